@@ -1,0 +1,72 @@
+// Package goldens finds the results of reference implementations that tests
+// compare with, and the real data beside them. Tests import it and nothing else
+// does.
+package goldens
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// Shared returns the folder of reference material: $HGLD_SHARED, by default
+// ../shared from the repository's root. Without it the test is skipped, or fails
+// where CI is set: there it must be present.
+func Shared(tb testing.TB, elem ...string) string {
+	tb.Helper()
+	dir := os.Getenv("HGLD_SHARED")
+	if dir == "" {
+		dir = filepath.Join(Root(), "..", "shared")
+	}
+	return existing(tb, filepath.Join(append([]string{dir}, elem...)...))
+}
+
+// Dir returns a folder of golden values: below $HGLD_GOLDENS, by default
+// $HGLD_SHARED/goldens; where neither exists, the selection that the repository
+// itself carries.
+func Dir(tb testing.TB, folder string) string {
+	tb.Helper()
+	if dir := os.Getenv("HGLD_GOLDENS"); dir != "" {
+		return existing(tb, filepath.Join(dir, folder))
+	}
+	shared := os.Getenv("HGLD_SHARED")
+	if shared == "" {
+		shared = filepath.Join(Root(), "..", "shared")
+	}
+	dir := filepath.Join(shared, "goldens", folder)
+	if _, err := os.Stat(dir); err != nil && os.Getenv("CI") == "" {
+		dir = filepath.Join(Root(), "internal", "goldens", "testdata", folder)
+	}
+	return existing(tb, dir)
+}
+
+// ReadJSON decodes a JSON file into v.
+func ReadJSON(tb testing.TB, path string, v any) {
+	tb.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		tb.Fatalf("%s: %v", path, err)
+	}
+}
+
+// Root returns the repository's root.
+func Root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..")
+}
+
+func existing(tb testing.TB, path string) string {
+	tb.Helper()
+	if _, err := os.Stat(path); err != nil {
+		if os.Getenv("CI") != "" {
+			tb.Fatalf("reference material is missing: %v", err)
+		}
+		tb.Skipf("reference material is missing (set HGLD_SHARED): %v", err)
+	}
+	return path
+}
