@@ -1,0 +1,363 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/labels"
+)
+
+func labelsStatsCommand() *cli.Command {
+	return &cli.Command{
+		Name: "stats", Usage: "classes of each level with their landmarks, and why landmarks have no label", ArgsUsage: "[FILE]",
+		Description: "  hgld labels stats                                  the project's tags and hierarchy\n" +
+			"  hgld labels stats index_label_to_hierarchical.csv  a label file\n" +
+			"  hgld labels stats --images train.csv               count images too",
+		Flags: labelFlags(
+			&cli.StringSliceFlag{Name: "images", Usage: "image list of GLDv2 (train.csv, train_clean.csv, index_image_to_landmark.csv) to count images by; repeatable"},
+			&cli.IntFlag{Name: "limit", Usage: "print the largest `N` classes of a level (0: all)", Value: 20},
+		),
+		Action: runLabelsStats,
+	}
+}
+
+func runLabelsStats(c *cli.Context) error {
+	j, err := newJob(c)
+	if err != nil {
+		return err
+	}
+	if len(j.args) > 1 {
+		return usagef("labels stats takes one file, got %d", len(j.args))
+	}
+	limit := j.limit
+	j.limit = 0 // of classes printed, not of landmarks
+	var table *labels.Table
+	if len(j.args) == 1 {
+		table, err = readLabels(c, j.args[0], true)
+		err = labelHint(err, j.args[0])
+	} else {
+		table, err = projectLabels(j)
+	}
+	if err != nil {
+		return err
+	}
+	var images map[labels.LandmarkKey]int
+	for _, path := range c.StringSlice("images") {
+		if images, err = addImages(c, images, path); err != nil {
+			return labelHint(err, path)
+		}
+	}
+	stats := table.Stats(images)
+	if limit > 0 {
+		for i := range stats.Levels {
+			stats.Levels[i].Largest = stats.Levels[i].Largest[:min(limit, len(stats.Levels[i].Largest))]
+		}
+	}
+	if j.json {
+		return writeJSON(j, stats)
+	}
+	printStats(j, stats, images != nil)
+	return nil
+}
+
+// projectLabels joins the project's tags and hierarchy as `labels build` does,
+// without writing.
+func projectLabels(j *job) (*labels.Table, error) {
+	stage := labelsStage()
+	settings := stage.settings()
+	if err := j.project.load(nil, stage.name, settings); err != nil {
+		return nil, err
+	}
+	if err := stage.missingInput(j, settings); err != nil {
+		return nil, err
+	}
+	return buildLabels(j, settings.(*labelsSettings))
+}
+
+func addImages(c *cli.Context, counts map[labels.LandmarkKey]int, path string) (map[labels.LandmarkKey]int, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	more, err := labels.ReadImageCounts(f, path, labels.ReadOptions{Split: labels.Split(c.String("split"))})
+	if err != nil || counts == nil {
+		return more, err
+	}
+	for k, n := range more {
+		counts[k] += n
+	}
+	return counts, nil
+}
+
+func printStats(j *job, stats labels.Stats, images bool) {
+	for _, s := range stats.Splits {
+		j.print("%s: %d of %d landmarks labelled", s.Split, s.Labelled, s.Landmarks)
+		if images || s.Images > 0 {
+			j.print(", %d of %d images", s.LabelledImages, s.Images)
+		}
+		j.print("\n")
+	}
+	if o := stats.Outside; o.Landmarks > 0 {
+		j.print("images of landmarks that are not in the labels: %d of %d landmarks\n", o.Images, o.Landmarks)
+	}
+	j.print("\n%-16s %8s   landmarks a class: %6s %7s %7s\n", "level", "classes", "fewest", "median", "most")
+	for _, l := range stats.Levels {
+		j.print("%-16s %8d   %25d %7d %7d\n", l.Name, l.Classes, l.Min, l.Median, l.Max)
+	}
+	for _, l := range stats.Levels {
+		if len(l.Largest) == 0 {
+			continue
+		}
+		j.print("\n%s: %d of %d classes\n", l.Name, len(l.Largest), l.Classes)
+		for _, c := range l.Largest {
+			line := fmt.Sprintf("  %7d", c.Landmarks)
+			if images || c.Images > 0 {
+				line += fmt.Sprintf(" %9d images", c.Images)
+			}
+			line += "  " + c.Name
+			if c.Parent != "" {
+				line += " < " + c.Parent
+			}
+			j.print("%s\n", line)
+		}
+	}
+	if len(stats.Unlabelled) > 0 {
+		j.print("\n")
+	}
+	printReasons(j, stats.Unlabelled, 0)
+}
+
+func labelsCheckCommand() *cli.Command {
+	return &cli.Command{
+		Name: "check", Usage: "is a label file sound: a tree, one label a landmark, names undamaged; and does it equal another?", ArgsUsage: "FILE …",
+		Description: "  hgld labels check --split train labels.csv                                  exit code 4 if not\n" +
+			"  hgld labels check --against index_label_to_hierarchical.csv index_mine.csv  list what differs\n" +
+			"  hgld labels check tags.jsonl draft.json hierarchy.json                      hgld's other files",
+		Flags: labelFlags(
+			&cli.StringFlag{Name: "against", Usage: "published label `FILE` to compare with; a difference fails the check"},
+			&cli.IntFlag{Name: "limit", Usage: "print the first `N` problems and differences of each kind (0: all)", Value: 20},
+		),
+		Action: runLabelsCheck,
+	}
+}
+
+// checkedFile is what `labels check` found in one file.
+type checkedFile struct {
+	File     string           `json:"file"`
+	Kind     string           `json:"kind"` // labels, tags, draft or hierarchy
+	Errors   int              `json:"errors"`
+	Warnings int              `json:"warnings"`
+	Problems []labels.Problem `json:"problems"`
+
+	table   *labels.Table
+	summary string
+}
+
+func runLabelsCheck(c *cli.Context) error {
+	j, err := newJob(c)
+	if err != nil {
+		return err
+	}
+	against := c.String("against")
+	if len(j.args) == 0 || against != "" && len(j.args) != 1 {
+		return usagef("labels check: want a file to check (one with --against), got %d", len(j.args))
+	}
+	var files []checkedFile
+	failed := 0
+	for _, path := range j.args {
+		f, err := checkFile(c, path)
+		if err != nil {
+			return err
+		}
+		if f.Errors > 0 {
+			failed++
+		}
+		files = append(files, f)
+	}
+	comparison, err := compareWith(c, files[0], against)
+	if err != nil {
+		return err
+	}
+	if j.json {
+		err = writeJSON(j, struct {
+			Files      []checkedFile      `json:"files"`
+			Comparison *labels.Comparison `json:"comparison,omitempty"`
+		}{files, comparison})
+		if err != nil {
+			return err
+		}
+	} else {
+		for _, f := range files {
+			printChecked(j, f)
+		}
+		printComparison(j, comparison, files[0].File, against)
+	}
+	switch {
+	case failed > 0:
+		return withCode(exitIntegrity, fmt.Errorf("labels check: %d of %d files have errors", failed, len(files)))
+	case comparison != nil && !comparison.Equal():
+		return withCode(exitIntegrity, fmt.Errorf("labels check: %s differs from %s", files[0].File, against))
+	}
+	return nil
+}
+
+// compareWith compares a checked file with a published one.
+func compareWith(c *cli.Context, f checkedFile, against string) (*labels.Comparison, error) {
+	if against == "" {
+		return nil, nil
+	}
+	if f.Kind != "labels" {
+		return nil, usagef("--against compares label files; %s holds %s", f.File, f.Kind)
+	}
+	if f.table == nil {
+		return nil, nil // could not be read: that is its error
+	}
+	other, err := readLabels(c, against, false)
+	if err != nil {
+		return nil, labelHint(err, against)
+	}
+	comparison, err := labels.Compare(f.table, other)
+	return comparison, labelHint(err, against)
+}
+
+var kindOfFile = regexp.MustCompile(`"hgld_(tags|draft|hierarchy)"\s*:`)
+
+// checkFile reads a file as what it is. What is wrong with its contents is a
+// problem; the error is for what keeps it from being looked at.
+func checkFile(c *cli.Context, path string) (checkedFile, error) {
+	f := checkedFile{File: path, Kind: "labels", Problems: []labels.Problem{}}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return f, err
+	}
+	if m := kindOfFile.FindSubmatch(data[:min(len(data), 1<<16)]); m != nil && bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		f.Kind = string(m[1])
+	}
+	r := bytes.NewReader(data)
+	switch f.Kind {
+	case "tags":
+		var records []labels.Record
+		_, records, err = labels.ReadTags(r, path)
+		f.summary = count(len(records), "landmark")
+	case "draft":
+		var d *labels.Draft
+		if d, err = labels.ReadDraft(r, path); err == nil {
+			f.summary = fmt.Sprintf("%d tags in %d clusters", len(d.Tags), len(d.Clusters))
+		}
+	case "hierarchy":
+		var h *labels.Hierarchy
+		if h, err = labels.ReadHierarchy(r, path); err == nil {
+			f.lintHierarchy(h)
+		}
+	default:
+		if f.table, err = readLabels(c, path, false); err == nil {
+			f.Problems = append(f.Problems, f.table.Check()...)
+			f.summary = fmt.Sprintf("%d rows, %d with a label", len(f.table.Rows), len(f.table.Labelled().Rows))
+		} else if unknown := (*labels.SplitUnknownError)(nil); errors.As(err, &unknown) {
+			return f, labelHint(err, path)
+		}
+	}
+	if err != nil {
+		f.Problems = append(f.Problems, labels.ProblemOf(path, err))
+	}
+	for _, p := range f.Problems {
+		if p.Warning {
+			f.Warnings++
+		} else {
+			f.Errors++
+		}
+	}
+	return f, nil
+}
+
+func (f *checkedFile) lintHierarchy(h *labels.Hierarchy) {
+	for i, level := range h.Levels {
+		names := map[string]bool{}
+		for _, class := range level.Classes {
+			names[class.Name] = true
+		}
+		if i > 0 { // raw tags are kept as they were scraped
+			f.Problems = append(f.Problems, labels.Lint(level.Name, names)...)
+		}
+		if i > 0 {
+			f.summary += " < "
+		}
+		f.summary += fmt.Sprintf("%d %s", len(level.Classes), level.Name)
+	}
+	f.summary += fmt.Sprintf("; %d without a parent", len(h.Unassigned()))
+}
+
+func printChecked(j *job, f checkedFile) {
+	for i, p := range f.Problems {
+		if j.limit > 0 && i == j.limit {
+			j.print("… and %d more\n", len(f.Problems)-i)
+			break
+		}
+		j.print("%s\n", p)
+	}
+	verdict := "ok"
+	if f.Errors > 0 {
+		verdict = count(f.Errors, "error")
+	}
+	if f.Warnings > 0 {
+		verdict += ", " + count(f.Warnings, "warning")
+	}
+	if f.summary != "" {
+		verdict += " (" + f.summary + ")"
+	}
+	j.print("%s: %s\n", f.File, verdict)
+}
+
+// count says "1 error", "2 errors".
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+func printComparison(j *job, c *labels.Comparison, a, b string) {
+	if c == nil {
+		return
+	}
+	j.print("A = %s, B = %s: %d landmarks with a label in both, %d the same; %d only in A, %d only in B\n", a, b, c.Both, c.Same, len(c.OnlyA), len(c.OnlyB))
+	for _, l := range c.Levels {
+		if l.Differ == 0 {
+			continue
+		}
+		j.print("%s: %d differ\n", l.Name, l.Differ)
+		for i, s := range l.Swaps {
+			if j.limit > 0 && i == j.limit {
+				j.print("  … and %d more\n", len(l.Swaps)-i)
+				break
+			}
+			j.print("  %7d  %q in A is %q in B\n", s.Landmarks, s.A, s.B)
+		}
+	}
+	listed := 0
+	for _, ch := range c.Changes {
+		if listed++; j.limit > 0 && listed > j.limit {
+			j.print("… and %d more differences (--limit 0 lists all)\n", len(c.Changes)-listed+1)
+			break
+		}
+		j.print("%s/%d %s: %q in A, %q in B\n", ch.Split, ch.Landmark, ch.Level, ch.A, ch.B)
+	}
+	printKeys(j, "only in A", c.OnlyA)
+	printKeys(j, "only in B", c.OnlyB)
+}
+
+func printKeys(j *job, what string, keys []labels.LandmarkKey) {
+	for i, k := range keys {
+		if j.limit > 0 && i == j.limit {
+			j.print("… and %d more %s\n", len(keys)-i, what)
+			return
+		}
+		j.print("%s: %s\n", what, k)
+	}
+}

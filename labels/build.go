@@ -1,0 +1,60 @@
+package labels
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Build joins the tags of stage 1 with the hierarchy of stage 3 into a label for
+// every landmark:
+//
+//	landmark -> tag (records) -> supercategory -> kind (hierarchy)
+//
+// The hierarchy's finest level holds the tags; the table's finest level holds the
+// landmarks, and its other levels are the hierarchy's. Every record gives one row,
+// ordered by split and id; a row without a label has its Reason: the outcome of its
+// record, or what curation did with its tag. records and h are as their readers
+// return them.
+func Build(records []Record, h *Hierarchy) (*Table, error) {
+	if len(h.Levels) < 2 {
+		return nil, fmt.Errorf("build: the hierarchy has the level %q alone; want tags and at least one coarser level", h.Levels[0].Name)
+	}
+	t := &Table{Version: TableVersion, Levels: []string{LandmarkLevel}, Rows: make([]LandmarkLabel, len(records))}
+	for _, level := range h.Levels[1:] {
+		t.Levels = append(t.Levels, level.Name)
+	}
+	lookup := h.Lookup()
+	for i := range records {
+		rec := &records[i]
+		l := &t.Rows[i]
+		l.Split, l.Landmark, l.Category, l.Tag = rec.Split, rec.Landmark, rec.Category, rec.Tag
+		l.Names = make([]string, len(t.Levels))
+		l.Names[0] = t.className(l.Key())
+		if rec.Outcome != OK {
+			l.Reason, l.Detail = Reason(rec.Outcome), rec.Error
+			continue
+		}
+		c, known := lookup.Class(0, rec.Tag)
+		if !known {
+			l.Reason = TagUnknown
+			continue
+		}
+		if class := h.Levels[0].Classes[c]; class.Parent < 0 {
+			l.Reason, l.Detail = TagUnassigned, class.Note
+			if class.Dropped != "" {
+				l.Reason, l.Detail = TagDropped, class.Dropped
+			}
+			continue
+		}
+		copy(l.Names[1:], h.Names(h.PathOf(c))[1:])
+		l.Source = "curated"
+	}
+	slices.SortFunc(t.Rows, func(a, b LandmarkLabel) int {
+		return cmp.Or(slices.Index(Splits, a.Split)-slices.Index(Splits, b.Split), cmp.Compare(a.Landmark, b.Landmark))
+	})
+	if err := t.checkRows(); err != nil {
+		return nil, err
+	}
+	return t, t.Build()
+}

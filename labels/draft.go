@@ -1,0 +1,62 @@
+package labels
+
+import "encoding/json"
+
+// Draft is draft.json: the clusters of stage 2 that a curator starts from.
+type Draft struct {
+	Version  int        `json:"hgld_draft"` // format version
+	Origin   Origin     `json:"origin"`
+	Tags     []DraftTag `json:"tags"` // row i of the vectors file is tag i
+	Clusters []Cluster  `json:"clusters"`
+
+	Extra map[string]json.RawMessage `json:"-"` // unknown fields, kept on rewriting; so in all types below
+}
+
+// Origin records how a draft came about, so that it can be made again.
+type Origin struct {
+	Tool          string  `json:"tool"`    // hgld's version
+	Encoder       string  `json:"encoder"` // name, with the settings that change its output
+	Weights       string  `json:"weights_sha256,omitempty"`
+	Prompt        string  `json:"prompt"` // "{}" is replaced by the tag
+	Algorithm     string  `json:"algorithm"`
+	K             int     `json:"k"`
+	Seed          uint64  `json:"seed"`
+	NInit         int     `json:"n_init"`
+	Inertia       float64 `json:"inertia"`
+	Iterations    int     `json:"iterations"`
+	Input         string  `json:"input"` // name of the tags file
+	InputSHA256   string  `json:"input_sha256"`
+	Vectors       string  `json:"vectors"` // file beside draft.json, row i = tag i
+	VectorsSHA256 string  `json:"vectors_sha256"`
+
+	Extra map[string]json.RawMessage `json:"-"`
+}
+
+// DraftTag is a distinct tag with the number of landmarks that carry it, and of
+// images where a count was given.
+type DraftTag struct {
+	Tag
+	Landmarks int `json:"landmarks"`
+	Images    int `json:"images,omitempty"`
+
+	Extra map[string]json.RawMessage `json:"-"`
+}
+
+// Cluster is a group of tags: a draft of one supercategory.
+type Cluster struct {
+	ID      int      `json:"id"`
+	Name    string   `json:"name"`              // the member nearest to the centroid, weighted by use
+	Members []Member `json:"members"`           // nearest to the centroid first
+	Nearest []int    `json:"nearest,omitempty"` // ids of the closest clusters, closest first
+
+	Extra map[string]json.RawMessage `json:"-"`
+}
+
+// Member is a tag in a cluster with its Euclidean distance to the centroid.
+type Member struct {
+	Tag      int     `json:"tag"` // index into Draft.Tags
+	Distance float64 `json:"distance"`
+	Outlier  bool    `json:"outlier,omitempty"`
+
+	Extra map[string]json.RawMessage `json:"-"`
+}

@@ -1,0 +1,205 @@
+package labels
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+)
+
+// DraftVersion is the format version of draft.json that this hgld writes; it
+// reads every version up to it.
+const DraftVersion = 1
+
+// MarshalJSON writes Extra beside the fields.
+func (d Draft) MarshalJSON() ([]byte, error) {
+	type plain Draft
+	return encodeObject((*plain)(&d), d.Extra)
+}
+
+// MarshalJSON writes Extra beside the fields.
+func (o Origin) MarshalJSON() ([]byte, error) {
+	type plain Origin
+	return encodeObject((*plain)(&o), o.Extra)
+}
+
+// MarshalJSON writes Extra beside the fields.
+func (t DraftTag) MarshalJSON() ([]byte, error) {
+	type plain DraftTag
+	return encodeObject((*plain)(&t), t.Extra)
+}
+
+// MarshalJSON writes Extra beside the fields.
+func (c Cluster) MarshalJSON() ([]byte, error) {
+	type plain Cluster
+	return encodeObject((*plain)(&c), c.Extra)
+}
+
+// MarshalJSON writes Extra beside the fields.
+func (m Member) MarshalJSON() ([]byte, error) {
+	type plain Member
+	return encodeObject((*plain)(&m), m.Extra)
+}
+
+// Check says whether a draft is one: tags (by text and item) and cluster names
+// and ids are unique, every tag lies in exactly one cluster, no cluster is empty,
+// and every index and distance is in range.
+func (d *Draft) Check() error {
+	type identity struct{ name, qid string }
+	known := make(map[identity]int, len(d.Tags))
+	for i, t := range d.Tags {
+		key := identity{t.Name, t.QID}
+		if t.Name == "" {
+			return fmt.Errorf("tag %d has no name", i)
+		}
+		if first, twice := known[key]; twice {
+			return fmt.Errorf("tag %q stands twice, as tag %d and tag %d", t.Name, first, i)
+		}
+		known[key] = i
+		if t.Landmarks < 0 || t.Images < 0 {
+			return fmt.Errorf("tag %q: %d landmarks and %d images; want no negative count", t.Name, t.Landmarks, t.Images)
+		}
+	}
+	return d.checkClusters()
+}
+
+func (d *Draft) checkClusters() error {
+	ids, names := map[int]bool{}, map[string]int{}
+	clusterOf := make([]int, len(d.Tags)) // 1 + position of the tag's cluster
+	for i := range d.Clusters {
+		c := &d.Clusters[i]
+		if ids[c.ID] {
+			return fmt.Errorf("cluster id %d stands twice", c.ID)
+		}
+		ids[c.ID] = true
+		if first, twice := names[c.Name]; twice {
+			return fmt.Errorf("cluster name %q stands twice, for cluster %d and cluster %d", c.Name, first, c.ID)
+		}
+		names[c.Name] = c.ID
+		if len(c.Members) == 0 {
+			return fmt.Errorf("cluster %d %q has no members", c.ID, c.Name)
+		}
+		for _, m := range c.Members {
+			if m.Tag < 0 || m.Tag >= len(d.Tags) {
+				return fmt.Errorf("cluster %d %q: there is no tag %d; want 0 to %d", c.ID, c.Name, m.Tag, len(d.Tags)-1)
+			}
+			if at := clusterOf[m.Tag]; at > 0 {
+				return fmt.Errorf("tag %d %q lies in two clusters, %d and %d", m.Tag, d.Tags[m.Tag].Name, d.Clusters[at-1].ID, c.ID)
+			}
+			clusterOf[m.Tag] = i + 1
+			if !(m.Distance >= 0) || math.IsInf(m.Distance, 0) {
+				return fmt.Errorf("cluster %d %q: tag %d has distance %v; want 0 or more", c.ID, c.Name, m.Tag, m.Distance)
+			}
+		}
+	}
+	for i, at := range clusterOf {
+		if at == 0 {
+			return fmt.Errorf("tag %d %q lies in no cluster", i, d.Tags[i].Name)
+		}
+	}
+	for _, c := range d.Clusters {
+		for _, id := range c.Nearest {
+			if !ids[id] || id == c.ID {
+				return fmt.Errorf("cluster %d %q: nearest names cluster %d; want the id of another cluster", c.ID, c.Name, id)
+			}
+		}
+	}
+	return nil
+}
+
+// ReadDraft reads draft.json and checks it as Draft.Check does. Errors begin
+// with name and, where one line is to blame, with it.
+func ReadDraft(r io.Reader, name string) (*Draft, error) {
+	doc, err := readDocument(r, name)
+	if err != nil {
+		return nil, err
+	}
+	draft := &Draft{}
+	if draft.Version, err = doc.version("hgld_draft", DraftVersion); err != nil {
+		return nil, err
+	}
+	members, err := doc.fields(doc.root(), "tags", "clusters")
+	if err != nil {
+		return nil, err
+	}
+	if draft.Extra, err = doc.unknown(members, draftFields); err != nil {
+		return nil, err
+	}
+	for _, m := range members {
+		switch m.key {
+		case "origin":
+			draft.Origin.Extra, err = doc.object(m.value, &draft.Origin, originFields)
+		case "tags":
+			draft.Tags, err = readList(doc, m, readDraftTag)
+		case "clusters":
+			draft.Clusters, err = readList(doc, m, readCluster)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := draft.Check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return draft, nil
+}
+
+func readDraftTag(doc *document, s span, t *DraftTag) (err error) {
+	t.Extra, err = doc.object(s, t, draftTagFields, "name")
+	return err
+}
+
+func readCluster(doc *document, s span, c *Cluster) (err error) {
+	if c.Extra, err = doc.object(s, c, clusterFields, "id", "name", "members"); err != nil {
+		return err
+	}
+	for _, m := range doc.members(s) {
+		if m.key == "members" {
+			c.Members, err = readList(doc, m, readMember)
+		}
+	}
+	return err
+}
+
+func readMember(doc *document, s span, m *Member) (err error) {
+	m.Extra, err = doc.object(s, m, memberFields, "tag")
+	return err
+}
+
+// readList decodes the array in m, element by element, so that every element
+// keeps its unknown fields.
+func readList[T any](doc *document, m member, one func(*document, span, *T) error) ([]T, error) {
+	elements, err := doc.list(m.key, m.value)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]T, len(elements))
+	for i, e := range elements {
+		if err := one(doc, e, &list[i]); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// WriteDraft writes draft.json, one tag or member a line, in the format version
+// of this hgld. A draft that Check refuses is not written.
+func WriteDraft(w io.Writer, d *Draft) error {
+	if err := d.Check(); err != nil {
+		return fmt.Errorf("draft: %w", err)
+	}
+	current := *d
+	current.Version = DraftVersion
+	return writeDocument(w, "draft", current.MarshalJSON)
+}
+
+func writeDocument(w io.Writer, what string, encode func() ([]byte, error)) error {
+	compact, err := encode()
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	var b bytes.Buffer
+	layout(&b, compact)
+	_, err = w.Write(b.Bytes())
+	return err
+}

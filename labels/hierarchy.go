@@ -1,0 +1,284 @@
+package labels
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Hierarchy is a tree of classes in levels, finest first. It is what
+// hierarchy.json holds, and every class of a level but the coarsest has exactly
+// one parent in the next.
+type Hierarchy struct {
+	Version int             `json:"hgld_hierarchy"` // format version
+	Levels  []Level         `json:"levels"`
+	Origin  json.RawMessage `json:"origin,omitempty"` // where it came from: draft and log hashes, annotators
+
+	Extra map[string]json.RawMessage `json:"-"` // unknown fields, kept on rewriting; so in Level and Class
+}
+
+// Level is one level of a hierarchy: its name ("supercategory") and its
+// classes. A class is addressed by its index.
+type Level struct {
+	Name    string  `json:"name"`
+	Classes []Class `json:"classes"`
+
+	Extra map[string]json.RawMessage `json:"-"`
+}
+
+// Class is a node of the tree. A class of level 0 without a parent is a tag that
+// curation dropped, with its reason in Dropped, or has not assigned yet.
+type Class struct {
+	Name    string `json:"name"`
+	QID     string `json:"qid,omitempty"`
+	Parent  int32  `json:"parent"` // index in the next coarser level; -1 in the coarsest, or where it was dropped
+	Dropped string `json:"dropped,omitempty"`
+	Note    string `json:"note,omitempty"`
+
+	Extra map[string]json.RawMessage `json:"-"`
+}
+
+// Row is one labelled thing for building a Hierarchy: class names finest first,
+// and where they stand, for messages.
+type Row struct {
+	Names []string
+	Where string // "labels.csv:17"
+}
+
+// ParentsError says that a class has two parents, so that the rows are no tree.
+type ParentsError struct {
+	Level, Class   string
+	Parents, Where [2]string
+}
+
+func (e *ParentsError) Error() string {
+	of := func(i int) string {
+		if e.Parents[i] == "" {
+			return "none (" + e.Where[i] + ")"
+		}
+		return fmt.Sprintf("%q (%s)", e.Parents[i], e.Where[i])
+	}
+	return fmt.Sprintf("%s %q has two parents: %s and %s; a hierarchy is a tree, so give one of them another name or parent",
+		e.Level, e.Class, of(0), of(1))
+}
+
+// Builder collects rows into a Hierarchy, classes in the order of their first
+// row, and returns each row's Path.
+type Builder struct {
+	h     *Hierarchy
+	index []map[string]int32
+	where [][]string
+}
+
+// NewBuilder starts a hierarchy with the given level names, finest first.
+func NewBuilder(levels ...string) *Builder {
+	b := &Builder{h: &Hierarchy{Version: HierarchyVersion}}
+	for _, name := range levels {
+		b.h.Levels = append(b.h.Levels, Level{Name: name})
+		b.index = append(b.index, map[string]int32{})
+		b.where = append(b.where, nil)
+	}
+	return b
+}
+
+// Add takes one row. A class whose parent differs from that of an earlier row
+// is a *ParentsError; a row with an empty name or another number of levels is
+// an error too. A row without a label, which has a name at the finest level alone,
+// makes a class without a parent.
+func (b *Builder) Add(r Row) (Path, error) {
+	if len(r.Names) != len(b.h.Levels) {
+		return nil, fmt.Errorf("%s: %d class names, want %d (%s)", r.Where, len(r.Names), len(b.h.Levels), b.levelNames())
+	}
+	path := make(Path, len(r.Names))
+	parent := int32(-1)
+	blank := len(r.Names) > 1 && strings.Join(r.Names[1:], "") == ""
+	for l := len(r.Names) - 1; l >= 0; l-- {
+		name := r.Names[l]
+		if name == "" && blank && l > 0 {
+			path[l] = -1
+			continue
+		}
+		if name == "" {
+			return nil, fmt.Errorf("%s: %s is empty; want a class at every level, or at none above the finest", r.Where, b.h.Levels[l].Name)
+		}
+		c, known := b.index[l][name]
+		if !known {
+			c = int32(len(b.h.Levels[l].Classes))
+			b.index[l][name] = c
+			b.h.Levels[l].Classes = append(b.h.Levels[l].Classes, Class{Name: name, Parent: parent})
+			b.where[l] = append(b.where[l], r.Where)
+		} else if was := b.h.Levels[l].Classes[c].Parent; was != parent {
+			return nil, &ParentsError{Level: b.h.Levels[l].Name, Class: name,
+				Parents: [2]string{b.name(l+1, was), b.name(l+1, parent)}, Where: [2]string{b.where[l][c], r.Where}}
+		}
+		path[l], parent = c, c
+	}
+	return path, nil
+}
+
+// Hierarchy returns the tree of all rows added so far.
+func (b *Builder) Hierarchy() *Hierarchy { return b.h }
+
+// name returns the name of a class, "" for none.
+func (b *Builder) name(level int, class int32) string {
+	if class < 0 {
+		return ""
+	}
+	return b.h.Levels[level].Classes[class].Name
+}
+
+func (b *Builder) levelNames() string {
+	names := make([]string, len(b.h.Levels))
+	for i, l := range b.h.Levels {
+		names[i] = l.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// Check says whether the hierarchy is a tree: it has levels with unique names,
+// class names are unique within their level and not empty, every parent is a
+// class of the next coarser level, and the coarsest has none. At level 0 alone a
+// class may lack a parent, because it was dropped or is not assigned yet;
+// Unassigned lists those.
+func (h *Hierarchy) Check() error {
+	if len(h.Levels) == 0 {
+		return errors.New("no levels; want at least one")
+	}
+	names := map[string]bool{}
+	for l := range h.Levels {
+		level := &h.Levels[l]
+		if level.Name == "" || names[level.Name] {
+			return fmt.Errorf("level %d is called %q; want a name of its own", l, level.Name)
+		}
+		names[level.Name] = true
+		parents := 0
+		if l+1 < len(h.Levels) {
+			parents = len(h.Levels[l+1].Classes)
+		}
+		if err := level.check(parents, l == 0 || l+1 == len(h.Levels)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check looks at the classes of a level whose next coarser one has the given
+// number of classes, 0 for the coarsest. orphans allows classes without parent.
+func (level *Level) check(parents int, orphans bool) error {
+	known := make(map[string]int, len(level.Classes))
+	for i, c := range level.Classes {
+		if c.Name == "" {
+			return fmt.Errorf("%s: class %d has no name", level.Name, i)
+		}
+		if first, twice := known[c.Name]; twice {
+			return fmt.Errorf("%s: class %q stands twice, as class %d and class %d", level.Name, c.Name, first, i)
+		}
+		known[c.Name] = i
+		switch {
+		case c.Parent == -1 && !orphans:
+			return fmt.Errorf("%s: class %q has no parent; only a class of level 0 may be without", level.Name, c.Name)
+		case c.Parent != -1 && (c.Parent < 0 || int(c.Parent) >= parents):
+			return fmt.Errorf("%s: class %q has parent %d; want a class of the next level, 0 to %d, or -1", level.Name, c.Name, c.Parent, parents-1)
+		case c.Parent != -1 && c.Dropped != "":
+			return fmt.Errorf("%s: class %q is dropped (%s), but has parent %d; want -1", level.Name, c.Name, c.Dropped, c.Parent)
+		}
+	}
+	return nil
+}
+
+// Level returns the position of the level called name.
+func (h *Hierarchy) Level(name string) (int, bool) {
+	i := slices.IndexFunc(h.Levels, func(l Level) bool { return l.Name == name })
+	return i, i >= 0
+}
+
+// Unassigned lists the classes of level 0 that have no parent although there is
+// a coarser level: dropped in curation, or not assigned.
+func (h *Hierarchy) Unassigned() []int32 {
+	var list []int32
+	for i, c := range h.Levels[0].Classes {
+		if c.Parent < 0 && len(h.Levels) > 1 {
+			list = append(list, int32(i))
+		}
+	}
+	return list
+}
+
+// Names returns the class names along p, "" where p has -1.
+func (h *Hierarchy) Names(p Path) []string {
+	names := make([]string, len(p))
+	for l, c := range p {
+		if c >= 0 {
+			names[l] = h.Levels[l].Classes[c].Name
+		}
+	}
+	return names
+}
+
+// PathOf returns the path from class c of level 0 up, with -1 above a class
+// without parent.
+func (h *Hierarchy) PathOf(c int32) Path {
+	path := make(Path, len(h.Levels))
+	for l := range path {
+		path[l] = c
+		if c >= 0 {
+			c = h.Levels[l].Classes[c].Parent
+		}
+	}
+	return path
+}
+
+// Path returns the path of the class of level 0 with that name. It is false for
+// an unknown class and for one without parent below a coarser level. It looks
+// through all classes; for many names make a Lookup once.
+func (h *Hierarchy) Path(class string) (Path, bool) {
+	for i := range h.Levels[0].Classes {
+		if h.Levels[0].Classes[i].Name == class {
+			return h.assigned(int32(i))
+		}
+	}
+	return nil, false
+}
+
+func (h *Hierarchy) assigned(c int32) (Path, bool) {
+	if len(h.Levels) > 1 && h.Levels[0].Classes[c].Parent < 0 {
+		return nil, false
+	}
+	return h.PathOf(c), true
+}
+
+// Lookup finds classes by name in constant time. It reflects the hierarchy at
+// the time it was made.
+type Lookup struct {
+	h     *Hierarchy
+	index []map[string]int32
+}
+
+// Lookup indexes the class names of every level.
+func (h *Hierarchy) Lookup() *Lookup {
+	x := &Lookup{h: h, index: make([]map[string]int32, len(h.Levels))}
+	for l := range h.Levels {
+		x.index[l] = make(map[string]int32, len(h.Levels[l].Classes))
+		for i, c := range h.Levels[l].Classes {
+			x.index[l][c.Name] = int32(i)
+		}
+	}
+	return x
+}
+
+// Class returns the class of the given level with that name.
+func (x *Lookup) Class(level int, name string) (int32, bool) {
+	c, ok := x.index[level][name]
+	return c, ok
+}
+
+// Path is Hierarchy.Path in constant time.
+func (x *Lookup) Path(class string) (Path, bool) {
+	c, ok := x.index[0][class]
+	if !ok {
+		return nil, false
+	}
+	return x.h.assigned(c)
+}

@@ -1,0 +1,102 @@
+package labels
+
+import (
+	"fmt"
+	"slices"
+)
+
+// SplitError says that landmarks of one split were to be joined with labels of
+// another. In GLDv2 train and index number their landmarks apart, so such a join
+// gives every landmark the label of another place, and nothing looks wrong.
+type SplitError struct {
+	Table string     // the label file
+	Asked Split      // the split of the landmarks
+	Have  []Split    // the splits of the labels
+	ID    LandmarkID // an id of the table, as an example
+}
+
+func (e *SplitError) Error() string {
+	table := e.Table
+	if table == "" {
+		table = "the label table"
+	}
+	return fmt.Sprintf("%s holds landmarks of split %v and cannot be joined with split %s: their ids are different id spaces, %s %d and %s %d are different places; use the label file of split %s, or, if this data set numbers its landmarks through all splits, declare one id space",
+		table, e.Have, e.Asked, e.Asked, e.ID, e.Have[0], e.ID, e.Asked)
+}
+
+// Join is a table made ready to be looked into by landmark id, for one split.
+type Join struct {
+	table *Table
+	rows  map[LandmarkID]int
+}
+
+// Join prepares the labels for the landmarks of one split. Unless t has one id
+// space, only rows of that split are taken, and a table without any is a
+// *SplitError. Where an id has several rows (images of it, or rows of several splits
+// in one id space) they must agree on its classes.
+func (t *Table) Join(split Split) (*Join, error) {
+	if !slices.Contains(Splits, split) {
+		return nil, fmt.Errorf("join: unknown split %q; want one of %v", split, Splits)
+	}
+	j := &Join{t, make(map[LandmarkID]int, len(t.Rows))}
+	for i := range t.Rows {
+		l := &t.Rows[i]
+		if l.Split != split && !t.OneIDSpace {
+			continue
+		}
+		first, known := j.rows[l.Landmark]
+		if !known {
+			j.rows[l.Landmark] = i
+			continue
+		}
+		if !slices.Equal(t.Rows[first].Names, l.Names) {
+			return nil, fmt.Errorf("%s: landmark %d is %q, but %q at %s; want one label a landmark", t.where(i), l.Landmark, l.Names, t.Rows[first].Names, t.where(first))
+		}
+	}
+	if len(j.rows) == 0 && len(t.Rows) > 0 {
+		return nil, &SplitError{Table: t.name, Asked: split, Have: t.Splits(), ID: t.Rows[0].Landmark}
+	}
+	return j, nil
+}
+
+// Label returns the row of a landmark of the split that the join was made for.
+func (j *Join) Label(id LandmarkID) (*LandmarkLabel, bool) {
+	i, ok := j.rows[id]
+	if !ok {
+		return nil, false
+	}
+	return &j.table.Rows[i], true
+}
+
+// Fill gives rows without category or tag those of the same landmark in from, and
+// returns the number of rows that it changed. Splits of t that from does not have
+// are a *SplitError.
+func (t *Table) Fill(from *Table) (int, error) {
+	joins := map[Split]*Join{}
+	for _, split := range t.Splits() {
+		j, err := from.Join(split)
+		if err != nil {
+			return 0, err
+		}
+		joins[split] = j
+	}
+	changed := 0
+	for i := range t.Rows {
+		l := &t.Rows[i]
+		other, ok := joins[l.Split].Label(l.Landmark)
+		if !ok {
+			continue
+		}
+		before := [2]string{l.Category, l.Tag}
+		if l.Category == "" {
+			l.Category = other.Category
+		}
+		if l.Tag == "" {
+			l.Tag = other.Tag
+		}
+		if before != [2]string{l.Category, l.Tag} {
+			changed++
+		}
+	}
+	return changed, nil
+}

@@ -1,0 +1,198 @@
+package labels
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Stats is what a label table holds, counted.
+type Stats struct {
+	Splits     []SplitStats  `json:"splits"`
+	Levels     []LevelStats  `json:"levels"`     // of the labelled landmarks, finest first
+	Unlabelled []ReasonStats `json:"unlabelled"` // most landmarks first
+
+	// Outside counts the landmarks and images of the image counts given that the
+	// table has no row for.
+	Outside struct {
+		Landmarks int `json:"landmarks"`
+		Images    int `json:"images"`
+	} `json:"outside"`
+}
+
+// SplitStats counts the landmarks of a split, and their images where they are known.
+type SplitStats struct {
+	Split          Split `json:"split"`
+	Landmarks      int   `json:"landmarks"`
+	Labelled       int   `json:"labelled"`
+	Images         int   `json:"images,omitempty"`
+	LabelledImages int   `json:"labelled_images,omitempty"`
+}
+
+// LevelStats counts the classes of a level and the landmarks in each: the fewest,
+// the median (the lower one of two) and the most.
+type LevelStats struct {
+	Name    string       `json:"name"`
+	Classes int          `json:"classes"`
+	Min     int          `json:"min_landmarks"`
+	Median  int          `json:"median_landmarks"`
+	Max     int          `json:"max_landmarks"`
+	Largest []ClassStats `json:"largest,omitempty"` // most landmarks first; empty where the finest level has one landmark a class
+}
+
+// ClassStats counts a class.
+type ClassStats struct {
+	Name      string `json:"name"`
+	Parent    string `json:"parent,omitempty"`
+	Landmarks int    `json:"landmarks"`
+	Images    int    `json:"images,omitempty"`
+}
+
+// ReasonStats counts the landmarks that have no label for one reason.
+type ReasonStats struct {
+	Reason    Reason   `json:"reason"`
+	Detail    string   `json:"detail,omitempty"` // a curator's words for dropping a tag
+	Landmarks int      `json:"landmarks"`
+	Images    int      `json:"images,omitempty"`
+	Examples  []string `json:"examples"` // the first few, "train/5 (tag)"
+}
+
+const examples = 5
+
+// Stats counts a built table. images gives the images of each landmark; nil where
+// they are not known, unless the rows are images: those are counted.
+func (t *Table) Stats(images map[LandmarkKey]int) Stats {
+	landmarks := t.landmarks()
+	if images == nil {
+		images = t.imageRows()
+	}
+	s := Stats{Splits: []SplitStats{}, Levels: []LevelStats{}, Unlabelled: []ReasonStats{}}
+	for _, split := range t.Splits() {
+		s.Splits = append(s.Splits, splitStats(split, landmarks, images))
+	}
+	for level := range t.Hierarchy.Levels {
+		s.Levels = append(s.Levels, t.levelStats(level, landmarks, images))
+	}
+	s.Unlabelled = unlabelled(landmarks, images)
+	inside := make(map[LandmarkKey]bool, len(landmarks))
+	for _, l := range landmarks {
+		inside[l.Key()] = true
+	}
+	for k, n := range images {
+		if !inside[k] {
+			s.Outside.Landmarks++
+			s.Outside.Images += n
+		}
+	}
+	return s
+}
+
+// landmarks returns the first row of each landmark.
+func (t *Table) landmarks() []*LandmarkLabel {
+	seen := make(map[LandmarkKey]bool, len(t.Rows))
+	var list []*LandmarkLabel
+	for i := range t.Rows {
+		if l := &t.Rows[i]; !seen[l.Key()] {
+			seen[l.Key()] = true
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// imageRows counts the rows that are images.
+func (t *Table) imageRows() map[LandmarkKey]int {
+	counts := map[LandmarkKey]int{}
+	for i := range t.Rows {
+		if t.Rows[i].Image != "" {
+			counts[t.Rows[i].Key()]++
+		}
+	}
+	return counts
+}
+
+func splitStats(split Split, landmarks []*LandmarkLabel, images map[LandmarkKey]int) SplitStats {
+	s := SplitStats{Split: split}
+	for _, l := range landmarks {
+		if l.Split != split {
+			continue
+		}
+		s.Landmarks++
+		s.Images += images[l.Key()]
+		if l.Labelled() {
+			s.Labelled++
+			s.LabelledImages += images[l.Key()]
+		}
+	}
+	return s
+}
+
+func (t *Table) levelStats(level int, landmarks []*LandmarkLabel, images map[LandmarkKey]int) LevelStats {
+	classes := make([]ClassStats, len(t.Hierarchy.Levels[level].Classes))
+	for _, l := range landmarks {
+		if !l.Labelled() {
+			continue
+		}
+		c := &classes[l.Path[level]]
+		c.Name = l.Names[level]
+		if level+1 < len(l.Names) {
+			c.Parent = l.Names[level+1]
+		}
+		c.Landmarks++
+		c.Images += images[l.Key()]
+	}
+	classes = slices.DeleteFunc(classes, func(c ClassStats) bool { return c.Landmarks == 0 }) // classes of unlabelled landmarks
+	slices.SortFunc(classes, func(a, b ClassStats) int {
+		return cmp.Or(b.Landmarks-a.Landmarks, cmp.Compare(a.Name, b.Name))
+	})
+	s := LevelStats{Name: t.Levels[level], Classes: len(classes)}
+	if n := len(classes); n > 0 {
+		s.Min, s.Median, s.Max = classes[n-1].Landmarks, classes[n/2].Landmarks, classes[0].Landmarks
+		if level > 0 || s.Max > 1 {
+			s.Largest = classes
+		}
+	}
+	return s
+}
+
+func unlabelled(landmarks []*LandmarkLabel, images map[LandmarkKey]int) []ReasonStats {
+	type key struct {
+		reason Reason
+		detail string
+	}
+	index := map[key]int{}
+	list := []ReasonStats{}
+	for _, l := range landmarks {
+		if l.Labelled() {
+			continue
+		}
+		k := key{reason: cmp.Or(l.Reason, Blank)}
+		if k.reason == TagDropped {
+			k.detail = l.Detail
+		}
+		i, ok := index[k]
+		if !ok {
+			i = len(list)
+			index[k] = i
+			list = append(list, ReasonStats{Reason: k.reason, Detail: k.detail})
+		}
+		list[i].Landmarks++
+		list[i].Images += images[l.Key()]
+		if len(list[i].Examples) < examples {
+			list[i].Examples = append(list[i].Examples, example(l))
+		}
+	}
+	slices.SortStableFunc(list, func(a, b ReasonStats) int { return b.Landmarks - a.Landmarks })
+	return list
+}
+
+// example names a landmark for people: its id, and what else is known of it.
+func example(l *LandmarkLabel) string {
+	s := l.Key().String()
+	if l.Tag != "" {
+		return s + " (" + l.Tag + ")"
+	}
+	if title, err := Title(l.Category); err == nil {
+		return s + " (" + title[len("Category:"):] + ")"
+	}
+	return s
+}

@@ -1,0 +1,136 @@
+package labels
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// TableVersion is the format version of labels.json that this hgld writes; it
+// reads every version up to it.
+const TableVersion = 1
+
+// MarshalJSON writes Extra beside the fields.
+func (t Table) MarshalJSON() ([]byte, error) {
+	type plain Table
+	return encodeObject((*plain)(&t), t.Extra)
+}
+
+// MarshalJSON writes Extra beside the fields.
+func (l LandmarkLabel) MarshalJSON() ([]byte, error) {
+	type plain LandmarkLabel
+	return encodeObject((*plain)(&l), l.Extra)
+}
+
+// ReadTable reads labels.json and makes its Hierarchy; rows that form no tree are a
+// *ParentsError.
+func ReadTable(r io.Reader, name string) (*Table, error) {
+	t, err := ParseTable(r, name)
+	if err != nil {
+		return nil, err
+	}
+	return t, t.Build()
+}
+
+// ParseTable is ReadTable without the Hierarchy and Paths, for Table.Conflicts.
+func ParseTable(r io.Reader, name string) (*Table, error) {
+	doc, err := readDocument(r, name)
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{name: name}
+	if t.Version, err = doc.version("hgld_labels", TableVersion); err != nil {
+		return nil, err
+	}
+	members, err := doc.fields(doc.root(), "levels", "rows")
+	if err != nil {
+		return nil, err
+	}
+	if t.Extra, err = doc.unknown(members, tableFields); err != nil {
+		return nil, err
+	}
+	for _, m := range members {
+		switch m.key {
+		case "levels":
+			err = doc.value(m.value, &t.Levels)
+		case "one_id_space":
+			err = doc.value(m.value, &t.OneIDSpace)
+		case "rows":
+			t.Rows, err = readList(doc, m, readLabel)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for i := range t.Rows {
+		if got := len(t.Rows[i].Names); got != len(t.Levels) {
+			return nil, fmt.Errorf("%s: %d names, want one for each of the %d levels", t.where(i), got, len(t.Levels))
+		}
+	}
+	return t, t.checkRows()
+}
+
+func readLabel(doc *document, s span, l *LandmarkLabel) (err error) {
+	if l.Extra, err = doc.object(s, l, labelFields, "split", "landmark_id", "names"); err != nil {
+		return err
+	}
+	if l.Landmark < 0 || !slices.Contains(Splits, l.Split) {
+		return doc.errorf(s.start, "%s landmark %d: want an id from 0 up and a split of %v", l.Split, l.Landmark, Splits)
+	}
+	return nil
+}
+
+// WriteTable writes labels.json, one row a line, in the format version of this
+// hgld.
+func WriteTable(w io.Writer, t *Table) error {
+	current := *t
+	current.Version = TableVersion
+	return writeDocument(w, "labels", current.MarshalJSON)
+}
+
+// Write writes t in the given form: labels.json or a CSV.
+func (t *Table) Write(w io.Writer, form Form) error {
+	if form == JSONForm {
+		return WriteTable(w, t)
+	}
+	return WriteCSV(w, t, form)
+}
+
+// Read reads a label file in any form, told apart by its first character.
+func Read(r io.Reader, name string, o ReadOptions) (*Table, error) {
+	t, err := Parse(r, name, o)
+	if err != nil {
+		return nil, err
+	}
+	return t, t.Build()
+}
+
+// Parse is Read without the Hierarchy and Paths, for Table.Conflicts.
+func Parse(r io.Reader, name string, o ReadOptions) (*Table, error) {
+	first := make([]byte, 1)
+	n, err := io.ReadFull(r, first)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	all := io.MultiReader(bytes.NewReader(first[:n]), r)
+	if first[0] != '{' {
+		return ParseCSV(all, name, o)
+	}
+	t, err := ParseTable(all, name)
+	if err != nil {
+		return nil, err
+	}
+	t.OneIDSpace = t.OneIDSpace || o.OneIDSpace
+	return t, t.only(o.Split)
+}
+
+// only refuses a table with rows of another split than the one asked for.
+func (t *Table) only(split Split) error {
+	for i := range t.Rows {
+		if split != "" && t.Rows[i].Split != split {
+			return fmt.Errorf("%s: split is %s, but %s was asked for", t.where(i), t.Rows[i].Split, split)
+		}
+	}
+	return nil
+}

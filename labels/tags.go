@@ -1,0 +1,64 @@
+package labels
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Outcome says how the search for a landmark's tag ended.
+type Outcome string
+
+// The outcomes of stage 1. Only OK carries a tag; every other one is the reason
+// why a landmark has none, and is listed by `hgld labels stats`.
+const (
+	OK             Outcome = "ok"
+	NoInfobox      Outcome = "no_infobox"      // the page has no Wikidata infobox
+	NoTag          Outcome = "no_tag"          // an infobox or item without "instance of"
+	NoItem         Outcome = "no_item"         // no Wikidata item belongs to the page
+	Missing        Outcome = "missing"         // the category does not exist (any more)
+	RedirectLoop   Outcome = "redirect_loop"   // soft redirects lead round in a circle or too far
+	Disambiguation Outcome = "disambiguation"  // the page lists meanings and is no landmark
+	CategoryItem   Outcome = "category_item"   // the item describes a category without a main topic
+	Malformed      Outcome = "malformed"       // the answer could not be read; Error says why
+	Retryable      Outcome = "error_retryable" // a later run tries again
+	Failed         Outcome = "error_final"     // given up; Error says why
+)
+
+// TagValue is one value of "instance of", as the source gives it.
+type TagValue struct {
+	Raw        string   `json:"raw"`                  // as printed, byte for byte
+	Text       string   `json:"text"`                 // Raw with runs of white space made one space, trimmed, NFC
+	QID        string   `json:"qid,omitempty"`        // class item; HTML pages do not carry it
+	Rank       string   `json:"rank,omitempty"`       // preferred, normal or deprecated; empty if unknown
+	Qualifiers []string `json:"qualifiers,omitempty"` // texts in parentheses behind the value
+	Link       string   `json:"link,omitempty"`       // target of the value's link on the page
+
+	Extra map[string]json.RawMessage `json:"-"`
+}
+
+// Outcomes lists every outcome.
+var Outcomes = []Outcome{OK, NoInfobox, NoTag, NoItem, Missing, RedirectLoop, Disambiguation, CategoryItem, Malformed, Retryable, Failed}
+
+// Record is one line of tags.jsonl: all that stage 1 found out about one
+// landmark. Fields that a source cannot fill stay empty.
+type Record struct {
+	Landmark  LandmarkID `json:"landmark_id"`
+	Split     Split      `json:"split"`
+	Category  string     `json:"category"`            // URL as in the GLDv2 file, byte for byte
+	Title     string     `json:"title,omitempty"`     // page title asked for, canonical: "Category:Eiffel Tower"
+	Outcome   Outcome    `json:"outcome"`             // why there is a tag, or none
+	Tag       string     `json:"tag,omitempty"`       // the chosen value's Text
+	Raw       string     `json:"raw,omitempty"`       // the chosen value's Raw
+	QID       string     `json:"qid,omitempty"`       // the chosen value's class item
+	Values    []TagValue `json:"values,omitempty"`    // all values in the order of the source
+	Item      string     `json:"item,omitempty"`      // the landmark's own Wikidata item
+	Redirects []string   `json:"redirects,omitempty"` // titles followed, in order
+	PageID    int64      `json:"page_id,omitempty"`
+	Revision  int64      `json:"revision,omitempty"` // revision of the page or item that was read
+	Fetched   time.Time  `json:"fetched,omitzero"`
+	Source    string     `json:"source,omitempty"` // "page", "api" or the name of an import
+	Status    int        `json:"http_status,omitempty"`
+	Error     string     `json:"error,omitempty"`
+
+	Extra map[string]json.RawMessage `json:"-"` // unknown fields, kept on rewriting; so in TagValue
+}
