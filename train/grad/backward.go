@@ -1,0 +1,172 @@
+package grad
+
+import (
+	"fmt"
+
+	"hgld/train/device"
+)
+
+// Backward runs and records the backward pass of v, whose gradient is seed; an
+// absent seed is all ones. Contributions to one gradient are added in the order
+// in which the pass meets them. The value of v is kept.
+func (t *Tape) Backward(v *Var, seed device.Array) {
+	t.Keep(v)
+	t.seed(v, seed)
+	for _, x := range t.live {
+		t.Done(x)
+	}
+	t.unwind(0, 0)
+}
+
+// seed gives the gradient of v its first contribution from outside.
+func (t *Tape) seed(v *Var, seed device.Array) {
+	r := v.root
+	if r.leaf || r.written {
+		panic(fmt.Sprintf("grad: %v is a leaf, or has a gradient already", v.Value))
+	}
+	r.written = true
+	if seed.Absent() {
+		t.gradient(r)
+		t.Do(func(b device.Backend) { b.Fill(r.Grad, 1) })
+		return
+	}
+	if seed.Len() != v.Value.Len() {
+		panic(fmt.Sprintf("grad: %v seeded with %v", v.Value, seed))
+	}
+	r.Grad = seed
+	if seed.Contiguous() {
+		r.Grad = seed.Reshape(r.Value.Shape()...)
+	}
+	r.seeded = true
+}
+
+// unwind runs the Backs recorded after the first mark ones, last first, and
+// frees of the Vars made after the first keep what no Back left can touch.
+func (t *Tape) unwind(mark, keep int) {
+	for len(t.back) > mark {
+		e := t.back[len(t.back)-1]
+		t.back = t.back[:len(t.back)-1]
+		if e.record != nil {
+			e.record()
+		} else {
+			t.Do(e.op)
+		}
+		for _, v := range e.reads {
+			t.release(v.root)
+		}
+		t.reap(len(t.back), keep)
+	}
+}
+
+// reap frees the gradients, and what is left of the values, of Vars born when n
+// or more Backs had been recorded, but for the first keep Vars.
+func (t *Tape) reap(n, keep int) {
+	for len(t.live) > keep {
+		v := t.live[len(t.live)-1]
+		if v.born < n {
+			return
+		}
+		t.live = t.live[:len(t.live)-1]
+		t.Done(v)
+		if !v.Grad.Absent() && !v.seeded {
+			t.mem.Free(v.Grad.Buf)
+		}
+	}
+}
+
+// Grad returns the gradient of a result, inside a Back of the operation that
+// made it. A result that nothing used has a gradient of zeros.
+func (t *Tape) Grad(v *Var) device.Array {
+	r := v.root
+	if !r.written {
+		r.written, r.zero = true, true
+		t.gradient(r)
+	}
+	if r.zero {
+		t.b.Fill(r.Grad, 0)
+	}
+	return over(v, r.Grad)
+}
+
+// Into returns where an operation that overwrites puts its part of the gradient
+// of v, inside a Back: absent if v takes none. If v has a part already, it is a
+// scratch array, which the tape adds when the operation ends.
+func (t *Tape) Into(v *Var) device.Array {
+	if t.replaying {
+		return t.recall().array
+	}
+	r := v.root
+	var a device.Array
+	switch {
+	case r.leaf && r.Grad.Absent():
+	case !r.written:
+		r.written = true
+		a = over(v, t.gradient(r))
+	default:
+		a = t.temporary(r.Grad.Type, v.Value.Shape()...)
+		t.adds = append(t.adds, sum{over(v, r.Grad), a})
+	}
+	return t.note(a, 0)
+}
+
+// Onto is Into for operations that can add: acc is 0 where they overwrite and 1
+// where they add to what the gradient holds.
+func (t *Tape) Onto(v *Var) (dv device.Array, acc float32) {
+	if t.replaying {
+		s := t.recall()
+		return s.array, s.acc
+	}
+	r := v.root
+	if r.leaf && r.Grad.Absent() {
+		return t.note(device.Array{}, 0), 0
+	}
+	if r.written {
+		acc = 1
+	}
+	r.written = true
+	return t.note(over(v, t.gradient(r)), acc), acc
+}
+
+// Scratch returns an array that lasts until the running Do or Back ends.
+func (t *Tape) Scratch(d device.DType, dims ...int) device.Array {
+	if t.replaying {
+		return t.recall().array
+	}
+	return t.note(t.temporary(d, dims...), 0)
+}
+
+// gradient returns the array of the gradient of r, a root, making it if need be.
+func (t *Tape) gradient(r *Var) device.Array {
+	if r.Grad.Absent() {
+		r.Grad = t.alloc(r.Value.Type, r.Value.Shape()...)
+	}
+	return r.Grad
+}
+
+func (t *Tape) temporary(d device.DType, dims ...int) device.Array {
+	a := t.alloc(d, dims...)
+	t.scratch = append(t.scratch, a.Buf)
+	return a
+}
+
+// note remembers what the running operation was given, for replays.
+func (t *Tape) note(a device.Array, acc float32) device.Array {
+	t.slots = append(t.slots, slot{a, acc})
+	return a
+}
+
+func (t *Tape) recall() slot {
+	s := t.slots[t.next]
+	t.next++
+	return s
+}
+
+// over gives a, which belongs to the root of v, the dimensions of v.
+func over(v *Var, a device.Array) device.Array {
+	if v.root == v {
+		return a
+	}
+	view := v.Value
+	view.Buf, view.Off, view.Type = a.Buf, a.Off, a.Type
+	return view
+}

@@ -1,0 +1,97 @@
+package grad
+
+import "hgld/train/device"
+
+// Detached runs f without recording a backward pass, as for evaluation or the
+// first of two passes: of what f made only its result outlives it.
+func (t *Tape) Detached(f func() *Var) *Var {
+	mark := len(t.live)
+	t.detached++
+	y := f()
+	t.detached--
+	made := t.live[mark:]
+	t.live = t.live[:mark]
+	for _, v := range made {
+		if v == y.root {
+			t.live = append(t.live, v)
+		} else {
+			t.Done(v)
+		}
+	}
+	return y
+}
+
+// Repeats reports whether the operations now recorded run for the second time in
+// a step: running statistics have moved already.
+func (t *Tape) Repeats() bool { return t.repeats > 0 }
+
+// Recompute is f(t, x) at the price of a second forward pass in place of the
+// memory: of all that f makes, only its result is held until the backward pass,
+// which runs f once more.
+func (t *Tape) Recompute(f func(*Tape, *Var) *Var, x *Var) *Var {
+	forward := func() *Var { return f(t, x) }
+	x.root.holds++ // f may be done with x, the second pass is not
+	y := t.Detached(forward)
+	t.push(entry{reads: []*Var{x}, record: func() { t.again(forward, t.complete(y)) }})
+	t.release(x.root)
+	return y
+}
+
+// TwoPass is the loss of a batch whose activations do not fit in memory at once,
+// with the gradient of the single pass: the chunks go forward one by one,
+// detached, into the embeddings [B,D] of the whole batch; the loss is taken of
+// these; in the backward pass each chunk goes forward again, recorded, and
+// backward from its rows of the embeddings' gradient. Both passes read the same
+// chunks; running statistics move in the first alone.
+//
+// (Multistage back-propagation of Revaud et al., "Learning with Average
+// Precision", ICCV 2019, Fig. 3.) Adding up the gradients of the chunks' own
+// losses is something else: a ranking loss of a batch is not a sum over its
+// parts.
+func TwoPass(t *Tape, chunks []device.Array, embed, loss func(*Tape, *Var) *Var) *Var {
+	forward := func(i int) func() *Var {
+		return func() *Var { return embed(t, t.Leaf(chunks[i], device.Array{})) }
+	}
+	if len(chunks) == 0 {
+		panic("grad: two passes over no chunks")
+	}
+	rows := 0
+	for _, c := range chunks {
+		rows += c.Dims[0]
+	}
+	var all *Var
+	first := make([]int, len(chunks)+1)
+	for i := range chunks {
+		y := t.Detached(forward(i))
+		if all == nil {
+			all = t.New(y.Value.Type, rows, y.Value.Cols())
+		}
+		first[i+1] = first[i] + y.Value.Rows()
+		part := all.Value.RowRange(first[i], first[i+1])
+		t.Do(func(b device.Backend) { b.Copy(part, y.Value) })
+		t.Done(y)
+	}
+	t.push(entry{record: func() {
+		dall := t.complete(all)
+		for i := range chunks {
+			t.again(forward(i), dall.RowRange(first[i], first[i+1]))
+		}
+	}})
+	return loss(t, all)
+}
+
+// complete returns the gradient of v, a result, outside of an operation.
+func (t *Tape) complete(v *Var) device.Array {
+	t.Do(func(device.Backend) { t.Grad(v) }) // fills one that nothing wrote
+	return over(v, v.root.Grad)
+}
+
+// again records f a second time and its backward pass from the given gradient.
+func (t *Tape) again(f func() *Var, seed device.Array) {
+	mark, keep := len(t.back), len(t.live)
+	t.repeats++
+	y := f()
+	t.repeats--
+	t.seed(y, seed)
+	t.unwind(mark, keep)
+}

@@ -1,0 +1,249 @@
+// Package grad is the tape: it runs a step of training once while recording it,
+// derives the backward pass from what each operation recorded, and replays the
+// whole list from then on. A step is recorded once per set of shapes; a replay
+// allocates nothing, waits for nothing and takes no decision, so that it can be
+// captured as a graph of the device.
+//
+// An operation is a function that makes its result with New, computes it in a
+// Do, and says in a Back how gradients flow:
+//
+//	func Relu(t *grad.Tape, x *grad.Var) *grad.Var {
+//		y := t.New(x.Value.Type, x.Value.Shape()...)
+//		t.Do(func(b device.Backend) { b.Act(y.Value, x.Value, device.ReLU) })
+//		t.Back(func(b device.Backend) {
+//			if dx := t.Into(x); !dx.Absent() {
+//				b.ActGrad(dx, t.Grad(y), x.Value, device.ReLU)
+//			}
+//		}, x)
+//		return y
+//	}
+//
+// Memory comes from an arena and returns to it while recording, so that a step
+// needs what its widest moment needs and not the sum: a value when the forward
+// pass is done with it and the last Back that reads it has run, a gradient when
+// the operation that made its Var has run backward. Tapes that share an arena
+// therefore lie over one another: what one computed holds until another runs, but
+// for what was kept before the other was recorded.
+package grad
+
+import (
+	"fmt"
+
+	"hgld/train/device"
+)
+
+// Arena is where intermediates live: *device.Arena in earnest, a backend itself
+// where reuse does not matter.
+type Arena interface {
+	Alloc(bytes int) device.Buffer
+	Free(device.Buffer)
+}
+
+// Var is an array in a computation and, in time, its gradient.
+type Var struct {
+	Value device.Array
+	Grad  device.Array // absent until the backward pass reaches the Var; of a leaf as given
+
+	root    *Var // what a view lies over; itself otherwise
+	leaf    bool
+	born    int  // Backs recorded before the Var: later ones alone can touch it
+	holds   int  // the forward pass, and every Back yet to run that reads the value
+	done    bool // the forward pass has let go
+	kept    bool // until Free
+	seeded  bool // the gradient's memory is not ours
+	written bool // the gradient has its first contribution
+	zero    bool // nobody contributed: the gradient is filled with zeros
+}
+
+// Tape records a step. It is used from one goroutine.
+type Tape struct {
+	b      device.Backend
+	mem    Arena
+	leaves map[[2]device.Array]*Var
+
+	program []func(device.Backend) // everything, in the order in which it runs
+	back    []entry                // what Backward has yet to run, last first
+	live    []*Var                 // intermediates by time of birth
+	kept    []*Var
+
+	slots     []slot // what Into, Onto and Scratch gave, in order
+	next      int    // place in slots during a replay
+	replaying bool
+	scratch   []device.Buffer // of the operation that is running
+	adds      []sum           // due when it ends
+
+	detached, repeats int
+	accumulate        bool
+	evaluating        bool
+}
+
+type entry struct {
+	op     func(device.Backend)
+	record func() // instead of op: records operations of its own
+	reads  []*Var
+}
+
+type slot struct {
+	array device.Array
+	acc   float32
+}
+
+type sum struct{ dst, src device.Array }
+
+// NewTape returns an empty tape whose intermediates live in a. What it gives back
+// to a while recording it uses again in a replay: while it is in use, a must not
+// release memory to the device.
+func NewTape(b device.Backend, a Arena) *Tape {
+	return &Tape{b: b, mem: a, leaves: make(map[[2]device.Array]*Var)}
+}
+
+// Evaluate makes t, which is empty yet, a tape of an evaluation: Back does
+// nothing, and layers normalise by their running statistics.
+func (t *Tape) Evaluate() *Tape {
+	t.evaluating = true
+	t.detached++
+	return t
+}
+
+// Evaluating reports whether Evaluate was called.
+func (t *Tape) Evaluating() bool { return t.evaluating }
+
+// Backend returns the backend that the tape records for, for what is done once,
+// outside the recorded step.
+func (t *Tape) Backend() device.Backend { return t.b }
+
+// New makes an intermediate, owned by the arena; its contents are undefined.
+func (t *Tape) New(d device.DType, dims ...int) *Var {
+	v := &Var{born: len(t.back), holds: 1}
+	v.root = v
+	v.Value = t.alloc(d, dims...)
+	t.live = append(t.live, v)
+	return v
+}
+
+// Leaf makes a Var of arrays that the caller owns: a parameter or an input. An
+// absent grad means that it takes no gradient. The same arrays give the same Var,
+// so a parameter used twice has one gradient.
+//
+// The first contribution to grad in a step overwrites it, unless Accumulate was
+// called before; a leaf that the loss does not reach keeps what grad held.
+func (t *Tape) Leaf(value, grad device.Array) *Var {
+	key := [2]device.Array{value, grad}
+	if v := t.leaves[key]; v != nil {
+		return v
+	}
+	v := &Var{Value: value, Grad: grad, leaf: true, written: t.accumulate}
+	v.root = v
+	t.leaves[key] = v
+	return v
+}
+
+// View lays other dimensions over the elements of v; value and gradient are
+// those of v.
+func (t *Tape) View(v *Var, dims ...int) *Var {
+	return &Var{Value: v.Value.Reshape(dims...), root: v.root}
+}
+
+// Accumulate makes the gradients of leaves recorded from now on add to what
+// their arrays hold, from the first contribution on.
+func (t *Tape) Accumulate() { t.accumulate = true }
+
+// Do runs op now, and at every Replay. op sees arrays through the Vars that it
+// captures and must not depend on data.
+func (t *Tape) Do(op func(device.Backend)) {
+	t.program = append(t.program, op)
+	op(t.b)
+	for _, a := range t.adds {
+		add := func(b device.Backend) { b.Axpby(a.dst, 1, a.dst, 1, a.src) }
+		t.program = append(t.program, add)
+		add(t.b)
+	}
+	t.adds = t.adds[:0]
+	for _, m := range t.scratch {
+		t.mem.Free(m)
+	}
+	t.scratch = t.scratch[:0]
+}
+
+// Back records op for the backward pass, in which the ops run in reverse order.
+// reads names the Vars whose Value op reads: they are kept until it has run.
+// Gradients are got inside op, from Grad, Into and Onto. In a detached pass Back
+// does nothing.
+func (t *Tape) Back(op func(device.Backend), reads ...*Var) {
+	t.push(entry{op: op, reads: reads})
+}
+
+func (t *Tape) push(e entry) {
+	if t.detached > 0 {
+		return
+	}
+	for _, v := range e.reads {
+		v.root.holds++
+	}
+	t.back = append(t.back, e)
+}
+
+// Done says that the forward pass reads v no more. Without it v is held until
+// Backward begins; a detached pass, which has no backward, frees v at once.
+func (t *Tape) Done(v *Var) {
+	if v = v.root; !v.leaf && !v.done {
+		v.done = true
+		t.release(v)
+	}
+}
+
+// Keep holds the value of v until Free, for those who read it after the step.
+// Vars of another tape on the same arena may lie over it once that tape runs.
+func (t *Tape) Keep(v *Var) *Var {
+	if r := v.root; !r.leaf && !r.kept {
+		r.kept = true
+		r.holds++
+		t.kept = append(t.kept, r)
+	}
+	return v
+}
+
+// Replay runs everything recorded so far again, in the same order on the same
+// arrays.
+func (t *Tape) Replay() {
+	t.replaying, t.next = true, 0
+	for _, op := range t.program {
+		op(t.b)
+	}
+	t.replaying = false
+}
+
+// Free returns all memory to the arena. The tape is of no use afterwards.
+func (t *Tape) Free() {
+	for _, e := range t.back { // recorded and never run
+		for _, v := range e.reads {
+			t.release(v.root)
+		}
+	}
+	t.reap(0, 0)
+	for _, v := range t.kept {
+		v.kept = false
+		t.release(v)
+	}
+	*t = Tape{b: t.b, mem: t.mem, leaves: make(map[[2]device.Array]*Var)}
+}
+
+func (t *Tape) alloc(d device.DType, dims ...int) device.Array {
+	n := d.Size()
+	for _, k := range dims {
+		n *= k
+	}
+	return device.Make(t.mem.Alloc(n), 0, d, dims...)
+}
+
+// release gives up one hold on the value of v, a root.
+func (t *Tape) release(v *Var) {
+	if v.leaf {
+		return
+	}
+	if v.holds--; v.holds == 0 {
+		t.mem.Free(v.Value.Buf)
+	} else if v.holds < 0 {
+		panic(fmt.Sprintf("grad: %v released twice", v.Value))
+	}
+}

@@ -1,0 +1,114 @@
+package nn
+
+import (
+	"fmt"
+
+	"hgld/train/device"
+	"hgld/train/grad"
+)
+
+// BatchNorm normalises each channel over all other axes,
+//
+//	y = γ (x − mean) / √(variance + ε) + β
+//
+// by the statistics of the batch (biased variance), and moves the running ones:
+// running ← (1 − momentum)·running + momentum·new, with the unbiased variance n/(n−1)
+// (torch's convention). Evaluation, and a Frozen layer always, normalises by the
+// running statistics; γ and β of a frozen layer are still trained.
+//
+// Of two passes over one batch (grad.TwoPass, Tape.Recompute) the first moves the
+// running statistics.
+type BatchNorm struct {
+	Gamma, Beta *Param // [C], both nil for a layer without them
+	Running     *Statistics
+	Eps         float32
+	Frozen      bool
+}
+
+// NewBatchNorm declares a layer with torch's ε 1e-5 and momentum 0.1, γ = 1 and
+// β = 0.
+func NewBatchNorm(c Scope, channels int) *BatchNorm {
+	return &BatchNorm{
+		Gamma:   c.Param("weight", Constant(1), channels),
+		Beta:    c.Param("bias", Constant(0), channels),
+		Running: c.Statistics(channels, 0.1),
+		Eps:     1e-5,
+	}
+}
+
+// Forward normalises x [..., C].
+func (n *BatchNorm) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
+	return n.forward(t, x, nil, device.Identity)
+}
+
+// forward is act(normalised x + residual); residual may be nil.
+func (n *BatchNorm) forward(t *grad.Tape, x, residual *grad.Var, act device.Func) *grad.Var {
+	var gamma, beta *grad.Var
+	if n.Gamma != nil {
+		gamma, beta = n.Gamma.Var(t), n.Beta.Var(t)
+	}
+	kind := device.NormKind{Eps: n.Eps, ReLU: act == device.ReLU, Frozen: n.Frozen || t.Evaluating()}
+	stats := t.Leaf(n.Running.Value, device.Array{})
+	if !kind.Frozen {
+		stats = t.New(device.F32, 2, n.Running.channels)
+	}
+	y := t.New(x.Value.Type, x.Value.Shape()...)
+	t.Do(func(b device.Backend) {
+		b.Norm(y.Value, stats.Value, x.Value, value(gamma), value(beta), value(residual), kind)
+	})
+	if !kind.Frozen && !t.Repeats() {
+		n.move(t, stats, x.Value.Rows())
+	}
+	t.Back(func(b device.Backend) {
+		dy := t.Grad(y)
+		dx := into(t, x)
+		var dres, dgamma, dbeta device.Array
+		var acc float32
+		if residual != nil {
+			dres = t.Into(residual)
+		}
+		if gamma != nil {
+			dgamma, acc = t.Onto(gamma)
+			dbeta, _ = t.Onto(beta)
+		}
+		b.NormGrad(dx, dres, dgamma, dbeta, dy, x.Value, y.Value, value(gamma), stats.Value, kind, acc)
+	}, x, y, stats)
+	t.Done(stats)
+	return y
+}
+
+// move takes the statistics of a batch of rows values per channel into the
+// running ones. Guard looks at them first: a batch with a non-finite value must
+// not spoil what outlives it.
+func (n *BatchNorm) move(t *grad.Tape, stats *grad.Var, rows int) {
+	if rows < 2 {
+		panic(fmt.Sprintf("nn: %s: statistics of a single value", n.Running.entries[0].name))
+	}
+	unbiased := float32(float64(rows) / float64(rows-1))
+	t.Do(func(b device.Backend) {
+		variance := stats.Value.RowRange(1, 2)
+		corrected := t.Scratch(device.F32, 1, n.Running.channels)
+		b.Guard(*n.Running.guard, stats.Value)
+		b.Axpby(corrected, unbiased, variance, 0, variance)
+		b.Average(n.Running.Value.RowRange(0, 1), stats.Value.RowRange(0, 1), n.Running.rate, *n.Running.guard)
+		b.Average(n.Running.Value.RowRange(1, 2), corrected, n.Running.rate, *n.Running.guard)
+	})
+}
+
+// value is the array of v, absent for nil.
+func value(v *grad.Var) device.Array {
+	if v == nil {
+		return device.Array{}
+	}
+	return v.Value
+}
+
+// into is where an operation that always writes puts the gradient of x: a scratch
+// array if x takes none.
+func into(t *grad.Tape, x *grad.Var) device.Array {
+	dx := t.Into(x)
+	if dx.Absent() {
+		dx = t.Scratch(x.Value.Type, x.Value.Shape()...)
+	}
+	return dx
+}

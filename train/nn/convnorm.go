@@ -1,0 +1,99 @@
+package nn
+
+import (
+	"fmt"
+
+	"hgld/train/device"
+	"hgld/train/grad"
+)
+
+// ConvNormAct is act(norm(conv(x)) + residual), residual nil or of the shape of the
+// result, act Identity or ReLU.
+//
+// With statistics of the batch it is a convolution and one operation for the rest.
+// With given statistics (a frozen layer, an evaluation) these are folded into the
+// weights, and it is a single convolution with an epilogue. Its gradient needs
+// neither the convolution's result nor x̂, so that it is exact at γ = 0 too.
+func ConvNormAct(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residual *grad.Var, act device.Func) *grad.Var {
+	if conv.Bias != nil || norm.Gamma == nil {
+		panic(fmt.Sprintf("nn: %s: a bias before, or a norm without one", conv.Weight.Name()))
+	}
+	if norm.Frozen || t.Evaluating() {
+		return convFolded(t, x, conv, norm, residual, act)
+	}
+	z := conv.Forward(t, x)
+	y := norm.forward(t, z, residual, act)
+	t.Done(z)
+	return y
+}
+
+// ConvNormActPlain is the definition of ConvNormAct: one operation after the
+// other.
+func ConvNormActPlain(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residual *grad.Var, act device.Func) *grad.Var {
+	y := norm.Forward(t, conv.Forward(t, x))
+	if residual != nil {
+		y = Add(t, y, residual)
+	}
+	if act == device.ReLU {
+		y = ReLU(t, y)
+	}
+	return y
+}
+
+// convFolded is ConvNormAct by given statistics.
+func convFolded(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residual *grad.Var, act device.Func) *grad.Var {
+	w, gamma, beta := conv.Weight.Var(t), norm.Gamma.Var(t), norm.Beta.Var(t)
+	mean, variance := norm.Running.Mean(), norm.Running.Variance()
+	y := t.New(x.Value.Type, conv.output(x)...)
+	wf := t.New(w.Value.Type, w.Value.Shape()...)
+	bf := t.New(device.F32, beta.Value.Len())
+	t.Do(func(b device.Backend) {
+		b.FoldNorm(wf.Value, bf.Value, w.Value, gamma.Value, beta.Value, mean, variance, norm.Eps)
+	})
+	e := device.Epilogue{Bias: bf.Value, Residual: value(residual), Act: act}
+	t.Do(func(b device.Backend) { b.Conv(y.Value, x.Value, wf.Value, conv.Shape, e) })
+	t.Done(bf)
+	t.Back(func(b device.Backend) {
+		dbf := t.Scratch(device.F32, beta.Value.Len())
+		dz := maskGrad(t, b, y, residual, act, dbf)
+		if dx := t.Into(x); !dx.Absent() {
+			b.ConvGradX(dx, dz, wf.Value, conv.Shape)
+		}
+		dw, acc := t.Onto(w)
+		if dw.Absent() {
+			return
+		}
+		dgamma, _ := t.Onto(gamma)
+		dbeta, _ := t.Onto(beta)
+		dwf := t.Scratch(device.F32, w.Value.Shape()...)
+		b.ConvGradW(dwf, dz, x.Value, conv.Shape, 0)
+		b.FoldNormGrad(dw, dgamma, dbeta, dwf, dbf, w.Value, gamma.Value, mean, variance, norm.Eps, acc)
+	}, x, y, wf)
+	t.Done(wf)
+	return y
+}
+
+// maskGrad returns the gradient in front of act and of the residual, which takes
+// it as it is, and writes its column sums to dbias.
+func maskGrad(t *grad.Tape, b device.Backend, y, residual *grad.Var, act device.Func, dbias device.Array) device.Array {
+	dy := t.Grad(y)
+	dz := dy
+	if residual != nil {
+		if dz = t.Into(residual); dz.Absent() {
+			dz = dy
+		}
+	}
+	switch {
+	case act == device.ReLU:
+		if dz == dy {
+			dz = t.Scratch(dy.Type, dy.Shape()...)
+		}
+		b.ReluGrad(dz, dbias, dy, y.Value, 0)
+	default:
+		if dz != dy {
+			b.Copy(dz, dy)
+		}
+		b.Sums(dbias, matrix(dy), device.SumCols, 0)
+	}
+	return dz
+}

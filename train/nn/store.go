@@ -1,0 +1,219 @@
+// Package nn holds layers with parameters, and the named store in which
+// everything that outlives a step is kept: parameters, running statistics, the
+// state of optimizers, losses and memories. The store is the checkpoint.
+//
+// Layers are declared in a Scope, which gives them their names and their group.
+// Build then lays each group out as one flat F32 buffer of values and one of
+// gradients, so that an optimizer, clipping, a moving average or a reduction over
+// devices is one call for each group.
+//
+// Activations are images [N,H,W,C] or matrices; weights of convolutions are
+// [K,R,S,C/groups] on the device and [K,C/groups,R,S] in files, as torch has them.
+package nn
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"hgld/train/device"
+	"hgld/train/grad"
+)
+
+// Store lists everything that is kept between steps, by name, in the order in
+// which it was declared.
+type Store struct {
+	Groups []*Group
+
+	// Guard is I32 [1]: how many non-finite values the Guard operations of a step
+	// have met. Running statistics and optimizers change nothing while it is not
+	// zero; a step begins by setting it to zero.
+	Guard device.Array
+
+	entries []*entry
+	byName  map[string]*entry
+	ignored map[string]bool
+	stats   []*Statistics
+}
+
+// Group is the parameters that share an optimizer's settings.
+type Group struct {
+	Name          string
+	Values, Grads device.Array // F32 [n]; the gaps between parameters hold zeros
+	Params        []*Param
+}
+
+// Param is an array that is trained: views of its group's buffers, absent until
+// Build.
+type Param struct {
+	Value, Grad device.Array
+
+	entry  *entry
+	offset int // in the group's buffers
+	init   Init
+}
+
+// Name returns the name under which a checkpoint has p.
+func (p *Param) Name() string { return p.entry.name }
+
+// Var returns p as a leaf of t.
+func (p *Param) Var(t *grad.Tape) *grad.Var { return t.Leaf(p.Value, p.Grad) }
+
+// Statistics is the running mean and variance of C channels.
+type Statistics struct {
+	Momentum float32 // share of a new value; Build takes it to the device
+
+	Value device.Array // F32 [2,C]; absent until Build
+	rate  device.Array // F32 [1]
+
+	entries  [2]*entry
+	channels int
+	guard    *device.Array // of the store
+}
+
+// Mean returns the running mean [C].
+func (s *Statistics) Mean() device.Array { return s.Value.RowRange(0, 1).Reshape(s.channels) }
+
+// Variance returns the running variance [C].
+func (s *Statistics) Variance() device.Array { return s.Value.RowRange(1, 2).Reshape(s.channels) }
+
+// entry is what a checkpoint knows: a name, an array, and its layout in files.
+type entry struct {
+	name   string
+	array  device.Array
+	layout layout
+}
+
+// Scope is a place in the tree of names.
+type Scope struct {
+	store  *Store
+	group  *Group
+	prefix string
+}
+
+// NewStore returns an empty store.
+func NewStore() *Store {
+	return &Store{byName: map[string]*entry{}, ignored: map[string]bool{}}
+}
+
+// Group returns the root of names, for parameters of the named group.
+func (s *Store) Group(name string) Scope {
+	for _, g := range s.Groups {
+		if g.Name == name {
+			return Scope{store: s, group: g}
+		}
+	}
+	g := &Group{Name: name}
+	s.Groups = append(s.Groups, g)
+	return Scope{store: s, group: g}
+}
+
+// In returns the scope below c: its names begin with that of c, name and a dot.
+func (c Scope) In(name string) Scope {
+	c.prefix += name + "."
+	return c
+}
+
+// Param declares a parameter of the given dimensions.
+func (c Scope) Param(name string, init Init, dims ...int) *Param {
+	return c.param(name, init, same(dims...))
+}
+
+func (c Scope) param(name string, init Init, l layout) *Param {
+	p := &Param{entry: c.store.declare(c.prefix+name, l), init: init}
+	c.group.Params = append(c.group.Params, p)
+	return p
+}
+
+// Statistics declares the running statistics of a BatchNorm, under torch's names
+// and with its starting values 0 and 1. The count of batches that torch keeps
+// beside them is ignored when weights are read.
+func (c Scope) Statistics(channels int, momentum float32) *Statistics {
+	s := &Statistics{channels: channels, Momentum: momentum, guard: &c.store.Guard}
+	s.entries[0] = c.store.declare(c.prefix+"running_mean", same(channels))
+	s.entries[1] = c.store.declare(c.prefix+"running_var", same(channels))
+	c.store.ignored[c.prefix+"num_batches_tracked"] = true
+	c.store.stats = append(c.store.stats, s)
+	return s
+}
+
+// Register adds an array that someone else made to the checkpoint: moments of an
+// optimizer, a memory's ring.
+func (s *Store) Register(name string, a device.Array) {
+	s.declare(name, same(a.Shape()...)).array = a
+}
+
+// declare adds a name, which must be new.
+func (s *Store) declare(name string, l layout) *entry {
+	if s.byName[name] != nil {
+		panic(fmt.Sprintf("nn: %q is declared twice", name))
+	}
+	e := &entry{name: name, layout: l}
+	s.byName[name] = e
+	s.entries = append(s.entries, e)
+	return e
+}
+
+// align is the boundary in elements at which a parameter begins in its group: 64
+// bytes in F32, 32 in BF16, what the vector loads of any processor ask for.
+const align = 16
+
+// Build allocates everything declared so far on b and fills it: parameters from
+// the random numbers of (seed, name), gradients with zeros.
+func (s *Store) Build(b device.Backend, seed uint64) {
+	s.Guard = device.New(b, device.I32, 1)
+	b.Fill(s.Guard, 0)
+	for _, g := range s.Groups {
+		g.build(b, seed)
+	}
+	for _, st := range s.stats {
+		st.Value = device.New(b, device.F32, 2, st.channels)
+		st.rate = device.New(b, device.F32, 1)
+		st.entries[0].array, st.entries[1].array = st.Mean(), st.Variance()
+		b.Fill(st.Mean(), 0)
+		b.Fill(st.Variance(), 1)
+		b.Fill(st.rate, st.Momentum)
+	}
+}
+
+func (g *Group) build(b device.Backend, seed uint64) {
+	n := 0
+	for _, p := range g.Params {
+		p.offset = n
+		n += (size(p.entry.layout.device) + align - 1) / align * align
+	}
+	g.Values = device.New(b, device.F32, n)
+	g.Grads = device.New(b, device.F32, n)
+	values := make([]float32, n)
+	for _, p := range g.Params {
+		l := p.entry.layout
+		p.Value = device.Make(g.Values.Buf, p.offset, device.F32, l.device...)
+		p.Grad = device.Make(g.Grads.Buf, p.offset, device.F32, l.device...)
+		p.entry.array = p.Value
+		file := make([]float32, size(l.file))
+		p.init(file, l.file, newDraws(seed, p.entry.name))
+		l.toDevice(values[p.offset:][:size(l.device)], file)
+	}
+	b.Upload(g.Values, bytesOf(values))
+	b.Fill(g.Grads, 0)
+}
+
+// Size returns the number of trained numbers in the store, as files have them.
+func (s *Store) Size() int {
+	n := 0
+	for _, g := range s.Groups {
+		for _, p := range g.Params {
+			n += size(p.entry.layout.file)
+		}
+	}
+	return n
+}
+
+// bytesOf returns the little-endian bytes of values.
+func bytesOf(values []float32) []byte {
+	data := make([]byte, 0, 4*len(values))
+	for _, v := range values {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
+	}
+	return data
+}

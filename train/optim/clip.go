@@ -1,0 +1,133 @@
+package optim
+
+import "hgld/train/device"
+
+// NormClip scales gradients by min(1, Max/(n + 1e-6)), n the norm of all of them
+// together (torch's clip_grad_norm_). The factor is computed on the device and
+// goes into the groups' Hyper: the gradients are not written once more.
+type NormClip struct {
+	Max  float64
+	Norm device.Array // F32 [1]: n of the last step
+
+	squares, bound  device.Array // F32 [2,1], mean 0 and a variance: see overRoot
+	zero, one       device.Array
+	limit, limit2   device.Array // Max and its square
+	excess, epsilon device.Array
+}
+
+// NewNormClip prepares clipping on b.
+func NewNormClip(b device.Backend, limit float64) *NormClip {
+	filled := func(v float64) device.Array {
+		a := device.New(b, device.F32, 1)
+		b.Fill(a, float32(v))
+		return a
+	}
+	c := &NormClip{
+		Max: limit, Norm: filled(0),
+		zero: filled(0), one: filled(1), limit: filled(limit), limit2: filled(limit * limit),
+		excess: filled(0), epsilon: filled(1e-6),
+	}
+	for _, stats := range []*device.Array{&c.squares, &c.bound} {
+		*stats = device.New(b, device.F32, 2, 1)
+		b.Fill(*stats, 0)
+	}
+	return c
+}
+
+// Apply sets the factor of the groups, between the backward pass and Step. A norm
+// that is no number sets flag, and the step does nothing.
+//
+//	n² = Σ g²    n = n²/√n²    m = n + 1e-6    factor = Max / √(Max² + relu(m² − Max²))
+func (c *NormClip) Apply(b device.Backend, flag device.Array, groups ...*Group) {
+	n2 := second(c.squares)
+	for i, g := range groups {
+		b.Sums(n2, g.Grads, device.SquaresAll, float32(min(i, 1)))
+	}
+	b.Guard(flag, n2)
+	c.overRoot(b, c.Norm, n2, c.squares)
+	b.Axpby(c.excess, 1, c.Norm, 1, c.epsilon)
+	b.Sums(second(c.bound), c.excess, device.SquaresAll, 0)
+	b.Axpby(c.excess, 1, second(c.bound), -1, c.limit2)
+	b.Act(c.excess, c.excess, device.ReLU)
+	b.Axpby(second(c.bound), 1, c.excess, 1, c.limit2)
+	for _, g := range groups {
+		c.overRoot(b, cell(g.Hyper, device.HyperScale), c.limit, c.bound)
+	}
+}
+
+// overRoot is dst = x/√variance. A backend has no operation for roots and
+// quotients of single numbers; normalisation by given statistics is one. Its ε
+// makes 0/√0 zero and is lost in any norm that float32 can square.
+func (c *NormClip) overRoot(b device.Backend, dst, x, stats device.Array) {
+	dst.N, x.N = 2, 2 // [1] as [1,1]: a batch of one value of one channel
+	b.Norm(dst, stats, x, c.one, c.zero, device.Array{}, device.NormKind{Eps: 1e-30, Frozen: true})
+}
+
+// second is the variance of statistics [2,1], as [1].
+func second(stats device.Array) device.Array { return cell(stats, 1) }
+
+// cell is element i of a, as [1].
+func cell(a device.Array, i int) device.Array {
+	return device.Array{Buf: a.Buf, Off: a.Off + i, Type: a.Type, N: 1, Dims: [4]int{1, 1, 1, 1}, Ld: 1}
+}
+
+// EachNormClip clips every tensor by its own norm, like a routine of the released
+// SupRank code that its training loop does not use. It scales the gradients in
+// place.
+type EachNormClip struct {
+	norm   *NormClip
+	groups []*Group
+	factor []device.Array
+}
+
+// NewEachNormClip prepares clipping of the given gradients on b.
+func NewEachNormClip(b device.Backend, limit float64, grads ...device.Array) *EachNormClip {
+	c := &EachNormClip{norm: NewNormClip(b, limit)}
+	for _, g := range grads {
+		hyper := device.New(b, device.F32, device.HyperLen)
+		c.groups = append(c.groups, &Group{Grads: g, Hyper: hyper})
+		c.factor = append(c.factor, cell(hyper, device.HyperScale))
+	}
+	return c
+}
+
+// Apply scales the gradients.
+func (c *EachNormClip) Apply(b device.Backend, flag device.Array) {
+	for i := range c.groups {
+		c.norm.Apply(b, flag, c.groups[i:i+1]...)
+		b.Scale(c.groups[i].Grads, c.groups[i].Grads, c.factor[i])
+	}
+}
+
+// ValueClip bounds every element of the gradients to ±Max, in place.
+type ValueClip struct {
+	Max float64
+
+	limit, excess device.Array
+}
+
+// NewValueClip prepares clipping on b of gradients of at most n elements.
+func NewValueClip(b device.Backend, limit float64, n int) *ValueClip {
+	c := &ValueClip{Max: limit, limit: device.New(b, device.F32, 1), excess: device.New(b, device.F32, n)}
+	b.Fill(c.limit, float32(limit))
+	return c
+}
+
+// Apply is g ← g − relu(g − Max), then g ← g + relu(−g − Max): what lies within
+// the bounds is not touched by rounding.
+func (c *ValueClip) Apply(b device.Backend, groups ...*Group) {
+	for _, g := range groups {
+		n := g.Grads.Len()
+		x, over := column(g.Grads, n), column(c.excess, n)
+		for _, sign := range []float32{1, -1} {
+			b.Axpby(over, sign, x, -1, c.limit)
+			b.Act(over, over, device.ReLU)
+			b.Axpby(x, 1, x, -sign, over)
+		}
+	}
+}
+
+// column is the first n elements of a, as [n,1].
+func column(a device.Array, n int) device.Array {
+	return device.Array{Buf: a.Buf, Off: a.Off, Type: a.Type, N: 2, Dims: [4]int{n, 1, 1, 1}, Ld: 1}
+}

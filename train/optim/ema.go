@@ -1,0 +1,64 @@
+package optim
+
+import (
+	"encoding/binary"
+	"math"
+
+	"hgld/train/device"
+)
+
+// EMA is the exponential moving average of arrays, e ← d·e + (1−d)·w after every
+// step, which starts at their values. With Rise the decay of step t, from 1, is
+// min(Decay, (1+t)/(10+t)), so that the start is forgotten.
+type EMA struct {
+	Decay float64
+	Rise  bool
+
+	Steps    int            // taken so far; part of a checkpoint
+	Averages []device.Array // part of a checkpoint
+
+	arrays  []device.Array
+	rate    device.Array // F32 [1]: 1 − d
+	staging [4]byte
+}
+
+// NewEMA starts averaging F32 arrays: the weights of groups, running statistics.
+func NewEMA(b device.Backend, decay float64, rise bool, arrays ...device.Array) *EMA {
+	e := &EMA{Decay: decay, Rise: rise, arrays: arrays, rate: device.New(b, device.F32, 1)}
+	for _, a := range arrays {
+		average := device.New(b, device.F32, a.Shape()...)
+		b.Copy(average, a)
+		e.Averages = append(e.Averages, average)
+	}
+	return e
+}
+
+// Begin counts a step and sends its rate to the device, before the recorded part.
+func (e *EMA) Begin(b device.Backend) {
+	e.Steps++
+	d := e.Decay
+	if t := float64(e.Steps); e.Rise {
+		d = min(d, (1+t)/(10+t))
+	}
+	binary.LittleEndian.PutUint32(e.staging[:], math.Float32bits(float32(1-d)))
+	b.Upload(e.rate, e.staging[:])
+}
+
+// Step moves the averages, after the optimizer's step, unless flag is set.
+func (e *EMA) Step(b device.Backend, flag device.Array) {
+	for i, a := range e.arrays {
+		b.Average(e.Averages[i], a, e.rate, flag)
+	}
+}
+
+// Swap exchanges the arrays with their averages: before an evaluation, and back
+// after it. It is no part of a step.
+func (e *EMA) Swap(b device.Backend) {
+	for i, a := range e.arrays {
+		old := device.New(b, device.F32, a.Shape()...)
+		b.Copy(old, a)
+		b.Copy(a, e.Averages[i])
+		b.Copy(e.Averages[i], old)
+		b.Free(old.Buf)
+	}
+}

@@ -1,0 +1,163 @@
+// Package optim holds the optimizers, the schedules of their rates, clipping and
+// the moving average of weights. The arithmetic of a step is the backend's; what
+// changes from step to step (rates, bias corrections, the clipping factor) lies in
+// device memory, so that a recorded step can be replayed.
+package optim
+
+import (
+	"encoding/binary"
+	"math"
+
+	"hgld/internal/registry"
+	"hgld/train/device"
+)
+
+// Kind is a rule for a step: Adam or SGD with their constants.
+type Kind interface {
+	// moments is how many arrays of the size of the weights a group keeps.
+	moments() []string
+	// hyper fills the constants of step number t, counted from 1.
+	hyper(h *[device.HyperLen]float32, t int)
+	step(b device.Backend, g *Group, flag device.Array)
+}
+
+// All lists the optimizers with torch's defaults.
+var All = registry.Table[Kind]{
+	{Name: "adam", About: "Adam; weight decay is added to the gradient", Value: Adam{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}},
+	{Name: "adamw", About: "Adam; weight decay shrinks the weights apart", Value: AdamW{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}},
+	{Name: "sgd", About: "momentum 0.9 with Nesterov's look ahead", Value: SGD{Momentum: 0.9, Nesterov: true}},
+}
+
+// Group is the weights that share settings: one flat array, its gradient, and
+// what the optimizer keeps for it.
+type Group struct {
+	Name           string
+	Weights, Grads device.Array // F32 [n]
+
+	Rate  float64 // what the schedule starts from
+	Decay float64 // weight decay
+	Eta   float64 // rate of the step to come; Begin sends it to the device
+
+	// Idle groups are not stepped: neither weights nor moments nor the step count
+	// move. It is a constant of a recorded step: when it changes, record again.
+	Idle bool
+
+	Steps   int            // taken so far; part of a checkpoint
+	Moments []device.Array // F32 [n]; part of a checkpoint
+	Hyper   device.Array   // F32 [device.HyperLen]
+
+	hyper   [device.HyperLen]float32
+	staging [4 * device.HyperLen]byte
+}
+
+// Optimizer steps a list of groups by one rule.
+type Optimizer struct {
+	Kind   Kind
+	Groups []*Group
+}
+
+// New makes what the groups need on b: moments of zeros and the array of
+// constants. The rate of the first step is Rate.
+func New(b device.Backend, k Kind, groups ...*Group) *Optimizer {
+	for _, g := range groups {
+		g.Eta = g.Rate
+		g.Hyper = device.New(b, device.F32, device.HyperLen)
+		b.Fill(g.Hyper, 0)
+		for range k.moments() {
+			m := device.New(b, device.F32, g.Weights.Len())
+			b.Fill(m, 0)
+			g.Moments = append(g.Moments, m)
+		}
+	}
+	return &Optimizer{Kind: k, Groups: groups}
+}
+
+// MomentNames names the moments of every group, in the order of Group.Moments.
+func (o *Optimizer) MomentNames() []string { return o.Kind.moments() }
+
+// Begin counts a step of every group that is not idle and sends its constants to
+// the device. It comes before the recorded part of a step, once.
+func (o *Optimizer) Begin(b device.Backend) {
+	for _, g := range o.Groups {
+		if g.Idle {
+			continue
+		}
+		g.Steps++
+		g.hyper = [device.HyperLen]float32{
+			device.HyperRate:  float32(g.Eta),
+			device.HyperDecay: float32(g.Decay),
+			device.HyperScale: 1,
+		}
+		o.Kind.hyper(&g.hyper, g.Steps)
+		for i, v := range g.hyper {
+			binary.LittleEndian.PutUint32(g.staging[4*i:], math.Float32bits(v))
+		}
+		b.Upload(g.Hyper, g.staging[:])
+	}
+}
+
+// Step changes the weights by their gradients unless flag, the count of
+// non-finite values, is set. It is the part that is recorded.
+func (o *Optimizer) Step(b device.Backend, flag device.Array) {
+	for _, g := range o.Groups {
+		if !g.Idle {
+			o.Kind.step(b, g, flag)
+		}
+	}
+}
+
+// Adam is Kingma and Ba's rule ("Adam", ICLR 2015) as torch has it:
+//
+//	g ← g + decay·w    m ← β1·m + (1−β1)·g    v ← β2·v + (1−β2)·g²
+//	w ← w − rate/(1−β1^t) · m / (√v/√(1−β2^t) + ε)
+type Adam struct{ Beta1, Beta2, Eps float64 }
+
+// AdamW is Adam with decoupled decay (Loshchilov and Hutter, ICLR 2019):
+// w ← w·(1 − rate·decay) first, and the decay does not enter the moments.
+type AdamW struct{ Beta1, Beta2, Eps float64 }
+
+func (Adam) moments() []string { return []string{"m", "v"} }
+
+// hyper corrects for the β that the device has, rounded to float32: 1 − 0.999 is
+// 1.3e-5 off there, in v and in the correction alike, so that it cancels.
+func (a Adam) hyper(h *[device.HyperLen]float32, t int) {
+	h[device.HyperBias1] = float32(1 - math.Pow(float64(float32(a.Beta1)), float64(t)))
+	h[device.HyperBias2] = float32(1 - math.Pow(float64(float32(a.Beta2)), float64(t)))
+}
+
+func (a Adam) step(b device.Backend, g *Group, flag device.Array) { a.apply(b, g, flag, false) }
+
+func (a Adam) apply(b device.Backend, g *Group, flag device.Array, decoupled bool) {
+	b.Adam(g.Weights, g.Moments[0], g.Moments[1], g.Grads, device.Array{}, g.Hyper, flag, device.AdamKind{
+		Beta1: float32(a.Beta1), Beta2: float32(a.Beta2), Eps: float32(a.Eps), Decoupled: decoupled,
+	})
+}
+
+func (AdamW) moments() []string { return Adam{}.moments() }
+
+func (a AdamW) hyper(h *[device.HyperLen]float32, t int) { Adam(a).hyper(h, t) }
+
+func (a AdamW) step(b device.Backend, g *Group, flag device.Array) { Adam(a).apply(b, g, flag, true) }
+
+// SGD is gradient descent with momentum as torch has it: with g ← g + decay·w,
+//
+//	u ← momentum·u + (1−dampening)·g    (u = g in the first step)
+//	w ← w − rate·u, or w − rate·(g + momentum·u) with Nesterov
+type SGD struct {
+	Momentum, Dampening float64
+	Nesterov            bool
+}
+
+func (SGD) moments() []string { return []string{"momentum"} }
+
+func (SGD) hyper(h *[device.HyperLen]float32, t int) {
+	if t == 1 {
+		h[device.HyperFirstStep] = 1
+	}
+}
+
+func (s SGD) step(b device.Backend, g *Group, flag device.Array) {
+	b.SGD(g.Weights, g.Moments[0], g.Grads, device.Array{}, g.Hyper, flag, device.SGDKind{
+		Momentum: float32(s.Momentum), Dampening: float32(s.Dampening), Nesterov: s.Nesterov,
+	})
+}

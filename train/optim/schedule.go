@@ -1,0 +1,104 @@
+package optim
+
+import (
+	"math"
+
+	"hgld/internal/registry"
+)
+
+// Schedule is the rate as a pure function of time. at counts from 0 the epochs or
+// steps that the schedule has advanced; base is the group's own rate. (The
+// published recipes step per epoch: epoch e from 1 has at = e − 1.)
+type Schedule interface {
+	Rate(base float64, at int) float64
+}
+
+// Schedules lists the schedules; lengths and milestones come from the recipe.
+var Schedules = registry.Table[Schedule]{
+	{Name: "constant", About: "the group's rate throughout", Value: Steady{}},
+	{Name: "cosine", About: "half a cosine down to min after length epochs", Value: Cosine{Length: 100}},
+	{Name: "multistep", About: "times gamma at each milestone", Value: MultiStep{Milestones: []int{30, 70}, Gamma: 0.3}},
+	{Name: "linear-cosine", About: "per step: a linear rise, then half a cosine", Value: LinearCosine{Rise: 1000, Length: 10000}},
+}
+
+// Steady is base throughout.
+type Steady struct{}
+
+// Rate is base.
+func (Steady) Rate(base float64, _ int) float64 { return base }
+
+// Cosine is torch's CosineAnnealingLR in closed form (Loshchilov and Hutter,
+// "SGDR", ICLR 2017): Min + (base − Min)·(1 + cos(π·at/Length))/2.
+type Cosine struct {
+	Length int
+	Min    float64
+}
+
+// Rate falls from base at 0 to Min at Length.
+func (c Cosine) Rate(base float64, at int) float64 {
+	return c.Min + (base-c.Min)/2*(1+math.Cos(math.Pi*float64(at)/float64(c.Length)))
+}
+
+// MultiStep is base·Gamma^k, k the number of milestones m ≤ at.
+type MultiStep struct {
+	Milestones []int
+	Gamma      float64
+}
+
+// Rate falls at the milestones.
+func (m MultiStep) Rate(base float64, at int) float64 {
+	for _, milestone := range m.Milestones {
+		if at >= milestone {
+			base *= m.Gamma
+		}
+	}
+	return base
+}
+
+// LinearCosine rises to base in Rise steps, base·(at+1)/Rise, and follows half a
+// cosine to Min at Length.
+type LinearCosine struct {
+	Rise, Length int
+	Min          float64
+}
+
+// Rate is base/Rise at step 0 and base at steps Rise−1 and Rise.
+func (l LinearCosine) Rate(base float64, at int) float64 {
+	if at < l.Rise {
+		return base * float64(at+1) / float64(l.Rise)
+	}
+	return Cosine{Length: l.Length - l.Rise, Min: l.Min}.Rate(base, at-l.Rise)
+}
+
+// Warmup is SupRank's warm-up: in the first Epochs epochs the groups named in Idle
+// are not stepped, and no schedule advances, of no group. With a cosine over T
+// epochs the last one therefore does not reach the end of the curve.
+type Warmup struct {
+	Epochs int
+	Idle   []string
+}
+
+// At returns how far schedules have advanced in epoch, counted from 1.
+func (w Warmup) At(epoch int) int { return max(0, epoch-1-w.Epochs) }
+
+// Stepped reports whether the named group is stepped in epoch, counted from 1.
+func (w Warmup) Stepped(epoch int, group string) bool {
+	if epoch > w.Epochs {
+		return true
+	}
+	for _, name := range w.Idle {
+		if name == group {
+			return false
+		}
+	}
+	return true
+}
+
+// Epoch prepares the groups for an epoch, counted from 1: their rates by s, and
+// who is idle by w.
+func (o *Optimizer) Epoch(s Schedule, w Warmup, epoch int) {
+	for _, g := range o.Groups {
+		g.Eta = s.Rate(g.Rate, w.At(epoch))
+		g.Idle = !w.Stepped(epoch, g.Name)
+	}
+}
