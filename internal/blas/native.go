@@ -1,0 +1,274 @@
+package blas
+
+import (
+	"sync"
+	"unsafe"
+)
+
+// Native returns the matrix product of this package: the blocking of Goto and
+// van de Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS
+// 2008, over a kernel that keeps a small tile of c in registers, in assembly
+// where the processor has AVX-512 or AVX2. It is the fastest that needs nothing
+// installed, and the one whose rounding is known: an element of c depends on its
+// row of a, its column of b and k alone, wherever in c it lies and whatever m, n
+// and the strides are.
+func Native() Library {
+	return &native{kernel: bestKernel()}
+}
+
+// kernel multiplies a strip of rows rows of a by a panel of cols columns of b.
+type kernel struct {
+	name       string
+	rows, cols int
+	// multiply computes c = Σ_p a[p]·b[p], or adds that to c, for k ≥ 1: b is packed,
+	// cols numbers for each p; a has element (i, p) at i·rowA + p·nextA, c element
+	// (i, j) at i·ldc + j.
+	multiply func(k int, a *float32, rowA, nextA int, b, c *float32, ldc int, add bool)
+	// transpose packs b[·,p] for p = 0 … 8·blocks−1 and eight columns of a panel
+	// that lie ld apart in src; nil if there is nothing faster than Go.
+	transpose func(dst *float32, cols int, src *float32, ld, blocks int)
+	// copyRows copies k rows, ld apart in src and step in dst, of vectors times eight
+	// numbers, each row over what the one before wrote too much; nil as above.
+	copyRows func(dst *float32, step int, src *float32, ld, k, vectors int)
+}
+
+const (
+	// depth is the part of k that one pass works on: a panel of b, 16 or 32 KiB, stays
+	// in the L1 cache while strips of a pass by.
+	depth = 256
+
+	// height is how many rows of a, and width how many columns of b, one pass works
+	// on: 192 KiB of a stay in the L2 cache while panels of b pass by. Both are
+	// multiples of all kernels' sides.
+	height, width = 192, 512
+
+	// maxTile is the largest tile of c that a kernel keeps.
+	maxTile = 12 * 32
+)
+
+type native struct {
+	kernel kernel
+	mutex  sync.Mutex
+	free   []*room
+}
+
+// room is what a call needs for itself. There are as many as calls were ever
+// made at once.
+type room struct {
+	b    [depth * width]float32    // packed in panels
+	a    [depth*height + 8]float32 // packed in strips, where that is needed; copyRows may write 8 too many
+	tile [maxTile]float32
+}
+
+func (n *native) take() *room {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if len(n.free) == 0 {
+		return new(room)
+	}
+	w := n.free[len(n.free)-1]
+	n.free = n.free[:len(n.free)-1]
+	return w
+}
+
+func (n *native) give(w *room) {
+	n.mutex.Lock()
+	n.free = append(n.free, w)
+	n.mutex.Unlock()
+}
+
+func (n *native) String() string { return "native, " + n.kernel.name + " kernel" }
+
+// Sgemm works through k in passes; alpha is applied to b as it is packed.
+func (n *native) Sgemm(transA, transB bool, rows, cols, k int, alpha float32, a []float32, lda int,
+	b []float32, ldb int, beta float32, c []float32, ldc int) {
+	if rows == 0 || cols == 0 {
+		return
+	}
+	check(transA, transB, rows, cols, k, a, lda, b, ldb, c, ldc)
+	if k == 0 || beta != 0 && beta != 1 {
+		for i := range rows {
+			scale(c[i*ldc:i*ldc+cols], beta)
+		}
+	}
+	w := n.take()
+	for j := 0; j < cols; j += width {
+		for p := 0; p < k; p += depth {
+			s := pass{n.kernel, w, min(width, cols-j), min(depth, k-p), alpha, beta != 0 || p > 0}
+			if transB {
+				s.packTransposed(b[j*ldb+p:], ldb)
+			} else {
+				s.pack(b[p*ldb+j:], ldb)
+			}
+			for i := 0; i < rows; i += height {
+				m := min(height, rows-i)
+				if transA {
+					s.multiplyTransposed(m, a[p*lda+i:], lda, c[i*ldc+j:], ldc)
+				} else {
+					s.multiply(m, a[i*lda+p:], lda, c[i*ldc+j:], ldc)
+				}
+			}
+		}
+	}
+	n.give(w)
+}
+
+// pass is the product over at most depth of k and width columns of b.
+type pass struct {
+	kernel
+	*room
+	n, k  int
+	alpha float32
+	add   bool // to c
+}
+
+// pack copies rows of b into panels: for each row the columns of the panel.
+func (p *pass) pack(b []float32, ldb int) {
+	dst := p.room.b[:]
+	for j := 0; j < p.n; j += p.cols {
+		panel := dst[:p.cols*p.k]
+		dst = dst[p.cols*p.k:]
+		p.copyStrip(panel, p.cols, b[j:], ldb, p.n-j)
+		p.scaleBy(panel)
+	}
+}
+
+// copyStrip copies the first cols of the left columns of p.k rows of src, filling
+// up with zeros. dst has room for a vector more if cols is no multiple of eight.
+func (p *pass) copyStrip(dst []float32, cols int, src []float32, ld, left int) {
+	if vectors := (cols + 7) / 8; p.copyRows != nil && left >= 8*vectors {
+		p.copyRows(&dst[0], cols, &src[0], ld, p.k, vectors)
+		return
+	}
+	n := min(cols, left)
+	for q := range p.k {
+		line := dst[:cols]
+		copy(line, src[q*ld:q*ld+n])
+		clear(line[n:])
+		dst = dst[cols:]
+	}
+}
+
+// packTransposed is pack for b as it lies transposed: a column of it is a row.
+func (p *pass) packTransposed(b []float32, ldb int) {
+	dst, w := p.room.b[:], p.cols
+	for j := 0; j < p.n; j += w {
+		panel := dst[:w*p.k]
+		dst = dst[w*p.k:]
+		cols := min(w, p.n-j)
+		whole, deep := 0, 0 // what transpose did
+		if p.transpose != nil {
+			whole, deep = cols&^7, p.k&^7
+			for i := 0; i < whole && deep > 0; i += 8 {
+				p.transpose(&panel[i], w, &b[(j+i)*ldb], ldb, deep/8)
+			}
+		}
+		for i := range w {
+			switch {
+			case i >= cols:
+				for q := range p.k {
+					panel[q*w+i] = 0
+				}
+			case i < whole:
+				for q := deep; q < p.k; q++ {
+					panel[q*w+i] = b[(j+i)*ldb+q]
+				}
+			default:
+				for q, v := range b[(j+i)*ldb : (j+i)*ldb+p.k] {
+					panel[q*w+i] = v
+				}
+			}
+		}
+		p.scaleBy(panel)
+	}
+}
+
+func (p *pass) scaleBy(x []float32) {
+	if p.alpha != 1 {
+		scale(x, p.alpha)
+	}
+}
+
+// multiply takes a, of m rows, as it lies. The strip of rows at the end, if it is
+// shorter than the kernel's, is filled up with zeros.
+func (p *pass) multiply(m int, a []float32, lda int, c []float32, ldc int) {
+	whole := m / p.rows * p.rows
+	if whole > 0 {
+		p.sweep(whole, a, lda, 1, lda*p.rows, c, ldc)
+	}
+	if rest := m - whole; rest > 0 {
+		strip := p.room.a[:p.rows*p.k]
+		clear(strip)
+		for i := range rest {
+			copy(strip[i*p.k:(i+1)*p.k], a[(whole+i)*lda:])
+		}
+		p.sweep(rest, strip, p.k, 1, 0, c[whole*ldc:], ldc)
+	}
+}
+
+// multiplyTransposed packs a, of m columns, into strips first: its numbers for one
+// p lie side by side, but those for the next p may be in the same set of a cache.
+func (p *pass) multiplyTransposed(m int, a []float32, lda int, c []float32, ldc int) {
+	dst := p.room.a[:]
+	for i := 0; i < m; i += p.rows {
+		p.copyStrip(dst, p.rows, a[i:], lda, m-i)
+		dst = dst[p.rows*p.k:]
+	}
+	p.sweep(m, p.room.a[:], 1, p.rows, p.rows*p.k, c, ldc)
+}
+
+// sweep multiplies m rows of a by all panels. Strips of a lie strip apart.
+func (p *pass) sweep(m int, a []float32, rowA, nextA, strip int, c []float32, ldc int) {
+	for j := 0; j < p.n; j += p.cols {
+		b := &p.room.b[j*p.k]
+		cols := min(p.cols, p.n-j)
+		for i, s := 0, 0; i < m; i, s = i+p.rows, s+strip {
+			rows := min(p.rows, m-i)
+			if rows == p.rows && cols == p.cols {
+				p.kernel.multiply(p.k, &a[s], rowA, nextA, b, &c[i*ldc+j], ldc, p.add)
+				continue
+			}
+			p.kernel.multiply(p.k, &a[s], rowA, nextA, b, &p.tile[0], p.cols, false)
+			for r := range rows {
+				p.store(c[(i+r)*ldc+j:][:cols], p.tile[r*p.cols:])
+			}
+		}
+	}
+}
+
+// store puts a line of a tile into c as the kernel would.
+func (p *pass) store(c, tile []float32) {
+	if !p.add {
+		copy(c, tile)
+		return
+	}
+	for j := range c {
+		c[j] += tile[j]
+	}
+}
+
+// goKernel is the kernel in Go: the definition of the others, and slow.
+var goKernel = kernel{name: "Go", rows: 4, cols: 8, multiply: multiplyGo}
+
+func multiplyGo(k int, a *float32, rowA, nextA int, b, c *float32, ldc int, add bool) {
+	const rows, cols = 4, 8
+	left := unsafe.Slice(a, (rows-1)*rowA+(k-1)*nextA+1)
+	right := unsafe.Slice(b, k*cols)
+	out := unsafe.Slice(c, (rows-1)*ldc+cols)
+	for i := range rows {
+		var sum [cols]float32
+		for p := range k {
+			x := left[i*rowA+p*nextA]
+			y := (*[cols]float32)(right[p*cols:])
+			for j := range cols {
+				sum[j] += float32(x * y[j]) // the conversion forbids a fused product, which other processors round otherwise
+			}
+		}
+		for j, v := range sum {
+			if add {
+				v += out[i*ldc+j]
+			}
+			out[i*ldc+j] = v
+		}
+	}
+}

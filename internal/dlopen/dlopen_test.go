@@ -1,0 +1,83 @@
+package dlopen
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+)
+
+// libm is there wherever Open is supported.
+func libm(t *testing.T) *Library {
+	t.Helper()
+	lib, err := Open("libm.so.6", "/usr/lib/libSystem.B.dylib", "libc.musl-x86_64.so.1")
+	if errors.Is(err, errors.ErrUnsupported) {
+		if runtime.GOOS == "linux" && runtime.GOARCH == "amd64" {
+			t.Fatal(err)
+		}
+		return nil // the error is the documented behaviour
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lib
+}
+
+func TestBoundFunctionTakesFloats(t *testing.T) {
+	lib := libm(t)
+	if lib == nil {
+		return
+	}
+	var hypot func(x, y float64) float64
+	if err := lib.Bind(&hypot, "hypot"); err != nil {
+		t.Fatal(err)
+	}
+	if got := hypot(3, 4); got != 5 {
+		t.Errorf("hypot(3, 4) = %v", got)
+	}
+}
+
+func TestCallPassesPointersAndSetenvReachesC(t *testing.T) {
+	lib := libm(t)
+	if lib == nil {
+		return
+	}
+	if err := Setenv("HGLD_TEST_OF_SETENV", "seen by C"); err != nil {
+		t.Fatal(err)
+	}
+	getenv, err := lib.Symbol("getenv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := append([]byte("HGLD_TEST_OF_SETENV"), 0)
+	p := Call(getenv, uintptr(unsafe.Pointer(&name[0])))
+	runtime.KeepAlive(name)
+	strlen, err := lib.Symbol("strlen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p == 0 || Call(strlen, p) != uintptr(len("seen by C")) {
+		t.Error("getenv did not find what Setenv set")
+	}
+}
+
+func TestOpenTellsWhyEachNameFailed(t *testing.T) {
+	_, err := Open("libnothing-a.so", "/nowhere/libnothing-b.so")
+	if err == nil {
+		t.Fatal("a library that does not exist was opened")
+	}
+	if errors.Is(err, errors.ErrUnsupported) {
+		return
+	}
+	for _, name := range []string{"libnothing-a", "libnothing-b"} {
+		if !strings.Contains(err.Error(), name) {
+			t.Errorf("error %q does not name %s", err, name)
+		}
+	}
+	if lib := libm(t); lib != nil {
+		if _, err := lib.Symbol("no_such_function"); err == nil {
+			t.Error("an unknown symbol was found")
+		}
+	}
+}

@@ -1,0 +1,41 @@
+//go:build (linux || darwin) && (amd64 || arm64) && !android && !ios
+
+package dlopen
+
+import (
+	"fmt"
+
+	"github.com/ebitengine/purego"
+)
+
+func open(name string) (uintptr, error) {
+	return purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+}
+
+func symbol(handle uintptr, name string) (uintptr, error) { return purego.Dlsym(handle, name) }
+
+func bind(fptr any, fn uintptr) { purego.RegisterFunc(fptr, fn) }
+
+// Call calls the C function at fn with integers and pointers (no floats, at most
+// 32) and returns its result; about a hundred nanoseconds. Memory that an
+// argument points to must be kept alive by the caller until Call returns, and
+// must not lie on a goroutine's stack.
+func Call(fn uintptr, args ...uintptr) uintptr {
+	r, _, _ := purego.SyscallN(fn, args...)
+	return r
+}
+
+// Setenv sets a variable in the environment that C libraries see. Without cgo
+// os.Setenv changes only Go's copy of it.
+func Setenv(name, value string) error {
+	fn, err := purego.Dlsym(purego.RTLD_DEFAULT, "setenv")
+	if err != nil {
+		return fmt.Errorf("no setenv in the C library: %w", err)
+	}
+	var setenv func(name, value string, overwrite int32) int32
+	purego.RegisterFunc(&setenv, fn)
+	if setenv(name, value, 1) != 0 {
+		return fmt.Errorf("setenv %s=%s was refused", name, value)
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package img
+
+import (
+	"bytes"
+	"image"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"hgld/internal/goldens"
+)
+
+// photos are 1024×768 JPEGs of quality 88, made of real photographs.
+func photos(b *testing.B) [][]byte {
+	dir := goldens.Shared(b, "data", "jpeg", "commons")
+	files, err := filepath.Glob(filepath.Join(dir, "*.jpg"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var all [][]byte
+	for _, file := range files[:8] {
+		var buf bytes.Buffer
+		if err := EncodeJPEG(&buf, Resize(decodeFile(b, file), 1024, 768, Bicubic), 88); err != nil {
+			b.Fatal(err)
+		}
+		all = append(all, buf.Bytes())
+	}
+	return all
+}
+
+func BenchmarkDecode1024x768(b *testing.B) {
+	all := photos(b)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if _, err := new(Decoder).Decode(all[i%len(all)]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "img/s")
+}
+
+func BenchmarkRandomResizedCrop224(b *testing.B) {
+	m := Resize(decodeFile(b, goldens.Shared(b, "data", "jpeg", "commons", "Moraine_Lake.jpg")), 1024, 768, Bicubic)
+	for _, f := range []Filter{Bilinear, Bicubic} {
+		b.Run([]string{"bilinear", "bicubic"}[f], func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			var crops []image.Rectangle
+			for range 400 {
+				crops = append(crops, RandomCrop(m.W, m.H, [2]float64{0.08, 1}, [2]float64{0.75, 4.0 / 3}, rng.Float64))
+			}
+			var r Resampler
+			out := new(RGB)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				r.ResizeCrop(out, m, crops[i%len(crops)], 224, 224, f)
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "img/s")
+		})
+	}
+}
+
+func BenchmarkDecodeCropFlipNormalize(b *testing.B) {
+	all := photos(b)
+	rng := rand.New(rand.NewPCG(1, 2))
+	var r Resampler
+	out, norm, chw := new(RGB), ImageNet(), make([]float32, 3*224*224)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		m, err := new(Decoder).Decode(all[i%len(all)])
+		if err != nil {
+			b.Fatal(err)
+		}
+		crop := RandomCrop(m.W, m.H, [2]float64{0.08, 1}, [2]float64{0.75, 4.0 / 3}, rng.Float64)
+		r.ResizeCrop(out, m, crop, 224, 224, Bilinear)
+		norm.CHW(chw, out, i%2 == 0)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "img/s")
+}

@@ -1,0 +1,241 @@
+package img
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/png"
+	"io"
+	"runtime/debug"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
+	"golang.org/x/image/webp"
+)
+
+// ErrTooBig is wrapped by the errors of images beyond the Limits, and of files
+// whose few bytes cannot hold the pixels they announce.
+var ErrTooBig = errors.New("image too big")
+
+// Limits bound what a file may ask for before any of its pixels is decoded. A
+// zero field stands for its default.
+type Limits struct {
+	Bytes  int // size of the file; default 64 MiB
+	Pixels int // width × height; default 64 million
+	Memory int // bytes held at once while decoding, estimated; default 288 million
+}
+
+func (l Limits) orDefault() Limits {
+	if l.Bytes == 0 {
+		l.Bytes = 64 << 20
+	}
+	if l.Pixels == 0 {
+		l.Pixels = 64e6
+	}
+	if l.Memory == 0 {
+		l.Memory = 288e6 // 64 million pixels of 4:2:0 JPEG: planes of 1.5 bytes a pixel and RGB of 3
+	}
+	return l
+}
+
+// JPEGDecoder is another decoder for JPEG than the standard library's. It
+// fills dst with the pixels as stored, before orientation, equal to those of
+// libjpeg-turbo. It is asked for grey and three-component images alone; an error
+// that wraps errors.ErrUnsupported hands the file back to the standard library.
+type JPEGDecoder interface {
+	DecodeJPEG(dst *RGB, data []byte) error
+}
+
+// Decoder decodes JPEG, PNG, GIF (first frame), WebP, BMP and TIFF. The zero
+// value has the default limits. It may be used by several goroutines at once.
+type Decoder struct {
+	Limits Limits
+	JPEG   JPEGDecoder // nil: image/jpeg
+}
+
+// Info is what a file says about itself ahead of its pixels.
+type Info struct {
+	Format      string // "jpeg", "png", "gif", "webp", "bmp" or "tiff"
+	W, H        int    // as seen: after orientation
+	Orientation int    // EXIF, 1 to 8; 1 where there is none
+	Memory      int    // estimate of the bytes that decoding holds at once
+}
+
+// format is one row of the table of known formats.
+type format struct {
+	name, magic string // "?" in magic stands for any byte
+	config      func(io.Reader) (image.Config, error)
+	decode      func(io.Reader) (image.Image, error)
+	orientation func([]byte) int
+}
+
+func formats() []format {
+	return []format{
+		{"jpeg", "\xff\xd8", jpegConfig, jpegDecode, jpegOrientation},
+		{"png", "\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode, pngOrientation},
+		{"gif", "GIF8?a", gif.DecodeConfig, gif.Decode, upright},
+		{"webp", "RIFF????WEBP", webp.DecodeConfig, webp.Decode, webpOrientation},
+		{"bmp", "BM", bmp.DecodeConfig, bmp.Decode, upright},
+		{"tiff", "II*\x00", tiff.DecodeConfig, tiff.Decode, tiffOrientation},
+		{"tiff", "MM\x00*", tiff.DecodeConfig, tiff.Decode, tiffOrientation},
+	}
+}
+
+func sniff(data []byte) (format, error) {
+	for _, f := range formats() {
+		if len(data) < len(f.magic) {
+			continue
+		}
+		match := true
+		for i := range len(f.magic) {
+			match = match && (f.magic[i] == '?' || f.magic[i] == data[i])
+		}
+		if match {
+			return f, nil
+		}
+	}
+	return format{}, errors.New("not an image of a known format (jpeg, png, gif, webp, bmp, tiff)")
+}
+
+// Info reads the header and checks it against the limits. An image beyond them
+// is an error that wraps ErrTooBig.
+func (d *Decoder) Info(data []byte) (info Info, err error) {
+	defer recoverAs(&err)
+	_, _, info, err = d.inspect(data)
+	return info, err
+}
+
+func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
+	limits := d.Limits.orDefault()
+	if len(data) > limits.Bytes {
+		return format{}, image.Config{}, Info{}, fmt.Errorf("%w: %d bytes, limit %d", ErrTooBig, len(data), limits.Bytes)
+	}
+	f, err := sniff(data)
+	if err != nil {
+		return f, image.Config{}, Info{}, err
+	}
+	c, err := f.config(bytes.NewReader(data))
+	if err != nil {
+		return f, c, Info{}, fmt.Errorf("%s: %w", f.name, err)
+	}
+	if c.Width <= 0 || c.Height <= 0 {
+		return f, c, Info{}, fmt.Errorf("%s: size %d×%d", f.name, c.Width, c.Height)
+	}
+	info := Info{Format: f.name, W: c.Width, H: c.Height, Orientation: f.orientation(data)}
+	if c.Width > limits.Pixels/c.Height {
+		return f, c, info, fmt.Errorf("%w: %d×%d pixels, limit %d", ErrTooBig, c.Width, c.Height, limits.Pixels)
+	}
+	perPixel := bytesPerPixel(c.ColorModel)
+	switch f.name {
+	case "tiff":
+		// Fax coding (2, 3, 4) comes out of x/image inverted for some files.
+		if v := tiffTag(data, 0x0103); v >= 2 && v <= 4 {
+			return f, c, info, errors.New("tiff: fax compression is not supported; save it as PNG")
+		}
+	case "gif":
+		perPixel = 5 // the frame and a canvas of four bytes
+	case "jpeg":
+		h := readJPEGHeader(data)
+		if err := h.plausible(c.Width*c.Height, len(data)); err != nil {
+			return f, c, info, err
+		}
+		perPixel = h.bytesPerPixel()
+	}
+	if info.Orientation >= 5 {
+		info.W, info.H = info.H, info.W
+		perPixel = max(perPixel, 6) // the image and its turned copy
+	}
+	info.Memory = int(perPixel * float64(c.Width*c.Height))
+	if info.Memory > limits.Memory {
+		return f, c, info, fmt.Errorf("%w: decoding %d×%d pixels takes about %d MB, limit %d MB",
+			ErrTooBig, c.Width, c.Height, info.Memory/1e6, limits.Memory/1e6)
+	}
+	return f, c, info, nil
+}
+
+// bytesPerPixel estimates what the standard decoders and the result hold
+// together. Four-channel images become RGB within their own memory.
+func bytesPerPixel(m color.Model) float64 {
+	switch m {
+	case color.RGBAModel, color.NRGBAModel:
+		return 4
+	case color.RGBA64Model, color.NRGBA64Model:
+		return 8
+	case color.Gray16Model:
+		return 5
+	case color.YCbCrModel:
+		return 4.5
+	case color.NYCbCrAModel:
+		return 5.5
+	}
+	return 4 // grey or palette, and RGB
+}
+
+// Decode returns the pixels of an image file: upright by its EXIF orientation,
+// on white where it is transparent, in the colours it stores (profiles are not
+// applied). Errors say what is wrong with the file; one beyond the limits wraps
+// ErrTooBig. A panic in a decoder becomes an error.
+func (d *Decoder) Decode(data []byte) (m *RGB, err error) {
+	defer recoverAs(&err)
+	f, c, info, err := d.inspect(data)
+	if err != nil {
+		return nil, err
+	}
+	if f.name == "jpeg" && d.JPEG != nil && c.ColorModel != color.CMYKModel {
+		m := new(RGB)
+		err := d.JPEG.DecodeJPEG(m, data)
+		if err == nil {
+			return m.turned(info.Orientation), nil
+		}
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return nil, fmt.Errorf("jpeg: %w", err)
+		}
+	}
+	if info.Memory > largeImage {
+		debug.FreeOSMemory()
+	}
+	decoded, err := f.decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.name, err)
+	}
+	if f.name == "gif" {
+		decoded = onCanvas(decoded, c.Width, c.Height)
+	}
+	if got := decoded.Bounds().Size(); got.X != c.Width || got.Y != c.Height {
+		return nil, fmt.Errorf("%s: %d×%d pixels where the header says %d×%d", f.name, got.X, got.Y, c.Width, c.Height)
+	}
+	m = toRGB(decoded, f.name == "webp")
+	return m.turned(info.Orientation), nil
+}
+
+// largeImage is the size in memory from which on Decode first hands memory that
+// fell free back to the system: pieces of hundreds of megabytes that do not fit
+// into one another would add up to twice the limit.
+const largeImage = 64 << 20
+
+func recoverAs(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("damaged image: the decoder panicked: %v", p)
+	}
+}
+
+// onCanvas puts the first frame of a GIF on the canvas that its header
+// announces; what the frame leaves open is transparent.
+func onCanvas(m image.Image, w, h int) image.Image {
+	p, ok := m.(*image.Paletted)
+	canvas := image.Rect(0, 0, w, h)
+	if !ok || p.Rect == canvas {
+		return m
+	}
+	out := image.NewNRGBA(canvas)
+	r := p.Rect.Intersect(canvas)
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		for x := r.Min.X; x < r.Max.X; x++ {
+			out.Set(x, y, p.At(x, y))
+		}
+	}
+	return out
+}

@@ -1,0 +1,127 @@
+package img
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"io"
+)
+
+func jpegConfig(r io.Reader) (image.Config, error) { return jpeg.DecodeConfig(r) }
+func jpegDecode(r io.Reader) (image.Image, error)  { return jpeg.Decode(r) }
+
+// jpegHeader is what the markers of a JPEG file say, as far as they can be read.
+type jpegHeader struct {
+	progressive bool
+	components  []sampling
+	exif        []byte // TIFF block of the first Exif segment
+	scans       int
+}
+
+// sampling holds the sampling factors of a component.
+type sampling struct{ h, v int }
+
+// readJPEGHeader walks over the markers. It is lenient: what it cannot read it
+// leaves to the decoder to refuse.
+func readJPEGHeader(data []byte) jpegHeader {
+	var h jpegHeader
+	for at := 2; at+4 <= len(data); {
+		if data[at] != 0xff { // scan data, or junk between segments
+			skip := bytes.IndexByte(data[at:], 0xff)
+			if skip < 0 {
+				break
+			}
+			at += skip
+			continue
+		}
+		marker := data[at+1]
+		if marker == 0 || marker == 0xff || marker >= 0xd0 && marker <= 0xd8 || marker == 0x01 {
+			at++ // stuffing, fill bytes, restart markers: no segment follows
+			if marker != 0xff {
+				at++
+			}
+			continue
+		}
+		if marker == 0xd9 {
+			break
+		}
+		n := int(binary.BigEndian.Uint16(data[at+2:]))
+		if n < 2 || at+2+n > len(data) {
+			break
+		}
+		h.segment(marker, data[at+4:at+2+n])
+		at += 2 + n
+	}
+	return h
+}
+
+func (h *jpegHeader) segment(marker byte, body []byte) {
+	switch {
+	case marker == 0xda:
+		h.scans++
+	case marker >= 0xc0 && marker <= 0xc2:
+		h.progressive = marker == 0xc2
+		if len(body) < 6 {
+			return
+		}
+		h.components = nil
+		for c := body[6:]; len(c) >= 3; c = c[3:] {
+			h.components = append(h.components, sampling{int(c[1] >> 4), int(c[1] & 15)})
+		}
+	case marker == 0xe1 && h.exif == nil:
+		if block, ok := bytes.CutPrefix(body, []byte("Exif\x00\x00")); ok {
+			h.exif = block
+		}
+	}
+}
+
+// plausible refuses files that are made to cost much. Every block of 8×8 pixels
+// takes a bit at least for its mean value, so a file of n bytes has no more than
+// 512·n pixels; twice that passes, for the sake of odd samplings. A progressive
+// file goes over all pixels once a scan, and about ten scans are usual.
+func (h *jpegHeader) plausible(pixels, bytes int) error {
+	if pixels/1024 > bytes {
+		return fmt.Errorf("%w: jpeg: %d pixels in %d bytes", ErrTooBig, pixels, bytes)
+	}
+	const scanned = 6.4e9 // a hundred scans of 64 million pixels
+	if work := float64(pixels) * float64(h.scans); h.scans > 100 && work > scanned/100 || work > scanned {
+		return fmt.Errorf("%w: jpeg: %d scans of %d pixels", ErrTooBig, h.scans, pixels)
+	}
+	return nil
+}
+
+// bytesPerPixel estimates what decoding holds: the planes, 32-bit coefficients
+// where the image is progressive, and the result.
+func (h *jpegHeader) bytesPerPixel() float64 {
+	most := sampling{1, 1}
+	for _, c := range h.components {
+		most = sampling{max(most.h, c.h), max(most.v, c.v)}
+	}
+	planes := 0.0
+	for _, c := range h.components {
+		planes += float64(c.h*c.v) / float64(most.h*most.v)
+	}
+	total := planes + 3
+	if len(h.components) == 4 {
+		total = planes + 4 // CMYK, turned into RGB within its own memory
+	}
+	if h.progressive {
+		total += 4 * planes
+	}
+	return total
+}
+
+func jpegOrientation(data []byte) int { return tiffOrientation(readJPEGHeader(data).exif) }
+
+// EncodeJPEG writes m as baseline JPEG with 4:2:0 sampling. Quality goes from 1
+// to 100.
+func EncodeJPEG(w io.Writer, m *RGB, quality int) error {
+	m.check()
+	rgba := image.NewRGBA(m.Bounds())
+	for i, p := range triples(m.Pix) {
+		copy(rgba.Pix[4*i:4*i+4], []byte{p[0], p[1], p[2], 255})
+	}
+	return jpeg.Encode(w, rgba, &jpeg.Options{Quality: quality})
+}

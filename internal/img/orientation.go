@@ -1,0 +1,124 @@
+package img
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// upright is the orientation of formats that cannot state one.
+func upright([]byte) int { return 1 }
+
+// tiffOrientation reads tag 0x0112 of a TIFF file, or of the EXIF data of another
+// format, which is a TIFF block. Whatever is damaged, missing or outside 1 to 8
+// counts as 1, upright.
+func tiffOrientation(block []byte) int {
+	if v := tiffTag(block, 0x0112); v >= 1 && v <= 8 {
+		return v
+	}
+	return 1
+}
+
+// tiffTag reads a small whole number from the first directory of a TIFF block; 0
+// where it cannot be found.
+func tiffTag(block []byte, tag uint16) int {
+	if len(block) < 8 {
+		return 0
+	}
+	var order binary.ByteOrder = binary.LittleEndian
+	switch string(block[:4]) {
+	case "II*\x00":
+	case "MM\x00*":
+		order = binary.BigEndian
+	default:
+		return 0
+	}
+	at := uint64(order.Uint32(block[4:]))
+	if at+2 > uint64(len(block)) {
+		return 0
+	}
+	entries := block[at+2:]
+	for range order.Uint16(block[at:]) {
+		if len(entries) < 12 {
+			return 0
+		}
+		if order.Uint16(entries) == tag {
+			if order.Uint16(entries[2:]) == 4 { // LONG, which some cameras write
+				return int(order.Uint32(entries[8:]))
+			}
+			return int(order.Uint16(entries[8:]))
+		}
+		entries = entries[12:]
+	}
+	return 0
+}
+
+// pngOrientation reads the eXIf chunk.
+func pngOrientation(data []byte) int {
+	for at := 8; at+12 <= len(data); {
+		n := uint64(binary.BigEndian.Uint32(data[at:]))
+		if uint64(at)+12+n > uint64(len(data)) {
+			return 1
+		}
+		if string(data[at+4:at+8]) == "eXIf" {
+			return tiffOrientation(data[at+8 : at+8+int(n)])
+		}
+		at += 12 + int(n)
+	}
+	return 1
+}
+
+// webpOrientation reads the EXIF chunk.
+func webpOrientation(data []byte) int {
+	for at := 12; at+8 <= len(data); {
+		n := uint64(binary.LittleEndian.Uint32(data[at+4:]))
+		if uint64(at)+8+n > uint64(len(data)) {
+			return 1
+		}
+		if string(data[at:at+4]) == "EXIF" {
+			return tiffOrientation(bytes.TrimPrefix(data[at+8:at+8+int(n)], []byte("Exif\x00\x00")))
+		}
+		at += 8 + int(n+n&1)
+	}
+	return 1
+}
+
+// turned returns m as it is to be seen under an EXIF orientation. The pixel at
+// column x and row y of the result is the stored one number
+// start + x·across + y·down.
+func (m *RGB) turned(orientation int) *RGB {
+	w, h := m.W, m.H
+	last := w*h - 1
+	var start, across, down int
+	switch orientation {
+	case 2: // mirrored left to right
+		start, across, down = w-1, -1, w
+	case 3: // by 180 degrees
+		start, across, down = last, -1, -w
+	case 4: // mirrored top to bottom
+		start, across, down = last-(w-1), 1, -w
+	case 5: // mirrored at the main diagonal
+		start, across, down = 0, w, 1
+	case 6: // to be turned right
+		start, across, down = last-(w-1), -w, 1
+	case 7: // mirrored at the other diagonal
+		start, across, down = last, -w, -1
+	case 8: // to be turned left
+		start, across, down = w-1, w, -1
+	default:
+		return m
+	}
+	if orientation >= 5 {
+		w, h = h, w
+	}
+	out := NewRGB(w, h)
+	src := triples(m.Pix)
+	for y := range h {
+		at := start + y*down
+		row := out.row(y)
+		for x := range row {
+			row[x] = src[at]
+			at += across
+		}
+	}
+	return out
+}

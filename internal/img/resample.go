@@ -1,0 +1,289 @@
+package img
+
+import (
+	"fmt"
+	"image"
+	"math"
+)
+
+// Filter is a kernel of resampling. Shrinking widens it, so that every source
+// pixel counts (antialiasing).
+type Filter int
+
+// The filters of Pillow that recipes name.
+const (
+	Bilinear Filter = iota // triangle, support 1
+	Bicubic                // Keys' cubic with a = −0.5, support 2
+	Lanczos                // sinc(x)·sinc(x/3), support 3
+)
+
+// support is the radius outside which the kernel is zero, in source pixels
+// before widening.
+func (f Filter) support() float64 {
+	switch f {
+	case Bilinear:
+		return 1
+	case Bicubic:
+		return 2
+	case Lanczos:
+		return 3
+	}
+	panic(fmt.Sprintf("img: unknown filter %d", int(f)))
+}
+
+// weight is the kernel at x. Products are converted before they are added, which
+// forbids fused multiply-add: the last bit is the same on every processor.
+func (f Filter) weight(x float64) float64 {
+	x = math.Abs(x)
+	switch {
+	case f == Bilinear && x < 1:
+		return 1 - x
+	case f == Bicubic && x < 1:
+		const a = -0.5
+		return float64((float64((a+2)*x)-(a+3))*x*x) + 1
+	case f == Bicubic && x < 2:
+		const a = -0.5
+		return (float64((float64((x-5)*x)+8)*x) - 4) * a
+	case f == Lanczos && x < 3:
+		return sinc(x) * sinc(x/3)
+	}
+	return 0
+}
+
+func sinc(x float64) float64 {
+	if x == 0 {
+		return 1
+	}
+	x *= math.Pi
+	return math.Sin(x) / x
+}
+
+// precision is the number of fraction bits of a weight: 8 bits are left for the
+// pixel and 2 for the sum, which a kernel with negative lobes may take above 255.
+const precision = 22
+
+// taps are the weights of one axis: output i is the sum over j of
+// weight[i·width + j] times input first[i] + j, for j < count[i].
+type taps struct {
+	first, count []int32
+	weight       []int32
+	width        int
+}
+
+// set computes the taps that map the interval lo–hi of n inputs to out outputs,
+// as Pillow does:
+//
+//	scale = (hi − lo)/out, f = max(scale, 1), centre = lo + (i + ½)·scale
+//	weight(j) ∝ filter((j − centre + ½)/f), in units of 2⁻²², rounded away from zero
+//
+// The interval has the precision of float32, since Pillow passes it so.
+func (t *taps) set(n, out int, lo, hi float32, filter Filter) {
+	scale := float64(hi-lo) / float64(out)
+	widen := max(scale, 1)
+	support := filter.support() * widen
+	t.width = int(math.Ceil(support))*2 + 1
+	t.first, t.count = grow(t.first, out), grow(t.count, out)
+	t.weight = grow(t.weight, out*t.width)
+	inverse := 1 / widen
+	exact := make([]float64, t.width)
+	for i := range out {
+		centre := float64(lo) + float64((float64(i)+0.5)*scale)
+		from := max(int(centre-support+0.5), 0)
+		to := min(int(centre+support+0.5), n)
+		sum := 0.0
+		for j := from; j < to; j++ {
+			w := filter.weight((float64(j) - centre + 0.5) * inverse)
+			exact[j-from] = w
+			sum += w
+		}
+		t.first[i], t.count[i] = int32(from), int32(to-from)
+		for j := range to - from {
+			w := exact[j]
+			if sum != 0 {
+				w /= sum
+			}
+			t.weight[i*t.width+j] = int32(math.Trunc(float64(w*(1<<precision)) + math.Copysign(0.5, w)))
+		}
+	}
+}
+
+func grow(s []int32, n int) []int32 {
+	if cap(s) < n {
+		return make([]int32, n)
+	}
+	return s[:n]
+}
+
+// span returns the first input that any output uses, and the one behind the last.
+func (t *taps) span() (from, to int) {
+	last := len(t.first) - 1
+	return int(t.first[0]), int(t.first[last] + t.count[last])
+}
+
+// Box is a part of an image in pixels, edges at fractions allowed.
+type Box struct{ X0, Y0, X1, Y1 float32 }
+
+// Resampler resizes images and keeps its scratch memory between calls. The zero
+// value is ready; one Resampler serves one goroutine at a time.
+type Resampler struct {
+	horizontal, vertical taps
+	between              []byte // rows between the passes
+	sums                 []int32
+}
+
+// Resize makes dst the image src at w×h pixels. dst must not share memory with
+// src.
+//
+// The two passes are Pillow's up to version 12: horizontal first, its result
+// rounded to bytes, then vertical; a pass that would change nothing is left out.
+func (r *Resampler) Resize(dst, src *RGB, w, h int, f Filter) {
+	r.ResizeCrop(dst, src, src.Bounds(), w, h, f)
+}
+
+// ResizeCrop makes dst the crop of src at w×h pixels. The result equals cropping
+// first and resizing then: no pixel outside the crop counts, unlike in ResizeBox.
+func (r *Resampler) ResizeCrop(dst, src *RGB, crop image.Rectangle, w, h int, f Filter) {
+	if crop.Empty() || !crop.In(src.Bounds()) {
+		panic(fmt.Sprintf("img: crop %v of an image of %d×%d", crop, src.W, src.H))
+	}
+	src.check()
+	view := view{pix: src.Pix[3*(crop.Min.Y*src.W+crop.Min.X):], stride: 3 * src.W, w: crop.Dx(), h: crop.Dy()}
+	r.resize(dst, view, Box{0, 0, float32(view.w), float32(view.h)}, w, h, f)
+}
+
+// ResizeBox makes dst the part box of src at w×h pixels; pixels beyond the box
+// count where the kernel reaches them.
+func (r *Resampler) ResizeBox(dst, src *RGB, box Box, w, h int, f Filter) {
+	src.check()
+	if !(box.X0 >= 0 && box.Y0 >= 0 && box.X1 > box.X0 && box.Y1 > box.Y0) || box.X1 > float32(src.W) || box.Y1 > float32(src.H) {
+		panic(fmt.Sprintf("img: box %v of an image of %d×%d", box, src.W, src.H))
+	}
+	r.resize(dst, view{pix: src.Pix, stride: 3 * src.W, w: src.W, h: src.H}, box, w, h, f)
+}
+
+// view is a rectangle of pixels inside a larger image.
+type view struct {
+	pix    []byte
+	stride int
+	w, h   int
+}
+
+func (v view) row(y int) [][3]byte {
+	return triples(v.pix[y*v.stride : y*v.stride+3*v.w])
+}
+
+func (r *Resampler) resize(dst *RGB, src view, box Box, w, h int, f Filter) {
+	if w <= 0 || h <= 0 {
+		panic(fmt.Sprintf("img: resize to %d×%d", w, h))
+	}
+	dst.reset(w, h)
+	across := w != src.w || box.X0 != 0 || box.X1 != float32(w)
+	down := h != src.h || box.Y0 != 0 || box.Y1 != float32(h)
+	if down {
+		r.vertical.set(src.h, h, box.Y0, box.Y1, f)
+	}
+	switch {
+	case across && down:
+		r.horizontal.set(src.w, w, box.X0, box.X1, f)
+		from, to := r.vertical.span()
+		if n := 3 * w * (to - from); cap(r.between) < n {
+			r.between = make([]byte, n)
+		}
+		mid := view{pix: r.between[:3*w*(to-from)], stride: 3 * w, w: w, h: to - from}
+		for y := from; y < to; y++ {
+			passAcross(mid.row(y-from), src.row(y), &r.horizontal)
+		}
+		r.passDown(dst, mid, from)
+	case across:
+		r.horizontal.set(src.w, w, box.X0, box.X1, f)
+		for y := range h {
+			passAcross(dst.row(y), src.row(y), &r.horizontal)
+		}
+	case down:
+		r.passDown(dst, src, 0)
+	default:
+		for y := range h {
+			copy(dst.row(y), src.row(y))
+		}
+	}
+}
+
+// passAcross resamples one row.
+func passAcross(dst, src [][3]byte, t *taps) {
+	first, count := t.first[:len(dst)], t.count[:len(dst)]
+	weights := t.weight
+	for i := range dst {
+		n := count[i]
+		w := weights[:n]
+		s := src[first[i]:]
+		s = s[:len(w)]
+		var red, green, blue int32 = 1 << (precision - 1), 1 << (precision - 1), 1 << (precision - 1)
+		for j, w := range w {
+			p := &s[j]
+			red += w * int32(p[0])
+			green += w * int32(p[1])
+			blue += w * int32(p[2])
+		}
+		dst[i] = [3]byte{clip8(red >> precision), clip8(green >> precision), clip8(blue >> precision)}
+		weights = weights[t.width:]
+	}
+}
+
+// passDown resamples the columns of src, whose first row is row `from` of the
+// image that the taps count in. Rows are added up whole, four at a time, so that
+// memory is read in order.
+func (r *Resampler) passDown(dst *RGB, src view, from int) {
+	t := &r.vertical
+	n := 3 * src.w
+	r.sums = grow(r.sums, n)
+	sums := r.sums
+	line := func(y int) []byte { return src.pix[y*src.stride:][:n] }
+	for y := range dst.H {
+		for i := range sums {
+			sums[i] = 1 << (precision - 1)
+		}
+		w := t.weight[y*t.width:][:t.count[y]]
+		at := int(t.first[y]) - from
+		for len(w) >= 4 {
+			addRows(sums, line(at), line(at+1), line(at+2), line(at+3), [4]int32(w))
+			w, at = w[4:], at+4
+		}
+		for _, w := range w {
+			addRow(sums, line(at), w)
+			at++
+		}
+		out := dst.Pix[y*n:][:n]
+		for i, s := range sums[:len(out)] {
+			out[i] = clip8(s >> precision)
+		}
+	}
+}
+
+func addRow(sums []int32, row []byte, w int32) {
+	row = row[:len(sums)]
+	for i := range sums {
+		sums[i] += w * int32(row[i])
+	}
+}
+
+func addRows(sums []int32, a, b, c, d []byte, w [4]int32) {
+	a, b, c, d = a[:len(sums)], b[:len(sums)], c[:len(sums)], d[:len(sums)]
+	for i := range sums {
+		sums[i] += w[0]*int32(a[i]) + w[1]*int32(b[i]) + w[2]*int32(c[i]) + w[3]*int32(d[i])
+	}
+}
+
+// clip8 limits x to a byte.
+func clip8(x int32) byte {
+	if uint32(x) > 255 {
+		x = ^(x >> 31)
+	}
+	return byte(x)
+}
+
+// Resize returns m at w×h pixels.
+func Resize(m *RGB, w, h int, f Filter) *RGB {
+	dst := new(RGB)
+	new(Resampler).Resize(dst, m, w, h, f)
+	return dst
+}

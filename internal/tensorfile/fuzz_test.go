@@ -1,0 +1,68 @@
+package tensorfile
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+)
+
+// Whatever the bytes are: an error of the format, or a file whose tensors can be
+// read and written again to a file with the same tensors.
+func FuzzSafetensors(f *testing.F) {
+	f.Add(written(f, sample, map[string]string{"k": "v"}))
+	for _, list := range malformed {
+		for _, c := range list {
+			f.Add(c.file)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := ReadSafetensors(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			var format *FormatError
+			if !errors.As(err, &format) {
+				t.Fatalf("error of an unexpected kind: %v", err)
+			}
+			return
+		}
+		var ts []Tensor
+		for _, name := range file.Names() {
+			tensor, err := file.Tensor(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tensor.Float32(); err != nil {
+				t.Fatal(err)
+			}
+			ts = append(ts, tensor)
+		}
+		again := written(t, ts, file.Metadata)
+		copied, err := ReadSafetensors(bytes.NewReader(again), int64(len(again)))
+		if err != nil || !slices.Equal(copied.Names(), file.Names()) {
+			t.Fatalf("written again: %v, %v", copied, err)
+		}
+	})
+}
+
+func FuzzNPY(f *testing.F) {
+	f.Add(npyFile(dict("'<f4'", "False", "(1, 2)"), 8))
+	f.Add(npyFile(dict("'|u1'", "False", "()"), 1))
+	f.Add(npyFile(dict("'<i8'", "True", "(0,)"), 0))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a, err := ReadNPY(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			var format *FormatError
+			if !errors.As(err, &format) {
+				t.Fatalf("error of an unexpected kind: %v", err)
+			}
+			return
+		}
+		tensor, err := a.Tensor()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tensor.Float64(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,208 @@
+package tensorfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// The .npy format (NumPy enhancement proposal 1): \x93NUMPY, two bytes of
+// version, the header's length (two bytes, from version 2 on four), and the
+// header, a Python dictionary padded with spaces and ended by a line feed:
+//
+//	{'descr': '<f4', 'fortran_order': False, 'shape': (5, 512), }
+//
+// Then the elements. Read are versions 1 to 3 in row-major order and the types
+// below; an array of Python objects would be a pickle and is refused by name.
+
+const (
+	npyMagic = "\x93NUMPY"
+
+	// npyHeaderCap bounds the header of a file: NumPy writes about 120 bytes, and
+	// refuses to read more than 10,000 from a file that it does not trust.
+	npyHeaderCap = 10_000
+)
+
+// npyTypes maps NumPy's descriptions to types.
+var npyTypes = map[string]string{
+	"<f8": "F64", "<f4": "F32", "<f2": "F16",
+	"<i8": "I64", "<i4": "I32", "|u1": "U8",
+}
+
+// WriteNPY writes t as a .npy file of version 1. Types: F64 F32 F16 I64 I32 U8.
+func WriteNPY(w io.Writer, t Tensor) error {
+	if err := t.check(); err != nil {
+		return fmt.Errorf("npy: %w", err)
+	}
+	header, err := NPYHeader(t.DType, t.Shape)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(header); err != nil {
+		return err
+	}
+	_, err = w.Write(t.Data)
+	return err
+}
+
+// NPYHeader returns what a .npy file begins with, for writers that produce the
+// elements, in row-major order and little endian, as they go. The header of a
+// shape is as long as that of any other shape with dimensions below 2^60 and the
+// same number of them, so it can be rewritten in place when the rows are known.
+func NPYHeader(dtype string, shape []int) ([]byte, error) {
+	descr := ""
+	for d, t := range npyTypes {
+		if t == dtype {
+			descr = d
+		}
+	}
+	if descr == "" {
+		return nil, fmt.Errorf("npy: type %s cannot be written (known: F64 F32 F16 I64 I32 U8)", dtype)
+	}
+	var dims strings.Builder
+	for i, d := range shape {
+		if i > 0 {
+			dims.WriteByte(' ')
+		}
+		dims.WriteString(strconv.Itoa(d) + ",")
+	}
+	list := dims.String()
+	if len(shape) > 1 {
+		list = strings.TrimSuffix(list, ",") // (5,) but (5, 512), as NumPy writes it
+	}
+	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, list)
+	const start = len(npyMagic) + 2 + 2
+	const digits = 20 // room in each dimension, and the line feed
+	n := start + len(dict) - len(list) + digits*len(shape) + 1
+	n = (n + 63) / 64 * 64 // NumPy aligns the elements to 64 bytes
+	h := make([]byte, 0, n)
+	h = append(h, npyMagic...)
+	h = append(h, 1, 0)
+	h = binary.LittleEndian.AppendUint16(h, uint16(n-start))
+	h = append(h, dict...)
+	for len(h) < n-1 {
+		h = append(h, ' ')
+	}
+	return append(h, '\n'), nil
+}
+
+// NPY is an open .npy file.
+type NPY struct {
+	DType string
+	Shape []int
+
+	data source
+	size int // bytes of an element
+}
+
+// OpenNPY opens a file, mapped into memory where the system can; the caller
+// closes it. The file must not be cut while it is open.
+func OpenNPY(path string) (*NPY, error) {
+	src, err := openSource(path)
+	if err != nil {
+		return nil, err
+	}
+	a, err := readNPY(src)
+	if err != nil {
+		src.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return a, nil
+}
+
+// ReadNPY reads the header of a .npy file of the given size; elements are read
+// from r when they are asked for.
+func ReadNPY(r io.ReaderAt, size int64) (*NPY, error) {
+	return readNPY(source{at: r, size: size})
+}
+
+// Close gives the file back.
+func (a *NPY) Close() error { return a.data.Close() }
+
+// Rows returns the size of the first dimension and the elements in one of its
+// rows.
+func (a *NPY) Rows() (rows, cols int) {
+	if len(a.Shape) == 0 {
+		return 1, 1
+	}
+	return a.Shape[0], Tensor{Shape: a.Shape[1:]}.Len()
+}
+
+// ReadRows converts rows [lo, lo + len(dst)/cols) to float32.
+func (a *NPY) ReadRows(dst []float32, lo int) error {
+	rows, cols := a.Rows()
+	if n := len(dst) / max(cols, 1); lo < 0 || n*cols != len(dst) || lo+n > rows {
+		panic(fmt.Sprintf("tensorfile: %d elements from row %d of %v", len(dst), lo, a.Shape))
+	}
+	data, err := a.data.slice(int64(lo)*int64(cols*a.size), int64(len(dst)*a.size))
+	if err != nil {
+		return fmt.Errorf("npy: %w", err)
+	}
+	return widen(dst, a.DType, data)
+}
+
+// Tensor returns the array with its data, valid until Close and not to be
+// changed.
+func (a *NPY) Tensor() (Tensor, error) {
+	t := Tensor{DType: a.DType, Shape: a.Shape}
+	data, err := a.data.slice(0, int64(t.Len())*int64(a.size))
+	if err != nil {
+		return Tensor{}, fmt.Errorf("npy: %w", err)
+	}
+	t.Data = data
+	return t, nil
+}
+
+func readNPY(src source) (*NPY, error) {
+	bad := func(format string, args ...any) error {
+		return &FormatError{Format: "npy", Reason: fmt.Sprintf(format, args...)}
+	}
+	if src.size < int64(len(npyMagic))+4 {
+		return nil, bad("%d bytes, too short for a header", src.size)
+	}
+	first, err := src.slice(0, min(12, src.size))
+	if err != nil {
+		return nil, err
+	}
+	if string(first[:6]) != npyMagic {
+		return nil, bad("does not begin with \\x93NUMPY")
+	}
+	start, n := int64(10), int64(binary.LittleEndian.Uint16(first[8:]))
+	switch major := first[6]; {
+	case major < 1 || major > 3:
+		return nil, bad("version %d.%d (known: 1.0, 2.0, 3.0)", major, first[7])
+	case major > 1 && len(first) < 12:
+		return nil, bad("%d bytes, too short for a header", src.size)
+	case major > 1:
+		start, n = 12, int64(binary.LittleEndian.Uint32(first[8:]))
+	}
+	if n > npyHeaderCap {
+		return nil, bad("a header of %d bytes (at most %d)", n, npyHeaderCap)
+	}
+	if n > src.size-start {
+		return nil, bad("a header of %d bytes in a file of %d: cut off?", n, src.size)
+	}
+	header, err := src.slice(start, n)
+	if err != nil {
+		return nil, err
+	}
+	a := &NPY{data: src}
+	dims, err := a.parse(string(header))
+	if err != nil {
+		return nil, bad("header: %v", err)
+	}
+	a.size = dtypes[a.DType]
+	want, ok := byteSize(dims, a.size)
+	if have := uint64(src.size - start - n); !ok || want != have {
+		return nil, bad("%d bytes of elements do not make %s%v: cut off?", have, a.DType, dims)
+	}
+	for _, d := range dims {
+		if a.Shape = append(a.Shape, int(d)); int(d) < 0 {
+			return nil, bad("dimension %d is too large", d)
+		}
+	}
+	a.data.base = start + n
+	return a, nil
+}

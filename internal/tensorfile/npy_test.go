@@ -1,0 +1,92 @@
+package tensorfile
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestNPYKeepsShapeAndValues(t *testing.T) {
+	for _, w := range []Tensor{
+		NewF32("", []int{3, 2}, []float32{1, 2, 3, 4, 5, -6}),
+		NewI64("", []int{4}, []int64{-1, 0, 1, 1 << 20}),
+		{DType: "F16", Shape: []int{}, Data: []byte{0, 0x3c}},
+		{DType: "U8", Shape: []int{2, 1, 2}, Data: []byte{0, 1, 2, 255}},
+		{DType: "F64", Shape: []int{0, 5}, Data: []byte{}},
+		{DType: "I32", Shape: []int{1, 1}, Data: []byte{0xff, 0xff, 0xff, 0xff}},
+	} {
+		var buf bytes.Buffer
+		if err := WriteNPY(&buf, w); err != nil {
+			t.Fatal(err)
+		}
+		if n := buf.Len() - len(w.Data); n%64 != 0 {
+			t.Errorf("%s%v: elements at %d, not at a multiple of 64", w.DType, w.Shape, n)
+		}
+		path := filepath.Join(t.TempDir(), "x.npy")
+		if err := os.WriteFile(path, buf.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		a, err := OpenNPY(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := a.Tensor()
+		if err != nil || got.DType != w.DType || !slices.Equal(got.Shape, w.Shape) || !bytes.Equal(got.Data, w.Data) {
+			t.Errorf("read %+v, %v; want %+v", got, err, w)
+		}
+		rows, cols := a.Rows()
+		all, err := w.Float32()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range rows {
+			row := make([]float32, cols)
+			if err := a.ReadRows(row, i); err != nil || !slices.Equal(row, all[i*cols:][:cols]) {
+				t.Errorf("row %d = %v, %v", i, row, err)
+			}
+		}
+		a.Close()
+	}
+}
+
+// These are the bytes that NumPy 2 writes for np.arange(3, dtype='f4').
+func TestNPYReadsAndWritesAsNumPy(t *testing.T) {
+	const numpy = "\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }" +
+		"                                                            \n" +
+		"\x00\x00\x00\x00\x00\x00\x80?\x00\x00\x00@"
+	a, err := ReadNPY(bytes.NewReader([]byte(numpy)), int64(len(numpy)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]float32, 3)
+	if err := a.ReadRows(got, 0); err != nil || !slices.Equal(got, []float32{0, 1, 2}) {
+		t.Errorf("rows = %v, %v", got, err)
+	}
+	var buf bytes.Buffer
+	if err := WriteNPY(&buf, NewF32("", []int{3}, got)); err != nil || buf.String() != numpy {
+		t.Errorf("written %q, want %q", buf.String(), numpy)
+	}
+}
+
+// A writer that learns the number of rows at the end rewrites the header.
+func TestNPYHeaderLengthDoesNotDependOnTheDimensions(t *testing.T) {
+	for dims := range 5 {
+		small, err := NPYHeader("F32", make([]int, dims))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shape := make([]int, dims)
+		for i := range shape {
+			shape[i] = 1<<60 - 1
+		}
+		large, err := NPYHeader("F32", shape)
+		if err != nil || len(large) != len(small) {
+			t.Errorf("%d dimensions: %d and %d bytes, %v", dims, len(small), len(large), err)
+		}
+	}
+	if _, err := NPYHeader("BF16", nil); err == nil {
+		t.Error("BF16 has no name in NumPy, but gave no error")
+	}
+}

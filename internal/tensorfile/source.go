@@ -1,0 +1,61 @@
+package tensorfile
+
+import (
+	"io"
+	"os"
+)
+
+// source is the bytes of a file: mapped into memory, or read on demand.
+type source struct {
+	at   io.ReaderAt
+	mem  []byte // the mapped file, if it is mapped
+	size int64
+	base int64    // added to the offsets of slice
+	file *os.File // to be closed
+}
+
+// openSource opens path, mapped if the system can.
+func openSource(path string) (source, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return source{}, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return source{}, err
+	}
+	s := source{at: f, size: info.Size(), file: f}
+	if info.Mode().IsRegular() {
+		s.mem = mapFile(f, s.size)
+	}
+	return s, nil
+}
+
+// slice returns n bytes from offset on, to be read only. The caller has checked
+// that they lie within the file.
+func (s *source) slice(offset, n int64) ([]byte, error) {
+	offset += s.base
+	if s.mem != nil {
+		return s.mem[offset : offset+n : offset+n], nil
+	}
+	buf := make([]byte, n)
+	if got, err := s.at.ReadAt(buf, offset); int64(got) < n {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	return buf, nil
+}
+
+func (s *source) Close() error {
+	if s.mem != nil {
+		unmapFile(s.mem)
+		s.mem = nil
+	}
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}

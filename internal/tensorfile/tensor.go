@@ -1,0 +1,235 @@
+// Package tensorfile reads and writes named arrays of numbers: safetensors files
+// (weights, checkpoints) and NumPy's .npy files (embeddings). Only plain
+// little-endian numbers in row-major order are read; nothing in a file is ever
+// executed, and a header is believed only as far as the file's size bears it out.
+package tensorfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"hgld/internal/half"
+)
+
+// Tensor is a named array. Data holds the elements in row-major order, little
+// endian; DType is a name of the safetensors format: F64 F32 F16 BF16, I64 I32
+// I16 I8, U64 U32 U16 U8, BOOL. A shape without dimensions is one number.
+type Tensor struct {
+	Name  string
+	DType string
+	Shape []int
+	Data  []byte
+}
+
+// dtypes lists the element types with their sizes in bytes.
+var dtypes = map[string]int{
+	"F64": 8, "F32": 4, "F16": 2, "BF16": 2,
+	"I64": 8, "I32": 4, "I16": 2, "I8": 1,
+	"U64": 8, "U32": 4, "U16": 2, "U8": 1, "BOOL": 1,
+}
+
+// FormatError says that a file is not what its format promises: damaged, cut
+// off or crafted, as against a failure to read it.
+type FormatError struct {
+	Format string // "safetensors" or "npy"
+	Tensor string // the tensor at fault, if it is one
+	Reason string
+}
+
+func (e *FormatError) Error() string {
+	if e.Tensor == "" {
+		return e.Format + ": " + e.Reason
+	}
+	return fmt.Sprintf("%s: tensor %q: %s", e.Format, e.Tensor, e.Reason)
+}
+
+// NewF32 returns a tensor of float32 values.
+func NewF32(name string, shape []int, values []float32) Tensor {
+	data := make([]byte, 4*len(values))
+	for i, v := range values {
+		binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(v))
+	}
+	return Tensor{Name: name, DType: "F32", Shape: shape, Data: data}
+}
+
+// NewI64 returns a tensor of int64 values.
+func NewI64(name string, shape []int, values []int64) Tensor {
+	data := make([]byte, 8*len(values))
+	for i, v := range values {
+		binary.LittleEndian.PutUint64(data[8*i:], uint64(v))
+	}
+	return Tensor{Name: name, DType: "I64", Shape: shape, Data: data}
+}
+
+// Len returns the number of elements.
+func (t Tensor) Len() int {
+	n := 1
+	for _, d := range t.Shape {
+		n *= d
+	}
+	return n
+}
+
+// Float32 returns the elements as float32. F16 and BF16 widen exactly; F64 and
+// integers beyond 2^24 are rounded to the nearest; BOOL gives 0 and 1.
+func (t Tensor) Float32() ([]float32, error) {
+	dst := make([]float32, t.Len())
+	return dst, widen(dst, t.DType, t.Data)
+}
+
+// Float64 returns the elements as float64, rounding integers beyond 2^53.
+func (t Tensor) Float64() ([]float64, error) {
+	dst := make([]float64, t.Len())
+	return dst, widen(dst, t.DType, t.Data)
+}
+
+// Int64 returns the elements of a tensor of integers.
+func (t Tensor) Int64() ([]int64, error) {
+	dst := make([]int64, t.Len())
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	le := binary.LittleEndian
+	for i := range dst {
+		switch t.DType {
+		case "I64", "U64":
+			dst[i] = int64(le.Uint64(t.Data[8*i:]))
+			if t.DType == "U64" && dst[i] < 0 {
+				return nil, fmt.Errorf("tensor %q: %d at %d does not fit int64", t.Name, uint64(dst[i]), i)
+			}
+		case "I32":
+			dst[i] = int64(int32(le.Uint32(t.Data[4*i:])))
+		case "U32":
+			dst[i] = int64(le.Uint32(t.Data[4*i:]))
+		case "I16":
+			dst[i] = int64(int16(le.Uint16(t.Data[2*i:])))
+		case "U16":
+			dst[i] = int64(le.Uint16(t.Data[2*i:]))
+		case "I8":
+			dst[i] = int64(int8(t.Data[i]))
+		case "U8", "BOOL":
+			dst[i] = int64(t.Data[i])
+		default:
+			return nil, fmt.Errorf("tensor %q: %s where integers are expected", t.Name, t.DType)
+		}
+	}
+	return dst, nil
+}
+
+// check reports whether type, shape and data fit together.
+func (t Tensor) check() error {
+	size, ok := dtypes[t.DType]
+	if !ok {
+		return fmt.Errorf("tensor %q: unknown type %q", t.Name, t.DType)
+	}
+	dims := make([]uint64, len(t.Shape))
+	for i, d := range t.Shape {
+		if d < 0 {
+			return fmt.Errorf("tensor %q: negative dimension in %v", t.Name, t.Shape)
+		}
+		dims[i] = uint64(d)
+	}
+	if want, ok := byteSize(dims, size); !ok || want != uint64(len(t.Data)) {
+		return fmt.Errorf("tensor %q: %d bytes for %s%v", t.Name, len(t.Data), t.DType, t.Shape)
+	}
+	return nil
+}
+
+// byteSize returns the bytes of an array, and false where they exceed int64.
+func byteSize(dims []uint64, size int) (uint64, bool) {
+	for _, d := range dims {
+		if d == 0 {
+			return 0, true
+		}
+	}
+	n := uint64(size)
+	for _, d := range dims {
+		hi, lo := bits.Mul64(n, d)
+		if hi != 0 || lo > math.MaxInt64 {
+			return 0, false
+		}
+		n = lo
+	}
+	return n, true
+}
+
+// widen converts len(dst) elements of the given type.
+func widen[T float32 | float64](dst []T, dtype string, src []byte) error {
+	size, ok := dtypes[dtype]
+	if !ok {
+		return fmt.Errorf("unknown type %q", dtype)
+	}
+	if len(src) != size*len(dst) {
+		return fmt.Errorf("%d bytes for %d elements of %s", len(src), len(dst), dtype)
+	}
+	switch size {
+	case 1:
+		widen1(dst, dtype, src)
+	case 2:
+		widen2(dst, dtype, src)
+	case 4:
+		widen4(dst, dtype, src)
+	case 8:
+		widen8(dst, dtype, src)
+	}
+	return nil
+}
+
+func widen1[T float32 | float64](dst []T, dtype string, src []byte) {
+	for i, v := range src {
+		switch {
+		case dtype == "I8":
+			dst[i] = T(int8(v))
+		case dtype == "BOOL" && v != 0:
+			dst[i] = 1
+		default:
+			dst[i] = T(v)
+		}
+	}
+}
+
+func widen2[T float32 | float64](dst []T, dtype string, src []byte) {
+	for i := range dst {
+		v := binary.LittleEndian.Uint16(src[2*i:])
+		switch dtype {
+		case "F16":
+			dst[i] = T(half.F16(v))
+		case "BF16":
+			dst[i] = T(half.BF16(v))
+		case "I16":
+			dst[i] = T(int16(v))
+		default:
+			dst[i] = T(v)
+		}
+	}
+}
+
+func widen4[T float32 | float64](dst []T, dtype string, src []byte) {
+	for i := range dst {
+		v := binary.LittleEndian.Uint32(src[4*i:])
+		switch dtype {
+		case "F32":
+			dst[i] = T(math.Float32frombits(v))
+		case "I32":
+			dst[i] = T(int32(v))
+		default:
+			dst[i] = T(v)
+		}
+	}
+}
+
+func widen8[T float32 | float64](dst []T, dtype string, src []byte) {
+	for i := range dst {
+		v := binary.LittleEndian.Uint64(src[8*i:])
+		switch dtype {
+		case "F64":
+			dst[i] = T(math.Float64frombits(v))
+		case "I64":
+			dst[i] = T(int64(v))
+		default:
+			dst[i] = T(v)
+		}
+	}
+}
