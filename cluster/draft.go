@@ -1,0 +1,159 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"hgld/labels"
+)
+
+// neighbours is how many closest clusters a cluster of a draft lists: as many as
+// a curator is offered with the keys 1 to 5.
+const neighbours = 5
+
+// NewDraft makes the draft of a partition r of tags, x being their vectors. It
+// fills in of origin what r knows.
+//
+// Clusters are ordered by the number of landmarks, most first; clusters without
+// members are left out. Members are ordered by their Euclidean distance to the
+// centroid. A cluster is named after the member nearest to the mean of its
+// vectors weighted by landmarks: the typical tag that is also used. Of two
+// clusters that would have one name, the later takes its next nearest member's.
+//
+// A member is an outlier if its distance lies beyond Tukey's fence, the third
+// quartile of its cluster's distances plus 1.5 times the range between the
+// quartiles (Exploratory Data Analysis, 1977), in clusters of four or more.
+func NewDraft(tags []labels.DraftTag, x Matrix, r *Result, origin labels.Origin) (*labels.Draft, error) {
+	if len(tags) != x.Rows || len(r.Labels) != x.Rows {
+		return nil, fmt.Errorf("cluster: draft of %d tags with %d vectors and %d labels", len(tags), x.Rows, len(r.Labels))
+	}
+	if r.Spherical {
+		var err error
+		if x, _, err = normalize(x); err != nil {
+			return nil, fmt.Errorf("cluster: %w", err)
+		}
+	}
+	origin.Algorithm = "k-means"
+	if r.Spherical {
+		origin.Algorithm = "spherical k-means"
+	}
+	origin.K, origin.NInit = len(r.Sizes), len(r.Restarts)
+	origin.Inertia, origin.Iterations = r.Inertia, r.Iterations
+	d := &labels.Draft{Version: labels.DraftVersion, Origin: origin, Tags: tags}
+	members, order := byLandmarks(tags, r)
+	taken := map[string]bool{}
+	for id, k := range order {
+		centroid := r.Centroids[k*x.Cols : (k+1)*x.Cols]
+		d.Clusters = append(d.Clusters, labels.Cluster{
+			ID:      id,
+			Name:    clusterName(tags, x, members[k], taken),
+			Members: byDistance(x, centroid, members[k]),
+			Nearest: nearestClusters(r.Centroids, x.Cols, order, id),
+		})
+	}
+	if err := d.Check(); err != nil {
+		return nil, fmt.Errorf("cluster: draft: %w", err)
+	}
+	return d, nil
+}
+
+// byLandmarks returns the tags of each cluster and the clusters that have any,
+// those with most landmarks first.
+func byLandmarks(tags []labels.DraftTag, r *Result) (members [][]int, order []int) {
+	members = make([][]int, len(r.Sizes))
+	landmarks := make([]int, len(r.Sizes))
+	for i, k := range r.Labels {
+		members[k] = append(members[k], i)
+		landmarks[k] += tags[i].Landmarks
+	}
+	for k := range members {
+		if len(members[k]) > 0 {
+			order = append(order, k)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(landmarks[b], landmarks[a]), cmp.Compare(members[a][0], members[b][0]))
+	})
+	return members, order
+}
+
+// clusterName picks the name and marks it as taken.
+func clusterName(tags []labels.DraftTag, x Matrix, members []int, taken map[string]bool) string {
+	mean := make([]float64, x.Cols)
+	weights := 0.0
+	for _, i := range members {
+		w := float64(max(tags[i].Landmarks, 1))
+		weights += w
+		for j, v := range x.Row(i) {
+			mean[j] += w * float64(v)
+		}
+	}
+	for j := range mean {
+		mean[j] /= weights
+	}
+	byNearness := slices.Clone(members)
+	slices.SortFunc(byNearness, func(a, b int) int {
+		return cmp.Or(cmp.Compare(distance2(x.Row(a), mean), distance2(x.Row(b), mean)), cmp.Compare(a, b))
+	})
+	for _, i := range byNearness {
+		if name := tags[i].Name; !taken[name] {
+			taken[name] = true
+			return name
+		}
+	}
+	// Only tags that differ by their item alone can all be taken.
+	for n := 2; ; n++ {
+		if name := fmt.Sprintf("%s (%d)", tags[byNearness[0]].Name, n); !taken[name] {
+			taken[name] = true
+			return name
+		}
+	}
+}
+
+// byDistance lists the members nearest first and marks outliers.
+func byDistance(x Matrix, centroid []float64, tags []int) []labels.Member {
+	members := make([]labels.Member, len(tags))
+	for at, i := range tags {
+		members[at] = labels.Member{Tag: i, Distance: math.Sqrt(distance2(x.Row(i), centroid))}
+	}
+	slices.SortFunc(members, func(a, b labels.Member) int {
+		return cmp.Or(cmp.Compare(a.Distance, b.Distance), cmp.Compare(a.Tag, b.Tag))
+	})
+	if len(members) >= 4 {
+		low, high := quantile(members, 0.25), quantile(members, 0.75)
+		for i := range members {
+			members[i].Outlier = members[i].Distance > high+1.5*(high-low)
+		}
+	}
+	return members
+}
+
+// quantile interpolates between the sorted distances.
+func quantile(members []labels.Member, q float64) float64 {
+	at := q * float64(len(members)-1)
+	i := int(at)
+	if i+1 == len(members) {
+		return members[i].Distance
+	}
+	return members[i].Distance + (at-float64(i))*(members[i+1].Distance-members[i].Distance)
+}
+
+// nearestClusters returns the ids of the clusters with the closest centroids.
+func nearestClusters(centroids []float64, d int, order []int, id int) []int {
+	own := centroids[order[id]*d : (order[id]+1)*d]
+	away := make([]float64, len(order))
+	var ids []int
+	for other, k := range order {
+		if other == id {
+			continue
+		}
+		for j, v := range centroids[k*d : (k+1)*d] {
+			away[other] += (v - own[j]) * (v - own[j])
+		}
+		ids = append(ids, other)
+	}
+	slices.SortFunc(ids, func(a, b int) int { return cmp.Or(cmp.Compare(away[a], away[b]), cmp.Compare(a, b)) })
+	return ids[:min(neighbours, len(ids))]
+}

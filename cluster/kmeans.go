@@ -1,0 +1,218 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"hgld/internal/blas"
+)
+
+// KMeans holds the settings of k-means, named as in scikit-learn (n_clusters is
+// K). It minimises the inertia
+//
+//	Σ_i ‖x_i − c_label(i)‖²
+//
+// by Lloyd's rule from several starts and keeps the best. A start is drawn by
+// greedy k-means++ (Arthur and Vassilvitskii, SODA 2007, with the 2 + ⌊ln K⌋
+// candidates a step of their experiments) unless it is given.
+//
+// Spherical takes directions alone (Dhillon and Modha, Machine Learning 42,
+// 2001): rows are normalised, the nearest centroid is the one with the largest
+// dot product, a centroid is the normalised sum of its rows, and the inertia is
+// Σ (1 − cos).
+//
+// A tie goes to the lower cluster. A cluster that lost all its rows takes,
+// before means are formed, the row farthest from its own centroid (ties: the
+// lowest row); several empty clusters take the farthest rows in order. Such a
+// row leaves its cluster. Fewer distinct rows than K leave clusters empty.
+type KMeans struct {
+	K         int
+	NInit     int     // starts; 0 means 1
+	MaxIter   int     // most assignments in one start; 0 means 300
+	Tol       float64 // stop when Σ‖c−c'‖² ≤ Tol · mean variance of the columns; 0 runs until nothing changes, where scikit-learn's default is 1e-4
+	Spherical bool
+	Start     Matrix          // centroids to start from [K,D]; none: greedy k-means++
+	Ops       Ops             // nil means CPU with BLAS
+	BLAS      blas.Library    // for CPU and for drawing starts; nil means gonum
+	Watch     func(Iteration) // called after each iteration; may be nil
+}
+
+// Iteration tells how a run is going.
+type Iteration struct {
+	Restart   int     `json:"restart"`   // from 0
+	Iteration int     `json:"iteration"` // from 1
+	Inertia   float64 `json:"inertia"`   // of this assignment to the centroids before they move, to float32's accuracy
+	Moved     int     `json:"moved"`     // rows that changed their cluster
+	Refilled  int     `json:"refilled"`  // empty clusters that took a row
+	Shift     float64 `json:"shift"`     // Σ‖c−c'‖² of the centroids
+}
+
+// Result is a partition of the rows.
+type Result struct {
+	Labels     []int32     // cluster of each row [N]
+	Sizes      []int       // rows of each cluster [K]
+	Centroids  []float64   // mean of each cluster's rows [K,D]; of an empty cluster, where it was left
+	Inertia    float64     // of Labels and Centroids, in float64
+	Spherical  bool        // as in KMeans
+	Iterations int         // assignments of the best start
+	Restart    int         // the best start
+	Restarts   []float64   // inertia of each start
+	History    []Iteration // of the best start
+}
+
+const defaultMaxIter = 300
+
+// Run clusters the rows of x. Start number r draws from a random stream of (seed,
+// r), so more starts never change the earlier ones. A cancelled ctx ends it
+// between two iterations with ctx's error.
+func (o KMeans) Run(ctx context.Context, x Matrix, seed uint64) (*Result, error) {
+	if err := o.check(x); err != nil {
+		return nil, fmt.Errorf("cluster: k-means: %w", err)
+	}
+	if o.Ops == nil {
+		o.Ops = CPU{BLAS: o.BLAS}
+	}
+	if o.MaxIter == 0 {
+		o.MaxIter = defaultMaxIter
+	}
+	p, err := o.prepare(x)
+	if err != nil {
+		return nil, fmt.Errorf("cluster: k-means: %w", err)
+	}
+	var best *Result
+	var inertias []float64
+	for restart := range max(o.NInit, 1) {
+		start := p.given(o.Start)
+		if o.Start.Rows == 0 {
+			start = p.plusPlus(CPU{BLAS: o.BLAS}, o.K, rand.New(rand.NewPCG(seed, uint64(restart))))
+		}
+		r, err := p.lloyd(ctx, o, start, restart)
+		if err != nil {
+			return nil, fmt.Errorf("cluster: k-means: %w", err)
+		}
+		inertias = append(inertias, r.Inertia)
+		if best == nil || r.Inertia < best.Inertia {
+			best = r
+		}
+	}
+	best.Restarts, best.Spherical = inertias, o.Spherical
+	return best, nil
+}
+
+func (o KMeans) check(x Matrix) error {
+	switch {
+	case len(x.Data) != x.Rows*x.Cols || len(o.Start.Data) != o.Start.Rows*o.Start.Cols:
+		panic("cluster: a matrix's data does not fit its shape")
+	case o.K < 1:
+		return fmt.Errorf("k = %d clusters, want at least 1", o.K)
+	case o.K > x.Rows:
+		return fmt.Errorf("k = %d clusters of only %d rows; lower k", o.K, x.Rows)
+	case x.Cols == 0:
+		return fmt.Errorf("the vectors have no values")
+	case o.NInit < 0 || o.MaxIter < 0 || !(o.Tol >= 0):
+		return fmt.Errorf("n_init %d, max_iter %d and tol %v must not be negative", o.NInit, o.MaxIter, o.Tol)
+	case o.Start.Rows > 0 && (o.Start.Rows != o.K || o.Start.Cols != x.Cols):
+		return fmt.Errorf("start is [%d,%d], want [%d,%d]", o.Start.Rows, o.Start.Cols, o.K, x.Cols)
+	case o.Start.Rows > 0 && o.NInit > 1:
+		return fmt.Errorf("n_init = %d with a given start; all runs would be equal", o.NInit)
+	}
+	if err := o.Start.finite(); err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	return x.finite()
+}
+
+// problem is x made ready for fast comparison: of unit length for spherical
+// k-means, else shifted where the rows lie far from the origin.
+type problem struct {
+	x        Matrix    // as given
+	norms    []float64 // lengths of the rows of x; nil unless spherical
+	y        Matrix    // rows to compare
+	yy       []float64 // their squared lengths
+	shift    []float64 // y = x − shift; nil for none
+	variance float64   // mean over the columns of y's variance
+}
+
+// farAway is the ratio of ‖mean‖² to the rows' mean squared distance from it
+// above which rows are shifted: there cc − 2x·c loses more than log2(64) = 6 of
+// float32's 24 bits. Below it rows are left as they are, so that small integers
+// stay exact and ties are found.
+const farAway = 64
+
+func (o KMeans) prepare(x Matrix) (*problem, error) {
+	p := &problem{x: x, y: x}
+	if o.Spherical {
+		var err error
+		if p.y, p.norms, err = normalize(x); err != nil {
+			return nil, err
+		}
+	}
+	mean, scatter := meanScatter(p.y)
+	p.variance = scatter / float64(x.Rows) / float64(x.Cols)
+	far := 0.0
+	for _, m := range mean {
+		far += m * m
+	}
+	if !o.Spherical && far > farAway*scatter/float64(x.Rows) {
+		p.shift, p.y = mean, NewMatrix(x.Rows, x.Cols)
+		for i := range x.Rows {
+			y := p.y.Row(i)
+			for j, v := range x.Row(i) {
+				y[j] = float32(float64(v) - mean[j])
+			}
+		}
+	}
+	p.yy = make([]float64, x.Rows)
+	for i := range p.yy {
+		p.yy[i] = square(p.y.Row(i))
+	}
+	return p, nil
+}
+
+// meanScatter returns the mean of the rows and Σ‖x−mean‖².
+func meanScatter(x Matrix) (mean []float64, scatter float64) {
+	mean = make([]float64, x.Cols)
+	CPU{}.ScatterAdd(mean, x, make([]int32, x.Rows))
+	for j := range mean {
+		mean[j] /= float64(x.Rows)
+	}
+	for i := range x.Rows {
+		scatter += distance2(x.Row(i), mean)
+	}
+	return mean, scatter
+}
+
+// given brings start points into the space of y.
+func (p *problem) given(start Matrix) []float64 {
+	c := make([]float64, len(start.Data))
+	for i, v := range start.Data {
+		c[i] = float64(v)
+		if p.shift != nil {
+			c[i] -= p.shift[i%start.Cols]
+		}
+	}
+	if p.norms != nil {
+		for k := range start.Rows {
+			unit(c[k*start.Cols : (k+1)*start.Cols])
+		}
+	}
+	return c
+}
+
+// unit divides v by its length and reports whether it has one.
+func unit(v []float64) bool {
+	n := 0.0
+	for _, a := range v {
+		n += a * a
+	}
+	if n == 0 {
+		return false
+	}
+	n = math.Sqrt(n)
+	for i := range v {
+		v[i] /= n
+	}
+	return true
+}

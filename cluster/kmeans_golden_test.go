@@ -1,0 +1,213 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"hgld/internal/goldens"
+	"hgld/internal/tensorfile"
+)
+
+// expectation is what a golden case says about one run; lists that a case
+// leaves out are not compared.
+type expectation struct {
+	Labels     []int32     `json:"labels"`
+	Inertia    *float64    `json:"inertia"`
+	Objective  *float64    `json:"objective"` // the inertia of spherical k-means
+	Iterations int         `json:"iterations"`
+	Centroids  [][]float64 `json:"centroids"`
+	NonEmpty   int         `json:"non_empty"`
+	Sizes      []int       `json:"sizes"`
+}
+
+// check compares a result with a golden run. Figures are held to tolerance,
+// relative to the larger of 1 and the expected value.
+func (e expectation) check(t *testing.T, r *Result, relaxed []string, tolerance float64) {
+	t.Helper()
+	exact := func(field string) bool { return !slices.Contains(relaxed, field) }
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if !(math.Abs(got-want) <= tolerance*max(1, math.Abs(want))) {
+			t.Errorf("%s = %v, want %v ± %v", what, got, want, tolerance)
+		}
+	}
+	if e.Labels == nil || (e.Inertia == nil) == (e.Objective == nil) || e.Iterations == 0 {
+		t.Fatal("the case lacks labels, inertia or iterations")
+	}
+	if exact("labels") && !slices.Equal(r.Labels, e.Labels) {
+		t.Errorf("labels = %v, want %v", r.Labels, e.Labels)
+	}
+	if exact("iterations") && r.Iterations != e.Iterations {
+		t.Errorf("%d iterations, want %d", r.Iterations, e.Iterations)
+	}
+	if e.Inertia != nil {
+		near("inertia", r.Inertia, *e.Inertia)
+	} else {
+		near("objective", r.Inertia, *e.Objective)
+	}
+	if exact("centroids") {
+		for k, row := range e.Centroids {
+			for j, want := range row {
+				near("centroid", r.Centroids[k*len(row)+j], want)
+			}
+		}
+	}
+	used := 0
+	for _, size := range r.Sizes {
+		if size > 0 {
+			used++
+		}
+	}
+	if e.NonEmpty > 0 && exact("non_empty") && used != e.NonEmpty {
+		t.Errorf("%d clusters have rows, want %d", used, e.NonEmpty)
+	}
+	if e.Sizes != nil && exact("sizes") && !slices.Equal(r.Sizes, e.Sizes) {
+		t.Errorf("sizes = %v, want %v", r.Sizes, e.Sizes)
+	}
+}
+
+func pack(t testing.TB, rows [][]float32) Matrix {
+	t.Helper()
+	m, err := Pack(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func run(t testing.TB, o KMeans, x Matrix, seed uint64) *Result {
+	t.Helper()
+	r, err := o.Run(context.Background(), x, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Golden figures of the small cases are float64; all that is reported is
+// computed in float64 from rows that float32 holds exactly.
+const smallTolerance = 1e-9
+
+func TestGoldenKMeans(t *testing.T) {
+	var file struct {
+		KMeans []struct {
+			Name     string
+			X, Init  [][]float32
+			Expected expectation
+			Relaxed  []string
+		} `json:"kmeans"`
+		Spherical []struct {
+			Name     string
+			X        [][]float32
+			InitRows []int `json:"init_rows"`
+			Expected expectation
+			Relaxed  []string
+		} `json:"spherical_kmeans"`
+	}
+	goldens.ReadJSON(t, filepath.Join(goldens.Dir(t, "cluster"), "cases.json"), &file)
+	for _, c := range file.KMeans {
+		t.Run("cluster/kmeans."+c.Name, func(t *testing.T) {
+			r := run(t, KMeans{K: len(c.Init), Start: pack(t, c.Init)}, pack(t, c.X), 0)
+			c.Expected.check(t, r, c.Relaxed, smallTolerance)
+		})
+	}
+	for _, c := range file.Spherical {
+		t.Run("cluster/spherical_kmeans."+c.Name, func(t *testing.T) {
+			var start [][]float32
+			for _, row := range c.InitRows {
+				start = append(start, c.X[row])
+			}
+			r := run(t, KMeans{K: len(start), Start: pack(t, start), Spherical: true}, pack(t, c.X), 0)
+			c.Expected.check(t, r, c.Relaxed, smallTolerance)
+		})
+	}
+}
+
+// rowsOf is the view of rows [lo,hi) of m.
+func rowsOf(m Matrix, lo, hi int) Matrix {
+	return Matrix{Rows: hi - lo, Cols: m.Cols, Data: m.Data[lo*m.Cols : hi*m.Cols]}
+}
+
+// labelEmbeddings returns a tensor of the label embeddings, halves widened.
+func labelEmbeddings(t testing.TB, name string) Matrix {
+	t.Helper()
+	f, err := tensorfile.OpenSafetensors(filepath.Join(goldens.Dir(t, "cluster"), "label_embeddings.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	_, shape, err := f.Shape(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := f.Float32(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Matrix{Rows: shape[0], Cols: shape[1], Data: data}
+}
+
+func TestGoldenKMeansOfText(t *testing.T) {
+	var file struct {
+		Cases []struct {
+			Tensor    string
+			Rows      [2]int
+			K         int
+			KMeans    expectation `json:"kmeans"`
+			Spherical expectation `json:"spherical_kmeans"`
+		}
+	}
+	goldens.ReadJSON(t, filepath.Join(goldens.Dir(t, "cluster"), "text.json"), &file)
+	for i, c := range file.Cases {
+		x := rowsOf(labelEmbeddings(t, c.Tensor), c.Rows[0], c.Rows[1])
+		start := rowsOf(x, 0, c.K)
+		// The reference gives its figures to 1e-6; labels are exact, because no row is
+		// nearly as close to a second centroid.
+		t.Run("cluster/text."+strconv.Itoa(i), func(t *testing.T) {
+			c.KMeans.check(t, run(t, KMeans{K: c.K, Start: start}, x, 0), nil, 1e-6)
+			c.Spherical.check(t, run(t, KMeans{K: c.K, Start: start, Spherical: true}, x, 0), nil, 1e-6)
+		})
+	}
+}
+
+// notYet names the golden lists of what does not exist yet.
+var notYet = map[string][]string{
+	"cases.json": {"ward", "internal", "pca", "trustworthiness"},
+	"text.json":  {"ward", "internal_of_kmeans", "pca_explained_variance_first_10"},
+	"best.json":  {"tsne"},
+}
+
+// covered names the lists that a test of this package runs in full, and what
+// describes a case.
+var covered = map[string][]string{
+	"cases.json": {"format", "kmeans", "spherical_kmeans", "external"},
+	"text.json":  {"tensor", "rows", "k", "init", "kmeans", "spherical_kmeans"},
+	"best.json":  {"format", "sets"},
+}
+
+// A golden list that no test knows of would never run.
+func TestEveryListOfGoldensIsKnown(t *testing.T) {
+	dir := goldens.Dir(t, "cluster")
+	for file := range covered {
+		var lists map[string]json.RawMessage
+		goldens.ReadJSON(t, filepath.Join(dir, file), &lists)
+		if file == "text.json" { // its cases hold the lists
+			var cases struct{ Cases []map[string]json.RawMessage }
+			goldens.ReadJSON(t, filepath.Join(dir, file), &cases)
+			if len(cases.Cases) == 0 {
+				t.Fatalf("%s has no cases", file)
+			}
+			lists = cases.Cases[0]
+		}
+		for name := range lists {
+			if !slices.Contains(covered[file], name) && !slices.Contains(notYet[file], name) {
+				t.Errorf("%s: no test runs the list %q", file, name)
+			}
+		}
+	}
+}

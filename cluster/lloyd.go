@@ -1,0 +1,203 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"slices"
+)
+
+// descent is one run of Lloyd's rule.
+type descent struct {
+	*problem
+	ops       Ops
+	k         int
+	centroids []float64 // [K,D] in the space of y
+	c         Matrix    // the same in float32
+	cc        []float32 // squared lengths of c; all zero for spherical k-means
+	index     []int32   // nearest centroid of each row [N]
+	dist      []float32 // and how near [N]
+	labels    []int32   // index, changed where an empty cluster took a row [N]
+	sizes     []int     // rows of each label [K]
+	sums      []float64 // [K,D]
+}
+
+// lloyd alternates assignment and means from the given start until no label
+// changes, no centroid moves (or moves by Tol at most), or MaxIter assignments
+// are made. The result is the last assignment.
+func (p *problem) lloyd(ctx context.Context, o KMeans, start []float64, restart int) (*Result, error) {
+	n, d := p.y.Rows, p.y.Cols
+	w := &descent{problem: p, ops: o.Ops, k: o.K, centroids: start,
+		c: NewMatrix(o.K, d), cc: make([]float32, o.K), labels: make([]int32, n), sizes: make([]int, o.K),
+		index: make([]int32, n), dist: make([]float32, n), sums: make([]float64, o.K*d)}
+	for i := range w.labels {
+		w.labels[i] = -1
+	}
+	r := &Result{Restart: restart}
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		it := Iteration{Restart: restart, Iteration: len(r.History) + 1}
+		it.Moved, it.Inertia = w.assign()
+		stop := it.Moved == 0 || it.Iteration == o.MaxIter
+		if !stop {
+			it.Refilled = w.refill()
+			it.Shift = w.move()
+			stop = it.Shift == 0 || it.Shift <= o.Tol*p.variance && it.Refilled == 0
+		}
+		r.History = append(r.History, it)
+		if o.Watch != nil {
+			o.Watch(it)
+		}
+		if stop {
+			break
+		}
+	}
+	r.Iterations = len(r.History)
+	r.Labels, r.Sizes = w.index, make([]int, o.K)
+	for _, k := range r.Labels {
+		r.Sizes[k]++
+	}
+	p.finish(r, w.centroids)
+	return r, nil
+}
+
+// assign gives every row to its nearest centroid and returns how many rows
+// changed, and the inertia.
+func (w *descent) assign() (moved int, inertia float64) {
+	for i, v := range w.centroids {
+		w.c.Data[i] = float32(v)
+	}
+	if w.norms == nil {
+		for k := range w.cc {
+			w.cc[k] = float32(square(w.c.Row(k)))
+		}
+	}
+	w.ops.Nearest(w.index, w.dist, w.y, w.c, w.cc)
+	clear(w.sizes)
+	for i, k := range w.index {
+		if k != w.labels[i] {
+			moved++
+		}
+		w.labels[i] = k
+		w.sizes[k]++
+		if w.norms != nil {
+			inertia += max(0, 1+float64(w.dist[i])/2) // dist is −2cos
+		} else {
+			inertia += max(0, w.yy[i]+float64(w.dist[i]))
+		}
+	}
+	return moved, inertia
+}
+
+// refill gives every empty cluster the row farthest from its own centroid.
+func (w *descent) refill() int {
+	var empty []int
+	for k, size := range w.sizes {
+		if size == 0 {
+			empty = append(empty, k)
+		}
+	}
+	if len(empty) == 0 {
+		return 0
+	}
+	far, rows := make([]float64, len(w.labels)), make([]int, len(w.labels))
+	d := w.y.Cols
+	for i, k := range w.labels {
+		rows[i] = i
+		far[i] = distance2(w.y.Row(i), w.centroids[int(k)*d:int(k+1)*d])
+	}
+	slices.SortFunc(rows, func(a, b int) int { return cmp.Or(cmp.Compare(far[b], far[a]), cmp.Compare(a, b)) })
+	for e, k := range empty {
+		i := rows[e]
+		w.sizes[w.labels[i]]--
+		w.labels[i] = int32(k)
+		w.sizes[k]++
+	}
+	return len(empty)
+}
+
+// move puts every centroid at the mean of its rows and returns Σ‖c−c'‖². A
+// cluster without rows, or with rows whose sum has no direction, stays.
+func (w *descent) move() (shift float64) {
+	clear(w.sums)
+	w.ops.ScatterAdd(w.sums, w.y, w.labels)
+	d := w.y.Cols
+	for k, size := range w.sizes {
+		sum, c := w.sums[k*d:(k+1)*d], w.centroids[k*d:(k+1)*d]
+		if !mean(sum, size, w.norms != nil) {
+			continue
+		}
+		for j, v := range sum {
+			shift += (v - c[j]) * (v - c[j])
+			c[j] = v
+		}
+	}
+	return shift
+}
+
+// mean turns the sum of size rows into their centroid and reports whether there
+// is one.
+func mean(sum []float64, size int, spherical bool) bool {
+	if spherical {
+		return unit(sum)
+	}
+	for j := range sum {
+		sum[j] /= float64(size)
+	}
+	return size > 0
+}
+
+// finish computes centroids and inertia of the labels in float64 from the rows
+// as they were given; an empty cluster keeps the centroid it was left at.
+func (p *problem) finish(r *Result, left []float64) {
+	n, d := p.x.Rows, p.x.Cols
+	r.Centroids = make([]float64, len(left))
+	for i, k := range r.Labels {
+		scale := 1.0
+		if p.norms != nil {
+			scale = p.norms[i]
+		}
+		for j, v := range p.x.Row(i) {
+			r.Centroids[int(k)*d+j] += float64(v) / scale
+		}
+	}
+	for k, size := range r.Sizes {
+		c := r.Centroids[k*d : (k+1)*d]
+		if mean(c, size, p.norms != nil) {
+			continue
+		}
+		copy(c, left[k*d:(k+1)*d])
+		for j := range p.shift {
+			c[j] += p.shift[j]
+		}
+	}
+	each := make([]float64, n)
+	parallel((n+tileRows-1)/tileRows, func(tile int) {
+		for i := tile * tileRows; i < min((tile+1)*tileRows, n); i++ {
+			c := r.Centroids[int(r.Labels[i])*d : int(r.Labels[i]+1)*d]
+			if p.norms == nil {
+				each[i] = distance2(p.x.Row(i), c)
+				continue
+			}
+			dot := 0.0
+			for j, v := range p.x.Row(i) {
+				dot += float64(v) * c[j]
+			}
+			each[i] = 1 - dot/p.norms[i]
+		}
+	})
+	for _, e := range each {
+		r.Inertia += e
+	}
+}
+
+// distance2 is ‖x−c‖² in float64.
+func distance2(x []float32, c []float64) float64 {
+	s := 0.0
+	for j, v := range x {
+		d := float64(v) - c[j]
+		s += d * d
+	}
+	return s
+}

@@ -1,0 +1,90 @@
+package cluster
+
+import (
+	"math"
+
+	"hgld/internal/blas"
+)
+
+// Ops are the two array operations that k-means spends its time in. They mean
+// the same as those of a training device, so that a GPU can stand in for CPU. In
+// one run of KMeans x is the same matrix in every call, which lets an
+// implementation keep it where it computes.
+type Ops interface {
+	// Nearest finds for each row of x [N,D] the row of c [K,D] with the least
+	// cc − 2x·c, cc [K] being the squared norms of c; a tie goes to the lower
+	// row. index [N] receives the row, dist [N] the value. With cc all zero the
+	// nearest is the row of largest dot product.
+	Nearest(index []int32, dist []float32, x, c Matrix, cc []float32)
+	// ScatterAdd adds row i of x to row index[i] of dst [K,D], in row order.
+	ScatterAdd(dst []float64, x Matrix, index []int32)
+}
+
+// CPU does Ops on all cores: Nearest by matrix products in float32, ScatterAdd
+// in float64. Work is cut into tiles by its shape, so with one BLAS the bytes are
+// the same on any number of cores.
+type CPU struct {
+	BLAS blas.Library // nil means gonum
+}
+
+// A tile is the product of 64 rows of x and 256 of c: its 64 KiB of results and
+// its rows stay in the second-level cache.
+const (
+	tileRows = 64
+	tileCols = 256
+)
+
+// Nearest implements Ops.
+func (o CPU) Nearest(index []int32, dist []float32, x, c Matrix, cc []float32) {
+	if len(index) != x.Rows || len(dist) != x.Rows || len(cc) != c.Rows || x.Cols != c.Cols {
+		panic("cluster: Nearest: shapes differ")
+	}
+	parallel((x.Rows+tileRows-1)/tileRows, func(tile int) {
+		lo := tile * tileRows
+		hi := min(lo+tileRows, x.Rows)
+		for i := lo; i < hi; i++ {
+			index[i], dist[i] = 0, float32(math.Inf(1))
+		}
+		var buf [tileRows * tileCols]float32
+		for from := 0; from < c.Rows; from += tileCols {
+			to := min(from+tileCols, c.Rows)
+			o.products(buf[:], x, lo, hi, c, from, to)
+			for i := lo; i < hi; i++ {
+				row := buf[(i-lo)*(to-from):][:to-from]
+				for j, dot := range row {
+					if d := cc[from+j] - 2*dot; d < dist[i] {
+						index[i], dist[i] = int32(from+j), d
+					}
+				}
+			}
+		}
+	})
+}
+
+// products is dst[i-lo, j-from] = x_i·c_j for rows [lo,hi) of x and [from,to) of
+// c.
+func (o CPU) products(dst []float32, x Matrix, lo, hi int, c Matrix, from, to int) {
+	lib, d := o.BLAS, x.Cols
+	if lib == nil {
+		lib = blas.Gonum()
+	}
+	lib.Sgemm(false, true, hi-lo, to-from, d, 1, x.Data[lo*d:hi*d], d, c.Data[from*d:to*d], d, 0, dst, to-from)
+}
+
+// ScatterAdd implements Ops.
+func (CPU) ScatterAdd(dst []float64, x Matrix, index []int32) {
+	if len(index) != x.Rows || x.Cols > 0 && len(dst)%x.Cols != 0 {
+		panic("cluster: ScatterAdd: shapes differ")
+	}
+	const cols = 64 // a run of columns is one piece: every sum keeps the order of the rows
+	parallel((x.Cols+cols-1)/cols, func(piece int) {
+		lo := piece * cols
+		hi := min(lo+cols, x.Cols)
+		for i, k := range index {
+			sum := dst[int(k)*x.Cols+lo : int(k)*x.Cols+hi]
+			for j, v := range x.Data[i*x.Cols+lo : i*x.Cols+hi] {
+				sum[j] += float64(v)
+			}
+		}
+	})
+}

@@ -1,0 +1,30 @@
+package cluster
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// parallel calls f(0) … f(n-1) on all cores and returns when all are done. The
+// pieces are cut by the shape of the problem, never by the number of cores, and
+// each writes only what is its own: so results do not depend on the machine.
+func parallel(n int, f func(piece int)) {
+	workers := min(runtime.GOMAXPROCS(0), n)
+	if workers <= 1 {
+		for i := range n {
+			f(i)
+		}
+		return
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				f(int(i))
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/cluster"
+	"hgld/internal/atomicfile"
+	"hgld/internal/blas"
+	"hgld/labels"
+)
+
+// clusterSettings is the section "cluster" of hgld.yaml.
+type clusterSettings struct {
+	Tags      string  `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
+	Vectors   string  `yaml:"vectors" path:"out" usage:"vectors of the tags; made if there are none"`
+	Out       string  `yaml:"out" path:"out" usage:"draft to write"`
+	Encoder   string  `yaml:"encoder" usage:"what turns a tag into a vector: hashing; empty: what made the vectors"`
+	Prompt    string  `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, or a text with {} for the tag; empty: as the vectors"`
+	K         int     `yaml:"k" usage:"number of clusters"`
+	Seed      uint64  `yaml:"seed" usage:"seed of the random starts"`
+	NInit     int     `yaml:"n_init" usage:"number of starts, of which the best is kept"`
+	MaxIter   int     `yaml:"max_iter" usage:"most iterations of one start"`
+	Tol       float64 `yaml:"tol" usage:"stop when centroids move less than this share of the variance; 0: when nothing changes"`
+	Spherical bool    `yaml:"spherical" usage:"cluster directions (cosine) and not positions"`
+}
+
+func clusterStage() stage {
+	return newStage("cluster", "cluster run",
+		clusterSettings{Tags: "tags.jsonl", Vectors: cluster.VectorsFile, Out: "draft.json", K: 150, Seed: 1, NInit: 10, MaxIter: 300},
+		func(s *clusterSettings) (in, out []string) { return []string{s.Tags}, []string{s.Out, s.Vectors} },
+		runCluster)
+}
+
+func clusterCommand() *cli.Command {
+	return group("cluster", "stage 2: tags -> draft supercategories",
+		"  hgld cluster run                  150 clusters: draft.json and vectors.safetensors from tags.jsonl\n"+
+			"  hgld cluster run --k 200          more clusters: fewer tags to move, more clusters to decide",
+		clusterStage().subcommand("run", "cluster the tags into a draft",
+			"  hgld cluster run --k 150                        150 clusters from tags.jsonl\n"+
+				"  hgld cluster run --seed 2 --n-init 20           other starts, the best of 20\n"+
+				"  hgld cluster run --prompt photo --spherical     of \"a photo of a church\", by cosine\n"+
+				"  hgld cluster run --limit 300 --k 20             a trial on the 300 most used tags"),
+	)
+}
+
+// runCluster is `hgld cluster run`.
+func runCluster(j *job, s *clusterSettings) error {
+	lib, err := blas.Default()
+	if err != nil {
+		return withCode(exitUsage, err)
+	}
+	input, err := sha256File(s.Tags)
+	if err != nil {
+		return err
+	}
+	tags, err := distinctTags(j, s.Tags)
+	if err != nil {
+		return err
+	}
+	if s.K > len(tags) {
+		return usagef("k is %d, and there are only %s to cluster; lower --k", s.K, count(len(tags), "tag"))
+	}
+	x, made, err := vectorsOf(j, s, tags)
+	if err != nil {
+		return err
+	}
+	bar := j.progress("clustering", max(s.NInit, 1))
+	o := cluster.KMeans{K: s.K, NInit: s.NInit, MaxIter: s.MaxIter, Tol: s.Tol, Spherical: s.Spherical, BLAS: lib,
+		Watch: func(it cluster.Iteration) {
+			bar.set(it.Restart, fmt.Sprintf("iteration %d: inertia %.4g", it.Iteration, it.Inertia))
+		}}
+	r, err := o.Run(j.ctx, x, s.Seed)
+	bar.end()
+	if err != nil {
+		return err
+	}
+	sum, err := sha256File(s.Vectors)
+	if err != nil {
+		return err
+	}
+	draft, err := cluster.NewDraft(tags, x, r, labels.Origin{
+		Tool: "hgld " + version, Encoder: made.Encoder, Prompt: string(made.Prompt), Seed: s.Seed,
+		Input: filepath.Base(s.Tags), InputSHA256: input, Vectors: filepath.Base(s.Vectors), VectorsSHA256: sum,
+	})
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(s.Out, func(w io.Writer) error { return labels.WriteDraft(w, draft) }); err != nil {
+		return err
+	}
+	return reportDraft(j, s, draft, r)
+}
+
+// vectorsOf returns the vectors of the tags. Those of the file are taken if they
+// are of these tags and nothing else was asked for; otherwise new ones are made
+// and written.
+func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag) (cluster.Matrix, cluster.VectorsOrigin, error) {
+	want := cluster.VectorsOrigin{Tags: cluster.Fingerprint(tags)}
+	encoder := encoders[0].Value
+	var err error
+	if s.Encoder != "" {
+		if encoder, err = encoders.Get("encoder", s.Encoder); err != nil {
+			return cluster.Matrix{}, want, withCode(exitUsage, err)
+		}
+		want.Encoder = encoder.Name()
+	}
+	if s.Prompt != "" {
+		if want.Prompt, err = promptOf(s.Prompt); err != nil {
+			return cluster.Matrix{}, want, err
+		}
+	}
+	x, have, err := cluster.ReadVectors(s.Vectors)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return cluster.Matrix{}, want, withHint(err, "remove the file, or name another with --vectors")
+	}
+	if err == nil && suits(have, want) && x.Rows == len(tags) {
+		j.say("%s has the vectors of these tags: %s of %q", s.Vectors, have.Encoder, string(have.Prompt))
+		return x, have, nil
+	}
+	if err == nil && s.Encoder == "" && have.Encoder != encoder.Name() {
+		return cluster.Matrix{}, want, withHint(fmt.Errorf("%s is of other tags or another prompt, and was made by %s", s.Vectors, have.Encoder),
+			"`hgld embed` makes it anew; --encoder %s replaces it", encoders[0].Name)
+	}
+	if want.Encoder = encoder.Name(); want.Prompt == "" {
+		want.Prompt = cluster.Prompts[0].Value
+		if have.Prompt != "" {
+			want.Prompt = have.Prompt
+		}
+	}
+	x, err = encodeTags(j, encoder, want.Prompt, tags, s.Vectors)
+	return x, want, err
+}
+
+// suits reports whether vectors are what is wanted, where "" is anything.
+func suits(have, want cluster.VectorsOrigin) bool {
+	return have.Tags == want.Tags && (want.Encoder == "" || want.Encoder == have.Encoder) && (want.Prompt == "" || want.Prompt == have.Prompt)
+}
+
+// reportDraft says what was written.
+func reportDraft(j *job, s *clusterSettings, d *labels.Draft, r *cluster.Result) error {
+	outliers := 0
+	for _, c := range d.Clusters {
+		for _, m := range c.Members {
+			if m.Outlier {
+				outliers++
+			}
+		}
+	}
+	if j.json {
+		return writeJSON(j, map[string]any{"draft": s.Out, "tags": len(d.Tags), "clusters": len(d.Clusters), "outliers": outliers,
+			"inertia": r.Inertia, "iterations": r.Iterations, "start": r.Restart, "inertia_of_starts": r.Restarts, "history": r.History})
+	}
+	j.print("%s written: %s in %s, %s\n", s.Out, count(len(d.Tags), "tag"), count(len(d.Clusters), "cluster"), count(outliers, "outlier"))
+	j.print("inertia %.6g after %s, start %d of %d\n", r.Inertia, count(r.Iterations, "iteration"), r.Restart+1, len(r.Restarts))
+	if n := len(r.Sizes) - len(d.Clusters); n > 0 {
+		j.say("%s stayed empty: there are fewer different tags than k", count(n, "cluster"))
+	}
+	return nil
+}
