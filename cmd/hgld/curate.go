@@ -1,0 +1,234 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/curate"
+	"hgld/internal/atomicfile"
+	"hgld/internal/registry"
+	"hgld/labels"
+)
+
+// curateSettings is the section "curate" of hgld.yaml.
+type curateSettings struct {
+	Draft      string   `yaml:"draft" path:"in" usage:"draft of stage 2"`
+	Logs       []string `yaml:"logs" path:"in" usage:"logs of edits, replayed one after the other; two curators' and an adjudicator's third"`
+	Out        string   `yaml:"out" path:"out" usage:"hierarchy to write"`
+	OnConflict string   `yaml:"on_conflict" usage:"on another draft, where a tag or group is gone: stop, or skip and list it"`
+	Undecided  bool     `yaml:"undecided" usage:"keep tags that nobody decided in their cluster"`
+}
+
+func curateStage() stage {
+	return newStage("curate", "curate apply",
+		curateSettings{Draft: "draft.json", Logs: []string{"edits.jsonl"}, Out: "hierarchy.json", OnConflict: "stop"},
+		func(s *curateSettings) (in, out []string) {
+			return append([]string{s.Draft}, s.Logs...), []string{s.Out}
+		},
+		runCurateApply)
+}
+
+func curateCommand() *cli.Command {
+	return group("curate", "stage 3: draft + edits -> curated supercategories",
+		"  hgld curate apply                                        hierarchy.json from draft.json and edits.jsonl\n"+
+			"  hgld curate log edits.jsonl                              what a curator did\n"+
+			"  hgld curate agree anna.jsonl ben.jsonl                   how far two curators agree, and where not",
+		curateApplyCommand(), curateLogCommand(), curateAgreeCommand(),
+	)
+}
+
+// curateApplyCommand takes the draft and the logs as arguments too.
+func curateApplyCommand() *cli.Command {
+	s := curateStage()
+	cmd := s.subcommand("apply", "replay logs of edits on a draft",
+		"  hgld curate apply                                        draft.json + edits.jsonl -> hierarchy.json\n"+
+			"  hgld curate apply draft.json anna.jsonl                  the same with names\n"+
+			"  hgld curate apply draft.json anna.jsonl ben.jsonl third.jsonl   two curators and an adjudication\n"+
+			"  hgld curate apply --on-conflict skip new.json anna.jsonl   on the draft of a later scrape")
+	cmd.ArgsUsage = "[DRAFT [LOG...]]"
+	cmd.Action = func(c *cli.Context) error {
+		j, err := newJob(c)
+		if err != nil {
+			return err
+		}
+		settings := s.settings().(*curateSettings)
+		if err := j.project.load(c, s.name, settings); err != nil {
+			return err
+		}
+		if len(j.args) > 0 {
+			settings.Draft = j.args[0]
+		}
+		if len(j.args) > 1 {
+			settings.Logs = j.args[1:]
+		}
+		return s.execute(j, settings)
+	}
+	return cmd
+}
+
+// runCurateApply is `hgld curate apply`.
+func runCurateApply(j *job, s *curateSettings) error {
+	policy, err := conflictPolicy(s.OnConflict)
+	if err != nil {
+		return err
+	}
+	j.say("reading %s and %s", s.Draft, strings.Join(s.Logs, ", "))
+	files, err := readCuration(j, s.Draft, s.Logs)
+	if err != nil {
+		return err
+	}
+	session, err := files.replay(policy)
+	if err != nil {
+		return err
+	}
+	h, err := session.Hierarchy(s.Undecided)
+	if err != nil {
+		return err
+	}
+	if len(h.Levels) == 1 {
+		return withHint(fmt.Errorf("%s: no tag is decided, so there is no class to write", strings.Join(s.Logs, ", ")), "--undecided keeps the draft's clusters")
+	}
+	if h.Origin, err = files.origin(); err != nil {
+		return err
+	}
+	if err := atomicfile.Write(s.Out, func(w io.Writer) error { return labels.WriteHierarchy(w, h) }); err != nil {
+		return err
+	}
+	return files.report(j, s, session, h)
+}
+
+func conflictPolicy(name string) (curate.OnConflict, error) {
+	switch name {
+	case "stop":
+		return curate.Stop, nil
+	case "skip":
+		return curate.Skip, nil
+	}
+	return 0, withCode(exitUsage, registry.Unknown("on_conflict", name, []string{"stop", "skip"}))
+}
+
+// report says what came of the edits and what was written. Edits that could not
+// be done, and differences that the adjudicator left open, end in exit code 3.
+func (f *curation) report(j *job, s *curateSettings, session *curate.Session, h *labels.Hierarchy) error {
+	dropped := 0
+	for i := range session.Draft().Tags {
+		if session.Tag(i).Dropped {
+			dropped++
+		}
+	}
+	undecided := session.Undecided()
+	openTags, openParents := f.open(session)
+	if j.json {
+		if err := writeJSON(j, map[string]any{
+			"hierarchy": s.Out, "logs": f.logs, "levels": levelSizes(h), "dropped": dropped, "undecided": undecided,
+			"open": openTags, "open_parents": openParents, "problems": session.Problems(),
+		}); err != nil {
+			return err
+		}
+	} else {
+		for _, l := range f.logs {
+			l.print(j)
+		}
+		var sizes []string
+		for _, l := range levelSizes(h) {
+			sizes = append(sizes, fmt.Sprintf("%s %d", l.Name, l.Classes))
+		}
+		j.print("%s written: %s; %s dropped, %d undecided\n", s.Out, strings.Join(sizes, ", "), count(dropped, "tag"), len(undecided))
+		if len(undecided) > 0 {
+			j.print("undecided:%s\n", listRefs(" ", undecided))
+		}
+		for _, d := range openTags {
+			j.print("open: %q is in %q for one curator and in %q for the other\n", d.Name, d.A, d.B)
+		}
+		for _, p := range openParents {
+			j.print("open: %q belongs to %q for one curator and to %q for the other\n", p.Group, p.A, p.B)
+		}
+	}
+	var left []string
+	conflicts := 0
+	for _, l := range f.logs {
+		conflicts += len(l.Report.Conflicts)
+	}
+	if conflicts > 0 {
+		left = append(left, count(conflicts, "edit")+" could not be done in full")
+	}
+	if n := len(openTags) + len(openParents); n > 0 {
+		left = append(left, count(n, "difference")+" of the curators left open")
+	}
+	if len(left) > 0 {
+		return withCode(exitSomeFailed, errors.New(strings.Join(left, ", ")))
+	}
+	return nil
+}
+
+// levelSize is the number of classes of a level.
+type levelSize struct {
+	Name    string `json:"name"`
+	Classes int    `json:"classes"`
+}
+
+func levelSizes(h *labels.Hierarchy) []levelSize {
+	var sizes []levelSize
+	for _, l := range h.Levels {
+		sizes = append(sizes, levelSize{l.Name, len(l.Classes)})
+	}
+	return sizes
+}
+
+// print says what came of a log's edits.
+func (l *curationLog) print(j *job) {
+	r := l.Report
+	parts := []string{fmt.Sprintf("%d applied", r.Applied)}
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{r.AlreadyTrue, "already true"}, {r.Partly, "done in part"}, {r.TargetGone, "with a target that is gone"}, {r.Impossible, "impossible"}, {r.Reverted, "reverted or reverts"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	j.print("%s: %s: %s\n", l.Name, count(r.Edits, "edit"), strings.Join(parts, ", "))
+	for _, c := range r.Conflicts {
+		what := c.Reason
+		for i, ref := range c.Missing {
+			if i > 0 {
+				what += ", "
+			}
+			what += ref.String()
+		}
+		j.print("  edit %d, %s, %s: %s\n", c.Seq, c.Op, strings.ReplaceAll(string(c.Outcome), "_", " "), what)
+	}
+}
+
+// origin is what hierarchy.json says of itself.
+func (f *curation) origin() (json.RawMessage, error) {
+	type source struct {
+		Name   string `json:"name"`
+		By     string `json:"by,omitempty"`
+		SHA256 string `json:"sha256"`
+		Edits  int    `json:"edits"`
+	}
+	var logs []source
+	for _, l := range f.logs {
+		logs = append(logs, source{Name: l.Name, By: l.header.By, SHA256: l.sha256, Edits: len(l.edits)})
+	}
+	return json.Marshal(map[string]any{"tool": "hgld " + version, "draft": f.draftName, "draft_sha256": f.draftSHA256, "logs": logs})
+}
+
+// logError gives errors of the log their exit code and next step.
+func logError(err error) error {
+	var damage *curate.DamageError
+	var locked *curate.LockedError
+	switch {
+	case errors.As(err, &damage):
+		return withCode(exitIntegrity, err)
+	case errors.As(err, &locked):
+		return withHint(withCode(exitLocked, err), "end that process, or wait for it")
+	}
+	return err
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/curate"
+)
+
+func curateAgreeCommand() *cli.Command {
+	return &cli.Command{
+		Name: "agree", Usage: "how far two curators agree, and where they differ", ArgsUsage: "LOG_A LOG_B",
+		Description: "  hgld curate agree anna.jsonl ben.jsonl                         on draft.json\n" +
+			"  hgld curate agree --adjudication third.jsonl anna.jsonl ben.jsonl   what is still open\n" +
+			"  hgld curate agree --json anna.jsonl ben.jsonl                  with the figures of every category",
+		Flags: append(commonFlags(),
+			&cli.StringFlag{Name: "draft", Usage: "the `FILE` that was curated", DefaultText: "draft.json"},
+			&cli.StringFlag{Name: "adjudication", Usage: "third log, that decides between the two"},
+		),
+		Action: func(c *cli.Context) error {
+			j, err := newJob(c)
+			if err != nil {
+				return err
+			}
+			if len(j.args) != 2 {
+				return usagef("curate agree takes the logs of two curators; got %d", len(j.args))
+			}
+			settings := curateStage().settings().(*curateSettings)
+			if err := j.project.load(nil, "curate", settings); err != nil {
+				return err
+			}
+			return runCurateAgree(j, cmp.Or(c.String("draft"), settings.Draft), j.args, c.String("adjudication"))
+		},
+	}
+}
+
+// runCurateAgree is `hgld curate agree`.
+func runCurateAgree(j *job, draft string, logs []string, adjudication string) error {
+	if adjudication != "" {
+		logs = append(slices.Clone(logs), adjudication)
+	}
+	files, err := readCuration(j, draft, logs)
+	if err != nil {
+		return err
+	}
+	var sessions [2]*curate.Session
+	for k := range sessions {
+		if sessions[k], err = files.fresh(); err != nil {
+			return err
+		}
+		if err := files.one(sessions[k], files.logs[k], curate.Skip); err != nil {
+			return err
+		}
+	}
+	c, err := curate.Compare(sessions[0], sessions[1])
+	if err != nil {
+		return err
+	}
+	result := map[string]any{"comparison": c}
+	openTags, openParents := c.Differences, c.Parents
+	if adjudication != "" {
+		if len(files.logs[2].header.Adjudicates) == 0 {
+			return usagef("%s does not decide between two logs", adjudication)
+		}
+		session, err := files.replay(curate.Skip)
+		if err != nil {
+			return err
+		}
+		openTags, openParents = c.Open(session)
+		result["open"], result["open_parents"] = openTags, openParents
+	}
+	if j.json {
+		return writeJSON(j, result)
+	}
+	names := [2]string{files.logs[0].curator(), files.logs[1].curator()}
+	printAgreement(j, c, names)
+	if adjudication != "" {
+		j.print("\n%s leaves open:\n", adjudication)
+	}
+	printDifferences(j, openTags, openParents, names)
+	return nil
+}
+
+// curator names the author of a log, or its file.
+func (l *curationLog) curator() string { return cmp.Or(l.header.By, l.Name) }
+
+// printAgreement prints the figures; what is not defined is a dash.
+func printAgreement(j *job, c *curate.Comparison, names [2]string) {
+	g := c.Agreement
+	j.print("%s decided by both, declared categories: %d; %d by %s alone, %d by %s alone, %d by neither\n\n",
+		count(g.N, "tag"), g.Categories, c.OnlyA, names[0], c.OnlyB, names[1], c.Neither)
+	row := func(what string, v *float64, ci *[2]float64) {
+		switch {
+		case v == nil:
+			j.print("%-34s -\n", what)
+		case ci == nil:
+			j.print("%-34s %.3f\n", what, *v)
+		default:
+			j.print("%-34s %.3f   (95 %%: %.3f to %.3f)\n", what, *v, ci[0], ci[1])
+		}
+	}
+	row("agreement", g.Raw, nil)
+	row("Cohen's kappa", g.Kappa, g.KappaCI)
+	row("Gwet's AC1", g.AC1, g.AC1CI)
+	row("Krippendorff's alpha", g.Alpha, nil)
+	if g.WeightedKappa != nil {
+		row("kappa, weighted by parent", g.WeightedKappa, nil)
+	}
+	var worst []curate.CategoryAgreement
+	for _, of := range g.ByCategory {
+		if of.Specific != nil && *of.Specific < 1 {
+			worst = append(worst, of)
+		}
+	}
+	slices.SortStableFunc(worst, func(a, b curate.CategoryAgreement) int { return cmp.Compare(*a.Specific, *b.Specific) })
+	if len(worst) == 0 {
+		return
+	}
+	j.print("\n%9s %7s %7s %7s  categories with least agreement\n", "agreement", names[0], names[1], "both")
+	for _, of := range worst[:min(len(worst), 10)] {
+		j.print("%9.3f %7d %7d %7d  %s\n", *of.Specific, of.A, of.B, of.Both, c.Categories[of.Category])
+	}
+}
+
+// printDifferences lists what two curators have decided differently.
+func printDifferences(j *job, tags []curate.Difference, parents []curate.ParentDifference, names [2]string) {
+	j.print("\n%s", count(len(tags), "difference"))
+	if len(tags) > 0 {
+		j.print(" (landmarks, tag, %s, %s)", names[0], names[1])
+	}
+	j.print("\n")
+	for _, d := range tags {
+		j.print("%8d  %s: %s | %s\n", d.Landmarks, curate.Ref{Name: d.Name, QID: d.QID}, quoted(d.A), quoted(d.B))
+	}
+	for _, p := range parents {
+		j.print("          parent of %q: %s | %s\n", p.Group, quoted(p.A), quoted(p.B))
+	}
+}
+
+// quoted quotes the name of a group, so that a space at its end is seen.
+func quoted(name string) string {
+	if name == (curate.Category{Dropped: true}).String() {
+		return name
+	}
+	return fmt.Sprintf("%q", name)
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/curate"
+)
+
+func curateLogCommand() *cli.Command {
+	return &cli.Command{
+		Name: "log", Usage: "list the edits of a log", ArgsUsage: "LOG",
+		Description: "  hgld curate log edits.jsonl             one edit a line\n" +
+			"  hgld curate log --json edits.jsonl      as they stand in the log, checked",
+		Flags: commonFlags(),
+		Action: func(c *cli.Context) error {
+			j, err := newJob(c)
+			if err != nil {
+				return err
+			}
+			if len(j.args) != 1 {
+				return usagef("curate log takes one log of edits; got %d", len(j.args))
+			}
+			return runCurateLog(j, j.args[0])
+		},
+	}
+}
+
+// runCurateLog is `hgld curate log`.
+func runCurateLog(j *job, path string) error {
+	log, err := curate.ReadLog(path)
+	if err != nil {
+		return logError(err)
+	}
+	h := log.Header
+	j.say("%s: %s by %s on %s (sha256 %.12s…), levels %s", path, count(len(log.Edits), "edit"), orUnknown(h.By), orUnknown(h.Draft), h.DraftSHA256, strings.Join(h.Levels, " < "))
+	if log.Torn != nil {
+		j.say("%v", log.Torn)
+	}
+	if j.json {
+		enc := json.NewEncoder(j.stdout)
+		enc.SetEscapeHTML(false)
+		for _, e := range log.Edits {
+			if err := enc.Encode(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	holds := curate.Active(log.Edits)
+	for i, e := range log.Edits {
+		mark := ""
+		if !holds[i] {
+			mark = "  [reverted]"
+		}
+		j.print("%4d  %s  %s  %s%s\n", e.Seq, e.At.UTC().Format("2006-01-02 15:04:05"), orUnknown(e.By), describeEdit(e), mark)
+	}
+	return nil
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "(unknown)"
+	}
+	return s
+}
+
+// describeEdit puts an edit into words.
+func describeEdit(e curate.Edit) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s", strings.ReplaceAll(string(e.Op), "_", " "))
+	if e.Op == curate.Revert {
+		fmt.Fprintf(&b, " %d", e.Of)
+	}
+	b.WriteString(listRefs(" ", e.From))
+	if e.To != "" {
+		fmt.Fprintf(&b, " -> %q", e.To)
+	}
+	for i, p := range e.Parts {
+		sep := " -> "
+		if i > 0 {
+			sep = "; "
+		}
+		fmt.Fprintf(&b, "%s%q:%s", sep, p.To, listRefs(" ", p.Members))
+	}
+	if e.Note != "" {
+		fmt.Fprintf(&b, " (%q)", e.Note)
+	}
+	return b.String()
+}
+
+// listRefs names at most five things.
+func listRefs(before string, refs []curate.Ref) string {
+	var names []string
+	for _, r := range refs[:min(len(refs), 5)] {
+		names = append(names, r.String())
+	}
+	if more := len(refs) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return before + strings.Join(names, ", ")
+}

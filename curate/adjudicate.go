@@ -1,0 +1,83 @@
+package curate
+
+// Adjudicate starts the session of an adjudicator between two curators: what they
+// agree on is decided, and so is what only one of them has decided. Where they
+// differ, the tag is undecided in A's group (in none if A dropped it), and the
+// group has no parent. The adjudicator's log is replayed on it.
+func Adjudicate(a, b *Session) (*Session, *Comparison, error) {
+	c, err := Compare(a, b)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := a.Above()
+	s.base.adopt(b.now)
+	for _, p := range c.Parents {
+		s.base.put(p.Level, s.base.index[p.Level][Ref{Name: p.Group}], -1)
+	}
+	for _, d := range c.Differences {
+		n := s.base.at(0, int32(d.Tag))
+		n.decided, n.dropped, n.reason = false, false, ""
+	}
+	s.now = s.base.clone()
+	return s, c, nil
+}
+
+// adopt takes over from other what s has not decided itself: declared groups,
+// parents of groups without one, decided tags, notes and flags.
+func (s *state) adopt(other *state) {
+	for l := len(s.levels) - 1; l >= 1; l-- { // parents first
+		for _, n := range other.levels[l] {
+			if n.gone || !n.declared {
+				continue
+			}
+			i, _ := s.declare(l, n.Name)
+			if n.parent >= 0 && s.at(l, i).parent < 0 {
+				to, _ := s.declare(l+1, other.at(l+1, n.parent).Name)
+				s.put(l, i, to)
+			}
+			s.at(l, i).remarksOf(n)
+		}
+	}
+	var left []int32
+	for i, n := range other.levels[0] {
+		own := s.at(0, int32(i))
+		own.remarksOf(n)
+		if own.decided || !n.decided {
+			continue
+		}
+		group := int32(-1)
+		if n.parent >= 0 {
+			group, _ = s.declare(1, other.at(1, n.parent).Name)
+		}
+		left = append(left, own.parent)
+		s.put(0, int32(i), group)
+		own.decided, own.dropped, own.reason = true, n.dropped, n.reason
+	}
+	s.sweep(left)
+}
+
+// remarksOf takes over the note and the flag of another node where n has none.
+func (n *node) remarksOf(other node) {
+	if n.note == "" {
+		n.note = other.note
+	}
+	if !n.flagged {
+		n.flagged, n.flag = other.flagged, other.flag
+	}
+}
+
+// Open lists what of a comparison's differences the adjudicator's session s has
+// not settled: tags that are still undecided, groups still without a parent.
+func (c *Comparison) Open(s *Session) (tags []Difference, parents []ParentDifference) {
+	for _, d := range c.Differences {
+		if !s.now.at(0, int32(d.Tag)).decided {
+			tags = append(tags, d)
+		}
+	}
+	for _, p := range c.Parents {
+		if s.parentOf(p.Level, p.Group) == "" {
+			parents = append(parents, p)
+		}
+	}
+	return tags, parents
+}

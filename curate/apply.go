@@ -1,0 +1,219 @@
+package curate
+
+import "fmt"
+
+// effect is what came of an edit.
+type effect struct {
+	changed bool
+	missing []Ref // what it names and is not there
+}
+
+// apply does an edit other than Revert. With a tolerant finder it does as much
+// as it can and reports what is missing; with an exact one anything missing is an
+// error. After an error the state is no longer good.
+func (s *state) apply(f finder, e *Edit) (effect, error) {
+	if err := e.Check(len(s.levels)); err != nil {
+		return effect{}, err
+	}
+	var fx effect
+	var err error
+	switch e.Op {
+	case Accept, Move, Drop:
+		fx = s.decide(f, e)
+	case Rename:
+		fx, err = s.rename(f, e)
+	case Merge:
+		fx = s.merge(f, e)
+	case Split:
+		fx, err = s.split(f, e)
+	case SetParent:
+		fx = s.setParent(e)
+	case Flag, Note:
+		fx = s.remark(f, e)
+	default:
+		panic(fmt.Sprintf("curate: apply %q", e.Op))
+	}
+	if err == nil && len(fx.missing) > 0 && f.byName == nil {
+		err = missingError(e, fx.missing)
+	}
+	return fx, err
+}
+
+// decide is Accept, Move and Drop.
+func (s *state) decide(f finder, e *Edit) (fx effect) {
+	tags, missing := f.findAll(0, e.From)
+	fx.missing = missing
+	if len(tags) == 0 {
+		return fx
+	}
+	group := int32(-1)
+	if e.Op != Drop {
+		group, fx.changed = s.declare(1, e.To)
+	}
+	var left []int32
+	for _, i := range tags {
+		n := s.at(0, i)
+		left = append(left, n.parent)
+		before := *n
+		s.put(0, i, group)
+		n.decided, n.dropped, n.reason = true, e.Op == Drop, ""
+		if n.dropped {
+			n.reason = e.Note
+		}
+		fx.changed = fx.changed || *n != before
+	}
+	s.sweep(left)
+	return fx
+}
+
+func (s *state) rename(f finder, e *Edit) (fx effect, err error) {
+	to := Ref{Name: e.To}
+	i, ok := f.find(e.Level, Ref{Name: e.From[0].Name})
+	other, taken := s.index[e.Level][to]
+	switch {
+	case !ok && taken && f.byName != nil:
+		return fx, nil // another draft calls it so already
+	case !ok:
+		fx.missing = e.From
+		return fx, nil
+	case taken && other != i:
+		return fx, fmt.Errorf("rename: there is a group %q already; merge the two", e.To)
+	}
+	n := s.at(e.Level, i)
+	fx.changed = n.Ref != to || !n.declared
+	delete(s.index[e.Level], n.Ref)
+	n.Ref, n.declared = to, true
+	s.index[e.Level][to] = i
+	return fx, nil
+}
+
+func (s *state) merge(f finder, e *Edit) (fx effect) {
+	groups, missing := f.findAll(e.Level, e.From)
+	fx.missing = missing
+	if len(groups) == 0 {
+		if _, there := s.index[e.Level][Ref{Name: e.To}]; there && f.byName != nil {
+			fx.missing = nil // another draft has it in one already
+		}
+		return fx
+	}
+	_, there := s.index[e.Level][Ref{Name: e.To}]
+	parents := map[int32]bool{}
+	for _, g := range groups {
+		parents[s.at(e.Level, g).parent] = true
+	}
+	to, changed := s.declare(e.Level, e.To)
+	fx.changed = changed
+	if !there && len(parents) == 1 {
+		if p := s.at(e.Level, groups[0]).parent; p >= 0 {
+			s.put(e.Level, to, p)
+		}
+	}
+	for _, g := range groups {
+		if g == to {
+			continue
+		}
+		for _, child := range s.childrenOf(e.Level, g) {
+			s.put(e.Level-1, child, to)
+		}
+		s.remove(e.Level, g)
+		fx.changed = true
+	}
+	return fx
+}
+
+func (s *state) split(f finder, e *Edit) (fx effect, err error) {
+	group, ok := f.find(e.Level, Ref{Name: e.From[0].Name})
+	if !ok {
+		if f.byName == nil {
+			fx.missing = e.From
+			return fx, nil
+		}
+		group = -1 // on another draft its members may be spread already
+	}
+	parts := make([][]int32, len(e.Parts))
+	listed := 0
+	for p, part := range e.Parts {
+		members, missing := f.findAll(e.Level-1, part.Members)
+		fx.missing = append(fx.missing, missing...)
+		parts[p] = members
+		listed += len(members)
+		if f.byName != nil {
+			continue
+		}
+		for _, m := range members {
+			if s.at(e.Level-1, m).parent != group {
+				return fx, fmt.Errorf("split: %v is not in %q", s.at(e.Level-1, m).Ref, e.From[0].Name)
+			}
+		}
+		if other, there := s.index[e.Level][Ref{Name: part.To}]; there && other != group {
+			return fx, fmt.Errorf("split: there is a group %q already; choose another name", part.To)
+		}
+	}
+	if f.byName == nil && len(fx.missing) == 0 && listed != int(s.at(e.Level, group).children) {
+		return fx, fmt.Errorf("split: the parts list %d members, %q has %d", listed, e.From[0].Name, s.at(e.Level, group).children)
+	}
+	fx.changed = s.divide(e, group, parts)
+	return fx, nil
+}
+
+// divide puts the members of each part into its group; a group that no part is
+// called after is gone if nothing is left in it.
+func (s *state) divide(e *Edit, group int32, parts [][]int32) (changed bool) {
+	parent := int32(-1)
+	if group >= 0 {
+		parent = s.at(e.Level, group).parent
+	}
+	kept := false
+	for p, members := range parts {
+		if len(members) == 0 {
+			continue
+		}
+		_, there := s.index[e.Level][Ref{Name: e.Parts[p].To}]
+		to, fresh := s.declare(e.Level, e.Parts[p].To)
+		changed = changed || fresh
+		kept = kept || to == group
+		if !there && parent >= 0 {
+			s.put(e.Level, to, parent)
+		}
+		for _, m := range members {
+			changed = s.put(e.Level-1, m, to) || changed
+			if e.Level == 1 && s.at(0, m).dropped {
+				s.at(0, m).dropped, s.at(0, m).reason, s.at(0, m).decided = false, "", false
+			}
+		}
+	}
+	if group >= 0 && !kept && s.at(e.Level, group).children == 0 {
+		s.remove(e.Level, group)
+	}
+	return changed
+}
+
+func (s *state) setParent(e *Edit) (fx effect) {
+	parent := int32(-1)
+	if e.To != "" {
+		parent, fx.changed = s.declare(e.Level+1, e.To)
+	}
+	for _, r := range e.From {
+		i, declared := s.declare(e.Level, r.Name)
+		moved := s.put(e.Level, i, parent)
+		fx.changed = fx.changed || declared || moved
+	}
+	return fx
+}
+
+// remark is Flag and Note.
+func (s *state) remark(f finder, e *Edit) (fx effect) {
+	nodes, missing := f.findAll(e.Level, e.From)
+	fx.missing = missing
+	for _, i := range nodes {
+		n := s.at(e.Level, i)
+		before := *n
+		if e.Op == Flag {
+			n.flagged, n.flag = true, e.Note
+		} else {
+			n.note = e.Note
+		}
+		fx.changed = fx.changed || *n != before
+	}
+	return fx
+}

@@ -1,0 +1,123 @@
+package curate
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// two curates the churches twice: A and B agree on church, mountain and
+// aqueduct, differ on hill (dropped or peak) and volcano, and each alone decides
+// a tag.
+func two(t *testing.T) (a, b *Session) {
+	a, b = start(t, churches(t)), start(t, churches(t))
+	do(t, a,
+		Edit{Op: Accept, From: refs("church@Q1", "chapel@Q2"), To: "church"},
+		Edit{Op: Accept, From: refs("mountain@Q3"), To: "peak"},
+		Edit{Op: Drop, From: refs("hill"), Note: "generic"},
+		Edit{Op: Move, From: refs("volcano"), To: "fire"},
+		Edit{Op: Drop, From: refs("aqueduct@Q4")},
+		Edit{Op: SetParent, Level: 1, From: refs("church", "peak"), To: "human-made"})
+	do(t, b,
+		Edit{Op: Accept, From: refs("church@Q1"), To: "church"},
+		Edit{Op: Accept, From: refs("mountain@Q3", "hill", "volcano"), To: "peak"},
+		Edit{Op: Drop, From: refs("aqueduct@Q4")},
+		Edit{Op: Move, From: refs("bridge"), To: "crossing"},
+		Edit{Op: SetParent, Level: 1, From: refs("crossing", "church"), To: "human-made"},
+		Edit{Op: SetParent, Level: 1, From: refs("peak", "unused"), To: "natural"})
+	return a, b
+}
+
+func TestComparisonIsOverAllDeclaredGroups(t *testing.T) {
+	a, b := two(t)
+	c, err := Compare(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, category := range c.Categories {
+		names = append(names, category.String()+"/"+category.Parent)
+	}
+	if want := []string{"church/human-made", "crossing/human-made", "fire/", "peak/human-made", "unused/natural", "(dropped)/"}; !slices.Equal(names, want) {
+		t.Errorf("categories %q, want %q", names, want)
+	}
+	want := [][]int{5: nil}
+	for i := range want {
+		want[i] = make([]int, 6)
+	}
+	want[0][0], want[3][3], want[5][3], want[2][3], want[5][5] = 1, 1, 1, 1, 1
+	if !reflect.DeepEqual(c.Table, want) {
+		t.Errorf("table %v, want %v", c.Table, want)
+	}
+	if c.OnlyA != 1 || c.OnlyB != 1 || c.Neither != 1 || c.Agreement.N != 5 || math.Abs(*c.Agreement.Raw-0.6) > 1e-12 {
+		t.Errorf("only A %d, only B %d, neither %d, agreement %+v", c.OnlyA, c.OnlyB, c.Neither, c.Agreement)
+	}
+	differences := []Difference{
+		{Tag: 4, Name: "hill", Landmarks: 96, A: "(dropped)", B: "peak"},
+		{Tag: 5, Name: "volcano", Landmarks: 95, A: "fire", B: "peak"},
+	}
+	if !reflect.DeepEqual(c.Differences, differences) {
+		t.Errorf("differences %+v", c.Differences)
+	}
+	if want := []ParentDifference{{Level: 1, Group: "peak", A: "human-made", B: "natural"}}; !reflect.DeepEqual(c.Parents, want) {
+		t.Errorf("differences of parents %+v", c.Parents)
+	}
+}
+
+func TestComparisonNeedsOneDraft(t *testing.T) {
+	a := start(t, churches(t))
+	if _, err := Compare(a, start(t, draftOf(t, "a: x"))); err == nil || !strings.Contains(err.Error(), "different drafts") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestAdjudicationDecidesWhatDiffers(t *testing.T) {
+	a, b := two(t)
+	s, c, err := Adjudicate(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tags, parents := c.Open(s); len(tags) != 2 || len(parents) != 1 {
+		t.Fatalf("open at first: %v and %v", tags, parents)
+	}
+	for i, want := range []string{"church true", "church true", "church false", "peak true", " false", "fire false", "crossing true", " true"} {
+		tag := s.Tag(i)
+		if got := tag.Group + map[bool]string{true: " true", false: " false"}[tag.Decided]; got != want {
+			t.Errorf("%s: group and decided are %q, want %q", tag.Name, got, want)
+		}
+	}
+	do(t, s, Edit{Op: Move, From: refs("hill", "volcano"), To: "peak"})
+	if tags, parents := c.Open(s); len(tags) != 0 || len(parents) != 1 {
+		t.Errorf("open after the tags: %v and %v", tags, parents)
+	}
+	do(t, s, Edit{Op: SetParent, Level: 1, From: refs("peak"), To: "natural"})
+	if tags, parents := c.Open(s); len(tags)+len(parents) != 0 {
+		t.Errorf("still open: %v and %v", tags, parents)
+	}
+	h, err := s.Hierarchy(false)
+	if err != nil || !slices.Equal(classNames(h.Levels[1]), []string{"church", "crossing", "peak"}) {
+		t.Errorf("adjudicated hierarchy %+v, %v", h, err)
+	}
+	if a.Tag(5).Group != "fire" || s.Version() != 2 {
+		t.Error("the adjudication changed a curator's session")
+	}
+	again, _, err := Adjudicate(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.Load(s.Edits()); err != nil || !reflect.DeepEqual(snapshot(t, s), snapshot(t, again)) {
+		t.Errorf("the third log replayed gives another session: %v", err)
+	}
+}
+
+func TestSessionAboveAnotherHasItsOwnEdits(t *testing.T) {
+	s := start(t, churches(t))
+	do(t, s, Edit{Op: Move, From: refs("hill"), To: "church"})
+	above := s.Above()
+	do(t, above, Edit{Op: Move, From: refs("hill"), To: "bridge"}, Edit{Op: Revert, Of: 1})
+	if above.Tag(4).Group != "church" || above.Version() != 2 || s.Version() != 1 {
+		t.Errorf("hill is %+v in version %d", above.Tag(4), above.Version())
+	}
+}

@@ -1,0 +1,207 @@
+package curate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"hgld/labels"
+)
+
+// OrphansError says that some groups of a level have a parent and others, listed
+// here, have none.
+type OrphansError struct {
+	Level, Parent string // names of the two levels
+	Groups        []string
+}
+
+func (e *OrphansError) Error() string {
+	shown := e.Groups[:min(len(e.Groups), 5)]
+	more := ""
+	if n := len(e.Groups) - len(shown); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("%d of level %s have no %s: %q%s; set a parent for each (defaults: %q)",
+		len(e.Groups), e.Level, e.Parent, shown, more, Kinds)
+}
+
+// TwinsError says that two tags with the same text, of different Wikidata items,
+// are in different groups, which a hierarchy cannot express.
+type TwinsError struct {
+	Tag    string
+	Groups [2]string
+}
+
+func (e *TwinsError) Error() string {
+	return fmt.Sprintf("tag %q stands for two Wikidata items, one in %q and one in %q; labels know a tag by its text: put both in one group",
+		e.Tag, e.Groups[0], e.Groups[1])
+}
+
+// Hierarchy returns the classes as the session has them: level 0 holds every tag
+// of the draft in its order, the further levels the groups that hold something,
+// by name. Names are kept byte for byte.
+//
+// A tag that was dropped, or that no curator has decided, has no parent. With
+// undecided, tags that nobody decided stay in their cluster, and an uncurated
+// draft gives a hierarchy too. Where no group of a level has a parent, the coarser
+// levels are left out; where some have none, the error is an *OrphansError.
+//
+// A hierarchy knows a tag by its text alone. Tags of one text and several items
+// are one class, without an item; if they are in different groups, the error is a
+// *TwinsError.
+func (s *Session) Hierarchy(undecided bool) (*labels.Hierarchy, error) {
+	h := &labels.Hierarchy{Version: labels.HierarchyVersion, Levels: []labels.Level{{Name: s.names[0]}}}
+	var err error
+	if h.Levels[0].Classes, err = s.tagClasses(undecided); err != nil {
+		return nil, fmt.Errorf("curate: %w", err)
+	}
+	for l := 1; l < len(s.names); l++ {
+		classes := s.lift(l, &h.Levels[l-1])
+		if len(classes) == 0 {
+			break
+		}
+		if l > 1 {
+			if err := s.orphans(l-1, h.Levels[l-1]); err != nil {
+				return nil, fmt.Errorf("curate: %w", err)
+			}
+		}
+		h.Levels = append(h.Levels, labels.Level{Name: s.names[l], Classes: classes})
+	}
+	top := h.Levels[len(h.Levels)-1].Classes
+	for i := range top {
+		top[i].Parent = -1
+	}
+	if err := h.Check(); err != nil {
+		return nil, fmt.Errorf("curate: hierarchy: %w", err)
+	}
+	return h, nil
+}
+
+// tagClasses makes the classes of level 0, whose parents are still positions in
+// the session.
+func (s *Session) tagClasses(undecided bool) ([]labels.Class, error) {
+	var classes []labels.Class
+	index := map[string]int{}
+	for _, n := range s.now.levels[0] {
+		class := labels.Class{Name: n.Name, QID: n.QID, Parent: -1, Note: n.note}
+		if n.decided || undecided {
+			class.Parent = n.parent
+		}
+		if n.dropped {
+			class.Dropped = cmp.Or(n.reason, "dropped")
+		}
+		at, twin := index[n.Name]
+		if !twin {
+			index[n.Name] = len(classes)
+			classes = append(classes, class)
+			continue
+		}
+		first := &classes[at]
+		switch {
+		case first.Parent == class.Parent || class.Parent < 0 && class.Dropped == "":
+		case first.Parent < 0 && first.Dropped == "":
+			first.Parent, first.Dropped = class.Parent, class.Dropped
+		default:
+			return nil, &TwinsError{Tag: n.Name, Groups: [2]string{s.fate(*first), s.fate(class)}}
+		}
+		first.QID, first.Note = "", cmp.Or(first.Note, class.Note)
+	}
+	return classes, nil
+}
+
+// fate names the group of a class of level 0 whose parent is a position.
+func (s *Session) fate(c labels.Class) string {
+	if c.Parent < 0 {
+		return Category{Dropped: true}.String()
+	}
+	return s.now.at(1, c.Parent).Name
+}
+
+// lift makes the classes of level l from the parents of the level below, and
+// turns those from positions in the session into indices of the classes. The
+// classes' own parents are still positions.
+func (s *Session) lift(l int, below *labels.Level) []labels.Class {
+	var nodes []int32
+	seen := map[int32]bool{}
+	for _, c := range below.Classes {
+		if c.Parent >= 0 && !seen[c.Parent] {
+			seen[c.Parent] = true
+			nodes = append(nodes, c.Parent)
+		}
+	}
+	slices.SortFunc(nodes, func(a, b int32) int {
+		return strings.Compare(s.now.at(l, a).Name, s.now.at(l, b).Name)
+	})
+	class := map[int32]int32{-1: -1}
+	classes := make([]labels.Class, len(nodes))
+	for i, n := range nodes {
+		class[n] = int32(i)
+		classes[i] = labels.Class{Name: s.now.at(l, n).Name, Parent: s.now.at(l, n).parent, Note: s.now.at(l, n).note}
+	}
+	for i := range below.Classes {
+		below.Classes[i].Parent = class[below.Classes[i].Parent]
+	}
+	return classes
+}
+
+// orphans finds the classes of a level below another that have no parent.
+func (s *Session) orphans(l int, level labels.Level) error {
+	var names []string
+	for _, c := range level.Classes {
+		if c.Parent < 0 {
+			names = append(names, c.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return &OrphansError{Level: level.Name, Parent: s.names[l+1], Groups: names}
+}
+
+// Problem is something that a curator should look at. It stops nothing.
+type Problem struct {
+	Level int    `json:"level"`
+	Name  string `json:"name"`
+	What  string `json:"what"`
+}
+
+// Problems looks for what goes wrong in the curation of names: white space that
+// cannot be seen, counts in place of names, names that differ in case alone, and
+// flags that nobody has settled. The published spreadsheet of H-GLDv2 has the
+// first two.
+func (s *Session) Problems() []Problem {
+	var found []Problem
+	for l, nodes := range s.now.levels {
+		twins := map[string]string{}
+		for _, n := range nodes {
+			if n.gone {
+				continue
+			}
+			report := func(format string, args ...any) {
+				found = append(found, Problem{Level: l, Name: n.Name, What: fmt.Sprintf(format, args...)})
+			}
+			switch {
+			case strings.TrimFunc(n.Name, unicode.IsSpace) != n.Name:
+				report("begins or ends in white space")
+			case strings.Contains(n.Name, "  "):
+				report("has two spaces in a row")
+			case strings.ContainsFunc(n.Name, func(r rune) bool { return unicode.IsSpace(r) && r != ' ' }):
+				report("has white space that is not a plain space")
+			}
+			if !strings.ContainsFunc(n.Name, unicode.IsLetter) {
+				report("has no letter; is it a count?")
+			}
+			lower := strings.ToLower(n.Name)
+			if twin, there := twins[lower]; there && twin != n.Name {
+				report("differs from %q in case alone", twin)
+			}
+			twins[lower] = n.Name
+			if n.flagged {
+				report("flagged: %s", n.flag)
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,360 @@
+package curate
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// newLog makes a log with n edits and returns its path and bytes.
+func newLog(t testing.TB, n int) (string, []byte) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "edits.jsonl")
+	if err := CreateLog(path, Header{By: "anna", Draft: "draft.json", DraftSHA256: "ab12"}); err != nil {
+		t.Fatal(err)
+	}
+	l, _, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for i := range n {
+		if err := l.Append(testEdit(i + 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, data
+}
+
+func testEdit(seq int) Edit {
+	return Edit{Seq: seq, Base: seq - 1, At: time.Date(2026, 11, 21, 10, 0, seq%60, 0, time.UTC), By: "anna", Op: Move,
+		From: refs("ocean area ", `château "fort" <x>@Q1`), To: fmt.Sprintf("group %d", seq), Note: "line\nend"}
+}
+
+func TestLogKeepsEditsByteForByte(t *testing.T) {
+	path, data := newLog(t, 3)
+	c, err := ReadLog(path)
+	if err != nil || c.Torn != nil {
+		t.Fatal(err, c.Torn)
+	}
+	for i, e := range c.Edits {
+		if !reflect.DeepEqual(e, testEdit(i+1)) {
+			t.Errorf("edit %d is %+v", i+1, e)
+		}
+	}
+	if !reflect.DeepEqual(c.Header.Levels, DefaultLevels) || c.Header.By != "anna" || c.Header.Version != LogVersion {
+		t.Errorf("header %+v", c.Header)
+	}
+	if bytes.Count(data, []byte("\n")) != 4 || !bytes.Contains(data, []byte(`<x>`)) {
+		t.Errorf("log is not one plain JSON object a line:\n%s", data)
+	}
+	for line := range strings.Lines(string(data)) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("line %q is not JSON", line)
+		}
+	}
+	if err := CreateLog(path, Header{DraftSHA256: "ab"}); !errors.Is(err, os.ErrExist) {
+		t.Errorf("making a log where one is: %v", err)
+	}
+}
+
+func TestLogKeepsUnknownFields(t *testing.T) {
+	extra := map[string]json.RawMessage{"zeal": json.RawMessage(`{"a":[1,2.50]}`), "colour": json.RawMessage(`"blue"`)}
+	path := filepath.Join(t.TempDir(), "edits.jsonl")
+	if err := CreateLog(path, Header{DraftSHA256: "ab", Extra: extra}); err != nil {
+		t.Fatal(err)
+	}
+	l, _, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	e := testEdit(1)
+	e.Extra = extra
+	if err := l.Append(e); err != nil {
+		t.Fatal(err)
+	}
+	c, err := ReadLog(path)
+	if err != nil || !reflect.DeepEqual(c.Header.Extra, extra) || !reflect.DeepEqual(c.Edits[0].Extra, extra) {
+		t.Errorf("read %s and %s (%v), want %s", c.Header.Extra, c.Edits[0].Extra, err, extra)
+	}
+	e = testEdit(2)
+	e.Extra = map[string]json.RawMessage{"op": json.RawMessage(`"drop"`)}
+	if err := l.Append(e); err == nil {
+		t.Error("an unknown field with a known name was taken")
+	}
+}
+
+// Every prefix of a log is what a crash may leave: whole lines stay, the rest of
+// one is cut and named.
+func TestTornLastLineIsCutAndNamed(t *testing.T) {
+	_, data := newLog(t, 2)
+	header := bytes.IndexByte(data, '\n') + 1
+	for size := header; size <= len(data); size++ {
+		if near := bytes.IndexByte(data[max(size-4, 0):min(size+4, len(data))], '\n'); near < 0 && size%9 != 0 {
+			continue // every place near a line end, every ninth elsewhere
+		}
+		path := filepath.Join(t.TempDir(), "edits.jsonl")
+		if err := os.WriteFile(path, data[:size], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		whole := bytes.Count(data[header:size], []byte("\n"))
+		if size < len(data) && data[size] == '\n' && size > header {
+			whole++ // only its line end is missing: nothing is lost
+		}
+		l, c, err := OpenLog(path)
+		if err != nil {
+			t.Fatalf("%d of %d bytes: %v", size, len(data), err)
+		}
+		rest := size - bytes.LastIndexByte(data[:size], '\n') - 1
+		torn := rest > 0 && data[min(size, len(data)-1)] != '\n'
+		if len(c.Edits) != whole || (c.Torn != nil) != torn {
+			t.Fatalf("%d of %d bytes: %d edits, torn %v; want %d, %v", size, len(data), len(c.Edits), c.Torn, whole, torn)
+		}
+		if torn && (len(c.Torn.Rest) != rest || !strings.Contains(c.Torn.String(), fmt.Sprintf("edits.jsonl:%d", whole+2))) {
+			t.Fatalf("torn line: %v, want %d bytes in line %d", c.Torn, rest, whole+2)
+		}
+		if err := l.Append(testEdit(whole + 1)); err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		if c, err := ReadLog(path); err != nil || len(c.Edits) != whole+1 || c.Torn != nil {
+			t.Fatalf("%d of %d bytes: after an append: %v", size, len(data), err)
+		}
+	}
+}
+
+func TestEveryChangedBitIsFound(t *testing.T) {
+	path, data := newLog(t, 3)
+	for i := range data {
+		for bit := range 8 {
+			data[i] ^= 1 << bit
+			var damage *DamageError
+			if c, err := parseLog(path, data); !errors.As(err, &damage) {
+				t.Fatalf("byte %d, bit %d: %d edits and error %v", i, bit, len(c.Edits), err)
+			}
+			data[i] ^= 1 << bit
+		}
+	}
+}
+
+func TestDamageNamesFileAndLine(t *testing.T) {
+	path, data := newLog(t, 4)
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	join := func(of ...int) []byte {
+		var b []byte
+		for _, i := range of {
+			b = append(b, lines[i]...)
+		}
+		return b
+	}
+	for name, c := range map[string]struct {
+		data []byte
+		line int
+	}{
+		"a line is missing":             {join(0, 1, 3, 4), 3},
+		"two lines are swapped":         {join(0, 2, 1, 3, 4), 2},
+		"a line stands twice":           {join(0, 1, 1, 2), 3},
+		"an empty line":                 {append(join(0, 1), '\n'), 3},
+		"another draft's header":        {bytes.Replace(data, []byte("ab12"), []byte("cd34"), 1), 1},
+		"no header":                     {join(1, 2), 1},
+		"empty file":                    {nil, 1},
+		"the header is torn":            {lines[0][:30], 1},
+		"no log at all":                 {[]byte("tag,group\nchurch,church\n"), 1},
+		"a written word behind the end": {append(bytes.TrimSuffix(join(0, 1), []byte("\n")), '!'), 2},
+	} {
+		_, err := parseLog(path, c.data)
+		var damage *DamageError
+		if !errors.As(err, &damage) || damage.Line != c.line || !strings.HasPrefix(err.Error(), path+":") {
+			t.Errorf("%s: error %v, want damage in line %d", name, err, c.line)
+		}
+	}
+}
+
+func TestNewerFormatIsRefused(t *testing.T) {
+	object := []byte(`{"hgld_edits":2,"draft_sha256":"ab","levels":["tag","group"]}`)
+	line, _ := seal(object, 0)
+	if _, err := parseLog("e.jsonl", append(line, '\n')); err == nil || !strings.Contains(err.Error(), "newer") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestLogIsLockedWithThePID(t *testing.T) {
+	path, _ := newLog(t, 1)
+	l, _, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var locked *LockedError
+	if _, _, err := OpenLog(path); !errors.As(err, &locked) || locked.PID != os.Getpid() || locked.Path != path {
+		t.Errorf("second opening: %v, want locked by %d", err, os.Getpid())
+	}
+	if _, err := ReadLog(path); err != nil {
+		t.Errorf("reading a log that is open: %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l, _, err = OpenLog(path)
+	if err != nil {
+		t.Fatalf("opening it after it was closed: %v", err)
+	}
+	l.Close()
+}
+
+// fullDisk is a file whose writes stop after room bytes.
+type fullDisk struct {
+	*os.File
+	room       int
+	noTruncate bool
+}
+
+var errFull = errors.New("no space left on device")
+
+func (f *fullDisk) WriteAt(p []byte, off int64) (int, error) {
+	if len(p) <= f.room {
+		f.room -= len(p)
+		return f.File.WriteAt(p, off)
+	}
+	n, _ := f.File.WriteAt(p[:f.room], off)
+	f.room = 0
+	return n, errFull
+}
+
+func (f *fullDisk) Truncate(size int64) error {
+	if f.noTruncate {
+		return errors.New("input/output error")
+	}
+	return f.File.Truncate(size)
+}
+
+func TestLogIsAsBeforeWhenTheDiskIsFull(t *testing.T) {
+	path, before := newLog(t, 2)
+	l, _, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	full := &fullDisk{File: l.file.(*os.File), room: 40}
+	l.file = full
+	if err := l.Append(testEdit(3)); !errors.Is(err, errFull) {
+		t.Fatalf("append to a full disk: %v", err)
+	}
+	if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
+		t.Errorf("the log has changed:\n%s", after)
+	}
+	full.room = 1 << 20
+	if err := l.Append(testEdit(3)); err != nil {
+		t.Errorf("append when there is room again: %v", err)
+	}
+	full.room, full.noTruncate = 10, true
+	if err := l.Append(testEdit(4)); !errors.Is(err, errFull) {
+		t.Fatalf("append to a full disk: %v", err)
+	}
+	full.room = 1 << 20
+	if err := l.Append(testEdit(4)); err == nil || !strings.Contains(err.Error(), "open it again") {
+		t.Errorf("append behind an end in doubt: %v", err)
+	}
+	if c, err := ReadLog(path); err != nil || len(c.Edits) != 3 || c.Torn == nil {
+		t.Errorf("the log with a torn end: %v", err)
+	}
+}
+
+// TestMain lets the test binary play the process that is killed.
+func TestMain(m *testing.M) {
+	if path := os.Getenv("CURATE_TEST_APPEND"); path != "" {
+		appendForever(path)
+	}
+	os.Exit(m.Run())
+}
+
+// appendForever appends edits and prints the number of each that is acknowledged.
+func appendForever(path string) {
+	l, c, err := OpenLog(path)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for seq := len(c.Edits) + 1; ; seq++ {
+		if err := l.Append(testEdit(seq)); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(seq)
+	}
+}
+
+func TestKilledProcessLosesNoAcknowledgedEdit(t *testing.T) {
+	path, _ := newLog(t, 0)
+	last := 0
+	for kill := range 12 {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "CURATE_TEST_APPEND="+path)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		scanner := bufio.NewScanner(out)
+		for n := 0; scanner.Scan(); n++ {
+			seq, err := strconv.Atoi(scanner.Text())
+			if err != nil {
+				t.Fatalf("kill %d: %s", kill, scanner.Text())
+			}
+			last = seq
+			if n == 3+kill {
+				cmd.Process.Kill()
+			}
+		}
+		cmd.Wait() // killed: that is the point
+		c, err := ReadLog(path)
+		if err != nil || len(c.Edits) < last {
+			t.Fatalf("kill %d: %d edits of %d acknowledged ones: %v", kill, len(c.Edits), last, err)
+		}
+	}
+}
+
+// What stands in a line is checked even if its checksum is right.
+func FuzzParseLog(f *testing.F) {
+	_, data := newLog(f, 2)
+	header, rest, _ := bytes.Cut(data, []byte("\n"))
+	_, crc, err := unseal(header, 0)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(rest, false)
+	f.Add([]byte(`{"seq":1,"op":"split","level":1,"from":[{"name":"a"}],"parts":[{"to":"b","members":[{"name":"c"}]}]}`), true)
+	f.Add([]byte(`{"seq":1,"op":"revert","of":-1,"from":null}`), true)
+	f.Fuzz(func(t *testing.T, line []byte, sealed bool) {
+		if sealed && len(line) > 0 {
+			line, _ = seal(line, crc)
+		}
+		c, err := parseLog("edits.jsonl", slices.Concat(header, []byte("\n"), line))
+		if err != nil {
+			return
+		}
+		s := start(t, churches(t))
+		if _, err := s.Replay(c.Edits, Skip); err != nil && len(c.Edits) > 0 {
+			if checkSequence(c.Edits, 3) == nil {
+				t.Error(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,185 @@
+package curate
+
+import (
+	"errors"
+	"fmt"
+)
+
+// OnConflict says what a replay on another draft does when an edit names what is
+// not there.
+type OnConflict int
+
+// Stop ends the replay with an error; Skip does what can be done and reports the
+// rest.
+const (
+	Stop OnConflict = iota
+	Skip
+)
+
+// ErrConflict is wrapped by the error of a replay that stops at a conflict; the
+// caller may offer to skip.
+var ErrConflict = errors.New("conflict")
+
+// Outcome is what came of an edit in a replay.
+type Outcome string
+
+// The outcomes. An edit that did what it could and missed something is Partly.
+const (
+	Applied     Outcome = "applied"
+	AlreadyTrue Outcome = "already_true"
+	Partly      Outcome = "partly"
+	TargetGone  Outcome = "target_gone"
+	Impossible  Outcome = "impossible" // as a rename to a name that is taken
+)
+
+// Replayed is an edit of a replay that did not go all the way.
+type Replayed struct {
+	Seq     int     `json:"seq"`
+	Op      Op      `json:"op"`
+	Outcome Outcome `json:"outcome"`
+	Missing []Ref   `json:"missing,omitempty"`
+	Reason  string  `json:"reason,omitempty"`
+}
+
+// Report counts the outcomes of a replay's edits. Reverted edits, and the
+// Reverts, are not done and count as such. Unassigned are the tags that no edit
+// has decided: on a new draft, its new labels.
+type Report struct {
+	Edits       int        `json:"edits"`
+	Applied     int        `json:"applied"`
+	AlreadyTrue int        `json:"already_true"`
+	Partly      int        `json:"partly"`
+	TargetGone  int        `json:"target_gone"`
+	Impossible  int        `json:"impossible"`
+	Reverted    int        `json:"reverted"`
+	Conflicts   []Replayed `json:"conflicts,omitempty"`
+	Unassigned  []Ref      `json:"unassigned,omitempty"`
+}
+
+// Load replays a log on the draft that it was made for. Everything that an edit
+// names must be there: an edit that is not possible is an error, because the log
+// cannot be that of this draft. The session must not have edits yet.
+func (s *Session) Load(edits []Edit) (Report, error) { return s.replay(edits, Stop, false) }
+
+// Replay replays a log on another draft than its own. Tags are found by text and
+// item; a text with an item on one side only, or an item with another text, is
+// the same tag if only one fits. With Stop the first conflict is an error that
+// names the edit, and the session stays without edits; with Skip every edit does
+// what it can.
+func (s *Session) Replay(edits []Edit, o OnConflict) (Report, error) {
+	return s.replay(edits, o, true)
+}
+
+func (s *Session) replay(edits []Edit, o OnConflict, tolerant bool) (Report, error) {
+	if len(s.edits) > 0 {
+		return Report{}, fmt.Errorf("curate: replay on a session that has %d edits; start a new one", len(s.edits))
+	}
+	if err := checkSequence(edits, len(s.names)); err != nil {
+		return Report{}, fmt.Errorf("curate: %w", err)
+	}
+	next := s.base.clone()
+	f := next.exact()
+	if tolerant {
+		f = next.tolerant()
+	}
+	report := Report{Edits: len(edits)}
+	for i, on := range Active(edits) {
+		e := &edits[i]
+		if !on || e.Op == Revert {
+			report.Reverted++
+			continue
+		}
+		r, err := next.one(f, e)
+		if err != nil && !tolerant {
+			return Report{}, fmt.Errorf("curate: edit %d: %w", e.Seq, err)
+		}
+		report.count(r)
+		if o == Stop && r.conflict() {
+			return report, fmt.Errorf("curate: edit %d by %s: %s %w: %s", e.Seq, e.By, e.Op, ErrConflict, r.explain())
+		}
+	}
+	s.now, s.edits, s.tolerant = next, edits[:len(edits):len(edits)], tolerant
+	report.Unassigned = s.Undecided()
+	return report, nil
+}
+
+// one does an edit of a replay and says what came of it. An edit that fails
+// midway has changed nothing that a later one could not cope with: it fails
+// before it moves anything.
+func (s *state) one(f finder, e *Edit) (Replayed, error) {
+	r := Replayed{Seq: e.Seq, Op: e.Op, Outcome: Applied}
+	fx, err := s.apply(f, e)
+	r.Missing = fx.missing
+	switch {
+	case err != nil:
+		r.Outcome, r.Reason = Impossible, err.Error()
+	case len(fx.missing) > 0 && fx.changed:
+		r.Outcome = Partly
+	case len(fx.missing) > 0:
+		r.Outcome = TargetGone
+	case !fx.changed:
+		r.Outcome = AlreadyTrue
+	}
+	return r, err
+}
+
+func (r Replayed) conflict() bool { return r.Outcome != Applied && r.Outcome != AlreadyTrue }
+
+func (r Replayed) explain() string {
+	if r.Reason != "" {
+		return r.Reason
+	}
+	if len(r.Missing) == 1 {
+		return fmt.Sprintf("%v is not in this draft", r.Missing[0])
+	}
+	return fmt.Sprintf("%v and %d others are not in this draft", r.Missing[0], len(r.Missing)-1)
+}
+
+func (r *Report) count(one Replayed) {
+	switch one.Outcome {
+	case Applied:
+		r.Applied++
+	case AlreadyTrue:
+		r.AlreadyTrue++
+	case Partly:
+		r.Partly++
+	case TargetGone:
+		r.TargetGone++
+	case Impossible:
+		r.Impossible++
+	}
+	if one.conflict() {
+		r.Conflicts = append(r.Conflicts, one)
+	}
+}
+
+// checkSequence makes sure of edits what a Session would have: numbers without a
+// gap, bases that existed, reverts of earlier edits that held.
+func checkSequence(edits []Edit, levels int) error {
+	for i := range edits {
+		e := &edits[i]
+		if err := e.Check(levels); err != nil {
+			return fmt.Errorf("edit %d: %w", i+1, err)
+		}
+		switch {
+		case e.Seq != i+1:
+			return fmt.Errorf("edit %d is numbered %d", i+1, e.Seq)
+		case e.Base < 0 || e.Base > i:
+			return fmt.Errorf("edit %d was made on version %d, which did not exist", e.Seq, e.Base)
+		case e.Op == Revert && e.Of > i:
+			return fmt.Errorf("edit %d reverts edit %d, which comes later", e.Seq, e.Of)
+		}
+	}
+	return nil
+}
+
+// Undecided returns the tags that no curator has decided, in the draft's order.
+func (s *Session) Undecided() []Ref {
+	var refs []Ref
+	for _, n := range s.now.levels[0] {
+		if !n.decided {
+			refs = append(refs, n.Ref)
+		}
+	}
+	return refs
+}

@@ -1,0 +1,281 @@
+package curate
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"hgld/labels"
+)
+
+// draftOf makes a draft from clusters "name: tag tag …"; tags appear in that
+// order and have falling numbers of landmarks. A tag "name@Q1" has an item.
+func draftOf(t testing.TB, clusters ...string) *labels.Draft {
+	t.Helper()
+	d := &labels.Draft{Version: labels.DraftVersion}
+	for id, c := range clusters {
+		name, tags, _ := strings.Cut(c, ": ")
+		cluster := labels.Cluster{ID: id, Name: name}
+		for _, tag := range strings.Fields(tags) {
+			text, qid, _ := strings.Cut(tag, "@")
+			cluster.Members = append(cluster.Members, labels.Member{Tag: len(d.Tags)})
+			d.Tags = append(d.Tags, labels.DraftTag{Tag: labels.Tag{Name: text, QID: qid}, Landmarks: 100 - len(d.Tags)})
+		}
+		d.Clusters = append(d.Clusters, cluster)
+	}
+	if err := d.Check(); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func churches(t testing.TB) *labels.Draft {
+	return draftOf(t, "church: church@Q1 chapel@Q2 cathedral", "peak: mountain@Q3 hill volcano", "bridge: bridge aqueduct@Q4")
+}
+
+func start(t testing.TB, d *labels.Draft) *Session {
+	t.Helper()
+	s, err := NewSession(d, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func refs(names ...string) []Ref {
+	var list []Ref
+	for _, n := range names {
+		name, qid, _ := strings.Cut(n, "@")
+		list = append(list, Ref{name, qid})
+	}
+	return list
+}
+
+// do applies edits on the current version; each must be possible.
+func do(t testing.TB, s *Session, edits ...Edit) {
+	t.Helper()
+	for _, e := range edits {
+		e.Base, e.By = s.Version(), "anna"
+		if _, err := s.Apply(e, nil); err != nil {
+			t.Fatalf("%s %v: %v", e.Op, e.From, err)
+		}
+	}
+}
+
+// snapshot is all that can be seen of a session, apart from the order of groups.
+func snapshot(t testing.TB, s *Session) map[string]any {
+	t.Helper()
+	all := map[string]any{}
+	for i := range s.Draft().Tags {
+		tag := s.Tag(i)
+		all["tag "+tag.Ref.String()] = tag
+	}
+	for l := 1; l < len(s.Levels()); l++ {
+		groups, err := s.Groups(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range groups {
+			if l > 1 { // members of a group of groups come in the order of the groups
+				members := map[Ref]bool{}
+				for _, m := range g.Members {
+					members[m] = true
+				}
+				all[s.Levels()[l]+" "+g.Name+" members"] = members
+				g.Members = nil
+			}
+			all[s.Levels()[l]+" "+g.Name] = g
+		}
+	}
+	return all
+}
+
+func group(t testing.TB, s *Session, level int, name string) *Group {
+	t.Helper()
+	groups, err := s.Groups(level)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range groups {
+		if g.Name == name {
+			return &g
+		}
+	}
+	return nil
+}
+
+func TestMoveDecidesTagsAndMakesGroups(t *testing.T) {
+	s := start(t, churches(t))
+	do(t, s, Edit{Op: Move, From: refs("volcano", "aqueduct@Q4"), To: "ocean area "})
+	g := group(t, s, 1, "ocean area ")
+	if g == nil || !reflect.DeepEqual(g.Members, refs("volcano", "aqueduct@Q4")) || g.Decided != 2 || !g.Declared {
+		t.Errorf("group %+v", g)
+	}
+	if tag := s.Tag(5); tag.Group != "ocean area " || !tag.Decided {
+		t.Errorf("volcano is %+v", tag)
+	}
+	do(t, s, Edit{Op: Accept, From: refs("bridge"), To: "bridge"}, Edit{Op: Move, From: refs("mountain@Q3", "hill"), To: "bridge"})
+	if g := group(t, s, 1, "peak"); g != nil {
+		t.Errorf("the cluster peak lost its last tag and is still there: %+v", g)
+	}
+	do(t, s, Edit{Op: Move, From: refs("volcano", "aqueduct@Q4"), To: "bridge"})
+	if g := group(t, s, 1, "ocean area "); g == nil || len(g.Members) != 0 {
+		t.Errorf("a declared group must stay when it is empty; got %+v", g)
+	}
+}
+
+func TestDropKeepsTheReasonUntilTheTagIsMoved(t *testing.T) {
+	s := start(t, churches(t))
+	do(t, s, Edit{Op: Drop, From: refs("hill"), Note: "too generic"})
+	if tag := s.Tag(4); !tag.Dropped || !tag.Decided || tag.Reason != "too generic" || tag.Group != "" {
+		t.Errorf("dropped tag %+v", tag)
+	}
+	do(t, s, Edit{Op: Move, From: refs("hill"), To: "peak"})
+	if tag := s.Tag(4); tag.Dropped || tag.Reason != "" || tag.Group != "peak" {
+		t.Errorf("moved tag %+v", tag)
+	}
+}
+
+func TestRenameKeepsMembersAndParent(t *testing.T) {
+	s := start(t, churches(t))
+	do(t, s,
+		Edit{Op: SetParent, Level: 1, From: refs("peak"), To: "natural"},
+		Edit{Op: Rename, Level: 1, From: refs("peak"), To: "mountain"})
+	if g := group(t, s, 1, "mountain"); g == nil || g.Parent != "natural" || len(g.Members) != 3 {
+		t.Errorf("group %+v", g)
+	}
+	_, err := s.Apply(Edit{Base: 2, Op: Rename, Level: 1, From: refs("mountain"), To: "church"}, nil)
+	if err == nil || !strings.Contains(err.Error(), "merge") {
+		t.Errorf("rename to a taken name: %v", err)
+	}
+}
+
+func TestMergeGathersMembers(t *testing.T) {
+	s := start(t, churches(t))
+	do(t, s,
+		Edit{Op: SetParent, Level: 1, From: refs("church", "bridge"), To: "human-made"},
+		Edit{Op: Merge, Level: 1, From: refs("church", "bridge"), To: "building"})
+	g := group(t, s, 1, "building")
+	if g == nil || len(g.Members) != 5 || g.Parent != "human-made" || group(t, s, 1, "church") != nil {
+		t.Errorf("merged group %+v", g)
+	}
+	do(t, s, Edit{Op: Merge, Level: 1, From: refs("peak", "building"), To: "building"})
+	if g := group(t, s, 1, "building"); len(g.Members) != 8 || g.Parent != "human-made" {
+		t.Errorf("merged into one of them: %+v", g)
+	}
+	do(t, s, Edit{Op: Merge, Level: 2, From: refs("human-made"), To: "made"})
+	if g := group(t, s, 2, "made"); g == nil || len(g.Members) != 1 {
+		t.Errorf("merged kinds: %+v", g)
+	}
+}
+
+func TestSplitListsTheResultingMembers(t *testing.T) {
+	s := start(t, churches(t))
+	do(t, s, Edit{Op: SetParent, Level: 1, From: refs("church"), To: "human-made"})
+	split := Edit{Base: 1, Op: Split, Level: 1, From: refs("church"), Parts: []Part{
+		{To: "church", Members: refs("church@Q1", "cathedral")}, {To: "chapel", Members: refs("chapel@Q2")}}}
+	for what, change := range map[string]func(*Edit){
+		"parts list 2":     func(e *Edit) { e.Parts = e.Parts[:1] },
+		"not in":           func(e *Edit) { e.Parts[1].Members = refs("hill") },
+		"already":          func(e *Edit) { e.Parts[1].To = "bridge" },
+		"there is no tag":  func(e *Edit) { e.Parts[1].Members = refs("chapel") },
+		"stands twice":     func(e *Edit) { e.Parts[1].Members = refs("church@Q1") },
+		"a name of its":    func(e *Edit) { e.Parts[1].To = "church" },
+		"there is no grou": func(e *Edit) { e.From = refs("churches") },
+	} {
+		wrong := split
+		wrong.Parts = append([]Part(nil), split.Parts...)
+		change(&wrong)
+		if _, err := s.Apply(wrong, nil); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("error %v, want one with %q", err, what)
+		}
+	}
+	do(t, s, split)
+	chapel, church := group(t, s, 1, "chapel"), group(t, s, 1, "church")
+	if chapel == nil || chapel.Parent != "human-made" || len(chapel.Members) != 1 || len(church.Members) != 2 || church.Decided != 0 {
+		t.Errorf("parts %+v and %+v", chapel, church)
+	}
+}
+
+func TestRemarksStayWithTheirNode(t *testing.T) {
+	s := start(t, churches(t))
+	do(t, s,
+		Edit{Op: Flag, From: refs("hill"), Note: "mountain?"},
+		Edit{Op: Note, Level: 1, From: refs("peak"), Note: "see Q8502"},
+		Edit{Op: Rename, Level: 1, From: refs("peak"), To: "mountain"})
+	if tag := s.Tag(4); !tag.Flagged || tag.Flag != "mountain?" {
+		t.Errorf("tag %+v", tag)
+	}
+	if g := group(t, s, 1, "mountain"); g.Note != "see Q8502" {
+		t.Errorf("group %+v", g)
+	}
+	do(t, s, Edit{Op: Note, Level: 1, From: refs("mountain")})
+	if g := group(t, s, 1, "mountain"); g.Note != "" {
+		t.Errorf("note %q was not erased", g.Note)
+	}
+}
+
+func TestRevertOfAnEarlierEditKeepsLaterOnes(t *testing.T) {
+	s := start(t, churches(t))
+	do(t, s,
+		Edit{Op: Move, From: refs("hill"), To: "church"},
+		Edit{Op: Rename, Level: 1, From: refs("bridge"), To: "crossing"},
+		Edit{Op: Move, From: refs("volcano"), To: "crossing"})
+	do(t, s, Edit{Op: Revert, Of: 1})
+	if s.Tag(4).Group != "peak" || s.Tag(4).Decided || s.Tag(5).Group != "crossing" {
+		t.Errorf("after the revert: hill %+v, volcano %+v", s.Tag(4), s.Tag(5))
+	}
+	do(t, s, Edit{Op: Revert, Of: 4})
+	if s.Tag(4).Group != "church" {
+		t.Errorf("after reverting the revert: hill %+v", s.Tag(4))
+	}
+	for what, of := range map[string]int{"already": 4, "no edit 9": 9, "takes the number": 0} {
+		if _, err := s.Apply(Edit{Base: 5, Op: Revert, Of: of}, nil); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("revert of %d: %v, want %q", of, err, what)
+		}
+	}
+	do(t, s,
+		Edit{Op: Rename, Level: 1, From: refs("peak"), To: "mountain"},
+		Edit{Op: Flag, Level: 1, From: refs("mountain")})
+	if _, err := s.Apply(Edit{Base: 7, Op: Revert, Of: 6}, nil); err == nil || !strings.Contains(err.Error(), "edit 7 needs it") {
+		t.Errorf("revert of an edit that another needs: %v", err)
+	}
+}
+
+func TestApplyRefusesStaleAndImpossibleEdits(t *testing.T) {
+	s := start(t, churches(t))
+	do(t, s, Edit{Op: Move, From: refs("hill"), To: "church"})
+	before := snapshot(t, s)
+	var stale *StaleError
+	if _, err := s.Apply(Edit{Base: 0, Op: Move, From: refs("hill"), To: "peak"}, nil); !errors.As(err, &stale) || stale.Version != 1 {
+		t.Errorf("stale edit: %v", err)
+	}
+	disk := errors.New("disk full")
+	if _, err := s.Apply(Edit{Base: 1, Op: Move, From: refs("hill"), To: "peak"}, func(Edit) error { return disk }); !errors.Is(err, disk) {
+		t.Errorf("edit that could not be saved: %v", err)
+	}
+	for what, e := range map[string]Edit{
+		"unknown operation":      {Op: "mvoe", From: refs("hill"), To: "peak"},
+		"names nothing":          {Op: Move, To: "peak"},
+		"without a name":         {Op: Move, From: refs("hill")},
+		"nor 1 others":           {Op: Move, From: refs("hillock", "hill@Q9"), To: "peak"},
+		"stands twice":           {Op: Move, From: refs("hill", "hill"), To: "peak"},
+		"level 1":                {Op: Drop, Level: 1, From: refs("peak")},
+		"level 2":                {Op: SetParent, Level: 2, From: refs("natural"), To: "all"},
+		"takes one group":        {Op: Rename, Level: 1, From: refs("peak", "church"), To: "x"},
+		"not UTF-8":              {Op: Move, From: refs("hill"), To: "p\xffak"},
+		"split has parts":        {Op: Split, Level: 1, From: refs("peak")},
+		"takes no name":          {Op: Drop, From: refs("hill"), To: "peak"},
+		"which only revert":      {Op: Drop, From: refs("hill"), Of: 1},
+		`there is no group "bay`: {Op: Flag, Level: 1, From: refs("bay")},
+	} {
+		e.Base = 1
+		if _, err := s.Apply(e, nil); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("error %v, want one with %q", err, what)
+		}
+	}
+	if !reflect.DeepEqual(before, snapshot(t, s)) || s.Version() != 1 {
+		t.Error("an edit that was refused changed the session")
+	}
+}

@@ -1,0 +1,193 @@
+package curate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"hgld/labels"
+)
+
+// node is a tag or a group.
+type node struct {
+	Ref
+	parent   int32 // position in the next level, -1 for none
+	children int32
+	decided  bool // a tag that a curator put where it is, or dropped
+	dropped  bool
+	declared bool // a group that an edit named: it stays without members
+	gone     bool // merged, split up, or undeclared and empty
+	flagged  bool
+	reason   string // of a drop
+	flag     string // reason of a flag
+	note     string
+}
+
+// state is where everything is: for each level its nodes and their positions.
+// Level 0 never grows or shrinks.
+type state struct {
+	levels [][]node
+	index  []map[Ref]int32
+}
+
+// newState puts the tags of a draft into its clusters.
+func newState(d *labels.Draft, levels int) *state {
+	s := &state{levels: make([][]node, levels), index: make([]map[Ref]int32, levels)}
+	for l := range s.index {
+		s.index[l] = map[Ref]int32{}
+	}
+	for _, t := range d.Tags {
+		s.add(0, Ref{t.Name, t.QID})
+	}
+	for _, c := range d.Clusters {
+		group := s.add(1, Ref{Name: c.Name})
+		for _, m := range c.Members {
+			s.put(0, int32(m.Tag), group)
+		}
+	}
+	return s
+}
+
+// clone copies the state; the index of tags, which never changes, is shared.
+func (s *state) clone() *state {
+	c := &state{levels: make([][]node, len(s.levels)), index: make([]map[Ref]int32, len(s.index))}
+	for l := range s.levels {
+		c.levels[l], c.index[l] = slices.Clone(s.levels[l]), s.index[l]
+		if l > 0 {
+			c.index[l] = maps.Clone(s.index[l])
+		}
+	}
+	return c
+}
+
+// at is a node by level and position.
+func (s *state) at(level int, i int32) *node { return &s.levels[level][i] }
+
+func (s *state) add(level int, r Ref) int32 {
+	i := int32(len(s.levels[level]))
+	s.levels[level] = append(s.levels[level], node{Ref: r, parent: -1})
+	s.index[level][r] = i
+	return i
+}
+
+// declare returns the group called name, which it makes if there is none, and
+// whether that changed anything.
+func (s *state) declare(level int, name string) (int32, bool) {
+	i, known := s.index[level][Ref{Name: name}]
+	if !known {
+		i = s.add(level, Ref{Name: name})
+	}
+	n := s.at(level, i)
+	was := n.declared
+	n.declared = true
+	return i, !was
+}
+
+// put sets the parent of a node and reports whether it had another.
+func (s *state) put(level int, i, parent int32) bool {
+	n := s.at(level, i)
+	if n.parent == parent {
+		return false
+	}
+	if n.parent >= 0 {
+		s.at(level+1, n.parent).children--
+	}
+	if parent >= 0 {
+		s.at(level+1, parent).children++
+	}
+	n.parent = parent
+	return true
+}
+
+// remove takes a group without members away.
+func (s *state) remove(level int, i int32) {
+	n := s.at(level, i)
+	if level+1 < len(s.levels) {
+		s.put(level, i, -1)
+	}
+	delete(s.index[level], n.Ref)
+	n.gone = true
+}
+
+// sweep removes those of the groups of tags that are empty and were never named
+// by an edit: clusters of the draft whose tags have all moved elsewhere. Groups
+// may stand twice; -1 is none.
+func (s *state) sweep(groups []int32) {
+	for _, i := range groups {
+		if i < 0 {
+			continue
+		}
+		if n := s.at(1, i); n.children == 0 && !n.declared && !n.gone {
+			s.remove(1, i)
+		}
+	}
+}
+
+// childrenOf lists the nodes whose parent is the group.
+func (s *state) childrenOf(level int, group int32) []int32 {
+	var children []int32
+	for i := range s.levels[level-1] {
+		if s.levels[level-1][i].parent == group {
+			children = append(children, int32(i))
+		}
+	}
+	return children
+}
+
+// finder looks up what a Ref names. On the draft that an edit was made for, a
+// Ref is met exactly; on another one a tag may have gained or lost its item, or
+// changed its text and kept its item, if that leaves no doubt.
+type finder struct {
+	*state
+	byName, byQID map[string][]int32 // nil: exact
+}
+
+func (s *state) exact() finder { return finder{state: s} }
+
+func (s *state) tolerant() finder {
+	f := finder{state: s, byName: map[string][]int32{}, byQID: map[string][]int32{}}
+	for i, n := range s.levels[0] {
+		f.byName[n.Name] = append(f.byName[n.Name], int32(i))
+		if n.QID != "" {
+			f.byQID[n.QID] = append(f.byQID[n.QID], int32(i))
+		}
+	}
+	return f
+}
+
+func (f finder) find(level int, r Ref) (int32, bool) {
+	if i, ok := f.index[level][r]; ok || level > 0 || f.byName == nil {
+		return i, ok
+	}
+	if same := f.byName[r.Name]; len(same) == 1 && (r.QID == "" || f.at(0, same[0]).QID == "") {
+		return same[0], true
+	}
+	if same := f.byQID[r.QID]; r.QID != "" && len(same) == 1 {
+		return same[0], true
+	}
+	return -1, false
+}
+
+// findAll returns the positions of refs and those that are not there.
+func (f finder) findAll(level int, refs []Ref) (found []int32, missing []Ref) {
+	for _, r := range refs {
+		if i, ok := f.find(level, r); ok {
+			found = append(found, i)
+		} else {
+			missing = append(missing, r)
+		}
+	}
+	return found, missing
+}
+
+// missingError says what an edit names and the session does not have.
+func missingError(e *Edit, missing []Ref) error {
+	what := "group"
+	if e.Level == 0 || e.Op == Split && e.Level == 1 && missing[0] != e.From[0] {
+		what = "tag"
+	}
+	if len(missing) == 1 {
+		return fmt.Errorf("%s: there is no %s %v", e.Op, what, missing[0])
+	}
+	return fmt.Errorf("%s: there is no %s %v, nor %d others that it names", e.Op, what, missing[0], len(missing)-1)
+}
