@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"hgld/labels"
+	"hgld/scrape/fakecommons"
+)
+
+// parks are the categories of the site that the scripts of testdata/scrape ask.
+func parks() []fakecommons.Category {
+	return []fakecommons.Category{
+		{Landmark: 0, Title: "Category:Happy Valley Racecourse", Values: []fakecommons.Value{{Text: "horse racing venue", Link: "/wiki/Category:Racecourses"}}, Item: "Q837662"},
+		{Landmark: 1, Title: "Category:Luitpoldpark (München)", Variant: fakecommons.SoftRedirect, Target: "Category:Luitpoldpark"},
+		{Landmark: 2, Title: "Category:St. Mary's, Old & New", Values: []fakecommons.Value{{Text: "church building", Qualifiers: []string{"1172–1954"}}, {Text: "tourist attraction"}}},
+		{Landmark: 3, Title: "Category:Nobody knows", Variant: fakecommons.NoTag},
+		{Landmark: 4, Title: "Category:Gone", Variant: fakecommons.Missing},
+		{Title: "Category:Luitpoldpark", Values: []fakecommons.Value{{Text: "park"}}},
+	}
+}
+
+// TestScrapeScripts runs the command lines of testdata/scrape, which ask a fake
+// Commons at $COMMONS; $DOWN is one that answers 403 to everything.
+func TestScrapeScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{Dir: filepath.Join("testdata", "scrape"), RequireExplicitExec: true, Setup: func(e *testscript.Env) error {
+		site, down := fakecommons.New(parks()), fakecommons.New(nil)
+		down.Always = func(string) (fakecommons.Fault, bool) { return fakecommons.Fault{Status: 403}, true }
+		for name, handler := range map[string]*fakecommons.Server{"COMMONS": site, "DOWN": down} {
+			server := httptest.NewServer(handler)
+			e.Defer(server.Close)
+			e.Setenv(name, server.URL)
+		}
+		var table bytes.Buffer
+		if err := fakecommons.WriteCSV(&table, parks()[:5]); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(e.WorkDir, "categories.csv"), table.Bytes(), 0o644)
+	}})
+}
+
+// crawlSite is a site of n pages in a folder of its own, which becomes the current
+// one, with its list of categories.
+func crawlSite(t *testing.T, n int) (*fakecommons.Server, string) {
+	t.Helper()
+	var pages []fakecommons.Category
+	for i := range n {
+		pages = append(pages, fakecommons.Category{Landmark: labels.LandmarkID(i), Title: fmt.Sprintf("Category:Place %d", i), Values: []fakecommons.Value{{Text: "place"}}})
+	}
+	var table bytes.Buffer
+	if err := fakecommons.WriteCSV(&table, pages); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("train_categories.csv", table.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	site := fakecommons.New(pages)
+	server := httptest.NewServer(site)
+	t.Cleanup(server.Close)
+	return site, server.URL
+}
+
+// scrapeRun runs the command in this process and returns its exit code and what
+// it printed.
+func scrapeRun(url string, more ...string) (int, string) {
+	var out bytes.Buffer
+	args := append([]string{"hgld", "scrape", "run", "--categories", "train_categories.csv", "--base-url", url, "--rate", "0"}, more...)
+	return hgld(args, &out, &out), out.String()
+}
+
+func TestScrapeExitCodes(t *testing.T) {
+	site, url := crawlSite(t, 12)
+	var broken atomic.Bool
+	site.Always = func(title string) (fakecommons.Fault, bool) {
+		return fakecommons.Fault{Body: "<html>"}, broken.Load() && title == "Category:Place 5"
+	}
+	expect := func(want int, text string, more ...string) {
+		t.Helper()
+		if code, out := scrapeRun(url, more...); code != want || !strings.Contains(out, text) {
+			t.Errorf("scrape run %v: exit code %d, want %d and %q:\n%s", more, code, want, text, out)
+		}
+	}
+	expect(exitUsage, `did you mean "first"`, "--policy", "frist")
+	expect(exitTemporary, "limit of 4 requests", "--max-requests", "4")
+	broken.Store(true)
+	expect(exitSomeFailed, "train/5 error_retryable: "+url+"/wiki/Category:Place_5: the page breaks off")
+	broken.Store(false)
+	expect(exitOK, "train: 12 of 12 landmarks have a tag (100.0 %); the paper: 129100 of 203094 (63.6 %)")
+	before, err := os.ReadFile("tags.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(exitUsage, "was begun with base_url", "--base-url", "http://127.0.0.1:1")
+	expect(exitOK, "12 of 12", "--reparse")
+	if after, err := os.ReadFile("tags.jsonl"); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("--reparse changed tags.jsonl (%v)", err)
+	}
+	kept, err := filepath.Glob(filepath.Join("scrape", "raw", "*", "*.gz"))
+	if err != nil || len(kept) != 12 {
+		t.Fatal(kept, err)
+	}
+	if err := os.Truncate(kept[0], 20); err != nil {
+		t.Fatal(err)
+	}
+	expect(exitIntegrity, "without --reparse fetches the damaged pages again", "--reparse")
+	expect(exitTemporary, "fetches the rest", "--reparse")
+	expect(exitOK, "12 of 12")
+}

@@ -1,0 +1,211 @@
+// Package fakecommons is a Wikimedia Commons for one machine: an http.Handler
+// that serves category pages in the shape of the real ones, with the tags and the
+// faults that a caller asks for. Tests of stage 1 and the demo of hgld crawl it on
+// the loopback address; nothing else imports it.
+//
+// The markup follows a real infobox (Category:Happy Valley Racecourse, landmark 0
+// of GLDv2's train split); the page around it is shortened.
+package fakecommons
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"hgld/labels"
+)
+
+// Category is one landmark's category page.
+type Category struct {
+	Landmark labels.LandmarkID
+	Title    string  // canonical: "Category:Eiffel Tower"
+	Values   []Value // of "instance of"
+	Variant  Variant
+	Target   string  // title that a redirect leads to
+	Item     string  // Wikidata item, "" for none
+	Revision int64   // 0: a number that follows from the position
+	Faults   []Fault // answered one a request, before the page
+}
+
+// Value is a value of "instance of" as the infobox prints it.
+type Value struct {
+	Text       string   // byte for byte
+	Qualifiers []string // in parentheses behind it
+	Link       string   // where the text links to, "" for plain text
+}
+
+// Variant is the form of a page.
+type Variant int
+
+// The forms that real pages take.
+const (
+	Plain           Variant = iota // an infobox with the row "Instance of"
+	SpanningHeader                 // its header spans both columns, the value follows in the next row
+	NoList                         // its value stands in the cell without a list
+	SeveralBoxes                   // infoboxes one after another; the first counts
+	NestedBoxes                    // an infobox of infoboxes; the first row counts
+	NoTag                          // an infobox without that row, but with "Subclass of"
+	NoInfobox                      // no infobox
+	SoftRedirect                   // {{Category redirect|Target}}
+	HardRedirect                   // #REDIRECT: the server shows Target under this address
+	HTTPRedirect                   // 301 to Target
+	Disambiguation                 // in Category:Disambiguation categories
+	Missing                        // 404 with a whole page as body
+	MissingButKnown                // 200, but wgArticleId is 0
+)
+
+// Fault is an answer in place of the page.
+type Fault struct {
+	Status     int           // 0: 200
+	RetryAfter string        // header, as written
+	Type       string        // Content-Type; "": text/html; charset=UTF-8
+	Body       string        // "": a short error page, or the page itself where Status is 0
+	Cut        int           // > 0: the connection ends after so many bytes of the body
+	Delay      time.Duration // before the answer
+}
+
+// Robots is the part of Wikimedia's robots.txt that concerns wikis.
+const Robots = "User-agent: *\nAllow: /w/api.php?action=mobileview&\nAllow: /w/load.php?\n" +
+	"Disallow: /w/\nDisallow: /api/\nDisallow: /trap/\nDisallow: /wiki/Special:\n"
+
+// Server serves categories. It is safe for concurrent use.
+type Server struct {
+	Robots string                           // robots.txt; set before the first request
+	Always func(title string) (Fault, bool) // if set: a fault for every request that it wants one for
+
+	pages map[string]*Category
+
+	mu       sync.Mutex
+	requests map[string]int
+	faults   map[string]int
+}
+
+// New returns a server of the given categories. Any other title is missing.
+func New(categories []Category) *Server {
+	s := &Server{Robots: Robots, pages: map[string]*Category{}, requests: map[string]int{}, faults: map[string]int{}}
+	for i, c := range categories {
+		if c.Revision == 0 {
+			c.Revision = 900_000_000 + int64(i)
+		}
+		s.pages[c.Title] = &c
+	}
+	return s
+}
+
+// Requests returns how often each title was asked for.
+func (s *Server) Requests() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.requests)
+}
+
+// ServeHTTP answers for /robots.txt and /wiki/….
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name, ok := strings.CutPrefix(r.URL.Path, "/wiki/")
+	switch {
+	case r.URL.Path == "/robots.txt":
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		io.WriteString(w, s.Robots)
+		return
+	case !ok || r.Method != http.MethodGet:
+		http.NotFound(w, r)
+		return
+	}
+	title := strings.ReplaceAll(name, "_", " ")
+	c := s.pages[title]
+	if c == nil {
+		c = &Category{Title: title, Variant: Missing}
+	}
+	fault, faulty := s.fault(c)
+	if faulty && fault.Delay > 0 {
+		select {
+		case <-time.After(fault.Delay):
+		case <-r.Context().Done():
+			return
+		}
+	}
+	if faulty && (fault.Status != 0 || fault.Body != "" || fault.Cut > 0) {
+		s.serveFault(w, c, fault)
+		return
+	}
+	s.servePage(w, r, c)
+}
+
+// fault counts the request and returns the fault that it meets.
+func (s *Server) fault(c *Category) (Fault, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests[c.Title]++
+	if n := s.faults[c.Title]; n < len(c.Faults) {
+		s.faults[c.Title]++
+		return c.Faults[n], true
+	}
+	if s.Always != nil {
+		return s.Always(c.Title)
+	}
+	return Fault{}, false
+}
+
+func (s *Server) serveFault(w http.ResponseWriter, c *Category, f Fault) {
+	body := f.Body
+	if body == "" && f.Status == 0 {
+		body = string(s.shown(c).HTML(0))
+	} else if body == "" {
+		body = fmt.Sprintf("<!DOCTYPE html>\n<html><head><title>%d</title></head><body><p>Too many requests or a server error.</p></body></html>\n", f.Status)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=UTF-8")
+	if f.Type != "" {
+		h.Set("Content-Type", f.Type)
+	}
+	if f.RetryAfter != "" {
+		h.Set("Retry-After", f.RetryAfter)
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(max(f.Status, http.StatusOK))
+	if f.Cut > 0 && f.Cut < len(body) { // the server closes the connection over the difference
+		body = body[:f.Cut]
+	}
+	io.WriteString(w, body)
+}
+
+func (s *Server) servePage(w http.ResponseWriter, r *http.Request, c *Category) {
+	if c.Variant == HTTPRedirect {
+		http.Redirect(w, r, path(c.Target), http.StatusMovedPermanently)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=UTF-8")
+	if c.Variant == Missing {
+		w.WriteHeader(http.StatusNotFound)
+	}
+	w.Write(s.shown(c).HTML(0))
+}
+
+// shown is the page that is served under a title.
+func (s *Server) shown(c *Category) *Category {
+	if target := s.pages[c.Target]; c.Variant == HardRedirect && target != nil {
+		return target
+	}
+	return c
+}
+
+// WriteCSV writes the categories as a *_label_to_category.csv of GLDv2.
+func WriteCSV(w io.Writer, categories []Category) error {
+	out := csv.NewWriter(w)
+	if err := out.Write([]string{"landmark_id", "category"}); err != nil {
+		return err
+	}
+	for _, c := range categories {
+		if err := out.Write([]string{strconv.Itoa(int(c.Landmark)), labels.CategoryURL(c.Title)}); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}

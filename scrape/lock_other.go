@@ -1,0 +1,9 @@
+//go:build (!unix && !windows) || solaris || aix
+
+package scrape
+
+import "os"
+
+// tryLock finds every file free: these systems have no lock that ends with its
+// process. There, the user has to see to it that one process works at a time.
+func tryLock(*os.File) (bool, error) { return true, nil }

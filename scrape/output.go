@@ -1,0 +1,111 @@
+package scrape
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"hgld/internal/atomicfile"
+	"hgld/labels"
+)
+
+// Output says what is made of a finished crawl. It can change between runs.
+type Output struct {
+	Tags      string // tags.jsonl to write
+	Policy    string // one of Policies
+	PaperText bool   // the tag is the text as the page prints it, qualifiers in parentheses
+	Tool      string // hgld's version, for the header
+}
+
+func (o Output) check() error {
+	_, err := Policies.Get("policy", o.Policy)
+	return err
+}
+
+// write makes tags.jsonl and report.json from the state, in the order of the
+// input.
+func (o Output) write(cfg Config, s *state, f *frontier) (*Report, error) {
+	policy, err := Policies.Get("policy", o.Policy)
+	if err != nil {
+		return nil, err
+	}
+	landmarks := cfg.landmarks()
+	header, err := o.header(cfg, s, f)
+	if err != nil {
+		return nil, err
+	}
+	report := newReport(cfg, f)
+	err = atomicfile.Write(o.Tags, func(w io.Writer) error {
+		b := bufio.NewWriterSize(w, 1<<20)
+		tags, err := labels.NewTagsWriter(b, header)
+		if err != nil {
+			return err
+		}
+		for i, l := range landmarks {
+			rec, err := o.record(s, f, i, l)
+			if err != nil {
+				return err
+			}
+			report.countPolicies(rec)
+			choose(&rec, policy, o.PaperText)
+			report.count(rec)
+			if err := tags.Write(rec); err != nil {
+				return err
+			}
+		}
+		return b.Flush()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Tags, err)
+	}
+	text, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return report, atomicfile.WriteFile(filepath.Join(s.dir, "report.json"), append(text, '\n'))
+}
+
+// record is what is known about landmark i, before a value is chosen.
+func (o Output) record(s *state, f *frontier, i int, l Landmark) (labels.Record, error) {
+	rec := labels.Record{Outcome: labels.Failed}
+	if err := f.errs[i]; err != nil {
+		rec.Error = message(err)
+	} else {
+		var err error
+		if rec, err = s.record(f.of[i]); err != nil {
+			return rec, err
+		}
+	}
+	rec.Landmark, rec.Split, rec.Category = l.ID, l.Split, l.Category
+	return rec, nil
+}
+
+// header describes the file. Created is the time of the latest answer, so that
+// it depends on the state alone.
+func (o Output) header(cfg Config, s *state, f *frontier) (labels.TagsHeader, error) {
+	h := labels.TagsHeader{Tool: o.Tool, Source: cfg.Source.Name(), Extra: map[string]json.RawMessage{}}
+	for key, value := range map[string]any{
+		"input": filepath.Base(cfg.Input.Name), "input_sha256": cfg.Input.SHA256, "policy": o.Policy, "paper_text": o.PaperText,
+	} {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return h, err
+		}
+		h.Extra[key] = text
+	}
+	var latest time.Time
+	for _, title := range f.titles {
+		rec, err := s.record(title)
+		if err != nil {
+			return h, err
+		}
+		if rec.Fetched.After(latest) {
+			latest = rec.Fetched
+		}
+	}
+	h.Created = latest.UTC()
+	return h, nil
+}

@@ -1,0 +1,221 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"hgld/labels"
+)
+
+// infobox follows the rows of the Wikidata infobox up to the end of the one with
+// the tag. It keeps a stack of the open elements, by the rules of HTML for what
+// may be left out, so that a page with a missing </li> or a stray </div> reads as
+// a browser shows it. A level is the length of the stack with the element on top.
+type infobox struct {
+	stack []string // names of the open elements, the table first; empty outside
+
+	state row
+	cell  int // level of the header or cell that is open
+	item  int // level of the open li, 0: none
+	a     int // level of the open link, 0: none
+	skip  int // level of an element whose text does not count, 0: none
+
+	text   strings.Builder
+	links  []link
+	values []labels.TagValue
+	size   int
+	found  bool // the header has been seen
+	done   bool // and its row is over
+}
+
+type row uint8
+
+const (
+	between  row = iota // outside header and cell
+	inHeader            // in a header cell
+	matched             // behind the header we look for
+	inCell              // in its cell
+)
+
+// link is a stretch of a value's text that is a link.
+type link struct {
+	start, end int
+	href       string
+}
+
+// decoration is what stands in the infobox beside the data: pencils that lead to
+// Wikidata, and the list of authority files.
+func (p *parser) decoration() bool {
+	return hasClass(p.class, "wdinfobox-edit") || hasClass(p.class, "wikidata-link") || is(p.id, "wdinfo_ac")
+}
+
+// startInBox handles a start tag within the infobox.
+func (p *parser) startInBox() error {
+	b := &p.box
+	if p.name == "a" && p.page.Item == "" && (b.skip > 0 || p.decoration() || is(p.title, "Edit infobox data on Wikidata")) {
+		p.page.Item = itemOf(p.href)
+	}
+	if void(p.name) {
+		if p.name == "br" {
+			b.addText([]byte("\n"))
+		}
+		return nil
+	}
+	if err := b.truncate(b.implied(p.name)); err != nil {
+		return err
+	}
+	if b.stack = append(b.stack, p.name); len(b.stack) > maxDepth {
+		return fmt.Errorf("the infobox nests more than %d elements", maxDepth)
+	}
+	level := len(b.stack)
+	switch {
+	case b.skip > 0:
+	case p.decoration():
+		b.skip = level
+	case b.done:
+	case b.state == inCell && p.name == "li" && b.item == 0:
+		b.item = level
+		b.text.Reset() // white space in front of the value
+		b.links = nil
+	case b.state == inCell && p.name == "a" && b.a == 0:
+		b.a = level
+		b.links = append(b.links, link{start: b.text.Len(), href: decode(p.href)})
+	case b.state == inCell:
+	case b.state == matched && p.name == "td":
+		b.state, b.cell = inCell, level
+		b.text.Reset()
+	case p.name == "th" && hasClass(p.class, "wikidatainfobox-lcell"):
+		if b.state == matched { // the row that we look for had no cell
+			b.state, b.done = between, true
+			return nil
+		}
+		b.state, b.cell = inHeader, level
+		b.text.Reset()
+	}
+	return nil
+}
+
+// truncate closes the elements above level.
+func (b *infobox) truncate(level int) error {
+	if level >= len(b.stack) {
+		return nil
+	}
+	b.stack = b.stack[:level]
+	if b.skip > level {
+		b.skip = 0
+	}
+	if b.a > level {
+		b.links[len(b.links)-1].end = b.text.Len()
+		b.a = 0
+	}
+	if b.item > level {
+		b.item = 0
+		if err := b.endValue(true); err != nil {
+			return err
+		}
+	}
+	switch {
+	case b.state == inHeader && b.cell > level:
+		b.state = between
+		if !b.done && Normal(b.text.String()) == Header {
+			b.state, b.found = matched, true
+		}
+	case b.state == inCell && b.cell > level:
+		b.state, b.done = between, true
+		if len(b.values) == 0 {
+			return b.endValue(false)
+		}
+	case b.state == matched && level == 0:
+		b.state, b.done = between, true
+	}
+	return nil
+}
+
+// addText collects text of the header or the cell.
+func (b *infobox) addText(text []byte) {
+	if b.skip == 0 && (b.state == inHeader || b.state == inCell) {
+		b.text.WriteString(decode(text))
+	}
+}
+
+// endValue makes a value of the collected text. An empty item of a list is kept
+// too: it was printed.
+func (b *infobox) endValue(listed bool) error {
+	text := b.text.String()
+	v := valueOf(text, b.links)
+	b.text.Reset()
+	b.links = nil
+	if v.Text == "" && !listed {
+		return nil
+	}
+	if b.size += len(text) + len(v.Link); b.size > maxText {
+		return fmt.Errorf("the values of %q have more than %d bytes", Header, maxText)
+	}
+	if b.values = append(b.values, v); len(b.values) > maxValues {
+		return fmt.Errorf("%q has more than %d values", Header, maxValues)
+	}
+	return nil
+}
+
+// valueOf takes a printed value apart: the value itself, the qualifiers in
+// parentheses behind it and the link.
+//
+// A link that stands first is the value, and what follows in parentheses are
+// qualifiers. In text without such a link the groups of parentheses at the end
+// are: "county hall (Washington)". The one character of white space before a
+// group belongs to the group.
+func valueOf(text string, links []link) labels.TagValue {
+	var v labels.TagValue
+	fixed := 0 // the text up to here is no qualifier
+	i := slices.IndexFunc(links, func(l link) bool { return strings.TrimSpace(text[l.start:l.end]) != "" })
+	if i >= 0 && strings.TrimSpace(text[:links[i].start]) == "" {
+		fixed = links[i].end
+	}
+	rest := text
+	for {
+		head, inner, ok := lastGroup(rest)
+		if !ok || len(head) < fixed || strings.TrimSpace(head) == "" {
+			break
+		}
+		v.Qualifiers = append(v.Qualifiers, inner)
+		rest = head
+	}
+	slices.Reverse(v.Qualifiers)
+	v.Raw = rest
+	if fixed > 0 && strings.TrimSpace(rest[fixed:]) == "" {
+		v.Raw = text[links[i].start:fixed]
+	}
+	if i >= 0 && links[i].start < len(rest) {
+		v.Link = links[i].href
+	}
+	v.Text = Normal(v.Raw)
+	return v
+}
+
+// lastGroup splits "head (inner)" at the parenthesis that the last one closes.
+func lastGroup(s string) (head, inner string, ok bool) {
+	s = strings.TrimRightFunc(s, unicode.IsSpace)
+	if !strings.HasSuffix(s, ")") {
+		return "", "", false
+	}
+	depth := 0
+	for i := len(s) - 1; i >= 0; i-- {
+		switch s[i] {
+		case ')':
+			depth++
+		case '(':
+			if depth--; depth > 0 {
+				continue
+			}
+			head, inner = s[:i], s[i+1:len(s)-1]
+			if r, size := utf8.DecodeLastRuneInString(head); unicode.IsSpace(r) {
+				head = head[:len(head)-size]
+			}
+			return head, inner, true
+		}
+	}
+	return "", "", false
+}

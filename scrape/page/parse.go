@@ -1,0 +1,271 @@
+package page
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"hgld/labels"
+	"hgld/scrape"
+)
+
+// Header is the text of the header cell that says "instance of" in the infobox
+// of a reader without a language of their own. There is no other key: rows carry
+// no property number. "Subclass of" is a row of its own and another property.
+const Header = "Instance of"
+
+// The limits of a page. Real pages have 107 kB on average, and the longest known
+// list of values has ten.
+const (
+	maxBody   = 8 << 20
+	maxDepth  = 256      // elements within the infobox
+	maxValues = 256      // of one property
+	maxText   = 64 << 10 // bytes of all values, qualifiers and links together
+)
+
+// ErrTruncated means that a page ends before its </html>. What it holds cannot be
+// relied on, and the next answer may be whole.
+var ErrTruncated = errors.New("the page breaks off: it has no </html> at its end")
+
+// Page is what a category page says.
+type Page struct {
+	Head // as far as the page states it
+
+	Redirect       string // title that a soft redirect leads to
+	Disambiguation bool
+	Infobox        bool
+	HasTag         bool // there is a row "Instance of"
+	Values         []labels.TagValue
+}
+
+// Parse reads the HTML of a category page of Wikimedia Commons.
+//
+// The tag stands in the Wikidata infobox, in the row whose header is Header:
+//
+//	table#wdinfobox  tr  th.wikidatainfobox-lcell  "Instance of"
+//	                     td  li  one for each value
+//
+// The cell may stand in the same row or, where the header spans both columns, in
+// the next. Of several infoboxes on a page, nested or one after another, the
+// first such row counts.
+//
+// A value's Raw is its text as printed, byte for byte after decoding entities,
+// without the qualifiers that stand in parentheses behind it; Link is where it
+// points to. If a link holds the whole value, its text is the value even when it
+// has parentheses itself.
+//
+// An error means that this is no readable category page: too large, cut short
+// (ErrTruncated), not UTF-8, not from MediaWiki, another namespace, or beyond one
+// of the limits above.
+func Parse(r io.Reader) (Page, error) {
+	body, err := io.ReadAll(io.LimitReader(r, maxBody+1))
+	if err != nil {
+		return Page{}, err
+	}
+	return parse(body)
+}
+
+func parse(body []byte) (Page, error) {
+	if err := check(body); err != nil {
+		return Page{}, err
+	}
+	p := parser{scanner: scanner{data: body}}
+	if err := p.run(); err != nil {
+		return Page{}, err
+	}
+	p.page.HasTag, p.page.Values = p.box.found, p.box.values
+	p.page.Disambiguation = p.page.Disambiguation || p.page.ambiguous
+	switch {
+	case !p.content:
+		return Page{}, errors.New("no category page: it lacks MediaWiki's #mw-content-text")
+	case p.page.known && p.page.Namespace != categoryNamespace:
+		return Page{}, fmt.Errorf("no category page: its namespace is %d", p.page.Namespace)
+	case p.page.Redirect == "" && p.page.redirects && !p.page.HasTag:
+		return Page{}, errors.New("a category redirect without a link to its target")
+	}
+	return p.page, nil
+}
+
+// check looks at the body as a whole.
+func check(body []byte) error {
+	tail := bytes.TrimRight(body, " \t\r\n")
+	switch {
+	case len(body) > maxBody:
+		return fmt.Errorf("the page is longer than %d bytes", maxBody)
+	case len(tail) == 0:
+		return errors.New("the page is empty")
+	case !utf8.Valid(body):
+		return errors.New("the page is not UTF-8")
+	case bytes.IndexByte(body, 0) >= 0:
+		return errors.New("the page holds a NUL byte")
+	case bytes.IndexByte(body, '<') < 0:
+		return errors.New("the page is no HTML")
+	}
+	// Wikimedia's caches may add a comment behind the end.
+	tail = tail[max(0, len(tail)-1024):]
+	if !bytes.Contains(tail, []byte("</html")) && !bytes.Contains(bytes.ToLower(tail), []byte("</html")) {
+		return ErrTruncated
+	}
+	return nil
+}
+
+// The values by which Wikidata says that a page is not about a thing.
+var (
+	disambiguations = []string{"Wikimedia disambiguation page", "Wikimedia disambiguation category"}
+	categoryItem    = "Wikimedia category"
+)
+
+// Outcome says what the page means for a landmark. It does not look at Redirect.
+func (p *Page) Outcome() labels.Outcome {
+	if p.known && p.ID == 0 {
+		return labels.Missing
+	}
+	tags, categories := 0, 0
+	disambiguation := p.Disambiguation
+	for _, v := range p.Values {
+		if v.Text == "" {
+			continue
+		}
+		tags++
+		if v.Text == categoryItem {
+			categories++
+		}
+		disambiguation = disambiguation || v.Text == disambiguations[0] || v.Text == disambiguations[1]
+	}
+	switch {
+	case disambiguation:
+		return labels.Disambiguation
+	case !p.Infobox:
+		return labels.NoInfobox
+	case tags == 0:
+		return labels.NoTag
+	case tags == categories:
+		return labels.CategoryItem
+	}
+	return labels.OK
+}
+
+// parser walks over the tokens of a page and stops behind the row it looks for,
+// if it knows the page's head by then.
+type parser struct {
+	scanner
+	page    Page
+	content bool // #mw-content-text has been seen
+
+	box infobox
+
+	redirect bool // the next link is the target of a soft redirect
+	wikidata bool // the next link leads to the page's item
+	catlinks bool // among the links to the page's own categories
+}
+
+func (p *parser) run() error {
+	for {
+		var err error
+		switch p.next() {
+		case endOfPage:
+			return nil
+		case startTag:
+			err = p.start()
+		case endTag:
+			err = p.box.truncate(p.box.explicit(p.name))
+		case textToken:
+			p.box.addText(p.text)
+		case rawText:
+			if p.name == "script" && !p.page.known {
+				err = p.page.Head.read(p.text)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if p.box.done && p.page.known && p.page.Item != "" {
+			return nil
+		}
+	}
+}
+
+func (p *parser) start() error {
+	if len(p.box.stack) > 0 {
+		return p.startInBox()
+	}
+	switch p.name {
+	case "div", "":
+		p.content = p.content || is(p.id, "mw-content-text")
+		p.catlinks = p.catlinks || is(p.id, "catlinks")
+		p.redirect = p.redirect || p.page.Redirect == "" && hasClass(p.class, "category-redirect-header")
+	case "table":
+		if is(p.id, "wdinfobox") {
+			p.page.Infobox = true
+			p.box.stack = append(p.box.stack, p.name)
+		}
+	case "li":
+		p.wikidata = p.wikidata || p.page.Item == "" && is(p.id, "t-wikibase")
+	case "a":
+		return p.link()
+	}
+	return nil
+}
+
+// link looks at a link outside the infobox.
+func (p *parser) link() error {
+	switch {
+	case p.redirect && p.href != nil:
+		p.redirect = false
+		href, _, _ := strings.Cut(decode(p.href), "#")
+		href, _, _ = strings.Cut(href, "?")
+		target, err := scrape.Title(href)
+		if err != nil {
+			return fmt.Errorf("a category redirect: %w", err)
+		}
+		p.page.Redirect = target
+	case p.wikidata && p.href != nil:
+		p.wikidata = false
+		p.page.Item = itemOf(p.href)
+	case p.catlinks && is(p.title, "Category:"+disambiguationCategory):
+		p.page.Disambiguation = true
+	case p.catlinks && is(p.title, "Category:"+redirectCategory):
+		p.page.redirects = true
+	}
+	return nil
+}
+
+// itemLink is the address of an item, either form.
+var itemLink = regexp.MustCompile(`//(?:www\.|m\.)?wikidata\.org/wiki/(?:Special:EntityPage/)?(Q[1-9][0-9]*)$`)
+
+func itemOf(href []byte) string {
+	if m := itemLink.FindSubmatch(href); m != nil {
+		return string(m[1])
+	}
+	return ""
+}
+
+func is(attribute []byte, value string) bool { return string(attribute) == value }
+
+// hasClass says whether a class attribute holds a name.
+func hasClass(class []byte, name string) bool {
+	for rest := class; len(rest) >= len(name); {
+		i := bytes.Index(rest, []byte(name))
+		if i < 0 {
+			return false
+		}
+		end := i + len(name)
+		if (i == 0 || space(rest[i-1])) && (end == len(rest) || space(rest[end])) {
+			return true
+		}
+		rest = rest[end:]
+	}
+	return false
+}
+
+// Normal is the text that people compare: NFC, runs of white space made one
+// space, none at the ends.
+func Normal(raw string) string {
+	return norm.NFC.String(strings.Join(strings.Fields(raw), " "))
+}

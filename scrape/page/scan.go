@@ -1,0 +1,299 @@
+package page
+
+import (
+	"bytes"
+	"html"
+)
+
+// A scanner cuts a page into tags, text and the content of scripts, without
+// building a tree: what hgld wants from a page of 107 kB stands in a few rows,
+// and a tree costs fifteen times as much. It takes tags as the HTML standard
+// defines them (section 13.2.5, tokenization), with one exception: inside a
+// <script> it does not know the states for "<!--", so a script ends at the first
+// "</script". MediaWiki escapes that text in its scripts.
+type scanner struct {
+	data []byte
+	at   int
+
+	kind kind
+	name string // of a tag, lower case; "" for a name that nobody asks about
+	text []byte // text or content of a script, as in the page
+	raw  []byte // name of the element whose content comes next as one text
+
+	attributes
+}
+
+type kind uint8
+
+const (
+	endOfPage kind = iota
+	startTag
+	endTag
+	textToken
+	rawText // content of script, style, title and such: no tags, and entities only in title and textarea
+)
+
+// attributes are those of a start tag that the parser uses, as in the page; nil
+// where the tag has none.
+type attributes struct{ id, class, href, title, colspan []byte }
+
+// next moves on to the next token; kind is endOfPage behind the last.
+func (s *scanner) next() kind {
+	s.kind = s.scan()
+	return s.kind
+}
+
+func (s *scanner) scan() kind {
+	if s.raw != nil {
+		name := s.raw
+		s.raw = nil
+		if s.content(name); len(s.text) > 0 {
+			return rawText
+		}
+	}
+	for s.at < len(s.data) {
+		rest := s.data[s.at:]
+		if rest[0] != '<' {
+			end := bytes.IndexByte(rest, '<')
+			if end < 0 {
+				end = len(rest)
+			}
+			s.text, s.at = rest[:end], s.at+end
+			return textToken
+		}
+		switch {
+		case len(rest) > 1 && letter(rest[1]):
+			return s.tag(1)
+		case len(rest) > 2 && rest[1] == '/' && letter(rest[2]):
+			return s.tag(2)
+		case len(rest) > 1 && (rest[1] == '!' || rest[1] == '?'), len(rest) > 2 && rest[1] == '/':
+			s.comment(rest)
+		default: // a lone "<" is text
+			end := bytes.IndexByte(rest[1:], '<') + 1
+			if end == 0 {
+				end = len(rest)
+			}
+			s.text, s.at = rest[:end], s.at+end
+			return textToken
+		}
+	}
+	return endOfPage
+}
+
+// comment skips <!-- … -->, <!doctype …>, <? … > and </ …>.
+func (s *scanner) comment(rest []byte) {
+	end, after := bytes.IndexByte(rest, '>'), 1
+	if bytes.HasPrefix(rest, []byte("<!--")) && !bytes.HasPrefix(rest[4:], []byte(">")) && !bytes.HasPrefix(rest[4:], []byte("->")) {
+		end, after = commentEnd(rest[4:])
+		end += 4
+		if after == 0 {
+			end = -1
+		}
+	}
+	if end < 0 {
+		s.at = len(s.data)
+		return
+	}
+	s.at += end + after
+}
+
+// commentEnd finds "-->" or "--!>"; its length is 0 if there is none.
+func commentEnd(b []byte) (at, length int) {
+	for from := 0; ; {
+		i := bytes.Index(b[from:], []byte("--"))
+		if i < 0 {
+			return 0, 0
+		}
+		at = from + i
+		switch {
+		case bytes.HasPrefix(b[at+2:], []byte(">")):
+			return at, 3
+		case bytes.HasPrefix(b[at+2:], []byte("!>")):
+			return at, 4
+		}
+		from = at + 1
+	}
+}
+
+// content takes everything up to the end tag of a raw element as text.
+func (s *scanner) content(name []byte) {
+	start := s.at
+	for {
+		i := bytes.Index(s.data[s.at:], []byte("</"))
+		if i < 0 {
+			s.at = len(s.data)
+			break
+		}
+		s.at += i
+		if end := s.at + 2 + len(name); end < len(s.data) && bytes.EqualFold(s.data[s.at+2:end], name) && ends(s.data[end]) {
+			break
+		}
+		s.at += 2
+	}
+	s.text = s.data[start:s.at]
+}
+
+// ends says whether c ends a tag's name.
+func ends(c byte) bool { return space(c) || c == '/' || c == '>' }
+
+func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
+
+func letter(c byte) bool { c |= 0x20; return 'a' <= c && c <= 'z' }
+
+// tag reads a tag whose name begins at offset skip. A tag that the page breaks
+// off in is none.
+func (s *scanner) tag(skip int) kind {
+	data, i := s.data, s.at+skip
+	start := i
+	for i < len(data) && !ends(data[i]) {
+		i++
+	}
+	s.name = known(data[start:i])
+	s.attributes = attributes{}
+	var closed bool
+	if i, closed = s.scanAttributes(i); !closed {
+		s.at = len(data)
+		return endOfPage
+	}
+	s.at = i
+	if skip == 2 {
+		return endTag
+	}
+	if rawElement(s.name) {
+		s.raw = data[start : start+len(s.name)]
+	}
+	return startTag
+}
+
+// scanAttributes reads from behind the name to behind the ">" of a tag.
+func (s *scanner) scanAttributes(i int) (int, bool) {
+	data := s.data
+	for {
+		for i < len(data) && (space(data[i]) || data[i] == '/') {
+			i++
+		}
+		if i >= len(data) {
+			return i, false
+		}
+		if data[i] == '>' {
+			return i + 1, true
+		}
+		start := i
+		i++ // an "=" here belongs to the name
+		for i < len(data) && data[i] != '=' && !ends(data[i]) {
+			i++
+		}
+		name := data[start:i]
+		for i < len(data) && space(data[i]) {
+			i++
+		}
+		var value []byte
+		if i < len(data) && data[i] == '=' {
+			var ok bool
+			if value, i, ok = attributeValue(data, i+1); !ok {
+				return i, false
+			}
+		}
+		s.keep(name, value)
+	}
+}
+
+// attributeValue reads the value that begins at or behind i, and returns the
+// offset behind it.
+func attributeValue(data []byte, i int) (value []byte, end int, ok bool) {
+	for i < len(data) && space(data[i]) {
+		i++
+	}
+	if i >= len(data) {
+		return nil, i, false
+	}
+	if quote := data[i]; quote == '"' || quote == '\'' {
+		n := bytes.IndexByte(data[i+1:], quote)
+		if n < 0 {
+			return nil, len(data), false
+		}
+		return data[i+1 : i+1+n], i + n + 2, true
+	}
+	start := i
+	for i < len(data) && !space(data[i]) && data[i] != '>' {
+		i++
+	}
+	return data[start:i], i, true
+}
+
+// keep remembers the attributes that the parser uses; of two with one name the
+// first counts.
+func (s *scanner) keep(name, value []byte) {
+	var place *[]byte
+	switch {
+	case fold(name, "id"):
+		place = &s.id
+	case fold(name, "class"):
+		place = &s.class
+	case fold(name, "href"):
+		place = &s.href
+	case fold(name, "title"):
+		place = &s.title
+	case fold(name, "colspan"):
+		place = &s.colspan
+	}
+	if place == nil || *place != nil {
+		return
+	}
+	if value == nil {
+		value = []byte{}
+	}
+	*place = value
+}
+
+// fold says whether b, in any case, is the lower-case word s.
+func fold(b []byte, s string) bool {
+	if len(b) != len(s) {
+		return false
+	}
+	for i := range len(s) {
+		if b[i] != s[i] && b[i]|0x20 != s[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// names are the elements that the parser or the scanner treats specially, the
+// frequent ones first.
+var names = []string{
+	"a", "div", "span", "li", "td", "tr", "th", "img", "ul", "table", "tbody", "br", "script", "link", "input", "style", "html", "title", "meta", "ol", "hr",
+	"wbr", "textarea", "source", "track", "iframe", "noembed", "noframes", "xmp", "area", "base", "col", "embed", "param", "caption",
+	"thead", "tfoot",
+}
+
+// known returns the name of an element from the list above, or "".
+func known(b []byte) string {
+	for _, n := range names {
+		if string(b) == n {
+			return n
+		}
+	}
+	for _, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			return known(bytes.ToLower(b))
+		}
+	}
+	return ""
+}
+
+func rawElement(name string) bool {
+	switch name {
+	case "script", "style", "textarea", "title", "iframe", "noembed", "noframes", "xmp":
+		return true
+	}
+	return false
+}
+
+// decode replaces the entities in a text or an attribute.
+func decode(b []byte) string {
+	if bytes.IndexByte(b, '&') < 0 {
+		return string(b)
+	}
+	return html.UnescapeString(string(b))
+}

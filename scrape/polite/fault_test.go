@@ -1,0 +1,286 @@
+package polite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestRetryAfterReadsEveryForm(t *testing.T) {
+	now := time.Date(2026, 10, 21, 7, 28, 0, 0, time.UTC)
+	for value, want := range map[string]time.Duration{
+		"":                              0,
+		"19":                            19 * time.Second,
+		" 5 ":                           5 * time.Second,
+		"2.5":                           2500 * time.Millisecond,
+		"1e1":                           10 * time.Second,
+		"0":                             0,
+		"-3":                            0,
+		"NaN":                           0,
+		"+Inf":                          24 * time.Hour,
+		"99999999999999999999":          24 * time.Hour,
+		"soon":                          0,
+		"Wed, 21 Oct 2026 07:29:30 GMT": 90 * time.Second,
+		"Wed, 21 Oct 2026 07:00:00 GMT": 0,
+		"Fri, 21 Oct 2033 07:00:00 GMT": 24 * time.Hour,
+	} {
+		if got := RetryAfter(value, now); got != want {
+			t.Errorf("RetryAfter(%q) = %v, want %v", value, got, want)
+		}
+	}
+}
+
+// failing answers n requests with a status and then with "page".
+func failing(n int32, status int, retryAfter string) http.HandlerFunc {
+	var seen atomic.Int32
+	return func(w http.ResponseWriter, r *http.Request) {
+		if seen.Add(1) <= n {
+			if retryAfter != "" {
+				w.Header().Set("Retry-After", retryAfter)
+			}
+			w.WriteHeader(status)
+			return
+		}
+		io.WriteString(w, "page")
+	}
+}
+
+func TestTemporaryFailuresAreTriedAgain(t *testing.T) {
+	for _, status := range []int{429, 500, 502, 503, 504, 408} {
+		server, s, clock := site(t, failing(3, status, ""))
+		tr, body, code, err := get(t, s, server.URL)
+		if err != nil || body != "page" || code != 200 || tr.Requests() != 5 {
+			t.Errorf("HTTP %d three times: %q, %d, %v, %d requests", status, body, code, err, tr.Requests())
+		}
+		// 1 + 2 + 4 s, each times 0.5 to 1; a 429 that names no time waits 5 s at least.
+		least, most := 3500*time.Millisecond, 7100*time.Millisecond
+		if status == 429 {
+			least, most = 15*time.Second, 15100*time.Millisecond
+		}
+		if got := clock.total(); got < least || got > most {
+			t.Errorf("HTTP %d three times: waited %v, want %v to %v", status, got, least, most)
+		}
+	}
+}
+
+func TestRetryAfterIsObeyed(t *testing.T) {
+	for _, c := range []struct {
+		header string
+		want   time.Duration
+	}{{"45", 90 * time.Second}, {"19.25", 38500 * time.Millisecond}, {"Fri, 02 Jan 2026 03:05:05 GMT", time.Minute}} {
+		server, s, clock := site(t, failing(2, 429, c.header))
+		_, body, _, err := get(t, s, server.URL)
+		if err != nil || body != "page" {
+			t.Fatal(body, err)
+		}
+		// With a date the first wait ends at the date, so the second is a back-off.
+		if got := clock.total(); got < c.want-time.Second || got > c.want+6*time.Second {
+			t.Errorf("Retry-After %s twice: waited %v, want about %v", c.header, got, c.want)
+		}
+	}
+}
+
+func TestRetryAfterHoldsBackEveryRequest(t *testing.T) {
+	server, s, clock := site(t, failing(1, 429, "40"))
+	s.Retries = 0
+	tr, _, _, err := get(t, s, server.URL+"/first")
+	var status *StatusError
+	if !errors.As(err, &status) || status.Status != 429 || status.RetryAfter != 40*time.Second {
+		t.Fatalf("error %v, want a StatusError of 429", err)
+	}
+	start := clock.Now()
+	if _, _, err := fetch(tr, server.URL+"/second"); err != nil {
+		t.Fatal(err)
+	}
+	if waited := clock.Now().Sub(start); waited < 40*time.Second {
+		t.Errorf("another request went out after %v, want 40 s", waited)
+	}
+}
+
+func TestNoAnswerForEverEndsInAnError(t *testing.T) {
+	server, s, _ := site(t, failing(1000, 503, ""))
+	tr, _, _, err := get(t, s, server.URL)
+	var status *StatusError
+	if !errors.As(err, &status) || status.Status != 503 || tr.Requests() != 7 {
+		t.Errorf("error %v after %d requests, want HTTP 503 after robots.txt and 6 attempts", err, tr.Requests())
+	}
+}
+
+func TestOtherStatusesAreAnswers(t *testing.T) {
+	for _, status := range []int{200, 404, 410, 400, 414} {
+		server, s, _ := site(t, failing(1, status, ""))
+		if tr, _, code, err := get(t, s, server.URL); err != nil || code != status || tr.Requests() != 2 {
+			t.Errorf("HTTP %d: got %d, %v after %d requests", status, code, err, tr.Requests())
+		}
+	}
+}
+
+func TestBreakerOpensAfterRefusals(t *testing.T) {
+	for _, status := range []int{403, 429} {
+		server, s, clock := site(t, failing(1000, status, "30"))
+		tr, err := New(s, http.DefaultTransport)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stop *StopError
+		for i := 0; i < 20 && !errors.As(err, &stop); i++ {
+			_, _, err = fetch(tr, fmt.Sprint(server.URL, "/", i))
+		}
+		if stop == nil || tr.Requests() != 9 || !strings.Contains(err.Error(), "8 refusals in a row") {
+			t.Fatalf("HTTP %d: error %v after %d requests, want the breaker after 8", status, err, tr.Requests())
+		}
+		if left := stop.RetryAt().Sub(clock.Now()); left < 15*time.Minute || left > 16*time.Minute {
+			t.Errorf("HTTP %d: retry in %v, want 15.5 min", status, left)
+		}
+		if _, _, err := fetch(tr, server.URL); !isStop(err) || tr.Requests() != 9 {
+			t.Errorf("HTTP %d: the open breaker let a request pass (%v)", status, err)
+		}
+	}
+}
+
+func TestBreakerForgetsWhenAnAnswerComes(t *testing.T) {
+	var n atomic.Int32
+	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {
+		if n.Add(1)%8 != 0 {
+			w.WriteHeader(http.StatusForbidden)
+		}
+	})
+	tr, err := New(s, http.DefaultTransport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 40 {
+		if _, _, err := fetch(tr, server.URL); isStop(err) {
+			t.Fatalf("stopped: %v, though every eighth request is answered", err)
+		}
+	}
+}
+
+func TestBreakerOpensWithoutANetwork(t *testing.T) {
+	server, s, _ := site(t, nil)
+	server.Close()
+	tr, err := New(s, http.DefaultTransport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < 30 && !isStop(err); i++ {
+		_, _, err = fetch(tr, server.URL)
+	}
+	if !isStop(err) || tr.Requests() != 30 || !strings.Contains(err.Error(), "30 failures in a row") {
+		t.Errorf("error %v after %d requests, want the breaker after 30", err, tr.Requests())
+	}
+}
+
+func TestLongPauseStopsInsteadOfSleeping(t *testing.T) {
+	server, s, clock := site(t, failing(1, 429, "7200"))
+	_, _, _, err := get(t, s, server.URL)
+	var stop *StopError
+	if !errors.As(err, &stop) || stop.RetryAt().Sub(clock.Now()) < 119*time.Minute {
+		t.Errorf("error %v, want a StopError with a time two hours ahead", err)
+	}
+	if clock.total() > time.Second {
+		t.Errorf("slept %v", clock.total())
+	}
+}
+
+func TestBrokenBodyIsAskedForAgain(t *testing.T) {
+	var n atomic.Int32
+	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {
+		if n.Add(1) == 1 {
+			w.Header().Set("Content-Length", "100")
+			io.WriteString(w, "half")
+			return
+		}
+		io.WriteString(w, "page")
+	})
+	if tr, body, _, err := get(t, s, server.URL); err != nil || body != "page" || tr.Requests() != 3 {
+		t.Errorf("%q, %v after %d requests", body, err, tr.Requests())
+	}
+}
+
+func TestBodyAboveTheLimitIsAnError(t *testing.T) {
+	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {
+		n, _ := strconv.Atoi(r.URL.Query().Get("n"))
+		io.WriteString(w, strings.Repeat("x", n))
+	})
+	s.MaxBody = 1000
+	tr, body, _, err := get(t, s, server.URL+"/?n=1000")
+	if err != nil || len(body) != 1000 {
+		t.Fatalf("%d bytes, %v", len(body), err)
+	}
+	_, _, err = fetch(tr, server.URL+"/?n=1001")
+	var large *BodyError
+	if !errors.As(err, &large) || tr.Requests() != 3 {
+		t.Errorf("error %v after %d requests, want one attempt and a BodyError", err, tr.Requests())
+	}
+}
+
+func TestSlowAnswerTimesOutAndIsAskedForAgain(t *testing.T) {
+	var n atomic.Int32
+	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {
+		if n.Add(1) == 1 {
+			select {
+			case <-r.Context().Done():
+			case <-time.After(5 * time.Second):
+			}
+			return
+		}
+		io.WriteString(w, "page")
+	})
+	s.Timeout = 50 * time.Millisecond
+	if _, body, _, err := get(t, s, server.URL); err != nil || body != "page" {
+		t.Errorf("%q, %v", body, err)
+	}
+}
+
+func TestCancellingEndsAWait(t *testing.T) {
+	server, s, _ := site(t, failing(1000, 503, "60"))
+	s.Clock = SystemClock{}
+	tr, err := New(s, http.DefaultTransport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	_, err = tr.RoundTrip(req)
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 5*time.Second {
+		t.Errorf("error %v after %v", err, time.Since(start))
+	}
+}
+
+func TestJitterDependsOnTheSeedAlone(t *testing.T) {
+	req, err := http.NewRequest(http.MethodGet, "http://127.0.0.1/x", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pause := func(seed uint64) (all []time.Duration) {
+		tr := &Transport{settings: Settings{Seed: seed, Backoff: time.Second, MaxWait: time.Minute}}
+		for attempt := range 40 {
+			d := tr.backoff(req, attempt)
+			full := min(time.Minute, time.Second<<min(attempt, 30))
+			if d < full/2 || d >= full {
+				t.Errorf("attempt %d: pause %v, want half of %v or more", attempt, d, full)
+			}
+			all = append(all, d)
+		}
+		return all
+	}
+	if a, b := fmt.Sprint(pause(1)), fmt.Sprint(pause(1)); a != b {
+		t.Errorf("seed 1 gave %s and %s", a, b)
+	}
+	if a, b := fmt.Sprint(pause(1)), fmt.Sprint(pause(2)); a == b {
+		t.Error("seeds 1 and 2 gave the same pauses")
+	}
+}

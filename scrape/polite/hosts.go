@@ -1,0 +1,37 @@
+package polite
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// families are the domains of the Wikimedia Foundation whose pages, APIs and
+// files its robot policy covers.
+var families = []string{
+	"wikimedia.org", "wikipedia.org", "wikidata.org", "mediawiki.org", "wiktionary.org", "wikibooks.org", "wikinews.org",
+	"wikiquote.org", "wikisource.org", "wikiversity.org", "wikivoyage.org", "wikifunctions.org", "wmflabs.org", "toolforge.org",
+}
+
+// Wikimedia says whether a host ("name" or "name:port") belongs to Wikimedia.
+func Wikimedia(host string) bool {
+	name := strings.TrimSuffix(strings.ToLower((&url.URL{Host: host}).Hostname()), ".")
+	return slices.ContainsFunc(families, func(f string) bool { return name == f || strings.HasSuffix(name, "."+f) })
+}
+
+// HostError says that a request, perhaps a redirect, leads to a host that is not
+// on the list.
+type HostError struct{ URL string }
+
+func (e *HostError) Error() string {
+	return fmt.Sprintf("%s: the host is not one of those allowed", e.URL)
+}
+
+func (t *Transport) allowed(u *url.URL) error {
+	if (u.Scheme == "https" || u.Scheme == "http") && u.User == nil &&
+		slices.ContainsFunc(t.settings.Hosts, func(h string) bool { return strings.EqualFold(h, u.Host) }) {
+		return nil
+	}
+	return &HostError{URL: u.Redacted()}
+}

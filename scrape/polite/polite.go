@@ -1,0 +1,260 @@
+// Package polite is the part of stage 1 of hgld that keeps to a site's rules: an
+// http.RoundTripper that names itself, honours robots.txt, paces requests by one
+// token bucket, waits as long as Retry-After asks, tries again with growing and
+// jittered pauses, talks to listed hosts alone, and stops for good when a site
+// keeps refusing. It knows nothing of landmarks.
+//
+// The rules are those of Wikimedia's robot policy and user-agent policy: pages
+// without a query string are read with at most 10 requests in flight and 20 a
+// second; a client says who runs it; 429 means wait.
+//
+// Nothing is cached here, so an error cannot be served a second time.
+package polite
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// The limits that Wikimedia sets for its pages, and that no setting exceeds.
+const (
+	WikimediaInFlight = 10
+	WikimediaRate     = 20.0 // requests a second
+)
+
+// Settings say how to behave. Defaults gives the cautious values; a field of
+// zero is taken as written, so start from Defaults.
+type Settings struct {
+	UserAgent    string        // as UserAgent makes it; required for Wikimedia's hosts
+	Hosts        []string      // the hosts to talk to, "name" or "name:port"; all others are refused
+	InFlight     int           // requests at a time, bodies included
+	Rate         float64       // requests a second, spaced evenly, over all hosts; 0: no limit
+	Retries      int           // further attempts after a temporary failure
+	Backoff      time.Duration // first pause; doubles each time, times 0.5 to 1
+	MaxWait      time.Duration // longest pause; a longer Retry-After stops the transport
+	Refusals     int           // 429 or 403 in a row that stop the transport
+	Failures     int           // answers in a row that never came, or 5xx, that stop it
+	MaxRequests  int64         // attempts altogether, robots.txt included; 0: no limit
+	MaxBody      int64         // bytes of a body, decompressed
+	Timeout      time.Duration // for one attempt, body included
+	IgnoreRobots bool          // do not read robots.txt: only for an API with rules of its own
+	Seed         uint64        // of the jitter
+	Clock        Clock
+}
+
+// Defaults are the settings for reading pages: 2 in flight, 2 a second.
+func Defaults() Settings {
+	return Settings{
+		InFlight: 2, Rate: 2,
+		Retries: 5, Backoff: time.Second, MaxWait: 10 * time.Minute,
+		Refusals: 8, Failures: 30,
+		MaxBody: 32 << 20, Timeout: time.Minute,
+		Clock: SystemClock{},
+	}
+}
+
+// Transport is the polite http.RoundTripper. It reads a body to its end before
+// it returns a response, so that a broken one is noticed and asked for again.
+type Transport struct {
+	settings Settings
+	base     http.RoundTripper
+	limiter  *rate.Limiter
+	slots    chan struct{}
+	gate     gate
+	breaker  breaker
+	robots   robots
+	requests atomic.Int64
+}
+
+// New checks the settings and wraps base. It refuses a configuration that the
+// rules of a host among Hosts forbid: no contact, or more than Wikimedia's
+// limits.
+func New(s Settings, base http.RoundTripper) (*Transport, error) {
+	if err := s.check(); err != nil {
+		return nil, fmt.Errorf("polite: %w", err)
+	}
+	limit := rate.Limit(s.Rate)
+	if s.Rate == 0 {
+		limit = rate.Inf
+	}
+	return &Transport{
+		settings: s, base: base,
+		limiter: rate.NewLimiter(limit, 1),
+		slots:   make(chan struct{}, s.InFlight),
+		breaker: breaker{refusals: s.Refusals, failures: s.Failures},
+	}, nil
+}
+
+func (s *Settings) check() error {
+	switch {
+	case s.InFlight < 1 || !(s.Rate >= 0):
+		return fmt.Errorf("%d requests in flight and %g a second; want at least 1, and 0 or more", s.InFlight, s.Rate)
+	case s.Clock == nil || s.MaxBody < 1 || s.Refusals < 1 || s.Failures < 1:
+		return fmt.Errorf("settings without clock, body limit or breaker; start from Defaults")
+	case len(s.Hosts) == 0:
+		return fmt.Errorf("no host is allowed; name at least one")
+	}
+	for _, host := range s.Hosts {
+		if !Wikimedia(host) {
+			continue
+		}
+		if err := checkAgent(s.UserAgent); err != nil {
+			return fmt.Errorf("%s: %w", host, err)
+		}
+		if s.InFlight > WikimediaInFlight || s.Rate > WikimediaRate || s.Rate == 0 {
+			return fmt.Errorf("%s: %d requests in flight and %g a second; its robot policy allows %d and %g",
+				host, s.InFlight, s.Rate, WikimediaInFlight, WikimediaRate)
+		}
+	}
+	return nil
+}
+
+// Requests returns the number of attempts so far, robots.txt included.
+func (t *Transport) Requests() int64 { return t.requests.Load() }
+
+// RoundTrip sends one request, as often as it takes. Its errors are *HostError
+// and *RobotsError for what it does not ask for at all, *StatusError and network
+// errors for what it gave up on and may work later, and *StopError when no
+// request will be sent any more.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := t.allowed(req.URL); err != nil {
+		return nil, err
+	}
+	if !t.settings.IgnoreRobots {
+		if err := t.checkRobots(req); err != nil {
+			return nil, err
+		}
+	}
+	return t.retry(req)
+}
+
+// retry tries until there is an answer that is no temporary failure, the
+// attempts are used up or the breaker opens.
+func (t *Transport) retry(req *http.Request) (*http.Response, error) {
+	for attempt := 0; ; attempt++ {
+		resp, err := t.attempt(req)
+		if err != nil && (req.Context().Err() != nil || isStop(err)) {
+			return nil, err
+		}
+		fault := faultOf(req, resp, err, t.settings.Clock.Now())
+		if fault == nil {
+			t.breaker.good()
+			return resp, nil
+		}
+		wait := max(fault.retryAfter, t.backoff(req, attempt))
+		if fault.refused && fault.retryAfter == 0 {
+			wait = max(wait, silentRefusal)
+		}
+		until := t.settings.Clock.Now().Add(wait)
+		if err := t.breaker.bad(fault, until, wait > t.settings.MaxWait); err != nil {
+			return nil, err
+		}
+		if fault.paused {
+			t.gate.close(req.URL.Host, until)
+		}
+		if attempt >= t.settings.Retries || !fault.again {
+			return nil, fault.err
+		}
+		if err := t.settings.Clock.Sleep(req.Context(), wait); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// silentRefusal is the least pause after a 429 that names none, as the API
+// etiquette of Wikimedia has it.
+const silentRefusal = 5 * time.Second
+
+// backoff is the pause after the given attempt: Backoff·2^attempt, at most
+// MaxWait, times a number from [0.5, 1) that depends on seed, URL and attempt
+// alone.
+func (t *Transport) backoff(req *http.Request, attempt int) time.Duration {
+	pause := t.settings.MaxWait
+	if attempt < 30 && t.settings.Backoff < pause>>attempt {
+		pause = t.settings.Backoff << attempt
+	}
+	draw := rand.New(rand.NewPCG(t.settings.Seed, hash(req.URL.String())+uint64(attempt)))
+	return time.Duration(float64(pause) * (0.5 + draw.Float64()/2))
+}
+
+// hash is FNV-1a.
+func hash(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return h
+}
+
+// attempt waits for its turn and sends the request once.
+func (t *Transport) attempt(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	select {
+	case t.slots <- struct{}{}:
+		defer func() { <-t.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err := t.turn(ctx, req.URL.Host); err != nil {
+		return nil, err
+	}
+	if err := t.count(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.settings.Timeout)
+	defer cancel()
+	out := req.Clone(ctx)
+	if t.settings.UserAgent != "" {
+		out.Header.Set("User-Agent", t.settings.UserAgent)
+	}
+	resp, err := t.base.RoundTrip(out)
+	if err != nil {
+		return nil, err
+	}
+	resp.Request = req
+	return resp, readBody(resp, t.settings.MaxBody)
+}
+
+// turn waits until the host's gate is open and the token bucket has a token. The
+// gate may close while the token is waited for; then both are waited for again.
+func (t *Transport) turn(ctx context.Context, host string) error {
+	clock := t.settings.Clock
+	for {
+		if err := t.breaker.err(); err != nil {
+			return err
+		}
+		if wait := t.gate.wait(host, clock.Now()); wait > 0 {
+			if err := clock.Sleep(ctx, wait); err != nil {
+				return err
+			}
+			continue
+		}
+		now := clock.Now()
+		if err := clock.Sleep(ctx, t.limiter.ReserveN(now, 1).DelayFrom(now)); err != nil {
+			return err
+		}
+		if t.gate.wait(host, clock.Now()) <= 0 && t.breaker.err() == nil {
+			return nil
+		}
+	}
+}
+
+// count takes one request from the budget.
+func (t *Transport) count() error {
+	limit := t.settings.MaxRequests
+	for {
+		n := t.requests.Load()
+		if limit > 0 && n >= limit {
+			return &StopError{Reason: fmt.Sprintf("the limit of %d requests is used up", limit)}
+		}
+		if t.requests.CompareAndSwap(n, n+1) {
+			return nil
+		}
+	}
+}
