@@ -1,0 +1,221 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/internal/registry"
+)
+
+const welcome = `hgld builds labels with a hierarchy for image retrieval, and trains models on them.
+
+  hgld demo                the whole pipeline in a minute, offline, without a GPU
+  hgld init my-project     start a project: a folder with a commented hgld.yaml
+  hgld status              what is done, what is stale, and the next command
+  hgld --help              all commands
+`
+
+// commands is the tree of commands. It is final: later versions add, none moves.
+func commands() []*cli.Command {
+	return []*cli.Command{
+		demoCommand(), initCommand(), statusCommand(), runCommand(),
+		scrapeCommand(), embedCommand(), clusterCommand(), curateCommand(),
+		labelsCommand(), shardsCommand(), trainCommand(), evalCommand(),
+		configCommand(), doctorCommand(), versionCommand(), completionCommand(),
+	}
+}
+
+// newApp builds the application for one command line.
+func newApp(stdout, stderr io.Writer, args []string) *cli.App {
+	cli.FlagStringer = describeFlag
+	app := &cli.App{
+		Name: "hgld", Usage: "hierarchical labels for image retrieval, and models trained on them",
+		Writer: stdout, ErrWriter: stderr,
+		Commands: commands(), HideHelpCommand: true, Version: version, EnableBashCompletion: true,
+		Suggest: false, ExitErrHandler: func(*cli.Context, error) {},
+		CustomAppHelpTemplate: appHelp,
+		Action:                func(c *cli.Context) error { return needsSubcommand(c) },
+	}
+	guard(app.Commands, args)
+	app.OnUsageError = wrongFlag
+	return app
+}
+
+// guard completes every command: help template, errors for wrong flags, and a
+// refusal of flags behind a positional argument, which the flag package would
+// take for arguments and so silently ignore.
+func guard(list []*cli.Command, args []string) {
+	for _, cmd := range list {
+		cmd.CustomHelpTemplate = commandHelp
+		if len(cmd.Subcommands) > 0 {
+			cmd.CustomHelpTemplate = groupHelp
+		}
+		cmd.HideHelpCommand = true
+		cmd.OnUsageError = wrongFlag
+		cmd.UseShortOptionHandling = false
+		if run := cmd.Action; len(cmd.Subcommands) == 0 && run != nil {
+			cmd.Action = func(c *cli.Context) error {
+				if err := trailingFlag(c, args); err != nil {
+					return err
+				}
+				return run(c)
+			}
+		}
+		guard(cmd.Subcommands, args)
+	}
+}
+
+// trailingFlag refuses an argument that looks like a flag, unless the user wrote
+// "--" before it.
+func trailingFlag(c *cli.Context, args []string) error {
+	free := 0
+	if i := slices.Index(args, "--"); i >= 0 {
+		free = len(args) - i - 1
+	}
+	list := c.Args().Slice()
+	for _, a := range list[:max(0, len(list)-free)] {
+		if len(a) > 1 && a[0] == '-' {
+			return withHint(usagef("flag %s stands behind the argument %q and would be ignored", a, list[0]), "write flags first: hgld %s %s … %s", commandPath(c), a, list[0])
+		}
+	}
+	return nil
+}
+
+func commandPath(c *cli.Context) string {
+	return strings.TrimPrefix(strings.TrimPrefix(c.Command.HelpName, "hgld"), " ")
+}
+
+// needsSubcommand is the action of the application and of every group.
+func needsSubcommand(c *cli.Context) error {
+	if !c.Args().Present() {
+		if c.Command == nil || c.Command.Name == "hgld" || c.Command.HelpName == "hgld" {
+			fmt.Fprint(c.App.Writer, welcome)
+			return nil
+		}
+		return cli.ShowSubcommandHelp(c)
+	}
+	list, kind := c.App.Commands, "command"
+	if c.Command != nil && len(c.Command.Subcommands) > 0 {
+		list = c.Command.Subcommands
+		if c.Command.Name != "hgld" {
+			kind = c.Command.Name + " command"
+		}
+	}
+	var names []string
+	for _, cmd := range list {
+		names = append(names, cmd.Name)
+	}
+	return withHint(withCode(exitUsage, registry.Unknown(kind, c.Args().First(), names)), "hgld --help lists the commands")
+}
+
+var undefinedFlag = regexp.MustCompile(`flag provided but not defined: -+(\S+)`)
+
+// wrongFlag turns the flag package's message into one that names the nearest
+// flag.
+func wrongFlag(c *cli.Context, err error, _ bool) error {
+	m := undefinedFlag.FindStringSubmatch(err.Error())
+	if m == nil {
+		return withCode(exitUsage, err)
+	}
+	flags := c.App.Flags
+	if c.Command != nil {
+		flags = c.Command.Flags
+	}
+	var names []string
+	for _, f := range flags {
+		for _, n := range f.Names() {
+			if len(n) > 1 {
+				names = append(names, n)
+			}
+		}
+	}
+	unknown := &registry.UnknownError{Kind: "flag", Name: "--" + m[1], Nearest: registry.Nearest(m[1], names)}
+	if unknown.Nearest != "" {
+		unknown.Nearest = "--" + unknown.Nearest
+	}
+	return withHint(withCode(exitUsage, unknown), "%s --help lists the flags", strings.TrimSpace("hgld "+commandPath(c)))
+}
+
+// flagColumn is where the description of a flag begins.
+const flagColumn = 26
+
+// describeFlag prints a flag for a help text: names and value, then what it does,
+// with the default where there is one to tell.
+func describeFlag(f cli.Flag) string {
+	left := ""
+	for _, n := range f.Names() {
+		if len(n) > 1 {
+			left = "--" + n + left
+		} else {
+			left += ", -" + n
+		}
+	}
+	doc, ok := f.(cli.DocGenerationFlag)
+	if !ok {
+		return left
+	}
+	usage, value := unquoteUsage(doc.GetUsage())
+	if doc.TakesValue() {
+		left += " " + value
+	}
+	if text := doc.GetDefaultText(); doc.TakesValue() && text != "" && text != "\"\"" && text != "0" {
+		usage += " (default: " + text + ")"
+	}
+	if len(left) >= flagColumn {
+		return left + "\n" + strings.Repeat(" ", flagColumn+3) + usage
+	}
+	return fmt.Sprintf("%-*s %s", flagColumn, left, usage)
+}
+
+// unquoteUsage takes the name of a flag's value out of its back quotes.
+func unquoteUsage(usage string) (text, value string) {
+	before, rest, found := strings.Cut(usage, "`")
+	name, after, closed := strings.Cut(rest, "`")
+	if !found || !closed {
+		return usage, "VALUE"
+	}
+	return before + name + after, name
+}
+
+const appHelp = `{{.Name}}: {{.Usage}}
+
+Examples:
+  hgld demo                        the whole pipeline in a minute, offline, without a GPU
+  hgld init my-project             start a project
+  hgld run                         execute every stale stage of hgld.yaml in order
+  hgld cluster run --k 150         one stage alone
+
+Usage: hgld COMMAND [SUBCOMMAND] [flags]
+
+Commands:
+{{range .VisibleCommands}}  {{printf "%-12s" .Name}} {{.Usage}}
+{{range .VisibleCommands}}    {{printf "%-12s" .Name}} {{.Usage}}
+{{end}}{{end}}
+hgld COMMAND --help shows examples and flags.
+`
+
+const groupHelp = `hgld {{.Name}}: {{.Usage}}
+{{if .Description}}
+Examples:
+{{.Description}}
+{{end}}
+Commands:
+{{range .VisibleCommands}}  {{$.HelpName}} {{printf "%-10s" .Name}} {{.Usage}}
+{{end}}
+`
+
+const commandHelp = `{{.HelpName}}: {{.Usage}}
+{{if .Description}}
+Examples:
+{{.Description}}
+{{end}}
+Usage: {{.HelpName}} [flags]{{if .ArgsUsage}} {{.ArgsUsage}}{{end}}
+
+Flags:
+{{range .VisibleFlags}}  {{.}}
+{{end}}`

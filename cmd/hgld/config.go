@@ -1,0 +1,166 @@
+package main
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"go.yaml.in/yaml/v3"
+)
+
+func configCommand() *cli.Command {
+	return group("config", "the resolved configuration, its check and its schema",
+		"  hgld config show --origin   every setting and where its value comes from\n  hgld config check           is hgld.yaml right?\n  hgld config schema          JSON Schema for an editor",
+		&cli.Command{Name: "show", Usage: "print the resolved configuration as YAML",
+			Description: "  hgld config show\n  hgld config show --origin\n  hgld config show --json",
+			Flags:       append(commonFlags(), &cli.BoolFlag{Name: "origin", Usage: "say where each value comes from"}),
+			Action:      showConfig},
+		&cli.Command{Name: "check", Usage: "check hgld.yaml and the HGLD_* variables",
+			Description: "  hgld config check", Flags: commonFlags(), Action: checkConfig},
+		&cli.Command{Name: "schema", Usage: "print a JSON Schema of hgld.yaml",
+			Description: "  hgld config schema > hgld.schema.json", Action: printSchema},
+	)
+}
+
+// resolved loads every section.
+func resolved(p *project) (map[string]any, error) {
+	all := map[string]any{}
+	for _, s := range sections() {
+		settings := s.settings()
+		if err := p.load(nil, s.name, settings); err != nil {
+			return nil, err
+		}
+		all[s.name] = settings
+	}
+	return all, nil
+}
+
+func showConfig(c *cli.Context) error {
+	j, err := newJob(c)
+	if err != nil {
+		return err
+	}
+	all, err := resolved(j.project)
+	if err != nil {
+		return err
+	}
+	if j.json {
+		return showJSON(j, all, c.Bool("origin"))
+	}
+	doc := &yaml.Node{Kind: yaml.MappingNode}
+	for _, s := range sections() {
+		var body yaml.Node
+		if err := body.Encode(all[s.name]); err != nil {
+			return err
+		}
+		if c.Bool("origin") {
+			annotate(&body, s.name, j.project.origin)
+		}
+		doc.Content = append(doc.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: s.name}, &body)
+	}
+	enc := yaml.NewEncoder(j.stdout)
+	enc.SetIndent(2)
+	return enc.Encode(doc)
+}
+
+func showJSON(j *job, all map[string]any, origin bool) error {
+	out := map[string]map[string]any{}
+	for section, settings := range all {
+		out[section] = map[string]any{}
+		for _, f := range fieldsOf(settings) {
+			var v any = f.value.Interface()
+			if origin {
+				v = map[string]any{"value": v, "origin": j.project.origin[section+"."+f.key()]}
+			}
+			out[section][f.key()] = v
+		}
+	}
+	enc := json.NewEncoder(j.stdout)
+	enc.SetIndent("", " ")
+	return enc.Encode(out)
+}
+
+// annotate writes the origin of each leaf behind it as a comment.
+func annotate(node *yaml.Node, path string, origin map[string]string) {
+	for i := 0; i+1 < len(node.Content) && node.Kind == yaml.MappingNode; i += 2 {
+		here := path + "." + node.Content[i].Value
+		if from, ok := origin[here]; ok {
+			target := node.Content[i+1]
+			if target.Kind == yaml.MappingNode || target.Kind == yaml.SequenceNode && target.Style != yaml.FlowStyle && len(target.Content) > 0 {
+				target = node.Content[i]
+			}
+			target.LineComment = from
+			continue
+		}
+		annotate(node.Content[i+1], here, origin)
+	}
+}
+
+func checkConfig(c *cli.Context) error {
+	j, err := newJob(c)
+	if err != nil {
+		return err
+	}
+	if err := needsProject(j.project); err != nil {
+		return err
+	}
+	if _, err := resolved(j.project); err != nil {
+		return err
+	}
+	j.print("%s: ok\n", j.project.file)
+	return nil
+}
+
+func printSchema(c *cli.Context) error {
+	properties := map[string]any{"hgld": map[string]any{"type": "integer", "description": "format version", "maximum": projectVersion}}
+	for _, s := range sections() {
+		properties[s.name] = schemaOf(reflect.TypeOf(s.settings()).Elem(), s.command)
+	}
+	enc := json.NewEncoder(c.App.Writer)
+	enc.SetIndent("", " ")
+	return enc.Encode(map[string]any{
+		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": projectFile,
+		"type": "object", "properties": properties, "additionalProperties": false,
+	})
+}
+
+// schemaOf describes a settings type.
+func schemaOf(t reflect.Type, about string) map[string]any {
+	s := map[string]any{}
+	if about != "" {
+		s["description"] = about
+	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case isGroup(t):
+		properties := map[string]any{}
+		addProperties(properties, t)
+		s["type"], s["properties"], s["additionalProperties"] = "object", properties, false
+	case strings.HasPrefix(kindName(t), "duration"), t.Kind() == reflect.String:
+		s["type"] = "string"
+	case t.Kind() == reflect.Bool:
+		s["type"] = "boolean"
+	case t.Kind() == reflect.Slice:
+		s["type"], s["items"] = "array", schemaOf(t.Elem(), "")
+	case t.Kind() == reflect.Float32 || t.Kind() == reflect.Float64:
+		s["type"] = "number"
+	case strings.HasPrefix(kindName(t), "whole number"):
+		s["type"] = "integer"
+	}
+	return s
+}
+
+func addProperties(properties map[string]any, t reflect.Type) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if options == "inline" {
+			addProperties(properties, f.Type)
+		} else if name != "-" && f.IsExported() {
+			properties[name] = schemaOf(f.Type, f.Tag.Get("usage"))
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+
+	"hgld/internal/atomicfile"
+	"hgld/train"
+	"hgld/train/device/cpu"
+)
+
+const (
+	demoCases  = 6  // queries shown in the report
+	demoPlaces = 12 // places of each ranking shown
+)
+
+func (d *demo) report() error {
+	r := report{Title: "hgld demo", Subtitle: "From noisy tags to a model that retrieves by hierarchy: every step ran on this machine's CPU, on made-up landmarks.", Steps: d.done}
+	d.reportTable(&r)
+	for _, fill := range []func(*report) error{d.reportCases, d.reportCurves, d.reportTree} {
+		if err := fill(&r); err != nil {
+			return err
+		}
+	}
+	return atomicfile.Write("report.html", r.write)
+}
+
+func (d *demo) reportTable(r *report) {
+	t := &reportTable{Title: "Retrieval of unseen landmarks", Head: []string{"model"},
+		Note: fmt.Sprintf("%d queries, percent. Smooth-AP is trained on landmarks alone; HAPPIER on landmark, supercategory and kind. mAP@R super counts a landmark of the same supercategory as right.", d.queries)}
+	for _, c := range demoColumns {
+		t.Head = append(t.Head, c.head)
+	}
+	for i, name := range d.table.names {
+		row := []reportCell{{Text: name}}
+		for c, v := range d.table.values[i] {
+			row = append(row, reportCell{Text: fmt.Sprintf("%.1f", v), Best: d.table.best(i, c)})
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	r.Table = t
+}
+
+// reportCases shows what both models retrieve for the same queries.
+func (d *demo) reportCases(r *report) error {
+	r.CasesNote = "The query, then the first places of each model's ranking of all other pictures."
+	r.Legend = []legendEntry{{3, "same landmark"}, {2, "same supercategory"}, {1, "same kind"}, {0, "nothing in common"}}
+	choice := defaultData()
+	choice.HoldOut = 0.33
+	data, err := choice.open()
+	if err != nil {
+		return err
+	}
+	defer data.close()
+	queries := distinctQueries(data.Query)
+	r.Cases = make([]reportCase, len(queries))
+	for _, name := range demoModels {
+		vectors, err := d.embed(name, data.Query)
+		if err != nil {
+			return err
+		}
+		for i, q := range queries {
+			row, err := d.ranking(name, data.Query, vectors, q)
+			if err != nil {
+				return err
+			}
+			r.Cases[i].Rows = append(r.Cases[i].Rows, row)
+		}
+	}
+	return nil
+}
+
+// distinctQueries picks the first picture of each of some supercategories.
+func distinctQueries(d train.Dataset) []int {
+	var chosen []int
+	seen := map[int32]bool{}
+	for i := 0; i < d.Len() && len(chosen) < demoCases; i++ {
+		if super := d.Labels(i)[1]; !seen[super] {
+			seen[super] = true
+			chosen = append(chosen, i)
+		}
+	}
+	return chosen
+}
+
+// embed returns the rows of a model's embeddings.
+func (d *demo) embed(name string, data train.Dataset) (rows [][]float32, err error) {
+	m, err := train.Open("runs/"+name, cpu.New(d.threads), nil, false)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	t, err := m.Embed(d.ctx, data, nil)
+	if err != nil {
+		return nil, err
+	}
+	width := t.Shape[1]
+	rows = make([][]float32, t.Shape[0])
+	for i := range rows {
+		rows[i] = make([]float32, width)
+		for k := range rows[i] {
+			rows[i][k] = math.Float32frombits(binary.LittleEndian.Uint32(t.Data[4*(i*width+k):]))
+		}
+	}
+	return rows, nil
+}
+
+// ranking is the row of pictures that a model retrieves for query q.
+func (d *demo) ranking(name string, data train.Dataset, vectors [][]float32, q int) (reportRow, error) {
+	order := make([]int, 0, len(vectors))
+	scores := make([]float32, len(vectors))
+	for i, v := range vectors {
+		for k := range v {
+			scores[i] += v[k] * vectors[q][k]
+		}
+		if i != q {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	row := reportRow{Name: name}
+	for place, i := range append([]int{q}, order[:min(demoPlaces, len(order))]...) {
+		picture, err := d.picture(data, q, i)
+		if err != nil {
+			return row, err
+		}
+		if place == 0 {
+			picture.Class, picture.Alt = "query", "the query"
+		}
+		row.Pictures = append(row.Pictures, picture)
+	}
+	return row, nil
+}
+
+func (d *demo) picture(data train.Dataset, q, i int) (reportPicture, error) {
+	image, err := data.Image(d.ctx, i)
+	if err != nil {
+		return reportPicture{}, err
+	}
+	path := data.Labels(i)
+	shared := path.Shared(data.Labels(q))
+	super := data.Classes(1)[path[1]]
+	return reportPicture{
+		Class: fmt.Sprintf("l%d", shared), Caption: super, Source: jpegURL(image),
+		Alt: fmt.Sprintf("%s, %d of 3 levels shared with the query", super, shared),
+	}, nil
+}
+
+// reportCurves plots the losses that the runs recorded.
+func (d *demo) reportCurves(r *report) error {
+	var curves []curve
+	for _, name := range demoModels {
+		values, err := readLosses("runs/" + name + "/" + eventsFile)
+		if err != nil {
+			return err
+		}
+		curves = append(curves, curve{name, values})
+	}
+	r.CurvesNote = "The loss by step, as a running mean. The two losses measure different things: their heights are not to be compared."
+	r.Curves = plotCurves(curves, "loss")
+	return nil
+}
+
+// readLosses reads the loss of each step from a run's events.
+func readLosses(path string) ([]float64, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var losses []float64
+	lines := bufio.NewReader(bytes.NewReader(data))
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err == io.EOF {
+			return losses, nil
+		}
+		var e train.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if e.Kind == train.Stepped {
+			losses = append(losses, e.Loss)
+		}
+	}
+}
+
+// reportTree shows the curated hierarchy.
+func (d *demo) reportTree(r *report) error {
+	h, err := readHierarchy("hierarchy.json")
+	if err != nil {
+		return err
+	}
+	draft, err := readDraft("draft.json")
+	if err != nil {
+		return err
+	}
+	landmarks := map[string]int{}
+	for _, t := range draft.Tags {
+		landmarks[t.Name] = t.Landmarks
+	}
+	groups := make([]reportGroup, len(h.Levels[1].Classes))
+	for i, c := range h.Levels[1].Classes {
+		groups[i] = reportGroup{Name: c.Name, Parent: h.Levels[2].Classes[c.Parent].Name}
+	}
+	left := 0
+	for _, c := range h.Levels[0].Classes {
+		if c.Parent < 0 {
+			left++
+			continue
+		}
+		n := landmarks[c.Name]
+		g := &groups[c.Parent]
+		g.Members, g.Count = append(g.Members, reportMember{c.Name, n}), g.Count+n
+	}
+	for i := range groups {
+		slices.SortStableFunc(groups[i].Members, func(a, b reportMember) int { return cmp.Compare(b.Count, a.Count) })
+	}
+	slices.SortStableFunc(groups, func(a, b reportGroup) int {
+		return cmp.Or(cmp.Compare(a.Parent, b.Parent), cmp.Compare(b.Count, a.Count))
+	})
+	r.Groups = groups
+	r.GroupsNote = fmt.Sprintf("%d supercategories of %d tags; %d tags were dropped as no kind of landmark.", len(groups), len(h.Levels[0].Classes)-left, left)
+	return nil
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// runDemo runs the demo in a folder of its own and returns what it printed.
+func runDemo(t *testing.T, args ...string) (dir, out string) {
+	t.Helper()
+	t.Chdir(t.TempDir()) // the demo changes the folder; the test's end goes back
+	dir = filepath.Join(t.TempDir(), "demo")
+	var stdout, stderr bytes.Buffer
+	if code := hgld(append([]string{"hgld", "demo", "--out", dir}, args...), &stdout, &stderr); code != exitOK {
+		t.Fatalf("exit code %d\n%s\n%s", code, &stdout, &stderr)
+	}
+	return dir, stdout.String()
+}
+
+var demoHash = regexp.MustCompile(`sha256 of labels and table: ([0-9a-f]{64})`)
+
+func TestDemoGivesTheSameBytesTwice(t *testing.T) {
+	_, first := runDemo(t, "--steps", "12", "--threads", "1")
+	dir, second := runDemo(t, "--steps", "12", "--threads", "2")
+	a, b := demoHash.FindStringSubmatch(first), demoHash.FindStringSubmatch(second)
+	if a == nil || b == nil || a[1] != b[1] {
+		t.Errorf("hashes %v and %v: want the same one from one thread and two", a, b)
+	}
+	// What does not depend on arithmetic is the same everywhere.
+	for _, want := range []string{
+		"330 of 339 landmarks have a tag", "117 distinct tags", "agreement                          0.846", "Cohen's kappa                      0.834",
+		"tag 117, supercategory 14, kind 2", "323 of 339 landmarks labelled", "2584 images in 3 shards",
+	} {
+		if !strings.Contains(second, want) {
+			t.Errorf("the demo does not print %q:\n%s", want, second)
+		}
+	}
+	report, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(report, []byte(`<figure class="query">`)); n != demoCases*len(demoModels) {
+		t.Errorf("the report shows %d queries, want %d", n, demoCases*len(demoModels))
+	}
+	if regexp.MustCompile(`(src|href)="https?:`).Match(report) {
+		t.Error("the report asks the network for something")
+	}
+}
+
+func TestDemoLeavesAFolderThatIsInUseAlone(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "mine.txt"), []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	if code := hgld([]string{"hgld", "demo", "--out", dir}, &stdout, &stderr); code != exitUsage {
+		t.Errorf("exit code %d, want %d", code, exitUsage)
+	}
+	if !strings.Contains(stderr.String(), "is not empty") {
+		t.Errorf("message %q", &stderr)
+	}
+}

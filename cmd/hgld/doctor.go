@@ -1,0 +1,112 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/cpu"
+
+	"hgld/internal/blas"
+)
+
+// finding is one line of `hgld doctor`.
+type finding struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Text   string `json:"text"`
+	Advice string `json:"advice,omitempty"`
+}
+
+func doctorCommand() *cli.Command {
+	return &cli.Command{
+		Name: "doctor", Usage: "what this machine offers hgld, and what is missing",
+		Description: "  hgld doctor\n  hgld doctor --json",
+		Flags:       commonFlags(),
+		Action: func(c *cli.Context) error {
+			j, err := newJob(c)
+			if err != nil {
+				return err
+			}
+			findings := examine(j.project)
+			if j.json {
+				enc := json.NewEncoder(j.stdout)
+				enc.SetIndent("", " ")
+				return enc.Encode(findings)
+			}
+			for _, f := range findings {
+				mark := "ok"
+				if !f.OK {
+					mark = "-"
+				}
+				j.print("%-3s%-14s %s\n", mark, f.Name, f.Text)
+				if f.Advice != "" {
+					j.print("   %-14s %s\n", "", f.Advice)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// examine looks at the machine. Nothing that it misses is needed: each makes
+// something faster or possible.
+func examine(p *project) []finding {
+	b := thisBuild()
+	list := []finding{
+		{Name: "hgld", OK: true, Text: fmt.Sprintf("%s, %s, %s", b.Version, b.Platform, b.Go)},
+		{Name: "processor", OK: true, Text: fmt.Sprintf("%d threads%s", runtime.NumCPU(), features())},
+		blasFinding(),
+	}
+	if p.file == "" {
+		list = append(list, finding{Name: "project", Text: "no hgld.yaml here", Advice: "hgld init my-project starts one; not needed for single commands"})
+	} else if _, err := resolved(p); err != nil {
+		list = append(list, finding{Name: "project", Text: err.Error(), Advice: "hgld config check"})
+	} else {
+		list = append(list, finding{Name: "project", OK: true, Text: p.file})
+	}
+	return append(list, writable())
+}
+
+// features lists the vector instructions that matter.
+func features() string {
+	var have []string
+	for _, f := range []struct {
+		name string
+		ok   bool
+	}{{"AVX2", cpu.X86.HasAVX2}, {"FMA", cpu.X86.HasFMA}, {"AVX-512", cpu.X86.HasAVX512F}, {"NEON", cpu.ARM64.HasASIMD}} {
+		if f.ok {
+			have = append(have, f.name)
+		}
+	}
+	if len(have) == 0 {
+		return ""
+	}
+	return ", " + strings.Join(have, " ")
+}
+
+// blasFinding says which library multiplies matrices.
+func blasFinding() finding {
+	if _, err := blas.Default(); err != nil {
+		return finding{Name: "matrices", Text: err.Error(), Advice: "unset " + blas.Variable}
+	}
+	return finding{Name: "matrices", OK: true, Text: blas.Which()}
+}
+
+// writable checks that the current folder takes files.
+func writable() finding {
+	dir, err := os.MkdirTemp(".", ".hgld-doctor-")
+	if err != nil {
+		return finding{Name: "folder", Text: err.Error(), Advice: "work in a folder that you may write to"}
+	}
+	os.Remove(dir)
+	here, err := filepath.Abs(".")
+	if err != nil {
+		here = "."
+	}
+	return finding{Name: "folder", OK: true, Text: here + " takes files"}
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"go.yaml.in/yaml/v3"
+
+	"hgld/internal/atomicfile"
+)
+
+func initCommand() *cli.Command {
+	return &cli.Command{
+		Name: "init", Usage: "start a project: a folder with a commented hgld.yaml", ArgsUsage: "DIR",
+		Description: "  hgld init my-project        makes the folder and its hgld.yaml\n  hgld init .                 in the current folder",
+		Action: func(c *cli.Context) error {
+			if c.NArg() != 1 {
+				return withHint(usagef("init takes one folder"), "hgld init my-project")
+			}
+			dir := c.Args().First()
+			path := filepath.Join(dir, projectFile)
+			if _, err := os.Stat(path); err == nil {
+				return withHint(usagef("%s exists already and stays as it is", path), "hgld status -C %s", dir)
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return err
+			}
+			text, err := commented()
+			if err != nil {
+				return err
+			}
+			if err := atomicfile.WriteFile(path, []byte(text)); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(c.App.Writer, initNext, path)
+			return err
+		},
+	}
+}
+
+const initNext = `%s written.
+
+Next: put the category list of your landmarks beside it as categories.csv
+(for GLDv2: train_label_to_category.csv), then
+
+  hgld status      what is there, and the next command
+  hgld run         every stage in order
+`
+
+// commented is a hgld.yaml that names every setting with its default, commented
+// out: a project holds only what it changes.
+func commented() (string, error) {
+	var b strings.Builder
+	b.WriteString(commentedHead)
+	for _, s := range sections() {
+		fmt.Fprintf(&b, "\n%s:                # hgld %s\n", s.name, s.command)
+		if err := writeCommented(&b, reflect.ValueOf(s.settings()).Elem(), "  "); err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
+}
+
+const commentedHead = `# A project of hgld. Every setting is listed with its default; remove the # of
+# those that you change. A flag beats a HGLD_* variable beats this file:
+# --k beats HGLD_CLUSTER_K beats cluster.k. Files are relative to this folder.
+#   hgld config show --origin    what is in force, and why
+#   hgld config check            is this file right?
+
+hgld: 1                # format version
+`
+
+func writeCommented(b *strings.Builder, v reflect.Value, indent string) error {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if name == "-" || !f.IsExported() {
+			continue
+		}
+		if options == "inline" {
+			if err := writeCommented(b, v.Field(i), indent); err != nil {
+				return err
+			}
+			continue
+		}
+		if isGroup(f.Type) {
+			fmt.Fprintf(b, "%s# %s:\n", indent, name)
+			if err := writeCommented(b, v.Field(i), indent+"  "); err != nil {
+				return err
+			}
+			continue
+		}
+		if usage := f.Tag.Get("usage"); usage != "" {
+			fmt.Fprintf(b, "%s# %s\n", indent, usage)
+		}
+		data, err := yaml.Marshal(map[string]any{name: v.Field(i).Interface()})
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(data)) {
+			fmt.Fprintf(b, "%s# %s", indent, line)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"hgld/internal/goldens"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"hgld": main})
+}
+
+// TestScript runs the command lines of testdata/script: each file is a page of
+// the manual. $SHARED is the folder of reference material, empty where it is
+// missing; files called shared_*.txt need it.
+func TestScript(t *testing.T) {
+	run := func(t *testing.T, pattern, shared string) {
+		files, err := filepath.Glob(filepath.Join("testdata", "script", "*.txt"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no scripts: %v", err)
+		}
+		var chosen []string
+		for _, f := range files {
+			if ok, _ := filepath.Match("shared_*", filepath.Base(f)); ok == (pattern == "shared") {
+				chosen = append(chosen, f)
+			}
+		}
+		if len(chosen) == 0 {
+			return
+		}
+		testscript.Run(t, testscript.Params{Files: chosen, RequireExplicitExec: true, Setup: func(e *testscript.Env) error {
+			e.Setenv("SHARED", shared)
+			e.Setenv("CI", os.Getenv("CI"))
+			return nil
+		}})
+	}
+	t.Run("alone", func(t *testing.T) { run(t, "", "") })
+	t.Run("shared", func(t *testing.T) {
+		dir, err := filepath.Abs(goldens.Shared(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, "shared", dir)
+	})
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+)
+
+// every is the time between two progress lines where there is no terminal.
+const every = 30 * time.Second
+
+// progress shows how far a long job is: a bar on a terminal, a line every 30
+// seconds otherwise. It is safe for concurrent use.
+type progress struct {
+	mu    sync.Mutex
+	out   io.Writer
+	label string
+	total int64
+	done  int64
+	start time.Time
+	last  time.Time
+	note  string
+	pool  *mpb.Progress
+	bar   *mpb.Bar
+}
+
+// progress starts a display of total units (0: unknown).
+func (j *job) progress(label string, total int) *progress {
+	p := &progress{out: j.stderr, label: label, total: int64(total), start: time.Now(), last: time.Now()}
+	if j.quiet {
+		p.out = io.Discard
+	}
+	if f, ok := p.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
+		p.pool = mpb.New(mpb.WithOutput(f), mpb.WithWidth(40), mpb.WithRefreshRate(150*time.Millisecond))
+		p.bar = p.pool.AddBar(int64(total), mpb.BarRemoveOnComplete(),
+			mpb.PrependDecorators(decor.Name(label+" "), decor.CountersNoUnit("%d/%d ")),
+			mpb.AppendDecorators(decor.Percentage(), decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO, decor.WCSyncSpace), ""),
+				decor.Any(func(decor.Statistics) string { p.mu.Lock(); defer p.mu.Unlock(); return " " + p.note })))
+	}
+	return p
+}
+
+// add counts n more units; note, if not empty, replaces the text behind the bar.
+func (p *progress) add(n int, note string) { p.set(int(p.count())+n, note) }
+
+func (p *progress) count() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.done
+}
+
+// set says that done units are finished.
+func (p *progress) set(done int, note string) {
+	p.mu.Lock()
+	p.done = int64(done)
+	if note != "" {
+		p.note = note
+	}
+	line := ""
+	if p.bar == nil && time.Since(p.last) >= every {
+		p.last = time.Now()
+		line = p.line()
+	}
+	p.mu.Unlock()
+	if p.bar != nil {
+		p.bar.SetCurrent(int64(done))
+	}
+	if line != "" {
+		fmt.Fprintln(p.out, line)
+	}
+}
+
+// line describes the state in one line; the caller holds the lock.
+func (p *progress) line() string {
+	s := fmt.Sprintf("%s: %d", p.label, p.done)
+	if p.total > 0 {
+		s += fmt.Sprintf(" of %d", p.total)
+		if p.done > 0 {
+			left := time.Duration(float64(time.Since(p.start)) / float64(p.done) * float64(p.total-p.done))
+			s += fmt.Sprintf(", %v left", left.Round(time.Second))
+		}
+	}
+	if p.note != "" {
+		s += ", " + p.note
+	}
+	return s
+}
+
+// end removes the bar.
+func (p *progress) end() {
+	if p.bar == nil {
+		return
+	}
+	p.bar.Abort(true)
+	p.pool.Wait()
+}

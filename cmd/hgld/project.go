@@ -1,0 +1,290 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"go.yaml.in/yaml/v3"
+
+	"hgld/internal/registry"
+)
+
+// projectFile is the name of a project's configuration; its folder is the
+// project.
+const projectFile = "hgld.yaml"
+
+// projectVersion is the format version of hgld.yaml.
+const projectVersion = 1
+
+// project is the folder that a command works in, with its hgld.yaml.
+type project struct {
+	dir      string // "" where there is no hgld.yaml: paths are then relative to the current folder
+	file     string // path of hgld.yaml, "" if none
+	sections map[string]*yaml.Node
+	origin   map[string]string // "cluster.k" -> where its value came from
+}
+
+// openProject finds hgld.yaml in the folder given by --project, or in the
+// current one or the nearest above it, and checks its form. No project is no
+// error here: every stage also works from flags alone.
+func openProject(c *cli.Context) (*project, error) {
+	p := &project{sections: map[string]*yaml.Node{}, origin: map[string]string{}}
+	dir := c.String("project")
+	if dir != "" {
+		p.file = filepath.Join(dir, projectFile)
+	} else {
+		p.file = findUp(projectFile)
+	}
+	if p.file == "" {
+		return p, nil
+	}
+	p.dir = filepath.Dir(p.file)
+	data, err := os.ReadFile(p.file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, withHint(withCode(exitNoProject, fmt.Errorf("no %s in %s", projectFile, dir)), "`hgld init %s` starts a project there", dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, p.parse(data)
+}
+
+// parse reads the top level of hgld.yaml.
+func (p *project) parse(data []byte) error {
+	var doc yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+		return nil
+	} else if err != nil {
+		return usagef("%s: %w", p.file, err)
+	}
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return usagef("%s: more than one YAML document; a project has one", p.file)
+	}
+	root := doc.Content[0]
+	if root.Kind != yaml.MappingNode {
+		return usagef("%s:%d: expected sections such as \"cluster:\"", p.file, root.Line)
+	}
+	names := []string{"hgld"}
+	for _, s := range sections() {
+		names = append(names, s.name)
+	}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, value := root.Content[i], root.Content[i+1]
+		if !slices.Contains(names, key.Value) {
+			return usagef("%s:%d: %w", p.file, key.Line, registry.Unknown("section", key.Value, names))
+		}
+		if p.sections[key.Value] != nil {
+			return usagef("%s:%d: section %q appears twice", p.file, key.Line, key.Value)
+		}
+		p.sections[key.Value] = value
+	}
+	return p.checkVersion()
+}
+
+func (p *project) checkVersion() error {
+	node := p.sections["hgld"]
+	if node == nil {
+		return nil
+	}
+	var v int
+	if err := node.Decode(&v); err != nil || v < 1 {
+		return usagef("%s:%d: hgld: expected the format version, a whole number such as %d", p.file, node.Line, projectVersion)
+	}
+	if v > projectVersion {
+		return usagef("%s:%d: format version %d; this hgld reads up to %d: use a newer hgld", p.file, node.Line, v, projectVersion)
+	}
+	return nil
+}
+
+// load fills the settings of a section: flags over -o over HGLD_* variables over
+// hgld.yaml over the defaults that s points to.
+func (p *project) load(c *cli.Context, section string, s any) error {
+	fields := fieldsOf(s)
+	for _, f := range fields {
+		p.origin[section+"."+f.key()] = "default"
+	}
+	p.anchor(fields)
+	if err := p.loadFile(section, s); err != nil {
+		return withCode(exitUsage, err)
+	}
+	if err := p.loadEnv(section, fields); err != nil {
+		return withCode(exitUsage, err)
+	}
+	if c == nil {
+		return nil
+	}
+	if err := p.loadOverrides(section, fields, c.StringSlice("override")); err != nil {
+		return withCode(exitUsage, err)
+	}
+	return withCode(exitUsage, p.loadFlags(section, fields, c))
+}
+
+// anchor makes relative paths start at the project's folder.
+func (p *project) anchor(fields []field) {
+	for _, f := range fields {
+		if f.tag.Get("path") == "" || p.dir == "" {
+			continue
+		}
+		switch v := f.value.Interface().(type) {
+		case string:
+			f.value.SetString(p.join(v))
+		case []string:
+			joined := make([]string, len(v))
+			for i := range v {
+				joined[i] = p.join(v[i])
+			}
+			f.value.Set(reflect.ValueOf(joined))
+		}
+	}
+}
+
+func (p *project) join(path string) string {
+	if path == "" || filepath.IsAbs(path) || p.dir == "." {
+		return path
+	}
+	return filepath.Join(p.dir, path)
+}
+
+func (p *project) loadFile(section string, s any) error {
+	node := p.sections[section]
+	if node == nil || node.Tag == "!!null" {
+		return nil
+	}
+	var set [][]string
+	err := checkKeys(p.file, node, reflect.TypeOf(s), nil, func(path []string, line int) {
+		p.origin[section+"."+strings.Join(path, ".")] = fmt.Sprintf("%s:%d", p.file, line)
+		set = append(set, path)
+	})
+	if err != nil {
+		return err
+	}
+	if err := node.Decode(s); err != nil {
+		return fmt.Errorf("%s: section %s: %w", p.file, section, err)
+	}
+	for _, f := range fieldsOf(s) {
+		if slices.ContainsFunc(set, func(path []string) bool { return slices.Equal(path, f.path) }) {
+			p.anchor([]field{f})
+		}
+	}
+	return nil
+}
+
+func (p *project) loadEnv(section string, fields []field) error {
+	var known []string
+	for _, f := range fields {
+		known = append(known, f.env(section))
+		v, ok := os.LookupEnv(f.env(section))
+		if !ok {
+			continue
+		}
+		if err := f.set(v); err != nil {
+			return fmt.Errorf("%s: %w", f.env(section), err)
+		}
+		p.origin[section+"."+f.key()] = "$" + f.env(section)
+	}
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		if strings.HasPrefix(name, "HGLD_"+strings.ToUpper(section)+"_") && !slices.Contains(known, name) {
+			return registry.Unknown("environment variable", name, known)
+		}
+	}
+	return nil
+}
+
+// loadOverrides applies -o key=value.
+func (p *project) loadOverrides(section string, fields []field, overrides []string) error {
+	var known []string
+	for _, f := range fields {
+		known = append(known, f.key())
+	}
+	for _, o := range overrides {
+		key, value, ok := strings.Cut(o, "=")
+		if !ok {
+			return fmt.Errorf("-o %s: expected key=value", o)
+		}
+		key = strings.TrimPrefix(key, section+".")
+		i, inner := findKey(fields, key)
+		if i < 0 {
+			return fmt.Errorf("-o %s: %w", o, registry.Unknown("key", key, known))
+		}
+		if inner != "" {
+			value = fmt.Sprintf("{%s: %s}", inner, value)
+		}
+		if err := fields[i].set(value); err != nil {
+			return fmt.Errorf("-o %s: %w", o, err)
+		}
+		p.origin[section+"."+fields[i].key()] = "-o " + o
+	}
+	return nil
+}
+
+// findKey finds the setting that a dotted key names; where that is a map, inner is
+// the key in it: loss.settings.tau.
+func findKey(fields []field, key string) (i int, inner string) {
+	for i, f := range fields {
+		if f.key() == key {
+			return i, ""
+		}
+		if rest, ok := strings.CutPrefix(key, f.key()+"."); ok && f.value.Kind() == reflect.Map && !strings.Contains(rest, ".") {
+			return i, rest
+		}
+	}
+	return -1, ""
+}
+
+func (p *project) loadFlags(section string, fields []field, c *cli.Context) error {
+	for _, f := range fields {
+		if len(f.path) > 1 || f.tag.Get("usage") == "" || !c.IsSet(f.flag()) {
+			continue
+		}
+		var value string
+		switch f.value.Kind() {
+		case reflect.Bool:
+			value = fmt.Sprint(c.Bool(f.flag()))
+		case reflect.Slice:
+			parts := c.StringSlice(f.flag())
+			if s, ok := f.value.Addr().Interface().(*[]string); ok {
+				*s = parts
+				p.origin[section+"."+f.key()] = "--" + f.flag()
+				continue
+			}
+			value = strings.Join(parts, ",")
+		default:
+			value = c.String(f.flag())
+		}
+		if err := f.set(value); err != nil {
+			return fmt.Errorf("--%s: %w", f.flag(), err)
+		}
+		p.origin[section+"."+f.key()] = "--" + f.flag()
+	}
+	return nil
+}
+
+// findUp returns the path of a file called name in the current folder or the
+// nearest above it, or "".
+func findUp(name string) string {
+	dir := "."
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return ""
+	}
+	for {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path
+		}
+		if filepath.Dir(abs) == abs {
+			return ""
+		}
+		abs, dir = filepath.Dir(abs), filepath.Join("..", dir)
+	}
+}

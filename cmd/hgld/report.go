@@ -1,0 +1,163 @@
+package main
+
+import (
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strings"
+)
+
+//go:embed report/report.html
+var reportText string
+
+var reportTemplate = template.Must(template.New("report").Parse(reportText))
+
+// report is a self-contained HTML page: everything, images included, is in the
+// one file, and nothing in it depends on when it was made.
+type report struct {
+	Title, Subtitle string
+	Table           *reportTable
+	Legend          []legendEntry
+	CasesNote       string
+	Cases           []reportCase
+	CurvesNote      string
+	Curves          template.HTML
+	GroupsNote      string
+	Groups          []reportGroup
+	Steps           []reportStep
+}
+
+// reportTable is a table of figures; the best of each column is set in bold.
+type reportTable struct {
+	Title, Note string
+	Head        []string
+	Rows        [][]reportCell
+}
+
+type reportCell struct {
+	Text string
+	Best bool
+}
+
+type legendEntry struct {
+	Level int
+	Text  string
+}
+
+// reportCase shows one query and what each model retrieves for it.
+type reportCase struct{ Rows []reportRow }
+
+type reportRow struct {
+	Name     string
+	Pictures []reportPicture
+}
+
+// reportPicture is an image with a frame coloured by the levels it shares with
+// the query: Class is query, l0, l1, l2 or l3.
+type reportPicture struct {
+	Class, Alt, Caption string
+	Source              template.URL
+}
+
+type reportGroup struct {
+	Name, Parent string
+	Count        int
+	Members      []reportMember
+}
+
+type reportMember struct {
+	Name  string
+	Count int
+}
+
+type reportStep struct{ Name, Command, Result string }
+
+// write renders the page.
+func (r *report) write(w io.Writer) error { return reportTemplate.Execute(w, r) }
+
+// jpegURL embeds an image file in the page.
+func jpegURL(data []byte) template.URL {
+	return template.URL("data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(data))
+}
+
+// curve is one line of a plot.
+type curve struct {
+	name   string
+	values []float64 // one per step, from step 1
+}
+
+// plotCurves draws up to two curves, each smoothed over a fiftieth of its
+// length, as inline SVG.
+func plotCurves(curves []curve, yLabel string) template.HTML {
+	const w, h, left, right, top, bottom = 720.0, 300.0, 52.0, 110.0, 16.0, 40.0
+	steps, low, high := 1, math.Inf(1), math.Inf(-1)
+	smooth := make([][]float64, len(curves))
+	for i, c := range curves {
+		smooth[i] = smoothed(c.values, max(1, len(c.values)/50))
+		steps = max(steps, len(c.values))
+		for _, v := range smooth[i] {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	if math.IsInf(low, 0) {
+		return ""
+	}
+	low, high, tick := niceRange(low, high)
+	x := func(i int) float64 { return left + (w-left-right)*float64(i)/float64(max(1, steps-1)) }
+	y := func(v float64) float64 { return top + (h-top-bottom)*(high-v)/(high-low) }
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s by step">`, w, h, template.HTMLEscapeString(yLabel))
+	for v := low; v <= high+tick/2; v += tick {
+		fmt.Fprintf(&b, `<line class="grid" x1="%g" x2="%.1f" y1="%.1f" y2="%.1f"/><text x="%g" y="%.1f" text-anchor="end">%.3g</text>`, left, w-right, y(v), y(v), left-8, y(v)+4, v)
+	}
+	for i := range 5 {
+		at := i * (steps - 1) / 4
+		fmt.Fprintf(&b, `<text x="%.1f" y="%g" text-anchor="middle">%d</text>`, x(at), h-bottom+20, at+1)
+	}
+	fmt.Fprintf(&b, `<text x="%g" y="%g" text-anchor="middle">step</text>`, left+(w-left-right)/2, h-4)
+	for i, c := range curves {
+		var d strings.Builder
+		for k, v := range smooth[i] {
+			fmt.Fprintf(&d, "%c%.1f %.1f", "ML"[min(k, 1)], x(k), y(v))
+		}
+		last := smooth[i][len(smooth[i])-1]
+		fmt.Fprintf(&b, `<path class="%c" d="%s"/><text x="%.1f" y="%.1f">%s</text>`, "ab"[i%2], d.String(), x(len(smooth[i])-1)+6, y(last)+4, template.HTMLEscapeString(c.name))
+	}
+	b.WriteString("</svg>")
+	return template.HTML(b.String())
+}
+
+// smoothed is the running mean over the last n values.
+func smoothed(values []float64, n int) []float64 {
+	out := make([]float64, len(values))
+	sum := 0.0
+	for i, v := range values {
+		sum += v
+		if i >= n {
+			sum -= values[i-n]
+		}
+		out[i] = sum / float64(min(i+1, n))
+	}
+	return out
+}
+
+// niceRange widens [low, high] to multiples of a tick of 1, 2 or 5 times a power
+// of ten, with about five ticks.
+func niceRange(low, high float64) (float64, float64, float64) {
+	if high <= low {
+		high = low + 1
+	}
+	raw := (high - low) / 5
+	power := math.Pow(10, math.Floor(math.Log10(raw)))
+	tick := power
+	for _, f := range []float64{1, 2, 5, 10} {
+		tick = f * power
+		if tick >= raw {
+			break
+		}
+	}
+	return math.Floor(low/tick) * tick, math.Ceil(high/tick) * tick, tick
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/labels"
+	"hgld/shards"
+	"hgld/shards/dataset"
+)
+
+// shardsSettings is the section "shards" of hgld.yaml.
+type shardsSettings struct {
+	Dataset        string          `yaml:"dataset" usage:"importer: folder (class folders) or csv (a row an image)"`
+	Input          string          `yaml:"input" path:"in" usage:"the CSV, or the folder, .zip or .tar of class folders"`
+	Images         string          `yaml:"images" path:"in" usage:"folder, .zip or .tar that the CSV's paths are in; empty: the CSV's own folder"`
+	Labels         string          `yaml:"labels" path:"in" usage:"label file of stage 3, joined by the CSV's landmark_id"`
+	Hierarchy      string          `yaml:"hierarchy" path:"in" usage:"hierarchy.json that numbers the classes; empty: in the order of the images"`
+	Levels         []string        `yaml:"levels" usage:"label columns or level names, finest first"`
+	Split          string          `yaml:"split" usage:"split of images that no column or folder gives one"`
+	Out            string          `yaml:"out" path:"out" usage:"folder to write"`
+	Shards         int             `yaml:"shards" usage:"shards of each split; 0: by the next two"`
+	ImagesPerShard int             `yaml:"images_per_shard" usage:"images of a shard; 0: by size"`
+	ShardSize      string          `yaml:"shard_size" usage:"largest shard, such as 500MB or 1GB"`
+	ShortSide      int             `yaml:"short_side" usage:"make larger images so small, as JPEG; 0: keep every file as it is"`
+	Quality        int             `yaml:"quality" usage:"JPEG quality of images made smaller, 1 to 100"`
+	HeadersOnly    bool            `yaml:"headers_only" usage:"do not decode images that are kept as they are: faster, but a broken one goes unnoticed"`
+	Attribution    bool            `yaml:"attribution" usage:"refuse training images without author or licence"`
+	Workers        int             `yaml:"workers" usage:"images prepared at once; 0: all processors (the result is the same)"`
+	Columns        dataset.Columns `yaml:"columns"`
+}
+
+func shardsStage() stage {
+	return newStage("shards", "shards build",
+		shardsSettings{Dataset: "csv", Input: "images.csv", Out: "shards", Split: string(labels.Train), ShardSize: "500MB", ShortSide: 256, Quality: 95},
+		func(s *shardsSettings) (in, out []string) {
+			return []string{s.Input, s.Images, s.Labels, s.Hierarchy}, []string{s.Out}
+		},
+		runShardsBuild)
+}
+
+func shardsCommand() *cli.Command {
+	return group("shards", "stage 4: images + classes -> Parquet that trains and goes to the Hub",
+		"  hgld shards build --dataset folder --input photos     class folders -> shards/\n"+
+			"  hgld shards ls                                        files, rows and classes\n"+
+			"  hgld shards cat --split train --row 17                a row as JSON\n"+
+			"  hgld shards verify                                    compare every byte with its hash",
+		shardsStage().subcommand("build", "write images and classes as Parquet; the same command continues after a stop", shardsBuildExamples()),
+		shardsLsCommand(), shardsCatCommand(), shardsVerifyCommand(),
+	)
+}
+
+func shardsBuildExamples() string {
+	text := "  hgld shards build --dataset folder --input photos               photos/fruit/apple/1.jpg: two levels\n" +
+		"  hgld shards build --input photos.csv --levels fine,coarse       paths and label columns\n" +
+		"  hgld shards build --input photos.csv --images photos.zip …      photographs read from the archive\n" +
+		"  hgld shards build --input images.csv --labels labels.csv        landmarks with the labels of stage 3\n" +
+		"  hgld shards build --short-side 0                                keep every file byte for byte\n" +
+		"\nDATA SETS:\n"
+	for _, e := range dataset.All {
+		text += fmt.Sprintf("  %-8s %s\n", e.Name, e.About)
+	}
+	return strings.TrimSuffix(text, "\n")
+}
+
+// runShardsBuild is `hgld shards build`.
+func runShardsBuild(j *job, s *shardsSettings) error {
+	o, err := shardsOptions(j, s)
+	if err != nil {
+		return err
+	}
+	importer, err := dataset.All.Get("data set", s.Dataset)
+	if err != nil {
+		return withCode(exitUsage, err)
+	}
+	j.say("reading %s", s.Input)
+	src, err := importer.Open(j.ctx, dataset.Settings{Input: s.Input, Images: s.Images, Labels: s.Labels,
+		Levels: s.Levels, Split: labels.Split(s.Split), Columns: s.Columns})
+	if err != nil {
+		return err
+	}
+	var bar *progress
+	o.Progress = func(done, total int, shard string) {
+		if bar == nil {
+			bar = j.progress("images", total)
+		}
+		bar.set(done, shard)
+	}
+	result, err := shards.Build(j.ctx, src, s.Out, *o)
+	if bar != nil {
+		bar.end()
+	}
+	if err := errors.Join(err, src.Close()); err != nil {
+		return shardsError(err)
+	}
+	if j.json {
+		err = writeJSON(j, shardsSummary(result.Manifest))
+	} else {
+		printBuilt(j, s, result)
+	}
+	return errors.Join(err, failureError(s, result))
+}
+
+// shardsOptions turns the settings into those of the package.
+func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
+	o := &shards.Options{Tool: "hgld " + version, Workers: s.Workers}
+	o.Shards, o.ImagesPerShard, o.Limit = s.Shards, s.ImagesPerShard, j.limit
+	o.ShortSide, o.HeadersOnly, o.Attribution = s.ShortSide, s.HeadersOnly, s.Attribution
+	if s.ShortSide > 0 {
+		o.Quality = s.Quality
+	}
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	for name, v := range map[string]int{"shards": s.Shards, "images_per_shard": s.ImagesPerShard, "short_side": s.ShortSide, "workers": s.Workers} {
+		if v < 0 {
+			return nil, usagef("%s is %d; want a number from 0 up", name, v)
+		}
+	}
+	if s.ShortSide > 0 && (s.Quality < 1 || s.Quality > 100) {
+		return nil, usagef("quality is %d; want 1 to 100", s.Quality)
+	}
+	if s.Shards == 0 && s.ImagesPerShard == 0 {
+		size, err := parseSize(s.ShardSize)
+		if err != nil {
+			return nil, usagef("shard_size: %w", err)
+		}
+		o.ShardBytes = size
+	}
+	if s.Hierarchy != "" {
+		h, err := readHierarchy(s.Hierarchy)
+		if err != nil {
+			return nil, err
+		}
+		o.Hierarchy = h
+	}
+	return o, nil
+}
+
+// parseSize reads "500MB", "1.5 GB" or a number of bytes.
+func parseSize(text string) (int64, error) {
+	units := []struct {
+		suffix string
+		bytes  float64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1}, {"", 1}}
+	for _, u := range units {
+		number, ok := strings.CutSuffix(text, u.suffix)
+		if !ok {
+			continue
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || !(v*u.bytes >= 1 && v*u.bytes < 1<<62) {
+			break
+		}
+		return int64(v * u.bytes), nil
+	}
+	return 0, fmt.Errorf("%q is no size; want one such as 500MB or 1GB", text)
+}
+
+// shardsError gives errors of the package their exit code and hint.
+func shardsError(err error) error {
+	switch {
+	case errors.As(err, new(*shards.LockedError)):
+		return withHint(withCode(exitLocked, err), "wait for it, or stop it: its finished shards stay")
+	case errors.As(err, new(*shards.DamageError)):
+		return withHint(withCode(exitIntegrity, err), "`hgld shards verify` tells the extent of the damage")
+	case errors.As(err, new(*labels.ParentsError)):
+		return withHint(err, "`hgld labels check` lists all such rows of a label file")
+	}
+	return err
+}
+
+func printBuilt(j *job, s *shardsSettings, r *shards.Result) {
+	m := r.Manifest
+	for _, split := range m.Splits() {
+		files, bytes := 0, int64(0)
+		for _, f := range m.Files {
+			if f.Split == split {
+				files++
+				bytes += f.Bytes
+			}
+		}
+		j.print("%s: %s in %s, %s\n", split, count(m.Rows(split), "image"), count(files, "shard"), sizeText(bytes))
+	}
+	for _, l := range m.Levels {
+		j.print("%s: %d classes\n", l.Name, len(l.Classes))
+	}
+	if r.Kept > 0 {
+		j.say("%s there already", count(r.Kept, "shard"))
+	}
+	j.print("%s written\n", s.Out)
+}
+
+// failureError says how many images are missing, by class.
+func failureError(s *shardsSettings, r *shards.Result) error {
+	if len(r.Failures) == 0 {
+		return nil
+	}
+	classes := map[shards.FailureClass]int{}
+	for _, f := range r.Failures {
+		classes[f.Class]++
+	}
+	var parts []string
+	for _, c := range slices.Sorted(maps.Keys(classes)) {
+		parts = append(parts, fmt.Sprintf("%s %d", c, classes[c]))
+	}
+	err := fmt.Errorf("shards build: %s left out (%s)", count(len(r.Failures), "image"), strings.Join(parts, ", "))
+	return withHint(withCode(exitSomeFailed, err), "%s/%s lists them; mend them and run the same command again", s.Out, shards.FailuresFile)
+}
+
+// sizeText prints a size for a person.
+func sizeText(n int64) string {
+	for _, u := range []struct {
+		name  string
+		bytes float64
+	}{{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}} {
+		if float64(n) >= u.bytes {
+			return fmt.Sprintf("%.1f %s", float64(n)/u.bytes, u.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

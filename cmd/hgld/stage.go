@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// stage is one step of the pipeline: a section of hgld.yaml, a command, and a
+// line of `hgld status`. newStage makes one from typed functions.
+type stage struct {
+	name     string     // section of hgld.yaml: "cluster"
+	command  string     // what a user types: "cluster run"
+	settings func() any // pointer to a fresh copy of the defaults
+	files    func(s any) (in, out []string)
+	run      func(j *job, s any) error
+}
+
+// newStage declares a stage. files names the files and folders that the stage
+// reads and writes with these settings: from their contents `hgld status` knows
+// what is stale. run does the work; it may return early with context.Canceled
+// when j.ctx is cancelled, having saved what is done.
+func newStage[S any](name, command string, defaults S, files func(*S) (in, out []string), run func(*job, *S) error) stage {
+	return stage{
+		name: name, command: command,
+		settings: func() any { s := defaults; return &s },
+		files:    func(s any) ([]string, []string) { return files(s.(*S)) },
+		run:      func(j *job, s any) error { return run(j, s.(*S)) },
+	}
+}
+
+// job is what a running command has: where it writes, whether it should stop,
+// and the options that all commands share.
+type job struct {
+	ctx     context.Context
+	stdout  io.Writer // data
+	stderr  io.Writer // everything else
+	json    bool      // print data as JSON
+	limit   int       // trial on the first n items; 0: all
+	quiet   bool
+	project *project
+	args    []string // arguments behind the flags
+}
+
+// newJob opens the project and reads the common flags.
+func newJob(c *cli.Context) (*job, error) {
+	p, err := openProject(c)
+	if err != nil {
+		return nil, err
+	}
+	return &job{
+		ctx: c.Context, stdout: c.App.Writer, stderr: c.App.ErrWriter,
+		json: c.Bool("json"), limit: c.Int("limit"), quiet: c.Bool("quiet"),
+		project: p, args: c.Args().Slice(),
+	}, nil
+}
+
+// say tells the user, on stderr, what is going on.
+func (j *job) say(format string, args ...any) {
+	if !j.quiet {
+		fmt.Fprintf(j.stderr, format+"\n", args...)
+	}
+}
+
+// print writes data to stdout.
+func (j *job) print(format string, args ...any) { fmt.Fprintf(j.stdout, format, args...) }
+
+// action makes the command-line action of a stage.
+func (s stage) action(c *cli.Context) error {
+	j, err := newJob(c)
+	if err != nil {
+		return err
+	}
+	settings := s.settings()
+	if err := j.project.load(c, s.name, settings); err != nil {
+		return err
+	}
+	if len(j.args) > 0 {
+		return usagef("%s takes no arguments, only flags; got %q", s.command, strings.Join(j.args, " "))
+	}
+	return s.execute(j, settings)
+}
+
+// execute runs the stage and records what it read and wrote, so that `hgld
+// status` can tell whether its result is still good. A run that some items
+// failed is recorded too: its files are complete.
+func (s stage) execute(j *job, settings any) error {
+	if err := s.missingInput(j, settings); err != nil {
+		return err
+	}
+	in, out := s.files(settings)
+	before, err := fingerprint(in)
+	if err != nil {
+		return err
+	}
+	err = s.run(j, settings)
+	if err != nil && exitCode(err) != exitSomeFailed {
+		return err
+	}
+	return errors.Join(err, s.record(j, settings, before, out))
+}
+
+// subcommand is the urfave command of a stage: its flags come from the settings.
+func (s stage) subcommand(name, usage, examples string) *cli.Command {
+	return &cli.Command{
+		Name: name, Usage: usage, Description: examples,
+		Flags:  append(flagsOf(s.settings()), stageFlags()...),
+		Action: s.action,
+	}
+}
+
+// stageFlags are the flags that every stage takes.
+func stageFlags() []cli.Flag {
+	return append(commonFlags(),
+		&cli.IntFlag{Name: "limit", Usage: "trial: take only the first `N` items"},
+		&cli.StringSliceFlag{Name: "override", Aliases: []string{"o"}, Usage: "set any setting of the stage: `key=value`"},
+	)
+}
+
+// commonFlags are the flags that every command with a project takes.
+func commonFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "project", Aliases: []string{"C"}, Usage: "folder with hgld.yaml (default: here or the nearest above)"},
+		&cli.BoolFlag{Name: "json", Usage: "print data as JSON"},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print results and errors only"},
+	}
+}
+
+// group makes a command that only holds subcommands: alone it shows its help, and
+// a misspelt subcommand is an error that names the nearest.
+func group(name, usage, examples string, subcommands ...*cli.Command) *cli.Command {
+	return &cli.Command{Name: name, Usage: usage, Description: examples, Subcommands: subcommands, Action: needsSubcommand}
+}

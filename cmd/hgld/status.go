@@ -1,0 +1,151 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// needsProject is the error of a command that works on a project only.
+func needsProject(p *project) error {
+	if p.file != "" {
+		return nil
+	}
+	return withHint(withCode(exitNoProject, fmt.Errorf("no %s here or in any folder above", projectFile)), "`hgld init my-project` starts a project; `hgld demo` shows one")
+}
+
+func statusCommand() *cli.Command {
+	return &cli.Command{
+		Name: "status", Usage: "what is done, what is stale and why, and the next command",
+		Description: "  hgld status                 one line per stage\n  hgld status --json          the same for a program",
+		Flags:       commonFlags(),
+		Action: func(c *cli.Context) error {
+			j, err := newJob(c)
+			if err != nil {
+				return err
+			}
+			if err := needsProject(j.project); err != nil {
+				return err
+			}
+			states, err := j.project.states()
+			if err != nil {
+				return err
+			}
+			next := nextStep(states)
+			if j.json {
+				enc := json.NewEncoder(j.stdout)
+				enc.SetIndent("", " ")
+				return enc.Encode(map[string]any{"project": j.project.dir, "stages": states, "next": next})
+			}
+			for _, s := range states {
+				j.print("%-8s %-8s %s\n", s.Stage, s.State, s.describe(j.project))
+			}
+			j.print("\nnext: %s\n", next)
+			return nil
+		},
+	}
+}
+
+// states returns the state of every stage, in order. What comes after a stale
+// stage and reads its output is stale as well.
+func (p *project) states() ([]state, error) {
+	var list []state
+	doubtful := map[string]string{} // output -> stage that has to run first
+	for _, s := range sections() {
+		settings := s.settings()
+		if err := p.load(nil, s.name, settings); err != nil {
+			return nil, err
+		}
+		st, err := s.stateOf(p, settings)
+		if err != nil {
+			return nil, err
+		}
+		in, out := s.files(settings)
+		for _, path := range in {
+			if first := doubtful[path]; first != "" && st.State == "done" {
+				st.State, st.Why = "stale", first+" comes before it and is not done"
+			}
+		}
+		if st.State != "done" {
+			for _, path := range out {
+				doubtful[path] = s.name
+			}
+		}
+		list = append(list, st)
+	}
+	return list, nil
+}
+
+func (s state) describe(p *project) string {
+	switch {
+	case s.Why != "":
+		return s.Why
+	case s.State == "done":
+		names := make([]string, 0, len(s.Outputs))
+		for _, path := range s.Outputs {
+			if rel, err := filepath.Rel(p.dir, path); err == nil {
+				path = rel
+			}
+			names = append(names, path)
+		}
+		return strings.Join(names, ", ")
+	case len(s.Missing) > 0:
+		return "waits for " + strings.Join(s.Missing, ", ")
+	}
+	return "ready"
+}
+
+// nextStep is the command that a user types next.
+func nextStep(states []state) string {
+	for _, s := range states {
+		if s.State == "done" {
+			continue
+		}
+		if len(s.Missing) > 0 && !writtenBy(states, s.Missing) {
+			return fmt.Sprintf("provide %s, then hgld %s (or hgld %s --help)", strings.Join(s.Missing, ", "), s.Command, s.Command)
+		}
+		return "hgld " + s.Command
+	}
+	return "nothing: everything is done"
+}
+
+// writtenBy reports whether all paths are outputs of some stage.
+func writtenBy(states []state, paths []string) bool {
+	for _, path := range paths {
+		if !slices.ContainsFunc(states, func(s state) bool { return slices.Contains(s.Outputs, path) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// missingInput turns the absence of a stage's input into an error that says
+// which command writes it.
+func (s stage) missingInput(j *job, settings any) error {
+	in, _ := s.files(settings)
+	prints, err := fingerprint(in)
+	if err != nil {
+		return err
+	}
+	for _, path := range in {
+		if path == "" || prints[path] != "" {
+			continue
+		}
+		err := fmt.Errorf("%s: %s does not exist", s.command, path)
+		for _, other := range sections() {
+			o := other.settings()
+			if j.project.load(nil, other.name, o) != nil {
+				continue
+			}
+			if _, out := other.files(o); slices.Contains(out, path) {
+				return withHint(err, "`hgld %s` writes it", other.command)
+			}
+		}
+		return withHint(err, "name another file: hgld %s --help", s.command)
+	}
+	return nil
+}

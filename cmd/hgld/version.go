@@ -1,0 +1,55 @@
+package main
+
+import (
+	"encoding/json"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/urfave/cli/v2"
+)
+
+// version is hgld's version; a release build replaces it through the linker.
+var version = "0.1.0-dev"
+
+// buildInfo is what `hgld version --json` prints.
+type buildInfo struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func thisBuild() buildInfo {
+	b := buildInfo{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				b.Commit = s.Value
+			case "vcs.modified":
+				b.Modified = s.Value == "true"
+			}
+		}
+	}
+	return b
+}
+
+func versionCommand() *cli.Command {
+	return &cli.Command{
+		Name: "version", Usage: "version, commit and platform",
+		Description: "  hgld version\n  hgld version --json",
+		Flags:       []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print data as JSON"}},
+		Action: func(c *cli.Context) error {
+			j := &job{stdout: c.App.Writer}
+			b := thisBuild()
+			if c.Bool("json") {
+				enc := json.NewEncoder(j.stdout)
+				enc.SetIndent("", " ")
+				return enc.Encode(b)
+			}
+			j.print("hgld %s %s %s\n", b.Version, b.Platform, b.Go)
+			return nil
+		},
+	}
+}
