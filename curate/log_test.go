@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hgld/internal/filelock"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -200,7 +201,7 @@ func TestLogIsLockedWithThePID(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var locked *LockedError
+	var locked *filelock.LockedError
 	if _, _, err := OpenLog(path); !errors.As(err, &locked) || locked.PID != os.Getpid() || locked.Path != path {
 		t.Errorf("second opening: %v, want locked by %d", err, os.Getpid())
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/filelock"
 )
 
 // Log is a log that is open for appending. No other process can open it
@@ -31,19 +32,6 @@ type appender interface {
 	Truncate(size int64) error
 }
 
-// LockedError says that another process has the log open.
-type LockedError struct {
-	Path string
-	PID  int // 0 if it cannot be told
-}
-
-func (e *LockedError) Error() string {
-	if e.PID == 0 {
-		return fmt.Sprintf("%s is locked by another process", e.Path)
-	}
-	return fmt.Sprintf("%s is locked by process %d", e.Path, e.PID)
-}
-
 // CreateLog makes a log with the given header, which must not exist yet.
 func CreateLog(path string, h Header) error {
 	h.Version = LogVersion
@@ -65,13 +53,14 @@ func CreateLog(path string, h Header) error {
 }
 
 // OpenLog opens a log for appending and returns what it holds. A torn last line
-// is cut off, and Contents.Torn says what it was. The error is a *LockedError if
+// is cut off, and Contents.Torn says what it was. The error is a
+// *filelock.LockedError if
 // another process has the log open and a *DamageError if the log is not as it was
 // written.
 func OpenLog(path string) (*Log, *Contents, error) {
-	lock, err := lockFile(path + ".lock")
+	lock, err := filelock.Acquire(path + ".lock")
 	if err != nil {
-		var locked *LockedError
+		var locked *filelock.LockedError
 		if errors.As(err, &locked) {
 			locked.Path = path
 		}

@@ -52,7 +52,7 @@ func (e *IncompleteError) Unwrap() error { return e.Cause }
 // then writes the output. Titles that ended in error_retryable are asked for
 // again.
 //
-// Errors: *LockedError and *MismatchError before anything is done,
+// Errors: *filelock.LockedError and *MismatchError before anything is done,
 // *IncompleteError when the crawl has to be run again, and those of the disk.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err := cfg.Out.check(); err != nil {

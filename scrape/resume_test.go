@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"hgld/internal/filelock"
 	"hgld/scrape"
 )
 
@@ -42,7 +43,7 @@ func crawlProcess(url, dir string) int {
 		}
 	}
 	_, err = scrape.Run(context.Background(), cfg)
-	var locked *scrape.LockedError
+	var locked *filelock.LockedError
 	switch {
 	case errors.As(err, &locked):
 		fmt.Println("locked by", locked.PID)
@@ -185,7 +186,7 @@ func TestTwoProcessesCannotShareAState(t *testing.T) {
 		t.Fatal("the first process acknowledged nothing")
 	}
 	_, err = scrape.Run(t.Context(), s.config(t, dir))
-	var locked *scrape.LockedError
+	var locked *filelock.LockedError
 	if !errors.As(err, &locked) || locked.PID != first.Process.Pid {
 		t.Fatalf("error %v, want the lock of process %d", err, first.Process.Pid)
 	}

@@ -16,9 +16,11 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"hgld/internal/filelock"
 	"hgld/labels"
 )
 
@@ -49,18 +51,18 @@ type state struct {
 	dir  string
 	db   *sql.DB
 	raw  rawStore
-	lock *os.File // nil where it is only read
+	lock *filelock.Lock // nil where it is only read
 }
 
 // openState locks and opens the state folder, and creates it if need be. The
 // settings of a new one are kept, those of an old one must be equal. Errors are
-// *LockedError and *MismatchError among others.
+// *filelock.LockedError and *MismatchError among others.
 func openState(dir string, settings map[string]string) (*state, error) {
 	raw := rawStore{filepath.Join(dir, "raw")}
 	if err := os.MkdirAll(raw.dir, 0o755); err != nil {
 		return nil, err
 	}
-	lock, err := acquire(filepath.Join(dir, "lock"))
+	lock, err := filelock.Acquire(filepath.Join(dir, "lock"))
 	if err != nil {
 		return nil, err
 	}
@@ -187,18 +189,9 @@ type result struct {
 // put makes results durable in one transaction. The bodies are written first, so
 // that a committed row always has its bodies.
 func (s *state) put(results []result) error {
-	sums := make([][]string, len(results))
-	for i, r := range results {
-		if r.kept {
-			continue
-		}
-		for _, a := range r.answers {
-			sum, err := s.raw.put(a.Body)
-			if err != nil {
-				return err
-			}
-			sums[i] = append(sums[i], sum)
-		}
+	sums, err := s.putBodies(results)
+	if err != nil {
+		return err
 	}
 	return s.within(context.Background(), func(tx *sql.Tx) error {
 		for i, r := range results {
@@ -208,6 +201,27 @@ func (s *state) put(results []result) error {
 		}
 		return nil
 	})
+}
+
+// putBodies writes the bodies behind results, several at a time because most of
+// it is waiting for the disk, and returns their hashes.
+func (s *state) putBodies(results []result) ([][]string, error) {
+	sums := make([][]string, len(results))
+	var writers errgroup.Group
+	writers.SetLimit(8)
+	for i, r := range results {
+		if r.kept {
+			continue
+		}
+		sums[i] = make([]string, len(r.answers))
+		for hop, a := range r.answers {
+			writers.Go(func() (err error) {
+				sums[i][hop], err = s.raw.put(a.Body)
+				return err
+			})
+		}
+	}
+	return sums, writers.Wait()
 }
 
 func putOne(tx *sql.Tx, r result, sums []string) error {

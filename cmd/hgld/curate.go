@@ -11,6 +11,7 @@ import (
 
 	"hgld/curate"
 	"hgld/internal/atomicfile"
+	"hgld/internal/filelock"
 	"hgld/internal/registry"
 	"hgld/labels"
 )
@@ -223,7 +224,7 @@ func (f *curation) origin() (json.RawMessage, error) {
 // logError gives errors of the log their exit code and next step.
 func logError(err error) error {
 	var damage *curate.DamageError
-	var locked *curate.LockedError
+	var locked *filelock.LockedError
 	switch {
 	case errors.As(err, &damage):
 		return withCode(exitIntegrity, err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/filelock"
 	"hgld/labels"
 	"hgld/scrape"
 	"hgld/scrape/page"
@@ -73,7 +74,7 @@ func scrapeCommand() *cli.Command {
 		}
 		return scrapeStage().action(c)
 	}
-	return group("scrape", "stage 1: category pages -> \"instance of\" tags", examples, run)
+	return group("scrape", "stage 1: category pages -> \"instance of\" tags", examples, run, scrapeImportCommand())
 }
 
 // runScrape is `hgld scrape run`.
@@ -279,7 +280,7 @@ func showCrawl(bar *progress) func(scrape.Progress) {
 // scrapeError gives the errors of a crawl their exit codes and next steps.
 func scrapeError(s *scrapeSettings, err error) error {
 	var (
-		locked     *scrape.LockedError
+		locked     *filelock.LockedError
 		mismatch   *scrape.MismatchError
 		damage     *scrape.DamageError
 		incomplete *scrape.IncompleteError

@@ -53,6 +53,7 @@ func product(transA, transB bool, i, j, k int, a []float32, lda int, b []float32
 func TestSgemmIsTheMatrixProduct(t *testing.T) {
 	sizes := []int{1, 2, 3, 7, 8, 16, 31, 33, 64, 65, 130, 257, 521}
 	for _, lib := range libraries(t) {
+		t.Log(lib)
 		r := rand.New(rand.NewPCG(1, 2))
 		for trial := range 200 {
 			m, n, k := sizes[r.IntN(len(sizes))], sizes[r.IntN(len(sizes))], sizes[r.IntN(len(sizes))]

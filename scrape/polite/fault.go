@@ -13,7 +13,8 @@ import (
 )
 
 // StatusError is an answer that says nothing about the page: the server is busy,
-// refuses, or is broken. The same request may succeed later.
+// refuses, or is broken. The same request may succeed later. Its text, as that of
+// the other errors here, leaves out the URL: http.Client puts it in front.
 type StatusError struct {
 	URL        string
 	Status     int
@@ -21,7 +22,7 @@ type StatusError struct {
 }
 
 func (e *StatusError) Error() string {
-	s := fmt.Sprintf("%s: HTTP %d %s", e.URL, e.Status, http.StatusText(e.Status))
+	s := fmt.Sprintf("HTTP %d %s", e.Status, http.StatusText(e.Status))
 	if e.RetryAfter > 0 {
 		s += fmt.Sprintf(", retry after %v", e.RetryAfter)
 	}
@@ -35,7 +36,7 @@ type BodyError struct {
 }
 
 func (e *BodyError) Error() string {
-	return fmt.Sprintf("%s: the body is longer than %d bytes", e.URL, e.Limit)
+	return fmt.Sprintf("the body is longer than %d bytes", e.Limit)
 }
 
 // fault is what kept one attempt from an answer.
@@ -95,7 +96,7 @@ func readBody(resp *http.Response, limit int64) error {
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {
-		return fmt.Errorf("%s: the body broke off after %d bytes: %w", resp.Request.URL.Redacted(), len(data), err)
+		return fmt.Errorf("the body broke off after %d bytes: %w", len(data), err)
 	}
 	if int64(len(data)) > limit {
 		return &BodyError{URL: resp.Request.URL.Redacted(), Limit: limit}

@@ -20,7 +20,7 @@ const (
 type RobotsError struct{ URL, Agent string }
 
 func (e *RobotsError) Error() string {
-	return fmt.Sprintf("%s: the site's robots.txt forbids it to %q", e.URL, e.Agent)
+	return fmt.Sprintf("the site's robots.txt forbids it to %q", e.Agent)
 }
 
 // robots keeps the rules of each host for a day.

@@ -1,6 +1,6 @@
 //go:build (!unix && !windows) || solaris || aix
 
-package scrape
+package filelock
 
 import "os"
 

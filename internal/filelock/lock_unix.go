@@ -1,6 +1,6 @@
 //go:build unix && !solaris && !aix
 
-package scrape
+package filelock
 
 import (
 	"errors"
