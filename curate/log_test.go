@@ -300,10 +300,19 @@ func appendForever(path string) {
 	}
 }
 
+// TestKilledProcessLosesNoAcknowledgedEdit kills an appending process 12 times,
+// or as often as HGLD_KILLS says.
 func TestKilledProcessLosesNoAcknowledgedEdit(t *testing.T) {
+	kills := 12
+	if text := os.Getenv("HGLD_KILLS"); text != "" {
+		var err error
+		if kills, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
 	path, _ := newLog(t, 0)
 	last := 0
-	for kill := range 12 {
+	for kill := range kills {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "CURATE_TEST_APPEND="+path)
 		out, err := cmd.StdoutPipe()
@@ -320,7 +329,7 @@ func TestKilledProcessLosesNoAcknowledgedEdit(t *testing.T) {
 				t.Fatalf("kill %d: %s", kill, scanner.Text())
 			}
 			last = seq
-			if n == 3+kill {
+			if n == 3+kill%12 {
 				cmd.Process.Kill()
 			}
 		}

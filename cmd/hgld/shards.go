@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/filelock"
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/shards/dataset"
@@ -167,7 +168,7 @@ func parseSize(text string) (int64, error) {
 // shardsError gives errors of the package their exit code and hint.
 func shardsError(err error) error {
 	switch {
-	case errors.As(err, new(*shards.LockedError)):
+	case errors.As(err, new(*filelock.LockedError)):
 		return withHint(withCode(exitLocked, err), "wait for it, or stop it: its finished shards stay")
 	case errors.As(err, new(*shards.DamageError)):
 		return withHint(withCode(exitIntegrity, err), "`hgld shards verify` tells the extent of the damage")

@@ -27,7 +27,6 @@ type upsampler struct {
 	m         *image.YCbCr
 	w, h      int // of a chroma plane
 	fx, fy    int // pixels a sample
-	cb, cr    []byte
 	intoCb    []byte
 	intoCr    []byte
 	fancyWide bool

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hgld/internal/tensorfile"
+	"hgld/train"
+)
+
+// embeddingFiles writes 60 vectors of twelve landmarks in three kinds, as .npy
+// and as .safetensors, and their labels as .csv and .npy, to a new folder, which
+// becomes the current one.
+func embeddingFiles(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	const n, d = 60, 8
+	r := rand.New(rand.NewPCG(1, 2))
+	values := make([]float32, n*d)
+	classes := make([]int64, 2*n)
+	csv := "id,landmark,kind\n"
+	for i := range n {
+		landmark, kind := i%12, i%3
+		for j := range d {
+			values[i*d+j] = float32(r.NormFloat64())
+			if j == landmark%d || j == kind {
+				values[i*d+j] += 2
+			}
+		}
+		classes[2*i], classes[2*i+1] = int64(landmark), int64(kind)
+		csv += fmt.Sprintf("img%d,l%d,k%d\n", i, landmark, kind)
+	}
+	write := func(name string, fill func(io.Writer) error) {
+		t.Helper()
+		f, err := os.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := fill(f); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	vectors := tensorfile.NewF32("embeddings", []int{n, d}, values)
+	write("e.npy", func(w io.Writer) error { return tensorfile.WriteNPY(w, vectors) })
+	write("e.safetensors", func(w io.Writer) error {
+		return tensorfile.WriteSafetensors(w, []tensorfile.Tensor{vectors}, nil)
+	})
+	write("l.npy", func(w io.Writer) error { return tensorfile.WriteNPY(w, tensorfile.NewI64("", []int{n, 2}, classes)) })
+	write("l.csv", func(w io.Writer) error { _, err := io.WriteString(w, csv); return err })
+	write("short.csv", func(w io.Writer) error { _, err := io.WriteString(w, csv[:strings.Index(csv, "img9")]); return err })
+	write("notree.csv", func(w io.Writer) error {
+		_, err := io.WriteString(w, strings.Replace(csv, "img59,l11,k2", "img59,l11,k0", 1))
+		return err
+	})
+}
+
+func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = hgld(append([]string{"hgld"}, args...), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func readResult(t *testing.T, path string) *train.Result {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := new(train.Result)
+	if err := json.Unmarshal(text, r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestEvalOfEmbeddingsDoesNotDependOnTheFileFormat(t *testing.T) {
+	embeddingFiles(t)
+	var want *train.Result
+	for _, files := range [][2]string{{"e.npy", "l.csv"}, {"e.safetensors", "l.csv"}, {"e.npy", "l.npy"}} {
+		code, out, errs := run(t, "eval", "run", "--embeddings", files[0], "--labels", files[1])
+		if code != 0 || !strings.Contains(out, "H-AP") {
+			t.Fatalf("%v: exit code %d\n%s%s", files, code, out, errs)
+		}
+		got := readResult(t, "eval.json")
+		if want == nil {
+			want = got
+			if got.Queries != 60 || !got.Self || len(got.Levels) != 2 || got.Mean("R@1_level0") <= 0.2 {
+				t.Errorf("result %+v", got)
+			}
+		}
+		for _, v := range want.Values {
+			if got.Mean(v.Key) != float64(v.Mean) {
+				t.Errorf("%v: %s is %v, was %v", files, v.Key, got.Mean(v.Key), v.Mean)
+			}
+		}
+	}
+}
+
+func TestEvalRanksAnotherGallery(t *testing.T) {
+	embeddingFiles(t)
+	code, _, errs := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--limit", "7", "--per-query",
+		"--gallery-embeddings", "e.npy", "--gallery-labels", "l.csv", "--metrics", "R@1,AP", "--out", "other.json")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	r := readResult(t, "other.json")
+	// Nobody is left out of the ranking here, and every query is its own neighbour.
+	if r.Queries != 7 || r.Gallery != 60 || r.Self || r.Mean("R@1_level0") != 1 {
+		t.Errorf("result %+v", r)
+	}
+	if len(r.PerQuery.IDs) != 7 || r.PerQuery.IDs[6] != "img6" || len(r.PerQuery.Values["AP_level1"]) != 7 {
+		t.Errorf("values of the queries %+v", r.PerQuery)
+	}
+}
+
+func TestEvalSaysWhatIsWrongWithItsFiles(t *testing.T) {
+	embeddingFiles(t)
+	for _, c := range []struct {
+		args []string
+		code int
+		hint string
+	}{
+		{[]string{"--embeddings", "e.npy"}, exitUsage, "--labels"},
+		{[]string{"--embeddings", "e.npy", "--labels", "short.csv"}, exitUsage, "e.npy has 60 vectors and short.csv 9 rows"},
+		{[]string{"--embeddings", "e.npy", "--labels", "notree.csv"}, exitUsage, `landmark "l11" has two parents`},
+		{[]string{"--embeddings", "l.csv", "--labels", "l.csv"}, exitIntegrity, `not from ".csv"`},
+		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--metrics", "mAP@Q"}, exitUsage, "@R"},
+		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--ties", "none"}, exitUsage, "row or average"},
+		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--gallery-labels", "l.csv"}, exitUsage, "go together"},
+	} {
+		code, _, errs := run(t, append([]string{"eval", "run"}, c.args...)...)
+		if code != c.code || !strings.Contains(errs, c.hint) {
+			t.Errorf("%v: exit code %d, want %d and %q:\n%s", c.args, code, c.code, c.hint, errs)
+		}
+	}
+	whole, err := os.ReadFile("e.npy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(".", "cut.npy"), whole[:len(whole)-40], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := run(t, "eval", "run", "--embeddings", "cut.npy", "--labels", "l.csv"); code != exitIntegrity || !strings.Contains(errs, "cut.npy") {
+		t.Errorf("half a file: exit code %d\n%s", code, errs)
+	}
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"hgld/labels"
+	"hgld/shards"
+	"hgld/train"
+)
+
+// retrievalData says which images of a folder of shards are trained on, and which
+// rank which in an evaluation. Either some classes are held out of the training
+// and evaluated among themselves, or one split is ranked for another.
+type retrievalData struct {
+	Data        string   `yaml:"data" path:"in" usage:"folder of shards"`
+	Splits      []string `yaml:"splits" usage:"splits to train on"`
+	HoldOut     float64  `yaml:"hold_out" usage:"share of the finest classes of these that is left out and evaluated instead"`
+	HoldOutSeed uint64   `yaml:"hold_out_seed" usage:"which classes are left out"`
+	Query       string   `yaml:"query" usage:"split of the queries"`
+	Gallery     string   `yaml:"gallery" usage:"split that they rank; empty: the queries themselves"`
+}
+
+func defaultData() retrievalData {
+	return retrievalData{Data: "shards", Splits: []string{string(labels.Train)}, HoldOutSeed: 1}
+}
+
+// String describes the choice, for the record of a run.
+func (r *retrievalData) String() string {
+	s := fmt.Sprintf("%s, splits %s", r.Data, strings.Join(r.Splits, " and "))
+	if r.HoldOut > 0 {
+		s += fmt.Sprintf(", %v of the classes held out by seed %d", r.HoldOut, r.HoldOutSeed)
+	}
+	return s
+}
+
+// openData is data with the files behind it.
+type openData struct {
+	train.Data
+	set *shards.Set
+}
+
+func (d *openData) close() error { return d.set.Close() }
+
+// open opens the shards and makes the choice.
+func (r *retrievalData) open() (*openData, error) {
+	switch {
+	case r.HoldOut > 0 && r.Query != "":
+		return nil, usagef("hold_out and query exclude each other: a held-out class is evaluated among its like")
+	case r.Gallery != "" && r.Query == "":
+		return nil, usagef("gallery is %q, and no query split ranks it", r.Gallery)
+	case len(r.Splits) == 0:
+		return nil, usagef("splits is empty: name at least one, such as train")
+	}
+	set, err := shards.Open(r.Data)
+	if err != nil {
+		if errors.As(err, new(*shards.DamageError)) {
+			return nil, withHint(withCode(exitIntegrity, err), "hgld shards verify tells the extent of the damage")
+		}
+		return nil, err
+	}
+	d := &openData{set: set}
+	if err := d.choose(r); err != nil {
+		set.Close()
+		return nil, withCode(exitUsage, err)
+	}
+	return d, nil
+}
+
+func (d *openData) choose(r *retrievalData) error {
+	var parts []train.Dataset
+	for _, name := range r.Splits {
+		v, err := d.set.Split(labels.Split(name))
+		if err != nil {
+			return err
+		}
+		parts = append(parts, shardSplit{v, d.set})
+	}
+	d.Train = parts[0]
+	if len(parts) > 1 {
+		d.Train = train.Join(parts...)
+	}
+	if r.HoldOut > 0 {
+		rest, held, err := train.HoldOut(d.Train, r.HoldOut, r.HoldOutSeed)
+		if err != nil {
+			return err
+		}
+		d.Train, d.Query = rest, held
+		return nil
+	}
+	for name, side := range map[string]*train.Dataset{r.Query: &d.Query, r.Gallery: &d.Gallery} {
+		if name == "" {
+			continue
+		}
+		v, err := d.set.Split(labels.Split(name))
+		if err != nil {
+			return err
+		}
+		*side = shardSplit{v, d.set}
+	}
+	return nil
+}
+
+// shardSplit is a split with a fingerprint that covers the pixels: the hashes that
+// the manifest has of its shards.
+type shardSplit struct {
+	*shards.View
+	set *shards.Set
+}
+
+// Fingerprint lists the hashes of the shards.
+func (d shardSplit) Fingerprint() string {
+	var s strings.Builder
+	for _, f := range d.set.Manifest().Files {
+		fmt.Fprintln(&s, f.Name, f.SHA256)
+	}
+	return s.String()
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"go.yaml.in/yaml/v3"
+
+	"hgld/internal/atomicfile"
+	"hgld/train"
+)
+
+// The files of a run directory beside its checkpoints.
+const (
+	settingsFile   = "run.yaml"     // what the run was made with, as the section train of hgld.yaml
+	eventsFile     = "events.jsonl" // one line for every step, evaluation and checkpoint
+	evaluationFile = "eval.json"    // the last evaluation
+)
+
+// writeRunSettings records the resolved settings; hgld eval finds the data there.
+// The folder of shards is named from the run directory, so that both can be moved
+// together.
+func writeRunSettings(s *trainSettings) error {
+	copied := *s
+	if rel, err := filepath.Rel(s.Out, s.Images.Data); err == nil {
+		copied.Images.Data = filepath.ToSlash(rel)
+	}
+	text, err := yaml.Marshal(copied)
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(filepath.Join(s.Out, settingsFile), text)
+}
+
+// readRunSettings reads them back, given a run directory or one of its
+// checkpoints. A run without them is no error.
+func readRunSettings(run string) (*trainSettings, error) {
+	text, err := os.ReadFile(filepath.Join(run, settingsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		run = filepath.Join(run, "..", "..") // of a checkpoint
+		text, err = os.ReadFile(filepath.Join(run, settingsFile))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := new(trainSettings)
+	if err := yaml.Unmarshal(text, s); err != nil {
+		return nil, usagef("%s: %w", filepath.Join(run, settingsFile), err)
+	}
+	if !filepath.IsAbs(s.Images.Data) {
+		s.Images.Data = filepath.Join(run, filepath.FromSlash(s.Images.Data))
+	}
+	return s, nil
+}
+
+// eventLog is events.jsonl, written line by line.
+type eventLog struct {
+	path string
+	file *os.File
+}
+
+// openEvents opens the log of a run that has taken some steps. What it says of
+// later ones, which were taken after the checkpoint and are taken again, goes.
+func openEvents(path string, step int) (*eventLog, error) {
+	old, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var kept bytes.Buffer
+	lines := bufio.NewScanner(bytes.NewReader(old))
+	lines.Buffer(nil, 64<<20) // an evaluation with many levels is a long line
+	for lines.Scan() {
+		var e struct {
+			Step int `json:"step"`
+		}
+		if json.Unmarshal(lines.Bytes(), &e) == nil && e.Step <= step {
+			kept.Write(append(lines.Bytes(), '\n'))
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if err := atomicfile.WriteFile(path, kept.Bytes()); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	return &eventLog{path: path, file: file}, err
+}
+
+// add appends an event in one write, so that a killed process leaves at most one
+// half line, the last.
+func (l *eventLog) add(e train.Event) error {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	_, err = l.file.Write(append(line, '\n'))
+	return err
+}
+
+func (l *eventLog) close() error { return l.file.Close() }
+
+// saveJSON replaces path by v as indented JSON.
+func saveJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(path, append(text, '\n'))
+}

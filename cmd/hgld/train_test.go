@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hgld/internal/sketch"
+	"hgld/shards"
+	"hgld/shards/dataset"
+	"hgld/train"
+)
+
+// pictureShards builds shards/ of drawings in a new folder, which becomes the
+// current one: 4 forms of 3 places, 8 views of each for training and 4 for tests.
+func pictureShards(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for split, views := range map[string][2]int{"train": {0, 8}, "test": {8, 12}} {
+		for place := range 12 {
+			dir := filepath.Join("pictures", split, sketch.Forms[place/3], fmt.Sprint("place", place))
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			for view := views[0]; view < views[1]; view++ {
+				f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%d.png", view)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := png.Encode(f, sketch.Picture(place/3, place, view, 20)); err != nil {
+					t.Fatal(err)
+				}
+				if err := f.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	src, err := dataset.Folder{}.Open(context.Background(), dataset.Settings{Input: "pictures", Levels: []string{"place", "form"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if _, err := shards.Build(context.Background(), src, "shards", shards.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(projectFile, []byte(tinyProject), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tinyProject makes a training of a second.
+const tinyProject = `train:
+  steps: 12
+  input: {size: 16, resize: 18}
+  model:
+    dim: 8
+    backbone:
+      name: convnet
+      settings: {widths: [8, 8], strides: [2, 2]}
+  sampler: {batch: 16, m: 4}
+  run: {checkpoint: 5}
+`
+
+func tinyRun(more ...string) []string { return append([]string{"train", "run"}, more...) }
+
+func TestTrainRunContinuesWithTheSameCommand(t *testing.T) {
+	pictureShards(t)
+	if code, _, errs := run(t, tinyRun("--out", "whole")...); code != 0 {
+		t.Fatal(errs)
+	}
+	if code, _, errs := run(t, tinyRun("--out", "parts", "--limit", "7")...); code != 0 || !strings.Contains(errs, "done: 7 steps") {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	code, _, errs := run(t, tinyRun("--out", "parts")...)
+	if code != 0 || !strings.Contains(errs, "continuing after step 7") {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	for _, name := range []string{"model.safetensors", "optimizer.safetensors"} {
+		want, err := os.ReadFile(filepath.Join("whole", "checkpoints", "step-00000012", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join("parts", "checkpoints", "step-00000012", name))
+		if err != nil || string(got) != string(want) {
+			t.Errorf("%s differs from that of the run in one go (%v)", name, err)
+		}
+	}
+	steps := 0
+	for _, e := range readEvents(t, "parts") {
+		if e.Kind == train.Stepped {
+			if steps++; e.Step != steps {
+				t.Errorf("event of step %d where %d is expected", e.Step, steps)
+			}
+		}
+	}
+	if steps != 12 {
+		t.Errorf("%d steps in events.jsonl", steps)
+	}
+}
+
+func readEvents(t *testing.T, dir string) []train.Event {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, eventsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var list []train.Event
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var e train.Event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+func TestEventsAfterTheCheckpointAreDroppedOnResume(t *testing.T) {
+	path := filepath.Join(t.TempDir(), eventsFile)
+	old := `{"event":"step","step":1}` + "\n" + `{"event":"step","step":2}` + "\n" + `{"event":"step","step":3}` + "\n" + `{"event":"st`
+	if err := os.WriteFile(path, []byte(old), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	log, err := openEvents(path, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.add(train.Event{Kind: train.Stepped, Step: 3, Loss: 0.5}); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	want := `{"event":"step","step":1}` + "\n" + `{"event":"step","step":2}` + "\n" + `{"event":"step","step":3,"epoch":0,"loss":0.5}` + "\n"
+	if err != nil || string(text) != want {
+		t.Errorf("%v:\n%s", err, text)
+	}
+}
+
+func TestTrainRunRefusesAnotherRunsDirectory(t *testing.T) {
+	pictureShards(t)
+	if code, _, errs := run(t, tinyRun("--limit", "2")...); code != 0 {
+		t.Fatal(errs)
+	}
+	code, _, errs := run(t, tinyRun("-o", "optim.lr=0.5")...)
+	if code != exitUsage || !strings.Contains(errs, "optim.lr is 0.5, the checkpoint has 0.001") || !strings.Contains(errs, "--out") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	code, _, errs = run(t, tinyRun("--hold-out", "0.25")...)
+	if code != exitUsage || !strings.Contains(errs, "images or labels are others") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
+func TestTrainRunNamesWrongSettings(t *testing.T) {
+	pictureShards(t)
+	for hint, args := range map[string][]string{
+		`did you mean "smooth-ap"`:        {"-o", "loss.name=smoth-ap"},
+		`did you mean "tau"`:              {"-o", "loss.settings={tua: 0.1}"},
+		`unknown preset`:                  {"-o", "loss.preset=mine"},
+		"needs 16 classes with 4 rows":    {"-o", "sampler.batch=64"},
+		"hold_out and query exclude":      {"--hold-out", "0.3", "--query", "test"},
+		"no query split ranks it":         {"--gallery", "train"},
+		`did you mean "sampler.settings"`: {"-o", "sampler.setting=1"},
+		"input.resize is 12, less than":   {"-o", "input.resize=12"},
+	} {
+		if code, _, errs := run(t, tinyRun(args...)...); code != exitUsage || !strings.Contains(errs, hint) {
+			t.Errorf("%v: exit code %d, want %d and %q:\n%s", args, code, exitUsage, hint, errs)
+		}
+	}
+}
+
+func TestEvalRunFindsTheDataOfTheRun(t *testing.T) {
+	pictureShards(t)
+	code, out, errs := run(t, tinyRun("--query", "test", "--gallery", "train")...)
+	if code != 0 || !strings.Contains(out, "48 queries, 96 gallery items\n") {
+		t.Fatalf("exit code %d\n%s%s", code, out, errs)
+	}
+	trained := readResult(t, filepath.Join("runs", "default", "eval.json"))
+	for _, path := range []string{"runs/default", "runs/default/checkpoints/step-00000012"} {
+		if code, _, errs := run(t, "eval", "run", "--run", path); code != 0 {
+			t.Fatal(errs)
+		}
+		again := readResult(t, "eval.json")
+		if again.Mean("H-AP") != trained.Mean("H-AP") || again.Gallery != 96 {
+			t.Errorf("%s: H-AP %v, in the run %v", path, again.Mean("H-AP"), trained.Mean("H-AP"))
+		}
+	}
+	if code, _, errs := run(t, "eval", "run", "--untrained", "--quiet"); code != 0 || errs != "" {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	if untrained := readResult(t, "eval.json"); untrained.Mean("H-AP") == trained.Mean("H-AP") {
+		t.Error("the untrained network gives the same H-AP")
+	}
+	code, out, errs = run(t, "eval", "run", "--hold-out", "0.25", "--limit", "5")
+	if code != 0 || !strings.Contains(out, "5 queries") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+}
+
+func TestEvalRunAsksForQueries(t *testing.T) {
+	pictureShards(t)
+	if code, _, errs := run(t, tinyRun("--limit", "1")...); code != 0 {
+		t.Fatal(errs)
+	}
+	if code, _, errs := run(t, "eval", "run"); code != exitUsage || !strings.Contains(errs, "--query") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}

@@ -1,0 +1,62 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestSignalSavesATrainingThatGoesOn interrupts a run once it has taken three
+// steps; the same command then ends it with the bytes of a run in one go.
+func TestSignalSavesATrainingThatGoesOn(t *testing.T) {
+	pictureShards(t)
+	args := tinyRun("--steps", "150")
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGUSR1} {
+		dir := "stopped-" + signal.String()
+		stop := make(chan struct{})
+		go func() {
+			defer close(stop)
+			for range 2000 {
+				text, err := os.ReadFile(filepath.Join(dir, eventsFile))
+				if err == nil && bytes.Count(text, []byte("\n")) >= 3 {
+					if err := syscall.Kill(os.Getpid(), signal); err != nil {
+						t.Error(err)
+					}
+					return
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+			t.Error("the run took no step")
+		}()
+		code, _, errs := run(t, append(args, "--out", dir)...)
+		<-stop
+		if code != exitInterrupted || !strings.Contains(errs, "state saved; the same command continues") {
+			t.Fatalf("%v: exit code %d\n%s", signal, code, errs)
+		}
+		code, _, errs = run(t, append(args, "--out", dir)...)
+		if code != exitOK || !strings.Contains(errs, "continuing after step") {
+			t.Fatalf("%v: exit code %d of the next run\n%s", signal, code, errs)
+		}
+	}
+	if code, _, errs := run(t, append(args, "--out", "whole")...); code != exitOK {
+		t.Fatal(errs)
+	}
+	weights := func(dir string) []byte {
+		text, err := os.ReadFile(filepath.Join(dir, "checkpoints", "step-00000150", "model.safetensors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGUSR1} {
+		if !bytes.Equal(weights("stopped-"+signal.String()), weights("whole")) {
+			t.Errorf("%v: the weights differ from those of a run in one go", signal)
+		}
+	}
+}

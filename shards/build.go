@@ -1,0 +1,387 @@
+package shards
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"hgld/internal/atomicfile"
+	"hgld/internal/filelock"
+	"hgld/internal/img"
+	"hgld/labels"
+)
+
+// Options say how Build makes a data set. The zero value of a field is its
+// default.
+type Options struct {
+	Settings
+	Hierarchy *labels.Hierarchy // classes in this order; nil: in the order of the items
+	Tool      string            // hgld's version, for the record
+	Workers   int               // images prepared at once; 0: one. It does not change the result
+	JPEG      img.JPEGDecoder   // nil: the standard library's
+	// Progress, if not nil, is told after every shard how many images are done. It
+	// is called by one goroutine at a time.
+	Progress func(done, total int, shard string)
+}
+
+// Result is what Build did.
+type Result struct {
+	Manifest *Manifest
+	Failures []Failure
+	Kept     int // shards that were there already
+}
+
+// shardsAtOnce is how many shards are written at the same time: while one is
+// flushed to disk, the next goes on.
+const shardsAtOnce = 2
+
+// Build makes the data set of src in dir, or finishes the making of it: shards
+// that are there and were made of the same items with the same settings are kept.
+// A damaged or missing image is a Failure in the result; an error stops the
+// build, and so does ctx. Either way every finished shard stays good and the same
+// call continues.
+//
+// A folder that another process works in is a *filelock.LockedError.
+func Build(ctx context.Context, src Source, dir string, o Options) (*Result, error) {
+	r, err := build(ctx, src, dir, o)
+	if err != nil {
+		return nil, fmt.Errorf("shards: %s: %w", dir, err)
+	}
+	return r, nil
+}
+
+func build(ctx context.Context, src Source, dir string, o Options) (*Result, error) {
+	o.Workers = max(o.Workers, 1)
+	if o.ShortSide > 0 && o.Quality == 0 {
+		o.Quality = 95
+	}
+	if o.Shards == 0 && o.ImagesPerShard == 0 && o.ShardBytes == 0 {
+		o.ShardBytes = 500e6 // what the Hub asks for
+	}
+	p, err := makePlan(ctx, src, o)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := prepareFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	b := &builder{dir: dir, o: o, plan: p, preparer: newPreparer(o), made: make([]made, len(p.shards))}
+	if err := b.run(ctx); err != nil {
+		return nil, err
+	}
+	result, err := b.finish(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	return result, lock.Remove()
+}
+
+// lockName is the lock file in the data set's folder. It also marks a folder
+// whose build is not finished.
+const lockName = ".hgld-build"
+
+// prepareFolder locks dir and removes what a killed process left unfinished. A
+// folder with shards that no build of ours began is refused.
+func prepareFolder(dir string) (*filelock.Lock, error) {
+	data := filepath.Join(dir, "data")
+	if err := os.MkdirAll(data, 0o755); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(data)
+	if err != nil {
+		return nil, err
+	}
+	lockPath := filepath.Join(dir, lockName)
+	ours := exists(lockPath) || exists(filepath.Join(dir, ManifestFile))
+	for _, e := range entries {
+		if !ours && shardNames().MatchString("data/"+e.Name()) {
+			return nil, fmt.Errorf("data/%s is there, but no %s: choose an empty folder", e.Name(), ManifestFile)
+		}
+	}
+	lock, err := filelock.Acquire(lockPath)
+	if err != nil {
+		return nil, err
+	}
+	if err := removeUnfinished(dir); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+// removeUnfinished removes the temporary files of a build that was killed.
+func removeUnfinished(dir string) error {
+	for _, pattern := range []string{"data/.*.tmp-*", "." + ManifestFile + ".tmp-*", "." + SumsFile + ".tmp-*",
+		"." + HierarchyFile + ".tmp-*", "." + FailuresFile + ".tmp-*"} {
+		names, err := fs.Glob(os.DirFS(dir), pattern)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// builder is a build at work.
+type builder struct {
+	dir      string
+	o        Options
+	plan     *plan
+	preparer *preparer
+
+	mu   sync.Mutex
+	made []made // by shard
+	done int    // images
+}
+
+// made is a finished shard.
+type made struct {
+	file     File
+	index    *index
+	failures []Failure
+	kept     bool
+}
+
+// run builds what is missing. The manifest of an earlier build goes first, unless
+// everything can be kept: a folder with a manifest is complete.
+func (b *builder) run(ctx context.Context) error {
+	total := 0
+	missing := false
+	for i := range b.plan.shards {
+		total += len(b.plan.shards[i].items)
+		m, ok, err := b.keep(ctx, &b.plan.shards[i])
+		if err != nil {
+			return err
+		}
+		b.made[i] = m
+		missing = missing || !ok
+		if ok {
+			b.report(i, total)
+		}
+	}
+	if missing {
+		if err := removeAll(b.dir, ManifestFile, SumsFile); err != nil {
+			return err
+		}
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(shardsAtOnce)
+	for i := range b.plan.shards {
+		if b.made[i].kept {
+			continue
+		}
+		g.Go(func() error {
+			m, err := b.shard(ctx, &b.plan.shards[i])
+			if err != nil {
+				return fmt.Errorf("%s: %w", b.plan.shards[i].name, err)
+			}
+			b.made[i] = m
+			b.report(i, total)
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+func (b *builder) report(shard, total int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.done += len(b.plan.shards[shard].items)
+	if b.o.Progress != nil {
+		b.o.Progress(b.done, total, b.plan.shards[shard].name)
+	}
+}
+
+// footer is the value of the footer key "hgld".
+type footer struct {
+	Version  int       `json:"hgld_shards"`
+	Tool     string    `json:"tool"`
+	Plan     Hash      `json:"plan"`
+	Failures []Failure `json:"failures"`
+}
+
+// shard builds one shard: items are prepared side by side and written in order.
+func (b *builder) shard(ctx context.Context, p *planned) (made, error) {
+	w, err := Create(filepath.Join(b.dir, p.name), b.plan.schema)
+	if err != nil {
+		return made{}, err
+	}
+	defer w.Close()
+	note := footer{Version: FormatVersion, Tool: b.o.Tool, Plan: p.key, Failures: []Failure{}}
+	err = b.inOrder(ctx, p, func(r prepared) error {
+		if r.failure != nil {
+			r.failure.Shard = p.name
+			note.Failures = append(note.Failures, *r.failure)
+			return nil
+		}
+		return w.Write(r.row)
+	})
+	if err != nil {
+		return made{}, err
+	}
+	text, err := json.Marshal(note)
+	if err != nil {
+		return made{}, err
+	}
+	file, err := w.Finish(string(text))
+	if err != nil {
+		return made{}, err
+	}
+	file.Name, file.Split, file.Plan = p.name, p.split, p.key
+	return made{file: file, index: w.index, failures: note.Failures}, nil
+}
+
+// inOrder prepares the items of a shard, up to Workers at once over all shards,
+// and hands the results to use in the order of the items.
+func (b *builder) inOrder(ctx context.Context, p *planned, use func(prepared) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	queue := make(chan chan prepared, b.o.Workers)
+	g.Go(func() error {
+		defer close(queue)
+		for i := range p.items {
+			slot := make(chan prepared, 1)
+			select {
+			case queue <- slot:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			if err := b.preparer.workers.Acquire(ctx, 1); err != nil {
+				return err
+			}
+			g.Go(func() error {
+				defer b.preparer.workers.Release(1)
+				r, err := b.preparer.prepare(ctx, &p.items[i], p.paths[i])
+				slot <- r
+				return err
+			})
+		}
+		return nil
+	})
+	g.Go(func() error {
+		for slot := range queue {
+			select {
+			case r := <-slot:
+				if r.row == nil && r.failure == nil {
+					return ctx.Err() // cancelled while it was prepared
+				}
+				if err := use(r); err != nil {
+					return err
+				}
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+// finish writes what stands beside the shards, the manifest last.
+func (b *builder) finish(ctx context.Context, src Source) (*Result, error) {
+	inputs, err := src.Inputs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Manifest: &Manifest{Version: FormatVersion, Tool: b.o.Tool, Settings: b.o.Settings, Inputs: inputs,
+		Landmarks: b.plan.schema.Landmarks, Levels: b.levels()}}
+	for _, m := range b.made {
+		r.Manifest.Files = append(r.Manifest.Files, m.file)
+		r.Failures = append(r.Failures, m.failures...)
+		if m.kept {
+			r.Kept++
+		}
+	}
+	failures, err := encodeFailures(r.Failures)
+	if err != nil {
+		return nil, err
+	}
+	r.Manifest.Failures = Sum{Rows: len(r.Failures), Bytes: int64(len(failures)), SHA256: sha256.Sum256(failures)}
+	if err := atomicfile.WriteFile(filepath.Join(b.dir, FailuresFile), failures); err != nil {
+		return nil, err
+	}
+	var tree strings.Builder
+	if err := labels.WriteHierarchy(&tree, b.plan.schema.Classes); err != nil {
+		return nil, err
+	}
+	r.Manifest.Hierarchy = Sum{Bytes: int64(tree.Len()), SHA256: sha256.Sum256([]byte(tree.String()))}
+	if err := atomicfile.WriteFile(filepath.Join(b.dir, HierarchyFile), []byte(tree.String())); err != nil {
+		return nil, err
+	}
+	if err := b.removeStale(); err != nil {
+		return nil, err
+	}
+	return r, r.Manifest.write(b.dir)
+}
+
+// levels counts the images of every class.
+func (b *builder) levels() []Level {
+	var levels []Level
+	for l, from := range b.plan.schema.Classes.Levels {
+		level := Level{Name: from.Name, Column: b.plan.schema.levelColumn(l), Classes: []string{}, Rows: map[labels.Split][]int{}}
+		for _, c := range from.Classes {
+			level.Classes = append(level.Classes, c.Name)
+		}
+		for _, m := range b.made {
+			counts := level.Rows[m.file.Split]
+			if counts == nil {
+				counts = make([]int, len(from.Classes))
+				level.Rows[m.file.Split] = counts
+			}
+			for i := range m.index.rows() {
+				if c := m.index.path(i)[l]; c >= 0 {
+					counts[c]++
+				}
+			}
+		}
+		levels = append(levels, level)
+	}
+	return levels
+}
+
+// removeStale removes the shards of an earlier build that the plan does not have.
+func (b *builder) removeStale() error {
+	planned := map[string]bool{}
+	for _, m := range b.made {
+		planned[m.file.Name], planned[indexName(m.file.Name)] = true, true
+	}
+	entries, err := os.ReadDir(filepath.Join(b.dir, "data"))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if name := "data/" + e.Name(); shardNames().MatchString(name) && !planned[name] {
+			if err := os.Remove(filepath.Join(b.dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func removeAll(dir string, names ...string) error {
+	for _, name := range names {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,280 @@
+package dataset
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hgld/internal/registry"
+	"hgld/labels"
+	"hgld/shards"
+)
+
+// Columns are headers of a CSV that differ from the usual ones. Empty ones are
+// the names below.
+type Columns struct {
+	Path     string `yaml:"path"`     // path
+	Split    string `yaml:"split"`    // split
+	ID       string `yaml:"id"`       // image_id, or id
+	SHA256   string `yaml:"sha256"`   // sha256
+	Landmark string `yaml:"landmark"` // landmark_id
+}
+
+// CSV imports a table with a row an image: its path in the folder or archive of
+// images, its classes in one column a level, and optionally split, image_id,
+// sha256 (the expected hash), author, license, title, source_url. Other columns
+// are left alone. The label columns are Levels or, by default, level_0, level_1 ….
+// A row with empty label columns is an image without label.
+//
+// With Labels, a column landmark_id takes the place of label columns: the label
+// file gives the landmark's classes, Commons category and tag.
+//
+// Paths are relative to Images, by default the CSV's own folder.
+type CSV struct{}
+
+// Open reads the header and opens the images.
+func (CSV) Open(_ context.Context, s Settings) (shards.Source, error) {
+	src, err := openCSV(s)
+	if err != nil {
+		return nil, fmt.Errorf("dataset: csv: %w", err)
+	}
+	return src, nil
+}
+
+type csvSource struct {
+	name    string
+	store   store
+	split   labels.Split
+	levels  []string
+	columns csvColumns
+	labels  *landmarks // nil: label columns
+	used    []byte     // list of the images that Items yielded
+}
+
+// csvColumns are positions in a record; −1 where there is no such column.
+type csvColumns struct {
+	path, split, id, sha256        int
+	landmark                       int
+	levels                         []int
+	author, license, title, source int
+}
+
+func openCSV(s Settings) (*csvSource, error) {
+	src := &csvSource{name: s.Input, split: s.Split, levels: s.Levels}
+	if src.split == "" {
+		src.split = labels.Train
+	}
+	if s.Labels != "" {
+		var err error
+		if src.labels, err = readLandmarks(s.Labels, src.split); err != nil {
+			return nil, err
+		}
+		if len(s.Levels) > 0 {
+			return nil, errors.New("levels and labels exclude each other: a label file brings its own levels")
+		}
+	}
+	f, r, header, err := src.open()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if err := src.setColumns(header, s.Columns); err != nil {
+		line, _ := r.FieldPos(0)
+		return nil, fmt.Errorf("%s:%d: %w", src.base(), line, err)
+	}
+	images := s.Images
+	if images == "" {
+		images = filepath.Dir(s.Input)
+	}
+	src.store, err = openStore(images)
+	return src, err
+}
+
+func (src *csvSource) base() string { return filepath.Base(src.name) }
+
+// open opens the file and reads its header.
+func (src *csvSource) open() (*os.File, *csv.Reader, []string, error) {
+	f, err := os.Open(src.name)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	in := bufio.NewReaderSize(f, 64<<10)
+	if mark, err := in.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
+		in.Discard(3) // the byte order mark of a spreadsheet
+	}
+	r := csv.NewReader(in)
+	header, err := r.Read()
+	if err != nil {
+		f.Close()
+		if errors.Is(err, io.EOF) {
+			err = errors.New("the file is empty; want a header line")
+		}
+		return nil, nil, nil, fmt.Errorf("%s: %w", src.base(), err)
+	}
+	return f, r, header, nil
+}
+
+func (src *csvSource) setColumns(header []string, names Columns) error {
+	for i, h := range header {
+		if slices.Index(header, h) != i {
+			return fmt.Errorf("column %q stands twice", h)
+		}
+	}
+	var unknown error
+	find := func(asked string, usual ...string) int {
+		if asked == "" {
+			return slices.IndexFunc(header, func(h string) bool { return slices.Contains(usual, h) })
+		}
+		i := slices.Index(header, asked)
+		if i < 0 {
+			unknown = registry.Unknown("column", asked, header)
+		}
+		return i
+	}
+	c := &src.columns
+	c.path = find(names.Path, "path")
+	c.split = find(names.Split, "split")
+	c.id = find(names.ID, "image_id", "id")
+	c.sha256 = find(names.SHA256, "sha256")
+	c.author, c.license, c.title, c.source = find("", "author"), find("", "license"), find("", "title"), find("", "source_url")
+	c.landmark = find(names.Landmark, "landmark_id")
+	if len(src.levels) == 0 {
+		for slices.Contains(header, "level_"+strconv.Itoa(len(src.levels))) {
+			src.levels = append(src.levels, "level_"+strconv.Itoa(len(src.levels)))
+		}
+	}
+	for _, l := range src.levels {
+		c.levels = append(c.levels, find(l))
+	}
+	switch {
+	case unknown != nil:
+		return unknown
+	case c.path < 0:
+		return fmt.Errorf("no column path among %s; name it by columns.path", strings.Join(header, ", "))
+	case src.labels != nil && c.landmark < 0:
+		return fmt.Errorf("no column landmark_id among %s, by which to join the labels; name it by columns.landmark", strings.Join(header, ", "))
+	case src.labels == nil && len(c.levels) == 0:
+		return fmt.Errorf("no label columns level_0, level_1 … among %s; name them by levels, finest first", strings.Join(header, ", "))
+	}
+	return nil
+}
+
+func (src *csvSource) Levels() []string {
+	if src.labels != nil {
+		return src.labels.table.Levels
+	}
+	return src.levels
+}
+
+func (src *csvSource) Landmarks() bool { return src.labels != nil }
+
+func (src *csvSource) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
+	return func(yield func(shards.Item, error) bool) {
+		f, r, _, err := src.open()
+		if err != nil {
+			yield(shards.Item{}, err)
+			return
+		}
+		defer f.Close()
+		src.used = nil
+		for {
+			record, err := r.Read()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err == nil {
+				err = ctx.Err()
+			}
+			var item shards.Item
+			if err == nil {
+				line, _ := r.FieldPos(0)
+				item, err = src.item(record, fmt.Sprintf("%s:%d", src.base(), line))
+			} else {
+				err = fmt.Errorf("%s: %w", src.base(), err)
+			}
+			if !yield(item, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// item makes an item of a record.
+func (src *csvSource) item(record []string, where string) (shards.Item, error) {
+	c := &src.columns
+	get := func(i int) string {
+		if i < 0 {
+			return ""
+		}
+		return record[i]
+	}
+	item := shards.Item{Path: path.Clean(get(c.path)), Split: labels.Split(get(c.split)), Where: where, SHA256: strings.ToLower(get(c.sha256))}
+	if get(c.path) == "" || !fs.ValidPath(item.Path) {
+		return item, fmt.Errorf("%s: path %q; want one within the folder of images, with slashes", where, get(c.path))
+	}
+	item.ID = shards.NewImageID(item.Path)
+	if id := get(c.id); id != "" {
+		item.ID = shards.NewImageID(id)
+	}
+	if item.Split == "" {
+		item.Split = src.split
+	}
+	item.Attributes = shards.Attributes{Author: get(c.author), License: get(c.license), Title: get(c.title), SourceURL: get(c.source)}
+	if err := src.label(&item, get); err != nil {
+		return item, fmt.Errorf("%s: %w", where, err)
+	}
+	e, err := src.store.find(item.Path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return item, fmt.Errorf("%s: %w", where, err)
+	}
+	src.used = appendUsed(src.used, entry{path: item.Path, size: e.size})
+	item.Size, item.Stamp = e.size, e.stamp
+	item.Open = func() (io.ReadCloser, error) { return src.store.open(item.Path) }
+	return item, nil
+}
+
+// label gives an item its class names.
+func (src *csvSource) label(item *shards.Item, get func(column int) string) error {
+	if src.labels != nil {
+		return src.labels.label(item, get(src.columns.landmark))
+	}
+	for _, l := range src.columns.levels {
+		item.Names = append(item.Names, get(l))
+	}
+	if strings.Join(item.Names, "") == "" {
+		item.Names = nil
+	}
+	return nil
+}
+
+// Inputs is the CSV, the label file and the store of images; of a folder, what
+// Items yielded last.
+func (src *csvSource) Inputs(ctx context.Context) ([]shards.Input, error) {
+	files := []string{src.name}
+	if src.labels != nil {
+		files = append(files, src.labels.file)
+	}
+	var all []shards.Input
+	for _, f := range files {
+		in, err := fileInput(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, in)
+	}
+	images, err := src.store.input(ctx, src.used)
+	return append(all, images), err
+}
+
+func (src *csvSource) Close() error { return src.store.Close() }

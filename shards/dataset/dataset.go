@@ -1,0 +1,36 @@
+// Package dataset imports data sets for stage 4 of hgld: each importer reads one
+// layout of images and labels and is a shards.Source.
+//
+// Images are read where they lie, in a folder or member by member from a zip or
+// tar file; nothing is ever unpacked to disk.
+package dataset
+
+import (
+	"context"
+
+	"hgld/internal/registry"
+	"hgld/labels"
+	"hgld/shards"
+)
+
+// Settings say where a data set is and how its files are to be read. An importer
+// refuses a setting that it has no use for.
+type Settings struct {
+	Input   string       // file or folder
+	Images  string       // folder, .zip or .tar with the images, where Input does not hold them
+	Labels  string       // label file of stage 3 (labels.csv), joined by landmark_id
+	Levels  []string     // names of the levels, finest first
+	Split   labels.Split // of images that no column or folder gives one; default train
+	Columns Columns      // headers of a CSV
+}
+
+// Importer makes a shards.Source of a data set.
+type Importer interface {
+	Open(ctx context.Context, s Settings) (shards.Source, error)
+}
+
+// All lists the importers.
+var All = registry.Table[Importer]{
+	{Name: "folder", About: "class folders of any depth: fruit/apple/red/1.jpg; a first folder called train, val, test … is the split", Value: Folder{}},
+	{Name: "csv", About: "a table with a path, label columns (--levels, finest first) or a landmark_id (--labels), and optionally split, author, license …", Value: CSV{}},
+}

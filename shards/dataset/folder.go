@@ -1,0 +1,159 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hgld/labels"
+	"hgld/shards"
+)
+
+// Folder imports images from class folders of any depth, in a folder or archive:
+//
+//	[split/]coarsest/…/finest/image.jpg
+//
+// The folders are the levels, the one that holds the image being the finest. If
+// all folders at the top are called like splits (train, val, test, index, query,
+// gallery), they are the splits. Files that are no images by their name are left
+// out, hidden ones too.
+type Folder struct{}
+
+// Open lists the images. It is an error if they lie at different depths.
+func (Folder) Open(ctx context.Context, s Settings) (shards.Source, error) {
+	if s.Images != "" || s.Labels != "" || s.Columns != (Columns{}) {
+		return nil, errors.New("dataset: folder takes images and labels from its input: no images, labels or columns")
+	}
+	src, err := openFolderSource(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("dataset: folder %s: %w", s.Input, err)
+	}
+	return src, nil
+}
+
+type folderSource struct {
+	store  store
+	files  []entry
+	splits bool // the top folders are splits
+	split  labels.Split
+	levels []string
+}
+
+func openFolderSource(ctx context.Context, s Settings) (*folderSource, error) {
+	st, err := openStore(s.Input)
+	if err != nil {
+		return nil, err
+	}
+	src := &folderSource{store: st, split: s.Split, levels: s.Levels}
+	if src.split == "" {
+		src.split = labels.Train
+	}
+	if err := src.survey(ctx); err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	return src, nil
+}
+
+// survey finds the images, whether the top folders are splits, and the depth.
+func (src *folderSource) survey(ctx context.Context) error {
+	all, err := src.store.list(ctx)
+	if err != nil {
+		return err
+	}
+	src.splits = true
+	for _, e := range all {
+		if !isImage(e.path) {
+			continue
+		}
+		src.files = append(src.files, e)
+		top, _, _ := strings.Cut(e.path, "/")
+		src.splits = src.splits && slices.Contains(labels.Splits, labels.Split(top))
+	}
+	if len(src.files) == 0 {
+		return errors.New("no images found (jpg, jpeg, png, gif, webp, bmp, tif, tiff)")
+	}
+	depth := -1
+	for _, e := range src.files {
+		_, names := src.labelled(e.path)
+		if len(names) == 0 {
+			return fmt.Errorf("%s lies in no class folder", e.path)
+		}
+		if depth >= 0 && depth != len(names) {
+			return fmt.Errorf("%s lies %d folders deep, %s %d; every image needs a class at every level",
+				src.files[0].path, depth, e.path, len(names))
+		}
+		depth = len(names)
+	}
+	if len(src.levels) == 0 {
+		for l := range depth {
+			src.levels = append(src.levels, "level_"+strconv.Itoa(l))
+		}
+	}
+	if len(src.levels) != depth {
+		return fmt.Errorf("%d level names (%s) for folders %d deep, like %s",
+			len(src.levels), strings.Join(src.levels, ", "), depth, src.files[0].path)
+	}
+	return nil
+}
+
+func isImage(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff":
+		return true
+	}
+	return false
+}
+
+// labelled returns the split and the class names of a path, finest first.
+func (src *folderSource) labelled(p string) (labels.Split, []string) {
+	parts := strings.Split(p, "/")
+	parts = parts[:len(parts)-1]
+	split := src.split
+	if src.splits {
+		split, parts = labels.Split(parts[0]), parts[1:]
+	}
+	slices.Reverse(parts)
+	return split, parts
+}
+
+func (src *folderSource) Levels() []string { return src.levels }
+func (src *folderSource) Landmarks() bool  { return false }
+
+func (src *folderSource) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
+	return func(yield func(shards.Item, error) bool) {
+		for _, e := range src.files {
+			if err := ctx.Err(); err != nil {
+				yield(shards.Item{}, err)
+				return
+			}
+			split, names := src.labelled(e.path)
+			item := shards.Item{ID: shards.NewImageID(e.path), Path: e.path, Split: split, Names: names, Where: e.path,
+				Size: e.size, Stamp: e.stamp, Open: func() (io.ReadCloser, error) { return src.store.open(e.path) }}
+			if !yield(item, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (src *folderSource) Inputs(ctx context.Context) ([]shards.Input, error) {
+	var used []byte
+	for _, e := range src.files {
+		used = appendUsed(used, e)
+	}
+	in, err := src.store.input(ctx, used)
+	return []shards.Input{in}, err
+}
+
+// appendUsed adds the line of a file to the list that a folder is hashed by.
+func appendUsed(list []byte, e entry) []byte {
+	return fmt.Appendf(list, "%s\t%d\n", e.path, e.size)
+}
+
+func (src *folderSource) Close() error { return src.store.Close() }

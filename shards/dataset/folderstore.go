@@ -1,0 +1,85 @@
+package dataset
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"hgld/shards"
+)
+
+// folderStore reads files below a folder. An os.Root keeps it there: neither a
+// path nor a symbolic link leads out.
+type folderStore struct {
+	name string
+	root *os.Root
+}
+
+func openFolder(name string) (store, error) {
+	root, err := os.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	return &folderStore{name, root}, nil
+}
+
+// list walks the folder. Hidden files and folders are left out.
+func (s *folderStore) list(ctx context.Context) ([]entry, error) {
+	var all []entry
+	err := fs.WalkDir(s.root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if strings.HasPrefix(path.Base(p), ".") && p != "." {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if d.IsDir() {
+			return nil
+		}
+		info, err := s.root.Stat(filepath.FromSlash(p))
+		if err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+		if info.IsDir() {
+			return fmt.Errorf("%s is a symbolic link to a folder, which is not followed; put the folder itself there", p)
+		}
+		if info.Mode().IsRegular() {
+			all = append(all, entry{path: p, size: info.Size()})
+		}
+		return nil
+	})
+	return all, err
+}
+
+func (s *folderStore) find(name string) (entry, error) {
+	info, err := s.root.Stat(filepath.FromSlash(name))
+	if err != nil {
+		return entry{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return entry{}, fmt.Errorf("%s is no plain file: %w", name, fs.ErrNotExist)
+	}
+	return entry{path: name, size: info.Size()}, nil
+}
+
+func (s *folderStore) open(name string) (io.ReadCloser, error) {
+	return s.root.Open(filepath.FromSlash(name))
+}
+
+func (s *folderStore) input(_ context.Context, used []byte) (shards.Input, error) {
+	return shards.Input{Name: filepath.Base(s.name) + "/", Bytes: int64(len(used)), SHA256: sha256.Sum256(used)}, nil
+}
+
+func (s *folderStore) Close() error { return s.root.Close() }

@@ -1,0 +1,319 @@
+package dataset
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/labels"
+	"hgld/shards"
+)
+
+// picture is a JPEG that differs with n.
+func picture(tb testing.TB, n int) []byte {
+	tb.Helper()
+	var buf bytes.Buffer
+	if err := jpeg.Encode(&buf, image.NewGray(image.Rect(0, 0, 8+n, 8)), nil); err != nil {
+		tb.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+// tree is a folder of files to be written in one form or another.
+type tree map[string]string
+
+func (files tree) names() []string {
+	var names []string
+	for name := range files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (files tree) folder(tb testing.TB) string {
+	dir := tb.TempDir()
+	for name, data := range files {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			tb.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(data), 0o644); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func (files tree) zip(tb testing.TB) string {
+	file := filepath.Join(tb.TempDir(), "images.zip")
+	var buf bytes.Buffer
+	w := zip.NewWriter(&buf)
+	for _, name := range files.names() {
+		f, err := w.Create(name)
+		if err == nil {
+			_, err = f.Write([]byte(files[name]))
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), os.WriteFile(file, buf.Bytes(), 0o644)); err != nil {
+		tb.Fatal(err)
+	}
+	return file
+}
+
+func (files tree) tar(tb testing.TB) string {
+	file := filepath.Join(tb.TempDir(), "images.tar")
+	var buf bytes.Buffer
+	w := tar.NewWriter(&buf)
+	for _, name := range files.names() {
+		err := w.WriteHeader(&tar.Header{Name: name, Size: int64(len(files[name])), Mode: 0o644, Typeflag: tar.TypeReg})
+		if err == nil {
+			_, err = w.Write([]byte(files[name]))
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), os.WriteFile(file, buf.Bytes(), 0o644)); err != nil {
+		tb.Fatal(err)
+	}
+	return file
+}
+
+// items collects what an importer yields, one line an item.
+func items(tb testing.TB, importer Importer, s Settings) ([]string, error) {
+	tb.Helper()
+	src, err := importer.Open(tb.Context(), s)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	var lines []string
+	for item, err := range src.Items(tb.Context()) {
+		if err != nil {
+			return lines, err
+		}
+		line := fmt.Sprintf("%s %s %s", item.Path, item.Split, strings.Join(item.Names, "<"))
+		r, err := item.Open()
+		if err != nil {
+			lines = append(lines, line+" missing")
+			continue
+		}
+		data, err := io.ReadAll(r)
+		if err := errors.Join(err, r.Close()); err != nil {
+			tb.Fatal(err)
+		}
+		if int64(len(data)) != item.Size {
+			tb.Errorf("%s: %d bytes, announced %d", item.Path, len(data), item.Size)
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+func TestFolderTakesClassesAndSplitsFromPaths(t *testing.T) {
+	files := tree{"notes.txt": "not an image", ".hidden/x/y.jpg": "", "train/fruit/apple/1.jpg": string(picture(t, 1)),
+		"train/fruit/apple/2.JPEG": string(picture(t, 2)), "test/fruit/pear/3.png": "x", "val/drink/juice/4.jpg": "y", "train/drink/juice/readme.md": ""}
+	want := []string{"test/fruit/pear/3.png test pear<fruit", "train/fruit/apple/1.jpg train apple<fruit",
+		"train/fruit/apple/2.JPEG train apple<fruit", "val/drink/juice/4.jpg val juice<drink"}
+	delete(files, ".hidden/x/y.jpg") // archives have no notion of hidden files
+	for name, input := range map[string]string{"folder": files.folder(t), "zip": files.zip(t), "tar": files.tar(t)} {
+		got, err := items(t, Folder{}, Settings{Input: input})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+	files[".hidden/x/y.jpg"] = "z"
+	got, err := items(t, Folder{}, Settings{Input: files.folder(t), Levels: []string{"product", "group"}})
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("with a hidden folder: %v, %v", got, err)
+	}
+	flat, err := items(t, Folder{}, Settings{Input: tree{"train/1.jpg": "x", "cats/2.jpg": "y"}.folder(t), Split: labels.Test})
+	if want := []string{"cats/2.jpg test cats", "train/1.jpg test train"}; err != nil || !slices.Equal(flat, want) {
+		t.Errorf("a class called train: %v, %v", flat, err)
+	}
+}
+
+func TestFolderMistakesAreNamed(t *testing.T) {
+	for _, c := range []struct {
+		files tree
+		set   Settings
+		want  []string
+	}{
+		{tree{"a.txt": ""}, Settings{}, []string{"no images found"}},
+		{tree{"1.jpg": ""}, Settings{}, []string{"1.jpg", "no class folder"}},
+		{tree{"a/1.jpg": "", "a/b/2.jpg": ""}, Settings{}, []string{"a/1.jpg lies 1", "a/b/2.jpg 2"}},
+		{tree{"a/b/2.jpg": ""}, Settings{Levels: []string{"x"}}, []string{"1 level names (x)", "2 deep"}},
+		{tree{"a/b/2.jpg": ""}, Settings{Images: "elsewhere"}, []string{"no images, labels or columns"}},
+	} {
+		c.set.Input = c.files.folder(t)
+		_, err := items(t, Folder{}, c.set)
+		wantError(t, err, c.want...)
+	}
+}
+
+func TestLinksOutOfTheFolderAreNotFollowed(t *testing.T) {
+	outside := tree{"secret.jpg": "secret", "more/1.jpg": "x"}.folder(t)
+	dir := tree{"a/1.jpg": "x"}.folder(t)
+	if err := os.Symlink(filepath.Join(outside, "secret.jpg"), filepath.Join(dir, "a", "2.jpg")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := items(t, Folder{}, Settings{Input: dir})
+	wantError(t, err, "a/2.jpg", "escapes")
+	table := filepath.Join(dir, "t.csv")
+	if err := os.WriteFile(table, []byte("path,level_0\na/2.jpg,x\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err = items(t, CSV{}, Settings{Input: table})
+	wantError(t, err, "t.csv:2", "escapes")
+	inside := tree{"a/1.jpg": "x", "b/2.jpg": "y"}.folder(t)
+	if err := os.Symlink("b", filepath.Join(inside, "c")); err != nil {
+		t.Fatal(err)
+	}
+	_, err = items(t, Folder{}, Settings{Input: inside})
+	wantError(t, err, "c is a symbolic link to a folder")
+}
+
+func TestCSVReadsFromFolderZipAndTar(t *testing.T) {
+	files := tree{"x/1.jpg": string(picture(t, 1)), "x/2.jpg": string(picture(t, 2))}
+	table := "\ufeffsplit,path,fine,coarse,author,image_id\r\ntrain,x/1.jpg,apple,fruit,Ann,00000000000000ff\r\n,./x/2.jpg,\"a, b\",fruit,,\r\ntest,x/3.jpg,,,,\r\n"
+	dir := t.TempDir()
+	input := filepath.Join(dir, "t.csv")
+	if err := os.WriteFile(input, []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"x/1.jpg train apple<fruit", "x/2.jpg val a, b<fruit", "x/3.jpg test  missing"}
+	for name, images := range map[string]string{"folder": files.folder(t), "zip": files.zip(t), "tar": files.tar(t)} {
+		s := Settings{Input: input, Images: images, Levels: []string{"fine", "coarse"}, Split: labels.Val}
+		got, err := items(t, CSV{}, s)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		r := build(t, CSV{}, s)
+		if len(r.Failures) != 1 || r.Failures[0].Class != shards.MissingFailure || r.Failures[0].Where != "t.csv:4" {
+			t.Errorf("%s: failures %+v", name, r.Failures)
+		}
+		if in := r.Manifest.Inputs; len(in) != 2 || in[0].Name != "t.csv" || strings.TrimSuffix(in[1].Name, "/") != filepath.Base(images) {
+			t.Errorf("%s: inputs %+v", name, in)
+		}
+	}
+}
+
+func build(tb testing.TB, importer Importer, s Settings) *shards.Result {
+	tb.Helper()
+	src, err := importer.Open(tb.Context(), s)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer src.Close()
+	r, err := shards.Build(tb.Context(), src, tb.TempDir(), shards.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+func TestCSVMistakesAreNamedWithTheirLine(t *testing.T) {
+	for _, c := range []struct {
+		table string
+		set   Settings
+		want  []string
+	}{
+		{"", Settings{}, []string{"t.csv", "empty"}},
+		{"file,level_0\n", Settings{}, []string{"t.csv:1", "no column path among file, level_0"}},
+		{"path,label\n", Settings{}, []string{"t.csv:1", "no label columns"}},
+		{"path,label\n", Settings{Levels: []string{"lable"}}, []string{"t.csv:1", "lable", `did you mean "label"`}},
+		{"path,level_0\n", Settings{Columns: Columns{Path: "paht"}}, []string{`did you mean "path"`}},
+		{"path,path,level_0\n", Settings{}, []string{`"path" stands twice`}},
+		{"path,level_0\n../x.jpg,a\n", Settings{}, []string{"t.csv:2", "../x.jpg"}},
+		{"path,level_0\n/etc/passwd,a\n", Settings{}, []string{"t.csv:2", "/etc/passwd"}},
+		{"path,level_0\n,a\n", Settings{}, []string{"t.csv:2", `path ""`}},
+		{"path,level_0\nx.jpg\n", Settings{}, []string{"t.csv", "line 2", "wrong number of fields"}},
+		{"path,level_0\n\"x.jpg,a\n", Settings{}, []string{"t.csv", "line 2"}},
+		{"path,level_0\n", Settings{Images: "images.tar.gz"}, []string{"images.tar.gz", "unpack it to .tar"}},
+		{"path,level_0\n", Settings{Images: "images.rar"}, []string{"images.rar", "want a folder, a .zip or a .tar"}},
+		{"path,level_0\n", Settings{Labels: "l.csv", Levels: []string{"a"}}, []string{"exclude each other"}},
+		{"path,level_0\n", Settings{Labels: "l.csv"}, []string{"t.csv:1", "no column landmark_id"}},
+		{"path,landmark_id\nx.jpg,one\n", Settings{Labels: "l.csv"}, []string{"t.csv:2", `landmark_id "one"`}},
+		{"path,landmark_id,split\nx.jpg,1,index\n", Settings{Labels: "l.csv"}, []string{"t.csv:2", "index", "train"}},
+	} {
+		dir := tree{"t.csv": c.table, "images.tar.gz": "", "images.rar": "", "x.jpg": "",
+			"l.csv": "landmark_id,category,supercategory,hierarchical_label,natural_or_human_made\n1,http://c,lake,lake,natural\n"}.folder(t)
+		c.set.Input = filepath.Join(dir, "t.csv")
+		if c.set.Images != "" {
+			c.set.Images = filepath.Join(dir, c.set.Images)
+		}
+		if c.set.Labels != "" {
+			c.set.Labels = filepath.Join(dir, c.set.Labels)
+		}
+		_, err := items(t, CSV{}, c.set)
+		t.Log(err)
+		wantError(t, err, c.want...)
+	}
+}
+
+func TestCSVJoinsTheLabelsOfLandmarks(t *testing.T) {
+	dir := tree{
+		"images.csv": "path,split,landmark_id\n1.jpg,train,7\n2.jpg,train,8\n3.jpg,index,7\n4.jpg,train,9\n5.jpg,train,\n",
+		"labels.csv": "landmark_id,category,supercategory,hierarchical_label,natural_or_human_made,split\n" +
+			"7,http://commons.wikimedia.org/wiki/Category:A,parish church,church,human-made,train\n" +
+			"8,http://commons.wikimedia.org/wiki/Category:B,lake,lake,natural,train\n" +
+			"7,http://commons.wikimedia.org/wiki/Category:C,peak,mountain,natural,index\n",
+		"1.jpg": string(picture(t, 1)), "2.jpg": string(picture(t, 2)), "3.jpg": string(picture(t, 3)), "4.jpg": string(picture(t, 4)), "5.jpg": string(picture(t, 5)),
+	}.folder(t)
+	s := Settings{Input: filepath.Join(dir, "images.csv"), Labels: filepath.Join(dir, "labels.csv")}
+	got, err := items(t, CSV{}, s)
+	want := []string{"1.jpg train train/7<church<human-made", "2.jpg train train/8<lake<natural", "3.jpg index index/7<mountain<natural",
+		"4.jpg train train/9<<", "5.jpg train "}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v\n%s\nwant\n%s", err, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	r := build(t, CSV{}, s)
+	if !r.Manifest.Landmarks || r.Manifest.Levels[1].Column != "hierarchical_label" || len(r.Failures) != 0 || len(r.Manifest.Inputs) != 3 {
+		t.Errorf("manifest %+v", r.Manifest)
+	}
+	for i, want := range []string{"train/7", "train/8", "index/7", "train/9"} {
+		if got := r.Manifest.Levels[0].Classes[i]; got != want {
+			t.Errorf("landmark %d is %s, want %s", i, got, want)
+		}
+	}
+}
+
+func TestEveryImporterHasANameAndASentence(t *testing.T) {
+	for _, e := range All {
+		if e.Name != path.Base(e.Name) || e.About == "" {
+			t.Errorf("%+v", e)
+		}
+		if _, err := e.Value.Open(t.Context(), Settings{Input: filepath.Join(t.TempDir(), "none")}); err == nil {
+			t.Errorf("%s opened a file that is not there", e.Name)
+		}
+	}
+}
+
+// wantError fails the test unless err's text holds all parts.
+func wantError(tb testing.TB, err error, parts ...string) {
+	tb.Helper()
+	if err == nil {
+		tb.Errorf("no error, want one with %q", parts)
+		return
+	}
+	for _, p := range parts {
+		if !strings.Contains(err.Error(), p) {
+			tb.Errorf("error %q does not say %q", err, p)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"hgld/labels"
+	"hgld/shards"
+)
+
+// landmarks are the labels of stage 3, looked up by split and landmark id.
+type landmarks struct {
+	file  string
+	table *labels.Table
+	joins map[labels.Split]*labels.Join
+}
+
+// readLandmarks reads a label file. split is taken where neither the file's name
+// nor a column says whose labels they are.
+func readLandmarks(file string, split labels.Split) (*landmarks, error) {
+	table, err := readTable(file, "")
+	if errors.As(err, new(*labels.SplitUnknownError)) {
+		table, err = readTable(file, split)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(table.Levels) != 3 || table.Levels[0] != labels.LandmarkLevel || table.OneIDSpace {
+		return nil, fmt.Errorf("%s: levels %v; want labels of landmarks (landmark, supercategory, kind)", filepath.Base(file), table.Levels)
+	}
+	return &landmarks{file: file, table: table, joins: map[labels.Split]*labels.Join{}}, nil
+}
+
+func readTable(file string, split labels.Split) (*labels.Table, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return labels.Read(f, filepath.Base(file), labels.ReadOptions{Split: split})
+}
+
+// label gives an item the classes of its landmark. A landmark that the label file
+// does not have, or has without label, is a class without supercategory; an image
+// without landmark has no class at all. Images of a split that the file does not
+// speak of are an error: the ids of splits are unrelated.
+func (l *landmarks) label(item *shards.Item, id string) error {
+	item.Landmark = -1
+	if id == "" {
+		return nil
+	}
+	n, err := strconv.ParseInt(id, 10, 32)
+	if err != nil || n < 0 {
+		return fmt.Errorf("landmark_id %q; want a whole number from 0 up", id)
+	}
+	join := l.joins[item.Split]
+	if join == nil {
+		if join, err = l.table.Join(item.Split); err != nil {
+			return err
+		}
+		l.joins[item.Split] = join
+	}
+	item.Landmark = labels.LandmarkID(n)
+	key := labels.LandmarkKey{Split: item.Split, Landmark: item.Landmark}
+	item.Names = []string{key.String(), "", ""}
+	if found, ok := join.Label(item.Landmark); ok {
+		copy(item.Names[1:], found.Names[1:])
+		a := &item.Attributes
+		a.CategoryURL, a.Tag, a.LabelSource = found.Category, found.Tag, found.Source
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package dataset
+
+import (
+	"archive/zip"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hgld/shards"
+)
+
+// zipStore reads members of a zip file.
+type zipStore struct {
+	name    string
+	archive *zip.ReadCloser
+	members map[string]*zip.File
+}
+
+func openZip(name string) (store, error) {
+	archive, err := zip.OpenReader(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	s := &zipStore{name: name, archive: archive, members: map[string]*zip.File{}}
+	if err := s.index(); err != nil {
+		archive.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *zipStore) index() error {
+	for _, f := range s.archive.File {
+		if err := checkMember(s.name, f.Name); err != nil {
+			return err
+		}
+		bad := func(why string) error { return fmt.Errorf("%s: member %q %s", filepath.Base(s.name), f.Name, why) }
+		mode := f.Mode()
+		switch {
+		case mode.IsDir():
+			continue
+		case !mode.IsRegular():
+			return bad("is " + kindOf(mode) + ", not a plain file")
+		case f.Flags&1 != 0:
+			return bad("is encrypted")
+		case f.Method != zip.Store && f.Method != zip.Deflate:
+			return bad(fmt.Sprintf("is packed by method %d; want stored or deflated", f.Method))
+		}
+		p := memberPath(f.Name)
+		if s.members[p] != nil {
+			return bad("stands twice")
+		}
+		s.members[p] = f
+	}
+	return nil
+}
+
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "something irregular"
+}
+
+func (s *zipStore) list(context.Context) ([]entry, error) {
+	all := make([]entry, 0, len(s.members))
+	for p := range s.members {
+		e, err := s.find(p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b entry) int { return strings.Compare(a.path, b.path) })
+	return all, nil
+}
+
+func (s *zipStore) find(name string) (entry, error) {
+	f := s.members[name]
+	if f == nil {
+		return entry{}, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	}
+	const most = 1 << 62 // a forged size does not become negative
+	return entry{path: name, size: int64(min(f.UncompressedSize64, most)), stamp: fmt.Sprintf("crc32:%08x", f.CRC32)}, nil
+}
+
+func (s *zipStore) open(name string) (io.ReadCloser, error) {
+	f := s.members[name]
+	if f == nil {
+		return nil, fs.ErrNotExist
+	}
+	return f.Open()
+}
+
+func (s *zipStore) input(ctx context.Context, _ []byte) (shards.Input, error) {
+	return fileInput(ctx, s.name)
+}
+
+func (s *zipStore) Close() error { return s.archive.Close() }

@@ -1,0 +1,276 @@
+package shards
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"hgld/labels"
+)
+
+func openParquet(tb testing.TB, path string) *parquet.File {
+	tb.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { f.Close() })
+	info, err := f.Stat()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	file, err := parquet.OpenFile(f, info.Size())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return file
+}
+
+// TestHubTakesTheFeatures checks what the Hub's library asks for: its footer key,
+// and columns whose types and optionality equal what the features stand for.
+func TestHubTakesTheFeatures(t *testing.T) {
+	dir := t.TempDir()
+	r := mustBuild(t, newSource(t, 12), dir, small())
+	file := openParquet(t, filepath.Join(dir, r.Manifest.Files[0].Name))
+	text, ok := file.Lookup("huggingface")
+	if !ok {
+		t.Fatal("no footer key huggingface")
+	}
+	var key struct {
+		Info struct {
+			Features map[string]struct {
+				Type  string   `json:"_type"`
+				DType string   `json:"dtype"`
+				Names []string `json:"names"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &key); err != nil {
+		t.Fatal(err)
+	}
+	f := key.Info.Features
+	if f["image"].Type != "Image" || f["level_0"].Type != "ClassLabel" || len(f["level_0"].Names) != 9 || f["level_1"].Names[0] != "group 0" {
+		t.Errorf("features %s", text)
+	}
+	fields := file.Schema().Fields()
+	if got := file.Schema().String(); !strings.Contains(got, "optional group image {\n\t\toptional binary bytes;\n\t\toptional binary path (STRING);\n\t}") {
+		t.Errorf("schema %s", got)
+	}
+	if fields[0].Name() != "image" || len(fields) != len(f) {
+		t.Errorf("%d columns, %d features", len(fields), len(f))
+	}
+	for _, field := range fields {
+		want := map[string]parquet.Kind{"string": parquet.ByteArray, "int32": parquet.Int32}[f[field.Name()].DType]
+		if f[field.Name()].Type == "ClassLabel" {
+			want = parquet.Int64
+		}
+		if !field.Optional() || field.Leaf() && field.Type().Kind() != want {
+			t.Errorf("%s is %s, its feature %+v", field.Name(), field, f[field.Name()])
+		}
+	}
+}
+
+// TestImageColumnIsPlain checks the layout that random access rests on.
+func TestImageColumnIsPlain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "train-00000-of-00001.parquet")
+	builder := labels.NewBuilder("only")
+	if _, err := builder.Add(labels.Row{Names: []string{"a"}}); err != nil {
+		t.Fatal(err)
+	}
+	w, err := Create(path, &Schema{Classes: builder.Hierarchy()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	image := make([]byte, 40_000)
+	rng := rand.NewChaCha8([32]byte{1})
+	for i := range 600 {
+		rng.Read(image)
+		if err := w.Write(&Row{ID: ImageID(i), Image: image, Path: "a.jpg", Split: labels.Train, Labels: labels.Path{0}, W: 1, H: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := w.Finish("{}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if extra := info.Bytes - 600*40_000; extra > 100_000 {
+		t.Errorf("%d bytes beside the images: do page headers hold images?", extra)
+	}
+	meta := openParquet(t, path).Metadata()
+	if len(meta.RowGroups) != 3 || meta.RowGroups[0].NumRows != 256 {
+		t.Errorf("%d row groups, the first of %d rows", len(meta.RowGroups), meta.RowGroups[0].NumRows)
+	}
+	for _, g := range meta.RowGroups {
+		for i, c := range g.Columns {
+			codec := format.Zstd
+			if i == 0 {
+				codec = format.Uncompressed
+				if slices.Contains(c.MetaData.Encoding, format.RLEDictionary) {
+					t.Errorf("the image column has a dictionary: %v", c.MetaData.Encoding)
+				}
+			}
+			if c.MetaData.Codec != codec || c.OffsetIndexOffset == 0 {
+				t.Errorf("column %v: codec %v, offset index at %d", c.MetaData.PathInSchema, c.MetaData.Codec, c.OffsetIndexOffset)
+			}
+		}
+	}
+}
+
+// TestRowGroupsAreBoundedByBytes: large images make short row groups.
+func TestRowGroupsAreBoundedByBytes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "train-00000-of-00001.parquet")
+	builder := labels.NewBuilder("only")
+	if _, err := builder.Add(labels.Row{Names: []string{"a"}}); err != nil {
+		t.Fatal(err)
+	}
+	w, err := Create(path, &Schema{Classes: builder.Hierarchy()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	image := make([]byte, 20<<20)
+	for range 5 {
+		if err := w.Write(&Row{Image: image, Split: labels.Train, Labels: labels.Path{-1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Finish("{}"); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range openParquet(t, path).Metadata().RowGroups {
+		if g.NumRows > 3 {
+			t.Errorf("a row group of %d images of 20 MB", g.NumRows)
+		}
+	}
+}
+
+// TestForgedShardsNeverPanic changes a shard at random and then makes all hashes
+// right again, as someone with bad intentions would. Readers may fail or give what
+// is there, but not panic. HGLD_FORGERIES=100000 is the long form.
+func TestForgedShardsNeverPanic(t *testing.T) {
+	dir := t.TempDir()
+	r := mustBuild(t, newSource(t, 12), dir, small())
+	name := r.Manifest.Files[0].Name
+	whole, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	footer := len(whole) - 8 - int(binary.LittleEndian.Uint32(whole[len(whole)-8:]))
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range times(t, "HGLD_FORGERIES", 100) {
+		forged := bytes.Clone(whole)
+		for range 1 + rng.IntN(3) {
+			at := rng.IntN(len(forged))
+			if rng.IntN(2) == 0 { // the footer is where damage does most
+				at = footer + rng.IntN(len(forged)-footer)
+			}
+			forged[at] = byte(rng.Uint32())
+		}
+		forge(t, dir, r.Manifest, forged)
+		set, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := mustSplit(t, set, r.Manifest.Files[0].Split)
+		for _, images := range []bool{true, false} {
+			for _, err := range v.Rows(t.Context(), images) {
+				if err != nil {
+					break
+				}
+			}
+		}
+		if err := set.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Verify(t.Context(), dir, VerifyOptions{}); err != nil {
+			t.Logf("verify: %v", err)
+		}
+	}
+}
+
+// forge puts other bytes in the place of the first shard and makes the sidecar,
+// the manifest and the sums agree with them.
+func forge(t *testing.T, dir string, m *Manifest, shard []byte) {
+	t.Helper()
+	path := filepath.Join(dir, m.Files[0].Name)
+	data, err := os.ReadFile(indexName(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := decodeIndex(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.shardSHA, x.shardCRC = sha256Of(shard), crcOf(shard)
+	data = x.encode()
+	for _, f := range []struct {
+		path string
+		data []byte
+	}{{path, shard}, {indexName(path), data}} {
+		if err := os.WriteFile(f.path, f.data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.Files[0].SHA256, m.Files[0].IndexSHA256 = x.shardSHA, sha256Of(data)
+	if err := m.write(dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func FuzzDecodeIndex(f *testing.F) {
+	x := &index{levels: 2, shardBytes: 1000}
+	x.add(&Row{ID: 7, Image: []byte("abc"), Labels: labels.Path{1, -1}})
+	x.offsets[0] = 4
+	f.Add(x.encode())
+	f.Add((&index{levels: 1}).encode())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 4 { // past the checksum
+			data = binary.LittleEndian.AppendUint32(data[:len(data)-4:len(data)-4], crcOf(data[:len(data)-4]))
+		}
+		x, err := decodeIndex(data)
+		if err == nil && !bytes.Equal(x.encode(), data) {
+			t.Error("decoded and encoded, the index differs")
+		}
+	})
+}
+
+func FuzzDecodeManifest(f *testing.F) {
+	dir := f.TempDir()
+	mustBuild(f, newSource(f, 6), dir, small())
+	data, err := os.ReadFile(filepath.Join(dir, ManifestFile))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte(`{"hgld_shards":2}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := decodeManifest(data)
+		if err != nil || m.Version > FormatVersion {
+			return
+		}
+		for _, file := range m.Files {
+			if !shardNames().MatchString(file.Name) {
+				t.Errorf("file %q", file.Name)
+			}
+		}
+	})
+}
+
+func TestNewerManifestAsksForANewerHgld(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, ManifestFile), []byte(`{"hgld_shards":7,"new":1}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(dir)
+	wantError(t, err, "version 7", "newer hgld")
+}

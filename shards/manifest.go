@@ -1,0 +1,268 @@
+package shards
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"hgld/internal/atomicfile"
+	"hgld/labels"
+)
+
+// The files of a data set beside its shards.
+const (
+	ManifestFile  = "MANIFEST.json"
+	SumsFile      = "SHA256SUMS"
+	HierarchyFile = "hierarchy.json"
+	FailuresFile  = "failures.jsonl"
+)
+
+// Manifest is MANIFEST.json: what the data set consists of, and from what it was
+// made. It is written last, so a folder with a manifest is complete.
+type Manifest struct {
+	Version   int      `json:"hgld_shards"` // format version
+	Tool      string   `json:"tool"`        // hgld's version
+	Settings  Settings `json:"settings"`
+	Inputs    []Input  `json:"inputs"`
+	Landmarks bool     `json:"landmarks"` // GLDv2's columns
+	Levels    []Level  `json:"levels"`    // finest first
+	Hierarchy Sum      `json:"hierarchy"` // hierarchy.json
+	Failures  Sum      `json:"failures"`  // failures.jsonl
+	Files     []File   `json:"files"`     // in the order of splits and numbers
+}
+
+// Settings are what, beside the inputs, decides the bytes of shards.
+type Settings struct {
+	Shards         int   `json:"shards,omitempty"` // of each split, at most; before the next two
+	ImagesPerShard int   `json:"images_per_shard,omitempty"`
+	ShardBytes     int64 `json:"shard_bytes,omitempty"`
+	ShortSide      int   `json:"short_side,omitempty"` // larger images are made so small; 0: none
+	Quality        int   `json:"quality,omitempty"`    // of JPEG, for images made smaller
+	HeadersOnly    bool  `json:"headers_only,omitempty"`
+	Attribution    bool  `json:"attribution,omitempty"`
+	Limit          int   `json:"limit,omitempty"`
+}
+
+// Input is a file or folder that a data set was made from.
+type Input struct {
+	Name   string `json:"name"` // without its folder
+	Bytes  int64  `json:"bytes"`
+	SHA256 Hash   `json:"sha256"` // of a folder: of the sorted lines "path<tab>bytes<newline>"
+}
+
+// Level is a level of classes with the number of its images.
+type Level struct {
+	Name    string                 `json:"name"`
+	Column  string                 `json:"column"`
+	Classes []string               `json:"classes"`
+	Rows    map[labels.Split][]int `json:"rows"` // images of each class, a list a split
+}
+
+// Sum is a file with its hash.
+type Sum struct {
+	Rows   int   `json:"rows,omitempty"`
+	Bytes  int64 `json:"bytes"`
+	SHA256 Hash  `json:"sha256"`
+}
+
+// File is a shard with its sidecar.
+type File struct {
+	Name        string       `json:"name"`
+	Split       labels.Split `json:"split"`
+	Rows        int          `json:"rows"`
+	Bytes       int64        `json:"bytes"`
+	SHA256      Hash         `json:"sha256"`
+	IndexBytes  int64        `json:"index_bytes"`
+	IndexSHA256 Hash         `json:"index_sha256"`
+	Plan        Hash         `json:"plan"` // of the items and settings that it was made from
+}
+
+// Hash is a SHA-256, in JSON 64 lower-case hexadecimal digits.
+type Hash [32]byte
+
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// MarshalText writes 64 digits.
+func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads 64 lower-case digits.
+func (h *Hash) UnmarshalText(text []byte) error {
+	if n, err := hex.Decode(h[:], text); err != nil || n != len(h) || len(text) != 64 || !bytes.Equal(bytes.ToLower(text), text) {
+		return fmt.Errorf("%q is no SHA-256; want 64 lower-case hexadecimal digits", text)
+	}
+	return nil
+}
+
+// shardName returns the name of a shard within the data set's folder.
+func shardName(split labels.Split, number, of int) string {
+	return fmt.Sprintf("data/%s-%05d-of-%05d.parquet", split, number, of)
+}
+
+// shardNames matches shards and sidecars, whoever wrote them.
+func shardNames() *regexp.Regexp {
+	return regexp.MustCompile(`^data/[a-z]+-\d{5,}-of-\d{5,}\.(parquet|idx)$`)
+}
+
+// ReadManifest reads and checks the manifest of the data set in dir.
+func ReadManifest(dir string) (*Manifest, error) {
+	m, _, err := readManifest(dir)
+	if err != nil {
+		return nil, fmt.Errorf("shards: %s: %w", dir, err)
+	}
+	return m, nil
+}
+
+// maxManifest bounds MANIFEST.json: 200,000 landmarks take 10 MB.
+const maxManifest = 512 << 20
+
+func readManifest(dir string) (*Manifest, []byte, error) {
+	data, err := readSmall(filepath.Join(dir, ManifestFile), maxManifest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("no %s, so this is no finished data set; run `hgld shards build`: %w", ManifestFile, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := decodeManifest(data)
+	if err != nil {
+		return nil, nil, &DamageError{ManifestFile, -1, err.Error()}
+	}
+	if m.Version > FormatVersion {
+		return nil, nil, fmt.Errorf("%s has format version %d, newer than version %d, which this hgld reads; use a newer hgld",
+			ManifestFile, m.Version, FormatVersion)
+	}
+	return m, data, nil
+}
+
+// decodeManifest parses and checks a manifest. Of one of a newer format only the
+// version is read.
+func decodeManifest(data []byte) (*Manifest, error) {
+	var version struct {
+		Version int `json:"hgld_shards"`
+	}
+	if err := json.Unmarshal(data, &version); err != nil {
+		return nil, err
+	}
+	m := &Manifest{Version: version.Version}
+	if version.Version > FormatVersion {
+		return m, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(m); err != nil {
+		return nil, err
+	}
+	return m, m.check()
+}
+
+// readSmall reads a file of at most limit bytes.
+func readSmall(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > limit {
+		return nil, fmt.Errorf("%s: %d bytes, want %d at most", path, info.Size(), limit)
+	}
+	return os.ReadFile(path)
+}
+
+// check says whether a manifest can be used: names stay within the folder, counts
+// agree with each other.
+func (m *Manifest) check() error {
+	if m.Version < 1 {
+		return fmt.Errorf("format version %d does not exist", m.Version)
+	}
+	if len(m.Levels) == 0 || len(m.Levels) > 1000 {
+		return fmt.Errorf("%d levels", len(m.Levels))
+	}
+	rows := map[labels.Split]int{}
+	number := map[labels.Split]int{}
+	total := map[labels.Split]int{}
+	for _, f := range m.Files {
+		total[f.Split]++
+	}
+	for _, f := range m.Files {
+		if !slices.Contains(labels.Splits, f.Split) {
+			return fmt.Errorf("%s: unknown split %q", f.Name, f.Split)
+		}
+		if want := shardName(f.Split, number[f.Split], total[f.Split]); f.Name != want {
+			return fmt.Errorf("file %q, want %q", f.Name, want)
+		}
+		if f.Rows < 0 || f.Bytes <= 0 || f.IndexBytes <= 0 {
+			return fmt.Errorf("%s: %d rows in %d and %d bytes", f.Name, f.Rows, f.Bytes, f.IndexBytes)
+		}
+		number[f.Split]++
+		rows[f.Split] += f.Rows
+	}
+	for _, l := range m.Levels {
+		for split, counts := range l.Rows {
+			sum := 0
+			for _, n := range counts {
+				sum += n
+			}
+			if len(counts) != len(l.Classes) || sum > rows[split] {
+				return fmt.Errorf("level %s: %d images in %d classes of split %s, which has %d rows; want %d classes",
+					l.Name, sum, len(counts), split, rows[split], len(l.Classes))
+			}
+		}
+	}
+	return nil
+}
+
+// Splits returns the splits that have shards, in the order of labels.Splits.
+func (m *Manifest) Splits() []labels.Split {
+	var splits []labels.Split
+	for _, f := range m.Files {
+		if !slices.Contains(splits, f.Split) {
+			splits = append(splits, f.Split)
+		}
+	}
+	return splits
+}
+
+// Rows returns the number of rows of a split.
+func (m *Manifest) Rows(split labels.Split) int {
+	n := 0
+	for _, f := range m.Files {
+		if f.Split == split {
+			n += f.Rows
+		}
+	}
+	return n
+}
+
+// sums is the only right content of SHA256SUMS.
+func (m *Manifest) sums(manifest []byte) []byte {
+	var out []byte
+	line := func(name string, h Hash) { out = fmt.Appendf(out, "%s  %s\n", h, name) }
+	line(ManifestFile, sha256.Sum256(manifest))
+	line(HierarchyFile, m.Hierarchy.SHA256)
+	line(FailuresFile, m.Failures.SHA256)
+	for _, f := range m.Files {
+		line(f.Name, f.SHA256)
+		line(indexName(f.Name), f.IndexSHA256)
+	}
+	return out
+}
+
+// write puts MANIFEST.json and SHA256SUMS into dir, the manifest last.
+func (m *Manifest) write(dir string) error {
+	data, err := json.MarshalIndent(m, "", " ")
+	if err != nil {
+		return err
+	}
+	data = append(data, '\n')
+	if err := atomicfile.WriteFile(filepath.Join(dir, SumsFile), m.sums(data)); err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(filepath.Join(dir, ManifestFile), data)
+}

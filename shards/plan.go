@@ -1,0 +1,177 @@
+package shards
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"hgld/labels"
+)
+
+// plan says which items go into which shard. It depends on the items and the
+// settings alone.
+type plan struct {
+	schema *Schema
+	shards []planned
+}
+
+// planned is one shard to be built.
+type planned struct {
+	name  string
+	split labels.Split
+	items []Item
+	paths []labels.Path
+	key   Hash // of everything that decides its bytes but the images' own
+}
+
+// makePlan collects the items, checks that ids and paths are unique and that the
+// classes are a tree, and cuts every split into shards of consecutive items.
+func makePlan(ctx context.Context, src Source, o Options) (*plan, error) {
+	tree := newTree(src.Levels(), o.Hierarchy)
+	where := map[ImageID]string{}
+	bySplit := map[labels.Split]*planned{}
+	n := 0
+	for item, err := range src.Items(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if o.Limit > 0 && n == o.Limit {
+			break
+		}
+		n++
+		if !slices.Contains(labels.Splits, item.Split) {
+			return nil, fmt.Errorf("%s: split %q of %s; want one of %v", item.Where, item.Split, item.Path, labels.Splits)
+		}
+		if first, twice := where[item.ID]; twice {
+			return nil, fmt.Errorf("%s: image %s (%s) stands twice, first in %s", item.Where, item.ID, item.Path, first)
+		}
+		where[item.ID] = item.Where
+		path, err := tree.path(&item)
+		if err != nil {
+			return nil, err
+		}
+		all := bySplit[item.Split]
+		if all == nil {
+			all = &planned{split: item.Split}
+			bySplit[item.Split] = all
+		}
+		all.items, all.paths = append(all.items, item), append(all.paths, path)
+	}
+	if n == 0 {
+		return nil, fmt.Errorf("no images found")
+	}
+	p := &plan{schema: &Schema{Classes: tree.hierarchy(), Landmarks: src.Landmarks()}}
+	if err := p.schema.check(); err != nil {
+		return nil, err
+	}
+	for _, split := range labels.Splits {
+		if all := bySplit[split]; all != nil {
+			p.shards = append(p.shards, all.cut(o.Settings)...)
+		}
+	}
+	return p, p.hash(o.Settings)
+}
+
+// cut divides a split into as many shards as the settings say, or into shards of
+// as many images, or of as many as fit into their bytes.
+func (all *planned) cut(s Settings) []planned {
+	if s.Shards > 0 {
+		s.ImagesPerShard = (len(all.items) + s.Shards - 1) / s.Shards
+	}
+	var parts []planned
+	start, bytes := 0, int64(0)
+	for i := range all.items {
+		size := min(all.items[i].Size, maxImageBytes) // larger ones, and forged sizes, become failures
+		full := i > start && (s.ImagesPerShard > 0 && i-start == s.ImagesPerShard ||
+			s.ShardBytes > 0 && bytes+size > s.ShardBytes)
+		if full {
+			parts = append(parts, planned{items: all.items[start:i], paths: all.paths[start:i]})
+			start, bytes = i, 0
+		}
+		bytes += size
+	}
+	parts = append(parts, planned{items: all.items[start:], paths: all.paths[start:]})
+	for i := range parts {
+		parts[i].split = all.split
+		parts[i].name = shardName(all.split, i, len(parts))
+	}
+	return parts
+}
+
+// hash gives every shard the key by which a later run knows that it need not be
+// built again: format, settings, columns and classes, and for each item all that
+// is known ahead of its pixels.
+func (p *plan) hash(s Settings) error {
+	s.Shards, s.ImagesPerShard, s.ShardBytes, s.Limit = 0, 0, 0, 0 // they show in the items
+	features, err := p.schema.features(p.schema.columns())
+	if err != nil {
+		return err
+	}
+	common, err := json.Marshal([]any{FormatVersion, s, features})
+	if err != nil {
+		return err
+	}
+	for i := range p.shards {
+		h := sha256.New()
+		h.Write(common)
+		for k, item := range p.shards[i].items {
+			item.Open = nil
+			line, err := json.Marshal([]any{item.ID, item.Path, item.Split, p.shards[i].paths[k], item.Landmark,
+				item.Attributes, item.Where, item.Size, item.Stamp, item.SHA256})
+			if err != nil {
+				return err
+			}
+			h.Write(append(line, '\n'))
+		}
+		h.Sum(p.shards[i].key[:0])
+	}
+	return nil
+}
+
+// tree finds the path of an item: in a given hierarchy by its finest class, or in
+// one that grows with the items.
+type tree struct {
+	given   *labels.Hierarchy
+	lookup  *labels.Lookup
+	builder *labels.Builder
+	levels  int
+}
+
+func newTree(levels []string, given *labels.Hierarchy) *tree {
+	if given != nil {
+		return &tree{given: given, lookup: given.Lookup(), levels: len(given.Levels)}
+	}
+	return &tree{builder: labels.NewBuilder(levels...), levels: len(levels)}
+}
+
+func (t *tree) hierarchy() *labels.Hierarchy {
+	if t.given != nil {
+		return t.given
+	}
+	return t.builder.Hierarchy()
+}
+
+// path returns the classes of an item, all −1 where it has no names. With a given
+// hierarchy, the names that the item brings along must agree with it.
+func (t *tree) path(item *Item) (labels.Path, error) {
+	if len(item.Names) == 0 {
+		return slices.Repeat(labels.Path{-1}, t.levels), nil
+	}
+	if t.builder != nil {
+		return t.builder.Add(labels.Row{Names: item.Names, Where: item.Where})
+	}
+	c, ok := t.lookup.Class(0, item.Names[0])
+	if !ok {
+		return nil, fmt.Errorf("%s: %s %q is not in the hierarchy", item.Where, t.given.Levels[0].Name, item.Names[0])
+	}
+	path := t.given.PathOf(c)
+	for l, name := range t.given.Names(path) {
+		if l < len(item.Names) && item.Names[l] != "" && item.Names[l] != name {
+			return nil, fmt.Errorf("%s: %s %q of %q; the hierarchy says %q",
+				item.Where, t.given.Levels[l].Name, item.Names[l], item.Names[0], name)
+		}
+	}
+	return path, nil
+}

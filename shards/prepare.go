@@ -1,0 +1,150 @@
+package shards
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"golang.org/x/sync/semaphore"
+
+	"hgld/internal/img"
+	"hgld/labels"
+)
+
+// preparer turns items into rows: it reads, checks, decodes and where asked
+// shrinks an image. It serves several goroutines at once.
+type preparer struct {
+	settings Settings
+	decoder  *img.Decoder
+	workers  *semaphore.Weighted // how many images at once
+	memory   *semaphore.Weighted // bytes that decoding them may hold together
+}
+
+func newPreparer(o Options) *preparer {
+	limits := img.Limits{Bytes: maxImageBytes, Memory: decodeMemory}
+	return &preparer{
+		settings: o.Settings,
+		decoder:  &img.Decoder{Limits: limits, JPEG: o.JPEG},
+		workers:  semaphore.NewWeighted(int64(o.Workers)),
+		memory:   semaphore.NewWeighted(decodeMemory),
+	}
+}
+
+const (
+	maxImageBytes = 64 << 20
+	decodeMemory  = 288e6 // shared by all workers; the largest image allowed takes all of it
+)
+
+// prepared is the outcome for one item: a row or a failure.
+type prepared struct {
+	row     *Row
+	failure *Failure
+}
+
+// prepare never fails for what is wrong with one image; the error is that of a
+// cancelled context.
+func (p *preparer) prepare(ctx context.Context, item *Item, path labels.Path) (prepared, error) {
+	row := &Row{ID: item.ID, Path: item.Path, Split: item.Split, Labels: path, Landmark: item.Landmark, Attributes: item.Attributes}
+	class, err := p.fill(ctx, row, item)
+	if ctx.Err() != nil {
+		return prepared{}, ctx.Err()
+	}
+	if err != nil {
+		return prepared{failure: &Failure{ID: item.ID, Path: item.Path, Where: item.Where, Split: item.Split, Class: class, Error: err.Error()}}, nil
+	}
+	return prepared{row: row}, nil
+}
+
+func (p *preparer) fill(ctx context.Context, row *Row, item *Item) (FailureClass, error) {
+	a := item.Attributes
+	if p.settings.Attribution && item.Split == labels.Train && (a.Author == "" || a.License == "") {
+		return LicenceFailure, fmt.Errorf("author %q, licence %q; training images need both", a.Author, a.License)
+	}
+	data, class, err := read(item)
+	if err != nil {
+		return class, err
+	}
+	if sum := sha256.Sum256(data); item.SHA256 != "" && hex.EncodeToString(sum[:]) != item.SHA256 {
+		return HashFailure, fmt.Errorf("sha256 %x, want %s", sum, item.SHA256)
+	}
+	info, err := p.decoder.Info(data)
+	if err != nil {
+		return imageClass(err), err
+	}
+	row.Image, row.W, row.H = data, info.W, info.H
+	shrink := p.settings.ShortSide > 0 && min(info.W, info.H) > p.settings.ShortSide
+	if shrink || !p.settings.HeadersOnly {
+		if err := p.memory.Acquire(ctx, int64(info.Memory)); err != nil {
+			return ReadFailure, err
+		}
+		err := p.decode(row, shrink)
+		p.memory.Release(int64(info.Memory))
+		if err != nil {
+			return imageClass(err), err
+		}
+	}
+	row.SHA256 = sha256.Sum256(row.Image)
+	return "", nil
+}
+
+// decode checks that all pixels can be read and, where the image is to be made
+// smaller, replaces it by a JPEG.
+func (p *preparer) decode(row *Row, shrink bool) error {
+	m, err := p.decoder.Decode(row.Image)
+	if err != nil || !shrink {
+		return err
+	}
+	w, h := img.ShortSide(m.W, m.H, p.settings.ShortSide)
+	small := img.Resize(m, w, h, img.Bicubic)
+	var out bytes.Buffer
+	if err := img.EncodeJPEG(&out, small, p.settings.Quality); err != nil {
+		return err
+	}
+	row.Image, row.W, row.H = out.Bytes(), w, h
+	row.Attributes.Modifications = fmt.Sprintf("resized from %d×%d, bicubic, JPEG quality %d", m.W, m.H, p.settings.Quality)
+	return nil
+}
+
+func imageClass(err error) FailureClass {
+	if errors.Is(err, img.ErrTooBig) {
+		return TooBigFailure
+	}
+	return DecodeFailure
+}
+
+// read takes an item's bytes. Messages leave out the folder of the input, so that
+// a shard does not depend on where its inputs lie.
+func read(item *Item) ([]byte, FailureClass, error) {
+	if item.Size > maxImageBytes {
+		return nil, TooBigFailure, fmt.Errorf("%d bytes, limit %d", item.Size, maxImageBytes)
+	}
+	r, err := item.Open()
+	if err == nil {
+		defer r.Close()
+		buf := bytes.NewBuffer(make([]byte, 0, item.Size+bytes.MinRead))
+		_, err = buf.ReadFrom(io.LimitReader(r, maxImageBytes+1))
+		if err == nil && buf.Len() > maxImageBytes {
+			return nil, TooBigFailure, fmt.Errorf("more than %d bytes", maxImageBytes)
+		}
+		if err == nil {
+			return buf.Bytes(), "", nil
+		}
+	}
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, MissingFailure, errors.New("no such image")
+	case errors.Is(err, zip.ErrChecksum):
+		return nil, HashFailure, err
+	}
+	return nil, ReadFailure, err
+}

@@ -1,0 +1,302 @@
+package shards
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/parquet-go/parquet-go"
+
+	"hgld/labels"
+)
+
+// Schema says which columns a data set's shards have. All data sets share one
+// family: image, image_id, split, a column for each level, size, hash and
+// attributes.
+//
+//	GLDv2 (Landmarks)   landmark_id, hierarchical_label, natural_or_human_made
+//	every other set     level_0 … level_{L−1}, finest first
+//
+// Level columns hold class numbers (ClassLabel), but landmark_id holds the id of
+// GLDv2's files, whose class is called "split/id" because train and index number
+// their landmarks apart.
+type Schema struct {
+	Classes   *labels.Hierarchy
+	Landmarks bool // GLDv2's columns; the levels are landmark, supercategory and kind
+}
+
+// levelColumn returns the name of a level's column.
+func (s *Schema) levelColumn(level int) string {
+	if s.Landmarks {
+		return [...]string{"landmark_id", "hierarchical_label", "natural_or_human_made"}[level]
+	}
+	return "level_" + strconv.Itoa(level)
+}
+
+// check says whether the columns can hold the hierarchy.
+func (s *Schema) check() error {
+	if err := s.Classes.Check(); err != nil {
+		return err
+	}
+	if s.Landmarks && len(s.Classes.Levels) != 3 {
+		return fmt.Errorf("a landmark set has 3 levels (landmark, supercategory, kind), this one %d", len(s.Classes.Levels))
+	}
+	return nil
+}
+
+// column is one leaf of the schema: how it is stored, what the Hub is told of it,
+// and how it comes from a Row and goes back.
+type column struct {
+	name    string
+	node    parquet.Node
+	feature any
+	put     func(r *Row) parquet.Value
+	get     func(r *Row, v parquet.Value) error
+}
+
+// inImage says whether the column is a child of image.
+func (c *column) inImage() bool { return c.name == "bytes" || c.name == "path" }
+
+// The Hub's names of types. A feature is taken only where the column's type and
+// its being optional equal what the feature stands for, so every column is
+// optional and class numbers are int64.
+type (
+	valueFeature struct {
+		DType string `json:"dtype"`
+		Type  string `json:"_type"`
+	}
+	classFeature struct {
+		Names []string `json:"names"`
+		Type  string   `json:"_type"`
+	}
+)
+
+// columns lists the leaves in order. The first two are the children of image.
+func (s *Schema) columns() []column {
+	cols := []column{
+		{"bytes", parquet.Compressed(parquet.Encoded(parquet.Leaf(parquet.ByteArrayType), &parquet.Plain), &parquet.Uncompressed), nil,
+			func(r *Row) parquet.Value { return parquet.ByteArrayValue(r.Image) },
+			func(r *Row, v parquet.Value) error { r.Image = v.ByteArray(); return nil }},
+		plainText("path", func(r *Row) *string { return &r.Path }),
+		imageIDColumn(),
+		splitColumn(),
+	}
+	for l := range s.Classes.Levels {
+		cols = append(cols, s.classColumn(l))
+	}
+	if s.Landmarks {
+		cols = append(cols,
+			dictText("category_url", func(r *Row) *string { return &r.Attributes.CategoryURL }),
+			dictText("wikidata_qid", func(r *Row) *string { return &r.Attributes.WikidataQID }),
+			dictText("supercategory", func(r *Row) *string { return &r.Attributes.Tag }),
+			dictText("label_source", func(r *Row) *string { return &r.Attributes.LabelSource }))
+	}
+	return append(cols,
+		sizeColumn("width", func(r *Row) *int { return &r.W }),
+		sizeColumn("height", func(r *Row) *int { return &r.H }),
+		hashColumn(),
+		dictText("author", func(r *Row) *string { return &r.Attributes.Author }),
+		dictText("license", func(r *Row) *string { return &r.Attributes.License }),
+		plainText("title", func(r *Row) *string { return &r.Attributes.Title }),
+		plainText("source_url", func(r *Row) *string { return &r.Attributes.SourceURL }),
+		dictText("modified", func(r *Row) *string { return &r.Attributes.Modifications }),
+	)
+}
+
+func zstd(n parquet.Node) parquet.Node { return parquet.Compressed(n, &parquet.Zstd) }
+
+// plainText is a column of texts that seldom repeat.
+func plainText(name string, field func(*Row) *string) column {
+	return textColumn(name, zstd(parquet.Encoded(parquet.String(), &parquet.Plain)), field)
+}
+
+// dictText is a column of texts that repeat.
+func dictText(name string, field func(*Row) *string) column {
+	return textColumn(name, zstd(parquet.Encoded(parquet.String(), &parquet.RLEDictionary)), field)
+}
+
+func textColumn(name string, node parquet.Node, field func(*Row) *string) column {
+	return column{name, node, valueFeature{"string", "Value"},
+		func(r *Row) parquet.Value {
+			if *field(r) == "" {
+				return parquet.NullValue()
+			}
+			return parquet.ByteArrayValue([]byte(*field(r)))
+		},
+		func(r *Row, v parquet.Value) error { *field(r) = string(v.ByteArray()); return nil }}
+}
+
+func imageIDColumn() column {
+	c := plainText("image_id", nil)
+	c.put = func(r *Row) parquet.Value { return parquet.ByteArrayValue([]byte(r.ID.String())) }
+	c.get = func(r *Row, v parquet.Value) (err error) {
+		id, ok := ParseImageID(string(v.ByteArray()))
+		if !ok {
+			return fmt.Errorf("image_id %q, want 16 hexadecimal digits", v.ByteArray())
+		}
+		r.ID = id
+		return nil
+	}
+	return c
+}
+
+func splitColumn() column {
+	c := dictText("split", nil)
+	c.put = func(r *Row) parquet.Value { return parquet.ByteArrayValue([]byte(r.Split)) }
+	c.get = func(r *Row, v parquet.Value) error { r.Split = labels.Split(v.ByteArray()); return nil }
+	return c
+}
+
+func hashColumn() column {
+	c := plainText("sha256", nil)
+	c.put = func(r *Row) parquet.Value { return parquet.ByteArrayValue([]byte(hex.EncodeToString(r.SHA256[:]))) }
+	c.get = func(r *Row, v parquet.Value) error {
+		if n, err := hex.Decode(r.SHA256[:], v.ByteArray()); err != nil || n != len(r.SHA256) {
+			return fmt.Errorf("sha256 %q, want 64 hexadecimal digits", v.ByteArray())
+		}
+		return nil
+	}
+	return c
+}
+
+func sizeColumn(name string, field func(*Row) *int) column {
+	return column{name, zstd(parquet.Encoded(parquet.Leaf(parquet.Int32Type), &parquet.RLEDictionary)), valueFeature{"int32", "Value"},
+		func(r *Row) parquet.Value { return parquet.Int32Value(int32(*field(r))) },
+		func(r *Row, v parquet.Value) error { *field(r) = int(v.Int32()); return nil }}
+}
+
+// classColumn is the column of a level. A row without a class there is NULL.
+func (s *Schema) classColumn(level int) column {
+	c := column{
+		name: s.levelColumn(level),
+		node: zstd(parquet.Encoded(parquet.Leaf(parquet.Int64Type), &parquet.RLEDictionary)),
+		put: func(r *Row) parquet.Value {
+			if r.Labels[level] < 0 {
+				return parquet.NullValue()
+			}
+			return parquet.Int64Value(int64(r.Labels[level]))
+		},
+		get: func(r *Row, v parquet.Value) error {
+			if v.IsNull() {
+				r.Labels[level] = -1
+				return nil
+			}
+			n := len(s.Classes.Levels[level].Classes)
+			if v.Int64() < 0 || v.Int64() >= int64(n) {
+				return fmt.Errorf("%s %d, want 0 to %d", s.levelColumn(level), v.Int64(), n-1)
+			}
+			r.Labels[level] = int32(v.Int64())
+			return nil
+		},
+	}
+	if s.Landmarks && level == 0 {
+		c.feature = valueFeature{"int64", "Value"}
+		c.put, c.get = putLandmark, getLandmark
+		return c
+	}
+	names := []string{}
+	for _, class := range s.Classes.Levels[level].Classes {
+		names = append(names, class.Name)
+	}
+	c.feature = classFeature{names, "ClassLabel"}
+	return c
+}
+
+func putLandmark(r *Row) parquet.Value {
+	if r.Labels[0] < 0 {
+		return parquet.NullValue()
+	}
+	return parquet.Int64Value(int64(r.Landmark))
+}
+
+// getLandmark leaves the class to be found by name: see landmarkClass.
+func getLandmark(r *Row, v parquet.Value) error {
+	r.Labels[0], r.Landmark = -1, -1
+	if !v.IsNull() {
+		r.Landmark = labels.LandmarkID(v.Int64())
+		if int64(r.Landmark) != v.Int64() || r.Landmark < 0 {
+			return fmt.Errorf("landmark_id %d is out of range", v.Int64())
+		}
+	}
+	return nil
+}
+
+// ordered is a group whose fields keep their order; parquet.Group sorts them.
+type ordered struct {
+	parquet.Group
+	fields []parquet.Field
+}
+
+func (o ordered) Fields() []parquet.Field { return o.fields }
+
+// parquet returns the schema of the given columns as the library wants it.
+func (s *Schema) parquet(cols []column) *parquet.Schema {
+	image := parquet.Group{}
+	root := parquet.Group{}
+	for _, c := range cols {
+		if c.inImage() {
+			image[c.name] = parquet.Optional(c.node)
+		} else {
+			root[c.name] = parquet.Optional(c.node)
+		}
+	}
+	root["image"] = parquet.Optional(image) // its children come in the order bytes, path
+	byName := map[string]parquet.Field{}
+	for _, f := range root.Fields() {
+		byName[f.Name()] = f
+	}
+	fields := []parquet.Field{byName["image"]}
+	for _, c := range cols {
+		if !c.inImage() {
+			fields = append(fields, byName[c.name])
+		}
+	}
+	return parquet.NewSchema("hgld", ordered{root, fields})
+}
+
+// features is the value of the footer key "huggingface".
+func (s *Schema) features(cols []column) (string, error) {
+	out := []byte(`{"info":{"features":{"image":{"_type":"Image"}`)
+	for _, c := range cols[2:] {
+		v, err := json.Marshal(c.feature)
+		if err != nil {
+			return "", err
+		}
+		out = fmt.Appendf(out, ",%q:%s", c.name, v)
+	}
+	return string(append(out, "}}}"...)), nil
+}
+
+// values appends the leaves of a row.
+func values(dst parquet.Row, cols []column, r *Row) parquet.Row {
+	for i := range cols {
+		v := cols[i].put(r)
+		level := 1
+		if cols[i].inImage() {
+			level = 2 // image and its child are both optional
+		}
+		if v.IsNull() {
+			level--
+		}
+		dst = append(dst, v.Level(0, level, i))
+	}
+	return dst
+}
+
+// row reads the leaves of a row. Byte slices of the result share their memory.
+func row(cols []column, leaves parquet.Row, levels int) (*Row, error) {
+	if len(leaves) != len(cols) {
+		return nil, fmt.Errorf("%d values, want %d", len(leaves), len(cols))
+	}
+	r := &Row{Labels: make(labels.Path, levels)}
+	for i, v := range leaves {
+		if v.Column() != i {
+			return nil, fmt.Errorf("value %d belongs to column %d", i, v.Column())
+		}
+		if err := cols[i].get(r, v); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,333 @@
+package shards
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"sync"
+
+	"hgld/labels"
+)
+
+// Set is a data set opened for reading. It keeps the classes and the places of
+// all images in memory, 28 bytes a row and 4 a level, and reads an image by one
+// read at a known offset. It may be used by several goroutines at once.
+type Set struct {
+	dir      string
+	manifest *Manifest
+	classes  *labels.Hierarchy
+	shards   []*shard
+
+	naming sync.Once
+	names  *labels.Lookup
+}
+
+// shard is an open shard of a Set.
+type shard struct {
+	file  File
+	path  string
+	index *index
+
+	once   sync.Once
+	handle *os.File
+	err    error
+
+	checking sync.Mutex
+	sound    bool // the whole file was compared with its checksum
+}
+
+// Open opens the data set in dir. It checks the manifest, the tree of classes and
+// the sidecars against their hashes and the shards against their sizes; an image
+// is checked when it is read. What differs is a *DamageError.
+func Open(dir string) (*Set, error) {
+	s, err := open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("shards: %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+func open(dir string) (*Set, error) {
+	m, data, err := readManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	sums, err := readSmall(filepath.Join(dir, SumsFile), maxManifest)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if !bytes.Equal(sums, m.sums(data)) {
+		return nil, &DamageError{SumsFile, -1, "is missing or does not agree with " + ManifestFile}
+	}
+	s := &Set{dir: dir, manifest: m}
+	if s.classes, err = readClasses(dir, m); err != nil {
+		return nil, err
+	}
+	for _, f := range m.Files {
+		x, err := readIndex(dir, f, m)
+		if err != nil {
+			return nil, err
+		}
+		s.shards = append(s.shards, &shard{file: f, path: filepath.Join(dir, f.Name), index: x})
+	}
+	return s, nil
+}
+
+// readClasses reads hierarchy.json and compares it with the manifest.
+func readClasses(dir string, m *Manifest) (*labels.Hierarchy, error) {
+	data, err := readSmall(filepath.Join(dir, HierarchyFile), maxManifest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &DamageError{HierarchyFile, -1, "missing"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if sha256.Sum256(data) != m.Hierarchy.SHA256 {
+		return nil, &DamageError{HierarchyFile, -1, "the hash differs from " + ManifestFile}
+	}
+	h, err := labels.ReadHierarchy(bytes.NewReader(data), HierarchyFile)
+	if err != nil {
+		return nil, err
+	}
+	same := len(h.Levels) == len(m.Levels)
+	for l := 0; same && l < len(h.Levels); l++ {
+		same = h.Levels[l].Name == m.Levels[l].Name && slices.EqualFunc(h.Levels[l].Classes, m.Levels[l].Classes,
+			func(c labels.Class, name string) bool { return c.Name == name })
+	}
+	if !same {
+		return nil, &DamageError{ManifestFile, -1, "its levels differ from " + HierarchyFile}
+	}
+	return h, nil
+}
+
+// readIndex reads a sidecar and compares it with the manifest and with the size
+// of its shard.
+func readIndex(dir string, f File, m *Manifest) (*index, error) {
+	name := indexName(f.Name)
+	damage := func(format string, args ...any) (*index, error) {
+		return nil, &DamageError{name, -1, fmt.Sprintf(format, args...)}
+	}
+	info, err := os.Stat(filepath.Join(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return damage("missing")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() != f.IndexBytes {
+		return damage("%d bytes, want %d", info.Size(), f.IndexBytes)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return nil, err
+	}
+	if sha256.Sum256(data) != f.IndexSHA256 {
+		return damage("the hash differs from %s", ManifestFile)
+	}
+	x, err := decodeIndex(data)
+	if err != nil {
+		return damage("%v", err)
+	}
+	if x.rows() != f.Rows || x.shardBytes != f.Bytes || x.shardSHA != f.SHA256 || x.levels != len(m.Levels) {
+		return damage("belongs to another shard")
+	}
+	for i, c := range x.classes {
+		if n := len(m.Levels[i%x.levels].Classes); int(c) >= n {
+			return damage("row %d: class %d of %d", i/x.levels, c, n)
+		}
+	}
+	info, err = os.Stat(filepath.Join(dir, f.Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &DamageError{f.Name, -1, "missing"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() != f.Bytes {
+		return nil, &DamageError{f.Name, -1, fmt.Sprintf("%d bytes, want %d", info.Size(), f.Bytes)}
+	}
+	return x, nil
+}
+
+// Close closes the files. No method of the Set or its Views may be called
+// afterwards.
+func (s *Set) Close() error {
+	var errs []error
+	for _, sh := range s.shards {
+		if sh.handle != nil {
+			errs = append(errs, sh.handle.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Manifest returns what the data set consists of. It must not be changed.
+func (s *Set) Manifest() *Manifest { return s.manifest }
+
+// Classes returns the tree of classes. It must not be changed.
+func (s *Set) Classes() *labels.Hierarchy { return s.classes }
+
+// lookup finds classes by name.
+func (s *Set) lookup() *labels.Lookup {
+	s.naming.Do(func() { s.names = s.classes.Lookup() })
+	return s.names
+}
+
+// open opens the shard's file at first use.
+func (sh *shard) open() (*os.File, error) {
+	sh.once.Do(func() { sh.handle, sh.err = os.Open(sh.path) })
+	return sh.handle, sh.err
+}
+
+// View is a split of a Set, or a selection of its rows. It satisfies the data set
+// interface of the trainer, and it may be used by several goroutines at once.
+type View struct {
+	set     *Set
+	shards  []*shard
+	starts  []int // row of the split at which each shard begins
+	rows    []int // selected rows; nil: all
+	length  int
+	classes [][]string
+}
+
+// Split returns the rows of a split in the order of its shards.
+func (s *Set) Split(name labels.Split) (*View, error) {
+	v := &View{set: s}
+	for _, sh := range s.shards {
+		if sh.file.Split == name {
+			v.shards = append(v.shards, sh)
+			v.starts = append(v.starts, v.length)
+			v.length += sh.index.rows()
+		}
+	}
+	if len(v.shards) == 0 {
+		return nil, fmt.Errorf("shards: %s has no split %q, only %v", s.dir, name, s.manifest.Splits())
+	}
+	for _, l := range s.manifest.Levels {
+		v.classes = append(v.classes, l.Classes)
+	}
+	return v, nil
+}
+
+// Filter returns the view of the given rows of v, in the given order.
+func (v *View) Filter(rows []int) *View {
+	out := *v
+	out.rows = make([]int, len(rows))
+	for i, r := range rows {
+		if r < 0 || r >= v.Len() {
+			panic(fmt.Sprintf("shards: row %d of a view of %d", r, v.Len()))
+		}
+		out.rows[i] = v.row(r)
+	}
+	return &out
+}
+
+// Len returns the number of rows.
+func (v *View) Len() int {
+	if v.rows != nil {
+		return len(v.rows)
+	}
+	return v.length
+}
+
+// row returns the row of the split that row i of the view is.
+func (v *View) row(i int) int {
+	if v.rows != nil {
+		return v.rows[i]
+	}
+	return i
+}
+
+// at returns the shard and the row in it of row i. Rows out of range panic.
+func (v *View) at(i int) (*shard, int) {
+	r := v.row(i)
+	if r < 0 || r >= v.length {
+		panic(fmt.Sprintf("shards: row %d of a view of %d", i, v.Len()))
+	}
+	k := sort.SearchInts(v.starts, r+1) - 1
+	for v.shards[k].index.rows() == 0 { // an empty shard begins where the next one does
+		k--
+	}
+	return v.shards[k], r - v.starts[k]
+}
+
+// Levels returns the names of the levels, finest first.
+func (v *View) Levels() []string {
+	var names []string
+	for _, l := range v.set.manifest.Levels {
+		names = append(names, l.Name)
+	}
+	return names
+}
+
+// Classes returns the names of a level's classes, in the order of their numbers.
+// It must not be changed.
+func (v *View) Classes(level int) []string { return v.classes[level] }
+
+// Labels returns the classes of row i, finest first, -1 for none. It must not be
+// changed.
+func (v *View) Labels(i int) labels.Path {
+	sh, r := v.at(i)
+	return sh.index.path(r)
+}
+
+// ID returns the image id of row i, 16 hexadecimal digits.
+func (v *View) ID(i int) string {
+	sh, r := v.at(i)
+	return sh.index.ids[r].String()
+}
+
+// Image returns the image file of row i. It compares the checksum, so that a
+// damaged image is a *DamageError.
+func (v *View) Image(ctx context.Context, i int) ([]byte, error) {
+	return v.AppendImage(ctx, nil, i)
+}
+
+// AppendImage appends the image file of row i to dst, which spares memory where
+// dst is large enough.
+func (v *View) AppendImage(ctx context.Context, dst []byte, i int) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return dst, err
+	}
+	sh, r := v.at(i)
+	n := int(sh.index.lengths[r])
+	dst = slices.Grow(dst, n)
+	image := dst[len(dst) : len(dst)+n]
+	if err := sh.read(image, r, r+1); err != nil {
+		return dst, fmt.Errorf("shards: %w", err)
+	}
+	return dst[:len(dst)+n], nil
+}
+
+// read fills buf with the images of rows from ≤ r < to, and what lies between
+// them, and compares their checksums.
+func (sh *shard) read(buf []byte, from, to int) error {
+	f, err := sh.open()
+	if err != nil {
+		return err
+	}
+	x := sh.index
+	start := x.offsets[from]
+	if n, err := f.ReadAt(buf, start); n < len(buf) {
+		if errors.Is(err, io.EOF) {
+			return &DamageError{sh.file.Name, from, fmt.Sprintf("the file ends %d bytes into the image", n)}
+		}
+		return err
+	}
+	for r := from; r < to; r++ {
+		at := int(x.offsets[r] - start)
+		if got := crc32.Checksum(buf[at:at+int(x.lengths[r])], castagnoli()); got != x.crcs[r] {
+			return &DamageError{sh.file.Name, r, fmt.Sprintf("image %s: checksum %08x, want %08x; run `hgld shards verify`", x.ids[r], got, x.crcs[r])}
+		}
+	}
+	return nil
+}

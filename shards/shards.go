@@ -1,0 +1,107 @@
+// Package shards is stage 4 of hgld: it turns images and their classes into
+// Parquet files that a trainer reads at random and that other tools read as a
+// data set of the Hugging Face Hub.
+//
+// Its input is a Source of items (package shards/dataset imports them) and, where
+// the classes were curated, hierarchy.json of stage 3. Its output is a folder:
+//
+//	data/train-00000-of-00003.parquet  rows: image, classes, attributes
+//	data/train-00000-of-00003.idx      where each image lies in the shard (see index.go)
+//	hierarchy.json                     the tree of classes
+//	failures.jsonl                     the images that are missing, and why
+//	MANIFEST.json                      files with hashes and counts, levels, inputs, settings
+//	SHA256SUMS                         hashes of all of these, for sha256sum -c
+//
+// A shard is a pure function of its number and the inputs: the same inputs give
+// the same bytes, whatever the number of workers and however often the build was
+// interrupted. Parquet is the only truth; everything else can be made from it.
+package shards
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+
+	"hgld/labels"
+)
+
+// ImageID names an image within its data set. It is written as 16 hexadecimal
+// digits, like the ids of GLDv2.
+type ImageID uint64
+
+// NewImageID returns the id that text writes or, for any other text, the first
+// eight bytes of its SHA-256.
+func NewImageID(text string) ImageID {
+	if id, ok := ParseImageID(text); ok {
+		return id
+	}
+	sum := sha256.Sum256([]byte(text))
+	return ImageID(binary.BigEndian.Uint64(sum[:]))
+}
+
+// ParseImageID reads 16 lower-case hexadecimal digits.
+func ParseImageID(text string) (ImageID, bool) {
+	v, err := strconv.ParseUint(text, 16, 64)
+	if err != nil || ImageID(v).String() != text {
+		return 0, false
+	}
+	return ImageID(v), true
+}
+
+func (id ImageID) String() string { return fmt.Sprintf("%016x", uint64(id)) }
+
+// MarshalText writes 16 digits.
+func (id ImageID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText reads 16 digits.
+func (id *ImageID) UnmarshalText(text []byte) error {
+	v, ok := ParseImageID(string(text))
+	if !ok {
+		return fmt.Errorf("%q is no image id; want 16 lower-case hexadecimal digits", text)
+	}
+	*id = v
+	return nil
+}
+
+// Row is one image of a shard.
+type Row struct {
+	ID         ImageID
+	Image      []byte // the file as it came, or JPEG where it was made smaller
+	Path       string // of the image in its source
+	Split      labels.Split
+	Labels     labels.Path // classes finest first, -1 for none
+	Landmark   labels.LandmarkID
+	W, H       int // as seen, after EXIF orientation
+	SHA256     [32]byte
+	Attributes Attributes
+}
+
+// Attributes are what is known of an image beside its pixels and classes. Empty
+// ones are NULL in a shard.
+type Attributes struct {
+	CategoryURL   string // page of the landmark's Commons category
+	WikidataQID   string
+	Tag           string // raw "instance of" value; the column is called supercategory, as in GLDv2's files
+	LabelSource   string // scraped, curated or propagated
+	Author        string
+	License       string
+	Title         string
+	SourceURL     string
+	Modifications string // what was changed on the way, which CC BY asks to be stated
+}
+
+// DamageError says that a file is not what was written: a hash, a length or a
+// value differs. Every function that reads shards may return one.
+type DamageError struct {
+	File string `json:"file"` // from the data set's folder
+	Row  int    `json:"row"`  // -1 where it concerns the file
+	What string `json:"what"`
+}
+
+func (e *DamageError) Error() string {
+	if e.Row < 0 {
+		return fmt.Sprintf("%s: %s", e.File, e.What)
+	}
+	return fmt.Sprintf("%s: row %d: %s", e.File, e.Row, e.What)
+}

@@ -1,0 +1,43 @@
+package shards
+
+import (
+	"context"
+	"io"
+	"iter"
+
+	"hgld/labels"
+)
+
+// Source yields the items of a data set: an importer of package shards/dataset.
+type Source interface {
+	// Levels returns the names of the levels, finest first.
+	Levels() []string
+	// Landmarks says whether the levels are GLDv2's and rows have its columns.
+	Landmarks() bool
+	// Items yields every item, always in the same order. After an error nothing
+	// follows.
+	Items(ctx context.Context) iter.Seq2[Item, error]
+	// Inputs says what the data set is made from, for the manifest.
+	Inputs(ctx context.Context) ([]Input, error)
+	// Close frees what the open functions of items use.
+	Close() error
+}
+
+// Item is an image on its way into a shard.
+type Item struct {
+	ID         ImageID
+	Path       string // in the source, with slashes; unique
+	Split      labels.Split
+	Names      []string // class names, finest first; none for an image without label
+	Landmark   labels.LandmarkID
+	Attributes Attributes
+	Where      string // for messages: "labels.csv:17"
+
+	Size   int64  // bytes; 0 where the image is missing or its size unknown
+	Stamp  string // what the source knows of the content beside the size, like a zip's CRC-32
+	SHA256 string // expected hash in hexadecimal; "" where none is known
+
+	// Open returns the image. An error that wraps fs.ErrNotExist makes the item a
+	// failure of class missing. Several items may be open at once.
+	Open func() (io.ReadCloser, error)
+}

@@ -1,0 +1,253 @@
+package shards
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// VerifyOptions choose what Verify looks at. Subset n of Of (1 ≤ n ≤ Of) is every
+// Of-th shard, so that Of runs together look at everything; the zero value is all.
+type VerifyOptions struct {
+	Subset, Of int
+	// Report, if not nil, is told of every damage as soon as it is found.
+	Report func(*DamageError)
+	// Progress, if not nil, is told after every shard.
+	Progress func(done, total int, shard string)
+}
+
+// Verified is what Verify looked at, and what it found.
+type Verified struct {
+	Files  int            `json:"files"`
+	Rows   int            `json:"rows"`
+	Bytes  int64          `json:"bytes"`
+	Damage []*DamageError `json:"damage"`
+}
+
+// Verify compares a data set with its hashes: MANIFEST.json with SHA256SUMS,
+// every file with the manifest, and, where a file is whole, every row with its
+// sidecar and every image with its own SHA-256. One changed byte anywhere is
+// found. The error is that of reading; damage is in the result.
+func Verify(ctx context.Context, dir string, o VerifyOptions) (*Verified, error) {
+	v := &verifier{dir: dir, o: o}
+	if err := v.run(ctx); err != nil {
+		var damage *DamageError
+		if !errors.As(err, &damage) {
+			return nil, fmt.Errorf("shards: %s: %w", dir, err)
+		}
+		v.found(damage)
+	}
+	return &v.result, nil
+}
+
+type verifier struct {
+	dir    string
+	o      VerifyOptions
+	result Verified
+}
+
+func (v *verifier) found(d *DamageError) {
+	v.result.Damage = append(v.result.Damage, d)
+	if v.o.Report != nil {
+		v.o.Report(d)
+	}
+}
+
+func (v *verifier) run(ctx context.Context) error {
+	if v.o.Of == 0 {
+		v.o.Subset, v.o.Of = 1, 1
+	}
+	if v.o.Subset < 1 || v.o.Subset > v.o.Of {
+		return fmt.Errorf("subset %d of %d", v.o.Subset, v.o.Of)
+	}
+	m, data, err := readManifest(v.dir)
+	if err != nil {
+		return err
+	}
+	sums, err := readSmall(filepath.Join(v.dir, SumsFile), maxManifest)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	v.result.Files, v.result.Bytes = 2, int64(len(data)+len(sums))
+	if !bytes.Equal(sums, m.sums(data)) {
+		v.found(&DamageError{SumsFile, -1, "does not agree with " + ManifestFile + ", or that one is damaged"})
+	}
+	if _, err := v.hash(ctx, FailuresFile, m.Failures.Bytes, m.Failures.SHA256); err != nil {
+		return err
+	}
+	known, err := v.hash(ctx, HierarchyFile, m.Hierarchy.Bytes, m.Hierarchy.SHA256)
+	if err != nil {
+		return err
+	}
+	if err := v.strangers(m); err != nil {
+		return err
+	}
+	set := &Set{dir: v.dir, manifest: m}
+	if known {
+		if set.classes, err = readClasses(v.dir, m); err != nil {
+			return err
+		}
+	}
+	for i, f := range m.Files {
+		if i%v.o.Of != v.o.Subset-1 {
+			continue
+		}
+		if err := v.shard(ctx, set, f); err != nil {
+			return err
+		}
+		if v.o.Progress != nil {
+			v.o.Progress(i+1, len(m.Files), f.Name)
+		}
+	}
+	return nil
+}
+
+// hash compares a file with its hash and says whether it is the right one.
+func (v *verifier) hash(ctx context.Context, name string, size int64, want Hash) (bool, error) {
+	f, err := os.Open(filepath.Join(v.dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		v.found(&DamageError{name, -1, "missing"})
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	v.result.Files++
+	v.result.Bytes += info.Size()
+	if info.Size() != size {
+		v.found(&DamageError{name, -1, fmt.Sprintf("%d bytes, want %d", info.Size(), size)})
+		return false, nil
+	}
+	h := sha256.New()
+	if err := hashFile(ctx, f, h); err != nil {
+		return false, err
+	}
+	if got := Hash(h.Sum(nil)); got != want {
+		v.found(&DamageError{name, -1, fmt.Sprintf("sha256 %s, want %s", got, want)})
+		return false, nil
+	}
+	return true, nil
+}
+
+// strangers reports shards that the manifest does not know: other readers take
+// all of data/*.parquet.
+func (v *verifier) strangers(m *Manifest) error {
+	known := map[string]bool{}
+	for _, f := range m.Files {
+		known[f.Name], known[indexName(f.Name)] = true, true
+	}
+	entries, err := os.ReadDir(filepath.Join(v.dir, "data"))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := "data/" + e.Name()
+		if ext := filepath.Ext(name); !known[name] && (ext == ".parquet" || ext == ".idx") {
+			v.found(&DamageError{name, -1, "is not in " + ManifestFile})
+		}
+	}
+	return nil
+}
+
+// shard verifies a shard with its sidecar. Of a damaged shard, or without the
+// tree of classes, it still tells which images are hurt.
+func (v *verifier) shard(ctx context.Context, set *Set, f File) error {
+	if _, err := v.hash(ctx, indexName(f.Name), f.IndexBytes, f.IndexSHA256); err != nil {
+		return err
+	}
+	whole, err := v.hash(ctx, f.Name, f.Bytes, f.SHA256)
+	if err != nil {
+		return err
+	}
+	v.result.Rows += f.Rows
+	x, err := readIndex(v.dir, f, set.manifest)
+	if err != nil {
+		if damage := (*DamageError)(nil); errors.As(err, &damage) {
+			return nil // reported as a wrong hash, size or missing file already
+		}
+		return err
+	}
+	sh := &shard{file: f, path: filepath.Join(v.dir, f.Name), index: x}
+	defer func() {
+		if sh.handle != nil {
+			sh.handle.Close()
+		}
+	}()
+	if !whole || set.classes == nil {
+		return v.images(sh)
+	}
+	sh.sound = true
+	return v.rows(ctx, set, sh)
+}
+
+// images reports the hurt images of a damaged shard.
+func (v *verifier) images(sh *shard) error {
+	var buf []byte
+	for r := range sh.index.rows() {
+		buf = append(buf[:0], make([]byte, sh.index.lengths[r])...)
+		err := sh.read(buf, r, r+1)
+		if damage := (*DamageError)(nil); errors.As(err, &damage) {
+			v.found(damage)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rows compares every row of a whole shard with its sidecar and its own hash.
+func (v *verifier) rows(ctx context.Context, set *Set, sh *shard) error {
+	fresh, err := set.reindex(ctx, sh, func(at int, row *Row) {
+		if sum := sha256.Sum256(row.Image); sum != row.SHA256 {
+			v.found(&DamageError{sh.file.Name, at, fmt.Sprintf("image %s: sha256 %x, want %x", row.ID, sum, row.SHA256)})
+		}
+		if row.Split != sh.file.Split {
+			v.found(&DamageError{sh.file.Name, at, fmt.Sprintf("split %q in a shard of %q", row.Split, sh.file.Split)})
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if !fresh.equal(sh.index) {
+		v.found(&DamageError{indexName(sh.file.Name), -1, "does not agree with its shard"})
+	}
+	return nil
+}
+
+// reindex makes the index of a whole shard from its rows, which it shows to see.
+func (s *Set) reindex(ctx context.Context, sh *shard, see func(at int, row *Row)) (*index, error) {
+	r, err := s.openRows(ctx, sh, true)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	x := &index{levels: len(s.manifest.Levels), shardBytes: sh.file.Bytes, shardSHA: sh.file.SHA256}
+	for at := range sh.file.Rows {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		row, err := r.Row(at)
+		if err != nil {
+			return nil, err
+		}
+		see(at, row)
+		x.add(row)
+	}
+	if x.shardCRC, err = crcFile(ctx, sh.handle); err != nil {
+		return nil, err
+	}
+	if err := x.locate(sh.handle); err != nil {
+		return nil, &DamageError{sh.file.Name, -1, err.Error()}
+	}
+	return x, nil
+}

@@ -1,0 +1,198 @@
+package shards
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"path/filepath"
+
+	"github.com/parquet-go/parquet-go"
+
+	"hgld/internal/atomicfile"
+)
+
+// FormatVersion is the version of the shards, sidecars and manifests that this
+// hgld writes; it reads every version up to it.
+const FormatVersion = 1
+
+const (
+	rowsPerGroup  = 256
+	bytesPerGroup = 64 << 20 // of images; the Hub asks for 100 MB at most
+	pageBytes     = 16 << 10 // an image of this size or more has a page of its own
+)
+
+// Writer writes one shard: a Parquet file and its sidecar. Rows are kept until a
+// row group is full, so it holds about two row groups in memory.
+type Writer struct {
+	path    string
+	file    *atomicfile.File
+	sha     hash.Hash
+	crc     hash.Hash32
+	parquet *parquet.GenericWriter[any]
+	cols    []column
+	index   *index
+	leaves  parquet.Row
+	inGroup int // bytes of images in the open row group
+	schema  *Schema
+	done    bool
+}
+
+// Create starts the shard that will be called path. Close drops it unless Finish
+// was called.
+func Create(path string, s *Schema) (*Writer, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	file, err := atomicfile.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{path: path, file: file, sha: sha256.New(), crc: crc32.New(castagnoli()), schema: s, cols: s.columns()}
+	w.index = &index{levels: len(s.Classes.Levels)}
+	w.parquet = parquet.NewGenericWriter[any](io.MultiWriter(file, w.sha, w.crc), s.parquet(w.cols),
+		parquet.WriteBufferSize(256<<10),
+		parquet.CreatedBy("hgld", "1", "parquet-go"), // not the build's version: equal inputs, equal bytes
+		parquet.MaxRowsPerRowGroup(rowsPerGroup),
+		parquet.PageBufferSize(pageBytes),
+		parquet.SkipPageBounds("image", "bytes"),     // without these two every page header holds
+		parquet.SkipPageStatistics("image", "bytes"), // its largest and smallest image
+	)
+	return w, nil
+}
+
+// Write adds a row. The row and its image may be changed afterwards.
+func (w *Writer) Write(r *Row) error {
+	if len(r.Labels) != w.index.levels {
+		return fmt.Errorf("%d classes for a row, want %d", len(r.Labels), w.index.levels)
+	}
+	if len(r.Image) == 0 {
+		return errors.New("a row without image")
+	}
+	if w.inGroup > 0 && w.inGroup+len(r.Image) > bytesPerGroup {
+		if err := w.parquet.Flush(); err != nil {
+			return err
+		}
+		w.inGroup = 0
+	}
+	w.leaves = values(w.leaves[:0], w.cols, r)
+	// One row a call: the library looks at a page's size after each call.
+	if _, err := w.parquet.WriteRows([]parquet.Row{w.leaves}); err != nil {
+		return err
+	}
+	w.index.add(r)
+	w.inGroup += len(r.Image)
+	if w.index.rows()%rowsPerGroup == 0 {
+		w.inGroup = 0
+	}
+	return nil
+}
+
+// Rows returns the number of rows written so far.
+func (w *Writer) Rows() int { return w.index.rows() }
+
+// Finish completes the shard with a note for the footer key "hgld", gives it and
+// its sidecar their names and returns what the manifest records of them. Both are
+// on disk then. The sidecar comes first, so that a shard never stands without.
+func (w *Writer) Finish(note string) (File, error) {
+	features, err := w.schema.features(w.cols)
+	if err != nil {
+		return File{}, err
+	}
+	w.parquet.SetKeyValueMetadata("huggingface", features)
+	w.parquet.SetKeyValueMetadata("hgld", note)
+	if err := w.parquet.Close(); err != nil {
+		return File{}, err
+	}
+	size, err := w.file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return File{}, err
+	}
+	w.index.shardBytes, w.index.shardCRC = size, w.crc.Sum32()
+	w.sha.Sum(w.index.shardSHA[:0])
+	if err := w.index.locate(w.file); err != nil {
+		return File{}, fmt.Errorf("%s: %w", filepath.Base(w.path), err)
+	}
+	sidecar := w.index.encode()
+	if err := atomicfile.WriteFile(indexName(w.path), sidecar); err != nil {
+		return File{}, err
+	}
+	if err := w.file.Commit(); err != nil {
+		return File{}, err
+	}
+	w.done = true
+	return w.index.file(sidecar), nil
+}
+
+// Close drops the shard unless it is finished.
+func (w *Writer) Close() error {
+	if w.done {
+		return nil
+	}
+	w.done = true
+	return w.file.Close()
+}
+
+// file describes the shard for the manifest, but for its name and split.
+func (x *index) file(sidecar []byte) File {
+	return File{Rows: x.rows(), Bytes: x.shardBytes, SHA256: Hash(x.shardSHA),
+		IndexBytes: int64(len(sidecar)), IndexSHA256: sha256.Sum256(sidecar)}
+}
+
+// locate finds where each image lies. The image column is PLAIN, uncompressed and
+// without repetition, so a page ends with its values, each a uint32 length and
+// the bytes; the page's place is in the offset index, and the lengths are known.
+// Every length is read back from the file.
+func (x *index) locate(r io.ReaderAt) (err error) {
+	defer recoverAs(&err)
+	f, err := parquet.OpenFile(r, x.shardBytes, parquet.SkipBloomFilters(true))
+	if err != nil {
+		return err
+	}
+	row := 0
+	for _, group := range f.RowGroups() {
+		pages, err := group.ColumnChunks()[0].OffsetIndex()
+		if err != nil {
+			return err
+		}
+		end := row + int(group.NumRows())
+		for p := range pages.NumPages() {
+			last := end // row behind the page
+			if p+1 < pages.NumPages() {
+				last = end - int(group.NumRows()) + int(pages.FirstRowIndex(p+1))
+			}
+			if last > x.rows() || last < row {
+				return fmt.Errorf("page %d ends at row %d of %d", p, last, x.rows())
+			}
+			at := pages.Offset(p) + pages.CompressedPageSize(p)
+			for i := row; i < last; i++ {
+				at -= 4 + int64(x.lengths[i])
+			}
+			for ; row < last; row++ {
+				x.offsets[row] = at + 4
+				if err := checkLength(r, at, x.lengths[row]); err != nil {
+					return fmt.Errorf("row %d: %w", row, err)
+				}
+				at += 4 + int64(x.lengths[row])
+			}
+		}
+	}
+	if row != x.rows() {
+		return fmt.Errorf("%d rows in the file, want %d", row, x.rows())
+	}
+	return nil
+}
+
+func checkLength(r io.ReaderAt, at int64, want uint32) error {
+	var prefix [4]byte
+	if _, err := r.ReadAt(prefix[:], at); err != nil {
+		return err
+	}
+	if got := binary.LittleEndian.Uint32(prefix[:]); got != want {
+		return fmt.Errorf("image of %d bytes at %d, want %d", got, at, want)
+	}
+	return nil
+}
