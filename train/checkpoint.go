@@ -1,0 +1,292 @@
+package train
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hgld/internal/atomicfile"
+	"hgld/internal/tensorfile"
+)
+
+// A checkpoint is a folder of the run directory,
+//
+//	checkpoints/step-00000500/
+//	    state.json              where the run stands, its configuration and data
+//	    model.safetensors       parameters and running statistics, names as torch's state dict; proxies
+//	    optimizer.safetensors   moments
+//	    SHA256SUMS              of the three, as sha256sum -c reads it
+//
+// It is written under another name and renamed when it is complete and on disk,
+// so a folder of this name is a whole checkpoint.
+const (
+	checkpointFolder = "checkpoints"
+	stepPrefix       = "step-"
+	stateFile        = "state.json"
+	modelFile        = "model.safetensors"
+	optimizerFile    = "optimizer.safetensors"
+	sumsFile         = "SHA256SUMS"
+)
+
+// optimizerPrefix begins the names of what only the training needs.
+const optimizerPrefix = "optim."
+
+// CheckpointVersion is the format version of state.json that this hgld writes; it
+// reads every version up to it.
+const CheckpointVersion = 1
+
+// state is state.json.
+type state struct {
+	Version  int               `json:"hgld_checkpoint"`
+	Step     int               `json:"step"`             // optimizer steps taken, skipped ones included
+	Position position          `json:"position"`         // of the batch to come
+	Skipped  int               `json:"skipped_in_a_row"` // steps not taken because a value was not finite
+	Steps    map[string]int    `json:"optimizer_steps"`  // by group
+	Config   Config            `json:"config"`
+	Data     string            `json:"data"` // fingerprint of items and labels
+	Origin   map[string]string `json:"origin,omitempty"`
+}
+
+// DamagedError says that a checkpoint is not what was written.
+type DamagedError struct{ Path, Reason string }
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("train: %s is damaged: %s", e.Path, e.Reason)
+}
+
+// writeCheckpoint writes a checkpoint and returns its folder. If there is one of
+// this step already, it is as good.
+func writeCheckpoint(run string, s state, tensors []tensorfile.Tensor) (string, error) {
+	root := filepath.Join(run, checkpointFolder)
+	final := filepath.Join(root, fmt.Sprintf("%s%08d", stepPrefix, s.Step))
+	if _, err := os.Stat(final); err == nil {
+		return final, nil
+	}
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return "", err
+	}
+	tmp, err := os.MkdirTemp(root, ".new-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(tmp) // of no effect after the rename
+	if err := os.Chmod(tmp, 0o755); err != nil {
+		return "", err
+	}
+	s.Version = CheckpointVersion
+	text, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		return "", err
+	}
+	var model, optimizer []tensorfile.Tensor
+	for _, t := range tensors {
+		if strings.HasPrefix(t.Name, optimizerPrefix) {
+			optimizer = append(optimizer, t)
+		} else {
+			model = append(model, t)
+		}
+	}
+	var sums strings.Builder
+	write := func(name string, fill func(io.Writer) error) error {
+		hash := sha256.New()
+		err := atomicfile.Write(filepath.Join(tmp, name), func(w io.Writer) error { return fill(io.MultiWriter(w, hash)) })
+		fmt.Fprintf(&sums, "%x  %s\n", hash.Sum(nil), name)
+		return err
+	}
+	metadata := map[string]string{"format": "pt"} // what loaders of such files look for
+	err = errors.Join(
+		write(stateFile, func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err }),
+		write(modelFile, func(w io.Writer) error { return tensorfile.WriteSafetensors(w, model, metadata) }),
+		write(optimizerFile, func(w io.Writer) error { return tensorfile.WriteSafetensors(w, optimizer, metadata) }),
+	)
+	if err != nil {
+		return "", err
+	}
+	if err := atomicfile.WriteFile(filepath.Join(tmp, sumsFile), []byte(sums.String())); err != nil {
+		return "", err
+	}
+	if err := os.Rename(tmp, final); err != nil {
+		return "", err
+	}
+	return final, atomicfile.SyncDir(root)
+}
+
+// checkpoints lists the complete checkpoints of a run, oldest first.
+func checkpoints(run string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(run, checkpointFolder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for _, e := range entries { // sorted by name, which the zeros make by step
+		if e.IsDir() && strings.HasPrefix(e.Name(), stepPrefix) {
+			list = append(list, filepath.Join(run, checkpointFolder, e.Name()))
+		}
+	}
+	return list, nil
+}
+
+// tidy removes all but the newest keep checkpoints, and what an interrupted
+// writer left behind. A folder is renamed before it is removed, so that no
+// half-removed one has a checkpoint's name.
+func tidy(run string, keep int) error {
+	list, err := checkpoints(run)
+	if err != nil {
+		return err
+	}
+	for _, path := range list[:max(0, len(list)-keep)] {
+		old := filepath.Join(filepath.Dir(path), ".old-"+filepath.Base(path))
+		if err := os.Rename(path, old); err != nil {
+			return err
+		}
+	}
+	leftover, err := filepath.Glob(filepath.Join(run, checkpointFolder, ".[no][el][wd]-*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range leftover {
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readChecked reads a file of a checkpoint and compares it with SHA256SUMS.
+func readChecked(path, name string) ([]byte, error) {
+	sums, err := os.ReadFile(filepath.Join(path, sumsFile))
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(filepath.Join(path, name))
+	if err != nil {
+		return nil, err
+	}
+	if line := fmt.Sprintf("%x  %s\n", sha256.Sum256(data), name); !strings.Contains(string(sums), line) {
+		return nil, &DamagedError{filepath.Join(path, name), "its sha256 is not the one in " + sumsFile}
+	}
+	return data, nil
+}
+
+// readState reads a checkpoint's state.json.
+func readState(path string) (state, error) {
+	var s state
+	data, err := readChecked(path, stateFile)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(data, &s); err != nil {
+		return s, &DamagedError{filepath.Join(path, stateFile), err.Error()}
+	}
+	s.Config.Run = Default().Run // is no part of a checkpoint
+	if s.Version < 1 || s.Version > CheckpointVersion {
+		return s, fmt.Errorf("train: %s has format version %d; this hgld reads up to %d", path, s.Version, CheckpointVersion)
+	}
+	return s, nil
+}
+
+// readTensors reads a file of tensors of a checkpoint.
+func readTensors(path, name string) ([]tensorfile.Tensor, error) {
+	file := filepath.Join(path, name)
+	data, err := readChecked(path, name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := tensorfile.ReadSafetensors(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, &DamagedError{file, err.Error()}
+	}
+	defer f.Close()
+	var list []tensorfile.Tensor
+	for _, name := range f.Names() {
+		t, err := f.Tensor(name)
+		if err != nil {
+			return nil, &DamagedError{file, err.Error()}
+		}
+		t.Data = bytes.Clone(t.Data)
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+// ResumeError says why a run directory cannot be continued: it was begun with
+// other settings or other data.
+type ResumeError struct {
+	Checkpoint  string
+	Differences []string // "optim.lr is 0.01, the checkpoint has 0.001"
+}
+
+func (e *ResumeError) Error() string {
+	return fmt.Sprintf("train: %s was made by another run: %s", e.Checkpoint, strings.Join(e.Differences, "; "))
+}
+
+// differences compares a checkpoint with the run that wants to continue it.
+func differences(was state, config Config, data string) ([]string, error) {
+	a, err := flat(was.Config)
+	if err != nil {
+		return nil, err
+	}
+	b, err := flat(config)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for key := range a {
+		if _, both := b[key]; !both {
+			b[key] = "not set"
+		}
+	}
+	for key, now := range b {
+		before, both := a[key]
+		if !both {
+			before = "not set"
+		}
+		if now != before {
+			list = append(list, fmt.Sprintf("%s is %s, the checkpoint has %s", key, now, before))
+		}
+	}
+	slices.Sort(list)
+	if was.Data != data {
+		list = append(list, "the images or labels are others")
+	}
+	return list, nil
+}
+
+// flat lists the leaves of a configuration by dotted key, as JSON texts.
+func flat(c Config) (map[string]string, error) {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	var tree any
+	if err := json.Unmarshal(data, &tree); err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	return out, flatten(out, "", tree)
+}
+
+func flatten(out map[string]string, key string, v any) error {
+	if m, ok := v.(map[string]any); ok {
+		for k, inner := range m {
+			if err := flatten(out, strings.TrimPrefix(key+"."+k, "."), inner); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	text, err := json.Marshal(v)
+	out[key] = string(text)
+	return err
+}

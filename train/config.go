@@ -1,0 +1,231 @@
+package train
+
+import (
+	"fmt"
+
+	"hgld/train/backbone"
+	"hgld/train/loss"
+	"hgld/train/metric"
+	"hgld/train/optim"
+	"hgld/train/sample"
+)
+
+// Config says what a run computes. Default holds the values of a field that is
+// not given; class counts are read from the data and stand nowhere here.
+type Config struct {
+	Input    Input        `yaml:"input" json:"input"`
+	Model    Architecture `yaml:"model" json:"model"`
+	Loss     Loss         `yaml:"loss" json:"loss"`
+	Sampler  Sampler      `yaml:"sampler" json:"sampler"`
+	Optim    Optim        `yaml:"optim" json:"optim"`
+	Schedule Schedule     `yaml:"schedule" json:"schedule"`
+	Epochs   int          `yaml:"epochs" json:"epochs" usage:"epochs of the sampler"`
+	Steps    int          `yaml:"steps" json:"steps" usage:"optimizer steps, in place of epochs; 0: epochs count"`
+	Seed     uint64       `yaml:"seed" json:"seed" usage:"of weights, batches and augmentation"`
+	Run      Upkeep       `yaml:"run" json:"-"`
+}
+
+// Named is an entry of a table with settings that differ from its defaults.
+type Named struct {
+	Name     string         `yaml:"name" json:"name"`
+	Settings map[string]any `yaml:"settings" json:"settings,omitempty"`
+}
+
+// Input says how an image becomes the input of the network. Pixels are resampled
+// as Pillow does; (pixel/255 − Mean)/Std follows.
+type Input struct {
+	Size   int        `yaml:"size" json:"size"`     // pixels of a side
+	Crop   string     `yaml:"crop" json:"crop"`     // training: "resized" (torchvision's RandomResizedCrop), "padded", "centre" or "whole"
+	Scale  [2]float64 `yaml:"scale" json:"scale"`   // resized: share of the area
+	Ratio  [2]float64 `yaml:"ratio" json:"ratio"`   // resized: width over height
+	Pad    int        `yaml:"pad" json:"pad"`       // padded: black pixels around the centre crop, in which a window moves
+	Flip   bool       `yaml:"flip" json:"flip"`     // training: mirror every second image
+	Resize int        `yaml:"resize" json:"resize"` // evaluation: short side before the centre crop; 0: the whole image, without regard to its shape
+	Filter string     `yaml:"filter" json:"filter"` // bilinear, bicubic or lanczos
+	Mean   [3]float32 `yaml:"mean" json:"mean"`
+	Std    [3]float32 `yaml:"std" json:"std"`
+}
+
+// Architecture is the retrieval network: backbone, pooling, standardisation, projection,
+// unit length.
+type Architecture struct {
+	Backbone   Named  `yaml:"backbone" json:"backbone"`
+	FreezeNorm bool   `yaml:"freeze_norm" json:"freeze_norm"` // normalise by the running statistics in training too
+	Pooling    string `yaml:"pooling" json:"pooling"`         // gem, avg, max or none
+	Standard   string `yaml:"standard" json:"standard"`       // layernorm, l2 or none
+	Dim        int    `yaml:"dim" json:"dim"`                 // of the embedding; 0: no projection
+	Weights    string `yaml:"weights" json:"weights"`         // safetensors of the backbone to start from; "": random
+}
+
+// Loss names the loss. A preset sets all switches in which the papers differ from
+// the released code.
+type Loss struct {
+	Named  `yaml:",inline"`
+	Preset string `yaml:"preset" json:"preset"` // paper or released
+}
+
+// Sampler says how batches are drawn.
+type Sampler struct {
+	Named `yaml:",inline"`
+	Batch int `yaml:"batch" json:"batch"` // rows of a batch
+	M     int `yaml:"m" json:"m"`         // rows of a class in a batch
+}
+
+// Optim is the rule and its rates. The head is what stands behind the backbone,
+// the exponent of GeM included; proxies belong to the loss.
+type Optim struct {
+	Named      `yaml:",inline"`
+	Rate       float64 `yaml:"lr" json:"lr"`
+	HeadFactor float64 `yaml:"head_factor" json:"head_factor"` // the head's rate is lr times this
+	ProxyRate  float64 `yaml:"proxy_lr" json:"proxy_lr"`
+	Decay      float64 `yaml:"weight_decay" json:"weight_decay"` // of backbone and head
+	Clip       float64 `yaml:"clip" json:"clip"`                 // bound of the gradient's norm over backbone and head; 0: none
+}
+
+// Schedule is how rates change, by steps in a run that is measured in steps, and
+// by epochs otherwise, as the published recipes do. A cosine without a length ends
+// with the run.
+type Schedule struct {
+	Named  `yaml:",inline"`
+	WarmUp int      `yaml:"warmup" json:"warmup"` // steps or epochs in which groups of Idle rest and no schedule advances
+	Idle   []string `yaml:"idle" json:"idle"`
+}
+
+// Upkeep is what does not change the result of a run.
+type Upkeep struct {
+	Threads    int      `yaml:"threads"`    // of the arithmetic on the CPU; 0: all processors
+	Workers    int      `yaml:"workers"`    // goroutines that decode images; 0: one for each processor
+	Prefetch   int      `yaml:"prefetch"`   // batches decoded ahead
+	Evaluate   int      `yaml:"evaluate"`   // steps (or epochs) between evaluations; 0: at the end only
+	Checkpoint int      `yaml:"checkpoint"` // steps between checkpoints; 0: at the end only
+	Keep       int      `yaml:"keep"`       // newest checkpoints that stay
+	Metrics    []string `yaml:"metrics"`    // measured by an evaluation
+}
+
+// Default is a small network on a CPU; the published recipes differ from it in
+// what they name.
+func Default() Config {
+	return Config{
+		Input: Input{
+			Size: 224, Crop: "resized", Scale: [2]float64{0.16, 1}, Ratio: [2]float64{0.75, 4.0 / 3}, Pad: 4, Flip: true,
+			Resize: 256, Filter: "bilinear",
+			Mean: [3]float32{0.485, 0.456, 0.406}, Std: [3]float32{0.229, 0.224, 0.225}, // ImageNet
+		},
+		Model:    Architecture{Backbone: Named{Name: "convnet"}, Pooling: "gem", Standard: "layernorm", Dim: 128},
+		Loss:     Loss{Named: Named{Name: "smooth-ap"}, Preset: "paper"},
+		Sampler:  Sampler{Named: Named{Name: "m-per-class"}, Batch: 64, M: 4},
+		Optim:    Optim{Named: Named{Name: "adam"}, Rate: 1e-3, HeadFactor: 1, ProxyRate: 1e-2, Decay: 1e-4},
+		Schedule: Schedule{Named: Named{Name: "cosine"}, Idle: []string{"backbone"}},
+		Epochs:   100,
+		Run:      Upkeep{Prefetch: 3, Checkpoint: 500, Keep: 2, Metrics: DefaultMetrics()},
+	}
+}
+
+// DefaultMetrics are the metrics that the tables of the papers print.
+func DefaultMetrics() []string {
+	return []string{"R@1", "R@10", "AP", "mAP@R", "H-AP", "ASI", "NDCG"}
+}
+
+// parts is a configuration resolved against the tables.
+type parts struct {
+	backbone backbone.Spec
+	head     backbone.Head
+	loss     loss.Kind
+	sampler  sample.Sampler
+	rule     optim.Kind
+	schedule optim.Schedule
+	metrics  metric.Set
+	filter   filter
+}
+
+// ConfigError says which setting is wrong, and what would be right.
+type ConfigError struct{ Err error }
+
+func (e *ConfigError) Error() string { return "train: " + e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+// resolve checks a configuration, finds every name in its table and applies the
+// settings. The first mistake is the error, a *ConfigError.
+func (c *Config) resolve() (parts, error) {
+	p, err := c.lookUp()
+	if err != nil {
+		return p, &ConfigError{err}
+	}
+	return p, nil
+}
+
+func (c *Config) lookUp() (p parts, err error) {
+	if c.Steps > 0 {
+		c.Epochs = 0
+	}
+	if err := c.check(); err != nil {
+		return p, err
+	}
+	if p.backbone, err = pick(backbone.All, "backbone", "model.backbone", c.Model.Backbone); err != nil {
+		return p, err
+	}
+	if p.head.Pooling, err = backbone.Poolings.Get("pooling", c.Model.Pooling); err != nil {
+		return p, fmt.Errorf("model.pooling: %w", err)
+	}
+	if p.head.Standard, err = backbone.Standards.Get("standard", c.Model.Standard); err != nil {
+		return p, fmt.Errorf("model.standard: %w", err)
+	}
+	p.head.Dim = c.Model.Dim
+	if p.loss, err = lookUpLoss(c.Loss); err != nil {
+		return p, err
+	}
+	sampler := c.Sampler.Named
+	sampler.Settings = with(with(sampler.Settings, "batch", c.Sampler.Batch), "m", c.Sampler.M)
+	if p.sampler, err = pick(sample.All, "sampler", "sampler", sampler); err != nil {
+		return p, err
+	}
+	if p.rule, err = pick(optim.All, "optimizer", "optim", c.Optim.Named); err != nil {
+		return p, err
+	}
+	schedule := c.Schedule.Named
+	if _, given := schedule.Settings["length"]; schedule.Name == "cosine" && !given {
+		schedule.Settings = with(schedule.Settings, "length", max(c.Steps, c.Epochs))
+	}
+	if p.schedule, err = pick(optim.Schedules, "schedule", "schedule", schedule); err != nil {
+		return p, err
+	}
+	if p.metrics, err = metric.ParseSet(c.Run.Metrics); err != nil {
+		return p, fmt.Errorf("run.metrics: %w", err)
+	}
+	if p.filter, err = filters.Get("filter", c.Input.Filter); err != nil {
+		return p, fmt.Errorf("input.filter: %w", err)
+	}
+	return p, nil
+}
+
+// check looks at the plain numbers.
+func (c *Config) check() error {
+	in := c.Input
+	for _, rule := range []struct {
+		broken bool
+		text   string
+		args   []any
+	}{
+		{c.Steps < 1 && c.Epochs < 1, "steps is %d and epochs %d: one of them is to be positive", []any{c.Steps, c.Epochs}},
+		{in.Size < 8, "input.size is %d, want at least 8 pixels", []any{in.Size}},
+		{in.Resize != 0 && in.Resize < in.Size, "input.resize is %d, less than input.size = %d", []any{in.Resize, in.Size}},
+		{!(in.Scale[0] > 0 && in.Scale[0] <= in.Scale[1] && in.Scale[1] <= 1), "input.scale is %v, want 0 < low <= high <= 1", []any{in.Scale}},
+		{!(in.Ratio[0] > 0 && in.Ratio[0] <= in.Ratio[1]), "input.ratio is %v, want 0 < low <= high", []any{in.Ratio}},
+		{in.Pad < 0, "input.pad is %d", []any{in.Pad}},
+		{!(in.Std[0] > 0 && in.Std[1] > 0 && in.Std[2] > 0), "input.std is %v, want positive numbers", []any{in.Std}},
+		{!(c.Optim.Rate > 0), "optim.lr is %v, want a positive rate", []any{c.Optim.Rate}},
+		{c.Optim.HeadFactor < 0 || c.Optim.ProxyRate < 0 || c.Optim.Decay < 0, "optim has a negative factor, rate or decay", nil},
+		{c.Schedule.WarmUp < 0 || c.Run.Evaluate < 0 || c.Run.Checkpoint < 0 || c.Model.Dim < 0, "a number of steps or dimensions is negative", nil},
+		{c.Run.Keep < 1, "run.keep is %d, want at least 1 checkpoint", []any{c.Run.Keep}},
+	} {
+		if rule.broken {
+			return fmt.Errorf(rule.text, rule.args...)
+		}
+	}
+	if _, err := cropTable.Get("crop", in.Crop); err != nil {
+		return fmt.Errorf("input.crop: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package cpu_test
+
+import (
+	"testing"
+
+	"hgld/internal/blas"
+	"hgld/train/device"
+	"hgld/train/device/cpu"
+	"hgld/train/device/devicetest"
+)
+
+func TestConformance(t *testing.T) {
+	b := cpu.New(2)
+	b.Poison = true
+	devicetest.Run(t, b)
+}
+
+// What uses a BLAS must pass with each that there is.
+func TestConformanceOfEveryBLAS(t *testing.T) {
+	for _, name := range []string{"gonum", "native", "openblas"} {
+		lib, err := blas.Open(name)
+		if err != nil {
+			t.Logf("%s: %v", name, err)
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			b := cpu.NewWith(2, lib)
+			b.Poison = true
+			devicetest.RunOps(t, b, device.F32, "MatMul", "Conv")
+		})
+	}
+}
+
+func TestBackendReportsABLASThatCannotBeOpened(t *testing.T) {
+	t.Setenv(blas.Variable, "/nowhere/libopenblas.so")
+	if err := cpu.New(1).Sync(); err == nil {
+		t.Error("no error")
+	}
+}

@@ -1,0 +1,122 @@
+package cpu
+
+import (
+	"hgld/internal/blas"
+	"hgld/train/device"
+)
+
+// Conv is the cross-correlation of x [N,H,W,C] with filters w [K,R,S,C/groups],
+//
+//	dst[n,i,j,k] = Act(Σ_{r,s,c} x[n, i·stride + r·dilation − pad, …, c]·w[k,r,s,c]
+//	               + bias[k] + residual[n,i,j,k])
+//
+// as the product of the patches of x with the filters, group by group.
+func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.Epilogue) {
+	c := convOf("Conv", dst, x, w, shape)
+	if !isVector(e.Bias, c.k) || !e.Residual.Absent() && e.Residual.Len() != dst.Len() {
+		panic(shapes("Conv", dst, x, w, e.Bias, e.Residual))
+	}
+	filters, inGroup := f32(w), c.k/c.groups
+	taps := c.r * c.s * c.cg
+	for g := range c.groups {
+		b.convolve(convolution{
+			in: c.forward(b, f32(x), g),
+			w:  filters[g*inGroup*taps:], transW: true, ldW: taps,
+			out: f32(dst), channels: c.k, first: g * inGroup, n: inGroup,
+			bias: f32(e.Bias), residual: f32(e.Residual), act: e.Act,
+		})
+	}
+}
+
+// convolution is one group of a convolution: patches times weights, tile by tile
+// of output pixels.
+type convolution struct {
+	lib    blas.Library
+	in     patches
+	w      []float32 // [cols, n], or [n, cols] if transW
+	transW bool
+	ldW    int
+
+	out                []float32
+	channels, first, n int    // of an output pixel; the n from first are written
+	place              *place // where output pixels lie; nil: one after the other
+
+	bias, residual []float32
+	act            device.Func
+
+	tile     int
+	buf, acc []float32 // for each worker: patches of a tile; products to be placed
+}
+
+// place spreads output pixels over a larger image: pixel (i, j) of the patches
+// lies at (i·stepH + atH, j·stepW + atW) of an image of h × w.
+type place struct{ h, w, stepH, stepW, atH, atW int }
+
+// convolve computes a convolution.
+func (b *Backend) convolve(c convolution) {
+	c.lib = b.blas
+	rows, cols := c.in.rows(), c.in.cols()
+	c.tile = pixelTile(rows, cols)
+	if !c.in.direct() {
+		c.buf = scratch[float32](b, "conv.patches", b.threads*c.tile*cols)
+	}
+	if c.place != nil {
+		c.acc = scratch[float32](b, "conv.products", b.threads*c.tile*c.n)
+	}
+	split(b, rows, c.tile, c)
+}
+
+// pixelTile is how many output pixels make a tile: a multiple of 48 (see
+// tileShape), such that the patches have at most 1 MiB and, if there are enough
+// pixels, there are 16 tiles for the threads to share.
+func pixelTile(rows, cols int) int {
+	most := min(384, (1<<18)/max(cols, 1), ceil(rows, 16))
+	return max(48, most/48*48)
+}
+
+func (c *convolution) span(worker, lo, hi int) {
+	cols := c.in.cols()
+	var buf []float32
+	if c.buf != nil {
+		buf = c.buf[worker*c.tile*cols:][:c.tile*cols]
+	}
+	rows, ld := c.in.fill(buf, lo, hi, c.in.all())
+	out, ldOut := c.out[lo*c.channels+c.first:], c.channels
+	if c.place != nil {
+		out, ldOut = c.acc[worker*c.tile*c.n:][:c.tile*c.n], c.n
+	}
+	c.lib.Sgemm(false, c.transW, hi-lo, c.n, cols, 1, rows, ld, c.w, c.ldW, 0, out, ldOut)
+	if c.place != nil {
+		for r := lo; r < hi; r++ {
+			copy(c.out[c.place.pixel(&c.in, r)*c.channels+c.first:][:c.n], out[(r-lo)*c.n:])
+		}
+		return
+	}
+	c.finish(out, lo, hi)
+}
+
+// finish applies the epilogue to output pixels [lo, hi).
+func (c *convolution) finish(out []float32, lo, hi int) {
+	if c.bias == nil && c.residual == nil && c.act == device.Identity {
+		return
+	}
+	for r := lo; r < hi; r++ {
+		line := out[(r-lo)*c.channels:][:c.n]
+		if c.bias != nil {
+			axpby(line, 1, line, 1, c.bias[c.first:c.first+c.n])
+		}
+		if c.residual != nil {
+			axpby(line, 1, line, 1, c.residual[r*c.channels+c.first:][:c.n])
+		}
+		if c.act != device.Identity {
+			activate(line, line, c.act)
+		}
+	}
+}
+
+// pixel returns where row r of the patches lies in the larger image.
+func (p *place) pixel(in *patches, r int) int {
+	image, at := r/(in.outH*in.outW), r%(in.outH*in.outW)
+	i, j := at/in.outW*p.stepH+p.atH, at%in.outW*p.stepW+p.atW
+	return (image*p.h+i)*p.w + j
+}

@@ -1,0 +1,115 @@
+package cpu
+
+import (
+	"hgld/internal/blas"
+	"hgld/train/device"
+)
+
+// ConvGradW is the gradient of Conv by w: dw = acc·dw + dyᵀ · patches of x. The
+// columns of dw are cut into blocks; where these are too few for the threads to
+// share, so are the output pixels, and the sums of their chunks are joined in
+// order.
+func (b *Backend) ConvGradW(dw, dy, x device.Array, shape device.ConvShape, acc float32) {
+	c := convOf("ConvGradW", dy, x, dw, shape)
+	inGroup, cols := c.k/c.groups, c.r*c.s*c.cg
+	for g := range c.groups {
+		t := weightGrad{
+			lib: b.blas, in: c.forward(b, f32(x), g),
+			dy: f32(dy), channels: c.k, first: g * inGroup, n: inGroup,
+			dw: f32(dw)[g*inGroup*cols:][:inGroup*cols], acc: acc,
+		}
+		t.blocks = columnBlocks(scratch[columnBlock](b, "convgradw.blocks", cols), &t.in)
+		chunks := max(1, min(16/len(t.blocks), t.in.rows()/1024))
+		t.chunk = max(1, ceil(ceil(t.in.rows(), chunks), pixelBlock)) * pixelBlock
+		t.chunks = ceil(t.in.rows(), t.chunk)
+		if t.chunks > 1 {
+			t.parts = scratch[float32](b, "convgradw.parts", t.chunks*inGroup*cols)
+		}
+		t.buf = scratch[float32](b, "convgradw.patches", b.threads*pixelBlock*t.widest())
+		split(b, t.chunks*len(t.blocks), 1, t)
+		if t.chunks > 1 {
+			split(b, inGroup*cols, lineWidth, joinTask{t.dw, t.parts, t.chunks, acc})
+		}
+	}
+}
+
+const (
+	// pixelBlock is how many output pixels go into one product.
+	pixelBlock = 256
+
+	// blockCols is about how many columns of dw one task computes.
+	blockCols = 256
+)
+
+// columnBlocks cuts the columns of the patches: several taps if they have few
+// channels, parts of one if they have many.
+func columnBlocks(blocks []columnBlock, p *patches) []columnBlock {
+	blocks = blocks[:0]
+	taps := max(1, blockCols/p.chans)
+	chans := ceil(p.chans, ceil(p.chans, blockCols))
+	for t := 0; t < len(p.taps); t += taps {
+		for c := 0; c < p.chans; c += chans {
+			blocks = append(blocks, columnBlock{t, min(t+taps, len(p.taps)), c, min(c+chans, p.chans)})
+		}
+	}
+	return blocks
+}
+
+type weightGrad struct {
+	lib                blas.Library
+	in                 patches
+	dy                 []float32
+	channels, first, n int // of a pixel of dy; the n from first are used
+	dw, parts          []float32
+	acc                float32
+	blocks             []columnBlock
+	chunk, chunks      int       // output pixels of a chunk, number of chunks
+	buf                []float32 // patches, for each worker
+}
+
+func (t *weightGrad) widest() int {
+	most := 0
+	for _, k := range t.blocks {
+		most = max(most, k.cols())
+	}
+	return most
+}
+
+func (t *weightGrad) span(worker, lo, hi int) {
+	widest := t.widest()
+	buf := t.buf[worker*pixelBlock*widest:][:pixelBlock*widest]
+	for at := lo; at < hi; at++ {
+		chunk, k := at/len(t.blocks), t.blocks[at%len(t.blocks)]
+		dst, beta := t.dw, t.acc
+		if t.chunks > 1 {
+			dst, beta = t.parts[chunk*len(t.dw):][:len(t.dw)], 0
+		}
+		dst = dst[k.tapLo*t.in.chans+k.chanLo:]
+		end := min((chunk+1)*t.chunk, t.in.rows())
+		for p := chunk * t.chunk; p < end; p += pixelBlock {
+			n := min(pixelBlock, end-p)
+			rows, ld := t.in.fill(buf, p, p+n, k)
+			t.lib.Sgemm(true, false, t.n, k.cols(), n, 1, t.dy[p*t.channels+t.first:], t.channels,
+				rows, ld, beta, dst, t.in.cols())
+			beta = 1
+		}
+	}
+}
+
+// joinTask is dst = acc·dst + the sum of parts, count arrays of dst's length.
+type joinTask struct {
+	dst, parts []float32
+	count      int
+	acc        float32
+}
+
+func (t *joinTask) span(_, lo, hi int) {
+	if t.acc == 0 {
+		copy(t.dst[lo:hi], t.parts[lo:hi])
+	} else {
+		axpby(t.dst[lo:hi], t.acc, t.dst[lo:hi], 1, t.parts[lo:hi])
+	}
+	for i := 1; i < t.count; i++ {
+		axpby(t.dst[lo:hi], 1, t.dst[lo:hi], 1, t.parts[i*len(t.dst)+lo:i*len(t.dst)+hi])
+	}
+}

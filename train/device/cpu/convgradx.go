@@ -1,0 +1,66 @@
+package cpu
+
+import "hgld/train/device"
+
+// ConvGradX is the gradient of Conv by x. An input pixel y gets
+//
+//	dx[y] = Σ over taps r with (y + pad − r·dilation) divisible by stride
+//	        of w[·,r,·]ᵀ · dy[(y + pad − r·dilation)/stride]
+//
+// The taps that qualify depend on y modulo the stride, so the pixels of each
+// residue are a convolution of their own, of stride 1, over dy: every dx is
+// written once, by one thread.
+func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape) {
+	c := convOf("ConvGradX", dy, dx, w, shape)
+	for g := range c.groups {
+		for atH := range min(c.strideH, c.h) {
+			for atW := range min(c.strideW, c.w) {
+				b.convGradPhase(&c, f32(dx), f32(dy), f32(w), g, atH, atW)
+			}
+		}
+	}
+}
+
+// convGradPhase computes the pixels (atH, atW) modulo the strides of group g.
+func (b *Backend) convGradPhase(c *conv, dx, dy, w []float32, g, atH, atW int) {
+	inGroup := c.k / c.groups
+	taps := scratch[tap](b, "convgrad.taps", c.r*c.s)[:0]
+	from := scratch[int](b, "convgrad.from", c.r*c.s)[:0]
+	for r := c.r - 1; r >= 0; r-- { // backwards, so that pixels of dy rise
+		fromH := atH + c.padH - r*c.dilationH
+		for s := c.s - 1; s >= 0; s-- {
+			fromW := atW + c.padW - s*c.dilationW
+			if fromH%c.strideH == 0 && fromW%c.strideW == 0 {
+				taps = append(taps, tap{fromH / c.strideH, fromW / c.strideW})
+				from = append(from, r*c.s+s)
+			}
+		}
+	}
+	flipped := scratch[float32](b, "convgrad.weights", len(taps)*inGroup*c.cg)
+	split(b, len(taps)*inGroup, rowGrain(c.cg), flipTask{
+		flipped, w[g*inGroup*c.r*c.s*c.cg:], from, inGroup, c.r * c.s, c.cg})
+	in := patches{
+		src: dy, images: c.n, h: c.outH, w: c.outW, c: c.k, first: g * inGroup, chans: inGroup,
+		outH: ceil(c.h-atH, c.strideH), outW: ceil(c.w-atW, c.strideW), stepH: 1, stepW: 1, taps: taps,
+	}.joined(b)
+	conv := convolution{in: in, w: flipped, ldW: c.cg, out: dx, channels: c.c, first: g * c.cg, n: c.cg}
+	if c.strideH > 1 || c.strideW > 1 {
+		p := &scratch[place](b, "convgrad.place", 1)[0]
+		*p = place{c.h, c.w, c.strideH, c.strideW, atH, atW}
+		conv.place = p
+	}
+	b.convolve(conv)
+}
+
+// flipTask turns filters [k, taps, c] into [taps, k, c] for the taps in from.
+type flipTask struct {
+	dst, src   []float32
+	from       []int
+	k, taps, c int
+}
+
+func (t *flipTask) span(_, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		copy(t.dst[i*t.c:(i+1)*t.c], t.src[(i%t.k*t.taps+t.from[i/t.k])*t.c:])
+	}
+}

@@ -1,0 +1,87 @@
+// Package cpu is the reference Backend: every operation as one readable function
+// in float32 with float64 sums, and matrix products by a BLAS. Other backends
+// are compared with it.
+//
+// Results are the same bytes for any number of threads: work is cut into spans
+// by its shape alone, a span is the work of one thread, and partial sums are
+// joined in span order.
+package cpu
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"hgld/internal/blas"
+	"hgld/train/device"
+)
+
+// Backend computes on the host. Operations come from one goroutine, are done on
+// return and allocate nothing once their scratch memory has grown to its size.
+type Backend struct {
+	// Poison fills what Alloc returns with NaN (bytes 0xFF, −1 as an integer), so
+	// that a test sees an operation that reads what it should have written.
+	Poison bool
+
+	threads int
+	blas    blas.Library
+	exact   blas.Library   // of Scores and Nearest
+	err     error          // why the BLAS that was asked for is not used
+	scratch map[string]any // growing slices by name, see scratch
+	tasks   map[any]any    // one task of each type, see split
+
+	job    task // what work is doing
+	items  int
+	grain  int
+	next   atomic.Int64 // the first span that nobody has taken
+	worker atomic.Int64 // the number of the next worker
+	done   sync.WaitGroup
+	help   func() // work of an extra thread; kept so that starting one allocates nothing
+}
+
+var _ device.Backend = (*Backend)(nil)
+
+// New returns a Backend that works with the given number of threads (0 means one
+// for each processor) and with the BLAS that blas.Default chooses. If HGLD_BLAS
+// asks for one that cannot be opened, Sync returns that error.
+func New(threads int) *Backend {
+	lib, err := blas.Default()
+	if err != nil {
+		lib = blas.Gonum()
+	}
+	b := NewWith(threads, lib)
+	b.err = err
+	return b
+}
+
+// NewWith is New with a given BLAS.
+func NewWith(threads int, lib blas.Library) *Backend {
+	if threads <= 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	b := &Backend{
+		threads: threads,
+		blas:    lib,
+		exact:   blas.Native(),
+		scratch: map[string]any{},
+		tasks:   map[any]any{},
+	}
+	b.help = func() { b.work(); b.done.Done() }
+	return b
+}
+
+// Name is "cpu".
+func (b *Backend) Name() string { return "cpu" }
+
+// Supports reports whether activations can be stored in t. Copy converts
+// between all types.
+func (b *Backend) Supports(t device.DType) bool { return t == device.F32 }
+
+// Threads returns the number of threads that the Backend works with.
+func (b *Backend) Threads() int { return b.threads }
+
+// shapes describes a call whose arrays do not fit together.
+func shapes(op string, arrays ...device.Array) string {
+	return fmt.Sprintf("cpu: %s: shapes do not fit: %v", op, arrays)
+}

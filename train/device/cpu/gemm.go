@@ -1,0 +1,122 @@
+package cpu
+
+import (
+	"hgld/internal/blas"
+	"hgld/train/device"
+)
+
+// product is a batch of matrix products c = alpha·op(a)·op(b) + beta·c with an
+// epilogue, cut into tiles of c. A tile is one call of the BLAS on one thread, and
+// its shape depends on the shape of the product alone.
+type product struct {
+	lib            blas.Library
+	c, a, b        []float32
+	transA, transB bool
+	m, n, k        int
+	lda, ldb, ldc  int
+	nextA, nextB   int // from one matrix of the batch to the next
+	nextC          int
+	alpha, beta    float32
+	bias           []float32
+	act            device.Func
+
+	tileM, tileN, down, across int // tiles: shape, and number in each direction
+}
+
+// products computes a batch of products.
+func (b *Backend) products(batch int, p product) {
+	if p.lib == nil {
+		p.lib = b.blas
+	}
+	p.tileM, p.tileN = tileShape(p.m, p.n, p.k)
+	p.down, p.across = ceil(p.m, p.tileM), ceil(p.n, p.tileN)
+	split(b, batch*p.down*p.across, 1, p)
+}
+
+// tileShape starts from tiles that a BLAS handles well and halves them while
+// there are fewer than 16 for the threads to share and each has more than 4 MFLOP
+// to do (some 50 µs). The sides are multiples of the kernels' (6, 8, 12, 16 rows;
+// 16, 32 columns).
+func tileShape(m, n, k int) (rows, cols int) {
+	rows, cols = 192, 512
+	for ceil(m, rows)*ceil(n, cols) < 16 && 2*min(m, rows)*min(n, cols)*k > 4<<20 {
+		switch {
+		case cols > 128 && min(n, cols) >= min(m, rows):
+			cols /= 2
+		case rows > 48:
+			rows /= 2
+		case cols > 128:
+			cols /= 2
+		default:
+			return rows, cols
+		}
+	}
+	return rows, cols
+}
+
+func ceil(n, k int) int { return (n + k - 1) / k }
+
+func (p *product) span(_, lo, hi int) {
+	for tile := lo; tile < hi; tile++ {
+		batch, at := tile/(p.down*p.across), tile%(p.down*p.across)
+		i, j := at/p.across*p.tileM, at%p.across*p.tileN
+		p.tile(p.c[batch*p.nextC:], p.a[batch*p.nextA:], p.b[batch*p.nextB:], i, j)
+	}
+}
+
+// tile computes the tile of one product with its first element at (i, j).
+func (p *product) tile(c, a, b []float32, i, j int) {
+	rows, cols := min(p.tileM, p.m-i), min(p.tileN, p.n-j)
+	c = c[i*p.ldc+j:]
+	if p.transA {
+		a = a[min(i, len(a)):]
+	} else {
+		a = a[min(i*p.lda, len(a)):]
+	}
+	if p.transB {
+		b = b[min(j*p.ldb, len(b)):]
+	} else {
+		b = b[min(j, len(b)):]
+	}
+	p.lib.Sgemm(p.transA, p.transB, rows, cols, p.k, p.alpha, a, p.lda, b, p.ldb, p.beta, c, p.ldc)
+	if p.bias == nil && p.act == device.Identity {
+		return
+	}
+	for r := range rows {
+		line := c[r*p.ldc:][:cols]
+		if p.bias != nil {
+			axpby(line, 1, line, 1, p.bias[j:j+cols])
+		}
+		if p.act != device.Identity {
+			activate(line, line, p.act)
+		}
+	}
+}
+
+// MatMul is dst = Act(Alpha·op(a)·op(b) + Beta·dst + Bias) for matrices, or for
+// batches of them with three dimensions.
+func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
+	batch := 1
+	if dst.N == 3 {
+		batch = dst.Dims[0]
+	}
+	rows, cols := dst.Dims[dst.N-2], dst.Dims[dst.N-1]
+	rowsX, inner := x.Dims[x.N-2], x.Dims[x.N-1]
+	innerY, colsY := y.Dims[y.N-2], y.Dims[y.N-1]
+	if m.TransA {
+		rowsX, inner = inner, rowsX
+	}
+	if m.TransB {
+		innerY, colsY = colsY, innerY
+	}
+	if dst.N < 2 || dst.N > 3 || x.N != dst.N || y.N != dst.N || rowsX != rows || colsY != cols || inner != innerY ||
+		dst.N == 3 && (x.Dims[0] != batch || y.Dims[0] != batch) || !isVector(m.Bias, cols) {
+		panic(shapes("MatMul", dst, x, y, m.Bias))
+	}
+	b.products(batch, product{
+		c: f32(dst), a: f32(x), b: f32(y), transA: m.TransA, transB: m.TransB,
+		m: rows, n: cols, k: inner, lda: x.Ld, ldb: y.Ld, ldc: dst.Ld,
+		nextA: x.Dims[1] * x.Dims[2] * (x.N - 2), nextB: y.Dims[1] * y.Dims[2] * (y.N - 2), nextC: rows * cols * (dst.N - 2),
+		alpha: m.Alpha, beta: m.Beta, bias: f32(m.Bias), act: m.Act,
+	})
+}

@@ -1,0 +1,124 @@
+package cpu
+
+import (
+	"math"
+
+	"hgld/train/device"
+)
+
+// LayerNorm is dst = γ(x − mean)/√(variance + eps) + β over the last axis, with
+// the biased variance in two passes. stats [rows,2] keeps mean and 1/√(variance +
+// eps). gamma and beta, of one row, may be absent.
+func (b *Backend) LayerNorm(dst, stats, x, gamma, beta device.Array, eps float32) {
+	rows, width, stride := rowsOf(x)
+	_, _, strideDst := rowsOf(dst)
+	if dst.Len() != x.Len() || dst.Cols() != width || stats.Len() != 2*rows || !isVector(gamma, width) || !isVector(beta, width) {
+		panic(shapes("LayerNorm", dst, stats, x, gamma, beta))
+	}
+	split(b, rows, rowGrain(width), layerNormTask{
+		f32(dst), f32(stats), f32(x), f32(gamma), f32(beta), width, strideDst, stride, float64(eps)})
+}
+
+// isVector reports whether v is absent or n numbers without gaps.
+func isVector(v device.Array, n int) bool { return v.Absent() || v.Len() == n && v.Contiguous() }
+
+type layerNormTask struct {
+	dst, stats, x, gamma, beta []float32
+	width, strideDst, stride   int
+	eps                        float64
+}
+
+func (t *layerNormTask) span(_, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		x, dst := t.x[i*t.stride:][:t.width], t.dst[i*t.strideDst:][:t.width]
+		mean := rowSum(x, false) / float64(t.width)
+		variance := 0.0
+		for _, v := range x {
+			variance += (float64(v) - mean) * (float64(v) - mean)
+		}
+		r := 1 / math.Sqrt(variance/float64(t.width)+t.eps)
+		t.stats[2*i], t.stats[2*i+1] = float32(mean), float32(r)
+		for j, v := range x {
+			y := (float64(v) - mean) * r
+			if t.gamma != nil {
+				y *= float64(t.gamma[j])
+			}
+			if t.beta != nil {
+				y += float64(t.beta[j])
+			}
+			dst[j] = float32(y)
+		}
+	}
+}
+
+// LayerNormGrad is the gradient of LayerNorm. With x̂ = (x − mean)·r and g = γ·dy:
+//
+//	dx = r(g − mean(g) − x̂·mean(g·x̂)), dγ = Σ dy·x̂, dβ = Σ dy over the rows.
+//
+// dgamma and dbeta may be absent.
+func (b *Backend) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats device.Array, acc float32) {
+	rows, width, strideX := rowsOf(x)
+	_, _, strideDY := rowsOf(dy)
+	_, _, strideDX := rowsOf(dx)
+	if dx.Len() != x.Len() || dy.Len() != x.Len() || dx.Cols() != width || dy.Cols() != width || stats.Len() != 2*rows ||
+		!isVector(gamma, width) || !isVector(dgamma, width) || !isVector(dbeta, width) {
+		panic(shapes("LayerNormGrad", dx, dgamma, dbeta, dy, x, gamma, stats))
+	}
+	grain := rowGrain(width)
+	parts := scratch[float64](b, "layernorm", (rows+grain-1)/grain*2*width)
+	split(b, rows, grain, layerNormGradTask{
+		f32(dx), f32(dy), f32(x), f32(gamma), f32(stats), parts, width, strideDX, strideDY, strideX, grain})
+	joinPairs(f32(dgamma), f32(dbeta), parts, width, acc)
+}
+
+// joinPairs adds up runs of 2·width sums: the first halves are those of dgamma,
+// the second those of dbeta.
+func joinPairs(dgamma, dbeta []float32, parts []float64, width int, acc float32) {
+	total(parts, 2*width)
+	if len(parts) == 0 {
+		join(dgamma, nil, width, acc)
+		join(dbeta, nil, width, acc)
+		return
+	}
+	join(dgamma, parts[:width], width, acc)
+	join(dbeta, parts[width:2*width], width, acc)
+}
+
+type layerNormGradTask struct {
+	dx, dy, x, gamma, stats                   []float32
+	parts                                     []float64 // dγ and dβ of each span
+	width, strideDX, strideDY, strideX, grain int
+}
+
+func (t *layerNormGradTask) span(_, lo, hi int) {
+	part := t.parts[lo/t.grain*2*t.width:][:2*t.width]
+	clear(part)
+	dgamma, dbeta := part[:t.width], part[t.width:]
+	n := float64(t.width)
+	for i := lo; i < hi; i++ {
+		dx, dy, x := t.dx[i*t.strideDX:][:t.width], t.dy[i*t.strideDY:][:t.width], t.x[i*t.strideX:][:t.width]
+		mean, r := float64(t.stats[2*i]), float64(t.stats[2*i+1])
+		sum, along := 0.0, 0.0
+		for j, v := range x {
+			d, hat := float64(dy[j]), (float64(v)-mean)*r
+			dgamma[j] += d * hat
+			dbeta[j] += d
+			d *= gain(t.gamma, j)
+			sum += d
+			along += d * hat
+		}
+		sum, along = sum/n, along/n
+		for j, v := range x {
+			hat := (float64(v) - mean) * r
+			dx[j] = float32(r * (float64(dy[j])*gain(t.gamma, j) - sum - hat*along))
+		}
+	}
+}
+
+// gain is γ of channel j, 1 if there is none.
+func gain(gamma []float32, j int) float64 {
+	if gamma == nil {
+		return 1
+	}
+	return float64(gamma[j])
+}

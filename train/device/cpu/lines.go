@@ -1,0 +1,81 @@
+package cpu
+
+import "hgld/train/device"
+
+// lineWidth is the elements of a line of arrays without gaps, and about what one
+// span works on: 64 KiB of float32, which an L2 cache holds with its operands.
+const lineWidth = 1 << 14
+
+// lines cuts arrays of equal shape into runs of elements that lie side by side in
+// each of them: lineWidth elements of arrays without gaps, rows of others.
+type lines struct {
+	count, width, total int
+	flat                bool
+}
+
+// linesOf returns the lines that all arrays share. It panics unless they have as
+// many elements, and as many columns where one has gaps.
+func linesOf(op string, a device.Array, more ...device.Array) lines {
+	flat := a.Contiguous()
+	for i := range more {
+		m := &more[i]
+		if m.Absent() {
+			continue
+		}
+		flat = flat && m.Contiguous()
+		if m.Len() != a.Len() {
+			panic(shapes(op, a, *m))
+		}
+	}
+	n := a.Len()
+	if flat {
+		return lines{count: (n + lineWidth - 1) / lineWidth, width: lineWidth, total: n, flat: true}
+	}
+	for i := range more {
+		if m := &more[i]; !m.Absent() && m.Cols() != a.Cols() {
+			panic(shapes(op, a, *m))
+		}
+	}
+	return lines{count: a.Rows(), width: a.Cols(), total: n}
+}
+
+// grain is how many lines make a span.
+func (l lines) grain() int { return max(1, lineWidth/max(1, l.width)) }
+
+// of returns line i of x, the elements of a; nil if a is absent.
+func (l lines) of(x []float32, a *device.Array, i int) []float32 {
+	lo, hi := l.bounds(a, i)
+	if x == nil {
+		return nil
+	}
+	return x[lo:hi]
+}
+
+// bounds returns where line i of a lies.
+func (l lines) bounds(a *device.Array, i int) (lo, hi int) {
+	if l.flat {
+		return i * l.width, min((i+1)*l.width, l.total)
+	}
+	return i * a.Ld, i*a.Ld + l.width
+}
+
+// rowsOf returns the rows of a in the sense of device.Array, with their width and
+// their distance.
+func rowsOf(a device.Array) (rows, width, stride int) {
+	rows, width = a.Rows(), a.Cols()
+	if a.Contiguous() {
+		return rows, width, width
+	}
+	return rows, width, a.Ld
+}
+
+// rowGrain is how many rows of the given width make a span.
+func rowGrain(width int) int { return max(1, lineWidth/max(1, width)) }
+
+// accumulate is acc·old + v; with acc 0 old is not read.
+func accumulate(old, acc float32, v float64) float32 {
+	if acc == 0 {
+		return float32(v)
+	}
+	return float32(float64(acc)*float64(old) + v)
+}

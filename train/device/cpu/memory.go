@@ -1,0 +1,116 @@
+package cpu
+
+import (
+	"fmt"
+	"unsafe"
+
+	"hgld/train/device"
+)
+
+// align is the alignment of a Buffer in bytes: a cache line, which is also the
+// widest vector register.
+const align = 64
+
+// buffer is a Buffer in host memory. The garbage collector frees it.
+type buffer struct{ mem []byte }
+
+func (m *buffer) Size() int { return len(m.mem) }
+
+// Alloc returns bytes of host memory, aligned to 64.
+func (b *Backend) Alloc(bytes int) device.Buffer {
+	if bytes < 0 {
+		panic(fmt.Sprintf("cpu: alloc of %d bytes", bytes))
+	}
+	mem := make([]byte, bytes+align)
+	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) & (align - 1)
+	mem = mem[skip : skip+bytes : skip+bytes]
+	if b.Poison {
+		for i := range mem {
+			mem[i] = 0xFF
+		}
+	}
+	return &buffer{mem}
+}
+
+// Free gives the memory back.
+func (b *Backend) Free(buf device.Buffer) { buf.(*buffer).mem = nil }
+
+// Upload copies src, the elements of dst in row-major order, into dst.
+func (b *Backend) Upload(dst device.Array, src []byte) {
+	if len(src) != dst.Len()*dst.Type.Size() {
+		panic(fmt.Sprintf("cpu: upload of %d bytes to %v", len(src), dst))
+	}
+	to, row, stride := rowBytes(dst)
+	for len(src) > 0 {
+		copy(to[:row], src)
+		src = src[row:]
+		to = to[min(stride, len(to)):]
+	}
+}
+
+// Download copies the elements of src to dst. On the CPU they are there on
+// return.
+func (b *Backend) Download(dst []byte, src device.Array) device.Ticket {
+	if len(dst) != src.Len()*src.Type.Size() {
+		panic(fmt.Sprintf("cpu: download of %v to %d bytes", src, len(dst)))
+	}
+	from, row, stride := rowBytes(src)
+	for len(dst) > 0 {
+		copy(dst, from[:row])
+		dst = dst[row:]
+		from = from[min(stride, len(from)):]
+	}
+	return 0
+}
+
+// Wait is Sync: nothing is ever outstanding.
+func (b *Backend) Wait(device.Ticket) error { return b.err }
+
+// Sync returns nil, or why the Backend is not the one that was asked for: host
+// memory does not fail.
+func (b *Backend) Sync() error { return b.err }
+
+// rowBytes returns the bytes of a from its first element on, the bytes of one
+// run without gaps, and the distance from one run to the next.
+func rowBytes(a device.Array) (mem []byte, row, stride int) {
+	mem = bytesOf(a)
+	if a.Contiguous() {
+		return mem, len(mem), len(mem)
+	}
+	return mem, a.Cols() * a.Type.Size(), a.Ld * a.Type.Size()
+}
+
+// extent returns the elements from a's first to its last, gaps included.
+func extent(a device.Array) int {
+	if a.Contiguous() || a.Len() == 0 {
+		return a.Len()
+	}
+	return (a.Rows()-1)*a.Ld + a.Cols()
+}
+
+// bytesOf returns the memory of a, from its first element to its last.
+func bytesOf(a device.Array) []byte {
+	size := a.Type.Size()
+	return a.Buf.(*buffer).mem[a.Off*size : (a.Off+extent(a))*size]
+}
+
+// f32 returns the elements of an F32 array, gaps between rows included; nil for
+// an absent one. It panics if the type is another.
+func f32(a device.Array) []float32 { return elements[float32](a, device.F32) }
+
+// i32 is f32 for I32.
+func i32(a device.Array) []int32 { return elements[int32](a, device.I32) }
+
+// u8 is f32 for U8.
+func u8(a device.Array) []uint8 { return elements[uint8](a, device.U8) }
+
+func elements[T float32 | int32 | uint8](a device.Array, want device.DType) []T {
+	if a.Absent() {
+		return nil
+	}
+	if a.Type != want {
+		panic(fmt.Sprintf("cpu: %v where %v is expected", a, want))
+	}
+	mem := bytesOf(a)
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mem))), extent(a))
+}

@@ -1,0 +1,157 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+
+	"hgld/train/device"
+)
+
+// pool is the geometry of a pooling with the zeros of device.PoolShape replaced.
+type pool struct {
+	mode             device.PoolMode
+	n, h, w, c       int // x
+	outH, outW       int
+	sizeH, sizeW     int
+	strideH, strideW int
+	padH, padW       int
+}
+
+func poolOf(op string, y, x device.Array, s device.PoolShape) pool {
+	if x.N != 4 {
+		panic(shapes(op, y, x))
+	}
+	p := pool{
+		mode: s.Mode, n: x.Dims[0], h: x.Dims[1], w: x.Dims[2], c: x.Dims[3],
+		sizeH: s.H, sizeW: s.W, strideH: max(s.StrideH, 1), strideW: max(s.StrideW, 1), padH: s.PadH, padW: s.PadW,
+	}
+	if s.Global {
+		p.sizeH, p.sizeW, p.strideH, p.strideW, p.padH, p.padW = p.h, p.w, 1, 1, 0, 0
+	}
+	if p.sizeH < 1 || p.sizeW < 1 || p.padH >= p.sizeH || p.padW >= p.sizeW {
+		panic(fmt.Sprintf("cpu: %s: window %d×%d with padding %d×%d", op, p.sizeH, p.sizeW, p.padH, p.padW))
+	}
+	p.outH, p.outW = outSize(p.h, p.sizeH, p.strideH, p.padH, 1), outSize(p.w, p.sizeW, p.strideW, p.padW, 1)
+	if y.Len() != p.n*p.outH*p.outW*p.c || y.Cols() != p.c || !y.Contiguous() {
+		panic(shapes(op, y, x))
+	}
+	return p
+}
+
+// window returns the rows and columns of the image under the window of output
+// pixel (i, j).
+func (p *pool) window(i, j int) (top, bottom, left, right int) {
+	i, j = i*p.strideH-p.padH, j*p.strideW-p.padW
+	return max(i, 0), min(i+p.sizeH, p.h), max(j, 0), min(j+p.sizeW, p.w)
+}
+
+// Pool takes the maximum or the mean of the part of each window that lies in the
+// image. NaN is greater than any number.
+func (b *Backend) Pool(dst, x device.Array, s device.PoolShape) {
+	t := poolTask{poolOf("Pool", dst, x, s), f32(dst), f32(x)}
+	split(b, t.n*t.outH, 1, t)
+}
+
+type poolTask struct {
+	pool
+	dst, x []float32
+}
+
+func (t *poolTask) span(_, lo, hi int) {
+	for r := lo; r < hi; r++ {
+		image := t.x[r/t.outH*t.h*t.w*t.c:]
+		for j := range t.outW {
+			t.pixel(t.dst[(r*t.outW+j)*t.c:][:t.c], image, r%t.outH, j)
+		}
+	}
+}
+
+func (t *poolTask) pixel(dst, image []float32, i, j int) {
+	top, bottom, left, right := t.window(i, j)
+	start := float32(0)
+	if t.mode == device.MaxPool {
+		start = float32(math.Inf(-1))
+	}
+	for k := range dst {
+		dst[k] = start
+	}
+	for y := top; y < bottom; y++ {
+		for x := left; x < right; x++ {
+			from := image[(y*t.w+x)*t.c:][:len(dst)]
+			if t.mode == device.MaxPool {
+				for k, v := range from {
+					dst[k] = max(dst[k], v)
+				}
+			} else {
+				axpby(dst, 1, dst, 1, from)
+			}
+		}
+	}
+	if t.mode == device.AvgPool {
+		multiply(dst, 1/float32((bottom-top)*(right-left)), dst)
+	}
+}
+
+// PoolGrad is the gradient of Pool. Of equal maxima the first in row-major order
+// takes the gradient. A thread takes whole images, because windows overlap.
+func (b *Backend) PoolGrad(dx, dy, x, y device.Array, s device.PoolShape) {
+	t := poolGradTask{poolOf("PoolGrad", dy, x, s), f32(dx), f32(dy), f32(x), f32(y)}
+	if dx.Len() != x.Len() || y.Len() != dy.Len() {
+		panic(shapes("PoolGrad", dx, dy, x, y))
+	}
+	split(b, t.n, 1, t)
+}
+
+type poolGradTask struct {
+	pool
+	dx, dy, x, y []float32
+}
+
+func (t *poolGradTask) span(_, lo, hi int) {
+	size := t.h * t.w * t.c
+	clear(t.dx[lo*size : hi*size])
+	for n := lo; n < hi; n++ {
+		dx, x := t.dx[n*size:][:size], t.x[n*size:][:size]
+		for i := range t.outH {
+			for j := range t.outW {
+				at := ((n*t.outH+i)*t.outW + j) * t.c
+				if t.mode == device.MaxPool {
+					t.toMaximum(dx, x, t.dy[at:][:t.c], t.y[at:][:t.c], i, j)
+				} else {
+					t.toAll(dx, t.dy[at:][:t.c], i, j)
+				}
+			}
+		}
+	}
+}
+
+func (t *poolGradTask) toMaximum(dx, x, dy, y []float32, i, j int) {
+	top, bottom, left, right := t.window(i, j)
+	for k, d := range dy {
+		t.first(dx, x, y[k], d, k, top, bottom, left, right)
+	}
+}
+
+// first adds d to the first element of the window, in channel k, that is best.
+func (t *poolGradTask) first(dx, x []float32, best, d float32, k, top, bottom, left, right int) {
+	for row := top; row < bottom; row++ {
+		for col := left; col < right; col++ {
+			at := (row*t.w+col)*t.c + k
+			if v := x[at]; v == best || v != v {
+				dx[at] += d
+				return
+			}
+		}
+	}
+}
+
+func (t *poolGradTask) toAll(dx, dy []float32, i, j int) {
+	top, bottom, left, right := t.window(i, j)
+	share := 1 / float32((bottom-top)*(right-left))
+	for row := top; row < bottom; row++ {
+		for col := left; col < right; col++ {
+			line := dx[(row*t.w+col)*t.c:][:len(dy)]
+			axpby(line, 1, line, share, dy)
+		}
+	}
+}

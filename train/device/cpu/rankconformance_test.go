@@ -1,0 +1,14 @@
+package cpu_test
+
+import (
+	"testing"
+
+	"hgld/train/device/cpu"
+	"hgld/train/device/devicetest"
+)
+
+func TestRankOps(t *testing.T) {
+	b := cpu.New(2)
+	b.Poison = true
+	devicetest.RunRank(t, b)
+}

@@ -1,0 +1,101 @@
+package cpu
+
+import (
+	"slices"
+
+	"hgld/train/device"
+)
+
+// RankLoss is PairRank, RankScore and PairRankGrad in one, in O(Q·G) memory and,
+// for a row with many positives, in O(G log G) time: see rankRow. ds may be
+// absent, where only the loss is wanted.
+func (b *Backend) RankLoss(loss, ds, s, sh, rel, cnt device.Array, h *device.Steps, o *device.Score) {
+	checkRank("RankLoss", sh, rel, s, ds)
+	if loss.Len() != sh.Rows() || cnt.Dims != rel.Dims {
+		panic(shapes("RankLoss", loss, ds, s, sh, rel, cnt))
+	}
+	t := lossTask{loss: loss, ds: ds, s: s, sh: sh, rel: rel, cnt: cnt, o: o}
+	t.plan = &scratch[rankPlan](b, "rankloss.plan", 1)[0]
+	t.plan.set(h, rel.Cols()-1)
+	t.rows = scratch[rankRow](b, "rankloss.rows", b.threads)
+	split(b, sh.Rows(), 1, t)
+}
+
+type lossTask struct {
+	loss, ds, s, sh, rel, cnt device.Array
+	o                         *device.Score
+	plan                      *rankPlan
+	rows                      []rankRow
+}
+
+func (t *lossTask) span(worker, lo, hi int) {
+	r := &t.rows[worker]
+	for q := lo; q < hi; q++ {
+		s, sh, cnt := row(f32(t.s), t.s, q), row(u8(t.sh), t.sh, q), row(i32(t.cnt), t.cnt, q)
+		var ds []float32
+		if !t.ds.Absent() {
+			ds = row(f32(t.ds), t.ds, q)
+			clear(ds)
+		}
+		f32(t.loss)[q] = 0
+		widen(room(&r.rel, t.rel.Cols()), row(f32(t.rel), t.rel, q))
+		if !slices.ContainsFunc(cnt[1:], func(n int32) bool { return n > 0 }) {
+			continue
+		}
+		r.load(s, sh, cnt, fewPositives())
+		f32(t.loss)[q] = float32(r.forward(t.plan, cnt, t.o))
+		if ds != nil {
+			r.gradient(t.plan, ds)
+		}
+	}
+}
+
+// rankPlan splits the double sum over items i and positives k into blocks with
+// one step function each. It depends on the number of levels alone.
+type rankPlan struct {
+	steps  Steps
+	blocks []block
+}
+
+// block is the sum over the items i of one level and the positives k of the
+// levels [lo, hi].
+type block struct {
+	step          *Step
+	plus          bool // part of plus, with the factor min(r_i, r_k)
+	level, lo, hi uint8
+}
+
+func (p *rankPlan) set(h *device.Steps, levels int) {
+	p.steps.set(h)
+	p.blocks = p.blocks[:0]
+	p.runs(&p.steps.Rank, false, 0, levels)
+	p.runs(&p.steps.Plus, true, 1, levels)
+}
+
+// runs adds the blocks of the item levels from on, merging neighbouring levels of
+// positives whose steps are the same.
+func (p *rankPlan) runs(steps *[3]Step, plus bool, from, levels int) {
+	for l := from; l <= levels; l++ {
+		for lo := 1; lo <= levels; {
+			step := &steps[class(uint8(l), uint8(lo))]
+			hi := lo
+			for hi < levels && steps[class(uint8(l), uint8(hi+1))] == *step {
+				hi++
+			}
+			if step.Kind != device.NoStep {
+				p.blocks = append(p.blocks, block{step, plus, uint8(l), uint8(lo), uint8(hi)})
+			}
+			lo = hi + 1
+		}
+	}
+}
+
+// room returns n elements of a slice that grows and keeps its memory; a fourth
+// more than asked for, because the rows to come differ in their counts.
+func room[T any](x *[]T, n int) []T {
+	if cap(*x) < n {
+		*x = make([]T, n, n+n/4)
+	}
+	*x = (*x)[:n]
+	return *x
+}

@@ -1,0 +1,22 @@
+package cpu
+
+import "testing"
+
+// Without the vector loops the loops in Go compute the same.
+func TestLoopsInGoMatchTheVectorLoops(t *testing.T) {
+	if !vectors {
+		t.Skip("the processor has no AVX2")
+	}
+	defer func() { vectors = true }()
+	for _, on := range []bool{true, false} {
+		vectors = on
+		for _, step := range testSteps {
+			s, sh := testRow(5, 700, 3, 60, true)
+			for _, few := range []int{0, 700} {
+				if e := rowError(s, sh, []float64{0, 0.7, 0.4, 0.9}, &step.h, few); !(e.worst() < 1e-6) {
+					t.Errorf("%s, vector loops %v, pairs up to %d positives: errors %.1e", step.name, on, few, e)
+				}
+			}
+		}
+	}
+}

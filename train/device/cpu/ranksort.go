@@ -1,0 +1,76 @@
+package cpu
+
+import "math"
+
+// fallingKey is a sort key that rises as the score falls, above a payload that
+// does not take part in the order. −0 and +0 are the same score.
+func fallingKey(s float32, payload uint32) uint64 {
+	bits := math.Float32bits(s + 0)
+	if bits>>31 == 1 {
+		bits = ^bits
+	} else {
+		bits |= 1 << 31
+	}
+	return uint64(^bits)<<32 | uint64(payload)
+}
+
+// keyScore returns the score of a key.
+func keyScore(key uint64) float32 {
+	bits := ^uint32(key >> 32)
+	if bits>>31 == 1 {
+		return math.Float32frombits(bits &^ (1 << 31))
+	}
+	return math.Float32frombits(^bits)
+}
+
+// Digits of the radix sort: a histogram of 2^11 stays in the first cache, but
+// for short rows clearing it would cost more than a fourth pass over the keys.
+const (
+	wideDigit   = 11
+	narrowDigit = 8
+	shortRow    = 2000
+)
+
+// sortKeys sorts by the upper 32 bits, keeping the order of equal ones, and
+// returns the sorted keys, which lie in keys or in spare.
+func sortKeys(keys, spare []uint64) []uint64 {
+	if len(keys) < shortRow {
+		var counts [4 << narrowDigit]int32
+		return radixSort(keys, spare, counts[:], narrowDigit)
+	}
+	var counts [3 << wideDigit]int32
+	return radixSort(keys, spare, counts[:], wideDigit)
+}
+
+// radixSort goes from the lowest digit to the highest, skipping those that all
+// keys share. counts is zero and holds a histogram for each digit.
+func radixSort(keys, spare []uint64, counts []int32, digit int) []uint64 {
+	mask := uint64(1)<<digit - 1
+	passes := len(counts) >> digit
+	for _, k := range keys {
+		k >>= 32
+		for p := range passes {
+			counts[p<<digit|int(k&mask)]++
+			k >>= digit
+		}
+	}
+	for p := range passes {
+		count := counts[p<<digit : (p+1)<<digit]
+		shift := 32 + p*digit
+		if len(keys) == 0 || int(count[keys[0]>>shift&mask]) == len(keys) {
+			continue
+		}
+		at := int32(0)
+		for d, n := range count {
+			count[d] = at
+			at += n
+		}
+		for _, k := range keys {
+			d := k >> shift & mask
+			spare[count[d]] = k
+			count[d]++
+		}
+		keys, spare = spare[:len(keys)], keys
+	}
+	return keys
+}

@@ -1,0 +1,42 @@
+package cpu
+
+import "hgld/train/device"
+
+// ReluGrad is the gradient of a ReLU and of the bias in front of it: dx = dy
+// where y is positive, else 0; dbias = acc·dbias + the column sums of that.
+// Either may be absent; dx may be dy.
+func (b *Backend) ReluGrad(dx, dbias, dy, y device.Array, acc float32) {
+	rows, c := dy.Rows(), dy.Cols()
+	if y.Len() != dy.Len() || y.Cols() != c || !dx.Absent() && (dx.Len() != dy.Len() || dx.Cols() != c) ||
+		!isVector(dbias, c) || !dy.Contiguous() || !y.Contiguous() || !dx.Contiguous() {
+		panic(shapes("ReluGrad", dx, dbias, dy, y))
+	}
+	grain := rowGrain(c)
+	parts := scratch[float64](b, "relugrad", ceil(rows, grain)*c)
+	split(b, rows, grain, reluGradTask{f32(dx), f32(dy), f32(y), parts, c, grain, !dbias.Absent()})
+	join(f32(dbias), parts, c, acc)
+}
+
+type reluGradTask struct {
+	dx, dy, y []float32
+	parts     []float64 // the column sums of each span
+	c, grain  int
+	sums      bool
+}
+
+func (t *reluGradTask) span(_, lo, hi int) {
+	part := t.parts[lo/t.grain*t.c:][:t.c]
+	clear(part)
+	for i := lo; i < hi; i++ {
+		dy, y := t.dy[i*t.c:][:t.c], t.y[i*t.c:][:t.c]
+		if t.sums {
+			dy := dy[:len(y)]
+			for j, v := range y {
+				part[j] += float64(where(v, dy[j]))
+			}
+		}
+		if t.dx != nil {
+			slope(t.dx[i*t.c:][:t.c], dy, y, device.ReLU)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package cpu
+
+import "hgld/train/device"
+
+// Scale is dst = s·x, s one number or one for each row of x. dst may be x.
+func (b *Backend) Scale(dst, x, s device.Array) {
+	l := linesOf("Scale", dst, x)
+	if s.Len() == 1 {
+		split(b, l.count, l.grain(), multiplyTask{dst: dst, x: x, a: f32(s)[0], l: l})
+		return
+	}
+	rows, width, strideX := rowsOf(x)
+	_, _, strideDst := rowsOf(dst)
+	if s.Len() != rows || !s.Contiguous() || dst.Cols() != width {
+		panic(shapes("Scale", dst, x, s))
+	}
+	split(b, rows, rowGrain(width), scaleRowsTask{f32(dst), f32(x), f32(s), width, strideDst, strideX})
+}
+
+type multiplyTask struct {
+	dst, x device.Array
+	a      float32
+	l      lines
+}
+
+func (t *multiplyTask) span(_, lo, hi int) {
+	dst, x := f32(t.dst), f32(t.x)
+	for i := lo; i < hi; i++ {
+		multiply(t.l.of(dst, &t.dst, i), t.a, t.l.of(x, &t.x, i))
+	}
+}
+
+type scaleRowsTask struct {
+	dst, x, s                 []float32
+	width, strideDst, strideX int
+}
+
+func (t *scaleRowsTask) span(_, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		multiply(t.dst[i*t.strideDst:][:t.width], t.s[i], t.x[i*t.strideX:][:t.width])
+	}
+}
+
+func multiply(dst []float32, a float32, x []float32) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = a * v
+	}
+}

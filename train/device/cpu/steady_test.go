@@ -1,0 +1,181 @@
+package cpu
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"hgld/internal/blas"
+	"hgld/train/device"
+)
+
+// call is one operation on fixed arrays; out are those that it writes.
+type call struct {
+	name string
+	run  func(b *Backend)
+	out  []device.Array
+}
+
+// maker allocates arrays of random values.
+type maker struct {
+	b *Backend
+	r *rand.Rand
+}
+
+func (m *maker) f32(dims ...int) device.Array {
+	a := device.New(m.b, device.F32, dims...)
+	for i := range f32(a) {
+		f32(a)[i] = float32(m.r.NormFloat64())
+	}
+	return a
+}
+
+func (m *maker) i32(limit, n int) device.Array {
+	a := device.New(m.b, device.I32, n)
+	for i := range i32(a) {
+		i32(a)[i] = int32(m.r.IntN(limit))
+	}
+	return a
+}
+
+// calls has every operation of Memory, Dense and Image, large enough for several
+// spans.
+func calls(m *maker) []call {
+	return append(append(denseCalls(m), stepCalls(m)...), imageCalls(m)...)
+}
+
+func denseCalls(m *maker) []call {
+	x, y, w, out := m.f32(300, 257), m.f32(300, 257), m.f32(129, 257), m.f32(300, 129)
+	half, row, all := device.New(m.b, device.BF16, 300, 257), m.f32(257), m.f32(1)
+	norm, stats, gamma, beta, dgamma, dbeta := m.f32(300), m.f32(300, 2), m.f32(257), m.f32(257), m.f32(257), m.f32(257)
+	dst, loss, target, index := m.f32(300, 257), m.f32(300), m.i32(257, 300), m.i32(129, 300)
+	nearest, dist, cc, sums := device.New(m.b, device.I32, 300), m.f32(300), m.f32(129), m.f32(129, 257)
+	return []call{
+		{"Copy", func(b *Backend) { b.Copy(half, x); b.Copy(dst, half) }, []device.Array{half, dst}},
+		{"Fill", func(b *Backend) { b.Fill(dst, 2) }, []device.Array{dst}},
+		{"MatMul", func(b *Backend) {
+			b.MatMul(out, x, w, device.Mul{TransB: true, Alpha: 1, Bias: cc, Act: device.ReLU})
+		}, []device.Array{out}},
+		{"Scores", func(b *Backend) { b.Scores(out, x, w) }, []device.Array{out}},
+		{"Nearest", func(b *Backend) { b.Nearest(nearest, dist, x, w, cc) }, []device.Array{nearest, dist}},
+		{"Axpby", func(b *Backend) { b.Axpby(dst, 2, x, 3, y); b.Axpby(dst, 1, dst, 1, row) }, []device.Array{dst}},
+		{"Scale", func(b *Backend) { b.Scale(dst, x, norm); b.Scale(dst, dst, all) }, []device.Array{dst}},
+		{"Sums", func(b *Backend) {
+			b.Sums(all, x, device.SquaresAll, 0)
+			b.Sums(norm, x, device.SumRows, 0)
+			b.Sums(dgamma, x, device.SumCols, 0)
+		}, []device.Array{all, norm, dgamma}},
+		{"Act", func(b *Backend) { b.Act(dst, x, device.GELU); b.ActGrad(dst, dst, x, device.GELU) }, []device.Array{dst}},
+		{"Normalize", func(b *Backend) {
+			b.Normalize(dst, norm, x, 1e-12)
+			b.NormalizeGrad(y, x, dst, norm)
+		}, []device.Array{dst, norm, y}},
+		{"LayerNorm", func(b *Backend) {
+			b.LayerNorm(dst, stats, x, gamma, beta, 1e-5)
+			b.LayerNormGrad(y, dgamma, dbeta, x, dst, gamma, stats, 0)
+		}, []device.Array{dst, stats, y, dgamma, dbeta}},
+		{"SoftmaxLoss", func(b *Backend) {
+			b.SoftmaxLoss(loss, dst, x, target, device.Softmax{Temperature: 0.1, Smoothing: 0.1})
+		}, []device.Array{loss, dst}},
+		{"Gather", func(b *Backend) { b.Gather(dst, sums, index) }, []device.Array{dst}},
+		{"ScatterAdd", func(b *Backend) { b.ScatterAdd(sums, x, index, 0) }, []device.Array{sums}},
+	}
+}
+
+func stepCalls(m *maker) []call {
+	w, moment, second, dw := m.f32(100000), m.f32(100000), m.f32(100000), m.f32(100000)
+	hyper, rate, flag := m.f32(device.HyperLen), m.f32(1), device.New(m.b, device.I32, 1)
+	for i := range f32(second) {
+		f32(second)[i] *= f32(second)[i]
+	}
+	for i := range f32(hyper) {
+		f32(hyper)[i] = 0.5
+	}
+	i32(flag)[0] = 0
+	return []call{
+		{"Adam", func(b *Backend) {
+			b.Adam(w, moment, second, dw, device.Array{}, hyper, flag, device.AdamKind{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8})
+		}, []device.Array{w, moment, second}},
+		{"SGD", func(b *Backend) {
+			b.SGD(w, moment, dw, device.Array{}, hyper, flag, device.SGDKind{Momentum: 0.9})
+		}, []device.Array{w, moment}},
+		{"Average", func(b *Backend) { b.Average(w, dw, rate, flag) }, []device.Array{w}},
+		{"Guard", func(b *Backend) { b.Guard(flag, w) }, []device.Array{flag}},
+	}
+}
+
+func imageCalls(m *maker) []call {
+	x, w, y, dy, res := m.f32(3, 24, 24, 16), m.f32(32, 3, 3, 16), m.f32(3, 12, 12, 32), m.f32(3, 12, 12, 32), m.f32(3, 12, 12, 32)
+	shape := device.ConvShape{StrideH: 2, StrideW: 2, PadH: 1, PadW: 1}
+	dx, dw, wf := m.f32(3, 24, 24, 16), m.f32(32, 3, 3, 16), m.f32(32, 3, 3, 16)
+	gamma, beta, mean, variance, bias, dgamma, dbeta := m.f32(32), m.f32(32), m.f32(32), m.f32(32), m.f32(32), m.f32(32), m.f32(32)
+	stats, out, dres := m.f32(2, 32), m.f32(3, 12, 12, 32), m.f32(3, 12, 12, 32)
+	for i := range f32(variance) {
+		f32(variance)[i] *= f32(variance)[i]
+	}
+	pooled, dpooled, means, p, dp := m.f32(3, 6, 6, 32), m.f32(3, 6, 6, 32), m.f32(3, 32), m.f32(1), m.f32(1)
+	f32(p)[0] = 3
+	bytes, pixels := device.New(m.b, device.U8, 3, 30, 30, 3), m.f32(3, 24, 24, 4)
+	for i := range u8(bytes) {
+		u8(bytes)[i] = uint8(i)
+	}
+	kind, window := device.NormKind{Eps: 1e-5, ReLU: true}, device.PoolShape{H: 2, W: 2, StrideH: 2, StrideW: 2}
+	return []call{
+		{"Conv", func(b *Backend) {
+			b.Conv(y, x, w, shape, device.Epilogue{Bias: bias, Residual: res, Act: device.ReLU})
+		}, []device.Array{y}},
+		{"ConvGradX", func(b *Backend) { b.ConvGradX(dx, dy, w, shape) }, []device.Array{dx}},
+		{"ConvGradW", func(b *Backend) { b.ConvGradW(dw, dy, x, shape, 0) }, []device.Array{dw}},
+		{"FoldNorm", func(b *Backend) {
+			b.FoldNorm(wf, bias, w, gamma, beta, mean, variance, 1e-5)
+			b.FoldNormGrad(dw, dgamma, dbeta, wf, bias, w, gamma, mean, variance, 1e-5, 0)
+		}, []device.Array{wf, bias, dw, dgamma, dbeta}},
+		{"Norm", func(b *Backend) {
+			b.Norm(out, stats, y, gamma, beta, res, kind)
+			b.NormGrad(dres, device.Array{}, dgamma, dbeta, dy, y, out, gamma, stats, kind, 0)
+		}, []device.Array{out, stats, dres, dgamma, dbeta}},
+		{"ReluGrad", func(b *Backend) { b.ReluGrad(dres, bias, dy, y, 0) }, []device.Array{dres, bias}},
+		{"Pool", func(b *Backend) { b.Pool(pooled, y, window); b.PoolGrad(dres, dpooled, y, pooled, window) }, []device.Array{pooled, dres}},
+		{"GeM", func(b *Backend) { b.GeM(means, y, p, 1e-6); b.GeMGrad(dres, dp, means, y, means, p, 1e-6, 0) }, []device.Array{means, dres, dp}},
+		{"Pixels", func(b *Backend) {
+			b.Pixels(pixels, bytes, device.Array{}, device.Pixel{Std: [3]float32{1, 2, 3}})
+		}, []device.Array{pixels}},
+	}
+}
+
+func TestOperationsAllocateNothingInTheSteadyState(t *testing.T) {
+	for _, lib := range []blas.Library{blas.Gonum(), blas.Native()} {
+		b := NewWith(2, lib)
+		for _, c := range calls(&maker{b, rand.New(rand.NewPCG(1, 1))}) {
+			if n := testing.AllocsPerRun(5, func() { c.run(b) }); n != 0 {
+				t.Errorf("%v: %s: %v allocations a call", lib, c.name, n)
+			}
+		}
+	}
+}
+
+// The arrays start from the same values for every number of threads.
+func TestBytesDoNotDependOnTheNumberOfThreads(t *testing.T) {
+	libs := []blas.Library{blas.Gonum(), blas.Native()}
+	if lib, err := blas.Open("openblas"); err == nil {
+		libs = append(libs, lib)
+	}
+	for _, lib := range libs {
+		want := map[string][]byte{}
+		for _, threads := range []int{1, 2, 3, 7} {
+			b := NewWith(threads, lib)
+			for _, c := range calls(&maker{b, rand.New(rand.NewPCG(1, 1))}) {
+				c.run(b)
+				var got []byte
+				for _, a := range c.out {
+					got = append(got, bytesOf(a)...)
+				}
+				if threads == 1 {
+					want[c.name] = got
+				} else if !bytes.Equal(got, want[c.name]) {
+					t.Errorf("%v: %s differs between 1 and %d threads", lib, c.name, threads)
+				}
+			}
+		}
+	}
+}

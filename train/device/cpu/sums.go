@@ -1,0 +1,152 @@
+package cpu
+
+import "hgld/train/device"
+
+// Sums adds up x or its squares: all of it, each row, or each column; dst =
+// acc·dst + sum. Sums are kept in float64 for each span and joined in order.
+func (b *Backend) Sums(dst, x device.Array, k device.Sum, acc float32) {
+	switch k {
+	case device.SumAll, device.SquaresAll:
+		b.sumAll(dst, x, k == device.SquaresAll, acc)
+	case device.SumRows, device.SquaresRows:
+		rows, width, stride := rowsOf(x)
+		if dst.Len() != rows || !dst.Contiguous() {
+			panic(shapes("Sums", dst, x))
+		}
+		split(b, rows, rowGrain(width), sumRowsTask{f32(dst), f32(x), width, stride, k == device.SquaresRows, acc})
+	default:
+		b.sumColumns(dst, x, k == device.SquaresCols, acc)
+	}
+}
+
+func (b *Backend) sumAll(dst, x device.Array, squares bool, acc float32) {
+	if dst.Len() != 1 {
+		panic(shapes("Sums", dst, x))
+	}
+	l := linesOf("Sums", x)
+	parts := scratch[float64](b, "sums", (l.count+l.grain()-1)/l.grain())
+	split(b, l.count, l.grain(), sumAllTask{x, parts, l, squares})
+	join(f32(dst), parts, 1, acc)
+}
+
+type sumAllTask struct {
+	x       device.Array
+	parts   []float64 // the sum of each span
+	l       lines
+	squares bool
+}
+
+func (t *sumAllTask) span(_, lo, hi int) {
+	x, sum := f32(t.x), 0.0
+	for i := lo; i < hi; i++ {
+		sum += rowSum(t.l.of(x, &t.x, i), t.squares)
+	}
+	t.parts[lo/t.l.grain()] = sum
+}
+
+type sumRowsTask struct {
+	dst, x        []float32
+	width, stride int
+	squares       bool
+	acc           float32
+}
+
+func (t *sumRowsTask) span(_, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		t.dst[i] = accumulate(t.dst[i], t.acc, rowSum(t.x[i*t.stride:][:t.width], t.squares))
+	}
+}
+
+// rowSum adds four interleaved sums, which a processor can do side by side.
+func rowSum(x []float32, squares bool) float64 {
+	var s [4]float64
+	n := len(x) &^ 3
+	if squares {
+		for i := 0; i < n; i += 4 {
+			v := x[i : i+4 : i+4]
+			s[0] += float64(v[0]) * float64(v[0])
+			s[1] += float64(v[1]) * float64(v[1])
+			s[2] += float64(v[2]) * float64(v[2])
+			s[3] += float64(v[3]) * float64(v[3])
+		}
+		for _, v := range x[n:] {
+			s[0] += float64(v) * float64(v)
+		}
+	} else {
+		for i := 0; i < n; i += 4 {
+			v := x[i : i+4 : i+4]
+			s[0] += float64(v[0])
+			s[1] += float64(v[1])
+			s[2] += float64(v[2])
+			s[3] += float64(v[3])
+		}
+		for _, v := range x[n:] {
+			s[0] += float64(v)
+		}
+	}
+	return (s[0] + s[1]) + (s[2] + s[3])
+}
+
+func (b *Backend) sumColumns(dst, x device.Array, squares bool, acc float32) {
+	rows, width, stride := rowsOf(x)
+	if dst.Len() != width || !dst.Contiguous() {
+		panic(shapes("Sums", dst, x))
+	}
+	grain := rowGrain(width)
+	parts := scratch[float64](b, "sums", (rows+grain-1)/grain*width)
+	split(b, rows, grain, sumColumnsTask{f32(x), parts, width, stride, grain, squares})
+	join(f32(dst), parts, width, acc)
+}
+
+type sumColumnsTask struct {
+	x                    []float32
+	parts                []float64 // the column sums of each span
+	width, stride, grain int
+	squares              bool
+}
+
+func (t *sumColumnsTask) span(_, lo, hi int) {
+	part := t.parts[lo/t.grain*t.width:][:t.width]
+	clear(part)
+	for i := lo; i < hi; i++ {
+		addColumns(part, t.x[i*t.stride:][:t.width], t.squares)
+	}
+}
+
+func addColumns(sum []float64, x []float32, squares bool) {
+	sum = sum[:len(x)]
+	if squares {
+		for i, v := range x {
+			sum[i] += float64(v) * float64(v)
+		}
+		return
+	}
+	for i, v := range x {
+		sum[i] += float64(v)
+	}
+}
+
+// join adds up parts, runs of width sums one after the other, in order:
+// dst = acc·dst + Σ. An absent dst is passed over.
+func join(dst []float32, parts []float64, width int, acc float32) {
+	if dst == nil || width == 0 {
+		return
+	}
+	total(parts, width)
+	for i := range width {
+		sum := 0.0
+		if len(parts) > 0 {
+			sum = parts[i]
+		}
+		dst[i] = accumulate(dst[i], acc, sum)
+	}
+}
+
+// total adds the runs of width sums in parts to the first of them.
+func total(parts []float64, width int) {
+	for at := width; at < len(parts); at += width {
+		for i, v := range parts[at : at+width] {
+			parts[i] += v
+		}
+	}
+}

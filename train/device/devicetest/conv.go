@@ -1,0 +1,140 @@
+package devicetest
+
+import (
+	"fmt"
+
+	"hgld/train/device"
+)
+
+// convCase is a convolution: image, filters, geometry.
+type convCase struct {
+	n, h, w, c int
+	k, r, s    int
+	shape      device.ConvShape
+}
+
+// convCases have odd sizes, one channel, one pixel, every kind of geometry, and
+// enough pixels or channels for more than one tile.
+var convCases = []convCase{
+	{1, 1, 1, 1, 1, 1, 1, device.ConvShape{}},
+	{2, 5, 7, 3, 4, 1, 1, device.ConvShape{}},
+	{2, 5, 7, 3, 4, 1, 1, device.ConvShape{StrideH: 2, StrideW: 2}},
+	{1, 6, 6, 2, 3, 1, 1, device.ConvShape{PadH: 1, PadW: 1}},
+	{2, 7, 5, 3, 2, 3, 3, device.ConvShape{PadH: 1, PadW: 1}},
+	{2, 7, 5, 3, 2, 3, 3, device.ConvShape{}},
+	{2, 9, 8, 2, 3, 3, 3, device.ConvShape{PadH: 1, PadW: 1, StrideH: 2, StrideW: 2}},
+	{1, 8, 9, 2, 3, 3, 2, device.ConvShape{PadH: 1, StrideH: 1, StrideW: 3}},
+	{1, 11, 9, 4, 5, 7, 7, device.ConvShape{PadH: 3, PadW: 3, StrideH: 2, StrideW: 2}},
+	{1, 9, 9, 2, 2, 3, 3, device.ConvShape{PadH: 2, PadW: 2, DilationH: 2, DilationW: 2}},
+	{1, 11, 10, 2, 2, 3, 3, device.ConvShape{PadH: 3, PadW: 3, DilationH: 3, DilationW: 3, StrideH: 2, StrideW: 2}},
+	{2, 6, 6, 4, 6, 3, 3, device.ConvShape{PadH: 1, PadW: 1, Groups: 2}},
+	{2, 6, 5, 6, 6, 3, 3, device.ConvShape{PadH: 1, PadW: 1, Groups: 6}},
+	{1, 7, 7, 4, 8, 3, 3, device.ConvShape{PadH: 1, PadW: 1, StrideH: 2, StrideW: 2, Groups: 4}},
+	{2, 8, 8, 3, 5, 4, 4, device.ConvShape{StrideH: 4, StrideW: 4}},
+	{1, 2, 2, 2, 2, 3, 3, device.ConvShape{PadH: 1, PadW: 1, StrideH: 3, StrideW: 3}},
+	{1, 33, 31, 33, 31, 3, 3, device.ConvShape{PadH: 1, PadW: 1}},
+	{3, 32, 33, 8, 16, 3, 3, device.ConvShape{PadH: 1, PadW: 1, StrideH: 2, StrideW: 2}},
+	{2, 3, 3, 300, 129, 1, 1, device.ConvShape{}},
+	{4, 24, 24, 4, 8, 3, 3, device.ConvShape{PadH: 1, PadW: 1}},
+}
+
+// side is the number of places of a window in n elements.
+func side(n, k, stride, pad, dilation int) int {
+	return (n+2*pad-max(dilation, 1)*(k-1)-1)/max(stride, 1) + 1
+}
+
+func (c convCase) out() (h, w int) {
+	return side(c.h, c.r, c.shape.StrideH, c.shape.PadH, c.shape.DilationH),
+		side(c.w, c.s, c.shape.StrideW, c.shape.PadW, c.shape.DilationW)
+}
+
+// apply is the definition: seven loops.
+func (c convCase) apply(x, w *array) *array {
+	outH, outW := c.out()
+	groups := max(c.shape.Groups, 1)
+	out := zeros(c.n, outH, outW, c.k)
+	for n := range c.n {
+		for i := range outH {
+			for j := range outW {
+				for k := range c.k {
+					out.v[((n*outH+i)*outW+j)*c.k+k] = c.window(x, w, n, i, j, k, k/(c.k/groups), c.c/groups)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// window is one sum: filter k at output pixel (i, j), channels of its group.
+func (c convCase) window(x, w *array, n, i, j, k, group, chans int) float64 {
+	sum := 0.0
+	for r := range c.r {
+		y := i*max(c.shape.StrideH, 1) + r*max(c.shape.DilationH, 1) - c.shape.PadH
+		for s := range c.s {
+			z := j*max(c.shape.StrideW, 1) + s*max(c.shape.DilationW, 1) - c.shape.PadW
+			if y < 0 || y >= c.h || z < 0 || z >= c.w {
+				continue
+			}
+			for p := range chans {
+				sum += x.v[((n*c.h+y)*c.w+z)*c.c+group*chans+p] * w.v[((k*c.r+r)*c.s+s)*chans+p]
+			}
+		}
+	}
+	return sum
+}
+
+func testConv(s *suite) {
+	for i, c := range convCases {
+		outH, outW := c.out()
+		groups := max(c.shape.Groups, 1)
+		x, w := s.activation(c.n, c.h, c.w, c.c), s.activation(c.k, c.r, c.s, c.c/groups)
+		bias, residual, dy := s.master(c.k), s.activation(c.n, outH, outW, c.k), s.activation(c.n, outH, outW, c.k)
+		what := fmt.Sprintf("%+v", c)
+		want := c.apply(x, w)
+		dx, dw := s.put(s.dtype, x), s.put(s.dtype, w)
+
+		y := s.alloc(s.dtype, c.n, outH, outW, c.k)
+		s.b.Conv(y, dx, dw, c.shape, device.Epilogue{})
+		s.same(what, y, want.v, productTolerance)
+
+		e := device.Epilogue{Bias: s.put(device.F32, bias)}
+		if i%2 == 0 {
+			e.Residual = s.put(s.dtype, residual)
+		}
+		if i%3 != 0 {
+			e.Act = device.ReLU
+		}
+		fused := want.clone()
+		for j := range fused.v {
+			fused.v[j] += bias.v[j%c.k]
+			if i%2 == 0 {
+				fused.v[j] += residual.v[j]
+			}
+			fused.v[j] = activated(e.Act, fused.v[j])
+		}
+		y = s.alloc(s.dtype, c.n, outH, outW, c.k)
+		s.b.Conv(y, dx, dw, c.shape, e)
+		s.same(what+" with epilogue", y, fused.v, productTolerance)
+
+		s.convGradients(what, c, x, w, dy, dx, dw)
+	}
+}
+
+// convGradients: the convolution is linear in x and in w, so central differences
+// have no error but rounding.
+func (s *suite) convGradients(what string, c convCase, x, w, dy *array, deviceX, deviceW device.Array) {
+	loss := func() float64 { return weighted(dy, c.apply(x, w)) }
+	up := s.put(s.dtype, dy)
+	dx := s.alloc(s.dtype, x.dims...)
+	s.b.ConvGradX(dx, up, deviceW, c.shape)
+	s.gradient(what+" dx", s.get(dx), x, loss, max(1e-5, 4*s.unit(s.dtype)))
+	for _, acc := range []float32{0, 1} {
+		old := s.master(w.dims...)
+		dw := s.put(device.F32, old)
+		if acc == 0 {
+			dw = s.alloc(device.F32, w.dims...)
+		}
+		s.b.ConvGradW(dw, up, deviceX, c.shape, acc)
+		s.gradient(fmt.Sprint(what, " dw acc ", acc), s.minus(dw, old, acc), w, loss, 1e-5)
+	}
+}

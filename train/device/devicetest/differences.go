@@ -1,0 +1,76 @@
+package devicetest
+
+import "math"
+
+// step is the distance of central differences. In float64 their error is about
+// step² of the third derivative and 1e-16/step: 1e-10 in all, far below the
+// error of float32.
+const step = 1e-5
+
+// noise is that error for losses of size 1 to 100.
+const noise = 1e-9
+
+// gradient compares got, the gradient of loss by x as the backend has it, with
+// central differences: by each element of a small x, else along random
+// directions, where an error of a part e of the gradient shows as about e.
+func (s *suite) gradient(what string, got []float64, x *array, loss func() float64, tolerance float64) {
+	s.Helper()
+	if len(got) != len(x.v) {
+		s.Fatalf("%s: gradient of %d elements for %d", what, len(got), len(x.v))
+	}
+	const small, directions = 40, 6
+	if len(x.v) <= small {
+		want := make([]float64, len(x.v))
+		for i := range x.v {
+			direction := make([]float64, len(x.v))
+			direction[i] = 1
+			want[i] = slopeAlong(x, direction, loss)
+		}
+		s.near(what, got, want, tolerance, noise)
+		return
+	}
+	norm := 0.0
+	for _, g := range got {
+		norm += g * g
+	}
+	for range directions {
+		direction, size, along := make([]float64, len(x.v)), 0.0, 0.0
+		for i := range direction {
+			direction[i] = s.r.NormFloat64()
+			size += direction[i] * direction[i]
+		}
+		for i := range direction {
+			direction[i] /= math.Sqrt(size)
+			along += direction[i] * got[i]
+		}
+		want := slopeAlong(x, direction, loss)
+		// a unit direction meets 1/√n of the gradient's norm on average
+		allowed := tolerance * (math.Sqrt(norm/float64(len(got))) + math.Abs(want))
+		if diff := math.Abs(along - want); !(diff <= 4*allowed+noise) {
+			s.Fatalf("%s: slope %g along a direction, want %g (error %.2g, allowed %.2g)", what, along, want, diff, 4*allowed)
+		}
+	}
+}
+
+// slopeAlong is the central difference of loss at x along a direction.
+func slopeAlong(x *array, direction []float64, loss func() float64) float64 {
+	kept := append([]float64(nil), x.v...)
+	var at [2]float64
+	for side, sign := range []float64{1, -1} {
+		for i, v := range kept {
+			x.v[i] = v + sign*step*direction[i]
+		}
+		at[side] = loss()
+	}
+	copy(x.v, kept)
+	return (at[0] - at[1]) / (2 * step)
+}
+
+// weighted is Σ up·out: the loss whose gradient has the upstream up.
+func weighted(up, out *array) float64 {
+	sum := 0.0
+	for i, u := range up.v {
+		sum += u * out.v[i]
+	}
+	return sum
+}

@@ -1,0 +1,210 @@
+package devicetest
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"hgld/internal/goldens"
+	"hgld/internal/tensorfile"
+	"hgld/train/device"
+)
+
+// The layers of goldens/nn by operations. Files hold images as [N,C,H,W] and
+// filters as [K,C,R,S]; a drive brings them to the device's layout and back.
+
+// driver computes a case of one op and hands every output and gradient to check.
+type driver func(*golden)
+
+var drivers = map[string]driver{
+	"conv2d": driveConv, "patch_embed": drivePatchEmbed,
+	"batchnorm2d": driveBatchNorm, "batchnorm1d": driveBatchNorm, "bn_relu": driveNormReLU,
+	"maxpool2d": drivePool, "adaptive_avgpool2d": drivePool, "adaptive_maxpool2d": drivePool, "gem": driveGeM,
+	"linear": driveLinear, "layernorm": driveLayerNorm, "l2_normalize": driveNormalize,
+	"gelu": driveAct, "gelu_tanh": driveAct, "quick_gelu": driveAct, "relu": driveAct,
+	"softmax": driveSoftmax, "log_softmax": driveSoftmax, "cross_entropy": driveCrossEntropy,
+}
+
+// notYet lists what no operation does yet: ops, and a pooling with windows of
+// unequal size.
+var notYet = []string{"attention", "interpolate", "avgpool_2x3"}
+
+// golden is one case of goldens/nn.
+type golden struct {
+	*suite
+	file *tensorfile.File
+	goldenCase
+	checked map[string]bool
+}
+
+type goldenCase struct {
+	Name, Op, File string
+	Settings       struct {
+		Stride, Padding, Dilation, Groups, Kernel, Patch int
+		Output                                           []int
+		Mode, Reduction                                  string
+		Momentum, Eps, Temperature                       float64
+		Smoothing                                        float64 `json:"label_smoothing"`
+	}
+	In, Param, Out, Grad []string
+}
+
+// Goldens runs the cases of goldens/nn on b, a subtest each, in float32.
+func Goldens(t *testing.T, b Ops) {
+	dir := goldens.Dir(t, "nn")
+	var list struct{ Cases []goldenCase }
+	goldens.ReadJSON(t, filepath.Join(dir, "cases.json"), &list)
+	if len(list.Cases) == 0 {
+		t.Fatal("no cases")
+	}
+	for _, c := range list.Cases {
+		if slices.Contains(notYet, c.Op) || slices.Contains(notYet, c.Name) {
+			continue
+		}
+		t.Run("nn/"+c.Name, func(t *testing.T) {
+			drive, ok := drivers[c.Op]
+			if !ok {
+				t.Fatalf("unknown op %q", c.Op)
+			}
+			file, err := tensorfile.OpenSafetensors(filepath.Join(dir, c.File))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			s := &suite{T: t, b: b, dtype: device.F32, r: rand.New(rand.NewPCG(1, 1))}
+			g := &golden{s, file, c, map[string]bool{}}
+			drive(g)
+			g.complete()
+			for _, buf := range s.buffers {
+				b.Free(buf)
+			}
+		})
+	}
+}
+
+// complete fails if an output or a gradient of the case was not compared.
+func (g *golden) complete() {
+	for _, name := range g.Out {
+		if !g.checked["out."+name] {
+			g.Errorf("out.%s was not compared", name)
+		}
+	}
+	for _, name := range g.Grad {
+		if !g.checked["grad."+name] {
+			g.Errorf("grad.%s was not compared", name)
+		}
+	}
+}
+
+// tensor reads <case>/<key>.
+func (g *golden) tensor(key string) *array {
+	g.Helper()
+	t, err := g.file.Tensor(g.Name + "/" + key)
+	if err != nil {
+		g.Fatal(err)
+	}
+	v, err := t.Float64()
+	if err != nil {
+		g.Fatal(err)
+	}
+	dims := t.Shape
+	if len(dims) == 0 {
+		dims = []int{1}
+	}
+	return &array{dims, v}
+}
+
+// param uploads a parameter, absent if the case has none of that name.
+func (g *golden) param(name string) device.Array {
+	g.Helper()
+	if !slices.Contains(g.Param, name) {
+		return absent
+	}
+	return g.put(device.F32, g.tensor("param."+name))
+}
+
+// image uploads <case>/<key> with the channels last.
+func (g *golden) image(key string) device.Array {
+	g.Helper()
+	return g.put(device.F32, channelsLast(g.tensor(key)))
+}
+
+// filters uploads the parameter of a convolution with the channels last.
+func (g *golden) filters(name string) device.Array {
+	g.Helper()
+	return g.put(device.F32, channelsLast(g.tensor("param."+name)))
+}
+
+// channelsLast moves the second of four dimensions to the end, channelsSecond
+// back.
+func channelsLast(a *array) *array {
+	if len(a.dims) != 4 {
+		return a
+	}
+	n, c, hw := a.dims[0], a.dims[1], a.dims[2]*a.dims[3]
+	out := zeros(n, a.dims[2], a.dims[3], c)
+	for i, v := range a.v {
+		out.v[(i/hw/c*hw+i%hw)*c+i/hw%c] = v
+	}
+	return out
+}
+
+func channelsSecond(v []float64, n, hw, c int) []float64 {
+	out := make([]float64, len(v))
+	for i, x := range v {
+		out[(i/c/hw*c+i%c)*hw+i/c%hw] = x
+	}
+	return out
+}
+
+// tolerance is relative L2 for float32, as the goldens' README advises: 2e-6;
+// where the mean is 1,000 times the spread, x itself is known to 1e-4 of the
+// spread only.
+func (g *golden) tolerance(key string) float64 {
+	switch {
+	case g.Name == "bn_train_big_mean" || g.Name == "layernorm_big_mean":
+		return 5e-4
+	case key == "grad.p":
+		return 1e-5
+	}
+	return 2e-6
+}
+
+// check compares an output or a gradient, downloaded in the file's layout.
+func (g *golden) check(key string, got []float64) {
+	g.Helper()
+	g.checked[key] = true
+	want := g.tensor(key).v
+	absolute := denormal
+	if g.Name == "bn_train_two_values" && key == "grad.x" {
+		absolute = 1e-4 // x̂ is ±1 whatever x is: the gradient is nearly zero
+	}
+	g.near(key, got, want, g.tolerance(key), absolute)
+}
+
+// checkImage compares a device array with the channels last.
+func (g *golden) checkImage(key string, d device.Array) {
+	g.Helper()
+	got := g.get(d)
+	if d.N == 4 {
+		got = channelsSecond(got, d.Dims[0], d.Dims[1]*d.Dims[2], d.Dims[3])
+	}
+	g.check(key, got)
+}
+
+// checkIf compares d with a gradient that the case may not have.
+func (g *golden) checkIf(name string, d device.Array) {
+	g.Helper()
+	if slices.Contains(g.Grad, name) {
+		g.checkImage("grad."+name, d)
+	}
+}
+
+// like allocates an array of the shape of d; absent for an absent one.
+func (g *golden) like(d device.Array) device.Array {
+	if d.Absent() {
+		return absent
+	}
+	return g.alloc(device.F32, d.Shape()...)
+}

@@ -1,0 +1,122 @@
+package devicetest
+
+import (
+	"fmt"
+	"math"
+
+	"hgld/train/device"
+)
+
+// productTolerance is for sums of up to 1,025 float32 products: errors of half a
+// unit in the last place (3e-8 of the largest partial sum) that add up like a
+// random walk over 1,025 steps, relative to a sum that is itself a random walk.
+const productTolerance = 2e-6
+
+// matMul is the definition of MatMul for one matrix; old is dst before.
+func matMul(x, y, old, bias *array, m device.Mul, rows, cols, inner int) *array {
+	out := zeros(rows, cols)
+	for i := range rows {
+		for j := range cols {
+			sum := 0.0
+			for k := range inner {
+				sum += element(x, i, k, m.TransA) * element(y, k, j, m.TransB)
+			}
+			sum *= float64(m.Alpha)
+			if m.Beta != 0 {
+				sum += float64(m.Beta) * old.v[i*cols+j]
+			}
+			if bias != nil {
+				sum += bias.v[j]
+			}
+			out.v[i*cols+j] = activated(m.Act, sum)
+		}
+	}
+	return out
+}
+
+// element is op(a)[i, j].
+func element(a *array, i, j int, trans bool) float64 {
+	if trans {
+		i, j = j, i
+	}
+	return a.v[i*a.cols()+j]
+}
+
+func testMatMul(s *suite) {
+	shapes := [][3]int{
+		{1, 1, 1}, {1, 1, 1025}, {1, 1025, 2}, {1025, 1, 2}, {2, 31, 33}, {31, 33, 32}, {32, 32, 32}, {33, 127, 31},
+		{127, 128, 129}, {129, 65, 127}, {3, 1025, 5}, {1023, 2, 3}, {257, 5, 1023}, {200, 530, 3},
+	}
+	for i, d := range shapes {
+		for trans := range 4 {
+			m := device.Mul{TransA: trans&1 != 0, TransB: trans&2 != 0, Alpha: 1}
+			if (i+trans)%2 == 1 {
+				m.Alpha, m.Beta = -0.5, 1
+			}
+			if (i+trans)%3 == 1 {
+				m.Act = device.ReLU
+			}
+			s.matMul(d[0], d[1], d[2], m, trans%2 == i%2, i%2 == 0)
+		}
+	}
+	s.batchedMatMul()
+}
+
+func (s *suite) matMul(rows, cols, inner int, m device.Mul, withBias, views bool) {
+	s.Helper()
+	x, y := s.activation(rows, inner), s.activation(inner, cols)
+	if m.TransA {
+		x = s.activation(inner, rows)
+	}
+	if m.TransB {
+		y = s.activation(cols, inner)
+	}
+	old := s.activation(rows, cols)
+	put := s.put
+	if views {
+		put = s.putView
+	}
+	dst := put(s.dtype, old)
+	if m.Beta == 0 {
+		nan := zeros(rows, cols)
+		for i := range nan.v {
+			nan.v[i] = math.NaN()
+		}
+		s.b.Upload(dst, encode(s.dtype, nan.v)) // Beta 0: dst is not read
+	}
+	var bias *array
+	if withBias {
+		bias = s.master(cols)
+		m.Bias = s.put(device.F32, bias)
+	}
+	s.b.MatMul(dst, put(s.dtype, x), put(s.dtype, y), m)
+	what := fmt.Sprintf("%d×%d×%d %+v", rows, cols, inner, m)
+	s.same(what, dst, matMul(x, y, old, bias, m, rows, cols, inner).v, productTolerance)
+}
+
+// batchedMatMul multiplies three matrices by three.
+func (s *suite) batchedMatMul() {
+	const batch, rows, cols, inner = 3, 33, 31, 65
+	for trans := range 4 {
+		m := device.Mul{TransA: trans&1 != 0, TransB: trans&2 != 0, Alpha: 2}
+		dimsX, dimsY := [2]int{rows, inner}, [2]int{inner, cols}
+		if m.TransA {
+			dimsX = [2]int{inner, rows}
+		}
+		if m.TransB {
+			dimsY = [2]int{cols, inner}
+		}
+		x, y := s.activation(batch, dimsX[0], dimsX[1]), s.activation(batch, dimsY[0], dimsY[1])
+		dst := s.alloc(s.dtype, batch, rows, cols)
+		s.b.MatMul(dst, s.put(s.dtype, x), s.put(s.dtype, y), m)
+		var want []float64
+		for i := range batch {
+			part := func(a *array, d [2]int) *array {
+				n := d[0] * d[1]
+				return &array{d[:], a.v[i*n : (i+1)*n]}
+			}
+			want = append(want, matMul(part(x, dimsX), part(y, dimsY), nil, nil, m, rows, cols, inner).v...)
+		}
+		s.same(fmt.Sprintf("batch %+v", m), dst, want, productTolerance)
+	}
+}

@@ -1,0 +1,196 @@
+package devicetest
+
+import (
+	"fmt"
+	"math"
+
+	"hgld/train/device"
+)
+
+// stepTolerance: an update is a few float32 operations on numbers of one size.
+const stepTolerance = 1e-6
+
+// hyper returns the array that Adam and SGD read, for step t.
+func hyper(t int, rate, decay, scale, beta1, beta2 float64) *array {
+	h := zeros(device.HyperLen)
+	h.v[device.HyperRate], h.v[device.HyperDecay], h.v[device.HyperScale] = rate, decay, scale
+	h.v[device.HyperBias1] = 1 - math.Pow(beta1, float64(t))
+	h.v[device.HyperBias2] = 1 - math.Pow(beta2, float64(t))
+	if t == 1 {
+		h.v[device.HyperFirstStep] = 1
+	}
+	return h
+}
+
+func flag(v float64) *array { return &array{[]int{1}, []float64{v}} }
+
+// shadowTypes are those in which a shadow copy of the weights is kept.
+var shadowTypes = []device.DType{device.F32, device.BF16, device.F16}
+
+func testAdam(s *suite) {
+	for i, n := range append(sizes, 40000) {
+		for _, decoupled := range []bool{false, true} {
+			o := device.AdamKind{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Decoupled: decoupled}
+			w, m, v := s.master(n), zeros(n), zeros(n)
+			shadowType := shadowTypes[i%3]
+			shadow := s.alloc(shadowType, n)
+			if i%4 == 3 {
+				shadow = absent
+			}
+			dw, dm, dv := s.put(device.F32, w), s.put(device.F32, m), s.put(device.F32, v)
+			start := w.clone()
+			for t := 1; t <= 3; t++ {
+				g := s.master(n)
+				h := hyper(t, 0.01*float64(t), 0.1, 0.5, 0.9, 0.999)
+				s.b.Adam(dw, dm, dv, s.put(device.F32, g), shadow, s.put(device.F32, h), s.put(device.I32, flag(0)), o)
+				adam(w, m, v, g, h.v, o)
+			}
+			what := fmt.Sprint(n, " decoupled ", decoupled)
+			s.same("w "+what, dw, w.v, stepTolerance)
+			s.same("m "+what, dm, m.v, stepTolerance)
+			s.same("v "+what, dv, v.v, stepTolerance)
+			s.update(what, dw, start, w)
+			kept := s.get(dw)
+			if i%4 != 3 {
+				s.shadow(what, shadow, kept)
+			}
+			nan := zeros(n)
+			nan.v[n/2] = math.NaN()
+			h := s.put(device.F32, hyper(4, 0.1, 0.1, 1, 0.9, 0.999))
+			s.b.Adam(dw, dm, dv, s.put(device.F32, nan), shadow, h, s.put(device.I32, flag(3)), o)
+			s.equal("w while the flag is set, "+what, dw, kept)
+		}
+	}
+}
+
+// update compares how far the weights moved, which is small beside the weights:
+// Adam's first steps have about the length of the rate, so 1e-2 of a weight of
+// size 1 is known to 6e-8/1e-2 = 6e-6.
+func (s *suite) update(what string, got device.Array, start, want *array) {
+	s.Helper()
+	v, moved := s.get(got), make([]float64, len(start.v))
+	for i := range v {
+		v[i] -= start.v[i]
+		moved[i] = want.v[i] - start.v[i]
+	}
+	s.near("update "+what, v, moved, 5e-5, 0)
+}
+
+func (s *suite) shadow(what string, shadow device.Array, w []float64) {
+	s.Helper()
+	want := make([]float64, len(w))
+	for i, v := range w {
+		want[i] = rounded(shadow.Type, v)
+	}
+	s.equal("shadow "+what, shadow, want)
+}
+
+// adam is one step by the formulas of torch.
+func adam(w, m, v, g *array, h []float64, o device.AdamKind) {
+	b1, b2 := float64(o.Beta1), float64(o.Beta2)
+	for i := range w.v {
+		d := h[device.HyperScale] * g.v[i]
+		if o.Decoupled {
+			w.v[i] *= 1 - h[device.HyperRate]*h[device.HyperDecay]
+		} else {
+			d += h[device.HyperDecay] * w.v[i]
+		}
+		m.v[i] = b1*m.v[i] + (1-b1)*d
+		v.v[i] = b2*v.v[i] + (1-b2)*d*d
+		root := math.Sqrt(v.v[i]) / math.Sqrt(h[device.HyperBias2])
+		w.v[i] -= h[device.HyperRate] / h[device.HyperBias1] * m.v[i] / (root + float64(o.Eps))
+	}
+}
+
+func testSGD(s *suite) {
+	kinds := []device.SGDKind{{}, {Momentum: 0.9}, {Momentum: 0.9, Dampening: 0.5}, {Momentum: 0.9, Nesterov: true}}
+	for i, n := range append(sizes, 40000) {
+		for k, o := range kinds {
+			w, m, dm := s.master(n), zeros(n), absent
+			shadow := s.alloc(shadowTypes[i%3], n)
+			if k > 0 {
+				dm = s.alloc(device.F32, n) // NaN: the first step does not read it
+			}
+			dw := s.put(device.F32, w)
+			for t := 1; t <= 3; t++ {
+				g := s.master(n)
+				h := hyper(t, 0.1, 0.01, 0.5, 0.9, 0.9)
+				s.b.SGD(dw, dm, s.put(device.F32, g), shadow, s.put(device.F32, h), s.put(device.I32, flag(0)), o)
+				sgd(w, m, g, h.v, o)
+			}
+			what := fmt.Sprintf("%d %+v", n, o)
+			s.same("w "+what, dw, w.v, stepTolerance)
+			if k > 0 {
+				s.same("m "+what, dm, m.v, stepTolerance)
+			}
+			kept := s.get(dw)
+			s.shadow(what, shadow, kept)
+			h := s.put(device.F32, hyper(4, 0.1, 0.1, 1, 0.9, 0.9))
+			s.b.SGD(dw, dm, s.put(device.F32, s.master(n)), shadow, h, s.put(device.I32, flag(1)), o)
+			s.equal("w while the flag is set, "+what, dw, kept)
+			s.b.SGD(dw, dm, s.put(device.F32, zeros(n)), absent, s.put(device.F32, hyper(4, 0, 0, 1, 0.9, 0.9)), absent, o)
+			s.equal("w at rate 0 without flag and shadow, "+what, dw, kept)
+		}
+	}
+}
+
+func sgd(w, m, g *array, h []float64, o device.SGDKind) {
+	for i := range w.v {
+		d := h[device.HyperScale]*g.v[i] + h[device.HyperDecay]*w.v[i]
+		switch {
+		case o.Momentum == 0:
+		case h[device.HyperFirstStep] != 0:
+			m.v[i] = d
+		default:
+			m.v[i] = float64(o.Momentum)*m.v[i] + (1-float64(o.Dampening))*d
+		}
+		switch {
+		case o.Nesterov:
+			d += float64(o.Momentum) * m.v[i]
+		case o.Momentum != 0:
+			d = m.v[i]
+		}
+		w.v[i] -= h[device.HyperRate] * d
+	}
+}
+
+func testAverage(s *suite) {
+	for _, m := range matrices {
+		old, x := s.master(m[0], m[1]), s.master(m[0], m[1])
+		want := zeros(m[0], m[1])
+		for i := range want.v {
+			want.v[i] = old.v[i] + 0.25*(x.v[i]-old.v[i])
+		}
+		dst, dx, rate := s.put(device.F32, old), s.put(device.F32, x), s.put(device.F32, flag(0.25))
+		s.b.Average(dst, dx, rate, s.put(device.I32, flag(2)))
+		s.equal(fmt.Sprint("while the flag is set, ", m), dst, old.v)
+		s.b.Average(dst, dx, rate, s.put(device.I32, flag(0)))
+		s.same(fmt.Sprint(m), dst, want.v, elementTolerance)
+		dst = s.put(device.F32, old)
+		s.b.Average(dst, dx, rate, absent)
+		s.same(fmt.Sprint("without flag, ", m), dst, want.v, elementTolerance)
+	}
+}
+
+// testGuard counts, so it is exact.
+func testGuard(s *suite) {
+	for _, n := range append(sizes, 70000) {
+		x := s.master(n)
+		bad := 0.0
+		for i := range x.v {
+			switch s.r.IntN(9) {
+			case 0:
+				x.v[i] = math.NaN()
+				bad++
+			case 1:
+				x.v[i] = math.Inf(s.r.IntN(2)*2 - 1)
+				bad++
+			case 2:
+				x.v[i] = math.MaxFloat32
+			}
+		}
+		f := s.put(device.I32, flag(5))
+		s.b.Guard(f, s.put(device.F32, x))
+		s.equal(fmt.Sprint(n), f, []float64{5 + bad})
+	}
+}

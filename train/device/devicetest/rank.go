@@ -1,0 +1,326 @@
+package devicetest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"hgld/train/device"
+	"hgld/train/device/cpu"
+)
+
+// RunRank tests the operations of Rank against the definition, package cpu's
+// loops over pairs in float64. What does not exist for a query has NaN for a
+// score: an operation must not read it.
+func RunRank(t *testing.T, b device.Backend) {
+	for _, op := range []struct {
+		name string
+		test func(*suite, device.Rank)
+	}{
+		{"Shared", testShared},
+		{"Relevance", testRelevance},
+		{"PairRank", testPairRank},
+		{"PairRankGrad", testPairRankGrad},
+		{"RankScore", testRankScore},
+		{"RankLoss", testRankLoss},
+		{"RankLossOrder", testRankLossOrder},
+		{"RankLossWithoutPositives", testRankLossWithoutPositives},
+		{"Ranks", testRanks},
+		{"Ranked", testRanked},
+	} {
+		t.Run(op.name, func(t *testing.T) {
+			s := &suite{T: t, b: b, dtype: device.F32, r: rand.New(rand.NewPCG(2, uint64(len(op.name))))}
+			op.test(s, b)
+			if err := b.Sync(); err != nil {
+				t.Error(err)
+			}
+			for _, buf := range s.buffers {
+				b.Free(buf)
+			}
+		})
+	}
+}
+
+// Relative L2 errors that are allowed in F32. A rank is a sum of up to 1,025 steps
+// of which each has a few roundings (a device's exp, a division), in any order of
+// summation: 2^-24·√1025 = 2e-6. A gradient is a sum of terms of both signs.
+const (
+	rankTolerance  = 4e-6
+	slopeTolerance = 2e-5
+)
+
+// rankCase is a set of queries: how many, over how many items, of which a share
+// has levels above 0.
+type rankCase struct {
+	q, g, levels int
+	positives    float64
+	ties         bool
+}
+
+// rankCases have few positives and many, up to all, and ties or none.
+func rankCases() (cases []rankCase) {
+	for _, g := range sizes {
+		q := 1 + 130/(g+10)
+		cases = append(cases, rankCase{q, g, 1, 0.02, false}, rankCase{q, g, 2, 0.3, true}, rankCase{q, g, 3, 0.5, false})
+	}
+	return append(cases, rankCase{33, 65, 2, 0.3, true}, rankCase{2, 129, 7, 0.9, false}, rankCase{3, 127, 1, 1, true})
+}
+
+// rankData is a case filled with numbers, on the host.
+type rankData struct {
+	rankCase
+	scores *array
+	shared *array
+	rel    *array
+	count  *array
+}
+
+// ranking draws scores, levels and relevances. At least one item of each query
+// exists and is positive.
+func (s *suite) ranking(c rankCase) *rankData {
+	d := &rankData{c, zeros(c.q, c.g), zeros(c.q, c.g), zeros(c.q, c.levels+1), zeros(c.q, c.levels+1)}
+	for i := range d.scores.v {
+		v := s.r.NormFloat64() * 0.15
+		if s.r.Float64() < c.positives {
+			d.shared.v[i] = float64(1 + s.r.IntN(c.levels))
+			v += 0.1
+		} else if s.r.IntN(8) == 0 {
+			d.shared.v[i] = device.AbsentLevel
+			v = math.NaN()
+		}
+		if c.ties {
+			v = math.Round(v*64) / 64
+		}
+		d.scores.v[i] = float64(float32(v))
+	}
+	for q := range c.q {
+		if i := s.r.IntN(c.g); !(d.shared.row(q)[i] >= 1 && d.shared.row(q)[i] <= float64(c.levels)) {
+			d.shared.row(q)[i], d.scores.row(q)[i] = 1, 0.25
+		}
+		for l := 1; l <= c.levels; l++ {
+			d.rel.row(q)[l] = float64(float32(0.1 + s.r.Float64())) // neither rising nor falling
+		}
+		for _, l := range d.shared.row(q) {
+			if l <= float64(c.levels) {
+				d.count.row(q)[int(l)]++
+			}
+		}
+	}
+	return d
+}
+
+func (d *rankData) sh(q int) []uint8 {
+	out := make([]uint8, d.g)
+	for i, l := range d.shared.row(q) {
+		out[i] = uint8(l)
+	}
+	return out
+}
+
+func (d *rankData) counts(q int) []int32 {
+	out := make([]int32, d.levels+1)
+	for l, n := range d.count.row(q) {
+		out[l] = int32(n)
+	}
+	return out
+}
+
+func (d *rankData) s32(q int) []float32 {
+	out := make([]float32, d.g)
+	for i, v := range d.scores.row(q) {
+		out[i] = float32(v)
+	}
+	return out
+}
+
+func (d *rankData) existing(i int) bool { return d.shared.v[i] <= float64(d.levels) }
+
+// onDevice uploads the case.
+func (s *suite) onDevice(d *rankData) (scores, shared, rel, count device.Array) {
+	return s.putView(device.F32, d.scores), s.putView(device.U8, d.shared), s.putView(device.F32, d.rel), s.putView(device.I32, d.count)
+}
+
+// rankSteps are the steps of every loss on ranks, and a mixture in which each
+// place of the table has another one.
+func rankSteps() []namedSteps {
+	same := func(s device.Step) [3]device.Step { return [3]device.Step{s, s, s} }
+	sigmoid := device.Step{Kind: device.Sigmoid, Tau: 0.01}
+	wide := device.Step{Kind: device.Sigmoid, Tau: 0.3}
+	exact := device.Step{Kind: device.Heaviside}
+	paper := device.Step{Kind: device.Upper, Tau: 0.01, Rho: 100, Delta: 0.05, Start: 0.5, Zero: 1, AutoOffset: true}
+	released := device.Step{Kind: device.Upper, Tau: 0.01, Rho: 100, Delta: 0.05, Start: 0.5, Zero: 0.5, Offset: 1.44}
+	noMiddle := device.Step{Kind: device.Upper, Tau: 0.02, Rho: 10, Start: 0.5, Zero: 0.5, AutoOffset: true}
+	asSigmoid := device.Step{Kind: device.Upper, Tau: 0.01, Rho: -1, Delta: 0.05, Start: 0.5, Zero: 1}
+	leak := device.Step{Kind: device.Leak, LeakSlope: 10, Beta: 25, Gamma: 0.5}
+	return []namedSteps{
+		{"smooth", &device.Steps{Rank: same(sigmoid), Plus: same(sigmoid)}},
+		{"sup", &device.Steps{Rank: [3]device.Step{exact, exact, paper}, Plus: same(exact)}},
+		{"recall", &device.Steps{Rank: same(wide)}},
+		{"released", &device.Steps{Rank: [3]device.Step{exact, exact, released}, Plus: same(exact)}},
+		{"hrank", &device.Steps{Rank: [3]device.Step{exact, exact, paper}, Plus: [3]device.Step{leak, exact, exact}}},
+		{"rho-1", &device.Steps{Rank: [3]device.Step{exact, exact, asSigmoid}, Plus: same(exact)}},
+		{"no-middle", &device.Steps{Rank: [3]device.Step{exact, exact, noMiddle}, Plus: same(exact)}},
+		{"mixed", &device.Steps{Rank: [3]device.Step{sigmoid, wide, paper}, Plus: [3]device.Step{released, leak, leak}}},
+	}
+}
+
+type namedSteps struct {
+	name string
+	*device.Steps
+}
+
+func testShared(s *suite, b device.Rank) {
+	for _, c := range []struct {
+		q, g, levels int
+		o            device.SharedKind
+	}{
+		{1, 1, 1, device.SharedKind{}},
+		{2, 31, 1, device.SharedKind{Self: device.SelfAbsent}},
+		{33, 32, 2, device.SharedKind{Self: device.SelfZero}},
+		{3, 33, 3, device.SharedKind{}},
+		{31, 127, 3, device.SharedKind{From: 1, To: 2, Self: device.SelfAbsent}},
+		{2, 1025, 3, device.SharedKind{To: 2}},
+		{5, 129, 7, device.SharedKind{}},
+	} {
+		// Labels do not form a tree: equal columns are counted, whatever they are.
+		ql, gl, self := zeros(c.q, c.levels), zeros(c.g, c.levels), zeros(c.q)
+		for _, a := range []*array{ql, gl} {
+			for i := range a.v {
+				a.v[i] = float64(s.r.IntN(4) - 1)
+			}
+		}
+		for q := range self.v {
+			self.v[q] = float64(s.r.IntN(c.g+1) - 1)
+		}
+		for g := range min(3, c.g-1) {
+			for l := range c.levels {
+				gl.row(g)[l] = -1
+			}
+		}
+		for _, given := range []bool{true, false} {
+			selfArray := absent
+			if given {
+				selfArray = s.put(device.I32, self)
+			}
+			want := zeros(c.q, c.g)
+			for q := range c.q {
+				for g := range c.g {
+					own := given && self.v[q] == float64(g)
+					want.row(q)[g] = sharedLevels(ql.row(q), gl.row(g), own, c.o)
+				}
+			}
+			got := s.view(device.U8, c.q, c.g)
+			b.Shared(got, s.putView(device.I32, ql), s.putView(device.I32, gl), selfArray, c.o)
+			s.equal(fmt.Sprint("Shared", c), got, want.v)
+		}
+	}
+}
+
+func sharedLevels(ql, gl []float64, own bool, o device.SharedKind) float64 {
+	n, known := 0.0, false
+	to := o.To
+	if to == 0 {
+		to = len(ql)
+	}
+	for l := range ql {
+		known = known || gl[l] >= 0
+		if l >= o.From && l < to && ql[l] == gl[l] && ql[l] >= 0 {
+			n++
+		}
+	}
+	switch {
+	case !known, own && o.Self == device.SelfAbsent:
+		return device.AbsentLevel
+	case own && o.Self == device.SelfZero:
+		return 0
+	}
+	return n
+}
+
+func testRelevance(s *suite, b device.Rank) {
+	for _, c := range append(rankCases(), rankCase{4, 9, 3, 0, false}) {
+		d := s.ranking(c)
+		if c.positives == 0 { // queries without a positive
+			for i := range d.shared.v[:3*c.g] {
+				d.shared.v[i] = 0
+			}
+			for q := range 3 {
+				d.count.row(q)[0] = float64(c.g)
+				clear(d.count.row(q)[1:])
+			}
+		}
+		for _, o := range []device.RelKind{
+			{},
+			{AllQ: true},
+			{Mode: device.RelPop, Alpha: 1, Divisor: float32(c.levels)},
+			{Mode: device.RelPop, Alpha: 5, Divisor: 2, CountSelf: true},
+			{Mode: device.RelMap, Weights: []float32{0.5, 0.25, 0.125, 1, 2, 3, 4}[:c.levels]},
+			{Mode: device.RelMap, Weights: []float32{0, 1, 1, 1, 1, 1, 1}[:c.levels], CountSelf: true},
+		} {
+			rel, count := s.view(device.F32, c.q, c.levels+1), s.view(device.I32, c.q, c.levels+1)
+			weight := s.alloc(device.F32, c.q)
+			b.Relevance(rel, count, weight, s.putView(device.U8, d.shared), o)
+			what := fmt.Sprint("Relevance", c, o)
+			s.equal(what+": count", count, d.count.v)
+			wantRel, wantWeight := relevances(d, o)
+			s.same(what, rel, wantRel, 1e-6) // a power, a quotient
+			s.same(what+": weight", weight, wantWeight, 1e-7)
+		}
+	}
+}
+
+// relevances is the formula of device.RelKind.
+func relevances(d *rankData, o device.RelKind) (rel, weight []float64) {
+	with := 0.0
+	for q := range d.q {
+		n := append([]float64(nil), d.count.row(q)...)
+		positive := 0.0
+		for _, m := range n[1:] {
+			positive = max(positive, math.Min(m, 1))
+		}
+		with += positive
+		weight = append(weight, positive)
+		if o.CountSelf {
+			n[d.levels]++
+		}
+		sum := 0.0
+		rel = append(rel, 0)
+		for l := 1; l <= d.levels; l++ {
+			above := 0.0
+			for _, m := range n[l:] {
+				above += m
+			}
+			r := 1.0
+			switch {
+			case o.Mode == device.RelPop && n[l] == 0:
+				r = 0
+			case o.Mode == device.RelPop:
+				r = math.Pow(float64(l)/float64(o.Divisor), float64(o.Alpha)) / n[l]
+			case o.Mode == device.RelMap:
+				if above > 0 {
+					sum += float64(o.Weights[l-1]) / above
+				}
+				r = sum
+			}
+			rel = append(rel, r)
+		}
+	}
+	for q := range weight {
+		if o.AllQ {
+			weight[q] = 1 / float64(d.q)
+		} else if with > 0 {
+			weight[q] /= with
+		}
+	}
+	return rel, weight
+}
+
+// definedRanks is PairRank of all queries by its definition.
+func definedRanks(d *rankData, h *device.Steps) (rank, plus *array) {
+	rank, plus = zeros(d.q, d.g), zeros(d.q, d.g)
+	for q := range d.q {
+		cpu.PairRank(rank.row(q), plus.row(q), d.s32(q), d.sh(q), d.rel.row(q), cpu.NewSteps(h))
+	}
+	return rank, plus
+}

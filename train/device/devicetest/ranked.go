@@ -1,0 +1,82 @@
+package devicetest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"hgld/train/device"
+)
+
+// places are the items of a query that exist, by (score falling, row).
+func places(d *rankData, q int, least float64) []int {
+	var list []int
+	for i, l := range d.shared.row(q) {
+		if l != device.AbsentLevel && l >= least {
+			list = append(list, i)
+		}
+	}
+	slices.SortFunc(list, func(a, b int) int {
+		return cmp.Or(cmp.Compare(d.scores.row(q)[b], d.scores.row(q)[a]), a-b)
+	})
+	return list
+}
+
+func testRanks(s *suite, b device.Rank) {
+	for _, c := range rankCases() {
+		d := s.ranking(c)
+		scores, shared, _, _ := s.onDevice(d)
+		for least := range uint8(3) {
+			want := zeros(c.q, c.g)
+			for q := range c.q {
+				for place, i := range places(d, q, float64(least)) {
+					want.row(q)[i] = float64(place + 1)
+				}
+			}
+			rank := s.view(device.F32, c.q, c.g)
+			b.Ranks(rank, scores, shared, least)
+			s.equal(fmt.Sprint("Ranks", c, least), rank, want.v)
+		}
+	}
+}
+
+func testRanked(s *suite, b device.Rank) {
+	for _, c := range rankCases() {
+		d := s.ranking(c)
+		for i, v := range d.scores.v { // −0 and 0 are a tie
+			if v == 0 && s.r.IntN(2) == 0 {
+				d.scores.v[i] = -v
+			}
+		}
+		scores, shared, _, _ := s.onDevice(d)
+		for _, n := range []int{1, 1 + c.g/7, c.g} {
+			levels, order := s.view(device.U8, c.q, n), s.view(device.I32, c.q, n)
+			b.Ranked(levels, order, scores, shared)
+			wantLevels, wantOrder := rankedOf(d, n)
+			what := fmt.Sprint("Ranked", c, n)
+			s.equal(what+": order", order, wantOrder)
+			s.equal(what+": levels", levels, wantLevels)
+			alone := s.view(device.U8, c.q, n)
+			b.Ranked(alone, absent, scores, shared)
+			s.equal(what+" without order", alone, wantLevels)
+		}
+	}
+}
+
+func rankedOf(d *rankData, n int) (levels, order []float64) {
+	for q := range d.q {
+		list := places(d, q, 0)
+		for at := range n {
+			if at >= len(list) {
+				levels, order = append(levels, device.AbsentLevel), append(order, -1)
+				continue
+			}
+			l := d.shared.row(q)[list[at]]
+			if at > 0 && d.scores.row(q)[list[at]] == d.scores.row(q)[list[at-1]] {
+				l += 128
+			}
+			levels, order = append(levels, l), append(order, float64(list[at]))
+		}
+	}
+	return levels, order
+}

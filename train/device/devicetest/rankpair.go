@@ -1,0 +1,87 @@
+package devicetest
+
+import (
+	"fmt"
+	"math"
+
+	"hgld/train/device"
+	"hgld/train/device/cpu"
+)
+
+func testPairRank(s *suite, b device.Rank) {
+	for _, h := range rankSteps() {
+		for _, c := range rankCases() {
+			d := s.ranking(c)
+			scores, shared, rel, _ := s.onDevice(d)
+			rank, plus := s.view(device.F32, c.q, c.g), s.view(device.F32, c.q, c.g)
+			b.PairRank(rank, plus, scores, shared, rel, h.Steps)
+			wantRank, wantPlus := definedRanks(d, h.Steps)
+			s.same(fmt.Sprint("PairRank: rank ", h.name, c), rank, wantRank.v, rankTolerance)
+			s.same(fmt.Sprint("PairRank: plus ", h.name, c), plus, wantPlus.v, rankTolerance)
+			alone := s.view(device.F32, c.q, c.g)
+			b.PairRank(alone, absent, scores, shared, rel, h.Steps)
+			s.equal("PairRank without plus", alone, s.get(rank))
+		}
+	}
+}
+
+func testPairRankGrad(s *suite, b device.Rank) {
+	for _, h := range rankSteps() {
+		for _, c := range rankCases() {
+			d := s.ranking(c)
+			scores, shared, rel, _ := s.onDevice(d)
+			up1, up2 := s.master(c.q, c.g), s.master(c.q, c.g)
+			ds := s.view(device.F32, c.q, c.g)
+			b.PairRankGrad(ds, s.putView(device.F32, up1), s.putView(device.F32, up2), scores, shared, rel, h.Steps)
+			want := zeros(c.q, c.g)
+			for q := range c.q {
+				cpu.PairRankGrad(want.row(q), up1.row(q), up2.row(q), d.s32(q), d.sh(q), d.rel.row(q), cpu.NewSteps(h.Steps))
+			}
+			what := fmt.Sprint("PairRankGrad ", h.name, c)
+			s.same(what, ds, want.v, slopeTolerance)
+			s.sumsToZero(what, s.get(ds), d)
+		}
+		s.pairDifferences(fmt.Sprint("PairRankGrad ", h.name), cpu.NewSteps(h.Steps))
+	}
+}
+
+// pairDifferences compares the defined gradient with central differences of the
+// defined ranks, in float64 throughout. Scores are multiples of 0.013, so that no
+// difference of two is where a step jumps: 0, 0.02, 0.05.
+func (s *suite) pairDifferences(what string, steps *cpu.Steps) {
+	s.Helper()
+	for _, g := range []int{2, 9, 33} {
+		d := s.ranking(rankCase{q: 1, g: g, levels: 3, positives: 0.6})
+		for i, place := range s.r.Perm(g) {
+			d.scores.v[i] = 0.013 * float64(place)
+		}
+		up1, up2, ds, rank, plus := s.master(1, g), s.master(1, g), zeros(1, g), zeros(1, g), zeros(1, g)
+		cpu.PairRankGrad(ds.v, up1.v, up2.v, d.scores.v, d.sh(0), d.rel.v, steps)
+		loss := func() float64 {
+			cpu.PairRank(rank.v, plus.v, d.scores.v, d.sh(0), d.rel.v, steps)
+			return weighted(up1, rank) + weighted(up2, plus) // 0 where there is no positive
+		}
+		// step² of a sigmoid's third derivative: 1e-10/τ³ = 1e-4 of 25
+		s.gradient(what+": differences", ds.v, d.scores, loss, 1e-5)
+	}
+}
+
+// cancelled is the error that is left where the terms of a gradient, of size 1 to
+// 100, cancel: those of rank and plus do, where all items ahead are positives.
+const cancelled = 1e-6
+
+// sumsToZero checks that the gradient of each query has the sum 0: ranks do not
+// change when all scores do by the same amount.
+func (s *suite) sumsToZero(what string, ds []float64, d *rankData) {
+	s.Helper()
+	for q := range d.q {
+		sum, size := 0.0, 0.0
+		for _, v := range ds[q*d.g : (q+1)*d.g] {
+			sum += v
+			size += math.Abs(v)
+		}
+		if !(math.Abs(sum) <= rankTolerance*size+cancelled) {
+			s.Fatalf("%s: query %d: gradients add up to %.3g of %.3g", what, q, sum, size)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package devicetest
+
+import (
+	"fmt"
+	"math"
+
+	"hgld/train/device"
+	"hgld/train/device/cpu"
+)
+
+// rankScores are the scores, Recall with and without Clip.
+var rankScores = []device.Score{
+	{Kind: device.ScoreAP},
+	{Kind: device.ScoreNDCG},
+	{Kind: device.ScoreRecall, At: []float32{1, 2, 4, 8, 16}, Temp: 1},
+	{Kind: device.ScoreRecall, At: []float32{3}, Temp: 0.5, Clip: true},
+}
+
+// definedScore is RankScore of all queries by its definition.
+func definedScore(d *rankData, rank, plus *array, o *device.Score) (loss, drank, dplus *array) {
+	loss, drank, dplus = zeros(d.q), zeros(d.q, d.g), zeros(d.q, d.g)
+	for q := range d.q {
+		loss.v[q] = cpu.RankScore(drank.row(q), dplus.row(q), rank.row(q), plus.row(q), d.sh(q), d.rel.row(q), d.counts(q), o)
+	}
+	return loss, drank, dplus
+}
+
+func testRankScore(s *suite, b device.Rank) {
+	for _, o := range rankScores {
+		for _, c := range rankCases() {
+			d := s.ranking(c)
+			rank, plus := zeros(c.q, c.g), zeros(c.q, c.g)
+			for i, l := range d.shared.v {
+				if l >= 1 && d.existing(i) {
+					rank.v[i] = rounded(device.F32, 1+math.Abs(s.r.NormFloat64())*float64(c.g)/4)
+					plus.v[i] = rounded(device.F32, s.r.Float64()*rank.v[i])
+				}
+			}
+			_, shared, rel, count := s.onDevice(d)
+			loss := s.alloc(device.F32, c.q)
+			drank, dplus := s.view(device.F32, c.q, c.g), s.view(device.F32, c.q, c.g)
+			b.RankScore(loss, drank, dplus, s.putView(device.F32, rank), s.putView(device.F32, plus), shared, rel, count, &o)
+			wantLoss, wantRank, wantPlus := definedScore(d, rank, plus, &o)
+			what := fmt.Sprint("RankScore", o, c)
+			s.losses(what, loss, wantLoss.v)
+			s.same(what+": drank", drank, wantRank.v, slopeTolerance)
+			s.same(what+": dplus", dplus, wantPlus.v, slopeTolerance)
+			if c.g > 33 || o.Clip { // Clip has a kink where the sum is k
+				continue
+			}
+			total := func() float64 {
+				l, _, _ := definedScore(d, rank, plus, &o)
+				sum := 0.0
+				for _, v := range l.v {
+					sum += v
+				}
+				return sum
+			}
+			s.gradient(what+": differences of rank", wantRank.v, rank, total, 1e-5)
+			s.gradient(what+": differences of plus", wantPlus.v, plus, total, 1e-5)
+		}
+	}
+}
+
+// losses compares losses in [0, 1], or for Recall a little beyond, absolutely: one
+// minus a number has that number's error.
+func (s *suite) losses(what string, got device.Array, want []float64) {
+	s.Helper()
+	for q, v := range s.get(got) {
+		if !(math.Abs(v-want[q]) <= rankTolerance*math.Max(1, math.Abs(want[q]))) {
+			s.Fatalf("%s: query %d: loss %v, want %v", what, q, v, want[q])
+		}
+	}
+}

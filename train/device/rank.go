@@ -1,0 +1,236 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+)
+
+// AbsentLevel marks an item that does not exist for a query: an unfilled row of
+// a memory, a padding row, or the query itself where it is taken out. It is in
+// no rank and never positive.
+const AbsentLevel = 255
+
+// SelfKind says what Shared writes for a query's own item in the gallery.
+type SelfKind uint8
+
+// The query's own item counts as an item of its own level (the released code),
+// is taken out (the papers), or counts in ranks without being a positive (the
+// original Recall@k loss).
+const (
+	SelfLevel SelfKind = iota
+	SelfAbsent
+	SelfZero
+)
+
+// SharedKind says which label columns Shared compares, [From, To); To 0 means
+// all of them. One column makes L = 1: an item is positive or not.
+type SharedKind struct {
+	From, To int
+	Self     SelfKind
+}
+
+// RelMode is the rule by which levels get their relevance.
+type RelMode uint8
+
+// The rules by which a level l gets its relevance r(l), with n_l items of level l
+// in the query's row; r(0) = 0.
+const (
+	// RelBinary is 1 for l ≥ 1.
+	RelBinary RelMode = iota
+	// RelPop is (l/Divisor)^Alpha / n_l, so that a level weighs the same whatever its
+	// size ("Optimization of Rank Losses", Eq. 20). r need not rise with l: few items
+	// of a coarse level may each count more than many of a fine one.
+	RelPop
+	// RelMap is Σ_{p≤l} Weights[p−1] / #(items of level ≥ p). With it H-AP is the
+	// weighted sum of the average precisions of the levels (Property 1 there).
+	RelMap
+)
+
+// RelKind says how Relevance weighs the levels.
+type RelKind struct {
+	Mode      RelMode
+	Alpha     float32
+	Divisor   float32   // L in the paper, L−1 in the released code: no matter to H-AP, where it cancels
+	Weights   []float32 // RelMap: one for each level, coarsest first
+	CountSelf bool      // the query is counted in n_L though it is absent from the row
+	AllQ      bool      // weight is 1/Q and not 1/(queries with a positive)
+}
+
+// StepKind is the shape of a step function of t = s_i − s_k.
+type StepKind uint8
+
+// The steps of the rank op; see Step. NoStep contributes nothing.
+const (
+	NoStep    StepKind = iota
+	Heaviside          // 1 if t ≥ 0; slope 0
+	Sigmoid            // σ(t/τ); slope 0 beyond |t| > 50τ
+	Upper              // H⁻ of ROADMAP, an upper bound of the step
+	Leak               // t ≤ 0: Leak·t; t > 0: min(1, Beta·t + Gamma)
+)
+
+// Step is one step function of t = s_i − s_k with its constants:
+//
+//	Heaviside  1 if t ≥ 0, else 0                               slope 0
+//	Sigmoid    σ(t/τ)                                           slope σ(1−σ)/τ, 0 where |t| > 50τ
+//	Upper      t < 0: σ(t/τ);  t = 0: Zero;
+//	           0 < t ≤ Delta: Start + σ(t/τ)                    slope of σ
+//	           t > Delta: Rho·(t − Delta) + Offset              slope Rho
+//	Leak       t ≤ 0: LeakSlope·t                               slope LeakSlope
+//	           t > 0: min(1, Beta·t + Gamma)                    slope Beta, 0 from 1 on
+//
+// Upper is H⁻ of Ramzi et al., "Optimization of Rank Losses" (2023), Eq. 4, which
+// bounds the Heaviside step from above and keeps its gradient where the rank is
+// wrong by far. The paper's pieces overlap at t = 0 (1/2 or 1) and its Offset makes
+// them meet; the released code takes 1/2 and 1.44: Zero, AutoOffset and Offset say
+// which. Rho −1 makes it a Sigmoid. Leak is the numerator of HAPPIER's released
+// code ("with_hrank").
+type Step struct {
+	Kind                      StepKind
+	Tau                       float32
+	Rho, Delta, Start, Offset float32
+	AutoOffset                bool    // Offset is Start + σ(Delta/τ), which makes Upper continuous
+	Zero                      float32 // value of Upper at t = 0
+	LeakSlope, Beta, Gamma    float32
+}
+
+// Steps holds the step of the rank (A) and of the positives' rank (B) by how an
+// item's level compares with that of the item being ranked: Higher, Equal,
+// Lower. Which A and B make which loss:
+//
+//	smooth-ap, smooth-h-ap, smooth-ndcg   A σσσ       B σσσ
+//	sup-ap, sup-h-ap, sup-ndcg            A H H H⁻    B HHH
+//	smooth-recall, sup-recall             A as above, no B
+type Steps struct {
+	Rank, Plus [3]Step
+}
+
+// Indices into Steps.Rank and Steps.Plus.
+const (
+	Higher = 0
+	Equal  = 1
+	Lower  = 2
+)
+
+// ScoreKind is what RankScore makes of the ranks.
+type ScoreKind uint8
+
+// The scores, each as a loss of one query; k runs over its P positives, n_l items
+// have level l.
+const (
+	// ScoreAP is 1 − Σ_k plus_k/rank_k / Z with Z = Σ_l n_l·r(l): average precision
+	// if r is 1, hierarchical average precision otherwise.
+	ScoreAP ScoreKind = iota
+	// ScoreRecall is 1 − mean over κ of K of Σ_k σ((κ − rank_k)/T) / min(κ, P).
+	ScoreRecall
+	// ScoreNDCG is 1 − Σ_k (2^l_k − 1)/log2(1 + rank_k) / iDCG, iDCG being the sum
+	// for the best order.
+	ScoreNDCG
+)
+
+// Score says which score, with the constants of Recall.
+type Score struct {
+	Kind ScoreKind
+	At   []float32 // Recall: K
+	Temp float32   // Recall: T
+	Clip bool      // Recall: the sum for κ is at most κ
+}
+
+// Rank is what every ranking loss and metric is made of. For each query, items
+// have a score s_i and a number of shared levels l_i ∈ {0…L}; an item with l_k ≥ 1
+// is a positive, and one with another number (AbsentLevel) does not exist. With c
+// comparing l_i to l_k and t = s_i − s_k rounded to F32:
+//
+//	rank_k = 1      + Σ_{i≠k} A_c(t)
+//	plus_k = r(l_k) + Σ_{i≠k, l_i≥1} min(r(l_i), r(l_k)) B_c(t)
+//
+// r is a table of L+1 numbers for each query, so that nothing but scores, levels
+// and the gradient has the size [Q,G].
+type Rank interface {
+	// Shared counts equal label columns: sh U8 [Q,G] from ql I32 [Q,L] and gl
+	// [G,L] (−1: none; a gallery row of −1 in every column is absent) and self I32
+	// [Q], the query's own row in the gallery or −1. self may be absent.
+	Shared(sh, ql, gl, self Array, o SharedKind)
+	// Relevance writes rel F32 [Q,L+1] (rel[·,0] = 0), cnt I32 [Q,L+1] the number
+	// of items of each level, and weight F32 [Q]: 1/(queries with a positive), or 0
+	// for a query without one.
+	Relevance(rel, cnt, weight, sh Array, o RelKind)
+	// PairRank writes rank and plus F32 [Q,G] at the positives and 0 elsewhere. plus
+	// may be absent.
+	PairRank(rank, plus, s, sh, rel Array, h *Steps)
+	// PairRankGrad writes ds [Q,G] from the derivatives by rank and plus, which are
+	// read at the positives. dplus may be absent.
+	PairRankGrad(ds, drank, dplus, s, sh, rel Array, h *Steps)
+	// RankScore writes loss F32 [Q] and its derivatives by rank and plus [Q,G]. plus
+	// and dplus may be absent but for ScoreAP.
+	RankScore(loss, drank, dplus, rank, plus, sh, rel, cnt Array, o *Score)
+	// RankLoss is PairRank, RankScore and PairRankGrad in one, in O(Q·G) memory:
+	// loss [Q] and ds [Q,G] with upstream 1 for every query. A query without a
+	// positive has loss 0 and gradient 0. cnt is what Relevance wrote for sh. ds may
+	// be absent, where only the loss is wanted.
+	RankLoss(loss, ds, s, sh, rel, cnt Array, h *Steps, o *Score)
+	// Ranks writes the place, from 1, of each item with sh ≥ least among these, by
+	// (score falling, row); 0 elsewhere. rank is F32 [Q,G].
+	Ranks(rank, s, sh Array, least uint8)
+	// Ranked writes the first n items by (score falling, row), absent ones left
+	// out: order I32 [Q,n] their rows (−1 beyond the end) and shared U8 [Q,n]
+	// their level, bit 7 set where the score equals that of the item before
+	// (AbsentLevel beyond the end). n is the columns of shared and order; order may
+	// be absent.
+	Ranked(shared, order, s, sh Array)
+}
+
+// Check reports constants that no step has: a temperature or a piece that is not
+// positive, a slope that would make the step fall.
+func (s *Step) Check() error {
+	switch s.Kind {
+	case Sigmoid, Upper:
+		if !(s.Tau > 0) {
+			return fmt.Errorf("tau is %v, want a positive temperature", s.Tau)
+		}
+		if s.Kind == Upper && (!(s.Delta >= 0) || !(s.Rho >= 0) && s.Rho != -1) {
+			return fmt.Errorf("delta is %v and rho %v, want numbers from 0 on (rho -1: a sigmoid)", s.Delta, s.Rho)
+		}
+	case Leak:
+		if !(s.LeakSlope >= 0) || !(s.Beta >= 0) {
+			return fmt.Errorf("leak is %v and beta %v, want slopes from 0 on", s.LeakSlope, s.Beta)
+		}
+	}
+	return nil
+}
+
+// Check reports the first of the steps that is wrong.
+func (h *Steps) Check() error {
+	for c := range h.Rank {
+		if err := errors.Join(h.Rank[c].Check(), h.Plus[c].Check()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Check reports a rule that cannot weigh the given number of levels.
+func (o *RelKind) Check(levels int) error {
+	switch {
+	case o.Mode == RelPop && !(o.Divisor > 0):
+		return fmt.Errorf("relevance: divisor is %v with %d levels, want a positive number", o.Divisor, levels)
+	case o.Mode == RelMap && len(o.Weights) != levels:
+		return fmt.Errorf("relevance: %d weights for %d levels", len(o.Weights), levels)
+	}
+	return nil
+}
+
+// Check reports constants of Recall that leave it undefined.
+func (o *Score) Check() error {
+	if o.Kind != ScoreRecall {
+		return nil
+	}
+	if len(o.At) == 0 || !(o.Temp > 0) {
+		return fmt.Errorf("at_k has %d numbers and temp is %v, want at least one k and a positive temperature", len(o.At), o.Temp)
+	}
+	for _, k := range o.At {
+		if !(k >= 1) {
+			return fmt.Errorf("at_k has %v, want numbers from 1 on", k)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,291 @@
+package train
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"hgld/labels"
+	"hgld/train/device"
+	"hgld/train/metric"
+)
+
+// Vectors is a matrix of embeddings on the host, read a few rows at a time, such
+// as an open .npy file.
+type Vectors interface {
+	Rows() (rows, cols int)
+	// ReadRows fills dst with rows from lo on.
+	ReadRows(dst []float32, lo int) error
+}
+
+// Side is one side of an evaluation: vectors with the labels of their rows.
+type Side struct {
+	Vectors device.Array // F32 [N,D]
+	Labels  []labels.Path
+	IDs     []string // for per-query values; may be nil
+}
+
+// Evaluation is what Evaluate measures. The whole gallery is ranked for every
+// query by dot product, whatever the metrics need: nothing is cut off.
+type Evaluation struct {
+	Query, Gallery Side
+
+	// Self is the row of each query in the gallery, which is left out of its
+	// ranking by that number and not by its place; nil where the two are disjoint.
+	Self []int32
+
+	Levels  []string // names, finest first
+	Metrics metric.Set
+	Ties    metric.Ties
+	Threads int // that measure; 0: all processors
+
+	// Memory bounds, in bytes, the scores held at a time; 0 means 256 MB. It
+	// changes no result.
+	Memory int
+
+	PerQuery bool                  // keep the value of every query
+	Progress func(done, total int) // queries; may be nil
+}
+
+// Evaluate ranks and measures in blocks of queries: memory is O(block · gallery)
+// beyond the vectors. ctx is looked at between blocks.
+func Evaluate(ctx context.Context, b device.Backend, e *Evaluation) (*Result, error) {
+	l := newLane(b)
+	r, err := e.run(ctx, b, l)
+	return r, errors.Join(err, l.close())
+}
+
+func (e *Evaluation) run(ctx context.Context, b device.Backend, l *lane) (*Result, error) {
+	if err := e.check(); err != nil {
+		return nil, err
+	}
+	keys := e.Metrics.Keys(len(e.Levels))
+	columns := make([][]float64, len(keys)) // per query
+	for i := range columns {
+		columns[i] = make([]float64, len(e.Query.Labels))
+	}
+	var m *meter
+	if err := l.do(func() error { m = newMeter(b, e); return m.upload() }); err != nil {
+		return nil, fmt.Errorf("train: evaluation: %w", err)
+	}
+	defer l.do(func() error { m.free(); return nil })
+	total := len(e.Query.Labels)
+	for lo := 0; lo < total; lo += m.block {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("train: evaluation stopped after %d of %d queries: %w", lo, total, err)
+		}
+		hi := min(lo+m.block, total)
+		if err := l.do(func() error { return m.rank(lo, hi) }); err != nil {
+			return nil, fmt.Errorf("train: evaluation: %w", err)
+		}
+		m.measure(lo, hi, columns)
+		if e.Progress != nil {
+			e.Progress(hi, total)
+		}
+	}
+	return newResult(e, keys, columns), nil
+}
+
+func (e *Evaluation) check() error {
+	q, g := e.Query.Vectors, e.Gallery.Vectors
+	switch {
+	case q.N != 2 || g.N != 2 || q.Cols() != g.Cols():
+		return fmt.Errorf("train: evaluation: queries are %v and the gallery %v, want two matrices of the same width", q, g)
+	case q.Dims[0] != len(e.Query.Labels) || g.Dims[0] != len(e.Gallery.Labels):
+		return fmt.Errorf("train: evaluation: %d query and %d gallery vectors with %d and %d labels", q.Dims[0], g.Dims[0], len(e.Query.Labels), len(e.Gallery.Labels))
+	case e.Self != nil && len(e.Self) != q.Dims[0]:
+		return fmt.Errorf("train: evaluation: %d queries, and the gallery rows of %d", q.Dims[0], len(e.Self))
+	case q.Dims[0] == 0 || g.Dims[0] == 0:
+		return fmt.Errorf("train: evaluation: %d queries and %d gallery items", q.Dims[0], g.Dims[0])
+	case len(e.Levels) == 0 || len(e.Levels) >= device.AbsentLevel:
+		return fmt.Errorf("train: evaluation: %d levels", len(e.Levels))
+	}
+	for _, side := range []Side{e.Query, e.Gallery} {
+		for i, p := range side.Labels {
+			if len(p) != len(e.Levels) {
+				return fmt.Errorf("train: evaluation: row %d has %d labels, want %d", i, len(p), len(e.Levels))
+			}
+		}
+	}
+	return nil
+}
+
+// meter holds the arrays of one block.
+type meter struct {
+	b     device.Backend
+	e     *Evaluation
+	block int // queries
+
+	queryLabels, galleryLabels, self device.Array // I32
+	scores                           device.Array // F32 [block,G]
+	shared, ranked                   device.Array // U8 [block,G]
+	bytes                            []byte       // ranked, on the host
+	lists                            []*metric.List
+}
+
+// defaultMemory is a quarter of what is promised beyond the vectors at the size
+// of GLDv2's index, and gives blocks of a few dozen queries there.
+const defaultMemory = 256 << 20
+
+func newMeter(b device.Backend, e *Evaluation) *meter {
+	memory := e.Memory
+	if memory <= 0 {
+		memory = defaultMemory
+	}
+	gallery, levels := len(e.Gallery.Labels), len(e.Levels)
+	const perItem = 4 + 1 + 1 + 1 // score, shared, ranked, and its copy on the host
+	block := min(max(memory/(perItem*gallery), 1), len(e.Query.Labels))
+	m := &meter{
+		b: b, e: e, block: block,
+		queryLabels:   device.New(b, device.I32, block, levels),
+		galleryLabels: device.New(b, device.I32, gallery, levels),
+		self:          device.New(b, device.I32, block),
+		scores:        device.New(b, device.F32, block, gallery),
+		shared:        device.New(b, device.U8, block, gallery),
+		ranked:        device.New(b, device.U8, block, gallery),
+		bytes:         make([]byte, block*gallery),
+	}
+	for range workersOr(e.Threads) {
+		m.lists = append(m.lists, metric.NewList(levels, e.Ties))
+	}
+	return m
+}
+
+func (m *meter) free() {
+	for _, a := range []device.Array{m.queryLabels, m.galleryLabels, m.self, m.scores, m.shared, m.ranked} {
+		m.b.Free(a.Buf)
+	}
+}
+
+func (m *meter) upload() error {
+	list := make([]labels.Path, len(m.e.Gallery.Labels))
+	for i, p := range m.e.Gallery.Labels {
+		list[i] = p
+		if !slices.ContainsFunc(p, func(c int32) bool { return c >= 0 }) {
+			list[i] = slices.Clone(p)
+			list[i][len(p)-1] = distractor
+		}
+	}
+	m.b.Upload(m.galleryLabels, labelBytes(list))
+	return m.b.Sync()
+}
+
+// distractor is the coarsest class of a gallery item without labels, which is a
+// negative for every query. Without any class Shared would leave it out of the
+// ranking.
+const distractor = math.MaxInt32
+
+// rank fills bytes with the ranked levels of queries [lo, hi).
+func (m *meter) rank(lo, hi int) error {
+	n := hi - lo
+	gallery := len(m.e.Gallery.Labels)
+	own := make([]byte, 0, 4*n)
+	for q := lo; q < hi; q++ {
+		row := int32(-1)
+		if m.e.Self != nil {
+			row = m.e.Self[q]
+		}
+		own = binary.LittleEndian.AppendUint32(own, uint32(row))
+	}
+	queryLabels, self := m.queryLabels.RowRange(0, n), m.self.RowRange(0, n)
+	scores, shared, ranked := m.scores.RowRange(0, n), m.shared.RowRange(0, n), m.ranked.RowRange(0, n)
+	m.b.Upload(queryLabels, labelBytes(m.e.Query.Labels[lo:hi]))
+	m.b.Upload(self, own)
+	m.b.Scores(scores, m.e.Query.Vectors.RowRange(lo, hi), m.e.Gallery.Vectors)
+	m.b.Shared(shared, queryLabels, m.galleryLabels, self, device.SharedKind{Self: device.SelfAbsent})
+	m.b.Ranked(ranked, device.Array{}, scores, shared)
+	return m.b.Wait(m.b.Download(m.bytes[:n*gallery], ranked))
+}
+
+// measure writes the values of queries [lo, hi) into their columns. The queries
+// are dealt to the threads; each writes its own places, so their number changes
+// nothing.
+func (m *meter) measure(lo, hi int, columns [][]float64) {
+	gallery := len(m.e.Gallery.Labels)
+	var threads sync.WaitGroup
+	for t, list := range m.lists {
+		threads.Go(func() {
+			values := make([]float64, len(columns))
+			for q := lo + t; q < hi; q += len(m.lists) {
+				list.Reset(m.bytes[(q-lo)*gallery:][:gallery])
+				m.e.Metrics.Measure(values, list)
+				for i, v := range values {
+					columns[i][q] = v
+				}
+			}
+		})
+	}
+	threads.Wait()
+}
+
+// labelBytes lays paths out as I32 [N,L].
+func labelBytes(list []labels.Path) []byte {
+	var data []byte
+	for _, p := range list {
+		for _, c := range p {
+			data = binary.LittleEndian.AppendUint32(data, uint32(c))
+		}
+	}
+	return data
+}
+
+// Upload brings vectors to the device, rows scaled to length 1 if unit is set. A
+// row that is not finite is an error that names it: its scores would have no
+// order.
+func Upload(b device.Backend, v Vectors, unit bool) (a device.Array, err error) {
+	rows, cols := v.Rows()
+	if rows == 0 || cols == 0 {
+		return a, fmt.Errorf("train: the embeddings are %d×%d", rows, cols)
+	}
+	err = device.Do(b, func() error {
+		a = device.New(b, device.F32, rows, cols)
+		return upload(b, a, v, unit)
+	})
+	return a, err
+}
+
+func upload(b device.Backend, a device.Array, v Vectors, unit bool) error {
+	rows, cols := v.Rows()
+	panel := max(1, min(rows, 4<<20/cols)) // 16 MB at a time
+	values := make([]float32, panel*cols)
+	data := make([]byte, 4*len(values))
+	for lo := 0; lo < rows; lo += panel {
+		hi := min(lo+panel, rows)
+		part := values[:(hi-lo)*cols]
+		if err := v.ReadRows(part, lo); err != nil {
+			return err
+		}
+		for i, x := range part {
+			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+				return fmt.Errorf("train: embedding %d has a value that is not finite (column %d)", lo+i/cols, i%cols)
+			}
+		}
+		for i := 0; unit && i < len(part); i += cols {
+			toUnit(part[i : i+cols])
+		}
+		for i, x := range part {
+			binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(x))
+		}
+		b.Upload(a.RowRange(lo, hi), data[:4*len(part)])
+	}
+	return nil
+}
+
+// toUnit divides a row by its length, in float64; a row of zeros stays as it is.
+func toUnit(row []float32) {
+	sum := 0.0
+	for _, x := range row {
+		sum += float64(x) * float64(x)
+	}
+	if sum == 0 {
+		return
+	}
+	scale := 1 / math.Sqrt(sum)
+	for i, x := range row {
+		row[i] = float32(float64(x) * scale)
+	}
+}

@@ -1,0 +1,294 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/internal/goldens"
+	"hgld/labels"
+	"hgld/train/device"
+	"hgld/train/device/cpu"
+	"hgld/train/metric"
+)
+
+// matrix is Vectors in memory.
+type matrix struct {
+	cols   int
+	values []float32
+}
+
+func (m matrix) Rows() (rows, cols int) { return len(m.values) / m.cols, m.cols }
+
+func (m matrix) ReadRows(dst []float32, lo int) error {
+	copy(dst, m.values[lo*m.cols:])
+	return nil
+}
+
+func sideOf(t *testing.T, b device.Backend, m matrix, list []labels.Path) Side {
+	t.Helper()
+	a, err := Upload(b, m, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Side{Vectors: a, Labels: list}
+}
+
+// goldenCase is what ranking.json and large.json have in common.
+type goldenCase struct {
+	Name          string        `json:"name"`
+	Self          bool          `json:"self"`
+	QueryLabels   []labels.Path `json:"query_labels"`
+	GalleryLabels []labels.Path `json:"gallery_labels"`
+	QueryIndex    []int32       `json:"query_index"`
+	Scores        [][]float32   `json:"scores"`
+	Expected      struct {
+		ScoreThenRow json.RawMessage `json:"score_then_row"`
+		AverageTies  json.RawMessage `json:"average_ties"`
+	} `json:"expected"`
+}
+
+type goldenValues struct {
+	Mean     map[string]Number   `json:"mean"`
+	Skipped  map[string]int      `json:"skipped"`
+	PerQuery map[string][]Number `json:"per_query"`
+}
+
+// TestGoldenEvaluation runs the rankings through the backend's operations: with
+// unit vectors as queries, gallery row i being the scores of item i, the products
+// are the scores exactly.
+func TestGoldenEvaluation(t *testing.T) {
+	var file struct{ Cases []goldenCase }
+	goldens.ReadJSON(t, filepath.Join(goldens.Dir(t, "metrics"), "ranking.json"), &file)
+	names := []string{"R@1", "AP", "mAP@R", "mAP@100", "ASI", "NDCG", "AP#1"}
+	set, err := metric.ParseSet(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set = append(set, metric.HAP{Label: "pop_a1"}, metric.HAP{Relevance: metric.Power{Alpha: 5}, Label: "power_a5"})
+	for _, c := range file.Cases {
+		t.Run("metrics/"+c.Name, func(t *testing.T) {
+			b := cpu.New(2)
+			queries := len(c.Scores)
+			query := matrix{queries, make([]float32, queries*queries)}
+			gallery := matrix{queries, make([]float32, len(c.GalleryLabels)*queries)}
+			for q, row := range c.Scores {
+				query.values[q*queries+q] = 1
+				for i, s := range row {
+					gallery.values[i*queries+q] = s
+				}
+			}
+			e := &Evaluation{
+				Query: sideOf(t, b, query, c.QueryLabels), Gallery: sideOf(t, b, gallery, c.GalleryLabels),
+				Levels: make([]string, len(c.QueryLabels[0])), Metrics: set, PerQuery: true, Threads: 3,
+			}
+			if c.Self {
+				e.Self = c.QueryIndex
+			}
+			for ties, raw := range [][]byte{c.Expected.ScoreThenRow, c.Expected.AverageTies} {
+				if raw[0] == '"' { // no ties: the values of the other rule
+					raw = c.Expected.ScoreThenRow
+				}
+				var want goldenValues
+				if err := json.Unmarshal(raw, &want); err != nil {
+					t.Fatal(err)
+				}
+				e.Ties = metric.Ties(ties)
+				got, err := Evaluate(context.Background(), b, e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkGolden(t, got, want)
+			}
+		})
+	}
+}
+
+func checkGolden(t *testing.T, got *Result, want goldenValues) {
+	t.Helper()
+	same := func(a, b Number) bool { // the tolerance of the file
+		return math.IsNaN(float64(a)) && math.IsNaN(float64(b)) || math.Abs(float64(a-b)) <= 1e-10
+	}
+	checked := 0
+	for _, v := range got.Values {
+		mean, expected := want.Mean[v.Key]
+		if !expected {
+			continue // mAP@100 is not among the settings of every case
+		}
+		checked++
+		if !same(v.Mean, mean) || v.Skipped != want.Skipped[v.Key] {
+			t.Errorf("ties %s: %s = %v (%d skipped), want %v (%d)", got.Ties, v.Key, v.Mean, v.Skipped, mean, want.Skipped[v.Key])
+		}
+		for q, w := range want.PerQuery[v.Key] {
+			if g := got.PerQuery.Values[v.Key][q]; !same(g, w) {
+				t.Errorf("ties %s: %s of query %d = %v, want %v", got.Ties, v.Key, q, g, w)
+			}
+		}
+	}
+	if checked < 8 {
+		t.Errorf("only %d keys were compared", checked)
+	}
+}
+
+// cloud is n vectors whose scores are small whole numbers, so that there are many
+// ties, with two levels of labels.
+func cloud(n int) (matrix, []labels.Path) {
+	m := matrix{4, make([]float32, 4*n)}
+	list := make([]labels.Path, n)
+	state := uint64(9)
+	for i := range m.values {
+		state = state*6364136223846793005 + 1442695040888963407
+		m.values[i] = float32(int(state>>60) - 8)
+	}
+	for i := range list {
+		list[i] = labels.Path{int32(i % 13), int32(i % 13 / 4)}
+	}
+	return m, list
+}
+
+func allMetrics(t testing.TB) metric.Set {
+	t.Helper()
+	set, err := metric.ParseSet(DefaultMetrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func TestBlocksAndThreadsChangeNothing(t *testing.T) {
+	b := cpu.New(2)
+	m, list := cloud(97)
+	side := sideOf(t, b, m, list)
+	self := make([]int32, 97)
+	for i := range self {
+		self[i] = int32(i)
+	}
+	var want []byte
+	for _, c := range []struct{ memory, threads int }{{1 << 30, 1}, {1, 1}, {97 * 7 * 10, 3}, {97 * 7 * 96, 8}} {
+		got, err := Evaluate(context.Background(), b, &Evaluation{
+			Query: side, Gallery: side, Self: self, Levels: []string{"a", "b"}, Metrics: allMetrics(t),
+			Memory: c.memory, Threads: c.threads, PerQuery: true,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = text
+		} else if !slices.Equal(text, want) {
+			t.Errorf("%d bytes of memory, %d threads: another result", c.memory, c.threads)
+		}
+	}
+}
+
+func TestGalleryItemsWithoutLabelsAreNegatives(t *testing.T) {
+	b := cpu.New(1)
+	query := sideOf(t, b, matrix{1, []float32{1}}, []labels.Path{{0, 0}})
+	gallery := sideOf(t, b, matrix{1, []float32{3, 2, 1}}, []labels.Path{{-1, -1}, {0, 0}, {-1, -1}})
+	got, err := Evaluate(context.Background(), b, &Evaluation{Query: query, Gallery: gallery, Levels: []string{"a", "b"}, Metrics: metric.Set{metric.AP{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ap := got.Mean("AP_level0"); ap != 0.5 {
+		t.Errorf("AP %v, want 1/2: a distractor is ranked first", ap)
+	}
+}
+
+func TestEvaluationStopsBetweenBlocks(t *testing.T) {
+	b := cpu.New(1)
+	m, list := cloud(20)
+	side := sideOf(t, b, m, list)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	_, err := Evaluate(ctx, b, &Evaluation{Query: side, Gallery: side, Levels: []string{"a", "b"}, Metrics: allMetrics(t), Memory: 1,
+		Progress: func(done, total int) {
+			if done == 7 {
+				cancel()
+			}
+		}})
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "7 of 20") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestUploadNamesTheRowThatIsNotFinite(t *testing.T) {
+	values := make([]float32, 12)
+	values[7] = float32(math.Inf(1))
+	if _, err := Upload(cpu.New(1), matrix{3, values}, false); err == nil || !strings.Contains(err.Error(), "embedding 2 has a value that is not finite (column 1)") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestUploadScalesRowsToUnitLength(t *testing.T) {
+	b := cpu.New(1)
+	a, err := Upload(b, matrix{2, []float32{3, 4, 0, 0}}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := make([]byte, 16)
+	b.Download(data, a)
+	side := Side{Vectors: a, Labels: []labels.Path{{0}, {0}}}
+	got, err := Evaluate(context.Background(), b, &Evaluation{Query: side, Gallery: side, Levels: []string{"a"}, Metrics: metric.Set{metric.AP{}}})
+	if err != nil || got.Queries != 2 {
+		t.Fatal(got, err)
+	}
+	for i, want := range []float32{0.6, 0.8, 0, 0} {
+		bits := uint32(data[4*i]) | uint32(data[4*i+1])<<8 | uint32(data[4*i+2])<<16 | uint32(data[4*i+3])<<24
+		if got := math.Float32frombits(bits); got != want {
+			t.Errorf("value %d is %v, want %v", i, got, want)
+		}
+	}
+}
+
+func TestEvaluationRefusesWhatDoesNotFit(t *testing.T) {
+	b := cpu.New(1)
+	m, list := cloud(5)
+	good := sideOf(t, b, m, list)
+	for hint, e := range map[string]*Evaluation{
+		"5 query and 5 gallery vectors with 4 and 5 labels": {Query: Side{Vectors: good.Vectors, Labels: list[:4]}, Gallery: good, Levels: []string{"a", "b"}},
+		"the gallery rows of 2":                             {Query: good, Gallery: good, Self: []int32{0, 1}, Levels: []string{"a", "b"}},
+		"row 0 has 2 labels, want 3":                        {Query: good, Gallery: good, Levels: []string{"a", "b", "c"}},
+		"0 levels":                                          {Query: good, Gallery: good},
+	} {
+		if _, err := Evaluate(context.Background(), b, e); err == nil || !strings.Contains(err.Error(), hint) {
+			t.Errorf("error %v, want %q", err, hint)
+		}
+	}
+}
+
+func TestResultIsJSONAndATable(t *testing.T) {
+	r := &Result{Version: 1, Queries: 3, Gallery: 9, Levels: []string{"landmark", "kind"}, Values: []Value{
+		{"AP_level0", 0.25, 1}, {"R@1_level0", 0.5, 1}, {"AP_level1", 0.75, 0}, {"R@1_level1", 1, 0}, {"H-AP", Number(math.NaN()), 3},
+	}}
+	text, err := json.Marshal(r)
+	if err != nil || !strings.Contains(string(text), `{"key":"H-AP","mean":null,"skipped":3}`) {
+		t.Errorf("%s, %v", text, err)
+	}
+	var back Result
+	if err := json.Unmarshal(text, &back); err != nil || !math.IsNaN(back.Mean("H-AP")) || back.Mean("AP_level1") != 0.75 {
+		t.Errorf("%+v, %v", back, err)
+	}
+	var table strings.Builder
+	if err := r.Table(&table); err != nil {
+		t.Fatal(err)
+	}
+	want := `3 queries, 9 gallery items
+
+level          AP      R@1  skipped
+landmark    25.00    50.00        1
+kind        75.00   100.00        0
+
+H-AP            –  (3 queries skipped)
+`
+	if table.String() != want {
+		t.Errorf("table:\n%s\nwant:\n%s", table.String(), want)
+	}
+}

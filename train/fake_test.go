@@ -1,0 +1,49 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image/png"
+
+	"hgld/internal/sketch"
+	"hgld/labels"
+)
+
+// places is a data set of small drawings: every place is a class, its form the
+// coarser one.
+type places struct {
+	forms, perForm, views, size int
+	broken                      map[int]bool // items whose image is no image
+}
+
+func (d *places) Len() int         { return d.forms * d.perForm * d.views }
+func (d *places) Levels() []string { return []string{"place", "form"} }
+
+func (d *places) Classes(level int) []string {
+	if level == 1 {
+		return sketch.Forms[:d.forms]
+	}
+	names := make([]string, d.forms*d.perForm)
+	for i := range names {
+		names[i] = fmt.Sprintf("place %d", i)
+	}
+	return names
+}
+
+func (d *places) Labels(i int) labels.Path {
+	place := i / d.views
+	return labels.Path{int32(place), int32(place / d.perForm)}
+}
+
+func (d *places) Image(_ context.Context, i int) ([]byte, error) {
+	if d.broken[i] {
+		return []byte("no image"), nil
+	}
+	var file bytes.Buffer
+	place := i / d.views
+	err := png.Encode(&file, sketch.Picture(place/d.perForm, place, i%d.views, d.size))
+	return file.Bytes(), err
+}
+
+func (d *places) ID(i int) string { return fmt.Sprintf("view-%04d", i) }

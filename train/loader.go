@@ -1,0 +1,252 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"runtime"
+	"sync"
+
+	"hgld/internal/img"
+	"hgld/labels"
+	"hgld/train/sample"
+)
+
+// loader decodes, augments and batches images with several workers, a few batches
+// ahead of who reads them. What a batch holds is a function of the plan and the
+// seed; workers and prefetch change its time alone.
+type loader struct {
+	data     Dataset
+	labels   []labels.Path // of every item, as the batches carry them
+	size     int           // rows of a batch
+	in       Input
+	filter   filter
+	decoder  *img.Decoder
+	training bool // training crops in place of the centre
+	seed     uint64
+	workers  int
+	prefetch int
+}
+
+// work is one batch to come: which rows, and the numbers that its augmentation is
+// drawn from.
+type work struct {
+	epoch, index int
+	rows         []int
+	last         bool // of its epoch
+}
+
+// batch is the input of a step. Rows beyond len(rows) are padding: black pixels,
+// labels −1, so that no loss sees them; batch statistics do.
+type batch struct {
+	work
+	pixels []byte  // [size, H, W, 3]
+	crop   []int32 // [size, 3]: top, left, flip
+	labels []int32 // [size, L]
+
+	missing sync.WaitGroup // rows that are not there yet
+	mu      sync.Mutex
+	err     error // the first
+}
+
+type place struct {
+	b  *batch
+	at int
+}
+
+// batches yields the batches of a plan in order. A batch may be used until the
+// next one is asked for. After an error nothing follows.
+func (l *loader) batches(ctx context.Context, plan iter.Seq2[work, error]) iter.Seq2[*batch, error] {
+	return func(yield func(*batch, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		var workers sync.WaitGroup
+		defer workers.Wait()
+		defer cancel()
+		free := make(chan *batch, l.prefetch+1)
+		for range l.prefetch + 1 {
+			free <- l.newBatch()
+		}
+		queue := make(chan *batch, l.prefetch+1) // in the order of the plan
+		places := make(chan place)
+		workers.Go(func() { l.schedule(ctx, plan, free, queue, places) })
+		for range l.workers {
+			workers.Go(func() { l.fill(ctx, places) })
+		}
+		for b := range queue {
+			b.missing.Wait()
+			if err := ctx.Err(); err != nil {
+				yield(nil, err)
+				return
+			}
+			if b.err != nil {
+				yield(nil, b.err)
+				return
+			}
+			if !yield(b, nil) {
+				return
+			}
+			free <- b
+		}
+		if err := ctx.Err(); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+func (l *loader) newBatch() *batch {
+	levels := len(l.data.Levels())
+	return &batch{
+		pixels: make([]byte, l.size*l.in.Size*l.in.Size*3),
+		crop:   make([]int32, l.size*3),
+		labels: make([]int32, l.size*levels),
+	}
+}
+
+// schedule hands out the places of one batch after the other.
+func (l *loader) schedule(ctx context.Context, plan iter.Seq2[work, error], free, queue chan *batch, places chan<- place) {
+	defer close(queue)
+	defer close(places)
+	for w, err := range plan {
+		var b *batch
+		select {
+		case b = <-free:
+		case <-ctx.Done():
+			return
+		}
+		b.work, b.err = w, err
+		if len(w.rows) > l.size {
+			b.err = fmt.Errorf("train: a batch of %d rows where %d fit", len(w.rows), l.size)
+		}
+		if b.err != nil {
+			queue <- b
+			return
+		}
+		l.pad(b)
+		b.missing.Add(len(w.rows))
+		queue <- b // never blocks: there is room for every batch
+		for at := range w.rows {
+			select {
+			case places <- place{b, at}:
+			case <-ctx.Done():
+				b.missing.Add(at - len(w.rows))
+				return
+			}
+		}
+	}
+}
+
+// pad makes everything behind the rows of a short batch absent.
+func (l *loader) pad(b *batch) {
+	n := len(b.rows)
+	clear(b.pixels[n*len(b.pixels)/l.size:])
+	clear(b.crop[n*3:])
+	for i := n * len(b.labels) / l.size; i < len(b.labels); i++ {
+		b.labels[i] = -1
+	}
+}
+
+// fill is a worker.
+func (l *loader) fill(ctx context.Context, places <-chan place) {
+	c := cutter{in: l.in, filter: l.filter, crop: cropOf(l.in)}
+	for p := range places {
+		if err := l.load(ctx, &c, p); err != nil {
+			p.b.mu.Lock()
+			if p.b.err == nil {
+				p.b.err = err
+			}
+			p.b.mu.Unlock()
+		}
+		p.b.missing.Done()
+	}
+}
+
+// load puts one image into its place.
+func (l *loader) load(ctx context.Context, c *cutter, p place) error {
+	row := p.b.rows[p.at]
+	data, err := l.data.Image(ctx, row)
+	if err != nil {
+		return fmt.Errorf("train: image %s: %w", l.data.ID(row), err)
+	}
+	decoded, err := l.decoder.Decode(data)
+	if err != nil {
+		return fmt.Errorf("train: image %s: %w", l.data.ID(row), err)
+	}
+	bytes := l.in.Size * l.in.Size * 3
+	var cut img.RGB
+	flip := false
+	if l.training {
+		random := sample.NewRandom(l.seed, augmentStream, uint64(p.b.epoch), uint64(p.b.index), uint64(p.at))
+		flip = c.train(&cut, decoded, random)
+	} else {
+		c.centre(&cut, decoded)
+	}
+	copy(p.b.pixels[p.at*bytes:][:bytes], cut.Pix)
+	p.b.crop[3*p.at+2] = 0
+	if flip {
+		p.b.crop[3*p.at+2] = 1
+	}
+	path := l.labels[row]
+	copy(p.b.labels[p.at*len(path):], path)
+	return nil
+}
+
+// cropOf returns the training crop of a configuration that was checked.
+func cropOf(in Input) cropFunc {
+	crop, err := cropTable.Get("crop", in.Crop)
+	if err != nil {
+		panic(err)
+	}
+	return crop
+}
+
+// workersOr returns n, or the number of processors for 0.
+func workersOr(n int) int {
+	if n > 0 {
+		return n
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// position is where in the sampler's stream a run stands: the batch to come.
+type position struct {
+	Epoch int `json:"epoch"` // from 0
+	Batch int `json:"batch"` // from 0, within the epoch
+}
+
+// epochs is the plan of a training: the batches of one epoch after the other,
+// from at on.
+func epochs(s sample.Sampler, paths []labels.Path, seed uint64, at position) iter.Seq2[work, error] {
+	return func(yield func(work, error) bool) {
+		for epoch := at.Epoch; ; epoch++ {
+			list, err := s.Epoch(paths, seed, epoch)
+			if err != nil {
+				yield(work{}, err)
+				return
+			}
+			first := 0
+			if epoch == at.Epoch {
+				first = at.Batch
+			}
+			for i := first; i < len(list); i++ {
+				if !yield(work{epoch: epoch, index: i, rows: list[i], last: i == len(list)-1}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// inOrder is the plan of an evaluation: all rows, size at a time.
+func inOrder(n, size int) iter.Seq2[work, error] {
+	return func(yield func(work, error) bool) {
+		for lo := 0; lo < n; lo += size {
+			rows := make([]int, min(size, n-lo))
+			for i := range rows {
+				rows[i] = lo + i
+			}
+			if !yield(work{index: lo / size, rows: rows, last: lo+size >= n}, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package loss_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"hgld/train/device"
+	"hgld/train/device/cpu"
+	"hgld/train/grad"
+	"hgld/train/loss"
+)
+
+// The batches that scripts/bench_losses.sh measures: 256 queries of 512
+// dimensions, four of each class, against themselves (256) or a memory (4,096 and
+// 60,000 rows without gradient), in as many classes for a row as Stanford Online
+// Products has and in 12 coarse ones. Losses as released, as the peers compute.
+const (
+	benchQueries = 256
+	benchDim     = 512
+	sopClasses   = 11316.0 / 60502
+	coarse       = 12
+)
+
+// BenchmarkLoss is a step of the loss, forward and backward, from embeddings to
+// their gradient.
+func BenchmarkLoss(b *testing.B) {
+	for _, name := range []string{"smooth-ap", "sup-ap", "sup-h-ap"} {
+		for _, rows := range []int{256, 4096, 60000} {
+			for _, threads := range []int{1, 2} {
+				b.Run(fmt.Sprintf("%s/%dx%d/threads=%d", name, benchQueries, rows, threads), func(b *testing.B) {
+					benchmarkLoss(b, name, rows, threads)
+				})
+			}
+		}
+	}
+}
+
+func benchmarkLoss(b *testing.B, name string, rows, threads int) {
+	backend := cpu.New(threads)
+	k, err := loss.Presets[1].Value.Get("loss", name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	l, err := k.New(loss.Facts{Classes: []int{rows, coarse}, Dim: benchDim})
+	if err != nil {
+		b.Fatal(err)
+	}
+	tape := grad.NewTape(backend, device.NewArena(backend))
+	gallery, labels := benchGallery(backend, rows)
+	query := tape.Leaf(gallery.RowRange(0, benchQueries), device.New(backend, device.F32, benchQueries, benchDim))
+	batch := &loss.Batch{
+		Query: query, QueryLabels: labels.RowRange(0, benchQueries),
+		Gallery: query, GalleryLabels: labels, Self: vector(backend, firstRows(benchQueries)),
+	}
+	if rows > benchQueries {
+		batch.Gallery = tape.Leaf(gallery, device.Array{})
+	}
+	tape.Backward(l.Forward(tape, batch), device.Array{})
+	b.ReportAllocs()
+	for b.Loop() {
+		tape.Replay()
+	}
+	reportPeak(b)
+}
+
+// BenchmarkRank is the op alone, on scores: fused, and as PairRank, RankScore and
+// PairRankGrad by their plain definition, for the number of queries in the name.
+func BenchmarkRank(b *testing.B) {
+	for _, name := range []string{"smooth-ap", "sup-ap", "sup-h-ap"} {
+		for _, rows := range []int{256, 4096, 60000} {
+			for _, algorithm := range []string{"fused", "plain"} {
+				queries := benchQueries
+				if algorithm == "plain" && rows > 256 {
+					queries = 1
+				}
+				b.Run(fmt.Sprintf("%s/%dx%d/%s", name, queries, rows, algorithm), func(b *testing.B) {
+					benchmarkRank(b, name, queries, rows, algorithm == "plain")
+				})
+			}
+		}
+	}
+}
+
+func benchmarkRank(b *testing.B, name string, queries, rows int, plain bool) {
+	be := cpu.New(2)
+	gallery, labels := benchGallery(be, rows)
+	f := func(dims ...int) device.Array { return device.New(be, device.F32, dims...) }
+	s, ds, lossOf, weight := f(queries, rows), f(queries, rows), f(queries), f(queries)
+	sh := device.New(be, device.U8, queries, rows)
+	kind, rel := device.SharedKind{To: 1}, device.RelKind{}
+	levels := 1
+	if name == "sup-h-ap" {
+		kind, levels = device.SharedKind{}, 2
+		rel = device.RelKind{Mode: device.RelPop, Alpha: 1, Divisor: 1}
+	}
+	table, count := f(queries, levels+1), device.New(be, device.I32, queries, levels+1)
+	be.Scores(s, gallery.RowRange(0, queries), gallery)
+	be.Shared(sh, labels.RowRange(0, queries), labels, device.Array{}, kind)
+	be.Relevance(table, count, weight, sh, rel)
+	h, o := benchSteps(name), &device.Score{}
+	b.ReportAllocs()
+	if !plain {
+		for b.Loop() {
+			be.RankLoss(lossOf, ds, s, sh, table, count, h, o)
+		}
+	} else {
+		rank, plus, drank, dplus := f(queries, rows), f(queries, rows), f(queries, rows), f(queries, rows)
+		for b.Loop() {
+			be.PairRank(rank, plus, s, sh, table, h)
+			be.RankScore(lossOf, drank, dplus, rank, plus, sh, table, count, o)
+			be.PairRankGrad(ds, drank, dplus, s, sh, table, h)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*queries), "µs/query")
+	reportPeak(b)
+}
+
+func benchSteps(name string) *device.Steps {
+	sigmoid, exact := device.Step{Kind: device.Sigmoid, Tau: 0.01}, device.Step{Kind: device.Heaviside}
+	upper := device.Step{Kind: device.Upper, Tau: 0.01, Rho: 100, Delta: 0.05, Start: 0.5, Offset: 1.44, Zero: 0.5}
+	if name == "smooth-ap" {
+		return &device.Steps{Rank: [3]device.Step{sigmoid, sigmoid, sigmoid}, Plus: [3]device.Step{sigmoid, sigmoid, sigmoid}}
+	}
+	return &device.Steps{Rank: [3]device.Step{exact, exact, upper}, Plus: [3]device.Step{exact, exact, exact}}
+}
+
+// benchGallery draws rows around the centres of their classes and those around
+// the centres of 12 coarse ones; the first 256 are the batch. Centres are drawn
+// again for each row, so that the peak of memory is that of what is measured.
+func benchGallery(b device.Backend, rows int) (embeddings, labels device.Array) {
+	r := rand.New(rand.NewPCG(20261121, uint64(rows)))
+	classes := max(benchQueries/4, int(float64(rows)*sopClasses))
+	embeddings, labels = device.New(b, device.F32, rows, benchDim), device.New(b, device.I32, rows, 2)
+	paths, v, row := make([]int32, 0, 2*rows), make([]float64, benchDim), make([]byte, 0, 4*benchDim)
+	source := rand.NewPCG(0, 0)
+	draws := rand.New(source)
+	for i := range rows {
+		c := i / 4
+		if i >= benchQueries {
+			c = r.IntN(classes)
+		}
+		paths = append(paths, int32(c), int32(c%coarse))
+		clear(v)
+		for level, id := range []int{c % coarse, c, i} { // coarse centre, centre, row
+			source.Seed(uint64(level), uint64(id))
+			for j := range v {
+				v[j] = 0.7*v[j] + draws.NormFloat64()
+			}
+		}
+		n := math.Sqrt(dot(v, v))
+		row = row[:0]
+		for _, x := range v {
+			row = binary.NativeEndian.AppendUint32(row, math.Float32bits(float32(x/n)))
+		}
+		b.Upload(embeddings.RowRange(i, i+1), row)
+	}
+	b.Copy(labels.Reshape(labels.Len()), vector(b, paths))
+	return embeddings, labels
+}
+
+func firstRows(n int) (rows []int32) {
+	for i := range n {
+		rows = append(rows, int32(i))
+	}
+	return rows
+}
+
+// reportPeak reports the most memory that the process has had, where /proc tells.
+// It is the benchmark's own only if it runs alone.
+func reportPeak(b *testing.B) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kB, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(rest), " kB"))
+			if err == nil {
+				b.ReportMetric(float64(kB)/1024, "MiB-peak")
+			}
+		}
+	}
+}

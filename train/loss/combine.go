@@ -1,0 +1,52 @@
+package loss
+
+import (
+	"fmt"
+
+	"hgld/internal/registry"
+)
+
+// Combine joins two losses of the same kind.
+type Combine uint8
+
+// Add sums the losses against batch and memory ("Cross-Batch Memory", CVPR
+// 2020); Average is what SupRank's code does.
+const (
+	Add Combine = iota
+	Average
+)
+
+var combineNames = []string{"sum", "average"}
+
+func (c Combine) weight() float32 {
+	if c == Average {
+		return 0.5
+	}
+	return 1
+}
+
+// MarshalText returns "sum" or "average".
+func (c Combine) MarshalText() ([]byte, error) { return marshalName(combineNames, int(c)) }
+
+// UnmarshalText takes what MarshalText returns.
+func (c *Combine) UnmarshalText(text []byte) error {
+	i, err := unmarshalName("memory_combine", combineNames, text)
+	*c = Combine(i)
+	return err
+}
+
+func marshalName(names []string, i int) ([]byte, error) {
+	if i >= len(names) {
+		return nil, fmt.Errorf("no name for the value %d among %v", i, names)
+	}
+	return []byte(names[i]), nil
+}
+
+func unmarshalName(kind string, names []string, text []byte) (int, error) {
+	for i, n := range names {
+		if n == string(text) {
+			return i, nil
+		}
+	}
+	return 0, registry.Unknown(kind, string(text), names)
+}

@@ -1,0 +1,337 @@
+package loss_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"hgld/train/device"
+	"hgld/train/device/cpu"
+	"hgld/train/loss"
+)
+
+// define computes a loss by its definition in float64: embeddings to scores to
+// ranks by loops over pairs, and the gradient by the chain rule.
+func define(t *testing.T, k loss.Kind, in *batch) result {
+	t.Helper()
+	r := result{query: like(in.query), proxies: like(in.proxies)}
+	addDefinition(t, k, in, 1, &r)
+	return r
+}
+
+func addDefinition(t *testing.T, k loss.Kind, in *batch, weight float64, r *result) {
+	t.Helper()
+	pair := func(w [2]float64, a, b loss.Kind) {
+		addDefinition(t, a, in, weight*w[0], r)
+		addDefinition(t, b, in, weight*w[1], r)
+	}
+	switch k := k.(type) {
+	case loss.Sum:
+		for _, term := range k.Terms {
+			addDefinition(t, term.Loss, in, weight*term.Weight, r)
+		}
+	case loss.Roadmap:
+		pair(k.Weights, k.SupAP, k.NSM)
+	case loss.Happier:
+		pair(k.Weights, k.SupHAP, k.NSM)
+	case loss.RodNDCG:
+		pair(k.Weights, k.SupNDCG, k.NSM)
+	case loss.NSM:
+		addNSM(k, in, weight, r)
+	default:
+		d := rankingOf(t, k, len(in.labels[0]), len(in.gallery))
+		if in.memory == nil {
+			d.add(in, weight, r)
+			return
+		}
+		if d.combine == loss.Average {
+			weight /= 2
+		}
+		d.add(in, weight, r)
+		memory := *in
+		memory.gallery, memory.against, memory.self = in.memory.gallery, in.memory.against, in.memory.self
+		d.add(&memory, weight, r)
+	}
+}
+
+// ranking says in float64 what a loss on ranks computes.
+type ranking struct {
+	steps    cpu.Steps
+	score    device.Score
+	from, to int
+	self     func(level uint8) uint8 // of the query's own row
+	rel      func(count []int32) []float64
+	allQ     bool
+	combine  loss.Combine
+}
+
+func rankingOf(t *testing.T, k loss.Kind, levels, gallery int) ranking {
+	t.Helper()
+	sup := func(h loss.HMinus) cpu.Steps {
+		s := cpu.Step{Kind: device.Upper, Tau: h.Tau, Rho: h.Rho, Delta: h.Delta, Start: h.Start, Zero: h.Zero}
+		if h.Offset != nil {
+			s.Offset = *h.Offset
+		} else {
+			s.Offset = h.Start + 1/(1+math.Exp(-h.Delta/h.Tau))
+		}
+		if h.Rho == -1 {
+			s = cpu.Step{Kind: device.Sigmoid, Tau: h.Tau}
+		}
+		exact := cpu.Step{Kind: device.Heaviside}
+		return cpu.Steps{Rank: [3]cpu.Step{exact, exact, s}, Plus: [3]cpu.Step{exact, exact, exact}}
+	}
+	smooth := func(tau float64) cpu.Steps {
+		s := cpu.Step{Kind: device.Sigmoid, Tau: tau}
+		return cpu.Steps{Rank: [3]cpu.Step{s, s, s}, Plus: [3]cpu.Step{s, s, s}}
+	}
+	ap, ndcg := device.Score{}, device.Score{Kind: device.ScoreNDCG}
+	recall := func(at []float64, temp float64) device.Score {
+		o := device.Score{Kind: device.ScoreRecall, Temp: float32(temp)}
+		for _, k := range at {
+			o.At = append(o.At, float32(k))
+		}
+		return o
+	}
+	one := func(s cpu.Steps, o device.Score, level int, a loss.Against) ranking {
+		return ranking{s, o, level, level + 1, selfOf(a), always, false, a.MemoryCombine}
+	}
+	all := func(s cpu.Steps, o device.Score, a loss.Against) ranking {
+		return ranking{s, o, 0, levels, selfOf(a), always, false, a.MemoryCombine}
+	}
+	switch k := k.(type) {
+	case loss.SmoothAP:
+		return one(smooth(k.Tau), ap, k.Level, k.Against)
+	case loss.SupAP:
+		return one(sup(k.HMinus), ap, k.Level, k.Against)
+	case loss.SmoothRecall:
+		return one(smooth(k.Tau), recall(k.AtK, k.Temp), k.Level, k.Against)
+	case loss.SupRecall:
+		return one(sup(k.HMinus), recall(k.AtK, k.Temp), k.Level, k.Against)
+	case loss.RecallAtKOriginal:
+		d := one(smooth(k.Tau), recall(k.AtK, k.Temp), k.Level, loss.Against{})
+		d.self, d.allQ, d.score.Clip = func(uint8) uint8 { return 0 }, true, true
+		for i, at := range d.score.At {
+			d.score.At[i] = min(at, float32(gallery))
+		}
+		return d
+	case loss.SmoothNDCG:
+		return all(smooth(k.Tau), ndcg, k.Against)
+	case loss.SupNDCG:
+		return all(sup(k.HMinus), ndcg, k.Against)
+	case loss.SmoothHAP:
+		d := all(smooth(k.Tau), ap, k.Against)
+		d.rel = relevances(k.Relevance, levels, k.Against)
+		return d
+	case loss.SupHAP:
+		d := all(sup(k.HMinus), ap, k.Against)
+		if k.WithHRank {
+			d.steps.Plus[device.Higher] = cpu.Step{Kind: device.Leak, LeakSlope: k.Leak, Beta: k.Beta, Gamma: k.Gamma}
+		}
+		d.rel = relevances(k.Relevance, levels, k.Against)
+		return d
+	}
+	t.Fatalf("no definition of %T", k)
+	return ranking{}
+}
+
+func selfOf(a loss.Against) func(uint8) uint8 {
+	if a.SelfInGallery {
+		return func(l uint8) uint8 { return l }
+	}
+	return func(uint8) uint8 { return device.AbsentLevel }
+}
+
+func always(count []int32) []float64 {
+	rel := make([]float64, len(count))
+	for l := 1; l < len(rel); l++ {
+		rel[l] = 1
+	}
+	return rel
+}
+
+func relevances(r loss.Relevance, levels int, a loss.Against) func([]int32) []float64 {
+	divisor := r.Divisor
+	if divisor <= 0 {
+		divisor += float64(levels)
+	}
+	return func(count []int32) []float64 {
+		rel, n := make([]float64, levels+1), make([]float64, levels+2)
+		for l := levels; l >= 1; l-- {
+			n[l] = float64(count[l])
+			if l == levels && r.CountsQuery && !a.SelfInGallery {
+				n[l]++
+			}
+		}
+		for l := 1; l <= levels; l++ {
+			atLeast := 0.0
+			for _, m := range n[l:] {
+				atLeast += m
+			}
+			switch {
+			case r.Type == loss.Mapped && atLeast > 0:
+				rel[l] = rel[l-1] + r.Weights[l-1]/atLeast
+			case r.Type == loss.Mapped:
+				rel[l] = rel[l-1]
+			case n[l] > 0:
+				rel[l] = math.Pow(float64(l)/divisor, r.Alpha) / n[l]
+			}
+		}
+		return rel
+	}
+}
+
+// add adds weight times the loss and its gradient.
+func (d ranking) add(in *batch, weight float64, r *result) {
+	levels, scores := d.shared(in), like2(len(in.query), len(in.gallery))
+	counted := 0
+	for q, row := range levels {
+		for g := range row {
+			scores[q][g] = dot(in.query[q], in.gallery[g])
+		}
+		if d.allQ || positives(d.count(row)) > 0 {
+			counted++
+		}
+	}
+	for q, sh := range levels {
+		count := d.count(sh)
+		if positives(count) == 0 {
+			continue
+		}
+		n := len(sh)
+		rel := d.rel(count)
+		rank, plus, u, v, ds := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+		cpu.PairRank(rank, plus, scores[q], sh, rel, &d.steps)
+		w := weight / float64(counted)
+		r.value += w * cpu.RankScore(u, v, rank, plus, sh, rel, count, &d.score)
+		cpu.PairRankGrad(ds, u, v, scores[q], sh, rel, &d.steps)
+		own := &in.gallery[0] == &in.query[0]
+		for g, s := range ds {
+			for i := range in.query[q] {
+				r.query[q][i] += w * s * in.gallery[g][i]
+				if own {
+					r.query[g][i] += w * s * in.query[q][i]
+				}
+			}
+		}
+	}
+}
+
+// shared counts the levels in common.
+func (d ranking) shared(in *batch) [][]uint8 {
+	out := make([][]uint8, len(in.query))
+	for q, ql := range in.labels {
+		out[q] = make([]uint8, len(in.gallery))
+		for g, gl := range in.against {
+			for l := d.from; l < d.to; l++ {
+				if ql[l] == gl[l] && ql[l] >= 0 {
+					out[q][g]++
+				}
+			}
+			if in.self != nil && int(in.self[q]) == g {
+				out[q][g] = d.self(out[q][g])
+			}
+		}
+	}
+	return out
+}
+
+func (d ranking) count(sh []uint8) []int32 {
+	n := make([]int32, d.to-d.from+1)
+	for _, l := range sh {
+		if l != device.AbsentLevel {
+			n[l]++
+		}
+	}
+	return n
+}
+
+func positives(count []int32) (n int32) {
+	for _, c := range count[1:] {
+		n += c
+	}
+	return n
+}
+
+func addNSM(k loss.NSM, in *batch, weight float64, r *result) {
+	unit, norm := like(in.proxies), make([]float64, len(in.proxies))
+	for c, p := range in.proxies {
+		norm[c] = math.Sqrt(dot(p, p))
+		for i := range p {
+			unit[c][i] = p[i] / norm[c]
+		}
+	}
+	du := like(in.proxies)
+	w := weight / float64(len(in.query))
+	for q, x := range in.query {
+		class := in.labels[q][k.Level]
+		z := make([]float64, len(unit))
+		top, sum := math.Inf(-1), 0.0
+		for c := range z {
+			z[c] = dot(x, unit[c]) / k.Temperature
+			top = max(top, z[c])
+		}
+		for _, v := range z {
+			sum += math.Exp(v - top)
+		}
+		r.value += w * (top + math.Log(sum) - z[class])
+		for c, v := range z {
+			d := math.Exp(v-top) / sum
+			if c == int(class) {
+				d--
+			}
+			d *= w / k.Temperature
+			for i := range x {
+				r.query[q][i] += d * unit[c][i]
+				du[c][i] += d * x[i]
+			}
+		}
+	}
+	for c := range du {
+		along := dot(du[c], unit[c])
+		for i := range du[c] {
+			r.proxies[c][i] += (du[c][i] - along*unit[c][i]) / norm[c]
+		}
+	}
+}
+
+func dot(a, b []float64) (s float64) {
+	for i := range a {
+		s += a[i] * b[i]
+	}
+	return s
+}
+
+func like(x [][]float64) [][]float64 {
+	if len(x) == 0 {
+		return nil
+	}
+	return like2(len(x), len(x[0]))
+}
+
+func like2(rows, cols int) [][]float64 {
+	out := make([][]float64, rows)
+	for i := range out {
+		out[i] = make([]float64, cols)
+	}
+	return out
+}
+
+// farthest returns max|a−b| / max|b|.
+func farthest(a, b [][]float64) float64 {
+	if len(a) != len(b) {
+		panic(fmt.Sprintf("%d rows against %d", len(a), len(b)))
+	}
+	d, m := 0.0, 0.0
+	for i := range a {
+		for j := range a[i] {
+			if diff := math.Abs(a[i][j] - b[i][j]); !(diff <= d) {
+				d = diff
+			}
+			m = max(m, math.Abs(b[i][j]))
+		}
+	}
+	if m == 0 {
+		return d
+	}
+	return d / m
+}

@@ -1,0 +1,327 @@
+package loss_test
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/internal/goldens"
+	"hgld/train/loss"
+)
+
+// notYet are the losses, and the settings of losses, that do not exist yet: what
+// a file's name begins with.
+var notYet = []string{
+	"arcface.", "blackbox-ap.", "calibration.", "cross-entropy.", "csl.", "fast-ap.", "multi-similarity.", "nca-pp.",
+	"proxy-nca.", "rambo-recall.", "rod-recall.", "softbin-ap.", "sum-triplet.", "triplet.", "xbm-contrastive.",
+	"xbm-memory.",
+	"nsm.T0.05-centers3.",         // several proxies of a class
+	"recall-at-k-original.simix-", // virtual embeddings
+	"roadmap.arcface-",            // with ArcFace
+	"roadmap.calibration-",        // with the calibration loss
+	"sup-ap.sop-mixup.",           // virtual scores
+}
+
+// golden is a file of goldens/losses; its README describes the fields.
+type golden struct {
+	Loss, Compare    string
+	Settings         settings
+	Embeddings       [][]float64
+	Labels           [][]int32
+	Gallery          [][]float64
+	GalleryLabels    [][]int32 `json:"gallery_labels"`
+	GallerySelfIndex []int32   `json:"gallery_self_index"`
+	Proxies          [][]float64
+	Value            float64
+	Grad             [][]float64 `json:"grad_embeddings"`
+	GradProxies      [][]float64 `json:"grad_proxies"`
+
+	GradNorm             float64   `json:"grad_norm"`
+	GradRowNorms         []float64 `json:"grad_row_norms"`
+	GradEntries          []entry   `json:"grad_entries"`
+	GradProxiesRowNorms  []float64 `json:"grad_proxies_row_norms"`
+	memoryBesideTheBatch bool
+}
+
+type entry struct {
+	Row, Col int
+	Value    float64
+}
+
+// Errors of the reference in float32 on the same numbers, as the README of
+// goldens/losses tables them. Another order of sums deserves ten times as much,
+// and not less than 1e-6 for values and 1e-5 for gradients.
+var float32Errors = map[string]struct{ value, grad float64 }{
+	"smooth-ap": {2.4e-7, 3.6e-6}, "sup-ap": {3.9e-7, 4.9e-6}, "smooth-recall": {2.5e-6, 6.9e-6}, "sup-recall": {1.6e-7, 4.6e-6},
+	"smooth-ndcg": {7.9e-6, 4.2e-6}, "sup-ndcg": {2.7e-7, 5.7e-6}, "smooth-h-ap": {6.3e-7, 3.3e-6}, "sup-h-ap": {4.6e-7, 5.4e-6},
+	"recall-at-k-original": {1.4e-7, 3.6e-6}, "nsm": {5.8e-7, 5.6e-7}, "roadmap": {1.5e-7, 3.8e-6}, "happier": {1.8e-7, 2.2e-6},
+	"rod-ndcg": {1.3e-7, 1.7e-6},
+}
+
+// float64Tolerance is what two implementations in float64 may differ by.
+const float64Tolerance = 1e-9
+
+func TestGoldenDefinitions(t *testing.T) {
+	eachGolden(t, func(t *testing.T, g *golden) (string, float64, float64) {
+		return compare(t, g, define(t, g.kind(t), g.batch()), float64Tolerance, float64Tolerance)
+	})
+}
+
+func TestGoldenLosses(t *testing.T) {
+	eachGolden(t, func(t *testing.T, g *golden) (string, float64, float64) {
+		e, ok := float32Errors[g.Loss]
+		if !ok {
+			t.Fatalf("no tolerance for %s", g.Loss)
+		}
+		return compare(t, g, forward(t, backend(), g.kind(t), g.batch()), max(1e-6, 10*e.value), max(1e-5, 10*e.grad))
+	})
+}
+
+// eachGolden runs test on every file and logs the largest errors of each loss.
+func eachGolden(t *testing.T, test func(*testing.T, *golden) (name string, value, grad float64)) {
+	dir := goldens.Dir(t, "losses")
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases in %s: %v", dir, err)
+	}
+	type worst struct {
+		cases       int
+		value, grad float64
+	}
+	all := map[string]worst{}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		if slices.ContainsFunc(notYet, func(p string) bool { return strings.HasPrefix(name, p) }) {
+			continue
+		}
+		t.Run("losses/"+name, func(t *testing.T) {
+			var g golden
+			goldens.ReadJSON(t, file, &g)
+			l, v, d := test(t, &g)
+			w := all[l]
+			all[l] = worst{w.cases + 1, max(w.value, v), max(w.grad, d)}
+		})
+	}
+	for _, l := range slices.Sorted(maps.Keys(all)) {
+		t.Logf("%-22s %3d cases, largest error: value %.1e, gradient %.1e", l, all[l].cases, all[l].value, all[l].grad)
+	}
+}
+
+func (g *golden) batch() *batch {
+	b := &batch{query: g.Embeddings, labels: g.Labels, proxies: g.Proxies}
+	switch {
+	case g.Gallery == nil:
+		return b.own()
+	case g.memoryBesideTheBatch:
+		b.own().memory = &batch{gallery: g.Gallery, against: g.GalleryLabels, self: g.GallerySelfIndex}
+	default:
+		b.gallery, b.against, b.self = g.Gallery, g.GalleryLabels, g.GallerySelfIndex
+	}
+	return b
+}
+
+// compare checks value and gradients, relative to the largest number of each.
+func compare(t *testing.T, g *golden, got result, valueTolerance, gradTolerance float64) (name string, value, worst float64) {
+	value = math.Abs(got.value-g.Value) / math.Abs(g.Value)
+	if !(value <= valueTolerance) {
+		t.Errorf("value %.17g, want %.17g: relative error %.2g, allowed %.2g", got.value, g.Value, value, valueTolerance)
+	}
+	check := func(what string, err float64) {
+		worst = max(worst, err)
+		if !(err <= gradTolerance) {
+			t.Errorf("%s: relative error %.2g, allowed %.2g", what, err, gradTolerance)
+		}
+	}
+	if g.Compare == "tangent" {
+		got.query, g.Grad = tangent(got.query, g.Embeddings), tangent(g.Grad, g.Embeddings)
+	} else if g.Compare != "full" {
+		t.Errorf("compare is %q", g.Compare)
+	}
+	if g.Grad != nil {
+		check("gradient", farthest(got.query, g.Grad))
+	} else {
+		check("gradient's norm", farthest([][]float64{{norm(got.query...)}}, [][]float64{{g.GradNorm}}))
+		check("gradient's rows", farthest([][]float64{rowNorms(got.query)}, [][]float64{g.GradRowNorms}))
+		largest := 0.0
+		for _, row := range got.query {
+			for _, v := range row {
+				largest = max(largest, math.Abs(v))
+			}
+		}
+		for _, e := range g.GradEntries {
+			check("gradient's entries", math.Abs(got.query[e.Row][e.Col]-e.Value)/largest)
+		}
+	}
+	if g.GradProxies != nil {
+		check("gradient of the proxies", farthest(got.proxies, g.GradProxies))
+	} else if g.GradProxiesRowNorms != nil {
+		check("gradient's rows of the proxies", farthest([][]float64{rowNorms(got.proxies)}, [][]float64{g.GradProxiesRowNorms}))
+	}
+	return g.Loss, value, worst
+}
+
+// tangent takes off the part of each row of g along the row of x.
+func tangent(g, x [][]float64) [][]float64 {
+	out := like(g)
+	for i := range g {
+		along := dot(g[i], x[i]) / dot(x[i], x[i])
+		for j := range g[i] {
+			out[i][j] = g[i][j] - along*x[i][j]
+		}
+	}
+	return out
+}
+
+func norm(rows ...[]float64) float64 {
+	s := 0.0
+	for _, r := range rows {
+		s += dot(r, r)
+	}
+	return math.Sqrt(s)
+}
+
+func rowNorms(x [][]float64) (n []float64) {
+	for _, r := range x {
+		n = append(n, norm(r))
+	}
+	return n
+}
+
+// settings are the parameters of a case. What a test has understood it takes out,
+// and nothing may be left.
+type settings map[string]json.RawMessage
+
+// kind is the loss with every setting as the file has it, none at its default.
+func (g *golden) kind(t *testing.T) loss.Kind {
+	t.Helper()
+	s := maps.Clone(g.Settings)
+	if g.Loss == "recall-at-k-original" {
+		return s.recallAtKOriginal(t)
+	}
+	if strings.HasPrefix(g.Loss, "smooth-") || strings.HasPrefix(g.Loss, "sup-") || g.Loss == "nsm" {
+		s.expect(t, "reduction", "mean")
+	}
+	switch g.Loss {
+	case "smooth-ap":
+		return into(t, s, loss.SmoothAP{})
+	case "sup-ap":
+		return into(t, s, loss.SupAP{})
+	case "smooth-recall":
+		return into(t, s, loss.SmoothRecall{})
+	case "sup-recall":
+		return into(t, s, loss.SupRecall{})
+	case "smooth-ndcg":
+		s.expect(t, "level", "MULTI")
+		return into(t, s, loss.SmoothNDCG{})
+	case "sup-ndcg":
+		s.expect(t, "level", "MULTI")
+		return into(t, s, loss.SupNDCG{})
+	case "smooth-h-ap":
+		s.expect(t, "level", "MULTI")
+		s.relevance(t)
+		return into(t, s, loss.SmoothHAP{})
+	case "sup-h-ap":
+		s.expect(t, "level", "MULTI")
+		s.relevance(t)
+		return into(t, s, loss.SupHAP{})
+	case "nsm":
+		s.expect(t, "num_centers", 1)
+		return into(t, s, loss.NSM{})
+	case "roadmap":
+		combine := g.memory(t, s, "(batch + memory)/2 for the rank loss, the proxy loss has no memory")
+		s.push(t, "level", "sup_ap", "nsm")
+		l := into(t, s, loss.Roadmap{})
+		l.SupAP.MemoryCombine = combine
+		return l
+	case "happier":
+		combine := g.memory(t, s, "(batch + memory)/2 for the rank loss")
+		s.relevance(t)
+		s.push(t, "relevance", "sup_h_ap")
+		l := into(t, s, loss.Happier{})
+		l.SupHAP.MemoryCombine = combine
+		return l
+	case "rod-ndcg":
+		return into(t, s, loss.RodNDCG{})
+	}
+	t.Fatalf("unknown loss %q", g.Loss)
+	return nil
+}
+
+// recallAtKOriginal writes its rules as sentences; they are what the loss does.
+func (s settings) recallAtKOriginal(t *testing.T) loss.Kind {
+	t.Helper()
+	s.expect(t, "self_in_gallery", "counted in the ranks, not a positive")
+	s.expect(t, "normaliser", "min(k, m-1)")
+	s.expect(t, "clip_at_k", true)
+	s.expect(t, "reduction", "sum over queries / B")
+	var temps []float64
+	s.take(t, "temps", &temps)
+	for _, temp := range temps {
+		if temp != temps[0] {
+			t.Fatalf("temps is %v, of which one is understood", temps)
+		}
+	}
+	l := into(t, s, loss.RecallAtKOriginal{})
+	l.Temp = temps[0]
+	return l
+}
+
+// memory takes the rule by which batch and memory are combined, if there is one.
+func (g *golden) memory(t *testing.T, s settings, average string) loss.Combine {
+	t.Helper()
+	if g.memoryBesideTheBatch = g.Gallery != nil; !g.memoryBesideTheBatch {
+		return loss.Add
+	}
+	s.expect(t, "memory_combine", average)
+	return loss.Average
+}
+
+func (s settings) take(t *testing.T, key string, v any) {
+	t.Helper()
+	if err := json.Unmarshal(s[key], v); err != nil {
+		t.Fatalf("setting %s: %v", key, err)
+	}
+	delete(s, key)
+}
+
+// expect takes a setting that must have the one value that we have.
+func (s settings) expect(t *testing.T, key string, want any) {
+	t.Helper()
+	text, err := json.Marshal(want)
+	if err != nil || string(s[key]) != string(text) {
+		t.Fatalf("setting %s is %s, want %s", key, s[key], text)
+	}
+	delete(s, key)
+}
+
+// push moves a setting into others that are structs.
+func (s settings) push(t *testing.T, key string, into ...string) {
+	t.Helper()
+	for _, name := range into {
+		var inner settings
+		if err := json.Unmarshal(s[name], &inner); err != nil {
+			t.Fatalf("setting %s: %v", name, err)
+		}
+		inner[key] = s[key]
+		s[name], _ = json.Marshal(inner)
+	}
+	delete(s, key)
+}
+
+// relevance renames the alpha of a map, which is a list, to weights.
+func (s settings) relevance(t *testing.T) {
+	t.Helper()
+	var r settings
+	if err := json.Unmarshal(s["relevance"], &r); err != nil {
+		t.Fatalf("setting relevance: %v", err)
+	}
+	if string(r["type"]) == `"map"` {
+		r["weights"] = r["alpha"]
+		delete(r, "alpha")
+	}
+	s["relevance"], _ = json.Marshal(r)
+}

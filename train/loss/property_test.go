@@ -1,0 +1,264 @@
+package loss_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"hgld/train/device/cpu"
+	"hgld/train/loss"
+)
+
+// randomBatch is classes × per rows of dim columns and unit length around the
+// centre of their class, with nested labels of the given number of levels, and
+// proxies of the finest classes.
+func randomBatch(seed uint64, classes, per, dim, levels int) *batch {
+	r := rand.New(rand.NewPCG(seed, 7))
+	b := &batch{}
+	unit := func(v []float64) []float64 {
+		n := math.Sqrt(dot(v, v))
+		for i := range v {
+			v[i] = float64(float32(v[i] / n)) // the same number in both precisions
+		}
+		return v
+	}
+	draw := func() []float64 {
+		v := make([]float64, dim)
+		for i := range v {
+			v[i] = r.NormFloat64()
+		}
+		return v
+	}
+	for c := range classes {
+		centre := draw()
+		b.proxies = append(b.proxies, unit(draw()))
+		for range per {
+			v := draw()
+			for i := range v {
+				v[i] += 1.2 * centre[i]
+			}
+			b.query = append(b.query, unit(v))
+			path := make([]int32, levels)
+			for l := range path {
+				path[l] = int32(c >> l)
+			}
+			b.labels = append(b.labels, path)
+		}
+	}
+	return b.own()
+}
+
+// each runs a test on every loss in both presets.
+func each(t *testing.T, test func(t *testing.T, k loss.Kind)) {
+	for _, preset := range loss.Presets {
+		for _, e := range preset.Value {
+			t.Run(preset.Name+"/"+e.Name, func(t *testing.T) { test(t, e.Value) })
+		}
+	}
+}
+
+// Value and gradient in float32 are those of the definition. The tolerance is the
+// float32 one of the goldens, for a batch of their size.
+func TestLossesMatchTheirDefinition(t *testing.T) {
+	in := randomBatch(1, 6, 4, 8, 3)
+	each(t, func(t *testing.T, k loss.Kind) {
+		got, want := forward(t, backend(), k, in), define(t, k, in)
+		if d := math.Abs(got.value - want.value); !(d <= 4e-6*want.value) {
+			t.Errorf("value %v, want %v", got.value, want.value)
+		}
+		if d := farthest(got.query, want.query); !(d <= 4e-5) {
+			t.Errorf("gradient off by %.2g", d)
+		}
+		if got.proxies != nil {
+			if d := farthest(got.proxies, want.proxies); !(d <= 1e-5) {
+				t.Errorf("gradient of the proxies off by %.2g", d)
+			}
+		}
+	})
+}
+
+// The gradient of the definition is that of its value, by central differences.
+// Exact steps have no gradient, so a batch on which no two scores lie within the
+// step of the differences is needed; random ones do not.
+func TestDefinitionsHaveTheGradientOfTheirValue(t *testing.T) {
+	const h = 1e-6
+	each(t, func(t *testing.T, k loss.Kind) {
+		in := randomBatch(2, 4, 3, 5, 2)
+		want := define(t, k, in)
+		if k, ok := k.(loss.SupHAP); ok && k.WithHRank {
+			t.Fatal("hrank jumps") // no default has it
+		}
+		numeric := like(in.query)
+		for i, row := range in.query {
+			for j, v := range row {
+				row[j] = v + h
+				up := define(t, k, in).value
+				row[j] = v - h
+				numeric[i][j] = (up - define(t, k, in).value) / (2 * h)
+				row[j] = v
+			}
+		}
+		// A row's score with itself is a tie of the query with itself only: no kink.
+		// What is left is h² of the third derivative, 1e-12/τ³.
+		if d := farthest(numeric, want.query); !(d <= 1e-5) {
+			t.Errorf("gradient off by %.2g", d)
+		}
+	})
+}
+
+func TestLossesDoNotDependOnTheOrderOfRows(t *testing.T) {
+	in := randomBatch(3, 6, 4, 8, 3)
+	order := rand.New(rand.NewPCG(9, 9)).Perm(len(in.query))
+	mixed := &batch{proxies: in.proxies}
+	for _, i := range order {
+		mixed.query, mixed.labels = append(mixed.query, in.query[i]), append(mixed.labels, in.labels[i])
+	}
+	mixed.own()
+	each(t, func(t *testing.T, k loss.Kind) {
+		a, b := forward(t, backend(), k, in), forward(t, backend(), k, mixed)
+		if d := math.Abs(a.value - b.value); d > 1e-6*a.value {
+			t.Errorf("value %v, and %v in another order", a.value, b.value)
+		}
+		back := like(a.query)
+		for at, i := range order {
+			back[i] = b.query[at]
+		}
+		if d := farthest(back, a.query); d > 4e-5 {
+			t.Errorf("gradient off by %.2g in another order", d)
+		}
+	})
+}
+
+// A rotation of all embeddings and proxies turns the gradient with them.
+func TestLossesTurnWithTheEmbeddings(t *testing.T) {
+	in := randomBatch(4, 6, 4, 8, 3)
+	rotate := func(x [][]float64) [][]float64 {
+		out := like(x)
+		sin, cos := math.Sincos(0.7)
+		for i := range x {
+			for j := 0; j < len(x[i]); j += 2 {
+				out[i][j], out[i][j+1] = cos*x[i][j]-sin*x[i][j+1], sin*x[i][j]+cos*x[i][j+1]
+			}
+		}
+		return out
+	}
+	turned := (&batch{query: rotate(in.query), labels: in.labels, proxies: rotate(in.proxies)}).own()
+	each(t, func(t *testing.T, k loss.Kind) {
+		a, b := define(t, k, in), define(t, k, turned)
+		if d := math.Abs(a.value - b.value); d > 1e-12 {
+			t.Errorf("value %v, turned %v", a.value, b.value)
+		}
+		if d := farthest(b.query, rotate(a.query)); d > 1e-9 {
+			t.Errorf("gradient off by %.2g", d)
+		}
+	})
+}
+
+// One level: the hierarchical losses are the binary ones.
+func TestHierarchicalAPOfOneLevelIsAP(t *testing.T) {
+	in := randomBatch(5, 6, 4, 8, 1)
+	for _, names := range [][2]string{{"smooth-h-ap", "smooth-ap"}, {"sup-h-ap", "sup-ap"}} {
+		var r [2]result
+		for i, name := range names {
+			k, err := loss.All.Get("loss", name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r[i] = forward(t, backend(), k, in)
+		}
+		if math.Abs(r[0].value-r[1].value) > 1e-7 || farthest(r[0].query, r[1].query) > 1e-6 {
+			t.Errorf("%s is %v, %s %v", names[0], r[0].value, names[1], r[1].value)
+		}
+	}
+}
+
+func TestHierarchicalAPDoesNotDependOnTheScaleOfRelevance(t *testing.T) {
+	in := randomBatch(6, 6, 4, 8, 3)
+	a := forward(t, backend(), loss.SmoothHAP{Tau: 0.01, Relevance: loss.Relevance{Alpha: 2}}, in)
+	b := forward(t, backend(), loss.SmoothHAP{Tau: 0.01, Relevance: loss.Relevance{Alpha: 2, Divisor: 0.125}}, in)
+	if a.value == 0 || math.Abs(a.value-b.value) > 1e-6 || farthest(a.query, b.query) > 1e-5 {
+		t.Errorf("%v, and %v with another divisor", a.value, b.value)
+	}
+}
+
+// Classes that lie apart, at right angles, are ranked rightly from every member.
+// Recall is left out: its least value is not 0; so is NSM.
+func TestPerfectRankingsHaveNoLoss(t *testing.T) {
+	in := apart()
+	each(t, func(t *testing.T, k loss.Kind) {
+		switch k.(type) {
+		case loss.SmoothAP, loss.SupAP, loss.SmoothHAP, loss.SupHAP, loss.SupNDCG:
+			// Smooth-AP is 0 although the order among positives is smooth, because rank
+			// and rank⁺ count them alike. Smooth-NDCG is not.
+			if r := forward(t, backend(), k, in); math.Abs(r.value) > 1e-6 {
+				t.Errorf("loss %v", r.value)
+			}
+		}
+	})
+}
+
+// apart is three classes of three rows with right angles between classes and
+// small ones within.
+func apart() *batch {
+	in := &batch{}
+	for c := range int32(3) {
+		for i := range 3 {
+			v := make([]float64, 6)
+			v[2*c+1], v[2*c] = math.Sincos(0.1 * float64(i))
+			in.query, in.labels = append(in.query, v), append(in.labels, []int32{c, c})
+		}
+	}
+	return in.own()
+}
+
+// Sup-AP bounds 1 − AP from above; with the steps of the exact rank in place of
+// H⁻ its definition is 1 − AP.
+func TestSupAPBoundsAP(t *testing.T) {
+	k, err := loss.All.Get("loss", "sup-ap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(20) {
+		in := randomBatch(seed, 5, 4, 6, 1)
+		d := rankingOf(t, k, 1, len(in.gallery))
+		d.steps.Rank[2] = d.steps.Rank[0]
+		exact := result{query: like(in.query)}
+		d.add(in, 1, &exact)
+		if sup := forward(t, backend(), k, in).value; sup < exact.value-1e-6 {
+			t.Errorf("seed %d: Sup-AP %v is less than 1 − AP = %v", seed, sup, exact.value)
+		}
+		if farthest(exact.query, like(in.query)) != 0 {
+			t.Error("the exact rank has a gradient")
+		}
+	}
+}
+
+// A positive's only lower items are more than 50τ behind: there H⁻ is flat.
+func TestSupGradientIsZeroWhereRanksAreSafe(t *testing.T) {
+	in := apart()
+	for _, name := range []string{"sup-ap", "sup-h-ap", "sup-ndcg", "sup-recall"} {
+		k, err := loss.All.Get("loss", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range forward(t, backend(), k, in).query {
+			for _, v := range row {
+				if math.Abs(v) > 1e-18 { // e^−50/τ
+					t.Fatalf("%s: gradient %v", name, v)
+				}
+			}
+		}
+	}
+}
+
+// The loss of a batch is the same for any number of threads.
+func TestLossesDoNotDependOnThreads(t *testing.T) {
+	in := randomBatch(8, 16, 4, 8, 3)
+	each(t, func(t *testing.T, k loss.Kind) {
+		one, four := forward(t, cpu.New(1), k, in), forward(t, cpu.New(4), k, in)
+		if !reflect.DeepEqual(one, four) {
+			t.Error("one thread and four give different bytes")
+		}
+	})
+}

@@ -1,0 +1,49 @@
+package loss
+
+import (
+	"hgld/train/device"
+	"hgld/train/grad"
+)
+
+// RecallAtKOriginal is the loss of Patel et al., "Recall@k Surrogate Loss", CVPR
+// 2022, as their code computes it. It is SmoothRecall but for this: the query is
+// counted in all ranks without being a positive, so that the best rank is 2; the
+// sum for κ is at most κ; no κ is greater than the gallery; and the mean is over
+// all queries, one without a positive counting 0.
+//
+// Query is [Q, D] and Gallery [G, D], rows of unit length. Virtual embeddings
+// (SiMix) are rows that the caller adds.
+type RecallAtKOriginal struct {
+	Tau           float64   `yaml:"tau"`
+	AtK           []float64 `yaml:"at_k"`
+	Temp          float64   `yaml:"temp"`
+	Level         int       `yaml:"level"` // 0 is the finest
+	MemoryCombine Combine   `yaml:"memory_combine"`
+}
+
+// New makes the loss.
+func (l RecallAtKOriginal) New(f Facts) (Loss, error) {
+	score := recall(l.AtK, l.Temp)
+	score.Clip = true
+	r, err := newRanking(f, ranking{
+		steps: rankOnly(smoothSteps(l.Tau)), score: score, rel: device.RelKind{AllQ: true},
+		shared: device.SharedKind{From: l.Level, To: l.Level + 1, Self: device.SelfZero}, combine: l.MemoryCombine,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return recallAtKOriginal{r.(ranking)}, nil
+}
+
+type recallAtKOriginal struct{ ranking }
+
+// Forward bounds every κ by the number of items before it ranks them.
+func (r recallAtKOriginal) Forward(t *grad.Tape, b *Batch) *grad.Var {
+	at := make([]float32, len(r.score.At))
+	for i, k := range r.score.At {
+		at[i] = min(k, float32(b.Gallery.Value.Dims[0]))
+	}
+	bounded := r.ranking
+	bounded.score.At = at
+	return bounded.Forward(t, b)
+}

@@ -1,0 +1,70 @@
+package loss
+
+import (
+	"errors"
+
+	"hgld/train/device"
+)
+
+// Relevance says how much an item counts by the levels that it shares with the
+// query. With n_l items of level l among L:
+//
+//	pop  r(l) = (l/Divisor)^Alpha / n_l     ("Optimization of Rank Losses", Eq. 20)
+//	map  r(l) = Σ_{p≤l} Weights[p−1] / #(items of level ≥ p)
+//
+// A greater Alpha favours the finest level. Divisor cancels in H-AP.
+type Relevance struct {
+	Type    RelevanceType `yaml:"type"`
+	Alpha   float64       `yaml:"alpha"`
+	Weights []float64     `yaml:"weights"` // map: of each level, coarsest first
+	Divisor float64       `yaml:"divisor"` // at 0 or below: that much more than L, so 0 is L (paper), −1 is L−1 (released)
+	// CountsQuery counts the query itself among the items of level L. It must, where
+	// it is in its own gallery.
+	CountsQuery bool `yaml:"counts_query"`
+}
+
+// RelevanceType is a rule of Relevance.
+type RelevanceType uint8
+
+// The rules of Relevance, "pop" and "map".
+const (
+	Population RelevanceType = iota
+	Mapped
+)
+
+var relevanceNames = []string{"pop", "map"}
+
+// MarshalText returns "pop" or "map".
+func (r RelevanceType) MarshalText() ([]byte, error) { return marshalName(relevanceNames, int(r)) }
+
+// UnmarshalText takes what MarshalText returns.
+func (r *RelevanceType) UnmarshalText(text []byte) error {
+	i, err := unmarshalName("relevance", relevanceNames, text)
+	*r = RelevanceType(i)
+	return err
+}
+
+var paperRelevance = Relevance{Type: Population, Alpha: 1}
+
+func (r Relevance) released() Relevance {
+	r.Divisor, r.CountsQuery = -1, true
+	return r
+}
+
+// kind returns the device's rule for data with the given number of levels.
+func (r Relevance) kind(levels int, a Against) (device.RelKind, error) {
+	if a.SelfInGallery && !r.CountsQuery {
+		return device.RelKind{}, errors.New("relevance.counts_query is false, but self_in_gallery has the query among the items that are counted")
+	}
+	o := device.RelKind{Mode: device.RelPop, Alpha: float32(r.Alpha), Divisor: float32(r.Divisor), CountSelf: !a.SelfInGallery && r.CountsQuery}
+	if r.Divisor <= 0 {
+		o.Divisor = float32(float64(levels) + r.Divisor)
+	}
+	if r.Type == Mapped {
+		o.Mode = device.RelMap
+		for _, w := range r.Weights {
+			o.Weights = append(o.Weights, float32(w))
+		}
+	}
+	return o, nil
+}

@@ -1,0 +1,32 @@
+package loss
+
+// SmoothAP is the loss of Brown et al., "Smooth-AP", ECCV 2020: one minus average
+// precision, with the step in the rank replaced by a sigmoid of temperature Tau:
+//
+//	L = 1 − 1/Q Σ_q 1/|P_q| Σ_{k∈P_q} rank⁺(q,k) / rank(q,k)
+//	rank(q,k)  = 1 + Σ_{i≠k} σ((s_i − s_k)/Tau)
+//	rank⁺(q,k) = 1 + Σ_{i∈P_q, i≠k} σ((s_i − s_k)/Tau)
+//
+// Query is [Q, D] and Gallery [G, D], rows of unit length; the loss is in [0, 1].
+// P_q are the items with the query's label of the given Level.
+//
+// The paper's pseudo-code (Table S1) divides R_pos by R where R_pos = gt·R, which
+// would be 1 always; rank⁺ is meant, as above and in its code.
+//
+// A query without positives contributes nothing to the mean.
+type SmoothAP struct {
+	Tau     float64 `yaml:"tau"`
+	Level   int     `yaml:"level"` // 0 is the finest
+	Against `yaml:",inline"`
+}
+
+// New makes the loss.
+func (l SmoothAP) New(f Facts) (Loss, error) {
+	return newRanking(f, ranking{steps: smoothSteps(l.Tau), shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine})
+}
+
+// Released has the query in its own gallery.
+func (l SmoothAP) Released() Kind {
+	l.Against = l.Against.released()
+	return l
+}

@@ -1,0 +1,34 @@
+package loss
+
+// SmoothHAP is one minus hierarchical average precision with sigmoids for steps,
+// the baseline of Ramzi et al., "Hierarchical Average Precision Training for
+// Pertinent Image Retrieval", ECCV 2022:
+//
+//	L = 1 − 1/Q Σ_q Σ_k hrank⁺(q,k)/rank(q,k) / Σ_k r_k
+//	rank(q,k)   = 1 + Σ_{i≠k} σ((s_i − s_k)/Tau)
+//	hrank⁺(q,k) = r_k + Σ_{i≠k} min(r_i, r_k) σ((s_i − s_k)/Tau)
+//
+// k runs over the items that share a level with the query; r is their Relevance.
+// Query is [Q, D] and Gallery [G, D], rows of unit length; the loss is in [0, 1].
+// With one level it is SmoothAP. A query without positives contributes nothing to
+// the mean.
+type SmoothHAP struct {
+	Tau       float64   `yaml:"tau"`
+	Relevance Relevance `yaml:"relevance"`
+	Against   `yaml:",inline"`
+}
+
+// New makes the loss.
+func (l SmoothHAP) New(f Facts) (Loss, error) {
+	rel, err := l.Relevance.kind(len(f.Classes), l.Against)
+	if err != nil {
+		return nil, err
+	}
+	return newRanking(f, ranking{steps: smoothSteps(l.Tau), rel: rel, shared: allLevels(l.Against), combine: l.MemoryCombine})
+}
+
+// Released has the query in its own gallery and among the items counted.
+func (l SmoothHAP) Released() Kind {
+	l.Relevance, l.Against = l.Relevance.released(), l.Against.released()
+	return l
+}

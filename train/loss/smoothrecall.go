@@ -1,0 +1,53 @@
+package loss
+
+import "hgld/train/device"
+
+// SmoothRecall is the recall at k of Patel et al., "Recall@k Surrogate Loss",
+// CVPR 2022, as SupRank computes it: both the step in the rank and the test that
+// the rank is at most k are sigmoids:
+//
+//	L = 1 − 1/Q Σ_q 1/|K| Σ_{κ∈K} Σ_{k∈P_q} σ((κ − rank(q,k))/Temp) / min(κ, |P_q|)
+//	rank(q,k) = 1 + Σ_{i≠k} σ((s_i − s_k)/Tau)
+//
+// Query is [Q, D] and Gallery [G, D], rows of unit length. The least value is not
+// 0, because σ is 1/2 where the rank is κ.
+//
+// The authors' own code counts otherwise: RecallAtKOriginal.
+//
+// A query without positives contributes nothing to the mean.
+type SmoothRecall struct {
+	Tau     float64   `yaml:"tau"`
+	AtK     []float64 `yaml:"at_k"`
+	Temp    float64   `yaml:"temp"`
+	Level   int       `yaml:"level"` // 0 is the finest
+	Against `yaml:",inline"`
+}
+
+// New makes the loss.
+func (l SmoothRecall) New(f Facts) (Loss, error) {
+	return newRanking(f, ranking{
+		steps: rankOnly(smoothSteps(l.Tau)), score: recall(l.AtK, l.Temp),
+		shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine,
+	})
+}
+
+// Released has the query in its own gallery.
+func (l SmoothRecall) Released() Kind {
+	l.Against = l.Against.released()
+	return l
+}
+
+func recall(at []float64, temp float64) device.Score {
+	o := device.Score{Kind: device.ScoreRecall, Temp: float32(temp)}
+	for _, k := range at {
+		o.At = append(o.At, float32(k))
+	}
+	return o
+}
+
+// rankOnly leaves out the ranks among positives, which recall and NDCG do not
+// read.
+func rankOnly(s device.Steps) device.Steps {
+	s.Plus = [3]device.Step{}
+	return s
+}

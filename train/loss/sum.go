@@ -1,0 +1,70 @@
+package loss
+
+import (
+	"errors"
+
+	"hgld/train/grad"
+)
+
+// Sum is a weighted sum of losses, computed from the same batch:
+//
+//	L = Σ_i Terms[i].Weight · L_i
+//
+// Weights are always explicit: the released code averages where a configuration
+// leaves them out.
+type Sum struct {
+	Terms []Term
+}
+
+// Term is a loss in a Sum. Its parameters are named Name.parameter, or parameter
+// alone if Name is empty.
+type Term struct {
+	Name   string
+	Weight float64
+	Loss   Kind
+}
+
+// New makes the loss.
+func (s Sum) New(f Facts) (Loss, error) {
+	if len(s.Terms) == 0 {
+		return nil, errors.New("a sum without terms")
+	}
+	l := new(sum)
+	for _, term := range s.Terms {
+		part, err := term.Loss.New(f)
+		if err != nil {
+			return nil, err
+		}
+		l.weights = append(l.weights, float32(term.Weight))
+		l.terms = append(l.terms, part)
+		trained, ok := part.(Trained)
+		if !ok {
+			continue
+		}
+		for _, p := range trained.Params() {
+			if term.Name != "" {
+				p.Name = term.Name + "." + p.Name
+			}
+			l.params = append(l.params, p)
+		}
+	}
+	return l, nil
+}
+
+type sum struct {
+	weights []float32
+	terms   []Loss
+	params  []*Param
+}
+
+// Params returns those of all terms, in order.
+func (l *sum) Params() []*Param { return l.params }
+
+// Forward records the terms, and their sum.
+func (l *sum) Forward(t *grad.Tape, b *Batch) *grad.Var {
+	var parts []*grad.Var
+	for _, term := range l.terms {
+		parts = append(parts, term.Forward(t, b))
+	}
+	return weighted(t, l.weights, parts)
+}

@@ -1,0 +1,60 @@
+package loss
+
+import "hgld/train/device"
+
+// SupHAP is the loss of HAPPIER (Ramzi et al., "Hierarchical Average Precision
+// Training for Pertinent Image Retrieval", ECCV 2022; "Optimization of Rank
+// Losses", Eq. 18–21): an upper bound of one minus hierarchical average precision.
+//
+//	L = 1 − 1/Q Σ_q Σ_k hrank⁺(q,k)/rank(q,k) / Σ_k r_k
+//	hrank⁺(q,k) = r_k + Σ_{i≠k} min(r_i, r_k) H(s_i − s_k)
+//	rank(q,k)   = 1 + Σ_{i≠k, l_i≥l_k} H(s_i − s_k) + Σ_{l_i<l_k} H⁻(s_i − s_k)
+//
+// k runs over the items that share l_k ≥ 1 levels with the query; r is their
+// Relevance. It is the level, not the relevance, that decides between H, which has
+// no gradient, and H⁻. Query is [Q, D] and Gallery [G, D], rows of unit length.
+//
+// HRank gives the numerator a gradient, an option of the released code.
+//
+// With one level it is SupAP. A query without positives contributes nothing to the
+// mean.
+type SupHAP struct {
+	HMinus    `yaml:",inline"`
+	HRank     `yaml:",inline"`
+	Relevance Relevance `yaml:"relevance"`
+	Against   `yaml:",inline"`
+}
+
+// HRank is a smooth step for items of higher level in hrank⁺: Leak·t up to t = 0,
+// then Beta·t + Gamma until it reaches 1.
+type HRank struct {
+	WithHRank bool    `yaml:"with_hrank"`
+	Beta      float64 `yaml:"beta"`
+	Gamma     float64 `yaml:"gamma"`
+	Leak      float64 `yaml:"leak"`
+}
+
+// defaultHRank holds the constants of the released code, where it is off.
+var defaultHRank = HRank{Beta: 25, Gamma: 0.5, Leak: 10}
+
+// New makes the loss.
+func (l SupHAP) New(f Facts) (Loss, error) {
+	rel, err := l.Relevance.kind(len(f.Classes), l.Against)
+	if err != nil {
+		return nil, err
+	}
+	steps := l.steps()
+	if l.WithHRank {
+		steps.Plus[device.Higher] = device.Step{
+			Kind: device.Leak, LeakSlope: float32(l.Leak), Beta: float32(l.Beta), Gamma: float32(l.Gamma),
+		}
+	}
+	return newRanking(f, ranking{steps: steps, rel: rel, shared: allLevels(l.Against), combine: l.MemoryCombine})
+}
+
+// Released has the query in its own gallery and among the items counted, and the
+// code's H⁻.
+func (l SupHAP) Released() Kind {
+	l.HMinus, l.Relevance, l.Against = l.HMinus.released(), l.Relevance.released(), l.Against.released()
+	return l
+}

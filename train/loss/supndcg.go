@@ -1,0 +1,28 @@
+package loss
+
+import "hgld/train/device"
+
+// SupNDCG is SmoothNDCG with the ranks of SupHAP: items of a lower level than k
+// are counted by H⁻, the others by the exact step, which has no gradient. It is an
+// upper bound of one minus NDCG as HMinus is one of the step.
+//
+// Query is [Q, D] and Gallery [G, D], rows of unit length. A query without
+// positives contributes nothing to the mean.
+type SupNDCG struct {
+	HMinus  `yaml:",inline"`
+	Against `yaml:",inline"`
+}
+
+// New makes the loss.
+func (l SupNDCG) New(f Facts) (Loss, error) {
+	return newRanking(f, ranking{
+		steps: rankOnly(l.steps()), score: device.Score{Kind: device.ScoreNDCG},
+		shared: allLevels(l.Against), combine: l.MemoryCombine,
+	})
+}
+
+// Released has the query in its own gallery and the code's H⁻.
+func (l SupNDCG) Released() Kind {
+	l.HMinus, l.Against = l.HMinus.released(), l.Against.released()
+	return l
+}

@@ -1,0 +1,31 @@
+package loss
+
+// SupRecall is SmoothRecall with the ranks of SupAP: items that are no positives
+// are counted by H⁻, positives by the exact step (Ramzi et al., "Optimization of
+// Rank Losses", Eq. 16):
+//
+//	rank(q,k) = 1 + Σ_{i∈P_q, i≠k} H(s_i − s_k) + Σ_{i∉P_q} H⁻(s_i − s_k)
+//
+// Query is [Q, D] and Gallery [G, D], rows of unit length. A query without
+// positives contributes nothing to the mean.
+type SupRecall struct {
+	HMinus  `yaml:",inline"`
+	AtK     []float64 `yaml:"at_k"`
+	Temp    float64   `yaml:"temp"`
+	Level   int       `yaml:"level"` // 0 is the finest
+	Against `yaml:",inline"`
+}
+
+// New makes the loss.
+func (l SupRecall) New(f Facts) (Loss, error) {
+	return newRanking(f, ranking{
+		steps: rankOnly(l.steps()), score: recall(l.AtK, l.Temp),
+		shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine,
+	})
+}
+
+// Released has the query in its own gallery and the code's H⁻.
+func (l SupRecall) Released() Kind {
+	l.HMinus, l.Against = l.HMinus.released(), l.Against.released()
+	return l
+}

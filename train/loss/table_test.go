@@ -1,0 +1,151 @@
+package loss_test
+
+import (
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"hgld/train/loss"
+)
+
+var threeLevels = loss.Facts{Classes: []int{12, 6, 3}, Dim: 8}
+
+func TestEveryLossOfATableCanBeMade(t *testing.T) {
+	for _, preset := range loss.Presets {
+		if len(preset.Value) != len(loss.All) {
+			t.Errorf("preset %s has %d losses of %d", preset.Name, len(preset.Value), len(loss.All))
+		}
+		for i, e := range preset.Value {
+			if e.Name != loss.All[i].Name || e.About == "" {
+				t.Errorf("preset %s: entry %d is %q, %q", preset.Name, i, e.Name, e.About)
+			}
+			if _, err := e.Value.New(threeLevels); err != nil {
+				t.Errorf("preset %s: %s: %v", preset.Name, e.Name, err)
+			}
+		}
+	}
+}
+
+// The switches of both presets, as the papers and the released code have them.
+func TestPresetsSettleAllSwitches(t *testing.T) {
+	get := func(preset, name string) loss.Kind {
+		table, err := loss.Presets.Get("preset", preset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := table.Get("loss", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	paper, released := get("paper", "sup-h-ap").(loss.SupHAP), get("released", "sup-h-ap").(loss.SupHAP)
+	if paper.SelfInGallery || paper.Zero != 1 || paper.Start != 0.5 || paper.Offset != nil || paper.MemoryCombine != loss.Add {
+		t.Errorf("paper: %+v", paper)
+	}
+	if !released.SelfInGallery || released.Zero != 0.5 || released.Start != 0.5 || *released.Offset != 1.44 || released.MemoryCombine != loss.Average {
+		t.Errorf("released: %+v", released)
+	}
+	if r := paper.Relevance; r.Type != loss.Population || r.Alpha != 1 || r.Divisor != 0 || r.CountsQuery {
+		t.Errorf("paper: %+v", r)
+	}
+	if r := released.Relevance; r.Type != loss.Population || r.Alpha != 1 || r.Divisor != -1 || !r.CountsQuery {
+		t.Errorf("released: %+v", r)
+	}
+	for _, k := range []loss.HMinus{paper.HMinus, released.HMinus} {
+		if k.Tau != 0.01 || k.Rho != 100 || k.Delta != 0.05 {
+			t.Errorf("%+v", k)
+		}
+	}
+	for _, preset := range []string{"paper", "released"} {
+		if h := get(preset, "happier").(loss.Happier); h.Weights != [2]float64{0.9, 0.1} || h.NSM.Temperature != 0.05 {
+			t.Errorf("%s: %+v", preset, h)
+		}
+		if h := get(preset, "happier-f").(loss.Happier); h.Weights != [2]float64{0.5, 0.5} || h.SupHAP.Relevance.Alpha != 5 {
+			t.Errorf("%s: %+v", preset, h)
+		}
+	}
+	if all, _ := loss.All.Get("loss", "sup-ap"); all.(loss.SupAP).SelfInGallery {
+		t.Error("the released preset has changed the table of the papers")
+	}
+}
+
+func TestWrongSettingsAreNamed(t *testing.T) {
+	sup, _ := loss.All.Get("loss", "sup-h-ap")
+	with := func(change func(*loss.SupHAP)) loss.Kind {
+		l := sup.(loss.SupHAP)
+		change(&l)
+		return l
+	}
+	for _, c := range []struct {
+		k    loss.Kind
+		want string
+	}{
+		{loss.SmoothAP{}, "tau is 0"},
+		{loss.SmoothAP{Tau: 0.01, Level: 3}, "level is 3, and the data have 3 levels"},
+		{loss.SmoothAP{Tau: 0.01, Level: -1}, "level is -1"},
+		{with(func(l *loss.SupHAP) { l.Delta = -1 }), "delta is -1"},
+		{with(func(l *loss.SupHAP) { l.SelfInGallery = true }), "counts_query"},
+		{with(func(l *loss.SupHAP) { l.Relevance.Divisor = -3 }), "divisor is 0 with 3 levels"},
+		{with(func(l *loss.SupHAP) { l.Relevance = loss.Relevance{Type: loss.Mapped, Weights: []float64{1}} }), "1 weights for 3 levels"},
+		{loss.SmoothRecall{Tau: 0.01, Temp: 1}, "at_k has 0 numbers"},
+		{loss.SmoothRecall{Tau: 0.01, Temp: 1, AtK: []float64{0}}, "at_k has 0"},
+		{loss.NSM{Level: 1}, "temperature is 0"},
+		{loss.NSM{Temperature: 1, Level: 5}, "level is 5"},
+		{loss.Sum{}, "without terms"},
+		{loss.Roadmap{NSM: loss.NSM{Temperature: 1}}, "tau is 0"},
+	} {
+		if _, err := c.k.New(threeLevels); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%T: error %v, want one with %q", c.k, err, c.want)
+		}
+	}
+}
+
+func TestSettingsSurviveAConfiguration(t *testing.T) {
+	want := loss.SupHAP{
+		HMinus:    loss.HMinus{Tau: 0.02, Rho: 50, Delta: 0.1, Start: 0.25, Offset: new(1.5), Zero: 0.5},
+		Relevance: loss.Relevance{Type: loss.Mapped, Weights: []float64{0.5, 0.25, 0.25}, CountsQuery: true},
+		Against:   loss.Against{SelfInGallery: true, MemoryCombine: loss.Average},
+	}
+	text, err := yaml.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got loss.SupHAP
+	if err := yaml.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	again, err := yaml.Marshal(got)
+	if err != nil || string(again) != string(text) {
+		t.Errorf("%v: %s became %s", err, text, again)
+	}
+	if !strings.Contains(string(text), "memory_combine: average") || !strings.Contains(string(text), "type: map") {
+		t.Errorf("names are missing in %s", text)
+	}
+	err = yaml.Unmarshal([]byte("relevance: {type: pup}"), &got)
+	if err == nil || !strings.Contains(err.Error(), `"pop"`) {
+		t.Errorf("error %v does not propose pop", err)
+	}
+}
+
+// Proxies are one row for each class of their level, in each loss that has them.
+func TestProxiesAreDeclared(t *testing.T) {
+	for _, c := range []struct {
+		k    loss.Kind
+		name string
+		rows int
+	}{
+		{loss.NSM{Temperature: 0.05, Level: 1}, "proxies", 6},
+		{loss.Sum{Terms: []loss.Term{{Name: "fine", Weight: 1, Loss: loss.NSM{Temperature: 0.05}}}}, "fine.proxies", 12},
+	} {
+		l, err := c.k.New(threeLevels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := l.(loss.Trained).Params()
+		if len(p) != 1 || p[0].Name != c.name || p[0].Dims[0] != c.rows || p[0].Dims[1] != 8 || p[0].FanIn != 8 {
+			t.Errorf("%T: %+v", c.k, p[0])
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package metric
+
+import "fmt"
+
+// AP is average precision, 1/R Σ_i r_i·P@i over all ranked items. Undefined for
+// R = 0.
+type AP struct{}
+
+// Name returns "AP".
+func (AP) Name() string { return "AP" }
+
+// AtLevel sums the precision at the positives.
+func (AP) AtLevel(v *View) (float64, bool) {
+	return precisions(v.Runs, v.N) / float64(max(v.R, 1)), v.R > 0
+}
+
+// HardAP is AP#l: average precision of the items that share exactly l levels,
+// those that share more deleted from the list, so that it tells how well a level
+// is retrieved apart from the finer ones. Undefined where there is none.
+type HardAP struct{ Shared int }
+
+// Name returns "AP#l".
+func (m HardAP) Name() string { return fmt.Sprintf("AP#%d", m.Shared) }
+
+// OfList leaves the finer items out and counts the rest up.
+func (m HardAP) OfList(l *List) (float64, bool) {
+	if m.Shared > l.Levels || l.Count[m.Shared] == 0 {
+		return 0, false
+	}
+	l.runs = l.runs[:0]
+	before, deleted := 0, 0
+	for _, g := range l.groups {
+		finer := 0
+		if m.Shared < l.Levels {
+			finer = l.hits(g, m.Shared+1, l.Levels)
+		}
+		if hits := l.hits(g, m.Shared, m.Shared); hits > 0 {
+			l.runs = append(l.runs, Run{int(g.first) - deleted, int(g.size) - finer, hits, before})
+			before += hits
+		}
+		deleted += finer
+	}
+	return precisions(l.runs, l.N) / float64(before), true
+}
+
+// precisions is Σ_{i≤k} r_i·P@i. In a run of t items with p positives, place s is
+// positive with probability p/t, and then (s−1)(p−1)/(t−1) of the s−1 before it
+// are too, on average over the orders.
+func precisions(runs []Run, k int) float64 {
+	sum := 0.0
+	for _, r := range runs {
+		if r.First >= k {
+			break
+		}
+		if r.Size == 1 {
+			sum += float64(r.Before+1) / float64(r.First+1)
+			continue
+		}
+		share := float64(r.Hits) / float64(r.Size)
+		step := float64(r.Hits-1) / float64(r.Size-1)
+		for s := range min(r.Size, k-r.First) {
+			sum += share * (float64(r.Before+1) + float64(s)*step) / float64(r.First+s+1)
+		}
+	}
+	return sum
+}
+
+func newAP(rest string) (Metric, error) {
+	if rest == "" {
+		return AP{}, nil
+	}
+	shared, err := after("#", rest)
+	return HardAP{Shared: shared}, err
+}

@@ -1,0 +1,124 @@
+package metric
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"hgld/internal/registry"
+)
+
+// HAP is hierarchical average precision (Ramzi et al., "Hierarchical Average
+// Precision Training", ECCV 2022, Eq. 3):
+//
+//	H-AP = Σ_k [Σ_{i≤k} min(rel_i, rel_k)] / k / Σ_k rel_k   over the k with rel_k > 0
+//
+// Items are told apart by level, not by relevance: the released evaluator counts
+// items twice where two levels happen to have equal relevance. Undefined where
+// all relevances are zero.
+type HAP struct {
+	Relevance Relevance // nil: Pop{Alpha: 1}, the papers' choice
+	Label     string    // stands in the name behind a colon
+}
+
+// Name returns "H-AP", or "H-AP:label".
+func (m HAP) Name() string {
+	if m.Label == "" {
+		return "H-AP"
+	}
+	return "H-AP:" + m.Label
+}
+
+// OfList walks the positives. In a group of t equal scores, place s holds an item
+// of level l with probability c_l/t, and the s−1 before it are a fair sample of
+// the rest of the group.
+func (m HAP) OfList(l *List) (float64, bool) {
+	rel := make([]float64, l.Levels+1)
+	m.relevance().Fill(rel, l.Count)
+	total := 0.0
+	for level, n := range l.Count[1:] {
+		total += rel[level+1] * float64(n)
+	}
+	if total == 0 {
+		return 0, false
+	}
+	before := make([]float64, l.Levels) // items ranked before the group, by level
+	sum := 0.0
+	for _, g := range l.groups {
+		if g.size == 1 {
+			if r := rel[g.level]; r > 0 {
+				sum += (r + overlap(r, rel, before)) / float64(g.first+1)
+			}
+			before[g.level-1]++
+			continue
+		}
+		inside := make([]float64, l.Levels)
+		for a, c := range l.of(g) {
+			inside[a] = float64(c)
+		}
+		for a, c := range inside {
+			if r := rel[a+1]; c > 0 && r > 0 {
+				sum += c * along(g, r+overlap(r, rel, before), overlap(r, rel, inside)-r)
+			}
+		}
+		for a, c := range inside {
+			before[a] += c
+		}
+	}
+	return sum / total, true
+}
+
+func (m HAP) relevance() Relevance {
+	if m.Relevance == nil {
+		return Pop{Alpha: 1}
+	}
+	return m.Relevance
+}
+
+// overlap is Σ min(r, rel) over items given by their number at each level.
+func overlap(r float64, rel, items []float64) float64 {
+	sum := 0.0
+	for a, n := range items {
+		sum += min(r, rel[a+1]) * n
+	}
+	return sum
+}
+
+// along is the mean over the places i of a group of (fixed + the share of inside
+// that lies before i)/i.
+func along(g group, fixed, inside float64) float64 {
+	sum, first, size := 0.0, int(g.first), int(g.size)
+	for s := range size {
+		sum += (fixed + inside*float64(s)/float64(size-1)) / float64(first+s+1)
+	}
+	return sum / float64(size)
+}
+
+// newHAP reads "" or ":name" or ":name^alpha" with a name of Relevances.
+func newHAP(rest string) (Metric, error) {
+	if rest == "" {
+		return HAP{}, nil
+	}
+	label := strings.TrimPrefix(rest, ":")
+	name, exponent, found := strings.Cut(label, "^")
+	alpha := 1.0
+	if found {
+		var err error
+		if alpha, err = strconv.ParseFloat(exponent, 64); err != nil || alpha <= 0 {
+			return nil, fmt.Errorf("the exponent %q is not a positive number", exponent)
+		}
+	}
+	build, err := Relevances.Get("relevance", name)
+	if err != nil {
+		return nil, err
+	}
+	return HAP{Relevance: build(alpha), Label: label}, nil
+}
+
+// Relevances is the table of relevances that a name can ask for.
+var Relevances = registry.Table[func(alpha float64) Relevance]{
+	{Name: "pop", About: "(l/L)^α / n_l", Value: func(a float64) Relevance { return Pop{Alpha: a} }},
+	{Name: "pop-self", About: "the same with the query counted in n_L", Value: func(a float64) Relevance { return Pop{Alpha: a, CountSelf: true} }},
+	{Name: "power", About: "(l/L)^α", Value: func(a float64) Relevance { return Power{Alpha: a} }},
+	{Name: "map", About: "Σ_{p≤l} (p/L)^(α−1) / L / #(level ≥ p): H-AP is a weighted sum of the levels' APs", Value: func(a float64) Relevance { return Map{Alpha: a} }},
+}

@@ -1,0 +1,234 @@
+package metric
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+)
+
+// Ties says what the order inside a group of equal scores counts for.
+type Ties uint8
+
+// ScoreThenRow takes the ranking as it stands: score falling, then gallery row.
+// AverageTies is the mean of the metric over all orders inside every group of
+// equal scores, by closed formulas.
+const (
+	ScoreThenRow Ties = iota
+	AverageTies
+)
+
+// Bits of a ranked byte: the shared levels, whether the score equals that of the
+// item before, and the mark of places beyond the last item.
+const (
+	tied      = 0x80
+	levelMask = 0x7f
+	beyond    = 0xff
+)
+
+// List is one query's gallery in ranked order, as the metrics read it. It keeps
+// the groups of items with equal scores that hold a positive, and how many items
+// there are of each level; with ScoreThenRow every positive is a group of its
+// own. A List is filled by Reset and used again for the next query.
+type List struct {
+	Levels int   // L
+	N      int   // ranked items
+	Count  []int // Count[l]: items that share l levels, l = 0…L
+
+	ties   Ties
+	groups []group
+	counts []int32 // L numbers for each group of several: its items that share 1…L levels
+	view   View
+	runs   []Run
+	places []float64 // 1/log2(1+i) for i = 1, 2, …
+	ideal  []float64 // running sums of places
+}
+
+// group is a run of items with equal scores that holds a positive.
+type group struct {
+	first int32 // items before it
+	size  int32 // items in it
+	level int32 // of a group of one: the levels that its item shares
+	at    int32 // of a group of several: where its numbers begin in counts
+}
+
+// NewList makes a List for data with the given number of levels.
+func NewList(levels int, ties Ties) *List {
+	return &List{Levels: levels, Count: make([]int, levels+1), ties: ties}
+}
+
+// Reset reads the ranked bytes of a query. A byte holds the number of shared
+// levels, 0…L, and bit 7 if the score equals that of the item before; 255 marks
+// the places beyond the last item.
+func (l *List) Reset(shared []byte) {
+	clear(l.Count)
+	l.groups, l.counts = l.groups[:0], l.counts[:0]
+	l.N = len(shared)
+	if l.ties == AverageTies {
+		l.readGroups(shared)
+	} else {
+		l.readItems(shared)
+	}
+	l.Count[0] = l.N
+	for _, n := range l.Count[1:] {
+		l.Count[0] -= n
+	}
+}
+
+// readItems makes every positive a group of one. Negatives, nearly all of a long
+// row, are passed eight at a time.
+func (l *List) readItems(shared []byte) {
+	for i := 0; i < len(shared); i++ {
+		for i+8 <= len(shared) {
+			word := binary.LittleEndian.Uint64(shared[i:]) &^ (tied * 0x0101010101010101)
+			if word != 0 {
+				i += bits.TrailingZeros64(word) / 8
+				break
+			}
+			i += 8
+		}
+		if i == len(shared) {
+			return
+		}
+		if shared[i] == beyond {
+			l.N = i
+			return
+		}
+		if level := shared[i] & levelMask; level > 0 {
+			l.count(level)
+			l.groups = append(l.groups, group{first: int32(i), size: 1, level: int32(level)})
+		}
+	}
+}
+
+// readGroups makes a group of every run of equal scores with a positive in it.
+func (l *List) readGroups(shared []byte) {
+	for first := 0; first < len(shared); {
+		for first+8 < len(shared) && binary.LittleEndian.Uint64(shared[first+1:]) == 0 && shared[first]&levelMask == 0 {
+			first += 8 // untied negatives
+		}
+		if shared[first] == beyond {
+			l.N = first
+			return
+		}
+		end := first + 1
+		for end < len(shared) && shared[end]&tied != 0 && shared[end] != beyond {
+			end++
+		}
+		l.readGroup(shared[first:end], first)
+		first = end
+	}
+}
+
+func (l *List) readGroup(run []byte, first int) {
+	g := group{first: int32(first), size: int32(len(run)), at: int32(len(l.counts))}
+	for _, b := range run {
+		level := b & levelMask
+		if level == 0 {
+			continue
+		}
+		l.count(level)
+		g.level = int32(level)
+		if len(run) > 1 {
+			if int(g.at) == len(l.counts) {
+				l.counts = append(l.counts, make([]int32, l.Levels)...)
+			}
+			l.counts[int(g.at)+int(level)-1]++
+		}
+	}
+	if g.level > 0 {
+		l.groups = append(l.groups, g)
+	}
+}
+
+func (l *List) count(level byte) {
+	if int(level) > l.Levels {
+		panic("metric: an item shares more levels than there are")
+	}
+	l.Count[level]++
+}
+
+// of returns the number of items of a group of several that share l+1 levels, at
+// index l.
+func (l *List) of(g group) []int32 { return l.counts[g.at:][:l.Levels] }
+
+// hits returns the number of items of a group with from ≤ shared levels ≤ to.
+func (l *List) hits(g group, from, to int) int {
+	if g.size == 1 {
+		if int(g.level) >= from && int(g.level) <= to {
+			return 1
+		}
+		return 0
+	}
+	n := 0
+	for _, c := range l.of(g)[from-1 : to] {
+		n += int(c)
+	}
+	return n
+}
+
+// Positives returns Σ_{l≥least} n_l.
+func (l *List) Positives(least int) int {
+	n := 0
+	for _, c := range l.Count[least:] {
+		n += c
+	}
+	return n
+}
+
+// discounts returns 1/log2(1+i) at index i−1, and its running sums, for at least
+// n places.
+func (l *List) discounts(n int) (places, ideal []float64) {
+	for i := len(l.places) + 1; i <= n; i++ {
+		d := 1 / math.Log2(1+float64(i))
+		l.places = append(l.places, d)
+		if i > 1 {
+			d += l.ideal[i-2]
+		}
+		l.ideal = append(l.ideal, d)
+	}
+	return l.places, l.ideal
+}
+
+// View is a list with the levels reduced to positive and negative.
+type View struct {
+	N    int   // ranked items
+	R    int   // positives
+	Runs []Run // by position
+}
+
+// Run is a group of items with equal scores that holds a positive; one positive
+// alone where ties are broken by row.
+type Run struct {
+	First  int // items ranked before the run
+	Size   int // items in it
+	Hits   int // positives in it
+	Before int // positives ranked before it
+}
+
+// Level returns the view at level h: positive is what shares at least L−h levels.
+// It is valid until the next call.
+func (l *List) Level(h int) *View {
+	least := l.Levels - h
+	l.runs = l.runs[:0]
+	before := 0
+	for _, g := range l.groups {
+		if hits := l.hits(g, least, l.Levels); hits > 0 {
+			l.runs = append(l.runs, Run{int(g.first), int(g.size), hits, before})
+			before += hits
+		}
+	}
+	l.view = View{N: l.N, R: before, Runs: l.runs}
+	return &l.view
+}
+
+// within returns the expected number of positives among the first k.
+func (v *View) within(k int) float64 {
+	sum := 0.0
+	for _, r := range v.Runs {
+		if r.First >= k {
+			break
+		}
+		sum += float64(r.Hits) * (float64(min(r.Size, k-r.First)) / float64(r.Size))
+	}
+	return sum
+}

@@ -1,0 +1,38 @@
+package metric
+
+import "fmt"
+
+// MAPAtR is mAP@R: 1/R Σ_{i≤R} r_i·P@i (Musgrave et al., "A Metric Learning
+// Reality Check", 2020). Undefined for R = 0.
+type MAPAtR struct{}
+
+// Name returns "mAP@R".
+func (MAPAtR) Name() string { return "mAP@R" }
+
+// AtLevel sums the precision at the positives among the first R.
+func (MAPAtR) AtLevel(v *View) (float64, bool) {
+	return precisions(v.Runs, v.R) / float64(max(v.R, 1)), v.R > 0
+}
+
+// MAPAt is mAP@k: 1/min(R,k) Σ_{i≤k} r_i·P@i, with k = 100 the rule of Google
+// Landmarks v2. Undefined for R = 0.
+type MAPAt struct{ K int }
+
+// Name returns "mAP@k".
+func (m MAPAt) Name() string { return fmt.Sprintf("mAP@%d", m.K) }
+
+// AtLevel sums the precision at the positives among the first k.
+func (m MAPAt) AtLevel(v *View) (float64, bool) {
+	return precisions(v.Runs, m.K) / float64(max(min(v.R, m.K), 1)), v.R > 0
+}
+
+func newMAP(rest string) (Metric, error) {
+	if rest == "@R" {
+		return MAPAtR{}, nil
+	}
+	k, err := after("@", rest)
+	if err != nil {
+		return nil, fmt.Errorf("%w, or @R", err)
+	}
+	return MAPAt{K: k}, nil
+}

@@ -1,0 +1,178 @@
+// Package metric measures rankings. A metric is a pure function of one query's
+// gallery in ranked order, of which it sees one byte an item: the number of
+// label levels that the item shares with the query (see [List]).
+//
+// Binary metrics look at one level h (0 is the finest): an item is positive if it
+// shares at least L−h levels, which in a tree means the same class in column h.
+// Graded metrics look at all levels at once. A query for which a metric is
+// undefined, because it has no positive, is skipped and counted, never averaged
+// in as zero; means are over the queries that count.
+//
+// Notation, everywhere: N ranked items, the query itself not among them; i = 1…N
+// the position; r_i 1 for a positive and 0 otherwise; R = Σ r_i; l_i the shared
+// levels of item i; n_l the items that share exactly l levels.
+package metric
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"hgld/internal/registry"
+)
+
+// Metric is a measure with its settings. It also is a [Binary], a [Graded], or
+// both, as the intersection of sets is.
+type Metric interface {
+	// Name is the heading that papers use: "R@10", "H-AP".
+	Name() string
+}
+
+// Binary is a metric of one level.
+type Binary interface {
+	Metric
+	// AtLevel returns the value for one query, false where it is undefined.
+	AtLevel(v *View) (float64, bool)
+}
+
+// Graded is a metric of all levels together.
+type Graded interface {
+	Metric
+	// OfList returns the value for one query, false where it is undefined.
+	OfList(l *List) (float64, bool)
+}
+
+// Kind is a row of the table of metrics: the symbol that its names begin with,
+// and how the rest of a name is read.
+type Kind struct {
+	Symbol string
+	New    func(rest string) (Metric, error) // rest of "R@10" is "@10"
+}
+
+// All is the table of metrics.
+var All = registry.Table[Kind]{
+	{Name: "recall", About: "R@k: a positive among the first k", Value: Kind{"R", newAt(func(k int) Metric { return Recall{K: k} })}},
+	{Name: "precision", About: "P@k: share of positives among the first k", Value: Kind{"P", newAt(func(k int) Metric { return Precision{K: k} })}},
+	{Name: "true-recall", About: "TR@k: share of the min(R,k) positives among the first k", Value: Kind{"TR", newAt(func(k int) Metric { return TrueRecall{K: k} })}},
+	{Name: "ap", About: "AP: average precision; AP#l: of one level with the finer ones deleted", Value: Kind{"AP", newAP}},
+	{Name: "map", About: "mAP@R, mAP@k: average precision of the first R or k", Value: Kind{"mAP", newMAP}},
+	{Name: "h-ap", About: "H-AP: hierarchical average precision; H-AP:power^5 with other relevances", Value: Kind{"H-AP", newHAP}},
+	{Name: "asi", About: "ASI: average set intersection with the ideal ranking", Value: Kind{"ASI", newASI}},
+	{Name: "ndcg", About: "NDCG, NDCG@k: discounted cumulative gain 2^l−1 over the ideal", Value: Kind{"NDCG", newNDCG}},
+}
+
+// Parse reads the name of a metric as the tables print it: "R@10", "mAP@R",
+// "H-AP", "H-AP:power^5", "NDCG@100", "AP#2".
+func Parse(name string) (Metric, error) {
+	cut := strings.IndexAny(name, "@#:")
+	if cut < 0 {
+		cut = len(name)
+	}
+	symbols := make([]string, len(All))
+	for i, e := range All {
+		if symbols[i] = e.Value.Symbol; symbols[i] == name[:cut] {
+			m, err := e.Value.New(name[cut:])
+			if err != nil {
+				return nil, fmt.Errorf("metric %q: %w", name, err)
+			}
+			return m, nil
+		}
+	}
+	return nil, registry.Unknown("metric", name[:cut], symbols)
+}
+
+// newAt reads "@k".
+func newAt(build func(k int) Metric) func(string) (Metric, error) {
+	return func(rest string) (Metric, error) {
+		k, err := after("@", rest)
+		if err != nil {
+			return nil, err
+		}
+		return build(k), nil
+	}
+}
+
+// after reads a positive number behind mark.
+func after(mark, rest string) (int, error) {
+	digits, found := strings.CutPrefix(rest, mark)
+	k, err := strconv.Atoi(digits)
+	if !found || err != nil || k < 1 {
+		return 0, fmt.Errorf("want %s and a number from 1 on, not %q", mark, rest)
+	}
+	return k, nil
+}
+
+// Set is a list of metrics that are measured together.
+type Set []Metric
+
+// ParseSet reads a list of names.
+func ParseSet(names []string) (Set, error) {
+	s := make(Set, len(names))
+	for i, name := range names {
+		m, err := Parse(name)
+		if err != nil {
+			return nil, err
+		}
+		s[i] = m
+	}
+	return s, nil
+}
+
+// Keys lists what Measure fills for data of the given number of levels: for each
+// level the binary metrics as "AP_level0", then the graded ones as "H-AP". A name
+// that a metric has in both roles is told apart by the suffix.
+func (s Set) Keys(levels int) []string {
+	var keys []string
+	for h := range levels {
+		for _, m := range s {
+			if _, ok := m.(Binary); ok {
+				keys = append(keys, fmt.Sprintf("%s_level%d", m.Name(), h))
+			}
+		}
+	}
+	for _, m := range s {
+		if _, ok := m.(Graded); ok {
+			keys = append(keys, m.Name())
+		}
+	}
+	return keys
+}
+
+// Measure writes one query's values in the order of Keys; NaN marks a metric
+// that is undefined for it.
+func (s Set) Measure(values []float64, l *List) {
+	put := func(v float64, ok bool) {
+		if !ok {
+			v = math.NaN()
+		}
+		values[0], values = v, values[1:]
+	}
+	for h := range l.Levels {
+		v := l.Level(h)
+		for _, m := range s {
+			if b, ok := m.(Binary); ok {
+				put(b.AtLevel(v))
+			}
+		}
+	}
+	for _, m := range s {
+		if g, ok := m.(Graded); ok {
+			put(g.OfList(l))
+		}
+	}
+}
+
+// Mean is the mean of the values that are not NaN, with the number of those that
+// are. The mean of no value is NaN.
+func Mean(values []float64) (mean float64, skipped int) {
+	sum := 0.0
+	for _, v := range values {
+		if math.IsNaN(v) {
+			skipped++
+		} else {
+			sum += v
+		}
+	}
+	return sum / float64(len(values)-skipped), skipped
+}

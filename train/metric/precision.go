@@ -1,0 +1,15 @@
+package metric
+
+import "fmt"
+
+// Precision is P@k: the positives among the first k, divided by k also where
+// fewer than k items are ranked. Undefined for R = 0.
+type Precision struct{ K int }
+
+// Name returns "P@k".
+func (m Precision) Name() string { return fmt.Sprintf("P@%d", m.K) }
+
+// AtLevel counts.
+func (m Precision) AtLevel(v *View) (float64, bool) {
+	return v.within(m.K) / float64(m.K), v.R > 0
+}

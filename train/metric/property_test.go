@@ -1,0 +1,309 @@
+package metric
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// everything is one metric of each kind, settings varied.
+var everything = Set{
+	Recall{1}, Recall{3}, Precision{2}, Precision{9}, TrueRecall{2}, TrueRecall{5}, AP{}, MAPAtR{}, MAPAt{3},
+	HardAP{1}, HardAP{2}, HardAP{3}, ASI{}, NDCG{}, NDCG{K: 4},
+	HAP{}, HAP{Relevance: Power{2}, Label: "power^2"}, HAP{Relevance: Map{Alpha: 2}, Label: "map^2"},
+	HAP{Relevance: Table{0, 3, 1, 2}, Label: "not monotone"},
+}
+
+// byDefinition is every metric of everything, written down from its formula for
+// a ranking without ties.
+func byDefinition(levels []int, top int) []float64 {
+	var values []float64
+	nan := math.NaN()
+	for h := range top {
+		r := make([]int, len(levels))
+		positives := 0
+		for i, l := range levels {
+			if l >= top-h {
+				r[i] = 1
+				positives++
+			}
+		}
+		hits := func(k int) (n float64) {
+			for _, x := range r[:min(k, len(r))] {
+				n += float64(x)
+			}
+			return n
+		}
+		ap := func(k int) (sum float64) {
+			for i := 1; i <= min(k, len(r)); i++ {
+				sum += float64(r[i-1]) * hits(i) / float64(i)
+			}
+			return sum
+		}
+		asi := 0.0
+		for n := 1; n <= positives; n++ {
+			asi += hits(n) / float64(n) / float64(positives)
+		}
+		R := float64(positives)
+		row := []float64{min(hits(1), 1), min(hits(3), 1), hits(2) / 2, hits(9) / 9, hits(2) / min(R, 2), hits(5) / min(R, 5),
+			ap(len(r)) / R, ap(positives) / R, ap(3) / min(R, 3), asi}
+		for i := range row {
+			if positives == 0 {
+				row[i] = nan
+			}
+		}
+		values = append(values, row...)
+	}
+	for shared := 1; shared <= 3; shared++ {
+		kept := slices.DeleteFunc(slices.Clone(levels), func(l int) bool { return l > shared })
+		sum, n := 0.0, 0.0
+		for i, l := range kept {
+			if l == shared {
+				n++
+				sum += n / float64(i+1)
+			}
+		}
+		values = append(values, sum/n) // 0/0 is NaN: undefined
+	}
+	values = append(values, asiByDefinition(levels, top), ndcgByDefinition(levels, len(levels)), ndcgByDefinition(levels, 4))
+	count := make([]int, top+1)
+	for _, l := range levels {
+		count[l]++
+	}
+	for _, relevance := range []Relevance{Pop{Alpha: 1}, Power{2}, Map{Alpha: 2}, Table{0, 3, 1, 2}} {
+		rel := make([]float64, top+1)
+		relevance.Fill(rel, count)
+		sum, total := 0.0, 0.0
+		for k, l := range levels {
+			total += rel[l]
+			for _, m := range levels[:k+1] {
+				sum += min(rel[l], rel[m]) / float64(k+1)
+			}
+		}
+		values = append(values, sum/total)
+	}
+	return values
+}
+
+func asiByDefinition(levels []int, top int) float64 {
+	ideal := slices.Clone(levels)
+	slices.SortFunc(ideal, func(a, b int) int { return b - a })
+	sum, positives := 0.0, 0
+	for positives < len(ideal) && ideal[positives] > 0 {
+		positives++
+	}
+	for n := 1; n <= positives; n++ {
+		for v := 0; v <= top; v++ {
+			got, best := 0, 0
+			for i := range n {
+				if levels[i] == v {
+					got++
+				}
+				if ideal[i] == v {
+					best++
+				}
+			}
+			sum += float64(min(got, best)) / float64(n)
+		}
+	}
+	return sum / float64(positives)
+}
+
+func ndcgByDefinition(levels []int, k int) float64 {
+	ideal := slices.Clone(levels)
+	slices.SortFunc(ideal, func(a, b int) int { return b - a })
+	got, best := 0.0, 0.0
+	for i := range min(k, len(levels)) {
+		got += (math.Pow(2, float64(levels[i])) - 1) / math.Log2(float64(i+2))
+		best += (math.Pow(2, float64(ideal[i])) - 1) / math.Log2(float64(i+2))
+	}
+	return got / best
+}
+
+func bytesOf(levels []int, tie []bool) []byte {
+	b := make([]byte, len(levels))
+	for i, l := range levels {
+		b[i] = byte(l)
+		if tie != nil && tie[i] {
+			b[i] |= tied
+		}
+	}
+	return b
+}
+
+// equal compares values of two float64 computations of sums of a few terms.
+func equal(a, b float64) bool {
+	return math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) < 1e-12
+}
+
+func TestMetricsFollowTheirDefinitions(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	list := NewList(3, ScoreThenRow)
+	keys := everything.Keys(3)
+	got := make([]float64, len(keys))
+	for trial := range 500 {
+		levels := make([]int, 1+random.IntN(40))
+		for i := range levels {
+			levels[i] = max(random.IntN(8)-4, 0)
+		}
+		list.Reset(bytesOf(levels, nil))
+		everything.Measure(got, list)
+		for i, want := range byDefinition(levels, 3) {
+			if !equal(got[i], want) {
+				t.Fatalf("trial %d, levels %v: %s = %v, want %v", trial, levels, keys[i], got[i], want)
+			}
+		}
+	}
+}
+
+// permutations calls f with every order of the items inside groups of ties;
+// end[i] is where the group of item i ends.
+func permutations(levels, end []int, at int, f func([]int)) {
+	if at == len(levels) {
+		f(levels)
+		return
+	}
+	for i := at; i < end[at]; i++ {
+		levels[at], levels[i] = levels[i], levels[at]
+		permutations(levels, end, at+1, f)
+		levels[at], levels[i] = levels[i], levels[at]
+	}
+}
+
+func TestAverageTiesIsTheMeanOverAllOrders(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	list := NewList(3, AverageTies)
+	keys := everything.Keys(3)
+	got := make([]float64, len(keys))
+	for trial := range 60 {
+		levels, tie := make([]int, 1+random.IntN(7)), make([]bool, 7)
+		for i := range levels {
+			levels[i] = random.IntN(4)
+			tie[i] = i > 0 && random.IntN(3) > 0
+		}
+		list.Reset(append(bytesOf(levels, tie), beyond))
+		everything.Measure(got, list)
+		want, orders := make([]float64, len(keys)), 0.0
+		end := make([]int, len(levels))
+		for i := len(levels) - 1; i >= 0; i-- {
+			end[i] = i + 1
+			if i+1 < len(levels) && tie[i+1] {
+				end[i] = end[i+1]
+			}
+		}
+		permutations(slices.Clone(levels), end, 0, func(order []int) {
+			orders++
+			for i, v := range byDefinition(order, 3) {
+				want[i] += v
+			}
+		})
+		for i := range want {
+			if !equal(got[i], want[i]/orders) {
+				t.Fatalf("trial %d, levels %v, ties %v: %s = %v, want %v", trial, levels, tie[:len(levels)], keys[i], got[i], want[i]/orders)
+			}
+		}
+	}
+}
+
+func TestTieRulesAgreeWithoutTies(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	row, average := NewList(3, ScoreThenRow), NewList(3, AverageTies)
+	a, b := make([]float64, len(everything.Keys(3))), make([]float64, len(everything.Keys(3)))
+	for range 100 {
+		shared := make([]byte, 400)
+		for range 30 {
+			shared[random.IntN(len(shared))] = byte(random.IntN(4))
+		}
+		row.Reset(shared)
+		average.Reset(shared)
+		everything.Measure(a, row)
+		everything.Measure(b, average)
+		for i := range a {
+			if !equal(a[i], b[i]) {
+				t.Fatalf("metric %d: %v and %v", i, a[i], b[i])
+			}
+		}
+	}
+}
+
+func TestPerfectRankingScoresOne(t *testing.T) {
+	list := NewList(2, ScoreThenRow)
+	list.Reset([]byte{2, 2, 2, 1, 1, 0, 0, 0})
+	for _, m := range []Graded{HAP{}, ASI{}, NDCG{}, NDCG{K: 4}, HardAP{1}, HardAP{2}} {
+		if v, ok := m.OfList(list); !ok || !equal(v, 1) {
+			t.Errorf("%s = %v", m.Name(), v)
+		}
+	}
+	for h := range 2 {
+		for _, m := range []Binary{AP{}, MAPAtR{}, MAPAt{3}, ASI{}, Recall{1}, TrueRecall{2}} {
+			if v, ok := m.AtLevel(list.Level(h)); !ok || !equal(v, 1) {
+				t.Errorf("%s at level %d = %v", m.Name(), h, v)
+			}
+		}
+	}
+}
+
+// Two levels of equal relevance: an evaluator that tells items apart by relevance
+// counts them twice and gives 2 (losses.md 7 K, from the released code).
+func TestHAPCountsEqualRelevancesOnce(t *testing.T) {
+	list := NewList(2, ScoreThenRow)
+	list.Reset([]byte{2, 2, 1, 2, 2, 1})
+	if v, _ := (HAP{}).OfList(list); !equal(v, 1) {
+		t.Errorf("H-AP = %v, want 1", v)
+	}
+}
+
+func TestHAPIsAPAtOneLevelAndKnowsNoScale(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	one, two := NewList(1, ScoreThenRow), NewList(2, ScoreThenRow)
+	for range 50 {
+		shared := make([]byte, 30)
+		for i := range shared {
+			shared[i] = byte(random.IntN(2))
+		}
+		shared[3] = 1
+		one.Reset(shared)
+		hap, _ := HAP{}.OfList(one)
+		ap, _ := AP{}.AtLevel(one.Level(0))
+		if !equal(hap, ap) {
+			t.Fatalf("H-AP %v, AP %v", hap, ap)
+		}
+		shared[7] = 2
+		two.Reset(shared)
+		a, _ := HAP{Relevance: Table{0, 0.2, 0.5}}.OfList(two)
+		b, _ := HAP{Relevance: Table{0, 20, 50}}.OfList(two)
+		if !equal(a, b) {
+			t.Fatalf("H-AP %v and %v", a, b)
+		}
+	}
+}
+
+// expectedMin against the hypergeometric distribution by logarithms of factorials.
+func TestExpectedMinFollowsTheHypergeometricLaw(t *testing.T) {
+	choose := func(n, k int) float64 {
+		if k < 0 || k > n {
+			return math.Inf(-1)
+		}
+		a, _ := math.Lgamma(float64(n + 1))
+		b, _ := math.Lgamma(float64(k + 1))
+		c, _ := math.Lgamma(float64(n - k + 1))
+		return a - b - c
+	}
+	random := rand.New(rand.NewPCG(9, 10))
+	for range 2000 {
+		size := 2 + random.IntN(300)
+		p, drawn, c := random.IntN(size+1), 1+random.IntN(size), random.IntN(20)
+		limit := c + random.IntN(size)
+		want := 0.0
+		for x := range size + 1 {
+			if w := choose(p, x) + choose(size-p, drawn-x) - choose(size, drawn); !math.IsInf(w, -1) {
+				want += math.Exp(w) * float64(min(c+x, limit))
+			}
+		}
+		// Lgamma of a few hundred has an absolute error of some 1e-13.
+		if got := expectedMin(c, p, size, drawn, limit); math.Abs(got-want) > 1e-10*want+1e-12 {
+			t.Fatalf("expectedMin(%d, %d, %d, %d, %d) = %v, want %v", c, p, size, drawn, limit, got, want)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package metric
+
+import "fmt"
+
+// Recall is R@k: 1 if one of the first k items is positive. Undefined for R = 0.
+// This is the recall of the retrieval literature; see [TrueRecall] for the other.
+type Recall struct{ K int }
+
+// Name returns "R@k".
+func (m Recall) Name() string { return fmt.Sprintf("R@%d", m.K) }
+
+// AtLevel is 1 − C(t−p, j)/C(t, j) where the first positives are p of t items
+// with equal scores, of which j lie within k.
+func (m Recall) AtLevel(v *View) (float64, bool) {
+	if v.R == 0 {
+		return 0, false
+	}
+	first := v.Runs[0]
+	left := first.Size - max(m.K-first.First, 0) // items of the run beyond k
+	if left < first.Hits {
+		return 1, true
+	}
+	miss := 1.0
+	for x := range first.Hits {
+		miss *= float64(left-x) / float64(first.Size-x)
+	}
+	return 1 - miss, true
+}

@@ -1,0 +1,167 @@
+package train
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"hgld/train/metric"
+)
+
+// Result is what an evaluation measured; its JSON is eval.json.
+type Result struct {
+	Version int      `json:"hgld_eval"` // format version
+	Queries int      `json:"queries"`
+	Gallery int      `json:"gallery"`
+	Self    bool     `json:"self_excluded"` // each query was left out of its own ranking
+	Ties    string   `json:"ties"`
+	Levels  []string `json:"levels"` // finest first
+	Values  []Value  `json:"metrics"`
+
+	// Overall is the unweighted mean of each per-level metric over the levels, the
+	// overall accuracy of DyML.
+	Overall map[string]Number `json:"overall"`
+
+	PerQuery *PerQuery `json:"per_query,omitempty"`
+}
+
+// ResultVersion is the format version of eval.json that this hgld writes.
+const ResultVersion = 1
+
+// Value is the mean of a metric over the queries for which it is defined.
+type Value struct {
+	Key     string `json:"key"` // "mAP@R_level0", "H-AP"
+	Mean    Number `json:"mean"`
+	Skipped int    `json:"skipped"` // queries for which it is undefined
+}
+
+// PerQuery holds the value of every metric for every query, null where it is
+// undefined.
+type PerQuery struct {
+	IDs    []string            `json:"ids,omitempty"`
+	Values map[string][]Number `json:"values"`
+}
+
+// Number is a float64 whose NaN is null in JSON: undefined.
+type Number float64
+
+// MarshalJSON writes null for NaN.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(n)) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}
+
+// UnmarshalJSON reads null as NaN.
+func (n *Number) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		*n = Number(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(data, (*float64)(n))
+}
+
+func newResult(e *Evaluation, keys []string, columns [][]float64) *Result {
+	r := &Result{
+		Version: ResultVersion, Queries: len(e.Query.Labels), Gallery: len(e.Gallery.Labels), Self: e.Self != nil,
+		Ties: map[metric.Ties]string{metric.ScoreThenRow: "score-then-row", metric.AverageTies: "average"}[e.Ties], Levels: e.Levels,
+		Overall: map[string]Number{},
+	}
+	means := make([]float64, len(keys))
+	for i, key := range keys {
+		mean, skipped := metric.Mean(columns[i])
+		means[i] = mean
+		r.Values = append(r.Values, Value{Key: key, Mean: Number(mean), Skipped: skipped})
+	}
+	for name, mean := range metric.Overall(keys, means) {
+		r.Overall[name] = Number(mean)
+	}
+	if e.PerQuery {
+		r.PerQuery = &PerQuery{IDs: e.Query.IDs, Values: map[string][]Number{}}
+		for i, key := range keys {
+			values := make([]Number, len(columns[i]))
+			for q, v := range columns[i] {
+				values[q] = Number(v)
+			}
+			r.PerQuery.Values[key] = values
+		}
+	}
+	return r
+}
+
+// Mean returns the mean of a metric by its key, NaN if it was not measured.
+func (r *Result) Mean(key string) float64 {
+	for _, v := range r.Values {
+		if v.Key == key {
+			return float64(v.Mean)
+		}
+	}
+	return math.NaN()
+}
+
+// Table writes the means in percent: the per-level metrics as a table of levels,
+// the others below.
+func (r *Result) Table(w io.Writer) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d queries, %d gallery items", r.Queries, r.Gallery)
+	if r.Self {
+		text.WriteString(", each query left out of its own ranking")
+	}
+	text.WriteString("\n\n")
+	var names []string // of the per-level metrics
+	for _, v := range r.Values {
+		if name, isFinest := strings.CutSuffix(v.Key, "_level0"); isFinest {
+			names = append(names, name)
+		}
+	}
+	width := len("level")
+	for _, level := range r.Levels {
+		width = max(width, len([]rune(level)))
+	}
+	fmt.Fprintf(&text, "%-*s", width, "level")
+	for _, name := range names {
+		fmt.Fprintf(&text, "  %7s", name)
+	}
+	text.WriteString("  skipped\n")
+	for h, level := range r.Levels {
+		fmt.Fprintf(&text, "%-*s", width, level)
+		skipped := 0
+		for _, name := range names {
+			v := r.value(fmt.Sprintf("%s_level%d", name, h))
+			skipped = max(skipped, v.Skipped)
+			fmt.Fprintf(&text, "  %7s", percent(v.Mean))
+		}
+		fmt.Fprintf(&text, "  %7d\n", skipped)
+	}
+	text.WriteString("\n")
+	for _, v := range r.Values {
+		if !strings.Contains(v.Key, "_level") {
+			fmt.Fprintf(&text, "%-*s  %7s", width, v.Key, percent(v.Mean))
+			if v.Skipped > 0 {
+				fmt.Fprintf(&text, "  (%d queries skipped)", v.Skipped)
+			}
+			text.WriteString("\n")
+		}
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func (r *Result) value(key string) Value {
+	for _, v := range r.Values {
+		if v.Key == key {
+			return v
+		}
+	}
+	return Value{Key: key, Mean: Number(math.NaN())}
+}
+
+func percent(n Number) string {
+	if math.IsNaN(float64(n)) {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", 100*float64(n))
+}

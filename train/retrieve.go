@@ -1,0 +1,146 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"hgld/internal/img"
+	"hgld/internal/tensorfile"
+	"hgld/train/device"
+	"hgld/train/metric"
+)
+
+// Model is a trained network ready to embed images.
+type Model struct {
+	Config Config
+	Step   int    // steps that it was trained for
+	Path   string // checkpoint
+
+	network *network
+	lane    *lane
+}
+
+// EvalOptions are what an evaluation may vary.
+type EvalOptions struct {
+	Metrics  metric.Set
+	Ties     metric.Ties
+	PerQuery bool
+	Progress func(done, total int) // images embedded; may be nil
+}
+
+// Open loads the network of a run directory, from its newest checkpoint, or that
+// of one checkpoint folder. Untrained, it is the network as the run began it: the
+// baseline that a training has to beat. Close ends the use of the backend.
+func Open(path string, b device.Backend, d *img.Decoder, untrained bool) (*Model, error) {
+	list, err := checkpoints(path)
+	if err != nil {
+		return nil, err
+	}
+	folder := path
+	if len(list) > 0 {
+		folder = list[len(list)-1]
+	}
+	s, err := readState(folder)
+	if err != nil {
+		return nil, fmt.Errorf("train: %s is neither a run directory with a checkpoint nor a checkpoint: %w", path, err)
+	}
+	p, err := s.Config.resolve()
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Config: s.Config, Step: s.Step, Path: folder, lane: newLane(b)}
+	err = m.lane.do(func() error {
+		m.network = newNetwork(b, &m.Config, &p, d)
+		m.network.store.Build(b, m.Config.Seed)
+		if !untrained {
+			return m.load()
+		}
+		m.Step = 0
+		if m.Config.Model.Weights != "" {
+			return m.network.pretrained(m.Config.Model.Weights)
+		}
+		return b.Sync()
+	})
+	if err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return m, nil
+}
+
+// load fills the network from its checkpoint; what belongs to the loss is left
+// there.
+func (m *Model) load() error {
+	tensors, err := readTensors(m.Path, modelFile)
+	if err != nil {
+		return err
+	}
+	own := tensors[:0:0]
+	for _, t := range tensors {
+		if !strings.HasPrefix(t.Name, lossPrefix) {
+			own = append(own, t)
+		}
+	}
+	if err := m.network.store.Import(m.network.b, own, ""); err != nil {
+		return fmt.Errorf("train: %s: %w", filepath.Join(m.Path, modelFile), err)
+	}
+	return nil
+}
+
+// Close ends the goroutine from which the backend is used.
+func (m *Model) Close() error { return m.lane.close() }
+
+// Evaluate embeds query and gallery and measures retrieval. Without a gallery the
+// queries are each other's, each left out of its own ranking.
+func (m *Model) Evaluate(ctx context.Context, query, gallery Dataset, o EvalOptions) (*Result, error) {
+	e := &Evaluation{
+		Levels: query.Levels(), Metrics: o.Metrics, Ties: o.Ties, PerQuery: o.PerQuery,
+		Threads: m.Config.Run.Threads,
+	}
+	var err error
+	if e.Query, err = m.side(ctx, query, o); err != nil {
+		return nil, err
+	}
+	defer m.free(e.Query)
+	if gallery == nil {
+		e.Gallery = e.Query
+		e.Self = make([]int32, query.Len())
+		for i := range e.Self {
+			e.Self[i] = int32(i)
+		}
+	} else {
+		if e.Gallery, err = m.side(ctx, gallery, o); err != nil {
+			return nil, err
+		}
+		defer m.free(e.Gallery)
+	}
+	return e.run(ctx, m.network.b, m.lane)
+}
+
+func (m *Model) side(ctx context.Context, d Dataset, o EvalOptions) (Side, error) {
+	return m.network.side(ctx, d, embedOptions{
+		lane: m.lane, workers: m.Config.Run.Workers, prefetch: m.Config.Run.Prefetch, progress: o.Progress,
+	})
+}
+
+func (m *Model) free(s Side) {
+	m.lane.do(func() error {
+		m.network.b.Free(s.Vectors.Buf)
+		return nil
+	})
+}
+
+// Embed returns the embeddings of a data set, one row an item.
+func (m *Model) Embed(ctx context.Context, d Dataset, progress func(done, total int)) (tensorfile.Tensor, error) {
+	s, err := m.side(ctx, d, EvalOptions{Progress: progress})
+	if err != nil {
+		return tensorfile.Tensor{}, err
+	}
+	defer m.free(s)
+	t := tensorfile.Tensor{Name: "embeddings", DType: "F32", Shape: s.Vectors.Shape()}
+	t.Data = make([]byte, 4*s.Vectors.Len())
+	err = m.lane.do(func() error { return m.network.b.Wait(m.network.b.Download(t.Data, s.Vectors)) })
+	return t, err
+}

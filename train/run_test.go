@@ -1,0 +1,398 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/train/device"
+	"hgld/train/device/cpu"
+)
+
+// tiny is a configuration that takes a few milliseconds a step: drawings of 16
+// places in four forms, a net of three small convolutions.
+func tiny(steps int) (Config, *places) {
+	c := Default()
+	c.Input.Size, c.Input.Resize, c.Input.Scale = 16, 18, [2]float64{0.5, 1}
+	c.Model.Backbone.Settings = map[string]any{"widths": []int{8, 16, 16}, "strides": []int{2, 2, 1}}
+	c.Model.Dim = 16
+	c.Sampler.Batch, c.Sampler.M = 16, 4
+	c.Optim.Rate = 3e-3
+	c.Epochs, c.Steps = 0, steps
+	c.Seed = 11
+	c.Run.Checkpoint = 0
+	return c, &places{forms: 4, perForm: 4, views: 6, size: 20}
+}
+
+// train runs to the end, or to the first error, and returns the events.
+func trainAll(t *testing.T, ctx context.Context, c Config, data Data, o Options) ([]Event, error) {
+	t.Helper()
+	if o.Backend == nil {
+		o.Backend = cpu.New(2)
+	}
+	r, err := New(c, data, o)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var events []Event
+	for e, err := range r.Events(ctx) {
+		if err != nil {
+			return events, err
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+func mustTrain(t *testing.T, c Config, data Data, o Options) []Event {
+	t.Helper()
+	events, err := trainAll(t, context.Background(), c, data, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+// weights returns the bytes of the newest checkpoint's files, but for the state.
+func weights(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	list, err := checkpoints(dir)
+	if err != nil || len(list) == 0 {
+		t.Fatalf("%d checkpoints, %v", len(list), err)
+	}
+	files := map[string][]byte{}
+	for _, name := range []string{modelFile, optimizerFile} {
+		data, err := os.ReadFile(filepath.Join(list[len(list)-1], name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = data
+	}
+	return files
+}
+
+func sameWeights(t *testing.T, what, a, b string) {
+	t.Helper()
+	want, got := weights(t, a), weights(t, b)
+	for name := range want {
+		if !bytes.Equal(got[name], want[name]) {
+			t.Errorf("%s: %s differs", what, name)
+		}
+	}
+}
+
+func losses(events []Event) (list []float64) {
+	for _, e := range events {
+		if e.Kind == Stepped {
+			list = append(list, e.Loss)
+		}
+	}
+	return list
+}
+
+func TestTrainingLowersTheLossAndRetrievesBetter(t *testing.T) {
+	c, d := tiny(80)
+	dir := t.TempDir()
+	events := mustTrain(t, c, Data{Train: d, Query: d}, Options{Dir: dir})
+	l := losses(events)
+	mean := func(v []float64) (s float64) {
+		for _, x := range v {
+			s += x / float64(len(v))
+		}
+		return s
+	}
+	if first, last := mean(l[:10]), mean(l[70:]); len(l) != 80 || last > 0.7*first {
+		t.Errorf("mean loss of the first ten of %d steps %.3f, of the last ten %.3f", len(l), first, last)
+	}
+	var trained *Result
+	for _, e := range events {
+		if e.Kind == Evaluated {
+			trained = e.Result
+		}
+	}
+	m, err := Open(dir, cpu.New(2), nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	before, err := m.Evaluate(context.Background(), d, nil, EvalOptions{Metrics: allMetrics(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"AP_level0", "H-AP"} {
+		if before.Mean(key) >= trained.Mean(key) {
+			t.Errorf("%s was %.3f before and is %.3f after", key, before.Mean(key), trained.Mean(key))
+		}
+	}
+}
+
+func TestResumedRunEndsWithTheSameBytes(t *testing.T) {
+	c, d := tiny(30)
+	whole, stopped := t.TempDir(), t.TempDir()
+	want := mustTrain(t, c, Data{Train: d}, Options{Dir: whole})
+	// 13 steps end in the middle of an epoch, which has 6 batches.
+	mustTrain(t, c, Data{Train: d}, Options{Dir: stopped, Limit: 13})
+	got := mustTrain(t, c, Data{Train: d}, Options{Dir: stopped})
+	if n := len(losses(got)); n != 17 {
+		t.Errorf("%d steps after the stop, want 17", n)
+	}
+	if !slices.Equal(losses(want)[13:], losses(got)) {
+		t.Error("the losses after the stop differ")
+	}
+	sameWeights(t, "stopped after 13 of 30 steps", whole, stopped)
+}
+
+func TestCancelledRunSavesAndGoesOn(t *testing.T) {
+	c, d := tiny(20)
+	whole, stopped := t.TempDir(), t.TempDir()
+	mustTrain(t, c, Data{Train: d}, Options{Dir: whole})
+	for _, at := range []int{1, 7, 15} {
+		ctx, cancel := context.WithCancel(context.Background())
+		r, err := New(c, Data{Train: d}, Options{Dir: stopped, Backend: cpu.New(2)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var last error
+		saved := false
+		for e, err := range r.Events(ctx) {
+			last = err
+			saved = saved || e.Kind == Saved
+			if e.Step == at {
+				cancel()
+			}
+		}
+		cancel()
+		if !errors.Is(last, context.Canceled) || !saved {
+			t.Fatalf("cancelled at step %d: error %v, saved: %v", at, last, saved)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustTrain(t, c, Data{Train: d}, Options{Dir: stopped})
+	sameWeights(t, "stopped three times", whole, stopped)
+}
+
+func TestThreadsAndWorkersDoNotChangeTheWeights(t *testing.T) {
+	c, d := tiny(12)
+	one, two := t.TempDir(), t.TempDir()
+	c.Run.Workers, c.Run.Prefetch = 1, 1
+	mustTrain(t, c, Data{Train: d}, Options{Dir: one, Backend: cpu.New(1)})
+	c.Run.Workers, c.Run.Prefetch = 5, 4
+	mustTrain(t, c, Data{Train: d}, Options{Dir: two, Backend: cpu.New(3)})
+	sameWeights(t, "1 and 3 threads", one, two)
+}
+
+func TestAnotherSeedGivesOtherWeights(t *testing.T) {
+	c, d := tiny(2)
+	one, two := t.TempDir(), t.TempDir()
+	mustTrain(t, c, Data{Train: d}, Options{Dir: one})
+	c.Seed++
+	mustTrain(t, c, Data{Train: d}, Options{Dir: two})
+	if bytes.Equal(weights(t, one)[modelFile], weights(t, two)[modelFile]) {
+		t.Error("two seeds, the same weights")
+	}
+}
+
+func TestFinishedRunOnlyEvaluatesAgain(t *testing.T) {
+	c, d := tiny(5)
+	dir := t.TempDir()
+	first := mustTrain(t, c, Data{Train: d, Query: d}, Options{Dir: dir})
+	second := mustTrain(t, c, Data{Train: d, Query: d}, Options{Dir: dir})
+	if len(second) != 2 || second[0].Kind != Evaluated || second[1].Kind != Done {
+		t.Fatalf("events %+v", second)
+	}
+	before := first[len(first)-2].Result
+	if again := second[0].Result; again.Mean("H-AP") != before.Mean("H-AP") {
+		t.Errorf("H-AP %v, then %v", before.Mean("H-AP"), again.Mean("H-AP"))
+	}
+}
+
+func TestRunRefusesOtherSettingsAndOtherData(t *testing.T) {
+	c, d := tiny(4)
+	dir := t.TempDir()
+	mustTrain(t, c, Data{Train: d}, Options{Dir: dir})
+	other := c
+	other.Optim.Rate, other.Sampler.M = 0.5, 2
+	_, err := trainAll(t, context.Background(), other, Data{Train: &places{forms: 4, perForm: 4, views: 7, size: 20}}, Options{Dir: dir})
+	var refused *ResumeError
+	if !errors.As(err, &refused) {
+		t.Fatalf("error %v", err)
+	}
+	want := []string{"optim.lr is 0.5, the checkpoint has 0.003", "sampler.m is 2, the checkpoint has 4", "the images or labels are others"}
+	if !slices.Equal(refused.Differences, want) {
+		t.Errorf("differences %q, want %q", refused.Differences, want)
+	}
+	c.Run.Workers, c.Run.Keep, c.Run.Checkpoint = 3, 5, 2
+	if _, err := trainAll(t, context.Background(), c, Data{Train: d}, Options{Dir: dir}); err != nil {
+		t.Errorf("what does not change the result was taken for a difference: %v", err)
+	}
+}
+
+// spoiled makes the result of one operation NaN in the named steps.
+type spoiled struct {
+	device.Backend
+	op    string
+	steps map[int]bool
+	step  int
+}
+
+func (s *spoiled) spoil(op string, a device.Array) {
+	if op == s.op && s.steps[s.step] {
+		s.Backend.Fill(a, float32(math.NaN()))
+	}
+}
+
+func (s *spoiled) Pixels(dst, pixels, crop device.Array, o device.Pixel) {
+	s.step++
+	s.Backend.Pixels(dst, pixels, crop, o)
+	s.spoil("Pixels", dst)
+}
+
+func (s *spoiled) Conv(dst, x, w device.Array, c device.ConvShape, e device.Epilogue) {
+	s.Backend.Conv(dst, x, w, c, e)
+	s.spoil("Conv", dst)
+}
+
+func (s *spoiled) ConvGradW(dw, dy, x device.Array, c device.ConvShape, acc float32) {
+	s.Backend.ConvGradW(dw, dy, x, c, acc)
+	s.spoil("ConvGradW", dw)
+}
+
+func (s *spoiled) NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats device.Array, o device.NormKind, acc float32) {
+	s.Backend.NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats, o, acc)
+	s.spoil("NormGrad", dgamma)
+}
+
+func (s *spoiled) RankLoss(loss, ds, sc, sh, rel, cnt device.Array, h *device.Steps, o *device.Score) {
+	s.Backend.RankLoss(loss, ds, sc, sh, rel, cnt, h, o)
+	s.spoil("RankLoss", loss)
+	s.spoil("RankLoss gradient", ds)
+}
+
+func (s *spoiled) Scores(dst, q, g device.Array) {
+	s.Backend.Scores(dst, q, g)
+	s.spoil("Scores", dst)
+}
+
+func (s *spoiled) GeMGrad(dx, dp, dy, x, y, p device.Array, eps, acc float32) {
+	s.Backend.GeMGrad(dx, dp, dy, x, y, p, eps, acc)
+	s.spoil("GeMGrad", dp)
+}
+
+func TestValuesThatAreNotFiniteNeverReachTheWeights(t *testing.T) {
+	c, d := tiny(6)
+	clean := t.TempDir()
+	mustTrain(t, c, Data{Train: d}, Options{Dir: clean})
+	for _, op := range []string{"Pixels", "Conv", "ConvGradW", "NormGrad", "RankLoss", "RankLoss gradient", "Scores", "GeMGrad"} {
+		dir := t.TempDir()
+		events := mustTrain(t, c, Data{Train: d}, Options{Dir: dir, Backend: &spoiled{Backend: cpu.New(2), op: op, steps: map[int]bool{2: true, 5: true}}})
+		var skipped []int
+		for _, e := range events {
+			if e.Kind == Skipped {
+				skipped = append(skipped, e.Step)
+				if len(e.IDs) != 16 || !strings.HasPrefix(e.IDs[0], "view-") {
+					t.Errorf("%s: ids %v", op, e.IDs)
+				}
+			}
+		}
+		if !slices.Equal(skipped, []int{2, 5}) {
+			t.Errorf("%s: skipped steps %v, want 2 and 5", op, skipped)
+		}
+		m, err := Open(dir, cpu.New(2), nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		vectors, err := m.Embed(context.Background(), d, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, err := vectors.Float32()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range values {
+			if math.IsNaN(float64(v)) {
+				t.Fatalf("%s: an embedding is NaN", op)
+			}
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTenSkippedStepsInARowEndTheRun(t *testing.T) {
+	c, d := tiny(40)
+	steps := map[int]bool{3: true}
+	for i := 5; i < 40; i++ {
+		steps[i] = true
+	}
+	events, err := trainAll(t, context.Background(), c, Data{Train: d}, Options{Dir: t.TempDir(), Backend: &spoiled{Backend: cpu.New(2), op: "Conv", steps: steps}})
+	if err == nil || !strings.Contains(err.Error(), "step 14: values were not finite in 10 steps in a row") {
+		t.Errorf("error %v after %d events", err, len(events))
+	}
+}
+
+func TestSkippedStepDoesNotCountForTheOptimizer(t *testing.T) {
+	c, d := tiny(6)
+	dir := t.TempDir()
+	mustTrain(t, c, Data{Train: d}, Options{Dir: dir, Backend: &spoiled{Backend: cpu.New(2), op: "Conv", steps: map[int]bool{2: true}}})
+	list, _ := checkpoints(dir)
+	s, err := readState(list[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Step != 6 || s.Steps["backbone"] != 5 || s.Steps["head"] != 5 {
+		t.Errorf("step %d, optimizer steps %v", s.Step, s.Steps)
+	}
+}
+
+func TestWarmUpRestsTheBackbone(t *testing.T) {
+	c, d := tiny(6)
+	c.Schedule.WarmUp = 4
+	before, after := t.TempDir(), t.TempDir()
+	mustTrain(t, c, Data{Train: d}, Options{Dir: before, Limit: 4})
+	mustTrain(t, c, Data{Train: d}, Options{Dir: after})
+	for dir, want := range map[string]int{before: 0, after: 2} {
+		list, _ := checkpoints(dir)
+		s, err := readState(list[len(list)-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Steps["backbone"] != want || s.Steps["head"] != s.Step {
+			t.Errorf("after %d steps the backbone has taken %d and the head %d", s.Step, s.Steps["backbone"], s.Steps["head"])
+		}
+	}
+}
+
+func TestReplayedStepAllocatesNothing(t *testing.T) {
+	c, d := tiny(50)
+	r, err := New(c, Data{Train: d}, Options{Dir: t.TempDir(), Backend: cpu.New(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var b *batch
+	for b = range r.loader.batches(context.Background(), epochs(r.parts.sampler, r.paths, 1, position{})) {
+		break // and so end the workers, whose allocations would count
+	}
+	take := func() {
+		if _, err := r.step.take(b, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 { // record, and let scratch memory grow
+		take()
+	}
+	if n := testing.AllocsPerRun(20, take); n > 0 {
+		t.Errorf("a replayed step allocates %v times", n)
+	}
+}

@@ -1,0 +1,94 @@
+package sample
+
+import (
+	"fmt"
+
+	"hgld/labels"
+)
+
+// MPerClass fills a batch with M rows of each of Batch/M classes. No row appears
+// twice in an epoch; classes with fewer than M rows, and the rows of a class that
+// do not fill M, are left out of it. Rows, batches and the order inside a batch
+// are shuffled.
+//
+// The classes with most rows left are served first, ties at random. The released
+// walk (SupRank, and the same in Smooth-AP) starts at the head of one shuffled
+// list of classes for every batch and so leaves batches unused: of classes of
+// 100, 8, 8 and 8 rows it makes 2 batches of 3 × 4, here 3, which is as many as a
+// class at most once a batch allows.
+type MPerClass struct {
+	Batch  int `yaml:"batch"`  // rows of a batch, a multiple of M
+	M      int `yaml:"m"`      // rows of a class in a batch, at least 2
+	Level  int `yaml:"level"`  // whose classes; 0 is the finest
+	Reduce int `yaml:"reduce"` // rows that a class gives an epoch at most, drawn anew each; 0: all
+}
+
+// Size is Batch.
+func (s *MPerClass) Size() int { return s.Batch }
+
+// Epoch serves the classes from buckets by how many times M rows they still have.
+func (s *MPerClass) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, error) {
+	if err := checkBatch(s.Batch, s.M); err != nil {
+		return nil, err
+	}
+	list, err := classes(rows, s.Level)
+	if err != nil {
+		return nil, err
+	}
+	r := NewRandom(seed, uint64(epoch))
+	var buckets [][]class // buckets[n]: classes with n·M rows left
+	usable := 0
+	for _, c := range list {
+		shuffle(r, c.rows)
+		if s.Reduce > 0 {
+			c.rows = c.rows[:min(s.Reduce, len(c.rows))]
+		}
+		if n := len(c.rows) / s.M; n > 0 {
+			for len(buckets) <= n {
+				buckets = append(buckets, nil)
+			}
+			buckets[n] = append(buckets[n], c)
+			usable++
+		}
+	}
+	perBatch := s.Batch / s.M
+	if usable < perBatch {
+		return nil, fmt.Errorf("sample: a batch of %d needs %d classes with %d rows, and only %d of %d classes have as many",
+			s.Batch, perBatch, s.M, usable, len(list))
+	}
+	var batches [][]int
+	for usable >= perBatch {
+		batch, spent := s.serve(r, buckets, perBatch)
+		usable -= spent
+		batches = append(batches, batch)
+	}
+	shuffle(r, batches)
+	return batches, nil
+}
+
+// serve takes M rows of each of n classes, from the fullest buckets on, and moves
+// these one bucket down. spent counts the classes that have fewer than M left.
+func (s *MPerClass) serve(r *Random, buckets [][]class, n int) (batch []int, spent int) {
+	served := make([]class, 0, n)
+	for left := len(buckets) - 1; len(served) < n; left-- {
+		for len(buckets[left]) > 0 && len(served) < n {
+			bucket := buckets[left]
+			last := len(bucket) - 1
+			at := r.IntN(last + 1)
+			bucket[at], bucket[last] = bucket[last], bucket[at]
+			served = append(served, bucket[last])
+			buckets[left] = bucket[:last]
+		}
+	}
+	for _, c := range served {
+		batch = append(batch, c.rows[:s.M]...)
+		c.rows = c.rows[s.M:]
+		left := len(c.rows) / s.M
+		buckets[left] = append(buckets[left], c)
+		if left == 0 {
+			spent++
+		}
+	}
+	shuffle(r, batch)
+	return batch, spent
+}

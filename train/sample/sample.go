@@ -1,0 +1,96 @@
+// Package sample decides which rows of a data set make a batch. A sampler is a
+// pure function of the labels, a seed and the epoch: any epoch can be had without
+// the ones before it, so a run resumes in the middle of one, and the number of
+// workers that read the rows changes nothing.
+//
+// Rows are numbers 0…N−1; a label is a class at one level of a row's path, and a
+// row whose class is −1 at that level belongs to no class. Classes are gone
+// through by number and the rows of a class in their order, so that the same data
+// in another order gives the same batches with other row numbers.
+package sample
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"hgld/internal/registry"
+	"hgld/labels"
+)
+
+// Sampler makes the batches of an epoch.
+type Sampler interface {
+	// Epoch returns the batches of an epoch, counted from 0, each a list of rows.
+	// There is at least one batch or an error that says what is missing.
+	Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, error)
+
+	// Size is the number of rows of a full batch. A batch may have fewer where the
+	// sampler says so, never more.
+	Size() int
+}
+
+// All is the table of samplers, with the settings of the published recipes.
+var All = registry.Table[Sampler]{
+	{Name: "m-per-class", About: "m rows of each of batch/m classes, every row at most once an epoch", Value: &MPerClass{Batch: 256, M: 4}},
+	{Name: "random-m-per-class", About: "m rows of each of batch/m classes drawn anew for every batch", Value: &RandomMPerClass{Batch: 256, M: 4, Batches: 1000}},
+	{Name: "hierarchical", About: "batches of two super-classes, every pair equally often", Value: &Hierarchical{Batch: 256, M: 4, PerTuple: 5, Supers: 2, Outer: 1}},
+}
+
+// class is the rows of one class.
+type class struct {
+	label int32
+	rows  []int
+}
+
+// classes groups rows by their class at a level, classes by number.
+func classes(rows []labels.Path, level int) ([]class, error) {
+	groups := map[int32][]int{}
+	for i, p := range rows {
+		if level >= len(p) {
+			return nil, fmt.Errorf("sample: row %d has %d levels, the sampler uses level %d", i, len(p), level)
+		}
+		if c := p[level]; c >= 0 {
+			groups[c] = append(groups[c], i)
+		}
+	}
+	list := make([]class, 0, len(groups))
+	for _, label := range slices.Sorted(maps.Keys(groups)) {
+		list = append(list, class{label, groups[label]})
+	}
+	return list, nil
+}
+
+// checkBatch says whether a batch divides into classes.
+func checkBatch(batch, m int) error {
+	if m < 2 {
+		return fmt.Errorf("sample: m is %d, and a ranking needs at least 2 rows of a class", m)
+	}
+	if batch < m || batch%m != 0 {
+		return fmt.Errorf("sample: batch is %d, which is no multiple of m = %d", batch, m)
+	}
+	return nil
+}
+
+// draw returns m rows of a class: without repeats if it has m, and otherwise m
+// independent draws, as the released samplers do.
+func draw(r *Random, c class, m int) []int {
+	out := make([]int, m)
+	if len(c.rows) < m {
+		for i := range out {
+			out[i] = c.rows[r.IntN(len(c.rows))]
+		}
+		return out
+	}
+	for i, at := range r.Choose(len(c.rows), m) {
+		out[i] = c.rows[at]
+	}
+	return out
+}
+
+// shuffle puts a slice in random order.
+func shuffle[T any](r *Random, s []T) {
+	for i := len(s) - 1; i > 0; i-- {
+		j := r.IntN(i + 1)
+		s[i], s[j] = s[j], s[i]
+	}
+}

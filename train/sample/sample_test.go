@@ -1,0 +1,270 @@
+package sample
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"hgld/internal/goldens"
+	"hgld/labels"
+)
+
+// data has classes of the given sizes, four classes to a super-class.
+func data(sizes ...int) []labels.Path {
+	var rows []labels.Path
+	for class, n := range sizes {
+		for range n {
+			rows = append(rows, labels.Path{int32(class), int32(class / 4)})
+		}
+	}
+	return rows
+}
+
+// every sampler of the table, fit for data(…) of eight classes.
+func small() map[string]Sampler {
+	return map[string]Sampler{
+		"m-per-class":        &MPerClass{Batch: 12, M: 4},
+		"random-m-per-class": &RandomMPerClass{Batch: 12, M: 4, Batches: 9},
+		"hierarchical":       &Hierarchical{Batch: 16, M: 4, PerTuple: 3, Supers: 2, Outer: 1},
+	}
+}
+
+func TestEpochIsAFunctionOfSeedAndEpoch(t *testing.T) {
+	rows := data(20, 12, 9, 30, 8, 8, 17, 25)
+	for _, e := range All {
+		s, ok := small()[e.Name]
+		if !ok {
+			t.Errorf("%s is not tested", e.Name)
+			continue
+		}
+		get := func(seed uint64, epoch int) string {
+			batches, err := s.Epoch(rows, seed, epoch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprint(batches)
+		}
+		if first, again := get(3, 5), get(3, 5); first != again {
+			t.Errorf("%s: the same epoch differs", e.Name)
+		}
+		if get(3, 5) == get(3, 6) || get(3, 5) == get(4, 5) || get(3, 5) == get(5, 3) {
+			t.Errorf("%s: another epoch or seed gives the same batches", e.Name)
+		}
+	}
+}
+
+func TestOrderOfRowsOnlyRenumbersThem(t *testing.T) {
+	rows := data(20, 12, 9, 30, 8, 8, 17, 25)
+	r := NewRandom(1)
+	at := r.Choose(len(rows), len(rows)) // new row i is old row at[i]
+	slices.SortFunc(at, func(a, b int) int {
+		// Any mixture of the classes that keeps the order inside each.
+		if ca, cb := rows[a][0], rows[b][0]; ca != cb {
+			return int(cb - ca)
+		}
+		return a - b
+	})
+	mixed := make([]labels.Path, len(rows))
+	for i, old := range at {
+		mixed[i] = rows[old]
+	}
+	for name, s := range small() {
+		want, err := s.Epoch(rows, 2, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Epoch(mixed, 2, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, batch := range got {
+			for i, row := range batch {
+				batch[i] = at[row]
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: another order of the rows gives other batches", name)
+		}
+	}
+}
+
+func TestRowsWithoutClassAreLeftOut(t *testing.T) {
+	rows := append(data(8, 8, 8, 8, 8, 8, 8, 8), labels.Path{-1, 0}, labels.Path{-1, -1}, labels.Path{-1, 1}, labels.Path{-1, 0})
+	for name, s := range small() {
+		for epoch := range 5 {
+			batches, err := s.Epoch(rows, 1, epoch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, batch := range batches {
+				if slices.Max(batch) >= 64 {
+					t.Fatalf("%s: a row without a class is drawn", name)
+				}
+			}
+		}
+	}
+}
+
+// Counts are binomial; the goldens ask for five standard deviations.
+func within5Deviations(t *testing.T, what string, hits, trials int, share float64) {
+	t.Helper()
+	deviation := math.Sqrt(float64(trials) * share * (1 - share))
+	if off := math.Abs(float64(hits) - float64(trials)*share); off > 5*deviation {
+		t.Errorf("%s: %d of %d, expected a share of %v", what, hits, trials, share)
+	}
+}
+
+func TestClassesAreDrawnEquallyOften(t *testing.T) {
+	const batches = 2000
+	rows := data(4, 4, 4, 4, 4, 4, 4, 4, 4, 4)
+	drawn, err := (&RandomMPerClass{Batch: 12, M: 4, Batches: batches}).Epoch(rows, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits := map[int]int{}
+	for _, batch := range drawn {
+		for class := range counts(rows, batch, 0) {
+			hits[class]++
+		}
+	}
+	for class := range 10 {
+		within5Deviations(t, "random-m-per-class", hits[class], batches, 0.3)
+	}
+	// Super-classes of eight classes, four of which are in a half batch.
+	rows = nil
+	for class := range 16 {
+		for range 5 {
+			rows = append(rows, labels.Path{int32(class), int32(class / 8)})
+		}
+	}
+	drawn, err = (&Hierarchical{Batch: 16, M: 2, PerTuple: batches, Supers: 2, Outer: 1}).Epoch(rows, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(hits)
+	for _, batch := range drawn {
+		for class := range counts(rows, batch, 0) {
+			hits[class]++
+		}
+	}
+	for class := range 16 {
+		within5Deviations(t, "hierarchical", hits[class], batches, 0.5)
+	}
+}
+
+func TestReduceDrawsAnewEachEpoch(t *testing.T) {
+	rows := data(100, 100, 100)
+	s := &MPerClass{Batch: 12, M: 4, Reduce: 8}
+	seen := map[int]bool{}
+	for epoch := range 30 {
+		batches, err := s.Epoch(rows, 1, epoch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, batch := range batches {
+			for _, row := range batch {
+				seen[row] = true
+			}
+		}
+	}
+	// 30 draws of 8 of 100: a row is missed with probability 0.92^30 = 8 %.
+	if len(seen) < 250 {
+		t.Errorf("30 epochs saw %d of 300 rows", len(seen))
+	}
+}
+
+func TestWrongSettingsAreNamed(t *testing.T) {
+	rows := data(8, 8, 8, 8, 8, 8, 8, 8)
+	for hint, s := range map[string]Sampler{
+		"no multiple of m":          &MPerClass{Batch: 10, M: 4},
+		"at least 2 rows":           &MPerClass{Batch: 10, M: 1},
+		"has 2 levels":              &MPerClass{Batch: 8, M: 4, Level: 2},
+		"only 8 of 8":               &MPerClass{Batch: 64, M: 4},
+		"batches is 0":              &RandomMPerClass{Batch: 8, M: 4},
+		"needs 16 classes":          &RandomMPerClass{Batch: 64, M: 4, Batches: 1},
+		"level 1 has 2":             &Hierarchical{Batch: 24, M: 4, PerTuple: 1, Supers: 3, Outer: 1},
+		"no multiple of supers":     &Hierarchical{Batch: 9, M: 4, PerTuple: 1, Supers: 2, Outer: 1},
+		"not coarser":               &Hierarchical{Batch: 8, M: 4, PerTuple: 1, Supers: 2, Outer: 0},
+		"per_tuple 0, want at leas": &Hierarchical{Batch: 8, M: 4, Supers: 2, Outer: 1},
+	} {
+		if _, err := s.Epoch(rows, 1, 0); err == nil || !strings.Contains(err.Error(), hint) {
+			t.Errorf("%+v: %v, want %q", s, err, hint)
+		}
+	}
+}
+
+func TestChooseIsAFairSample(t *testing.T) {
+	r := NewRandom(7)
+	hits := make([]int, 9)
+	first := make([]int, 9)
+	for range 3000 {
+		chosen := r.Choose(9, 4)
+		if repeats(chosen) {
+			t.Fatalf("%v repeats", chosen)
+		}
+		first[chosen[0]]++
+		for _, c := range chosen {
+			hits[c]++
+		}
+	}
+	for i := range hits {
+		within5Deviations(t, "chosen", hits[i], 3000, 4.0/9)
+		within5Deviations(t, "first", first[i], 3000, 1.0/9)
+	}
+}
+
+// The rule by which the goldens are filled is SplitMix64 from the hash of a name.
+func TestRandomIsSplitMix64(t *testing.T) {
+	var rule struct {
+		Unit []struct {
+			Hash  string   `json:"fnv1a64"`
+			Index []uint64 `json:"index"`
+			Z     []string `json:"z"`
+		} `json:"unit"`
+	}
+	goldens.ReadJSON(t, filepath.Join(goldens.Dir(t, "samplers"), "..", "rule.json"), &rule)
+	hex := func(s string) uint64 {
+		v, err := strconv.ParseUint(s, 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for _, u := range rule.Unit {
+		for i, at := range u.Index {
+			r := &Random{state: hex(u.Hash) + at*0x9E3779B97F4A7C15}
+			if got := r.Uint64(); got != hex(u.Z[i]) {
+				t.Errorf("number %d after %s is %x, want %s", at, u.Hash, got, u.Z[i])
+			}
+		}
+	}
+}
+
+func TestStreamsOfDifferentKeysDiffer(t *testing.T) {
+	if NewRandom(1, 2).Uint64() == NewRandom(1, 2, 0).Uint64() {
+		t.Error("a key and its continuation share a stream")
+	}
+	if NewRandom(1, 2).Uint64() == NewRandom(2, 1).Uint64() {
+		t.Error("the order of a key does not matter")
+	}
+}
+
+// 1.4 million rows of 80,000 classes, the size of GLDv2-clean's train set.
+func BenchmarkMPerClassOfGLDv2(b *testing.B) {
+	rows := make([]labels.Path, 1_400_000)
+	r := NewRandom(1)
+	for i := range rows {
+		u := r.Float64()
+		rows[i] = labels.Path{int32(80_000 * u * u)}
+	}
+	s := &MPerClass{Batch: 256, M: 4, Reduce: 8}
+	for b.Loop() {
+		if _, err := s.Epoch(rows, 1, 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

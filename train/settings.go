@@ -1,0 +1,141 @@
+package train
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"hgld/internal/registry"
+)
+
+// pick returns the entry of a table with its settings applied to a copy of the
+// literal: the exported fields of the value are the settings. where stands in
+// messages.
+func pick[T any](table registry.Table[T], kind, where string, n Named) (T, error) {
+	value, err := table.Get(kind, n.Name)
+	if err != nil {
+		return value, fmt.Errorf("%s.name: %w", where, err)
+	}
+	if len(n.Settings) == 0 {
+		return value, nil
+	}
+	changed, err := applied(reflect.ValueOf(value), n.Settings)
+	if err != nil {
+		return value, fmt.Errorf("%s.settings: %s: %w", where, n.Name, err)
+	}
+	return changed.Interface().(T), nil
+}
+
+// applied returns a copy of a struct, or of the struct that a pointer points to,
+// with the named fields set.
+func applied(v reflect.Value, settings map[string]any) (reflect.Value, error) {
+	if v.Kind() == reflect.Pointer {
+		inner, err := applied(v.Elem(), settings)
+		if err != nil {
+			return v, err
+		}
+		p := reflect.New(v.Type().Elem())
+		p.Elem().Set(inner)
+		return p, nil
+	}
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	if v.Kind() != reflect.Struct {
+		return v, fmt.Errorf("it has no settings, and %s is one", slices.Sorted(maps.Keys(settings))[0])
+	}
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		field, known := fieldNamed(out, key)
+		if !field.IsValid() {
+			return v, registry.Unknown("setting", key, known)
+		}
+		if err := assign(field, settings[key]); err != nil {
+			return v, fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	return out, nil
+}
+
+// fieldNamed finds the field whose key is name: what its yaml tag says, or its
+// own name in snake case. The known keys are returned for messages. Fields of
+// embedded structs are settings too.
+func fieldNamed(v reflect.Value, name string) (field reflect.Value, known []string) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if !f.IsExported() || f.Tag.Get("yaml") == "-" {
+			continue
+		}
+		if f.Anonymous && f.Type.Kind() == reflect.Struct {
+			inner, keys := fieldNamed(v.Field(i), name)
+			known = append(known, keys...)
+			if inner.IsValid() {
+				field = inner
+			}
+			continue
+		}
+		key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if key == "" {
+			key = snake(f.Name)
+		}
+		known = append(known, key)
+		if key == name {
+			field = v.Field(i)
+		}
+	}
+	return field, known
+}
+
+// snake writes a Go name as a key: PerTuple is per_tuple, NBins n_bins.
+func snake(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		upper := r >= 'A' && r <= 'Z'
+		if upper && i > 0 {
+			before := name[i-1]
+			startsWord := i+1 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z'
+			if before >= 'a' && before <= 'z' || before >= '0' && before <= '9' || startsWord {
+				b.WriteByte('_')
+			}
+		}
+		if upper {
+			r += 'a' - 'A'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// assign puts a value, as YAML or JSON decoded it, into a field. A struct takes
+// a mapping of its own settings.
+func assign(field reflect.Value, value any) error {
+	if nested, ok := value.(map[string]any); ok && field.Kind() == reflect.Struct {
+		inner, err := applied(field, nested)
+		if err == nil {
+			field.Set(inner)
+		}
+		return err
+	}
+	text, err := yaml.Marshal(value)
+	if err != nil {
+		return err
+	}
+	fresh := reflect.New(field.Type())
+	if err := yaml.Unmarshal(text, fresh.Interface()); err != nil {
+		return fmt.Errorf("%v is no %v", value, field.Type())
+	}
+	field.Set(fresh.Elem())
+	return nil
+}
+
+// with returns settings with one key set.
+func with(settings map[string]any, key string, value any) map[string]any {
+	out := maps.Clone(settings)
+	if out == nil {
+		out = map[string]any{}
+	}
+	out[key] = value
+	return out
+}

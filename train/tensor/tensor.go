@@ -1,0 +1,201 @@
+// Package tensor holds float32 arrays with shapes in host memory, on their way
+// between files and a device: embeddings to be evaluated, weights, figures.
+package tensor
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hgld/internal/tensorfile"
+	"hgld/train/device"
+)
+
+// Tensor is a dense row-major array. A tensor without dimensions is one number.
+type Tensor struct {
+	Dims []int
+	Data []float32
+}
+
+// New returns a tensor of zeros.
+func New(dims ...int) *Tensor { return From(make([]float32, size(dims)), dims...) }
+
+// From lays dimensions over data, which is kept and not copied. It panics unless
+// there are as many elements as the dimensions ask for.
+func From(data []float32, dims ...int) *Tensor {
+	if size(dims) != len(data) {
+		panic(fmt.Sprintf("tensor: %d elements for %v", len(data), dims))
+	}
+	return &Tensor{slices.Clone(dims), data}
+}
+
+func size(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		if d < 0 {
+			panic(fmt.Sprintf("tensor: negative dimension in %v", dims))
+		}
+		n *= d
+	}
+	return n
+}
+
+// Rows is the product of all dimensions but the last, Cols the last; both are 1
+// for a single number.
+func (t *Tensor) Rows() int {
+	if len(t.Dims) == 0 {
+		return 1
+	}
+	return size(t.Dims[:len(t.Dims)-1])
+}
+
+// Cols is the last dimension.
+func (t *Tensor) Cols() int {
+	if len(t.Dims) == 0 {
+		return 1
+	}
+	return t.Dims[len(t.Dims)-1]
+}
+
+// Row is row i of Rows, a view.
+func (t *Tensor) Row(i int) []float32 {
+	c := t.Cols()
+	return t.Data[i*c : (i+1)*c : (i+1)*c]
+}
+
+// Slice is the view of indices [lo, hi) of the first dimension.
+func (t *Tensor) Slice(lo, hi int) *Tensor {
+	if len(t.Dims) == 0 || lo < 0 || hi < lo || hi > t.Dims[0] {
+		panic(fmt.Sprintf("tensor: %d:%d of %v", lo, hi, t.Dims))
+	}
+	step := size(t.Dims[1:])
+	dims := slices.Clone(t.Dims)
+	dims[0] = hi - lo
+	return &Tensor{dims, t.Data[lo*step : hi*step : hi*step]}
+}
+
+// Reshape lays other dimensions over the same elements.
+func (t *Tensor) Reshape(dims ...int) *Tensor { return From(t.Data, dims...) }
+
+// Transpose returns a copy of a matrix with rows and columns exchanged.
+func (t *Tensor) Transpose() *Tensor {
+	if len(t.Dims) != 2 {
+		panic(fmt.Sprintf("tensor: transpose of %v", t.Dims))
+	}
+	out := New(t.Dims[1], t.Dims[0])
+	for i := range t.Dims[0] {
+		for j, v := range t.Row(i) {
+			out.Data[j*t.Dims[0]+i] = v
+		}
+	}
+	return out
+}
+
+// Of converts a tensor of a file, whatever its type.
+func Of(f tensorfile.Tensor) (*Tensor, error) {
+	data, err := f.Float32()
+	if err != nil {
+		return nil, err
+	}
+	return From(data, f.Shape...), nil
+}
+
+// File returns t as a tensor for a file.
+func (t *Tensor) File(name string) tensorfile.Tensor {
+	return tensorfile.NewF32(name, slices.Clone(t.Dims), t.Data)
+}
+
+// Read reads a .npy file, or the tensor called name of a .safetensors file; with
+// name "" the file's only tensor.
+func Read(path, name string) (*Tensor, error) {
+	switch ext := strings.ToLower(filepath.Ext(path)); ext {
+	case ".npy":
+		a, err := tensorfile.OpenNPY(path)
+		if err != nil {
+			return nil, err
+		}
+		t, err := a.Tensor()
+		return finish(path, t, err, a.Close)
+	case ".safetensors":
+		f, err := tensorfile.OpenSafetensors(path)
+		if err != nil {
+			return nil, err
+		}
+		if names := f.Names(); name == "" && len(names) == 1 {
+			name = names[0]
+		} else if name == "" {
+			err = fmt.Errorf("holds %d tensors, say which: %s", len(names), strings.Join(names[:min(5, len(names))], ", "))
+			return finish(path, tensorfile.Tensor{}, err, f.Close)
+		}
+		t, err := f.Tensor(name)
+		return finish(path, t, err, f.Close)
+	default:
+		return nil, fmt.Errorf("%s: arrays are read from .npy and .safetensors, not from %q", path, ext)
+	}
+}
+
+// finish converts t, which points into a file, and closes the file.
+func finish(path string, f tensorfile.Tensor, err error, close func() error) (*Tensor, error) {
+	var t *Tensor
+	if err == nil {
+		t, err = Of(f)
+	}
+	if err := errors.Join(err, close()); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
+
+// Upload copies t to dst, which has as many elements, converted to dst's type:
+// F32 is sent as it is; another type is converted by the device.
+func (t *Tensor) Upload(b device.Memory, dst device.Array) {
+	if dst.Type == device.F32 {
+		b.Upload(dst, t.bytes())
+		return
+	}
+	wide := device.New(b, device.F32, dst.Shape()...)
+	b.Upload(wide, t.bytes())
+	b.Copy(dst, wide)
+	b.Free(wide.Buf)
+}
+
+// ToDevice allocates an F32 array of t's shape and uploads t.
+func (t *Tensor) ToDevice(b device.Memory) device.Array {
+	a := device.New(b, device.F32, t.Dims...)
+	t.Upload(b, a)
+	return a
+}
+
+// FromDevice downloads an array of any type as float32 and waits for it.
+func FromDevice(b device.Memory, src device.Array) (*Tensor, error) {
+	t := New(src.Shape()...)
+	data := make([]byte, 4*len(t.Data))
+	var wait error
+	if src.Type == device.F32 {
+		wait = b.Wait(b.Download(data, src))
+	} else {
+		wide := device.New(b, device.F32, src.Shape()...)
+		b.Copy(wide, src)
+		wait = b.Wait(b.Download(data, wide))
+		b.Free(wide.Buf)
+	}
+	if wait != nil {
+		return nil, fmt.Errorf("tensor: download of %v: %w", src, wait)
+	}
+	for i := range t.Data {
+		t.Data[i] = math.Float32frombits(binary.NativeEndian.Uint32(data[4*i:]))
+	}
+	return t, nil
+}
+
+func (t *Tensor) bytes() []byte {
+	data := make([]byte, 0, 4*len(t.Data))
+	for _, v := range t.Data {
+		data = binary.NativeEndian.AppendUint32(data, math.Float32bits(v))
+	}
+	return data
+}
