@@ -181,6 +181,34 @@ func TestPlanOfNothingCreatesNothing(t *testing.T) {
 	}
 }
 
+func TestStateLeftBeforeItsFirstTransactionIsNone(t *testing.T) {
+	cfg := listedConfig(t, 5, &listed{reply: park})
+	if err := os.Mkdir(cfg.State, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(cfg.State, "scrape.db"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if plan, err := scrape.NewPlan(cfg); err != nil || plan.Requests != 5 {
+		t.Errorf("plan %+v, %v", plan, err)
+	}
+	mustRun(t, cfg)
+}
+
+func TestForeignFileIsNoState(t *testing.T) {
+	cfg := listedConfig(t, 5, &listed{reply: park})
+	if err := os.Mkdir(cfg.State, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	db := filepath.Join(cfg.State, "scrape.db")
+	if err := os.WriteFile(db, bytes.Repeat([]byte("no database "), 1000), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := scrape.Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), db+": ") {
+		t.Errorf("error %v, want one that names %s", err, db)
+	}
+}
+
 func TestTrialWithTheFirstLandmarksGoesOnToAll(t *testing.T) {
 	cfg := listedConfig(t, 30, &listed{reply: park})
 	cfg.Limit = 7

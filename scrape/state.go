@@ -1,9 +1,7 @@
 package scrape
 
 import (
-	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,25 +12,23 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
-	"time"
 
-	"golang.org/x/sync/errgroup"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"hgld/internal/atomicfile"
 	"hgld/internal/filelock"
-	"hgld/labels"
 )
 
 // stateVersion is the format of scrape.db that this hgld writes and reads.
 const stateVersion = 1
 
 const schema = `
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS page (
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE page (
 	title TEXT PRIMARY KEY, outcome TEXT NOT NULL, tries INTEGER NOT NULL, record TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS answer (
+CREATE TABLE answer (
 	title TEXT NOT NULL, hop INTEGER NOT NULL, url TEXT NOT NULL, status INTEGER NOT NULL, type TEXT NOT NULL,
 	fetched TEXT NOT NULL, sha256 TEXT NOT NULL, PRIMARY KEY (title, hop)
 ) STRICT, WITHOUT ROWID;`
@@ -83,11 +79,19 @@ func readState(dir string, settings map[string]string) (*state, error) {
 		return nil, nil
 	}
 	s := &state{dir: dir, raw: rawStore{filepath.Join(dir, "raw")}}
-	if err := s.open("ro", settings); err != nil {
+	err := s.open("ro", settings)
+	if errors.Is(err, errUnborn) {
+		return nil, s.close()
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
 }
+
+// errUnborn means that scrape.db is there, but was left before its first
+// transaction.
+var errUnborn = errors.New("the database is empty")
 
 func (s *state) open(mode string, settings map[string]string) error {
 	path, err := filepath.Abs(filepath.Join(s.dir, "scrape.db"))
@@ -108,25 +112,33 @@ func (s *state) open(mode string, settings map[string]string) error {
 		return err
 	}
 	s.db.SetMaxOpenConns(1) // one writer, and a reader that never meets a lock
-	if mode != "ro" {
-		if _, err := s.db.Exec(schema); err != nil {
-			return s.fault(err)
-		}
-	}
 	return s.check(settings, mode != "ro")
 }
 
 // check compares the settings with those of the first run, in the order of their
-// names.
-func (s *state) check(settings map[string]string, keep bool) error {
+// names. With create, it makes the tables and keeps the settings of a new state,
+// all in one transaction.
+func (s *state) check(settings map[string]string, create bool) error {
 	want := maps.Clone(settings)
 	want["format"] = strconv.Itoa(stateVersion)
-	return s.within(context.Background(), func(tx *sql.Tx) error {
+	return s.within(func(tx *sql.Tx) error {
+		var tables int
+		if err := tx.QueryRow(`SELECT count(*) FROM sqlite_master WHERE name = 'meta'`).Scan(&tables); err != nil {
+			return err
+		}
+		if tables == 0 && !create {
+			return errUnborn
+		}
+		if tables == 0 {
+			if _, err := tx.Exec(schema); err != nil {
+				return err
+			}
+		}
 		for _, key := range slices.Sorted(maps.Keys(want)) {
 			var have string
 			err := tx.QueryRow(`SELECT value FROM meta WHERE key = ?`, key).Scan(&have)
 			switch {
-			case errors.Is(err, sql.ErrNoRows) && keep:
+			case errors.Is(err, sql.ErrNoRows) && create:
 				if _, err := tx.Exec(`INSERT INTO meta VALUES (?, ?)`, key, want[key]); err != nil {
 					return err
 				}
@@ -141,26 +153,30 @@ func (s *state) check(settings map[string]string, keep bool) error {
 }
 
 // within runs use in one transaction, durable when it returns nil.
-func (s *state) within(ctx context.Context, use func(*sql.Tx) error) error {
-	tx, err := s.db.BeginTx(ctx, nil)
+func (s *state) within(use func(*sql.Tx) error) error {
+	tx, err := s.db.Begin()
 	if err != nil {
 		return s.fault(err)
 	}
 	if err := use(tx); err != nil {
-		return errors.Join(s.fault(err), tx.Rollback())
+		_ = tx.Rollback() // fails where SQLite has done it already; err says more
+		return s.fault(err)
 	}
 	return s.fault(tx.Commit())
 }
 
 // fault names the file in an error of SQLite, and makes a full disk known as
-// such.
+// such: SQLite says SQLITE_FULL or, of its shared-memory file, I/O error.
 func (s *state) fault(err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	if e.Code()&0xFF == sqlite3.SQLITE_FULL {
+	switch e.Code() & 0xFF {
+	case sqlite3.SQLITE_FULL:
 		err = fmt.Errorf("%w: %w", syscall.ENOSPC, err)
+	case sqlite3.SQLITE_IOERR:
+		err = errors.Join(err, s.probe())
 	}
 	return fmt.Errorf("%s: %w", filepath.Join(s.dir, "scrape.db"), err)
 }
@@ -176,155 +192,15 @@ func (s *state) close() error {
 	return errors.Join(errs...)
 }
 
-// result is what one Fetch has brought.
-type result struct {
-	title   string
-	rec     labels.Record
-	answers []Answer
-	kept    bool  // answers are in the state already
-	drop    bool  // the title is to be asked for again: remove it
-	stop    error // no further title can be had; nothing is known about this one
-}
-
-// put makes results durable in one transaction. The bodies are written first, so
-// that a committed row always has its bodies.
-func (s *state) put(results []result) error {
-	sums, err := s.putBodies(results)
+// probe writes as much as SQLite does at a time, to learn why SQLite could not.
+func (s *state) probe() error {
+	f, err := atomicfile.Create(filepath.Join(s.dir, "probe"))
 	if err != nil {
 		return err
 	}
-	return s.within(context.Background(), func(tx *sql.Tx) error {
-		for i, r := range results {
-			if err := putOne(tx, r, sums[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// putBodies writes the bodies behind results, several at a time because most of
-// it is waiting for the disk, and returns their hashes.
-func (s *state) putBodies(results []result) ([][]string, error) {
-	sums := make([][]string, len(results))
-	var writers errgroup.Group
-	writers.SetLimit(8)
-	for i, r := range results {
-		if r.kept {
-			continue
-		}
-		sums[i] = make([]string, len(r.answers))
-		for hop, a := range r.answers {
-			writers.Go(func() (err error) {
-				sums[i][hop], err = s.raw.put(a.Body)
-				return err
-			})
-		}
-	}
-	return sums, writers.Wait()
-}
-
-func putOne(tx *sql.Tx, r result, sums []string) error {
-	if r.drop {
-		_, err := tx.Exec(`DELETE FROM page WHERE title = ?`, r.title)
+	defer f.Close()
+	if _, err := f.Write(make([]byte, 64<<10)); err != nil {
 		return err
 	}
-	record, err := json.Marshal(r.rec)
-	if err != nil {
-		return fmt.Errorf("%s: %w", r.title, err)
-	}
-	tries := 1
-	if r.kept {
-		tries = 0
-	}
-	if _, err := tx.Exec(`INSERT INTO page VALUES (?, ?, ?, ?) ON CONFLICT (title) DO UPDATE
-		SET outcome = excluded.outcome, tries = tries + excluded.tries, record = excluded.record`,
-		r.title, string(r.rec.Outcome), tries, string(record)); err != nil {
-		return err
-	}
-	if r.kept {
-		return nil
-	}
-	if _, err := tx.Exec(`DELETE FROM answer WHERE title = ?`, r.title); err != nil {
-		return err
-	}
-	for hop, a := range r.answers {
-		if _, err := tx.Exec(`INSERT INTO answer VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			r.title, hop, a.URL, a.Status, a.Type, a.Fetched.UTC().Format(time.RFC3339), sums[hop]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return f.Sync()
 }
-
-// outcomes returns the outcome of every title that has one.
-func (s *state) outcomes() (map[string]labels.Outcome, error) {
-	rows, err := s.db.Query(`SELECT title, outcome FROM page`)
-	if err != nil {
-		return nil, s.fault(err)
-	}
-	defer rows.Close()
-	all := map[string]labels.Outcome{}
-	for rows.Next() {
-		var title, outcome string
-		if err := rows.Scan(&title, &outcome); err != nil {
-			return nil, s.fault(err)
-		}
-		all[title] = labels.Outcome(outcome)
-	}
-	return all, s.fault(rows.Err())
-}
-
-// record returns the record of a title.
-func (s *state) record(title string) (labels.Record, error) {
-	var text string
-	var rec labels.Record
-	if err := s.db.QueryRow(`SELECT record FROM page WHERE title = ?`, title).Scan(&text); err != nil {
-		return rec, fmt.Errorf("%s: %w", title, s.fault(err))
-	}
-	if err := json.Unmarshal([]byte(text), &rec); err != nil {
-		return rec, fmt.Errorf("%s: %w", title, err)
-	}
-	return rec, nil
-}
-
-// answers returns the kept responses of a title, in the order of asking.
-func (s *state) answers(title string) ([]Answer, error) {
-	rows, err := s.db.Query(`SELECT url, status, type, fetched, sha256 FROM answer WHERE title = ? ORDER BY hop`, title)
-	if err != nil {
-		return nil, s.fault(err)
-	}
-	var all []Answer
-	var sums []string
-	for rows.Next() {
-		var a Answer
-		var fetched, sum string
-		if err := rows.Scan(&a.URL, &a.Status, &a.Type, &fetched, &sum); err != nil {
-			return nil, errors.Join(s.fault(err), rows.Close())
-		}
-		if a.Fetched, err = time.Parse(time.RFC3339, fetched); err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", title, err), rows.Close())
-		}
-		all, sums = append(all, a), append(sums, sum)
-	}
-	if err := errors.Join(s.fault(rows.Err()), rows.Close()); err != nil {
-		return nil, err
-	}
-	for i := range all {
-		if all[i].Body, err = s.raw.get(sums[i]); err != nil {
-			return nil, &DamageError{Title: title, Err: err}
-		}
-	}
-	return all, nil
-}
-
-// DamageError says that the kept responses of a title are missing or not what
-// was kept.
-type DamageError struct {
-	Title string
-	Err   error
-}
-
-func (e *DamageError) Error() string { return fmt.Sprintf("%s: %v", e.Title, e.Err) }
-
-func (e *DamageError) Unwrap() error { return e.Err }
