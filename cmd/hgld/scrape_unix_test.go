@@ -3,14 +3,13 @@
 package main
 
 import (
+	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
-
-	"os"
 
 	"hgld/scrape/fakecommons"
 )
