@@ -46,15 +46,6 @@ func (j *job) progress(label string, total int) *progress {
 	return p
 }
 
-// add counts n more units; note, if not empty, replaces the text behind the bar.
-func (p *progress) add(n int, note string) { p.set(int(p.count())+n, note) }
-
-func (p *progress) count() int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.done
-}
-
 // set says that done units are finished.
 func (p *progress) set(done int, note string) {
 	p.mu.Lock()
