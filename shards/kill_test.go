@@ -26,7 +26,7 @@ func TestKilledBuildsEndInTheSameBytes(t *testing.T) {
 	want := contents(t, fresh)
 	rng := rand.New(rand.NewPCG(7, 8))
 	dir := t.TempDir()
-	for range times(t, "HGLD_KILLS", 8) {
+	for range times(t, "HGLD_KILLS", 5) {
 		child := exec.Command(os.Args[0], "-test.run=^TestKilledBuildsEndInTheSameBytes$")
 		child.Env = append(os.Environ(), "HGLD_BUILD_CHILD="+dir)
 		if err := child.Start(); err != nil {

@@ -55,7 +55,7 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 	}
 	slices.Sort(names)
 	rng := rand.New(rand.NewPCG(3, 4))
-	for range times(t, "HGLD_FLIPS", 250) {
+	for range times(t, "HGLD_FLIPS", 200) {
 		name := names[rng.IntN(len(names))]
 		at, mask := rng.Int64N(int64(max(len(whole[name]), 1))), byte(1)<<rng.IntN(8)
 		if len(whole[name]) == 0 { // failures.jsonl: nothing to flip
@@ -82,8 +82,8 @@ func TestEveryTruncationIsFound(t *testing.T) {
 	mustBuild(t, newSource(t, 12), dir, small())
 	images := readAll(t, dir)
 	for name, data := range contents(t, dir) {
-		for cut := range 20 {
-			n := len(data) * cut / 20
+		for cut := range 12 {
+			n := len(data) * cut / 12
 			if n == len(data) {
 				continue
 			}

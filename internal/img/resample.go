@@ -1,6 +1,7 @@
 package img
 
 import (
+	"encoding/binary"
 	"fmt"
 	"image"
 	"math"
@@ -128,7 +129,8 @@ type Box struct{ X0, Y0, X1, Y1 float32 }
 type Resampler struct {
 	horizontal, vertical taps
 	between              []byte // rows between the passes
-	sums                 []int32
+	packed               [][3]uint64
+	sums                 [][4]uint64
 }
 
 // Resize makes dst the image src at w×h pixels. dst must not share memory with
@@ -179,28 +181,26 @@ func (r *Resampler) resize(dst *RGB, src view, box Box, w, h int, f Filter) {
 	dst.reset(w, h)
 	across := w != src.w || box.X0 != 0 || box.X1 != float32(w)
 	down := h != src.h || box.Y0 != 0 || box.Y1 != float32(h)
+	if across {
+		r.horizontal.set(src.w, w, box.X0, box.X1, f)
+	}
 	if down {
 		r.vertical.set(src.h, h, box.Y0, box.Y1, f)
 	}
+	whole := view{pix: dst.Pix, stride: 3 * w, w: w, h: h}
 	switch {
 	case across && down:
-		r.horizontal.set(src.w, w, box.X0, box.X1, f)
 		from, to := r.vertical.span()
 		if n := 3 * w * (to - from); cap(r.between) < n {
 			r.between = make([]byte, n)
 		}
 		mid := view{pix: r.between[:3*w*(to-from)], stride: 3 * w, w: w, h: to - from}
-		for y := from; y < to; y++ {
-			passAcross(mid.row(y-from), src.row(y), &r.horizontal)
-		}
-		r.passDown(dst, mid, from)
+		r.passAcross(mid, src, from)
+		r.passDown(whole, mid, from)
 	case across:
-		r.horizontal.set(src.w, w, box.X0, box.X1, f)
-		for y := range h {
-			passAcross(dst.row(y), src.row(y), &r.horizontal)
-		}
+		r.passAcross(whole, src, 0)
 	case down:
-		r.passDown(dst, src, 0)
+		r.passDown(whole, src, 0)
 	default:
 		for y := range h {
 			copy(dst.row(y), src.row(y))
@@ -208,68 +208,122 @@ func (r *Resampler) resize(dst *RGB, src view, box Box, w, h int, f Filter) {
 	}
 }
 
-// passAcross resamples one row.
-func passAcross(dst, src [][3]byte, t *taps) {
-	first, count := t.first[:len(dst)], t.count[:len(dst)]
-	weights := t.weight
+// Both passes add up two values in one 64-bit word, 32 bits each: a product of a
+// weight and a word is the product with either half, and a negative lower sum
+// borrows from the upper one, which unpack takes back.
+
+const (
+	half  = 1 << (precision - 1) // rounds the sum
+	halfs = half | half<<32
+)
+
+// unpack returns the two sums of a word as pixels.
+func unpack(x uint64) (lower, upper byte) {
+	low := int32(x)
+	return clip8(low >> precision), clip8(int32((x-uint64(low))>>32) >> precision)
+}
+
+// passAcross resamples rows, two at a time; the first is row `from` of src.
+func (r *Resampler) passAcross(dst, src view, from int) {
+	if cap(r.packed) < src.w {
+		r.packed = make([][3]uint64, src.w)
+	}
+	packed := r.packed[:src.w]
+	for y := 0; y < dst.h; y += 2 {
+		next := min(y+1, dst.h-1) // an odd last row is its own partner
+		pack(packed, src.row(from+y), src.row(from+next))
+		addAcross(dst.row(y), dst.row(next), packed, &r.horizontal)
+	}
+}
+
+// pack puts the pixels of two rows into the halves of words.
+func pack(dst [][3]uint64, a, b [][3]byte) {
+	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		n := count[i]
-		w := weights[:n]
+		p, q, d := &a[i], &b[i], &dst[i]
+		d[0] = uint64(p[0]) | uint64(q[0])<<32
+		d[1] = uint64(p[1]) | uint64(q[1])<<32
+		d[2] = uint64(p[2]) | uint64(q[2])<<32
+	}
+}
+
+func addAcross(a, b [][3]byte, src [][3]uint64, t *taps) {
+	first, count := t.first[:len(a)], t.count[:len(a)]
+	b = b[:len(a)]
+	weights := t.weight
+	for i := range a {
+		w := weights[:count[i]]
 		s := src[first[i]:]
 		s = s[:len(w)]
-		var red, green, blue int32 = 1 << (precision - 1), 1 << (precision - 1), 1 << (precision - 1)
+		var red, green, blue uint64 = halfs, halfs, halfs
 		for j, w := range w {
 			p := &s[j]
-			red += w * int32(p[0])
-			green += w * int32(p[1])
-			blue += w * int32(p[2])
+			red += uint64(w) * p[0]
+			green += uint64(w) * p[1]
+			blue += uint64(w) * p[2]
 		}
-		dst[i] = [3]byte{clip8(red >> precision), clip8(green >> precision), clip8(blue >> precision)}
+		a[i][0], b[i][0] = unpack(red)
+		a[i][1], b[i][1] = unpack(green)
+		a[i][2], b[i][2] = unpack(blue)
 		weights = weights[t.width:]
 	}
 }
 
 // passDown resamples the columns of src, whose first row is row `from` of the
-// image that the taps count in. Rows are added up whole, four at a time, so that
-// memory is read in order.
-func (r *Resampler) passDown(dst *RGB, src view, from int) {
+// image that the taps count in. Rows are added up whole, so that memory is read in
+// order: eight bytes to four words, and the bytes behind the last eight by
+// themselves.
+func (r *Resampler) passDown(dst, src view, from int) {
 	t := &r.vertical
 	n := 3 * src.w
-	r.sums = grow(r.sums, n)
-	sums := r.sums
+	if cap(r.sums) < n/8 {
+		r.sums = make([][4]uint64, n/8)
+	}
+	sums := r.sums[:n/8]
 	line := func(y int) []byte { return src.pix[y*src.stride:][:n] }
-	for y := range dst.H {
+	for y := range dst.h {
 		for i := range sums {
-			sums[i] = 1 << (precision - 1)
+			sums[i] = [4]uint64{halfs, halfs, halfs, halfs}
 		}
 		w := t.weight[y*t.width:][:t.count[y]]
 		at := int(t.first[y]) - from
-		for len(w) >= 4 {
-			addRows(sums, line(at), line(at+1), line(at+2), line(at+3), [4]int32(w))
-			w, at = w[4:], at+4
+		j := 0
+		for ; j+1 < len(w); j += 2 {
+			addDown(sums, line(at+j), line(at+j+1), uint64(w[j]), uint64(w[j+1]))
 		}
-		for _, w := range w {
-			addRow(sums, line(at), w)
-			at++
+		if j < len(w) {
+			addDown(sums, line(at+j), line(at+j), uint64(w[j]), 0)
 		}
-		out := dst.Pix[y*n:][:n]
-		for i, s := range sums[:len(out)] {
-			out[i] = clip8(s >> precision)
+		out := dst.pix[y*dst.stride:][:n]
+		for i := range sums {
+			s, o := &sums[i], out[8*i:8*i+8:8*i+8]
+			o[0], o[4] = unpack(s[0])
+			o[1], o[5] = unpack(s[1])
+			o[2], o[6] = unpack(s[2])
+			o[3], o[7] = unpack(s[3])
+		}
+		for i := n / 8 * 8; i < n; i++ {
+			sum := int32(half)
+			for j, w := range w {
+				sum += w * int32(line(at + j)[i])
+			}
+			out[i] = clip8(sum >> precision)
 		}
 	}
 }
 
-func addRow(sums []int32, row []byte, w int32) {
-	row = row[:len(sums)]
+// addDown adds two rows, each times its weight.
+func addDown(sums [][4]uint64, a, b []byte, wa, wb uint64) {
+	const bytes = 0x000000ff000000ff
+	a, b = a[:8*len(sums)], b[:8*len(sums)]
 	for i := range sums {
-		sums[i] += w * int32(row[i])
-	}
-}
-
-func addRows(sums []int32, a, b, c, d []byte, w [4]int32) {
-	a, b, c, d = a[:len(sums)], b[:len(sums)], c[:len(sums)], d[:len(sums)]
-	for i := range sums {
-		sums[i] += w[0]*int32(a[i]) + w[1]*int32(b[i]) + w[2]*int32(c[i]) + w[3]*int32(d[i])
+		x := binary.LittleEndian.Uint64(a[8*i : 8*i+8])
+		y := binary.LittleEndian.Uint64(b[8*i : 8*i+8])
+		s := &sums[i]
+		s[0] += wa*(x&bytes) + wb*(y&bytes)
+		s[1] += wa*(x>>8&bytes) + wb*(y>>8&bytes)
+		s[2] += wa*(x>>16&bytes) + wb*(y>>16&bytes)
+		s[3] += wa*(x>>24&bytes) + wb*(y>>24&bytes)
 	}
 }
 
