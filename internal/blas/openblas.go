@@ -83,8 +83,8 @@ func openBLAS(names ...string) (Library, error) {
 	return o, nil
 }
 
-// prepare sets what OpenBLAS reads when it is loaded. What the user has set
-// stays.
+// prepare sets what OpenBLAS reads when it is loaded: one thread, and the kernels,
+// unless the user has chosen them.
 func prepare() error {
 	settings := [][2]string{{"OPENBLAS_NUM_THREADS", "1"}}
 	if core := coreType(); core != "" && os.Getenv("OPENBLAS_CORETYPE") == "" {

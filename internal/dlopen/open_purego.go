@@ -19,7 +19,8 @@ func bind(fptr any, fn uintptr) { purego.RegisterFunc(fptr, fn) }
 // Call calls the C function at fn with integers and pointers (no floats, at most
 // 32) and returns its result; about a hundred nanoseconds. Memory that an
 // argument points to must be kept alive by the caller until Call returns, and
-// must not lie on a goroutine's stack.
+// must not lie on a goroutine's stack. Arguments given as a slice that is kept
+// (args...) cost no allocation.
 func Call(fn uintptr, args ...uintptr) uintptr {
 	r, _, _ := purego.SyscallN(fn, args...)
 	return r
