@@ -39,6 +39,10 @@ func TestDemoGivesTheSameBytesTwice(t *testing.T) {
 			t.Errorf("the demo does not print %q:\n%s", want, second)
 		}
 	}
+	var status, stderr bytes.Buffer
+	if code := hgld([]string{"hgld", "status", "-C", dir}, &status, &stderr); code != exitOK || !strings.Contains(status.String(), "everything is done") {
+		t.Errorf("behind the demo, status says\n%s%s", &status, &stderr)
+	}
 	report, err := os.ReadFile(filepath.Join(dir, "report.html"))
 	if err != nil {
 		t.Fatal(err)

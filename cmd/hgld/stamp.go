@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -110,13 +111,13 @@ func (s stage) record(j *job, settings any, in map[string]string, out []string) 
 	if err != nil {
 		return err
 	}
-	text, err := yaml.Marshal(settings)
+	text, err := j.project.portable(settings)
 	if err != nil {
 		return err
 	}
 	data, err := json.MarshalIndent(stamp{
 		Version: stampVersion, Stage: s.name, Tool: version, Finished: time.Now().UTC().Truncate(time.Second),
-		Limit: j.limit, Settings: string(text), In: j.project.relative(in), Out: j.project.relative(after),
+		Limit: j.limit, Settings: text, In: j.project.relative(in), Out: j.project.relative(after),
 	}, "", " ")
 	if err != nil {
 		return err
@@ -132,12 +133,50 @@ func (s stage) record(j *job, settings any, in map[string]string, out []string) 
 func (p *project) relative(prints map[string]string) map[string]string {
 	out := make(map[string]string, len(prints))
 	for path, v := range prints {
-		if rel, err := filepath.Rel(p.dir, path); err == nil && !strings.HasPrefix(rel, "..") {
-			path = filepath.ToSlash(rel)
-		}
-		out[path] = v
+		out[p.inside(path)] = v
 	}
 	return out
+}
+
+// inside names a path from the project's folder, if it lies there.
+func (p *project) inside(path string) string {
+	dir, err := filepath.Abs(p.dir)
+	if err != nil || path == "" {
+		return path
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	rel, err := filepath.Rel(dir, abs)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return path
+	}
+	return filepath.ToSlash(rel)
+}
+
+// portable prints settings as YAML with the project's files named from its
+// folder: the same text from wherever the project is looked at.
+func (p *project) portable(settings any) (string, error) {
+	for _, f := range fieldsOf(settings) {
+		if f.tag.Get("path") == "" {
+			continue
+		}
+		before := reflect.ValueOf(f.value.Interface())
+		defer f.value.Set(before)
+		switch v := f.value.Interface().(type) {
+		case string:
+			f.value.SetString(p.inside(v))
+		case []string:
+			list := make([]string, len(v))
+			for i := range v {
+				list[i] = p.inside(v[i])
+			}
+			f.value.Set(reflect.ValueOf(list))
+		}
+	}
+	text, err := yaml.Marshal(settings)
+	return string(text), err
 }
 
 // state is what `hgld status` says of a stage.
@@ -179,11 +218,11 @@ func (s stage) stateOf(p *project, settings any) (state, error) {
 	if err != nil {
 		return st, err
 	}
-	text, err := yaml.Marshal(settings)
+	text, err := p.portable(settings)
 	if err != nil {
 		return st, err
 	}
-	st.State, st.Why = compare(was, p.relative(now), p.relative(wrote), string(text))
+	st.State, st.Why = compare(was, p.relative(now), p.relative(wrote), text)
 	return st, nil
 }
 
