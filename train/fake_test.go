@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"image/png"
+	"sync"
 
 	"hgld/internal/sketch"
 	"hgld/labels"
@@ -15,6 +16,8 @@ import (
 type places struct {
 	forms, perForm, views, size int
 	broken                      map[int]bool // items whose image is no image
+
+	files sync.Map // item -> its image, once drawn
 }
 
 func (d *places) Len() int         { return d.forms * d.perForm * d.views }
@@ -40,9 +43,13 @@ func (d *places) Image(_ context.Context, i int) ([]byte, error) {
 	if d.broken[i] {
 		return []byte("no image"), nil
 	}
+	if file, drawn := d.files.Load(i); drawn {
+		return file.([]byte), nil
+	}
 	var file bytes.Buffer
 	place := i / d.views
 	err := png.Encode(&file, sketch.Picture(place/d.perForm, place, i%d.views, d.size))
+	d.files.Store(i, file.Bytes())
 	return file.Bytes(), err
 }
 

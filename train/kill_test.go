@@ -35,7 +35,7 @@ func TestKilledRunEndsWithTheSameBytes(t *testing.T) {
 	whole, killed := t.TempDir(), t.TempDir()
 	mustTrain(t, c, Data{Train: d}, Options{Dir: whole})
 	kills := 0
-	for wait := 150 * time.Millisecond; ; wait += 20 * time.Millisecond {
+	for wait := 150 * time.Millisecond; ; wait += 60 * time.Millisecond {
 		child := exec.Command(os.Args[0], "-test.run=^TestKilledChild$")
 		child.Env = append(os.Environ(), killedRun+"="+killed)
 		if err := child.Start(); err != nil {
