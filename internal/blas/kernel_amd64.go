@@ -16,7 +16,7 @@ func bestKernel() kernel {
 
 var avx2Kernel = kernel{
 	name: "AVX2", rows: 6, cols: 16,
-	multiply: multiplyAVX2, transpose: transposeAVX2, copyRows: copyRowsAVX2,
+	multiply: multiplyAVX2, gather: gatherAVX2, transpose: transposeAVX2, copyRows: copyRowsAVX2,
 }
 
 var avx512Kernel = kernel{
@@ -29,6 +29,9 @@ func multiplyAVX512(k int, a *float32, rowA, nextA int, b, c *float32, ldc int, 
 
 //go:noescape
 func multiplyAVX2(k int, a *float32, rowA, nextA int, b, c *float32, ldc int, add bool)
+
+//go:noescape
+func gatherAVX2(taps int, rows **float32, at, k int, b, c *float32, ldc int, add bool)
 
 //go:noescape
 func transposeAVX2(dst *float32, cols int, src *float32, ld, blocks int)

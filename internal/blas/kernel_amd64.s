@@ -85,6 +85,87 @@ store:
 	VZEROUPPER
 	RET
 
+// The same for rows that lie anywhere: six addresses for each run of k numbers.
+
+// func gatherAVX2(taps int, rows **float32, at, k int, b, c *float32, ldc int, add bool)
+TEXT ·gatherAVX2(SB), NOSPLIT, $0-57
+	MOVQ taps+0(FP), R12
+	MOVQ rows+8(FP), R13
+	MOVQ at+16(FP), AX
+	MOVQ k+24(FP), DX
+	MOVQ b+32(FP), DI
+	ADDQ DX, AX // rows are read up to their end, at negative offsets
+
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y12, Y12, Y12
+	VXORPS Y13, Y13, Y13
+	VXORPS Y14, Y14, Y14
+	VXORPS Y15, Y15, Y15
+
+run:
+	MOVQ (R13), SI
+	MOVQ 8(R13), BX
+	MOVQ 16(R13), R8
+	MOVQ 24(R13), R9
+	MOVQ 32(R13), R10
+	MOVQ 40(R13), R11
+	LEAQ (SI)(AX*4), SI
+	LEAQ (BX)(AX*4), BX
+	LEAQ (R8)(AX*4), R8
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
+	LEAQ (R11)(AX*4), R11
+	MOVQ DX, CX
+	NEGQ CX
+
+number:
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	ROW((SI)(CX*4), Y4, Y5)
+	ROW((BX)(CX*4), Y6, Y7)
+	ROW((R8)(CX*4), Y8, Y9)
+	ROW((R9)(CX*4), Y10, Y11)
+	ROW((R10)(CX*4), Y12, Y13)
+	ROW((R11)(CX*4), Y14, Y15)
+	ADDQ    $64, DI
+	INCQ    CX
+	JNZ     number
+	ADDQ    $48, R13
+	DECQ    R12
+	JNZ     run
+
+	MOVQ    c+40(FP), DX
+	MOVQ    ldc+48(FP), R10
+	SHLQ    $2, R10
+	MOVBLZX add+56(FP), AX
+	TESTL   AX, AX
+	JZ      put
+	MOVQ    DX, SI
+	ADDROW(Y4, Y5)
+	ADDROW(Y6, Y7)
+	ADDROW(Y8, Y9)
+	ADDROW(Y10, Y11)
+	ADDROW(Y12, Y13)
+	ADDROW(Y14, Y15)
+	MOVQ    SI, DX
+
+put:
+	STOREROW(Y4, Y5)
+	STOREROW(Y6, Y7)
+	STOREROW(Y8, Y9)
+	STOREROW(Y10, Y11)
+	STOREROW(Y12, Y13)
+	STOREROW(Y14, Y15)
+	VZEROUPPER
+	RET
+
 // The same for AVX-512: twelve rows of two vectors of sixteen, Z8 to Z31.
 
 #define ROW512(at, lo, hi) \

@@ -24,6 +24,9 @@ type kernel struct {
 	// cols numbers for each p; a has element (i, p) at i·rowA + p·nextA, c element
 	// (i, j) at i·ldc + j.
 	multiply func(k int, a *float32, rowA, nextA int, b, c *float32, ldc int, add bool)
+	// gather computes the same for a whose rows lie anywhere: of each of taps runs
+	// of k numbers, at from rows[run·rows + i] for row i; nil if there is none.
+	gather func(taps int, rows **float32, at, k int, b, c *float32, ldc int, add bool)
 	// transpose packs b[·,p] for p = 0 … 8·blocks−1 and eight columns of a panel
 	// that lie ld apart in src; nil if there is nothing faster than Go.
 	transpose func(dst *float32, cols int, src *float32, ld, blocks int)
@@ -94,19 +97,16 @@ func (n *native) Sgemm(transA, transB bool, rows, cols, k int, alpha float32, a 
 	w := n.take()
 	for j := 0; j < cols; j += width {
 		for p := 0; p < k; p += depth {
-			s := pass{n.kernel, w, min(width, cols-j), min(depth, k-p), alpha, beta != 0 || p > 0}
+			s := pass{n.kernel, w, w.b[:], min(width, cols-j), min(depth, k-p), beta != 0 || p > 0}
 			if transB {
-				s.packTransposed(b[j*ldb+p:], ldb)
+				s.packTransposed(s.cols*s.k, alpha, b[j*ldb+p:], ldb)
 			} else {
-				s.pack(b[p*ldb+j:], ldb)
+				s.pack(s.cols*s.k, alpha, b[p*ldb+j:], ldb)
 			}
-			for i := 0; i < rows; i += height {
-				m := min(height, rows-i)
-				if transA {
-					s.multiplyTransposed(m, a[p*lda+i:], lda, c[i*ldc+j:], ldc)
-				} else {
-					s.multiply(m, a[i*lda+p:], lda, c[i*ldc+j:], ldc)
-				}
+			if transA {
+				s.multiplyRows(true, rows, a[p*lda:], lda, c[j:], ldc)
+			} else {
+				s.multiplyRows(false, rows, a[p:], lda, c[j:], ldc)
 			}
 		}
 	}
@@ -117,19 +117,30 @@ func (n *native) Sgemm(transA, transB bool, rows, cols, k int, alpha float32, a 
 type pass struct {
 	kernel
 	*room
-	n, k  int
-	alpha float32
-	add   bool // to c
+	panels []float32 // of b
+	n, k   int
+	add    bool // to c
 }
 
-// pack copies rows of b into panels: for each row the columns of the panel.
-func (p *pass) pack(b []float32, ldb int) {
-	dst := p.room.b[:]
+// pack copies rows of b into panels that lie next apart: for each row the columns
+// of the panel, times alpha.
+func (p *pass) pack(next int, alpha float32, b []float32, ldb int) {
 	for j := 0; j < p.n; j += p.cols {
-		panel := dst[:p.cols*p.k]
-		dst = dst[p.cols*p.k:]
+		panel := p.panels[j/p.cols*next:][:p.cols*p.k]
 		p.copyStrip(panel, p.cols, b[j:], ldb, p.n-j)
-		p.scaleBy(panel)
+		scaleBy(panel, alpha)
+	}
+}
+
+// multiplyRows multiplies rows of a, or columns if transA, by all panels.
+func (p *pass) multiplyRows(transA bool, rows int, a []float32, lda int, c []float32, ldc int) {
+	for i := 0; i < rows; i += height {
+		m := min(height, rows-i)
+		if transA {
+			p.multiplyTransposed(m, a[i:], lda, c[i*ldc:], ldc)
+		} else {
+			p.multiply(m, a[i*lda:], lda, c[i*ldc:], ldc)
+		}
 	}
 }
 
@@ -150,11 +161,10 @@ func (p *pass) copyStrip(dst []float32, cols int, src []float32, ld, left int) {
 }
 
 // packTransposed is pack for b as it lies transposed: a column of it is a row.
-func (p *pass) packTransposed(b []float32, ldb int) {
-	dst, w := p.room.b[:], p.cols
+func (p *pass) packTransposed(next int, alpha float32, b []float32, ldb int) {
+	w := p.cols
 	for j := 0; j < p.n; j += w {
-		panel := dst[:w*p.k]
-		dst = dst[w*p.k:]
+		panel := p.panels[j/w*next:][:w*p.k]
 		cols := min(w, p.n-j)
 		whole, deep := 0, 0 // what transpose did
 		if p.transpose != nil {
@@ -179,13 +189,13 @@ func (p *pass) packTransposed(b []float32, ldb int) {
 				}
 			}
 		}
-		p.scaleBy(panel)
+		scaleBy(panel, alpha)
 	}
 }
 
-func (p *pass) scaleBy(x []float32) {
-	if p.alpha != 1 {
-		scale(x, p.alpha)
+func scaleBy(x []float32, alpha float32) {
+	if alpha != 1 {
+		scale(x, alpha)
 	}
 }
 
@@ -220,7 +230,7 @@ func (p *pass) multiplyTransposed(m int, a []float32, lda int, c []float32, ldc 
 // sweep multiplies m rows of a by all panels. Strips of a lie strip apart.
 func (p *pass) sweep(m int, a []float32, rowA, nextA, strip int, c []float32, ldc int) {
 	for j := 0; j < p.n; j += p.cols {
-		b := &p.room.b[j*p.k]
+		b := &p.panels[j*p.k]
 		cols := min(p.cols, p.n-j)
 		for i, s := 0, 0; i < m; i, s = i+p.rows, s+strip {
 			rows := min(p.rows, m-i)

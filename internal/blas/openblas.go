@@ -144,16 +144,19 @@ func letter(trans bool) byte {
 
 // check panics where C code would read or write beyond a slice.
 func check(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
-	fits := func(length, rows, cols, ld int, trans bool) bool {
-		if trans {
-			rows, cols = cols, rows
-		}
-		return ld >= max(1, cols) && (rows == 0 || cols == 0 || length >= (rows-1)*ld+cols)
-	}
 	if !fits(len(a), m, k, lda, transA) || !fits(len(b), k, n, ldb, transB) || !fits(len(c), m, n, ldc, false) {
 		panic(errors.New("blas: a matrix is shorter than its shape"))
 	}
 	if max(m, n, k, lda, ldb, ldc) > 1<<31-1 {
 		panic(errors.New("blas: a dimension exceeds 32 bits"))
 	}
+}
+
+// fits reports whether a matrix of rows × cols, or one that is its transpose, is
+// within length numbers.
+func fits(length, rows, cols, ld int, trans bool) bool {
+	if trans {
+		rows, cols = cols, rows
+	}
+	return ld >= max(1, cols) && (rows == 0 || cols == 0 || length >= (rows-1)*ld+cols)
 }
