@@ -1,0 +1,28 @@
+package vec
+
+// PowerSums adds v^p to sum and v^p·ln v to along, element by element, where v is
+// the greater of x and eps, in float64: to 1e-12·(1 + |p ln v|). eps is positive
+// and normal. NaN goes through.
+func PowerSums(sum, along []float64, x []float32, p, eps float64) {
+	sum, along = sum[:len(x)], along[:len(x)]
+	n := powerSumsFast(sum, along, x, p, eps)
+	for i, v := range x[n:] {
+		l := logWide(max(float64(v), eps))
+		w := expWide(float64(l * p))
+		sum[n+i] += w
+		along[n+i] += float64(w * l)
+	}
+}
+
+// PowerScale is dst = k·x^q where x is at least eps, else 0.
+func PowerScale(dst, x []float32, k []float64, q, eps float64) {
+	dst, k = dst[:len(x)], k[:len(x)]
+	n := powerScaleFast(dst, x, k, q, eps)
+	for i, v := range x[n:] {
+		d := 0.0
+		if float64(v) >= eps {
+			d = k[n+i] * expWide(float64(logWide(float64(v))*q))
+		}
+		dst[n+i] = float32(d)
+	}
+}

@@ -1,0 +1,40 @@
+package vec
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
+
+// fast is whether the processor has what the assembly asks for.
+var fast = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+
+func at[T any](s []T) *T { return unsafe.SliceData(s) }
+
+//go:noescape
+func expSubAVX2(dst, x *float32, n int, top float32, sums *[8]float64)
+
+// expSubFast is expSub for a whole number of vectors, if the processor can.
+func expSubFast(dst, x []float32, top float32, s *[8]float64) bool {
+	if fast && len(x) > 0 {
+		expSubAVX2(at(dst), at(x), len(x), top, s)
+	}
+	return fast
+}
+
+// whole8 is how many of n elements fill vectors of eight float32, or 0 if the
+// processor has none.
+func whole8(n int) int {
+	if !fast {
+		return 0
+	}
+	return n &^ 7
+}
+
+// whole4 is whole8 for vectors of four float64.
+func whole4(n int) int {
+	if !fast {
+		return 0
+	}
+	return n &^ 3
+}
