@@ -1,77 +1,176 @@
 package device
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 )
 
-// Arena is device memory for what lives less long than a step. It takes buffers
-// from a Memory, keeps those that are given back in a list by size, and hands out
-// the smallest that fits (best fit): within a few steps the same requests in the
-// same order take nothing from the Memory and allocate nothing on the host.
+// Arena is device memory for what lives less long than a step. It takes segments
+// from a Memory and cuts them: a request gets the smallest free piece that it fits
+// into, what is left over stays free, and pieces that are given back grow together
+// with their free neighbours. So a step needs little more than what its widest
+// moment holds, whatever the sizes in its phases, and the same requests in the same
+// order get the same pieces: from the second time on they take nothing from the
+// Memory and allocate nothing on the host.
 //
 // Reuse is in the order of the device's queue, so a buffer may be given back
 // while operations on it are still queued. An Arena belongs to one goroutine.
 type Arena struct {
-	mem  Memory
-	free []Buffer // by size, the last freed first among equals
+	mem   Memory
+	segs  []Buffer
+	free  []*piece // by size, then place
+	taken map[Buffer]*piece
+	parts map[part]Buffer // every Buffer that was ever cut
+	spare []*piece
 
 	held, used, peak int // bytes
 }
 
+// piece is a part of a segment, between its neighbours.
+type piece struct {
+	part
+	prev, next *piece
+	taken      bool
+}
+
+// part is a place in memory, in bytes.
+type part struct{ segment, offset, size int }
+
 // NewArena returns an empty arena over mem.
-func NewArena(mem Memory) *Arena { return &Arena{mem: mem} }
+func NewArena(mem Memory) *Arena {
+	return &Arena{mem: mem, taken: map[Buffer]*piece{}, parts: map[part]Buffer{}}
+}
 
 const (
 	// arenaUnit is what sizes are rounded up to: a multiple of every alignment that
 	// a device asks for (256 bytes).
 	arenaUnit = 256
 
-	// arenaWaste bounds what reuse may waste: a free buffer is taken if it is at
-	// most 5/4 of the request. Without a bound a small array could keep the only
-	// large buffer from the large array that follows, and the arena would grow.
-	arenaWasteNum, arenaWasteDen = 5, 4
+	// A segment is as large as all before it together, within these bounds, so that
+	// there are few, a small step takes little, and a large one wastes at most the
+	// last.
+	leastSegment, mostSegment = 1 << 18, 1 << 28
 )
 
 // Alloc returns at least the given number of bytes; the contents are undefined.
 func (a *Arena) Alloc(bytes int) Buffer {
 	n := (max(bytes, 1) + arenaUnit - 1) / arenaUnit * arenaUnit
-	i, _ := slices.BinarySearchFunc(a.free, n, bufferSize)
-	var b Buffer
-	if i < len(a.free) && a.free[i].Size() <= n/arenaWasteDen*arenaWasteNum {
-		b = a.free[i]
+	i, _ := slices.BinarySearchFunc(a.free, part{size: n, segment: -1}, byPart)
+	var p *piece
+	if i < len(a.free) {
+		p = a.free[i]
 		a.free = slices.Delete(a.free, i, i+1)
 	} else {
-		b = a.mem.Alloc(n)
-		a.held += b.Size()
+		p = a.grow(n)
 	}
-	a.used += b.Size()
+	if rest := p.size - n; rest > 0 {
+		p.size = n
+		q := a.piece(part{p.segment, p.offset + n, rest})
+		q.prev, q.next = p, p.next
+		if p.next != nil {
+			p.next.prev = q
+		}
+		p.next = q
+		a.release(q)
+	}
+	p.taken = true
+	a.used += n
 	a.peak = max(a.peak, a.used)
+	b := a.parts[p.part]
+	if b == nil {
+		b = a.mem.Part(a.segs[p.segment], p.offset, p.size)
+		a.parts[p.part] = b
+	}
+	a.taken[b] = p
 	return b
+}
+
+// grow takes a segment that holds n bytes from the Memory.
+func (a *Arena) grow(n int) *piece {
+	size := max(n, min(max(a.held, leastSegment), mostSegment))
+	a.segs = append(a.segs, a.mem.Alloc(size))
+	a.held += size
+	return a.piece(part{len(a.segs) - 1, 0, size})
 }
 
 // Free takes b back. It must have come from Alloc.
 func (a *Arena) Free(b Buffer) {
-	i, _ := slices.BinarySearchFunc(a.free, b.Size(), bufferSize)
-	for j := i; j < len(a.free) && a.free[j].Size() == b.Size(); j++ {
-		if a.free[j] != b {
-			continue
-		}
-		panic(fmt.Sprintf("device: a buffer of %d bytes is given back twice", b.Size()))
+	p := a.taken[b]
+	if p == nil {
+		panic(fmt.Sprintf("device: a buffer of %d bytes is given back twice, or was not handed out", b.Size()))
 	}
-	a.free = slices.Insert(a.free, i, b)
-	a.used -= b.Size()
+	delete(a.taken, b)
+	a.used -= p.size
+	p.taken = false
+	if q := p.next; q != nil && !q.taken {
+		a.unlist(q)
+		a.swallow(p, q)
+	}
+	if q := p.prev; q != nil && !q.taken {
+		a.unlist(q)
+		a.swallow(q, p)
+		p = q
+	}
+	a.release(p)
 }
 
-// Trim gives the buffers that are not in use back to the Memory.
-func (a *Arena) Trim() {
-	for _, b := range a.free {
-		a.held -= b.Size()
-		a.mem.Free(b)
+// swallow adds q, which lies behind p, to p.
+func (a *Arena) swallow(p, q *piece) {
+	p.size += q.size
+	if p.next = q.next; p.next != nil {
+		p.next.prev = p
 	}
-	clear(a.free)
-	a.free = a.free[:0]
+	*q = piece{}
+	a.spare = append(a.spare, q)
+}
+
+// piece returns a piece without neighbours.
+func (a *Arena) piece(at part) *piece {
+	n := len(a.spare)
+	if n == 0 {
+		return &piece{part: at}
+	}
+	p := a.spare[n-1]
+	a.spare = a.spare[:n-1]
+	p.part = at
+	return p
+}
+
+func (a *Arena) release(p *piece) {
+	i, _ := slices.BinarySearchFunc(a.free, p.part, byPart)
+	a.free = slices.Insert(a.free, i, p)
+}
+
+func (a *Arena) unlist(p *piece) {
+	i, found := slices.BinarySearchFunc(a.free, p.part, byPart)
+	if !found {
+		panic("device: the arena has lost a free piece")
+	}
+	a.free = slices.Delete(a.free, i, i+1)
+}
+
+// byPart orders by size; of equals the lowest place comes first, which keeps what
+// is in use together.
+func byPart(p *piece, at part) int {
+	switch {
+	case p.size != at.size:
+		return p.size - at.size
+	case p.segment != at.segment:
+		return p.segment - at.segment
+	}
+	return p.offset - at.offset
+}
+
+// Trim gives all memory back to the Memory if none of it is in use, and nothing
+// otherwise.
+func (a *Arena) Trim() {
+	if a.used > 0 {
+		return
+	}
+	for _, s := range a.segs {
+		a.mem.Free(s)
+	}
+	*a = *NewArena(a.mem)
 }
 
 // Held returns the bytes taken from the Memory.
@@ -82,5 +181,3 @@ func (a *Arena) Used() int { return a.used }
 
 // Peak returns the most bytes that were ever handed out at once.
 func (a *Arena) Peak() int { return a.peak }
-
-func bufferSize(b Buffer, n int) int { return cmp.Compare(b.Size(), n) }

@@ -11,12 +11,22 @@ type counting struct {
 	live, bytes, allocs int
 }
 
-type counted struct{ n int }
+type counted struct {
+	from  *counted // of a part
+	at, n int
+}
 
 func (c *counted) Size() int { return c.n }
 
-func (m *counting) Alloc(n int) Buffer { m.allocs++; m.live++; m.bytes += n; return &counted{n} }
+func (m *counting) Alloc(n int) Buffer { m.allocs++; m.live++; m.bytes += n; return &counted{n: n} }
 func (m *counting) Free(b Buffer)      { m.live--; m.bytes -= b.Size() }
+
+func (m *counting) Part(b Buffer, offset, n int) Buffer {
+	if of := b.(*counted); offset%256 != 0 || offset < 0 || n < 1 || offset+n > of.n {
+		panic("a part outside of its buffer")
+	}
+	return &counted{b.(*counted), offset, n}
+}
 
 // step allocates and frees as a forward and a backward pass do.
 func step(a *Arena, r *rand.Rand) {
@@ -71,19 +81,70 @@ func TestArenaAllocatesNothingOnTheHostInTheSteadyState(t *testing.T) {
 	}
 }
 
-func TestArenaHandsOutTheSmallestThatFitsAndNoneThatWastes(t *testing.T) {
+func TestArenaHandsOutTheSmallestPieceThatFits(t *testing.T) {
 	a := NewArena(&counting{})
-	small, large := a.Alloc(4096), a.Alloc(4608)
+	small := a.Alloc(4096)
+	between := a.Alloc(256)
+	large := a.Alloc(8192)
+	a.Alloc(256)
 	a.Free(large)
 	a.Free(small)
 	if got := a.Alloc(4000); got != small {
-		t.Errorf("4000 bytes from a buffer of %d", got.Size())
+		t.Error("4000 bytes are not in the free piece of 4096")
 	}
-	if got := a.Alloc(256); got == large {
-		t.Error("256 bytes from a buffer of 4608")
+	if got := a.Alloc(8192); got != large {
+		t.Error("8192 bytes are not in the free piece of that size")
 	}
-	if got := a.Alloc(4500); got != large {
-		t.Error("4500 bytes not from the free buffer of 4608")
+	a.Free(large)
+	a.Free(between)
+	if got := a.Alloc(8448).(*counted); got.at != between.(*counted).at {
+		t.Error("two free neighbours are not one piece")
+	}
+}
+
+func TestArenaNeverHandsOutMemoryThatIsInUse(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	a := NewArena(&counting{})
+	var live []*counted
+	for range 5000 {
+		if len(live) > 0 && r.IntN(5) < 2 {
+			i := r.IntN(len(live))
+			a.Free(live[i])
+			live = append(live[:i], live[i+1:]...)
+			continue
+		}
+		c := a.Alloc(1 + r.IntN(1<<r.IntN(20))).(*counted)
+		for _, d := range live {
+			if c.from == d.from && c.at < d.at+d.n && d.at < c.at+c.n {
+				t.Fatalf("%d bytes at %d over %d bytes at %d", c.n, c.at, d.n, d.at)
+			}
+		}
+		live = append(live, c)
+	}
+	for _, c := range live {
+		a.Free(c)
+	}
+	if a.Used() != 0 || len(a.free) != len(a.segs) {
+		t.Errorf("%d bytes in use, %d pieces free in %d segments", a.Used(), len(a.free), len(a.segs))
+	}
+}
+
+// A forward pass of falling sizes and a backward pass of others: a list of
+// buffers by size would hold each size's own peak.
+func TestArenaHoldsLittleMoreThanItsPeak(t *testing.T) {
+	a := NewArena(&counting{})
+	var live []Buffer
+	for i := range 64 {
+		live = append(live, a.Alloc(1<<22>>(i/8)))
+	}
+	for i := len(live) - 1; i >= 0; i-- {
+		a.Free(live[i])
+		x, y := a.Alloc(3<<20>>(i/8)), a.Alloc(5<<20>>(i/8))
+		a.Free(x)
+		a.Free(y)
+	}
+	if a.Held() > 2*a.Peak() {
+		t.Errorf("%d bytes held for a peak of %d", a.Held(), a.Peak())
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 func (t *Tape) Backward(v *Var, seed device.Array) {
 	t.Keep(v)
 	t.seed(v, seed)
+	t.backward = true
 	for _, x := range t.live {
 		t.Done(x)
 	}
@@ -46,9 +47,15 @@ func (t *Tape) unwind(mark, keep int) {
 	for len(t.back) > mark {
 		e := t.back[len(t.back)-1]
 		t.back = t.back[:len(t.back)-1]
-		if e.record != nil {
+		if e.remake == nil {
+			for _, v := range e.reads {
+				t.restore(v.root)
+			}
+		}
+		switch {
+		case e.record != nil:
 			e.record()
-		} else {
+		case e.op != nil:
 			t.Do(e.op)
 		}
 		for _, v := range e.reads {

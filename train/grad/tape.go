@@ -53,6 +53,9 @@ type Var struct {
 	seeded  bool // the gradient's memory is not ours
 	written bool // the gradient has its first contribution
 	zero    bool // nobody contributed: the gradient is filled with zeros
+
+	views  []*Var  // that lie over a root
+	remake *remake // nil: the value is held as long as it is read
 }
 
 // Tape records a step. It is used from one goroutine.
@@ -65,6 +68,7 @@ type Tape struct {
 	back    []entry                // what Backward has yet to run, last first
 	live    []*Var                 // intermediates by time of birth
 	kept    []*Var
+	remade  []*Var // with a remake whose second place is known
 
 	slots     []slot // what Into, Onto and Scratch gave, in order
 	next      int    // place in slots during a replay
@@ -75,11 +79,13 @@ type Tape struct {
 	detached, repeats int
 	accumulate        bool
 	evaluating        bool
+	backward          bool // Backward has begun
 }
 
 type entry struct {
 	op     func(device.Backend)
 	record func() // instead of op: records operations of its own
+	remake *Var   // instead of op: the Var that reads make again
 	reads  []*Var
 }
 
@@ -141,7 +147,9 @@ func (t *Tape) Leaf(value, grad device.Array) *Var {
 // View lays other dimensions over the elements of v; value and gradient are
 // those of v.
 func (t *Tape) View(v *Var, dims ...int) *Var {
-	return &Var{Value: v.Value.Reshape(dims...), root: v.root}
+	w := &Var{Value: v.Value.Reshape(dims...), root: v.root}
+	v.root.views = append(v.root.views, w)
+	return w
 }
 
 // Accumulate makes the gradients of leaves recorded from now on add to what
@@ -189,6 +197,7 @@ func (t *Tape) Done(v *Var) {
 	if v = v.root; !v.leaf && !v.done {
 		v.done = true
 		t.release(v)
+		t.drop(v)
 	}
 }
 
@@ -196,6 +205,7 @@ func (t *Tape) Done(v *Var) {
 // Vars of another tape on the same arena may lie over it once that tape runs.
 func (t *Tape) Keep(v *Var) *Var {
 	if r := v.root; !r.leaf && !r.kept {
+		t.restore(r)
 		r.kept = true
 		r.holds++
 		t.kept = append(t.kept, r)
@@ -207,6 +217,9 @@ func (t *Tape) Keep(v *Var) *Var {
 // arrays.
 func (t *Tape) Replay() {
 	t.replaying, t.next = true, 0
+	for _, v := range t.remade {
+		v.moveTo(v.remake.first)
+	}
 	for _, op := range t.program {
 		op(t.b)
 	}
@@ -242,7 +255,9 @@ func (t *Tape) release(v *Var) {
 		return
 	}
 	if v.holds--; v.holds == 0 {
-		t.mem.Free(v.Value.Buf)
+		if v.remake == nil || !v.remake.dropped {
+			t.mem.Free(v.Value.Buf)
+		}
 	} else if v.holds < 0 {
 		panic(fmt.Sprintf("grad: %v released twice", v.Value))
 	}

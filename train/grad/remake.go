@@ -1,0 +1,64 @@
+package grad
+
+import "hgld/train/device"
+
+// remake is how a value comes back that was let go between the passes.
+type remake struct {
+	op      func(device.Backend)
+	reads   []*Var
+	first   device.Buffer // where the value lies in the forward pass
+	dropped bool
+}
+
+// Remake says that op can make the value of v, an intermediate, from those of
+// reads: the tape then lets go of it when the forward pass is done with v, and
+// runs op when the first Back wants to read it. op must give the bytes that v had
+// and, as every operation, take arrays from Vars when it runs: the value comes
+// back in another place. reads may be such Vars themselves.
+//
+// It is worth its time where op is cheap and reads are held anyway: a
+// normalisation between two convolutions, the input of which its own gradient
+// needs, costs no memory then.
+func (t *Tape) Remake(v *Var, op func(device.Backend), reads ...*Var) {
+	if t.detached > 0 || t.repeats > 0 {
+		return // nothing is held between the passes
+	}
+	r := v.root
+	r.remake = &remake{op: op, reads: reads, first: r.Value.Buf}
+	t.push(entry{remake: r, reads: reads})
+}
+
+// drop frees the value of v, a root with which the forward pass is done, if the
+// backward pass can have it made again.
+func (t *Tape) drop(v *Var) {
+	if v.remake == nil || t.backward || v.kept || v.holds == 0 || v.remake.dropped {
+		return
+	}
+	v.remake.dropped = true
+	t.mem.Free(v.Value.Buf)
+}
+
+// restore makes the value of v, a root, again if it was dropped.
+func (t *Tape) restore(v *Var) {
+	if v.remake == nil || !v.remake.dropped {
+		return
+	}
+	for _, s := range v.remake.reads {
+		t.restore(s.root)
+	}
+	v.remake.dropped = false
+	t.remade = append(t.remade, v)
+	again := t.alloc(v.Value.Type, v.Value.Shape()...).Buf
+	t.Do(func(b device.Backend) {
+		v.moveTo(again)
+		v.remake.op(b)
+	})
+}
+
+// moveTo lays v, a root, and its views over another piece of memory.
+func (v *Var) moveTo(m device.Buffer) {
+	v.Value.Buf = m
+	for _, w := range v.views {
+		w.Value.Buf = m
+	}
+}

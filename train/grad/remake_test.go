@@ -1,0 +1,88 @@
+package grad_test
+
+import (
+	"slices"
+	"testing"
+
+	"hgld/train/device"
+	"hgld/train/grad"
+)
+
+// double is x + y/2, which can be made again where remake is set: its backward
+// pass reads x, so that x is held anyway, as the input of a normalisation is.
+func double(t *grad.Tape, x, y *grad.Var, remake bool, made *int) *grad.Var {
+	z := t.New(device.F32, x.Value.Shape()...)
+	op := func(d device.Backend) {
+		*made++
+		d.Axpby(z.Value, 1, x.Value, 0.5, y.Value)
+	}
+	if remake {
+		t.Remake(z, op, x, y)
+	}
+	t.Do(op)
+	t.Back(func(d device.Backend) {
+		dz := t.Grad(z)
+		if dx := t.Into(x); !dx.Absent() {
+			d.Axpby(dx, 1, dz, 0, dz)
+		}
+		if dy := t.Into(y); !dy.Absent() {
+			d.Axpby(dy, 0.5, dz, 0, dz)
+		}
+	}, x)
+	return z
+}
+
+// residual is n blocks of z = w·x, x ← z + x/2, as a residual network has them:
+// every sum is made of the one before.
+func residual(t *grad.Tape, x, w *grad.Var, n int, remake bool, made *int) *grad.Var {
+	first := x
+	for range n {
+		z := mul(t, w, x)
+		y := double(t, z, x, remake, made)
+		t.Done(z)
+		if x != first {
+			t.Done(x)
+		}
+		x = t.View(y, len(at(y.Value)))
+	}
+	return x
+}
+
+func TestRemadeValuesGiveTheSameGradientInLessMemory(t *testing.T) {
+	const n, size = 12, 64
+	run := func(remake bool) (gradient []float32, peak, made int) {
+		h := &host{}
+		tape := grad.NewTape(h, h)
+		x, w := h.array(make([]float32, size)...), h.array(make([]float32, size)...)
+		for i := range size {
+			at(x)[i], at(w)[i] = float32(i)/size, 1-float32(i)/size
+		}
+		dw := h.array(make([]float32, size)...)
+		y := residual(tape, tape.Leaf(x, h.array(make([]float32, size)...)), tape.Leaf(w, dw), n, remake, &made)
+		peak = h.peak
+		tape.Backward(y, absent)
+		gradient, once := slices.Clone(at(dw)), made
+		for range 2 {
+			tape.Replay()
+			if !slices.Equal(at(dw), gradient) {
+				t.Errorf("remake %v: a replay gives %v, the first run gave %v", remake, at(dw), gradient)
+			}
+		}
+		tape.Free()
+		if h.used != 0 {
+			t.Errorf("remake %v: %d bytes leaked", remake, h.used)
+		}
+		return gradient, peak, once
+	}
+	held, more, _ := run(false)
+	remade, less, made := run(true)
+	if !slices.Equal(held, remade) {
+		t.Errorf("gradient %v with values made again, %v with values held", remade, held)
+	}
+	if made != 2*n-1 { // the last result is kept
+		t.Errorf("%d values made, want each of %d twice but the last", made, n)
+	}
+	if saved := 4 * size * (n - 2); more-less < saved {
+		t.Errorf("%d bytes before the backward pass, %d with values held: want %d less", less, more, saved)
+	}
+}
