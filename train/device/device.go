@@ -146,8 +146,11 @@ type Ticket uint64
 type Memory interface {
 	Name() string
 	Supports(DType) bool
-	Alloc(bytes int) Buffer                // contents undefined; tests poison them
-	Free(Buffer)                           // after all work queued so far
+	Alloc(bytes int) Buffer // contents undefined; tests poison them
+	Free(Buffer)            // after all work queued so far
+	// Part is a piece of b as a Buffer of its own, which is not freed and ends with b.
+	// The offset, in bytes, is a multiple of 256.
+	Part(b Buffer, offset, bytes int) Buffer
 	Upload(dst Array, src []byte)          // from any goroutine; src is free on return
 	Download(dst []byte, src Array) Ticket // dst is valid after Wait or Sync
 	Wait(Ticket) error
@@ -203,6 +206,37 @@ type Softmax struct {
 	Smoothing   float32
 }
 
+// Heads says how Attention attends: the number of heads, and whether token t sees
+// tokens 0 … t only. The head size Dh is the last dimension of qkv divided by
+// three times Heads; scores are scaled by 1/√Dh.
+type Heads struct {
+	Heads  int
+	Causal bool
+}
+
+// DistKind is a distribution of random numbers.
+type DistKind uint8
+
+// The distributions: uniform on [A, B); normal with mean A and standard deviation
+// B; and the same cut off outside two standard deviations. All are drawn by the
+// inverse of their distribution function, so that one word makes one element: with
+// w the word and Φ the normal distribution,
+//
+//	Uniform:         A + (B − A)·⌊w/2⁸⌋/2²⁴
+//	Normal:          A + B·Φ⁻¹(v), v = (w + ½)/2³²
+//	TruncatedNormal: A + B·Φ⁻¹(Φ(−2) + v·(Φ(2) − Φ(−2)))
+const (
+	Uniform DistKind = iota
+	Normal
+	TruncatedNormal
+)
+
+// Dist is a distribution and its two parameters.
+type Dist struct {
+	Kind DistKind
+	A, B float32
+}
+
 // AdamKind holds the constants of an Adam step.
 type AdamKind struct {
 	Beta1, Beta2, Eps float32
@@ -255,6 +289,17 @@ type Dense interface {
 	// [rows,2] keeps mean and 1/√(var+eps). gamma and beta may be absent.
 	LayerNorm(dst, stats, x, gamma, beta Array, eps float32)
 	LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats Array, acc float32)
+	// Softmax is the softmax of each row, or the logarithm of that.
+	Softmax(dst, x Array, log bool)
+	SoftmaxGrad(dx, dy, y Array, log bool)
+	// Attention is softmax(q·kᵀ/√Dh)·v for each head. qkv is packed [N,T,3·H·Dh]: of
+	// a token all queries, then keys, then values, head after head; dst [N,T,H·Dh],
+	// lse F32 [N,H,T] the logarithms of the softmax's denominators, which the
+	// gradient reads. length I32 [N], if present, gives how many tokens of a row are
+	// keys (taken to lie in 0 … T); the queries beyond it are computed all the same.
+	// A row without keys has dst 0, lse −∞ and gives no gradient.
+	Attention(dst, lse, qkv, length Array, o Heads)
+	AttentionGrad(dqkv, dy, y, lse, qkv, length Array, o Heads)
 	// SoftmaxLoss: z [rows,C], target I32 [rows], loss [rows]; dz has upstream 1
 	// for every row and may be absent.
 	SoftmaxLoss(loss, dz, z, target Array, o Softmax)
@@ -264,6 +309,14 @@ type Dense interface {
 	// ScatterAdd adds row i of x to row index[i] of dst, in row order. acc 0: the
 	// rows that are hit start from zero; −1 skips.
 	ScatterAdd(dst, x, index Array, acc float32)
+	// Random draws every element of dst (F32) from d. The word of element i is word
+	// i mod 4 of Philox with counter (i div 4, low and high word; stream; 0) and key,
+	// I32 [2]: seed and step.
+	Random(dst, key Array, stream uint32, d Dist)
+	// Dropout keeps an element with probability 1−p, divided by 1−p, and makes it 0
+	// otherwise, which is where Random's uniform number on [0, 1) is below p. The
+	// gradient is Dropout of dy with the same key and stream: no mask is stored.
+	Dropout(dst, x, key Array, stream uint32, p float32)
 	// Adam changes w, m, v by dw (F32, flat) unless flag is set. hyper is F32
 	// [HyperLen]. shadow, if present, receives w in its own type.
 	Adam(w, m, v, dw, shadow, hyper, flag Array, o AdamKind)
@@ -306,10 +359,12 @@ const (
 	AvgPool
 )
 
-// PoolShape is a pooling window; Global takes the whole image.
+// PoolShape is a pooling window. Global takes the whole image. Adaptive takes its
+// windows from the sizes alone: window i of o over n pixels is
+// [⌊i·n/o⌋, ⌈(i+1)·n/o⌉).
 type PoolShape struct {
 	Mode             PoolMode
-	Global           bool
+	Global, Adaptive bool
 	H, W             int
 	StrideH, StrideW int
 	PadH, PadW       int
@@ -319,6 +374,15 @@ type PoolShape struct {
 // channel, each step rounded to F32; channels beyond three are zero.
 type Pixel struct {
 	Mean, Std [3]float32
+}
+
+// Interpolation says how Interpolate places output pixel i of an axis with n input
+// pixels: at i·(n−1)/(out−1) with AlignCorners, otherwise at
+// max((i+½)/Scale − ½, 0), Scale being out/n where it is 0. Positions beyond the
+// last pixel take that pixel.
+type Interpolation struct {
+	AlignCorners   bool
+	ScaleH, ScaleW float64
 }
 
 // Image is what convolutional networks need. Activations are [N,H,W,C].
@@ -347,6 +411,9 @@ type Image interface {
 	// GeM is (mean over the image of max(x, eps)^p)^(1/p), [N,C]; p is F32 [1].
 	GeM(dst, x, p Array, eps float32)
 	GeMGrad(dx, dp, dy, x, y, p Array, eps, acc float32)
+	// Interpolate resizes images bilinearly.
+	Interpolate(dst, x Array, o Interpolation)
+	InterpolateGrad(dx, dy Array, o Interpolation)
 	// Pixels takes bytes U8 [N,H',W',3] and crop I32 [N,3] (top, left, flip) to
 	// dst [N,H,W,C]: the window at (top, left), mirrored where flip is 1. An absent
 	// crop is the centre, not mirrored.

@@ -22,5 +22,5 @@ func Philox(counter [4]uint32, key [2]uint32) [4]uint32 {
 	return counter
 }
 
-// Uniform maps a random word to [0, 1): its upper 24 bits, exact in float32.
-func Uniform(word uint32) float32 { return float32(word>>8) * 0x1p-24 }
+// Unit maps a random word to [0, 1): its upper 24 bits, exact in float32.
+func Unit(word uint32) float32 { return float32(word>>8) * 0x1p-24 }

@@ -26,15 +26,15 @@ func TestPhiloxEqualsThePublishedVectors(t *testing.T) {
 	}
 }
 
-func TestUniformFillsTheIntervalEvenly(t *testing.T) {
+func TestUnitFillsTheIntervalEvenly(t *testing.T) {
 	const n, bins = 1 << 14, 16
 	var count [bins]int
 	sum := 0.0
 	for i := range uint32(n) {
 		for _, w := range Philox([4]uint32{i, 0, 7, 0}, [2]uint32{1, 2}) {
-			u := Uniform(w)
+			u := Unit(w)
 			if u < 0 || u >= 1 {
-				t.Fatalf("Uniform(%#x) = %v", w, u)
+				t.Fatalf("Unit(%#x) = %v", w, u)
 			}
 			sum += float64(u)
 			count[int(u*bins)]++
@@ -48,7 +48,7 @@ func TestUniformFillsTheIntervalEvenly(t *testing.T) {
 			t.Errorf("bin %d holds %d of %v", i, c, want)
 		}
 	}
-	if Uniform(math.MaxUint32) >= 1 || Uniform(0) != 0 {
+	if Unit(math.MaxUint32) >= 1 || Unit(0) != 0 {
 		t.Error("the ends of the interval are wrong")
 	}
 }

@@ -3,6 +3,7 @@ package device
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // AbsentLevel marks an item that does not exist for a query: an unfilled row of
@@ -125,6 +126,11 @@ const (
 	// ScoreNDCG is 1 − Σ_k (2^l_k − 1)/log2(1 + rank_k) / iDCG, iDCG being the sum
 	// for the best order.
 	ScoreNDCG
+	// ScoreLog is Σ_k log(1 + rank_k − plus_k) / P for places counted by Ranks, plus
+	// among the positives, where rank ≥ plus; the derivative by plus is taken to be 0.
+	ScoreLog
+	// ScoreLogLog is Σ_k log(1 + log(1 + rank_k − plus_k)) / P.
+	ScoreLogLog
 )
 
 // Score says which score, with the constants of Recall.
@@ -133,6 +139,75 @@ type Score struct {
 	At   []float32 // Recall: K
 	Temp float32   // Recall: T
 	Clip bool      // Recall: the sum for κ is at most κ
+}
+
+// PairKind is a sum over the items of a query, one by one or two by two.
+type PairKind uint8
+
+// The sums of PairLoss over the scores s of a query's positives p and negatives n,
+// [x]₊ being max(x, 0). A term that is 0 is no violation and does not count.
+const (
+	// Contrastive is Σ_p [PosMargin − s_p]₊ + Σ_n [s_n − NegMargin]₊.
+	Contrastive PairKind = iota
+	// CrossBatch is Σ_p (1 − s_p) + Σ_n s_n over the s_p < Ceiling and the
+	// s_n > NegMargin.
+	CrossBatch
+	// MultiSimilarity is log(1 + Σ_p e^(−PosScale·(s_p − Base))) / PosScale +
+	// log(1 + Σ_n e^(NegScale·(s_n − Base))) / NegScale over the s_p < Ceiling. With
+	// Mine only those s_n count that are above the least s_p − PosMargin, and those
+	// s_p that are below the greatest s_n + PosMargin; without one of either kind
+	// the query is 0.
+	MultiSimilarity
+	// Triplet is Σ_p Σ_n [s_n − s_p + PosMargin]₊.
+	Triplet
+	// EasyTriplet is Triplet of the greatest s_p and the greatest s_n strictly below
+	// it, of equal ones the first row; 0 where there is no such n.
+	EasyTriplet
+	// Levels is Σ_c log(1 + Σ_{l_i < L−c} e^(PosScale·(s_i + Margins[c])) · Σ_{l_p = L} e^(−PosScale·s_p))
+	// over L levels, finest first: at each, all that differs from the query there is
+	// a negative, and what equals it in the finest is the positive.
+	Levels
+	// Angular is log(Σ_n e^(PosScale·s_n) + e^z) − z for the first positive, with
+	// z = PosScale·φ(s_p) and φ(cos θ) = cos(θ + PosMargin), where that falls with θ;
+	// cos θ − PosMargin·sin(PosMargin) beyond. With Easy φ is cos θ from θ = π/2 on.
+	Angular
+	// Ratio is log Σ_n e^(PosScale·s_n) − PosScale·s_p for the first positive: the
+	// cross-entropy of softmax without the positive below the line.
+	Ratio
+)
+
+// PairMean says how the sums of all queries become one mean.
+type PairMean uint8
+
+// The means of PairLoss.
+const (
+	MeanQueries PairMean = iota // Σ/Q
+	// MeanPairs divides the sum of each sign by the number of the query's items of
+	// that sign, and by Q.
+	MeanPairs
+	// MeanTerms divides the sum of each sign over all queries by the number of its
+	// terms that are not 0; triplets have one sign.
+	MeanTerms
+)
+
+// Pairs says what PairLoss computes, with the constants of its kind.
+type Pairs struct {
+	Kind                     PairKind
+	Mean                     PairMean
+	PosMargin, NegMargin     float32
+	PosScale, NegScale, Base float32
+	Ceiling                  float32 // what takes out copies of the query: 1 − 1e-5, or +Inf
+	Mine                     bool
+	Easy                     bool
+	Margins                  []float32 // Levels: of each, finest first
+}
+
+// Bins are the bins of BinLoss: N centres at equal distances Δ from Max down to
+// Min. A score belongs to the two centres beside it, to each by 1 − distance/Δ;
+// beyond the ends it belongs to the last one.
+type Bins struct {
+	N        int
+	Min, Max float32
 }
 
 // Rank is what every ranking loss and metric is made of. For each query, items
@@ -161,7 +236,7 @@ type Rank interface {
 	// read at the positives. dplus may be absent.
 	PairRankGrad(ds, drank, dplus, s, sh, rel Array, h *Steps)
 	// RankScore writes loss F32 [Q] and its derivatives by rank and plus [Q,G]. plus
-	// and dplus may be absent but for ScoreAP.
+	// may be absent but for ScoreAP, ScoreLog and ScoreLogLog, dplus but for ScoreAP.
 	RankScore(loss, drank, dplus, rank, plus, sh, rel, cnt Array, o *Score)
 	// RankLoss is PairRank, RankScore and PairRankGrad in one, in O(Q·G) memory:
 	// loss [Q] and ds [Q,G] with upstream 1 for every query. A query without a
@@ -177,6 +252,32 @@ type Rank interface {
 	// (AbsentLevel beyond the end). n is the columns of shared and order; order may
 	// be absent.
 	Ranked(shared, order, s, sh Array)
+	// RanksGrad is the interpolated gradient of Ranks with least 0 (Vlastelica et
+	// al., "Differentiation of Blackbox Combinatorial Solvers", ICLR 2020), of which
+	// the derivative is 0 almost everywhere: the ranks, divided by the number n of
+	// existing items, against those of scores moved by lambda along their gradient
+	//
+	//	ds_i = −(rank(s)_i − rank(s + lambda·n·drank)_i) / (n·lambda)
+	//
+	// drank is read at the positives and is by the undivided rank.
+	RanksGrad(ds, drank, s, sh Array, lambda float32)
+	// BinLoss is 1 − AP of a histogram of the scores ("Learning with Average
+	// Precision", ICCV 2019): with c the weights in each bin, c⁺ those of the
+	// positives, C and C⁺ their sums from Max down and P positives
+	//
+	//	loss = 1 − Σ_m c⁺_m C⁺_m/C_m / P
+	//
+	// A bin without weight adds 0, a query without a positive has loss 0 and gradient
+	// 0. loss is F32 [Q], ds [Q,G] with upstream 1 for every query; where a score
+	// lies on a centre its slope is that towards the lower one.
+	BinLoss(loss, ds, s, sh Array, o *Bins)
+	// PairLoss writes loss F32 [Q], whose sum is the mean that o asks for, with ds
+	// [Q,G] its gradient. cnt I32 [Q,2] receives the terms of each query, its
+	// positives and its negatives: with MeanPairs all, otherwise those whose term is
+	// not 0. It is the triplets and 0 for triplets, and 1 and 0, if the query has a
+	// loss, for a cross-entropy (Levels, Angular, Ratio). An item of level 1 or more
+	// is a positive but for Levels. ds may be absent.
+	PairLoss(loss, cnt, ds, s, sh Array, o *Pairs)
 }
 
 // Check reports constants that no step has: a temperature or a piece that is not
@@ -230,6 +331,37 @@ func (o *Score) Check() error {
 	for _, k := range o.At {
 		if !(k >= 1) {
 			return fmt.Errorf("at_k has %v, want numbers from 1 on", k)
+		}
+	}
+	return nil
+}
+
+// Check reports bins that cannot be laid.
+func (o *Bins) Check() error {
+	if o.N < 2 || !(o.Max > o.Min) {
+		return fmt.Errorf("%d bins from %v to %v, want at least two and a range", o.N, o.Min, o.Max)
+	}
+	return nil
+}
+
+// Check reports constants that no kind of pairs has.
+func (o *Pairs) Check() error {
+	switch o.Kind {
+	case CrossBatch:
+		if !(o.NegMargin >= 0) {
+			return fmt.Errorf("margin is %v, want a number from 0 on", o.NegMargin)
+		}
+	case MultiSimilarity:
+		if !(o.PosScale > 0) || !(o.NegScale > 0) {
+			return fmt.Errorf("scales are %v and %v, want positive numbers", o.PosScale, o.NegScale)
+		}
+	case Angular, Ratio:
+		if !(o.PosScale > 0) || !(o.PosMargin >= 0 && o.PosMargin < math.Pi) {
+			return fmt.Errorf("scale is %v and margin %v, want a positive number and an angle", o.PosScale, o.PosMargin)
+		}
+	case Levels:
+		if !(o.PosScale > 0) || len(o.Margins) == 0 {
+			return fmt.Errorf("scale is %v with %d margins, want a positive number and a margin for each level", o.PosScale, len(o.Margins))
 		}
 	}
 	return nil

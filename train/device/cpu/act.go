@@ -2,8 +2,8 @@ package cpu
 
 import (
 	"fmt"
-	"math"
 
+	"hgld/internal/vec"
 	"hgld/train/device"
 )
 
@@ -52,21 +52,13 @@ func activate(dst, x []float32, f device.Func) {
 	case device.Identity:
 		copy(dst, x)
 	case device.ReLU:
-		for i, v := range x {
-			dst[i] = max(v, 0)
-		}
+		vec.ReLU(dst, x)
 	case device.GELU:
-		for i, v := range x {
-			dst[i] = float32(float64(v) * normalCDF(float64(v)))
-		}
+		vec.GELU(dst, x)
 	case device.GELUTanh:
-		for i, v := range x {
-			dst[i] = float32(float64(v) * tanhGate(float64(v)))
-		}
+		vec.Gate(dst, x, tanhScale, tanhScale*tanhCube)
 	case device.QuickGELU:
-		for i, v := range x {
-			dst[i] = float32(float64(v) * logistic(quick*float64(v)))
-		}
+		vec.Gate(dst, x, quick, 0)
 	default:
 		panic(fmt.Sprintf("cpu: unknown activation %d", f))
 	}
@@ -78,51 +70,23 @@ func slope(dx, dy, x []float32, f device.Func) {
 	case device.Identity:
 		copy(dx, dy)
 	case device.ReLU:
-		for i, v := range x {
-			dx[i] = where(v, dy[i])
-		}
+		vec.Mask(dx, dy, x)
 	case device.GELU:
-		for i, v := range x {
-			x := float64(v)
-			density := math.Exp(-x*x/2) / math.Sqrt(2*math.Pi)
-			dx[i] = float32(float64(dy[i]) * (normalCDF(x) + x*density))
-		}
+		vec.GELUGrad(dx, dy, x)
 	case device.GELUTanh:
-		for i, v := range x {
-			x := float64(v)
-			g := tanhGate(x) // slope of the gate: 2g(1−g)·u′, u the argument of tanh
-			dx[i] = float32(float64(dy[i]) * (g + x*2*g*(1-g)*tanhScale*(1+3*tanhCube*x*x)))
-		}
+		vec.GateGrad(dx, dy, x, tanhScale, tanhScale*tanhCube)
 	case device.QuickGELU:
-		for i, v := range x {
-			s := logistic(quick * float64(v))
-			dx[i] = float32(float64(dy[i]) * (s + quick*float64(v)*s*(1-s)))
-		}
+		vec.GateGrad(dx, dy, x, quick, 0)
 	default:
 		panic(fmt.Sprintf("cpu: unknown activation %d", f))
 	}
 }
 
-// where is d where v is positive and 0 elsewhere, without a branch: half of the
-// values are positive in no order that a processor could predict.
-func where(v, d float32) float32 {
-	bits := int32(math.Float32bits(v))
-	mask := uint32(-bits>>31) &^ uint32(bits>>31) // bits > 0
-	return math.Float32frombits(math.Float32bits(d) & mask)
-}
-
 // Constants of the approximations of GELU (Hendrycks and Gimpel, arXiv
-// 1606.08415).
+// 1606.08415) as x·σ(u): ½(1 + tanh v) is σ(2v), which keeps the small values of a
+// negative x exact.
 const (
 	quick     = 1.702
-	tanhScale = 0.79788456080286535588 // √(2/π)
+	tanhScale = 2 * 0.79788456080286535588 // 2√(2/π)
 	tanhCube  = 0.044715
 )
-
-func normalCDF(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
-
-// tanhGate is ½(1 + tanh u), u = √(2/π)(x + 0.044715 x³), as a logistic function
-// of 2u, which keeps the small values of a negative x exact.
-func tanhGate(x float64) float64 { return logistic(2 * tanhScale * (x + tanhCube*x*x*x)) }
-
-func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }

@@ -3,6 +3,7 @@ package cpu
 import (
 	"math"
 
+	"hgld/internal/vec"
 	"hgld/train/device"
 )
 
@@ -24,13 +25,16 @@ func (b *Backend) Adam(w, m, v, dw, shadow, hyper, flag device.Array, o device.A
 		return
 	}
 	h := f32(hyper)
-	split(b, l.count, l.grain(), adamTask{
-		w: w, m: m, v: v, dw: dw, l: l,
-		beta1: float64(o.Beta1), beta2: float64(o.Beta2), eps: float64(o.Eps), decoupled: o.Decoupled,
-		rate: float64(h[device.HyperRate]), decay: float64(h[device.HyperDecay]), scale: float64(h[device.HyperScale]),
-		step: float64(h[device.HyperRate]) / float64(h[device.HyperBias1]),
-		root: 1 / math.Sqrt(float64(h[device.HyperBias2])),
-	})
+	rate, decay := float64(h[device.HyperRate]), float64(h[device.HyperDecay])
+	step := vec.AdamStep{
+		Beta1: float64(o.Beta1), Fresh1: 1 - float64(o.Beta1), Beta2: float64(o.Beta2), Fresh2: 1 - float64(o.Beta2),
+		Scale: float64(h[device.HyperScale]), Decay: decay, Keep: 1,
+		Rate: rate / float64(h[device.HyperBias1]), Root: 1 / math.Sqrt(float64(h[device.HyperBias2])), Eps: float64(o.Eps),
+	}
+	if o.Decoupled {
+		step.Decay, step.Keep = 0, 1-rate*decay
+	}
+	split(b, l.count, l.grain(), adamTask{w, m, v, dw, l, step})
 	if !shadow.Absent() {
 		b.Copy(shadow, w)
 	}
@@ -40,32 +44,14 @@ func (b *Backend) Adam(w, m, v, dw, shadow, hyper, flag device.Array, o device.A
 func isSet(flag device.Array) bool { return !flag.Absent() && i32(flag)[0] != 0 }
 
 type adamTask struct {
-	w, m, v, dw                    device.Array
-	l                              lines
-	beta1, beta2, eps              float64
-	rate, decay, scale, step, root float64
-	decoupled                      bool
+	w, m, v, dw device.Array
+	l           lines
+	step        vec.AdamStep
 }
 
 func (t *adamTask) span(_, lo, hi int) {
 	w, m, v, dw := f32(t.w), f32(t.m), f32(t.v), f32(t.dw)
 	for i := lo; i < hi; i++ {
-		t.line(t.l.of(w, &t.w, i), t.l.of(m, &t.m, i), t.l.of(v, &t.v, i), t.l.of(dw, &t.dw, i))
-	}
-}
-
-func (t *adamTask) line(w, m, v, dw []float32) {
-	m, v, dw = m[:len(w)], v[:len(w)], dw[:len(w)]
-	for i, old := range w {
-		x, g := float64(old), t.scale*float64(dw[i])
-		if t.decoupled {
-			x *= 1 - t.rate*t.decay
-		} else {
-			g += t.decay * x
-		}
-		first := t.beta1*float64(m[i]) + (1-t.beta1)*g
-		second := t.beta2*float64(v[i]) + (1-t.beta2)*g*g
-		m[i], v[i] = float32(first), float32(second)
-		w[i] = float32(x - t.step*first/(math.Sqrt(second)*t.root+t.eps))
+		vec.Adam(t.l.of(w, &t.w, i), t.l.of(m, &t.m, i), t.l.of(v, &t.v, i), t.l.of(dw, &t.dw, i), &t.step)
 	}
 }

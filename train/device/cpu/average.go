@@ -1,9 +1,9 @@
 package cpu
 
 import (
-	"math"
 	"sync/atomic"
 
+	"hgld/internal/vec"
 	"hgld/train/device"
 )
 
@@ -30,10 +30,7 @@ func (t *averageTask) span(_, lo, hi int) {
 	all, from := f32(t.dst), f32(t.x)
 	for i := lo; i < hi; i++ {
 		dst, x := t.l.of(all, &t.dst, i), t.l.of(from, &t.x, i)
-		for j, v := range x {
-			old := float64(dst[j])
-			dst[j] = float32(old + t.rate*(float64(v)-old))
-		}
+		vec.Approach(dst, x, t.rate)
 	}
 }
 
@@ -55,11 +52,7 @@ type guardTask struct {
 func (t *guardTask) span(_, lo, hi int) {
 	x, bad := f32(t.x), int32(0)
 	for i := lo; i < hi; i++ {
-		for _, v := range t.l.of(x, &t.x, i) {
-			if math.Float32bits(v)&0x7f800000 == 0x7f800000 {
-				bad++
-			}
-		}
+		bad += int32(vec.NonFinite(t.l.of(x, &t.x, i)))
 	}
 	if bad > 0 {
 		atomic.AddInt32(t.flag, bad) // whole numbers: the order does not matter

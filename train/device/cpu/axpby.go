@@ -1,6 +1,9 @@
 package cpu
 
-import "hgld/train/device"
+import (
+	"hgld/internal/vec"
+	"hgld/train/device"
+)
 
 // Axpby is dst = a·x + b·y. y has the shape of x or its last dimensions, and is
 // then repeated over the others. With b = 0 y is not read and may be absent.
@@ -62,9 +65,7 @@ func (t *repeatTask) span(_, lo, hi int) {
 	}
 }
 
+// axpby is dst = a·x + b·y.
 func axpby(dst []float32, a float32, x []float32, b float32, y []float32) {
-	dst, y = dst[:len(x)], y[:len(x)]
-	for i, v := range x {
-		dst[i] = a*v + b*y[i]
-	}
+	vec.Axpby(dst, a, x, b, y)
 }

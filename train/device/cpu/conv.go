@@ -21,7 +21,7 @@ func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.
 	for g := range c.groups {
 		b.convolve(convolution{
 			in: c.forward(b, f32(x), g),
-			w:  filters[g*inGroup*taps:], transW: true, ldW: taps,
+			w:  filters[g*inGroup*taps:], ldW: taps,
 			out: f32(dst), channels: c.k, first: g * inGroup, n: inGroup,
 			bias: f32(e.Bias), residual: f32(e.Residual), act: e.Act,
 		})
@@ -31,11 +31,14 @@ func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.
 // convolution is one group of a convolution: patches times weights, tile by tile
 // of output pixels.
 type convolution struct {
-	lib    blas.Library
-	in     patches
-	w      []float32 // [cols, n], or [n, cols] if transW
-	transW bool
-	ldW    int
+	lib blas.Library
+	in  patches
+	w   []float32 // [n, cols]; or, with from, as below
+	ldW int
+
+	// from makes it the gradient of a convolution: column (t, c) of the patches meets
+	// the n weights at c·ldW + from[t]·n.
+	from []int
 
 	out                []float32
 	channels, first, n int    // of an output pixel; the n from first are written
@@ -54,8 +57,23 @@ type place struct{ h, w, stepH, stepW, atH, atW int }
 
 // convolve computes a convolution.
 func (b *Backend) convolve(c convolution) {
+	if lib, ok := b.blas.(blas.Panels); ok {
+		b.convolvePanels(c, lib)
+		return
+	}
+	b.convolvePlain(c)
+}
+
+// convolvePlain is the definition of convolvePanels, and what serves any BLAS:
+// patches of a tile are made in full and multiplied at once.
+func (b *Backend) convolvePlain(c convolution) {
 	c.lib = b.blas
 	rows, cols := c.in.rows(), c.in.cols()
+	if c.from != nil {
+		flipped := scratch[float32](b, "conv.flipped", cols*c.n)
+		split(b, cols, rowGrain(c.n), flipTask{flipped, c.w, c.from, c.in.chans, c.ldW, c.n})
+		c.w, c.ldW = flipped, c.n
+	}
 	c.tile = pixelTile(rows, cols)
 	if !c.in.direct() {
 		c.buf = scratch[float32](b, "conv.patches", b.threads*c.tile*cols)
@@ -85,28 +103,28 @@ func (c *convolution) span(worker, lo, hi int) {
 	if c.place != nil {
 		out, ldOut = c.acc[worker*c.tile*c.n:][:c.tile*c.n], c.n
 	}
-	c.lib.Sgemm(false, c.transW, hi-lo, c.n, cols, 1, rows, ld, c.w, c.ldW, 0, out, ldOut)
+	c.lib.Sgemm(false, c.from == nil, hi-lo, c.n, cols, 1, rows, ld, c.w, c.ldW, 0, out, ldOut)
 	if c.place != nil {
 		for r := lo; r < hi; r++ {
 			copy(c.out[c.place.pixel(&c.in, r)*c.channels+c.first:][:c.n], out[(r-lo)*c.n:])
 		}
 		return
 	}
-	c.finish(out, lo, hi)
+	c.finish(out, lo, hi, 0, c.n)
 }
 
-// finish applies the epilogue to output pixels [lo, hi).
-func (c *convolution) finish(out []float32, lo, hi int) {
+// finish applies the epilogue to filters [j, j+n) of output pixels [lo, hi).
+func (c *convolution) finish(out []float32, lo, hi, j, n int) {
 	if c.bias == nil && c.residual == nil && c.act == device.Identity {
 		return
 	}
 	for r := lo; r < hi; r++ {
-		line := out[(r-lo)*c.channels:][:c.n]
+		line := out[(r-lo)*c.channels:][:n]
 		if c.bias != nil {
-			axpby(line, 1, line, 1, c.bias[c.first:c.first+c.n])
+			axpby(line, 1, line, 1, c.bias[c.first+j:][:n])
 		}
 		if c.residual != nil {
-			axpby(line, 1, line, 1, c.residual[r*c.channels+c.first:][:c.n])
+			axpby(line, 1, line, 1, c.residual[r*c.channels+c.first+j:][:n])
 		}
 		if c.act != device.Identity {
 			activate(line, line, c.act)

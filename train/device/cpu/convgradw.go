@@ -25,7 +25,13 @@ func (b *Backend) ConvGradW(dw, dy, x device.Array, shape device.ConvShape, acc 
 		if t.chunks > 1 {
 			t.parts = scratch[float32](b, "convgradw.parts", t.chunks*inGroup*cols)
 		}
-		t.buf = scratch[float32](b, "convgradw.patches", b.threads*pixelBlock*t.widest())
+		t.room = pixelBlock * t.widest()
+		if lib, ok := b.blas.(blas.Panels); ok {
+			if _, panel, _ := lib.Shape(); c.cg%panel == 0 && (acc == 0 || acc == 1) {
+				t.panels, t.panel = lib, panel
+			}
+		}
+		t.buf = scratch[float32](b, "convgradw.patches", b.threads*t.room)
 		split(b, t.chunks*len(t.blocks), 1, t)
 		if t.chunks > 1 {
 			split(b, inGroup*cols, lineWidth, joinTask{t.dw, t.parts, t.chunks, acc})
@@ -39,6 +45,9 @@ const (
 
 	// blockCols is about how many columns of dw one task computes.
 	blockCols = 256
+
+	// wholePanels is a multiple of every kernel's columns.
+	wholePanels = 32
 )
 
 // columnBlocks cuts the columns of the patches: several taps if they have few
@@ -46,7 +55,7 @@ const (
 func columnBlocks(blocks []columnBlock, p *patches) []columnBlock {
 	blocks = blocks[:0]
 	taps := max(1, blockCols/p.chans)
-	chans := ceil(p.chans, ceil(p.chans, blockCols))
+	chans := ceil(ceil(p.chans, ceil(p.chans, blockCols)), wholePanels) * wholePanels
 	for t := 0; t < len(p.taps); t += taps {
 		for c := 0; c < p.chans; c += chans {
 			blocks = append(blocks, columnBlock{t, min(t+taps, len(p.taps)), c, min(c+chans, p.chans)})
@@ -65,6 +74,10 @@ type weightGrad struct {
 	blocks             []columnBlock
 	chunk, chunks      int       // output pixels of a chunk, number of chunks
 	buf                []float32 // patches, for each worker
+	room               int       // their number
+
+	panels blas.Panels // if patches are packed straight for its kernel
+	panel  int
 }
 
 func (t *weightGrad) widest() int {
@@ -76,8 +89,7 @@ func (t *weightGrad) widest() int {
 }
 
 func (t *weightGrad) span(worker, lo, hi int) {
-	widest := t.widest()
-	buf := t.buf[worker*pixelBlock*widest:][:pixelBlock*widest]
+	buf := t.buf[worker*t.room:][:t.room]
 	for at := lo; at < hi; at++ {
 		chunk, k := at/len(t.blocks), t.blocks[at%len(t.blocks)]
 		dst, beta := t.dw, t.acc
@@ -88,12 +100,22 @@ func (t *weightGrad) span(worker, lo, hi int) {
 		end := min((chunk+1)*t.chunk, t.in.rows())
 		for p := chunk * t.chunk; p < end; p += pixelBlock {
 			n := min(pixelBlock, end-p)
-			rows, ld := t.in.fill(buf, p, p+n, k)
-			t.lib.Sgemm(true, false, t.n, k.cols(), n, 1, t.dy[p*t.channels+t.first:], t.channels,
-				rows, ld, beta, dst, t.in.cols())
+			t.add(buf, p, n, k, beta, dst)
 			beta = 1
 		}
 	}
+}
+
+// add is dst = beta·dst + the product of n output pixels from p on, for columns k.
+func (t *weightGrad) add(buf []float32, p, n int, k columnBlock, beta float32, dst []float32) {
+	dy := t.dy[p*t.channels+t.first:]
+	if t.panels != nil {
+		t.in.packInto(t.panels, buf, t.panel, p, p+n, k)
+		t.panels.MultiplyPanels(true, t.n, k.cols(), n, dy, t.channels, buf, beta == 1, dst, t.in.cols())
+		return
+	}
+	rows, ld := t.in.fill(buf, p, p+n, k)
+	t.lib.Sgemm(true, false, t.n, k.cols(), n, 1, dy, t.channels, rows, ld, beta, dst, t.in.cols())
 }
 
 // joinTask is dst = acc·dst + the sum of parts, count arrays of dst's length.

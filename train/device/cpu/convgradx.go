@@ -36,14 +36,14 @@ func (b *Backend) convGradPhase(c *conv, dx, dy, w []float32, g, atH, atW int) {
 			}
 		}
 	}
-	flipped := scratch[float32](b, "convgrad.weights", len(taps)*inGroup*c.cg)
-	split(b, len(taps)*inGroup, rowGrain(c.cg), flipTask{
-		flipped, w[g*inGroup*c.r*c.s*c.cg:], from, inGroup, c.r * c.s, c.cg})
 	in := patches{
 		src: dy, images: c.n, h: c.outH, w: c.outW, c: c.k, first: g * inGroup, chans: inGroup,
 		outH: ceil(c.h-atH, c.strideH), outW: ceil(c.w-atW, c.strideW), stepH: 1, stepW: 1, taps: taps,
 	}.joined(b)
-	conv := convolution{in: in, w: flipped, ldW: c.cg, out: dx, channels: c.c, first: g * c.cg, n: c.cg}
+	conv := convolution{
+		in: in, w: w[g*inGroup*c.r*c.s*c.cg:], ldW: c.r * c.s * c.cg, from: from,
+		out: dx, channels: c.c, first: g * c.cg, n: c.cg,
+	}
 	if c.strideH > 1 || c.strideW > 1 {
 		p := &scratch[place](b, "convgrad.place", 1)[0]
 		*p = place{c.h, c.w, c.strideH, c.strideW, atH, atW}
@@ -52,15 +52,16 @@ func (b *Backend) convGradPhase(c *conv, dx, dy, w []float32, g, atH, atW int) {
 	b.convolve(conv)
 }
 
-// flipTask turns filters [k, taps, c] into [taps, k, c] for the taps in from.
+// flipTask turns filters [k, taps, c], ld apart, into [taps, k, c] for the taps in
+// from.
 type flipTask struct {
-	dst, src   []float32
-	from       []int
-	k, taps, c int
+	dst, src []float32
+	from     []int
+	k, ld, c int
 }
 
 func (t *flipTask) span(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
-		copy(t.dst[i*t.c:(i+1)*t.c], t.src[(i%t.k*t.taps+t.from[i/t.k])*t.c:])
+		copy(t.dst[i*t.c:(i+1)*t.c], t.src[i%t.k*t.ld+t.from[i/t.k]*t.c:])
 	}
 }

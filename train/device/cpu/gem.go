@@ -3,6 +3,7 @@ package cpu
 import (
 	"math"
 
+	"hgld/internal/vec"
 	"hgld/train/device"
 )
 
@@ -16,22 +17,17 @@ func (b *Backend) GeM(dst, x, p device.Array, eps float32) {
 	split(b, t.n*t.blocks(), 1, t)
 }
 
-// gem is the geometry of GeM: n images of hw pixels with c channels, and what is
-// the same for all elements.
+// gem is the geometry of GeM: n images of hw pixels with c channels.
 type gem struct {
-	n, hw, c       int
-	p, eps         float64
-	logEps, powEps float64 // ln(eps), eps^p: what every x below eps gives
+	n, hw, c int
+	p, eps   float64
 }
 
 func gemShape(x, y, p device.Array, eps float32) gem {
 	if x.N != 4 || y.Len() != x.Dims[0]*x.Dims[3] || p.Len() != 1 {
 		panic(shapes("GeM", y, x, p))
 	}
-	g := gem{n: x.Dims[0], hw: x.Dims[1] * x.Dims[2], c: x.Dims[3], p: float64(f32(p)[0]), eps: float64(eps)}
-	g.logEps = math.Log(g.eps)
-	g.powEps = math.Exp(g.p * g.logEps)
-	return g
+	return gem{n: x.Dims[0], hw: x.Dims[1] * x.Dims[2], c: x.Dims[3], p: float64(f32(p)[0]), eps: float64(eps)}
 }
 
 // gemChannels is how many channels of an image make a span.
@@ -45,22 +41,15 @@ func (g gem) block(at int) (image, from, to int) {
 	return at / g.blocks(), from, min(from+gemChannels, g.c)
 }
 
-// moments returns S = Σ max(x, eps)^p of a channel and Σ of it times the
-// logarithm. It keeps the powers, unless there is no room for them.
-func (g *gem) moments(powers []float64, x []float32) (s, sLog float64) {
+// moments adds up, for the channels [from, to) of an image, max(x, eps)^p and it
+// times the logarithm. The results lie in s and sLog.
+func (g *gem) moments(s, sLog *[gemChannels]float64, x []float32, image, from, to int) {
+	sum, along := s[:to-from], sLog[:to-from]
+	clear(sum)
+	clear(along)
 	for i := range g.hw {
-		l, v := g.logEps, g.powEps
-		if wide := float64(x[i*g.c]); !(wide <= g.eps) { // NaN goes through
-			l = math.Log(wide)
-			v = math.Exp(g.p * l)
-		}
-		s += v
-		sLog += v * l
-		if powers != nil {
-			powers[i] = v
-		}
+		vec.PowerSums(sum, along, x[(image*g.hw+i)*g.c:][from:to], g.p, g.eps)
 	}
-	return s, sLog
 }
 
 type gemTask struct {
@@ -69,11 +58,12 @@ type gemTask struct {
 }
 
 func (t *gemTask) span(_, lo, hi int) {
+	var s, sLog [gemChannels]float64
 	for at := lo; at < hi; at++ {
 		n, from, to := t.block(at)
+		t.moments(&s, &sLog, t.x, n, from, to)
 		for c := from; c < to; c++ {
-			s, _ := t.moments(nil, t.x[n*t.hw*t.c+c:])
-			t.dst[n*t.c+c] = float32(math.Exp(math.Log(s/float64(t.hw)) / t.p))
+			t.dst[n*t.c+c] = float32(math.Exp(math.Log(s[c-from]/float64(t.hw)) / t.p))
 		}
 	}
 }
@@ -90,7 +80,6 @@ func (b *Backend) GeMGrad(dx, dp, dy, x, y, p device.Array, eps, acc float32) {
 		panic(shapes("GeMGrad", dx, dp, dy, x))
 	}
 	t.parts = scratch[float64](b, "gem", t.n*t.blocks())
-	t.powers = scratch[float64](b, "gem.powers", b.threads*t.hw)
 	split(b, t.n*t.blocks(), 1, t)
 	join(f32(dp), t.parts, 1, acc)
 }
@@ -98,31 +87,29 @@ func (b *Backend) GeMGrad(dx, dp, dy, x, y, p device.Array, eps, acc float32) {
 type gemGradTask struct {
 	dx, dy, x []float32
 	parts     []float64 // dp of each span
-	powers    []float64 // of a channel, for each worker
 	gem
 }
 
-func (t *gemGradTask) span(worker, lo, hi int) {
-	powers := t.powers[worker*t.hw:][:t.hw]
+func (t *gemGradTask) span(_, lo, hi int) {
+	var s, sLog [gemChannels]float64
 	for at := lo; at < hi; at++ {
 		n, from, to := t.block(at)
-		t.parts[at] = 0
+		t.moments(&s, &sLog, t.x, n, from, to)
+		dp := 0.0
 		for c := from; c < to; c++ {
-			base, dy := n*t.hw*t.c+c, float64(t.dy[n*t.c+c])
-			s, sLog := t.moments(powers, t.x[base:])
-			logMean := math.Log(s / float64(t.hw))
+			sum, dy := s[c-from], float64(t.dy[n*t.c+c])
+			logMean := math.Log(sum / float64(t.hw))
 			y := math.Exp(logMean / t.p)
-			t.parts[at] += dy * y * (sLog/(t.p*s) - logMean/(t.p*t.p))
-			if t.dx == nil {
-				continue
-			}
-			for i, power := range powers {
-				v, d := float64(t.x[base+i*t.c]), 0.0
-				if v >= t.eps {
-					d = dy * y / s * power / v
-				}
-				t.dx[base+i*t.c] = float32(d)
-			}
+			dp += dy * y * (sLog[c-from]/(t.p*sum) - logMean/(t.p*t.p))
+			s[c-from] = dy * y / sum // now the factor of x^(p−1)
+		}
+		t.parts[at] = dp
+		if t.dx == nil {
+			continue
+		}
+		for i := range t.hw {
+			pixel := (n*t.hw + i) * t.c
+			vec.PowerScale(t.dx[pixel:][from:to], t.x[pixel:][from:to], s[:to-from], t.p-1, t.eps)
 		}
 	}
 }

@@ -21,6 +21,10 @@ type product struct {
 	act            device.Func
 
 	tileM, tileN, down, across int // tiles: shape, and number in each direction
+
+	shared blas.Panels // b packed for all tiles, width columns; nil: each packs its own
+	panels []float32
+	width  int
 }
 
 // products computes a batch of products.
@@ -30,6 +34,7 @@ func (b *Backend) products(batch int, p product) {
 	}
 	p.tileM, p.tileN = tileShape(p.m, p.n, p.k)
 	p.down, p.across = ceil(p.m, p.tileM), ceil(p.n, p.tileN)
+	b.packShared(batch, &p)
 	split(b, batch*p.down*p.across, 1, p)
 }
 
@@ -39,6 +44,9 @@ func (b *Backend) products(batch int, p product) {
 // 16, 32 columns).
 func tileShape(m, n, k int) (rows, cols int) {
 	rows, cols = 192, 512
+	if m > rows && m < 2*rows { // two of about the same height
+		rows = ceil(ceil(m, 2), 48) * 48
+	}
 	for ceil(m, rows)*ceil(n, cols) < 16 && 2*min(m, rows)*min(n, cols)*k > 4<<20 {
 		switch {
 		case cols > 128 && min(n, cols) >= min(m, rows):
@@ -78,7 +86,11 @@ func (p *product) tile(c, a, b []float32, i, j int) {
 	} else {
 		b = b[min(j, len(b)):]
 	}
-	p.lib.Sgemm(p.transA, p.transB, rows, cols, p.k, p.alpha, a, p.lda, b, p.ldb, p.beta, c, p.ldc)
+	if p.shared != nil {
+		p.sharedTile(c, a, rows, cols, j)
+	} else {
+		p.lib.Sgemm(p.transA, p.transB, rows, cols, p.k, p.alpha, a, p.lda, b, p.ldb, p.beta, c, p.ldc)
+	}
 	if p.bias == nil && p.act == device.Identity {
 		return
 	}

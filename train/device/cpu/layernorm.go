@@ -3,6 +3,7 @@ package cpu
 import (
 	"math"
 
+	"hgld/internal/vec"
 	"hgld/train/device"
 )
 
@@ -16,7 +17,8 @@ func (b *Backend) LayerNorm(dst, stats, x, gamma, beta device.Array, eps float32
 		panic(shapes("LayerNorm", dst, stats, x, gamma, beta))
 	}
 	split(b, rows, rowGrain(width), layerNormTask{
-		f32(dst), f32(stats), f32(x), f32(gamma), f32(beta), width, strideDst, stride, float64(eps)})
+		f32(dst), f32(stats), f32(x),
+		b.orConstant(f32(gamma), "layernorm.gamma", width, 1), b.orConstant(f32(beta), "layernorm.beta", width, 0), width, strideDst, stride, float64(eps)})
 }
 
 // isVector reports whether v is absent or n numbers without gaps.
@@ -31,24 +33,23 @@ type layerNormTask struct {
 func (t *layerNormTask) span(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		x, dst := t.x[i*t.stride:][:t.width], t.dst[i*t.strideDst:][:t.width]
-		mean := rowSum(x, false) / float64(t.width)
-		variance := 0.0
-		for _, v := range x {
-			variance += (float64(v) - mean) * (float64(v) - mean)
-		}
-		r := 1 / math.Sqrt(variance/float64(t.width)+t.eps)
+		mean := vec.Sum(x) / float64(t.width)
+		r := 1 / math.Sqrt(vec.Spread(x, mean)/float64(t.width)+t.eps)
 		t.stats[2*i], t.stats[2*i+1] = float32(mean), float32(r)
-		for j, v := range x {
-			y := (float64(v) - mean) * r
-			if t.gamma != nil {
-				y *= float64(t.gamma[j])
-			}
-			if t.beta != nil {
-				y += float64(t.beta[j])
-			}
-			dst[j] = float32(y)
-		}
+		vec.LayerRow(dst, x, t.gamma, t.beta, mean, r)
 	}
+}
+
+// orConstant is x, or n times v kept under name if there is no x.
+func (b *Backend) orConstant(x []float32, name string, n int, v float32) []float32 {
+	if x != nil {
+		return x
+	}
+	x = scratch[float32](b, name, n)
+	for i := range x {
+		x[i] = v
+	}
+	return x
 }
 
 // LayerNormGrad is the gradient of LayerNorm. With x̂ = (x − mean)·r and g = γ·dy:
@@ -67,7 +68,7 @@ func (b *Backend) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats device.Ar
 	grain := rowGrain(width)
 	parts := scratch[float64](b, "layernorm", (rows+grain-1)/grain*2*width)
 	split(b, rows, grain, layerNormGradTask{
-		f32(dx), f32(dy), f32(x), f32(gamma), f32(stats), parts, width, strideDX, strideDY, strideX, grain})
+		f32(dx), f32(dy), f32(x), b.orConstant(f32(gamma), "layernorm.gamma", width, 1), f32(stats), parts, width, strideDX, strideDY, strideX, grain})
 	joinPairs(f32(dgamma), f32(dbeta), parts, width, acc)
 }
 
@@ -98,20 +99,8 @@ func (t *layerNormGradTask) span(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		dx, dy, x := t.dx[i*t.strideDX:][:t.width], t.dy[i*t.strideDY:][:t.width], t.x[i*t.strideX:][:t.width]
 		mean, r := float64(t.stats[2*i]), float64(t.stats[2*i+1])
-		sum, along := 0.0, 0.0
-		for j, v := range x {
-			d, hat := float64(dy[j]), (float64(v)-mean)*r
-			dgamma[j] += d * hat
-			dbeta[j] += d
-			d *= gain(t.gamma, j)
-			sum += d
-			along += d * hat
-		}
-		sum, along = sum/n, along/n
-		for j, v := range x {
-			hat := (float64(v) - mean) * r
-			dx[j] = float32(r * (float64(dy[j])*gain(t.gamma, j) - sum - hat*along))
-		}
+		sum, along := vec.LayerSums(dgamma, dbeta, dy, x, t.gamma, mean, r)
+		vec.LayerBack(dx, dy, x, t.gamma, mean, r, sum/n, along/n)
 	}
 }
 

@@ -32,6 +32,11 @@ func (b *Backend) Alloc(bytes int) device.Buffer {
 	return &buffer{mem}
 }
 
+// Part returns bytes of b from an offset on.
+func (b *Backend) Part(buf device.Buffer, offset, bytes int) device.Buffer {
+	return &buffer{buf.(*buffer).mem[offset : offset+bytes : offset+bytes]}
+}
+
 // Free gives the memory back.
 func (b *Backend) Free(buf device.Buffer) { buf.(*buffer).mem = nil }
 

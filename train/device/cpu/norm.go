@@ -3,6 +3,7 @@ package cpu
 import (
 	"math"
 
+	"hgld/internal/vec"
 	"hgld/train/device"
 )
 
@@ -10,8 +11,8 @@ import (
 //
 //	dst = γ(x − mean)/√(variance + eps) + β (+ residual) (then ReLU)
 //
-// stats [2,C] are mean and biased variance: computed in two passes, or given if
-// o.Frozen. gamma, beta and residual may be absent.
+// stats [2,C] are mean and biased variance: computed here, or given if o.Frozen.
+// gamma, beta and residual may be absent.
 func (b *Backend) Norm(dst, stats, x, gamma, beta, residual device.Array, o device.NormKind) {
 	rows, c := x.Rows(), x.Cols()
 	if dst.Len() != x.Len() || dst.Cols() != c || stats.Len() != 2*c || !isVector(gamma, c) || !isVector(beta, c) ||
@@ -41,40 +42,45 @@ func (b *Backend) Norm(dst, stats, x, gamma, beta, residual device.Array, o devi
 }
 
 // channelStats writes mean and biased variance of each channel to stats, and the
-// mean before rounding.
+// mean before rounding, from one pass of vec.ColumnMoments around the first row.
 func (b *Backend) channelStats(stats []float32, mean []float64, x []float32, rows, c int) {
 	grain := rowGrain(c)
-	parts := scratch[float64](b, "norm.parts", max(1, ceil(rows, grain))*c)
-	split(b, rows, grain, sumColumnsTask{x: x, parts: parts, width: c, stride: c, grain: grain})
-	total(parts, c)
+	parts := scratch[float64](b, "norm.parts", max(1, ceil(rows, grain))*2*c)
+	clear(parts[:2*c]) // in case there are no rows
+	split(b, rows, grain, momentsTask{x, x[:min(len(x), c)], parts, grain})
+	total(parts, 2*c)
+	n := float64(rows)
 	for j := range mean {
-		mean[j] = parts[j] / float64(rows)
-		stats[j] = float32(mean[j])
-	}
-	split(b, rows, grain, varianceTask{x, mean, parts, grain})
-	total(parts, c)
-	for j := range mean {
-		stats[c+j] = float32(parts[j] / float64(rows))
-	}
-}
-
-// varianceTask sums squared distances from the mean.
-type varianceTask struct {
-	x           []float32
-	mean, parts []float64
-	grain       int
-}
-
-func (t *varianceTask) span(_, lo, hi int) {
-	c := len(t.mean)
-	part := t.parts[lo/t.grain*c:][:c]
-	clear(part)
-	for i := lo; i < hi; i++ {
-		for j, v := range t.x[i*c:][:c] {
-			d := float64(v) - t.mean[j]
-			part[j] += d * d
+		sum, squares, shift := parts[j], parts[c+j], 0.0
+		if rows > 0 {
+			shift = float64(x[j])
 		}
+		mean[j] = shift + sum/n
+		stats[j] = float32(mean[j])
+		stats[c+j] = float32(nonNegative((squares - sum*sum/n) / n))
 	}
+}
+
+// nonNegative is v, or 0 where rounding made it negative; NaN stays.
+func nonNegative(v float64) float64 {
+	if v < 0 {
+		return 0
+	}
+	return v
+}
+
+// momentsTask sums distances from the first row and their squares.
+type momentsTask struct {
+	x, shift []float32
+	parts    []float64 // both sums of each span
+	grain    int
+}
+
+func (t *momentsTask) span(_, lo, hi int) {
+	c := len(t.shift)
+	part := t.parts[lo/t.grain*2*c:][:2*c]
+	clear(part)
+	vec.ColumnMoments(part[:c], part[c:], t.shift, t.x[lo*c:hi*c])
 }
 
 type normTask struct {
@@ -85,20 +91,16 @@ type normTask struct {
 }
 
 func (t *normTask) span(_, lo, hi int) {
-	for i := lo; i < hi; i++ {
-		dst, x := t.dst[i*t.c:][:t.c], t.x[i*t.c:][:t.c]
-		mean, scale, shift := t.mean[:len(x)], t.scale[:len(x)], t.shift[:len(x)]
-		dst = dst[:len(x)]
-		for j, v := range x {
-			dst[j] = (v-mean[j])*scale[j] + shift[j]
-		}
-		if t.residual != nil {
-			axpby(dst, 1, dst, 1, t.residual[i*t.c:][:t.c])
-		}
-		if t.relu {
-			activate(dst, dst, device.ReLU)
-		}
+	lo, hi = lo*t.c, hi*t.c
+	vec.Affine(t.dst[lo:hi], t.x[lo:hi], part(t.residual, lo, hi), t.mean, t.scale, t.shift, t.relu)
+}
+
+// part is x[lo:hi], or nil if there is no x.
+func part(x []float32, lo, hi int) []float32 {
+	if x == nil {
+		return nil
 	}
+	return x[lo:hi]
 }
 
 // NormGrad is the gradient of Norm. With dz = dy, where y is positive if o.ReLU,
@@ -118,97 +120,68 @@ func (b *Backend) NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats devic
 	grain := rowGrain(c)
 	t := normGradTask{
 		dx: f32(dx), dres: f32(dres), dy: f32(dy), x: f32(x), mean: st[:c],
-		rstd:  scratch[float32](b, "norm.rstd", c),
 		parts: scratch[float64](b, "norm.parts", max(1, ceil(rows, grain))*2*c),
 		c:     c, grain: grain,
 	}
 	if o.ReLU {
-		t.y, t.row = f32(y), scratch[float32](b, "norm.row", b.threads*c)
+		t.y = f32(y)
 	}
-	for j := range t.rstd {
-		t.rstd[j] = float32(1 / math.Sqrt(float64(st[c+j])+float64(o.Eps)))
-	}
+	clear(t.parts[:2*c]) // in case there are no rows
 	if !o.Frozen || !dgamma.Absent() || !dbeta.Absent() {
-		clear(t.parts[:2*c]) // in case there are no rows
 		split(b, rows, grain, normSumsTask(t))
-		joinPairs(f32(dgamma), f32(dbeta), t.parts, c, acc)
-	}
-	if dx.Absent() && dres.Absent() {
-		return
+		t.masked = true
+		total(t.parts, 2*c)
 	}
 	t.scale, t.along, t.offset = scratch[float32](b, "norm.scale", c), scratch[float32](b, "norm.along", c), scratch[float32](b, "norm.shift", c)
 	for j := range t.scale {
-		t.scale[j] = float32(gain(g, j) * float64(t.rstd[j]))
+		rstd := 1 / math.Sqrt(float64(st[c+j])+float64(o.Eps))
+		t.parts[j] *= rstd // now Σ dz·x̂
+		t.scale[j] = float32(gain(g, j) * rstd)
 		t.along[j], t.offset[j] = 0, 0
 		if !o.Frozen {
-			t.along[j] = float32(t.parts[j] / float64(rows) * float64(t.rstd[j]))
+			t.along[j] = float32(t.parts[j] / float64(rows) * rstd)
 			t.offset[j] = float32(t.parts[c+j] / float64(rows))
 		}
 	}
-	split(b, rows, grain, t)
+	join(f32(dgamma), t.parts[:c], c, acc)
+	join(f32(dbeta), t.parts[c:2*c], c, acc)
+	if !dx.Absent() || !dres.Absent() && !t.masked {
+		split(b, rows, grain, t)
+	}
 }
 
 type normGradTask struct {
 	dx, dres, dy, x, y   []float32 // y is nil without ReLU
-	mean, rstd           []float32
+	mean                 []float32
 	scale, along, offset []float32 // dx = scale·(dz − offset − (x − mean)·along)
-	parts                []float64 // dγ and dβ of each span
-	row                  []float32 // for each worker
+	parts                []float64 // Σ dz·(x − mean) and Σ dz of each span
 	c, grain             int
+	masked               bool // dres holds dz already
 }
 
 func (t *normGradTask) span(_, lo, hi int) {
-	for i := lo; i < hi; i++ {
-		at := i * t.c
-		dz := t.dy[at:][:t.c]
-		if t.y != nil && t.dres != nil {
-			slope(t.dres[at:][:t.c], dz, t.y[at:][:t.c], device.ReLU)
-			dz = t.dres[at:][:t.c]
-		} else if t.dres != nil {
-			copy(t.dres[at:][:t.c], dz)
-		}
-		if t.dx == nil {
-			continue
-		}
-		dx := t.dx[at:][:t.c]
-		if t.y != nil && t.dres == nil {
-			slope(dx, dz, t.y[at:][:t.c], device.ReLU)
-			dz = dx
-		}
-		x, mean := t.x[at:][:len(dz)], t.mean[:len(dz)]
-		scale, along, offset := t.scale[:len(dz)], t.along[:len(dz)], t.offset[:len(dz)]
-		dx = dx[:len(dz)]
-		for j, d := range dz {
-			dx[j] = scale[j] * (d - offset[j] - (x[j]-mean[j])*along[j])
-		}
+	lo, hi = lo*t.c, hi*t.c
+	dz, y, dres := t.dy[lo:hi], part(t.y, lo, hi), part(t.dres, lo, hi)
+	switch {
+	case dres != nil && t.masked:
+		dz, y = dres, nil
+	case dres != nil && y != nil:
+		vec.Mask(dres, dz, y)
+		dz, y = dres, nil
+	case dres != nil:
+		copy(dres, dz)
+	}
+	if t.dx != nil {
+		vec.NormBack(t.dx[lo:hi], dz, t.x[lo:hi], y, t.mean, t.scale, t.along, t.offset)
 	}
 }
 
-// normSumsTask is the first pass of NormGrad: Σ dz·x̂ and Σ dz.
+// normSumsTask is the first pass of NormGrad: Σ dz·(x − mean), Σ dz, and dres.
 type normSumsTask normGradTask
 
-func (t *normSumsTask) span(worker, lo, hi int) {
-	part := t.parts[lo/t.grain*2*t.c:][:2*t.c]
-	clear(part)
-	along, sum := part[:t.c], part[t.c:]
-	for i := lo; i < hi; i++ {
-		dy, x := t.dy[i*t.c:][:t.c], t.x[i*t.c:][:t.c]
-		if t.y == nil {
-			t.add(along, sum, dy, x)
-			continue
-		}
-		masked := t.row[worker*t.c:][:t.c]
-		slope(masked, dy, t.y[i*t.c:][:t.c], device.ReLU)
-		t.add(along, sum, masked, x)
-	}
-}
-
-// add takes one row into Σ dz·x̂ and Σ dz.
-func (t *normSumsTask) add(along, sum []float64, dz, x []float32) {
-	mean, rstd := t.mean[:len(dz)], t.rstd[:len(dz)]
-	along, sum, x = along[:len(dz)], sum[:len(dz)], x[:len(dz)]
-	for j, d := range dz {
-		along[j] += float64(d) * float64((x[j]-mean[j])*rstd[j])
-		sum[j] += float64(d)
-	}
+func (t *normSumsTask) span(_, lo, hi int) {
+	sums := t.parts[lo/t.grain*2*t.c:][:2*t.c]
+	clear(sums)
+	lo, hi = lo*t.c, hi*t.c
+	vec.NormSums(sums[:t.c], sums[t.c:], part(t.dres, lo, hi), t.dy[lo:hi], t.x[lo:hi], part(t.y, lo, hi), t.mean)
 }

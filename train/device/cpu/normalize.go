@@ -3,6 +3,7 @@ package cpu
 import (
 	"math"
 
+	"hgld/internal/vec"
 	"hgld/train/device"
 )
 
@@ -26,7 +27,7 @@ type normalizeTask struct {
 func (t *normalizeTask) span(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		x, dst := t.x[i*t.stride:][:t.width], t.dst[i*t.strideDst:][:t.width]
-		n := math.Sqrt(rowSum(x, true))
+		n := math.Sqrt(dot(x, x))
 		kept := float32(n)
 		if n < float64(t.eps) {
 			n, kept = float64(t.eps), -t.eps
@@ -73,20 +74,5 @@ func (t *normalizeGradTask) span(_, lo, hi int) {
 	}
 }
 
-// dot is ⟨x, y⟩ in four interleaved sums.
-func dot(x, y []float32) float64 {
-	var s [4]float64
-	y = y[:len(x)]
-	n := len(x) &^ 3
-	for i := 0; i < n; i += 4 {
-		v, w := x[i:i+4:i+4], y[i:i+4:i+4]
-		s[0] += float64(v[0]) * float64(w[0])
-		s[1] += float64(v[1]) * float64(w[1])
-		s[2] += float64(v[2]) * float64(w[2])
-		s[3] += float64(v[3]) * float64(w[3])
-	}
-	for i, v := range x[n:] {
-		s[0] += float64(v) * float64(y[n+i])
-	}
-	return (s[0] + s[1]) + (s[2] + s[3])
-}
+// dot is ⟨x, y⟩ in float64.
+func dot(x, y []float32) float64 { return vec.Dot(x, y) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"hgld/internal/vec"
 	"hgld/train/device"
 )
 
@@ -15,6 +16,7 @@ type pool struct {
 	sizeH, sizeW     int
 	strideH, strideW int
 	padH, padW       int
+	adaptive         bool
 }
 
 func poolOf(op string, y, x device.Array, s device.PoolShape) pool {
@@ -28,6 +30,9 @@ func poolOf(op string, y, x device.Array, s device.PoolShape) pool {
 	if s.Global {
 		p.sizeH, p.sizeW, p.strideH, p.strideW, p.padH, p.padW = p.h, p.w, 1, 1, 0, 0
 	}
+	if s.Adaptive {
+		return p.adapted(op, y, x)
+	}
 	if p.sizeH < 1 || p.sizeW < 1 || p.padH >= p.sizeH || p.padW >= p.sizeW {
 		panic(fmt.Sprintf("cpu: %s: window %d×%d with padding %d×%d", op, p.sizeH, p.sizeW, p.padH, p.padW))
 	}
@@ -38,9 +43,21 @@ func poolOf(op string, y, x device.Array, s device.PoolShape) pool {
 	return p
 }
 
+// adapted is p with the windows that the size of y asks for.
+func (p pool) adapted(op string, y, x device.Array) pool {
+	if y.N != 4 || y.Dims[0] != p.n || y.Dims[3] != p.c || p.h*p.w == 0 {
+		panic(shapes(op, y, x))
+	}
+	p.adaptive, p.outH, p.outW = true, y.Dims[1], y.Dims[2]
+	return p
+}
+
 // window returns the rows and columns of the image under the window of output
 // pixel (i, j).
 func (p *pool) window(i, j int) (top, bottom, left, right int) {
+	if p.adaptive {
+		return i * p.h / p.outH, ceil((i+1)*p.h, p.outH), j * p.w / p.outW, ceil((j+1)*p.w, p.outW)
+	}
 	i, j = i*p.strideH-p.padH, j*p.strideW-p.padW
 	return max(i, 0), min(i+p.sizeH, p.h), max(j, 0), min(j+p.sizeW, p.w)
 }
@@ -79,9 +96,7 @@ func (t *poolTask) pixel(dst, image []float32, i, j int) {
 		for x := left; x < right; x++ {
 			from := image[(y*t.w+x)*t.c:][:len(dst)]
 			if t.mode == device.MaxPool {
-				for k, v := range from {
-					dst[k] = max(dst[k], v)
-				}
+				vec.Maximum(dst, from)
 			} else {
 				axpby(dst, 1, dst, 1, from)
 			}
@@ -95,28 +110,31 @@ func (t *poolTask) pixel(dst, image []float32, i, j int) {
 // PoolGrad is the gradient of Pool. Of equal maxima the first in row-major order
 // takes the gradient. A thread takes whole images, because windows overlap.
 func (b *Backend) PoolGrad(dx, dy, x, y device.Array, s device.PoolShape) {
-	t := poolGradTask{poolOf("PoolGrad", dy, x, s), f32(dx), f32(dy), f32(x), f32(y)}
+	t := poolGradTask{poolOf("PoolGrad", dy, x, s), f32(dx), f32(dy), f32(x), f32(y), nil}
 	if dx.Len() != x.Len() || y.Len() != dy.Len() {
 		panic(shapes("PoolGrad", dx, dy, x, y))
 	}
+	t.rest = scratch[float32](b, "pool.rest", b.threads*t.c)
 	split(b, t.n, 1, t)
 }
 
 type poolGradTask struct {
 	pool
 	dx, dy, x, y []float32
+	rest         []float32 // of a window, for each worker
 }
 
-func (t *poolGradTask) span(_, lo, hi int) {
+func (t *poolGradTask) span(worker, lo, hi int) {
 	size := t.h * t.w * t.c
 	clear(t.dx[lo*size : hi*size])
+	rest := t.rest[worker*t.c:][:t.c]
 	for n := lo; n < hi; n++ {
 		dx, x := t.dx[n*size:][:size], t.x[n*size:][:size]
 		for i := range t.outH {
 			for j := range t.outW {
 				at := ((n*t.outH+i)*t.outW + j) * t.c
 				if t.mode == device.MaxPool {
-					t.toMaximum(dx, x, t.dy[at:][:t.c], t.y[at:][:t.c], i, j)
+					t.toMaximum(dx, rest, x, t.dy[at:][:t.c], t.y[at:][:t.c], i, j)
 				} else {
 					t.toAll(dx, t.dy[at:][:t.c], i, j)
 				}
@@ -125,22 +143,15 @@ func (t *poolGradTask) span(_, lo, hi int) {
 	}
 }
 
-func (t *poolGradTask) toMaximum(dx, x, dy, y []float32, i, j int) {
+// toMaximum gives dy to the first of each window's maxima. rest is what has found
+// no place yet.
+func (t *poolGradTask) toMaximum(dx, rest, x, dy, y []float32, i, j int) {
 	top, bottom, left, right := t.window(i, j)
-	for k, d := range dy {
-		t.first(dx, x, y[k], d, k, top, bottom, left, right)
-	}
-}
-
-// first adds d to the first element of the window, in channel k, that is best.
-func (t *poolGradTask) first(dx, x []float32, best, d float32, k, top, bottom, left, right int) {
+	copy(rest, dy)
 	for row := top; row < bottom; row++ {
 		for col := left; col < right; col++ {
-			at := (row*t.w+col)*t.c + k
-			if v := x[at]; v == best || v != v {
-				dx[at] += d
-				return
-			}
+			at := (row*t.w + col) * t.c
+			vec.Route(dx[at:][:t.c], rest, x[at:][:t.c], y)
 		}
 	}
 }

@@ -26,6 +26,8 @@ func RankScore(drank, dplus, rank, plus []float64, level []uint8, rel []float64,
 		return recallScore(drank, rank, level, len(rel), positives, o)
 	case device.ScoreNDCG:
 		return ndcgScore(drank, rank, level, count)
+	case device.ScoreLog, device.ScoreLogLog:
+		return logScore(drank, rank, plus, level, len(rel), positives, o.Kind == device.ScoreLogLog)
 	}
 	return apScore(drank, dplus, rank, plus, level, rel, count)
 }
@@ -101,11 +103,30 @@ func ndcgScore(drank, rank []float64, level []uint8, count []int32) float64 {
 	return loss
 }
 
+// logScore: L = Σ_k ℓ(rank_k − plus_k) / P with ℓ(x) = log(1+x), or ℓ twice.
+func logScore(drank, rank, plus []float64, level []uint8, levels, positives int, twice bool) float64 {
+	loss, share := 0.0, 1/float64(positives)
+	for k, l := range level {
+		if l < 1 || int(l) >= levels {
+			continue
+		}
+		ahead := rank[k] - plus[k]
+		v, d := math.Log1p(ahead), 1/(1+ahead)
+		if twice {
+			v, d = math.Log1p(v), d/(1+v)
+		}
+		loss += share * v
+		drank[k] = share * d
+	}
+	return loss
+}
+
 // RankScore computes the loss of each query and its derivatives by rank and plus.
 // plus and dplus may be absent for the scores that do not use them.
 func (b *Backend) RankScore(loss, drank, dplus, rank, plus, sh, rel, cnt device.Array, o *device.Score) {
 	checkRank("RankScore", sh, rel, drank, dplus, rank, plus)
-	if loss.Len() != sh.Rows() || cnt.Dims != rel.Dims || o.Kind == device.ScoreAP && (plus.Absent() || dplus.Absent()) {
+	if loss.Len() != sh.Rows() || cnt.Dims != rel.Dims || o.Kind == device.ScoreAP && (plus.Absent() || dplus.Absent()) ||
+		plus.Absent() && (o.Kind == device.ScoreLog || o.Kind == device.ScoreLogLog) {
 		panic(shapes("RankScore", loss, drank, dplus, rank, plus, sh, rel, cnt))
 	}
 	t := scoreTask{loss: loss, drank: drank, dplus: dplus, rank: rank, plus: plus, sh: sh, rel: rel, cnt: cnt, o: o}

@@ -34,7 +34,11 @@ func rankCalls(b *Backend) []call {
 		i32(self)[i] = int32(i)
 	}
 	h := &device.Steps{Rank: [3]device.Step{testH, testH, testUpper}, Plus: [3]device.Step{testLeak, testH, testSigmoid}}
-	o := &device.Score{}
+	o, pairs := &device.Score{}, device.New(b, device.I32, q, 2)
+	hinges := &device.Pairs{Kind: device.Contrastive, Mean: device.MeanTerms, PosMargin: 0.1}
+	triplet := &device.Pairs{Kind: device.Triplet, Mean: device.MeanTerms, PosMargin: 0.05}
+	csl := &device.Pairs{Kind: device.Levels, PosScale: 32, Margins: []float32{0.25, 0.45}}
+	soft := &device.Pairs{Kind: device.MultiSimilarity, PosScale: 2, NegScale: 40, Ceiling: 1}
 	return []call{
 		{"Shared", func(b *Backend) { b.Shared(sh, ql, gl, self, device.SharedKind{Self: device.SelfAbsent}) }, []device.Array{sh}},
 		{"Relevance", func(b *Backend) { b.Relevance(rel, cnt, weight, sh, device.RelKind{Mode: device.RelPop, Divisor: 2}) }, []device.Array{rel, cnt, weight}},
@@ -43,6 +47,12 @@ func rankCalls(b *Backend) []call {
 		{"PairRankGrad", func(b *Backend) { b.PairRankGrad(ds, u, v, s, sh, rel, h) }, []device.Array{ds}},
 		{"RankLoss", func(b *Backend) { b.RankLoss(loss, ds, s, sh, rel, cnt, h, o) }, []device.Array{loss, ds}},
 		{"Ranks", func(b *Backend) { b.Ranks(rank, s, sh, 1) }, []device.Array{rank}},
+		{"RanksGrad", func(b *Backend) { b.RanksGrad(ds, u, s, sh, 4) }, []device.Array{ds}},
+		{"BinLoss", func(b *Backend) { b.BinLoss(loss, ds, s, sh, &device.Bins{N: 20, Min: -1, Max: 1}) }, []device.Array{loss, ds}},
+		{"PairLoss", func(b *Backend) { b.PairLoss(loss, pairs, ds, s, sh, hinges) }, []device.Array{loss, pairs, ds}},
+		{"PairLossTriplets", func(b *Backend) { b.PairLoss(loss, pairs, ds, s, sh, triplet) }, []device.Array{loss, pairs, ds}},
+		{"PairLossLevels", func(b *Backend) { b.PairLoss(loss, pairs, ds, s, sh, csl) }, []device.Array{loss, pairs, ds}},
+		{"PairLossSoft", func(b *Backend) { b.PairLoss(loss, pairs, ds, s, sh, soft) }, []device.Array{loss, pairs, ds}},
 		{"Ranked", func(b *Backend) { b.Ranked(levelsOf, order, s, sh) }, []device.Array{levelsOf, order}},
 	}
 }

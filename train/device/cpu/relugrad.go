@@ -1,6 +1,9 @@
 package cpu
 
-import "hgld/train/device"
+import (
+	"hgld/internal/vec"
+	"hgld/train/device"
+)
 
 // ReluGrad is the gradient of a ReLU and of the bias in front of it: dx = dy
 // where y is positive, else 0; dbias = acc·dbias + the column sums of that.
@@ -13,30 +16,31 @@ func (b *Backend) ReluGrad(dx, dbias, dy, y device.Array, acc float32) {
 	}
 	grain := rowGrain(c)
 	parts := scratch[float64](b, "relugrad", ceil(rows, grain)*c)
-	split(b, rows, grain, reluGradTask{f32(dx), f32(dy), f32(y), parts, c, grain, !dbias.Absent()})
+	row := scratch[float32](b, "relugrad.row", b.threads*c)
+	split(b, rows, grain, reluGradTask{f32(dx), f32(dy), f32(y), parts, row, c, grain, !dbias.Absent()})
 	join(f32(dbias), parts, c, acc)
 }
 
 type reluGradTask struct {
 	dx, dy, y []float32
 	parts     []float64 // the column sums of each span
+	row       []float32 // for each worker
 	c, grain  int
 	sums      bool
 }
 
-func (t *reluGradTask) span(_, lo, hi int) {
+func (t *reluGradTask) span(worker, lo, hi int) {
 	part := t.parts[lo/t.grain*t.c:][:t.c]
 	clear(part)
 	for i := lo; i < hi; i++ {
 		dy, y := t.dy[i*t.c:][:t.c], t.y[i*t.c:][:t.c]
-		if t.sums {
-			dy := dy[:len(y)]
-			for j, v := range y {
-				part[j] += float64(where(v, dy[j]))
-			}
-		}
+		masked := t.row[worker*t.c:][:t.c]
 		if t.dx != nil {
-			slope(t.dx[i*t.c:][:t.c], dy, y, device.ReLU)
+			masked = t.dx[i*t.c:][:t.c]
+		}
+		vec.Mask(masked, dy, y)
+		if t.sums {
+			vec.ColumnSums(part, masked, 1, t.c)
 		}
 	}
 }

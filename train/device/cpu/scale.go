@@ -1,6 +1,9 @@
 package cpu
 
-import "hgld/train/device"
+import (
+	"hgld/internal/vec"
+	"hgld/train/device"
+)
 
 // Scale is dst = s·x, s one number or one for each row of x. dst may be x.
 func (b *Backend) Scale(dst, x, s device.Array) {
@@ -41,9 +44,5 @@ func (t *scaleRowsTask) span(_, lo, hi int) {
 	}
 }
 
-func multiply(dst []float32, a float32, x []float32) {
-	dst = dst[:len(x)]
-	for i, v := range x {
-		dst[i] = a * v
-	}
-}
+// multiply is dst = a·x.
+func multiply(dst []float32, a float32, x []float32) { vec.Scale(dst, a, x) }

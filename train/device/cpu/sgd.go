@@ -1,6 +1,9 @@
 package cpu
 
-import "hgld/train/device"
+import (
+	"hgld/internal/vec"
+	"hgld/train/device"
+)
 
 // SGD is one step of stochastic gradient descent with torch's momentum. With
 // g = scale·dw + decay·w:
@@ -18,11 +21,15 @@ func (b *Backend) SGD(w, m, dw, shadow, hyper, flag device.Array, o device.SGDKi
 		return
 	}
 	h := f32(hyper)
+	step := vec.SGDStep{
+		Scale: float64(h[device.HyperScale]), Decay: float64(h[device.HyperDecay]),
+		Momentum: float64(o.Momentum), Fresh: 1 - float64(o.Dampening), Push: 1, Rate: float64(h[device.HyperRate]),
+	}
+	if o.Nesterov {
+		step.Along, step.Push = 1, step.Momentum
+	}
 	split(b, l.count, l.grain(), sgdTask{
-		w: w, m: m, dw: dw, l: l,
-		momentum: float64(o.Momentum), fresh: 1 - float64(o.Dampening), nesterov: o.Nesterov,
-		rate: float64(h[device.HyperRate]), decay: float64(h[device.HyperDecay]), scale: float64(h[device.HyperScale]),
-		first: h[device.HyperFirstStep] != 0,
+		w: w, m: m, dw: dw, l: l, step: step, first: h[device.HyperFirstStep] != 0,
 	})
 	if !shadow.Absent() {
 		b.Copy(shadow, w)
@@ -30,34 +37,37 @@ func (b *Backend) SGD(w, m, dw, shadow, hyper, flag device.Array, o device.SGDKi
 }
 
 type sgdTask struct {
-	w, m, dw           device.Array
-	l                  lines
-	momentum, fresh    float64
-	rate, decay, scale float64
-	nesterov, first    bool
+	w, m, dw device.Array
+	l        lines
+	step     vec.SGDStep
+	first    bool
 }
 
 func (t *sgdTask) span(_, lo, hi int) {
 	w, m, dw := f32(t.w), f32(t.m), f32(t.dw)
 	for i := lo; i < hi; i++ {
-		t.line(t.l.of(w, &t.w, i), t.l.of(m, &t.m, i), t.l.of(dw, &t.dw, i))
+		w, m, dw := t.l.of(w, &t.w, i), t.l.of(m, &t.m, i), t.l.of(dw, &t.dw, i)
+		if t.step.Momentum == 0 || t.first {
+			t.withoutPast(w, m, dw)
+			continue
+		}
+		vec.SGD(w, m, dw, &t.step)
 	}
 }
 
-func (t *sgdTask) line(w, m, dw []float32) {
-	dw = dw[:len(w)]
-	for i, old := range w {
-		g := t.scale*float64(dw[i]) + t.decay*float64(old)
-		move := g
-		if t.momentum != 0 {
-			if !t.first {
-				move = t.momentum*float64(m[i]) + t.fresh*g
-			}
-			m[i] = float32(move)
-			if t.nesterov {
-				move = g + t.momentum*move
-			}
+// withoutPast is the step where m is not read: without momentum, or the first.
+func (t *sgdTask) withoutPast(w, m, dw []float32) {
+	o := &t.step
+	pull := 1.0 // of g in the step of w
+	if o.Momentum != 0 {
+		pull = o.Along + o.Push
+	}
+	for i, d := range dw {
+		x := float64(w[i])
+		g := o.Scale*float64(d) + o.Decay*x
+		if o.Momentum != 0 {
+			m[i] = float32(g)
 		}
-		w[i] = float32(float64(old) - t.rate*move)
+		w[i] = float32(x - o.Rate*pull*g)
 	}
 }

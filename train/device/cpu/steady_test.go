@@ -3,6 +3,7 @@ package cpu
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"hgld/internal/blas"
@@ -41,7 +42,35 @@ func (m *maker) i32(limit, n int) device.Array {
 // calls has every operation of Memory, Dense and Image, large enough for several
 // spans.
 func calls(m *maker) []call {
-	return append(append(denseCalls(m), stepCalls(m)...), imageCalls(m)...)
+	return slices.Concat(denseCalls(m), tokenCalls(m), stepCalls(m), imageCalls(m))
+}
+
+func tokenCalls(m *maker) []call {
+	x, y, dx := m.f32(300, 257), m.f32(300, 257), m.f32(300, 257)
+	qkv, dqkv, out, dout, lse := m.f32(3, 200, 3*2*24), m.f32(3, 200, 3*2*24), m.f32(3, 200, 2*24), m.f32(3, 200, 2*24), m.f32(3, 2, 200)
+	length, key, o := m.i32(200, 3), m.i32(1000, 2), device.Heads{Heads: 2, Causal: true}
+	image, small, dimage := m.f32(3, 24, 25, 16), m.f32(3, 7, 11, 16), m.f32(3, 24, 25, 16)
+	resize, windows := device.Interpolation{AlignCorners: true}, device.PoolShape{Mode: device.AvgPool, Adaptive: true}
+	return []call{
+		{"Softmax", func(b *Backend) {
+			b.Softmax(y, x, true)
+			b.SoftmaxGrad(dx, x, y, true)
+		}, []device.Array{y, dx}},
+		{"Attention", func(b *Backend) {
+			b.Attention(out, lse, qkv, length, o)
+			b.AttentionGrad(dqkv, dout, out, lse, qkv, length, o)
+		}, []device.Array{out, lse, dqkv}},
+		{"Random", func(b *Backend) { b.Random(y, key, 1, device.Dist{Kind: device.TruncatedNormal, B: 1}) }, []device.Array{y}},
+		{"Dropout", func(b *Backend) { b.Dropout(y, x, key, 1, 0.1) }, []device.Array{y}},
+		{"Interpolate", func(b *Backend) {
+			b.Interpolate(small, image, resize)
+			b.InterpolateGrad(dimage, small, resize)
+		}, []device.Array{small, dimage}},
+		{"AdaptivePool", func(b *Backend) {
+			b.Pool(small, image, windows)
+			b.PoolGrad(dimage, small, image, small, windows)
+		}, []device.Array{small, dimage}},
+	}
 }
 
 func denseCalls(m *maker) []call {

@@ -1,6 +1,9 @@
 package cpu
 
-import "hgld/train/device"
+import (
+	"hgld/internal/vec"
+	"hgld/train/device"
+)
 
 // Sums adds up x or its squares: all of it, each row, or each column; dst =
 // acc·dst + sum. Sums are kept in float64 for each span and joined in order.
@@ -57,34 +60,12 @@ func (t *sumRowsTask) span(_, lo, hi int) {
 	}
 }
 
-// rowSum adds four interleaved sums, which a processor can do side by side.
+// rowSum is the sum of x or of its squares.
 func rowSum(x []float32, squares bool) float64 {
-	var s [4]float64
-	n := len(x) &^ 3
 	if squares {
-		for i := 0; i < n; i += 4 {
-			v := x[i : i+4 : i+4]
-			s[0] += float64(v[0]) * float64(v[0])
-			s[1] += float64(v[1]) * float64(v[1])
-			s[2] += float64(v[2]) * float64(v[2])
-			s[3] += float64(v[3]) * float64(v[3])
-		}
-		for _, v := range x[n:] {
-			s[0] += float64(v) * float64(v)
-		}
-	} else {
-		for i := 0; i < n; i += 4 {
-			v := x[i : i+4 : i+4]
-			s[0] += float64(v[0])
-			s[1] += float64(v[1])
-			s[2] += float64(v[2])
-			s[3] += float64(v[3])
-		}
-		for _, v := range x[n:] {
-			s[0] += float64(v)
-		}
+		return vec.Dot(x, x)
 	}
-	return (s[0] + s[1]) + (s[2] + s[3])
+	return vec.Sum(x)
 }
 
 func (b *Backend) sumColumns(dst, x device.Array, squares bool, acc float32) {
@@ -108,21 +89,10 @@ type sumColumnsTask struct {
 func (t *sumColumnsTask) span(_, lo, hi int) {
 	part := t.parts[lo/t.grain*t.width:][:t.width]
 	clear(part)
-	for i := lo; i < hi; i++ {
-		addColumns(part, t.x[i*t.stride:][:t.width], t.squares)
-	}
-}
-
-func addColumns(sum []float64, x []float32, squares bool) {
-	sum = sum[:len(x)]
-	if squares {
-		for i, v := range x {
-			sum[i] += float64(v) * float64(v)
-		}
-		return
-	}
-	for i, v := range x {
-		sum[i] += float64(v)
+	if t.squares {
+		vec.ColumnSquares(part, t.x[lo*t.stride:], hi-lo, t.stride)
+	} else {
+		vec.ColumnSums(part, t.x[lo*t.stride:], hi-lo, t.stride)
 	}
 }
 

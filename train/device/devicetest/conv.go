@@ -36,6 +36,10 @@ var convCases = []convCase{
 	{3, 32, 33, 8, 16, 3, 3, device.ConvShape{PadH: 1, PadW: 1, StrideH: 2, StrideW: 2}},
 	{2, 3, 3, 300, 129, 1, 1, device.ConvShape{}},
 	{4, 24, 24, 4, 8, 3, 3, device.ConvShape{PadH: 1, PadW: 1}},
+	{2, 7, 6, 48, 20, 3, 3, device.ConvShape{PadH: 1, PadW: 1, StrideH: 2, StrideW: 2}},
+	{2, 4, 5, 64, 32, 3, 3, device.ConvShape{PadH: 2, PadW: 2, DilationH: 2, DilationW: 2, Groups: 2}},
+	{1, 3, 3, 320, 17, 3, 3, device.ConvShape{PadH: 1, PadW: 1}},
+	{2, 4, 3, 800, 5, 1, 1, device.ConvShape{StrideH: 2, StrideW: 2}},
 }
 
 // side is the number of places of a window in n elements.

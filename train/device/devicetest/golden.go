@@ -24,11 +24,8 @@ var drivers = map[string]driver{
 	"linear": driveLinear, "layernorm": driveLayerNorm, "l2_normalize": driveNormalize,
 	"gelu": driveAct, "gelu_tanh": driveAct, "quick_gelu": driveAct, "relu": driveAct,
 	"softmax": driveSoftmax, "log_softmax": driveSoftmax, "cross_entropy": driveCrossEntropy,
+	"attention": driveAttention, "interpolate": driveInterpolate,
 }
-
-// notYet lists what no operation does yet: ops, and a pooling with windows of
-// unequal size.
-var notYet = []string{"attention", "interpolate", "avgpool_2x3"}
 
 // golden is one case of goldens/nn.
 type golden struct {
@@ -46,6 +43,11 @@ type goldenCase struct {
 		Mode, Reduction                                  string
 		Momentum, Eps, Temperature                       float64
 		Smoothing                                        float64 `json:"label_smoothing"`
+		Heads                                            int
+		Causal                                           bool
+		Lengths                                          []float64
+		Scale                                            float64 `json:"scale_factor"`
+		AlignCorners                                     bool    `json:"align_corners"`
 	}
 	In, Param, Out, Grad []string
 }
@@ -59,9 +61,6 @@ func Goldens(t *testing.T, b Ops) {
 		t.Fatal("no cases")
 	}
 	for _, c := range list.Cases {
-		if slices.Contains(notYet, c.Op) || slices.Contains(notYet, c.Name) {
-			continue
-		}
 		t.Run("nn/"+c.Name, func(t *testing.T) {
 			drive, ok := drivers[c.Op]
 			if !ok {

@@ -1,7 +1,6 @@
 package devicetest
 
 import (
-	"math"
 	"slices"
 
 	"hgld/train/device"
@@ -63,31 +62,52 @@ func driveAct(g *golden) {
 	g.checkImage("grad.x", dx)
 }
 
-// driveSoftmax has no operation of its own to drive: the loss with target k is
-// −log p_k, and its gradient that of −log p_k, so one SoftmaxLoss for each class
-// gives the whole softmax and the rows of its Jacobian.
 func driveSoftmax(g *golden) {
-	x, up := g.rows("in.x"), g.tensor("up.y")
-	rows, classes := x.Dims[0], x.Dims[1]
-	y, dx := make([]float64, rows*classes), make([]float64, rows*classes)
-	loss, dz := g.alloc(device.F32, rows), g.like(x)
-	for k := range classes {
-		target := &array{[]int{rows}, slices.Repeat([]float64{float64(k)}, rows)}
-		g.b.SoftmaxLoss(loss, dz, x, g.put(device.I32, target), device.Softmax{Temperature: 1})
-		logs, slopes := g.get(loss), g.get(dz)
-		for i := range rows {
-			scale := 1.0
-			if y[i*classes+k] = -logs[i]; g.Op == "softmax" {
-				scale = math.Exp(-logs[i])
-				y[i*classes+k] = scale
-			}
-			for j := range classes {
-				dx[i*classes+j] -= up.v[i*classes+k] * scale * slopes[i*classes+j]
-			}
-		}
+	log := g.Op == "log_softmax"
+	x, dy := g.rows("in.x"), g.rows("up.y")
+	y, dx := g.like(x), g.like(x)
+	g.b.Softmax(y, x, log)
+	g.checkImage("out.y", y)
+	g.b.SoftmaxGrad(dx, dy, y, log)
+	g.checkImage("grad.x", dx)
+}
+
+// driveAttention: the linear maps around it are MatMul.
+func driveAttention(g *golden) {
+	set := g.Settings
+	dims := g.tensor("in.x").dims
+	o, length := device.Heads{Heads: set.Heads, Causal: set.Causal}, absent
+	if set.Lengths != nil {
+		length = g.put(device.I32, &array{[]int{len(set.Lengths)}, set.Lengths})
 	}
-	g.check("out.y", y)
-	g.check("grad.x", dx)
+	x, dz := g.rows("in.x"), g.rows("up.y")
+	w, bias, out, outBias := g.param("qkv_weight"), g.param("qkv_bias"), g.param("out_weight"), g.param("out_bias")
+	qkv := g.alloc(device.F32, dims[0], dims[1], 3*dims[2])
+	flat := qkv.Reshape(dims[0]*dims[1], 3*dims[2])
+	y, z, lse := g.like(x), g.like(dz), g.alloc(device.F32, dims[0], set.Heads, dims[1])
+	g.b.MatMul(flat, x, w, device.Mul{TransB: true, Alpha: 1, Bias: bias})
+	g.b.Attention(y, lse, qkv, length, o)
+	g.b.MatMul(z, y, out, device.Mul{TransB: true, Alpha: 1, Bias: outBias})
+	g.checkImage("out.y", z)
+
+	dy, dqkv, dx, dw, dout := g.like(y), g.like(qkv), g.like(x), g.like(w), g.like(out)
+	g.b.MatMul(dy, dz, out, device.Mul{Alpha: 1})
+	g.b.MatMul(dout, dz, y, device.Mul{TransA: true, Alpha: 1})
+	g.checkImage("grad.out_weight", dout)
+	g.b.AttentionGrad(dqkv, dy, y, lse, qkv, length, o)
+	dflat := dqkv.Reshape(flat.Shape()...)
+	g.b.MatMul(dx, dflat, w, device.Mul{Alpha: 1})
+	g.checkImage("grad.x", dx)
+	g.b.MatMul(dw, dflat, x, device.Mul{TransA: true, Alpha: 1})
+	g.checkImage("grad.qkv_weight", dw)
+	if bias.Absent() {
+		return
+	}
+	dbias, doutBias := g.like(bias), g.like(outBias)
+	g.b.Sums(dbias, dflat, device.SumCols, 0)
+	g.checkImage("grad.qkv_bias", dbias)
+	g.b.Sums(doutBias, dz, device.SumCols, 0)
+	g.checkImage("grad.out_bias", doutBias)
 }
 
 func driveCrossEntropy(g *golden) {

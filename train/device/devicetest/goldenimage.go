@@ -120,11 +120,7 @@ func drivePool(g *golden) {
 	x, dy := g.image("in.x"), g.image("up.y")
 	p := device.PoolShape{H: set.Kernel, W: set.Kernel, StrideH: set.Stride, StrideW: set.Stride, PadH: set.Padding, PadW: set.Padding}
 	if len(set.Output) == 2 {
-		p = device.PoolShape{StrideH: x.Dims[1] / set.Output[0], StrideW: x.Dims[2] / set.Output[1]}
-		if p.H, p.W = p.StrideH, p.StrideW; x.Dims[1]%set.Output[0] != 0 || x.Dims[2]%set.Output[1] != 0 {
-			g.Fatalf("windows of unequal size: %v of %v", set.Output, x)
-		}
-		p.Global = set.Output[0] == 1 && set.Output[1] == 1
+		p = device.PoolShape{Adaptive: true}
 	}
 	if g.Op == "adaptive_avgpool2d" {
 		p.Mode = device.AvgPool
@@ -149,4 +145,15 @@ func driveGeM(g *golden) {
 	g.b.GeMGrad(dx, dp, dy, x, y, p, eps, 0)
 	g.checkImage("grad.x", dx)
 	g.checkImage("grad.p", dp)
+}
+
+func driveInterpolate(g *golden) {
+	set := g.Settings
+	o := device.Interpolation{AlignCorners: set.AlignCorners, ScaleH: set.Scale, ScaleW: set.Scale}
+	x, dy := g.image("in.x"), g.image("up.y")
+	y, dx := g.like(dy), g.like(x)
+	g.b.Interpolate(y, x, o)
+	g.checkImage("out.y", y)
+	g.b.InterpolateGrad(dx, dy, o)
+	g.checkImage("grad.x", dx)
 }

@@ -27,7 +27,10 @@ func RunRank(t *testing.T, b device.Backend) {
 		{"RankLossOrder", testRankLossOrder},
 		{"RankLossWithoutPositives", testRankLossWithoutPositives},
 		{"Ranks", testRanks},
+		{"RanksGrad", testRanksGrad},
 		{"Ranked", testRanked},
+		{"BinLoss", testBinLoss},
+		{"PairLoss", testPairLoss},
 	} {
 		t.Run(op.name, func(t *testing.T) {
 			s := &suite{T: t, b: b, dtype: device.F32, r: rand.New(rand.NewPCG(2, uint64(len(op.name))))}

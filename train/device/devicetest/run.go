@@ -73,9 +73,13 @@ var ops = []struct {
 	{"Act", testAct},
 	{"Normalize", testNormalize},
 	{"LayerNorm", testLayerNorm},
+	{"Softmax", testSoftmax},
+	{"Attention", testAttention},
 	{"SoftmaxLoss", testSoftmaxLoss},
 	{"Gather", testGather},
 	{"ScatterAdd", testScatterAdd},
+	{"Random", testRandom},
+	{"Dropout", testDropout},
 	{"Adam", testAdam},
 	{"SGD", testSGD},
 	{"Average", testAverage},
@@ -86,6 +90,7 @@ var ops = []struct {
 	{"ReluGrad", testReluGrad},
 	{"Pool", testPool},
 	{"GeM", testGeM},
+	{"Interpolate", testInterpolate},
 	{"Pixels", testPixels},
 }
 

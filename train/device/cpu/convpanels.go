@@ -1,0 +1,198 @@
+package cpu
+
+import "hgld/internal/blas"
+
+// panelConvolution is convolution by a BLAS whose products can be taken apart:
+// the weights are packed once and shared by the tiles of all threads, and where
+// the channels of a pixel are many enough the patches are not made at all: the
+// kernel is given the places of the pixels under each tap (Dukhan, "The Indirect
+// Convolution Algorithm", 2019), of a row of zeros for those outside the image.
+type panelConvolution struct {
+	convolution
+	lib    blas.Panels
+	passes []columnBlock // the columns of the patches, cut for the kernel
+	panels []float32     // the weights, pass after pass
+	width  int           // the columns of all panels
+	side   int           // rows of a kernel
+
+	tileM, tileN, down, across int        // tiles of pixels × filters
+	runs                       bool       // whether patches are given by their places
+	places                     []*float32 // these, for each worker
+	zeros                      []float32
+}
+
+const (
+	// runChannels is the least number of channels for which a patch is not copied:
+	// below, the kernel would load places as often as numbers.
+	runChannels = 16
+
+	// farPixel is the distance of pixels beyond which they are copied: rows of a that
+	// lie that far apart fall in a few sets of a cache and drive one another out.
+	farPixel = 768
+
+	// fewPixels is how many pixels are one tile, so that weights, which are more, are
+	// read once.
+	fewPixels = 192
+)
+
+// convolvePanels packs the weights and computes the tiles. The passes over the
+// columns follow the taps and not Depth alone, so that a pass is made of whole
+// runs; hence its rounding differs from convolvePlain's.
+func (b *Backend) convolvePanels(c convolution, lib blas.Panels) {
+	t := panelConvolution{convolution: c, lib: lib}
+	rows, cols := c.in.rows(), c.in.cols()
+	side, panel, gather := lib.Shape()
+	t.side, t.width = side, ceil(c.n, panel)*panel
+	t.passes = columnBlocks(scratch[columnBlock](b, "conv.passes", cols), &c.in)
+	t.panels = scratch[float32](b, "conv.panels", t.width*cols)
+	pack := packFilters{t.convolution, lib, t.passes, t.panels, t.width, panel}
+	split(b, pack.items(), 1, pack)
+
+	t.tileM, t.tileN = tileShape(rows, c.n, cols)
+	if rows <= fewPixels {
+		t.tileM, t.tileN = ceil(rows, side)*side, wholePanels
+	}
+	t.down, t.across = ceil(rows, t.tileM), ceil(c.n, t.tileN)
+	t.runs = gather && c.in.chans >= runChannels && c.in.c < farPixel
+	switch {
+	case t.runs:
+		t.places = scratch[*float32](b, "conv.places", b.threads*t.tilePlaces())
+		t.zeros = scratch[float32](b, "conv.zeros", c.in.chans)
+		clear(t.zeros)
+	case !c.in.direct():
+		t.buf = scratch[float32](b, "conv.patches", b.threads*t.tileM*blas.Depth)
+	}
+	if c.place != nil {
+		t.acc = scratch[float32](b, "conv.products", b.threads*t.tileM*t.tileN)
+	}
+	places := t.places
+	split(b, t.down*t.across, 1, t)
+	clear(places) // keeps no array alive
+}
+
+// tilePlaces is how many places a tile has.
+func (t *panelConvolution) tilePlaces() int { return ceil(t.tileM, t.side) * t.side * len(t.in.taps) }
+
+// span computes tiles [lo, hi), row of tiles after row.
+func (t *panelConvolution) span(worker, lo, hi int) {
+	for tile := lo; tile < hi; tile++ {
+		i, j := tile/t.across*t.tileM, tile%t.across*t.tileN
+		t.tileAt(worker, i, min(t.tileM, t.in.rows()-i), j, min(t.tileN, t.n-j))
+	}
+}
+
+// tileAt computes filters [j, j+n) of output pixels [i, i+rows).
+func (t *panelConvolution) tileAt(worker, i, rows, j, n int) {
+	out, ld := t.out[i*t.channels+t.first+j:], t.channels
+	if t.place != nil {
+		out, ld = t.acc[worker*t.tileM*t.tileN:][:rows*n], n
+	}
+	var places []*float32
+	if t.runs {
+		places = t.places[worker*t.tilePlaces():][:t.tilePlaces()]
+		t.in.locate(places, t.zeros, t.side, i, rows)
+	}
+	for q, pass := range t.passes {
+		k := pass.cols()
+		panels := t.panels[(pass.tapLo*t.in.chans+pass.chanLo)*t.width+j*k:]
+		if t.runs {
+			t.lib.MultiplyRuns(places[pass.tapLo*t.side:], len(t.in.taps), pass.tapHi-pass.tapLo, pass.chanLo,
+				rows, n, k, panels, q > 0, out, ld)
+			continue
+		}
+		a, lda := t.rowsOf(worker, i, rows, pass)
+		t.lib.MultiplyPanels(false, rows, n, k, a, lda, panels, q > 0, out, ld)
+	}
+	if len(t.passes) == 0 { // no tap meets these pixels
+		for r := range rows {
+			clear(out[r*ld:][:n])
+		}
+	}
+	if t.place != nil {
+		for r := range rows {
+			copy(t.out[t.place.pixel(&t.in, i+r)*t.channels+t.first+j:][:n], out[r*n:])
+		}
+		return
+	}
+	t.finish(out, i, i+rows, j, n)
+}
+
+// rowsOf returns the patches of output pixels [i, i+rows), columns of a pass.
+func (t *panelConvolution) rowsOf(worker, i, rows int, pass columnBlock) (a []float32, lda int) {
+	if t.buf == nil {
+		return t.in.fill(nil, i, i+rows, pass)
+	}
+	return t.in.fill(t.buf[worker*t.tileM*blas.Depth:], i, i+rows, pass)
+}
+
+// locate writes the places of the pixels under each tap for output pixels from lo
+// on, side of them at a time: for each tap the places of the side pixels.
+func (p *patches) locate(places []*float32, zeros []float32, side, lo, rows int) {
+	image, at := lo/(p.outH*p.outW), lo%(p.outH*p.outW)
+	i, j := at/p.outW, at%p.outW
+	nowhere := &zeros[0]
+	for r := range ceil(rows, side) * side {
+		strip := places[r/side*side*len(p.taps):]
+		for t, tap := range p.taps {
+			y, x := i*p.stepH+tap.dh, j*p.stepW+tap.dw
+			place := nowhere
+			if r < rows && uint(y) < uint(p.h) && uint(x) < uint(p.w) {
+				place = &p.src[((image*p.h+y)*p.w+x)*p.c+p.first]
+			}
+			strip[t*side+r%side] = place
+		}
+		if j++; j == p.outW {
+			j, i = 0, i+1
+		}
+		if i == p.outH {
+			i, image = 0, image+1
+		}
+	}
+}
+
+// packFilters packs the weights of a convolution: of each panel's filters all that
+// they have, so that memory is read in long runs; for a gradient, where a row of b
+// is a row of weights, pass by pass.
+type packFilters struct {
+	convolution
+	lib          blas.Panels
+	passes       []columnBlock
+	panels       []float32
+	width, panel int
+}
+
+// items is how many tasks there are.
+func (t *packFilters) items() int {
+	if t.from != nil {
+		return len(t.passes)
+	}
+	return t.width / t.panel
+}
+
+func (t *packFilters) span(_, lo, hi int) {
+	for at := lo; at < hi; at++ {
+		if t.from != nil {
+			t.packRows(t.passes[at])
+			continue
+		}
+		j := at * t.panel
+		for _, pass := range t.passes {
+			k, first := pass.cols(), pass.tapLo*t.in.chans+pass.chanLo
+			t.lib.PackPanels(t.panels[first*t.width+j*k:], k*t.panel, true, min(t.panel, t.n-j), k, 1, t.w[j*t.ldW+first:], t.ldW)
+		}
+	}
+}
+
+// packRows packs a pass of a gradient's weights, some rows at a time for all
+// panels, because the rows lie far apart.
+func (t *packFilters) packRows(pass columnBlock) {
+	const some = 8
+	k, chans := pass.cols(), pass.chanHi-pass.chanLo
+	dst := t.panels[(pass.tapLo*t.in.chans+pass.chanLo)*t.width:]
+	for tap := pass.tapLo; tap < pass.tapHi; tap++ {
+		for c := 0; c < chans; c += some {
+			t.lib.PackPanels(dst[((tap-pass.tapLo)*chans+c)*t.panel:], k*t.panel, false, t.n, min(some, chans-c), 1,
+				t.w[(pass.chanLo+c)*t.ldW+t.from[tap]*t.n:], t.ldW)
+		}
+	}
+}

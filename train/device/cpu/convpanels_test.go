@@ -1,0 +1,99 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"hgld/internal/blas"
+	"hgld/train/device"
+)
+
+// whole hides that a BLAS can take products apart, so that a Backend uses the
+// plain path.
+type whole struct{ blas.Library }
+
+// panelCases meet every way that patches reach a kernel: by their places, copied
+// because channels are few or pixels far apart, where they lie, in parts of a
+// pixel's channels; several tiles, few pixels, groups.
+var panelCases = []struct {
+	n, h, w, c, k, r int
+	shape            device.ConvShape
+}{
+	{3, 20, 18, 64, 70, 3, device.ConvShape{PadH: 1, PadW: 1}},
+	{2, 21, 17, 32, 48, 3, device.ConvShape{PadH: 1, PadW: 1, StrideH: 2, StrideW: 2}},
+	{8, 2, 2, 512, 130, 3, device.ConvShape{PadH: 1, PadW: 1}},
+	{2, 9, 9, 400, 33, 3, device.ConvShape{PadH: 2, PadW: 2, DilationH: 2, DilationW: 2}},
+	{4, 8, 8, 1024, 64, 1, device.ConvShape{}},
+	{4, 9, 9, 1024, 64, 1, device.ConvShape{StrideH: 2, StrideW: 2}},
+	{5, 16, 16, 96, 160, 1, device.ConvShape{StrideH: 2, StrideW: 2}},
+	{2, 40, 40, 4, 64, 7, device.ConvShape{PadH: 3, PadW: 3, StrideH: 2, StrideW: 2}},
+	{2, 12, 12, 96, 96, 3, device.ConvShape{PadH: 1, PadW: 1, Groups: 3}},
+}
+
+func TestConvolutionByPanelsIsThePlainOne(t *testing.T) {
+	fast, plain := NewWith(2, blas.Native()), NewWith(2, whole{blas.Native()})
+	for _, p := range panelCases {
+		what := fmt.Sprintf("%+v", p)
+		m := maker{fast, rand.New(rand.NewPCG(1, 1))}
+		stride, dilation := max(1, p.shape.StrideH), max(1, p.shape.DilationH)
+		outH, outW := outSize(p.h, p.r, stride, p.shape.PadH, dilation), outSize(p.w, p.r, stride, p.shape.PadW, dilation)
+		x, w := m.f32(p.n, p.h, p.w, p.c), m.f32(p.k, p.r, p.r, p.c/max(1, p.shape.Groups))
+		dy, bias, y := m.f32(p.n, outH, outW, p.k), m.f32(p.k), [2]device.Array{}
+		dx, dw := [2]device.Array{}, [2]device.Array{}
+		for i, b := range []*Backend{fast, plain} {
+			b.Poison = true
+			y[i], dx[i], dw[i] = device.New(b, device.F32, dy.Shape()...), device.New(b, device.F32, x.Shape()...), device.New(b, device.F32, w.Shape()...)
+			b.Conv(y[i], x, w, p.shape, device.Epilogue{Bias: bias, Residual: dy, Act: device.ReLU})
+			b.ConvGradX(dx[i], dy, w, p.shape)
+			b.ConvGradW(dw[i], dy, x, p.shape, 0)
+			b.ConvGradW(dw[i], dy, x, p.shape, 1)
+		}
+		nearly(t, what+" forward", y)
+		nearly(t, what+" dx", dx)
+		nearly(t, what+" dw", dw)
+	}
+}
+
+// nearly compares in relative L2: sums of the same float32 products, of up to
+// 4,608 terms in another order, differ like a random walk of roundings of half a
+// unit (3e-8).
+func nearly(t *testing.T, what string, pair [2]device.Array) {
+	t.Helper()
+	var diff, size float64
+	for i, v := range f32(pair[0]) {
+		w := float64(f32(pair[1])[i])
+		diff += (float64(v) - w) * (float64(v) - w)
+		size += w * w
+	}
+	if e := math.Sqrt(diff / size); !(e <= 2e-6) {
+		t.Errorf("%s: relative distance %g", what, e)
+	}
+}
+
+func TestProductsByPanelsHaveTheBytesOfSgemm(t *testing.T) {
+	fast, plain := NewWith(2, blas.Native()), NewWith(2, whole{blas.Native()})
+	m := maker{fast, rand.New(rand.NewPCG(1, 1))}
+	for trans := range 4 {
+		o := device.Mul{TransA: trans&1 != 0, TransB: trans&2 != 0, Alpha: -0.5, Beta: float32(trans & 1)}
+		a, b := [2]int{1000, 530}, [2]int{530, 301}
+		if o.TransA {
+			a = [2]int{530, 1000}
+		}
+		if o.TransB {
+			b = [2]int{301, 530}
+		}
+		x, y, bias, dst := m.f32(a[:]...), m.f32(b[:]...), m.f32(301), m.f32(1000, 301)
+		other := device.New(plain, device.F32, 1000, 301)
+		copy(f32(other), f32(dst))
+		o.Bias, o.Act = bias, device.ReLU
+		fast.MatMul(dst, x, y, o)
+		plain.MatMul(other, x, y, o)
+		for i, v := range f32(dst) {
+			if v != f32(other)[i] {
+				t.Fatalf("%+v: element %d is %v and %v", o, i, v, f32(other)[i])
+			}
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package cpu
+
+import "hgld/internal/blas"
+
+const (
+	// sharedTiles is how many tiles of rows must meet the same columns of b for it to
+	// be packed once for all.
+	sharedTiles = 3
+
+	// mostPacked bounds the numbers that are packed at a time: 16 MiB.
+	mostPacked = 4 << 20
+)
+
+// packShared packs b once for all tiles, if the BLAS can and there are tiles
+// enough to gain by it. The products have the same bytes as those of Sgemm.
+func (b *Backend) packShared(batch int, p *product) {
+	lib, ok := p.lib.(blas.Panels)
+	if !ok || batch != 1 || p.down < sharedTiles || p.k == 0 || p.n*p.k > mostPacked || p.beta != 0 && p.beta != 1 {
+		return
+	}
+	_, panel, _ := lib.Shape()
+	p.shared, p.width = lib, ceil(p.n, panel)*panel
+	p.panels = scratch[float32](b, "gemm.panels", p.width*p.k)
+	split(b, ceil(p.k, blas.Depth)*ceil(p.n, packCols), 1, packProduct{*p, panel})
+}
+
+// packCols is how many columns of b one task packs.
+const packCols = 128
+
+// packProduct packs b, some columns of a pass at a time.
+type packProduct struct {
+	product
+	panel int
+}
+
+func (t *packProduct) span(_, lo, hi int) {
+	groups := ceil(t.n, packCols)
+	for at := lo; at < hi; at++ {
+		from, j := at/groups*blas.Depth, at%groups*packCols
+		k, n := min(blas.Depth, t.k-from), min(packCols, t.n-j)
+		first := from*t.ldb + j
+		if t.transB {
+			first = j*t.ldb + from
+		}
+		t.shared.PackPanels(t.panels[from*t.width+j*k:], k*t.panel, t.transB, n, k, t.alpha, t.b[first:], t.ldb)
+	}
+}
+
+// sharedTile is the product of a tile, of which a begins at its first row.
+func (p *product) sharedTile(c, a []float32, rows, cols, j int) {
+	for from := 0; from < p.k; from += blas.Depth {
+		k, first := min(blas.Depth, p.k-from), from
+		if p.transA {
+			first = from * p.lda
+		}
+		p.shared.MultiplyPanels(p.transA, rows, cols, k, a[first:], p.lda, p.panels[from*p.width+j*k:],
+			from > 0 || p.beta == 1, c, p.ldc)
+	}
+}

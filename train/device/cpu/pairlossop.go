@@ -1,0 +1,71 @@
+package cpu
+
+import "hgld/train/device"
+
+// PairLoss computes the sums of each query, then what their mean divides by, then
+// scales sums and gradients: Q·G twice.
+func (b *Backend) PairLoss(loss, cnt, ds, s, sh device.Array, o *device.Pairs) {
+	fits := sh.N == 2 && s.N == 2 && s.Dims == sh.Dims && (ds.Absent() || ds.N == 2 && ds.Dims == sh.Dims)
+	if !fits || loss.Len() != sh.Rows() || cnt.N != 2 || cnt.Rows() != sh.Rows() || cnt.Cols() != 2 {
+		panic(shapes("PairLoss", loss, cnt, ds, s, sh))
+	}
+	p := &scratch[Pairs](b, "pairloss.pairs", 1)[0]
+	p.set(o)
+	sums := scratch[PairSum](b, "pairloss.sums", sh.Rows())
+	grads := scratch[float64](b, "pairloss.row", b.threads*sh.Cols())
+	split(b, sh.Rows(), 1, pairSumTask{ds: ds, s: s, sh: sh, pairs: p, sums: sums, grads: grads})
+	var total [2]int64
+	for q, r := range sums {
+		copy(row(i32(cnt), cnt, q), r.Count[:])
+		total[0] += int64(r.Count[0])
+		total[1] += int64(r.Count[1])
+	}
+	split(b, sh.Rows(), 1, pairMeanTask{loss: loss, ds: ds, sh: sh, pairs: p, sums: sums, total: total})
+}
+
+type pairSumTask struct {
+	ds, s, sh device.Array
+	pairs     *Pairs
+	sums      []PairSum
+	grads     []float64
+}
+
+func (t *pairSumTask) span(worker, lo, hi int) {
+	g := t.sh.Cols()
+	for q := lo; q < hi; q++ {
+		s, sh := row(f32(t.s), t.s, q), row(u8(t.sh), t.sh, q)
+		if t.ds.Absent() {
+			t.sums[q] = PairLoss(nil, s, sh, t.pairs)
+			continue
+		}
+		grad := t.grads[worker*g:][:g]
+		t.sums[q] = PairLoss(grad, s, sh, t.pairs)
+		narrow(row(f32(t.ds), t.ds, q), grad)
+	}
+}
+
+type pairMeanTask struct {
+	loss, ds, sh device.Array
+	pairs        *Pairs
+	sums         []PairSum
+	total        [2]int64
+}
+
+func (t *pairMeanTask) span(_, lo, hi int) {
+	for q := lo; q < hi; q++ {
+		r := t.sums[q]
+		w := t.pairs.Weights(r.Count, t.total, t.sh.Rows())
+		f32(t.loss)[q] = float32(w[0]*r.Loss[0] + w[1]*r.Loss[1])
+		if t.ds.Absent() {
+			continue
+		}
+		ds := row(f32(t.ds), t.ds, q)
+		for i, l := range row(u8(t.sh), t.sh, q) {
+			sign := 0
+			if l == 0 {
+				sign = 1
+			}
+			ds[i] = float32(w[sign] * float64(ds[i]))
+		}
+	}
+}

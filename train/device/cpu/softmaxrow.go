@@ -1,0 +1,81 @@
+package cpu
+
+import (
+	"math"
+
+	"hgld/internal/vec"
+	"hgld/train/device"
+)
+
+// Softmax is e^(x − top)/Σ e^(x − top) of each row, top being its maximum, or the
+// logarithm of that. dst may be x.
+func (b *Backend) Softmax(dst, x device.Array, log bool) {
+	rows, width, stride := rowsOf(x)
+	_, _, strideDst := rowsOf(dst)
+	if dst.Len() != x.Len() || dst.Cols() != width {
+		panic(shapes("Softmax", dst, x))
+	}
+	split(b, rows, rowGrain(width), softmaxRowTask{f32(dst), f32(x), width, strideDst, stride, log})
+}
+
+type softmaxRowTask struct {
+	dst, x                   []float32
+	width, strideDst, stride int
+	log                      bool
+}
+
+func (t *softmaxRowTask) span(_, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		x, dst := t.x[i*t.stride:][:t.width], t.dst[i*t.strideDst:][:t.width]
+		top, sum := float64(maximum(x)), 0.0
+		for _, v := range x {
+			sum += math.Exp(float64(v) - top)
+		}
+		logSum := math.Log(sum)
+		for j, v := range x {
+			if u := float64(v) - top; t.log {
+				dst[j] = float32(u - logSum)
+			} else {
+				dst[j] = float32(math.Exp(u) / sum)
+			}
+		}
+	}
+}
+
+// SoftmaxGrad is the gradient of Softmax by its result y:
+//
+//	dx = y(dy − Σ dy·y), of the logarithm dx = dy − e^y·Σ dy.
+//
+// dx may be dy.
+func (b *Backend) SoftmaxGrad(dx, dy, y device.Array, log bool) {
+	rows, width, stride := rowsOf(y)
+	_, _, strideDX := rowsOf(dx)
+	_, _, strideDY := rowsOf(dy)
+	if dx.Len() != y.Len() || dy.Len() != y.Len() || dx.Cols() != width || dy.Cols() != width {
+		panic(shapes("SoftmaxGrad", dx, dy, y))
+	}
+	split(b, rows, rowGrain(width), softmaxRowGradTask{f32(dx), f32(dy), f32(y), width, strideDX, strideDY, stride, log})
+}
+
+type softmaxRowGradTask struct {
+	dx, dy, y                         []float32
+	width, strideDX, strideDY, stride int
+	log                               bool
+}
+
+func (t *softmaxRowGradTask) span(_, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		dx, dy, y := t.dx[i*t.strideDX:][:t.width], t.dy[i*t.strideDY:][:t.width], t.y[i*t.stride:][:t.width]
+		if t.log {
+			sum := rowSum(dy, false)
+			for j, v := range y {
+				dx[j] = float32(float64(dy[j]) - math.Exp(float64(v))*sum)
+			}
+			continue
+		}
+		sum := vec.Dot(dy, y)
+		for j, v := range y {
+			dx[j] = float32(float64(v) * (float64(dy[j]) - sum))
+		}
+	}
+}

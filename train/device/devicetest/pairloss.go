@@ -1,0 +1,106 @@
+package devicetest
+
+import (
+	"fmt"
+	"math"
+
+	"hgld/train/device"
+	"hgld/train/device/cpu"
+)
+
+// pairKinds are the kinds of pairs with the constants of their losses, and every
+// mean. Scores of the cases lie around 0 with a spread of 0.15.
+func pairKinds(levels int) []device.Pairs {
+	inf := float32(math.Inf(1))
+	return []device.Pairs{
+		{Kind: device.Contrastive, Mean: device.MeanTerms, PosMargin: 0.15, NegMargin: 0.05},
+		{Kind: device.Contrastive, Mean: device.MeanPairs, PosMargin: 0.15, NegMargin: 0.05},
+		{Kind: device.Contrastive, PosMargin: 0.15, NegMargin: 0.05},
+		{Kind: device.CrossBatch, NegMargin: 0.05, Ceiling: 0.3},
+		{Kind: device.MultiSimilarity, PosScale: 2, NegScale: 40, Base: 0.1, Mine: true, PosMargin: 0.1, Ceiling: 0.3},
+		{Kind: device.MultiSimilarity, PosScale: 2, NegScale: 50, Base: 0.5, Ceiling: inf},
+		{Kind: device.Triplet, Mean: device.MeanTerms, PosMargin: 0.05},
+		{Kind: device.EasyTriplet, Mean: device.MeanTerms, PosMargin: 0.05},
+		{Kind: device.Levels, PosScale: 32, Margins: []float32{0.25, 0.35, 0.45, 0.5, 0.5, 0.5, 0.5}[:levels]},
+		{Kind: device.Angular, PosScale: 30, PosMargin: 0.5},
+		{Kind: device.Angular, PosScale: 30, PosMargin: 0.3, Easy: true},
+		{Kind: device.Ratio, PosScale: 18},
+	}
+}
+
+// definedPairs is PairLoss of all queries by its definition, of scores as they are
+// in float32 or, to differentiate them, in float64.
+func definedPairs[T float32 | float64](d *rankData, scores func(q int) []T, p *cpu.Pairs) (loss, count, ds *array) {
+	loss, count, ds = zeros(d.q), zeros(d.q, 2), zeros(d.q, d.g)
+	sums, total := make([]cpu.PairSum, d.q), [2]int64{}
+	for q := range sums {
+		sums[q] = cpu.PairLoss(ds.row(q), scores(q), d.sh(q), p)
+		for sign, n := range sums[q].Count {
+			total[sign] += int64(n)
+			count.row(q)[sign] = float64(n)
+		}
+	}
+	for q, r := range sums {
+		w := p.Weights(r.Count, total, d.q)
+		loss.v[q] = w[0]*r.Loss[0] + w[1]*r.Loss[1]
+		for i, l := range d.shared.row(q) {
+			if l == 0 {
+				ds.row(q)[i] *= w[1]
+			} else {
+				ds.row(q)[i] *= w[0]
+			}
+		}
+	}
+	return loss, count, ds
+}
+
+// Whether a hinge is open is decided on scores in float32, and their sums of
+// three: equal counts are asked for.
+func testPairLoss(s *suite, b device.Rank) {
+	for _, c := range append(rankCases(), rankCase{4, 9, 3, 0, false}) {
+		d := s.ranking(c)
+		scores, shared, _, _ := s.onDevice(d)
+		for _, o := range pairKinds(c.levels) {
+			loss, count, ds := s.alloc(device.F32, c.q), s.view(device.I32, c.q, 2), s.view(device.F32, c.q, c.g)
+			b.PairLoss(loss, count, ds, scores, shared, &o)
+			wantLoss, wantCount, want := definedPairs(d, d.s32, cpu.NewPairs(&o))
+			what := fmt.Sprint("PairLoss ", o, c)
+			s.near(what, s.get(loss), wantLoss.v, rankTolerance, rankTolerance)
+			s.equal(what+": count", count, wantCount.v)
+			s.same(what+": ds", ds, want.v, slopeTolerance)
+			s.gapsAreKept(what, ds)
+			alone := s.alloc(device.F32, c.q)
+			b.PairLoss(alone, count, absent, scores, shared, &o)
+			s.equal("PairLoss without ds", alone, s.get(loss))
+		}
+	}
+	s.pairLossDifferences()
+}
+
+// pairLossDifferences compares the defined gradients with central differences, on
+// scores that are multiples of 0.013 and half a step off every margin, so that no
+// hinge is at its kink.
+func (s *suite) pairLossDifferences() {
+	s.Helper()
+	for _, g := range []int{2, 9, 33} {
+		for _, o := range pairKinds(3) {
+			d := s.ranking(rankCase{q: 2, g: g, levels: 3, positives: 0.6})
+			for q := range d.q {
+				for i, place := range s.r.Perm(g) {
+					d.scores.row(q)[i] = 0.013*float64(place) - 0.0031
+				}
+			}
+			p := cpu.NewPairs(&o)
+			_, _, ds := definedPairs(d, d.scores.row, p)
+			total := func() (sum float64) {
+				loss, _, _ := definedPairs(d, d.scores.row, p)
+				for _, v := range loss.v {
+					sum += v
+				}
+				return sum
+			}
+			// step² of the third derivative of an exponential of scale 50: 1e-10·50² = 2.5e-7
+			s.gradient(fmt.Sprint("PairLoss: differences ", o), ds.v, d.scores, total, 1e-5)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package devicetest
+
+import (
+	"fmt"
+
+	"hgld/train/device"
+)
+
+// Derivatives are multiples of 2^-10 and scores of 2^-6, so that moved scores are
+// exact in float32, ties among them included.
+func testRanksGrad(s *suite, b device.Rank) {
+	for _, c := range rankCases() {
+		c.ties = true
+		d := s.ranking(c)
+		for _, lambda := range []float32{0.25, 4} {
+			up := zeros(c.q, c.g)
+			for i := range up.v {
+				up.v[i] = float64(s.r.IntN(65)-32) / 1024
+			}
+			want := zeros(c.q, c.g)
+			for q := range c.q {
+				n := float64(len(places(d, q, 0)))
+				moved := &rankData{d.rankCase, zeros(c.q, c.g), d.shared, d.rel, d.count}
+				for i, v := range d.scores.row(q) {
+					moved.scores.row(q)[i] = v
+					if l := d.shared.row(q)[i]; l >= 1 {
+						moved.scores.row(q)[i] += float64(lambda) * n * up.row(q)[i]
+					}
+				}
+				for place, i := range places(d, q, 0) {
+					want.row(q)[i] -= float64(place) / n / float64(lambda)
+				}
+				for place, i := range places(moved, q, 0) {
+					want.row(q)[i] += float64(place) / n / float64(lambda)
+				}
+			}
+			scores, shared, _, _ := s.onDevice(d)
+			ds := s.view(device.F32, c.q, c.g)
+			b.RanksGrad(ds, s.putView(device.F32, up), scores, shared, lambda)
+			s.near(fmt.Sprint("RanksGrad", c, lambda), s.get(ds), want.v, 1e-6, 1e-7)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package devicetest
+
+import (
+	"fmt"
+	"math"
+
+	"hgld/train/device"
+)
+
+func softmaxRows(x *array, log bool) *array {
+	y := zeros(x.dims...)
+	for i := range x.rows() {
+		top, sum := math.Inf(-1), 0.0
+		for _, v := range x.row(i) {
+			top = max(top, v)
+		}
+		for _, v := range x.row(i) {
+			sum += math.Exp(v - top)
+		}
+		for j, v := range x.row(i) {
+			if y.row(i)[j] = v - top - math.Log(sum); !log {
+				y.row(i)[j] = math.Exp(y.row(i)[j])
+			}
+		}
+	}
+	return y
+}
+
+// testSoftmax allows 1e-6 for the result, and 1e-5 for the gradient along a
+// direction: it is computed from y as rounded, and a difference.
+func testSoftmax(s *suite) {
+	for i, m := range matrices {
+		for _, log := range []bool{false, true} {
+			x, dy := s.activation(m[0], m[1]), s.activation(m[0], m[1])
+			put, y, dx := s.put, s.alloc(s.dtype, m[0], m[1]), s.alloc(s.dtype, m[0], m[1])
+			if i%3 == 0 {
+				put, y, dx = s.putView, s.view(s.dtype, m[0], m[1]), s.view(s.dtype, m[0], m[1])
+			}
+			what := fmt.Sprint(m, " log ", log)
+			s.b.Softmax(y, put(s.dtype, x), log)
+			s.same(what, y, softmaxRows(x, log).v, 1e-6)
+			s.b.SoftmaxGrad(dx, put(s.dtype, dy), y, log)
+			s.gradient("gradient "+what, s.get(dx), x, func() float64 {
+				return weighted(dy, softmaxRows(x, log))
+			}, max(1e-5, 8*s.unit(s.dtype)))
+			s.gapsAreKept(what, dx)
+		}
+	}
+	large := &array{[]int{1, 3}, []float64{1000, -1000, 999}} // exp would overflow
+	y := s.alloc(device.F32, 1, 3)
+	s.b.Softmax(y, s.put(device.F32, large), false)
+	s.same("large logits", y, softmaxRows(large, false).v, 1e-6)
+}
