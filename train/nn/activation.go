@@ -17,6 +17,28 @@ func ReLU(t *grad.Tape, x *grad.Var) *grad.Var {
 	return y
 }
 
+// GELU is x·Φ(x), Φ being the normal distribution (Hendrycks and Gimpel, arXiv
+// 1606.08415): the activation of ViT, DeiT and BERT.
+func GELU(t *grad.Tape, x *grad.Var) *grad.Var { return act(t, x, device.GELU) }
+
+// GELUTanh is its approximation ½x(1 + tanh(√(2/π)(x + 0.044715x³))).
+func GELUTanh(t *grad.Tape, x *grad.Var) *grad.Var { return act(t, x, device.GELUTanh) }
+
+// QuickGELU is x·σ(1.702x), OpenAI's in CLIP.
+func QuickGELU(t *grad.Tape, x *grad.Var) *grad.Var { return act(t, x, device.QuickGELU) }
+
+// act is f(x), of which the gradient reads x.
+func act(t *grad.Tape, x *grad.Var, f device.Func) *grad.Var {
+	y := t.New(x.Value.Type, x.Value.Shape()...)
+	t.Do(func(b device.Backend) { b.Act(y.Value, x.Value, f) })
+	t.Back(func(b device.Backend) {
+		if dx := t.Into(x); !dx.Absent() {
+			b.ActGrad(dx, t.Grad(y), x.Value, f)
+		}
+	}, x)
+	return y
+}
+
 // Add is x + y, of one shape.
 func Add(t *grad.Tape, x, y *grad.Var) *grad.Var {
 	z := t.New(x.Value.Type, x.Value.Shape()...)

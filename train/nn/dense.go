@@ -9,6 +9,9 @@ import (
 type Linear struct {
 	Weight *Param // [out, in]
 	Bias   *Param // [out], or nil
+
+	// Transposed: Weight is [in, out], as OpenAI's CLIP keeps its projections.
+	Transposed bool
 }
 
 // NewLinear declares a layer with bias, started as torch's Linear.
@@ -19,13 +22,29 @@ func NewLinear(c Scope, in, out int) *Linear {
 	}
 }
 
+// NewStackedLinear declares a layer with bias whose outputs files keep as several
+// layers of equal width: names[i].weight and names[i].bias.
+func NewStackedLinear(c Scope, names []string, in, out int) *Linear {
+	weights, biases := make([]string, len(names)), make([]string, len(names))
+	for i, name := range names {
+		weights[i], biases[i] = name+".weight", name+".bias"
+	}
+	return &Linear{
+		Weight: c.Stacked(weights, KaimingUniform, out, in),
+		Bias:   c.Stacked(biases, UniformFan(in), out),
+	}
+}
+
 // Forward is [..., in] → [..., out].
 func (l *Linear) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	w := l.Weight.Var(t)
 	dims := append([]int(nil), x.Value.Shape()...)
 	dims[len(dims)-1] = w.Value.Dims[0]
+	if l.Transposed {
+		dims[len(dims)-1] = w.Value.Dims[1]
+	}
 	y := t.New(x.Value.Type, dims...)
-	m := device.Mul{TransB: true, Alpha: 1}
+	m := device.Mul{TransB: !l.Transposed, Alpha: 1}
 	var bias *grad.Var
 	if l.Bias != nil {
 		bias = l.Bias.Var(t)
@@ -35,10 +54,14 @@ func (l *Linear) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	t.Back(func(b device.Backend) {
 		dy := matrix(t.Grad(y))
 		if dx, acc := t.Onto(x); !dx.Absent() {
-			b.MatMul(matrix(dx), dy, w.Value, device.Mul{Alpha: 1, Beta: acc})
+			b.MatMul(matrix(dx), dy, w.Value, device.Mul{TransB: l.Transposed, Alpha: 1, Beta: acc})
 		}
 		if dw, acc := t.Onto(w); !dw.Absent() {
-			b.MatMul(dw, dy, matrix(x.Value), device.Mul{TransA: true, Alpha: 1, Beta: acc})
+			left, right := dy, matrix(x.Value)
+			if l.Transposed {
+				left, right = right, left
+			}
+			b.MatMul(dw, left, right, device.Mul{TransA: true, Alpha: 1, Beta: acc})
 		}
 		if bias != nil {
 			addColumns(t, b, bias, dy)

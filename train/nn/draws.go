@@ -33,5 +33,5 @@ func (d *draws) uniform() float64 {
 		}
 	}
 	d.left--
-	return float64(device.Uniform(d.block[len(d.block)-1-d.left])) + 0x1p-25
+	return float64(device.Unit(d.block[len(d.block)-1-d.left])) + 0x1p-25
 }

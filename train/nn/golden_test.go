@@ -15,16 +15,6 @@ import (
 	"hgld/train/nn"
 )
 
-// elsewhere are operations of goldens/nn that are no layers of this package:
-// softmax and cross_entropy belong to losses.
-var elsewhere = []string{"softmax", "log_softmax", "cross_entropy"}
-
-// notYet are the operations and cases whose layers do not exist yet.
-var notYet = []string{
-	"gelu", "gelu_tanh", "quick_gelu", "attention", "patch_embed", "interpolate", // operations
-	"avgpool_2x3", // case: windows of unequal size
-}
-
 type goldenCase struct {
 	Name, Op, File string
 	Settings       json.RawMessage
@@ -38,6 +28,16 @@ type goldenSettings struct {
 	Mode                                      string
 	Momentum, Eps                             float32
 	Output                                    []int
+	Patch                                     int
+	Heads                                     int
+	Causal                                    bool
+	Lengths                                   []int32
+	Size                                      []int
+	Scale                                     float64 `json:"scale_factor"`
+	AlignCorners                              bool    `json:"align_corners"`
+	Temperature                               float32
+	Smoothing                                 float32 `json:"label_smoothing"`
+	Reduction                                 string
 }
 
 // built is a case ready to run: its layer, in a store that has its parameters.
@@ -52,9 +52,6 @@ func TestGoldenLayers(t *testing.T) {
 	var all struct{ Cases []goldenCase }
 	goldens.ReadJSON(t, filepath.Join(dir, "cases.json"), &all)
 	for _, c := range all.Cases {
-		if slices.Contains(elsewhere, c.Op) || slices.Contains(notYet, c.Op) || slices.Contains(notYet, c.Name) {
-			continue
-		}
 		t.Run("nn/"+c.Name, func(t *testing.T) {
 			f, err := tensorfile.OpenSafetensors(filepath.Join(dir, c.File))
 			if err != nil {
@@ -115,7 +112,13 @@ func layers(t *testing.T, f *tensorfile.File, c goldenCase) []built {
 		return one(func(t *grad.Tape, x *grad.Var) *grad.Var { return nn.Pool(t, x, p) })
 	case "adaptive_avgpool2d", "adaptive_maxpool2d":
 		mode := map[string]device.PoolMode{"adaptive_avgpool2d": device.AvgPool, "adaptive_maxpool2d": device.MaxPool}[c.Op]
-		return one(func(t *grad.Tape, x *grad.Var) *grad.Var { return nn.GlobalPool(t, x, mode) })
+		all := one(func(t *grad.Tape, x *grad.Var) *grad.Var {
+			return nn.AdaptivePool(t, x, mode, s.Output[0], s.Output[1])
+		})
+		if s.Output[0]*s.Output[1] == 1 {
+			all = append(all, one(func(t *grad.Tape, x *grad.Var) *grad.Var { return nn.GlobalPool(t, x, mode) })...)
+		}
+		return all
 	case "gem":
 		gem := nn.NewGeM(scope)
 		gem.Eps = s.Eps
@@ -133,13 +136,14 @@ func layers(t *testing.T, f *tensorfile.File, c goldenCase) []built {
 			norm = nn.NewLayerNorm(scope, x[len(x)-1], s.Eps)
 		}
 		return one(norm.Forward)
-	case "relu":
-		return one(nn.ReLU)
-	case "l2_normalize":
-		return one(func(t *grad.Tape, x *grad.Var) *grad.Var { return nn.Normalize(t, x, s.Eps) })
 	}
-	t.Fatalf("no layer for %q", c.Op)
-	return nil
+	if layer := functions(t, f, c, s); layer != nil {
+		return one(layer)
+	}
+	if c.Op == "patch_embed" {
+		l.channels = nn.ImageChannels
+	}
+	return one(tokenLayer(t, f, c, s, scope))
 }
 
 // folded is BatchNorm, residual and ReLU as the epilogue of a convolution that

@@ -3,6 +3,7 @@ package nn_test
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"hgld/internal/tensorfile"
@@ -31,6 +32,9 @@ func runGolden(t *testing.T, f *tensorfile.File, c goldenCase, l built) {
 	for _, when := range []string{"", " replayed"} {
 		compare(t, c, f, "out.y", when, fromImage(t, b, f, c.Name+"/out.y", y.Value))
 		grads := gradients(t, l.store, b)
+		for name := range grads {
+			grads[inFile(name)] = grads[name]
+		}
 		for _, name := range c.Grad {
 			got := grads[name]
 			if v := inputs[name]; v != nil {
@@ -47,6 +51,11 @@ func runGolden(t *testing.T, f *tensorfile.File, c goldenCase, l built) {
 	}
 }
 
+// inFile is the name that the cases give to a parameter of a store.
+func inFile(name string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(name, "patch_embed."), ".", "_")
+}
+
 // importParams fills the store from the file: param.* and running statistics.
 func importParams(t *testing.T, f *tensorfile.File, c goldenCase, l built, b device.Backend) {
 	t.Helper()
@@ -56,7 +65,7 @@ func importParams(t *testing.T, f *tensorfile.File, c goldenCase, l built, b dev
 	}
 	for i, e := range have {
 		for _, prefix := range []string{"param.", "in."} {
-			if key := c.Name + "/" + prefix + e.Name; f.Has(key) {
+			if key := c.Name + "/" + prefix + inFile(e.Name); f.Has(key) {
 				if have[i], err = f.Tensor(key); err != nil {
 					t.Fatal(err)
 				}

@@ -21,11 +21,12 @@ func normal(r *rand.Rand, n int) []float32 {
 
 // differences compares the gradient of Σ u·f(x), u random, with central
 // differences along random directions, for the input and for every group of
-// parameters of s. In float32 a step of 1e-2 leaves about 1e-5 from rounding and
-// 1e-4 from the third derivative; f must be smooth.
+// parameters of s. In float32 a step of 3e-3 leaves about 1e-4 from rounding and,
+// where norms follow one another, as much from the third derivative; f must be
+// smooth.
 func differences(t *testing.T, s *nn.Store, f nn.Layer, dims ...int) {
 	t.Helper()
-	const step, tolerance = 1e-2, 2e-3
+	const step, tolerance = 3e-3, 2e-3
 	b := backend()
 	s.Build(b, 7)
 	r := rand.New(rand.NewPCG(1, 2))

@@ -30,10 +30,16 @@ type Store struct {
 	// zero; a step begins by setting it to zero.
 	Guard device.Array
 
+	// Key is I32 [2], seed and step: what the random numbers of a step depend on,
+	// besides the place where they are drawn. Build sets it to the seed and step 0;
+	// whoever trains uploads the step before each.
+	Key device.Array
+
 	entries []*entry
 	byName  map[string]*entry
 	ignored map[string]bool
 	stats   []*Statistics
+	streams uint32 // of random numbers, given out so far
 }
 
 // Group is the parameters that share an optimizer's settings.
@@ -49,7 +55,8 @@ type Param struct {
 	Value, Grad device.Array
 
 	entry  *entry
-	offset int // in the group's buffers
+	parts  []*entry // what files keep apart of it, its rows one under the other; else nil
+	offset int      // in the group's buffers
 	init   Init
 }
 
@@ -125,6 +132,22 @@ func (c Scope) param(name string, init Init, l layout) *Param {
 	return p
 }
 
+// Stacked declares a parameter whose rows files keep apart under several names,
+// equally many rows each: the queries, keys and values of an attention that are
+// computed by one product. Each part starts as the parameter of its name would.
+func (c Scope) Stacked(names []string, init Init, dims ...int) *Param {
+	if len(names) == 0 || dims[0]%len(names) != 0 {
+		panic(fmt.Sprintf("nn: %v rows under the names %q", dims, names))
+	}
+	part := append([]int{dims[0] / len(names)}, dims[1:]...)
+	p := &Param{entry: &entry{name: c.prefix + names[0], layout: same(dims...)}, init: init}
+	for _, name := range names {
+		p.parts = append(p.parts, c.store.declare(c.prefix+name, same(part...)))
+	}
+	c.group.Params = append(c.group.Params, p)
+	return p
+}
+
 // Statistics declares the running statistics of a BatchNorm, under torch's names
 // and with its starting values 0 and 1. The count of batches that torch keeps
 // beside them is ignored when weights are read.
@@ -163,6 +186,8 @@ const align = 16
 func (s *Store) Build(b device.Backend, seed uint64) {
 	s.Guard = device.New(b, device.I32, 1)
 	b.Fill(s.Guard, 0)
+	s.Key = device.New(b, device.I32, 2)
+	b.Upload(s.Key, binary.LittleEndian.AppendUint64(nil, seed&math.MaxUint32))
 	for _, g := range s.Groups {
 		g.build(b, seed)
 	}
@@ -190,12 +215,26 @@ func (g *Group) build(b device.Backend, seed uint64) {
 		p.Value = device.Make(g.Values.Buf, p.offset, device.F32, l.device...)
 		p.Grad = device.Make(g.Grads.Buf, p.offset, device.F32, l.device...)
 		p.entry.array = p.Value
-		file := make([]float32, size(l.file))
-		p.init(file, l.file, newDraws(seed, p.entry.name))
-		l.toDevice(values[p.offset:][:size(l.device)], file)
+		start := values[p.offset:][:size(l.device)]
+		if p.parts == nil {
+			p.entry.start(start, p.init, seed)
+		}
+		for i, e := range p.parts {
+			rows := e.layout.device[0]
+			e.array = p.Value.RowRange(i*rows, (i+1)*rows)
+			n := size(e.layout.device)
+			e.start(start[i*n:][:n], p.init, seed)
+		}
 	}
 	b.Upload(g.Values, bytesOf(values))
 	b.Fill(g.Grads, 0)
+}
+
+// start fills values, in the layout of the device, as init starts e.
+func (e *entry) start(values []float32, init Init, seed uint64) {
+	file := make([]float32, size(e.layout.file))
+	init(file, e.layout.file, newDraws(seed, e.name))
+	e.layout.toDevice(values, file)
 }
 
 // Size returns the number of trained numbers in the store, as files have them.

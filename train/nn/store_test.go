@@ -129,7 +129,7 @@ func TestImportNamesWhatDoesNotFitAndChangesNothing(t *testing.T) {
 	if !slices.Equal(bad.Unexpected, []string{"fc.bais"}) || len(bad.Shapes) != 2 {
 		t.Errorf("unexpected %q, shapes %q", bad.Unexpected, bad.Shapes)
 	}
-	for _, part := range []string{"missing: body.bn1.running_mean", "unexpected: fc.bais", "bn1.weight (is F32[6], want F32[5])"} {
+	for _, part := range []string{"3 missing: body.bn1.running_mean", "1 unexpected: fc.bais (for fc.bias?)", "bn1.weight (is F32[6], want F32[5])"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q does not say %q", err, part)
 		}

@@ -3,9 +3,12 @@ package nn
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
+	"hgld/internal/registry"
 	"hgld/internal/tensorfile"
 	"hgld/train/device"
 )
@@ -13,6 +16,31 @@ import (
 // dtypes names the element types as tensor files do.
 var dtypes = map[device.DType]string{
 	device.F32: "F32", device.BF16: "BF16", device.F16: "F16", device.I32: "I32", device.U8: "U8",
+}
+
+// Shape is the name of an array in files, and its dimensions there.
+type Shape struct {
+	Name    string
+	Dims    []int
+	Trained bool // a parameter, as against running statistics and state
+}
+
+// Layout lists what s holds in the order of its declaration. It needs no Build.
+func (s *Store) Layout() []Shape {
+	trained := map[string]bool{}
+	for _, g := range s.Groups {
+		for _, p := range g.Params {
+			trained[p.entry.name] = true
+			for _, e := range p.parts {
+				trained[e.name] = true
+			}
+		}
+	}
+	list := make([]Shape, len(s.entries))
+	for i, e := range s.entries {
+		list[i] = Shape{e.name, slices.Clone(e.layout.file), trained[e.name]}
+	}
+	return list
 }
 
 // MismatchError says how tensors differ from what a store holds. Nothing has been
@@ -23,19 +51,34 @@ type MismatchError struct {
 	Shapes     []string // name, found and wanted shape or type
 }
 
+// listed is how many names of a kind an error prints.
+const listed = 8
+
 func (e *MismatchError) Error() string {
+	unexpected := slices.Clone(e.Unexpected[:min(len(e.Unexpected), listed)])
+	for i, name := range unexpected {
+		if near := registry.Nearest(name, e.Missing); near != "" {
+			unexpected[i] += " (for " + near + "?)"
+		}
+	}
 	var parts []string
 	for _, list := range []struct {
 		what  string
 		names []string
-	}{{"missing", e.Missing}, {"unexpected", e.Unexpected}, {"of another shape", e.Shapes}} {
-		if n := len(list.names); n > 0 {
-			shown := strings.Join(list.names[:min(n, 8)], ", ")
-			if n > 8 {
-				shown += fmt.Sprintf(" and %d more", n-8)
-			}
-			parts = append(parts, list.what+": "+shown)
+		count int
+	}{
+		{"missing", e.Missing, len(e.Missing)},
+		{"unexpected", unexpected, len(e.Unexpected)},
+		{"of another shape", e.Shapes, len(e.Shapes)},
+	} {
+		if list.count == 0 {
+			continue
 		}
+		shown := strings.Join(list.names[:min(list.count, listed)], ", ")
+		if list.count > listed {
+			shown += fmt.Sprintf(" and %d more", list.count-listed)
+		}
+		parts = append(parts, fmt.Sprintf("%d %s: %s", list.count, list.what, shown))
 	}
 	return "nn: the weights do not fit the network: " + strings.Join(parts, "; ")
 }
@@ -64,18 +107,27 @@ func (s *Store) Export(b device.Backend) ([]tensorfile.Tensor, error) {
 	return tensors, nil
 }
 
-// Import fills everything whose name begins with prefix from tensors, of which
-// each must have its place and nothing may be missing: else a *MismatchError. With
-// a prefix, tensors that do not begin with it are left alone. Floats of any width
-// go to F32 arrays.
-func (s *Store) Import(b device.Backend, tensors []tensorfile.Tensor, prefix string) error {
+// Counters are the counts of batches that torch keeps beside running statistics,
+// by name. They are no part of a store, which has no use for them; a file that
+// torch is to load with strict names needs them. All are 0.
+func (s *Store) Counters() []tensorfile.Tensor {
+	var list []tensorfile.Tensor
+	for _, name := range slices.Sorted(maps.Keys(s.ignored)) {
+		list = append(list, tensorfile.NewI64(name, nil, []int64{0}))
+	}
+	return list
+}
+
+// Compare reports how tensors differ from what Import with the same prefix wants,
+// nil where they fit. It needs no Build.
+func (s *Store) Compare(tensors []tensorfile.Tensor, prefix string) *MismatchError {
 	var bad MismatchError
-	found := map[string]tensorfile.Tensor{}
+	found := map[string]bool{}
 	for _, t := range tensors {
 		if !strings.HasPrefix(t.Name, prefix) || s.ignored[t.Name] {
 			continue
 		}
-		found[t.Name] = t
+		found[t.Name] = true
 		switch e := s.byName[t.Name]; {
 		case e == nil:
 			bad.Unexpected = append(bad.Unexpected, t.Name)
@@ -85,15 +137,26 @@ func (s *Store) Import(b device.Backend, tensors []tensorfile.Tensor, prefix str
 		}
 	}
 	for _, e := range s.entries {
-		if _, ok := found[e.name]; !ok && strings.HasPrefix(e.name, prefix) {
+		if !found[e.name] && strings.HasPrefix(e.name, prefix) {
 			bad.Missing = append(bad.Missing, e.name)
 		}
 	}
-	if len(bad.Missing)+len(bad.Unexpected)+len(bad.Shapes) > 0 {
-		return &bad
+	if len(bad.Missing)+len(bad.Unexpected)+len(bad.Shapes) == 0 {
+		return nil
 	}
-	for _, e := range s.entries {
-		if t, ok := found[e.name]; ok {
+	return &bad
+}
+
+// Import fills everything whose name begins with prefix from tensors, of which
+// each must have its place and nothing may be missing: else a *MismatchError. With
+// a prefix, tensors that do not begin with it are left alone. Floats of any width
+// go to F32 arrays; a BatchNorm's count of batches is read over.
+func (s *Store) Import(b device.Backend, tensors []tensorfile.Tensor, prefix string) error {
+	if bad := s.Compare(tensors, prefix); bad != nil {
+		return bad
+	}
+	for _, t := range tensors {
+		if e := s.byName[t.Name]; e != nil && strings.HasPrefix(t.Name, prefix) {
 			if err := e.upload(b, t); err != nil {
 				return fmt.Errorf("nn: import: %w", err)
 			}
@@ -113,15 +176,7 @@ func fits(e *entry, t tensorfile.Tensor) bool {
 	} else if t.DType != dtypes[e.array.Type] {
 		return false
 	}
-	if len(t.Shape) != len(e.layout.file) {
-		return false
-	}
-	for i, d := range t.Shape {
-		if d != e.layout.file[i] {
-			return false
-		}
-	}
-	return true
+	return slices.Equal(t.Shape, e.layout.file)
 }
 
 func (e *entry) upload(b device.Backend, t tensorfile.Tensor) error {
