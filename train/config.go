@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"strings"
 
 	"hgld/train/backbone"
 	"hgld/train/loss"
@@ -44,6 +45,7 @@ type Input struct {
 	Filter string     `yaml:"filter" json:"filter"` // bilinear, bicubic or lanczos
 	Mean   [3]float32 `yaml:"mean" json:"mean"`
 	Std    [3]float32 `yaml:"std" json:"std"`
+	Scales []float64  `yaml:"scales" json:"scales,omitempty"` // evaluation: embeddings are means over copies of these sizes; none: the image as it is
 }
 
 // Architecture is the retrieval network: backbone, pooling, standardisation, projection,
@@ -51,7 +53,7 @@ type Input struct {
 type Architecture struct {
 	Backbone   Named  `yaml:"backbone" json:"backbone"`
 	FreezeNorm bool   `yaml:"freeze_norm" json:"freeze_norm"` // normalise by the running statistics in training too
-	Pooling    string `yaml:"pooling" json:"pooling"`         // gem, avg, max or none
+	Pooling    string `yaml:"pooling" json:"pooling"`         // gem, gem-frozen, avg, max, mean-max; none for a vision transformer
 	Standard   string `yaml:"standard" json:"standard"`       // layernorm, l2 or none
 	Dim        int    `yaml:"dim" json:"dim"`                 // of the embedding; 0: no projection
 	Weights    string `yaml:"weights" json:"weights"`         // safetensors of the backbone to start from; "": random
@@ -173,6 +175,9 @@ func (c *Config) lookUp() (p parts, err error) {
 		return p, fmt.Errorf("model.standard: %w", err)
 	}
 	p.head.Dim = c.Model.Dim
+	if err := c.fits(p.backbone.Facts()); err != nil {
+		return p, err
+	}
 	if p.loss, err = lookUpLoss(c.Loss); err != nil {
 		return p, err
 	}
@@ -198,6 +203,27 @@ func (c *Config) lookUp() (p parts, err error) {
 		return p, fmt.Errorf("input.filter: %w", err)
 	}
 	return p, nil
+}
+
+// fits checks what a backbone asks of the input and of the head.
+func (c *Config) fits(f backbone.Facts) error {
+	switch name := c.Model.Backbone.Name; {
+	case f.Vector && c.Model.Pooling != "none":
+		return fmt.Errorf("model.pooling is %s, but %s gives one vector for each image: want none", c.Model.Pooling, name)
+	case !f.Vector && c.Model.Pooling == "none":
+		return fmt.Errorf("model.pooling is none, but %s gives an image of features: want one of %s",
+			name, strings.Join(backbone.Poolings.Names(), ", "))
+	case f.Fixed && c.Input.Size != f.Input:
+		return fmt.Errorf("input.size is %d, but %s is made for images of %d: set one of input.size and model.backbone.settings.input", c.Input.Size, name, f.Input)
+	case f.Fixed && len(c.Input.Scales) > 0:
+		return fmt.Errorf("input.scales is %v, but %s takes images of one size", c.Input.Scales, name)
+	}
+	for _, s := range c.Input.Scales {
+		if side := s * float64(c.Input.Size); !(side >= 8 && side <= 1<<13) {
+			return fmt.Errorf("input.scales has %v: an image of %d pixels would have %.0f, want 8 to 8192", s, c.Input.Size, side)
+		}
+	}
+	return nil
 }
 
 // check looks at the plain numbers.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"strings"
 
 	"hgld/internal/img"
 	"hgld/internal/tensorfile"
@@ -40,28 +39,23 @@ func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network 
 	}
 }
 
-// pretrained fills the backbone from a file with the names of torchvision or
-// timm. The classifier in it is left out.
-func (n *network) pretrained(path string) error {
+// pretrained fills the backbone from a file with the names of torchvision or timm,
+// or from a checkpoint of a whole net, ours or SupRank's. The classifier in it is
+// left out.
+func (n *network) pretrained(spec backbone.Spec, path string) error {
 	tensors, _, err := tensorfile.ReadAll(path)
 	if err != nil {
 		return fmt.Errorf("train: model.weights: %w", err)
 	}
-	kept := tensors[:0]
-	for _, t := range tensors {
-		if !strings.HasPrefix(t.Name, "fc.") && !strings.HasPrefix(t.Name, "head.") && !strings.HasPrefix(t.Name, "classifier.") {
-			t.Name = backbonePrefix + t.Name
-			kept = append(kept, t)
-		}
+	kept := backbone.Pretrained(spec, tensors)
+	for i := range kept {
+		kept[i].Name = backbonePrefix + kept[i].Name
 	}
 	if err := n.store.Import(n.b, kept, backbonePrefix); err != nil {
-		return fmt.Errorf("train: model.weights: %s: %w", path, err)
+		return fmt.Errorf("train: model.weights: %s: %w; hgld models check says what a file fits", path, err)
 	}
 	return nil
 }
-
-// backbonePrefix begins the names of the backbone's parameters.
-const backbonePrefix = "backbone."
 
 // inputs are the arrays that a recorded pass reads: what changes from batch to
 // batch is uploaded into them.
@@ -106,7 +100,11 @@ func (n *network) forward(t *grad.Tape, in *inputs) *grad.Var {
 	x := t.New(device.F32, in.pixels.Dims[0], n.in.Size, n.in.Size, 4)
 	pixel := device.Pixel{Mean: n.in.Mean, Std: n.in.Std}
 	t.Do(func(b device.Backend) { b.Pixels(x.Value, in.pixels, in.crop, pixel) })
-	e := n.net.Forward(t, x)
+	embed := n.net.Forward
+	if t.Evaluating() && len(n.in.Scales) > 0 {
+		embed = func(t *grad.Tape, x *grad.Var) *grad.Var { return n.net.MultiScale(t, x, n.in.Scales) }
+	}
+	e := embed(t, x)
 	t.Done(x)
 	return e
 }
@@ -176,6 +174,9 @@ func (n *network) side(ctx context.Context, d Dataset, o embedOptions) (Side, er
 	}
 	return s, nil
 }
+
+// backbonePrefix begins the names of the backbone's parameters.
+const backbonePrefix = backbone.Prefix
 
 // lossScope is the place in the store of what the loss trains, and lossPrefix how
 // its names begin.

@@ -60,7 +60,7 @@ func Open(path string, b device.Backend, d *img.Decoder, untrained bool) (*Model
 		}
 		m.Step = 0
 		if m.Config.Model.Weights != "" {
-			return m.network.pretrained(m.Config.Model.Weights)
+			return m.network.pretrained(p.backbone, m.Config.Model.Weights)
 		}
 		return b.Sync()
 	})

@@ -91,7 +91,7 @@ func (r *Run) prepare() error {
 		return err
 	}
 	if r.config.Model.Weights != "" {
-		if err := r.network.pretrained(r.config.Model.Weights); err != nil {
+		if err := r.network.pretrained(r.parts.backbone, r.config.Model.Weights); err != nil {
 			return err
 		}
 	}

@@ -44,17 +44,26 @@ func (s Convnet) Build(c nn.Scope, o Options) Backbone {
 // Channels returns the width of the last convolution.
 func (n *convnet) Channels() int { return n.convs[len(n.convs)-1].Filters() }
 
-// Forward is [N,H,W,4] → [N,H',W',C].
-func (n *convnet) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
-	layers := make([]nn.Layer, len(n.convs))
+// Facts of the defaults: the demo's images.
+func (s Convnet) Facts() Facts {
+	f := Facts{Input: 64, Mean: imageNet[0], Std: imageNet[1]}
+	if len(s.Widths) > 0 {
+		f.Channels = s.Widths[len(s.Widths)-1]
+	}
+	return f
+}
+
+// Stages are the convolutions.
+func (n *convnet) Stages() []Stage {
+	stages := make([]Stage, len(n.convs))
 	for i, conv := range n.convs {
-		layers[i] = func(t *grad.Tape, x *grad.Var) *grad.Var {
+		stages[i] = Stage{fmt.Sprintf("conv%d", i+1), func(t *grad.Tape, x *grad.Var) *grad.Var {
 			var residual *grad.Var
 			if conv.Shape.StrideH == 1 && x.Value.Dims[3] == conv.Filters() {
 				residual = x
 			}
 			return nn.ConvNormAct(t, x, conv, n.norms[i], residual, device.ReLU)
-		}
+		}}
 	}
-	return nn.Chain(t, x, layers...)
+	return stages
 }

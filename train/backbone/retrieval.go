@@ -1,10 +1,13 @@
 package backbone
 
 import (
+	"math"
+
 	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
 	"hgld/train/nn"
+	"hgld/train/tensor"
 )
 
 // Head says what stands between a backbone and the embedding: entries of Poolings
@@ -22,8 +25,12 @@ type Pooling func(c nn.Scope) nn.Layer
 var Poolings = registry.Table[Pooling]{
 	{Name: "gem", About: "generalised mean with a learnable exponent, 3 at the start",
 		Value: func(c nn.Scope) nn.Layer { return nn.NewGeM(c).Forward }},
+	{Name: "gem-frozen", About: "generalised mean with the exponent 3",
+		Value: func(nn.Scope) nn.Layer { return cubicMean }},
 	{Name: "avg", About: "mean over the image", Value: global(device.AvgPool)},
 	{Name: "max", About: "maximum over the image", Value: global(device.MaxPool)},
+	{Name: "mean-max", About: "the sum of mean and maximum over the image",
+		Value: func(nn.Scope) nn.Layer { return meanMax }},
 	{Name: "none", About: "for backbones that give one vector themselves",
 		Value: func(nn.Scope) nn.Layer { return same }},
 }
@@ -59,16 +66,91 @@ func NewRetrieval(s *nn.Store, spec Spec, o Options, h Head) *Retrieval {
 
 // Forward is images [N,H,W,4] → embeddings [N,D] of unit length.
 func (r *Retrieval) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
-	layers := []nn.Layer{r.Features}
-	if r.fc != nil {
-		layers = append(layers, r.fc.Forward)
-	}
-	return nn.Chain(t, x, append(layers, unit)...)
+	return nn.Chain(t, x, layers(r.Stages())...)
 }
 
 // Features is images [N,H,W,4] → [N,C], what the projection reads.
 func (r *Retrieval) Features(t *grad.Tape, x *grad.Var) *grad.Var {
-	return nn.Chain(t, x, r.Backbone.Forward, r.pool, r.standard)
+	return nn.Chain(t, x, layers(r.features())...)
+}
+
+// Stages are those of the backbone, "pooling", "standard", with a projection "fc",
+// and "embedding".
+func (r *Retrieval) Stages() []Stage {
+	return append(r.projected(), Stage{"embedding", unit})
+}
+
+// projected are the stages before the scaling to unit length.
+func (r *Retrieval) projected() []Stage {
+	stages := r.features()
+	if r.fc != nil {
+		stages = append(stages, Stage{"fc", r.fc.Forward})
+	}
+	return stages
+}
+
+func (r *Retrieval) features() []Stage {
+	var stages []Stage
+	for _, s := range r.Backbone.Stages() {
+		stages = append(stages, Stage{Prefix + s.Name, s.Layer})
+	}
+	return append(stages, Stage{"pooling", r.pool}, Stage{"standard", r.standard})
+}
+
+// Project sets the projection, a weight [Dim,C] and a bias [Dim], as PCA.Linear
+// gives them.
+func (r *Retrieval) Project(b device.Memory, weight, bias *tensor.Tensor) {
+	weight.Upload(b, r.fc.Weight.Value)
+	bias.Upload(b, r.fc.Bias.Value)
+}
+
+// MultiScale is Forward over resized copies of the images: bilinear, corners
+// aligned, to ⌊H·s⌋ × ⌊W·s⌋ for each of scales; the mean of the projections, then
+// unit length (the multi-scale evaluation of Radenović et al., TPAMI 2019, with
+// the projection before the mean as SupRank has it).
+func (r *Retrieval) MultiScale(t *grad.Tape, x *grad.Var, scales []float64) *grad.Var {
+	list := make([]*grad.Var, len(scales))
+	for i, scale := range scales {
+		image := x
+		if scale != 1 {
+			image = nn.Rescale(t, x, scale, true)
+		}
+		list[i] = nn.Chain(t, image, layers(r.projected())...)
+		if image != x {
+			t.Done(image)
+		}
+	}
+	y := average(t, list...)
+	for _, v := range list {
+		t.Done(v)
+	}
+	z := unit(t, y)
+	t.Done(y)
+	return z
+}
+
+// Scales are those of the multi-scale evaluations of the landmark papers.
+func Scales() []float64 { return []float64{1, math.Sqrt2 / 2, 0.5} }
+
+// average is the mean of arrays of one shape.
+func average(t *grad.Tape, list ...*grad.Var) *grad.Var {
+	share := 1 / float32(len(list))
+	y := t.New(list[0].Value.Type, list[0].Value.Shape()...)
+	t.Do(func(b device.Backend) {
+		b.Axpby(y.Value, share, list[0].Value, 0, device.Array{})
+		for _, v := range list[1:] {
+			b.Axpby(y.Value, 1, y.Value, share, v.Value)
+		}
+	})
+	t.Back(func(b device.Backend) {
+		dy := t.Grad(y)
+		for _, v := range list {
+			if dv := t.Into(v); !dv.Absent() {
+				b.Axpby(dv, share, dy, 0, device.Array{})
+			}
+		}
+	})
+	return y
 }
 
 // unit scales rows to length 1; torch's ε keeps a row of zeros finite.
@@ -80,4 +162,29 @@ func global(mode device.PoolMode) Pooling {
 	return func(nn.Scope) nn.Layer {
 		return func(t *grad.Tape, x *grad.Var) *grad.Var { return nn.GlobalPool(t, x, mode) }
 	}
+}
+
+// meanMax is the sum of the mean and the maximum over each image.
+func meanMax(t *grad.Tape, x *grad.Var) *grad.Var {
+	mean, most := nn.GlobalPool(t, x, device.AvgPool), nn.GlobalPool(t, x, device.MaxPool)
+	y := nn.Add(t, mean, most)
+	t.Done(mean)
+	t.Done(most)
+	return y
+}
+
+// cubicMean is nn.GeM with its starting values, and nothing to learn.
+func cubicMean(t *grad.Tape, x *grad.Var) *grad.Var {
+	const exponent, eps = 3, 1e-6
+	p := t.New(device.F32, 1)
+	t.Do(func(b device.Backend) { b.Fill(p.Value, exponent) })
+	y := t.New(x.Value.Type, x.Value.Dims[0], x.Value.Dims[3])
+	t.Do(func(b device.Backend) { b.GeM(y.Value, x.Value, p.Value, eps) })
+	t.Back(func(b device.Backend) {
+		if dx := t.Into(x); !dx.Absent() {
+			b.GeMGrad(dx, device.Array{}, t.Grad(y), x.Value, y.Value, p.Value, eps, 0)
+		}
+	}, x, y, p)
+	t.Done(p)
+	return y
 }

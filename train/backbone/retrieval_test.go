@@ -25,37 +25,89 @@ func noise(b device.Backend, n, side int) device.Array {
 	return uploadImages(b, x, n, 3, side, side)
 }
 
-func TestEveryNetGivesUnitVectors(t *testing.T) {
-	for _, spec := range backbone.All {
-		for _, pool := range backbone.Poolings {
-			if pool.Name == "none" {
-				continue // for backbones that give one vector
-			}
-			for _, st := range backbone.Standards {
-				for _, dim := range []int{0, 16} {
-					b := backend()
-					s := nn.NewStore()
-					net := backbone.NewRetrieval(s, spec.Value, backbone.Options{},
-						backbone.Head{Pooling: pool.Value, Standard: st.Value, Dim: dim})
-					s.Build(b, 1)
-					tape := grad.NewTape(b, device.NewArena(b)).Evaluate()
-					y := net.Forward(tape, tape.Leaf(noise(b, 3, 32), device.Array{}))
-					want := dim
-					if dim == 0 {
-						want = net.Backbone.Channels()
-					}
-					if got := y.Value.Shape(); !slices.Equal(got, []int{3, want}) {
-						t.Fatalf("%s: %v, want %d columns", spec.Name, got, want)
-					}
-					for row, v := range rowNorms(download(t, b, y.Value), y.Value.Cols()) {
-						if math.Abs(v-1) > 1e-6 {
-							t.Errorf("%s, %s, %s: row %d has length %v", spec.Name, pool.Name, st.Name, row, v)
-						}
-					}
-				}
+func TestEveryHeadGivesUnitVectors(t *testing.T) {
+	for _, pool := range backbone.Poolings {
+		if pool.Name == "none" {
+			continue // for backbones that give one vector
+		}
+		for _, st := range backbone.Standards {
+			for _, dim := range []int{0, 16} {
+				t.Run(fmt.Sprintf("%s/%s/%d", pool.Name, st.Name, dim), func(t *testing.T) {
+					givesUnitVectors(t, specOf(t, "convnet"), backbone.Head{Pooling: pool.Value, Standard: st.Value, Dim: dim})
+				})
 			}
 		}
 	}
+}
+
+// Two blocks of each kind stand for the deep ones, which the goldens run.
+func TestEveryKindOfBackboneGivesUnitVectors(t *testing.T) {
+	for _, spec := range []backbone.Spec{
+		backbone.ResNet{Blocks: []int{1, 1, 1, 1}}, backbone.ResNet{Blocks: []int{1, 1, 1, 1}, Bottleneck: true},
+		backbone.ViT{Width: 12, Depth: 2, Heads: 3, Patch: 16, Input: 32},
+		backbone.DeiT{Width: 12, Depth: 2, Heads: 3, Patch: 16, Input: 32, Distilled: true},
+	} {
+		pool := "avg"
+		if spec.Facts().Vector {
+			pool = "none"
+		}
+		givesUnitVectors(t, spec, backbone.Head{Pooling: pooling(t, pool), Standard: standard(t, "layernorm"), Dim: 16})
+	}
+}
+
+func givesUnitVectors(t *testing.T, spec backbone.Spec, h backbone.Head) {
+	t.Helper()
+	b := backend()
+	s := nn.NewStore()
+	net := backbone.NewRetrieval(s, spec, backbone.Options{}, h)
+	s.Build(b, 1)
+	tape := grad.NewTape(b, device.NewArena(b)).Evaluate()
+	y := net.Forward(tape, tape.Leaf(noise(b, 3, 32), device.Array{}))
+	want := h.Dim
+	if want == 0 {
+		want = net.Backbone.Channels()
+	}
+	if got := y.Value.Shape(); !slices.Equal(got, []int{3, want}) || spec.Facts().Channels != net.Backbone.Channels() {
+		t.Fatalf("%T: %v, want %d columns; its facts say %d channels", spec, got, want, spec.Facts().Channels)
+	}
+	for row, v := range rowNorms(download(t, b, y.Value), y.Value.Cols()) {
+		if math.Abs(v-1) > 1e-6 {
+			t.Errorf("%T: row %d has length %v", spec, row, v)
+		}
+	}
+}
+
+// The frozen mean's gradient is that of the learnable one with the same exponent.
+func TestPoolingsHaveTheGradientOfTheirDefinition(t *testing.T) {
+	of := func(name string) (value, slope []float64) {
+		b := backend()
+		s := nn.NewStore()
+		layer := pooling(t, name)(s.Group("head"))
+		s.Build(b, 1)
+		tape := grad.NewTape(b, device.NewArena(b))
+		images := noise(b, 2, 6)
+		x := tape.Leaf(images, device.New(b, device.F32, images.Shape()...))
+		y := layer(tape, x)
+		tape.Backward(y, device.Array{})
+		return download(t, b, y.Value), download(t, b, x.Grad)
+	}
+	same := func(what string, parts ...string) {
+		value, slope := of(what)
+		wantValue, wantSlope := make([]float64, len(value)), make([]float64, len(slope))
+		for _, p := range parts {
+			v, d := of(p)
+			for i := range v {
+				wantValue[i] += v[i]
+			}
+			for i := range d {
+				wantSlope[i] += d[i]
+			}
+		}
+		near(t, what, value, wantValue, 1e-6)
+		near(t, "gradient of "+what, slope, wantSlope, 1e-6)
+	}
+	same("gem-frozen", "gem")
+	same("mean-max", "avg", "max")
 }
 
 func rowNorms(x []float64, cols int) []float64 {

@@ -1,0 +1,80 @@
+package backbone_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hgld/internal/tensorfile"
+	"hgld/train/backbone"
+	"hgld/train/device"
+	"hgld/train/device/cpu"
+	"hgld/train/grad"
+	"hgld/train/nn"
+	"hgld/train/tensor"
+)
+
+// foreign are networks of other libraries whose weights scripts/check_weights.sh
+// writes to the folder in $HGLD_WEIGHTS, each with images and logits: NAME and
+// NAME.case. It reads NAME.back, which is written here.
+var foreign = map[string]string{"resnet50": "resnet50", "deit_small_distilled_patch16_224": "deit-small-distilled"}
+
+func TestForeignWeightsGiveTheForeignLogits(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(os.Getenv("HGLD_WEIGHTS"), "*.case.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		base := strings.TrimSuffix(path, ".case.safetensors")
+		t.Run(filepath.Base(base), func(t *testing.T) { exchange(t, base, specOf(t, foreign[filepath.Base(base)])) })
+	}
+}
+
+func exchange(t *testing.T, base string, spec backbone.Spec) {
+	tensors, _, err := tensorfile.ReadAll(base + ".safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := cpu.New(0)
+	s := nn.NewStore()
+	net := spec.Build(s.Group("all"), backbone.Options{Classes: 1000}).(backbone.Classifier)
+	s.Build(b, 1)
+	if err := s.Import(b, tensors, ""); err != nil {
+		t.Fatal(err)
+	}
+	x, err := tensor.Read(base+".case.safetensors", "images")
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := uploadImages(b, wide(x.Data), x.Dims[0], x.Dims[1], x.Dims[2], x.Dims[3])
+	tape := grad.NewTape(b, device.NewArena(b)).Evaluate()
+	y := tape.Leaf(images, device.Array{})
+	for _, stage := range net.Stages() {
+		if stage.Name != "token" { // the heads read all tokens
+			y = stage.Layer(tape, y)
+		}
+	}
+	if !spec.Facts().Vector {
+		y = nn.GlobalPool(tape, y, device.AvgPool)
+	}
+	for i, v := range net.Logits(tape, y) {
+		want, err := tensor.Read(base+".case.safetensors", []string{"logits", "logits_dist"}[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "logits", download(t, b, v.Value), wide(want.Data), 1e-4) // float32 on both sides
+	}
+	out, err := s.Export(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(base + ".back.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := tensorfile.WriteSafetensors(f, append(out, s.Counters()...), map[string]string{"format": "pt"}); err != nil {
+		t.Fatal(err)
+	}
+}

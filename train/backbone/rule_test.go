@@ -1,0 +1,75 @@
+package backbone_test
+
+import (
+	"math"
+	"testing"
+
+	"hgld/internal/tensorfile"
+)
+
+// ruleArray is an array that a name fills.
+type ruleArray struct {
+	Name  string  `json:"rule_name"`
+	Shape []int   `json:"shape"`
+	Scale float64 `json:"scale"`
+}
+
+func (r ruleArray) values() []float32 {
+	return rule(r.Name, size(r.Shape), float32(r.Scale), 0)
+}
+
+func size(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}
+
+// rule is the fill rule of the goldens: the hash of a name, mixed with the index
+// of each element, as 24 bits in [−1, 1); then float32 scale and offset, each
+// rounded.
+func rule(name string, n int, scale, offset float32) []float32 {
+	h := uint64(0xcbf29ce484222325)
+	for i := range len(name) {
+		h = (h ^ uint64(name[i])) * 0x100000001b3
+	}
+	x := make([]float32, n)
+	for i := range x {
+		z := h + uint64(i+1)*0x9E3779B97F4A7C15
+		z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
+		z = (z ^ z>>27) * 0x94D049BB133111EB
+		z ^= z >> 31
+		v := float32(int64(z>>40)-1<<23) / (1 << 23)
+		product := float32(scale * v) // rounded before the sum: the conversion forbids a fused one
+		x[i] = offset + product
+	}
+	return x
+}
+
+// fill makes a tensor of a state dict by its kind.
+func fill(t *testing.T, name string, shape []int, kind string) tensorfile.Tensor {
+	t.Helper()
+	n := size(shape)
+	of := func(scale, offset float32) tensorfile.Tensor {
+		return tensorfile.NewF32(name, shape, rule(name, n, scale, offset))
+	}
+	switch kind {
+	case "weight":
+		return of(float32(math.Sqrt(6/float64(size(shape[1:])))), 0)
+	case "bias", "bn_mean":
+		return of(0.1, 0)
+	case "bn_gamma":
+		return of(0.25, 0.5)
+	case "ln_gamma", "bn_var":
+		return of(0.25, 1)
+	case "token":
+		return of(0.5, 0)
+	case "gem_p":
+		return of(0, 3)
+	case "zero":
+		return tensorfile.NewI64(name, shape, make([]int64, n))
+	}
+	t.Fatalf("%s: unknown kind %q", name, kind)
+	return tensorfile.Tensor{}
+}

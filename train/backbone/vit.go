@@ -1,0 +1,140 @@
+package backbone
+
+import (
+	"fmt"
+
+	"hgld/train/grad"
+	"hgld/train/nn"
+)
+
+// ViT is the vision transformer of Dosovitskiy et al., "An Image is Worth 16x16
+// Words", ICLR 2021, under timm's names: patches of Patch pixels as tokens of Width
+// numbers, a class token in front, positions added, Depth blocks with the norms in
+// front and an MLP four times as wide, a norm at the end (ε 1e-6 in all). Images
+// [N,Input,Input,4] → [N,Width], the class token.
+type ViT struct {
+	Width, Depth, Heads int
+	Patch               int // side, in pixels
+	Input               int // side of the images: positions are learnt for one size
+}
+
+// DeiT is the transformer of Touvron et al., "Training data-efficient image
+// transformers & distillation through attention", ICML 2021: a ViT, other weights.
+// A Distilled one has a second token in front, taught by another network, and gives
+// the mean of the two, as timm does.
+//
+// Weights of a distilled network are read into the plain one too: the second token,
+// its position and its head are left out. SupRank's deit_small and deit_base are
+// made so.
+type DeiT struct {
+	Width, Depth, Heads int
+	Patch               int
+	Input               int
+	Distilled           bool
+}
+
+// vitEps is timm's ε of every LayerNorm in a ViT; torch's own default is 1e-5.
+const vitEps = 1e-6
+
+// Facts of a size that timm has.
+func (s ViT) Facts() Facts {
+	half := [3]float32{0.5, 0.5, 0.5}
+	f := Facts{Input: s.Input, Fixed: true, Channels: s.Width, Vector: true, Heads: []string{"head."}, Mean: half, Std: half}
+	if size := sizeName(s.Width); size != "" {
+		for _, trained := range []string{"augreg_in21k", "augreg_in21k_ft_in1k"} {
+			from := fmt.Sprintf("vit_%s_patch%d_%d.%s", size, s.Patch, s.Input, trained)
+			f.Weights = append(f.Weights, Weights{From: "timm/" + from, File: "model.safetensors", Licence: "Apache-2.0"})
+		}
+	}
+	return f
+}
+
+// Facts of a size that timm has.
+func (s DeiT) Facts() Facts {
+	f := Facts{Input: s.Input, Fixed: true, Channels: s.Width, Vector: true,
+		Heads: []string{"head.", "head_dist."}, Mean: imageNet[0], Std: imageNet[1]}
+	if size := sizeName(s.Width); size != "" {
+		from := fmt.Sprintf("deit_%s_distilled_patch%d_%d.fb_in1k", size, s.Patch, s.Input)
+		f.Weights = []Weights{{From: "timm/" + from, File: "model.safetensors", Licence: "Apache-2.0"}}
+	}
+	if !s.Distilled {
+		f.Heads = f.Heads[:1]
+	}
+	return f
+}
+
+// sizeName is what the size of a transformer is called in names of weights.
+func sizeName(width int) string { return map[int]string{384: "small", 768: "base"}[width] }
+
+type vit struct {
+	embed  *nn.PatchEmbed
+	blocks []*nn.Block
+	norm   *nn.LayerNorm
+	width  int
+	fronts int          // tokens before those of the patches
+	heads  []*nn.Linear // one for each of these, none without classes
+}
+
+// Build declares cls_token, pos_embed, blocks.0.norm1.weight and so on.
+func (s ViT) Build(c nn.Scope, o Options) Backbone { return s.build(c, o, false) }
+
+// Build declares what ViT does, and dist_token and head_dist if s is distilled.
+func (s DeiT) Build(c nn.Scope, o Options) Backbone {
+	return ViT{Width: s.Width, Depth: s.Depth, Heads: s.Heads, Patch: s.Patch, Input: s.Input}.build(c, o, s.Distilled)
+}
+
+func (s ViT) build(c nn.Scope, o Options, distilled bool) Backbone {
+	shape := nn.PatchShape{Patch: s.Patch, Width: s.Width, H: s.Input, W: s.Input, Distilled: distilled}
+	net := &vit{embed: nn.NewPatchEmbed(c, shape), width: s.Width, fronts: 1}
+	for i := range s.Depth {
+		scope := c.In("blocks").In(fmt.Sprint(i))
+		net.blocks = append(net.blocks, nn.NewBlock(scope, s.Width, s.Heads, 4*s.Width, vitEps))
+	}
+	net.norm = nn.NewLayerNorm(c.In("norm"), s.Width, vitEps)
+	heads := []string{"head"}
+	if distilled {
+		net.fronts, heads = 2, append(heads, "head_dist")
+	}
+	if o.Classes > 0 {
+		for _, name := range heads {
+			net.heads = append(net.heads, nn.NewLinear(c.In(name), s.Width, o.Classes))
+		}
+	}
+	return net
+}
+
+// Channels is the width of a token.
+func (n *vit) Channels() int { return n.width }
+
+// Stages are the tokens with their positions, the blocks, the norm, and the choice
+// of a token.
+func (n *vit) Stages() []Stage {
+	stages := []Stage{{"tokens", n.embed.Forward}}
+	for i, b := range n.blocks {
+		stages = append(stages, Stage{fmt.Sprintf("blocks.%d", i), b.Forward})
+	}
+	return append(stages, Stage{"norm", n.norm.Forward}, Stage{"token", n.token})
+}
+
+// token is the class token [N,D] of normalised tokens [N,T,D], or the mean of it
+// and the distillation token.
+func (n *vit) token(t *grad.Tape, x *grad.Var) *grad.Var {
+	cls := nn.Token(t, x, 0)
+	if n.fronts == 1 {
+		return cls
+	}
+	dist := nn.Token(t, x, 1)
+	y := average(t, cls, dist)
+	t.Done(cls)
+	t.Done(dist)
+	return y
+}
+
+// Logits takes the normalised tokens [N,T,D]: each head reads its own.
+func (n *vit) Logits(t *grad.Tape, x *grad.Var) []*grad.Var {
+	var list []*grad.Var
+	for i, head := range n.heads {
+		list = append(list, nn.Chain(t, x, func(t *grad.Tape, x *grad.Var) *grad.Var { return nn.Token(t, x, i) }, head.Forward))
+	}
+	return list
+}

@@ -1,0 +1,116 @@
+package backbone
+
+import (
+	"slices"
+	"strings"
+
+	"hgld/internal/tensorfile"
+	"hgld/train/nn"
+)
+
+// Prefix begins the names of the backbone's tensors in checkpoints of a Retrieval.
+const Prefix = "backbone."
+
+// supRankNames are the parts of a ResNet in SupRank's checkpoints, where it is a
+// list of modules, and in torchvision's files.
+var supRankNames = map[string]string{
+	"0": "conv1", "1": "bn1", "4": "layer1", "5": "layer2", "6": "layer3", "7": "layer4",
+}
+
+// supRankTwins are prefixes in SupRank's checkpoints of arrays that stand there
+// under two names; the other one is read.
+var supRankTwins = []string{"head."}
+
+// FromSupRank returns the name here of a tensor of a checkpoint of SupRank's, and
+// false for one that is there a second time. Names of a transformer, of pooling
+// and fc, and names of ours are as they are here.
+func FromSupRank(name string) (string, bool) {
+	for _, twin := range supRankTwins {
+		if strings.HasPrefix(name, twin) {
+			return "", false
+		}
+	}
+	if rest, ok := strings.CutPrefix(name, Prefix); ok {
+		part, inner, _ := strings.Cut(rest, ".")
+		if ours, ok := supRankNames[part]; ok {
+			return Prefix + ours + "." + inner, true
+		}
+	}
+	return name, true
+}
+
+// Checkpoint gives the tensors of a whole net, ours or SupRank's, the names that a
+// Retrieval declares.
+func Checkpoint(tensors []tensorfile.Tensor) []tensorfile.Tensor {
+	var kept []tensorfile.Tensor
+	for _, t := range tensors {
+		if name, ok := FromSupRank(t.Name); ok {
+			t.Name = name
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}
+
+// Pretrained takes the tensors of a file to the names that spec declares, without
+// a prefix. The file has torchvision's or timm's names, or is a checkpoint of a
+// whole net, ours or SupRank's, of which the backbone alone is read. The published
+// classifier is left out; so is the distillation token, with its position, where
+// the network has none.
+func Pretrained(spec Spec, tensors []tensorfile.Tensor) []tensorfile.Tensor {
+	s := nn.NewStore()
+	spec.Build(s.Group("all"), Options{})
+	distilled := slices.ContainsFunc(s.Layout(), func(x nn.Shape) bool { return x.Name == distToken })
+	var kept []tensorfile.Tensor
+	whole := slices.ContainsFunc(tensors, func(t tensorfile.Tensor) bool { return strings.HasPrefix(t.Name, Prefix) })
+	for _, t := range tensors {
+		if whole {
+			name, ok := FromSupRank(t.Name)
+			if t.Name, ok = strings.CutPrefix(name, Prefix); !ok {
+				continue
+			}
+		}
+		if !isHead(t.Name) {
+			kept = append(kept, t)
+		}
+	}
+	if !distilled {
+		kept = withoutDistillation(kept)
+	}
+	return kept
+}
+
+// heads begin the names of classifiers in torchvision's and timm's files; a
+// pre-logits layer stood before those of timm's first ImageNet-21k networks.
+var heads = []string{"fc.", "head.", "head_dist.", "classifier.", "pre_logits."}
+
+func isHead(name string) bool {
+	return slices.ContainsFunc(heads, func(h string) bool { return strings.HasPrefix(name, h) })
+}
+
+const (
+	distToken = "dist_token"
+	positions = "pos_embed"
+)
+
+// withoutDistillation makes tensors of a distilled transformer those of a plain
+// one: rows 0 and 2, 3, … of the positions stay. Others are returned as they are.
+func withoutDistillation(tensors []tensorfile.Tensor) []tensorfile.Tensor {
+	at := slices.IndexFunc(tensors, func(t tensorfile.Tensor) bool { return t.Name == distToken })
+	if at < 0 {
+		return tensors
+	}
+	var kept []tensorfile.Tensor
+	for i, t := range tensors {
+		if i == at {
+			continue
+		}
+		if t.Name == positions && len(t.Shape) == 3 && t.Shape[0] == 1 && t.Shape[1] > 2 {
+			row := len(t.Data) / t.Shape[1]
+			t.Shape = []int{1, t.Shape[1] - 1, t.Shape[2]}
+			t.Data = slices.Concat(t.Data[:row], t.Data[2*row:])
+		}
+		kept = append(kept, t)
+	}
+	return kept
+}
