@@ -14,7 +14,7 @@ import (
 // ranks by loops over pairs, and the gradient by the chain rule.
 func define(t *testing.T, k loss.Kind, in *batch) result {
 	t.Helper()
-	r := result{query: like(in.query), proxies: like(in.proxies)}
+	r := result{query: like(in.query), proxies: like(in.proxies), bias: make([]float64, len(in.bias))}
 	addDefinition(t, k, in, 1, &r)
 	return r
 }
@@ -36,9 +36,34 @@ func addDefinition(t *testing.T, k loss.Kind, in *batch, weight float64, r *resu
 		pair(k.Weights, k.SupHAP, k.NSM)
 	case loss.RodNDCG:
 		pair(k.Weights, k.SupNDCG, k.NSM)
+	case loss.RoadmapCalibration:
+		pair(k.Weights, k.SupAP, k.Calibration)
+	case loss.RoadmapArcFace:
+		pair(k.Weights, k.SupAP, k.ArcFace)
+	case loss.RodRecall:
+		pair(k.Weights, k.SupRecall, k.Calibration)
+	case loss.SumTriplet:
+		levels, weights := levelsOf(k.Levels, k.Weights, len(in.labels[0]))
+		for i, level := range levels {
+			addDefinition(t, loss.Triplet{Margin: k.Margin, Normalise: k.Normalise, Level: level, Against: k.Against}, in, weight*weights[i], r)
+		}
+	case loss.SumNSM:
+		levels, weights := levelsOf(k.Levels, k.Weights, len(in.labels[0]))
+		for i, level := range levels {
+			addDefinition(t, loss.NSM{Temperature: k.Temperature, Level: level}, in, weight*weights[i], r)
+		}
 	case loss.NSM:
 		addNSM(k, in, weight, r)
+	case loss.CrossEntropy:
+		addCrossEntropy(k, in, weight, r)
 	default:
+		if d := scoredOf(k); d != nil {
+			d.addWithMemory(in, weight, r)
+			return
+		}
+		if addProxied(k, in, weight, r) {
+			return
+		}
 		d := rankingOf(t, k, len(in.labels[0]), len(in.gallery))
 		if in.memory == nil {
 			d.add(in, weight, r)
@@ -52,6 +77,21 @@ func addDefinition(t *testing.T, k loss.Kind, in *batch, weight float64, r *resu
 		memory.gallery, memory.against, memory.self = in.memory.gallery, in.memory.against, in.memory.self
 		d.add(&memory, weight, r)
 	}
+}
+
+// levelsOf is all levels, and equal weights, where none are given.
+func levelsOf(levels []int, weights []float64, n int) ([]int, []float64) {
+	if levels == nil {
+		for l := range n {
+			levels = append(levels, l)
+		}
+	}
+	if weights == nil {
+		for range levels {
+			weights = append(weights, 1/float64(len(levels)))
+		}
+	}
+	return levels, weights
 }
 
 // ranking says in float64 what a loss on ranks computes.

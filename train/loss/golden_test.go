@@ -16,14 +16,16 @@ import (
 // notYet are the losses, and the settings of losses, that do not exist yet: what
 // a file's name begins with.
 var notYet = []string{
-	"arcface.", "blackbox-ap.", "calibration.", "cross-entropy.", "csl.", "fast-ap.", "multi-similarity.", "nca-pp.",
-	"proxy-nca.", "rambo-recall.", "rod-recall.", "softbin-ap.", "sum-triplet.", "triplet.", "xbm-contrastive.",
-	"xbm-memory.",
+	"csl.", "rambo-recall.log-memory2.", "rambo-recall.loglog-memory2.", "xbm-memory.",
 	"nsm.T0.05-centers3.",         // several proxies of a class
 	"recall-at-k-original.simix-", // virtual embeddings
-	"roadmap.arcface-",            // with ArcFace
-	"roadmap.calibration-",        // with the calibration loss
 	"sup-ap.sop-mixup.",           // virtual scores
+}
+
+// drawn are the cases of blackbox-ap whose margin is drawn from a half-normal
+// distribution.
+func drawn(name string) bool {
+	return strings.HasPrefix(name, "blackbox-ap.") && strings.Contains(name, "-margin0.02.") && !strings.HasSuffix(name, ".paper")
 }
 
 // golden is a file of goldens/losses; its README describes the fields.
@@ -36,9 +38,12 @@ type golden struct {
 	GalleryLabels    [][]int32 `json:"gallery_labels"`
 	GallerySelfIndex []int32   `json:"gallery_self_index"`
 	Proxies          [][]float64
+	Bias             []float64
+	NormalisedInside bool `json:"normalised_inside"`
 	Value            float64
 	Grad             [][]float64 `json:"grad_embeddings"`
 	GradProxies      [][]float64 `json:"grad_proxies"`
+	GradBias         []float64   `json:"grad_bias"`
 
 	GradNorm             float64   `json:"grad_norm"`
 	GradRowNorms         []float64 `json:"grad_row_norms"`
@@ -59,7 +64,10 @@ var float32Errors = map[string]struct{ value, grad float64 }{
 	"smooth-ap": {2.4e-7, 3.6e-6}, "sup-ap": {3.9e-7, 4.9e-6}, "smooth-recall": {2.5e-6, 6.9e-6}, "sup-recall": {1.6e-7, 4.6e-6},
 	"smooth-ndcg": {7.9e-6, 4.2e-6}, "sup-ndcg": {2.7e-7, 5.7e-6}, "smooth-h-ap": {6.3e-7, 3.3e-6}, "sup-h-ap": {4.6e-7, 5.4e-6},
 	"recall-at-k-original": {1.4e-7, 3.6e-6}, "nsm": {5.8e-7, 5.6e-7}, "roadmap": {1.5e-7, 3.8e-6}, "happier": {1.8e-7, 2.2e-6},
-	"rod-ndcg": {1.3e-7, 1.7e-6},
+	"rod-ndcg": {1.3e-7, 1.7e-6}, "softbin-ap": {1.8e-6, 5.1e-6}, "fast-ap": {5.0e-7, 3.6e-6}, "calibration": {3.2e-7, 3.5e-7},
+	"triplet": {1.3e-6, 4.8e-7}, "xbm-contrastive": {2.4e-7, 1.5e-7}, "multi-similarity": {3.6e-7, 6.6e-7},
+	"nca-pp": {8.3e-7, 1.4e-6}, "proxy-nca": {8.1e-7, 7.7e-7}, "arcface": {2.3e-7, 1.3e-6}, "cross-entropy": {3.2e-7, 4.2e-7},
+	"blackbox-ap": {6.8e-6, 4.1e-7}, "rambo-recall": {1.2e-7, 2.1e-7}, "rod-recall": {3.6e-7, 2.4e-6}, "sum-triplet": {1.2e-7, 1.7e-7},
 }
 
 // float64Tolerance is what two implementations in float64 may differ by.
@@ -95,7 +103,7 @@ func eachGolden(t *testing.T, test func(*testing.T, *golden) (name string, value
 	all := map[string]worst{}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
-		if slices.ContainsFunc(notYet, func(p string) bool { return strings.HasPrefix(name, p) }) {
+		if drawn(name) || slices.ContainsFunc(notYet, func(p string) bool { return strings.HasPrefix(name, p) }) {
 			continue
 		}
 		t.Run("losses/"+name, func(t *testing.T) {
@@ -112,7 +120,7 @@ func eachGolden(t *testing.T, test func(*testing.T, *golden) (name string, value
 }
 
 func (g *golden) batch() *batch {
-	b := &batch{query: g.Embeddings, labels: g.Labels, proxies: g.Proxies}
+	b := &batch{query: g.Embeddings, labels: g.Labels, proxies: g.Proxies, bias: g.Bias}
 	switch {
 	case g.Gallery == nil:
 		return b.own()
@@ -126,7 +134,9 @@ func (g *golden) batch() *batch {
 
 // compare checks value and gradients, relative to the largest number of each.
 func compare(t *testing.T, g *golden, got result, valueTolerance, gradTolerance float64) (name string, value, worst float64) {
-	value = math.Abs(got.value-g.Value) / math.Abs(g.Value)
+	if value = math.Abs(got.value - g.Value); g.Value != 0 {
+		value /= math.Abs(g.Value)
+	}
 	if !(value <= valueTolerance) {
 		t.Errorf("value %.17g, want %.17g: relative error %.2g, allowed %.2g", got.value, g.Value, value, valueTolerance)
 	}
@@ -137,7 +147,14 @@ func compare(t *testing.T, g *golden, got result, valueTolerance, gradTolerance 
 		}
 	}
 	if g.Compare == "tangent" {
-		got.query, g.Grad = tangent(got.query, g.Embeddings), tangent(g.Grad, g.Embeddings)
+		// A large case has norms and entries of the whole gradient, whose radial part
+		// depends on the side of the kink on which rounding puts a row's own score.
+		if g.Grad == nil && gradTolerance > float64Tolerance {
+			return g.Loss, value, worst
+		}
+		if g.Grad != nil {
+			got.query, g.Grad = tangent(got.query, g.Embeddings), tangent(g.Grad, g.Embeddings)
+		}
 	} else if g.Compare != "full" {
 		t.Errorf("compare is %q", g.Compare)
 	}
@@ -160,6 +177,9 @@ func compare(t *testing.T, g *golden, got result, valueTolerance, gradTolerance 
 		check("gradient of the proxies", farthest(got.proxies, g.GradProxies))
 	} else if g.GradProxiesRowNorms != nil {
 		check("gradient's rows of the proxies", farthest([][]float64{rowNorms(got.proxies)}, [][]float64{g.GradProxiesRowNorms}))
+	}
+	if g.GradBias != nil {
+		check("gradient of the bias", farthest([][]float64{got.bias}, [][]float64{g.GradBias}))
 	}
 	return g.Loss, value, worst
 }
@@ -232,6 +252,9 @@ func (g *golden) kind(t *testing.T) loss.Kind {
 		s.expect(t, "num_centers", 1)
 		return into(t, s, loss.NSM{})
 	case "roadmap":
+		if s["calibration"] != nil || s["arcface"] != nil {
+			return g.roadmap(t, s)
+		}
 		combine := g.memory(t, s, "(batch + memory)/2 for the rank loss, the proxy loss has no memory")
 		s.push(t, "level", "sup_ap", "nsm")
 		l := into(t, s, loss.Roadmap{})
@@ -246,6 +269,15 @@ func (g *golden) kind(t *testing.T) loss.Kind {
 		return l
 	case "rod-ndcg":
 		return into(t, s, loss.RodNDCG{})
+	}
+	if k := g.tuples(t, s); k != nil {
+		return k
+	}
+	if k := g.blackBox(t, s); k != nil {
+		return k
+	}
+	if k := g.classifier(t, s); k != nil {
+		return k
 	}
 	t.Fatalf("unknown loss %q", g.Loss)
 	return nil
@@ -292,6 +324,9 @@ func (s settings) take(t *testing.T, key string, v any) {
 func (s settings) expect(t *testing.T, key string, want any) {
 	t.Helper()
 	text, err := json.Marshal(want)
+	if sentence, ok := want.(string); ok {
+		text = []byte(`"` + sentence + `"`) // Marshal would escape a <
+	}
 	if err != nil || string(s[key]) != string(text) {
 		t.Fatalf("setting %s is %s, want %s", key, s[key], text)
 	}

@@ -18,6 +18,7 @@ type batch struct {
 	self            []int32
 	memory          *batch // gallery, against and self of a memory
 	proxies         [][]float64
+	bias            []float64 // of a classifier whose weights are the proxies
 }
 
 // own makes the batch its own gallery.
@@ -34,6 +35,7 @@ func (b *batch) own() *batch {
 type result struct {
 	value          float64
 	query, proxies [][]float64
+	bias           []float64
 }
 
 // forward computes a loss on a backend. The gallery takes gradient only where it
@@ -44,13 +46,7 @@ func forward(t *testing.T, b device.Backend, k loss.Kind, in *batch) result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var proxies *loss.Param
-	if trained, ok := l.(loss.Trained); ok {
-		for _, p := range trained.Params() {
-			p.Value, p.Grad = floats(b, in.proxies), device.New(b, device.F32, p.Dims...)
-			proxies = p
-		}
-	}
+	proxies, bias := attach(b, l, in)
 	tape := grad.NewTape(b, b)
 	query := tape.Leaf(floats(b, in.query), device.New(b, device.F32, len(in.query), len(in.query[0])))
 	from := &loss.Batch{
@@ -66,10 +62,35 @@ func forward(t *testing.T, b device.Backend, k loss.Kind, in *batch) result {
 	out := l.Forward(tape, from)
 	tape.Backward(out, device.Array{})
 	r := result{value: download(t, b, out.Value)[0][0], query: download(t, b, query.Grad)}
-	if proxies != nil {
-		r.proxies = download(t, b, proxies.Grad)
+	for _, p := range proxies { // of several levels: those of the definition are one set
+		if g := download(t, b, p.Grad); r.proxies == nil {
+			r.proxies = g
+		} else {
+			addTo(r.proxies, g)
+		}
+	}
+	if bias != nil {
+		r.bias = download(t, b, bias.Grad)[0]
 	}
 	return r
+}
+
+// attach gives a loss its parameters: proxies, or the weights of a classifier, and
+// its bias.
+func attach(b device.Backend, l loss.Loss, in *batch) (proxies []*loss.Param, bias *loss.Param) {
+	trained, ok := l.(loss.Trained)
+	if !ok {
+		return nil, nil
+	}
+	for _, p := range trained.Params() {
+		p.Grad = device.New(b, device.F32, p.Dims...)
+		if len(p.Dims) == 1 {
+			p.Value, bias = floats(b, [][]float64{in.bias}).Reshape(p.Dims...), p
+		} else {
+			p.Value, proxies = floats(b, in.proxies), append(proxies, p)
+		}
+	}
+	return proxies, bias
 }
 
 // facts counts the classes of a batch; with proxies, of the level that has them.

@@ -25,22 +25,25 @@ type NSM struct {
 
 // New makes the loss, with a proxy for each class.
 func (l NSM) New(f Facts) (Loss, error) {
-	if l.Level < 0 || l.Level >= len(f.Classes) {
-		return nil, fmt.Errorf("level is %d, and the data have %d levels, counted from 0", l.Level, len(f.Classes))
+	if err := checkLevel(l.Level, f); err != nil {
+		return nil, err
 	}
 	if !(l.Temperature > 0) {
 		return nil, fmt.Errorf("temperature is %v, want a positive number", l.Temperature)
 	}
-	return &nsm{
-		level: l.Level, softmax: device.Softmax{Temperature: float32(l.Temperature)},
-		proxies: &Param{Name: "proxies", Dims: []int{f.Classes[l.Level], f.Dim}, FanIn: f.Dim},
-	}, nil
+	return &nsm{level: l.Level, softmax: device.Softmax{Temperature: float32(l.Temperature)}, proxies: newProxies(f, l.Level)}, nil
 }
 
 type nsm struct {
-	level   int
-	softmax device.Softmax
-	proxies *Param
+	level     int
+	softmax   device.Softmax
+	normalise bool // the query too
+	proxies   *Param
+}
+
+// newProxies declares a row for each class of a level.
+func newProxies(f Facts, level int) *Param {
+	return &Param{Name: "proxies", Dims: []int{f.Classes[level], f.Dim}, FanIn: f.Dim}
 }
 
 // normEps is the least norm by which a proxy is divided, torch's default.
@@ -52,6 +55,9 @@ func (l *nsm) Params() []*Param { return []*Param{l.proxies} }
 // Forward records the mean over the queries.
 func (l *nsm) Forward(t *grad.Tape, b *Batch) *grad.Var {
 	query, p := b.Query, t.Leaf(l.proxies.Value, l.proxies.Grad)
+	if l.normalise {
+		query = unit(t, query)
+	}
 	Q, C, D := query.Value.Dims[0], p.Value.Dims[0], p.Value.Dims[1]
 	unit, norm := t.New(device.F32, C, D), t.New(device.F32, C)
 	z, dz := t.New(device.F32, Q, C), t.New(device.F32, Q, C)

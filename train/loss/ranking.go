@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"fmt"
-
 	"hgld/train/device"
 	"hgld/train/grad"
 )
@@ -27,9 +25,6 @@ func (a Against) released() Against { return Against{SelfInGallery: true, Memory
 // with the scores s = ⟨query, gallery⟩ of rows as they are: they should have unit
 // length. The weight is 1/(queries with a positive), so that a query without one
 // contributes nothing.
-//
-// Backward is dQuery = ds·Gallery and dGallery = dsᵀ·Query, where dGallery is
-// wanted: a batch, a memory and both are one operation. Memory is O(Q·G).
 type ranking struct {
 	steps   device.Steps
 	score   device.Score
@@ -40,10 +35,10 @@ type ranking struct {
 
 // newRanking checks r against the data.
 func newRanking(f Facts, r ranking) (Loss, error) {
-	levels := len(f.Classes)
-	if r.shared.From < 0 || r.shared.From >= levels || r.shared.To > levels {
-		return nil, fmt.Errorf("level is %d, and the data have %d levels, counted from 0", r.shared.From, levels)
+	if err := checkLevel(r.shared.From, f); err != nil {
+		return nil, err
 	}
+	levels := len(f.Classes)
 	if r.shared.To > 0 {
 		levels = r.shared.To - r.shared.From
 	}
@@ -79,46 +74,21 @@ func (a Against) self() device.SelfKind {
 // Forward records the loss against the gallery, and against the memory if there
 // is one.
 func (r ranking) Forward(t *grad.Tape, b *Batch) *grad.Var {
-	batch := r.against(t, b, b.Gallery, b.GalleryLabels, b.Self)
-	if b.Memory == nil {
-		return batch
-	}
-	memory := r.against(t, b, b.Memory.Rows, b.Memory.Labels, b.Memory.Self)
-	w := r.combine.weight()
-	return weighted(t, []float32{w, w}, []*grad.Var{batch, memory})
+	return withMemory(t, b, r.combine, func(g gallery) *grad.Var { return r.against(t, b, g) })
 }
 
-func (r ranking) against(t *grad.Tape, b *Batch, gallery *grad.Var, labels, self device.Array) *grad.Var {
-	query := b.Query
-	Q, G := query.Value.Dims[0], gallery.Value.Dims[0]
-	levels := b.QueryLabels.Cols()
-	if r.shared.To > 0 {
-		levels = r.shared.To - r.shared.From
-	}
-	s, ds, shared := t.New(device.F32, Q, G), t.New(device.F32, Q, G), t.New(device.U8, Q, G)
+func (r ranking) against(t *grad.Tape, b *Batch, g gallery) *grad.Var {
+	Q, levels := b.Query.Value.Dims[0], b.levels(r.shared)
 	rel, count := t.New(device.F32, Q, levels+1), t.New(device.I32, Q, levels+1)
-	each, weight, loss := t.New(device.F32, Q, 1), t.New(device.F32, Q), t.New(device.F32, 1)
-	t.Do(func(d device.Backend) {
-		d.Scores(s.Value, query.Value, gallery.Value)
-		d.Shared(shared.Value, b.QueryLabels, labels, self, r.shared)
-		d.Relevance(rel.Value, count.Value, weight.Value, shared.Value, r.rel)
-		d.RankLoss(each.Value.Reshape(Q), ds.Value, s.Value, shared.Value, rel.Value, count.Value, &r.steps, &r.score)
+	each, weight := t.New(device.F32, Q, 1), t.New(device.F32, Q)
+	loss := overScores(t, b, g, r.shared, weight, func(d device.Backend, loss, ds, s, sh device.Array) {
+		d.Relevance(rel.Value, count.Value, weight.Value, sh, r.rel)
+		d.RankLoss(each.Value.Reshape(Q), ds, s, sh, rel.Value, count.Value, &r.steps, &r.score)
 		d.Scale(each.Value, each.Value, weight.Value)
-		d.Sums(loss.Value, each.Value, device.SumAll, 0)
+		d.Sums(loss, each.Value, device.SumAll, 0)
 	})
-	for _, v := range []*grad.Var{s, shared, rel, count, each} {
+	for _, v := range []*grad.Var{rel, count, each} {
 		t.Done(v)
 	}
-	t.Back(func(d device.Backend) {
-		w := t.Scratch(device.F32, Q)
-		d.Scale(w, weight.Value, t.Grad(loss))
-		d.Scale(ds.Value, ds.Value, w)
-		if dq, acc := t.Onto(query); !dq.Absent() {
-			d.MatMul(dq, ds.Value, gallery.Value, device.Mul{Alpha: 1, Beta: acc})
-		}
-		if dg, acc := t.Onto(gallery); !dg.Absent() {
-			d.MatMul(dg, ds.Value, query.Value, device.Mul{TransA: true, Alpha: 1, Beta: acc})
-		}
-	}, query, gallery, ds, weight)
 	return loss
 }

@@ -14,9 +14,31 @@ var All = registry.Table[Kind]{
 	{Name: "sup-ndcg", About: "NDCG over all levels with the upper bound of Sup-AP", Value: SupNDCG{HMinus: paperStep}},
 	{Name: "smooth-h-ap", About: "hierarchical AP with sigmoids for steps", Value: SmoothHAP{Tau: 0.01, Relevance: paperRelevance}},
 	{Name: "sup-h-ap", About: "Sup-H-AP of HAPPIER (ECCV 2022): an upper bound of 1 − H-AP", Value: SupHAP{HMinus: paperStep, HRank: defaultHRank, Relevance: paperRelevance}},
+	{Name: "softbin-ap", About: "AP_Q (ICCV 2019): average precision of a histogram of the scores", Value: SoftBinAP{NQ: 20, Min: -1, Max: 1}},
+	{Name: "fast-ap", About: "FastAP (CVPR 2019): average precision of a histogram of the distances", Value: FastAP{NumBins: 10}},
+	{Name: "blackbox-ap", About: "BlackBox-AP (CVPR 2020): average precision by interpolated gradients of the ranks", Value: BlackBoxAP{Lambda: 4, Margin: 0.02}},
+	{Name: "rambo-recall", About: "recall of RaMBO (CVPR 2020) by interpolated gradients of the ranks", Value: RamboRecall{Lambda: 4, Margin: 0.02}},
+	{Name: "triplet", About: "triplets (CVPR 2015): every positive ahead of every other item by a margin", Value: Triplet{Margin: 0.05}},
+	{Name: "xbm-contrastive", About: "contrastive loss of Cross-Batch Memory (CVPR 2020)", Value: XBMContrastive{Margin: 0.5, Epsilon: 1e-5}},
+	{Name: "multi-similarity", About: "multi-similarity (CVPR 2019): soft hinges over the mined items of a query", Value: MultiSimilarity{
+		Alpha: 2, Beta: 40, Base: 0.5, Mining: true, MiningMargin: 0.1, Epsilon: 1e-5,
+	}},
 	{Name: "nsm", About: "normalised softmax (BMVC 2019): cross-entropy over proxies of the classes", Value: NSM{Temperature: 0.05}},
+	{Name: "nca-pp", About: "ProxyNCA++ (ECCV 2020): softmax over squared distances to proxies", Value: NCAPP{Scale: 3}},
+	{Name: "proxy-nca", About: "Proxy-NCA (ICCV 2017): the same without the own proxy below the line", Value: ProxyNCA{Scale: 3}},
+	{Name: "arcface", About: "ArcFace (CVPR 2019): softmax over proxies with an angular margin", Value: ArcFace{S: 30, M: 0.5}},
+	{Name: "cross-entropy", About: "cross-entropy of a linear classifier (ECCV 2020), its target smoothed", Value: CrossEntropy{Epsilon: 0.1}},
+	{Name: "sum-triplet", About: "ΣTL: triplets at every level", Value: SumTriplet{Margin: 0.05}},
+	{Name: "sum-nsm", About: "ΣNSM: NSM at every level", Value: SumNSM{Temperature: 0.05}},
 	{Name: "roadmap", About: "ROADMAP: 0.9 Sup-AP + 0.1 NSM", Value: Roadmap{
 		Weights: [2]float64{0.9, 0.1}, SupAP: SupAP{HMinus: paperStep}, NSM: NSM{Temperature: 0.05},
+	}},
+	{Name: "calibration", About: "L_DG of ROADMAP (NeurIPS 2021): hinges that hold positives above 0.9 and the others below 0.6", Value: paperCalibration},
+	{Name: "roadmap-calibration", About: "ROADMAP without proxies: 0.9 Sup-AP + 0.1 calibration", Value: RoadmapCalibration{
+		Weights: [2]float64{0.9, 0.1}, SupAP: SupAP{HMinus: paperStep}, Calibration: paperCalibration,
+	}},
+	{Name: "roadmap-arcface", About: "ROADMAP with ArcFace for NSM: 0.9 Sup-AP + 0.1 ArcFace", Value: RoadmapArcFace{
+		Weights: [2]float64{0.9, 0.1}, SupAP: SupAP{HMinus: paperStep}, ArcFace: ArcFace{S: 30, M: 0.5},
 	}},
 	{Name: "happier", About: "HAPPIER: 0.9 Sup-H-AP + 0.1 NSM", Value: Happier{
 		Weights: [2]float64{0.9, 0.1}, SupHAP: SupHAP{HMinus: paperStep, HRank: defaultHRank, Relevance: paperRelevance}, NSM: NSM{Temperature: 0.05},
@@ -26,6 +48,9 @@ var All = registry.Table[Kind]{
 	}},
 	{Name: "rod-ndcg", About: "ROD-NDCG: 0.9 Sup-NDCG + 0.1 NSM", Value: RodNDCG{
 		Weights: [2]float64{0.9, 0.1}, SupNDCG: SupNDCG{HMinus: paperStep}, NSM: NSM{Temperature: 0.05},
+	}},
+	{Name: "rod-recall", About: "ROD-R@k: 0.9 Sup-R@k + 0.1 calibration", Value: RodRecall{
+		Weights: [2]float64{0.9, 0.1}, SupRecall: SupRecall{HMinus: paperStep, AtK: recallAt, Temp: 1}, Calibration: paperCalibration,
 	}},
 }
 

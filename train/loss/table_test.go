@@ -58,6 +58,13 @@ func TestPresetsSettleAllSwitches(t *testing.T) {
 			t.Errorf("%+v", k)
 		}
 	}
+	if p, r := get("paper", "calibration").(loss.Calibration), get("released", "calibration").(loss.Calibration); p.Reduction != loss.PerQuery ||
+		p.Normalise || p.SelfInGallery || r.Reduction != loss.Violations || !r.Normalise || !r.SelfInGallery {
+		t.Errorf("paper: %+v, released: %+v", p, r)
+	}
+	if r := get("released", "rod-recall").(loss.RodRecall); r.Weights != [2]float64{0.5, 0.5} || *r.SupRecall.Offset != 1.44 || r.Calibration.Reduction != loss.Violations {
+		t.Errorf("released: %+v", r)
+	}
 	for _, preset := range []string{"paper", "released"} {
 		if h := get(preset, "happier").(loss.Happier); h.Weights != [2]float64{0.9, 0.1} || h.NSM.Temperature != 0.05 {
 			t.Errorf("%s: %+v", preset, h)
@@ -94,6 +101,19 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{loss.NSM{Level: 1}, "temperature is 0"},
 		{loss.NSM{Temperature: 1, Level: 5}, "level is 5"},
 		{loss.Sum{}, "without terms"},
+		{loss.Triplet{Level: 3}, "level is 3"},
+		{loss.XBMContrastive{Margin: -1}, "margin is -1"},
+		{loss.MultiSimilarity{Alpha: 2}, "scales are 2 and 0"},
+		{loss.SoftBinAP{NQ: 1, Max: 1}, "1 bins from 0 to 1"},
+		{loss.FastAP{}, "1 bins"},
+		{loss.BlackBoxAP{}, "lambda is 0"},
+		{loss.RamboRecall{Lambda: -1}, "lambda is -1"},
+		{loss.NCAPP{}, "scale is 0"},
+		{loss.ProxyNCA{}, "scale is 0"},
+		{loss.ArcFace{S: 30, M: 4}, "margin 4"},
+		{loss.CrossEntropy{Epsilon: 1}, "epsilon is 1"},
+		{loss.SumNSM{Temperature: 1, Weights: []float64{1}}, "1 weights for 3 levels"},
+		{loss.SumTriplet{Levels: []int{0, 5}}, "level is 5"},
 		{loss.Roadmap{NSM: loss.NSM{Temperature: 1}}, "tau is 0"},
 	} {
 		if _, err := c.k.New(threeLevels); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -123,6 +143,12 @@ func TestSettingsSurviveAConfiguration(t *testing.T) {
 	if !strings.Contains(string(text), "memory_combine: average") || !strings.Contains(string(text), "type: map") {
 		t.Errorf("names are missing in %s", text)
 	}
+	for _, k := range []any{loss.RamboRecall{Weight: loss.LogLog}, loss.Triplet{Mining: loss.EasiestPositive}, loss.Calibration{Reduction: loss.Violations}} {
+		text, err := yaml.Marshal(k)
+		if err != nil || !strings.Contains(string(text), "loglog") && !strings.Contains(string(text), "easiest") && !strings.Contains(string(text), "violations") {
+			t.Errorf("%v: names are missing in %s", err, text)
+		}
+	}
 	err = yaml.Unmarshal([]byte("relevance: {type: pup}"), &got)
 	if err == nil || !strings.Contains(err.Error(), `"pop"`) {
 		t.Errorf("error %v does not propose pop", err)
@@ -137,6 +163,7 @@ func TestProxiesAreDeclared(t *testing.T) {
 		rows int
 	}{
 		{loss.NSM{Temperature: 0.05, Level: 1}, "proxies", 6},
+		{loss.ArcFace{S: 30, Level: 2}, "proxies", 3},
 		{loss.Sum{Terms: []loss.Term{{Name: "fine", Weight: 1, Loss: loss.NSM{Temperature: 0.05}}}}, "fine.proxies", 12},
 	} {
 		l, err := c.k.New(threeLevels)

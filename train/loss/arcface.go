@@ -1,0 +1,30 @@
+package loss
+
+import "hgld/train/device"
+
+// ArcFace is the loss of Deng et al., "ArcFace: Additive Angular Margin Loss for
+// Deep Face Recognition", CVPR 2019: NSM of temperature 1/S where the angle θ
+// between a query and the proxy of its class counts M more than it is:
+//
+//	L = 1/Q Σ_q −log(e^(S·φ) / (e^(S·φ) + Σ_{c≠own} e^(S·cos θ_c)))
+//	φ = cos(θ + M) up to θ = π − M, cos θ − M·sin M beyond
+//
+// With EasyMargin φ is cos(θ + M) up to θ = π/2 and cos θ beyond. Query is [Q, D];
+// its rows, as the proxies, are divided by their length. M is 0.3 in the released
+// configurations for SOP and GLDv2.
+//
+// A query without a label of the given Level counts 0; the mean is over all Q.
+type ArcFace struct {
+	S          float64 `yaml:"s"`
+	M          float64 `yaml:"m"`
+	EasyMargin bool    `yaml:"easy_margin"`
+	Level      int     `yaml:"level"` // whose classes have proxies; 0 is the finest
+}
+
+// New makes the loss, with a proxy for each class.
+func (l ArcFace) New(f Facts) (Loss, error) {
+	return newProxied(f, proxied{
+		pairs: device.Pairs{Kind: device.Angular, PosScale: float32(l.S), PosMargin: float32(l.M), Easy: l.EasyMargin},
+		level: l.Level, normalise: true,
+	})
+}

@@ -1,0 +1,127 @@
+package loss
+
+import (
+	"fmt"
+
+	"hgld/train/device"
+	"hgld/train/grad"
+)
+
+// BlackBoxAP is one minus average precision with the interpolated gradient of the
+// ranks (Rolínek et al., "Optimizing Rank-based Metrics with Blackbox
+// Differentiation", CVPR 2020; device.Rank's RanksGrad). Before they are ranked,
+// the scores of positives are lowered by Margin against the others:
+//
+//	L = 1 − 1/Q Σ_q Σ_{k∈P_q} rank⁺(q,k) / rank(q,k) / (|P_q| + Epsilon)
+//
+// rank⁺ takes no gradient. A greater Lambda looks farther for scores that would
+// improve the ranks; the weight of the loss in a sum does not change how far. Query
+// is [Q, D] and Gallery [G, D], rows of unit length; of equal scores the lower row
+// comes first.
+//
+// The released code draws the margin from a half-normal distribution; here it is
+// the constant of the paper. Lambda and Margin are those of the Smooth-AP paper for
+// its largest data set.
+//
+// A query without positives contributes nothing to the mean.
+type BlackBoxAP struct {
+	Lambda  float64 `yaml:"lambda"`
+	Margin  float64 `yaml:"margin"`
+	Epsilon float64 `yaml:"epsilon"`
+	Level   int     `yaml:"level"` // 0 is the finest
+	Against `yaml:",inline"`
+}
+
+// New makes the loss.
+func (l BlackBoxAP) New(f Facts) (Loss, error) {
+	if err := checkLevel(l.Level, f); err != nil {
+		return nil, err
+	}
+	if err := checkLambda(l.Lambda); err != nil {
+		return nil, err
+	}
+	return &blackBoxAP{
+		moved:   moved{lambda: float32(l.Lambda), margin: float32(l.Margin), shared: oneLevel(l.Level, l.Against)},
+		epsilon: float32(l.Epsilon), combine: l.MemoryCombine,
+	}, nil
+}
+
+// Released has the query in its own gallery, and the code's Epsilon.
+func (l BlackBoxAP) Released() Kind {
+	l.Epsilon, l.Against = 1e-5, l.Against.released()
+	return l
+}
+
+type blackBoxAP struct {
+	moved
+	epsilon float32
+	combine Combine
+}
+
+// Forward records the loss against the gallery, and against the memory if there
+// is one.
+func (l *blackBoxAP) Forward(t *grad.Tape, b *Batch) *grad.Var {
+	return withMemory(t, b, l.combine, func(g gallery) *grad.Var { return l.against(t, b, g) })
+}
+
+func (l *blackBoxAP) against(t *grad.Tape, b *Batch, g gallery) *grad.Var {
+	Q := b.Query.Value.Dims[0]
+	r := l.ranks(t, Q, g.rows.Value.Dims[0])
+	rel, share, count := t.New(device.F32, Q, 2), t.New(device.F32, Q, 2), t.New(device.I32, Q, 2)
+	each, weight := t.New(device.F32, Q, 1), t.New(device.F32, Q)
+	score := &device.Score{Kind: device.ScoreAP}
+	loss := overScores(t, b, g, l.shared, nil, func(d device.Backend, loss, ds, s, sh device.Array) {
+		// A relevance of 1 + Epsilon/|P| makes Z, their sum, |P| + Epsilon.
+		d.Relevance(share.Value, count.Value, weight.Value, sh, device.RelKind{Mode: device.RelMap, Weights: []float32{1}})
+		d.Relevance(rel.Value, count.Value, weight.Value, sh, device.RelKind{})
+		d.Axpby(rel.Value, 1, rel.Value, l.epsilon, share.Value)
+		r.rank(d, s, sh)
+		d.RankScore(each.Value.Reshape(Q), r.drank.Value, r.dplus.Value, r.all.Value, r.plus.Value, sh, rel.Value, count.Value, score)
+		d.Scale(r.drank.Value, r.drank.Value, weight.Value) // how far scores move depends on it
+		d.RanksGrad(ds, r.drank.Value, r.s.Value, sh, l.lambda)
+		d.Scale(each.Value, each.Value, weight.Value)
+		d.Sums(loss, each.Value, device.SumAll, 0)
+	})
+	r.done(t, rel, share, count, each, weight)
+	return loss
+}
+
+// moved is what the losses by interpolated ranks share.
+type moved struct {
+	lambda, margin float32
+	shared         device.SharedKind
+}
+
+// placed is the scores moved by the margin, the ranks by them, and the derivatives
+// of a loss by the ranks: all [Q,G].
+type placed struct {
+	margin                     float32
+	s, all, plus, drank, dplus *grad.Var
+}
+
+func (m moved) ranks(t *grad.Tape, Q, G int) *placed {
+	n := func() *grad.Var { return t.New(device.F32, Q, G) }
+	return &placed{m.margin, n(), n(), n(), n(), n()}
+}
+
+// rank ranks the scores, those of the positives lowered by the margin: an item's
+// level is its 0 or 1.
+func (p *placed) rank(d device.Backend, s, sh device.Array) {
+	d.Copy(p.s.Value, sh)
+	d.Axpby(p.s.Value, 1, s, -p.margin, p.s.Value)
+	d.Ranks(p.all.Value, p.s.Value, sh, 0)
+	d.Ranks(p.plus.Value, p.s.Value, sh, 1)
+}
+
+func (p *placed) done(t *grad.Tape, more ...*grad.Var) {
+	for _, v := range append(more, p.s, p.all, p.plus, p.drank, p.dplus) {
+		t.Done(v)
+	}
+}
+
+func checkLambda(lambda float64) error {
+	if !(lambda > 0) {
+		return fmt.Errorf("lambda is %v, want a positive number", lambda)
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package loss_test
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"hgld/train/device"
+	"hgld/train/loss"
+)
+
+// placesOf returns the place, from 1, of each item among those of a level of least
+// or more, by falling score; 0 for others.
+func placesOf(s []float64, sh []uint8, least uint8) []float64 {
+	var items []int
+	for i, l := range sh {
+		if l >= least && l != device.AbsentLevel {
+			items = append(items, i)
+		}
+	}
+	slices.SortStableFunc(items, func(a, b int) int { return cmp.Compare(s[b], s[a]) })
+	rank := make([]float64, len(s))
+	for at, i := range items {
+		rank[i] = float64(at + 1)
+	}
+	return rank
+}
+
+// interpolated is the gradient that takes the place of that of the ranks divided by
+// the number of items n, d being the derivative of the loss by the rank.
+func interpolated(s, d []float64, sh []uint8, lambda float64) []float64 {
+	rank, n := placesOf(s, sh, 0), 0.0
+	for _, r := range rank {
+		n = max(n, r)
+	}
+	moved := slices.Clone(s)
+	for i := range s {
+		moved[i] += lambda * n * d[i]
+	}
+	ds := make([]float64, len(s))
+	for i, r := range placesOf(moved, sh, 0) {
+		ds[i] = (r - rank[i]) / n / (lambda + 1e-8) // the authors' guard against λ = 0
+	}
+	return ds
+}
+
+// behind is the scores, those of the positives lowered by the margin.
+func behind(s []float64, sh []uint8, margin float64) []float64 {
+	out := slices.Clone(s)
+	for i, l := range sh {
+		if l == 1 {
+			out[i] -= margin
+		}
+	}
+	return out
+}
+
+func blackBoxAPOf(k loss.BlackBoxAP) func([][]float64, [][]uint8) (float64, [][]float64) {
+	return func(s [][]float64, sh [][]uint8) (value float64, ds [][]float64) {
+		ds = like(s)
+		counted := 0.0
+		for q := range s {
+			if hasPositive(sh[q]) {
+				counted++
+			}
+		}
+		for q := range s {
+			if !hasPositive(sh[q]) {
+				continue
+			}
+			moved := behind(s[q], sh[q], k.Margin)
+			all, plus, d := placesOf(moved, sh[q], 0), placesOf(moved, sh[q], 1), make([]float64, len(s[q]))
+			z := slices.Max(plus) + k.Epsilon
+			value += 1 / counted
+			for i, p := range plus {
+				if p > 0 {
+					value -= p / all[i] / z / counted
+					d[i] = p / (z * all[i] * all[i]) / counted
+				}
+			}
+			ds[q] = interpolated(moved, d, sh[q], k.Lambda)
+		}
+		return value, ds
+	}
+}
+
+func ramboRecallOf(k loss.RamboRecall) func([][]float64, [][]uint8) (float64, [][]float64) {
+	return func(s [][]float64, sh [][]uint8) (value float64, ds [][]float64) {
+		ds = like(s)
+		total, scale := 0.0, 1.0
+		for q := range s {
+			total += slices.Max(placesOf(s[q], sh[q], 1))
+		}
+		if k.ScaleByRows {
+			scale = float64(len(s)) / float64(len(s)-1)
+		}
+		for q := range s {
+			moved := behind(s[q], sh[q], k.Margin)
+			all, d := placesOf(moved, sh[q], 0), make([]float64, len(s[q]))
+			for i, p := range placesOf(moved, sh[q], 1) {
+				if p == 0 {
+					continue
+				}
+				ahead := scale * (all[i] - p)
+				v, slope := math.Log1p(ahead), scale/(1+ahead)
+				if k.Weight == loss.LogLog {
+					v, slope = math.Log1p(v), slope/(1+v)
+				}
+				value += v / total
+				d[i] = slope / total
+			}
+			ds[q] = interpolated(moved, d, sh[q], k.Lambda)
+		}
+		return value, ds
+	}
+}

@@ -1,0 +1,67 @@
+package loss
+
+import "hgld/train/device"
+
+// Calibration is L_DG of ROADMAP (Ramzi et al., NeurIPS 2021; "Optimization of Rank
+// Losses", Eq. 7), which makes the scores of different batches comparable: those
+// of positives P are to be above PosMargin, those of the others N below NegMargin.
+//
+//	per-query   1/Q Σ_q (1/|P_q| Σ_{i∈P_q} [PosMargin − s_i]₊ + 1/|N_q| Σ_{i∈N_q} [s_i − NegMargin]₊)
+//	violations  Σ_q Σ_{i∈P_q} [PosMargin − s_i]₊ / #(positives below PosMargin)
+//	          + Σ_q Σ_{i∈N_q} [s_i − NegMargin]₊ / #(others above NegMargin)
+//
+// The paper has the first. Its code has the second, the contrastive loss of Hadsell
+// et al. (CVPR 2006) over the whole batch, with rows divided by their length inside
+// the loss. Query is [Q, D] and Gallery [G, D].
+//
+// A sum over nothing is 0; the mean is over all Q queries.
+type Calibration struct {
+	PosMargin float64       `yaml:"pos_margin"`
+	NegMargin float64       `yaml:"neg_margin"`
+	Reduction PairReduction `yaml:"reduction"`
+	Normalise bool          `yaml:"normalise"`
+	Level     int           `yaml:"level"` // 0 is the finest
+	Against   `yaml:",inline"`
+}
+
+// PairReduction is what a sum of hinges is divided by.
+type PairReduction uint8
+
+// PerQuery ("per-query") divides by the pairs of each query and sign, Violations
+// ("violations") by the pairs of each sign, over all queries, that are not 0.
+const (
+	PerQuery PairReduction = iota
+	Violations
+)
+
+var pairReductions = []string{"per-query", "violations"}
+
+// MarshalText returns "per-query" or "violations".
+func (r PairReduction) MarshalText() ([]byte, error) { return marshalName(pairReductions, int(r)) }
+
+// UnmarshalText takes what MarshalText returns.
+func (r *PairReduction) UnmarshalText(text []byte) error {
+	i, err := unmarshalName("reduction", pairReductions, text)
+	*r = PairReduction(i)
+	return err
+}
+
+var paperCalibration = Calibration{PosMargin: 0.9, NegMargin: 0.6}
+
+// New makes the loss.
+func (l Calibration) New(f Facts) (Loss, error) {
+	mean := device.MeanPairs
+	if l.Reduction == Violations {
+		mean = device.MeanTerms
+	}
+	return newPairwise(f, pairwise{
+		pairs:  device.Pairs{Kind: device.Contrastive, Mean: mean, PosMargin: float32(l.PosMargin), NegMargin: float32(l.NegMargin)},
+		shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine, normalise: l.Normalise,
+	})
+}
+
+// Released has the code's mean, and its rows of unit length.
+func (l Calibration) Released() Kind {
+	l.Reduction, l.Normalise, l.Against = Violations, true, l.Against.released()
+	return l
+}

@@ -1,0 +1,27 @@
+package loss
+
+import "hgld/train/device"
+
+// FastAP is the loss of Cakir et al., "Deep Metric Learning to Rank", CVPR 2019:
+// SoftBinAP over NumBins bins of the squared distance d² = 2 − 2s, between 0 and 4,
+// of rows divided by their length. That is a histogram of the scores with
+// NumBins + 1 centres from 1 down to −1.
+//
+// Query is [Q, D] and Gallery [G, D]. The query is never in its own gallery. The
+// gradient is that of the formula; the authors' own backward pass differs by a
+// factor Q/2.
+//
+// A query without positives contributes nothing to the mean.
+type FastAP struct {
+	NumBins       int     `yaml:"num_bins"`
+	Level         int     `yaml:"level"` // 0 is the finest
+	MemoryCombine Combine `yaml:"memory_combine"`
+}
+
+// New makes the loss.
+func (l FastAP) New(f Facts) (Loss, error) {
+	return newBinned(f, binned{
+		bins:   device.Bins{N: l.NumBins + 1, Min: -1, Max: 1},
+		shared: oneLevel(l.Level, Against{}), combine: l.MemoryCombine, normalise: true,
+	})
+}

@@ -1,0 +1,159 @@
+package loss_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"hgld/train/loss"
+)
+
+// set puts a setting that a file says in another way.
+func (s settings) set(t *testing.T, key string, v any) {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s[key] = text
+}
+
+// rename moves a setting.
+func (s settings) rename(from, to string) {
+	s[to] = s[from]
+	delete(s, from)
+}
+
+// one takes a setting that must be a key of the table, and returns what it means.
+func one[T any](t *testing.T, s settings, key string, table map[string]T) T {
+	t.Helper()
+	v, ok := table[string(s[key])]
+	if !ok {
+		t.Fatalf("setting %s is %s, which is not understood", key, s[key])
+	}
+	delete(s, key)
+	return v
+}
+
+// tuples is a loss of pairs, triplets or bins; nil for another one.
+func (g *golden) tuples(t *testing.T, s settings) loss.Kind {
+	t.Helper()
+	switch g.Loss {
+	case "calibration":
+		s.set(t, "reduction", one(t, s, "reduction", map[string]string{
+			`"mean over violating pairs, per sign, summed"`:                                          "violations",
+			`"per query: mean over all positives + mean over all negatives, then mean over queries"`: "per-query",
+		}))
+		s.self(t)
+		s.set(t, "normalise", g.NormalisedInside)
+		return into(t, s, loss.Calibration{})
+	case "rod-recall":
+		s.push(t, "level", "sup_recall", "calibration")
+		l := into(t, s, loss.RodRecall{})
+		l.Calibration = l.Calibration.Released().(loss.Calibration)
+		return l
+	case "triplet":
+		s.set(t, "mining", one(t, s, "mining", map[string]string{
+			`"all triplets"`: "all",
+			`"easiest positive, hardest negative strictly below it (released semihard True)"`: "easiest",
+		}))
+		s.expect(t, "reduction", "mean over strictly positive triplets")
+		s.self(t)
+		s.set(t, "normalise", g.NormalisedInside)
+		return into(t, s, loss.Triplet{})
+	case "sum-triplet":
+		return into(t, s, loss.SumTriplet{}).Released()
+	case "xbm-contrastive":
+		s.expect(t, "self_in_gallery", "excluded by s < 1 - 1e-5")
+		s.expect(t, "reduction", "sum over queries / B")
+		return into(t, s, loss.XBMContrastive{})
+	case "multi-similarity":
+		if s["scale_pos"] != nil {
+			s.expect(t, "reduction", "sum over anchors / B")
+			s.rename("scale_pos", "alpha")
+			s.rename("scale_neg", "beta")
+			s.rename("thresh", "base")
+		} else {
+			s.expect(t, "reduction", "mean over anchors")
+		}
+		s.set(t, "normalise", g.NormalisedInside)
+		return into(t, s, loss.MultiSimilarity{})
+	case "softbin-ap":
+		s.expect(t, "reduction", "mean")
+		return into(t, s, loss.SoftBinAP{})
+	case "fast-ap":
+		s.expect(t, "reduction", "mean over queries with positives")
+		s.expect(t, "self_in_gallery", false)
+		return into(t, s, loss.FastAP{})
+	}
+	return nil
+}
+
+// self reads the sentences by which a file says that the query is in its gallery.
+func (s settings) self(t *testing.T) {
+	t.Helper()
+	s.set(t, "self_in_gallery", one(t, s, "self_in_gallery", map[string]bool{
+		"true": true, "false": false, `"present, contributes 0"`: true, `"yes, as positive"`: true,
+	}))
+}
+
+// roadmap is ROADMAP with the calibration loss, or with ArcFace.
+func (g *golden) roadmap(t *testing.T, s settings) loss.Kind {
+	t.Helper()
+	combine := g.memory(t, s, "(batch + memory)/2 per criterion")
+	if s["arcface"] != nil {
+		s.push(t, "level", "sup_ap", "arcface")
+		l := into(t, s, loss.RoadmapArcFace{})
+		l.SupAP.MemoryCombine = combine
+		return l
+	}
+	s.push(t, "level", "sup_ap", "calibration")
+	l := into(t, s, loss.RoadmapCalibration{})
+	l.Calibration = l.Calibration.Released().(loss.Calibration) // not among the settings
+	l.SupAP.MemoryCombine, l.Calibration.MemoryCombine = combine, combine
+	return l
+}
+
+// classifier is a loss over proxies; nil for another one.
+func (g *golden) classifier(t *testing.T, s settings) loss.Kind {
+	t.Helper()
+	switch g.Loss {
+	case "nca-pp":
+		s.expect(t, "smoothing", json.RawMessage("0.0"))
+		s.expect(t, "reduction", "mean")
+		return into(t, s, loss.NCAPP{})
+	case "proxy-nca":
+		s.expect(t, "smoothing", json.RawMessage("0.0"))
+		s.expect(t, "reduction", "mean")
+		return into(t, s, loss.ProxyNCA{})
+	case "arcface":
+		s.expect(t, "ls_eps", json.RawMessage("0.0"))
+		s.expect(t, "reduction", "mean")
+		return into(t, s, loss.ArcFace{})
+	case "cross-entropy":
+		s.expect(t, "smoothing", "1-eps on the class, eps/(C-1) elsewhere")
+		s.expect(t, "constant", "KL: the entropy of the target is subtracted")
+		s.expect(t, "reduction", "mean")
+		return into(t, s, loss.CrossEntropy{})
+	}
+	return nil
+}
+
+// blackBox is a loss with interpolated gradients; nil for another one.
+func (g *golden) blackBox(t *testing.T, s settings) loss.Kind {
+	t.Helper()
+	switch g.Loss {
+	case "blackbox-ap":
+		s.expect(t, "reduction", "mean")
+		one(t, s, "margin_kind", map[string]bool{ // drawn with margin 0 is none
+			`"deterministic"`: true, `"half-normal, amplitude given per pair"`: true,
+		})
+		return into(t, s, loss.BlackBoxAP{})
+	case "rambo-recall":
+		s.expect(t, "reduction", "mean over all positive pairs")
+		s.set(t, "scale_by_rows", one(t, s, "rank_scale", map[string]bool{
+			`"rows (N), columns are N-1"`: true, `"rows = columns"`: false, `"columns: integer counts"`: false,
+		}))
+		return into(t, s, loss.RamboRecall{})
+	}
+	return nil
+}

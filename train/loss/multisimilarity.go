@@ -1,0 +1,38 @@
+package loss
+
+import "hgld/train/device"
+
+// MultiSimilarity is the loss of Wang et al., "Multi-Similarity Loss with General
+// Pair Weighting", CVPR 2019:
+//
+//	L = 1/Q Σ_q 1/α log(1 + Σ_p e^(−α(s_p − Base))) + 1/β log(1 + Σ_n e^(β(s_n − Base)))
+//
+// With Mining only the items count that are out of order by less than MiningMargin
+// or right out of it: s_n > min s_p − MiningMargin and s_p < max s_n + MiningMargin;
+// a query for which that leaves none of one kind counts 0. Positives within Epsilon
+// of 1 are taken for copies of the query and left out. Query is [Q, D] and Gallery
+// [G, D], rows of unit length unless Normalise divides by it.
+//
+// The mean is over all Q queries.
+type MultiSimilarity struct {
+	Alpha        float64 `yaml:"alpha"` // of positives
+	Beta         float64 `yaml:"beta"`  // of the others
+	Base         float64 `yaml:"base"`
+	Mining       bool    `yaml:"mining"`
+	MiningMargin float64 `yaml:"mining_margin"`
+	Epsilon      float64 `yaml:"epsilon"` // 0: no positive is a copy
+	Normalise    bool    `yaml:"normalise"`
+	Level        int     `yaml:"level"` // 0 is the finest
+	Against      `yaml:",inline"`
+}
+
+// New makes the loss.
+func (l MultiSimilarity) New(f Facts) (Loss, error) {
+	return newPairwise(f, pairwise{
+		pairs: device.Pairs{
+			Kind: device.MultiSimilarity, PosScale: float32(l.Alpha), NegScale: float32(l.Beta), Base: float32(l.Base),
+			Mine: l.Mining, PosMargin: float32(l.MiningMargin), Ceiling: ceiling(l.Epsilon),
+		},
+		shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine, normalise: l.Normalise,
+	})
+}

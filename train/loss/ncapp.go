@@ -1,0 +1,36 @@
+package loss
+
+import (
+	"fmt"
+
+	"hgld/train/device"
+)
+
+// NCAPP is ProxyNCA++ of Teh et al., ECCV 2020: the cross-entropy of softmax over
+// negative squared distances between a query and the proxies p, both brought to
+// length Scale:
+//
+//	L = −1/Q Σ_q log softmax(−‖Scale·q/‖q‖ − Scale·p_c/‖p_c‖‖²)[class of q]
+//
+// which is NSM of the normalised query with temperature 1/(2·Scale²). The authors'
+// Scale 3 is their temperature 1/9. Query is [Q, D].
+//
+// A query without a label of the given Level counts 0; the mean is over all Q.
+type NCAPP struct {
+	Scale float64 `yaml:"scale"`
+	Level int     `yaml:"level"` // whose classes have proxies; 0 is the finest
+}
+
+// New makes the loss, with a proxy for each class.
+func (l NCAPP) New(f Facts) (Loss, error) {
+	if err := checkLevel(l.Level, f); err != nil {
+		return nil, err
+	}
+	if !(l.Scale > 0) {
+		return nil, fmt.Errorf("scale is %v, want a positive number", l.Scale)
+	}
+	return &nsm{
+		level: l.Level, softmax: device.Softmax{Temperature: float32(1 / (2 * l.Scale * l.Scale))},
+		normalise: true, proxies: newProxies(f, l.Level),
+	}, nil
+}

@@ -1,0 +1,110 @@
+package loss
+
+import (
+	"fmt"
+
+	"hgld/train/device"
+	"hgld/train/grad"
+)
+
+// gallery is what a batch is scored against: its own items, or a memory.
+type gallery struct {
+	rows         *grad.Var
+	labels, self device.Array
+}
+
+// overScores records a loss of the scores s = ⟨query, gallery⟩ [Q,G] and the shared
+// levels. compute fills loss [1] and ds, its gradient by s; rows of ds are yet to
+// be multiplied by weight [Q], unless that is nil.
+//
+// Backward is dQuery = ds·Gallery and dGallery = dsᵀ·Query, where dGallery is
+// wanted: a batch, a memory and both are one operation. Memory is O(Q·G).
+func overScores(t *grad.Tape, b *Batch, g gallery, o device.SharedKind, weight *grad.Var,
+	compute func(d device.Backend, loss, ds, s, sh device.Array)) *grad.Var {
+	query, rows := b.Query, g.rows
+	Q, G := query.Value.Dims[0], rows.Value.Dims[0]
+	s, ds, shared := t.New(device.F32, Q, G), t.New(device.F32, Q, G), t.New(device.U8, Q, G)
+	loss := t.New(device.F32, 1)
+	t.Do(func(d device.Backend) {
+		d.Scores(s.Value, query.Value, rows.Value)
+		d.Shared(shared.Value, b.QueryLabels, g.labels, g.self, o)
+		compute(d, loss.Value, ds.Value, s.Value, shared.Value)
+	})
+	t.Done(s)
+	t.Done(shared)
+	reads := []*grad.Var{query, rows, ds}
+	if weight != nil {
+		reads = append(reads, weight)
+	}
+	t.Back(func(d device.Backend) {
+		w := t.Grad(loss)
+		if weight != nil {
+			w = t.Scratch(device.F32, Q)
+			d.Scale(w, weight.Value, t.Grad(loss))
+		}
+		d.Scale(ds.Value, ds.Value, w)
+		if dq, acc := t.Onto(query); !dq.Absent() {
+			d.MatMul(dq, ds.Value, rows.Value, device.Mul{Alpha: 1, Beta: acc})
+		}
+		if dg, acc := t.Onto(rows); !dg.Absent() {
+			d.MatMul(dg, ds.Value, query.Value, device.Mul{TransA: true, Alpha: 1, Beta: acc})
+		}
+	}, reads...)
+	return loss
+}
+
+// withMemory records a loss against the gallery, and against the memory if there
+// is one.
+func withMemory(t *grad.Tape, b *Batch, c Combine, against func(gallery) *grad.Var) *grad.Var {
+	batch := against(gallery{b.Gallery, b.GalleryLabels, b.Self})
+	if b.Memory == nil {
+		return batch
+	}
+	memory := against(gallery{b.Memory.Rows, b.Memory.Labels, b.Memory.Self})
+	w := c.weight()
+	return weighted(t, []float32{w, w}, []*grad.Var{batch, memory})
+}
+
+// levels is how many levels the shared labels of b have under o.
+func (b *Batch) levels(o device.SharedKind) int {
+	if o.To > 0 {
+		return o.To - o.From
+	}
+	return b.QueryLabels.Cols()
+}
+
+// normalised is b with rows of unit length; a gallery that is the batch stays it.
+func (b *Batch) normalised(t *grad.Tape) *Batch {
+	n := *b
+	n.Query = unit(t, b.Query)
+	if n.Gallery = n.Query; b.Gallery != b.Query {
+		n.Gallery = unit(t, b.Gallery)
+	}
+	if b.Memory != nil {
+		m := *b.Memory
+		m.Rows = unit(t, m.Rows)
+		n.Memory = &m
+	}
+	return &n
+}
+
+// unit records rows divided by their length.
+func unit(t *grad.Tape, x *grad.Var) *grad.Var {
+	y, norm := t.New(device.F32, x.Value.Shape()...), t.New(device.F32, x.Value.Rows())
+	t.Do(func(d device.Backend) { d.Normalize(y.Value, norm.Value, x.Value, normEps) })
+	t.Back(func(d device.Backend) {
+		if dx := t.Into(x); !dx.Absent() {
+			d.NormalizeGrad(dx, t.Grad(y), y.Value, norm.Value)
+		}
+	}, y, norm)
+	t.Done(norm)
+	return y
+}
+
+// checkLevel reports a level that the data do not have.
+func checkLevel(level int, f Facts) error {
+	if level < 0 || level >= len(f.Classes) {
+		return fmt.Errorf("level is %d, and the data have %d levels, counted from 0", level, len(f.Classes))
+	}
+	return nil
+}

@@ -1,0 +1,270 @@
+package loss_test
+
+import (
+	"math"
+
+	"hgld/train/device"
+	"hgld/train/device/cpu"
+	"hgld/train/loss"
+)
+
+// scored says in float64 what a loss of the score matrix computes: value and
+// derivative by each score.
+type scored struct {
+	ranking   // its levels, self and combine
+	normalise bool
+	of        func(s [][]float64, sh [][]uint8) (value float64, ds [][]float64)
+}
+
+// scoredOf returns nil for a loss of another sort.
+func scoredOf(k loss.Kind) *scored {
+	one := func(level int, a loss.Against, normalise bool, of func([][]float64, [][]uint8) (float64, [][]float64)) *scored {
+		return &scored{ranking{from: level, to: level + 1, self: selfOf(a), combine: a.MemoryCombine}, normalise, of}
+	}
+	switch k := k.(type) {
+	case loss.Calibration:
+		p := cpu.Pairs{Kind: device.Contrastive, Mean: device.MeanPairs, PosMargin: k.PosMargin, NegMargin: k.NegMargin}
+		if k.Reduction == loss.Violations {
+			p.Mean = device.MeanTerms
+		}
+		return one(k.Level, k.Against, k.Normalise, pairsOf(p))
+	case loss.Triplet:
+		p := cpu.Pairs{Kind: device.Triplet, Mean: device.MeanTerms, PosMargin: k.Margin}
+		if k.Mining == loss.EasiestPositive {
+			p.Kind = device.EasyTriplet
+		}
+		return one(k.Level, k.Against, k.Normalise, pairsOf(p))
+	case loss.XBMContrastive:
+		p := cpu.Pairs{Kind: device.CrossBatch, NegMargin: k.Margin, Ceiling: 1 - k.Epsilon}
+		return one(k.Level, loss.Against{MemoryCombine: k.MemoryCombine}, false, pairsOf(p))
+	case loss.MultiSimilarity:
+		p := cpu.Pairs{
+			Kind: device.MultiSimilarity, PosScale: k.Alpha, NegScale: k.Beta, Base: k.Base,
+			Mine: k.Mining, PosMargin: k.MiningMargin, Ceiling: math.Inf(1),
+		}
+		if k.Epsilon > 0 {
+			p.Ceiling = 1 - k.Epsilon
+		}
+		return one(k.Level, k.Against, k.Normalise, pairsOf(p))
+	case loss.BlackBoxAP:
+		return one(k.Level, k.Against, false, blackBoxAPOf(k))
+	case loss.RamboRecall:
+		return one(k.Level, k.Against, false, ramboRecallOf(k))
+	case loss.SoftBinAP:
+		return one(k.Level, k.Against, false, binsOf(cpu.Bins{N: k.NQ, Min: k.Min, Max: k.Max}))
+	case loss.FastAP:
+		return one(k.Level, loss.Against{MemoryCombine: k.MemoryCombine}, true, binsOf(cpu.Bins{N: k.NumBins + 1, Min: -1, Max: 1}))
+	}
+	return nil
+}
+
+func pairsOf(p cpu.Pairs) func([][]float64, [][]uint8) (float64, [][]float64) {
+	return func(s [][]float64, sh [][]uint8) (value float64, ds [][]float64) {
+		ds = like(s)
+		sums, total := make([]cpu.PairSum, len(s)), [2]int64{}
+		for q := range s {
+			sums[q] = cpu.PairLoss(ds[q], s[q], sh[q], &p)
+			total[0] += int64(sums[q].Count[0])
+			total[1] += int64(sums[q].Count[1])
+		}
+		for q, r := range sums {
+			w := p.Weights(r.Count, total, len(s))
+			value += w[0]*r.Loss[0] + w[1]*r.Loss[1]
+			for g, l := range sh[q] {
+				if l == 0 {
+					ds[q][g] *= w[1]
+				} else {
+					ds[q][g] *= w[0]
+				}
+			}
+		}
+		return value, ds
+	}
+}
+
+func binsOf(o cpu.Bins) func([][]float64, [][]uint8) (float64, [][]float64) {
+	return func(s [][]float64, sh [][]uint8) (value float64, ds [][]float64) {
+		ds = like(s)
+		counted := 0.0
+		for q := range s {
+			value += cpu.BinLoss(ds[q], s[q], sh[q], o, make([]float64, 6*o.N))
+			if hasPositive(sh[q]) {
+				counted++
+			}
+		}
+		for _, row := range ds {
+			for g := range row {
+				row[g] /= counted
+			}
+		}
+		return value / counted, ds
+	}
+}
+
+func hasPositive(sh []uint8) bool {
+	for _, l := range sh {
+		if l >= 1 && l != device.AbsentLevel {
+			return true
+		}
+	}
+	return false
+}
+
+// addWithMemory adds the loss against the gallery, and against the memory if there
+// is one.
+func (d *scored) addWithMemory(in *batch, weight float64, r *result) {
+	if in.memory == nil {
+		d.add(in, weight, r)
+		return
+	}
+	if d.combine == loss.Average {
+		weight /= 2
+	}
+	d.add(in, weight, r)
+	memory := *in
+	memory.gallery, memory.against, memory.self = in.memory.gallery, in.memory.against, in.memory.self
+	d.add(&memory, weight, r)
+}
+
+// add adds weight times the loss and its gradient.
+func (d *scored) add(in *batch, weight float64, r *result) {
+	query, gallery := in.query, in.gallery
+	own := &in.gallery[0] == &in.query[0]
+	if d.normalise {
+		query, gallery = units(query), units(gallery)
+	}
+	value, ds := d.of(products(query, gallery), d.shared(in))
+	r.value += weight * value
+	dq := like(query)
+	for q := range ds {
+		for g, v := range ds[q] {
+			for i := range query[q] {
+				dq[q][i] += weight * v * gallery[g][i]
+				if own {
+					dq[g][i] += weight * v * query[q][i]
+				}
+			}
+		}
+	}
+	if d.normalise {
+		dq = throughUnits(dq, in.query)
+	}
+	addTo(r.query, dq)
+}
+
+func products(a, b [][]float64) [][]float64 {
+	s := like2(len(a), len(b))
+	for q := range a {
+		for g := range b {
+			s[q][g] = dot(a[q], b[g])
+		}
+	}
+	return s
+}
+
+func units(x [][]float64) [][]float64 {
+	u := like(x)
+	for i, row := range x {
+		n := norm(row)
+		for j, v := range row {
+			u[i][j] = v / n
+		}
+	}
+	return u
+}
+
+// throughUnits is the gradient by x, given that by the rows of x divided by their
+// length.
+func throughUnits(d, x [][]float64) [][]float64 {
+	out := tangent(d, x)
+	for i, row := range x {
+		n := norm(row)
+		for j := range out[i] {
+			out[i][j] /= n
+		}
+	}
+	return out
+}
+
+func addTo(sum, x [][]float64) {
+	for i, row := range x {
+		for j, v := range row {
+			sum[i][j] += v
+		}
+	}
+}
+
+// addProxied adds a loss of the scores against normalised proxies, of which the
+// query's class has one. It reports whether k is of that sort.
+func addProxied(k loss.Kind, in *batch, weight float64, r *result) bool {
+	var p cpu.Pairs
+	level := 0
+	switch k := k.(type) {
+	case loss.NCAPP:
+		unit := *in
+		unit.query = units(in.query)
+		part := result{query: like(in.query), proxies: like(in.proxies)}
+		addNSM(loss.NSM{Temperature: 1 / (2 * k.Scale * k.Scale), Level: k.Level}, &unit, weight, &part)
+		r.value += part.value
+		addTo(r.query, throughUnits(part.query, in.query))
+		addTo(r.proxies, part.proxies)
+		return true
+	case loss.ProxyNCA:
+		p, level = cpu.Pairs{Kind: device.Ratio, PosScale: 2 * k.Scale * k.Scale}, k.Level
+	case loss.ArcFace:
+		p, level = cpu.Pairs{Kind: device.Angular, PosScale: k.S, PosMargin: k.M, Easy: k.EasyMargin}, k.Level
+	default:
+		return false
+	}
+	query, proxies := units(in.query), units(in.proxies)
+	sh := make([][]uint8, len(query))
+	for q := range query {
+		sh[q] = make([]uint8, len(proxies))
+		if c := in.labels[q][level]; c >= 0 {
+			sh[q][c] = 1
+		}
+	}
+	value, ds := pairsOf(p)(products(query, proxies), sh)
+	r.value += weight * value
+	dq, dp := like(query), like(proxies)
+	for q := range ds {
+		for c, v := range ds[q] {
+			for i := range query[q] {
+				dq[q][i] += weight * v * proxies[c][i]
+				dp[c][i] += weight * v * query[q][i]
+			}
+		}
+	}
+	addTo(r.query, throughUnits(dq, in.query))
+	addTo(r.proxies, throughUnits(dp, in.proxies))
+	return true
+}
+
+// addCrossEntropy adds the divergence of the smoothed target from the classifier.
+func addCrossEntropy(k loss.CrossEntropy, in *batch, weight float64, r *result) {
+	classes, w := float64(len(in.proxies)), weight/float64(len(in.query))
+	for q, x := range in.query {
+		z := make([]float64, len(in.proxies))
+		sum := 0.0
+		for c, row := range in.proxies {
+			z[c] = dot(row, x) + in.bias[c]
+			sum += math.Exp(z[c])
+		}
+		for c, row := range in.proxies {
+			target := k.Epsilon / (classes - 1)
+			if in.labels[q][k.Level] == int32(c) {
+				target = 1 - k.Epsilon
+			}
+			log := z[c] - math.Log(sum)
+			if target > 0 {
+				r.value += w * target * (math.Log(target) - log)
+			}
+			d := w * (math.Exp(log) - target)
+			r.bias[c] += d
+			for i := range x {
+				r.query[q][i] += d * row[i]
+				r.proxies[c][i] += d * x[i]
+			}
+		}
+	}
+}

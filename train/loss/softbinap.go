@@ -1,0 +1,38 @@
+package loss
+
+import "hgld/train/device"
+
+// SoftBinAP is AP_Q of Revaud et al., "Learning with Average Precision: Training
+// Image Retrieval with a Listwise Loss", ICCV 2019: one minus average precision of
+// a histogram of the scores with NQ bins, to the nearest two of which a score is
+// divided by its distance:
+//
+//	L = 1 − 1/Q Σ_q 1/|P_q| Σ_m c⁺_m C⁺_m / C_m
+//
+// c⁺_m counts the positives of bin m; C⁺_m and C_m count positives and all items
+// from the highest bin down to m. Query is [Q, D] and Gallery [G, D], rows of unit
+// length. The authors' code has 25 bins from 0 to 1, and the code of ROADMAP, whose
+// values stand here, 20 from −1.
+//
+// A query without positives contributes nothing to the mean.
+type SoftBinAP struct {
+	NQ      int     `yaml:"nq"`
+	Min     float64 `yaml:"min"`
+	Max     float64 `yaml:"max"`
+	Level   int     `yaml:"level"` // 0 is the finest
+	Against `yaml:",inline"`
+}
+
+// New makes the loss.
+func (l SoftBinAP) New(f Facts) (Loss, error) {
+	return newBinned(f, binned{
+		bins:   device.Bins{N: l.NQ, Min: float32(l.Min), Max: float32(l.Max)},
+		shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine,
+	})
+}
+
+// Released has the query in its own gallery.
+func (l SoftBinAP) Released() Kind {
+	l.Against = l.Against.released()
+	return l
+}

@@ -1,0 +1,21 @@
+package loss
+
+// SumNSM is NSM at several levels, ΣNSM of "Optimization of Rank Losses", each with
+// proxies of its own:
+//
+//	L = Σ_i Weights[i]·NSM at Levels[i]
+//
+// Without Levels it is all levels of the data, without Weights their mean, as in
+// the released configurations.
+type SumNSM struct {
+	Weights     []float64 `yaml:"weights"`
+	Levels      []int     `yaml:"levels"`
+	Temperature float64   `yaml:"temperature"`
+}
+
+// New makes the loss.
+func (l SumNSM) New(f Facts) (Loss, error) {
+	return overLevels(f, l.Levels, l.Weights, func(level int) Kind {
+		return NSM{Temperature: l.Temperature, Level: level}
+	})
+}

@@ -1,0 +1,51 @@
+package loss
+
+import "fmt"
+
+// SumTriplet is Triplet at several levels, ΣTL of "Optimization of Rank Losses":
+//
+//	L = Σ_i Weights[i]·Triplet at Levels[i]
+//
+// Without Levels it is all levels of the data, without Weights their mean, as in
+// the released configurations.
+type SumTriplet struct {
+	Weights   []float64 `yaml:"weights"`
+	Levels    []int     `yaml:"levels"`
+	Margin    float64   `yaml:"margin"`
+	Normalise bool      `yaml:"normalise"`
+	Against   `yaml:",inline"`
+}
+
+// New makes the loss.
+func (l SumTriplet) New(f Facts) (Loss, error) {
+	return overLevels(f, l.Levels, l.Weights, func(level int) Kind {
+		return Triplet{Margin: l.Margin, Normalise: l.Normalise, Level: level, Against: l.Against}
+	})
+}
+
+// Released has the query in its own gallery and rows of unit length.
+func (l SumTriplet) Released() Kind {
+	l.Normalise, l.Against = true, l.Against.released()
+	return l
+}
+
+// overLevels sums a loss over levels.
+func overLevels(f Facts, levels []int, weights []float64, at func(level int) Kind) (Loss, error) {
+	if levels == nil {
+		for level := range f.Classes {
+			levels = append(levels, level)
+		}
+	}
+	if weights != nil && len(weights) != len(levels) {
+		return nil, fmt.Errorf("%d weights for %d levels", len(weights), len(levels))
+	}
+	var s Sum
+	for i, level := range levels {
+		w := 1 / float64(len(levels))
+		if weights != nil {
+			w = weights[i]
+		}
+		s.Terms = append(s.Terms, Term{Name: fmt.Sprintf("level%d", level), Weight: w, Loss: at(level)})
+	}
+	return s.New(f)
+}

@@ -1,0 +1,62 @@
+package loss
+
+import "hgld/train/device"
+
+// Triplet is the loss of Schroff et al., "FaceNet", CVPR 2015, on scores: every
+// positive p of a query is to be Margin ahead of every other item n,
+//
+//	L = Σ_q Σ_p Σ_n [s_n − s_p + Margin]₊ / #(triplets with a loss)
+//
+// Query is [Q, D] and Gallery [G, D]. Mining chooses the triplets. With "easiest",
+// which the released code calls semi-hard, each query has one: its greatest s_p
+// with the greatest s_n strictly below; where the query is in its own gallery that
+// p is the query itself and the loss almost always 0.
+//
+// The released code has the query in its own gallery and divides rows by their
+// length inside the loss. Without a triplet the loss is 0.
+type Triplet struct {
+	Margin    float64 `yaml:"margin"`
+	Mining    Mining  `yaml:"mining"`
+	Normalise bool    `yaml:"normalise"`
+	Level     int     `yaml:"level"` // 0 is the finest
+	Against   `yaml:",inline"`
+}
+
+// Mining is a choice of triplets.
+type Mining uint8
+
+// AllTriplets ("all") and EasiestPositive ("easiest").
+const (
+	AllTriplets Mining = iota
+	EasiestPositive
+)
+
+var miningNames = []string{"all", "easiest"}
+
+// MarshalText returns "all" or "easiest".
+func (m Mining) MarshalText() ([]byte, error) { return marshalName(miningNames, int(m)) }
+
+// UnmarshalText takes what MarshalText returns.
+func (m *Mining) UnmarshalText(text []byte) error {
+	i, err := unmarshalName("mining", miningNames, text)
+	*m = Mining(i)
+	return err
+}
+
+// New makes the loss.
+func (l Triplet) New(f Facts) (Loss, error) {
+	kind := device.Triplet
+	if l.Mining == EasiestPositive {
+		kind = device.EasyTriplet
+	}
+	return newPairwise(f, pairwise{
+		pairs:  device.Pairs{Kind: kind, Mean: device.MeanTerms, PosMargin: float32(l.Margin)},
+		shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine, normalise: l.Normalise,
+	})
+}
+
+// Released has the query in its own gallery and rows of unit length.
+func (l Triplet) Released() Kind {
+	l.Normalise, l.Against = true, l.Against.released()
+	return l
+}

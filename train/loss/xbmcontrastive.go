@@ -1,0 +1,28 @@
+package loss
+
+import "hgld/train/device"
+
+// XBMContrastive is the loss of Wang et al., "Cross-Batch Memory for Embedding
+// Learning", CVPR 2020:
+//
+//	L = 1/Q Σ_q (Σ_p (1 − s_p) + Σ_n s_n),  s_p < 1 − Epsilon, s_n > Margin
+//
+// The second sum is of the scores themselves, not of their distance to Margin. A
+// positive within Epsilon of 1 is taken for a copy of the query; the query's own
+// row never counts. Query is [Q, D] and Gallery [G, D], rows of unit length.
+//
+// The mean is over all Q queries.
+type XBMContrastive struct {
+	Margin        float64 `yaml:"margin"`
+	Epsilon       float64 `yaml:"epsilon"`
+	Level         int     `yaml:"level"` // 0 is the finest
+	MemoryCombine Combine `yaml:"memory_combine"`
+}
+
+// New makes the loss.
+func (l XBMContrastive) New(f Facts) (Loss, error) {
+	return newPairwise(f, pairwise{
+		pairs:  device.Pairs{Kind: device.CrossBatch, NegMargin: float32(l.Margin), Ceiling: ceiling(l.Epsilon)},
+		shared: oneLevel(l.Level, Against{}), combine: l.MemoryCombine,
+	})
+}
