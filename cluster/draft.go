@@ -13,14 +13,18 @@ import (
 // a curator is offered with the keys 1 to 5.
 const neighbours = 5
 
+// alternatives is how many other names a cluster of a draft lists.
+const alternatives = 5
+
 // NewDraft makes the draft of a partition r of tags, x being their vectors. It
 // fills in of origin what r knows.
 //
 // Clusters are ordered by the number of landmarks, most first; clusters without
 // members are left out. Members are ordered by their Euclidean distance to the
 // centroid. A cluster is named after the member nearest to the mean of its
-// vectors weighted by landmarks: the typical tag that is also used. Of two
-// clusters that would have one name, the later takes its next nearest member's.
+// vectors weighted by landmarks: the typical tag that is also used. The next
+// nearest are its alternatives. Of two clusters that would have one name, the
+// later takes its next nearest member's. A known group keeps the name it has.
 //
 // A member is an outlier if its distance lies beyond Tukey's fence, the third
 // quartile of its cluster's distances plus 1.5 times the range between the
@@ -35,23 +39,38 @@ func NewDraft(tags []labels.DraftTag, x Matrix, r *Result, origin labels.Origin)
 			return nil, fmt.Errorf("cluster: %w", err)
 		}
 	}
-	origin.Algorithm = "k-means"
-	if r.Spherical {
-		origin.Algorithm = "spherical k-means"
-	}
+	origin.Algorithm = r.Algorithm
 	origin.K, origin.NInit = len(r.Sizes), len(r.Restarts)
 	origin.Inertia, origin.Iterations = r.Inertia, r.Iterations
 	d := &labels.Draft{Version: labels.DraftVersion, Origin: origin, Tags: tags}
 	members, order := byLandmarks(tags, r)
 	taken := map[string]bool{}
+	for k := range r.Known.groups() {
+		taken[r.Known.Names[k]] = true
+	}
 	for id, k := range order {
-		centroid := r.Centroids[k*x.Cols : (k+1)*x.Cols]
-		d.Clusters = append(d.Clusters, labels.Cluster{
+		c := labels.Cluster{
 			ID:      id,
-			Name:    clusterName(tags, x, members[k], taken),
-			Members: byDistance(x, centroid, members[k]),
+			Members: byDistance(x, r.Centroids[k*x.Cols:(k+1)*x.Cols], members[k]),
 			Nearest: nearestClusters(r.Centroids, x.Cols, order, id),
-		})
+			Known:   k < r.Known.groups(),
+		}
+		for _, i := range members[k] {
+			c.Landmarks += tags[i].Landmarks
+			c.Images += tags[i].Images
+		}
+		suited := bySuit(tags, x, members[k])
+		if c.Known {
+			c.Name = r.Known.Names[k]
+		} else {
+			c.Name = clusterName(tags, suited, taken)
+		}
+		for _, i := range suited {
+			if tags[i].Name != c.Name && len(c.Alternatives) < alternatives {
+				c.Alternatives = append(c.Alternatives, i)
+			}
+		}
+		d.Clusters = append(d.Clusters, c)
 	}
 	if err := d.Check(); err != nil {
 		return nil, fmt.Errorf("cluster: draft: %w", err)
@@ -79,8 +98,8 @@ func byLandmarks(tags []labels.DraftTag, r *Result) (members [][]int, order []in
 	return members, order
 }
 
-// clusterName picks the name and marks it as taken.
-func clusterName(tags []labels.DraftTag, x Matrix, members []int, taken map[string]bool) string {
+// bySuit orders the members by how well their names suit the cluster.
+func bySuit(tags []labels.DraftTag, x Matrix, members []int) []int {
 	mean := make([]float64, x.Cols)
 	weights := 0.0
 	for _, i := range members {
@@ -97,7 +116,12 @@ func clusterName(tags []labels.DraftTag, x Matrix, members []int, taken map[stri
 	slices.SortFunc(byNearness, func(a, b int) int {
 		return cmp.Or(cmp.Compare(distance2(x.Row(a), mean), distance2(x.Row(b), mean)), cmp.Compare(a, b))
 	})
-	for _, i := range byNearness {
+	return byNearness
+}
+
+// clusterName picks the name, of members by suit, and marks it as taken.
+func clusterName(tags []labels.DraftTag, suited []int, taken map[string]bool) string {
+	for _, i := range suited {
 		if name := tags[i].Name; !taken[name] {
 			taken[name] = true
 			return name
@@ -105,7 +129,7 @@ func clusterName(tags []labels.DraftTag, x Matrix, members []int, taken map[stri
 	}
 	// Only tags that differ by their item alone can all be taken.
 	for n := 2; ; n++ {
-		if name := fmt.Sprintf("%s (%d)", tags[byNearness[0]].Name, n); !taken[name] {
+		if name := fmt.Sprintf("%s (%d)", tags[suited[0]].Name, n); !taken[name] {
 			taken[name] = true
 			return name
 		}

@@ -14,9 +14,9 @@ import (
 //
 //	Σ_i ‖x_i − c_label(i)‖²
 //
-// by Lloyd's rule from several starts and keeps the best. A start is drawn by
-// greedy k-means++ (Arthur and Vassilvitskii, SODA 2007, with the 2 + ⌊ln K⌋
-// candidates a step of their experiments) unless it is given.
+// by Lloyd's rule from several starts and keeps the best. A start is drawn as
+// Init says unless it is given. With Weights row i counts w_i times: in the
+// inertia, the means and the draws.
 //
 // Spherical takes directions alone (Dhillon and Modha, Machine Learning 42,
 // 2001): rows are normalised, the nearest centroid is the one with the largest
@@ -27,17 +27,72 @@ import (
 // before means are formed, the row farthest from its own centroid (ties: the
 // lowest row); several empty clusters take the farthest rows in order. Such a
 // row leaves its cluster. Fewer distinct rows than K leave clusters empty.
+//
+// With Known, clusters 0 … G−1 are groups of an earlier curation, their rows stay
+// there, and the K−G others are open (Constrained-KMeans of Basu, Banerjee and
+// Mooney, ICML 2002): a group starts at the mean of its rows, open clusters are
+// drawn among the rest, and every other row joins the nearest of all K, whose
+// means take it in. Rows of one group so must link, rows of two cannot.
 type KMeans struct {
 	K         int
+	Algorithm Algorithm
+	Init      Init
 	NInit     int     // starts; 0 means 1
 	MaxIter   int     // most assignments in one start; 0 means 300
 	Tol       float64 // stop when Σ‖c−c'‖² ≤ Tol · mean variance of the columns; 0 runs until nothing changes, where scikit-learn's default is 1e-4
 	Spherical bool
-	Start     Matrix          // centroids to start from [K,D]; none: greedy k-means++
+	Batch     int             // rows of a step of MiniBatch; 0 means 4096
+	Weights   []float64       // of the rows, above 0; nil: all 1
+	Known     *Known          // rows that have a group already; may be nil
+	Start     Matrix          // centroids to start from [K,D]; none: drawn
 	Ops       Ops             // nil means CPU with BLAS
 	BLAS      blas.Library    // for CPU and for drawing starts; nil means gonum
 	Watch     func(Iteration) // called after each iteration; may be nil
 }
+
+// Algorithm says how KMeans finds the nearest centroid of each row.
+type Algorithm int
+
+const (
+	// Lloyd compares every row with every centroid.
+	Lloyd Algorithm = iota
+	// Elkan leaves out what the triangle inequality excludes (ICML 2003): the same
+	// partition but for ties within float32's rounding, in 4·N·K bytes of bounds.
+	Elkan
+	// MiniBatch moves centroids by random batches (Sculley, WWW 2010) and compares
+	// all rows once, at the end: for sets that take too long otherwise, at a higher
+	// inertia.
+	MiniBatch
+)
+
+// Init says how starts are drawn.
+type Init int
+
+const (
+	// GreedyPlusPlus is k-means++ with the best of 2 + ⌊ln K⌋ candidates in each
+	// step, as in the experiments of Arthur and Vassilvitskii.
+	GreedyPlusPlus Init = iota
+	// PlusPlus is k-means++ (Arthur and Vassilvitskii, SODA 2007).
+	PlusPlus
+	// Random takes rows at random, whatever their weights.
+	Random
+)
+
+// Known gives rows to named groups that they stay in.
+type Known struct {
+	Names []string
+	Of    []int32 // index into Names for each row, −1 for none
+}
+
+func (k *Known) groups() int {
+	if k == nil {
+		return 0
+	}
+	return len(k.Names)
+}
+
+// fixed reports whether row i has a group.
+func (k *Known) fixed(i int) bool { return k != nil && k.Of[i] >= 0 }
 
 // Iteration tells how a run is going.
 type Iteration struct {
@@ -56,6 +111,8 @@ type Result struct {
 	Centroids  []float64   // mean of each cluster's rows [K,D]; of an empty cluster, where it was left
 	Inertia    float64     // of Labels and Centroids, in float64
 	Spherical  bool        // as in KMeans
+	Known      *Known      // as in KMeans
+	Algorithm  string      // "k-means", "mini-batch k-means", either with "spherical " before it, "ward" or "average"
 	Iterations int         // assignments of the best start
 	Restart    int         // the best start
 	Restarts   []float64   // inertia of each start
@@ -83,12 +140,19 @@ func (o KMeans) Run(ctx context.Context, x Matrix, seed uint64) (*Result, error)
 	}
 	var best *Result
 	var inertias []float64
+	gram := o.gram(p)
 	for restart := range max(o.NInit, 1) {
+		random := rand.New(rand.NewPCG(seed, uint64(restart)))
 		start := p.given(o.Start)
 		if o.Start.Rows == 0 {
-			start = p.plusPlus(CPU{BLAS: o.BLAS}, o.K, rand.New(rand.NewPCG(seed, uint64(restart))))
+			start = p.draw(o, gram, random)
 		}
-		r, err := p.lloyd(ctx, o, start, restart)
+		if o.Algorithm == MiniBatch {
+			if err := p.miniBatch(ctx, o, start, random); err != nil {
+				return nil, fmt.Errorf("cluster: k-means: %w", err)
+			}
+		}
+		r, err := p.descend(ctx, o, start, restart)
 		if err != nil {
 			return nil, fmt.Errorf("cluster: k-means: %w", err)
 		}
@@ -97,8 +161,19 @@ func (o KMeans) Run(ctx context.Context, x Matrix, seed uint64) (*Result, error)
 			best = r
 		}
 	}
-	best.Restarts, best.Spherical = inertias, o.Spherical
+	best.Restarts, best.Spherical, best.Known, best.Algorithm = inertias, o.Spherical, o.Known, o.name()
 	return best, nil
+}
+
+func (o KMeans) name() string {
+	name := "k-means"
+	if o.Algorithm == MiniBatch {
+		name = "mini-batch k-means"
+	}
+	if o.Spherical {
+		name = "spherical " + name
+	}
+	return name
 }
 
 func (o KMeans) check(x Matrix) error {
@@ -111,8 +186,12 @@ func (o KMeans) check(x Matrix) error {
 		return fmt.Errorf("k = %d clusters of only %d rows; lower k", o.K, x.Rows)
 	case x.Cols == 0:
 		return fmt.Errorf("the vectors have no values")
-	case o.NInit < 0 || o.MaxIter < 0 || !(o.Tol >= 0):
-		return fmt.Errorf("n_init %d, max_iter %d and tol %v must not be negative", o.NInit, o.MaxIter, o.Tol)
+	case o.NInit < 0 || o.MaxIter < 0 || o.Batch < 0 || !(o.Tol >= 0):
+		return fmt.Errorf("n_init %d, max_iter %d, batch %d and tol %v must not be negative", o.NInit, o.MaxIter, o.Batch, o.Tol)
+	case o.Weights != nil && len(o.Weights) != x.Rows || o.Known != nil && len(o.Known.Of) != x.Rows:
+		panic("cluster: weights or groups of another number of rows")
+	case o.Start.Rows > 0 && o.Known != nil:
+		return fmt.Errorf("a given start and known groups exclude each other")
 	case o.Start.Rows > 0 && (o.Start.Rows != o.K || o.Start.Cols != x.Cols):
 		return fmt.Errorf("start is [%d,%d], want [%d,%d]", o.Start.Rows, o.Start.Cols, o.K, x.Cols)
 	case o.Start.Rows > 0 && o.NInit > 1:
@@ -121,7 +200,39 @@ func (o KMeans) check(x Matrix) error {
 	if err := o.Start.finite(); err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
+	for i, w := range o.Weights {
+		if !(w > 0) || math.IsInf(w, 1) {
+			return fmt.Errorf("row %d has the weight %v; want one above 0", i, w)
+		}
+	}
+	if err := o.Known.check(o.K); err != nil {
+		return err
+	}
 	return x.finite()
+}
+
+func (k *Known) check(clusters int) error {
+	if k == nil {
+		return nil
+	}
+	if len(k.Names) > clusters {
+		return fmt.Errorf("%d known groups and only %d clusters; raise k", len(k.Names), clusters)
+	}
+	rows := make([]int, len(k.Names))
+	for i, g := range k.Of {
+		if int(g) >= len(k.Names) {
+			return fmt.Errorf("row %d is in group %d of %d", i, g, len(k.Names))
+		}
+		if g >= 0 {
+			rows[g]++
+		}
+	}
+	for g, n := range rows {
+		if n == 0 {
+			return fmt.Errorf("known group %q has no row; leave it out", k.Names[g])
+		}
+	}
+	return nil
 }
 
 // problem is x made ready for fast comparison: of unit length for spherical
@@ -133,6 +244,16 @@ type problem struct {
 	yy       []float64 // their squared lengths
 	shift    []float64 // y = x − shift; nil for none
 	variance float64   // mean over the columns of y's variance
+	weights  []float64 // nil: all 1
+	known    *Known
+}
+
+// weight is what row i counts.
+func (p *problem) weight(i int) float64 {
+	if p.weights == nil {
+		return 1
+	}
+	return p.weights[i]
 }
 
 // farAway is the ratio of ‖mean‖² to the rows' mean squared distance from it
@@ -142,7 +263,7 @@ type problem struct {
 const farAway = 64
 
 func (o KMeans) prepare(x Matrix) (*problem, error) {
-	p := &problem{x: x, y: x}
+	p := &problem{x: x, y: x, weights: o.Weights, known: o.Known}
 	if o.Spherical {
 		var err error
 		if p.y, p.norms, err = normalize(x); err != nil {

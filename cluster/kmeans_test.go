@@ -255,14 +255,18 @@ func BenchmarkKMeans(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, starts := range []int{1, 10} {
-		b.Run(fmt.Sprintf("n_init=%d", starts), func(b *testing.B) {
-			var r *Result
-			for b.Loop() {
-				r = run(b, KMeans{K: 200, NInit: starts, BLAS: lib}, x, 1)
-			}
-			b.ReportMetric(r.Inertia, "inertia")
-			b.ReportMetric(float64(r.Iterations), "iterations")
-		})
+	for _, m := range Methods[:4] { // the others are in BenchmarkAgglomerate
+		for _, starts := range []int{1, 10} {
+			b.Run(fmt.Sprintf("%s/n_init=%d", m.Name, starts), func(b *testing.B) {
+				var r *Result
+				for b.Loop() {
+					if r, err = m.Value(context.Background(), KMeans{K: 200, NInit: starts, BLAS: lib}, x, 1); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(r.Inertia, "inertia")
+				b.ReportMetric(float64(r.Iterations), "iterations")
+			})
+		}
 	}
 }

@@ -4,13 +4,15 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"hgld/internal/blas"
 )
 
 // descent is one run of Lloyd's rule.
 type descent struct {
 	*problem
 	ops       Ops
-	k         int
+	lib       blas.Library
 	centroids []float64 // [K,D] in the space of y
 	c         Matrix    // the same in float32
 	cc        []float32 // squared lengths of c; all zero for spherical k-means
@@ -19,18 +21,17 @@ type descent struct {
 	labels    []int32   // index, changed where an empty cluster took a row [N]
 	sizes     []int     // rows of each label [K]
 	sums      []float64 // [K,D]
+	masses    []float64 // weight of the rows of each label [K]
+	bounds    *bounds   // of Elkan; nil for others
 }
 
-// lloyd alternates assignment and means from the given start until no label
+// descend alternates assignment and means from the given start until no label
 // changes, no centroid moves (or moves by Tol at most), or MaxIter assignments
 // are made. The result is the last assignment.
-func (p *problem) lloyd(ctx context.Context, o KMeans, start []float64, restart int) (*Result, error) {
-	n, d := p.y.Rows, p.y.Cols
-	w := &descent{problem: p, ops: o.Ops, k: o.K, centroids: start,
-		c: NewMatrix(o.K, d), cc: make([]float32, o.K), labels: make([]int32, n), sizes: make([]int, o.K),
-		index: make([]int32, n), dist: make([]float32, n), sums: make([]float64, o.K*d)}
-	for i := range w.labels {
-		w.labels[i] = -1
+func (p *problem) descend(ctx context.Context, o KMeans, start []float64, restart int) (*Result, error) {
+	w := newDescent(p, o, start)
+	if o.Algorithm == Elkan {
+		w.bounds = newBounds(w)
 	}
 	r := &Result{Restart: restart}
 	for {
@@ -39,7 +40,7 @@ func (p *problem) lloyd(ctx context.Context, o KMeans, start []float64, restart 
 		}
 		it := Iteration{Restart: restart, Iteration: len(r.History) + 1}
 		it.Moved, it.Inertia = w.assign()
-		stop := it.Moved == 0 || it.Iteration == o.MaxIter
+		stop := it.Moved == 0 || it.Iteration == o.MaxIter || o.Algorithm == MiniBatch
 		if !stop {
 			it.Refilled = w.refill()
 			it.Shift = w.move()
@@ -62,6 +63,17 @@ func (p *problem) lloyd(ctx context.Context, o KMeans, start []float64, restart 
 	return r, nil
 }
 
+func newDescent(p *problem, o KMeans, start []float64) *descent {
+	n, d := p.y.Rows, p.y.Cols
+	w := &descent{problem: p, ops: o.Ops, lib: o.BLAS, centroids: start,
+		c: NewMatrix(o.K, d), cc: make([]float32, o.K), labels: make([]int32, n), sizes: make([]int, o.K), masses: make([]float64, o.K),
+		index: make([]int32, n), dist: make([]float32, n), sums: make([]float64, o.K*d)}
+	for i := range w.labels {
+		w.labels[i] = -1
+	}
+	return w
+}
+
 // assign gives every row to its nearest centroid and returns how many rows
 // changed, and the inertia.
 func (w *descent) assign() (moved int, inertia float64) {
@@ -73,21 +85,41 @@ func (w *descent) assign() (moved int, inertia float64) {
 			w.cc[k] = float32(square(w.c.Row(k)))
 		}
 	}
-	w.ops.Nearest(w.index, w.dist, w.y, w.c, w.cc)
+	if w.bounds != nil {
+		w.bounds.assign()
+	} else {
+		w.ops.Nearest(w.index, w.dist, w.y, w.c, w.cc)
+	}
+	w.hold()
 	clear(w.sizes)
+	clear(w.masses)
 	for i, k := range w.index {
 		if k != w.labels[i] {
 			moved++
 		}
 		w.labels[i] = k
 		w.sizes[k]++
+		weight := w.weight(i)
+		w.masses[k] += weight
 		if w.norms != nil {
-			inertia += max(0, 1+float64(w.dist[i])/2) // dist is −2cos
+			inertia += weight * max(0, 1+float64(w.dist[i])/2) // dist is −2cos
 		} else {
-			inertia += max(0, w.yy[i]+float64(w.dist[i]))
+			inertia += weight * max(0, w.yy[i]+float64(w.dist[i]))
 		}
 	}
 	return moved, inertia
+}
+
+// hold keeps the rows of known groups there.
+func (w *descent) hold() {
+	if w.known == nil {
+		return
+	}
+	for i, g := range w.known.Of {
+		if g >= 0 {
+			w.index[i], w.dist[i] = g, w.cc[g]-2*dot(w.y.Row(i), w.c.Row(int(g)))
+		}
+	}
 }
 
 // refill gives every empty cluster the row farthest from its own centroid.
@@ -106,13 +138,21 @@ func (w *descent) refill() int {
 	for i, k := range w.labels {
 		rows[i] = i
 		far[i] = distance2(w.y.Row(i), w.centroids[int(k)*d:int(k+1)*d])
+		if w.known.fixed(i) {
+			far[i] = -1
+		}
 	}
 	slices.SortFunc(rows, func(a, b int) int { return cmp.Or(cmp.Compare(far[b], far[a]), cmp.Compare(a, b)) })
 	for e, k := range empty {
 		i := rows[e]
+		if w.known.fixed(i) { // no other row is left
+			return e
+		}
 		w.sizes[w.labels[i]]--
+		w.masses[w.labels[i]] -= w.weight(i)
 		w.labels[i] = int32(k)
 		w.sizes[k]++
+		w.masses[k] += w.weight(i)
 	}
 	return len(empty)
 }
@@ -121,11 +161,15 @@ func (w *descent) refill() int {
 // cluster without rows, or with rows whose sum has no direction, stays.
 func (w *descent) move() (shift float64) {
 	clear(w.sums)
-	w.ops.ScatterAdd(w.sums, w.y, w.labels)
+	if w.weights == nil {
+		w.ops.ScatterAdd(w.sums, w.y, w.labels)
+	} else {
+		scatterWeighted(w.sums, w.y, w.labels, w.weights)
+	}
 	d := w.y.Cols
 	for k, size := range w.sizes {
 		sum, c := w.sums[k*d:(k+1)*d], w.centroids[k*d:(k+1)*d]
-		if !mean(sum, size, w.norms != nil) {
+		if size == 0 || !mean(sum, w.masses[k], w.norms != nil) {
 			continue
 		}
 		for j, v := range sum {
@@ -136,16 +180,26 @@ func (w *descent) move() (shift float64) {
 	return shift
 }
 
-// mean turns the sum of size rows into their centroid and reports whether there
-// is one.
-func mean(sum []float64, size int, spherical bool) bool {
+// scatterWeighted adds row i, times its weight, to row index[i] of dst.
+func scatterWeighted(dst []float64, x Matrix, index []int32, weights []float64) {
+	for i, k := range index {
+		sum := dst[int(k)*x.Cols : int(k+1)*x.Cols]
+		for j, v := range x.Row(i) {
+			sum[j] += weights[i] * float64(v)
+		}
+	}
+}
+
+// mean turns the weighted sum of rows into their centroid and reports whether
+// there is one.
+func mean(sum []float64, weight float64, spherical bool) bool {
 	if spherical {
 		return unit(sum)
 	}
 	for j := range sum {
-		sum[j] /= float64(size)
+		sum[j] /= weight
 	}
-	return size > 0
+	return true
 }
 
 // finish computes centroids and inertia of the labels in float64 from the rows
@@ -153,18 +207,20 @@ func mean(sum []float64, size int, spherical bool) bool {
 func (p *problem) finish(r *Result, left []float64) {
 	n, d := p.x.Rows, p.x.Cols
 	r.Centroids = make([]float64, len(left))
+	masses := make([]float64, len(r.Sizes))
 	for i, k := range r.Labels {
-		scale := 1.0
+		scale := p.weight(i)
+		masses[k] += scale
 		if p.norms != nil {
-			scale = p.norms[i]
+			scale /= p.norms[i]
 		}
 		for j, v := range p.x.Row(i) {
-			r.Centroids[int(k)*d+j] += float64(v) / scale
+			r.Centroids[int(k)*d+j] += float64(v) * scale
 		}
 	}
 	for k, size := range r.Sizes {
 		c := r.Centroids[k*d : (k+1)*d]
-		if mean(c, size, p.norms != nil) {
+		if size > 0 && mean(c, masses[k], p.norms != nil) {
 			continue
 		}
 		copy(c, left[k*d:(k+1)*d])
@@ -177,14 +233,14 @@ func (p *problem) finish(r *Result, left []float64) {
 		for i := tile * tileRows; i < min((tile+1)*tileRows, n); i++ {
 			c := r.Centroids[int(r.Labels[i])*d : int(r.Labels[i]+1)*d]
 			if p.norms == nil {
-				each[i] = distance2(p.x.Row(i), c)
+				each[i] = p.weight(i) * distance2(p.x.Row(i), c)
 				continue
 			}
 			dot := 0.0
 			for j, v := range p.x.Row(i) {
 				dot += float64(v) * c[j]
 			}
-			each[i] = 1 - dot/p.norms[i]
+			each[i] = p.weight(i) * (1 - dot/p.norms[i])
 		}
 	})
 	for _, e := range each {

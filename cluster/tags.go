@@ -10,12 +10,14 @@ import (
 	"hgld/labels"
 )
 
+// identity is what makes a tag distinct.
+type identity struct{ name, qid string }
+
 // Tags lists the distinct tags of the records, by text byte for byte and by
 // Wikidata item, with the number of landmarks that carry each: most landmarks
 // first, then in the order of their bytes. Records without a tag do not count. A
 // landmark of train and one of index with the same number are two.
 func Tags(records []labels.Record) []labels.DraftTag {
-	type identity struct{ name, qid string }
 	type landmark struct {
 		split labels.Split
 		id    labels.LandmarkID
@@ -61,4 +63,73 @@ func Fingerprint(tags []labels.DraftTag) string {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// CountImages adds to tags the images of the landmarks that carry them.
+func CountImages(tags []labels.DraftTag, records []labels.Record, images map[labels.LandmarkKey]int) {
+	at := map[identity]int{}
+	for i, t := range tags {
+		at[identity{t.Name, t.QID}] = i
+	}
+	type carrier struct {
+		tag int
+		key labels.LandmarkKey
+	}
+	counted := map[carrier]bool{}
+	for _, r := range records {
+		i, listed := at[identity{r.Tag, r.QID}]
+		c := carrier{i, labels.LandmarkKey{Split: r.Split, Landmark: r.Landmark}}
+		if r.Outcome == labels.OK && listed && !counted[c] {
+			counted[c] = true
+			tags[i].Images += images[c.key]
+		}
+	}
+}
+
+// KnownFrom gives the tags the groups that they have in an earlier hierarchy: the
+// classes above its finest level, in their order. A tag is looked up by text and
+// item, then by its text alone, where that is unambiguous; groups without a tag in
+// the list are left out, and nil is returned if none is left.
+func KnownFrom(tags []labels.DraftTag, h *labels.Hierarchy) *Known {
+	const ambiguous = -2
+	exact, byName := map[identity]int32{}, map[string]int32{}
+	for _, c := range h.Levels[0].Classes {
+		if c.Parent < 0 {
+			continue
+		}
+		exact[identity{c.Name, c.QID}] = c.Parent
+		if p, twice := byName[c.Name]; twice && p != c.Parent {
+			byName[c.Name] = ambiguous
+		} else {
+			byName[c.Name] = c.Parent
+		}
+	}
+	k, index := &Known{Of: make([]int32, len(tags))}, map[int32]int32{}
+	parents, used := make([]int32, len(tags)), map[int32]bool{}
+	for i, t := range tags {
+		parent, found := exact[identity{t.Name, t.QID}]
+		if !found {
+			if parent, found = byName[t.Name]; !found {
+				parent = -1
+			}
+		}
+		parents[i] = parent
+		used[parent] = true
+	}
+	for g, c := range h.Levels[1].Classes {
+		if used[int32(g)] {
+			index[int32(g)] = int32(len(k.Names))
+			k.Names = append(k.Names, c.Name)
+		}
+	}
+	if len(k.Names) == 0 {
+		return nil
+	}
+	for i, parent := range parents {
+		k.Of[i] = -1
+		if g, known := index[parent]; known {
+			k.Of[i] = g
+		}
+	}
+	return k
 }

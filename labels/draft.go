@@ -22,6 +22,12 @@ type Origin struct {
 	K             int     `json:"k"`
 	Seed          uint64  `json:"seed"`
 	NInit         int     `json:"n_init"`
+	Init          string  `json:"init,omitempty"`        // how starts were drawn
+	WeightedBy    string  `json:"weighted_by,omitempty"` // landmarks or images, where a tag counts by its use
+	Center        bool    `json:"center,omitempty"`      // the mean of the vectors was subtracted
+	PCA           int     `json:"pca,omitempty"`         // principal components that were kept
+	Given         string  `json:"given,omitempty"`       // hierarchy file whose groups were kept
+	GivenSHA256   string  `json:"given_sha256,omitempty"`
 	Inertia       float64 `json:"inertia"`
 	Iterations    int     `json:"iterations"`
 	Input         string  `json:"input"` // name of the tags file
@@ -48,6 +54,11 @@ type Cluster struct {
 	Name    string   `json:"name"`              // the member nearest to the centroid, weighted by use
 	Members []Member `json:"members"`           // nearest to the centroid first
 	Nearest []int    `json:"nearest,omitempty"` // ids of the closest clusters, closest first
+
+	Known        bool  `json:"known,omitempty"`        // Name is that of a group of an earlier curation
+	Alternatives []int `json:"alternatives,omitempty"` // members whose names would suit next best, best first; indices into Draft.Tags
+	Landmarks    int   `json:"landmarks,omitempty"`    // of all members
+	Images       int   `json:"images,omitempty"`       // of all members, where a count was given
 
 	Extra map[string]json.RawMessage `json:"-"`
 }

@@ -97,7 +97,15 @@ func (d *Draft) checkClusters() error {
 			return fmt.Errorf("tag %d %q lies in no cluster", i, d.Tags[i].Name)
 		}
 	}
-	for _, c := range d.Clusters {
+	for i, c := range d.Clusters {
+		for _, tag := range c.Alternatives {
+			if tag < 0 || tag >= len(d.Tags) || clusterOf[tag] != i+1 {
+				return fmt.Errorf("cluster %d %q: alternatives name tag %d, which is none of its members", c.ID, c.Name, tag)
+			}
+		}
+		if c.Landmarks < 0 || c.Images < 0 {
+			return fmt.Errorf("cluster %d %q: %d landmarks and %d images; want no negative count", c.ID, c.Name, c.Landmarks, c.Images)
+		}
 		for _, id := range c.Nearest {
 			if !ids[id] || id == c.ID {
 				return fmt.Errorf("cluster %d %q: nearest names cluster %d; want the id of another cluster", c.ID, c.Name, id)

@@ -1,0 +1,334 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"hgld/internal/blas"
+)
+
+// Linkage says how far two clusters of an Agglomerate run are apart.
+type Linkage int
+
+const (
+	// Ward is the root of twice the growth of the inertia by a merge (Ward, JASA 58,
+	// 1963), in SciPy's scale: √(2ab/(a+b)) · ‖c_A − c_B‖ for clusters of a and b rows
+	// with the means c_A and c_B.
+	Ward Linkage = iota
+	// Average is the mean Euclidean distance of a row of the one to a row of the
+	// other (UPGMA).
+	Average
+)
+
+func (l Linkage) String() string { return [...]string{Ward: "ward", Average: "average"}[l] }
+
+// Merge is one step of a Tree: the clusters A and B become one of Size rows.
+// Clusters 0 … N−1 are the rows, and N+m is what merge m made.
+type Merge struct {
+	A, B   int // A < B
+	Height float64
+	Size   int
+}
+
+// Tree is the result of agglomerative clustering, N−1 merges by rising height.
+type Tree struct {
+	Rows    int
+	Linkage Linkage
+	Merges  []Merge
+}
+
+// Agglomerate merges the two nearest clusters until one is left, by the chain of
+// nearest neighbours (Murtagh, The Computer Journal 26, 1983) on a triangle of
+// float32 distances: 2N² bytes, O(N²·D) time. Products are lib's;
+// nil means gonum.
+//
+// Distances of merged clusters follow Lance and Williams in float32, which only
+// decides between neighbours; heights of Ward are computed from the means in
+// float64, those of Average are the distances. Of clusters equally near, the one
+// the chain came from is taken, else the one of the lowest row. A cancelled ctx
+// ends it with ctx's error.
+func Agglomerate(ctx context.Context, x Matrix, linkage Linkage, lib blas.Library) (*Tree, error) {
+	if x.Rows == 0 {
+		return nil, fmt.Errorf("cluster: agglomerate: no rows")
+	}
+	if err := x.finite(); err != nil {
+		return nil, fmt.Errorf("cluster: agglomerate: %w", err)
+	}
+	p, err := KMeans{}.prepare(x)
+	if err != nil {
+		return nil, fmt.Errorf("cluster: agglomerate: %w", err)
+	}
+	c := &chain{problem: p, linkage: linkage, d: distances(CPU{BLAS: lib}, p, linkage)}
+	c.sizes, c.sums = make([]int, x.Rows), make([][]float64, x.Rows)
+	for i := range x.Rows {
+		c.sizes[i] = 1
+		c.active = append(c.active, i)
+	}
+	for len(c.active) > 1 {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("cluster: agglomerate: %w", err)
+		}
+		c.follow()
+	}
+	return c.tree(), nil
+}
+
+// triangle holds a distance for every pair of slots, once, in blocks of side ×
+// side: a cache line for each row of a block, so that a column, which a chain reads
+// as often as a row, does not touch a page of memory for each of its numbers.
+type triangle []float32
+
+const (
+	side      = 1 << sideBits
+	sideBits  = 4
+	blockBits = 2 * sideBits
+)
+
+func newTriangle(n int) triangle {
+	blocks := (n + side - 1) / side
+	return make(triangle, blocks*(blocks+1)/2<<blockBits)
+}
+
+// row returns where the row of slot i begins; column j < i lies at across(j).
+func row(i int) int {
+	block := i >> sideBits
+	return block*(block+1)/2<<blockBits + i&(side-1)<<sideBits
+}
+
+func across(j int) int { return j>>sideBits<<blockBits + j&(side-1) }
+
+// at is the distance of two different slots.
+func (d triangle) at(i, j int) *float32 {
+	return &d[row(max(i, j))+across(min(i, j))]
+}
+
+// The pieces of the triangle that are computed at once.
+const (
+	pairRows = 192
+	pairCols = 512
+)
+
+// distances fills the triangle with those of all pairs of rows: squared for Ward.
+func distances(cpu CPU, p *problem, linkage Linkage) triangle {
+	n := p.y.Rows
+	d := newTriangle(n)
+	tiles := (n + pairRows - 1) / pairRows
+	parallel(tiles, func(piece int) {
+		lo := (tiles - 1 - piece) * pairRows // the longest rows first
+		hi := min(lo+pairRows, n)
+		buf := make([]float32, pairRows*pairCols)
+		for from := 0; from < hi; from += pairCols {
+			to := min(from+pairCols, hi)
+			cpu.products(buf, p.y, lo, hi, p.y, from, to)
+			for i := max(lo, from+1); i < hi; i++ {
+				at, own := row(i), p.yy[i]
+				for j, dot := range buf[(i-lo)*(to-from):][:min(to, i)-from] {
+					s := max(0, own+p.yy[from+j]-2*float64(dot))
+					if linkage == Average {
+						s = math.Sqrt(s)
+					}
+					d[at+across(from+j)] = float32(s)
+				}
+			}
+		}
+	})
+	return d
+}
+
+// chain is a run of Agglomerate. A cluster lives in the slot of one of its rows.
+type chain struct {
+	*problem
+	linkage Linkage
+	d       triangle
+	active  []int // slots that hold a cluster, ascending
+	sizes   []int
+	sums    [][]float64 // of the rows; nil for a single row
+	path    []int       // each slot the nearest neighbour of the one before
+	merges  []joined
+}
+
+// joined is a merge as the chain finds it: not yet in the order of heights.
+type joined struct {
+	kept, gone int // slots
+	height     float64
+}
+
+// follow extends the chain until its last two clusters are each other's nearest,
+// and merges them.
+func (c *chain) follow() {
+	if len(c.path) == 0 {
+		c.path = append(c.path, c.active[0])
+	}
+	for {
+		last := c.path[len(c.path)-1]
+		before, near := -1, float32(math.Inf(1))
+		if len(c.path) > 1 {
+			before = c.path[len(c.path)-2]
+			near = *c.d.at(last, before)
+		}
+		next := c.nearest(last, before, near)
+		if next == before {
+			c.path = c.path[:len(c.path)-2]
+			c.merge(min(last, before), max(last, before))
+			return
+		}
+		c.path = append(c.path, next)
+	}
+}
+
+// nearest finds the slot nearest to i; best is as near as near and stays unless
+// another is nearer.
+func (c *chain) nearest(i, best int, near float32) int {
+	cut, _ := slices.BinarySearch(c.active, i)
+	if best < 0 {
+		best = c.active[0]
+		if best == i {
+			best = c.active[1]
+		}
+	}
+	own := c.d[row(i):]
+	for _, j := range c.active[:cut] {
+		if v := own[across(j)]; v < near {
+			best, near = j, v
+		}
+	}
+	own = c.d[across(i):]
+	for _, j := range c.active[cut+1:] {
+		if v := own[row(j)]; v < near {
+			best, near = j, v
+		}
+	}
+	return best
+}
+
+// merge joins the cluster of slot gone into that of kept > gone, whose part of
+// the triangle lies together.
+func (c *chain) merge(gone, kept int) {
+	apart := float64(*c.d.at(kept, gone))
+	a, b := float64(c.sizes[gone]), float64(c.sizes[kept])
+	height := apart
+	if c.linkage == Ward {
+		height = c.wardHeight(gone, kept)
+	}
+	at, _ := slices.BinarySearch(c.active, gone)
+	c.active = slices.Delete(c.active, at, at+1)
+	for _, k := range c.active {
+		if k == kept {
+			continue
+		}
+		to, from := c.d.at(k, kept), *c.d.at(k, gone)
+		if c.linkage == Average {
+			*to = float32((a*float64(from) + b*float64(*to)) / (a + b))
+			continue
+		}
+		n := float64(c.sizes[k])
+		*to = float32(((a+n)*float64(from) + (b+n)*float64(*to) - n*apart) / (a + b + n))
+	}
+	c.sizes[kept] += c.sizes[gone]
+	c.merges = append(c.merges, joined{kept, gone, height})
+}
+
+// wardHeight is the height of a merge from the sums of the rows, which it joins.
+func (c *chain) wardHeight(gone, kept int) float64 {
+	s, t := c.sum(gone), c.sum(kept)
+	a, b := float64(c.sizes[gone]), float64(c.sizes[kept])
+	square := 0.0
+	for j := range s {
+		v := s[j]/a - t[j]/b
+		square += v * v
+		t[j] += s[j]
+	}
+	c.sums[kept], c.sums[gone] = t, nil
+	return math.Sqrt(2 * a * b / (a + b) * square)
+}
+
+func (c *chain) sum(slot int) []float64 {
+	if c.sums[slot] != nil {
+		return c.sums[slot]
+	}
+	s := make([]float64, c.x.Cols)
+	for j, v := range c.x.Row(slot) {
+		s[j] = float64(v)
+	}
+	return s
+}
+
+// tree orders the merges by height. Rounding may put a merge below one that it is
+// made of; it is raised to that one's height, so that a merge never comes before
+// its parts.
+func (c *chain) tree() *Tree {
+	n := c.x.Rows
+	floor := make([]float64, n)
+	for i := range c.merges {
+		m := &c.merges[i]
+		m.height = max(m.height, floor[m.kept], floor[m.gone])
+		floor[m.kept] = m.height
+	}
+	slices.SortStableFunc(c.merges, func(a, b joined) int {
+		switch {
+		case a.height < b.height:
+			return -1
+		case a.height > b.height:
+			return 1
+		}
+		return 0
+	})
+	t := &Tree{Rows: n, Linkage: c.linkage, Merges: make([]Merge, 0, len(c.merges))}
+	id, size := make([]int, n), make([]int, n)
+	for i := range id {
+		id[i], size[i] = i, 1
+	}
+	for m, j := range c.merges {
+		size[j.kept] += size[j.gone]
+		t.Merges = append(t.Merges, Merge{min(id[j.kept], id[j.gone]), max(id[j.kept], id[j.gone]), j.height, size[j.kept]})
+		id[j.kept] = n + m
+	}
+	return t
+}
+
+// Cut returns the cluster of each row when k clusters are left, numbered in the
+// order of their first rows.
+func (t *Tree) Cut(k int) ([]int32, error) {
+	if k < 1 || k > t.Rows {
+		return nil, fmt.Errorf("cluster: cut into %d clusters, want 1 to %d", k, t.Rows)
+	}
+	parent := make([]int, t.Rows+len(t.Merges))
+	for i := range parent {
+		parent[i] = i
+	}
+	for m, j := range t.Merges[:t.Rows-k] {
+		parent[j.A], parent[j.B] = t.Rows+m, t.Rows+m
+	}
+	labels, number := make([]int32, t.Rows), map[int]int32{}
+	for m := t.Rows - k - 1; m >= 0; m-- { // a merge's parent is known before its parts
+		parent[t.Rows+m] = parent[parent[t.Rows+m]]
+	}
+	for i := range labels {
+		root := parent[parent[i]]
+		if _, known := number[root]; !known {
+			number[root] = int32(len(number))
+		}
+		labels[i] = number[root]
+	}
+	return labels, nil
+}
+
+// Partition cuts the tree of the rows x into k clusters and gives them centroids,
+// the means of their rows.
+func (t *Tree) Partition(x Matrix, k int) (*Result, error) {
+	if x.Rows != t.Rows {
+		panic("cluster: the tree of other rows")
+	}
+	labels, err := t.Cut(k)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Labels: labels, Sizes: make([]int, k), Algorithm: t.Linkage.String()}
+	for _, l := range labels {
+		r.Sizes[l]++
+	}
+	(&problem{x: x}).finish(r, make([]float64, k*x.Cols))
+	return r, nil
+}

@@ -1,0 +1,53 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"hgld/internal/registry"
+)
+
+// Method partitions the rows of x into o.K clusters, by o where it is a k-means.
+type Method func(ctx context.Context, o KMeans, x Matrix, seed uint64) (*Result, error)
+
+// Methods are the algorithms by name.
+var Methods = registry.Table[Method]{
+	{Name: "lloyd", About: "k-means, every row compared with every centroid", Value: byKMeans(Lloyd)},
+	{Name: "elkan", About: "k-means, the same with fewer comparisons", Value: byKMeans(Elkan)},
+	{Name: "spherical", About: "k-means of directions (cosine)", Value: bySpherical},
+	{Name: "mini-batch", About: "k-means by random batches, for large sets", Value: byKMeans(MiniBatch)},
+	{Name: "ward", About: "agglomerative: the merge that adds least inertia", Value: byLinkage(Ward)},
+	{Name: "average", About: "agglomerative: the least mean distance", Value: byLinkage(Average)},
+}
+
+// Inits are the ways to draw a start by name.
+var Inits = registry.Table[Init]{
+	{Name: "greedy-k-means++", About: "the best of several candidates a step", Value: GreedyPlusPlus},
+	{Name: "k-means++", About: "far rows are likelier", Value: PlusPlus},
+	{Name: "random", About: "rows at random", Value: Random},
+}
+
+func byKMeans(a Algorithm) Method {
+	return func(ctx context.Context, o KMeans, x Matrix, seed uint64) (*Result, error) {
+		o.Algorithm = a
+		return o.Run(ctx, x, seed)
+	}
+}
+
+func bySpherical(ctx context.Context, o KMeans, x Matrix, seed uint64) (*Result, error) {
+	o.Spherical = true
+	return o.Run(ctx, x, seed)
+}
+
+func byLinkage(l Linkage) Method {
+	return func(ctx context.Context, o KMeans, x Matrix, _ uint64) (*Result, error) {
+		if o.Known != nil || o.Weights != nil || o.Spherical {
+			return nil, fmt.Errorf("cluster: %s takes neither known groups nor weights nor directions; k-means does", l)
+		}
+		tree, err := Agglomerate(ctx, x, l, o.BLAS)
+		if err != nil {
+			return nil, err
+		}
+		return tree.Partition(x, o.K)
+	}
+}
