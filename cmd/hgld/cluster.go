@@ -11,7 +11,6 @@ import (
 
 	"hgld/cluster"
 	"hgld/internal/atomicfile"
-	"hgld/internal/blas"
 	"hgld/labels"
 )
 
@@ -28,55 +27,58 @@ type clusterSettings struct {
 	MaxIter   int     `yaml:"max_iter" usage:"most iterations of one start"`
 	Tol       float64 `yaml:"tol" usage:"stop when centroids move less than this share of the variance; 0: when nothing changes"`
 	Spherical bool    `yaml:"spherical" usage:"cluster directions (cosine) and not positions"`
+
+	Algorithm string   `yaml:"algorithm" usage:"lloyd, elkan, spherical, mini-batch, ward or average"`
+	Init      string   `yaml:"init" usage:"how starts are drawn: greedy-k-means++, k-means++ or random"`
+	Center    bool     `yaml:"center" usage:"subtract the mean of the vectors first"`
+	PCA       int      `yaml:"pca" usage:"keep this many principal components; 0: all"`
+	Given     string   `yaml:"given" path:"in" usage:"hierarchy.json of an earlier curation: its tags keep their groups, new ones join or open clusters"`
+	Counts    []string `yaml:"counts" path:"in" usage:"image lists of GLDv2 (train.csv, …) to count each tag's images by"`
+	Weigh     string   `yaml:"weigh" usage:"what a tag counts by in k-means: tags (1 each), landmarks or images"`
 }
 
 func clusterStage() stage {
 	return newStage("cluster", "cluster run",
-		clusterSettings{Tags: "tags.jsonl", Vectors: cluster.VectorsFile, Out: "draft.json", K: 150, Seed: 1, NInit: 10, MaxIter: 300},
-		func(s *clusterSettings) (in, out []string) { return []string{s.Tags}, []string{s.Out, s.Vectors} },
+		clusterSettings{Tags: "tags.jsonl", Vectors: cluster.VectorsFile, Out: "draft.json", K: 150, Seed: 1, NInit: 10, MaxIter: 300,
+			Algorithm: cluster.Methods[0].Name, Init: cluster.Inits[0].Name, Weigh: "tags"},
+		func(s *clusterSettings) (in, out []string) {
+			in = append([]string{s.Tags}, s.Counts...)
+			if s.Given != "" {
+				in = append(in, s.Given)
+			}
+			return in, []string{s.Out, s.Vectors}
+		},
 		runCluster)
 }
 
 func clusterCommand() *cli.Command {
 	return group("cluster", "stage 2: tags -> draft supercategories",
 		"  hgld cluster run                  150 clusters: draft.json and vectors.safetensors from tags.jsonl\n"+
-			"  hgld cluster run --k 200          more clusters: fewer tags to move, more clusters to decide",
+			"  hgld cluster run --k 200          more clusters: fewer tags to move, more clusters to decide\n"+
+			"  hgld cluster sweep --ks 50,100    measures of drafts with 50 and with 100 clusters\n"+
+			"  hgld cluster show church          the cluster named church",
 		clusterStage().subcommand("run", "cluster the tags into a draft",
 			"  hgld cluster run --k 150                        150 clusters from tags.jsonl\n"+
 				"  hgld cluster run --seed 2 --n-init 20           other starts, the best of 20\n"+
 				"  hgld cluster run --prompt photo --spherical     of \"a photo of a church\", by cosine\n"+
+				"  hgld cluster run --algorithm ward               agglomerative: nothing is drawn\n"+
+				"  hgld cluster run --given hierarchy.json --k 90  tags with a group keep it; 90 clusters in all\n"+
 				"  hgld cluster run --limit 300 --k 20             a trial on the 300 most used tags"),
+		clusterSweepCommand(), clusterShowCommand(),
 	)
 }
 
 // runCluster is `hgld cluster run`.
 func runCluster(j *job, s *clusterSettings) error {
-	lib, err := blas.Default()
-	if err != nil {
-		return withCode(exitUsage, err)
-	}
 	input, err := sha256File(s.Tags)
 	if err != nil {
 		return err
 	}
-	tags, err := distinctTags(j, s.Tags)
+	p, err := planCluster(j, s, s.K)
 	if err != nil {
 		return err
 	}
-	if s.K > len(tags) {
-		return usagef("k is %d, and there are only %s to cluster; lower --k", s.K, count(len(tags), "tag"))
-	}
-	x, made, err := vectorsOf(j, s, tags)
-	if err != nil {
-		return err
-	}
-	bar := j.progress("clustering", max(s.NInit, 1))
-	o := cluster.KMeans{K: s.K, NInit: s.NInit, MaxIter: s.MaxIter, Tol: s.Tol, Spherical: s.Spherical, BLAS: lib,
-		Watch: func(it cluster.Iteration) {
-			bar.set(it.Restart, fmt.Sprintf("iteration %d: inertia %.4g", it.Iteration, it.Inertia))
-		}}
-	r, err := o.Run(j.ctx, x, s.Seed)
-	bar.end()
+	r, err := p.run(j, s, s.K, s.Seed, "clustering")
 	if err != nil {
 		return err
 	}
@@ -84,10 +86,24 @@ func runCluster(j *job, s *clusterSettings) error {
 	if err != nil {
 		return err
 	}
-	draft, err := cluster.NewDraft(tags, x, r, labels.Origin{
-		Tool: "hgld " + version, Encoder: made.Encoder, Prompt: string(made.Prompt), Seed: s.Seed,
+	origin := labels.Origin{
+		Tool: "hgld " + version, Encoder: p.made.Encoder, Prompt: string(p.made.Prompt), Seed: s.Seed,
 		Input: filepath.Base(s.Tags), InputSHA256: input, Vectors: filepath.Base(s.Vectors), VectorsSHA256: sum,
-	})
+		Center: s.Center, PCA: s.PCA,
+	}
+	if len(r.Restarts) > 0 {
+		origin.Init = s.Init
+	}
+	if s.Weigh != "tags" {
+		origin.WeightedBy = s.Weigh
+	}
+	if s.Given != "" {
+		origin.Given = filepath.Base(s.Given)
+		if origin.GivenSHA256, err = sha256File(s.Given); err != nil {
+			return err
+		}
+	}
+	draft, err := cluster.NewDraft(p.tags, p.x, r, origin)
 	if err != nil {
 		return err
 	}
@@ -157,7 +173,11 @@ func reportDraft(j *job, s *clusterSettings, d *labels.Draft, r *cluster.Result)
 			"inertia": r.Inertia, "iterations": r.Iterations, "start": r.Restart, "inertia_of_starts": r.Restarts, "history": r.History})
 	}
 	j.print("%s written: %s in %s, %s\n", s.Out, count(len(d.Tags), "tag"), count(len(d.Clusters), "cluster"), count(outliers, "outlier"))
-	j.print("inertia %.6g after %s, start %d of %d\n", r.Inertia, count(r.Iterations, "iteration"), r.Restart+1, len(r.Restarts))
+	if len(r.Restarts) > 0 {
+		j.print("inertia %.6g after %s, start %d of %d\n", r.Inertia, count(r.Iterations, "iteration"), r.Restart+1, len(r.Restarts))
+	} else {
+		j.print("inertia %.6g by %s\n", r.Inertia, r.Algorithm)
+	}
 	if n := len(r.Sizes) - len(d.Clusters); n > 0 {
 		j.say("%s stayed empty: there are fewer different tags than k", count(n, "cluster"))
 	}

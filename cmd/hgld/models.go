@@ -1,0 +1,206 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/internal/registry"
+	"hgld/train/backbone"
+	"hgld/train/nn"
+)
+
+const modelsExamples = "  hgld models list                        backbones and published retrieval nets\n" +
+	"  hgld models show resnet50               its layers with their shapes, and where its weights are published\n" +
+	"  hgld models check resnet50.safetensors  what a file of weights fits, and what is missing in it"
+
+func modelsCommand() *cli.Command {
+	return group("models", "backbones, published nets and their weights", modelsExamples,
+		&cli.Command{
+			Name: "list", Usage: "what can be trained, with size, input and source of weights",
+			Description: "  hgld models list\n  hgld models list --json",
+			Flags:       commonFlags(), Action: listModels,
+		},
+		&cli.Command{
+			Name: "show", Usage: "the layers of one, with shapes and totals", ArgsUsage: "NAME",
+			Description: "  hgld models show deit-small\n  hgld models show resnet-ln-gem      a published net, with its projection",
+			Flags:       commonFlags(), Action: showModel,
+		},
+		&cli.Command{
+			Name: "check", Usage: "which networks a safetensors file fits", ArgsUsage: "FILE",
+			Description: "  hgld models check resnet50.safetensors\n" +
+				"  hgld models check --model resnet50 my.safetensors    every name that is missing or too many\n\n" +
+				"  A .pth file becomes safetensors by scripts/convert_weights.py.",
+			Flags:  append(commonFlags(), &cli.StringFlag{Name: "model", Usage: "compare with `NAME` alone, and list every difference"}),
+			Action: checkModel,
+		})
+}
+
+// knownModel is a network that weights may fit: a backbone alone, or a net around
+// one.
+type knownModel struct {
+	Name       string          `json:"name"`
+	About      string          `json:"about"`
+	Net        bool            `json:"net"` // a published retrieval net
+	Backbone   string          `json:"backbone"`
+	Released   string          `json:"released,omitempty"` // what its authors call it
+	Parameters int             `json:"parameters"`
+	Embedding  int             `json:"embedding"`
+	Input      int             `json:"input"`
+	Weights    []modelWeights  `json:"weights,omitempty"`
+	store      *nn.Store       // declared, without values
+	spec       backbone.Spec   // of the backbone
+	facts      backbone.Facts  // of the backbone
+	model      *backbone.Model // of a net
+}
+
+type modelWeights struct {
+	From    string `json:"from"`
+	File    string `json:"file"`
+	Licence string `json:"licence"`
+}
+
+// unstated is printed where a library names no licence for its weights.
+const unstated = "not stated with the weights"
+
+// knownModels declares every backbone and every published net.
+func knownModels() ([]knownModel, error) {
+	var list []knownModel
+	for _, e := range backbone.All {
+		f := e.Value.Facts()
+		m := knownModel{Name: e.Name, About: e.About, Backbone: e.Name, Embedding: f.Channels, Input: f.Input,
+			store: nn.NewStore(), spec: e.Value, facts: f}
+		for _, w := range f.Weights {
+			licence := w.Licence
+			if licence == "" {
+				licence = unstated
+			}
+			m.Weights = append(m.Weights, modelWeights{w.From, w.File, licence})
+		}
+		e.Value.Build(m.store.Group("backbone"), backbone.Options{})
+		m.Parameters = m.store.Size()
+		list = append(list, m)
+	}
+	for _, e := range backbone.Models {
+		spec, err := backbone.All.Get("backbone", e.Value.Backbone)
+		if err != nil {
+			return nil, err
+		}
+		m := knownModel{Name: e.Name, About: e.About, Net: true, Backbone: e.Value.Backbone, Released: e.Value.Released,
+			Input: spec.Facts().Input, store: nn.NewStore(), spec: spec, facts: spec.Facts(), model: &e.Value}
+		if _, err := e.Value.Build(m.store); err != nil {
+			return nil, err
+		}
+		m.Parameters, m.Embedding = m.store.Size(), e.Value.Dim
+		if e.Value.Dim == 0 {
+			m.Embedding = m.facts.Channels
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+// modelNamed finds one of the networks.
+func modelNamed(list []knownModel, name string) (knownModel, error) {
+	var names []string
+	for _, m := range list {
+		if m.Name == name {
+			return m, nil
+		}
+		names = append(names, m.Name)
+	}
+	return knownModel{}, withHint(withCode(exitUsage, registry.Unknown("model", name, names)), "hgld models list lists them")
+}
+
+func listModels(c *cli.Context) error {
+	j, err := newJob(c)
+	if err != nil {
+		return err
+	}
+	list, err := knownModels()
+	if err != nil {
+		return err
+	}
+	if j.json {
+		return writeJSON(j, list)
+	}
+	j.print("%-22s %11s %9s %6s  %s\n", "backbone", "parameters", "embedding", "input", "weights (licence)")
+	nets := false
+	for _, m := range list {
+		if m.Net && !nets {
+			nets = true
+			j.print("\n%-22s %11s %9s %6s  %s\n", "net", "parameters", "embedding", "input", "backbone, pooling, standard; its name in SupRank")
+		}
+		j.print("%-22s %11d %9d %6d  %s\n", m.Name, m.Parameters, m.Embedding, m.Input, m.source())
+	}
+	return nil
+}
+
+// source is the last column of the list.
+func (m knownModel) source() string {
+	if m.Net {
+		return fmt.Sprintf("%s, %s, %s; %s", m.Backbone, m.model.Pooling, m.model.Standard, m.Released)
+	}
+	if len(m.Weights) == 0 {
+		return "none: trained from scratch"
+	}
+	w := m.Weights[0]
+	return fmt.Sprintf("%s: %s (%s)", w.From, w.File, w.Licence)
+}
+
+func showModel(c *cli.Context) error {
+	j, err := newJob(c)
+	if err != nil {
+		return err
+	}
+	if len(j.args) != 1 {
+		return withHint(usagef("models show takes one name, got %d", len(j.args)), "hgld models list lists them")
+	}
+	list, err := knownModels()
+	if err != nil {
+		return err
+	}
+	m, err := modelNamed(list, j.args[0])
+	if err != nil {
+		return err
+	}
+	if j.json {
+		return writeJSON(j, struct {
+			knownModel
+			Tensors []nn.Shape `json:"tensors"`
+		}{m, m.store.Layout()})
+	}
+	j.print("%s: %s\n", m.Name, m.About)
+	j.print("input %d×%d, embedding %d, pixels of mean %v and deviation %v\n", m.Input, m.Input, m.Embedding, m.facts.Mean, m.facts.Std)
+	if m.Net {
+		j.print("%s; projection %d, frozen BatchNorm %v, pretrained %v, whitening by PCA %v\n",
+			m.source(), m.model.Dim, m.model.FreezeNorm, m.model.Pretrained, m.model.PCA)
+	}
+	for _, w := range m.Weights {
+		j.print("weights %s\n        %s\n        licence: %s\n", w.From, w.File, w.Licence)
+	}
+	j.print("\n%-44s %-18s %10s\n", "tensor", "shape", "trained")
+	state := 0
+	for _, x := range m.store.Layout() {
+		n := 1
+		for _, d := range x.Dims {
+			n *= d
+		}
+		if !x.Trained {
+			state += n
+			continue
+		}
+		j.print("%-44s %-18s %10d\n", x.Name, shapeText(x.Dims), n)
+	}
+	j.print("%-44s %-18s %10d\n", "total", "", m.Parameters)
+	if state > 0 {
+		j.print("%-44s %-18s %10d\n", "running statistics, not trained", "", state)
+	}
+	return nil
+}
+
+// shapeText is a shape as people write it.
+func shapeText(dims []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(dims), " ", "×"), "[]")
+}

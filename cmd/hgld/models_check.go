@@ -1,0 +1,150 @@
+package main
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/internal/tensorfile"
+	"hgld/train/backbone"
+	"hgld/train/nn"
+)
+
+// modelFit is how a file of weights compares with a network.
+type modelFit struct {
+	Name       string   `json:"name"`
+	Fits       bool     `json:"fits"`
+	Missing    []string `json:"missing,omitempty"`
+	Unexpected []string `json:"unexpected,omitempty"`
+	Shapes     []string `json:"of_another_shape,omitempty"`
+}
+
+func (f modelFit) differences() int { return len(f.Missing) + len(f.Unexpected) + len(f.Shapes) }
+
+// shownFits is how many of the nearest networks are printed for a file that fits
+// none, and shownNames how many names of a kind.
+const (
+	shownFits  = 3
+	shownNames = 5
+)
+
+func checkModel(c *cli.Context) error {
+	j, err := newJob(c)
+	if err != nil {
+		return err
+	}
+	if len(j.args) != 1 {
+		return usagef("models check takes one file, got %d", len(j.args))
+	}
+	path := j.args[0]
+	list, err := knownModels()
+	if err != nil {
+		return err
+	}
+	names := shownNames
+	if name := c.String("model"); name != "" {
+		m, err := modelNamed(list, name)
+		if err != nil {
+			return err
+		}
+		list, names = []knownModel{m}, 1<<31-1
+	}
+	if ext := filepath.Ext(path); ext == ".pth" || ext == ".pt" || ext == ".bin" {
+		return withHint(usagef("%s: weights are read from safetensors, not from a pickle", path), "scripts/convert_weights.py %s converts it", path)
+	}
+	tensors, _, err := tensorfile.ReadAll(path)
+	var damaged *tensorfile.FormatError
+	if errors.As(err, &damaged) {
+		return withCode(exitIntegrity, err)
+	}
+	if err != nil {
+		return err
+	}
+	sum, size, err := hashFile(path)
+	if err != nil {
+		return err
+	}
+	fits := compareModels(list, tensors)
+	if j.json {
+		err = writeJSON(j, struct {
+			File   string     `json:"file"`
+			Bytes  int64      `json:"bytes"`
+			SHA256 string     `json:"sha256"`
+			Models []modelFit `json:"models"`
+		}{path, size, sum, fits})
+	} else {
+		j.print("%s: %d tensors, %d bytes, sha256 %s\n", path, len(tensors), size, sum)
+		printFits(j, fits, names)
+	}
+	switch {
+	case err != nil || fits[0].Fits:
+		return err
+	case len(list) == 1:
+		err = fmt.Errorf("%s does not fit %s", path, list[0].Name)
+	default:
+		err = fmt.Errorf("%s fits no known network", path)
+	}
+	return withCode(exitIntegrity, err)
+}
+
+// compareModels compares tensors with every network, the best fit first.
+func compareModels(list []knownModel, tensors []tensorfile.Tensor) []modelFit {
+	fits := make([]modelFit, len(list))
+	for i, m := range list {
+		own := backbone.Pretrained
+		if m.Net {
+			own = func(_ backbone.Spec, t []tensorfile.Tensor) []tensorfile.Tensor { return backbone.Checkpoint(t) }
+		}
+		bad := m.store.Compare(own(m.spec, tensors), "")
+		if bad == nil {
+			bad = &nn.MismatchError{}
+		}
+		fits[i] = modelFit{Name: m.Name, Missing: bad.Missing, Unexpected: bad.Unexpected, Shapes: bad.Shapes}
+		fits[i].Fits = fits[i].differences() == 0
+	}
+	slices.SortStableFunc(fits, func(a, b modelFit) int { return cmp.Compare(a.differences(), b.differences()) })
+	return fits
+}
+
+func printFits(j *job, fits []modelFit, names int) {
+	for i, f := range fits {
+		switch {
+		case f.Fits:
+			j.print("fits %s\n", f.Name)
+		case !fits[0].Fits && i < shownFits:
+			j.print("not %s: %d missing, %d unexpected, %d of another shape\n", f.Name, len(f.Missing), len(f.Unexpected), len(f.Shapes))
+			for _, part := range []struct {
+				what string
+				list []string
+			}{{"missing", f.Missing}, {"unexpected", f.Unexpected}, {"shape", f.Shapes}} {
+				for _, name := range part.list[:min(names, len(part.list))] {
+					j.print("  %-10s %s\n", part.what, name)
+				}
+				if n := len(part.list) - names; n > 0 {
+					j.print("  %-10s … %d more; --model %s lists all\n", part.what, n, f.Name)
+				}
+			}
+		}
+	}
+}
+
+// hashFile returns the SHA-256 of a file and its size.
+func hashFile(path string) (sum string, size int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if size, err = io.Copy(h, f); err != nil {
+		return "", 0, err
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)), size, nil
+}
