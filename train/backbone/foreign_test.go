@@ -15,7 +15,7 @@ import (
 	"hgld/train/tensor"
 )
 
-// foreign are networks of other libraries whose weights scripts/check_weights.sh
+// foreign are networks of other libraries whose weights scripts/check_weights
 // writes to the folder in $HGLD_WEIGHTS, each with images and logits: NAME and
 // NAME.case. It reads NAME.back, which is written here.
 var foreign = map[string]string{"resnet50": "resnet50", "deit_small_distilled_patch16_224": "deit-small-distilled"}

@@ -65,8 +65,9 @@ func Pretrained(spec Spec, tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	whole := slices.ContainsFunc(tensors, func(t tensorfile.Tensor) bool { return strings.HasPrefix(t.Name, Prefix) })
 	for _, t := range tensors {
 		if whole {
-			name, ok := FromSupRank(t.Name)
-			if t.Name, ok = strings.CutPrefix(name, Prefix); !ok {
+			name, _ := FromSupRank(t.Name) // "" for what is there twice
+			var inside bool
+			if t.Name, inside = strings.CutPrefix(name, Prefix); !inside {
 				continue
 			}
 		}

@@ -27,10 +27,12 @@ func GELUTanh(t *grad.Tape, x *grad.Var) *grad.Var { return act(t, x, device.GEL
 // QuickGELU is x·σ(1.702x), OpenAI's in CLIP.
 func QuickGELU(t *grad.Tape, x *grad.Var) *grad.Var { return act(t, x, device.QuickGELU) }
 
-// act is f(x), of which the gradient reads x.
+// act is f(x), of which the gradient reads x; so f(x) need not be held.
 func act(t *grad.Tape, x *grad.Var, f device.Func) *grad.Var {
 	y := t.New(x.Value.Type, x.Value.Shape()...)
-	t.Do(func(b device.Backend) { b.Act(y.Value, x.Value, f) })
+	apply := func(b device.Backend) { b.Act(y.Value, x.Value, f) }
+	t.Remake(y, apply, x)
+	t.Do(apply)
 	t.Back(func(b device.Backend) {
 		if dx := t.Into(x); !dx.Absent() {
 			b.ActGrad(dx, t.Grad(y), x.Value, f)

@@ -31,9 +31,11 @@ func (l *LayerNorm) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	}
 	y := t.New(x.Value.Type, x.Value.Shape()...)
 	stats := t.New(device.F32, x.Value.Rows(), 2)
-	t.Do(func(b device.Backend) {
+	normalise := func(b device.Backend) {
 		b.LayerNorm(matrix(y.Value), stats.Value, matrix(x.Value), value(gamma), value(beta), l.Eps)
-	})
+	}
+	t.Remake(y, normalise, x, stats) // x is held anyway, for the gradient
+	t.Do(normalise)
 	t.Back(func(b device.Backend) {
 		dx := into(t, x)
 		var dgamma, dbeta device.Array
