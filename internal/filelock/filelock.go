@@ -63,15 +63,15 @@ func owner(f *os.File) int {
 }
 
 // Close gives the lock back; the file stays.
-func (l *Lock) Close() error { return l.f.Close() }
+func (l *Lock) Close() error { return errors.Join(unlock(l.f), l.f.Close()) }
 
 // Remove takes the file away and gives the lock back. Where the system cannot
 // remove an open file, the lock is given back first.
 func (l *Lock) Remove() error {
 	if os.Remove(l.f.Name()) == nil {
-		return l.f.Close()
+		return l.Close()
 	}
-	if err := l.f.Close(); err != nil {
+	if err := l.Close(); err != nil {
 		return err
 	}
 	return os.Remove(l.f.Name())

@@ -17,3 +17,7 @@ func tryLock(f *os.File) (bool, error) {
 	}
 	return err == nil, err
 }
+
+// unlock gives the lock back at once. Closing the file is not enough: a process
+// that we are just starting shares the open file until it runs its program.
+func unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }

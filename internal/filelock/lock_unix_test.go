@@ -1,0 +1,35 @@
+//go:build unix && !solaris && !aix
+
+package filelock
+
+import (
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A process between fork and exec shares the open file of a lock, as a duplicate
+// of its descriptor does.
+func TestLockIsFreeWhileAnotherDescriptorIsOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	l, err := Acquire(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Dup(int(l.f.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Acquire(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+}
