@@ -274,3 +274,15 @@ func TestNewerManifestAsksForANewerHgld(t *testing.T) {
 	_, err := Open(dir)
 	wantError(t, err, "version 7", "newer hgld")
 }
+
+func TestHashOfAnotherLengthIsAnError(t *testing.T) {
+	for _, digits := range []int{0, 62, 66, 128} {
+		text := bytes.Repeat([]byte("0"), digits)
+		if err := new(Hash).UnmarshalText(text); err == nil {
+			t.Errorf("a hash of %d digits was read", digits)
+		}
+		if err := hashColumn().get(&Row{}, parquet.ByteArrayValue(text)); err == nil {
+			t.Errorf("a column's hash of %d digits was read", digits)
+		}
+	}
+}

@@ -151,12 +151,7 @@ func splitColumn() column {
 func hashColumn() column {
 	c := plainText("sha256", nil)
 	c.put = func(r *Row) parquet.Value { return parquet.ByteArrayValue([]byte(hex.EncodeToString(r.SHA256[:]))) }
-	c.get = func(r *Row, v parquet.Value) error {
-		if n, err := hex.Decode(r.SHA256[:], v.ByteArray()); err != nil || n != len(r.SHA256) {
-			return fmt.Errorf("sha256 %q, want 64 hexadecimal digits", v.ByteArray())
-		}
-		return nil
-	}
+	c.get = func(r *Row, v parquet.Value) error { return (*Hash)(&r.SHA256).UnmarshalText(v.ByteArray()) }
 	return c
 }
 
