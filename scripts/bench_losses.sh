@@ -1,24 +1,45 @@
 #!/bin/sh
-# Times the losses on this machine: a step from embeddings to their gradient, and
-# the rank op alone beside its plain definition. Each row is a process of its own,
-# so that its peak memory is its own too. Usage: scripts/bench_losses.sh [repeats]
+# A step of each loss on this machine, from 256 embeddings of 512 dimensions to
+# their gradient, beside the same formula in PyTorch: as the released code computes
+# it with its Q×G×G tensors, for the positives alone, and by pytorch-metric-learning.
+# Usage: scripts/bench_losses.sh [repeats]
 #
-# The time printed is the least of the repeats: other work on the machine can only
-# add to it. The plain definition is measured on one query of the larger sizes, so
-# compare the columns for a query.
+# Galleries of 256 (the batch itself), 4,096 and 60,000 rows, classes of 4, 16 and
+# 200 rows; sup-h-ap has 12 coarse classes beside them, so a twelfth of the gallery
+# is positive. Two threads each. A row is a process of its own, so that its peak
+# memory is its own too; PyTorch's has its libraries in it. Time is the least of the
+# repeats, because other work on the machine can only add to it. A ~ marks what was
+# reckoned from fewer queries, a - what needs more than 12 GiB. The last table is the
+# rank op alone beside its plain definition, of one query at the larger sizes.
+#
+# Needs Python 3 and pip; the packages go into a virtual environment in $VENV
+# (default: a temporary one), torch from pip's index or that in $TORCH_INDEX.
+# $SIZES and $POSITIVES choose fewer rows, $PEERS=no leaves out PyTorch.
 set -eu
 cd "$(dirname "$0")/.."
 repeats=${1:-3}
-program=$(mktemp)
-trap 'rm -f "$program"' EXIT
-go test -c -o "$program" ./train/loss
+sizes=${SIZES:-256 4096 60000}
+positives=${POSITIVES:-4 16 200}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+go test -c -o "$work/program" ./train/loss
+python=
+if [ "${PEERS:-yes}" = yes ]; then
+	venv=${VENV:-$work/venv}
+	[ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+	python=$venv/bin/python
+	"$python" -c 'import torch, pytorch_metric_learning' 2>/dev/null || {
+		"$python" -m pip -q install ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch==2.15.0
+		"$python" -m pip -q install pytorch-metric-learning==2.9.0 numpy
+	}
+fi
 
 # measure PATTERN RUNS: the least mean of RUNS over the repeats, with the other
 # figures of that process.
 measure() {
 	i=0
 	while [ "$i" -lt "$repeats" ]; do
-		"$program" -test.run '^$' -test.bench "$1" -test.benchtime "$2" -test.timeout 60m | grep '^Benchmark'
+		"$work/program" -test.run '^$' -test.bench "$1" -test.benchtime "$2" -test.timeout 60m | grep '^Benchmark'
 		i=$((i + 1))
 	done | sort -k3,3g | head -n 1
 }
@@ -28,26 +49,52 @@ value() {
 	echo "$1" | awk -v unit="$2" '{ for (i = 2; i <= NF; i++) if ($i == unit) { print $(i-1); exit } }'
 }
 
+# own LOSS ITEMS POSITIVES: "ms MiB" of hgld.
+own() {
+	line=$(measure "^BenchmarkLoss\$/^$1\$/^256x$2\$/^$3\$/^threads=2\$" 3x)
+	echo "$(awk -v ns="$(value "$line" ns/op)" 'BEGIN { printf "%.2f", ns / 1e6 }') $(value "$line" MiB-peak)"
+}
+
+# peer WAY LOSS ITEMS POSITIVES: "ms MiB" of PyTorch, ~ behind the time if reckoned.
+peer() {
+	[ -n "$python" ] || { echo "- -"; return; }
+	OMP_NUM_THREADS=2 "$python" scripts/bench_losses.py "$@" "$repeats" 2>"$work/error" |
+		awk '{ print $1 ($4 == "~" ? "~" : ""), $2 }' | grep . || { tail -n 1 "$work/error" >&2; echo "failed -"; }
+}
+
 echo "$(go version | cut -d' ' -f3-), $(uname -m), $(getconf _NPROCESSORS_ONLN) processors, load $(cut -d' ' -f1 /proc/loadavg 2>/dev/null || echo unknown)"
-printf '%-10s %-10s %8s %12s %10s\n' loss size threads ms MiB
+printf '%-18s %9s %10s %10s %8s %14s %8s %14s %8s\n' loss gallery positives 'hgld ms' MiB 'Q×G×G ms' MiB 'positives ms' MiB
 for loss in smooth-ap sup-ap sup-h-ap; do
-	for rows in 256 4096 60000; do
-		for threads in 1 2; do
-			line=$(measure "^BenchmarkLoss\$/^$loss\$/^256x$rows\$/^threads=$threads\$" 5x)
-			ns=$(value "$line" ns/op)
-			printf '%-10s %-10s %8s %12s %10s\n' "$loss" "256x$rows" "$threads" \
-				"$(awk -v ns="$ns" 'BEGIN { printf "%.2f", ns / 1e6 }')" "$(value "$line" MiB-peak)"
+	for items in $sizes; do
+		for n in $positives; do
+			printf '%-18s %9s %10s %10s %8s %14s %8s %14s %8s\n' "$loss" "$items" "$n" \
+				$(own "$loss" "$items" "$n") $(peer full "$loss" "$items" "$n") $(peer positives "$loss" "$items" "$n")
 		done
 	done
 done
-printf '\n%-10s %-10s %-6s %14s %10s\n' loss size op 'µs/query' MiB
+printf '\n%-18s %9s %10s %10s %8s %14s %8s\n' loss gallery positives 'hgld ms' MiB 'library ms' MiB
+for loss in fast-ap multi-similarity triplet calibration; do
+	for items in $sizes; do
+		for n in $positives; do
+			library=$(peer library "$loss" "$items" "$n")
+			[ "$loss" != fast-ap ] || [ "$items" = 256 ] || library="- -" # the library's has no gallery
+			printf '%-18s %9s %10s %10s %8s %14s %8s\n' "$loss" "$items" "$n" $(own "$loss" "$items" "$n") $library
+		done
+	done
+done
+for loss in softbin-ap rambo-recall; do
+	for items in $sizes; do
+		printf '%-18s %9s %10s %10s %8s %14s %8s\n' "$loss" "$items" 4 $(own "$loss" "$items" 4) - -
+	done
+done
+printf '\n%-18s %9s %-6s %14s %10s\n' 'rank op' gallery how 'µs/query' MiB
 for loss in smooth-ap sup-ap sup-h-ap; do
-	for rows in 256 4096 60000; do
+	for items in $sizes; do
 		for op in fused plain; do
 			runs=5x
 			[ "$op" = fused ] || runs=1x
-			line=$(measure "^BenchmarkRank\$/^$loss\$/x$rows\$/^$op\$" "$runs")
-			printf '%-10s %-10s %-6s %14s %10s\n' "$loss" "256x$rows" "$op" "$(value "$line" µs/query)" "$(value "$line" MiB-peak)"
+			line=$(measure "^BenchmarkRank\$/^$loss\$/x$items\$/^$op\$" "$runs")
+			printf '%-18s %9s %-6s %14s %10s\n' "$loss" "$items" "$op" "$(value "$line" µs/query)" "$(value "$line" MiB-peak)"
 		done
 	done
 done

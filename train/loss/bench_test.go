@@ -16,43 +16,49 @@ import (
 	"hgld/train/loss"
 )
 
-// The batches that scripts/bench_losses.sh measures: 256 queries of 512
-// dimensions, four of each class, against themselves (256) or a memory (4,096 and
-// 60,000 rows without gradient), in as many classes for a row as Stanford Online
-// Products has and in 12 coarse ones. Losses as released, as the peers compute.
+// The batches that scripts/bench_losses.sh measures: 256 queries of 512 dimensions,
+// which are the first rows of their gallery; beyond them it takes no gradient. Rows
+// of a class stand together, and there are 12 coarse ones. Losses as released, as
+// the peers compute.
 const (
 	benchQueries = 256
 	benchDim     = 512
-	sopClasses   = 11316.0 / 60502
 	coarse       = 12
+)
+
+var (
+	benchRows      = []int{256, 4096, 60000}
+	benchPositives = []int{4, 16, 200} // rows of a class, the query among them
 )
 
 // BenchmarkLoss is a step of the loss, forward and backward, from embeddings to
 // their gradient.
 func BenchmarkLoss(b *testing.B) {
-	for _, name := range []string{"smooth-ap", "sup-ap", "sup-h-ap"} {
-		for _, rows := range []int{256, 4096, 60000} {
-			for _, threads := range []int{1, 2} {
-				b.Run(fmt.Sprintf("%s/%dx%d/threads=%d", name, benchQueries, rows, threads), func(b *testing.B) {
-					benchmarkLoss(b, name, rows, threads)
-				})
+	for _, name := range []string{"smooth-ap", "sup-ap", "sup-h-ap", "softbin-ap", "fast-ap", "multi-similarity", "triplet", "calibration", "rambo-recall"} {
+		for _, rows := range benchRows {
+			for _, positives := range benchPositives {
+				for _, threads := range []int{1, 2} {
+					b.Run(fmt.Sprintf("%s/%dx%d/%d/threads=%d", name, benchQueries, rows, positives, threads), func(b *testing.B) {
+						benchmarkLoss(b, name, rows, positives, threads)
+					})
+				}
 			}
 		}
 	}
 }
 
-func benchmarkLoss(b *testing.B, name string, rows, threads int) {
+func benchmarkLoss(b *testing.B, name string, rows, positives, threads int) {
 	backend := cpu.New(threads)
 	k, err := loss.Presets[1].Value.Get("loss", name)
 	if err != nil {
 		b.Fatal(err)
 	}
-	l, err := k.New(loss.Facts{Classes: []int{rows, coarse}, Dim: benchDim})
+	l, err := k.New(loss.Facts{Classes: []int{rows, coarse}, Dim: benchDim, Batch: benchQueries})
 	if err != nil {
 		b.Fatal(err)
 	}
 	tape := grad.NewTape(backend, device.NewArena(backend))
-	gallery, labels := benchGallery(backend, rows)
+	gallery, labels := benchGallery(backend, rows, positives)
 	query := tape.Leaf(gallery.RowRange(0, benchQueries), device.New(backend, device.F32, benchQueries, benchDim))
 	batch := &loss.Batch{
 		Query: query, QueryLabels: labels.RowRange(0, benchQueries),
@@ -89,7 +95,7 @@ func BenchmarkRank(b *testing.B) {
 
 func benchmarkRank(b *testing.B, name string, queries, rows int, plain bool) {
 	be := cpu.New(2)
-	gallery, labels := benchGallery(be, rows)
+	gallery, labels := benchGallery(be, rows, benchPositives[0])
 	f := func(dims ...int) device.Array { return device.New(be, device.F32, dims...) }
 	s, ds, lossOf, weight := f(queries, rows), f(queries, rows), f(queries), f(queries)
 	sh := device.New(be, device.U8, queries, rows)
@@ -130,27 +136,22 @@ func benchSteps(name string) *device.Steps {
 	return &device.Steps{Rank: [3]device.Step{exact, exact, upper}, Plus: [3]device.Step{exact, exact, exact}}
 }
 
-// benchGallery draws rows around the centres of their classes and those around
-// the centres of 12 coarse ones; the first 256 are the batch. Centres are drawn
-// again for each row, so that the peak of memory is that of what is measured.
-func benchGallery(b device.Backend, rows int) (embeddings, labels device.Array) {
-	r := rand.New(rand.NewPCG(20261121, uint64(rows)))
-	classes := max(benchQueries/4, int(float64(rows)*sopClasses))
+// benchGallery draws rows around the centres of their classes and those around the
+// centres of 12 coarse ones, near enough that classes mix. Centres are drawn again
+// for each row, so that the peak of memory is that of what is measured.
+func benchGallery(b device.Backend, rows, positives int) (embeddings, labels device.Array) {
 	embeddings, labels = device.New(b, device.F32, rows, benchDim), device.New(b, device.I32, rows, 2)
 	paths, v, row := make([]int32, 0, 2*rows), make([]float64, benchDim), make([]byte, 0, 4*benchDim)
 	source := rand.NewPCG(0, 0)
 	draws := rand.New(source)
 	for i := range rows {
-		c := i / 4
-		if i >= benchQueries {
-			c = r.IntN(classes)
-		}
+		c := i / positives
 		paths = append(paths, int32(c), int32(c%coarse))
 		clear(v)
 		for level, id := range []int{c % coarse, c, i} { // coarse centre, centre, row
 			source.Seed(uint64(level), uint64(id))
 			for j := range v {
-				v[j] = 0.7*v[j] + draws.NormFloat64()
+				v[j] += []float64{0.2, 0.35, 1}[level] * draws.NormFloat64()
 			}
 		}
 		n := math.Sqrt(dot(v, v))

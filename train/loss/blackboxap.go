@@ -19,17 +19,40 @@ import (
 // is [Q, D] and Gallery [G, D], rows of unit length; of equal scores the lower row
 // comes first.
 //
-// The released code draws the margin from a half-normal distribution; here it is
-// the constant of the paper. Lambda and Margin are those of the Smooth-AP paper for
-// its largest data set.
+// With the margin kind "half-normal", that of the released code, each score is
+// moved by |N(0,1)| times as much, drawn anew in every step. Lambda and Margin are
+// those of the Smooth-AP paper for its largest data set.
 //
 // A query without positives contributes nothing to the mean.
 type BlackBoxAP struct {
-	Lambda  float64 `yaml:"lambda"`
-	Margin  float64 `yaml:"margin"`
-	Epsilon float64 `yaml:"epsilon"`
-	Level   int     `yaml:"level"` // 0 is the finest
-	Against `yaml:",inline"`
+	Lambda     float64    `yaml:"lambda"`
+	Margin     float64    `yaml:"margin"`
+	MarginKind MarginKind `yaml:"margin_kind"`
+	Epsilon    float64    `yaml:"epsilon"`
+	Level      int        `yaml:"level"` // 0 is the finest
+	Against    `yaml:",inline"`
+}
+
+// MarginKind is how far scores are moved before they are ranked.
+type MarginKind uint8
+
+// Constant ("deterministic") moves them by half the margin, HalfNormal
+// ("half-normal") by |N(0,1)| of that.
+const (
+	Constant MarginKind = iota
+	HalfNormal
+)
+
+var marginKinds = []string{"deterministic", "half-normal"}
+
+// MarshalText returns "deterministic" or "half-normal".
+func (k MarginKind) MarshalText() ([]byte, error) { return marshalName(marginKinds, int(k)) }
+
+// UnmarshalText takes what MarshalText returns.
+func (k *MarginKind) UnmarshalText(text []byte) error {
+	i, err := unmarshalName("margin_kind", marginKinds, text)
+	*k = MarginKind(i)
+	return err
 }
 
 // New makes the loss.
@@ -41,14 +64,16 @@ func (l BlackBoxAP) New(f Facts) (Loss, error) {
 		return nil, err
 	}
 	return &blackBoxAP{
-		moved:   moved{lambda: float32(l.Lambda), margin: float32(l.Margin), shared: oneLevel(l.Level, l.Against)},
+		moved: moved{
+			lambda: float32(l.Lambda), margin: float32(l.Margin), drawn: l.MarginKind == HalfNormal, shared: oneLevel(l.Level, l.Against),
+		},
 		epsilon: float32(l.Epsilon), combine: l.MemoryCombine,
 	}, nil
 }
 
-// Released has the query in its own gallery, and the code's Epsilon.
+// Released has the query in its own gallery, and the code's margin and Epsilon.
 func (l BlackBoxAP) Released() Kind {
-	l.Epsilon, l.Against = 1e-5, l.Against.released()
+	l.MarginKind, l.Epsilon, l.Against = HalfNormal, 1e-5, l.Against.released()
 	return l
 }
 
@@ -66,7 +91,8 @@ func (l *blackBoxAP) Forward(t *grad.Tape, b *Batch) *grad.Var {
 
 func (l *blackBoxAP) against(t *grad.Tape, b *Batch, g gallery) *grad.Var {
 	Q := b.Query.Value.Dims[0]
-	r := l.ranks(t, Q, g.rows.Value.Dims[0])
+	r := l.ranks(t, b, g)
+	drank, dplus := t.New(device.F32, Q, g.rows.Value.Dims[0]), t.New(device.F32, Q, g.rows.Value.Dims[0])
 	rel, share, count := t.New(device.F32, Q, 2), t.New(device.F32, Q, 2), t.New(device.I32, Q, 2)
 	each, weight := t.New(device.F32, Q, 1), t.New(device.F32, Q)
 	score := &device.Score{Kind: device.ScoreAP}
@@ -76,45 +102,71 @@ func (l *blackBoxAP) against(t *grad.Tape, b *Batch, g gallery) *grad.Var {
 		d.Relevance(rel.Value, count.Value, weight.Value, sh, device.RelKind{})
 		d.Axpby(rel.Value, 1, rel.Value, l.epsilon, share.Value)
 		r.rank(d, s, sh)
-		d.RankScore(each.Value.Reshape(Q), r.drank.Value, r.dplus.Value, r.all.Value, r.plus.Value, sh, rel.Value, count.Value, score)
-		d.Scale(r.drank.Value, r.drank.Value, weight.Value) // how far scores move depends on it
-		d.RanksGrad(ds, r.drank.Value, r.s.Value, sh, l.lambda)
+		d.RankScore(each.Value.Reshape(Q), drank.Value, dplus.Value, r.all.Value, r.plus.Value, sh, rel.Value, count.Value, score)
+		d.Scale(drank.Value, drank.Value, weight.Value) // how far scores move depends on it
+		d.RanksGrad(ds, drank.Value, r.s.Value, sh, l.lambda)
 		d.Scale(each.Value, each.Value, weight.Value)
 		d.Sums(loss, each.Value, device.SumAll, 0)
 	})
-	r.done(t, rel, share, count, each, weight)
+	r.done(t, drank, dplus, rel, share, count, each, weight)
 	return loss
 }
 
 // moved is what the losses by interpolated ranks share.
 type moved struct {
 	lambda, margin float32
+	drawn          bool // the margin is half-normal
 	shared         device.SharedKind
 }
 
-// placed is the scores moved by the margin, the ranks by them, and the derivatives
-// of a loss by the ranks: all [Q,G].
+// placed is the scores moved by the margin, and the ranks by them: all [Q,G].
 type placed struct {
-	margin                     float32
-	s, all, plus, drank, dplus *grad.Var
+	margin       float32
+	amplitude    *grad.Var // nil: 1
+	s, all, plus *grad.Var
 }
 
-func (m moved) ranks(t *grad.Tape, Q, G int) *placed {
-	n := func() *grad.Var { return t.New(device.F32, Q, G) }
-	return &placed{m.margin, n(), n(), n(), n(), n()}
+func (m moved) ranks(t *grad.Tape, b *Batch, g gallery) *placed {
+	Q, G := b.Query.Value.Dims[0], g.rows.Value.Dims[0]
+	p := &placed{margin: m.margin, s: t.New(device.F32, Q, G), all: t.New(device.F32, Q, G), plus: t.New(device.F32, Q, G)}
+	if m.drawn {
+		stream := marginStream
+		if g.memory {
+			stream = marginMemoryStream
+		}
+		p.amplitude = b.draw(t, g.drawn, stream, device.Dist{Kind: device.Normal, B: 1}, Q, G)
+	}
+	return p
 }
 
-// rank ranks the scores, those of the positives lowered by the margin: an item's
-// level is its 0 or 1.
+// rank ranks the scores, those of the positives lowered by the margin against the
+// others: an item's level is its 0 or 1, and a constant changes no rank.
 func (p *placed) rank(d device.Backend, s, sh device.Array) {
 	d.Copy(p.s.Value, sh)
+	if p.amplitude != nil {
+		p.spread(d)
+	}
 	d.Axpby(p.s.Value, 1, s, -p.margin, p.s.Value)
 	d.Ranks(p.all.Value, p.s.Value, sh, 0)
 	d.Ranks(p.plus.Value, p.s.Value, sh, 1)
 }
 
+// spread makes of the levels y in p.s the numbers |amplitude|·(y − ½).
+func (p *placed) spread(d device.Backend) {
+	a, room := p.amplitude.Value, p.all.Value
+	d.Act(room, a, device.ReLU)
+	d.Axpby(a, -1, a, 0, device.Array{})
+	d.Act(a, a, device.ReLU)
+	d.Axpby(a, 1, a, 1, room)
+	times(d, p.s.Value, p.s.Value, a)
+	d.Axpby(p.s.Value, 1, p.s.Value, -0.5, a)
+}
+
 func (p *placed) done(t *grad.Tape, more ...*grad.Var) {
-	for _, v := range append(more, p.s, p.all, p.plus, p.drank, p.dplus) {
+	if p.amplitude != nil {
+		more = append(more, p.amplitude)
+	}
+	for _, v := range append(more, p.s, p.all, p.plus) {
 		t.Done(v)
 	}
 }

@@ -44,18 +44,24 @@ func interpolated(s, d []float64, sh []uint8, lambda float64) []float64 {
 	return ds
 }
 
-// behind is the scores, those of the positives lowered by the margin.
-func behind(s []float64, sh []uint8, margin float64) []float64 {
+// behind is the scores, those of the positives lowered by half the margin and the
+// others raised by as much, times an amplitude if there are any.
+func behind(s []float64, sh []uint8, margin float64, amplitude []float64) []float64 {
 	out := slices.Clone(s)
 	for i, l := range sh {
+		by := -margin / 2
 		if l == 1 {
-			out[i] -= margin
+			by = margin / 2
 		}
+		if amplitude != nil {
+			by *= amplitude[i]
+		}
+		out[i] -= by
 	}
 	return out
 }
 
-func blackBoxAPOf(k loss.BlackBoxAP) func([][]float64, [][]uint8) (float64, [][]float64) {
+func blackBoxAPOf(k loss.BlackBoxAP, drawn [][]float64) func([][]float64, [][]uint8) (float64, [][]float64) {
 	return func(s [][]float64, sh [][]uint8) (value float64, ds [][]float64) {
 		ds = like(s)
 		counted := 0.0
@@ -68,7 +74,11 @@ func blackBoxAPOf(k loss.BlackBoxAP) func([][]float64, [][]uint8) (float64, [][]
 			if !hasPositive(sh[q]) {
 				continue
 			}
-			moved := behind(s[q], sh[q], k.Margin)
+			var amplitude []float64
+			if k.MarginKind == loss.HalfNormal {
+				amplitude = drawn[q]
+			}
+			moved := behind(s[q], sh[q], k.Margin, amplitude)
 			all, plus, d := placesOf(moved, sh[q], 0), placesOf(moved, sh[q], 1), make([]float64, len(s[q]))
 			z := slices.Max(plus) + k.Epsilon
 			value += 1 / counted
@@ -84,33 +94,49 @@ func blackBoxAPOf(k loss.BlackBoxAP) func([][]float64, [][]uint8) (float64, [][]
 	}
 }
 
-func ramboRecallOf(k loss.RamboRecall) func([][]float64, [][]uint8) (float64, [][]float64) {
+// ramboRecallOf is the mean over the positives of all rows; past holds, for each
+// batch in the memory, how many negatives stand ahead of each positive.
+func ramboRecallOf(k loss.RamboRecall, past *[][]float64) func([][]float64, [][]uint8) (float64, [][]float64) {
 	return func(s [][]float64, sh [][]uint8) (value float64, ds [][]float64) {
 		ds = like(s)
 		total, scale := 0.0, 1.0
+		if k.ScaleByRows {
+			scale = float64(len(s)*(1+len(*past))) / float64(len(s)-1)
+		}
 		for q := range s {
 			total += slices.Max(placesOf(s[q], sh[q], 1))
 		}
-		if k.ScaleByRows {
-			scale = float64(len(s)) / float64(len(s)-1)
+		for _, ahead := range *past {
+			total += float64(len(ahead))
 		}
+		at := func(ahead float64) (v, slope float64) {
+			ahead *= scale
+			v, slope = math.Log1p(ahead), scale/(1+ahead)
+			if k.Weight == loss.LogLog {
+				v, slope = math.Log1p(v), slope/(1+v)
+			}
+			return v / total, slope / total
+		}
+		for _, ahead := range slices.Concat(*past...) {
+			v, _ := at(ahead)
+			value += v
+		}
+		var now []float64
 		for q := range s {
-			moved := behind(s[q], sh[q], k.Margin)
+			moved := behind(s[q], sh[q], k.Margin, nil)
 			all, d := placesOf(moved, sh[q], 0), make([]float64, len(s[q]))
 			for i, p := range placesOf(moved, sh[q], 1) {
-				if p == 0 {
-					continue
+				if p > 0 {
+					var v float64
+					v, d[i] = at(all[i] - p)
+					value += v
+					now = append(now, all[i]-p)
 				}
-				ahead := scale * (all[i] - p)
-				v, slope := math.Log1p(ahead), scale/(1+ahead)
-				if k.Weight == loss.LogLog {
-					v, slope = math.Log1p(v), slope/(1+v)
-				}
-				value += v / total
-				d[i] = slope / total
 			}
 			ds[q] = interpolated(moved, d, sh[q], k.Lambda)
 		}
+		*past = append([][]float64{now}, *past...)
+		*past = (*past)[:min(len(*past), k.BatchMemory)]
 		return value, ds
 	}
 }

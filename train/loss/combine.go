@@ -18,11 +18,16 @@ const (
 
 var combineNames = []string{"sum", "average"}
 
-func (c Combine) weight() float32 {
-	if c == Average {
-		return 0.5
+// weights returns those of batch and memory, where memory weighs w, 0 meaning 1:
+// 1 and w, or of sum 1.
+func (c Combine) weights(w float32) []float32 {
+	if w == 0 {
+		w = 1
 	}
-	return 1
+	if c == Average {
+		return []float32{1 / (1 + w), w / (1 + w)}
+	}
+	return []float32{1, w}
 }
 
 // MarshalText returns "sum" or "average".

@@ -59,34 +59,6 @@ func (l *crossEntropy) Params() []*Param { return []*Param{l.weight, l.bias} }
 
 // Forward records the mean over the queries.
 func (l *crossEntropy) Forward(t *grad.Tape, b *Batch) *grad.Var {
-	query, w, bias := b.Query, t.Leaf(l.weight.Value, l.weight.Grad), t.Leaf(l.bias.Value, l.bias.Grad)
-	Q, C := query.Value.Dims[0], w.Value.Dims[0]
-	z, dz := t.New(device.F32, Q, C), t.New(device.F32, Q, C)
-	class, each, loss := t.New(device.I32, Q, 1), t.New(device.F32, Q), t.New(device.F32, 1)
-	least := t.New(device.F32, 1)
-	t.Do(func(d device.Backend) {
-		d.MatMul(z.Value, query.Value, w.Value, device.Mul{TransB: true, Alpha: 1, Bias: bias.Value})
-		d.Copy(class.Value, b.QueryLabels.ColRange(l.level, l.level+1))
-		d.SoftmaxLoss(each.Value, dz.Value, z.Value, class.Value.Reshape(Q), l.softmax)
-		d.Sums(loss.Value, each.Value, device.SumAll, 0)
-		d.Fill(least.Value, l.entropy)
-		d.Axpby(loss.Value, 1/float32(Q), loss.Value, -1, least.Value)
-	})
-	for _, v := range []*grad.Var{z, class, each, least} {
-		t.Done(v)
-	}
-	t.Back(func(d device.Backend) {
-		d.Scale(dz.Value, dz.Value, t.Grad(loss))
-		d.Axpby(dz.Value, 1/float32(Q), dz.Value, 0, device.Array{})
-		if dq, acc := t.Onto(query); !dq.Absent() {
-			d.MatMul(dq, dz.Value, w.Value, device.Mul{Alpha: 1, Beta: acc})
-		}
-		if dw, acc := t.Onto(w); !dw.Absent() {
-			d.MatMul(dw, dz.Value, query.Value, device.Mul{TransA: true, Alpha: 1, Beta: acc})
-		}
-		if db, acc := t.Onto(bias); !db.Absent() {
-			d.Sums(db, dz.Value, device.SumCols, acc)
-		}
-	}, query, w, dz)
-	return loss
+	z := linear(t, b.Query, t.Leaf(l.weight.Value, l.weight.Grad), t.Leaf(l.bias.Value, l.bias.Grad))
+	return classified(t, z, b.QueryLabels.ColRange(l.level, l.level+1), l.softmax, l.entropy)
 }

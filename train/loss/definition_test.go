@@ -3,6 +3,7 @@ package loss_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"hgld/train/device"
@@ -21,27 +22,13 @@ func define(t *testing.T, k loss.Kind, in *batch) result {
 
 func addDefinition(t *testing.T, k loss.Kind, in *batch, weight float64, r *result) {
 	t.Helper()
-	pair := func(w [2]float64, a, b loss.Kind) {
-		addDefinition(t, a, in, weight*w[0], r)
-		addDefinition(t, b, in, weight*w[1], r)
-	}
 	switch k := k.(type) {
 	case loss.Sum:
 		for _, term := range k.Terms {
 			addDefinition(t, term.Loss, in, weight*term.Weight, r)
 		}
-	case loss.Roadmap:
-		pair(k.Weights, k.SupAP, k.NSM)
-	case loss.Happier:
-		pair(k.Weights, k.SupHAP, k.NSM)
-	case loss.RodNDCG:
-		pair(k.Weights, k.SupNDCG, k.NSM)
-	case loss.RoadmapCalibration:
-		pair(k.Weights, k.SupAP, k.Calibration)
-	case loss.RoadmapArcFace:
-		pair(k.Weights, k.SupAP, k.ArcFace)
-	case loss.RodRecall:
-		pair(k.Weights, k.SupRecall, k.Calibration)
+	case loss.Composition:
+		addDefinition(t, loss.Sum{Terms: k.Parts()}, in, weight, r)
 	case loss.SumTriplet:
 		levels, weights := levelsOf(k.Levels, k.Weights, len(in.labels[0]))
 		for i, level := range levels {
@@ -57,11 +44,15 @@ func addDefinition(t *testing.T, k loss.Kind, in *batch, weight float64, r *resu
 	case loss.CrossEntropy:
 		addCrossEntropy(k, in, weight, r)
 	default:
-		if d := scoredOf(k); d != nil {
+		if d := scoredOf(k, in); d != nil {
 			d.addWithMemory(in, weight, r)
 			return
 		}
 		if addProxied(k, in, weight, r) {
+			return
+		}
+		if r5, ok := k.(loss.RecallAtKOriginal); ok && r5.SiMix {
+			addMixedRows(t, r5, in, weight, r)
 			return
 		}
 		d := rankingOf(t, k, len(in.labels[0]), len(in.gallery))
@@ -103,6 +94,7 @@ type ranking struct {
 	rel      func(count []int32) []float64
 	allQ     bool
 	combine  loss.Combine
+	mixing   bool // scores of pairs of positives
 }
 
 func rankingOf(t *testing.T, k loss.Kind, levels, gallery int) ranking {
@@ -132,23 +124,23 @@ func rankingOf(t *testing.T, k loss.Kind, levels, gallery int) ranking {
 		}
 		return o
 	}
-	one := func(s cpu.Steps, o device.Score, level int, a loss.Against) ranking {
-		return ranking{s, o, level, level + 1, selfOf(a), always, false, a.MemoryCombine}
+	one := func(s cpu.Steps, o device.Score, level int, a loss.Against, m loss.ScoreMixing) ranking {
+		return ranking{s, o, level, level + 1, selfOf(a), always, false, a.MemoryCombine, m.UsePosMixup}
 	}
 	all := func(s cpu.Steps, o device.Score, a loss.Against) ranking {
-		return ranking{s, o, 0, levels, selfOf(a), always, false, a.MemoryCombine}
+		return ranking{s, o, 0, levels, selfOf(a), always, false, a.MemoryCombine, false}
 	}
 	switch k := k.(type) {
 	case loss.SmoothAP:
-		return one(smooth(k.Tau), ap, k.Level, k.Against)
+		return one(smooth(k.Tau), ap, k.Level, k.Against, k.ScoreMixing)
 	case loss.SupAP:
-		return one(sup(k.HMinus), ap, k.Level, k.Against)
+		return one(sup(k.HMinus), ap, k.Level, k.Against, k.ScoreMixing)
 	case loss.SmoothRecall:
-		return one(smooth(k.Tau), recall(k.AtK, k.Temp), k.Level, k.Against)
+		return one(smooth(k.Tau), recall(k.AtK, k.Temp), k.Level, k.Against, k.ScoreMixing)
 	case loss.SupRecall:
-		return one(sup(k.HMinus), recall(k.AtK, k.Temp), k.Level, k.Against)
+		return one(sup(k.HMinus), recall(k.AtK, k.Temp), k.Level, k.Against, k.ScoreMixing)
 	case loss.RecallAtKOriginal:
-		d := one(smooth(k.Tau), recall(k.AtK, k.Temp), k.Level, loss.Against{})
+		d := one(smooth(k.Tau), recall(k.AtK, k.Temp), k.Level, loss.Against{}, loss.ScoreMixing{})
 		d.self, d.allQ, d.score.Clip = func(uint8) uint8 { return 0 }, true, true
 		for i, at := range d.score.At {
 			d.score.At[i] = min(at, float32(gallery))
@@ -233,19 +225,23 @@ func (d ranking) add(in *batch, weight float64, r *result) {
 		}
 	}
 	for q, sh := range levels {
-		count := d.count(sh)
-		if positives(count) == 0 {
+		if positives(d.count(sh)) == 0 {
 			continue
 		}
-		n := len(sh)
+		row, fold := scores[q], func([]float64) {}
+		if d.mixing {
+			row, sh, fold = mixedScores(row, sh, in.perClass, in.drawn[q])
+		}
+		n, count := len(sh), d.count(sh)
 		rel := d.rel(count)
 		rank, plus, u, v, ds := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
-		cpu.PairRank(rank, plus, scores[q], sh, rel, &d.steps)
+		cpu.PairRank(rank, plus, row, sh, rel, &d.steps)
 		w := weight / float64(counted)
 		r.value += w * cpu.RankScore(u, v, rank, plus, sh, rel, count, &d.score)
-		cpu.PairRankGrad(ds, u, v, scores[q], sh, rel, &d.steps)
+		cpu.PairRankGrad(ds, u, v, row, sh, rel, &d.steps)
+		fold(ds)
 		own := &in.gallery[0] == &in.query[0]
-		for g, s := range ds {
+		for g, s := range ds[:len(in.gallery)] {
 			for i := range in.query[q] {
 				r.query[q][i] += w * s * in.gallery[g][i]
 				if own {
@@ -293,45 +289,56 @@ func positives(count []int32) (n int32) {
 }
 
 func addNSM(k loss.NSM, in *batch, weight float64, r *result) {
-	unit, norm := like(in.proxies), make([]float64, len(in.proxies))
-	for c, p := range in.proxies {
-		norm[c] = math.Sqrt(dot(p, p))
-		for i := range p {
-			unit[c][i] = p[i] / norm[c]
-		}
-	}
+	unit, n := units(in.proxies), max(k.NumCenters, 1)
 	du := like(in.proxies)
 	w := weight / float64(len(in.query))
 	for q, x := range in.query {
 		class := in.labels[q][k.Level]
-		z := make([]float64, len(unit))
-		top, sum := math.Inf(-1), 0.0
+		z := make([]float64, len(unit)/n)
+		slope := make([]float64, len(unit)) // of a class' score by that of a centre
 		for c := range z {
-			z[c] = dot(x, unit[c]) / k.Temperature
-			top = max(top, z[c])
+			z[c] = ofCenters(slope[c*n:][:n], x, unit[c*n:][:n], k.TemperatureCenters) / k.Temperature
 		}
+		top, sum := slices.Max(z), 0.0
 		for _, v := range z {
 			sum += math.Exp(v - top)
 		}
 		r.value += w * (top + math.Log(sum) - z[class])
-		for c, v := range z {
-			d := math.Exp(v-top) / sum
-			if c == int(class) {
+		for i, p := range unit {
+			d := math.Exp(z[i/n]-top) / sum
+			if i/n == int(class) {
 				d--
 			}
-			d *= w / k.Temperature
-			for i := range x {
-				r.query[q][i] += d * unit[c][i]
-				du[c][i] += d * x[i]
+			d *= w / k.Temperature * slope[i]
+			for j := range x {
+				r.query[q][j] += d * p[j]
+				du[i][j] += d * x[j]
 			}
 		}
 	}
-	for c := range du {
-		along := dot(du[c], unit[c])
-		for i := range du[c] {
-			r.proxies[c][i] += (du[c][i] - along*unit[c][i]) / norm[c]
-		}
+	addTo(r.proxies, throughUnits(du, in.proxies))
+}
+
+// ofCenters is the mean of the scores of centres weighted by softmax over them, and
+// its slopes by these.
+func ofCenters(slope []float64, x []float64, centers [][]float64, temperature float64) (z float64) {
+	if len(centers) == 1 {
+		slope[0] = 1
+		return dot(x, centers[0])
 	}
+	sum, share := 0.0, make([]float64, len(centers))
+	for i, c := range centers {
+		share[i] = math.Exp(dot(x, c) / temperature)
+		sum += share[i]
+	}
+	for i, c := range centers {
+		share[i] /= sum
+		z += share[i] * dot(x, c)
+	}
+	for i, c := range centers {
+		slope[i] = share[i] * (1 + (dot(x, c)-z)/temperature)
+	}
+	return z
 }
 
 func dot(a, b []float64) (s float64) {

@@ -25,3 +25,9 @@ func (l FastAP) New(f Facts) (Loss, error) {
 		shared: oneLevel(l.Level, Against{}), combine: l.MemoryCombine, normalise: true,
 	})
 }
+
+// Released averages the losses against batch and memory, as SupRank does.
+func (l FastAP) Released() Kind {
+	l.MemoryCombine = Average
+	return l
+}

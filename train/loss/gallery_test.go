@@ -44,9 +44,8 @@ func TestQueriesWithoutPositivesAreLeftOut(t *testing.T) {
 	longer.labels = append(longer.labels[:len(longer.labels):len(longer.labels)], []int32{99, 99}, []int32{-1, -1})
 	for _, e := range loss.All {
 		switch e.Value.(type) {
-		case loss.NSM, loss.Roadmap, loss.Happier, loss.RodNDCG, loss.RecallAtKOriginal,
-			loss.SumNSM, loss.NCAPP, loss.ProxyNCA, loss.ArcFace, loss.CrossEntropy, loss.RoadmapArcFace,
-			loss.Calibration, loss.RoadmapCalibration, loss.RodRecall, loss.XBMContrastive, loss.MultiSimilarity:
+		case loss.NSM, loss.Composition, loss.RecallAtKOriginal, loss.SumNSM, loss.NCAPP, loss.ProxyNCA, loss.ArcFace,
+			loss.CSL, loss.CrossEntropy, loss.Calibration, loss.XBMContrastive, loss.MultiSimilarity:
 			continue // means over all queries
 		}
 		a, b := forward(t, backend(), e.Value, in), forward(t, backend(), e.Value, &longer)
@@ -85,28 +84,84 @@ func TestMemoryIsASecondGallery(t *testing.T) {
 func TestReplayedLossReadsItsInputsAgain(t *testing.T) {
 	first, second := randomBatch(16, 6, 4, 8, 2), randomBatch(17, 6, 4, 8, 2)
 	second.proxies, second.bias = first.proxies, first.bias
-	each(t, func(t *testing.T, k loss.Kind) {
-		want := forward(t, backend(), k, second)
-		b := backend()
-		l, err := k.New(facts(first))
-		if err != nil {
-			t.Fatal(err)
+	each(t, func(t *testing.T, k loss.Kind) { replayed(t, k, first, second) })
+}
+
+// Mixtures, several proxies of a class and a memory of scores too: what is beside the
+// defaults of the table.
+func TestReplayedMixturesReadTheirInputsAgain(t *testing.T) {
+	shares := func(rows int) (drawn [][]float64) {
+		for i := range rows {
+			drawn = append(drawn, []float64{0.1, 0.5, 0.25, 0.75, float64(i) / 32, 0.875})
 		}
-		attach(b, l, first)
-		tape := grad.NewTape(b, device.NewArena(b))
-		query := tape.Leaf(floats(b, first.query), device.New(b, device.F32, len(first.query), 8))
-		labels := ints(b, first.labels)
-		out := l.Forward(tape, &loss.Batch{Query: query, QueryLabels: labels, Gallery: query, GalleryLabels: labels, Self: vector(b, first.self)})
-		tape.Backward(out, device.Array{})
-		b.Copy(query.Value, floats(b, second.query))
-		tape.Replay()
-		if v := download(t, b, out.Value)[0][0]; v != want.value {
-			t.Errorf("value %v, want %v", v, want.value)
-		}
-		if d := farthest(download(t, b, query.Grad), want.query); d != 0 {
-			t.Errorf("gradient off by %.2g", d)
-		}
+		return drawn
+	}
+	with := loss.Against{SelfInGallery: true}
+	for name, c := range map[string]struct {
+		k      loss.Kind
+		change func(*batch)
+	}{
+		"scores mixed": {loss.SupAP{HMinus: sopStep, Against: with, ScoreMixing: loss.ScoreMixing{UsePosMixup: true}}, func(b *batch) { b.drawn, b.perClass = shares(24), 4 }},
+		"scores mixed, of others alone": {loss.SmoothRecall{Tau: 0.01, AtK: []float64{1, 4}, Temp: 1, ScoreMixing: loss.ScoreMixing{UsePosMixup: true}},
+			func(b *batch) { b.drawn, b.perClass = shares(24), 4 }},
+		"rows mixed":    {loss.RecallAtKOriginal{Tau: 0.01, AtK: []float64{1, 4}, Temp: 1, SiMix: true}, func(b *batch) { b.drawn, b.perClass = shares(6), 4 }},
+		"three centres": {loss.NSM{Temperature: 0.05, NumCenters: 3, TemperatureCenters: 0.1}, func(b *batch) { b.centers, b.proxies = 3, randomBatch(1, 18, 1, 8, 1).query }},
+	} {
+		first, second := randomBatch(16, 6, 4, 8, 2), randomBatch(17, 6, 4, 8, 2)
+		c.change(first)
+		c.change(second)
+		t.Run(name, func(t *testing.T) {
+			replayed(t, c.k, first, second)
+			got, want := forward(t, backend(), c.k, second), define(t, c.k, second)
+			if math.Abs(got.value-want.value) > 4e-6*want.value || farthest(got.query, want.query) > 4e-5 {
+				t.Errorf("value %v, by the definition %v; gradients %.2g apart", got.value, want.value, farthest(got.query, want.query))
+			}
+		})
+	}
+}
+
+// replayed records a loss with one batch, in memory that is used again, and replays
+// it with another.
+func replayed(t *testing.T, k loss.Kind, first, second *batch) {
+	t.Helper()
+	want := forward(t, backend(), k, second)
+	b := backend()
+	m := newMade(t, b, k, first)
+	tape := grad.NewTape(b, device.NewArena(b))
+	query := tape.Leaf(floats(b, first.query), device.New(b, device.F32, len(first.query), 8))
+	labels := ints(b, first.labels)
+	out := m.Forward(tape, &loss.Batch{
+		Query: query, QueryLabels: labels, Gallery: query, GalleryLabels: labels, Self: vector(b, first.self), Drawn: floats(b, first.draws()),
 	})
+	tape.Backward(out, device.Array{})
+	b.Copy(query.Value, floats(b, second.query))
+	tape.Replay()
+	if v := download(t, b, out.Value)[0][0]; v != want.value {
+		t.Errorf("value %v, want %v", v, want.value)
+	}
+	if d := farthest(download(t, b, query.Grad), want.query); d != 0 {
+		t.Errorf("gradient off by %.2g", d)
+	}
+}
+
+// Without numbers of its own a loss draws them from the key: half-normal ones for a
+// margin, others in every step.
+func TestDrawnNumbersComeFromTheKey(t *testing.T) {
+	in := randomBatch(20, 6, 4, 8, 1)
+	k := loss.BlackBoxAP{Lambda: 4, Margin: 0.5, MarginKind: loss.HalfNormal}
+	b := backend()
+	values := map[float64]bool{}
+	for step := range int32(6) {
+		tape := grad.NewTape(b, b)
+		query, labels := tape.Leaf(floats(b, in.query), device.Array{}), ints(b, in.labels)
+		out := newMade(t, b, k, in).Forward(tape, &loss.Batch{
+			Query: query, QueryLabels: labels, Gallery: query, GalleryLabels: labels, Self: vector(b, in.self), Key: vector(b, []int32{7, step / 2}),
+		})
+		values[download(t, b, out.Value)[0][0]] = true
+	}
+	if len(values) != 3 {
+		t.Errorf("%d values of three keys", len(values))
+	}
 }
 
 // The upstream of the loss scales every gradient.

@@ -2,6 +2,7 @@ package loss_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"path/filepath"
@@ -13,21 +14,6 @@ import (
 	"hgld/train/loss"
 )
 
-// notYet are the losses, and the settings of losses, that do not exist yet: what
-// a file's name begins with.
-var notYet = []string{
-	"csl.", "rambo-recall.log-memory2.", "rambo-recall.loglog-memory2.", "xbm-memory.",
-	"nsm.T0.05-centers3.",         // several proxies of a class
-	"recall-at-k-original.simix-", // virtual embeddings
-	"sup-ap.sop-mixup.",           // virtual scores
-}
-
-// drawn are the cases of blackbox-ap whose margin is drawn from a half-normal
-// distribution.
-func drawn(name string) bool {
-	return strings.HasPrefix(name, "blackbox-ap.") && strings.Contains(name, "-margin0.02.") && !strings.HasSuffix(name, ".paper")
-}
-
 // golden is a file of goldens/losses; its README describes the fields.
 type golden struct {
 	Loss, Compare    string
@@ -38,7 +24,11 @@ type golden struct {
 	GalleryLabels    [][]int32 `json:"gallery_labels"`
 	GallerySelfIndex []int32   `json:"gallery_self_index"`
 	Proxies          [][]float64
+	ProxyLabels      [][]int32 `json:"proxy_labels"`
 	Bias             []float64
+	Amplitude        [][]float64 `json:"deviation_amplitude"`
+	Mix              [][]float64 `json:"mix_coefficients"`
+	Steps            []goldenStep
 	NormalisedInside bool `json:"normalised_inside"`
 	Value            float64
 	Grad             [][]float64 `json:"grad_embeddings"`
@@ -50,6 +40,7 @@ type golden struct {
 	GradEntries          []entry   `json:"grad_entries"`
 	GradProxiesRowNorms  []float64 `json:"grad_proxies_row_norms"`
 	memoryBesideTheBatch bool
+	centers              int // proxies of a class
 }
 
 type entry struct {
@@ -66,7 +57,7 @@ var float32Errors = map[string]struct{ value, grad float64 }{
 	"recall-at-k-original": {1.4e-7, 3.6e-6}, "nsm": {5.8e-7, 5.6e-7}, "roadmap": {1.5e-7, 3.8e-6}, "happier": {1.8e-7, 2.2e-6},
 	"rod-ndcg": {1.3e-7, 1.7e-6}, "softbin-ap": {1.8e-6, 5.1e-6}, "fast-ap": {5.0e-7, 3.6e-6}, "calibration": {3.2e-7, 3.5e-7},
 	"triplet": {1.3e-6, 4.8e-7}, "xbm-contrastive": {2.4e-7, 1.5e-7}, "multi-similarity": {3.6e-7, 6.6e-7},
-	"nca-pp": {8.3e-7, 1.4e-6}, "proxy-nca": {8.1e-7, 7.7e-7}, "arcface": {2.3e-7, 1.3e-6}, "cross-entropy": {3.2e-7, 4.2e-7},
+	"nca-pp": {8.3e-7, 1.4e-6}, "proxy-nca": {8.1e-7, 7.7e-7}, "arcface": {2.3e-7, 1.3e-6}, "cross-entropy": {3.2e-7, 4.2e-7}, "csl": {5.3e-7, 9.7e-7},
 	"blackbox-ap": {6.8e-6, 4.1e-7}, "rambo-recall": {1.2e-7, 2.1e-7}, "rod-recall": {3.6e-7, 2.4e-6}, "sum-triplet": {1.2e-7, 1.7e-7},
 }
 
@@ -75,12 +66,18 @@ const float64Tolerance = 1e-9
 
 func TestGoldenDefinitions(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) (string, float64, float64) {
+		if g.Steps != nil {
+			return g.sequence(t, false)
+		}
 		return compare(t, g, define(t, g.kind(t), g.batch()), float64Tolerance, float64Tolerance)
 	})
 }
 
 func TestGoldenLosses(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) (string, float64, float64) {
+		if g.Steps != nil {
+			return g.sequence(t, true)
+		}
 		e, ok := float32Errors[g.Loss]
 		if !ok {
 			t.Fatalf("no tolerance for %s", g.Loss)
@@ -103,9 +100,6 @@ func eachGolden(t *testing.T, test func(*testing.T, *golden) (name string, value
 	all := map[string]worst{}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
-		if drawn(name) || slices.ContainsFunc(notYet, func(p string) bool { return strings.HasPrefix(name, p) }) {
-			continue
-		}
 		t.Run("losses/"+name, func(t *testing.T) {
 			var g golden
 			goldens.ReadJSON(t, file, &g)
@@ -120,7 +114,13 @@ func eachGolden(t *testing.T, test func(*testing.T, *golden) (name string, value
 }
 
 func (g *golden) batch() *batch {
-	b := &batch{query: g.Embeddings, labels: g.Labels, proxies: g.Proxies, bias: g.Bias}
+	b := &batch{query: g.Embeddings, labels: g.Labels, proxies: g.Proxies, bias: g.Bias, paths: g.ProxyLabels, centers: g.centers}
+	switch {
+	case g.Amplitude != nil:
+		b.drawn = g.Amplitude
+	case g.Mix != nil:
+		b.drawn, b.perClass = g.Mix, int(math.Round((1+math.Sqrt(1+8*float64(len(g.Mix[0]))))/2)) // P·(P−1)/2 pairs
+	}
 	switch {
 	case g.Gallery == nil:
 		return b.own()
@@ -220,7 +220,7 @@ func (g *golden) kind(t *testing.T) loss.Kind {
 	t.Helper()
 	s := maps.Clone(g.Settings)
 	if g.Loss == "recall-at-k-original" {
-		return s.recallAtKOriginal(t)
+		return g.recallAtKOriginal(t, s)
 	}
 	if strings.HasPrefix(g.Loss, "smooth-") || strings.HasPrefix(g.Loss, "sup-") || g.Loss == "nsm" {
 		s.expect(t, "reduction", "mean")
@@ -249,26 +249,11 @@ func (g *golden) kind(t *testing.T) loss.Kind {
 		s.relevance(t)
 		return into(t, s, loss.SupHAP{})
 	case "nsm":
-		s.expect(t, "num_centers", 1)
-		return into(t, s, loss.NSM{})
-	case "roadmap":
-		if s["calibration"] != nil || s["arcface"] != nil {
-			return g.roadmap(t, s)
-		}
-		combine := g.memory(t, s, "(batch + memory)/2 for the rank loss, the proxy loss has no memory")
-		s.push(t, "level", "sup_ap", "nsm")
-		l := into(t, s, loss.Roadmap{})
-		l.SupAP.MemoryCombine = combine
-		return l
-	case "happier":
-		combine := g.memory(t, s, "(batch + memory)/2 for the rank loss")
-		s.relevance(t)
-		s.push(t, "relevance", "sup_h_ap")
-		l := into(t, s, loss.Happier{})
-		l.SupHAP.MemoryCombine = combine
-		return l
-	case "rod-ndcg":
-		return into(t, s, loss.RodNDCG{})
+		k := into(t, s, loss.NSM{})
+		g.centers = k.NumCenters
+		return k
+	case "roadmap", "happier", "rod-ndcg", "rod-recall":
+		return g.composition(t, s)
 	}
 	if k := g.tuples(t, s); k != nil {
 		return k
@@ -284,12 +269,18 @@ func (g *golden) kind(t *testing.T) loss.Kind {
 }
 
 // recallAtKOriginal writes its rules as sentences; they are what the loss does.
-func (s settings) recallAtKOriginal(t *testing.T) loss.Kind {
+func (g *golden) recallAtKOriginal(t *testing.T, s settings) loss.Kind {
 	t.Helper()
-	s.expect(t, "self_in_gallery", "counted in the ranks, not a positive")
-	s.expect(t, "normaliser", "min(k, m-1)")
+	if s["self_in_gallery"] != nil {
+		s.expect(t, "self_in_gallery", "counted in the ranks, not a positive")
+	}
 	s.expect(t, "clip_at_k", true)
-	s.expect(t, "reduction", "sum over queries / B")
+	if g.Mix == nil {
+		s.expect(t, "normaliser", "min(k, m-1)")
+		s.expect(t, "reduction", "sum over queries / B")
+	} else {
+		g.mixedRows(t, s)
+	}
 	var temps []float64
 	s.take(t, "temps", &temps)
 	for _, temp := range temps {
@@ -302,14 +293,36 @@ func (s settings) recallAtKOriginal(t *testing.T) loss.Kind {
 	return l
 }
 
-// memory takes the rule by which batch and memory are combined, if there is one.
-func (g *golden) memory(t *testing.T, s settings, average string) loss.Combine {
+// mixedRows brings the coefficients of SiMix, given for the classes as they stand in
+// the batch and for pairs in the file's order, into ours.
+func (g *golden) mixedRows(t *testing.T, s settings) {
 	t.Helper()
-	if g.memoryBesideTheBatch = g.Gallery != nil; !g.memoryBesideTheBatch {
-		return loss.Add
+	rows := g.batch().perClass
+	n := rows + len(g.Mix[0])
+	s.expect(t, "normaliser", fmt.Sprintf("min(k, m-1) with m = %d", n))
+	s.expect(t, "reduction", fmt.Sprintf("sum over the B*%d/%d rows / that number", n, rows))
+	var order [][2]int
+	s.take(t, "pair_order", &order)
+	type class struct {
+		label int32
+		mix   []float64
 	}
-	s.expect(t, "memory_combine", average)
-	return loss.Average
+	var classes []class
+	for c, mix := range g.Mix {
+		in := class{g.Labels[c*rows][0], nil}
+		for _, p := range circle(rows) {
+			at := slices.Index(order, p)
+			if at < 0 {
+				t.Fatalf("pair_order has no %v", p)
+			}
+			in.mix = append(in.mix, mix[at])
+		}
+		classes = append(classes, in)
+	}
+	slices.SortFunc(classes, func(a, b class) int { return int(b.label - a.label) })
+	for c := range classes {
+		g.Mix[c] = classes[c].mix
+	}
 }
 
 func (s settings) take(t *testing.T, key string, v any) {

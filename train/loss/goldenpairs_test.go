@@ -46,11 +46,6 @@ func (g *golden) tuples(t *testing.T, s settings) loss.Kind {
 		s.self(t)
 		s.set(t, "normalise", g.NormalisedInside)
 		return into(t, s, loss.Calibration{})
-	case "rod-recall":
-		s.push(t, "level", "sup_recall", "calibration")
-		l := into(t, s, loss.RodRecall{})
-		l.Calibration = l.Calibration.Released().(loss.Calibration)
-		return l
 	case "triplet":
 		s.set(t, "mining", one(t, s, "mining", map[string]string{
 			`"all triplets"`: "all",
@@ -96,20 +91,42 @@ func (s settings) self(t *testing.T) {
 	}))
 }
 
-// roadmap is ROADMAP with the calibration loss, or with ArcFace.
-func (g *golden) roadmap(t *testing.T, s settings) loss.Kind {
+// composition is a method of several parts. Its level and relevance are those of
+// the parts that have one.
+func (g *golden) composition(t *testing.T, s settings) loss.Kind {
 	t.Helper()
-	combine := g.memory(t, s, "(batch + memory)/2 per criterion")
-	if s["arcface"] != nil {
-		s.push(t, "level", "sup_ap", "arcface")
-		l := into(t, s, loss.RoadmapArcFace{})
-		l.SupAP.MemoryCombine = combine
-		return l
+	combine := loss.Add
+	if g.memoryBesideTheBatch = g.Gallery != nil; g.memoryBesideTheBatch {
+		combine = one(t, s, "memory_combine", map[string]loss.Combine{
+			`"(batch + memory)/2 per criterion"`:                                   loss.Average,
+			`"(batch + memory)/2 for the rank loss, the proxy loss has no memory"`: loss.Average,
+			`"(batch + memory)/2 for the rank loss"`:                               loss.Average,
+		})
 	}
-	s.push(t, "level", "sup_ap", "calibration")
-	l := into(t, s, loss.RoadmapCalibration{})
-	l.Calibration = l.Calibration.Released().(loss.Calibration) // not among the settings
-	l.SupAP.MemoryCombine, l.Calibration.MemoryCombine = combine, combine
+	if s["level"] != nil {
+		var parts []string
+		for _, name := range []string{"sup_ap", "sup_recall", "nsm", "arcface", "calibration"} {
+			if s[name] != nil {
+				parts = append(parts, name)
+			}
+		}
+		s.push(t, "level", parts...)
+	}
+	if s["relevance"] != nil {
+		s.relevance(t)
+		s.push(t, "relevance", "sup_h_ap")
+	}
+	l := into(t, s, loss.Composition{})
+	if l.Calibration != nil { // its switches are not among the settings
+		*l.Calibration = l.Calibration.Released().(loss.Calibration)
+		l.Calibration.MemoryCombine = combine
+	}
+	if l.SupAP != nil {
+		l.SupAP.MemoryCombine = combine
+	}
+	if l.SupHAP != nil {
+		l.SupHAP.MemoryCombine = combine
+	}
 	return l
 }
 
@@ -129,6 +146,10 @@ func (g *golden) classifier(t *testing.T, s settings) loss.Kind {
 		s.expect(t, "ls_eps", json.RawMessage("0.0"))
 		s.expect(t, "reduction", "mean")
 		return into(t, s, loss.ArcFace{})
+	case "csl":
+		s.expect(t, "reduce", "sum") // over levels
+		s.expect(t, "level", "MULTI")
+		return into(t, s, loss.CSL{})
 	case "cross-entropy":
 		s.expect(t, "smoothing", "1-eps on the class, eps/(C-1) elsewhere")
 		s.expect(t, "constant", "KL: the entropy of the target is subtracted")
@@ -144,9 +165,9 @@ func (g *golden) blackBox(t *testing.T, s settings) loss.Kind {
 	switch g.Loss {
 	case "blackbox-ap":
 		s.expect(t, "reduction", "mean")
-		one(t, s, "margin_kind", map[string]bool{ // drawn with margin 0 is none
-			`"deterministic"`: true, `"half-normal, amplitude given per pair"`: true,
-		})
+		s.set(t, "margin_kind", one(t, s, "margin_kind", map[string]string{
+			`"deterministic"`: "deterministic", `"half-normal, amplitude given per pair"`: "half-normal",
+		}))
 		return into(t, s, loss.BlackBoxAP{})
 	case "rambo-recall":
 		s.expect(t, "reduction", "mean over all positive pairs")

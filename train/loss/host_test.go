@@ -3,8 +3,10 @@ package loss_test
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"testing"
 
+	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/grad"
@@ -18,7 +20,11 @@ type batch struct {
 	self            []int32
 	memory          *batch // gallery, against and self of a memory
 	proxies         [][]float64
-	bias            []float64 // of a classifier whose weights are the proxies
+	bias            []float64   // of a classifier whose weights are the proxies
+	centers         int         // proxies of a class; 0: 1
+	paths           [][]int32   // of the classes of the proxies; nil: as the labels have them
+	drawn           [][]float64 // random numbers; nil: amplitudes
+	perClass        int         // rows of a class
 }
 
 // own makes the batch its own gallery.
@@ -42,37 +48,90 @@ type result struct {
 // is the batch itself.
 func forward(t *testing.T, b device.Backend, k loss.Kind, in *batch) result {
 	t.Helper()
+	return newMade(t, b, k, in).forward(t, in)
+}
+
+// made is a loss with its parameters and its state.
+type made struct {
+	loss.Loss
+	b       device.Backend
+	proxies []*loss.Param
+	bias    *loss.Param
+}
+
+func newMade(t *testing.T, b device.Backend, k loss.Kind, in *batch) *made {
+	t.Helper()
 	l, err := k.New(facts(in))
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxies, bias := attach(b, l, in)
+	m := &made{Loss: l, b: b}
+	m.proxies, m.bias = attach(b, l, in)
+	if s, ok := l.(loss.Stateful); ok {
+		attachStates(b, s.States())
+	}
+	return m
+}
+
+func attachStates(b device.Backend, states []*loss.State) {
+	for _, s := range states {
+		s.Value = device.New(b, s.Type, s.Dims...)
+		b.Fill(s.Value, s.Start)
+	}
+}
+
+func (m *made) forward(t *testing.T, in *batch) result {
+	t.Helper()
+	b := m.b
 	tape := grad.NewTape(b, b)
 	query := tape.Leaf(floats(b, in.query), device.New(b, device.F32, len(in.query), len(in.query[0])))
 	from := &loss.Batch{
 		Query: query, Gallery: query, QueryLabels: ints(b, in.labels),
-		GalleryLabels: ints(b, in.against), Self: vector(b, in.self),
+		GalleryLabels: ints(b, in.against), Self: vector(b, in.self), Drawn: floats(b, in.draws()),
 	}
 	if &in.gallery[0] != &in.query[0] {
 		from.Gallery = tape.Leaf(floats(b, in.gallery), device.Array{})
 	}
-	if m := in.memory; m != nil {
-		from.Memory = &loss.Memory{Rows: tape.Leaf(floats(b, m.gallery), device.Array{}), Labels: ints(b, m.against), Self: vector(b, m.self)}
+	if mem := in.memory; mem != nil {
+		from.Memory = &loss.Memory{
+			Rows: tape.Leaf(floats(b, mem.gallery), device.Array{}), Labels: ints(b, mem.against), Self: vector(b, mem.self),
+			Drawn: floats(b, amplitudes(in.labels, mem.against)),
+		}
 	}
-	out := l.Forward(tape, from)
+	out := m.Forward(tape, from)
 	tape.Backward(out, device.Array{})
 	r := result{value: download(t, b, out.Value)[0][0], query: download(t, b, query.Grad)}
-	for _, p := range proxies { // of several levels: those of the definition are one set
+	for _, p := range m.proxies { // of several levels: those of the definition are one set
 		if g := download(t, b, p.Grad); r.proxies == nil {
 			r.proxies = g
 		} else {
 			addTo(r.proxies, g)
 		}
 	}
-	if bias != nil {
-		r.bias = download(t, b, bias.Grad)[0]
+	if m.bias != nil {
+		r.bias = download(t, b, m.bias.Grad)[0]
 	}
 	return r
+}
+
+// draws returns the random numbers of a batch.
+func (in *batch) draws() [][]float64 {
+	if in.drawn != nil {
+		return in.drawn
+	}
+	return amplitudes(in.labels, in.against)
+}
+
+// amplitudes stand for the drawn ones of a margin: functions of the labels, so that
+// rows in another order have the same.
+func amplitudes(query, gallery [][]int32) [][]float64 {
+	out := like2(len(query), len(gallery))
+	for q, a := range query {
+		for g, b := range gallery {
+			out[q][g] = float64((7*a[0]+5*b[0]+11)%13+1) / 8
+		}
+	}
+	return out
 }
 
 // attach gives a loss its parameters: proxies, or the weights of a classifier, and
@@ -95,11 +154,27 @@ func attach(b device.Backend, l loss.Loss, in *batch) (proxies []*loss.Param, bi
 
 // facts counts the classes of a batch; with proxies, of the level that has them.
 func facts(in *batch) loss.Facts {
-	f := loss.Facts{Dim: len(in.query[0]), Classes: make([]int, len(in.labels[0]))}
+	f := loss.Facts{Dim: len(in.query[0]), Classes: make([]int, len(in.labels[0])), Batch: len(in.query), PerClass: in.perClass}
 	for l := range f.Classes {
-		f.Classes[l] = len(in.proxies)
+		f.Classes[l] = len(in.proxies) / max(in.centers, 1)
+	}
+	for c := range len(in.proxies) / max(in.centers, 1) {
+		f.Paths = append(f.Paths, in.path(int32(c)))
 	}
 	return f
+}
+
+// path returns the labels of a finest class.
+func (in *batch) path(class int32) labels.Path {
+	if in.paths != nil {
+		return in.paths[class]
+	}
+	for _, p := range in.labels {
+		if p[0] == class {
+			return p
+		}
+	}
+	return slices.Repeat(labels.Path{-1}, len(in.labels[0]))
 }
 
 func backend() *cpu.Backend {

@@ -9,6 +9,7 @@
 package loss
 
 import (
+	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/grad"
 )
@@ -34,6 +35,11 @@ type Batch struct {
 	Self          device.Array // I32 [Q]: each query's own row in the gallery, −1: none; absent: none at all
 
 	Memory *Memory // a second gallery, or nil
+
+	// Key is I32 [2], seed and step, from which a loss that needs random numbers draws
+	// them: the amplitudes [Q,G] of BlackBoxAP's margin, the coefficients of mixtures.
+	// Drawn, F32 of the same shape, takes the place of what would be drawn.
+	Key, Drawn device.Array
 }
 
 // Memory is a gallery of earlier embeddings beside the one of the batch. Ranking
@@ -43,12 +49,18 @@ type Memory struct {
 	Rows   *grad.Var    // [M,D]
 	Labels device.Array // [M,L]
 	Self   device.Array // I32 [Q], as in Batch
+	Weight float32      // of its loss beside that of the batch; 0: 1
+	Drawn  device.Array // as in Batch
 }
 
-// Facts are what a loss must know of the data.
+// Facts are what a loss must know of the data and of the batches.
 type Facts struct {
-	Classes []int // of each level, finest first
-	Dim     int   // columns of an embedding
+	Classes  []int         // of each level, finest first
+	Dim      int           // columns of an embedding
+	Paths    []labels.Path // of each finest class; nil: not known
+	Batch    int           // rows of a batch; 0: not known
+	PerClass int           // rows of a class in a batch; 0: not known
+	Memory   int           // rows of a Memory; 0: none
 }
 
 // Kind is a loss with its settings. New checks them against the data and makes
@@ -72,6 +84,25 @@ type Param struct {
 	Dims        []int
 	FanIn       int
 	Value, Grad device.Array
+}
+
+// Stateful is a Loss with arrays that outlive a step and belong in a checkpoint.
+type Stateful interface {
+	Loss
+	// States returns them. Their owner sets Value, full of Start, before the first
+	// Forward.
+	States() []*State
+	// Forget takes out what the last step put in, whose values were not finite.
+	Forget(b device.Backend)
+}
+
+// State is an array that a loss keeps from step to step.
+type State struct {
+	Name  string
+	Type  device.DType
+	Dims  []int
+	Start float32
+	Value device.Array
 }
 
 // weighted records Σ_i weights[i]·terms[i] of numbers.

@@ -36,3 +36,9 @@ func (l MultiSimilarity) New(f Facts) (Loss, error) {
 		shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine, normalise: l.Normalise,
 	})
 }
+
+// Released averages the losses against batch and memory, as SupRank does.
+func (l MultiSimilarity) Released() Kind {
+	l.MemoryCombine = Average
+	return l
+}

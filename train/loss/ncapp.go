@@ -1,10 +1,6 @@
 package loss
 
-import (
-	"fmt"
-
-	"hgld/train/device"
-)
+import "fmt"
 
 // NCAPP is ProxyNCA++ of Teh et al., ECCV 2020: the cross-entropy of softmax over
 // negative squared distances between a query and the proxies p, both brought to
@@ -23,14 +19,8 @@ type NCAPP struct {
 
 // New makes the loss, with a proxy for each class.
 func (l NCAPP) New(f Facts) (Loss, error) {
-	if err := checkLevel(l.Level, f); err != nil {
-		return nil, err
-	}
 	if !(l.Scale > 0) {
 		return nil, fmt.Errorf("scale is %v, want a positive number", l.Scale)
 	}
-	return &nsm{
-		level: l.Level, softmax: device.Softmax{Temperature: float32(1 / (2 * l.Scale * l.Scale))},
-		normalise: true, proxies: newProxies(f, l.Level),
-	}, nil
+	return newNSM(f, nsm{level: l.Level, temperature: 1 / (2 * l.Scale * l.Scale), normalise: true})
 }

@@ -17,72 +17,91 @@ import (
 // is [Q, D], rows of unit length: they are not normalised here. Proxies start
 // uniform within ±1/√D.
 //
+// With NumCenters K > 1 a class has K proxies, rows K·c … K·c+K−1, and its score is
+// their mean weighted by softmax over their scores at TemperatureCenters, as in
+// SoftTriple (Qian et al., ICCV 2019). No published row of ours uses it.
+//
 // A query without a label of the given Level counts 0; the mean is over all Q.
 type NSM struct {
-	Temperature float64 `yaml:"temperature"`
-	Level       int     `yaml:"level"` // whose classes have proxies; 0 is the finest
+	Temperature        float64 `yaml:"temperature"`
+	Level              int     `yaml:"level"`       // whose classes have proxies; 0 is the finest
+	NumCenters         int     `yaml:"num_centers"` // proxies of a class; 0 is 1
+	TemperatureCenters float64 `yaml:"temperature_centers"`
 }
 
-// New makes the loss, with a proxy for each class.
+var paperNSM = NSM{Temperature: 0.05, NumCenters: 1, TemperatureCenters: 0.1}
+
+// New makes the loss, with its proxies for each class.
 func (l NSM) New(f Facts) (Loss, error) {
-	if err := checkLevel(l.Level, f); err != nil {
+	return newNSM(f, nsm{level: l.Level, temperature: l.Temperature, centers: l.NumCenters, softness: l.TemperatureCenters})
+}
+
+// nsm is the cross-entropy of a classifier of unit rows.
+type nsm struct {
+	level                 int
+	temperature, softness float64
+	centers               int
+	normalise             bool // the query too
+	proxies               *Param
+}
+
+func newNSM(f Facts, l nsm) (Loss, error) {
+	if err := checkLevel(l.level, f); err != nil {
 		return nil, err
 	}
-	if !(l.Temperature > 0) {
-		return nil, fmt.Errorf("temperature is %v, want a positive number", l.Temperature)
+	if !(l.temperature > 0) {
+		return nil, fmt.Errorf("temperature is %v, want a positive number", l.temperature)
 	}
-	return &nsm{level: l.Level, softmax: device.Softmax{Temperature: float32(l.Temperature)}, proxies: newProxies(f, l.Level)}, nil
+	l.centers = max(l.centers, 1)
+	if l.centers > 1 && !(l.softness > 0) {
+		return nil, fmt.Errorf("temperature_centers is %v, want a positive number", l.softness)
+	}
+	l.proxies = newProxies(f, l.level, l.centers)
+	return &l, nil
 }
 
-type nsm struct {
-	level     int
-	softmax   device.Softmax
-	normalise bool // the query too
-	proxies   *Param
-}
-
-// newProxies declares a row for each class of a level.
-func newProxies(f Facts, level int) *Param {
-	return &Param{Name: "proxies", Dims: []int{f.Classes[level], f.Dim}, FanIn: f.Dim}
-}
-
-// normEps is the least norm by which a proxy is divided, torch's default.
-const normEps = 1e-12
-
-// Params returns the proxies [C,D].
+// Params returns the proxies [C·K,D].
 func (l *nsm) Params() []*Param { return []*Param{l.proxies} }
 
 // Forward records the mean over the queries.
 func (l *nsm) Forward(t *grad.Tape, b *Batch) *grad.Var {
-	query, p := b.Query, t.Leaf(l.proxies.Value, l.proxies.Grad)
+	query := b.Query
 	if l.normalise {
 		query = unit(t, query)
 	}
-	Q, C, D := query.Value.Dims[0], p.Value.Dims[0], p.Value.Dims[1]
-	unit, norm := t.New(device.F32, C, D), t.New(device.F32, C)
-	z, dz := t.New(device.F32, Q, C), t.New(device.F32, Q, C)
-	class, each, loss := t.New(device.I32, Q, 1), t.New(device.F32, Q), t.New(device.F32, 1)
-	t.Do(func(d device.Backend) {
-		d.Normalize(unit.Value, norm.Value, p.Value, normEps)
-		d.MatMul(z.Value, query.Value, unit.Value, device.Mul{TransB: true, Alpha: 1})
-		d.Copy(class.Value, b.QueryLabels.ColRange(l.level, l.level+1))
-		d.SoftmaxLoss(each.Value, dz.Value, z.Value, class.Value.Reshape(Q), l.softmax)
-		d.Sums(loss.Value, each.Value, device.SumAll, 0)
-		d.Axpby(loss.Value, 1/float32(Q), loss.Value, 0, loss.Value)
-	})
-	for _, v := range []*grad.Var{z, class, each} {
-		t.Done(v)
+	z := linear(t, query, unit(t, t.Leaf(l.proxies.Value, l.proxies.Grad)), nil)
+	if l.centers > 1 {
+		z = overCenters(t, z, l.centers, float32(l.softness))
 	}
+	return classified(t, z, b.QueryLabels.ColRange(l.level, l.level+1), device.Softmax{Temperature: float32(l.temperature)}, 0)
+}
+
+// overCenters records the scores z [Q,C] of classes from those of their centres
+// s [Q,C·K]:
+//
+//	z_c = Σ_i a_i s_ci,  a = softmax over i of s_ci/temperature
+func overCenters(t *grad.Tape, s *grad.Var, centers int, temperature float32) *grad.Var {
+	Q, n := s.Value.Dims[0], s.Value.Len()/centers
+	share, z := t.New(device.F32, n, centers), t.New(device.F32, Q, n/Q)
+	t.Do(func(d device.Backend) {
+		of := t.Scratch(device.F32, n, centers)
+		d.Axpby(of, 1/temperature, s.Value.Reshape(n, centers), 0, device.Array{})
+		d.Softmax(share.Value, of, false)
+		times(d, of, share.Value, s.Value)
+		d.Sums(z.Value.Reshape(n), of, device.SumRows, 0)
+	})
 	t.Back(func(d device.Backend) {
-		d.Scale(dz.Value, dz.Value, t.Grad(loss))
-		if dq, acc := t.Onto(query); !dq.Absent() {
-			d.MatMul(dq, dz.Value, unit.Value, device.Mul{Alpha: 1 / float32(Q), Beta: acc})
+		ds := t.Into(s)
+		if ds.Absent() {
+			return
 		}
-		if dp := t.Into(p); !dp.Absent() {
-			du := t.Scratch(device.F32, C, D)
-			d.MatMul(du, dz.Value, query.Value, device.Mul{TransA: true, Alpha: 1 / float32(Q)})
-			d.NormalizeGrad(dp, du, unit.Value, norm.Value)
-		}
-	}, query, p, unit, norm, dz)
-	return loss
+		ds = ds.Reshape(n, centers)
+		dz := t.Grad(z).Reshape(n)
+		dshare, through := t.Scratch(device.F32, n, centers), t.Scratch(device.F32, n, centers)
+		d.Scale(dshare, s.Value.Reshape(n, centers), dz)
+		d.SoftmaxGrad(through, dshare, share.Value, false)
+		d.Scale(ds, share.Value, dz)
+		d.Axpby(ds, 1, ds, 1/temperature, through)
+	}, s, share)
+	return z
 }

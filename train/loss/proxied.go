@@ -3,6 +3,7 @@ package loss
 import (
 	"encoding/binary"
 
+	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/grad"
 )
@@ -13,43 +14,70 @@ type proxied struct {
 	pairs     device.Pairs
 	level     int  // whose classes have proxies
 	normalise bool // the query too
-	proxies   *Param
-	classes   device.Array // I32 [C,1]: of each proxy its class
+
+	proxies  *Param
+	from, to int // levels that are compared
+	paths    []labels.Path
+	labels   device.Array // I32 [C,to−from]: those of the proxies
 }
 
+// newProxied checks p, whose positive is the proxy of the query's class, against
+// the data.
 func newProxied(f Facts, p proxied) (Loss, error) {
 	if err := checkLevel(p.level, f); err != nil {
 		return nil, err
 	}
+	for c := range f.Classes[p.level] {
+		p.paths = append(p.paths, labels.Path{int32(c)})
+	}
+	p.from, p.to = p.level, p.level+1
+	return p.make(f)
+}
+
+func (p proxied) make(f Facts) (Loss, error) {
 	if err := p.pairs.Check(); err != nil {
 		return nil, err
 	}
-	p.proxies = newProxies(f, p.level)
+	p.proxies = newProxies(f, p.level, 1)
 	return &p, nil
 }
+
+// newProxies declares rows for each class of a level.
+func newProxies(f Facts, level, each int) *Param {
+	return &Param{Name: "proxies", Dims: []int{f.Classes[level] * each, f.Dim}, FanIn: f.Dim}
+}
+
+// normEps is the least norm by which a proxy is divided, torch's default.
+const normEps = 1e-12
 
 // Params returns the proxies [C,D].
 func (l *proxied) Params() []*Param { return []*Param{l.proxies} }
 
 // Forward records the mean over the queries.
 func (l *proxied) Forward(t *grad.Tape, b *Batch) *grad.Var {
-	if l.classes.Absent() { // a constant of every step, so no memory of the tape's
-		l.classes = device.New(t.Backend(), device.I32, l.proxies.Dims[0], 1)
-		t.Backend().Upload(l.classes, classes(l.proxies.Dims[0]))
+	if l.labels.Absent() {
+		var flat []int32
+		for _, p := range l.paths {
+			flat = append(flat, p...)
+		}
+		l.labels = constant(t, flat).Reshape(len(l.paths), l.to-l.from)
 	}
 	level := *b
-	level.QueryLabels = b.QueryLabels.ColRange(l.level, l.level+1)
+	level.QueryLabels = b.QueryLabels.ColRange(l.from, l.to)
 	if l.normalise {
 		level.Query = unit(t, b.Query)
 	}
 	p := pairwise{pairs: l.pairs}
-	return p.against(t, &level, gallery{rows: unit(t, t.Leaf(l.proxies.Value, l.proxies.Grad)), labels: l.classes})
+	return p.against(t, &level, gallery{rows: unit(t, t.Leaf(l.proxies.Value, l.proxies.Grad)), labels: l.labels})
 }
 
-// classes is the numbers from 0 on, as I32: the class of each proxy.
-func classes(n int) (data []byte) {
-	for c := range n {
-		data = binary.NativeEndian.AppendUint32(data, uint32(c))
+// constant is numbers of every step, I32 [n], and so no memory of the tape's.
+func constant(t *grad.Tape, numbers []int32) device.Array {
+	a := device.New(t.Backend(), device.I32, len(numbers))
+	var data []byte
+	for _, n := range numbers {
+		data = binary.NativeEndian.AppendUint32(data, uint32(n))
 	}
-	return data
+	t.Backend().Upload(a, data)
+	return a
 }

@@ -1,6 +1,8 @@
 package loss
 
 import (
+	"fmt"
+
 	"hgld/train/device"
 	"hgld/train/grad"
 )
@@ -17,14 +19,19 @@ import (
 //
 // The released code multiplies r by Q/(Q − 1), because it divides ranks by the
 // columns of a score matrix without its diagonal and multiplies them by its rows:
-// ScaleByRows. The memory of earlier score matrices, which enlarges the mean by
-// rows without a gradient, is left out. Lambda and Margin are those of BlackBoxAP.
+// ScaleByRows. Lambda and Margin are those of BlackBoxAP; the paper's own, in its
+// supplement, are not known to us.
+//
+// With BatchMemory τ > 0 the scores of the last τ batches against their own items
+// count as further queries, without a gradient (section 4.3): they enlarge the mean
+// over positives. They are part of the loss' state.
 type RamboRecall struct {
 	Lambda      float64      `yaml:"lambda"`
 	Margin      float64      `yaml:"margin"`
 	Weight      RecallWeight `yaml:"weight"`
 	ScaleByRows bool         `yaml:"scale_by_rows"`
-	Level       int          `yaml:"level"` // 0 is the finest
+	BatchMemory int          `yaml:"batch_memory"` // τ
+	Level       int          `yaml:"level"`        // 0 is the finest
 	Against     `yaml:",inline"`
 }
 
@@ -65,7 +72,13 @@ func (l RamboRecall) New(f Facts) (Loss, error) {
 	if l.Weight == LogLog {
 		r.score.Kind = device.ScoreLogLog
 	}
-	return r, nil
+	if l.BatchMemory == 0 {
+		return r, nil
+	}
+	if l.BatchMemory < 0 || f.Batch == 0 {
+		return nil, fmt.Errorf("batch_memory is %d with batches of %d rows, want a number from 0 on, and a batch", l.BatchMemory, f.Batch)
+	}
+	return newRamboMemory(r, l.BatchMemory, f.Batch), nil
 }
 
 // Released scales by rows. The query stays out of its own gallery.
@@ -87,26 +100,66 @@ func (l *ramboRecall) Forward(t *grad.Tape, b *Batch) *grad.Var {
 	return withMemory(t, b, l.combine, func(g gallery) *grad.Var { return l.against(t, b, g) })
 }
 
-// against lays all queries end to end as one: then the mean over its positives is
-// that over the positives of all.
+// against takes the mean over the positives of all queries, with room for the ranks of
+// one query and not of all.
 func (l *ramboRecall) against(t *grad.Tape, b *Batch, g gallery) *grad.Var {
-	Q, G := b.Query.Value.Dims[0], g.rows.Value.Dims[0]
-	r := l.ranks(t, Q, G)
-	rel, count, weight := t.New(device.F32, 1, 2), t.New(device.I32, 1, 2), t.New(device.F32, 1)
-	flat := func(a device.Array) device.Array { return a.Reshape(1, Q*G) }
-	scale := float32(1)
-	if l.scaleByRows && Q > 1 {
-		scale = float32(Q) / float32(Q-1)
-	}
+	Q := b.Query.Value.Dims[0]
+	r, mean, scale := l.ranks(t, b, g), newPooled(t, Q, g.rows.Value.Dims[0]), t.New(device.F32, 1)
 	loss := overScores(t, b, g, l.shared, nil, func(d device.Backend, loss, ds, s, sh device.Array) {
-		d.Relevance(rel.Value, count.Value, weight.Value, flat(sh), device.RelKind{})
 		r.rank(d, s, sh)
-		d.Axpby(r.all.Value, scale, r.all.Value, 0, device.Array{})
-		d.Axpby(r.plus.Value, scale, r.plus.Value, 0, device.Array{})
-		d.RankScore(loss, flat(r.drank.Value), flat(r.dplus.Value), flat(r.all.Value), flat(r.plus.Value), flat(sh), rel.Value, count.Value, &l.score)
-		d.Axpby(r.drank.Value, scale, r.drank.Value, 0, device.Array{})
-		d.RanksGrad(ds, r.drank.Value, r.s.Value, sh, l.lambda)
+		d.Fill(scale.Value, l.rowScale(Q))
+		mean.score(d, loss, r.all.Value, r.plus.Value, sh, scale.Value, &l.score)
+		d.RanksGrad(ds, mean.drank.Value, r.s.Value, sh, l.lambda)
 	})
-	r.done(t, rel, count, weight)
+	r.done(t, scale)
+	mean.done(t)
 	return loss
+}
+
+// rowScale is what the released code multiplies a count among the Q − 1 other items
+// by, for Q rows of scores.
+func (l *ramboRecall) rowScale(Q int) float32 {
+	if l.scaleByRows && Q > 1 {
+		return float32(Q) / float32(Q-1)
+	}
+	return 1
+}
+
+// pooled is a mean over the positives of all rows of scores.
+type pooled struct {
+	drank                                              *grad.Var // [rows,G]
+	rel, count, weight, all, allCount, allWeight, each *grad.Var
+}
+
+func newPooled(t *grad.Tape, rows, G int) *pooled {
+	return &pooled{
+		drank: t.New(device.F32, rows, G), rel: t.New(device.F32, rows, 2), count: t.New(device.I32, rows, 2), weight: t.New(device.F32, rows, 1),
+		all: t.New(device.F32, 1, 2), allCount: t.New(device.I32, 1, 2), allWeight: t.New(device.F32, 1),
+		each: t.New(device.F32, rows, 1),
+	}
+}
+
+// score writes the loss [1], and to drank its derivatives by rank. rank − plus is the
+// number of items in front of each positive; scale [1] multiplies both first.
+func (p *pooled) score(d device.Backend, loss, rank, plus, sh, scale device.Array, o *device.Score) {
+	rows := sh.Dims[0]
+	d.Scale(rank, rank, scale)
+	d.Scale(plus, plus, scale)
+	// The share of a row in the mean is its positives by those of all rows: there a
+	// relevance of 1/n is the inverse.
+	d.Relevance(p.all.Value, p.allCount.Value, p.allWeight.Value, sh.Reshape(1, sh.Len()), device.RelKind{Mode: device.RelPop, Divisor: 1})
+	d.Relevance(p.rel.Value, p.count.Value, p.weight.Value.Reshape(rows), sh, device.RelKind{})
+	d.Copy(p.weight.Value, p.count.Value.ColRange(1, 2))
+	d.Scale(p.weight.Value, p.weight.Value, p.all.Value.ColRange(1, 2))
+	d.RankScore(p.each.Value.Reshape(rows), p.drank.Value, device.Array{}, rank, plus, sh, p.rel.Value, p.count.Value, o)
+	times(d, p.each.Value, p.each.Value, p.weight.Value)
+	d.Sums(loss, p.each.Value, device.SumAll, 0)
+	d.Scale(p.drank.Value, p.drank.Value, p.weight.Value.Reshape(rows))
+	d.Scale(p.drank.Value, p.drank.Value, scale)
+}
+
+func (p *pooled) done(t *grad.Tape) {
+	for _, v := range []*grad.Var{p.drank, p.rel, p.count, p.weight, p.all, p.allCount, p.allWeight, p.each} {
+		t.Done(v)
+	}
 }

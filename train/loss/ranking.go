@@ -31,6 +31,7 @@ type ranking struct {
 	shared  device.SharedKind
 	rel     device.RelKind
 	combine Combine
+	mixing  *mixing // nil: none
 }
 
 // newRanking checks r against the data.
@@ -81,12 +82,22 @@ func (r ranking) against(t *grad.Tape, b *Batch, g gallery) *grad.Var {
 	Q, levels := b.Query.Value.Dims[0], b.levels(r.shared)
 	rel, count := t.New(device.F32, Q, levels+1), t.New(device.I32, Q, levels+1)
 	each, weight := t.New(device.F32, Q, 1), t.New(device.F32, Q)
-	loss := overScores(t, b, g, r.shared, weight, func(d device.Backend, loss, ds, s, sh device.Array) {
+	score := func(d device.Backend, loss, ds, s, sh device.Array) {
 		d.Relevance(rel.Value, count.Value, weight.Value, sh, r.rel)
 		d.RankLoss(each.Value.Reshape(Q), ds, s, sh, rel.Value, count.Value, &r.steps, &r.score)
 		d.Scale(each.Value, each.Value, weight.Value)
 		d.Sums(loss, each.Value, device.SumAll, 0)
-	})
+	}
+	if r.mixing != nil {
+		m, plain := r.mixing.record(t, b, g), score
+		defer m.done(t)
+		score = func(d device.Backend, loss, ds, s, sh device.Array) {
+			m.extend(d, s, sh)
+			plain(d, loss, m.ds.Value, m.s.Value, m.sh.Value)
+			m.fold(d, ds)
+		}
+	}
+	loss := overScores(t, b, g, r.shared, weight, score)
 	for _, v := range []*grad.Var{rel, count, each} {
 		t.Done(v)
 	}

@@ -11,13 +11,15 @@ import (
 // sum for κ is at most κ; no κ is greater than the gallery; and the mean is over
 // all queries, one without a positive counting 0.
 //
-// Query is [Q, D] and Gallery [G, D], rows of unit length. Virtual embeddings
-// (SiMix) are rows that the caller adds.
+// Query is [Q, D] and Gallery [G, D], rows of unit length. With SiMix mixtures of
+// the rows of each class are further queries and items of the gallery; then Gallery
+// must be Query. No κ is greater than the number of real items.
 type RecallAtKOriginal struct {
 	Tau           float64   `yaml:"tau"`
 	AtK           []float64 `yaml:"at_k"`
 	Temp          float64   `yaml:"temp"`
 	Level         int       `yaml:"level"` // 0 is the finest
+	SiMix         bool      `yaml:"simix"`
 	MemoryCombine Combine   `yaml:"memory_combine"`
 }
 
@@ -32,10 +34,25 @@ func (l RecallAtKOriginal) New(f Facts) (Loss, error) {
 	if err != nil {
 		return nil, err
 	}
-	return recallAtKOriginal{r.(ranking)}, nil
+	o := recallAtKOriginal{ranking: r.(ranking)}
+	if l.SiMix {
+		if o.rows, err = newRowMixing(f); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
 }
 
-type recallAtKOriginal struct{ ranking }
+// Released averages the losses against batch and memory, as SupRank does.
+func (l RecallAtKOriginal) Released() Kind {
+	l.MemoryCombine = Average
+	return l
+}
+
+type recallAtKOriginal struct {
+	ranking
+	rows *rowMixing // nil: no SiMix
+}
 
 // Forward bounds every κ by the number of items before it ranks them.
 func (r recallAtKOriginal) Forward(t *grad.Tape, b *Batch) *grad.Var {
@@ -45,5 +62,8 @@ func (r recallAtKOriginal) Forward(t *grad.Tape, b *Batch) *grad.Var {
 	}
 	bounded := r.ranking
 	bounded.score.At = at
+	if r.rows != nil {
+		b = r.rows.extend(t, b, r.shared.From)
+	}
 	return bounded.Forward(t, b)
 }

@@ -3,6 +3,7 @@ package loss
 import (
 	"errors"
 
+	"hgld/internal/registry"
 	"hgld/train/device"
 )
 
@@ -32,15 +33,18 @@ const (
 	Mapped
 )
 
-var relevanceNames = []string{"pop", "map"}
+// Relevances are the rules by name.
+var Relevances = registry.Table[RelevanceType]{
+	{Name: "pop", About: "(l/L)^alpha by the number of items of level l: every level weighs the same whatever its size", Value: Population},
+	{Name: "map", About: "weights of the levels by the items of each and finer ones: H-AP is then the weighted sum of the levels' AP", Value: Mapped},
+}
 
 // MarshalText returns "pop" or "map".
-func (r RelevanceType) MarshalText() ([]byte, error) { return marshalName(relevanceNames, int(r)) }
+func (r RelevanceType) MarshalText() ([]byte, error) { return marshalName(Relevances.Names(), int(r)) }
 
 // UnmarshalText takes what MarshalText returns.
-func (r *RelevanceType) UnmarshalText(text []byte) error {
-	i, err := unmarshalName("relevance", relevanceNames, text)
-	*r = RelevanceType(i)
+func (r *RelevanceType) UnmarshalText(text []byte) (err error) {
+	*r, err = Relevances.Get("relevance", string(text))
 	return err
 }
 

@@ -11,6 +11,8 @@ import (
 type gallery struct {
 	rows         *grad.Var
 	labels, self device.Array
+	drawn        device.Array
+	memory       bool
 }
 
 // overScores records a loss of the scores s = ⟨query, gallery⟩ [Q,G] and the shared
@@ -56,13 +58,13 @@ func overScores(t *grad.Tape, b *Batch, g gallery, o device.SharedKind, weight *
 // withMemory records a loss against the gallery, and against the memory if there
 // is one.
 func withMemory(t *grad.Tape, b *Batch, c Combine, against func(gallery) *grad.Var) *grad.Var {
-	batch := against(gallery{b.Gallery, b.GalleryLabels, b.Self})
-	if b.Memory == nil {
+	batch := against(gallery{rows: b.Gallery, labels: b.GalleryLabels, self: b.Self, drawn: b.Drawn})
+	m := b.Memory
+	if m == nil {
 		return batch
 	}
-	memory := against(gallery{b.Memory.Rows, b.Memory.Labels, b.Memory.Self})
-	w := c.weight()
-	return weighted(t, []float32{w, w}, []*grad.Var{batch, memory})
+	memory := against(gallery{rows: m.Rows, labels: m.Labels, self: m.Self, drawn: m.Drawn, memory: true})
+	return weighted(t, c.weights(m.Weight), []*grad.Var{batch, memory})
 }
 
 // levels is how many levels the shared labels of b have under o.

@@ -17,7 +17,7 @@ type scored struct {
 }
 
 // scoredOf returns nil for a loss of another sort.
-func scoredOf(k loss.Kind) *scored {
+func scoredOf(k loss.Kind, in *batch) *scored {
 	one := func(level int, a loss.Against, normalise bool, of func([][]float64, [][]uint8) (float64, [][]float64)) *scored {
 		return &scored{ranking{from: level, to: level + 1, self: selfOf(a), combine: a.MemoryCombine}, normalise, of}
 	}
@@ -47,9 +47,9 @@ func scoredOf(k loss.Kind) *scored {
 		}
 		return one(k.Level, k.Against, k.Normalise, pairsOf(p))
 	case loss.BlackBoxAP:
-		return one(k.Level, k.Against, false, blackBoxAPOf(k))
+		return one(k.Level, k.Against, false, blackBoxAPOf(k, in.draws()))
 	case loss.RamboRecall:
-		return one(k.Level, k.Against, false, ramboRecallOf(k))
+		return one(k.Level, k.Against, false, ramboRecallOf(k, new([][]float64)))
 	case loss.SoftBinAP:
 		return one(k.Level, k.Against, false, binsOf(cpu.Bins{N: k.NQ, Min: k.Min, Max: k.Max}))
 	case loss.FastAP:
@@ -198,7 +198,7 @@ func addTo(sum, x [][]float64) {
 // query's class has one. It reports whether k is of that sort.
 func addProxied(k loss.Kind, in *batch, weight float64, r *result) bool {
 	var p cpu.Pairs
-	level := 0
+	level, query := 0, in.query
 	switch k := k.(type) {
 	case loss.NCAPP:
 		unit := *in
@@ -209,19 +209,30 @@ func addProxied(k loss.Kind, in *batch, weight float64, r *result) bool {
 		addTo(r.query, throughUnits(part.query, in.query))
 		addTo(r.proxies, part.proxies)
 		return true
+	case loss.CSL:
+		p = cpu.Pairs{Kind: device.Levels, PosScale: k.Scale, Margins: k.Margins}
+		if k.Margins == nil { // two or three levels
+			p.Margins = map[int][]float64{1: {0.45}, 2: {0.25, 0.45}, 3: {0.25, 0.35, 0.45}}[len(in.labels[0])]
+		}
 	case loss.ProxyNCA:
-		p, level = cpu.Pairs{Kind: device.Ratio, PosScale: 2 * k.Scale * k.Scale}, k.Level
+		p, level, query = cpu.Pairs{Kind: device.Ratio, PosScale: 2 * k.Scale * k.Scale}, k.Level, units(in.query)
 	case loss.ArcFace:
-		p, level = cpu.Pairs{Kind: device.Angular, PosScale: k.S, PosMargin: k.M, Easy: k.EasyMargin}, k.Level
+		p, level, query = cpu.Pairs{Kind: device.Angular, PosScale: k.S, PosMargin: k.M, Easy: k.EasyMargin}, k.Level, units(in.query)
 	default:
 		return false
 	}
-	query, proxies := units(in.query), units(in.proxies)
-	sh := make([][]uint8, len(query))
+	proxies, sh := units(in.proxies), make([][]uint8, len(query))
 	for q := range query {
 		sh[q] = make([]uint8, len(proxies))
-		if c := in.labels[q][level]; c >= 0 {
+		if c := in.labels[q][level]; c >= 0 && p.Kind != device.Levels {
 			sh[q][c] = 1
+		}
+		for c := range p.Margins { // for each level
+			for proxy := range proxies {
+				if in.path(int32(proxy))[c] == in.labels[q][c] {
+					sh[q][proxy]++
+				}
+			}
 		}
 	}
 	value, ds := pairsOf(p)(products(query, proxies), sh)
@@ -235,7 +246,10 @@ func addProxied(k loss.Kind, in *batch, weight float64, r *result) bool {
 			}
 		}
 	}
-	addTo(r.query, throughUnits(dq, in.query))
+	if p.Kind != device.Levels {
+		dq = throughUnits(dq, in.query)
+	}
+	addTo(r.query, dq)
 	addTo(r.proxies, throughUnits(dp, in.proxies))
 	return true
 }

@@ -15,14 +15,19 @@ package loss
 //
 // A query without positives contributes nothing to the mean.
 type SmoothAP struct {
-	Tau     float64 `yaml:"tau"`
-	Level   int     `yaml:"level"` // 0 is the finest
-	Against `yaml:",inline"`
+	Tau         float64 `yaml:"tau"`
+	Level       int     `yaml:"level"` // 0 is the finest
+	Against     `yaml:",inline"`
+	ScoreMixing `yaml:",inline"`
 }
 
 // New makes the loss.
 func (l SmoothAP) New(f Facts) (Loss, error) {
-	return newRanking(f, ranking{steps: smoothSteps(l.Tau), shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine})
+	mixing, err := l.mixing(f)
+	if err != nil {
+		return nil, err
+	}
+	return newRanking(f, ranking{steps: smoothSteps(l.Tau), shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine, mixing: mixing})
 }
 
 // Released has the query in its own gallery.

@@ -16,18 +16,23 @@ import "hgld/train/device"
 //
 // A query without positives contributes nothing to the mean.
 type SmoothRecall struct {
-	Tau     float64   `yaml:"tau"`
-	AtK     []float64 `yaml:"at_k"`
-	Temp    float64   `yaml:"temp"`
-	Level   int       `yaml:"level"` // 0 is the finest
-	Against `yaml:",inline"`
+	Tau         float64   `yaml:"tau"`
+	AtK         []float64 `yaml:"at_k"`
+	Temp        float64   `yaml:"temp"`
+	Level       int       `yaml:"level"` // 0 is the finest
+	Against     `yaml:",inline"`
+	ScoreMixing `yaml:",inline"`
 }
 
 // New makes the loss.
 func (l SmoothRecall) New(f Facts) (Loss, error) {
+	mixing, err := l.mixing(f)
+	if err != nil {
+		return nil, err
+	}
 	return newRanking(f, ranking{
 		steps: rankOnly(smoothSteps(l.Tau)), score: recall(l.AtK, l.Temp),
-		shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine,
+		shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine, mixing: mixing,
 	})
 }
 

@@ -3,6 +3,7 @@ package loss
 import (
 	"errors"
 
+	"hgld/train/device"
 	"hgld/train/grad"
 )
 
@@ -37,14 +38,19 @@ func (s Sum) New(f Facts) (Loss, error) {
 		}
 		l.weights = append(l.weights, float32(term.Weight))
 		l.terms = append(l.terms, part)
+		if keeps, ok := part.(Stateful); ok {
+			for _, state := range keeps.States() {
+				state.Name = named(term.Name, state.Name)
+				l.states = append(l.states, state)
+			}
+			l.keep = append(l.keep, keeps)
+		}
 		trained, ok := part.(Trained)
 		if !ok {
 			continue
 		}
 		for _, p := range trained.Params() {
-			if term.Name != "" {
-				p.Name = term.Name + "." + p.Name
-			}
+			p.Name = named(term.Name, p.Name)
 			l.params = append(l.params, p)
 		}
 	}
@@ -55,10 +61,30 @@ type sum struct {
 	weights []float32
 	terms   []Loss
 	params  []*Param
+	states  []*State
+	keep    []Stateful
+}
+
+// named puts the name of a term before that of what it trains or keeps.
+func named(term, name string) string {
+	if term == "" {
+		return name
+	}
+	return term + "." + name
 }
 
 // Params returns those of all terms, in order.
 func (l *sum) Params() []*Param { return l.params }
+
+// States returns those of all terms, in order.
+func (l *sum) States() []*State { return l.states }
+
+// Forget lets every term forget.
+func (l *sum) Forget(b device.Backend) {
+	for _, term := range l.keep {
+		term.Forget(b)
+	}
+}
 
 // Forward records the terms, and their sum.
 func (l *sum) Forward(t *grad.Tape, b *Batch) *grad.Var {

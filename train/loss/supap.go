@@ -18,14 +18,19 @@ package loss
 //
 // A query without positives contributes nothing to the mean.
 type SupAP struct {
-	HMinus  `yaml:",inline"`
-	Level   int `yaml:"level"` // 0 is the finest
-	Against `yaml:",inline"`
+	HMinus      `yaml:",inline"`
+	Level       int `yaml:"level"` // 0 is the finest
+	Against     `yaml:",inline"`
+	ScoreMixing `yaml:",inline"`
 }
 
 // New makes the loss.
 func (l SupAP) New(f Facts) (Loss, error) {
-	return newRanking(f, ranking{steps: l.steps(), shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine})
+	mixing, err := l.mixing(f)
+	if err != nil {
+		return nil, err
+	}
+	return newRanking(f, ranking{steps: l.steps(), shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine, mixing: mixing})
 }
 
 // Released has the query in its own gallery and the code's H⁻.

@@ -9,18 +9,23 @@ package loss
 // Query is [Q, D] and Gallery [G, D], rows of unit length. A query without
 // positives contributes nothing to the mean.
 type SupRecall struct {
-	HMinus  `yaml:",inline"`
-	AtK     []float64 `yaml:"at_k"`
-	Temp    float64   `yaml:"temp"`
-	Level   int       `yaml:"level"` // 0 is the finest
-	Against `yaml:",inline"`
+	HMinus      `yaml:",inline"`
+	AtK         []float64 `yaml:"at_k"`
+	Temp        float64   `yaml:"temp"`
+	Level       int       `yaml:"level"` // 0 is the finest
+	Against     `yaml:",inline"`
+	ScoreMixing `yaml:",inline"`
 }
 
 // New makes the loss.
 func (l SupRecall) New(f Facts) (Loss, error) {
+	mixing, err := l.mixing(f)
+	if err != nil {
+		return nil, err
+	}
 	return newRanking(f, ranking{
 		steps: rankOnly(l.steps()), score: recall(l.AtK, l.Temp),
-		shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine,
+		shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine, mixing: mixing,
 	})
 }
 

@@ -1,15 +1,17 @@
 package loss_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
 
+	"hgld/labels"
 	"hgld/train/loss"
 )
 
-var threeLevels = loss.Facts{Classes: []int{12, 6, 3}, Dim: 8}
+var threeLevels = loss.Facts{Classes: []int{12, 6, 3}, Dim: 8, Paths: make([]labels.Path, 12)}
 
 func TestEveryLossOfATableCanBeMade(t *testing.T) {
 	for _, preset := range loss.Presets {
@@ -62,14 +64,14 @@ func TestPresetsSettleAllSwitches(t *testing.T) {
 		p.Normalise || p.SelfInGallery || r.Reduction != loss.Violations || !r.Normalise || !r.SelfInGallery {
 		t.Errorf("paper: %+v, released: %+v", p, r)
 	}
-	if r := get("released", "rod-recall").(loss.RodRecall); r.Weights != [2]float64{0.5, 0.5} || *r.SupRecall.Offset != 1.44 || r.Calibration.Reduction != loss.Violations {
+	if r := get("released", "rod-recall").(loss.Composition); r.Weights[0] != 0.5 || r.Weights[1] != 0.5 || *r.SupRecall.Offset != 1.44 || r.Calibration.Reduction != loss.Violations {
 		t.Errorf("released: %+v", r)
 	}
 	for _, preset := range []string{"paper", "released"} {
-		if h := get(preset, "happier").(loss.Happier); h.Weights != [2]float64{0.9, 0.1} || h.NSM.Temperature != 0.05 {
+		if h := get(preset, "happier").(loss.Composition); !slices.Equal(h.Weights, []float64{0.9, 0.1}) || h.NSM.Temperature != 0.05 {
 			t.Errorf("%s: %+v", preset, h)
 		}
-		if h := get(preset, "happier-f").(loss.Happier); h.Weights != [2]float64{0.5, 0.5} || h.SupHAP.Relevance.Alpha != 5 {
+		if h := get(preset, "happier-f").(loss.Composition); !slices.Equal(h.Weights, []float64{0.5, 0.5}) || h.SupHAP.Relevance.Alpha != 5 {
 			t.Errorf("%s: %+v", preset, h)
 		}
 	}
@@ -114,7 +116,14 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{loss.CrossEntropy{Epsilon: 1}, "epsilon is 1"},
 		{loss.SumNSM{Temperature: 1, Weights: []float64{1}}, "1 weights for 3 levels"},
 		{loss.SumTriplet{Levels: []int{0, 5}}, "level is 5"},
-		{loss.Roadmap{NSM: loss.NSM{Temperature: 1}}, "tau is 0"},
+		{loss.Composition{Weights: []float64{1, 1}, SupAP: &loss.SupAP{}, NSM: &loss.NSM{Temperature: 1}}, "tau is 0"},
+		{loss.SmoothAP{Tau: 1, ScoreMixing: loss.ScoreMixing{UsePosMixup: true}}, "does not say how many rows"},
+		{loss.RecallAtKOriginal{Tau: 1, AtK: []float64{1}, Temp: 1, SiMix: true}, "simix mixes the rows"},
+		{loss.RamboRecall{Lambda: 1, BatchMemory: 1}, "batch_memory is 1"},
+		{loss.NSM{Temperature: 1, NumCenters: 2}, "temperature_centers is 0"},
+		{loss.Composition{Weights: []float64{1}}, "1 weights for 0 parts"},
+		{loss.CSL{Scale: 32, Margins: []float64{1}}, "1 margins for 3 levels"},
+		{loss.CSL{}, "scale is 0"},
 	} {
 		if _, err := c.k.New(threeLevels); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%T: error %v, want one with %q", c.k, err, c.want)

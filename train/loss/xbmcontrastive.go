@@ -26,3 +26,9 @@ func (l XBMContrastive) New(f Facts) (Loss, error) {
 		shared: oneLevel(l.Level, Against{}), combine: l.MemoryCombine,
 	})
 }
+
+// Released averages the losses against batch and memory, as SupRank does.
+func (l XBMContrastive) Released() Kind {
+	l.MemoryCombine = Average
+	return l
+}

@@ -26,6 +26,9 @@ type Hierarchical struct {
 // Size is Batch.
 func (s *Hierarchical) Size() int { return s.Batch }
 
+// PerClass is M.
+func (s *Hierarchical) PerClass() int { return s.M }
+
 // Epoch goes through the sets of super-classes.
 func (s *Hierarchical) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, error) {
 	if err := s.check(); err != nil {

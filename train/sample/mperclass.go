@@ -26,6 +26,9 @@ type MPerClass struct {
 // Size is Batch.
 func (s *MPerClass) Size() int { return s.Batch }
 
+// PerClass is M.
+func (s *MPerClass) PerClass() int { return s.M }
+
 // Epoch serves the classes from buckets by how many times M rows they still have.
 func (s *MPerClass) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, error) {
 	if err := checkBatch(s.Batch, s.M); err != nil {

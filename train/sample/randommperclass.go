@@ -20,29 +20,38 @@ type RandomMPerClass struct {
 // Size is Batch.
 func (s *RandomMPerClass) Size() int { return s.Batch }
 
+// PerClass is M.
+func (s *RandomMPerClass) PerClass() int { return s.M }
+
 // Epoch draws.
 func (s *RandomMPerClass) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, error) {
-	if err := checkBatch(s.Batch, s.M); err != nil {
+	list, err := drawable(rows, s.Level, s.Batch, s.M)
+	if err != nil {
 		return nil, err
 	}
 	if s.Batches < 1 {
 		return nil, fmt.Errorf("sample: batches is %d, want at least 1", s.Batches)
 	}
-	list, err := classes(rows, s.Level)
-	if err != nil {
-		return nil, err
-	}
-	perBatch := s.Batch / s.M
-	if len(list) < perBatch {
-		return nil, fmt.Errorf("sample: a batch of %d needs %d classes, and there are %d", s.Batch, perBatch, len(list))
-	}
 	r := NewRandom(seed, uint64(epoch))
 	batches := make([][]int, s.Batches)
 	for i := range batches {
-		for _, c := range r.Choose(len(list), perBatch) {
+		for _, c := range r.Choose(len(list), s.Batch/s.M) {
 			batches[i] = append(batches[i], draw(r, list[c], s.M)...)
 		}
 		shuffle(r, batches[i])
 	}
 	return batches, nil
+}
+
+// drawable returns the classes of a level if a batch can have m rows of each of
+// batch/m of them.
+func drawable(rows []labels.Path, level, batch, m int) ([]class, error) {
+	if err := checkBatch(batch, m); err != nil {
+		return nil, err
+	}
+	list, err := classes(rows, level)
+	if err == nil && len(list) < batch/m {
+		err = fmt.Errorf("sample: a batch of %d needs %d classes, and there are %d", batch, batch/m, len(list))
+	}
+	return list, err
 }

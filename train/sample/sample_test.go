@@ -29,6 +29,9 @@ func small() map[string]Sampler {
 	return map[string]Sampler{
 		"m-per-class":        &MPerClass{Batch: 12, M: 4},
 		"random-m-per-class": &RandomMPerClass{Batch: 12, M: 4, Batches: 9},
+		"balanced":           &Balanced{Batch: 12, M: 4},
+		"dyml":               &DyML{Batch: 16, M: 4},
+		"random":             &Shuffled{Batch: 12},
 		"hierarchical":       &Hierarchical{Batch: 16, M: 4, PerTuple: 3, Supers: 2, Outer: 1},
 	}
 }
@@ -186,6 +189,10 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		"only 8 of 8":               &MPerClass{Batch: 64, M: 4},
 		"batches is 0":              &RandomMPerClass{Batch: 8, M: 4},
 		"needs 16 classes":          &RandomMPerClass{Batch: 64, M: 4, Batches: 1},
+		"no multiple of m = 4":      &DyML{Batch: 12, M: 4},
+		"fill no batch":             &DyML{Batch: 160, M: 4},
+		"batch is 65":               &Shuffled{Batch: 65},
+		"batches is -1":             &Balanced{Batch: 8, M: 4, Batches: -1},
 		"level 1 has 2":             &Hierarchical{Batch: 24, M: 4, PerTuple: 1, Supers: 3, Outer: 1},
 		"no multiple of supers":     &Hierarchical{Batch: 9, M: 4, PerTuple: 1, Supers: 2, Outer: 1},
 		"not coarser":               &Hierarchical{Batch: 8, M: 4, PerTuple: 1, Supers: 2, Outer: 0},
@@ -194,6 +201,81 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		if _, err := s.Epoch(rows, 1, 0); err == nil || !strings.Contains(err.Error(), hint) {
 			t.Errorf("%+v: %v, want %q", s, err, hint)
 		}
+	}
+}
+
+func TestBalancedClassesGoThroughTheirRowsInTurn(t *testing.T) {
+	rows := data(9, 8, 4, 3)
+	batches, err := (&Balanced{Batch: 8, M: 4, Batches: 200}).Epoch(rows, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn, drawn := map[int]map[int]bool{}, map[int]int{} // rows of a class since it was shuffled
+	for _, batch := range batches {
+		of := map[int][]int{}
+		for _, row := range batch {
+			of[int(rows[row][0])] = append(of[int(rows[row][0])], row)
+		}
+		if len(of) != 2 {
+			t.Fatalf("%d classes in a batch", len(of))
+		}
+		for class, list := range of {
+			if len(list) != 4 {
+				t.Fatalf("%d rows of class %d", len(list), class)
+			}
+			if class == 3 {
+				continue // has three rows, which repeat
+			}
+			if drawn[class]++; drawn[class]%2 == 1 || class == 2 { // two times four rows to a turn, or one
+				turn[class] = map[int]bool{}
+			}
+			for _, row := range list {
+				if turn[class][row] {
+					t.Fatalf("row %d of class %d comes again in one turn", row, class)
+				}
+				turn[class][row] = true
+			}
+		}
+	}
+}
+
+// The released data set gives each class of a level to as many items as every other.
+func TestDyMLItemsHaveRowsOfEveryLevel(t *testing.T) {
+	rows := data(20, 12, 9, 30, 8, 8, 17, 25) // 129 rows, 32 items; 8 classes, 2 super-classes
+	batches, err := (&DyML{Batch: 8, M: 4}).Epoch(rows, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(batches) != 32 {
+		t.Fatalf("%d batches of one item, want 32", len(batches))
+	}
+	fine := map[int]int{}
+	for _, batch := range batches {
+		best, n := counts(rows, batch, 0), 0
+		for class, of := range best {
+			if of >= 4 {
+				fine[class]++
+				n++
+			}
+		}
+		if n == 0 || len(batch) != 8 {
+			t.Fatalf("no four rows of a class among %v", batch)
+		}
+	}
+	for class := range 8 {
+		if fine[class] < 4 { // more where the coarse draw fell on one class
+			t.Errorf("class %d has %d items, want 4", class, fine[class])
+		}
+	}
+}
+
+func TestShuffledRowsComeOnceAnEpoch(t *testing.T) {
+	batches, err := (&Shuffled{Batch: 12}).Epoch(data(20, 12, 9), 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := slices.Concat(batches...); len(all) != 36 || repeats(all) {
+		t.Errorf("%d rows of 41, or repeats", len(all))
 	}
 }
 

@@ -1,0 +1,32 @@
+package loss
+
+import (
+	"hgld/train/device"
+	"hgld/train/grad"
+)
+
+// Streams of random numbers. Dropout counts its own up from 1.
+const (
+	marginStream uint32 = 1<<31 + iota
+	marginMemoryStream
+	scoreMixStream
+	scoreMixMemoryStream
+	rowMixStream
+)
+
+// draw records random numbers F32 [dims] of the step, or those that are given in
+// their place.
+func (b *Batch) draw(t *grad.Tape, given device.Array, stream uint32, o device.Dist, dims ...int) *grad.Var {
+	if given.Absent() && b.Key.Absent() {
+		panic("loss: a loss that draws random numbers, and a batch without a key")
+	}
+	x := t.New(device.F32, dims...)
+	t.Do(func(d device.Backend) {
+		if given.Absent() {
+			d.Random(x.Value, b.Key, stream, o)
+		} else {
+			d.Copy(x.Value, given.Reshape(dims...))
+		}
+	})
+	return x
+}

@@ -1,0 +1,239 @@
+package loss_test
+
+import (
+	"maps"
+	"reflect"
+	"testing"
+
+	"hgld/train/device"
+	"hgld/train/device/cpu"
+	"hgld/train/grad"
+	"hgld/train/loss"
+)
+
+// goldenStep is a batch of a sequence: through the memory of scores of RaMBO, or
+// through the ring of Cross-Batch Memory.
+type goldenStep struct {
+	Embeddings [][]float64
+	Labels     [][]int32
+
+	RowsInMemory int         `json:"rows_in_memory"`
+	ValueCode    float64     `json:"value_code"`
+	GradCode     [][]float64 `json:"grad_embeddings_code"`
+	ValuePaper   float64     `json:"value_paper"`
+	GradPaper    [][]float64 `json:"grad_embeddings_paper"`
+
+	Returned int  `json:"returned_rows"`
+	Pointer  int  `json:"pointer_after"`
+	Full     bool `json:"full_after"`
+	Memory   struct {
+		Embeddings [][]float64
+		Labels     [][]int32
+	} `json:"memory_after"`
+	ValueBatch   *float64    `json:"value_batch"`
+	ValueMemory  float64     `json:"value_memory"`
+	ValueSum     *float64    `json:"value_sum"`
+	ValueAverage *float64    `json:"value_average"`
+	GradSum      [][]float64 `json:"grad_sum"`
+	GradAverage  [][]float64 `json:"grad_average"`
+}
+
+func (s *goldenStep) batch() *batch {
+	return (&batch{query: s.Embeddings, labels: s.Labels}).own()
+}
+
+// sequence runs a sequence in float32 on a backend, or by the definition.
+func (g *golden) sequence(t *testing.T, float32 bool) (name string, value, grad float64) {
+	t.Helper()
+	e := float32Errors[map[string]string{"xbm-memory": "xbm-contrastive"}[g.Loss]]
+	if g.Loss == "rambo-recall" {
+		e = float32Errors[g.Loss]
+	}
+	tolerance := [2]float64{float64Tolerance, float64Tolerance}
+	if float32 {
+		tolerance = [2]float64{max(1e-6, 10*e.value), max(1e-5, 10*e.grad)}
+	}
+	check := func(step int, got result, wantValue float64, wantGrad [][]float64) {
+		t.Helper()
+		step++
+		one := &golden{Loss: g.Loss, Compare: "full", Value: wantValue, Grad: wantGrad}
+		_, v, d := compare(t, one, got, tolerance[0], tolerance[1])
+		if t.Failed() {
+			t.Fatalf("in step %d", step)
+		}
+		value, grad = max(value, v), max(grad, d)
+	}
+	switch g.Loss {
+	case "rambo-recall":
+		for _, released := range []bool{false, true} {
+			g.scoreMemory(t, float32, released, check)
+		}
+	case "xbm-memory":
+		g.ring(t, float32, check)
+	default:
+		t.Fatalf("no sequences of %s are understood", g.Loss)
+	}
+	return g.Loss, value, grad
+}
+
+// scoreMemory runs RaMBO with its memory, as the released code scales ranks or not.
+func (g *golden) scoreMemory(t *testing.T, float32, released bool, check func(int, result, float64, [][]float64)) {
+	t.Helper()
+	s := maps.Clone(g.Settings)
+	s.set(t, "scale_by_rows", released)
+	k := into(t, s, loss.RamboRecall{})
+	m, past := newMade(t, backend(), k, g.Steps[0].batch()), new([][]float64)
+	for i := range g.Steps {
+		step := &g.Steps[i]
+		in := step.batch()
+		if n := len(*past) * len(in.query); n != step.RowsInMemory {
+			t.Fatalf("step %d: %d rows in the memory, want %d", i+1, n, step.RowsInMemory)
+		}
+		want, wantGrad := step.ValuePaper, step.GradPaper
+		if released {
+			want, wantGrad = step.ValueCode, step.GradCode
+		}
+		d := scored{ranking: ranking{from: k.Level, to: k.Level + 1, self: selfOf(k.Against)}, of: ramboRecallOf(k, past)}
+		got := result{query: like(in.query)}
+		d.add(in, 1, &got)
+		if float32 {
+			got = m.forward(t, in)
+		}
+		check(i, got, want, wantGrad)
+	}
+}
+
+// ring runs the contrastive loss against the batch and the ring of the last ones.
+func (g *golden) ring(t *testing.T, float32 bool, check func(int, result, float64, [][]float64)) {
+	t.Helper()
+	var o struct {
+		Size     int
+		Dim      int     `json:"embedding_size"`
+		Levels   int     `json:"label_columns"`
+		GetFirst bool    `json:"get_first"`
+		Margin   float64 `json:"margin"`
+		Weight   float64 `json:"weight"`
+		Combine  string  `json:"memory_combine"`
+	}
+	s := maps.Clone(g.Settings)
+	for key, v := range map[string]any{
+		"size": &o.Size, "embedding_size": &o.Dim, "margin": &o.Margin, "memory_combine": &o.Combine,
+		"label_columns": &o.Levels, "get_first": &o.GetFirst, "weight": &o.Weight,
+	} {
+		if s[key] != nil {
+			s.take(t, key, v)
+		}
+	}
+	if len(s) > 0 {
+		t.Fatalf("settings %v are not understood", s)
+	}
+	k := loss.XBMContrastive{Margin: o.Margin, Epsilon: 1e-5}
+	switch o.Combine {
+	case "batch + weight * memory":
+	case "(batch + memory)/2":
+		k.MemoryCombine = loss.Average
+	default:
+		t.Fatalf("memory_combine %q is not understood", o.Combine)
+	}
+	b := backend()
+	ring, err := loss.NewRing(o.Size, len(g.Steps[0].Embeddings), o.Dim, len(g.Steps[0].Labels[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	attachStates(b, ring.States())
+	for i := range g.Steps {
+		step := &g.Steps[i]
+		in := step.batch()
+		before := g.seen(t, b, ring, step, i, o.GetFirst)
+		if step.ValueBatch == nil { // nothing is remembered yet, and the reference computes nothing
+			continue
+		}
+		got := g.against(t, b, k, in, before, o.Weight, float32)
+		if step.ValueSum != nil {
+			check(i, got, *step.ValueSum, step.GradSum)
+		} else {
+			check(i, got, *step.ValueAverage, step.GradAverage)
+		}
+	}
+}
+
+// against is the loss against batch and memory, the latter of the given weight.
+func (g *golden) against(t *testing.T, b *cpu.Backend, k loss.XBMContrastive, in, memory *batch, weight float64, float32 bool) result {
+	t.Helper()
+	if weight == 0 {
+		weight = 1
+	}
+	alone := *in
+	alone.gallery, alone.against, alone.self = memory.gallery, memory.against, memory.self
+	w := [2]float64{1, weight}
+	if k.MemoryCombine == loss.Average {
+		w = [2]float64{1 / (1 + weight), weight / (1 + weight)}
+	}
+	var parts [2]result
+	for i, of := range []*batch{in, &alone} {
+		switch {
+		case len(of.gallery) == 0:
+			parts[i] = result{query: like(in.query)}
+		case float32:
+			parts[i] = forward(t, b, k, of)
+		default:
+			parts[i] = define(t, k, of)
+		}
+	}
+	sum := result{value: w[0]*parts[0].value + w[1]*parts[1].value, query: like(in.query)}
+	for i, p := range parts {
+		for q, row := range p.query {
+			for d, v := range row {
+				sum.query[q][d] += w[i] * v
+			}
+		}
+	}
+	return sum
+}
+
+// seen puts a batch into the ring and returns what the loss sees of it, checking
+// the ring against the file.
+func (g *golden) seen(t *testing.T, b *cpu.Backend, ring *loss.Ring, step *goldenStep, i int, first bool) *batch {
+	t.Helper()
+	rows, classes := ring.States()[0], ring.States()[1]
+	copied := func() (m batch) {
+		gallery, labels := download(t, b, rows.Value), download(t, b, classes.Value)
+		for r, row := range labels {
+			if row[0] < 0 {
+				continue
+			}
+			path := make([]int32, len(row))
+			for l, v := range row {
+				path[l] = int32(v)
+			}
+			m.gallery, m.against = append(m.gallery, gallery[r]), append(m.against, path)
+		}
+		return m
+	}
+	before := len(copied().gallery)
+	ring.At(b, i)
+	tape := grad.NewTape(b, b)
+	ring.Push(tape, tape.Leaf(floats(b, step.Embeddings), device.Array{}), ints(b, step.Labels))
+	after := copied()
+	n := len(after.gallery)
+	want := batch{gallery: step.Memory.Embeddings[:n], against: step.Memory.Labels[:n]}
+	if farthest(after.gallery, want.gallery) != 0 || !reflect.DeepEqual(after.against, want.against) {
+		t.Fatalf("step %d: the ring holds other rows", i+1)
+	}
+	size, last := len(step.Memory.Labels), step.Memory.Labels[len(step.Memory.Labels)-1][0]
+	if next := min(step.Pointer, size-len(step.Labels)); ring.First(i+1) != next {
+		t.Fatalf("step %d: the next batch goes to row %d, want %d", i+1, ring.First(i+1), next)
+	}
+	if first { // what it returns is no copy: the rows are those of before, their content is not
+		after.gallery, after.against = after.gallery[:before], after.against[:before]
+	}
+	// The original takes its ring for full if the last label is not 0: of one whose
+	// last row is of class 0 it returns what stands before the pointer.
+	if g.Settings["get_first"] == nil && n == size && last == 0 {
+		after.gallery, after.against = after.gallery[:step.Pointer], after.against[:step.Pointer]
+	}
+	if len(after.gallery) != step.Returned {
+		t.Fatalf("step %d: the loss sees %d rows, want %d", i+1, len(after.gallery), step.Returned)
+	}
+	return &after
+}

@@ -1,0 +1,92 @@
+package loss
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"hgld/train/device"
+	"hgld/train/grad"
+)
+
+// Ring is the memory of "Cross-Batch Memory for Embedding Learning" (Wang et al.,
+// CVPR 2020): the embeddings and labels of the last batches, as a gallery of
+// constant size whose unfilled rows have label −1 and do not exist.
+//
+// Batches stand one behind the other from row 0 on. One that does not fit any more
+// goes to the last rows of the ring, over what stands there, and the next to row 0
+// again: so where the batch divides the size, the one after a full turn replaces
+// the newest batch and not the oldest. Where a batch goes is thus a function of the
+// number of batches before it, and of nothing that must be saved.
+type Ring struct {
+	size, batch, dim, levels int
+	rows, labels             *State // F32 [size,D] and [size,L]
+
+	index, classes device.Array // I32 [B], where this step's rows go, and [size,L]
+}
+
+// NewRing makes a ring for batches of one size. Its owner fills its States as those
+// of a Stateful loss, and calls At before each step.
+func NewRing(size, batch, dim, levels int) (*Ring, error) {
+	if size < batch {
+		return nil, fmt.Errorf("a memory of %d rows does not hold a batch of %d", size, batch)
+	}
+	return &Ring{
+		size: size, batch: batch, dim: dim, levels: levels,
+		rows:   &State{Name: "rows", Type: device.F32, Dims: []int{size, dim}},
+		labels: &State{Name: "labels", Type: device.F32, Dims: []int{size, levels}, Start: -1},
+	}, nil
+}
+
+// States returns embeddings and labels, as numbers up to 2^24.
+func (r *Ring) States() []*State { return []*State{r.rows, r.labels} }
+
+// First returns the first row of batch n, counted from 0.
+func (r *Ring) First(n int) int {
+	whole := r.size / r.batch
+	if n %= whole + 1; n < whole {
+		return n * r.batch
+	}
+	return r.size - r.batch
+}
+
+// At says that the coming step has batch n.
+func (r *Ring) At(b device.Backend, n int) {
+	if r.index.Absent() {
+		r.index = device.New(b, device.I32, r.batch)
+		r.classes = device.New(b, device.I32, r.size, r.levels)
+	}
+	var data []byte
+	for i := range r.batch {
+		data = binary.NativeEndian.AppendUint32(data, uint32(r.First(n)+i))
+	}
+	b.Upload(r.index, data)
+}
+
+// Push records that the batch e with its labels I32 [B,L] goes into the ring, a copy
+// without gradient.
+func (r *Ring) Push(t *grad.Tape, e *grad.Var, labels device.Array) {
+	t.Do(func(d device.Backend) {
+		of := t.Scratch(device.F32, r.batch, r.levels)
+		d.Copy(of, labels)
+		d.ScatterAdd(r.rows.Value, e.Value, r.index, 0)
+		d.ScatterAdd(r.labels.Value, of, r.index, 0)
+	})
+}
+
+// Gallery records the ring as it is here as a second gallery. pushed says that the
+// batch of queries is in it. It must not change before the backward pass has run.
+func (r *Ring) Gallery(t *grad.Tape, pushed bool) *Memory {
+	t.Do(func(d device.Backend) { d.Copy(r.classes, r.labels.Value) })
+	m := &Memory{Rows: t.Leaf(r.rows.Value, device.Array{}), Labels: r.classes}
+	if pushed {
+		m.Self = r.index
+	}
+	return m
+}
+
+// Forget takes batch n out again, whose embeddings turned out not to be finite.
+func (r *Ring) Forget(b device.Backend, n int) {
+	first := r.First(n)
+	b.Fill(r.rows.Value.RowRange(first, first+r.batch), 0)
+	b.Fill(r.labels.Value.RowRange(first, first+r.batch), -1)
+}

@@ -1,0 +1,67 @@
+package sample
+
+import (
+	"fmt"
+
+	"hgld/labels"
+)
+
+// Balanced draws Batch/M classes anew for every batch and takes the next M rows of
+// each: a class goes through its rows in random order, and through them in another
+// order when fewer than M are left (ProxyNCA++, Teh et al., ECCV 2020). So all rows
+// of a class are used about equally often, and the small classes' rows most often.
+// A class with fewer than M rows gives M draws with repeats; the released code
+// gives what there is.
+type Balanced struct {
+	Batch   int `yaml:"batch"`   // rows of a batch, a multiple of M
+	M       int `yaml:"m"`       // rows of a class in a batch, at least 2
+	Level   int `yaml:"level"`   // whose classes; 0 is the finest
+	Batches int `yaml:"batches"` // of an epoch; 0: as many as the rows fill
+}
+
+// Size is Batch.
+func (s *Balanced) Size() int { return s.Batch }
+
+// PerClass is M.
+func (s *Balanced) PerClass() int { return s.M }
+
+// Epoch draws the classes of one batch after the other.
+func (s *Balanced) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, error) {
+	list, err := drawable(rows, s.Level, s.Batch, s.M)
+	if err != nil {
+		return nil, err
+	}
+	n := s.Batches
+	if n == 0 {
+		for _, c := range list {
+			n += len(c.rows)
+		}
+		n = max(1, n/s.Batch)
+	}
+	if n < 0 {
+		return nil, fmt.Errorf("sample: batches is %d, want a number, or 0 for as many as the rows fill", n)
+	}
+	r := NewRandom(seed, uint64(epoch))
+	next := make([]int, len(list))
+	for i, c := range list {
+		next[i] = len(c.rows) // to be shuffled when it is drawn first
+	}
+	batches := make([][]int, n)
+	for i := range batches {
+		for _, c := range r.Choose(len(list), s.Batch/s.M) {
+			of := list[c]
+			if len(of.rows) < s.M {
+				batches[i] = append(batches[i], draw(r, of, s.M)...)
+				continue
+			}
+			if next[c]+s.M > len(of.rows) {
+				shuffle(r, of.rows)
+				next[c] = 0
+			}
+			batches[i] = append(batches[i], of.rows[next[c]:next[c]+s.M]...)
+			next[c] += s.M
+		}
+		shuffle(r, batches[i])
+	}
+	return batches, nil
+}

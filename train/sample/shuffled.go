@@ -1,0 +1,32 @@
+package sample
+
+import (
+	"fmt"
+
+	"hgld/labels"
+)
+
+// Shuffled goes through all rows that have a finest class in random order, each once an epoch; those that do
+// not fill the last batch are left out of it. Classes fall as they do, so a ranking
+// loss may find queries without a positive: it is for losses with proxies.
+type Shuffled struct {
+	Batch int `yaml:"batch"` // rows of a batch
+	M     int `yaml:"m"`     // of no effect: a batch has as many rows of a class as fall to it
+}
+
+// Size is Batch.
+func (s *Shuffled) Size() int { return s.Batch }
+
+// Epoch cuts a permutation of the rows.
+func (s *Shuffled) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, error) {
+	order := byPath(rows)
+	if s.Batch < 1 || len(order) < s.Batch {
+		return nil, fmt.Errorf("sample: batch is %d, and %d rows have a class", s.Batch, len(order))
+	}
+	shuffle(NewRandom(seed, uint64(epoch)), order)
+	batches := make([][]int, len(order)/s.Batch)
+	for i := range batches {
+		batches[i] = order[i*s.Batch : (i+1)*s.Batch]
+	}
+	return batches, nil
+}
