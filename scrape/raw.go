@@ -85,14 +85,5 @@ func gunzip(path string) ([]byte, error) {
 
 // sweep removes what a killed process left half-written.
 func (s rawStore) sweep() error {
-	left, err := filepath.Glob(filepath.Join(s.dir, "*", ".*.tmp-*"))
-	if err != nil {
-		return err
-	}
-	for _, path := range left {
-		if err := os.Remove(path); err != nil {
-			return err
-		}
-	}
-	return nil
+	return atomicfile.Sweep(filepath.Join(s.dir, "*", ".*.tmp-*"))
 }

@@ -70,13 +70,17 @@ func (c *cutter) padded(dst, src *img.RGB, random *sample.Random) {
 	*dst = *moved
 }
 
-// centre is the evaluation's view: short side to Resize, then the centre.
+// centre is the evaluation's view: short side, or with Squash both sides, to
+// Resize, then the centre.
 func (c *cutter) centre(dst, src *img.RGB) {
 	if c.in.Resize == 0 {
 		c.whole(dst, src)
 		return
 	}
-	w, h := img.ShortSide(src.W, src.H, c.in.Resize)
+	w, h := c.in.Resize, c.in.Resize
+	if !c.in.Squash {
+		w, h = img.ShortSide(src.W, src.H, c.in.Resize)
+	}
 	c.resampler.Resize(&c.small, src, w, h, c.filter)
 	*dst = *img.CenterCrop(&c.small, c.in.Size, c.in.Size)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,8 +23,9 @@ import (
 //	checkpoints/step-00000500/
 //	    state.json              where the run stands, its configuration and data
 //	    model.safetensors       parameters and running statistics, names as torch's state dict; proxies
-//	    optimizer.safetensors   moments
-//	    SHA256SUMS              of the three, as sha256sum -c reads it
+//	    ema.safetensors         the same of the averaged weights, where there are such
+//	    optimizer.safetensors   moments, memory
+//	    SHA256SUMS              of these, as sha256sum -c reads it
 //
 // It is written under another name and renamed when it is complete and on disk,
 // so a folder of this name is a whole checkpoint.
@@ -32,12 +34,16 @@ const (
 	stepPrefix       = "step-"
 	stateFile        = "state.json"
 	modelFile        = "model.safetensors"
+	averageFile      = "ema.safetensors"
 	optimizerFile    = "optimizer.safetensors"
 	sumsFile         = "SHA256SUMS"
 )
 
-// optimizerPrefix begins the names of what only the training needs.
-const optimizerPrefix = "optim."
+// optimizerPrefix and memoryPrefix begin the names of what only the training needs.
+const (
+	optimizerPrefix = "optim."
+	memoryPrefix    = "memory."
+)
 
 // CheckpointVersion is the format version of state.json that this hgld writes; it
 // reads every version up to it.
@@ -46,10 +52,11 @@ const CheckpointVersion = 1
 // state is state.json.
 type state struct {
 	Version  int               `json:"hgld_checkpoint"`
-	Step     int               `json:"step"`             // optimizer steps taken, skipped ones included
-	Position position          `json:"position"`         // of the batch to come
-	Skipped  int               `json:"skipped_in_a_row"` // steps not taken because a value was not finite
-	Steps    map[string]int    `json:"optimizer_steps"`  // by group
+	Step     int               `json:"step"`                         // optimizer steps taken, skipped ones included
+	Position position          `json:"position"`                     // of the batch to come
+	Skipped  int               `json:"skipped_in_a_row"`             // steps not taken because a value was not finite
+	Steps    map[string]int    `json:"optimizer_steps"`              // by group; of the moving average under "ema"
+	Started  bool              `json:"projection_started,omitempty"` // from principal components
 	Config   Config            `json:"config"`
 	Data     string            `json:"data"` // fingerprint of items and labels
 	Origin   map[string]string `json:"origin,omitempty"`
@@ -62,11 +69,22 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("train: %s is damaged: %s", e.Path, e.Reason)
 }
 
+// checkpointName is the folder of a checkpoint, from the run directory.
+func checkpointName(step int) string {
+	return filepath.Join(checkpointFolder, fmt.Sprintf("%s%08d", stepPrefix, step))
+}
+
+// forTraining reports whether a tensor of a checkpoint is of use to the training
+// alone.
+func forTraining(t tensorfile.Tensor) bool {
+	return strings.HasPrefix(t.Name, optimizerPrefix) || strings.HasPrefix(t.Name, memoryPrefix)
+}
+
 // writeCheckpoint writes a checkpoint and returns its folder. If there is one of
-// this step already, it is as good.
-func writeCheckpoint(run string, s state, tensors []tensorfile.Tensor) (string, error) {
+// this step already, it is as good. average is empty where there is none.
+func writeCheckpoint(run string, s state, tensors, average []tensorfile.Tensor) (string, error) {
 	root := filepath.Join(run, checkpointFolder)
-	final := filepath.Join(root, fmt.Sprintf("%s%08d", stepPrefix, s.Step))
+	final := filepath.Join(run, checkpointName(s.Step))
 	if _, err := os.Stat(final); err == nil {
 		return final, nil
 	}
@@ -86,13 +104,16 @@ func writeCheckpoint(run string, s state, tensors []tensorfile.Tensor) (string, 
 	if err != nil {
 		return "", err
 	}
-	var model, optimizer []tensorfile.Tensor
+	files := map[string][]tensorfile.Tensor{modelFile: nil, optimizerFile: nil}
 	for _, t := range tensors {
-		if strings.HasPrefix(t.Name, optimizerPrefix) {
-			optimizer = append(optimizer, t)
-		} else {
-			model = append(model, t)
+		name := modelFile
+		if forTraining(t) {
+			name = optimizerFile
 		}
+		files[name] = append(files[name], t)
+	}
+	if len(average) > 0 {
+		files[averageFile] = average
 	}
 	var sums strings.Builder
 	write := func(name string, fill func(io.Writer) error) error {
@@ -102,11 +123,12 @@ func writeCheckpoint(run string, s state, tensors []tensorfile.Tensor) (string, 
 		return err
 	}
 	metadata := map[string]string{"format": "pt"} // what loaders of such files look for
-	err = errors.Join(
-		write(stateFile, func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err }),
-		write(modelFile, func(w io.Writer) error { return tensorfile.WriteSafetensors(w, model, metadata) }),
-		write(optimizerFile, func(w io.Writer) error { return tensorfile.WriteSafetensors(w, optimizer, metadata) }),
-	)
+	err = write(stateFile, func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err == nil {
+			err = write(name, func(w io.Writer) error { return tensorfile.WriteSafetensors(w, files[name], metadata) })
+		}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -137,30 +159,24 @@ func checkpoints(run string) ([]string, error) {
 	return list, nil
 }
 
-// tidy removes all but the newest keep checkpoints, and what an interrupted
-// writer left behind. A folder is renamed before it is removed, so that no
-// half-removed one has a checkpoint's name.
-func tidy(run string, keep int) error {
+// tidy removes all but the newest keep checkpoints and the named one, and what an
+// interrupted writer left behind. A folder is renamed before it is removed, so that
+// no half-removed one has a checkpoint's name.
+func tidy(run string, keep int, best string) error {
 	list, err := checkpoints(run)
 	if err != nil {
 		return err
 	}
 	for _, path := range list[:max(0, len(list)-keep)] {
+		if filepath.Base(path) == filepath.Base(best) {
+			continue
+		}
 		old := filepath.Join(filepath.Dir(path), ".old-"+filepath.Base(path))
 		if err := os.Rename(path, old); err != nil {
 			return err
 		}
 	}
-	leftover, err := filepath.Glob(filepath.Join(run, checkpointFolder, ".[no][el][wd]-*"))
-	if err != nil {
-		return err
-	}
-	for _, path := range leftover {
-		if err := os.RemoveAll(path); err != nil {
-			return err
-		}
-	}
-	return nil
+	return atomicfile.Sweep(filepath.Join(run, checkpointFolder, ".[no][el][wd]-*"))
 }
 
 // readChecked reads a file of a checkpoint and compares it with SHA256SUMS.

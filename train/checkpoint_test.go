@@ -137,7 +137,7 @@ func TestFailedWriteLeavesTheOldCheckpoint(t *testing.T) {
 	}
 	s.Step = 3
 	bad := []tensorfile.Tensor{{Name: "x", DType: "F32", Shape: []int{4}, Data: make([]byte, 3)}}
-	if _, err := writeCheckpoint(dir, s, bad); err == nil {
+	if _, err := writeCheckpoint(dir, s, bad, nil); err == nil {
 		t.Fatal("a tensor whose data does not fit its shape was written")
 	}
 	after := weights(t, dir)

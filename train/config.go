@@ -1,9 +1,12 @@
 package train
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"hgld/internal/registry"
 	"hgld/train/backbone"
 	"hgld/train/loss"
 	"hgld/train/metric"
@@ -20,6 +23,9 @@ type Config struct {
 	Sampler  Sampler      `yaml:"sampler" json:"sampler"`
 	Optim    Optim        `yaml:"optim" json:"optim"`
 	Schedule Schedule     `yaml:"schedule" json:"schedule"`
+	EMA      Average      `yaml:"ema" json:"ema,omitzero"`
+	Memory   CrossBatch   `yaml:"memory" json:"memory,omitzero"`
+	Passes   Passes       `yaml:"passes" json:"passes,omitzero"`
 	Epochs   int          `yaml:"epochs" json:"epochs" usage:"epochs of the sampler"`
 	Steps    int          `yaml:"steps" json:"steps" usage:"optimizer steps, in place of epochs; 0: epochs count"`
 	Seed     uint64       `yaml:"seed" json:"seed" usage:"of weights, batches and augmentation"`
@@ -32,8 +38,12 @@ type Named struct {
 	Settings map[string]any `yaml:"settings" json:"settings,omitempty"`
 }
 
+// IsZero reports whether n names nothing; checkpoints then leave it out.
+func (n Named) IsZero() bool { return n.Name == "" && len(n.Settings) == 0 }
+
 // Input says how an image becomes the input of the network. Pixels are resampled
-// as Pillow does; (pixel/255 − Mean)/Std follows.
+// as Pillow does; (pixel/255 − Mean)/Std follows. Without Mean and Std they are
+// those that the backbone's published weights were made with.
 type Input struct {
 	Size   int        `yaml:"size" json:"size"`     // pixels of a side
 	Crop   string     `yaml:"crop" json:"crop"`     // training: "resized" (torchvision's RandomResizedCrop), "padded", "centre" or "whole"
@@ -45,6 +55,7 @@ type Input struct {
 	Filter string     `yaml:"filter" json:"filter"` // bilinear, bicubic or lanczos
 	Mean   [3]float32 `yaml:"mean" json:"mean"`
 	Std    [3]float32 `yaml:"std" json:"std"`
+	Squash bool       `yaml:"squash" json:"squash,omitempty"` // evaluation: resize to a square of side resize, without regard to shape, before the centre crop
 	Scales []float64  `yaml:"scales" json:"scales,omitempty"` // evaluation: embeddings are means over copies of these sizes; none: the image as it is
 }
 
@@ -57,6 +68,9 @@ type Architecture struct {
 	Standard   string `yaml:"standard" json:"standard"`       // layernorm, l2 or none
 	Dim        int    `yaml:"dim" json:"dim"`                 // of the embedding; 0: no projection
 	Weights    string `yaml:"weights" json:"weights"`         // safetensors of the backbone to start from; "": random
+
+	Projection string `yaml:"projection" json:"projection,omitempty"` // what the projection starts from: "" random, pca, or pca-whitening: each component over its deviation
+	FitOn      int    `yaml:"fit_on" json:"fit_on,omitempty"`         // training images that the components are found of, chosen by seed; 0: all
 }
 
 // Loss names the loss. A preset sets all switches in which the papers differ from
@@ -82,6 +96,16 @@ type Optim struct {
 	ProxyRate  float64 `yaml:"proxy_lr" json:"proxy_lr"`
 	Decay      float64 `yaml:"weight_decay" json:"weight_decay"` // of backbone and head
 	Clip       float64 `yaml:"clip" json:"clip"`                 // bound of the gradient's norm over backbone and head; 0: none
+
+	ClipValue float64  `yaml:"clip_value" json:"clip_value,omitempty"` // bound of every element of it, before the norm is taken; 0: none
+	NoDecay   []string `yaml:"no_decay" json:"no_decay,omitempty"`     // parameters without weight decay: names, * for anything; 1d: all biases, scales and offsets
+}
+
+// Average is the exponential moving average of the weights, which evaluations and
+// exports use in place of the weights themselves.
+type Average struct {
+	Decay float64 `yaml:"decay" json:"decay,omitempty"` // share of the old average in the new one; 0: no average
+	Rise  bool    `yaml:"rise" json:"rise,omitempty"`   // of step t at most (1+t)/(10+t), so that the start is forgotten
 }
 
 // Schedule is how rates change, by steps in a run that is measured in steps, and
@@ -91,6 +115,8 @@ type Schedule struct {
 	Named  `yaml:",inline"`
 	WarmUp int      `yaml:"warmup" json:"warmup"` // steps or epochs in which groups of Idle rest and no schedule advances
 	Idle   []string `yaml:"idle" json:"idle"`
+
+	Proxies Named `yaml:"proxies" json:"proxies,omitzero"` // schedule of the proxies' rate; without a name that of the others
 }
 
 // Upkeep is what does not change the result of a run.
@@ -99,8 +125,10 @@ type Upkeep struct {
 	Workers    int      `yaml:"workers"`    // goroutines that decode images; 0: one for each processor
 	Prefetch   int      `yaml:"prefetch"`   // batches decoded ahead
 	Evaluate   int      `yaml:"evaluate"`   // steps (or epochs) between evaluations; 0: at the end only
+	Watch      string   `yaml:"watch"`      // what these measure, and the best checkpoint is chosen by: validation, or test
+	Best       string   `yaml:"best"`       // metric by which it is chosen; "": H-AP, or the first that is measured
 	Checkpoint int      `yaml:"checkpoint"` // steps between checkpoints; 0: at the end only
-	Keep       int      `yaml:"keep"`       // newest checkpoints that stay
+	Keep       int      `yaml:"keep"`       // newest checkpoints that stay, beside the best one
 	Metrics    []string `yaml:"metrics"`    // measured by an evaluation
 }
 
@@ -111,7 +139,6 @@ func Default() Config {
 		Input: Input{
 			Size: 224, Crop: "resized", Scale: [2]float64{0.16, 1}, Ratio: [2]float64{0.75, 4.0 / 3}, Pad: 4, Flip: true,
 			Resize: 256, Filter: "bilinear",
-			Mean: [3]float32{0.485, 0.456, 0.406}, Std: [3]float32{0.229, 0.224, 0.225}, // ImageNet
 		},
 		Model:    Architecture{Backbone: Named{Name: "convnet"}, Pooling: "gem", Standard: "layernorm", Dim: 128},
 		Loss:     Loss{Named: Named{Name: "smooth-ap"}, Preset: "paper"},
@@ -119,7 +146,7 @@ func Default() Config {
 		Optim:    Optim{Named: Named{Name: "adam"}, Rate: 1e-3, HeadFactor: 1, ProxyRate: 1e-2, Decay: 1e-4},
 		Schedule: Schedule{Named: Named{Name: "cosine"}, Idle: []string{"backbone"}},
 		Epochs:   100,
-		Run:      Upkeep{Prefetch: 3, Checkpoint: 500, Keep: 2, Metrics: DefaultMetrics()},
+		Run:      Upkeep{Prefetch: 3, Watch: watchValidation, Checkpoint: 500, Keep: 2, Metrics: DefaultMetrics()},
 	}
 }
 
@@ -130,14 +157,17 @@ func DefaultMetrics() []string {
 
 // parts is a configuration resolved against the tables.
 type parts struct {
-	backbone backbone.Spec
-	head     backbone.Head
-	loss     loss.Kind
-	sampler  sample.Sampler
-	rule     optim.Kind
-	schedule optim.Schedule
-	metrics  metric.Set
-	filter   filter
+	backbone  backbone.Spec
+	head      backbone.Head
+	loss      loss.Kind
+	sampler   sample.Sampler
+	rule      optim.Kind
+	schedule  optim.Schedule
+	proxyPlan optim.Schedule
+
+	projection projection
+	metrics    metric.Set
+	filter     filter
 }
 
 // ConfigError says which setting is wrong, and what would be right.
@@ -168,6 +198,10 @@ func (c *Config) lookUp() (p parts, err error) {
 	if p.backbone, err = pick(backbone.All, "backbone", "model.backbone", c.Model.Backbone); err != nil {
 		return p, err
 	}
+	if c.Input.Std == [3]float32{} {
+		facts := p.backbone.Facts()
+		c.Input.Mean, c.Input.Std = facts.Mean, facts.Std
+	}
 	if p.head.Pooling, err = backbone.Poolings.Get("pooling", c.Model.Pooling); err != nil {
 		return p, fmt.Errorf("model.pooling: %w", err)
 	}
@@ -175,10 +209,21 @@ func (c *Config) lookUp() (p parts, err error) {
 		return p, fmt.Errorf("model.standard: %w", err)
 	}
 	p.head.Dim = c.Model.Dim
+	if c.Model.Projection != "" {
+		if p.projection, err = projections.Get("projection", c.Model.Projection); err != nil {
+			return p, fmt.Errorf("model.projection: %w", err)
+		}
+		if c.Model.Dim == 0 {
+			return p, fmt.Errorf("model.projection is %s, but model.dim is 0: there is no projection", c.Model.Projection)
+		}
+	}
 	if err := c.fits(p.backbone.Facts()); err != nil {
 		return p, err
 	}
 	if p.loss, err = lookUpLoss(c.Loss); err != nil {
+		return p, err
+	}
+	if err := errors.Join(c.Memory.check(), c.Passes.check(c, p.loss)); err != nil {
 		return p, err
 	}
 	sampler := c.Sampler.Named
@@ -189,12 +234,14 @@ func (c *Config) lookUp() (p parts, err error) {
 	if p.rule, err = pick(optim.All, "optimizer", "optim", c.Optim.Named); err != nil {
 		return p, err
 	}
-	schedule := c.Schedule.Named
-	if _, given := schedule.Settings["length"]; schedule.Name == "cosine" && !given {
-		schedule.Settings = with(schedule.Settings, "length", max(c.Steps, c.Epochs))
-	}
-	if p.schedule, err = pick(optim.Schedules, "schedule", "schedule", schedule); err != nil {
+	if p.schedule, err = c.plan("schedule", c.Schedule.Named); err != nil {
 		return p, err
+	}
+	p.proxyPlan = p.schedule
+	if c.Schedule.Proxies.Name != "" {
+		if p.proxyPlan, err = c.plan("schedule.proxies", c.Schedule.Proxies); err != nil {
+			return p, err
+		}
 	}
 	if p.metrics, err = metric.ParseSet(c.Run.Metrics); err != nil {
 		return p, fmt.Errorf("run.metrics: %w", err)
@@ -203,6 +250,17 @@ func (c *Config) lookUp() (p parts, err error) {
 		return p, fmt.Errorf("input.filter: %w", err)
 	}
 	return p, nil
+}
+
+// plan finds a schedule; one with a length that is not given ends with the run.
+func (c *Config) plan(where string, n Named) (optim.Schedule, error) {
+	switch n.Name {
+	case "cosine", "linear-cosine":
+		if _, given := n.Settings["length"]; !given {
+			n.Settings = with(n.Settings, "length", max(c.Steps, c.Epochs))
+		}
+	}
+	return pick(optim.Schedules, "schedule", where, n)
 }
 
 // fits checks what a backbone asks of the input and of the head.
@@ -228,7 +286,7 @@ func (c *Config) fits(f backbone.Facts) error {
 
 // check looks at the plain numbers.
 func (c *Config) check() error {
-	in := c.Input
+	in, none := c.Input, [3]float32{}
 	for _, rule := range []struct {
 		broken bool
 		text   string
@@ -240,15 +298,21 @@ func (c *Config) check() error {
 		{!(in.Scale[0] > 0 && in.Scale[0] <= in.Scale[1] && in.Scale[1] <= 1), "input.scale is %v, want 0 < low <= high <= 1", []any{in.Scale}},
 		{!(in.Ratio[0] > 0 && in.Ratio[0] <= in.Ratio[1]), "input.ratio is %v, want 0 < low <= high", []any{in.Ratio}},
 		{in.Pad < 0, "input.pad is %d", []any{in.Pad}},
-		{!(in.Std[0] > 0 && in.Std[1] > 0 && in.Std[2] > 0), "input.std is %v, want positive numbers", []any{in.Std}},
+		{in.Std != none && !(in.Std[0] > 0 && in.Std[1] > 0 && in.Std[2] > 0), "input.std is %v, want positive numbers", []any{in.Std}},
+		{in.Std == none && in.Mean != none, "input.mean is %v without input.std: give both, or neither for those of the backbone", []any{in.Mean}},
 		{!(c.Optim.Rate > 0), "optim.lr is %v, want a positive rate", []any{c.Optim.Rate}},
 		{c.Optim.HeadFactor < 0 || c.Optim.ProxyRate < 0 || c.Optim.Decay < 0, "optim has a negative factor, rate or decay", nil},
-		{c.Schedule.WarmUp < 0 || c.Run.Evaluate < 0 || c.Run.Checkpoint < 0 || c.Model.Dim < 0, "a number of steps or dimensions is negative", nil},
+		{c.Optim.Clip < 0 || c.Optim.ClipValue < 0, "optim.clip is %v and optim.clip_value %v, want bounds, or 0 for none", []any{c.Optim.Clip, c.Optim.ClipValue}},
+		{!(c.EMA.Decay >= 0 && c.EMA.Decay < 1), "ema.decay is %v, want 0 (no average) or a share below 1, such as 0.999", []any{c.EMA.Decay}},
+		{c.Schedule.WarmUp < 0 || c.Run.Evaluate < 0 || c.Run.Checkpoint < 0 || c.Model.Dim < 0 || c.Model.FitOn < 0, "a number of steps or dimensions is negative", nil},
 		{c.Run.Keep < 1, "run.keep is %d, want at least 1 checkpoint", []any{c.Run.Keep}},
 	} {
 		if rule.broken {
 			return fmt.Errorf(rule.text, rule.args...)
 		}
+	}
+	if !slices.Contains(watched, c.Run.Watch) {
+		return fmt.Errorf("run.watch: %w", registry.Unknown("part of the data", c.Run.Watch, watched))
 	}
 	if _, err := cropTable.Get("crop", in.Crop); err != nil {
 		return fmt.Errorf("input.crop: %w", err)

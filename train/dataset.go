@@ -184,6 +184,7 @@ func HoldOut(d Dataset, share float64, seed uint64) (rest, held *Subset, err err
 const (
 	holdOutStream = iota + 1
 	augmentStream
+	projectionStream
 )
 
 // paths returns the labels of all items and checks that they have all levels.

@@ -131,13 +131,16 @@ type meter struct {
 // of GLDv2's index, and gives blocks of a few dozen queries there.
 const defaultMemory = 256 << 20
 
+// perItem is the bytes that an item of the gallery takes for each query of a block:
+// score, shared, ranked, and its copy on the host.
+const perItem = 4 + 1 + 1 + 1
+
 func newMeter(b device.Backend, e *Evaluation) *meter {
 	memory := e.Memory
 	if memory <= 0 {
 		memory = defaultMemory
 	}
 	gallery, levels := len(e.Gallery.Labels), len(e.Levels)
-	const perItem = 4 + 1 + 1 + 1 // score, shared, ranked, and its copy on the host
 	block := min(max(memory/(perItem*gallery), 1), len(e.Query.Labels))
 	m := &meter{
 		b: b, e: e, block: block,

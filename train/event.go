@@ -5,9 +5,10 @@ type Kind string
 
 // The kinds of events.
 const (
-	Stepped   Kind = "step"       // Loss, Rate, Images, Seconds, Waited
-	Skipped   Kind = "skipped"    // a value was not finite: nothing was changed; IDs are the images
-	Evaluated Kind = "evaluation" // Result, Seconds
+	Projected Kind = "projection" // the projection starts from principal components; Images, Seconds
+	Stepped   Kind = "step"       // Loss, Rate, Norm, Images, Seconds, Waited
+	Skipped   Kind = "skipped"    // a value was not finite: nothing was changed; Batch, and IDs are its images
+	Evaluated Kind = "evaluation" // Result, On, Best, Seconds
 	Saved     Kind = "checkpoint" // Path
 	Done      Kind = "done"       // the run is complete
 )
@@ -19,11 +20,22 @@ type Event struct {
 	Epoch int  `json:"epoch"` // epochs completed
 
 	Loss    float64  `json:"loss,omitempty"`
-	Rate    float64  `json:"lr,omitempty"` // of the backbone
+	Rate    float64  `json:"lr,omitempty"`        // of the backbone
+	Norm    float64  `json:"grad_norm,omitempty"` // of backbone and head, before it is bounded; where optim.clip is set
 	Images  int      `json:"images,omitempty"`
 	Seconds float64  `json:"seconds,omitempty"`
 	Waited  float64  `json:"waited,omitempty"` // of these, waiting for images
+	Batch   *BatchOf `json:"batch,omitempty"`
 	IDs     []string `json:"ids,omitempty"`
+	On      string   `json:"on,omitempty"` // validation or test
+	Best    bool     `json:"best,omitempty"`
 	Result  *Result  `json:"result,omitempty"`
 	Path    string   `json:"path,omitempty"`
+}
+
+// BatchOf says which batch of the sampler's stream a step was taken with: with the
+// seed of the run, its rows and their augmentation follow from it.
+type BatchOf struct {
+	Epoch int `json:"epoch"` // from 0
+	Index int `json:"index"` // from 0, within the epoch
 }

@@ -236,6 +236,18 @@ func epochs(s sample.Sampler, paths []labels.Path, seed uint64, at position) ite
 	}
 }
 
+// again is the first batch of a plan, over and over.
+func again(plan iter.Seq2[work, error]) iter.Seq2[work, error] {
+	return func(yield func(work, error) bool) {
+		for w, err := range plan {
+			w.last = false
+			for yield(w, err) && err == nil {
+			}
+			return
+		}
+	}
+}
+
 // inOrder is the plan of an evaluation: all rows, size at a time.
 func inOrder(n, size int) iter.Seq2[work, error] {
 	return func(yield func(work, error) bool) {

@@ -97,14 +97,19 @@ func (i *inputs) stage(values []int32) []byte {
 
 // forward records pixels to embeddings [B,D] of unit length.
 func (n *network) forward(t *grad.Tape, in *inputs) *grad.Var {
-	x := t.New(device.F32, in.pixels.Dims[0], n.in.Size, n.in.Size, 4)
-	pixel := device.Pixel{Mean: n.in.Mean, Std: n.in.Std}
-	t.Do(func(b device.Backend) { b.Pixels(x.Value, in.pixels, in.crop, pixel) })
 	embed := n.net.Forward
 	if t.Evaluating() && len(n.in.Scales) > 0 {
 		embed = func(t *grad.Tape, x *grad.Var) *grad.Var { return n.net.MultiScale(t, x, n.in.Scales) }
 	}
-	e := embed(t, x)
+	return n.normalised(t, in, embed)
+}
+
+// normalised records pixels to what f makes of them when they are normalised.
+func (n *network) normalised(t *grad.Tape, in *inputs, f nn.Layer) *grad.Var {
+	x := t.New(device.F32, in.pixels.Dims[0], n.in.Size, n.in.Size, 4)
+	pixel := device.Pixel{Mean: n.in.Mean, Std: n.in.Std}
+	t.Do(func(b device.Backend) { b.Pixels(x.Value, in.pixels, in.crop, pixel) })
+	e := f(t, x)
 	t.Done(x)
 	return e
 }
@@ -115,6 +120,11 @@ const embedBatch = 64
 
 // embed returns the embeddings [N,D] of a data set in evaluation's view.
 func (n *network) embed(ctx context.Context, d Dataset, o embedOptions) (device.Array, error) {
+	return n.through(ctx, d, n.forward, o)
+}
+
+// through returns what record makes [N,D] of a data set in evaluation's view.
+func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape, *inputs) *grad.Var, o embedOptions) (device.Array, error) {
 	list, err := paths(d)
 	if err != nil {
 		return device.Array{}, err
@@ -137,7 +147,7 @@ func (n *network) embed(ctx context.Context, d Dataset, o embedOptions) (device.
 		err = o.lane.do(func() error {
 			in.upload(n.b, b)
 			if e == nil {
-				e = tape.Keep(n.forward(tape, in))
+				e = tape.Keep(record(tape, in))
 				out = device.New(n.b, device.F32, d.Len(), e.Value.Cols())
 			} else {
 				tape.Replay()

@@ -3,31 +3,42 @@ package train
 import (
 	"fmt"
 
+	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/grad"
 	"hgld/train/loss"
 	"hgld/train/nn"
+	"hgld/train/sample"
 )
 
 // objective is the loss of a run, with what it trains in the store.
 type objective struct {
 	loss   loss.Loss
+	memory *memory
+	key    *device.Array // of the store
 	params []*loss.Param
 	held   []*nn.Param // where the store keeps them
 }
 
-// newObjective finds the loss and declares its proxies. counts is the number of
-// classes of each level.
-func newObjective(n *network, c *Config, kind loss.Kind, counts []int) (*objective, error) {
-	dim := c.Model.Dim
-	if dim == 0 {
-		dim = n.net.Backbone.Channels()
+// newObjective makes the loss and declares its proxies. paths has the labels of each
+// finest class, counts the number of classes of each level.
+func newObjective(n *network, c *Config, p *parts, paths []labels.Path, counts []int) (*objective, error) {
+	f := loss.Facts{Classes: counts, Dim: c.Model.Dim, Paths: paths, Batch: p.sampler.Size(), Memory: c.Memory.Size}
+	if f.Dim == 0 {
+		f.Dim = n.net.Backbone.Channels()
 	}
-	l, err := kind.New(loss.Facts{Classes: counts, Dim: dim})
+	if s, ok := p.sampler.(sample.Grouped); ok {
+		f.PerClass = s.PerClass()
+	}
+	l, err := p.loss.New(f)
 	if err != nil {
 		return nil, &ConfigError{fmt.Errorf("loss: %s: %w", c.Loss.Name, err)}
 	}
-	o := &objective{loss: l}
+	m, err := newMemory(c.Memory, l, f.Batch, f.Dim, len(counts))
+	if err != nil {
+		return nil, err
+	}
+	o := &objective{loss: l, memory: m, key: &n.store.Key}
 	if trained, ok := l.(loss.Trained); ok {
 		o.params = trained.Params()
 		scope := n.store.Group(proxyGroup).In(lossScope)
@@ -39,18 +50,30 @@ func newObjective(n *network, c *Config, kind loss.Kind, counts []int) (*objecti
 }
 
 // attach gives the loss its arrays, when the store has been built.
-func (o *objective) attach() {
+func (o *objective) attach(n *network) {
 	for i, p := range o.params {
 		p.Value, p.Grad = o.held[i].Value, o.held[i].Grad
 	}
+	o.memory.attach(n.b, n.store)
 }
 
 // record records the loss of a batch of embeddings, each of which is a query and
-// an item of the gallery.
-func (o *objective) record(t *grad.Tape, e *grad.Var, labels, self device.Array) *grad.Var {
+// an item of the gallery, beside a memory, which may be nil.
+func (o *objective) record(t *grad.Tape, e *grad.Var, labels, self device.Array, m *loss.Memory) *grad.Var {
 	return o.loss.Forward(t, &loss.Batch{
-		Query: e, QueryLabels: labels, Gallery: e, GalleryLabels: labels, Self: self,
+		Query: e, QueryLabels: labels, Gallery: e, GalleryLabels: labels, Self: self, Memory: m, Key: *o.key,
 	})
+}
+
+// classPaths finds the labels of each of n finest classes.
+func classPaths(rows []labels.Path, n int) []labels.Path {
+	paths := make([]labels.Path, n)
+	for _, p := range rows {
+		if p[0] >= 0 {
+			paths[p[0]] = p
+		}
+	}
+	return paths
 }
 
 // lookUpLoss finds a loss in the table of its preset.

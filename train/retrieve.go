@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"hgld/internal/img"
 	"hgld/internal/tensorfile"
@@ -60,9 +59,11 @@ func Open(path string, b device.Backend, d *img.Decoder, untrained bool) (*Model
 		}
 		m.Step = 0
 		if m.Config.Model.Weights != "" {
-			return m.network.pretrained(p.backbone, m.Config.Model.Weights)
+			if err := m.network.pretrained(p.backbone, m.Config.Model.Weights); err != nil {
+				return err
+			}
 		}
-		return b.Sync()
+		return m.startProjection()
 	})
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
@@ -70,21 +71,19 @@ func Open(path string, b device.Backend, d *img.Decoder, untrained bool) (*Model
 	return m, nil
 }
 
-// load fills the network from its checkpoint; what belongs to the loss is left
-// there.
+// load fills the network from its checkpoint, with the averaged weights where
+// there are such; what belongs to the loss is left there.
 func (m *Model) load() error {
-	tensors, err := readTensors(m.Path, modelFile)
+	name := modelFile
+	if m.Config.EMA.Decay > 0 {
+		name = averageFile
+	}
+	tensors, err := readTensors(m.Path, name)
 	if err != nil {
 		return err
 	}
-	own := tensors[:0:0]
-	for _, t := range tensors {
-		if !strings.HasPrefix(t.Name, lossPrefix) {
-			own = append(own, t)
-		}
-	}
-	if err := m.network.store.Import(m.network.b, own, ""); err != nil {
-		return fmt.Errorf("train: %s: %w", filepath.Join(m.Path, modelFile), err)
+	if err := m.network.load(tensors); err != nil {
+		return fmt.Errorf("train: %s: %w", filepath.Join(m.Path, name), err)
 	}
 	return nil
 }

@@ -5,19 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"time"
 
+	"hgld/internal/filelock"
 	"hgld/internal/img"
-	"hgld/internal/tensorfile"
 	"hgld/labels"
 	"hgld/train/device"
 )
 
 // Data is what a run reads. Query without Gallery is evaluated against itself,
-// each item left out of its own ranking; without Query nothing is evaluated.
+// each item left out of its own ranking; so is Validation.
 type Data struct {
-	Train          Dataset
+	Train Dataset
+
+	// Validation is classes that were held out of Train, see [HoldOut]: what is
+	// looked at while the training goes on. May be nil.
+	Validation Dataset
+
+	// Query and Gallery are the test: measured when the run is complete, and before
+	// that only if Upkeep.Watch asks for it. May be nil.
 	Query, Gallery Dataset
 }
 
@@ -25,9 +31,14 @@ type Data struct {
 type Options struct {
 	Backend device.Backend
 	Decoder *img.Decoder      // nil: with default limits
-	Dir     string            // run directory
+	Dir     string            // run directory; "": nothing is read or written, for a rehearsal
 	Origin  map[string]string // tool version, command: kept in every checkpoint
 	Limit   int               // stop after this many steps, for a trial; 0: none
+
+	// Overfit takes the first batch again and again, its augmentation the same, with
+	// the rates as they are given: a network, a loss and labels that fit one another
+	// bring the loss down. It needs a Limit and no Dir.
+	Overfit bool
 }
 
 // Run is a training, begun or resumed.
@@ -37,17 +48,21 @@ type Run struct {
 	data   Data
 	o      Options
 
+	lock    *filelock.Lock // of the run directory
 	lane    *lane
 	network *network
 	step    *step
 	loader  *loader
 	paths   []labels.Path // of the training items, classes numbered from 0
 
-	perEpoch int // batches, by the first epoch
+	classes  []int // of each level
+	perEpoch int   // batches, by the first epoch
 
 	state   state
 	resumed string // checkpoint, "" for a new run
 	saved   int    // step of the newest checkpoint
+	best    Best   // by the evaluations so far
+	judge   string // key of the metric that they are compared by
 }
 
 // maxSkipped is how many steps in a row may be skipped for a value that is not
@@ -56,11 +71,22 @@ const maxSkipped = 10
 
 // New prepares a run. If the directory holds a checkpoint, the run continues
 // from the newest one; if that was made with other settings or other data, the
-// error is a *ResumeError. Close ends the use of the backend.
+// error is a *ResumeError, and a *filelock.LockedError if another process works in
+// the directory. Close ends the use of both.
 func New(config Config, data Data, o Options) (*Run, error) {
+	if o.Overfit {
+		if o.Limit < 1 || o.Dir != "" {
+			return nil, fmt.Errorf("train: overfitting takes a number of steps, and no run directory")
+		}
+		config.Schedule = Schedule{Named: Named{Name: "constant"}}
+		config.Steps = o.Limit
+	}
 	p, err := config.resolve()
 	if err != nil {
 		return nil, err
+	}
+	if err := config.watchable(data); err != nil {
+		return nil, &ConfigError{err}
 	}
 	r := &Run{config: config, parts: p, data: data, o: o, lane: newLane(o.Backend), saved: -1}
 	if err := r.lane.do(r.prepare); err != nil {
@@ -80,20 +106,18 @@ func (r *Run) prepare() error {
 		return err
 	}
 	dense, counts := renumber(list)
-	r.paths = dense
+	r.paths, r.classes = dense, counts
 	first, err := r.parts.sampler.Epoch(dense, r.config.Seed, 0)
 	if err != nil {
 		return &ConfigError{err}
 	}
 	r.perEpoch = len(first)
-	r.network = newNetwork(r.o.Backend, &r.config, &r.parts, r.o.Decoder)
-	if r.step, err = newStep(r.network, &r.config, &r.parts, counts); err != nil {
-		return err
+	if r.judge, err = r.config.bestKey(r.parts.metrics.Keys(len(counts))); err != nil {
+		return &ConfigError{err}
 	}
-	if r.config.Model.Weights != "" {
-		if err := r.network.pretrained(r.parts.backbone, r.config.Model.Weights); err != nil {
-			return err
-		}
+	r.network = newNetwork(r.o.Backend, &r.config, &r.parts, r.o.Decoder)
+	if r.step, err = newStep(r.network, &r.config, &r.parts, dense, counts); err != nil {
+		return err
 	}
 	r.loader = &loader{
 		data: r.data.Train, labels: dense, size: r.parts.sampler.Size(), in: r.config.Input, filter: r.parts.filter,
@@ -101,51 +125,36 @@ func (r *Run) prepare() error {
 		workers: workersOr(r.config.Run.Workers), prefetch: max(r.config.Run.Prefetch, 1),
 	}
 	r.state = state{Config: r.config, Data: fingerprint(r.data.Train, list), Origin: r.o.Origin}
-	if err := os.MkdirAll(r.o.Dir, 0o755); err != nil {
-		return err
-	}
-	return r.resume()
-}
-
-// resume loads the newest checkpoint, if there is one.
-func (r *Run) resume() error {
-	list, err := checkpoints(r.o.Dir)
-	if err != nil || len(list) == 0 {
-		return err
-	}
-	path := list[len(list)-1]
-	s, err := readState(path)
-	if err != nil {
-		return err
-	}
-	diff, err := differences(s, r.config, r.state.Data)
-	if err != nil {
-		return err
-	}
-	if len(diff) > 0 {
-		return &ResumeError{Checkpoint: path, Differences: diff}
-	}
-	var tensors []tensorfile.Tensor
-	for _, name := range []string{modelFile, optimizerFile} {
-		part, err := readTensors(path, name)
-		if err != nil {
+	if r.o.Dir != "" {
+		if err := r.open(); err != nil || r.resumed != "" {
 			return err
 		}
-		tensors = append(tensors, part...)
 	}
-	if err := r.network.store.Import(r.o.Backend, tensors, ""); err != nil {
-		return fmt.Errorf("train: %s: %w", path, err)
+	if r.config.Model.Weights == "" {
+		return nil
 	}
-	for _, g := range r.step.groups() {
-		g.Steps = s.Steps[g.Name]
+	if err := r.network.pretrained(r.parts.backbone, r.config.Model.Weights); err != nil {
+		return err
 	}
-	r.state.Step, r.state.Position, r.state.Skipped = s.Step, s.Position, s.Skipped
-	r.resumed, r.saved = path, s.Step
+	if ema := r.step.update.ema; ema != nil {
+		ema.Restart(r.o.Backend)
+	}
 	return nil
 }
 
-// Close ends the goroutine from which the backend is used.
-func (r *Run) Close() error { return r.lane.close() }
+// Close ends the goroutine from which the backend is used, and gives the run
+// directory free.
+func (r *Run) Close() error {
+	err := r.lane.close()
+	if r.lock != nil {
+		err = errors.Join(err, r.lock.Close())
+	}
+	return err
+}
+
+// Config returns the configuration with what the tables and the data have filled
+// in.
+func (r *Run) Config() Config { return r.config }
 
 // Resumed returns the checkpoint that the run continues from, "" if it is new.
 func (r *Run) Resumed() string { return r.resumed }
@@ -168,10 +177,14 @@ func (r *Run) Total() int {
 	return total
 }
 
-// complete reports whether the last step has been taken.
+// complete reports whether the last step has been taken, of the run or of a trial.
 func (r *Run) complete() bool {
-	return r.o.Limit > 0 && r.state.Step >= r.o.Limit ||
-		r.config.Steps > 0 && r.state.Step >= r.config.Steps ||
+	return r.o.Limit > 0 && r.state.Step >= r.o.Limit || r.ended()
+}
+
+// ended reports whether the last step of the run has been taken.
+func (r *Run) ended() bool {
+	return r.config.Steps > 0 && r.state.Step >= r.config.Steps ||
 		r.config.Epochs > 0 && r.state.Position.Epoch >= r.config.Epochs
 }
 
@@ -182,7 +195,10 @@ func (r *Run) complete() bool {
 // stops listening, nothing is saved.
 func (r *Run) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		proceed, err := r.steps(ctx, yield)
+		proceed, err := r.begin(ctx, yield)
+		if proceed && err == nil {
+			proceed, err = r.steps(ctx, yield)
+		}
 		if !proceed {
 			return
 		}
@@ -209,6 +225,18 @@ func (r *Run) event(e Event) Event {
 	return e
 }
 
+// begin does what comes before the first step of this process: the start of the
+// projection, and an evaluation that was due when the run was stopped.
+func (r *Run) begin(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
+	if proceed, err := r.startProjection(ctx, yield); err != nil || !proceed {
+		return proceed, err
+	}
+	if r.evaluationDue() && r.best.Evaluated < r.state.Step && !r.complete() {
+		return r.watch(ctx, yield)
+	}
+	return true, nil
+}
+
 // steps takes the steps that are left. proceed is false if the caller has stopped
 // listening.
 func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
@@ -216,6 +244,9 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 		return true, nil
 	}
 	plan := epochs(r.parts.sampler, r.paths, r.config.Seed, r.state.Position)
+	if r.o.Overfit {
+		plan = again(plan)
+	}
 	asked := time.Now()
 	for b, err := range r.loader.batches(ctx, plan) {
 		if err != nil {
@@ -236,7 +267,7 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 		if r.complete() {
 			return true, nil
 		}
-		if proceed, err := r.due(ctx, b.last, yield); err != nil || !proceed {
+		if proceed, err := r.due(ctx, yield); err != nil || !proceed {
 			return proceed, err
 		}
 		if ctx.Err() != nil {
@@ -274,93 +305,50 @@ func (r *Run) take(b *batch) (Event, error) {
 	if b.last {
 		r.state.Position = position{Epoch: b.epoch + 1}
 	}
-	e := Event{Kind: Stepped, Loss: out.loss, Rate: out.rate, Images: len(b.rows)}
+	e := Event{Kind: Stepped, Loss: out.loss, Rate: out.rate, Norm: out.norm, Images: len(b.rows)}
 	if out.finite {
 		r.state.Skipped = 0
 		return e, nil
 	}
 	r.state.Skipped++
-	e = Event{Kind: Skipped, Images: len(b.rows)}
+	e = Event{Kind: Skipped, Images: len(b.rows), Batch: &BatchOf{Epoch: b.epoch, Index: b.index}}
 	for _, row := range b.rows {
 		e.IDs = append(e.IDs, r.data.Train.ID(row))
 	}
 	return e, nil
 }
 
-// due saves and evaluates where it is time to.
-func (r *Run) due(ctx context.Context, endOfEpoch bool, yield func(Event, error) bool) (proceed bool, err error) {
+// due saves and evaluates where it is time to. The checkpoint comes first: an
+// evaluation that is interrupted then costs no step, since it is made up for.
+func (r *Run) due(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
 	every := r.config.Run.Checkpoint
 	if every > 0 && r.state.Step%every == 0 {
-		path, err := r.save()
-		if err != nil {
-			return true, err
-		}
-		if !yield(r.event(Event{Kind: Saved, Path: path}), nil) {
-			return false, nil
+		if proceed, err := r.checkpoint(yield); err != nil || !proceed {
+			return proceed, err
 		}
 	}
-	every = r.config.Run.Evaluate
-	if every == 0 || r.data.Query == nil {
-		return true, nil
+	if r.evaluationDue() {
+		return r.watch(ctx, yield)
 	}
-	now := r.config.Steps > 0 && r.state.Step%every == 0 ||
-		r.config.Steps == 0 && endOfEpoch && r.state.Position.Epoch%every == 0
-	if !now {
-		return true, nil
-	}
-	return r.evaluate(ctx, yield)
+	return true, nil
 }
 
 // finish saves the last checkpoint, so that an evaluation that fails costs no
-// step, and evaluates.
+// step, and evaluates: what is watched, then the test.
 func (r *Run) finish(ctx context.Context, yield func(Event, error) bool) error {
-	path, err := r.save()
-	if err != nil {
+	if proceed, err := r.checkpoint(yield); err != nil || !proceed {
 		return err
 	}
-	if path != "" && !yield(r.event(Event{Kind: Saved, Path: path}), nil) {
-		return nil
+	if r.data.Validation != nil || r.config.Run.Watch == watchTest && r.data.Query != nil {
+		if proceed, err := r.watch(ctx, yield); err != nil || !proceed {
+			return err
+		}
 	}
-	if r.data.Query != nil {
-		if proceed, err := r.evaluate(ctx, yield); err != nil || !proceed {
+	if r.data.Query != nil && r.config.Run.Watch != watchTest {
+		if proceed, err := r.test(ctx, yield); err != nil || !proceed {
 			return err
 		}
 	}
 	yield(r.event(Event{Kind: Done}), nil)
 	return nil
-}
-
-func (r *Run) evaluate(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
-	began := time.Now()
-	m := &Model{Config: r.config, Step: r.state.Step, network: r.network, lane: r.lane}
-	result, err := m.Evaluate(ctx, r.data.Query, r.data.Gallery, EvalOptions{Metrics: r.parts.metrics})
-	if err != nil {
-		return true, r.stopped(ctx, err)
-	}
-	return yield(r.event(Event{Kind: Evaluated, Result: result, Seconds: time.Since(began).Seconds()}), nil), nil
-}
-
-// save writes a checkpoint unless there is one of this step; it returns "" then.
-func (r *Run) save() (string, error) {
-	if r.saved == r.state.Step {
-		return "", nil
-	}
-	var tensors []tensorfile.Tensor
-	err := r.lane.do(func() (err error) {
-		tensors, err = r.network.store.Export(r.o.Backend)
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("train: checkpoint: %w", err)
-	}
-	r.state.Steps = map[string]int{}
-	for _, g := range r.step.groups() {
-		r.state.Steps[g.Name] = g.Steps
-	}
-	path, err := writeCheckpoint(r.o.Dir, r.state, tensors)
-	if err != nil {
-		return "", fmt.Errorf("train: checkpoint of step %d: %w", r.state.Step, err)
-	}
-	r.saved = r.state.Step
-	return path, tidy(r.o.Dir, r.config.Run.Keep)
 }

@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
-	"hgld/train/device"
+	"hgld/internal/filelock"
 	"hgld/train/device/cpu"
 )
 
@@ -236,125 +234,6 @@ func TestRunRefusesOtherSettingsAndOtherData(t *testing.T) {
 	}
 }
 
-// spoiled makes the result of one operation NaN in the named steps.
-type spoiled struct {
-	device.Backend
-	op    string
-	steps map[int]bool
-	step  int
-}
-
-func (s *spoiled) spoil(op string, a device.Array) {
-	if op == s.op && s.steps[s.step] {
-		s.Backend.Fill(a, float32(math.NaN()))
-	}
-}
-
-func (s *spoiled) Pixels(dst, pixels, crop device.Array, o device.Pixel) {
-	s.step++
-	s.Backend.Pixels(dst, pixels, crop, o)
-	s.spoil("Pixels", dst)
-}
-
-func (s *spoiled) Conv(dst, x, w device.Array, c device.ConvShape, e device.Epilogue) {
-	s.Backend.Conv(dst, x, w, c, e)
-	s.spoil("Conv", dst)
-}
-
-func (s *spoiled) ConvGradW(dw, dy, x device.Array, c device.ConvShape, acc float32) {
-	s.Backend.ConvGradW(dw, dy, x, c, acc)
-	s.spoil("ConvGradW", dw)
-}
-
-func (s *spoiled) NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats device.Array, o device.NormKind, acc float32) {
-	s.Backend.NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats, o, acc)
-	s.spoil("NormGrad", dgamma)
-}
-
-func (s *spoiled) RankLoss(loss, ds, sc, sh, rel, cnt device.Array, h *device.Steps, o *device.Score) {
-	s.Backend.RankLoss(loss, ds, sc, sh, rel, cnt, h, o)
-	s.spoil("RankLoss", loss)
-	s.spoil("RankLoss gradient", ds)
-}
-
-func (s *spoiled) Scores(dst, q, g device.Array) {
-	s.Backend.Scores(dst, q, g)
-	s.spoil("Scores", dst)
-}
-
-func (s *spoiled) GeMGrad(dx, dp, dy, x, y, p device.Array, eps, acc float32) {
-	s.Backend.GeMGrad(dx, dp, dy, x, y, p, eps, acc)
-	s.spoil("GeMGrad", dp)
-}
-
-func TestValuesThatAreNotFiniteNeverReachTheWeights(t *testing.T) {
-	c, d := tiny(6)
-	clean := t.TempDir()
-	mustTrain(t, c, Data{Train: d}, Options{Dir: clean})
-	for _, op := range []string{"Pixels", "Conv", "ConvGradW", "NormGrad", "RankLoss", "RankLoss gradient", "Scores", "GeMGrad"} {
-		dir := t.TempDir()
-		events := mustTrain(t, c, Data{Train: d}, Options{Dir: dir, Backend: &spoiled{Backend: cpu.New(2), op: op, steps: map[int]bool{2: true, 5: true}}})
-		var skipped []int
-		for _, e := range events {
-			if e.Kind == Skipped {
-				skipped = append(skipped, e.Step)
-				if len(e.IDs) != 16 || !strings.HasPrefix(e.IDs[0], "view-") {
-					t.Errorf("%s: ids %v", op, e.IDs)
-				}
-			}
-		}
-		if !slices.Equal(skipped, []int{2, 5}) {
-			t.Errorf("%s: skipped steps %v, want 2 and 5", op, skipped)
-		}
-		m, err := Open(dir, cpu.New(2), nil, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		vectors, err := m.Embed(context.Background(), d, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		values, err := vectors.Float32()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, v := range values {
-			if math.IsNaN(float64(v)) {
-				t.Fatalf("%s: an embedding is NaN", op)
-			}
-		}
-		if err := m.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func TestTenSkippedStepsInARowEndTheRun(t *testing.T) {
-	c, d := tiny(40)
-	steps := map[int]bool{3: true}
-	for i := 5; i < 40; i++ {
-		steps[i] = true
-	}
-	events, err := trainAll(t, context.Background(), c, Data{Train: d}, Options{Dir: t.TempDir(), Backend: &spoiled{Backend: cpu.New(2), op: "Conv", steps: steps}})
-	if err == nil || !strings.Contains(err.Error(), "step 14: values were not finite in 10 steps in a row") {
-		t.Errorf("error %v after %d events", err, len(events))
-	}
-}
-
-func TestSkippedStepDoesNotCountForTheOptimizer(t *testing.T) {
-	c, d := tiny(6)
-	dir := t.TempDir()
-	mustTrain(t, c, Data{Train: d}, Options{Dir: dir, Backend: &spoiled{Backend: cpu.New(2), op: "Conv", steps: map[int]bool{2: true}}})
-	list, _ := checkpoints(dir)
-	s, err := readState(list[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Step != 6 || s.Steps["backbone"] != 5 || s.Steps["head"] != 5 {
-		t.Errorf("step %d, optimizer steps %v", s.Step, s.Steps)
-	}
-}
-
 func TestWarmUpRestsTheBackbone(t *testing.T) {
 	c, d := tiny(6)
 	c.Schedule.WarmUp = 4
@@ -395,4 +274,39 @@ func TestReplayedStepAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(20, take); n > 0 {
 		t.Errorf("a replayed step allocates %v times", n)
 	}
+}
+
+func TestTwoProcessesDoNotShareARunDirectory(t *testing.T) {
+	c, d := tiny(2)
+	dir := t.TempDir()
+	first, err := New(c, Data{Train: d}, Options{Dir: dir, Backend: cpu.New(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = New(c, Data{Train: d}, Options{Dir: dir, Backend: cpu.New(1)})
+	var locked *filelock.LockedError
+	if !errors.As(err, &locked) || locked.PID != os.Getpid() {
+		t.Errorf("error %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mustTrain(t, c, Data{Train: d}, Options{Dir: dir})
+}
+
+// A run that goes on needs its weights file no more: all is in the checkpoint.
+func TestResumedRunDoesNotReadTheWeightsItBeganWith(t *testing.T) {
+	c, d := tiny(4)
+	start, dir := t.TempDir(), t.TempDir()
+	mustTrain(t, c, Data{Train: d}, Options{Dir: start, Limit: 1})
+	file := filepath.Join(dir, "start.safetensors")
+	c.Model.Weights, c.EMA.Decay = file, 0.5
+	if err := os.WriteFile(file, weights(t, start)[modelFile], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	mustTrain(t, c, Data{Train: d}, Options{Dir: dir, Limit: 2})
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	mustTrain(t, c, Data{Train: d}, Options{Dir: dir})
 }

@@ -1,45 +1,20 @@
 package train
 
 import (
-	"cmp"
 	"encoding/binary"
 	"math"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/goldens/traces"
 	"hgld/internal/tensorfile"
+	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 )
 
-// traceLosses names what goldens/trace calls otherwise: its roadmap is calibrated
-// by a contrastive term.
-var traceLosses = map[string]string{"roadmap": "roadmap-calibration"}
-
-// Advised by goldens/trace; torch in float32 is a tenth of it away.
-const (
-	toleranceFirst  = 1e-5
-	toleranceNorm   = 1e-4
-	toleranceLater  = 1e-3
-	toleranceParams = 1e-4
-)
-
-type traceCase struct {
-	Name, Seed, Loss, BN string
-	Optimizer            struct {
-		Kind        string
-		LR          float64
-		HeadMult    float64 `json:"head_mult"`
-		WeightDecay float64 `json:"weight_decay"`
-		ProxyLR     float64 `json:"proxy_lr"`
-		Freeze      int     `json:"freeze_backbone_steps"`
-	}
-	Steps int
-	Loses []float64 `json:"loss_per_step"`
-	Norms []float64 `json:"grad_norm_per_step"`
-}
+// traceCase is a training of goldens/trace.
+type traceCase traces.Case
 
 // config is the configuration of a trace.
 func (c traceCase) config(t *testing.T) Config {
@@ -48,11 +23,10 @@ func (c traceCase) config(t *testing.T) Config {
 	d.Input.Size, d.Input.Resize = 16, 16
 	d.Model.Backbone.Settings = map[string]any{"widths": []int{16, 32}, "strides": []int{2, 2}}
 	d.Model.FreezeNorm, d.Model.Dim = c.BN == "frozen", 16
-	d.Loss = Loss{Named: Named{Name: cmp.Or(traceLosses[c.Loss], c.Loss)}, Preset: "released"}
+	d.Loss = Loss{Named: Named{Name: traces.Loss(c.Loss)}, Preset: "released"}
 	d.Sampler.Batch, d.Sampler.M = 32, 4
-	rule := map[string]string{"adam": "adam", "sgd nesterov 0.9": "sgd"}[c.Optimizer.Kind]
 	d.Optim = Optim{
-		Named: Named{Name: rule}, Rate: c.Optimizer.LR, HeadFactor: c.Optimizer.HeadMult,
+		Named: Named{Name: traces.Rule(c.Optimizer.Kind)}, Rate: c.Optimizer.LR, HeadFactor: c.Optimizer.HeadMult,
 		ProxyRate: c.Optimizer.ProxyLR, Decay: c.Optimizer.WeightDecay,
 	}
 	d.Schedule.Name, d.Schedule.WarmUp = "constant", c.Optimizer.Freeze
@@ -66,19 +40,18 @@ type given struct {
 	images device.Array
 }
 
-func (g given) Pixels(dst, _, _ device.Array, _ device.Pixel) { g.Backend.Copy(dst, g.images) }
+// Pixels gives the images of the rows that bytes are, which may be a part of the
+// batch.
+func (g given) Pixels(dst, bytes, _ device.Array, _ device.Pixel) {
+	first := bytes.Off / (bytes.Len() / bytes.Dims[0])
+	g.Backend.Copy(dst, g.images.RowRange(first, first+dst.Dims[0]))
+}
 
 // TestGoldenTrace takes the steps of the traces as a run takes them: recorded,
 // replayed, with its optimizers, warm-up and guard.
 func TestGoldenTrace(t *testing.T) {
-	dir := goldens.Dir(t, "trace")
 	var cases struct{ Traces []traceCase }
-	goldens.ReadJSON(t, filepath.Join(dir, "cases.json"), &cases)
-	f, err := tensorfile.OpenSafetensors(filepath.Join(dir, "trace.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := traces.Open(t, &cases)
 	for _, c := range cases.Traces {
 		t.Run("trace/"+c.Name, func(t *testing.T) { c.run(t, f) })
 	}
@@ -86,44 +59,49 @@ func TestGoldenTrace(t *testing.T) {
 
 func (c traceCase) run(t *testing.T, f *tensorfile.File) {
 	config := c.config(t)
-	p, err := config.resolve()
-	if err != nil {
-		t.Fatal(err)
-	}
-	backend := cpu.New(2)
-	n := newNetwork(given{backend, images(t, backend, f, "init."+c.Seed+"/x")}, &config, &p, nil)
-	s, err := newStep(n, &config, &p, []int{8, 4, 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.start(t, f, n)
-	b := &batch{work: work{rows: make([]int, 32)}, pixels: make([]byte, 32*16*16*3), crop: make([]int32, 32*3)}
-	classes, err := f.Float32("labels")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range classes {
-		b.labels = append(b.labels, int32(l))
-	}
+	s, b := c.step(t, f, &config)
 	for i := range c.Steps {
 		got, err := s.take(b, i)
 		if err != nil || !got.finite {
 			t.Fatalf("step %d: %+v, %v", i, got, err)
 		}
-		loss, norm := toleranceLater, toleranceLater
+		loss, norm := traces.Later, traces.Later
 		if i == 0 {
-			loss, norm = toleranceFirst, toleranceNorm
+			loss, norm = traces.FirstLoss, traces.FirstGrad
 		}
-		within(t, "loss", i, got.loss, c.Loses[i], loss)
-		within(t, "gradient norm", i, gradientNorm(n), c.Norms[i], norm)
+		traces.Within(t, "loss", i, got.loss, c.Losses[i], loss)
+		traces.Within(t, "gradient norm", i, gradientNorm(s.n), c.Norms[i], norm)
 	}
-	c.compareFinal(t, f, n)
+	c.compareFinal(t, f, s.n)
 }
 
-// traceName is what goldens/trace calls a tensor of ours.
-func traceName(name string) string {
-	name = strings.TrimPrefix(strings.TrimPrefix(name, backbonePrefix), lossPrefix)
-	return strings.Replace(name, "pooling.", "pool.", 1)
+// step is the step of a trace at its start, with its one batch.
+func (c traceCase) step(t *testing.T, f *tensorfile.File, config *Config) (*step, *batch) {
+	t.Helper()
+	p, err := config.resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	backend := cpu.New(2)
+	n := newNetwork(given{backend, images(t, backend, f, "init."+c.Seed+"/x")}, config, &p, nil)
+	b := &batch{work: work{rows: make([]int, 32)}, pixels: make([]byte, 32*16*16*3), crop: make([]int32, 32*3)}
+	classes, err := f.Float32("labels")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []labels.Path
+	for i, l := range classes {
+		b.labels = append(b.labels, int32(l))
+		if i%3 == 2 {
+			rows = append(rows, b.labels[i-2:])
+		}
+	}
+	s, err := newStep(n, config, &p, rows, []int{8, 4, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.start(t, f, n)
+	return s, b
 }
 
 // start puts the start values of the trace into the store.
@@ -133,15 +111,7 @@ func (c traceCase) start(t *testing.T, f *tensorfile.File, n *network) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, have := range tensors {
-		if strings.HasPrefix(have.Name, optimizerPrefix) {
-			continue
-		}
-		if tensors[i], err = f.Tensor("init." + c.Seed + "/" + traceName(have.Name)); err != nil {
-			t.Fatal(err)
-		}
-		tensors[i].Name = have.Name
-	}
+	traces.Start(t, f, c.Seed, tensors, forTraining)
 	if err := n.store.Import(n.b, tensors, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +126,7 @@ func (c traceCase) compareFinal(t *testing.T, f *tensorfile.File, n *network) {
 	}
 	compared := 0
 	for _, x := range tensors {
-		key := c.Name + "/final." + traceName(x.Name)
+		key := c.Name + "/final." + traces.Tensor(x.Name)
 		if strings.HasPrefix(x.Name, optimizerPrefix) {
 			continue
 		}
@@ -173,7 +143,7 @@ func (c traceCase) compareFinal(t *testing.T, f *tensorfile.File, n *network) {
 			diff += (got[i] - w) * (got[i] - w)
 			norm += w * w
 		}
-		if !(math.Sqrt(diff) <= toleranceParams*math.Sqrt(norm)) {
+		if !(math.Sqrt(diff) <= traces.Params*math.Sqrt(norm)) {
 			t.Errorf("%s is off by %.2g of %.2g", key, math.Sqrt(diff), math.Sqrt(norm))
 		}
 		compared++
@@ -185,13 +155,6 @@ func (c traceCase) compareFinal(t *testing.T, f *tensorfile.File, n *network) {
 	}
 	if compared != 0 {
 		t.Errorf("%d final tensors too few or too many", compared)
-	}
-}
-
-func within(t *testing.T, what string, step int, got, want, tolerance float64) {
-	t.Helper()
-	if !(math.Abs(got-want) <= tolerance*math.Abs(want)) {
-		t.Errorf("%s of step %d: %v, want %v", what, step, got, want)
 	}
 }
 

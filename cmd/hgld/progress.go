@@ -22,6 +22,7 @@ type progress struct {
 	out   io.Writer
 	label string
 	total int64
+	first int64 // done before this process began
 	done  int64
 	start time.Time
 	last  time.Time
@@ -40,10 +41,16 @@ func (j *job) progress(label string, total int) *progress {
 		p.pool = mpb.New(mpb.WithOutput(f), mpb.WithWidth(40), mpb.WithRefreshRate(150*time.Millisecond))
 		p.bar = p.pool.AddBar(int64(total), mpb.BarRemoveOnComplete(),
 			mpb.PrependDecorators(decor.Name(label+" "), decor.CountersNoUnit("%d/%d ")),
-			mpb.AppendDecorators(decor.Percentage(), decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO, decor.WCSyncSpace), ""),
-				decor.Any(func(decor.Statistics) string { p.mu.Lock(); defer p.mu.Unlock(); return " " + p.note })))
+			mpb.AppendDecorators(decor.Percentage(), decor.Any(func(decor.Statistics) string { p.mu.Lock(); defer p.mu.Unlock(); return p.left() + " " + p.note })))
 	}
 	return p
+}
+
+// from says that so many units were finished before: the time that is left is
+// reckoned from the others.
+func (p *progress) from(done int) {
+	p.first = int64(done)
+	p.set(done, "")
 }
 
 // set says that done units are finished.
@@ -72,15 +79,24 @@ func (p *progress) line() string {
 	s := fmt.Sprintf("%s: %d", p.label, p.done)
 	if p.total > 0 {
 		s += fmt.Sprintf(" of %d", p.total)
-		if p.done > 0 {
-			left := time.Duration(float64(time.Since(p.start)) / float64(p.done) * float64(p.total-p.done))
-			s += fmt.Sprintf(", %v left", left.Round(time.Second))
-		}
+	}
+	if left := p.left(); left != "" {
+		s += "," + left
 	}
 	if p.note != "" {
 		s += ", " + p.note
 	}
 	return s
+}
+
+// left says how long the rest will take at the speed so far, "" where that is
+// unknown; the caller holds the lock.
+func (p *progress) left() string {
+	if p.total <= 0 || p.done <= p.first {
+		return ""
+	}
+	left := time.Duration(float64(time.Since(p.start)) / float64(p.done-p.first) * float64(p.total-p.done))
+	return fmt.Sprintf(" %v left", left.Round(time.Second))
 }
 
 // end removes the bar.

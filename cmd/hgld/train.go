@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/filelock"
 	"hgld/train"
 	"hgld/train/device/cpu"
 )
@@ -23,11 +25,16 @@ type trainSettings struct {
 const (
 	trainExamples = "  hgld train run                          train on shards/ into runs/default\n" +
 		"  hgld train run --limit 20               a trial of 20 steps\n" +
-		"  hgld train run -o loss.name=happier -o optim.lr=1e-3 --out runs/happier"
+		"  hgld train run -o loss.name=happier -o optim.lr=1e-3 --out runs/happier\n" +
+		"  hgld train resume runs/happier          go on with that run, with the settings in it"
 	trainRunExamples = trainExamples + "\n" +
-		"  hgld train run --hold-out 0.33          train on two thirds of the classes, evaluate on the others\n" +
-		"  hgld train run --query test --gallery train\n" +
-		"                                          evaluate by the test images' ranking of the training images"
+		"  hgld train run --config run.yaml        settings from a run file\n" +
+		"  hgld train run --hold-out 0.1 -o run.evaluate=5 --query test\n" +
+		"                                          keep the checkpoint that is best on a tenth of the classes,\n" +
+		"                                          which is not trained on; measure the test at the end\n" +
+		"  hgld train run --dry-run                memory and time that the run will take\n" +
+		"  hgld train run --overfit                can one batch be learnt by heart?\n" +
+		"  hgld train run --profile                where the time of a step goes"
 )
 
 func trainStage() stage {
@@ -36,8 +43,40 @@ func trainStage() stage {
 }
 
 func trainCommand() *cli.Command {
+	run := trainStage().subcommand("run", "train, or continue the run in the run directory", trainRunExamples)
+	run.Flags = append(run.Flags, trainRunFlags()...)
+	run.Action = trainRunAction
 	return group("train", "stage 5: shards -> a retrieval model", trainExamples,
-		trainStage().subcommand("run", "train, or continue the run in the run directory", trainRunExamples))
+		run, trainResumeCommand(), trainExportCommand(), trainRecipeCommand(), trainLossesCommand(), trainBenchCommand())
+}
+
+// trainRunFlags are flags of hgld train run that are no settings of a run.
+func trainRunFlags() []cli.Flag {
+	return append([]cli.Flag{&cli.StringFlag{Name: "config", Usage: "take the settings from `FILE`, a run.yaml or a recipe, not from hgld.yaml"}}, rehearsalFlags()...)
+}
+
+func trainRunAction(c *cli.Context) error {
+	j, err := newJob(c)
+	if err != nil {
+		return err
+	}
+	st := trainStage()
+	s := st.settings().(*trainSettings)
+	if path := c.String("config"); path != "" {
+		if err := j.project.useFile(st.name, path, s); err != nil {
+			return withCode(exitUsage, err)
+		}
+	}
+	if err := j.project.load(c, st.name, s); err != nil {
+		return err
+	}
+	if len(j.args) > 0 {
+		return withHint(usagef("train run takes no arguments, only flags; got %q", strings.Join(j.args, " ")), "a run file is named with --config")
+	}
+	if rehearse := rehearsalOf(c); rehearse != nil {
+		return trainError(rehearse(j, s))
+	}
+	return st.execute(j, s)
 }
 
 func runTrain(j *job, s *trainSettings) (err error) {
@@ -47,14 +86,16 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	}
 	defer data.close()
 	origin := map[string]string{"tool": version, "data": s.Images.String()}
-	r, err := train.New(s.Config, data.Data, train.Options{
+	r, err := train.New(s.Config, data.forTraining(), train.Options{
 		Backend: cpu.New(s.Config.Run.Threads), Dir: s.Out, Origin: origin, Limit: j.limit,
 	})
 	if err != nil {
 		return trainError(err)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	if err := writeRunSettings(s); err != nil {
+	resolved := *s // s is what hgld status compares with the settings of later
+	resolved.Config = r.Config()
+	if err := writeRunSettings(&resolved); err != nil {
 		return err
 	}
 	total := r.Total()
@@ -64,31 +105,34 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	}
 	j.say("training %s with %s on %d images of %s: %d parameters, %d steps, %s",
 		s.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), s.Images.Data, r.Parameters(), total, where)
-	events, err := openEvents(filepath.Join(s.Out, eventsFile), r.Step())
+	log, err := openRunLog(s.Out, r.Step())
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, events.close()) }()
-	return trainError(followRun(j, r, s, total, events))
+	defer func() { err = errors.Join(err, log.close()) }()
+	return trainError(followRun(j, r, s, total, log))
 }
 
 // followRun prints and keeps the events of a run.
-func followRun(j *job, r *train.Run, s *trainSettings, total int, events *eventLog) error {
+func followRun(j *job, r *train.Run, s *trainSettings, total int, log *runLog) error {
 	p := j.progress("train", total)
+	p.from(r.Step())
 	defer p.end()
 	var speed meter
 	for e, err := range r.Events(j.ctx) {
 		if err != nil {
 			return err
 		}
-		if err := events.add(e); err != nil {
+		if err := log.add(e); err != nil {
 			return err
 		}
 		switch e.Kind {
+		case train.Projected:
+			j.say("the projection starts from principal components of %d images", e.Images)
 		case train.Stepped:
 			p.set(e.Step, speed.note(e))
 		case train.Skipped:
-			j.say("step %d was skipped: a value was not finite; the images are listed in %s", e.Step, events.path)
+			j.say("step %d was skipped: a value was not finite; the batch and its images are listed in %s", e.Step, log.events.path)
 		case train.Saved:
 			p.set(e.Step, "saved "+filepath.Base(e.Path))
 		case train.Evaluated:
@@ -98,6 +142,9 @@ func followRun(j *job, r *train.Run, s *trainSettings, total int, events *eventL
 		case train.Done:
 			p.end()
 			j.say("done: %d steps, run directory %s", e.Step, s.Out)
+			if best, err := train.ReadBest(s.Out); err == nil {
+				j.say("best %s of the %s: %.4f after step %d, %s", best.Metric, best.On, float64(best.Value), best.Step, filepath.Join(s.Out, best.Checkpoint))
+			}
 		}
 	}
 	return nil
@@ -111,7 +158,11 @@ func saveEvaluation(j *job, s *trainSettings, e train.Event) error {
 	if j.json {
 		return writeJSON(j, e.Result)
 	}
-	j.print("step %d: ", e.Step)
+	best := ""
+	if e.Best {
+		best = ", the best so far"
+	}
+	j.print("step %d, %s%s: ", e.Step, e.On, best)
 	return e.Result.Table(j.stdout)
 }
 
@@ -146,6 +197,8 @@ func trainError(err error) error {
 		return withHint(withCode(exitIntegrity, err), "remove %s to continue from the checkpoint before it", filepath.Dir(damaged.Path))
 	case errors.As(err, new(*train.ConfigError)):
 		return withCode(exitUsage, err)
+	case errors.As(err, new(*filelock.LockedError)):
+		return withHint(withCode(exitLocked, err), "wait for it, or give this run its own directory with --out")
 	}
 	return err
 }

@@ -11,14 +11,15 @@ import (
 )
 
 // retrievalData says which images of a folder of shards are trained on, and which
-// rank which in an evaluation. Either some classes are held out of the training
-// and evaluated among themselves, or one split is ranked for another.
+// rank which in an evaluation. Some classes may be held out of the training, to be
+// evaluated among themselves: the validation. A split may be ranked for another:
+// the test.
 type retrievalData struct {
 	Data        string   `yaml:"data" path:"in" usage:"folder of shards"`
 	Splits      []string `yaml:"splits" usage:"splits to train on"`
-	HoldOut     float64  `yaml:"hold_out" usage:"share of the finest classes of these that is left out and evaluated instead"`
+	HoldOut     float64  `yaml:"hold_out" usage:"share of the finest classes of these that is left out, for validation"`
 	HoldOutSeed uint64   `yaml:"hold_out_seed" usage:"which classes are left out"`
-	Query       string   `yaml:"query" usage:"split of the queries"`
+	Query       string   `yaml:"query" usage:"split of the test's queries"`
 	Gallery     string   `yaml:"gallery" usage:"split that they rank; empty: the queries themselves"`
 }
 
@@ -35,10 +36,20 @@ func (r *retrievalData) String() string {
 	return s
 }
 
-// openData is data with the files behind it.
+// openData is data with the files behind it. Query is the test's or, where none is
+// named, that of the classes that were held out.
 type openData struct {
 	train.Data
 	set *shards.Set
+}
+
+// forTraining is the data with its validation and its test apart.
+func (d *openData) forTraining() train.Data {
+	data := d.Data
+	if data.Query == data.Validation {
+		data.Query = nil
+	}
+	return data
 }
 
 func (d *openData) close() error { return d.set.Close() }
@@ -46,8 +57,6 @@ func (d *openData) close() error { return d.set.Close() }
 // open opens the shards and makes the choice.
 func (r *retrievalData) open() (*openData, error) {
 	switch {
-	case r.HoldOut > 0 && r.Query != "":
-		return nil, usagef("hold_out and query exclude each other: a held-out class is evaluated among its like")
 	case r.Gallery != "" && r.Query == "":
 		return nil, usagef("gallery is %q, and no query split ranks it", r.Gallery)
 	case len(r.Splits) == 0:
@@ -86,18 +95,24 @@ func (d *openData) choose(r *retrievalData) error {
 		if err != nil {
 			return err
 		}
-		d.Train, d.Query = rest, held
-		return nil
+		d.Train, d.Validation, d.Query = rest, held, held
 	}
-	for name, side := range map[string]*train.Dataset{r.Query: &d.Query, r.Gallery: &d.Gallery} {
-		if name == "" {
+	gallery := r.Gallery
+	if gallery == r.Query {
+		gallery = "" // each query is then left out of its own ranking
+	}
+	for _, side := range []struct {
+		split string
+		set   *train.Dataset
+	}{{r.Query, &d.Query}, {gallery, &d.Gallery}} {
+		if side.split == "" {
 			continue
 		}
-		v, err := d.set.Split(labels.Split(name))
+		v, err := d.set.Split(labels.Split(side.split))
 		if err != nil {
 			return err
 		}
-		*side = shardSplit{v, d.set}
+		*side.set = shardSplit{v, d.set}
 	}
 	return nil
 }

@@ -8,10 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/tensorboard"
 	"hgld/train"
 )
 
@@ -20,13 +22,71 @@ const (
 	settingsFile   = "run.yaml"     // what the run was made with, as the section train of hgld.yaml
 	eventsFile     = "events.jsonl" // one line for every step, evaluation and checkpoint
 	evaluationFile = "eval.json"    // the last evaluation
+	boardFolder    = "tensorboard"  // the same curves for TensorBoard
 )
 
+// runLog is what a run leaves of its events.
+type runLog struct {
+	events *eventLog
+	board  *tensorboard.Writer
+}
+
+// openRunLog opens the logs of a run that has taken some steps.
+func openRunLog(run string, step int) (*runLog, error) {
+	events, err := openEvents(filepath.Join(run, eventsFile), step)
+	if err != nil {
+		return nil, err
+	}
+	board, err := tensorboard.Create(filepath.Join(run, boardFolder), step, time.Now())
+	if err != nil {
+		return nil, errors.Join(err, events.close())
+	}
+	return &runLog{events, board}, nil
+}
+
+func (l *runLog) add(e train.Event) error {
+	if err := l.events.add(e); err != nil {
+		return err
+	}
+	if curves := curvesOf(e); len(curves) > 0 {
+		return l.board.Add(time.Now(), e.Step, curves...)
+	}
+	return nil
+}
+
+func (l *runLog) close() error { return errors.Join(l.events.close(), l.board.Close()) }
+
+// curvesOf are the points that an event adds to the curves of TensorBoard.
+func curvesOf(e train.Event) []tensorboard.Scalar {
+	switch e.Kind {
+	case train.Stepped:
+		list := []tensorboard.Scalar{
+			{Tag: "train/loss", Value: e.Loss},
+			{Tag: "train/lr", Value: e.Rate},
+			{Tag: "train/images_per_second", Value: float64(e.Images) / e.Seconds},
+			{Tag: "train/share_waiting", Value: e.Waited / e.Seconds},
+		}
+		if e.Norm > 0 {
+			list = append(list, tensorboard.Scalar{Tag: "train/grad_norm", Value: e.Norm})
+		}
+		return list
+	case train.Skipped:
+		return []tensorboard.Scalar{{Tag: "train/skipped", Value: 1}}
+	case train.Evaluated:
+		var list []tensorboard.Scalar
+		for _, v := range e.Result.Values {
+			list = append(list, tensorboard.Scalar{Tag: e.On + "/" + v.Key, Value: float64(v.Mean)})
+		}
+		return list
+	}
+	return nil
+}
+
 // writeRunSettings records the resolved settings; hgld eval finds the data there.
-// The folder of shards is named from the run directory, so that both can be moved
-// together.
+// Folders are named from the run directory, so that all can be moved together.
 func writeRunSettings(s *trainSettings) error {
 	copied := *s
+	copied.Out = "."
 	if rel, err := filepath.Rel(s.Out, s.Images.Data); err == nil {
 		copied.Images.Data = filepath.ToSlash(rel)
 	}
@@ -51,7 +111,7 @@ func readRunSettings(run string) (*trainSettings, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := new(trainSettings)
+	s := &trainSettings{Images: defaultData(), Config: train.Default()} // for what a newer hgld has added
 	if err := yaml.Unmarshal(text, s); err != nil {
 		return nil, usagef("%s: %w", filepath.Join(run, settingsFile), err)
 	}

@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"hgld/internal/filelock"
 	"hgld/internal/sketch"
 	"hgld/shards"
 	"hgld/shards/dataset"
@@ -168,7 +170,8 @@ func TestTrainRunNamesWrongSettings(t *testing.T) {
 		`did you mean "tau"`:              {"-o", "loss.settings={tua: 0.1}"},
 		`unknown preset`:                  {"-o", "loss.preset=mine"},
 		"needs 16 classes with 4 rows":    {"-o", "sampler.batch=64"},
-		"hold_out and query exclude":      {"--hold-out", "0.3", "--query", "test"},
+		"there are no validation classes": {"-o", "run.evaluate=3", "--query", "test"},
+		`did you mean "validation"`:       {"-o", "run.watch=validaton"},
 		"no query split ranks it":         {"--gallery", "train"},
 		`did you mean "sampler.settings"`: {"-o", "sampler.setting=1"},
 		"input.resize is 12, less than":   {"-o", "input.resize=12"},
@@ -214,5 +217,68 @@ func TestEvalRunAsksForQueries(t *testing.T) {
 	}
 	if code, _, errs := run(t, "eval", "run"); code != exitUsage || !strings.Contains(errs, "--query") {
 		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
+func TestTrainRunLeavesALockedDirectoryAlone(t *testing.T) {
+	pictureShards(t)
+	if err := os.MkdirAll("taken", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := filelock.Acquire(filepath.Join("taken", "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := run(t, tinyRun("--out", "taken")...)
+	if code != exitLocked || !strings.Contains(errs, fmt.Sprintf("locked by process %d", os.Getpid())) {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := run(t, tinyRun("--out", "taken")...); code != exitOK {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
+// The steps of an earlier process say nothing of the speed of this one.
+func TestTimeLeftIsThatOfTheStepsTakenHere(t *testing.T) {
+	now := time.Now()
+	p := &progress{total: 1000, start: now.Add(-10 * time.Second), last: now}
+	p.from(900)
+	if left := p.left(); left != "" {
+		t.Errorf("before the first step:%s", left)
+	}
+	p.set(950, "")
+	if left := p.left(); left != " 10s left" {
+		t.Errorf("50 steps in 10 seconds and 50 to go:%s", left)
+	}
+}
+
+func TestRunFileStandsAloneOrUnderItsSection(t *testing.T) {
+	pictureShards(t)
+	settings := strings.ReplaceAll(strings.TrimPrefix(tinyProject, "train:\n"), "\n  ", "\n")
+	settings = strings.TrimPrefix(settings, "  ") + "data: ../shards\n"
+	if err := os.Mkdir("recipes", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"alone": settings, "section": "hgld: 1\n" + tinyProject + "  data: ../shards\n"} {
+		file := filepath.Join("recipes", name+".yaml")
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		code, _, errs := run(t, "train", "run", "--config", file, "--out", name, "--limit", "1")
+		if code != exitOK || !strings.Contains(errs, "images of shards:") || !strings.Contains(errs, "897 parameters") {
+			t.Errorf("%s: exit code %d\n%s", name, code, errs)
+		}
+	}
+	for text, hint := range map[string]string{"": "expected settings", "[1]": "expected settings", "step: 3": `did you mean "steps"`, "a: [": "recipes/wrong.yaml"} {
+		file := filepath.Join("recipes", "wrong.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, errs := run(t, "train", "run", "--config", file); code != exitUsage || !strings.Contains(errs, hint) {
+			t.Errorf("%q: exit code %d\n%s", text, code, errs)
+		}
 	}
 }

@@ -82,3 +82,18 @@ func WriteFile(path string, data []byte) error {
 		return err
 	})
 }
+
+// Sweep removes the files and folders that a pattern of path/filepath names: what a
+// process that was killed left half-written.
+func Sweep(pattern string) error {
+	left, err := filepath.Glob(pattern)
+	if err != nil {
+		return err
+	}
+	for _, path := range left {
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -26,11 +26,17 @@ type EMA struct {
 func NewEMA(b device.Backend, decay float64, rise bool, arrays ...device.Array) *EMA {
 	e := &EMA{Decay: decay, Rise: rise, arrays: arrays, rate: device.New(b, device.F32, 1)}
 	for _, a := range arrays {
-		average := device.New(b, device.F32, a.Shape()...)
-		b.Copy(average, a)
-		e.Averages = append(e.Averages, average)
+		e.Averages = append(e.Averages, device.New(b, device.F32, a.Shape()...))
 	}
+	e.Restart(b)
 	return e
+}
+
+// Restart sets the averages to the arrays as they are now.
+func (e *EMA) Restart(b device.Backend) {
+	for i, a := range e.arrays {
+		b.Copy(e.Averages[i], a)
+	}
 }
 
 // Begin counts a step and sends its rate to the device, before the recorded part.

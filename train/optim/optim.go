@@ -6,6 +6,7 @@ package optim
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 
 	"hgld/internal/registry"
@@ -18,7 +19,7 @@ type Kind interface {
 	moments() []string
 	// hyper fills the constants of step number t, counted from 1.
 	hyper(h *[device.HyperLen]float32, t int)
-	step(b device.Backend, g *Group, flag device.Array)
+	step(b device.Backend, p part, flag device.Array)
 }
 
 // All lists the optimizers with torch's defaults.
@@ -36,7 +37,11 @@ type Group struct {
 
 	Rate  float64 // what the schedule starts from
 	Decay float64 // weight decay
-	Eta   float64 // rate of the step to come; Begin sends it to the device
+
+	// Spared are the runs of elements, in rising order, that no decay touches.
+	Spared []Span
+
+	Eta float64 // rate of the step to come; Begin sends it to the device
 
 	// Idle groups are not stepped: neither weights nor moments nor the step count
 	// move. It is a constant of a recorded step: when it changes, record again.
@@ -46,8 +51,47 @@ type Group struct {
 	Moments []device.Array // F32 [n]; part of a checkpoint
 	Hyper   device.Array   // F32 [device.HyperLen]
 
+	parts   []part
+	bare    device.Array // Hyper without decay, for what is spared; absent if nothing is
 	hyper   [device.HyperLen]float32
 	staging [4 * device.HyperLen]byte
+}
+
+// Span is the elements [Lo, Hi) of a group's arrays.
+type Span struct{ Lo, Hi int }
+
+// part is a run of a group's elements that are stepped with the same constants.
+type part struct {
+	weights, grads, hyper device.Array
+	moments               []device.Array
+}
+
+// split lays out the parts of a group: one, or with Spared the runs of both kinds
+// in turn.
+func (g *Group) split(b device.Backend) {
+	if len(g.Spared) > 0 {
+		g.bare = device.New(b, device.F32, device.HyperLen)
+	}
+	at := 0
+	add := func(hi int, hyper device.Array) {
+		if hi == at {
+			return
+		}
+		p := part{weights: g.Weights.RowRange(at, hi), grads: g.Grads.RowRange(at, hi), hyper: hyper}
+		for _, m := range g.Moments {
+			p.moments = append(p.moments, m.RowRange(at, hi))
+		}
+		g.parts = append(g.parts, p)
+		at = hi
+	}
+	for _, s := range g.Spared {
+		if s.Lo < at || s.Hi < s.Lo || s.Hi > g.Weights.Len() {
+			panic(fmt.Sprintf("optim: spared elements %v of %d", g.Spared, g.Weights.Len()))
+		}
+		add(s.Lo, g.Hyper)
+		add(s.Hi, g.bare)
+	}
+	add(g.Weights.Len(), g.Hyper)
 }
 
 // Optimizer steps a list of groups by one rule.
@@ -68,6 +112,7 @@ func New(b device.Backend, k Kind, groups ...*Group) *Optimizer {
 			b.Fill(m, 0)
 			g.Moments = append(g.Moments, m)
 		}
+		g.split(b)
 	}
 	return &Optimizer{Kind: k, Groups: groups}
 }
@@ -89,19 +134,33 @@ func (o *Optimizer) Begin(b device.Backend) {
 			device.HyperScale: 1,
 		}
 		o.Kind.hyper(&g.hyper, g.Steps)
-		for i, v := range g.hyper {
-			binary.LittleEndian.PutUint32(g.staging[4*i:], math.Float32bits(v))
+		g.send(b, g.Hyper)
+		if !g.bare.Absent() {
+			g.hyper[device.HyperDecay] = 0
+			g.send(b, g.bare)
 		}
-		b.Upload(g.Hyper, g.staging[:])
 	}
+}
+
+func (g *Group) send(b device.Backend, to device.Array) {
+	for i, v := range g.hyper {
+		binary.LittleEndian.PutUint32(g.staging[4*i:], math.Float32bits(v))
+	}
+	b.Upload(to, g.staging[:])
 }
 
 // Step changes the weights by their gradients unless flag, the count of
 // non-finite values, is set. It is the part that is recorded.
 func (o *Optimizer) Step(b device.Backend, flag device.Array) {
 	for _, g := range o.Groups {
-		if !g.Idle {
-			o.Kind.step(b, g, flag)
+		if g.Idle {
+			continue
+		}
+		if !g.bare.Absent() { // clipping has written to Hyper alone
+			b.Copy(cell(g.bare, device.HyperScale), cell(g.Hyper, device.HyperScale))
+		}
+		for _, p := range g.parts {
+			o.Kind.step(b, p, flag)
 		}
 	}
 }
@@ -125,10 +184,10 @@ func (a Adam) hyper(h *[device.HyperLen]float32, t int) {
 	h[device.HyperBias2] = float32(1 - math.Pow(float64(float32(a.Beta2)), float64(t)))
 }
 
-func (a Adam) step(b device.Backend, g *Group, flag device.Array) { a.apply(b, g, flag, false) }
+func (a Adam) step(b device.Backend, p part, flag device.Array) { a.apply(b, p, flag, false) }
 
-func (a Adam) apply(b device.Backend, g *Group, flag device.Array, decoupled bool) {
-	b.Adam(g.Weights, g.Moments[0], g.Moments[1], g.Grads, device.Array{}, g.Hyper, flag, device.AdamKind{
+func (a Adam) apply(b device.Backend, p part, flag device.Array, decoupled bool) {
+	b.Adam(p.weights, p.moments[0], p.moments[1], p.grads, device.Array{}, p.hyper, flag, device.AdamKind{
 		Beta1: float32(a.Beta1), Beta2: float32(a.Beta2), Eps: float32(a.Eps), Decoupled: decoupled,
 	})
 }
@@ -137,7 +196,7 @@ func (AdamW) moments() []string { return Adam{}.moments() }
 
 func (a AdamW) hyper(h *[device.HyperLen]float32, t int) { Adam(a).hyper(h, t) }
 
-func (a AdamW) step(b device.Backend, g *Group, flag device.Array) { Adam(a).apply(b, g, flag, true) }
+func (a AdamW) step(b device.Backend, p part, flag device.Array) { Adam(a).apply(b, p, flag, true) }
 
 // SGD is gradient descent with momentum as torch has it: with g ← g + decay·w,
 //
@@ -156,8 +215,8 @@ func (SGD) hyper(h *[device.HyperLen]float32, t int) {
 	}
 }
 
-func (s SGD) step(b device.Backend, g *Group, flag device.Array) {
-	b.SGD(g.Weights, g.Moments[0], g.Grads, device.Array{}, g.Hyper, flag, device.SGDKind{
+func (s SGD) step(b device.Backend, p part, flag device.Array) {
+	b.SGD(p.weights, p.moments[0], p.grads, device.Array{}, p.hyper, flag, device.SGDKind{
 		Momentum: float32(s.Momentum), Dampening: float32(s.Dampening), Nesterov: s.Nesterov,
 	})
 }

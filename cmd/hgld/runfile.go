@@ -1,0 +1,62 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// useFile takes a section's settings from a file of their own: the section alone,
+// as run.yaml has it, or under its name, as in hgld.yaml. Paths in it start at its
+// folder. s points to the settings.
+func (p *project) useFile(section, path string, s any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
+		return fmt.Errorf("%s: expected settings, such as \"steps: 1000\"", path)
+	}
+	node := doc.Content[0]
+	if under := valueOf(node, section); under != nil {
+		node = under
+	}
+	for _, f := range fieldsOf(s) {
+		value := valueOf(node, strings.Join(f.path, "."))
+		if f.tag.Get("path") == "" || value == nil || value.Kind != yaml.ScalarNode || value.Value == "" || filepath.IsAbs(value.Value) {
+			continue
+		}
+		whole, err := filepath.Abs(filepath.Join(filepath.Dir(path), filepath.FromSlash(value.Value)))
+		if err != nil {
+			return err
+		}
+		home, err := filepath.Abs(cmp.Or(p.dir, "."))
+		if err != nil {
+			return err
+		}
+		value.Value = whole
+		if rel, err := filepath.Rel(home, whole); err == nil {
+			value.Value = rel
+		}
+	}
+	p.sections[section], p.file = node, path
+	return nil
+}
+
+// valueOf is the value of a key of a mapping, nil if it has none.
+func valueOf(node *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == key {
+			return node.Content[i+1]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/internal/atomicfile"
+	"hgld/internal/registry"
+	"hgld/internal/tensorfile"
+	"hgld/train"
+	"hgld/train/device/cpu"
+	"hgld/train/export"
+)
+
+const trainExportExamples = "  hgld train export net.onnx              the network of runs/default for any runtime\n" +
+	"  hgld train export net.safetensors       its weights, names as in SupRank's nets\n" +
+	"  hgld train export --backbone resnet50.safetensors\n" +
+	"                                          the backbone alone, as torchvision or timm load it\n" +
+	"  hgld train export --run runs/happier vectors.npy vectors.parquet\n" +
+	"                                          embeddings of the queries; vectors.csv beside the .npy has ids and classes\n" +
+	"  hgld train export --of gallery gallery.npy"
+
+func trainExportCommand() *cli.Command {
+	return &cli.Command{
+		Name: "export", Usage: "write the network or its embeddings for other programs", ArgsUsage: "FILE…",
+		Description: trainExportExamples + "\n\n  The extension says what is written: .onnx, .safetensors, .npy or .parquet.",
+		Flags: append(commonFlags(),
+			&cli.StringFlag{Name: "run", Value: "runs/default", Usage: "run directory `DIR`, or one of its checkpoints"},
+			&cli.BoolFlag{Name: "backbone", Usage: ".safetensors: the backbone alone, under the names of its library"},
+			&cli.StringFlag{Name: "data", Usage: "embeddings: folder of shards `DIR` in place of the run's"},
+			&cli.StringFlag{Name: "of", Value: "query", Usage: "embeddings: of which `IMAGES`: query, gallery or train"},
+			&cli.IntFlag{Name: "limit", Usage: "embeddings: of the first `N` images"},
+			&cli.IntFlag{Name: "threads", Usage: "of the arithmetic; 0: all processors"}),
+		Action: func(c *cli.Context) error {
+			j, err := newJob(c)
+			if err != nil {
+				return err
+			}
+			return runExport(j, exportChoice{
+				run: j.project.join(c.String("run")), backbone: c.Bool("backbone"), data: c.String("data"),
+				of: c.String("of"), threads: c.Int("threads"), files: j.args,
+			})
+		},
+	}
+}
+
+// exportChoice is the command line of an export.
+type exportChoice struct {
+	run, data, of string
+	backbone      bool
+	threads       int
+	files         []string
+}
+
+// exporters say, by extension, how a file is written.
+var exporters = map[string]func(x *exporting, path string) error{
+	".onnx":        (*exporting).onnx,
+	".safetensors": (*exporting).safetensors,
+	".npy":         (*exporting).npy,
+	".parquet":     (*exporting).parquet,
+}
+
+var exportExtensions = []string{".onnx", ".safetensors", ".npy", ".parquet"}
+
+// exporting is an export under way. Weights and embeddings are made when a file
+// first asks for them.
+type exporting struct {
+	*job
+	exportChoice
+	model      *train.Model
+	weights    []tensorfile.Tensor
+	embeddings *export.Embeddings
+}
+
+func runExport(j *job, o exportChoice) (err error) {
+	if len(o.files) == 0 {
+		return withHint(usagef("nothing to write"), "name a file ending in %s", strings.Join(exportExtensions, ", "))
+	}
+	for _, path := range o.files {
+		if exporters[filepath.Ext(path)] == nil {
+			return withCode(exitUsage, fmt.Errorf("%s: %w", path, registry.Unknown("kind of file", filepath.Ext(path), exportExtensions)))
+		}
+	}
+	m, err := train.Open(o.run, cpu.New(o.threads), nil, false)
+	if err != nil {
+		return trainError(err)
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	j.say("exporting %s: %s after %d steps", m.Path, m.Config.Model.Backbone.Name, m.Step)
+	x := &exporting{job: j, exportChoice: o, model: m}
+	for _, path := range o.files {
+		if err := exporters[filepath.Ext(path)](x, path); err != nil {
+			return err
+		}
+		j.print("%s\n", path)
+	}
+	return nil
+}
+
+// tensors are the weights of the network.
+func (x *exporting) tensors() (_ []tensorfile.Tensor, err error) {
+	if x.weights == nil {
+		x.weights, err = x.model.Weights()
+	}
+	return x.weights, err
+}
+
+func (x *exporting) onnx(path string) error {
+	tensors, err := x.tensors()
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(path, func(w io.Writer) error { return export.ONNX(w, x.model.Config, tensors) })
+}
+
+func (x *exporting) safetensors(path string) error {
+	tensors, err := x.tensors()
+	if err == nil && x.backbone {
+		tensors, err = export.Backbone(x.model.Config, tensors)
+	}
+	if err != nil {
+		return err
+	}
+	metadata := map[string]string{"format": "pt"} // what loaders of such files look for
+	return atomicfile.Write(path, func(w io.Writer) error { return tensorfile.WriteSafetensors(w, tensors, metadata) })
+}
+
+func (x *exporting) npy(path string) error {
+	e, err := x.embed()
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(path, func(w io.Writer) error { return tensorfile.WriteNPY(w, e.Vectors) }); err != nil {
+		return err
+	}
+	table := strings.TrimSuffix(path, ".npy") + ".csv"
+	if err := atomicfile.Write(table, e.Labels); err != nil {
+		return err
+	}
+	x.say("hgld eval run --embeddings %s --labels %s measures them", path, table)
+	return nil
+}
+
+func (x *exporting) parquet(path string) error {
+	e, err := x.embed()
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(path, e.Parquet)
+}
+
+// embed makes the embeddings of the chosen images.
+func (x *exporting) embed() (*export.Embeddings, error) {
+	if x.embeddings != nil {
+		return x.embeddings, nil
+	}
+	choice, err := (&evalSettings{Run: x.run, Data: x.data}).choice()
+	if err != nil {
+		return nil, err
+	}
+	data, err := choice.open()
+	if err != nil {
+		return nil, err
+	}
+	defer data.close()
+	images, known := map[string]train.Dataset{"query": data.Query, "gallery": data.Gallery, "train": data.Train}[x.of]
+	switch {
+	case !known:
+		return nil, withCode(exitUsage, registry.Unknown("images", x.of, []string{"query", "gallery", "train"}))
+	case images == nil:
+		return nil, withHint(usagef("the run of %s has no %s images", x.run, x.of), "--of train embeds those that it was trained on")
+	}
+	if x.limit > 0 {
+		images = firstOf(images, x.limit)
+	}
+	p := x.progress("embed", images.Len())
+	defer p.end()
+	vectors, err := x.model.Embed(x.ctx, images, func(done, _ int) { p.set(done, "") })
+	if err != nil {
+		return nil, trainError(err)
+	}
+	e := &export.Embeddings{Vectors: vectors, Levels: images.Levels()}
+	for i := range images.Len() {
+		e.IDs = append(e.IDs, images.ID(i))
+		names := make([]string, len(e.Levels))
+		for level, class := range images.Labels(i) {
+			if class >= 0 {
+				names[level] = images.Classes(level)[class]
+			}
+		}
+		e.Classes = append(e.Classes, names)
+	}
+	x.embeddings = e
+	return e, nil
+}

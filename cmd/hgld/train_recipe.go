@@ -1,0 +1,284 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"go.yaml.in/yaml/v3"
+
+	"hgld/scripts/recipes"
+)
+
+const trainRecipeExamples = "  hgld train recipe list                  the published runs, with the tables that they stand in\n" +
+	"  hgld train recipe show sop/happier      its row in the paper, where code and paper differ, what had to be guessed\n" +
+	"  hgld train recipe show --yaml sop/happier > hgld.yaml\n" +
+	"  hgld train recipe run --data shards sop/happier\n" +
+	"                                          train by it, and print the paper's row beside the result\n" +
+	"  hgld train recipe --check               do all of them still resolve?"
+
+func trainRecipeCommand() *cli.Command {
+	cmd := group("recipe", "the published runs, and their numbers", trainRecipeExamples,
+		&cli.Command{
+			Name: "list", Usage: "the published runs", ArgsUsage: "[DATA]",
+			Description: "  hgld train recipe list\n  hgld train recipe list sop              of one data set",
+			Flags:       commonFlags(), Action: listRecipes,
+		},
+		&cli.Command{
+			Name: "show", Usage: "a published run and its row in the paper", ArgsUsage: "NAME",
+			Description: "  hgld train recipe show sop/happier\n" +
+				"  hgld train recipe show --run runs/sop-happier sop/happier\n" +
+				"                                          the end of a run beside the row\n" +
+				"  hgld train recipe show --yaml sop/happier > hgld.yaml",
+			Flags: append(commonFlags(),
+				&cli.StringFlag{Name: "run", Usage: "run directory `DIR` whose result stands beside the paper's"},
+				&cli.BoolFlag{Name: "yaml", Usage: "print the file itself, which is a whole hgld.yaml"}),
+			Action: showRecipe,
+		},
+		trainStage().recipeCommand())
+	cmd.Flags = append(commonFlags(), &cli.BoolFlag{Name: "check", Usage: "resolve every recipe and find its rows"})
+	cmd.Action = func(c *cli.Context) error {
+		if c.Bool("check") {
+			return checkRecipes(c)
+		}
+		return needsSubcommand(c)
+	}
+	return cmd
+}
+
+// recipeNamed is recipes.Get for the command line.
+func recipeNamed(name string) (recipes.Recipe, error) {
+	r, err := recipes.Get(name)
+	return r, withHint(withCode(exitUsage, err), "hgld train recipe list lists them")
+}
+
+func listRecipes(c *cli.Context) error {
+	j, err := newJob(c)
+	if err != nil {
+		return err
+	}
+	list, err := recipes.All()
+	if err != nil {
+		return err
+	}
+	if len(j.args) > 0 {
+		kept := list[:0]
+		for _, r := range list {
+			if strings.HasPrefix(r.Name, strings.TrimSuffix(j.args[0], "/")+"/") {
+				kept = append(kept, r)
+			}
+		}
+		if len(kept) == 0 {
+			return withHint(usagef("no recipe is for %q", j.args[0]), "hgld train recipe list lists all")
+		}
+		list = kept
+	}
+	if j.json {
+		return writeJSON(j, list)
+	}
+	j.print("%-32s %-16s %s\n", "recipe", "tables", "run")
+	for _, r := range list {
+		var tables []string
+		for _, row := range r.Rows {
+			tables = append(tables, row.Table)
+		}
+		j.print("%-32s %-16s %s\n", r.Name, strings.Join(tables, ", "), r.About)
+	}
+	return nil
+}
+
+func showRecipe(c *cli.Context) error {
+	j, err := newJob(c)
+	if err != nil {
+		return err
+	}
+	if len(j.args) != 1 {
+		return withHint(usagef("train recipe show takes one name, got %d", len(j.args)), "hgld train recipe list lists them")
+	}
+	r, err := recipeNamed(j.args[0])
+	if err != nil {
+		return err
+	}
+	if c.Bool("yaml") {
+		j.print("%s", r.Text)
+		return nil
+	}
+	rows, err := comparedRows(r, c.String("run"))
+	if err != nil {
+		return err
+	}
+	if j.json {
+		return writeJSON(j, struct {
+			recipes.Recipe
+			Published []comparedRow `json:"published"`
+		}{r, rows})
+	}
+	j.print("%s: %s\n", r.Name, r.About)
+	printIndented(j, "data", r.Data)
+	for _, note := range r.Differs {
+		printIndented(j, "differs", note)
+	}
+	for _, note := range r.Guessed {
+		printIndented(j, "guessed", note)
+	}
+	if run := c.String("run"); run != "" {
+		if err := printChanges(j, r, run); err != nil {
+			return err
+		}
+	}
+	printPublished(j, rows)
+	return nil
+}
+
+// printIndented prints a note in lines of readable length behind its kind.
+func printIndented(j *job, kind, note string) {
+	const width = 96
+	line := ""
+	for _, word := range strings.Fields(note) {
+		if line != "" && len([]rune(line))+1+len([]rune(word)) > width {
+			j.print("%-9s%s\n", kind, line)
+			kind, line = "", ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	j.print("%-9s%s\n", kind, line)
+}
+
+// printChanges says in what a run departed from a recipe: numbers beside each other
+// mean little without it.
+func printChanges(j *job, r recipes.Recipe, dir string) error {
+	run, err := readPastRun(dir)
+	if err != nil {
+		return err
+	}
+	published, err := recipeSettings(r)
+	if err != nil {
+		return err
+	}
+	printIndented(j, "run", fmt.Sprintf("%s: %d queries, %d in the gallery", dir, run.Result.Queries, run.Result.Gallery))
+	for _, change := range changes(published, run.Settings) {
+		printIndented(j, "run", "other than the recipe: "+change)
+	}
+	return nil
+}
+
+// recipeSettings are the settings of a recipe: the defaults, and what it names.
+func recipeSettings(r recipes.Recipe) (*trainSettings, error) {
+	p, err := recipeProject(r)
+	if err != nil {
+		return nil, err
+	}
+	s := trainStage().settings().(*trainSettings)
+	s.Out = filepath.Join("runs", strings.ReplaceAll(r.Name, "/", "-"))
+	return s, withCode(exitUsage, p.loadFile("train", s))
+}
+
+// checkRecipes resolves every recipe against the tables of backbones, losses,
+// samplers, optimizers and metrics, and finds its rows.
+func checkRecipes(c *cli.Context) error {
+	j, err := newJob(c)
+	if err != nil {
+		return err
+	}
+	list, err := recipes.All()
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, r := range list {
+		s, err := recipeSettings(r)
+		if err == nil {
+			err = s.Config.Check(r.Classes...)
+		}
+		if err == nil {
+			_, err = comparedRows(r, "")
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", r.Name, err))
+		}
+	}
+	if len(failed) > 0 {
+		return withCode(exitIntegrity, errors.Join(failed...))
+	}
+	j.print("%d recipes: every setting and every row is known\n", len(list))
+	return nil
+}
+
+// recipeCommand is the stage with a recipe in place of the defaults. hgld.yaml, the
+// environment and flags change it, and what they change is said.
+func (s stage) recipeCommand() *cli.Command {
+	s.command = "train recipe run"
+	cmd := s.subcommand("run", "train by a recipe, and compare with the paper's row",
+		"  hgld train recipe run --data shards sop/happier\n"+
+			"  hgld train recipe run --data shards -o sampler.batch=64 --out runs/small sop/happier")
+	cmd.ArgsUsage = "NAME"
+	cmd.Action = func(c *cli.Context) error {
+		j, err := newJob(c)
+		if err != nil {
+			return err
+		}
+		if len(j.args) != 1 {
+			return withHint(usagef("%s takes one recipe, got %d", s.command, len(j.args)), "hgld train recipe list lists them")
+		}
+		r, err := recipeNamed(j.args[0])
+		if err != nil {
+			return err
+		}
+		return s.runRecipe(c, j, r)
+	}
+	return cmd
+}
+
+func (s stage) runRecipe(c *cli.Context, j *job, r recipes.Recipe) error {
+	settings, err := recipeSettings(r)
+	if err != nil {
+		return err
+	}
+	published, err := recipeSettings(r)
+	if err != nil {
+		return err
+	}
+	if err := j.project.load(c, s.name, settings); err != nil {
+		return err
+	}
+	j.say("recipe %s: %s", r.Name, r.About)
+	changed := changes(published, settings)
+	for _, change := range changed {
+		j.say("  other than the recipe: %s", change)
+	}
+	if err := s.execute(j, settings); err != nil || j.json {
+		return err
+	}
+	rows, err := comparedRows(r, settings.Out)
+	if err != nil {
+		return err
+	}
+	printPublished(j, rows)
+	j.say("the paper's images: %s; %d settings of this run are other than the recipe's", r.Data, len(changed))
+	return nil
+}
+
+// changes lists the settings that decide the result of a run and are others than
+// the recipe's. A recipe without mean and deviation leaves them to the backbone.
+func changes(recipe, run *trainSettings) []string {
+	was := fieldsOf(recipe)
+	var list []string
+	for i, f := range fieldsOf(run) {
+		now, before := text(f.value), text(was[i].value)
+		switch {
+		case now == before, f.path[0] == "data", f.path[0] == "out", f.path[0] == "run":
+		case (f.key() == "input.mean" || f.key() == "input.std") && was[i].value.IsZero():
+		default:
+			list = append(list, fmt.Sprintf("%s is %s, there %s", f.key(), now, before))
+		}
+	}
+	return list
+}
+
+// recipeProject is the project that a recipe's file is.
+func recipeProject(r recipes.Recipe) (*project, error) {
+	p := &project{file: r.Name + ".yaml", sections: map[string]*yaml.Node{}, origin: map[string]string{}}
+	return p, p.parse([]byte(r.Text))
+}

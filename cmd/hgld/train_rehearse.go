@@ -1,0 +1,216 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/train"
+	"hgld/train/device"
+	"hgld/train/device/cpu"
+)
+
+// A rehearsal takes some steps of a run and writes nothing.
+type rehearsal func(j *job, s *trainSettings) error
+
+func rehearsalFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "dry-run", Usage: "say what memory and time the run will take; --limit steps are timed (3)"},
+		&cli.BoolFlag{Name: "overfit", Usage: "learn one batch by heart, in --limit steps (100): does the loss fall?"},
+		&cli.BoolFlag{Name: "profile", Usage: "say where the time of a step goes, from --limit steps (10)"},
+	}
+}
+
+// rehearsalOf is what the flags ask for, nil for a run in earnest.
+func rehearsalOf(c *cli.Context) rehearsal {
+	switch {
+	case c.Bool("dry-run"):
+		return dryRun
+	case c.Bool("overfit"):
+		return overfit
+	case c.Bool("profile"):
+		return profile
+	}
+	return nil
+}
+
+// rehearse takes steps without a run directory and hands each to see.
+func rehearse(j *job, s *trainSettings, data train.Data, o train.Options, see func(train.Event)) (err error) {
+	data.Validation, data.Query, data.Gallery = nil, nil, nil
+	config := s.Config
+	config.Run.Evaluate, config.Run.Watch = 0, train.Default().Run.Watch
+	r, err := train.New(config, data, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	for e, err := range r.Events(j.ctx) {
+		if err != nil {
+			return err
+		}
+		see(e)
+	}
+	return nil
+}
+
+// limitOr is --limit, or n without it.
+func (j *job) limitOr(n int) int {
+	if j.limit > 0 {
+		return j.limit
+	}
+	return n
+}
+
+// forecast is what hgld train run --dry-run prints.
+type forecast struct {
+	*train.Estimate
+	Parameters int     `json:"parameters"`
+	Timed      int     `json:"steps_timed"`
+	StepTime   float64 `json:"seconds_a_step"`   // the median of those timed
+	Waited     float64 `json:"share_waiting"`    // of these for images
+	Total      float64 `json:"seconds_in_steps"` // evaluations and checkpoints come on top
+}
+
+// dryRun plans the memory of a run, and then times some steps of it.
+func dryRun(j *job, s *trainSettings) error {
+	data, err := s.Images.open()
+	if err != nil {
+		return err
+	}
+	defer data.close()
+	plan, err := train.Plan(s.Config, data.forTraining())
+	if err != nil {
+		return err
+	}
+	f := &forecast{Estimate: plan}
+	for _, g := range plan.Groups {
+		f.Parameters += g.Values
+	}
+	if !j.json {
+		j.print("%s", f.needs())
+	}
+	var times []float64
+	total, waited := 0.0, 0.0
+	see := func(e train.Event) {
+		if e.Kind == train.Stepped || e.Kind == train.Skipped {
+			times = append(times, e.Seconds)
+			total, waited = total+e.Seconds, waited+e.Waited
+		}
+	}
+	o := train.Options{Backend: cpu.New(s.Config.Run.Threads), Limit: min(j.limitOr(3)+1, plan.Steps)}
+	config := *s
+	config.Schedule.WarmUp = 0 // a step in which all groups are trained takes longest
+	config.Model.Projection = ""
+	if err := rehearse(j, &config, data.forTraining(), o, see); err != nil {
+		return err
+	}
+	if len(times) > 1 {
+		times = times[1:] // memory grows in the first
+	}
+	slices.Sort(times)
+	f.Timed, f.StepTime, f.Waited = len(times), times[len(times)/2], waited/total
+	f.Total = f.StepTime * float64(plan.Steps)
+	if j.json {
+		return writeJSON(j, f)
+	}
+	j.print("%s", f.lasts())
+	return nil
+}
+
+// needs describes the run and its memory.
+func (f *forecast) needs() string {
+	text := fmt.Sprintf("images      %d, classes %v, %d steps of %d images, %d an epoch\n", f.Images, f.Classes, f.Steps, f.Batch, f.PerEpoch)
+	text += fmt.Sprintf("parameters  %d", f.Parameters)
+	for i, g := range f.Groups {
+		text += fmt.Sprintf("%s %s %d", map[bool]string{true: ":", false: ","}[i == 0], g.Name, g.Values)
+	}
+	text += fmt.Sprintf("\nmemory      %s in a step, of them %s all the time; %s of decoded images", mebibytes(f.Peak), mebibytes(f.Kept), mebibytes(f.Host))
+	if f.Evaluation > 0 {
+		text += fmt.Sprintf("; %s in an evaluation", mebibytes(f.Evaluation))
+	}
+	text += "\n"
+	return text + fmt.Sprintf("arithmetic  %.1f GFLOP a step, %.2f an image\n", f.FLOPs/1e9, f.FLOPs/1e9/float64(f.Batch))
+}
+
+// lasts describes its time.
+func (f *forecast) lasts() string {
+	whole := time.Duration(f.Total * float64(time.Second)).Round(time.Second)
+	return fmt.Sprintf("time        %.3g s a step (median of %d), %.0f img/s, %.0f %% waiting for images; %v for all steps\n",
+		f.StepTime, f.Timed, float64(f.Batch)/f.StepTime, 100*f.Waited, whole)
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+
+// overfit shows that what is trained can be trained: of one batch, always the same,
+// every network that is wired rightly lowers the loss.
+func overfit(j *job, s *trainSettings) error {
+	data, err := s.Images.open()
+	if err != nil {
+		return err
+	}
+	defer data.close()
+	steps := j.limitOr(100)
+	p := j.progress("overfit", steps)
+	defer p.end()
+	var losses []float64
+	err = rehearse(j, s, data.forTraining(), train.Options{Backend: cpu.New(s.Config.Run.Threads), Limit: steps, Overfit: true}, func(e train.Event) {
+		if e.Kind == train.Stepped {
+			losses = append(losses, e.Loss)
+			p.set(e.Step, fmt.Sprintf("loss %.4f", e.Loss))
+		}
+	})
+	p.end()
+	if err != nil {
+		return err
+	}
+	if len(losses) == 0 {
+		return fmt.Errorf("train: overfit: not one of %d steps had finite values", steps)
+	}
+	first, last := losses[0], losses[len(losses)-1]
+	if j.json {
+		err = writeJSON(j, map[string]any{"losses": losses})
+	} else {
+		j.print("loss of one batch: %.4g, after %d steps %.4g\n", first, len(losses), last)
+	}
+	if err == nil && last >= first {
+		err = withHint(fmt.Errorf("train: overfit: the loss of one batch does not fall"), "try another optim.lr first; then look at labels and loss settings")
+	}
+	return err
+}
+
+// profile times the operations of some steps.
+func profile(j *job, s *trainSettings) error {
+	data, err := s.Images.open()
+	if err != nil {
+		return err
+	}
+	defer data.close()
+	profiler := train.NewProfiler()
+	var backend device.Backend = cpu.New(s.Config.Run.Threads)
+	steps, seconds, waited := 0, 0.0, 0.0
+	config := *s
+	config.Schedule.WarmUp, config.Model.Projection = 0, ""
+	err = rehearse(j, &config, data.forTraining(), train.Options{Backend: profiler.Watch(backend), Limit: j.limitOr(10) + 1}, func(e train.Event) {
+		if e.Kind != train.Stepped && e.Kind != train.Skipped {
+			return
+		}
+		if e.Step == 1 { // in which memory grows
+			profiler.Reset()
+			return
+		}
+		steps, seconds, waited = steps+1, seconds+e.Seconds, waited+e.Waited
+	})
+	if err != nil {
+		return err
+	}
+	if steps == 0 {
+		return usagef("the run has one step, and the first is not measured")
+	}
+	if j.json {
+		return writeJSON(j, map[string]any{"steps": steps, "seconds": seconds, "waited": waited, "operations": profiler.Ops()})
+	}
+	return profiler.Table(j.stdout, steps, seconds, waited)
+}

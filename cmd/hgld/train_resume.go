@@ -1,0 +1,50 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+)
+
+const trainResumeExamples = "  hgld train resume runs/happier          go on to the end\n" +
+	"  hgld train resume --limit 500 runs/happier\n" +
+	"                                          go on to step 500\n" +
+	"  hgld train resume -o run.checkpoint=100 runs/happier\n" +
+	"                                          and save more often: what does not change the result may be set anew"
+
+func trainResumeCommand() *cli.Command {
+	return &cli.Command{
+		Name: "resume", Usage: "continue a run with the settings in its run.yaml", Description: trainResumeExamples, ArgsUsage: "RUN",
+		Flags: stageFlags(),
+		Action: func(c *cli.Context) error {
+			j, err := newJob(c)
+			if err != nil {
+				return err
+			}
+			if len(j.args) != 1 {
+				return usagef("train resume takes one argument, the run directory; got %d", len(j.args))
+			}
+			s, err := resumedSettings(j.args[0])
+			if err != nil {
+				return err
+			}
+			if err := j.project.loadOverrides("train", fieldsOf(s), c.StringSlice("override")); err != nil {
+				return withCode(exitUsage, err)
+			}
+			return trainStage().execute(j, s)
+		},
+	}
+}
+
+// resumedSettings reads what a run was made with.
+func resumedSettings(run string) (*trainSettings, error) {
+	s, err := readRunSettings(run)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return nil, withHint(usagef("%s has no %s: it is no run directory", run, settingsFile), "hgld train run --out %s starts a run there", run)
+	}
+	s.Out = filepath.Clean(run)
+	return s, nil
+}

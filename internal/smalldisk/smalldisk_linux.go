@@ -1,0 +1,81 @@
+// Package smalldisk lets a test meet the end of the disk at every write: what it
+// tests runs on disks of rising size until one is large enough.
+package smalldisk
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// child names the place for the disks in the environment of a child process.
+const child = "HGLD_DISK_CHILD"
+
+// Run calls attempt with an empty disk of first KiB, one of first+step, and so on
+// until it returns nil. Every other error has to be ENOSPC; then the disk gets more
+// room, and again is called with it: what is there must be good, and a second
+// attempt must succeed. done is called at the end of each, the last included.
+//
+// All of it runs in a child with a user and mount namespace of its own, in which
+// the test is the only one; where the system allows none, nothing is tested.
+func Run(t *testing.T, first, step int, attempt func(dir string) error, again, done func(dir string)) {
+	t.Helper()
+	if dir := os.Getenv(child); dir != "" {
+		disks(t, dir, first, step, attempt, again, done)
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "-test.run=^"+regexp.QuoteMeta(t.Name())+"$")
+	cmd.Env = append(os.Environ(), child+"="+t.TempDir())
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	out, err := cmd.CombinedOutput()
+	if errors.Is(err, syscall.EPERM) || strings.Contains(string(out), "cannot mount") {
+		t.Logf("no namespaces here: %v %s", err, out)
+		return
+	}
+	if err != nil || !strings.Contains(string(out), "disks were too small") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func disks(t *testing.T, dir string, first, step int, attempt func(dir string) error, again, done func(dir string)) {
+	for n := 0; ; n++ {
+		kib := first + n*step
+		if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dk", kib)); err != nil {
+			t.Fatal("cannot mount: ", err)
+		}
+		err := attempt(dir)
+		if err != nil {
+			if !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("%d KiB: %v, want ENOSPC", kib, err)
+			}
+			if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m"); err != nil {
+				t.Fatal("cannot mount more: ", err)
+			}
+			again(dir)
+		}
+		done(dir)
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err == nil {
+			fmt.Printf("%d disks were too small\n", n)
+			return
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}

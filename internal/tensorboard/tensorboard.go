@@ -1,0 +1,129 @@
+// Package tensorboard writes scalars as TensorBoard reads them: event files, which
+// are records of TensorFlow's protocol buffer Event.
+//
+// A record is the length of its data (8 bytes, little-endian), a checksum of these
+// 8 bytes, the data, and a checksum of the data; a checksum is CRC-32C, rotated
+// right by 15 bits, plus 0xa282ead8. Of Event four fields are written: wall_time
+// (1, double), step (2, int64) and one of file_version (3, string), summary (5,
+// values with tag and simple_value) and session_log (7, status START).
+package tensorboard
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Scalar is a value of a curve.
+type Scalar struct {
+	Tag   string // "train/loss": what stands before the slash groups the curves
+	Value float64
+}
+
+// Writer appends to an event file. Every call is one write: a process that is
+// killed leaves at most one half record, the last, which readers pass over.
+type Writer struct {
+	file *os.File
+	buf  []byte
+}
+
+// filePrefix begins the names by which TensorBoard knows event files; it reads
+// those of a folder in the order of their names.
+const filePrefix = "events.out.tfevents."
+
+// Create begins a file in dir, behind those that there are. The session goes on
+// after step: what earlier files say of later steps, which are taken again, no
+// longer counts. at is the time of now.
+func Create(dir string, step int, at time.Time) (*Writer, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	old, err := filepath.Glob(filepath.Join(dir, filePrefix+"*"))
+	if err != nil {
+		return nil, err
+	}
+	next := 0
+	for _, path := range old {
+		var n int
+		if _, err := fmt.Sscanf(filepath.Base(path), filePrefix+"%d", &n); err == nil {
+			next = max(next, n+1)
+		}
+	}
+	file, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("%s%06d", filePrefix, next)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{file: file}
+	const start = 1 // SessionLog.START
+	err = w.event(at, 0, text(nil, 3, "brain.Event:2"))
+	if err == nil {
+		// Readers forget what has this step or a later one.
+		err = w.event(at, step+1, text(nil, 7, string(number(nil, 1, start))))
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// Add writes values of a step.
+func (w *Writer) Add(at time.Time, step int, values ...Scalar) error {
+	var summary []byte
+	for _, v := range values {
+		value := text(nil, 1, v.Tag)
+		value = binary.AppendUvarint(value, 2<<3|fixed32)
+		value = binary.LittleEndian.AppendUint32(value, math.Float32bits(float32(v.Value)))
+		summary = text(summary, 1, string(value))
+	}
+	return w.event(at, step, text(nil, 5, string(summary)))
+}
+
+// Close ends the file.
+func (w *Writer) Close() error { return w.file.Close() }
+
+// event writes a record of an Event with one more field.
+func (w *Writer) event(at time.Time, step int, field []byte) error {
+	w.buf = append(w.buf[:0], make([]byte, 12)...)
+	w.buf = binary.AppendUvarint(w.buf, 1<<3|fixed64)
+	seconds := float64(at.UnixNano()) / 1e9
+	w.buf = binary.LittleEndian.AppendUint64(w.buf, math.Float64bits(seconds))
+	if step != 0 { // protocol buffers leave zeros out
+		w.buf = number(w.buf, 2, uint64(step))
+	}
+	w.buf = append(w.buf, field...)
+	data := w.buf[12:]
+	binary.LittleEndian.PutUint64(w.buf, uint64(len(data)))
+	binary.LittleEndian.PutUint32(w.buf[8:], masked(w.buf[:8]))
+	w.buf = binary.LittleEndian.AppendUint32(w.buf, masked(data))
+	_, err := w.file.Write(w.buf)
+	return err
+}
+
+// The wire types of protocol buffers.
+const (
+	varint  = 0
+	fixed64 = 1
+	bytes   = 2
+	fixed32 = 5
+)
+
+func number(dst []byte, field, v uint64) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(dst, field<<3|varint), v)
+}
+
+func text(dst []byte, field uint64, v string) []byte {
+	dst = binary.AppendUvarint(dst, field<<3|bytes)
+	return append(binary.AppendUvarint(dst, uint64(len(v))), v...)
+}
+
+// masked is the checksum of a record: a CRC of data that holds CRCs would be
+// weak, so it is moved.
+func masked(data []byte) uint32 {
+	crc := crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
+	return (crc>>15 | crc<<17) + 0xa282ead8
+}

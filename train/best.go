@@ -1,0 +1,191 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"hgld/internal/atomicfile"
+	"hgld/internal/registry"
+)
+
+// BestFile, in a run directory, is a Best: which checkpoint the evaluations during
+// the training found to be the best.
+const BestFile = "best.json"
+
+// Best is the checkpoint with the highest value of a metric.
+type Best struct {
+	Version    int    `json:"hgld_best"` // format version
+	Metric     string `json:"metric"`
+	Value      Number `json:"value"`
+	On         string `json:"on"` // what was measured: validation or test
+	Step       int    `json:"step"`
+	Checkpoint string `json:"checkpoint"` // folder, from the run directory
+	Evaluated  int    `json:"evaluated"`  // step of the newest evaluation
+}
+
+// BestVersion is the format version of best.json that this hgld writes.
+const BestVersion = 1
+
+// The parts of the data that can be watched during a training.
+const (
+	watchValidation = "validation"
+	watchTest       = "test"
+)
+
+var watched = []string{watchValidation, watchTest}
+
+// ReadBest reads the best.json of a run directory. Where there is none yet, the
+// error wraps fs.ErrNotExist.
+func ReadBest(run string) (Best, error) {
+	var b Best
+	path := filepath.Join(run, BestFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return b, err
+	}
+	if err := json.Unmarshal(text, &b); err != nil {
+		return b, &DamagedError{path, err.Error()}
+	}
+	if b.Version < 1 || b.Version > BestVersion {
+		return b, fmt.Errorf("train: %s has format version %d; this hgld reads up to %d", path, b.Version, BestVersion)
+	}
+	return b, nil
+}
+
+// watchable checks that there is something to look at where a configuration wants
+// to look during the training.
+func (c *Config) watchable(d Data) error {
+	switch {
+	case c.Run.Watch == watchTest && d.Query == nil:
+		return fmt.Errorf("run.watch is test, and no images are named as the test's queries")
+	case c.Run.Evaluate > 0 && c.Run.Watch == watchValidation && d.Validation == nil && d.Query != nil:
+		return fmt.Errorf("run.evaluate is %d, and there are no validation classes: hold some out of the training (hold_out), or say run.watch=test to look at the test during the training", c.Run.Evaluate)
+	}
+	return nil
+}
+
+// evaluationDue reports whether a run that has come this far is to be evaluated
+// now: a function of the state alone.
+func (r *Run) evaluationDue() bool {
+	every := r.config.Run.Evaluate
+	if every == 0 || r.state.Step == 0 || r.data.Validation == nil && r.config.Run.Watch != watchTest {
+		return false
+	}
+	if r.config.Steps > 0 {
+		return r.state.Step%every == 0
+	}
+	return r.state.Position.Batch == 0 && r.state.Position.Epoch%every == 0
+}
+
+// watch evaluates, and keeps the checkpoint of now if it is the best so far. A
+// draw goes to the earlier one. Where a trial ends between two evaluations its
+// result counts for nothing: the run without it would not have had it.
+func (r *Run) watch(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
+	query, gallery := r.data.Validation, Dataset(nil)
+	if r.config.Run.Watch == watchTest {
+		query, gallery = r.data.Query, r.data.Gallery
+	}
+	e, err := r.evaluate(ctx, r.config.Run.Watch, query, gallery)
+	if err != nil {
+		return true, err
+	}
+	if !r.evaluationDue() && !r.ended() {
+		return yield(r.event(e), nil), nil
+	}
+	key := r.judge
+	value := e.Result.Mean(key)
+	e.Best = !math.IsNaN(value) && (r.best.Metric != key || r.best.On != e.On || value > float64(r.best.Value))
+	if e.Best {
+		if proceed, err := r.checkpoint(yield); err != nil || !proceed {
+			return proceed, err
+		}
+		r.best = Best{Version: BestVersion, Metric: key, Value: Number(value), On: e.On, Step: r.state.Step, Checkpoint: filepath.ToSlash(checkpointName(r.state.Step))}
+	}
+	r.best.Evaluated = r.state.Step
+	if err := r.writeBest(); err != nil {
+		return true, err
+	}
+	return yield(r.event(e), nil), nil
+}
+
+// bestKey is the metric that results are judged by, of the keys that are measured.
+// A per-level metric without a level is that of the finest.
+func (c *Config) bestKey(keys []string) (string, error) {
+	switch want := c.Run.Best; {
+	case want == "" && slices.Contains(keys, "H-AP"):
+		return "H-AP", nil
+	case want == "":
+		return keys[0], nil
+	case slices.Contains(keys, want):
+		return want, nil
+	case slices.Contains(keys, want+"_level0"):
+		return want + "_level0", nil
+	default:
+		return "", fmt.Errorf("run.best: %w", registry.Unknown("metric", want, keys))
+	}
+}
+
+func (r *Run) writeBest() error {
+	if r.o.Dir == "" || r.best.Metric == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(r.best, "", " ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(filepath.Join(r.o.Dir, BestFile), append(text, '\n'))
+}
+
+// recallBest reads what the evaluations before the newest checkpoint found. What
+// came after it, which is done again, is forgotten.
+func (r *Run) recallBest() error {
+	b, err := ReadBest(r.o.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if b.Step <= r.state.Step {
+		r.best = b
+	}
+	r.best.Evaluated = min(b.Evaluated, r.state.Step)
+	if b.Evaluated > r.state.Step {
+		r.best.Evaluated = 0
+	}
+	return nil
+}
+
+// test measures the test.
+func (r *Run) test(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
+	e, err := r.evaluate(ctx, watchTest, r.data.Query, r.data.Gallery)
+	if err != nil {
+		return true, err
+	}
+	return yield(r.event(e), nil), nil
+}
+
+// evaluate measures with the averaged weights where there are such.
+func (r *Run) evaluate(ctx context.Context, on string, query, gallery Dataset) (Event, error) {
+	began := time.Now()
+	swap := func() error {
+		return r.lane.do(func() error { r.step.update.swap(r.o.Backend); return r.o.Backend.Sync() })
+	}
+	if err := swap(); err != nil {
+		return Event{}, fmt.Errorf("train: evaluation: %w", err)
+	}
+	m := &Model{Config: r.config, Step: r.state.Step, network: r.network, lane: r.lane}
+	result, err := m.Evaluate(ctx, query, gallery, EvalOptions{Metrics: r.parts.metrics})
+	if err := errors.Join(err, swap()); err != nil {
+		return Event{}, r.stopped(ctx, err)
+	}
+	return Event{Kind: Evaluated, On: on, Result: result, Seconds: time.Since(began).Seconds()}, nil
+}

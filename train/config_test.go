@@ -1,0 +1,82 @@
+package train
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/internal/img"
+)
+
+func TestPixelsAreNormalisedAsTheBackboneWants(t *testing.T) {
+	imageNet, half := [3]float32{0.485, 0.456, 0.406}, [3]float32{0.5, 0.5, 0.5}
+	for name, want := range map[string][3]float32{"convnet": imageNet, "resnet50": imageNet, "deit-small": imageNet, "vit-base": half} {
+		c := Default()
+		c.Model.Backbone.Name = name
+		if strings.Contains(name, "it-") {
+			c.Model.Pooling = "none"
+		}
+		if _, err := c.resolve(); err != nil {
+			t.Fatal(err)
+		}
+		if c.Input.Mean != want {
+			t.Errorf("%s: mean %v, want %v", name, c.Input.Mean, want)
+		}
+	}
+	c := Default()
+	c.Input.Mean, c.Input.Std = [3]float32{}, [3]float32{1, 1, 1}
+	if _, err := c.resolve(); err != nil || c.Input.Mean != [3]float32{} {
+		t.Errorf("what is given became %v, %v", c.Input.Mean, err)
+	}
+}
+
+func TestSquashedImagesAreResizedToASquare(t *testing.T) {
+	in := Input{Size: 12, Crop: "centre", Resize: 16, Squash: true}
+	c := &cutter{in: in, crop: cropOf(in)}
+	var got img.RGB
+	c.centre(&got, ramp(40, 30))
+	if want := img.CenterCrop(img.Resize(ramp(40, 30), 16, 16, img.Bilinear), 12, 12); !slices.Equal(got.Pix, want.Pix) {
+		t.Error("not the centre of the image as a square of 16")
+	}
+}
+
+func TestWrongNumbersAreNamed(t *testing.T) {
+	for hint, change := range map[string]func(*Config){
+		"ema.decay is 1, want":           func(c *Config) { c.EMA.Decay = 1 },
+		"optim.clip is -1":               func(c *Config) { c.Optim.Clip = -1 },
+		"clip_value -2":                  func(c *Config) { c.Optim.ClipValue = -2 },
+		"without input.std":              func(c *Config) { c.Input.Mean[0] = 1 },
+		"input.std is [0 1 1]":           func(c *Config) { c.Input.Std = [3]float32{0, 1, 1} },
+		`unknown projection "pac"`:       func(c *Config) { c.Model.Projection = "pac" },
+		`schedule.proxies.name: unknown`: func(c *Config) { c.Schedule.Proxies.Name = "cosin" },
+		`did you mean "validation"`:      func(c *Config) { c.Run.Watch = "validatoin" },
+	} {
+		c := Default()
+		change(&c)
+		if _, err := c.resolve(); !errors.As(err, new(*ConfigError)) || !strings.Contains(err.Error(), hint) {
+			t.Errorf("want %q: error %v", hint, err)
+		}
+	}
+}
+
+// The rates of the published recipes, by their settings: SOP with its warm-up, of
+// which no schedule knows, and the proxies' own cosine.
+func TestSchedulesOfThePublishedRecipes(t *testing.T) {
+	c := Default()
+	c.Epochs, c.Schedule = 100, Schedule{Named: Named{Name: "cosine"}, WarmUp: 5, Proxies: Named{Name: "cosine", Settings: map[string]any{"min": 0.1}}}
+	p, err := c.resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &update{warmUp: warmUpOf(&c)}
+	for epoch, want := range map[int][2]float64{1: {5e-5, 10}, 6: {5e-5, 10}, 7: {4.998766e-5, 9.997557}, 56: {2.5e-5, 5.05}, 100: {4.428187e-7, 0.187678}} {
+		at := u.warmUp.At(epoch)
+		for i, got := range []float64{p.schedule.Rate(5e-5, at), p.proxyPlan.Rate(10, at)} {
+			// as many digits as the numbers were given with
+			if diff := got/want[i] - 1; diff > 1e-6 || diff < -1e-6 {
+				t.Errorf("epoch %d: rate %v, want %v", epoch, got, want[i])
+			}
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"hgld/labels"
+	"hgld/train/device/cpu"
+	"hgld/train/metric"
+)
+
+// The tests of this file each hold a defect of the released trainers off. Others of
+// them have their tests where the thing is made: resuming in resume and kill, the
+// memory in memory, half-written checkpoints in checkpoint and diskfull, the memory
+// of losses in rehearsal, equal relevances that count twice in metric.
+
+// measured evaluates vectors of one dimension, by AP.
+func measured(t *testing.T, e *Evaluation, query, gallery []float32, ql, gl []labels.Path) *Result {
+	t.Helper()
+	b := cpu.New(2)
+	e.Query, e.Gallery = sideOf(t, b, matrix{1, query}, ql), sideOf(t, b, matrix{1, gallery}, gl)
+	e.Levels, e.Metrics, e.PerQuery = []string{"a", "b"}[:len(ql[0])], metric.Set{metric.AP{}}, true
+	r, err := Evaluate(context.Background(), b, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The first neighbour of a query is not always the query: an item of a higher score,
+// or of the same score and a lower row, stands before it. To drop the first place
+// would drop a negative here, and count the query itself as its positive.
+func TestQueryIsLeftOutByItsRowAndNotByItsPlace(t *testing.T) {
+	r := measured(t, &Evaluation{Self: []int32{1}}, []float32{1}, []float32{2, 1, 0.5}, []labels.Path{{0}}, []labels.Path{{1}, {0}, {0}})
+	if ap := r.Mean("AP_level0"); ap != 0.5 {
+		t.Errorf("AP %v, want 1/2: the negative first, then the positive", ap)
+	}
+}
+
+func TestLastItemOfTheGalleryIsRanked(t *testing.T) {
+	r := measured(t, &Evaluation{}, []float32{1}, []float32{3, 2, 1}, []labels.Path{{0}}, []labels.Path{{1}, {1}, {0}})
+	if ap := r.Mean("AP_level0"); ap != 1.0/3 {
+		t.Errorf("AP %v, want 1/3: the positive is the last of three", ap)
+	}
+}
+
+// A query without a positive has no AP. The others of its block have theirs.
+func TestUndefinedQueryTakesNoOtherWithIt(t *testing.T) {
+	const n = 300
+	query, paths := make([]float32, n), make([]labels.Path, n)
+	for i := range n {
+		query[i], paths[i] = 1, labels.Path{0}
+	}
+	paths[7] = labels.Path{5}
+	r := measured(t, &Evaluation{}, query, []float32{2, 1}, paths, []labels.Path{{1}, {0}})
+	if v := r.value("AP_level0"); v.Mean != 0.5 || v.Skipped != 1 {
+		t.Errorf("AP %v with %d queries skipped, want 1/2 and 1", v.Mean, v.Skipped)
+	}
+}
+
+// A class has one number on both sides. Numbered anew on each, from 0, the query's
+// class 3 would be the gallery's class 1.
+func TestQueryAndGalleryShareTheNumbersOfTheirClasses(t *testing.T) {
+	d := &places{forms: 2, perForm: 2, views: 2, size: 20}
+	query, gallery := &Subset{Of: d, Rows: []int{6}}, &Subset{Of: d, Rows: []int{2, 7}} // places 3; 1 and 3
+	q, err := paths(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := paths(gallery)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := measured(t, &Evaluation{}, []float32{1}, []float32{1, 2}, q, g)
+	if ap := r.Mean("AP_level0"); ap != 1 {
+		t.Errorf("AP %v, want 1: the other view of place 3 is ranked first", ap)
+	}
+}
+
+// reads counts how often images are read.
+type reads struct {
+	*places
+	n atomic.Int64
+}
+
+func (r *reads) Image(ctx context.Context, i int) ([]byte, error) {
+	r.n.Add(1)
+	return r.places.Image(ctx, i)
+}
+
+// In two passes an image is drawn once: both passes see the same pixels. The weights
+// are those of one pass, which they could not be otherwise.
+func TestTwoPassesSeeTheSamePixels(t *testing.T) {
+	c, d := tiny(4)
+	c.Model.FreezeNorm = true // statistics of a chunk are not those of the batch
+	c.Run.Workers, c.Run.Prefetch = 1, 1
+	first := func(chunk int) ([]float32, int64) {
+		c.Passes.Chunk = chunk
+		data := &reads{places: d}
+		dir := t.TempDir()
+		mustTrain(t, c, Data{Train: data}, Options{Dir: dir})
+		return values(t, dir, modelFile, "fc.weight"), data.n.Load()
+	}
+	one, _ := first(0)
+	two, n := first(4)
+	// The batches of four steps, and what was decoded ahead of them.
+	if n > int64((4+c.Run.Prefetch+1)*c.Sampler.Batch) {
+		t.Errorf("%d images were read for 4 steps of %d", n, c.Sampler.Batch)
+	}
+	for i := range one {
+		// four steps of 3e-3, in which float32 sums of other order may differ
+		if diff := float64(one[i] - two[i]); diff > 1e-4 || diff < -1e-4 {
+			t.Fatalf("fc.weight[%d] is %v after one pass and %v after two", i, one[i], two[i])
+		}
+	}
+}
+
+// Weights that do not fit the parts of a loss, or are not known, are an error and
+// never 1/n each.
+func TestWeightsOfALossAreNeverMadeUp(t *testing.T) {
+	for _, settings := range []map[string]any{{"weights": []float64{1}}, {"weights": []float64{1, 1, 1}}, {"weight": []float64{0.9, 0.1}}, {"weights": nil}} {
+		c, d := tiny(1)
+		c.Loss.Name, c.Loss.Settings = "roadmap", settings
+		_, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)})
+		if err == nil || !strings.Contains(err.Error(), "weights") {
+			t.Errorf("%v: error %v", settings, err)
+		}
+	}
+	c, _ := tiny(1)
+	c.Loss.Name = "roadmap"
+	p, err := c.resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := fmt.Sprintf("%+v", p.loss); !strings.Contains(text, "Weights:[0.9 0.1]") {
+		t.Errorf("the paper's weights are not those of %s", text)
+	}
+}

@@ -1,0 +1,144 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+
+	"hgld/labels"
+	"hgld/train/device"
+	"hgld/train/grad"
+)
+
+// Estimate is what a run will need, known before it takes any of it.
+type Estimate struct {
+	Images   int         `json:"images"`
+	Classes  []int       `json:"classes"` // of each level, finest first
+	Batch    int         `json:"batch"`   // images of a step
+	PerEpoch int         `json:"steps_per_epoch"`
+	Steps    int         `json:"steps"`
+	Groups   []GroupSize `json:"groups"`
+
+	// Kept is the bytes of arrays that live as long as the run: weights, gradients,
+	// moments, averages, inputs, memories. Peak is the most at any moment of a step,
+	// those included. What a backend takes for itself comes on top.
+	Kept int64 `json:"bytes_kept"`
+	Peak int64 `json:"bytes_peak"`
+	Host int64 `json:"bytes_decoded_ahead"` // of batches, beside the device
+
+	// Evaluation is the most at any moment of an evaluation, after a first step: what
+	// that has taken, the forward pass, the vectors and a block of scores. 0: the run
+	// has none.
+	Evaluation int64 `json:"bytes_evaluation"`
+
+	// FLOPs are the floating-point operations of a step in products of matrices,
+	// convolutions and attention: two for each multiplication and addition.
+	FLOPs float64 `json:"flops"`
+}
+
+// GroupSize is the trained values of a group.
+type GroupSize struct {
+	Name   string `json:"name"`
+	Values int    `json:"values"`
+}
+
+// Plan finds out what a run needs, by taking a step in which every array is
+// counted, none is made, and nothing is computed.
+func Plan(config Config, data Data) (*Estimate, error) {
+	l := &ledger{}
+	b := &observer{Backend: l, seen: func(_ string, flops float64, _ func()) { l.flops += flops }}
+	config.Model.Weights = "" // they change no size
+	r, err := New(config, data, Options{Backend: b})
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	e := &Estimate{
+		Images: len(r.paths), Classes: r.classes, Batch: r.parts.sampler.Size(), PerEpoch: r.perEpoch, Steps: r.Total(), Kept: l.used,
+	}
+	for _, g := range r.network.store.Groups {
+		e.Groups = append(e.Groups, GroupSize{g.Name, g.Size()})
+	}
+	full := r.loader.newBatch()
+	e.Host = int64(r.loader.prefetch+1) * int64(len(full.pixels)+4*len(full.crop)+4*len(full.labels))
+	l.flops = 0
+	err = r.lane.do(func() error {
+		_, err := r.step.take(full, config.Schedule.WarmUp) // the first step in which no group rests
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("train: plan: %w", err)
+	}
+	e.Peak, e.FLOPs = l.peak, l.flops
+	l.peak = l.used
+	for _, sides := range [][]Dataset{{r.data.Validation}, {r.data.Query, r.data.Gallery}} {
+		if sides[0] != nil {
+			err = errors.Join(err, r.lane.do(func() error { r.planEvaluation(sides); return nil }))
+			e.Evaluation = l.peak
+		}
+	}
+	return e, err
+}
+
+// planEvaluation makes the arrays of an evaluation in their order: of queries and
+// gallery, or of queries that rank each other.
+func (r *Run) planEvaluation(sides []Dataset) {
+	n, b := r.network, r.o.Backend
+	e := &Evaluation{Levels: sides[0].Levels()}
+	var vectors []device.Array
+	for i, side := range sides {
+		if side == nil {
+			continue
+		}
+		in := newInputs(b, embedBatch, n.in.Size, len(e.Levels))
+		tape := grad.NewTape(b, n.arena).Evaluate()
+		width := n.forward(tape, in).Value.Cols()
+		vectors = append(vectors, device.New(b, device.F32, side.Len(), width))
+		tape.Free()
+		in.free(b)
+		e.Gallery.Labels = make([]labels.Path, side.Len())
+		if i == 0 {
+			e.Query.Labels = e.Gallery.Labels
+		}
+	}
+	newMeter(b, e).free()
+	for _, v := range vectors {
+		b.Free(v.Buf)
+	}
+}
+
+// ledger is memory that is only counted. As a backend it has no operations: an
+// observer stands before it that leaves them out.
+type ledger struct {
+	device.Backend
+	used, peak int64
+	flops      float64
+}
+
+// countedBuffer has a size and nothing else.
+type countedBuffer struct{ bytes int }
+
+func (b *countedBuffer) Size() int { return b.bytes }
+
+func (l *ledger) Name() string                { return "plan" }
+func (l *ledger) Supports(device.DType) bool  { return true }
+func (l *ledger) Upload(device.Array, []byte) {}
+func (l *ledger) Wait(device.Ticket) error    { return nil }
+func (l *ledger) Sync() error                 { return nil }
+
+func (l *ledger) Alloc(bytes int) device.Buffer {
+	l.used += int64(bytes)
+	l.peak = max(l.peak, l.used)
+	return &countedBuffer{bytes}
+}
+
+func (l *ledger) Free(b device.Buffer) { l.used -= int64(b.Size()) }
+
+func (l *ledger) Part(_ device.Buffer, _, bytes int) device.Buffer {
+	return &countedBuffer{bytes}
+}
+
+// Download gives zeros: a loss, and a guard that found nothing.
+func (l *ledger) Download(dst []byte, _ device.Array) device.Ticket {
+	clear(dst)
+	return 0
+}

@@ -1,0 +1,119 @@
+package train
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"hgld/train/device"
+	"hgld/train/grad"
+	"hgld/train/loss"
+	"hgld/train/nn"
+)
+
+// CrossBatch is a memory of the embeddings of earlier batches, a second gallery for
+// every ranking and pair loss ("Cross-Batch Memory", CVPR 2020; loss.Ring). How its
+// loss joins that of the batch is the setting memory_combine of the loss.
+type CrossBatch struct {
+	Size   int     `yaml:"size" json:"size,omitempty"`     // embeddings; 0: no memory
+	Start  int     `yaml:"start" json:"start,omitempty"`   // first step, or epoch of a run in epochs, that reads it, from 1; it fills from the first on
+	First  bool    `yaml:"first" json:"first,omitempty"`   // the loss reads it before the batch goes in, and not after
+	Weight float64 `yaml:"weight" json:"weight,omitempty"` // of its loss beside that of the batch; 0: 1
+}
+
+func (m CrossBatch) check() error {
+	if m.Size < 0 || m.Start < 0 || m.Weight < 0 {
+		return fmt.Errorf("memory has a negative size, start or weight")
+	}
+	return nil
+}
+
+// memory is what a loss knows of earlier batches: the ring of their embeddings, if
+// there is one, and what the loss itself keeps.
+type memory struct {
+	CrossBatch
+	loss   loss.Stateful // nil: it keeps nothing
+	ring   *loss.Ring    // nil: none
+	states map[string]*loss.State
+	read   bool // in the step to come
+	batch  int  // its number, from 0, which says where in the ring it goes
+}
+
+// newMemory makes the ring, and gathers what belongs in a checkpoint.
+func newMemory(o CrossBatch, l loss.Loss, batch, dim, levels int) (*memory, error) {
+	m := &memory{CrossBatch: o, states: map[string]*loss.State{}}
+	if keeps, ok := l.(loss.Stateful); ok {
+		m.loss = keeps
+		for _, s := range keeps.States() {
+			m.states[s.Name] = s
+		}
+	}
+	if o.Size == 0 {
+		return m, nil
+	}
+	var err error
+	if m.ring, err = loss.NewRing(o.Size, batch, dim, levels); err != nil {
+		return nil, &ConfigError{fmt.Errorf("memory.size: %w", err)}
+	}
+	for _, s := range m.ring.States() {
+		m.states["ring."+s.Name] = s
+	}
+	return m, nil
+}
+
+// attach makes the arrays, empty, and adds them to what a checkpoint holds.
+func (m *memory) attach(b device.Backend, store *nn.Store) {
+	for _, name := range slices.Sorted(maps.Keys(m.states)) {
+		s := m.states[name]
+		s.Value = device.New(b, s.Type, s.Dims...)
+		b.Fill(s.Value, s.Start)
+		store.Register(memoryPrefix+name, s.Value)
+	}
+}
+
+// begin prepares a step, the number of batches before it being given, and reports
+// whether it is the first whose loss reads the ring; at is how far the run has come,
+// in steps or epochs.
+func (m *memory) begin(b device.Backend, batches, at int) (changed bool) {
+	if m.ring == nil {
+		return false
+	}
+	m.batch = batches
+	m.ring.At(b, batches)
+	read := at+1 >= m.Start
+	changed, m.read = read != m.read, read
+	return changed
+}
+
+// before records what the loss of embeddings reads of the ring, nil if it does not.
+func (m *memory) before(t *grad.Tape, e *grad.Var, labels device.Array) *loss.Memory {
+	if m.ring == nil {
+		return nil
+	}
+	if !m.First {
+		m.ring.Push(t, e, labels)
+	}
+	if !m.read {
+		return nil
+	}
+	g := m.ring.Gallery(t, !m.First)
+	g.Weight = float32(m.Weight)
+	return g
+}
+
+// after records what is left to do when the backward pass has run.
+func (m *memory) after(t *grad.Tape, e *grad.Var, labels device.Array) {
+	if m.ring != nil && m.First {
+		m.ring.Push(t, e, labels)
+	}
+}
+
+// takeBack forgets the batch of a step in which a value was not finite.
+func (m *memory) takeBack(b device.Backend) {
+	if m.loss != nil {
+		m.loss.Forget(b)
+	}
+	if m.ring != nil {
+		m.ring.Forget(b, m.batch)
+	}
+}

@@ -1,0 +1,250 @@
+package train
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/train/device"
+	"hgld/train/device/cpu"
+)
+
+// spoiled makes one result of an operation NaN, or infinite, in the named steps.
+type spoiled struct {
+	device.Backend
+	place string
+	value float64
+	steps map[int]bool
+	step  int
+}
+
+// spoilable lists what can be spoiled: results of the forward pass, of the loss and of
+// the backward pass.
+var spoilable = []string{
+	"Pixels",
+	"Conv",
+	"ConvGradX",
+	"ConvGradW",
+	"Norm",
+	"Norm statistics",
+	"NormGrad",
+	"NormGrad by γ",
+	"NormGrad by β",
+	"GeM",
+	"GeMGrad",
+	"GeMGrad by p",
+	"LayerNorm",
+	"LayerNormGrad",
+	"MatMul",
+	"Normalize",
+	"Normalize lengths",
+	"NormalizeGrad",
+	"Scores",
+	"Relevance",
+	"Relevance weights",
+	"RankLoss",
+	"RankLoss gradient",
+	"Sums",
+}
+
+func (s *spoiled) spoil(place string, a device.Array) {
+	if place == s.place && s.steps[s.step] && !a.Absent() {
+		s.Fill(a, float32(s.value))
+	}
+}
+
+func (s *spoiled) Pixels(dst, pixels, crop device.Array, o device.Pixel) {
+	s.step++
+	s.Backend.Pixels(dst, pixels, crop, o)
+	s.spoil("Pixels", dst)
+}
+
+func (s *spoiled) Conv(dst, x, w device.Array, c device.ConvShape, e device.Epilogue) {
+	s.Backend.Conv(dst, x, w, c, e)
+	s.spoil("Conv", dst)
+}
+
+func (s *spoiled) ConvGradX(dx, dy, w device.Array, c device.ConvShape) {
+	s.Backend.ConvGradX(dx, dy, w, c)
+	s.spoil("ConvGradX", dx)
+}
+
+func (s *spoiled) ConvGradW(dw, dy, x device.Array, c device.ConvShape, acc float32) {
+	s.Backend.ConvGradW(dw, dy, x, c, acc)
+	s.spoil("ConvGradW", dw)
+}
+
+func (s *spoiled) Norm(dst, stats, x, gamma, beta, residual device.Array, o device.NormKind) {
+	s.Backend.Norm(dst, stats, x, gamma, beta, residual, o)
+	s.spoil("Norm", dst)
+	if !o.Frozen { // where they are given they are no result
+		s.spoil("Norm statistics", stats)
+	}
+}
+
+func (s *spoiled) NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats device.Array, o device.NormKind, acc float32) {
+	s.Backend.NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats, o, acc)
+	s.spoil("NormGrad", dx)
+	s.spoil("NormGrad by γ", dgamma)
+	s.spoil("NormGrad by β", dbeta)
+}
+
+func (s *spoiled) GeM(dst, x, p device.Array, eps float32) {
+	s.Backend.GeM(dst, x, p, eps)
+	s.spoil("GeM", dst)
+}
+
+func (s *spoiled) GeMGrad(dx, dp, dy, x, y, p device.Array, eps, acc float32) {
+	s.Backend.GeMGrad(dx, dp, dy, x, y, p, eps, acc)
+	s.spoil("GeMGrad", dx)
+	s.spoil("GeMGrad by p", dp)
+}
+
+func (s *spoiled) LayerNorm(dst, stats, x, gamma, beta device.Array, eps float32) {
+	s.Backend.LayerNorm(dst, stats, x, gamma, beta, eps)
+	s.spoil("LayerNorm", dst)
+}
+
+func (s *spoiled) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats device.Array, acc float32) {
+	s.Backend.LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, acc)
+	s.spoil("LayerNormGrad", dx)
+}
+
+func (s *spoiled) MatMul(dst, a, b device.Array, m device.Mul) {
+	s.Backend.MatMul(dst, a, b, m)
+	s.spoil("MatMul", dst)
+}
+
+func (s *spoiled) Normalize(dst, norm, x device.Array, eps float32) {
+	s.Backend.Normalize(dst, norm, x, eps)
+	s.spoil("Normalize", dst)
+	s.spoil("Normalize lengths", norm)
+}
+
+func (s *spoiled) NormalizeGrad(dx, dy, y, norm device.Array) {
+	s.Backend.NormalizeGrad(dx, dy, y, norm)
+	s.spoil("NormalizeGrad", dx)
+}
+
+func (s *spoiled) Scores(dst, q, g device.Array) {
+	s.Backend.Scores(dst, q, g)
+	s.spoil("Scores", dst)
+}
+
+func (s *spoiled) Relevance(rel, cnt, weight, sh device.Array, o device.RelKind) {
+	s.Backend.Relevance(rel, cnt, weight, sh, o)
+	s.spoil("Relevance", rel)
+	s.spoil("Relevance weights", weight)
+}
+
+func (s *spoiled) RankLoss(loss, ds, scores, sh, rel, cnt device.Array, h *device.Steps, o *device.Score) {
+	s.Backend.RankLoss(loss, ds, scores, sh, rel, cnt, h, o)
+	s.spoil("RankLoss", loss)
+	s.spoil("RankLoss gradient", ds)
+}
+
+func (s *spoiled) Sums(dst, x device.Array, k device.Sum, acc float32) {
+	s.Backend.Sums(dst, x, k, acc)
+	s.spoil("Sums", dst)
+}
+
+func TestValuesThatAreNotFiniteNeverReachTheWeights(t *testing.T) {
+	for i, place := range spoilable {
+		value := math.NaN()
+		if i%3 == 2 {
+			value = math.Inf(1)
+		}
+		t.Run(place, func(t *testing.T) { spoilSteps(t, place, value) })
+	}
+}
+
+// spoilSteps spoils two of six steps and looks at what is left of it.
+func spoilSteps(t *testing.T, place string, value float64) {
+	c, d := tiny(6)
+	c.EMA.Decay, c.Optim.Clip = 0.9, 10
+	dir := t.TempDir()
+	events := mustTrain(t, c, Data{Train: d}, Options{Dir: dir, Backend: &spoiled{Backend: cpu.New(2), place: place, value: value, steps: map[int]bool{2: true, 5: true}}})
+	var skipped []int
+	for _, e := range events {
+		if e.Kind == Skipped {
+			skipped = append(skipped, e.Step)
+			checkSkipped(t, c, d, e)
+		}
+	}
+	if !slices.Equal(skipped, []int{2, 5}) {
+		t.Errorf("skipped steps %v, want 2 and 5", skipped)
+	}
+	list, err := checkpoints(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{modelFile, averageFile, optimizerFile} {
+		tensors, err := readTensors(list[len(list)-1], file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tensor := range tensors {
+			values, err := tensor.Float32()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range values {
+				if x := float64(v); math.IsNaN(x) || math.IsInf(x, 0) {
+					t.Fatalf("%s of %s has the value %v", tensor.Name, file, v)
+				}
+			}
+		}
+	}
+}
+
+// checkSkipped compares what a skipped step says of its batch with the sampler.
+func checkSkipped(t *testing.T, c Config, d *places, e Event) {
+	t.Helper()
+	p, err := c.resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := paths(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	epoch, err := p.sampler.Epoch(list, c.Seed, e.Batch.Epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, row := range epoch[e.Batch.Index] {
+		want = append(want, d.ID(row))
+	}
+	if !slices.Equal(e.IDs, want) {
+		t.Errorf("step %d, batch %+v: images %v, the sampler has %v", e.Step, *e.Batch, e.IDs, want)
+	}
+}
+
+func TestTenSkippedStepsInARowEndTheRun(t *testing.T) {
+	c, d := tiny(40)
+	steps := map[int]bool{3: true}
+	for i := 5; i < 40; i++ {
+		steps[i] = true
+	}
+	events, err := trainAll(t, context.Background(), c, Data{Train: d}, Options{Dir: t.TempDir(), Backend: &spoiled{Backend: cpu.New(2), place: "Conv", value: math.NaN(), steps: steps}})
+	if err == nil || !strings.Contains(err.Error(), "step 14: values were not finite in 10 steps in a row") {
+		t.Errorf("error %v after %d events", err, len(events))
+	}
+}
+
+func TestSkippedStepDoesNotCountForTheOptimizer(t *testing.T) {
+	c, d := tiny(6)
+	dir := t.TempDir()
+	mustTrain(t, c, Data{Train: d}, Options{Dir: dir, Backend: &spoiled{Backend: cpu.New(2), place: "Conv", value: math.NaN(), steps: map[int]bool{2: true}}})
+	list, _ := checkpoints(dir)
+	s, err := readState(list[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Step != 6 || s.Steps["backbone"] != 5 || s.Steps["head"] != 5 {
+		t.Errorf("step %d, optimizer steps %v", s.Step, s.Steps)
+	}
+}

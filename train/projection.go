@@ -1,0 +1,123 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"hgld/internal/atomicfile"
+	"hgld/internal/registry"
+	"hgld/internal/tensorfile"
+	"hgld/train/backbone"
+	"hgld/train/grad"
+	"hgld/train/sample"
+	"hgld/train/tensor"
+)
+
+// projectionFile, in a run directory, is the projection that the run started from,
+// where that was found from the data: "weight" [Dim,C] and "bias" [Dim].
+const projectionFile = "projection.safetensors"
+
+// projection is how principal components become a projection.
+type projection struct{ Whiten bool }
+
+// projections names the starts of a projection other than the random one.
+var projections = registry.Table[projection]{
+	{Name: "pca", About: "principal components of the training images' features", Value: projection{}},
+	{Name: "pca-whitening", About: "the same, each over its standard deviation", Value: projection{Whiten: true}},
+}
+
+// startProjection finds the principal components of the features of the training
+// images, as an evaluation sees these, and starts the projection from them: once in
+// a run, before its first step. The images are all, or Model.FitOn of them that
+// depend on the seed alone.
+func (r *Run) startProjection(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
+	if r.config.Model.Projection == "" || r.state.Started || r.state.Step > 0 {
+		return true, nil
+	}
+	began := time.Now()
+	some := Subset{Of: r.data.Train, Rows: fitRows(r.data.Train.Len(), r.config.Model.FitOn, r.config.Seed)}
+	features, err := r.network.features(ctx, &some, embedOptions{lane: r.lane, workers: r.config.Run.Workers, prefetch: r.config.Run.Prefetch})
+	if err != nil {
+		return true, r.stopped(ctx, err)
+	}
+	pca, err := backbone.FitPCA(features, r.config.Model.Dim)
+	if err != nil {
+		return true, fmt.Errorf("train: model.projection: %w", err)
+	}
+	weight, bias := pca.Linear(r.parts.projection.Whiten)
+	if r.o.Dir != "" {
+		if err := writeProjection(filepath.Join(r.o.Dir, projectionFile), weight, bias); err != nil {
+			return true, fmt.Errorf("train: model.projection: %w", err)
+		}
+	}
+	err = r.lane.do(func() error {
+		r.network.net.Project(r.o.Backend, weight, bias)
+		if ema := r.step.update.ema; ema != nil {
+			ema.Restart(r.o.Backend)
+		}
+		return r.o.Backend.Sync()
+	})
+	if err != nil {
+		return true, fmt.Errorf("train: model.projection: %w", err)
+	}
+	r.state.Started = true
+	return yield(r.event(Event{Kind: Projected, Images: some.Len(), Seconds: time.Since(began).Seconds()}), nil), nil
+}
+
+// fitRows is n numbers below total, rising; all where n is 0.
+func fitRows(total, n int, seed uint64) []int {
+	if n == 0 {
+		n = total
+	}
+	rows := sample.NewRandom(seed, projectionStream).Choose(total, min(n, total))
+	slices.Sort(rows)
+	return rows
+}
+
+// features returns what the projection reads [N,C] of a data set, on the host.
+func (n *network) features(ctx context.Context, d Dataset, o embedOptions) (*tensor.Tensor, error) {
+	record := func(t *grad.Tape, in *inputs) *grad.Var { return n.normalised(t, in, n.net.Features) }
+	array, err := n.through(ctx, d, record, o)
+	if err != nil {
+		return nil, err
+	}
+	var host *tensor.Tensor
+	err = o.lane.do(func() (err error) {
+		host, err = tensor.FromDevice(n.b, array)
+		n.b.Free(array.Buf)
+		return err
+	})
+	return host, err
+}
+
+func writeProjection(path string, weight, bias *tensor.Tensor) error {
+	list := []tensorfile.Tensor{weight.File("weight"), bias.File("bias")}
+	return atomicfile.Write(path, func(w io.Writer) error { return tensorfile.WriteSafetensors(w, list, nil) })
+}
+
+// startProjection gives an untrained network the projection that its run started
+// from.
+func (m *Model) startProjection() error {
+	if m.Config.Model.Projection == "" {
+		return m.network.b.Sync()
+	}
+	path := filepath.Join(m.Path, "..", "..", projectionFile)
+	weight, err := tensor.Read(path, "weight")
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	bias, err := tensor.Read(path, "bias")
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	dim, channels := m.Config.Model.Dim, m.network.net.Backbone.Channels()
+	if !slices.Equal(weight.Dims, []int{dim, channels}) || !slices.Equal(bias.Dims, []int{dim}) {
+		return &DamagedError{path, fmt.Sprintf("weight is %v and bias %v, want %d components of %d features", weight.Dims, bias.Dims, dim, channels)}
+	}
+	m.network.net.Project(m.network.b, weight, bias)
+	return m.network.b.Sync()
+}

@@ -1,0 +1,185 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"hgld/train/device"
+	"hgld/train/device/cpu"
+	"hgld/train/loss"
+)
+
+// counting is a backend that counts what is allocated.
+type counting struct {
+	device.Backend
+	used, peak int64
+}
+
+func (c *counting) Alloc(bytes int) device.Buffer {
+	c.used += int64(bytes)
+	c.peak = max(c.peak, c.used)
+	return c.Backend.Alloc(bytes)
+}
+
+func (c *counting) Free(b device.Buffer) {
+	c.used -= int64(b.Size())
+	c.Backend.Free(b)
+}
+
+func TestPlanIsWhatARunAllocates(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"as it is": func(*Config) {},
+		"average, bounds, warm-up, no decay": func(c *Config) {
+			c.EMA.Decay, c.Optim.Clip, c.Optim.ClipValue, c.Optim.NoDecay, c.Schedule.WarmUp = 0.9, 1, 0.1, []string{"1d"}, 1
+		},
+		"proxies": func(c *Config) { c.Loss.Name = "nsm" },
+		"transformer": func(c *Config) {
+			c.Model.Backbone = Named{Name: "vit-small", Settings: map[string]any{"width": 24, "heads": 2, "depth": 2, "input": 32}}
+			c.Model.Pooling, c.Input.Size, c.Input.Resize = "none", 32, 32
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, d := tiny(3)
+			change(&c)
+			plan, err := Plan(c, Data{Train: d, Query: &Subset{Of: d, Rows: []int{1, 2, 3}}, Gallery: d})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := &counting{Backend: cpu.New(1)}
+			r, err := New(c, Data{Train: d}, Options{Backend: b})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			if b.used != plan.Kept {
+				t.Errorf("kept are %d bytes, planned %d", b.used, plan.Kept)
+			}
+			for _, err := range r.Events(context.Background()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if b.peak != plan.Peak {
+				t.Errorf("at most %d bytes, planned %d", b.peak, plan.Peak)
+			}
+			n := 0
+			for _, g := range plan.Groups {
+				n += g.Values
+			}
+			if n != r.Parameters() || plan.Steps != 3 || plan.Batch != 16 || plan.PerEpoch != 4 || plan.Images != d.Len() || fmt.Sprint(plan.Classes) != "[16 4]" {
+				t.Errorf("%d parameters, want %d; %+v", n, r.Parameters(), plan)
+			}
+			b.peak = b.used
+			if _, err := r.evaluate(context.Background(), watchTest, &Subset{Of: d, Rows: []int{1, 2, 3}}, d); err != nil {
+				t.Fatal(err)
+			}
+			if b.peak != plan.Evaluation {
+				t.Errorf("at most %d bytes in an evaluation, planned %d", b.peak, plan.Evaluation)
+			}
+		})
+	}
+}
+
+// A matrix product of every kind, counted by hand.
+func TestPlanCountsTheArithmetic(t *testing.T) {
+	c, d := tiny(1)
+	c.Sampler.Batch, c.Sampler.M = 8, 2
+	plan, err := Plan(c, Data{Train: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 16×16 pixels: convolutions 4→8 and 8→16 with stride 2, 16→16 with stride 1, then 16→16.
+	first, others := 8*8*8*9*4, 4*4*16*9*8+4*4*16*9*16+16*16
+	// Each has a gradient by its weights and one by its inputs; scores of 8 with 8
+	// vectors of 16, and their gradients by queries and gallery.
+	want := 2 * float64(8*(3*first+3*others)+3*8*8*16)
+	if plan.FLOPs != want {
+		t.Errorf("%v operations, want %v", plan.FLOPs, want)
+	}
+}
+
+// Nothing of the size batch × positives × gallery, as the released code has: every
+// loss of the table in memory that grows with the square of the batch at most.
+func TestMemoryOfALossIsThatOfItsScores(t *testing.T) {
+	d := &places{forms: 2, perForm: 4, views: 64, size: 20}
+	for preset, table := range map[string][]string{"paper": loss.All.Names()} {
+		for _, name := range table {
+			peak := func(batch int) float64 {
+				c, _ := tiny(1)
+				c.Input.Size, c.Input.Resize = 8, 8
+				c.Model.Backbone.Settings = map[string]any{"widths": []int{4}, "strides": []int{2}}
+				c.Loss = Loss{Named: Named{Name: name}, Preset: preset}
+				c.Sampler.Batch, c.Sampler.M = batch, batch/8 // positives grow with the batch
+				plan, err := Plan(c, Data{Train: d})
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				return float64(plan.Peak)
+			}
+			if small, large := peak(128), peak(512); large > 16.5*small {
+				t.Errorf("%s: four times the batch takes %.1f times the memory", name, large/small)
+			}
+		}
+	}
+}
+
+func TestOverfittingLearnsOneBatch(t *testing.T) {
+	c, d := tiny(5)
+	c.Schedule.WarmUp = 3
+	r, err := New(c, Data{Train: d}, Options{Backend: cpu.New(2), Overfit: true, Limit: 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var losses []float64
+	for e, err := range r.Events(context.Background()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == Stepped {
+			losses = append(losses, e.Loss)
+		}
+	}
+	if len(losses) != 60 || losses[59] > 0.2*losses[0] {
+		t.Errorf("%d steps, loss %.3f, then %.3f", len(losses), losses[0], losses[len(losses)-1])
+	}
+	if _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(2), Overfit: true, Limit: 5, Dir: t.TempDir()}); err == nil {
+		t.Error("a run directory was taken")
+	}
+}
+
+func TestRehearsalWritesNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	c, d := tiny(4)
+	c.Run.Checkpoint, c.Model.Projection, c.Model.Dim = 1, "pca", 8
+	mustTrain(t, c, Data{Train: d, Validation: d}, Options{})
+	if list, err := os.ReadDir("."); err != nil || len(list) > 0 {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
+func TestProfileAccountsForTheStep(t *testing.T) {
+	c, d := tiny(5)
+	p := NewProfiler()
+	seconds, waited := 0.0, 0.0
+	for _, e := range mustTrain(t, c, Data{Train: d}, Options{Backend: p.Watch(cpu.New(1))}) {
+		seconds, waited = seconds+e.Seconds, waited+e.Waited
+	}
+	sum := 0.0
+	calls := map[string]int{}
+	for _, op := range p.Ops() {
+		sum += op.Seconds
+		calls[op.Op] = op.Calls
+	}
+	if calls["ConvGradW"] != 15 || calls["RankLoss"] != 5 || calls["Adam"] != 10 {
+		t.Errorf("calls %v", calls)
+	}
+	var table bytes.Buffer
+	if err := p.Table(&table, 5, seconds, waited); err != nil || !strings.Contains(table.String(), "GFLOP/s") || !strings.Contains(table.String(), "\nwaiting ") {
+		t.Errorf("%v\n%s", err, &table)
+	}
+}

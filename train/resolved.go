@@ -1,0 +1,49 @@
+package train
+
+import (
+	"fmt"
+
+	"hgld/labels"
+	"hgld/train/backbone"
+	"hgld/train/loss"
+)
+
+// Check finds every name of a configuration in its table and applies its settings,
+// as New does, without data. counts is the number of classes of each level, finest
+// first; with it the loss is made too, for a tree of as many classes. The first
+// mistake is a *ConfigError.
+func (c Config) Check(counts ...int) error {
+	p, err := c.resolve()
+	if err != nil || len(counts) == 0 {
+		return err
+	}
+	dim := c.Model.Dim
+	if dim == 0 {
+		dim = p.backbone.Facts().Channels
+	}
+	facts := loss.Facts{Classes: counts, Dim: dim, Paths: anyTree(counts), Batch: c.Sampler.Batch, PerClass: c.Sampler.M}
+	if _, err := p.loss.New(facts); err != nil {
+		return &ConfigError{fmt.Errorf("loss: %s: %w", c.Loss.Name, err)}
+	}
+	return nil
+}
+
+// anyTree gives every finest class a path such that each level has its number of
+// classes.
+func anyTree(counts []int) []labels.Path {
+	paths := make([]labels.Path, counts[0])
+	for i := range paths {
+		paths[i] = labels.Path{int32(i)}
+		for l := 1; l < len(counts); l++ {
+			below := int(paths[i][l-1])
+			paths[i] = append(paths[i], int32(below*counts[l]/counts[l-1]))
+		}
+	}
+	return paths
+}
+
+// Backbone returns the backbone of a configuration with its settings.
+func (c Config) Backbone() (backbone.Spec, error) {
+	p, err := c.resolve()
+	return p.backbone, err
+}

@@ -1,0 +1,98 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+
+	"hgld/train/device"
+	"hgld/train/grad"
+	"hgld/train/loss"
+)
+
+// Passes says how a batch goes through the network whose activations do not fit in
+// memory at once.
+type Passes struct {
+	// Chunk is the rows that go through at a time; 0: all. Every chunk goes forward
+	// twice, first for the embeddings of the whole batch, of which the loss is taken,
+	// and then for the gradient: that of the whole batch, exactly, of the same pixels
+	// (grad.TwoPass).
+	Chunk int `yaml:"chunk" json:"chunk,omitempty"`
+	// Accumulate adds up the gradients of the chunks' own losses in one pass. It is
+	// the same only for a loss that is a mean over the rows of a batch.
+	Accumulate bool `yaml:"accumulate" json:"accumulate,omitempty"`
+}
+
+// check says whether a batch can go through in chunks.
+func (p Passes) check(c *Config, kind loss.Kind) error {
+	switch {
+	case p.Chunk < 0:
+		return fmt.Errorf("passes.chunk is %d, want a number of rows, or 0 for the whole batch", p.Chunk)
+	case p.Accumulate && p.Chunk == 0:
+		return errors.New("passes.accumulate adds up the gradients of chunks, but passes.chunk is 0: there is one")
+	case p.Accumulate && !loss.ByRows(kind):
+		return fmt.Errorf("passes.accumulate: %s ranks each query against the whole batch, and is no sum of the losses of its chunks: adding up their gradients "+
+			"would train on rankings of %d items in place of %d; leave passes.accumulate out, and passes.chunk alone gives the gradient of the whole batch, for a second forward pass",
+			c.Loss.Name, p.Chunk, c.Sampler.Batch)
+	case p.Accumulate && c.Memory.Size > 0:
+		return fmt.Errorf("passes.accumulate with memory.size %d: %s reads no memory", c.Memory.Size, c.Loss.Name)
+	}
+	return nil
+}
+
+// checkNorm refuses chunks where they would be normalised by their own statistics.
+func (p Passes) checkNorm(n *network, c *Config, batch int) error {
+	if p.Chunk > 0 && p.Chunk < batch && !c.Model.FreezeNorm && len(n.store.Running()) > 0 {
+		return &ConfigError{fmt.Errorf("passes.chunk is %d of %d rows, but %s normalises by the statistics of what goes through together, so that chunks give another gradient "+
+			"than the batch: set model.freeze_norm, as the recipes with pretrained weights do", p.Chunk, batch, c.Model.Backbone.Name)}
+	}
+	return nil
+}
+
+// chunks cuts n rows.
+func (p Passes) chunks(n int) (list [][2]int) {
+	size := p.Chunk
+	if size == 0 {
+		size = n
+	}
+	for lo := 0; lo < n; lo += size {
+		list = append(list, [2]int{lo, min(lo+size, n)})
+	}
+	return list
+}
+
+// rows is the inputs of rows [lo, hi) of the batch.
+func (i *inputs) rows(lo, hi int) *inputs {
+	return &inputs{pixels: i.pixels.RowRange(lo, hi), crop: i.crop.RowRange(lo, hi), labels: i.labels.RowRange(lo, hi)}
+}
+
+// twoPass records the embeddings of a batch chunk by chunk and the loss of all of
+// them.
+func (s *step) twoPass(t *grad.Tape, chunks [][2]int) *grad.Var {
+	of := map[device.Array]*inputs{}
+	var pixels []device.Array
+	for _, c := range chunks {
+		in := s.in.rows(c[0], c[1])
+		of[in.pixels] = in
+		pixels = append(pixels, in.pixels)
+	}
+	embed := func(t *grad.Tape, x *grad.Var) *grad.Var { return s.n.forward(t, of[x.Value]) }
+	return grad.TwoPass(t, pixels, embed, func(t *grad.Tape, e *grad.Var) *grad.Var { return s.lossOf(t, e) })
+}
+
+// accumulate records the loss of each chunk and its backward pass, one after the
+// other, and returns their mean by rows.
+func (s *step) accumulate(t *grad.Tape, chunks [][2]int) *grad.Var {
+	all := s.in.pixels.Dims[0]
+	total := t.Keep(t.New(device.F32, 1))
+	t.Do(func(b device.Backend) { b.Fill(total.Value, 0) })
+	for _, c := range chunks {
+		in, share := s.in.rows(c[0], c[1]), t.Keep(t.New(device.F32, 1))
+		part := s.objective.record(t, s.n.forward(t, in), in.labels, s.self.RowRange(0, c[1]-c[0]), nil)
+		t.Do(func(b device.Backend) {
+			b.Fill(share.Value, float32(c[1]-c[0])/float32(all))
+			b.Axpby(total.Value, 1, total.Value, float32(c[1]-c[0])/float32(all), part.Value)
+		})
+		t.Backward(part, share.Value)
+	}
+	return total
+}

@@ -1,0 +1,253 @@
+package train
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"hgld/train/device"
+	"hgld/train/nn"
+	"hgld/train/optim"
+)
+
+// update is the second half of a step, from gradients to weights: clipping, the
+// optimizers of the network and of the proxies, the moving average.
+type update struct {
+	store *nn.Store
+
+	net, proxies *optim.Optimizer // proxies is nil if the loss has none
+	schedule     optim.Schedule
+	proxyPlan    optim.Schedule
+	warmUp       optim.Warmup
+
+	value *optim.ValueClip // nil: none
+	norm  *optim.NormClip  // nil: none
+	ema   *optim.EMA       // nil: none
+
+	taken int // steps, skipped ones included: what the random numbers of a step depend on
+	key   [4]byte
+}
+
+// newUpdate makes the optimizer of the network and, with the rule of the published
+// recipes, that of the proxies, and adds their state to what a checkpoint holds.
+// The store is built.
+func newUpdate(n *network, c *Config, p *parts) (*update, error) {
+	u := &update{
+		store: n.store, schedule: p.schedule, proxyPlan: p.proxyPlan,
+		warmUp: warmUpOf(c),
+	}
+	spared, err := sparedParams(n.store, c.Optim.NoDecay)
+	if err != nil {
+		return nil, err
+	}
+	var net, proxies []*optim.Group
+	largest := 0
+	for _, g := range n.store.Groups {
+		group := &optim.Group{Name: g.Name, Weights: g.Values, Grads: g.Grads, Rate: c.Optim.Rate, Decay: c.Optim.Decay, Spared: spared[g.Name]}
+		switch g.Name {
+		case proxyGroup:
+			group.Rate, group.Decay, group.Spared = c.Optim.ProxyRate, 0, nil
+			proxies = append(proxies, group)
+			continue
+		case headGroup:
+			group.Rate *= c.Optim.HeadFactor
+		}
+		net = append(net, group)
+		largest = max(largest, g.Values.Len())
+	}
+	u.net = optim.New(n.b, p.rule, net...)
+	if len(proxies) > 0 {
+		u.proxies = optim.New(n.b, optim.Adam{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}, proxies...)
+	}
+	for _, o := range u.all() {
+		for _, g := range o.Groups {
+			for i, name := range o.MomentNames() {
+				n.store.Register(optimizerPrefix+g.Name+"."+name, g.Moments[i])
+			}
+		}
+	}
+	if c.Optim.ClipValue > 0 {
+		u.value = optim.NewValueClip(n.b, c.Optim.ClipValue, largest)
+	}
+	if c.Optim.Clip > 0 {
+		u.norm = optim.NewNormClip(n.b, c.Optim.Clip)
+	}
+	if c.EMA.Decay > 0 {
+		u.ema = optim.NewEMA(n.b, c.EMA.Decay, c.EMA.Rise, averaged(n.store)...)
+	}
+	return u, nil
+}
+
+func warmUpOf(c *Config) optim.Warmup {
+	return optim.Warmup{Epochs: c.Schedule.WarmUp, Idle: c.Schedule.Idle}
+}
+
+// The groups of the store: what the loss trains, and what stands behind the
+// backbone.
+const (
+	proxyGroup = "proxies"
+	headGroup  = "head"
+)
+
+// averaged lists what a moving average follows: the weights of the network and its
+// running statistics, as an evaluation reads them.
+func averaged(s *nn.Store) (list []device.Array) {
+	for _, g := range s.Groups {
+		if g.Name != proxyGroup {
+			list = append(list, g.Values)
+		}
+	}
+	for _, r := range s.Running() {
+		list = append(list, r.Value)
+	}
+	return list
+}
+
+// oneDimensional is the entry of optim.no_decay that stands for every parameter of
+// one dimension: biases, γ and β, the exponent of GeM.
+const oneDimensional = "1d"
+
+// sparedParams finds the parameters without weight decay: by group, the runs of
+// elements in its flat array. An entry that fits no parameter is an error.
+func sparedParams(s *nn.Store, rules []string) (map[string][]optim.Span, error) {
+	if len(rules) == 0 {
+		return nil, nil
+	}
+	spared, used := map[string][]optim.Span{}, map[string]bool{}
+	for _, g := range s.Groups {
+		if g.Name == proxyGroup {
+			continue // never decayed
+		}
+		for _, p := range g.Params {
+			hit, err := matches(rules, p)
+			if err != nil {
+				return nil, &ConfigError{err}
+			}
+			if hit == "" {
+				continue
+			}
+			used[hit] = true
+			spared[g.Name] = append(spared[g.Name], optim.Span{Lo: p.Value.Off, Hi: p.Value.Off + p.Value.Len()})
+		}
+	}
+	for _, rule := range rules {
+		if !used[rule] {
+			return nil, &ConfigError{fmt.Errorf("optim.no_decay: %q fits no parameter that an entry before it does not; the names are those in a checkpoint's %s, such as %s",
+				rule, modelFile, s.Groups[0].Params[0].Name())}
+		}
+	}
+	return spared, nil
+}
+
+// matches returns the first of the rules that fits a parameter, "" if none does.
+func matches(rules []string, p *nn.Param) (string, error) {
+	for _, rule := range rules {
+		if rule == oneDimensional {
+			if p.Value.N == 1 {
+				return rule, nil
+			}
+			continue
+		}
+		fits, err := path.Match(rule, p.Name())
+		if errors.Is(err, path.ErrBadPattern) {
+			return "", fmt.Errorf("optim.no_decay: %q: want %q or a name in which * stands for anything", rule, oneDimensional)
+		}
+		if fits || strings.HasSuffix(p.Name(), "."+rule) {
+			return rule, nil
+		}
+	}
+	return "", nil
+}
+
+// all returns the optimizers that there are.
+func (u *update) all() []*optim.Optimizer {
+	if u.proxies == nil {
+		return []*optim.Optimizer{u.net}
+	}
+	return []*optim.Optimizer{u.net, u.proxies}
+}
+
+// groups returns the groups of all optimizers.
+func (u *update) groups() []*optim.Group {
+	if u.proxies == nil {
+		return u.net.Groups
+	}
+	return append(u.net.Groups[:len(u.net.Groups):len(u.net.Groups)], u.proxies.Groups...)
+}
+
+// rate is that of the backbone in the step to come.
+func (u *update) rate() float64 { return u.net.Groups[0].Eta }
+
+// adjust sets the rates for a step; at is how far the schedules have come, in steps
+// or epochs from 0. It reports whether another set of groups rests than in the step
+// before: then the step is to be recorded anew.
+func (u *update) adjust(at int) (changed bool) {
+	for _, o := range u.all() {
+		plan := u.schedule
+		if o == u.proxies {
+			plan = u.proxyPlan
+		}
+		for _, g := range o.Groups {
+			g.Eta = plan.Rate(g.Rate, u.warmUp.At(at+1))
+			idle := !u.warmUp.Stepped(at+1, g.Name)
+			changed = changed || idle != g.Idle
+			g.Idle = idle
+		}
+	}
+	return changed
+}
+
+// begin counts a step and sends what is new in it to the device: constants of the
+// optimizers, the rate of the average, the key of the random numbers.
+func (u *update) begin(b device.Backend) {
+	binary.LittleEndian.PutUint32(u.key[:], uint32(u.taken))
+	b.Upload(u.store.Key.RowRange(1, 2), u.key[:])
+	u.taken++
+	u.net.Begin(b)
+	if u.proxies != nil {
+		u.proxies.Begin(b)
+	}
+	if u.ema != nil {
+		u.ema.Begin(b)
+	}
+}
+
+// apply is the recorded part: it changes nothing while guard is set. Values are
+// bounded before the norm is taken; proxies are not clipped.
+func (u *update) apply(b device.Backend, guard device.Array) {
+	if u.value != nil {
+		u.value.Apply(b, u.net.Groups...)
+	}
+	if u.norm != nil {
+		u.norm.Apply(b, guard, u.net.Groups...)
+	}
+	for _, o := range u.all() {
+		o.Step(b, guard)
+	}
+	if u.ema != nil {
+		u.ema.Step(b, guard)
+	}
+}
+
+// takeBack uncounts a step that the guard kept from happening, so that the bias
+// corrections of the next one are right.
+func (u *update) takeBack() {
+	for _, g := range u.groups() {
+		if !g.Idle {
+			g.Steps--
+		}
+	}
+	if u.ema != nil {
+		u.ema.Steps--
+	}
+}
+
+// swap exchanges the weights with their average, where there is one: before an
+// evaluation, and back after it.
+func (u *update) swap(b device.Backend) {
+	if u.ema != nil {
+		u.ema.Swap(b)
+	}
+}
