@@ -25,7 +25,7 @@ func commands() []*cli.Command {
 	return []*cli.Command{
 		demoCommand(), initCommand(), statusCommand(), runCommand(),
 		scrapeCommand(), embedCommand(), clusterCommand(), curateCommand(),
-		labelsCommand(), shardsCommand(), trainCommand(), evalCommand(), modelsCommand(),
+		labelsCommand(), shardsCommand(), trainCommand(), runsCommand(), evalCommand(), modelsCommand(),
 		configCommand(), doctorCommand(), versionCommand(), completionCommand(),
 	}
 }

@@ -25,7 +25,10 @@ var may = map[string][]string{
 	"scrape/polite":           {},
 	"scrape/fakecommons":      {"labels"},
 	"cluster":                 {"labels"},
+	"cluster/report":          {"cluster", "labels"},
 	"curate":                  {"labels"},
+	"curate/format":           {"curate", "labels"},
+	"curate/serve":            {"curate", "labels"},
 	"shards":                  {"labels"},
 	"shards/dataset":          {"labels", "shards"},
 	"train":                   {"labels", "train/…"},
@@ -36,8 +39,10 @@ var may = map[string][]string{
 	"train/grad":              {"train/device"},
 	"train/nn":                {"train/grad", "train/tensor", "train/device"},
 	"train/backbone":          {"train/nn", "train/grad", "train/tensor", "train/device"},
+	"train/text":              {"train/nn", "train/grad", "train/tensor", "train/device"},
 	"train/loss":              {"train/grad", "train/device", "train/nn", "labels"},
 	"train/metric":            {"labels"},
+	"train/export":            {"train", "train/backbone", "train/nn"},
 	"train/sample":            {"labels"},
 	"train/optim":             {"train/device", "train/grad"},
 	"cmd/hgld":                {"…"},
@@ -45,9 +50,10 @@ var may = map[string][]string{
 
 // internalMay lists what a package below internal may import of ours.
 var internalMay = map[string][]string{
-	"internal/blas":       {"internal/dlopen"},
-	"internal/tensorfile": {"internal/half"},
-	"internal/img":        {"internal/dlopen"},
+	"internal/blas":           {"internal/dlopen"},
+	"internal/goldens/traces": {"internal/goldens", "internal/tensorfile"},
+	"internal/tensorfile":     {"internal/half"},
+	"internal/img":            {"internal/dlopen"},
 }
 
 // backends are named by cmd/hgld, devicetest and tests alone; everyone else

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/train"
+)
+
+const runsExamples = "  hgld runs list                          what stands in runs/: state, loss, speed, result\n" +
+	"  hgld runs compare runs/a runs/b         results side by side, and the settings that differ\n" +
+	"  hgld runs compare --seeds runs/*        mean and deviation over runs that differ in their seeds alone\n" +
+	"  hgld runs plot --out loss.svg runs/a runs/b\n" +
+	"  hgld runs plot --what H-AP --out h-ap.png runs/a runs/b"
+
+func runsCommand() *cli.Command {
+	return group("runs", "look at trainings: list, compare, plot", runsExamples, runsListCommand(), runsCompareCommand(), runsPlotCommand())
+}
+
+// pastRun is a run directory as its files tell of it.
+type pastRun struct {
+	Dir      string
+	Settings *trainSettings
+	Events   []train.Event
+	Result   *train.Result // of the last evaluation, nil without one
+}
+
+// readPastRun reads a run directory.
+func readPastRun(dir string) (*pastRun, error) {
+	s, err := readRunSettings(dir)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return nil, withHint(usagef("%s has no %s: it is no run directory", dir, settingsFile), "hgld runs list lists them")
+	}
+	r := &pastRun{Dir: dir, Settings: s}
+	if r.Events, err = readEventFile(filepath.Join(dir, eventsFile)); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, evaluationFile)); err == nil {
+		if r.Result, err = readEvaluation(dir); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// readPastRuns reads several.
+func readPastRuns(dirs []string) ([]*pastRun, error) {
+	var list []*pastRun
+	for _, dir := range dirs {
+		r, err := readPastRun(dir)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// readEventFile reads a log of events. A half line at the end is what a process
+// was killed over, or is writing.
+func readEventFile(path string) ([]train.Event, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var list []train.Event
+	lines := bufio.NewReader(f)
+	for n := 1; ; n++ {
+		line, err := lines.ReadBytes('\n')
+		if err == io.EOF {
+			return list, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var e train.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, withCode(exitIntegrity, fmt.Errorf("%s:%d: %w", path, n, err))
+		}
+		list = append(list, e)
+	}
+}
+
+// state says how far the run has come.
+func (r *pastRun) state() string {
+	step := 0
+	for _, e := range r.Events {
+		step = max(step, e.Step)
+		if e.Kind == train.Done {
+			return "done"
+		}
+	}
+	return fmt.Sprintf("step %d", step)
+}
+
+// steps are the events of steps.
+func (r *pastRun) steps() []train.Event {
+	return slices.DeleteFunc(slices.Clone(r.Events), func(e train.Event) bool { return e.Kind != train.Stepped })
+}
+
+// loss is the mean over the last tenth of the steps, at least one; NaN without any.
+func (r *pastRun) loss() train.Number {
+	steps := r.steps()
+	sum, n := 0.0, max(1, len(steps)/10)
+	if len(steps) == 0 {
+		return train.Number(math.NaN())
+	}
+	for _, e := range steps[len(steps)-n:] {
+		sum += e.Loss
+	}
+	return train.Number(sum / float64(n))
+}
+
+// speed is images a second in training, over all steps but the first, which
+// allocates.
+func (r *pastRun) speed() train.Number {
+	images, seconds := 0, 0.0
+	for i, e := range r.steps() {
+		if i > 0 {
+			images += e.Images
+			seconds += e.Seconds
+		}
+	}
+	if seconds == 0 {
+		return train.Number(math.NaN())
+	}
+	return train.Number(float64(images) / seconds)
+}
+
+// percentOf is a metric of the last evaluation, in percent.
+func (r *pastRun) percentOf(key string) train.Number { return measured(r.Result, key) }
+
+// runLine is a line of `hgld runs list`.
+type runLine struct {
+	Run      string       `json:"run"`
+	State    string       `json:"state"`
+	Backbone string       `json:"backbone"`
+	LossName string       `json:"loss_name"`
+	Seed     uint64       `json:"seed"`
+	Loss     train.Number `json:"loss"`
+	Speed    train.Number `json:"images_per_second"`
+	Fine     train.Number `json:"r@1_percent"` // R@1 of the finest level
+	HAP      train.Number `json:"h_ap_percent"`
+}
+
+func runsListCommand() *cli.Command {
+	return &cli.Command{
+		Name: "list", Usage: "the runs in a folder", ArgsUsage: "[FOLDER]",
+		Description: "  hgld runs list\n  hgld runs list --json elsewhere/runs",
+		Flags:       commonFlags(),
+		Action: func(c *cli.Context) error {
+			j, err := newJob(c)
+			if err != nil {
+				return err
+			}
+			folder := j.project.join("runs")
+			switch len(j.args) {
+			case 0:
+			case 1:
+				folder = j.args[0]
+			default:
+				return usagef("runs list takes one folder, got %d", len(j.args))
+			}
+			return listRuns(j, folder)
+		},
+	}
+}
+
+func listRuns(j *job, folder string) error {
+	settings, err := filepath.Glob(filepath.Join(folder, "*", settingsFile))
+	if err != nil {
+		return err
+	}
+	if len(settings) == 0 {
+		return withHint(usagef("%s holds no runs", folder), "hgld train run makes one in runs/default")
+	}
+	var list []runLine
+	for _, path := range settings {
+		r, err := readPastRun(filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		list = append(list, runLine{
+			Run: r.Dir, State: r.state(), Backbone: r.Settings.Model.Backbone.Name, LossName: r.Settings.Loss.Name, Seed: r.Settings.Seed,
+			Loss: r.loss(), Speed: r.speed(), Fine: r.percentOf("R@1_level0"), HAP: r.percentOf("H-AP"),
+		})
+	}
+	if j.json {
+		return writeJSON(j, list)
+	}
+	width := len("run")
+	for _, l := range list {
+		width = max(width, len(l.Run))
+	}
+	j.print("%-*s  %-9s %-12s %-20s %5s %8s %7s %7s %7s\n", width, "run", "state", "backbone", "loss", "seed", "value", "img/s", "R@1", "H-AP")
+	for _, l := range list {
+		j.print("%-*s  %-9s %-12s %-20s %5d %8s %7s %7s %7s\n", width, l.Run, l.State, l.Backbone, l.LossName, l.Seed,
+			decimals(l.Loss, 4, "–"), decimals(l.Speed, 0, "–"), decimals(l.Fine, 2, "–"), decimals(l.HAP, 2, "–"))
+	}
+	return nil
+}

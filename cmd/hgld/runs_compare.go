@@ -1,0 +1,250 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/train"
+)
+
+// runGroup is runs that differ in nothing but their seeds, or a single run.
+type runGroup struct {
+	Name    string                `json:"name"`
+	Runs    []string              `json:"runs"`
+	Metrics map[string]meanOfRuns `json:"metrics"`
+
+	runs []*pastRun
+}
+
+// meanOfRuns is a metric over the runs of a group, in percent. The deviation is
+// that of a sample, with n−1 below; NaN, null in JSON, of a single run.
+type meanOfRuns struct {
+	Mean      train.Number `json:"mean"`
+	Deviation train.Number `json:"deviation"`
+	Count     int          `json:"count"`
+}
+
+func runsCompareCommand() *cli.Command {
+	return &cli.Command{
+		Name: "compare", Usage: "results side by side, and the settings that differ", ArgsUsage: "RUN…",
+		Description: "  hgld runs compare runs/smooth-ap runs/happier\n" +
+			"  hgld runs compare --seeds runs/*        mean ± deviation over runs that differ in their seeds alone\n" +
+			"  hgld runs compare --seeds --metrics R@1_level0,H-AP --format markdown runs/*",
+		Flags: append(commonFlags(),
+			&cli.BoolFlag{Name: "seeds", Usage: "take runs that differ in seed and hold_out_seed alone together"},
+			&cli.StringSliceFlag{Name: "metrics", Usage: "rows of the table, as `KEYS` of eval.json; without them all"},
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "of the table: `FORMAT` text, markdown or csv"}),
+		Action: func(c *cli.Context) error {
+			j, err := newJob(c)
+			if err != nil {
+				return err
+			}
+			if len(j.args) == 0 {
+				return withHint(usagef("runs compare takes run directories, got none"), "hgld runs list lists them")
+			}
+			write, known := groupWriters[c.String("format")]
+			if !known {
+				return usagef("--format is %q, want text, markdown or csv", c.String("format"))
+			}
+			runs, err := readPastRuns(j.args)
+			if err != nil {
+				return err
+			}
+			groups := groupRuns(runs, c.Bool("seeds"))
+			keys := c.StringSlice("metrics")
+			if len(keys) == 0 {
+				keys = keysOfRuns(runs)
+			}
+			for _, g := range groups {
+				g.measure(keys)
+			}
+			if j.json {
+				return writeJSON(j, groups)
+			}
+			return write(j, groups, keys)
+		},
+	}
+}
+
+// groupRuns puts runs into groups by their settings; without seeds each is its own.
+func groupRuns(runs []*pastRun, seeds bool) []*runGroup {
+	var groups []*runGroup
+	for _, r := range runs {
+		at := -1
+		if seeds {
+			at = slices.IndexFunc(groups, func(g *runGroup) bool { return len(otherSettings(g.runs[0], r, true)) == 0 })
+		}
+		if at < 0 {
+			groups = append(groups, &runGroup{Name: filepath.Base(r.Dir), Metrics: map[string]meanOfRuns{}})
+			at = len(groups) - 1
+		}
+		groups[at].runs = append(groups[at].runs, r)
+		groups[at].Runs = append(groups[at].Runs, r.Dir)
+	}
+	for _, g := range groups {
+		if len(g.runs) > 1 {
+			g.Name = commonStart(g.Runs)
+		}
+	}
+	return groups
+}
+
+// commonStart is what the names of run directories begin with, without the
+// separator that a seed would follow.
+func commonStart(dirs []string) string {
+	start := filepath.Base(dirs[0])
+	for _, d := range dirs[1:] {
+		name := filepath.Base(d)
+		for !strings.HasPrefix(name, start) {
+			start = start[:len(start)-1]
+		}
+	}
+	return strings.TrimRight(strings.TrimSuffix(strings.TrimRight(start, "-_."), "seed"), "-_.")
+}
+
+// otherSettings lists the settings in which two runs differ: key, first, second.
+func otherSettings(a, b *pastRun, butSeeds bool) [][3]string {
+	var list [][3]string
+	second := fieldsOf(b.Settings)
+	for i, f := range fieldsOf(a.Settings) {
+		key := f.key()
+		if key == "out" || f.path[0] == "run" || butSeeds && (key == "seed" || key == "hold_out_seed") {
+			continue
+		}
+		if was, now := text(f.value), text(second[i].value); was != now {
+			list = append(list, [3]string{key, was, now})
+		}
+	}
+	return list
+}
+
+// keysOfRuns lists the metrics that any of the runs has, in the order of the first.
+func keysOfRuns(runs []*pastRun) []string {
+	var keys []string
+	for _, r := range runs {
+		if r.Result == nil {
+			continue
+		}
+		for _, v := range r.Result.Values {
+			if !slices.Contains(keys, v.Key) {
+				keys = append(keys, v.Key)
+			}
+		}
+	}
+	return keys
+}
+
+// measure fills the metrics of a group.
+func (g *runGroup) measure(keys []string) {
+	for _, key := range keys {
+		var values []float64
+		for _, r := range g.runs {
+			if v := float64(r.percentOf(key)); !math.IsNaN(v) {
+				values = append(values, v)
+			}
+		}
+		g.Metrics[key] = sampleOf(values)
+	}
+}
+
+// sampleOf is the mean and the deviation of a sample.
+func sampleOf(values []float64) meanOfRuns {
+	nan := train.Number(math.NaN())
+	m := meanOfRuns{Mean: nan, Deviation: nan, Count: len(values)}
+	if len(values) == 0 {
+		return m
+	}
+	mean, square := 0.0, 0.0
+	for i, v := range values {
+		d := v - mean
+		mean += d / float64(i+1)
+		square += d * (v - mean)
+	}
+	m.Mean = train.Number(mean)
+	if len(values) > 1 {
+		m.Deviation = train.Number(math.Sqrt(square / float64(len(values)-1)))
+	}
+	return m
+}
+
+func (m meanOfRuns) String() string {
+	s := decimals(m.Mean, 2, "–")
+	if m.Count > 1 {
+		s += " ± " + decimals(m.Deviation, 2, "–")
+	}
+	return s
+}
+
+// groupWriters print the table in the formats there are.
+var groupWriters = map[string]func(j *job, groups []*runGroup, keys []string) error{
+	"text": writeGroupsText, "markdown": writeGroupsMarkdown, "csv": writeGroupsCSV,
+}
+
+func writeGroupsText(j *job, groups []*runGroup, keys []string) error {
+	first := len("metric (%)")
+	for _, k := range keys {
+		first = max(first, len(k))
+	}
+	width := make([]int, len(groups))
+	j.print("%-*s", first, "metric (%)")
+	for i, g := range groups {
+		width[i] = max(len(g.Name), len("00.00 ± 0.00"))
+		j.print("  %*s", width[i], g.Name)
+	}
+	j.print("\n")
+	for _, k := range keys {
+		j.print("%-*s", first, k)
+		for i, g := range groups {
+			j.print("  %*s", width[i], g.Metrics[k])
+		}
+		j.print("\n")
+	}
+	if len(groups) == 1 && len(groups[0].runs) > 1 {
+		j.print("\nmean ± deviation over %d runs\n", len(groups[0].runs))
+	}
+	for _, g := range groups[1:] {
+		j.print("\n%s\n", g.Name)
+		for _, d := range otherSettings(groups[0].runs[0], g.runs[0], false) {
+			j.print("  %s is %s, in %s %s\n", d[0], d[2], groups[0].Name, d[1])
+		}
+	}
+	return nil
+}
+
+func writeGroupsMarkdown(j *job, groups []*runGroup, keys []string) error {
+	j.print("| run | n | %s |\n|---|---|%s\n", strings.Join(keys, " | "), strings.Repeat("---|", len(keys)))
+	for _, g := range groups {
+		cells := []string{g.Name, strconv.Itoa(len(g.runs))}
+		for _, k := range keys {
+			cells = append(cells, g.Metrics[k].String())
+		}
+		j.print("| %s |\n", strings.Join(cells, " | "))
+	}
+	return nil
+}
+
+// writeGroupsCSV writes one line for each group and metric, so that a script finds
+// them by name.
+func writeGroupsCSV(j *job, groups []*runGroup, keys []string) error {
+	w := csv.NewWriter(j.stdout)
+	if err := w.Write([]string{"run", "metric", "mean", "deviation", "count"}); err != nil {
+		return err
+	}
+	for _, g := range groups {
+		for _, k := range keys {
+			m := g.Metrics[k]
+			if err := w.Write([]string{g.Name, k, decimals(m.Mean, 4, ""), decimals(m.Deviation, 4, ""), fmt.Sprint(m.Count)}); err != nil {
+				return err
+			}
+		}
+	}
+	w.Flush()
+	return w.Error()
+}

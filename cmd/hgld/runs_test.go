@@ -1,0 +1,206 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hgld/train"
+)
+
+// pastRunFiles writes a run directory of three steps and an evaluation.
+func pastRunFiles(t *testing.T, dir string, seed uint64, loss string, hap float64) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := trainStage().settings().(*trainSettings)
+	s.Out, s.Seed, s.Loss.Name = dir, seed, loss
+	if err := writeRunSettings(s); err != nil {
+		t.Fatal(err)
+	}
+	result := &train.Result{Values: []train.Value{
+		{Key: "R@1_level0", Mean: train.Number(hap + 0.1)}, {Key: "H-AP", Mean: train.Number(hap)},
+	}}
+	if err := saveJSON(filepath.Join(dir, evaluationFile), result); err != nil {
+		t.Fatal(err)
+	}
+	var lines strings.Builder
+	for _, e := range []train.Event{
+		{Kind: train.Stepped, Step: 1, Loss: 0.9, Rate: 1e-3, Images: 8, Seconds: 5},
+		{Kind: train.Stepped, Step: 2, Loss: 0.5, Rate: 5e-4, Images: 8, Seconds: 0.1},
+		{Kind: train.Evaluated, Step: 2, Result: result},
+		{Kind: train.Stepped, Step: 3, Loss: 0.4, Rate: 1e-5, Images: 8, Seconds: 0.1},
+		{Kind: train.Evaluated, Step: 3, Result: result},
+		{Kind: train.Done, Step: 3},
+	} {
+		line, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines.Write(append(line, '\n'))
+	}
+	lines.WriteString(`{"event":"st`) // what a killed process leaves
+	if err := os.WriteFile(filepath.Join(dir, eventsFile), []byte(lines.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// threeRuns are two seeds of one loss and a run with another.
+func threeRuns(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	pastRunFiles(t, "runs/happier-seed1", 1, "happier", 0.5)
+	pastRunFiles(t, "runs/happier-seed2", 2, "happier", 0.6)
+	pastRunFiles(t, "runs/smooth-ap-seed1", 1, "smooth-ap", 0.4)
+}
+
+func TestRunsListReadsARunBehindAHalfLine(t *testing.T) {
+	threeRuns(t)
+	code, out, errs := run(t, "runs", "list", "--json")
+	var list []runLine
+	if err := json.Unmarshal([]byte(out), &list); code != 0 || err != nil || len(list) != 3 {
+		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, errs)
+	}
+	want := runLine{Run: filepath.Join("runs", "happier-seed1"), State: "done", Backbone: "convnet", LossName: "happier", Seed: 1,
+		Loss: 0.4, Speed: 80, Fine: 60, HAP: 50} // the first step, which allocates, is not counted
+	if list[0] != want {
+		t.Errorf("%+v, want %+v", list[0], want)
+	}
+}
+
+func TestRunsCompareTakesSeedsTogether(t *testing.T) {
+	threeRuns(t)
+	code, out, errs := run(t, "runs", "compare", "--seeds", "--format", "csv", "runs/happier-seed1", "runs/happier-seed2", "runs/smooth-ap-seed1")
+	want := "run,metric,mean,deviation,count\n" +
+		"happier,R@1_level0,65.0000,7.0711,2\nhappier,H-AP,55.0000,7.0711,2\n" + // the deviation of a sample: 10/√2
+		"smooth-ap-seed1,R@1_level0,50.0000,,1\nsmooth-ap-seed1,H-AP,40.0000,,1\n"
+	if code != 0 || out != want {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	code, out, _ = run(t, "runs", "compare", "runs/happier-seed1", "runs/smooth-ap-seed1")
+	if code != 0 || !strings.Contains(out, "loss.name is smooth-ap, in happier-seed1 happier") || strings.Contains(out, "seed is") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
+func TestSampleOfOneHasNoDeviation(t *testing.T) {
+	if m := sampleOf([]float64{3}); m.Mean != 3 || !math.IsNaN(float64(m.Deviation)) || m.String() != "3.00" {
+		t.Errorf("%+v", m)
+	}
+	if m := sampleOf(nil); m.String() != "–" {
+		t.Errorf("%v", m)
+	}
+}
+
+func TestCommonStartDropsTheSeed(t *testing.T) {
+	for want, dirs := range map[string][]string{
+		"happier":         {"runs/happier-seed1", "runs/happier-seed2"},
+		"emoji48-csl":     {"a/emoji48-csl-1", "a/emoji48-csl-2"},
+		"grocery.triplet": {"grocery.triplet.seed3", "grocery.triplet.seed11"},
+	} {
+		if got := commonStart(dirs); got != want {
+			t.Errorf("%q of %v, want %q", got, dirs, want)
+		}
+	}
+}
+
+func TestRunsPlotDrawsBothKindsOfCurves(t *testing.T) {
+	threeRuns(t)
+	for _, c := range []struct{ out, begins string }{{"loss.svg", "<?xml"}, {"loss.png", "\x89PNG"}} {
+		for _, what := range []string{"loss", "img/s", "H-AP"} {
+			if code, _, errs := run(t, "runs", "plot", "--what", what, "--out", c.out, "runs/happier-seed1", "runs/smooth-ap-seed1"); code != 0 {
+				t.Fatalf("%s: exit code %d\n%s", what, code, errs)
+			}
+			data, err := os.ReadFile(c.out)
+			if err != nil || !strings.HasPrefix(string(data), c.begins) {
+				t.Fatalf("%s begins %.20q (%v)", c.out, data, err)
+			}
+			if strings.HasSuffix(c.out, ".svg") && !(strings.Contains(string(data), "happier-seed1") && strings.Contains(string(data), "smooth-ap-seed1")) {
+				t.Errorf("%s of %s does not name its runs", c.out, what)
+			}
+		}
+	}
+	code, _, errs := run(t, "runs", "plot", "--what", "h-ap", "runs/happier-seed1")
+	if code != exitUsage || !strings.Contains(errs, `did you mean "H-AP"`) {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
+func TestNiceTicksAreRoundNumbers(t *testing.T) {
+	var labels []string
+	for _, tick := range (niceTicks{}).Ticks(0.03, 1.17) {
+		labels = append(labels, tick.Label)
+	}
+	if got := strings.Join(labels, " "); got != "0.2 0.4 0.6 0.8 1" {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestRecipeShowPutsARunBesideThePaper(t *testing.T) {
+	threeRuns(t)
+	code, out, errs := run(t, "train", "recipe", "show", "--run", "runs/happier-seed1", "sop/happier")
+	for _, line := range []string{
+		"R@1_level0           81.0     60.0     -21.0", "H-AP                 59.4     50.0      -9.4", "AP_level0            60.4        –         –",
+		"other than the recipe: model.backbone.name is convnet, there resnet50",
+	} {
+		if code != 0 || !strings.Contains(out, line) {
+			t.Errorf("exit code %d, no %q\n%s%s", code, line, out, errs)
+		}
+	}
+	if strings.Contains(out, "input.mean") || strings.Contains(out, "settings is map[], there map[]") {
+		t.Errorf("differences that are none:\n%s", out)
+	}
+}
+
+func TestRecipesResolve(t *testing.T) {
+	if code, out, errs := run(t, "train", "recipe", "--check"); code != 0 || !strings.Contains(out, "every setting and every row is known") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+}
+
+func TestRecipeRunEndsBesideThePaper(t *testing.T) {
+	pictureShards(t)
+	code, out, errs := run(t, "train", "recipe", "run", "-o", "model.weights=", "-o", "schedule.warmup=0",
+		"-o", "model.backbone.name=convnet", "--out", "runs/x", "inat-base/smooth-ap")
+	if code != 0 || !strings.Contains(errs, "other than the recipe: input.size is 16, there 224") ||
+		!strings.Contains(out, "table V, Smooth-AP on inat-base") || !strings.Contains(out, "run−paper") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	if code, _, errs := run(t, "train", "recipe", "run", "sop/smoth-ap"); code != exitUsage || !strings.Contains(errs, `did you mean "sop/smooth-ap"`) {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
+func TestExportOfAChoiceOfImagesIsMeasuredAlike(t *testing.T) {
+	pictureShards(t)
+	if code, _, errs := run(t, tinyRun("--query", "test", "--gallery", "train")...); code != 0 {
+		t.Fatal(errs)
+	}
+	trained := readResult(t, filepath.Join("runs", "default", "eval.json"))
+	for of, file := range map[string]string{"query": "q.npy", "gallery": "g.npy"} {
+		if code, _, errs := run(t, "train", "export", "--of", of, file); code != 0 {
+			t.Fatal(errs)
+		}
+	}
+	if code, _, errs := run(t, "eval", "run", "--embeddings", "q.npy", "--labels", "q.csv", "--gallery-embeddings", "g.npy", "--gallery-labels", "g.csv"); code != 0 {
+		t.Fatal(errs)
+	}
+	again := readResult(t, "eval.json")
+	// A row is of unit length to rounding, and is brought to it once more.
+	if math.Abs(again.Mean("H-AP")-trained.Mean("H-AP")) > 1e-6 || again.Gallery != 96 {
+		t.Errorf("H-AP %v of the exported embeddings, %v of the run", again.Mean("H-AP"), trained.Mean("H-AP"))
+	}
+	for hint, args := range map[string][]string{
+		`unknown kind of file ".onx": did you mean ".onnx"`: {"net.onx"},
+		"nothing to write": {},
+		`unknown images "quer": did you mean "query"`: {"--of", "quer", "v.npy"},
+	} {
+		if code, _, errs := run(t, append([]string{"train", "export"}, args...)...); code != exitUsage || !strings.Contains(errs, hint) {
+			t.Errorf("%v: exit code %d\n%s", args, code, errs)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# Do the claims of "Optimization of Rank Losses" hold on small real images? Trains
+# the small convnet with six losses and three seeds on two data sets of three levels,
+# and ResNet-18 with three losses and one seed on one of them, and writes a table of
+# means and deviations with what it says of three claims:
+#
+#   ROADMAP is above Smooth-AP on fine metrics
+#   HAPPIER is above ROADMAP on hierarchical metrics
+#   HAPPIER does not lose on the fine ones
+#
+#   scripts/claims.sh                  about 100 minutes on two cores
+#   nohup scripts/claims.sh > claims.log 2>&1 &
+#   STEPS=10 SEEDS=1 scripts/claims.sh a trial, into $WORK alone
+#   scripts/claims.sh table            the table of what is finished by now
+#   BACKBONE=resnet50 SIZE=224 WEIGHTS=resnet50.safetensors scripts/claims.sh
+#
+# Data: emoji48, 8,929 drawings of 1,654 emoji in 98 groups in 9, and grocery128, 5,421
+# photographs of 81 products in 43 kinds in 3 groups. A third of the finest classes,
+# chosen by seed within their coarse class, is held out of the training, and all their
+# images are queries and gallery, each query left out of its own ranking. The six
+# losses of a seed have the same classes, first weights, batches, network, optimizer
+# and steps, so that their differences are taken seed by seed.
+#
+# The same command again continues: a finished run is not repeated, a broken one goes
+# on from its checkpoint. Reads $HGLD_SHARED/data (default ../shared), keeps its runs
+# in $WORK, and writes scripts/results/claims.md when nothing was shortened.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+shared=$(cd "${HGLD_SHARED:-$root/../shared}" && pwd)
+WORK=${WORK:-${TMPDIR:-/tmp}/hgld-claims}
+SEEDS=${SEEDS:-1 2 3}
+STEPS=${STEPS:-1200}
+BACKBONE=${BACKBONE:-convnet}
+SIZE=${SIZE:-}
+WEIGHTS=${WEIGHTS:-}
+losses=(smooth-ap roadmap happier csl sum-nsm triplet)
+metrics=R@1_level0,mAP@R_level0,AP_level0,AP_level1,AP_level2,H-AP,ASI,NDCG
+
+mkdir -p "$WORK" "$root/scripts/results"
+CGO_ENABLED=0 go build -o "$WORK/hgld" ./cmd/hgld
+cd "$WORK"
+runs=runs-$BACKBONE-${SIZE:-own}-$STEPS
+say() { echo "$(date -u +%H:%M:%S) $*" >&2; }
+
+frozen=false # pretrained BatchNorm keeps its statistics
+[ -z "$WEIGHTS" ] || frozen=true
+
+# settings DATA SPLITS INPUT writes the run file of a data set.
+settings() {
+	cat > "$1.yaml" <<-YAML
+		hgld: 1
+		train:
+		  data: $1
+		  splits: [$2]
+		  hold_out: 0.3333333333333333
+		  input: {$3}
+		  model: {weights: "$WEIGHTS", freeze_norm: $frozen}
+		  sampler: {name: m-per-class, batch: 64, m: 4}
+		  optim: {name: adam, lr: 1.0e-3, proxy_lr: 1.0e-2, weight_decay: 1.0e-4}
+		  schedule: {name: cosine}
+		  steps: $STEPS
+		  run: {checkpoint: 100, keep: 1, metrics: [R@1, AP, mAP@R, H-AP, ASI, NDCG]}
+	YAML
+}
+settings emoji48 train "size: ${SIZE:-48}, resize: ${SIZE:-48}, scale: [0.5, 1]"
+settings grocery128 "train, val, test" "size: ${SIZE:-64}, resize: $((${SIZE:-64} * 9 / 8))"
+
+# shards NAME LEVELS builds the shards of a data set once; hgld sees by itself what
+# is complete.
+shards() {
+	[ -f "$1/MANIFEST.json" ] || ./hgld shards build --quiet --dataset csv --input "$shared/data/$1/manifest.csv" \
+		--images "$shared/data/$1/$1.zip" --levels "$2" --out "$1" > /dev/null
+}
+
+finished() { [ -f "$1/events.jsonl" ] && tail -n 1 "$1/events.jsonl" | grep -q '"event":"done"'; }
+
+# take DATA BACKBONE LOSS SEED makes a run, or goes on with it.
+take() {
+	local out=$runs/$1-$2-$3-seed$4
+	if finished "$out"; then return; fi
+	say "$out"
+	./hgld train run --quiet --config "$1.yaml" --hold-out-seed "$4" -o "seed=$4" -o "loss.name=$3" -o "model.backbone.name=$2" \
+		--out "$out" > /dev/null
+}
+
+# differences DATA A B KEYS prints, for each metric, the mean of A − B over the seeds
+# that have both, its standard error, and in how many seeds A is higher.
+differences() {
+	local data=$1 a=$2 b=$3 keys=$4 list=()
+	local run
+	for run in "$runs/$data-$BACKBONE-$a"-seed* "$runs/$data-$BACKBONE-$b"-seed*; do
+		if finished "$run"; then list+=("$run"); fi
+	done
+	[ ${#list[@]} -gt 0 ] || return 0
+	./hgld runs compare --format csv --metrics "$keys" "${list[@]}" |
+		awk -F, -v a="$data-$BACKBONE-$a-seed" -v b="$data-$BACKBONE-$b-seed" -v data="$data" -v keys="$keys" '
+		NR > 1 && $3 != "" {
+			if (index($1, a) == 1) one[$2, substr($1, length(a) + 1)] = $3
+			if (index($1, b) == 1) { two[$2, substr($1, length(b) + 1)] = $3; seeds[substr($1, length(b) + 1)] }
+		}
+		END {
+			split(keys, order, ",")
+			for (k = 1; k in order; k++) {
+				n = sum = square = higher = lower = 0
+				for (s in seeds) if ((order[k], s) in one && (order[k], s) in two) {
+					d = one[order[k], s] - two[order[k], s]
+					n++; sum += d; square += d * d; higher += d > 0; lower += d < 0
+				}
+				if (!n) continue
+				mean = sum / n
+				error = n > 1 ? sprintf(" ± %.2f", sqrt((square - n * mean * mean > 0 ? square - n * mean * mean : 0) / (n - 1) / n)) : ""
+				verdict = higher == n ? "higher" : lower == n ? "lower" : "undecided"
+				printf "| %s | %s | %+.2f%s | %d of %d | %s |\n", data, order[k], mean, error, higher, n, verdict
+			}
+		}'
+}
+
+claim() {
+	printf '\n%s\n\n| data | metric | difference | higher in seeds | |\n|---|---|---|---|---|\n' "$1"
+	local data
+	for data in emoji48 grocery128; do differences "$data" "$2" "$3" "$4"; done
+}
+
+table() {
+	echo "# The paper's claims on small real images"
+	echo
+	echo "Written by \`scripts/claims.sh\`: $STEPS steps of 64, seeds $SEEDS, a third of the finest classes held out by seed; in %, mean ± deviation of n seeds."
+	local data kind run list
+	for data in emoji48 grocery128; do
+		for kind in "$BACKBONE" resnet18; do
+			list=()
+			for loss in "${losses[@]}"; do
+				for run in "$runs/$data-$kind-$loss"-seed*; do
+					if finished "$run"; then list+=("$run"); fi
+				done
+			done
+			[ ${#list[@]} -gt 0 ] || continue
+			printf '\n%s, %s\n\n' "$data" "$kind"
+			./hgld runs compare --seeds --format markdown --metrics "$metrics" "${list[@]}"
+			[ "$kind" != resnet18 ] || break
+		done
+	done
+	echo
+	echo "Differences below are taken seed by seed (the same classes, first weights and batches), mean ± standard error."
+	claim "ROADMAP − Smooth-AP on fine metrics: the paper has it above." roadmap smooth-ap R@1_level0,mAP@R_level0,AP_level0
+	claim "HAPPIER − ROADMAP on hierarchical metrics: the paper has it above." happier roadmap H-AP,ASI,NDCG,AP_level1,AP_level2
+	claim "HAPPIER − ROADMAP on fine metrics: the paper has it on a par." happier roadmap R@1_level0,mAP@R_level0,AP_level0
+	echo
+	echo "Machine: $(nproc) cores, $(awk -F': ' '/model name/ { print $2; exit }' /proc/cpuinfo 2> /dev/null || uname -m)." \
+		"Commit: $(git -C "$root" rev-parse --short HEAD 2> /dev/null || echo none). Date: $(date -u +%F)."
+}
+
+if [ "${1:-}" = table ]; then
+	table
+	exit
+fi
+shards emoji48 name,subgroup,group
+shards grocery128 fine,coarse,top
+for seed in $SEEDS; do
+	for data in emoji48 grocery128; do
+		for loss in "${losses[@]}"; do take "$data" "$BACKBONE" "$loss" "$seed"; done
+	done
+done
+if [ "$BACKBONE" = convnet ]; then
+	for loss in smooth-ap roadmap happier; do take grocery128 resnet18 "$loss" 1; done
+fi
+table > claims.md
+if [ "$SEEDS" = "1 2 3" ] && [ "$STEPS" -ge 1200 ]; then
+	suffix=-$BACKBONE
+	cp claims.md "$root/scripts/results/claims${suffix#-convnet}.md"
+fi
+cat claims.md

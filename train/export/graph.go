@@ -1,0 +1,198 @@
+package export
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"hgld/internal/tensorfile"
+)
+
+// graph is an ONNX graph under construction. Values are known by their names;
+// initialisers, the constants of a graph, have the names of the checkpoint's
+// tensors or are numbered.
+type graph struct {
+	tensors map[string]tensorfile.Tensor // that weight takes from
+
+	nodes, initialisers []message
+	declared            map[string]bool // initialisers so far
+	count               int             // of the values and constants that were given a name
+	err                 error           // the first
+}
+
+// attribute is a constant of a node: an int, a float32, a string or []int.
+type attribute struct {
+	name  string
+	value any
+}
+
+// The types of AttributeProto and of TensorProto's elements in onnx.proto.
+const (
+	attributeFloat = 1
+	attributeInt   = 2
+	attributeText  = 3
+	attributeInts  = 7
+
+	elementFloat = 1
+	elementInt64 = 7
+)
+
+// op adds a node of one output and returns the name of the output.
+func (g *graph) op(kind string, inputs []string, attributes ...attribute) string {
+	g.count++
+	return g.opTo(fmt.Sprintf("%s_%d", kind, g.count), kind, inputs, attributes...)
+}
+
+// opTo is op with the name of the output given.
+func (g *graph) opTo(output, kind string, inputs []string, attributes ...attribute) string {
+	var n message // NodeProto
+	for _, in := range inputs {
+		n.text(1, in)
+	}
+	n.text(2, output)
+	n.text(3, output)
+	n.text(4, kind)
+	for _, a := range attributes {
+		n.message(5, a.message())
+	}
+	g.nodes = append(g.nodes, n)
+	return output
+}
+
+// message is an AttributeProto.
+func (a attribute) message() message {
+	var m message
+	m.text(1, a.name)
+	kind := 0
+	switch v := a.value.(type) {
+	case float32:
+		m.float(2, v)
+		kind = attributeFloat
+	case int:
+		m.number(3, int64(v))
+		kind = attributeInt
+	case string:
+		m.text(4, v)
+		kind = attributeText
+	case []int:
+		for _, i := range v {
+			m.number(8, int64(i))
+		}
+		kind = attributeInts
+	default:
+		panic(fmt.Sprintf("export: attribute %s of type %T", a.name, a.value))
+	}
+	m.number(20, int64(kind))
+	return m
+}
+
+// weight makes a tensor of the checkpoint an initialiser and returns its name.
+func (g *graph) weight(name string) string {
+	t, ok := g.tensors[name]
+	switch {
+	case g.declared[name]:
+		return name
+	case !ok && g.err == nil:
+		g.err = fmt.Errorf("export: the checkpoint has no tensor %q", name)
+	case ok && t.DType != "F32" && g.err == nil:
+		g.err = fmt.Errorf("export: tensor %q is %s, want F32", name, t.DType)
+	}
+	g.initialise(name, elementFloat, t.Shape, t.Data)
+	return name
+}
+
+// has reports whether the checkpoint holds a tensor.
+func (g *graph) has(name string) bool {
+	_, ok := g.tensors[name]
+	return ok
+}
+
+// shapeOf is the shape of a tensor of the checkpoint, of n dimensions; zeros where
+// it has another number of them, and weight says what is wrong.
+func (g *graph) shapeOf(name string, n int) []int {
+	shape := g.tensors[name].Shape
+	if len(shape) != n {
+		if g.err == nil && g.has(name) {
+			g.err = fmt.Errorf("export: tensor %q is %v, want %d dimensions", name, shape, n)
+		}
+		return make([]int, n)
+	}
+	return shape
+}
+
+func (g *graph) initialise(name string, kind int64, shape []int, data []byte) {
+	var t message // TensorProto
+	for _, d := range shape {
+		t.number(1, int64(d))
+	}
+	t.number(2, kind)
+	t.text(8, name)
+	t.bytes(9, data)
+	g.initialisers = append(g.initialisers, t)
+	g.declared[name] = true
+}
+
+func (g *graph) constant(kind int64, shape []int, data []byte) string {
+	g.count++
+	name := fmt.Sprintf("constant_%d", g.count)
+	g.initialise(name, kind, shape, data)
+	return name
+}
+
+// ints is a constant vector of int64.
+func (g *graph) ints(values ...int) string {
+	return g.constant(elementInt64, []int{len(values)}, int64Bytes(values...))
+}
+
+// integer is a constant int64.
+func (g *graph) integer(v int) string { return g.constant(elementInt64, nil, int64Bytes(v)) }
+
+func int64Bytes(values ...int) (data []byte) {
+	for _, v := range values {
+		data = binary.LittleEndian.AppendUint64(data, uint64(v))
+	}
+	return data
+}
+
+// float is a constant number.
+func (g *graph) float(v float64) string {
+	return g.constant(elementFloat, nil, float32Bytes(float32(v)))
+}
+
+// floats is a constant vector of numbers.
+func (g *graph) floats(values ...float32) string {
+	return g.constant(elementFloat, []int{len(values)}, float32Bytes(values...))
+}
+
+func float32Bytes(values ...float32) (data []byte) {
+	for _, v := range values {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
+	}
+	return data
+}
+
+// dim is an axis of an input or output: a number, or a name where any will do.
+type dim struct {
+	name string
+	size int
+}
+
+// described is a ValueInfoProto of F32.
+func described(name string, dims ...dim) message {
+	var shape, tensor, kind, m message
+	for _, d := range dims {
+		var one message
+		if d.name == "" {
+			one.number(1, int64(d.size))
+		} else {
+			one.text(2, d.name)
+		}
+		shape.message(1, one)
+	}
+	tensor.number(1, elementFloat)
+	tensor.message(2, shape)
+	kind.message(1, tensor)
+	m.text(1, name)
+	m.message(2, kind)
+	return m
+}

@@ -1,0 +1,177 @@
+package export
+
+import (
+	"fmt"
+	"math"
+
+	"hgld/train/backbone"
+)
+
+// conv adds a convolution without bias and the BatchNorm behind it, under the
+// names of the checkpoint, and a ReLU if there is one.
+func (g *graph) conv(x, conv, norm string, stride, pad int, relu bool) string {
+	k := g.shapeOf(backbone.Prefix+conv+".weight", 4)[2:]
+	x = g.op("Conv", []string{x, g.weight(backbone.Prefix + conv + ".weight")},
+		attribute{"kernel_shape", k}, attribute{"strides", []int{stride, stride}}, attribute{"pads", []int{pad, pad, pad, pad}})
+	n := backbone.Prefix + norm + "."
+	x = g.op("BatchNormalization", []string{x, g.weight(n + "weight"), g.weight(n + "bias"), g.weight(n + "running_mean"), g.weight(n + "running_var")},
+		attribute{"epsilon", float32(1e-5)})
+	if relu {
+		x = g.op("Relu", []string{x})
+	}
+	return x
+}
+
+// convnet is backbone.Convnet.
+type convnet struct {
+	*graph
+	spec backbone.Convnet
+}
+
+func (n convnet) features(x string) string {
+	in := 3
+	for i, out := range n.spec.Widths {
+		y := n.conv(x, fmt.Sprintf("conv%d", i+1), fmt.Sprintf("bn%d", i+1), n.spec.Strides[i], 1, false)
+		if n.spec.Strides[i] == 1 && in == out {
+			y = n.op("Add", []string{y, x})
+		}
+		x, in = n.op("Relu", []string{y}), out
+	}
+	return x
+}
+
+// resnet is backbone.ResNet.
+type resnet struct {
+	*graph
+	spec backbone.ResNet
+}
+
+func (n resnet) features(x string) string {
+	x = n.conv(x, "conv1", "bn1", 2, 3, true)
+	x = n.op("MaxPool", []string{x}, attribute{"kernel_shape", []int{3, 3}}, attribute{"strides", []int{2, 2}}, attribute{"pads", []int{1, 1, 1, 1}})
+	for layer, blocks := range n.spec.Blocks {
+		for block := range blocks {
+			stride := 1
+			if layer > 0 && block == 0 {
+				stride = 2
+			}
+			x = n.block(x, fmt.Sprintf("layer%d.%d.", layer+1, block), stride)
+		}
+	}
+	return x
+}
+
+// block is a residual block; a bottleneck has its stride at the second
+// convolution.
+func (n resnet) block(x, name string, stride int) string {
+	short := x
+	if n.has(backbone.Prefix + name + "downsample.0.weight") {
+		short = n.conv(x, name+"downsample.0", name+"downsample.1", stride, 0, false)
+	}
+	if n.spec.Bottleneck {
+		x = n.conv(x, name+"conv1", name+"bn1", 1, 0, true)
+		x = n.conv(x, name+"conv2", name+"bn2", stride, 1, true)
+		x = n.conv(x, name+"conv3", name+"bn3", 1, 0, false)
+	} else {
+		x = n.conv(x, name+"conv1", name+"bn1", stride, 1, true)
+		x = n.conv(x, name+"conv2", name+"bn2", 1, 1, false)
+	}
+	return n.op("Relu", []string{n.op("Add", []string{x, short})})
+}
+
+// transformer is backbone.ViT, and DeiT with as many tokens in front as the
+// checkpoint has.
+type transformer struct {
+	*graph
+	spec backbone.ViT
+}
+
+func (n transformer) name(s string) string { return backbone.Prefix + s }
+
+func (n transformer) features(images string) string {
+	x := n.tokens(images)
+	for i := range n.spec.Depth {
+		block := fmt.Sprintf("blocks.%d.", i)
+		h := n.attention(n.norm(x, block+"norm1"), block+"attn.")
+		x = n.op("Add", []string{x, h})
+		h = n.linear(n.norm(x, block+"norm2"), block+"mlp.fc1")
+		h = n.linear(n.gelu(h), block+"mlp.fc2")
+		x = n.op("Add", []string{x, h})
+	}
+	x = n.norm(x, "norm")
+	if n.distilled() {
+		return n.op("ReduceMean", []string{n.slice(x, 0, 2)}, attribute{"axes", []int{1}}, attribute{"keepdims", 0})
+	}
+	return n.op("Squeeze", []string{n.slice(x, 0, 1), n.ints(1)})
+}
+
+func (n transformer) distilled() bool { return n.has(n.name("dist_token")) }
+
+// slice is tokens [from, to).
+func (n transformer) slice(x string, from, to int) string {
+	return n.op("Slice", []string{x, n.ints(from), n.ints(to), n.ints(1)})
+}
+
+// tokens are the patches, row after row, behind the class token and its like, with
+// their positions.
+func (n transformer) tokens(images string) string {
+	p := n.spec.Patch
+	x := n.op("Conv", []string{images, n.weight(n.name("patch_embed.proj.weight")), n.weight(n.name("patch_embed.proj.bias"))},
+		attribute{"kernel_shape", []int{p, p}}, attribute{"strides", []int{p, p}})
+	x = n.op("Reshape", []string{x, n.ints(0, n.spec.Width, -1)})
+	x = n.op("Transpose", []string{x}, attribute{"perm", []int{0, 2, 1}})
+	batch := n.op("Shape", []string{images}, attribute{"start", 0}, attribute{"end", 1})
+	shape := n.op("Concat", []string{batch, n.ints(1, n.spec.Width)}, attribute{"axis", 0})
+	var front []string
+	for _, token := range []string{"cls_token", "dist_token"} {
+		if n.has(n.name(token)) {
+			front = append(front, n.op("Expand", []string{n.weight(n.name(token)), shape}))
+		}
+	}
+	x = n.op("Concat", append(front, x), attribute{"axis", 1})
+	return n.op("Add", []string{x, n.weight(n.name("pos_embed"))})
+}
+
+// attention is that of nn.Attention: all queries, then keys, then values.
+func (n transformer) attention(x, name string) string {
+	heads := n.spec.Heads
+	width := n.spec.Width / heads
+	x = n.op("Reshape", []string{n.linear(x, name+"qkv"), n.ints(0, 0, 3, heads, width)})
+	part := func(i int, order []int) string {
+		one := n.op("Gather", []string{x, n.integer(i)}, attribute{"axis", 2}) // [N,T,heads,width]
+		return n.op("Transpose", []string{one}, attribute{"perm", order})
+	}
+	scores := n.op("MatMul", []string{part(0, []int{0, 2, 1, 3}), part(1, []int{0, 2, 3, 1})})
+	scores = n.op("Mul", []string{scores, n.float(1 / math.Sqrt(float64(width)))})
+	seen := n.op("MatMul", []string{n.op("Softmax", []string{scores}, attribute{"axis", -1}), part(2, []int{0, 2, 1, 3})})
+	seen = n.op("Transpose", []string{seen}, attribute{"perm", []int{0, 2, 1, 3}})
+	return n.linear(n.op("Reshape", []string{seen, n.ints(0, 0, n.spec.Width)}), name+"proj")
+}
+
+// norm is a LayerNorm with γ and β; 1e-6 is timm's ε.
+func (n transformer) norm(x, name string) string {
+	return n.layerNorm(x, n.weight(n.name(name+".weight")), n.weight(n.name(name+".bias")), 1e-6)
+}
+
+// layerNorm is over the last axis; without β where that is "".
+func (g *graph) layerNorm(x, gamma, beta string, eps float32) string {
+	inputs := []string{x, gamma, beta}
+	if beta == "" {
+		inputs = inputs[:2]
+	}
+	return g.op("LayerNormalization", inputs, attribute{"axis", -1}, attribute{"epsilon", eps})
+}
+
+// linear is x·Wᵀ + b over the last axis. The transposition of a constant is done
+// once, when a runtime loads the file.
+func (n transformer) linear(x, name string) string {
+	w := n.op("Transpose", []string{n.weight(n.name(name + ".weight"))}, attribute{"perm", []int{1, 0}})
+	return n.op("Add", []string{n.op("MatMul", []string{x, w}), n.weight(n.name(name + ".bias"))})
+}
+
+// gelu is x·(1 + erf(x/√2))/2; opset 17 has no operator for it.
+func (n transformer) gelu(x string) string {
+	e := n.op("Erf", []string{n.op("Div", []string{x, n.float(math.Sqrt2)})})
+	e = n.op("Mul", []string{x, n.op("Add", []string{e, n.float(1)})})
+	return n.op("Mul", []string{e, n.float(0.5)})
+}

@@ -1,0 +1,224 @@
+// Package export writes a trained network and its embeddings for other programs:
+// safetensors with the names of torchvision and timm, ONNX, and embeddings as
+// Parquet.
+//
+// An ONNX file has one input, "images", F32 [batch, 3, height, width], pixels that
+// are decoded, resampled and cropped as the configuration says and normalised by
+// (pixel/255 − mean)/std, and one output, "embeddings", F32 [batch, D], rows of
+// unit length. The batch is any number; so are height and width of a convolutional
+// network. What a reader must know of the pixels stands in the file's metadata.
+package export
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"hgld/internal/tensorfile"
+	"hgld/train"
+	"hgld/train/backbone"
+)
+
+// Opset is the version of ONNX's operators that is written: 17, the first with
+// LayerNormalization. IRVersion goes with it (ONNX 1.12, June 2022).
+const (
+	Opset     = 17
+	IRVersion = 8
+)
+
+// largest is what a reader of protocol buffers takes: 2 GiB less one byte.
+const largest = math.MaxInt32
+
+// ONNX writes the network that c describes, with its tensors (train.Model.Weights), as
+// it embeds in an evaluation: BatchNorm by the running statistics, and the mean
+// over input.scales where there are some. The same arguments give the same bytes.
+func ONNX(w io.Writer, c train.Config, tensors []tensorfile.Tensor) error {
+	spec, err := c.Backbone()
+	if err != nil {
+		return err
+	}
+	if facts := spec.Facts(); c.Input.Std == [3]float32{} { // as the trainer fills them in
+		c.Input.Mean, c.Input.Std = facts.Mean, facts.Std
+	}
+	g := &graph{tensors: map[string]tensorfile.Tensor{}, declared: map[string]bool{}}
+	for _, t := range tensors {
+		g.tensors[t.Name] = t
+	}
+	features, err := backboneOf(g, spec)
+	if err != nil {
+		return err
+	}
+	n := &net{graph: g, features: features, config: c.Model, channels: spec.Facts().Channels}
+	n.embed("images", c.Input.Scales)
+	if g.err != nil {
+		return g.err
+	}
+	side := dim{size: c.Input.Size}
+	height, width := side, side
+	if !spec.Facts().Fixed {
+		height, width = dim{name: "height"}, dim{name: "width"}
+	}
+	batch, columns := dim{name: "batch"}, c.Model.Dim
+	if columns == 0 {
+		columns = n.channels
+	}
+	var body message // GraphProto
+	for _, node := range g.nodes {
+		body.message(1, node)
+	}
+	body.text(2, "hgld")
+	for _, t := range g.initialisers {
+		body.message(5, t)
+	}
+	body.message(11, described("images", batch, dim{size: 3}, height, width))
+	body.message(12, described("embeddings", batch, dim{size: columns}))
+	m, err := model(body, c)
+	if err != nil {
+		return err
+	}
+	if m.size > largest {
+		return fmt.Errorf("export: the network has %d bytes, and an ONNX file at most %d", m.size, largest)
+	}
+	return m.write(w)
+}
+
+// model is the ModelProto around a graph.
+func model(body message, c train.Config) (message, error) {
+	var m, opset message
+	m.number(1, IRVersion)
+	m.text(2, "hgld")
+	m.message(7, body)
+	opset.text(1, "")
+	opset.number(2, Opset)
+	m.message(8, opset)
+	for _, fact := range []struct {
+		key   string
+		value any
+	}{{"hgld.input", c.Input}, {"hgld.model", c.Model}} {
+		text, err := json.Marshal(fact.value)
+		if err != nil {
+			return m, err
+		}
+		var entry message // StringStringEntryProto
+		entry.text(1, fact.key)
+		entry.text(2, string(text))
+		m.message(14, entry)
+	}
+	return m, nil
+}
+
+// features adds the backbone's nodes for an input and returns what it gives:
+// [N,C,H,W], or [N,C] of a transformer.
+type features func(images string) string
+
+// backboneOf is the backbone in g.
+func backboneOf(g *graph, spec backbone.Spec) (features, error) {
+	switch s := spec.(type) {
+	case backbone.ResNet:
+		return resnet{g, s}.features, nil
+	case backbone.Convnet:
+		return convnet{g, s}.features, nil
+	case backbone.ViT:
+		return transformer{g, s}.features, nil
+	case backbone.DeiT:
+		plain := backbone.ViT{Width: s.Width, Depth: s.Depth, Heads: s.Heads, Patch: s.Patch, Input: s.Input}
+		return transformer{g, plain}.features, nil
+	}
+	return nil, fmt.Errorf("export: %T has no ONNX form", spec)
+}
+
+// net is what stands around the backbone.
+type net struct {
+	*graph
+	features features
+	config   train.Architecture
+	channels int // of the features
+}
+
+// embed adds the whole net: over the image itself, or the mean over copies of it,
+// resized bilinearly with the corners aligned, as Retrieval.MultiScale does.
+func (n *net) embed(images string, scales []float64) {
+	if len(scales) == 0 {
+		scales = []float64{1}
+	}
+	var list []string
+	for _, s := range scales {
+		copied := images
+		if s != 1 {
+			copied = n.op("Resize", []string{images, "", n.floats(1, 1, float32(s), float32(s))},
+				attribute{"mode", "linear"}, attribute{"coordinate_transformation_mode", "align_corners"})
+		}
+		list = append(list, n.projected(copied))
+	}
+	mean := list[0]
+	if len(list) > 1 {
+		mean = n.op("Mean", list)
+	}
+	n.opTo("embeddings", "Div", []string{mean, n.length(mean)})
+}
+
+// length is max(‖x‖, 1e-12) of each row, as the net divides by.
+func (n *net) length(x string) string {
+	norm := n.op("ReduceL2", []string{x}, attribute{"axes", []int{1}}, attribute{"keepdims", 1})
+	return n.op("Max", []string{norm, n.float(1e-12)})
+}
+
+// projected is the backbone, the pooling, the standardisation and the projection.
+func (n *net) projected(images string) string {
+	x := n.standard(n.pooled(n.features(images)))
+	if n.config.Dim > 0 {
+		x = n.op("Gemm", []string{x, n.weight("fc.weight"), n.weight("fc.bias")}, attribute{"transB", 1})
+	}
+	return x
+}
+
+// pooled is one vector for each image, by an entry of backbone.Poolings.
+func (n *net) pooled(x string) string {
+	flat := func(x string) string { return n.op("Flatten", []string{x}) }
+	switch n.config.Pooling {
+	case "none":
+		return x
+	case "avg":
+		return flat(n.op("GlobalAveragePool", []string{x}))
+	case "max":
+		return flat(n.op("GlobalMaxPool", []string{x}))
+	case "mean-max":
+		return flat(n.op("Add", []string{n.op("GlobalAveragePool", []string{x}), n.op("GlobalMaxPool", []string{x})}))
+	case "gem":
+		return flat(n.gem(x, n.weight("pooling.p")))
+	case "gem-frozen":
+		return flat(n.gem(x, n.floats(3)))
+	}
+	n.fail("pooling", n.config.Pooling)
+	return x
+}
+
+// gem is (mean of max(x, 1e-6)^p)^(1/p), p a vector of one number.
+func (n *net) gem(x, p string) string {
+	power := n.op("Pow", []string{n.op("Max", []string{x, n.float(1e-6)}), p})
+	return n.op("Pow", []string{n.op("GlobalAveragePool", []string{power}), n.op("Reciprocal", []string{p})})
+}
+
+// standard is an entry of backbone.Standards.
+func (n *net) standard(x string) string {
+	switch n.config.Standard {
+	case "none":
+		return x
+	case "l2":
+		return n.op("Div", []string{x, n.length(x)})
+	case "layernorm": // the operator wants γ, and there is none: ones
+		ones := make([]float32, n.channels)
+		for i := range ones {
+			ones[i] = 1
+		}
+		return n.layerNorm(x, n.floats(ones...), "", 1e-5)
+	}
+	n.fail("standard", n.config.Standard)
+	return x
+}
+
+func (n *net) fail(what, name string) {
+	n.err = errors.Join(n.err, fmt.Errorf("export: %s %q has no ONNX form", what, name))
+}
