@@ -22,6 +22,7 @@ const (
 	Average
 )
 
+// String is the linkage's name in Methods.
 func (l Linkage) String() string { return [...]string{Ward: "ward", Average: "average"}[l] }
 
 // Merge is one step of a Tree: the clusters A and B become one of Size rows.
@@ -56,11 +57,20 @@ func Agglomerate(ctx context.Context, x Matrix, linkage Linkage, lib blas.Librar
 	if err := x.finite(); err != nil {
 		return nil, fmt.Errorf("cluster: agglomerate: %w", err)
 	}
-	p, err := KMeans{}.prepare(x)
+	t, err := grow(ctx, x, linkage, lib)
 	if err != nil {
 		return nil, fmt.Errorf("cluster: agglomerate: %w", err)
 	}
-	c := &chain{problem: p, linkage: linkage, d: distances(CPU{BLAS: lib}, p, linkage)}
+	return t, nil
+}
+
+// grow is Agglomerate of rows that are known to be finite.
+func grow(ctx context.Context, x Matrix, linkage Linkage, lib blas.Library) (*Tree, error) {
+	p, err := KMeans{}.prepare(x)
+	if err != nil {
+		return nil, err
+	}
+	c := &chain{problem: p, linkage: linkage, d: distances(lib, p, linkage)}
 	c.sizes, c.sums = make([]int, x.Rows), make([][]float64, x.Rows)
 	for i := range x.Rows {
 		c.sizes[i] = 1
@@ -68,7 +78,7 @@ func Agglomerate(ctx context.Context, x Matrix, linkage Linkage, lib blas.Librar
 	}
 	for len(c.active) > 1 {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("cluster: agglomerate: %w", err)
+			return nil, err
 		}
 		c.follow()
 	}
@@ -104,34 +114,17 @@ func (d triangle) at(i, j int) *float32 {
 	return &d[row(max(i, j))+across(min(i, j))]
 }
 
-// The pieces of the triangle that are computed at once.
-const (
-	pairRows = 192
-	pairCols = 512
-)
-
 // distances fills the triangle with those of all pairs of rows: squared for Ward.
-func distances(cpu CPU, p *problem, linkage Linkage) triangle {
-	n := p.y.Rows
-	d := newTriangle(n)
-	tiles := (n + pairRows - 1) / pairRows
-	parallel(tiles, func(piece int) {
-		lo := (tiles - 1 - piece) * pairRows // the longest rows first
-		hi := min(lo+pairRows, n)
-		buf := make([]float32, pairRows*pairCols)
-		for from := 0; from < hi; from += pairCols {
-			to := min(from+pairCols, hi)
-			cpu.products(buf, p.y, lo, hi, p.y, from, to)
-			for i := max(lo, from+1); i < hi; i++ {
-				at, own := row(i), p.yy[i]
-				for j, dot := range buf[(i-lo)*(to-from):][:min(to, i)-from] {
-					s := max(0, own+p.yy[from+j]-2*float64(dot))
-					if linkage == Average {
-						s = math.Sqrt(s)
-					}
-					d[at+across(from+j)] = float32(s)
-				}
+func distances(lib blas.Library, p *problem, linkage Linkage) triangle {
+	d := newTriangle(p.y.Rows)
+	lowerPairs(p.y, lib, func(i, from int, dots []float32) {
+		at, own, yy := row(i), p.yy[i], p.yy[from:]
+		for j, dot := range dots[:min(len(dots), i-from)] {
+			s := max(0, own+yy[j]-2*float64(dot))
+			if linkage == Average {
+				s = math.Sqrt(s)
 			}
+			d[at+across(from+j)] = float32(s)
 		}
 	})
 	return d

@@ -2,18 +2,62 @@ package cluster
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"testing"
 
 	"hgld/internal/blas"
+	"hgld/internal/tensorfile"
 )
 
-// Benchmarks have the size of the tags of H-GLDv2, 5,700 × 512.
+// rowsVariable names an .npy file of rows [N,D] to benchmark with, as
+// scripts/bench_cluster.sh does; without it they have the size of the tags of
+// H-GLDv2, 5,700 × 512.
+const rowsVariable = "HGLD_BENCH_ROWS"
+
 func benchmarkInput(b *testing.B) (Matrix, blas.Library) {
 	lib, err := blas.Default()
 	if err != nil {
 		b.Fatal(err)
 	}
-	return spectral(5700, 512), lib
+	path := os.Getenv(rowsVariable)
+	if path == "" {
+		return spectral(5700, 512), lib
+	}
+	f, err := tensorfile.OpenNPY(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	rows, cols := f.Rows()
+	x := NewMatrix(rows, cols)
+	if err := f.ReadRows(x.Data, 0); err != nil {
+		b.Fatal(err)
+	}
+	return x, lib
+}
+
+func BenchmarkKMeans(b *testing.B) {
+	x, lib := benchmarkInput(b)
+	for _, c := range []struct {
+		k, starts int
+		algorithm string
+	}{{200, 1, "lloyd"}, {200, 10, "lloyd"}, {200, 1, "elkan"}, {200, 10, "elkan"}, {500, 1, "lloyd"}, {500, 1, "elkan"}} {
+		b.Run(fmt.Sprintf("%dx%d/k=%d/starts=%d/%s", x.Rows, x.Cols, c.k, c.starts, c.algorithm), func(b *testing.B) {
+			method, err := Methods.Get("algorithm", c.algorithm)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				r, err := method(context.Background(), KMeans{K: c.k, NInit: c.starts, Tol: 1e-4, BLAS: lib}, x, 1)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(r.Inertia, "inertia")
+				b.ReportMetric(float64(r.Iterations), "iterations")
+			}
+		})
+	}
 }
 
 func BenchmarkAgglomerate(b *testing.B) {
@@ -21,9 +65,15 @@ func BenchmarkAgglomerate(b *testing.B) {
 	for _, l := range []Linkage{Ward, Average} {
 		b.Run(l.String(), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := Agglomerate(context.Background(), x, l, lib); err != nil {
+				tree, err := Agglomerate(context.Background(), x, l, lib)
+				if err != nil {
 					b.Fatal(err)
 				}
+				r, err := tree.Partition(x, 200)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(r.Inertia, "inertia")
 			}
 		})
 	}

@@ -2,19 +2,32 @@ package cluster
 
 import (
 	"math"
+	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// bounds holds, for Elkan's algorithm, a lower bound of the distance of each row
-// to each centroid. All distances are float32 products; bounds leave room for
-// their rounding, so that what they exclude is excluded.
+// bounds holds, for each row and each group of centroids, a lower bound of the
+// distances to the centroids of the group but the row's own. A group whose bound
+// is above the distance to the row's own centroid is left out. The others are
+// compared by products in float32 as Lloyd compares all, so that what is the
+// nearest, and how near, is the same; bounds leave room for the products'
+// rounding, so that what they exclude is farther.
+//
+// A group is a panel of the matrix product. Centroids are put into groups by how
+// near they are at the start.
 type bounds struct {
 	*descent
-	lower  []float32 // [N,K]; nil before the first assignment
+	groups int
+	order  []int32   // centroid at each place of the panels [K]
+	place  []int32   // and where each is [K]
+	sorted Matrix    // centroids in that order
+	packed *factor   // of sorted
+	lower  []float32 // [N,groups]; nil before the first assignment
 	before []float64 // centroids of the assignment before [K,D]
-	shift  []float32 // how far each has moved since, rounded up [K]
-	apart  []float32 // half the distance of two centroids, rounded down [K,K]
+	shift  []float32 // how far the farthest of each group has moved since, rounded up [groups]
+	free   sync.Pool // of *boundsTile
 }
 
 // rounding is a bound of the error of a squared distance from products in
@@ -24,30 +37,51 @@ const rounding = 1. / (1 << 19)
 
 func newBounds(w *descent) *bounds {
 	k := w.c.Rows
-	return &bounds{descent: w, before: make([]float64, len(w.centroids)), shift: make([]float32, k), apart: make([]float32, k*k)}
+	return &bounds{descent: w, before: make([]float64, len(w.centroids)), order: make([]int32, k), place: make([]int32, k), sorted: NewMatrix(k, w.c.Cols)}
 }
 
 // assign finds the nearest centroid of each row.
 func (b *bounds) assign() {
 	first := b.lower == nil
 	if first {
-		b.lower = make([]float32, b.y.Rows*b.c.Rows)
+		b.arrange()
+	}
+	for at, k := range b.order {
+		copy(b.sorted.Row(at), b.c.Row(int(k)))
+	}
+	b.packed = CPU{BLAS: b.lib}.factor(b.sorted, b.packed)
+	if first {
+		b.groups = b.packed.across(b.c.Rows) / b.packed.width
+		b.lower, b.shift = make([]float32, b.y.Rows*b.groups), make([]float32, b.groups)
 	} else {
 		b.measureShift()
-		b.measureApart()
 	}
 	parallel((b.y.Rows+tileRows-1)/tileRows, func(tile int) {
 		lo := tile * tileRows
-		hi := min(lo+tileRows, b.y.Rows)
-		if first {
-			b.compareAll(lo, hi)
-			return
-		}
-		for i := lo; i < hi; i++ {
-			b.compare(i)
-		}
+		b.tile(lo, min(lo+tileRows, b.y.Rows)).assign(first)
 	})
 	copy(b.before, b.centroids)
+}
+
+// arrange puts near centroids side by side: by a chain from the first, each next
+// the nearest that is left.
+func (b *bounds) arrange() {
+	k := b.c.Rows
+	left, at := make([]int32, k), int32(0)
+	for c := range left {
+		left[c] = int32(c)
+	}
+	for i := range k {
+		b.order[i], b.place[at] = at, int32(i)
+		left = slices.DeleteFunc(left, func(c int32) bool { return c == at })
+		near := float32(math.Inf(1))
+		last := b.c.Row(int(at))
+		for _, c := range left {
+			if d := b.cc[c] - 2*dot(last, b.c.Row(int(c))); d < near {
+				near, at = d, c
+			}
+		}
+	}
 }
 
 // length2 is ‖c_k‖² as it enters a distance: cc is zero for spherical k-means.
@@ -65,79 +99,151 @@ func (b *bounds) ends(i, k int, dist float32) (low, high float64) {
 	return math.Sqrt(max(0, square-rounding*size)), math.Sqrt(max(0, square+rounding*size))
 }
 
-func (b *bounds) compareAll(lo, hi int) {
-	k := b.c.Rows
-	buf := make([]float32, (hi-lo)*k)
-	CPU{BLAS: b.lib}.products(buf, b.y, lo, hi, b.c, 0, k)
-	for i := lo; i < hi; i++ {
-		b.index[i], b.dist[i] = 0, float32(math.Inf(1))
-		for c, dot := range buf[(i-lo)*k:][:k] {
-			d := b.cc[c] - 2*dot
-			low, _ := b.ends(i, c, d)
-			b.lower[i*k+c] = float32(low)
-			if d < b.dist[i] {
-				b.index[i], b.dist[i] = int32(c), d
-			}
-		}
-	}
-}
-
-// compare brings row i up to date: its distance to its own centroid is computed,
-// others only where no bound shows that they are larger.
-func (b *bounds) compare(i int) {
-	k := b.c.Rows
-	lower := b.lower[i*k : (i+1)*k]
-	for c, s := range b.shift {
-		lower[c] -= s
-	}
-	own, y := int(b.index[i]), b.y.Row(i)
-	d := b.cc[own] - 2*dot(y, b.c.Row(own))
-	low, high := b.ends(i, own, d)
-	lower[own] = float32(low)
-	upper, apart := float32(high), b.apart[own*k:(own+1)*k]
-	for c := range lower {
-		if lower[c] > upper || apart[c] > upper || c == own {
-			continue
-		}
-		other := b.cc[c] - 2*dot(y, b.c.Row(c))
-		low, high := b.ends(i, c, other)
-		lower[c] = float32(low)
-		if other < d || other == d && c < own {
-			own, d = c, other
-			upper, apart = float32(high), b.apart[own*k:(own+1)*k]
-		}
-	}
-	b.index[i], b.dist[i] = int32(own), d
-}
-
 func (b *bounds) measureShift() {
 	d := b.y.Cols
-	for k := range b.shift {
-		moved := math.Sqrt(gap2(b.centroids[k*d:(k+1)*d], b.before[k*d:(k+1)*d]))
-		b.shift[k] = float32(moved*(1+1e-6) + 1e-6*math.Sqrt(b.length2(k)))
-		if moved == 0 {
-			b.shift[k] = 0
+	clear(b.shift)
+	for at, k := range b.order {
+		c := int(k) * d
+		moved := math.Sqrt(gap2(b.centroids[c:c+d], b.before[c:c+d]))
+		if moved > 0 { // centroids in float32 are rounded too
+			moved = moved*(1+1e-6) + 1e-6*math.Sqrt(b.length2(int(k)))
+			g := at / b.packed.width
+			b.shift[g] = max(b.shift[g], float32(moved))
 		}
 	}
 }
 
-// measureApart uses that c' is no nearer to a row than c if ‖c−c'‖ is twice the
-// distance of the row to c.
-func (b *bounds) measureApart() {
-	k := b.c.Rows
-	buf := make([]float32, k*k)
-	parallel((k+tileRows-1)/tileRows, func(tile int) {
-		lo := tile * tileRows
-		hi := min(lo+tileRows, k)
-		CPU{BLAS: b.lib}.products(buf[lo*k:hi*k], b.c, lo, hi, b.c, 0, k)
-		for i := lo; i < hi; i++ {
-			for j := range k {
-				size := b.length2(i) + b.length2(j)
-				square := size - 2*float64(buf[i*k+j]) - rounding*size
-				b.apart[i*k+j] = float32(math.Sqrt(max(0, square)) / 2 * (1 - 1e-6))
+// boundsTile is what assigning some rows works with.
+type boundsTile struct {
+	*bounds
+	lo, hi int
+	wanted []bool    // groups that a row is compared with [rows, groups]
+	marked []int32   // rows that a group is compared with
+	rows   []float32 // their vectors, together
+	buf    []float32 // products [marked, width]
+	best   []rival   // of each row and group that are compared [rows, groups]
+}
+
+// rival is the nearest centroid of a group and the next nearest.
+type rival struct {
+	k, next        int32 // −1: none
+	dist, nextDist float32
+}
+
+// tile returns room for assigning rows lo to hi.
+func (b *bounds) tile(lo, hi int) *boundsTile {
+	t, used := b.free.Get().(*boundsTile)
+	if !used {
+		width := b.packed.width
+		t = &boundsTile{bounds: b, wanted: make([]bool, tileRows*b.groups), best: make([]rival, tileRows*b.groups),
+			marked: make([]int32, 0, tileRows), rows: make([]float32, tileRows*b.y.Cols), buf: make([]float32, tileRows*width)}
+	}
+	t.lo, t.hi = lo, hi
+	return t
+}
+
+func (t *boundsTile) assign(first bool) {
+	for i := t.lo; i < t.hi; i++ {
+		wanted := t.wanted[(i-t.lo)*t.groups:][:t.groups]
+		if first {
+			for g := range wanted {
+				wanted[g] = true
+			}
+			continue
+		}
+		t.want(i, wanted)
+	}
+	for g := range t.groups {
+		t.compare(g)
+	}
+	for i := t.lo; i < t.hi; i++ {
+		t.settle(i)
+	}
+	t.free.Put(t)
+}
+
+// want brings the bounds of row i up to date and tells which groups may hold a
+// centroid as near as its own; if any does, its own group is compared too.
+func (t *boundsTile) want(i int, wanted []bool) {
+	own := int(t.index[i])
+	t.dist[i] = t.cc[own] - 2*dot(t.y.Row(i), t.c.Row(own))
+	_, high := t.ends(i, own, t.dist[i])
+	upper, any := float32(high)*(1+1e-6), false
+	lower := t.lower[i*t.groups:][:t.groups]
+	for g, moved := range t.shift {
+		lower[g] -= moved
+		wanted[g] = lower[g] <= upper
+		any = any || wanted[g]
+	}
+	wanted[int(t.place[own])/t.packed.width] = any
+}
+
+// compare finds the rivals in group g of the rows that want it.
+func (t *boundsTile) compare(g int) {
+	d, width := t.y.Cols, t.packed.width
+	from, to := g*width, min((g+1)*width, t.c.Rows)
+	t.marked = t.marked[:0]
+	for at := range t.hi - t.lo {
+		if t.wanted[at*t.groups+g] {
+			t.marked = append(t.marked, int32(at))
+		}
+	}
+	if len(t.marked) == 0 {
+		return
+	}
+	rows := t.y.Data[t.lo*d : t.hi*d]
+	if len(t.marked) < t.hi-t.lo {
+		for line, at := range t.marked {
+			copy(t.rows[line*d:][:d], t.y.Row(t.lo+int(at)))
+		}
+		rows = t.rows[:len(t.marked)*d]
+	}
+	t.packed.products(t.buf, rows, len(t.marked), from, to)
+	for line, at := range t.marked {
+		r := rival{k: -1, next: -1, dist: float32(math.Inf(1)), nextDist: float32(math.Inf(1))}
+		for j, product := range t.buf[line*(to-from):][:to-from] {
+			k := t.order[from+j]
+			dist := t.cc[k] - 2*product
+			switch {
+			case dist < r.dist || dist == r.dist && k < r.k:
+				r.next, r.nextDist = r.k, r.dist
+				r.k, r.dist = k, dist
+			case dist < r.nextDist:
+				r.next, r.nextDist = k, dist
 			}
 		}
-	})
+		t.best[int(at)*t.groups+g] = r
+	}
+}
+
+// settle gives row i to the nearest of its rivals and takes their bounds.
+func (t *boundsTile) settle(i int) {
+	at := (i - t.lo) * t.groups
+	wanted, best := t.wanted[at:][:t.groups], t.best[at:][:t.groups]
+	winner := -1
+	for g, want := range wanted {
+		if want && (winner < 0 || best[g].dist < best[winner].dist || best[g].dist == best[winner].dist && best[g].k < best[winner].k) {
+			winner = g
+		}
+	}
+	if winner < 0 {
+		return
+	}
+	t.index[i], t.dist[i] = best[winner].k, best[winner].dist
+	for g, want := range wanted {
+		if !want {
+			continue
+		}
+		k, dist := best[g].k, best[g].dist
+		if g == winner {
+			k, dist = best[g].next, best[g].nextDist
+		}
+		low := math.Inf(1)
+		if k >= 0 {
+			low, _ = t.ends(i, int(k), dist)
+		}
+		t.lower[i*t.groups+g] = float32(low) * (1 - 1e-6)
+	}
 }
 
 // dot is x·y in float32.

@@ -19,7 +19,11 @@ type Encoder interface {
 
 // Prompt is the sentence that a tag is put into before it is encoded: "{}"
 // stands for the tag. Models trained on captions know "a photo of a church"
-// better than "church".
+// better than "church". Several sentences, one a line, are an ensemble: the
+// vector of a tag is the mean of its sentences' vectors, each of unit length,
+// and has unit length again, as in the zero-shot classifiers of Radford et al.,
+// "Learning Transferable Visual Models From Natural Language Supervision", ICML
+// 2021, section 3.1.4.
 type Prompt string
 
 // Prompts are the named prompts. On 200 real tags in 150 clusters of MiniLM
@@ -30,34 +34,79 @@ var Prompts = registry.Table[Prompt]{
 	{Name: "tag", About: "the tag alone", Value: "{}"},
 	{Name: "photo", About: "the tag in a caption, as zero-shot classifiers do", Value: "a photo of a {}"},
 	{Name: "picture", About: "the tag in a caption, as H-GLDv2 does", Value: "A picture of a {}"},
+	{Name: "captions", About: "four captions of sights, averaged",
+		Value: "a photo of a {}\na photo of the {}, a landmark\na picture of a famous {}\na view of the {}"},
 }
 
-// Fill puts each text into the prompt. A prompt without "{}" would make all
-// texts equal and is an error.
-func (p Prompt) Fill(texts []string) ([]string, error) {
-	if !strings.Contains(string(p), "{}") {
-		return nil, fmt.Errorf(`prompt %q has no {} for the tag to stand in, as in "a photo of a {}"`, string(p))
+// Sentences lists the sentences of p.
+func (p Prompt) Sentences() []string {
+	return strings.FieldsFunc(string(p), func(r rune) bool { return r == '\n' || r == '\r' })
+}
+
+// Fill puts each text into each sentence of the prompt. A sentence without "{}"
+// would make all texts equal and is an error.
+func (p Prompt) Fill(texts []string) ([][]string, error) {
+	sentences := p.Sentences()
+	if len(sentences) == 0 {
+		return nil, fmt.Errorf(`the prompt is empty; the tag alone is "{}"`)
 	}
-	filled := make([]string, len(texts))
-	for i, t := range texts {
-		filled[i] = strings.ReplaceAll(string(p), "{}", t)
+	filled := make([][]string, len(sentences))
+	for at, s := range sentences {
+		if !strings.Contains(s, "{}") {
+			return nil, fmt.Errorf(`prompt %q has no {} for the tag to stand in, as in "a photo of a {}"`, s)
+		}
+		filled[at] = make([]string, len(texts))
+		for i, t := range texts {
+			filled[at][i] = strings.ReplaceAll(s, "{}", t)
+		}
 	}
 	return filled, nil
 }
 
 // Embed fills the prompt with each text and encodes the results into one matrix
-// [len(texts), D].
+// [len(texts), D]. The sentences of an ensemble are encoded one after the other,
+// each over all texts.
 func Embed(ctx context.Context, e Encoder, p Prompt, texts []string) (Matrix, error) {
 	filled, err := p.Fill(texts)
 	if err != nil {
 		return Matrix{}, fmt.Errorf("cluster: %w", err)
 	}
-	vectors, err := e.Encode(ctx, filled)
+	var sum Matrix
+	for at, sentence := range filled {
+		vectors, err := e.Encode(ctx, sentence)
+		if err != nil {
+			return Matrix{}, fmt.Errorf("cluster: encoder %s: %w", e.Name(), err)
+		}
+		if len(vectors) != len(texts) {
+			return Matrix{}, fmt.Errorf("cluster: encoder %s returned %d vectors for %d texts", e.Name(), len(vectors), len(texts))
+		}
+		x, err := Pack(vectors)
+		if err != nil || len(filled) == 1 {
+			return x, err
+		}
+		if sum, err = addUnit(sum, x, at); err != nil {
+			return Matrix{}, fmt.Errorf("cluster: encoder %s: %q: %w", e.Name(), p.Sentences()[at], err)
+		}
+	}
+	mean, _, err := normalize(sum)
 	if err != nil {
-		return Matrix{}, fmt.Errorf("cluster: encoder %s: %w", e.Name(), err)
+		return Matrix{}, fmt.Errorf("cluster: encoder %s: the vectors of the prompt's sentences cancel: %w", e.Name(), err)
 	}
-	if len(vectors) != len(texts) {
-		return Matrix{}, fmt.Errorf("cluster: encoder %s returned %d vectors for %d texts", e.Name(), len(vectors), len(texts))
+	return mean, nil
+}
+
+// addUnit adds the rows of x, divided by their lengths, to those of sum, which is
+// empty for the first sentence.
+func addUnit(sum, x Matrix, sentence int) (Matrix, error) {
+	x, _, err := normalize(x)
+	if err != nil || sentence == 0 {
+		return x, err
 	}
-	return Pack(vectors)
+	if x.Cols != sum.Cols {
+		return Matrix{}, fmt.Errorf("%d values in a vector, and %d for the sentences before", x.Cols, sum.Cols)
+	}
+	for i, v := range x.Data {
+		sum.Data[i] += v
+	}
+	return sum, nil
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"hgld/internal/blas"
+	"hgld/internal/vec"
 )
 
 // KMeans holds the settings of k-means, named as in scikit-learn (n_clusters is
@@ -45,6 +46,7 @@ type KMeans struct {
 	Weights   []float64       // of the rows, above 0; nil: all 1
 	Known     *Known          // rows that have a group already; may be nil
 	Start     Matrix          // centroids to start from [K,D]; none: drawn
+	Tree      *Tree           // of these rows, for WardMeans or agglomerative clustering; nil: made
 	Ops       Ops             // nil means CPU with BLAS
 	BLAS      blas.Library    // for CPU and for drawing starts; nil means gonum
 	Watch     func(Iteration) // called after each iteration; may be nil
@@ -56,8 +58,9 @@ type Algorithm int
 const (
 	// Lloyd compares every row with every centroid.
 	Lloyd Algorithm = iota
-	// Elkan leaves out what the triangle inequality excludes (ICML 2003): the same
-	// partition but for ties within float32's rounding, in 4·N·K bytes of bounds.
+	// Elkan leaves out what the triangle inequality excludes (ICML 2003), with one
+	// bound for each group of centroids as Yinyang k-means has (Ding et al., ICML
+	// 2015): the same partition, in 4·N·K/16 bytes of bounds or fewer.
 	Elkan
 	// MiniBatch moves centroids by random batches (Sculley, WWW 2010) and compares
 	// all rows once, at the end: for sets that take too long otherwise, at a higher
@@ -76,6 +79,10 @@ const (
 	PlusPlus
 	// Random takes rows at random, whatever their weights.
 	Random
+	// WardMeans starts at the means of the clusters that Ward's tree of the rows is
+	// cut into: nothing is drawn, so there is one start whatever NInit says. Weights
+	// do not enter the tree.
+	WardMeans
 )
 
 // Known gives rows to named groups that they stay in.
@@ -140,12 +147,13 @@ func (o KMeans) Run(ctx context.Context, x Matrix, seed uint64) (*Result, error)
 	}
 	var best *Result
 	var inertias []float64
-	gram := o.gram(p)
-	for restart := range max(o.NInit, 1) {
+	starts := o.starts()
+	gram := o.gram(p, starts)
+	for restart := range starts {
 		random := rand.New(rand.NewPCG(seed, uint64(restart)))
-		start := p.given(o.Start)
-		if o.Start.Rows == 0 {
-			start = p.draw(o, gram, random)
+		start, err := p.start(ctx, o, gram, random)
+		if err != nil {
+			return nil, fmt.Errorf("cluster: k-means: %w", err)
 		}
 		if o.Algorithm == MiniBatch {
 			if err := p.miniBatch(ctx, o, start, random); err != nil {
@@ -163,6 +171,25 @@ func (o KMeans) Run(ctx context.Context, x Matrix, seed uint64) (*Result, error)
 	}
 	best.Restarts, best.Spherical, best.Known, best.Algorithm = inertias, o.Spherical, o.Known, o.name()
 	return best, nil
+}
+
+// starts is how many starts are made.
+func (o KMeans) starts() int {
+	if o.Start.Rows == 0 && o.Init == WardMeans {
+		return 1
+	}
+	return max(o.NInit, 1)
+}
+
+// start returns the centroids of a start in the space of y.
+func (p *problem) start(ctx context.Context, o KMeans, gram []float32, random *rand.Rand) ([]float64, error) {
+	switch {
+	case o.Start.Rows > 0:
+		return p.given(o.Start), nil
+	case o.Init == WardMeans:
+		return p.wardMeans(ctx, o)
+	}
+	return p.draw(o, gram, random), nil
 }
 
 func (o KMeans) name() string {
@@ -188,8 +215,8 @@ func (o KMeans) check(x Matrix) error {
 		return fmt.Errorf("the vectors have no values")
 	case o.NInit < 0 || o.MaxIter < 0 || o.Batch < 0 || !(o.Tol >= 0):
 		return fmt.Errorf("n_init %d, max_iter %d, batch %d and tol %v must not be negative", o.NInit, o.MaxIter, o.Batch, o.Tol)
-	case o.Weights != nil && len(o.Weights) != x.Rows || o.Known != nil && len(o.Known.Of) != x.Rows:
-		panic("cluster: weights or groups of another number of rows")
+	case o.Weights != nil && len(o.Weights) != x.Rows || o.Known != nil && len(o.Known.Of) != x.Rows || o.Tree != nil && (o.Tree.Rows != x.Rows || o.Tree.Linkage != Ward):
+		panic("cluster: weights, groups or a tree of other rows")
 	case o.Start.Rows > 0 && o.Known != nil:
 		return fmt.Errorf("a given start and known groups exclude each other")
 	case o.Start.Rows > 0 && (o.Start.Rows != o.K || o.Start.Cols != x.Cols):
@@ -287,7 +314,7 @@ func (o KMeans) prepare(x Matrix) (*problem, error) {
 	}
 	p.yy = make([]float64, x.Rows)
 	for i := range p.yy {
-		p.yy[i] = square(p.y.Row(i))
+		p.yy[i] = vec.Dot(p.y.Row(i), p.y.Row(i))
 	}
 	return p, nil
 }
@@ -295,12 +322,18 @@ func (o KMeans) prepare(x Matrix) (*problem, error) {
 // meanScatter returns the mean of the rows and Σ‖x−mean‖².
 func meanScatter(x Matrix) (mean []float64, scatter float64) {
 	mean = make([]float64, x.Cols)
-	CPU{}.ScatterAdd(mean, x, make([]int32, x.Rows))
+	vec.ColumnSums(mean, x.Data, x.Rows, x.Cols)
 	for j := range mean {
 		mean[j] /= float64(x.Rows)
 	}
-	for i := range x.Rows {
-		scatter += distance2(x.Row(i), mean)
+	each := make([]float64, x.Rows)
+	parallel((x.Rows+tileRows-1)/tileRows, func(tile int) {
+		for i := tile * tileRows; i < min((tile+1)*tileRows, x.Rows); i++ {
+			each[i] = distance2(x.Row(i), mean)
+		}
+	})
+	for _, d := range each {
+		scatter += d
 	}
 	return mean, scatter
 }

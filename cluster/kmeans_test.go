@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -245,28 +244,4 @@ func spectral(n, d int) Matrix {
 		panic(err)
 	}
 	return y
-}
-
-// BenchmarkKMeans clusters as many vectors as H-GLDv2 has tags: 5,700 × 512 into
-// 200.
-func BenchmarkKMeans(b *testing.B) {
-	x := spectral(5700, 512)
-	lib, err := blas.Default()
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, m := range Methods[:4] { // the others are in BenchmarkAgglomerate
-		for _, starts := range []int{1, 10} {
-			b.Run(fmt.Sprintf("%s/n_init=%d", m.Name, starts), func(b *testing.B) {
-				var r *Result
-				for b.Loop() {
-					if r, err = m.Value(context.Background(), KMeans{K: 200, NInit: starts, BLAS: lib}, x, 1); err != nil {
-						b.Fatal(err)
-					}
-				}
-				b.ReportMetric(r.Inertia, "inertia")
-				b.ReportMetric(float64(r.Iterations), "iterations")
-			})
-		}
-	}
 }

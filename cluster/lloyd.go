@@ -208,15 +208,13 @@ func (p *problem) finish(r *Result, left []float64) {
 	n, d := p.x.Rows, p.x.Cols
 	r.Centroids = make([]float64, len(left))
 	masses := make([]float64, len(r.Sizes))
-	for i, k := range r.Labels {
-		scale := p.weight(i)
-		masses[k] += scale
-		if p.norms != nil {
-			scale /= p.norms[i]
+	if p.weights == nil && p.norms == nil {
+		CPU{}.ScatterAdd(r.Centroids, p.x, r.Labels)
+		for k, size := range r.Sizes {
+			masses[k] = float64(size)
 		}
-		for j, v := range p.x.Row(i) {
-			r.Centroids[int(k)*d+j] += float64(v) * scale
-		}
+	} else {
+		p.addScaled(r.Centroids, masses, r.Labels)
 	}
 	for k, size := range r.Sizes {
 		c := r.Centroids[k*d : (k+1)*d]
@@ -245,6 +243,22 @@ func (p *problem) finish(r *Result, left []float64) {
 	})
 	for _, e := range each {
 		r.Inertia += e
+	}
+}
+
+// addScaled adds every row, times its weight and in directions at unit length, to
+// the sum of its label, and the weight to the mass.
+func (p *problem) addScaled(sums, masses []float64, labels []int32) {
+	d := p.x.Cols
+	for i, k := range labels {
+		scale := p.weight(i)
+		masses[k] += scale
+		if p.norms != nil {
+			scale /= p.norms[i]
+		}
+		for j, v := range p.x.Row(i) {
+			sums[int(k)*d+j] += float64(v) * scale
+		}
 	}
 }
 

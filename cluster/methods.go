@@ -25,6 +25,7 @@ var Inits = registry.Table[Init]{
 	{Name: "greedy-k-means++", About: "the best of several candidates a step", Value: GreedyPlusPlus},
 	{Name: "k-means++", About: "far rows are likelier", Value: PlusPlus},
 	{Name: "random", About: "rows at random", Value: Random},
+	{Name: "ward", About: "the means of Ward's clusters: nothing is drawn", Value: WardMeans},
 }
 
 func byKMeans(a Algorithm) Method {
@@ -44,9 +45,12 @@ func byLinkage(l Linkage) Method {
 		if o.Known != nil || o.Weights != nil || o.Spherical {
 			return nil, fmt.Errorf("cluster: %s takes neither known groups nor weights nor directions; k-means does", l)
 		}
-		tree, err := Agglomerate(ctx, x, l, o.BLAS)
-		if err != nil {
-			return nil, err
+		tree := o.Tree
+		if tree == nil || tree.Linkage != l {
+			var err error
+			if tree, err = Agglomerate(ctx, x, l, o.BLAS); err != nil {
+				return nil, err
+			}
 		}
 		return tree.Partition(x, o.K)
 	}

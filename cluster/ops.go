@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"hgld/internal/blas"
+	"hgld/internal/vec"
 )
 
 // Ops are the two array operations that k-means spends its time in. They mean
@@ -39,6 +40,7 @@ func (o CPU) Nearest(index []int32, dist []float32, x, c Matrix, cc []float32) {
 	if len(index) != x.Rows || len(dist) != x.Rows || len(cc) != c.Rows || x.Cols != c.Cols {
 		panic("cluster: Nearest: shapes differ")
 	}
+	right := o.factor(c, nil)
 	parallel((x.Rows+tileRows-1)/tileRows, func(tile int) {
 		lo := tile * tileRows
 		hi := min(lo+tileRows, x.Rows)
@@ -48,7 +50,7 @@ func (o CPU) Nearest(index []int32, dist []float32, x, c Matrix, cc []float32) {
 		var buf [tileRows * tileCols]float32
 		for from := 0; from < c.Rows; from += tileCols {
 			to := min(from+tileCols, c.Rows)
-			o.products(buf[:], x, lo, hi, c, from, to)
+			right.products(buf[:], x.Data[lo*x.Cols:hi*x.Cols], hi-lo, from, to)
 			for i := lo; i < hi; i++ {
 				row := buf[(i-lo)*(to-from):][:to-from]
 				for j, dot := range row {
@@ -76,15 +78,26 @@ func (CPU) ScatterAdd(dst []float64, x Matrix, index []int32) {
 	if len(index) != x.Rows || x.Cols > 0 && len(dst)%x.Cols != 0 {
 		panic("cluster: ScatterAdd: shapes differ")
 	}
-	const cols = 64 // a run of columns is one piece: every sum keeps the order of the rows
-	parallel((x.Cols+cols-1)/cols, func(piece int) {
-		lo := piece * cols
-		hi := min(lo+cols, x.Cols)
-		for i, k := range index {
-			sum := dst[int(k)*x.Cols+lo : int(k)*x.Cols+hi]
-			for j, v := range x.Data[i*x.Cols+lo : i*x.Cols+hi] {
-				sum[j] += float64(v)
-			}
+	rows := rowsOfEach(index, len(dst)/max(x.Cols, 1))
+	parallel(len(rows), func(k int) { // every sum keeps the order of the rows
+		for _, i := range rows[k] {
+			vec.ColumnSums(dst[k*x.Cols:(k+1)*x.Cols], x.Row(int(i)), 1, x.Cols)
 		}
 	})
+}
+
+// rowsOfEach lists the rows of each of k labels, in their order.
+func rowsOfEach(index []int32, k int) [][]int32 {
+	sizes := make([]int, k)
+	for _, l := range index {
+		sizes[l]++
+	}
+	all, rows := make([]int32, len(index)), make([][]int32, k)
+	for l, size := range sizes {
+		rows[l], all = all[:0:size], all[size:]
+	}
+	for i, l := range index {
+		rows[l] = append(rows[l], int32(i))
+	}
+	return rows
 }

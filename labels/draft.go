@@ -26,6 +26,8 @@ type Origin struct {
 	WeightedBy    string  `json:"weighted_by,omitempty"` // landmarks or images, where a tag counts by its use
 	Center        bool    `json:"center,omitempty"`      // the mean of the vectors was subtracted
 	PCA           int     `json:"pca,omitempty"`         // principal components that were kept
+	Whiten        bool    `json:"whiten,omitempty"`      // each component was divided by its deviation
+	Smooth        int     `json:"smooth,omitempty"`      // neighbours that each vector was averaged with
 	Given         string  `json:"given,omitempty"`       // hierarchy file whose groups were kept
 	GivenSHA256   string  `json:"given_sha256,omitempty"`
 	Inertia       float64 `json:"inertia"`

@@ -29,9 +29,11 @@ type clusterSettings struct {
 	Spherical bool    `yaml:"spherical" usage:"cluster directions (cosine) and not positions"`
 
 	Algorithm string   `yaml:"algorithm" usage:"lloyd, elkan, spherical, mini-batch, ward or average"`
-	Init      string   `yaml:"init" usage:"how starts are drawn: greedy-k-means++, k-means++ or random"`
+	Init      string   `yaml:"init" usage:"where k-means starts: ward (the means of its clusters, nothing is drawn), greedy-k-means++, k-means++ or random"`
 	Center    bool     `yaml:"center" usage:"subtract the mean of the vectors first"`
 	PCA       int      `yaml:"pca" usage:"keep this many principal components; 0: all"`
+	Whiten    bool     `yaml:"whiten" usage:"divide each principal component by its deviation"`
+	Smooth    int      `yaml:"smooth" usage:"average each vector with this many neighbours, at most half a cluster of mean size; 0: none"`
 	Given     string   `yaml:"given" path:"in" usage:"hierarchy.json of an earlier curation: its tags keep their groups, new ones join or open clusters"`
 	Counts    []string `yaml:"counts" path:"in" usage:"image lists of GLDv2 (train.csv, …) to count each tag's images by"`
 	Weigh     string   `yaml:"weigh" usage:"what a tag counts by in k-means: tags (1 each), landmarks or images"`
@@ -40,7 +42,7 @@ type clusterSettings struct {
 func clusterStage() stage {
 	return newStage("cluster", "cluster run",
 		clusterSettings{Tags: "tags.jsonl", Vectors: cluster.VectorsFile, Out: "draft.json", K: 150, Seed: 1, NInit: 10, MaxIter: 300,
-			Algorithm: cluster.Methods[0].Name, Init: cluster.Inits[0].Name, Weigh: "tags"},
+			Algorithm: "elkan", Init: "ward", Smooth: 10, Weigh: "tags"},
 		func(s *clusterSettings) (in, out []string) {
 			in = append([]string{s.Tags}, s.Counts...)
 			if s.Given != "" {
@@ -59,12 +61,13 @@ func clusterCommand() *cli.Command {
 			"  hgld cluster show church          the cluster named church",
 		clusterStage().subcommand("run", "cluster the tags into a draft",
 			"  hgld cluster run --k 150                        150 clusters from tags.jsonl\n"+
-				"  hgld cluster run --seed 2 --n-init 20           other starts, the best of 20\n"+
+				"  hgld cluster run --init greedy-k-means++ --n-init 20\n"+
+				"                                                  the best of 20 drawn starts\n"+
 				"  hgld cluster run --prompt photo --spherical     of \"a photo of a church\", by cosine\n"+
 				"  hgld cluster run --algorithm ward               agglomerative: nothing is drawn\n"+
 				"  hgld cluster run --given hierarchy.json --k 90  tags with a group keep it; 90 clusters in all\n"+
 				"  hgld cluster run --limit 300 --k 20             a trial on the 300 most used tags"),
-		clusterSweepCommand(), clusterShowCommand(),
+		clusterSweepCommand(), clusterShowCommand(), clusterReportCommand(),
 	)
 }
 
@@ -74,11 +77,15 @@ func runCluster(j *job, s *clusterSettings) error {
 	if err != nil {
 		return err
 	}
-	p, err := planCluster(j, s, s.K)
+	p, err := planCluster(j, s, s.K, true)
 	if err != nil {
 		return err
 	}
 	r, err := p.run(j, s, s.K, s.Seed, "clustering")
+	if err != nil {
+		return err
+	}
+	own, err := r.Of(p.x)
 	if err != nil {
 		return err
 	}
@@ -89,7 +96,7 @@ func runCluster(j *job, s *clusterSettings) error {
 	origin := labels.Origin{
 		Tool: "hgld " + version, Encoder: p.made.Encoder, Prompt: string(p.made.Prompt), Seed: s.Seed,
 		Input: filepath.Base(s.Tags), InputSHA256: input, Vectors: filepath.Base(s.Vectors), VectorsSHA256: sum,
-		Center: s.Center, PCA: s.PCA,
+		Center: s.Center, PCA: s.PCA, Whiten: s.Whiten, Smooth: p.neighbours(s, s.K),
 	}
 	if len(r.Restarts) > 0 {
 		origin.Init = s.Init
@@ -103,7 +110,7 @@ func runCluster(j *job, s *clusterSettings) error {
 			return err
 		}
 	}
-	draft, err := cluster.NewDraft(p.tags, p.x, r, origin)
+	draft, err := cluster.NewDraft(p.tags, p.x, own, origin)
 	if err != nil {
 		return err
 	}
@@ -114,9 +121,9 @@ func runCluster(j *job, s *clusterSettings) error {
 }
 
 // vectorsOf returns the vectors of the tags. Those of the file are taken if they
-// are of these tags and nothing else was asked for; otherwise new ones are made
-// and written.
-func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag) (cluster.Matrix, cluster.VectorsOrigin, error) {
+// are of these tags and nothing else was asked for; otherwise new ones are made,
+// and written if they are to be kept.
+func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (cluster.Matrix, cluster.VectorsOrigin, error) {
 	want := cluster.VectorsOrigin{Tags: cluster.Fingerprint(tags)}
 	encoder := encoders[0].Value
 	var err error
@@ -149,7 +156,11 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag) (cluster.Matr
 			want.Prompt = have.Prompt
 		}
 	}
-	x, err = encodeTags(j, encoder, want.Prompt, tags, s.Vectors)
+	if keep {
+		x, err = encodeTags(j, encoder, want.Prompt, tags, s.Vectors)
+	} else {
+		x, err = cluster.Embed(j.ctx, encoder, want.Prompt, cluster.Names(tags))
+	}
 	return x, want, err
 }
 

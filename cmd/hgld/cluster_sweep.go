@@ -1,19 +1,17 @@
 package main
 
 import (
-	"io"
-	"os"
-	"path/filepath"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
 
 	"hgld/cluster"
-	"hgld/internal/atomicfile"
+	"hgld/internal/registry"
 )
 
 func clusterSweepCommand() *cli.Command {
@@ -24,28 +22,66 @@ func clusterSweepCommand() *cli.Command {
 		}
 	}
 	return &cli.Command{
-		Name: "sweep", Usage: "measure drafts of several sizes, to choose k by",
-		Description: "  hgld cluster sweep                              k from 25 to 400, 3 seeds each\n" +
-			"  hgld cluster sweep --ks 50,100,150 --seeds 5    other sizes, more seeds\n" +
-			"  hgld cluster sweep --plots figures              figures/inertia.svg and one for each other measure\n" +
-			"  hgld cluster sweep --algorithm ward --json",
+		Name: "sweep", Usage: "measure drafts of several sizes and settings, to choose them by",
+		Description: "  hgld cluster sweep                              k from 25 to 400\n" +
+			"  hgld cluster sweep --ks 50,100,150 --vary algorithm=lloyd,ward --vary smooth=0,10\n" +
+			"                                                  twelve drafts, a row each\n" +
+			"  hgld cluster sweep --vary vectors=clip.safetensors,minilm.safetensors --ks 150\n" +
+			"                                                  vectors that `hgld embed --out` made\n" +
+			"  hgld cluster sweep --vary 'prompt=tag;photo;tag,photo' --init greedy-k-means++ --seeds 10\n" +
+			"                                                  values that have commas; drawn starts, ten seeds\n" +
+			"  hgld cluster sweep --truth tag_pairs.tsv --judge how=hand\n" +
+			"                                                  purity, ARI and a curator's work by known groups\n" +
+			"  hgld cluster sweep --truth tag_pairs.tsv --drop 0.1 --seeds 10\n" +
+			"                                                  the same without a tenth of the other tags, ten times\n" +
+			"  hgld cluster sweep --plots figures --json       figures/inertia.svg and one for each other measure",
 		Flags: append(append(flags, stageFlags()...),
 			&cli.StringFlag{Name: "ks", Usage: "numbers of clusters, with commas", Value: "25,50,78,100,150,200,300,400"},
-			&cli.IntFlag{Name: "seeds", Usage: "seeds to take the mean and the stability of", Value: 3},
+			&cli.StringSliceFlag{Name: "vary", Usage: "setting and values to combine with all others: `KEY=A,B`, or KEY=A;B"},
+			&cli.IntFlag{Name: "seeds", Usage: "seeds to take the mean, the deviation and the stability of", Value: 3},
+			&cli.Float64Flag{Name: "drop", Usage: "leave out this share of the tags, others for each seed: how much a draft owes to chance even where nothing is drawn"},
+			&cli.StringFlag{Name: "truth", Usage: "tab-separated `FILE` of tags and their groups to judge by"},
+			&cli.StringFlag{Name: "judge", Usage: "judge only rows of that file with this value: `COLUMN=VALUE`"},
 			&cli.StringFlag{Name: "plots", Usage: "folder to write a plot of each measure to (SVG)"},
 		),
 		Action: runClusterSweep,
 	}
 }
 
-// sweepPoint is what one number of clusters gives, as the mean of the seeds.
+// estimate is a measure over the seeds.
+type estimate struct {
+	Mean      float64 `json:"mean"`
+	Deviation float64 `json:"deviation"` // of one seed, over n−1
+}
+
+// sweepPoint is what one combination of settings gives.
 type sweepPoint struct {
-	K       int     `json:"k"`
-	Inertia float64 `json:"inertia"`
-	cluster.Internal
-	Stability *float64 `json:"stability,omitempty"` // mean ARI of two seeds; nil for one partition
-	Largest   int      `json:"largest"`             // rows of the largest cluster of the first seed
-	Alone     int      `json:"alone"`               // its clusters of one row
+	Settings map[string]string `json:"settings,omitempty"` // those that --vary combines
+	K        int               `json:"k"`
+	Seeds    int               `json:"seeds"` // partitions; 1 where nothing is drawn
+	Inertia  estimate          `json:"inertia"`
+
+	Silhouette       estimate `json:"silhouette"`
+	SilhouetteCosine estimate `json:"silhouette_cosine"`
+	CalinskiHarabasz estimate `json:"calinski_harabasz"`
+	DaviesBouldin    estimate `json:"davies_bouldin"`
+
+	Judged    *judgement `json:"judged,omitempty"`
+	Stability *float64   `json:"stability,omitempty"` // mean ARI of two seeds; nil for one partition
+	Largest   int        `json:"largest"`             // rows of the largest cluster of the first seed
+	Alone     int        `json:"alone"`               // its clusters of one row
+}
+
+// sweep is a run of `hgld cluster sweep`.
+type sweep struct {
+	*job
+	seeds  int
+	drop   float64 // share of the tags that each seed leaves out
+	varied []variation
+	truth  *truth // nil: not judged
+	plan   *clusterPlan
+	made   string         // settings that plan was made with
+	thin   []*clusterPlan // plan without the tags that each seed leaves out
 }
 
 func runClusterSweep(c *cli.Context) error {
@@ -64,24 +100,19 @@ func runClusterSweep(c *cli.Context) error {
 	if err := stage.missingInput(j, s); err != nil {
 		return err
 	}
-	if c.Int("seeds") < 1 {
-		return usagef("--seeds is %d; want 1 or more", c.Int("seeds"))
+	w := &sweep{job: j, seeds: c.Int("seeds"), drop: c.Float64("drop")}
+	if w.seeds < 1 || !(w.drop >= 0 && w.drop < 1) {
+		return usagef("--seeds is %d and --drop %v; want 1 or more, and a share below 1", w.seeds, w.drop)
 	}
-	plan, err := planCluster(j, s, 0)
-	if err != nil {
+	if w.varied, err = variations(c.StringSlice("vary")); err != nil {
 		return err
 	}
-	ks, err := sweepSizes(c.String("ks"), c.IsSet("ks"), plan)
-	if err != nil {
+	if w.truth, err = readTruth(c.String("truth"), c.String("judge")); err != nil {
 		return err
 	}
-	points := make([]sweepPoint, 0, len(ks))
-	for _, k := range ks {
-		p, err := plan.measure(j, s, k, c.Int("seeds"))
-		if err != nil {
-			return err
-		}
-		points = append(points, p)
+	points, err := w.run(s, c.String("ks"), c.IsSet("ks"))
+	if err != nil {
+		return err
 	}
 	if folder := c.String("plots"); folder != "" {
 		if err := plotSweep(j, folder, points); err != nil {
@@ -91,8 +122,149 @@ func runClusterSweep(c *cli.Context) error {
 	if j.json {
 		return writeJSON(j, points)
 	}
-	printSweep(j, points)
+	w.printTable(points)
 	return nil
+}
+
+// run measures every combination, the numbers of clusters varying fastest.
+func (w *sweep) run(s *clusterSettings, list string, asked bool) ([]sweepPoint, error) {
+	var points []sweepPoint
+	for _, values := range combinations(w.varied) {
+		own, settings := *s, map[string]string{}
+		fields := fieldsOf(&own)
+		for i, v := range w.varied {
+			settings[v.key] = values[i]
+			at, _ := findKey(fields, v.key)
+			if err := fields[at].set(values[i]); err != nil {
+				return nil, withCode(exitUsage, fmt.Errorf("--vary %s: %w", v.key, err))
+			}
+		}
+		if err := w.choose(&own); err != nil {
+			return nil, err
+		}
+		ks, err := sweepSizes(list, asked, w.plan)
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range ks {
+			p, err := w.measure(&own, k)
+			if err != nil {
+				return nil, err
+			}
+			p.Settings = settings
+			points = append(points, p)
+		}
+	}
+	return points, nil
+}
+
+// choose makes a plan, or changes how the last one clusters if its vectors are
+// the same: smoothed ones and trees are kept.
+func (w *sweep) choose(s *clusterSettings) error {
+	same := *s
+	same.Algorithm, same.Init, same.NInit, same.MaxIter, same.Tol, same.Spherical, same.Smooth, same.Seed = "", "", 0, 0, 0, false, 0, 0
+	if made := fmt.Sprintf("%+v", same); made == w.made {
+		return w.plan.choose(s)
+	} else {
+		w.made, w.thin = made, nil
+	}
+	var err error
+	w.plan, err = planCluster(w.job, s, 0, false)
+	return err
+}
+
+// planOf is the plan of seed i.
+func (w *sweep) planOf(s *clusterSettings, i int) (*clusterPlan, error) {
+	if w.drop == 0 {
+		return w.plan, nil
+	}
+	if i == len(w.thin) {
+		random := rand.New(rand.NewPCG(s.Seed+uint64(i), uint64(len(w.plan.tags))))
+		w.thin = append(w.thin, w.plan.keep(func(row int) bool {
+			dropped := random.Float64() < w.drop
+			return !dropped || w.truth.has(w.plan.tags[row].Name)
+		}))
+	}
+	return w.thin[i], w.thin[i].choose(s)
+}
+
+// measure clusters into k from several seeds, or once where nothing is drawn.
+func (w *sweep) measure(s *clusterSettings, k int) (sweepPoint, error) {
+	point := sweepPoint{K: k, Seeds: w.seeds}
+	if _, tree := w.plan.linkage(s); tree && w.drop == 0 {
+		point.Seeds = 1
+	}
+	var partitions [][]int32
+	values := map[*estimate][]float64{}
+	for i := range point.Seeds {
+		plan, err := w.planOf(s, i)
+		if err != nil {
+			return point, err
+		}
+		r, err := plan.run(w.job, s, k, s.Seed+uint64(i), "k "+strconv.Itoa(k))
+		if err != nil {
+			return point, err
+		}
+		if i == 0 {
+			point.shape(r)
+		}
+		partitions = append(partitions, r.Labels)
+		if err := w.take(&point, values, plan, r); err != nil {
+			return point, err
+		}
+	}
+	for f, v := range values {
+		*f = estimateOf(v)
+	}
+	if len(partitions) < 2 || w.drop > 0 { // partitions of different tags cannot be compared
+		return point, nil
+	}
+	stability, err := cluster.Stability(partitions)
+	point.Stability = &stability
+	return point, err
+}
+
+// shape notes the sizes of the clusters.
+func (p *sweepPoint) shape(r *cluster.Result) {
+	for _, size := range r.Sizes {
+		p.Largest = max(p.Largest, size)
+		if size == 1 {
+			p.Alone++
+		}
+	}
+}
+
+// take adds the measures of one partition: those by known groups if there are any,
+// else those by the vectors, as they were before smoothing.
+func (w *sweep) take(point *sweepPoint, values map[*estimate][]float64, plan *clusterPlan, r *cluster.Result) error {
+	add := func(f *estimate, v float64) { values[f] = append(values[f], v) }
+	add(&point.Inertia, r.Inertia)
+	if w.truth != nil {
+		if point.Judged == nil {
+			point.Judged = &judgement{}
+		}
+		return w.truth.judge(point.Judged, add, plan.tags, r.Labels)
+	}
+	m, err := cluster.Measure(plan.x, r.Labels, plan.base.BLAS)
+	add(&point.Silhouette, m.Silhouette)
+	add(&point.SilhouetteCosine, m.SilhouetteCosine)
+	add(&point.CalinskiHarabasz, m.CalinskiHarabasz)
+	add(&point.DaviesBouldin, m.DaviesBouldin)
+	return err
+}
+
+func estimateOf(values []float64) estimate {
+	var f estimate
+	for _, v := range values {
+		f.Mean += v / float64(len(values))
+	}
+	if len(values) > 1 {
+		for _, v := range values {
+			f.Deviation += (v - f.Mean) * (v - f.Mean) / float64(len(values)-1)
+		}
+		f.Deviation = math.Sqrt(f.Deviation)
+	}
+	return f
 }
 
 // sweepSizes reads the list of sizes. Of the default list it takes what the
@@ -120,114 +292,58 @@ func sweepSizes(list string, asked bool, plan *clusterPlan) ([]int, error) {
 	return ks, nil
 }
 
-// measure clusters into k from several seeds. Agglomerative clustering draws
-// nothing and runs once.
-func (p *clusterPlan) measure(j *job, s *clusterSettings, k, seeds int) (sweepPoint, error) {
-	point := sweepPoint{K: k}
-	var partitions [][]int32
-	for i := range seeds {
-		r, err := p.run(j, s, k, s.Seed+uint64(i), "k "+strconv.Itoa(k))
-		if err != nil {
-			return point, err
-		}
-		if i == 0 {
-			for _, size := range r.Sizes {
-				point.Largest = max(point.Largest, size)
-				if size == 1 {
-					point.Alone++
-				}
-			}
-		}
-		m, err := cluster.Measure(p.x, r.Labels, p.base.BLAS)
-		if err != nil {
-			return point, err
-		}
-		partitions = append(partitions, r.Labels)
-		for _, sum := range []struct {
-			of *float64
-			v  float64
-		}{{&point.Inertia, r.Inertia}, {&point.Silhouette, m.Silhouette}, {&point.SilhouetteCosine, m.SilhouetteCosine},
-			{&point.CalinskiHarabasz, m.CalinskiHarabasz}, {&point.DaviesBouldin, m.DaviesBouldin}} {
-			*sum.of += sum.v / float64(seeds)
-		}
-		if len(r.Restarts) == 0 {
-			seeds = 1
-			point.Inertia, point.Internal = r.Inertia, m
-			break
-		}
-	}
-	if seeds < 2 {
-		return point, nil
-	}
-	stability, err := cluster.Stability(partitions)
-	point.Stability = &stability
-	return point, err
+// variation is a setting and the values it takes.
+type variation struct {
+	key    string
+	values []string
 }
 
-func printSweep(j *job, points []sweepPoint) {
-	j.print("%5s %10s %10s %10s %10s %10s %9s %8s %6s\n", "k", "inertia", "silhouette", "by cosine", "Cal.-Har.", "Dav.-Bou.", "stability", "largest", "alone")
-	for _, p := range points {
-		stability := ""
-		if p.Stability != nil {
-			stability = strconv.FormatFloat(*p.Stability, 'f', 3, 64)
+// variations reads what --vary names: KEY=A,B, or KEY=A;B where values have commas.
+func variations(list []string) ([]variation, error) {
+	var known []string
+	for _, f := range fieldsOf(clusterStage().settings()) {
+		if key := f.key(); key != "k" && key != "out" && key != "tags" && key != "seed" {
+			known = append(known, key)
 		}
-		j.print("%5d %10.5g %10.4f %10.4f %10.4g %10.4f %9s %8d %6d\n", p.K, p.Inertia, p.Silhouette, p.SilhouetteCosine, p.CalinskiHarabasz, p.DaviesBouldin, stability, p.Largest, p.Alone)
 	}
-}
-
-// plotSweep writes a line plot of each measure against k.
-func plotSweep(j *job, folder string, points []sweepPoint) error {
-	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return err
-	}
-	for _, measure := range []struct {
-		file, title string
-		of          func(sweepPoint) (float64, bool)
-	}{
-		{"inertia", "inertia", func(p sweepPoint) (float64, bool) { return p.Inertia, true }},
-		{"silhouette", "silhouette (higher is better)", func(p sweepPoint) (float64, bool) { return p.Silhouette, true }},
-		{"silhouette_cosine", "silhouette by cosine (higher is better)", func(p sweepPoint) (float64, bool) { return p.SilhouetteCosine, true }},
-		{"calinski_harabasz", "Calinski–Harabasz (higher is better)", func(p sweepPoint) (float64, bool) { return p.CalinskiHarabasz, true }},
-		{"davies_bouldin", "Davies–Bouldin (lower is better)", func(p sweepPoint) (float64, bool) { return p.DaviesBouldin, true }},
-		{"stability", "mean ARI of two seeds", func(p sweepPoint) (float64, bool) {
-			if p.Stability == nil {
-				return 0, false
-			}
-			return *p.Stability, true
-		}},
-	} {
-		var line plotter.XYs
-		for _, p := range points {
-			if y, defined := measure.of(p); defined {
-				line = append(line, plotter.XY{X: float64(p.K), Y: y})
-			}
-		}
-		if len(line) == 0 {
+	var whole []string
+	for i, text := range list { // the flags' parser cuts at every comma
+		if i > 0 && !strings.Contains(text, "=") {
+			whole[len(whole)-1] += "," + text
 			continue
 		}
-		path := filepath.Join(folder, measure.file+".svg")
-		if err := plotLine(path, measure.title, line); err != nil {
-			return err
-		}
-		j.say("%s written", path)
+		whole = append(whole, text)
 	}
-	return nil
+	var out []variation
+	for _, text := range whole {
+		key, values, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, usagef("--vary %s: expected key=value,value", text)
+		}
+		key = strings.ReplaceAll(key, "-", "_")
+		if !slices.Contains(known, key) {
+			return nil, withCode(exitUsage, fmt.Errorf("--vary %s: %w", text, registry.Unknown("key", key, known)))
+		}
+		separator := ","
+		if strings.Contains(values, ";") {
+			separator = ";"
+		}
+		out = append(out, variation{key, strings.Split(values, separator)})
+	}
+	return out, nil
 }
 
-func plotLine(path, title string, line plotter.XYs) error {
-	p := plot.New()
-	p.X.Label.Text, p.Y.Label.Text = "clusters", title
-	l, dots, err := plotter.NewLinePoints(line)
-	if err != nil {
-		return err
+// combinations lists every choice of one value for each, the last varying fastest.
+func combinations(varied []variation) [][]string {
+	all := [][]string{nil}
+	for _, v := range varied {
+		var longer [][]string
+		for _, values := range all {
+			for _, value := range v.values {
+				longer = append(longer, append(values[:len(values):len(values)], value))
+			}
+		}
+		all = longer
 	}
-	p.Add(plotter.NewGrid(), l, dots)
-	w, err := p.WriterTo(12*vg.Centimeter, 8*vg.Centimeter, "svg")
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(path, func(out io.Writer) error {
-		_, err := w.WriteTo(out)
-		return err
-	})
+	return all
 }

@@ -1,0 +1,65 @@
+package cluster
+
+import "hgld/internal/blas"
+
+// factor is a matrix c [K,D] made ready for the products of its rows with those of
+// many others: packed once, where the library can.
+type factor struct {
+	lib    blas.Library
+	panels blas.Panels // nil: packed is not used
+	c      Matrix
+	width  int       // columns of a panel: products of so many rows of c are fastest
+	packed []float32 // for each pass over D panel after panel
+}
+
+// fallbackWidth is the width where no library says otherwise.
+const fallbackWidth = 16
+
+// factor packs c for lib. It may be called again for another c of the same shape,
+// with the factor before to be written over.
+func (o CPU) factor(c Matrix, over *factor) *factor {
+	f := over
+	if f == nil {
+		f = &factor{lib: o.BLAS, width: fallbackWidth}
+		if f.lib == nil {
+			f.lib = blas.Gonum()
+		}
+		if p, can := f.lib.(blas.Panels); can {
+			_, width, _ := p.Shape()
+			f.panels, f.width = p, width
+			f.packed = make([]float32, f.across(c.Rows)*c.Cols)
+		}
+	}
+	f.c = c
+	if f.panels == nil {
+		return f
+	}
+	parallel(f.across(c.Rows)/f.width, func(panel int) {
+		j := panel * f.width
+		for q := 0; q < c.Cols; q += blas.Depth {
+			k := min(blas.Depth, c.Cols-q)
+			f.panels.PackPanels(f.packed[f.at(j, q, k):], f.width*k, true, min(f.width, c.Rows-j), k, 1, c.Data[j*c.Cols+q:], c.Cols)
+		}
+	})
+	return f
+}
+
+// across rounds up to whole panels.
+func (f *factor) across(rows int) int { return (rows + f.width - 1) / f.width * f.width }
+
+// at is where the panel of row j begins in the pass from q on, of depth k.
+func (f *factor) at(j, q, k int) int { return f.across(f.c.Rows)*q + j*k }
+
+// products is dst[i, j-from] = x_i·c_j for m rows of x, D apart, and rows [from,to)
+// of c, from being a multiple of width.
+func (f *factor) products(dst, x []float32, m, from, to int) {
+	d := f.c.Cols
+	if f.panels == nil {
+		f.lib.Sgemm(false, true, m, to-from, d, 1, x, d, f.c.Data[from*d:to*d], d, 0, dst, to-from)
+		return
+	}
+	for q := 0; q < d; q += blas.Depth {
+		k := min(blas.Depth, d-q)
+		f.panels.MultiplyPanels(false, m, to-from, k, x[q:], d, f.packed[f.at(from, q, k):], q > 0, dst, to-from)
+	}
+}

@@ -1,0 +1,74 @@
+package cluster
+
+import (
+	"fmt"
+
+	"hgld/internal/blas"
+)
+
+// Smooth replaces every row by the mean of itself and of its nearest rows, all of
+// unit length, divided by its length: those of largest cosine (ties: the lower).
+// Rows between two clusters move to the one that most of their neighbours belong
+// to, and what a vector owes to the accident of its words is averaged away. It is
+// one step of diffusion on the graph of neighbours, the filter that precedes
+// k-means in Zhang et al., "Attributed Graph Clustering via Adaptive Graph
+// Convolution" (IJCAI 2019).
+//
+// A neighbourhood should be smaller than a cluster. Rows without a direction are
+// an error; a row that its neighbours cancel is left as it is. Products are lib's;
+// nil means gonum.
+func Smooth(x Matrix, nearest int, lib blas.Library) (Matrix, error) {
+	if nearest < 1 || nearest >= x.Rows {
+		return Matrix{}, fmt.Errorf("cluster: smooth over %d neighbours of %d rows; want 1 to %d", nearest, x.Rows, x.Rows-1)
+	}
+	x, _, err := normalize(x)
+	if err != nil {
+		return Matrix{}, fmt.Errorf("cluster: smooth: %w", err)
+	}
+	rows, err := neighbourRows(x, nearest, lib)
+	if err != nil {
+		return Matrix{}, fmt.Errorf("cluster: smooth: %w", err)
+	}
+	y := NewMatrix(x.Rows, x.Cols)
+	parallel((x.Rows+tileRows-1)/tileRows, func(tile int) {
+		sum := make([]float64, x.Cols)
+		for i := tile * tileRows; i < min((tile+1)*tileRows, x.Rows); i++ {
+			clear(sum)
+			for _, near := range append(rows[i], i) {
+				for j, v := range x.Row(near) {
+					sum[j] += float64(v)
+				}
+			}
+			if !unit(sum) {
+				copy(y.Row(i), x.Row(i))
+				continue
+			}
+			for j, v := range sum {
+				y.Row(i)[j] = float32(v)
+			}
+		}
+	})
+	return y, nil
+}
+
+// Neighbourhood is the number of neighbours to smooth n rows over that are to
+// become k clusters: most, but no more than half of a cluster of mean size, beyond
+// which Smooth would blend clusters; 0 where there is none.
+func Neighbourhood(most, n, k int) int { return min(most, n/(2*k)) }
+
+// Of gives the partition r, found on rows made from x, the centroids of the rows
+// of x itself; of directions if r is spherical. Its inertia stays that of the rows
+// it was found on.
+func (r *Result) Of(x Matrix) (*Result, error) {
+	if x.Rows != len(r.Labels) {
+		panic("cluster: the partition of other rows")
+	}
+	p, err := KMeans{Spherical: r.Spherical}.prepare(x)
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	own := *r
+	p.finish(&own, make([]float64, len(r.Sizes)*x.Cols))
+	own.Inertia = r.Inertia
+	return &own, nil
+}

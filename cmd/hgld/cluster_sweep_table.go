@@ -1,0 +1,148 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+
+	"hgld/internal/atomicfile"
+)
+
+// printTable writes the settings that vary and the measures, a row for each
+// combination.
+func (w *sweep) printTable(points []sweepPoint) {
+	var heads []string
+	for _, v := range w.varied {
+		heads = append(heads, v.key)
+	}
+	heads = append(heads, "k")
+	if w.truth != nil {
+		heads = append(heads, "purity", "ARI", "±", "NMI", "AMI", "moves", "clusters", "actions", "±")
+	} else {
+		heads = append(heads, "inertia", "silhouette", "by cosine", "Cal.-Har.", "Dav.-Bou.")
+	}
+	rows := [][]string{append(heads, "stability", "largest", "alone")}
+	for _, p := range points {
+		var row []string
+		for _, v := range w.varied {
+			row = append(row, strings.ReplaceAll(p.Settings[v.key], "\n", " "))
+		}
+		row = append(row, strconv.Itoa(p.K))
+		if p.Judged != nil {
+			row = append(row, p.Judged.cells()...)
+		} else {
+			row = append(row, digits(p.Inertia.Mean, 'g', 5), digits(p.Silhouette.Mean, 'f', 4), digits(p.SilhouetteCosine.Mean, 'f', 4),
+				digits(p.CalinskiHarabasz.Mean, 'g', 4), digits(p.DaviesBouldin.Mean, 'f', 4))
+		}
+		stability := ""
+		if p.Stability != nil {
+			stability = digits(*p.Stability, 'f', 3)
+		}
+		rows = append(rows, append(row, stability, strconv.Itoa(p.Largest), strconv.Itoa(p.Alone)))
+	}
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range rows {
+		for i, cell := range row {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			switch {
+			case i < len(w.varied): // settings stand left, measures right
+				w.print("%s%s  ", cell, pad)
+			case i+1 < len(row):
+				w.print("%s%s  ", pad, cell)
+			default:
+				w.print("%s%s\n", pad, cell)
+			}
+		}
+	}
+}
+
+func digits(v float64, format byte, n int) string { return strconv.FormatFloat(v, format, n, 64) }
+
+// plotSweep writes a plot of each measure against k, a line for each combination.
+func plotSweep(j *job, folder string, points []sweepPoint) error {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	for _, measure := range []struct {
+		file, title string
+		of          func(sweepPoint) (v float64, defined bool)
+	}{
+		{"inertia", "inertia", func(p sweepPoint) (float64, bool) { return p.Inertia.Mean, true }},
+		{"silhouette", "silhouette (higher is better)", func(p sweepPoint) (float64, bool) { return p.Silhouette.Mean, p.Judged == nil }},
+		{"silhouette_cosine", "silhouette by cosine (higher is better)", func(p sweepPoint) (float64, bool) { return p.SilhouetteCosine.Mean, p.Judged == nil }},
+		{"calinski_harabasz", "Calinski–Harabasz (higher is better)", func(p sweepPoint) (float64, bool) { return p.CalinskiHarabasz.Mean, p.Judged == nil }},
+		{"davies_bouldin", "Davies–Bouldin (lower is better)", func(p sweepPoint) (float64, bool) { return p.DaviesBouldin.Mean, p.Judged == nil }},
+		{"ari", "adjusted Rand index with the known groups", judgedBy(func(g *judgement) estimate { return g.ARI })},
+		{"actions", "actions a judged tag (lower is better)", judgedBy(func(g *judgement) estimate { return g.Actions })},
+		{"stability", "mean ARI of two seeds", func(p sweepPoint) (float64, bool) {
+			if p.Stability == nil {
+				return 0, false
+			}
+			return *p.Stability, true
+		}},
+	} {
+		path := filepath.Join(folder, measure.file+".svg")
+		drawn, err := plotLines(path, measure.title, points, measure.of)
+		if err != nil {
+			return err
+		}
+		if drawn {
+			j.say("%s written", path)
+		}
+	}
+	return nil
+}
+
+func judgedBy(of func(*judgement) estimate) func(sweepPoint) (float64, bool) {
+	return func(p sweepPoint) (float64, bool) {
+		if p.Judged == nil {
+			return 0, false
+		}
+		return of(p.Judged).Mean, true
+	}
+}
+
+// plotLines draws what is defined, and nothing if that is nothing.
+func plotLines(path, title string, points []sweepPoint, of func(sweepPoint) (float64, bool)) (drawn bool, err error) {
+	p := plot.New()
+	p.X.Label.Text, p.Y.Label.Text = "clusters", title
+	p.Add(plotter.NewGrid())
+	var line plotter.XYs
+	for i, at := range points {
+		if y, defined := of(at); defined {
+			line = append(line, plotter.XY{X: float64(at.K), Y: y})
+		}
+		if i+1 < len(points) && points[i+1].K > at.K || len(line) == 0 {
+			continue
+		}
+		l, dots, err := plotter.NewLinePoints(line)
+		if err != nil {
+			return false, err
+		}
+		p.Add(l, dots)
+		line, drawn = nil, true
+	}
+	if !drawn {
+		return false, nil
+	}
+	w, err := p.WriterTo(12*vg.Centimeter, 8*vg.Centimeter, "svg")
+	if err != nil {
+		return false, err
+	}
+	return true, atomicfile.Write(path, func(out io.Writer) error {
+		_, err := w.WriteTo(out)
+		return err
+	})
+}
