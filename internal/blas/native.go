@@ -229,16 +229,24 @@ func (p *pass) multiplyTransposed(m int, a []float32, lda int, c []float32, ldc 
 
 // sweep multiplies m rows of a by all panels. Strips of a lie strip apart.
 func (p *pass) sweep(m int, a []float32, rowA, nextA, strip int, c []float32, ldc int) {
+	p.tiles(m, c, ldc, func(s int, b, c *float32, ldc int, add bool) {
+		p.kernel.multiply(p.k, &a[s*strip], rowA, nextA, b, c, ldc, add)
+	})
+}
+
+// tiles has each strip of rows, numbered from 0, multiplied by each panel b, for m
+// rows in all. A tile at the edge of c is computed apart.
+func (p *pass) tiles(m int, c []float32, ldc int, multiply func(strip int, b, c *float32, ldc int, add bool)) {
 	for j := 0; j < p.n; j += p.cols {
 		b := &p.panels[j*p.k]
 		cols := min(p.cols, p.n-j)
-		for i, s := 0, 0; i < m; i, s = i+p.rows, s+strip {
+		for i, s := 0, 0; i < m; i, s = i+p.rows, s+1 {
 			rows := min(p.rows, m-i)
 			if rows == p.rows && cols == p.cols {
-				p.kernel.multiply(p.k, &a[s], rowA, nextA, b, &c[i*ldc+j], ldc, p.add)
+				multiply(s, b, &c[i*ldc+j], ldc, p.add)
 				continue
 			}
-			p.kernel.multiply(p.k, &a[s], rowA, nextA, b, &p.tile[0], p.cols, false)
+			multiply(s, b, &p.tile[0], p.cols, false)
 			for r := range rows {
 				p.store(c[(i+r)*ldc+j:][:cols], p.tile[r*p.cols:])
 			}

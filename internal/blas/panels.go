@@ -68,27 +68,10 @@ func (n *native) MultiplyRuns(rows []*float32, all, taps, at int, m, cols, k int
 	}
 	w := n.take()
 	p := pass{n.kernel, w, b, cols, k, add}
-	p.gatherRows(rows, all*r, taps, at, m, c, ldc)
+	p.tiles(m, c, ldc, func(s int, b, c *float32, ldc int, add bool) {
+		p.gather(taps, &rows[s*all*r], at, k/taps, b, c, ldc, add)
+	})
 	n.give(w)
-}
-
-// gatherRows is sweep over runs: the addresses of a strip lie strip apart.
-func (p *pass) gatherRows(addresses []*float32, strip, taps, at, m int, c []float32, ldc int) {
-	for j := 0; j < p.n; j += p.cols {
-		b := &p.panels[j*p.k]
-		cols := min(p.cols, p.n-j)
-		for i, s := 0, 0; i < m; i, s = i+p.rows, s+strip {
-			rows := min(p.rows, m-i)
-			if rows == p.rows && cols == p.cols {
-				p.gather(taps, &addresses[s], at, p.k/taps, b, &c[i*ldc+j], ldc, p.add)
-				continue
-			}
-			p.gather(taps, &addresses[s], at, p.k/taps, b, &p.tile[0], p.cols, false)
-			for r := range rows {
-				p.store(c[(i+r)*ldc+j:][:cols], p.tile[r*p.cols:])
-			}
-		}
-	}
 }
 
 // checkPanels panics where a kernel would read beyond the panels.

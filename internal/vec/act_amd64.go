@@ -15,7 +15,7 @@ func gateGradAVX2(dx, dy, x *float32, n int, a, b float64)
 // Each returns how many elements it has done.
 
 func geluFast(dst, x []float32) int {
-	n := whole4(len(x))
+	n := whole8(len(x))
 	if n > 0 {
 		geluAVX2(at(dst), at(x), n)
 	}
@@ -23,7 +23,7 @@ func geluFast(dst, x []float32) int {
 }
 
 func geluGradFast(dx, dy, x []float32) int {
-	n := whole4(len(x))
+	n := whole8(len(x))
 	if n > 0 {
 		geluGradAVX2(at(dx), at(dy), at(x), n)
 	}

@@ -6,36 +6,31 @@ package vec
 
 // ColumnSums adds each column of x to sum.
 func ColumnSums(sum []float64, x []float32, rows, stride int) {
-	c := len(sum)
-	if rows == 0 || c == 0 {
-		return
-	}
-	x = x[:(rows-1)*stride+c]
-	from := columnSumsFast(sum, x, rows, stride, false)
-	if from == c {
-		return
-	}
-	for i := range rows {
-		for j, v := range x[i*stride:][from:c] {
-			sum[from+j] += float64(v)
-		}
-	}
+	columnSums(sum, x, rows, stride, false)
 }
 
 // ColumnSquares adds the squares of each column of x to sum.
 func ColumnSquares(sum []float64, x []float32, rows, stride int) {
+	columnSums(sum, x, rows, stride, true)
+}
+
+func columnSums(sum []float64, x []float32, rows, stride int, squares bool) {
 	c := len(sum)
 	if rows == 0 || c == 0 {
 		return
 	}
 	x = x[:(rows-1)*stride+c]
-	from := columnSumsFast(sum, x, rows, stride, true)
+	from := columnSumsFast(sum, x, rows, stride, squares)
 	if from == c {
 		return
 	}
 	for i := range rows {
 		for j, v := range x[i*stride:][from:c] {
-			sum[from+j] += float64(v) * float64(v)
+			d := float64(v)
+			if squares {
+				d *= d
+			}
+			sum[from+j] += d
 		}
 	}
 }

@@ -1,7 +1,29 @@
 #include "textflag.h"
+#include "loops_amd64.h"
 
 // All go through rows of cols numbers, a multiple of 8, the next row stride
 // numbers on. rows is positive. AX counts the columns of a row.
+
+#define NEXTCOLUMN \
+	ADDQ $8, AX; \
+	CMPQ AX, R12; \
+	JNE  next
+
+#define NEXTROW \
+	DECQ CX; \
+	JNZ  row; \
+	VZEROUPPER; \
+	RET
+
+// MASKED loads dy from BX to Y0, masked where y at DX is not positive; with a step
+// of 0 there is no y. The label whole follows.
+#define MASKED(step) \
+	VMOVUPS  (BX)(AX*4), Y0; \
+	TESTQ    step, step; \
+	JZ       whole; \
+	VMOVDQU  (DX)(AX*4), Y1; \
+	VPCMPGTD Y15, Y1, Y1; \
+	VPAND    Y1, Y0, Y0
 
 // func columnSumsAVX2(sum *float64, x *float32, rows, cols, stride int, squares bool)
 TEXT ·columnSumsAVX2(SB), NOSPLIT, $0-41
@@ -15,42 +37,19 @@ TEXT ·columnSumsAVX2(SB), NOSPLIT, $0-41
 
 row:
 	XORQ AX, AX
-	TESTL DX, DX
-	JNZ square
 
-sum:
-	VCVTPS2PD (SI)(AX*4), Y0
-	VCVTPS2PD 16(SI)(AX*4), Y1
-	VADDPD    (DI)(AX*8), Y0, Y0
-	VADDPD    32(DI)(AX*8), Y1, Y1
-	VMOVUPD   Y0, (DI)(AX*8)
-	VMOVUPD   Y1, 32(DI)(AX*8)
-	ADDQ $8, AX
-	CMPQ AX, R12
-	JNE  sum
-	ADDQ R13, SI
-	DECQ CX
-	JNZ  row
-	VZEROUPPER
-	RET
+next:
+	WIDEN8(SI, Y0, Y1)
+	TESTL  DX, DX
+	JZ     add
+	VMULPD Y0, Y0, Y0
+	VMULPD Y1, Y1, Y1
 
-square:
-	VCVTPS2PD (SI)(AX*4), Y0
-	VCVTPS2PD 16(SI)(AX*4), Y1
-	VMULPD    Y0, Y0, Y0
-	VMULPD    Y1, Y1, Y1
-	VADDPD    (DI)(AX*8), Y0, Y0
-	VADDPD    32(DI)(AX*8), Y1, Y1
-	VMOVUPD   Y0, (DI)(AX*8)
-	VMOVUPD   Y1, 32(DI)(AX*8)
-	ADDQ $8, AX
-	CMPQ AX, R12
-	JNE  square
+add:
+	ADDTO8(DI, Y0, Y1)
+	NEXTCOLUMN
 	ADDQ R13, SI
-	DECQ CX
-	JNZ  row
-	VZEROUPPER
-	RET
+	NEXTROW
 
 // func columnMomentsAVX2(sum, squares *float64, shift, x *float32, rows, cols, stride int)
 TEXT ·columnMomentsAVX2(SB), NOSPLIT, $0-56
@@ -67,30 +66,17 @@ row:
 	XORQ AX, AX
 
 next:
-	VCVTPS2PD (SI)(AX*4), Y0
-	VCVTPS2PD 16(SI)(AX*4), Y1
-	VCVTPS2PD (R9)(AX*4), Y2
-	VCVTPS2PD 16(R9)(AX*4), Y3
+	WIDEN8(SI, Y0, Y1)
+	WIDEN8(R9, Y2, Y3)
 	VSUBPD    Y2, Y0, Y0
 	VSUBPD    Y3, Y1, Y1
 	VMULPD    Y0, Y0, Y2
 	VMULPD    Y1, Y1, Y3
-	VADDPD    (DI)(AX*8), Y0, Y0
-	VADDPD    32(DI)(AX*8), Y1, Y1
-	VADDPD    (R8)(AX*8), Y2, Y2
-	VADDPD    32(R8)(AX*8), Y3, Y3
-	VMOVUPD   Y0, (DI)(AX*8)
-	VMOVUPD   Y1, 32(DI)(AX*8)
-	VMOVUPD   Y2, (R8)(AX*8)
-	VMOVUPD   Y3, 32(R8)(AX*8)
-	ADDQ $8, AX
-	CMPQ AX, R12
-	JNE  next
+	ADDTO8(DI, Y0, Y1)
+	ADDTO8(R8, Y2, Y3)
+	NEXTCOLUMN
 	ADDQ R13, SI
-	DECQ CX
-	JNZ  row
-	VZEROUPPER
-	RET
+	NEXTROW
 
 // func affineAVX2(dst, x, residual, mean, scale, shift *float32, rows, cols, stride int, rectify bool)
 //
@@ -130,9 +116,7 @@ alone:
 	VORPS   Y13, Y1, Y1
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, (DI)(AX*4)
-	ADDQ $8, AX
-	CMPQ AX, R12
-	JNE  next
+	NEXTCOLUMN
 	ADDQ R13, SI
 	ADDQ R13, DI
 	TESTQ BX, BX
@@ -140,10 +124,7 @@ alone:
 	ADDQ R13, BX
 
 last:
-	DECQ CX
-	JNZ  row
-	VZEROUPPER
-	RET
+	NEXTROW
 
 // func normSumsAVX2(along, sum *float64, kept, dy, x, y, mean *float32, rows, cols, stride int)
 //
@@ -172,12 +153,7 @@ row:
 	XORQ AX, AX
 
 next:
-	VMOVUPS (BX)(AX*4), Y0
-	TESTQ R10, R10
-	JZ    whole
-	VMOVDQU  (DX)(AX*4), Y1
-	VPCMPGTD Y15, Y1, Y1
-	VPAND    Y1, Y0, Y0
+	MASKED(R10)
 
 whole:
 	TESTQ R15, R15
@@ -203,17 +179,12 @@ sums:
 	VMOVUPD Y6, 32(DI)(AX*8)
 	VMOVUPD Y3, (R8)(AX*8)
 	VMOVUPD Y0, 32(R8)(AX*8)
-	ADDQ $8, AX
-	CMPQ AX, R12
-	JNE  next
+	NEXTCOLUMN
 	ADDQ R13, BX
 	ADDQ R13, SI
 	ADDQ R10, DX
 	ADDQ R15, R11
-	DECQ CX
-	JNZ  row
-	VZEROUPPER
-	RET
+	NEXTROW
 
 // func normBackAVX2(dx, dy, x, y, mean, scale, along, offset *float32, rows, cols, stride int)
 TEXT ·normBackAVX2(SB), NOSPLIT, $0-88
@@ -238,12 +209,7 @@ row:
 	XORQ AX, AX
 
 next:
-	VMOVUPS (BX)(AX*4), Y0
-	TESTQ R15, R15
-	JZ    whole
-	VMOVDQU  (DX)(AX*4), Y1
-	VPCMPGTD Y15, Y1, Y1
-	VPAND    Y1, Y0, Y0
+	MASKED(R15)
 
 whole:
 	VMOVUPS (SI)(AX*4), Y2
@@ -253,14 +219,9 @@ whole:
 	VSUBPS  Y2, Y0, Y0
 	VMULPS  (R9)(AX*4), Y0, Y0
 	VMOVUPS Y0, (DI)(AX*4)
-	ADDQ $8, AX
-	CMPQ AX, R12
-	JNE  next
+	NEXTCOLUMN
 	ADDQ R13, BX
 	ADDQ R13, SI
 	ADDQ R13, DI
 	ADDQ R15, DX
-	DECQ CX
-	JNZ  row
-	VZEROUPPER
-	RET
+	NEXTROW

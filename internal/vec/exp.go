@@ -58,7 +58,10 @@ func expSub(dst, x []float32, top float32, s *[8]float64) {
 // exp is e^x = 2^n·e^r, n whole and |r| ≤ ln(2)/2. The power of two is applied in
 // two steps, each in the range of float32, so that a denormal is rounded once.
 // Conversions keep a compiler from fusing products with sums.
-func exp(x float32) float32 {
+func exp(x float32) float32 { return expLess(x, 0) }
+
+// expLess is e^(x − less) for a small less, which is not rounded away against x.
+func expLess(x, less float32) float32 {
 	if x != x {
 		return x
 	}
@@ -67,6 +70,7 @@ func exp(x float32) float32 {
 	n := shifted - whole
 	r := x - float32(n*ln2High)
 	r -= float32(n * ln2Low)
+	r -= less
 	q := float32(r*expC6) + expC5
 	q = float32(q*r) + expC4
 	q = float32(q*r) + expC3

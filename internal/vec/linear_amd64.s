@@ -1,5 +1,6 @@
 #include "textflag.h"
 #include "lanes_amd64.h"
+#include "loops_amd64.h"
 
 LANES8(infinite8, $0x7f800000)
 
@@ -20,11 +21,7 @@ next:
 	VMULPS  (DX)(AX*4), Y7, Y1
 	VADDPS  Y1, Y0, Y0
 	VMOVUPS Y0, (DI)(AX*4)
-	ADDQ    $8, AX
-	CMPQ    AX, CX
-	JNE     next
-	VZEROUPPER
-	RET
+	NEXT($8, CX)
 
 // func scaleAVX2(dst, x *float32, n int, a float32)
 TEXT ·scaleAVX2(SB), NOSPLIT, $0-28
@@ -37,11 +34,7 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-28
 next:
 	VMULPS  (SI)(AX*4), Y6, Y0
 	VMOVUPS Y0, (DI)(AX*4)
-	ADDQ    $8, AX
-	CMPQ    AX, CX
-	JNE     next
-	VZEROUPPER
-	RET
+	NEXT($8, CX)
 
 // func reluAVX2(dst, x *float32, n int)
 TEXT ·reluAVX2(SB), NOSPLIT, $0-24
@@ -56,11 +49,7 @@ next:
 	VCMPPS  $6, Y6, Y0, Y1 // not x <= 0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, (DI)(AX*4)
-	ADDQ    $8, AX
-	CMPQ    AX, CX
-	JNE     next
-	VZEROUPPER
-	RET
+	NEXT($8, CX)
 
 // func maskAVX2(dst, d, x *float32, n int)
 TEXT ·maskAVX2(SB), NOSPLIT, $0-32
@@ -76,11 +65,7 @@ next:
 	VPCMPGTD Y6, Y0, Y0 // bits > 0
 	VPAND    (DX)(AX*4), Y0, Y0
 	VMOVDQU  Y0, (DI)(AX*4)
-	ADDQ     $8, AX
-	CMPQ     AX, CX
-	JNE      next
-	VZEROUPPER
-	RET
+	NEXT($8, CX)
 
 // func maximumAVX2(dst, x *float32, n int)
 //
@@ -101,11 +86,7 @@ next:
 	VCMPPS  $3, Y0, Y1, Y3 // either is NaN
 	VORPS   Y3, Y2, Y2
 	VMOVUPS Y2, (DI)(AX*4)
-	ADDQ    $8, AX
-	CMPQ    AX, CX
-	JNE     next
-	VZEROUPPER
-	RET
+	NEXT($8, CX)
 
 // func routeAVX2(dst, rest, x, best *float32, n int)
 TEXT ·routeAVX2(SB), NOSPLIT, $0-40
@@ -127,11 +108,7 @@ next:
 	VADDPS  (DI)(AX*4), Y2, Y2
 	VMOVUPS Y2, (DI)(AX*4)
 	VMOVUPS Y3, (DX)(AX*4)
-	ADDQ    $8, AX
-	CMPQ    AX, CX
-	JNE     next
-	VZEROUPPER
-	RET
+	NEXT($8, CX)
 
 // func nonFiniteAVX2(x *float32, n int) int
 //

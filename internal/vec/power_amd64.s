@@ -1,5 +1,6 @@
 #include "textflag.h"
 #include "lanes_amd64.h"
+#include "loops_amd64.h"
 #include "expwide_amd64.h"
 
 // The length n is a positive multiple of 4; arithmetic is float64.
@@ -67,11 +68,7 @@ next:
 	VADDPD    (DX)(AX*8), Y1, Y1
 	VMOVUPD   Y0, (DI)(AX*8)
 	VMOVUPD   Y1, (DX)(AX*8)
-	ADDQ $4, AX
-	CMPQ AX, CX
-	JNE  next
-	VZEROUPPER
-	RET
+	NEXT($4, CX)
 
 // func powerScaleAVX2(dst, x *float32, k *float64, n int, q, eps float64)
 TEXT ·powerScaleAVX2(SB), NOSPLIT, $0-48
@@ -92,10 +89,5 @@ next:
 	EXP
 	VMULPD    (DX)(AX*8), Y0, Y0
 	VANDPD    Y6, Y0, Y0
-	VCVTPD2PSY Y0, X0
-	VMOVUPS   X0, (DI)(AX*4)
-	ADDQ $4, AX
-	CMPQ AX, CX
-	JNE  next
-	VZEROUPPER
-	RET
+	NARROW4(Y0, X0, DI)
+	NEXT($4, CX)

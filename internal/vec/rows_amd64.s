@@ -1,4 +1,5 @@
 #include "textflag.h"
+#include "loops_amd64.h"
 
 // sum, dot and spread take a positive multiple of 16 elements and add to sixteen
 // lanes in Y4 to Y7; the layer functions a multiple of 8. Arithmetic is float64.
@@ -15,11 +16,25 @@
 	VMOVUPD Y6, 64(p); \
 	VMOVUPD Y7, 96(p)
 
-#define WIDEN(p) \
-	VCVTPS2PD (p)(AX*4), Y0; \
-	VCVTPS2PD 16(p)(AX*4), Y1; \
-	VCVTPS2PD 32(p)(AX*4), Y2; \
-	VCVTPS2PD 48(p)(AX*4), Y3
+#define WIDEN16(p, a, b, c, d) \
+	WIDEN8(p, a, b); \
+	VCVTPS2PD 32(p)(AX*4), c; \
+	VCVTPS2PD 48(p)(AX*4), d
+
+#define ADDLANES \
+	VADDPD Y0, Y4, Y4; \
+	VADDPD Y1, Y5, Y5; \
+	VADDPD Y2, Y6, Y6; \
+	VADDPD Y3, Y7, Y7
+
+// NEXTLANES is NEXT for the sums, which it puts back.
+#define NEXTLANES \
+	ADDQ $16, AX; \
+	CMPQ AX, CX; \
+	JNE  next; \
+	STORELANES(DI); \
+	VZEROUPPER; \
+	RET
 
 // func sumAVX2(x *float32, n int, s *lanes)
 TEXT ·sumAVX2(SB), NOSPLIT, $0-24
@@ -30,17 +45,9 @@ TEXT ·sumAVX2(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 
 next:
-	WIDEN(SI)
-	VADDPD Y0, Y4, Y4
-	VADDPD Y1, Y5, Y5
-	VADDPD Y2, Y6, Y6
-	VADDPD Y3, Y7, Y7
-	ADDQ   $16, AX
-	CMPQ   AX, CX
-	JNE    next
-	STORELANES(DI)
-	VZEROUPPER
-	RET
+	WIDEN16(SI, Y0, Y1, Y2, Y3)
+	ADDLANES
+	NEXTLANES
 
 // func dotAVX2(x, y *float32, n int, s *lanes)
 TEXT ·dotAVX2(SB), NOSPLIT, $0-32
@@ -52,21 +59,13 @@ TEXT ·dotAVX2(SB), NOSPLIT, $0-32
 	XORQ AX, AX
 
 next:
-	WIDEN(SI)
-	VCVTPS2PD (DX)(AX*4), Y8
-	VCVTPS2PD 16(DX)(AX*4), Y9
-	VCVTPS2PD 32(DX)(AX*4), Y10
-	VCVTPS2PD 48(DX)(AX*4), Y11
+	WIDEN16(SI, Y0, Y1, Y2, Y3)
+	WIDEN16(DX, Y8, Y9, Y10, Y11)
 	VFMADD231PD Y0, Y8, Y4 // the product is exact
 	VFMADD231PD Y1, Y9, Y5
 	VFMADD231PD Y2, Y10, Y6
 	VFMADD231PD Y3, Y11, Y7
-	ADDQ   $16, AX
-	CMPQ   AX, CX
-	JNE    next
-	STORELANES(DI)
-	VZEROUPPER
-	RET
+	NEXTLANES
 
 // func spreadAVX2(x *float32, n int, mean float64, s *lanes)
 TEXT ·spreadAVX2(SB), NOSPLIT, $0-32
@@ -78,7 +77,7 @@ TEXT ·spreadAVX2(SB), NOSPLIT, $0-32
 	XORQ AX, AX
 
 next:
-	WIDEN(SI)
+	WIDEN16(SI, Y0, Y1, Y2, Y3)
 	VSUBPD Y15, Y0, Y0
 	VSUBPD Y15, Y1, Y1
 	VSUBPD Y15, Y2, Y2
@@ -87,21 +86,12 @@ next:
 	VMULPD Y1, Y1, Y1
 	VMULPD Y2, Y2, Y2
 	VMULPD Y3, Y3, Y3
-	VADDPD Y0, Y4, Y4
-	VADDPD Y1, Y5, Y5
-	VADDPD Y2, Y6, Y6
-	VADDPD Y3, Y7, Y7
-	ADDQ   $16, AX
-	CMPQ   AX, CX
-	JNE    next
-	STORELANES(DI)
-	VZEROUPPER
-	RET
+	ADDLANES
+	NEXTLANES
 
 // HAT is (x − mean)·r for eight numbers at SI, in Y0 and Y1.
 #define HAT \
-	VCVTPS2PD (SI)(AX*4), Y0; \
-	VCVTPS2PD 16(SI)(AX*4), Y1; \
+	WIDEN8(SI, Y0, Y1); \
 	VSUBPD Y15, Y0, Y0; \
 	VSUBPD Y15, Y1, Y1; \
 	VMULPD Y14, Y0, Y0; \
@@ -127,20 +117,14 @@ TEXT ·layerRowAVX2(SB), NOSPLIT, $0-56
 
 next:
 	HAT
-	VCVTPS2PD (R8)(AX*4), Y2
-	VCVTPS2PD 16(R8)(AX*4), Y3
+	WIDEN8(R8, Y2, Y3)
 	VMULPD Y2, Y0, Y0
 	VMULPD Y3, Y1, Y1
-	VCVTPS2PD (R9)(AX*4), Y2
-	VCVTPS2PD 16(R9)(AX*4), Y3
+	WIDEN8(R9, Y2, Y3)
 	VADDPD Y2, Y0, Y0
 	VADDPD Y3, Y1, Y1
 	NARROW
-	ADDQ $8, AX
-	CMPQ AX, CX
-	JNE  next
-	VZEROUPPER
-	RET
+	NEXT($8, CX)
 
 // func layerSumsAVX2(dgamma, dbeta *float64, dy, x, gamma *float32, n int, mean, r float64, s, a *[8]float64)
 TEXT ·layerSumsAVX2(SB), NOSPLIT, $0-80
@@ -162,20 +146,15 @@ TEXT ·layerSumsAVX2(SB), NOSPLIT, $0-80
 
 next:
 	HAT
-	VCVTPS2PD (DX)(AX*4), Y2
-	VCVTPS2PD 16(DX)(AX*4), Y3
+	WIDEN8(DX, Y2, Y3)
 	VMULPD  Y2, Y0, Y4
 	VMULPD  Y3, Y1, Y5
-	VADDPD  (R10)(AX*8), Y4, Y4
-	VADDPD  32(R10)(AX*8), Y5, Y5
-	VMOVUPD Y4, (R10)(AX*8)
-	VMOVUPD Y5, 32(R10)(AX*8)
+	ADDTO8(R10, Y4, Y5)
 	VADDPD  (R11)(AX*8), Y2, Y4
 	VADDPD  32(R11)(AX*8), Y3, Y5
 	VMOVUPD Y4, (R11)(AX*8)
 	VMOVUPD Y5, 32(R11)(AX*8)
-	VCVTPS2PD (R8)(AX*4), Y4
-	VCVTPS2PD 16(R8)(AX*4), Y5
+	WIDEN8(R8, Y4, Y5)
 	VMULPD Y4, Y2, Y2 // g
 	VMULPD Y5, Y3, Y3
 	VADDPD Y2, Y10, Y10
@@ -211,10 +190,8 @@ next:
 	HAT
 	VMULPD Y12, Y0, Y0
 	VMULPD Y12, Y1, Y1
-	VCVTPS2PD (DX)(AX*4), Y2
-	VCVTPS2PD 16(DX)(AX*4), Y3
-	VCVTPS2PD (R8)(AX*4), Y4
-	VCVTPS2PD 16(R8)(AX*4), Y5
+	WIDEN8(DX, Y2, Y3)
+	WIDEN8(R8, Y4, Y5)
 	VMULPD Y4, Y2, Y2
 	VMULPD Y5, Y3, Y3
 	VSUBPD Y13, Y2, Y2
@@ -224,8 +201,4 @@ next:
 	VMULPD Y14, Y0, Y0
 	VMULPD Y14, Y1, Y1
 	NARROW
-	ADDQ $8, AX
-	CMPQ AX, CX
-	JNE  next
-	VZEROUPPER
-	RET
+	NEXT($8, CX)

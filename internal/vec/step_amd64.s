@@ -1,7 +1,23 @@
 #include "textflag.h"
+#include "loops_amd64.h"
 #include "go_asm.h"
 
 // The length n is a positive multiple of 4; arithmetic is float64.
+
+// GRADIENT takes w to Y0 and dw·scale + w·decay to Y1. Uses Y2.
+#define GRADIENT(scale, decay) \
+	VCVTPS2PD (DI)(AX*4), Y0; \
+	VCVTPS2PD (BX)(AX*4), Y1; \
+	VMULPD scale, Y1, Y1; \
+	VMULPD decay, Y0, Y2; \
+	VADDPD Y2, Y1, Y1
+
+// MOMENT takes keep·m + fresh·g to Y2, for g in Y1. Uses Y3.
+#define MOMENT(keep, fresh) \
+	VCVTPS2PD (SI)(AX*4), Y2; \
+	VMULPD keep, Y2, Y2; \
+	VMULPD fresh, Y1, Y3; \
+	VADDPD Y3, Y2, Y2
 
 // func adamAVX2(w, m, v, dw *float32, n int, o *AdamStep)
 TEXT ·adamAVX2(SB), NOSPLIT, $0-48
@@ -24,16 +40,9 @@ TEXT ·adamAVX2(SB), NOSPLIT, $0-48
 	XORQ AX, AX
 
 next:
-	VCVTPS2PD (DI)(AX*4), Y0 // w
-	VCVTPS2PD (BX)(AX*4), Y1
-	VMULPD Y10, Y1, Y1
-	VMULPD Y11, Y0, Y2
-	VADDPD Y2, Y1, Y1        // g
+	GRADIENT(Y10, Y11)
 	VMULPD Y12, Y0, Y0
-	VCVTPS2PD (SI)(AX*4), Y2
-	VMULPD Y6, Y2, Y2
-	VMULPD Y7, Y1, Y3
-	VADDPD Y3, Y2, Y2        // m
+	MOMENT(Y6, Y7)
 	VCVTPS2PD (DX)(AX*4), Y3
 	VMULPD Y8, Y3, Y3
 	VMULPD Y9, Y1, Y4
@@ -49,13 +58,8 @@ next:
 	VMULPD Y13, Y2, Y2
 	VDIVPD Y3, Y2, Y2
 	VSUBPD Y2, Y0, Y0
-	VCVTPD2PSY Y0, X0
-	VMOVUPS X0, (DI)(AX*4)
-	ADDQ $4, AX
-	CMPQ AX, CX
-	JNE  next
-	VZEROUPPER
-	RET
+	NARROW4(Y0, X0, DI)
+	NEXT($4, CX)
 
 // func sgdAVX2(w, m, dw *float32, n int, o *SGDStep)
 TEXT ·sgdAVX2(SB), NOSPLIT, $0-40
@@ -74,29 +78,16 @@ TEXT ·sgdAVX2(SB), NOSPLIT, $0-40
 	XORQ AX, AX
 
 next:
-	VCVTPS2PD (DI)(AX*4), Y0
-	VCVTPS2PD (BX)(AX*4), Y1
-	VMULPD Y9, Y1, Y1
-	VMULPD Y10, Y0, Y2
-	VADDPD Y2, Y1, Y1        // g
-	VCVTPS2PD (SI)(AX*4), Y2
-	VMULPD Y11, Y2, Y2
-	VMULPD Y12, Y1, Y3
-	VADDPD Y3, Y2, Y2        // m
-	VCVTPD2PSY Y2, X3
-	VMOVUPS X3, (SI)(AX*4)
+	GRADIENT(Y9, Y10)
+	MOMENT(Y11, Y12)
+	NARROW4(Y2, X3, SI)
 	VMULPD Y13, Y1, Y1
 	VMULPD Y14, Y2, Y2
 	VADDPD Y2, Y1, Y1
 	VMULPD Y15, Y1, Y1
 	VSUBPD Y1, Y0, Y0
-	VCVTPD2PSY Y0, X0
-	VMOVUPS X0, (DI)(AX*4)
-	ADDQ $4, AX
-	CMPQ AX, CX
-	JNE  next
-	VZEROUPPER
-	RET
+	NARROW4(Y0, X0, DI)
+	NEXT($4, CX)
 
 // func approachAVX2(dst, x *float32, n int, rate float64)
 TEXT ·approachAVX2(SB), NOSPLIT, $0-32
@@ -112,10 +103,5 @@ next:
 	VSUBPD Y0, Y1, Y1
 	VMULPD Y15, Y1, Y1
 	VADDPD Y1, Y0, Y0
-	VCVTPD2PSY Y0, X0
-	VMOVUPS X0, (DI)(AX*4)
-	ADDQ $4, AX
-	CMPQ AX, CX
-	JNE  next
-	VZEROUPPER
-	RET
+	NARROW4(Y0, X0, DI)
+	NEXT($4, CX)

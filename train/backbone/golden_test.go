@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +72,7 @@ func TestGoldenBackbones(t *testing.T) {
 	t.Cleanup(func() { g.expected.Close() })
 	for _, c := range list.Cases {
 		t.Run("backbones/"+c.Model+"."+c.Case, func(t *testing.T) { g.run(t, c) })
+		runtime.GC() // memory that is used again needs not be mapped again, which takes longer
 	}
 }
 
@@ -79,7 +81,7 @@ func TestGoldenBackbones(t *testing.T) {
 func (g *bench) run(t *testing.T, c goldenCase) {
 	s := subjectOf(t, c)
 	b := cpu.New(0)
-	s.store.Build(b, 1)
+	s.store.Allocate(b, 1)
 	if err := s.store.Import(b, s.read(g.stateDict(t, c.Model)), ""); err != nil {
 		t.Fatal(err)
 	}

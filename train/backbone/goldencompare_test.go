@@ -46,10 +46,12 @@ func wide(x []float32) []float64 {
 }
 
 // moments are the norm of x and its product with the probe of the given name.
-func moments(x []float64, name string) (norm, dot float64) {
-	for i, p := range rule("probe."+name, len(x), 1, 0) {
-		norm += x[i] * x[i]
-		dot += x[i] * float64(p)
+func moments[T float32 | float64](x []T, name string) (norm, dot float64) {
+	h := hash("probe." + name)
+	for i, v := range x {
+		v := float64(v)
+		norm += v * v
+		dot += v * float64(h.at(i, 1, 0))
 	}
 	return math.Sqrt(norm), dot
 }
@@ -171,7 +173,7 @@ func (g *bench) compareGradients(t *testing.T, c goldenCase, s subject, b device
 	norms, dots := read(t, g.expected, c.key()+"grad_norm"), read(t, g.expected, c.key()+"grad_dot")
 	all := byName(t, s.store, b)
 	for i, name := range g.learnable(c) {
-		got, err := all[s.rename(name)].Float64()
+		got, err := all[s.rename(name)].Float32()
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -183,7 +185,7 @@ func (g *bench) compareGradients(t *testing.T, c goldenCase, s subject, b device
 		}
 		compareMoments(t, "gradient of "+name, len(got), norm, dot, norms[i], dots[i], tolerance)
 		if key := c.key() + "grad." + name; g.expected.Has(key) {
-			near(t, key, got, read(t, g.expected, key), tolerance)
+			near(t, key, wide(got), read(t, g.expected, key), tolerance)
 		}
 	}
 	want := read(t, g.expected, c.key()+"grad_input")

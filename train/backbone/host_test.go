@@ -103,10 +103,3 @@ func near(t *testing.T, what string, got, want []float64, tolerance float64) {
 		t.Errorf("%s: off by %.3g of %.3g, tolerance %g", what, diff, math.Sqrt(norm), tolerance)
 	}
 }
-
-func relative(t *testing.T, what string, step int, got, want, tolerance float64) {
-	t.Helper()
-	if !(math.Abs(got-want) <= tolerance*math.Abs(want)) {
-		t.Errorf("%s of step %d: %v, want %v", what, step, got, want)
-	}
-}

@@ -1,6 +1,7 @@
 package backbone_test
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -206,6 +207,32 @@ func TestStepIsTheSameOnAnyNumberOfThreads(t *testing.T) {
 	}
 	if !slices.Equal(run(1), run(3)) {
 		t.Error("one thread and three give different gradients")
+	}
+}
+
+// TestWeightsAreTheSameInEveryRunOnAnyNumberOfThreads trains with all kinds of
+// tiles that convolutions are cut into.
+func TestWeightsAreTheSameInEveryRunOnAnyNumberOfThreads(t *testing.T) {
+	trained := func(threads int) [sha256.Size]byte {
+		b := cpu.New(threads)
+		store, step := classification{"resnet18", 64, 6}.train(t, b)
+		step()
+		step()
+		tensors, err := store.Export(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hash := sha256.New()
+		for _, x := range tensors {
+			hash.Write(x.Data)
+		}
+		return [sha256.Size]byte(hash.Sum(nil))
+	}
+	want := trained(1)
+	for _, threads := range []int{2, 2} {
+		if got := trained(threads); got != want {
+			t.Errorf("%d threads: weights of hash %x, want %x", threads, got, want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package backbone_test
 
 import (
+	"encoding/binary"
 	"math"
 	"testing"
 
@@ -30,21 +31,34 @@ func size(dims []int) int {
 // of each element, as 24 bits in [−1, 1); then float32 scale and offset, each
 // rounded.
 func rule(name string, n int, scale, offset float32) []float32 {
-	h := uint64(0xcbf29ce484222325)
-	for i := range len(name) {
-		h = (h ^ uint64(name[i])) * 0x100000001b3
-	}
 	x := make([]float32, n)
+	h := hash(name)
 	for i := range x {
-		z := h + uint64(i+1)*0x9E3779B97F4A7C15
-		z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
-		z = (z ^ z>>27) * 0x94D049BB133111EB
-		z ^= z >> 31
-		v := float32(int64(z>>40)-1<<23) / (1 << 23)
-		product := float32(scale * v) // rounded before the sum: the conversion forbids a fused one
-		x[i] = offset + product
+		x[i] = h.at(i, scale, offset)
 	}
 	return x
+}
+
+// nameHash is FNV-1a.
+type nameHash uint64
+
+func hash(name string) nameHash {
+	h := nameHash(0xcbf29ce484222325)
+	for i := range len(name) {
+		h = (h ^ nameHash(name[i])) * 0x100000001b3
+	}
+	return h
+}
+
+// at is element i of the rule.
+func (h nameHash) at(i int, scale, offset float32) float32 {
+	z := uint64(h) + uint64(i+1)*0x9E3779B97F4A7C15
+	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
+	z = (z ^ z>>27) * 0x94D049BB133111EB
+	z ^= z >> 31
+	v := float32(int64(z>>40)-1<<23) / (1 << 23)
+	product := float32(scale * v) // rounded before the sum: the conversion forbids a fused one
+	return offset + product
 }
 
 // fill makes a tensor of a state dict by its kind.
@@ -52,7 +66,11 @@ func fill(t *testing.T, name string, shape []int, kind string) tensorfile.Tensor
 	t.Helper()
 	n := size(shape)
 	of := func(scale, offset float32) tensorfile.Tensor {
-		return tensorfile.NewF32(name, shape, rule(name, n, scale, offset))
+		h, data := hash(name), make([]byte, 4*n)
+		for i := range n {
+			binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(h.at(i, scale, offset)))
+		}
+		return tensorfile.Tensor{Name: name, DType: "F32", Shape: shape, Data: data}
 	}
 	switch kind {
 	case "weight":

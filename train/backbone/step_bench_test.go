@@ -22,15 +22,12 @@ import (
 // reports images per second and the peak memory of the process, so that a run of
 // one case has its own.
 func BenchmarkStep(b *testing.B) {
-	for _, c := range []struct {
-		model       string
-		size, batch int
-	}{
+	for _, c := range []classification{
 		{"resnet18", 64, 32}, {"resnet50", 64, 32}, {"resnet18", 224, 32}, {"resnet50", 224, 16}, {"deit-small", 224, 16},
 	} {
 		for _, threads := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%s/%d/threads=%d", c.model, c.size, threads), func(b *testing.B) {
-				step := classifierStep(b, cpu.New(threads), c.model, c.size, c.batch)
+				_, step := c.train(b, cpu.New(threads))
 				step()
 				b.ReportAllocs()
 				for b.Loop() {
@@ -43,29 +40,35 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// classifierStep takes the first step of a training, and returns what takes one
+// classification is a training with batch images of size² pixels.
+type classification struct {
+	model       string
+	size, batch int
+}
+
+// train takes the first step, and returns what is trained and what takes one step
 // more.
-func classifierStep(tb testing.TB, dev device.Backend, model string, size, batch int) func() {
-	spec, err := backbone.All.Get("backbone", model)
+func (c classification) train(tb testing.TB, dev device.Backend) (store *nn.Store, step func()) {
+	spec, err := backbone.All.Get("backbone", c.model)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	const classes = 1000
-	store := nn.NewStore()
+	store = nn.NewStore()
 	net, ok := spec.Build(store.Group("net"), backbone.Options{Classes: classes}).(backbone.Classifier)
 	if !ok {
-		tb.Fatalf("%s has no classifier", model)
+		tb.Fatalf("%s has no classifier", c.model)
 	}
 	store.Build(dev, 1)
 	r := rand.New(rand.NewPCG(1, 2))
-	pixels := make([]float64, batch*3*size*size)
+	pixels := make([]float64, c.batch*3*c.size*c.size)
 	for i := range pixels {
 		pixels[i] = r.NormFloat64()
 	}
-	x := uploadImages(dev, pixels, batch, 3, size, size)
-	target := device.New(dev, device.I32, batch)
+	x := uploadImages(dev, pixels, c.batch, 3, c.size, c.size)
+	target := device.New(dev, device.I32, c.batch)
 	var labels []byte
-	for range batch {
+	for range c.batch {
 		labels = binary.LittleEndian.AppendUint32(labels, r.Uint32N(classes))
 	}
 	dev.Upload(target, labels)
@@ -103,7 +106,7 @@ func classifierStep(tb testing.TB, dev device.Backend, model string, size, batch
 	if err := dev.Sync(); err != nil {
 		tb.Fatal(err)
 	}
-	return func() {
+	return store, func() {
 		adam.Begin(dev)
 		t.Replay()
 		if err := dev.Sync(); err != nil {

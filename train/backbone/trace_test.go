@@ -1,13 +1,11 @@
 package backbone_test
 
 import (
-	"cmp"
 	"math"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/goldens/traces"
 	"hgld/internal/tensorfile"
 	"hgld/train/backbone"
 	"hgld/train/device"
@@ -17,31 +15,6 @@ import (
 	"hgld/train/nn"
 	"hgld/train/optim"
 )
-
-// traceLosses names what goldens/trace calls otherwise: its roadmap has the
-// calibration term.
-var traceLosses = map[string]string{"roadmap": "roadmap-calibration"}
-
-// Advised by goldens/trace; torch in float32 is a tenth of it away.
-const (
-	toleranceFirstLoss = 1e-5
-	toleranceFirstGrad = 1e-4
-	toleranceLater     = 1e-3
-	toleranceParams    = 1e-4
-)
-
-type traceCase struct {
-	Name, Seed, Loss, BN string
-	Optimizer            struct {
-		Kind        string
-		LR          float64
-		HeadMult    float64 `json:"head_mult"`
-		WeightDecay float64 `json:"weight_decay"`
-		ProxyLR     float64 `json:"proxy_lr"`
-		Freeze      int     `json:"freeze_backbone_steps"`
-	}
-	Steps int
-}
 
 // trainer is the net of goldens/trace with its images and its loss, ready to step.
 // Groups of the store are the backbone, the head and, if the loss has any, its
@@ -80,12 +53,7 @@ func newTrainer(t *testing.T, b device.Backend, f *tensorfile.File, seed, bn, lo
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, have := range tensors {
-		if tensors[i], err = f.Tensor("init." + seed + "/" + traceName(have.Name)); err != nil {
-			t.Fatal(err)
-		}
-		tensors[i].Name = have.Name
-	}
+	traces.Start(t, f, seed, tensors, func(tensorfile.Tensor) bool { return false })
 	if err := tr.store.Import(tr.b, tensors, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -138,16 +106,9 @@ func (tr *trainer) newLoss(t *testing.T, name string) (bind func()) {
 	return bind
 }
 
-// traceName is what goldens/trace calls a tensor of ours.
-func traceName(name string) string {
-	name = strings.TrimPrefix(name, "backbone.")
-	return strings.Replace(name, "pooling.", "pool.", 1)
-}
-
 // optimizers are those of a case: one for the net, one for the proxies.
-func (tr *trainer) optimizers(t *testing.T, c traceCase) []*optim.Optimizer {
-	kinds := map[string]string{"adam": "adam", "sgd nesterov 0.9": "sgd"}
-	kind, err := optim.All.Get("optimizer", kinds[c.Optimizer.Kind])
+func (tr *trainer) optimizers(t *testing.T, c traces.Case) []*optim.Optimizer {
+	kind, err := optim.All.Get("optimizer", traces.Rule(c.Optimizer.Kind))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,18 +135,18 @@ func (tr *trainer) optimizers(t *testing.T, c traceCase) []*optim.Optimizer {
 }
 
 func TestGoldenTrace(t *testing.T) {
-	var cases struct{ Traces []traceCase }
-	f := open(t, &cases)
+	var cases struct{ Traces []traces.Case }
+	f := traces.Open(t, &cases)
 	for _, c := range cases.Traces {
-		c.Loss = cmp.Or(traceLosses[c.Loss], c.Loss)
+		c.Loss = traces.Loss(c.Loss)
 		t.Run("trace/"+c.Name, func(t *testing.T) { runTrace(t, f, c) })
 	}
 }
 
 // TestTrainingBySmoothAPByDefinition keeps what package loss does out of it.
 func TestTrainingBySmoothAPByDefinition(t *testing.T) {
-	var cases struct{ Traces []traceCase }
-	f := open(t, &cases)
+	var cases struct{ Traces []traces.Case }
+	f := traces.Open(t, &cases)
 	for _, c := range cases.Traces {
 		if c.Loss == "smooth-ap" {
 			c.Loss = definition
@@ -195,7 +156,7 @@ func TestTrainingBySmoothAPByDefinition(t *testing.T) {
 }
 
 func TestSteadyStepWithItsLossAllocatesNothing(t *testing.T) {
-	f := open(t, &struct{}{})
+	f := traces.Open(t, &struct{}{})
 	for _, name := range []string{"smooth-ap", "happier"} {
 		tr := newTrainer(t, cpu.New(1), f, "a", "train", name)
 		tape := grad.NewTape(tr.b, tr.arena)
@@ -207,7 +168,7 @@ func TestSteadyStepWithItsLossAllocatesNothing(t *testing.T) {
 	}
 }
 
-func runTrace(t *testing.T, f *tensorfile.File, c traceCase) {
+func runTrace(t *testing.T, f *tensorfile.File, c traces.Case) {
 	tr := newTrainer(t, backend(), f, c.Seed, c.BN, c.Loss)
 	all := tr.optimizers(t, c)
 	tape := grad.NewTape(tr.b, tr.arena)
@@ -222,29 +183,29 @@ func runTrace(t *testing.T, f *tensorfile.File, c traceCase) {
 			emb = tape.Keep(tr.net.Forward(tape, x))
 			loss = tr.loss(tape, emb)
 			tape.Backward(loss, device.Array{})
-			near(t, "first embedding", download(t, tr.b, emb.Value), read(t, f, c.Name+"/embedding0"), toleranceFirstLoss)
-			tr.compare(t, f, c.Name+"/grad0.", gradients, toleranceFirstGrad)
+			near(t, "first embedding", download(t, tr.b, emb.Value), read(t, f, c.Name+"/embedding0"), traces.FirstLoss)
+			tr.compare(t, f, c.Name+"/grad0.", gradients, traces.FirstGrad)
 		} else {
 			tape.Replay()
 		}
-		tolLoss, tolNorm := toleranceLater, toleranceLater
+		tolLoss, tolNorm := traces.Later, traces.Later
 		if step == 0 {
-			tolLoss, tolNorm = toleranceFirstLoss, toleranceFirstGrad
+			tolLoss, tolNorm = traces.FirstLoss, traces.FirstGrad
 		}
-		relative(t, "loss", step, download(t, tr.b, loss.Value)[0], losses[step], tolLoss)
-		relative(t, "gradient norm", step, tr.gradNorm(t), norms[step], tolNorm)
+		traces.Within(t, "loss", step, download(t, tr.b, loss.Value)[0], losses[step], tolLoss)
+		traces.Within(t, "gradient norm", step, tr.gradNorm(t), norms[step], tolNorm)
 		for _, o := range all {
 			o.Begin(tr.b)
 			o.Step(tr.b, tr.store.Guard)
 		}
 		if step == 0 {
-			tr.compare(t, f, c.Name+"/after1.", values, toleranceParams)
+			tr.compare(t, f, c.Name+"/after1.", values, traces.Params)
 		}
 	}
-	tr.compare(t, f, c.Name+"/final.", values, toleranceParams)
+	tr.compare(t, f, c.Name+"/final.", values, traces.Params)
 	eval := grad.NewTape(tr.b, tr.arena).Evaluate()
 	emb = tr.net.Forward(eval, eval.Leaf(tr.images, device.Array{}))
-	near(t, "final embedding", download(t, tr.b, emb.Value), read(t, f, c.Name+"/final_embedding_eval"), toleranceLater)
+	near(t, "final embedding", download(t, tr.b, emb.Value), read(t, f, c.Name+"/final_embedding_eval"), traces.Later)
 }
 
 // compare compares every tensor of the net that the file has below prefix with
@@ -255,7 +216,7 @@ func (tr *trainer) compare(t *testing.T, f *tensorfile.File, prefix string,
 	ours := of(t, tr.store, tr.b)
 	compared := 0
 	for name, got := range ours {
-		if key := prefix + traceName(name); f.Has(key) {
+		if key := prefix + traces.Tensor(name); f.Has(key) {
 			near(t, key, got, read(t, f, key), tolerance)
 			compared++
 		}
@@ -279,17 +240,4 @@ func (tr *trainer) gradNorm(t *testing.T) float64 {
 		}
 	}
 	return math.Sqrt(sum)
-}
-
-// open reads cases.json into cases and opens the arrays beside it.
-func open(t *testing.T, cases any) *tensorfile.File {
-	t.Helper()
-	dir := goldens.Dir(t, "trace")
-	goldens.ReadJSON(t, filepath.Join(dir, "cases.json"), cases)
-	f, err := tensorfile.OpenSafetensors(filepath.Join(dir, "trace.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	return f
 }

@@ -1,13 +1,13 @@
 package backbone_test
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"hgld/internal/blas"
+	"hgld/internal/goldens/traces"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/grad"
@@ -28,9 +28,9 @@ func TestGoldenTwoPass(t *testing.T) {
 			Other                [][2]int `json:"other_chunks"`
 		} `json:"two_pass"`
 	}
-	f := open(t, &cases)
+	f := traces.Open(t, &cases)
 	for _, c := range cases.TwoPass {
-		c.Loss = cmp.Or(traceLosses[c.Loss], c.Loss)
+		c.Loss = traces.Loss(c.Loss)
 		t.Run("trace/"+c.Name, func(t *testing.T) {
 			pass := func(chunks [][2]int) map[string][]float64 {
 				b := cpu.NewWith(0, blas.Native())
@@ -38,10 +38,10 @@ func TestGoldenTwoPass(t *testing.T) {
 				return newTrainer(t, b, f, c.Seed, c.BN, c.Loss).pass(t, chunks)
 			}
 			single := pass(nil)
-			relative(t, "loss", 0, single["loss"][0], c.LossValue, toleranceFirstLoss)
+			traces.Within(t, "loss", 0, single["loss"][0], c.LossValue, traces.FirstLoss)
 			for name, got := range single {
 				if key := c.Name + "/" + name; f.Has(key) { // it has none for proxies
-					near(t, "one pass: "+name, got, read(t, f, key), toleranceFirstGrad)
+					near(t, "one pass: "+name, got, read(t, f, key), traces.FirstGrad)
 				}
 			}
 			for _, chunks := range [][][2]int{c.Chunks, c.Other} {
@@ -92,7 +92,7 @@ func (tr *trainer) pass(t *testing.T, chunks [][2]int) map[string][]float64 {
 	}
 	for name, g := range gradients(t, tr.store, tr.b) {
 		if !strings.Contains(name, "running_") {
-			all["grad."+traceName(name)] = g
+			all["grad."+traces.Tensor(name)] = g
 		}
 	}
 	return all

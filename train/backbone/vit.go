@@ -83,7 +83,10 @@ func (s DeiT) Build(c nn.Scope, o Options) Backbone {
 	return ViT{Width: s.Width, Depth: s.Depth, Heads: s.Heads, Patch: s.Patch, Input: s.Input}.build(c, o, s.Distilled)
 }
 
+// build starts linear layers from deviation 0.02 without bias, as timm does. Its
+// normal distribution is cut at ±2, a hundred deviations: that is none.
 func (s ViT) build(c nn.Scope, o Options, distilled bool) Backbone {
+	c = c.Starting(nn.Normal(0.02), nn.Constant(0))
 	shape := nn.PatchShape{Patch: s.Patch, Width: s.Width, H: s.Input, W: s.Input, Distilled: distilled}
 	net := &vit{embed: nn.NewPatchEmbed(c, shape), width: s.Width, fronts: 1}
 	for i := range s.Depth {

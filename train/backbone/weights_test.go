@@ -98,7 +98,7 @@ func TestPCARefusesWhatHasNoComponents(t *testing.T) {
 		k    int
 		want string
 	}{
-		{tensor.New(4, 8), 4, "want 1 to 3"}, {tensor.New(4, 8), 0, "want 1 to 3"},
+		{line, 4, "want 1 to 3"}, {line, 0, "want 1 to 3"},
 		{tensor.New(4, 2), 1, "row 0 of the features has length 0"}, {line, 3, "fewer than the 3 asked for"},
 	} {
 		if _, err := backbone.FitPCA(c.x, c.k); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -110,6 +110,30 @@ func TestPCARefusesWhatHasNoComponents(t *testing.T) {
 // small is a transformer that a test can afford.
 func small(distilled bool) backbone.DeiT {
 	return backbone.DeiT{Width: 12, Depth: 1, Heads: 3, Patch: 16, Input: 32, Distilled: distilled}
+}
+
+// timm's starts: linear layers and positions of deviation 0.02, biases 0, the
+// patches' projection as torch's Conv2d.
+func TestTransformerStartsAsInTimm(t *testing.T) {
+	b, s := backend(), nn.NewStore()
+	backbone.DeiT{Width: 48, Depth: 1, Heads: 3, Patch: 16, Input: 64, Distilled: true}.
+		Build(s.Group("all"), backbone.Options{Classes: 40})
+	s.Build(b, 1)
+	all := values(t, s, b)
+	for name, want := range map[string]float64{
+		"blocks.0.attn.qkv.weight": 0.02, "blocks.0.mlp.fc2.weight": 0.02, "head_dist.weight": 0.02, "pos_embed": 0.02,
+		"blocks.0.attn.proj.bias": 0, "head.bias": 0,
+		"patch_embed.proj.weight": 1 / math.Sqrt(3*16*16*3), "patch_embed.proj.bias": 1 / math.Sqrt(3*16*16*3),
+	} {
+		square := 0.0
+		for _, v := range all[name] {
+			square += v * v
+		}
+		got := math.Sqrt(square / float64(len(all[name])))
+		if !(math.Abs(got-want) <= 0.2*want) { // 48 numbers at least
+			t.Errorf("%s starts with deviation %v, want %v", name, got, want)
+		}
+	}
 }
 
 func TestDistilledWeightsGoIntoThePlainNetwork(t *testing.T) {

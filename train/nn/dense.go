@@ -14,12 +14,14 @@ type Linear struct {
 	Transposed bool
 }
 
-// NewLinear declares a layer with bias, started as torch's Linear.
+// NewLinear declares a layer with bias, started as torch's Linear unless c says
+// otherwise.
 func NewLinear(c Scope, in, out int) *Linear {
-	return &Linear{
-		Weight: c.Param("weight", KaimingUniform, out, in),
-		Bias:   c.Param("bias", UniformFan(in), out),
+	weight, bias := c.weight, c.bias
+	if weight == nil {
+		weight, bias = KaimingUniform, UniformFan(in)
 	}
+	return &Linear{Weight: c.Param("weight", weight, out, in), Bias: c.Param("bias", bias, out)}
 }
 
 // NewStackedLinear declares a layer with bias whose outputs files keep as several

@@ -27,12 +27,15 @@ func size(dims []int) int {
 
 // toDevice rearranges src, in file order, into dst.
 func (l layout) toDevice(dst, src []float32) {
+	n := size(l.device)
 	if !l.transposed {
-		copy(dst, src)
+		copy(dst[:n], src)
 		return
 	}
-	clear(dst)
-	l.each(func(file, device int) { dst[device] = src[file] })
+	clear(dst[:n])
+	l.each(func(file, device, inputs, area, channels int) {
+		transpose(dst[device:], channels, src[file:], area, inputs, area)
+	})
 }
 
 // toFile rearranges src, in device order, into dst.
@@ -41,22 +44,26 @@ func (l layout) toFile(dst, src []float32) {
 		copy(dst, src)
 		return
 	}
-	l.each(func(file, device int) { dst[file] = src[device] })
+	l.each(func(file, device, inputs, area, channels int) {
+		transpose(dst[file:], area, src[device:], channels, area, inputs)
+	})
 }
 
-// each visits the elements of a weight with their places in both orders.
-func (l layout) each(visit func(file, device int)) {
-	k, c, r, s := l.file[0], l.file[1], l.file[2], l.file[3]
-	channels := l.device[3]
-	file := 0
-	for ki := range k {
-		for ci := range c {
-			for ri := range r {
-				for si := range s {
-					visit(file, ((ki*r+ri)*s+si)*channels+ci)
-					file++
-				}
-			}
+// each visits the filters: where one begins in both orders, [inputs, area] in
+// files and [area, channels] on the device.
+func (l layout) each(visit func(file, device, inputs, area, channels int)) {
+	inputs, area, channels := l.file[1], l.file[2]*l.file[3], l.device[3]
+	for k := range l.file[0] {
+		visit(k*inputs*area, k*area*channels, inputs, area, channels)
+	}
+}
+
+// transpose writes the columns of src, of rows × cols numbers, as rows of dst.
+func transpose(dst []float32, ldDst int, src []float32, ldSrc, rows, cols int) {
+	for j := range cols {
+		line := dst[j*ldDst:][:rows]
+		for i := range line {
+			line[i] = src[i*ldSrc+j]
 		}
 	}
 }

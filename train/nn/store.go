@@ -96,6 +96,8 @@ type Scope struct {
 	store  *Store
 	group  *Group
 	prefix string
+
+	weight, bias Init // of the layers that NewLinear declares; nil: torch's
 }
 
 // NewStore returns an empty store.
@@ -118,6 +120,13 @@ func (s *Store) Group(name string) Scope {
 // In returns the scope below c: its names begin with that of c, name and a dot.
 func (c Scope) In(name string) Scope {
 	c.prefix += name + "."
+	return c
+}
+
+// Starting returns c with other starts for the layers that NewLinear declares there
+// and below.
+func (c Scope) Starting(weight, bias Init) Scope {
+	c.weight, c.bias = weight, bias
 	return c
 }
 
@@ -166,6 +175,9 @@ func (s *Store) Register(name string, a device.Array) {
 	s.declare(name, same(a.Shape()...)).array = a
 }
 
+// Running returns the running statistics in the order of their declaration.
+func (s *Store) Running() []*Statistics { return s.stats }
+
 // declare adds a name, which must be new.
 func (s *Store) declare(name string, l layout) *entry {
 	if s.byName[name] != nil {
@@ -184,12 +196,25 @@ const align = 16
 // Build allocates everything declared so far on b and fills it: parameters from
 // the random numbers of (seed, name), gradients with zeros.
 func (s *Store) Build(b device.Backend, seed uint64) {
+	s.Allocate(b, seed)
+	for _, g := range s.Groups {
+		values := make([]float32, g.Values.Len())
+		for _, p := range g.Params {
+			p.start(values[p.offset:], seed)
+		}
+		b.Upload(g.Values, bytesOf(values))
+	}
+}
+
+// Allocate is Build without the random numbers, which take longer than reading
+// weights: parameters are zero until Import fills them.
+func (s *Store) Allocate(b device.Backend, seed uint64) {
 	s.Guard = device.New(b, device.I32, 1)
 	b.Fill(s.Guard, 0)
 	s.Key = device.New(b, device.I32, 2)
 	b.Upload(s.Key, binary.LittleEndian.AppendUint64(nil, seed&math.MaxUint32))
 	for _, g := range s.Groups {
-		g.build(b, seed)
+		g.allocate(b)
 	}
 	for _, st := range s.stats {
 		st.Value = device.New(b, device.F32, 2, st.channels)
@@ -201,7 +226,7 @@ func (s *Store) Build(b device.Backend, seed uint64) {
 	}
 }
 
-func (g *Group) build(b device.Backend, seed uint64) {
+func (g *Group) allocate(b device.Backend) {
 	n := 0
 	for _, p := range g.Params {
 		p.offset = n
@@ -209,50 +234,57 @@ func (g *Group) build(b device.Backend, seed uint64) {
 	}
 	g.Values = device.New(b, device.F32, n)
 	g.Grads = device.New(b, device.F32, n)
-	values := make([]float32, n)
+	b.Fill(g.Values, 0)
+	b.Fill(g.Grads, 0)
 	for _, p := range g.Params {
-		l := p.entry.layout
-		p.Value = device.Make(g.Values.Buf, p.offset, device.F32, l.device...)
-		p.Grad = device.Make(g.Grads.Buf, p.offset, device.F32, l.device...)
+		dims := p.entry.layout.device
+		p.Value = device.Make(g.Values.Buf, p.offset, device.F32, dims...)
+		p.Grad = device.Make(g.Grads.Buf, p.offset, device.F32, dims...)
 		p.entry.array = p.Value
-		start := values[p.offset:][:size(l.device)]
-		if p.parts == nil {
-			p.entry.start(start, p.init, seed)
-		}
 		for i, e := range p.parts {
 			rows := e.layout.device[0]
 			e.array = p.Value.RowRange(i*rows, (i+1)*rows)
-			n := size(e.layout.device)
-			e.start(start[i*n:][:n], p.init, seed)
 		}
 	}
-	b.Upload(g.Values, bytesOf(values))
-	b.Fill(g.Grads, 0)
 }
 
-// start fills values, in the layout of the device, as init starts e.
-func (e *entry) start(values []float32, init Init, seed uint64) {
-	file := make([]float32, size(e.layout.file))
-	init(file, e.layout.file, newDraws(seed, e.name))
-	e.layout.toDevice(values, file)
+// start fills values, in the layout of the device, as p starts.
+func (p *Param) start(values []float32, seed uint64) {
+	parts := p.parts
+	if parts == nil {
+		parts = []*entry{p.entry}
+	}
+	for _, e := range parts {
+		file := make([]float32, size(e.layout.file))
+		p.init(file, e.layout.file, newDraws(seed, e.name))
+		e.layout.toDevice(values, file)
+		values = values[size(e.layout.device):]
+	}
 }
 
 // Size returns the number of trained numbers in the store, as files have them.
 func (s *Store) Size() int {
 	n := 0
 	for _, g := range s.Groups {
-		for _, p := range g.Params {
-			n += size(p.entry.layout.file)
-		}
+		n += g.Size()
+	}
+	return n
+}
+
+// Size returns the number of trained numbers in the group, as files have them.
+func (g *Group) Size() int {
+	n := 0
+	for _, p := range g.Params {
+		n += size(p.entry.layout.file)
 	}
 	return n
 }
 
 // bytesOf returns the little-endian bytes of values.
 func bytesOf(values []float32) []byte {
-	data := make([]byte, 0, 4*len(values))
-	for _, v := range values {
-		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
+	data := make([]byte, 4*len(values))
+	for i, v := range values {
+		binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(v))
 	}
 	return data
 }

@@ -234,3 +234,31 @@ func TestSameNameTwicePanics(t *testing.T) {
 	nn.NewLinear(s.Group("a").In("fc"), 2, 2)
 	nn.NewLinear(s.Group("b").In("fc"), 2, 2)
 }
+
+func TestAllocatedStoreIsZeroUntilItsWeightsAreRead(t *testing.T) {
+	b, from, to := backend(), nn.NewStore(), nn.NewStore()
+	for _, s := range []*nn.Store{from, to} {
+		nn.NewLinear(s.Group("all"), 3, 2)
+		s.Group("all").Statistics(2, 0.1)
+	}
+	from.Build(b, 1)
+	to.Allocate(b, 1)
+	for name, v := range values(t, to, b) {
+		if want := map[bool]float32{true: 1}[name == "running_var"]; slices.ContainsFunc(v, func(x float32) bool { return x != want }) {
+			t.Errorf("%s is %v, want %v", name, v, want)
+		}
+	}
+	tensors, err := from.Export(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Import(b, tensors, ""); err != nil {
+		t.Fatal(err)
+	}
+	want := values(t, from, b)
+	for name, got := range values(t, to, b) {
+		if !slices.Equal(got, want[name]) {
+			t.Errorf("%s is %v, want %v", name, got, want[name])
+		}
+	}
+}

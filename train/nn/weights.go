@@ -180,7 +180,7 @@ func fits(e *entry, t tensorfile.Tensor) bool {
 }
 
 func (e *entry) upload(b device.Backend, t tensorfile.Tensor) error {
-	if e.array.Type != device.F32 {
+	if !e.layout.transposed && t.DType == dtypes[e.array.Type] {
 		b.Upload(e.array, t.Data)
 		return nil
 	}

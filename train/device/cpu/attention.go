@@ -92,7 +92,7 @@ func (a *attention) scores(s, q []float32, image, head, first, last, keys int) {
 func (b *Backend) Attention(dst, lse, qkv, length device.Array, o device.Heads) {
 	a := b.attentionOf("Attention", dst, lse, qkv, length, o)
 	blocks := ceil(a.tokens, a.block)
-	memory := scratch[float32](b, "attention", b.threads*a.block*(a.tokens+a.size+1))
+	memory := scratch[float32](b, "attention", b.Threads()*a.block*(a.tokens+a.size+1))
 	split(b, a.images*a.heads*blocks, 1, attentionTask{a, f32(dst), memory, blocks})
 }
 

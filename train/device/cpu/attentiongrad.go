@@ -18,7 +18,7 @@ func (b *Backend) AttentionGrad(dqkv, dy, y, lse, qkv, length device.Array, o de
 	if dqkv.Len() != qkv.Len() || !dqkv.Contiguous() || dy.Len() != y.Len() || !dy.Contiguous() {
 		panic(shapes("AttentionGrad", dqkv, dy, y, lse, qkv, length))
 	}
-	memory := scratch[float32](b, "attentiongrad", b.threads*a.block*(2*a.tokens+a.size))
+	memory := scratch[float32](b, "attentiongrad", b.Threads()*a.block*(2*a.tokens+a.size))
 	split(b, a.images*a.heads, 1, attentionGradTask{a, f32(dqkv), f32(dy), f32(y), memory})
 }
 

@@ -106,7 +106,7 @@ func (b *Backend) BinLoss(loss, ds, s, sh device.Array, o *device.Bins) {
 		panic(shapes("BinLoss", loss, ds, s, sh))
 	}
 	t := binTask{loss: loss, ds: ds, s: s, sh: sh, bins: Bins{o.N, float64(o.Min), float64(o.Max)}}
-	t.room = scratch[float64](b, "binloss", b.threads*(6*o.N+sh.Cols()))
+	t.room = scratch[float64](b, "binloss", b.Threads()*(6*o.N+sh.Cols()))
 	split(b, sh.Rows(), 1, t)
 }
 

@@ -76,10 +76,10 @@ func (b *Backend) convolvePlain(c convolution) {
 	}
 	c.tile = pixelTile(rows, cols)
 	if !c.in.direct() {
-		c.buf = scratch[float32](b, "conv.patches", b.threads*c.tile*cols)
+		c.buf = scratch[float32](b, "conv.patches", b.Threads()*c.tile*cols)
 	}
 	if c.place != nil {
-		c.acc = scratch[float32](b, "conv.products", b.threads*c.tile*c.n)
+		c.acc = scratch[float32](b, "conv.products", b.Threads()*c.tile*c.n)
 	}
 	split(b, rows, c.tile, c)
 }

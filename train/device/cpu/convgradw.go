@@ -31,7 +31,7 @@ func (b *Backend) ConvGradW(dw, dy, x device.Array, shape device.ConvShape, acc 
 				t.panels, t.panel = lib, panel
 			}
 		}
-		t.buf = scratch[float32](b, "convgradw.patches", b.threads*t.room)
+		t.buf = scratch[float32](b, "convgradw.patches", b.Threads()*t.room)
 		split(b, t.chunks*len(t.blocks), 1, t)
 		if t.chunks > 1 {
 			split(b, inGroup*cols, lineWidth, joinTask{t.dw, t.parts, t.chunks, acc})

@@ -48,7 +48,7 @@ func (b *Backend) convolvePanels(c convolution, lib blas.Panels) {
 	pack := packFilters{t.convolution, lib, t.passes, t.panels, t.width, panel}
 	split(b, pack.items(), 1, pack)
 
-	t.tileM, t.tileN = tileShape(rows, c.n, cols)
+	t.tileM, t.tileN = tileShape(rows, c.n, cols, false)
 	if rows <= fewPixels {
 		t.tileM, t.tileN = ceil(rows, side)*side, wholePanels
 	}
@@ -56,14 +56,14 @@ func (b *Backend) convolvePanels(c convolution, lib blas.Panels) {
 	t.runs = gather && c.in.chans >= runChannels && c.in.c < farPixel
 	switch {
 	case t.runs:
-		t.places = scratch[*float32](b, "conv.places", b.threads*t.tilePlaces())
+		t.places = scratch[*float32](b, "conv.places", b.Threads()*t.tilePlaces())
 		t.zeros = scratch[float32](b, "conv.zeros", c.in.chans)
 		clear(t.zeros)
 	case !c.in.direct():
-		t.buf = scratch[float32](b, "conv.patches", b.threads*t.tileM*blas.Depth)
+		t.buf = scratch[float32](b, "conv.patches", b.Threads()*t.tileM*blas.Depth)
 	}
 	if c.place != nil {
-		t.acc = scratch[float32](b, "conv.products", b.threads*t.tileM*t.tileN)
+		t.acc = scratch[float32](b, "conv.products", b.Threads()*t.tileM*t.tileN)
 	}
 	places := t.places
 	split(b, t.down*t.across, 1, t)

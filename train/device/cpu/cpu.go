@@ -10,8 +10,6 @@ package cpu
 import (
 	"fmt"
 	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"hgld/internal/blas"
 	"hgld/train/device"
@@ -24,20 +22,12 @@ type Backend struct {
 	// that a test sees an operation that reads what it should have written.
 	Poison bool
 
-	threads int
+	crew    *crew
 	blas    blas.Library
 	exact   blas.Library   // of Scores and Nearest
 	err     error          // why the BLAS that was asked for is not used
 	scratch map[string]any // growing slices by name, see scratch
 	tasks   map[any]any    // one task of each type, see split
-
-	job    task // what work is doing
-	items  int
-	grain  int
-	next   atomic.Int64 // the first span that nobody has taken
-	worker atomic.Int64 // the number of the next worker
-	done   sync.WaitGroup
-	help   func() // work of an extra thread; kept so that starting one allocates nothing
 }
 
 var _ device.Backend = (*Backend)(nil)
@@ -61,13 +51,13 @@ func NewWith(threads int, lib blas.Library) *Backend {
 		threads = runtime.GOMAXPROCS(0)
 	}
 	b := &Backend{
-		threads: threads,
+		crew:    newCrew(threads),
 		blas:    lib,
 		exact:   blas.Native(),
 		scratch: map[string]any{},
 		tasks:   map[any]any{},
 	}
-	b.help = func() { b.work(); b.done.Done() }
+	runtime.AddCleanup(b, (*crew).close, b.crew)
 	return b
 }
 
@@ -79,7 +69,7 @@ func (b *Backend) Name() string { return "cpu" }
 func (b *Backend) Supports(t device.DType) bool { return t == device.F32 }
 
 // Threads returns the number of threads that the Backend works with.
-func (b *Backend) Threads() int { return b.threads }
+func (b *Backend) Threads() int { return b.crew.threads }
 
 // shapes describes a call whose arrays do not fit together.
 func shapes(op string, arrays ...device.Array) string {

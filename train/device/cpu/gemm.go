@@ -32,7 +32,7 @@ func (b *Backend) products(batch int, p product) {
 	if p.lib == nil {
 		p.lib = b.blas
 	}
-	p.tileM, p.tileN = tileShape(p.m, p.n, p.k)
+	p.tileM, p.tileN = tileShape(p.m, p.n, p.k, p.transA)
 	p.down, p.across = ceil(p.m, p.tileM), ceil(p.n, p.tileN)
 	b.packShared(batch, &p)
 	split(b, batch*p.down*p.across, 1, p)
@@ -41,14 +41,17 @@ func (b *Backend) products(batch int, p product) {
 // tileShape starts from tiles that a BLAS handles well and halves them while
 // there are fewer than 16 for the threads to share and each has more than 4 MFLOP
 // to do (some 50 µs). The sides are multiples of the kernels' (6, 8, 12, 16 rows;
-// 16, 32 columns).
-func tileShape(m, n, k int) (rows, cols int) {
+// 16, 32 columns). Where a tile packs its rows of a, because a is transposed, wide
+// tiles are better: those 128 columns wide spend a tenth of their time on that.
+func tileShape(m, n, k int, packsRows bool) (rows, cols int) {
 	rows, cols = 192, 512
 	if m > rows && m < 2*rows { // two of about the same height
 		rows = ceil(ceil(m, 2), 48) * 48
 	}
 	for ceil(m, rows)*ceil(n, cols) < 16 && 2*min(m, rows)*min(n, cols)*k > 4<<20 {
 		switch {
+		case packsRows && rows > 48:
+			rows /= 2
 		case cols > 128 && min(n, cols) >= min(m, rows):
 			cols /= 2
 		case rows > 48:

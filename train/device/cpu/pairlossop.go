@@ -12,7 +12,7 @@ func (b *Backend) PairLoss(loss, cnt, ds, s, sh device.Array, o *device.Pairs) {
 	p := &scratch[Pairs](b, "pairloss.pairs", 1)[0]
 	p.set(o)
 	sums := scratch[PairSum](b, "pairloss.sums", sh.Rows())
-	grads := scratch[float64](b, "pairloss.row", b.threads*sh.Cols())
+	grads := scratch[float64](b, "pairloss.row", b.Threads()*sh.Cols())
 	split(b, sh.Rows(), 1, pairSumTask{ds: ds, s: s, sh: sh, pairs: p, sums: sums, grads: grads})
 	var total [2]int64
 	for q, r := range sums {

@@ -27,7 +27,7 @@ func (b *Backend) PairRankGrad(ds, drank, dplus, s, sh, rel device.Array, h *dev
 func (b *Backend) pairs(t pairTask, h *device.Steps) {
 	t.h = &scratch[Steps](b, "pairrank.steps", 1)[0]
 	t.h.set(h)
-	t.room = scratch[float64](b, "pairrank", b.threads*(3*t.s.Cols()+t.rel.Cols()))
+	t.room = scratch[float64](b, "pairrank", b.Threads()*(3*t.s.Cols()+t.rel.Cols()))
 	split(b, t.s.Rows(), 1, t)
 }
 

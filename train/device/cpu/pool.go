@@ -114,7 +114,7 @@ func (b *Backend) PoolGrad(dx, dy, x, y device.Array, s device.PoolShape) {
 	if dx.Len() != x.Len() || y.Len() != dy.Len() {
 		panic(shapes("PoolGrad", dx, dy, x, y))
 	}
-	t.rest = scratch[float32](b, "pool.rest", b.threads*t.c)
+	t.rest = scratch[float32](b, "pool.rest", b.Threads()*t.c)
 	split(b, t.n, 1, t)
 }
 

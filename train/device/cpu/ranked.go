@@ -8,7 +8,7 @@ func (b *Backend) Ranks(rank, s, sh device.Array, least uint8) {
 		panic(shapes("Ranks", rank, s, sh))
 	}
 	t := ranksTask{rank: rank, s: s, sh: sh, least: least}
-	t.keys = scratch[uint64](b, "ranks", b.threads*2*sh.Cols())
+	t.keys = scratch[uint64](b, "ranks", b.Threads()*2*sh.Cols())
 	split(b, sh.Rows(), 1, t)
 }
 
@@ -45,7 +45,7 @@ func (b *Backend) Ranked(shared, order, s, sh device.Array) {
 		panic(shapes("Ranked", shared, order, s, sh))
 	}
 	t := rankedTask{shared: shared, order: order, s: s, sh: sh}
-	t.keys = scratch[uint64](b, "ranked", b.threads*2*sh.Cols())
+	t.keys = scratch[uint64](b, "ranked", b.Threads()*2*sh.Cols())
 	split(b, sh.Rows(), 1, t)
 }
 

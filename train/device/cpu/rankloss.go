@@ -17,7 +17,7 @@ func (b *Backend) RankLoss(loss, ds, s, sh, rel, cnt device.Array, h *device.Ste
 	t := lossTask{loss: loss, ds: ds, s: s, sh: sh, rel: rel, cnt: cnt, o: o}
 	t.plan = &scratch[rankPlan](b, "rankloss.plan", 1)[0]
 	t.plan.set(h, rel.Cols()-1)
-	t.rows = scratch[rankRow](b, "rankloss.rows", b.threads)
+	t.rows = scratch[rankRow](b, "rankloss.rows", b.Threads())
 	split(b, sh.Rows(), 1, t)
 }
 

@@ -130,7 +130,7 @@ func (b *Backend) RankScore(loss, drank, dplus, rank, plus, sh, rel, cnt device.
 		panic(shapes("RankScore", loss, drank, dplus, rank, plus, sh, rel, cnt))
 	}
 	t := scoreTask{loss: loss, drank: drank, dplus: dplus, rank: rank, plus: plus, sh: sh, rel: rel, cnt: cnt, o: o}
-	t.room = scratch[float64](b, "rankscore", b.threads*(4*sh.Cols()+rel.Cols()))
+	t.room = scratch[float64](b, "rankscore", b.Threads()*(4*sh.Cols()+rel.Cols()))
 	split(b, sh.Rows(), 1, t)
 }
 

@@ -13,7 +13,7 @@ func (b *Backend) RanksGrad(ds, drank, s, sh device.Array, lambda float32) {
 		panic(shapes("RanksGrad", ds, drank, s, sh))
 	}
 	t := ranksGradTask{ds: ds, drank: drank, s: s, sh: sh, lambda: lambda}
-	t.keys = scratch[uint64](b, "ranksgrad", b.threads*2*sh.Cols())
+	t.keys = scratch[uint64](b, "ranksgrad", b.Threads()*2*sh.Cols())
 	split(b, sh.Rows(), 1, t)
 }
 

@@ -16,7 +16,7 @@ func (b *Backend) ReluGrad(dx, dbias, dy, y device.Array, acc float32) {
 	}
 	grain := rowGrain(c)
 	parts := scratch[float64](b, "relugrad", ceil(rows, grain)*c)
-	row := scratch[float32](b, "relugrad.row", b.threads*c)
+	row := scratch[float32](b, "relugrad.row", b.Threads()*c)
 	split(b, rows, grain, reluGradTask{f32(dx), f32(dy), f32(y), parts, row, c, grain, !dbias.Absent()})
 	join(f32(dbias), parts, c, acc)
 }

@@ -30,7 +30,7 @@ func (b *Backend) Nearest(index, dist, x, c, cc device.Array) {
 	t := nearestTask{
 		lib: b.exact, x: f32(x), c: f32(c), cc: f32(cc), index: i32(index), dist: f32(dist),
 		d: x.Dims[1], ldX: x.Ld, ldC: c.Ld,
-		products: scratch[float32](b, "nearest", b.threads*nearRows*nearCols),
+		products: scratch[float32](b, "nearest", b.Threads()*nearRows*nearCols),
 	}
 	split(b, x.Dims[0], nearRows, t)
 }

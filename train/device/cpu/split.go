@@ -1,9 +1,11 @@
 package cpu
 
+import "runtime"
+
 // A task is what one operation does to a run of its items (rows, elements,
 // tiles): a struct of the operation's arguments with this method. It works on
 // items [lo, hi), reads its arguments only, and may use scratch memory that is
-// kept for the worker, whose number is below Backend.threads.
+// kept for the worker, whose number is below Backend.Threads().
 type task interface{ span(worker, lo, hi int) }
 
 // split runs t over n items in spans of grain items, on all threads. Spans begin
@@ -24,43 +26,10 @@ func split[T any, P interface {
 	}
 	p := kept.(*T)
 	*p = t
-	b.each(n, grain, P(p))
+	b.crew.each(n, grain, P(p))
 	var none T
-	*p = none // keeps no array alive
-}
-
-// each hands the spans of t to the threads, the calling one among them.
-func (b *Backend) each(n, grain int, t task) {
-	spans := (n + grain - 1) / grain
-	workers := min(b.threads, spans)
-	if workers <= 1 {
-		for lo := 0; lo < n; lo += grain {
-			t.span(0, lo, min(lo+grain, n))
-		}
-		return
-	}
-	b.job, b.items, b.grain = t, n, grain
-	b.next.Store(0)
-	b.worker.Store(0)
-	b.done.Add(workers - 1)
-	for range workers - 1 {
-		go b.help()
-	}
-	b.work()
-	b.done.Wait()
-	b.job = nil
-}
-
-// work takes spans until none is left.
-func (b *Backend) work() {
-	worker := int(b.worker.Add(1)) - 1
-	for {
-		lo := int(b.next.Add(1)-1) * b.grain
-		if lo >= b.items {
-			return
-		}
-		b.job.span(worker, lo, min(lo+b.grain, b.items))
-	}
+	*p = none            // keeps no array alive
+	runtime.KeepAlive(b) // its helpers end with it
 }
 
 // scratch returns n elements of memory that the Backend keeps under a name, with
