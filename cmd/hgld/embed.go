@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -9,44 +11,72 @@ import (
 
 	"hgld/cluster"
 	"hgld/internal/atomicfile"
-	"hgld/internal/registry"
 	"hgld/labels"
 )
-
-// encoders is the table of what can turn tags into vectors.
-var encoders = registry.Table[cluster.Encoder]{
-	{Name: "hashing", About: "character n-grams; needs no weights", Value: cluster.Hashing{Dim: 512, MinN: 2, MaxN: 4, IDF: true}},
-}
 
 // embedSettings is the section "embed" of hgld.yaml.
 type embedSettings struct {
 	Tags    string `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
 	Out     string `yaml:"out" path:"out" usage:"vectors to write (safetensors)"`
-	Encoder string `yaml:"encoder" usage:"what turns a tag into a vector: hashing"`
-	Prompt  string `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, or a text with {} for the tag"`
+	Encoder string `yaml:"encoder" usage:"what turns a tag into a vector: hashing, clip, bert or vectors (--list)"`
+	Weights string `yaml:"weights" path:"in" usage:"of clip and bert: folder or .safetensors file; of vectors: .npy, .safetensors or .parquet"`
+	Prompt  string `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, captions, several of them (tag,photo: averaged), or a text with {} for the tag"`
+	Cache   string `yaml:"cache" path:"out" usage:"folder that keeps the vectors of clip and bert; empty: none"`
+	Threads int    `yaml:"threads" usage:"of clip and bert; 0: one for each processor"`
+
+	CLIP    clipSettings   `yaml:"clip"`
+	Vectors vectorSettings `yaml:"vectors"`
 }
 
 func embedStage() stage {
 	return newStage("embed", "embed",
-		embedSettings{Tags: "tags.jsonl", Out: cluster.VectorsFile, Encoder: encoders[0].Name, Prompt: cluster.Prompts[0].Name},
-		func(s *embedSettings) (in, out []string) { return []string{s.Tags}, []string{s.Out} },
+		embedSettings{Tags: "tags.jsonl", Out: cluster.VectorsFile, Encoder: encoders[0].Name, Prompt: cluster.Prompts[0].Name, Cache: ".hgld/vectors"},
+		func(s *embedSettings) (in, out []string) {
+			in = []string{s.Tags}
+			if s.Weights != "" {
+				in = append(in, s.Weights)
+			}
+			return in, []string{s.Out}
+		},
 		runEmbed)
 }
 
 func embedCommand() *cli.Command {
-	return embedStage().subcommand("embed", "stage 2: a vector for every distinct tag",
-		"  hgld embed                              vectors.safetensors from tags.jsonl\n"+
-			"  hgld embed --prompt photo               of \"a photo of a church\" and not of \"church\"\n"+
-			"  hgld embed --limit 100                  the 100 most used tags")
+	c := embedStage().subcommand("embed", "stage 2: a vector for every distinct tag",
+		"  hgld embed                                       vectors.safetensors from tags.jsonl, without weights\n"+
+			"  hgld embed --list                                the encoders, and where their weights are published\n"+
+			"  hgld embed --encoder bert --weights all-MiniLM-L6-v2/\n"+
+			"                                                   by a sentence-transformer in a folder\n"+
+			"  hgld embed --encoder clip --weights clip-vit-base-patch32/ --prompt photo\n"+
+			"                                                   of \"a photo of a church\" and not of \"church\"\n"+
+			"  hgld embed --encoder vectors --weights mine.npy  the rows of mine.npy, texts in mine.txt\n"+
+			"  hgld embed --limit 100                           the 100 most used tags")
+	c.Flags = append(c.Flags,
+		&cli.BoolFlag{Name: "list", Usage: "list the encoders and how to get their weights, and stop"},
+		&cli.BoolFlag{Name: "print-texts", Usage: "print the texts that would be encoded, one a line, and stop"})
+	run := c.Action
+	c.Action = func(c *cli.Context) error {
+		switch {
+		case c.Bool("list"):
+			return listEncoders(c)
+		case c.Bool("print-texts"):
+			return printTexts(c)
+		}
+		return run(c)
+	}
+	return c
 }
 
 // runEmbed is `hgld embed`.
 func runEmbed(j *job, s *embedSettings) error {
-	encoder, err := encoders.Get("encoder", s.Encoder)
-	if err != nil {
-		return withCode(exitUsage, err)
-	}
 	prompt, err := promptOf(s.Prompt)
+	if err != nil {
+		return err
+	}
+	if s.Weights != "" {
+		j.say("reading %s", s.Weights)
+	}
+	encoder, err := openEncoder(s)
 	if err != nil {
 		return err
 	}
@@ -54,7 +84,11 @@ func runEmbed(j *job, s *embedSettings) error {
 	if err != nil {
 		return err
 	}
-	x, err := encodeTags(j, encoder, prompt, tags, s.Out)
+	cached, err := withCache(j, encoder, s.Cache)
+	if err != nil {
+		return err
+	}
+	x, err := encodeTags(j, cached, prompt, tags, s.Out)
 	if err != nil {
 		return err
 	}
@@ -65,16 +99,22 @@ func runEmbed(j *job, s *embedSettings) error {
 	return nil
 }
 
-// promptOf finds a prompt by name; a text with {} is itself one.
+// promptOf finds prompts by name, several of them separated by commas; a text with
+// {} is itself one.
 func promptOf(name string) (cluster.Prompt, error) {
 	if strings.Contains(name, "{}") {
-		return cluster.Prompt(name), nil
+		_, err := cluster.Prompt(name).Fill(nil)
+		return cluster.Prompt(name), withCode(exitUsage, err)
 	}
-	p, err := cluster.Prompts.Get("prompt", name)
-	if err != nil {
-		return "", withHint(withCode(exitUsage, err), `a prompt of your own has {} where the tag goes: --prompt "a photo of a {}"`)
+	var sentences []string
+	for part := range strings.SplitSeq(name, ",") {
+		p, err := cluster.Prompts.Get("prompt", part)
+		if err != nil {
+			return "", withHint(withCode(exitUsage, err), `a prompt of your own has {} where the tag goes: --prompt "a photo of a {}"`)
+		}
+		sentences = append(sentences, string(p))
 	}
-	return p, nil
+	return cluster.Prompt(strings.Join(sentences, "\n")), nil
 }
 
 // distinctTags reads tags.jsonl and lists its distinct tags, the most used ones
@@ -109,4 +149,49 @@ func encodeTags(j *job, e cluster.Encoder, p cluster.Prompt, tags []labels.Draft
 	}
 	origin := cluster.VectorsOrigin{Encoder: e.Name(), Prompt: p, Tags: cluster.Fingerprint(tags)}
 	return x, atomicfile.Write(out, func(w io.Writer) error { return cluster.WriteVectors(w, x, origin) })
+}
+
+// printTexts is `hgld embed --print-texts`: what another program is to encode, with
+// --json as an array of strings.
+func printTexts(c *cli.Context) error {
+	j, err := newJob(c)
+	if err != nil {
+		return err
+	}
+	settings := embedStage().settings().(*embedSettings)
+	if err := j.project.load(c, "embed", settings); err != nil {
+		return err
+	}
+	prompt, err := promptOf(settings.Prompt)
+	if err != nil {
+		return err
+	}
+	tags, err := distinctTags(j, settings.Tags)
+	if err != nil {
+		return err
+	}
+	filled, err := prompt.Fill(cluster.Names(tags))
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	var texts []string
+	for _, sentence := range filled {
+		for _, t := range sentence {
+			if !seen[t] {
+				seen[t] = true
+				texts = append(texts, t)
+			}
+		}
+	}
+	if j.json {
+		return json.NewEncoder(j.stdout).Encode(texts)
+	}
+	for _, t := range texts {
+		if strings.Contains(t, "\n") {
+			return withHint(errors.New("a text has a line break in it"), "--json prints an array of strings")
+		}
+		j.print("%s\n", t)
+	}
+	return nil
 }

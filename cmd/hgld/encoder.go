@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"hgld/cluster"
+	"hgld/internal/registry"
+	"hgld/internal/tensorfile"
+)
+
+// encoders is the table of what can turn tags into vectors. The first needs
+// nothing; the others are made of files that the user has, by openEncoder.
+var encoders = registry.Table[cluster.Encoder]{
+	{Name: "hashing", About: "character n-grams: likeness of letters, nothing of meaning; needs no weights", Value: hashing},
+	{Name: "clip", About: "text towers of CLIP, OpenAI's and open_clip's", Value: clipFiles},
+	{Name: "bert", About: "sentence-transformers of the BERT family, such as all-MiniLM-L6-v2", Value: bertFiles},
+	{Name: "vectors", About: "vectors that another program made: .npy, .safetensors or .parquet", Value: vectorFiles},
+}
+
+// fileEncoder is a row of encoders that has no vectors until open has read the
+// files that the settings name.
+type fileEncoder struct {
+	name  string
+	files string // what --weights names
+	open  func(s *embedSettings) (cluster.Encoder, error)
+	known []knownWeights
+}
+
+// knownWeights is where weights were published. They are no part of hgld, which
+// opens no connection to get them.
+type knownWeights struct {
+	From    string   `json:"from"` // repository
+	About   string   `json:"about"`
+	Licence string   `json:"licence"`
+	Files   []string `json:"files"`
+	Bytes   int64    `json:"bytes,omitempty"`  // of the weights; 0: not verified
+	SHA256  string   `json:"sha256,omitempty"` // "": not verified
+}
+
+// unstatedByModel is the licence of weights whose repository says nothing of them.
+const unstatedByModel = "not stated with the weights"
+
+// Name is that of the row.
+func (f fileEncoder) Name() string { return f.name }
+
+// Encode says what is missing: a row of the table has no weights.
+func (f fileEncoder) Encode(context.Context, []string) ([][]float32, error) { return nil, f.missing() }
+
+// missing is the error of an encoder whose files were not named.
+func (f fileEncoder) missing() error {
+	return withHint(withCode(exitUsage, fmt.Errorf("encoder %s needs %s, and there are none", f.name, f.files)),
+		"hgld embed --encoder %s --weights PATH makes the vectors (hgld embed --list: where to get them); --encoder hashing needs none", f.name)
+}
+
+// openEncoder makes the encoder that the settings name.
+func openEncoder(s *embedSettings) (cluster.Encoder, error) {
+	e, err := encoders.Get("encoder", s.Encoder)
+	if err != nil {
+		return nil, withCode(exitUsage, err)
+	}
+	f, isFile := e.(fileEncoder)
+	switch {
+	case !isFile && s.Weights != "":
+		return nil, withHint(usagef("encoder %s has no weights, and %s was named", s.Encoder, s.Weights), "--encoder clip, bert or vectors reads them")
+	case !isFile:
+		return e, nil
+	case s.Weights == "":
+		return nil, f.missing()
+	}
+	e, err = f.open(s)
+	var damaged *tensorfile.FormatError
+	if errors.As(err, &damaged) {
+		return nil, withHint(withCode(exitIntegrity, err), "get the file again")
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, withHint(err, "hgld embed --list says which files %s needs", s.Encoder)
+	}
+	return e, err
+}
+
+// weightNames are the names of weights in a folder as it was published, the
+// preferred first.
+var weightNames = []string{"model.safetensors", "open_clip_model.safetensors"}
+
+// pickled are the endings of files that only Python's pickle reads.
+var pickled = []string{".bin", ".pt", ".pth", ".ckpt", ".pkl"}
+
+// weightsFile finds the safetensors file that path names, itself or by its folder.
+// A pickle is never opened.
+func weightsFile(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return path, refusePickle(path)
+	}
+	var pickle string
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return "", err
+	}
+	for _, want := range weightNames {
+		for _, e := range entries {
+			if e.Name() == want {
+				return filepath.Join(path, want), nil
+			}
+			if refusePickle(e.Name()) != nil && pickle == "" {
+				pickle = filepath.Join(path, e.Name())
+			}
+		}
+	}
+	if pickle != "" {
+		return "", refusePickle(pickle)
+	}
+	return "", withHint(usagef("%s: no %s in it", path, strings.Join(weightNames, " and no ")), "hgld embed --list says which files are needed; --weights takes a file of another name, too")
+}
+
+// refusePickle is an error for a file that would have to be unpickled.
+func refusePickle(path string) error {
+	for _, ext := range pickled {
+		if strings.EqualFold(filepath.Ext(path), ext) {
+			return withHint(usagef("%s: weights are read from safetensors, not from a pickle", path),
+				"scripts/convert_weights.py %s %s converts it", path, strings.TrimSuffix(path, filepath.Ext(path))+".safetensors")
+		}
+	}
+	return nil
+}

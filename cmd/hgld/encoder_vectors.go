@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"hgld/cluster"
+	"hgld/train/tensor"
+)
+
+// vectorFiles takes the vectors of another program: a table of texts and vectors.
+// In a Parquet file the texts are a column; beside an array in .npy or .safetensors
+// they are a list of their own, in a file of the same name with the ending .json
+// (an array of strings, or an object that has one as "texts") or .txt (one text a
+// line).
+var vectorFiles = fileEncoder{name: "vectors", files: "a file of vectors", open: openImported}
+
+// vectorSettings say where in the files texts and vectors are.
+type vectorSettings struct {
+	Texts        string `yaml:"texts" path:"in"`
+	Tensor       string `yaml:"tensor"`
+	TextColumn   string `yaml:"text_column"`
+	VectorColumn string `yaml:"vector_column"`
+}
+
+// importedVectors is a table of vectors by text.
+type importedVectors struct {
+	path, sum string
+	rows      map[string]int
+	x         cluster.Matrix
+}
+
+func openImported(s *embedSettings) (cluster.Encoder, error) {
+	v := &importedVectors{path: s.Weights, rows: map[string]int{}}
+	if err := refusePickle(v.path); err != nil {
+		return nil, err
+	}
+	var texts []string
+	var err error
+	switch strings.ToLower(filepath.Ext(v.path)) {
+	case ".npy", ".safetensors":
+		v.x, err = readVectors(v.path, s.Vectors.Tensor)
+	case ".parquet":
+		texts, v.x, err = readParquetVectors(v.path, s.Vectors)
+	default:
+		err = withCode(exitUsage, fmt.Errorf("%s: vectors are read from .npy, .safetensors and .parquet", v.path))
+	}
+	if err != nil {
+		return nil, err
+	}
+	list := v.path
+	if texts == nil {
+		if list, texts, err = textsBeside(v.path, s.Vectors.Texts); err != nil {
+			return nil, err
+		}
+	}
+	if len(texts) != v.x.Rows {
+		return nil, fmt.Errorf("%s has %s, and %s has %s", list, count(len(texts), "text"), v.path, count(v.x.Rows, "vector"))
+	}
+	if v.sum, err = sha256File(v.path); err != nil {
+		return nil, err
+	}
+	return v, v.index(texts, list)
+}
+
+// index checks the vectors and finds them by text. A text may recur with the same
+// vector.
+func (v *importedVectors) index(texts []string, list string) error {
+	for i, t := range texts {
+		for at, a := range v.x.Row(i) {
+			if math.IsNaN(float64(a)) || math.IsInf(float64(a), 0) {
+				return withCode(exitIntegrity, fmt.Errorf("%s: row %d has %v at %d; every value must be finite", v.path, i, a, at))
+			}
+		}
+		first, twice := v.rows[t]
+		if twice && !slices.Equal(v.x.Row(first), v.x.Row(i)) {
+			return withCode(exitIntegrity, fmt.Errorf("%s: %q stands in rows %d and %d, with different vectors", list, t, first, i))
+		}
+		if !twice {
+			v.rows[t] = i
+		}
+	}
+	return nil
+}
+
+// Name gives the file and what it holds.
+func (v *importedVectors) Name() string {
+	return fmt.Sprintf("vectors(%s,sha256=%.16s)", filepath.Base(v.path), v.sum)
+}
+
+// Encode looks the texts up. One that the file does not have is an error.
+func (v *importedVectors) Encode(_ context.Context, texts []string) ([][]float32, error) {
+	out := make([][]float32, len(texts))
+	var missing []string
+	for i, t := range texts {
+		row, found := v.rows[t]
+		if !found {
+			missing = append(missing, t)
+			continue
+		}
+		out[i] = v.x.Row(row)
+	}
+	if len(missing) > 0 {
+		return nil, withHint(fmt.Errorf("%s has no vector for %d of %d texts, the first of which are %q", v.path, len(missing), len(texts), missing[:min(3, len(missing))]),
+			"hgld embed --print-texts lists what to encode; --prompt says what stands around a tag")
+	}
+	return out, nil
+}
+
+// readVectors reads an array of rows, of a file with several tensors the named one.
+func readVectors(path, name string) (cluster.Matrix, error) {
+	t, err := tensor.Read(path, name)
+	if err != nil {
+		return cluster.Matrix{}, withHint(err, "-o vectors.tensor=NAME chooses a tensor of a file with several")
+	}
+	if len(t.Dims) != 2 {
+		return cluster.Matrix{}, fmt.Errorf("%s has the shape %v, want [texts, values]", path, t.Dims)
+	}
+	return cluster.Matrix{Rows: t.Dims[0], Cols: t.Dims[1], Data: t.Data}, nil
+}
+
+// textsBeside reads the list of texts of an array: the file given, or the one
+// beside it.
+func textsBeside(path, given string) (list string, texts []string, err error) {
+	stem := strings.TrimSuffix(path, filepath.Ext(path))
+	tries := []string{stem + ".json", stem + ".txt"}
+	if given != "" {
+		tries = []string{given}
+	}
+	for _, list = range tries {
+		data, err := os.ReadFile(list)
+		if errors.Is(err, fs.ErrNotExist) && given == "" {
+			continue
+		}
+		if err != nil {
+			return list, nil, err
+		}
+		texts, err = parseTexts(data, strings.EqualFold(filepath.Ext(list), ".json"))
+		if err != nil {
+			return list, nil, fmt.Errorf("%s: %w", list, err)
+		}
+		return list, texts, nil
+	}
+	return "", nil, withHint(usagef("%s: which texts its rows belong to is not said: there is neither %s nor %s", path, tries[0], tries[1]),
+		"-o vectors.texts=FILE names the list; hgld embed --print-texts writes one for the other program to read")
+}
+
+// parseTexts reads a list of texts.
+func parseTexts(data []byte, isJSON bool) ([]string, error) {
+	if !utf8.Valid(data) {
+		return nil, errors.New("is not UTF-8")
+	}
+	if !isJSON {
+		text := strings.TrimSuffix(string(data), "\n")
+		if text == "" {
+			return []string{}, nil
+		}
+		return strings.Split(text, "\n"), nil
+	}
+	texts := []string{}
+	if err := json.Unmarshal(data, &texts); err == nil {
+		return texts, nil
+	}
+	var object struct {
+		Texts []string `json:"texts"`
+	}
+	if err := json.Unmarshal(data, &object); err != nil || object.Texts == nil {
+		return nil, fmt.Errorf(`expected an array of strings, or an object that has one as "texts"`)
+	}
+	return object.Texts, nil
+}

@@ -1,0 +1,234 @@
+package text
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"hgld/train/device"
+	"hgld/train/nn"
+)
+
+// CLIP is the text tower of Radford et al., "Learning Transferable Visual Models
+// From Natural Language Supervision", ICML 2021: a transformer with a causal mask
+// and the norms in front, of which the vector of the end token is projected and
+// brought to unit length.
+//
+// The mask makes the vector of a token depend on the tokens before it alone. So what
+// OpenAI fills a text up to 77 tokens with has no effect, and is not computed; and
+// what texts have in common at their beginning, a prompt first of all, is computed
+// once for all texts of a batch (see causalNet).
+type CLIP struct{ encoder }
+
+// CLIPOptions are what weights do not show. Where a field is empty, a file beside
+// the weights gives it: config.json for names of Hugging Face, open_clip_config.json
+// for OpenAI's.
+type CLIPOptions struct {
+	Activation string  // "quick_gelu" (OpenAI's weights) or "gelu" (most others)
+	Heads      int     // by default one for 64 values, as in all published ones
+	Eps        float32 // of the norms; by default 1e-5
+}
+
+// OpenCLIP reads a text tower, under the names of transformers' CLIPModel and
+// CLIPTextModelWithProjection or of OpenAI and open_clip. Weights of the image tower
+// in the same file are left alone.
+func OpenCLIP(b device.Backend, f Files, o CLIPOptions) (*CLIP, error) {
+	w, err := openWeights(b, f.Weights)
+	if err != nil {
+		return nil, fmt.Errorf("text: %w", err)
+	}
+	names := clipNames(w)
+	if names == nil {
+		return nil, errors.Join(fmt.Errorf("text: %s: neither text_model.embeddings.token_embedding.weight nor token_embedding.weight: no text tower of CLIP?", f.Weights), w.file.Close())
+	}
+	if err := names.options(f, &o); err != nil {
+		return nil, errors.Join(fmt.Errorf("text: %w", err), w.file.Close())
+	}
+	net, size, err := readCLIP(w, names, o)
+	if err != nil {
+		return nil, fmt.Errorf("text: %w", err)
+	}
+	if size.words != EndOfText+1 {
+		return nil, fmt.Errorf("text: %s: a vocabulary of %d tokens; that of CLIP has %d", f.Weights, size.words, EndOfText+1)
+	}
+	bpe, err := NewBPE()
+	if err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("clip(%d layers of %d,vectors=%d,heads=%d,activation=%s,tokenizer=%d,sha256=%s)",
+		size.layers, size.width, size.vector, size.heads, o.Activation, tokenizers, f.SHA256)
+	tokens := func() func(string) []int32 {
+		encode := bpe.Encoder(size.tokens)
+		return func(text string) []int32 {
+			ids := encode(text)
+			return ids[:slices.Index(ids, EndOfText)+1] // a text may hold the mark itself; the first one counts
+		}
+	}
+	return &CLIP{encoder{name: name, b: b, arena: device.NewArena(b), net: net, tokens: tokens}}, nil
+}
+
+// clipSize is what the weights show of a tower.
+type clipSize struct{ words, tokens, width, layers, heads, vector int }
+
+// naming is how a library calls the parameters of a text tower.
+type naming struct {
+	words, places, last string
+	block               string // with the number of the block
+	norm1, norm2        string
+	qkv                 []string // weight and bias of each part
+	proj, fc1, fc2      string
+	out                 string
+	transposed          bool // out is [width, vector]
+	ignored             []string
+}
+
+var huggingFace = &naming{
+	words: "text_model.embeddings.token_embedding.weight", places: "text_model.embeddings.position_embedding.weight",
+	last: "text_model.final_layer_norm", block: "text_model.encoder.layers.%d.",
+	norm1: "layer_norm1", norm2: "layer_norm2",
+	qkv:  []string{"self_attn.q_proj.", "self_attn.k_proj.", "self_attn.v_proj."},
+	proj: "self_attn.out_proj", fc1: "mlp.fc1", fc2: "mlp.fc2", out: "text_projection.weight",
+	ignored: []string{"vision_model.", "visual_projection.", "logit_scale", "text_model.embeddings.position_ids"},
+}
+
+var openAI = &naming{
+	words: "token_embedding.weight", places: "positional_embedding",
+	last: "ln_final", block: "transformer.resblocks.%d.",
+	norm1: "ln_1", norm2: "ln_2", qkv: []string{"attn.in_proj_"},
+	proj: "attn.out_proj", fc1: "mlp.c_fc", fc2: "mlp.c_proj", out: "text_projection", transposed: true,
+	ignored: []string{"visual.", "logit_scale", "logit_bias", "input_resolution", "context_length", "vocab_size", "attn_mask"},
+}
+
+// clipNames finds the naming of a file.
+func clipNames(w *weights) *naming {
+	for _, n := range []*naming{huggingFace, openAI} {
+		if w.file.Has(n.words) {
+			return n
+		}
+	}
+	return nil
+}
+
+// options fills in of o what a configuration says.
+func (n *naming) options(f Files, o *CLIPOptions) error {
+	var activation string
+	var heads int
+	var eps float32
+	if n == huggingFace {
+		type part struct {
+			Activation string  `json:"hidden_act"`
+			Heads      int     `json:"num_attention_heads"`
+			Eps        float32 `json:"layer_norm_eps"`
+		}
+		var c struct {
+			part
+			Type string `json:"model_type"`
+			Text *part  `json:"text_config"`
+		}
+		if err := f.readJSON("config.json", &c, true); err != nil {
+			return err
+		}
+		p := c.part
+		if c.Text != nil {
+			p = *c.Text
+		}
+		if activation = p.Activation; activation == "" && c.Type != "" {
+			activation = "quick_gelu" // transformers' default
+		}
+		heads, eps = p.Heads, p.Eps
+	} else {
+		var c struct {
+			Model *struct {
+				Quick bool `json:"quick_gelu"`
+				Text  struct {
+					Heads int `json:"heads"`
+				} `json:"text_cfg"`
+			} `json:"model_cfg"`
+		}
+		if err := f.readJSON("open_clip_config.json", &c, true); err != nil {
+			return err
+		}
+		if c.Model != nil {
+			heads, activation = c.Model.Text.Heads, "gelu"
+			if c.Model.Quick {
+				activation = "quick_gelu"
+			}
+		}
+	}
+	return o.complete(activation, heads, eps)
+}
+
+// complete fills in what is empty.
+func (o *CLIPOptions) complete(activation string, heads int, eps float32) error {
+	if o.Activation == "" {
+		o.Activation = activation
+	}
+	if o.Heads == 0 {
+		o.Heads = heads
+	}
+	if o.Eps == 0 {
+		o.Eps = eps
+	}
+	if o.Eps == 0 {
+		o.Eps = 1e-5
+	}
+	switch {
+	case o.Activation == "":
+		return ErrActivation
+	case activations[o.Activation] == nil:
+		return fmt.Errorf("activation %q is unknown; those of CLIP are quick_gelu and gelu", o.Activation)
+	}
+	return nil
+}
+
+// ErrActivation says that no file beside the weights says which activation they were
+// trained with, and neither do the options. The tensors cannot show it.
+var ErrActivation = errors.New("neither config.json nor open_clip_config.json beside the weights says whether their activation is quick_gelu, as in OpenAI's, or gelu, as in most others")
+
+// readCLIP reads the tower and closes the file.
+func readCLIP(w *weights, n *naming, o CLIPOptions) (*causalNet, clipSize, error) {
+	words, places, out := w.shape(n.words, 2), w.shape(n.places, 2), w.shape(n.out, 2)
+	if words == nil || places == nil || out == nil {
+		return nil, clipSize{}, errors.Join(fmt.Errorf("%s: no matrices %s, %s and %s", w.path, n.words, n.places, n.out), w.file.Close())
+	}
+	s := clipSize{words: words[0], tokens: places[0], width: words[1], heads: o.Heads, vector: out[0], layers: w.count(n.block + n.norm1 + ".weight")}
+	if n.transposed {
+		s.vector = out[1]
+	}
+	if s.heads == 0 {
+		s.heads = s.width / 64
+	}
+	if s.heads < 1 || s.width%s.heads != 0 || s.tokens < 2 || s.layers < 1 {
+		return nil, s, errors.Join(fmt.Errorf("%s: %d layers, %d heads in vectors of %d, %d tokens", w.path, s.layers, s.heads, s.width, s.tokens), w.file.Close())
+	}
+	net := &causalNet{words: w.param(words, n.words), places: w.param(places, n.places)}
+	for i := range s.layers {
+		net.blocks = append(net.blocks, n.readBlock(w, fmt.Sprintf(n.block, i), s, o))
+	}
+	size := []int{s.vector, s.width}
+	if n.transposed {
+		size = []int{s.width, s.vector}
+	}
+	project := &nn.Linear{Weight: w.param(size, n.out), Transposed: n.transposed}
+	net.head = []nn.Layer{w.norm(n.last, s.width, o.Eps).Forward, project.Forward, unit}
+	return net, s, w.done(n.ignored...)
+}
+
+func (n *naming) readBlock(w *weights, at string, s clipSize, o CLIPOptions) causalBlock {
+	d, hidden := s.width, 4*s.width
+	if shape := w.shape(at+n.fc1+".weight", 2); shape != nil {
+		hidden = shape[0]
+	}
+	matrices, biases := make([]string, len(n.qkv)), make([]string, len(n.qkv))
+	for i, part := range n.qkv {
+		matrices[i], biases[i] = at+part+"weight", at+part+"bias"
+	}
+	return causalBlock{
+		norm1: w.norm(at+n.norm1, d, o.Eps),
+		qkv:   &nn.Linear{Weight: w.param([]int{3 * d, d}, matrices...), Bias: w.param([]int{3 * d}, biases...)},
+		proj:  w.linear(d, d, at+n.proj),
+		norm2: w.norm(at+n.norm2, d, o.Eps),
+		mlp:   &nn.MLP{FC1: w.linear(d, hidden, at+n.fc1), FC2: w.linear(hidden, d, at+n.fc2), Act: activations[o.Activation]},
+		heads: s.heads,
+	}
+}
