@@ -36,10 +36,12 @@ func curateStage() stage {
 
 func curateCommand() *cli.Command {
 	return group("curate", "stage 3: draft + edits -> curated supercategories",
-		"  hgld curate apply                                        hierarchy.json from draft.json and edits.jsonl\n"+
+		"  hgld curate serve                                        the page to curate in, on this machine alone\n"+
+			"  hgld curate apply                                        hierarchy.json from draft.json and edits.jsonl\n"+
 			"  hgld curate log edits.jsonl                              what a curator did\n"+
 			"  hgld curate agree anna.jsonl ben.jsonl                   how far two curators agree, and where not",
-		curateApplyCommand(), curateLogCommand(), curateAgreeCommand(),
+		curateServeCommand(), curateApplyCommand(), curateLogCommand(), curateAgreeCommand(),
+		curateImportCommand(), curateExportCommand(), curateLintCommand(), curateDiffCommand(),
 	)
 }
 

@@ -1,0 +1,121 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// measures are the fields of a sweep in their order on the page, with what is
+// better. A field that is not listed is drawn behind these.
+var measures = []struct{ field, title, note string }{
+	{"inertia", "Inertia", "falls with every cluster; look for the bend"},
+	{"silhouette", "Silhouette", "higher is better"},
+	{"silhouette_cosine", "Silhouette by cosine", "higher is better"},
+	{"calinski_harabasz", "Calinski–Harabasz", "higher is better"},
+	{"davies_bouldin", "Davies–Bouldin", "lower is better"},
+	{"stability", "Stability: mean ARI of two seeds", "higher is better"},
+	{"largest", "Tags of the largest cluster", ""},
+	{"alone", "Clusters of one tag", ""},
+}
+
+// point is one object of a sweep: its measures by name, and the settings that set
+// it apart from others with the same number of clusters.
+type point struct {
+	k        float64
+	settings string
+	values   map[string]estimate
+}
+
+// estimate is a measure with its deviation over seeds, 0 where there is none.
+type estimate struct{ mean, deviation float64 }
+
+// ReadSweep reads what `hgld cluster sweep --json` prints, a list of objects with
+// the number of clusters k and measures, into a plot for each measure. A measure is
+// a number, or an object with mean and deviation; "settings" tells lines apart.
+func ReadSweep(text []byte, name string) ([]Plot, error) {
+	var objects []map[string]any
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&objects); err != nil {
+		return nil, fmt.Errorf("%s: %w; want what `hgld cluster sweep --json` prints", name, err)
+	}
+	if len(objects) == 0 {
+		return nil, fmt.Errorf("%s: has no point; want what `hgld cluster sweep --json` prints", name)
+	}
+	var points []point
+	fields := map[string]bool{}
+	for i, o := range objects {
+		k, ok := o["k"].(float64)
+		if !ok {
+			return nil, fmt.Errorf("%s: point %d has no number of clusters k; want what `hgld cluster sweep --json` prints", name, i+1)
+		}
+		p := point{k: k, values: map[string]estimate{}}
+		if settings, ok := o["settings"].(map[string]any); ok {
+			var parts []string
+			for _, key := range slices.Sorted(maps.Keys(settings)) {
+				parts = append(parts, fmt.Sprintf("%s %v", key, settings[key]))
+			}
+			p.settings = strings.Join(parts, ", ")
+		}
+		delete(o, "k")
+		delete(o, "seeds")
+		delete(o, "settings")
+		p.take("", o)
+		for f := range p.values {
+			fields[f] = true
+		}
+		points = append(points, p)
+	}
+	slices.SortStableFunc(points, func(a, b point) int { return int(a.k - b.k) })
+	var plots []Plot
+	for _, m := range measures {
+		if fields[m.field] {
+			plots = append(plots, plotOf(points, m.field, m.title, m.note))
+			delete(fields, m.field)
+		}
+	}
+	for _, f := range slices.Sorted(maps.Keys(fields)) {
+		plots = append(plots, plotOf(points, f, strings.ReplaceAll(f, "_", " "), ""))
+	}
+	return plots, nil
+}
+
+// take collects the measures of an object and of those within it.
+func (p *point) take(before string, object map[string]any) {
+	for name, v := range object {
+		switch v := v.(type) {
+		case float64:
+			p.values[before+name] = estimate{mean: v}
+		case map[string]any:
+			mean, ok := v["mean"].(float64)
+			deviation, _ := v["deviation"].(float64)
+			if ok {
+				p.values[before+name] = estimate{mean, deviation}
+			} else {
+				p.take(before+name+" ", v)
+			}
+		}
+	}
+}
+
+// plotOf makes a line of each combination of settings, in the order they come.
+func plotOf(points []point, field, title, note string) Plot {
+	plot, at := Plot{Title: title, Note: note}, map[string]int{}
+	for _, p := range points {
+		v, has := p.values[field]
+		if !has {
+			continue
+		}
+		i, known := at[p.settings]
+		if !known {
+			i = len(plot.Lines)
+			at[p.settings] = i
+			plot.Lines = append(plot.Lines, Line{Name: p.settings})
+		}
+		l := &plot.Lines[i]
+		l.X, l.Y, l.Spread = append(l.X, p.k), append(l.Y, v.mean), append(l.Spread, v.deviation)
+	}
+	return plot
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/cluster"
+	pages "hgld/cluster/report"
+	"hgld/internal/atomicfile"
+	"hgld/internal/blas"
+	"hgld/labels"
+)
+
+func clusterReportCommand() *cli.Command {
+	return &cli.Command{
+		Name: "report", Usage: "draw a draft as one HTML page: a map of the tags, clusters, sizes",
+		Description: "  hgld cluster report                              clusters.html, with a map by t-SNE\n" +
+			"  hgld cluster report --map pca                    quicker: the two principal components\n" +
+			"  hgld cluster report --sweep sweep.json           with the measures that `hgld cluster sweep --json` printed",
+		Flags: append(commonFlags(),
+			&cli.StringFlag{Name: "draft", Usage: "draft to draw (default: the project's)"},
+			&cli.StringFlag{Name: "vectors", Usage: "vectors of its tags (default: the project's)"},
+			&cli.StringFlag{Name: "out", Usage: "page to write", Value: "clusters.html"},
+			&cli.StringFlag{Name: "map", Usage: "how the tags are laid out: t-sne or pca", Value: pages.Methods[0].Name},
+			&cli.Uint64Flag{Name: "seed", Usage: "seed of the map", Value: 1},
+			&cli.Float64Flag{Name: "perplexity", Usage: "neighbours that t-SNE gives each tag (default: 30, or fewer for few tags)"},
+			&cli.IntFlag{Name: "iterations", Usage: "iterations of t-SNE", Value: 1000},
+			&cli.StringFlag{Name: "sweep", Usage: "what `hgld cluster sweep --json` printed"},
+		),
+		Action: runClusterReport,
+	}
+}
+
+func runClusterReport(c *cli.Context) error {
+	j, err := newJob(c)
+	if err != nil {
+		return err
+	}
+	if len(j.args) > 0 {
+		return usagef("cluster report takes no arguments, only flags; got %q", j.args)
+	}
+	place, err := pages.Methods.Get("map", c.String("map"))
+	if err != nil {
+		return withCode(exitUsage, err)
+	}
+	p := &pages.Page{Method: c.String("map"), Seed: c.Uint64("seed")}
+	if path := c.String("sweep"); path != "" {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if p.Sweep, err = pages.ReadSweep(text, path); err != nil {
+			return err
+		}
+	}
+	var x cluster.Matrix
+	if p.Draft, x, err = draftAndVectors(c, j); err != nil {
+		return err
+	}
+	lib, err := blas.Default()
+	if err != nil {
+		return withCode(exitUsage, err)
+	}
+	o := pages.PlaceOptions{Seed: p.Seed, Perplexity: c.Float64("perplexity"), Iterations: c.Int("iterations"), BLAS: lib}
+	bar := j.progress("map", o.Iterations)
+	defer bar.end()
+	o.Watch = func(iteration int) { bar.set(iteration, "") }
+	if p.Positions, err = place(j.ctx, x, o); err != nil {
+		return err
+	}
+	if k := pages.TrustNeighbours; 2*k < x.Rows {
+		trust, err := cluster.Trustworthiness(x, p.Positions, k, lib)
+		if err != nil {
+			return err
+		}
+		p.Trust = &trust
+	}
+	out := c.String("out")
+	if err := atomicfile.Write(out, p.Write); err != nil {
+		return err
+	}
+	if j.json {
+		return writeJSON(j, map[string]any{"page": out, "tags": len(p.Draft.Tags), "clusters": len(p.Draft.Clusters), "map": p.Method, "trustworthiness": p.Trust})
+	}
+	j.print("%s written: %s in %s\n", out, count(len(p.Draft.Tags), "tag"), count(len(p.Draft.Clusters), "cluster"))
+	return nil
+}
+
+// draftAndVectors reads a draft and makes sure that the vectors are its own.
+func draftAndVectors(c *cli.Context, j *job) (*labels.Draft, cluster.Matrix, error) {
+	s := clusterStage().settings().(*clusterSettings)
+	if err := j.project.load(nil, "cluster", s); err != nil {
+		return nil, cluster.Matrix{}, err
+	}
+	if path := c.String("draft"); path != "" {
+		s.Out = path
+	}
+	if path := c.String("vectors"); path != "" {
+		s.Vectors = path
+	}
+	j.say("reading %s and %s", s.Out, s.Vectors)
+	d, err := readDraft(s.Out)
+	if err != nil {
+		return nil, cluster.Matrix{}, withHint(err, "`hgld cluster run` makes a draft")
+	}
+	x, have, err := cluster.ReadVectors(s.Vectors)
+	if err != nil {
+		return nil, x, withHint(err, "`hgld cluster run` writes the vectors beside its draft; name others with --vectors")
+	}
+	if x.Rows != len(d.Tags) || have.Tags != "" && have.Tags != cluster.Fingerprint(d.Tags) {
+		return nil, x, withHint(fmt.Errorf("%s has the vectors of other tags than %s", s.Vectors, s.Out), "--vectors names the file that the draft was made of: %s", d.Origin.Vectors)
+	}
+	return d, x, nil
+}

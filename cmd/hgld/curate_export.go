@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/curate/format"
+	"hgld/internal/atomicfile"
+)
+
+func curateExportCommand() *cli.Command {
+	return &cli.Command{
+		Name: "export", Usage: "write a curation in another format", ArgsUsage: "[FILE [OUT]]",
+		Description: "  hgld curate export --to sheet                              hierarchy.json as the authors' sheet, to stdout\n" +
+			"  hgld curate export --to skos hierarchy.json places.ttl     SKOS in Turtle\n" +
+			"  hgld curate export --to labels --tags tags.jsonl hierarchy.json labels.csv   a row a landmark\n" +
+			"  hgld curate export --to draft sheet.csv draft.json         a sheet, to curate from\n\n" +
+			"Formats:\n" + formatTable(),
+		Flags: formatFlags(
+			&cli.StringFlag{Name: "to", Usage: "`FORMAT` to write: " + strings.Join(format.Formats.Names(), ", ")},
+			&cli.StringFlag{Name: "draft", Usage: "draft to take counts of landmarks and Wikidata items from (default: the project's, beside its hierarchy)"},
+			&cli.StringFlag{Name: "tags", Usage: "tags.jsonl of stage 1, for --to labels"},
+		),
+		Action: runCurateExport,
+	}
+}
+
+// formatTable lists the formats for a help text.
+func formatTable() string {
+	var lines []string
+	for _, f := range format.Formats {
+		lines = append(lines, "  "+f.Name+strings.Repeat(" ", max(1, 12-len(f.Name)))+f.About)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func runCurateExport(c *cli.Context) error {
+	j, err := newJob(c)
+	if err != nil {
+		return err
+	}
+	if len(j.args) > 2 {
+		return usagef("curate export takes a file to read and one to write; got %d", len(j.args))
+	}
+	to := c.String("to")
+	if to == "" {
+		return usagef("--to FORMAT is missing; formats: %s", strings.Join(format.Formats.Names(), ", "))
+	}
+	if _, err := format.Formats.Get("format", to); err != nil {
+		return withCode(exitUsage, err)
+	}
+	draft, _, path, err := curateFiles(c, j)
+	if err != nil {
+		return err
+	}
+	own := len(j.args) == 0
+	if !own {
+		path = j.args[0]
+	}
+	d, err := readFormat(c, path)
+	if err != nil {
+		if own && errors.Is(err, fs.ErrNotExist) {
+			return withHint(err, "`hgld curate apply` makes it; or name the file to export")
+		}
+		return err
+	}
+	if err := countByDraft(c, d, draft, own); err != nil {
+		return err
+	}
+	if tags := c.String("tags"); tags != "" {
+		records, err := readTags(tags)
+		if err != nil {
+			return err
+		}
+		if err := d.LabelBy(records); err != nil {
+			return err
+		}
+	}
+	var b bytes.Buffer
+	lost, err := d.Write(&b, to)
+	if err != nil {
+		return err
+	}
+	if len(lost) > 0 {
+		j.say("%s cannot hold %s", to, strings.Join(lost, ", "))
+	}
+	if len(j.args) < 2 {
+		_, err := j.stdout.Write(b.Bytes())
+		return err
+	}
+	if err := atomicfile.WriteFile(j.args[1], b.Bytes()); err != nil {
+		return err
+	}
+	j.say("%s written", j.args[1])
+	return nil
+}
+
+// countByDraft adds the counts of a draft that was asked for, or that stands
+// beside the project's own hierarchy.
+func countByDraft(c *cli.Context, d *format.Document, path string, own bool) error {
+	if !own && !c.IsSet("draft") {
+		return nil
+	}
+	draft, err := readDraft(path)
+	if errors.Is(err, fs.ErrNotExist) && !c.IsSet("draft") {
+		return nil
+	}
+	if err == nil {
+		d.CountBy(draft)
+	}
+	return err
+}

@@ -1,0 +1,307 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/curate"
+	"hgld/curate/serve"
+	"hgld/internal/atomicfile"
+)
+
+// servePort is the default port: a fixed one, so that a page that is open finds
+// the server again after a restart.
+const servePort = 8350
+
+func curateServeCommand() *cli.Command {
+	return &cli.Command{
+		Name: "serve", Usage: "curate in the browser: a page on this machine alone",
+		Description: "  hgld curate serve                                        curate draft.json; every edit goes to edits.jsonl\n" +
+			"  hgld curate serve --by Anna --log anna.jsonl             one of two annotators, each with a log of their own\n" +
+			"  hgld curate serve --adjudicate anna.jsonl --adjudicate ben.jsonl --log third.jsonl --by Chris\n" +
+			"                                                           decide what two annotators differ in\n" +
+			"  hgld curate serve --images shards/train                  with images of the landmarks\n" +
+			"  hgld curate serve --port 0                               on a free port",
+		Flags: append(commonFlags(),
+			&cli.StringFlag{Name: "draft", Usage: "`FILE` to curate", DefaultText: "draft.json"},
+			&cli.StringFlag{Name: "log", Usage: "`FILE` of edits; made if there is none", DefaultText: "edits.jsonl"},
+			&cli.StringFlag{Name: "by", Usage: "`NAME` of the curator, for a new log"},
+			&cli.StringFlag{Name: "out", Usage: "hierarchy `FILE` that the page's Write makes", DefaultText: "hierarchy.json"},
+			&cli.IntFlag{Name: "port", Usage: "port on 127.0.0.1; 0: a free one", Value: servePort},
+			&cli.StringFlag{Name: "vectors", Usage: "`FILE` of the draft's vectors (default: beside the draft)"},
+			&cli.StringFlag{Name: "tags", Usage: "tags.jsonl `FILE`, for links and images of landmarks", DefaultText: "tags.jsonl"},
+			&cli.StringFlag{Name: "images", Usage: "shards, or a folder with a folder of images for each landmark: `DIR`/<landmark>/*.jpg"},
+			&cli.StringSliceFlag{Name: "adjudicate", Usage: "log of one of two annotators to decide between; give it twice"},
+			&cli.StringFlag{Name: "on-conflict", Usage: "with the log of another draft, where a tag or group is gone: stop, or skip", Value: "stop"},
+		),
+		Action: func(c *cli.Context) error {
+			j, err := newJob(c)
+			if err != nil {
+				return err
+			}
+			if len(j.args) > 0 {
+				return usagef("curate serve takes no arguments, only flags; got %q", j.args[0])
+			}
+			settings := curateStage().settings().(*curateSettings)
+			if err := j.project.load(nil, "curate", settings); err != nil {
+				return err
+			}
+			tags := clusterStage().settings().(*clusterSettings)
+			if err := j.project.load(nil, "cluster", tags); err != nil {
+				return err
+			}
+			o := &serveOptions{
+				draft: cmp.Or(c.String("draft"), settings.Draft), out: cmp.Or(c.String("out"), settings.Out), by: c.String("by"),
+				port: c.Int("port"), vectors: c.String("vectors"), tags: cmp.Or(c.String("tags"), tags.Tags), images: c.String("images"),
+				adjudicate: c.StringSlice("adjudicate"), onConflict: c.String("on-conflict"), log: c.String("log"),
+			}
+			if o.log == "" && len(settings.Logs) > 0 {
+				o.log = settings.Logs[0]
+			}
+			return runCurateServe(j, o)
+		},
+	}
+}
+
+// serveOptions are the flags of `hgld curate serve`.
+type serveOptions struct {
+	draft, log, by, out, vectors, tags, images, onConflict string
+	port                                                   int
+	adjudicate                                             []string
+}
+
+// serveHeap is the share by which the heap may grow before it is swept: each edit
+// leaves a copy of the session behind, and a curator's machine has other work.
+const serveHeap = 30
+
+// runCurateServe is `hgld curate serve`.
+func runCurateServe(j *job, o *serveOptions) (err error) {
+	debug.SetGCPercent(serveHeap)
+	j.say("reading %s", o.draft)
+	if len(o.adjudicate) != 0 && len(o.adjudicate) != 2 {
+		return usagef("--adjudicate names the logs of two annotators, and is given twice; got %d", len(o.adjudicate))
+	}
+	if _, err := conflictPolicy(o.onConflict); err != nil {
+		return err
+	}
+	if o.vectors != "" {
+		if _, err := os.Stat(o.vectors); err != nil {
+			return err
+		}
+	}
+	if err := o.makeLog(); err != nil {
+		return err
+	}
+	log, contents, err := curate.OpenLog(o.log)
+	if err != nil {
+		return logError(err)
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	if contents.Torn != nil {
+		j.say("%v; it is left out", contents.Torn)
+	}
+	if by := contents.Header.By; by != "" && o.by != "" && by != o.by {
+		return usagef("%s is the log of %s; each curator has a log of their own: name yours with --log", o.log, by)
+	}
+	c := serve.Config{Save: log.Append, By: cmp.Or(contents.Header.By, o.by), Log: filepath.Base(o.log), Draft: filepath.Base(o.draft), Out: o.out}
+	files, err := o.openSession(j, &c)
+	if err != nil {
+		return err
+	}
+	if c.Secret, err = o.secret(); err != nil {
+		return err
+	}
+	closeVectors, err := o.fill(j, &c, files)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeVectors()) }()
+	c.Finish = func(*curate.Session) (string, error) { return o.finish(j) }
+	return o.listen(j, c)
+}
+
+// makeLog makes the log if there is none.
+func (o *serveOptions) makeLog() error {
+	if _, err := os.Stat(o.log); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	header := curate.Header{By: o.by, Draft: filepath.Base(o.draft), Levels: curate.DefaultLevels, Created: time.Now().UTC().Truncate(time.Second)}
+	var err error
+	if header.DraftSHA256, err = sha256File(o.draft); err != nil {
+		return withHint(err, "hgld cluster run makes a draft")
+	}
+	for _, path := range o.adjudicate {
+		sum, err := sha256File(path)
+		if err != nil {
+			return err
+		}
+		header.Adjudicates = append(header.Adjudicates, sum)
+	}
+	return curate.CreateLog(o.log, header)
+}
+
+// openSession replays the logs on the draft.
+func (o *serveOptions) openSession(j *job, c *serve.Config) (*curation, error) {
+	policy, err := conflictPolicy(o.onConflict)
+	if err != nil {
+		return nil, err
+	}
+	files, err := readCuration(j, o.draft, o.logs())
+	if err != nil {
+		return nil, err
+	}
+	own := files.logs[len(files.logs)-1]
+	if len(o.adjudicate) == 0 && len(own.header.Adjudicates) > 0 {
+		return nil, usagef("%s decides between two curators' logs; name them with --adjudicate", o.log)
+	}
+	if c.Session, err = files.replay(policy); err != nil {
+		return nil, err
+	}
+	c.Compared = files.comparison
+	if c.Compared != nil {
+		c.Names = [2]string{files.logs[0].curator(), files.logs[1].curator()}
+	}
+	if own.Report.Conflicts != nil {
+		own.print(j)
+	}
+	return files, nil
+}
+
+// logs are those that `hgld curate apply` replays.
+func (o *serveOptions) logs() []string { return append(slices.Clone(o.adjudicate), o.log) }
+
+// secret returns the random bytes beside the log, which it makes at first: with
+// them a page that is open stays valid when the server is started again.
+func (o *serveOptions) secret() ([]byte, error) {
+	path := o.log + ".secret"
+	data, err := os.ReadFile(path)
+	if err == nil && len(data) == 32 {
+		return data, os.Chmod(path, 0o600)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	data = make([]byte, 32)
+	rand.Read(data)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Write(data)
+	return data, errors.Join(err, f.Sync(), f.Close(), atomicfile.SyncDir(filepath.Dir(path)))
+}
+
+// fill gives the page what vectors and tags there are.
+func (o *serveOptions) fill(j *job, c *serve.Config, files *curation) (func() error, error) {
+	nothing := func() error { return nil }
+	path := o.vectors
+	if path == "" && files.draft.Origin.Vectors != "" {
+		path = filepath.Join(filepath.Dir(o.draft), filepath.Base(files.draft.Origin.Vectors))
+	}
+	space, err := openSpace(path, files.draft)
+	switch {
+	case err == nil:
+		c.Suggester, c.Splitter, c.Mapper = space, space, space
+	case errors.Is(err, fs.ErrNotExist) && o.vectors == "":
+		j.say("there are no vectors of %s: no suggestions, no dividing, no map", o.draft)
+	default:
+		return nothing, err
+	}
+	_, err = os.Stat(o.tags)
+	if errors.Is(err, fs.ErrNotExist) && o.images == "" {
+		j.say("there is no %s: no examples of landmarks", o.tags)
+		return nothing, nil
+	}
+	records, err := readTags(o.tags)
+	if err != nil {
+		return nothing, withHint(err, "images of a label are found by the landmarks that carry it in tags.jsonl; name it with --tags")
+	}
+	examples, err := openExamples(files.draft, records, o.images)
+	if err != nil {
+		return nothing, err
+	}
+	c.Examples = examples
+	return examples.Close, nil
+}
+
+// finish does what `hgld curate apply` does, and returns what it prints.
+func (o *serveOptions) finish(j *job) (string, error) {
+	var out bytes.Buffer
+	apply := *j
+	apply.stdout, apply.stderr, apply.json, apply.args = &out, io.Discard, false, nil
+	settings := curateStage().settings().(*curateSettings)
+	settings.Draft, settings.Logs, settings.Out, settings.OnConflict = o.draft, o.logs(), o.out, o.onConflict
+	err := curateStage().execute(&apply, settings)
+	if err != nil && exitCode(err) == exitSomeFailed {
+		return out.String() + err.Error(), nil
+	}
+	return out.String(), err
+}
+
+// serveRoom is what edits and answers may take beside what is held for good.
+const serveRoom = 40 << 20
+
+// boundMemory gives back what reading took, and has the runtime give back what
+// edits leave behind.
+func boundMemory() {
+	debug.FreeOSMemory()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	debug.SetMemoryLimit(int64(m.Sys-m.HeapReleased) + serveRoom)
+}
+
+// listen serves the page until it is told to stop.
+func (o *serveOptions) listen(j *job, c serve.Config) error {
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)))
+	if err != nil {
+		return withHint(err, "another program uses port %d; --port 0 takes a free one", o.port)
+	}
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	base := "http://127.0.0.1:" + port
+	c.Hosts = []string{"127.0.0.1:" + port, "localhost:" + port}
+	link := func(what, key string) { j.print("%s: %s/?key=%s\n", what, base, key) }
+	c.Linked = func(key string) { link("opened; for another browser", key) }
+	s, err := serve.New(c)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	boundMemory()
+	link("open in a browser, once", s.Key())
+	j.say("%s: %s; ctrl-C ends it, every edit is saved at once", o.log, count(c.Session.Version(), "edit"))
+	web := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
+	failed := make(chan error, 1)
+	go func() { failed <- web.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-j.ctx.Done():
+	}
+	s.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := web.Shutdown(ctx); err != nil {
+		return fmt.Errorf("ending the server: %w", err)
+	}
+	j.say("ended; %s holds %s", o.log, count(c.Session.Version(), "edit"))
+	return nil
+}

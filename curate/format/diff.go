@@ -1,0 +1,296 @@
+package format
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"hgld/curate"
+	"hgld/labels"
+)
+
+// Difference is in what document B differs from document A. Lists are ordered by
+// the landmarks that they touch, most first, then by name.
+//
+// A group is gone if A alone has its name, and born if B alone has. Of the tags
+// that both have in groups: a group A is merged into B if B holds most of its
+// tags, B holds most of those of another group too, and one of these is gone; a
+// group is split into those of B that get most of their tags from it, if there are
+// two or more and one of them is born; it is renamed if it is gone, the other is
+// born, and each holds most of the other's tags. What these explain is no move.
+type Difference struct {
+	Tags  int `json:"tags"` // that both have
+	Equal int `json:"equal"`
+
+	Renamed  []GroupChange `json:"renamed"`
+	Merged   []GroupChange `json:"merged"`
+	Split    []GroupChange `json:"split"`
+	Added    []GroupChange `json:"added"`   // born otherwise
+	Removed  []GroupChange `json:"removed"` // gone otherwise
+	Parents  []ParentMove  `json:"parents"` // groups of both that belong elsewhere
+	Moved    []GroupChange `json:"moved"`   // tags, by the groups that they left and went to; "" for none
+	TagsNew  []TagChange   `json:"tags_added"`
+	TagsGone []TagChange   `json:"tags_removed"`
+
+	Agreement curate.Agreement `json:"agreement"` // of A and B as two curators
+}
+
+// GroupChange is what became of groups, and the tags that it touches.
+type GroupChange struct {
+	From      []string `json:"from,omitempty"`
+	To        []string `json:"to,omitempty"`
+	Tags      []string `json:"tags"`
+	Landmarks int      `json:"landmarks"`
+	Images    int      `json:"images"`
+}
+
+// ParentMove is a group that two documents put under different parents.
+type ParentMove struct {
+	curate.ParentDifference
+	Landmarks int `json:"landmarks"`
+	Images    int `json:"images"`
+}
+
+// TagChange is a tag that one document has alone, with its group there.
+type TagChange struct {
+	Name      string `json:"name"`
+	QID       string `json:"qid,omitempty"`
+	Group     string `json:"group"`
+	Landmarks int    `json:"landmarks"`
+	Images    int    `json:"images"`
+}
+
+// None says whether nothing differs.
+func (d *Difference) None() bool {
+	return len(d.Renamed)+len(d.Merged)+len(d.Split)+len(d.Added)+len(d.Removed)+len(d.Parents)+len(d.Moved)+len(d.TagsNew)+len(d.TagsGone) == 0
+}
+
+// Diff compares two documents. It replays both, as the edits of two curators, on
+// one draft of all their tags.
+func Diff(a, b *Document) (*Difference, error) {
+	draft := unionDraft(a, b)
+	if len(draft.Tags) == 0 {
+		return diffGroups(a, b), nil
+	}
+	names := levelNames(a.Hierarchy)
+	if n := len(b.Hierarchy.Levels); n > len(names) {
+		names = levelNames(b.Hierarchy)
+	}
+	c := comparison{draft: draft}
+	for side, d := range []*Document{a, b} {
+		s, err := curate.NewSession(draft, names)
+		if err != nil {
+			return nil, err
+		}
+		edits, _, err := Edits(s, d)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := s.Load(edits); err != nil {
+			return nil, err
+		}
+		c.sides[side] = s
+		c.has[side] = tagsOf(s, d)
+	}
+	var err error
+	if c.Comparison, err = curate.Compare(c.sides[0], c.sides[1]); err != nil {
+		return nil, err
+	}
+	return c.difference(a, b), nil
+}
+
+// everything is the cluster of the tags that a document leaves without a group.
+const everything = "\u200bwithout a group"
+
+// unionDraft is a draft of the tags of both documents, in one cluster. A tag that
+// only one of them gives an item, or that they give different ones, is one tag.
+func unionDraft(a, b *Document) *labels.Draft {
+	draft := &labels.Draft{Version: labels.DraftVersion}
+	at := map[string]int{}
+	for _, d := range []*Document{a, b} {
+		for _, c := range d.Hierarchy.Levels[0].Classes {
+			i, known := at[c.Name]
+			if !known {
+				i = len(draft.Tags)
+				at[c.Name] = i
+				draft.Tags = append(draft.Tags, labels.DraftTag{Tag: labels.Tag{Name: c.Name}})
+			}
+			t := &draft.Tags[i]
+			if t.QID = cmp.Or(t.QID, c.QID); c.QID != "" && c.QID != t.QID {
+				t.QID = "" // known by its text, as both files know it
+			}
+			t.Landmarks = max(t.Landmarks, d.count(0)[c.Name])
+			t.Images = max(t.Images, d.Images[c.Name])
+		}
+	}
+	all := labels.Cluster{Name: everything}
+	for i := range draft.Tags {
+		all.Members = append(all.Members, labels.Member{Tag: i})
+	}
+	if len(all.Members) > 0 {
+		draft.Clusters = []labels.Cluster{all}
+	}
+	return draft
+}
+
+// tagsOf marks the tags of a draft that a document has.
+func tagsOf(s *curate.Session, d *Document) []bool {
+	has := make([]bool, len(s.Draft().Tags))
+	index := indexTags(s)
+	for _, c := range d.Hierarchy.Levels[0].Classes {
+		for _, i := range index.byName[c.Name] {
+			has[i] = true
+		}
+	}
+	return has
+}
+
+// comparison is a curate.Comparison with what belongs to it.
+type comparison struct {
+	*curate.Comparison
+	draft *labels.Draft
+	sides [2]*curate.Session
+	has   [2][]bool
+}
+
+// pairKey is a group of A and one of B.
+type pairKey struct{ a, b string }
+
+func (c *comparison) difference(a, b *Document) *Difference {
+	d := &Difference{Agreement: c.Agreement}
+	flow := map[pairKey][]int{} // tags of both, by their groups
+	for i, t := range c.draft.Tags {
+		x, y := c.group(0, i), c.group(1, i)
+		switch {
+		case c.has[0][i] && c.has[1][i]:
+			d.Tags++
+			if x == y {
+				d.Equal++
+			}
+			flow[pairKey{x, y}] = append(flow[pairKey{x, y}], i)
+		case c.has[0][i]:
+			d.TagsGone = append(d.TagsGone, TagChange{t.Name, t.QID, x, t.Landmarks, t.Images})
+		default:
+			d.TagsNew = append(d.TagsNew, TagChange{t.Name, t.QID, y, t.Landmarks, t.Images})
+		}
+	}
+	g := newGroupFlow(groupNames(a), groupNames(b), flow)
+	explained := g.explain(c, d)
+	for key, tags := range flow {
+		if key.a != key.b && !explained[key] {
+			d.Moved = append(d.Moved, c.change([]string{key.a}, []string{key.b}, tags))
+		}
+	}
+	c.parents(d, g, flow)
+	d.sort()
+	return d
+}
+
+// group is where a tag is: a group, "(dropped)", or "" for none.
+func (c *comparison) group(side, tag int) string {
+	t := c.sides[side].Tag(tag)
+	if !t.Decided {
+		return ""
+	}
+	return curate.Category{Name: t.Group, Dropped: t.Dropped}.String()
+}
+
+func (c *comparison) change(from, to []string, tags []int) GroupChange {
+	g := GroupChange{From: from, To: to, Tags: []string{}}
+	slices.SortStableFunc(tags, func(i, j int) int { return cmp.Compare(c.draft.Tags[j].Landmarks, c.draft.Tags[i].Landmarks) })
+	for _, i := range tags {
+		g.Tags = append(g.Tags, c.draft.Tags[i].Name)
+		g.Landmarks += c.draft.Tags[i].Landmarks
+		g.Images += c.draft.Tags[i].Images
+	}
+	return g
+}
+
+// parents lists the groups that belong elsewhere, renamed ones included.
+func (c *comparison) parents(d *Difference, g *groupFlow, flow map[pairKey][]int) {
+	touched := func(level int, a, b string) (landmarks, images int) {
+		for key, tags := range flow {
+			if level == 1 && key.a == a && key.b == b {
+				change := c.change(nil, nil, tags)
+				landmarks, images = landmarks+change.Landmarks, images+change.Images
+			}
+		}
+		return landmarks, images
+	}
+	for _, p := range c.Parents {
+		n, m := touched(p.Level, p.Group, p.Group)
+		d.Parents = append(d.Parents, ParentMove{p, n, m})
+	}
+	of := [2]map[string]string{c.parentsOf(0), c.parentsOf(1)}
+	for a, b := range g.renamed {
+		if x, y := of[0][a], of[1][b]; x != "" && y != "" && x != y {
+			n, m := touched(1, a, b)
+			d.Parents = append(d.Parents, ParentMove{curate.ParentDifference{Level: 1, Group: fmt.Sprintf("%s -> %s", a, b), A: x, B: y}, n, m})
+		}
+	}
+}
+
+func (c *comparison) parentsOf(side int) map[string]string {
+	parents := map[string]string{}
+	groups, err := c.sides[side].Groups(1)
+	if err != nil {
+		panic(err) // every session has groups of tags
+	}
+	for _, g := range groups {
+		parents[g.Name] = g.Parent
+	}
+	return parents
+}
+
+func groupNames(d *Document) map[string]bool {
+	names := map[string]bool{}
+	if len(d.Hierarchy.Levels) > 1 {
+		for _, c := range d.Hierarchy.Levels[1].Classes {
+			names[c.Name] = true
+		}
+	}
+	return names
+}
+
+// diffGroups compares documents without tags by the names of their groups.
+func diffGroups(a, b *Document) *Difference {
+	d := &Difference{}
+	in := [2]map[string]bool{groupNames(a), groupNames(b)}
+	for name := range in[0] {
+		if !in[1][name] {
+			d.Removed = append(d.Removed, GroupChange{From: []string{name}, Tags: []string{}, Landmarks: a.count(1)[name]})
+		}
+	}
+	for name := range in[1] {
+		if !in[0][name] {
+			d.Added = append(d.Added, GroupChange{To: []string{name}, Tags: []string{}, Landmarks: b.count(1)[name]})
+		}
+	}
+	d.sort()
+	return d
+}
+
+func (d *Difference) sort() {
+	for _, list := range []*[]GroupChange{&d.Renamed, &d.Merged, &d.Split, &d.Added, &d.Removed, &d.Moved} {
+		slices.SortFunc(*list, func(x, y GroupChange) int {
+			return cmp.Or(cmp.Compare(y.Landmarks, x.Landmarks), cmp.Compare(len(y.Tags), len(x.Tags)), slices.Compare(x.From, y.From), slices.Compare(x.To, y.To))
+		})
+		if *list == nil {
+			*list = []GroupChange{}
+		}
+	}
+	for _, list := range []*[]TagChange{&d.TagsNew, &d.TagsGone} {
+		slices.SortStableFunc(*list, func(x, y TagChange) int {
+			return cmp.Or(cmp.Compare(y.Landmarks, x.Landmarks), cmp.Compare(x.Name, y.Name))
+		})
+		if *list == nil {
+			*list = []TagChange{}
+		}
+	}
+	slices.SortFunc(d.Parents, func(x, y ParentMove) int {
+		return cmp.Or(cmp.Compare(x.Level, y.Level), cmp.Compare(y.Landmarks, x.Landmarks), cmp.Compare(x.Group, y.Group))
+	})
+	if d.Parents == nil {
+		d.Parents = []ParentMove{}
+	}
+}

@@ -1,0 +1,176 @@
+package format
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/curate"
+	"hgld/internal/goldens"
+	"hgld/labels"
+)
+
+// draftOf is a draft of the tags of a document in clusters of three, one of them
+// called as a group is.
+func draftOf(d *Document) *labels.Draft {
+	draft := &labels.Draft{Version: labels.DraftVersion}
+	for i, c := range d.Hierarchy.Levels[0].Classes {
+		draft.Tags = append(draft.Tags, labels.DraftTag{Tag: labels.Tag{Name: c.Name, QID: c.QID}, Landmarks: d.count(0)[c.Name]})
+		if i%3 == 0 {
+			draft.Clusters = append(draft.Clusters, labels.Cluster{ID: i, Name: c.Name})
+		}
+		last := &draft.Clusters[len(draft.Clusters)-1]
+		last.Members = append(last.Members, labels.Member{Tag: i})
+	}
+	return draft
+}
+
+func session(t *testing.T, draft *labels.Draft) *curate.Session {
+	t.Helper()
+	s, err := curate.NewSession(draft, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// apply does edits one by one, as an import does.
+func apply(t *testing.T, s *curate.Session, d *Document) (edits []curate.Edit, missing []curate.Ref) {
+	t.Helper()
+	edits, missing, err := Edits(s, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range edits {
+		e.By = "test"
+		if _, err := s.Apply(e, nil); err != nil {
+			t.Fatalf("edit %d of %d, %+v: %v", e.Seq, len(edits), e, err)
+		}
+	}
+	return edits, missing
+}
+
+// A hierarchy that becomes edits comes out of them as it was, but for what a
+// hierarchy lists by name.
+func TestEditsGiveTheHierarchyBack(t *testing.T) {
+	d := church()
+	s := session(t, draftOf(d))
+	if _, missing := apply(t, s, d); len(missing) > 0 {
+		t.Errorf("missing %v", missing)
+	}
+	h, err := s.Hierarchy(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := rowsOf(h), rowsOf(d.Hierarchy); !slices.Equal(got, want) {
+		t.Errorf("tags\n%q\nwant\n%q", got, want)
+	}
+	groups, err := s.Groups(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(groups, func(g curate.Group) bool { return g.Name == "castle / fort" })
+	if at < 0 || groups[at].Parent != "human-made" || !groups[at].Declared {
+		t.Errorf("the group without members is not declared: %+v", groups)
+	}
+	at = slices.IndexFunc(groups, func(g curate.Group) bool { return g.Name == "ocean area " })
+	if at < 0 || groups[at].Note != "its space is published" {
+		t.Errorf("the note of a group is lost: %+v", groups)
+	}
+}
+
+func TestSecondImportHasNothingToDo(t *testing.T) {
+	d := church()
+	s := session(t, draftOf(d))
+	apply(t, s, d)
+	if again, _ := apply(t, s, d); len(again) > 0 {
+		t.Errorf("a second import makes %d edits: %+v", len(again), again)
+	}
+	// What was cut off midway goes on where it ended.
+	s = session(t, draftOf(d))
+	edits, _, err := Edits(s, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range edits[:2] {
+		if _, err := s.Apply(e, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rest, _ := apply(t, s, d); len(rest) != len(edits)-2 || rest[0].Seq != 3 {
+		t.Errorf("%d edits are left of %d, want all but two", len(rest), len(edits))
+	}
+}
+
+func TestTagsAreFoundByTextOrItem(t *testing.T) {
+	draft := &labels.Draft{Tags: []labels.DraftTag{
+		{Tag: labels.Tag{Name: "park", QID: "Q1"}}, {Tag: labels.Tag{Name: "park", QID: "Q2"}},
+		{Tag: labels.Tag{Name: "reservoir (water)", QID: "Q3"}}, {Tag: labels.Tag{Name: "chapel"}},
+	}, Clusters: []labels.Cluster{{Name: "x", Members: []labels.Member{{Tag: 0}, {Tag: 1}, {Tag: 2}, {Tag: 3}}}}}
+	d := &Document{Hierarchy: &labels.Hierarchy{Levels: []labels.Level{{Name: "tag", Classes: []labels.Class{
+		{Name: "park", Parent: 0},                      // both items
+		{Name: "reservoir", QID: "Q3", Parent: 0},      // by its item
+		{Name: "chapel", QID: "Q4", Parent: 0},         // by its text
+		{Name: "mine", Parent: 0},                      // not there
+		{Name: "mill", QID: "Q9", Parent: -1},          // not there, and nothing is said of it
+		{Name: "old", Dropped: "gone too", Parent: -1}, // not there
+	}}, {Name: "group", Classes: []labels.Class{{Name: "g", Parent: -1}}}}}}
+	s := session(t, draft)
+	edits, missing := apply(t, s, d)
+	if len(edits) != 1 || len(edits[0].From) != 4 || edits[0].Op != curate.Move {
+		t.Errorf("edits %+v, want one that moves four tags", edits)
+	}
+	if want := []curate.Ref{{Name: "mine"}, {Name: "old"}}; !slices.Equal(missing, want) {
+		t.Errorf("missing %v, want %v", missing, want)
+	}
+}
+
+// The published list of groups says nothing of tags: it declares all 78.
+func TestPublishedGroupsAreDeclared(t *testing.T) {
+	list, err := os.ReadFile(goldens.Shared(t, "data", "wikimedia", "gldv2", "hierarchical_labels_78_index_counts.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := read(t, list, "78.csv")
+	s := session(t, draftOf(church()))
+	edits, _ := apply(t, s, d)
+	if len(edits) != 2 {
+		t.Errorf("%d edits, want one for each kind", len(edits))
+	}
+	groups, err := s.Groups(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := map[string]int{}
+	for _, g := range groups {
+		if g.Declared {
+			declared[g.Parent]++
+		}
+	}
+	if declared["human-made"] != 60 || declared["natural"] != 18 {
+		t.Errorf("declared by kind: %v, want 60 human-made and 18 natural", declared)
+	}
+	names := strings.Join(strings.Fields(`stairs parks tree`), ",")
+	if again, _ := apply(t, s, read(t, []byte(strings.ReplaceAll(names, ",", "\n")), "names.txt")); len(again) != 0 {
+		t.Errorf("names that are there already make edits: %+v", again)
+	}
+}
+
+func TestGroupsWithoutKindAreDeclared(t *testing.T) {
+	s := session(t, draftOf(church()))
+	edits, _ := apply(t, s, read(t, []byte("zoo\nmosque\n"), "names.txt"))
+	if len(edits) != 1 || edits[0].Op != curate.SetParent || edits[0].To != "" || len(edits[0].From) != 2 {
+		t.Errorf("edits %+v, want one that declares two groups", edits)
+	}
+}
+
+func TestMoreLevelsThanTheLogAreAnError(t *testing.T) {
+	s, err := curate.NewSession(draftOf(church()), []string{"tag", "group"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Edits(s, church()); err == nil || !strings.Contains(err.Error(), "new log") {
+		t.Errorf("error %v", err)
+	}
+}

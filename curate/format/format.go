@@ -1,0 +1,265 @@
+// Package format reads and writes the files in which a curation is exchanged:
+// the spreadsheet of two columns a cluster that the authors of H-GLDv2 worked in,
+// GLDv2's published labels, lists of groups, SKOS, and hgld's own draft.json and
+// hierarchy.json.
+//
+// Every format reads into a Document and writes one. What a Document says becomes
+// edits of a log (Edits), so an import is curation like any other: it can be
+// listed, reverted and replayed. Lint finds what a person or a spreadsheet has
+// damaged in such a file, and Diff compares two of them.
+package format
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+
+	"hgld/internal/registry"
+	"hgld/labels"
+)
+
+// Document is what a file says of a curation. The finest level of its Hierarchy
+// holds tags and may be empty; a group may be without members.
+type Document struct {
+	Hierarchy *labels.Hierarchy
+	Landmarks []map[string]int // that carry a class, by level and name; nil where the file counts none
+	Images    map[string]int   // of each tag, where the file counts them
+
+	Draft *labels.Draft // the file itself, where it is one
+	Table *labels.Table // the file itself, where it is a label file
+
+	form labels.Form // that Table is written in; "" as it was read
+	read string      // format that the document was read in
+
+	place func(tag string) (row int, column string) // of a tag in the file, where the format knows
+}
+
+// Format is a kind of file. Read reads a file that Lint finds no error in; its
+// errors begin with the file's name and, where one is to blame, its line.
+type Format struct {
+	Read  func(data []byte, name string, o labels.ReadOptions) (*Document, error)
+	Write func(w io.Writer, d *Document) error
+
+	holds holding
+	is    func(data []byte) bool
+	lint  func(data []byte, name string, o labels.ReadOptions) ([]Problem, *Document)
+}
+
+// Formats are the formats by name. A file is taken for the first that it looks
+// like.
+var Formats = registry.Table[Format]{
+	{Name: "hierarchy", About: "hierarchy.json", Value: Format{
+		Read: readHierarchy, Write: writeHierarchy, is: isDocument("hgld_hierarchy"), lint: lintNames(readHierarchy),
+		holds: holding{items: true, drops: true, open: true, notes: true, levels: true, empty: true}}},
+	{Name: "draft", About: "draft.json: clusters, to curate from", Value: Format{
+		Read: readDraft, Write: writeDraft, is: isDocument("hgld_draft"), lint: lintNames(readDraft),
+		holds: holding{items: true, open: true, counts: true}}},
+	{Name: "labels", About: "GLDv2's published CSV, a row a landmark", Value: Format{
+		Read: readLabels, Write: writeLabels, is: isLabels, lint: lintLabels,
+		holds: holding{levels: true, counts: true}}},
+	{Name: "skos", About: "SKOS with levels by XKOS, in Turtle", Value: Format{
+		Read: readSKOS, Write: writeSKOS, is: isTurtle, lint: lintNames(readSKOS),
+		holds: holding{items: true, drops: true, open: true, notes: true, levels: true, empty: true, counts: true}}},
+	{Name: "groups", About: "a list of groups: group, parent, landmarks", Value: Format{
+		Read: readGroups, Write: writeGroups, is: isGroups, lint: lintNames(readGroups),
+		holds: holding{open: true, levels: true, empty: true, groupsOnly: true}}},
+	{Name: "sheet", About: "the authors' spreadsheet as CSV, two columns a group", Value: Format{
+		Read: readSheet, Write: writeSheet, is: func([]byte) bool { return true }, lint: lintSheet,
+		holds: holding{counts: true, empty: true}}},
+}
+
+// Detect names the format that a file looks like.
+func Detect(data []byte) string {
+	at := slices.IndexFunc(Formats, func(e registry.Entry[Format]) bool { return e.Value.is(data) })
+	return Formats[at].Name
+}
+
+// Read reads a file of the given format, or, without one, of that it looks like.
+func Read(data []byte, name, format string, o labels.ReadOptions) (*Document, error) {
+	if format == "" {
+		format = Detect(data)
+	}
+	f, err := Formats.Get("format", format)
+	if err != nil {
+		return nil, err
+	}
+	d, err := f.Read(data, name, o)
+	if err != nil {
+		return nil, err
+	}
+	d.read = format
+	return d, nil
+}
+
+// Write writes a document and says what of it the format cannot hold.
+func (d *Document) Write(w io.Writer, format string) (lost []string, err error) {
+	f, err := Formats.Get("format", format)
+	if err != nil {
+		return nil, err
+	}
+	if d.read != format {
+		lost = d.lost(f.holds)
+	}
+	return lost, f.Write(w, d)
+}
+
+// holding says what a format can hold beside tags and their groups.
+type holding struct {
+	items, drops, open, notes, levels, empty, counts bool
+	groupsOnly                                       bool
+}
+
+// lost lists what a file of the format does not hold of d.
+func (d *Document) lost(h holding) []string {
+	var list []string
+	say := func(held bool, n int, one, many string) {
+		if held || n == 0 {
+			return
+		}
+		if n > 1 {
+			one = many
+		}
+		list = append(list, fmt.Sprintf("%d %s", n, one))
+	}
+	var items, dropped, open, notes, upper int
+	members := map[int32]bool{}
+	levels := d.Hierarchy.Levels
+	for l, level := range levels {
+		for _, c := range level.Classes {
+			if c.Note != "" {
+				notes++
+			}
+			if c.QID != "" {
+				items++
+			}
+			switch {
+			case l > 1:
+				upper++
+			case l > 0 || len(levels) == 1:
+			case c.Dropped != "":
+				dropped++
+			case c.Parent < 0:
+				open++
+			default:
+				members[c.Parent] = true
+			}
+		}
+	}
+	empty := 0
+	if len(levels) > 1 {
+		empty = len(levels[1].Classes) - len(members)
+	}
+	say(!h.groupsOnly, len(levels[0].Classes), "tag", "tags")
+	say(h.items, items, "Wikidata item", "Wikidata items")
+	say(h.drops || h.groupsOnly, dropped, "dropped tag with its reason", "dropped tags with their reasons")
+	say(h.open, open, "tag without a group", "tags without a group")
+	say(h.notes, notes, "note", "notes")
+	say(h.levels, upper, "class above the groups", "classes above the groups")
+	say(h.empty, empty, "group without members", "groups without members")
+	say(h.counts || h.groupsOnly, len(d.count(0)), "count of landmarks", "counts of landmarks")
+	return list
+}
+
+// count returns the landmarks of the classes of a level; it may be nil.
+func (d *Document) count(level int) map[string]int {
+	if level >= len(d.Landmarks) {
+		return nil
+	}
+	return d.Landmarks[level]
+}
+
+// CountBy takes the counts of landmarks and images, and the Wikidata items that d
+// lacks, from a draft with the same tags.
+func (d *Document) CountBy(draft *labels.Draft) {
+	counts, items := map[string]int{}, map[string]string{}
+	d.Images = map[string]int{}
+	for _, t := range draft.Tags {
+		counts[t.Name] += t.Landmarks
+		if t.Images > 0 {
+			d.Images[t.Name] += t.Images
+		}
+		if _, twin := items[t.Name]; twin {
+			t.QID = "" // two items of one text
+		}
+		items[t.Name] = t.QID
+	}
+	above := map[string]int{}
+	tags := d.Hierarchy.Levels[0].Classes
+	for i := range tags {
+		if tags[i].QID == "" {
+			tags[i].QID = items[tags[i].Name]
+		}
+		if tags[i].Parent >= 0 && len(d.Hierarchy.Levels) > 1 {
+			above[d.Hierarchy.Levels[1].Classes[tags[i].Parent].Name] += counts[tags[i].Name]
+		}
+	}
+	d.Landmarks = []map[string]int{counts, above}
+}
+
+// LabelBy gives d the landmarks that stage 1 found, so that it can be written as
+// labels.
+func (d *Document) LabelBy(records []labels.Record) error {
+	table, err := labels.Build(records, d.Hierarchy)
+	if err != nil {
+		return err
+	}
+	d.Table, d.form = table.Labelled(), labels.HierarchicalForm
+	return nil
+}
+
+// entry is what a file says in one place: a tag with the classes above it, finest
+// first, or, where the tag is "", of a group alone.
+type entry struct {
+	names []string
+	qid   string
+	where string
+}
+
+// gather makes the hierarchy of entries, classes in the order of the file. A
+// class with two parents is a *labels.ParentsError.
+func gather(levels []string, entries []entry) (*labels.Hierarchy, error) {
+	groups, tags := labels.NewBuilder(levels[1:]...), labels.NewBuilder(levels[:2]...)
+	items := map[string]string{}
+	for _, e := range entries {
+		if e.names[1] != "" {
+			if _, err := groups.Add(labels.Row{Names: e.names[1:], Where: e.where}); err != nil {
+				return nil, err
+			}
+		}
+		if e.names[0] != "" {
+			if _, err := tags.Add(labels.Row{Names: e.names[:2], Where: e.where}); err != nil {
+				return nil, err
+			}
+			items[e.names[0]] = e.qid
+		}
+	}
+	h, below := groups.Hierarchy(), tags.Hierarchy()
+	at := map[string]int32{}
+	for i, c := range h.Levels[0].Classes {
+		at[c.Name] = int32(i)
+	}
+	finest := below.Levels[0]
+	for i := range finest.Classes {
+		c := &finest.Classes[i]
+		c.QID = items[c.Name]
+		if c.Parent >= 0 {
+			c.Parent = at[below.Levels[1].Classes[c.Parent].Name]
+		}
+	}
+	h.Levels = slices.Insert(h.Levels, 0, finest)
+	return h, h.Check()
+}
+
+// isDocument recognises hgld's JSON documents by the field of their version.
+func isDocument(field string) func([]byte) bool {
+	return func(data []byte) bool {
+		head := bytes.TrimSpace(data[:min(len(data), 1<<16)])
+		return bytes.HasPrefix(head, []byte("{")) && bytes.Contains(head, []byte(`"`+field+`"`))
+	}
+}
+
+func firstLine(data []byte) string {
+	line, _, _ := bytes.Cut(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\n"))
+	return string(bytes.TrimSuffix(line, []byte("\r")))
+}

@@ -1,0 +1,133 @@
+package format
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"hgld/curate"
+	"hgld/labels"
+)
+
+// A list of groups is CSV with one to three columns: group, parent, landmarks. The
+// first line is a header if it says "group", holds an underscore, as names of
+// columns do, or has no number where the others have their landmarks. A text file
+// with a name a line is such a list.
+
+var groupColumns = []string{"group", "parent", "landmarks"}
+
+func isGroups(data []byte) bool {
+	r := csv.NewReader(strings.NewReader(firstLine(data) + "\n"))
+	first, err := r.Read()
+	if err != nil || len(first) > len(groupColumns) {
+		return false
+	}
+	return len(first) == 1 || !isCount(first[1])
+}
+
+func isGroupHeader(row []string) bool {
+	if row[0] == groupColumns[0] || strings.Contains(strings.Join(row, ""), "_") {
+		return true
+	}
+	return len(row) == 3 && !isCount(row[2])
+}
+
+func readGroups(data []byte, name string, _ labels.ReadOptions) (*Document, error) {
+	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
+	levels := curate.DefaultLevels[:2]
+	d := &Document{}
+	var entries []entry
+	known := map[string]string{}
+	for first := true; ; first = false {
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, csvError(name, err)
+		}
+		if first {
+			if len(row) > len(groupColumns) {
+				return nil, fmt.Errorf("%s:1: %d columns; want %s", name, len(row), strings.Join(groupColumns, ", "))
+			}
+			if isGroupHeader(row) {
+				continue
+			}
+		}
+		line, _ := r.FieldPos(0)
+		e := entry{names: make([]string, len(curate.DefaultLevels)), where: fmt.Sprintf("%s:%d", name, line)}
+		copy(e.names[1:], row)
+		if e.names[2] != "" {
+			levels = curate.DefaultLevels
+		}
+		if e.names[1] == "" {
+			return nil, fmt.Errorf("%s: a group without a name; want %s", e.where, strings.Join(groupColumns[:len(row)], ", "))
+		}
+		if other, twice := known[row[0]]; twice {
+			return nil, fmt.Errorf("%s: group %q stands twice, first at %s; remove one", e.where, row[0], other)
+		}
+		known[row[0]] = e.where
+		if len(row) == 3 && row[2] != "" {
+			n, err := parseCount(row[2])
+			if err != nil {
+				return nil, fmt.Errorf("%s: landmarks of %q: %w", e.where, row[0], err)
+			}
+			if d.Landmarks == nil {
+				d.Landmarks = []map[string]int{nil, {}}
+			}
+			d.Landmarks[1][row[0]] = n
+		}
+		entries = append(entries, e)
+	}
+	if len(entries) == 0 {
+		return nil, fmt.Errorf("%s: has no group; want a name a line", name)
+	}
+	for i := range entries {
+		entries[i].names = entries[i].names[:len(levels)]
+	}
+	var err error
+	if d.Hierarchy, err = gather(levels, entries); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return d, nil
+}
+
+func writeGroups(w io.Writer, d *Document) error {
+	levels := d.Hierarchy.Levels
+	if len(levels) < 2 {
+		return errors.New("there are no groups to list")
+	}
+	out := csv.NewWriter(w)
+	columns := 1
+	switch {
+	case len(d.count(1)) > 0:
+		columns = 3
+	case len(levels) > 2:
+		columns = 2
+	}
+	rows := [][]string{groupColumns[:columns]}
+	for _, c := range levels[1].Classes {
+		row := []string{c.Name, "", ""}
+		if c.Parent >= 0 && len(levels) > 2 {
+			row[1] = levels[2].Classes[c.Parent].Name
+		}
+		if n, counted := d.count(1)[c.Name]; counted {
+			row[2] = strconv.Itoa(n)
+		}
+		rows = append(rows, row[:columns])
+	}
+	return out.WriteAll(rows)
+}
+
+// csvError puts an error of encoding/csv behind the file and line.
+func csvError(name string, err error) error {
+	var syntax *csv.ParseError
+	if errors.As(err, &syntax) {
+		return fmt.Errorf("%s:%d: %w; want CSV in UTF-8", name, syntax.Line, syntax.Err)
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}

@@ -1,0 +1,291 @@
+package format
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+
+	"hgld/internal/registry"
+	"hgld/labels"
+)
+
+// Problem is a place in a file that a person or a spreadsheet has damaged. A file
+// with a warning can be imported: names such as "ocean area ", with its space
+// behind, are published.
+type Problem struct {
+	Warning  bool   `json:"warning"`
+	File     string `json:"file"`
+	Row      int    `json:"row,omitempty"`    // line in the file, from 1
+	Column   string `json:"column,omitempty"` // of a sheet: A, B, …
+	Found    string `json:"found"`
+	Expected string `json:"expected,omitempty"`
+	Next     string `json:"next,omitempty"` // what to do about it
+
+	tag string // the tag whose name it is about
+}
+
+// String is one line: where, what was found, what was expected, and what to do.
+func (p Problem) String() string {
+	severity := "error: "
+	if p.Warning {
+		severity = "warning: "
+	}
+	return p.where() + ": " + severity + p.tail()
+}
+
+func (p Problem) text() string { return p.where() + ": " + p.tail() }
+
+func (p Problem) where() string {
+	where := p.File
+	if p.Row > 0 {
+		where += ":" + strconv.Itoa(p.Row)
+	}
+	if p.Column != "" {
+		where += ":" + p.Column
+	}
+	return where
+}
+
+func (p Problem) tail() string {
+	tail := p.Found
+	if p.Expected != "" {
+		tail += "; want " + p.Expected
+	}
+	if p.Next != "" {
+		tail += "; " + p.Next
+	}
+	return tail
+}
+
+// Lint lists what is wrong in a file of the given format ("": what it looks like).
+// With a draft, it also lists tags that the file and the draft do not share; where
+// a name of the file differs in white space or case alone from a tag of the draft,
+// that is what it was; and a name that the draft has is as it should be.
+func Lint(data []byte, name, format string, o labels.ReadOptions, draft *labels.Draft) ([]Problem, error) {
+	if format == "" {
+		format = Detect(data)
+	}
+	f, err := Formats.Get("format", format)
+	if err != nil {
+		return nil, err
+	}
+	list, d := f.lint(data, name, o)
+	if draft != nil && d != nil && !f.holds.groupsOnly {
+		place := d.place
+		if place == nil {
+			place = func(tag string) (int, string) { return rowOf(data, tag), "" }
+		}
+		known := map[string]bool{}
+		for _, t := range draft.Tags {
+			known[t.Name] = true
+		}
+		list = slices.DeleteFunc(list, func(p Problem) bool { return p.Warning && known[p.tag] })
+		list = append(list, compareTags(name, d, draft, place)...)
+	}
+	slices.SortStableFunc(list, func(a, b Problem) int { // those of no line last
+		return cmp.Or(cmp.Compare(min(b.Row, 1), min(a.Row, 1)), cmp.Compare(a.Row, b.Row))
+	})
+	return list, nil
+}
+
+// lintNames looks at the names of a document that read reads.
+func lintNames(read func([]byte, string, labels.ReadOptions) (*Document, error)) func([]byte, string, labels.ReadOptions) ([]Problem, *Document) {
+	return func(data []byte, name string, o labels.ReadOptions) ([]Problem, *Document) {
+		d, err := read(data, name, o)
+		if err != nil {
+			return []Problem{fromLabels(name, labels.ProblemOf(name, err))}, nil
+		}
+		var list []Problem
+		for l, level := range d.Hierarchy.Levels {
+			kind := level.Name
+			if l == 0 {
+				kind = tagKind
+			}
+			names := map[string]bool{}
+			for _, c := range level.Classes {
+				names[c.Name] = true
+				list = append(list, nameFaults(name, rowOf(data, c.Name), "", kind, c.Name)...)
+			}
+			list = append(list, twins(names, func(n string) (int, string) { return rowOf(data, n), "" }, name)...)
+		}
+		return list, d
+	}
+}
+
+func lintLabels(data []byte, name string, o labels.ReadOptions) ([]Problem, *Document) {
+	t, err := labels.Parse(bytes.NewReader(data), name, o)
+	if err != nil {
+		return []Problem{fromLabels(name, labels.ProblemOf(name, err))}, nil
+	}
+	var list []Problem
+	for _, p := range t.Check() {
+		list = append(list, fromLabels(name, p))
+	}
+	d, err := readLabels(data, name, o)
+	if err != nil && len(list) == 0 {
+		list = append(list, fromLabels(name, labels.ProblemOf(name, err)))
+	}
+	return list, d
+}
+
+// fromLabels takes over a problem of package labels, whose place is a line of the
+// file or a level.
+func fromLabels(file string, p labels.Problem) Problem {
+	out := Problem{Warning: p.Warning, File: file, Found: p.Text}
+	row, isLine := strings.CutPrefix(p.Where, file+":")
+	if n, err := strconv.Atoi(row); isLine && err == nil {
+		out.Row = n
+	} else if p.Where != file {
+		out.Found = p.Where + ": " + p.Text
+	}
+	return out
+}
+
+// rowOf finds the line where a JSON or text file has a name first, 0 if it is
+// written otherwise.
+func rowOf(data []byte, name string) int {
+	var quoted bytes.Buffer
+	enc := json.NewEncoder(&quoted)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(name); err != nil {
+		return 0
+	}
+	text := bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))
+	for _, before := range []string{`"name":`, `"name": `, `skos:prefLabel `} {
+		if at := bytes.Index(data, append([]byte(before), text...)); at >= 0 {
+			return lineAt(data, at)
+		}
+	}
+	for from := 0; ; {
+		at := bytes.Index(data[from:], []byte(name))
+		if at < 0 {
+			return 0
+		}
+		at += from
+		from = at + len(name)
+		if (at == 0 || strings.IndexByte(",\"\n", data[at-1]) >= 0) && (from == len(data) || strings.IndexByte(",\"\r\n", data[from]) >= 0) {
+			return lineAt(data, at)
+		}
+	}
+}
+
+func lineAt(data []byte, at int) int { return 1 + bytes.Count(data[:at], []byte("\n")) }
+
+var spreadsheetError = regexp.MustCompile(`^(#(REF|NAME|N/A|VALUE|DIV/0|NUM|NULL|NOM)[!?]?.*|=.*)$`)
+
+const tagKind = "tag"
+
+// nameFaults lists what is suspicious in one name. A count and a spreadsheet's
+// error are errors, the rest warnings.
+func nameFaults(file string, row int, column, kind, name string) []Problem {
+	var list []Problem
+	add := func(warning bool, found, expected, next string) {
+		p := Problem{Warning: warning, File: file, Row: row, Column: column, Found: found, Expected: expected, Next: next}
+		if kind == tagKind {
+			p.tag = name
+		}
+		list = append(list, p)
+	}
+	switch {
+	case looksLikeCount(name):
+		add(false, fmt.Sprintf("a count (%q) stands for a name", name), "the name of a "+kind, "restore the name from the draft or an earlier version")
+		return list
+	case spreadsheetError.MatchString(name):
+		add(false, fmt.Sprintf("%q is a spreadsheet's formula or error", name), "the name of a "+kind, "restore the name")
+		return list
+	}
+	plain := strings.Join(strings.Fields(name), " ")
+	for _, p := range labels.Lint(kind, map[string]bool{name: true}) {
+		add(true, kind+" "+strings.TrimPrefix(p.Text, "class "), fmt.Sprintf("%q, unless the source spells it so", plain), "compare with the draft: --draft draft.json")
+	}
+	if strings.ContainsRune(name, utf8.RuneError) {
+		add(true, fmt.Sprintf("%s %q holds the sign for a character that was lost", kind, name), "the character", "save the source as UTF-8 and copy the name again")
+	} else if was, wrong := misread(name); wrong {
+		add(true, fmt.Sprintf("%s %q is UTF-8 that was read as Windows-1252", kind, name), fmt.Sprintf("%q", was), "read the file as UTF-8")
+	}
+	if strings.Count(name, "(") != strings.Count(name, ")") {
+		add(true, fmt.Sprintf("%s %q opens or closes a parenthesis alone", kind, name), "a whole name", "it may have been cut; look at the page it came from")
+	}
+	return list
+}
+
+// misread undoes reading UTF-8 as Windows-1252, if that is what happened.
+func misread(name string) (string, bool) {
+	was, err := charmap.Windows1252.NewEncoder().String(name)
+	return was, err == nil && was != name && utf8.ValidString(was)
+}
+
+// twins lists names that differ in case or white space alone.
+func twins(names map[string]bool, place func(string) (row int, column string), file string) []Problem {
+	var list []Problem
+	first := map[string]string{}
+	for _, n := range sortedKeys(names) {
+		k := folded(n)
+		other, twice := first[k]
+		if !twice {
+			first[k] = n
+			continue
+		}
+		row, column := place(n)
+		where, _ := place(other)
+		list = append(list, Problem{Warning: true, File: file, Row: row, Column: column, Found: fmt.Sprintf("%q differs from %q (line %d) in case or white space alone", n, other, where),
+			Expected: "one name", Next: "if they are one tag, keep the one of the draft; if they are two, let them be"})
+	}
+	return list
+}
+
+func sortedKeys(names map[string]bool) []string {
+	sorted := make([]string, 0, len(names))
+	for n := range names {
+		sorted = append(sorted, n)
+	}
+	slices.Sort(sorted)
+	return sorted
+}
+
+func folded(name string) string { return strings.ToLower(strings.Join(strings.Fields(name), " ")) }
+
+// compareTags lists the tags that a file and a draft do not share.
+func compareTags(name string, d *Document, draft *labels.Draft, place func(string) (row int, column string)) []Problem {
+	inDraft, byFold := map[string]bool{}, map[string]string{}
+	var known []string
+	for _, t := range draft.Tags {
+		inDraft[t.Name] = true
+		byFold[folded(t.Name)] = t.Name
+		known = append(known, t.Name)
+	}
+	var list []Problem
+	listed := map[string]bool{}
+	for _, c := range d.Hierarchy.Levels[0].Classes {
+		listed[c.Name] = true
+		if inDraft[c.Name] {
+			continue
+		}
+		p := Problem{File: name, Found: fmt.Sprintf("tag %q is not in the draft", c.Name)}
+		p.Row, p.Column = place(c.Name)
+		if was, twin := byFold[folded(c.Name)]; twin {
+			listed[was] = true
+			p.Expected, p.Next = fmt.Sprintf("%q, byte for byte", was), "the file lost white space or case; take the draft's name"
+		} else if near := registry.Nearest(c.Name, known); near != "" {
+			p.Warning, p.Next = true, fmt.Sprintf("it may be %q", near)
+		} else {
+			p.Warning, p.Next = true, "it is of another scrape; an import leaves it out"
+		}
+		list = append(list, p)
+	}
+	for _, t := range draft.Tags {
+		if !listed[t.Name] {
+			listed[t.Name] = true
+			list = append(list, Problem{Warning: true, File: name, Found: fmt.Sprintf("tag %q of the draft (%d landmarks) is not assigned", t.Name, t.Landmarks), Expected: "every tag in a group, or dropped", Next: "add it to a column, or decide it after the import"})
+		}
+	}
+	return list
+}

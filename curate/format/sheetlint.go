@@ -1,0 +1,109 @@
+package format
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"hgld/labels"
+)
+
+func lintSheet(data []byte, name string, _ labels.ReadOptions) ([]Problem, *Document) {
+	s := parseSheet(data, name)
+	s.checkNames()
+	d, err := s.document()
+	if err != nil && len(s.problems) == 0 {
+		s.fail(0, -1, err.Error(), "", "")
+	}
+	if err != nil { // its tags can be compared with a draft's all the same
+		d = &Document{Hierarchy: &labels.Hierarchy{Levels: []labels.Level{{Name: tagKind}}}, place: s.find}
+		seen := map[string]bool{}
+		for _, g := range s.groups {
+			for _, t := range g.tags {
+				if !seen[t.name] {
+					seen[t.name] = true
+					d.Hierarchy.Levels[0].Classes = append(d.Hierarchy.Levels[0].Classes, labels.Class{Name: t.name, Parent: -1})
+				}
+			}
+		}
+	}
+	return s.problems, d
+}
+
+func (s *sheet) fail(row, column int, found, expected, next string) {
+	s.problems = append(s.problems, Problem{File: s.name, Row: row, Column: columnName(column), Found: found, Expected: expected, Next: next})
+}
+
+func (s *sheet) warn(row, column int, found, expected, next string) {
+	s.fail(row, column, found, expected, next)
+	s.problems[len(s.problems)-1].Warning = true
+}
+
+// columnName is the spreadsheet's name of a column, A for 0; −1 has none.
+func columnName(column int) string {
+	name := ""
+	for column++; column > 0; column = (column - 1) / 26 {
+		name = string(rune('A'+(column-1)%26)) + name
+	}
+	return name
+}
+
+var (
+	unnamed = regexp.MustCompile(`^Unnamed: [0-9]+$`)
+	mangled = regexp.MustCompile(`^(.*)\.[0-9]+$`) // how pandas tells columns of one name apart
+)
+
+// checkNames looks at the names of groups and tags and at where they stand.
+func (s *sheet) checkNames() {
+	s.checkGroups()
+	type place struct {
+		row, column int
+		group       string
+	}
+	first := map[string]place{}
+	names := map[string]bool{}
+	for _, g := range s.groups {
+		for _, t := range g.tags {
+			s.problems = append(s.problems, nameFaults(s.name, t.row, columnName(g.column), tagKind, t.name)...)
+			p, twice := first[t.name]
+			switch {
+			case !twice:
+				first[t.name] = place{t.row, g.column, g.name}
+				names[t.name] = true
+			case p.group == g.name:
+				s.fail(t.row, g.column, fmt.Sprintf("tag %q stands twice in group %q, first in %s%d", t.name, g.name, columnName(p.column), p.row), "every tag once", "remove one")
+			default:
+				s.fail(t.row, g.column, fmt.Sprintf("tag %q is in group %q and, in %s%d, in %q", t.name, g.name, columnName(p.column), p.row, p.group), "every tag in one group", "decide which, and remove the other")
+			}
+		}
+	}
+	s.problems = append(s.problems, twins(names, func(n string) (int, string) {
+		return first[n].row, columnName(first[n].column)
+	}, s.name)...)
+}
+
+func (s *sheet) checkGroups() {
+	columns := map[string]int{}
+	names := map[string]bool{}
+	for _, g := range s.groups {
+		column := columnName(g.column)
+		if first, twice := columns[g.name]; twice {
+			s.fail(1, g.column, fmt.Sprintf("group %q stands twice, first in column %s", g.name, columnName(first)), "a name of its own", "join the two, or rename one")
+			continue
+		}
+		columns[g.name], names[g.name] = g.column, true
+		base := mangled.FindStringSubmatch(g.name)
+		switch {
+		case strings.TrimSpace(g.name) == "" || unnamed.MatchString(g.name):
+			s.fail(1, g.column, fmt.Sprintf("a group without a name (%q)", g.name), "the name of a group", "restore the first line")
+		case base != nil && names[base[1]]:
+			s.fail(1, g.column, fmt.Sprintf("group %q is a second column %q that a program renamed", g.name, base[1]), "a name of its own", "join the two, or rename one")
+		default:
+			s.problems = append(s.problems, nameFaults(s.name, 1, column, "group", g.name)...)
+		}
+		if len(g.tags) == 0 {
+			s.warn(1, g.column, fmt.Sprintf("group %q has no tags", g.name), "tags below the name", "let it be, if it is to be filled later")
+		}
+	}
+	s.problems = append(s.problems, twins(names, func(n string) (int, string) { return 1, columnName(columns[n]) }, s.name)...)
+}

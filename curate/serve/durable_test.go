@@ -1,0 +1,240 @@
+package serve
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"hgld/curate"
+)
+
+// times is a number of repetitions, from the environment where it is set.
+func times(t testing.TB, variable string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestConcurrentEditsLoseNothing has two pages make random edits at once, 2 × 150
+// or as many as HGLD_EDITS says: each is saved, or refused as stale with the newer
+// state; the state is that of the log's replay.
+func TestConcurrentEditsLoseNothing(t *testing.T) {
+	s, a, path := newServer(t, testDraft(60), nil)
+	n := times(t, "HGLD_EDITS", 150)
+	var wait sync.WaitGroup
+	made, stale := [2]int{}, [2]int{}
+	acknowledged := [2]map[string]int{{}, {}}
+	for page := range 2 {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			r := rand.New(rand.NewPCG(uint64(page), 1))
+			version := 0
+			for made[page] < n {
+				id := fmt.Sprintf("%d-%d-%d", page, made[page], stale[page])
+				o := move(version, id, fmt.Sprintf("group %d", r.IntN(9)), r.IntN(60))
+				body, err := json.Marshal(o)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				resp, text := a.do("POST", "/api/edit", string(body), nil)
+				var got answer
+				if err := json.Unmarshal([]byte(text), &got); err != nil {
+					t.Errorf("%s %q", resp.Status, text)
+					return
+				}
+				switch resp.StatusCode {
+				case http.StatusOK:
+					made[page]++
+					acknowledged[page][o.ID] = got.Seq
+				case http.StatusConflict:
+					stale[page]++
+				default:
+					t.Errorf("%s %s", resp.Status, text)
+					return
+				}
+				version = got.Version
+			}
+		}()
+	}
+	wait.Wait()
+	c, err := curate.ReadLog(path)
+	if err != nil || len(c.Edits) != 2*n {
+		t.Fatalf("%d edits on disk, want %d: %v", len(c.Edits), 2*n, err)
+	}
+	for page := range 2 {
+		for id, seq := range acknowledged[page] {
+			if editID(c.Edits[seq-1]) != id {
+				t.Fatalf("edit %d is not %s", seq, id)
+			}
+		}
+	}
+	checkReplay(t, s, c.Edits)
+	t.Logf("2 × %d edits saved, %d refused as stale", n, stale[0]+stale[1])
+}
+
+// checkReplay compares the server's state with that of the log.
+func checkReplay(t *testing.T, s *Server, edits []curate.Edit) {
+	t.Helper()
+	again, err := curate.NewSession(s.session.Draft(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.Load(edits); err != nil {
+		t.Fatal(err)
+	}
+	for level := range 2 {
+		if again.Size(level) != s.session.Size(level) {
+			t.Fatalf("level %d has %d places, the replay %d", level, s.session.Size(level), again.Size(level))
+		}
+		for i := range again.Size(level) {
+			if a, b := s.session.Node(level, i), again.Node(level, i); !reflect.DeepEqual(a, b) {
+				t.Fatalf("level %d, place %d: %+v, the replay has %+v", level, i, a, b)
+			}
+		}
+	}
+}
+
+// TestMain lets the test binary play the server that is killed.
+func TestMain(m *testing.M) {
+	if path := os.Getenv("CURATE_TEST_SERVE"); path != "" {
+		if err := serveForever(path); err != nil {
+			fmt.Println(err)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// serveForever serves a log on a free port, which it prints.
+func serveForever(path string) error {
+	log, contents, err := curate.OpenLog(path)
+	if err != nil {
+		return err
+	}
+	session, err := curate.NewSession(testDraft(30), nil)
+	if err != nil {
+		return err
+	}
+	if _, err := session.Load(contents.Edits); err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	s, err := New(Config{Session: session, Save: log.Append, By: "anna", Hosts: []string{testPort}, Secret: []byte(strings.Repeat("s", 32))})
+	if err != nil {
+		return err
+	}
+	fmt.Println(l.Addr())
+	return http.Serve(l, s.Handler())
+}
+
+// TestKilledServerLosesNoAcknowledgedEdit kills a server at random moments, 8
+// times or as often as HGLD_KILLS says. The page sends again what was not
+// acknowledged: it is made, and made once.
+func TestKilledServerLosesNoAcknowledgedEdit(t *testing.T) {
+	kills := times(t, "HGLD_KILLS", 8)
+	path := filepath.Join(t.TempDir(), "edits.jsonl")
+	if err := curate.CreateLog(path, curate.Header{By: "anna", DraftSHA256: "ab"}); err != nil {
+		t.Fatal(err)
+	}
+	sent, version := 0, 0
+	for kill := range kills {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "CURATE_TEST_SERVE="+path)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		line, err := bufio.NewReader(out).ReadString('\n')
+		address := strings.TrimSpace(line)
+		if err != nil {
+			t.Fatalf("kill %d: %s %v", kill, line, err)
+		}
+		killed := make(chan struct{})
+		edits := 2 + kill%5
+		for n := 0; ; n++ {
+			if n == edits { // the next request meets the kill at any moment
+				go func() {
+					cmd.Process.Kill()
+					close(killed)
+				}()
+			}
+			v, ok := sendEdit(t, address, version, sent)
+			if !ok {
+				break
+			}
+			version, sent = v, sent+1
+		}
+		<-killed
+		cmd.Wait() // killed: that is the point
+	}
+	c, err := curate.ReadLog(path)
+	if err != nil || len(c.Edits) < sent || len(c.Edits) > sent+1 {
+		t.Fatalf("%d edits on disk of %d acknowledged and at most one more: %v", len(c.Edits), sent, err)
+	}
+	for i, e := range c.Edits {
+		if editID(e) != fmt.Sprintf("kill-edit-%d", i) {
+			t.Fatalf("edit %d is %s: one was lost or made twice", i+1, editID(e))
+		}
+	}
+	t.Logf("%d kills, %d edits acknowledged and %d on disk", kills, sent, len(c.Edits))
+}
+
+// sendEdit sends an edit to a server that may be dying. The page was let in by an
+// earlier one, which had the same secret.
+func sendEdit(t *testing.T, address string, version, n int) (int, bool) {
+	t.Helper()
+	g := newGuard([]string{testPort}, []byte(strings.Repeat("s", 32)), nil)
+	body, err := json.Marshal(move(version, "", "group", n%30))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(body), `"id":"test-id-"`, fmt.Sprintf(`"id":"kill-edit-%d"`, n), 1)
+	r, err := http.NewRequest("POST", "http://"+address+"/api/edit", strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = testPort
+	r.Header.Set(TokenHeader, g.token)
+	r.Header.Set("Origin", "http://"+testPort)
+	r.Header.Set("Content-Type", "application/json")
+	r.AddCookie(&http.Cookie{Name: g.cookie, Value: g.pass})
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
+	if err != nil {
+		return 0, false
+	}
+	defer resp.Body.Close()
+	var got answer
+	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil {
+		return 0, false
+	}
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s", resp.Status, got.Error)
+	}
+	return got.Version, true
+}

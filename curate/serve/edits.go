@@ -1,0 +1,222 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+
+	"hgld/curate"
+)
+
+// order is an edit as the page sends it. ID is a name that the page makes up: an
+// edit that was saved and whose answer was lost is sent again under the same ID
+// and is not made twice.
+type order struct {
+	ID    string        `json:"id"`
+	Base  int           `json:"base"`
+	Op    curate.Op     `json:"op"`
+	Level int           `json:"level"`
+	From  []curate.Ref  `json:"from"`
+	To    string        `json:"to"`
+	Parts []curate.Part `json:"parts"`
+	Of    int           `json:"of"`
+	Note  string        `json:"note"`
+}
+
+// idField is the field of the log that keeps an order's ID.
+const idField = "id"
+
+func editID(e curate.Edit) string {
+	var id string
+	if json.Unmarshal(e.Extra[idField], &id) != nil {
+		return ""
+	}
+	return id
+}
+
+// answer is what the page gets for an edit, and on asking what is new.
+type answer struct {
+	Seq   int    `json:"seq,omitempty"` // the edit's number
+	Error string `json:"error,omitempty"`
+	*View
+}
+
+// edit takes one edit. 200: it is on disk. 409: it was made on an older state,
+// which the answer brings up to date. 422: it is not possible. 507: the disk is
+// full. Whatever is not 200 has changed nothing.
+func (s *Server) edit(w http.ResponseWriter, r *http.Request) {
+	var o order
+	if !read(w, r, &o) {
+		return
+	}
+	if len(o.ID) < 8 || len(o.ID) > 64 {
+		http.Error(w, "an edit has an id of 8 to 64 letters", http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if seq, twice := s.ids[o.ID]; twice {
+		write(w, http.StatusOK, answer{Seq: seq, View: s.since(o.Base)})
+		return
+	}
+	id, err := json.Marshal(o.ID)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	mark := s.session.Mark()
+	e, err := s.session.Apply(curate.Edit{Base: o.Base, At: s.c.Now(), By: s.c.By, Op: o.Op, Level: o.Level, From: o.From, To: o.To,
+		Parts: o.Parts, Of: o.Of, Note: o.Note, Extra: map[string]json.RawMessage{idField: id}}, s.c.Save)
+	if err != nil {
+		var stale *curate.StaleError
+		code := http.StatusUnprocessableEntity
+		switch {
+		case errors.As(err, &stale):
+			code = http.StatusConflict
+		case errors.Is(err, syscall.ENOSPC):
+			code = http.StatusInsufficientStorage
+		}
+		write(w, code, answer{Error: err.Error(), View: s.since(o.Base)})
+		return
+	}
+	s.ids[o.ID] = e.Seq
+	s.update(mark)
+	write(w, http.StatusOK, answer{Seq: e.Seq, View: s.since(o.Base)})
+}
+
+// update notes what an edit changed and tells those who wait.
+func (s *Server) update(mark curate.Mark) {
+	version := int32(s.session.Version())
+	for l := range s.seen {
+		s.touch(l)
+	}
+	var moved []int
+	s.session.Since(mark, func(level, at int) {
+		s.seen[level][at] = version
+		if level == 0 {
+			moved = append(moved, at)
+		}
+	})
+	s.place()
+	for _, i := range moved {
+		s.measure(i)
+	}
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// longPoll is how long a request for changes waits for some.
+const longPoll = 20 * time.Second
+
+// changes answers what is newer than a version, and with wait=1 only when there
+// is something, or after some time.
+func (s *Server) changes(w http.ResponseWriter, r *http.Request) {
+	since, err := strconv.Atoi(r.URL.Query().Get("since"))
+	if err != nil {
+		http.Error(w, "since is the number of an edit", http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if changed := s.changed; r.URL.Query().Get("wait") == "1" && since == s.session.Version() {
+		s.mu.Unlock()
+		timer := time.NewTimer(longPoll)
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-s.closing:
+		case <-r.Context().Done():
+		}
+		timer.Stop()
+		s.mu.Lock()
+	}
+	write(w, http.StatusOK, answer{View: s.since(since)})
+}
+
+// past is an edit as the history shows it.
+type past struct {
+	Seq    int       `json:"seq"`
+	At     time.Time `json:"at"`
+	Op     curate.Op `json:"op"`
+	Level  int       `json:"level"`
+	N      int       `json:"n"` // names in From
+	First  string    `json:"first"`
+	To     string    `json:"to"`
+	Note   string    `json:"note"`
+	Of     int       `json:"of"`
+	Active bool      `json:"active"`
+}
+
+// history lists all edits.
+func (s *Server) history(w http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	edits := s.session.Edits()
+	s.mu.Unlock()
+	list := make([]past, len(edits))
+	active := curate.Active(edits)
+	for i, e := range edits {
+		list[i] = past{Seq: e.Seq, At: e.At, Op: e.Op, Level: e.Level, N: len(e.From), To: e.To, Note: e.Note, Of: e.Of, Active: active[i]}
+		if len(e.From) > 0 {
+			list[i].First = e.From[0].Name
+		}
+		for k, p := range e.Parts {
+			if k > 0 {
+				list[i].To += ", "
+			}
+			list[i].To += p.To
+		}
+	}
+	write(w, http.StatusOK, list)
+}
+
+// finish writes the hierarchy.
+func (s *Server) finish(w http.ResponseWriter, r *http.Request) {
+	var nothing struct{}
+	if !read(w, r, &nothing) {
+		return
+	}
+	if s.c.Finish == nil {
+		http.Error(w, "no file to write is given", http.StatusNotFound)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text, err := s.c.Finish(s.session)
+	if err != nil {
+		write(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
+		return
+	}
+	write(w, http.StatusOK, struct {
+		Text string `json:"text"`
+	}{text})
+}
+
+// read decodes the body of a POST, strictly.
+func read(w http.ResponseWriter, r *http.Request, v any) bool {
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	err := d.Decode(v)
+	if err == nil && d.More() {
+		err = errors.New("more than one value")
+	}
+	if err != nil {
+		http.Error(w, fmt.Sprintf("the request: %v", err), http.StatusBadRequest)
+		return false
+	}
+	return true
+}
+
+func write(w http.ResponseWriter, code int, v any) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(code)
+	w.Write(data) // a browser that has gone away needs no answer
+}

@@ -1,0 +1,180 @@
+package serve
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+)
+
+// suggestions is how many groups the page offers: the keys 1 to 5.
+const suggestions = 5
+
+// suggest answers the groups nearest to a selection of tags, without the group
+// that all of them are in.
+func (s *Server) suggest(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Tags []int `json:"tags"`
+	}
+	if !read(w, r, &q) || !s.known(w, q.Tags) {
+		return
+	}
+	if s.c.Suggester == nil {
+		http.Error(w, "this draft has no vectors", http.StatusNotFound)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.session.Node(0, q.Tags[0]).Parent
+	for _, i := range q.Tags {
+		if s.session.Node(0, i).Parent != own {
+			own = -1
+		}
+	}
+	near := s.c.Suggester.Nearest(q.Tags, suggestions, func(g int) bool { return g == own })
+	write(w, http.StatusOK, map[string]any{"version": s.session.Version(), "near": near})
+}
+
+// known checks tags that a request names.
+func (s *Server) known(w http.ResponseWriter, tags []int) bool {
+	size := len(s.home)
+	if len(tags) == 0 || len(tags) > size {
+		http.Error(w, "name some tags", http.StatusBadRequest)
+		return false
+	}
+	for _, i := range tags {
+		if i < 0 || i >= size {
+			http.Error(w, fmt.Sprintf("there is no tag %d", i), http.StatusBadRequest)
+			return false
+		}
+	}
+	return true
+}
+
+// mostCandidates is how many tags from other groups a group is offered.
+const mostCandidates = 60
+
+// candidates answers undecided tags outside a group that are nearest to it.
+func (s *Server) candidates(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Group int `json:"group"`
+	}
+	if !read(w, r, &q) {
+		return
+	}
+	if s.c.Suggester == nil {
+		http.Error(w, "this draft has no vectors", http.StatusNotFound)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q.Group < 0 || q.Group >= s.session.Size(1) || s.session.Node(1, q.Group).Gone {
+		http.Error(w, "there is no such group", http.StatusBadRequest)
+		return
+	}
+	near := s.c.Suggester.Candidates(q.Group, mostCandidates, func(i int) bool {
+		n := s.session.Node(0, i)
+		return n.Parent != q.Group && !n.Decided
+	})
+	write(w, http.StatusOK, map[string]any{"version": s.session.Version(), "near": near})
+}
+
+// split answers a preview; the page turns it into an edit.
+func (s *Server) split(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Tags []int  `json:"tags"`
+		K    int    `json:"k"`
+		Seed uint64 `json:"seed"`
+	}
+	if !read(w, r, &q) || !s.known(w, q.Tags) {
+		return
+	}
+	if s.c.Splitter == nil {
+		http.Error(w, "this draft has no vectors", http.StatusNotFound)
+		return
+	}
+	if q.K < 2 || q.K > 8 || q.K > len(q.Tags) {
+		write(w, http.StatusUnprocessableEntity, answer{Error: fmt.Sprintf("a split of %d labels into %d; it takes 2 to 8 parts, and a label for each", len(q.Tags), q.K)})
+		return
+	}
+	parts, err := s.c.Splitter.Split(r.Context(), q.Tags, q.K, q.Seed)
+	if err != nil {
+		write(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
+		return
+	}
+	write(w, http.StatusOK, map[string]any{"parts": parts})
+}
+
+// plane answers the map of all tags, which is made at the first request.
+func (s *Server) plane(w http.ResponseWriter, r *http.Request) {
+	if s.c.Mapper == nil {
+		http.Error(w, "this draft has no vectors", http.StatusNotFound)
+		return
+	}
+	s.mapOnce.Lock()
+	defer s.mapOnce.Unlock()
+	if s.places == nil {
+		places, err := s.c.Mapper.Map(r.Context())
+		if err != nil {
+			write(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
+			return
+		}
+		s.places = places
+	}
+	write(w, http.StatusOK, map[string]any{"places": s.places})
+}
+
+// mostExamples is how many landmarks are shown of a tag.
+const mostExamples = 6
+
+func (s *Server) examples(w http.ResponseWriter, r *http.Request) {
+	tag, err := strconv.Atoi(r.URL.Query().Get("tag"))
+	if err != nil {
+		tag = -1
+	}
+	if !s.known(w, []int{tag}) {
+		return
+	}
+	if s.c.Examples == nil {
+		http.Error(w, "no tags.jsonl is given", http.StatusNotFound)
+		return
+	}
+	list, err := s.c.Examples.Examples(tag, mostExamples)
+	if err != nil {
+		write(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
+		return
+	}
+	write(w, http.StatusOK, map[string]any{"examples": list})
+}
+
+// image answers the bytes of an example. Only what is an image by its first
+// bytes is sent, as what it is.
+func (s *Server) image(w http.ResponseWriter, r *http.Request) {
+	if s.c.Examples == nil {
+		http.NotFound(w, r)
+		return
+	}
+	data, err := s.c.Examples.Image(r.Context(), r.PathValue("name"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	kind := http.DetectContentType(data)
+	switch kind {
+	case "image/jpeg", "image/png", "image/gif", "image/webp":
+	default:
+		http.Error(w, "no image that a browser shows", http.StatusUnsupportedMediaType)
+		return
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Cache-Control", "private, max-age=3600")
+	w.Write(data)
+}
+
+// agreement answers how far the two curators agree, and where not.
+func (s *Server) agreement(w http.ResponseWriter, _ *http.Request) {
+	if s.c.Compared == nil {
+		http.Error(w, "this is no adjudication", http.StatusNotFound)
+		return
+	}
+	write(w, http.StatusOK, map[string]any{"names": s.c.Names, "comparison": s.c.Compared, "table": s.c.Compared.Table})
+}

@@ -1,0 +1,147 @@
+import {h, fill, shown, key, number} from './dom.js';
+import {fold, fuzzy} from './model.js';
+
+// Dialogs are modal <dialog> elements: the browser keeps the focus inside and
+// gives it back, and Escape closes.
+
+export const dialogOpen = () => document.querySelector('dialog[open]') !== null;
+
+// open shows a dialog with a title and returns it; it removes itself on closing.
+function open(title, className, ...children) {
+  const d = h('dialog', {class: className, 'aria-label': title}, h('h2', {}, title), ...children);
+  const back = document.activeElement;
+  d.addEventListener('close', () => {
+    d.remove();
+    if (document.activeElement === document.body && back && back.isConnected) back.focus({preventScroll: true});
+  });
+  d.addEventListener('click', (e) => { if (e.target === d) d.close(); });
+  document.body.append(d);
+  d.showModal();
+  return d;
+}
+
+const mostShown = 50;
+
+// choose asks for one of the items {name, note} by typing a part of its name. With
+// create, a name that is not there can be taken too. It resolves to a name, or null.
+export function choose({title, lead, items, create, value}) {
+  return new Promise((resolve) => {
+    let list = [], at = 0, result = null;
+    const folded = items.map((i) => fold(i.name));
+    const input = h('input', {type: 'text', role: 'combobox', 'aria-expanded': 'true', 'aria-controls': 'choices', 'aria-autocomplete': 'list',
+      'aria-label': title, autocomplete: 'off', spellcheck: false, value: value || ''});
+    const box = h('div', {id: 'choices', class: 'choices', role: 'listbox', 'aria-label': title});
+    const take = () => { if (list[at]) { result = list[at].name; d.close(); } };
+    const draw = () => {
+      fill(box, list.map((item, i) => h('div', {role: 'option', id: `choice-${i}`, class: i === at ? 'choice at' : 'choice', 'aria-selected': String(i === at),
+        onclick: () => { at = i; take(); }},
+      item.fresh ? h('span', {class: 'fresh'}, 'new group ') : null, h('span', {class: 'name'}, shown(item.name)), h('span', {class: 'soft'}, item.note || ''))));
+      input.setAttribute('aria-activedescendant', list.length ? `choice-${at}` : '');
+      const e = box.children[at];
+      if (e) e.scrollIntoView({block: 'nearest'});
+    };
+    const filter = () => {
+      const typed = fold(input.value.trim());
+      list = items.map((item, i) => [fuzzy(typed, folded[i]), i]).filter((x) => x[0] > 0)
+        .sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, mostShown).map((x) => items[x[1]]);
+      if (create && input.value !== '' && !items.some((i) => i.name === input.value)) list.push({name: input.value, fresh: true, note: ''});
+      at = 0;
+      draw();
+    };
+    input.addEventListener('input', filter);
+    input.addEventListener('keydown', (e) => {
+      const step = {ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10}[e.key];
+      if (step) { at = Math.max(0, Math.min(list.length - 1, at + step)); draw(); e.preventDefault(); }
+      if (e.key === 'Enter') { e.preventDefault(); if (e.ctrlKey && create && input.value) { result = input.value; d.close(); } else take(); }
+    });
+    const d = open(title, 'palette', lead ? h('p', {class: 'soft'}, lead) : null, input, box,
+      h('p', {class: 'keys'}, key('↑'), key('↓'), ' choose  ', key('Enter'), ' take  ', create ? [key('Ctrl Enter'), ' exactly what is typed  '] : null, key('Esc'), ' leave'));
+    d.addEventListener('close', () => resolve(result));
+    input.focus();
+    input.select();
+    filter();
+  });
+}
+
+// prompt asks for a text. It resolves to the text, or null.
+export function prompt({title, lead, label, value, action, optional, choices}) {
+  return new Promise((resolve) => {
+    let result = null;
+    const input = h('input', {type: 'text', id: 'answer', value: value || '', autocomplete: 'off', spellcheck: false});
+    const take = () => { if (input.value !== '' || optional) { result = input.value; d.close(); } };
+    input.addEventListener('keydown', (e) => { if (e.key === 'Enter') { e.preventDefault(); take(); } });
+    const d = open(title, 'ask', lead ? h('p', {class: 'soft'}, lead) : null, h('label', {for: 'answer'}, label), input,
+      choices ? h('p', {class: 'chips'}, choices.map((c) => h('button', {type: 'button', onclick: () => { input.value = c; take(); }}, c))) : null,
+      h('p', {class: 'buttons'}, h('button', {type: 'button', class: 'main-button', onclick: take}, action, ' ', key('Enter')),
+        h('button', {type: 'button', onclick: () => d.close()}, 'Cancel ', key('Esc'))));
+    d.addEventListener('close', () => resolve(result));
+    input.focus();
+    input.select();
+  });
+}
+
+// tell shows elements until it is closed.
+export function tell(title, className, ...children) {
+  const ok = h('button', {type: 'button', class: 'main-button', autofocus: true, onclick: () => d.close()}, 'Close ', key('Esc'));
+  const d = open(title, className, h('div', {class: 'body', tabIndex: 0}, ...children), h('p', {class: 'buttons'}, ok));
+  ok.focus();
+  return d;
+}
+
+// preview shows a split: k can be changed with the keys 2 to 8, r draws another
+// start. It resolves to the parts [{to, tags}], or null.
+export function preview({title, names, taken, make, max}) {
+  return new Promise((resolve) => {
+    let k = 2, seed = 1, parts = [], result = null, asked = 0;
+    const body = h('div', {class: 'parts'});
+    const status = h('p', {class: 'soft', role: 'status'});
+    const inputs = () => [...body.querySelectorAll('input')];
+    const buttons = h('p', {class: 'chips', role: 'group', 'aria-label': 'parts'});
+    const draw = () => {
+      fill(buttons, Array.from({length: Math.min(8, max) - 1}, (_, i) => h('button', {type: 'button', 'aria-pressed': String(k === i + 2),
+        onclick: () => { k = i + 2; run(); }}, String(i + 2))), h('button', {type: 'button', onclick: () => { seed++; run(); }}, 'another start ', key('r')));
+      const used = new Set();
+      fill(body, parts.map((tags, p) => {
+        const name = names(tags).find((n) => !used.has(n) && !taken(n)) || `${names(tags)[0]} (${p + 1})`;
+        used.add(name);
+        return h('section', {class: 'part'}, h('input', {type: 'text', value: name, 'aria-label': `name of part ${p + 1}`, spellcheck: false}),
+          h('p', {class: 'soft'}, `${number(tags.length)} labels`),
+          h('ul', {}, names(tags).slice(0, 12).map((n) => h('li', {}, shown(n))), tags.length > 12 ? h('li', {class: 'soft'}, `and ${number(tags.length - 12)} more`) : null));
+      }));
+    };
+    const run = async () => {
+      const mine = ++asked;
+      status.textContent = 'dividing…';
+      try {
+        const made = await make(k, seed);
+        if (mine !== asked) return;
+        parts = made;
+        status.textContent = `${k} parts, start ${seed}. Nothing is changed until you divide.`;
+      } catch (e) {
+        parts = [];
+        status.textContent = e.message;
+      }
+      draw();
+    };
+    const take = () => {
+      const to = inputs().map((i) => i.value);
+      if (!parts.length || to.some((n) => n === '') || new Set(to).size < to.length) { status.textContent = 'Every part needs a name of its own.'; return; }
+      const bad = to.find((n) => taken(n));
+      if (bad) { status.textContent = `There is a group “${bad}” already; choose another name.`; return; }
+      result = parts.map((tags, p) => ({to: to[p], tags}));
+      d.close();
+    };
+    const ok = h('button', {type: 'button', class: 'main-button', onclick: take}, 'Divide ', key('Enter'));
+    const d = open(title, 'wide', buttons, status, body, h('p', {class: 'buttons'}, ok, h('button', {type: 'button', onclick: () => d.close()}, 'Cancel ', key('Esc'))));
+    d.addEventListener('keydown', (e) => {
+      if (e.key === 'Enter' && e.target !== d && (e.target.tagName === 'INPUT' || e.target === ok)) { e.preventDefault(); take(); return; }
+      if (e.target.tagName === 'INPUT' || e.ctrlKey || e.metaKey) return;
+      if (e.key >= '2' && e.key <= String(Math.min(8, max))) { k = Number(e.key); run(); }
+      if (e.key === 'r') { seed++; run(); }
+    });
+    d.addEventListener('close', () => resolve(result));
+    draw();
+    run();
+    ok.focus();
+  });
+}

@@ -1,0 +1,88 @@
+import {h, fill, count, shown, key, number} from './dom.js';
+import {DECIDED, DROPPED} from './model.js';
+import {tell} from './dialogs.js';
+import {decide, setParent} from './commands.js';
+
+// The adjudicator's screen: what two curators have decided differently, both
+// choices side by side, and how far they agree.
+
+const dropped = '(dropped)';
+
+export class Review {
+  constructor(app, data) {
+    this.app = app;
+    this.names = data.names;
+    this.c = data.comparison;
+    this.table = data.table;
+    this.byTag = new Map((this.c.differences || []).map((d) => [d.tag, d]));
+  }
+
+  // items are tags, open ones first as the list has them: most landmarks first.
+  items() { return (this.c.differences || []).map((d) => d.tag); }
+
+  openTags() { return this.items().filter((i) => !(this.app.model.status[i] & DECIDED)); }
+
+  parents() {
+    return (this.c.parent_differences || []).filter((p) => { const at = this.app.model.groupNamed(p.group, p.level); return at >= 0 && this.app.model.groups[p.level][at].parent < 0; });
+  }
+
+  cell(i, active) {
+    const d = this.byTag.get(i), m = this.app.model;
+    const done = m.status[i] & DECIDED;
+    const now = m.status[i] & DROPPED ? dropped : m.parent[i] >= 0 ? m.groups[1][m.parent[i]].name : '';
+    const side = (n, choice) => h('button', {type: 'button', tabIndex: -1, class: done && now === choice ? 'side chosen' : 'side', onclick: (e) => { e.stopPropagation(); this.take(i, choice); }},
+      key(String(n)), h('span', {class: 'soft'}, `${this.names[n - 1]} `), h('span', {class: 'name'}, shown(choice)));
+    return h('div', {class: `duel${active ? ' at' : ''}${done ? ' decided' : ''}`, role: 'option', 'aria-selected': 'false', data: {tag: i},
+      'aria-label': `${d.name}: ${this.names[0]} says ${d.a}, ${this.names[1]} says ${d.b}${done ? `; decided: ${now}` : ''}`},
+    h('span', {class: 'tick'}, done ? '✓' : ''), h('span', {class: 'label', title: d.name}, shown(d.name), h('span', {class: 'facts'}, ` ${number(d.landmarks)} lm`)), side(1, d.a), side(2, d.b),
+    h('span', {class: 'other soft'}, done && now !== d.a && now !== d.b ? shown(now) : ''));
+  }
+
+  // take decides a label as one of the two did, and goes to the next open one.
+  take(i, choice) {
+    const app = this.app;
+    if (choice === dropped) decide(app, 'drop', [i], undefined, 'adjudicated');
+    else decide(app, 'move', [i], choice);
+    const items = app.grid.items;
+    const from = items.indexOf(i);
+    const next = items.findIndex((x, k) => k > from && !(app.model.status[x] & DECIDED));
+    if (next >= 0) app.grid.go(next);
+    app.draw();
+  }
+
+  choose(n) {
+    const i = this.app.grid.current();
+    const d = this.byTag.get(i);
+    if (d) this.take(i, n === 1 ? d.a : d.b);
+  }
+
+  // panel stands beside the list: figures, open parents.
+  panel() {
+    const g = this.c.agreement;
+    const figure = (v, ci) => (v === null || v === undefined ? '–' : `${v.toFixed(3)}${ci ? ` (${ci[0].toFixed(2)} to ${ci[1].toFixed(2)})` : ''}`);
+    const fact = (what, value) => [h('dt', {}, what), h('dd', {}, value)];
+    return [h('section', {}, h('h2', {}, 'Agreement'), h('dl', {}, fact('labels both decided', number(g.n)), fact('agree', figure(g.raw)), fact('Cohen’s κ, 95 %', figure(g.kappa, g.kappa_ci95)), fact('Gwet’s AC1, 95 %', figure(g.ac1, g.ac1_ci95_normal)),
+      fact('left open', `${number(this.openTags().length)} of ${number(this.items().length)}`)),
+    h('p', {class: 'soft'}, 'κ falls when most labels are in one group, however well people agree; AC1 does not.'),
+    h('button', {type: 'button', onclick: () => this.confusion()}, 'Agreement by group')),
+    this.parents().length ? h('section', {}, h('h2', {}, 'Kinds that differ'), this.parents().map((p) => h('div', {class: 'pair'}, h('p', {}, shown(p.group)),
+      [p.a, p.b].map((to, k) => h('button', {type: 'button', onclick: () => setParent(this.app, [{name: p.group}], to)}, `${this.names[k]}: ${to}`))))) : null];
+  }
+
+  confusion() {
+    const c = this.c.categories, name = (i) => (c[i].dropped ? dropped : c[i].name);
+    const by = this.c.agreement.by_category.filter((x) => x.a + x.b > 0).sort((x, y) => (x.specific_agreement ?? 2) - (y.specific_agreement ?? 2));
+    const pairs = [];
+    this.table.forEach((row, a) => row.forEach((n, b) => { if (a !== b && n) pairs.push([n, a, b]); }));
+    pairs.sort((x, y) => y[0] - x[0]);
+    tell('Agreement by group', 'wide', h('div', {class: 'two'},
+      h('section', {}, h('h3', {}, 'Groups, least agreement first'), h('table', {}, h('thead', {}, h('tr', {}, ['group', this.names[0], this.names[1], 'both', 'agreement'].map((x) => h('th', {scope: 'col'}, x)))),
+        h('tbody', {}, by.slice(0, 100).map((x) => h('tr', {}, h('td', {}, shown(name(x.category))), h('td', {class: 'n'}, number(x.a)), h('td', {class: 'n'}, number(x.b)), h('td', {class: 'n'}, number(x.both)), h('td', {class: 'n'}, x.specific_agreement === null ? '–' : x.specific_agreement.toFixed(2))))))),
+      h('section', {}, h('h3', {}, 'Confused most often'), h('table', {}, h('thead', {}, h('tr', {}, [this.names[0], this.names[1], 'labels'].map((x) => h('th', {scope: 'col'}, x)))),
+        h('tbody', {}, pairs.slice(0, 100).map(([n, a, b]) => h('tr', {}, h('td', {}, shown(name(a))), h('td', {}, shown(name(b))), h('td', {class: 'n'}, number(n)))))))));
+  }
+
+  draw(side) { fill(side, this.panel()); }
+
+  summary() { return `${count(this.openTags().length, 'difference')} open`; }
+}

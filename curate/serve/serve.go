@@ -1,0 +1,197 @@
+// Package serve is the page of stage 3: it shows the draft.json of stage 2 in a
+// browser on the curator's machine and appends every edit to edits.jsonl.
+//
+// The state is the log. An edit is answered when it is on disk, by what it
+// changed; the page holds a copy of the state and asks for what is new. What the
+// page needs of vectors, k-means and images it gets through the interfaces below.
+//
+// Every request passes the guard (see guard.go): the page is reached by a link
+// that works once.
+package serve
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"hgld/curate"
+)
+
+// Near is a group or a tag and how far it is from what was asked about.
+type Near struct {
+	At       int     `json:"at"` // place of the group, or the tag
+	Distance float64 `json:"distance"`
+}
+
+// Suggester knows the vectors of the tags. It is used by one goroutine at a time.
+type Suggester interface {
+	// Place says in which group each tag is, −1 for none, and what the groups are
+	// called; "" is a group that is gone.
+	Place(of []int32, groups []string)
+	// Nearest returns the n groups whose centroids are nearest to the mean of the
+	// tags, without those for which skip is true.
+	Nearest(tags []int, n int, skip func(group int) bool) []Near
+	// Candidates returns the n tags nearest to a group's centroid among those for
+	// which take is true.
+	Candidates(group, n int, take func(tag int) bool) []Near
+	// Distance is that of a tag to the centroid of its group.
+	Distance(tag int) float64
+}
+
+// Splitter divides tags into k parts by k-means, each part nearest to its
+// centroid first. The same seed gives the same parts.
+type Splitter interface {
+	Split(ctx context.Context, tags []int, k int, seed uint64) ([][]int, error)
+}
+
+// Mapper places all tags in a plane: x and y for each, from 0 to 1.
+type Mapper interface {
+	Map(ctx context.Context) ([][2]float32, error)
+}
+
+// Example is a landmark that carries a tag.
+type Example struct {
+	Title  string   `json:"title"`
+	Link   string   `json:"link,omitempty"`   // its Commons category
+	Images []string `json:"images,omitempty"` // names for Image
+}
+
+// Exampler finds examples of what a tag stands for.
+type Exampler interface {
+	Examples(tag, n int) ([]Example, error)
+	// Image returns the bytes of an image that Examples named.
+	Image(ctx context.Context, name string) ([]byte, error)
+}
+
+// Config is what a page is made of. Session, Save, Origins and Secret are needed;
+// without the others the page lacks what they give.
+type Config struct {
+	Session *curate.Session         // with the log's edits
+	Save    func(curate.Edit) error // returns when the edit is on disk
+	By      string                  // the curator
+	Log     string                  // names to show
+	Draft   string
+	Out     string
+
+	Hosts  []string // values of the Host header that are served: "127.0.0.1:8350"
+	Secret []byte   // at least 16 random bytes; a server with the same ones knows the browsers of the last one
+
+	Suggester Suggester
+	Splitter  Splitter
+	Mapper    Mapper
+	Examples  Exampler
+	Compared  *curate.Comparison // what an adjudicator decides
+	Names     [2]string          // the two curators of Compared
+
+	// Finish writes the hierarchy and says what came of it.
+	Finish func(*curate.Session) (string, error)
+	// Linked is told when the one-time link has been used, and the next one's key.
+	Linked func(key string)
+	Now    func() time.Time // time of edits; nil: the clock
+}
+
+// Server answers the page.
+type Server struct {
+	c     Config
+	guard *guard
+
+	mu      sync.Mutex
+	session *curate.Session
+	seen    [][]int32           // version at which each place changed last, by level
+	ids     map[string]int      // numbers of the edits by the id their author gave them
+	changed chan struct{}       // closed at the next edit
+	extra   map[int]distanceRow // of tags that are not in their draft cluster
+	home    []int32             // cluster that the draft has each tag in
+	draftD  []float32           // distance that the draft has for each tag
+	outlier []bool
+
+	mapOnce sync.Mutex
+	places  [][2]float32
+
+	closing chan struct{}
+	stopped sync.Once
+}
+
+// distanceRow is the distance of a tag in the group it was moved to.
+type distanceRow struct {
+	group int
+	d     float32
+}
+
+// New makes the server of a page.
+func New(c Config) (*Server, error) {
+	if c.Session == nil || c.Save == nil || len(c.Hosts) == 0 || len(c.Secret) < 16 {
+		return nil, errors.New("serve: a session, a log, a host and a secret are needed")
+	}
+	if c.Now == nil {
+		c.Now = func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
+	}
+	s := &Server{c: c, session: c.Session, ids: map[string]int{}, changed: make(chan struct{}), closing: make(chan struct{}), extra: map[int]distanceRow{}}
+	s.guard = newGuard(c.Hosts, c.Secret, c.Linked)
+	for _, e := range c.Session.Edits() {
+		if id := editID(e); id != "" {
+			s.ids[id] = e.Seq
+		}
+	}
+	s.readDraft()
+	for l := range c.Session.Levels() {
+		s.seen = append(s.seen, nil)
+		s.touch(l)
+	}
+	s.place()
+	for i := range s.home {
+		s.measure(i)
+	}
+	return s, nil
+}
+
+// readDraft notes where the draft has each tag.
+func (s *Server) readDraft() {
+	d := s.session.Draft()
+	s.home, s.draftD, s.outlier = make([]int32, len(d.Tags)), make([]float32, len(d.Tags)), make([]bool, len(d.Tags))
+	for k, c := range d.Clusters {
+		for _, m := range c.Members {
+			s.home[m.Tag], s.draftD[m.Tag], s.outlier[m.Tag] = int32(k), float32(m.Distance), m.Outlier
+		}
+	}
+}
+
+// touch fits the list of versions of a level to its size; new places changed
+// now.
+func (s *Server) touch(level int) {
+	seen := s.seen[level]
+	size := s.session.Size(level)
+	for len(seen) < size {
+		seen = append(seen, int32(s.session.Version()))
+	}
+	s.seen[level] = seen[:size]
+}
+
+// Key is that of the current one-time link, "/?key=…".
+func (s *Server) Key() string { return s.guard.key() }
+
+// Stop ends the requests that wait for changes, so that a server can be shut
+// down.
+func (s *Server) Stop() { s.stopped.Do(func() { close(s.closing) }) }
+
+// Handler answers requests, guarded.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.page)
+	mux.HandleFunc("GET /page/{name}", s.asset)
+	mux.HandleFunc("GET /image/{name}", s.image)
+	mux.HandleFunc("GET /api/state", s.state)
+	mux.HandleFunc("GET /api/changes", s.changes)
+	mux.HandleFunc("GET /api/history", s.history)
+	mux.HandleFunc("GET /api/map", s.plane)
+	mux.HandleFunc("GET /api/examples", s.examples)
+	mux.HandleFunc("GET /api/agreement", s.agreement)
+	mux.HandleFunc("POST /api/edit", s.edit)
+	mux.HandleFunc("POST /api/suggest", s.suggest)
+	mux.HandleFunc("POST /api/candidates", s.candidates)
+	mux.HandleFunc("POST /api/split", s.split)
+	mux.HandleFunc("POST /api/finish", s.finish)
+	return s.guard.wrap(mux)
+}

@@ -1,0 +1,351 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"hgld/curate"
+	"hgld/labels"
+)
+
+// testDraft is a draft of n tags in clusters of ten.
+func testDraft(n int) *labels.Draft {
+	d := &labels.Draft{Version: labels.DraftVersion}
+	for i := range n {
+		if i%10 == 0 {
+			d.Clusters = append(d.Clusters, labels.Cluster{ID: i / 10, Name: fmt.Sprintf("cluster %d", i/10)})
+		}
+		c := &d.Clusters[len(d.Clusters)-1]
+		c.Members = append(c.Members, labels.Member{Tag: i, Distance: float64(i%10) / 10, Outlier: i%10 == 9})
+		d.Tags = append(d.Tags, labels.DraftTag{Tag: labels.Tag{Name: fmt.Sprintf("tag %d", i)}, Landmarks: n - i})
+	}
+	return d
+}
+
+// client is a page: its cookie, its token and where it asks.
+type client struct {
+	t      testing.TB
+	url    string
+	cookie *http.Cookie
+	token  string
+}
+
+const testPort = "127.0.0.1:8350"
+
+// newServer serves a draft on a log of its own.
+func newServer(t testing.TB, d *labels.Draft, fill func(*Config)) (*Server, *client, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "edits.jsonl")
+	if err := curate.CreateLog(path, curate.Header{By: "anna", DraftSHA256: "ab"}); err != nil {
+		t.Fatal(err)
+	}
+	log, _, err := curate.OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	session, err := curate.NewSession(d, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Session: session, Save: log.Append, By: "anna", Log: "edits.jsonl", Hosts: []string{testPort}, Secret: []byte(strings.Repeat("s", 32))}
+	if fill != nil {
+		fill(&c)
+	}
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(s.Handler())
+	t.Cleanup(web.Close)
+	t.Cleanup(s.Stop)
+	a := &client{t: t, url: web.URL}
+	a.enter(s)
+	return s, a, path
+}
+
+// enter follows the one-time link.
+func (a *client) enter(s *Server) {
+	a.t.Helper()
+	resp, _ := a.do("GET", "/?key="+s.Key(), "", nil)
+	for _, c := range resp.Cookies() {
+		a.cookie = c
+	}
+	if resp.StatusCode != http.StatusSeeOther || a.cookie == nil || a.cookie.SameSite != http.SameSiteStrictMode || !a.cookie.HttpOnly {
+		a.t.Fatalf("the link gives %s and the cookie %v", resp.Status, a.cookie)
+	}
+	resp, page := a.do("GET", "/", "", nil)
+	if resp.StatusCode != http.StatusOK {
+		a.t.Fatalf("the page: %s: %s", resp.Status, page)
+	}
+	_, rest, found := strings.Cut(page, `name="token" content="`)
+	a.token, _, _ = strings.Cut(rest, `"`)
+	if !found || len(a.token) != 64 {
+		a.t.Fatalf("no token in the page:\n%.500s", page)
+	}
+}
+
+// do asks as the page does; change may make the request another one.
+func (a *client) do(method, path, body string, change func(*http.Request)) (*http.Response, string) {
+	a.t.Helper()
+	r, err := http.NewRequest(method, a.url+path, strings.NewReader(body))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	r.Host = testPort
+	r.Header.Set(TokenHeader, a.token)
+	if method == "POST" {
+		r.Header.Set("Origin", "http://"+testPort)
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if a.cookie != nil {
+		r.AddCookie(a.cookie)
+	}
+	if change != nil {
+		change(r)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return resp, string(data)
+}
+
+// post sends v and decodes the answer.
+func (a *client) post(path string, v any, answer any) int {
+	a.t.Helper()
+	body, err := json.Marshal(v)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	resp, text := a.do("POST", path, string(body), nil)
+	if answer != nil {
+		if err := json.Unmarshal([]byte(text), answer); err != nil {
+			a.t.Fatalf("%s: %s: %q: %v", path, resp.Status, text, err)
+		}
+	}
+	return resp.StatusCode
+}
+
+func (a *client) get(path string, answer any) {
+	a.t.Helper()
+	resp, text := a.do("GET", path, "", nil)
+	if err := json.Unmarshal([]byte(text), answer); err != nil || resp.StatusCode != http.StatusOK {
+		a.t.Fatalf("%s: %s: %.200q: %v", path, resp.Status, text, err)
+	}
+}
+
+func move(base int, id string, to string, tags ...int) order {
+	o := order{ID: "test-id-" + id, Base: base, Op: curate.Move, To: to}
+	for _, i := range tags {
+		o.From = append(o.From, curate.Ref{Name: fmt.Sprintf("tag %d", i)})
+	}
+	return o
+}
+
+func TestAnEditIsOnDiskBeforeItIsAnswered(t *testing.T) {
+	_, a, path := newServer(t, testDraft(30), nil)
+	var got answer
+	if code := a.post("/api/edit", move(0, "first", "church", 3, 12), &got); code != http.StatusOK || got.Seq != 1 || got.Version != 1 {
+		t.Fatalf("%d, %+v", code, got)
+	}
+	c, err := curate.ReadLog(path)
+	if err != nil || len(c.Edits) != 1 || c.Edits[0].By != "anna" || c.Edits[0].To != "church" {
+		t.Fatalf("the log has %+v: %v", c, err)
+	}
+	if want := []int{3, 12}; !reflect.DeepEqual(got.Tags.At, want) || !reflect.DeepEqual(got.Tags.Parent, []int{3, 3}) || !reflect.DeepEqual(got.Tags.Status, []int{1, 1}) {
+		t.Errorf("the answer says %+v, want tags %v in the new group 3, decided", got.Tags, want)
+	}
+	if got.Undo != 1 || got.Redo != 0 {
+		t.Errorf("undo %d, redo %d", got.Undo, got.Redo)
+	}
+}
+
+func TestAnEditSentAgainIsMadeOnce(t *testing.T) {
+	_, a, path := newServer(t, testDraft(30), nil)
+	var first, again answer
+	a.post("/api/edit", move(0, "first", "church", 3), &first)
+	a.post("/api/edit", move(1, "second", "tower", 4), nil)
+	if code := a.post("/api/edit", move(0, "first", "church", 3), &again); code != http.StatusOK || again.Seq != 1 || again.Version != 2 {
+		t.Errorf("%d, %+v", code, again)
+	}
+	if len(again.Tags.At) != 2 {
+		t.Errorf("the answer brings the page up to date with tags %v, want 3 and 4", again.Tags.At)
+	}
+	if c, err := curate.ReadLog(path); err != nil || len(c.Edits) != 2 {
+		t.Errorf("%d edits on disk, want 2: %v", len(c.Edits), err)
+	}
+}
+
+func TestAStaleEditGetsTheNewerState(t *testing.T) {
+	_, a, _ := newServer(t, testDraft(30), nil)
+	a.post("/api/edit", move(0, "mine", "church", 3), nil)
+	var got answer
+	if code := a.post("/api/edit", move(0, "other", "tower", 5), &got); code != http.StatusConflict || got.Version != 1 || !reflect.DeepEqual(got.Tags.At, []int{3}) {
+		t.Errorf("%d, %+v", code, got)
+	}
+}
+
+func TestAnImpossibleEditChangesNothing(t *testing.T) {
+	_, a, path := newServer(t, testDraft(30), nil)
+	for i, o := range []order{
+		{Op: curate.Move, To: "church", From: []curate.Ref{{Name: "no such tag"}}},
+		{Op: curate.Move, From: []curate.Ref{{Name: "tag 1"}}},
+		{Op: curate.Rename, Level: 1, To: "cluster 1", From: []curate.Ref{{Name: "cluster 0"}}},
+		{Op: "explode", From: []curate.Ref{{Name: "tag 1"}}},
+		{Op: curate.Revert, Of: 7},
+		{Op: curate.SetParent, Level: 9, From: []curate.Ref{{Name: "cluster 0"}}, To: "natural"},
+		{Op: curate.Move, To: "a\x00b", From: []curate.Ref{{Name: "tag 1"}}},
+	} {
+		o.ID = fmt.Sprintf("impossible-%d", i)
+		var got answer
+		if code := a.post("/api/edit", o, &got); code != http.StatusUnprocessableEntity || got.Error == "" || got.Version != 0 {
+			t.Errorf("%+v: %d %+v", o, code, got)
+		}
+	}
+	for _, body := range []string{"", "[]", `{"id":"12345678","colour":"red"}`, `{"id":"12345678"}{}`, `{"id":"x"}`, strings.Repeat("[", 1000)} {
+		if resp, text := a.do("POST", "/api/edit", body, nil); resp.StatusCode != http.StatusBadRequest {
+			t.Errorf("%.30q: %s %s", body, resp.Status, text)
+		}
+	}
+	if c, err := curate.ReadLog(path); err != nil || len(c.Edits) != 0 {
+		t.Errorf("%d edits on disk: %v", len(c.Edits), err)
+	}
+}
+
+func TestChangesWaitForAnEdit(t *testing.T) {
+	s, a, _ := newServer(t, testDraft(30), nil)
+	got := make(chan answer, 1)
+	go func() {
+		var x answer
+		a.get("/api/changes?since=0&wait=1", &x)
+		got <- x
+	}()
+	a.post("/api/edit", move(0, "first", "church", 3), nil)
+	if x := <-got; x.Version != 1 || len(x.Tags.At) != 1 {
+		t.Errorf("%+v", x)
+	}
+	go func() {
+		var x answer
+		a.get("/api/changes?since=1&wait=1", &x)
+		got <- x
+	}()
+	s.Stop()
+	if x := <-got; x.Version != 1 || len(x.Tags.At) != 0 {
+		t.Errorf("when the server stops: %+v", x)
+	}
+}
+
+func TestStateHoldsAllAndHistoryTells(t *testing.T) {
+	_, a, _ := newServer(t, testDraft(30), nil)
+	a.post("/api/edit", move(0, "first", "church", 3), nil)
+	a.post("/api/edit", order{ID: "undo-it-now", Base: 1, Op: curate.Revert, Of: 1}, nil)
+	var all whole
+	a.get("/api/state", &all)
+	if len(all.Names) != 30 || len(all.Tags.At) != 30 || all.Tags.Status[9] != statusOutlier || all.Version != 2 || all.Redo != 2 || len(all.Groups) != 3 {
+		t.Errorf("%+v", all.View)
+	}
+	var list []past
+	a.get("/api/history", &list)
+	if len(list) != 2 || list[0].Active || list[1].Of != 1 || list[0].First != "tag 3" {
+		t.Errorf("%+v", list)
+	}
+}
+
+// nearFake suggests by number: the distance of tag and group is that of their
+// numbers.
+type nearFake struct{ of []int32 }
+
+func (f *nearFake) Place(of []int32, _ []string) { f.of = of }
+func (f *nearFake) Distance(tag int) float64     { return float64(tag) }
+func (f *nearFake) Nearest(tags []int, n int, skip func(int) bool) (near []Near) {
+	for g := 0; len(near) < n && g < 3; g++ {
+		if !skip(g) {
+			near = append(near, Near{g, float64(g)})
+		}
+	}
+	return near
+}
+func (f *nearFake) Candidates(group, n int, take func(int) bool) (near []Near) {
+	for i := range f.of {
+		if take(i) && len(near) < n {
+			near = append(near, Near{i, float64(i)})
+		}
+	}
+	return near
+}
+func (f *nearFake) Split(_ context.Context, tags []int, k int, seed uint64) ([][]int, error) {
+	parts := make([][]int, k)
+	for i, t := range tags {
+		parts[i%k] = append(parts[i%k], t)
+	}
+	return parts, nil
+}
+
+func TestSuggestionsFollowTheEdits(t *testing.T) {
+	fake := &nearFake{}
+	_, a, _ := newServer(t, testDraft(30), func(c *Config) { c.Suggester, c.Splitter = fake, fake })
+	var got struct{ Near []Near }
+	a.post("/api/suggest", map[string]any{"tags": []int{1, 2}}, &got)
+	if want := []Near{{1, 1}, {2, 2}}; !reflect.DeepEqual(got.Near, want) {
+		t.Errorf("near two tags of group 0: %v, want %v", got.Near, want)
+	}
+	a.post("/api/edit", move(0, "first", "cluster 2", 1), nil)
+	if fake.of[1] != 2 {
+		t.Error("the suggester was not told of the move")
+	}
+	a.post("/api/candidates", map[string]any{"group": 0}, &got)
+	if len(got.Near) != 20 { // all of the other groups but tag 1, which is decided
+		t.Errorf("%d candidates, want 20", len(got.Near))
+	}
+	var parts struct{ Parts [][]int }
+	a.post("/api/split", map[string]any{"tags": []int{1, 2, 3}, "k": 2, "seed": 1}, &parts)
+	if want := [][]int{{1, 3}, {2}}; !reflect.DeepEqual(parts.Parts, want) {
+		t.Errorf("%v, want %v", parts.Parts, want)
+	}
+	for _, k := range []int{0, 1, 4, 9} {
+		if code := a.post("/api/split", map[string]any{"tags": []int{1, 2, 3}, "k": k, "seed": 1}, nil); code != http.StatusUnprocessableEntity {
+			t.Errorf("a split into %d: %d", k, code)
+		}
+	}
+	if code := a.post("/api/suggest", map[string]any{"tags": []int{30}}, nil); code != 0 && code != http.StatusBadRequest {
+		t.Errorf("a tag that is not there: %d", code)
+	}
+}
+
+func TestOnlyImagesAreSentAsImages(t *testing.T) {
+	_, a, _ := newServer(t, testDraft(10), func(c *Config) { c.Examples = exampleFake{} })
+	for name, want := range map[string]int{"good": 200, "page": 415, "gone": 404} {
+		resp, _ := a.do("GET", "/image/"+name, "", nil)
+		if resp.StatusCode != want || want == 200 && resp.Header.Get("Content-Type") != "image/png" {
+			t.Errorf("%s: %s, %s", name, resp.Status, resp.Header.Get("Content-Type"))
+		}
+	}
+}
+
+type exampleFake struct{}
+
+func (exampleFake) Examples(tag, n int) ([]Example, error) { return []Example{{Title: "x"}}, nil }
+func (exampleFake) Image(_ context.Context, name string) ([]byte, error) {
+	switch name {
+	case "good":
+		return []byte("\x89PNG\r\n\x1a\n...."), nil
+	case "page":
+		return bytes.Repeat([]byte("<script>alert(1)</script>"), 3), nil
+	}
+	return nil, fmt.Errorf("there is no image %q", name)
+}

@@ -1,0 +1,163 @@
+package serve
+
+import (
+	"net/http"
+
+	"hgld/curate"
+)
+
+// View is the state of a session for the page, or the part of it that is newer
+// than a version. Lists are by column: the n-th entries belong together.
+type View struct {
+	Version int         `json:"version"`
+	Undo    int         `json:"undo"` // edit that undoing reverts, 0 for none
+	Redo    int         `json:"redo"`
+	Sizes   []int       `json:"sizes"` // places of each level
+	Tags    tagView     `json:"tags"`
+	Groups  []groupView `json:"groups"`
+}
+
+type tagView struct {
+	At       []int             `json:"at"`
+	Parent   []int             `json:"parent"`
+	Status   []int             `json:"status"`   // sum of the bits below
+	Distance []float32         `json:"distance"` // to the centroid of the group
+	Remarks  map[int][3]string `json:"remarks"`  // reason of the drop, of the flag, note; for tags that have one
+}
+
+// Bits of a tag's status. An outlier is one of the draft's that still is where it
+// was.
+const (
+	statusDecided = 1 << iota
+	statusDropped
+	statusFlagged
+	statusOutlier
+)
+
+type groupView struct {
+	Level    int    `json:"level"`
+	At       int    `json:"at"`
+	Name     string `json:"name"`
+	Parent   int    `json:"parent"`
+	Declared bool   `json:"declared,omitempty"`
+	Gone     bool   `json:"gone,omitempty"`
+	Flagged  bool   `json:"flagged,omitempty"`
+	Flag     string `json:"flag,omitempty"`
+	Note     string `json:"note,omitempty"`
+}
+
+// since returns what has changed after a version; after −1, everything.
+func (s *Server) since(version int) *View {
+	v := &View{Version: s.session.Version(), Tags: tagView{Remarks: map[int][3]string{}}, Groups: []groupView{}}
+	v.Undo, v.Redo = s.session.Undo()
+	for l, seen := range s.seen {
+		v.Sizes = append(v.Sizes, len(seen))
+		for at, changed := range seen {
+			if int(changed) <= version {
+				continue
+			}
+			if l == 0 {
+				s.addTag(&v.Tags, at)
+				continue
+			}
+			n := s.session.Node(l, at)
+			v.Groups = append(v.Groups, groupView{Level: l, At: at, Name: n.Name, Parent: n.Parent, Declared: n.Declared, Gone: n.Gone,
+				Flagged: n.Flagged, Flag: n.Flag, Note: n.Note})
+		}
+	}
+	return v
+}
+
+func (s *Server) addTag(v *tagView, at int) {
+	n := s.session.Node(0, at)
+	status, distance := s.status(n, at), s.draftD[at]
+	if x, moved := s.extra[at]; moved {
+		distance = x.d
+	}
+	v.At = append(v.At, at)
+	v.Parent = append(v.Parent, n.Parent)
+	v.Status = append(v.Status, status)
+	v.Distance = append(v.Distance, distance)
+	if n.Reason != "" || n.Flag != "" || n.Note != "" {
+		v.Remarks[at] = [3]string{n.Reason, n.Flag, n.Note}
+	}
+}
+
+func (s *Server) status(n curate.Node, at int) (status int) {
+	for _, b := range []struct {
+		on  bool
+		bit int
+	}{{n.Decided, statusDecided}, {n.Dropped, statusDropped}, {n.Flagged, statusFlagged}, {s.outlier[at] && n.Parent == int(s.home[at]), statusOutlier}} {
+		if b.on {
+			status |= b.bit
+		}
+	}
+	return status
+}
+
+// place tells the suggester where the tags are.
+func (s *Server) place() {
+	if s.c.Suggester == nil {
+		return
+	}
+	of := make([]int32, s.session.Size(0))
+	for i := range of {
+		of[i] = int32(s.session.Node(0, i).Parent)
+	}
+	names := make([]string, s.session.Size(1))
+	for g := range names {
+		if n := s.session.Node(1, g); !n.Gone {
+			names[g] = n.Name
+		}
+	}
+	s.c.Suggester.Place(of, names)
+}
+
+// measure notes how far a tag is from the centroid of the group it was moved to;
+// where the draft has it, the draft's distance stays, so that the order on the
+// screen does.
+func (s *Server) measure(tag int) {
+	group := s.session.Node(0, tag).Parent
+	if group == int(s.home[tag]) || group < 0 {
+		delete(s.extra, tag)
+		return
+	}
+	if x, known := s.extra[tag]; known && x.group == group {
+		return
+	}
+	x := distanceRow{group: group}
+	if s.c.Suggester != nil {
+		x.d = float32(s.c.Suggester.Distance(tag))
+	}
+	s.extra[tag] = x
+}
+
+// whole is what the page is opened with: the view and what never changes.
+type whole struct {
+	By        string          `json:"by"`
+	Log       string          `json:"log"`
+	Draft     string          `json:"draft"`
+	Out       string          `json:"out"`
+	Levels    []string        `json:"levels"`
+	Kinds     []string        `json:"kinds"`
+	Names     []string        `json:"names"` // of the tags, by column
+	Items     []string        `json:"items"` // their Wikidata items
+	Landmarks []int           `json:"landmarks"`
+	Images    []int           `json:"images"`
+	Has       map[string]bool `json:"has"` // what this page can do
+	*View
+}
+
+// state answers everything.
+func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := whole{By: s.c.By, Log: s.c.Log, Draft: s.c.Draft, Out: s.c.Out, Levels: s.session.Levels(), Kinds: curate.Kinds, View: s.since(-1),
+		Has: map[string]bool{"suggest": s.c.Suggester != nil, "split": s.c.Splitter != nil, "map": s.c.Mapper != nil,
+			"examples": s.c.Examples != nil, "agreement": s.c.Compared != nil, "finish": s.c.Finish != nil}}
+	for _, t := range s.session.Draft().Tags {
+		a.Names, a.Items = append(a.Names, t.Name), append(a.Items, t.QID)
+		a.Landmarks, a.Images = append(a.Landmarks, t.Landmarks), append(a.Images, t.Images)
+	}
+	write(w, http.StatusOK, a)
+}

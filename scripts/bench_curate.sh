@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Measures the page of `hgld curate serve` in a real browser: key to paint, edit to
+# disk, first paint, memory of the server; and the actions that a greedy curator
+# needs for the real labels.
+#   scripts/bench_curate.sh [LABELS..., 5700 57000]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+CGO_ENABLED=0 go build -o "$work/hgld" ./cmd/hgld
+for labels in "${@:-5700 57000}"; do
+  for n in $labels; do
+    HGLD_BINARY="$work/hgld" HGLD_BENCH_LABELS=$n go test -count=1 -tags browser -timeout 10m -run TestBrowserBench -v ./cmd/hgld | grep -E 'labels:|^(FAIL|ok)'
+  done
+done
+go test -count=1 -run TestGreedyCurator -v ./cmd/hgld | grep -E 'actions|^(FAIL|ok)'
