@@ -25,6 +25,7 @@ type seeding struct {
 	pool  []int     // rows drawn and not yet used
 	drawn []float32 // nearest of each when it was drawn
 	dots  []float32 // products of all rows with each [pool, N]; nil with gram
+	spare []float32 // those of the pool before, which candidates of the same turn still read
 	gains []float64 // of each candidate in each tile [tiles, tries]
 	used  int       // rows of the pool that are used up
 }
@@ -99,6 +100,7 @@ func (s *seeding) candidate() (row int, dots []float32) {
 			for _, row := range s.pool {
 				s.drawn = append(s.drawn, s.nearest[row])
 			}
+			s.dots, s.spare = s.spare, s.dots
 			s.dots = s.products(s.pool)
 		}
 		at := s.used

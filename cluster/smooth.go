@@ -57,13 +57,13 @@ func Smooth(x Matrix, nearest int, lib blas.Library) (Matrix, error) {
 func Neighbourhood(most, n, k int) int { return min(most, n/(2*k)) }
 
 // Of gives the partition r, found on rows made from x, the centroids of the rows
-// of x itself; of directions if r is spherical. Its inertia stays that of the rows
-// it was found on.
-func (r *Result) Of(x Matrix) (*Result, error) {
+// of x itself, which count as weights say (nil: 1 each); of directions if r is
+// spherical. Its inertia stays that of the rows it was found on.
+func (r *Result) Of(x Matrix, weights []float64) (*Result, error) {
 	if x.Rows != len(r.Labels) {
 		panic("cluster: the partition of other rows")
 	}
-	p, err := KMeans{Spherical: r.Spherical}.prepare(x)
+	p, err := KMeans{Spherical: r.Spherical, Weights: weights}.prepare(x)
 	if err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}

@@ -62,7 +62,7 @@ func TestPartitionOfOtherRowsHasTheirMeans(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := run(t, KMeans{K: 4}, y, 1)
-	own, err := r.Of(x)
+	own, err := r.Of(x, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

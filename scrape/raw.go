@@ -85,5 +85,5 @@ func gunzip(path string) ([]byte, error) {
 
 // sweep removes what a killed process left half-written.
 func (s rawStore) sweep() error {
-	return atomicfile.Sweep(filepath.Join(s.dir, "*", ".*.tmp-*"))
+	return atomicfile.Sweep(s.dir, "*/.*.tmp-*")
 }

@@ -176,7 +176,7 @@ func tidy(run string, keep int, best string) error {
 			return err
 		}
 	}
-	return atomicfile.Sweep(filepath.Join(run, checkpointFolder, ".[no][el][wd]-*"))
+	return atomicfile.Sweep(run, checkpointFolder+"/.[no][el][wd]-*")
 }
 
 // readChecked reads a file of a checkpoint and compares it with SHA256SUMS.

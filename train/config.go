@@ -226,6 +226,9 @@ func (c *Config) lookUp() (p parts, err error) {
 	if err := errors.Join(c.Memory.check(), c.Passes.check(c, p.loss)); err != nil {
 		return p, err
 	}
+	if c.Memory.Size > 0 && loss.ByRows(p.loss) {
+		return p, fmt.Errorf("memory.size is %d, and %s reads no memory; leave it out, or train with a ranking or pair loss", c.Memory.Size, c.Loss.Name)
+	}
 	sampler := c.Sampler.Named
 	sampler.Settings = with(with(sampler.Settings, "batch", c.Sampler.Batch), "m", c.Sampler.M)
 	if p.sampler, err = pick(sample.All, "sampler", "sampler", sampler); err != nil {

@@ -6,6 +6,7 @@ import (
 	"hgld/labels"
 	"hgld/train/backbone"
 	"hgld/train/loss"
+	"hgld/train/sample"
 )
 
 // Check finds every name of a configuration in its table and applies its settings,
@@ -21,7 +22,10 @@ func (c Config) Check(counts ...int) error {
 	if dim == 0 {
 		dim = p.backbone.Facts().Channels
 	}
-	facts := loss.Facts{Classes: counts, Dim: dim, Paths: anyTree(counts), Batch: c.Sampler.Batch, PerClass: c.Sampler.M}
+	facts := loss.Facts{Classes: counts, Dim: dim, Paths: anyTree(counts), Batch: p.sampler.Size(), Memory: c.Memory.Size}
+	if s, ok := p.sampler.(sample.Grouped); ok {
+		facts.PerClass = s.PerClass()
+	}
 	if _, err := p.loss.New(facts); err != nil {
 		return &ConfigError{fmt.Errorf("loss: %s: %w", c.Loss.Name, err)}
 	}

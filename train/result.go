@@ -12,7 +12,8 @@ import (
 
 // Result is what an evaluation measured; its JSON is eval.json.
 type Result struct {
-	Version int      `json:"hgld_eval"` // format version
+	Version int      `json:"hgld_eval"`    // format version
+	On      string   `json:"on,omitempty"` // during a training: validation or test
 	Queries int      `json:"queries"`
 	Gallery int      `json:"gallery"`
 	Self    bool     `json:"self_excluded"` // each query was left out of its own ranking

@@ -111,6 +111,9 @@ func snake(name string) string {
 // assign puts a value, as YAML or JSON decoded it, into a field. A struct takes
 // a mapping of its own settings.
 func assign(field reflect.Value, value any) error {
+	if _, nested := value.(map[string]any); nested && field.Kind() == reflect.Pointer && field.IsNil() {
+		field.Set(reflect.New(field.Type().Elem())) // a part that the literal does not have
+	}
 	if nested, ok := value.(map[string]any); ok && (field.Kind() == reflect.Struct || field.Kind() == reflect.Pointer && !field.IsNil()) {
 		inner, err := applied(field, nested)
 		if err == nil {

@@ -33,8 +33,6 @@ func (p Passes) check(c *Config, kind loss.Kind) error {
 		return fmt.Errorf("passes.accumulate: %s ranks each query against the whole batch, and is no sum of the losses of its chunks: adding up their gradients "+
 			"would train on rankings of %d items in place of %d; leave passes.accumulate out, and passes.chunk alone gives the gradient of the whole batch, for a second forward pass",
 			c.Loss.Name, p.Chunk, c.Sampler.Batch)
-	case p.Accumulate && c.Memory.Size > 0:
-		return fmt.Errorf("passes.accumulate with memory.size %d: %s reads no memory", c.Memory.Size, c.Loss.Name)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func newApp(stdout, stderr io.Writer, args []string) *cli.App {
 		Name: "hgld", Usage: "hierarchical labels for image retrieval, and models trained on them",
 		Writer: stdout, ErrWriter: stderr,
 		Commands: commands(), HideHelpCommand: true, Version: version, EnableBashCompletion: true,
-		Suggest: false, ExitErrHandler: func(*cli.Context, error) {},
+		Suggest: false, DisableSliceFlagSeparator: true, ExitErrHandler: func(*cli.Context, error) {},
 		CustomAppHelpTemplate: appHelp,
 		Action:                func(c *cli.Context) error { return needsSubcommand(c) },
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -19,8 +20,8 @@ type clusterSettings struct {
 	Tags      string  `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
 	Vectors   string  `yaml:"vectors" path:"out" usage:"vectors of the tags; made if there are none"`
 	Out       string  `yaml:"out" path:"out" usage:"draft to write"`
-	Encoder   string  `yaml:"encoder" usage:"what turns a tag into a vector: hashing; empty: what made the vectors"`
-	Prompt    string  `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, or a text with {} for the tag; empty: as the vectors"`
+	Encoder   string  `yaml:"encoder" usage:"what turns a tag into a vector: hashing, clip or bert; empty: what made the vectors, or embed.encoder"`
+	Prompt    string  `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, or a text with {} for the tag; empty: as the vectors, or embed.prompt"`
 	K         int     `yaml:"k" usage:"number of clusters"`
 	Seed      uint64  `yaml:"seed" usage:"seed of the random starts"`
 	NInit     int     `yaml:"n_init" usage:"number of starts, of which the best is kept"`
@@ -55,15 +56,17 @@ func clusterStage() stage {
 
 func clusterCommand() *cli.Command {
 	return group("cluster", "stage 2: tags -> draft supercategories",
-		"  hgld cluster run                  150 clusters: draft.json and vectors.safetensors from tags.jsonl\n"+
+		"  hgld cluster run                  150 clusters: draft.json from the vectors of hgld embed\n"+
+			"  hgld cluster run --encoder hashing\n"+
+			"                                    without weights: by the letters of the tags\n"+
 			"  hgld cluster run --k 200          more clusters: fewer tags to move, more clusters to decide\n"+
 			"  hgld cluster sweep --ks 50,100    measures of drafts with 50 and with 100 clusters\n"+
 			"  hgld cluster show church          the cluster named church",
 		clusterStage().subcommand("run", "cluster the tags into a draft",
-			"  hgld cluster run --k 150                        150 clusters from tags.jsonl\n"+
+			"  hgld cluster run --k 150                        150 clusters of the vectors that are there\n"+
 				"  hgld cluster run --init greedy-k-means++ --n-init 20\n"+
 				"                                                  the best of 20 drawn starts\n"+
-				"  hgld cluster run --prompt photo --spherical     of \"a photo of a church\", by cosine\n"+
+				"  hgld cluster run --spherical                    by cosine\n"+
 				"  hgld cluster run --algorithm ward               agglomerative: nothing is drawn\n"+
 				"  hgld cluster run --given hierarchy.json --k 90  tags with a group keep it; 90 clusters in all\n"+
 				"  hgld cluster run --limit 300 --k 20             a trial on the 300 most used tags"),
@@ -85,7 +88,7 @@ func runCluster(j *job, s *clusterSettings) error {
 	if err != nil {
 		return err
 	}
-	own, err := r.Of(p.x)
+	own, err := r.Of(p.x, p.base.Weights)
 	if err != nil {
 		return err
 	}
@@ -121,15 +124,23 @@ func runCluster(j *job, s *clusterSettings) error {
 }
 
 // vectorsOf returns the vectors of the tags. Those of the file are taken if they
-// are of these tags and nothing else was asked for; otherwise new ones are made,
-// and written if they are to be kept.
+// are of these tags and nothing else was asked for; otherwise new ones are made, as
+// the section embed says, and written if they are to be kept.
 func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (cluster.Matrix, cluster.VectorsOrigin, error) {
 	want := cluster.VectorsOrigin{Tags: cluster.Fingerprint(tags)}
-	encoder := encoders[0].Value
-	var err error
+	x, have, err := cluster.ReadVectors(s.Vectors)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return cluster.Matrix{}, want, withHint(err, "remove the file, or name another with --vectors")
+	}
+	exists := err == nil
+	e, err := embeddingOf(j, s, have)
+	if err != nil {
+		return cluster.Matrix{}, want, err
+	}
+	var encoder cluster.Encoder
 	if s.Encoder != "" {
-		if encoder, err = encoders.Get("encoder", s.Encoder); err != nil {
-			return cluster.Matrix{}, want, withCode(exitUsage, err)
+		if encoder, err = openEncoder(e); err != nil {
+			return cluster.Matrix{}, want, err
 		}
 		want.Encoder = encoder.Name()
 	}
@@ -138,23 +149,26 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 			return cluster.Matrix{}, want, err
 		}
 	}
-	x, have, err := cluster.ReadVectors(s.Vectors)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return cluster.Matrix{}, want, withHint(err, "remove the file, or name another with --vectors")
-	}
-	if err == nil && suits(have, want) && x.Rows == len(tags) {
+	if exists && suits(have, want) && x.Rows == len(tags) {
 		j.say("%s has the vectors of these tags: %s of %q", s.Vectors, have.Encoder, string(have.Prompt))
 		return x, have, nil
 	}
-	if err == nil && s.Encoder == "" && have.Encoder != encoder.Name() {
-		return cluster.Matrix{}, want, withHint(fmt.Errorf("%s is of other tags or another prompt, and was made by %s", s.Vectors, have.Encoder),
-			"`hgld embed` makes it anew; --encoder %s replaces it", encoders[0].Name)
+	if encoder == nil {
+		if encoder, err = openEncoder(e); err != nil {
+			return cluster.Matrix{}, want, err
+		}
+		if exists && have.Encoder != encoder.Name() {
+			return cluster.Matrix{}, want, withHint(fmt.Errorf("%s is of other tags or another prompt, and was made by %s", s.Vectors, have.Encoder),
+				"`hgld embed` makes it anew; --encoder %s replaces it", e.Encoder)
+		}
 	}
 	if want.Encoder = encoder.Name(); want.Prompt == "" {
-		want.Prompt = cluster.Prompts[0].Value
-		if have.Prompt != "" {
-			want.Prompt = have.Prompt
+		if want.Prompt, err = e.prompt(); err != nil {
+			return cluster.Matrix{}, want, err
 		}
+	}
+	if encoder, err = withCache(j, encoder, e.Cache); err != nil {
+		return cluster.Matrix{}, want, err
 	}
 	if keep {
 		x, err = encodeTags(j, encoder, want.Prompt, tags, s.Vectors)
@@ -162,6 +176,26 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 		x, err = cluster.Embed(j.ctx, encoder, want.Prompt, cluster.Names(tags))
 	}
 	return x, want, err
+}
+
+// embeddingOf is the section embed with the encoder that a clustering names. Where
+// nobody names one, vectors that needed no weights are made by the same encoder as
+// before, with the same prompt.
+func embeddingOf(j *job, s *clusterSettings, have cluster.VectorsOrigin) (*embedSettings, error) {
+	e := embedStage().settings().(*embedSettings)
+	if err := j.project.load(nil, "embed", e); err != nil {
+		return nil, err
+	}
+	if s.Encoder != "" && s.Encoder != e.Encoder {
+		e.Encoder, e.Weights = s.Encoder, ""
+	}
+	if e.Encoder == "" && have.Encoder == hashing.Name() {
+		e.Encoder = encoders[0].Name
+	}
+	if e.Prompt == "" && strings.Contains(string(have.Prompt), "{}") {
+		e.Prompt = string(have.Prompt)
+	}
+	return e, nil
 }
 
 // suits reports whether vectors are what is wanted, where "" is anything.

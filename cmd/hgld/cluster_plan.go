@@ -29,7 +29,7 @@ type treeOf struct {
 	linkage    cluster.Linkage
 }
 
-// mostTreeRows is how many rows have a tree of 800 MB, two bytes for each pair.
+// mostTreeRows is how many rows have 800 MB of distances, four bytes for each pair.
 const mostTreeRows = 20000
 
 // planCluster checks the settings, before anything long begins, and reads what
@@ -46,9 +46,8 @@ func planCluster(j *job, s *clusterSettings, k int, keep bool) (*clusterPlan, er
 	if k > len(p.tags) {
 		return nil, usagef("k is %d, and there are only %s to cluster; lower --k", k, count(len(p.tags), "tag"))
 	}
-	if _, needed := p.linkage(s); needed && len(p.tags) > mostTreeRows {
-		return nil, withHint(usagef("%s are too many for a tree of all pairs, %d at most", count(len(p.tags), "tag"), mostTreeRows),
-			"--algorithm lloyd --init greedy-k-means++ needs none")
+	if err := p.checkTree(s); err != nil {
+		return nil, err
 	}
 	if err := p.count(s); err != nil {
 		return nil, err
@@ -114,6 +113,15 @@ func (p *clusterPlan) linkage(s *clusterSettings) (cluster.Linkage, bool) {
 		return cluster.Average, true
 	}
 	return cluster.Ward, p.base.Init == cluster.WardMeans
+}
+
+// checkTree refuses a tree that does not fit in memory.
+func (p *clusterPlan) checkTree(s *clusterSettings) error {
+	if _, needed := p.linkage(s); !needed || len(p.tags) <= mostTreeRows {
+		return nil
+	}
+	return withHint(usagef("%s are too many for a tree of all pairs, %d at most", count(len(p.tags), "tag"), mostTreeRows),
+		"--algorithm lloyd --init greedy-k-means++ needs none")
 }
 
 // neighbours is how many neighbours k clusters are smoothed over.

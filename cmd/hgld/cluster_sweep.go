@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -164,7 +165,7 @@ func (w *sweep) choose(s *clusterSettings) error {
 	same := *s
 	same.Algorithm, same.Init, same.NInit, same.MaxIter, same.Tol, same.Spherical, same.Smooth, same.Seed = "", "", 0, 0, 0, false, 0, 0
 	if made := fmt.Sprintf("%+v", same); made == w.made {
-		return w.plan.choose(s)
+		return errors.Join(w.plan.choose(s), w.plan.checkTree(s))
 	} else {
 		w.made, w.thin = made, nil
 	}
@@ -191,7 +192,7 @@ func (w *sweep) planOf(s *clusterSettings, i int) (*clusterPlan, error) {
 // measure clusters into k from several seeds, or once where nothing is drawn.
 func (w *sweep) measure(s *clusterSettings, k int) (sweepPoint, error) {
 	point := sweepPoint{K: k, Seeds: w.seeds}
-	if _, tree := w.plan.linkage(s); tree && w.drop == 0 {
+	if _, tree := w.plan.linkage(s); tree && s.Algorithm != "mini-batch" && w.drop == 0 { // which draws its batches whatever the start
 		point.Seeds = 1
 	}
 	var partitions [][]int32
@@ -306,16 +307,8 @@ func variations(list []string) ([]variation, error) {
 			known = append(known, key)
 		}
 	}
-	var whole []string
-	for i, text := range list { // the flags' parser cuts at every comma
-		if i > 0 && !strings.Contains(text, "=") {
-			whole[len(whole)-1] += "," + text
-			continue
-		}
-		whole = append(whole, text)
-	}
 	var out []variation
-	for _, text := range whole {
+	for _, text := range list {
 		key, values, ok := strings.Cut(text, "=")
 		if !ok {
 			return nil, usagef("--vary %s: expected key=value,value", text)

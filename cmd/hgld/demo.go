@@ -148,6 +148,8 @@ scrape:
   split: train
   base_url: %s   # gone when the demo ends; its pages are kept in scrape/
   rate: 0
+embed:
+  encoder: hashing   # needs no weights
 cluster:
   k: %d
 curate:

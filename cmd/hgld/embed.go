@@ -20,7 +20,7 @@ type embedSettings struct {
 	Out     string `yaml:"out" path:"out" usage:"vectors to write (safetensors)"`
 	Encoder string `yaml:"encoder" usage:"what turns a tag into a vector: hashing, clip, bert or vectors (--list)"`
 	Weights string `yaml:"weights" path:"in" usage:"of clip and bert: folder or .safetensors file; of vectors: .npy, .safetensors or .parquet"`
-	Prompt  string `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, captions, several of them (tag,photo: averaged), or a text with {} for the tag"`
+	Prompt  string `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, captions, several of them (tag,photo: averaged), or a text with {} for the tag; empty: photo for clip and bert, tag for the others"`
 	Cache   string `yaml:"cache" path:"out" usage:"folder that keeps the vectors of clip and bert; empty: none"`
 	Threads int    `yaml:"threads" usage:"of clip and bert; 0: one for each processor"`
 
@@ -30,7 +30,7 @@ type embedSettings struct {
 
 func embedStage() stage {
 	return newStage("embed", "embed",
-		embedSettings{Tags: "tags.jsonl", Out: cluster.VectorsFile, Encoder: encoders[0].Name, Prompt: cluster.Prompts[0].Name, Cache: ".hgld/vectors"},
+		embedSettings{Tags: "tags.jsonl", Out: cluster.VectorsFile, Cache: ".hgld/vectors"},
 		func(s *embedSettings) (in, out []string) {
 			in = []string{s.Tags}
 			if s.Weights != "" {
@@ -43,12 +43,12 @@ func embedStage() stage {
 
 func embedCommand() *cli.Command {
 	c := embedStage().subcommand("embed", "stage 2: a vector for every distinct tag",
-		"  hgld embed                                       vectors.safetensors from tags.jsonl, without weights\n"+
-			"  hgld embed --list                                the encoders, and where their weights are published\n"+
+		"  hgld embed --list                                the encoders, and where their weights are published\n"+
+			"  hgld embed --encoder hashing                     vectors.safetensors from tags.jsonl, without weights\n"+
 			"  hgld embed --encoder bert --weights all-MiniLM-L6-v2/\n"+
 			"                                                   by a sentence-transformer in a folder\n"+
-			"  hgld embed --encoder clip --weights clip-vit-base-patch32/ --prompt photo\n"+
-			"                                                   of \"a photo of a church\" and not of \"church\"\n"+
+			"  hgld embed --encoder clip --weights clip-vit-base-patch32/ --prompt tag\n"+
+			"                                                   of \"church\" and not of \"a photo of a church\"\n"+
 			"  hgld embed --encoder vectors --weights mine.npy  the rows of mine.npy, texts in mine.txt\n"+
 			"  hgld embed --limit 100                           the 100 most used tags")
 	c.Flags = append(c.Flags,
@@ -69,7 +69,7 @@ func embedCommand() *cli.Command {
 
 // runEmbed is `hgld embed`.
 func runEmbed(j *job, s *embedSettings) error {
-	prompt, err := promptOf(s.Prompt)
+	prompt, err := s.prompt()
 	if err != nil {
 		return err
 	}
@@ -97,6 +97,21 @@ func runEmbed(j *job, s *embedSettings) error {
 	}
 	j.print("%s written: %d × %d, %s of %q\n", s.Out, x.Rows, x.Cols, encoder.Name(), string(prompt))
 	return nil
+}
+
+// prompt is the sentence to encode: without one, that in which a caption names a
+// thing for encoders that read sentences, and the tag alone for the others.
+func (s *embedSettings) prompt() (cluster.Prompt, error) {
+	name := s.Prompt
+	if name == "" {
+		name = cluster.Prompts[0].Name
+		if e, err := encoders.Get("encoder", s.Encoder); err == nil {
+			if f, ok := e.(fileEncoder); ok && f.prompt != "" {
+				name = f.prompt
+			}
+		}
+	}
+	return promptOf(name)
 }
 
 // promptOf finds prompts by name, several of them separated by commas; a text with
@@ -162,7 +177,7 @@ func printTexts(c *cli.Context) error {
 	if err := j.project.load(c, "embed", settings); err != nil {
 		return err
 	}
-	prompt, err := promptOf(settings.Prompt)
+	prompt, err := settings.prompt()
 	if err != nil {
 		return err
 	}

@@ -26,10 +26,11 @@ var encoders = registry.Table[cluster.Encoder]{
 // fileEncoder is a row of encoders that has no vectors until open has read the
 // files that the settings name.
 type fileEncoder struct {
-	name  string
-	files string // what --weights names
-	open  func(s *embedSettings) (cluster.Encoder, error)
-	known []knownWeights
+	name   string
+	files  string // what --weights names
+	prompt string // the best one measured (docs/clustering.md); "": the tag alone
+	open   func(s *embedSettings) (cluster.Encoder, error)
+	known  []knownWeights
 }
 
 // knownWeights is where weights were published. They are no part of hgld, which
@@ -60,6 +61,10 @@ func (f fileEncoder) missing() error {
 
 // openEncoder makes the encoder that the settings name.
 func openEncoder(s *embedSettings) (cluster.Encoder, error) {
+	if s.Encoder == "" {
+		return nil, withHint(usagef("no encoder is named, and there are no vectors yet"),
+			"hgld embed --encoder bert --weights PATH makes them by meaning (hgld embed --list: where to get weights); --encoder hashing needs none and compares letters")
+	}
 	e, err := encoders.Get("encoder", s.Encoder)
 	if err != nil {
 		return nil, withCode(exitUsage, err)

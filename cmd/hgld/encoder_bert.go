@@ -7,7 +7,7 @@ import (
 )
 
 // bertFiles are sentence encoders of sentence-transformers.
-var bertFiles = fileEncoder{name: "bert", files: "weights", open: openBERT, known: []knownWeights{
+var bertFiles = fileEncoder{name: "bert", files: "weights", prompt: "photo", open: openBERT, known: []knownWeights{
 	{
 		From: "sentence-transformers/all-MiniLM-L6-v2", About: "6 layers of 384, vectors of 384 values", Licence: "Apache-2.0",
 		Files: []string{"model.safetensors", "config.json", "vocab.txt", "tokenizer_config.json", "sentence_bert_config.json", "modules.json", "1_Pooling/config.json"},

@@ -22,7 +22,7 @@ var (
 )
 
 // clipFiles are text towers of CLIP.
-var clipFiles = fileEncoder{name: "clip", files: "weights", open: openCLIP, known: []knownWeights{
+var clipFiles = fileEncoder{name: "clip", files: "weights", prompt: "photo", open: openCLIP, known: []knownWeights{
 	{From: "openai/clip-vit-base-patch32", About: "ViT-B/32: 12 layers of 512, vectors of 512 values", Licence: unstatedByModel, Files: openAIFiles},
 	{From: "openai/clip-vit-base-patch16", About: "ViT-B/16: 12 layers of 512, vectors of 512 values", Licence: unstatedByModel, Files: openAIFiles},
 	{From: "openai/clip-vit-large-patch14", About: "ViT-L/14: 12 layers of 768, vectors of 768 values", Licence: unstatedByModel, Files: openAIFiles},

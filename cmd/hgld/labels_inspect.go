@@ -47,7 +47,7 @@ func runLabelsStats(c *cli.Context) error {
 		return err
 	}
 	var images map[labels.LandmarkKey]int
-	for _, path := range c.StringSlice("images") {
+	for _, path := range listOf(c, "images") {
 		if images, err = addImages(c, images, path); err != nil {
 			return labelHint(err, path)
 		}

@@ -216,10 +216,11 @@ func (p *project) loadOverrides(section string, fields []field, overrides []stri
 		if i < 0 {
 			return fmt.Errorf("-o %s: %w", o, registry.Unknown("key", key, known))
 		}
+		set := fields[i].set
 		if inner != "" {
-			value = fmt.Sprintf("{%s: %s}", inner, value)
+			set = func(text string) error { return fields[i].setInner(strings.Split(inner, "."), text) }
 		}
-		if err := fields[i].set(value); err != nil {
+		if err := set(value); err != nil {
 			return fmt.Errorf("-o %s: %w", o, err)
 		}
 		p.origin[section+"."+fields[i].key()] = "-o " + o
@@ -234,7 +235,7 @@ func findKey(fields []field, key string) (i int, inner string) {
 		if f.key() == key {
 			return i, ""
 		}
-		if rest, ok := strings.CutPrefix(key, f.key()+"."); ok && f.value.Kind() == reflect.Map && !strings.Contains(rest, ".") {
+		if rest, ok := strings.CutPrefix(key, f.key()+"."); ok && f.value.Kind() == reflect.Map {
 			return i, rest
 		}
 	}
@@ -251,7 +252,7 @@ func (p *project) loadFlags(section string, fields []field, c *cli.Context) erro
 		case reflect.Bool:
 			value = fmt.Sprint(c.Bool(f.flag()))
 		case reflect.Slice:
-			parts := c.StringSlice(f.flag())
+			parts := listOf(c, f.flag())
 			if s, ok := f.value.Addr().Interface().(*[]string); ok {
 				*s = parts
 				p.origin[section+"."+f.key()] = "--" + f.flag()
@@ -267,6 +268,16 @@ func (p *project) loadFlags(section string, fields []field, c *cli.Context) erro
 		p.origin[section+"."+f.key()] = "--" + f.flag()
 	}
 	return nil
+}
+
+// listOf is the values of a flag that takes several: given again, or with commas.
+// Those of -o are not cut, since a value may have commas of its own.
+func listOf(c *cli.Context, flag string) []string {
+	var list []string
+	for _, part := range c.StringSlice(flag) {
+		list = append(list, strings.Split(part, ",")...)
+	}
+	return list
 }
 
 // findUp returns the path of a file called name in the current folder or the

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -100,12 +101,13 @@ func readEventFile(path string) ([]train.Event, error) {
 
 // state says how far the run has come.
 func (r *pastRun) state() string {
-	step := 0
+	step, last := 0, train.Event{}
 	for _, e := range r.Events {
-		step = max(step, e.Step)
-		if e.Kind == train.Done {
-			return "done"
-		}
+		step, last = max(step, e.Step), e
+	}
+	c := r.Settings.Config // a trial comes to its own end before the run's
+	if last.Kind == train.Done && (c.Steps > 0 && step >= c.Steps || c.Steps == 0 && last.Epoch >= c.Epochs) {
+		return "done"
 	}
 	return fmt.Sprintf("step %d", step)
 }
@@ -184,7 +186,7 @@ func runsListCommand() *cli.Command {
 }
 
 func listRuns(j *job, folder string) error {
-	settings, err := filepath.Glob(filepath.Join(folder, "*", settingsFile))
+	settings, err := fs.Glob(os.DirFS(folder), "*/"+settingsFile)
 	if err != nil {
 		return err
 	}
@@ -192,8 +194,8 @@ func listRuns(j *job, folder string) error {
 		return withHint(usagef("%s holds no runs", folder), "hgld train run makes one in runs/default")
 	}
 	var list []runLine
-	for _, path := range settings {
-		r, err := readPastRun(filepath.Dir(path))
+	for _, name := range settings {
+		r, err := readPastRun(filepath.Join(folder, path.Dir(name)))
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/registry"
 	"hgld/train"
 )
 
@@ -58,10 +60,17 @@ func runsCompareCommand() *cli.Command {
 				return err
 			}
 			groups := groupRuns(runs, c.Bool("seeds"))
-			keys := c.StringSlice("metrics")
-			if len(keys) == 0 {
-				keys = keysOfRuns(runs)
+			keys := listOf(c, "metrics")
+			all := keysOfRuns(runs)
+			for _, key := range keys {
+				if !slices.Contains(all, key) {
+					return withCode(exitUsage, fmt.Errorf("--metrics: %w", registry.Unknown("metric", key, all)))
+				}
 			}
+			if len(keys) == 0 {
+				keys = all
+			}
+			sayMixture(j, runs)
 			for _, g := range groups {
 				g.measure(keys)
 			}
@@ -96,6 +105,16 @@ func groupRuns(runs []*pastRun, seeds bool) []*runGroup {
 	return groups
 }
 
+// sayMixture warns of results that are not of the same images.
+func sayMixture(j *job, runs []*pastRun) {
+	for _, r := range runs {
+		if a, b := runs[0].Result, r.Result; a != nil && b != nil && a.On != b.On {
+			j.say("careful: the last evaluation of %s is of the %s, that of %s of the %s", runs[0].Dir, a.On, r.Dir, b.On)
+			return
+		}
+	}
+}
+
 // commonStart is what the names of run directories begin with, without the
 // separator that a seed would follow.
 func commonStart(dirs []string) string {
@@ -106,7 +125,8 @@ func commonStart(dirs []string) string {
 			start = start[:len(start)-1]
 		}
 	}
-	return strings.TrimRight(strings.TrimSuffix(strings.TrimRight(start, "-_."), "seed"), "-_.")
+	start = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(strings.ToValidUTF8(start, ""), "-_."), "seed"), "-_.")
+	return cmp.Or(start, filepath.Base(dirs[0]))
 }
 
 // otherSettings lists the settings in which two runs differ: key, first, second.

@@ -18,7 +18,7 @@ func pastRunFiles(t *testing.T, dir string, seed uint64, loss string, hap float6
 		t.Fatal(err)
 	}
 	s := trainStage().settings().(*trainSettings)
-	s.Out, s.Seed, s.Loss.Name = dir, seed, loss
+	s.Out, s.Seed, s.Loss.Name, s.Steps = dir, seed, loss, 3
 	if err := writeRunSettings(s); err != nil {
 		t.Fatal(err)
 	}

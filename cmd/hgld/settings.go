@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -105,6 +106,33 @@ func (f field) set(s string) error {
 	if err := yaml.Unmarshal([]byte(s), f.value.Addr().Interface()); err != nil {
 		return fmt.Errorf("%q is no %s", s, kindName(f.value.Type()))
 	}
+	return nil
+}
+
+// setInner is set for a value in a map of settings, or in a map within it; what
+// else stands there stays.
+func (f field) setInner(path []string, s string) error {
+	var value any
+	if err := yaml.Unmarshal([]byte(s), &value); err != nil {
+		return fmt.Errorf("%q is no value", s)
+	}
+	whole, ok := f.value.Interface().(map[string]any)
+	if !ok {
+		return f.set(fmt.Sprintf("{%s: %s}", strings.Join(path, "."), s))
+	}
+	whole = maps.Clone(whole)
+	if whole == nil {
+		whole = map[string]any{}
+	}
+	f.value.Set(reflect.ValueOf(whole))
+	for _, key := range path[:len(path)-1] {
+		inner, _ := whole[key].(map[string]any)
+		if inner = maps.Clone(inner); inner == nil {
+			inner = map[string]any{}
+		}
+		whole[key], whole = inner, inner
+	}
+	whole[path[len(path)-1]] = value
 	return nil
 }
 

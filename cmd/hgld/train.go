@@ -152,11 +152,13 @@ func followRun(j *job, r *train.Run, s *trainSettings, total int, log *runLog) e
 
 // saveEvaluation writes the result beside the run and prints it.
 func saveEvaluation(j *job, s *trainSettings, e train.Event) error {
-	if err := saveJSON(filepath.Join(s.Out, evaluationFile), e.Result); err != nil {
+	result := *e.Result
+	result.On = e.On
+	if err := saveJSON(filepath.Join(s.Out, evaluationFile), result); err != nil {
 		return err
 	}
 	if j.json {
-		return writeJSON(j, e.Result)
+		return writeJSON(j, result)
 	}
 	best := ""
 	if e.Best {
@@ -194,7 +196,10 @@ func trainError(err error) error {
 	case errors.As(err, &resume):
 		return withHint(withCode(exitUsage, err), "give the run its own directory with --out, or go back to the settings of this one")
 	case errors.As(err, &damaged):
-		return withHint(withCode(exitIntegrity, err), "remove %s to continue from the checkpoint before it", filepath.Dir(damaged.Path))
+		if folder := filepath.Dir(damaged.Path); strings.HasPrefix(filepath.Base(folder), "step-") {
+			return withHint(withCode(exitIntegrity, err), "remove %s to continue from the checkpoint before it", folder)
+		}
+		return withHint(withCode(exitIntegrity, err), "remove %s, that file alone", damaged.Path)
 	case errors.As(err, new(*train.ConfigError)):
 		return withCode(exitUsage, err)
 	case errors.As(err, new(*filelock.LockedError)):

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -250,6 +252,10 @@ func (s stage) runRecipe(c *cli.Context, j *job, r recipes.Recipe) error {
 	}
 	if err := s.execute(j, settings); err != nil || j.json {
 		return err
+	}
+	if _, err := os.Stat(filepath.Join(settings.Out, evaluationFile)); errors.Is(err, fs.ErrNotExist) {
+		j.say("nothing was evaluated, so there is nothing to stand beside the paper: train.query names the test")
+		return nil
 	}
 	rows, err := comparedRows(r, settings.Out)
 	if err != nil {

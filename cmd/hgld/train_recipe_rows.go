@@ -41,6 +41,10 @@ func comparedRows(r recipes.Recipe, run string) ([]comparedRow, error) {
 		if result, err = readEvaluation(run); err != nil {
 			return nil, err
 		}
+		if result.On == "validation" {
+			return nil, withHint(usagef("%s of %s is of the validation classes, and the paper's numbers are of the test", evaluationFile, run),
+				"the test is measured when the run is complete, if train.query names it; hgld eval run measures it now")
+		}
 	}
 	var list []comparedRow
 	for _, place := range r.Rows {

@@ -6,6 +6,7 @@ package atomicfile
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -83,15 +84,15 @@ func WriteFile(path string, data []byte) error {
 	})
 }
 
-// Sweep removes the files and folders that a pattern of path/filepath names: what a
-// process that was killed left half-written.
-func Sweep(pattern string) error {
-	left, err := filepath.Glob(pattern)
+// Sweep removes the files and folders below dir that a pattern of io/fs names: what
+// a process that was killed left half-written.
+func Sweep(dir, pattern string) error {
+	left, err := fs.Glob(os.DirFS(dir), pattern)
 	if err != nil {
 		return err
 	}
-	for _, path := range left {
-		if err := os.RemoveAll(path); err != nil {
+	for _, name := range left {
+		if err := os.RemoveAll(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -42,14 +43,14 @@ func Create(dir string, step int, at time.Time) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	old, err := filepath.Glob(filepath.Join(dir, filePrefix+"*"))
+	old, err := fs.Glob(os.DirFS(dir), filePrefix+"*")
 	if err != nil {
 		return nil, err
 	}
 	next := 0
-	for _, path := range old {
+	for _, name := range old {
 		var n int
-		if _, err := fmt.Sscanf(filepath.Base(path), filePrefix+"%d", &n); err == nil {
+		if _, err := fmt.Sscanf(name, filePrefix+"%d", &n); err == nil {
 			next = max(next, n+1)
 		}
 	}

@@ -88,8 +88,8 @@ func OpenBERT(b device.Backend, f Files) (*BERT, error) {
 	if c.first {
 		pooling = "cls"
 	}
-	name := fmt.Sprintf("bert(pooling=%s,tokens=%d,lower=%t,vocabulary=%.8s,tokenizer=%d,sha256=%s)",
-		pooling, tokens.longest, tokens.lower, vocabulary, tokenizers, f.SHA256)
+	name := fmt.Sprintf("bert(heads=%d,activation=%s,eps=%g,pooling=%s,tokens=%d,lower=%t,vocabulary=%.8s,tokenizer=%d,sha256=%s)",
+		c.Heads, c.Activation, c.Eps, pooling, tokens.longest, tokens.lower, vocabulary, tokenizers, f.SHA256)
 	return &BERT{encoder{name: name, b: b, arena: device.NewArena(b), net: net, tokens: tokens.Encoder}}, nil
 }
 

@@ -55,8 +55,8 @@ func OpenCLIP(b device.Backend, f Files, o CLIPOptions) (*CLIP, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := fmt.Sprintf("clip(%d layers of %d,vectors=%d,heads=%d,activation=%s,tokenizer=%d,sha256=%s)",
-		size.layers, size.width, size.vector, size.heads, o.Activation, tokenizers, f.SHA256)
+	name := fmt.Sprintf("clip(%d layers of %d,vectors=%d,heads=%d,activation=%s,eps=%g,tokenizer=%d,sha256=%s)",
+		size.layers, size.width, size.vector, size.heads, o.Activation, o.Eps, tokenizers, f.SHA256)
 	tokens := func() func(string) []int32 {
 		encode := bpe.Encoder(size.tokens)
 		return func(text string) []int32 {

@@ -90,6 +90,7 @@ func (e *encoder) Encode(ctx context.Context, texts []string) ([][]float32, erro
 	out := make([][]float32, len(texts))
 	done := 0
 	err := device.Do(e.b, func() error {
+		defer e.arena.Trim()
 		for len(jobs) > 0 {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -111,7 +112,6 @@ func (e *encoder) Encode(ctx context.Context, texts []string) ([][]float32, erro
 		}
 		return nil
 	})
-	e.arena.Trim()
 	if err != nil {
 		return nil, fmt.Errorf("text: %w", err)
 	}
