@@ -368,3 +368,33 @@ func FuzzParseLog(f *testing.F) {
 		}
 	})
 }
+
+// Between the look for a log and its rename another process may not make it, open
+// it and append to it: those edits would be gone.
+func TestCreateLogWaitsForNobodyWhoHasIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "edits.jsonl")
+	lock, err := filelock.Acquire(path + ".lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var locked *filelock.LockedError
+	if err := CreateLog(path, Header{DraftSHA256: "ab12"}); !errors.As(err, &locked) || locked.Path != path {
+		t.Errorf("error %v, want a LockedError of %s", err, path)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := CreateLog(path, Header{DraftSHA256: "ab12"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := CreateLog(path, Header{DraftSHA256: "ab12"}); !errors.Is(err, os.ErrExist) {
+		t.Errorf("a second one: %v", err)
+	}
+	l, _, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}

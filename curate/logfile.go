@@ -32,7 +32,8 @@ type appender interface {
 	Truncate(size int64) error
 }
 
-// CreateLog makes a log with the given header, which must not exist yet.
+// CreateLog makes a log with the given header, which must not exist yet. The error
+// is a *filelock.LockedError if another process makes it or has it open.
 func CreateLog(path string, h Header) error {
 	h.Version = LogVersion
 	if len(h.Levels) == 0 {
@@ -45,11 +46,29 @@ func CreateLog(path string, h Header) error {
 	if err != nil {
 		return fmt.Errorf("curate: log %s: %w", path, err)
 	}
+	// Between the look and the rename nobody else may make the log and append to it.
+	lock, err := lockLog(path)
+	if err != nil {
+		return err
+	}
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("curate: log %s: %w; open it, or choose another name", path, errors.Join(os.ErrExist, err))
+		return errors.Join(fmt.Errorf("curate: log %s: %w; open it, or choose another name", path, errors.Join(os.ErrExist, err)), lock.Close())
 	}
 	line, _ := seal(object, 0)
-	return atomicfile.WriteFile(path, append(line, '\n'))
+	return errors.Join(atomicfile.WriteFile(path, append(line, '\n')), lock.Close())
+}
+
+// lockLog takes the lock of a log.
+func lockLog(path string) (io.Closer, error) {
+	lock, err := filelock.Acquire(path + ".lock")
+	if err != nil {
+		var locked *filelock.LockedError
+		if errors.As(err, &locked) {
+			locked.Path = path
+		}
+		return nil, err
+	}
+	return lock, nil
 }
 
 // OpenLog opens a log for appending and returns what it holds. A torn last line
@@ -58,12 +77,8 @@ func CreateLog(path string, h Header) error {
 // another process has the log open and a *DamageError if the log is not as it was
 // written.
 func OpenLog(path string) (*Log, *Contents, error) {
-	lock, err := filelock.Acquire(path + ".lock")
+	lock, err := lockLog(path)
 	if err != nil {
-		var locked *filelock.LockedError
-		if errors.As(err, &locked) {
-			locked.Path = path
-		}
 		return nil, nil, err
 	}
 	l, c, err := openLocked(path)

@@ -109,8 +109,14 @@ func draftAndVectors(c *cli.Context, j *job) (*labels.Draft, cluster.Matrix, err
 	if err != nil {
 		return nil, x, withHint(err, "`hgld cluster run` writes the vectors beside its draft; name others with --vectors")
 	}
-	if x.Rows != len(d.Tags) || have.Tags != "" && have.Tags != cluster.Fingerprint(d.Tags) {
-		return nil, x, withHint(fmt.Errorf("%s has the vectors of other tags than %s", s.Vectors, s.Out), "--vectors names the file that the draft was made of: %s", d.Origin.Vectors)
+	return d, x, sameTags(s.Vectors, x.Rows, have.Tags, s.Out, d)
+}
+
+// sameTags holds a file of vectors to a draft: as many rows as it has tags, and,
+// where the file says what tags they are of, the fingerprint of the draft's.
+func sameTags(path string, rows int, fingerprint, draft string, d *labels.Draft) error {
+	if rows == len(d.Tags) && (fingerprint == "" || fingerprint == cluster.Fingerprint(d.Tags)) {
+		return nil
 	}
-	return d, x, nil
+	return withHint(fmt.Errorf("%s has the vectors of other tags than %s", path, draft), "--vectors names the file that the draft was made of: %s", d.Origin.Vectors)
 }

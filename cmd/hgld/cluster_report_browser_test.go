@@ -24,7 +24,7 @@ func clusterPage(t *testing.T, names []string, k int) string {
 	t.Helper()
 	dir := t.TempDir()
 	writeTags(t, filepath.Join(dir, "tags.jsonl"), names)
-	runHgld(t, dir, "cluster", "run", "--k", strconv.Itoa(k), "--n-init", "1", "--max-iter", "5", "--quiet")
+	runHgld(t, dir, "cluster", "run", "--encoder", "hashing", "--k", strconv.Itoa(k), "--n-init", "1", "--max-iter", "5", "--quiet")
 	runHgld(t, dir, "cluster", "report", "--map", "pca", "--quiet")
 	return "file://" + filepath.Join(dir, "clusters.html")
 }

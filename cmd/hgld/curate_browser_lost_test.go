@@ -85,6 +85,10 @@ func TestBrowserLosesNothingWhenReloadedDoubledAndLeftAlone(t *testing.T) {
 	b.take("three")
 	b.saved(3)
 
+	// An address that was damaged on its way is no reason to fail.
+	other.run(chromedp.Evaluate[chromedp.Void](`location.hash = "#group/%"`))
+	other.until("a group is open", `document.querySelector("#head h2 .name").textContent !== ""`)
+
 	// The server is gone: loudly, and nothing is lost.
 	s.kill()
 	b.until("the alarm", `!document.getElementById("alarm").hidden && document.getElementById("alarm").textContent.includes("server is gone")`)

@@ -355,7 +355,7 @@ func smallProject(t testing.TB) string {
 	names := []string{"church", "church building", "wooden church", "cathedral", "chapel", "parish church", "hill", "mountain", "mountain range", "hill range", "volcano mountain",
 		"river", "river mouth", "small river", "lake", "lake shore", "bridge", "road bridge", "railway bridge", "footbridge bridge", "art  museum", " museum", "history museum"}
 	writeTags(t, filepath.Join(dir, "tags.jsonl"), names)
-	runHgld(t, dir, "cluster", "run", "--k", "5", "--quiet")
+	runHgld(t, dir, "cluster", "run", "--encoder", "hashing", "--k", "5", "--quiet")
 	return dir
 }
 

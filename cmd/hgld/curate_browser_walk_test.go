@@ -164,6 +164,7 @@ func TestBrowserCuratesByMouse(t *testing.T) {
 	b.run(chromedp.Click(chromedp.CSS(`[data-command="Kind"]`)), chromedp.Click(chromedp.CSS("#choice-0")))
 	b.saved(5)
 	b.run(chromedp.DragAndDrop(chromedp.CSS("#tree .row"), chromedp.CSS(`#tree .kind:nth-last-child(2), #tree .kind:last-of-type`)))
+	b.saved(6)
 	// The map: a lasso marks labels.
 	b.run(chromedp.Click(chromedp.CSS(`[data-view="map"]`)))
 	b.until("the map", `document.querySelector("#mapbox p[role=status]").textContent.includes("labels;")`)

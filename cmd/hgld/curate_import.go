@@ -63,6 +63,11 @@ func curateFiles(c *cli.Context, j *job) (draft, log, out string, err error) {
 
 // readFormat reads a file of any format.
 func readFormat(c *cli.Context, path string) (*format.Document, error) {
+	if name := c.String("format"); name != "" {
+		if _, err := format.Formats.Get("format", name); err != nil {
+			return nil, withCode(exitUsage, err)
+		}
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

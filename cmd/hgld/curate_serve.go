@@ -49,7 +49,7 @@ func curateServeCommand() *cli.Command {
 			&cli.StringFlag{Name: "tags", Usage: "tags.jsonl `FILE`, for links and images of landmarks", DefaultText: "tags.jsonl"},
 			&cli.StringFlag{Name: "images", Usage: "shards, or a folder with a folder of images for each landmark: `DIR`/<landmark>/*.jpg"},
 			&cli.StringSliceFlag{Name: "adjudicate", Usage: "log of one of two annotators to decide between; give it twice"},
-			&cli.StringFlag{Name: "on-conflict", Usage: "with the log of another draft, where a tag or group is gone: stop, or skip", Value: "stop"},
+			&cli.StringFlag{Name: "on-conflict", Usage: "with the log of another draft, where a tag or group is gone: stop, or skip", DefaultText: "stop"},
 		),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
@@ -70,10 +70,17 @@ func curateServeCommand() *cli.Command {
 			o := &serveOptions{
 				draft: cmp.Or(c.String("draft"), settings.Draft), out: cmp.Or(c.String("out"), settings.Out), by: c.String("by"),
 				port: c.Int("port"), vectors: c.String("vectors"), tags: cmp.Or(c.String("tags"), tags.Tags), images: c.String("images"),
-				adjudicate: c.StringSlice("adjudicate"), onConflict: c.String("on-conflict"), log: c.String("log"),
+				adjudicate: c.StringSlice("adjudicate"), onConflict: cmp.Or(c.String("on-conflict"), settings.OnConflict), log: c.String("log"),
+				undecided: settings.Undecided, named: c.IsSet("tags"),
 			}
-			if o.log == "" && len(settings.Logs) > 0 {
+			if o.log == "" && len(settings.Logs) != 1 {
+				return usagef("the project names %s, and the page appends to one; say to which with --log", count(len(settings.Logs), "log"))
+			}
+			if o.log == "" {
 				o.log = settings.Logs[0]
+			}
+			if o.port < 0 || o.port > 65535 {
+				return usagef("--port %d; want 0 to 65535", o.port)
 			}
 			return runCurateServe(j, o)
 		},
@@ -85,6 +92,8 @@ type serveOptions struct {
 	draft, log, by, out, vectors, tags, images, onConflict string
 	port                                                   int
 	adjudicate                                             []string
+	undecided                                              bool
+	named                                                  bool // tags was asked for
 }
 
 // serveHeap is the share by which the heap may grow before it is swept: each edit
@@ -120,7 +129,7 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 	if by := contents.Header.By; by != "" && o.by != "" && by != o.by {
 		return usagef("%s is the log of %s; each curator has a log of their own: name yours with --log", o.log, by)
 	}
-	c := serve.Config{Save: log.Append, By: cmp.Or(contents.Header.By, o.by), Log: filepath.Base(o.log), Draft: filepath.Base(o.draft), Out: o.out}
+	c := serve.Config{Save: log.Append, By: cmp.Or(contents.Header.By, o.by), Log: filepath.Base(o.log)}
 	files, err := o.openSession(j, &c)
 	if err != nil {
 		return err
@@ -133,7 +142,7 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeVectors()) }()
-	c.Finish = func(*curate.Session) (string, error) { return o.finish(j) }
+	c.Finish = func() (string, error) { return o.finish(j) }
 	return o.listen(j, c)
 }
 
@@ -154,7 +163,11 @@ func (o *serveOptions) makeLog() error {
 		}
 		header.Adjudicates = append(header.Adjudicates, sum)
 	}
-	return curate.CreateLog(o.log, header)
+	err = curate.CreateLog(o.log, header)
+	if errors.Is(err, fs.ErrExist) {
+		return nil // another server has made it meanwhile; opening it tells
+	}
+	return logError(err)
 }
 
 // openSession replays the logs on the draft.
@@ -168,6 +181,9 @@ func (o *serveOptions) openSession(j *job, c *serve.Config) (*curation, error) {
 		return nil, err
 	}
 	own := files.logs[len(files.logs)-1]
+	if len(o.adjudicate) > 0 && len(own.header.Adjudicates) == 0 {
+		return nil, usagef("%s is a curator's own log and decides between none; name another with --log", o.log)
+	}
 	if len(o.adjudicate) == 0 && len(own.header.Adjudicates) > 0 {
 		return nil, usagef("%s decides between two curators' logs; name them with --adjudicate", o.log)
 	}
@@ -215,7 +231,7 @@ func (o *serveOptions) fill(j *job, c *serve.Config, files *curation) (func() er
 	if path == "" && files.draft.Origin.Vectors != "" {
 		path = filepath.Join(filepath.Dir(o.draft), filepath.Base(files.draft.Origin.Vectors))
 	}
-	space, err := openSpace(path, files.draft)
+	space, err := openSpace(path, o.draft, files.draft)
 	switch {
 	case err == nil:
 		c.Suggester, c.Splitter, c.Mapper = space, space, space
@@ -225,7 +241,7 @@ func (o *serveOptions) fill(j *job, c *serve.Config, files *curation) (func() er
 		return nothing, err
 	}
 	_, err = os.Stat(o.tags)
-	if errors.Is(err, fs.ErrNotExist) && o.images == "" {
+	if errors.Is(err, fs.ErrNotExist) && o.images == "" && !o.named {
 		j.say("there is no %s: no examples of landmarks", o.tags)
 		return nothing, nil
 	}
@@ -247,7 +263,7 @@ func (o *serveOptions) finish(j *job) (string, error) {
 	apply := *j
 	apply.stdout, apply.stderr, apply.json, apply.args = &out, io.Discard, false, nil
 	settings := curateStage().settings().(*curateSettings)
-	settings.Draft, settings.Logs, settings.Out, settings.OnConflict = o.draft, o.logs(), o.out, o.onConflict
+	settings.Draft, settings.Logs, settings.Out, settings.OnConflict, settings.Undecided = o.draft, o.logs(), o.out, o.onConflict, o.undecided
 	err := curateStage().execute(&apply, settings)
 	if err != nil && exitCode(err) == exitSomeFailed {
 		return out.String() + err.Error(), nil
@@ -271,7 +287,7 @@ func boundMemory() {
 func (o *serveOptions) listen(j *job, c serve.Config) error {
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)))
 	if err != nil {
-		return withHint(err, "another program uses port %d; --port 0 takes a free one", o.port)
+		return withHint(err, "if another program uses port %d, --port 0 takes a free one", o.port)
 	}
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	if err != nil {
@@ -288,7 +304,8 @@ func (o *serveOptions) listen(j *job, c serve.Config) error {
 	boundMemory()
 	link("open in a browser, once", s.Key())
 	j.say("%s: %s; ctrl-C ends it, every edit is saved at once", o.log, count(c.Session.Version(), "edit"))
-	web := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
+	web := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: serve.WriteLimit, IdleTimeout: 2 * time.Minute,
+		BaseContext: func(net.Listener) context.Context { return j.ctx }}
 	failed := make(chan error, 1)
 	go func() { failed <- web.Serve(listener) }()
 	select {
@@ -299,8 +316,11 @@ func (o *serveOptions) listen(j *job, c serve.Config) error {
 	s.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if err := web.Shutdown(ctx); err != nil {
-		return fmt.Errorf("ending the server: %w", err)
+	if err := web.Shutdown(ctx); err != nil { // a browser that does not read; no edit waits for it
+		if err := web.Close(); err != nil {
+			return fmt.Errorf("ending the server: %w", err)
+		}
+		return j.ctx.Err()
 	}
 	j.say("ended; %s holds %s", o.log, count(c.Session.Version(), "edit"))
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -25,7 +26,7 @@ type examples struct {
 	carry  map[tagKey][]labels.Record // at most a few landmarks a tag
 	folder string
 	set    *shards.Set
-	rows   map[string][]image // of the set, by the name of the landmark
+	rows   map[string][]image // of the set, by the landmark's class: its labels.LandmarkKey
 
 	mu     sync.Mutex
 	images map[string]image // by the name that the page asks for
@@ -123,10 +124,10 @@ func (x *examples) Examples(tag, n int) ([]serve.Example, error) {
 
 // of lists images of a landmark.
 func (x *examples) of(r labels.Record) ([]image, error) {
-	id := strconv.Itoa(int(r.Landmark))
 	if x.folder == "" {
-		return x.rows[id], nil
+		return x.rows[labels.LandmarkKey{Split: r.Split, Landmark: r.Landmark}.String()], nil
 	}
+	id := strconv.Itoa(int(r.Landmark))
 	entries, err := os.ReadDir(filepath.Join(x.folder, id))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -165,7 +166,24 @@ func (x *examples) Image(ctx context.Context, name string) ([]byte, error) {
 	case i.view != nil:
 		return i.view.Image(ctx, i.row)
 	}
-	return os.ReadFile(i.path)
+	return readImage(i.path)
+}
+
+// largestImage is that of a file that the page shows.
+const largestImage = 32 << 20
+
+// readImage reads an image file of bounded size.
+func readImage(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, largestImage+1))
+	if err == nil && len(data) > largestImage {
+		err = fmt.Errorf("%s has more than %d MB; the page does not show it", path, largestImage>>20)
+	}
+	return data, err
 }
 
 // Close closes the shards.

@@ -42,8 +42,8 @@ type centroid struct {
 	norm float64 // ‖sum/n‖²
 }
 
-// openSpace reads the vectors of a draft.
-func openSpace(path string, d *labels.Draft) (*space, error) {
+// openSpace reads the vectors of a draft, whose file is called draft.
+func openSpace(path, draft string, d *labels.Draft) (*space, error) {
 	f, err := tensorfile.OpenSafetensors(path)
 	if err != nil {
 		return nil, err
@@ -53,8 +53,11 @@ func openSpace(path string, d *labels.Draft) (*space, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if len(t.Shape) != 2 || t.Shape[0] != len(d.Tags) || t.Shape[1] == 0 {
-		return nil, withHint(fmt.Errorf("%s has vectors of the shape %v, the draft has %d tags", path, t.Shape, len(d.Tags)), "`hgld cluster run` makes both anew")
+	if len(t.Shape) != 2 || t.Shape[1] == 0 {
+		return nil, fmt.Errorf("%s has vectors of the shape %v; want [tags, values]", path, t.Shape)
+	}
+	if err := sameTags(path, t.Shape[0], f.Metadata["tags"], draft, d); err != nil {
+		return nil, err
 	}
 	s := &space{draft: d, cols: t.Shape[1], wide: make([]float32, 1<<16), byName: make(map[string]int, len(d.Tags))}
 	for h := range s.wide {

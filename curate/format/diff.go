@@ -76,6 +76,9 @@ func Diff(a, b *Document) (*Difference, error) {
 	if n := len(b.Hierarchy.Levels); n > len(names) {
 		names = levelNames(b.Hierarchy)
 	}
+	if len(names) == 1 { // tags alone, which can be dropped
+		names = append(names, curate.DefaultLevels[1])
+	}
 	c := comparison{draft: draft}
 	for side, d := range []*Document{a, b} {
 		s, err := curate.NewSession(draft, names)
@@ -252,7 +255,8 @@ func groupNames(d *Document) map[string]bool {
 	return names
 }
 
-// diffGroups compares documents without tags by the names of their groups.
+// diffGroups compares documents without tags by the names of their groups and by
+// what these belong to.
 func diffGroups(a, b *Document) *Difference {
 	d := &Difference{}
 	in := [2]map[string]bool{groupNames(a), groupNames(b)}
@@ -266,8 +270,26 @@ func diffGroups(a, b *Document) *Difference {
 			d.Added = append(d.Added, GroupChange{To: []string{name}, Tags: []string{}, Landmarks: b.count(1)[name]})
 		}
 	}
+	levels := min(len(a.Hierarchy.Levels), len(b.Hierarchy.Levels))
+	for l := 1; l+1 < levels; l++ {
+		in := [2]map[string]string{parentNames(a, l), parentNames(b, l)}
+		for name, x := range in[0] {
+			if y, both := in[1][name]; both && x != y {
+				d.Parents = append(d.Parents, ParentMove{curate.ParentDifference{Level: l, Group: name, A: x, B: y}, max(a.count(l)[name], b.count(l)[name]), 0})
+			}
+		}
+	}
 	d.sort()
 	return d
+}
+
+// parentNames are the parents of the groups of a level, which all have one.
+func parentNames(d *Document, level int) map[string]string {
+	parents := map[string]string{}
+	for _, c := range d.Hierarchy.Levels[level].Classes {
+		parents[c.Name] = d.Hierarchy.Levels[level+1].Classes[c.Parent].Name
+	}
+	return parents
 }
 
 func (d *Difference) sort() {

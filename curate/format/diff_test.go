@@ -83,6 +83,7 @@ func TestDiffTellsWhatHappened(t *testing.T) {
 		{"a merge under a new name", []string{"church/h: t1 t2", "chapel/h: t3 t5", "lake/n: t4"}, []string{"sacred/h: t1 t2 t3 t5", "lake/n: t4"}, []string{"merged chapel+church > sacred: t5 t3 t2 t1 11"}},
 		{"a split", []string{"church/h: t1 t2 t3"}, []string{"church/h: t1 t2", "chapel/h: t3"}, []string{"split church > chapel+church: t3 t2 t1 6"}},
 		{"a split under new names", []string{"sacred/h: t1 t2 t3"}, []string{"church/h: t1 t2", "chapel/h: t3"}, []string{"split sacred > chapel+church: t3 t2 t1 6"}},
+		{"a split of which a part is merged", []string{"church/h: t1 t2 t3 t5 t6", "shrine/h: t4"}, []string{"sacred/h: t1 t2 t3 t4", "chapel/h: t5 t6"}, []string{"merged church+shrine > sacred: t4 t3 t2 t1 10", "split church > chapel+sacred: t6 t5 11"}},
 		{"a group born of several", []string{"church/h: t1 t2 t3", "lake/n: t4 t5 t6"}, []string{"church/h: t1 t2", "lake/n: t4 t5", "odd/h: t3 t6"}, []string{"added  > odd: t6 t3 9", "moved lake > odd: t6 6", "moved church > odd: t3 3"}},
 		{"a group gone into several", []string{"church/h: t1 t2", "lake/n: t4 t5", "odd/h: t3 t6"}, []string{"church/h: t1 t2 t3", "lake/n: t4 t5 t6"}, []string{"removed odd > : t6 t3 9", "moved odd > lake: t6 6", "moved odd > church: t3 3"}},
 		{"a group without members", []string{"church/h: t1"}, []string{"church/h: t1", "zoo/h"}, []string{"added  > zoo:  0"}},
@@ -149,10 +150,17 @@ func TestDiffAccountsForEveryTag(t *testing.T) {
 			now, both := b[tag]
 			if both && now != was {
 				changed++
-				if told[tag] == 0 {
-					t.Fatalf("tag %s went from %q to %q, and nothing says so:\n%q", tag, was, now, summary(d))
+				if told[tag] != 1 {
+					t.Fatalf("tag %s went from %q to %q, and %d changes say so:\n%q", tag, was, now, told[tag], summary(d))
 				}
 			}
+		}
+		back, err := Diff(sides[1], sides[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back.Tags != d.Tags || back.Equal != d.Equal || len(back.TagsNew) != len(d.TagsGone) || len(back.TagsGone) != len(d.TagsNew) {
+			t.Errorf("the other way round:\n%q\n%q", summary(back), summary(d))
 		}
 		if d.Tags-d.Equal != changed {
 			t.Errorf("%d of %d tags are equal, want %d changed", d.Equal, d.Tags, changed)
@@ -167,6 +175,13 @@ func TestDiffOfListsOfGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := summary(d), []string{"added  > zoo:  0", "removed lake > :  0"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	a, b = doc(t, "park/h", "lake/n"), doc(t, "park/n", "lake/n")
+	if d, err = Diff(a, b); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := summary(d), []string{"parent park: h > n 0"}; !slices.Equal(got, want) || d.None() {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -208,6 +223,12 @@ func TestDiffOfTwoAndThreeLevels(t *testing.T) {
 	want := []string{"tag removed building in (dropped)", "tag removed tower in "}
 	if got := summary(d); !reflect.DeepEqual(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+	tags := func(dropped string) *Document {
+		return &Document{Hierarchy: &labels.Hierarchy{Levels: []labels.Level{{Name: "tag", Classes: []labels.Class{{Name: "t1", Parent: -1}, {Name: "t2", Parent: -1, Dropped: dropped}}}}}}
+	}
+	if d, err = Diff(tags(""), tags("too generic")); err != nil || !slices.Equal(summary(d), []string{"moved  > (dropped): t2 0"}) {
+		t.Errorf("of tags alone: %v %v", d, err)
 	}
 	if _, err := Diff(&Document{Hierarchy: &labels.Hierarchy{Levels: []labels.Level{{Name: "tag"}}}}, sheet); err != nil {
 		t.Errorf("with an empty document: %v", err)

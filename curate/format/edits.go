@@ -22,16 +22,19 @@ func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curat
 	if len(levels) > len(s.Levels()) {
 		return nil, nil, fmt.Errorf("the file has the %d levels %q, the log %q; start a new log for it", len(levels), levelNames(d.Hierarchy), s.Levels())
 	}
-	p := planner{s: s, version: s.Version(), index: indexTags(s)}
+	p := planner{s: s, version: s.Version(), index: indexTags(s), left: map[curate.Ref]bool{}}
+	for range s.Levels() {
+		p.named = append(p.named, map[string]bool{})
+	}
 	groups := 0
 	if len(levels) > 1 {
 		groups = len(levels[1].Classes)
 	}
 	members := make([][]int, groups)
 	drops, notes := &byText{}, &byText{}
+	found := p.index.find(levels[0].Classes)
 	for i := range levels[0].Classes {
-		c := &levels[0].Classes[i]
-		tags := p.index.find(c)
+		c, tags := &levels[0].Classes[i], found[i]
 		if len(tags) == 0 && (c.Parent >= 0 || c.Dropped != "") {
 			missing = append(missing, curate.Ref{Name: c.Name, QID: c.QID})
 		}
@@ -41,6 +44,7 @@ func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curat
 				members[c.Parent] = append(members[c.Parent], t)
 			case c.Dropped != "" && !s.Tag(t).Dropped:
 				drops.add(c.Dropped, s.Tag(t).Ref)
+				p.left[s.Tag(t).Ref] = true
 			}
 			if c.Note != "" && s.Tag(t).Note != c.Note {
 				notes.add(c.Note, s.Tag(t).Ref)
@@ -107,19 +111,37 @@ func indexTags(s *curate.Session) tagIndex {
 	return x
 }
 
-// find returns the tags that a class stands for and that no other class was.
-func (x tagIndex) find(c *labels.Class) []int {
-	found := x.byName[c.Name]
-	if i, exact := x.s.Find(curate.Ref{Name: c.Name, QID: c.QID}); exact {
-		found = []int{i}
-	} else if c.QID != "" {
-		found = slices.DeleteFunc(slices.Clone(found), func(i int) bool { return x.s.Draft().Tags[i].QID != "" })
-		if same := x.byQID[c.QID]; len(found) == 0 && len(same) == 1 {
-			found = same
+// find returns the tags that each class stands for. Texts go before items: a class
+// that only shares its item with a tag does not take it from the class that is
+// called as the tag is.
+func (x tagIndex) find(classes []labels.Class) [][]int {
+	found := make([][]int, len(classes))
+	for i := range classes {
+		found[i] = x.free(x.named(&classes[i]))
+	}
+	for i, c := range classes {
+		if same := x.byQID[c.QID]; len(found[i]) == 0 && len(same) == 1 {
+			found[i] = x.free(same)
 		}
 	}
+	return found
+}
+
+// named returns the tags with the text of a class, and none with another item.
+func (x tagIndex) named(c *labels.Class) []int {
+	if i, exact := x.s.Find(curate.Ref{Name: c.Name, QID: c.QID}); exact {
+		return []int{i}
+	}
+	if c.QID == "" {
+		return x.byName[c.Name]
+	}
+	return slices.DeleteFunc(slices.Clone(x.byName[c.Name]), func(i int) bool { return x.s.Draft().Tags[i].QID != "" })
+}
+
+// free takes the tags that no other class has taken.
+func (x tagIndex) free(tags []int) []int {
 	var free []int
-	for _, i := range found {
+	for _, i := range tags {
 		if !x.taken[i] {
 			x.taken[i] = true
 			free = append(free, i)
@@ -134,7 +156,8 @@ type planner struct {
 	version int
 	index   tagIndex
 	edits   []curate.Edit
-	named   map[string]bool // groups that an edit names
+	named   []map[string]bool   // groups that an edit names, by level
+	left    map[curate.Ref]bool // tags that leave the group they are in
 }
 
 func (p *planner) add(e curate.Edit) {
@@ -150,6 +173,7 @@ func (p *planner) place(group string, tags []int) {
 		switch t := p.s.Tag(i); {
 		case t.Group != group:
 			move = append(move, t.Ref)
+			p.left[t.Ref] = true
 		case !t.Decided:
 			accept = append(accept, t.Ref)
 		}
@@ -159,13 +183,13 @@ func (p *planner) place(group string, tags []int) {
 			p.add(e)
 		}
 	}
-	if p.named == nil {
-		p.named = map[string]bool{}
+	if len(accept)+len(move) > 0 {
+		p.named[1][group] = true
 	}
-	p.named[group] = p.named[group] || len(accept)+len(move) > 0
 }
 
-// parents puts groups under their parents, and declares those that hold no tag.
+// parents puts groups under their parents, and declares those that hold no tag or
+// would be gone when their last one has left.
 func (p *planner) parents(levels []labels.Level) error {
 	for l := 1; l < len(levels); l++ {
 		if l+1 == len(p.s.Levels()) {
@@ -178,13 +202,15 @@ func (p *planner) parents(levels []labels.Level) error {
 		under := &byText{}
 		var loose []curate.Ref
 		for _, c := range levels[l].Classes {
-			now, there := have[c.Name]
+			now := have[c.Name]
 			switch {
-			case c.Parent < 0 && !there && !(l == 1 && p.named[c.Name]):
+			case c.Parent < 0 && !now.Declared && !p.named[l][c.Name]:
 				loose = append(loose, curate.Ref{Name: c.Name})
+				p.named[l][c.Name] = true
 			case c.Parent >= 0:
 				if parent := levels[l+1].Classes[c.Parent].Name; now.Parent != parent {
 					under.add(parent, curate.Ref{Name: c.Name})
+					p.named[l][c.Name], p.named[l+1][parent] = true, true
 				}
 			}
 		}
@@ -211,7 +237,8 @@ func (p *planner) groups(level int) (map[string]curate.Group, error) {
 	return have, nil
 }
 
-// groupNotes sets the notes of the groups of all levels.
+// groupNotes sets the notes of the groups of all levels, but of those that are not
+// there then.
 func (p *planner) groupNotes(levels []labels.Level) error {
 	for l := 1; l < len(levels); l++ {
 		have, err := p.groups(l)
@@ -220,7 +247,7 @@ func (p *planner) groupNotes(levels []labels.Level) error {
 		}
 		notes := &byText{}
 		for _, c := range levels[l].Classes {
-			if c.Note != "" && have[c.Name].Note != c.Note {
+			if c.Note != "" && have[c.Name].Note != c.Note && p.stays(l, have[c.Name], c.Name) {
 				notes.add(c.Note, curate.Ref{Name: c.Name})
 			}
 		}
@@ -229,4 +256,11 @@ func (p *planner) groupNotes(levels []labels.Level) error {
 		}
 	}
 	return nil
+}
+
+// stays says whether a group is there after the edits so far; now is what the
+// session has of it.
+func (p *planner) stays(level int, now curate.Group, name string) bool {
+	stays := func(tag curate.Ref) bool { return !p.left[tag] }
+	return p.named[level][name] || now.Declared || level == 1 && slices.ContainsFunc(now.Members, stays)
 }

@@ -126,6 +126,18 @@ func TestTagsAreFoundByTextOrItem(t *testing.T) {
 	}
 }
 
+// The draft's own tag of a text is not taken by a class that only shares its item.
+func TestTextsGoBeforeItems(t *testing.T) {
+	draft := &labels.Draft{Tags: []labels.DraftTag{{Tag: labels.Tag{Name: "church", QID: "Q1"}}},
+		Clusters: []labels.Cluster{{Name: "x", Members: []labels.Member{{Tag: 0}}}}}
+	s := session(t, draft)
+	_, missing := apply(t, s, groupsAndNotes([]labels.Class{{Name: "church building", QID: "Q1", Parent: 0}, {Name: "church", Parent: 1}},
+		labels.Class{Name: "old", Parent: -1}, labels.Class{Name: "new", Parent: -1}))
+	if got := s.Tag(0).Group; got != "new" || len(missing) != 1 || missing[0].Name != "church building" {
+		t.Errorf("church is in %q, missing %v", got, missing)
+	}
+}
+
 // The published list of groups says nothing of tags: it declares all 78.
 func TestPublishedGroupsAreDeclared(t *testing.T) {
 	list, err := os.ReadFile(goldens.Shared(t, "data", "wikimedia", "gldv2", "hierarchical_labels_78_index_counts.csv"))
@@ -172,5 +184,56 @@ func TestMoreLevelsThanTheLogAreAnError(t *testing.T) {
 	}
 	if _, _, err := Edits(s, church()); err == nil || !strings.Contains(err.Error(), "new log") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// groupsAndNotes is a document of groups, some with tags and notes.
+func groupsAndNotes(tags []labels.Class, groups ...labels.Class) *Document {
+	return &Document{Hierarchy: &labels.Hierarchy{Levels: []labels.Level{{Name: "tag", Classes: tags}, {Name: "supercategory", Classes: groups}}}}
+}
+
+// A group without members that is called like a cluster stays when the import
+// moves the cluster's tags elsewhere.
+func TestGroupThatTheImportEmptiesIsDeclared(t *testing.T) {
+	draft := &labels.Draft{Tags: []labels.DraftTag{{Tag: labels.Tag{Name: "a"}}, {Tag: labels.Tag{Name: "b"}}},
+		Clusters: []labels.Cluster{{Name: "zoo", Members: []labels.Member{{Tag: 0}, {Tag: 1}}}}}
+	d := groupsAndNotes([]labels.Class{{Name: "a", Parent: 0}, {Name: "b", Parent: 0}}, labels.Class{Name: "park", Parent: -1}, labels.Class{Name: "zoo", Parent: -1, Note: "to be filled"})
+	s := session(t, draft)
+	apply(t, s, d)
+	groups, err := s.Groups(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(groups, func(g curate.Group) bool { return g.Name == "zoo" })
+	if at < 0 || !groups[at].Declared || groups[at].Note != "to be filled" || len(groups[at].Members) > 0 {
+		t.Errorf("groups %+v, want an empty zoo with its note", groups)
+	}
+	if again, _ := apply(t, s, d); len(again) > 0 {
+		t.Errorf("a second import makes %+v", again)
+	}
+}
+
+// In a log whose coarsest level are the groups of tags, one without tags cannot be
+// declared, and its note is no reason to stop midway.
+func TestNoteOfAGroupThatIsNotThereIsLeftOut(t *testing.T) {
+	draft := &labels.Draft{Tags: []labels.DraftTag{{Tag: labels.Tag{Name: "a"}}, {Tag: labels.Tag{Name: "b"}}, {Tag: labels.Tag{Name: "c"}}},
+		Clusters: []labels.Cluster{{Name: "zoo", Members: []labels.Member{{Tag: 0}, {Tag: 1}}}, {ID: 1, Name: "tree", Members: []labels.Member{{Tag: 2}}}}}
+	d := groupsAndNotes([]labels.Class{{Name: "a", Parent: 0}, {Name: "b", Parent: -1, Dropped: "no"}}, labels.Class{Name: "park", Parent: -1, Note: "1"},
+		labels.Class{Name: "zoo", Parent: -1, Note: "2"}, labels.Class{Name: "castle", Parent: -1, Note: "3"}, labels.Class{Name: "tree", Parent: -1, Note: "4"})
+	s, err := curate.NewSession(draft, []string{"tag", "supercategory"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, s, d)
+	groups, err := s.Groups(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := map[string]string{}
+	for _, g := range groups {
+		notes[g.Name] = g.Note
+	}
+	if len(notes) != 2 || notes["park"] != "1" || notes["tree"] != "4" {
+		t.Errorf("notes %v, want those of park and tree", notes)
 	}
 }

@@ -170,8 +170,12 @@ func (d *Document) count(level int) map[string]int {
 }
 
 // CountBy takes the counts of landmarks and images, and the Wikidata items that d
-// lacks, from a draft with the same tags.
+// lacks, from a draft with the same tags. A document without tags keeps its own
+// counts.
 func (d *Document) CountBy(draft *labels.Draft) {
+	if len(d.Hierarchy.Levels[0].Classes) == 0 {
+		return
+	}
 	counts, items := map[string]int{}, map[string]string{}
 	d.Images = map[string]int{}
 	for _, t := range draft.Tags {

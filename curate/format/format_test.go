@@ -213,3 +213,13 @@ func TestLabelsNeedLandmarks(t *testing.T) {
 		t.Errorf("error %v, want one that says where landmarks come from", err)
 	}
 }
+
+// A list of groups counts landmarks itself; the project's draft has no tags of its
+// own to count them by.
+func TestCountsOfAListOfGroupsStay(t *testing.T) {
+	d := read(t, []byte("group,parent,landmarks\nlake,natural,7\n"), "groups.csv")
+	d.CountBy(draftOf(church()))
+	if n := d.count(1)["lake"]; n != 7 {
+		t.Errorf("lake has %d landmarks, want 7", n)
+	}
+}

@@ -66,7 +66,8 @@ func mains(spread map[string]map[string]int) map[string][]string {
 }
 
 // explain finds the groups that were merged, split, renamed, born and gone, and
-// returns the flows of tags that this accounts for.
+// returns the flows of tags that this accounts for. A flow that belongs to two
+// changes, as when one of a split group's parts is merged, is told with the first.
 func (g *groupFlow) explain(c *comparison, d *Difference) map[pairKey]bool {
 	explained, told := map[pairKey]bool{}, [2]map[string]bool{{}, {}}
 	tell := func(from, to []string) GroupChange {
@@ -75,8 +76,10 @@ func (g *groupFlow) explain(c *comparison, d *Difference) map[pairKey]bool {
 			told[0][a] = true
 			for _, b := range to {
 				told[1][b] = true
-				explained[pairKey{a, b}] = true
-				tags = append(tags, g.flow[pairKey{a, b}]...)
+				if key := (pairKey{a, b}); !explained[key] {
+					explained[key] = true
+					tags = append(tags, g.flow[key]...)
+				}
 			}
 		}
 		return c.change(from, to, tags)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,7 +14,6 @@ import (
 
 	"golang.org/x/text/encoding/charmap"
 
-	"hgld/internal/registry"
 	"hgld/labels"
 )
 
@@ -112,7 +112,14 @@ func lintNames(read func([]byte, string, labels.ReadOptions) (*Document, error))
 			names := map[string]bool{}
 			for _, c := range level.Classes {
 				names[c.Name] = true
-				list = append(list, nameFaults(name, rowOf(data, c.Name), "", kind, c.Name)...)
+				faults := nameFaults(name, 0, "", kind, c.Name)
+				if len(faults) > 0 { // most names have none, and finding a row takes a search
+					row := rowOf(data, c.Name)
+					for i := range faults {
+						faults[i].Row = row
+					}
+				}
+				list = append(list, faults...)
 			}
 			list = append(list, twins(names, func(n string) (int, string) { return rowOf(data, n), "" }, name)...)
 		}
@@ -227,7 +234,7 @@ func misread(name string) (string, bool) {
 func twins(names map[string]bool, place func(string) (row int, column string), file string) []Problem {
 	var list []Problem
 	first := map[string]string{}
-	for _, n := range sortedKeys(names) {
+	for _, n := range slices.Sorted(maps.Keys(names)) {
 		k := folded(n)
 		other, twice := first[k]
 		if !twice {
@@ -242,26 +249,16 @@ func twins(names map[string]bool, place func(string) (row int, column string), f
 	return list
 }
 
-func sortedKeys(names map[string]bool) []string {
-	sorted := make([]string, 0, len(names))
-	for n := range names {
-		sorted = append(sorted, n)
-	}
-	slices.Sort(sorted)
-	return sorted
-}
-
 func folded(name string) string { return strings.ToLower(strings.Join(strings.Fields(name), " ")) }
 
 // compareTags lists the tags that a file and a draft do not share.
 func compareTags(name string, d *Document, draft *labels.Draft, place func(string) (row int, column string)) []Problem {
 	inDraft, byFold := map[string]bool{}, map[string]string{}
-	var known []string
 	for _, t := range draft.Tags {
 		inDraft[t.Name] = true
 		byFold[folded(t.Name)] = t.Name
-		known = append(known, t.Name)
 	}
+	var known *similar
 	var list []Problem
 	listed := map[string]bool{}
 	for _, c := range d.Hierarchy.Levels[0].Classes {
@@ -271,10 +268,13 @@ func compareTags(name string, d *Document, draft *labels.Draft, place func(strin
 		}
 		p := Problem{File: name, Found: fmt.Sprintf("tag %q is not in the draft", c.Name)}
 		p.Row, p.Column = place(c.Name)
+		if known == nil {
+			known = newSimilar(draft.Tags)
+		}
 		if was, twin := byFold[folded(c.Name)]; twin {
 			listed[was] = true
 			p.Expected, p.Next = fmt.Sprintf("%q, byte for byte", was), "the file lost white space or case; take the draft's name"
-		} else if near := registry.Nearest(c.Name, known); near != "" {
+		} else if near := known.nearest(c.Name); near != "" {
 			p.Warning, p.Next = true, fmt.Sprintf("it may be %q", near)
 		} else {
 			p.Warning, p.Next = true, "it is of another scrape; an import leaves it out"

@@ -229,21 +229,17 @@ func (s *sheet) number(row, column int, text string) int {
 }
 
 var (
-	spacesBetweenDigits = regexp.MustCompile(`([0-9])[\p{Zs}]([0-9]{3})`)
-	wholeNumber         = regexp.MustCompile(`^([0-9]+)([.,]0+)?$`)
+	wholeNumber = regexp.MustCompile(`^([0-9]+|[0-9]{1,3}(?:\p{Zs}[0-9]{3})+)(?:[.,]0+)?$`)
+	spaces      = regexp.MustCompile(`\p{Zs}`)
 )
 
 // parseCount reads a count as spreadsheets print it.
 func parseCount(text string) (int, error) {
-	t := strings.TrimFunc(text, unicode.IsSpace)
-	for spacesBetweenDigits.MatchString(t) {
-		t = spacesBetweenDigits.ReplaceAllString(t, "$1$2")
-	}
-	m := wholeNumber.FindStringSubmatch(t)
+	m := wholeNumber.FindStringSubmatch(strings.TrimFunc(text, unicode.IsSpace))
 	if m == nil {
 		return 0, fmt.Errorf("%q is no whole number", text)
 	}
-	n, err := strconv.Atoi(m[1])
+	n, err := strconv.Atoi(spaces.ReplaceAllString(m[1], ""))
 	if err != nil {
 		return 0, fmt.Errorf("%q is too large", text)
 	}

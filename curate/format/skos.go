@@ -176,7 +176,10 @@ type graph struct {
 	name     string
 	order    []string // subjects, as they come up
 	subjects map[string][]triple
+	ours     bool // it has levels, as the files that we write
 }
+
+var wikidataItem = regexp.MustCompile(`^Q[1-9][0-9]*$`)
 
 func newGraph(name string, triples []triple) *graph {
 	g := &graph{name: name, subjects: map[string][]triple{}}
@@ -271,6 +274,7 @@ func (g *graph) levels() ([]conceptLevel, error) {
 		if len(listed) == 0 {
 			continue
 		}
+		g.ours = true
 		iris, err := g.list(listed[0].object.value)
 		if err != nil {
 			return nil, err
@@ -341,9 +345,12 @@ func (g *graph) depths() ([]conceptLevel, error) {
 
 // class reads a concept.
 func (g *graph) class(c string, l int, at map[string][2]int) (labels.Class, error) {
-	class := labels.Class{Name: g.text(c, skosNS+"prefLabel"), Parent: -1, Note: g.text(c, skosNS+"editorialNote"), QID: g.text(c, skosNS+"notation")}
+	class := labels.Class{Name: g.text(c, skosNS+"prefLabel"), Parent: -1, Note: g.text(c, skosNS+"editorialNote")}
 	if class.Name == "" {
 		return class, g.errorf(c, "concept <%s> has no skos:prefLabel; want its name", c)
+	}
+	if id := g.text(c, skosNS+"notation"); g.ours || wikidataItem.MatchString(id) {
+		class.QID = id // elsewhere a notation is a number of the scheme's own
 	}
 	for _, t := range g.objects(c, skosNS+"exactMatch") {
 		if id, ok := strings.CutPrefix(t.object.value, wikidataNS); ok {

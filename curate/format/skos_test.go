@@ -18,9 +18,9 @@ PREFIX ex: <http://example.org/places/>
 prefix wd: <http://www.wikidata.org/entity/>
 
 ex:scheme a skos:ConceptScheme ; skos:hasTopConcept ex:natural, <made> .
-ex:natural a skos:Concept ; skos:prefLabel "naturel"@fr, "natural"@en ; skos:narrower ex:lake.
+ex:natural a skos:Concept ; skos:notation "N.1" ; skos:prefLabel "naturel"@fr, "natural"@en ; skos:narrower ex:lake.
 <made> a skos:Concept ; skos:prefLabel 'human-made' .
-ex:lake a skos:Concept ; skos:prefLabel "lake" ; skos:altLabel """a
+ex:lake a skos:Concept ; skos:notation "Q23397" ; skos:prefLabel "lake" ; skos:altLabel """a
 "long" text""" ; .
 ex:church a skos:Concept ; skos:prefLabel "church"@en-GB ; skos:broader <made> ; skos:note [ a skos:Thing ; skos:value 1.5 , true, "x"^^<http://www.w3.org/2001/XMLSchema#string> ] .
 ex:t1 a skos:Concept ; skos:prefLabel "caf\u00e9\t\U0001F3DB" ; skos:broader ex:church ; skos:exactMatch wd:Q1 .
@@ -38,10 +38,13 @@ func TestForeignSchemesAreRead(t *testing.T) {
 	}
 	var groups []string
 	for _, c := range d.Hierarchy.Levels[1].Classes {
-		groups = append(groups, c.Name+" < "+d.Hierarchy.Levels[2].Classes[c.Parent].Name)
+		groups = append(groups, c.Name+c.QID+" < "+d.Hierarchy.Levels[2].Classes[c.Parent].Name)
 	}
-	if want := []string{"lake < natural", "church < human-made"}; !slices.Equal(groups, want) {
+	if want := []string{"lakeQ23397 < natural", "church < human-made"}; !slices.Equal(groups, want) {
 		t.Errorf("groups %q, want %q", groups, want)
+	}
+	if top := d.Hierarchy.Levels[2].Classes[0]; top.QID != "" {
+		t.Errorf("the number %q of a scheme is taken for a Wikidata item", top.QID)
 	}
 }
 

@@ -41,7 +41,7 @@ type turtleParser struct {
 }
 
 // parseTurtle returns the triples of a file in their order.
-func parseTurtle(data []byte, name string) (list []triple, err error) {
+func parseTurtle(data []byte, name string) ([]triple, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("%s: is not UTF-8; save the file as UTF-8", name)
 	}

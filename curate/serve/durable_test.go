@@ -2,7 +2,9 @@ package serve
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -15,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"hgld/curate"
 )
@@ -56,10 +59,10 @@ func TestConcurrentEditsLoseNothing(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				resp, text := a.do("POST", "/api/edit", string(body), nil)
+				resp, text, err := a.try("POST", "/api/edit", string(body), nil)
 				var got answer
-				if err := json.Unmarshal([]byte(text), &got); err != nil {
-					t.Errorf("%s %q", resp.Status, text)
+				if err = errors.Join(err, json.Unmarshal([]byte(text), &got)); err != nil {
+					t.Errorf("%q: %v", text, err)
 					return
 				}
 				switch resp.StatusCode {
@@ -155,13 +158,15 @@ func serveForever(path string) error {
 // acknowledged: it is made, and made once.
 func TestKilledServerLosesNoAcknowledgedEdit(t *testing.T) {
 	kills := times(t, "HGLD_KILLS", 8)
+	up, cancel := context.WithTimeout(t.Context(), time.Duration(kills)*5*time.Second) // a server that does not come up
+	defer cancel()
 	path := filepath.Join(t.TempDir(), "edits.jsonl")
 	if err := curate.CreateLog(path, curate.Header{By: "anna", DraftSHA256: "ab"}); err != nil {
 		t.Fatal(err)
 	}
 	sent, version := 0, 0
 	for kill := range kills {
-		cmd := exec.Command(os.Args[0])
+		cmd := exec.CommandContext(up, os.Args[0])
 		cmd.Env = append(os.Environ(), "CURATE_TEST_SERVE="+path)
 		out, err := cmd.StdoutPipe()
 		if err != nil {

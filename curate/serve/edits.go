@@ -46,8 +46,9 @@ type answer struct {
 }
 
 // edit takes one edit. 200: it is on disk. 409: it was made on an older state,
-// which the answer brings up to date. 422: it is not possible. 507: the disk is
-// full. Whatever is not 200 has changed nothing.
+// which the answer brings up to date. 422: it is not possible. 500: the log did
+// not take it, 507: because the disk is full; the page keeps it. Whatever is not
+// 200 has changed nothing.
 func (s *Server) edit(w http.ResponseWriter, r *http.Request) {
 	var o order
 	if !read(w, r, &o) {
@@ -57,35 +58,46 @@ func (s *Server) edit(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "an edit has an id of 8 to 64 letters", http.StatusBadRequest)
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if seq, twice := s.ids[o.ID]; twice {
-		write(w, http.StatusOK, answer{Seq: seq, View: s.since(o.Base)})
-		return
-	}
 	id, err := json.Marshal(o.ID)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	code, a := s.take(o, id)
+	write(w, code, a)
+}
+
+// take does an order and returns the answer to it.
+func (s *Server) take(o order, id json.RawMessage) (int, answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if seq, twice := s.ids[o.ID]; twice {
+		return http.StatusOK, answer{Seq: seq, View: s.since(o.Base)}
+	}
 	mark := s.session.Mark()
+	var unsaved error
+	save := func(e curate.Edit) error {
+		unsaved = s.c.Save(e)
+		return unsaved
+	}
 	e, err := s.session.Apply(curate.Edit{Base: o.Base, At: s.c.Now(), By: s.c.By, Op: o.Op, Level: o.Level, From: o.From, To: o.To,
-		Parts: o.Parts, Of: o.Of, Note: o.Note, Extra: map[string]json.RawMessage{idField: id}}, s.c.Save)
+		Parts: o.Parts, Of: o.Of, Note: o.Note, Extra: map[string]json.RawMessage{idField: id}}, save)
 	if err != nil {
 		var stale *curate.StaleError
 		code := http.StatusUnprocessableEntity
 		switch {
+		case errors.Is(unsaved, syscall.ENOSPC):
+			code = http.StatusInsufficientStorage
+		case unsaved != nil:
+			code = http.StatusInternalServerError
 		case errors.As(err, &stale):
 			code = http.StatusConflict
-		case errors.Is(err, syscall.ENOSPC):
-			code = http.StatusInsufficientStorage
 		}
-		write(w, code, answer{Error: err.Error(), View: s.since(o.Base)})
-		return
+		return code, answer{Error: err.Error(), View: s.since(o.Base)}
 	}
 	s.ids[o.ID] = e.Seq
 	s.update(mark)
-	write(w, http.StatusOK, answer{Seq: e.Seq, View: s.since(o.Base)})
+	return http.StatusOK, answer{Seq: e.Seq, View: s.since(o.Base)}
 }
 
 // update notes what an edit changed and tells those who wait.
@@ -121,7 +133,6 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if changed := s.changed; r.URL.Query().Get("wait") == "1" && since == s.session.Version() {
 		s.mu.Unlock()
 		timer := time.NewTimer(longPoll)
@@ -134,7 +145,9 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) {
 		timer.Stop()
 		s.mu.Lock()
 	}
-	write(w, http.StatusOK, answer{View: s.since(since)})
+	view := s.since(since)
+	s.mu.Unlock()
+	write(w, http.StatusOK, answer{View: view})
 }
 
 // past is an edit as the history shows it.
@@ -184,8 +197,8 @@ func (s *Server) finish(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	text, err := s.c.Finish(s.session)
+	text, err := s.c.Finish()
+	s.mu.Unlock()
 	if err != nil {
 		write(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
 		return
@@ -204,18 +217,31 @@ func read(w http.ResponseWriter, r *http.Request, v any) bool {
 		err = errors.New("more than one value")
 	}
 	if err != nil {
-		http.Error(w, fmt.Sprintf("the request: %v", err), http.StatusBadRequest)
+		code := http.StatusBadRequest
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			code = http.StatusRequestEntityTooLarge
+		}
+		http.Error(w, fmt.Sprintf("the request: %v", err), code)
 		return false
 	}
 	return true
 }
 
+// WriteLimit is how long a browser may take to read an answer.
+const WriteLimit = 2 * time.Minute
+
+// write sends an answer. No lock is held meanwhile: a browser that does not read
+// stops nobody else.
 func write(w http.ResponseWriter, code int, v any) {
 	data, err := json.Marshal(v)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
+	// Making a map may have taken longer than an answer may; a connection that knows
+	// no deadline has none to move.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(WriteLimit))
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(code)
 	w.Write(data) // a browser that has gone away needs no answer

@@ -107,7 +107,8 @@ func TestTheLinkWorksOnce(t *testing.T) {
 		t.Fatalf("the next links are %v, the key is %s", next, s.Key())
 	}
 	stranger := &client{t: t, url: a.url}
-	used := "/?key=" + strings.Repeat("A", 26)
+	used := "/?key=" + s.Key()
+	(&client{t: t, url: a.url}).enter(s)
 	if resp, text := stranger.do("GET", used, "", nil); resp.StatusCode != http.StatusForbidden {
 		t.Errorf("a used link: %s %s", resp.Status, text)
 	}
@@ -115,7 +116,7 @@ func TestTheLinkWorksOnce(t *testing.T) {
 		t.Errorf("a used link in a browser that was let in: %s, want the page", resp.Status)
 	}
 	stranger.enter(s)
-	if stranger.token != a.token || len(next) != 2 || next[0] == next[1] {
+	if stranger.token != a.token || len(next) != 3 || next[0] == next[1] || next[1] == next[2] {
 		t.Errorf("the second browser has another token, or the links %v are one", next)
 	}
 }
@@ -152,8 +153,8 @@ func TestThePageIsOnlyItsOwnFiles(t *testing.T) {
 
 func TestABodyHasALimit(t *testing.T) {
 	_, a, _ := newServer(t, testDraft(10), nil)
-	resp, _ := a.do("POST", "/api/edit", fmt.Sprintf(`{"id":"%s"}`, strings.Repeat("x", bodyLimit)), nil)
-	if resp.StatusCode != http.StatusBadRequest {
-		t.Errorf("%s", resp.Status)
+	resp, text := a.do("POST", "/api/edit", fmt.Sprintf(`{"id":"%s"}`, strings.Repeat("x", bodyLimit)), nil)
+	if resp.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(text, "too large") {
+		t.Errorf("%s %s", resp.Status, text)
 	}
 }

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -23,15 +24,15 @@ func (s *Server) suggest(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	own := s.session.Node(0, q.Tags[0]).Parent
 	for _, i := range q.Tags {
 		if s.session.Node(0, i).Parent != own {
 			own = -1
 		}
 	}
-	near := s.c.Suggester.Nearest(q.Tags, suggestions, func(g int) bool { return g == own })
-	write(w, http.StatusOK, map[string]any{"version": s.session.Version(), "near": near})
+	near, version := s.c.Suggester.Nearest(q.Tags, suggestions, func(g int) bool { return g == own }), s.session.Version()
+	s.mu.Unlock()
+	write(w, http.StatusOK, map[string]any{"version": version, "near": near})
 }
 
 // known checks tags that a request names.
@@ -65,17 +66,26 @@ func (s *Server) candidates(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this draft has no vectors", http.StatusNotFound)
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if q.Group < 0 || q.Group >= s.session.Size(1) || s.session.Node(1, q.Group).Gone {
+	near, version, there := s.closeBy(q.Group)
+	if !there {
 		http.Error(w, "there is no such group", http.StatusBadRequest)
 		return
 	}
-	near := s.c.Suggester.Candidates(q.Group, mostCandidates, func(i int) bool {
+	write(w, http.StatusOK, map[string]any{"version": version, "near": near})
+}
+
+// closeBy finds the candidates for a group, and whether there is such a group.
+func (s *Server) closeBy(group int) (near []Near, version int, there bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if group < 0 || group >= s.session.Size(1) || s.session.Node(1, group).Gone {
+		return nil, 0, false
+	}
+	near = s.c.Suggester.Candidates(group, mostCandidates, func(i int) bool {
 		n := s.session.Node(0, i)
-		return n.Parent != q.Group && !n.Decided
+		return n.Parent != group && !n.Decided
 	})
-	write(w, http.StatusOK, map[string]any{"version": s.session.Version(), "near": near})
+	return near, s.session.Version(), true
 }
 
 // split answers a preview; the page turns it into an edit.
@@ -110,17 +120,26 @@ func (s *Server) plane(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this draft has no vectors", http.StatusNotFound)
 		return
 	}
+	places, err := s.placed(r.Context())
+	if err != nil {
+		write(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
+		return
+	}
+	write(w, http.StatusOK, map[string]any{"places": places})
+}
+
+// placed makes the map, or returns the one that was made.
+func (s *Server) placed(ctx context.Context) ([][2]float32, error) {
 	s.mapOnce.Lock()
 	defer s.mapOnce.Unlock()
 	if s.places == nil {
-		places, err := s.c.Mapper.Map(r.Context())
+		places, err := s.c.Mapper.Map(ctx)
 		if err != nil {
-			write(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
-			return
+			return nil, err
 		}
 		s.places = places
 	}
-	write(w, http.StatusOK, map[string]any{"places": s.places})
+	return s.places, nil
 }
 
 // mostExamples is how many landmarks are shown of a tag.

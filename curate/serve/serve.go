@@ -71,9 +71,7 @@ type Config struct {
 	Session *curate.Session         // with the log's edits
 	Save    func(curate.Edit) error // returns when the edit is on disk
 	By      string                  // the curator
-	Log     string                  // names to show
-	Draft   string
-	Out     string
+	Log     string                  // its name, to show
 
 	Hosts  []string // values of the Host header that are served: "127.0.0.1:8350"
 	Secret []byte   // at least 16 random bytes; a server with the same ones knows the browsers of the last one
@@ -86,7 +84,7 @@ type Config struct {
 	Names     [2]string          // the two curators of Compared
 
 	// Finish writes the hierarchy and says what came of it.
-	Finish func(*curate.Session) (string, error)
+	Finish func() (string, error)
 	// Linked is told when the one-time link has been used, and the next one's key.
 	Linked func(key string)
 	Now    func() time.Time // time of edits; nil: the clock

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -97,9 +98,18 @@ func (a *client) enter(s *Server) {
 // do asks as the page does; change may make the request another one.
 func (a *client) do(method, path, body string, change func(*http.Request)) (*http.Response, string) {
 	a.t.Helper()
-	r, err := http.NewRequest(method, a.url+path, strings.NewReader(body))
+	resp, text, err := a.try(method, path, body, change)
 	if err != nil {
 		a.t.Fatal(err)
+	}
+	return resp, text
+}
+
+// try is do for goroutines beside the test's own.
+func (a *client) try(method, path, body string, change func(*http.Request)) (*http.Response, string, error) {
+	r, err := http.NewRequest(method, a.url+path, strings.NewReader(body))
+	if err != nil {
+		return nil, "", err
 	}
 	r.Host = testPort
 	r.Header.Set(TokenHeader, a.token)
@@ -115,14 +125,11 @@ func (a *client) do(method, path, body string, change func(*http.Request)) (*htt
 	}
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
-		a.t.Fatal(err)
+		return nil, "", err
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return resp, string(data)
+	return resp, string(data), err
 }
 
 // post sends v and decodes the answer.
@@ -230,22 +237,22 @@ func TestAnImpossibleEditChangesNothing(t *testing.T) {
 func TestChangesWaitForAnEdit(t *testing.T) {
 	s, a, _ := newServer(t, testDraft(30), nil)
 	got := make(chan answer, 1)
-	go func() {
+	ask := func(since int) {
 		var x answer
-		a.get("/api/changes?since=0&wait=1", &x)
+		_, text, err := a.try("GET", fmt.Sprintf("/api/changes?since=%d&wait=1", since), "", nil)
+		if err = errors.Join(err, json.Unmarshal([]byte(text), &x)); err != nil {
+			t.Error(err)
+		}
 		got <- x
-	}()
+	}
+	go ask(0)
 	a.post("/api/edit", move(0, "first", "church", 3), nil)
-	if x := <-got; x.Version != 1 || len(x.Tags.At) != 1 {
+	if x := <-got; x.View == nil || x.Version != 1 || len(x.Tags.At) != 1 {
 		t.Errorf("%+v", x)
 	}
-	go func() {
-		var x answer
-		a.get("/api/changes?since=1&wait=1", &x)
-		got <- x
-	}()
+	go ask(1)
 	s.Stop()
-	if x := <-got; x.Version != 1 || len(x.Tags.At) != 0 {
+	if x := <-got; x.View == nil || x.Version != 1 || len(x.Tags.At) != 0 {
 		t.Errorf("when the server stops: %+v", x)
 	}
 }

@@ -136,8 +136,7 @@ func (s *Server) measure(tag int) {
 type whole struct {
 	By        string          `json:"by"`
 	Log       string          `json:"log"`
-	Draft     string          `json:"draft"`
-	Out       string          `json:"out"`
+	Queue     string          `json:"queue"` // names this log in the browser's storage
 	Levels    []string        `json:"levels"`
 	Kinds     []string        `json:"kinds"`
 	Names     []string        `json:"names"` // of the tags, by column
@@ -151,8 +150,9 @@ type whole struct {
 // state answers everything.
 func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := whole{By: s.c.By, Log: s.c.Log, Draft: s.c.Draft, Out: s.c.Out, Levels: s.session.Levels(), Kinds: curate.Kinds, View: s.since(-1),
+	view := s.since(-1)
+	s.mu.Unlock()
+	a := whole{By: s.c.By, Log: s.c.Log, Queue: derive(s.c.Secret, "queue"), Levels: s.session.Levels(), Kinds: curate.Kinds, View: view,
 		Has: map[string]bool{"suggest": s.c.Suggester != nil, "split": s.c.Splitter != nil, "map": s.c.Mapper != nil,
 			"examples": s.c.Examples != nil, "agreement": s.c.Compared != nil, "finish": s.c.Finish != nil}}
 	for _, t := range s.session.Draft().Tags {

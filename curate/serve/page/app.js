@@ -57,9 +57,10 @@ class App {
       const now = this.model.groups[1][this.view.at];
       if (!now || now.gone || (!now.declared && !this.model.members(this.view.at).length)) {
         const next = this.tree.next(1, false);
-        this.view = {kind: 'group', at: next >= 0 && next !== this.view.at ? next : this.tree.groups().find((x) => x !== this.view.at) ?? this.model.live()[0].at};
+        const at = next >= 0 && next !== this.view.at ? next : this.tree.groups().find((x) => x !== this.view.at) ?? this.model.live()[0]?.at;
+        this.view = at === undefined ? {kind: 'dropped'} : {kind: 'group', at};
       }
-      if (this.model.groups[1][this.view.at]) this.name = this.model.groups[1][this.view.at].name;
+      if (this.view.kind !== 'dropped') this.name = this.model.groups[1][this.view.at].name;
     }
     if (edited) this.tree.refresh();
     this.tree.show(this.view.kind === 'group' || this.view.kind === 'near' ? this.view.at : -1);
@@ -126,6 +127,8 @@ class App {
     if (!this.map) {
       this.map = new PlaneMap(byId('mapbox'), {group: (i) => this.model.parent[i], isMarked: (i) => this.marks.has(i), decided: (i) => this.model.status[i] & DECIDED, name: (i) => this.model.names[i],
         marked: (tags, more) => { if (!more) this.marks.clear(); tags.forEach((i) => this.marks.add(i)); this.draw(); this.suggest(); }});
+    }
+    if (!this.map.places) {
       try { this.map.set((await ask('/api/map')).places); } catch (e) { this.map.note.textContent = e.message; }
     }
     this.map.canvas.focus();
@@ -135,15 +138,16 @@ class App {
   async closeBy() {
     const g = this.view.kind === 'group' || this.view.kind === 'near' ? this.view.at : this.model.parent[this.grid.current()];
     if (g === undefined || g < 0) return;
-    this.candidates = (await ask('/api/candidates', {group: g})).near.map((x) => x.at);
+    try { this.candidates = (await ask('/api/candidates', {group: g})).near.map((x) => x.at); } catch (e) { this.say(e.message); return; }
     this.setView({kind: 'near', at: g});
   }
 
   // restore opens what the address names.
   restore() {
     const [kind, name] = location.hash.slice(1).split('/');
-    const g = name ? this.model.groupNamed(decodeURIComponent(name)) : -1;
+    const g = this.model.groupNamed(decoded(name || ''));
     const first = this.tree.groups()[0];
+    if (g < 0 && first === undefined && kind !== 'flagged' && kind !== 'search') { this.setView({kind: 'dropped'}, false); return; }
     if (['dropped', 'flagged', 'search'].includes(kind)) { this.setView({kind}, false); return; }
     if (kind === 'map' && this.model.has.map) { this.setView({kind}, false); this.openMap(); return; }
     this.setView({kind: 'group', at: g >= 0 ? g : first}, false);
@@ -166,7 +170,7 @@ class App {
 
   range(to) {
     const from = this.anchor ?? this.grid.at;
-    for (let i = Math.min(from, to); i <= Math.max(from, to); i++) this.marks.add(this.grid.items[i]);
+    for (const i of this.grid.items.slice(Math.min(from, to), Math.max(from, to) + 1)) this.marks.add(i);
     this.anchor = from;
     this.grid.go(to);
     this.draw();
@@ -174,6 +178,7 @@ class App {
   }
 
   step(by, extend) {
+    if (!this.grid.items.length) return;
     const to = Math.max(0, Math.min(this.grid.items.length - 1, this.grid.at + by));
     if (extend) { this.range(to); return; }
     this.anchor = undefined;
@@ -182,24 +187,33 @@ class App {
     this.suggest();
   }
 
+  // suggestions are the nearest groups that there still are, of what is chosen now;
+  // none while the answer for it is under way.
+  suggestions() {
+    const groups = this.model.groups[1];
+    if (this.nearOf !== this.chosen().join()) return [];
+    return this.near.filter((x) => groups[x.at] && !groups[x.at].gone && groups[x.at].name === x.name);
+  }
+
   // suggest asks for the nearest groups; only the latest answer counts.
   async suggest() {
     const tags = this.chosen();
-    const wanted = tags.length ? `${this.model.version} ${tags.length > 40 ? `${tags.length} ${tags[0]}` : tags.join()}` : '';
+    const of = tags.join(), wanted = `${this.model.version} ${of}`;
     if (!this.model.has.suggest || !tags.length || this.wanted === wanted || this.view.kind === 'review') return;
     this.wanted = wanted;
     try {
       const a = await ask('/api/suggest', {tags});
       if (this.wanted !== wanted) return;
-      this.near = a.near;
+      this.near = a.near.flatMap((x) => (this.model.groups[1][x.at] ? [{...x, name: this.model.groups[1][x.at].name}] : []));
+      this.nearOf = of;
       this.drawSide();
     } catch { this.wanted = undefined; }
   }
 
   takeSuggestion(n) {
     if (this.view.kind === 'review') { if (n < 2) this.review.choose(n + 1); return; }
-    const x = this.near[n];
-    if (x && this.model.groups[1][x.at]) decide(this, 'move', this.chosen(), this.model.groups[1][x.at].name);
+    const x = this.suggestions()[n];
+    if (x) decide(this, 'move', this.chosen(), x.name);
   }
 
   async toggleExamples() {
@@ -216,18 +230,18 @@ class App {
   dropped(g, e) {
     const tags = e.dataTransfer.getData('application/x-hgld-tags');
     const group = e.dataTransfer.getData('application/x-hgld-group');
-    const to = this.model.groups[1][g].name;
-    if (tags) decide(this, 'move', JSON.parse(tags), to);
-    else if (group && Number(group) !== g) this.edit({op: 'merge', level: 1, from: [{name: this.model.groups[1][Number(group)].name}], to});
+    const to = this.model.groups[1][g];
+    if (!to || to.gone) return;
+    if (tags) decide(this, 'move', JSON.parse(tags), to.name);
+    else if (group !== to.name && this.model.groupNamed(group) >= 0) this.edit({op: 'merge', level: 1, from: [{name: group}], to: to.name});
   }
 
   droppedOnKind(kind, e) {
     const group = e.dataTransfer.getData('application/x-hgld-group');
-    if (group === '') return;
-    const at = Number(group);
-    const from = this.tree.marked.has(at) ? [...this.tree.marked] : [at];
+    const from = this.tree.marked.has(group) ? this.tree.chosen() : this.model.live().filter((g) => g.name === group);
+    if (!from.length || this.model.levels.length < 3) return;
     this.tree.marked.clear();
-    setParent(this, from.map((x) => this.model.groups[1][x]), kind);
+    setParent(this, from, kind);
   }
 
   // ——— saving
@@ -259,8 +273,9 @@ class App {
 
   back() {
     document.body.classList.remove('lost');
+    const n = this.sender.queue.length;
     this.calm();
-    this.savedText(`saved #${this.model.version}`);
+    this.savedText(n ? `saved #${this.model.version}, ${n} to go` : `saved #${this.model.version}`);
     this.say('The server is back.');
   }
 
@@ -268,7 +283,15 @@ class App {
     const n = this.sender.queue.length;
     this.savedText(`NOT SAVED: ${count(n, 'edit')}`, n > 0);
     if (!e) { this.alarm(why); return; }
-    this.alarm(`Not saved: ${why}.`, [n > 1 ? `Do my ${n} edits now` : 'Do it anyway', () => { this.calm(); this.sender.retry(); }], ['Discard', async () => { this.calm(); await this.sender.discard(); this.savedText(`saved #${this.model.version}`); }]);
+    this.alarm(`Not saved: ${why}.`, [n > 1 ? `Do my ${n} edits now` : 'Do it anyway', () => { this.calm(); this.sender.retry(); }], [n > 1 ? `Discard my ${n} edits` : 'Discard', () => this.discard()]);
+  }
+
+  async discard() {
+    this.calm();
+    try {
+      await this.sender.discard();
+      this.savedText(`saved #${this.model.version}`);
+    } catch { this.sender.missing(); }
   }
 
   say(text) {
@@ -329,6 +352,11 @@ class App {
     else return;
     e.preventDefault();
   }
+}
+
+// decoded reads a part of the address; one that was damaged is as it stands.
+function decoded(text) {
+  try { return decodeURIComponent(text); } catch { return text; }
 }
 
 async function begin() {

@@ -21,7 +21,7 @@ export function decide(app, op, tags, to, note) {
 // groupItems lists the groups for type-ahead, the suggested ones first.
 function groupItems(app, without) {
   const {of} = app.model.sum();
-  const first = (app.near || []).map((x) => x.at);
+  const first = app.suggestions().map((x) => x.at);
   const place = (g) => { const i = first.indexOf(g.at); return i < 0 ? 99 : i; };
   return app.model.live().filter((g) => g.at !== without).sort((a, b) => place(a) - place(b) || (b.declared || 0) - (a.declared || 0) || of[b.at].tags.length - of[a.at].tags.length)
     .map((g) => ({name: g.name, note: `${count(of[g.at].tags.length, 'label')}${g.parent >= 0 ? ` · ${app.model.groups[2][g.parent].name}` : ''}`}));
@@ -93,7 +93,7 @@ async function rename(app) {
 }
 
 async function merge(app) {
-  const marked = [...app.tree.marked].map((at) => app.model.groups[1][at]).filter((g) => g && !g.gone);
+  const marked = app.tree.chosen();
   const g = currentGroup(app);
   const from = marked.length > 1 ? marked : g ? [g] : [];
   if (!from.length) return;
@@ -118,7 +118,7 @@ async function split(app) {
 }
 
 async function parent(app) {
-  const marked = [...app.tree.marked].map((at) => app.model.groups[1][at]).filter((g) => g && !g.gone);
+  const marked = app.tree.chosen();
   const g = currentGroup(app);
   const from = marked.length ? marked : g ? [g] : [];
   if (!from.length || app.model.levels.length < 3) return;
@@ -130,7 +130,7 @@ async function parent(app) {
   setParent(app, from, to);
 }
 
-export const setParent = (app, from, to) => app.edit({op: 'set_parent', level: 1, from: from.map((x) => ({name: x.name})), to});
+export const setParent = (app, from, to, level = 1) => app.edit({op: 'set_parent', level, from: from.map((x) => ({name: x.name})), to});
 
 async function newGroup(app) {
   const to = await prompt({title: 'Declare an empty group', lead: 'It can be moved to, and stays even without labels.', label: 'Name of the group', action: 'Make'});
@@ -146,7 +146,8 @@ function markAll(app) {
 }
 
 async function history(app) {
-  const list = await ask('/api/history');
+  let list;
+  try { list = await ask('/api/history'); } catch (e) { app.say(e.message); return; }
   const names = {accept: 'accept', move: 'move', rename: 'rename', merge: 'merge', split: 'divide', set_parent: 'set the kind of', drop: 'drop', flag: 'flag', note: 'note', revert: 'undo'};
   const rows = list.reverse().slice(0, 500).map((e) => h('tr', {class: e.active ? '' : 'undone'}, h('td', {class: 'n'}, `#${e.seq}`), h('td', {class: 'n'}, new Date(e.at).toLocaleTimeString('en-GB')),
     h('td', {}, e.op === 'revert' ? `undo #${e.of}` : `${names[e.op]} ${shown(e.first)}${e.n > 1 ? ` and ${number(e.n - 1)} more` : ''}${e.to ? ` → ${shown(e.to)}` : ''}${e.note ? ` (${e.note})` : ''}`),

@@ -6,7 +6,7 @@
 export function h(name, props, ...children) {
   const e = document.createElement(name);
   for (const [key, value] of Object.entries(props || {})) { // a property that is not given is left alone
-    if (value === undefined || value === null || value === false) continue;
+    if (value === undefined || value === null || (value === false && typeof e[key] !== 'boolean')) continue;
     if (key.startsWith('on')) e.addEventListener(key.slice(2), value);
     else if (key === 'class') e.className = value;
     else if (key === 'data') Object.assign(e.dataset, value);

@@ -6,7 +6,7 @@ export const DECIDED = 1, DROPPED = 2, FLAGGED = 4, OUTLIER = 8;
 
 export class Model {
   load(s) {
-    Object.assign(this, {by: s.by, log: s.log, draft: s.draft, out: s.out, levels: s.levels, kinds: s.kinds,
+    Object.assign(this, {by: s.by, log: s.log, queue: s.queue, levels: s.levels, kinds: s.kinds,
       names: s.names, items: s.items, landmarks: s.landmarks, images: s.images, has: s.has});
     const n = this.names.length;
     this.n = n;
@@ -42,8 +42,10 @@ export class Model {
 
   ref(i) { return this.items[i] ? {name: this.names[i], qid: this.items[i]} : {name: this.names[i]}; }
   tagOf(ref) { return this.index.get(ref.name + '\u0000' + (ref.qid || '')); }
-  groupNamed(name, level = 1) { return this.groups[level].findIndex((g) => g && !g.gone && g.name === name); }
-  live(level = 1) { return this.groups[level].filter((g) => g && !g.gone); }
+  groupNamed(name, level = 1) { return (this.groups[level] || []).findIndex((g) => g && !g.gone && g.name === name); }
+  live(level = 1) { return (this.groups[level] || []).filter((g) => g && !g.gone); }
+  // placeOf is where the server has a group, −1 for one that it has not made yet.
+  placeOf(name) { const at = this.groupNamed(name); return at >= 0 && this.groups[1][at].shown ? -1 : at; }
   kindOf(g) { const k = this.groups[1][g].parent; return k < 0 ? null : this.groups[2][k]; }
 
   // show makes an edit of labels visible at once. Other edits wait for the server.
@@ -54,7 +56,7 @@ export class Model {
       to = this.groupNamed(e.to);
       if (to < 0) {
         to = this.groups[1].length;
-        this.groups[1].push({level: 1, at: to, name: e.to, parent: -1, declared: true});
+        this.groups[1].push({level: 1, at: to, name: e.to, parent: -1, declared: true, shown: true});
       }
     }
     for (const ref of e.from) {

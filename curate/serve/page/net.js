@@ -1,7 +1,8 @@
 // How the page talks to the server. An edit waits in a queue until the server has
 // it on disk; the queue is kept in the browser's storage under one key an edit, so
-// that a reload or a new link finds it again. An edit is sent under an id: sent
-// twice, it is made once.
+// that a reload or a new link finds it again; a log has keys of its own. An edit is
+// sent under an id: sent twice, it is made once. It is sent with the version that
+// its author saw, so what others did meanwhile is noticed.
 
 const token = document.querySelector('meta[name=token]').content;
 
@@ -29,10 +30,10 @@ export class Sender {
     this.model = model;
     this.on = on;
     this.queue = [];
-    this.held = false;
+    this.held = null; // {edit, why} that waits for a decision
     this.busy = false;
     this.lost = false;
-    this.prefix = `hgld edit ${model.log} ${model.by} `;
+    this.prefix = `hgld edit ${model.queue} `;
     for (let i = 0; i < localStorage.length; i++) {
       const k = localStorage.key(i);
       if (k.startsWith(this.prefix)) this.queue.push(JSON.parse(localStorage.getItem(k)));
@@ -42,15 +43,21 @@ export class Sender {
   }
 
   add(edit) {
-    const q = {id: crypto.randomUUID(), made: Date.now() + this.queue.length / 1000, base: this.model.version, edit};
-    try {
-      localStorage.setItem(this.prefix + q.id, JSON.stringify(q));
-    } catch { /* full: the edit still is in the queue */ }
+    const q = {id: crypto.randomUUID(), made: Date.now() + this.queue.length / 1000, base: this.model.version, target: this.model.placeOf(edit.to), edit};
+    this.keep(q);
     this.queue.push(q);
     this.model.show(edit);
     this.on.changed();
     this.send();
   }
+
+  keep(q) {
+    try {
+      localStorage.setItem(this.prefix + q.id, JSON.stringify(q));
+    } catch { /* full: the edit still is in the queue */ }
+  }
+
+  rebase(q, version) { q.base = version; this.keep(q); }
 
   done(q) {
     this.queue.splice(this.queue.indexOf(q), 1);
@@ -79,7 +86,8 @@ export class Sender {
       const of = typeof q.edit.of === 'string' ? this.model[q.edit.of] : q.edit.of; // "undo" or "redo"
       if (of === 0) { this.done(q); this.on.changed(); continue; }
       try {
-        const a = await ask('/api/edit', {id: q.id, base: this.model.version, ...q.edit, ...(of === undefined ? {} : {of})});
+        const a = await ask('/api/edit', {id: q.id, base: q.base, ...q.edit, ...(of === undefined ? {} : {of})});
+        for (const x of this.queue) if (x !== q && x.base === a.seq - 1) this.rebase(x, a.seq); // its author has seen this one
         this.done(q);
         this.found();
         this.take(a);
@@ -101,19 +109,11 @@ export class Sender {
       return true;
     }
     if (e.status === 409) {
-      const overlap = this.overlaps(q.edit, e.body);
-      this.take(e.body);
+      const overlap = await this.catchUp(q, e.body);
       this.on.changed();
-      if (!overlap) return true;
-      this.held = true;
-      this.on.conflict(q.edit, overlap);
-      return false;
+      return overlap ? this.hold(q, overlap) : true;
     }
-    if (e.status === 403 || e.status >= 500) {
-      this.held = true;
-      this.on.conflict(q.edit, e.message);
-      return false;
-    }
+    if (e.status !== 422) return this.hold(q, e.message);
     this.done(q);
     try { await this.reload(); } catch { this.missing(); }
     this.on.refused(q.edit, e.message);
@@ -121,27 +121,55 @@ export class Sender {
     return true;
   }
 
+  hold(q, why) {
+    this.held = {edit: q.edit, why};
+    this.on.conflict(q.edit, why);
+    return false;
+  }
+
+  // catchUp takes the state that an edit came too late for, and says what of the
+  // edit it changes. Those that wait behind it were made on the same version: what
+  // is their own needs no second look.
+  async catchUp(q, view) {
+    const was = q.base;
+    if (view.version < was) {
+      this.rebase(q, view.version);
+      try { await this.reload(); } catch { this.missing(); }
+      return 'the log holds fewer edits than this page has seen';
+    }
+    const overlap = this.overlaps(q, view);
+    for (const x of this.queue) if (x === q || (x.base === was && !this.overlaps(x, view))) this.rebase(x, view.version);
+    this.take(view);
+    return overlap;
+  }
+
   // overlaps says what of an edit somebody else has changed meanwhile.
-  overlaps(edit, view) {
+  overlaps({edit, target}, view) {
     if (!['accept', 'move', 'drop', 'flag', 'note'].includes(edit.op) || edit.level) return 'groups have changed meanwhile';
     const changed = new Set(view.tags.at || []);
     const both = edit.from.filter((r) => changed.has(this.model.tagOf(r)));
     if (both.length) return `“${both[0].name}”${both.length > 1 ? ` and ${both.length - 1} more` : ''} changed meanwhile`;
-    const target = view.groups.find((g) => g.level === 1 && this.model.groups[1][g.at] && this.model.groups[1][g.at].name === edit.to && g.name !== edit.to);
-    return target ? `the group “${edit.to}” is called “${target.name}” now` : '';
+    const now = view.groups.find((g) => g.level === 1 && g.at === target);
+    if (now && now.gone) return `the group “${edit.to}” is gone`;
+    return now && now.name !== edit.to ? `the group “${edit.to}” is called “${now.name}” now` : '';
   }
 
-  retry() { this.held = false; this.send(); }
+  // retry sends what waits: its author has seen what the page shows.
+  retry() {
+    for (const q of this.queue) this.rebase(q, this.model.version);
+    this.held = null;
+    this.send();
+  }
 
   async discard() {
     for (const q of [...this.queue]) this.done(q);
-    this.held = false;
+    this.held = null;
     await this.reload();
     this.on.changed();
   }
 
   missing() {
-    if (!this.lost) { this.lost = true; this.since = Date.now(); }
+    this.lost = true;
     this.on.gone(this.queue.length);
   }
 
@@ -149,6 +177,7 @@ export class Sender {
     if (!this.lost) return;
     this.lost = false;
     this.on.back();
+    if (this.held) this.on.conflict(this.held.edit, this.held.why);
   }
 
   // watch asks for what other pages change, and notices when the server is gone.

@@ -68,13 +68,14 @@ export function side(app) {
   const m = app.model, i = app.grid.current(), chosen = app.chosen();
   const parts = [];
   if (m.has.suggest && chosen.length && app.view.kind !== 'review') {
-    const far = Math.max(...(app.near || []).map((x) => x.distance), 1e-9);
-    const near = Math.min(...(app.near || []).map((x) => x.distance), far);
+    const list = app.suggestions();
+    const far = Math.max(...list.map((x) => x.distance), 1e-9);
+    const near = Math.min(...list.map((x) => x.distance), far);
     parts.push(h('section', {}, h('h2', {}, 'Move to'), h('p', {class: 'soft'}, chosen.length > 1 ? `${count(chosen.length, 'marked label')}` : shown(m.names[chosen[0]])),
-      h('ol', {class: 'near'}, (app.near || []).filter((x) => m.groups[1][x.at] && !m.groups[1][x.at].gone).map((x, n) => {
+      h('ol', {class: 'near'}, list.map((x, n) => {
         const bar = h('span', {class: 'bar', 'aria-hidden': 'true'});
         bar.style.width = `${Math.round(100 * Math.max(0.08, 1 - 0.8 * (x.distance - near) / Math.max(1e-9, far - near || far)))}%`;
-        return h('li', {}, h('button', {type: 'button', class: 'suggestion', onclick: () => app.takeSuggestion(n)}, key(String(n + 1)), h('span', {class: 'name'}, shown(m.groups[1][x.at].name)), h('span', {class: 'n'}, number(m.sum().of[x.at].tags.length)), bar));
+        return h('li', {}, h('button', {type: 'button', class: 'suggestion', onclick: () => app.takeSuggestion(n)}, key(String(n + 1)), h('span', {class: 'name'}, shown(x.name)), h('span', {class: 'n'}, number(m.sum().of[x.at].tags.length)), bar));
       }))));
   }
   if (i !== undefined && app.view.kind !== 'review') {

@@ -1,4 +1,4 @@
-import {h, fill, count, shown, key, number} from './dom.js';
+import {h, fill, shown, key, number} from './dom.js';
 import {DECIDED, DROPPED} from './model.js';
 import {tell} from './dialogs.js';
 import {decide, setParent} from './commands.js';
@@ -66,7 +66,7 @@ export class Review {
     h('p', {class: 'soft'}, 'κ falls when most labels are in one group, however well people agree; AC1 does not.'),
     h('button', {type: 'button', onclick: () => this.confusion()}, 'Agreement by group')),
     this.parents().length ? h('section', {}, h('h2', {}, 'Kinds that differ'), this.parents().map((p) => h('div', {class: 'pair'}, h('p', {}, shown(p.group)),
-      [p.a, p.b].map((to, k) => h('button', {type: 'button', onclick: () => setParent(this.app, [{name: p.group}], to)}, `${this.names[k]}: ${to}`))))) : null];
+      [p.a, p.b].map((to, k) => h('button', {type: 'button', onclick: () => setParent(this.app, [{name: p.group}], to, p.level)}, `${this.names[k]}: ${to}`))))) : null];
   }
 
   confusion() {
@@ -83,6 +83,4 @@ export class Review {
   }
 
   draw(side) { fill(side, this.panel()); }
-
-  summary() { return `${count(this.openTags().length, 'difference')} open`; }
 }

@@ -53,12 +53,15 @@ export class Tree {
     this.rows = [];
     for (const [kind, groups] of sections) {
       if (kind === -1 && !groups.length && sections.size > 1) continue;
-      const name = kind < 0 ? `no ${this.model.levels[2] || 'parent'} yet` : this.model.groups[2][kind].name;
+      const name = kind >= 0 ? this.model.groups[2][kind].name : this.model.levels.length > 2 ? `no ${this.model.levels[2]} yet` : this.model.levels[1];
       this.rows.push({kind, name, n: groups.length});
       for (const g of groups) this.rows.push({group: g.at, g, b: of[g.at]});
     }
     this.space.style.height = `${this.rows.length * rowHeight + 8}px`;
   }
+
+  // chosen lists the marked groups that there still are.
+  chosen() { return this.model.live().filter((g) => this.marked.has(g.name)); }
 
   groups() { return this.rows.filter((r) => r.group !== undefined).map((r) => r.group); }
 
@@ -106,19 +109,19 @@ export class Tree {
         h('span', {class: 'name'}, shown(r.name)), h('span', {class: 'n'}, number(r.n)));
     }
     const done = r.b.tags.length && r.b.open === 0;
-    const cls = ['row', r.group === this.current ? 'current' : '', i === this.at ? 'at' : '', this.marked.has(r.group) ? 'marked' : ''].join(' ');
-    return h('div', {class: cls, role: 'option', 'aria-selected': String(this.marked.has(r.group)), 'aria-current': r.group === this.current ? 'true' : undefined, draggable: true,
+    const cls = ['row', r.group === this.current ? 'current' : '', i === this.at ? 'at' : '', this.marked.has(r.g.name) ? 'marked' : ''].join(' ');
+    return h('div', {class: cls, role: 'option', 'aria-selected': String(this.marked.has(r.g.name)), 'aria-current': r.group === this.current ? 'true' : undefined, draggable: true,
       title: r.g.name, 'aria-label': `${r.g.name}, ${r.b.tags.length} labels, ${r.b.open} open`,
-      onclick: (e) => { if (e.ctrlKey || e.metaKey) this.toggle(r.group); else this.on.open(r.group); },
-      ondragstart: (e) => e.dataTransfer.setData('application/x-hgld-group', String(r.group)), ...over,
+      onclick: (e) => { if (e.ctrlKey || e.metaKey) this.toggle(r.g.name); else this.on.open(r.group); },
+      ondragstart: (e) => e.dataTransfer.setData('application/x-hgld-group', r.g.name), ...over,
       ondrop: (e) => { e.preventDefault(); e.currentTarget.classList.remove('over'); this.on.drop(r.group, e); }},
     h('span', {class: done ? 'state done' : 'state', 'aria-hidden': 'true'}, done ? '✓' : ''), h('span', {class: 'name'}, shown(r.g.name)),
     r.g.flagged ? h('span', {class: 'flag', 'aria-label': 'flagged'}, '⚑') : null,
     h('span', {class: 'n'}, r.b.open && r.b.open < r.b.tags.length ? `${number(r.b.tags.length - r.b.open)}/${number(r.b.tags.length)}` : number(r.b.tags.length)));
   }
 
-  toggle(group) {
-    if (this.marked.has(group)) this.marked.delete(group); else this.marked.add(group);
+  toggle(name) {
+    if (this.marked.has(name)) this.marked.delete(name); else this.marked.add(name);
     this.draw();
     this.on.mark();
   }
@@ -143,7 +146,7 @@ export class Tree {
       if (r && r.group !== undefined) this.on.open(r.group);
     } else if (e.key === ' ') {
       const r = this.rows[this.at];
-      if (r && r.group !== undefined) this.toggle(r.group);
+      if (r && r.group !== undefined) this.toggle(r.g.name);
     } else {
       return;
     }

@@ -1,0 +1,93 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"syscall"
+	"testing"
+
+	"hgld/curate"
+)
+
+// The page throws an edit away that is not possible (422) and keeps every other:
+// what the log did not take is not the curator's mistake.
+func TestWhatTheLogDoesNotTakeIsNoMistake(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code int
+	}{{syscall.ENOSPC, http.StatusInsufficientStorage}, {syscall.EIO, http.StatusInternalServerError}, {errors.New("no edit is taken since"), http.StatusInternalServerError}} {
+		_, a, _ := newServer(t, testDraft(10), func(conf *Config) {
+			conf.Save = func(curate.Edit) error { return fmt.Errorf("log: %w", c.err) }
+		})
+		var got answer
+		if code := a.post("/api/edit", move(0, "first", "church", 3), &got); code != c.code || got.Version != 0 || got.Error == "" {
+			t.Errorf("%v: %d %+v, want %d and nothing changed", c.err, code, got, c.code)
+		}
+	}
+}
+
+// freeWriter notes whether the server is locked while an answer is written.
+type freeWriter struct {
+	httptest.ResponseRecorder
+	s      *Server
+	locked bool
+}
+
+func (w *freeWriter) Write(data []byte) (int, error) {
+	if w.s.mu.TryLock() {
+		w.s.mu.Unlock()
+	} else {
+		w.locked = true
+	}
+	return len(data), nil
+}
+
+// A browser that does not read its answer stops no other.
+func TestNoAnswerIsWrittenUnderTheLock(t *testing.T) {
+	fake := &nearFake{}
+	s, _, _ := newServer(t, testDraft(30), func(c *Config) {
+		c.Suggester = fake
+		c.Finish = func() (string, error) { return "written", nil }
+	})
+	for _, c := range []struct {
+		name, body string
+		answer     http.HandlerFunc
+	}{
+		{"state", "", s.state}, {"changes?since=-1", "", s.changes}, {"history", "", s.history}, {"finish", "{}", s.finish},
+		{"suggest", `{"tags":[1]}`, s.suggest}, {"candidates", `{"group":0}`, s.candidates}, {"candidates", `{"group":99}`, s.candidates},
+		{"edit", `{"id":"12345678","base":0,"op":"move","to":"x","from":[{"name":"tag 1"}]}`, s.edit},
+		{"edit", `{"id":"12345678","base":0,"op":"move","to":"x","from":[{"name":"tag 1"}]}`, s.edit},
+		{"edit", `{"id":"87654321","base":0,"op":"move","to":"x","from":[{"name":"tag 2"}]}`, s.edit},
+	} {
+		w := &freeWriter{s: s}
+		c.answer(w, httptest.NewRequest("POST", "/api/"+c.name, strings.NewReader(c.body)))
+		if w.locked {
+			t.Errorf("%s writes its answer while the server is locked", c.name)
+		}
+		if !s.mu.TryLock() {
+			t.Fatalf("%s leaves the server locked", c.name)
+		}
+		s.mu.Unlock()
+	}
+}
+
+// Edits that wait in a browser belong to one log: the project at the same address
+// tomorrow has another secret.
+func TestTheQueueIsNamedAfterTheLog(t *testing.T) {
+	queues := map[string]bool{}
+	for _, secret := range []string{"s", "t"} {
+		_, a, _ := newServer(t, testDraft(10), func(c *Config) { c.Secret = []byte(strings.Repeat(secret, 32)) })
+		var all whole
+		a.get("/api/state", &all)
+		if len(all.Queue) != 64 || all.Queue == a.token || all.Queue == a.cookie.Value {
+			t.Errorf("the queue is called %q", all.Queue)
+		}
+		queues[all.Queue] = true
+	}
+	if len(queues) != 2 {
+		t.Error("two logs have one queue")
+	}
+}
