@@ -13,7 +13,7 @@
 # rank op alone beside its plain definition, of one query at the larger sizes.
 #
 # Needs Python 3 and pip; the packages go into a virtual environment in $VENV
-# (default: a temporary one), torch from pip's index or that in $TORCH_INDEX.
+# (default: a temporary one).
 # $SIZES and $POSITIVES choose fewer rows, $PEERS=no leaves out PyTorch.
 set -eu
 cd "$(dirname "$0")/.."
@@ -29,7 +29,7 @@ if [ "${PEERS:-yes}" = yes ]; then
 	[ -x "$venv/bin/python" ] || python3 -m venv "$venv"
 	python=$venv/bin/python
 	"$python" -c 'import torch, pytorch_metric_learning' 2>/dev/null || {
-		"$python" -m pip -q install ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch==2.15.0
+		"$python" -m pip -q install torch==2.15.0
 		"$python" -m pip -q install pytorch-metric-learning==2.9.0 numpy
 	}
 fi
