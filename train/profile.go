@@ -80,7 +80,7 @@ func (p *Profiler) Table(w io.Writer, steps int, seconds, waited float64) error 
 		if op.FLOPs > 0 {
 			rate = fmt.Sprintf("%.1f", op.FLOPs/op.Seconds/1e9)
 		}
-		row(op.Op, fmt.Sprint(op.Calls/steps), op.Seconds, rate)
+		row(op.Op, fmt.Sprintf("%.3g", float64(op.Calls)/float64(steps)), op.Seconds, rate)
 		rest -= op.Seconds
 	}
 	row("waiting", "", waited, "")

@@ -259,7 +259,11 @@ func (p *clusterPlan) weights(by string) ([]float64, error) {
 
 // run clusters into k.
 func (p *clusterPlan) run(j *job, s *clusterSettings, k int, seed uint64, label string) (*cluster.Result, error) {
-	bar := j.progress(label, max(s.NInit, 1))
+	starts := max(s.NInit, 1)
+	if _, tree := p.linkage(s); tree {
+		starts = 1 // nothing is drawn
+	}
+	bar := j.progress(label, starts)
 	defer bar.end()
 	x, err := p.rows(s, k)
 	if err != nil {
