@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"hgld/cluster"
@@ -36,8 +37,8 @@ func TestBrowserBench(t *testing.T) {
 	b := newBrowser(t, 1280, 800, false)
 	b.open(s.url)
 	b.keys(kb.Escape)
-	b.run(evaluateVoid(`window.old = true; location.reload()`))
-	b.until("reloaded", `!window.old && performance.getEntriesByName("ready").length && performance.getEntriesByName("first-contentful-paint").length`)
+	b.run(chromedp.Reload())
+	b.until("reloaded", `performance.getEntriesByName("ready").length && performance.getEntriesByName("first-contentful-paint").length`)
 	firstPaint := eval[float64](b, `performance.getEntriesByName("first-contentful-paint")[0].startTime`)
 	ready := eval[float64](b, `performance.getEntriesByName("ready")[0].startTime`)
 	b.keys(kb.Escape)
