@@ -143,8 +143,12 @@ func TestBrowserCuratesByMouse(t *testing.T) {
 	b.run(chromedp.Click(chromedp.CSS("dialog button.main-button")))
 	first := b.text("#head h2 .name")
 	// Two labels are marked and dragged onto another group of the tree.
-	b.run(chromedp.Click(chromedp.CSS("#cell-0")), chromedp.Click(chromedp.CSS("#cell-1")))
-	b.until("two marked", `(document.querySelector(".marks")||{textContent:""}).textContent.includes("2 labels")`)
+	// Each click waits for what the one before has drawn: a press and a release are
+	// a click on one and the same element.
+	for i, shown := range []string{"1 label ", "2 labels "} {
+		b.run(chromedp.WaitVisible(chromedp.CSS(".suggestion")), chromedp.Click(chromedp.CSS(fmt.Sprintf("#cell-%d", i))))
+		b.until(shown+"marked", fmt.Sprintf(`(document.querySelector(".marks")||{textContent:""}).textContent.includes(%q)`, shown))
+	}
 	moved := eval[[]string](b, `[...document.querySelectorAll(".card.marked .label")].map(e => e.textContent)`)
 	b.run(chromedp.DragAndDrop(chromedp.CSS("#cell-1"), chromedp.CSS("#tree .row:not(.current)")))
 	b.saved(1)
