@@ -72,6 +72,7 @@ type Ref struct {
 	QID  string `json:"qid,omitempty"`
 }
 
+// String is the quoted name, with the item in brackets where there is one.
 func (r Ref) String() string {
 	if r.QID == "" {
 		return fmt.Sprintf("%q", r.Name)

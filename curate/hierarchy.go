@@ -17,6 +17,7 @@ type OrphansError struct {
 	Groups        []string
 }
 
+// Error counts the groups without a parent, names the first five and says what to do.
 func (e *OrphansError) Error() string {
 	shown := e.Groups[:min(len(e.Groups), 5)]
 	more := ""
@@ -34,6 +35,7 @@ type TwinsError struct {
 	Groups [2]string
 }
 
+// Error names the tag and both its groups, and says what to do.
 func (e *TwinsError) Error() string {
 	return fmt.Sprintf("tag %q stands for two Wikidata items, one in %q and one in %q; labels know a tag by its text: put both in one group",
 		e.Tag, e.Groups[0], e.Groups[1])

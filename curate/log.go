@@ -61,6 +61,7 @@ type DamageError struct {
 	Reason string
 }
 
+// Error is the line of the log, and what is wrong with it.
 func (e *DamageError) Error() string { return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Reason) }
 
 // Torn is the rest of a line that a crash left at the end of a log. Its edit was
@@ -71,6 +72,7 @@ type Torn struct {
 	Rest []byte
 }
 
+// String says where the torn line stands and how it begins.
 func (t *Torn) String() string {
 	return fmt.Sprintf("%s:%d: the last line is torn: %d bytes of an edit that was never acknowledged (%.60q)", t.Path, t.Line, len(t.Rest), t.Rest)
 }

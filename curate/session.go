@@ -59,6 +59,7 @@ func (s *Session) Edits() []Edit { return slices.Clone(s.edits) }
 // its author has to look again.
 type StaleError struct{ Base, Version int }
 
+// Error gives the version that the edit was made on and that of now.
 func (e *StaleError) Error() string {
 	return fmt.Sprintf("the edit was made on version %d, but version %d is current; reload and decide again", e.Base, e.Version)
 }

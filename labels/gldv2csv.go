@@ -60,6 +60,7 @@ type ReadOptions struct {
 // SplitUnknownError says that nothing tells which split a label file belongs to.
 type SplitUnknownError struct{ File string }
 
+// Error names the file, and the ways to say which split it is of.
 func (e *SplitUnknownError) Error() string {
 	return fmt.Sprintf("%s: nothing says which split this file is of; train and index number their landmarks apart, so name the file train_… or index_…, add a column split, or name the split", e.File)
 }

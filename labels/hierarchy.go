@@ -53,6 +53,7 @@ type ParentsError struct {
 	Parents, Where [2]string
 }
 
+// Error names the class, both parents and where each was found.
 func (e *ParentsError) Error() string {
 	of := func(i int) string {
 		if e.Parents[i] == "" {

@@ -15,6 +15,7 @@ type SplitError struct {
 	ID    LandmarkID // an id of the table, as an example
 }
 
+// Error names the splits that cannot be joined, and which file to take.
 func (e *SplitError) Error() string {
 	table := e.Table
 	if table == "" {

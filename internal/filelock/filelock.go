@@ -18,6 +18,7 @@ type LockedError struct {
 	PID  int // 0 if it could not be read
 }
 
+// Error names the lock and the process that holds it.
 func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s is locked by process %d", e.Path, e.PID)
 }

@@ -47,6 +47,7 @@ type UnknownError struct {
 	Known               []string
 }
 
+// Error proposes the nearest name, and lists those that are known.
 func (e *UnknownError) Error() string {
 	s := fmt.Sprintf("unknown %s %q", e.Kind, e.Name)
 	if e.Nearest != "" {

@@ -38,6 +38,7 @@ type FormatError struct {
 	Reason string
 }
 
+// Error names the format, the tensor if it is of one, and what is wrong.
 func (e *FormatError) Error() string {
 	if e.Tensor == "" {
 		return e.Format + ": " + e.Reason
