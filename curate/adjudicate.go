@@ -10,15 +10,15 @@ func Adjudicate(a, b *Session) (*Session, *Comparison, error) {
 		return nil, nil, err
 	}
 	s := a.Above()
-	s.base.adopt(b.now)
+	s.now.adopt(b.now)
 	for _, p := range c.Parents {
-		s.base.put(p.Level, s.base.index[p.Level][Ref{Name: p.Group}], -1)
+		s.now.put(p.Level, s.now.index[p.Level][Ref{Name: p.Group}], -1)
 	}
 	for _, d := range c.Differences {
-		n := s.base.at(0, int32(d.Tag))
+		n := s.now.at(0, int32(d.Tag))
 		n.decided, n.dropped, n.reason = false, false, ""
 	}
-	s.now = s.base.clone()
+	s.now = s.now.clone()
 	return s, c, nil
 }
 

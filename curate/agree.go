@@ -39,7 +39,7 @@ type Agreement struct {
 	Alpha *float64 `json:"alpha"`
 	// WeightedKappa counts a disagreement between categories of one parent half of
 	// one between parents. It is nil where no parents are given.
-	WeightedKappa *float64 `json:"weighted_kappa_tree,omitempty"`
+	WeightedKappa *float64 `json:"weighted_kappa_tree"`
 
 	ByCategory []CategoryAgreement `json:"by_category"`
 }
@@ -129,18 +129,20 @@ func (g *Agreement) kappa(t ratings) {
 		return
 	}
 	kappa := (po - pe) / (1 - pe)
-	sum := -square(kappa - pe*(1-kappa))
+	// The variance as the mean of squares about the mean: the published difference
+	// of two sums leaves a rest of rounding where all agree, and the root of it is
+	// no small number.
+	sum, mean := 0.0, kappa-pe*(1-kappa)
 	for a, row := range t.cell {
 		for b, count := range row {
-			p := float64(count) / n
+			u := -(1 - kappa) * float64(t.c[a]+t.r[b]) / n
 			if a == b {
-				sum += p * square(1-float64(t.r[a]+t.c[a])/n*(1-kappa))
-			} else {
-				sum += square(1-kappa) * p * square(float64(t.c[a]+t.r[b])/n)
+				u++
 			}
+			sum += float64(count) / n * square(u-mean)
 		}
 	}
-	se := math.Sqrt(max(0, sum)/n) / (1 - pe) // rounding can take a sum of 0 below it
+	se := math.Sqrt(sum/n) / (1 - pe)
 	simple := math.Sqrt(po*(1-po)/n) / (1 - pe)
 	g.Kappa, g.KappaSE, g.KappaCI = new(kappa), new(se), interval(kappa, se)
 	g.KappaSESimple, g.KappaCISimple = new(simple), interval(kappa, simple)

@@ -128,6 +128,18 @@ func TestGoldenAgreement(t *testing.T) {
 	}
 }
 
+// Where two annotators agree on everything the interval has no width at all, also
+// where the shares are no binary fractions.
+func TestPerfectAgreementHasNoInterval(t *testing.T) {
+	for n := 2; n < 60; n++ {
+		table := [][]int{{n, 0, 0, 0}, {0, 2*n + 1, 0, 0}, {0, 0, 3, 0}, {0, 0, 0, 0}}
+		g := Agree(table, []int{0, 0, 1, 1})
+		if *g.Kappa != 1 || *g.KappaSE != 0 || *g.KappaSESimple != 0 || *g.AC1 != 1 || *g.AC1SE != 0 || *g.Alpha != 1 || *g.WeightedKappa != 1 {
+			t.Errorf("%v: kappa %v ± %v, AC1 %v ± %v", table, *g.Kappa, *g.KappaSE, *g.AC1, *g.AC1SE)
+		}
+	}
+}
+
 func TestAgreementOfNothingIsUndefined(t *testing.T) {
 	for _, table := range [][][]int{{}, {{0}}, {{0, 0}, {0, 0}}} {
 		g := Agree(table, nil)

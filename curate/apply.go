@@ -1,6 +1,9 @@
 package curate
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // effect is what came of an edit.
 type effect struct {
@@ -10,7 +13,7 @@ type effect struct {
 
 // apply does an edit other than Revert. With a tolerant finder it does as much
 // as it can and reports what is missing; with an exact one anything missing is an
-// error. After an error the state is no longer good.
+// error. After an error the edit must be taken back: see journal.go.
 func (s *state) apply(f finder, e *Edit) (effect, error) {
 	if err := e.Check(len(s.levels)); err != nil {
 		return effect{}, err
@@ -33,7 +36,7 @@ func (s *state) apply(f finder, e *Edit) (effect, error) {
 	default:
 		panic(fmt.Sprintf("curate: apply %q", e.Op))
 	}
-	if err == nil && len(fx.missing) > 0 && f.byName == nil {
+	if err == nil && len(fx.missing) > 0 && f.tags == nil {
 		err = missingError(e, fx.missing)
 	}
 	return fx, err
@@ -52,7 +55,7 @@ func (s *state) decide(f finder, e *Edit) (fx effect) {
 	}
 	var left []int32
 	for _, i := range tags {
-		n := s.at(0, i)
+		n := s.change(0, i)
 		left = append(left, n.parent)
 		before := *n
 		s.put(0, i, group)
@@ -71,7 +74,7 @@ func (s *state) rename(f finder, e *Edit) (fx effect, err error) {
 	i, ok := f.find(e.Level, Ref{Name: e.From[0].Name})
 	other, taken := s.index[e.Level][to]
 	switch {
-	case !ok && taken && f.byName != nil:
+	case !ok && taken && f.tags != nil:
 		return fx, nil // another draft calls it so already
 	case !ok:
 		fx.missing = e.From
@@ -79,7 +82,7 @@ func (s *state) rename(f finder, e *Edit) (fx effect, err error) {
 	case taken && other != i:
 		return fx, fmt.Errorf("rename: there is a group %q already; merge the two", e.To)
 	}
-	n := s.at(e.Level, i)
+	n := s.change(e.Level, i)
 	fx.changed = n.Ref != to || !n.declared
 	delete(s.index[e.Level], n.Ref)
 	n.Ref, n.declared = to, true
@@ -91,7 +94,7 @@ func (s *state) merge(f finder, e *Edit) (fx effect) {
 	groups, missing := f.findAll(e.Level, e.From)
 	fx.missing = missing
 	if len(groups) == 0 {
-		if _, there := s.index[e.Level][Ref{Name: e.To}]; there && f.byName != nil {
+		if _, there := s.index[e.Level][Ref{Name: e.To}]; there && f.tags != nil {
 			fx.missing = nil // another draft has it in one already
 		}
 		return fx
@@ -108,13 +111,11 @@ func (s *state) merge(f finder, e *Edit) (fx effect) {
 			s.put(e.Level, to, p)
 		}
 	}
+	groups = slices.DeleteFunc(groups, func(g int32) bool { return g == to })
+	for _, child := range s.childrenOf(e.Level, groups) {
+		s.put(e.Level-1, child, to)
+	}
 	for _, g := range groups {
-		if g == to {
-			continue
-		}
-		for _, child := range s.childrenOf(e.Level, g) {
-			s.put(e.Level-1, child, to)
-		}
 		s.remove(e.Level, g)
 		fx.changed = true
 	}
@@ -124,7 +125,7 @@ func (s *state) merge(f finder, e *Edit) (fx effect) {
 func (s *state) split(f finder, e *Edit) (fx effect, err error) {
 	group, ok := f.find(e.Level, Ref{Name: e.From[0].Name})
 	if !ok {
-		if f.byName == nil {
+		if f.tags == nil {
 			fx.missing = e.From
 			return fx, nil
 		}
@@ -137,7 +138,7 @@ func (s *state) split(f finder, e *Edit) (fx effect, err error) {
 		fx.missing = append(fx.missing, missing...)
 		parts[p] = members
 		listed += len(members)
-		if f.byName != nil {
+		if f.tags != nil {
 			continue
 		}
 		for _, m := range members {
@@ -149,7 +150,7 @@ func (s *state) split(f finder, e *Edit) (fx effect, err error) {
 			return fx, fmt.Errorf("split: there is a group %q already; choose another name", part.To)
 		}
 	}
-	if f.byName == nil && len(fx.missing) == 0 && listed != int(s.at(e.Level, group).children) {
+	if f.tags == nil && len(fx.missing) == 0 && listed != int(s.at(e.Level, group).children) {
 		return fx, fmt.Errorf("split: the parts list %d members, %q has %d", listed, e.From[0].Name, s.at(e.Level, group).children)
 	}
 	fx.changed = s.divide(e, group, parts)
@@ -178,7 +179,8 @@ func (s *state) divide(e *Edit, group int32, parts [][]int32) (changed bool) {
 		for _, m := range members {
 			changed = s.put(e.Level-1, m, to) || changed
 			if e.Level == 1 && s.at(0, m).dropped {
-				s.at(0, m).dropped, s.at(0, m).reason, s.at(0, m).decided = false, "", false
+				n := s.change(0, m)
+				n.dropped, n.reason, n.decided = false, "", false
 			}
 		}
 	}
@@ -206,7 +208,7 @@ func (s *state) remark(f finder, e *Edit) (fx effect) {
 	nodes, missing := f.findAll(e.Level, e.From)
 	fx.missing = missing
 	for _, i := range nodes {
-		n := s.at(e.Level, i)
+		n := s.change(e.Level, i)
 		before := *n
 		if e.Op == Flag {
 			n.flagged, n.flag = true, e.Note

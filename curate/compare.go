@@ -67,9 +67,9 @@ func Compare(a, b *Session) (*Comparison, error) {
 		return nil, fmt.Errorf("curate: the two sessions are of different drafts")
 	}
 	c := &Comparison{Categories: categories(a, b)}
-	index := map[string]int{}
+	index := map[Category]int{}
 	for i, category := range c.Categories {
-		index[category.String()] = i
+		index[Category{Name: category.Name, Dropped: category.Dropped}] = i
 		c.Table = append(c.Table, make([]int, len(c.Categories)))
 	}
 	for i := range a.now.levels[0] {
@@ -85,7 +85,7 @@ func Compare(a, b *Session) (*Comparison, error) {
 			c.Table[index[x.choice()]][index[y.choice()]]++
 			if x.choice() != y.choice() {
 				c.Differences = append(c.Differences, Difference{Tag: i, Name: x.Name, QID: x.QID,
-					Landmarks: x.Landmarks, A: x.choice(), B: y.choice()})
+					Landmarks: x.Landmarks, A: x.choice().String(), B: y.choice().String()})
 			}
 		}
 	}
@@ -96,7 +96,7 @@ func Compare(a, b *Session) (*Comparison, error) {
 }
 
 // choice is the category that a decided tag is in.
-func (t TagState) choice() string { return Category{Name: t.Group, Dropped: t.Dropped}.String() }
+func (t TagState) choice() Category { return Category{Name: t.Group, Dropped: t.Dropped} }
 
 // categories lists the declared groups of both sessions by name, then dropping.
 func categories(a, b *Session) []Category {

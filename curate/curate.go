@@ -168,18 +168,19 @@ func (e *Edit) checkNames() error {
 		return err
 	}
 	members, parts := map[Ref]bool{}, map[string]bool{}
-	texts := []string{e.By, e.To, e.Note}
 	for _, p := range e.Parts {
 		if p.To == "" || parts[p.To] || len(p.Members) == 0 {
 			return fmt.Errorf("part %q: every part needs a name of its own and members", p.To)
 		}
 		parts[p.To] = true
-		texts = append(texts, p.To)
+		if !readable(p.To) {
+			return fmt.Errorf("%s: %q is not UTF-8 or holds a NUL", e.Op, p.To)
+		}
 		if err := e.checkRefs(p.Members, members); err != nil {
 			return err
 		}
 	}
-	for _, t := range texts {
+	for _, t := range [...]string{e.By, e.To, e.Note} {
 		if !readable(t) {
 			return fmt.Errorf("%s: %q is not UTF-8 or holds a NUL", e.Op, t)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -110,6 +111,8 @@ func parseLog(path string, data []byte) (*Contents, error) {
 				return nil, &DamageError{path, 1, "the header is not complete; this is no log of edits"}
 			}
 			return c, nil
+		case err != nil && line == 1 && !bytes.Contains(text, []byte(`"hgld_edits"`)):
+			return nil, &DamageError{path, 1, "this is no log of edits, as `hgld curate serve` writes it"}
 		case err != nil:
 			return nil, &DamageError{path, line, err.Error()}
 		}
@@ -158,6 +161,8 @@ func (h *Header) check() error {
 		return fmt.Errorf("format version %d is newer than version %d, which this hgld reads; use a newer hgld", h.Version, LogVersion)
 	case len(h.Levels) < 2:
 		return fmt.Errorf("levels %q; want tags and at least one level of groups", h.Levels)
+	case slices.Contains(h.Levels, "") || len(slices.Compact(slices.Sorted(slices.Values(h.Levels)))) < len(h.Levels):
+		return fmt.Errorf("levels %q; want a name for each, and each once", h.Levels)
 	case h.DraftSHA256 == "":
 		return errors.New("draft_sha256 is missing: the draft that the edits belong to")
 	case len(h.Adjudicates) != 0 && len(h.Adjudicates) != 2:

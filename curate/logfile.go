@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/filelock"
@@ -63,8 +64,11 @@ func lockLog(path string) (io.Closer, error) {
 	lock, err := filelock.Acquire(path + ".lock")
 	if err != nil {
 		var locked *filelock.LockedError
-		if errors.As(err, &locked) {
+		switch {
+		case errors.As(err, &locked):
 			locked.Path = path
+		case errors.Is(err, os.ErrNotExist):
+			err = fmt.Errorf("curate: log %s: there is no folder %s; make it, or choose another name", path, filepath.Dir(path))
 		}
 		return nil, err
 	}

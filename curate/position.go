@@ -1,5 +1,7 @@
 package curate
 
+import "slices"
+
 // Node is a tag or a group by its place in a session. Tags keep their places,
 // those of the draft; groups keep theirs until an edit is reverted.
 type Node struct {
@@ -26,42 +28,34 @@ func (s *Session) Node(level, at int) Node {
 		Gone: n.gone, Flagged: n.flagged, Reason: n.reason, Flag: n.flag, Note: n.note}
 }
 
-// Mark remembers how a session stood.
-type Mark struct{ at *state }
-
-// Mark returns a mark of the session as it is now.
-func (s *Session) Mark() Mark { return Mark{s.now} }
-
-// Since calls changed for each place whose node differs from what stood there at
-// the mark, level by level. Places that are new count; a level may also have
-// become smaller.
-func (s *Session) Since(m Mark, changed func(level, at int)) {
-	if m.at == s.now {
-		return
-	}
+// Places lists every place, level by level.
+func (s *Session) Places() []Place {
+	var all []Place
 	for l, nodes := range s.now.levels {
-		before := m.at.levels[l]
 		for i := range nodes {
-			if i >= len(before) || nodes[i] != before[i] {
-				changed(l, i)
-			}
+			all = append(all, Place{l, i})
 		}
 	}
+	return all
 }
+
+// Changed lists the places whose nodes the last edit that Apply did has changed,
+// level by level. Places that are new count; a level may also have become
+// smaller.
+func (s *Session) Changed() []Place { return slices.Clone(s.changed) }
 
 // Undo returns the numbers of the edits that a curator who asks for "undo" and
 // for "redo" would revert; 0 for none. Undone is the latest edit that holds.
 // Redone is the latest undoing since the last edit of another kind: reverting it
 // brings its edit back.
 func (s *Session) Undo() (undo, redo int) {
-	active := Active(s.edits)
 	for i := len(s.edits) - 1; i >= 0 && undo == 0; i-- {
-		if active[i] && s.edits[i].Op != Revert {
+		if s.active[i] && s.edits[i].Op != Revert {
 			undo = i + 1
 		}
 	}
 	for i := len(s.edits) - 1; i >= 0 && s.edits[i].Op == Revert; i-- {
-		if active[i] && s.edits[s.edits[i].Of-1].Op != Revert {
+		if s.active[i] && s.edits[s.edits[i].Of-1].Op != Revert {
 			return undo, i + 1
 		}
 	}

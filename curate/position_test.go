@@ -5,25 +5,19 @@ import (
 	"testing"
 )
 
-func TestSinceNamesWhatAnEditChanged(t *testing.T) {
+func TestChangedNamesWhatAnEditChanged(t *testing.T) {
 	s := start(t, churches(t))
-	mark := s.Mark()
 	do(t, s, Edit{Op: Move, From: refs("hill", "aqueduct@Q4"), To: "landform"})
-	var got [][2]int
-	s.Since(mark, func(level, at int) { got = append(got, [2]int{level, at}) })
 	// hill and aqueduct; peak and bridge have a child less, landform is new.
-	if want := [][2]int{{0, 4}, {0, 7}, {1, 1}, {1, 2}, {1, 3}}; !slices.Equal(got, want) {
-		t.Errorf("changed %v, want %v", got, want)
+	if want := []Place{{0, 4}, {0, 7}, {1, 1}, {1, 2}, {1, 3}}; !slices.Equal(s.Changed(), want) {
+		t.Errorf("changed %v, want %v", s.Changed(), want)
 	}
 	if n := s.Node(0, 4); n.Name != "hill" || n.Parent != 3 || !n.Decided || s.Node(1, 3).Name != "landform" || s.Size(1) != 4 {
 		t.Errorf("hill is %+v, level 1 has %d places", n, s.Size(1))
 	}
-	mark = s.Mark()
 	do(t, s, Edit{Op: Revert, Of: 1})
-	got = nil
-	s.Since(mark, func(level, at int) { got = append(got, [2]int{level, at}) })
-	if want := [][2]int{{0, 4}, {0, 7}, {1, 1}, {1, 2}}; !slices.Equal(got, want) || s.Size(1) != 3 {
-		t.Errorf("after the revert changed %v, want %v; %d places", got, want, s.Size(1))
+	if want := []Place{{0, 4}, {0, 7}, {1, 1}, {1, 2}}; !slices.Equal(s.Changed(), want) || s.Size(1) != 3 {
+		t.Errorf("after the revert changed %v, want %v; %d places", s.Changed(), want, s.Size(1))
 	}
 }
 

@@ -77,35 +77,44 @@ func (s *Session) replay(edits []Edit, o OnConflict, tolerant bool) (Report, err
 	if err := checkSequence(edits, len(s.names)); err != nil {
 		return Report{}, fmt.Errorf("curate: %w", err)
 	}
-	next := s.base.clone()
-	f := next.exact()
-	if tolerant {
-		f = next.tolerant()
+	s.edits, s.tolerant = edits[:len(edits):len(edits)], tolerant
+	report, err := s.replayAll(o)
+	if err != nil {
+		s.now = s.journal.first(s.now)
+		s.journal, s.edits, s.tolerant, s.tags = journal{room: s.journal.room}, nil, false, nil
+		return report, err
 	}
-	report := Report{Edits: len(edits)}
-	for i, on := range Active(edits) {
-		e := &edits[i]
+	s.active = Active(edits)
+	report.Unassigned = s.Undecided()
+	return report, nil
+}
+
+// replayAll does the edits that hold.
+func (s *Session) replayAll(o OnConflict) (Report, error) {
+	report := Report{Edits: len(s.edits)}
+	for i, on := range Active(s.edits) {
+		e := &s.edits[i]
 		if !on || e.Op == Revert {
 			report.Reverted++
 			continue
 		}
-		r, err := next.one(f, e)
-		if err != nil && !tolerant {
+		r, err := s.do(s.finder(), e)
+		switch {
+		case err != nil && !s.tolerant:
 			return Report{}, fmt.Errorf("curate: edit %d: %w", e.Seq, err)
+		case err != nil:
+			s.journal.push(e.Seq, s.now)
 		}
+		s.journal.trim(s.now)
 		report.count(r)
 		if o == Stop && r.conflict() {
 			return report, fmt.Errorf("curate: edit %d by %s: %s %w: %s", e.Seq, e.By, e.Op, ErrConflict, r.explain())
 		}
 	}
-	s.now, s.edits, s.tolerant = next, edits[:len(edits):len(edits)], tolerant
-	report.Unassigned = s.Undecided()
 	return report, nil
 }
 
-// one does an edit of a replay and says what came of it. An edit that fails
-// midway has changed nothing that a later one could not cope with: it fails
-// before it moves anything.
+// one does an edit and says what came of it.
 func (s *state) one(f finder, e *Edit) (Replayed, error) {
 	r := Replayed{Seq: e.Seq, Op: e.Op, Outcome: Applied}
 	fx, err := s.apply(f, e)

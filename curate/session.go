@@ -15,10 +15,13 @@ import (
 type Session struct {
 	draft    *labels.Draft
 	names    []string // of the levels
-	base     *state   // before the log's edits
 	now      *state
 	edits    []Edit
-	tolerant bool // the log was made for another draft
+	active   []bool // of each edit, whether it holds
+	journal  journal
+	changed  []Place   // by the last edit
+	tolerant bool      // the log was made for another draft
+	tags     *tagTable // of this draft; made when it is needed
 }
 
 // NewSession starts a session on a draft, with the levels of a log's header;
@@ -33,14 +36,12 @@ func NewSession(d *labels.Draft, levels []string) (*Session, error) {
 	if err := d.Check(); err != nil {
 		return nil, fmt.Errorf("curate: draft: %w", err)
 	}
-	s := &Session{draft: d, names: slices.Clone(levels), base: newState(d, len(levels))}
-	s.now = s.base.clone()
-	return s, nil
+	return &Session{draft: d, names: slices.Clone(levels), now: newState(d, len(levels)), journal: journal{room: journalRoom}}, nil
 }
 
 // Above returns a session that begins where s stands, with no edits of its own.
 func (s *Session) Above() *Session {
-	return &Session{draft: s.draft, names: s.names, base: s.now.clone(), now: s.now.clone()}
+	return &Session{draft: s.draft, names: s.names, now: s.now.clone(), journal: journal{room: s.journal.room}}
 }
 
 // Draft returns the draft below the session.
@@ -73,55 +74,46 @@ func (s *Session) Apply(e Edit, save func(Edit) error) (Edit, error) {
 		return e, &StaleError{Base: e.Base, Version: len(s.edits)}
 	}
 	e.Seq = len(s.edits) + 1
-	edits := append(slices.Clip(s.edits), e)
-	var next *state
-	var err error
-	if e.Op == Revert {
-		next, err = s.without(edits)
-	} else {
-		next = s.now.clone()
-		_, err = next.apply(next.exact(), &e)
-	}
+	s.edits = append(s.edits, e)
+	changed, rollback, err := s.perform(&e)
 	if err == nil && save != nil {
-		err = save(e)
+		if err = save(e); err != nil {
+			rollback()
+		}
 	}
 	if err != nil {
+		s.edits = s.edits[:e.Seq-1]
 		return e, fmt.Errorf("curate: edit %d: %w", e.Seq, err)
 	}
-	s.now, s.edits = next, edits
+	s.changed = changed
+	s.journal.trim(s.now)
+	if s.active = append(s.active, true); e.Op == Revert {
+		s.active = Active(s.edits)
+	}
 	return e, nil
 }
 
-// without replays edits, the last of which is a Revert, on the base.
-func (s *Session) without(edits []Edit) (*state, error) {
-	last := &edits[len(edits)-1]
-	if err := last.Check(len(s.names)); err != nil {
-		return nil, err
+// perform does the edit at the end of the log, and returns what that changed and
+// what takes it back.
+func (s *Session) perform(e *Edit) (changed []Place, rollback func(), err error) {
+	if e.Op == Revert {
+		return s.revert(e)
 	}
-	if last.Of >= last.Seq {
-		return nil, fmt.Errorf("revert: there is no edit %d before it", last.Of)
+	if _, err := s.do(s.now.exact(), e); err != nil {
+		return nil, nil, err
 	}
-	if !Active(edits[:len(edits)-1])[last.Of-1] {
-		return nil, fmt.Errorf("revert: edit %d is reverted already", last.Of)
+	var seen priors
+	for _, r := range s.journal.last() {
+		seen.list = append(seen.list, prior{Place{r.level, int(r.at)}, r.before, !r.fresh})
 	}
-	next := s.base.clone()
-	f := s.finder(next)
-	for i, on := range Active(edits) {
-		if !on || edits[i].Op == Revert {
-			continue
-		}
-		if _, err := next.one(f, &edits[i]); err != nil && !s.tolerant {
-			return nil, fmt.Errorf("revert of edit %d: edit %d needs it: %w", last.Of, edits[i].Seq, err)
-		}
-	}
-	return next, nil
+	return seen.changed(s.now), func() { s.journal.pop(s.now) }, nil
 }
 
-func (s *Session) finder(on *state) finder {
-	if s.tolerant {
-		return on.tolerant()
+func (s *Session) finder() finder {
+	if s.tolerant && s.tags == nil {
+		s.tags = s.now.table()
 	}
-	return on.exact()
+	return finder{s.now, s.tags}
 }
 
 // Active says of each edit of a log whether it holds: whether no later Revert

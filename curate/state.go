@@ -28,6 +28,10 @@ type node struct {
 type state struct {
 	levels [][]node
 	index  []map[Ref]int32
+
+	edit    uint32     // counts the edits, to know what one of them has changed already
+	stamps  [][]uint32 // the edit that changed each node last
+	records []record   // of this edit
 }
 
 // newState puts the tags of a draft into its clusters.
@@ -48,7 +52,8 @@ func newState(d *labels.Draft, levels int) *state {
 	return s
 }
 
-// clone copies the state; the index of tags, which never changes, is shared.
+// clone copies the state, without records; the index of tags, which never
+// changes, is shared.
 func (s *state) clone() *state {
 	c := &state{levels: make([][]node, len(s.levels)), index: make([]map[Ref]int32, len(s.index))}
 	for l := range s.levels {
@@ -67,6 +72,10 @@ func (s *state) add(level int, r Ref) int32 {
 	i := int32(len(s.levels[level]))
 	s.levels[level] = append(s.levels[level], node{Ref: r, parent: -1})
 	s.index[level][r] = i
+	if s.edit > 0 {
+		s.stamps[level] = append(s.stamps[level], s.edit)
+		s.records = append(s.records, record{level: level, at: i, fresh: true})
+	}
 	return i
 }
 
@@ -77,23 +86,24 @@ func (s *state) declare(level int, name string) (int32, bool) {
 	if !known {
 		i = s.add(level, Ref{Name: name})
 	}
-	n := s.at(level, i)
-	was := n.declared
-	n.declared = true
-	return i, !was
+	if s.at(level, i).declared {
+		return i, false
+	}
+	s.change(level, i).declared = true
+	return i, true
 }
 
 // put sets the parent of a node and reports whether it had another.
 func (s *state) put(level int, i, parent int32) bool {
-	n := s.at(level, i)
-	if n.parent == parent {
+	if s.at(level, i).parent == parent {
 		return false
 	}
+	n := s.change(level, i)
 	if n.parent >= 0 {
-		s.at(level+1, n.parent).children--
+		s.change(level+1, n.parent).children--
 	}
 	if parent >= 0 {
-		s.at(level+1, parent).children++
+		s.change(level+1, parent).children++
 	}
 	n.parent = parent
 	return true
@@ -101,7 +111,7 @@ func (s *state) put(level int, i, parent int32) bool {
 
 // remove takes a group without members away.
 func (s *state) remove(level int, i int32) {
-	n := s.at(level, i)
+	n := s.change(level, i)
 	if level+1 < len(s.levels) {
 		s.put(level, i, -1)
 	}
@@ -123,11 +133,15 @@ func (s *state) sweep(groups []int32) {
 	}
 }
 
-// childrenOf lists the nodes whose parent is the group.
-func (s *state) childrenOf(level int, group int32) []int32 {
+// childrenOf lists the nodes whose parent is one of the groups.
+func (s *state) childrenOf(level int, groups []int32) []int32 {
+	in := make([]bool, len(s.levels[level]))
+	for _, g := range groups {
+		in[g] = true
+	}
 	var children []int32
 	for i := range s.levels[level-1] {
-		if s.levels[level-1][i].parent == group {
+		if p := s.levels[level-1][i].parent; p >= 0 && in[p] {
 			children = append(children, int32(i))
 		}
 	}
@@ -139,40 +153,48 @@ func (s *state) childrenOf(level int, group int32) []int32 {
 // changed its text and kept its item, if that leaves no doubt.
 type finder struct {
 	*state
-	byName, byQID map[string][]int32 // nil: exact
+	tags *tagTable // nil: exact
 }
+
+// tagTable has the tags of a draft by text and by item.
+type tagTable struct{ byName, byQID map[string][]int32 }
 
 func (s *state) exact() finder { return finder{state: s} }
 
-func (s *state) tolerant() finder {
-	f := finder{state: s, byName: map[string][]int32{}, byQID: map[string][]int32{}}
+func (s *state) table() *tagTable {
+	t := &tagTable{byName: map[string][]int32{}, byQID: map[string][]int32{}}
 	for i, n := range s.levels[0] {
-		f.byName[n.Name] = append(f.byName[n.Name], int32(i))
+		t.byName[n.Name] = append(t.byName[n.Name], int32(i))
 		if n.QID != "" {
-			f.byQID[n.QID] = append(f.byQID[n.QID], int32(i))
+			t.byQID[n.QID] = append(t.byQID[n.QID], int32(i))
 		}
 	}
-	return f
+	return t
 }
 
 func (f finder) find(level int, r Ref) (int32, bool) {
-	if i, ok := f.index[level][r]; ok || level > 0 || f.byName == nil {
+	if i, ok := f.index[level][r]; ok || level > 0 || f.tags == nil {
 		return i, ok
 	}
-	if same := f.byName[r.Name]; len(same) == 1 && (r.QID == "" || f.at(0, same[0]).QID == "") {
+	if same := f.tags.byName[r.Name]; len(same) == 1 && (r.QID == "" || f.at(0, same[0]).QID == "") {
 		return same[0], true
 	}
-	if same := f.byQID[r.QID]; r.QID != "" && len(same) == 1 {
+	if same := f.tags.byQID[r.QID]; r.QID != "" && len(same) == 1 {
 		return same[0], true
 	}
 	return -1, false
 }
 
-// findAll returns the positions of refs and those that are not there.
+// findAll returns the positions of refs and those that are not there. Refs of tags
+// become the draft's own, which are equal: a log that names each label many times
+// then holds its text once.
 func (f finder) findAll(level int, refs []Ref) (found []int32, missing []Ref) {
-	for _, r := range refs {
+	for k, r := range refs {
 		if i, ok := f.find(level, r); ok {
 			found = append(found, i)
+			if tag := f.at(level, i).Ref; level == 0 && tag == r {
+				refs[k] = tag
+			}
 		} else {
 			missing = append(missing, r)
 		}

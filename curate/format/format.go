@@ -11,6 +11,7 @@ package format
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -75,12 +76,35 @@ func Detect(data []byte) string {
 	return Formats[at].Name
 }
 
-// Read reads a file of the given format, or, without one, of that it looks like.
-func Read(data []byte, name, format string, o labels.ReadOptions) (*Document, error) {
+// ownFiles are hgld's files that no format reads, by the field that they begin
+// with.
+var ownFiles = []struct{ field, next string }{
+	{"hgld_edits", "a log of edits: `hgld curate log` lists it, `hgld curate apply` makes hierarchy.json of it"},
+	{"hgld_tags", "the tags of stage 1: `hgld cluster run` makes a draft of them"},
+}
+
+// ErrOther is wrapped by the error of a file that is hgld's own and of no format;
+// the error says what to do with it.
+var ErrOther = errors.New("none of the formats of a curation, but")
+
+// choose returns a format by its name, or, without one, that of what data look
+// like.
+func choose(data []byte, name, format string) (string, Format, error) {
 	if format == "" {
+		for _, own := range ownFiles {
+			if isDocument(own.field)(data) {
+				return "", Format{}, fmt.Errorf("%s: %w %s", name, ErrOther, own.next)
+			}
+		}
 		format = Detect(data)
 	}
 	f, err := Formats.Get("format", format)
+	return format, f, err
+}
+
+// Read reads a file of the given format, or, without one, of that it looks like.
+func Read(data []byte, name, format string, o labels.ReadOptions) (*Document, error) {
+	format, f, err := choose(data, name, format)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package format
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"os"
 	"reflect"
@@ -221,5 +222,17 @@ func TestCountsOfAListOfGroupsStay(t *testing.T) {
 	d.CountBy(draftOf(church()))
 	if n := d.count(1)["lake"]; n != 7 {
 		t.Errorf("lake has %d landmarks, want 7", n)
+	}
+}
+
+func TestHgldsOtherFilesAreSentElsewhere(t *testing.T) {
+	for text, want := range map[string]string{`{"hgld_edits":1,"by":"anna"}` + "\n": "curate log", `{"hgld_tags":1}` + "\n": "cluster run"} {
+		_, err := Read([]byte(text), "x.jsonl", "", labels.ReadOptions{})
+		if !errors.Is(err, ErrOther) || !strings.HasPrefix(err.Error(), "x.jsonl: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", text, err, want)
+		}
+		if _, err := Lint([]byte(text), "x.jsonl", "", labels.ReadOptions{}, nil); !errors.Is(err, ErrOther) {
+			t.Errorf("lint: error %v", err)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package format
 
 import (
-	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -21,7 +20,7 @@ import (
 var groupColumns = []string{"group", "parent", "landmarks"}
 
 func isGroups(data []byte) bool {
-	r := csv.NewReader(strings.NewReader(firstLine(data) + "\n"))
+	r := newCSVReader([]byte(firstLine(data) + "\n"))
 	first, err := r.Read()
 	if err != nil || len(first) > len(groupColumns) {
 		return false
@@ -37,7 +36,7 @@ func isGroupHeader(row []string) bool {
 }
 
 func readGroups(data []byte, name string, _ labels.ReadOptions) (*Document, error) {
-	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
+	r := newCSVReader(data)
 	levels := curate.DefaultLevels[:2]
 	d := &Document{}
 	var entries []entry
@@ -59,6 +58,9 @@ func readGroups(data []byte, name string, _ labels.ReadOptions) (*Document, erro
 			}
 		}
 		line, _ := r.FieldPos(0)
+		for i := range min(len(row), 2) {
+			row[i], _ = unmark(row[i])
+		}
 		e := entry{names: make([]string, len(curate.DefaultLevels)), where: fmt.Sprintf("%s:%d", name, line)}
 		copy(e.names[1:], row)
 		if e.names[2] != "" {
@@ -111,9 +113,9 @@ func writeGroups(w io.Writer, d *Document) error {
 	}
 	rows := [][]string{groupColumns[:columns]}
 	for _, c := range levels[1].Classes {
-		row := []string{c.Name, "", ""}
+		row := []string{mark(c.Name), "", ""}
 		if c.Parent >= 0 && len(levels) > 2 {
-			row[1] = levels[2].Classes[c.Parent].Name
+			row[1] = mark(levels[2].Classes[c.Parent].Name)
 		}
 		if n, counted := d.count(1)[c.Name]; counted {
 			row[2] = strconv.Itoa(n)

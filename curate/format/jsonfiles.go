@@ -39,7 +39,8 @@ func readDraft(data []byte, name string, _ labels.ReadOptions) (*Document, error
 	return d, nil
 }
 
-// looseCluster holds, in a draft made of a hierarchy, the tags without a group.
+// looseCluster holds, in a draft made of a hierarchy, the tags without a group. It
+// gets more brackets where a group is called so.
 const looseCluster = "(no group)"
 
 // writeDraft writes the draft that d is, or makes one: its groups are clusters,
@@ -56,7 +57,11 @@ func writeDraft(w io.Writer, d *Document) error {
 			names = append(names, c.Name)
 		}
 	}
-	for _, name := range append(names, looseCluster) {
+	loose := looseCluster
+	for slices.Contains(names, loose) {
+		loose = "(" + loose + ")"
+	}
+	for _, name := range append(names, loose) {
 		clusters = append(clusters, labels.Cluster{Name: name})
 	}
 	for i, c := range d.Hierarchy.Levels[0].Classes {

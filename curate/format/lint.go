@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
@@ -70,10 +71,7 @@ func (p Problem) tail() string {
 // a name of the file differs in white space or case alone from a tag of the draft,
 // that is what it was; and a name that the draft has is as it should be.
 func Lint(data []byte, name, format string, o labels.ReadOptions, draft *labels.Draft) ([]Problem, error) {
-	if format == "" {
-		format = Detect(data)
-	}
-	f, err := Formats.Get("format", format)
+	_, f, err := choose(data, name, format)
 	if err != nil {
 		return nil, err
 	}
@@ -188,6 +186,9 @@ func lineAt(data []byte, at int) int { return 1 + bytes.Count(data[:at], []byte(
 
 var spreadsheetError = regexp.MustCompile(`^(#(REF|NAME|N/A|VALUE|DIV/0|NUM|NULL|NOM)[!?]?.*|=.*)$`)
 
+// numberIn is a number as counts are written, within or behind a name.
+var numberIn = regexp.MustCompile(`[0-9]{1,3}(?:\p{Zs}[0-9]{3})+|[0-9]+[.,]0+(?:\p{Zs}|$)|\p{Zs}[0-9]+$`)
+
 const tagKind = "tag"
 
 // nameFaults lists what is suspicious in one name. A count and a spreadsheet's
@@ -212,6 +213,9 @@ func nameFaults(file string, row int, column, kind, name string) []Problem {
 	plain := strings.Join(strings.Fields(name), " ")
 	for _, p := range labels.Lint(kind, map[string]bool{name: true}) {
 		add(true, kind+" "+strings.TrimPrefix(p.Text, "class "), fmt.Sprintf("%q, unless the source spells it so", plain), "compare with the draft: --draft draft.json")
+	}
+	if number := strings.TrimFunc(numberIn.FindString(name), unicode.IsSpace); number != "" {
+		add(true, fmt.Sprintf("%s %q holds a number (%q)", kind, name, number), "a name without its count", "move the number into the column of counts, unless the source spells it so")
 	}
 	if strings.ContainsRune(name, utf8.RuneError) {
 		add(true, fmt.Sprintf("%s %q holds the sign for a character that was lost", kind, name), "the character", "save the source as UTF-8 and copy the name again")

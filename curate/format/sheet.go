@@ -1,7 +1,6 @@
 package format
 
 import (
-	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -36,13 +35,15 @@ type sheet struct {
 
 type sheetGroup struct {
 	name   string
-	column int // of the names, from 0
-	total  int // −1: the sheet gives none
+	marked bool // see mark
+	column int  // of the names, from 0
+	total  int  // −1: the sheet gives none
 	tags   []sheetTag
 }
 
 type sheetTag struct {
 	name      string
+	marked    bool
 	row       int // line in the file
 	landmarks int // −1: the sheet gives none
 }
@@ -98,10 +99,9 @@ func (s *sheet) find(tag string) (row int, column string) {
 // with its layout and counts.
 func parseSheet(data []byte, name string) *sheet {
 	s := &sheet{name: name}
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	r := csv.NewReader(bytes.NewReader(data))
+	r := newCSVReader(data)
 	r.FieldsPerRecord = -1
-	if head := firstLine(data); strings.Count(head, ";") > strings.Count(head, ",") {
+	if hasSemicolons(firstLine(data)) {
 		r.Comma = ';'
 		s.warn(1, -1, "columns are separated by semicolons", "commas", "save the sheet as CSV with commas")
 	}
@@ -135,6 +135,22 @@ func parseSheet(data []byte, name string) *sheet {
 	return s
 }
 
+// hasSemicolons says whether the cells of a sheet are separated by semicolons: by
+// commas they would be no pairs of a name and a count, which may be empty.
+func hasSemicolons(head string) bool {
+	r := newCSVReader([]byte(head))
+	cells, err := r.Read()
+	if err != nil {
+		return false
+	}
+	for i, cell := range cells {
+		if i%2 == 1 && cell != "" && !looksLikeCount(cell) || len(cells) == 1 {
+			return strings.Count(head, ";") > strings.Count(head, ",")
+		}
+	}
+	return false
+}
+
 type sheetRow struct {
 	line  int
 	cells []string
@@ -157,7 +173,8 @@ func (s *sheet) pairColumns(head []string, rows []sheetRow) {
 			c++
 			continue
 		}
-		g := sheetGroup{name: head[c], column: c, total: -1}
+		g := sheetGroup{column: c, total: -1}
+		g.name, g.marked = unmark(head[c])
 		paired := c+1 < len(head) && !holdsNames(rows, c+1) && (looksLikeCount(head[c+1]) || head[c+1] == "" || holdsCounts(rows, c+1))
 		switch {
 		case !paired:
@@ -186,7 +203,8 @@ func (s *sheet) pairColumns(head []string, rows []sheetRow) {
 func (s *sheet) readColumn(g *sheetGroup, rows []sheetRow, counted bool) {
 	gap, sum := 0, 0
 	for _, r := range rows {
-		t := sheetTag{name: r.cell(g.column), row: r.line, landmarks: -1}
+		t := sheetTag{row: r.line, landmarks: -1}
+		t.name, t.marked = unmark(r.cell(g.column))
 		count := ""
 		if counted {
 			count = r.cell(g.column + 1)
@@ -253,8 +271,12 @@ func isCount(text string) bool {
 
 var scientific = regexp.MustCompile(`^[0-9.,]+[eE][+-]?[0-9]+$`)
 
-// looksLikeCount is true of every number, whole or not.
+// looksLikeCount is true of every number, whole or not, that is not marked as a
+// name.
 func looksLikeCount(text string) bool {
+	if _, marked := unmark(text); marked {
+		return false
+	}
 	return scientific.MatchString(text) ||
 		strings.ContainsFunc(text, unicode.IsDigit) && !strings.ContainsFunc(text, unicode.IsLetter)
 }
@@ -289,7 +311,7 @@ func writeSheet(w io.Writer, d *Document) error {
 	rows := [][]string{nil}
 	height := make([]int, len(levels[1].Classes))
 	for _, g := range levels[1].Classes {
-		rows[0] = append(rows[0], g.Name, countText(d.count(1), g.Name))
+		rows[0] = append(rows[0], mark(g.Name), countText(d.count(1), g.Name))
 	}
 	for _, tag := range levels[0].Classes {
 		if tag.Parent < 0 {
@@ -300,7 +322,7 @@ func writeSheet(w io.Writer, d *Document) error {
 			rows = append(rows, make([]string, len(rows[0])))
 		}
 		row := rows[height[tag.Parent]]
-		row[2*tag.Parent], row[2*tag.Parent+1] = tag.Name, countText(d.count(0), tag.Name)
+		row[2*tag.Parent], row[2*tag.Parent+1] = mark(tag.Name), countText(d.count(0), tag.Name)
 	}
 	return csv.NewWriter(w).WriteAll(rows)
 }

@@ -67,6 +67,9 @@ var damages = []damage{
 	{"a count as a tag's name", "chapel,", "1222,", 3, "A", false, `a count \("1222"\) stands for a name`, "name of a tag"},
 	{"a column of names lost", "church,\"10\u202f256,00\",lake,1322,", "\"10\u202f256,00\",lake,1322,", 0, "", false, ``, ``}, // set below
 	{"a column of counts lost", "", "", 0, "", false, ``, ``},                                                                 // set below
+	{"a count within a tag's name", "chapel,", "chapel 1\u202f222,", 3, "A", true, `tag "chapel.+" holds a number \("1.+222"\)`, "without its count"},
+	{"a count behind a tag's name", "chapel,", "chapel 1222,", 3, "A", true, `tag "chapel 1222" holds a number \("1222"\)`, "without its count"},
+	{"a count behind a group's name", "church,", "\"church 12,00\",", 1, "A", true, `group "church 12,00" holds a number \("12,00"\)`, "without its count"},
 	{"text for a count", "1320", "many", 2, "D", false, `"many" is no whole number`, "whole number"},
 	{"a fraction for a count", "1320", "\"1,320\"", 2, "D", false, `"1,320" is no whole number`, "whole number"},
 	{"a negative count", "1320", "-1320", 2, "D", false, `"-1320" is no whole number`, "whole number"},

@@ -64,7 +64,7 @@ func (s *sheet) checkNames() {
 	names := map[string]bool{}
 	for _, g := range s.groups {
 		for _, t := range g.tags {
-			s.problems = append(s.problems, nameFaults(s.name, t.row, columnName(g.column), tagKind, t.name)...)
+			s.checkName(t.row, g.column, tagKind, t.name, t.marked)
 			p, twice := first[t.name]
 			switch {
 			case !twice:
@@ -82,11 +82,19 @@ func (s *sheet) checkNames() {
 	}, s.name)...)
 }
 
+// checkName looks at a name. One that is marked as text is no number or formula.
+func (s *sheet) checkName(row, column int, kind, name string, marked bool) {
+	for _, p := range nameFaults(s.name, row, columnName(column), kind, name) {
+		if p.Warning || !marked {
+			s.problems = append(s.problems, p)
+		}
+	}
+}
+
 func (s *sheet) checkGroups() {
 	columns := map[string]int{}
 	names := map[string]bool{}
 	for _, g := range s.groups {
-		column := columnName(g.column)
 		if first, twice := columns[g.name]; twice {
 			s.fail(1, g.column, fmt.Sprintf("group %q stands twice, first in column %s", g.name, columnName(first)), "a name of its own", "join the two, or rename one")
 			continue
@@ -99,7 +107,7 @@ func (s *sheet) checkGroups() {
 		case base != nil && names[base[1]]:
 			s.fail(1, g.column, fmt.Sprintf("group %q is a second column %q that a program renamed", g.name, base[1]), "a name of its own", "join the two, or rename one")
 		default:
-			s.problems = append(s.problems, nameFaults(s.name, 1, column, "group", g.name)...)
+			s.checkName(1, g.column, "group", g.name, g.marked)
 		}
 		if len(g.tags) == 0 {
 			s.warn(1, g.column, fmt.Sprintf("group %q has no tags", g.name), "tags below the name", "let it be, if it is to be filled later")

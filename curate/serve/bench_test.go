@@ -8,33 +8,67 @@ import (
 	"hgld/curate"
 )
 
-// BenchmarkEdit is an edit of one label among 57,000 as the page sees it: request,
-// session, disk, answer.
-func BenchmarkEdit(b *testing.B) {
-	_, a, _ := newServer(b, testDraft(57000), nil)
-	version := 0
-	for b.Loop() {
-		body, err := json.Marshal(move(version, fmt.Sprint(version), "group", version%57000))
-		if err != nil {
-			b.Fatal(err)
-		}
-		resp, text := a.do("POST", "/api/edit", string(body), nil)
-		if version++; resp.StatusCode != 200 {
-			b.Fatal(text)
-		}
+// bench sends orders to a server of 5,700 labels, as many as GLDv2 has, and of
+// ten times as many, as the page does: request, session, disk, answer.
+func bench(b *testing.B, next func(version, labels int, last answer) order) {
+	for _, n := range []int{5700, 57000} {
+		b.Run(fmt.Sprintf("labels=%d", n), func(b *testing.B) {
+			_, a, _ := newServer(b, testDraft(n), nil)
+			var last answer
+			for b.Loop() {
+				body, err := json.Marshal(next(last.version(), n, last))
+				if err != nil {
+					b.Fatal(err)
+				}
+				resp, text := a.do("POST", "/api/edit", string(body), nil)
+				if resp.StatusCode != 200 {
+					b.Fatal(text)
+				}
+				last = answer{}
+				if err := json.Unmarshal([]byte(text), &last); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 
-// BenchmarkApply is the part of it that the session does.
-func BenchmarkApply(b *testing.B) {
-	s, err := curate.NewSession(testDraft(57000), nil)
-	if err != nil {
-		b.Fatal(err)
+func (a answer) version() int {
+	if a.View == nil {
+		return 0
 	}
-	for b.Loop() {
-		e := curate.Edit{Base: s.Version(), Op: curate.Move, To: "group", From: []curate.Ref{{Name: fmt.Sprintf("tag %d", s.Version()%57000)}}}
-		if _, err := s.Apply(e, nil); err != nil {
-			b.Fatal(err)
+	return a.Version
+}
+
+// BenchmarkEdit moves one label.
+func BenchmarkEdit(b *testing.B) {
+	bench(b, func(version, labels int, _ answer) order {
+		return move(version, fmt.Sprint(version), "group", version%labels)
+	})
+}
+
+// BenchmarkUndo takes an edit of one label back and makes it again.
+func BenchmarkUndo(b *testing.B) {
+	bench(b, func(version, _ int, last answer) order {
+		switch id := fmt.Sprintf("undo-%d-now", version); {
+		case version == 0:
+			return move(0, "first", "group", 3)
+		case last.Redo > 0:
+			return order{ID: id, Base: version, Op: curate.Revert, Of: last.Redo}
+		default:
+			return order{ID: id, Base: version, Op: curate.Revert, Of: last.Undo}
 		}
-	}
+	})
+}
+
+// BenchmarkEditOfAll moves all labels at once, as the curator does who moves what
+// a filter found, to one of two groups.
+func BenchmarkEditOfAll(b *testing.B) {
+	bench(b, func(version, labels int, _ answer) order {
+		all := make([]int, labels)
+		for i := range all {
+			all[i] = i
+		}
+		return move(version, fmt.Sprint(version), fmt.Sprintf("group %d", version%2), all...)
+	})
 }

@@ -36,14 +36,37 @@ func times(t testing.TB, variable string, otherwise int) int {
 	return n
 }
 
+// randomOrder is one of all kinds of edits, which may be possible or not.
+func randomOrder(r *rand.Rand, version int, id string) order {
+	group := func() string { return fmt.Sprintf("group %d", r.IntN(9)) }
+	o := move(version, id, group(), r.IntN(60))
+	switch r.IntN(14) {
+	case 0:
+		o.Op, o.To, o.Note = curate.Drop, "", "why"
+	case 1:
+		o.Op, o.To, o.Note = curate.Flag, "", "look"
+	case 2:
+		o.Op, o.To, o.Note = curate.Note, "", id
+	case 3:
+		o.Op, o.Level, o.From, o.To = curate.SetParent, 1, []curate.Ref{{Name: group()}}, "natural"
+	case 4:
+		o.Op, o.Level, o.From = curate.Rename, 1, []curate.Ref{{Name: group()}}
+	case 5:
+		o.Op, o.Level, o.From = curate.Merge, 1, []curate.Ref{{Name: group()}}
+	case 6, 7:
+		o = order{ID: o.ID, Base: version, Op: curate.Revert, Of: 1 + r.IntN(version+1)}
+	}
+	return o
+}
+
 // TestConcurrentEditsLoseNothing has two pages make random edits at once, 2 × 150
-// or as many as HGLD_EDITS says: each is saved, or refused as stale with the newer
-// state; the state is that of the log's replay.
+// or as many as HGLD_EDITS says: each is saved, refused as stale with the newer
+// state, or refused as impossible; the state is that of the log's replay.
 func TestConcurrentEditsLoseNothing(t *testing.T) {
 	s, a, path := newServer(t, testDraft(60), nil)
 	n := times(t, "HGLD_EDITS", 150)
 	var wait sync.WaitGroup
-	made, stale := [2]int{}, [2]int{}
+	made, stale, impossible := [2]int{}, [2]int{}, [2]int{}
 	acknowledged := [2]map[string]int{{}, {}}
 	for page := range 2 {
 		wait.Add(1)
@@ -52,8 +75,7 @@ func TestConcurrentEditsLoseNothing(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(page), 1))
 			version := 0
 			for made[page] < n {
-				id := fmt.Sprintf("%d-%d-%d", page, made[page], stale[page])
-				o := move(version, id, fmt.Sprintf("group %d", r.IntN(9)), r.IntN(60))
+				o := randomOrder(r, version, fmt.Sprintf("%d-%d-%d-%d", page, made[page], stale[page], impossible[page]))
 				body, err := json.Marshal(o)
 				if err != nil {
 					t.Error(err)
@@ -71,6 +93,8 @@ func TestConcurrentEditsLoseNothing(t *testing.T) {
 					acknowledged[page][o.ID] = got.Seq
 				case http.StatusConflict:
 					stale[page]++
+				case http.StatusUnprocessableEntity:
+					impossible[page]++
 				default:
 					t.Errorf("%s %s", resp.Status, text)
 					return
@@ -92,7 +116,7 @@ func TestConcurrentEditsLoseNothing(t *testing.T) {
 		}
 	}
 	checkReplay(t, s, c.Edits)
-	t.Logf("2 × %d edits saved, %d refused as stale", n, stale[0]+stale[1])
+	t.Logf("2 × %d edits saved, %d refused as stale, %d as impossible", n, stale[0]+stale[1], impossible[0]+impossible[1])
 }
 
 // checkReplay compares the server's state with that of the log.
@@ -105,7 +129,7 @@ func checkReplay(t *testing.T, s *Server, edits []curate.Edit) {
 	if _, err := again.Load(edits); err != nil {
 		t.Fatal(err)
 	}
-	for level := range 2 {
+	for level := range 3 {
 		if again.Size(level) != s.session.Size(level) {
 			t.Fatalf("level %d has %d places, the replay %d", level, s.session.Size(level), again.Size(level))
 		}

@@ -74,7 +74,6 @@ func (s *Server) take(o order, id json.RawMessage) (int, answer) {
 	if seq, twice := s.ids[o.ID]; twice {
 		return http.StatusOK, answer{Seq: seq, View: s.since(o.Base)}
 	}
-	mark := s.session.Mark()
 	var unsaved error
 	save := func(e curate.Edit) error {
 		unsaved = s.c.Save(e)
@@ -96,27 +95,27 @@ func (s *Server) take(o order, id json.RawMessage) (int, answer) {
 		return code, answer{Error: err.Error(), View: s.since(o.Base)}
 	}
 	s.ids[o.ID] = e.Seq
-	s.update(mark)
+	s.update(s.session.Changed())
 	return http.StatusOK, answer{Seq: e.Seq, View: s.since(o.Base)}
 }
 
+// mostRecent is how many changed places are kept in order. A page that is behind
+// them is looked through the whole state for.
+const mostRecent = 1 << 14
+
 // update notes what an edit changed and tells those who wait.
-func (s *Server) update(mark curate.Mark) {
+func (s *Server) update(changed []curate.Place) {
 	version := int32(s.session.Version())
 	for l := range s.seen {
 		s.touch(l)
 	}
-	var moved []int
-	s.session.Since(mark, func(level, at int) {
-		s.seen[level][at] = version
-		if level == 0 {
-			moved = append(moved, at)
-		}
-	})
-	s.place()
-	for _, i := range moved {
-		s.measure(i)
+	for _, p := range changed {
+		s.seen[p.Level][p.At] = version
 	}
+	if s.recent = append(s.recent, changed...); len(s.recent) > mostRecent {
+		s.recent, s.whole = nil, int(version)
+	}
+	s.place(changed)
 	close(s.changed)
 	s.changed = make(chan struct{})
 }

@@ -27,9 +27,8 @@ type Near struct {
 
 // Suggester knows the vectors of the tags. It is used by one goroutine at a time.
 type Suggester interface {
-	// Place says in which group each tag is, −1 for none, and what the groups are
-	// called; "" is a group that is gone.
-	Place(of []int32, groups []string)
+	// Place says where tags are: all of them first, then what each edit changed.
+	Place(Placement)
 	// Nearest returns the n groups whose centroids are nearest to the mean of the
 	// tags, without those for which skip is true.
 	Nearest(tags []int, n int, skip func(group int) bool) []Near
@@ -38,6 +37,39 @@ type Suggester interface {
 	Candidates(group, n int, take func(tag int) bool) []Near
 	// Distance is that of a tag to the centroid of its group.
 	Distance(tag int) float64
+}
+
+// Placement says in which groups tags are and what groups are called. What it does
+// not name is as before.
+type Placement struct {
+	Groups int      // places of groups, of those that are gone too
+	Names  []Named  // of groups
+	Tags   []Placed // in groups
+}
+
+// Named is the name of a group by its place; "" is a group that is gone.
+type Named struct {
+	Group int
+	Name  string
+}
+
+// Placed is the group of a tag, −1 for none.
+type Placed struct{ Tag, Group int }
+
+// Where returns the placement of what stands at places of a session.
+func Where(s *curate.Session, places []curate.Place) Placement {
+	p := Placement{Groups: s.Size(1)}
+	for _, at := range places {
+		switch n := s.Node(at.Level, at.At); {
+		case at.Level == 0:
+			p.Tags = append(p.Tags, Placed{at.At, n.Parent})
+		case at.Level == 1 && n.Gone:
+			p.Names = append(p.Names, Named{Group: at.At})
+		case at.Level == 1:
+			p.Names = append(p.Names, Named{at.At, n.Name})
+		}
+	}
+	return p
 }
 
 // Splitter divides tags into k parts by k-means, each part nearest to its
@@ -98,6 +130,8 @@ type Server struct {
 	mu      sync.Mutex
 	session *curate.Session
 	seen    [][]int32           // version at which each place changed last, by level
+	recent  []curate.Place      // what changed last, oldest first
+	whole   int                 // versions before this one get everything: recent does not reach back to them
 	ids     map[string]int      // numbers of the edits by the id their author gave them
 	changed chan struct{}       // closed at the next edit
 	extra   map[int]distanceRow // of tags that are not in their draft cluster
@@ -134,14 +168,11 @@ func New(c Config) (*Server, error) {
 		}
 	}
 	s.readDraft()
-	for l := range c.Session.Levels() {
-		s.seen = append(s.seen, nil)
+	s.whole, s.seen = c.Session.Version(), make([][]int32, len(c.Session.Levels()))
+	for l := range s.seen {
 		s.touch(l)
 	}
-	s.place()
-	for i := range s.home {
-		s.measure(i)
-	}
+	s.place(c.Session.Places())
 	return s, nil
 }
 

@@ -275,10 +275,14 @@ func TestStateHoldsAllAndHistoryTells(t *testing.T) {
 
 // nearFake suggests by number: the distance of tag and group is that of their
 // numbers.
-type nearFake struct{ of []int32 }
+type nearFake struct{ of [30]int }
 
-func (f *nearFake) Place(of []int32, _ []string) { f.of = of }
-func (f *nearFake) Distance(tag int) float64     { return float64(tag) }
+func (f *nearFake) Place(p Placement) {
+	for _, t := range p.Tags {
+		f.of[t.Tag] = t.Group
+	}
+}
+func (f *nearFake) Distance(tag int) float64 { return float64(tag) }
 func (f *nearFake) Nearest(tags []int, n int, skip func(int) bool) (near []Near) {
 	for g := 0; len(near) < n && g < 3; g++ {
 		if !skip(g) {

@@ -1,7 +1,9 @@
 package serve
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 
 	"hgld/curate"
 )
@@ -50,22 +52,53 @@ type groupView struct {
 func (s *Server) since(version int) *View {
 	v := &View{Version: s.session.Version(), Tags: tagView{Remarks: map[int][3]string{}}, Groups: []groupView{}}
 	v.Undo, v.Redo = s.session.Undo()
-	for l, seen := range s.seen {
+	for _, seen := range s.seen {
 		v.Sizes = append(v.Sizes, len(seen))
-		for at, changed := range seen {
-			if int(changed) <= version {
-				continue
-			}
-			if l == 0 {
-				s.addTag(&v.Tags, at)
-				continue
-			}
-			n := s.session.Node(l, at)
-			v.Groups = append(v.Groups, groupView{Level: l, At: at, Name: n.Name, Parent: n.Parent, Declared: n.Declared, Gone: n.Gone,
-				Flagged: n.Flagged, Flag: n.Flag, Note: n.Note})
+	}
+	places := s.newer(version)
+	v.Tags.grow(len(places))
+	for _, p := range places {
+		if p.Level == 0 {
+			s.addTag(&v.Tags, p.At)
+			continue
 		}
+		n := s.session.Node(p.Level, p.At)
+		v.Groups = append(v.Groups, groupView{Level: p.Level, At: p.At, Name: n.Name, Parent: n.Parent, Declared: n.Declared, Gone: n.Gone,
+			Flagged: n.Flagged, Flag: n.Flag, Note: n.Note})
 	}
 	return v
+}
+
+// grow makes room for n tags.
+func (v *tagView) grow(n int) {
+	if n > 0 {
+		v.At, v.Parent, v.Status, v.Distance = make([]int, 0, n), make([]int, 0, n), make([]int, 0, n), make([]float32, 0, n)
+	}
+}
+
+// newer lists the places that changed after a version, in order.
+func (s *Server) newer(version int) (places []curate.Place) {
+	if version < s.whole {
+		places = make([]curate.Place, 0, len(s.home))
+		for l, seen := range s.seen {
+			for at, changed := range seen {
+				if int(changed) > version {
+					places = append(places, curate.Place{Level: l, At: at})
+				}
+			}
+		}
+		return places
+	}
+	for _, p := range slices.Backward(s.recent) {
+		if seen := s.seen[p.Level]; p.At < len(seen) { // a Revert may have taken it away
+			if int(seen[p.At]) <= version {
+				break
+			}
+			places = append(places, p)
+		}
+	}
+	slices.SortFunc(places, func(a, b curate.Place) int { return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.At, b.At)) })
+	return slices.Compact(places)
 }
 
 func (s *Server) addTag(v *tagView, at int) {
@@ -95,29 +128,21 @@ func (s *Server) status(n curate.Node, at int) (status int) {
 	return status
 }
 
-// place tells the suggester where the tags are.
-func (s *Server) place() {
-	if s.c.Suggester == nil {
-		return
+// place tells the suggester what has changed, and measures the tags that have.
+func (s *Server) place(changed []curate.Place) {
+	p := Where(s.session, changed)
+	if s.c.Suggester != nil {
+		s.c.Suggester.Place(p)
 	}
-	of := make([]int32, s.session.Size(0))
-	for i := range of {
-		of[i] = int32(s.session.Node(0, i).Parent)
+	for _, t := range p.Tags {
+		s.measure(t.Tag, t.Group)
 	}
-	names := make([]string, s.session.Size(1))
-	for g := range names {
-		if n := s.session.Node(1, g); !n.Gone {
-			names[g] = n.Name
-		}
-	}
-	s.c.Suggester.Place(of, names)
 }
 
 // measure notes how far a tag is from the centroid of the group it was moved to;
 // where the draft has it, the draft's distance stays, so that the order on the
 // screen does.
-func (s *Server) measure(tag int) {
-	group := s.session.Node(0, tag).Parent
+func (s *Server) measure(tag, group int) {
 	if group == int(s.home[tag]) || group < 0 {
 		delete(s.extra, tag)
 		return
@@ -155,7 +180,9 @@ func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
 	a := whole{By: s.c.By, Log: s.c.Log, Queue: derive(s.c.Secret, "queue"), Levels: s.session.Levels(), Kinds: curate.Kinds, View: view,
 		Has: map[string]bool{"suggest": s.c.Suggester != nil, "split": s.c.Splitter != nil, "map": s.c.Mapper != nil,
 			"examples": s.c.Examples != nil, "agreement": s.c.Compared != nil, "finish": s.c.Finish != nil}}
-	for _, t := range s.session.Draft().Tags {
+	tags := s.session.Draft().Tags
+	a.Names, a.Items, a.Landmarks, a.Images = make([]string, 0, len(tags)), make([]string, 0, len(tags)), make([]int, 0, len(tags)), make([]int, 0, len(tags))
+	for _, t := range tags {
 		a.Names, a.Items = append(a.Names, t.Name), append(a.Items, t.QID)
 		a.Landmarks, a.Images = append(a.Landmarks, t.Landmarks), append(a.Images, t.Images)
 	}

@@ -1,13 +1,23 @@
 import {byId, h, fill, count, key} from './dom.js';
-import {Model, DECIDED} from './model.js';
+import {Model, DECIDED, OUTLIER} from './model.js';
 import {Sender, ask} from './net.js';
 import {Grid} from './grid.js';
 import {Tree} from './tree.js';
+import {Press} from './press.js';
 import {PlaneMap} from './map.js';
 import {Review} from './review.js';
 import {commands, decide, setParent, helpDialog} from './commands.js';
 import {dialogOpen} from './dialogs.js';
 import * as panels from './panels.js';
+
+// Marks are the labels that are marked; the edition tells whether they have changed.
+class Marks extends Set {
+  edition = 0;
+
+  add(i) { this.edition++; return super.add(i); }
+  delete(i) { this.edition++; return super.delete(i); }
+  clear() { this.edition++; super.clear(); }
+}
 
 // App holds what is on the screen: the view, the marks and the keyboard's place.
 // The address carries the view, so that going back and reloading return to it.
@@ -15,13 +25,16 @@ class App {
   constructor(state) {
     this.model = new Model();
     this.model.load(state);
-    this.marks = new Set();
+    this.marks = new Marks();
     this.view = {kind: 'group', at: -1};
     this.near = [];
-    this.grid = new Grid(byId('grid'), {width: 236, height: 74, cell: (i, active) => (this.view.kind === 'review' ? this.review.cell(i, active) : panels.card(this, i, active))});
-    this.tree = new Tree(byId('tree'), this.model, {open: (g) => this.open(g), mark: () => this.draw(), drop: (g, e) => this.dropped(g, e), parent: (kind, e) => this.droppedOnKind(kind, e)});
-    this.sender = new Sender(this.model, {changed: () => this.later(), saved: (seq) => this.saved(seq), gone: (n) => this.gone(n), back: () => this.back(),
-      conflict: (e, why) => this.conflict(e, why), refused: (_, why) => this.alarm(`That was not possible: ${why}`, ['OK', () => this.calm()])});
+    this.grid = new Grid(byId('grid'), {width: 220, height: 72, cell: (e, i, active) => (this.view.kind === 'review' ? this.review.cell(e, i, active) : panels.card(this, e, i, active)),
+      state: (i, active) => (this.view.kind === 'review' ? this.review.state(i, active) : panels.cardState(this, i, active))});
+    this.tree = new Tree(byId('tree'), this.model, {open: (g) => this.open(g), mark: () => this.draw(), drop: (row, e) => this.dropped(row, e), say: (text) => this.say(text)});
+    this.press = new Press();
+    const free = (run) => (...args) => this.press.free(() => run(...args));
+    this.sender = new Sender(this.model, {changed: () => this.later(true), saved: (seq) => this.saved(seq), gone: free((n) => this.gone(n)), back: free(() => this.back()),
+      conflict: free((e, why) => this.conflict(e, why)), refused: free((_, why) => this.alarm(`That was not possible: ${why}`, ['OK', () => this.calm()]))});
     this.tree.refresh();
     this.listen();
     this.restore();
@@ -36,64 +49,71 @@ class App {
     const m = this.model, v = this.view;
     if (v.kind === 'group') {
       const tags = m.members(v.at);
-      const cut = tags.findIndex((i) => m.status[i] & 8);
+      const cut = tags.findIndex((i) => m.status[i] & OUTLIER);
       if (cut < 0) return [{items: tags}];
       return [{items: tags.slice(0, cut)}, {title: `outliers · ${tags.length - cut} far from the centre`, items: tags.slice(cut)}];
     }
     if (v.kind === 'near') return [{items: (this.candidates || []).filter((i) => !(m.status[i] & DECIDED))}];
     if (v.kind === 'search') return [{items: m.find(byId('query').value, byId('openonly').checked)}];
-    if (v.kind === 'dropped') return [{items: m.sum().dropped.tags}];
-    if (v.kind === 'flagged') return [{items: m.sum().flagged}];
+    if (v.kind === 'dropped') return [{items: m.droppedTags()}];
+    if (v.kind === 'flagged') return [{items: [...m.flagged].sort((x, y) => x - y)}];
     if (v.kind === 'review') return [{items: this.review.items()}];
     return [{items: []}];
   }
 
-  // refresh draws everything anew: after an edit, or else only what the view holds.
-  refresh(edited = true) {
-    if (this.follow !== undefined && this.model.groupNamed(this.follow) >= 0) { this.view = {kind: 'group', at: this.model.groupNamed(this.follow)}; this.name = this.follow; this.follow = undefined; }
+  // refresh shows the view anew: what has changed of it is drawn.
+  refresh() {
+    const m = this.model;
+    this.waiting = this.edited = false;
+    if (this.follow !== undefined && m.groupNamed(this.follow) >= 0) { this.view = {kind: 'group', at: m.groupNamed(this.follow)}; this.name = this.follow; this.follow = undefined; }
     if (this.view.kind === 'group' || this.view.kind === 'near') {
-      const g = this.model.groups[1][this.view.at];
-      if (g && !g.gone && this.name !== g.name && this.model.groupNamed(this.name) >= 0) this.view.at = this.model.groupNamed(this.name);
-      const now = this.model.groups[1][this.view.at];
-      if (!now || now.gone || (!now.declared && !this.model.members(this.view.at).length)) {
+      const g = m.groups[1][this.view.at];
+      if (g && !g.gone && this.name !== g.name && m.groupNamed(this.name) >= 0) this.view.at = m.groupNamed(this.name);
+      const now = m.groups[1][this.view.at];
+      if (!now || now.gone || (!now.declared && !m.bucket(this.view.at).size)) {
         const next = this.tree.next(1, false);
-        const at = next >= 0 && next !== this.view.at ? next : this.tree.groups().find((x) => x !== this.view.at) ?? this.model.live()[0]?.at;
+        const at = next >= 0 && next !== this.view.at ? next : this.tree.groups().find((x) => x !== this.view.at) ?? m.live()[0]?.at;
         this.view = at === undefined ? {kind: 'dropped'} : {kind: 'group', at};
       }
-      if (this.view.kind !== 'dropped') this.name = this.model.groups[1][this.view.at].name;
+      if (this.view.kind !== 'dropped') this.name = m.groups[1][this.view.at].name;
     }
-    if (edited) this.tree.refresh();
-    this.tree.show(this.view.kind === 'group' || this.view.kind === 'near' ? this.view.at : -1);
+    this.tree.refresh();
     this.grid.set(this.sections());
     this.drawAround();
-    this.suggest();
   }
 
-  // later refreshes once for all that changes now: the next edit is on its way
-  // before the screen is drawn.
-  later() {
-    if (!this.waiting) this.waiting = setTimeout(() => { this.waiting = 0; this.refresh(); }, 0);
+  // later draws once for all that happens now, when the key or the answer that it
+  // comes from has been dealt with: edited, what the view holds may be other than it
+  // was. While the pointer is down it waits.
+  later(edited) {
+    this.edited ||= edited;
+    if (this.waiting) return;
+    this.waiting = true;
+    queueMicrotask(() => this.press.free(() => {
+      if (!this.waiting) return; // it has been drawn since
+      this.waiting = false;
+      if (this.edited) { this.refresh(); return; }
+      this.grid.draw();
+      this.drawAround();
+    }));
   }
 
   // draw shows the marks, the place and the panels.
-  draw() {
-    this.grid.draw();
-    this.drawAround();
-  }
+  draw() { this.later(false); }
 
   drawAround() {
     byId('search').hidden = this.view.kind !== 'search';
     byId('mapbox').hidden = this.view.kind !== 'map';
     byId('grid').hidden = this.view.kind === 'map';
     if (this.map && this.view.kind === 'map') this.map.draw();
+    this.tree.show(this.view.kind === 'group' || this.view.kind === 'near' ? this.view.at : -1);
     panels.head(this);
     panels.actions(this);
     panels.views(this);
     panels.progress(this);
-    this.drawSide();
+    if (this.view.kind === 'review') this.review.draw(byId('side')); else panels.side(this);
+    setTimeout(() => this.suggest(), 0); // the picture is first
   }
-
-  drawSide() { if (this.view.kind === 'review') this.review.draw(byId('side')); else panels.side(this); }
 
   // ——— going about
 
@@ -102,11 +122,12 @@ class App {
     this.examplesOf = undefined;
     this.grid.at = 0;
     this.grid.only = v.kind === 'review' ? 1 : 0;
+    this.grid.sort = v.kind === 'review' ? 'duel' : 'card';
     if (v.kind === 'group' || v.kind === 'near') this.name = this.model.groups[1][v.at].name;
     if (push) history.pushState(v, '', `#${v.kind}${v.kind === 'group' ? `/${encodeURIComponent(this.name)}` : ''}`);
-    if (byId('grid').scrollTop) byId('grid').scrollTop = 0;
-    this.refresh(false);
-    if (!['search', 'map'].includes(v.kind)) byId('grid').focus({preventScroll: true});
+    this.grid.sight.scroll(0);
+    this.refresh();
+    if (!['search', 'map'].includes(v.kind) && document.activeElement !== byId('grid')) byId('grid').focus({preventScroll: true});
   }
 
   open(g) { if (g !== undefined && g >= 0) this.setView({kind: 'group', at: g}); }
@@ -126,7 +147,7 @@ class App {
   async openMap() {
     if (!this.map) {
       this.map = new PlaneMap(byId('mapbox'), {group: (i) => this.model.parent[i], isMarked: (i) => this.marks.has(i), decided: (i) => this.model.status[i] & DECIDED, name: (i) => this.model.names[i],
-        marked: (tags, more) => { if (!more) this.marks.clear(); tags.forEach((i) => this.marks.add(i)); this.draw(); this.suggest(); }});
+        marked: (tags, more) => { if (!more) this.marks.clear(); tags.forEach((i) => this.marks.add(i)); this.draw(); }});
     }
     if (!this.map.places) {
       try { this.map.set((await ask('/api/map')).places); } catch (e) { this.map.note.textContent = e.message; }
@@ -157,16 +178,22 @@ class App {
 
   // chosen is what a command works on.
   chosen() {
-    if (this.marks.size) return [...this.marks];
+    if (this.marks.size) {
+      if (this.chosenOf !== this.marks.edition) { this.chosenOf = this.marks.edition; this.chosenMarks = [...this.marks]; }
+      return this.chosenMarks;
+    }
     const i = this.grid.current();
     return i === undefined || this.view.kind === 'map' ? [] : [i];
   }
 
+  // choice names what is chosen, to tell it from another choice.
+  choice() { return this.marks.size ? `marks ${this.marks.edition}` : `label ${this.chosen()[0]}`; }
+
   commonGroup(tags) { const g = this.model.parent[tags[0]]; return tags.every((i) => this.model.parent[i] === g) ? g : -1; }
 
-  clearMarks() { this.marks.clear(); this.anchor = undefined; this.draw(); this.suggest(); }
+  clearMarks() { this.marks.clear(); this.anchor = undefined; this.draw(); }
 
-  toggle(i) { if (this.marks.has(i)) this.marks.delete(i); else this.marks.add(i); this.anchor = this.grid.at; this.draw(); this.suggest(); }
+  toggle(i) { if (this.marks.has(i)) this.marks.delete(i); else this.marks.add(i); this.anchor = this.grid.at; this.draw(); }
 
   range(to) {
     const from = this.anchor ?? this.grid.at;
@@ -174,7 +201,6 @@ class App {
     this.anchor = from;
     this.grid.go(to);
     this.draw();
-    this.suggest();
   }
 
   step(by, extend) {
@@ -183,31 +209,31 @@ class App {
     if (extend) { this.range(to); return; }
     this.anchor = undefined;
     this.grid.go(to);
-    this.drawSide();
-    this.suggest();
+    this.draw();
   }
 
   // suggestions are the nearest groups that there still are, of what is chosen now;
   // none while the answer for it is under way.
   suggestions() {
     const groups = this.model.groups[1];
-    if (this.nearOf !== this.chosen().join()) return [];
+    if (this.nearOf !== this.choice()) return [];
     return this.near.filter((x) => groups[x.at] && !groups[x.at].gone && groups[x.at].name === x.name);
   }
 
-  // suggest asks for the nearest groups; only the latest answer counts.
+  // suggest asks for the nearest groups, once at a time: whoever walks on meanwhile
+  // is asked about where they have arrived. An edit on its way is first.
   async suggest() {
-    const tags = this.chosen();
-    const of = tags.join(), wanted = `${this.model.version} ${of}`;
-    if (!this.model.has.suggest || !tags.length || this.wanted === wanted || this.view.kind === 'review') return;
+    const tags = this.chosen(), of = this.choice(), wanted = `${this.model.version} ${of}`;
+    if (!this.model.has.suggest || !tags.length || this.asking || this.sender.queue.length || this.wanted === wanted || this.view.kind === 'review') return;
     this.wanted = wanted;
+    this.asking = true;
     try {
       const a = await ask('/api/suggest', {tags});
-      if (this.wanted !== wanted) return;
       this.near = a.near.flatMap((x) => (this.model.groups[1][x.at] ? [{...x, name: this.model.groups[1][x.at].name}] : []));
       this.nearOf = of;
-      this.drawSide();
     } catch { this.wanted = undefined; }
+    this.asking = false;
+    if (this.wanted) this.draw(); // and ask again if the choice is another now
   }
 
   takeSuggestion(n) {
@@ -219,36 +245,35 @@ class App {
   async toggleExamples() {
     const i = this.grid.current();
     if (i === undefined || !this.model.has.examples) return;
-    if (this.examplesOf === i) { this.examplesOf = undefined; this.drawSide(); return; }
+    if (this.examplesOf === i) { this.examplesOf = undefined; this.draw(); return; }
     this.examplesOf = i;
     this.examples = null;
-    this.drawSide();
+    this.draw();
     try { this.examples = (await ask(`/api/examples?tag=${i}`)).examples || []; } catch (e) { this.examples = []; this.say(e.message); }
-    this.drawSide();
+    this.draw();
   }
 
-  dropped(g, e) {
+  // dropped does what was dragged onto a row of the tree: labels and groups onto a
+  // group, groups onto a kind, kinds onto what stands above them.
+  dropped({g, level}, e) {
     const tags = e.dataTransfer.getData('application/x-hgld-tags');
     const group = e.dataTransfer.getData('application/x-hgld-group');
-    const to = this.model.groups[1][g];
-    if (!to || to.gone) return;
-    if (tags) decide(this, 'move', JSON.parse(tags), to.name);
-    else if (group !== to.name && this.model.groupNamed(group) >= 0) this.edit({op: 'merge', level: 1, from: [{name: group}], to: to.name});
-  }
-
-  droppedOnKind(kind, e) {
-    const group = e.dataTransfer.getData('application/x-hgld-group');
-    const from = this.tree.marked.has(group) ? this.tree.chosen() : this.model.live().filter((g) => g.name === group);
-    if (!from.length || this.model.levels.length < 3) return;
-    this.tree.marked.clear();
-    setParent(this, from, kind);
+    if (tags && g && level === 1 && !g.gone) { decide(this, 'move', JSON.parse(tags), g.name); return; }
+    if (!group) return;
+    const what = JSON.parse(group);
+    const from = this.tree.marked.has(what.name) && this.tree.level === what.level ? this.tree.chosen() : this.model.live(what.level).filter((x) => x.name === what.name);
+    if (!from.length) return;
+    if (level === what.level + 1) {
+      this.tree.clearMarks();
+      setParent(this, from, g ? g.name : '');
+    } else if (level === what.level && g && g.name !== what.name) this.edit({op: 'merge', level, from: [{name: what.name}], to: g.name});
   }
 
   // ——— saving
 
-  edit(e) {
+  edit(e, tags) {
     this.savedText('saving…');
-    this.sender.add(e);
+    this.sender.add(e, tags);
   }
 
   savedText(text, warn) { const s = byId('saved'); s.textContent = text; s.classList.toggle('warn', !!warn); }
@@ -310,8 +335,8 @@ class App {
     addEventListener('beforeunload', (e) => { if (this.sender.queue.length) e.preventDefault(); });
     byId('order').addEventListener('change', (e) => { this.tree.setOrder(e.target.value); this.open(this.tree.groups()[0]); });
     byId('declare').addEventListener('click', () => commands.find((c) => c.name === 'Declare').run(this));
-    byId('query').addEventListener('input', () => { this.grid.at = 0; this.refresh(); });
-    byId('openonly').addEventListener('change', () => this.refresh());
+    byId('query').addEventListener('input', () => { this.grid.at = 0; this.later(true); });
+    byId('openonly').addEventListener('change', () => this.later(true));
     byId('query').addEventListener('keydown', (e) => {
       if (e.key === 'Enter' || e.key === 'ArrowDown') { byId('grid').focus(); e.preventDefault(); }
       if (e.key === 'Escape') { this.go('group'); e.preventDefault(); }
@@ -324,7 +349,9 @@ class App {
       const at = this.grid.items.indexOf(Number(cell.dataset.tag));
       if (e.shiftKey) { this.range(at); return; }
       this.grid.go(at);
-      if (this.view.kind !== 'review') this.toggle(Number(cell.dataset.tag)); else this.draw();
+      const choice = e.target.closest('[data-choice]');
+      if (choice) this.review.choose(Number(choice.dataset.choice));
+      else if (this.view.kind !== 'review') this.toggle(Number(cell.dataset.tag)); else this.draw();
     });
     grid.addEventListener('dragstart', (e) => {
       const i = Number(e.target.closest('[data-tag]').dataset.tag);
@@ -348,7 +375,7 @@ class App {
     else if (e.key >= '1' && e.key <= '5') this.takeSuggestion(Number(e.key) - 1);
     else if (e.key === ' ' && this.view.kind !== 'review') { const i = this.grid.current(); if (i !== undefined) this.toggle(i); }
     else if (screen) this.go(screen);
-    else if (e.key === 'Escape') { if (this.marks.size) this.clearMarks(); else if (this.view.kind !== 'group') this.go('group'); }
+    else if (e.key === 'Escape') { if (this.marks.size) this.clearMarks(); else if (this.tree.chosen().length) { this.tree.clearMarks(); this.draw(); } else if (this.view.kind !== 'group') this.go('group'); }
     else return;
     e.preventDefault();
   }

@@ -14,24 +14,31 @@ const touched = (app, tags) => {
 
 export function decide(app, op, tags, to, note) {
   if (!tags.length) return;
-  app.edit({op, from: tags.map((i) => app.model.ref(i)), ...(to === undefined ? {} : {to}), ...(note ? {note} : {})});
+  app.edit({op, from: tags.map((i) => app.model.ref(i)), ...(to === undefined ? {} : {to}), ...(note ? {note} : {})}, tags);
   app.clearMarks();
 }
 
 // groupItems lists the groups for type-ahead, the suggested ones first.
 function groupItems(app, without) {
-  const {of} = app.model.sum();
-  const first = app.suggestions().map((x) => x.at);
-  const place = (g) => { const i = first.indexOf(g.at); return i < 0 ? 99 : i; };
-  return app.model.live().filter((g) => g.at !== without).sort((a, b) => place(a) - place(b) || (b.declared || 0) - (a.declared || 0) || of[b.at].tags.length - of[a.at].tags.length)
-    .map((g) => ({name: g.name, note: `${count(of[g.at].tags.length, 'label')}${g.parent >= 0 ? ` · ${app.model.groups[2][g.parent].name}` : ''}`}));
+  const m = app.model, size = (g) => m.bucket(g.at).size;
+  const first = new Map(app.suggestions().map((x, i) => [x.at, i]));
+  const place = (g) => first.get(g.at) ?? 99;
+  return m.live().filter((g) => g.at !== without).sort((a, b) => place(a) - place(b) || (b.declared || 0) - (a.declared || 0) || size(b) - size(a))
+    .map((g) => ({name: g.name, note: [count(size(g), 'label'), ...m.above(g).map((k) => k.name)].join(' · ')}));
+}
+
+// classItems lists the classes of a level above the groups; kinds have names to
+// begin with.
+function classItems(app, level, without) {
+  const names = app.model.live(level).filter((g) => g.at !== without).map((g) => g.name);
+  return [...new Set([...(level === 2 && without === undefined ? app.model.kinds : []), ...names])].map((name) => ({name, note: ''}));
 }
 
 async function move(app) {
   const tags = app.chosen();
   if (!tags.length) return;
   const to = await choose({title: `Move ${touched(app, tags)}`, lead: tags.slice(0, 4).map((i) => shown(app.model.names[i])).join(' · ') + (tags.length > 4 ? ' …' : ''),
-    items: groupItems(app, app.commonGroup(tags)), create: true});
+    items: groupItems(app, app.commonGroup(tags)), create: 'group'});
   if (to !== null) decide(app, 'move', tags, to);
 }
 
@@ -71,7 +78,7 @@ async function remark(app, op, title, action) {
   const have = app.model.remarks.get(tags[0]) || ['', '', ''];
   const note = await prompt({title: `${title} ${count(tags.length, 'label')}`, label: op === 'flag' ? 'What is doubtful' : 'Note; empty takes it away', action, value: op === 'flag' ? have[1] : have[2], optional: true});
   if (note === null) return;
-  app.edit({op, from: tags.map((i) => app.model.ref(i)), ...(note ? {note} : {})});
+  app.edit({op, from: tags.map((i) => app.model.ref(i)), ...(note ? {note} : {})}, tags);
   app.clearMarks();
 }
 
@@ -82,32 +89,46 @@ function currentGroup(app) {
   return g && !g.gone ? g : null;
 }
 
+// subject is what a command on groups works on: those marked in the tree, what the
+// keyboard's place in the tree is on while it has the focus, or the current group.
+// All are of one level.
+function subject(app) {
+  const marked = app.tree.chosen();
+  const one = app.tree.under() || currentGroup(app);
+  return marked.length ? marked : one ? [one] : [];
+}
+
+// word is what a class of a level is called; those of labels are groups everywhere.
+const word = (app, level) => (level === 1 ? 'group' : app.model.levels[level]);
+
+// called names classes in a title.
+const called = (app, list) => (list.length > 1 ? count(list.length, word(app, list[0].level)) : `“${shown(list[0].name)}”`);
+
 async function rename(app) {
-  const g = currentGroup(app);
+  const g = app.tree.under() || currentGroup(app);
   if (!g) return;
   const to = await prompt({title: `Rename “${shown(g.name)}”`, label: 'Name, kept byte for byte', value: g.name, action: 'Rename'});
   if (to === null || to === g.name) return;
-  if (app.model.groupNamed(to) >= 0) { app.say(`There is a group “${to}” already: g merges the two.`); return; }
-  app.tree.rank.set(to, app.tree.rank.get(g.name));
-  app.edit({op: 'rename', level: 1, from: [{name: g.name}], to});
+  if (app.model.groupNamed(to, g.level) >= 0) { app.say(`There is “${to}” already: g merges the two.`); return; }
+  if (g.level === 1) app.tree.rank.set(to, app.tree.rank.get(g.name));
+  app.edit({op: 'rename', level: g.level, from: [{name: g.name}], to});
 }
 
 async function merge(app) {
-  const marked = app.tree.chosen();
-  const g = currentGroup(app);
-  const from = marked.length > 1 ? marked : g ? [g] : [];
+  const from = subject(app);
   if (!from.length) return;
-  const tags = from.flatMap((x) => app.model.members(x.at));
-  const to = await choose({title: marked.length > 1 ? `Merge ${count(from.length, 'group')} into` : `Merge “${shown(g.name)}” into`, lead: touched(app, tags), items: groupItems(app, marked.length > 1 ? -1 : g.at), create: marked.length > 1});
+  const {level} = from[0], without = from.length > 1 ? -1 : from[0].at;
+  const lead = level === 1 ? touched(app, from.flatMap((x) => app.model.members(x.at))) : '';
+  const to = await choose({title: `Merge ${called(app, from)} into`, lead, items: level === 1 ? groupItems(app, without) : classItems(app, level, without), create: from.length > 1 && word(app, level)});
   if (to === null) return;
-  app.tree.marked.clear();
-  app.edit({op: 'merge', level: 1, from: from.map((x) => ({name: x.name})), to});
-  app.follow = to;
+  app.tree.clearMarks();
+  app.edit({op: 'merge', level, from: from.map((x) => ({name: x.name})), to});
+  if (level === 1) app.follow = to;
 }
 
 async function split(app) {
-  const g = currentGroup(app);
-  if (!g || !app.model.has.split) return app.say('Dividing needs the vectors of the draft.');
+  const g = app.tree.under() || currentGroup(app);
+  if (!g || g.level > 1 || !app.model.has.split) return app.say(g && g.level > 1 ? 'Only groups are divided.' : 'Dividing needs the vectors of the draft.');
   const tags = [...app.model.members(g.at)];
   if (tags.length < 2) return app.say('A group of one label cannot be divided.');
   const parts = await preview({title: `Divide “${shown(g.name)}”, ${count(tags.length, 'label')}`, max: tags.length,
@@ -117,20 +138,20 @@ async function split(app) {
   return undefined;
 }
 
+// parent says what groups belong to, or classes of a level above: there are as many
+// levels as the log has.
 async function parent(app) {
-  const marked = app.tree.chosen();
-  const g = currentGroup(app);
-  const from = marked.length ? marked : g ? [g] : [];
-  if (!from.length || app.model.levels.length < 3) return;
-  const have = new Set(app.model.live(2).map((k) => k.name));
-  const items = [...new Set([...app.model.kinds, ...have])].map((name) => ({name, note: ''}));
-  const to = await choose({title: `${app.model.levels[2]} of ${from.length > 1 ? count(from.length, 'group') : `“${shown(from[0].name)}”`}`, items, create: true});
+  const from = subject(app);
+  if (!from.length) return;
+  const level = from[0].level + 1, what = app.model.levels[level];
+  if (!what) { app.say(`Nothing stands above a ${word(app, level - 1)}.`); return; }
+  const to = await choose({title: `${what} of ${called(app, from)}`, items: classItems(app, level), create: what});
   if (to === null) return;
-  app.tree.marked.clear();
+  app.tree.clearMarks();
   setParent(app, from, to);
 }
 
-export const setParent = (app, from, to, level = 1) => app.edit({op: 'set_parent', level, from: from.map((x) => ({name: x.name})), to});
+export const setParent = (app, from, to) => app.edit({op: 'set_parent', level: from[0].level, from: from.map((x) => ({name: x.name})), to});
 
 async function newGroup(app) {
   const to = await prompt({title: 'Declare an empty group', lead: 'It can be moved to, and stays even without labels.', label: 'Name of the group', action: 'Make'});
@@ -156,14 +177,14 @@ async function history(app) {
 }
 
 async function finish(app) {
-  const sum = app.model.sum();
-  const orphans = app.model.levels.length > 2 ? app.model.live().filter((g) => sum.of[g.at].tags.some((i) => app.model.status[i] & DECIDED) && g.parent < 0) : [];
+  const m = app.model;
+  const orphans = m.levels.length > 2 ? m.live().filter((g) => m.bucket(g.at).open < m.bucket(g.at).size && g.parent < 0) : [];
   try {
     const a = await ask('/api/finish', {});
-    tell('Written', 'ask', h('p', {class: 'pre'}, a.text), h('p', {class: 'soft'}, `${number(app.model.n - sum.done.labels)} labels are open. You can go on and write it again.`));
+    tell('Written', 'ask', h('p', {class: 'pre'}, a.text), h('p', {class: 'soft'}, `${number(m.n - m.done.labels)} labels are open. You can go on and write it again.`));
   } catch (e) {
     tell('Not written yet', 'ask', h('p', {class: 'pre'}, e.message),
-      orphans.length ? h('p', {}, `${count(orphans.length, 'group')} without a ${app.model.levels[2]}: ${orphans.slice(0, 8).map((g) => g.name).join(', ')}${orphans.length > 8 ? ' …' : ''}. `, key('p'), ' sets it; mark several in the tree with ', key('Space'), ' first.') : null);
+      orphans.length ? h('p', {}, `${count(orphans.length, 'group')} without a ${m.levels[2]}: ${orphans.slice(0, 8).map((g) => g.name).join(', ')}${orphans.length > 8 ? ' …' : ''}. `, key('p'), ' sets it; mark several in the tree with ', key('Space'), ' first.') : null);
   }
 }
 
@@ -180,15 +201,15 @@ export const commands = [
   {keys: ['r'], name: 'Rename', group: 'group', help: 'rename the group', run: rename},
   {keys: ['g'], name: 'Merge', group: 'group', help: 'merge the group, or those marked in the tree, into another', run: merge},
   {keys: ['s'], name: 'Divide', group: 'group', help: 'divide the group by k-means, after a preview', run: split},
-  {keys: ['p'], name: 'Kind', group: 'group', help: 'say what the group, or those marked in the tree, belong to', run: parent},
-  {keys: ['N'], name: 'Declare', group: 'more', help: 'declare an empty group', run: newGroup},
+  {keys: ['p'], name: 'Kind', group: 'group', help: 'say what the group, or what is marked in the tree, belongs to', run: parent},
+  {keys: ['N'], name: 'Declare', group: 'group', help: 'declare an empty group', run: newGroup},
   {keys: ['f'], name: 'Flag', group: 'label', help: 'flag for another look', run: (app) => remark(app, 'flag', 'Flag', 'Flag')},
   {keys: ['t'], name: 'Note', group: 'label', help: 'write a note', run: (app) => remark(app, 'note', 'Note on', 'Keep')},
   {keys: ['i'], name: 'Images', group: 'label', help: 'examples of the current label', run: (app) => app.toggleExamples()},
   {keys: ['u', 'ctrl+z'], name: 'Undo', group: 'back', help: 'take the last edit back', run: (app) => revert(app, 'undo')},
   {keys: ['ctrl+y'], name: 'Redo', group: 'back', help: 'do it again', run: (app) => revert(app, 'redo')},
   {keys: ['ctrl+a'], name: 'Mark all', group: 'mark', help: 'mark all above the break; once more: all that is shown', run: markAll},
-  {keys: ['c'], name: 'Close by', group: 'mark', help: 'open labels of other groups that are near this one', run: (app) => app.closeBy()},
+  {keys: ['c'], name: 'Close by', group: 'group', help: 'open labels of other groups that are near this one', run: (app) => app.closeBy()},
   {keys: ['e'], name: 'History', group: 'more', help: 'all edits; any can be taken back', run: history},
   {keys: ['w'], name: 'Write', group: 'more', help: 'write the hierarchy', run: finish},
 ];
@@ -202,8 +223,8 @@ export function helpDialog(app, first) {
     h('div', {class: 'help'},
       h('section', {}, h('h3', {}, '1 · Look at a group'), h('p', {class: 'soft'}, 'Labels nearest to the group’s centre come first; outliers stand below a break.'), h('ul', {},
         line(['j', 'k'], 'next, previous group'), line(['l', 'h'], 'next, previous label; arrows too'), line(['Space'], 'mark a label; Shift with arrows marks a range'), line(['i'], 'images, or Commons links'), first ? null : line(['v'], 'map of all labels'), first ? null : of('mark'))),
-      h('section', {}, h('h3', {}, '2 · Decide'), h('p', {class: 'soft'}, 'Marks stay when you go to other groups: one move can take labels from many.'), h('ul', {}, line(['1', '5'], 'take a suggestion'), of('decide'), first ? null : of('label'))),
-      h('section', {}, h('h3', {}, '3 · Shape the groups'), h('ul', {}, of('group'), line(['Tab'], 'into the tree: arrows, Space marks groups'), first ? null : line(['N'], 'declare an empty group'))),
+      h('section', {}, h('h3', {}, '2 · Decide'), h('p', {class: 'soft'}, 'Marks stay when you go to other groups: one move can take labels from many.'), h('ul', {}, line(['1', '…', '5'], 'take a suggestion'), of('decide'), first ? null : of('label'))),
+      h('section', {}, h('h3', {}, '3 · Shape the groups'), h('ul', {}, of('group'), line(['Tab'], 'into the tree: arrows, Space marks groups'))),
       h('section', {}, h('h3', {}, '4 · Lose nothing'), h('p', {class: 'soft'}, 'Every edit is on disk before the page says “saved”.'), h('ul', {}, of('back'),
         line(['/'], 'find labels; then mark all and move them at once'), first ? null : line(['e'], 'all edits; any can be taken back'), line(['w'], 'write the hierarchy'), line(['Esc'], 'clear marks, leave a screen'), line(['?'], first ? 'all keys' : 'this help')))));
 }

@@ -22,8 +22,9 @@ function open(title, className, ...children) {
 
 const mostShown = 50;
 
-// choose asks for one of the items {name, note} by typing a part of its name. With
-// create, a name that is not there can be taken too. It resolves to a name, or null.
+// choose asks for one of the items {name, note} by typing a part of its name. Create
+// is what is made of a name that is not there, where one may be. It resolves to a
+// name, or null.
 export function choose({title, lead, items, create, value}) {
   return new Promise((resolve) => {
     let list = [], at = 0, result = null;
@@ -35,7 +36,7 @@ export function choose({title, lead, items, create, value}) {
     const draw = () => {
       fill(box, list.map((item, i) => h('div', {role: 'option', id: `choice-${i}`, class: i === at ? 'choice at' : 'choice', 'aria-selected': String(i === at),
         onclick: () => { at = i; take(); }},
-      item.fresh ? h('span', {class: 'fresh'}, 'new group ') : null, h('span', {class: 'name'}, shown(item.name)), h('span', {class: 'soft'}, item.note || ''))));
+      item.fresh ? h('span', {class: 'fresh'}, `new ${create} `) : null, h('span', {class: 'name'}, shown(item.name)), h('span', {class: 'soft'}, item.note || ''))));
       input.setAttribute('aria-activedescendant', list.length ? `choice-${at}` : '');
       const e = box.children[at];
       if (e) e.scrollIntoView({block: 'nearest'});
@@ -101,7 +102,7 @@ export function preview({title, names, taken, make, max}) {
       fill(buttons, Array.from({length: Math.min(8, max) - 1}, (_, i) => h('button', {type: 'button', 'aria-pressed': String(k === i + 2),
         onclick: () => { k = i + 2; run(); }}, String(i + 2))), h('button', {type: 'button', onclick: () => { seed++; run(); }}, 'another start ', key('r')));
       const used = new Set();
-      fill(body, parts.map((tags, p) => {
+      body.replaceChildren(...parts.map((tags, p) => {
         const name = names(tags).find((n) => !used.has(n) && !taken(n)) || `${names(tags)[0]} (${p + 1})`;
         used.add(name);
         return h('section', {class: 'part'}, h('input', {type: 'text', value: name, 'aria-label': `name of part ${p + 1}`, spellcheck: false}),

@@ -39,17 +39,23 @@ export class Sender {
       if (k.startsWith(this.prefix)) this.queue.push(JSON.parse(localStorage.getItem(k)));
     }
     this.queue.sort((a, b) => a.made - b.made);
-    for (const q of this.queue) model.show(q.edit);
+    this.showAll();
   }
 
-  add(edit) {
+  // add sends an edit; what is kept and shown is done while it is on its way. Tags
+  // are the labels it names.
+  add(edit, tags) {
     const q = {id: crypto.randomUUID(), made: Date.now() + this.queue.length / 1000, base: this.model.version, target: this.model.placeOf(edit.to), edit};
-    this.keep(q);
+    Object.defineProperties(q, {tags: {value: tags, writable: true}, began: {value: performance.now()}}); // of this page, nothing to keep
     this.queue.push(q);
-    this.model.show(edit);
-    this.on.changed();
     this.send();
+    if (this.queue.includes(q)) this.keep(q);
+    this.model.show(edit, tags);
+    this.on.changed();
   }
+
+  // showAll shows what waits on top of what the server has.
+  showAll() { for (const q of this.queue) this.model.show(q.edit, q.tags); }
 
   keep(q) {
     try {
@@ -68,13 +74,14 @@ export class Sender {
   take(view) {
     if (view.version <= this.model.version) return false;
     this.model.apply(view);
-    for (const q of this.queue) this.model.show(q.edit);
+    this.showAll();
     return true;
   }
 
   async reload() {
     this.model.load(await ask('/api/state'));
-    for (const q of this.queue) this.model.show(q.edit);
+    for (const q of this.queue) q.tags = undefined; // it may be another draft
+    this.showAll();
   }
 
   async send() {
@@ -82,7 +89,6 @@ export class Sender {
     this.busy = true;
     while (this.queue.length && !this.held) {
       const q = this.queue[0];
-      const began = performance.now();
       const of = typeof q.edit.of === 'string' ? this.model[q.edit.of] : q.edit.of; // "undo" or "redo"
       if (of === 0) { this.done(q); this.on.changed(); continue; }
       try {
@@ -91,7 +97,7 @@ export class Sender {
         this.done(q);
         this.found();
         this.take(a);
-        performance.measure('edit saved', {start: began});
+        if (q.began) performance.measure('edit saved', {start: q.began});
         this.on.saved(a.seq);
         this.on.changed();
       } catch (e) {

@@ -1,31 +1,55 @@
-import {h, fill, count, number, shown, key, byId} from './dom.js';
+import {h, fill, attribute, write, count, number, shown, key, byId} from './dom.js';
 import {DECIDED, DROPPED, FLAGGED, OUTLIER} from './model.js';
 import {commands} from './commands.js';
+import {menu} from './menu.js';
+
+// differs tells whether a part of the screen has to be written again: state is all
+// that its look depends on.
+const states = new Map();
+function differs(part, state) {
+  if (states.get(part) === state) return false;
+  states.set(part, state);
+  return true;
+}
 
 // What stands around the labels: progress, the head of the screen, its buttons,
 // suggestions and details.
 
 export function progress(app) {
-  const {of, total, done} = app.model.sum();
-  const groups = app.model.live().filter((g) => of[g.at].tags.length);
-  const rows = [['groups', groups.filter((g) => of[g.at].open === 0).length, groups.length], ['labels', done.labels, total.labels], ['landmarks', done.landmarks, total.landmarks]];
-  if (app.model.withImages) rows.push(['images', done.images, total.images]);
+  const {inUse, total, done, withImages} = app.model;
+  const rows = [['groups', inUse.decided, inUse.groups], ['labels', done.labels, total.labels], ['landmarks', done.landmarks, total.landmarks]];
+  if (withImages) rows.push(['images', done.images, total.images]);
+  if (!differs('progress', rows.join())) return;
   fill(byId('progress'), rows.map(([what, n, all]) => h('div', {class: 'meter', title: `${number(n)} of ${number(all)} ${what} decided`},
     h('span', {class: 'what'}, what), h('span', {class: 'n'}, all ? `${Math.floor((100 * n) / all)} %` : '–'), h('progress', {max: all || 1, value: n, 'aria-label': `${what} decided`}))));
 }
 
-export function card(app, i, active) {
+const elsewhere = (app, i) => (app.view.kind !== 'group' && app.model.parent[i] >= 0 ? app.model.groups[1][app.model.parent[i]].name : '');
+
+// cardState is all that the look of a card depends on.
+export const cardState = (app, i, active) => `${app.model.status[i]} ${active} ${app.marks.has(i)} ${app.model.remarks.get(i)?.[2] ? 1 : 0} ${elsewhere(app, i)}`;
+
+// card writes a label into its element.
+export function card(app, e, i, active) {
   const m = app.model, status = m.status[i], marked = app.marks.has(i);
-  const cls = ['card', active ? 'at' : '', marked ? 'marked' : '', status & DECIDED ? 'decided' : '', status & DROPPED ? 'dropped' : '', status & OUTLIER ? 'outlier' : ''].join(' ');
-  const elsewhere = app.view.kind !== 'group' && m.parent[i] >= 0 ? m.groups[1][m.parent[i]].name : '';
-  const state = [status & DROPPED ? 'dropped' : status & DECIDED ? 'decided' : '', marked ? 'marked' : '', status & FLAGGED ? 'flagged' : ''].filter(Boolean).join(', ');
-  return h('div', {class: cls, role: 'option', 'aria-selected': String(marked), title: m.names[i], draggable: true,
-    'aria-label': `${m.names[i]}, ${count(m.landmarks[i], 'landmark')}${m.withImages ? `, ${count(m.images[i], 'image')}` : ''}${elsewhere ? `, in ${elsewhere}` : ''}${state ? `, ${state}` : ''}`,
-    data: {tag: i}},
-  h('span', {class: 'tick', 'aria-hidden': 'true'}, marked ? '●' : status & DROPPED ? '×' : status & DECIDED ? '✓' : ''),
-  h('span', {class: 'label'}, shown(m.names[i])),
-  h('span', {class: 'facts'}, `${count(m.landmarks[i], 'landmark')}${m.withImages ? ` · ${count(m.images[i], 'image')}` : ''}`, elsewhere ? h('span', {class: 'in'}, ` in ${shown(elsewhere)}`) : null,
-    status & FLAGGED ? h('span', {class: 'flag'}, ' ⚑') : null, m.remarks.get(i) && m.remarks.get(i)[2] ? h('span', {class: 'flag'}, ' ✎') : null));
+  if (!e.firstChild) {
+    e.append(h('span', {class: 'tick', 'aria-hidden': 'true'}), h('span', {class: 'label'}), h('span', {class: 'facts'}, h('span'), h('span', {class: 'flag'})));
+    e.setAttribute('role', 'option');
+    e.draggable = true;
+  }
+  const group = elsewhere(app, i), noted = m.remarks.get(i)?.[2];
+  const facts = [count(m.landmarks[i], 'landmark'), m.withImages ? count(m.images[i], 'image') : ''].filter(Boolean);
+  const state = [status & DROPPED ? 'dropped' : status & DECIDED ? 'decided' : '', marked ? 'marked' : '', status & FLAGGED ? 'flagged' : ''].filter(Boolean);
+  attribute(e, 'class', ['cell card', active ? 'at' : '', status & OUTLIER ? 'outlier' : '', ...state].filter(Boolean).join(' '));
+  attribute(e, 'aria-selected', marked);
+  attribute(e, 'title', m.names[i]);
+  attribute(e, 'aria-label', [m.names[i], ...facts, ...(group ? [`in ${group}`] : []), ...state].join(', '));
+  e.dataset.tag = i;
+  const [tick, label, under] = e.children;
+  write(tick, marked ? '●' : status & DROPPED ? '×' : status & DECIDED ? '✓' : '');
+  write(label, shown(m.names[i]));
+  write(under.firstChild, facts.join(' · ') + (group ? ` in ${shown(group)}` : ''));
+  write(under.lastChild, (status & FLAGGED ? ' ⚑' : '') + (noted ? ' ✎' : ''));
 }
 
 export function head(app) {
@@ -35,47 +59,56 @@ export function head(app) {
   const facts = `${count(t.labels, 'label')} · ${count(t.landmarks, 'landmark')}${m.withImages ? ` · ${count(t.images, 'image')}` : ''}`;
   const title = {group: () => shown(m.groups[1][v.at].name), near: () => `Close to “${shown(m.groups[1][v.at].name)}”`, search: () => 'Find', dropped: () => 'Dropped', flagged: () => 'Flagged',
     map: () => 'Map', review: () => 'Differences'}[v.kind]();
-  const kind = v.kind === 'group' && m.levels.length > 2 ? (m.kindOf(v.at) ? m.kindOf(v.at).name : `no ${m.levels[2]} yet`) : '';
   const g = v.kind === 'group' ? m.groups[1][v.at] : null;
-  const marks = app.marks.size ? h('p', {class: 'marks', role: 'status'}, `${count(app.marks.size, 'label')} marked · ${count(m.touched([...app.marks]).landmarks, 'landmark')} `, h('button', {type: 'button', onclick: () => app.clearMarks()}, 'clear ', key('Esc'))) : null;
-  fill(byId('head'), h('h2', {}, h('span', {class: 'name'}, title), kind ? h('span', {class: m.kindOf(v.at) ? 'kind' : 'kind none'}, kind) : null),
+  const above = g ? m.above(g) : [];
+  const kind = above.length ? above.map((k) => shown(k.name)).join(' · ') : g && m.levels.length > 2 ? `no ${m.levels[2]} yet` : '';
+  const marks = app.marks.size ? h('p', {class: 'marks', role: 'status'}, `${count(app.marks.size, 'label')} marked · ${count(m.touched(app.chosen()).landmarks, 'landmark')} `, h('button', {type: 'button', onclick: () => app.clearMarks()}, 'clear ', key('Esc'))) : null;
+  fill(byId('head'), h('h2', {}, h('span', {class: 'name'}, title), kind ? h('span', {class: above.length ? 'kind' : 'kind none'}, kind) : null),
     h('div', {class: 'under'}, h('p', {class: 'soft'}, v.kind === 'map' ? 'labels that mean similar things stand together' : facts, v.kind === 'near' ? ' · open labels of other groups, nearest first' : '', g && g.note ? ` · ${g.note}` : ''), marks));
 }
 
 export function actions(app) {
-  const off = {Divide: !app.model.has.split, 'Close by': !app.model.has.suggest, Images: !app.model.has.examples, Undo: !app.model.undo, Redo: !app.model.redo, Kind: app.model.levels.length < 3};
-  const label = (k) => k.replace('ctrl+', '⌃').replace(/^⌃(.)/, (_, c) => `⌃${c.toUpperCase()}`);
+  const m = app.model;
+  const off = {Divide: !m.has.split, 'Close by': !m.has.suggest, Images: !m.has.examples, Undo: !m.undo && !app.sender.queue.length, Redo: !m.redo && !app.sender.queue.length, Kind: m.levels.length < 3};
   const box = byId('actions');
-  if (!box.children.length) {
-    let last = '';
-    for (const c of commands.filter((x) => x.group !== 'more')) {
-      const b = h('button', {type: 'button', title: c.help, data: {command: c.name}, 'aria-keyshortcuts': c.keys[0].replace('ctrl+', 'Control+'), onclick: () => { c.run(app); }}, c.name, ' ', key(label(c.keys[0])));
-      if (last && last !== c.group) b.classList.add('first');
-      last = c.group;
-      box.append(b);
-    }
-  }
-  for (const b of box.children) b.disabled = !!off[b.dataset.command];
+  if (!box.children.length) box.append(...toolbar(app));
+  if (!differs('actions', Object.values(off).join())) return;
+  for (const b of box.querySelectorAll('[data-command]')) b.disabled = !!off[b.dataset.command];
+}
+
+// toolbar has what is needed all the time, and the rest in two menus.
+function toolbar(app) {
+  const label = (k) => k.replace('ctrl+', '⌃').replace(/^⌃(.)/, (_, c) => `⌃${c.toUpperCase()}`);
+  const button = (c) => h('button', {type: 'button', title: c.help, data: {command: c.name}, 'aria-keyshortcuts': c.keys[0].replace('ctrl+', 'Control+'), onclick: () => { c.run(app); }}, h('span', {}, c.name), key(label(c.keys[0])));
+  const of = (...groups) => commands.filter((c) => groups.includes(c.group)).map(button);
+  const decide = of('decide');
+  decide[0].classList.add('main-button');
+  return [...decide, ...menu('Labels', of('label', 'mark')), ...menu('Group', of('group')), h('span', {class: 'back'}, of('back'))];
 }
 
 export function views(app) {
   const list = [['Groups', '', 'group'], ['Find', '/', 'search'], ...(app.model.has.map ? [['Map', 'v', 'map']] : []), ...(app.model.has.agreement ? [['Differences', 'd', 'review']] : []), ['Dropped', '', 'dropped'], ['Flagged', '', 'flagged'], ['History', 'e', 'history'], ...(app.model.has.finish ? [['Write', 'w', 'write']] : []), ['Help', '?', 'help']];
+  const sizes = {dropped: app.model.dropped.size, flagged: app.model.flagged.size};
+  if (!differs('views', [app.view.kind, sizes.dropped, sizes.flagged].join())) return;
   fill(byId('views'), list.map(([name, k, kind]) => h('button', {type: 'button', data: {view: kind}, 'aria-pressed': String(app.view.kind === kind || (kind === 'group' && app.view.kind === 'near')), onclick: () => app.go(kind)},
-    name, kind === 'dropped' && app.model.sum().dropped.tags.length ? ` ${number(app.model.sum().dropped.tags.length)}` : '', kind === 'flagged' && app.model.sum().flagged.length ? ` ${number(app.model.sum().flagged.length)}` : '', k ? [' ', key(k)] : null)));
+    name, sizes[kind] ? ` ${number(sizes[kind])}` : '', k ? [' ', key(k)] : null)));
 }
 
 export function side(app) {
   const m = app.model, i = app.grid.current(), chosen = app.chosen();
   const parts = [];
   if (m.has.suggest && chosen.length && app.view.kind !== 'review') {
-    const list = app.suggestions();
+    // While the answer for another choice is under way the last one stands, paler; it
+    // cannot be taken.
+    const list = app.near.filter((x) => m.groups[1][x.at]?.name === x.name);
+    const stale = !app.suggestions().length;
     const far = Math.max(...list.map((x) => x.distance), 1e-9);
     const near = Math.min(...list.map((x) => x.distance), far);
     parts.push(h('section', {}, h('h2', {}, 'Move to'), h('p', {class: 'soft'}, chosen.length > 1 ? `${count(chosen.length, 'marked label')}` : shown(m.names[chosen[0]])),
-      h('ol', {class: 'near'}, list.map((x, n) => {
+      h('ol', {class: stale ? 'near stale' : 'near'}, list.map((x, n) => {
         const bar = h('span', {class: 'bar', 'aria-hidden': 'true'});
         bar.style.width = `${Math.round(100 * Math.max(0.08, 1 - 0.8 * (x.distance - near) / Math.max(1e-9, far - near || far)))}%`;
-        return h('li', {}, h('button', {type: 'button', class: 'suggestion', onclick: () => app.takeSuggestion(n)}, key(String(n + 1)), h('span', {class: 'name'}, shown(x.name)), h('span', {class: 'n'}, number(m.sum().of[x.at].tags.length)), bar));
+        return h('li', {}, h('button', {type: 'button', class: 'suggestion', onclick: () => app.takeSuggestion(n)}, key(String(n + 1)), h('span', {class: 'name'}, shown(x.name)), h('span', {class: 'n'}, number(m.bucket(x.at).size)), bar));
       }))));
   }
   if (i !== undefined && app.view.kind !== 'review') {

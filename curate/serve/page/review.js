@@ -1,4 +1,4 @@
-import {h, fill, shown, key, number} from './dom.js';
+import {h, become, fill, count, shown, key, number} from './dom.js';
 import {DECIDED, DROPPED} from './model.js';
 import {tell} from './dialogs.js';
 import {decide, setParent} from './commands.js';
@@ -26,16 +26,20 @@ export class Review {
     return (this.c.parent_differences || []).filter((p) => { const at = this.app.model.groupNamed(p.group, p.level); return at >= 0 && this.app.model.groups[p.level][at].parent < 0; });
   }
 
-  cell(i, active) {
-    const d = this.byTag.get(i), m = this.app.model;
-    const done = m.status[i] & DECIDED;
-    const now = m.status[i] & DROPPED ? dropped : m.parent[i] >= 0 ? m.groups[1][m.parent[i]].name : '';
-    const side = (n, choice) => h('button', {type: 'button', tabIndex: -1, class: done && now === choice ? 'side chosen' : 'side', onclick: (e) => { e.stopPropagation(); this.take(i, choice); }},
+  now(i) { const m = this.app.model; return m.status[i] & DROPPED ? dropped : m.parent[i] >= 0 ? m.groups[1][m.parent[i]].name : ''; }
+
+  // state is all that the look of a difference depends on.
+  state(i, active) { return `${this.app.model.status[i]} ${active} ${this.now(i)}`; }
+
+  cell(e, i, active) {
+    const d = this.byTag.get(i), now = this.now(i);
+    const done = this.app.model.status[i] & DECIDED;
+    const side = (n, choice) => h('button', {type: 'button', tabIndex: -1, class: done && now === choice ? 'side chosen' : 'side', data: {choice: n}},
       key(String(n)), h('span', {class: 'soft'}, `${this.names[n - 1]} `), h('span', {class: 'name'}, shown(choice)));
-    return h('div', {class: `duel${active ? ' at' : ''}${done ? ' decided' : ''}`, role: 'option', 'aria-selected': 'false', data: {tag: i},
+    become(e, h('div', {class: `cell duel${active ? ' at' : ''}${done ? ' decided' : ''}`, role: 'option', 'aria-selected': 'false', data: {tag: i},
       'aria-label': `${d.name}: ${this.names[0]} says ${d.a}, ${this.names[1]} says ${d.b}${done ? `; decided: ${now}` : ''}`},
-    h('span', {class: 'tick'}, done ? '✓' : ''), h('span', {class: 'label', title: d.name}, shown(d.name), h('span', {class: 'facts'}, ` ${number(d.landmarks)} lm`)), side(1, d.a), side(2, d.b),
-    h('span', {class: 'other soft'}, done && now !== d.a && now !== d.b ? shown(now) : ''));
+    h('span', {class: 'tick'}, done ? '✓' : ''), h('span', {class: 'label', title: d.name}, shown(d.name), h('span', {class: 'facts'}, ` ${count(d.landmarks, 'landmark')}`)), side(1, d.a), side(2, d.b),
+    h('span', {class: 'other soft'}, done && now !== d.a && now !== d.b ? shown(now) : '')));
   }
 
   // take decides a label as one of the two did, and goes to the next open one.
@@ -59,14 +63,15 @@ export class Review {
   // panel stands beside the list: figures, open parents.
   panel() {
     const g = this.c.agreement;
-    const figure = (v, ci) => (v === null || v === undefined ? '–' : `${v.toFixed(3)}${ci ? ` (${ci[0].toFixed(2)} to ${ci[1].toFixed(2)})` : ''}`);
+    const figure = (v) => (v === null || v === undefined ? '–' : v.toFixed(3));
+    const range = (ci) => (ci ? `${ci[0].toFixed(2)} to ${ci[1].toFixed(2)}` : '–');
     const fact = (what, value) => [h('dt', {}, what), h('dd', {}, value)];
-    return [h('section', {}, h('h2', {}, 'Agreement'), h('dl', {}, fact('labels both decided', number(g.n)), fact('agree', figure(g.raw)), fact('Cohen’s κ, 95 %', figure(g.kappa, g.kappa_ci95)), fact('Gwet’s AC1, 95 %', figure(g.ac1, g.ac1_ci95_normal)),
-      fact('left open', `${number(this.openTags().length)} of ${number(this.items().length)}`)),
+    return [h('section', {}, h('h2', {}, 'Agreement'), h('dl', {}, fact('both decided', count(g.n, 'label')), fact('agree', figure(g.raw)), fact('Cohen’s κ', figure(g.kappa)), fact('95 %', range(g.kappa_ci95)),
+      fact('Gwet’s AC1', figure(g.ac1)), fact('95 %', range(g.ac1_ci95_normal)), fact('left open', `${number(this.openTags().length)} of ${number(this.items().length)}`)),
     h('p', {class: 'soft'}, 'κ falls when most labels are in one group, however well people agree; AC1 does not.'),
     h('button', {type: 'button', onclick: () => this.confusion()}, 'Agreement by group')),
     this.parents().length ? h('section', {}, h('h2', {}, 'Kinds that differ'), this.parents().map((p) => h('div', {class: 'pair'}, h('p', {}, shown(p.group)),
-      [p.a, p.b].map((to, k) => h('button', {type: 'button', onclick: () => setParent(this.app, [{name: p.group}], to, p.level)}, `${this.names[k]}: ${to}`))))) : null];
+      [p.a, p.b].map((to, k) => h('button', {type: 'button', onclick: () => setParent(this.app, [{name: p.group, level: p.level}], to)}, `${this.names[k]}: ${to}`))))) : null];
   }
 
   confusion() {

@@ -1,128 +1,168 @@
-import {h, shown, number} from './dom.js';
+import {h, become, shown, number} from './dom.js';
+import {Sight} from './sight.js';
 
 const rowHeight = 30;
 
-// Tree lists the groups below their kinds, in the chosen order; that is the order
-// of j and k too. Groups keep their places while they are worked on: a new order is
-// made when one is chosen, and new groups come first.
+// Tree lists the groups below their kinds, and those below what they belong to, as
+// many levels as the log has. Groups stand in the chosen order; that is the order of
+// j and k too. They keep their places while they are worked on: a new order is made
+// when one is chosen, and new groups come first.
 export class Tree {
-  // on: {open(group), drop(group, event), parent(kind, event), mark()}
+  // on: {open(group), drop(row, event), mark(), say(text)}
   constructor(root, model, on) {
-    Object.assign(this, {root, model, on, order: 'impact', rank: new Map(), rows: [], current: -1, at: 0, marked: new Set()});
-    this.space = h('div', {class: 'space', role: 'presentation'});
-    root.append(this.space);
-    root.addEventListener('scroll', () => this.draw(), {passive: true});
-    new ResizeObserver(() => this.draw()).observe(root);
+    Object.assign(this, {root, model, on, order: 'impact', rank: new Map(), rows: [], place: new Map(), current: -1, at: 0, marked: new Set(), level: 1});
+    this.sight = new Sight(root, () => this.draw());
     root.addEventListener('keydown', (e) => this.key(e));
     root.addEventListener('focus', () => {
       if (!root.matches(':focus-visible')) return; // a click: what it is on must stay
-      const i = this.rows.findIndex((r) => r.group === this.current); if (i >= 0) this.at = i;
+      this.at = this.place.get(this.current) ?? this.at;
       this.draw();
     });
+    root.addEventListener('click', (e) => {
+      const r = this.rowOf(e);
+      if (!r) return;
+      if (e.ctrlKey || e.metaKey) this.toggle(r); else if (r.level === 1) this.on.open(r.g.at);
+    });
+    this.listenToDrags(root);
   }
 
-  setOrder(order) { this.order = order; this.rank.clear(); this.refresh(); this.draw(); }
+  rowOf(e) {
+    const row = e.target.closest('[data-row]');
+    return row ? this.rows.find((r) => r.key === row.dataset.row) : undefined;
+  }
+
+  // listenToDrags makes rows sources and targets; the target under the pointer shows.
+  listenToDrags(root) {
+    let over = null;
+    const under = (e) => {
+      if (over !== e) over?.classList.remove('over');
+      over = e;
+      e?.classList.add('over');
+    };
+    root.addEventListener('dragstart', (e) => { const {g} = this.rowOf(e); e.dataTransfer.setData('application/x-hgld-group', JSON.stringify({level: g.level, name: g.name})); });
+    root.addEventListener('dragover', (e) => { const row = e.target.closest('[data-row]'); under(row); if (row) e.preventDefault(); });
+    root.addEventListener('dragleave', (e) => { if (!root.contains(e.relatedTarget)) under(null); });
+    root.addEventListener('drop', (e) => { const r = this.rowOf(e); under(null); if (r) { e.preventDefault(); this.on.drop(r, e); } });
+  }
+
+  setOrder(order) { this.order = order; this.rank.clear(); this.shape = -1; this.refresh(); }
 
   // rankAll numbers the groups in the chosen order.
   rankAll(live) {
-    const {of} = this.model.sum();
-    const use = (g) => (this.model.withImages ? of[g.at].images : of[g.at].landmarks);
+    const m = this.model, of = (g) => m.bucket(g.at);
+    const use = (g) => (m.withImages ? of(g).images : of(g).landmarks);
     const by = {
-      impact: (a, b) => use(b) - use(a) || of[b.at].tags.length - of[a.at].tags.length,
-      quick: (a, b) => (of[a.at].open === 0) - (of[b.at].open === 0) || of[a.at].open - of[b.at].open || use(b) - use(a),
+      impact: (a, b) => use(b) - use(a) || of(b).size - of(a).size,
+      quick: (a, b) => (of(a).open === 0) - (of(b).open === 0) || of(a).open - of(b).open || use(b) - use(a),
       name: (a, b) => a.name.localeCompare(b.name, 'en'),
     }[this.order];
-    const first = this.rank.size === 0;
-    const fresh = live.filter((g) => !this.rank.has(g.name));
-    if (first) {
+    if (this.rank.size === 0) {
       [...live].sort((a, b) => by(a, b) || a.at - b.at).forEach((g, i) => this.rank.set(g.name, i));
-    } else {
-      let low = Math.min(0, ...this.rank.values());
-      for (const g of fresh) this.rank.set(g.name, --low);
+      this.least = 0;
     }
+    for (const g of live) if (!this.rank.has(g.name)) this.rank.set(g.name, --this.least);
   }
 
+  // refresh lists what there is, after groups were born, renamed, moved or gone.
   refresh() {
-    const live = this.model.live().filter((g) => g.declared || this.model.sum().of[g.at].tags.length);
+    const m = this.model;
+    if (this.shape === m.shape) return;
+    this.shape = m.shape;
+    const live = m.live().filter((g) => g.declared || m.bucket(g.at).size);
     this.rankAll(live);
     live.sort((a, b) => this.rank.get(a.name) - this.rank.get(b.name));
-    const {of} = this.model.sum();
-    const sections = new Map([[-1, []]]);
-    this.model.live(2).forEach((k) => sections.set(k.at, []));
-    for (const g of live) (sections.get(g.parent) || sections.get(-1)).push(g);
     this.rows = [];
-    for (const [kind, groups] of sections) {
-      if (kind === -1 && !groups.length && sections.size > 1) continue;
-      const name = kind >= 0 ? this.model.groups[2][kind].name : this.model.levels.length > 2 ? `no ${this.model.levels[2]} yet` : this.model.levels[1];
-      this.rows.push({kind, name, n: groups.length});
-      for (const g of groups) this.rows.push({group: g.at, g, b: of[g.at]});
+    const top = m.levels.length - 1;
+    const below = m.levels.map(() => new Map()); // by level and parent
+    for (let l = 1; l <= top; l++) {
+      for (const g of l === 1 ? live : m.live(l)) {
+        const parent = l < top ? g.parent : -1;
+        if (!below[l].has(parent)) below[l].set(parent, []);
+        below[l].get(parent).push(g);
+      }
     }
-    this.space.style.height = `${this.rows.length * rowHeight + 8}px`;
+    const add = (g, depth) => {
+      const children = below[g.level - 1]?.get(g.at) || [];
+      this.rows.push({key: `${g.level} ${g.at}`, level: g.level, g, depth, n: children.length});
+      if (g.level > 1) children.forEach((c) => add(c, depth + 1));
+    };
+    for (let l = 1; l <= top; l++) {
+      const open = below[l].get(-1) || [];
+      const heading = l < top ? `no ${m.levels[l + 1]} yet` : top === 1 ? m.levels[1] : '';
+      if (heading && (open.length || top === 1)) this.rows.push({key: `open ${l}`, level: l + 1, heading, depth: 0, n: open.length});
+      open.forEach((g) => add(g, heading ? 1 : 0));
+    }
+    this.place = new Map(this.rows.flatMap((r, i) => (r.level === 1 ? [[r.g.at, i]] : [])));
+    this.sight.reach(this.rows.length * rowHeight + 8);
   }
 
-  // chosen lists the marked groups that there still are.
-  chosen() { return this.model.live().filter((g) => this.marked.has(g.name)); }
+  // chosen lists what is marked and still there: groups, or classes of one level above.
+  chosen() { return this.model.live(this.level).filter((g) => this.marked.has(g.name)); }
 
-  groups() { return this.rows.filter((r) => r.group !== undefined).map((r) => r.group); }
+  clearMarks() { this.marked.clear(); this.level = 1; }
+
+  // under is what the keyboard's place in the tree is on, while the tree has the focus.
+  under() { return document.activeElement === this.root ? this.rows[this.at]?.g : undefined; }
+
+  groups() { return [...this.place.keys()]; }
 
   // next is the group after (or before) the current one; with open only groups
   // that have undecided labels.
   next(step, open) {
     const list = this.groups();
     let i = list.indexOf(this.current);
-    if (i < 0) return list[0];
-    const {of} = this.model.sum();
-    for (i += step; i >= 0 && i < list.length; i += step) if (!open || of[list[i]].open) return list[i];
+    if (i < 0) return list[0] ?? -1;
+    for (i += step; i >= 0 && i < list.length; i += step) if (!open || this.model.bucket(list[i]).open) return list[i];
     return -1;
   }
 
+  // show opens the row of the current group; whoever walks in the tree stays there.
   show(group) {
-    this.current = group;
-    const i = this.rows.findIndex((r) => r.group === group);
-    if (i >= 0) {
+    const i = this.place.get(group);
+    if (i !== undefined && (group !== this.current || (this.at !== i && !this.under()))) {
       this.at = i;
-      const y = i * rowHeight;
-      if (y < this.root.scrollTop + rowHeight) this.root.scrollTop = y - rowHeight;
-      else if (y + 2 * rowHeight > this.root.scrollTop + this.root.clientHeight) this.root.scrollTop = y + 2 * rowHeight - this.root.clientHeight;
+      this.sight.reveal((i - 1) * rowHeight, (i + 2) * rowHeight);
     }
+    this.current = group;
     this.draw();
   }
 
   draw() {
-    const from = Math.max(0, Math.floor(this.root.scrollTop / rowHeight) - 4);
-    const to = Math.min(this.rows.length, from + Math.ceil(this.root.clientHeight / rowHeight) + 8);
-    const made = [];
+    const from = Math.max(0, Math.floor(this.sight.top / rowHeight) - 4);
+    const to = Math.min(this.rows.length, from + Math.ceil(this.sight.height / rowHeight) + 8);
+    const wanted = [];
     for (let i = from; i < to; i++) {
-      const e = this.row(this.rows[i], i);
-      e.id = `row-${i}`;
-      e.style.transform = `translateY(${i * rowHeight}px)`;
-      made.push(e);
+      const r = this.rows[i], b = r.level === 1 ? this.model.bucket(r.g.at) : null;
+      const marked = !!r.g && r.level === this.level && this.marked.has(r.g.name);
+      const look = {b, marked, current: r.level === 1 && r.g.at === this.current, at: i === this.at, id: `row-${i}`};
+      wanted.push({key: r.key, sort: b ? 'row' : 'kind', x: 0, y: i * rowHeight, write: (e) => become(e, this.row(r, look)),
+        state: [i, r.depth, r.n, r.heading ?? r.g.name, r.g?.flagged, marked, look.current, look.at, b?.size, b?.open].join('/')});
     }
-    this.space.replaceChildren(...made);
+    this.sight.show(wanted);
     this.root.setAttribute('aria-activedescendant', `row-${this.at}`);
   }
 
-  row(r, i) {
-    const over = {ondragover: (e) => { e.preventDefault(); e.currentTarget.classList.add('over'); }, ondragleave: (e) => e.currentTarget.classList.remove('over')};
-    if (r.group === undefined) {
-      return h('div', {class: 'kind', role: 'presentation', ...over, ondrop: (e) => { e.preventDefault(); e.currentTarget.classList.remove('over'); this.on.parent(r.kind < 0 ? '' : r.name, e); }},
-        h('span', {class: 'name'}, shown(r.name)), h('span', {class: 'n'}, number(r.n)));
+  row(r, {b, marked, current, at, id}) {
+    const place = `${at ? ' at' : ''}${marked ? ' marked' : ''} depth-${Math.min(r.depth, 3)}`;
+    if (r.level > 1) {
+      return h('div', {id, class: `kind${place}`, role: 'treeitem', 'aria-level': r.depth + 1, 'aria-selected': String(marked), 'aria-expanded': 'true', draggable: !!r.g && r.level < this.model.levels.length - 1,
+        'aria-label': `${r.heading ?? r.g.name}, ${r.n} below`, data: {row: r.key}},
+      h('span', {class: 'name'}, r.heading ?? shown(r.g.name)), h('span', {class: 'n'}, number(r.n)));
     }
-    const done = r.b.tags.length && r.b.open === 0;
-    const cls = ['row', r.group === this.current ? 'current' : '', i === this.at ? 'at' : '', this.marked.has(r.g.name) ? 'marked' : ''].join(' ');
-    return h('div', {class: cls, role: 'option', 'aria-selected': String(this.marked.has(r.g.name)), 'aria-current': r.group === this.current ? 'true' : undefined, draggable: true,
-      title: r.g.name, 'aria-label': `${r.g.name}, ${r.b.tags.length} labels, ${r.b.open} open`,
-      onclick: (e) => { if (e.ctrlKey || e.metaKey) this.toggle(r.g.name); else this.on.open(r.group); },
-      ondragstart: (e) => e.dataTransfer.setData('application/x-hgld-group', r.g.name), ...over,
-      ondrop: (e) => { e.preventDefault(); e.currentTarget.classList.remove('over'); this.on.drop(r.group, e); }},
+    const done = b.size && b.open === 0;
+    return h('div', {id, class: `row${current ? ' current' : ''}${place}`, role: 'treeitem', 'aria-level': r.depth + 1, 'aria-selected': String(marked), 'aria-current': current ? 'true' : undefined, draggable: true,
+      title: r.g.name, 'aria-label': `${r.g.name}, ${b.size} labels, ${b.open} open`, data: {row: r.key}},
     h('span', {class: done ? 'state done' : 'state', 'aria-hidden': 'true'}, done ? '✓' : ''), h('span', {class: 'name'}, shown(r.g.name)),
     r.g.flagged ? h('span', {class: 'flag', 'aria-label': 'flagged'}, '⚑') : null,
-    h('span', {class: 'n'}, r.b.open && r.b.open < r.b.tags.length ? `${number(r.b.tags.length - r.b.open)}/${number(r.b.tags.length)}` : number(r.b.tags.length)));
+    h('span', {class: 'n'}, b.open && b.open < b.size ? `${number(b.size - b.open)}/${number(b.size)}` : number(b.size)));
   }
 
-  toggle(name) {
-    if (this.marked.has(name)) this.marked.delete(name); else this.marked.add(name);
-    this.draw();
+  // toggle marks a group, or takes the mark away; marks are of one level.
+  toggle({g}) {
+    if (!g) return;
+    if (g.level !== this.level && this.chosen().length) { this.on.say('Marks are of one level; Esc clears them.'); return; }
+    this.level = g.level;
+    if (this.marked.has(g.name)) this.marked.delete(g.name); else this.marked.add(g.name);
     this.on.mark();
   }
 
@@ -130,23 +170,19 @@ export class Tree {
   key(e) {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
     const step = {ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -1e6, End: 1e6}[e.key];
+    const r = this.rows[this.at];
     if (step) {
       const last = this.rows.length - 1;
       let i = Math.max(0, Math.min(last, this.at + step));
-      const on = i === 0 ? 1 : i === last ? -1 : Math.sign(step); // past headings
-      while (i >= 0 && i <= last && this.rows[i].group === undefined) i += on;
-      if (i < 0 || i > last) i = this.at;
-      this.at = i;
-      const y = i * rowHeight;
-      if (y < this.root.scrollTop) this.root.scrollTop = y;
-      if (y + rowHeight > this.root.scrollTop + this.root.clientHeight) this.root.scrollTop = y + rowHeight - this.root.clientHeight;
+      const on = i === 0 ? 1 : i === last ? -1 : Math.sign(step); // past what is no class
+      while (this.rows[i] && !this.rows[i].g) i += on;
+      if (this.rows[i]) this.at = i;
+      this.sight.reveal((this.at - 1) * rowHeight, (this.at + 1) * rowHeight);
       this.draw();
-    } else if (e.key === 'Enter') {
-      const r = this.rows[this.at];
-      if (r && r.group !== undefined) this.on.open(r.group);
-    } else if (e.key === ' ') {
-      const r = this.rows[this.at];
-      if (r && r.group !== undefined) this.toggle(r.g.name);
+    } else if (e.key === 'Enter' && r?.level === 1) {
+      this.on.open(r.g.at);
+    } else if (e.key === ' ' && r) {
+      this.toggle(r);
     } else {
       return;
     }
