@@ -40,10 +40,13 @@ type Tree struct {
 	Merges  []Merge
 }
 
-// Agglomerate merges the two nearest clusters until one is left, by the chain of
-// nearest neighbours (Murtagh, The Computer Journal 26, 1983) on a triangle of
-// float32 distances: 2N² bytes, O(N²·D) time. Products are lib's;
-// nil means gonum.
+// Agglomerate merges the two nearest clusters until one is left, on a triangle of
+// float32 distances: 2N² bytes, O(N²·D) time. Products are lib's; nil means gonum.
+//
+// Neither linkage lets a merge bring a third cluster nearer than the nearer of the
+// two was, so clusters that are each other's nearest may be merged in any order:
+// all such pairs in rounds while there are many, then one after the other by the
+// chain of nearest neighbours (Murtagh, The Computer Journal 26, 1983).
 //
 // Distances of merged clusters follow Lance and Williams in float32, which only
 // decides between neighbours; heights of Ward are computed from the means in
@@ -70,19 +73,11 @@ func grow(ctx context.Context, x Matrix, linkage Linkage, lib blas.Library) (*Tr
 	if err != nil {
 		return nil, err
 	}
-	c := &chain{problem: p, linkage: linkage, d: distances(lib, p, linkage)}
-	c.sizes, c.sums = make([]int, x.Rows), make([][]float64, x.Rows)
-	for i := range x.Rows {
-		c.sizes[i] = 1
-		c.active = append(c.active, i)
+	c, near := newChain(lib, p, linkage)
+	if err := c.rounds(ctx, near); err != nil {
+		return nil, err
 	}
-	for len(c.active) > 1 {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		c.follow()
-	}
-	return c.tree(), nil
+	return c.tree(ctx)
 }
 
 // triangle holds a distance for every pair of slots, once, in blocks of side ×
@@ -114,37 +109,48 @@ func (d triangle) at(i, j int) *float32 {
 	return &d[row(max(i, j))+across(min(i, j))]
 }
 
-// distances fills the triangle with those of all pairs of rows: squared for Ward.
-func distances(lib blas.Library, p *problem, linkage Linkage) triangle {
-	d := newTriangle(p.y.Rows)
-	lowerPairs(p.y, lib, func(i, from int, dots []float32) {
-		at, own, yy := row(i), p.yy[i], p.yy[from:]
-		for j, dot := range dots[:min(len(dots), i-from)] {
-			s := max(0, own+yy[j]-2*float64(dot))
-			if linkage == Average {
-				s = math.Sqrt(s)
-			}
-			d[at+across(from+j)] = float32(s)
-		}
-	})
-	return d
-}
-
 // chain is a run of Agglomerate. A cluster lives in the slot of one of its rows.
 type chain struct {
 	*problem
 	linkage Linkage
 	d       triangle
-	active  []int // slots that hold a cluster, ascending
 	sizes   []int
+	origin  []int       // row that each slot was at first
+	active  []int       // slots that hold a cluster, ascending
 	sums    [][]float64 // of the rows; nil for a single row
 	path    []int       // each slot the nearest neighbour of the one before
 	merges  []joined
 }
 
+// newChain begins with every row in its own slot, and returns the nearest of each.
+func newChain(lib blas.Library, p *problem, linkage Linkage) (*chain, *nearest) {
+	n := p.y.Rows
+	c := &chain{problem: p, linkage: linkage, sizes: make([]int, n), sums: make([][]float64, n), origin: make([]int, n)}
+	for i := range n {
+		c.sizes[i], c.origin[i] = 1, i
+	}
+	d, near := distances(lib, p, linkage)
+	c.d = d
+	return c, near
+}
+
+// tree follows the chain to its end.
+func (c *chain) tree(ctx context.Context) (*Tree, error) {
+	for i := range c.sizes {
+		c.active = append(c.active, i)
+	}
+	for len(c.active) > 1 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		c.follow()
+	}
+	return c.order(), nil
+}
+
 // joined is a merge as the chain finds it: not yet in the order of heights.
 type joined struct {
-	kept, gone int // slots
+	kept, gone int // rows that the slots were at first
 	height     float64
 }
 
@@ -199,28 +205,48 @@ func (c *chain) nearest(i, best int, near float32) int {
 // merge joins the cluster of slot gone into that of kept > gone, whose part of
 // the triangle lies together.
 func (c *chain) merge(gone, kept int) {
-	apart := float64(*c.d.at(kept, gone))
-	a, b := float64(c.sizes[gone]), float64(c.sizes[kept])
-	height := apart
+	apart := *c.d.at(kept, gone)
+	at, _ := slices.BinarySearch(c.active, gone)
+	c.active = slices.Delete(c.active, at, at+1)
+	w := c.weigh(gone, kept, apart)
+	for _, k := range c.active {
+		if k != kept {
+			to := c.d.at(k, kept)
+			*to = w.between(*c.d.at(k, gone), *to, c.sizes[k])
+		}
+	}
+	c.join(gone, kept, apart)
+}
+
+// join notes the merge of two slots that are apart so far; the cluster is then in
+// slot kept.
+func (c *chain) join(gone, kept int, apart float32) {
+	height := float64(apart)
 	if c.linkage == Ward {
 		height = c.wardHeight(gone, kept)
 	}
-	at, _ := slices.BinarySearch(c.active, gone)
-	c.active = slices.Delete(c.active, at, at+1)
-	for _, k := range c.active {
-		if k == kept {
-			continue
-		}
-		to, from := c.d.at(k, kept), *c.d.at(k, gone)
-		if c.linkage == Average {
-			*to = float32((a*float64(from) + b*float64(*to)) / (a + b))
-			continue
-		}
-		n := float64(c.sizes[k])
-		*to = float32(((a+n)*float64(from) + (b+n)*float64(*to) - n*apart) / (a + b + n))
-	}
 	c.sizes[kept] += c.sizes[gone]
-	c.merges = append(c.merges, joined{kept, gone, height})
+	c.merges = append(c.merges, joined{c.origin[kept], c.origin[gone], height})
+}
+
+// merger has the distance of other clusters to one that is made of two.
+type merger struct {
+	a, b, apart float64 // rows of the two, and how far apart they are
+	ward        bool
+}
+
+func (c *chain) weigh(a, b int, apart float32) merger {
+	return merger{float64(c.sizes[a]), float64(c.sizes[b]), float64(apart), c.linkage == Ward}
+}
+
+// between is the distance of a cluster of so many rows from the one made of two
+// that are from and to away.
+func (m *merger) between(from, to float32, rows int) float32 {
+	if !m.ward {
+		return float32((m.a*float64(from) + m.b*float64(to)) / (m.a + m.b))
+	}
+	n := float64(rows)
+	return float32(((m.a+n)*float64(from) + (m.b+n)*float64(to) - n*m.apart) / (m.a + m.b + n))
 }
 
 // wardHeight is the height of a merge from the sums of the rows, which it joins.
@@ -242,16 +268,16 @@ func (c *chain) sum(slot int) []float64 {
 		return c.sums[slot]
 	}
 	s := make([]float64, c.x.Cols)
-	for j, v := range c.x.Row(slot) {
+	for j, v := range c.x.Row(c.origin[slot]) {
 		s[j] = float64(v)
 	}
 	return s
 }
 
-// tree orders the merges by height. Rounding may put a merge below one that it is
+// order puts the merges in the order of their heights. Rounding may put a merge below one that it is
 // made of; it is raised to that one's height, so that a merge never comes before
 // its parts.
-func (c *chain) tree() *Tree {
+func (c *chain) order() *Tree {
 	n := c.x.Rows
 	floor := make([]float64, n)
 	for i := range c.merges {

@@ -19,15 +19,17 @@ import (
 // near they are at the start.
 type bounds struct {
 	*descent
-	groups int
-	order  []int32   // centroid at each place of the panels [K]
-	place  []int32   // and where each is [K]
-	sorted Matrix    // centroids in that order
-	packed *factor   // of sorted
-	lower  []float32 // [N,groups]; nil before the first assignment
-	before []float64 // centroids of the assignment before [K,D]
-	shift  []float32 // how far the farthest of each group has moved since, rounded up [groups]
-	free   sync.Pool // of *boundsTile
+	groups   int
+	order    []int32     // centroid at each place of the panels [K]
+	place    []int32     // and where each is [K]
+	sorted   Matrix      // centroids in that order
+	sortedCC []float32   // and cc [K]
+	packed   *factor     // of sorted
+	known    [][]float32 // products of all rows with each of the first centroids; nil: to be made
+	lower    []float32   // [N,groups]; nil before the first assignment
+	before   []float64   // centroids of the assignment before [K,D]
+	shift    []float32   // how far the farthest of each group has moved since, rounded up [groups]
+	free     sync.Pool   // of *boundsTile
 }
 
 // rounding is a bound of the error of a squared distance from products in
@@ -35,9 +37,9 @@ type bounds struct {
 // sign leaves 2⁻¹⁹·⁵ of the sum of their magnitudes at worst by far.
 const rounding = 1. / (1 << 19)
 
-func newBounds(w *descent) *bounds {
+func newBounds(w *descent, known [][]float32) *bounds {
 	k := w.c.Rows
-	return &bounds{descent: w, before: make([]float64, len(w.centroids)), order: make([]int32, k), place: make([]int32, k), sorted: NewMatrix(k, w.c.Cols)}
+	return &bounds{descent: w, known: known, before: make([]float64, len(w.centroids)), order: make([]int32, k), place: make([]int32, k), sorted: NewMatrix(k, w.c.Cols), sortedCC: make([]float32, k)}
 }
 
 // assign finds the nearest centroid of each row.
@@ -48,6 +50,7 @@ func (b *bounds) assign() {
 	}
 	for at, k := range b.order {
 		copy(b.sorted.Row(at), b.c.Row(int(k)))
+		b.sortedCC[at] = b.cc[k]
 	}
 	b.packed = CPU{BLAS: b.lib}.factor(b.sorted, b.packed)
 	if first {
@@ -61,6 +64,7 @@ func (b *bounds) assign() {
 		b.tile(lo, min(lo+tileRows, b.y.Rows)).assign(first)
 	})
 	copy(b.before, b.centroids)
+	b.known = nil
 }
 
 // arrange puts near centroids side by side: by a chain from the first, each next
@@ -117,17 +121,34 @@ func (b *bounds) measureShift() {
 type boundsTile struct {
 	*bounds
 	lo, hi int
-	wanted []bool    // groups that a row is compared with [rows, groups]
-	marked []int32   // rows that a group is compared with
-	rows   []float32 // their vectors, together
-	buf    []float32 // products [marked, width]
-	best   []rival   // of each row and group that are compared [rows, groups]
+	wanted []bool     // groups that a row is compared with [rows, groups]
+	marked []int32    // rows that a group is compared with
+	places []*float32 // where they begin
+	rows   []float32  // their vectors together, for a library that wants them so
+	buf    []float32  // products [marked, width]
+	best   []rivals   // of each row and group that are compared [rows, groups]
 }
 
-// rival is the nearest centroid of a group and the next nearest.
-type rival struct {
-	k, next        int32 // −1: none
-	dist, nextDist float32
+// rivals are the nearest centroid of a group and the next nearest.
+type rivals struct{ first, second rival }
+
+// rival is a centroid and its cc − 2y·c in one number, which sorts as the distance
+// does and then as the centroid.
+type rival int64
+
+// nobody is farther than any centroid.
+const nobody rival = math.MaxInt64
+
+func newRival(k int32, dist float32) rival {
+	bits := int32(math.Float32bits(dist))
+	return rival(bits^int32(uint32(bits>>31)>>1))<<32 | rival(k) // a negative number sorts by its complement
+}
+
+func (r rival) centroid() int32 { return int32(uint32(r)) }
+
+func (r rival) dist() float32 {
+	bits := int32(r >> 32)
+	return math.Float32frombits(uint32(bits ^ int32(uint32(bits>>31)>>1)))
 }
 
 // tile returns room for assigning rows lo to hi.
@@ -135,8 +156,14 @@ func (b *bounds) tile(lo, hi int) *boundsTile {
 	t, used := b.free.Get().(*boundsTile)
 	if !used {
 		width := b.packed.width
-		t = &boundsTile{bounds: b, wanted: make([]bool, tileRows*b.groups), best: make([]rival, tileRows*b.groups),
-			marked: make([]int32, 0, tileRows), rows: make([]float32, tileRows*b.y.Cols), buf: make([]float32, tileRows*width)}
+		strip, gather := b.packed.strip()
+		t = &boundsTile{bounds: b, wanted: make([]bool, tileRows*b.groups), best: make([]rivals, tileRows*b.groups),
+			marked: make([]int32, 0, tileRows), buf: make([]float32, tileRows*width)}
+		if gather {
+			t.places = make([]*float32, 0, tileRows+strip)
+		} else {
+			t.rows = make([]float32, tileRows*b.y.Cols)
+		}
 	}
 	t.lo, t.hi = lo, hi
 	return t
@@ -180,8 +207,7 @@ func (t *boundsTile) want(i int, wanted []bool) {
 
 // compare finds the rivals in group g of the rows that want it.
 func (t *boundsTile) compare(g int) {
-	d, width := t.y.Cols, t.packed.width
-	from, to := g*width, min((g+1)*width, t.c.Rows)
+	from, to := g*t.packed.width, min((g+1)*t.packed.width, t.c.Rows)
 	t.marked = t.marked[:0]
 	for at := range t.hi - t.lo {
 		if t.wanted[at*t.groups+g] {
@@ -191,28 +217,42 @@ func (t *boundsTile) compare(g int) {
 	if len(t.marked) == 0 {
 		return
 	}
-	rows := t.y.Data[t.lo*d : t.hi*d]
-	if len(t.marked) < t.hi-t.lo {
+	t.multiply(from, to)
+	order, cc := t.order[from:to], t.sortedCC[from:to]
+	for line, at := range t.marked {
+		r := rivals{nobody, nobody}
+		for j, product := range t.buf[line*len(order):][:len(order)] {
+			n := newRival(order[j], cc[j]-2*product)
+			r.second = min(r.second, max(r.first, n))
+			r.first = min(r.first, n)
+		}
+		t.best[int(at)*t.groups+g] = r
+	}
+}
+
+// multiply fills buf with the products of the marked rows and centroids [from,to).
+func (t *boundsTile) multiply(from, to int) {
+	d, n := t.y.Cols, len(t.marked)
+	switch {
+	case t.known != nil:
+		for j, c := range t.order[from:to] {
+			for line, product := range t.known[c][t.lo:t.hi] {
+				t.buf[line*(to-from)+j] = product
+			}
+		}
+	case n == t.hi-t.lo:
+		t.packed.products(t.buf, to-from, t.y.Data[t.lo*d:t.hi*d], n, from, to)
+	case t.rows == nil:
+		t.places = t.places[:n]
+		for line, at := range t.marked {
+			t.places[line] = &t.y.Data[(t.lo+int(at))*d]
+		}
+		t.packed.gathered(t.buf, to-from, t.places, n, from, to)
+	default:
 		for line, at := range t.marked {
 			copy(t.rows[line*d:][:d], t.y.Row(t.lo+int(at)))
 		}
-		rows = t.rows[:len(t.marked)*d]
-	}
-	t.packed.products(t.buf, rows, len(t.marked), from, to)
-	for line, at := range t.marked {
-		r := rival{k: -1, next: -1, dist: float32(math.Inf(1)), nextDist: float32(math.Inf(1))}
-		for j, product := range t.buf[line*(to-from):][:to-from] {
-			k := t.order[from+j]
-			dist := t.cc[k] - 2*product
-			switch {
-			case dist < r.dist || dist == r.dist && k < r.k:
-				r.next, r.nextDist = r.k, r.dist
-				r.k, r.dist = k, dist
-			case dist < r.nextDist:
-				r.next, r.nextDist = k, dist
-			}
-		}
-		t.best[int(at)*t.groups+g] = r
+		t.packed.products(t.buf, to-from, t.rows[:n*d], n, from, to)
 	}
 }
 
@@ -220,29 +260,30 @@ func (t *boundsTile) compare(g int) {
 func (t *boundsTile) settle(i int) {
 	at := (i - t.lo) * t.groups
 	wanted, best := t.wanted[at:][:t.groups], t.best[at:][:t.groups]
-	winner := -1
+	winner := nobody
 	for g, want := range wanted {
-		if want && (winner < 0 || best[g].dist < best[winner].dist || best[g].dist == best[winner].dist && best[g].k < best[winner].k) {
-			winner = g
+		if want {
+			winner = min(winner, best[g].first)
 		}
 	}
-	if winner < 0 {
+	if winner == nobody {
 		return
 	}
-	t.index[i], t.dist[i] = best[winner].k, best[winner].dist
+	t.index[i], t.dist[i] = winner.centroid(), winner.dist()
+	lower := t.lower[i*t.groups:][:t.groups]
 	for g, want := range wanted {
 		if !want {
 			continue
 		}
-		k, dist := best[g].k, best[g].dist
-		if g == winner {
-			k, dist = best[g].next, best[g].nextDist
+		other := best[g].first
+		if other == winner {
+			other = best[g].second
 		}
 		low := math.Inf(1)
-		if k >= 0 {
-			low, _ = t.ends(i, int(k), dist)
+		if other != nobody {
+			low, _ = t.ends(i, int(other.centroid()), other.dist())
 		}
-		t.lower[i*t.groups+g] = float32(low) * (1 - 1e-6)
+		lower[g] = float32(low) * (1 - 1e-6)
 	}
 }
 

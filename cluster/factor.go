@@ -50,16 +50,40 @@ func (f *factor) across(rows int) int { return (rows + f.width - 1) / f.width * 
 // at is where the panel of row j begins in the pass from q on, of depth k.
 func (f *factor) at(j, q, k int) int { return f.across(f.c.Rows)*q + j*k }
 
-// products is dst[i, j-from] = x_i·c_j for m rows of x, D apart, and rows [from,to)
-// of c, from being a multiple of width.
-func (f *factor) products(dst, x []float32, m, from, to int) {
+// products is dst[i·ld + j-from] = x_i·c_j for m rows of x, D apart, and rows
+// [from,to) of c, from being a multiple of width.
+func (f *factor) products(dst []float32, ld int, x []float32, m, from, to int) {
 	d := f.c.Cols
 	if f.panels == nil {
-		f.lib.Sgemm(false, true, m, to-from, d, 1, x, d, f.c.Data[from*d:to*d], d, 0, dst, to-from)
+		f.lib.Sgemm(false, true, m, to-from, d, 1, x, d, f.c.Data[from*d:to*d], d, 0, dst, ld)
 		return
 	}
 	for q := 0; q < d; q += blas.Depth {
 		k := min(blas.Depth, d-q)
-		f.panels.MultiplyPanels(false, m, to-from, k, x[q:], d, f.packed[f.at(from, q, k):], q > 0, dst, to-from)
+		f.panels.MultiplyPanels(false, m, to-from, k, x[q:], d, f.packed[f.at(from, q, k):], q > 0, dst, ld)
+	}
+}
+
+// strip is how many rows of x meet a panel at a time, and gather whether these may
+// lie anywhere.
+func (f *factor) strip() (rows int, gather bool) {
+	if f.panels == nil {
+		return 1, false
+	}
+	rows, _, gather = f.panels.Shape()
+	return rows, gather
+}
+
+// gathered is products for the rows of x that begin at m addresses, in room for
+// more until a whole strip. x holds them all.
+func (f *factor) gathered(dst []float32, ld int, x []*float32, m, from, to int) {
+	rows, _ := f.strip()
+	for len(x)%rows > 0 {
+		x = append(x, x[0])
+	}
+	d := f.c.Cols
+	for q := 0; q < d; q += blas.Depth {
+		k := min(blas.Depth, d-q)
+		f.panels.MultiplyRuns(x, 1, 1, q, m, to-from, k, f.packed[f.at(from, q, k):], q > 0, dst, ld)
 	}
 }

@@ -24,7 +24,7 @@ func lowerPairs(y Matrix, lib blas.Library, f func(i, from int, dots []float32))
 		buf := make([]float32, pairRows*pairCols)
 		for from := 0; from < hi; from += pairCols {
 			to := min(from+pairCols, hi)
-			right.products(buf, y.Data[lo*y.Cols:hi*y.Cols], hi-lo, from, to)
+			right.products(buf, to-from, y.Data[lo*y.Cols:hi*y.Cols], hi-lo, from, to)
 			for i := max(lo, from); i < hi; i++ {
 				f(i, from, buf[(i-lo)*(to-from):][:min(to, i+1)-from])
 			}

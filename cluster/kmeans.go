@@ -60,7 +60,8 @@ const (
 	Lloyd Algorithm = iota
 	// Elkan leaves out what the triangle inequality excludes (ICML 2003), with one
 	// bound for each group of centroids as Yinyang k-means has (Ding et al., ICML
-	// 2015): the same partition, in 4·N·K/16 bytes of bounds or fewer.
+	// 2015): the same partition, in 4·N·K/16 bytes of bounds or fewer, and 4·N·K bytes
+	// of products while a start that was drawn from all rows is assigned.
 	Elkan
 	// MiniBatch moves centroids by random batches (Sculley, WWW 2010) and compares
 	// all rows once, at the end: for sets that take too long otherwise, at a higher
@@ -156,7 +157,7 @@ func (o KMeans) Run(ctx context.Context, x Matrix, seed uint64) (*Result, error)
 			return nil, fmt.Errorf("cluster: k-means: %w", err)
 		}
 		if o.Algorithm == MiniBatch {
-			if err := p.miniBatch(ctx, o, start, random); err != nil {
+			if err := p.miniBatch(ctx, o, start.centroids, random); err != nil {
 				return nil, fmt.Errorf("cluster: k-means: %w", err)
 			}
 		}
@@ -181,13 +182,19 @@ func (o KMeans) starts() int {
 	return max(o.NInit, 1)
 }
 
-// start returns the centroids of a start in the space of y.
-func (p *problem) start(ctx context.Context, o KMeans, gram []float32, random *rand.Rand) ([]float64, error) {
+// start is where a run begins.
+type start struct {
+	centroids []float64   // [K,D] in the space of y
+	products  [][]float32 // of all rows with each; nil where they are not known
+}
+
+func (p *problem) start(ctx context.Context, o KMeans, gram []float32, random *rand.Rand) (start, error) {
 	switch {
 	case o.Start.Rows > 0:
-		return p.given(o.Start), nil
+		return start{centroids: p.given(o.Start)}, nil
 	case o.Init == WardMeans:
-		return p.wardMeans(ctx, o)
+		centroids, err := p.wardMeans(ctx, o)
+		return start{centroids: centroids}, err
 	}
 	return p.draw(o, gram, random), nil
 }

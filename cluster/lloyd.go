@@ -20,7 +20,11 @@ type descent struct {
 	dist      []float32 // and how near [N]
 	labels    []int32   // index, changed where an empty cluster took a row [N]
 	sizes     []int     // rows of each label [K]
-	sums      []float64 // [K,D]
+	sums      []float64 // of the rows of each label, as summed has them [K,D]
+	summed    []int32   // labels that are in sums, −1 for none [N]; nil before the first
+	enter     []int32   // what changes: the sum that each row enters, −1 for none [N]
+	leave     []int32   // and the one that it leaves [N]
+	left      []float64 // sums of the rows that leave [K,D]
 	masses    []float64 // weight of the rows of each label [K]
 	bounds    *bounds   // of Elkan; nil for others
 }
@@ -28,10 +32,10 @@ type descent struct {
 // descend alternates assignment and means from the given start until no label
 // changes, no centroid moves (or moves by Tol at most), or MaxIter assignments
 // are made. The result is the last assignment.
-func (p *problem) descend(ctx context.Context, o KMeans, start []float64, restart int) (*Result, error) {
-	w := newDescent(p, o, start)
+func (p *problem) descend(ctx context.Context, o KMeans, from start, restart int) (*Result, error) {
+	w := newDescent(p, o, from.centroids)
 	if o.Algorithm == Elkan {
-		w.bounds = newBounds(w)
+		w.bounds = newBounds(w, from.products)
 	}
 	r := &Result{Restart: restart}
 	for {
@@ -160,29 +164,70 @@ func (w *descent) refill() int {
 // move puts every centroid at the mean of its rows and returns Σ‖c−c'‖². A
 // cluster without rows, or with rows whose sum has no direction, stays.
 func (w *descent) move() (shift float64) {
-	clear(w.sums)
-	if w.weights == nil {
-		w.ops.ScatterAdd(w.sums, w.y, w.labels)
-	} else {
-		scatterWeighted(w.sums, w.y, w.labels, w.weights)
-	}
+	w.sum()
 	d := w.y.Cols
-	for k, size := range w.sizes {
-		sum, c := w.sums[k*d:(k+1)*d], w.centroids[k*d:(k+1)*d]
-		if size == 0 || !mean(sum, w.masses[k], w.norms != nil) {
-			continue
+	each, next := make([]float64, len(w.sizes)), make([]float64, len(w.sums))
+	copy(next, w.sums)
+	parallel(len(w.sizes), func(k int) {
+		to, c := next[k*d:(k+1)*d], w.centroids[k*d:(k+1)*d]
+		if w.sizes[k] == 0 || !mean(to, w.masses[k], w.norms != nil) {
+			return
 		}
-		for j, v := range sum {
-			shift += (v - c[j]) * (v - c[j])
-			c[j] = v
-		}
+		each[k] = gap2(to, c)
+		copy(c, to)
+	})
+	for _, e := range each {
+		shift += e
 	}
 	return shift
 }
 
-// scatterWeighted adds row i, times its weight, to row index[i] of dst.
+// sum brings the sums up to date: rows that changed their cluster leave the sum of
+// the one and enter that of the other, in float64. Rows that changed are few after
+// the first iterations.
+func (w *descent) sum() {
+	if w.summed == nil {
+		w.summed, w.enter, w.leave = make([]int32, len(w.labels)), make([]int32, len(w.labels)), make([]int32, len(w.labels))
+		w.left = make([]float64, len(w.sums))
+		for i := range w.summed {
+			w.summed[i] = -1
+		}
+	}
+	for i, k := range w.labels {
+		w.enter[i], w.leave[i] = k, w.summed[i]
+		if k == w.summed[i] {
+			w.enter[i], w.leave[i] = -1, -1
+		}
+		w.summed[i] = k
+	}
+	w.scatter(w.sums, w.enter)
+	clear(w.left)
+	w.scatter(w.left, w.leave)
+	d := w.y.Cols
+	for i, v := range w.left {
+		w.sums[i] -= v
+	}
+	for k, size := range w.sizes {
+		if size == 0 { // nothing of the rounding stays
+			clear(w.sums[k*d : (k+1)*d])
+		}
+	}
+}
+
+func (w *descent) scatter(dst []float64, index []int32) {
+	if w.weights == nil {
+		w.ops.ScatterAdd(dst, w.y, index)
+	} else {
+		scatterWeighted(dst, w.y, index, w.weights)
+	}
+}
+
+// scatterWeighted adds row i, times its weight, to row index[i] of dst; −1 skips.
 func scatterWeighted(dst []float64, x Matrix, index []int32, weights []float64) {
 	for i, k := range index {
+		if k < 0 {
+			continue
+		}
 		sum := dst[int(k)*x.Cols : int(k+1)*x.Cols]
 		for j, v := range x.Row(i) {
 			sum[j] += weights[i] * float64(v)
@@ -262,12 +307,22 @@ func (p *problem) addScaled(sums, masses []float64, labels []int32) {
 	}
 }
 
-// distance2 is ‖x−c‖² in float64.
+// distance2 is ‖x−c‖² in float64, in four sums, which do not wait for each other.
 func distance2(x []float32, c []float64) float64 {
-	s := 0.0
-	for j, v := range x {
-		d := float64(v) - c[j]
-		s += d * d
+	var s [4]float64
+	c = c[:len(x)]
+	whole := len(x) &^ 3
+	for j := 0; j < whole; j += 4 {
+		x, c := x[j:j+4:j+4], c[j:j+4:j+4]
+		d0, d1, d2, d3 := float64(x[0])-c[0], float64(x[1])-c[1], float64(x[2])-c[2], float64(x[3])-c[3]
+		s[0] += d0 * d0
+		s[1] += d1 * d1
+		s[2] += d2 * d2
+		s[3] += d3 * d3
 	}
-	return s
+	for j := whole; j < len(x); j++ {
+		d := float64(x[j]) - c[j]
+		s[j&3] += d * d
+	}
+	return s[0] + s[1] + s[2] + s[3]
 }

@@ -17,7 +17,8 @@ type Ops interface {
 	// row. index [N] receives the row, dist [N] the value. With cc all zero the
 	// nearest is the row of largest dot product.
 	Nearest(index []int32, dist []float32, x, c Matrix, cc []float32)
-	// ScatterAdd adds row i of x to row index[i] of dst [K,D], in row order.
+	// ScatterAdd adds row i of x to row index[i] of dst [K,D], in row order; −1
+	// skips.
 	ScatterAdd(dst []float64, x Matrix, index []int32)
 }
 
@@ -50,7 +51,7 @@ func (o CPU) Nearest(index []int32, dist []float32, x, c Matrix, cc []float32) {
 		var buf [tileRows * tileCols]float32
 		for from := 0; from < c.Rows; from += tileCols {
 			to := min(from+tileCols, c.Rows)
-			right.products(buf[:], x.Data[lo*x.Cols:hi*x.Cols], hi-lo, from, to)
+			right.products(buf[:], to-from, x.Data[lo*x.Cols:hi*x.Cols], hi-lo, from, to)
 			for i := lo; i < hi; i++ {
 				row := buf[(i-lo)*(to-from):][:to-from]
 				for j, dot := range row {
@@ -86,18 +87,23 @@ func (CPU) ScatterAdd(dst []float64, x Matrix, index []int32) {
 	})
 }
 
-// rowsOfEach lists the rows of each of k labels, in their order.
+// rowsOfEach lists the rows of each of k labels, in their order; those of −1 are left
+// out.
 func rowsOfEach(index []int32, k int) [][]int32 {
 	sizes := make([]int, k)
 	for _, l := range index {
-		sizes[l]++
+		if l >= 0 {
+			sizes[l]++
+		}
 	}
 	all, rows := make([]int32, len(index)), make([][]int32, k)
 	for l, size := range sizes {
 		rows[l], all = all[:0:size], all[size:]
 	}
 	for i, l := range index {
-		rows[l] = append(rows[l], int32(i))
+		if l >= 0 {
+			rows[l] = append(rows[l], int32(i))
+		}
 	}
 	return rows
 }

@@ -14,40 +14,52 @@ import (
 // not drawn, nor rows that are chosen already; when no other is left, the last row
 // is repeated.
 //
-// Of more than seedRows·K rows a random sample of so many is drawn from, and
-// compared.
-func (p *problem) draw(o KMeans, gram []float32, random *rand.Rand) []float64 {
+// Of more than seedRows·K rows a random sample of so many is drawn from. Candidates
+// are compared on judgeRows·K rows at most, another sample.
+//
+// For Elkan's first assignment the products come with centroids that are rows.
+func (p *problem) draw(o KMeans, gram []float32, random *rand.Rand) start {
 	centroids := p.groupMeans(o.K)
 	if o.Init == Random {
-		return p.drawUniformly(centroids, o.K, random)
+		return start{centroids: p.drawUniformly(centroids, o.K, random)}
 	}
+	keep := o.Algorithm == Elkan && len(centroids) == 0
 	if most := seedRows * o.K; p.y.Rows > most {
-		p = p.sample(most, random)
+		p, keep = p.sample(drawRows(p.y.Rows, most, random)), false
 	}
 	tries := 1
 	if o.Init == GreedyPlusPlus {
 		tries = 2 + int(math.Log(float64(o.K)))
 	}
-	s := newSeeding(p, CPU{BLAS: o.BLAS}, gram, random)
+	s := newSeeding(p, o, tries, gram, random)
+	s.keep = keep
 	s.after(centroids)
 	for len(centroids) < o.K*p.y.Cols {
-		row := s.next(tries, len(centroids) == 0)
+		row := s.next(len(centroids) == 0)
 		for _, v := range p.y.Row(row) {
 			centroids = append(centroids, float64(v))
 		}
 	}
-	return centroids
+	if keep {
+		s.tell()
+	}
+	return start{centroids, s.kept}
 }
 
 // seedRows is how many rows for each cluster a start is drawn from: it only has to
 // find a row of every dense region, and Lloyd's rule then takes in all rows.
 const seedRows = 64
 
-// sample returns the problem of some rows, drawn without replacement and left in
-// their order.
-func (p *problem) sample(rows int, random *rand.Rand) *problem {
-	chosen := random.Perm(p.y.Rows)[:rows]
+// drawRows draws some of n rows without replacement and returns them in order.
+func drawRows(n, rows int, random *rand.Rand) []int {
+	chosen := random.Perm(n)[:rows]
 	slices.Sort(chosen)
+	return chosen
+}
+
+// sample returns the problem of some rows.
+func (p *problem) sample(chosen []int) *problem {
+	rows := len(chosen)
 	q := &problem{y: NewMatrix(rows, p.y.Cols), yy: make([]float64, rows), norms: p.norms, weights: make([]float64, rows)}
 	if p.known != nil {
 		q.known = &Known{Names: p.known.Names, Of: make([]int32, rows)}

@@ -8,11 +8,11 @@ import (
 	"hgld/internal/blas"
 )
 
-// Without the products of all rows a centroid's candidates may come from two
-// draws, whose products are kept apart.
+// All rows learn of centroids some at a time; the pool and the judges know each at
+// once, whether the judges are all rows, some, or read from the products of all.
 func TestDistancesWhileSeedingAreThoseToTheChosenRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	x := NewMatrix(1500, 16)
+	x := NewMatrix(2000, 16)
 	for i := range x.Data {
 		x.Data[i] = float32(r.NormFloat64())
 	}
@@ -20,24 +20,68 @@ func TestDistancesWhileSeedingAreThoseToTheChosenRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := KMeans{K: 100, BLAS: lib}.prepare(x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := newSeeding(p, CPU{BLAS: lib}, nil, rand.New(rand.NewPCG(1, 2)))
-	want := make([]float64, x.Rows)
-	for i := range want {
-		want[i] = math.Inf(1)
-	}
-	for c := range 100 {
-		chosen := s.next(6, c == 0)
-		for i := range want {
-			want[i] = min(want[i], distance2(p.y.Row(i), wide(p.y.Row(chosen))))
-			// Products in float32 of rows whose squared lengths are about 16.
-			if math.Abs(float64(s.nearest[i])-want[i]) > 1e-4 {
-				t.Fatalf("after %d centroids row %d is at %g of the nearest, want %g", c+1, i, s.nearest[i], want[i])
+	for _, c := range []struct {
+		name     string
+		k, tries int
+		gram     bool
+	}{{"some judge", 100, 6, false}, {"all judge", 130, 6, false}, {"products of all rows", 130, 6, true}, {"one candidate", 100, 1, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			o := KMeans{K: c.k, BLAS: lib}
+			p, err := o.prepare(x)
+			if err != nil {
+				t.Fatal(err)
 			}
+			var gram []float32
+			if c.gram {
+				if gram = o.gram(p, 20); gram == nil {
+					t.Fatal("20 starts do not share products")
+				}
+			}
+			s := newSeeding(p, o, c.tries, gram, rand.New(rand.NewPCG(1, 2)))
+			s.keep = true
+			want := make([]float64, x.Rows)
+			for i := range want {
+				want[i] = math.Inf(1)
+			}
+			var rows []int
+			for n := range c.k {
+				chosen := s.next(n == 0)
+				rows = append(rows, chosen)
+				for i := range want {
+					want[i] = min(want[i], distance2(p.y.Row(i), wide(p.y.Row(chosen))))
+				}
+				s.compare(t, want)
+			}
+			s.tell()
+			for i, d := range s.all.nearest {
+				closeTo(t, i, d, want[i])
+				for k, row := range rows {
+					closeTo(t, i, s.kept[k][i], float64(dot(x.Row(i), x.Row(row))))
+				}
+			}
+		})
+	}
+}
+
+// compare checks what the pool and the judges know.
+func (s *seeding) compare(t *testing.T, want []float64) {
+	t.Helper()
+	for _, c := range s.pool {
+		closeTo(t, c.row, c.now, want[c.row])
+	}
+	for i, d := range s.judges.nearest {
+		if s.of != nil {
+			i = s.of[i]
 		}
+		closeTo(t, i, d, want[i])
+	}
+}
+
+// closeTo allows for products in float32 of rows whose squared lengths are about 16.
+func closeTo(t *testing.T, row int, got float32, want float64) {
+	t.Helper()
+	if math.Abs(float64(got)-want) > 1e-4 {
+		t.Fatalf("row %d is at %g of the nearest centroid, want %g", row, got, want)
 	}
 }
 

@@ -1,0 +1,49 @@
+package cluster
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"hgld/internal/blas"
+)
+
+// Merging all pairs of nearest clusters at once and following a chain are two ways
+// to one tree. On a line of growing gaps there is one such pair at a time.
+func TestRoundsAndTheChainGrowTheSameTree(t *testing.T) {
+	gaps := NewMatrix(60, 1)
+	for i := range gaps.Rows {
+		gaps.Data[i] = float32(math.Pow(1.3, float64(i)))
+	}
+	for name, x := range map[string]Matrix{"planted": planted(400, 12, 9, 1, 5), "gaps": gaps, "two rows": rowsOf(gaps, 0, 2), "a row": rowsOf(gaps, 0, 1)} {
+		for _, linkage := range []Linkage{Ward, Average} {
+			got, err := Agglomerate(context.Background(), x, linkage, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := KMeans{}.prepare(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, _ := newChain(blas.Gonum(), p, linkage)
+			want, err := c.tree(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for m, w := range want.Merges {
+				// Distances of merged clusters are rounded to float32 in another order.
+				if g := got.Merges[m]; g.Size != w.Size || math.Abs(g.Height-w.Height) > 1e-5*w.Height {
+					t.Fatalf("%s, %s: merge %d is %+v, by the chain alone %+v", name, linkage, m, g, w)
+				}
+			}
+			for k := 1; k <= min(x.Rows, 40); k++ {
+				a, errA := got.Cut(k)
+				b, errB := want.Cut(k)
+				if errA != nil || errB != nil || !slices.Equal(a, b) {
+					t.Fatalf("%s, %s: cuts into %d differ", name, linkage, k)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+
+	"hgld/cluster"
+)
+
+// otherVectors tells why the vectors that a draft was made of are not those that
+// the section embed describes; "" if they are, or if nobody names an encoder there.
+// before has the states of the stages before.
+func (s *clusterSettings) otherVectors(p *project, before []state) (string, error) {
+	e := embedStage().settings().(*embedSettings)
+	if err := p.load(nil, "embed", e); err != nil {
+		return "", err
+	}
+	if e.Out != s.Vectors {
+		return "", nil
+	}
+	for _, st := range before {
+		if st.Stage == "embed" && st.State == "stale" {
+			return "embed comes before it and is not done", nil
+		}
+	}
+	if s.Encoder != "" || e.Encoder == "" { // cluster.encoder is a setting of the stage itself
+		return "", nil
+	}
+	_, have, err := cluster.ReadVectors(s.Vectors)
+	if err != nil {
+		return "", err
+	}
+	encoder, err := openEncoder(e)
+	if err != nil {
+		return fmt.Sprintf("embed.encoder is %s, which cannot be opened: %v", e.Encoder, err), nil
+	}
+	if encoder.Name() != have.Encoder {
+		return fmt.Sprintf("embed.encoder or embed.weights changed: %s was made by %s", p.inside(s.Vectors), have.Encoder), nil
+	}
+	return "", nil
+}
