@@ -32,6 +32,24 @@ def weights(loaded, path):
     sys.exit(f"{path}: no dictionary of tensors in it (found: {keys})")
 
 
+def read(path):
+    """What a file of torch.save holds, if it is numbers in containers alone."""
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except OSError as e:
+        sys.exit(f"{path}: {e.strerror}")
+    except pickle.UnpicklingError:
+        sys.exit(f"{path}: refused. The file asks Python to run code, or is no pickle of weights; numbers alone are read.\n"
+                 "  Save its state_dict() with the program that made it, and convert that.")
+    except RuntimeError as e:
+        if "TorchScript" not in str(e):
+            sys.exit(f"{path}: damaged, or no file of torch.save: {str(e).splitlines()[0]}")
+        sys.exit(f"{path}: refused. It is a TorchScript archive, as OpenAI published CLIP: a program and not weights alone.\n"
+                 "  Take model.safetensors of the repositories that `hgld embed --list` names.")
+    except Exception as e:  # whatever the bytes of another kind of file lead to
+        sys.exit(f"{path}: damaged, or no file of torch.save ({type(e).__name__})")
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--strip", default="", metavar="PREFIX", help="taken from the front of the names that have it")
@@ -40,12 +58,7 @@ def main():
     args = p.parse_args()
     if not args.target.endswith(".safetensors"):
         p.error(f"{args.target}: the target is a .safetensors file")
-    try:
-        loaded = torch.load(args.source, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as e:
-        sys.exit(f"{args.source}: refused. The file asks Python to run code, or is no pickle of weights; "
-                 f"numbers alone are read.\n  {str(e).splitlines()[0]}\n"
-                 "  Save its state_dict() with the program that made it, and convert that.")
+    loaded = read(args.source)
     tensors = {}
     for name, t in weights(loaded, args.source).items():
         short = name.removeprefix(args.strip)

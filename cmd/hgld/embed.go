@@ -38,7 +38,7 @@ func embedStage() stage {
 			}
 			return in, []string{s.Out}
 		},
-		runEmbed)
+		runEmbed, (*embedSettings).check)
 }
 
 func embedCommand() *cli.Command {

@@ -64,7 +64,8 @@ func openImported(s *embedSettings) (cluster.Encoder, error) {
 		}
 	}
 	if len(texts) != v.x.Rows {
-		return nil, fmt.Errorf("%s has %s, and %s has %s", list, count(len(texts), "text"), v.path, count(v.x.Rows, "vector"))
+		return nil, withHint(fmt.Errorf("%s has %s, and %s has %s", list, count(len(texts), "text"), v.path, count(v.x.Rows, "vector")),
+			"a text for each vector, in their order: -o vectors.texts=FILE names another list")
 	}
 	if v.sum, err = sha256File(v.path); err != nil {
 		return nil, err

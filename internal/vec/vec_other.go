@@ -38,3 +38,6 @@ func approachFast(dst, x []float32, rate float64) int { return 0 }
 
 func powerSumsFast(sum, along []float64, x []float32, p, eps float64) int { return 0 }
 func powerScaleFast(dst, x []float32, k []float64, q, eps float64) int    { return 0 }
+
+func headDotsFast(dst, q, k []float32, size int) bool { return false }
+func headMixFast(dst, p, v []float32, size int) bool  { return false }

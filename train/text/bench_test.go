@@ -32,17 +32,23 @@ func prompts(b *testing.B) []string {
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }
 
-// rate reports items for each second, and the most memory that Go took from the
-// system.
-func rate(b *testing.B, items int, unit string) {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	b.ReportMetric(float64(items*b.N)/b.Elapsed().Seconds(), unit)
-	b.ReportMetric(float64(m.Sys)/1e6, "MB")
+// measured begins to measure; what it returns reports texts for each second, by the
+// clock and of the processors, and the most memory that Go took from the system.
+func measured(b *testing.B, texts int) (report func()) {
+	begun, counted := cpuSeconds()
+	return func() {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		b.ReportMetric(float64(texts*b.N)/b.Elapsed().Seconds(), "texts/s")
+		if ended, _ := cpuSeconds(); counted && ended > begun {
+			b.ReportMetric(float64(texts*b.N)/(ended-begun), "texts/CPU-s")
+		}
+		b.ReportMetric(float64(m.Sys)/1e6, "MB")
+	}
 }
 
 // BenchmarkEncode reads the model in the folder $HGLD_MODEL, of CLIP or BERT, and
-// encodes every text, sorted by length and batched.
+// encodes every text.
 func BenchmarkEncode(b *testing.B) {
 	folder := os.Getenv("HGLD_MODEL")
 	if folder == "" {
@@ -59,12 +65,12 @@ func BenchmarkEncode(b *testing.B) {
 	} else {
 		b.Fatal(err)
 	}
+	defer measured(b, len(texts))()
 	for b.Loop() {
 		if _, err := encode(b.Context(), texts); err != nil {
 			b.Fatal(err)
 		}
 	}
-	rate(b, len(texts), "texts/s")
 }
 
 // BenchmarkBPE tokenizes on one thread. "first" remembers no words.
@@ -76,21 +82,21 @@ func BenchmarkBPE(b *testing.B) {
 	texts := prompts(b)
 	encode := v.Encoder(77)
 	b.Run("first", func(b *testing.B) {
+		defer measured(b, len(texts))()
 		for b.Loop() {
 			encode := v.Encoder(77)
 			for _, t := range texts {
 				encode(t)
 			}
 		}
-		rate(b, len(texts), "texts/s")
 	})
 	b.Run("known", func(b *testing.B) {
+		defer measured(b, len(texts))()
 		for b.Loop() {
 			for _, t := range texts {
 				encode(t)
 			}
 		}
-		rate(b, len(texts), "texts/s")
 	})
 }
 
@@ -105,11 +111,11 @@ func BenchmarkWordPiece(b *testing.B) {
 		b.Fatal(err)
 	}
 	texts := prompts(b)
+	defer measured(b, len(texts))()
 	for b.Loop() {
 		encode := w.Encoder()
 		for _, t := range texts {
 			encode(t)
 		}
 	}
-	rate(b, len(texts), "texts/s")
 }

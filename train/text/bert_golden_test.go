@@ -15,7 +15,6 @@ import (
 	"hgld/internal/tensorfile"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
-	"hgld/train/grad"
 	"hgld/train/tensor"
 )
 
@@ -81,10 +80,10 @@ func idsOf(ids, mask *tensor.Tensor, i int) []int32 {
 func states(t *testing.T, b device.Backend, net network, ids []int32) [][]float32 {
 	t.Helper()
 	var out [][]float32
-	p := &pass{Tape: grad.NewTape(b, device.NewArena(b)).Evaluate()}
-	defer p.Free()
-	p.show = func(x *grad.Var) {
-		y, err := tensor.FromDevice(b, x.Value)
+	p := &pass{b: b, arena: device.NewArena(b)}
+	defer p.end()
+	p.show = func(x device.Array) {
+		y, err := tensor.FromDevice(b, x)
 		if err != nil {
 			t.Fatal(err)
 		}

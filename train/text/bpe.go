@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	_ "embed"
 	"fmt"
-	"html"
 	"io"
 	"strings"
 	"unicode"
@@ -143,7 +142,7 @@ func cleanCaption(buf []byte, text string, lower cases.Caser) []byte {
 		text = curled.Replace(norm.NFC.String(strings.ToValidUTF8(text, "\uFFFD")))
 	}
 	if strings.IndexByte(text, '&') >= 0 {
-		text = html.UnescapeString(html.UnescapeString(text))
+		text = unescape(unescape(text))
 	}
 	if !isASCII(text) {
 		return append(buf, lower.String(text)...)

@@ -1,12 +1,12 @@
 package text
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 
 	"hgld/train/device"
-	"hgld/train/nn"
 )
 
 // CLIP is the text tower of Radford et al., "Learning Transferable Visual Models
@@ -75,7 +75,7 @@ type naming struct {
 	words, places, last string
 	block               string // with the number of the block
 	norm1, norm2        string
-	qkv                 []string // weight and bias of each part
+	qkv                 []string // of each part, as the next three in front of weight and bias
 	proj, fc1, fc2      string
 	out                 string
 	transposed          bool // out is [width, vector]
@@ -87,7 +87,7 @@ var huggingFace = &naming{
 	last: "text_model.final_layer_norm", block: "text_model.encoder.layers.%d.",
 	norm1: "layer_norm1", norm2: "layer_norm2",
 	qkv:  []string{"self_attn.q_proj.", "self_attn.k_proj.", "self_attn.v_proj."},
-	proj: "self_attn.out_proj", fc1: "mlp.fc1", fc2: "mlp.fc2", out: "text_projection.weight",
+	proj: "self_attn.out_proj.", fc1: "mlp.fc1.", fc2: "mlp.fc2.", out: "text_projection.weight",
 	ignored: []string{"vision_model.", "visual_projection.", "logit_scale", "text_model.embeddings.position_ids"},
 }
 
@@ -95,7 +95,7 @@ var openAI = &naming{
 	words: "token_embedding.weight", places: "positional_embedding",
 	last: "ln_final", block: "transformer.resblocks.%d.",
 	norm1: "ln_1", norm2: "ln_2", qkv: []string{"attn.in_proj_"},
-	proj: "attn.out_proj", fc1: "mlp.c_fc", fc2: "mlp.c_proj", out: "text_projection", transposed: true,
+	proj: "attn.out_proj.", fc1: "mlp.c_fc.", fc2: "mlp.c_proj.", out: "text_projection", transposed: true,
 	ignored: []string{"visual.", "logit_scale", "logit_bias", "input_resolution", "context_length", "vocab_size", "attn_mask"},
 }
 
@@ -132,10 +132,10 @@ func (n *naming) options(f Files, o *CLIPOptions) error {
 		if c.Text != nil {
 			p = *c.Text
 		}
-		if activation = p.Activation; activation == "" && c.Type != "" {
-			activation = "quick_gelu" // transformers' default
+		activation, heads, eps = p.Activation, p.Heads, p.Eps
+		if c.Type != "" { // transformers leaves out what is its default
+			activation, heads = cmp.Or(activation, "quick_gelu"), cmp.Or(heads, 8)
 		}
-		heads, eps = p.Heads, p.Eps
 	} else {
 		var c struct {
 			Model *struct {
@@ -172,10 +172,11 @@ func (o *CLIPOptions) complete(activation string, heads int, eps float32) error 
 	if o.Eps == 0 {
 		o.Eps = 1e-5
 	}
+	_, known := activations[o.Activation]
 	switch {
 	case o.Activation == "":
 		return ErrActivation
-	case activations[o.Activation] == nil:
+	case !known:
 		return fmt.Errorf("activation %q is unknown; those of CLIP are quick_gelu and gelu", o.Activation)
 	}
 	return nil
@@ -198,37 +199,42 @@ func readCLIP(w *weights, n *naming, o CLIPOptions) (*causalNet, clipSize, error
 	if s.heads == 0 {
 		s.heads = s.width / 64
 	}
-	if s.heads < 1 || s.width%s.heads != 0 || s.tokens < 2 || s.layers < 1 {
-		return nil, s, errors.Join(fmt.Errorf("%s: %d layers, %d heads in vectors of %d, %d tokens", w.path, s.layers, s.heads, s.width, s.tokens), w.file.Close())
+	if s.tokens < 2 || s.layers < 1 {
+		return nil, s, errors.Join(fmt.Errorf("%s: %d layers for %d tokens, want one at least, and two tokens", w.path, s.layers, s.tokens), w.file.Close())
 	}
-	net := &causalNet{words: w.param(words, n.words), places: w.param(places, n.places)}
+	if s.heads < 1 || s.width%s.heads != 0 {
+		return nil, s, errors.Join(fmt.Errorf("%s: its vectors of %d values do not divide into %d heads, as the settings or the configuration beside it say", w.path, s.width, s.heads), w.file.Close())
+	}
+	net := &causalNet{
+		tower: tower{heads: s.heads, act: activations[o.Activation]},
+		words: w.param(words, n.words), places: w.param(places, n.places), last: w.norm(n.last, s.width, o.Eps),
+	}
 	for i := range s.layers {
-		net.blocks = append(net.blocks, n.readBlock(w, fmt.Sprintf(n.block, i), s, o))
+		net.blocks = append(net.blocks, n.readBlock(w, fmt.Sprintf(n.block, i), s.width, o.Eps))
 	}
 	size := []int{s.vector, s.width}
 	if n.transposed {
 		size = []int{s.width, s.vector}
 	}
-	project := &nn.Linear{Weight: w.param(size, n.out), Transposed: n.transposed}
-	net.head = []nn.Layer{w.norm(n.last, s.width, o.Eps).Forward, project.Forward, unit}
+	net.project = linear{weight: w.matrix(size, n.transposed, n.out), transposed: n.transposed}
 	return net, s, w.done(n.ignored...)
 }
 
-func (n *naming) readBlock(w *weights, at string, s clipSize, o CLIPOptions) causalBlock {
-	d, hidden := s.width, 4*s.width
-	if shape := w.shape(at+n.fc1+".weight", 2); shape != nil {
+func (n *naming) readBlock(w *weights, at string, d int, eps float32) block {
+	hidden := 4 * d
+	if shape := w.shape(at+n.fc1+"weight", 2); shape != nil {
 		hidden = shape[0]
 	}
-	matrices, biases := make([]string, len(n.qkv)), make([]string, len(n.qkv))
+	parts := make([]string, len(n.qkv))
 	for i, part := range n.qkv {
-		matrices[i], biases[i] = at+part+"weight", at+part+"bias"
+		parts[i] = at + part
 	}
-	return causalBlock{
-		norm1: w.norm(at+n.norm1, d, o.Eps),
-		qkv:   &nn.Linear{Weight: w.param([]int{3 * d, d}, matrices...), Bias: w.param([]int{3 * d}, biases...)},
+	return block{
+		norm1: w.norm(at+n.norm1, d, eps),
+		qkv:   w.linear(d, 3*d, parts...),
 		proj:  w.linear(d, d, at+n.proj),
-		norm2: w.norm(at+n.norm2, d, o.Eps),
-		mlp:   &nn.MLP{FC1: w.linear(d, hidden, at+n.fc1), FC2: w.linear(hidden, d, at+n.fc2), Act: activations[o.Activation]},
-		heads: s.heads,
+		norm2: w.norm(at+n.norm2, d, eps),
+		fc1:   w.linear(d, hidden, at+n.fc1),
+		fc2:   w.linear(hidden, d, at+n.fc2),
 	}
 }

@@ -79,7 +79,11 @@ func folder(t *testing.T, tensors []tensorfile.Tensor, beside map[string]string)
 	t.Helper()
 	path := writeWeights(t, tensors)
 	for name, text := range beside {
-		if err := os.WriteFile(filepath.Join(filepath.Dir(path), name), []byte(text), 0o644); err != nil {
+		at := filepath.Join(filepath.Dir(path), name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -173,11 +177,14 @@ func TestPrefixesAreComputedOnce(t *testing.T) {
 	if want := []int32{1, 2, 9, 3, 9, 4, 9}; !slices.Equal(p.ids, want) {
 		t.Errorf("nodes %v, want %v", p.ids, want)
 	}
-	if want := []int32{0, 1, 2, -1, 0, 1, 3, 4, 0, 5, 6, -1}; !slices.Equal(p.ways, want) {
-		t.Errorf("ways %v, want %v", p.ways, want)
+	if want := []int32{0, 1, 2, 0, 1, 3, 4, 0, 5, 6}; !slices.Equal(p.way.keys, want) {
+		t.Errorf("keys %v, want %v", p.way.keys, want)
 	}
-	if want := []int32{2, 7, 10}; !slices.Equal(p.endsAt, want) {
-		t.Errorf("ends at %v, want %v", p.endsAt, want)
+	if want := []int32{0, 1, 0, 2, 0, 3, 3, 6, 3, 7, 7, 9, 7, 10}; !slices.Equal(p.way.spans, want) {
+		t.Errorf("spans %v, want %v", p.way.spans, want)
+	}
+	if want := []int32{2, 4, 6}; !slices.Equal(p.ends, want) {
+		t.Errorf("ends %v, want %v", p.ends, want)
 	}
 }
 
@@ -237,6 +244,9 @@ func TestCLIPTakesItsActivationFromTheFilesBeside(t *testing.T) {
 	for config, want := range map[string]string{
 		`{"model_type":"clip","text_config":{"num_attention_heads":2,"hidden_act":"gelu"}}`: "activation=gelu",
 		`{"model_type":"clip","text_config":{"num_attention_heads":2}}`:                     "activation=quick_gelu",
+		`{"model_type":"clip","text_config":{}}`:                                            "heads=8,activation=quick_gelu",
+		`{"model_type":"clip","text_config":{"num_attention_heads":3}}`:                     "",
+		`{"model_type":"clip","text_config":{"num_attention_heads":"2"}}`:                   "",
 		`{"model_type":"clip_text_model","num_attention_heads":2,"hidden_act":"gelu"}`:      "activation=gelu",
 		`{"model_type":"clip_text_model","num_attention_heads":2,"hidden_act":"swish"}`:     "",
 		`{"model_type":`: "",
@@ -250,15 +260,21 @@ func TestCLIPTakesItsActivationFromTheFilesBeside(t *testing.T) {
 
 func TestBERTRefusesWhatItIsNot(t *testing.T) {
 	for name, files := range map[string]map[string]string{
-		"mpnet":                {"config.json": `{"model_type":"mpnet","hidden_act":"gelu","num_attention_heads":2}`},
-		"relative":             {"config.json": `{"model_type":"bert","hidden_act":"gelu","num_attention_heads":2,"position_embedding_type":"relative_key"}`},
-		"heads":                {"config.json": `{"model_type":"bert","hidden_act":"gelu","num_attention_heads":3}`},
-		"activation":           {"config.json": `{"model_type":"bert","hidden_act":"mish","num_attention_heads":2}`},
-		"no [CLS]":             {"vocab.txt": "[UNK]\n[SEP]\n"},
-		"another vocabulary":   {"vocab.txt": smallVocabulary + "more\n"},
-		"twice the same token": {"vocab.txt": smallVocabulary + "of\n"},
-		"a further module":     {"modules.json": `[{"type":"sentence_transformers.models.Dense","path":"2_Dense"}]`},
-		"short":                {"sentence_bert_config.json": `{"max_seq_length":1}`},
+		"mpnet":                 {"config.json": `{"model_type":"mpnet","hidden_act":"gelu","num_attention_heads":2}`},
+		"relative":              {"config.json": `{"model_type":"bert","hidden_act":"gelu","num_attention_heads":2,"position_embedding_type":"relative_key"}`},
+		"heads":                 {"config.json": `{"model_type":"bert","hidden_act":"gelu","num_attention_heads":3}`},
+		"activation":            {"config.json": `{"model_type":"bert","hidden_act":"mish","num_attention_heads":2}`},
+		"no [CLS]":              {"vocab.txt": "[UNK]\n[SEP]\n"},
+		"another vocabulary":    {"vocab.txt": smallVocabulary + "more\n"},
+		"twice the same token":  {"vocab.txt": smallVocabulary + "of\n"},
+		"a further module":      {"modules.json": `[{"type":"sentence_transformers.models.Dense","path":"2_Dense"}]`},
+		"short":                 {"sentence_bert_config.json": `{"max_seq_length":1}`},
+		"pooled by the maximum": {"1_Pooling/config.json": `{"pooling_mode_max_tokens":true,"pooling_mode_mean_tokens":false}`},
+		"pooled by the last":    {"1_Pooling/config.json": `{"embedding_dimension":16,"pooling_mode":"lasttoken"}`},
+		"pooled twice":          {"1_Pooling/config.json": `{"pooling_mode_mean_tokens":true,"pooling_mode_weightedmean_tokens":true}`},
+		"pooled by two":         {"1_Pooling/config.json": `{"pooling_mode":["mean","cls"]}`},
+		"pooled by nothing":     {"1_Pooling/config.json": `{"pooling_mode_mean_tokens":false}`},
+		"whole ideographs":      {"tokenizer_config.json": `{"tokenize_chinese_chars":false}`},
 	} {
 		all := map[string]string{}
 		for _, m := range []map[string]string{bertFiles, files} {
@@ -272,6 +288,43 @@ func TestBERTRefusesWhatItIsNot(t *testing.T) {
 	}
 	if _, err := OpenBERT(cpu.New(1), folder(t, smallBERT(), nil)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no config.json: %v", err)
+	}
+}
+
+// vocabularyJSON is smallVocabulary as transformers 5 writes it.
+const vocabularyJSON = `{"model":{"type":"WordPiece","vocab":{"[UNK]":0,"[CLS]":1,"[SEP]":2,"church":3,"road":4,"bridge":5,"##s":6,"of":7,"saint":8,",":9}}}`
+
+func TestBERTTakesWhatIsNotSaidFromTransformersDefaults(t *testing.T) {
+	files := map[string]string{"config.json": `{"model_type":"bert","num_attention_heads":2}`, "vocab.txt": smallVocabulary}
+	e, err := OpenBERT(cpu.New(1), folder(t, smallBERT(), files))
+	if err != nil || !strings.Contains(e.Name(), "heads=2,activation=gelu,eps=1e-12,") {
+		t.Errorf("%v, %v", e, err)
+	}
+	files["config.json"] = `{"model_type":"bert","num_attention_heads":"2"}`
+	if _, err := OpenBERT(cpu.New(1), folder(t, smallBERT(), files)); err == nil || !strings.Contains(err.Error(), "config.json: num_attention_heads is a string, want a number") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestBERTReadsWhatLaterVersionsWrite(t *testing.T) {
+	older, err := OpenBERT(cpu.New(1), folder(t, smallBERT(), map[string]string{"config.json": bertFiles["config.json"], "vocab.txt": smallVocabulary,
+		"1_Pooling/config.json": `{"word_embedding_dimension":16,"pooling_mode_cls_token":true,"pooling_mode_mean_tokens":false}`, "sentence_bert_config.json": `{"max_seq_length":9}`}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	later, err := OpenBERT(cpu.New(1), folder(t, smallBERT(), map[string]string{"config.json": bertFiles["config.json"], "tokenizer.json": vocabularyJSON,
+		"pool/config.json": `{"embedding_dimension":16,"pooling_mode":"cls"}`, "tokenizer_config.json": `{"do_lower_case":true,"strip_accents":null,"model_max_length":9}`,
+		"modules.json": `[{"type":"a.transformer.Transformer","path":""},{"type":"a.pooling.Pooling","path":"pool"}]`}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if later.Name() != older.Name() || !strings.Contains(later.Name(), "pooling=cls,tokens=9,") {
+		t.Errorf("%s, and before %s", later.Name(), older.Name())
+	}
+	for what, tokenizer := range map[string]string{"BPE": `{"model":{"type":"BPE"}}`, "gap": strings.Replace(vocabularyJSON, `":9`, `":11`, 1), "twice": strings.Replace(vocabularyJSON, `":9`, `":8`, 1)} {
+		if _, err := OpenBERT(cpu.New(1), folder(t, smallBERT(), map[string]string{"config.json": bertFiles["config.json"], "tokenizer.json": tokenizer})); err == nil || !strings.Contains(err.Error(), "tokenizer.json") {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 

@@ -32,11 +32,15 @@ func TestForeignTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cased, err := NewWordPiece(vocabulary, false, 512)
+	if err != nil {
+		t.Fatal(err)
+	}
 	bpe, err := NewBPE()
 	if err != nil {
 		t.Fatal(err)
 	}
-	encoders := map[string]func(string) []int32{"wordpiece": words.Encoder(), "bpe": bpe.Encoder(77)}
+	encoders := map[string]func(string) []int32{"wordpiece": words.Encoder(), "wordpiece-cased": cased.Encoder(), "bpe": bpe.Encoder(77)}
 	for name, cases := range want {
 		wrong := 0
 		for _, c := range cases {

@@ -61,20 +61,19 @@ func (w *weights) count(format string) int {
 
 // param reads a parameter of the given dimensions, its rows kept under several names
 // where there are several, equally many under each.
-func (w *weights) param(dims []int, names ...string) *nn.Param {
+func (w *weights) param(dims []int, names ...string) device.Array {
 	part := slices.Clone(dims)
 	part[0] /= len(names)
 	fit := true
 	for _, name := range names {
 		fit = w.check(name, part) && fit
 	}
-	p := &nn.Param{}
 	if !fit || w.failed() {
-		return p
+		return device.Array{}
 	}
-	p.Value = device.New(w.b, device.F32, dims...)
+	p := device.New(w.b, device.F32, dims...)
 	for i, name := range names {
-		w.upload(p.Value.RowRange(i*part[0], (i+1)*part[0]), name)
+		w.upload(p.RowRange(i*part[0], (i+1)*part[0]), name)
 	}
 	return p
 }
@@ -136,18 +135,32 @@ func (w *weights) upload(dst device.Array, name string) {
 	}
 }
 
-// linear reads a layer with bias, its outputs kept as several layers where there
-// are several names.
-func (w *weights) linear(in, out int, names ...string) *nn.Linear {
-	matrices, biases := make([]string, len(names)), make([]string, len(names))
-	for i, name := range names {
-		matrices[i], biases[i] = name+".weight", name+".bias"
-	}
-	return &nn.Linear{Weight: w.param([]int{out, in}, matrices...), Bias: w.param([]int{out}, biases...)}
+// packer is a device that rearranges a matrix once for all products with it.
+type packer interface {
+	Pack(w device.Array, transB bool) bool
 }
 
-func (w *weights) norm(name string, d int, eps float32) *nn.LayerNorm {
-	return &nn.LayerNorm{Gamma: w.param([]int{d}, name+".weight"), Beta: w.param([]int{d}, name+".bias"), Eps: eps}
+// linear reads a layer with bias, its outputs kept as several layers where there
+// are several names.
+func (w *weights) linear(in, out int, names ...string) linear {
+	matrices, biases := make([]string, len(names)), make([]string, len(names))
+	for i, name := range names {
+		matrices[i], biases[i] = name+"weight", name+"bias"
+	}
+	return linear{weight: w.matrix([]int{out, in}, false, matrices...), bias: w.param([]int{out}, biases...)}
+}
+
+// matrix reads the weight of a layer.
+func (w *weights) matrix(dims []int, transposed bool, names ...string) device.Array {
+	m := w.param(dims, names...)
+	if p, able := w.b.(packer); able && !m.Absent() {
+		p.Pack(m, !transposed)
+	}
+	return m
+}
+
+func (w *weights) norm(name string, d int, eps float32) layerNorm {
+	return layerNorm{gamma: w.param([]int{d}, name+".weight"), beta: w.param([]int{d}, name+".bias"), eps: eps}
 }
 
 // done closes the file and reports what did not fit. Tensors that were not used are

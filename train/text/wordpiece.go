@@ -25,7 +25,8 @@ type WordPiece struct {
 	model    wordpiece.WordPiece
 	cls, sep int32
 	lower    bool
-	longest  int // tokens of a text with cls and sep
+	longest  int    // tokens of a text with cls and sep
+	from     string // the file of the vocabulary
 }
 
 // NewWordPiece makes a tokenizer of a vocabulary, a token a line. lower also takes
@@ -110,6 +111,8 @@ func (w *WordPiece) words(text string) []string {
 	}
 	for _, r := range text {
 		switch {
+		case 'a' <= r && r <= 'z':
+			word = append(word, r)
 		case dropped(r) || w.lower && unicode.Is(unicode.Mn, r):
 		case unicode.IsSpace(r):
 			end()

@@ -28,6 +28,7 @@ type Backend struct {
 	err     error          // why the BLAS that was asked for is not used
 	scratch map[string]any // growing slices by name, see scratch
 	tasks   map[any]any    // one task of each type, see split
+	packed  map[origin]packed
 }
 
 var _ device.Backend = (*Backend)(nil)

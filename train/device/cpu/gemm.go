@@ -128,10 +128,12 @@ func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
 		dst.N == 3 && (x.Dims[0] != batch || y.Dims[0] != batch) || !isVector(m.Bias, cols) {
 		panic(shapes("MatMul", dst, x, y, m.Bias))
 	}
-	b.products(batch, product{
+	p := product{
 		c: f32(dst), a: f32(x), b: f32(y), transA: m.TransA, transB: m.TransB,
 		m: rows, n: cols, k: inner, lda: x.Ld, ldb: y.Ld, ldc: dst.Ld,
 		nextA: x.Dims[1] * x.Dims[2] * (x.N - 2), nextB: y.Dims[1] * y.Dims[2] * (y.N - 2), nextC: rows * cols * (dst.N - 2),
 		alpha: m.Alpha, beta: m.Beta, bias: f32(m.Bias), act: m.Act,
-	})
+	}
+	b.usePacked(&p, batch, origin{y.Buf, y.Off})
+	b.products(batch, p)
 }

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"maps"
 	"unsafe"
 
 	"hgld/train/device"
@@ -38,7 +39,10 @@ func (b *Backend) Part(buf device.Buffer, offset, bytes int) device.Buffer {
 }
 
 // Free gives the memory back.
-func (b *Backend) Free(buf device.Buffer) { buf.(*buffer).mem = nil }
+func (b *Backend) Free(buf device.Buffer) {
+	buf.(*buffer).mem = nil
+	maps.DeleteFunc(b.packed, func(at origin, _ packed) bool { return at.buf == buf })
+}
 
 // Upload copies src, the elements of dst in row-major order, into dst.
 func (b *Backend) Upload(dst device.Array, src []byte) {

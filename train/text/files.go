@@ -1,0 +1,185 @@
+package text
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+)
+
+// Files are the weights of an encoder: the safetensors file, with the others of the
+// model beside it, and its SHA-256, which goes into the encoder's name.
+type Files struct {
+	Weights string
+	SHA256  string
+}
+
+func (f Files) beside(name string) string { return filepath.Join(filepath.Dir(f.Weights), name) }
+
+// readJSON reads a file beside the weights. An optional one that is not there is
+// not read.
+func (f Files) readJSON(name string, into any, optional bool) error {
+	data, err := os.ReadFile(f.beside(name))
+	if optional && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = json.Unmarshal(data, into)
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &kind):
+		return fmt.Errorf("%s: %s is a %s, want a %s", f.beside(name), cmp.Or(kind.Field, "the whole"), kind.Value, jsonKind(kind.Type))
+	case err != nil:
+		return fmt.Errorf("%s is no JSON: %w", f.beside(name), err)
+	}
+	return nil
+}
+
+// jsonKind is what JSON calls the values of a type.
+func jsonKind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "string"
+	case reflect.Bool:
+		return "bool"
+	case reflect.Slice:
+		return "array"
+	case reflect.Struct, reflect.Map:
+		return "object"
+	}
+	return "number"
+}
+
+// pooling reads how token vectors become one: whether the first is taken. Since
+// version 6 sentence-transformers writes one "pooling_mode"; before, a flag for each.
+func (f Files) pooling() (first bool, err error) {
+	var modules []struct {
+		Type string `json:"type"`
+		Path string `json:"path"`
+	}
+	if err := f.readJSON("modules.json", &modules, true); err != nil {
+		return false, err
+	}
+	folder := "1_Pooling"
+	for _, m := range modules {
+		switch kind := m.Type[1+strings.LastIndexByte(m.Type, '.'):]; kind {
+		case "Transformer", "Normalize":
+		case "Pooling":
+			folder = m.Path
+		default:
+			return false, fmt.Errorf("%s: a module %s; read are a Transformer, Pooling and Normalize", f.beside("modules.json"), m.Type)
+		}
+	}
+	settings := map[string]any{}
+	name := filepath.Join(filepath.FromSlash(folder), "config.json")
+	if err := f.readJSON(name, &settings, true); err != nil {
+		return false, err
+	}
+	mode := settings["pooling_mode"]
+	for key, value := range settings {
+		flag, old := strings.CutPrefix(key, "pooling_mode_")
+		if !old || value != true {
+			continue
+		}
+		if mode != nil {
+			return false, fmt.Errorf("%s: pooling is by %v and %s; read is the mean of the tokens, or the first one", f.beside(name), mode, flag)
+		}
+		mode = flag
+	}
+	switch mode {
+	case "mean", "mean_tokens":
+		return false, nil
+	case "cls", "cls_token":
+		return true, nil
+	case nil:
+		if _, said := settings["pooling_mode_mean_tokens"]; !said {
+			return false, nil // their default
+		}
+		mode = "nothing"
+	}
+	return false, fmt.Errorf("%s: pooling is by %v; read is the mean of the tokens, or the first one", f.beside(name), mode)
+}
+
+// wordPiece reads the tokenizer of a model with so many positions, and the SHA-256
+// of its vocabulary.
+func (f Files) wordPiece(positions int) (w *WordPiece, sum string, err error) {
+	vocabulary, from, err := f.vocabulary()
+	if err != nil {
+		return nil, "", err
+	}
+	t := struct {
+		Lower   bool    `json:"do_lower_case"`
+		Accent  *bool   `json:"strip_accents"`
+		Chinese *bool   `json:"tokenize_chinese_chars"`
+		Tokens  float64 `json:"model_max_length"` // 1e30 where there is no limit
+	}{Lower: true}
+	var s struct {
+		Tokens int  `json:"max_seq_length"`
+		Lower  bool `json:"do_lower_case"`
+	}
+	if err := errors.Join(f.readJSON("tokenizer_config.json", &t, true), f.readJSON("sentence_bert_config.json", &s, true)); err != nil {
+		return nil, "", err
+	}
+	switch {
+	case t.Accent != nil && *t.Accent != t.Lower:
+		return nil, "", fmt.Errorf("%s: strip_accents is %t where do_lower_case is %t; they go together here", f.beside("tokenizer_config.json"), *t.Accent, t.Lower)
+	case t.Chinese != nil && !*t.Chinese:
+		return nil, "", fmt.Errorf("%s: tokenize_chinese_chars is false; read are tokenizers that split ideographs", f.beside("tokenizer_config.json"))
+	case s.Lower && !t.Lower:
+		return nil, "", fmt.Errorf("%s: do_lower_case is true, and false in tokenizer_config.json; read are models where they agree", f.beside("sentence_bert_config.json"))
+	}
+	longest := positions
+	switch {
+	case s.Tokens != 0:
+		longest = min(s.Tokens, positions)
+	case t.Tokens > 0:
+		longest = int(min(t.Tokens, float64(positions)))
+	}
+	if w, err = NewWordPiece(vocabulary, t.Lower, longest); err != nil {
+		return nil, "", fmt.Errorf("%s: %w", from, err)
+	}
+	w.from = from
+	return w, fmt.Sprintf("%x", sha256.Sum256(vocabulary)), nil
+}
+
+// vocabulary is vocab.txt, a token a line, or what it would be by tokenizer.json:
+// transformers 5 writes that alone.
+func (f Files) vocabulary() (lines []byte, from string, err error) {
+	from = f.beside("vocab.txt")
+	if lines, err = os.ReadFile(from); !errors.Is(err, fs.ErrNotExist) {
+		return lines, from, err
+	}
+	var t struct {
+		Model struct {
+			Type  string         `json:"type"`
+			Vocab map[string]int `json:"vocab"`
+		} `json:"model"`
+	}
+	if missing := f.readJSON("tokenizer.json", &t, true); missing != nil {
+		return nil, "", missing
+	}
+	if t.Model.Type == "" {
+		return nil, "", err // of vocab.txt: neither is there
+	}
+	from = f.beside("tokenizer.json")
+	if t.Model.Type != "WordPiece" {
+		return nil, "", fmt.Errorf("%s: a tokenizer of type %s, want WordPiece", from, t.Model.Type)
+	}
+	tokens := make([][]byte, len(t.Model.Vocab))
+	for token, id := range t.Model.Vocab {
+		if id < 0 || id >= len(tokens) || tokens[id] != nil || strings.ContainsAny(token, "\r\n") {
+			return nil, "", fmt.Errorf("%s: token %q is number %d of %d, want each number once", from, token, id, len(tokens))
+		}
+		tokens[id] = []byte(token)
+	}
+	return append(bytes.Join(tokens, []byte("\n")), '\n'), from, nil
+}

@@ -1,0 +1,84 @@
+package text
+
+import (
+	"encoding/binary"
+	"math"
+
+	"hgld/train/device"
+)
+
+// pass is one batch on its way through a network. What it takes from the arena it
+// gives back at its end.
+type pass struct {
+	b     device.Backend
+	arena *device.Arena
+	show  func(x device.Array) // sees what each layer gives; or nil
+	held  []device.Buffer
+}
+
+// array returns memory, its contents undefined.
+func (p *pass) array(t device.DType, dims ...int) device.Array {
+	size := t.Size()
+	for _, d := range dims {
+		size *= d
+	}
+	buf := p.arena.Alloc(size)
+	p.held = append(p.held, buf)
+	return device.Make(buf, 0, t, dims...)
+}
+
+// end gives all memory back.
+func (p *pass) end() {
+	for _, buf := range p.held {
+		p.arena.Free(buf)
+	}
+	p.held = nil
+}
+
+// index uploads indices.
+func (p *pass) index(values []int32, dims ...int) device.Array {
+	data := make([]byte, 0, 4*len(values))
+	for _, v := range values {
+		data = binary.NativeEndian.AppendUint32(data, uint32(v))
+	}
+	x := p.array(device.I32, dims...)
+	p.b.Upload(x, data)
+	return x
+}
+
+// floats uploads numbers.
+func (p *pass) floats(values []float32) device.Array {
+	data := make([]byte, 0, 4*len(values))
+	for _, v := range values {
+		data = binary.NativeEndian.AppendUint32(data, math.Float32bits(v))
+	}
+	x := p.array(device.F32, len(values))
+	p.b.Upload(x, data)
+	return x
+}
+
+// gather puts rows of a table into dst.
+func (p *pass) gather(dst, table device.Array, rows []int32) {
+	p.b.Gather(dst, table, p.index(rows, len(rows)))
+}
+
+// linear is dst = act(x·W + b), or with beta 1 dst = act(dst + x·W + b).
+func (p *pass) linear(dst, x device.Array, l *linear, act device.Func, beta float32) {
+	p.b.MatMul(dst, x, l.weight, device.Mul{TransB: !l.transposed, Alpha: 1, Beta: beta, Bias: l.bias, Act: act})
+}
+
+// shows has a test see x.
+func (p *pass) shows(x device.Array) {
+	if p.show != nil {
+		p.show(x)
+	}
+}
+
+// unit divides rows by their lengths. A row shorter than 1e-12, torch's ε, stays
+// shorter than 1.
+func (p *pass) unit(x device.Array) device.Array {
+	y := p.array(device.F32, x.Dims[0], x.Dims[1])
+	p.b.Normalize(y, device.Array{}, x, 1e-12)
+	p.shows(y)
+	return y
+}
