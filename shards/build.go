@@ -60,6 +60,27 @@ func Build(ctx context.Context, src Source, dir string, o Options) (*Result, err
 }
 
 func build(ctx context.Context, src Source, dir string, o Options) (*Result, error) {
+	b, err := newBuilder(ctx, src, dir, o)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := prepareFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	if err := b.run(ctx, b.slice(1, 1)); err != nil {
+		return nil, err
+	}
+	result, err := b.finish(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	return result, lock.Remove()
+}
+
+// newBuilder plans the shards.
+func newBuilder(ctx context.Context, src Source, dir string, o Options) (*builder, error) {
 	o.Workers = max(o.Workers, 1)
 	if o.ShortSide > 0 && o.Quality == 0 {
 		o.Quality = 95
@@ -71,20 +92,7 @@ func build(ctx context.Context, src Source, dir string, o Options) (*Result, err
 	if err != nil {
 		return nil, err
 	}
-	lock, err := prepareFolder(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer lock.Close()
-	b := &builder{dir: dir, o: o, plan: p, preparer: newPreparer(o), made: make([]made, len(p.shards))}
-	if err := b.run(ctx); err != nil {
-		return nil, err
-	}
-	result, err := b.finish(ctx, src)
-	if err != nil {
-		return nil, err
-	}
-	return result, lock.Remove()
+	return &builder{dir: dir, o: o, plan: p, preparer: newPreparer(o), made: make([]made, len(p.shards))}, nil
 }
 
 // lockName is the lock file in the data set's folder. It also marks a folder
@@ -94,35 +102,46 @@ const lockName = ".hgld-build"
 // prepareFolder locks dir and removes what a killed process left unfinished. A
 // folder with shards that no build of ours began is refused.
 func prepareFolder(dir string) (*filelock.Lock, error) {
-	data := filepath.Join(dir, "data")
-	if err := os.MkdirAll(data, 0o755); err != nil {
+	if err := makeFolder(dir); err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(data)
+	lock, err := filelock.Acquire(filepath.Join(dir, lockName))
 	if err != nil {
 		return nil, err
 	}
-	lockPath := filepath.Join(dir, lockName)
-	ours := exists(lockPath) || exists(filepath.Join(dir, ManifestFile))
-	for _, e := range entries {
-		if !ours && shardNames().MatchString("data/"+e.Name()) {
-			return nil, fmt.Errorf("data/%s is there, but no %s: choose an empty folder", e.Name(), ManifestFile)
-		}
+	err = endSlices(dir)
+	if err == nil {
+		err = removeUnfinished(dir, "data/.*.tmp-*", "."+ManifestFile+".tmp-*", "."+SumsFile+".tmp-*",
+			"."+HierarchyFile+".tmp-*", "."+FailuresFile+".tmp-*")
 	}
-	lock, err := filelock.Acquire(lockPath)
 	if err != nil {
-		return nil, err
-	}
-	if err := removeUnfinished(dir); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return lock, nil
 }
 
+// makeFolder makes the folders of a data set, unless others' shards are there.
+func makeFolder(dir string) error {
+	data := filepath.Join(dir, "data")
+	if err := os.MkdirAll(data, 0o755); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(data)
+	if err != nil {
+		return err
+	}
+	ours := exists(filepath.Join(dir, lockName)) || exists(filepath.Join(dir, ManifestFile))
+	for _, e := range entries {
+		if !ours && shardNames().MatchString("data/"+e.Name()) {
+			return fmt.Errorf("data/%s is there, but no %s: choose an empty folder", e.Name(), ManifestFile)
+		}
+	}
+	return nil
+}
+
 // removeUnfinished removes the temporary files of a build that was killed.
-func removeUnfinished(dir string) error {
-	for _, pattern := range []string{"data/.*.tmp-*", "." + ManifestFile + ".tmp-*", "." + SumsFile + ".tmp-*",
-		"." + HierarchyFile + ".tmp-*", "." + FailuresFile + ".tmp-*"} {
+func removeUnfinished(dir string, patterns ...string) error {
+	for _, pattern := range patterns {
 		names, err := fs.Glob(os.DirFS(dir), pattern)
 		if err != nil {
 			return err
@@ -161,12 +180,12 @@ type made struct {
 	kept     bool
 }
 
-// run builds what is missing. The manifest of an earlier build goes first, unless
-// everything can be kept: a folder with a manifest is complete.
-func (b *builder) run(ctx context.Context) error {
+// run builds what is missing of the given shards. The manifest of an earlier build
+// goes first, unless everything can be kept: a folder with a manifest is complete.
+func (b *builder) run(ctx context.Context, shards []int) error {
 	total := 0
 	missing := false
-	for i := range b.plan.shards {
+	for _, i := range shards {
 		total += len(b.plan.shards[i].items)
 		m, ok, err := b.keep(ctx, &b.plan.shards[i])
 		if err != nil {
@@ -185,7 +204,7 @@ func (b *builder) run(ctx context.Context) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(shardsAtOnce)
-	for i := range b.plan.shards {
+	for _, i := range shards {
 		if b.made[i].kept {
 			continue
 		}

@@ -253,6 +253,9 @@ func (r *rowReader) Row(at int) (out *Row, err error) {
 	if r.set.manifest.Landmarks && row.Landmark >= 0 {
 		key := labels.LandmarkKey{Split: row.Split, Landmark: row.Landmark}.String()
 		class, ok := r.set.lookup().Class(0, key)
+		if !ok && row.Split == labels.Test { // GLDv2's queries have landmarks of the index
+			class, ok = r.set.lookup().Class(0, labels.LandmarkKey{Split: labels.Index, Landmark: row.Landmark}.String())
+		}
 		if !ok {
 			return nil, r.damage(at, fmt.Errorf("landmark %s is not in %s", key, HierarchyFile))
 		}

@@ -20,7 +20,7 @@ import (
 //
 // Level columns hold class numbers (ClassLabel), but landmark_id holds the id of
 // GLDv2's files, whose class is called "split/id" because train and index number
-// their landmarks apart.
+// their landmarks apart. Test images have landmarks of the index.
 type Schema struct {
 	Classes   *labels.Hierarchy
 	Landmarks bool // GLDv2's columns; the levels are landmark, supercategory and kind

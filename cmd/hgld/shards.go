@@ -19,12 +19,12 @@ import (
 
 // shardsSettings is the section "shards" of hgld.yaml.
 type shardsSettings struct {
-	Dataset        string          `yaml:"dataset" usage:"importer: folder (class folders) or csv (a row an image)"`
-	Input          string          `yaml:"input" path:"in" usage:"the CSV, or the folder, .zip or .tar of class folders"`
-	Images         string          `yaml:"images" path:"in" usage:"folder, .zip or .tar that the CSV's paths are in; empty: the CSV's own folder"`
+	Dataset        string          `yaml:"dataset" usage:"importer: csv (a row an image), folder (class folders), or a published data set: see below"`
+	Input          string          `yaml:"input" path:"in" usage:"the CSV, or the folder, .zip or .tar of class folders or of a published data set"`
+	Images         string          `yaml:"images" path:"in" usage:"folder, .zip or .tar with the images, where they are not with the CSV or the data set's lists"`
 	Labels         string          `yaml:"labels" path:"in" usage:"label file of stage 3, joined by the CSV's landmark_id"`
 	Hierarchy      string          `yaml:"hierarchy" path:"in" usage:"hierarchy.json that numbers the classes; empty: in the order of the images"`
-	Levels         []string        `yaml:"levels" usage:"label columns or level names, finest first"`
+	Levels         []string        `yaml:"levels" usage:"label columns or level names, finest first; of a published data set: those of its levels to read"`
 	Split          string          `yaml:"split" usage:"split of images that no column or folder gives one"`
 	Out            string          `yaml:"out" path:"out" usage:"folder to write"`
 	Shards         int             `yaml:"shards" usage:"shards of each split; 0: by the next two"`
@@ -33,7 +33,9 @@ type shardsSettings struct {
 	ShortSide      int             `yaml:"short_side" usage:"make larger images so small, as JPEG; 0: keep every file as it is"`
 	Quality        int             `yaml:"quality" usage:"JPEG quality of images made smaller, 1 to 100"`
 	HeadersOnly    bool            `yaml:"headers_only" usage:"do not decode images that are kept as they are: faster, but a broken one goes unnoticed"`
-	Attribution    bool            `yaml:"attribution" usage:"refuse training images without author or licence"`
+	Attribution    bool            `yaml:"attribution" usage:"refuse training images without author or licence, as gldv2 always does"`
+	Unattributed   bool            `yaml:"allow_unattributed" usage:"take gldv2's training images without author or licence too"`
+	Labelled       bool            `yaml:"labelled" usage:"take only images that have a class at every level"`
 	Workers        int             `yaml:"workers" usage:"images prepared at once; 0: all processors (the result is the same)"`
 	Columns        dataset.Columns `yaml:"columns"`
 }
@@ -42,9 +44,9 @@ func shardsStage() stage {
 	return newStage("shards", "shards build",
 		shardsSettings{Dataset: "csv", Input: "images.csv", Out: "shards", Split: string(labels.Train), ShardSize: "500MB", ShortSide: 256, Quality: 95},
 		func(s *shardsSettings) (in, out []string) {
-			return []string{s.Input, s.Images, s.Labels, s.Hierarchy}, []string{s.Out}
+			return append(s.imageFolders(), s.Input, s.Images, s.Labels, s.Hierarchy), []string{s.Out}
 		},
-		runShardsBuild)
+		runShardsBuild, (*shardsSettings).check)
 }
 
 func shardsCommand() *cli.Command {
@@ -54,7 +56,7 @@ func shardsCommand() *cli.Command {
 			"  hgld shards cat --split train --row 17                a row as JSON\n"+
 			"  hgld shards verify                                    compare every byte with its hash",
 		shardsStage().subcommand("build", "write images and classes as Parquet; the same command continues after a stop", shardsBuildExamples()),
-		shardsLsCommand(), shardsCatCommand(), shardsVerifyCommand(),
+		shardsPlanCommand(), shardsSliceCommand(), shardsLsCommand(), shardsCatCommand(), shardsVerifyCommand(), shardsCardCommand(),
 	)
 }
 
@@ -63,41 +65,52 @@ func shardsBuildExamples() string {
 		"  hgld shards build --input photos.csv --levels fine,coarse       paths and label columns\n" +
 		"  hgld shards build --input photos.csv --images photos.zip …      photographs read from the archive\n" +
 		"  hgld shards build --input images.csv --labels labels.csv        landmarks with the labels of stage 3\n" +
+		"  hgld shards build --dataset sop --input Stanford_Online_Products\n" +
+		"  hgld shards build --dataset inaturalist --input inat2018 --levels species,group\n" +
 		"  hgld shards build --short-side 0                                keep every file byte for byte\n" +
 		"\nDATA SETS:\n"
 	for _, e := range dataset.All {
-		text += fmt.Sprintf("  %-8s %s\n", e.Name, e.About)
+		text += fmt.Sprintf("  %-12s %s\n", e.Name, e.About)
 	}
 	return strings.TrimSuffix(text, "\n")
 }
 
-// runShardsBuild is `hgld shards build`.
-func runShardsBuild(j *job, s *shardsSettings) error {
+// openSource opens the data set that the settings name.
+func (s *shardsSettings) openSource(j *job) (shards.Source, *shards.Options, error) {
 	o, err := shardsOptions(j, s)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	importer, err := dataset.All.Get("data set", s.Dataset)
 	if err != nil {
-		return withCode(exitUsage, err)
+		return nil, nil, withCode(exitUsage, err)
 	}
 	j.say("reading %s", s.Input)
 	src, err := importer.Open(j.ctx, dataset.Settings{Input: s.Input, Images: s.Images, Labels: s.Labels,
 		Levels: s.Levels, Split: labels.Split(s.Split), Columns: s.Columns})
 	if err != nil {
+		return nil, nil, err
+	}
+	if known, ok := src.(interface{ Notes() []string }); ok {
+		for _, note := range known.Notes() {
+			j.say("note: %s", note)
+		}
+	}
+	if s.Labelled {
+		src = dataset.Labelled(src)
+	}
+	return src, o, nil
+}
+
+// runShardsBuild is `hgld shards build`.
+func runShardsBuild(j *job, s *shardsSettings) error {
+	src, o, err := s.openSource(j)
+	if err != nil {
 		return err
 	}
-	var bar *progress
-	o.Progress = func(done, total int, shard string) {
-		if bar == nil {
-			bar = j.progress("images", total)
-		}
-		bar.set(done, shard)
-	}
+	end := showImages(j, o)
 	result, err := shards.Build(j.ctx, src, s.Out, *o)
-	if bar != nil {
-		bar.end()
-	}
+	end()
 	if err := errors.Join(err, src.Close()); err != nil {
 		return shardsError(err)
 	}
@@ -106,19 +119,39 @@ func runShardsBuild(j *job, s *shardsSettings) error {
 	} else {
 		printBuilt(j, s, result)
 	}
-	return errors.Join(err, failureError(s, result))
+	return errors.Join(err, failureError(result.Failures, s.Out+"/"+shards.FailuresFile+" lists them; mend them and run the same command again"))
+}
+
+// showImages shows how many images are done.
+func showImages(j *job, o *shards.Options) (end func()) {
+	var bar *progress
+	o.Progress = func(done, total int, shard string) {
+		if bar == nil {
+			bar = j.progress("images", total)
+		}
+		bar.set(done, shard)
+	}
+	return func() {
+		if bar != nil {
+			bar.end()
+		}
+	}
 }
 
 // shardsOptions turns the settings into those of the package.
 func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
 	o := &shards.Options{Tool: "hgld " + version, Workers: s.Workers}
 	o.Shards, o.ImagesPerShard, o.Limit = s.Shards, s.ImagesPerShard, j.limit
-	o.ShortSide, o.HeadersOnly, o.Attribution = s.ShortSide, s.HeadersOnly, s.Attribution
+	o.ShortSide, o.HeadersOnly = s.ShortSide, s.HeadersOnly
+	o.Attribution = s.Attribution || s.Dataset == "gldv2" && !s.Unattributed
 	if s.ShortSide > 0 {
 		o.Quality = s.Quality
 	}
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if s.Attribution && s.Unattributed {
+		return nil, usagef("attribution and allow_unattributed exclude each other")
 	}
 	for name, v := range map[string]int{"shards": s.Shards, "images_per_shard": s.ImagesPerShard, "short_side": s.ShortSide, "workers": s.Workers} {
 		if v < 0 {
@@ -200,20 +233,20 @@ func printBuilt(j *job, s *shardsSettings, r *shards.Result) {
 }
 
 // failureError says how many images are missing, by class.
-func failureError(s *shardsSettings, r *shards.Result) error {
-	if len(r.Failures) == 0 {
+func failureError(failures []shards.Failure, hint string) error {
+	if len(failures) == 0 {
 		return nil
 	}
 	classes := map[shards.FailureClass]int{}
-	for _, f := range r.Failures {
+	for _, f := range failures {
 		classes[f.Class]++
 	}
 	var parts []string
 	for _, c := range slices.Sorted(maps.Keys(classes)) {
 		parts = append(parts, fmt.Sprintf("%s %d", c, classes[c]))
 	}
-	err := fmt.Errorf("shards build: %s left out (%s)", count(len(r.Failures), "image"), strings.Join(parts, ", "))
-	return withHint(withCode(exitSomeFailed, err), "%s/%s lists them; mend them and run the same command again", s.Out, shards.FailuresFile)
+	err := fmt.Errorf("shards build: %s left out (%s)", count(len(failures), "image"), strings.Join(parts, ", "))
+	return withHint(withCode(exitSomeFailed, err), "%s", hint)
 }
 
 // sizeText prints a size for a person.

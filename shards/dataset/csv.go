@@ -234,14 +234,9 @@ func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 	if err := src.label(&item, get); err != nil {
 		return item, fmt.Errorf("%s: %w", where, err)
 	}
-	e, err := src.store.find(item.Path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return item, fmt.Errorf("%s: %w", where, err)
-	}
-	src.used = appendUsed(src.used, entry{path: item.Path, size: e.size})
-	item.Size, item.Stamp = e.size, e.stamp
-	item.Open = func() (io.ReadCloser, error) { return src.store.open(item.Path) }
-	return item, nil
+	e, err := attach(&item, src.store, item.Path)
+	src.used = appendUsed(src.used, e)
+	return item, err
 }
 
 // label gives an item its class names.

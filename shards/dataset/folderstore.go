@@ -63,6 +63,18 @@ func (s *folderStore) list(ctx context.Context) ([]entry, error) {
 	return all, err
 }
 
+// folders leaves hidden ones out, as list does.
+func (s *folderStore) folders() ([]string, error) {
+	all, err := fs.ReadDir(s.root.FS(), ".")
+	var names []string
+	for _, d := range all {
+		if d.IsDir() && !strings.HasPrefix(d.Name(), ".") {
+			names = append(names, d.Name())
+		}
+	}
+	return names, err
+}
+
 func (s *folderStore) find(name string) (entry, error) {
 	info, err := s.root.Stat(filepath.FromSlash(name))
 	if err != nil {

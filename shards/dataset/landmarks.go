@@ -31,7 +31,11 @@ func readLandmarks(file string, split labels.Split) (*landmarks, error) {
 	if len(table.Levels) != 3 || table.Levels[0] != labels.LandmarkLevel || table.OneIDSpace {
 		return nil, fmt.Errorf("%s: levels %v; want labels of landmarks (landmark, supercategory, kind)", filepath.Base(file), table.Levels)
 	}
-	return &landmarks{file: file, table: table, joins: map[labels.Split]*labels.Join{}}, nil
+	return newLandmarks(file, table), nil
+}
+
+func newLandmarks(file string, table *labels.Table) *landmarks {
+	return &landmarks{file: file, table: table, joins: map[labels.Split]*labels.Join{}}
 }
 
 func readTable(file string, split labels.Split) (*labels.Table, error) {

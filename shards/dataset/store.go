@@ -5,11 +5,14 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hgld/shards"
@@ -20,6 +23,8 @@ import (
 type store interface {
 	// list returns all files, sorted by path.
 	list(ctx context.Context) ([]entry, error)
+	// folders returns the folders at the top, sorted.
+	folders() ([]string, error)
 	// find returns one file; an error that wraps fs.ErrNotExist says it is missing.
 	find(name string) (entry, error)
 	open(name string) (io.ReadCloser, error)
@@ -33,6 +38,29 @@ type entry struct {
 	path  string // with slashes, without . and ..
 	size  int64
 	stamp string // what an archive says of the content
+}
+
+// attach gives an item its image, the file called name of a store. A missing one
+// is no error: the item says so when it is opened.
+func attach(item *shards.Item, st store, name string) (entry, error) {
+	e, err := st.find(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return e, fmt.Errorf("%s: %w", item.Where, err)
+	}
+	item.Size, item.Stamp = e.size, e.stamp
+	item.Open = func() (io.ReadCloser, error) { return st.open(name) }
+	return entry{path: item.Path, size: e.size}, nil
+}
+
+// topsOf returns the folders at the top that names of files begin with, sorted.
+func topsOf[V any](members map[string]V) []string {
+	tops := map[string]bool{}
+	for name := range members {
+		if top, _, within := strings.Cut(name, "/"); within {
+			tops[top] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(tops))
 }
 
 // openStore opens a folder, a zip or a tar file. Of an archive, every member is
@@ -79,6 +107,26 @@ func checkMember(archive, name string) error {
 // memberPath is the path of a checked member name.
 func memberPath(name string) string { return path.Clean(name) }
 
+// hashed sums up what is written to it, until its context ends.
+type hashed struct {
+	ctx   context.Context
+	sum   hash.Hash
+	bytes int64
+}
+
+func (h *hashed) Write(data []byte) (int, error) {
+	h.bytes += int64(len(data))
+	h.sum.Write(data)
+	return len(data), h.ctx.Err()
+}
+
+// input describes the file that was written.
+func (h *hashed) input(name string) shards.Input {
+	in := shards.Input{Name: name, Bytes: h.bytes}
+	h.sum.Sum(in.SHA256[:0])
+	return in
+}
+
 // fileInput describes a file for the manifest.
 func fileInput(ctx context.Context, name string) (shards.Input, error) {
 	f, err := os.Open(name)
@@ -86,22 +134,9 @@ func fileInput(ctx context.Context, name string) (shards.Input, error) {
 		return shards.Input{}, err
 	}
 	defer f.Close()
-	h := sha256.New()
-	buf := make([]byte, 1<<20)
-	in := shards.Input{Name: filepath.Base(name)}
-	for {
-		if err := ctx.Err(); err != nil {
-			return in, err
-		}
-		n, err := f.Read(buf)
-		h.Write(buf[:n])
-		in.Bytes += int64(n)
-		if errors.Is(err, io.EOF) {
-			h.Sum(in.SHA256[:0])
-			return in, nil
-		}
-		if err != nil {
-			return in, err
-		}
+	h := &hashed{ctx: ctx, sum: sha256.New()}
+	if _, err := io.CopyBuffer(h, struct{ io.Reader }{f}, make([]byte, 1<<20)); err != nil {
+		return shards.Input{}, err
 	}
+	return h.input(filepath.Base(name)), nil
 }

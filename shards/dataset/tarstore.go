@@ -100,6 +100,8 @@ func (s *tarStore) list(context.Context) ([]entry, error) {
 	return all, nil
 }
 
+func (s *tarStore) folders() ([]string, error) { return topsOf(s.members), nil }
+
 func (s *tarStore) find(name string) (entry, error) {
 	e, ok := s.members[name]
 	if !ok {

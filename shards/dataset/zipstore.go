@@ -86,6 +86,8 @@ func (s *zipStore) list(context.Context) ([]entry, error) {
 	return all, nil
 }
 
+func (s *zipStore) folders() ([]string, error) { return topsOf(s.members), nil }
+
 func (s *zipStore) find(name string) (entry, error) {
 	f := s.members[name]
 	if f == nil {

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/internal/goldens"
+)
+
+// publishedFolders writes a made-up data set for every folder that
+// docs/datasets.md speaks of, and the archives beside them.
+func publishedFolders(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	animal, inat, inshop := dymlPictures(t, false), inatPictures(t), inShopPictures(t)
+	for dir, tree := range map[string]publishedTree{
+		"Stanford_Online_Products": sopPictures(t), "inat2018": inat, "CUB_200_2011": cubPictures(t), "dyml_animal": animal,
+		"dyml_product": dymlPictures(t, true), "inshop": inshop, "gldv2": gldv2Pictures(t),
+	} {
+		tree.write(t, dir)
+	}
+	var tarred, zipped bytes.Buffer
+	tw, zw := tar.NewWriter(&tarred), zip.NewWriter(&zipped)
+	for name, data := range inat.files {
+		if strings.HasSuffix(name, ".jpg") {
+			if err := tw.WriteHeader(&tar.Header{Name: name, Size: int64(len(data)), Mode: 0o644}); err != nil {
+				t.Fatal(err)
+			}
+			tw.Write([]byte(data))
+		}
+	}
+	for name, data := range inshop.files {
+		if member, image := strings.CutPrefix(name, "Img/"); image {
+			w, err := zw.Create(member)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Write([]byte(data))
+		}
+	}
+	tw.Close()
+	zw.Close()
+	labelFile := "split,landmark_id,category,supercategory,hierarchical_label,natural_or_human_made\n"
+	for name, data := range gldv2Pictures(t).files {
+		if split, ok := strings.CutSuffix(strings.TrimPrefix(name, "metadata/"), "_label_to_hierarchical.csv"); ok {
+			for _, row := range strings.Split(strings.TrimSpace(data), "\n")[1:] {
+				labelFile += split + "," + row + "\n"
+			}
+		}
+	}
+	drawing := inat.files["train_val2018/Aves/0/0.jpg"]
+	for name, data := range map[string]string{"train_val2018.tar": tarred.String(), "inshop/Img/img.zip": zipped.String(), "labels.csv": labelFile,
+		"photos/fruit/apple/1.jpg": drawing, "photos.csv": "path,fine,coarse\nphotos/fruit/apple/1.jpg,apple,fruit\n", projectFile: publishedProject} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(data), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Every command of the document is run, in its order, but for the recipes, which
+// train a ResNet-50.
+func TestCommandsOfTheDataSetsDocumentRun(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(goldens.Root(), "docs", "datasets.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	publishedFolders(t)
+	trained, commands := false, 0
+	for line := range strings.Lines(string(text)) {
+		command, ok := strings.CutPrefix(strings.TrimSpace(line), "hgld ")
+		if !ok || !strings.HasPrefix(line, "    ") || strings.HasPrefix(command, "train recipe") {
+			continue
+		}
+		if strings.HasPrefix(command, "eval") && !trained {
+			trained = true
+			if code, _, errs := run(t, "train", "run", "--data", "animal", "--out", "runs/animal"); code != 0 {
+				t.Fatal(errs)
+			}
+		}
+		code, out, errs := run(t, strings.Fields(command)...)
+		if code != 0 {
+			t.Errorf("hgld %s: exit code %d\n%s%s", command, code, out, errs)
+		}
+		commands++
+	}
+	if commands < 15 {
+		t.Errorf("%d commands found", commands)
+	}
+}
+
+func TestOverallIsTheMeanOverBenchmarks(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"fine.json":   `{"hgld_eval":1,"levels":["fine"],"metrics":[{"key":"AP_level0","mean":0.5},{"key":"R@1_level0","mean":1},{"key":"H-AP","mean":0.1}],"overall":{}}`,
+		"coarse.json": `{"hgld_eval":1,"levels":["coarse"],"metrics":[{"key":"AP_level0","mean":0.25},{"key":"R@1_level0","mean":0.5}],"overall":{}}`,
+		"other.json":  `{"hgld_eval":1,"levels":["coarse"],"metrics":[{"key":"AP_level0","mean":0.25}],"overall":{}}`,
+		"none.json":   `{}`,
+		"newer.json":  `{"hgld_eval":99,"levels":["x"]}`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, out, errs := run(t, "eval", "overall", "fine.json", "coarse.json")
+	if want := "fine.json fine        50.00   100.00\ncoarse.json coarse    25.00    50.00\noverall               37.50    75.00\n"; code != 0 || !strings.HasSuffix(out, want) {
+		t.Errorf("exit code %d\n%s%s\nwant\n%s", code, out, errs, want)
+	}
+	_, out, _ = run(t, "eval", "overall", "--json", "fine.json", "coarse.json")
+	var got overallTable
+	if err := json.Unmarshal([]byte(out), &got); err != nil || math.Abs(float64(got.Overall["AP"])-0.375) > 1e-12 || len(got.Rows) != 2 {
+		t.Errorf("%v, %+v", err, got)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "name the results"}, {[]string{"fine.json", "other.json"}, "other.json has other metrics than fine.json"},
+		{[]string{"none.json"}, "no result of `hgld eval run`"}, {[]string{"newer.json"}, "use a newer hgld"}, {[]string{"missing.json"}, "missing.json"},
+	} {
+		if code, _, errs := run(t, slices.Concat([]string{"eval", "overall"}, c.args)...); code == 0 || !strings.Contains(errs, c.want) {
+			t.Errorf("%v: exit code %d, no %q in\n%s", c.args, code, c.want, errs)
+		}
+	}
+}

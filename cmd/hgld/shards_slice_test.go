@@ -1,0 +1,54 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestSliceIsReadFromTextOrScheduler(t *testing.T) {
+	slurm := map[string]string{"SLURM_ARRAY_TASK_ID": "12", "SLURM_ARRAY_TASK_MIN": "10", "SLURM_ARRAY_TASK_COUNT": "8"}
+	pods := map[string]string{"JOB_COMPLETION_INDEX": "0"}
+	for _, c := range []struct {
+		text  string
+		env   map[string]string
+		n, of int
+		wrong string
+	}{
+		{"3/8", nil, 3, 8, ""}, {"auto", slurm, 3, 8, ""}, {"auto/4", slurm, 3, 4, ""}, {"auto/5", pods, 1, 5, ""},
+		{"auto", pods, 0, 0, "auto/8"}, {"auto", nil, 0, 0, "neither"}, {"auto/2", slurm, 0, 0, "3 of 2"},
+		{"9/8", nil, 0, 0, "N/T"}, {"0/8", nil, 0, 0, "N/T"}, {"3", nil, 0, 0, "N/T"}, {"3/x", nil, 0, 0, "N/T"}, {"", nil, 0, 0, "N/T"},
+	} {
+		n, of, err := parseSlice(c.text, func(name string) string { return c.env[name] })
+		if n != c.n || of != c.of || (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+			t.Errorf("%q: %d of %d, %v", c.text, n, of, err)
+		}
+	}
+}
+
+func TestSlicesAndTheBuildAfterThem(t *testing.T) {
+	publishedFolders(t)
+	args := func(more ...string) []string {
+		return append([]string{"shards", more[0], "--dataset", "sop", "--input", "Stanford_Online_Products", "--images-per-shard", "2"}, more[1:]...)
+	}
+	must := func(want string, a ...string) {
+		t.Helper()
+		code, out, errs := run(t, args(a...)...)
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("%v: exit code %d, no %q\n%s%s", a, code, want, out, errs)
+		}
+	}
+	must("12 images in 6 shards, 6 missing\n", "plan")
+	must("1,2,3,4\n", "plan", "--missing", "4")
+	must("slice 2 of 4: 4 images in 2 shards, 0 there already\n", "slice", "2/4")
+	must("1,3,4\n", "plan", "--missing", "4")
+	must("slice 2 of 4: 4 images in 2 shards, 2 there already\n", "slice", "2/4")
+	must("slice 1 of 1: 12 images in 6 shards, 2 there already\n", "slice", "1/1")
+	code, out, errs := run(t, args("build")...)
+	if code != 0 || !strings.Contains(errs, "6 shards there already") {
+		t.Errorf("build: exit code %d\n%s%s", code, out, errs)
+	}
+	must("0 missing", "plan")
+	if code, _, errs := run(t, args("slice")...); code != exitUsage || !strings.Contains(errs, "3/8") {
+		t.Errorf("no slice: exit code %d\n%s", code, errs)
+	}
+}

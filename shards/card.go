@@ -1,0 +1,199 @@
+package shards
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hgld/internal/atomicfile"
+	"hgld/labels"
+)
+
+// The files that WriteCard adds to a data set. They are no part of it: the
+// manifest does not know them, and they can be written again at any time.
+const (
+	CardFile      = "README.md"
+	CroissantFile = "croissant.json"
+)
+
+// Card is what a data set does not know of itself.
+type Card struct {
+	Title       string // "": the folder's name
+	Description string // a sentence or more; may be empty
+	License     string // of the whole, such as cc-by-4.0; "": other
+	URL         string // where it is published; may be empty
+	Citation    string // how it is to be cited; may be empty
+}
+
+// WriteCard writes two descriptions of the finished data set in dir: README.md, the
+// card that the Hugging Face Hub shows, whose head lists the files of each split
+// (without it the Hub does not know a split called index), and croissant.json, the
+// same for machines, in Croissant 1.1 (MLCommons). The same data set and card give the
+// same bytes. The licences of the rows are counted from the shards, which are
+// compared with their hashes on the way.
+func WriteCard(ctx context.Context, dir string, c Card) error {
+	if err := writeCard(ctx, dir, c); err != nil {
+		return fmt.Errorf("shards: %s: card: %w", dir, err)
+	}
+	return nil
+}
+
+func writeCard(ctx context.Context, dir string, c Card) error {
+	set, err := Open(dir)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	if c.Title == "" {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return err
+		}
+		c.Title = filepath.Base(abs)
+	}
+	licences, err := countLicences(ctx, set)
+	if err != nil {
+		return err
+	}
+	croissant, err := c.croissant(set.Manifest())
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.WriteFile(filepath.Join(dir, CroissantFile), croissant); err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(filepath.Join(dir, CardFile), c.readme(set.Manifest(), licences))
+}
+
+// licenceCount is a licence, "" for none, with its images.
+type licenceCount struct {
+	licence string
+	images  int
+}
+
+// countLicences counts the licences of all rows, the most frequent first.
+func countLicences(ctx context.Context, set *Set) ([]licenceCount, error) {
+	images := map[string]int{}
+	for _, split := range set.Manifest().Splits() {
+		v, err := set.Split(split)
+		if err != nil {
+			return nil, err
+		}
+		for row, err := range v.Rows(ctx, false) {
+			if err != nil {
+				return nil, err
+			}
+			images[row.Attributes.License]++
+		}
+	}
+	var list []licenceCount
+	for _, l := range slices.Sorted(maps.Keys(images)) {
+		list = append(list, licenceCount{l, images[l]})
+	}
+	slices.SortStableFunc(list, func(a, b licenceCount) int { return cmp.Compare(b.images, a.images) })
+	return list, nil
+}
+
+// sizeCategory is the Hub's name for a number of rows.
+func sizeCategory(n int) string {
+	low, names := 1000, []string{"n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M"}
+	for i, name := range names {
+		if n < low || i == len(names)-1 {
+			return name
+		}
+		low *= 10
+	}
+	return ""
+}
+
+func (m *Manifest) allRows() int {
+	n := 0
+	for _, split := range m.Splits() {
+		n += m.Rows(split)
+	}
+	return n
+}
+
+// readme writes the card: YAML for the Hub, then text.
+func (c Card) readme(m *Manifest, licences []licenceCount) []byte {
+	var b bytes.Buffer
+	quoted := func(s string) string { text, _ := json.Marshal(s); return string(text) } // JSON is YAML
+	fmt.Fprintf(&b, "---\npretty_name: %s\nlicense: %s\nsize_categories:\n- %s\ntask_categories:\n- image-feature-extraction\ntags:\n- image-retrieval\n- hierarchical-labels\nconfigs:\n- config_name: default\n  data_files:\n",
+		quoted(c.Title), quoted(cmp.Or(c.License, "other")), sizeCategory(m.allRows()))
+	for _, split := range m.Splits() {
+		fmt.Fprintf(&b, "  - split: %s\n    path: data/%s-*.parquet\n", split, split)
+	}
+	fmt.Fprintf(&b, "---\n\n# %s\n\n", oneLine(c.Title))
+	if c.Description != "" {
+		fmt.Fprintf(&b, "%s\n\n", c.Description)
+	}
+	b.WriteString("| split | images | shards |\n|---|---:|---:|\n")
+	for _, split := range m.Splits() {
+		files := 0
+		for _, f := range m.Files {
+			if f.Split == split {
+				files++
+			}
+		}
+		fmt.Fprintf(&b, "| %s | %d | %d |\n", split, m.Rows(split), files)
+	}
+	b.WriteString("\n## Classes\n\nThe levels form a tree, which `hierarchy.json` holds. Columns hold class numbers, finest level first.\n\n| level | column |")
+	for _, split := range m.Splits() {
+		fmt.Fprintf(&b, " classes in %s |", split)
+	}
+	b.WriteString("\n|---|---|" + strings.Repeat("---:|", len(m.Splits())) + "\n")
+	for _, l := range m.Levels {
+		fmt.Fprintf(&b, "| %s | `%s` |", oneLine(l.Name), l.Column)
+		for _, split := range m.Splits() {
+			fmt.Fprintf(&b, " %d |", l.used(split))
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("\n## Licences\n\n| licence of the image | images |\n|---|---:|\n")
+	for _, l := range licences {
+		fmt.Fprintf(&b, "| %s | %d |\n", oneLine(cmp.Or(l.licence, "not stated in the rows")), l.images)
+	}
+	b.WriteString("\nAuthor, licence, title and address of each image stand in its row; `modified` says what was changed.\n\n## Use\n\n" +
+		"    from datasets import load_dataset\n    rows = load_dataset(\"parquet\", data_files={")
+	for i, split := range m.Splits() {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%q: \"data/%s-*.parquet\"", string(split), split)
+	}
+	b.WriteString("})\n\n    hgld shards verify .        compares every byte with its hash\n")
+	if c.Citation != "" {
+		fmt.Fprintf(&b, "\n## Citation\n\n%s\n", c.Citation)
+	}
+	b.WriteString("\n## How it was made\n\n")
+	fmt.Fprintf(&b, "By %s, from:\n\n| input | bytes | sha256 |\n|---|---:|---|\n", oneLine(m.Tool))
+	for _, in := range m.Inputs {
+		fmt.Fprintf(&b, "| %s | %d | `%s` |\n", oneLine(in.Name), in.Bytes, in.SHA256)
+	}
+	if m.Failures.Rows > 0 {
+		fmt.Fprintf(&b, "\n%d images are left out; `%s` says why.\n", m.Failures.Rows, FailuresFile)
+	}
+	return b.Bytes()
+}
+
+// used is the number of classes that have an image in a split.
+func (l *Level) used(split labels.Split) int {
+	n := 0
+	for _, images := range l.Rows[split] {
+		if images > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// oneLine makes text fit for a cell of a table.
+func oneLine(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ", "<", "&lt;").Replace(s)
+}

@@ -1,0 +1,106 @@
+package shards
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestCardListsSplitsClassesAndLicences(t *testing.T) {
+	dir := t.TempDir()
+	src := newSource(t, 30)
+	for i := range src.items {
+		src.items[i].Attributes.License = ""
+		if i < 10 {
+			src.items[i].Attributes.License = "CC BY | 2.0"
+		}
+	}
+	m := mustBuild(t, src, dir, small()).Manifest
+	card := Card{Title: `Places "of" <Earth>`, License: "cc-by-4.0", URL: "https://example.org", Citation: "Ann, 2026"}
+	before := contents(t, dir)
+	for range 2 { // the same bytes the second time
+		if err := WriteCard(t.Context(), dir, card); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after := contents(t, dir)
+	readme := after[CardFile]
+	for _, want := range []string{"license: \"cc-by-4.0\"\n", "size_categories:\n- n<1K\n", `| CC BY \| 2.0 | 10 |`, "| not stated in the rows | 20 |",
+		"# Places \"of\" &lt;Earth>", "Ann, 2026", m.Inputs[0].SHA256.String()} {
+		if !strings.Contains(readme, want) {
+			t.Errorf("no %q in\n%s", want, readme)
+		}
+	}
+	for _, split := range m.Splits() {
+		if want := "  - split: " + string(split) + "\n    path: data/" + string(split) + "-*.parquet\n"; !strings.Contains(readme, want) {
+			t.Errorf("the head does not list split %s:\n%s", split, readme)
+		}
+	}
+	var doc struct {
+		Name         string
+		Distribution []struct {
+			ID     string `json:"@id"`
+			SHA256 string
+		}
+		RecordSet []struct {
+			Field []struct {
+				Source struct{ Extract struct{ Column string } }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(after[CroissantFile]), &doc); err != nil || doc.Name != card.Title {
+		t.Fatalf("%v, %+v", err, doc)
+	}
+	hashes := map[string]string{}
+	for _, d := range doc.Distribution {
+		hashes[d.ID] = d.SHA256
+	}
+	for _, f := range m.Files {
+		if hashes[f.Name] != f.SHA256.String() {
+			t.Errorf("croissant.json has hash %q of %s", hashes[f.Name], f.Name)
+		}
+	}
+	set := mustOpen(t, dir)
+	known := map[string]bool{"image": true}
+	for _, c := range (&Schema{Classes: set.classes, Landmarks: m.Landmarks}).columns() {
+		known[c.name] = true
+	}
+	for _, r := range doc.RecordSet {
+		for _, f := range r.Field {
+			if !known[f.Source.Extract.Column] {
+				t.Errorf("croissant.json names column %q, which the shards do not have", f.Source.Extract.Column)
+			}
+		}
+	}
+	delete(after, CardFile)
+	delete(after, CroissantFile)
+	sameContents(t, after, before)
+	if v := mustVerify(t, dir); len(v.Damage) > 0 {
+		t.Errorf("the card is damage to verify: %v", v.Damage[0])
+	}
+}
+
+func TestCardOfDamagedShardsIsNotWritten(t *testing.T) {
+	dir := t.TempDir()
+	m := mustBuild(t, newSource(t, 10), dir, small()).Manifest
+	flip(t, filepath.Join(dir, m.Files[0].Name), m.Files[0].Bytes/2, 1)
+	if err := WriteCard(t.Context(), dir, Card{}); err == nil {
+		t.Error("a card of damaged shards is written")
+	}
+	if _, err := os.Stat(filepath.Join(dir, CardFile)); err == nil {
+		t.Error("the card is there")
+	}
+	if err := WriteCard(t.Context(), t.TempDir(), Card{}); err == nil {
+		t.Error("a card of nothing is written")
+	}
+}
+
+func TestSizeCategoryIsTheHubsName(t *testing.T) {
+	for n, want := range map[int]string{0: "n<1K", 999: "n<1K", 1000: "1K<n<10K", 99999: "10K<n<100K", 100000: "100K<n<1M", 1 << 30: "1M<n<10M"} {
+		if got := sizeCategory(n); got != want {
+			t.Errorf("%d rows: %s, want %s", n, got, want)
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package dataset
+
+import (
+	"crypto/md5"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/labels"
+	"hgld/shards"
+)
+
+// gldv2Tables are made up in the published layout; images are named by their first
+// and last digit.
+var gldv2Tables = tree{
+	"metadata/train_clean.csv":             "landmark_id,images\n7,000000000000000a 100000000000000b\n8,200000000000000c\n",
+	"metadata/train.csv":                   "id,url,landmark_id\nffffffffffffffff,http://u,1\n",
+	"metadata/train_attribution.csv":       "id,url,author,license,title\n000000000000000a,http://u/a,Ann,https://creativecommons.org/licenses/by/2.0/,\"File:A, b.jpg\"\n200000000000000c,http://u/c,Cid,CC0,C\nffffffffffffffff,u,x,y,z\n",
+	"metadata/index_image_to_landmark.csv": "id,landmark_id\n300000000000000d,7\n400000000000000e,9\n",
+	"metadata/retrieval_solution_v2.1.csv": "id,images,Usage\n500000000000000f,300000000000000d 400000000000000e,Public\n6000000000000010,None,Ignored\n",
+	"metadata/train_label_to_hierarchical.csv": "landmark_id,category,supercategory,hierarchical_label,natural_or_human_made\n" +
+		"7,http://commons.wikimedia.org/wiki/Category:A,parish church,church,human-made\n8,http://commons.wikimedia.org/wiki/Category:B,,,\n",
+	"metadata/index_label_to_hierarchical.csv": "landmark_id,category,supercategory,hierarchical_label,natural_or_human_made\n" +
+		"7,http://commons.wikimedia.org/wiki/Category:C,peak,mountain,natural\n9,http://commons.wikimedia.org/wiki/Category:D,lake,lake,natural\n",
+}
+
+var gldv2Want = []string{
+	"train/0/0/0/000000000000000a.jpg train train/7<church<human-made", "train/1/0/0/100000000000000b.jpg train train/7<church<human-made",
+	"train/2/0/0/200000000000000c.jpg train train/8<<", "index/3/0/0/300000000000000d.jpg index index/7<mountain<natural",
+	"index/4/0/0/400000000000000e.jpg index index/9<lake<natural", "test/5/0/0/500000000000000f.jpg test index/7<mountain<natural",
+}
+
+// gldv2Folder writes the tables and the images, as folders or in two TARs a split.
+func gldv2Folder(t *testing.T, tars bool) string {
+	files := maps.Clone(gldv2Tables)
+	for i, line := range gldv2Want {
+		name, _, _ := strings.Cut(line, " ")
+		data := string(picture(t, i))
+		if !tars {
+			files[name] = data
+			continue
+		}
+		split, member, _ := strings.Cut(name, "/")
+		archive, err := os.ReadFile(tree{member: data}.tar(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := fmt.Sprintf("images_%03d.tar", i)
+		files[split+"/"+file] = string(archive)
+		sum := fmt.Sprintf("%x  %s\n", md5.Sum(archive), file)
+		if split == "train" {
+			files["train/md5."+strings.TrimSuffix(file, ".tar")+".txt"] = sum
+		} else {
+			files["md5sum/"+split+"/md5."+strings.TrimSuffix(file, ".tar")+".txt"] = sum
+		}
+	}
+	return files.folder(t)
+}
+
+func TestGLDv2ReadsTablesAndTARs(t *testing.T) {
+	var rows [2][]*shards.Row
+	for i, tars := range []bool{false, true} {
+		s := Settings{Input: gldv2Folder(t, tars)}
+		got, err := items(t, GLDv2{}, s)
+		if err != nil || !slices.Equal(got, gldv2Want) {
+			t.Fatalf("tars %v: %v\n%s\nwant\n%s", tars, err, strings.Join(got, "\n"), strings.Join(gldv2Want, "\n"))
+		}
+		rows[i] = builtRows(t, GLDv2{}, s)
+	}
+	for i, r := range rows[0] {
+		if other := rows[1][i]; r.SHA256 != other.SHA256 || r.ID != other.ID || r.Attributes != other.Attributes {
+			t.Errorf("row %d is %+v from folders and %+v from TARs", i, r, other)
+		}
+	}
+	first, last := rows[0][0], rows[0][5]
+	if a := first.Attributes; a.Author != "Ann" || a.Title != "File:A, b.jpg" || a.SourceURL != "http://u/a" || a.Tag != "parish church" || !strings.HasSuffix(a.CategoryURL, "Category:A") {
+		t.Errorf("attributes %+v", a)
+	}
+	if first.ID.String() != "000000000000000a" || last.Split != labels.Test || last.Landmark != 7 || !slices.Equal(last.Labels, rows[0][3].Labels) {
+		t.Errorf("the query is %+v, and its answer %+v", last, rows[0][3])
+	}
+}
+
+// builtRows builds shards and reads all rows of all splits.
+func builtRows(t *testing.T, by Importer, s Settings) []*shards.Row {
+	t.Helper()
+	src, err := by.Open(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	dir := t.TempDir()
+	if _, err := shards.Build(t.Context(), src, dir, shards.Options{Workers: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := shards.Verify(t.Context(), dir, shards.VerifyOptions{}); err != nil || len(v.Damage) > 0 {
+		t.Fatalf("%v, %+v", err, v)
+	}
+	set, err := shards.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	var rows []*shards.Row
+	for _, split := range set.Manifest().Splits() {
+		v, err := set.Split(split)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := 0
+		for row, err := range v.Rows(t.Context(), false) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(row.Labels, v.Labels(i)) {
+				t.Errorf("%s row %d: classes %v in the shard and %v in the sidecar", split, i, row.Labels, v.Labels(i))
+			}
+			rows = append(rows, row)
+			i++
+		}
+	}
+	return rows
+}
+
+func TestGLDv2TellsWhatItLeavesOut(t *testing.T) {
+	src, err := GLDv2{}.Open(t.Context(), Settings{Input: gldv2Folder(t, true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	notes := strings.Join(src.(interface{ Notes() []string }).Notes(), "; ")
+	for _, want := range []string{"1 queries have no answer", "train has 3 images, as published 1580470", "index has 2 images"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("notes %q do not say %q", notes, want)
+		}
+	}
+	n := 0
+	for item, err := range Labelled(src).Items(t.Context()) {
+		if err != nil || item.Names[1] == "" {
+			t.Errorf("%+v, %v", item, err)
+		}
+		n++
+	}
+	if n != 5 {
+		t.Errorf("%d labelled images, want 5", n)
+	}
+}
+
+func TestDamagedTARFailsTheBuildByItsMD5(t *testing.T) {
+	dir := gldv2Folder(t, true)
+	file := filepath.Join(dir, "index", "images_004.tar")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[600] ^= 1 // in the picture
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	src, err := GLDv2{}.Open(t.Context(), Settings{Input: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	out := t.TempDir()
+	_, err = shards.Build(t.Context(), src, out, shards.Options{})
+	wantError(t, err, "index/images_004.tar", "MD5", "load it again")
+	if _, err := shards.Open(out); err == nil {
+		t.Error("the damaged data set is there")
+	}
+}
+
+func TestGLDv2MistakesAreNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, old, new string
+		set            Settings
+		want           []string
+	}{
+		"no table":       {"", "", "", Settings{}, []string{"no train_clean.csv and no train.csv"}},
+		"no labels":      {"metadata/x_label_to_hierarchical.csv", "", "", Settings{}, []string{"no labels: want --labels"}},
+		"one label file": {"metadata/index_label_to_hierarchical.csv", "", "", Settings{}, []string{"index_image_to_landmark.csv:2:", "no labels of split index"}},
+		"column":         {"metadata/train_clean.csv", "landmark_id,", "landmark,", Settings{}, []string{"train_clean.csv:1:", "no column landmark_id"}},
+		"id":             {"metadata/train_clean.csv", "000000000000000a", "xyz", Settings{}, []string{"train_clean.csv:2:", `image "xyz"`}},
+		"landmark":       {"metadata/train_clean.csv", "\n8,", "\neight,", Settings{}, []string{"train_clean.csv:3:", `landmark_id "eight"`}},
+		"fields":         {"metadata/train_clean.csv", "\n8,", "\n", Settings{}, []string{"train_clean.csv", "line 3"}},
+		"answer":         {"metadata/retrieval_solution_v2.1.csv", "300000000000000d", "310000000000000d", Settings{}, []string{"retrieval_solution_v2.1.csv:2:", "310000000000000d, which is not in"}},
+		"levels":         {"", "", "", Settings{Levels: []string{"landmark"}}, []string{"none are wanted"}},
+	} {
+		files := maps.Clone(gldv2Tables)
+		switch {
+		case name == "no table":
+			files = tree{"train/x": ""}
+		case name == "no labels":
+			files = without(without(files, "metadata/train_label_to_hierarchical.csv"), "metadata/index_label_to_hierarchical.csv")
+		case c.old != "":
+			files = edit(files, c.file, c.old, c.new)
+		case c.file != "":
+			files = without(files, c.file)
+		}
+		c.set.Input = files.folder(t)
+		_, err := items(t, GLDv2{}, c.set)
+		wantError(t, err, append([]string{"gldv2"}, c.want...)...)
+	}
+}

@@ -1,0 +1,389 @@
+package dataset
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"hgld/internal/registry"
+	"hgld/labels"
+	"hgld/shards"
+)
+
+// published is a data set in the layout in which its authors published it: lists
+// of images with their classes, and the images. Both lie in one folder or archive
+// (Settings.Input), or the images in another one (Settings.Images); the data set's
+// own top folder, such as Stanford_Online_Products, may be there or not.
+type published struct {
+	lists   store
+	top     string // of the lists in their store
+	images  store  // may be lists
+	base    string // of the images in their store
+	levels  []string
+	records []record
+	inputs  []shards.Input
+	used    []byte
+
+	landmarks bool // the levels are GLDv2's
+
+	// sides holds the side of the protocol, learned or tested, on which each of the
+	// finest classes was first seen. Nil where both may have the same class.
+	sides map[string]seen
+	notes []string
+}
+
+// record is an image of a list.
+type record struct {
+	path  string // in the lists' own words, from base
+	split labels.Split
+	names []string
+	where string
+
+	id         string // "": by the path
+	landmark   labels.LandmarkID
+	attributes *shards.Attributes // nil: none
+}
+
+type seen struct {
+	train bool
+	where string
+}
+
+// level is a level that a data set has.
+type level struct {
+	name     string
+	optional bool // read only if Settings.Levels names it
+}
+
+// openPublished opens the stores and finds the top folder by one of the files that
+// must be in it. The levels are those of known that the settings name.
+func openPublished(s Settings, known []level, marks ...string) (*published, error) {
+	if s.Labels != "" || s.Columns != (Columns{}) {
+		return nil, errors.New("its lists give the labels; no labels and no columns are wanted")
+	}
+	if s.Split != "" && s.Split != labels.Train {
+		return nil, fmt.Errorf("its lists give the splits; no split is wanted, and not %q", s.Split)
+	}
+	levels, err := chooseLevels(known, s.Levels)
+	if err != nil {
+		return nil, err
+	}
+	p := &published{levels: levels, sides: map[string]seen{}}
+	if p.lists, err = openStore(s.Input); err != nil {
+		return nil, err
+	}
+	p.images = p.lists
+	if p.top, err = topWith(p.lists, marks); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", s.Input, err), p.Close())
+	}
+	if s.Images != "" {
+		if p.images, err = openStore(s.Images); err != nil {
+			p.images = p.lists
+			return nil, errors.Join(err, p.Close())
+		}
+	}
+	return p, nil
+}
+
+// chooseLevels returns the names of the levels to read, finest first.
+func chooseLevels(known []level, asked []string) ([]string, error) {
+	var names, usual []string
+	for _, l := range known {
+		names = append(names, l.name)
+		if !l.optional {
+			usual = append(usual, l.name)
+		}
+	}
+	if len(asked) == 0 {
+		return usual, nil
+	}
+	last := -1
+	for _, name := range asked {
+		at := slices.Index(names, name)
+		if at < 0 {
+			return nil, registry.Unknown("level", name, names)
+		}
+		if at <= last {
+			return nil, fmt.Errorf("levels %s; want them once each and finest first, of %s", strings.Join(asked, ", "), strings.Join(names, ", "))
+		}
+		last = at
+	}
+	return asked, nil
+}
+
+// topWith returns the folder of a store that has one of the marks: the store
+// itself, or one of the folders in it.
+func topWith(st store, marks []string) (string, error) {
+	tops, err := st.folders()
+	if err != nil {
+		return "", err
+	}
+	for _, top := range append([]string{""}, tops...) {
+		for _, mark := range marks {
+			if _, err := st.find(path.Join(top, mark)); err == nil {
+				return top, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("no %s there; --input is the folder, .zip or .tar as it was published, with its lists", strings.Join(marks, " and no "))
+}
+
+// has says whether a list is there.
+func (p *published) has(name string) bool {
+	_, err := p.lists.find(path.Join(p.top, name))
+	return err == nil
+}
+
+// maxList bounds a list, and maxLine its lines: the longest published one has
+// 26 MB, and 2018's annotations of iNaturalist, as JSON, 122 MB.
+const (
+	maxList = 512 << 20
+	maxLine = 64 << 10
+)
+
+// use gives the content of a list to read and notes its hash for the manifest.
+func (p *published) use(ctx context.Context, name string, read func(io.Reader) error) error {
+	f, err := p.lists.open(path.Join(p.top, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is missing; it belongs to the data set as it was published", name)
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := &hashed{ctx: ctx, sum: sha256.New()}
+	in := io.TeeReader(io.LimitReader(f, maxList+1), h)
+	if err := read(in); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, in); err != nil { // what the reader left
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if h.bytes > maxList {
+		return fmt.Errorf("%s: more than %d bytes", name, maxList)
+	}
+	p.inputs = append(p.inputs, h.input(name))
+	return nil
+}
+
+// lines calls each for every line that is not blank. A byte order mark and the
+// carriage returns of Windows are no part of it.
+func (p *published) lines(ctx context.Context, name string, each func(text, where string) error) error {
+	return p.use(ctx, name, func(in io.Reader) error {
+		r := bufio.NewScanner(in)
+		r.Buffer(make([]byte, 4096), maxLine)
+		n := 0
+		for r.Scan() {
+			n++
+			line := r.Bytes()
+			if n == 1 {
+				line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+			}
+			if line = bytes.TrimSpace(line); len(line) == 0 {
+				continue
+			}
+			where := fmt.Sprintf("%s:%d", name, n)
+			if !utf8.Valid(line) || bytes.IndexByte(line, 0) >= 0 {
+				return fmt.Errorf("%s: the line is no UTF-8 text; take the file as it was published", where)
+			}
+			if err := each(string(line), where); err != nil {
+				return fmt.Errorf("%s: %w", where, err)
+			}
+		}
+		if err := r.Err(); errors.Is(err, bufio.ErrTooLong) {
+			return fmt.Errorf("%s:%d: the line has more than %d bytes; take the file as it was published", name, n+1, maxLine)
+		} else if err != nil {
+			return fmt.Errorf("%s:%d: %w", name, n+1, err)
+		}
+		if n == 0 {
+			return fmt.Errorf("%s is empty", name)
+		}
+		return nil
+	})
+}
+
+// header returns what lines wants for a list whose first line names its columns.
+func header(columns string, each func(text, where string) error) func(text, where string) error {
+	first := true
+	return func(text, where string) error {
+		is := strings.Join(strings.Fields(text), " ") == columns
+		switch {
+		case first && is:
+			first = false
+			return nil
+		case first:
+			return fmt.Errorf("%q; want the header %q", text, columns)
+		case is:
+			return errors.New("the header stands here again, as if two files had been joined; take the file as it was published")
+		}
+		return each(text, where)
+	}
+}
+
+// pick returns the class of each level that is read, finest first.
+func (p *published) pick(class map[string]string) []string {
+	names := make([]string, len(p.levels))
+	for i, l := range p.levels {
+		names[i] = class[l]
+	}
+	return names
+}
+
+// add takes an image. It is an error if its finest class is both learned and
+// tested, which would spoil the test.
+func (p *published) add(r record) error {
+	clean := path.Clean(r.path)
+	if r.path == "" || !fs.ValidPath(clean) || strings.Contains(clean, `\`) {
+		return fmt.Errorf("path %q; want one within the data set's folder, with slashes", r.path)
+	}
+	r.path = clean
+	if p.sides != nil {
+		side := seen{r.split == labels.Train, r.where}
+		first, known := p.sides[r.names[0]]
+		if !known {
+			p.sides[r.names[0]] = side
+		} else if first.train != side.train {
+			return fmt.Errorf("%s %q is trained on and tested, by this line and %s; the published lists share no class, so one of them is another file",
+				p.levels[0], r.names[0], first.where)
+		}
+	}
+	p.records = append(p.records, r)
+	return nil
+}
+
+// ready ends the reading of lists: it finds the folder that the images lie in,
+// one of those named within the top folder, and compares the numbers with the
+// published ones.
+func (p *published) ready(expected []count, within ...string) error {
+	if len(p.records) == 0 {
+		return errors.New("no images are listed")
+	}
+	tops, err := p.images.folders()
+	if err != nil {
+		return err
+	}
+	tops = append([]string{""}, tops...)
+	if p.images == p.lists {
+		tops = []string{p.top}
+	}
+	p.base = path.Join(tops[0], within[0])
+	p.findBase(tops, within)
+	for _, c := range expected {
+		p.compare(c)
+	}
+	return nil
+}
+
+// findBase looks for the first images of the lists, some of which may be missing.
+func (p *published) findBase(tops, within []string) {
+	const tries = 1000
+	for _, r := range p.records[:min(tries, len(p.records))] {
+		for _, top := range tops {
+			for _, dir := range within {
+				base := path.Join(top, dir)
+				if _, err := p.images.find(path.Join(base, r.path)); err == nil {
+					p.base = base
+					return
+				}
+			}
+		}
+	}
+}
+
+// count is what a paper says of a split.
+type count struct {
+	split   labels.Split
+	images  int // 0: not said
+	classes int // of the finest level; 0: not said
+}
+
+// compare notes where a split differs from the published one: it may be a subset
+// on purpose, or a list that was cut short.
+func (p *published) compare(want count) {
+	images, classes := 0, map[string]bool{}
+	for i := range p.records {
+		if r := &p.records[i]; r.split == want.split {
+			images++
+			classes[r.names[0]] = true
+		}
+	}
+	if want.images > 0 && images != want.images {
+		p.notes = append(p.notes, fmt.Sprintf("%s has %d images, as published %d", want.split, images, want.images))
+	}
+	if want.classes > 0 && len(classes) != want.classes {
+		p.notes = append(p.notes, fmt.Sprintf("%s has %d classes of level %s, as published %d", want.split, len(classes), p.levels[0], want.classes))
+	}
+}
+
+// Notes says where the numbers of images and classes differ from the published
+// ones. It is no error: a subset is a data set too.
+func (p *published) Notes() []string { return p.notes }
+
+func (p *published) Levels() []string { return p.levels }
+func (p *published) Landmarks() bool  { return p.landmarks }
+
+func (p *published) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
+	return func(yield func(shards.Item, error) bool) {
+		p.used = nil
+		for i := range p.records {
+			r := &p.records[i]
+			item := shards.Item{ID: shards.NewImageID(cmp.Or(r.id, r.path)), Path: r.path, Split: r.split, Names: r.names, Landmark: r.landmark, Where: r.where}
+			if r.attributes != nil {
+				item.Attributes = *r.attributes
+			}
+			err := ctx.Err()
+			if err == nil {
+				var e entry
+				e, err = attach(&item, p.images, path.Join(p.base, r.path))
+				p.used = appendUsed(p.used, e)
+			}
+			if !yield(item, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Inputs is the lists that were read and the store of the images.
+func (p *published) Inputs(ctx context.Context) ([]shards.Input, error) {
+	images, err := p.images.input(ctx, p.used)
+	return append(slices.Clone(p.inputs), images), err
+}
+
+// Close closes both stores.
+func (p *published) Close() error {
+	if p.lists == nil {
+		return nil
+	}
+	if p.images == p.lists {
+		return p.lists.Close()
+	}
+	return errors.Join(p.lists.Close(), p.images.Close())
+}
+
+// importer is the common part of Open: it closes what read could not use, and
+// says which data set is spoken of.
+func importer(name string, s Settings, known []level, marks []string, read func(*published) error) (shards.Source, error) {
+	p, err := openPublished(s, known, marks...)
+	if err == nil {
+		if err = read(p); err != nil {
+			err = errors.Join(fmt.Errorf("%s: %w", filepath.Base(s.Input), err), p.Close())
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("dataset: %s: %w", name, err)
+	}
+	return p, nil
+}

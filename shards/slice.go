@@ -1,0 +1,155 @@
+package shards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+
+	"hgld/internal/filelock"
+)
+
+// Slice is what BuildSlice did.
+type Slice struct {
+	Shards   int // of the slice
+	Images   int // in them, failures included
+	Kept     int // shards that were there already
+	Failures []Failure
+}
+
+// BuildSlice makes slice n of of: the shards n, n+of, n+2·of … counted from 1. A
+// shard is a function of its number and of the items, so several processes, on
+// several machines with one folder, build a data set together; a Build afterwards
+// finds all shards there, and writes what stands beside them. Until then the folder
+// has no manifest and is no data set.
+//
+// A slice that another process works on, or a folder in which a Build does, is a
+// *filelock.LockedError.
+func BuildSlice(ctx context.Context, src Source, dir string, n, of int, o Options) (*Slice, error) {
+	s, err := buildSlice(ctx, src, dir, n, of, o)
+	if err != nil {
+		return nil, fmt.Errorf("shards: %s: slice %d of %d: %w", dir, n, of, err)
+	}
+	return s, nil
+}
+
+func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Options) (*Slice, error) {
+	if n < 1 || n > of {
+		return nil, errors.New("want a number from 1 to that of the slices")
+	}
+	b, err := newBuilder(ctx, src, dir, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := makeFolder(dir); err != nil {
+		return nil, err
+	}
+	lock, err := filelock.Acquire(filepath.Join(dir, fmt.Sprintf("%s-%d-of-%d", lockName, n, of)))
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	if err := markFolder(ctx, dir); err != nil {
+		return nil, err
+	}
+	s, mine := &Slice{}, b.slice(n, of)
+	for _, i := range mine {
+		base := path.Base(b.plan.shards[i].name)
+		if err := removeUnfinished(dir, "data/."+base+".tmp-*", "data/."+indexName(base)+".tmp-*"); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.run(ctx, mine); err != nil {
+		return nil, err
+	}
+	for _, i := range mine {
+		s.Shards++
+		s.Images += len(b.plan.shards[i].items)
+		s.Failures = append(s.Failures, b.made[i].failures...)
+		if b.made[i].kept {
+			s.Kept++
+		}
+	}
+	return s, nil
+}
+
+// slice lists the shards of a slice.
+func (b *builder) slice(n, of int) []int {
+	var list []int
+	for i := n - 1; i < len(b.plan.shards); i += of {
+		list = append(list, i)
+	}
+	return list
+}
+
+// markFolder makes the file that says that shards without manifest are ours, and
+// sees that no Build has it. Slices that begin together meet here for a moment.
+func markFolder(ctx context.Context, dir string) error {
+	for try := 0; ; try++ {
+		lock, err := filelock.Acquire(filepath.Join(dir, lockName))
+		if err == nil {
+			return lock.Close()
+		}
+		const tries = 50
+		if !errors.As(err, new(*filelock.LockedError)) || try == tries {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// endSlices removes the locks of finished slices; one that is held is a
+// *filelock.LockedError.
+func endSlices(dir string) error {
+	names, err := fs.Glob(os.DirFS(dir), lockName+"-*-of-*")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		lock, err := filelock.Acquire(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		if err := lock.Remove(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Planned is a shard that Build would make.
+type Planned struct {
+	Name   string `json:"name"`
+	Images int    `json:"images"`
+	Bytes  int64  `json:"bytes"` // of the images as they are in the source
+	There  bool   `json:"there"` // made of the same items and whole
+}
+
+// Plan says which shards Build would make of src in dir, and which of them are
+// there. It changes nothing.
+func Plan(ctx context.Context, src Source, dir string, o Options) ([]Planned, error) {
+	b, err := newBuilder(ctx, src, dir, o)
+	if err != nil {
+		return nil, fmt.Errorf("shards: %s: %w", dir, err)
+	}
+	list := make([]Planned, len(b.plan.shards))
+	for i := range b.plan.shards {
+		p := &b.plan.shards[i]
+		list[i] = Planned{Name: p.name, Images: len(p.items)}
+		for _, item := range p.items {
+			list[i].Bytes += item.Size
+		}
+		if _, list[i].There, err = b.keep(ctx, p); err != nil {
+			return nil, fmt.Errorf("shards: %s: %s: %w", dir, p.name, err)
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,156 @@
+package shards
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"hgld/internal/filelock"
+)
+
+func TestSlicesTogetherAreTheWhole(t *testing.T) {
+	whole, dir := t.TempDir(), t.TempDir()
+	mustBuild(t, newSource(t, 60), whole, small())
+	var group sync.WaitGroup
+	sum := make([]*Slice, 3)
+	for n := range sum {
+		group.Go(func() { // all at once, as on several machines
+			s, err := BuildSlice(t.Context(), newSource(t, 60), dir, n+1, len(sum), small())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			sum[n] = s
+		})
+	}
+	group.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	if images := sum[0].Images + sum[1].Images + sum[2].Images; images != 60 {
+		t.Errorf("%d images in the slices, want 60", images)
+	}
+	if _, err := Open(dir); err == nil {
+		t.Error("slices alone open as a data set")
+	}
+	r := mustBuild(t, newSource(t, 60), dir, small())
+	if shards := sum[0].Shards + sum[1].Shards + sum[2].Shards; r.Kept != shards || len(r.Manifest.Files) != shards {
+		t.Errorf("%d of %d shards kept, %d built in slices", r.Kept, len(r.Manifest.Files), shards)
+	}
+	sameContents(t, contents(t, dir), contents(t, whole))
+}
+
+func TestPlanKnowsWhatIsThere(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := BuildSlice(t.Context(), newSource(t, 60), dir, 2, 3, small()); err != nil {
+		t.Fatal(err)
+	}
+	there := func() (list []int) {
+		t.Helper()
+		before := contents(t, dir)
+		p, err := Plan(t.Context(), newSource(t, 60), dir, small())
+		if err != nil {
+			t.Fatal(err)
+		}
+		images := 0
+		for i, s := range p {
+			if images += s.Images; s.There {
+				list = append(list, i)
+			}
+		}
+		if images != 60 {
+			t.Errorf("%d images planned, want 60", images)
+		}
+		sameContents(t, contents(t, dir), before)
+		return list
+	}
+	for _, i := range there() {
+		if i%3 != 1 {
+			t.Errorf("shard %d is there", i)
+		}
+	}
+	mustBuild(t, newSource(t, 60), dir, small())
+	if n := len(there()); n != len(must(ReadManifest(dir))(t).Files) {
+		t.Errorf("%d shards there after the build", n)
+	}
+	names, err := filepath.Glob(filepath.Join(dir, lockName+"*"))
+	if err != nil || len(names) > 0 {
+		t.Errorf("locks left: %v, %v", names, err)
+	}
+}
+
+// must returns the value of a call that may not fail.
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(tb testing.TB) T {
+		tb.Helper()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return v
+	}
+}
+
+func TestSliceAndBuildLockEachOtherOut(t *testing.T) {
+	dir := t.TempDir()
+	held, err := filelock.Acquire(filepath.Join(dir, lockName+"-1-of-2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var locked *filelock.LockedError
+	if _, err := BuildSlice(t.Context(), newSource(t, 10), dir, 1, 2, small()); !errors.As(err, &locked) {
+		t.Errorf("the slice of another process: %v", err)
+	}
+	if _, err := Build(t.Context(), newSource(t, 10), dir, small()); !errors.As(err, &locked) {
+		t.Errorf("a build while a slice is made: %v", err)
+	}
+	if _, err := BuildSlice(t.Context(), newSource(t, 10), dir, 2, 2, small()); err != nil {
+		t.Errorf("another slice: %v", err)
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := filelock.Acquire(filepath.Join(dir, lockName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := BuildSlice(t.Context(), newSource(t, 10), dir, 1, 2, small()); !errors.As(err, &locked) {
+		t.Errorf("a slice while a build is made: %v", err)
+	}
+	if err := whole.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{0, 3} {
+		if _, err := BuildSlice(t.Context(), newSource(t, 10), dir, n, 2, small()); err == nil {
+			t.Errorf("slice %d of 2 is built", n)
+		}
+	}
+}
+
+// A slice removes what a killed process left of its own shards, and nothing that
+// another slice is writing.
+func TestSliceLeavesUnfinishedShardsOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	p, err := Plan(t.Context(), newSource(t, 60), dir, small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "data"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	left := func(i int) string { return filepath.Join(dir, "data", "."+filepath.Base(p[i].Name)+".tmp-7") }
+	for i := range 2 {
+		if err := os.WriteFile(left(i), []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := BuildSlice(t.Context(), newSource(t, 60), dir, 1, 2, small()); err != nil {
+		t.Fatal(err)
+	}
+	got := []bool{exists(left(0)), exists(left(1))}
+	if !slices.Equal(got, []bool{false, true}) {
+		t.Errorf("left: own %v, the other slice's %v", got[0], got[1])
+	}
+}
