@@ -14,7 +14,8 @@
 #
 # Needs Python 3 and pip; the packages go into a virtual environment in $VENV
 # (default: a temporary one).
-# $SIZES and $POSITIVES choose fewer rows, $PEERS=no leaves out PyTorch.
+# $SIZES and $POSITIVES choose fewer rows, $PEERS=no leaves out PyTorch. With $STATE,
+# a file, what was measured is kept there, and a run that was stopped goes on.
 set -eu
 cd "$(dirname "$0")/.."
 repeats=${1:-3}
@@ -22,6 +23,8 @@ sizes=${SIZES:-256 4096 60000}
 positives=${POSITIVES:-4 16 200}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+state=${STATE:-$work/state}
+touch "$state"
 go test -c -o "$work/program" ./train/loss
 python=
 if [ "${PEERS:-yes}" = yes ]; then
@@ -49,6 +52,22 @@ value() {
 	echo "$1" | awk -v unit="$2" '{ for (i = 2; i <= NF; i++) if ($i == unit) { print $(i-1); exit } }'
 }
 
+# once COMMAND…: what it prints, measured in this run or in one before it.
+once() {
+	if line=$(grep -F "$*: " "$state"); then
+		echo "${line#"$*: "}"
+		return
+	fi
+	result=$("$@")
+	echo "$*: $result" >>"$state"
+	echo "$result"
+}
+
+# ratio OWN PEER: how many times as long the peer takes.
+ratio() {
+	awk -v own="$1" -v peer="${2%~}" 'BEGIN { if (peer + 0 > 0) printf "%.1f\n", peer / own; else print "-" }'
+}
+
 # own LOSS ITEMS POSITIVES: "ms MiB" of hgld.
 own() {
 	line=$(measure "^BenchmarkLoss\$/^$1\$/^256x$2\$/^$3\$/^threads=2\$" 3x)
@@ -63,38 +82,45 @@ peer() {
 }
 
 echo "$(go version | cut -d' ' -f3-), $(uname -m), $(getconf _NPROCESSORS_ONLN) processors, load $(cut -d' ' -f1 /proc/loadavg 2>/dev/null || echo unknown)"
-printf '%-18s %9s %10s %10s %8s %14s %8s %14s %8s\n' loss gallery positives 'hgld ms' MiB 'Q×G×G ms' MiB 'positives ms' MiB
+row='%-18s %8s %10s %10s %6s %12s %6s %7s %13s %6s %7s\n'
+printf "$row" loss gallery positives 'hgld ms' MiB 'Q×G×G ms' MiB times 'positives ms' MiB times
 for loss in smooth-ap sup-ap sup-h-ap; do
 	for items in $sizes; do
 		for n in $positives; do
-			printf '%-18s %9s %10s %10s %8s %14s %8s %14s %8s\n' "$loss" "$items" "$n" \
-				$(own "$loss" "$items" "$n") $(peer full "$loss" "$items" "$n") $(peer positives "$loss" "$items" "$n")
+			set -- $(once own "$loss" "$items" "$n") $(once peer full "$loss" "$items" "$n") $(once peer positives "$loss" "$items" "$n")
+			printf "$row" "$loss" "$items" "$n" "$1" "$2" "$3" "$4" "$(ratio "$1" "$3")" "$5" "$6" "$(ratio "$1" "$5")"
 		done
 	done
 done
-printf '\n%-18s %9s %10s %10s %8s %14s %8s\n' loss gallery positives 'hgld ms' MiB 'library ms' MiB
-for loss in fast-ap multi-similarity triplet calibration; do
+row='%-18s %8s %10s %10s %6s %12s %6s %7s\n'
+echo
+printf "$row" loss gallery positives 'hgld ms' MiB 'library ms' MiB times
+for loss in fast-ap multi-similarity triplet calibration softbin-ap rambo-recall; do
 	for items in $sizes; do
 		for n in $positives; do
-			library=$(peer library "$loss" "$items" "$n")
-			[ "$loss" != fast-ap ] || [ "$items" = 256 ] || library="- -" # the library's has no gallery
-			printf '%-18s %9s %10s %10s %8s %14s %8s\n' "$loss" "$items" "$n" $(own "$loss" "$items" "$n") $library
+			peer="- -"
+			case $loss in
+			softbin-ap | rambo-recall) [ "$n" = 4 ] || continue ;; # the library has none
+			fast-ap) [ "$items" != 256 ] || peer=$(once peer library "$loss" "$items" "$n") ;; # the library's has no gallery
+			*) peer=$(once peer library "$loss" "$items" "$n") ;;
+			esac
+			set -- $(once own "$loss" "$items" "$n") $peer
+			printf "$row" "$loss" "$items" "$n" "$1" "$2" "$3" "$4" "$(ratio "$1" "$3")"
 		done
 	done
 done
-for loss in softbin-ap rambo-recall; do
-	for items in $sizes; do
-		printf '%-18s %9s %10s %10s %8s %14s %8s\n' "$loss" "$items" 4 $(own "$loss" "$items" 4) - -
-	done
-done
-printf '\n%-18s %9s %-6s %14s %10s\n' 'rank op' gallery how 'µs/query' MiB
+
+# op LOSS ITEMS HOW RUNS: "µs MiB" of the rank op, for one query.
+op() {
+	line=$(measure "^BenchmarkRank\$/^$1\$/x$2\$/^$3\$" "$4")
+	echo "$(value "$line" µs/query) $(value "$line" MiB-peak)"
+}
+row='%-18s %8s %14s %6s %14s %6s %7s\n'
+echo
+printf "$row" 'rank op' gallery 'fused µs' MiB 'plain µs' MiB times
 for loss in smooth-ap sup-ap sup-h-ap; do
 	for items in $sizes; do
-		for op in fused plain; do
-			runs=5x
-			[ "$op" = fused ] || runs=1x
-			line=$(measure "^BenchmarkRank\$/^$loss\$/x$items\$/^$op\$" "$runs")
-			printf '%-18s %9s %-6s %14s %10s\n' "$loss" "$items" "$op" "$(value "$line" µs/query)" "$(value "$line" MiB-peak)"
-		done
+		set -- $(once op "$loss" "$items" fused 5x) $(once op "$loss" "$items" plain 1x)
+		printf "$row" "$loss" "$items" "$1" "$2" "$3" "$4" "$(ratio "$1" "$3")"
 	done
 done

@@ -64,12 +64,14 @@ func ReadBest(run string) (Best, error) {
 // to look during the training.
 func (c *Config) watchable(d Data) error {
 	switch {
-	case c.Run.Watch == watchTest && d.Query == nil:
+	case len(d.Benchmarks) > 0 && d.Query != nil:
+		return errors.New("there are queries and benchmarks: the test is one of them")
+	case c.Run.Watch == watchTest && !d.tested():
 		return fmt.Errorf("run.watch is test, and no images are named as the test's queries")
-	case c.Run.Evaluate > 0 && c.Run.Watch == watchValidation && d.Validation == nil && d.Query != nil:
+	case c.Run.Evaluate > 0 && c.Run.Watch == watchValidation && d.Validation == nil && d.tested():
 		return fmt.Errorf("run.evaluate is %d, and there are no validation classes: hold some out of the training (hold_out), or say run.watch=test to look at the test during the training", c.Run.Evaluate)
 	}
-	return nil
+	return checkBenchmarks(d.Benchmarks)
 }
 
 // evaluationDue reports whether a run that has come this far is to be evaluated
@@ -89,11 +91,7 @@ func (r *Run) evaluationDue() bool {
 // draw goes to the earlier one. Where a trial ends between two evaluations its
 // result counts for nothing: the run without it would not have had it.
 func (r *Run) watch(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
-	query, gallery := r.data.Validation, Dataset(nil)
-	if r.config.Run.Watch == watchTest {
-		query, gallery = r.data.Query, r.data.Gallery
-	}
-	e, err := r.evaluate(ctx, r.config.Run.Watch, query, gallery)
+	e, err := r.evaluate(ctx, r.config.Run.Watch)
 	if err != nil {
 		return true, err
 	}
@@ -112,6 +110,11 @@ func (r *Run) watch(ctx context.Context, yield func(Event, error) bool) (proceed
 	r.best.Evaluated = r.state.Step
 	if err := r.writeBest(); err != nil {
 		return true, err
+	}
+	if e.Best && r.o.Dir != "" { // the one before may stay for no other reason
+		if err := tidy(r.o.Dir, r.config.Run.Keep, r.best.Checkpoint); err != nil {
+			return true, err
+		}
 	}
 	return yield(r.event(e), nil), nil
 }
@@ -166,15 +169,16 @@ func (r *Run) recallBest() error {
 
 // test measures the test.
 func (r *Run) test(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
-	e, err := r.evaluate(ctx, watchTest, r.data.Query, r.data.Gallery)
+	e, err := r.evaluate(ctx, watchTest)
 	if err != nil {
 		return true, err
 	}
 	return yield(r.event(e), nil), nil
 }
 
-// evaluate measures with the averaged weights where there are such.
-func (r *Run) evaluate(ctx context.Context, on string, query, gallery Dataset) (Event, error) {
+// evaluate measures a part of the data, with the averaged weights where there are
+// such.
+func (r *Run) evaluate(ctx context.Context, on string) (Event, error) {
 	began := time.Now()
 	swap := func() error {
 		return r.lane.do(func() error { r.step.update.swap(r.o.Backend); return r.o.Backend.Sync() })
@@ -183,7 +187,17 @@ func (r *Run) evaluate(ctx context.Context, on string, query, gallery Dataset) (
 		return Event{}, fmt.Errorf("train: evaluation: %w", err)
 	}
 	m := &Model{Config: r.config, Step: r.state.Step, network: r.network, lane: r.lane}
-	result, err := m.Evaluate(ctx, query, gallery, EvalOptions{Metrics: r.parts.metrics})
+	o := EvalOptions{Metrics: r.parts.metrics}
+	var result *Result
+	var err error
+	switch {
+	case on == watchValidation:
+		result, err = m.Evaluate(ctx, r.data.Validation, nil, o)
+	case len(r.data.Benchmarks) > 0:
+		result, err = m.Benchmarks(ctx, r.data.Benchmarks, o)
+	default:
+		result, err = m.Evaluate(ctx, r.data.Query, r.data.Gallery, o)
+	}
 	if err := errors.Join(err, swap()); err != nil {
 		return Event{}, r.stopped(ctx, err)
 	}

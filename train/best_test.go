@@ -60,6 +60,10 @@ func TestBestCheckpointIsTheOneWithTheHighestMetric(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("best is %+v, %v; want %+v", got, err, want)
 	}
+	list, err := checkpoints(dir)
+	if most := 2; err != nil || len(list) > most { // the newest, and the best
+		t.Errorf("%v stay, %v; want at most %d", list, err, most)
+	}
 	m, err := Open(filepath.Join(dir, got.Checkpoint), cpu.New(1), nil, false)
 	if err != nil {
 		t.Fatal(err)

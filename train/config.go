@@ -63,11 +63,11 @@ type Input struct {
 // unit length.
 type Architecture struct {
 	Backbone   Named  `yaml:"backbone" json:"backbone"`
-	FreezeNorm bool   `yaml:"freeze_norm" json:"freeze_norm"` // normalise by the running statistics in training too
-	Pooling    string `yaml:"pooling" json:"pooling"`         // gem, gem-frozen, avg, max, mean-max; none for a vision transformer
-	Standard   string `yaml:"standard" json:"standard"`       // layernorm, l2 or none
-	Dim        int    `yaml:"dim" json:"dim"`                 // of the embedding; 0: no projection
-	Weights    string `yaml:"weights" json:"weights"`         // safetensors of the backbone to start from; "": random
+	FreezeNorm bool   `yaml:"freeze_norm" json:"freeze_norm"`   // normalise by the running statistics in training too
+	Pooling    string `yaml:"pooling" json:"pooling"`           // gem, gem-frozen, avg, max, mean-max; none for a vision transformer
+	Standard   string `yaml:"standard" json:"standard"`         // layernorm, l2 or none
+	Dim        int    `yaml:"dim" json:"dim"`                   // of the embedding; 0: no projection
+	Weights    string `yaml:"weights" json:"weights" path:"in"` // safetensors of the backbone to start from; "": random
 
 	Projection string `yaml:"projection" json:"projection,omitempty"` // what the projection starts from: "" random, pca, or pca-whitening: each component over its deviation
 	FitOn      int    `yaml:"fit_on" json:"fit_on,omitempty"`         // training images that the components are found of, chosen by seed; 0: all
@@ -226,8 +226,8 @@ func (c *Config) lookUp() (p parts, err error) {
 	if err := errors.Join(c.Memory.check(), c.Passes.check(c, p.loss)); err != nil {
 		return p, err
 	}
-	if c.Memory.Size > 0 && loss.ByRows(p.loss) {
-		return p, fmt.Errorf("memory.size is %d, and %s reads no memory; leave it out, or train with a ranking or pair loss", c.Memory.Size, c.Loss.Name)
+	if c.Memory.exists() && loss.ByRows(p.loss) {
+		return p, fmt.Errorf("%s reads no memory: leave memory.size and memory.unique out, or train with a ranking or pair loss", c.Loss.Name)
 	}
 	sampler := c.Sampler.Named
 	sampler.Settings = with(with(sampler.Settings, "batch", c.Sampler.Batch), "m", c.Sampler.M)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"hgld/labels"
+	"hgld/train/backbone"
 	"hgld/train/device"
 	"hgld/train/grad"
 )
@@ -29,6 +30,11 @@ type Estimate struct {
 	// that has taken, the forward pass, the vectors and a block of scores. 0: the run
 	// has none.
 	Evaluation int64 `json:"bytes_evaluation"`
+
+	// Projection is the most while a projection is started from principal components:
+	// what lives as long as the run, the forward pass, and on the host what the
+	// components are found from. 0: the run does not.
+	Projection int64 `json:"bytes_projection,omitempty"`
 
 	// FLOPs are the floating-point operations of a step in products of matrices,
 	// convolutions and attention: two for each multiplication and addition.
@@ -58,6 +64,12 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	for _, g := range r.network.store.Groups {
 		e.Groups = append(e.Groups, GroupSize{g.Name, g.Size()})
 	}
+	if r.config.Model.Projection != "" {
+		if err := r.lane.do(func() error { e.Projection = r.planProjection(l); return nil }); err != nil {
+			return nil, err
+		}
+		l.peak = l.used
+	}
 	full := r.loader.newBatch()
 	e.Host = int64(r.loader.prefetch+1) * int64(len(full.pixels)+4*len(full.crop)+4*len(full.labels))
 	l.flops = 0
@@ -70,13 +82,29 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	}
 	e.Peak, e.FLOPs = l.peak, l.flops
 	l.peak = l.used
-	for _, sides := range [][]Dataset{{r.data.Validation}, {r.data.Query, r.data.Gallery}} {
+	parts := [][]Dataset{{r.data.Validation}, {r.data.Query, r.data.Gallery}}
+	for _, b := range r.data.Benchmarks {
+		parts = append(parts, []Dataset{b.Query, b.Gallery})
+	}
+	for _, sides := range parts {
 		if sides[0] != nil {
 			err = errors.Join(err, r.lane.do(func() error { r.planEvaluation(sides); return nil }))
 			e.Evaluation = l.peak
 		}
 	}
 	return e, err
+}
+
+// planProjection makes the arrays of a pass for the features, and returns the most
+// bytes there were, with those of the components.
+func (r *Run) planProjection(l *ledger) int64 {
+	n, b := r.network, r.o.Backend
+	in := newInputs(b, embedBatch, n.in.Size, len(r.classes))
+	tape := grad.NewTape(b, n.arena).Evaluate()
+	width := n.normalised(tape, in, n.net.Features).Value.Cols()
+	tape.Free()
+	in.free(b)
+	return l.peak + backbone.FeatureBytes(len(fitRows(len(r.paths), r.config.Model.FitOn, r.config.Seed)), width)
 }
 
 // planEvaluation makes the arrays of an evaluation in their order: of queries and

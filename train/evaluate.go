@@ -49,6 +49,7 @@ type Evaluation struct {
 
 	PerQuery bool                  // keep the value of every query
 	Progress func(done, total int) // queries; may be nil
+	Look     *Look                 // nil: nothing is shown
 }
 
 // Evaluate ranks and measures in blocks of queries: memory is O(block · gallery)
@@ -69,20 +70,31 @@ func (e *Evaluation) run(ctx context.Context, b device.Backend, l *lane) (*Resul
 		columns[i] = make([]float64, len(e.Query.Labels))
 	}
 	var m *meter
-	if err := l.do(func() error { m = newMeter(b, e); return m.upload() }); err != nil {
+	look := e.Look
+	if look == nil {
+		look = new(Look)
+	}
+	var shown *looker
+	if err := l.do(func() error { m = newMeter(b, e); shown = newLooker(m, look); return m.upload() }); err != nil {
 		return nil, fmt.Errorf("train: evaluation: %w", err)
 	}
-	defer l.do(func() error { m.free(); return nil })
+	defer l.do(func() error { shown.free(); m.free(); return nil })
 	total := len(e.Query.Labels)
 	for lo := 0; lo < total; lo += m.block {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("train: evaluation stopped after %d of %d queries: %w", lo, total, err)
 		}
 		hi := min(lo+m.block, total)
-		if err := l.do(func() error { return m.rank(lo, hi) }); err != nil {
+		err := l.do(func() error {
+			if err := m.rank(lo, hi); err != nil {
+				return err
+			}
+			return shown.show(lo, hi)
+		})
+		if err != nil {
 			return nil, fmt.Errorf("train: evaluation: %w", err)
 		}
-		m.measure(lo, hi, columns)
+		m.measure(lo, hi, columns, look.Curves)
 		if e.Progress != nil {
 			e.Progress(hi, total)
 		}
@@ -207,10 +219,12 @@ func (m *meter) rank(lo, hi int) error {
 // measure writes the values of queries [lo, hi) into their columns. The queries
 // are dealt to the threads; each writes its own places, so their number changes
 // nothing.
-func (m *meter) measure(lo, hi int, columns [][]float64) {
+func (m *meter) measure(lo, hi int, columns [][]float64, curves []metric.Curve) {
 	gallery := len(m.e.Gallery.Labels)
+	parts := make([][]metric.Curve, len(m.lists)) // of the curves, for each thread
 	var threads sync.WaitGroup
 	for t, list := range m.lists {
+		parts[t] = make([]metric.Curve, len(curves))
 		threads.Go(func() {
 			values := make([]float64, len(columns))
 			for q := lo + t; q < hi; q += len(m.lists) {
@@ -219,10 +233,18 @@ func (m *meter) measure(lo, hi int, columns [][]float64) {
 				for i, v := range values {
 					columns[i][q] = v
 				}
+				for level := range parts[t] {
+					parts[t][level].Add(list.Level(level))
+				}
 			}
 		})
 	}
 	threads.Wait()
+	for _, part := range parts {
+		for level := range part {
+			curves[level].Join(&part[level])
+		}
+	}
 }
 
 // labelBytes lays paths out as I32 [N,L].

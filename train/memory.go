@@ -16,16 +16,31 @@ import (
 // loss joins that of the batch is the setting memory_combine of the loss.
 type CrossBatch struct {
 	Size   int     `yaml:"size" json:"size,omitempty"`     // embeddings; 0: no memory
+	Unique bool    `yaml:"unique" json:"unique,omitempty"` // in place of size: one for each training image, its last
 	Start  int     `yaml:"start" json:"start,omitempty"`   // first step, or epoch of a run in epochs, that reads it, from 1; it fills from the first on
 	First  bool    `yaml:"first" json:"first,omitempty"`   // the loss reads it before the batch goes in, and not after
 	Weight float64 `yaml:"weight" json:"weight,omitempty"` // of its loss beside that of the batch; 0: 1
 }
 
 func (m CrossBatch) check() error {
-	if m.Size < 0 || m.Start < 0 || m.Weight < 0 {
+	switch {
+	case m.Size < 0 || m.Start < 0 || m.Weight < 0:
 		return fmt.Errorf("memory has a negative size, start or weight")
+	case m.Size > 0 && m.Unique:
+		return fmt.Errorf("memory.size is %d, and with memory.unique there is a place for each training image: leave one of them out", m.Size)
 	}
 	return nil
+}
+
+// exists reports whether there is a memory of embeddings.
+func (m CrossBatch) exists() bool { return m.Size > 0 || m.Unique }
+
+// of is m for data of so many images.
+func (m CrossBatch) of(images int) CrossBatch {
+	if m.Unique {
+		m.Size = images
+	}
+	return m
 }
 
 // memory is what a loss knows of earlier batches: the ring of their embeddings, if
@@ -36,7 +51,6 @@ type memory struct {
 	ring   *loss.Ring    // nil: none
 	states map[string]*loss.State
 	read   bool // in the step to come
-	batch  int  // its number, from 0, which says where in the ring it goes
 }
 
 // newMemory makes the ring, and gathers what belongs in a checkpoint.
@@ -71,15 +85,18 @@ func (m *memory) attach(b device.Backend, store *nn.Store) {
 	}
 }
 
-// begin prepares a step, the number of batches before it being given, and reports
-// whether it is the first whose loss reads the ring; at is how far the run has come,
-// in steps or epochs.
-func (m *memory) begin(b device.Backend, batches, at int) (changed bool) {
-	if m.ring == nil {
+// begin prepares a step of the given items, the number of batches before it being
+// given, and reports whether it is the first whose loss reads the ring; at is how far
+// the run has come, in steps or epochs.
+func (m *memory) begin(b device.Backend, items []int, batches, at int) (changed bool) {
+	switch {
+	case m.ring == nil:
 		return false
+	case m.Unique:
+		m.ring.AtItems(b, items)
+	default:
+		m.ring.At(b, batches)
 	}
-	m.batch = batches
-	m.ring.At(b, batches)
 	read := at+1 >= m.Start
 	changed, m.read = read != m.read, read
 	return changed
@@ -114,6 +131,6 @@ func (m *memory) takeBack(b device.Backend) {
 		m.loss.Forget(b)
 	}
 	if m.ring != nil {
-		m.ring.Forget(b, m.batch)
+		m.ring.Forget(b)
 	}
 }

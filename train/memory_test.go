@@ -80,6 +80,41 @@ func TestMemoryFillsBeforeItIsRead(t *testing.T) {
 	}
 }
 
+// With a place for each image the memory holds its last embedding, whatever the batch
+// it came in: no image twice, and none that was not seen.
+func TestMemoryHasOnePlaceForEachImage(t *testing.T) {
+	f, c := openTrace(t)
+	config := c.config(t)
+	config.Loss = Loss{Named: Named{Name: "xbm-contrastive"}, Preset: "paper"}
+	config.Memory = CrossBatch{Unique: true}
+	s, b := c.step(t, f, &config)
+	for i := range b.rows {
+		b.rows[i] = i
+	}
+	b.rows[5] = 6 // of an image that comes twice the last embedding stays
+	for range 2 {
+		if _, err := s.take(b, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ring := s.objective.memory.ring.States()
+	rows, classes := read(t, s, ring[0].Value), read(t, s, ring[1].Value)
+	embeddings := read(t, s, s.embeddings.Value)
+	const dim, levels = 16, 3
+	for i := range 32 {
+		seen := i != 5
+		if got := classes[i*levels] >= 0; got != seen {
+			t.Errorf("image %d is there: %v", i, got)
+		}
+		if seen && !slices.Equal(rows[i*dim:][:dim], embeddings[i*dim:][:dim]) {
+			t.Errorf("the place of image %d does not hold its last embedding", i)
+		}
+	}
+	if own := s.objective.memory.ring; own.States()[0].Dims[0] != 32 {
+		t.Errorf("the memory has %d places for 32 images", own.States()[0].Dims[0])
+	}
+}
+
 // A step with a value that is not finite leaves nothing in the memories: of the ring
 // the rows of its batch, of the scores the newest place.
 func TestMemoryForgetsAStepThatWasNotTaken(t *testing.T) {
@@ -120,7 +155,8 @@ func TestRunWithMemoriesResumesWithTheSameBytes(t *testing.T) {
 			c.Loss = Loss{Named: Named{Name: "blackbox-ap"}, Preset: "released"}
 			c.Memory = CrossBatch{Size: 40, Start: 2}
 		},
-		"ring read first": func(c *Config) { c.Memory = CrossBatch{Size: 40, First: true, Weight: 0.5} },
+		"a place for each image": func(c *Config) { c.Memory = CrossBatch{Unique: true, Start: 2} },
+		"ring read first":        func(c *Config) { c.Memory = CrossBatch{Size: 40, First: true, Weight: 0.5} },
 		"memory of scores": func(c *Config) {
 			c.Loss = Loss{Named: Named{Name: "rambo-recall", Settings: map[string]any{"batch_memory": 2}}, Preset: "released"}
 		},

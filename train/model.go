@@ -119,15 +119,23 @@ func (n *network) normalised(t *grad.Tape, in *inputs, f nn.Layer) *grad.Var {
 const embedBatch = 64
 
 // embed returns the embeddings [N,D] of a data set in evaluation's view.
-func (n *network) embed(ctx context.Context, d Dataset, o embedOptions) (device.Array, error) {
-	return n.through(ctx, d, n.forward, o)
+func (n *network) embed(ctx context.Context, d Dataset, o embedOptions) (out device.Array, err error) {
+	err = n.through(ctx, d, n.forward, o, func(done int, rows device.Array) error {
+		if out.Absent() {
+			out = device.New(n.b, device.F32, d.Len(), rows.Cols())
+		}
+		n.b.Copy(out.RowRange(done, done+rows.Dims[0]), rows)
+		return n.b.Sync()
+	})
+	return out, err
 }
 
-// through returns what record makes [N,D] of a data set in evaluation's view.
-func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape, *inputs) *grad.Var, o embedOptions) (device.Array, error) {
+// through hands what record makes of a data set in evaluation's view to take, a batch
+// of rows at a time, with the number of those before it.
+func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape, *inputs) *grad.Var, o embedOptions, take func(done int, rows device.Array) error) error {
 	list, err := paths(d)
 	if err != nil {
-		return device.Array{}, err
+		return err
 	}
 	l := &loader{
 		data: d, labels: list, size: embedBatch, in: n.in, filter: n.filter, decoder: n.decoder,
@@ -138,32 +146,29 @@ func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape
 	tape := grad.NewTape(n.b, n.arena).Evaluate()
 	defer tape.Free()
 	var e *grad.Var
-	var out device.Array
 	done := 0
 	for b, err := range l.batches(ctx, inOrder(d.Len(), embedBatch)) {
 		if err != nil {
-			return out, err
+			return err
 		}
 		err = o.lane.do(func() error {
 			in.upload(n.b, b)
 			if e == nil {
 				e = tape.Keep(record(tape, in))
-				out = device.New(n.b, device.F32, d.Len(), e.Value.Cols())
 			} else {
 				tape.Replay()
 			}
-			n.b.Copy(out.RowRange(done, done+len(b.rows)), e.Value.RowRange(0, len(b.rows)))
-			return n.b.Sync()
+			return take(done, e.Value.RowRange(0, len(b.rows)))
 		})
 		if err != nil {
-			return out, err
+			return err
 		}
 		done += len(b.rows)
 		if o.progress != nil {
 			o.progress(done, d.Len())
 		}
 	}
-	return out, nil
+	return nil
 }
 
 type embedOptions struct {

@@ -20,10 +20,11 @@ type objective struct {
 	held   []*nn.Param // where the store keeps them
 }
 
-// newObjective makes the loss and declares its proxies. paths has the labels of each
-// finest class, counts the number of classes of each level.
-func newObjective(n *network, c *Config, p *parts, paths []labels.Path, counts []int) (*objective, error) {
-	f := loss.Facts{Classes: counts, Dim: c.Model.Dim, Paths: paths, Batch: p.sampler.Size(), Memory: c.Memory.Size}
+// newObjective makes the loss and declares its proxies. rows has the labels of the
+// data, counts the number of classes of each level.
+func newObjective(n *network, c *Config, p *parts, rows []labels.Path, counts []int) (*objective, error) {
+	remembered := c.Memory.of(len(rows))
+	f := loss.Facts{Classes: counts, Dim: c.Model.Dim, Paths: classPaths(rows, counts[0]), Batch: p.sampler.Size(), Memory: remembered.Size}
 	if f.Dim == 0 {
 		f.Dim = n.net.Backbone.Channels()
 	}
@@ -34,7 +35,7 @@ func newObjective(n *network, c *Config, p *parts, paths []labels.Path, counts [
 	if err != nil {
 		return nil, &ConfigError{fmt.Errorf("loss: %s: %w", c.Loss.Name, err)}
 	}
-	m, err := newMemory(c.Memory, l, f.Batch, f.Dim, len(counts))
+	m, err := newMemory(remembered, l, f.Batch, f.Dim, len(counts))
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +44,21 @@ func newObjective(n *network, c *Config, p *parts, paths []labels.Path, counts [
 		o.params = trained.Params()
 		scope := n.store.Group(proxyGroup).In(lossScope)
 		for _, p := range o.params {
-			o.held = append(o.held, scope.Param(p.Name, nn.UniformFan(p.FanIn), p.Dims...))
+			o.held = append(o.held, scope.Param(p.Name, startOf(p), p.Dims...))
 		}
 	}
 	return o, nil
+}
+
+// startOf is what a parameter of a loss starts from.
+func startOf(p *loss.Param) nn.Init {
+	switch {
+	case p.FanIn > 0:
+		return nn.UniformFan(p.FanIn)
+	case p.Deviation > 0:
+		return nn.Normal(p.Deviation)
+	}
+	return nn.Constant(0)
 }
 
 // attach gives the loss its arrays, when the store has been built.

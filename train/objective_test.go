@@ -1,11 +1,36 @@
 package train
 
 import (
+	"math"
 	"strings"
 	"testing"
 
+	"hgld/train/device/cpu"
 	"hgld/train/loss"
 )
+
+// Proxies start as their authors' do: uniform within 1/√D, or normal for ProxyNCA++.
+// A classifier starts from 0.
+func TestParametersOfALossStartAsTheirAuthorsHaveThem(t *testing.T) {
+	for name, want := range map[string]float64{"nsm": 1 / math.Sqrt(3*8), "nca-pp": 1.0 / 8, "proxy-nca": 1.0 / 8, "cross-entropy": 0} {
+		c, d := tiny(1)
+		c.Loss.Name, c.Model.Dim = name, 8
+		r, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, n := 0.0, 0
+		for _, v := range read(t, r.step, r.step.objective.params[0].Value) {
+			sum, n = sum+v*v, n+1
+		}
+		if got := math.Sqrt(sum / float64(n)); math.Abs(got-want) > 0.15*want { // of 128 numbers
+			t.Errorf("%s: deviation %v, want %v", name, got, want)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
 
 // A part of a composition has settings of its own, which leave the others and the
 // table as they are.

@@ -12,6 +12,7 @@ import (
 	"hgld/internal/registry"
 	"hgld/internal/tensorfile"
 	"hgld/train/backbone"
+	"hgld/train/device"
 	"hgld/train/grad"
 	"hgld/train/sample"
 	"hgld/train/tensor"
@@ -40,11 +41,12 @@ func (r *Run) startProjection(ctx context.Context, yield func(Event, error) bool
 	}
 	began := time.Now()
 	some := Subset{Of: r.data.Train, Rows: fitRows(r.data.Train.Len(), r.config.Model.FitOn, r.config.Seed)}
-	features, err := r.network.features(ctx, &some, embedOptions{lane: r.lane, workers: r.config.Run.Workers, prefetch: r.config.Run.Prefetch})
+	features := new(backbone.Features)
+	err = r.network.features(ctx, &some, embedOptions{lane: r.lane, workers: r.config.Run.Workers, prefetch: r.config.Run.Prefetch}, features.Add)
 	if err != nil {
 		return true, r.stopped(ctx, err)
 	}
-	pca, err := backbone.FitPCA(features, r.config.Model.Dim)
+	pca, err := features.Fit(r.config.Model.Dim)
 	if err != nil {
 		return true, fmt.Errorf("train: model.projection: %w", err)
 	}
@@ -78,20 +80,17 @@ func fitRows(total, n int, seed uint64) []int {
 	return rows
 }
 
-// features returns what the projection reads [N,C] of a data set, on the host.
-func (n *network) features(ctx context.Context, d Dataset, o embedOptions) (*tensor.Tensor, error) {
+// features hands what the projection reads [n,C] of a data set to add, on the host and
+// a batch at a time.
+func (n *network) features(ctx context.Context, d Dataset, o embedOptions, add func(*tensor.Tensor) error) error {
 	record := func(t *grad.Tape, in *inputs) *grad.Var { return n.normalised(t, in, n.net.Features) }
-	array, err := n.through(ctx, d, record, o)
-	if err != nil {
-		return nil, err
-	}
-	var host *tensor.Tensor
-	err = o.lane.do(func() (err error) {
-		host, err = tensor.FromDevice(n.b, array)
-		n.b.Free(array.Buf)
-		return err
+	return n.through(ctx, d, record, o, func(_ int, rows device.Array) error {
+		block, err := tensor.FromDevice(n.b, rows)
+		if err != nil {
+			return err
+		}
+		return add(block)
 	})
-	return host, err
 }
 
 func writeProjection(path string, weight, bias *tensor.Tensor) error {

@@ -41,7 +41,13 @@ func TestProjectionStartsFromPrincipalComponents(t *testing.T) {
 		}
 		// The projected features have mean 0, no correlations, and with whitening
 		// variance 1: the definition, computed here from the features.
-		features, err := r.network.features(context.Background(), d, embedOptions{lane: r.lane})
+		var features [][]float32
+		err = r.network.features(context.Background(), d, embedOptions{lane: r.lane}, func(x *tensor.Tensor) error {
+			for i := range x.Rows() {
+				features = append(features, x.Row(i))
+			}
+			return nil
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,13 +59,13 @@ func TestProjectionStartsFromPrincipalComponents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := features.Rows()
+		n := len(features)
 		y := make([][]float64, n)
 		for i := range n {
 			for k := range weight.Rows() {
 				sum := float64(bias.Data[k])
 				for j, w := range weight.Row(k) {
-					sum += float64(w) * float64(features.Row(i)[j])
+					sum += float64(w) * float64(features[i][j])
 				}
 				y[i] = append(y[i], sum)
 			}

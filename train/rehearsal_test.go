@@ -74,13 +74,39 @@ func TestPlanIsWhatARunAllocates(t *testing.T) {
 				t.Errorf("%d parameters, want %d; %+v", n, r.Parameters(), plan)
 			}
 			b.peak = b.used
-			if _, err := r.evaluate(context.Background(), watchTest, &Subset{Of: d, Rows: []int{1, 2, 3}}, d); err != nil {
+			r.data.Query, r.data.Gallery = &Subset{Of: d, Rows: []int{1, 2, 3}}, d
+			if _, err := r.evaluate(context.Background(), watchTest); err != nil {
 				t.Fatal(err)
 			}
 			if b.peak != plan.Evaluation {
 				t.Errorf("at most %d bytes in an evaluation, planned %d", b.peak, plan.Evaluation)
 			}
 		})
+	}
+}
+
+// The components of a projection are counted: from no more rows than are kept.
+func TestPlanCountsTheProjection(t *testing.T) {
+	c, d := whitened(1, "pca")
+	without := c
+	without.Model.Projection = ""
+	few := c
+	few.Model.FitOn = 10
+	var bytes [3]int64
+	for i, c := range []Config{c, without, few} {
+		plan, err := Plan(c, Data{Train: d})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes[i] = plan.Projection
+		if i == 0 && plan.Projection <= plan.Kept {
+			t.Errorf("%d bytes, of which %d are there all the time", plan.Projection, plan.Kept)
+		}
+	}
+	// 16 features of 10 images or of all, of 8 bytes and twice, and four matrices of as many rows as there are images or features
+	want := 8 * (2*16*int64(d.Len()-10) + 4*(16*16-10*10))
+	if got := bytes[0] - bytes[2]; bytes[1] != 0 || got != want {
+		t.Errorf("%d bytes; of all images %d more than of 10, want %d", bytes, got, want)
 	}
 }
 

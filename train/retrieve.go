@@ -28,6 +28,12 @@ type EvalOptions struct {
 	Ties     metric.Ties
 	PerQuery bool
 	Progress func(done, total int) // images embedded; may be nil
+
+	// Self is the row of each query in a gallery of its own, which is left out of
+	// its ranking, or −1; nil: none has one.
+	Self []int32
+
+	Look *Look // nil: nothing is shown
 }
 
 // Open loads the network of a run directory, from its newest checkpoint, or that
@@ -96,7 +102,7 @@ func (m *Model) Close() error { return m.lane.close() }
 func (m *Model) Evaluate(ctx context.Context, query, gallery Dataset, o EvalOptions) (*Result, error) {
 	e := &Evaluation{
 		Levels: query.Levels(), Metrics: o.Metrics, Ties: o.Ties, PerQuery: o.PerQuery,
-		Threads: m.Config.Run.Threads,
+		Threads: m.Config.Run.Threads, Look: o.Look,
 	}
 	var err error
 	if e.Query, err = m.side(ctx, query, o); err != nil {
@@ -114,6 +120,7 @@ func (m *Model) Evaluate(ctx context.Context, query, gallery Dataset, o EvalOpti
 			return nil, err
 		}
 		defer m.free(e.Gallery)
+		e.Self = o.Self
 	}
 	return e.run(ctx, m.network.b, m.lane)
 }

@@ -25,7 +25,13 @@ type Data struct {
 	// Query and Gallery are the test: measured when the run is complete, and before
 	// that only if Upkeep.Watch asks for it. May be nil.
 	Query, Gallery Dataset
+
+	// Benchmarks are a test in several parts, in place of Query.
+	Benchmarks []Benchmark
 }
+
+// tested reports whether there is a test.
+func (d *Data) tested() bool { return d.Query != nil || len(d.Benchmarks) > 0 }
 
 // Options are the parts that a run is put together from.
 type Options struct {
@@ -339,12 +345,12 @@ func (r *Run) finish(ctx context.Context, yield func(Event, error) bool) error {
 	if proceed, err := r.checkpoint(yield); err != nil || !proceed {
 		return err
 	}
-	if r.data.Validation != nil || r.config.Run.Watch == watchTest && r.data.Query != nil {
+	if r.data.Validation != nil || r.config.Run.Watch == watchTest && r.data.tested() {
 		if proceed, err := r.watch(ctx, yield); err != nil || !proceed {
 			return err
 		}
 	}
-	if r.data.Query != nil && r.config.Run.Watch != watchTest {
+	if r.data.tested() && r.config.Run.Watch != watchTest {
 		if proceed, err := r.test(ctx, yield); err != nil || !proceed {
 			return err
 		}

@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -109,8 +110,14 @@ func snake(name string) string {
 }
 
 // assign puts a value, as YAML or JSON decoded it, into a field. A struct takes
-// a mapping of its own settings.
+// a mapping of its own settings; a key with nothing behind it keeps the default.
 func assign(field reflect.Value, value any) error {
+	if value == nil && field.Kind() != reflect.Pointer {
+		return nil
+	}
+	if isFraction(value, field.Type()) {
+		return fmt.Errorf("%v is no %v", value, field.Type())
+	}
 	if _, nested := value.(map[string]any); nested && field.Kind() == reflect.Pointer && field.IsNil() {
 		field.Set(reflect.New(field.Type().Elem())) // a part that the literal does not have
 	}
@@ -131,6 +138,20 @@ func assign(field reflect.Value, value any) error {
 	}
 	field.Set(fresh.Elem())
 	return nil
+}
+
+// isFraction reports whether a number, or one in a list, would be cut off to fit a
+// type of whole numbers.
+func isFraction(value any, t reflect.Type) bool {
+	switch v := value.(type) {
+	case float64:
+		whole := reflect.Zero(t)
+		return v != math.Trunc(v) && (whole.CanInt() || whole.CanUint())
+	case []any:
+		return (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) &&
+			slices.ContainsFunc(v, func(x any) bool { return isFraction(x, t.Elem()) })
+	}
+	return false
 }
 
 // with returns settings with one key set.

@@ -45,6 +45,27 @@ func TestWrongSettingsNameTheNearest(t *testing.T) {
 	}
 }
 
+func TestWholeNumberIsNotCutOffAFraction(t *testing.T) {
+	for setting, value := range map[string]any{"per_tuple": 2.5, "batch": 1.5} {
+		named := Named{Name: "hierarchical", Settings: map[string]any{setting: value}}
+		if _, err := pick(sample.All, "sampler", "sampler", named); err == nil || !strings.Contains(err.Error(), " is no int") {
+			t.Errorf("%s %v: %v", setting, value, err)
+		}
+	}
+	widths := Named{Name: "convnet", Settings: map[string]any{"widths": []any{8, 16.5}}}
+	if _, err := pick(backbone.All, "backbone", "model.backbone", widths); err == nil {
+		t.Error("a width of 16.5 is taken")
+	}
+	s, err := pick(sample.All, "sampler", "sampler", Named{Name: "hierarchical", Settings: map[string]any{"batch": 64.0, "per_tuple": nil}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, _ := sample.All.Get("sampler", "hierarchical")
+	if h := s.(*sample.Hierarchical); h.Batch != 64 || h.PerTuple != table.(*sample.Hierarchical).PerTuple {
+		t.Errorf("sampler %+v", h)
+	}
+}
+
 func TestSnakeWritesGoNamesAsKeys(t *testing.T) {
 	for name, want := range map[string]string{
 		"PerTuple": "per_tuple", "M": "m", "Beta1": "beta1", "NBins": "n_bins", "HMinusAtZero": "h_minus_at_zero", "DG": "dg", "At0Rank": "at0_rank",

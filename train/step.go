@@ -36,7 +36,7 @@ type outcome struct {
 // newStep declares the loss, builds the store and makes the optimizers. rows has the
 // labels of the data, counts the number of classes of each level.
 func newStep(n *network, c *Config, p *parts, rows []labels.Path, counts []int) (*step, error) {
-	o, err := newObjective(n, c, p, classPaths(rows, counts[0]), counts)
+	o, err := newObjective(n, c, p, rows, counts)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func newStep(n *network, c *Config, p *parts, rows []labels.Path, counts []int) 
 func (s *step) take(from *batch, at int) (outcome, error) {
 	b := s.n.b
 	s.in.upload(b, from)
-	again := s.objective.memory.begin(b, s.update.taken, at) || s.tape == nil
+	again := s.objective.memory.begin(b, from.rows, s.update.taken, at) || s.tape == nil
 	again = s.update.adjust(at) || again
 	s.update.begin(b)
 	if again {

@@ -23,7 +23,7 @@ func (c traceCase) config(t *testing.T) Config {
 	d.Input.Size, d.Input.Resize = 16, 16
 	d.Model.Backbone.Settings = map[string]any{"widths": []int{16, 32}, "strides": []int{2, 2}}
 	d.Model.FreezeNorm, d.Model.Dim = c.BN == "frozen", 16
-	d.Loss = Loss{Named: Named{Name: traces.Loss(c.Loss)}, Preset: "released"}
+	d.Loss = Loss{Named: Named{Name: traces.Loss(c.Loss, c.Parts...)}, Preset: "released"}
 	d.Sampler.Batch, d.Sampler.M = 32, 4
 	d.Optim = Optim{
 		Named: Named{Name: traces.Rule(c.Optimizer.Kind)}, Rate: c.Optimizer.LR, HeadFactor: c.Optimizer.HeadMult,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 
@@ -25,8 +26,10 @@ type evalSettings struct {
 	Query       string   `yaml:"query" usage:"split of the queries"`
 	Gallery     string   `yaml:"gallery" usage:"split that they rank; empty: the queries themselves"`
 
-	Embeddings        string `yaml:"embeddings" path:"in" usage:"evaluate these vectors (.npy, .safetensors), not a model"`
-	Labels            string `yaml:"labels" path:"in" usage:"their labels: .csv with a column for each level, finest first, or .npy of integers"`
+	LeaveOutCopies bool `yaml:"leave_out_copies" usage:"leave an image of the gallery that is the very same as the query out of its ranking"`
+
+	Embeddings        string `yaml:"embeddings" path:"in" usage:"evaluate these vectors (.npy, .safetensors, .parquet), not a model"`
+	Labels            string `yaml:"labels" path:"in" usage:"their labels: .csv with a column for each level, finest first, .npy of integers, or .parquet with label_0, label_1 …; empty: in the .parquet of the vectors"`
 	GalleryEmbeddings string `yaml:"gallery_embeddings" path:"in" usage:"vectors that they rank; empty: the queries themselves"`
 	GalleryLabels     string `yaml:"gallery_labels" path:"in" usage:"labels of the gallery"`
 	Unit              bool   `yaml:"unit" usage:"scale the vectors to length 1 first, so that scores are cosines"`
@@ -36,6 +39,11 @@ type evalSettings struct {
 	PerQuery bool     `yaml:"per_query" usage:"keep the values of every query"`
 	Threads  int      `yaml:"threads" usage:"0: all processors"`
 	Out      string   `yaml:"out" path:"out" usage:"file for the result"`
+
+	Report     string `yaml:"report" path:"out" usage:"HTML page to write: levels, curves, a map and what is retrieved"`
+	TREC       string `yaml:"trec" path:"out" usage:"write PREFIX.run and PREFIX.qrels for trec_eval"`
+	TRECPlaces int    `yaml:"trec_places" usage:"places of each query in PREFIX.run"`
+	TRECLeast  int    `yaml:"trec_least" usage:"shared levels that an item of PREFIX.qrels has at least; 0: all"`
 }
 
 const (
@@ -44,22 +52,25 @@ const (
 		"  hgld eval run --embeddings e.npy --labels l.csv"
 	evalRunExamples = evalExamples + "\n" +
 		"  hgld eval run --run runs/happier --query test --gallery train\n" +
-		"  hgld eval run --metrics R@1,mAP@100,H-AP --ties average --json"
+		"  hgld eval run --metrics R@1,mAP@100,H-AP --ties average --json\n" +
+		"  hgld eval run --report eval.html        with curves, a map and what is retrieved\n" +
+		"  hgld eval run --trec happier            happier.run and happier.qrels for trec_eval"
 )
 
 func evalStage() stage {
-	defaults := evalSettings{Run: "runs/default", HoldOutSeed: 1, Unit: true, Metrics: train.DefaultMetrics(), Ties: "row", Out: "eval.json"}
+	defaults := evalSettings{Run: "runs/default", HoldOutSeed: 1, Unit: true, Metrics: train.DefaultMetrics(), Ties: "row", Out: "eval.json", TRECPlaces: 1000}
 	return newStage("eval", "eval run", defaults, func(s *evalSettings) (in, out []string) {
 		if s.Embeddings != "" {
 			return []string{s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels}, []string{s.Out}
 		}
 		return []string{s.Run, s.Data}, []string{s.Out}
-	}, runEval)
+	}, runEval, (*evalSettings).check)
 }
 
 func evalCommand() *cli.Command {
 	return group("eval", "measure retrieval, of a model or of anybody's embeddings", evalExamples,
-		evalStage().subcommand("run", "rank the gallery for every query and print the metrics", evalRunExamples))
+		evalStage().subcommand("run", "rank the gallery for every query and print the metrics", evalRunExamples),
+		evalCompareCommand(), evalOverallCommand(), evalRevisitedCommand())
 }
 
 // tieRules names the orders of equal scores.
@@ -110,6 +121,21 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 	if j.limit > 0 {
 		data.Query = firstOf(data.Query, j.limit)
 	}
+	ranked := data.Gallery
+	if ranked == nil {
+		ranked = data.Query
+	}
+	if s.LeaveOutCopies && data.Gallery != nil {
+		if o.Self, err = copiesOf(j, data.Query, data.Gallery); err != nil {
+			return nil, err
+		}
+	}
+	outputs, err := s.outputs(j, data.Query.Levels(), data.Query, ranked, data.Gallery == nil, o.Self, data.Query.Classes)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = outputs.finish(j.ctx, result, err) }()
+	o.Look = outputs.look()
 	m, err := train.Open(s.Run, cpu.New(s.Threads), nil, s.Untrained)
 	if err != nil {
 		return nil, trainError(err)
@@ -135,6 +161,34 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 	}
 	result, err = m.Evaluate(j.ctx, data.Query, data.Gallery, o)
 	return result, trainError(err)
+}
+
+// copiesOf finds, for each query, the first image of the gallery that is the same
+// file, −1 where there is none. Some benchmarks have their queries in the gallery
+// again, under another name.
+func copiesOf(j *job, query, gallery train.Dataset) ([]int32, error) {
+	rows := map[[sha256.Size]byte]int32{}
+	for i := range gallery.Len() {
+		data, err := gallery.Image(j.ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		if sum := sha256.Sum256(data); rows[sum] == 0 {
+			rows[sum] = int32(i) + 1
+		}
+	}
+	self, copies := make([]int32, query.Len()), 0
+	for i := range self {
+		data, err := query.Image(j.ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		if self[i] = rows[sha256.Sum256(data)] - 1; self[i] >= 0 {
+			copies++
+		}
+	}
+	j.say("%d of %d queries are in the gallery themselves, and are left out of their own ranking", copies, len(self))
+	return self, nil
 }
 
 // firstOf returns the first n items of a data set.
@@ -168,6 +222,9 @@ func (s *evalSettings) choice() (*retrievalData, error) {
 	}
 	if s.Query != "" {
 		c.HoldOut, c.Query, c.Gallery = 0, s.Query, s.Gallery
+	}
+	if c.HoldOut == 0 && c.Query != "" {
+		c.Splits = []string{c.Query} // nothing is trained: the data may have no training images
 	}
 	return &c, nil
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"hgld/internal/tensorfile"
@@ -21,6 +20,7 @@ import (
 
 // evalEmbeddings measures vectors from files.
 func evalEmbeddings(j *job, s *evalSettings, set metric.Set, ties metric.Ties) (*train.Result, error) {
+	s.Labels, s.GalleryLabels = labelsBeside(s.Labels, s.Embeddings), labelsBeside(s.GalleryLabels, s.GalleryEmbeddings)
 	if s.Labels == "" {
 		return nil, usagef("--embeddings needs --labels, one row for each vector")
 	}
@@ -52,7 +52,13 @@ func evalEmbeddings(j *job, s *evalSettings, set metric.Set, ties metric.Ties) (
 	p := j.progress("rank", len(e.Query.Labels))
 	defer p.end()
 	e.Progress = func(done, _ int) { p.set(done, "") }
-	return train.Evaluate(j.ctx, b, e)
+	outputs, err := s.outputs(j, e.Levels, vectorItems{&e.Query}, vectorItems{&e.Gallery}, e.Self != nil, nil, classes.names)
+	if err != nil {
+		return nil, err
+	}
+	e.Look = outputs.look()
+	r, err := train.Evaluate(j.ctx, b, e)
+	return r, outputs.finish(j.ctx, r, err)
 }
 
 // side reads vectors and their labels.
@@ -105,8 +111,15 @@ func openVectors(path string) (vectors, error) {
 			return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 		}
 		return m, f.Close()
+	case ".parquet":
+		p, err := openParquet(path)
+		if err != nil {
+			return nil, err
+		}
+		m, err := p.matrix()
+		return m, errors.Join(err, p.f.Close())
 	default:
-		return nil, fmt.Errorf("%s: embeddings are read from .npy and .safetensors files, not from %q", path, ext)
+		return nil, fmt.Errorf("%s: embeddings are read from .npy, .safetensors and .parquet files, not from %q", path, ext)
 	}
 }
 
@@ -150,11 +163,23 @@ type classes struct {
 	builder *labels.Builder
 }
 
+// names lists the classes of a level.
+func (c *classes) names(level int) []string {
+	var names []string
+	for _, class := range c.builder.Hierarchy().Levels[level].Classes {
+		names = append(names, class.Name)
+	}
+	return names
+}
+
 // read returns the labels of a file and, if it has them, the names of its rows.
 func (c *classes) read(path string) (list []labels.Path, ids []string, err error) {
-	if filepath.Ext(path) == ".npy" {
+	switch filepath.Ext(path) {
+	case ".npy":
 		list, err = c.readNPY(path)
-	} else {
+	case ".parquet":
+		list, ids, err = c.readParquet(path)
+	default:
 		list, ids, err = c.readCSV(path)
 	}
 	return list, ids, withCode(exitUsage, err)
@@ -232,10 +257,7 @@ func (c *classes) readNPY(path string) ([]labels.Path, error) {
 	names := make([]string, cols)
 	for i := range list {
 		for l := range names {
-			names[l] = ""
-			if v := values[i*cols+l]; v >= 0 {
-				names[l] = strconv.FormatInt(v, 10)
-			}
+			names[l] = numberName(values[i*cols+l])
 		}
 		if list[i], err = c.add(names, fmt.Sprintf("%s, row %d", path, i)); err != nil {
 			return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"hgld/internal/tensorfile"
 	"hgld/train"
+	"hgld/train/export"
 )
 
 // embeddingFiles writes 60 vectors of twelve landmarks in three kinds, as .npy
@@ -55,6 +56,13 @@ func embeddingFiles(t *testing.T) {
 	write("e.safetensors", func(w io.Writer) error {
 		return tensorfile.WriteSafetensors(w, []tensorfile.Tensor{vectors}, nil)
 	})
+	write("e.parquet", func(w io.Writer) error {
+		e := &export.Embeddings{Vectors: vectors, Levels: []string{"landmark", "kind"}}
+		for i := range n {
+			e.IDs, e.Classes = append(e.IDs, fmt.Sprintf("img%d", i)), append(e.Classes, []string{fmt.Sprintf("l%d", i%12), fmt.Sprintf("k%d", i%3)})
+		}
+		return e.Parquet(w)
+	})
 	write("l.npy", func(w io.Writer) error { return tensorfile.WriteNPY(w, tensorfile.NewI64("", []int{n, 2}, classes)) })
 	write("l.csv", func(w io.Writer) error { _, err := io.WriteString(w, csv); return err })
 	write("short.csv", func(w io.Writer) error { _, err := io.WriteString(w, csv[:strings.Index(csv, "img9")]); return err })
@@ -87,8 +95,12 @@ func readResult(t *testing.T, path string) *train.Result {
 func TestEvalOfEmbeddingsDoesNotDependOnTheFileFormat(t *testing.T) {
 	embeddingFiles(t)
 	var want *train.Result
-	for _, files := range [][2]string{{"e.npy", "l.csv"}, {"e.safetensors", "l.csv"}, {"e.npy", "l.npy"}} {
-		code, out, errs := run(t, "eval", "run", "--embeddings", files[0], "--labels", files[1])
+	for _, files := range [][2]string{{"e.npy", "l.csv"}, {"e.safetensors", "l.csv"}, {"e.npy", "l.npy"}, {"e.parquet", "l.csv"}, {"e.npy", "e.parquet"}, {"e.parquet", ""}} {
+		args := []string{"eval", "run", "--embeddings", files[0]}
+		if files[1] != "" {
+			args = append(args, "--labels", files[1])
+		}
+		code, out, errs := run(t, args...)
 		if code != 0 || !strings.Contains(out, "H-AP") {
 			t.Fatalf("%v: exit code %d\n%s%s", files, code, out, errs)
 		}
@@ -142,6 +154,18 @@ func TestEvalSaysWhatIsWrongWithItsFiles(t *testing.T) {
 		code, _, errs := run(t, append([]string{"eval", "run"}, c.args...)...)
 		if code != c.code || !strings.Contains(errs, c.hint) {
 			t.Errorf("%v: exit code %d, want %d and %q:\n%s", c.args, code, c.code, c.hint, errs)
+		}
+	}
+	damaged, err := os.ReadFile("e.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, file := range [][]byte{damaged[:len(damaged)/2], damaged[8:], []byte("PAR1"), nil} {
+		if err := os.WriteFile("cut.parquet", file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, errs := run(t, "eval", "run", "--embeddings", "cut.parquet"); code == 0 || !strings.Contains(errs, "cut.parquet") {
+			t.Errorf("damaged Parquet %d: exit code %d\n%s", i, code, errs)
 		}
 	}
 	whole, err := os.ReadFile("e.npy")

@@ -23,8 +23,11 @@ type report struct {
 	Legend          []legendEntry
 	CasesNote       string
 	Cases           []reportCase
+	CurvesTitle     string // "": Training
 	CurvesNote      string
 	Curves          template.HTML
+	MapNote         string
+	Map             template.HTML
 	GroupsNote      string
 	Groups          []reportGroup
 	Steps           []reportStep

@@ -194,18 +194,24 @@ func listRuns(j *job, folder string) error {
 		return withHint(usagef("%s holds no runs", folder), "hgld train run makes one in runs/default")
 	}
 	var list []runLine
+	var unread []error
 	for _, name := range settings {
-		r, err := readPastRun(filepath.Join(folder, path.Dir(name)))
-		if err != nil {
-			return err
+		dir := filepath.Join(folder, path.Dir(name))
+		r, err := readPastRun(dir)
+		if err != nil { // the others are listed all the same
+			none := train.Number(math.NaN())
+			list = append(list, runLine{Run: dir, State: "unread", Backbone: "–", LossName: "–", Loss: none, Speed: none, Fine: none, HAP: none})
+			unread = append(unread, err)
+			continue
 		}
 		list = append(list, runLine{
 			Run: r.Dir, State: r.state(), Backbone: r.Settings.Model.Backbone.Name, LossName: r.Settings.Loss.Name, Seed: r.Settings.Seed,
 			Loss: r.loss(), Speed: r.speed(), Fine: r.percentOf("R@1_level0"), HAP: r.percentOf("H-AP"),
 		})
 	}
+	failed := errors.Join(unread...)
 	if j.json {
-		return writeJSON(j, list)
+		return errors.Join(failed, writeJSON(j, list))
 	}
 	width := len("run")
 	for _, l := range list {
@@ -216,5 +222,5 @@ func listRuns(j *job, folder string) error {
 		j.print("%-*s  %-9s %-12s %-20s %5d %8s %7s %7s %7s\n", width, l.Run, l.State, l.Backbone, l.LossName, l.Seed,
 			decimals(l.Loss, 4, "–"), decimals(l.Speed, 0, "–"), decimals(l.Fine, 2, "–"), decimals(l.HAP, 2, "–"))
 	}
-	return nil
+	return failed
 }

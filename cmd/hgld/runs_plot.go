@@ -54,12 +54,36 @@ func runsPlotCommand() *cli.Command {
 				return withCode(exitUsage, err)
 			}
 			err = atomicfile.Write(c.String("out"), func(w io.Writer) error { return drawPlot(w, picture, format) })
-			if err == nil {
-				j.print("%s\n", c.String("out"))
+			switch {
+			case err != nil:
+				return err
+			case j.json:
+				return writeCurves(j, runs, c.String("what"), c.Int("smooth"), c.String("out"))
 			}
-			return err
+			j.print("%s\n", c.String("out"))
+			return nil
 		},
 	}
+}
+
+// writeCurves prints the points that were drawn.
+func writeCurves(j *job, runs []*pastRun, what string, smooth int, file string) error {
+	type curve struct {
+		Run    string       `json:"run"`
+		Points [][2]float64 `json:"points"` // step, value
+	}
+	list := make([]curve, len(runs))
+	for i, r := range runs {
+		points, _, err := curveOf(r, what, smooth)
+		if err != nil {
+			return err
+		}
+		list[i] = curve{Run: r.Dir, Points: make([][2]float64, len(points))}
+		for k, p := range points {
+			list[i].Points[k] = [2]float64{p.X, p.Y}
+		}
+	}
+	return writeJSON(j, map[string]any{"file": file, "what": what, "curves": list})
 }
 
 // stepCurves are the curves that have a point for every step.

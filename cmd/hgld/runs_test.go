@@ -72,6 +72,19 @@ func TestRunsListReadsARunBehindAHalfLine(t *testing.T) {
 	}
 }
 
+// A run that cannot be read hides none of the others.
+func TestRunsListShowsTheRunsBesideADamagedOne(t *testing.T) {
+	threeRuns(t)
+	events := filepath.Join("runs", "happier-seed2", eventsFile)
+	if err := os.WriteFile(events, []byte("{bad\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := run(t, "runs", "list")
+	if code != exitIntegrity || !strings.Contains(errs, events+":1") || strings.Count(out, "done") != 2 || !strings.Contains(out, "unread") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+}
+
 func TestRunsCompareTakesSeedsTogether(t *testing.T) {
 	threeRuns(t)
 	code, out, errs := run(t, "runs", "compare", "--seeds", "--format", "csv", "runs/happier-seed1", "runs/happier-seed2", "runs/smooth-ap-seed1")
@@ -130,6 +143,24 @@ func TestRunsPlotDrawsBothKindsOfCurves(t *testing.T) {
 	}
 }
 
+func TestRunsPlotGivesItsPointsAsJSON(t *testing.T) {
+	threeRuns(t)
+	code, out, errs := run(t, "runs", "plot", "--json", "--smooth", "1", "--out", "loss.svg", filepath.Join("runs", "happier-seed1"))
+	var drawn struct {
+		File   string
+		Curves []struct {
+			Run    string
+			Points [][2]float64
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &drawn); code != 0 || err != nil {
+		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, errs)
+	}
+	if drawn.File != "loss.svg" || len(drawn.Curves) != 1 || len(drawn.Curves[0].Points) == 0 || drawn.Curves[0].Points[0][0] != 1 {
+		t.Errorf("%+v", drawn)
+	}
+}
+
 func TestNiceTicksAreRoundNumbers(t *testing.T) {
 	var labels []string
 	for _, tick := range (niceTicks{}).Ticks(0.03, 1.17) {
@@ -157,6 +188,9 @@ func TestRecipeShowPutsARunBesideThePaper(t *testing.T) {
 }
 
 func TestRecipesResolve(t *testing.T) {
+	if code, out, _ := run(t, "train", "recipe", "--check", "--json"); code != 0 || !strings.Contains(out, `"recipes": `) {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
 	if code, out, errs := run(t, "train", "recipe", "--check"); code != 0 || !strings.Contains(out, "every setting and every row is known") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
@@ -182,8 +216,8 @@ func TestExportOfAChoiceOfImagesIsMeasuredAlike(t *testing.T) {
 	}
 	trained := readResult(t, filepath.Join("runs", "default", "eval.json"))
 	for of, file := range map[string]string{"query": "q.npy", "gallery": "g.npy"} {
-		if code, _, errs := run(t, "train", "export", "--of", of, file); code != 0 {
-			t.Fatal(errs)
+		if code, out, errs := run(t, "train", "export", "--json", "--of", of, file); code != 0 || !strings.Contains(out, strings.Replace(file, ".npy", ".csv", 1)) {
+			t.Fatal(out, errs)
 		}
 	}
 	if code, _, errs := run(t, "eval", "run", "--embeddings", "q.npy", "--labels", "q.csv", "--gallery-embeddings", "g.npy", "--gallery-labels", "g.csv"); code != 0 {

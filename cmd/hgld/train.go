@@ -39,7 +39,9 @@ const (
 
 func trainStage() stage {
 	return newStage("train", "train run", trainSettings{Images: defaultData(), Out: "runs/default", Config: train.Default()},
-		func(s *trainSettings) (in, out []string) { return []string{s.Images.Data}, []string{s.Out} }, runTrain)
+		func(s *trainSettings) (in, out []string) {
+			return append([]string{s.Images.Data, s.weights()}, s.Images.Benchmarks...), []string{s.Out}
+		}, runTrain, (*trainSettings).check)
 }
 
 func trainCommand() *cli.Command {
@@ -69,9 +71,6 @@ func trainRunAction(c *cli.Context) error {
 	}
 	if err := j.project.load(c, st.name, s); err != nil {
 		return err
-	}
-	if len(j.args) > 0 {
-		return withHint(usagef("train run takes no arguments, only flags; got %q", strings.Join(j.args, " ")), "a run file is named with --config")
 	}
 	if rehearse := rehearsalOf(c); rehearse != nil {
 		return trainError(rehearse(j, s))

@@ -39,7 +39,7 @@ func trainBenchCommand() *cli.Command {
 			"  hgld train bench --json\n\n" +
 			"  Nothing is kept: no run directory, no evaluation.",
 		Flags: slices.Concat(flagsOf(defaults.settings()), commonFlags(), []cli.Flag{
-			&cli.StringSliceFlag{Name: "override", Aliases: []string{"o"}, Usage: "set any setting of the stage: `key=value`"},
+			overrideFlag(),
 			&cli.IntFlag{Name: "measure", Value: 20, Usage: "`STEPS` to measure, after 3 that are not"},
 		}),
 		Action: func(c *cli.Context) error {

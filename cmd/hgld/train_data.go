@@ -21,6 +21,8 @@ type retrievalData struct {
 	HoldOutSeed uint64   `yaml:"hold_out_seed" usage:"which classes are left out"`
 	Query       string   `yaml:"query" usage:"split of the test's queries"`
 	Gallery     string   `yaml:"gallery" usage:"split that they rank; empty: the queries themselves"`
+
+	Benchmarks []string `yaml:"benchmarks" path:"in" usage:"a test in parts, in place of query: folders of shards of one level each, whose split query ranks the split gallery"`
 }
 
 func defaultData() retrievalData {
@@ -40,7 +42,8 @@ func (r *retrievalData) String() string {
 // named, that of the classes that were held out.
 type openData struct {
 	train.Data
-	set *shards.Set
+	set   *shards.Set
+	parts []*shards.Set // of the benchmarks
 }
 
 // forTraining is the data with its validation and its test apart.
@@ -52,7 +55,13 @@ func (d *openData) forTraining() train.Data {
 	return data
 }
 
-func (d *openData) close() error { return d.set.Close() }
+func (d *openData) close() error {
+	err := d.set.Close()
+	for _, part := range d.parts {
+		err = errors.Join(err, part.Close())
+	}
+	return err
+}
 
 // open opens the shards and makes the choice.
 func (r *retrievalData) open() (*openData, error) {
@@ -61,20 +70,53 @@ func (r *retrievalData) open() (*openData, error) {
 		return nil, usagef("gallery is %q, and no query split ranks it", r.Gallery)
 	case len(r.Splits) == 0:
 		return nil, usagef("splits is empty: name at least one, such as train")
+	case len(r.Benchmarks) > 0 && r.Query != "":
+		return nil, usagef("query is %q, and benchmarks is %s: the test is one of them", r.Query, strings.Join(r.Benchmarks, ","))
 	}
-	set, err := shards.Open(r.Data)
+	set, err := openShards(r.Data)
 	if err != nil {
-		if errors.As(err, new(*shards.DamageError)) {
-			return nil, withHint(withCode(exitIntegrity, err), "hgld shards verify tells the extent of the damage")
-		}
 		return nil, err
 	}
 	d := &openData{set: set}
-	if err := d.choose(r); err != nil {
-		set.Close()
-		return nil, withCode(exitUsage, err)
+	err = withCode(exitUsage, d.choose(r))
+	if err == nil {
+		err = d.openBenchmarks(r.Benchmarks)
+	}
+	if err != nil {
+		d.close()
+		return nil, err
 	}
 	return d, nil
+}
+
+func openShards(folder string) (*shards.Set, error) {
+	set, err := shards.Open(folder)
+	if errors.As(err, new(*shards.DamageError)) {
+		return nil, withHint(withCode(exitIntegrity, err), "hgld shards verify tells the extent of the damage")
+	}
+	return set, err
+}
+
+// openBenchmarks opens the parts of a test. Without a split gallery the queries rank
+// each other.
+func (d *openData) openBenchmarks(folders []string) error {
+	for _, folder := range folders {
+		set, err := openShards(folder)
+		if err != nil {
+			return err
+		}
+		d.parts = append(d.parts, set)
+		query, err := set.Split(labels.Query)
+		if err != nil {
+			return withCode(exitUsage, err)
+		}
+		b := train.Benchmark{Query: shardSplit{query, set}}
+		if gallery, err := set.Split(labels.Gallery); err == nil {
+			b.Gallery = shardSplit{gallery, set}
+		}
+		d.Benchmarks = append(d.Benchmarks, b)
+	}
+	return nil
 }
 
 func (d *openData) choose(r *retrievalData) error {

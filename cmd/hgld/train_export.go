@@ -75,6 +75,16 @@ type exporting struct {
 	model      *train.Model
 	weights    []tensorfile.Tensor
 	embeddings *export.Embeddings
+	written    []string
+}
+
+// write writes a file and notes it.
+func (x *exporting) write(path string, fill func(io.Writer) error) error {
+	err := atomicfile.Write(path, fill)
+	if err == nil {
+		x.written = append(x.written, path)
+	}
+	return err
 }
 
 func runExport(j *job, o exportChoice) (err error) {
@@ -97,7 +107,12 @@ func runExport(j *job, o exportChoice) (err error) {
 		if err := exporters[filepath.Ext(path)](x, path); err != nil {
 			return err
 		}
-		j.print("%s\n", path)
+		if !j.json {
+			j.print("%s\n", path)
+		}
+	}
+	if j.json {
+		return writeJSON(j, map[string]any{"checkpoint": m.Path, "steps": m.Step, "files": x.written})
 	}
 	return nil
 }
@@ -115,7 +130,7 @@ func (x *exporting) onnx(path string) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(path, func(w io.Writer) error { return export.ONNX(w, x.model.Config, tensors) })
+	return x.write(path, func(w io.Writer) error { return export.ONNX(w, x.model.Config, tensors) })
 }
 
 func (x *exporting) safetensors(path string) error {
@@ -127,7 +142,7 @@ func (x *exporting) safetensors(path string) error {
 		return err
 	}
 	metadata := map[string]string{"format": "pt"} // what loaders of such files look for
-	return atomicfile.Write(path, func(w io.Writer) error { return tensorfile.WriteSafetensors(w, tensors, metadata) })
+	return x.write(path, func(w io.Writer) error { return tensorfile.WriteSafetensors(w, tensors, metadata) })
 }
 
 func (x *exporting) npy(path string) error {
@@ -135,11 +150,11 @@ func (x *exporting) npy(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Write(path, func(w io.Writer) error { return tensorfile.WriteNPY(w, e.Vectors) }); err != nil {
+	if err := x.write(path, func(w io.Writer) error { return tensorfile.WriteNPY(w, e.Vectors) }); err != nil {
 		return err
 	}
 	table := strings.TrimSuffix(path, ".npy") + ".csv"
-	if err := atomicfile.Write(table, e.Labels); err != nil {
+	if err := x.write(table, e.Labels); err != nil {
 		return err
 	}
 	x.say("hgld eval run --embeddings %s --labels %s measures them", path, table)
@@ -151,7 +166,7 @@ func (x *exporting) parquet(path string) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(path, e.Parquet)
+	return x.write(path, e.Parquet)
 }
 
 // embed makes the embeddings of the chosen images.

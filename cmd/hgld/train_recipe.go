@@ -204,6 +204,9 @@ func checkRecipes(c *cli.Context) error {
 	if len(failed) > 0 {
 		return withCode(exitIntegrity, errors.Join(failed...))
 	}
+	if j.json {
+		return writeJSON(j, map[string]int{"recipes": len(list)})
+	}
 	j.print("%d recipes: every setting and every row is known\n", len(list))
 	return nil
 }
@@ -274,7 +277,7 @@ func changes(recipe, run *trainSettings) []string {
 	for i, f := range fieldsOf(run) {
 		now, before := text(f.value), text(was[i].value)
 		switch {
-		case now == before, f.path[0] == "data", f.path[0] == "out", f.path[0] == "run":
+		case now == before, f.path[0] == "data", f.path[0] == "benchmarks", f.path[0] == "out", f.path[0] == "run":
 		case (f.key() == "input.mean" || f.key() == "input.std") && was[i].value.IsZero():
 		default:
 			list = append(list, fmt.Sprintf("%s is %s, there %s", f.key(), now, before))

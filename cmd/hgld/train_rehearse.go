@@ -39,7 +39,7 @@ func rehearsalOf(c *cli.Context) rehearsal {
 
 // rehearse takes steps without a run directory and hands each to see.
 func rehearse(j *job, s *trainSettings, data train.Data, o train.Options, see func(train.Event)) (err error) {
-	data.Validation, data.Query, data.Gallery = nil, nil, nil
+	data.Validation, data.Query, data.Gallery, data.Benchmarks = nil, nil, nil, nil
 	config := s.Config
 	config.Run.Evaluate, config.Run.Watch = 0, train.Default().Run.Watch
 	r, err := train.New(config, data, o)
@@ -130,6 +130,9 @@ func (f *forecast) needs() string {
 	text += fmt.Sprintf("\nmemory      %s in a step, of them %s all the time; %s of decoded images", mebibytes(f.Peak), mebibytes(f.Kept), mebibytes(f.Host))
 	if f.Evaluation > 0 {
 		text += fmt.Sprintf("; %s in an evaluation", mebibytes(f.Evaluation))
+	}
+	if f.Projection > 0 {
+		text += fmt.Sprintf("; %s while the projection is found", mebibytes(f.Projection))
 	}
 	text += "\n"
 	return text + fmt.Sprintf("arithmetic  %.1f GFLOP a step, %.2f an image\n", f.FLOPs/1e9, f.FLOPs/1e9/float64(f.Batch))

@@ -31,7 +31,7 @@ func trainResumeCommand() *cli.Command {
 			if err := j.project.loadOverrides("train", fieldsOf(s), c.StringSlice("override")); err != nil {
 				return withCode(exitUsage, err)
 			}
-			return trainStage().execute(j, s)
+			return trainStage().goingOn().execute(j, s)
 		},
 	}
 }

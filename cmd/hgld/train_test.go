@@ -272,7 +272,7 @@ func TestRunFileStandsAloneOrUnderItsSection(t *testing.T) {
 			t.Errorf("%s: exit code %d\n%s", name, code, errs)
 		}
 	}
-	for text, hint := range map[string]string{"": "expected settings", "[1]": "expected settings", "step: 3": `did you mean "steps"`, "a: [": "recipes/wrong.yaml"} {
+	for text, hint := range map[string]string{"": "expected settings", "[1]": "expected settings", "step: 3": `steps"? (known`, "a: [": "recipes/wrong.yaml"} {
 		file := filepath.Join("recipes", "wrong.yaml")
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -36,15 +36,12 @@ func Fit(x *mat.Dense, k int) (*Model, error) {
 	m := &Model{Variance: make([]float64, k)}
 	scatter := m.centre(x)
 	m.Total = scatter / float64(n-1)
-	values, vectors, err := eigen(x, k)
+	values, vectors, err := eigen(smaller(x), k)
 	if err != nil {
 		return nil, err
 	}
-	for c, s2 := range values {
-		if !(s2 > least*values[0]) {
-			return nil, fmt.Errorf("the rows vary in %d directions, fewer than the %d asked for", c, k)
-		}
-		m.Variance[c] = s2 / float64(n-1)
+	if err := m.vary(values, n); err != nil {
+		return nil, err
 	}
 	var u mat.Dense // its columns, each times a positive number
 	m.Components = mat.NewDense(k, d, nil)
@@ -87,19 +84,33 @@ func (m *Model) centre(x *mat.Dense) (scatter float64) {
 	return scatter
 }
 
-// eigen returns the k largest eigenvalues of the smaller of XᵀX and XXᵀ, falling,
-// and their vectors as columns.
-func eigen(x *mat.Dense, k int) ([]float64, *mat.Dense, error) {
-	n, d := x.Dims()
+// vary sets the variances of n rows from the eigenvalues of their scatter.
+func (m *Model) vary(values []float64, n int) error {
+	for c, s2 := range values {
+		if !(s2 > least*values[0]) {
+			return fmt.Errorf("the rows vary in %d directions, fewer than the %d asked for", c, len(values))
+		}
+		m.Variance[c] = s2 / float64(n-1)
+	}
+	return nil
+}
+
+// smaller is the smaller of XᵀX and XXᵀ.
+func smaller(x *mat.Dense) *mat.SymDense {
 	var gram mat.SymDense
-	if n < d {
+	if n, d := x.Dims(); n < d {
 		gram.SymOuterK(1, x)
 	} else {
 		gram.SymOuterK(1, x.T())
 	}
+	return &gram
+}
+
+// eigen returns the k largest eigenvalues, falling, and their vectors as columns.
+func eigen(gram *mat.SymDense, k int) ([]float64, *mat.Dense, error) {
 	side := gram.SymmetricDim()
 	var e mat.EigenSym
-	if !e.Factorize(&gram, true) {
+	if !e.Factorize(gram, true) {
 		return nil, nil, fmt.Errorf("the eigenvalues of a matrix of %d rows were not found", side)
 	}
 	var all mat.Dense

@@ -94,6 +94,44 @@ func TestLargestScoreOfAComponentIsPositive(t *testing.T) {
 	}
 }
 
+// A stream gives what Fit gives of all rows: the same numbers up to as many rows as
+// it keeps, and beyond that the same components.
+func TestStreamFindsTheComponentsOfAllRows(t *testing.T) {
+	for _, n := range []int{300, kept, kept + 1, 3*kept + 77} {
+		x := spread(n, 7)
+		s := new(Stream)
+		for lo := 0; lo < n; lo += 64 {
+			s.Add(mat.DenseCopyOf(x.Slice(lo, min(lo+64, n), 0, 7)))
+		}
+		got, err := s.Fit(3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := Fit(x, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c := range 3 {
+			along := 0.0
+			for j := range 7 {
+				along += got.Components.At(c, j) * want.Components.At(c, j)
+				if math.Abs(got.Mean[j]-want.Mean[j]) > 1e-12 {
+					t.Errorf("%d rows: mean %v, want %v", n, got.Mean, want.Mean)
+				}
+			}
+			if n > kept {
+				along = math.Abs(along) // its sign is that of the first rows
+			}
+			if math.Abs(along-1) > 1e-10 || math.Abs(got.Variance[c]-want.Variance[c]) > 1e-10 || math.Abs(got.Total-want.Total) > 1e-10 {
+				t.Errorf("%d rows: component %d: product %v, variance %v of %v, want %v of %v", n, c, along, got.Variance[c], got.Total, want.Variance[c], want.Total)
+			}
+		}
+	}
+	if _, err := new(Stream).Fit(1); err == nil {
+		t.Error("components of no rows")
+	}
+}
+
 func TestFitRefusesMoreThanThereIs(t *testing.T) {
 	line := mat.NewDense(5, 3, nil) // one direction
 	for i := range 5 {

@@ -13,10 +13,11 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"time"
+
+	"hgld/internal/protowire"
 )
 
 // Scalar is a value of a curve.
@@ -60,10 +61,10 @@ func Create(dir string, step int, at time.Time) (*Writer, error) {
 	}
 	w := &Writer{file: file}
 	const start = 1 // SessionLog.START
-	err = w.event(at, 0, text(nil, 3, "brain.Event:2"))
+	err = w.event(at, 0, protowire.AppendBytes(nil, 3, "brain.Event:2"))
 	if err == nil {
 		// Readers forget what has this step or a later one.
-		err = w.event(at, step+1, text(nil, 7, string(number(nil, 1, start))))
+		err = w.event(at, step+1, protowire.AppendBytes(nil, 7, protowire.AppendNumber(nil, 1, start)))
 	}
 	if err != nil {
 		file.Close()
@@ -76,12 +77,11 @@ func Create(dir string, step int, at time.Time) (*Writer, error) {
 func (w *Writer) Add(at time.Time, step int, values ...Scalar) error {
 	var summary []byte
 	for _, v := range values {
-		value := text(nil, 1, v.Tag)
-		value = binary.AppendUvarint(value, 2<<3|fixed32)
-		value = binary.LittleEndian.AppendUint32(value, math.Float32bits(float32(v.Value)))
-		summary = text(summary, 1, string(value))
+		value := protowire.AppendBytes(nil, 1, v.Tag)
+		value = protowire.AppendFloat(value, 2, float32(v.Value))
+		summary = protowire.AppendBytes(summary, 1, value)
 	}
-	return w.event(at, step, text(nil, 5, string(summary)))
+	return w.event(at, step, protowire.AppendBytes(nil, 5, summary))
 }
 
 // Close ends the file.
@@ -90,11 +90,9 @@ func (w *Writer) Close() error { return w.file.Close() }
 // event writes a record of an Event with one more field.
 func (w *Writer) event(at time.Time, step int, field []byte) error {
 	w.buf = append(w.buf[:0], make([]byte, 12)...)
-	w.buf = binary.AppendUvarint(w.buf, 1<<3|fixed64)
-	seconds := float64(at.UnixNano()) / 1e9
-	w.buf = binary.LittleEndian.AppendUint64(w.buf, math.Float64bits(seconds))
+	w.buf = protowire.AppendDouble(w.buf, 1, float64(at.UnixNano())/1e9)
 	if step != 0 { // protocol buffers leave zeros out
-		w.buf = number(w.buf, 2, uint64(step))
+		w.buf = protowire.AppendNumber(w.buf, 2, int64(step))
 	}
 	w.buf = append(w.buf, field...)
 	data := w.buf[12:]
@@ -103,23 +101,6 @@ func (w *Writer) event(at time.Time, step int, field []byte) error {
 	w.buf = binary.LittleEndian.AppendUint32(w.buf, masked(data))
 	_, err := w.file.Write(w.buf)
 	return err
-}
-
-// The wire types of protocol buffers.
-const (
-	varint  = 0
-	fixed64 = 1
-	bytes   = 2
-	fixed32 = 5
-)
-
-func number(dst []byte, field, v uint64) []byte {
-	return binary.AppendUvarint(binary.AppendUvarint(dst, field<<3|varint), v)
-}
-
-func text(dst []byte, field uint64, v string) []byte {
-	dst = binary.AppendUvarint(dst, field<<3|bytes)
-	return append(binary.AppendUvarint(dst, uint64(len(v))), v...)
 }
 
 // masked is the checksum of a record: a CRC of data that holds CRCs would be

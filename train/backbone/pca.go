@@ -14,10 +14,16 @@ import (
 // projection starts: the initialisation of SupRank's landmark models.
 type PCA struct{ *pca.Model }
 
-// FitPCA finds the first k components of features [n,C], whose rows are scaled to
-// unit length first. k is at most min(n−1, C) and the number of directions in the
-// data; asking for more is an error, as is a row of zeros.
-func FitPCA(features *tensor.Tensor, k int) (*PCA, error) {
+// Features gathers features for their principal components, a block of rows at a
+// time, without keeping more of them than pca.Stream does.
+type Features struct {
+	rows   int
+	stream pca.Stream
+}
+
+// Add takes features [n,C], which it scales to unit length. A row of zeros is an
+// error.
+func (f *Features) Add(features *tensor.Tensor) error {
 	x := mat.NewDense(features.Rows(), features.Cols(), nil)
 	for i := range features.Rows() {
 		sum := 0.0
@@ -25,17 +31,37 @@ func FitPCA(features *tensor.Tensor, k int) (*PCA, error) {
 			sum += float64(v) * float64(v)
 		}
 		if !(sum > 0) || math.IsInf(sum, 0) {
-			return nil, fmt.Errorf("backbone: pca: row %d of the features has length %v", i, math.Sqrt(sum))
+			return fmt.Errorf("backbone: pca: row %d of the features has length %v", f.rows+i, math.Sqrt(sum))
 		}
 		for j, v := range features.Row(i) {
 			x.Set(i, j, float64(v)/math.Sqrt(sum))
 		}
 	}
-	m, err := pca.Fit(x, k)
+	f.rows += features.Rows()
+	f.stream.Add(x)
+	return nil
+}
+
+// Fit finds the first k components of all features. k is at most min(n−1, C) and
+// the number of directions in the data; asking for more is an error.
+func (f *Features) Fit(k int) (*PCA, error) {
+	m, err := f.stream.Fit(k)
 	if err != nil {
 		return nil, fmt.Errorf("backbone: pca: %w", err)
 	}
 	return &PCA{m}, nil
+}
+
+// FeatureBytes is the memory that Features take for n rows of c values.
+func FeatureBytes(n, c int) int64 { return pca.Bytes(n, c) }
+
+// FitPCA finds the first k components of features [n,C], see Features.
+func FitPCA(features *tensor.Tensor, k int) (*PCA, error) {
+	f := new(Features)
+	if err := f.Add(features); err != nil {
+		return nil, err
+	}
+	return f.Fit(k)
 }
 
 // Linear returns the weight [K,C] and bias [K] of the layer that projects

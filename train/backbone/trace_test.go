@@ -138,7 +138,7 @@ func TestGoldenTrace(t *testing.T) {
 	var cases struct{ Traces []traces.Case }
 	f := traces.Open(t, &cases)
 	for _, c := range cases.Traces {
-		c.Loss = traces.Loss(c.Loss)
+		c.Loss = traces.Loss(c.Loss, c.Parts...)
 		t.Run("trace/"+c.Name, func(t *testing.T) { runTrace(t, f, c) })
 	}
 }

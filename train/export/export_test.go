@@ -86,11 +86,11 @@ func fields(t *testing.T, data []byte) (list []field) {
 		tag := varint()
 		f := field{number: int(tag >> 3)}
 		switch tag & 7 {
-		case wireVarint:
+		case 0: // a number
 			f.value = varint()
-		case wireBytes:
+		case 2: // bytes
 			f.data = take(varint())
-		case wireFixed4:
+		case 5: // a float
 			f.data = take(4)
 		default:
 			t.Fatalf("wire type %d", tag&7)

@@ -1,9 +1,9 @@
 package export
 
 import (
-	"encoding/binary"
 	"io"
-	"math"
+
+	"hgld/internal/protowire"
 )
 
 // message is a protocol buffer under construction: fields in the order in which
@@ -14,35 +14,24 @@ type message struct {
 	size   int
 }
 
-// The wire types of protocol buffers that ONNX needs.
-const (
-	wireVarint = 0
-	wireBytes  = 2
-	wireFixed4 = 5
-)
-
 func (m *message) add(data []byte) {
 	m.pieces = append(m.pieces, data)
 	m.size += len(data)
 }
 
-func (m *message) tag(field, wire int) []byte {
-	return binary.AppendUvarint(nil, uint64(field<<3|wire))
-}
-
 // number adds an integer or an enumeration.
 func (m *message) number(field int, v int64) {
-	m.add(binary.AppendUvarint(m.tag(field, wireVarint), uint64(v)))
+	m.add(protowire.AppendNumber(nil, field, v))
 }
 
 // float adds a float32.
 func (m *message) float(field int, v float32) {
-	m.add(binary.LittleEndian.AppendUint32(m.tag(field, wireFixed4), math.Float32bits(v)))
+	m.add(protowire.AppendFloat(nil, field, v))
 }
 
 // bytes adds data, which must not change until the message is written.
 func (m *message) bytes(field int, data []byte) {
-	m.add(binary.AppendUvarint(m.tag(field, wireBytes), uint64(len(data))))
+	m.add(protowire.AppendSize(nil, field, len(data)))
 	m.add(data)
 }
 
@@ -50,7 +39,7 @@ func (m *message) text(field int, s string) { m.bytes(field, []byte(s)) }
 
 // message adds another message, which must be complete.
 func (m *message) message(field int, sub message) {
-	m.add(binary.AppendUvarint(m.tag(field, wireBytes), uint64(sub.size)))
+	m.add(protowire.AppendSize(nil, field, sub.size))
 	m.pieces = append(m.pieces, sub.pieces...)
 	m.size += sub.size
 }

@@ -88,7 +88,7 @@ func releasedPart[K Switched](part *K) *K {
 // depends on another: then the losses of its parts add up to that of the whole.
 func ByRows(k Kind) bool {
 	switch k := k.(type) {
-	case NSM, NCAPP, ProxyNCA, ArcFace, CSL, CrossEntropy, SumNSM:
+	case NSM, NCAPP, ProxyNCA, ArcFace, CSL, CrossEntropy, SumNSM, SumNCAPP:
 		return true
 	case Sum:
 		for _, term := range k.Terms {

@@ -16,8 +16,7 @@ import (
 //	L = 1/Q Σ_q KL(target ‖ softmax(W·q + b))
 //
 // that is the cross-entropy less the target's entropy, so that the least value is
-// 0. Query is [Q, D]. W starts uniform within ±1/√D as every parameter here, where
-// the authors start from 0; b likewise.
+// 0. Query is [Q, D]. W and b start from 0.
 //
 // A query without a label of the given Level counts −entropy; the mean is over all
 // Q.
@@ -36,8 +35,8 @@ func (l CrossEntropy) New(f Facts) (Loss, error) {
 		return nil, fmt.Errorf("epsilon is %v with %d classes, want a number from 0 to 1 and two classes", l.Epsilon, C)
 	}
 	ce := &crossEntropy{
-		level: l.Level, weight: &Param{Name: "weight", Dims: []int{C, f.Dim}, FanIn: f.Dim},
-		bias: &Param{Name: "bias", Dims: []int{C}, FanIn: f.Dim},
+		level: l.Level, weight: &Param{Name: "weight", Dims: []int{C, f.Dim}},
+		bias: &Param{Name: "bias", Dims: []int{C}},
 	}
 	// The device spreads its smoothing over all C classes.
 	ce.softmax = device.Softmax{Temperature: 1, Smoothing: float32(l.Epsilon * float64(C) / float64(C-1))}

@@ -39,6 +39,11 @@ func addDefinition(t *testing.T, k loss.Kind, in *batch, weight float64, r *resu
 		for i, level := range levels {
 			addDefinition(t, loss.NSM{Temperature: k.Temperature, Level: level}, in, weight*weights[i], r)
 		}
+	case loss.SumNCAPP:
+		levels, weights := levelsOf(k.Levels, k.Weights, len(in.labels[0]))
+		for i, level := range levels {
+			addDefinition(t, loss.NCAPP{Scale: k.Scale, Level: level}, in, weight*weights[i], r)
+		}
 	case loss.NSM:
 		addNSM(k, in, weight, r)
 	case loss.CrossEntropy:
@@ -89,6 +94,8 @@ func levelsOf(levels []int, weights []float64, n int) ([]int, []float64) {
 type ranking struct {
 	steps    cpu.Steps
 	score    device.Score
+	at       []float64 // of a recall, with its temperature
+	temp     float64
 	from, to int
 	self     func(level uint8) uint8 // of the query's own row
 	rel      func(count []int32) []float64
@@ -116,19 +123,16 @@ func rankingOf(t *testing.T, k loss.Kind, levels, gallery int) ranking {
 		s := cpu.Step{Kind: device.Sigmoid, Tau: tau}
 		return cpu.Steps{Rank: [3]cpu.Step{s, s, s}, Plus: [3]cpu.Step{s, s, s}}
 	}
-	ap, ndcg := device.Score{}, device.Score{Kind: device.ScoreNDCG}
-	recall := func(at []float64, temp float64) device.Score {
-		o := device.Score{Kind: device.ScoreRecall, Temp: float32(temp)}
-		for _, k := range at {
-			o.At = append(o.At, float32(k))
-		}
-		return o
-	}
+	ap, ndcg, recall := device.Score{}, device.Score{Kind: device.ScoreNDCG}, device.Score{Kind: device.ScoreRecall}
 	one := func(s cpu.Steps, o device.Score, level int, a loss.Against, m loss.ScoreMixing) ranking {
-		return ranking{s, o, level, level + 1, selfOf(a), always, false, a.MemoryCombine, m.UsePosMixup}
+		return ranking{steps: s, score: o, from: level, to: level + 1, self: selfOf(a), rel: always, combine: a.MemoryCombine, mixing: m.UsePosMixup}
 	}
 	all := func(s cpu.Steps, o device.Score, a loss.Against) ranking {
-		return ranking{s, o, 0, levels, selfOf(a), always, false, a.MemoryCombine, false}
+		return ranking{steps: s, score: o, to: levels, self: selfOf(a), rel: always, combine: a.MemoryCombine}
+	}
+	counting := func(d ranking, at []float64, temp float64) ranking {
+		d.at, d.temp = at, temp
+		return d
 	}
 	switch k := k.(type) {
 	case loss.SmoothAP:
@@ -136,14 +140,14 @@ func rankingOf(t *testing.T, k loss.Kind, levels, gallery int) ranking {
 	case loss.SupAP:
 		return one(sup(k.HMinus), ap, k.Level, k.Against, k.ScoreMixing)
 	case loss.SmoothRecall:
-		return one(smooth(k.Tau), recall(k.AtK, k.Temp), k.Level, k.Against, k.ScoreMixing)
+		return counting(one(smooth(k.Tau), recall, k.Level, k.Against, k.ScoreMixing), k.AtK, k.Temp)
 	case loss.SupRecall:
-		return one(sup(k.HMinus), recall(k.AtK, k.Temp), k.Level, k.Against, k.ScoreMixing)
+		return counting(one(sup(k.HMinus), recall, k.Level, k.Against, k.ScoreMixing), k.AtK, k.Temp)
 	case loss.RecallAtKOriginal:
-		d := one(smooth(k.Tau), recall(k.AtK, k.Temp), k.Level, loss.Against{}, loss.ScoreMixing{})
+		d := counting(one(smooth(k.Tau), recall, k.Level, loss.Against{}, loss.ScoreMixing{}), nil, k.Temp)
 		d.self, d.allQ, d.score.Clip = func(uint8) uint8 { return 0 }, true, true
-		for i, at := range d.score.At {
-			d.score.At[i] = min(at, float32(gallery))
+		for _, at := range k.AtK {
+			d.at = append(d.at, min(at, float64(gallery)))
 		}
 		return d
 	case loss.SmoothNDCG:
@@ -237,7 +241,7 @@ func (d ranking) add(in *batch, weight float64, r *result) {
 		rank, plus, u, v, ds := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
 		cpu.PairRank(rank, plus, row, sh, rel, &d.steps)
 		w := weight / float64(counted)
-		r.value += w * cpu.RankScore(u, v, rank, plus, sh, rel, count, &d.score)
+		r.value += w * d.ofRanks(u, v, rank, plus, sh, rel, count)
 		cpu.PairRankGrad(ds, u, v, row, sh, rel, &d.steps)
 		fold(ds)
 		own := &in.gallery[0] == &in.query[0]
@@ -250,6 +254,39 @@ func (d ranking) add(in *batch, weight float64, r *result) {
 			}
 		}
 	}
+}
+
+// ofRanks is the loss of one query and its derivatives by rank and plus. A recall's
+// constants are those of the settings, which device.Score rounds to float32.
+func (d ranking) ofRanks(u, v, rank, plus []float64, sh []uint8, rel []float64, count []int32) float64 {
+	if d.score.Kind != device.ScoreRecall {
+		return cpu.RankScore(u, v, rank, plus, sh, rel, count, &d.score)
+	}
+	clear(u)
+	clear(v)
+	loss, share := 1.0, 1/float64(len(d.at))
+	for _, at := range d.at {
+		norm, sum, slopes := share/min(at, float64(positives(count))), 0.0, make([]float64, len(sh))
+		for k, l := range sh {
+			if l == 1 {
+				x := min(max((rank[k]-at)/d.temp, -50), 50)
+				y := 1 / (1 + math.Exp(x))
+				sum += y
+				if math.Abs(x) < 50 {
+					slopes[k] = y * (1 - y) / d.temp
+				}
+			}
+		}
+		if d.score.Clip && sum > at {
+			loss -= norm * at
+			continue
+		}
+		loss -= norm * sum
+		for k, slope := range slopes {
+			u[k] += norm * slope
+		}
+	}
+	return loss
 }
 
 // shared counts the levels in common.

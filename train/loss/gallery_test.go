@@ -44,7 +44,7 @@ func TestQueriesWithoutPositivesAreLeftOut(t *testing.T) {
 	longer.labels = append(longer.labels[:len(longer.labels):len(longer.labels)], []int32{99, 99}, []int32{-1, -1})
 	for _, e := range loss.All {
 		switch e.Value.(type) {
-		case loss.NSM, loss.Composition, loss.RecallAtKOriginal, loss.SumNSM, loss.NCAPP, loss.ProxyNCA, loss.ArcFace,
+		case loss.NSM, loss.Composition, loss.RecallAtKOriginal, loss.SumNSM, loss.SumNCAPP, loss.NCAPP, loss.ProxyNCA, loss.ArcFace,
 			loss.CSL, loss.CrossEntropy, loss.Calibration, loss.XBMContrastive, loss.MultiSimilarity:
 			continue // means over all queries
 		}

@@ -57,6 +57,10 @@ func (g *golden) tuples(t *testing.T, s settings) loss.Kind {
 		return into(t, s, loss.Triplet{})
 	case "sum-triplet":
 		return into(t, s, loss.SumTriplet{}).Released()
+	case "sum-nsm":
+		return into(t, s, loss.SumNSM{})
+	case "sum-nca-pp":
+		return into(t, s, loss.SumNCAPP{})
 	case "xbm-contrastive":
 		s.expect(t, "self_in_gallery", "excluded by s < 1 - 1e-5")
 		s.expect(t, "reduction", "sum over queries / B")
@@ -126,6 +130,12 @@ func (g *golden) composition(t *testing.T, s settings) loss.Kind {
 	}
 	if l.SupHAP != nil {
 		l.SupHAP.MemoryCombine = combine
+	}
+	if l.SupNDCG != nil {
+		l.SupNDCG.MemoryCombine = combine
+	}
+	if l.SupRecall != nil {
+		l.SupRecall.MemoryCombine = combine
 	}
 	return l
 }

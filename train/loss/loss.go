@@ -77,12 +77,13 @@ type Trained interface {
 	Params() []*Param
 }
 
-// Param is a parameter of a loss. It starts from a uniform draw within
-// ±1/√FanIn.
+// Param is a parameter of a loss. It starts from a uniform draw within ±1/√FanIn or
+// a normal one of the given Deviation; where both are 0, from 0.
 type Param struct {
 	Name        string
 	Dims        []int
 	FanIn       int
+	Deviation   float64
 	Value, Grad device.Array
 }
 

@@ -9,7 +9,8 @@ import "fmt"
 //	L = −1/Q Σ_q log softmax(−‖Scale·q/‖q‖ − Scale·p_c/‖p_c‖‖²)[class of q]
 //
 // which is NSM of the normalised query with temperature 1/(2·Scale²). The authors'
-// Scale 3 is their temperature 1/9. Query is [Q, D].
+// Scale 3 is their temperature 1/9. Query is [Q, D]. Proxies start normal with
+// deviation 1/8, as theirs.
 //
 // A query without a label of the given Level counts 0; the mean is over all Q.
 type NCAPP struct {
@@ -22,5 +23,13 @@ func (l NCAPP) New(f Facts) (Loss, error) {
 	if !(l.Scale > 0) {
 		return nil, fmt.Errorf("scale is %v, want a positive number", l.Scale)
 	}
-	return newNSM(f, nsm{level: l.Level, temperature: 1 / (2 * l.Scale * l.Scale), normalise: true})
+	made, err := newNSM(f, nsm{level: l.Level, temperature: 1 / (2 * l.Scale * l.Scale), normalise: true})
+	if err != nil {
+		return nil, err
+	}
+	fromNCA(made.(*nsm).proxies)
+	return made, nil
 }
+
+// fromNCA gives proxies the start that ProxyNCA++ has.
+func fromNCA(p *Param) { p.FanIn, p.Deviation = 0, 1.0/8 }

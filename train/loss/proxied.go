@@ -74,10 +74,15 @@ func (l *proxied) Forward(t *grad.Tape, b *Batch) *grad.Var {
 // constant is numbers of every step, I32 [n], and so no memory of the tape's.
 func constant(t *grad.Tape, numbers []int32) device.Array {
 	a := device.New(t.Backend(), device.I32, len(numbers))
-	var data []byte
+	t.Backend().Upload(a, int32s(numbers))
+	return a
+}
+
+// int32s is the bytes of numbers as a backend takes them.
+func int32s(numbers []int32) []byte {
+	data := make([]byte, 0, 4*len(numbers))
 	for _, n := range numbers {
 		data = binary.NativeEndian.AppendUint32(data, uint32(n))
 	}
-	t.Backend().Upload(a, data)
-	return a
+	return data
 }

@@ -19,7 +19,12 @@ type ProxyNCA struct {
 
 // New makes the loss, with a proxy for each class.
 func (l ProxyNCA) New(f Facts) (Loss, error) {
-	return newProxied(f, proxied{
+	made, err := newProxied(f, proxied{
 		pairs: device.Pairs{Kind: device.Ratio, PosScale: float32(2 * l.Scale * l.Scale)}, level: l.Level, normalise: true,
 	})
+	if err != nil {
+		return nil, err
+	}
+	fromNCA(made.(*proxied).proxies)
+	return made, nil
 }

@@ -15,7 +15,7 @@ var testedAs = map[string]string{
 	"roadmap-calibration": "roadmap", "roadmap-arcface": "roadmap",
 	"happier-f": "happier", "happier-arcface": "happier",
 	"rod-recall-nsm": "rod-recall",
-	"sum-nsm":        "nsm",
+	"sum-nsm":        "nsm", "sum-nca-pp": "nca-pp",
 }
 
 // A row of the table without a source, a definition to compare with, golden files or

@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"hgld/train/device"
@@ -12,6 +11,10 @@ import (
 // CVPR 2020): the embeddings and labels of the last batches, as a gallery of
 // constant size whose unfilled rows have label −1 and do not exist.
 //
+// With AtItems in place of At every item of the data has a row of its own, which
+// holds its last embedding: the memory of the first release of ROADMAP (NeurIPS
+// 2021), a table by image.
+//
 // Batches stand one behind the other from row 0 on. One that does not fit any more
 // goes to the last rows of the ring, over what stands there, and the next to row 0
 // again: so where the batch divides the size, the one after a full turn replaces
@@ -21,7 +24,8 @@ type Ring struct {
 	size, batch, dim, levels int
 	rows, labels             *State // F32 [size,D] and [size,L]
 
-	index, classes device.Array // I32 [B], where this step's rows go, and [size,L]
+	index, own, classes device.Array // I32 [B], where this step's rows go (−1: nowhere) and where they are then; [size,L]
+	places              []int32      // index, on the host
 }
 
 // NewRing makes a ring for batches of one size. Its owner fills its States as those
@@ -51,15 +55,39 @@ func (r *Ring) First(n int) int {
 
 // At says that the coming step has batch n.
 func (r *Ring) At(b device.Backend, n int) {
+	own := make([]int32, r.batch)
+	for i := range own {
+		own[i] = int32(r.First(n) + i)
+	}
+	r.place(b, own, own)
+}
+
+// AtItems says of which items the coming batch is, each of which has the row of its
+// number. Of an item that comes twice the last embedding stays; what is behind the
+// items, of a short batch, goes nowhere.
+func (r *Ring) AtItems(b device.Backend, items []int) {
+	own, index, last := make([]int32, r.batch), make([]int32, r.batch), map[int32]int{}
+	for i := range own {
+		own[i], index[i] = -1, -1
+		if i < len(items) {
+			own[i] = int32(items[i])
+			last[own[i]] = i
+		}
+	}
+	for item, i := range last {
+		index[i] = item
+	}
+	r.place(b, index, own)
+}
+
+func (r *Ring) place(b device.Backend, index, own []int32) {
 	if r.index.Absent() {
-		r.index = device.New(b, device.I32, r.batch)
+		r.index, r.own = device.New(b, device.I32, r.batch), device.New(b, device.I32, r.batch)
 		r.classes = device.New(b, device.I32, r.size, r.levels)
 	}
-	var data []byte
-	for i := range r.batch {
-		data = binary.NativeEndian.AppendUint32(data, uint32(r.First(n)+i))
-	}
-	b.Upload(r.index, data)
+	r.places = index
+	b.Upload(r.index, int32s(index))
+	b.Upload(r.own, int32s(own))
 }
 
 // Push records that the batch e with its labels I32 [B,L] goes into the ring, a copy
@@ -79,14 +107,18 @@ func (r *Ring) Gallery(t *grad.Tape, pushed bool) *Memory {
 	t.Do(func(d device.Backend) { d.Copy(r.classes, r.labels.Value) })
 	m := &Memory{Rows: t.Leaf(r.rows.Value, device.Array{}), Labels: r.classes}
 	if pushed {
-		m.Self = r.index
+		m.Self = r.own
 	}
 	return m
 }
 
-// Forget takes batch n out again, whose embeddings turned out not to be finite.
-func (r *Ring) Forget(b device.Backend, n int) {
-	first := r.First(n)
-	b.Fill(r.rows.Value.RowRange(first, first+r.batch), 0)
-	b.Fill(r.labels.Value.RowRange(first, first+r.batch), -1)
+// Forget takes the batch of the last step out again, whose embeddings turned out
+// not to be finite. What it stood over is gone.
+func (r *Ring) Forget(b device.Backend) {
+	for _, row := range r.places {
+		if at := int(row); at >= 0 {
+			b.Fill(r.rows.Value.RowRange(at, at+1), 0)
+			b.Fill(r.labels.Value.RowRange(at, at+1), -1)
+		}
+	}
 }

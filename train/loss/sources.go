@@ -30,6 +30,7 @@ var Sources = registry.Table[string]{
 	{Name: "cross-entropy", Value: "Boudiaf et al., A Unifying Mutual Information View of Metric Learning, ECCV 2020", About: "its code"},
 	{Name: "sum-triplet", Value: "Ramzi et al., Optimization of Rank Losses", About: "the row ΣTL"},
 	{Name: "sum-nsm", Value: "Ramzi et al., Optimization of Rank Losses", About: "the row ΣNSM"},
+	{Name: "sum-nca-pp", Value: "Ramzi et al., Optimization of Rank Losses", About: "the row ΣNCA++"},
 	{Name: "calibration", Value: "Ramzi et al., Robust and Decomposable Average Precision, NeurIPS 2021", About: "Optimization of Rank Losses, Eq. 7"},
 	{Name: "roadmap", Value: "Ramzi et al., Robust and Decomposable Average Precision, NeurIPS 2021", About: "Optimization of Rank Losses, Eq. 2, 8 and 11"},
 	{Name: "roadmap-calibration", Value: "Ramzi et al., Robust and Decomposable Average Precision, NeurIPS 2021", About: "Optimization of Rank Losses, Eq. 2, 7 and 11"},

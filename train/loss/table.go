@@ -31,6 +31,7 @@ var All = registry.Table[Kind]{
 	{Name: "cross-entropy", About: "cross-entropy of a linear classifier (ECCV 2020), its target smoothed", Value: CrossEntropy{Epsilon: 0.1}},
 	{Name: "sum-triplet", About: "ΣTL: triplets at every level", Value: SumTriplet{Margin: 0.05}},
 	{Name: "sum-nsm", About: "ΣNSM: NSM at every level", Value: SumNSM{Temperature: 0.05}},
+	{Name: "sum-nca-pp", About: "ΣNCA++: ProxyNCA++ at every level", Value: SumNCAPP{Scale: 3}},
 	{Name: "calibration", About: "L_DG of ROADMAP (NeurIPS 2021): hinges that hold positives above 0.9 and the others below 0.6", Value: paperCalibration},
 	{Name: "roadmap", About: "ROADMAP: 0.9 Sup-AP + 0.1 NSM", Value: Composition{Weights: tenth(), SupAP: &paperSupAP, NSM: &paperNSM}},
 	{Name: "roadmap-calibration", About: "ROADMAP without proxies: 0.9 Sup-AP + 0.1 calibration", Value: Composition{

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +35,7 @@ type Case struct {
 		Freeze      int     `json:"freeze_backbone_steps"`
 	}
 	Steps  int
+	Parts  []string  `json:"loss_parts"`
 	Losses []float64 `json:"loss_per_step"`
 	Norms  []float64 `json:"grad_norm_per_step"`
 }
@@ -52,14 +54,17 @@ func Open(t *testing.T, cases any) *tensorfile.File {
 }
 
 // Loss is our name of a loss: the roadmap of the traces is calibrated by a
-// contrastive term.
-func Loss(name string) string {
+// contrastive term, unless its parts name clusters.
+func Loss(name string, parts ...string) string {
+	if slices.Contains(parts, "cluster") {
+		return name
+	}
 	return cmp.Or(map[string]string{"roadmap": "roadmap-calibration"}[name], name)
 }
 
 // Rule is our name of an optimizer.
 func Rule(kind string) string {
-	return map[string]string{"adam": "adam", "sgd nesterov 0.9": "sgd"}[kind]
+	return map[string]string{"adam": "adam", "adamw": "adamw", "sgd nesterov 0.9": "sgd"}[kind]
 }
 
 // Tensor is the traces' name of a tensor of ours.

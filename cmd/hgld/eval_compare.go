@@ -1,0 +1,149 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/scripts/recipes"
+	"hgld/train"
+)
+
+func evalCompareCommand() *cli.Command {
+	return &cli.Command{
+		Name: "compare", Usage: "results side by side, and beside a paper's row", ArgsUsage: "FILE...",
+		Description: "  hgld eval compare a.json b.json                        every metric of both\n" +
+			"  hgld eval compare --paper sop/happier eval.json        the columns of the recipe's tables\n" +
+			"  hgld eval compare --paper sop/happier                  the row of the paper alone",
+		Flags: append(commonFlags(), &cli.StringFlag{Name: "paper", Usage: "`RECIPE` whose rows of the tables are quoted (hgld train recipe list)"}),
+		Action: func(c *cli.Context) error {
+			j, err := newJob(c)
+			if err != nil {
+				return err
+			}
+			return runEvalCompare(j, c.String("paper"))
+		},
+	}
+}
+
+// comparison is a table of metrics by source, in percent; a number that a source
+// does not have is null. `hgld eval compare --json` prints a list of them.
+type comparison struct {
+	Title   string         `json:"title"`
+	Sources []string       `json:"sources"` // "paper", and the files
+	Rows    []comparedLine `json:"rows"`
+}
+
+type comparedLine struct {
+	Key    string         `json:"key"`
+	Values []train.Number `json:"values"` // one a source
+}
+
+func runEvalCompare(j *job, paper string) error {
+	if len(j.args) == 0 && paper == "" {
+		return usagef("name the results of `hgld eval run`, or a paper's row by --paper")
+	}
+	var results []*train.Result
+	var files []string
+	for _, path := range j.args {
+		r, err := readResultFile(path)
+		if err != nil {
+			return err
+		}
+		results, files = append(results, r), append(files, strings.TrimSuffix(filepath.Base(path), ".json"))
+	}
+	var tables []comparison
+	if paper == "" {
+		tables = []comparison{compareResults(files, results)}
+	} else {
+		var err error
+		if tables, err = comparePaper(paper, files, results); err != nil {
+			return withCode(exitUsage, err)
+		}
+	}
+	if j.json {
+		return writeJSON(j, tables)
+	}
+	for i, t := range tables {
+		if i > 0 {
+			j.print("\n")
+		}
+		printSideBySide(j, t)
+	}
+	return nil
+}
+
+// compareResults has every metric that one of the results has.
+func compareResults(files []string, results []*train.Result) comparison {
+	t := comparison{Sources: files}
+	var keys []string
+	for _, r := range results {
+		for _, v := range r.Values {
+			if !slices.Contains(keys, v.Key) {
+				keys = append(keys, v.Key)
+			}
+		}
+	}
+	for _, key := range keys {
+		line := comparedLine{Key: key}
+		for _, r := range results {
+			line.Values = append(line.Values, measured(r, key))
+		}
+		t.Rows = append(t.Rows, line)
+	}
+	return t
+}
+
+// comparePaper has the columns of each table that the recipe stands in.
+func comparePaper(name string, files []string, results []*train.Result) ([]comparison, error) {
+	r, err := recipes.Get(name)
+	if err != nil {
+		return nil, err
+	}
+	published, err := recipes.Published()
+	if err != nil {
+		return nil, err
+	}
+	var list []comparison
+	for _, place := range r.Rows {
+		table, numbers, err := published.Find(place)
+		if err != nil {
+			return nil, err
+		}
+		t := comparison{Title: published.Papers[table.Paper] + ", table " + place.Table + ", " + place.Method + " on " + place.Part + " (quoted)",
+			Sources: append([]string{"paper"}, files...)}
+		for _, n := range numbers {
+			line := comparedLine{Key: n.Key, Values: []train.Number{train.Number(n.Value)}}
+			for _, r := range results {
+				line.Values = append(line.Values, measured(r, n.Key))
+			}
+			t.Rows = append(t.Rows, line)
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+func printSideBySide(j *job, t comparison) {
+	if t.Title != "" {
+		j.print("%s\n", t.Title)
+	}
+	j.print("%-16s", "%")
+	for _, s := range t.Sources {
+		j.print(" %*s", max(8, len([]rune(s))), s)
+	}
+	j.print("\n")
+	for _, line := range t.Rows {
+		j.print("%-16s", line.Key)
+		for i, v := range line.Values {
+			places := 2
+			if t.Sources[i] == "paper" {
+				places = 1
+			}
+			j.print(" %*s", max(8, len([]rune(t.Sources[i]))), decimals(v, places, "–"))
+		}
+		j.print("\n")
+	}
+}

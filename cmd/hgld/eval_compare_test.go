@@ -1,0 +1,98 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"hgld/internal/tensorfile"
+)
+
+func TestCompareQuotesThePaperBesideTheResults(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"a.json": `{"hgld_eval":1,"levels":["product","category"],"metrics":[{"key":"R@1_level0","mean":0.5},{"key":"H-AP","mean":0.25}],"overall":{}}`,
+		"b.json": `{"hgld_eval":1,"levels":["product","category"],"metrics":[{"key":"R@1_level0","mean":0.625},{"key":"ASI","mean":null}],"overall":{}}`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, out, errs := run(t, "eval", "compare", "a.json", "b.json")
+	if want := "%                       a        b\nR@1_level0          50.00    62.50\nH-AP                25.00        –\nASI                     –        –\n"; code != 0 || out != want {
+		t.Errorf("exit code %d\n%s%s\nwant\n%s", code, out, errs, want)
+	}
+	code, out, errs = run(t, "eval", "compare", "--paper", "sop/happier", "a.json")
+	if code != 0 || !strings.Contains(out, "table V, HAPPIER on sop (quoted)") || !strings.Contains(out, "R@1_level0           81.0    50.00\n") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	_, out, _ = run(t, "eval", "compare", "--json", "--paper", "sop/happier")
+	var tables []comparison
+	if err := json.Unmarshal([]byte(out), &tables); err != nil || len(tables) == 0 || len(tables[0].Rows[0].Values) != 1 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for want, args := range map[string][]string{"name the results": nil, `unknown recipe "sop/hapier"`: {"--paper", "sop/hapier", "a.json"}} {
+		if code, _, errs := run(t, append([]string{"eval", "compare"}, args...)...); code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit code %d\n%s", args, code, errs)
+		}
+	}
+}
+
+// revisitedFiles writes two queries and five gallery items; the first query ranks
+// them 0, 1, 2, 3, 4 and the second 4, 3, 2, 1, 0.
+func revisitedFiles(t *testing.T, truth string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for name, v := range map[string][]float32{"q.npy": {1, 0, 0, 1}, "g.npy": {5, 1, 4, 2, 3, 3, 2, 4, 1, 5}} {
+		f, err := os.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tensorfile.WriteNPY(io.Writer(f), tensorfile.NewF32("", []int{len(v) / 2, 2}, v)); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	if err := os.WriteFile("gnd.json", []byte(truth), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRevisitedTakesJunkOutOfTheRanking(t *testing.T) {
+	revisitedFiles(t, `{"gnd": [{"easy": [1], "hard": [3], "junk": [0]}, {"easy": [], "hard": [4], "junk": []}]}`)
+	args := []string{"eval", "revisited", "--embeddings", "q.npy", "--gallery-embeddings", "g.npy", "--truth", "gnd.json"}
+	code, out, errs := run(t, append(args, "--json")...)
+	var rows []revisitedRow
+	if err := json.Unmarshal([]byte(out), &rows); code != 0 || err != nil {
+		t.Fatalf("exit code %d, %v\n%s", code, err, errs)
+	}
+	// Query 0: easy ignores 0 and 3, so that 1 comes first. Medium ignores 0 and has
+	// places 0 and 2: ½ (1/1·…) by trapezoids 1 and (1/2+2/3)/2. Hard ignores 0 and 1
+	// and has place 1: (0/1+1/2)/2. Query 1 has no easy item and its hard one first.
+	medium := (1 + (1.0/2+2.0/3)/2) / 2
+	want := []revisitedRow{{"easy", 100, 100, 100, 100, 1}, {"medium", 0, 100, 0, 0, 0}, {"hard", 0, 50, 0, 0, 0}}
+	for i, w := range want {
+		if rows[i].Protocol != w.Protocol || rows[i].Skipped != w.Skipped || rows[i].MP1 != w.MP1 {
+			t.Errorf("%+v, want %+v", rows[i], w)
+		}
+	}
+	for i, w := range []float64{100, 100 * (medium + 1) / 2, 100 * (0.25 + 1) / 2} {
+		if math.Abs(float64(rows[i].MAP)-w) > 1e-9 {
+			t.Errorf("%s: mAP %v, want %v", rows[i].Protocol, rows[i].MAP, w)
+		}
+	}
+	if code, out, _ := run(t, args...); code != 0 || !strings.Contains(out, "easy       100.00") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	for truth, want := range map[string]string{
+		`[]`: "truth of 0 queries", `[{"easy":[5]},{}]`: "easy row 5; want 0 to 4", `[{"easy":[1],"junk":[1]},{}]`: "row 1 as easy and as junk", `{}`: `want [{"easy"`, `x`: `want [{"easy"`,
+	} {
+		revisitedFiles(t, truth)
+		if code, _, errs := run(t, args...); code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d\n%s", truth, code, errs)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hgld/shards"
+	"hgld/shards/dataset"
+)
+
+// benchmarkShards builds shards of one level from drawings of the test: views 8 and 9
+// are queries, the others the gallery.
+func benchmarkShards(t *testing.T, level, out string) {
+	t.Helper()
+	for place := range 12 {
+		from, err := filepath.Glob(filepath.Join("pictures", "test", "*", fmt.Sprint("place", place)))
+		if err != nil || len(from) != 1 {
+			t.Fatal(from, err)
+		}
+		class := map[string]string{"place": fmt.Sprint("place", place), "form": filepath.Base(filepath.Dir(from[0]))}[level]
+		for view := 8; view < 12; view++ {
+			split := map[bool]string{true: "query", false: "gallery"}[view < 10]
+			text, err := os.ReadFile(filepath.Join(from[0], fmt.Sprint(view, ".png")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			to := filepath.Join(out+"-pictures", split, class, fmt.Sprint(place, "-", view, ".png"))
+			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(to, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	src, err := dataset.Folder{}.Open(context.Background(), dataset.Settings{Input: out + "-pictures", Levels: []string{level}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if _, err := shards.Build(context.Background(), src, out, shards.Options{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The test of DyML: a folder of shards for each level, with images of its own.
+func TestTrainingIsTestedOnBenchmarks(t *testing.T) {
+	pictureShards(t)
+	benchmarkShards(t, "place", "shards-place")
+	benchmarkShards(t, "form", "shards-form")
+	if code, out, errs := run(t, tinyRun("--benchmarks", "shards-place,shards-form")...); code != 0 {
+		t.Fatal(out, errs)
+	}
+	r := readResult(t, filepath.Join("runs", "default", evaluationFile))
+	if r.On != "test" || r.Queries != 48 || r.Gallery != 48 || r.Self || strings.Join(r.Levels, " ") != "place form" {
+		t.Errorf("%+v", r)
+	}
+	if fine, coarse := r.Mean("AP_level0"), r.Mean("AP_level1"); !(fine > 0 && coarse > 0) || float64(r.Overall["AP"]) != fine+(coarse-fine)/2 {
+		t.Errorf("AP %v and %v, overall %v", fine, coarse, r.Overall["AP"])
+	}
+	text, err := os.ReadFile(filepath.Join("runs", "default", settingsFile))
+	if err != nil || !strings.Contains(string(text), "shards-form") {
+		t.Errorf("%v: the run does not say what it was tested on\n%s", err, text)
+	}
+	for want, args := range map[string][]string{
+		`has no split "query"`:     {"--benchmarks", "shards"},
+		"the test is one of them":  {"--benchmarks", "shards-place", "--query", "test"},
+		"nowhere":                  {"--benchmarks", "nowhere"},
+		"benchmark 1 has the leve": {"--benchmarks", "shards-both"},
+	} {
+		if args[1] == "shards-both" {
+			twoLevelBenchmark(t)
+		}
+		if code, _, errs := run(t, tinyRun(append(args, "--out", "runs/other")...)...); code == 0 || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit code %d\n%s", args, code, errs)
+		}
+	}
+}
+
+// twoLevelBenchmark builds shards-both, with a split query of two levels.
+func twoLevelBenchmark(t *testing.T) {
+	t.Helper()
+	if err := os.CopyFS(filepath.Join("both", "query"), os.DirFS(filepath.Join("pictures", "test"))); err != nil {
+		t.Fatal(err)
+	}
+	src, err := dataset.Folder{}.Open(context.Background(), dataset.Settings{Input: "both", Levels: []string{"place", "form"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if _, err := shards.Build(context.Background(), src, "shards-both", shards.Options{}); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,115 @@
+package pca
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// kept is how many rows a Stream keeps: those by which the signs are chosen where
+// there are more.
+const kept = 4096
+
+// Stream finds the principal components of rows that are not all in memory; see
+// Bytes for what it takes, however many rows there are.
+//
+// Up to 4,096 rows it is Fit. Beyond that the components are the eigenvectors of
+// the scatter matrix, added up as the rows come, and the rule of signs looks at the
+// first 4,096 rows: a sign changes no product of two projected rows.
+type Stream struct {
+	n       int
+	first   []float64     // of the first rows, as they came
+	shift   []float64     // near the mean: that of the first rows
+	sum     []float64     // Σ(x − shift)
+	scatter *mat.SymDense // Σ(x − shift)(x − shift)ᵀ
+}
+
+// Bytes is the memory of a Stream of n rows of d values, with that of Fit: the rows
+// that it keeps, which grow by doubling, and four matrices about the eigenvectors.
+func Bytes(n, d int) int64 {
+	side := d
+	if n <= kept {
+		side = min(n, d)
+	}
+	return 8 * (2*int64(min(n, kept))*int64(d) + 4*int64(side)*int64(side))
+}
+
+// Add takes rows [n,D], which it may overwrite.
+func (s *Stream) Add(x *mat.Dense) {
+	n, d := x.Dims()
+	at := 0
+	for ; at < n && s.n < kept; at++ {
+		s.first = append(s.first, x.RawRowView(at)...)
+		s.n++
+	}
+	if at == n {
+		return
+	}
+	if s.scatter == nil {
+		s.begin(d)
+	}
+	s.n += n - at
+	s.accumulate(x.Slice(at, n, 0, d).(*mat.Dense))
+}
+
+// begin starts the sums with the first rows.
+func (s *Stream) begin(d int) {
+	s.shift, s.sum, s.scatter = make([]float64, d), make([]float64, d), mat.NewSymDense(d, nil)
+	for i, v := range s.first {
+		s.shift[i%d] += v / kept
+	}
+	x := mat.NewDense(kept, d, nil)
+	copy(x.RawMatrix().Data, s.first)
+	s.accumulate(x)
+}
+
+func (s *Stream) accumulate(x *mat.Dense) {
+	n, _ := x.Dims()
+	for i := range n {
+		row := x.RawRowView(i)
+		for j := range row {
+			row[j] -= s.shift[j]
+			s.sum[j] += row[j]
+		}
+	}
+	s.scatter.SymRankK(s.scatter, 1, x.T())
+}
+
+// Fit finds the first k components of the rows, as Fit does. The stream is used up.
+func (s *Stream) Fit(k int) (*Model, error) {
+	if s.n == 0 {
+		return nil, fmt.Errorf("%d components of no rows", k)
+	}
+	if s.scatter == nil {
+		return Fit(mat.NewDense(s.n, len(s.first)/s.n, s.first), k)
+	}
+	d := len(s.sum)
+	if k < 1 || k > d {
+		return nil, fmt.Errorf("%d components of %d rows of %d values: want 1 to %d", k, s.n, d, d)
+	}
+	m := &Model{Mean: s.shift, Variance: make([]float64, k)}
+	for j, v := range s.sum {
+		m.Mean[j] += v / float64(s.n)
+	}
+	s.scatter.SymRankOne(s.scatter, -1/float64(s.n), mat.NewVecDense(d, s.sum))
+	m.Total = mat.Trace(s.scatter) / float64(s.n-1)
+	values, vectors, err := eigen(s.scatter, k)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.vary(values, s.n); err != nil {
+		return nil, err
+	}
+	m.Components = mat.DenseCopyOf(vectors.T())
+	x := mat.NewDense(kept, d, s.first)
+	for i := range kept {
+		row := x.RawRowView(i)
+		for j := range row {
+			row[j] -= m.Mean[j]
+		}
+	}
+	var u mat.Dense
+	u.Mul(x, vectors)
+	m.orient(&u)
+	return m, nil
+}

@@ -1,0 +1,59 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"hgld/train/metric"
+)
+
+// Benchmark is a test of one level with images of its own: the queries rank the
+// gallery or, without one, each other. DyML-Vehicle and -Animal have one for each of
+// their levels.
+type Benchmark struct{ Query, Gallery Dataset }
+
+// checkBenchmarks reports one that has other levels than one.
+func checkBenchmarks(list []Benchmark) error {
+	for i, b := range list {
+		if levels := b.Query.Levels(); len(levels) != 1 {
+			return fmt.Errorf("benchmark %d has the levels %s, want one", i+1, strings.Join(levels, ", "))
+		}
+	}
+	return nil
+}
+
+// Benchmarks measures one benchmark after the other. The result has a level for each,
+// in their order, and Overall is the mean over them, as DyML has it; metrics of several
+// levels are left out.
+func (m *Model) Benchmarks(ctx context.Context, list []Benchmark, o EvalOptions) (*Result, error) {
+	if err := checkBenchmarks(list); err != nil {
+		return nil, fmt.Errorf("train: evaluation: %w", err)
+	}
+	o.PerQuery, o.Self, o.Look = false, nil, nil // they are of one data set
+	all := &Result{Version: ResultVersion, Self: true, Overall: map[string]Number{}}
+	var keys []string
+	var means []float64
+	for i, b := range list {
+		r, err := m.Evaluate(ctx, b.Query, b.Gallery, o)
+		if err != nil {
+			return nil, err
+		}
+		all.Queries, all.Gallery, all.Ties = all.Queries+r.Queries, all.Gallery+r.Gallery, r.Ties
+		all.Self = all.Self && r.Self
+		all.Levels = append(all.Levels, r.Levels[0])
+		for _, v := range r.Values {
+			name, binary := strings.CutSuffix(v.Key, "_level0")
+			if !binary {
+				continue
+			}
+			v.Key = fmt.Sprintf("%s_level%d", name, i)
+			all.Values = append(all.Values, v)
+			keys, means = append(keys, v.Key), append(means, float64(v.Mean))
+		}
+	}
+	for name, mean := range metric.Overall(keys, means) {
+		all.Overall[name] = Number(mean)
+	}
+	return all, nil
+}

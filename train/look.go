@@ -1,0 +1,112 @@
+package train
+
+import (
+	"encoding/binary"
+	"math"
+
+	"hgld/train/device"
+	"hgld/train/metric"
+)
+
+// Look is what an evaluation shows beside its figures, for reports and for other
+// tools. Its functions are called one after the other; their slices are used
+// again. It changes no figure.
+type Look struct {
+	// Places is how many of the first places of each query Ranking is given: the
+	// rows of the gallery and their scores, falling. Fewer where the gallery ends.
+	Places  int
+	Ranking func(query int, rows []int32, scores []float32) error
+
+	// Vector is given the embeddings of Queries, which rise.
+	Queries []int
+	Vector  func(query int, v []float32) error
+
+	// Curves, one for each level or nil, are filled.
+	Curves []metric.Curve
+}
+
+// looker shows a block of queries. It lives on the lane, as meter does.
+type looker struct {
+	m            *meter
+	look         *Look
+	places       int
+	order, first device.Array // I32, U8 [block,places]
+	next         int          // of look.Queries
+}
+
+func newLooker(m *meter, look *Look) *looker {
+	l := &looker{m: m, look: look, places: min(look.Places, len(m.e.Gallery.Labels))}
+	if l.places > 0 {
+		l.order = device.New(m.b, device.I32, m.block, l.places)
+		l.first = device.New(m.b, device.U8, m.block, l.places)
+	}
+	return l
+}
+
+func (l *looker) free() {
+	if l.places > 0 {
+		l.m.b.Free(l.order.Buf)
+		l.m.b.Free(l.first.Buf)
+	}
+}
+
+// show gives on what is asked of queries [lo, hi), which meter has just ranked.
+func (l *looker) show(lo, hi int) error {
+	if err := l.rankings(lo, hi); err != nil {
+		return err
+	}
+	vectors := l.m.e.Query.Vectors
+	row := make([]byte, 4*vectors.Cols())
+	for ; l.next < len(l.look.Queries) && l.look.Queries[l.next] < hi; l.next++ {
+		q := l.look.Queries[l.next]
+		if err := l.m.b.Wait(l.m.b.Download(row, vectors.RowRange(q, q+1))); err != nil {
+			return err
+		}
+		if err := l.look.Vector(q, floats(row)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *looker) rankings(lo, hi int) error {
+	if l.places == 0 {
+		return nil
+	}
+	n, b := hi-lo, l.m.b
+	scores, shared := l.m.scores.RowRange(0, n), l.m.shared.RowRange(0, n)
+	b.Ranked(l.first.RowRange(0, n), l.order.RowRange(0, n), scores, shared)
+	order := make([]byte, 4*n*l.places)
+	if err := b.Wait(b.Download(order, l.order.RowRange(0, n))); err != nil {
+		return err
+	}
+	row := make([]byte, 4*scores.Cols())
+	rows, values := make([]int32, 0, l.places), make([]float32, 0, l.places)
+	for q := range n {
+		if err := b.Wait(b.Download(row, scores.RowRange(q, q+1))); err != nil {
+			return err
+		}
+		rows, values = rows[:0], values[:0]
+		for k := range l.places {
+			at := int32(binary.LittleEndian.Uint32(order[4*(q*l.places+k):]))
+			if at < 0 {
+				break
+			}
+			rows = append(rows, at)
+			values = append(values, math.Float32frombits(binary.LittleEndian.Uint32(row[4*at:])))
+		}
+		if err := l.look.Ranking(lo+q, rows, values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// floats reads float32.
+func floats(data []byte) []float32 {
+	v := make([]float32, len(data)/4)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+	}
+	return v
+}

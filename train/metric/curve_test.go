@@ -1,0 +1,84 @@
+package metric
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// curveByDefinition looks through all prefixes for every recall.
+func curveByDefinition(shared []byte, least int) []float64 {
+	total := 0
+	for _, s := range shared {
+		if int(s) >= least {
+			total++
+		}
+	}
+	p := make([]float64, CurvePoints)
+	hits := 0
+	for i, s := range shared {
+		if int(s) < least {
+			continue
+		}
+		hits++
+		for r := range p {
+			if hits*(CurvePoints-1) >= r*total {
+				p[r] = max(p[r], float64(hits)/float64(i+1))
+			}
+		}
+	}
+	return p
+}
+
+func TestCurveIsTheInterpolatedPrecision(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	list := NewList(2, ScoreThenRow)
+	var whole, left, right [2]Curve
+	sums, counted := [2][CurvePoints]float64{}, [2]int{}
+	for q := range 200 {
+		shared := make([]byte, 1+random.IntN(150))
+		for i := range shared {
+			shared[i] = byte(max(0, random.IntN(9)-6))
+		}
+		list.Reset(shared)
+		for h := range 2 {
+			whole[h].Add(list.Level(h))
+			half := &left[h]
+			if q%3 == 0 {
+				half = &right[h]
+			}
+			half.Add(list.Level(h))
+			if list.Positives(2-h) == 0 {
+				continue
+			}
+			counted[h]++
+			for r, v := range curveByDefinition(shared, 2-h) {
+				sums[h][r] += v
+			}
+		}
+	}
+	for h := range 2 {
+		left[h].Join(&right[h])
+		if whole[h] != left[h] || whole[h].Queries != counted[h] {
+			t.Errorf("level %d: joined halves differ from the whole", h)
+		}
+		for r, got := range whole[h].Precision() {
+			if want := sums[h][r] / float64(counted[h]); math.Abs(got-want) > 1e-9 { // the unit of the sums
+				t.Errorf("level %d: precision %v at recall %v, want %v", h, got, float64(r)/100, want)
+			}
+		}
+	}
+	if p := new(Curve).Precision()[0]; !math.IsNaN(p) {
+		t.Errorf("a curve of no query is %v", p)
+	}
+}
+
+func TestCurvePutsTiedPositivesLast(t *testing.T) {
+	list := NewList(1, AverageTies)
+	list.Reset([]byte{1, 0 | tied, 1 | tied, 0})
+	var c Curve
+	c.Add(list.Level(0))
+	if p := c.Precision(); math.Abs(p[0]-2.0/3) > 1e-9 || math.Abs(p[100]-2.0/3) > 1e-9 {
+		t.Errorf("precision %v and %v, want 2/3", p[0], p[100])
+	}
+}
