@@ -32,7 +32,7 @@ var csvTexts = map[string]string{
 func TestCSVRoundTripKeepsEveryByte(t *testing.T) {
 	for name, text := range csvTexts {
 		t.Run(name, func(t *testing.T) {
-			table, err := ReadCSV(strings.NewReader(text), "train.csv", ReadOptions{})
+			table, err := readCSV(strings.NewReader(text), "train.csv", ReadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,7 +50,7 @@ func TestCSVRoundTripKeepsEveryByte(t *testing.T) {
 func TestWriteCSVChangesOnlyTheRowsThatChanged(t *testing.T) {
 	const text = "\ufefflandmark_id,note,hierarchical_label,natural_or_human_made\r\n" +
 		"1,\"kept\",lake,natural\r\n2,\"a, b\",lake,natural\r\n3,\"gone\",lake,natural\r\n4,\"last\",lake,natural"
-	table, err := ReadCSV(strings.NewReader(text), "train.csv", ReadOptions{})
+	table, err := readCSV(strings.NewReader(text), "train.csv", ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestReadCSVNamesTheLineOfAnError(t *testing.T) {
 		"image twice":        {"image_id,landmark_id,category\na,1,u\na,2,u\n", `train.csv:3: train image a stands twice, first at train.csv:2`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := ReadCSV(strings.NewReader(c.text), "train.csv", ReadOptions{})
+			_, err := readCSV(strings.NewReader(c.text), "train.csv", ReadOptions{})
 			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("error %v\nwant  %s", err, c.want)
 			}
@@ -121,7 +121,7 @@ func FuzzReadCSV(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		table, err := ReadCSV(bytes.NewReader(data), "train.csv", ReadOptions{})
+		table, err := readCSV(bytes.NewReader(data), "train.csv", ReadOptions{})
 		if err != nil {
 			return
 		}
@@ -136,7 +136,7 @@ func FuzzReadCSV(f *testing.F) {
 		if err := WriteCSV(&fresh, table, LevelsForm); err != nil {
 			t.Fatal(err)
 		}
-		table, err = ReadCSV(bytes.NewReader(fresh.Bytes()), "train.csv", ReadOptions{OneIDSpace: table.OneIDSpace})
+		table, err = readCSV(bytes.NewReader(fresh.Bytes()), "train.csv", ReadOptions{OneIDSpace: table.OneIDSpace})
 		if err != nil {
 			t.Fatalf("cannot read what was written: %v\n%q", err, fresh.Bytes())
 		}

@@ -65,22 +65,29 @@ func (e *SplitUnknownError) Error() string {
 	return fmt.Sprintf("%s: nothing says which split this file is of; train and index number their landmarks apart, so name the file train_… or index_…, add a column split, or name the split", e.File)
 }
 
-// ReadCSV reads a label file of any form but JSON and makes its Hierarchy. The
-// form follows from the header; columns may stand in any order, and unknown ones
-// are kept. The split is taken from a column, else from the file's name
-// (train_label_to_hierarchical.csv), else from o.Split: without any it is a
-// *SplitUnknownError, and o.Split against the others is an error. Rows that form no
-// tree are a *ParentsError; ParseCSV leaves that check out. Without a column
-// landmark_id a landmark is a class of level_0, which all splits share.
-func ReadCSV(r io.Reader, name string, o ReadOptions) (*Table, error) {
-	t, err := ParseCSV(r, name, o)
-	if err != nil {
-		return nil, err
-	}
-	return t, t.Build()
+// SplitAskedError says that a label file, or a row of one, is of another split than
+// the one asked for by ReadOptions.Split.
+type SplitAskedError struct {
+	Where        string // the file; with its line where a row says the split
+	Found, Asked Split
+	ByName       bool // the file's name says the split
 }
 
-// ParseCSV is ReadCSV without the Hierarchy and Paths, for Table.Conflicts.
+// Error names both splits.
+func (e *SplitAskedError) Error() string {
+	if e.ByName {
+		return fmt.Sprintf("%s: is a file of split %s by its name, but %s was asked for; their landmark ids are different id spaces", e.Where, e.Found, e.Asked)
+	}
+	return fmt.Sprintf("%s: split is %s, but %s was asked for", e.Where, e.Found, e.Asked)
+}
+
+// ParseCSV reads a label file of any form but JSON. The form follows from the header;
+// columns may stand in any order, and unknown ones are kept. The split is taken from
+// a column, else from the file's name (train_label_to_hierarchical.csv), else from
+// o.Split: without any it is a *SplitUnknownError, and o.Split against the others a
+// *SplitAskedError. Without a column landmark_id a landmark is a class of level_0,
+// which all splits share. Table.Build makes the Hierarchy, and Table.Conflicts says
+// why the rows form none.
 func ParseCSV(r io.Reader, name string, o ReadOptions) (*Table, error) {
 	s, err := readSheet(r, name)
 	if err != nil {
@@ -185,14 +192,14 @@ func splitOf(s *sheet, o ReadOptions) (Split, error) {
 	if c := s.column("split"); c >= 0 {
 		for i := range s.rows {
 			if f := s.rows[i].fields[c]; o.Split != "" && f != string(o.Split) && slices.Contains(Splits, Split(f)) {
-				return "", fmt.Errorf("%s: split is %s, but %s was asked for", s.where(i), f, o.Split)
+				return "", &SplitAskedError{Where: s.where(i), Found: Split(f), Asked: o.Split}
 			}
 		}
 		return "", nil
 	}
 	switch {
 	case o.Split != "" && named != "" && named != o.Split:
-		return "", fmt.Errorf("%s: is a file of split %s by its name, but %s was asked for; their landmark ids are different id spaces", s.name, named, o.Split)
+		return "", &SplitAskedError{Where: s.name, Found: named, Asked: o.Split, ByName: true}
 	case o.Split != "":
 		return o.Split, nil
 	case named != "":
@@ -298,6 +305,24 @@ func setSplit(l *LandmarkLabel, s string) error {
 	return nil
 }
 
+// landmark reads which landmark a row is of; split counts where no column says it.
+func (s *sheet) landmark(row int, split Split) (LandmarkKey, error) {
+	l := LandmarkLabel{Split: split}
+	for _, c := range []struct {
+		name string
+		set  func(*LandmarkLabel, string) error
+	}{{"landmark_id", setLandmark}, {"split", setSplit}} {
+		at := s.column(c.name)
+		if at < 0 {
+			continue
+		}
+		if err := c.set(&l, s.rows[row].fields[at]); err != nil {
+			return LandmarkKey{}, fmt.Errorf("%s: %s: %w", s.where(row), c.name, err)
+		}
+	}
+	return l.Key(), nil
+}
+
 // WriteCSV writes a table as CSV. In the form that it was read in ("" means that
 // form) the file comes out byte for byte, except for rows that were changed, taken
 // out or added. In another form it gets the published layout: LF line ends, no
@@ -319,7 +344,7 @@ func WriteCSV(w io.Writer, t *Table, form Form) error {
 }
 
 // WriteUnlabelled writes the landmarks that have no label, with the reason:
-// split,landmark_id,category,tag,reason,detail. ReadCSV reads it as the form
+// split,landmark_id,category,tag,reason,detail. ParseCSV reads it as the form
 // "category".
 func WriteUnlabelled(w io.Writer, t *Table) error {
 	columns := []string{"split", "landmark_id", "category", "tag", "reason", "detail"}

@@ -3,6 +3,7 @@ package labels
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -22,9 +23,18 @@ func realIndexLabels(tb testing.TB) []byte {
 	return data
 }
 
+// readCSV is Read for a file that is known to be a CSV.
+func readCSV(r io.Reader, name string, o ReadOptions) (*Table, error) {
+	table, err := ParseCSV(r, name, o)
+	if err != nil {
+		return nil, err
+	}
+	return table, table.Build()
+}
+
 func mustRead(tb testing.TB, text, name string) *Table {
 	tb.Helper()
-	t, err := ReadCSV(strings.NewReader(text), name, ReadOptions{})
+	t, err := readCSV(strings.NewReader(text), name, ReadOptions{})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -163,10 +173,13 @@ func TestSplitOfAFile(t *testing.T) {
 		"unknown":              {text, "labels.csv", "Train", "", `unknown split "Train"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			table, err := ReadCSV(strings.NewReader(c.text), c.file, ReadOptions{Split: c.asked})
+			table, err := readCSV(strings.NewReader(c.text), c.file, ReadOptions{Split: c.asked})
 			if c.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), c.fails) {
 					t.Fatalf("error %v, want %s", err, c.fails)
+				}
+				if other := (*SplitAskedError)(nil); errors.As(err, &other) != strings.HasSuffix(name, "against asked") {
+					t.Errorf("error %T", err)
 				}
 				return
 			}
@@ -175,7 +188,7 @@ func TestSplitOfAFile(t *testing.T) {
 			}
 		})
 	}
-	_, err := ReadCSV(strings.NewReader(text), "labels.csv", ReadOptions{})
+	_, err := readCSV(strings.NewReader(text), "labels.csv", ReadOptions{})
 	if unknown := (*SplitUnknownError)(nil); !errors.As(err, &unknown) {
 		t.Errorf("error %T, want *SplitUnknownError", err)
 	}
@@ -250,7 +263,7 @@ func BenchmarkReadCSV(b *testing.B) {
 	data := realIndexLabels(b)
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if _, err := ReadCSV(bytes.NewReader(data), kmuFile, ReadOptions{}); err != nil {
+		if _, err := readCSV(bytes.NewReader(data), kmuFile, ReadOptions{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -9,37 +9,31 @@ import (
 // ReadImageCounts counts the images of each landmark in one of GLDv2's image lists:
 // a row an image (train.csv id,url,landmark_id; index_image_to_landmark.csv
 // id,landmark_id) or a row a landmark (train_clean.csv landmark_id,images, with
-// spaces between the images). The split is found as in ReadCSV.
+// spaces between the images). The split is found as in ParseCSV.
 func ReadImageCounts(r io.Reader, name string, o ReadOptions) (map[LandmarkKey]int, error) {
 	s, err := readSheet(r, name)
 	if err != nil {
 		return nil, err
 	}
-	landmark, images := s.column("landmark_id"), s.column("images")
-	if landmark < 0 || images < 0 && s.column("id") < 0 && s.column("image_id") < 0 {
+	images := s.column("images")
+	if s.column("landmark_id") < 0 || images < 0 && s.column("id") < 0 && s.column("image_id") < 0 {
 		return nil, fmt.Errorf("%s:1: got %s; want id,landmark_id (a row an image) or landmark_id,images (a row a landmark)", name, strings.Join(s.columns, ","))
 	}
 	split, err := splitOf(s, o)
 	if err != nil {
 		return nil, err
 	}
-	splitColumn := s.column("split")
 	counts := map[LandmarkKey]int{}
 	for i := range s.rows {
-		l := LandmarkLabel{Split: split}
-		if splitColumn >= 0 {
-			if err := setSplit(&l, s.rows[i].fields[splitColumn]); err != nil {
-				return nil, fmt.Errorf("%s: split: %w", s.where(i), err)
-			}
-		}
-		if err := setLandmark(&l, s.rows[i].fields[landmark]); err != nil {
-			return nil, fmt.Errorf("%s: landmark_id: %w", s.where(i), err)
+		key, err := s.landmark(i, split)
+		if err != nil {
+			return nil, err
 		}
 		n := 1
 		if images >= 0 {
 			n = len(strings.Fields(s.rows[i].fields[images]))
 		}
-		counts[l.Key()] += n
+		counts[key] += n
 	}
 	return counts, nil
 }

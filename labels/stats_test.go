@@ -117,7 +117,7 @@ func TestCompareListsEveryDifference(t *testing.T) {
 
 func TestCompareInOneIDSpaceIgnoresSplits(t *testing.T) {
 	read := func(text string) *Table {
-		table, err := ReadCSV(strings.NewReader(text), "l.csv", ReadOptions{OneIDSpace: true})
+		table, err := readCSV(strings.NewReader(text), "l.csv", ReadOptions{OneIDSpace: true})
 		if err != nil {
 			t.Fatal(err)
 		}

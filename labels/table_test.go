@@ -117,7 +117,7 @@ func TestJoinTakesTheRowsOfTheSplitAskedFor(t *testing.T) {
 
 func TestOneIDSpaceJoinsAcrossSplits(t *testing.T) {
 	const rows = "landmark_id,split,level_0,level_1\n5,train,a,x\n"
-	table, err := ReadCSV(strings.NewReader(rows+"5,test,a,x\n"), "l.csv", ReadOptions{OneIDSpace: true})
+	table, err := readCSV(strings.NewReader(rows+"5,test,a,x\n"), "l.csv", ReadOptions{OneIDSpace: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestOneIDSpaceJoinsAcrossSplits(t *testing.T) {
 	if l, ok := j.Label(5); !ok || l.Names[0] != "a" {
 		t.Errorf("landmark 5 is %+v", l)
 	}
-	table, err = ReadCSV(strings.NewReader(rows+"5,test,b,x\n"), "l.csv", ReadOptions{OneIDSpace: true})
+	table, err = readCSV(strings.NewReader(rows+"5,test,b,x\n"), "l.csv", ReadOptions{OneIDSpace: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,6 +218,7 @@ func TestLabelsJSONRoundTripKeepsEveryField(t *testing.T) {
 		t.Errorf("path %s", got)
 	}
 	for name, c := range map[string]struct{ old, new, want string }{
+		"byte order":  {"{\n  \"hgld_labels\"", "\ufeff{\n  \"hgld_labels\"", "l:1: begins with a byte order mark"},
 		"newer":       {`"hgld_labels": 1`, `"hgld_labels": 2`, `l:2: format version 2 of hgld_labels is newer than version 1`},
 		"names":       {`["a","x"]`, `["a"]`, `l: train/5: 1 names, want one for each of the 2 levels`},
 		"split":       {`"split":"train","landmark_id":5`, `"split":"x","landmark_id":5`, `l:5: x landmark 5: want an id from 0 up and a split of`},

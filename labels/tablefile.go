@@ -1,6 +1,7 @@
 package labels
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -23,17 +24,8 @@ func (l LandmarkLabel) MarshalJSON() ([]byte, error) {
 	return encodeObject((*plain)(&l), l.Extra)
 }
 
-// ReadTable reads labels.json and makes its Hierarchy; rows that form no tree are a
-// *ParentsError.
-func ReadTable(r io.Reader, name string) (*Table, error) {
-	t, err := ParseTable(r, name)
-	if err != nil {
-		return nil, err
-	}
-	return t, t.Build()
-}
-
-// ParseTable is ReadTable without the Hierarchy and Paths, for Table.Conflicts.
+// ParseTable reads labels.json. Table.Build makes its Hierarchy, and Table.Conflicts
+// says why the rows form none.
 func ParseTable(r io.Reader, name string) (*Table, error) {
 	doc, err := readDocument(r, name)
 	if err != nil {
@@ -97,7 +89,8 @@ func (t *Table) Write(w io.Writer, form Form) error {
 	return WriteCSV(w, t, form)
 }
 
-// Read reads a label file in any form, told apart by its first character.
+// Read reads a label file in any form, told apart by its first character, and makes
+// its Hierarchy; rows that form no tree are a *ParentsError.
 func Read(r io.Reader, name string, o ReadOptions) (*Table, error) {
 	t, err := Parse(r, name, o)
 	if err != nil {
@@ -108,13 +101,12 @@ func Read(r io.Reader, name string, o ReadOptions) (*Table, error) {
 
 // Parse is Read without the Hierarchy and Paths, for Table.Conflicts.
 func Parse(r io.Reader, name string, o ReadOptions) (*Table, error) {
-	first := make([]byte, 1)
-	n, err := io.ReadFull(r, first)
+	all := bufio.NewReader(r)
+	first, err := all.Peek(len("\ufeff{")) // a byte order mark is the reader's to judge
 	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	all := io.MultiReader(bytes.NewReader(first[:n]), r)
-	if first[0] != '{' {
+	if !bytes.HasPrefix(bytes.TrimPrefix(first, []byte("\ufeff")), []byte("{")) {
 		return ParseCSV(all, name, o)
 	}
 	t, err := ParseTable(all, name)
@@ -129,7 +121,7 @@ func Parse(r io.Reader, name string, o ReadOptions) (*Table, error) {
 func (t *Table) only(split Split) error {
 	for i := range t.Rows {
 		if split != "" && t.Rows[i].Split != split {
-			return fmt.Errorf("%s: split is %s, but %s was asked for", t.where(i), t.Rows[i].Split, split)
+			return &SplitAskedError{Where: t.where(i), Found: t.Rows[i].Split, Asked: split}
 		}
 	}
 	return nil

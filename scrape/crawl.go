@@ -55,7 +55,7 @@ func (e *IncompleteError) Unwrap() error { return e.Cause }
 // Errors: *filelock.LockedError and *MismatchError before anything is done,
 // *IncompleteError when the crawl has to be run again, and those of the disk.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
-	if err := cfg.Out.check(); err != nil {
+	if err := cfg.Out.Check(); err != nil {
 		return nil, fmt.Errorf("scrape: %w", err)
 	}
 	s, err := openState(cfg.State, cfg.settings())

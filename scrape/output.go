@@ -3,8 +3,10 @@ package scrape
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -20,9 +22,22 @@ type Output struct {
 	Tool      string // hgld's version, for the header
 }
 
-func (o Output) check() error {
-	_, err := Policies.Get("policy", o.Policy)
-	return err
+// Check says what is wrong with o before a crawl begins: a policy that is not known,
+// or a file that cannot be written when the crawl is done.
+func (o Output) Check() error {
+	if _, err := Policies.Get("policy", o.Policy); err != nil {
+		return err
+	}
+	if o.Tags == "" {
+		return errors.New("no name for the tags to write; want a file such as tags.jsonl")
+	}
+	if info, err := os.Stat(o.Tags); err == nil && info.IsDir() {
+		return fmt.Errorf("%s is a folder; want the name of a file for the tags", o.Tags)
+	}
+	if info, err := os.Stat(filepath.Dir(o.Tags)); err != nil || !info.IsDir() {
+		return fmt.Errorf("%s: there is no folder %s for the tags; make it, or name another file", o.Tags, filepath.Dir(o.Tags))
+	}
+	return nil
 }
 
 // write makes tags.jsonl and report.json from the state, in the order of the

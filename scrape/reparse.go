@@ -24,7 +24,7 @@ func Reparse(ctx context.Context, cfg Config) (*Report, error) {
 	if !ok {
 		return nil, fmt.Errorf("scrape: the source %s keeps nothing that could be read again", cfg.Source.Name())
 	}
-	if err := cfg.Out.check(); err != nil {
+	if err := cfg.Out.Check(); err != nil {
 		return nil, fmt.Errorf("scrape: %w", err)
 	}
 	s, err := openState(cfg.State, cfg.settings())

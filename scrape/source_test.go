@@ -225,7 +225,16 @@ func TestTrialWithTheFirstLandmarksGoesOnToAll(t *testing.T) {
 func TestUnwritableOutputIsAnErrorAndTheStateStays(t *testing.T) {
 	cfg := listedConfig(t, 3, &listed{reply: park})
 	good := cfg.Out.Tags
-	cfg.Out.Tags = filepath.Join(filepath.Dir(good), "missing", "tags.jsonl")
+	folder := filepath.Join(filepath.Dir(good), "removed meanwhile")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Out.Tags = filepath.Join(folder, "tags.jsonl")
+	cfg.Progress = func(scrape.Progress) {
+		if err := os.RemoveAll(folder); err != nil {
+			t.Error(err)
+		}
+	}
 	if _, err := scrape.Run(t.Context(), cfg); !errors.Is(err, syscall.ENOENT) || !strings.Contains(err.Error(), "tags.jsonl") {
 		t.Fatalf("error %v", err)
 	}

@@ -80,6 +80,11 @@ func readState(dir string, settings map[string]string) (*state, error) {
 	}
 	s := &state{dir: dir, raw: rawStore{filepath.Join(dir, "raw")}}
 	err := s.open("ro", settings)
+	if s.unwritable(err) {
+		if err = s.db.Close(); err == nil {
+			err = s.open("immutable", settings)
+		}
+	}
 	if errors.Is(err, errUnborn) {
 		return nil, s.close()
 	}
@@ -89,10 +94,24 @@ func readState(dir string, settings map[string]string) (*state, error) {
 	return s, nil
 }
 
+// unwritable says whether err means that SQLite could not make the shared-memory file
+// that readers of a write-ahead log need, in a folder that cannot be written, and
+// that there is no such log: then nobody writes, and the database is all there is.
+func (s *state) unwritable(err error) bool {
+	var e *sqlite.Error
+	if !errors.As(err, &e) || e.Code()&0xFF != sqlite3.SQLITE_CANTOPEN && e.Code()&0xFF != sqlite3.SQLITE_READONLY {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(s.dir, "scrape.db-wal"))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // errUnborn means that scrape.db is there, but was left before its first
 // transaction.
 var errUnborn = errors.New("the database is empty")
 
+// open opens the database: "rwc" for writing, "ro" for reading beside a writer,
+// "immutable" where there can be none.
 func (s *state) open(mode string, settings map[string]string) error {
 	path, err := filepath.Abs(filepath.Join(s.dir, "scrape.db"))
 	if err != nil {
@@ -104,7 +123,10 @@ func (s *state) open(mode string, settings map[string]string) error {
 	}
 	query := url.Values{"mode": {mode}, "_txlock": {"immediate"},
 		"_pragma": {"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(FULL)"}}
-	if mode == "ro" {
+	if mode == "immutable" {
+		query["mode"], query["immutable"] = []string{"ro"}, []string{"1"}
+	}
+	if mode != "rwc" {
 		query["_pragma"], query["_txlock"] = query["_pragma"][:1], []string{"deferred"}
 	}
 	s.db, err = sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String())
@@ -112,7 +134,7 @@ func (s *state) open(mode string, settings map[string]string) error {
 		return err
 	}
 	s.db.SetMaxOpenConns(1) // one writer, and a reader that never meets a lock
-	return s.check(settings, mode != "ro")
+	return s.check(settings, mode == "rwc")
 }
 
 // check compares the settings with those of the first run, in the order of their

@@ -121,7 +121,7 @@ func TestTwoPassesSeeTheSamePixels(t *testing.T) {
 // Weights that do not fit the parts of a loss, or are not known, are an error and
 // never 1/n each.
 func TestWeightsOfALossAreNeverMadeUp(t *testing.T) {
-	for _, settings := range []map[string]any{{"weights": []float64{1}}, {"weights": []float64{1, 1, 1}}, {"weight": []float64{0.9, 0.1}}, {"weights": nil}} {
+	for _, settings := range []map[string]any{{"weights": []float64{1}}, {"weights": []float64{1, 1, 1}}, {"weight": []float64{0.9, 0.1}}} {
 		c, d := tiny(1)
 		c.Loss.Name, c.Loss.Settings = "roadmap", settings
 		_, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)})
@@ -129,13 +129,15 @@ func TestWeightsOfALossAreNeverMadeUp(t *testing.T) {
 			t.Errorf("%v: error %v", settings, err)
 		}
 	}
-	c, _ := tiny(1)
-	c.Loss.Name = "roadmap"
-	p, err := c.resolve()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text := fmt.Sprintf("%+v", p.loss); !strings.Contains(text, "Weights:[0.9 0.1]") {
-		t.Errorf("the paper's weights are not those of %s", text)
+	for _, settings := range []map[string]any{nil, {"weights": nil}} { // a key with nothing behind it is the default
+		c, _ := tiny(1)
+		c.Loss.Name, c.Loss.Settings = "roadmap", settings
+		p, err := c.resolve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := fmt.Sprintf("%+v", p.loss); !strings.Contains(text, "Weights:[0.9 0.1]") {
+			t.Errorf("%v: the paper's weights are not those of %s", settings, text)
+		}
 	}
 }

@@ -47,8 +47,8 @@ func newApp(stdout, stderr io.Writer, args []string) *cli.App {
 }
 
 // guard completes every command: help template, errors for wrong flags, and a
-// refusal of flags behind a positional argument, which the flag package would
-// take for arguments and so silently ignore.
+// refusal of what would silently be ignored: arguments of a command that takes
+// none, and flags behind an argument, which the flag package takes for arguments.
 func guard(list []*cli.Command, args []string) {
 	for _, cmd := range list {
 		cmd.CustomHelpTemplate = commandHelp
@@ -61,6 +61,9 @@ func guard(list []*cli.Command, args []string) {
 		if run := cmd.Action; len(cmd.Subcommands) == 0 && run != nil {
 			cmd.Action = func(c *cli.Context) error {
 				if err := trailingFlag(c, args); err != nil {
+					return err
+				}
+				if err := surplusArgument(c); err != nil {
 					return err
 				}
 				return run(c)
@@ -86,6 +89,25 @@ func trailingFlag(c *cli.Context, args []string) error {
 	return nil
 }
 
+// surplusArgument refuses the arguments of a command that takes none.
+func surplusArgument(c *cli.Context) error {
+	if c.Command.ArgsUsage != "" || c.NArg() == 0 {
+		return nil
+	}
+	path, first := commandPath(c), c.Args().First()
+	err := usagef("%s takes no arguments, only flags; got %q", path, strings.Join(c.Args().Slice(), " "))
+	switch {
+	case path == "run" && slices.Contains(stageNames(), first):
+		i := slices.Index(stageNames(), first)
+		return withHint(err, "hgld run --until %s runs the stages up to it, hgld %s that one alone", first, sections()[i].command)
+	case path == "demo":
+		return withHint(err, "hgld demo --out %s", first)
+	case path == "train run":
+		return withHint(err, "a run file is named with --config")
+	}
+	return err
+}
+
 func commandPath(c *cli.Context) string {
 	return strings.TrimPrefix(strings.TrimPrefix(c.Command.HelpName, "hgld"), " ")
 }
@@ -98,6 +120,9 @@ func needsSubcommand(c *cli.Context) error {
 			return nil
 		}
 		return cli.ShowSubcommandHelp(c)
+	}
+	if c.Args().First() == "help" {
+		return showHelp(c)
 	}
 	list, kind := c.App.Commands, "command"
 	if c.Command != nil && len(c.Command.Subcommands) > 0 {
@@ -113,6 +138,18 @@ func needsSubcommand(c *cli.Context) error {
 	return withHint(withCode(exitUsage, registry.Unknown(kind, c.Args().First(), names)), "hgld --help lists the commands")
 }
 
+// showHelp is "help" in the place of a command.
+func showHelp(c *cli.Context) error {
+	if rest := c.Args().Tail(); len(rest) > 0 {
+		command := strings.Join(append(strings.Fields(commandPath(c)), rest...), " ")
+		return withHint(usagef("help takes no arguments"), "hgld %s --help", command)
+	}
+	if c.Command != nil && len(c.Command.Subcommands) > 0 && c.Command.Name != "hgld" {
+		return cli.ShowSubcommandHelp(c)
+	}
+	return cli.ShowAppHelp(c)
+}
+
 var undefinedFlag = regexp.MustCompile(`flag provided but not defined: -+(\S+)`)
 
 // wrongFlag turns the flag package's message into one that names the nearest
@@ -122,7 +159,11 @@ func wrongFlag(c *cli.Context, err error, _ bool) error {
 	if m == nil {
 		return withCode(exitUsage, err)
 	}
-	flags := c.App.Flags
+	flags, name := c.App.Flags, "--"+m[1]
+	if len(m[1]) == 1 {
+		name = "-" + m[1]
+	}
+	path := strings.TrimSpace(commandPath(c))
 	if c.Command != nil {
 		flags = c.Command.Flags
 	}
@@ -134,11 +175,19 @@ func wrongFlag(c *cli.Context, err error, _ bool) error {
 			}
 		}
 	}
-	unknown := &registry.UnknownError{Kind: "flag", Name: "--" + m[1], Nearest: registry.Nearest(m[1], names)}
+	unknown := &registry.UnknownError{Kind: "flag", Name: name, Nearest: registry.Nearest(m[1], names)}
 	if unknown.Nearest != "" {
 		unknown.Nearest = "--" + unknown.Nearest
 	}
-	return withHint(withCode(exitUsage, unknown), "%s --help lists the flags", strings.TrimSpace("hgld "+commandPath(c)))
+	if path == "" && takenByCommands(m[1]) {
+		return withHint(withCode(exitUsage, unknown), "%s stands behind the command: hgld status %s …", name, name)
+	}
+	return withHint(withCode(exitUsage, unknown), "%s --help lists the flags", strings.TrimSpace("hgld "+path))
+}
+
+// takenByCommands reports whether commands have a flag called name.
+func takenByCommands(name string) bool {
+	return slices.ContainsFunc(commonFlags(), func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
 }
 
 // flagColumn is where the description of a flag begins.
@@ -147,14 +196,15 @@ const flagColumn = 26
 // describeFlag prints a flag for a help text: names and value, then what it does,
 // with the default where there is one to tell.
 func describeFlag(f cli.Flag) string {
-	left := ""
+	var names []string
 	for _, n := range f.Names() {
 		if len(n) > 1 {
-			left = "--" + n + left
+			names = append([]string{"--" + n}, names...)
 		} else {
-			left += ", -" + n
+			names = append(names, "-"+n)
 		}
 	}
+	left := strings.Join(names, ", ")
 	doc, ok := f.(cli.DocGenerationFlag)
 	if !ok {
 		return left

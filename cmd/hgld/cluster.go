@@ -51,7 +51,7 @@ func clusterStage() stage {
 			}
 			return in, []string{s.Out, s.Vectors}
 		},
-		runCluster)
+		runCluster, (*clusterSettings).check)
 }
 
 func clusterCommand() *cli.Command {

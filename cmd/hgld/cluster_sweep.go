@@ -62,15 +62,19 @@ type sweepPoint struct {
 	Seeds    int               `json:"seeds"` // partitions; 1 where nothing is drawn
 	Inertia  estimate          `json:"inertia"`
 
+	*shapeMeasures            // nil where known groups judge
+	Judged         *judgement `json:"judged,omitempty"`
+	Stability      *float64   `json:"stability,omitempty"` // mean ARI of two seeds; nil for one partition
+	Largest        int        `json:"largest"`             // rows of the largest cluster of the first seed
+	Alone          int        `json:"alone"`               // its clusters of one row
+}
+
+// shapeMeasures judge a partition by the vectors alone.
+type shapeMeasures struct {
 	Silhouette       estimate `json:"silhouette"`
 	SilhouetteCosine estimate `json:"silhouette_cosine"`
 	CalinskiHarabasz estimate `json:"calinski_harabasz"`
 	DaviesBouldin    estimate `json:"davies_bouldin"`
-
-	Judged    *judgement `json:"judged,omitempty"`
-	Stability *float64   `json:"stability,omitempty"` // mean ARI of two seeds; nil for one partition
-	Largest   int        `json:"largest"`             // rows of the largest cluster of the first seed
-	Alone     int        `json:"alone"`               // its clusters of one row
 }
 
 // sweep is a run of `hgld cluster sweep`.
@@ -245,6 +249,9 @@ func (w *sweep) take(point *sweepPoint, values map[*estimate][]float64, plan *cl
 			point.Judged = &judgement{}
 		}
 		return w.truth.judge(point.Judged, add, plan.tags, r.Labels)
+	}
+	if point.shapeMeasures == nil {
+		point.shapeMeasures = &shapeMeasures{}
 	}
 	m, err := cluster.Measure(plan.x, r.Labels, plan.base.BLAS)
 	add(&point.Silhouette, m.Silhouette)

@@ -80,10 +80,10 @@ func plotSweep(j *job, folder string, points []sweepPoint) error {
 		of          func(sweepPoint) (v float64, defined bool)
 	}{
 		{"inertia", "inertia", func(p sweepPoint) (float64, bool) { return p.Inertia.Mean, true }},
-		{"silhouette", "silhouette (higher is better)", func(p sweepPoint) (float64, bool) { return p.Silhouette.Mean, p.Judged == nil }},
-		{"silhouette_cosine", "silhouette by cosine (higher is better)", func(p sweepPoint) (float64, bool) { return p.SilhouetteCosine.Mean, p.Judged == nil }},
-		{"calinski_harabasz", "Calinski–Harabasz (higher is better)", func(p sweepPoint) (float64, bool) { return p.CalinskiHarabasz.Mean, p.Judged == nil }},
-		{"davies_bouldin", "Davies–Bouldin (lower is better)", func(p sweepPoint) (float64, bool) { return p.DaviesBouldin.Mean, p.Judged == nil }},
+		{"silhouette", "silhouette (higher is better)", byShape(func(m *shapeMeasures) estimate { return m.Silhouette })},
+		{"silhouette_cosine", "silhouette by cosine (higher is better)", byShape(func(m *shapeMeasures) estimate { return m.SilhouetteCosine })},
+		{"calinski_harabasz", "Calinski–Harabasz (higher is better)", byShape(func(m *shapeMeasures) estimate { return m.CalinskiHarabasz })},
+		{"davies_bouldin", "Davies–Bouldin (lower is better)", byShape(func(m *shapeMeasures) estimate { return m.DaviesBouldin })},
 		{"ari", "adjusted Rand index with the known groups", judgedBy(func(g *judgement) estimate { return g.ARI })},
 		{"actions", "actions a judged tag (lower is better)", judgedBy(func(g *judgement) estimate { return g.Actions })},
 		{"stability", "mean ARI of two seeds", func(p sweepPoint) (float64, bool) {
@@ -103,6 +103,15 @@ func plotSweep(j *job, folder string, points []sweepPoint) error {
 		}
 	}
 	return nil
+}
+
+func byShape(of func(*shapeMeasures) estimate) func(sweepPoint) (float64, bool) {
+	return func(p sweepPoint) (float64, bool) {
+		if p.shapeMeasures == nil {
+			return 0, false
+		}
+		return of(p.shapeMeasures).Mean, true
+	}
 }
 
 func judgedBy(of func(*judgement) estimate) func(sweepPoint) (float64, bool) {

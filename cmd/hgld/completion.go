@@ -11,33 +11,52 @@ import (
 
 // shells lists the completion scripts. bash, zsh and PowerShell ask hgld itself
 // for the words that fit; fish gets them written out.
+//
+// Behind "--" nothing is asked, since hgld would take the question for an argument
+// and do what the line says. Where "--" is what is being completed, "-" asks for the
+// flags in its place. No script evaluates what stands on the line.
 var shells = registry.Table[string]{
 	{Name: "bash", About: "bash", Value: `_hgld() {
-  local cur words
+  local cur="${COMP_WORDS[COMP_CWORD]}" word
+  local -a line=()
   COMPREPLY=()
-  cur="${COMP_WORDS[COMP_CWORD]}"
-  words=$("${COMP_WORDS[@]:0:$COMP_CWORD}" $([[ "$cur" == -* ]] && echo "$cur") --generate-bash-completion 2>/dev/null)
-  COMPREPLY=($(compgen -W "$words" -- "$cur"))
-  [[ ${#COMPREPLY[@]} -eq 0 ]] && COMPREPLY=($(compgen -f -- "$cur"))
+  for word in "${COMP_WORDS[@]:0:COMP_CWORD}"; do
+    [[ "$word" == -- ]] && return
+    line+=("$word")
+  done
+  case "$cur" in
+    --) line+=(-) ;;
+    -*) line+=("$cur") ;;
+  esac
+  COMPREPLY=($(compgen -W "$("${line[@]}" --generate-bash-completion 2>/dev/null)" -- "$cur"))
 }
-complete -o filenames -F _hgld hgld
+complete -o default -F _hgld hgld
 `},
 	{Name: "zsh", About: "zsh", Value: `#compdef hgld
 _hgld() {
-  local -a words
-  words=("${(@f)$(${words[1,$((CURRENT-1))]} --generate-bash-completion 2>/dev/null)}")
-  compadd -a words
-  _files
+  local -a line found
+  line=(${words[1,CURRENT-1]})
+  (( ${line[(Ie)--]} )) && { _files; return }
+  case ${words[CURRENT]} in
+    (--) line+=(-) ;;
+    (-*) line+=(${words[CURRENT]}) ;;
+  esac
+  found=("${(@f)$(${line} --generate-bash-completion 2>/dev/null)}")
+  found=(${found:#})
+  compadd -a found || _files
 }
-compdef _hgld hgld
+if [ "$funcstack[1]" = _hgld ]; then _hgld "$@"; else compdef _hgld hgld; fi
 `},
 	{Name: "fish", About: "fish"},
 	{Name: "powershell", About: "PowerShell", Value: `Register-ArgumentCompleter -Native -CommandName hgld -ScriptBlock {
   param($word, $ast, $position)
-  $line = $ast.ToString().Substring(0, [Math]::Min($position, $ast.ToString().Length))
-  if ($word) { $line = $line.Substring(0, $line.Length - $word.Length) }
-  Invoke-Expression "$line --generate-bash-completion" 2>$null |
-    Where-Object { $_ -like "$word*" } |
+  $words = @($ast.CommandElements | Select-Object -Skip 1 |
+    Where-Object { $_.Extent.EndOffset -lt $position } |
+    ForEach-Object { if ($_ -is [System.Management.Automation.Language.StringConstantExpressionAst]) { $_.Value } else { $_.Extent.Text } })
+  if ($words -ccontains '--') { return }
+  if ($word -eq '--') { $words += '-' } elseif ($word.StartsWith('-')) { $words += $word }
+  & $ast.GetCommandName() @words --generate-bash-completion 2>$null |
+    Where-Object { $_ -and $_.StartsWith($word) } |
     ForEach-Object { [System.Management.Automation.CompletionResult]::new($_, $_, 'ParameterValue', $_) }
 }
 `},

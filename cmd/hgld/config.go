@@ -2,8 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
@@ -34,6 +37,22 @@ func resolved(p *project) (map[string]any, error) {
 		all[s.name] = settings
 	}
 	return all, nil
+}
+
+// checkStages finds settings of stages that no table knows, all of them: a run of
+// hours does not end at the last stage for a misspelt name.
+func checkStages(p *project, stages []stage) error {
+	var wrong []error
+	for _, s := range stages {
+		settings := s.settings()
+		if err := p.load(nil, s.name, settings); err != nil {
+			return err
+		}
+		if err := s.check(settings); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: section %s: %w", p.file, s.name, err))
+		}
+	}
+	return withHint(errors.Join(wrong...), "hgld config show --origin says where a value comes from")
 }
 
 func showConfig(c *cli.Context) error {
@@ -105,8 +124,11 @@ func checkConfig(c *cli.Context) error {
 	if err := needsProject(j.project); err != nil {
 		return err
 	}
-	if _, err := resolved(j.project); err != nil {
+	if err := checkStages(j.project, sections()); err != nil {
 		return err
+	}
+	if j.json {
+		return writeJSON(j, map[string]any{"file": j.project.file, "ok": true})
 	}
 	j.print("%s: ok\n", j.project.file)
 	return nil
@@ -138,16 +160,17 @@ func schemaOf(t reflect.Type, about string) map[string]any {
 	case isGroup(t):
 		properties := map[string]any{}
 		addProperties(properties, t)
-		s["type"], s["properties"], s["additionalProperties"] = "object", properties, false
-	case strings.HasPrefix(kindName(t), "duration"), t.Kind() == reflect.String:
+		// A group whose keys are all commented out, as `+"`hgld init`"+` writes it, is null.
+		s["type"], s["properties"], s["additionalProperties"] = []string{"object", "null"}, properties, false
+	case t == reflect.TypeFor[time.Duration](), t.Kind() == reflect.String:
 		s["type"] = "string"
 	case t.Kind() == reflect.Bool:
 		s["type"] = "boolean"
-	case t.Kind() == reflect.Slice:
+	case t.Kind() == reflect.Slice || t.Kind() == reflect.Array:
 		s["type"], s["items"] = "array", schemaOf(t.Elem(), "")
-	case t.Kind() == reflect.Float32 || t.Kind() == reflect.Float64:
+	case isReal(t):
 		s["type"] = "number"
-	case strings.HasPrefix(kindName(t), "whole number"):
+	case reflect.Zero(t).CanInt() || reflect.Zero(t).CanUint():
 		s["type"] = "integer"
 	}
 	return s

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -31,7 +32,7 @@ func curateStage() stage {
 		func(s *curateSettings) (in, out []string) {
 			return append([]string{s.Draft}, s.Logs...), []string{s.Out}
 		},
-		runCurateApply)
+		runCurateApply, (*curateSettings).check)
 }
 
 func curateCommand() *cli.Command {
@@ -232,6 +233,8 @@ func logError(err error) error {
 		return withCode(exitIntegrity, err)
 	case errors.As(err, &locked):
 		return withHint(withCode(exitLocked, err), "end that process, or wait for it")
+	case errors.Is(err, fs.ErrNotExist):
+		return withHint(err, "`hgld curate serve` and `hgld curate import` make a log of edits")
 	}
 	return err
 }

@@ -85,7 +85,7 @@ func (s *served) start() {
 // next waits for the link that is printed when the last one was used.
 func (s *served) next() string {
 	s.t.Helper()
-	for range 100 {
+	for range 1500 {
 		s.mu.Lock()
 		n := len(s.links)
 		s.mu.Unlock()
@@ -225,7 +225,7 @@ func (b *browser) clean() {
 	}
 }
 
-// run does actions, within half a minute.
+// run does actions, within a minute.
 func (b *browser) run(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	evaluated(b, chromedp.Steps(actions...))
@@ -249,8 +249,8 @@ func evaluated[T any](b *browser, action chromedp.Action[T]) T {
 			b.t.Fatal(r.err)
 		}
 		return r.value
-	case <-time.After(30 * time.Second):
-		b.t.Fatal("the browser did not answer in 30 s")
+	case <-time.After(time.Minute):
+		b.t.Fatal("the browser did not answer in a minute")
 		panic("unreachable")
 	}
 }
@@ -319,13 +319,13 @@ func (b *browser) text(selector string) string {
 // until waits until an expression is true.
 func (b *browser) until(what, expression string) {
 	b.t.Helper()
-	for range 400 {
+	for range 1200 {
 		if eval[bool](b, "(() => { try { return !!("+expression+"); } catch { return false; } })()") {
 			return
 		}
 		time.Sleep(25 * time.Millisecond)
 	}
-	b.t.Fatalf("not in 10 s: %s (%s); the page shows:\n%s", what, expression, eval[string](b, "document.body.innerText.slice(0,1500)"))
+	b.t.Fatalf("not in 30 s: %s (%s); the page shows:\n%s", what, expression, eval[string](b, `[...document.querySelectorAll("#saved, #alarm, #head, #side, dialog, #tree, #grid")].map(e => e.innerText.replace(/\s+/g, " ").slice(0, 400)).join("\n")`))
 }
 
 // saved waits until the page says that edit n is on disk.

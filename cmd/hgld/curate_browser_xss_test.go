@@ -123,8 +123,9 @@ func TestBrowserRunsNoTextAsScript(t *testing.T) {
 	}
 	for _, key := range []string{"m", "g", "p", "r", "n", "x", "f", "t", "e", "w", "?"} {
 		b.keys(key)
-		time.Sleep(60 * time.Millisecond)
+		b.until("the dialog of "+key, `document.querySelector("dialog[open] button, dialog[open] .choice")`)
 		b.keys(kb.Escape)
+		b.until("it is closed", `!document.querySelector("dialog[open]")`)
 	}
 	if n := eval[int](b, `window.xssed || 0`); n != 0 {
 		t.Errorf("%d hostile strings ran", n)

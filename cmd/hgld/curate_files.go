@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,7 +37,9 @@ type curationLog struct {
 func readCuration(j *job, draft string, logs []string) (*curation, error) {
 	f := &curation{draftName: filepath.Base(draft)}
 	var err error
-	if f.draftSHA256, err = sha256File(draft); err != nil {
+	if f.draftSHA256, err = sha256File(draft); errors.Is(err, fs.ErrNotExist) {
+		return nil, withHint(err, "`hgld cluster run` makes a draft")
+	} else if err != nil {
 		return nil, err
 	}
 	if f.draft, err = readDraft(draft); err != nil {
@@ -44,7 +48,7 @@ func readCuration(j *job, draft string, logs []string) (*curation, error) {
 	for _, path := range logs {
 		l := &curationLog{Name: filepath.Base(path), path: path}
 		if l.sha256, err = sha256File(path); err != nil {
-			return nil, err
+			return nil, logError(err)
 		}
 		c, err := curate.ReadLog(path)
 		if err != nil {

@@ -45,7 +45,6 @@ func (g *greedy) run() {
 			g.open[i] = true
 		}
 	}
-	g.place()
 	for len(g.open) > 0 {
 		seen := map[screen][]int{}
 		for i := range g.open {
@@ -125,21 +124,7 @@ func (g *greedy) do(e curate.Edit) {
 	if _, err := g.session.Apply(e, nil); err != nil {
 		g.t.Fatal(err)
 	}
-	g.place()
-}
-
-// place tells the suggester where everything is, as the server does.
-func (g *greedy) place() {
-	of, names := make([]int32, g.session.Size(0)), make([]string, g.session.Size(1))
-	for i := range of {
-		of[i] = int32(g.session.Node(0, i).Parent)
-	}
-	for i := range names {
-		if n := g.session.Node(1, i); !n.Gone {
-			names[i] = n.Name
-		}
-	}
-	g.space.Place(of, names)
+	g.space.Place(serve.Where(g.session, g.session.Changed()))
 }
 
 // TestGreedyCuratorNeedsFewActions takes the draft of the 3,358 real labels to the
@@ -168,6 +153,7 @@ func TestGreedyCuratorNeedsFewActions(t *testing.T) {
 			t.Fatal(err)
 		}
 		space.of, space.groups = nil, nil
+		space.Place(serve.Where(session, session.Places()))
 		g := &greedy{t: t, session: session, space: space, want: map[string]string{}}
 		var names []curate.Ref
 		for name := range maps.Keys(w.kind) {
@@ -209,10 +195,7 @@ func realSpace(t *testing.T) *space {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &space{cols: 384, wide: make([]float32, 1<<16), byName: map[string]int{}, rows: make([]uint16, len(data))}
-	for h := range s.wide {
-		s.wide[h] = half.F16(uint16(h))
-	}
+	s := &space{cols: 384, wide: halves(), byName: map[string]int{}, rows: make([]uint16, len(data))}
 	for i, v := range data {
 		s.rows[i] = half.ToF16(v)
 	}
@@ -225,26 +208,27 @@ func TestSuggestionsAreTheNearestCentroids(t *testing.T) {
 	draft := realDraft(t, realRecords(t))
 	s := realSpace(t)
 	s.draft = draft
-	of, names := make([]int32, len(draft.Tags)), make([]string, len(draft.Clusters))
-	for k, c := range draft.Clusters {
-		names[k] = c.Name
-		for _, m := range c.Members {
-			of[m.Tag] = int32(k)
-		}
+	session, err := curate.NewSession(draft, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	s.Place(of, names)
+	s.Place(serve.Where(session, session.Places()))
+	of, groups := make([]int, len(draft.Tags)), len(draft.Clusters)
+	for i := range of {
+		of[i] = session.Node(0, i).Parent
+	}
 	for step := range 400 {
-		of = slices.Clone(of)
-		of[step*7%len(of)] = int32(step*13%(len(names)+1)) - 1
-		s.Place(of, names)
+		tag, group := step*7%len(of), step*13%(groups+1)-1
+		of[tag] = group
+		s.Place(serve.Placement{Groups: groups, Tags: []serve.Placed{{Tag: tag, Group: group}}})
 	}
 	tags := []int{5, 99, 1200}
 	x, _ := s.mean(tags)
 	var want []serve.Near
-	for g := range names {
+	for g := range groups {
 		var members []int
 		for i, at := range of {
-			if at == int32(g) {
+			if at == g {
 				members = append(members, i)
 			}
 		}

@@ -79,8 +79,11 @@ func readFormat(c *cli.Context, path string) (*format.Document, error) {
 // formatHint says how to find out more about a file that cannot be read.
 func formatHint(err error, path string) error {
 	var split *labels.SplitUnknownError
-	if err == nil || errors.As(err, &split) {
+	switch {
+	case err == nil || errors.As(err, &split):
 		return labelHint(err, path)
+	case errors.Is(err, format.ErrOther):
+		return withCode(exitUsage, err)
 	}
 	return withHint(err, "`hgld curate lint %s` lists all that is wrong with it; --format FORMAT if it was taken for another", filepath.Base(path))
 }

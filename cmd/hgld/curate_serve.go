@@ -15,8 +15,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -37,12 +39,14 @@ func curateServeCommand() *cli.Command {
 			"  hgld curate serve --by Anna --log anna.jsonl             one of two annotators, each with a log of their own\n" +
 			"  hgld curate serve --adjudicate anna.jsonl --adjudicate ben.jsonl --log third.jsonl --by Chris\n" +
 			"                                                           decide what two annotators differ in\n" +
+			"  hgld curate serve --levels tag,supercategory,family,kind   a level more, for a new log\n" +
 			"  hgld curate serve --images shards/train                  with images of the landmarks\n" +
 			"  hgld curate serve --port 0                               on a free port",
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "draft", Usage: "`FILE` to curate", DefaultText: "draft.json"},
 			&cli.StringFlag{Name: "log", Usage: "`FILE` of edits; made if there is none", DefaultText: "edits.jsonl"},
 			&cli.StringFlag{Name: "by", Usage: "`NAME` of the curator, for a new log"},
+			&cli.StringFlag{Name: "levels", Usage: "`NAMES` of the levels of a new log, finest first", DefaultText: strings.Join(curate.DefaultLevels, ",")},
 			&cli.StringFlag{Name: "out", Usage: "hierarchy `FILE` that the page's Write makes", DefaultText: "hierarchy.json"},
 			&cli.IntFlag{Name: "port", Usage: "port on 127.0.0.1; 0: a free one", Value: servePort},
 			&cli.StringFlag{Name: "vectors", Usage: "`FILE` of the draft's vectors (default: beside the draft)"},
@@ -73,6 +77,9 @@ func curateServeCommand() *cli.Command {
 				adjudicate: c.StringSlice("adjudicate"), onConflict: cmp.Or(c.String("on-conflict"), settings.OnConflict), log: c.String("log"),
 				undecided: settings.Undecided, named: c.IsSet("tags"),
 			}
+			if names := c.String("levels"); names != "" {
+				o.levels = strings.Split(names, ",")
+			}
 			if o.log == "" && len(settings.Logs) != 1 {
 				return usagef("the project names %s, and the page appends to one; say to which with --log", count(len(settings.Logs), "log"))
 			}
@@ -91,13 +98,13 @@ func curateServeCommand() *cli.Command {
 type serveOptions struct {
 	draft, log, by, out, vectors, tags, images, onConflict string
 	port                                                   int
-	adjudicate                                             []string
+	adjudicate, levels                                     []string
 	undecided                                              bool
 	named                                                  bool // tags was asked for
 }
 
-// serveHeap is the share by which the heap may grow before it is swept: each edit
-// leaves a copy of the session behind, and a curator's machine has other work.
+// serveHeap is the share by which the heap may grow before it is swept: reading a
+// draft leaves as much behind as it keeps, and a curator's machine has other work.
 const serveHeap = 30
 
 // runCurateServe is `hgld curate serve`.
@@ -126,6 +133,9 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 	if contents.Torn != nil {
 		j.say("%v; it is left out", contents.Torn)
 	}
+	if have := contents.Header.Levels; len(o.levels) > 0 && !slices.Equal(have, o.levels) {
+		return usagef("%s has the levels %s, and --levels says %s; a log keeps those it was made with: name a new one with --log", o.log, strings.Join(have, ","), strings.Join(o.levels, ","))
+	}
 	if by := contents.Header.By; by != "" && o.by != "" && by != o.by {
 		return usagef("%s is the log of %s; each curator has a log of their own: name yours with --log", o.log, by)
 	}
@@ -151,7 +161,7 @@ func (o *serveOptions) makeLog() error {
 	if _, err := os.Stat(o.log); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	header := curate.Header{By: o.by, Draft: filepath.Base(o.draft), Levels: curate.DefaultLevels, Created: time.Now().UTC().Truncate(time.Second)}
+	header := curate.Header{By: o.by, Draft: filepath.Base(o.draft), Levels: o.levels, Created: now()}
 	var err error
 	if header.DraftSHA256, err = sha256File(o.draft); err != nil {
 		return withHint(err, "hgld cluster run makes a draft")
@@ -159,9 +169,14 @@ func (o *serveOptions) makeLog() error {
 	for _, path := range o.adjudicate {
 		sum, err := sha256File(path)
 		if err != nil {
-			return err
+			return logError(err)
 		}
 		header.Adjudicates = append(header.Adjudicates, sum)
+		log, err := curate.ReadLog(path)
+		if err != nil {
+			return logError(err)
+		}
+		header.Levels = log.Header.Levels // a third curator decides in those of the two
 	}
 	err = curate.CreateLog(o.log, header)
 	if errors.Is(err, fs.ErrExist) {
@@ -245,11 +260,10 @@ func (o *serveOptions) fill(j *job, c *serve.Config, files *curation) (func() er
 		j.say("there is no %s: no examples of landmarks", o.tags)
 		return nothing, nil
 	}
-	records, err := readTags(o.tags)
-	if err != nil {
-		return nothing, withHint(err, "images of a label are found by the landmarks that carry it in tags.jsonl; name it with --tags")
+	examples, err := openExamples(files.draft, o.tags, o.images)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = withHint(err, "images of a label are found by the landmarks that carry it in tags.jsonl; name it with --tags")
 	}
-	examples, err := openExamples(files.draft, records, o.images)
 	if err != nil {
 		return nothing, err
 	}
@@ -272,15 +286,26 @@ func (o *serveOptions) finish(j *job) (string, error) {
 }
 
 // serveRoom is what edits and answers may take beside what is held for good.
-const serveRoom = 40 << 20
+const serveRoom = 24 << 20
 
-// boundMemory gives back what reading took, and has the runtime give back what
-// edits leave behind.
-func boundMemory() {
+// boundMemory gives back what reading took, and has the runtime sweep more often
+// where an edit of many labels would take more than serveRoom. What edits leave
+// for good raises the bound: it would otherwise be swept for again and again.
+func boundMemory() (raise func()) {
 	debug.FreeOSMemory()
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	held := live[0].Value.Uint64()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	debug.SetMemoryLimit(int64(m.Sys-m.HeapReleased) + serveRoom)
+	rest := m.Sys - m.HeapReleased - held
+	debug.SetMemoryLimit(int64(held + rest + serveRoom))
+	return func() {
+		if metrics.Read(live); live[0].Value.Uint64() > held+serveRoom/4 {
+			held = live[0].Value.Uint64()
+			debug.SetMemoryLimit(int64(held + rest + serveRoom))
+		}
+	}
 }
 
 // listen serves the page until it is told to stop.
@@ -297,11 +322,16 @@ func (o *serveOptions) listen(j *job, c serve.Config) error {
 	c.Hosts = []string{"127.0.0.1:" + port, "localhost:" + port}
 	link := func(what, key string) { j.print("%s: %s/?key=%s\n", what, base, key) }
 	c.Linked = func(key string) { link("opened; for another browser", key) }
+	save, raise := c.Save, func() {}
+	c.Save = func(e curate.Edit) error {
+		raise()
+		return save(e)
+	}
 	s, err := serve.New(c)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	boundMemory()
+	raise = boundMemory()
 	link("open in a browser, once", s.Key())
 	j.say("%s: %s; ctrl-C ends it, every edit is saved at once", o.log, count(c.Session.Version(), "edit"))
 	web := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: serve.WriteLimit, IdleTimeout: 2 * time.Minute,

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,10 +23,13 @@ import (
 )
 
 // examples finds landmarks that carry a tag, and their images in shards or in a
-// folder with a folder for each landmark.
+// folder with a folder for each landmark. Of tags.jsonl it keeps where lines are:
+// the records themselves would take more than all else that the page needs.
 type examples struct {
 	draft  *labels.Draft
-	carry  map[tagKey][]labels.Record // at most a few landmarks a tag
+	tags   *os.File
+	header []byte    // first line of tags
+	carry  [][]int64 // lines of tags, by their offset: at most a few landmarks a tag
 	folder string
 	set    *shards.Set
 	rows   map[string][]image // of the set, by the landmark's class: its labels.LandmarkKey
@@ -47,17 +53,91 @@ const (
 )
 
 // openExamples gathers what tags.jsonl and the images offer. images may be "".
-func openExamples(d *labels.Draft, records []labels.Record, images string) (*examples, error) {
-	x := &examples{draft: d, carry: map[tagKey][]labels.Record{}, images: map[string]image{}}
-	for _, r := range records {
-		key := tagKey{r.Tag, r.QID}
-		if r.Outcome == labels.OK && len(x.carry[key]) < examplesKept {
-			x.carry[key] = append(x.carry[key], labels.Record{Landmark: r.Landmark, Split: r.Split, Title: r.Title, Category: r.Category})
+func openExamples(d *labels.Draft, tags, images string) (*examples, error) {
+	f, err := os.Open(tags)
+	if err != nil {
+		return nil, err
+	}
+	x := &examples{draft: d, tags: f, carry: make([][]int64, len(d.Tags)), images: map[string]image{}}
+	err = x.indexTags()
+	if err == nil && images != "" {
+		err = x.openImages(images)
+	}
+	if err != nil {
+		return nil, errors.Join(err, x.Close())
+	}
+	return x, nil
+}
+
+// indexTags notes the lines of landmarks that carry a tag of the draft.
+func (x *examples) indexTags() error {
+	at := make(map[tagKey]int, len(x.draft.Tags))
+	for i, t := range x.draft.Tags {
+		at[tagKey{t.Name, t.QID}] = i
+	}
+	lines := bufio.NewScanner(x.tags)
+	lines.Buffer(nil, tagsLine)
+	offset := int64(0)
+	lines.Split(func(data []byte, end bool) (int, []byte, error) {
+		n, line, err := bufio.ScanLines(data, end)
+		offset += int64(n)
+		return n, line, err
+	})
+	for number := 1; ; number++ {
+		start := offset
+		if !lines.Scan() {
+			break
+		}
+		if number == 1 {
+			x.header = append(bytes.Clone(lines.Bytes()), '\n')
+			if _, _, err := labels.ReadTags(bytes.NewReader(x.header), x.tags.Name()); err != nil {
+				return err
+			}
+			continue
+		}
+		var r struct {
+			Outcome labels.Outcome `json:"outcome"`
+			Tag     string         `json:"tag"`
+			QID     string         `json:"qid"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			return fmt.Errorf("%s:%d: %w; `hgld labels check` lists all that is wrong with it", x.tags.Name(), number, err)
+		}
+		if i, known := at[tagKey{r.Tag, r.QID}]; known && r.Outcome == labels.OK && len(x.carry[i]) < examplesKept {
+			x.carry[i] = append(x.carry[i], start)
 		}
 	}
-	if images == "" {
-		return x, nil
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%s: %w", x.tags.Name(), err)
 	}
+	if x.header == nil {
+		_, _, err := labels.ReadTags(bytes.NewReader(nil), x.tags.Name()) // says that it is empty
+		return err
+	}
+	return nil
+}
+
+// tagsLine is the longest line of tags.jsonl that package labels reads.
+const tagsLine = 1 << 20
+
+// record reads a line of tags.jsonl.
+func (x *examples) record(offset int64) (labels.Record, error) {
+	line, err := bufio.NewReader(io.NewSectionReader(x.tags, offset, tagsLine)).ReadBytes('\n')
+	if err != nil && err != io.EOF {
+		return labels.Record{}, err
+	}
+	_, records, err := labels.ReadTags(io.MultiReader(bytes.NewReader(x.header), bytes.NewReader(line)), x.tags.Name())
+	if err == nil && len(records) != 1 {
+		err = fmt.Errorf("%s was changed; start the server again", x.tags.Name())
+	}
+	if err != nil {
+		return labels.Record{}, err
+	}
+	return records[0], nil
+}
+
+// openImages opens shards, or notes a folder of images.
+func (x *examples) openImages(images string) error {
 	set, err := shards.Open(images)
 	if errors.Is(err, fs.ErrNotExist) {
 		info, err := os.Stat(images)
@@ -65,20 +145,20 @@ func openExamples(d *labels.Draft, records []labels.Record, images string) (*exa
 			err = fmt.Errorf("%s is no folder", images)
 		}
 		x.folder = images
-		return x, err
+		return err
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	x.set, x.rows = set, map[string][]image{}
 	for _, split := range set.Manifest().Splits() {
 		view, err := set.Split(split)
 		if err != nil {
-			return nil, errors.Join(err, set.Close())
+			return err
 		}
 		x.index(view)
 	}
-	return x, nil
+	return nil
 }
 
 // index notes some rows of every landmark.
@@ -97,9 +177,12 @@ func (x *examples) index(view *shards.View) {
 
 // Examples implements serve.Exampler: landmarks with images first.
 func (x *examples) Examples(tag, n int) ([]serve.Example, error) {
-	t := x.draft.Tags[tag]
 	var list []serve.Example
-	for _, r := range x.carry[tagKey{t.Name, t.QID}] {
+	for _, offset := range x.carry[tag] {
+		r, err := x.record(offset)
+		if err != nil {
+			return nil, err
+		}
 		e := serve.Example{Title: r.Title, Link: commonsLink(r.Category)}
 		if e.Title == "" {
 			e.Title = strings.ReplaceAll(filepath.Base(r.Category), "_", " ")
@@ -186,10 +269,10 @@ func readImage(path string) ([]byte, error) {
 	return data, err
 }
 
-// Close closes the shards.
+// Close closes the files.
 func (x *examples) Close() error {
 	if x.set == nil {
-		return nil
+		return x.tags.Close()
 	}
-	return x.set.Close()
+	return errors.Join(x.set.Close(), x.tags.Close())
 }

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"hgld/internal/sketch"
@@ -61,8 +62,16 @@ func TestExamplesHaveImagesOfShardsAndOfAFolder(t *testing.T) {
 		{Landmark: 7, Split: labels.Train, Outcome: labels.OK, Tag: "church", QID: "Q1"}, // without images
 		{Landmark: 5, Split: labels.Train, Outcome: labels.OK, Tag: "church", QID: "Q1", Title: "Category:St Mary"},
 	}
+	tags := filepath.Join(dir, "tags.jsonl")
+	var file bytes.Buffer
+	if err := labels.WriteTags(&file, labels.TagsHeader{}, records); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(tags, bytes.TrimSuffix(file.Bytes(), []byte("\n")), 0o644); err != nil { // as cut by hand
+		t.Fatal(err)
+	}
 	for _, images := range []string{set, folder} {
-		x, err := openExamples(draft, records, images)
+		x, err := openExamples(draft, tags, images)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,6 +88,22 @@ func TestExamplesHaveImagesOfShardsAndOfAFolder(t *testing.T) {
 		}
 		if err := x.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+func TestExamplesNameTheLineThatIsDamaged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tags.jsonl")
+	for text, want := range map[string]string{
+		"":                                "tags.jsonl:1: ",
+		`{"hgld_tags":99}` + "\n":         "tags.jsonl:1: ",
+		`{"hgld_tags":1}` + "\n{\"a\":\n": "tags.jsonl:2: ",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := openExamples(&labels.Draft{}, path, ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want one with %q", text, err, want)
 		}
 	}
 }

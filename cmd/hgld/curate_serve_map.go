@@ -104,7 +104,7 @@ func (s *space) between(tag int, near []int, x cluster.Matrix, places [][2]float
 	d2 := make([]float64, len(near))
 	least := math.Inf(1)
 	for i, k := range near {
-		d2[i] = float64(s.distance2(tag, x.Row(k)))
+		d2[i] = float64(s.distance2(tag, x.Row(k), math.MaxFloat32))
 		if i > 0 {
 			least = min(least, d2[i])
 		}

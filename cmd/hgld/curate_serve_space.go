@@ -59,10 +59,7 @@ func openSpace(path, draft string, d *labels.Draft) (*space, error) {
 	if err := sameTags(path, t.Shape[0], f.Metadata["tags"], draft, d); err != nil {
 		return nil, err
 	}
-	s := &space{draft: d, cols: t.Shape[1], wide: make([]float32, 1<<16), byName: make(map[string]int, len(d.Tags))}
-	for h := range s.wide {
-		s.wide[h] = half.F16(uint16(h))
-	}
+	s := &space{draft: d, cols: t.Shape[1], wide: halves(), byName: make(map[string]int, len(d.Tags))}
 	for i, tag := range d.Tags {
 		s.byName[tag.Name] = i
 	}
@@ -72,8 +69,20 @@ func openSpace(path, draft string, d *labels.Draft) (*space, error) {
 	return s, nil
 }
 
-// fill narrows the vectors, row by row: all of them in float32 would be twice
-// what the server keeps.
+// halves is the value of every binary16.
+func halves() []float32 {
+	wide := make([]float32, 1<<16)
+	for h := range wide {
+		wide[h] = half.F16(uint16(h))
+	}
+	return wide
+}
+
+// fillRows is how many rows are read before their pages are let go.
+const fillRows = 2048
+
+// fill narrows the vectors, row by row, and lets go of what it has read: the file
+// is twice as large as what the server keeps.
 func (s *space) fill(t tensorfile.Tensor) error {
 	width := len(t.Data) / len(s.draft.Tags)
 	s.rows = make([]uint16, len(s.draft.Tags)*s.cols)
@@ -98,6 +107,9 @@ func (s *space) fill(t tensorfile.Tensor) error {
 			}
 			s.rows[i*s.cols+k] = x
 		}
+		if (i+1)%fillRows == 0 {
+			letGo(t.Data[:(i+1)*width])
+		}
 	}
 	return nil
 }
@@ -105,28 +117,28 @@ func (s *space) fill(t tensorfile.Tensor) error {
 func (s *space) row(i int) []uint16 { return s.rows[i*s.cols : (i+1)*s.cols] }
 
 // Place implements serve.Suggester. Only what moved is added up anew.
-func (s *space) Place(of []int32, names []string) {
-	for g := range min(len(names), len(s.groups)) {
-		s.groups[g].name = names[g]
+func (s *space) Place(p serve.Placement) {
+	if s.of == nil {
+		s.of = slices.Repeat([]int32{-1}, len(s.draft.Tags))
 	}
-	for g := len(s.groups); g < len(names); g++ {
-		s.groups = append(s.groups, centroid{name: names[g], sum: make([]float64, s.cols)})
+	for g := len(s.groups); g < p.Groups; g++ {
+		s.groups = append(s.groups, centroid{sum: make([]float64, s.cols)})
 	}
-	first := s.of == nil
 	changed := map[int32]bool{}
-	for i, g := range of {
-		if !first && s.of[i] == g {
+	for _, t := range p.Tags {
+		from, to := s.of[t.Tag], int32(t.Group)
+		if from == to {
 			continue
 		}
-		if !first {
-			s.add(s.of[i], i, -1)
-			changed[s.of[i]] = true
-		}
-		s.add(g, i, 1)
-		changed[g] = true
+		s.add(from, t.Tag, -1)
+		s.add(to, t.Tag, 1)
+		s.of[t.Tag] = to
+		changed[from], changed[to] = true, true
 	}
-	s.of = append(s.of[:0], of...)
-	s.groups = s.groups[:len(names)]
+	s.groups = s.groups[:p.Groups]
+	for _, n := range p.Names {
+		s.groups[n.Group].name = n.Name
+	}
 	for g := range changed {
 		if g >= 0 && int(g) < len(s.groups) {
 			s.groups[g].measure()
@@ -227,27 +239,56 @@ func (s *space) Candidates(group, n int, take func(int) bool) []serve.Near {
 	} else {
 		return nil
 	}
-	var all []serve.Near
+	var best []serve.Near
+	most := float32(math.Inf(1))
 	for i := range s.of {
-		if take(i) {
-			all = append(all, serve.Near{At: i, Distance: float64(s.distance2(i, near))})
+		if !take(i) {
+			continue
+		}
+		d := s.distance2(i, near, most)
+		if d > most {
+			continue
+		}
+		found := serve.Near{At: i, Distance: float64(d)}
+		at, _ := slices.BinarySearchFunc(best, found, byDistance)
+		if best = slices.Insert(best, at, found); len(best) >= n {
+			best = best[:n]
+			most = float32(best[n-1].Distance)
 		}
 	}
-	slices.SortFunc(all, byDistance)
-	all = all[:min(n, len(all))]
-	for i := range all {
-		all[i].Distance = math.Sqrt(all[i].Distance)
+	for i := range best {
+		best[i].Distance = math.Sqrt(best[i].Distance)
 	}
-	return all
+	return best
 }
 
-func (s *space) distance2(i int, to []float32) float32 {
-	sum := float32(0)
-	for k, h := range s.row(i) {
-		d := s.wide[h] - to[k]
-		sum += d * d
+// distance2 is the squared distance of a tag to a vector, or, where that is more
+// than most, something that is more, too.
+func (s *space) distance2(i int, to []float32, most float32) float32 {
+	total := float32(0)
+	for row := s.row(i); len(row) > 0 && total <= most; {
+		n := min(len(row), 64)
+		total += s.part(row[:n], to[:n])
+		row, to = row[n:], to[n:]
 	}
-	return sum
+	return total
+}
+
+// part sums squares of differences in four sums: one after the other would wait
+// for one another.
+func (s *space) part(row []uint16, to []float32) float32 {
+	wide, to := (*[1 << 16]float32)(s.wide), to[:len(row)]
+	var a, b, c, d float32
+	k := 0
+	for ; k+4 <= len(row); k += 4 {
+		da, db, dc, dd := wide[row[k]]-to[k], wide[row[k+1]]-to[k+1], wide[row[k+2]]-to[k+2], wide[row[k+3]]-to[k+3]
+		a, b, c, d = a+da*da, b+db*db, c+dc*dc, d+dd*dd
+	}
+	for ; k < len(row); k++ {
+		da := wide[row[k]] - to[k]
+		a += da * da
+	}
+	return a + b + c + d
 }
 
 // Distance implements serve.Suggester.

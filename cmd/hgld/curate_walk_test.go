@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -214,7 +215,7 @@ func curateReal(t *testing.T, draft *labels.Draft, w wants, path string) (moves,
 	}
 	for _, kind := range curate.Kinds {
 		var groups []curate.Ref
-		for _, name := range sortedKeys(w.kind) {
+		for _, name := range slices.Sorted(maps.Keys(w.kind)) {
 			if w.kind[name] == kind {
 				groups = append(groups, curate.Ref{Name: name})
 			}

@@ -37,9 +37,6 @@ func demoCommand() *cli.Command {
 			&cli.IntFlag{Name: "threads", Usage: "threads of the training; 0: all processors"},
 		},
 		Action: func(c *cli.Context) error {
-			if c.NArg() > 0 {
-				return withHint(usagef("demo takes no arguments"), "hgld demo --out %s", c.Args().First())
-			}
 			if c.Int("steps") < 1 {
 				return usagef("--steps is %d, want at least 1", c.Int("steps"))
 			}
@@ -95,11 +92,13 @@ func (d *demo) run(out string) error {
 	fmt.Fprintf(d.stdout, "hgld demo: %d landmarks, %d different tags, in %s\n", len(w.landmarks), len(w.tags), d.dir)
 	stages := d.stages()
 	for i, s := range stages {
-		if err := d.ctx.Err(); err != nil {
-			return err
+		if d.ctx.Err() != nil {
+			return d.stopped()
 		}
 		fmt.Fprintf(d.stdout, "\n%d/%d %s: %s\n", i+1, len(stages), s.name, s.about)
-		if err := s.run(); err != nil {
+		if err := s.run(); err != nil && d.ctx.Err() != nil {
+			return d.stopped()
+		} else if err != nil {
 			return fmt.Errorf("demo: %s: %w", s.name, err)
 		}
 	}
@@ -112,8 +111,14 @@ func (d *demo) run(out string) error {
 	return nil
 }
 
+// stopped is the end by a signal. The made-up site is gone with the process, so the
+// demo begins anew where another command would go on.
+func (d *demo) stopped() error {
+	return withHint(withCode(exitInterrupted, fmt.Errorf("demo: stopped; %s is half done and may be removed", d.dir)), "the demo begins anew: hgld demo --out another-folder")
+}
+
 // enter makes the folder and goes there, so that every command below is as short
-// as a user types it.
+// as a user types it. Settings of the user's environment are for other projects.
 func (d *demo) enter(out string) error {
 	if out == "" {
 		dir, err := os.MkdirTemp("", "hgld-demo-")
@@ -135,10 +140,15 @@ func (d *demo) enter(out string) error {
 		return err
 	}
 	d.dir = dir
-	if err := os.Chdir(dir); err != nil {
-		return err
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		if sectionOfVariable(name) != "" {
+			if err := os.Unsetenv(name); err != nil {
+				return err
+			}
+		}
 	}
-	return nil
+	return os.Chdir(dir)
 }
 
 // demoProject is the hgld.yaml of the demo: what differs from the defaults.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,7 +14,8 @@ import (
 // runDemo runs the demo in a folder of its own and returns what it printed.
 func runDemo(t *testing.T, args ...string) (dir, out string) {
 	t.Helper()
-	t.Chdir(t.TempDir()) // the demo changes the folder; the test's end goes back
+	t.Chdir(t.TempDir())            // the demo changes the folder; the test's end goes back
+	t.Setenv("HGLD_CLUSTER_K", "7") // a setting of another project
 	dir = filepath.Join(t.TempDir(), "demo")
 	var stdout, stderr bytes.Buffer
 	if code := hgld(append([]string{"hgld", "demo", "--out", dir}, args...), &stdout, &stderr); code != exitOK {
@@ -39,9 +42,15 @@ func TestDemoGivesTheSameBytesTwice(t *testing.T) {
 			t.Errorf("the demo does not print %q:\n%s", want, second)
 		}
 	}
-	var status, stderr bytes.Buffer
-	if code := hgld([]string{"hgld", "status", "-C", dir}, &status, &stderr); code != exitOK || !strings.Contains(status.String(), "everything is done") {
-		t.Errorf("behind the demo, status says\n%s%s", &status, &stderr)
+	elsewhere := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(elsewhere, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	for _, project := range []string{dir, elsewhere} {
+		var status, stderr bytes.Buffer
+		if code := hgld([]string{"hgld", "status", "-C", project}, &status, &stderr); code != exitOK || !strings.Contains(status.String(), "everything is done") {
+			t.Errorf("behind the demo, status says of %s\n%s%s", project, &status, &stderr)
+		}
 	}
 	report, err := os.ReadFile(filepath.Join(dir, "report.html"))
 	if err != nil {
@@ -52,6 +61,20 @@ func TestDemoGivesTheSameBytesTwice(t *testing.T) {
 	}
 	if regexp.MustCompile(`(src|href)="https?:`).Match(report) {
 		t.Error("the report asks the network for something")
+	}
+}
+
+func TestInterruptedDemoPromisesNoContinuation(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	d := &demo{ctx: ctx, stdout: io.Discard, stderr: io.Discard, steps: 1}
+	var stderr bytes.Buffer
+	if code := reportError(d.run("here"), &stderr); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	}
+	if text := stderr.String(); !strings.Contains(text, "the demo begins anew") || strings.Contains(text, "continues") {
+		t.Errorf("message %q", text)
 	}
 }
 

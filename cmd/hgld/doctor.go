@@ -28,11 +28,9 @@ func doctorCommand() *cli.Command {
 		Description: "  hgld doctor\n  hgld doctor --json",
 		Flags:       commonFlags(),
 		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
-			findings := examine(j.project)
+			p, unreadable := openProject(c)
+			j := jobIn(c, p)
+			findings := append(examine(), projectFinding(p, unreadable), writable())
 			if j.json {
 				enc := json.NewEncoder(j.stdout)
 				enc.SetIndent("", " ")
@@ -55,21 +53,29 @@ func doctorCommand() *cli.Command {
 
 // examine looks at the machine. Nothing that it misses is needed: each makes
 // something faster or possible.
-func examine(p *project) []finding {
+func examine() []finding {
 	b := thisBuild()
-	list := []finding{
+	return []finding{
 		{Name: "hgld", OK: true, Text: fmt.Sprintf("%s, %s, %s", b.Version, b.Platform, b.Go)},
 		{Name: "processor", OK: true, Text: fmt.Sprintf("%d threads%s", runtime.NumCPU(), features())},
 		blasFinding(),
 	}
-	if p.file == "" {
-		list = append(list, finding{Name: "project", Text: "no hgld.yaml here", Advice: "hgld init my-project starts one; not needed for single commands"})
-	} else if _, err := resolved(p); err != nil {
-		list = append(list, finding{Name: "project", Text: err.Error(), Advice: "hgld config check"})
-	} else {
-		list = append(list, finding{Name: "project", OK: true, Text: p.file})
+}
+
+// projectFinding says whether the project can be worked on; err is why it could not
+// be opened.
+func projectFinding(p *project, err error) finding {
+	if err == nil && p.file == "" {
+		return finding{Name: "project", Text: "no hgld.yaml here", Advice: "hgld init my-project starts one; not needed for single commands"}
 	}
-	return append(list, writable())
+	if err == nil {
+		err = checkStages(p, sections())
+	}
+	if err != nil {
+		advice := append(hints(err), "hgld config check")[0]
+		return finding{Name: "project", Text: strings.ReplaceAll(err.Error(), "\n", "; "), Advice: advice}
+	}
+	return finding{Name: "project", OK: true, Text: p.file}
 }
 
 // features lists the vector instructions that matter.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"syscall"
+	"slices"
 )
 
 // The exit codes of hgld, documented in docs/exit-codes.md.
@@ -16,19 +16,20 @@ const (
 	exitSomeFailed  = 3   // finished, some items failed; they are listed
 	exitIntegrity   = 4   // a check of files found damage
 	exitTemporary   = 5   // network: run again
-	exitNoGPU       = 6   // a GPU was asked for and none is usable
+	exitNoGPU       = 6   // reserved: a GPU was asked for and none is usable
 	exitNoProject   = 10  // no hgld.yaml here
 	exitLocked      = 11  // another process works on this; its pid is shown
-	exitDiskFull    = 12  // disk full, state safe
+	exitDiskFull    = 12  // disk full or read-only, state safe
 	exitInterrupted = 130 // stopped by a signal, state saved
 )
 
 // codedError is an error with an exit code and, where one is known, the next
 // step to take.
 type codedError struct {
-	code int
-	err  error
-	hint string
+	code  int
+	err   error
+	hint  string
+	again bool // the same command may mend it
 }
 
 func (e *codedError) Error() string { return e.err.Error() }
@@ -47,12 +48,50 @@ func withHint(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
 	}
-	code := exitFailed
-	var coded *codedError
-	if errors.As(err, &coded) {
-		code = coded.code
+	return &codedError{code: exitCode(err), err: err, hint: fmt.Sprintf(format, args...)}
+}
+
+// worthRepeating marks an error of code 3 whose items may succeed when the same
+// command asks again, as after a failure of the network: a stage that ends so is
+// not done. Without the mark they failed for good, and its result is what it is.
+func worthRepeating(err error) error {
+	return &codedError{code: exitCode(err), err: err, again: true}
+}
+
+// repeatable reports whether an error has the mark of worthRepeating.
+func repeatable(err error) bool {
+	found := false
+	eachCoded(err, func(e *codedError) bool { found = found || e.again; return true })
+	return found
+}
+
+// hints lists the next steps of an error, of each of several joined ones the
+// outermost.
+func hints(err error) []string {
+	var list []string
+	eachCoded(err, func(e *codedError) bool {
+		if e.hint != "" && !slices.Contains(list, e.hint) {
+			list = append(list, e.hint)
+		}
+		return e.hint == ""
+	})
+	return list
+}
+
+// eachCoded calls visit for the coded errors in err, and for those within one
+// where visit says so.
+func eachCoded(err error, visit func(*codedError) (deeper bool)) {
+	if e, ok := err.(*codedError); ok && !visit(e) {
+		return
 	}
-	return &codedError{code: code, err: err, hint: fmt.Sprintf(format, args...)}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		eachCoded(e.Unwrap(), visit)
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			eachCoded(inner, visit)
+		}
+	}
 }
 
 // usagef is an error in how hgld was called or configured.
@@ -66,7 +105,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, syscall.ENOSPC):
+	case diskTrouble(err) != "":
 		return exitDiskFull
 	case errors.As(err, &coded):
 		return coded.code
@@ -86,13 +125,12 @@ func reportError(err error, stderr io.Writer) int {
 	case code == exitInterrupted && errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "hgld: stopped, state saved; the same command continues")
 	case code == exitDiskFull:
-		fmt.Fprintf(stderr, "hgld: %v\n  the disk is full; finished files are safe: free some space and run the same command again\n", err)
+		fmt.Fprintf(stderr, "hgld: %v\n  %s; finished files are safe: make room and run the same command again\n", err, diskTrouble(err))
 	default:
 		fmt.Fprintf(stderr, "hgld: %v\n", err)
 	}
-	var coded *codedError
-	if errors.As(err, &coded) && coded.hint != "" {
-		fmt.Fprintf(stderr, "  %s\n", coded.hint)
+	for _, hint := range hints(err) {
+		fmt.Fprintf(stderr, "  %s\n", hint)
 	}
 	return code
 }

@@ -40,7 +40,11 @@ func initCommand() *cli.Command {
 			if err := atomicfile.WriteFile(path, []byte(text)); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(c.App.Writer, initNext, path)
+			enter := ""
+			if filepath.Clean(dir) != "." {
+				enter = fmt.Sprintf("  cd %-13s every command works in the project around it\n", dir)
+			}
+			_, err = fmt.Fprintf(c.App.Writer, initNext, path, enter)
 			return err
 		},
 	}
@@ -51,7 +55,7 @@ const initNext = `%s written.
 Next: put the category list of your landmarks beside it as categories.csv
 (for GLDv2: train_label_to_category.csv), then
 
-  hgld status      what is there, and the next command
+%s  hgld status      what is there, and the next command
   hgld run         every stage in order
 `
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,16 +24,20 @@ type labelsSettings struct {
 	Out        string `yaml:"out" path:"out" usage:"labels to write, a row a landmark"`
 	Form       string `yaml:"form" usage:"layout of the labels: hierarchical (as GLDv2 publishes them), three-column, clusters, category, levels, json"`
 	Blank      bool   `yaml:"blank" usage:"keep landmarks without a label, with empty cells"`
-	Unlabelled string `yaml:"unlabelled" path:"out" usage:"list to write of the landmarks without a label, with the reason"`
+	Unlabelled string `yaml:"unlabelled" path:"out" usage:"list to write of the landmarks without a label, with the reason; \"\" for none"`
 }
 
 func labelsStage() stage {
 	return newStage("labels", "labels build",
 		labelsSettings{Tags: "tags.jsonl", Hierarchy: "hierarchy.json", Out: "labels.csv", Form: string(labels.HierarchicalForm), Unlabelled: "unlabelled.csv"},
 		func(s *labelsSettings) (in, out []string) {
-			return []string{s.Tags, s.Hierarchy}, []string{s.Out, s.Unlabelled}
+			out = []string{s.Out}
+			if s.Unlabelled != "" {
+				out = append(out, s.Unlabelled)
+			}
+			return []string{s.Tags, s.Hierarchy}, out
 		},
-		runLabelsBuild)
+		runLabelsBuild, (*labelsSettings).check)
 }
 
 func labelsCommand() *cli.Command {
@@ -57,22 +60,21 @@ func runLabelsBuild(j *job, s *labelsSettings) error {
 	if err != nil {
 		return err
 	}
-	table, err := buildLabels(j, s)
+	if err := checkLabelsOut(s, form); err != nil {
+		return err
+	}
+	table, err := buildLabels(j, "labels build", s)
 	if err != nil {
 		return err
 	}
-	if err := checkOutName(s.Out, table); err != nil {
+	if err := checkSplitInName(s.Out, table); err != nil {
 		return err
 	}
 	kept := table
 	if !s.Blank {
 		kept = table.Labelled()
 	}
-	err = atomicfile.Write(s.Unlabelled, func(w io.Writer) error { return labels.WriteUnlabelled(w, table) })
-	if err == nil {
-		err = atomicfile.Write(s.Out, func(w io.Writer) error { return kept.Write(w, form) })
-	}
-	if err != nil {
+	if err := writeLabels(s, form, table, kept); err != nil {
 		return fmt.Errorf("labels build: %w", err)
 	}
 	stats := table.Stats(nil)
@@ -83,16 +85,91 @@ func runLabelsBuild(j *job, s *labelsSettings) error {
 		j.print("%s: %d of %d landmarks labelled\n", split.Split, split.Labelled, split.Landmarks)
 	}
 	printReasons(j, stats.Unlabelled, 0)
-	j.print("%s written: %d rows; %s: %d rows\n", s.Out, len(kept.Rows), s.Unlabelled, len(table.Rows)-len(table.Labelled().Rows))
+	j.print("%s written: %d rows", s.Out, len(kept.Rows))
+	if s.Unlabelled != "" {
+		j.print("; %s: %d rows", s.Unlabelled, len(table.Rows)-len(table.Labelled().Rows))
+	}
+	j.print("\n")
 	if len(stats.Splits) > 1 && form != labels.LevelsForm && form != labels.JSONForm {
 		j.say("%s has a column split: it holds %v, whose ids are different id spaces", s.Out, table.Splits())
 	}
 	return nil
 }
 
-// checkOutName refuses a name that speaks of another split than the labels are of:
-// a reader would believe it.
-func checkOutName(path string, table *labels.Table) error {
+// writeLabels writes the labels, and the list of what has none where it is wanted.
+// Neither file appears before both are complete.
+func writeLabels(s *labelsSettings, form labels.Form, table, kept *labels.Table) error {
+	out, err := atomicfile.Create(s.Out)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if err := kept.Write(out, form); err != nil {
+		return err
+	}
+	if s.Unlabelled == "" {
+		return out.Commit()
+	}
+	list, err := atomicfile.Create(s.Unlabelled)
+	if err != nil {
+		return err
+	}
+	defer list.Close()
+	if err := labels.WriteUnlabelled(list, table); err != nil {
+		return err
+	}
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	return list.Commit()
+}
+
+// checkLabelsOut refuses outputs that would take the place of each other, or of what
+// is read.
+func checkLabelsOut(s *labelsSettings, form labels.Form) error {
+	if s.Out == "" {
+		return usagef("labels build: no name for the labels; want --out labels.csv")
+	}
+	if s.Unlabelled != "" && sameFile(s.Out, s.Unlabelled) {
+		return usagef("labels build: %s is to hold both the labels and what has none; name one of them otherwise", s.Out)
+	}
+	for _, in := range []string{s.Tags, s.Hierarchy} {
+		for _, out := range []string{s.Out, s.Unlabelled} {
+			if out != "" && sameFile(in, out) {
+				return usagef("labels build: %s is read, and would be overwritten; name the output otherwise", in)
+			}
+		}
+	}
+	return checkFormInName(s.Out, form)
+}
+
+// sameFile says whether two paths lead to one file, which need not be there yet. One
+// device may serve for several outputs.
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	if errX == nil && errY == nil {
+		return x.Mode().IsRegular() && os.SameFile(x, y)
+	}
+	absA, errA := filepath.Abs(a)
+	absB, errB := filepath.Abs(b)
+	return errA == nil && errB == nil && absA == absB
+}
+
+// checkFormInName refuses a name that speaks of another form: the ending of a file is
+// what tells a person, and most programs, how to read it.
+func checkFormInName(path string, form labels.Form) error {
+	ext := strings.ToLower(filepath.Ext(path))
+	if isJSON := form == labels.JSONForm; ext == ".csv" && isJSON || ext == ".json" && !isJSON {
+		want := map[bool]string{true: ".json", false: ".csv"}[isJSON]
+		return withHint(usagef("%s would hold the form %s", path, form), "name the output otherwise: %s", strings.TrimSuffix(path, filepath.Ext(path))+want)
+	}
+	return nil
+}
+
+// checkSplitInName refuses a name that speaks of another split than the labels are
+// of: a reader would believe it.
+func checkSplitInName(path string, table *labels.Table) error {
 	named := labels.SplitInName(path)
 	if splits := table.Splits(); named != "" && len(splits) > 0 && !slices.Equal(splits, []labels.Split{named}) {
 		return usagef("%s is called a file of split %s, but the labels are of %v; name the output otherwise", path, named, splits)
@@ -100,8 +177,8 @@ func checkOutName(path string, table *labels.Table) error {
 	return nil
 }
 
-// buildLabels joins the files of stages 1 and 3.
-func buildLabels(j *job, s *labelsSettings) (*labels.Table, error) {
+// buildLabels joins the files of stages 1 and 3 for a command.
+func buildLabels(j *job, command string, s *labelsSettings) (*labels.Table, error) {
 	j.say("reading %s and %s", s.Tags, s.Hierarchy)
 	records, err := readTags(s.Tags)
 	if err != nil {
@@ -116,7 +193,7 @@ func buildLabels(j *job, s *labelsSettings) (*labels.Table, error) {
 	}
 	table, err := labels.Build(records, hierarchy)
 	if err != nil {
-		return nil, fmt.Errorf("labels build: %w", err)
+		return nil, fmt.Errorf("%s: %w", command, err)
 	}
 	unknown := 0
 	for i := range table.Rows {
@@ -125,7 +202,7 @@ func buildLabels(j *job, s *labelsSettings) (*labels.Table, error) {
 		}
 	}
 	if tagged := slices.ContainsFunc(table.Rows, func(l labels.LandmarkLabel) bool { return l.Labelled() }); unknown > 0 && !tagged {
-		return nil, withHint(fmt.Errorf("labels build: %s knows none of the tags in %s", s.Hierarchy, s.Tags), "are they of the same project? the level %q of the hierarchy has to hold the tags", hierarchy.Levels[0].Name)
+		return nil, withHint(fmt.Errorf("%s: %s knows none of the tags in %s", command, s.Hierarchy, s.Tags), "are they of the same project? the level %q of the hierarchy has to hold the tags", hierarchy.Levels[0].Name)
 	}
 	if unknown > 0 {
 		j.say("%s with a tag that %s does not know; curate them: hgld curate apply", count(unknown, "landmark"), s.Hierarchy)
@@ -174,6 +251,10 @@ func labelFlags(more ...cli.Flag) []cli.Flag {
 
 // readLabels reads a label file of any form. strict also wants it to be a tree.
 func readLabels(c *cli.Context, path string, strict bool) (*labels.Table, error) {
+	split, err := splitFlag(c)
+	if err != nil {
+		return nil, err
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -183,13 +264,30 @@ func readLabels(c *cli.Context, path string, strict bool) (*labels.Table, error)
 	if strict {
 		read = labels.Read
 	}
-	return read(f, path, labels.ReadOptions{Split: labels.Split(c.String("split")), OneIDSpace: c.Bool("one-id-space")})
+	return read(f, path, labels.ReadOptions{Split: split, OneIDSpace: c.Bool("one-id-space")})
 }
 
-// labelHint adds the flag that helps where a split is missing.
+// splitFlag is the value of --split, "" where it is not given.
+func splitFlag(c *cli.Context) (labels.Split, error) {
+	name := c.String("split")
+	var known []string
+	for _, s := range labels.Splits {
+		known = append(known, string(s))
+	}
+	if name != "" && !slices.Contains(known, name) {
+		return "", withCode(exitUsage, registry.Unknown("split", name, known))
+	}
+	return labels.Split(name), nil
+}
+
+// labelHint gives the errors about splits their exit code, and adds the flag that
+// helps.
 func labelHint(err error, path string) error {
 	if unknown := (*labels.SplitUnknownError)(nil); errors.As(err, &unknown) {
 		return withHint(withCode(exitUsage, err), "say it: --split train %s", filepath.Base(path))
+	}
+	if asked := (*labels.SplitAskedError)(nil); errors.As(err, &asked) {
+		return withHint(withCode(exitUsage, err), "leave --split out: the file says it itself")
 	}
 	if wrong := (*labels.SplitError)(nil); errors.As(err, &wrong) {
 		return withHint(withCode(exitUsage, err), "a data set with one id space is declared by --one-id-space; GLDv2 has two")

@@ -39,6 +39,11 @@ func runLabelsConvert(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(j.args) == 2 {
+		if err := checkFormInName(j.args[1], form); err != nil {
+			return err
+		}
+	}
 	table, err := readLabels(c, j.args[0], true)
 	if err != nil {
 		return labelHint(err, j.args[0])
@@ -55,7 +60,7 @@ func runLabelsConvert(c *cli.Context) error {
 		return table.Write(j.stdout, form)
 	}
 	out := j.args[1]
-	if err := checkOutName(out, table); err != nil {
+	if err := checkSplitInName(out, table); err != nil {
 		return err
 	}
 	if err := atomicfile.Write(out, func(w io.Writer) error { return table.Write(w, form) }); err != nil {

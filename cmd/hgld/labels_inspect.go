@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -33,6 +32,9 @@ func runLabelsStats(c *cli.Context) error {
 	}
 	if len(j.args) > 1 {
 		return usagef("labels stats takes one file, got %d", len(j.args))
+	}
+	if len(j.args) == 0 && (c.Bool("one-id-space") || c.String("split") != "" && !c.IsSet("images")) {
+		return usagef("labels stats: --split and --one-id-space are about a file, and none is named; tags.jsonl says the split of every landmark itself")
 	}
 	limit := j.limit
 	j.limit = 0 // of classes printed, not of landmarks
@@ -69,6 +71,7 @@ func runLabelsStats(c *cli.Context) error {
 // without writing.
 func projectLabels(j *job) (*labels.Table, error) {
 	stage := labelsStage()
+	stage.command = "labels stats"
 	settings := stage.settings()
 	if err := j.project.load(nil, stage.name, settings); err != nil {
 		return nil, err
@@ -76,16 +79,20 @@ func projectLabels(j *job) (*labels.Table, error) {
 	if err := stage.missingInput(j, settings); err != nil {
 		return nil, err
 	}
-	return buildLabels(j, settings.(*labelsSettings))
+	return buildLabels(j, stage.command, settings.(*labelsSettings))
 }
 
 func addImages(c *cli.Context, counts map[labels.LandmarkKey]int, path string) (map[labels.LandmarkKey]int, error) {
+	split, err := splitFlag(c)
+	if err != nil {
+		return nil, err
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	more, err := labels.ReadImageCounts(f, path, labels.ReadOptions{Split: labels.Split(c.String("split"))})
+	more, err := labels.ReadImageCounts(f, path, labels.ReadOptions{Split: split})
 	if err != nil || counts == nil {
 		return more, err
 	}
@@ -164,6 +171,9 @@ func runLabelsCheck(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if _, err := splitFlag(c); err != nil {
+		return err
+	}
 	against := c.String("against")
 	if len(j.args) == 0 || against != "" && len(j.args) != 1 {
 		return usagef("labels check: want a file to check (one with --against), got %d", len(j.args))
@@ -236,7 +246,7 @@ func checkFile(c *cli.Context, path string) (checkedFile, error) {
 	if err != nil {
 		return f, err
 	}
-	if m := kindOfFile.FindSubmatch(data[:min(len(data), 1<<16)]); m != nil && bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+	if m := kindOfFile.FindSubmatch(data[:min(len(data), 1<<16)]); m != nil && bytes.HasPrefix(bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff"))), []byte("{")) {
 		f.Kind = string(m[1])
 	}
 	r := bytes.NewReader(data)
@@ -259,8 +269,8 @@ func checkFile(c *cli.Context, path string) (checkedFile, error) {
 		if f.table, err = readLabels(c, path, false); err == nil {
 			f.Problems = append(f.Problems, f.table.Check()...)
 			f.summary = fmt.Sprintf("%d rows, %d with a label", len(f.table.Rows), len(f.table.Labelled().Rows))
-		} else if unknown := (*labels.SplitUnknownError)(nil); errors.As(err, &unknown) {
-			return f, labelHint(err, path)
+		} else if hinted := labelHint(err, path); exitCode(hinted) == exitUsage {
+			return f, hinted // of how it was called, not of the file
 		}
 	}
 	if err != nil {

@@ -5,15 +5,58 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
+	"slices"
+	"sync"
+	"syscall"
 )
 
 func main() { os.Exit(hgld(os.Args, os.Stdout, os.Stderr)) }
 
 // hgld runs one command line and returns its exit code.
 func hgld(args []string, stdout, stderr io.Writer) int {
+	if asked := len(args) - 1; args[asked] == "--generate-bash-completion" && slices.Contains(args[:asked], "--") {
+		return exitOK // behind "--" this is an argument, and the line would be executed
+	}
 	ctx, stop := interruptible(stderr)
 	defer stop()
-	return reportError(newApp(stdout, stderr, args).RunContext(ctx, args), stderr)
+	out := &output{to: stdout}
+	return reportError(out.join(newApp(out, stderr, args).RunContext(ctx, args)), stderr)
+}
+
+// output is stdout. It keeps the first error of writing, since whoever prints a
+// line does not look: a report that did not arrive is no success. A reader that
+// has had enough, as head(1), is none of these.
+type output struct {
+	mu  sync.Mutex
+	to  io.Writer
+	err error
+}
+
+// Write writes p, and nothing more after an error.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, err := o.to.Write(p)
+	o.err = err
+	return n, err
+}
+
+// join adds the error of writing to that of the command, unless it is a part of it.
+func (o *output) join(err error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	inErr, enough := errors.Is(err, o.err), errors.Is(o.err, syscall.EPIPE)
+	switch {
+	case o.err != nil && inErr && enough:
+		return nil
+	case o.err == nil || inErr || enough:
+		return err
+	}
+	return errors.Join(err, o.err)
 }

@@ -49,7 +49,9 @@ func (j *job) progress(label string, total int) *progress {
 // from says that so many units were finished before: the time that is left is
 // reckoned from the others.
 func (p *progress) from(done int) {
+	p.mu.Lock()
 	p.first = int64(done)
+	p.mu.Unlock()
 	p.set(done, "")
 }
 

@@ -28,20 +28,31 @@ const projectVersion = 1
 type project struct {
 	dir      string // "" where there is no hgld.yaml: paths are then relative to the current folder
 	file     string // path of hgld.yaml, "" if none
+	asked    string // folder that --project named, "" if none
 	sections map[string]*yaml.Node
+	given    map[string]given  // sections that the command line takes from elsewhere
 	origin   map[string]string // "cluster.k" -> where its value came from
+}
+
+// given is a section that a file of its own holds.
+type given struct {
+	path string
+	node *yaml.Node
 }
 
 // openProject finds hgld.yaml in the folder given by --project, or in the
 // current one or the nearest above it, and checks its form. No project is no
 // error here: every stage also works from flags alone.
 func openProject(c *cli.Context) (*project, error) {
-	p := &project{sections: map[string]*yaml.Node{}, origin: map[string]string{}}
+	p := &project{sections: map[string]*yaml.Node{}, given: map[string]given{}, origin: map[string]string{}}
 	dir := c.String("project")
-	if dir != "" {
+	if p.asked = dir; dir != "" {
 		p.file = filepath.Join(dir, projectFile)
 	} else {
 		p.file = findUp(projectFile)
+	}
+	if err := checkEnvironment(); err != nil {
+		return nil, withCode(exitUsage, err)
 	}
 	if p.file == "" {
 		return p, nil
@@ -106,14 +117,19 @@ func (p *project) checkVersion() error {
 }
 
 // load fills the settings of a section: flags over -o over HGLD_* variables over
-// hgld.yaml over the defaults that s points to.
+// hgld.yaml, or the file that the command line gives in its place, over the
+// defaults that s points to. Without a command line they are the project's own.
 func (p *project) load(c *cli.Context, section string, s any) error {
 	fields := fieldsOf(s)
 	for _, f := range fields {
 		p.origin[section+"."+f.key()] = "default"
 	}
 	p.anchor(fields)
-	if err := p.loadFile(section, s); err != nil {
+	read := p.loadFile
+	if from, ok := p.given[section]; ok && c != nil {
+		read = func(section string, s any) error { return p.fill(from, section, s) }
+	}
+	if err := read(section, s); err != nil {
 		return withCode(exitUsage, err)
 	}
 	if err := p.loadEnv(section, fields); err != nil {
@@ -154,24 +170,26 @@ func (p *project) join(path string) string {
 	return filepath.Join(p.dir, path)
 }
 
+// loadFile takes what hgld.yaml says of a section.
 func (p *project) loadFile(section string, s any) error {
-	node := p.sections[section]
-	if node == nil || node.Tag == "!!null" {
+	return p.fill(given{path: p.file, node: p.sections[section]}, section, s)
+}
+
+// fill takes what a file says of a section.
+func (p *project) fill(from given, section string, s any) error {
+	if from.node == nil {
 		return nil
 	}
 	var set [][]string
-	err := checkKeys(p.file, node, reflect.TypeOf(s), nil, func(path []string, line int) {
-		p.origin[section+"."+strings.Join(path, ".")] = fmt.Sprintf("%s:%d", p.file, line)
-		set = append(set, path)
-	})
-	if err != nil {
+	in := sectionFile{path: from.path, origin: func(key []string, line int) {
+		p.origin[section+"."+strings.Join(key, ".")] = fmt.Sprintf("%s:%d", from.path, line)
+		set = append(set, key)
+	}}
+	if err := in.fill(from.node, reflect.ValueOf(s).Elem(), []string{section}); err != nil {
 		return err
 	}
-	if err := node.Decode(s); err != nil {
-		return fmt.Errorf("%s: section %s: %w", p.file, section, err)
-	}
 	for _, f := range fieldsOf(s) {
-		if slices.ContainsFunc(set, func(path []string) bool { return slices.Equal(path, f.path) }) {
+		if slices.ContainsFunc(set, func(key []string) bool { return slices.Equal(key, f.path) }) {
 			p.anchor([]field{f})
 		}
 	}
@@ -193,9 +211,53 @@ func (p *project) loadEnv(section string, fields []field) error {
 	}
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
-		if strings.HasPrefix(name, "HGLD_"+strings.ToUpper(section)+"_") && !slices.Contains(known, name) {
-			return registry.Unknown("environment variable", name, known)
+		if sectionOfVariable(name) == section && !slices.Contains(known, name) {
+			return unknownVariable(name, name, known)
 		}
+	}
+	return nil
+}
+
+// sectionOfVariable is the section that HGLD_SECTION_KEY sets a key of; "" for a
+// variable that is none of these.
+func sectionOfVariable(name string) string {
+	rest, ok := strings.CutPrefix(name, "HGLD_")
+	word, _, more := strings.Cut(rest, "_")
+	if ok && more && slices.Contains(stageNames(), strings.ToLower(word)) {
+		return strings.ToLower(word)
+	}
+	return ""
+}
+
+// unknownVariable is the error for a variable, by what its name should have been
+// like. All known ones are too many for a line where a near one is among them.
+func unknownVariable(name, like string, known []string) error {
+	err := &registry.UnknownError{Kind: "environment variable", Name: name, Nearest: registry.Nearest(like, known)}
+	if err.Nearest == "" {
+		err.Known = known
+	}
+	return err
+}
+
+// checkEnvironment refuses HGLD_CLUSTR_K: a variable whose section is misspelt
+// would set nothing. Other words behind HGLD_ are not those of settings.
+func checkEnvironment() error {
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		rest, ok := strings.CutPrefix(name, "HGLD_")
+		word, key, more := strings.Cut(rest, "_")
+		if !ok || !more || sectionOfVariable(name) != "" {
+			continue
+		}
+		near := registry.Nearest(strings.ToLower(word), stageNames())
+		if near == "" {
+			continue
+		}
+		var known []string
+		for _, f := range fieldsOf(sections()[slices.Index(stageNames(), near)].settings()) {
+			known = append(known, f.env(near))
+		}
+		return unknownVariable(name, "HGLD_"+strings.ToUpper(near)+"_"+key, known)
 	}
 	return nil
 }

@@ -31,23 +31,40 @@ func (p *project) useFile(section, path string, s any) error {
 	}
 	for _, f := range fieldsOf(s) {
 		value := valueOf(node, strings.Join(f.path, "."))
-		if f.tag.Get("path") == "" || value == nil || value.Kind != yaml.ScalarNode || value.Value == "" || filepath.IsAbs(value.Value) {
+		if f.tag.Get("path") == "" || value == nil {
 			continue
 		}
-		whole, err := filepath.Abs(filepath.Join(filepath.Dir(path), filepath.FromSlash(value.Value)))
-		if err != nil {
-			return err
+		paths := []*yaml.Node{value}
+		if value.Kind == yaml.SequenceNode {
+			paths = value.Content
 		}
-		home, err := filepath.Abs(cmp.Or(p.dir, "."))
-		if err != nil {
-			return err
-		}
-		value.Value = whole
-		if rel, err := filepath.Rel(home, whole); err == nil {
-			value.Value = rel
+		for _, node := range paths {
+			if err := p.fromFolder(filepath.Dir(path), node); err != nil {
+				return err
+			}
 		}
 	}
-	p.sections[section], p.file = node, path
+	p.given[section] = given{path: path, node: node}
+	return nil
+}
+
+// fromFolder makes a path that starts at a folder one that starts at the project's.
+func (p *project) fromFolder(folder string, value *yaml.Node) error {
+	if value.Kind != yaml.ScalarNode || value.Value == "" || filepath.IsAbs(value.Value) {
+		return nil
+	}
+	whole, err := filepath.Abs(filepath.Join(folder, filepath.FromSlash(value.Value)))
+	if err != nil {
+		return err
+	}
+	home, err := filepath.Abs(cmp.Or(p.dir, "."))
+	if err != nil {
+		return err
+	}
+	value.Value = whole
+	if rel, err := filepath.Rel(home, whole); err == nil {
+		value.Value = rel
+	}
 	return nil
 }
 

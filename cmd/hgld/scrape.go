@@ -49,7 +49,7 @@ func scrapeStageOf(run func(*job, *scrapeSettings) error) stage {
 	return newStage("scrape", "scrape run",
 		scrapeSettings{Categories: "categories.csv", Out: "tags.jsonl", State: "scrape", BaseURL: "https://commons.wikimedia.org",
 			Policy: scrape.Policies[0].Name, Rate: defaults.Rate, InFlight: defaults.InFlight},
-		func(s *scrapeSettings) (in, out []string) { return []string{s.Categories}, []string{s.Out} }, run)
+		func(s *scrapeSettings) (in, out []string) { return []string{s.Categories}, []string{s.Out} }, run, (*scrapeSettings).check)
 }
 
 func scrapeStage() stage { return scrapeStageOf(runScrape) }
@@ -89,7 +89,7 @@ func runScrape(j *job, s *scrapeSettings) error {
 	}
 	j.say("%s; asking %s for %d%s", planLine(plan), s.BaseURL, plan.Titles-plan.Done, pace(plan, s.Rate))
 	bar := j.progress("scraping", plan.Titles)
-	cfg.Progress = showCrawl(bar)
+	cfg.Progress = showCrawl(bar, plan.Done)
 	report, err := scrape.Run(j.ctx, cfg)
 	bar.end()
 	if err != nil {
@@ -107,7 +107,7 @@ func reparse(j *job, s *scrapeSettings) error {
 	}
 	j.say("reading the pages in %s again", s.State)
 	bar := j.progress("reading", 0)
-	cfg.Progress = showCrawl(bar)
+	cfg.Progress = showCrawl(bar, 0)
 	report, err := scrape.Reparse(j.ctx, cfg)
 	bar.end()
 	if err != nil {
@@ -125,9 +125,6 @@ func planScrape(c *cli.Context) error {
 	s := scrapeStage().settings().(*scrapeSettings)
 	if err := j.project.load(c, "scrape", s); err != nil {
 		return err
-	}
-	if len(j.args) > 0 {
-		return usagef("scrape run takes no arguments, only flags; got %q", strings.Join(j.args, " "))
 	}
 	cfg, _, err := scrapeConfig(j, s)
 	if err != nil {
@@ -181,8 +178,9 @@ func scrapeConfig(j *job, s *scrapeSettings) (scrape.Config, *polite.Transport, 
 	if err != nil {
 		return cfg, nil, withCode(exitUsage, err)
 	}
-	if _, err := scrape.Policies.Get("policy", s.Policy); err != nil {
-		return cfg, nil, withCode(exitUsage, err)
+	out := scrape.Output{Tags: s.Out, Policy: s.Policy, PaperText: s.PaperText, Tool: "hgld " + version}
+	if err := out.Check(); err != nil {
+		return cfg, nil, withCode(exitUsage, fmt.Errorf("scrape: %w", err))
 	}
 	j.say("reading %s", s.Categories)
 	input, err := readCategories(s.Categories, labels.Split(s.Split))
@@ -192,7 +190,7 @@ func scrapeConfig(j *job, s *scrapeSettings) (scrape.Config, *polite.Transport, 
 	return scrape.Config{
 		State: s.State, Input: input, Source: source, Settings: map[string]string{"base_url": strings.TrimSuffix(s.BaseURL, "/")},
 		Workers: s.InFlight, Limit: j.limit, Grace: drain,
-		Out: scrape.Output{Tags: s.Out, Policy: s.Policy, PaperText: s.PaperText, Tool: "hgld " + version},
+		Out: out,
 	}, transport, nil
 }
 
@@ -257,8 +255,10 @@ func readCategories(path string, split labels.Split) (scrape.Input, error) {
 	return input, nil
 }
 
-// showCrawl counts outcomes beside the bar.
-func showCrawl(bar *progress) func(scrape.Progress) {
+// showCrawl counts outcomes beside the bar of a crawl of which so many titles were
+// done before.
+func showCrawl(bar *progress, before int) func(scrape.Progress) {
+	bar.from(before)
 	tagged, failed := 0, 0
 	return func(p scrape.Progress) {
 		for _, o := range p.Outcomes {
@@ -328,7 +328,7 @@ func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 	}
 	err := withCode(exitSomeFailed, fmt.Errorf("%s failed; %s lists them", count(len(r.Failed), "landmark"), filepath.Join(s.State, "report.json")))
 	if slices.ContainsFunc(r.Failed, func(f scrape.Failure) bool { return f.Outcome == labels.Retryable }) {
-		return withHint(err, "the same command asks again for those with error_retryable")
+		return worthRepeating(withHint(err, "the same command asks again for those with error_retryable"))
 	}
 	return err
 }
@@ -336,7 +336,7 @@ func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 func printCoverage(j *job, s *scrapeSettings, r *scrape.Report) {
 	for _, split := range r.Splits {
 		j.print("%s: %d of %s have a tag (%.1f %%)", split.Split, split.Tagged, count(split.Landmarks, "landmark"), 100*split.Coverage)
-		if split.PaperTagged > 0 {
+		if split.PaperTagged > 0 && split.Landmarks == split.PaperLandmarks { // else it is no comparison
 			j.print("; the paper: %d of %d (%.1f %%)", split.PaperTagged, split.PaperLandmarks, 100*float64(split.PaperTagged)/float64(split.PaperLandmarks))
 		}
 		j.print("\n")

@@ -1,18 +1,16 @@
 package main
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
+	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/registry"
 	"hgld/labels"
 	"hgld/scrape"
 	"hgld/scrape/page"
@@ -24,115 +22,134 @@ func scrapeImportCommand() *cli.Command {
 		Description: "  hgld scrape import rows.csv                            tags.jsonl from landmark_id, category, supercategory\n" +
 			"  hgld scrape import --column instance_of --split train rows.csv   other names",
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "out", Usage: "tags to write, a line a landmark", Value: "tags.jsonl"},
+			&cli.StringFlag{Name: "out", Usage: "tags to write, a line a landmark", DefaultText: "scrape.out of the project: tags.jsonl"},
 			&cli.StringFlag{Name: "column", Usage: "`NAME` of the column with the tag", Value: "supercategory"},
-			&cli.StringFlag{Name: "split", Usage: "`SPLIT` of the landmarks, where no column says it"},
+			&cli.StringFlag{Name: "split", Usage: "`SPLIT` of the landmarks, where neither a column nor the file's name says it"},
 			&cli.IntFlag{Name: "limit", Usage: "trial: take only the first `N` rows"},
 		),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
-			if len(j.args) != 1 {
-				return withHint(usagef("scrape import takes one file; got %d", len(j.args)), "hgld scrape import rows.csv")
-			}
-			return importTags(j, j.args[0], c.String("out"), c.String("column"), labels.Split(c.String("split")))
-		},
+		Action: runScrapeImport,
 	}
 }
 
-// importTags turns a table of landmarks and tags into tags.jsonl. A row with an
-// empty tag is a landmark whose page has none.
+// runScrapeImport is `hgld scrape import`. Tags that take the place of the project's
+// are its stage 1: they are recorded as such, made from the imported file.
+func runScrapeImport(c *cli.Context) error {
+	j, err := newJob(c)
+	if err != nil {
+		return err
+	}
+	if len(j.args) != 1 {
+		return withHint(usagef("scrape import takes one file; got %d", len(j.args)), "hgld scrape import rows.csv")
+	}
+	path := j.args[0]
+	split, err := splitFlag(c)
+	if err != nil {
+		return err
+	}
+	stage := scrapeStage()
+	settings := stage.settings().(*scrapeSettings)
+	if err := j.project.load(nil, stage.name, settings); err != nil {
+		return err
+	}
+	out := settings.Out
+	if c.IsSet("out") {
+		out = c.String("out")
+	}
+	if out == "" {
+		return usagef("scrape import: no name for the tags; want --out tags.jsonl")
+	}
+	if sameFile(path, out) {
+		return usagef("scrape import: %s is read, and would be overwritten; name the output otherwise: --out tags.jsonl", path)
+	}
+	in, outputs := stage.files(settings)
+	before, err := fingerprintImport(path, in)
+	if err != nil {
+		return err
+	}
+	if err := importTags(j, path, out, c.String("column"), split); err != nil {
+		return err
+	}
+	if !sameFile(out, settings.Out) {
+		return nil // the project's own tags are others
+	}
+	return stage.record(j, settings, before, outputs, false)
+}
+
+// fingerprintImport identifies what an imported stage 1 depends on: the file, and the
+// stage's own inputs, which would otherwise seem to have changed since. A pipe can be
+// read but once, so that it is left out.
+func fingerprintImport(path string, in []string) (map[string]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().IsRegular() {
+		whole, err := filepath.Abs(path) // found again from wherever status is asked
+		if err != nil {
+			return nil, err
+		}
+		in = append(in, whole)
+	}
+	return fingerprint(in)
+}
+
+// importTags turns a table of landmarks and tags into tags.jsonl.
 func importTags(j *job, path, out, column string, split labels.Split) error {
 	j.say("reading %s", path)
-	f, err := os.Open(path)
+	rows, err := readTagTable(path, column, split)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	rows := csv.NewReader(f)
-	head, err := rows.Read()
-	if err != nil {
-		return fmt.Errorf("%s: no header: %w", path, err)
+	if j.limit > 0 {
+		rows = rows[:min(j.limit, len(rows))]
 	}
-	head[0] = strings.TrimPrefix(head[0], "\ufeff")
-	in := importedTable{path: path, head: head, split: split}
-	if err := in.find(column); err != nil {
-		return withCode(exitUsage, err)
-	}
-	var records []labels.Record
+	records := make([]labels.Record, len(rows))
 	tagged := 0
-	for j.limit == 0 || len(records) < j.limit {
-		row, err := rows.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		line, _ := rows.FieldPos(0)
-		r, err := in.record(row, line)
-		if err != nil {
-			return err
-		}
-		if r.Outcome == labels.OK {
+	for i, row := range rows {
+		if records[i] = importedRecord(row); records[i].Outcome == labels.OK {
 			tagged++
 		}
-		records = append(records, r)
 	}
-	header := labels.TagsHeader{Tool: version, Source: "import of " + path}
+	header := labels.TagsHeader{Tool: "hgld " + version, Source: "import of " + path}
 	if err := atomicfile.Write(out, func(w io.Writer) error { return labels.WriteTags(w, header, records) }); err != nil {
-		return err
+		return fmt.Errorf("scrape import: %w", err)
 	}
-	j.print("%s written: %d of %d landmarks have a tag\n", out, tagged, len(records))
+	if j.json {
+		return writeJSON(j, struct {
+			Out       string `json:"out"`
+			Landmarks int    `json:"landmarks"`
+			Tagged    int    `json:"tagged"`
+		}{out, len(rows), tagged})
+	}
+	j.print("%s written: %d of %d landmarks have a tag\n", out, tagged, len(rows))
 	return nil
 }
 
-// importedTable knows where the columns of a table are; −1 for one that it has
-// not.
-type importedTable struct {
-	path                           string
-	head                           []string
-	split                          labels.Split
-	id, category, tag, item, where int
-}
-
-func (t *importedTable) find(tag string) error {
-	t.id, t.category, t.tag = slices.Index(t.head, "landmark_id"), slices.Index(t.head, "category"), slices.Index(t.head, tag)
-	t.item, t.where = slices.Index(t.head, "wikidata_id"), slices.Index(t.head, "split")
-	for name, at := range map[string]int{"landmark_id": t.id, tag: t.tag} {
-		if at < 0 {
-			return fmt.Errorf("%s:1: no column %q among %s", t.path, name, strings.Join(t.head, ", "))
-		}
-	}
-	if t.where < 0 && t.split == "" {
-		return fmt.Errorf("%s: nothing says the split of the landmarks, and train and index number theirs apart: add --split train", t.path)
-	}
-	return nil
-}
-
-func (t *importedTable) record(row []string, line int) (labels.Record, error) {
-	id, err := strconv.ParseInt(row[t.id], 10, 32)
+// readTagTable reads the file to import. A column that it lacks is an error in the
+// command, since --column names it.
+func readTagTable(path, column string, split labels.Split) ([]labels.TagRow, error) {
+	f, err := os.Open(path)
 	if err != nil {
-		return labels.Record{}, fmt.Errorf("%s:%d: landmark_id is %q, want a whole number", t.path, line, row[t.id])
+		return nil, err
 	}
-	r := labels.Record{Landmark: labels.LandmarkID(id), Split: t.split, Outcome: labels.NoTag, Source: "import"}
-	if t.where >= 0 {
-		r.Split = labels.Split(row[t.where])
+	defer f.Close()
+	rows, err := labels.ReadTagTable(f, path, column, labels.ReadOptions{Split: split})
+	if missing := (*labels.ColumnError)(nil); errors.As(err, &missing) {
+		return nil, usagef("%s:1: %w", path, registry.Unknown("column", missing.Column, missing.Have))
 	}
-	if t.category >= 0 {
-		r.Category = row[t.category]
-		if title, err := scrape.Title(r.Category); err == nil {
-			r.Title = title
-		}
+	return rows, labelHint(err, path)
+}
+
+// importedRecord is what a row says. A tag of white space is none: the landmark's page
+// has no value.
+func importedRecord(row labels.TagRow) labels.Record {
+	r := labels.Record{Landmark: row.Landmark, Split: row.Split, Category: row.Category, Item: row.Item, Outcome: labels.NoTag, Source: "import"}
+	if title, err := scrape.Title(r.Category); err == nil {
+		r.Title = title
 	}
-	if t.item >= 0 {
-		r.Item = row[t.item]
-	}
-	if raw := row[t.tag]; raw != "" {
-		r.Outcome, r.Raw, r.Tag = labels.OK, raw, page.Normal(raw)
+	if tag := page.Normal(row.Tag); tag != "" {
+		r.Outcome, r.Raw, r.Tag = labels.OK, row.Tag, tag
 		r.Values = []labels.TagValue{{Raw: r.Raw, Text: r.Tag}}
 	}
-	return r, nil
+	return r
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"hgld/labels"
+	"hgld/scrape"
 	"hgld/scrape/fakecommons"
 )
 
@@ -90,11 +91,18 @@ func TestScrapeExitCodes(t *testing.T) {
 		}
 	}
 	expect(exitUsage, `did you mean "first"`, "--policy", "frist")
+	expect(exitUsage, "no name for the tags", "--out", "")
+	expect(exitUsage, "there is no folder nowhere", "--out", "nowhere/tags.jsonl")
+	expect(exitUsage, "want 2 or more", "--max-requests", "1")
+	expect(exitUsage, "want 0 (none) or more", "--max-requests", "-3")
+	if len(site.Requests()) != 0 {
+		t.Errorf("%v were asked for before the command line was right", site.Requests())
+	}
 	expect(exitTemporary, "limit of 4 requests", "--max-requests", "4")
 	broken.Store(true)
 	expect(exitSomeFailed, "train/5 error_retryable: "+url+"/wiki/Category:Place_5: the page breaks off")
 	broken.Store(false)
-	expect(exitOK, "train: 12 of 12 landmarks have a tag (100.0 %); the paper: 129100 of 203094 (63.6 %)")
+	expect(exitOK, "train: 12 of 12 landmarks have a tag (100.0 %)\n")
 	before, err := os.ReadFile("tags.jsonl")
 	if err != nil {
 		t.Fatal(err)
@@ -114,4 +122,23 @@ func TestScrapeExitCodes(t *testing.T) {
 	expect(exitIntegrity, "without --reparse fetches the damaged pages again", "--reparse")
 	expect(exitTemporary, "fetches the rest", "--reparse")
 	expect(exitOK, "12 of 12")
+}
+
+// The paper's count is one of all its landmarks: beside a part of them it says
+// nothing.
+func TestPaperStandsBesideItsOwnLandmarksAlone(t *testing.T) {
+	report := &scrape.Report{Splits: []scrape.SplitReport{
+		{Split: labels.Train, Landmarks: 203094, Tagged: 130000, Coverage: 0.6401, PaperLandmarks: 203094, PaperTagged: 129100},
+		{Split: labels.Index, Landmarks: 50, Tagged: 40, Coverage: 0.8, PaperLandmarks: 101297, PaperTagged: 68100},
+	}}
+	var out bytes.Buffer
+	printCoverage(&job{stdout: &out}, &scrapeSettings{}, report)
+	for _, line := range []string{
+		"train: 130000 of 203094 landmarks have a tag (64.0 %); the paper: 129100 of 203094 (63.6 %)\n",
+		"index: 40 of 50 landmarks have a tag (80.0 %)\n",
+	} {
+		if !strings.Contains(out.String(), line) {
+			t.Errorf("no line %q in\n%s", line, out.String())
+		}
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 )
@@ -18,19 +17,37 @@ type stage struct {
 	settings func() any // pointer to a fresh copy of the defaults
 	files    func(s any) (in, out []string)
 	run      func(j *job, s any) error
+	check    func(s any) error // of what settings can be told without reading data
+	goesOn   bool              // the settings are those that the result was begun with: its stamp keeps what it says of them
 }
 
 // newStage declares a stage. files names the files and folders that the stage
 // reads and writes with these settings: from their contents `hgld status` knows
 // what is stale. run does the work; it may return early with context.Canceled
-// when j.ctx is cancelled, having saved what is done.
-func newStage[S any](name, command string, defaults S, files func(*S) (in, out []string), run func(*job, *S) error) stage {
+// when j.ctx is cancelled, having saved what is done. checks find names in the
+// settings that no table has, for hgld config check and before hgld run begins.
+func newStage[S any](name, command string, defaults S, files func(*S) (in, out []string), run func(*job, *S) error, checks ...func(*S) error) stage {
 	return stage{
 		name: name, command: command,
 		settings: func() any { s := defaults; return &s },
 		files:    func(s any) ([]string, []string) { return files(s.(*S)) },
 		run:      func(j *job, s any) error { return run(j, s.(*S)) },
+		check: func(s any) error {
+			for _, check := range checks {
+				if err := check(s.(*S)); err != nil {
+					return withCode(exitUsage, err)
+				}
+			}
+			return nil
+		},
 	}
+}
+
+// goingOn is the stage for a command that continues an earlier run with the
+// settings which that run has kept.
+func (s stage) goingOn() stage {
+	s.goesOn = true
+	return s
 }
 
 // job is what a running command has: where it writes, whether it should stop,
@@ -48,15 +65,23 @@ type job struct {
 
 // newJob opens the project and reads the common flags.
 func newJob(c *cli.Context) (*job, error) {
+	if n := c.Int("limit"); n < 0 {
+		return nil, usagef("--limit is %d, want a number of items, or 0 for all", n)
+	}
 	p, err := openProject(c)
 	if err != nil {
 		return nil, err
 	}
+	return jobIn(c, p), nil
+}
+
+// jobIn reads the common flags for a command in a project.
+func jobIn(c *cli.Context, p *project) *job {
 	return &job{
 		ctx: c.Context, stdout: c.App.Writer, stderr: c.App.ErrWriter,
 		json: c.Bool("json"), limit: c.Int("limit"), quiet: c.Bool("quiet"),
 		project: p, args: c.Args().Slice(),
-	}, nil
+	}
 }
 
 // say tells the user, on stderr, what is going on.
@@ -79,9 +104,6 @@ func (s stage) action(c *cli.Context) error {
 	if err := j.project.load(c, s.name, settings); err != nil {
 		return err
 	}
-	if len(j.args) > 0 {
-		return usagef("%s takes no arguments, only flags; got %q", s.command, strings.Join(j.args, " "))
-	}
 	return s.execute(j, settings)
 }
 
@@ -95,13 +117,13 @@ func (s stage) execute(j *job, settings any) error {
 	in, out := s.files(settings)
 	before, err := fingerprint(in)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", s.command, err)
 	}
 	err = s.run(j, settings)
 	if err != nil && exitCode(err) != exitSomeFailed {
 		return err
 	}
-	return errors.Join(err, s.record(j, settings, before, out))
+	return errors.Join(err, s.record(j, settings, before, out, repeatable(err)))
 }
 
 // subcommand is the urfave command of a stage: its flags come from the settings.
@@ -117,8 +139,13 @@ func (s stage) subcommand(name, usage, examples string) *cli.Command {
 func stageFlags() []cli.Flag {
 	return append(commonFlags(),
 		&cli.IntFlag{Name: "limit", Usage: "trial: take only the first `N` items"},
-		&cli.StringSliceFlag{Name: "override", Aliases: []string{"o"}, Usage: "set any setting of the stage: `key=value`"},
+		overrideFlag(),
 	)
+}
+
+// overrideFlag sets what has no flag of its own.
+func overrideFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "override", Aliases: []string{"o"}, Usage: "set any setting of the stage: `key=value`"}
 }
 
 // commonFlags are the flags that every command with a project takes.

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -31,80 +29,18 @@ type stamp struct {
 	Stage    string            `json:"stage"`
 	Tool     string            `json:"tool"`
 	Finished time.Time         `json:"finished"`
-	Limit    int               `json:"limit,omitempty"` // a trial on so many items
-	Settings string            `json:"settings"`        // resolved, as YAML
-	In       map[string]string `json:"in"`              // path -> fingerprint
+	Limit    int               `json:"limit,omitempty"`   // a trial on so many items
+	Partial  bool              `json:"partial,omitempty"` // some items failed that the same command may mend
+	Settings string            `json:"settings"`          // resolved, as YAML
+	In       map[string]string `json:"in"`                // path -> fingerprint
 	Out      map[string]string `json:"out"`
 }
 
-// wholeFile is the size up to which a file's fingerprint is its sha256; larger
-// ones are known by size and time of change, so that status stays instant.
-const wholeFile = 64 << 20
-
-// fingerprint identifies the contents of files and folders by path. A missing
-// one is "".
-func fingerprint(paths []string) (map[string]string, error) {
-	prints := map[string]string{}
-	for _, path := range paths {
-		if path == "" {
-			continue
-		}
-		p, err := fingerprintOf(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		prints[path] = p
-	}
-	return prints, nil
-}
-
-func fingerprintOf(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	if !info.IsDir() {
-		if info.Size() > wholeFile {
-			return fmt.Sprintf("size %d, changed %s", info.Size(), info.ModTime().UTC().Format(time.RFC3339Nano)), nil
-		}
-		return sha256File(path)
-	}
-	if p, err := fingerprintOf(filepath.Join(path, "MANIFEST.json")); err == nil {
-		return p, nil
-	}
-	h := sha256.New()
-	err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		rel, _ := filepath.Rel(path, name)
-		fmt.Fprintf(h, "%s %d %d\n", filepath.ToSlash(rel), info.Size(), info.ModTime().UnixNano())
-		return nil
-	})
-	return hex.EncodeToString(h.Sum(nil)), err
-}
-
-// sha256File returns the hex sha256 of a file.
-func sha256File(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// record writes the stage's stamp, if there is a project.
-func (s stage) record(j *job, settings any, in map[string]string, out []string) error {
-	if j.project.file == "" {
+// record writes the stage's stamp, if there is a project. A result that went
+// elsewhere than the project's settings say is none of the project's. repeatable
+// says that some items failed which the same command may mend.
+func (s stage) record(j *job, settings any, in map[string]string, out []string, repeatable bool) error {
+	if j.project.file == "" || !s.isOwn(j.project, out) {
 		return nil
 	}
 	after, err := fingerprint(out)
@@ -115,9 +51,14 @@ func (s stage) record(j *job, settings any, in map[string]string, out []string) 
 	if err != nil {
 		return err
 	}
+	if s.goesOn {
+		if was, err := s.stampIn(j.project); err == nil {
+			text = was.Settings
+		}
+	}
 	data, err := json.MarshalIndent(stamp{
 		Version: stampVersion, Stage: s.name, Tool: version, Finished: time.Now().UTC().Truncate(time.Second),
-		Limit: j.limit, Settings: text, In: j.project.relative(in), Out: j.project.relative(after),
+		Limit: j.limit, Partial: repeatable, Settings: text, In: j.project.relative(in), Out: j.project.relative(after),
 	}, "", " ")
 	if err != nil {
 		return err
@@ -128,6 +69,33 @@ func (s stage) record(j *job, settings any, in map[string]string, out []string) 
 	}
 	return atomicfile.WriteFile(filepath.Join(dir, s.name+".json"), append(data, '\n'))
 }
+
+// isOwn reports whether these outputs are the ones that the project's own settings
+// name. Settings that cannot be read name none.
+func (s stage) isOwn(p *project, out []string) bool {
+	settings := s.settings()
+	if err := p.load(nil, s.name, settings); err != nil {
+		return false
+	}
+	_, own := s.files(settings)
+	return slices.EqualFunc(own, out, func(a, b string) bool { return p.inside(a) == p.inside(b) })
+}
+
+// stampIn reads the stage's stamp in a project.
+func (s stage) stampIn(p *project) (stamp, error) {
+	var was stamp
+	data, err := os.ReadFile(filepath.Join(p.dir, ".hgld", s.name+".json"))
+	if err != nil {
+		return was, err
+	}
+	if err := json.Unmarshal(data, &was); err != nil || was.Version > stampVersion {
+		return was, errOtherStamp
+	}
+	return was, nil
+}
+
+// errOtherStamp says that a stamp is not as this hgld writes it.
+var errOtherStamp = errors.New("its stamp in .hgld was written by another version")
 
 // relative names paths from the project's folder, so that a project can be moved.
 func (p *project) relative(prints map[string]string) map[string]string {
@@ -185,50 +153,75 @@ type state struct {
 	Command string   `json:"command"`
 	State   string   `json:"state"` // done, stale, missing, trial
 	Why     string   `json:"why,omitempty"`
+	Limit   int      `json:"limit,omitempty"` // of a trial
 	Outputs []string `json:"outputs,omitempty"`
 	Missing []string `json:"missing_inputs,omitempty"`
+}
+
+// good reports whether a run with this limit leaves the stage as it is.
+func (st state) good(limit int) bool {
+	return st.State == "done" || st.State == "trial" && st.Limit == limit
 }
 
 // stateOf compares a stage's stamp with the files and settings of now.
 func (s stage) stateOf(p *project, settings any) (state, error) {
 	in, out := s.files(settings)
-	st := state{Stage: s.name, Command: s.command, State: "missing", Outputs: out}
-	now, err := fingerprint(in)
-	if err != nil {
+	st := state{Stage: s.name, Command: s.command, State: "missing", Outputs: out, Missing: missing(in)}
+	was, err := s.stampIn(p)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if len(st.Missing) > 0 && len(missing(out)) == 0 { // brought by the user: nothing here could make it
+			st.State, st.Why = "done", "made elsewhere"
+		}
+		return st, nil
+	case errors.Is(err, errOtherStamp):
+		st.State, st.Why = "stale", err.Error()
+		return st, nil
+	case err != nil:
 		return st, err
 	}
-	for _, path := range in {
-		if path != "" && now[path] == "" {
-			st.Missing = append(st.Missing, path)
+	for path := range was.In { // of a result that was made of other files than the settings name
+		if !filepath.IsAbs(path) {
+			path = p.join(filepath.FromSlash(path))
+		}
+		if !slices.Contains(in, path) {
+			in = append(in, path)
 		}
 	}
-	data, err := os.ReadFile(filepath.Join(p.dir, ".hgld", s.name+".json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return st, nil
-	}
+	now, err := fingerprint(in)
 	if err != nil {
-		return st, err
-	}
-	var was stamp
-	if err := json.Unmarshal(data, &was); err != nil || was.Version > stampVersion {
-		st.State, st.Why = "stale", "its stamp in .hgld was written by another version"
-		return st, nil
+		return st, fmt.Errorf("%s: %w", s.command, err)
 	}
 	wrote, err := fingerprint(out)
 	if err != nil {
-		return st, err
+		return st, fmt.Errorf("%s: %w", s.command, err)
 	}
 	text, err := p.portable(settings)
 	if err != nil {
 		return st, err
 	}
-	st.State, st.Why = compare(was, p.relative(now), p.relative(wrote), text)
+	st.Limit = was.Limit
+	st.State, st.Why = was.compare(p.relative(now), p.relative(wrote), text)
 	return st, nil
 }
 
+// missing lists the paths that lead to nothing.
+func missing(paths []string) []string {
+	var list []string
+	for _, path := range paths {
+		if path == "" {
+			continue
+		}
+		if _, err := os.Stat(path); isMissing(err) {
+			list = append(list, path)
+		}
+	}
+	return list
+}
+
 // compare decides whether a recorded result is still good, and if not, why.
-func compare(was stamp, in, out map[string]string, settings string) (string, string) {
-	for _, path := range sortedKeys(out) {
+func (was stamp) compare(in, out map[string]string, settings string) (string, string) {
+	for _, path := range slices.Sorted(maps.Keys(out)) {
 		if out[path] == "" {
 			return "missing", path + " is gone"
 		}
@@ -236,36 +229,69 @@ func compare(was stamp, in, out map[string]string, settings string) (string, str
 			return "stale", path + " was changed by something else"
 		}
 	}
-	for _, path := range sortedKeys(in) {
-		if was.In[path] != in[path] {
-			return "stale", path + " changed since"
-		}
-	}
 	if was.Settings != settings {
 		return "stale", "its settings changed: " + firstDifference(was.Settings, settings)
 	}
-	if was.Limit > 0 {
+	for _, path := range slices.Sorted(maps.Keys(was.In)) {
+		switch {
+		case was.In[path] == in[path]:
+		case in[path] == "":
+			return "stale", path + " is gone"
+		default:
+			return "stale", path + " changed since"
+		}
+	}
+	switch {
+	case was.Partial:
+		return "stale", "some items failed last time"
+	case was.Limit > 0:
 		return "trial", fmt.Sprintf("made with --limit %d", was.Limit)
 	}
 	return "done", ""
 }
 
-// firstDifference names the first line in which two YAML texts differ.
+// firstDifference names the first setting in which two YAML texts differ.
 func firstDifference(was, now string) string {
-	a, b := strings.Split(was, "\n"), strings.Split(now, "\n")
-	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] {
-			return fmt.Sprintf("%s (was %s)", strings.TrimSpace(b[i]), strings.TrimSpace(a[i]))
-		}
+	var a, b yaml.Node
+	if yaml.Unmarshal([]byte(was), &a) != nil || yaml.Unmarshal([]byte(now), &b) != nil || len(a.Content) == 0 || len(b.Content) == 0 {
+		return "they cannot be compared"
 	}
-	return "their list"
+	if d := difference(nil, a.Content[0], b.Content[0]); d != "" {
+		return d
+	}
+	return "their order"
 }
 
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
+// difference says where the first setting stands in which one YAML value differs
+// from another, and what it was; "" if there is none.
+func difference(path []string, was, now *yaml.Node) string {
+	if now == nil || was == nil || now.Kind != yaml.MappingNode || was.Kind != yaml.MappingNode {
+		if before, after := onLine(was), onLine(now); before != after {
+			return fmt.Sprintf("%s: %s (was %s)", strings.Join(path, "."), after, before)
+		}
+		return ""
 	}
-	slices.Sort(keys)
-	return keys
+	for _, pair := range [][2]*yaml.Node{{was, now}, {now, was}} { // keys of now, then those that only was has
+		for i := 0; i+1 < len(pair[1].Content); i += 2 {
+			key := pair[1].Content[i].Value
+			if d := difference(append(slices.Clone(path), key), valueOf(was, key), valueOf(now, key)); d != "" {
+				return d
+			}
+		}
+	}
+	return ""
+}
+
+// onLine prints a YAML value on one line.
+func onLine(node *yaml.Node) string {
+	if node == nil {
+		return "unset"
+	}
+	flow := *node
+	flow.Style = yaml.FlowStyle
+	text, err := yaml.Marshal(&flow)
+	if err != nil {
+		return node.Value
+	}
+	return strings.Join(strings.Fields(string(text)), " ")
 }

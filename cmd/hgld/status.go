@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,11 +32,11 @@ func statusCommand() *cli.Command {
 			if err := needsProject(j.project); err != nil {
 				return err
 			}
-			states, err := j.project.states()
+			states, err := j.project.states(0)
 			if err != nil {
 				return err
 			}
-			next := nextStep(states)
+			next := j.project.nextStep(states)
 			if j.json {
 				enc := json.NewEncoder(j.stdout)
 				enc.SetIndent("", " ")
@@ -50,9 +51,9 @@ func statusCommand() *cli.Command {
 	}
 }
 
-// states returns the state of every stage, in order. What comes after a stale
-// stage and reads its output is stale as well.
-func (p *project) states() ([]state, error) {
+// states returns the state of every stage, in order, as a run with this limit
+// takes it. What comes after a stale stage and reads its output is stale as well.
+func (p *project) states(limit int) ([]state, error) {
 	var list []state
 	doubtful := map[string]string{} // output -> stage that has to run first
 	for _, s := range sections() {
@@ -66,11 +67,20 @@ func (p *project) states() ([]state, error) {
 		}
 		in, out := s.files(settings)
 		for _, path := range in {
-			if first := doubtful[path]; first != "" && st.State == "done" {
+			if first := writerOf(doubtful, path); first != "" && st.good(limit) {
 				st.State, st.Why = "stale", first+" comes before it and is not done"
 			}
 		}
-		if st.State != "done" {
+		if c, is := settings.(*clusterSettings); is && st.good(limit) {
+			why, err := c.otherVectors(p, list)
+			if err != nil {
+				return nil, err
+			}
+			if why != "" {
+				st.State, st.Why = "stale", why
+			}
+		}
+		if !st.good(limit) {
 			for _, path := range out {
 				doubtful[path] = s.name
 			}
@@ -78,6 +88,16 @@ func (p *project) states() ([]state, error) {
 		list = append(list, st)
 	}
 	return list, nil
+}
+
+// writerOf is the stage that writes path or a folder around it; "" if none does.
+func writerOf(outputs map[string]string, path string) string {
+	for _, out := range slices.Sorted(maps.Keys(outputs)) {
+		if rel, err := filepath.Rel(out, path); err == nil && path != "" && filepath.IsLocal(rel) {
+			return outputs[out]
+		}
+	}
+	return ""
 }
 
 func (s state) describe(p *project) string {
@@ -99,16 +119,24 @@ func (s state) describe(p *project) string {
 	return "ready"
 }
 
+// typed is a command as a user types it for this project.
+func (p *project) typed(command string) string {
+	if p.asked != "" {
+		command += " -C " + p.asked
+	}
+	return "hgld " + command
+}
+
 // nextStep is the command that a user types next.
-func nextStep(states []state) string {
+func (p *project) nextStep(states []state) string {
 	for _, s := range states {
 		if s.State == "done" {
 			continue
 		}
 		if len(s.Missing) > 0 && !writtenBy(states, s.Missing) {
-			return fmt.Sprintf("provide %s, then hgld %s (or hgld %s --help)", strings.Join(s.Missing, ", "), s.Command, s.Command)
+			return fmt.Sprintf("provide %s, then %s (or hgld %s --help)", strings.Join(s.Missing, ", "), p.typed(s.Command), s.Command)
 		}
-		return "hgld " + s.Command
+		return p.typed(s.Command)
 	}
 	return "nothing: everything is done"
 }
@@ -127,14 +155,7 @@ func writtenBy(states []state, paths []string) bool {
 // which command writes it.
 func (s stage) missingInput(j *job, settings any) error {
 	in, _ := s.files(settings)
-	prints, err := fingerprint(in)
-	if err != nil {
-		return err
-	}
-	for _, path := range in {
-		if path == "" || prints[path] != "" {
-			continue
-		}
+	for _, path := range missing(in) {
 		err := fmt.Errorf("%s: %s does not exist", s.command, path)
 		for _, other := range sections() {
 			o := other.settings()
@@ -142,7 +163,7 @@ func (s stage) missingInput(j *job, settings any) error {
 				continue
 			}
 			if _, out := other.files(o); slices.Contains(out, path) {
-				return withHint(err, "`hgld %s` writes it", other.command)
+				return withHint(err, "`%s` writes it", j.project.typed(other.command))
 			}
 		}
 		return withHint(err, "name another file: hgld %s --help", s.command)

@@ -7,31 +7,122 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 )
 
 // File is a file in the making. Commit gives it its name; Close without Commit
 // removes it, so `defer f.Close()` is right after every Create.
 type File struct {
 	*os.File
-	path string
-	done bool
+	path   string // as Create was asked for it, for errors
+	target string // what Commit replaces; "" where the file is written straight
+	done   bool
 }
+
+// errFolder is the reason why a folder is not written.
+var errFolder = errors.New("is a folder; want the name of a file")
 
 // Create starts a file that will be called path. The temporary file lies beside
 // it, so that the rename stays on one file system.
+//
+// What has the name already stays what it is: a symbolic link leads to the file
+// that is replaced, and a file keeps its mode. A device or a pipe cannot be
+// replaced, so that it is written straight, and what was written before an error
+// is out. A folder is an error.
 func Create(path string) (*File, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
+	old, err := os.Stat(path)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case err == nil && old.IsDir():
+		return nil, &fs.PathError{Op: "write", Path: path, Err: errFolder}
+	case err == nil && !old.Mode().IsRegular():
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, err
+		}
+		return &File{File: f, path: path}, nil
+	}
+	target, err := follow(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Chmod(0o644); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		f.Close()
-		os.Remove(f.Name())
-		return nil, err
+	f, err := temporary(target)
+	if err != nil {
+		return nil, &fs.PathError{Op: "create", Path: path, Err: errors.Unwrap(err)}
 	}
-	return &File{File: f, path: path}, nil
+	made := &File{File: f, path: path, target: target}
+	if old != nil {
+		if err := f.Chmod(old.Mode().Perm()); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			return nil, errors.Join(made.named(err), made.Close())
+		}
+	}
+	return made, nil
+}
+
+// maxLinks is the length of a chain of symbolic links that Linux follows, too.
+const maxLinks = 40
+
+// follow returns the file that symbolic links at path lead to, whether it is there
+// or not.
+func follow(path string) (string, error) {
+	target := path
+	for range maxLinks {
+		to, err := os.Readlink(target)
+		if err != nil {
+			return target, nil // no link, or nothing
+		}
+		if !filepath.IsAbs(to) { // not cleaned: .. behind a link is not what precedes the link
+			dir, _ := filepath.Split(target)
+			to = dir + to
+		}
+		target = to
+	}
+	return "", &fs.PathError{Op: "write", Path: path, Err: errors.New("leads round in a circle of symbolic links")}
+}
+
+// temporary makes a new file beside path, with the mode that the process gives to
+// new files. Its error is a *fs.PathError, as os has it.
+func temporary(path string) (*os.File, error) {
+	dir, base := filepath.Split(path)
+	for {
+		name := dir + "." + base + ".tmp-" + strconv.FormatUint(uint64(rand.Uint32()), 10)
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
+}
+
+// named makes an error of the temporary file speak of the file that a user knows.
+func (f *File) named(err error) error {
+	switch e := err.(type) {
+	case *fs.PathError:
+		if e.Path == f.Name() {
+			return &fs.PathError{Op: e.Op, Path: f.path, Err: e.Err}
+		}
+	case *os.LinkError:
+		return &fs.PathError{Op: e.Op, Path: f.path, Err: e.Err}
+	}
+	return err
+}
+
+// Write is that of os.File, with errors that name the file asked for.
+func (f *File) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	return n, f.named(err)
+}
+
+// WriteString is Write for a string.
+func (f *File) WriteString(s string) (int, error) { return f.Write([]byte(s)) }
+
+// ReadFrom is that of os.File, with errors that name the file asked for.
+func (f *File) ReadFrom(r io.Reader) (int64, error) {
+	n, err := f.File.ReadFrom(r)
+	return n, f.named(err)
 }
 
 // Commit flushes the file to disk and renames it to its final name. After an
@@ -40,17 +131,21 @@ func (f *File) Commit() error {
 	if f.done {
 		return errors.New("atomicfile: committed twice")
 	}
+	if f.target == "" { // a device: nothing to flush or to rename
+		f.done = true
+		return f.File.Close()
+	}
 	if err := f.Sync(); err != nil {
-		return err
+		return f.named(err)
 	}
 	if err := f.File.Close(); err != nil {
-		return err
+		return f.named(err)
 	}
-	if err := os.Rename(f.Name(), f.path); err != nil {
-		return err
+	if err := os.Rename(f.Name(), f.target); err != nil {
+		return f.named(err)
 	}
 	f.done = true
-	return SyncDir(filepath.Dir(f.path))
+	return SyncDir(filepath.Dir(f.target))
 }
 
 // Close drops the file unless it was committed.
@@ -59,7 +154,10 @@ func (f *File) Close() error {
 		return nil
 	}
 	f.done = true
-	f.File.Close()
+	err := f.File.Close()
+	if f.target == "" {
+		return err
+	}
 	return os.Remove(f.Name())
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -20,6 +21,9 @@ type LockedError struct {
 
 // Error names the lock and the process that holds it.
 func (e *LockedError) Error() string {
+	if e.PID == 0 {
+		return e.Path + " is locked by another process"
+	}
 	return fmt.Sprintf("%s is locked by process %d", e.Path, e.PID)
 }
 
@@ -29,24 +33,49 @@ type Lock struct{ f *os.File }
 // Acquire takes the lock file at path and writes our process id into it. If
 // another process has it, the error is a *LockedError.
 func Acquire(path string) (*Lock, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, err
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		if err != nil {
+			return nil, err
+		}
+		ours, err := take(f)
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		if ours {
+			return &Lock{f}, nil
+		}
+		if err := f.Close(); err != nil {
+			return nil, err
+		}
 	}
+}
+
+// take locks an open lock file and writes our process id into it. It says false for
+// a file that its last owner removed after we had opened it: a lock on that keeps
+// nobody out, since who comes next makes a new file.
+func take(f *os.File) (bool, error) {
 	free, err := tryLock(f)
-	if err == nil && !free {
-		err = &LockedError{Path: path, PID: owner(f)}
-	}
-	if err == nil {
-		err = f.Truncate(0)
-	}
-	if err == nil {
-		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return false, err
 	}
-	return &Lock{f}, nil
+	if !free {
+		return false, &LockedError{Path: f.Name(), PID: owner(f)}
+	}
+	held, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	if named, err := os.Stat(f.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	} else if err != nil || !os.SameFile(held, named) {
+		return false, nil
+	}
+	if err := f.Truncate(0); err != nil {
+		return false, err
+	}
+	_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	return err == nil, err
 }
 
 // owner reads the process id in a lock file, 0 if its owner has not written it.

@@ -49,7 +49,7 @@ func FuzzNPY(f *testing.F) {
 	f.Add(npyFile(dict("'|u1'", "False", "()"), 1))
 	f.Add(npyFile(dict("'<i8'", "True", "(0,)"), 0))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		a, err := ReadNPY(bytes.NewReader(data), int64(len(data)))
+		a, err := readNPY(source{at: bytes.NewReader(data), size: int64(len(data))})
 		if err != nil {
 			var format *FormatError
 			if !errors.As(err, &format) {

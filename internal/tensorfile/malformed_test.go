@@ -174,7 +174,7 @@ func TestMalformedNPYAreNamedErrors(t *testing.T) {
 		{npyFile("{'descr': __import__('os'), 'fortran_order': False, 'shape': ()}", 4), "string expected"},
 		{npyFile("{'descr': '<f4' 'fortran_order': False, 'shape': ()}", 4), "expected"},
 	} {
-		_, err := ReadNPY(bytes.NewReader(c.file), int64(len(c.file)))
+		_, err := readNPY(source{at: bytes.NewReader(c.file), size: int64(len(c.file))})
 		var format *FormatError
 		if !errors.As(err, &format) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d: error %v, want a FormatError with %q", i, err, c.want)

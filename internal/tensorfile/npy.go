@@ -112,12 +112,6 @@ func OpenNPY(path string) (*NPY, error) {
 	return a, nil
 }
 
-// ReadNPY reads the header of a .npy file of the given size; elements are read
-// from r when they are asked for.
-func ReadNPY(r io.ReaderAt, size int64) (*NPY, error) {
-	return readNPY(source{at: r, size: size})
-}
-
 // Close gives the file back.
 func (a *NPY) Close() error { return a.data.Close() }
 

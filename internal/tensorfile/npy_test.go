@@ -56,7 +56,7 @@ func TestNPYReadsAndWritesAsNumPy(t *testing.T) {
 	const numpy = "\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }" +
 		"                                                            \n" +
 		"\x00\x00\x00\x00\x00\x00\x80?\x00\x00\x00@"
-	a, err := ReadNPY(bytes.NewReader([]byte(numpy)), int64(len(numpy)))
+	a, err := readNPY(source{at: bytes.NewReader([]byte(numpy)), size: int64(len(numpy))})
 	if err != nil {
 		t.Fatal(err)
 	}

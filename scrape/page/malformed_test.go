@@ -82,7 +82,7 @@ func TestMalformedPagesHaveANamedEnd(t *testing.T) {
 	}
 	for name, c := range malformed {
 		t.Run(name, func(t *testing.T) {
-			p, err := Parse(strings.NewReader(c.body))
+			p, err := Parse([]byte(c.body))
 			switch {
 			case c.err != "" && (err == nil || !strings.HasPrefix(err.Error(), c.err)):
 				t.Errorf("error %v, want %q…", err, c.err)
@@ -120,7 +120,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(c.HTML(500))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		p, err := parse(body)
+		p, err := Parse(body)
 		if err != nil {
 			return
 		}

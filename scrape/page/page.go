@@ -183,7 +183,7 @@ func read(a scrape.Answer, f *scrape.Finding) (Page, error) {
 		f.Outcome, f.Error = labels.Malformed, fmt.Sprintf("Content-Type %q; want text/html in UTF-8", a.Type)
 		return Page{}, nil
 	}
-	p, err := parse(a.Body)
+	p, err := Parse(a.Body)
 	if errors.Is(err, ErrTruncated) {
 		return Page{}, fmt.Errorf("%s: %w", a.URL, err)
 	}

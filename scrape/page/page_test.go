@@ -252,7 +252,7 @@ func benchmarkParse(b *testing.B, body []byte) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := parse(body); err != nil {
+		if _, err := Parse(body); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -63,15 +62,7 @@ type Page struct {
 // An error means that this is no readable category page: too large, cut short
 // (ErrTruncated), not UTF-8, not from MediaWiki, another namespace, or beyond one
 // of the limits above.
-func Parse(r io.Reader) (Page, error) {
-	body, err := io.ReadAll(io.LimitReader(r, maxBody+1))
-	if err != nil {
-		return Page{}, err
-	}
-	return parse(body)
-}
-
-func parse(body []byte) (Page, error) {
+func Parse(body []byte) (Page, error) {
 	if err := check(body); err != nil {
 		return Page{}, err
 	}
@@ -250,18 +241,17 @@ func is(attribute []byte, value string) bool { return string(attribute) == value
 
 // hasClass says whether a class attribute holds a name.
 func hasClass(class []byte, name string) bool {
-	for rest := class; len(rest) >= len(name); {
-		i := bytes.Index(rest, []byte(name))
+	for at := 0; ; {
+		i := bytes.Index(class[at:], []byte(name))
 		if i < 0 {
 			return false
 		}
-		end := i + len(name)
-		if (i == 0 || space(rest[i-1])) && (end == len(rest) || space(rest[end])) {
+		start := at + i
+		at = start + len(name)
+		if (start == 0 || space(class[start-1])) && (at == len(class) || space(class[at])) {
 			return true
 		}
-		rest = rest[end:]
 	}
-	return false
 }
 
 // Normal is the text that people compare: NFC, runs of white space made one

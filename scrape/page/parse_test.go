@@ -26,7 +26,7 @@ func savedInfobox(tb testing.TB) []byte {
 
 func TestSavedInfoboxIsAHorseRacingVenue(t *testing.T) {
 	data := savedInfobox(t)
-	p, err := Parse(bytes.NewReader(data))
+	p, err := Parse(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestEveryPageVariantIsUnderstood(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			category := fakecommons.Category{Title: "Category:Viña (del) Mar", Variant: c.variant, Values: c.values, Item: "Q837662", Revision: 987654321}
 			body := category.HTML(30_000)
-			p, err := Parse(bytes.NewReader(body))
+			p, err := Parse(body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -184,7 +184,7 @@ func TestRowRule(t *testing.T) {
 		"self-closing cell":       {box(th + `<td/>a</td></tr>`), one("a", "")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := Parse(strings.NewReader(c.html))
+			p, err := Parse([]byte(c.html))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -202,12 +202,12 @@ func TestItemComesFromThreePlaces(t *testing.T) {
 		"pencil":  box(th + `<td>x</td></tr><tr><td><a href="https://www.wikidata.org/wiki/Q64" title="Edit infobox data on Wikidata">edit</a></td></tr>`),
 		"span":    box(`<tr><td><span class="wdinfobox-edit"><a href="//m.wikidata.org/wiki/Q64">edit</a></span></td></tr>`),
 	} {
-		p, err := Parse(strings.NewReader(html))
+		p, err := Parse([]byte(html))
 		if err != nil || p.Item != "Q64" {
 			t.Errorf("%s: item %q, %v", name, p.Item, err)
 		}
 	}
-	p, err := Parse(strings.NewReader(box(th + `<td><a href="https://www.wikidata.org/wiki/Q5">x</a></td></tr>`)))
+	p, err := Parse([]byte(box(th + `<td><a href="https://www.wikidata.org/wiki/Q5">x</a></td></tr>`)))
 	if err != nil || p.Item != "" {
 		t.Errorf("a value's link was taken for the item: %q, %v", p.Item, err)
 	}
@@ -219,7 +219,7 @@ func TestHeadIsNotFooledByText(t *testing.T) {
 		t.Fatal(err)
 	}
 	html := `<html><script>RLCONF={"wgTitle":` + string(title) + `,"wgNamespaceNumber":14,"wgPageName":"Category:A_b","wgArticleId":5,"wgIsRedirect":!1};</script><script>x={"wgArticleId":9}</script><div id="mw-content-text"></div></html>`
-	p, err := Parse(strings.NewReader(html))
+	p, err := Parse([]byte(html))
 	if err != nil || p.ID != 5 || p.Item != "" || p.Name != "Category:A b" {
 		t.Errorf("head %+v, %v", p.Head, err)
 	}
@@ -235,9 +235,20 @@ func TestSoftRedirectIsRead(t *testing.T) {
 		"https://commons.m.wikimedia.org/wiki/Category:Mobile__page__": "Category:Mobile page",
 	} {
 		html := `<html><div id="mw-content-text"><div class="x category-redirect-header"><a>anchor</a><b>See <a href="` + link + `">there</a> or <a href="/wiki/Category:Z">z</a></b></div></div></html>`
-		p, err := Parse(strings.NewReader(html))
+		p, err := Parse([]byte(html))
 		if err != nil || p.Redirect != want {
 			t.Errorf("%s leads to %q, %v; want %q", link, p.Redirect, err, want)
+		}
+	}
+}
+
+func TestClassIsAWholeWordOfTheAttribute(t *testing.T) {
+	for class, want := range map[string]bool{
+		"foo": true, " foo\t": true, "bar foo": true, "foobar foo": true, "foofoo foo": true,
+		"": false, "fo": false, "foofoo": false, "foo-foo": false, "barfoo": false, "xfoofoo": false,
+	} {
+		if hasClass([]byte(class), "foo") != want {
+			t.Errorf("class %q holds foo: want %v", class, want)
 		}
 	}
 }

@@ -40,7 +40,7 @@ type Settings struct {
 	MaxWait      time.Duration // longest pause; a longer Retry-After stops the transport
 	Refusals     int           // 429 or 403 in a row that stop the transport
 	Failures     int           // answers in a row that never came, or 5xx, that stop it
-	MaxRequests  int64         // attempts altogether, robots.txt included; 0: no limit
+	MaxRequests  int64         // attempts altogether, robots.txt included, so at least 2 with it; 0: no limit
 	MaxBody      int64         // bytes of a body, decompressed
 	Timeout      time.Duration // for one attempt, body included
 	IgnoreRobots bool          // do not read robots.txt: only for an API with rules of its own
@@ -97,6 +97,10 @@ func (s *Settings) check() error {
 		return fmt.Errorf("%d requests in flight and %g a second; want at least 1, and 0 or more", s.InFlight, s.Rate)
 	case s.Clock == nil || s.MaxBody < 1 || s.Refusals < 1 || s.Failures < 1:
 		return fmt.Errorf("settings without clock, body limit or breaker; start from Defaults")
+	case s.MaxRequests < 0:
+		return fmt.Errorf("a limit of %d requests; want 0 (none) or more", s.MaxRequests)
+	case s.MaxRequests == 1 && !s.IgnoreRobots:
+		return fmt.Errorf("a limit of 1 request, which robots.txt uses up; want 2 or more, or 0 (none)")
 	case len(s.Hosts) == 0:
 		return fmt.Errorf("no host is allowed; name at least one")
 	}

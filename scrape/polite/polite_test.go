@@ -232,6 +232,22 @@ func TestOnlyAllowedHostsAreAsked(t *testing.T) {
 	}
 }
 
+func TestMaxRequestsLeavesRoomForAPage(t *testing.T) {
+	for limit, want := range map[int64]string{-1: "a limit of -1 requests", 1: "a limit of 1 request, which robots.txt uses up", 2: "", 0: ""} {
+		s := Defaults()
+		s.Hosts, s.MaxRequests = []string{"127.0.0.1:1"}, limit
+		_, err := New(s, http.DefaultTransport)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%d requests: error %v, want %q", limit, err, want)
+		}
+	}
+	s := Defaults()
+	s.Hosts, s.MaxRequests, s.IgnoreRobots = []string{"127.0.0.1:1"}, 1, true
+	if _, err := New(s, http.DefaultTransport); err != nil {
+		t.Errorf("one request without robots.txt: %v", err)
+	}
+}
+
 func TestMaxRequestsStops(t *testing.T) {
 	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {})
 	s.MaxRequests = 3

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"hgld/scrape"
+)
+
+// What an earlier process did took it no time: 10 titles of 100 in ten seconds leave
+// 40, not 60 in a hurry.
+func TestResumedCrawlReckonsWithItsOwnTitles(t *testing.T) {
+	bar := &progress{out: io.Discard, label: "scraping", total: 100, start: time.Now().Add(-10 * time.Second), last: time.Now()}
+	show := showCrawl(bar, 50)
+	if got := bar.line(); got != "scraping: 50 of 100" {
+		t.Errorf("before the first title: %q", got)
+	}
+	show(scrape.Progress{Done: 60, Total: 100})
+	if got := bar.line(); got != "scraping: 60 of 100, 40s left, 0 with a tag" {
+		t.Errorf("line %q", got)
+	}
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"maps"
+	"slices"
+
+	"hgld/internal/registry"
+	"hgld/scrape"
+	"hgld/shards/dataset"
+	"hgld/train/metric"
+)
+
+// The checks of the sections: what can be told of settings before any data are
+// read. Each command finds the same mistakes itself, when it comes to them.
+
+func (s *scrapeSettings) check() error {
+	_, err := scrape.Policies.Get("policy", s.Policy)
+	return err
+}
+
+func (s *embedSettings) check() error {
+	if s.Encoder != "" {
+		if _, err := encoders.Get("encoder", s.Encoder); err != nil {
+			return err
+		}
+	}
+	_, err := s.prompt()
+	return err
+}
+
+func (s *clusterSettings) check() error {
+	if weights := []string{"tags", "landmarks", "images"}; !slices.Contains(weights, s.Weigh) {
+		return registry.Unknown("weight", s.Weigh, weights)
+	}
+	if s.Prompt != "" {
+		if _, err := promptOf(s.Prompt); err != nil {
+			return err
+		}
+	}
+	if s.Encoder != "" {
+		if _, err := encoders.Get("encoder", s.Encoder); err != nil {
+			return err
+		}
+	}
+	return new(clusterPlan).choose(s)
+}
+
+func (s *curateSettings) check() error {
+	_, err := conflictPolicy(s.OnConflict)
+	return err
+}
+
+func (s *labelsSettings) check() error {
+	form, err := labelForm(s.Form)
+	if err != nil {
+		return err
+	}
+	return checkFormInName(s.Out, form)
+}
+
+func (s *shardsSettings) check() error {
+	if _, err := dataset.All.Get("data set", s.Dataset); err != nil {
+		return err
+	}
+	if s.Shards > 0 || s.ImagesPerShard > 0 {
+		return nil
+	}
+	_, err := parseSize(s.ShardSize)
+	return err
+}
+
+func (s *trainSettings) check() error { return s.Config.Check() }
+
+func (s *evalSettings) check() error {
+	if _, known := tieRules[s.Ties]; !known {
+		return registry.Unknown("order of ties", s.Ties, slices.Sorted(maps.Keys(tieRules)))
+	}
+	_, err := metric.ParseSet(s.Metrics)
+	return err
+}

@@ -1,0 +1,63 @@
+//go:build unix && !solaris && !aix
+
+package atomicfile
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// The pipe stands in for /dev/null, which a mistake here would take away from the
+// whole system.
+func TestDeviceIsWrittenAndStays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Skip(err)
+	}
+	reader, err := os.OpenFile(path, os.O_RDWR, 0) // so that nobody waits for the other end
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := WriteFile(path, []byte("text")); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
+		t.Fatalf("the pipe became %v, %v", info.Mode(), err)
+	}
+	text := make([]byte, 4)
+	if _, err := reader.Read(text); err != nil || string(text) != "text" {
+		t.Errorf("the reader got %q, %v", text, err)
+	}
+	f, err := Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(path); err != nil {
+		t.Errorf("Close without Commit: %v", err)
+	}
+}
+
+func TestFileKeepsItsModeAndANewOneObeysTheUmask(t *testing.T) {
+	dir := t.TempDir()
+	old, fresh := filepath.Join(dir, "old"), filepath.Join(dir, "fresh")
+	if err := os.WriteFile(old, nil, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Umask(unix.Umask(0o077))
+	for path, want := range map[string]fs.FileMode{old: 0o640, fresh: 0o600} {
+		if err := WriteFile(path, nil); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode() != want {
+			t.Errorf("%s has mode %v, want %v (%v)", filepath.Base(path), info.Mode(), want, err)
+		}
+	}
+}

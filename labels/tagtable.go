@@ -1,0 +1,79 @@
+package labels
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// TagRow is a row of a table of landmarks and their tags that somebody scraped.
+type TagRow struct {
+	LandmarkKey
+	Category string // URL of the Commons page, "" where no column says it
+	Item     string // the landmark's Wikidata item, "" where no column says it
+	Tag      string // byte for byte, "" for a page that has none
+	Where    string // file and line, for messages
+}
+
+// ColumnError says that a table has no column of a name that was asked for.
+type ColumnError struct {
+	File, Column string
+	Have         []string
+}
+
+// Error names the columns that are there.
+func (e *ColumnError) Error() string {
+	return fmt.Sprintf("%s:1: column %q is missing; got %s", e.File, e.Column, strings.Join(e.Have, ","))
+}
+
+// maxTagField bounds the fields that go into a line of tags.jsonl, so that the line,
+// with a tag of control characters in four places, stays below maxLine. The longest
+// known category has 255 bytes before its escapes.
+const maxTagField = 16 << 10
+
+// ReadTagTable reads a CSV of landmarks and tags: columns landmark_id and the given
+// one, which holds the tag; split, category and wikidata_id where it has them. Other
+// columns are left alone. The split is found as in ParseCSV, and the errors are of the
+// same kinds: *SplitUnknownError, *SplitAskedError, a landmark that stands twice; a
+// column that is missing is a *ColumnError.
+func ReadTagTable(r io.Reader, name, column string, o ReadOptions) ([]TagRow, error) {
+	s, err := readSheet(r, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range []string{"landmark_id", column} {
+		if s.column(c) < 0 {
+			return nil, &ColumnError{File: name, Column: c, Have: s.columns}
+		}
+	}
+	split, err := splitOf(s, o)
+	if err != nil {
+		return nil, err
+	}
+	tag, category, item := s.column(column), s.column("category"), s.column("wikidata_id")
+	rows := make([]TagRow, len(s.rows))
+	first := make(map[LandmarkKey]int, len(s.rows))
+	for i := range s.rows {
+		fields := s.rows[i].fields
+		rows[i] = TagRow{Tag: fields[tag], Where: s.where(i)}
+		if rows[i].LandmarkKey, err = s.landmark(i, split); err != nil {
+			return nil, err
+		}
+		if category >= 0 {
+			rows[i].Category = fields[category]
+		}
+		if item >= 0 {
+			rows[i].Item = fields[item]
+		}
+		for _, f := range []string{rows[i].Tag, rows[i].Category, rows[i].Item} {
+			if len(f) > maxTagField {
+				return nil, fmt.Errorf("%s: %.40q… has %d bytes; want a tag, a category or an item of at most %d", rows[i].Where, f, len(f), maxTagField)
+			}
+		}
+		if j, twice := first[rows[i].LandmarkKey]; twice {
+			return nil, fmt.Errorf("%s: %s landmark %d stands twice, first at %s", rows[i].Where, rows[i].Split, rows[i].Landmark, rows[j].Where)
+		}
+		first[rows[i].LandmarkKey] = i
+	}
+	return rows, nil
+}

@@ -1,0 +1,31 @@
+package scrape_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hgld/scrape"
+)
+
+func TestOutputIsCheckedBeforeTheCrawl(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for tags, want := range map[string]string{
+		file:                            "",
+		filepath.Join(dir, "new.jsonl"): "",
+		"":                              "no name for the tags",
+		dir:                             "is a folder; want the name of a file",
+		filepath.Join(dir, "no", "x"):   "there is no folder",
+		filepath.Join(file, "x"):        "there is no folder",
+	} {
+		err := scrape.Output{Tags: tags, Policy: "first"}.Check()
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", tags, err, want)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package scrape_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"hgld/scrape"
+)
+
+// nobody is a user without rights to the files of the tests.
+const nobody = 65534
+
+// TestPlanReadsAFolderThatCannotBeWritten looks at a finished crawl as someone else:
+// a thread that gives up its rights to files, for root has them whatever the mode.
+func TestPlanReadsAFolderThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, places(3))
+	dir := t.TempDir()
+	cfg := s.config(t, dir)
+	mustRun(t, cfg)
+	for path, mode := range map[string]os.FileMode{filepath.Dir(dir): 0o755, cfg.State: 0o555} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer os.Chmod(cfg.State, 0o755)
+	type answer struct {
+		plan scrape.Plan
+		err  error
+	}
+	answers := make(chan answer)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with its rights
+		if os.Getuid() == 0 {
+			if err := unix.Setfsuid(nobody); err != nil {
+				answers <- answer{err: err}
+				return
+			}
+		}
+		plan, err := scrape.NewPlan(cfg)
+		answers <- answer{plan, err}
+	}()
+	if a := <-answers; a.err != nil || a.plan.Done != 3 || a.plan.Requests != 0 {
+		t.Errorf("plan %+v, error %v", a.plan, a.err)
+	}
+	left, err := os.ReadDir(cfg.State)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range left {
+		if e.Name() == "scrape.db-wal" || e.Name() == "scrape.db-shm" {
+			t.Errorf("%s is there: the folder could be written", e.Name())
+		}
+	}
+}
