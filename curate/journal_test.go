@@ -61,8 +61,9 @@ func (s *state) check(t *testing.T, seed uint64, want *state) {
 var errDisk = errors.New("no space left")
 
 // checkJournal makes random edits, of which some are impossible, some reverts and
-// some not saved. room is that of the journal: a small one forgets edits.
-func checkJournal(t *testing.T, s *Session, seed uint64, edits, room int) {
+// some not saved. room is that of the journal: a small one forgets edits, which is
+// reported, since not every seed makes it.
+func checkJournal(t *testing.T, s *Session, seed uint64, edits, room int) (forgot bool) {
 	random := rand.New(rand.NewPCG(seed, 2))
 	s.journal.room = room
 	for range edits {
@@ -98,16 +99,21 @@ func checkJournal(t *testing.T, s *Session, seed uint64, edits, room int) {
 		if !slices.Equal(s.Changed(), changed) {
 			t.Fatalf("seed %d: %s changed %v, want %v", seed, e.Op, s.Changed(), changed)
 		}
+		forgot = forgot || s.journal.lost > 0
 	}
-	if room < 100 && s.journal.lost == 0 {
-		t.Fatalf("seed %d: the journal of %d records never gave one up", seed, room)
-	}
+	return forgot
 }
 
 func TestTheStateIsTheReplayOfTheEditsThatHold(t *testing.T) {
+	forgot := 0
 	for seed := range uint64(80) {
 		checkJournal(t, start(t, churches(t)), seed, 60, journalRoom)
-		checkJournal(t, start(t, churches(t)), seed, 60, 6)
+		if checkJournal(t, start(t, churches(t)), seed, 60, 6) {
+			forgot++
+		}
+	}
+	if forgot < 60 {
+		t.Errorf("a journal of 6 records gave some up in %d of 80 sessions; the sessions are too short to test it", forgot)
 	}
 }
 
@@ -121,14 +127,20 @@ func FuzzTheStateIsTheReplayOfTheEditsThatHold(f *testing.F) {
 
 func TestTheStateIsTheReplayOnAnotherDraftToo(t *testing.T) {
 	other := draftOf(t, "peak: mountain@Q3 hillock", "church: church chapel2@Q2 temple", "span: bridge@Q77 viaduct@Q4")
+	forgot := 0
 	for seed := range uint64(40) {
 		for _, room := range []int{journalRoom, 6} {
 			s := start(t, other)
 			if _, err := s.Replay(wander(t, churches(t), seed, 30).Edits(), Skip); err != nil {
 				t.Fatal(err)
 			}
-			checkJournal(t, s, seed, 30, room)
+			if checkJournal(t, s, seed, 30, room) {
+				forgot++
+			}
 		}
+	}
+	if forgot < 20 {
+		t.Errorf("journals of 6 records gave some up in %d of 40 sessions; the sessions are too short to test it", forgot)
 	}
 }
 
