@@ -42,14 +42,19 @@ func BenchmarkKMeans(b *testing.B) {
 	for _, c := range []struct {
 		k, starts int
 		algorithm string
-	}{{200, 1, "lloyd"}, {200, 10, "lloyd"}, {200, 1, "elkan"}, {200, 10, "elkan"}, {500, 1, "lloyd"}, {500, 1, "elkan"}} {
-		b.Run(fmt.Sprintf("%dx%d/k=%d/starts=%d/%s", x.Rows, x.Cols, c.k, c.starts, c.algorithm), func(b *testing.B) {
+		most      int // iterations; 0: until Tol, 25: as faiss
+	}{{200, 1, "lloyd", 0}, {200, 10, "lloyd", 0}, {200, 1, "elkan", 0}, {200, 10, "elkan", 0}, {500, 1, "lloyd", 0}, {500, 1, "elkan", 0}, {500, 1, "elkan", 25}} {
+		name := fmt.Sprintf("%dx%d/k=%d/starts=%d/%s", x.Rows, x.Cols, c.k, c.starts, c.algorithm)
+		if c.most > 0 {
+			name += fmt.Sprintf("-%d", c.most)
+		}
+		b.Run(name, func(b *testing.B) {
 			method, err := Methods.Get("algorithm", c.algorithm)
 			if err != nil {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				r, err := method(context.Background(), KMeans{K: c.k, NInit: c.starts, Tol: 1e-4, BLAS: lib}, x, 1)
+				r, err := method(context.Background(), KMeans{K: c.k, NInit: c.starts, MaxIter: c.most, Tol: 1e-4, BLAS: lib}, x, 1)
 				if err != nil {
 					b.Fatal(err)
 				}

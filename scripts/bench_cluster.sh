@@ -73,6 +73,10 @@ for shape in $(echo "$sizes" | tr , ' '); do
 			peer "$shape" "\"peer\": \"sklearn lloyd\", \"alg\": \"lloyd\", \"k\": $k, \"n_init\": $n" >>"$work/sklearn"
 		done
 		row "$shape, k = $k, $n starts: hgld" "$work/own"
+		if [ "$k" = 500 ]; then
+			hgld "$shape" "^BenchmarkKMeans\$/^$shape\$/^k=$k\$/^starts=$n\$/^elkan-25\$" >"$work/short"
+			row "    hgld, 25 iterations as faiss" "$work/short"
+		fi
 		row "    faiss" "$work/faiss"
 		row "    scikit-learn" "$work/sklearn"
 	done
