@@ -58,9 +58,10 @@ def ranks(s, level, rel, k, loss):
     """rank and rank+ of the items k of one query, or of all items of all queries (k None)."""
     t = s[..., None, :] - (s[..., :, None] if k is None else s[k][:, None])
     low = level[..., None, :] < (level[..., :, None] if k is None else level[k][:, None])
-    own = torch.eye(s.shape[-1], dtype=torch.bool)
-    if k is not None:
-        own = own[k] if s.shape[-1] < 5000 else torch.zeros_like(low).scatter_(1, k[:, None], True)
+    if k is None:
+        own = torch.eye(s.shape[-1], dtype=torch.bool)
+    else:
+        own = torch.zeros_like(low).scatter_(1, k[:, None], True)
     both = torch.minimum(rel[..., None, :], rel[..., :, None] if k is None else rel[k][:, None])
     if loss == "smooth-ap":
         above = plus = smooth(t)
@@ -90,19 +91,21 @@ def full(batch, gallery, labels, loss, queries):
 def positives_only(batch, gallery, labels, loss, queries):
     level, n = levels_of(labels, queries, loss)
     scores = batch[:queries] @ gallery.t()
-    s = scores.detach().requires_grad_(True)
+    grad = torch.zeros_like(scores)
     total = 0.0
     for q in range(queries):  # a graph for a block of positives, so that memory is that of one
+        s = scores[q].detach().requires_grad_(True)
         rel = relevance(level[q], n)
         z = rel.sum()
         found = (level[q] > 0).nonzero()[:, 0]
         block = max(1, 16_000_000 // gallery.shape[0])
         for at in range(0, len(found), block):
-            rank, plus = ranks(s[q], level[q], rel, found[at:at + block], loss)
+            rank, plus = ranks(s, level[q], rel, found[at:at + block], loss)
             part = (plus / rank).sum() / z / queries
             (-part).backward()
             total += float(part.detach())
-    scores.backward(s.grad)
+        grad[q] = s.grad
+    scores.backward(grad)
     return torch.tensor(1 - total)
 
 
