@@ -116,6 +116,8 @@ type Schedule struct {
 	WarmUp int      `yaml:"warmup" json:"warmup"` // steps or epochs in which groups of Idle rest and no schedule advances
 	Idle   []string `yaml:"idle" json:"idle"`
 
+	Advances bool `yaml:"warmup_advances" json:"warmup_advances,omitempty"` // schedules count the warm-up; in the released code they wait for its end
+
 	Proxies Named `yaml:"proxies" json:"proxies,omitzero"` // schedule of the proxies' rate; without a name that of the others
 }
 

@@ -81,7 +81,7 @@ func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 }
 
 func warmUpOf(c *Config) optim.Warmup {
-	return optim.Warmup{Epochs: c.Schedule.WarmUp, Idle: c.Schedule.Idle}
+	return optim.Warmup{Epochs: c.Schedule.WarmUp, Idle: c.Schedule.Idle, Advances: c.Schedule.Advances}
 }
 
 // The groups of the store: what the loss trains, and what stands behind the
@@ -189,12 +189,7 @@ func (u *update) adjust(at int) (changed bool) {
 		if o == u.proxies {
 			plan = u.proxyPlan
 		}
-		for _, g := range o.Groups {
-			g.Eta = plan.Rate(g.Rate, u.warmUp.At(at+1))
-			idle := !u.warmUp.Stepped(at+1, g.Name)
-			changed = changed || idle != g.Idle
-			g.Idle = idle
-		}
+		changed = o.Adjust(plan, u.warmUp, at+1) || changed
 	}
 	return changed
 }

@@ -2,6 +2,7 @@ package optim
 
 import (
 	"math"
+	"slices"
 
 	"hgld/internal/registry"
 )
@@ -72,33 +73,36 @@ func (l LinearCosine) Rate(base float64, at int) float64 {
 
 // Warmup is SupRank's warm-up: in the first Epochs epochs the groups named in Idle
 // are not stepped, and no schedule advances, of no group. With a cosine over T
-// epochs the last one therefore does not reach the end of the curve.
+// epochs the last one therefore does not reach the end of the curve; it does with
+// Advances, where schedules count those epochs too.
 type Warmup struct {
-	Epochs int
-	Idle   []string
+	Epochs   int
+	Idle     []string
+	Advances bool
 }
 
 // At returns how far schedules have advanced in epoch, counted from 1.
-func (w Warmup) At(epoch int) int { return max(0, epoch-1-w.Epochs) }
+func (w Warmup) At(epoch int) int {
+	if w.Advances {
+		return epoch - 1
+	}
+	return max(0, epoch-1-w.Epochs)
+}
 
 // Stepped reports whether the named group is stepped in epoch, counted from 1.
 func (w Warmup) Stepped(epoch int, group string) bool {
-	if epoch > w.Epochs {
-		return true
-	}
-	for _, name := range w.Idle {
-		if name == group {
-			return false
-		}
-	}
-	return true
+	return epoch > w.Epochs || !slices.Contains(w.Idle, group)
 }
 
-// Epoch prepares the groups for an epoch, counted from 1: their rates by s, and
-// who is idle by w.
-func (o *Optimizer) Epoch(s Schedule, w Warmup, epoch int) {
+// Adjust prepares the groups for an epoch, counted from 1: their rates by s, and
+// who is idle by w. It reports whether others are idle than before: a recorded step
+// is then to be recorded anew.
+func (o *Optimizer) Adjust(s Schedule, w Warmup, epoch int) (changed bool) {
 	for _, g := range o.Groups {
 		g.Eta = s.Rate(g.Rate, w.At(epoch))
-		g.Idle = !w.Stepped(epoch, g.Name)
+		idle := !w.Stepped(epoch, g.Name)
+		changed = changed || idle != g.Idle
+		g.Idle = idle
 	}
+	return changed
 }

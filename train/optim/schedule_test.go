@@ -95,21 +95,30 @@ func TestFrozenWarmupEndsAboveTheMinimum(t *testing.T) {
 			t.Errorf("epoch %d: %v, want %v", epoch, got, want)
 		}
 	}
+	warm.Advances = true
+	for epoch, want := range map[int]float64{1: 5e-5, 6: 4.969221e-5, 51: 2.5e-5, 101: 0} { // (1 + cos(π·(epoch − 1)/100))/2 of the rate
+		if got := (optim.Cosine{Length: 100}).Rate(5e-5, warm.At(epoch)); math.Abs(got-want) > 1e-11 {
+			t.Errorf("advancing, epoch %d: %v, want %v", epoch, got, want)
+		}
+	}
 	if !warm.Stepped(1, "head") || warm.Stepped(5, "backbone") || !warm.Stepped(6, "backbone") {
 		t.Error("the wrong group is idle")
 	}
 }
 
-func TestEpochSetsRatesAndIdleGroups(t *testing.T) {
+func TestAdjustSetsRatesAndIdleGroups(t *testing.T) {
 	b := host{}
 	backbone, head := weights(b, []float64{1}, []float64{1}), weights(b, []float64{1}, []float64{1})
 	backbone.Name, head.Name, head.Rate = "backbone", "head", 0.2
 	o := optim.New(b, optim.SGD{}, backbone, head)
 	s, w := optim.MultiStep{Milestones: []int{2}, Gamma: 0.5}, optim.Warmup{Epochs: 3, Idle: []string{"backbone"}}
 	for epoch, want := range map[int][2]float64{1: {0.1, 0.2}, 3: {0.1, 0.2}, 5: {0.1, 0.2}, 6: {0.05, 0.1}} {
-		o.Epoch(s, w, epoch)
+		o.Adjust(s, w, epoch)
 		if backbone.Eta != want[0] || head.Eta != want[1] {
 			t.Errorf("epoch %d: rates %v and %v, want %v", epoch, backbone.Eta, head.Eta, want)
+		}
+		if o.Adjust(s, w, epoch) {
+			t.Errorf("epoch %d: the same groups are idle, and a change is reported", epoch)
 		}
 		if backbone.Idle != (epoch <= 3) || head.Idle {
 			t.Errorf("epoch %d: idle %v and %v", epoch, backbone.Idle, head.Idle)
