@@ -64,7 +64,8 @@ export class Review {
   panel() {
     const g = this.c.agreement;
     const figure = (v) => (v === null || v === undefined ? '–' : v.toFixed(3));
-    const range = (ci) => (ci ? `${ci[0].toFixed(2)} to ${ci[1].toFixed(2)}` : '–');
+    // An interval by the normal distribution can reach beyond what a figure can be.
+    const range = (ci) => (ci ? ci.map((v) => Math.max(-1, Math.min(1, v)).toFixed(2)).join(' to ') : '–');
     const fact = (what, value) => [h('dt', {}, what), h('dd', {}, value)];
     return [h('section', {}, h('h2', {}, 'Agreement'), h('dl', {}, fact('both decided', count(g.n, 'label')), fact('agree', figure(g.raw)), fact('Cohen’s κ', figure(g.kappa)), fact('95 %', range(g.kappa_ci95)),
       fact('Gwet’s AC1', figure(g.ac1)), fact('95 %', range(g.ac1_ci95_normal)), fact('left open', `${number(this.openTags().length)} of ${number(this.items().length)}`)),
