@@ -16,7 +16,7 @@ import (
 func TestDeviceIsWrittenAndStays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(path, 0o600); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	reader, err := os.OpenFile(path, os.O_RDWR, 0) // so that nobody waits for the other end
 	if err != nil {

@@ -1,0 +1,45 @@
+//go:build unix
+
+package filelock
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Between opening the file and locking it, the owner may remove it; a system that
+// removes no open file has no such moment.
+func TestRemovedFileIsNoLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	owner, err := Acquire(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.Close()
+	if err := owner.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if ours, err := take(late); err != nil || ours {
+		t.Errorf("a removed file was taken as the lock (%v)", err)
+	}
+	next, err := Acquire(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.Close()
+	again, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	var locked *LockedError
+	if _, err := take(again); !errors.As(err, &locked) {
+		t.Errorf("error = %v, want a *LockedError", err)
+	}
+}
