@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 func TestSecondHolderLearnsTheFirst(t *testing.T) {
@@ -52,11 +53,13 @@ func TestUnknownOwnerIsAnotherProcess(t *testing.T) {
 func TestLockEndsWithItsProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	if os.Getenv("FILELOCK_HOLD") != "" {
-		if _, err := Acquire(os.Getenv("FILELOCK_HOLD")); err != nil {
+		l, err := Acquire(os.Getenv("FILELOCK_HOLD"))
+		if err != nil {
 			t.Fatal(err)
 		}
+		defer l.Close() // what nothing refers to any more may be closed at any time
 		os.Stdout.WriteString("held\n")
-		select {}
+		time.Sleep(time.Hour) // select {} would end the process: the runtime sees that nothing can wake it
 	}
 	cmd := exec.Command(os.Args[0], "-test.run", "TestLockEndsWithItsProcess")
 	cmd.Env = append(os.Environ(), "FILELOCK_HOLD="+path)
