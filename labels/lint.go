@@ -16,6 +16,7 @@ type Problem struct {
 	Text    string `json:"text"`
 }
 
+// String is the line that a report prints: place, severity, what is wrong.
 func (p Problem) String() string {
 	severity := "error"
 	if p.Warning {

@@ -76,6 +76,7 @@ type LandmarkKey struct {
 	Landmark LandmarkID `json:"landmark_id"`
 }
 
+// String writes the key as split/landmark.
 func (k LandmarkKey) String() string { return string(k.Split) + "/" + strconv.Itoa(int(k.Landmark)) }
 
 // Key returns the landmark's name.

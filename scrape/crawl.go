@@ -42,10 +42,12 @@ type IncompleteError struct {
 	Cause       error
 }
 
+// Error says how far the crawl came, and what ended it.
 func (e *IncompleteError) Error() string {
 	return fmt.Sprintf("%d of %d titles are done: %v", e.Done, e.Total, e.Cause)
 }
 
+// Unwrap returns what ended the crawl.
 func (e *IncompleteError) Unwrap() error { return e.Cause }
 
 // Run asks the source for every title of the input that is not done yet, and

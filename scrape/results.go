@@ -161,6 +161,8 @@ type DamageError struct {
 	Err   error
 }
 
+// Error names the title whose record is damaged, and how.
 func (e *DamageError) Error() string { return fmt.Sprintf("%s: %v", e.Title, e.Err) }
 
+// Unwrap returns how it is damaged.
 func (e *DamageError) Unwrap() error { return e.Err }

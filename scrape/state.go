@@ -38,6 +38,7 @@ type MismatchError struct {
 	Dir, Setting, Have, Want string
 }
 
+// Error names the setting, both of its values, and the ways out.
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("%s was begun with %s %s, now it is %s; use another state folder, or remove this one to start over", e.Dir, e.Setting, e.Have, e.Want)
 }

@@ -88,6 +88,7 @@ type File struct {
 // Hash is a SHA-256, in JSON 64 lower-case hexadecimal digits.
 type Hash [32]byte
 
+// String writes 64 hexadecimal digits.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
 // MarshalText writes 64 digits.

@@ -49,6 +49,7 @@ func ParseImageID(text string) (ImageID, bool) {
 	return ImageID(v), true
 }
 
+// String writes 16 hexadecimal digits.
 func (id ImageID) String() string { return fmt.Sprintf("%016x", uint64(id)) }
 
 // MarshalText writes 16 digits.
@@ -99,6 +100,7 @@ type DamageError struct {
 	What string `json:"what"`
 }
 
+// Error names the file, the row where there is one, and what is wrong.
 func (e *DamageError) Error() string {
 	if e.Row < 0 {
 		return fmt.Sprintf("%s: %s", e.File, e.What)

@@ -65,6 +65,7 @@ type state struct {
 // DamagedError says that a checkpoint is not what was written.
 type DamagedError struct{ Path, Reason string }
 
+// Error names the file and the damage.
 func (e *DamagedError) Error() string {
 	return fmt.Sprintf("train: %s is damaged: %s", e.Path, e.Reason)
 }
@@ -243,6 +244,7 @@ type ResumeError struct {
 	Differences []string // "optim.lr is 0.01, the checkpoint has 0.001"
 }
 
+// Error lists what the two runs differ in.
 func (e *ResumeError) Error() string {
 	return fmt.Sprintf("train: %s was made by another run: %s", e.Checkpoint, strings.Join(e.Differences, "; "))
 }

@@ -175,6 +175,7 @@ type parts struct {
 // ConfigError says which setting is wrong, and what would be right.
 type ConfigError struct{ Err error }
 
+// Error names the setting, and what it is to be.
 func (e *ConfigError) Error() string { return "train: " + e.Err.Error() }
 
 // Unwrap returns what is wrong.

@@ -15,6 +15,7 @@ type StopError struct {
 	Cause  error // the last fault, if one was the reason
 }
 
+// Error says why nothing more is asked; RetryAt, until when.
 func (e *StopError) Error() string {
 	s := "stopped asking: " + e.Reason
 	if e.Cause != nil {
@@ -23,6 +24,7 @@ func (e *StopError) Error() string {
 	return s
 }
 
+// Unwrap returns the fault that was one too many, nil if there is none.
 func (e *StopError) Unwrap() error { return e.Cause }
 
 // RetryAt is the moment from which on the same command may be run again.

@@ -21,6 +21,7 @@ type StatusError struct {
 	RetryAfter time.Duration // as the server asked, 0 if it did not
 }
 
+// Error names the status, and how long the server wants to be left alone.
 func (e *StatusError) Error() string {
 	s := fmt.Sprintf("HTTP %d %s", e.Status, http.StatusText(e.Status))
 	if e.RetryAfter > 0 {
@@ -35,6 +36,7 @@ type BodyError struct {
 	Limit int64
 }
 
+// Error names the limit.
 func (e *BodyError) Error() string {
 	return fmt.Sprintf("the body is longer than %d bytes", e.Limit)
 }

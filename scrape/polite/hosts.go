@@ -23,6 +23,7 @@ func Wikimedia(host string) bool {
 // on the list.
 type HostError struct{ URL string }
 
+// Error says that the host was not asked.
 func (e *HostError) Error() string {
 	return "the host is not one of those allowed"
 }

@@ -19,6 +19,7 @@ const (
 // RobotsError says that robots.txt forbids a URL.
 type RobotsError struct{ URL, Agent string }
 
+// Error names the agent that the rules forbid.
 func (e *RobotsError) Error() string {
 	return fmt.Sprintf("the site's robots.txt forbids it to %q", e.Agent)
 }

@@ -30,6 +30,7 @@ const (
 // Size returns the bytes of one element.
 func (d DType) Size() int { return [...]int{4, 2, 2, 4, 1}[d] }
 
+// String is the name of the constant.
 func (d DType) String() string { return [...]string{"F32", "BF16", "F16", "I32", "U8"}[d] }
 
 // Buffer is a piece of device memory, opaque but to the backend that made it.
@@ -137,6 +138,7 @@ func (a Array) ColRange(lo, hi int) Array {
 	return a
 }
 
+// String writes element type and shape: F32[256 512].
 func (a Array) String() string { return fmt.Sprintf("%v%v", a.Type, a.Dims[:a.N]) }
 
 // Ticket stands for a download that may not have finished.

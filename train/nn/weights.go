@@ -54,6 +54,7 @@ type MismatchError struct {
 // listed is how many names of a kind an error prints.
 const listed = 8
 
+// Error lists names on both sides, near misses together.
 func (e *MismatchError) Error() string {
 	unexpected := slices.Clone(e.Unexpected[:min(len(e.Unexpected), listed)])
 	for i, name := range unexpected {
