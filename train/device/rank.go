@@ -121,7 +121,7 @@ const (
 	// ScoreAP is 1 − Σ_k plus_k/rank_k / Z with Z = Σ_l n_l·r(l): average precision
 	// if r is 1, hierarchical average precision otherwise.
 	ScoreAP ScoreKind = iota
-	// ScoreRecall is 1 − mean over κ of K of Σ_k σ((κ − rank_k)/T) / min(κ, P).
+	// ScoreRecall is 1 − mean over κ of K of Σ_k σ((κ − rank_k)/T_κ) / min(κ, P).
 	ScoreRecall
 	// ScoreNDCG is 1 − Σ_k (2^l_k − 1)/log2(1 + rank_k) / iDCG, iDCG being the sum
 	// for the best order.
@@ -137,7 +137,7 @@ const (
 type Score struct {
 	Kind ScoreKind
 	At   []float32 // Recall: K
-	Temp float32   // Recall: T
+	Temp []float32 // Recall: T of each of K
 	Clip bool      // Recall: the sum for κ is at most κ
 }
 
@@ -170,6 +170,9 @@ const (
 	// Angular is log(Σ_n e^(PosScale·s_n) + e^z) − z for the first positive, with
 	// z = PosScale·φ(s_p) and φ(cos θ) = cos(θ + PosMargin), where that falls with θ;
 	// cos θ − PosMargin·sin(PosMargin) beyond. With Easy φ is cos θ from θ = π/2 on.
+	// With Smoothing ε every one of the C items, these negatives and that positive,
+	// has h·φ(s) + (1 − h)·s for its score here, h being 1 − ε + ε/C for the
+	// positive and ε/C for the others.
 	Angular
 	// Ratio is log Σ_n e^(PosScale·s_n) − PosScale·s_p for the first positive: the
 	// cross-entropy of softmax without the positive below the line.
@@ -199,6 +202,7 @@ type Pairs struct {
 	Ceiling                  float32 // what takes out copies of the query: 1 − 1e-5, or +Inf
 	Mine                     bool
 	Easy                     bool
+	Smoothing                float32   // Angular: ε, by which the angle moves the negatives too
 	Margins                  []float32 // Levels: of each, finest first
 }
 
@@ -325,12 +329,18 @@ func (o *Score) Check() error {
 	if o.Kind != ScoreRecall {
 		return nil
 	}
-	if len(o.At) == 0 || !(o.Temp > 0) {
-		return fmt.Errorf("at_k has %d numbers and temp is %v, want at least one k and a positive temperature", len(o.At), o.Temp)
+	if len(o.At) == 0 {
+		return errors.New("at_k has 0 numbers, want at least one")
 	}
-	for _, k := range o.At {
+	if len(o.Temp) != len(o.At) {
+		return fmt.Errorf("temp has %d numbers and at_k %d, want a temperature for each k or one for all", len(o.Temp), len(o.At))
+	}
+	for i, k := range o.At {
 		if !(k >= 1) {
 			return fmt.Errorf("at_k has %v, want numbers from 1 on", k)
+		}
+		if !(o.Temp[i] > 0) {
+			return fmt.Errorf("temp is %v for k = %v, want a positive temperature", o.Temp[i], k)
 		}
 	}
 	return nil
@@ -358,6 +368,9 @@ func (o *Pairs) Check() error {
 	case Angular, Ratio:
 		if !(o.PosScale > 0) || !(o.PosMargin >= 0 && o.PosMargin < math.Pi) {
 			return fmt.Errorf("scale is %v and margin %v, want a positive number and an angle", o.PosScale, o.PosMargin)
+		}
+		if !(o.Smoothing >= 0 && o.Smoothing < 1) {
+			return fmt.Errorf("ls_eps is %v, want a number from 0 on and below 1", o.Smoothing)
 		}
 	case Levels:
 		if !(o.PosScale > 0) || len(o.Margins) == 0 {

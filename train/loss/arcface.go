@@ -13,18 +13,29 @@ import "hgld/train/device"
 // its rows, as the proxies, are divided by their length. M is 0.3 in the released
 // configurations for SOP and GLDv2.
 //
+// Smoothing ε is that of SupRank's code, which smooths the one-hot h by which φ and
+// cos θ are mixed and leaves the target of the cross-entropy as it is: with C classes
+//
+//	L = 1/Q Σ_q −log softmax(S·(h_c·φ_c + (1 − h_c)·cos θ_c))[class of q]
+//	h_own = 1 − ε + ε/C, h_c = ε/C for the others
+//
+// No published row of ours uses it; it is in [0, 1), and 0 is the loss above.
+//
 // A query without a label of the given Level counts 0; the mean is over all Q.
 type ArcFace struct {
 	S          float64 `yaml:"s"`
 	M          float64 `yaml:"m"`
 	EasyMargin bool    `yaml:"easy_margin"`
+	Smoothing  float64 `yaml:"ls_eps"`
 	Level      int     `yaml:"level"` // whose classes have proxies; 0 is the finest
 }
 
 // New makes the loss, with a proxy for each class.
 func (l ArcFace) New(f Facts) (Loss, error) {
 	return newProxied(f, proxied{
-		pairs: device.Pairs{Kind: device.Angular, PosScale: float32(l.S), PosMargin: float32(l.M), Easy: l.EasyMargin},
+		pairs: device.Pairs{
+			Kind: device.Angular, PosScale: float32(l.S), PosMargin: float32(l.M), Easy: l.EasyMargin, Smoothing: float32(l.Smoothing),
+		},
 		level: l.Level, normalise: true,
 	})
 }

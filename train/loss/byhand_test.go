@@ -50,7 +50,7 @@ func TestLossesOfSixScoresAreThoseComputedByHand(t *testing.T) {
 	scores := []float64{1, 0.80, 0.82, 0.50, 0.30, 0.305}
 	paths := byLevel(1, 1, 1, 0, 0, 1, 0)
 	with, without := loss.Against{SelfInGallery: true}, loss.Against{}
-	at := []float64{1, 2, 4, 8, 16}
+	at, temps := []float64{1, 2, 4, 8, 16}, loss.Temperatures{Each: []float64{0.5, 1, 2, 4, 8}}
 	for _, c := range []struct {
 		name  string
 		k     loss.Kind
@@ -65,10 +65,12 @@ func TestLossesOfSixScoresAreThoseComputedByHand(t *testing.T) {
 		{"sup-ap, continuous, paper", loss.SupAP{HMinus: autoStep, Against: without}, 0.775303970, nil},
 		{"sup-ap, SOP, paper", loss.SupAP{HMinus: sopStep, Against: without}, 0.775280951, nil},
 		{"sup-ap, iNat, paper", loss.SupAP{HMinus: inatStep, Against: without}, 0.719145312, nil},
-		{"smooth-recall", loss.SmoothRecall{Tau: 0.01, AtK: at, Temp: 1, Against: with}, 0.247952005, []float64{-.5925805, .5925806, 0, -.4423411, .4423411}},
-		{"sup-recall, SOP", loss.SupRecall{HMinus: sopStep, AtK: at, Temp: 1, Against: with}, 0.417080796, nil},
-		{"sup-recall, iNat", loss.SupRecall{HMinus: inatStep, AtK: at, Temp: 1, Against: with}, 0.391162986, nil},
-		{"sup-recall at 10", loss.SupRecall{HMinus: sopStep, AtK: []float64{10}, Temp: 1, Against: with}, 0.333818703, nil},
+		{"smooth-recall", loss.SmoothRecall{Tau: 0.01, AtK: at, Temp: loss.Temperatures{All: 1}, Against: with}, 0.247952005, []float64{-.5925805, .5925806, 0, -.4423411, .4423411}},
+		{"smooth-recall, a temperature for each k", loss.SmoothRecall{Tau: 0.01, AtK: at, Temp: temps, Against: with}, 0.355079564, []float64{-.4334288, .4334290, 0, -.3500823, .3500823}},
+		{"sup-recall, a temperature for each k", loss.SupRecall{HMinus: sopStep, AtK: at, Temp: temps, Against: with}, 0.491516913, []float64{-.3335799, .3346829, .0011028, -.0024647, .0002592}},
+		{"sup-recall, SOP", loss.SupRecall{HMinus: sopStep, AtK: at, Temp: loss.Temperatures{All: 1}, Against: with}, 0.417080796, nil},
+		{"sup-recall, iNat", loss.SupRecall{HMinus: inatStep, AtK: at, Temp: loss.Temperatures{All: 1}, Against: with}, 0.391162986, nil},
+		{"sup-recall at 10", loss.SupRecall{HMinus: sopStep, AtK: []float64{10}, Temp: loss.Temperatures{All: 1}, Against: with}, 0.333818703, nil},
 		{"softbin-ap of 5 bins", loss.SoftBinAP{NQ: 5, Min: -1, Max: 1, Against: with}, 0.386034183, []float64{-.2795514, .3401361, onCentre, -.0634625, .0638567}},
 		{"softbin-ap of 20 bins", loss.SoftBinAP{NQ: 20, Min: -1, Max: 1, Against: with}, 0.274204744, []float64{-.4424144, .1802874, 0, -.1020543, .1155602}},
 		{"softbin-ap from 0", loss.SoftBinAP{NQ: 25, Max: 1, Against: with}, 0.280553986, nil},
@@ -151,17 +153,22 @@ func TestPairLossesAreThoseComputedByHand(t *testing.T) {
 	checkByHand(t, "triplet", loss.Triplet{Margin: .05}, pairs([]float64{.9, .4}, negatives), .285, 0, nil)
 }
 
+// degree is one in radians.
+const degree = math.Pi / 180
+
+// atAngles are unit vectors of the plane.
+func atAngles(degrees ...float64) (rows [][]float64) {
+	for _, d := range degrees {
+		sin, cos := math.Sincos(d * degree)
+		rows = append(rows, []float64{cos, sin})
+	}
+	return rows
+}
+
 // Proxies at given angles in the plane, one for each class.
 func TestProxyLossesAreThoseComputedByHand(t *testing.T) {
-	at := func(degrees ...float64) (rows [][]float64) {
-		for _, d := range degrees {
-			sin, cos := math.Sincos(d * math.Pi / 180)
-			rows = append(rows, []float64{cos, sin})
-		}
-		return rows
-	}
 	plane := func(angle float64, class int32) *batch {
-		return (&batch{query: at(angle), labels: [][]int32{{class}}, proxies: at(0, 60, 150)}).own()
+		return (&batch{query: atAngles(angle), labels: [][]int32{{class}}, proxies: atAngles(0, 60, 150)}).own()
 	}
 	for _, c := range []struct {
 		name   string
@@ -179,8 +186,14 @@ func TestProxyLossesAreThoseComputedByHand(t *testing.T) {
 		{"arcface, margin .3", loss.ArcFace{S: 30, M: .3}, plane(20, 0), .335946997, 1},
 		{"arcface, margin .3", loss.ArcFace{S: 30, M: .3}, plane(100, 1), 3.074727444, 1},
 		{"arcface beyond π − m", loss.ArcFace{S: 30, M: .5}, plane(190, 0), 59.716948963, 1},
+		{"arcface, smoothed", loss.ArcFace{S: 30, M: .5, Smoothing: .1}, plane(20, 0), 2.305831824, 1},
+		{"arcface, smoothed", loss.ArcFace{S: 30, M: .5, Smoothing: .1}, plane(100, 1), 7.111649034, 1},
+		{"arcface, smoothed, before π − m", loss.ArcFace{S: 30, M: .5, Smoothing: .1}, plane(151.3, 0), 59.613296210, 1},
+		{"arcface, smoothed, beyond π − m", loss.ArcFace{S: 30, M: .5, Smoothing: .1}, plane(151.4, 0), 62.908397191, 1},
+		{"arcface, smoothed, far beyond π − m", loss.ArcFace{S: 30, M: .5, Smoothing: .3}, plane(190, 0), 57.072834365, 1},
+		{"arcface, smoothed, easy", loss.ArcFace{S: 30, M: .3, EasyMargin: true, Smoothing: .3}, plane(100, 0), 27.540599582, 1},
 		{"csl", loss.CSL{Scale: 32}, (&batch{
-			query: at(15), labels: [][]int32{{0, 0}}, proxies: at(0, 40, 100, 150), paths: [][]int32{{0, 0}, {1, 0}, {2, 1}, {3, 1}},
+			query: atAngles(15), labels: [][]int32{{0, 0}}, proxies: atAngles(0, 40, 100, 150), paths: [][]int32{{0, 0}, {1, 0}, {2, 1}, {3, 1}},
 		}).own(), 6.094481672, 2},
 	} {
 		checkByHand(t, c.name, c.k, c.in, c.value, 0, nil)

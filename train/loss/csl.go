@@ -41,10 +41,7 @@ func (l CSL) New(f Facts) (Loss, error) {
 	if len(margins) != levels {
 		return nil, fmt.Errorf("%d margins for %d levels", len(margins), levels)
 	}
-	pairs := device.Pairs{Kind: device.Levels, PosScale: float32(l.Scale)}
-	for _, m := range margins {
-		pairs.Margins = append(pairs.Margins, float32(m))
-	}
+	pairs := device.Pairs{Kind: device.Levels, PosScale: float32(l.Scale), Margins: narrow(margins)}
 	return proxied{pairs: pairs, to: levels, paths: f.Paths}.make(f)
 }
 

@@ -94,8 +94,8 @@ func levelsOf(levels []int, weights []float64, n int) ([]int, []float64) {
 type ranking struct {
 	steps    cpu.Steps
 	score    device.Score
-	at       []float64 // of a recall, with its temperature
-	temp     float64
+	at       []float64 // of a recall, with its temperatures
+	temp     loss.Temperatures
 	from, to int
 	self     func(level uint8) uint8 // of the query's own row
 	rel      func(count []int32) []float64
@@ -130,7 +130,7 @@ func rankingOf(t *testing.T, k loss.Kind, levels, gallery int) ranking {
 	all := func(s cpu.Steps, o device.Score, a loss.Against) ranking {
 		return ranking{steps: s, score: o, to: levels, self: selfOf(a), rel: always, combine: a.MemoryCombine}
 	}
-	counting := func(d ranking, at []float64, temp float64) ranking {
+	counting := func(d ranking, at []float64, temp loss.Temperatures) ranking {
 		d.at, d.temp = at, temp
 		return d
 	}
@@ -265,15 +265,19 @@ func (d ranking) ofRanks(u, v, rank, plus []float64, sh []uint8, rel []float64, 
 	clear(u)
 	clear(v)
 	loss, share := 1.0, 1/float64(len(d.at))
-	for _, at := range d.at {
+	for i, at := range d.at {
+		temp := d.temp.All
+		if d.temp.Each != nil {
+			temp = d.temp.Each[i]
+		}
 		norm, sum, slopes := share/min(at, float64(positives(count))), 0.0, make([]float64, len(sh))
 		for k, l := range sh {
 			if l == 1 {
-				x := min(max((rank[k]-at)/d.temp, -50), 50)
+				x := min(max((rank[k]-at)/temp, -50), 50)
 				y := 1 / (1 + math.Exp(x))
 				sum += y
 				if math.Abs(x) < 50 {
-					slopes[k] = y * (1 - y) / d.temp
+					slopes[k] = y * (1 - y) / temp
 				}
 			}
 		}

@@ -87,8 +87,8 @@ func TestReplayedLossReadsItsInputsAgain(t *testing.T) {
 	each(t, func(t *testing.T, k loss.Kind) { replayed(t, k, first, second) })
 }
 
-// Mixtures, several proxies of a class and a memory of scores too: what is beside the
-// defaults of the table.
+// Mixtures, several proxies of a class, temperatures and smoothed angles too: what is
+// beside the defaults of the table.
 func TestReplayedMixturesReadTheirInputsAgain(t *testing.T) {
 	shares := func(rows int) (drawn [][]float64) {
 		for i := range rows {
@@ -102,10 +102,12 @@ func TestReplayedMixturesReadTheirInputsAgain(t *testing.T) {
 		change func(*batch)
 	}{
 		"scores mixed": {loss.SupAP{HMinus: sopStep, Against: with, ScoreMixing: loss.ScoreMixing{UsePosMixup: true}}, func(b *batch) { b.drawn, b.perClass = shares(24), 4 }},
-		"scores mixed, of others alone": {loss.SmoothRecall{Tau: 0.01, AtK: []float64{1, 4}, Temp: 1, ScoreMixing: loss.ScoreMixing{UsePosMixup: true}},
+		"scores mixed, of others alone": {loss.SmoothRecall{Tau: 0.01, AtK: []float64{1, 4}, Temp: loss.Temperatures{All: 1}, ScoreMixing: loss.ScoreMixing{UsePosMixup: true}},
 			func(b *batch) { b.drawn, b.perClass = shares(24), 4 }},
-		"rows mixed":    {loss.RecallAtKOriginal{Tau: 0.01, AtK: []float64{1, 4}, Temp: 1, SiMix: true}, func(b *batch) { b.drawn, b.perClass = shares(6), 4 }},
-		"three centres": {loss.NSM{Temperature: 0.05, NumCenters: 3, TemperatureCenters: 0.1}, func(b *batch) { b.centers, b.proxies = 3, randomBatch(1, 18, 1, 8, 1).query }},
+		"rows mixed":               {loss.RecallAtKOriginal{Tau: 0.01, AtK: []float64{1, 4}, Temp: loss.Temperatures{All: 1}, SiMix: true}, func(b *batch) { b.drawn, b.perClass = shares(6), 4 }},
+		"a temperature for each k": {loss.SupRecall{HMinus: sopStep, AtK: []float64{1, 4, 2}, Temp: loss.Temperatures{Each: []float64{0.5, 3, 1}}, Against: with}, func(*batch) {}},
+		"angles smoothed":          {loss.ArcFace{S: 30, M: 0.5, Smoothing: 0.2}, func(b *batch) { b.proxies = randomBatch(1, 6, 1, 8, 1).query }},
+		"three centres":            {loss.NSM{Temperature: 0.05, NumCenters: 3, TemperatureCenters: 0.1}, func(b *batch) { b.centers, b.proxies = 3, randomBatch(1, 18, 1, 8, 1).query }},
 	} {
 		first, second := randomBatch(16, 6, 4, 8, 2), randomBatch(17, 6, 4, 8, 2)
 		c.change(first)

@@ -302,16 +302,10 @@ func (g *golden) recallAtKOriginal(t *testing.T, s settings) loss.Kind {
 	} else {
 		g.mixedRows(t, s)
 	}
-	var temps []float64
-	s.take(t, "temps", &temps)
-	for _, temp := range temps {
-		if temp != temps[0] {
-			t.Fatalf("temps is %v, of which one is understood", temps)
-		}
+	if s["temps"] != nil {
+		s.rename("temps", "temp")
 	}
-	l := into(t, s, loss.RecallAtKOriginal{})
-	l.Temp = temps[0]
-	return l
+	return into(t, s, loss.RecallAtKOriginal{})
 }
 
 // mixedRows brings the coefficients of SiMix, given for the classes as they stand in

@@ -153,7 +153,6 @@ func (g *golden) classifier(t *testing.T, s settings) loss.Kind {
 		s.expect(t, "reduction", "mean")
 		return into(t, s, loss.ProxyNCA{})
 	case "arcface":
-		s.expect(t, "ls_eps", json.RawMessage("0.0"))
 		s.expect(t, "reduction", "mean")
 		return into(t, s, loss.ArcFace{})
 	case "csl":

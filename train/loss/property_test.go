@@ -83,7 +83,6 @@ func TestLossesMatchTheirDefinition(t *testing.T) {
 // Exact steps have no gradient, so a batch on which no two scores lie within the
 // step of the differences is needed; random ones do not.
 func TestDefinitionsHaveTheGradientOfTheirValue(t *testing.T) {
-	const h = 1e-6
 	each(t, func(t *testing.T, k loss.Kind) {
 		in := randomBatch(2, 4, 3, 5, 2)
 		want := define(t, k, in)
@@ -99,22 +98,29 @@ func TestDefinitionsHaveTheGradientOfTheirValue(t *testing.T) {
 				return // each row's score with itself is on the kink of the first bin
 			}
 		}
-		numeric := like(in.query)
-		for i, row := range in.query {
-			for j, v := range row {
-				row[j] = v + h
-				up := define(t, k, in).value
-				row[j] = v - h
-				numeric[i][j] = (up - define(t, k, in).value) / (2 * h)
-				row[j] = v
-			}
-		}
 		// A row's score with itself is a tie of the query with itself only: no kink.
-		// What is left is h² of the third derivative, 1e-12/τ³.
-		if d := farthest(numeric, want.query); !(d <= 1e-5) {
+		// What is left is step² of the third derivative, 1e-12/τ³.
+		if d := farthest(differences(t, k, in, in.query), want.query); !(d <= 1e-5) {
 			t.Errorf("gradient off by %.2g", d)
 		}
 	})
+}
+
+// differences are the central ones of a definition's value by the numbers x of in.
+func differences(t *testing.T, k loss.Kind, in *batch, x [][]float64) [][]float64 {
+	t.Helper()
+	const step = 1e-6
+	numeric := like(x)
+	for i, row := range x {
+		for j, v := range row {
+			row[j] = v + step
+			up := define(t, k, in).value
+			row[j] = v - step
+			numeric[i][j] = (up - define(t, k, in).value) / (2 * step)
+			row[j] = v
+		}
+	}
+	return numeric
 }
 
 func TestLossesDoNotDependOnTheOrderOfRows(t *testing.T) {

@@ -15,12 +15,12 @@ import (
 // the rows of each class are further queries and items of the gallery; then Gallery
 // must be Query. No κ is greater than the number of real items.
 type RecallAtKOriginal struct {
-	Tau           float64   `yaml:"tau"`
-	AtK           []float64 `yaml:"at_k"`
-	Temp          float64   `yaml:"temp"`
-	Level         int       `yaml:"level"` // 0 is the finest
-	SiMix         bool      `yaml:"simix"`
-	MemoryCombine Combine   `yaml:"memory_combine"`
+	Tau           float64      `yaml:"tau"`
+	AtK           []float64    `yaml:"at_k"`
+	Temp          Temperatures `yaml:"temp"`
+	Level         int          `yaml:"level"` // 0 is the finest
+	SiMix         bool         `yaml:"simix"`
+	MemoryCombine Combine      `yaml:"memory_combine"`
 }
 
 // New makes the loss.

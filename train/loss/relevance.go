@@ -65,10 +65,7 @@ func (r Relevance) kind(levels int, a Against) (device.RelKind, error) {
 		o.Divisor = float32(float64(levels) + r.Divisor)
 	}
 	if r.Type == Mapped {
-		o.Mode = device.RelMap
-		for _, w := range r.Weights {
-			o.Weights = append(o.Weights, float32(w))
-		}
+		o.Mode, o.Weights = device.RelMap, narrow(r.Weights)
 	}
 	return o, nil
 }

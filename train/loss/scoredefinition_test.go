@@ -217,7 +217,7 @@ func addProxied(k loss.Kind, in *batch, weight float64, r *result) bool {
 	case loss.ProxyNCA:
 		p, level, query = cpu.Pairs{Kind: device.Ratio, PosScale: 2 * k.Scale * k.Scale}, k.Level, units(in.query)
 	case loss.ArcFace:
-		p, level, query = cpu.Pairs{Kind: device.Angular, PosScale: k.S, PosMargin: k.M, Easy: k.EasyMargin}, k.Level, units(in.query)
+		p, level, query = cpu.Pairs{Kind: device.Angular, PosScale: k.S, PosMargin: k.M, Easy: k.EasyMargin, Smoothing: k.Smoothing}, k.Level, units(in.query)
 	default:
 		return false
 	}

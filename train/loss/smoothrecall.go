@@ -6,20 +6,21 @@ import "hgld/train/device"
 // CVPR 2022, as SupRank computes it: both the step in the rank and the test that
 // the rank is at most k are sigmoids:
 //
-//	L = 1 − 1/Q Σ_q 1/|K| Σ_{κ∈K} Σ_{k∈P_q} σ((κ − rank(q,k))/Temp) / min(κ, |P_q|)
+//	L = 1 − 1/Q Σ_q 1/|K| Σ_{κ∈K} Σ_{k∈P_q} σ((κ − rank(q,k))/Temp_κ) / min(κ, |P_q|)
 //	rank(q,k) = 1 + Σ_{i≠k} σ((s_i − s_k)/Tau)
 //
 // Query is [Q, D] and Gallery [G, D], rows of unit length. The least value is not
-// 0, because σ is 1/2 where the rank is κ.
+// 0, because σ is 1/2 where the rank is κ. SupRank has one Temp for all κ, the
+// authors' code one for each, all of them 1.
 //
 // The authors' own code counts otherwise: RecallAtKOriginal.
 //
 // A query without positives contributes nothing to the mean.
 type SmoothRecall struct {
-	Tau         float64   `yaml:"tau"`
-	AtK         []float64 `yaml:"at_k"`
-	Temp        float64   `yaml:"temp"`
-	Level       int       `yaml:"level"` // 0 is the finest
+	Tau         float64      `yaml:"tau"`
+	AtK         []float64    `yaml:"at_k"`
+	Temp        Temperatures `yaml:"temp"`
+	Level       int          `yaml:"level"` // 0 is the finest
 	Against     `yaml:",inline"`
 	ScoreMixing `yaml:",inline"`
 }
@@ -40,14 +41,6 @@ func (l SmoothRecall) New(f Facts) (Loss, error) {
 func (l SmoothRecall) Released() Kind {
 	l.Against = l.Against.released()
 	return l
-}
-
-func recall(at []float64, temp float64) device.Score {
-	o := device.Score{Kind: device.ScoreRecall, Temp: float32(temp)}
-	for _, k := range at {
-		o.At = append(o.At, float32(k))
-	}
-	return o
 }
 
 // rankOnly leaves out the ranks among positives, which recall and NDCG do not

@@ -10,9 +10,9 @@ package loss
 // positives contributes nothing to the mean.
 type SupRecall struct {
 	HMinus      `yaml:",inline"`
-	AtK         []float64 `yaml:"at_k"`
-	Temp        float64   `yaml:"temp"`
-	Level       int       `yaml:"level"` // 0 is the finest
+	AtK         []float64    `yaml:"at_k"`
+	Temp        Temperatures `yaml:"temp"`
+	Level       int          `yaml:"level"` // 0 is the finest
 	Against     `yaml:",inline"`
 	ScoreMixing `yaml:",inline"`
 }

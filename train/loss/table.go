@@ -7,9 +7,9 @@ import "hgld/internal/registry"
 var All = registry.Table[Kind]{
 	{Name: "smooth-ap", About: "Smooth-AP (ECCV 2020): average precision with sigmoids for steps", Value: SmoothAP{Tau: 0.01}},
 	{Name: "sup-ap", About: "Sup-AP (NeurIPS 2021): an upper bound of 1 − AP", Value: paperSupAP},
-	{Name: "smooth-recall", About: "R@k (CVPR 2022) with sigmoids, over several k", Value: SmoothRecall{Tau: 0.01, AtK: recallAt, Temp: 1}},
+	{Name: "smooth-recall", About: "R@k (CVPR 2022) with sigmoids, over several k", Value: SmoothRecall{Tau: 0.01, AtK: recallAt, Temp: Temperatures{All: 1}}},
 	{Name: "sup-recall", About: "R@k with the upper bound of Sup-AP", Value: paperSupRecall},
-	{Name: "recall-at-k-original", About: "R@k as its authors computed it, the query counted in ranks", Value: RecallAtKOriginal{Tau: 0.01, AtK: recallAt, Temp: 1}},
+	{Name: "recall-at-k-original", About: "R@k as its authors computed it, the query counted in ranks", Value: RecallAtKOriginal{Tau: 0.01, AtK: recallAt, Temp: Temperatures{All: 1}}},
 	{Name: "smooth-ndcg", About: "NDCG over all levels with sigmoids for steps", Value: SmoothNDCG{Tau: 0.01}},
 	{Name: "sup-ndcg", About: "NDCG over all levels with the upper bound of Sup-AP", Value: SupNDCG{HMinus: paperStep}},
 	{Name: "smooth-h-ap", About: "hierarchical AP with sigmoids for steps", Value: SmoothHAP{Tau: 0.01, Relevance: paperRelevance}},
@@ -59,7 +59,7 @@ var All = registry.Table[Kind]{
 // What several rows are made of.
 var (
 	paperSupAP     = SupAP{HMinus: paperStep}
-	paperSupRecall = SupRecall{HMinus: paperStep, AtK: recallAt, Temp: 1}
+	paperSupRecall = SupRecall{HMinus: paperStep, AtK: recallAt, Temp: Temperatures{All: 1}}
 )
 
 func supHAP(alpha float64) *SupHAP {

@@ -1,6 +1,7 @@
 package loss_test
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -98,8 +99,12 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{with(func(l *loss.SupHAP) { l.SelfInGallery = true }), "counts_query"},
 		{with(func(l *loss.SupHAP) { l.Relevance.Divisor = -3 }), "divisor is 0 with 3 levels"},
 		{with(func(l *loss.SupHAP) { l.Relevance = loss.Relevance{Type: loss.Mapped, Weights: []float64{1}} }), "1 weights for 3 levels"},
-		{loss.SmoothRecall{Tau: 0.01, Temp: 1}, "at_k has 0 numbers"},
-		{loss.SmoothRecall{Tau: 0.01, Temp: 1, AtK: []float64{0}}, "at_k has 0"},
+		{loss.SmoothRecall{Tau: 0.01, Temp: loss.Temperatures{All: 1}}, "at_k has 0 numbers"},
+		{loss.SmoothRecall{Tau: 0.01, Temp: loss.Temperatures{All: 1}, AtK: []float64{0}}, "at_k has 0"},
+		{loss.SmoothRecall{Tau: 0.01, AtK: []float64{1, 2}}, "temp is 0 for k = 1"},
+		{loss.SmoothRecall{Tau: 0.01, AtK: []float64{1, 2}, Temp: loss.Temperatures{Each: []float64{1}}}, "temp has 1 numbers and at_k 2"},
+		{loss.SupRecall{HMinus: sopStep, AtK: []float64{1, 2}, Temp: loss.Temperatures{Each: []float64{1, -2}}}, "temp is -2 for k = 2"},
+		{loss.RecallAtKOriginal{Tau: 0.01, AtK: []float64{1}, Temp: loss.Temperatures{Each: []float64{}}}, "temp has 0 numbers and at_k 1"},
 		{loss.NSM{Level: 1}, "temperature is 0"},
 		{loss.NSM{Temperature: 1, Level: 5}, "level is 5"},
 		{loss.Sum{}, "without terms"},
@@ -113,12 +118,15 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{loss.NCAPP{}, "scale is 0"},
 		{loss.ProxyNCA{}, "scale is 0"},
 		{loss.ArcFace{S: 30, M: 4}, "margin 4"},
+		{loss.ArcFace{S: 30, M: 0.5, Smoothing: 1}, "ls_eps is 1"},
+		{loss.ArcFace{S: 30, M: 0.5, Smoothing: -0.1}, "ls_eps is -0.1"},
+		{loss.ArcFace{S: 30, M: 0.5, Smoothing: math.NaN()}, "ls_eps is NaN"},
 		{loss.CrossEntropy{Epsilon: 1}, "epsilon is 1"},
 		{loss.SumNSM{Temperature: 1, Weights: []float64{1}}, "1 weights for 3 levels"},
 		{loss.SumTriplet{Levels: []int{0, 5}}, "level is 5"},
 		{loss.Composition{Weights: []float64{1, 1}, SupAP: &loss.SupAP{}, NSM: &loss.NSM{Temperature: 1}}, "tau is 0"},
 		{loss.SmoothAP{Tau: 1, ScoreMixing: loss.ScoreMixing{UsePosMixup: true}}, "does not say how many rows"},
-		{loss.RecallAtKOriginal{Tau: 1, AtK: []float64{1}, Temp: 1, SiMix: true}, "simix mixes the rows"},
+		{loss.RecallAtKOriginal{Tau: 1, AtK: []float64{1}, Temp: loss.Temperatures{All: 1}, SiMix: true}, "simix mixes the rows"},
 		{loss.RamboRecall{Lambda: 1, BatchMemory: 1}, "batch_memory is 1"},
 		{loss.NSM{Temperature: 1, NumCenters: 2}, "temperature_centers is 0"},
 		{loss.Composition{Weights: []float64{1}}, "1 weights for 0 parts"},

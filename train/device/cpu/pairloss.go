@@ -14,6 +14,7 @@ type Pairs struct {
 	PosScale, NegScale, Base float64
 	Ceiling                  float64
 	Mine, Easy               bool
+	Smoothing                float64
 	Margins                  []float64
 }
 
@@ -21,7 +22,7 @@ func (p *Pairs) set(o *device.Pairs) {
 	*p = Pairs{
 		Kind: o.Kind, Mean: o.Mean, PosMargin: float64(o.PosMargin), NegMargin: float64(o.NegMargin),
 		PosScale: float64(o.PosScale), NegScale: float64(o.NegScale), Base: float64(o.Base),
-		Ceiling: float64(o.Ceiling), Mine: o.Mine, Easy: o.Easy, Margins: p.Margins[:0],
+		Ceiling: float64(o.Ceiling), Mine: o.Mine, Easy: o.Easy, Smoothing: float64(o.Smoothing), Margins: p.Margins[:0],
 	}
 	for _, m := range o.Margins {
 		p.Margins = append(p.Margins, float64(m))

@@ -98,8 +98,8 @@ func (c hand) run(h *Steps, o *device.Score) definition {
 var (
 	ap       = &device.Score{}
 	ndcg     = &device.Score{Kind: device.ScoreNDCG}
-	recall16 = &device.Score{Kind: device.ScoreRecall, At: []float32{1, 2, 4, 8, 16}, Temp: 1}
-	recall10 = &device.Score{Kind: device.ScoreRecall, At: []float32{10}, Temp: 1}
+	recall16 = &device.Score{Kind: device.ScoreRecall, At: []float32{1, 2, 4, 8, 16}, Temp: []float32{1, 1, 1, 1, 1}}
+	recall10 = &device.Score{Kind: device.ScoreRecall, At: []float32{10}, Temp: []float32{1}}
 )
 
 func TestRankLossesOfAHandCase(t *testing.T) {

@@ -53,12 +53,12 @@ func apScore(drank, dplus, rank, plus []float64, level []uint8, rel []float64, c
 	return 1 - sum/z
 }
 
-// recallScore: L = 1 − mean over κ of Σ_k σ((κ − rank_k)/T) / min(κ, P), where
+// recallScore: L = 1 − mean over κ of Σ_k σ((κ − rank_k)/T_κ) / min(κ, P), where
 // Clip bounds the sum of a κ by κ; it has no gradient beyond.
 func recallScore(drank, rank []float64, level []uint8, levels, positives int, o *device.Score) float64 {
-	loss, temp, share := 1.0, float64(o.Temp), 1/float64(len(o.At))
-	for _, at := range o.At {
-		cut := float64(at)
+	loss, share := 1.0, 1/float64(len(o.At))
+	for i, at := range o.At {
+		cut, temp := float64(at), float64(o.Temp[i])
 		norm := share / min(cut, float64(positives))
 		sum := 0.0
 		for k, l := range level {

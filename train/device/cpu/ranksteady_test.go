@@ -38,6 +38,8 @@ func rankCalls(b *Backend) []call {
 	hinges := &device.Pairs{Kind: device.Contrastive, Mean: device.MeanTerms, PosMargin: 0.1}
 	triplet := &device.Pairs{Kind: device.Triplet, Mean: device.MeanTerms, PosMargin: 0.05}
 	csl := &device.Pairs{Kind: device.Levels, PosScale: 32, Margins: []float32{0.25, 0.45}}
+	angle := &device.Pairs{Kind: device.Angular, PosScale: 30, PosMargin: 0.5, Smoothing: 0.1}
+	recall := &device.Score{Kind: device.ScoreRecall, At: []float32{1, 8}, Temp: []float32{1, 2}}
 	soft := &device.Pairs{Kind: device.MultiSimilarity, PosScale: 2, NegScale: 40, Ceiling: 1}
 	return []call{
 		{"Shared", func(b *Backend) { b.Shared(sh, ql, gl, self, device.SharedKind{Self: device.SelfAbsent}) }, []device.Array{sh}},
@@ -52,6 +54,8 @@ func rankCalls(b *Backend) []call {
 		{"PairLoss", func(b *Backend) { b.PairLoss(loss, pairs, ds, s, sh, hinges) }, []device.Array{loss, pairs, ds}},
 		{"PairLossTriplets", func(b *Backend) { b.PairLoss(loss, pairs, ds, s, sh, triplet) }, []device.Array{loss, pairs, ds}},
 		{"PairLossLevels", func(b *Backend) { b.PairLoss(loss, pairs, ds, s, sh, csl) }, []device.Array{loss, pairs, ds}},
+		{"PairLossAngle", func(b *Backend) { b.PairLoss(loss, pairs, ds, s, sh, angle) }, []device.Array{loss, pairs, ds}},
+		{"RankLossRecall", func(b *Backend) { b.RankLoss(loss, ds, s, sh, rel, cnt, h, recall) }, []device.Array{loss, ds}},
 		{"PairLossSoft", func(b *Backend) { b.PairLoss(loss, pairs, ds, s, sh, soft) }, []device.Array{loss, pairs, ds}},
 		{"Ranked", func(b *Backend) { b.Ranked(levelsOf, order, s, sh) }, []device.Array{levelsOf, order}},
 	}

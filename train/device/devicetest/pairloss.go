@@ -24,6 +24,8 @@ func pairKinds(levels int) []device.Pairs {
 		{Kind: device.Levels, PosScale: 32, Margins: []float32{0.25, 0.35, 0.45, 0.5, 0.5, 0.5, 0.5}[:levels]},
 		{Kind: device.Angular, PosScale: 30, PosMargin: 0.5},
 		{Kind: device.Angular, PosScale: 30, PosMargin: 0.3, Easy: true},
+		{Kind: device.Angular, PosScale: 30, PosMargin: 0.5, Smoothing: 0.1},
+		{Kind: device.Angular, PosScale: 30, PosMargin: 0.3, Easy: true, Smoothing: 0.9},
 		{Kind: device.Ratio, PosScale: 18},
 	}
 }
@@ -75,6 +77,7 @@ func testPairLoss(s *suite, b device.Rank) {
 		}
 	}
 	s.pairLossDifferences()
+	s.angularDifferences()
 }
 
 // pairLossDifferences compares the defined gradients with central differences, on
@@ -90,17 +93,47 @@ func (s *suite) pairLossDifferences() {
 					d.scores.row(q)[i] = 0.013*float64(place) - 0.0031
 				}
 			}
-			p := cpu.NewPairs(&o)
-			_, _, ds := definedPairs(d, d.scores.row, p)
-			total := func() (sum float64) {
-				loss, _, _ := definedPairs(d, d.scores.row, p)
-				for _, v := range loss.v {
-					sum += v
-				}
-				return sum
-			}
-			// step² of the third derivative of an exponential of scale 50: 1e-10·50² = 2.5e-7
-			s.gradient(fmt.Sprint("PairLoss: differences ", o), ds.v, d.scores, total, 1e-5)
+			s.pairSlopes(d, &o)
 		}
 	}
+}
+
+// angularDifferences does the same beside the angle at which φ jumps, or bends with
+// Easy, on both its sides: for the positive, which each item is to one query, and for
+// negatives, which Smoothing moves too.
+func (s *suite) angularDifferences() {
+	s.Helper()
+	for _, o := range []device.Pairs{
+		{PosMargin: 0.5}, {PosMargin: 0.5, Smoothing: 0.1}, {PosMargin: 0.3, Smoothing: 0.7}, {PosMargin: 2.8, Smoothing: 0.4},
+		{PosMargin: 0.5, Easy: true}, {PosMargin: 0.5, Easy: true, Smoothing: 0.1},
+	} {
+		o.Kind, o.PosScale = device.Angular, 8
+		edge := 0.0
+		if !o.Easy {
+			edge = math.Cos(math.Pi - float64(o.PosMargin))
+		}
+		near := []float64{edge - 0.001, edge + 0.001, -0.97, 0.97, 0.3, -0.4}
+		d := s.ranking(rankCase{q: len(near), g: len(near), levels: 1})
+		clear(d.shared.v)
+		for q := range near {
+			copy(d.scores.row(q), near)
+			d.shared.row(q)[q] = 1
+		}
+		s.pairSlopes(d, &o)
+	}
+}
+
+func (s *suite) pairSlopes(d *rankData, o *device.Pairs) {
+	s.Helper()
+	p := cpu.NewPairs(o)
+	_, _, ds := definedPairs(d, d.scores.row, p)
+	total := func() (sum float64) {
+		loss, _, _ := definedPairs(d, d.scores.row, p)
+		for _, v := range loss.v {
+			sum += v
+		}
+		return sum
+	}
+	// step² of the third derivative of an exponential of scale 50: 1e-10·50² = 2.5e-7
+	s.gradient(fmt.Sprint("PairLoss: differences ", *o), ds.v, d.scores, total, 1e-5)
 }

@@ -9,12 +9,14 @@ import (
 	"hgld/train/device/cpu"
 )
 
-// rankScores are the scores, Recall with and without Clip.
+// rankScores are the scores, Recall with and without Clip and with a temperature
+// for each k, of which some are flat where others are steep.
 var rankScores = []device.Score{
 	{Kind: device.ScoreAP},
 	{Kind: device.ScoreNDCG},
-	{Kind: device.ScoreRecall, At: []float32{1, 2, 4, 8, 16}, Temp: 1},
-	{Kind: device.ScoreRecall, At: []float32{3}, Temp: 0.5, Clip: true},
+	{Kind: device.ScoreRecall, At: []float32{1, 2, 4, 8, 16}, Temp: []float32{1, 1, 1, 1, 1}},
+	{Kind: device.ScoreRecall, At: []float32{3}, Temp: []float32{0.5}, Clip: true},
+	{Kind: device.ScoreRecall, At: []float32{4, 1, 9}, Temp: []float32{0.25, 1.5, 30}},
 }
 
 // logScores are scores of counted ranks: the derivative by plus is left out.

@@ -1,0 +1,58 @@
+package loss
+
+import (
+	"encoding/json"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"hgld/train/device"
+)
+
+// Temperatures are those of the sigmoids by which a recall tests that a rank is at
+// most k. As a setting they are one number (SupRank), or a list with one for each k
+// in the order of at_k (the authors' code of Recall@k).
+type Temperatures struct {
+	All  float64   `yaml:"-"`
+	Each []float64 `yaml:"-"` // nil: All for every k
+}
+
+// setting is the number or the list.
+func (t Temperatures) setting() any {
+	if t.Each != nil {
+		return t.Each
+	}
+	return t.All
+}
+
+// MarshalYAML returns the number or the list.
+func (t Temperatures) MarshalYAML() (any, error) { return t.setting(), nil }
+
+// MarshalJSON returns the number or the list.
+func (t Temperatures) MarshalJSON() ([]byte, error) { return json.Marshal(t.setting()) }
+
+// UnmarshalYAML takes what MarshalYAML returns.
+func (t *Temperatures) UnmarshalYAML(node *yaml.Node) error {
+	*t = Temperatures{}
+	if node.Kind == yaml.SequenceNode {
+		return node.Decode(&t.Each)
+	}
+	return node.Decode(&t.All)
+}
+
+// recall is the score with the given k and their temperatures.
+func recall(at []float64, t Temperatures) device.Score {
+	each := t.Each
+	if each == nil {
+		each = slices.Repeat([]float64{t.All}, len(at))
+	}
+	return device.Score{Kind: device.ScoreRecall, At: narrow(at), Temp: narrow(each)}
+}
+
+func narrow(x []float64) []float32 {
+	out := make([]float32, len(x))
+	for i, v := range x {
+		out[i] = float32(v)
+	}
+	return out
+}
