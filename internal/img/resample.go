@@ -63,7 +63,7 @@ func sinc(x float64) float64 {
 // pixel and 2 for the sum, which a kernel with negative lobes may take above 255.
 const precision = 22
 
-// taps are the weights of one axis: output i is the sum over j of
+// taps are the rounded weights of one axis: output i is the sum over j of
 // weight[i·width + j] times input first[i] + j, for j < count[i].
 type taps struct {
 	first, count []int32
@@ -71,38 +71,18 @@ type taps struct {
 	width        int
 }
 
-// set computes the taps that map the interval lo–hi of n inputs to out outputs,
-// as Pillow does:
-//
-//	scale = (hi − lo)/out, f = max(scale, 1), centre = lo + (i + ½)·scale
-//	weight(j) ∝ filter((j − centre + ½)/f), in units of 2⁻²², rounded away from zero
-//
-// The interval has the precision of float32, since Pillow passes it so.
+// set computes the taps that map the interval lo–hi of n inputs to out outputs, the
+// weights in units of 2⁻²², rounded away from zero.
 func (t *taps) set(n, out int, lo, hi float32, filter Filter) {
-	scale := float64(hi-lo) / float64(out)
-	widen := max(scale, 1)
-	support := filter.support() * widen
-	t.width = int(math.Ceil(support))*2 + 1
+	axis := newAxis(n, out, lo, hi, filter)
+	t.width = axis.width()
 	t.first, t.count = grow(t.first, out), grow(t.count, out)
 	t.weight = grow(t.weight, out*t.width)
-	inverse := 1 / widen
 	exact := make([]float64, t.width)
 	for i := range out {
-		centre := float64(lo) + float64((float64(i)+0.5)*scale)
-		from := max(int(centre-support+0.5), 0)
-		to := min(int(centre+support+0.5), n)
-		sum := 0.0
-		for j := from; j < to; j++ {
-			w := filter.weight((float64(j) - centre + 0.5) * inverse)
-			exact[j-from] = w
-			sum += w
-		}
-		t.first[i], t.count[i] = int32(from), int32(to-from)
-		for j := range to - from {
-			w := exact[j]
-			if sum != 0 {
-				w /= sum
-			}
+		from, count := axis.weights(exact, i)
+		t.first[i], t.count[i] = int32(from), int32(count)
+		for j, w := range exact[:count] {
 			t.weight[i*t.width+j] = int32(math.Trunc(float64(w*(1<<precision)) + math.Copysign(0.5, w)))
 		}
 	}

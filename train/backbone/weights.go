@@ -1,9 +1,11 @@
 package backbone
 
 import (
+	"math"
 	"slices"
 	"strings"
 
+	"hgld/internal/img"
 	"hgld/internal/tensorfile"
 	"hgld/train/nn"
 )
@@ -56,11 +58,13 @@ func Checkpoint(tensors []tensorfile.Tensor) []tensorfile.Tensor {
 // a prefix. The file has torchvision's or timm's names, or is a checkpoint of a
 // whole net, ours or SupRank's, of which the backbone alone is read. The published
 // classifier is left out; so is the distillation token, with its position, where
-// the network has none.
+// the network has none. Positions that were learnt for another size of image are
+// resampled.
 func Pretrained(spec Spec, tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	s := nn.NewStore()
 	spec.Build(s.Group("all"), Options{})
-	distilled := slices.ContainsFunc(s.Layout(), func(x nn.Shape) bool { return x.Name == distToken })
+	layout := s.Layout()
+	distilled := slices.ContainsFunc(layout, func(x nn.Shape) bool { return x.Name == distToken })
 	var kept []tensorfile.Tensor
 	whole := slices.ContainsFunc(tensors, func(t tensorfile.Tensor) bool { return strings.HasPrefix(t.Name, Prefix) })
 	for _, t := range tensors {
@@ -77,6 +81,11 @@ func Pretrained(spec Spec, tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	}
 	if !distilled {
 		kept = withoutDistillation(kept)
+	}
+	for _, x := range layout {
+		if x.Name == positions {
+			resamplePositions(kept, x.Dims, distilled)
+		}
 	}
 	return kept
 }
@@ -114,4 +123,34 @@ func withoutDistillation(tensors []tensorfile.Tensor) []tensorfile.Tensor {
 		kept = append(kept, t)
 	}
 	return kept
+}
+
+// resamplePositions makes the positions of a square of patches those of the square
+// that a network of the dimensions want = [1,T,D] has, bicubically and antialiased, as
+// timm does; those of the tokens in front stay. What is no such square is left alone.
+func resamplePositions(tensors []tensorfile.Tensor, want []int, distilled bool) {
+	fronts := 1
+	if distilled {
+		fronts = 2
+	}
+	for i, t := range tensors {
+		if t.Name != positions || len(t.Shape) != 3 || t.Shape[0] != 1 || t.Shape[2] != want[2] || t.Shape[1] == want[1] {
+			continue
+		}
+		from, square := side(t.Shape[1] - fronts)
+		to, fits := side(want[1] - fronts)
+		values, err := t.Float32()
+		if !square || !fits || err != nil {
+			continue // the import names what does not fit
+		}
+		front := fronts * want[2]
+		resized := img.ResizePlane(values[front:], from, to, want[2], img.Bicubic)
+		tensors[i] = tensorfile.NewF32(positions, want, slices.Concat(values[:front], resized))
+	}
+}
+
+// side is that of a square of n places, and whether n is one.
+func side(n int) (int, bool) {
+	s := int(math.Sqrt(float64(max(n, 0))))
+	return s, s > 0 && s*s == n
 }
