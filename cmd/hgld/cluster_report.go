@@ -38,9 +38,6 @@ func runClusterReport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(j.args) > 0 {
-		return usagef("cluster report takes no arguments, only flags; got %q", j.args)
-	}
 	place, err := pages.Methods.Get("map", c.String("map"))
 	if err != nil {
 		return withCode(exitUsage, err)

@@ -94,9 +94,6 @@ func runClusterSweep(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(j.args) > 0 {
-		return usagef("cluster sweep takes no arguments, only flags; got %q", strings.Join(j.args, " "))
-	}
 	stage := clusterStage()
 	s := stage.settings().(*clusterSettings)
 	if err := j.project.load(c, "cluster", s); err != nil {

@@ -60,9 +60,6 @@ func curateServeCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			if len(j.args) > 0 {
-				return usagef("curate serve takes no arguments, only flags; got %q", j.args[0])
-			}
 			settings := curateStage().settings().(*curateSettings)
 			if err := j.project.load(nil, "curate", settings); err != nil {
 				return err
