@@ -25,7 +25,7 @@ type Comparison struct {
 type Category struct {
 	Name    string `json:"name"`
 	Dropped bool   `json:"dropped,omitempty"`
-	Parent  string `json:"parent,omitempty"` // in A's session, or where that has none in B's
+	Parent  string `json:"parent,omitempty"` // in the first session that has one
 }
 
 // String is the name, and "(dropped)" for dropping.
@@ -60,16 +60,12 @@ type ParentDifference struct {
 // if either has dropped a tag; they are compared at level 1, and their parents
 // weigh the disagreements.
 func Compare(a, b *Session) (*Comparison, error) {
-	if !slices.Equal(a.names, b.names) {
-		return nil, fmt.Errorf("curate: the two sessions have the levels %q and %q", a.names, b.names)
-	}
-	if !slices.EqualFunc(a.now.levels[0], b.now.levels[0], func(x, y node) bool { return x.Ref == y.Ref }) {
-		return nil, fmt.Errorf("curate: the two sessions are of different drafts")
+	if err := onOneDraft(a, b); err != nil {
+		return nil, err
 	}
 	c := &Comparison{Categories: categories(a, b)}
-	index := map[Category]int{}
-	for i, category := range c.Categories {
-		index[Category{Name: category.Name, Dropped: category.Dropped}] = i
+	index := positions(c.Categories)
+	for range c.Categories {
 		c.Table = append(c.Table, make([]int, len(c.Categories)))
 	}
 	for i := range a.now.levels[0] {
@@ -95,21 +91,50 @@ func Compare(a, b *Session) (*Comparison, error) {
 	return c, nil
 }
 
+// onOneDraft reports sessions of other levels or of another draft than the first.
+func onOneDraft(sessions ...*Session) error {
+	first := sessions[0]
+	for _, s := range sessions[1:] {
+		if !slices.Equal(first.names, s.names) {
+			return fmt.Errorf("curate: the sessions have the levels %q and %q", first.names, s.names)
+		}
+		if !slices.EqualFunc(first.now.levels[0], s.now.levels[0], func(x, y node) bool { return x.Ref == y.Ref }) {
+			return fmt.Errorf("curate: the sessions are of different drafts")
+		}
+	}
+	return nil
+}
+
+// positions finds a choice in a list of categories.
+func positions(list []Category) map[Category]int {
+	index := map[Category]int{}
+	for i, category := range list {
+		index[Category{Name: category.Name, Dropped: category.Dropped}] = i
+	}
+	return index
+}
+
 // choice is the category that a decided tag is in.
 func (t TagState) choice() Category { return Category{Name: t.Group, Dropped: t.Dropped} }
 
-// categories lists the declared groups of both sessions by name, then dropping.
-func categories(a, b *Session) []Category {
+// categories lists the declared groups of all sessions by name, then dropping.
+func categories(sessions ...*Session) []Category {
 	var list []Category
 	known := map[string]bool{}
 	dropped := false
-	for _, s := range []*Session{a, b} {
+	parent := func(name string) (of string) {
+		for _, s := range sessions {
+			of = cmp.Or(of, s.parentOf(1, name))
+		}
+		return of
+	}
+	for _, s := range sessions {
 		for _, n := range s.now.levels[1] {
 			if n.gone || !n.declared || known[n.Name] {
 				continue
 			}
 			known[n.Name] = true
-			list = append(list, Category{Name: n.Name, Parent: cmp.Or(a.parentOf(1, n.Name), b.parentOf(1, n.Name))})
+			list = append(list, Category{Name: n.Name, Parent: parent(n.Name)})
 		}
 		for _, n := range s.now.levels[0] {
 			dropped = dropped || n.dropped

@@ -66,6 +66,40 @@ func TestComparisonIsOverAllDeclaredGroups(t *testing.T) {
 	}
 }
 
+// A curated the same twice: of the seven tags that someone has decided, five were
+// decided by all three and two by two or one of them.
+func TestComparisonOfThreeCuratorsIsThatOfTheirRatings(t *testing.T) {
+	a, b := two(t)
+	again, _ := two(t)
+	c, err := CompareMany([]*Session{a, b, again})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []int{6, 6, 6}; !slices.Equal(c.Decided, want) {
+		t.Errorf("decided %v, want %v", c.Decided, want)
+	}
+	// church, chapel (A twice), mountain, hill, volcano, aqueduct count; bridge is B's
+	// alone. Agreeing pairs: all of church, chapel, mountain and aqueduct, one in
+	// three of hill and volcano.
+	g := c.Agreement
+	if g.Items != 6 || g.Ratings != 17 || g.Raters != 0 || g.FleissKappa != nil || math.Abs(*g.Raw-(4+2.0/3)/6) > 1e-12 {
+		t.Errorf("agreement %+v, raw %v", g, *g.Raw)
+	}
+	if p := c.Pairs; len(p) != 3 || p[0].Tags != 5 || math.Abs(*p[0].Raw-0.6) > 1e-12 || p[1].B != 2 || *p[1].Kappa != 1 || p[1].Tags != 6 {
+		t.Errorf("pairs %+v", p)
+	}
+	want := []Disagreement{
+		{Tag: 4, Name: "hill", Landmarks: 96, Choices: []string{"(dropped)", "peak", "(dropped)"}},
+		{Tag: 5, Name: "volcano", Landmarks: 95, Choices: []string{"fire", "peak", "fire"}},
+	}
+	if !reflect.DeepEqual(c.Disagreements, want) {
+		t.Errorf("disagreements %+v", c.Disagreements)
+	}
+	if _, err := CompareMany([]*Session{a, b, start(t, draftOf(t, "a: x"))}); err == nil || !strings.Contains(err.Error(), "different drafts") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestComparisonNeedsOneDraft(t *testing.T) {
 	a := start(t, churches(t))
 	if _, err := Compare(a, start(t, draftOf(t, "a: x"))); err == nil || !strings.Contains(err.Error(), "different drafts") {

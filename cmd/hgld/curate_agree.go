@@ -12,10 +12,11 @@ import (
 
 func curateAgreeCommand() *cli.Command {
 	return &cli.Command{
-		Name: "agree", Usage: "how far two curators agree, and where they differ", ArgsUsage: "LOG_A LOG_B",
+		Name: "agree", Usage: "how far two or more curators agree, and where they differ", ArgsUsage: "LOG LOG...",
 		Description: "  hgld curate agree anna.jsonl ben.jsonl                         on draft.json\n" +
 			"  hgld curate agree --adjudication third.jsonl anna.jsonl ben.jsonl   what is still open\n" +
-			"  hgld curate agree --json anna.jsonl ben.jsonl                  with the figures of every category",
+			"  hgld curate agree --json anna.jsonl ben.jsonl                  with the figures of every category\n" +
+			"  hgld curate agree anna.jsonl ben.jsonl carla.jsonl             three curators: Fleiss' kappa, and that of each pair",
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "draft", Usage: "the `FILE` that was curated", DefaultText: "draft.json"},
 			&cli.StringFlag{Name: "adjudication", Usage: "third log, that decides between the two"},
@@ -25,8 +26,11 @@ func curateAgreeCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			if len(j.args) != 2 {
-				return usagef("curate agree takes the logs of two curators; got %d", len(j.args))
+			if len(j.args) < 2 {
+				return usagef("curate agree takes the logs of two or more curators; got %d", len(j.args))
+			}
+			if len(j.args) > 2 && c.String("adjudication") != "" {
+				return usagef("--adjudication decides between two curators; got the logs of %d", len(j.args))
 			}
 			settings := curateStage().settings().(*curateSettings)
 			if err := j.project.load(nil, "curate", settings); err != nil {
@@ -39,6 +43,7 @@ func curateAgreeCommand() *cli.Command {
 
 // runCurateAgree is `hgld curate agree`.
 func runCurateAgree(j *job, draft string, logs []string, adjudication string) error {
+	curators := len(logs)
 	if adjudication != "" {
 		logs = append(slices.Clone(logs), adjudication)
 	}
@@ -46,7 +51,7 @@ func runCurateAgree(j *job, draft string, logs []string, adjudication string) er
 	if err != nil {
 		return err
 	}
-	var sessions [2]*curate.Session
+	sessions := make([]*curate.Session, curators)
 	for k := range sessions {
 		if sessions[k], err = files.fresh(); err != nil {
 			return err
@@ -54,6 +59,9 @@ func runCurateAgree(j *job, draft string, logs []string, adjudication string) er
 		if err := files.one(sessions[k], files.logs[k], curate.Skip); err != nil {
 			return err
 		}
+	}
+	if curators > 2 {
+		return agreeMany(j, files, sessions)
 	}
 	c, err := curate.Compare(sessions[0], sessions[1])
 	if err != nil {
@@ -87,27 +95,31 @@ func runCurateAgree(j *job, draft string, logs []string, adjudication string) er
 // curator names the author of a log, or its file.
 func (l *curationLog) curator() string { return cmp.Or(l.header.By, l.Name) }
 
-// printAgreement prints the figures; what is not defined is a dash.
+// printFigure prints a measure with its interval, where it has one; what is not
+// defined is a dash.
+func printFigure(j *job, what string, v *float64, ci *[2]float64) {
+	switch {
+	case v == nil:
+		j.print("%-34s -\n", what)
+	case ci == nil:
+		j.print("%-34s %.3f\n", what, *v)
+	default:
+		// An interval by the normal distribution can reach beyond what a figure can be.
+		j.print("%-34s %.3f   (95 %%: %.3f to %.3f)\n", what, *v, max(ci[0], -1), min(ci[1], 1))
+	}
+}
+
+// printAgreement prints the figures of two curators.
 func printAgreement(j *job, c *curate.Comparison, names [2]string) {
 	g := c.Agreement
 	j.print("%s decided by both, declared categories: %d; %d by %s alone, %d by %s alone, %d by neither\n\n",
 		count(g.N, "tag"), g.Categories, c.OnlyA, names[0], c.OnlyB, names[1], c.Neither)
-	row := func(what string, v *float64, ci *[2]float64) {
-		switch {
-		case v == nil:
-			j.print("%-34s -\n", what)
-		case ci == nil:
-			j.print("%-34s %.3f\n", what, *v)
-		default:
-			j.print("%-34s %.3f   (95 %%: %.3f to %.3f)\n", what, *v, ci[0], ci[1])
-		}
-	}
-	row("agreement", g.Raw, nil)
-	row("Cohen's kappa", g.Kappa, g.KappaCI)
-	row("Gwet's AC1", g.AC1, g.AC1CI)
-	row("Krippendorff's alpha", g.Alpha, nil)
+	printFigure(j, "agreement", g.Raw, nil)
+	printFigure(j, "Cohen's kappa", g.Kappa, g.KappaCI)
+	printFigure(j, "Gwet's AC1", g.AC1, g.AC1CI)
+	printFigure(j, "Krippendorff's alpha", g.Alpha, nil)
 	if g.WeightedKappa != nil {
-		row("kappa, weighted by parent", g.WeightedKappa, nil)
+		printFigure(j, "kappa, weighted by parent", g.WeightedKappa, nil)
 	}
 	var worst []curate.CategoryAgreement
 	for _, of := range g.ByCategory {
