@@ -121,9 +121,6 @@ func openLocked(path string) (*Log, *Contents, error) {
 	return l, c, nil
 }
 
-// Header returns the log's first line.
-func (l *Log) Header() Header { return l.header }
-
 // Append writes an edit and returns when it is on disk. Its Seq must be the next
 // number. After an error the log is as before; if even that cannot be ensured, no
 // further edit is taken.
