@@ -2,6 +2,7 @@ package shards
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -107,4 +108,60 @@ func BenchmarkScan(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkDescribe makes ATTRIBUTION.parquet and STATS.json of a landmark set: one
+// shard of 8,192 rows, as often as $HGLD_BENCH_ROWS asks for.
+func BenchmarkDescribe(b *testing.B) {
+	const rows, landmarks = 8192, 500
+	tree := labels.NewBuilder(labels.LandmarkLevel, labels.SupercategoryLevel, labels.KindLevel)
+	var paths []labels.Path
+	for i := range landmarks {
+		p, err := tree.Add(labels.Row{Names: []string{fmt.Sprintf("train/%d", i), fmt.Sprintf("group %d", i%78), fmt.Sprintf("kind %d", i%78%2)}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		paths = append(paths, p)
+	}
+	schema := &Schema{Classes: tree.Hierarchy(), Landmarks: true}
+	dir := b.TempDir()
+	path := filepath.Join(dir, "train-00000-of-00001.parquet")
+	w, err := Create(path, schema)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer w.Close()
+	for i := range rows {
+		at := i * landmarks / rows
+		err := w.Write(&Row{ID: ImageID(uint64(i) * 0x9e3779b97f4a7c15), Image: make([]byte, 1000), Path: fmt.Sprintf("train/0/1/2/%016x.jpg", i), Split: labels.Train,
+			Labels: paths[at], Landmark: labels.LandmarkID(at), W: 256 + i%100, H: 256 + i%77, Attributes: Attributes{
+				Author: fmt.Sprintf("Author number %d", i/3), License: "Creative Commons Attribution-Share Alike 3.0", Title: fmt.Sprintf("File:Photograph of a place %d.jpg", i),
+				SourceURL:     fmt.Sprintf("https://upload.wikimedia.org/wikipedia/commons/%x/%x/Photograph_of_a_place_%d.jpg", i%16, i%256, i),
+				Modifications: fmt.Sprintf("resized from %d×%d, bicubic, JPEG quality 95", 1024+i%500, 768+i%300)}})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	file, err := w.Finish("{}")
+	if err != nil {
+		b.Fatal(err)
+	}
+	file.Name, file.Split = filepath.Base(path), labels.Train
+	set := &Set{dir: dir, classes: schema.Classes, manifest: &Manifest{Landmarks: true, Levels: make([]Level, 3)}}
+	for range max(times(b, "HGLD_BENCH_ROWS", rows)/rows, 1) {
+		set.manifest.Files = append(set.manifest.Files, file)
+		set.shards = append(set.shards, &shard{file: file, path: path, index: w.index, sound: true})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		to := &beside{dir: dir}
+		if err := set.describe(b.Context(), to, nil); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(to.file(AttributionFile).size), "file-bytes")
+		if err := to.close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(rows*len(set.shards)*b.N)/b.Elapsed().Seconds(), "rows/s")
 }

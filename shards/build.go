@@ -2,19 +2,16 @@ package shards
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 
-	"hgld/internal/atomicfile"
 	"hgld/internal/filelock"
 	"hgld/internal/img"
 	"hgld/labels"
@@ -26,6 +23,8 @@ type Options struct {
 	Settings
 	Hierarchy *labels.Hierarchy // classes in this order; nil: in the order of the items
 	Tool      string            // hgld's version, for the record
+	Made      Provenance        // what else BUILD.json is to say
+	Taxonomy  TaxonomyWriter    // of taxonomy.skos.ttl; nil: none
 	Workers   int               // images prepared at once; 0: one. It does not change the result
 	JPEG      img.JPEGDecoder   // nil: the standard library's
 	// Progress, if not nil, is told after every shard how many images are done. It
@@ -111,8 +110,11 @@ func prepareFolder(dir string) (*filelock.Lock, error) {
 	}
 	err = endSlices(dir)
 	if err == nil {
-		err = removeUnfinished(dir, "data/.*.tmp-*", "."+ManifestFile+".tmp-*", "."+SumsFile+".tmp-*",
-			"."+HierarchyFile+".tmp-*", "."+FailuresFile+".tmp-*")
+		unfinished := []string{"data/.*.tmp-*"}
+		for _, name := range append(companionFiles(), ManifestFile, SumsFile, HierarchyFile, FailuresFile) {
+			unfinished = append(unfinished, "."+name+".tmp-*")
+		}
+		err = removeUnfinished(dir, unfinished...)
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
@@ -245,7 +247,7 @@ func (b *builder) shard(ctx context.Context, p *planned) (made, error) {
 		return made{}, err
 	}
 	defer w.Close()
-	note := footer{Version: FormatVersion, Tool: b.o.Tool, Plan: p.key, Failures: []Failure{}}
+	note := footer{Version: shardVersion, Tool: b.o.Tool, Plan: p.key, Failures: []Failure{}}
 	err = b.inOrder(ctx, p, func(r prepared) error {
 		if r.failure != nil {
 			r.failure.Shard = p.name
@@ -312,88 +314,6 @@ func (b *builder) inOrder(ctx context.Context, p *planned, use func(prepared) er
 		return nil
 	})
 	return g.Wait()
-}
-
-// finish writes what stands beside the shards, the manifest last.
-func (b *builder) finish(ctx context.Context, src Source) (*Result, error) {
-	inputs, err := src.Inputs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r := &Result{Manifest: &Manifest{Version: FormatVersion, Tool: b.o.Tool, Settings: b.o.Settings, Inputs: inputs,
-		Landmarks: b.plan.schema.Landmarks, Levels: b.levels()}}
-	for _, m := range b.made {
-		r.Manifest.Files = append(r.Manifest.Files, m.file)
-		r.Failures = append(r.Failures, m.failures...)
-		if m.kept {
-			r.Kept++
-		}
-	}
-	failures, err := encodeFailures(r.Failures)
-	if err != nil {
-		return nil, err
-	}
-	r.Manifest.Failures = Sum{Rows: len(r.Failures), Bytes: int64(len(failures)), SHA256: sha256.Sum256(failures)}
-	if err := atomicfile.WriteFile(filepath.Join(b.dir, FailuresFile), failures); err != nil {
-		return nil, err
-	}
-	var tree strings.Builder
-	if err := labels.WriteHierarchy(&tree, b.plan.schema.Classes); err != nil {
-		return nil, err
-	}
-	r.Manifest.Hierarchy = Sum{Bytes: int64(tree.Len()), SHA256: sha256.Sum256([]byte(tree.String()))}
-	if err := atomicfile.WriteFile(filepath.Join(b.dir, HierarchyFile), []byte(tree.String())); err != nil {
-		return nil, err
-	}
-	if err := b.removeStale(); err != nil {
-		return nil, err
-	}
-	return r, r.Manifest.write(b.dir)
-}
-
-// levels counts the images of every class.
-func (b *builder) levels() []Level {
-	var levels []Level
-	for l, from := range b.plan.schema.Classes.Levels {
-		level := Level{Name: from.Name, Column: b.plan.schema.levelColumn(l), Classes: []string{}, Rows: map[labels.Split][]int{}}
-		for _, c := range from.Classes {
-			level.Classes = append(level.Classes, c.Name)
-		}
-		for _, m := range b.made {
-			counts := level.Rows[m.file.Split]
-			if counts == nil {
-				counts = make([]int, len(from.Classes))
-				level.Rows[m.file.Split] = counts
-			}
-			for i := range m.index.rows() {
-				if c := m.index.path(i)[l]; c >= 0 {
-					counts[c]++
-				}
-			}
-		}
-		levels = append(levels, level)
-	}
-	return levels
-}
-
-// removeStale removes the shards of an earlier build that the plan does not have.
-func (b *builder) removeStale() error {
-	planned := map[string]bool{}
-	for _, m := range b.made {
-		planned[m.file.Name], planned[indexName(m.file.Name)] = true, true
-	}
-	entries, err := os.ReadDir(filepath.Join(b.dir, "data"))
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if name := "data/" + e.Name(); shardNames().MatchString(name) && !planned[name] {
-			if err := os.Remove(filepath.Join(b.dir, name)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 func removeAll(dir string, names ...string) error {

@@ -6,9 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"hgld/internal/atomicfile"
@@ -71,14 +69,8 @@ func writeCard(ctx context.Context, dir string, c Card) error {
 	return atomicfile.WriteFile(filepath.Join(dir, CardFile), c.readme(set.Manifest(), licences))
 }
 
-// licenceCount is a licence, "" for none, with its images.
-type licenceCount struct {
-	licence string
-	images  int
-}
-
 // countLicences counts the licences of all rows, the most frequent first.
-func countLicences(ctx context.Context, set *Set) ([]licenceCount, error) {
+func countLicences(ctx context.Context, set *Set) ([]Counted, error) {
 	images := map[string]int{}
 	for _, split := range set.Manifest().Splits() {
 		v, err := set.Split(split)
@@ -92,12 +84,7 @@ func countLicences(ctx context.Context, set *Set) ([]licenceCount, error) {
 			images[row.Attributes.License]++
 		}
 	}
-	var list []licenceCount
-	for _, l := range slices.Sorted(maps.Keys(images)) {
-		list = append(list, licenceCount{l, images[l]})
-	}
-	slices.SortStableFunc(list, func(a, b licenceCount) int { return cmp.Compare(b.images, a.images) })
-	return list, nil
+	return counted(images), nil
 }
 
 // sizeCategory is the Hub's name for a number of rows.
@@ -121,7 +108,7 @@ func (m *Manifest) allRows() int {
 }
 
 // readme writes the card: YAML for the Hub, then text.
-func (c Card) readme(m *Manifest, licences []licenceCount) []byte {
+func (c Card) readme(m *Manifest, licences []Counted) []byte {
 	var b bytes.Buffer
 	quoted := func(s string) string { text, _ := json.Marshal(s); return string(text) } // JSON is YAML
 	fmt.Fprintf(&b, "---\npretty_name: %s\nlicense: %s\nsize_categories:\n- %s\ntask_categories:\n- image-feature-extraction\ntags:\n- image-retrieval\n- hierarchical-labels\nconfigs:\n- config_name: default\n  data_files:\n",
@@ -157,9 +144,13 @@ func (c Card) readme(m *Manifest, licences []licenceCount) []byte {
 	}
 	b.WriteString("\n## Licences\n\n| licence of the image | images |\n|---|---:|\n")
 	for _, l := range licences {
-		fmt.Fprintf(&b, "| %s | %d |\n", oneLine(cmp.Or(l.licence, "not stated in the rows")), l.images)
+		fmt.Fprintf(&b, "| %s | %d |\n", oneLine(cmp.Or(l.Value, "not stated in the rows")), l.Images)
 	}
-	b.WriteString("\nAuthor, licence, title and address of each image stand in its row; `modified` says what was changed.\n\n## Use\n\n" +
+	b.WriteString("\nAuthor, licence, title and address of each image stand in its row; `modified` says what was changed.\n")
+	if m.companion(AttributionFile) != nil {
+		fmt.Fprintf(&b, "`%s` has them in one file, without the images.\n", AttributionFile)
+	}
+	b.WriteString("\n## Use\n\n" +
 		"    from datasets import load_dataset\n    rows = load_dataset(\"parquet\", data_files={")
 	for i, split := range m.Splits() {
 		if i > 0 {
@@ -175,6 +166,9 @@ func (c Card) readme(m *Manifest, licences []licenceCount) []byte {
 	fmt.Fprintf(&b, "By %s, from:\n\n| input | bytes | sha256 |\n|---|---:|---|\n", oneLine(m.Tool))
 	for _, in := range m.Inputs {
 		fmt.Fprintf(&b, "| %s | %d | `%s` |\n", oneLine(in.Name), in.Bytes, in.SHA256)
+	}
+	if m.companion(BuildFile) != nil {
+		fmt.Fprintf(&b, "\n`%s` says with which settings; `%s` counts images and classes.\n", BuildFile, StatsFile)
 	}
 	if m.Failures.Rows > 0 {
 		fmt.Fprintf(&b, "\n%d images are left out; `%s` says why.\n", m.Failures.Rows, FailuresFile)

@@ -28,7 +28,7 @@ func TestCardListsSplitsClassesAndLicences(t *testing.T) {
 	after := contents(t, dir)
 	readme := after[CardFile]
 	for _, want := range []string{"license: \"cc-by-4.0\"\n", "size_categories:\n- n<1K\n", `| CC BY \| 2.0 | 10 |`, "| not stated in the rows | 20 |",
-		"# Places \"of\" &lt;Earth>", "Ann, 2026", m.Inputs[0].SHA256.String()} {
+		"# Places \"of\" &lt;Earth>", "Ann, 2026", AttributionFile, BuildFile, m.Inputs[0].SHA256.String()} {
 		if !strings.Contains(readme, want) {
 			t.Errorf("no %q in\n%s", want, readme)
 		}
@@ -60,6 +60,11 @@ func TestCardListsSplitsClassesAndLicences(t *testing.T) {
 	for _, f := range m.Files {
 		if hashes[f.Name] != f.SHA256.String() {
 			t.Errorf("croissant.json has hash %q of %s", hashes[f.Name], f.Name)
+		}
+	}
+	for _, c := range m.Companions {
+		if hashes[c.Name] != c.SHA256.String() {
+			t.Errorf("croissant.json has hash %q of %s", hashes[c.Name], c.Name)
 		}
 	}
 	set := mustOpen(t, dir)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"path"
 	"strings"
 
 	"hgld/labels"
@@ -27,10 +28,33 @@ func croissantContext() object {
 	}
 }
 
+const parquetType = "application/x-parquet"
+
+// about says in a sentence what a companion tells.
+func (c Companion) about() string {
+	return map[string]string{
+		AttributionFile: "author, licence, title and address of every image, a row an image",
+		StatsFile:       "images, sizes, licences, classes and failures, counted",
+		BuildFile:       "what the data set was made of: tool, inputs with their hashes, settings, the stages before",
+		TaxonomyFile:    "the tree of classes in SKOS",
+	}[c.Name]
+}
+
+// mediaType is what IANA and Croissant call a companion's format.
+func (c Companion) mediaType() string {
+	switch path.Ext(c.Name) {
+	case ".parquet":
+		return parquetType
+	case ".ttl":
+		return "text/turtle"
+	}
+	return "application/json"
+}
+
 // croissant writes the description for machines: every shard as a file with its
-// hash, the shards of a split as a set of files, and the columns of its rows.
+// hash, the shards of a split as a set of files, and the columns of its rows; and the
+// companions.
 func (c Card) croissant(m *Manifest) ([]byte, error) {
-	const parquetType = "application/x-parquet"
 	var files, records []any
 	for _, split := range m.Splits() {
 		var of []any
@@ -46,6 +70,10 @@ func (c Card) croissant(m *Manifest) ([]byte, error) {
 		files = append(files, object{"@type": "cr:FileSet", "@id": set, "name": set, "description": fmt.Sprintf("the shards of split %s", split),
 			"containedIn": of, "encodingFormat": parquetType, "includes": fmt.Sprintf("data/%s-*.parquet", split)})
 		records = append(records, m.records(split, set))
+	}
+	for _, c := range m.Companions {
+		files = append(files, object{"@type": "cr:FileObject", "@id": c.Name, "name": c.Name, "contentUrl": c.Name, "description": c.about(),
+			"contentSize": fmt.Sprintf("%d B", c.Bytes), "encodingFormat": c.mediaType(), "sha256": c.SHA256.String()})
 	}
 	doc := object{
 		"@context": croissantContext(), "@type": "sc:Dataset", "conformsTo": "http://mlcommons.org/croissant/1.1",

@@ -2,10 +2,12 @@ package shards
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 )
@@ -27,16 +29,7 @@ func TestKilledBuildsEndInTheSameBytes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	dir := t.TempDir()
 	for range times(t, "HGLD_KILLS", 5) {
-		child := exec.Command(os.Args[0], "-test.run=^TestKilledBuildsEndInTheSameBytes$")
-		child.Env = append(os.Environ(), "HGLD_BUILD_CHILD="+dir)
-		if err := child.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Duration(rng.Int64N(int64(2 * whole))))
-		if err := child.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			t.Fatal(err)
-		}
-		finished := child.Wait() == nil
+		finished := killed(t, time.Duration(rng.Int64N(int64(2*whole))), "HGLD_BUILD_CHILD="+dir)
 		set, err := Open(dir)
 		switch {
 		case err == nil:
@@ -51,6 +44,55 @@ func TestKilledBuildsEndInTheSameBytes(t *testing.T) {
 	}
 	mustBuild(t, newSource(t, 150), dir, small())
 	sameContents(t, contents(t, dir), want)
+}
+
+// killed runs the test that calls it in a process of its own, with a variable in its
+// environment, and kills it after a while, unless it has finished.
+func killed(t *testing.T, after time.Duration, variable string) (finished bool) {
+	t.Helper()
+	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	child.Env = append(os.Environ(), variable)
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(after)
+	if err := child.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatal(err)
+	}
+	return child.Wait() == nil
+}
+
+// TestKilledRebuildsLeaveNoMixture kills builds whose shards are all there and whose
+// BUILD.json differs from the last: the folder must be whole at any moment, of one
+// build or of the other, or none.
+func TestKilledRebuildsLeaveNoMixture(t *testing.T) {
+	rebuild := func(dir, round string) {
+		o := small()
+		o.Made.Unknown = []string{round}
+		mustBuild(t, newSource(t, 60), dir, o)
+	}
+	if dir, round, child := strings.Cut(os.Getenv("HGLD_BUILD_CHILD"), "|"); child {
+		rebuild(dir, round)
+		return
+	}
+	dir, fresh := t.TempDir(), t.TempDir()
+	rebuild(dir, "first")
+	start := time.Now()
+	rebuild(dir, "second")
+	whole := time.Since(start)
+	rng := rand.New(rand.NewPCG(9, 10))
+	for i := range times(t, "HGLD_KILLS", 5) {
+		killed(t, time.Duration(rng.Int64N(int64(2*whole))), fmt.Sprintf("HGLD_BUILD_CHILD=%s|%d", dir, i))
+		if _, err := ReadManifest(dir); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if v := mustVerify(t, dir); len(v.Damage) > 0 {
+			t.Fatalf("kill %d: %v", i, v.Damage)
+		}
+	}
+	rebuild(dir, "last")
+	rebuild(fresh, "last")
+	sameContents(t, contents(t, dir), contents(t, fresh))
 }
 
 // withoutLock leaves out the lock file: a build may be killed between the manifest

@@ -37,6 +37,8 @@ type Manifest struct {
 	Hierarchy Sum      `json:"hierarchy"` // hierarchy.json
 	Failures  Sum      `json:"failures"`  // failures.jsonl
 	Files     []File   `json:"files"`     // in the order of splits and numbers
+
+	Companions []Companion `json:"companions,omitempty"` // from version 2 on
 }
 
 // Settings are what, beside the inputs, decides the bytes of shards.
@@ -189,6 +191,9 @@ func (m *Manifest) check() error {
 	if len(m.Levels) == 0 || len(m.Levels) > 1000 {
 		return fmt.Errorf("%d levels", len(m.Levels))
 	}
+	if err := m.checkCompanions(); err != nil {
+		return err
+	}
 	rows := map[labels.Split]int{}
 	number := map[labels.Split]int{}
 	total := map[labels.Split]int{}
@@ -252,6 +257,9 @@ func (m *Manifest) sums(manifest []byte) []byte {
 	line(ManifestFile, sha256.Sum256(manifest))
 	line(HierarchyFile, m.Hierarchy.SHA256)
 	line(FailuresFile, m.Failures.SHA256)
+	for _, c := range m.Companions {
+		line(c.Name, c.SHA256)
+	}
 	for _, f := range m.Files {
 		line(f.Name, f.SHA256)
 		line(indexName(f.Name), f.IndexSHA256)
@@ -259,13 +267,18 @@ func (m *Manifest) sums(manifest []byte) []byte {
 	return out
 }
 
+// encode is the text of MANIFEST.json.
+func (m *Manifest) encode() ([]byte, error) {
+	data, err := json.MarshalIndent(m, "", " ")
+	return append(data, '\n'), err
+}
+
 // write puts MANIFEST.json and SHA256SUMS into dir, the manifest last.
 func (m *Manifest) write(dir string) error {
-	data, err := json.MarshalIndent(m, "", " ")
+	data, err := m.encode()
 	if err != nil {
 		return err
 	}
-	data = append(data, '\n')
 	if err := atomicfile.WriteFile(filepath.Join(dir, SumsFile), m.sums(data)); err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ func (p *plan) hash(s Settings) error {
 	if err != nil {
 		return err
 	}
-	common, err := json.Marshal([]any{FormatVersion, s, features})
+	common, err := json.Marshal([]any{shardVersion, s, features})
 	if err != nil {
 		return err
 	}

@@ -3,24 +3,28 @@ package shards
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"hgld/internal/atomicfile"
 )
 
-// Repair makes missing and damaged sidecars anew from their shards, and returns
-// their names. A shard that is damaged itself is left alone, a *DamageError; so is
-// a sidecar that does not come out as the manifest says.
-func Repair(ctx context.Context, dir string) ([]string, error) {
-	fixed, err := repair(ctx, dir)
+// Repair makes anew, from the shards, what is missing or damaged of the sidecars, of
+// failures.jsonl and of the companions, and returns the names of the files. taxonomy
+// writes the tree of classes, as for Build. A shard that is damaged itself is left
+// alone, a *DamageError; so is a file that does not come out as the manifest says, and
+// BUILD.json, which tells what no shard knows.
+func Repair(ctx context.Context, dir string, taxonomy TaxonomyWriter) ([]string, error) {
+	fixed, err := repair(ctx, dir, taxonomy)
 	if err != nil {
 		return fixed, fmt.Errorf("shards: %s: %w", dir, err)
 	}
 	return fixed, nil
 }
 
-func repair(ctx context.Context, dir string) (fixed []string, err error) {
+func repair(ctx context.Context, dir string, taxonomy TaxonomyWriter) (fixed []string, err error) {
 	m, _, err := readManifest(dir)
 	if err != nil {
 		return nil, err
@@ -51,7 +55,111 @@ func repair(ctx context.Context, dir string) (fixed []string, err error) {
 		}
 		fixed = append(fixed, indexName(f.Name))
 	}
+	made, err := set.repairBeside(ctx, taxonomy)
+	return append(fixed, made...), err
+}
+
+// repairBeside makes what stands beside the shards anew, where it is not as the
+// manifest says.
+func (s *Set) repairBeside(ctx context.Context, taxonomy TaxonomyWriter) (fixed []string, err error) {
+	bad, err := s.badBeside(ctx)
+	if err != nil || len(bad) == 0 {
+		return nil, err
+	}
+	to := &beside{dir: s.dir}
+	defer func() { err = errors.Join(err, to.close()) }()
+	var failures []Failure
+	for _, f := range s.manifest.Files {
+		x, err := readIndex(s.dir, f, s.manifest)
+		if err != nil {
+			return nil, err
+		}
+		sh := &shard{file: f, path: filepath.Join(s.dir, f.Name), index: x}
+		s.shards = append(s.shards, sh)
+		of, err := sh.failures()
+		if err != nil {
+			return nil, err
+		}
+		failures = append(failures, of...)
+	}
+	lines, err := encodeFailures(failures)
+	if err != nil {
+		return nil, err
+	}
+	if err := to.put(FailuresFile, lines); err != nil {
+		return nil, err
+	}
+	if bad[AttributionFile] || bad[StatsFile] {
+		if err := s.describe(ctx, to, failures); err != nil {
+			return nil, err
+		}
+	}
+	if bad[TaxonomyFile] {
+		if err := s.writeTaxonomy(to, taxonomy); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range append([]string{FailuresFile}, companionFiles()...) {
+		f := to.file(name)
+		switch {
+		case !bad[name] && f != nil:
+			err = to.drop(f)
+		case bad[name] && f == nil:
+			err = &DamageError{name, -1, "cannot be made from the shards; `hgld shards build` with the same inputs writes it"}
+		case bad[name] && f.hash() != s.wanted(name).SHA256:
+			err = &DamageError{name, -1, "made anew, it differs from " + ManifestFile}
+		case bad[name]:
+			fixed, err = append(fixed, name), f.Commit()
+		}
+		if err != nil {
+			return fixed, err
+		}
+	}
 	return fixed, nil
+}
+
+// badBeside names the files that are not as the manifest says.
+func (s *Set) badBeside(ctx context.Context) (map[string]bool, error) {
+	bad := map[string]bool{}
+	for _, name := range append([]string{FailuresFile}, companionFiles()...) {
+		want := s.wanted(name)
+		if want == nil {
+			continue
+		}
+		good, err := (&verifier{dir: s.dir}).hash(ctx, name, want.Bytes, want.SHA256)
+		if err != nil {
+			return nil, err
+		}
+		if !good {
+			bad[name] = true
+		}
+	}
+	return bad, nil
+}
+
+// wanted is what the manifest says of a file beside the shards, nil where it has none.
+func (s *Set) wanted(name string) *Sum {
+	if name == FailuresFile {
+		return &s.manifest.Failures
+	}
+	if c := s.manifest.companion(name); c != nil {
+		return &Sum{c.Rows, c.Bytes, c.SHA256}
+	}
+	return nil
+}
+
+// failures reads what is missing of the shard from its footer.
+func (sh *shard) failures() ([]Failure, error) {
+	f, err := os.Open(sh.path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	note, err := readFooter(f, sh.file.Bytes)
+	if err != nil {
+		return nil, &DamageError{sh.file.Name, -1, err.Error()}
+	}
+	return note.Failures, nil
 }
 
 // rewriteIndex writes the sidecar of a shard whose hash is right.

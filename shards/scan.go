@@ -117,6 +117,28 @@ func (v *View) shardRows(ctx context.Context, sh *shard, i int, images bool, yie
 	return i, false, nil
 }
 
+// eachRow shows all rows of a shard in order.
+func (s *Set) eachRow(ctx context.Context, sh *shard, images bool, see func(at int, row *Row) error) error {
+	r, err := s.openRows(ctx, sh, images)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for at := range sh.file.Rows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		row, err := r.Row(at)
+		if err != nil {
+			return err
+		}
+		if err := see(at, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // rowReader reads rows of one shard by the Parquet library.
 type rowReader struct {
 	set    *Set

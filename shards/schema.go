@@ -92,16 +92,22 @@ func (s *Schema) columns() []column {
 			dictText("supercategory", func(r *Row) *string { return &r.Attributes.Tag }),
 			dictText("label_source", func(r *Row) *string { return &r.Attributes.LabelSource }))
 	}
-	return append(cols,
+	cols = append(cols,
 		sizeColumn("width", func(r *Row) *int { return &r.W }),
 		sizeColumn("height", func(r *Row) *int { return &r.H }),
-		hashColumn(),
+		hashColumn())
+	return append(cols, creditColumns()...)
+}
+
+// creditColumns say whose image it is, and what was done to it.
+func creditColumns() []column {
+	return []column{
 		dictText("author", func(r *Row) *string { return &r.Attributes.Author }),
 		dictText("license", func(r *Row) *string { return &r.Attributes.License }),
 		plainText("title", func(r *Row) *string { return &r.Attributes.Title }),
 		plainText("source_url", func(r *Row) *string { return &r.Attributes.SourceURL }),
 		dictText("modified", func(r *Row) *string { return &r.Attributes.Modifications }),
-	)
+	}
 }
 
 func zstd(n parquet.Node) parquet.Node { return parquet.Compressed(n, &parquet.Zstd) }
@@ -236,18 +242,27 @@ func (s *Schema) parquet(cols []column) *parquet.Schema {
 			root[c.name] = parquet.Optional(c.node)
 		}
 	}
+	names := []string{"image"}
 	root["image"] = parquet.Optional(image) // its children come in the order bytes, path
-	byName := map[string]parquet.Field{}
-	for _, f := range root.Fields() {
-		byName[f.Name()] = f
-	}
-	fields := []parquet.Field{byName["image"]}
 	for _, c := range cols {
 		if !c.inImage() {
-			fields = append(fields, byName[c.name])
+			names = append(names, c.name)
 		}
 	}
-	return parquet.NewSchema("hgld", ordered{root, fields})
+	return parquet.NewSchema("hgld", inOrder(root, names))
+}
+
+// inOrder gives the fields of a group the order of their names.
+func inOrder(group parquet.Group, names []string) ordered {
+	byName := map[string]parquet.Field{}
+	for _, f := range group.Fields() {
+		byName[f.Name()] = f
+	}
+	o := ordered{Group: group}
+	for _, name := range names {
+		o.fields = append(o.fields, byName[name])
+	}
+	return o
 }
 
 // features is the value of the footer key "huggingface".

@@ -9,12 +9,17 @@
 //	data/train-00000-of-00003.idx      where each image lies in the shard (see index.go)
 //	hierarchy.json                     the tree of classes
 //	failures.jsonl                     the images that are missing, and why
+//	ATTRIBUTION.parquet                author, licence, title and address of every image
+//	STATS.json                         images, sizes, licences and classes, counted
+//	BUILD.json                         tool, inputs, settings, and how the labels came about
+//	taxonomy.skos.ttl                  the tree of classes for other tools
 //	MANIFEST.json                      files with hashes and counts, levels, inputs, settings
 //	SHA256SUMS                         hashes of all of these, for sha256sum -c
 //
 // A shard is a pure function of its number and the inputs: the same inputs give
 // the same bytes, whatever the number of workers and however often the build was
-// interrupted. Parquet is the only truth; everything else can be made from it.
+// interrupted. Parquet is the only truth; everything else can be made from it, but
+// for the parents of classes in hierarchy.json, and for BUILD.json.
 package shards
 
 import (

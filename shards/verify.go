@@ -27,6 +27,7 @@ type Verified struct {
 	Rows   int            `json:"rows"`
 	Bytes  int64          `json:"bytes"`
 	Damage []*DamageError `json:"damage"`
+	Notes  []string       `json:"notes,omitempty"` // what is no damage, but worth knowing
 }
 
 // Verify compares a data set with its hashes: MANIFEST.json with SHA256SUMS,
@@ -80,6 +81,9 @@ func (v *verifier) run(ctx context.Context) error {
 	if _, err := v.hash(ctx, FailuresFile, m.Failures.Bytes, m.Failures.SHA256); err != nil {
 		return err
 	}
+	if err := v.companions(ctx, m); err != nil {
+		return err
+	}
 	known, err := v.hash(ctx, HierarchyFile, m.Hierarchy.Bytes, m.Hierarchy.SHA256)
 	if err != nil {
 		return err
@@ -102,6 +106,26 @@ func (v *verifier) run(ctx context.Context) error {
 		}
 		if v.o.Progress != nil {
 			v.o.Progress(i+1, len(m.Files), f.Name)
+		}
+	}
+	return nil
+}
+
+// companions compares what tells of the data set with its hashes. Data sets of
+// version 1 have none, and are no worse for it.
+func (v *verifier) companions(ctx context.Context, m *Manifest) error {
+	if m.Version == 1 {
+		v.result.Notes = append(v.result.Notes, fmt.Sprintf("written by %s, before data sets had %s, %s and %s; `hgld shards build` with the same inputs adds them",
+			m.Tool, AttributionFile, StatsFile, BuildFile))
+		return nil
+	}
+	for _, name := range companionFiles() {
+		if c := m.companion(name); c != nil {
+			if _, err := v.hash(ctx, name, c.Bytes, c.SHA256); err != nil {
+				return err
+			}
+		} else if exists(filepath.Join(v.dir, name)) {
+			v.found(&DamageError{name, -1, "is not in " + ManifestFile})
 		}
 	}
 	return nil
@@ -226,22 +250,14 @@ func (v *verifier) rows(ctx context.Context, set *Set, sh *shard) error {
 
 // reindex makes the index of a whole shard from its rows, which it shows to see.
 func (s *Set) reindex(ctx context.Context, sh *shard, see func(at int, row *Row)) (*index, error) {
-	r, err := s.openRows(ctx, sh, true)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
 	x := &index{levels: len(s.manifest.Levels), shardBytes: sh.file.Bytes, shardSHA: sh.file.SHA256}
-	for at := range sh.file.Rows {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		row, err := r.Row(at)
-		if err != nil {
-			return nil, err
-		}
+	err := s.eachRow(ctx, sh, true, func(at int, row *Row) error {
 		see(at, row)
 		x.add(row)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if x.shardCRC, err = crcFile(ctx, sh.handle); err != nil {
 		return nil, err

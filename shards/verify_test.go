@@ -214,6 +214,10 @@ func TestStrangeMissingAndSwappedFilesAreFound(t *testing.T) {
 		SumsFile:      func(dir string, _ []File) error { return os.Remove(filepath.Join(dir, SumsFile)) },
 		HierarchyFile: func(dir string, _ []File) error { return os.Remove(filepath.Join(dir, HierarchyFile)) },
 		FailuresFile:  func(dir string, _ []File) error { return os.Remove(filepath.Join(dir, FailuresFile)) },
+		StatsFile:     func(dir string, _ []File) error { return os.Remove(filepath.Join(dir, StatsFile)) },
+		BuildFile: func(dir string, _ []File) error {
+			return os.WriteFile(filepath.Join(dir, BuildFile), []byte("{}"), 0o644)
+		},
 	} {
 		dir := t.TempDir()
 		r := mustBuild(t, newSource(t, 30), dir, small())
@@ -224,28 +228,6 @@ func TestStrangeMissingAndSwappedFilesAreFound(t *testing.T) {
 		if !slices.ContainsFunc(v.Damage, func(d *DamageError) bool { return d.File == name }) {
 			t.Errorf("%s: found %v", name, v.Damage)
 		}
-	}
-}
-
-func TestRepairMakesTheSameSidecars(t *testing.T) {
-	dir := t.TempDir()
-	r := mustBuild(t, newSource(t, 30), dir, small())
-	want := contents(t, dir)
-	missing, hurt := indexName(r.Manifest.Files[0].Name), indexName(r.Manifest.Files[2].Name)
-	if err := os.Remove(filepath.Join(dir, missing)); err != nil {
-		t.Fatal(err)
-	}
-	flip(t, filepath.Join(dir, hurt), 70, 4)
-	fixed, err := Repair(t.Context(), dir)
-	if err != nil || !slices.Equal(fixed, []string{missing, hurt}) {
-		t.Errorf("repaired %v, %v", fixed, err)
-	}
-	sameContents(t, contents(t, dir), want)
-	flip(t, filepath.Join(dir, hurt), 70, 4)
-	flip(t, filepath.Join(dir, r.Manifest.Files[2].Name), 70, 4)
-	_, err = Repair(t.Context(), dir)
-	if damage := (*DamageError)(nil); !errors.As(err, &damage) || damage.File != r.Manifest.Files[2].Name {
-		t.Errorf("error %v, want the damaged shard", err)
 	}
 }
 

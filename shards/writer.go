@@ -15,11 +15,13 @@ import (
 	"hgld/internal/atomicfile"
 )
 
-// FormatVersion is the version of the shards, sidecars and manifests that this
-// hgld writes; it reads every version up to it.
-const FormatVersion = 1
+// FormatVersion is the version of the data sets that this hgld writes; it reads
+// every version up to it. Version 2 added the files that Companion describes.
+const FormatVersion = 2
 
 const (
+	shardVersion = 1 // of shards and sidecars, which version 2 left as they were
+
 	rowsPerGroup  = 256
 	bytesPerGroup = 64 << 20 // of images; the Hub asks for 100 MB at most
 	pageBytes     = 16 << 10 // an image of this size or more has a page of its own

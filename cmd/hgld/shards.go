@@ -108,6 +108,9 @@ func runShardsBuild(j *job, s *shardsSettings) error {
 	if err != nil {
 		return err
 	}
+	if o.Made, err = s.provenance(j); err != nil {
+		return errors.Join(err, src.Close())
+	}
 	end := showImages(j, o)
 	result, err := shards.Build(j.ctx, src, s.Out, *o)
 	end()
@@ -140,7 +143,7 @@ func showImages(j *job, o *shards.Options) (end func()) {
 
 // shardsOptions turns the settings into those of the package.
 func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
-	o := &shards.Options{Tool: "hgld " + version, Workers: s.Workers}
+	o := &shards.Options{Tool: "hgld " + version, Taxonomy: writeTaxonomy, Workers: s.Workers}
 	o.Shards, o.ImagesPerShard, o.Limit = s.Shards, s.ImagesPerShard, j.limit
 	o.ShortSide, o.HeadersOnly = s.ShortSide, s.HeadersOnly
 	o.Attribution = s.Attribution || s.Dataset == "gldv2" && !s.Unattributed

@@ -65,6 +65,7 @@ type shardsList struct {
 	Failures int                `json:"failures"`
 	Files    []shardsListFile   `json:"files"`
 	Levels   []shardsListLevels `json:"levels"`
+	Beside   []shardsListBeside `json:"companions,omitempty"`
 }
 
 type shardsListFile struct {
@@ -72,6 +73,13 @@ type shardsListFile struct {
 	Split labels.Split `json:"split"`
 	Rows  int          `json:"rows"`
 	Bytes int64        `json:"bytes"`
+}
+
+// shardsListBeside is a file that stands beside the shards.
+type shardsListBeside struct {
+	Name  string `json:"name"`
+	Rows  int    `json:"rows,omitempty"`
+	Bytes int64  `json:"bytes"`
 }
 
 type shardsListLevels struct {
@@ -91,6 +99,9 @@ func shardsSummary(m *shards.Manifest) shardsList {
 	for _, l := range m.Levels {
 		list.Levels = append(list.Levels, shardsListLevels(l))
 	}
+	for _, c := range m.Companions {
+		list.Beside = append(list.Beside, shardsListBeside{c.Name, c.Rows, c.Bytes})
+	}
 	return list
 }
 
@@ -98,6 +109,13 @@ func printManifest(j *job, m *shards.Manifest) {
 	j.print("%-40s %10s %10s\n", "file", "rows", "size")
 	for _, f := range m.Files {
 		j.print("%-40s %10d %10s\n", f.Name, f.Rows, sizeText(f.Bytes))
+	}
+	for _, c := range m.Companions {
+		rows := ""
+		if c.Rows > 0 {
+			rows = strconv.Itoa(c.Rows)
+		}
+		j.print("%-40s %10s %10s\n", c.Name, rows, sizeText(c.Bytes))
 	}
 	splits := m.Splits()
 	for _, l := range m.Levels {
@@ -270,10 +288,10 @@ func shardsVerifyCommand() *cli.Command {
 		Name: "verify", Usage: "compare every file and image with its hash; exit code 4 on damage", ArgsUsage: "[FOLDER]",
 		Description: "  hgld shards verify                     everything\n" +
 			"  hgld shards verify --subset 2/7        every seventh shard, another one each day of the week\n" +
-			"  hgld shards verify --repair            make damaged .idx files anew from their shards",
+			"  hgld shards verify --repair            make anew what follows from the shards: .idx, STATS.json …",
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "subset", Usage: "part `N/T`: every T-th shard, beginning with the N-th"},
-			&cli.BoolFlag{Name: "repair", Usage: "make missing and damaged .idx files anew"},
+			&cli.BoolFlag{Name: "repair", Usage: "make anew, from the shards, what is missing or damaged beside them"},
 		),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
@@ -331,6 +349,9 @@ func runShardsVerify(c *cli.Context, j *job) error {
 		for _, d := range v.Damage {
 			j.print("%v\n", d)
 		}
+		for _, note := range v.Notes {
+			j.say("note: %s", note)
+		}
 		j.print("%s, %s, %s: %s\n", count(v.Files, "file"), count(v.Rows, "row"), sizeText(v.Bytes), damageText(len(v.Damage)))
 	}
 	if len(v.Damage) == 0 {
@@ -341,7 +362,7 @@ func runShardsVerify(c *cli.Context, j *job) error {
 }
 
 func repairShards(ctx context.Context, j *job, dir string) error {
-	fixed, err := shards.Repair(ctx, dir)
+	fixed, err := shards.Repair(ctx, dir, writeTaxonomy)
 	for _, name := range fixed {
 		j.print("%s made anew\n", name)
 	}

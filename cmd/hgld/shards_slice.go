@@ -119,9 +119,6 @@ func shardsPlanCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			if len(j.args) > 0 {
-				return usagef("shards plan takes no arguments, only flags; got %q", strings.Join(j.args, " "))
-			}
 			of := c.Int("missing")
 			if c.IsSet("missing") && of < 1 {
 				return usagef("--missing is %d; want the number of slices, from 1 up", of)

@@ -24,11 +24,11 @@ import (
 // Columns are headers of a CSV that differ from the usual ones. Empty ones are
 // the names below.
 type Columns struct {
-	Path     string `yaml:"path"`     // path
-	Split    string `yaml:"split"`    // split
-	ID       string `yaml:"id"`       // image_id, or id
-	SHA256   string `yaml:"sha256"`   // sha256
-	Landmark string `yaml:"landmark"` // landmark_id
+	Path     string `yaml:"path" json:"path,omitempty"`         // path
+	Split    string `yaml:"split" json:"split,omitempty"`       // split
+	ID       string `yaml:"id" json:"id,omitempty"`             // image_id, or id
+	SHA256   string `yaml:"sha256" json:"sha256,omitempty"`     // sha256
+	Landmark string `yaml:"landmark" json:"landmark,omitempty"` // landmark_id
 }
 
 // CSV imports a table with a row an image: its path in the folder or archive of
@@ -262,7 +262,7 @@ func (src *csvSource) Inputs(ctx context.Context) ([]shards.Input, error) {
 	}
 	var all []shards.Input
 	for _, f := range files {
-		in, err := fileInput(ctx, f)
+		in, err := FileInput(ctx, f)
 		if err != nil {
 			return nil, err
 		}

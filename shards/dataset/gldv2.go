@@ -129,7 +129,7 @@ func (g *gldv2) readLabels(ctx context.Context, s Settings) error {
 			return err
 		}
 		g.labels[labels.Train], g.labels[labels.Index] = all, all
-		in, err := fileInput(ctx, s.Labels)
+		in, err := FileInput(ctx, s.Labels)
 		g.inputs = append(g.inputs, in)
 		return err
 	}

@@ -127,8 +127,9 @@ func (h *hashed) input(name string) shards.Input {
 	return in
 }
 
-// fileInput describes a file for the manifest.
-func fileInput(ctx context.Context, name string) (shards.Input, error) {
+// FileInput describes a file for the manifest: its name without the folder, its size
+// and its hash.
+func FileInput(ctx context.Context, name string) (shards.Input, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return shards.Input{}, err

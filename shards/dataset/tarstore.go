@@ -119,7 +119,7 @@ func (s *tarStore) open(name string) (io.ReadCloser, error) {
 }
 
 func (s *tarStore) input(ctx context.Context, _ []byte) (shards.Input, error) {
-	return fileInput(ctx, s.name)
+	return FileInput(ctx, s.name)
 }
 
 func (s *tarStore) Close() error { return s.file.Close() }

@@ -106,7 +106,7 @@ func (s *zipStore) open(name string) (io.ReadCloser, error) {
 }
 
 func (s *zipStore) input(ctx context.Context, _ []byte) (shards.Input, error) {
-	return fileInput(ctx, s.name)
+	return FileInput(ctx, s.name)
 }
 
 func (s *zipStore) Close() error { return s.archive.Close() }

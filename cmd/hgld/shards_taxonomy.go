@@ -1,0 +1,29 @@
+package main
+
+import (
+	"io"
+
+	"hgld/curate/format"
+	"hgld/labels"
+)
+
+// writeTaxonomy writes a data set's tree of classes as SKOS in Turtle. Of GLDv2's
+// levels these are supercategories and kinds, each supercategory with the number of
+// its landmarks: a landmark is a thing, with a row of its own in the shards, and no
+// class of things.
+func writeTaxonomy(w io.Writer, tree *labels.Hierarchy) error {
+	d := &format.Document{Hierarchy: tree}
+	if tree.Levels[0].Name == labels.LandmarkLevel && len(tree.Levels) > 2 {
+		above, landmarks := tree.Levels[1].Classes, map[string]int{}
+		for _, c := range tree.Levels[0].Classes {
+			if c.Parent >= 0 {
+				landmarks[above[c.Parent].Name]++
+			}
+		}
+		classes := *tree
+		classes.Levels = tree.Levels[1:]
+		d = &format.Document{Hierarchy: &classes, Landmarks: []map[string]int{landmarks}}
+	}
+	_, err := d.Write(w, "skos")
+	return err
+}

@@ -1,0 +1,236 @@
+package shards
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"hgld/internal/atomicfile"
+	"hgld/labels"
+)
+
+// The files that tell of a data set what its shards say only row by row, or not at
+// all. The first and the last are not there where there is nothing to tell.
+const (
+	AttributionFile = "ATTRIBUTION.parquet" // whose image it is, a row an image; see attribution.go
+	StatsFile       = "STATS.json"          // counts and sizes; see stats.go
+	BuildFile       = "BUILD.json"          // what it was made of; see provenance.go
+	TaxonomyFile    = "taxonomy.skos.ttl"   // the tree of classes for other tools: SKOS in Turtle
+)
+
+// companionFiles lists them in the order of the manifest.
+func companionFiles() []string {
+	return []string{AttributionFile, StatsFile, BuildFile, TaxonomyFile}
+}
+
+// Companion is one of those files. The manifest lists them with their hashes, and
+// SHA256SUMS as well, although most could be made from the shards again: a licence
+// that changed on a disk must be found, and only a listed file can be missing.
+type Companion struct {
+	Name   string `json:"name"`
+	Rows   int    `json:"rows,omitempty"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 Hash   `json:"sha256"`
+}
+
+// checkCompanions says whether the manifest lists what its version has, each once
+// and in order.
+func (m *Manifest) checkCompanions() error {
+	known := companionFiles()
+	for _, c := range m.Companions {
+		at := slices.Index(known, c.Name)
+		if at < 0 || c.Bytes <= 0 || c.Rows < 0 {
+			return fmt.Errorf("companion %q of %d bytes; want some of %v, in this order", c.Name, c.Bytes, companionFiles())
+		}
+		known = known[at+1:]
+	}
+	if m.Version == 1 && len(m.Companions) > 0 {
+		return fmt.Errorf("%s in a data set of version 1, which has none", m.Companions[0].Name)
+	}
+	for _, name := range []string{StatsFile, BuildFile} {
+		if m.Version > 1 && m.companion(name) == nil {
+			return fmt.Errorf("no %s, which version %d has", name, m.Version)
+		}
+	}
+	return nil
+}
+
+// companion returns the entry of a file, nil where there is none.
+func (m *Manifest) companion(name string) *Companion {
+	at := slices.IndexFunc(m.Companions, func(c Companion) bool { return c.Name == name })
+	if at < 0 {
+		return nil
+	}
+	return &m.Companions[at]
+}
+
+// beside holds the files that stand beside the shards, complete but not yet under
+// their names.
+type beside struct {
+	dir   string
+	files []*newFile
+}
+
+// newFile is a file in the making that knows its size and hash.
+type newFile struct {
+	*atomicfile.File
+	name string
+	rows int // of a table
+	size int64
+	sha  hash.Hash
+}
+
+// create starts a file.
+func (s *beside) create(name string) (*newFile, error) {
+	f, err := atomicfile.Create(filepath.Join(s.dir, name))
+	if err != nil {
+		return nil, err
+	}
+	made := &newFile{File: f, name: name, sha: sha256.New()}
+	s.files = append(s.files, made)
+	return made, nil
+}
+
+// Write appends to the file.
+func (f *newFile) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	f.sha.Write(p[:n])
+	f.size += int64(n)
+	return n, err
+}
+
+// put makes a whole file.
+func (s *beside) put(name string, data []byte) error {
+	f, err := s.create(name)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return err
+}
+
+func (f *newFile) hash() Hash { return Hash(f.sha.Sum(nil)) }
+
+// file finds a file by its name, nil where it was not made.
+func (s *beside) file(name string) *newFile {
+	for _, f := range s.files {
+		if f.name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// companions describes those of the files that are companions.
+func (s *beside) companions() []Companion {
+	var list []Companion
+	for _, name := range companionFiles() {
+		if f := s.file(name); f != nil {
+			list = append(list, Companion{name, f.rows, f.size, f.hash()})
+		}
+	}
+	return list
+}
+
+// drop takes a file back.
+func (s *beside) drop(f *newFile) error {
+	s.files = slices.DeleteFunc(s.files, func(g *newFile) bool { return g == f })
+	return f.Close()
+}
+
+// commit gives the files their names.
+func (s *beside) commit() error {
+	for _, f := range s.files {
+		if err := f.Commit(); err != nil {
+			return err
+		}
+	}
+	s.files = nil
+	return nil
+}
+
+// close drops what was not committed.
+func (s *beside) close() error {
+	var errs []error
+	for _, f := range s.files {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// describe writes the two files that the rows tell, ATTRIBUTION.parquet and
+// STATS.json, from the columns of the shards beside the images. It holds 12 bytes a
+// row of one split, and the counts of classes.
+func (s *Set) describe(ctx context.Context, to *beside, failures []Failure) error {
+	f, err := to.create(AttributionFile)
+	if err != nil {
+		return err
+	}
+	credits := newAttribution(f)
+	stats := Stats{Version: statsVersion, Splits: []SplitStats{}}
+	for _, split := range s.manifest.Splits() {
+		count := newSplitCount(s.manifest.Rows(split))
+		for _, sh := range s.shards {
+			if sh.file.Split != split {
+				continue
+			}
+			err := s.each(ctx, sh, func(at int, row *Row) error {
+				count.add(row, sh.index.lengths[at])
+				return credits.write(row)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		stats.Splits = append(stats.Splits, count.stats(s.manifest, split, failures))
+	}
+	if err := credits.parquet.Close(); err != nil {
+		return err
+	}
+	if f.rows = credits.rows; !credits.any {
+		if err := to.drop(f); err != nil {
+			return err
+		}
+	}
+	text, err := encodeJSON(stats)
+	if err != nil {
+		return err
+	}
+	return to.put(StatsFile, text)
+}
+
+// TaxonomyWriter writes a tree of classes as taxonomy.skos.ttl. The same tree must give
+// the same bytes.
+type TaxonomyWriter func(w io.Writer, tree *labels.Hierarchy) error
+
+// writeTaxonomy writes taxonomy.skos.ttl, if there is a writer, and a hierarchy: some
+// class has a parent.
+func (s *Set) writeTaxonomy(to *beside, write TaxonomyWriter) error {
+	below := func(l labels.Level) bool {
+		return slices.ContainsFunc(l.Classes, func(c labels.Class) bool { return c.Parent >= 0 })
+	}
+	if write == nil || !slices.ContainsFunc(s.classes.Levels, below) {
+		return nil
+	}
+	f, err := to.create(TaxonomyFile)
+	if err != nil {
+		return err
+	}
+	return write(f, s.classes)
+}
+
+// each shows the rows of a shard, without their images. The shard's file is open
+// only as long.
+func (s *Set) each(ctx context.Context, x *shard, see func(at int, row *Row) error) error {
+	sh := &shard{file: x.file, path: x.path, index: x.index, sound: x.sound}
+	err := s.eachRow(ctx, sh, false, see)
+	if sh.handle != nil {
+		err = errors.Join(err, sh.handle.Close())
+	}
+	return err
+}

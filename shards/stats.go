@@ -1,0 +1,147 @@
+package shards
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"hgld/labels"
+)
+
+// statsVersion is the format version of STATS.json.
+const statsVersion = 1
+
+// Stats is STATS.json: what a data set holds, counted. Every number can be counted
+// again from the shards and failures.jsonl.
+type Stats struct {
+	Version int          `json:"hgld_stats"`
+	Splits  []SplitStats `json:"splits"` // in the order of labels.Splits
+}
+
+// SplitStats counts a split.
+type SplitStats struct {
+	Split      labels.Split         `json:"split"`
+	Images     int                  `json:"images"`
+	Shards     int                  `json:"shards"`
+	ShardBytes int64                `json:"shard_bytes"`
+	Failures   map[FailureClass]int `json:"failures"` // images that are missing, by the reason
+	Width      Distribution         `json:"width"`    // pixels, as seen
+	Height     Distribution         `json:"height"`
+	Bytes      Distribution         `json:"bytes"`                   // of an image file
+	Licenses   []Counted            `json:"licenses,omitempty"`      // most frequent first
+	Sources    []Counted            `json:"label_sources,omitempty"` // of GLDv2's labels: scraped, curated, propagated
+	Levels     []LevelStats         `json:"levels"`                  // finest first
+}
+
+// Distribution says how a quantity is distributed over images or classes. A
+// quantile q of n values is the ⌈q·n⌉-th smallest, so it is one of them. All are 0
+// where there is none.
+type Distribution struct {
+	Min    int     `json:"min"`
+	P5     int     `json:"p5"`
+	P25    int     `json:"p25"`
+	Median int     `json:"median"`
+	P75    int     `json:"p75"`
+	P95    int     `json:"p95"`
+	Max    int     `json:"max"`
+	Mean   float64 `json:"mean"`
+}
+
+// Counted is a value, "" where the row has none, with the number of its images.
+type Counted struct {
+	Value  string `json:"value"`
+	Images int    `json:"images"`
+}
+
+// LevelStats counts the classes of a level that have images in a split.
+type LevelStats struct {
+	Name     string         `json:"name"`
+	Column   string         `json:"column"`
+	Images   int            `json:"images"`           // with a class of the level
+	Classes  int            `json:"classes"`          // with an image
+	PerClass Distribution   `json:"images_per_class"` // over these
+	ByClass  map[string]int `json:"images_by_class"`
+}
+
+// splitCount counts the rows of a split: 12 bytes a row.
+type splitCount struct {
+	width, height, bytes []uint32
+	licenses, sources    map[string]int
+}
+
+func newSplitCount(rows int) *splitCount {
+	return &splitCount{width: make([]uint32, 0, rows), height: make([]uint32, 0, rows), bytes: make([]uint32, 0, rows),
+		licenses: map[string]int{}, sources: map[string]int{}}
+}
+
+// add counts a row with an image of so many bytes.
+func (c *splitCount) add(r *Row, bytes uint32) {
+	c.width, c.height, c.bytes = append(c.width, uint32(r.W)), append(c.height, uint32(r.H)), append(c.bytes, bytes)
+	c.licenses[r.Attributes.License]++
+	if r.Attributes.LabelSource != "" {
+		c.sources[r.Attributes.LabelSource]++
+	}
+}
+
+// stats is what was counted, with what the manifest knows of the split.
+func (c *splitCount) stats(m *Manifest, split labels.Split, failures []Failure) SplitStats {
+	s := SplitStats{Split: split, Images: m.Rows(split), Failures: map[FailureClass]int{}, Levels: []LevelStats{},
+		Width: distribution(c.width), Height: distribution(c.height), Bytes: distribution(c.bytes),
+		Licenses: counted(c.licenses), Sources: counted(c.sources)}
+	for _, f := range m.Files {
+		if f.Split == split {
+			s.Shards++
+			s.ShardBytes += f.Bytes
+		}
+	}
+	for _, f := range failures {
+		if f.Split == split {
+			s.Failures[f.Class]++
+		}
+	}
+	for _, l := range m.Levels {
+		s.Levels = append(s.Levels, l.stats(split))
+	}
+	return s
+}
+
+// stats counts the classes of a level in a split.
+func (l *Level) stats(split labels.Split) LevelStats {
+	s := LevelStats{Name: l.Name, Column: l.Column, ByClass: map[string]int{}}
+	var sizes []uint32
+	for class, images := range l.Rows[split] {
+		if images > 0 {
+			s.Images += images
+			s.ByClass[l.Classes[class]] = images
+			sizes = append(sizes, uint32(images))
+		}
+	}
+	s.Classes, s.PerClass = len(sizes), distribution(sizes)
+	return s
+}
+
+// distribution describes values, which it sorts.
+func distribution(values []uint32) Distribution {
+	n := len(values)
+	if n == 0 {
+		return Distribution{}
+	}
+	slices.Sort(values)
+	sum := uint64(0)
+	for _, v := range values {
+		sum += uint64(v)
+	}
+	quantile := func(percent int) int { return int(values[max((percent*n+99)/100, 1)-1]) }
+	return Distribution{Min: quantile(0), P5: quantile(5), P25: quantile(25), Median: quantile(50), P75: quantile(75), P95: quantile(95),
+		Max: quantile(100), Mean: float64(sum) / float64(n)}
+}
+
+// counted lists values, the most frequent first, equal ones by their texts.
+func counted(images map[string]int) []Counted {
+	var list []Counted
+	for _, value := range slices.Sorted(maps.Keys(images)) {
+		list = append(list, Counted{value, images[value]})
+	}
+	slices.SortStableFunc(list, func(a, b Counted) int { return cmp.Compare(b.Images, a.Images) })
+	return list
+}
