@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"hgld/internal/filelock"
-	"hgld/internal/img"
 	"hgld/labels"
 )
 
@@ -26,7 +25,6 @@ type Options struct {
 	Made      Provenance        // what else BUILD.json is to say
 	Taxonomy  TaxonomyWriter    // of taxonomy.skos.ttl; nil: none
 	Workers   int               // images prepared at once; 0: one. It does not change the result
-	JPEG      img.JPEGDecoder   // nil: the standard library's
 	// Progress, if not nil, is told after every shard how many images are done. It
 	// is called by one goroutine at a time.
 	Progress func(done, total int, shard string)

@@ -30,7 +30,7 @@ func newPreparer(o Options) *preparer {
 	limits := img.Limits{Bytes: maxImageBytes, Memory: decodeMemory}
 	return &preparer{
 		settings: o.Settings,
-		decoder:  &img.Decoder{Limits: limits, JPEG: o.JPEG},
+		decoder:  &img.Decoder{Limits: limits},
 		workers:  semaphore.NewWeighted(int64(o.Workers)),
 		memory:   semaphore.NewWeighted(decodeMemory),
 	}

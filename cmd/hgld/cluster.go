@@ -97,7 +97,7 @@ func runCluster(j *job, s *clusterSettings) error {
 		return err
 	}
 	origin := labels.Origin{
-		Tool: "hgld " + version, Encoder: p.made.Encoder, Prompt: string(p.made.Prompt), Seed: s.Seed,
+		Tool: "hgld " + version, Encoder: p.made.Encoder, Weights: weightsHash(p.made.Encoder), Prompt: string(p.made.Prompt), Seed: s.Seed,
 		Input: filepath.Base(s.Tags), InputSHA256: input, Vectors: filepath.Base(s.Vectors), VectorsSHA256: sum,
 		Center: s.Center, PCA: s.PCA, Whiten: s.Whiten, Smooth: p.neighbours(s, s.K),
 	}

@@ -95,7 +95,7 @@ func (v *importedVectors) index(texts []string, list string) error {
 
 // Name gives the file and what it holds.
 func (v *importedVectors) Name() string {
-	return fmt.Sprintf("vectors(%s,sha256=%.16s)", filepath.Base(v.path), v.sum)
+	return fmt.Sprintf("vectors(%s,sha256=%s)", filepath.Base(v.path), v.sum)
 }
 
 // Encode looks the texts up. One that the file does not have is an error.

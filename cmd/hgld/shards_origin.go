@@ -1,13 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 
 	"go.yaml.in/yaml/v3"
 
@@ -135,9 +135,6 @@ func (t *trail) labels(path string) error {
 	return nil
 }
 
-// weightsIn finds the hash of the weights in the name of an encoder.
-var weightsIn = regexp.MustCompile(`sha256=([0-9a-f]{64})\b`)
-
 // hierarchy follows a hierarchy.json by its origin to the draft, which lies beside it
 // or where the project has it.
 func (t *trail) hierarchy(path string) error {
@@ -178,9 +175,7 @@ func (t *trail) draft(path string) error {
 		return err
 	}
 	origin := d.Origin
-	if found := weightsIn.FindStringSubmatch(origin.Encoder); origin.Weights == "" && found != nil {
-		origin.Weights = found[1]
-	}
+	origin.Weights = cmp.Or(origin.Weights, weightsHash(origin.Encoder)) // drafts of earlier versions have the name alone
 	t.made.Clusters = &origin
 	if t.made.Scrape != nil {
 		return nil
