@@ -94,7 +94,11 @@ func distinctQueries(d train.Dataset) []int {
 
 // embed returns the rows of a model's embeddings.
 func (d *demo) embed(name string, data train.Dataset) (rows [][]float32, err error) {
-	m, err := train.Open("runs/"+name, cpu.New(d.threads), nil, false)
+	decoder, _, err := imageDecoder()
+	if err != nil {
+		return nil, err
+	}
+	m, err := train.Open("runs/"+name, cpu.New(d.threads), decoder, false)
 	if err != nil {
 		return nil, err
 	}

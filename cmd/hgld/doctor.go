@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/cpu"
 
 	"hgld/internal/blas"
+	"hgld/internal/img"
 )
 
 // finding is one line of `hgld doctor`.
@@ -59,6 +60,7 @@ func examine() []finding {
 		{Name: "hgld", OK: true, Text: fmt.Sprintf("%s, %s, %s", b.Version, b.Platform, b.Go)},
 		{Name: "processor", OK: true, Text: fmt.Sprintf("%d threads%s", runtime.NumCPU(), features())},
 		blasFinding(),
+		jpegFinding(),
 	}
 }
 
@@ -101,6 +103,19 @@ func blasFinding() finding {
 		return finding{Name: "matrices", Text: err.Error(), Advice: "unset " + blas.Variable}
 	}
 	return finding{Name: "matrices", OK: true, Text: blas.Which()}
+}
+
+// jpegFinding says which decoder the JPEGs of a training go through.
+func jpegFinding() finding {
+	lib, err := img.DefaultJPEG()
+	f := finding{Name: "jpeg", OK: err == nil, Text: img.WhichJPEG()}
+	switch {
+	case err != nil:
+		f.Advice = "unset " + img.JPEGVariable
+	case lib == nil && os.Getenv(img.JPEGVariable) == "":
+		f.Advice = "install libturbojpeg0 (Debian), libturbojpeg (Ubuntu), turbojpeg (Fedora) or jpeg-turbo (Homebrew)"
+	}
+	return f
 }
 
 // writable checks that the current folder takes files.

@@ -2,6 +2,7 @@ package img
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"math/rand/v2"
 	"path/filepath"
@@ -10,8 +11,8 @@ import (
 	"hgld/internal/goldens"
 )
 
-// photos are 1024×768 JPEGs of quality 88, made of real photographs.
-func photos(b *testing.B) [][]byte {
+// photos are w×h JPEGs of quality 88, made of real photographs.
+func photos(b *testing.B, w, h int) [][]byte {
 	dir := goldens.Shared(b, "data", "jpeg", "commons")
 	files, err := filepath.Glob(filepath.Join(dir, "*.jpg"))
 	if err != nil {
@@ -20,7 +21,7 @@ func photos(b *testing.B) [][]byte {
 	var all [][]byte
 	for _, file := range files[:8] {
 		var buf bytes.Buffer
-		if err := EncodeJPEG(&buf, Resize(decodeFile(b, file), 1024, 768, Bicubic), 88); err != nil {
+		if err := EncodeJPEG(&buf, Resize(decodeFile(b, file), w, h, Bicubic), 88); err != nil {
 			b.Fatal(err)
 		}
 		all = append(all, buf.Bytes())
@@ -28,15 +29,36 @@ func photos(b *testing.B) [][]byte {
 	return all
 }
 
-func BenchmarkDecode1024x768(b *testing.B) {
-	all := photos(b)
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		if _, err := new(Decoder).Decode(all[i%len(all)]); err != nil {
-			b.Fatal(err)
+// withBoth runs a benchmark with either JPEG decoder, over photographs and over
+// what shards hold of them by default.
+func withBoth(b *testing.B, do func(b *testing.B, d *Decoder, all [][]byte)) {
+	standard, fast := decoders(b)
+	for _, size := range [][2]int{{1024, 768}, {341, 256}} {
+		all := photos(b, size[0], size[1])
+		for _, c := range []struct {
+			name string
+			d    *Decoder
+		}{{"image-jpeg", standard}, {"libjpeg-turbo", fast}} {
+			if c.d == nil {
+				continue
+			}
+			b.Run(fmt.Sprintf("%d×%d/%s", size[0], size[1], c.name), func(b *testing.B) {
+				b.ReportAllocs()
+				do(b, c.d, all)
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "img/s")
+			})
 		}
 	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "img/s")
+}
+
+func BenchmarkDecode(b *testing.B) {
+	withBoth(b, func(b *testing.B, d *Decoder, all [][]byte) {
+		for i := 0; b.Loop(); i++ {
+			if _, err := d.Decode(all[i%len(all)]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }
 
 func BenchmarkRandomResizedCrop224(b *testing.B) {
@@ -59,20 +81,20 @@ func BenchmarkRandomResizedCrop224(b *testing.B) {
 	}
 }
 
+// BenchmarkDecodeCropFlipNormalize is what the loader does to an image.
 func BenchmarkDecodeCropFlipNormalize(b *testing.B) {
-	all := photos(b)
-	rng := rand.New(rand.NewPCG(1, 2))
-	var r Resampler
-	out, norm, chw := new(RGB), ImageNet(), make([]float32, 3*224*224)
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		m, err := new(Decoder).Decode(all[i%len(all)])
-		if err != nil {
-			b.Fatal(err)
+	withBoth(b, func(b *testing.B, d *Decoder, all [][]byte) {
+		rng := rand.New(rand.NewPCG(1, 2))
+		var r Resampler
+		out, norm, chw := new(RGB), ImageNet(), make([]float32, 3*224*224)
+		for i := 0; b.Loop(); i++ {
+			m, err := d.Decode(all[i%len(all)])
+			if err != nil {
+				b.Fatal(err)
+			}
+			crop := RandomCrop(m.W, m.H, [2]float64{0.08, 1}, [2]float64{0.75, 4.0 / 3}, rng.Float64)
+			r.ResizeCrop(out, m, crop, 224, 224, Bilinear)
+			norm.CHW(chw, out, i%2 == 0)
 		}
-		crop := RandomCrop(m.W, m.H, [2]float64{0.08, 1}, [2]float64{0.75, 4.0 / 3}, rng.Float64)
-		r.ResizeCrop(out, m, crop, 224, 224, Bilinear)
-		norm.CHW(chw, out, i%2 == 0)
-	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "img/s")
+	})
 }

@@ -42,18 +42,20 @@ func (l Limits) orDefault() Limits {
 }
 
 // JPEGDecoder is another decoder for JPEG than the standard library's. It
-// fills dst with the pixels as stored, before orientation, equal to those of
-// libjpeg-turbo. It is asked for grey and three-component images alone; an error
-// that wraps errors.ErrUnsupported hands the file back to the standard library.
+// returns the pixels as stored, before orientation, equal to those of
+// libjpeg-turbo. It is asked for grey and three-component images of 8 bits alone,
+// after their header was read, of w×h pixels, and found within the limits; an
+// error that wraps errors.ErrUnsupported hands the file back to the standard
+// library.
 type JPEGDecoder interface {
-	DecodeJPEG(dst *RGB, data []byte) error
+	DecodeJPEG(data []byte, w, h int) (*RGB, error)
 }
 
 // Decoder decodes JPEG, PNG, GIF (first frame), WebP, BMP and TIFF. The zero
 // value has the default limits. It may be used by several goroutines at once.
 type Decoder struct {
 	Limits Limits
-	JPEG   JPEGDecoder // nil: image/jpeg
+	JPEG   JPEGDecoder // nil: image/jpeg; see OpenJPEG
 }
 
 // Info is what a file says about itself ahead of its pixels.
@@ -185,8 +187,7 @@ func (d *Decoder) Decode(data []byte) (m *RGB, err error) {
 		return nil, err
 	}
 	if f.name == "jpeg" && d.JPEG != nil && c.ColorModel != color.CMYKModel {
-		m := new(RGB)
-		err := d.JPEG.DecodeJPEG(m, data)
+		m, err := d.JPEG.DecodeJPEG(data, c.Width, c.Height)
 		if err == nil {
 			return m.turned(info.Orientation), nil
 		}

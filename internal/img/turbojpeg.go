@@ -1,0 +1,240 @@
+package img
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"unsafe"
+
+	"hgld/internal/dlopen"
+)
+
+// JPEGVariable is the environment variable that DefaultJPEG follows.
+const JPEGVariable = "HGLD_TURBOJPEG"
+
+// turboNames are tried in order: the Linux distributions' names, or Homebrew's.
+func turboNames() []string {
+	if runtime.GOOS == "darwin" {
+		return []string{"libturbojpeg.dylib", "/opt/homebrew/opt/jpeg-turbo/lib/libturbojpeg.dylib", "/usr/local/opt/jpeg-turbo/lib/libturbojpeg.dylib"}
+	}
+	return []string{"libturbojpeg.so.0", "libturbojpeg.so"}
+}
+
+// DefaultJPEG opens what HGLD_TURBOJPEG asks for (see OpenJPEG).
+func DefaultJPEG() (JPEGDecoder, error) { return OpenJPEG(os.Getenv(JPEGVariable)) }
+
+// OpenJPEG returns the decoder called which, nil for the standard library's: ""
+// means libjpeg-turbo where it is installed and usable; "off" the standard
+// library; "on", or the path of a libturbojpeg, a library that has to be there.
+//
+// The two decoders differ in the last bits: libjpeg-turbo's pixels are Pillow's,
+// those of the standard library are off by 3 of 255 at most, 0.03 on average.
+// What has to be the same bytes on every machine uses the standard library's.
+func OpenJPEG(which string) (JPEGDecoder, error) {
+	switch which {
+	case "off":
+		return nil, nil
+	case "":
+		if lib, err := openTurbo(turboNames()...); err == nil {
+			return lib, nil
+		}
+		return nil, nil
+	case "on":
+		return turboNamed(which, turboNames()...)
+	}
+	if !strings.ContainsAny(which, `/\.`) {
+		return nil, fmt.Errorf("img: unknown %s %q (known: on, off, or the path of a libturbojpeg)", JPEGVariable, which)
+	}
+	return turboNamed(which, which)
+}
+
+func turboNamed(which string, names ...string) (JPEGDecoder, error) {
+	lib, err := openTurbo(names...)
+	if err != nil {
+		return nil, fmt.Errorf("img: %s=%s: %w", JPEGVariable, which, err)
+	}
+	return lib, nil
+}
+
+// WhichJPEG says which decoder DefaultJPEG gives and, if that is the slow one for
+// want of a library, why.
+func WhichJPEG() string {
+	lib, err := DefaultJPEG()
+	if err != nil {
+		return err.Error()
+	}
+	text := "image/jpeg"
+	if lib != nil {
+		text = fmt.Sprint(lib)
+	}
+	if os.Getenv(JPEGVariable) != "" {
+		return fmt.Sprintf("%s (%s is set)", text, JPEGVariable)
+	}
+	if lib == nil {
+		_, err := openTurbo(turboNames()...)
+		return fmt.Sprintf("%s; libjpeg-turbo would be faster: %v", text, err)
+	}
+	return text
+}
+
+// turbo decodes by libjpeg-turbo through the functions of TurboJPEG 2, which
+// version 3 still has. One serves several goroutines.
+type turbo struct {
+	path                                string
+	create, header, decompress, destroy uintptr         // functions
+	idle                                chan *turboCall // as many as can be at work at once
+}
+
+// turboCall is a decompressor with the arguments of its next call, on the heap
+// because a goroutine's stack may move. It serves one goroutine at a time.
+type turboCall struct {
+	handle                        uintptr
+	width, height, sampling, kind int32 // what the header says
+	args                          [9]uintptr
+	file, pixels                  []byte // kept alive
+}
+
+// What turbojpeg.h calls TJPF_RGB, TJCS_GRAY, TJFLAG_STOPONWARNING and
+// TJFLAG_LIMITSCANS. No flag chooses the exact inverse transform and the triangle
+// filter for chroma: they are the default.
+const (
+	turboRGB           = 0
+	turboGray          = 2 // 0 is RGB, 1 YCbCr; above are those of four channels
+	turboStopOnWarning = 1 << 13
+	turboLimitScans    = 1 << 15
+)
+
+// The probes are 19×11 pixels of 4:2:0, baseline, and 4:4:0, progressive.
+var (
+	//go:embed probe/420.jpg
+	probe420 string
+	//go:embed probe/440.jpg
+	probe440 string
+)
+
+// probes are the hashes of the pixels that Pillow 12 decodes from the probes.
+func probes() map[string]string {
+	return map[string]string{
+		"823e5316fcde529d783f9f08ed1718339f8a00bcac65fce62971d3613cd8be6e": probe420,
+		"f79829992a7aa2dbaf050cff9b159f567669bd0a7000bacac5a3b621469d1886": probe440,
+	}
+}
+
+// openTurbo opens a libturbojpeg. One whose pixels are not Pillow's, be it for its
+// age or for another inverse transform, is refused, so that there are two results of
+// a decoding and not as many as there are builds.
+func openTurbo(names ...string) (*turbo, error) {
+	lib, err := dlopen.Open(names...)
+	if err != nil {
+		return nil, err
+	}
+	t := &turbo{path: lib.Path, idle: make(chan *turboCall, runtime.GOMAXPROCS(0))}
+	for _, f := range []struct {
+		fn   *uintptr
+		name string
+	}{{&t.create, "tjInitDecompress"}, {&t.header, "tjDecompressHeader3"}, {&t.decompress, "tjDecompress2"}, {&t.destroy, "tjDestroy"}} {
+		if *f.fn, err = lib.Symbol(f.name); err != nil {
+			return nil, err
+		}
+	}
+	for want, file := range probes() {
+		m, err := t.DecodeJPEG([]byte(file), 19, 11)
+		if err != nil {
+			return nil, fmt.Errorf("%s does not decode: %w", lib.Path, err)
+		}
+		if sum := sha256.Sum256(m.Pix); hex.EncodeToString(sum[:]) != want {
+			return nil, fmt.Errorf("%s decodes the probes to other pixels than Pillow does", lib.Path)
+		}
+	}
+	return t, nil
+}
+
+func (t *turbo) String() string { return "libjpeg-turbo, from " + t.path }
+
+// DecodeJPEG decodes a file of one or three channels. Whatever the library
+// refuses or warns of is the standard library's to judge, so that errors read the
+// same with and without the library: every error wraps errors.ErrUnsupported.
+//
+// The library is asked for its own reading of the header before it writes
+// anything; a file that two readers understand differently is not for it.
+func (t *turbo) DecodeJPEG(data []byte, w, h int) (*RGB, error) {
+	call := t.take()
+	if call == nil {
+		return nil, errTurbo
+	}
+	call.file = data
+	if !call.reads(t.header) || int(call.width) != w || int(call.height) != h || call.kind < 0 || call.kind > turboGray {
+		t.end(call)
+		return nil, errTurbo
+	}
+	m := NewRGB(w, h)
+	call.pixels = m.Pix
+	if !call.decodes(t.decompress) {
+		t.end(call)
+		return nil, errTurbo
+	}
+	t.keep(call)
+	return m, nil
+}
+
+var errTurbo = fmt.Errorf("libjpeg-turbo leaves this file: %w", errors.ErrUnsupported)
+
+// take returns a decompressor, nil if the library cannot make one.
+func (t *turbo) take() *turboCall {
+	select {
+	case call := <-t.idle:
+		return call
+	default:
+	}
+	handle := dlopen.Call(t.create)
+	if handle == 0 {
+		return nil
+	}
+	return &turboCall{handle: handle}
+}
+
+// keep puts a decompressor by for the next call.
+func (t *turbo) keep(call *turboCall) {
+	call.file, call.pixels = nil, nil
+	select {
+	case t.idle <- call:
+	default:
+		t.end(call)
+	}
+}
+
+// end frees a decompressor. One that has met a damaged file is not used again: in
+// version 2 an error in the header leaves it half way through that header.
+func (t *turbo) end(call *turboCall) {
+	call.args[0] = call.handle
+	dlopen.Call(t.destroy, call.args[:1]...)
+}
+
+// reads has the library read the header.
+func (c *turboCall) reads(header uintptr) bool {
+	c.args = [9]uintptr{
+		c.handle, uintptr(unsafe.Pointer(unsafe.SliceData(c.file))), uintptr(len(c.file)),
+		uintptr(unsafe.Pointer(&c.width)), uintptr(unsafe.Pointer(&c.height)),
+		uintptr(unsafe.Pointer(&c.sampling)), uintptr(unsafe.Pointer(&c.kind)),
+	}
+	result := dlopen.Call(header, c.args[:7]...)
+	runtime.KeepAlive(c)
+	return int32(result) == 0
+}
+
+// decodes has the library fill the pixels.
+func (c *turboCall) decodes(decompress uintptr) bool {
+	c.args = [9]uintptr{
+		c.handle, uintptr(unsafe.Pointer(unsafe.SliceData(c.file))), uintptr(len(c.file)),
+		uintptr(unsafe.Pointer(unsafe.SliceData(c.pixels))),
+		uintptr(c.width), uintptr(3 * c.width), uintptr(c.height), turboRGB, turboStopOnWarning | turboLimitScans,
+	}
+	result := dlopen.Call(decompress, c.args[:]...)
+	runtime.KeepAlive(c)
+	return int32(result) == 0
+}
