@@ -187,6 +187,9 @@ func readChecked(path, name string) ([]byte, error) {
 		return nil, err
 	}
 	data, err := os.ReadFile(filepath.Join(path, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &DamagedError{filepath.Join(path, name), "it is missing, and there is a " + sumsFile + " beside it"}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -80,9 +80,14 @@ func TestDamagedCheckpointsAreFound(t *testing.T) {
 		}
 		broken := bytes.Clone(whole)
 		broken[len(broken)/2] ^= 4
-		for what, data := range map[string][]byte{"a flipped bit": broken, "half a file": whole[:len(whole)/2]} {
+		for what, data := range map[string][]byte{"a flipped bit": broken, "half a file": whole[:len(whole)/2], "nothing": nil} {
 			if err := os.WriteFile(path, data, 0o644); err != nil {
 				t.Fatal(err)
+			}
+			if data == nil {
+				if err := os.Remove(path); err != nil {
+					t.Fatal(err)
+				}
 			}
 			_, err := New(c, Data{Train: d}, Options{Dir: dir, Backend: cpu.New(1)})
 			var damaged *DamagedError

@@ -34,8 +34,8 @@ type Config struct {
 
 // Named is an entry of a table with settings that differ from its defaults.
 type Named struct {
-	Name     string         `yaml:"name" json:"name"`
-	Settings map[string]any `yaml:"settings" json:"settings,omitempty"`
+	Name     string         `yaml:"name" json:"name" usage:"of an entry of its table; a wrong name lists all"`
+	Settings map[string]any `yaml:"settings" json:"settings,omitempty" usage:"of that entry, where other than its defaults"`
 }
 
 // IsZero reports whether n names nothing; checkpoints then leave it out.
@@ -45,67 +45,67 @@ func (n Named) IsZero() bool { return n.Name == "" && len(n.Settings) == 0 }
 // as Pillow does; (pixel/255 − Mean)/Std follows. Without Mean and Std they are
 // those that the backbone's published weights were made with.
 type Input struct {
-	Size   int        `yaml:"size" json:"size"`     // pixels of a side
-	Crop   string     `yaml:"crop" json:"crop"`     // training: "resized" (torchvision's RandomResizedCrop), "padded", "centre" or "whole"
-	Scale  [2]float64 `yaml:"scale" json:"scale"`   // resized: share of the area
-	Ratio  [2]float64 `yaml:"ratio" json:"ratio"`   // resized: width over height
-	Pad    int        `yaml:"pad" json:"pad"`       // padded: black pixels around the centre crop, in which a window moves
-	Flip   bool       `yaml:"flip" json:"flip"`     // training: mirror every second image
-	Resize int        `yaml:"resize" json:"resize"` // evaluation: short side before the centre crop; 0: the whole image, without regard to its shape
-	Filter string     `yaml:"filter" json:"filter"` // bilinear, bicubic or lanczos
-	Mean   [3]float32 `yaml:"mean" json:"mean"`
-	Std    [3]float32 `yaml:"std" json:"std"`
-	Squash bool       `yaml:"squash" json:"squash,omitempty"` // evaluation: resize to a square of side resize, without regard to shape, before the centre crop
-	Scales []float64  `yaml:"scales" json:"scales,omitempty"` // evaluation: embeddings are means over copies of these sizes; none: the image as it is
+	Size   int        `yaml:"size" json:"size" usage:"pixels of a side"`
+	Crop   string     `yaml:"crop" json:"crop" usage:"training: resized (torchvision's RandomResizedCrop), padded, centre or whole"`
+	Scale  [2]float64 `yaml:"scale" json:"scale" usage:"resized: share of the area"`
+	Ratio  [2]float64 `yaml:"ratio" json:"ratio" usage:"resized: width over height"`
+	Pad    int        `yaml:"pad" json:"pad" usage:"padded: black pixels around the centre crop, in which a window moves"`
+	Flip   bool       `yaml:"flip" json:"flip" usage:"training: mirror every second image"`
+	Resize int        `yaml:"resize" json:"resize" usage:"evaluation: short side before the centre crop; 0: the whole image, without regard to its shape"`
+	Filter string     `yaml:"filter" json:"filter" usage:"bilinear, bicubic or lanczos"`
+	Mean   [3]float32 `yaml:"mean" json:"mean" usage:"of red, green and blue in 0…1; with std 0 those of the weights of the backbone"`
+	Std    [3]float32 `yaml:"std" json:"std" usage:"their deviation, by which they are divided; 0: that of the weights of the backbone"`
+	Squash bool       `yaml:"squash" json:"squash,omitempty" usage:"evaluation: resize to a square of side resize, without regard to shape, before the centre crop"`
+	Scales []float64  `yaml:"scales" json:"scales,omitempty" usage:"evaluation: embeddings are means over copies of these sizes; none: the image as it is"`
 }
 
 // Architecture is the retrieval network: backbone, pooling, standardisation, projection,
 // unit length.
 type Architecture struct {
 	Backbone   Named  `yaml:"backbone" json:"backbone"`
-	FreezeNorm bool   `yaml:"freeze_norm" json:"freeze_norm"`   // normalise by the running statistics in training too
-	Pooling    string `yaml:"pooling" json:"pooling"`           // gem, gem-frozen, avg, max, mean-max; none for a vision transformer
-	Standard   string `yaml:"standard" json:"standard"`         // layernorm, l2 or none
-	Dim        int    `yaml:"dim" json:"dim"`                   // of the embedding; 0: no projection
-	Weights    string `yaml:"weights" json:"weights" path:"in"` // safetensors of the backbone to start from; "": random
+	FreezeNorm bool   `yaml:"freeze_norm" json:"freeze_norm" usage:"normalise by the running statistics in training too"`
+	Pooling    string `yaml:"pooling" json:"pooling" usage:"gem, gem-frozen, avg, max, mean-max; none for a vision transformer"`
+	Standard   string `yaml:"standard" json:"standard" usage:"layernorm, l2 or none"`
+	Dim        int    `yaml:"dim" json:"dim" usage:"of the embedding; 0: no projection"`
+	Weights    string `yaml:"weights" json:"weights" path:"in" usage:"safetensors of the backbone to start from; empty: random"`
 
-	Projection string `yaml:"projection" json:"projection,omitempty"` // what the projection starts from: "" random, pca, or pca-whitening: each component over its deviation
-	FitOn      int    `yaml:"fit_on" json:"fit_on,omitempty"`         // training images that the components are found of, chosen by seed; 0: all
+	Projection string `yaml:"projection" json:"projection,omitempty" usage:"what the projection starts from: empty for random, pca, or pca-whitening: each component over its deviation"`
+	FitOn      int    `yaml:"fit_on" json:"fit_on,omitempty" usage:"training images that the components are found of, chosen by seed; 0: all"`
 }
 
 // Loss names the loss. A preset sets all switches in which the papers differ from
 // the released code.
 type Loss struct {
 	Named  `yaml:",inline"`
-	Preset string `yaml:"preset" json:"preset"` // paper or released
+	Preset string `yaml:"preset" json:"preset" usage:"paper or released"`
 }
 
 // Sampler says how batches are drawn.
 type Sampler struct {
 	Named `yaml:",inline"`
-	Batch int `yaml:"batch" json:"batch"` // rows of a batch
-	M     int `yaml:"m" json:"m"`         // rows of a class in a batch
+	Batch int `yaml:"batch" json:"batch" usage:"rows of a batch"`
+	M     int `yaml:"m" json:"m" usage:"rows of a class in a batch"`
 }
 
 // Optim is the rule and its rates. The head is what stands behind the backbone,
 // the exponent of GeM included; proxies belong to the loss.
 type Optim struct {
 	Named      `yaml:",inline"`
-	Rate       float64 `yaml:"lr" json:"lr"`
-	HeadFactor float64 `yaml:"head_factor" json:"head_factor"` // the head's rate is lr times this
-	ProxyRate  float64 `yaml:"proxy_lr" json:"proxy_lr"`
-	Decay      float64 `yaml:"weight_decay" json:"weight_decay"` // of backbone and head
-	Clip       float64 `yaml:"clip" json:"clip"`                 // bound of the gradient's norm over backbone and head; 0: none
+	Rate       float64 `yaml:"lr" json:"lr" usage:"rate of the backbone and, times head_factor, of the head"`
+	HeadFactor float64 `yaml:"head_factor" json:"head_factor" usage:"the head's rate is lr times this"`
+	ProxyRate  float64 `yaml:"proxy_lr" json:"proxy_lr" usage:"rate of the proxies, which belong to the loss"`
+	Decay      float64 `yaml:"weight_decay" json:"weight_decay" usage:"of backbone and head"`
+	Clip       float64 `yaml:"clip" json:"clip" usage:"bound of the gradient's norm over backbone and head; 0: none"`
 
-	ClipValue float64  `yaml:"clip_value" json:"clip_value,omitempty"` // bound of every element of it, before the norm is taken; 0: none
-	NoDecay   []string `yaml:"no_decay" json:"no_decay,omitempty"`     // parameters without weight decay: names, * for anything; 1d: all biases, scales and offsets
+	ClipValue float64  `yaml:"clip_value" json:"clip_value,omitempty" usage:"bound of every element of the gradient, before the norm is taken; 0: none"`
+	NoDecay   []string `yaml:"no_decay" json:"no_decay,omitempty" usage:"parameters without weight decay: names, * for anything; 1d: all biases, scales and offsets"`
 }
 
 // Average is the exponential moving average of the weights, which evaluations and
 // exports use in place of the weights themselves.
 type Average struct {
-	Decay float64 `yaml:"decay" json:"decay,omitempty"` // share of the old average in the new one; 0: no average
-	Rise  bool    `yaml:"rise" json:"rise,omitempty"`   // of step t at most (1+t)/(10+t), so that the start is forgotten
+	Decay float64 `yaml:"decay" json:"decay,omitempty" usage:"share of the old average in the new one; 0: no average"`
+	Rise  bool    `yaml:"rise" json:"rise,omitempty" usage:"decay of step t is at most (1+t)/(10+t), so that the start is forgotten"`
 }
 
 // Schedule is how rates change, by steps in a run that is measured in steps, and
@@ -123,15 +123,15 @@ type Schedule struct {
 
 // Upkeep is what does not change the result of a run.
 type Upkeep struct {
-	Threads    int      `yaml:"threads"`    // of the arithmetic on the CPU; 0: all processors
-	Workers    int      `yaml:"workers"`    // goroutines that decode images; 0: one for each processor
-	Prefetch   int      `yaml:"prefetch"`   // batches decoded ahead
-	Evaluate   int      `yaml:"evaluate"`   // steps (or epochs) between evaluations; 0: at the end only
-	Watch      string   `yaml:"watch"`      // what these measure, and the best checkpoint is chosen by: validation, or test
-	Best       string   `yaml:"best"`       // metric by which it is chosen; "": H-AP, or the first that is measured
-	Checkpoint int      `yaml:"checkpoint"` // steps between checkpoints; 0: at the end only
-	Keep       int      `yaml:"keep"`       // newest checkpoints that stay, beside the best one
-	Metrics    []string `yaml:"metrics"`    // measured by an evaluation
+	Threads    int      `yaml:"threads" usage:"of the arithmetic on the CPU; 0: all processors"`
+	Workers    int      `yaml:"workers" usage:"goroutines that decode images; 0: one for each processor"`
+	Prefetch   int      `yaml:"prefetch" usage:"batches decoded ahead"`
+	Evaluate   int      `yaml:"evaluate" usage:"steps (or epochs) between evaluations; 0: at the end only"`
+	Watch      string   `yaml:"watch" usage:"what these measure, and the best checkpoint is chosen by: validation, or test"`
+	Best       string   `yaml:"best" usage:"metric by which the best checkpoint is chosen; empty: H-AP, or the first that is measured"`
+	Checkpoint int      `yaml:"checkpoint" usage:"steps between checkpoints; 0: at the end only"`
+	Keep       int      `yaml:"keep" usage:"newest checkpoints that stay, beside the best one"`
+	Metrics    []string `yaml:"metrics" usage:"measured by an evaluation"`
 }
 
 // Default is a small network on a CPU; the published recipes differ from it in
@@ -298,23 +298,40 @@ func (c *Config) check() error {
 		text   string
 		args   []any
 	}{
-		{c.Steps < 1 && c.Epochs < 1, "steps is %d and epochs %d: one of them is to be positive", []any{c.Steps, c.Epochs}},
+		{c.Steps < 0 || c.Epochs < 0 || c.Steps == 0 && c.Epochs == 0, "steps is %d and epochs %d: want one of them positive, and none negative", []any{c.Steps, c.Epochs}},
 		{in.Size < 8, "input.size is %d, want at least 8 pixels", []any{in.Size}},
 		{in.Resize != 0 && in.Resize < in.Size, "input.resize is %d, less than input.size = %d", []any{in.Resize, in.Size}},
 		{!(in.Scale[0] > 0 && in.Scale[0] <= in.Scale[1] && in.Scale[1] <= 1), "input.scale is %v, want 0 < low <= high <= 1", []any{in.Scale}},
 		{!(in.Ratio[0] > 0 && in.Ratio[0] <= in.Ratio[1]), "input.ratio is %v, want 0 < low <= high", []any{in.Ratio}},
-		{in.Pad < 0, "input.pad is %d", []any{in.Pad}},
+		{in.Pad < 0 || in.Crop == "padded" && in.Pad >= in.Size, "input.pad is %d, want 0 or more, and less than input.size = %d", []any{in.Pad, in.Size}},
 		{in.Std != none && !(in.Std[0] > 0 && in.Std[1] > 0 && in.Std[2] > 0), "input.std is %v, want positive numbers", []any{in.Std}},
 		{in.Std == none && in.Mean != none, "input.mean is %v without input.std: give both, or neither for those of the backbone", []any{in.Mean}},
 		{!(c.Optim.Rate > 0), "optim.lr is %v, want a positive rate", []any{c.Optim.Rate}},
-		{c.Optim.HeadFactor < 0 || c.Optim.ProxyRate < 0 || c.Optim.Decay < 0, "optim has a negative factor, rate or decay", nil},
 		{c.Optim.Clip < 0 || c.Optim.ClipValue < 0, "optim.clip is %v and optim.clip_value %v, want bounds, or 0 for none", []any{c.Optim.Clip, c.Optim.ClipValue}},
 		{!(c.EMA.Decay >= 0 && c.EMA.Decay < 1), "ema.decay is %v, want 0 (no average) or a share below 1, such as 0.999", []any{c.EMA.Decay}},
-		{c.Schedule.WarmUp < 0 || c.Run.Evaluate < 0 || c.Run.Checkpoint < 0 || c.Model.Dim < 0 || c.Model.FitOn < 0, "a number of steps or dimensions is negative", nil},
 		{c.Run.Keep < 1, "run.keep is %d, want at least 1 checkpoint", []any{c.Run.Keep}},
 	} {
 		if rule.broken {
 			return fmt.Errorf(rule.text, rule.args...)
+		}
+	}
+	for _, n := range []struct {
+		key   string
+		value float64
+	}{
+		{"optim.head_factor", c.Optim.HeadFactor}, {"optim.proxy_lr", c.Optim.ProxyRate}, {"optim.weight_decay", c.Optim.Decay},
+		{"model.dim", float64(c.Model.Dim)}, {"model.fit_on", float64(c.Model.FitOn)}, {"schedule.warmup", float64(c.Schedule.WarmUp)},
+		{"run.evaluate", float64(c.Run.Evaluate)}, {"run.checkpoint", float64(c.Run.Checkpoint)}, {"run.threads", float64(c.Run.Threads)},
+		{"run.workers", float64(c.Run.Workers)}, {"run.prefetch", float64(c.Run.Prefetch)},
+	} {
+		if !(n.value >= 0) {
+			return fmt.Errorf("%s is %v, want a number from 0 up", n.key, n.value)
+		}
+	}
+	groups := []string{backboneGroup, headGroup, proxyGroup}
+	for _, group := range c.Schedule.Idle {
+		if !slices.Contains(groups, group) {
+			return fmt.Errorf("schedule.idle: %w", registry.Unknown("group", group, groups))
 		}
 	}
 	if !slices.Contains(watched, c.Run.Watch) {

@@ -13,8 +13,9 @@ import (
 // Estimate is what a run will need, known before it takes any of it.
 type Estimate struct {
 	Images   int         `json:"images"`
-	Classes  []int       `json:"classes"` // of each level, finest first
-	Batch    int         `json:"batch"`   // images of a step
+	Classes  []int       `json:"classes"`        // of each level, finest first
+	Absent   int         `json:"classes_absent"` // finest ones that the first epoch has no image of
+	Batch    int         `json:"batch"`          // images of a step
 	PerEpoch int         `json:"steps_per_epoch"`
 	Steps    int         `json:"steps"`
 	Groups   []GroupSize `json:"groups"`
@@ -59,7 +60,7 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	}
 	defer r.Close()
 	e := &Estimate{
-		Images: len(r.paths), Classes: r.classes, Batch: r.parts.sampler.Size(), PerEpoch: r.perEpoch, Steps: r.Total(), Kept: l.used,
+		Images: len(r.paths), Classes: r.classes, Absent: r.absent, Batch: r.parts.sampler.Size(), PerEpoch: r.perEpoch, Steps: r.Total(), Kept: l.used,
 	}
 	for _, g := range r.network.store.Groups {
 		e.Groups = append(e.Groups, GroupSize{g.Name, g.Size()})

@@ -15,17 +15,17 @@ import (
 // every ranking and pair loss ("Cross-Batch Memory", CVPR 2020; loss.Ring). How its
 // loss joins that of the batch is the setting memory_combine of the loss.
 type CrossBatch struct {
-	Size   int     `yaml:"size" json:"size,omitempty"`     // embeddings; 0: no memory
-	Unique bool    `yaml:"unique" json:"unique,omitempty"` // in place of size: one for each training image, its last
-	Start  int     `yaml:"start" json:"start,omitempty"`   // first step, or epoch of a run in epochs, that reads it, from 1; it fills from the first on
-	First  bool    `yaml:"first" json:"first,omitempty"`   // the loss reads it before the batch goes in, and not after
-	Weight float64 `yaml:"weight" json:"weight,omitempty"` // of its loss beside that of the batch; 0: 1
+	Size   int     `yaml:"size" json:"size,omitempty" usage:"embeddings; 0: no memory"`
+	Unique bool    `yaml:"unique" json:"unique,omitempty" usage:"in place of size: one for each training image, its last"`
+	Start  int     `yaml:"start" json:"start,omitempty" usage:"first step, or epoch of a run in epochs, that reads it, from 1; it fills from the first on"`
+	First  bool    `yaml:"first" json:"first,omitempty" usage:"the loss reads it before the batch goes in, and not after"`
+	Weight float64 `yaml:"weight" json:"weight,omitempty" usage:"of its loss beside that of the batch; 0: 1"`
 }
 
 func (m CrossBatch) check() error {
 	switch {
-	case m.Size < 0 || m.Start < 0 || m.Weight < 0:
-		return fmt.Errorf("memory has a negative size, start or weight")
+	case m.Size < 0 || m.Start < 0 || !(m.Weight >= 0):
+		return fmt.Errorf("memory.size is %d, memory.start %d and memory.weight %v, want numbers from 0 up", m.Size, m.Start, m.Weight)
 	case m.Size > 0 && m.Unique:
 		return fmt.Errorf("memory.size is %d, and with memory.unique there is a place for each training image: leave one of them out", m.Size)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/loss"
@@ -207,5 +208,14 @@ func TestProfileAccountsForTheStep(t *testing.T) {
 	var table bytes.Buffer
 	if err := p.Table(&table, 5, seconds, waited); err != nil || !strings.Contains(table.String(), "GFLOP/s") || !strings.Contains(table.String(), "\nwaiting ") {
 		t.Errorf("%v\n%s", err, &table)
+	}
+}
+
+func TestClassesThatNoBatchHoldsAreCounted(t *testing.T) {
+	rows := []labels.Path{{0, 0}, {0, 0}, {1, 0}, {2, 0}, {-1, -1}}
+	for want, epoch := range map[int][][]int{2: {{0, 1}}, 0: {{0, 2}, {3, 4}}, 3: {{4}}} {
+		if got := absentClasses(rows, epoch, 3); got != want {
+			t.Errorf("%v: %d, want %d", epoch, got, want)
+		}
 	}
 }

@@ -63,6 +63,7 @@ type Run struct {
 
 	classes  []int // of each level
 	perEpoch int   // batches, by the first epoch
+	absent   int   // finest classes that the first epoch has no row of
 
 	state   state
 	resumed string // checkpoint, "" for a new run
@@ -101,6 +102,21 @@ func New(config Config, data Data, o Options) (*Run, error) {
 	return r, nil
 }
 
+// absentClasses counts the finest classes of which an epoch has no row.
+func absentClasses(rows []labels.Path, epoch [][]int, classes int) int {
+	seen := map[int32]bool{-1: true}
+	for _, batch := range epoch {
+		for _, i := range batch {
+			seen[rows[i][0]] = true
+		}
+	}
+	return classes - (len(seen) - 1)
+}
+
+// Absent is the number of finest classes that the first epoch has no image of: those
+// with fewer images than the sampler takes of a class, for one.
+func (r *Run) Absent() (absent, classes int) { return r.absent, r.classes[0] }
+
 // prepare reads the labels, builds the network and the loss, and loads the newest
 // checkpoint.
 func (r *Run) prepare() error {
@@ -117,7 +133,7 @@ func (r *Run) prepare() error {
 	if err != nil {
 		return &ConfigError{err}
 	}
-	r.perEpoch = len(first)
+	r.perEpoch, r.absent = len(first), absentClasses(dense, first, counts[0])
 	if r.judge, err = r.config.bestKey(r.parts.metrics.Keys(len(counts))); err != nil {
 		return &ConfigError{err}
 	}

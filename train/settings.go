@@ -1,6 +1,7 @@
 package train
 
 import (
+	"encoding"
 	"fmt"
 	"maps"
 	"math"
@@ -27,6 +28,11 @@ func pick[T any](table registry.Table[T], kind, where string, n Named) (T, error
 	changed, err := applied(reflect.ValueOf(value), n.Settings)
 	if err != nil {
 		return value, fmt.Errorf("%s.settings: %s: %w", where, n.Name, err)
+	}
+	if bounded, ok := changed.Interface().(interface{ Check() error }); ok {
+		if err := bounded.Check(); err != nil {
+			return value, fmt.Errorf("%s.settings: %s: %w", where, n.Name, err)
+		}
 	}
 	return changed.Interface().(T), nil
 }
@@ -128,11 +134,18 @@ func assign(field reflect.Value, value any) error {
 		}
 		return err
 	}
+	fresh := reflect.New(field.Type())
+	if named, ok := fresh.Interface().(encoding.TextUnmarshaler); ok {
+		if name, ok := value.(string); ok { // its error knows the names
+			err := named.UnmarshalText([]byte(name))
+			field.Set(fresh.Elem())
+			return err
+		}
+	}
 	text, err := yaml.Marshal(value)
 	if err != nil {
 		return err
 	}
-	fresh := reflect.New(field.Type())
 	if err := yaml.Unmarshal(text, fresh.Interface()); err != nil {
 		return fmt.Errorf("%v is no %v", value, field.Type())
 	}

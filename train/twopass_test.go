@@ -159,7 +159,7 @@ func TestChunksThatChangeTheGradientAreRefused(t *testing.T) {
 		"passes.chunk is 0":             func(c *Config) { c.Passes.Accumulate = true },
 		"passes.chunk is -1":            func(c *Config) { c.Passes.Chunk = -1 },
 		"nsm reads no memory":           func(c *Config) { c.Passes, c.Memory.Size, c.Loss.Name = Passes{8, true}, 256, "nsm" },
-		"memory has a negative":         func(c *Config) { c.Memory.Size = -1 },
+		"memory.size is -1":             func(c *Config) { c.Memory.Size = -1 },
 		"set model.freeze_norm":         func(c *Config) { c.Passes.Chunk = 8 },
 		"does not hold a batch of 64":   func(c *Config) { c.Memory.Size = 63 },
 		"happier ranks each query agai": func(c *Config) { c.Passes, c.Loss.Name = Passes{8, true}, "happier" },

@@ -84,11 +84,12 @@ func warmUpOf(c *Config) optim.Warmup {
 	return optim.Warmup{Epochs: c.Schedule.WarmUp, Idle: c.Schedule.Idle, Advances: c.Schedule.Advances}
 }
 
-// The groups of the store: what the loss trains, and what stands behind the
-// backbone.
+// The groups of the store: the backbone, what stands behind it, and what the loss
+// trains.
 const (
-	proxyGroup = "proxies"
-	headGroup  = "head"
+	backboneGroup = "backbone"
+	headGroup     = "head"
+	proxyGroup    = "proxies"
 )
 
 // averaged lists what a moving average follows: the weights of the network and its

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
@@ -17,6 +19,7 @@ import (
 // need no model.
 type evalSettings struct {
 	Run       string `yaml:"run" path:"in" usage:"run directory, or one of its checkpoints"`
+	Best      bool   `yaml:"best" usage:"evaluate the checkpoint that was best in the evaluations of the run, not the newest"`
 	Untrained bool   `yaml:"untrained" usage:"evaluate the network as the run began it: the baseline"`
 
 	Data        string   `yaml:"data" path:"in" usage:"folder of shards; empty: that of the run, and its choice of images"`
@@ -48,6 +51,7 @@ type evalSettings struct {
 
 const (
 	evalExamples = "  hgld eval run                           the model in runs/default, on its own data\n" +
+		"  hgld eval run --best                    its best checkpoint in place of the newest\n" +
 		"  hgld eval run --untrained               the same network before the training\n" +
 		"  hgld eval run --embeddings e.npy --labels l.csv"
 	evalRunExamples = evalExamples + "\n" +
@@ -94,13 +98,11 @@ func runEval(j *job, s *evalSettings) error {
 	if err != nil {
 		return err
 	}
-	if err := saveJSON(s.Out, result); err != nil {
-		return err
-	}
+	saved := saveJSON(s.Out, result) // what was measured is shown even where it cannot be kept
 	if j.json {
-		return writeJSON(j, result)
+		return errors.Join(saved, writeJSON(j, result))
 	}
-	return result.Table(j.stdout)
+	return errors.Join(saved, result.Table(j.stdout))
 }
 
 // evalModel embeds images with the network of a run.
@@ -136,7 +138,15 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 	}
 	defer func() { err = outputs.finish(j.ctx, result, err) }()
 	o.Look = outputs.look()
-	m, err := train.Open(s.Run, cpu.New(s.Threads), nil, s.Untrained)
+	path, err := checkpointOf(s.Run, s.Best && !s.Untrained)
+	if err != nil {
+		return nil, err
+	}
+	decoder, _, err := imageDecoder()
+	if err != nil {
+		return nil, err
+	}
+	m, err := train.Open(path, cpu.New(s.Threads), decoder, s.Untrained)
 	if err != nil {
 		return nil, trainError(err)
 	}
@@ -161,6 +171,20 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 	}
 	result, err = m.Evaluate(j.ctx, data.Query, data.Gallery, o)
 	return result, trainError(err)
+}
+
+// checkpointOf is the run itself, which stands for its newest checkpoint, or the
+// checkpoint that its best.json names.
+func checkpointOf(run string, best bool) (string, error) {
+	if !best {
+		return run, nil
+	}
+	b, err := train.ReadBest(run)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", withHint(usagef("%s has no %s: nothing was evaluated in its training", run, train.BestFile),
+			"without --best the newest checkpoint is taken")
+	}
+	return filepath.Join(run, b.Checkpoint), trainError(err)
 }
 
 // copiesOf finds, for each query, the first image of the gallery that is the same
@@ -217,7 +241,7 @@ func (s *evalSettings) choice() (*retrievalData, error) {
 	if len(s.Splits) > 0 {
 		c.Splits = s.Splits
 	}
-	if s.HoldOut > 0 {
+	if s.HoldOut != 0 {
 		c.HoldOut, c.HoldOutSeed, c.Query, c.Gallery = s.HoldOut, s.HoldOutSeed, "", ""
 	}
 	if s.Query != "" {

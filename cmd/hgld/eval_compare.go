@@ -46,14 +46,14 @@ func runEvalCompare(j *job, paper string) error {
 		return usagef("name the results of `hgld eval run`, or a paper's row by --paper")
 	}
 	var results []*train.Result
-	var files []string
 	for _, path := range j.args {
 		r, err := readResultFile(path)
 		if err != nil {
 			return err
 		}
-		results, files = append(results, r), append(files, strings.TrimSuffix(filepath.Base(path), ".json"))
+		results = append(results, r)
 	}
+	files := columnNames(j.args)
 	var tables []comparison
 	if paper == "" {
 		tables = []comparison{compareResults(files, results)}
@@ -73,6 +73,23 @@ func runEvalCompare(j *job, paper string) error {
 		printSideBySide(j, t)
 	}
 	return nil
+}
+
+// columnNames are the names of files without folder and extension, and with as many
+// folders as it takes to tell all of them apart.
+func columnNames(paths []string) []string {
+	names := make([]string, len(paths))
+	for folders := 0; ; folders++ {
+		whole := true
+		for i, path := range paths {
+			parts := strings.Split(filepath.ToSlash(strings.TrimSuffix(path, ".json")), "/")
+			from := max(0, len(parts)-1-folders)
+			names[i], whole = strings.Join(parts[from:], "/"), whole && from == 0
+		}
+		if different := slices.Compact(slices.Sorted(slices.Values(names))); whole || len(different) == len(names) {
+			return names
+		}
+	}
 }
 
 // compareResults has every metric that one of the results has.

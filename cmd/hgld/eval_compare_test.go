@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +38,19 @@ func TestCompareQuotesThePaperBesideTheResults(t *testing.T) {
 	for want, args := range map[string][]string{"name the results": nil, `unknown recipe "sop/hapier"`: {"--paper", "sop/hapier", "a.json"}} {
 		if code, _, errs := run(t, append([]string{"eval", "compare"}, args...)...); code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d\n%s", args, code, errs)
+		}
+	}
+}
+
+func TestColumnsOfEqualNamesAreToldApartByFolders(t *testing.T) {
+	for _, c := range [][2][]string{
+		{{"a.json", "b.json"}, {"a", "b"}},
+		{{"runs/a/eval.json", "runs/b/eval.json"}, {"a/eval", "b/eval"}},
+		{{"x/a/eval.json", "y/a/eval.json", "eval.json"}, {"x/a/eval", "y/a/eval", "eval"}},
+		{{"e.json", "e.json"}, {"e", "e"}},
+	} {
+		if got := columnNames(c[0]); !slices.Equal(got, c[1]) {
+			t.Errorf("%v: %v, want %v", c[0], got, c[1])
 		}
 	}
 }
@@ -86,6 +100,9 @@ func TestRevisitedTakesJunkOutOfTheRanking(t *testing.T) {
 	}
 	if code, out, _ := run(t, args...); code != 0 || !strings.Contains(out, "easy       100.00") {
 		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if code, _, errs := run(t, "eval", "revisited", "--embeddings", "q.npy"); code != exitUsage || !strings.Contains(errs, "needs --gallery-embeddings") {
+		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	for truth, want := range map[string]string{
 		`[]`: "truth of 0 queries", `[{"easy":[5]},{}]`: "easy row 5; want 0 to 4", `[{"easy":[1],"junk":[1]},{}]`: "row 1 as easy and as junk", `{}`: `want [{"easy"`, `x`: `want [{"easy"`,

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"hgld/internal/registry"
 	"hgld/internal/tensorfile"
 	"hgld/labels"
 	"hgld/train"
@@ -28,7 +30,7 @@ func evalEmbeddings(j *job, s *evalSettings, set metric.Set, ties metric.Ties) (
 		return nil, usagef("--gallery-embeddings and --gallery-labels go together")
 	}
 	b := cpu.New(s.Threads)
-	classes := new(classes)
+	classes := &classes{say: j.say}
 	e := &train.Evaluation{Metrics: set, Ties: ties, Threads: s.Threads, PerQuery: s.PerQuery}
 	var err error
 	if e.Query, err = classes.side(b, s.Embeddings, s.Labels, s.Unit); err != nil {
@@ -58,7 +60,23 @@ func evalEmbeddings(j *job, s *evalSettings, set metric.Set, ties metric.Ties) (
 	}
 	e.Look = outputs.look()
 	r, err := train.Evaluate(j.ctx, b, e)
+	if err == nil {
+		sayWithoutPositives(j, r)
+	}
 	return r, outputs.finish(j.ctx, r, err)
+}
+
+// sayWithoutPositives names the levels at which no two items share a class. A table
+// whose first column numbers or names its rows has such a one.
+func sayWithoutPositives(j *job, r *train.Result) {
+	for l, level := range r.Levels {
+		without := func(v train.Value) bool {
+			return strings.HasSuffix(v.Key, fmt.Sprintf("_level%d", l)) && v.Skipped == r.Queries
+		}
+		if slices.ContainsFunc(r.Values, without) {
+			j.say("level %q: no query has an item of its class to find; if the column only names the rows, call it id", level)
+		}
+	}
 }
 
 // side reads vectors and their labels.
@@ -69,15 +87,19 @@ func (c *classes) side(b device.Backend, embeddings, labelFile string, unit bool
 	}
 	v, err := openVectors(embeddings)
 	if err != nil {
-		return train.Side{}, withCode(exitIntegrity, err)
+		return train.Side{}, err
 	}
 	defer v.Close()
 	if rows, _ := v.Rows(); rows != len(list) {
 		return train.Side{}, usagef("%s has %d vectors and %s %d rows of labels", embeddings, rows, labelFile, len(list))
 	}
-	a, err := train.Upload(b, v, unit)
+	watched := &zeroRows{vectors: v}
+	a, err := train.Upload(b, watched, unit)
 	if err != nil {
 		return train.Side{}, fmt.Errorf("%s: %w", embeddings, err)
+	}
+	if watched.count > 0 {
+		c.say("careful: %d of %d vectors of %s are all zeros, row %d first; their scores are all 0", watched.count, len(list), embeddings, watched.first)
 	}
 	return train.Side{Vectors: a, Labels: list, IDs: ids}, nil
 }
@@ -88,14 +110,46 @@ type vectors interface {
 	io.Closer
 }
 
+// zeroRows counts the rows of zeros among those that are read.
+type zeroRows struct {
+	vectors
+	count, first int
+}
+
+// ReadRows implements train.Vectors.
+func (z *zeroRows) ReadRows(dst []float32, lo int) error {
+	err := z.vectors.ReadRows(dst, lo)
+	_, cols := z.Rows()
+	for i := 0; err == nil && i < len(dst); i += cols {
+		if slices.ContainsFunc(dst[i:i+cols], func(x float32) bool { return x != 0 }) {
+			continue
+		}
+		if z.count++; z.count == 1 {
+			z.first = lo + i/cols
+		}
+	}
+	return err
+}
+
 // openVectors opens a matrix: a .npy file, or the tensor called "embeddings", or
 // the only one, of a .safetensors file.
 func openVectors(path string) (vectors, error) {
-	switch ext := filepath.Ext(path); ext {
+	if extensions := []string{".npy", ".safetensors", ".parquet"}; !slices.Contains(extensions, filepath.Ext(path)) {
+		return nil, withCode(exitUsage, fmt.Errorf("%s: %w", path, registry.Unknown("kind of file", filepath.Ext(path), extensions)))
+	}
+	v, err := matrixFrom(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return v, withCode(exitIntegrity, err)
+}
+
+func matrixFrom(path string) (vectors, error) {
+	switch filepath.Ext(path) {
 	case ".npy":
 		a, err := tensorfile.OpenNPY(path)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, err
 		}
 		if len(a.Shape) != 2 {
 			return nil, errors.Join(fmt.Errorf("%s: its shape is %v, want rows and columns", path, a.Shape), a.Close())
@@ -104,22 +158,20 @@ func openVectors(path string) (vectors, error) {
 	case ".safetensors":
 		f, err := tensorfile.OpenSafetensors(path)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, err
 		}
 		m, err := matrixOf(f)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 		}
 		return m, f.Close()
-	case ".parquet":
+	default:
 		p, err := openParquet(path)
 		if err != nil {
 			return nil, err
 		}
 		m, err := p.matrix()
 		return m, errors.Join(err, p.f.Close())
-	default:
-		return nil, fmt.Errorf("%s: embeddings are read from .npy, .safetensors and .parquet files, not from %q", path, ext)
 	}
 }
 
@@ -133,7 +185,7 @@ func matrixOf(f *tensorfile.File) (*matrix, error) {
 	name := "embeddings"
 	if names := f.Names(); !f.Has(name) {
 		if len(names) != 1 {
-			return nil, fmt.Errorf("it has the tensors %s, and none is called %q", strings.Join(names, ", "), name)
+			return nil, fmt.Errorf("it has %d tensors, %s, and none is called %q", len(names), firstFew(names), name)
 		}
 		name = names[0]
 	}
@@ -148,6 +200,15 @@ func matrixOf(f *tensorfile.File) (*matrix, error) {
 	return &matrix{shape[1], values}, err
 }
 
+// firstFew joins names, and says how many it leaves out.
+func firstFew(names []string) string {
+	const few = 5
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}
+
 func (m *matrix) Rows() (rows, cols int) { return len(m.values) / max(m.cols, 1), m.cols }
 func (m *matrix) Close() error           { return nil }
 
@@ -159,6 +220,7 @@ func (m *matrix) ReadRows(dst []float32, lo int) error {
 // classes numbers the classes of label files, so that equal names are equal
 // classes in all of them.
 type classes struct {
+	say     func(format string, args ...any)
 	levels  []string
 	builder *labels.Builder
 }
@@ -197,6 +259,9 @@ func (c *classes) readCSV(path string) (list []labels.Path, ids []string, err er
 	r := csv.NewReader(f)
 	r.ReuseRecord = true
 	head, err := r.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, nil, fmt.Errorf("%s is empty; want a heading with a column for each level, finest first", path)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}

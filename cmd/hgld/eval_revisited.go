@@ -22,9 +22,9 @@ func evalRevisitedCommand() *cli.Command {
 			"\nThe truth is \"gnd\" of gnd_roxford5k.pkl as JSON: for each query, the rows of the\n" +
 			"gallery that are easy, hard and junk.",
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "embeddings", Usage: "vectors of the queries (.npy, .safetensors, .parquet)", Required: true},
-			&cli.StringFlag{Name: "gallery-embeddings", Usage: "vectors of the gallery", Required: true},
-			&cli.StringFlag{Name: "truth", Usage: "`FILE` with easy, hard and junk rows of each query", Required: true},
+			&cli.StringFlag{Name: "embeddings", Usage: "vectors of the queries (.npy, .safetensors, .parquet)"},
+			&cli.StringFlag{Name: "gallery-embeddings", Usage: "vectors of the gallery"},
+			&cli.StringFlag{Name: "truth", Usage: "`FILE` with easy, hard and junk rows of each query"},
 			&cli.BoolFlag{Name: "unit", Usage: "scale the vectors to length 1 first", Value: true},
 			&cli.IntFlag{Name: "threads", Usage: "0: all processors"},
 		),
@@ -32,6 +32,11 @@ func evalRevisitedCommand() *cli.Command {
 			j, err := newJob(c)
 			if err != nil {
 				return err
+			}
+			for _, name := range []string{"embeddings", "gallery-embeddings", "truth"} {
+				if c.String(name) == "" {
+					return withHint(usagef("eval revisited needs --%s", name), "hgld eval revisited --help has an example")
+				}
 			}
 			return runEvalRevisited(c, j)
 		},
@@ -64,7 +69,7 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 	}{{c.String("embeddings"), &e.Query, labels.Path{0}}, {c.String("gallery-embeddings"), &e.Gallery, labels.Path{-1}}} {
 		v, err := openVectors(side.file)
 		if err != nil {
-			return withCode(exitIntegrity, err)
+			return err
 		}
 		rows, _ := v.Rows()
 		side.to.Labels = slices.Repeat([]labels.Path{side.of}, rows)

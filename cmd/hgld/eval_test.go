@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -136,8 +137,55 @@ func TestEvalRanksAnotherGallery(t *testing.T) {
 	}
 }
 
+func TestEvalSaysWhatIsOddInItsFiles(t *testing.T) {
+	embeddingFiles(t)
+	f, err := os.Create("zero.npy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	vectors := tensorfile.NewF32("", []int{3, 2}, []float32{1, 0, 0, 0, 0, 1})
+	if err := errors.Join(tensorfile.WriteNPY(f, vectors), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("z.csv", []byte("path,kind\nx,a\ny,a\nz,a\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := run(t, "eval", "run", "--embeddings", "zero.npy", "--labels", "z.csv")
+	for _, hint := range []string{"1 of 3 vectors of zero.npy are all zeros, row 1 first", `level "path": no query has an item of its class`} {
+		if code != 0 || !strings.Contains(errs, hint) {
+			t.Errorf("exit code %d, want %q\n%s", code, hint, errs)
+		}
+	}
+	if strings.Contains(errs, `level "kind"`) {
+		t.Errorf("level kind has positives\n%s", errs)
+	}
+}
+
+// Where eval.json cannot be written, an evaluation of hours is not lost.
+func TestEvalPrintsWhatItCannotKeep(t *testing.T) {
+	embeddingFiles(t)
+	code, out, errs := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--out", "nowhere/e.json")
+	if code != exitFailed || !strings.Contains(out, "H-AP") || !strings.Contains(errs, "nowhere") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+}
+
 func TestEvalSaysWhatIsWrongWithItsFiles(t *testing.T) {
 	embeddingFiles(t)
+	if err := os.WriteFile("empty.csv", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	six, err := os.Create("two.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tensors []tensorfile.Tensor
+	for _, name := range strings.Split("abcdef", "") {
+		tensors = append(tensors, tensorfile.NewF32(name, []int{1}, []float32{1}))
+	}
+	if err := errors.Join(tensorfile.WriteSafetensors(six, tensors, nil), six.Close()); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args []string
 		code int
@@ -146,7 +194,9 @@ func TestEvalSaysWhatIsWrongWithItsFiles(t *testing.T) {
 		{[]string{"--embeddings", "e.npy"}, exitUsage, "--labels"},
 		{[]string{"--embeddings", "e.npy", "--labels", "short.csv"}, exitUsage, "e.npy has 60 vectors and short.csv 9 rows"},
 		{[]string{"--embeddings", "e.npy", "--labels", "notree.csv"}, exitUsage, `landmark "l11" has two parents`},
-		{[]string{"--embeddings", "l.csv", "--labels", "l.csv"}, exitIntegrity, `not from ".csv"`},
+		{[]string{"--embeddings", "l.csv", "--labels", "l.csv"}, exitUsage, `unknown kind of file ".csv"`},
+		{[]string{"--embeddings", "e.npy", "--labels", "empty.csv"}, exitUsage, "empty.csv is empty; want a heading"},
+		{[]string{"--embeddings", "two.safetensors", "--labels", "l.csv"}, exitIntegrity, `it has 6 tensors, a, b, c, d, e and 1 more, and none is called "embeddings"`},
 		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--metrics", "mAP@Q"}, exitUsage, "@R"},
 		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--ties", "none"}, exitUsage, "row or average"},
 		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--gallery-labels", "l.csv"}, exitUsage, "go together"},

@@ -24,6 +24,8 @@ type trecFiles struct {
 	run, qrels     *atomicfile.File
 	runOut, relOut *bufio.Writer
 	query, gallery rankedItems
+	names          []string            // of the gallery, as they stand in the files
+	line           []byte              // that is being made
 	own            func(query int) int // its row in the gallery, or −1
 	places, least  int
 	byClass        map[int32][]int32 // rows of the gallery by the class that a positive shares
@@ -39,6 +41,7 @@ func newTREC(s *evalSettings, levels int, query, gallery rankedItems, own func(q
 		return nil, usagef("trec_least is %d and trec_places %d; want levels from 1 to %d, and at least one place", s.TRECLeast, s.TRECPlaces, levels)
 	}
 	for i := range gallery.Len() {
+		t.names = append(t.names, trecName(gallery.ID(i)))
 		if c := gallery.Labels(i)[t.levels-t.least]; c >= 0 {
 			t.byClass[c] = append(t.byClass[c], int32(i))
 		}
@@ -56,16 +59,19 @@ func newTREC(s *evalSettings, levels int, query, gallery rankedItems, own func(q
 
 func (t *trecFiles) look(l *train.Look) { l.Places = t.places }
 
+var trecBlanks = strings.NewReplacer("%", "%25", " ", "%20", "\t", "%09", "\n", "%0A", "\r", "%0D")
+
 // trecName is an id without blanks, which part the columns.
-func trecName(id string) string {
-	return strings.NewReplacer("%", "%25", " ", "%20", "\t", "%09", "\n", "%0A", "\r", "%0D").Replace(id)
-}
+func trecName(id string) string { return trecBlanks.Replace(id) }
 
 // ranking writes the lines of a query; the writers keep their first error.
 func (t *trecFiles) ranking(query int, rows []int32, scores []float32) error {
 	id := trecName(t.query.ID(query))
 	for k, row := range rows {
-		fmt.Fprintf(t.runOut, "%s Q0 %s %d %s hgld\n", id, trecName(t.gallery.ID(int(row))), k+1, strconv.FormatFloat(float64(scores[k]), 'g', -1, 32))
+		t.line = append(append(append(append(t.line[:0], id...), " Q0 "...), t.names[row]...), ' ')
+		t.line = append(strconv.AppendInt(t.line, int64(k)+1, 10), ' ')
+		t.line = append(strconv.AppendFloat(t.line, float64(scores[k]), 'g', -1, 32), " hgld\n"...)
+		t.runOut.Write(t.line)
 	}
 	path := t.query.Labels(query)
 	own, err := t.own(query), error(nil)
@@ -74,7 +80,7 @@ func (t *trecFiles) ranking(query int, rows []int32, scores []float32) error {
 			continue
 		}
 		if shared := path.Shared(t.gallery.Labels(int(row))); shared >= t.least {
-			_, err = fmt.Fprintf(t.relOut, "%s 0 %s %d\n", id, trecName(t.gallery.ID(int(row))), shared)
+			_, err = fmt.Fprintf(t.relOut, "%s 0 %s %d\n", id, t.names[row], shared)
 		}
 	}
 	return err

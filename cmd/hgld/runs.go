@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -38,9 +39,13 @@ type pastRun struct {
 
 // readPastRun reads a run directory.
 func readPastRun(dir string) (*pastRun, error) {
-	s, err := readRunSettings(dir)
-	if err != nil {
-		return nil, err
+	info, err := os.Stat(dir)
+	file := err == nil && !info.IsDir()
+	var s *trainSettings
+	if !file {
+		if s, err = readRunSettings(dir); err != nil {
+			return nil, err
+		}
 	}
 	if s == nil {
 		return nil, withHint(usagef("%s has no %s: it is no run directory", dir, settingsFile), "hgld runs list lists them")
@@ -109,6 +114,9 @@ func (r *pastRun) state() string {
 	if last.Kind == train.Done && (c.Steps > 0 && step >= c.Steps || c.Steps == 0 && last.Epoch >= c.Epochs) {
 		return "done"
 	}
+	if c.Steps > 0 {
+		return fmt.Sprintf("step %d of %d", step, c.Steps)
+	}
 	return fmt.Sprintf("step %d", step)
 }
 
@@ -158,6 +166,7 @@ type runLine struct {
 	Seed     uint64       `json:"seed"`
 	Loss     train.Number `json:"loss"`
 	Speed    train.Number `json:"images_per_second"`
+	On       string       `json:"on"`          // what the last evaluation was of: validation or test
 	Fine     train.Number `json:"r@1_percent"` // R@1 of the finest level
 	HAP      train.Number `json:"h_ap_percent"`
 }
@@ -200,12 +209,16 @@ func listRuns(j *job, folder string) error {
 		r, err := readPastRun(dir)
 		if err != nil { // the others are listed all the same
 			none := train.Number(math.NaN())
-			list = append(list, runLine{Run: dir, State: "unread", Backbone: "–", LossName: "–", Loss: none, Speed: none, Fine: none, HAP: none})
+			list = append(list, runLine{Run: dir, State: "unread", Backbone: "–", LossName: "–", Loss: none, Speed: none, On: "–", Fine: none, HAP: none})
 			unread = append(unread, err)
 			continue
 		}
+		on := "–"
+		if r.Result != nil {
+			on = r.Result.On
+		}
 		list = append(list, runLine{
-			Run: r.Dir, State: r.state(), Backbone: r.Settings.Model.Backbone.Name, LossName: r.Settings.Loss.Name, Seed: r.Settings.Seed,
+			On: on, Run: r.Dir, State: r.state(), Backbone: r.Settings.Model.Backbone.Name, LossName: r.Settings.Loss.Name, Seed: r.Settings.Seed,
 			Loss: r.loss(), Speed: r.speed(), Fine: r.percentOf("R@1_level0"), HAP: r.percentOf("H-AP"),
 		})
 	}
@@ -213,14 +226,14 @@ func listRuns(j *job, folder string) error {
 	if j.json {
 		return errors.Join(failed, writeJSON(j, list))
 	}
-	width := len("run")
+	width, state := len("run"), len("state")
 	for _, l := range list {
-		width = max(width, len(l.Run))
+		width, state = max(width, utf8.RuneCountInString(l.Run)), max(state, len(l.State))
 	}
-	j.print("%-*s  %-9s %-12s %-20s %5s %8s %7s %7s %7s\n", width, "run", "state", "backbone", "loss", "seed", "value", "img/s", "R@1", "H-AP")
+	j.print("%-*s  %-*s  %-12s %-20s %5s %8s %7s  %-10s %7s %7s\n", width, "run", state, "state", "backbone", "loss", "seed", "value", "img/s", "measured", "R@1", "H-AP")
 	for _, l := range list {
-		j.print("%-*s  %-9s %-12s %-20s %5d %8s %7s %7s %7s\n", width, l.Run, l.State, l.Backbone, l.LossName, l.Seed,
-			decimals(l.Loss, 4, "–"), decimals(l.Speed, 0, "–"), decimals(l.Fine, 2, "–"), decimals(l.HAP, 2, "–"))
+		j.print("%-*s  %-*s  %-12s %-20s %5d %8s %7s  %-10s %7s %7s\n", width, l.Run, state, l.State, l.Backbone, l.LossName, l.Seed,
+			decimals(l.Loss, 4, "–"), decimals(l.Speed, 0, "–"), l.On, decimals(l.Fine, 2, "–"), decimals(l.HAP, 2, "–"))
 	}
 	return failed
 }

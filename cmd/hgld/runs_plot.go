@@ -45,6 +45,9 @@ func runsPlotCommand() *cli.Command {
 			if format != "svg" && format != "png" {
 				return usagef("--out is %s, want a file ending in .svg or .png", c.String("out"))
 			}
+			if c.Int("smooth") < 0 {
+				return usagef("--smooth is %d, want a number of steps, or 0 for a fiftieth of them", c.Int("smooth"))
+			}
 			runs, err := readPastRuns(j.args)
 			if err != nil {
 				return err
@@ -149,7 +152,7 @@ func plotRuns(runs []*pastRun, what string, smooth int, logarithmic bool) (*plot
 	p.Add(grid)
 	p.X.Tick.Marker, p.Y.Tick.Marker = niceTicks{}, niceTicks{}
 	if logarithmic {
-		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, logTicks{}
 	}
 	drawn := 0
 	for i, r := range runs {
@@ -205,6 +208,24 @@ func (niceTicks) Ticks(low, high float64) (list []plot.Tick) {
 	_, _, tick := niceRange(low, (low+high)/2)
 	for i := math.Ceil(low / tick); i*tick <= high; i++ {
 		list = append(list, plot.Tick{Value: i * tick, Label: strconv.FormatFloat(i*tick, 'g', 6, 64)})
+	}
+	return list
+}
+
+// logTicks are at powers of ten, as long as there are two of them; values within a
+// decade have those of niceTicks.
+type logTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (logTicks) Ticks(low, high float64) (list []plot.Tick) {
+	for _, t := range (plot.LogTicks{Prec: -1}).Ticks(low, high) {
+		if t.Value >= low && t.Value <= high {
+			list = append(list, t)
+		}
+	}
+	labelled := func(t plot.Tick) bool { return t.Label != "" }
+	if first := slices.IndexFunc(list, labelled); first < 0 || !slices.ContainsFunc(list[first+1:], labelled) {
+		return niceTicks{}.Ticks(low, high)
 	}
 	return list
 }

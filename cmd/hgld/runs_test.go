@@ -22,7 +22,7 @@ func pastRunFiles(t *testing.T, dir string, seed uint64, loss string, hap float6
 	if err := writeRunSettings(s); err != nil {
 		t.Fatal(err)
 	}
-	result := &train.Result{Values: []train.Value{
+	result := &train.Result{On: "test", Values: []train.Value{
 		{Key: "R@1_level0", Mean: train.Number(hap + 0.1)}, {Key: "H-AP", Mean: train.Number(hap)},
 	}}
 	if err := saveJSON(filepath.Join(dir, evaluationFile), result); err != nil {
@@ -66,9 +66,18 @@ func TestRunsListReadsARunBehindAHalfLine(t *testing.T) {
 		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, errs)
 	}
 	want := runLine{Run: filepath.Join("runs", "happier-seed1"), State: "done", Backbone: "convnet", LossName: "happier", Seed: 1,
-		Loss: 0.4, Speed: 80, Fine: 60, HAP: 50} // the first step, which allocates, is not counted
+		Loss: 0.4, Speed: 80, On: "test", Fine: 60, HAP: 50} // the first step, which allocates, is not counted
 	if list[0] != want {
 		t.Errorf("%+v, want %+v", list[0], want)
+	}
+}
+
+func TestStateTellsHowFarARunHasCome(t *testing.T) {
+	r := &pastRun{Settings: trainStage().settings().(*trainSettings), Events: []train.Event{{Kind: train.Stepped, Step: 3}, {Kind: train.Done, Step: 3}}}
+	for steps, want := range map[int]string{3: "done", 9: "step 3 of 9", 0: "step 3"} {
+		if r.Settings.Steps = steps; r.state() != want {
+			t.Errorf("%d steps: %s, want %s", steps, r.state(), want)
+		}
 	}
 }
 
@@ -171,6 +180,30 @@ func TestNiceTicksAreRoundNumbers(t *testing.T) {
 	}
 }
 
+func TestLogTicksHaveLabelsWithinADecade(t *testing.T) {
+	for want, ends := range map[string][2]float64{"0.9 1 1.1 1.2 1.3 1.4 1.5": {0.85, 1.55}, "0.01 0.1": {0.004, 0.3}} {
+		var labels []string
+		for _, tick := range (logTicks{}).Ticks(ends[0], ends[1]) {
+			if tick.Label != "" {
+				labels = append(labels, tick.Label)
+			}
+		}
+		if got := strings.Join(labels, " "); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+func TestRunsCompareNamesWhatIsNoRun(t *testing.T) {
+	threeRuns(t)
+	if err := os.WriteFile("runs/notes.txt", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := run(t, "runs", "compare", "runs/notes.txt"); code != exitUsage || !strings.Contains(errs, "it is no run directory") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
 func TestRecipeShowPutsARunBesideThePaper(t *testing.T) {
 	threeRuns(t)
 	code, out, errs := run(t, "train", "recipe", "show", "--run", "runs/happier-seed1", "sop/happier")
@@ -204,6 +237,11 @@ func TestRecipeRunEndsBesideThePaper(t *testing.T) {
 		!strings.Contains(out, "table V, Smooth-AP on inat-base") || !strings.Contains(out, "run−paper") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
+	code, _, errs = run(t, "train", "recipe", "run", "-o", "model.weights=", "-o", "schedule.warmup=0",
+		"-o", "model.backbone.name=convnet", "-o", "query=", "--hold-out", "0.4", "--limit", "1", "--out", "runs/y", "inat-base/smooth-ap")
+	if code != 0 || !strings.Contains(errs, "of the validation classes, and the paper's numbers are of a test") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
 	if code, _, errs := run(t, "train", "recipe", "run", "sop/smoth-ap"); code != exitUsage || !strings.Contains(errs, `did you mean "sop/smooth-ap"`) {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
@@ -228,7 +266,16 @@ func TestExportOfAChoiceOfImagesIsMeasuredAlike(t *testing.T) {
 	if math.Abs(again.Mean("H-AP")-trained.Mean("H-AP")) > 1e-6 || again.Gallery != 96 {
 		t.Errorf("H-AP %v of the exported embeddings, %v of the run", again.Mean("H-AP"), trained.Mean("H-AP"))
 	}
+	if code, _, errs := run(t, "train", "export", "--split", "train", "t.npy"); code != 0 {
+		t.Fatal(errs)
+	}
+	gallery, _ := os.ReadFile("g.npy")
+	if split, err := os.ReadFile("t.npy"); err != nil || string(split) != string(gallery) {
+		t.Errorf("the split train is the gallery, and its embeddings are others (%v)", err)
+	}
 	for hint, args := range map[string][]string{
+		`has no split "tarin"`: {"--split", "tarin", "v.npy"},
+		`has no best.json`:     {"--best", "v.npy"},
 		`unknown kind of file ".onx": did you mean ".onnx"`: {"net.onx"},
 		"nothing to write": {},
 		`unknown images "quer": did you mean "query"`: {"--of", "quer", "v.npy"},

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/filelock"
+	"hgld/shards"
 	"hgld/train"
 	"hgld/train/device/cpu"
 )
@@ -54,7 +55,22 @@ func trainCommand() *cli.Command {
 
 // trainRunFlags are flags of hgld train run that are no settings of a run.
 func trainRunFlags() []cli.Flag {
-	return append([]cli.Flag{&cli.StringFlag{Name: "config", Usage: "take the settings from `FILE`, a run.yaml or a recipe, not from hgld.yaml"}}, rehearsalFlags()...)
+	return append([]cli.Flag{configFlag()}, rehearsalFlags()...)
+}
+
+func configFlag() cli.Flag {
+	return &cli.StringFlag{Name: "config", Usage: "take the settings from `FILE`, a run.yaml or a recipe, not from hgld.yaml"}
+}
+
+// loadTrain fills s from the file of --config, if there is one, and then as every
+// command does.
+func loadTrain(c *cli.Context, j *job, s *trainSettings) error {
+	if path := c.String("config"); path != "" {
+		if err := j.project.useFile("train", path, s); err != nil {
+			return withCode(exitUsage, err)
+		}
+	}
+	return j.project.load(c, "train", s)
 }
 
 func trainRunAction(c *cli.Context) error {
@@ -64,15 +80,14 @@ func trainRunAction(c *cli.Context) error {
 	}
 	st := trainStage()
 	s := st.settings().(*trainSettings)
-	if path := c.String("config"); path != "" {
-		if err := j.project.useFile(st.name, path, s); err != nil {
-			return withCode(exitUsage, err)
-		}
-	}
-	if err := j.project.load(c, st.name, s); err != nil {
+	if err := loadTrain(c, j, s); err != nil {
 		return err
 	}
-	if rehearse := rehearsalOf(c); rehearse != nil {
+	rehearse, err := rehearsalOf(c)
+	if err != nil {
+		return err
+	}
+	if rehearse != nil {
 		return trainError(rehearse(j, s))
 	}
 	return st.execute(j, s)
@@ -84,9 +99,13 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		return err
 	}
 	defer data.close()
-	origin := map[string]string{"tool": version, "data": s.Images.String()}
+	decoder, which, err := imageDecoder()
+	if err != nil {
+		return err
+	}
+	origin := map[string]string{"tool": version, "data": s.Images.String(), "jpeg": which}
 	r, err := train.New(s.Config, data.forTraining(), train.Options{
-		Backend: cpu.New(s.Config.Run.Threads), Dir: s.Out, Origin: origin, Limit: j.limit,
+		Backend: cpu.New(s.Config.Run.Threads), Decoder: decoder, Dir: s.Out, Origin: origin, Limit: j.limit,
 	})
 	if err != nil {
 		return trainError(err)
@@ -104,12 +123,23 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	}
 	j.say("training %s with %s on %d images of %s: %d parameters, %d steps, %s",
 		s.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), s.Images.Data, r.Parameters(), total, where)
+	if absent, classes := r.Absent(); absent > 0 {
+		j.say("%s", absentText(absent, classes))
+	}
+	if data.Query == nil && len(data.Benchmarks) == 0 {
+		j.say("nothing will be evaluated: --hold-out leaves classes out for it, --query names a split")
+	}
 	log, err := openRunLog(s.Out, r.Step())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.close()) }()
 	return trainError(followRun(j, r, s, total, log))
+}
+
+// absentText says how many classes are not trained on.
+func absentText(absent, classes int) string {
+	return fmt.Sprintf("%d of %d finest classes have no image in the first epoch, those with fewer than sampler.m among them", absent, classes)
 }
 
 // followRun prints and keeps the events of a run.
@@ -199,6 +229,8 @@ func trainError(err error) error {
 			return withHint(withCode(exitIntegrity, err), "remove %s to continue from the checkpoint before it", folder)
 		}
 		return withHint(withCode(exitIntegrity, err), "remove %s, that file alone", damaged.Path)
+	case errors.As(err, new(*shards.DamageError)):
+		return withCode(exitIntegrity, err)
 	case errors.As(err, new(*train.ConfigError)):
 		return withCode(exitUsage, err)
 	case errors.As(err, new(*filelock.LockedError)):

@@ -36,10 +36,10 @@ func trainBenchCommand() *cli.Command {
 		Name: "bench", Usage: "how many images a second a training takes, and where it waits",
 		Description: "  hgld train bench                        with the settings of hgld.yaml, on its shards\n" +
 			"  hgld train bench --measure 50 -o model.backbone.name=resnet50 -o sampler.batch=128\n" +
-			"  hgld train bench --json\n\n" +
+			"  hgld train bench --config run.yaml --json\n\n" +
 			"  Nothing is kept: no run directory, no evaluation.",
 		Flags: slices.Concat(flagsOf(defaults.settings()), commonFlags(), []cli.Flag{
-			overrideFlag(),
+			overrideFlag(), configFlag(),
 			&cli.IntFlag{Name: "measure", Value: 20, Usage: "`STEPS` to measure, after 3 that are not"},
 		}),
 		Action: func(c *cli.Context) error {
@@ -48,7 +48,7 @@ func trainBenchCommand() *cli.Command {
 				return err
 			}
 			s := defaults.settings().(*trainSettings)
-			if err := j.project.load(c, defaults.name, s); err != nil {
+			if err := loadTrain(c, j, s); err != nil {
 				return err
 			}
 			if c.Int("measure") < 1 {

@@ -132,7 +132,7 @@ func (d *openData) choose(r *retrievalData) error {
 	if len(parts) > 1 {
 		d.Train = train.Join(parts...)
 	}
-	if r.HoldOut > 0 {
+	if r.HoldOut != 0 {
 		rest, held, err := train.HoldOut(d.Train, r.HoldOut, r.HoldOutSeed)
 		if err != nil {
 			return err

@@ -23,7 +23,8 @@ const trainExportExamples = "  hgld train export net.onnx              the netwo
 	"                                          the backbone alone, as torchvision or timm load it\n" +
 	"  hgld train export --run runs/happier vectors.npy vectors.parquet\n" +
 	"                                          embeddings of the queries; vectors.csv beside the .npy has ids and classes\n" +
-	"  hgld train export --of gallery gallery.npy"
+	"  hgld train export --of gallery gallery.npy\n" +
+	"  hgld train export --data elsewhere --split test test.npy"
 
 func trainExportCommand() *cli.Command {
 	return &cli.Command{
@@ -31,9 +32,11 @@ func trainExportCommand() *cli.Command {
 		Description: trainExportExamples + "\n\n  The extension says what is written: .onnx, .safetensors, .npy or .parquet.",
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "run", Value: "runs/default", Usage: "run directory `DIR`, or one of its checkpoints"},
+			&cli.BoolFlag{Name: "best", Usage: "the checkpoint that was best in the evaluations of the run, not the newest"},
 			&cli.BoolFlag{Name: "backbone", Usage: ".safetensors: the backbone alone, under the names of its library"},
 			&cli.StringFlag{Name: "data", Usage: "embeddings: folder of shards `DIR` in place of the run's"},
-			&cli.StringFlag{Name: "of", Value: "query", Usage: "embeddings: of which `IMAGES`: query, gallery or train"},
+			&cli.StringFlag{Name: "of", Value: "query", Usage: "embeddings: of which `IMAGES`: query, gallery or train, as the run has them"},
+			&cli.StringFlag{Name: "split", Usage: "embeddings: of a `SPLIT` of the shards, in place of --of"},
 			&cli.IntFlag{Name: "limit", Usage: "embeddings: of the first `N` images"},
 			&cli.IntFlag{Name: "threads", Usage: "of the arithmetic; 0: all processors"}),
 		Action: func(c *cli.Context) error {
@@ -43,7 +46,7 @@ func trainExportCommand() *cli.Command {
 			}
 			return runExport(j, exportChoice{
 				run: j.project.join(c.String("run")), backbone: c.Bool("backbone"), data: c.String("data"),
-				of: c.String("of"), threads: c.Int("threads"), files: j.args,
+				of: c.String("of"), split: c.String("split"), best: c.Bool("best"), threads: c.Int("threads"), files: j.args,
 			})
 		},
 	}
@@ -51,10 +54,10 @@ func trainExportCommand() *cli.Command {
 
 // exportChoice is the command line of an export.
 type exportChoice struct {
-	run, data, of string
-	backbone      bool
-	threads       int
-	files         []string
+	run, data, of, split string
+	backbone, best       bool
+	threads              int
+	files                []string
 }
 
 // exporters say, by extension, how a file is written.
@@ -96,7 +99,15 @@ func runExport(j *job, o exportChoice) (err error) {
 			return withCode(exitUsage, fmt.Errorf("%s: %w", path, registry.Unknown("kind of file", filepath.Ext(path), exportExtensions)))
 		}
 	}
-	m, err := train.Open(o.run, cpu.New(o.threads), nil, false)
+	path, err := checkpointOf(o.run, o.best)
+	if err != nil {
+		return err
+	}
+	decoder, _, err := imageDecoder()
+	if err != nil {
+		return err
+	}
+	m, err := train.Open(path, cpu.New(o.threads), decoder, false)
 	if err != nil {
 		return trainError(err)
 	}
@@ -174,7 +185,7 @@ func (x *exporting) embed() (*export.Embeddings, error) {
 	if x.embeddings != nil {
 		return x.embeddings, nil
 	}
-	choice, err := (&evalSettings{Run: x.run, Data: x.data}).choice()
+	choice, err := (&evalSettings{Run: x.run, Data: x.data, Query: x.split}).choice()
 	if err != nil {
 		return nil, err
 	}
@@ -183,6 +194,9 @@ func (x *exporting) embed() (*export.Embeddings, error) {
 		return nil, err
 	}
 	defer data.close()
+	if x.split != "" {
+		x.of = "query"
+	}
 	images, known := map[string]train.Dataset{"query": data.Query, "gallery": data.Gallery, "train": data.Train}[x.of]
 	switch {
 	case !known:

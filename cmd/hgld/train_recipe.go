@@ -260,6 +260,14 @@ func (s stage) runRecipe(c *cli.Context, j *job, r recipes.Recipe) error {
 		j.say("nothing was evaluated, so there is nothing to stand beside the paper: train.query names the test")
 		return nil
 	}
+	result, err := readEvaluation(settings.Out)
+	if err != nil {
+		return err
+	}
+	if result.On == "validation" {
+		j.say("what was measured is of the validation classes, and the paper's numbers are of a test: none stands beside them; train.query names one")
+		return nil
+	}
 	rows, err := comparedRows(r, settings.Out)
 	if err != nil {
 		return err

@@ -25,16 +25,22 @@ func rehearsalFlags() []cli.Flag {
 }
 
 // rehearsalOf is what the flags ask for, nil for a run in earnest.
-func rehearsalOf(c *cli.Context) rehearsal {
-	switch {
-	case c.Bool("dry-run"):
-		return dryRun
-	case c.Bool("overfit"):
-		return overfit
-	case c.Bool("profile"):
-		return profile
+func rehearsalOf(c *cli.Context) (rehearsal, error) {
+	var asked rehearsal
+	before := ""
+	for _, kind := range []struct {
+		flag string
+		of   rehearsal
+	}{{"dry-run", dryRun}, {"overfit", overfit}, {"profile", profile}} {
+		switch {
+		case !c.Bool(kind.flag):
+		case asked != nil:
+			return nil, usagef("--%s and --%s are two commands: give one of them", before, kind.flag)
+		default:
+			asked, before = kind.of, kind.flag
+		}
 	}
-	return nil
+	return asked, nil
 }
 
 // rehearse takes steps without a run directory and hands each to see.
@@ -42,6 +48,9 @@ func rehearse(j *job, s *trainSettings, data train.Data, o train.Options, see fu
 	data.Validation, data.Query, data.Gallery, data.Benchmarks = nil, nil, nil, nil
 	config := s.Config
 	config.Run.Evaluate, config.Run.Watch = 0, train.Default().Run.Watch
+	if o.Decoder, _, err = imageDecoder(); err != nil {
+		return err
+	}
 	r, err := train.New(config, data, o)
 	if err != nil {
 		return err
@@ -123,6 +132,9 @@ func dryRun(j *job, s *trainSettings) error {
 // needs describes the run and its memory.
 func (f *forecast) needs() string {
 	text := fmt.Sprintf("images      %d, classes %v, %d steps of %d images, %d an epoch\n", f.Images, f.Classes, f.Steps, f.Batch, f.PerEpoch)
+	if f.Absent > 0 {
+		text += fmt.Sprintf("            %s\n", absentText(f.Absent, f.Classes[0]))
+	}
 	text += fmt.Sprintf("parameters  %d", f.Parameters)
 	for i, g := range f.Groups {
 		text += fmt.Sprintf("%s %s %d", map[bool]string{true: ":", false: ","}[i == 0], g.Name, g.Values)
@@ -156,10 +168,17 @@ func overfit(j *job, s *trainSettings) error {
 	}
 	defer data.close()
 	steps := j.limitOr(100)
+	if steps < 2 {
+		return usagef("--limit is %d, and a loss falls in 2 steps at the soonest", steps)
+	}
 	p := j.progress("overfit", steps)
 	defer p.end()
 	var losses []float64
+	skipped := 0
 	err = rehearse(j, s, data.forTraining(), train.Options{Backend: cpu.New(s.Config.Run.Threads), Limit: steps, Overfit: true}, func(e train.Event) {
+		if e.Kind == train.Skipped {
+			skipped++
+		}
 		if e.Kind == train.Stepped {
 			losses = append(losses, e.Loss)
 			p.set(e.Step, fmt.Sprintf("loss %.4f", e.Loss))
@@ -176,7 +195,10 @@ func overfit(j *job, s *trainSettings) error {
 	if j.json {
 		err = writeJSON(j, map[string]any{"losses": losses})
 	} else {
-		j.print("loss of one batch: %.4g, after %d steps %.4g\n", first, len(losses), last)
+		j.print("loss of one batch: %.4g, after %s %.4g\n", first, count(len(losses), "step"), last)
+	}
+	if skipped > 0 {
+		j.say("%s skipped: a value was not finite", count(skipped, "step"))
 	}
 	if err == nil && last >= first {
 		err = withHint(fmt.Errorf("train: overfit: the loss of one batch does not fall"), "try another optim.lr first; then look at labels and loss settings")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -172,6 +173,9 @@ func TestTrainRunNamesWrongSettings(t *testing.T) {
 		"needs 16 classes with 4 rows":    {"-o", "sampler.batch=64"},
 		"there are no validation classes": {"-o", "run.evaluate=3", "--query", "test"},
 		`did you mean "validation"`:       {"-o", "run.watch=validaton"},
+		"share is -0.1, want more":        {"--hold-out", "-0.1"},
+		"--dry-run and --profile are two": {"--dry-run", "--profile"},
+		"a loss falls in 2 steps":         {"--overfit", "--limit", "1"},
 		"no query split ranks it":         {"--gallery", "train"},
 		`did you mean "sampler.settings"`: {"-o", "sampler.setting=1"},
 		"input.resize is 12, less than":   {"-o", "input.resize=12"},
@@ -210,10 +214,70 @@ func TestEvalRunFindsTheDataOfTheRun(t *testing.T) {
 	}
 }
 
+func TestEvalRunTakesTheBestCheckpoint(t *testing.T) {
+	pictureShards(t)
+	if code, _, errs := run(t, tinyRun("--hold-out", "0.4", "-o", "run.evaluate=4", "-o", "sampler.batch=8", "-o", "optim.lr=0.3")...); code != 0 {
+		t.Fatal(errs)
+	}
+	best, err := train.ReadBest("runs/default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if best.Step == 12 {
+		t.Fatal("the best checkpoint is the newest, which shows nothing")
+	}
+	code, _, errs := run(t, "eval", "run", "--best")
+	if code != 0 || !strings.Contains(errs, best.Checkpoint) {
+		t.Errorf("exit code %d, want %s\n%s", code, best.Checkpoint, errs)
+	}
+	if value := readResult(t, "eval.json").Mean("H-AP"); value != float64(best.Value) {
+		t.Errorf("H-AP %v, in the training %v", value, best.Value)
+	}
+}
+
+func TestTrainBenchReadsARunFile(t *testing.T) {
+	pictureShards(t)
+	if err := os.Rename(projectFile, "mine.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := run(t, "train", "bench", "--config", "mine.yaml", "--measure", "1")
+	if code != 0 || !strings.Contains(out, "batches of 16 images of 16 pixels") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+}
+
+// A shard that was damaged after it was opened ends the training with the code of an
+// integrity check.
+func TestTrainRunNamesADamagedImage(t *testing.T) {
+	pictureShards(t)
+	shard, err := filepath.Glob("shards/data/train-*.parquet")
+	if err != nil || len(shard) != 1 {
+		t.Fatal(shard, err)
+	}
+	data, err := os.ReadFile(shard[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := bytes.Index(data, []byte("IDAT")); at >= 0; {
+		data[at+6] ^= 1
+		next := bytes.Index(data[at+4:], []byte("IDAT"))
+		if next < 0 {
+			break
+		}
+		at += 4 + next
+	}
+	if err := os.WriteFile(shard[0], data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := run(t, tinyRun()...); code != exitIntegrity || !strings.Contains(errs, "checksum") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
 func TestEvalRunAsksForQueries(t *testing.T) {
 	pictureShards(t)
-	if code, _, errs := run(t, tinyRun("--limit", "1")...); code != 0 {
-		t.Fatal(errs)
+	if code, _, errs := run(t, tinyRun("--limit", "1")...); code != 0 || !strings.Contains(errs, "nothing will be evaluated") {
+		t.Fatal(code, errs)
 	}
 	if code, _, errs := run(t, "eval", "run"); code != exitUsage || !strings.Contains(errs, "--query") {
 		t.Errorf("exit code %d\n%s", code, errs)

@@ -14,6 +14,7 @@
 package metric
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -108,6 +109,9 @@ type Set []Metric
 
 // ParseSet reads a list of names.
 func ParseSet(names []string) (Set, error) {
+	if len(names) == 0 {
+		return nil, errors.New("no metric is named, such as R@1 or H-AP")
+	}
 	s := make(Set, len(names))
 	for i, name := range names {
 		m, err := Parse(name)

@@ -175,6 +175,17 @@ type Adam struct{ Beta1, Beta2, Eps float64 }
 // w ← w·(1 − rate·decay) first, and the decay does not enter the moments.
 type AdamW struct{ Beta1, Beta2, Eps float64 }
 
+// Check says which constants make no moving averages.
+func (a Adam) Check() error {
+	if !(a.Beta1 >= 0 && a.Beta1 < 1 && a.Beta2 >= 0 && a.Beta2 < 1 && a.Eps > 0) {
+		return fmt.Errorf("beta1 is %v, beta2 %v and eps %v; want shares from 0 to below 1, and a small positive number", a.Beta1, a.Beta2, a.Eps)
+	}
+	return nil
+}
+
+// Check is Adam's.
+func (a AdamW) Check() error { return Adam(a).Check() }
+
 func (Adam) moments() []string { return []string{"m", "v"} }
 
 // hyper corrects for the β that the device has, rounded to float32: 1 − 0.999 is
@@ -205,6 +216,14 @@ func (a AdamW) step(b device.Backend, p part, flag device.Array) { Adam(a).apply
 type SGD struct {
 	Momentum, Dampening float64
 	Nesterov            bool
+}
+
+// Check says which constants are no share of the gradients before.
+func (s SGD) Check() error {
+	if !(s.Momentum >= 0 && s.Momentum < 1 && s.Dampening >= 0 && s.Dampening <= 1) {
+		return fmt.Errorf("momentum is %v and dampening %v; want shares from 0 to below 1, and from 0 to 1", s.Momentum, s.Dampening)
+	}
+	return nil
 }
 
 func (SGD) moments() []string { return []string{"momentum"} }

@@ -34,6 +34,9 @@ func (s *MPerClass) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, 
 	if err := checkBatch(s.Batch, s.M); err != nil {
 		return nil, err
 	}
+	if s.Reduce < 0 {
+		return nil, fmt.Errorf("sample: reduce is %d, want rows of a class, or 0 for all", s.Reduce)
+	}
 	list, err := classes(rows, s.Level)
 	if err != nil {
 		return nil, err
@@ -56,7 +59,7 @@ func (s *MPerClass) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, 
 	}
 	perBatch := s.Batch / s.M
 	if usable < perBatch {
-		return nil, fmt.Errorf("sample: a batch of %d needs %d classes with %d rows, and only %d of %d classes have as many",
+		return nil, fmt.Errorf("sample: a batch of %d needs %d classes with %d rows, and only %d of %d classes have as many; take a smaller batch or m, or random-m-per-class, which repeats the rows of a small class",
 			s.Batch, perBatch, s.M, usable, len(list))
 	}
 	var batches [][]int

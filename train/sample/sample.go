@@ -56,8 +56,8 @@ type class struct {
 func classes(rows []labels.Path, level int) ([]class, error) {
 	groups := map[int32][]int{}
 	for i, p := range rows {
-		if level >= len(p) {
-			return nil, fmt.Errorf("sample: row %d has %d levels, the sampler uses level %d", i, len(p), level)
+		if level < 0 || level >= len(p) {
+			return nil, fmt.Errorf("sample: row %d has levels 0 to %d, the sampler uses level %d", i, len(p)-1, level)
 		}
 		if c := p[level]; c >= 0 {
 			groups[c] = append(groups[c], i)

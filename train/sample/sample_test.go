@@ -185,7 +185,9 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 	for hint, s := range map[string]Sampler{
 		"no multiple of m":          &MPerClass{Batch: 10, M: 4},
 		"at least 2 rows":           &MPerClass{Batch: 10, M: 1},
-		"has 2 levels":              &MPerClass{Batch: 8, M: 4, Level: 2},
+		"uses level 2":              &MPerClass{Batch: 8, M: 4, Level: 2},
+		"uses level -1":             &MPerClass{Batch: 8, M: 4, Level: -1},
+		"reduce is -1":              &MPerClass{Batch: 8, M: 4, Reduce: -1},
 		"only 8 of 8":               &MPerClass{Batch: 64, M: 4},
 		"batches is 0":              &RandomMPerClass{Batch: 8, M: 4},
 		"needs 16 classes":          &RandomMPerClass{Batch: 64, M: 4, Batches: 1},
