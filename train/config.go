@@ -113,10 +113,10 @@ type Average struct {
 // with the run.
 type Schedule struct {
 	Named  `yaml:",inline"`
-	WarmUp int      `yaml:"warmup" json:"warmup"` // steps or epochs in which groups of Idle rest and no schedule advances
-	Idle   []string `yaml:"idle" json:"idle"`
+	WarmUp int      `yaml:"warmup" json:"warmup" usage:"steps or epochs in which groups of idle rest and no schedule advances"`
+	Idle   []string `yaml:"idle" json:"idle" usage:"groups that rest in the warm-up: backbone, head, proxies"`
 
-	Advances bool `yaml:"warmup_advances" json:"warmup_advances,omitempty"` // schedules count the warm-up; in the released code they wait for its end
+	Advances bool `yaml:"warmup_advances" json:"warmup_advances,omitempty" usage:"schedules count the warm-up; in the released code they wait for its end"`
 
 	Proxies Named `yaml:"proxies" json:"proxies,omitzero"` // schedule of the proxies' rate; without a name that of the others
 }

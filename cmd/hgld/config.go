@@ -161,7 +161,11 @@ func schemaOf(t reflect.Type, about string) map[string]any {
 		properties := map[string]any{}
 		addProperties(properties, t)
 		// A group whose keys are all commented out, as `+"`hgld init`"+` writes it, is null.
-		s["type"], s["properties"], s["additionalProperties"] = []string{"object", "null"}, properties, false
+		kinds := []string{"object", "null"}
+		if _, named := properties[nameKey]; named {
+			kinds = append(kinds, "string") // the name alone
+		}
+		s["type"], s["properties"], s["additionalProperties"] = kinds, properties, false
 	case t == reflect.TypeFor[time.Duration](), t.Kind() == reflect.String:
 		s["type"] = "string"
 	case t.Kind() == reflect.Bool:

@@ -291,10 +291,10 @@ func (p *project) loadOverrides(section string, fields []field, overrides []stri
 }
 
 // findKey finds the setting that a dotted key names; where that is a map, inner is
-// the key in it: loss.settings.tau.
+// the key in it: loss.settings.tau. A group stands for its name: loss for loss.name.
 func findKey(fields []field, key string) (i int, inner string) {
 	for i, f := range fields {
-		if f.key() == key {
+		if f.key() == key || f.key() == key+"."+nameKey {
 			return i, ""
 		}
 		if rest, ok := strings.CutPrefix(key, f.key()+"."); ok && f.value.Kind() == reflect.Map {
@@ -303,6 +303,9 @@ func findKey(fields []field, key string) (i int, inner string) {
 	}
 	return -1, ""
 }
+
+// nameKey is the setting of a group that says which entry of a table it is.
+const nameKey = "name"
 
 func (p *project) loadFlags(section string, fields []field, c *cli.Context) error {
 	for _, f := range fields {

@@ -19,7 +19,7 @@ func pastRunFiles(t *testing.T, dir string, seed uint64, loss string, hap float6
 	}
 	s := trainStage().settings().(*trainSettings)
 	s.Out, s.Seed, s.Loss.Name, s.Steps = dir, seed, loss, 3
-	if err := writeRunSettings(s); err != nil {
+	if _, err := writeRunSettings(s); err != nil {
 		t.Fatal(err)
 	}
 	result := &train.Result{On: "test", Values: []train.Value{

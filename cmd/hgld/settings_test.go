@@ -21,6 +21,10 @@ type probe struct {
 	Inner struct {
 		Depth int `yaml:"depth"`
 	} `yaml:"inner"`
+	Kind struct {
+		Name  string `yaml:"name"`
+		Depth int    `yaml:"depth"`
+	} `yaml:"kind"`
 }
 
 func probeDefaults() probe {
@@ -81,6 +85,21 @@ func TestSectionWithoutValuesKeepsTheDefaults(t *testing.T) {
 	}
 }
 
+// loss: happier is loss: {name: happier}, in a file and in -o loss=happier.
+func TestTextForAGroupIsItsName(t *testing.T) {
+	p := probeDefaults()
+	if err := fillText("kind: deep", &p); err != nil || p.Kind.Name != "deep" {
+		t.Errorf("name %q, %v", p.Kind.Name, err)
+	}
+	fields := fieldsOf(&p)
+	if i, inner := findKey(fields, "kind"); i < 0 || inner != "" || fields[i].key() != "kind.name" {
+		t.Errorf("kind is key %d, inner %q", i, inner)
+	}
+	if i, _ := findKey(fields, "inner"); i >= 0 {
+		t.Errorf("a group without a name is the key %q", fields[i].key())
+	}
+}
+
 func TestSectionNamesLineAndKeyOfAMistake(t *testing.T) {
 	for text, want := range map[string]string{
 		"k: 3\nrate: fast":           `x.yaml:2: probe.rate: "fast" is no number`,
@@ -88,6 +107,7 @@ func TestSectionNamesLineAndKeyOfAMistake(t *testing.T) {
 		"ks: [1, 2.5]":               `x.yaml:1: probe.ks: "[1, 2.5]" is no list; each is a whole number`,
 		"inner: 5":                   `x.yaml:1: probe.inner: "5" is no group of keys`,
 		"7":                          `x.yaml:1: probe: "7" is no group of keys`,
+		"kind: [a]":                  `x.yaml:1: probe.kind: "[a]" is no group of keys`,
 		"inner:\n  depht: 1":         `x.yaml:2: unknown key "probe.inner.depht": did you mean "probe.inner.depth"? (known: depth)`,
 		"k: 1\nk: 2":                 `x.yaml:2: key "probe.k" appears twice, first in line 1`,
 		"more: {a: 1, a: 2}":         `x.yaml:1: probe.more: line 1: mapping key "a" already defined at line 1`,

@@ -184,7 +184,7 @@ type sectionFile struct {
 }
 
 // fill sets what a YAML mapping names in the settings v, which the section and the
-// keys of path lead to. A key that they do not have and a value of another kind
+// keys of path lead to. One text for a group is its name. A key that they do not have and a value of another kind
 // are errors that name the line; a key with nothing behind it leaves the default.
 func (s sectionFile) fill(node *yaml.Node, v reflect.Value, path []string) error {
 	line := node.Line
@@ -201,10 +201,13 @@ func (s sectionFile) fill(node *yaml.Node, v reflect.Value, path []string) error
 		s.origin(path[1:], line)
 		return nil
 	}
+	known := keysOf(v)
+	if name, named := known[nameKey]; named && len(path) > 1 && node.Kind == yaml.ScalarNode {
+		return s.fill(node, name, append(slices.Clone(path), nameKey)) // loss: happier
+	}
 	if node.Kind != yaml.MappingNode {
 		return fmt.Errorf("%s:%d: %s: %s is no group of keys", s.path, line, strings.Join(path, "."), valueText(node))
 	}
-	known := keysOf(v)
 	seen := map[string]int{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]

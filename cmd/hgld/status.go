@@ -166,6 +166,11 @@ func (s stage) missingInput(j *job, settings any) error {
 				return withHint(err, "`%s` writes it", j.project.typed(other.command))
 			}
 		}
+		for _, f := range fieldsOf(settings) {
+			if f.tag.Get("path") == "in" && text(f.value) == path {
+				return withHint(err, "name another one: -o %s=…", f.key())
+			}
+		}
 		return withHint(err, "name another file: hgld %s --help", s.command)
 	}
 	return nil

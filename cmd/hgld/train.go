@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -113,10 +114,14 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	defer func() { err = errors.Join(err, r.Close()) }()
 	resolved := *s // s is what hgld status compares with the settings of later
 	resolved.Config = r.Config()
-	if err := writeRunSettings(&resolved); err != nil {
+	same, err := writeRunSettings(&resolved)
+	if err != nil {
 		return err
 	}
 	total := r.Total()
+	if same && r.Step() >= total && isDone(s.Out, r.Step()) {
+		return showDone(j, s.Out, r.Step())
+	}
 	where := "from the start"
 	if r.Resumed() != "" {
 		where = fmt.Sprintf("continuing after step %d", r.Step())
@@ -135,6 +140,24 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	}
 	defer func() { err = errors.Join(err, log.close()) }()
 	return trainError(followRun(j, r, s, total, log))
+}
+
+// showDone prints what a run that was complete before has measured. With other
+// settings under run. it would be measured anew.
+func showDone(j *job, run string, step int) error {
+	j.say("%s is complete: %s, nothing is left to do", run, count(step, "step"))
+	if _, err := os.Stat(filepath.Join(run, evaluationFile)); isMissing(err) {
+		return nil // nothing was evaluated
+	}
+	result, err := readEvaluation(run)
+	if err != nil {
+		return err
+	}
+	if j.json {
+		return writeJSON(j, result)
+	}
+	j.print("step %d, %s: ", step, result.On)
+	return result.Table(j.stdout)
 }
 
 // absentText says how many classes are not trained on.

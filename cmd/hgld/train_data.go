@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"hgld/labels"
@@ -93,6 +94,9 @@ func openShards(folder string) (*shards.Set, error) {
 	set, err := shards.Open(folder)
 	if errors.As(err, new(*shards.DamageError)) {
 		return nil, withHint(withCode(exitIntegrity, err), "hgld shards verify tells the extent of the damage")
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, withHint(err, "hgld shards build writes shards; -o data=FOLDER names those that lie elsewhere")
 	}
 	return set, err
 }

@@ -83,8 +83,9 @@ func curvesOf(e train.Event) []tensorboard.Scalar {
 }
 
 // writeRunSettings records the resolved settings; hgld eval finds the data there.
-// Folders are named from the run directory, so that all can be moved together.
-func writeRunSettings(s *trainSettings) error {
+// Folders are named from the run directory, so that all can be moved together. same
+// says that they stood there already.
+func writeRunSettings(s *trainSettings) (same bool, err error) {
 	copied := *s
 	copied.Out = "."
 	if rel, err := filepath.Rel(s.Out, s.Images.Data); err == nil {
@@ -92,9 +93,34 @@ func writeRunSettings(s *trainSettings) error {
 	}
 	text, err := yaml.Marshal(copied)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return atomicfile.WriteFile(filepath.Join(s.Out, settingsFile), text)
+	path := filepath.Join(s.Out, settingsFile)
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {
+		return true, nil
+	}
+	return false, atomicfile.WriteFile(path, text)
+}
+
+// isDone reports whether the last event of a run is its end, at the given step. Where
+// that cannot be read, it is not.
+func isDone(run string, step int) bool {
+	f, err := os.Open(filepath.Join(run, eventsFile))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	end := make([]byte, min(info.Size(), 1024)) // the end of a run is a short line
+	if _, err := f.ReadAt(end, info.Size()-int64(len(end))); err != nil {
+		return false
+	}
+	line := bytes.TrimSuffix(end, []byte("\n"))
+	var e train.Event
+	return json.Unmarshal(line[bytes.LastIndexByte(line, '\n')+1:], &e) == nil && e.Kind == train.Done && e.Step == step
 }
 
 // readRunSettings reads them back, given a run directory or one of its

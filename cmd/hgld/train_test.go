@@ -126,6 +126,29 @@ func readEvents(t *testing.T, dir string) []train.Event {
 	return list
 }
 
+// The same command on a run that is complete shows what was measured; another
+// choice of metrics is measured.
+func TestCompleteRunIsNotEvaluatedTwice(t *testing.T) {
+	pictureShards(t)
+	args := tinyRun("--out", "whole", "--query", "test")
+	code, first, errs := run(t, args...)
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	events := len(readEvents(t, "whole"))
+	code, second, errs := run(t, args...)
+	if code != 0 || !strings.Contains(errs, "whole is complete: 12 steps") || second != first || first == "" {
+		t.Errorf("exit code %d\n%s\n%s\nat first\n%s", code, errs, second, first)
+	}
+	if now := len(readEvents(t, "whole")); now != events {
+		t.Errorf("%d events became %d", events, now)
+	}
+	code, third, errs := run(t, append(args, "-o", "run.metrics=[P@1]")...)
+	if code != 0 || !strings.Contains(third, "P@1") {
+		t.Errorf("exit code %d\n%s\n%s", code, errs, third)
+	}
+}
+
 func TestEventsAfterTheCheckpointAreDroppedOnResume(t *testing.T) {
 	path := filepath.Join(t.TempDir(), eventsFile)
 	old := `{"event":"step","step":1}` + "\n" + `{"event":"step","step":2}` + "\n" + `{"event":"step","step":3}` + "\n" + `{"event":"st`

@@ -1,6 +1,9 @@
 package loss
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Composition is a method with a name of its own that is a weighted sum of other
 // losses ("Optimization of Rank Losses", Eq. 2): a rank loss, and a term that makes
@@ -35,6 +38,9 @@ func (l Composition) New(f Facts) (Loss, error) {
 	parts := l.Parts()
 	if len(parts) != len(l.Weights) {
 		return nil, fmt.Errorf("%d weights for %d parts", len(l.Weights), len(parts))
+	}
+	if slices.ContainsFunc(l.Weights, func(w float64) bool { return !(w >= 0) }) {
+		return nil, fmt.Errorf("weights are %v, want numbers from 0 up", l.Weights)
 	}
 	if l.NSM == nil || l.ArcFace == nil {
 		for i := range parts {

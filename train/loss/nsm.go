@@ -52,6 +52,9 @@ func newNSM(f Facts, l nsm) (Loss, error) {
 	if !(l.temperature > 0) {
 		return nil, fmt.Errorf("temperature is %v, want a positive number", l.temperature)
 	}
+	if l.centers < 0 {
+		return nil, fmt.Errorf("num_centers is %d, want proxies of a class, from 1 up", l.centers)
+	}
 	l.centers = max(l.centers, 1)
 	if l.centers > 1 && !(l.softness > 0) {
 		return nil, fmt.Errorf("temperature_centers is %v, want a positive number", l.softness)

@@ -60,6 +60,9 @@ func (r Relevance) kind(levels int, a Against) (device.RelKind, error) {
 	if a.SelfInGallery && !r.CountsQuery {
 		return device.RelKind{}, errors.New("relevance.counts_query is false, but self_in_gallery has the query among the items that are counted")
 	}
+	if r.Type == Population && len(r.Weights) > 0 {
+		return device.RelKind{}, errors.New("relevance.weights are those of type map, and relevance.type is pop")
+	}
 	o := device.RelKind{Mode: device.RelPop, Alpha: float32(r.Alpha), Divisor: float32(r.Divisor), CountSelf: !a.SelfInGallery && r.CountsQuery}
 	if r.Divisor <= 0 {
 		o.Divisor = float32(float64(levels) + r.Divisor)

@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -40,6 +41,14 @@ func (c Cosine) Rate(base float64, at int) float64 {
 	return c.Min + (base-c.Min)/2*(1+math.Cos(math.Pi*float64(at)/float64(c.Length)))
 }
 
+// Check says which settings give no curve.
+func (c Cosine) Check() error {
+	if c.Length < 1 || !(c.Min >= 0) {
+		return fmt.Errorf("length is %d and min %v; want a length from 1 up, and a rate from 0 up", c.Length, c.Min)
+	}
+	return nil
+}
+
 // MultiStep is base·Gamma^k, k the number of milestones m ≤ at.
 type MultiStep struct {
 	Milestones []int
@@ -56,6 +65,14 @@ func (m MultiStep) Rate(base float64, at int) float64 {
 	return base
 }
 
+// Check says which settings give no rates.
+func (m MultiStep) Check() error {
+	if !slices.IsSorted(m.Milestones) || slices.ContainsFunc(m.Milestones, func(at int) bool { return at < 0 }) || !(m.Gamma > 0) {
+		return fmt.Errorf("milestones are %v and gamma %v; want times in rising order, and a positive factor", m.Milestones, m.Gamma)
+	}
+	return nil
+}
+
 // LinearCosine rises to base in Rise steps, base·(at+1)/Rise, and follows half a
 // cosine to Min at Length.
 type LinearCosine struct {
@@ -69,6 +86,14 @@ func (l LinearCosine) Rate(base float64, at int) float64 {
 		return base * float64(at+1) / float64(l.Rise)
 	}
 	return Cosine{Length: l.Length - l.Rise, Min: l.Min}.Rate(base, at-l.Rise)
+}
+
+// Check says which settings give no curve.
+func (l LinearCosine) Check() error {
+	if l.Rise < 0 || l.Length <= l.Rise || !(l.Min >= 0) {
+		return fmt.Errorf("rise is %d, length %d and min %v; want a rise from 0 up, a longer length, and a rate from 0 up", l.Rise, l.Length, l.Min)
+	}
+	return nil
 }
 
 // Warmup is SupRank's warm-up: in the first Epochs epochs the groups named in Idle
