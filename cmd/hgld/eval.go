@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -116,6 +117,9 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 		return nil, err
 	}
 	defer data.close()
+	if len(data.Benchmarks) > 0 {
+		return evalBenchmarks(j, s, o, choice, data)
+	}
 	if data.Query == nil {
 		return nil, withHint(usagef("nothing says which images are the queries"),
 			"name a split with --query, and one with --gallery that they rank, or a share of classes with --hold-out")
@@ -138,6 +142,24 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 	}
 	defer func() { err = outputs.finish(j.ctx, result, err) }()
 	o.Look = outputs.look()
+	m, err := s.model()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	images := data.Query.Len()
+	if data.Gallery != nil {
+		images += data.Gallery.Len()
+	}
+	j.say("evaluating %s, %s, on %d images of %s", m.Path, s.state(m), images, choice.Data)
+	done := showEmbedding(j, &o, images)
+	defer done()
+	result, err = m.Evaluate(j.ctx, data.Query, data.Gallery, o)
+	return result, trainError(err)
+}
+
+// model opens the network that is evaluated.
+func (s *evalSettings) model() (*train.Model, error) {
 	path, err := checkpointOf(s.Run, s.Best && !s.Untrained)
 	if err != nil {
 		return nil, err
@@ -147,21 +169,20 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 		return nil, err
 	}
 	m, err := train.Open(path, cpu.New(s.Threads), decoder, s.Untrained)
-	if err != nil {
-		return nil, trainError(err)
-	}
-	defer func() { err = errors.Join(err, m.Close()) }()
-	state := fmt.Sprintf("after %d steps", m.Step)
+	return m, trainError(err)
+}
+
+// state says how far the network is trained.
+func (s *evalSettings) state(m *train.Model) string {
 	if s.Untrained {
-		state = "untrained"
+		return "untrained"
 	}
-	images := data.Query.Len()
-	if data.Gallery != nil {
-		images += data.Gallery.Len()
-	}
-	j.say("evaluating %s, %s, on %d images of %s", m.Path, state, images, choice.Data)
+	return fmt.Sprintf("after %d steps", m.Step)
+}
+
+// showEmbedding shows how many of all images are embedded.
+func showEmbedding(j *job, o *train.EvalOptions, images int) (end func()) {
 	p := j.progress("embed", images)
-	defer p.end()
 	before := 0
 	o.Progress = func(done, total int) {
 		p.set(before+done, "")
@@ -169,7 +190,37 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 			before += total
 		}
 	}
-	result, err = m.Evaluate(j.ctx, data.Query, data.Gallery, o)
+	return p.end
+}
+
+// evalBenchmarks measures a test in parts, each a level with images of its own. What
+// shows single rankings needs one data set.
+func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *retrievalData, data *openData) (result *train.Result, err error) {
+	for _, of := range []struct {
+		flag string
+		set  bool
+	}{{"report", s.Report != ""}, {"trec", s.TREC != ""}, {"per-query", s.PerQuery}, {"leave-out-copies", s.LeaveOutCopies}, {"limit", j.limit > 0}} {
+		if of.set {
+			return nil, withHint(usagef("--%s is of one data set, and the test of %s is %s", of.flag, s.Run, strings.Join(choice.Benchmarks, ", ")),
+				"--data FOLDER --query query --gallery gallery names one of them")
+		}
+	}
+	m, err := s.model()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	images := 0
+	for _, b := range data.Benchmarks {
+		images += b.Query.Len()
+		if b.Gallery != nil {
+			images += b.Gallery.Len()
+		}
+	}
+	j.say("evaluating %s, %s, on %d images of %s", m.Path, s.state(m), images, strings.Join(choice.Benchmarks, ", "))
+	done := showEmbedding(j, &o, images)
+	defer done()
+	result, err = m.Benchmarks(j.ctx, data.Benchmarks, o)
 	return result, trainError(err)
 }
 
@@ -242,10 +293,10 @@ func (s *evalSettings) choice() (*retrievalData, error) {
 		c.Splits = s.Splits
 	}
 	if s.HoldOut != 0 {
-		c.HoldOut, c.HoldOutSeed, c.Query, c.Gallery = s.HoldOut, s.HoldOutSeed, "", ""
+		c.HoldOut, c.HoldOutSeed, c.Query, c.Gallery, c.Benchmarks = s.HoldOut, s.HoldOutSeed, "", "", nil
 	}
 	if s.Query != "" {
-		c.HoldOut, c.Query, c.Gallery = 0, s.Query, s.Gallery
+		c.HoldOut, c.Query, c.Gallery, c.Benchmarks = 0, s.Query, s.Gallery, nil
 	}
 	if c.HoldOut == 0 && c.Query != "" {
 		c.Splits = []string{c.Query} // nothing is trained: the data may have no training images

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -65,6 +66,19 @@ func TestTrainingIsTestedOnBenchmarks(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("runs", "default", settingsFile))
 	if err != nil || !strings.Contains(string(text), "shards-form") {
 		t.Errorf("%v: the run does not say what it was tested on\n%s", err, text)
+	}
+	if code, out, errs := run(t, "eval", "run", "--out", "again.json"); code != 0 {
+		t.Fatal(out, errs)
+	}
+	again := readResult(t, "again.json")
+	if again.On = r.On; !reflect.DeepEqual(again, r) {
+		t.Errorf("eval run has\n%+v\nthe training had\n%+v", again, r)
+	}
+	if code, _, errs := run(t, "eval", "run", "--report", "page.html"); code != exitUsage || !strings.Contains(errs, "shards-place, shards-form") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	if code, out, errs := run(t, "eval", "run", "--query", "test"); code != 0 || !strings.Contains(out, "48 queries, 48 gallery items, each") {
+		t.Errorf("exit code %d\n%s\n%s", code, out, errs)
 	}
 	for want, args := range map[string][]string{
 		`has no split "query"`:     {"--benchmarks", "shards"},
