@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
@@ -35,6 +36,7 @@ type pastRun struct {
 	Settings *trainSettings
 	Events   []train.Event
 	Result   *train.Result // of the last evaluation, nil without one
+	Changed  time.Time     // of the last event
 }
 
 // readPastRun reads a run directory.
@@ -53,6 +55,9 @@ func readPastRun(dir string) (*pastRun, error) {
 	r := &pastRun{Dir: dir, Settings: s}
 	if r.Events, err = readEventFile(filepath.Join(dir, eventsFile)); err != nil {
 		return nil, err
+	}
+	if info, err := os.Stat(filepath.Join(dir, eventsFile)); err == nil {
+		r.Changed = info.ModTime()
 	}
 	if _, err := os.Stat(filepath.Join(dir, evaluationFile)); err == nil {
 		if r.Result, err = readEvaluation(dir); err != nil {
@@ -154,6 +159,15 @@ func (r *pastRun) speed() train.Number {
 	return train.Number(float64(images) / seconds)
 }
 
+// trained is the time of all steps, without evaluations.
+func (r *pastRun) trained() time.Duration {
+	seconds := 0.0
+	for _, e := range r.steps() {
+		seconds += e.Seconds
+	}
+	return time.Duration(seconds * float64(time.Second)).Round(time.Second)
+}
+
 // percentOf is a metric of the last evaluation, in percent.
 func (r *pastRun) percentOf(key string) train.Number { return measured(r.Result, key) }
 
@@ -169,6 +183,8 @@ type runLine struct {
 	On       string       `json:"on"`          // what the last evaluation was of: validation or test
 	Fine     train.Number `json:"r@1_percent"` // R@1 of the finest level
 	HAP      train.Number `json:"h_ap_percent"`
+	Trained  float64      `json:"trained_seconds"` // of all steps, without evaluations
+	Changed  time.Time    `json:"changed,omitzero"`
 }
 
 func runsListCommand() *cli.Command {
@@ -220,6 +236,7 @@ func listRuns(j *job, folder string) error {
 		list = append(list, runLine{
 			On: on, Run: r.Dir, State: r.state(), Backbone: r.Settings.Model.Backbone.Name, LossName: r.Settings.Loss.Name, Seed: r.Settings.Seed,
 			Loss: r.loss(), Speed: r.speed(), Fine: r.percentOf("R@1_level0"), HAP: r.percentOf("H-AP"),
+			Trained: r.trained().Seconds(), Changed: r.Changed,
 		})
 	}
 	failed := errors.Join(unread...)
@@ -230,10 +247,19 @@ func listRuns(j *job, folder string) error {
 	for _, l := range list {
 		width, state = max(width, utf8.RuneCountInString(l.Run)), max(state, len(l.State))
 	}
-	j.print("%-*s  %-*s  %-12s %-20s %5s %8s %7s  %-10s %7s %7s\n", width, "run", state, "state", "backbone", "loss", "seed", "value", "img/s", "measured", "R@1", "H-AP")
+	j.print("%-*s  %-*s  %-12s %-20s %5s %8s %7s  %-10s %7s %7s  %9s  %s\n", width, "run", state, "state", "backbone", "loss", "seed", "value", "img/s", "measured", "R@1", "H-AP", "trained", "changed")
 	for _, l := range list {
-		j.print("%-*s  %-*s  %-12s %-20s %5d %8s %7s  %-10s %7s %7s\n", width, l.Run, state, l.State, l.Backbone, l.LossName, l.Seed,
-			decimals(l.Loss, 4, "–"), decimals(l.Speed, 0, "–"), l.On, decimals(l.Fine, 2, "–"), decimals(l.HAP, 2, "–"))
+		j.print("%-*s  %-*s  %-12s %-20s %5d %8s %7s  %-10s %7s %7s  %9s  %s\n", width, l.Run, state, l.State, l.Backbone, l.LossName, l.Seed,
+			decimals(l.Loss, 4, "–"), decimals(l.Speed, 0, "–"), l.On, decimals(l.Fine, 2, "–"), decimals(l.HAP, 2, "–"),
+			time.Duration(l.Trained)*time.Second, dayOf(l.Changed))
 	}
 	return failed
+}
+
+// dayOf is a moment as a list shows it.
+func dayOf(t time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return t.Format("2006-01-02 15:04")
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"hgld/train"
 )
@@ -66,7 +67,10 @@ func TestRunsListReadsARunBehindAHalfLine(t *testing.T) {
 		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, errs)
 	}
 	want := runLine{Run: filepath.Join("runs", "happier-seed1"), State: "done", Backbone: "convnet", LossName: "happier", Seed: 1,
-		Loss: 0.4, Speed: 80, On: "test", Fine: 60, HAP: 50} // the first step, which allocates, is not counted
+		Loss: 0.4, Speed: 80, On: "test", Fine: 60, HAP: 50, Trained: 5, Changed: list[0].Changed} // the speed is without the first step, which allocates
+	if age := time.Since(want.Changed); age < 0 || age > time.Hour {
+		t.Errorf("changed at %v", want.Changed)
+	}
 	if list[0] != want {
 		t.Errorf("%+v, want %+v", list[0], want)
 	}
