@@ -63,7 +63,7 @@ func Compare(a, b *Session) (*Comparison, error) {
 	if err := onOneDraft(a, b); err != nil {
 		return nil, err
 	}
-	c := &Comparison{Categories: categories(a, b)}
+	c := &Comparison{Categories: categories(a, b), Differences: []Difference{}}
 	index := positions(c.Categories)
 	for range c.Categories {
 		c.Table = append(c.Table, make([]int, len(c.Categories)))
@@ -180,7 +180,7 @@ func numberParents(categories []Category) []int {
 // parentDifferences lists the groups that both sessions put under a parent, but
 // not under the same.
 func parentDifferences(a, b *Session) []ParentDifference {
-	var list []ParentDifference
+	list := []ParentDifference{}
 	for l := 1; l+1 < len(a.names); l++ {
 		for _, n := range a.now.levels[l] {
 			x, y := a.parentOf(l, n.Name), b.parentOf(l, n.Name)

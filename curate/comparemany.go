@@ -40,7 +40,7 @@ func CompareMany(sessions []*Session) (*ManyComparison, error) {
 	if err := onOneDraft(sessions...); err != nil {
 		return nil, err
 	}
-	c := &ManyComparison{Categories: categories(sessions...), Decided: make([]int, len(sessions))}
+	c := &ManyComparison{Categories: categories(sessions...), Decided: make([]int, len(sessions)), Disagreements: []Disagreement{}}
 	index := positions(c.Categories)
 	tags := len(sessions[0].now.levels[0])
 	ratings := make([][]int, len(sessions))
@@ -49,7 +49,7 @@ func CompareMany(sessions []*Session) (*ManyComparison, error) {
 	}
 	for i := range tags {
 		d := Disagreement{Tag: i, Choices: make([]string, len(sessions))}
-		differ, first := false, ""
+		differ, first := false, -1
 		for k, s := range sessions {
 			ratings[k][i] = -1
 			t := s.Tag(i)
@@ -60,8 +60,10 @@ func CompareMany(sessions []*Session) (*ManyComparison, error) {
 			c.Decided[k]++
 			ratings[k][i] = index[t.choice()]
 			d.Choices[k] = t.choice().String()
-			first = cmp.Or(first, d.Choices[k])
-			differ = differ || d.Choices[k] != first
+			if first < 0 {
+				first = ratings[k][i]
+			}
+			differ = differ || ratings[k][i] != first
 		}
 		if differ {
 			c.Disagreements = append(c.Disagreements, d)

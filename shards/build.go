@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"hgld/internal/atomicfile"
 	"hgld/internal/filelock"
 	"hgld/labels"
 )
@@ -142,14 +143,8 @@ func makeFolder(dir string) error {
 // removeUnfinished removes the temporary files of a build that was killed.
 func removeUnfinished(dir string, patterns ...string) error {
 	for _, pattern := range patterns {
-		names, err := fs.Glob(os.DirFS(dir), pattern)
-		if err != nil {
+		if err := atomicfile.Sweep(dir, pattern); err != nil {
 			return err
-		}
-		for _, name := range names {
-			if err := os.Remove(filepath.Join(dir, name)); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

@@ -76,9 +76,10 @@ type beside struct {
 	files []*newFile
 }
 
-// newFile is a file in the making that knows its size and hash.
+// newFile is a file in the making that knows its size and hash. Write is the only way
+// into it: nothing may get past the hash.
 type newFile struct {
-	*atomicfile.File
+	file *atomicfile.File
 	name string
 	rows int // of a table
 	size int64
@@ -91,14 +92,14 @@ func (s *beside) create(name string) (*newFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &newFile{File: f, name: name, sha: sha256.New()}
+	made := &newFile{file: f, name: name, sha: sha256.New()}
 	s.files = append(s.files, made)
 	return made, nil
 }
 
 // Write appends to the file.
 func (f *newFile) Write(p []byte) (int, error) {
-	n, err := f.File.Write(p)
+	n, err := f.file.Write(p)
 	f.sha.Write(p[:n])
 	f.size += int64(n)
 	return n, err
@@ -140,13 +141,13 @@ func (s *beside) companions() []Companion {
 // drop takes a file back.
 func (s *beside) drop(f *newFile) error {
 	s.files = slices.DeleteFunc(s.files, func(g *newFile) bool { return g == f })
-	return f.Close()
+	return f.file.Close()
 }
 
 // commit gives the files their names.
 func (s *beside) commit() error {
 	for _, f := range s.files {
-		if err := f.Commit(); err != nil {
+		if err := f.file.Commit(); err != nil {
 			return err
 		}
 	}
@@ -158,7 +159,7 @@ func (s *beside) commit() error {
 func (s *beside) close() error {
 	var errs []error
 	for _, f := range s.files {
-		errs = append(errs, f.Close())
+		errs = append(errs, f.file.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -26,7 +26,7 @@ type buildRecord struct {
 // labels. Every part is followed from the one before by a hash; what is not known
 // is left out, and Unknown says why.
 type Provenance struct {
-	Source    json.RawMessage `json:"source,omitempty"`    // settings of the importer, files without their folders
+	Source    any             `json:"source,omitempty"`    // settings of the importer, files without their folders
 	Hierarchy *Input          `json:"hierarchy,omitempty"` // Options.Hierarchy, where it came from a file
 	Labels    *LabelsOrigin   `json:"labels,omitempty"`    // stage 3: the label file
 	Curation  json.RawMessage `json:"curation,omitempty"`  // stage 3: the origin of hierarchy.json, with the hash of each log of edits

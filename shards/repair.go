@@ -99,23 +99,24 @@ func (s *Set) repairBeside(ctx context.Context, taxonomy TaxonomyWriter) (fixed 
 			return nil, err
 		}
 	}
+	var damage []error
 	for _, name := range append([]string{FailuresFile}, companionFiles()...) {
-		f := to.file(name)
-		switch {
-		case !bad[name] && f != nil:
-			err = to.drop(f)
-		case bad[name] && f == nil:
-			err = &DamageError{name, -1, "cannot be made from the shards; `hgld shards build` with the same inputs writes it"}
-		case bad[name] && f.hash() != s.wanted(name).SHA256:
-			err = &DamageError{name, -1, "made anew, it differs from " + ManifestFile}
-		case bad[name]:
-			fixed, err = append(fixed, name), f.Commit()
+		if !bad[name] {
+			continue // what was made of it goes with to.close
 		}
-		if err != nil {
-			return fixed, err
+		switch f := to.file(name); {
+		case f == nil:
+			damage = append(damage, &DamageError{name, -1, "cannot be made from the shards; `hgld shards build` with the same inputs writes it"})
+		case f.hash() != s.wanted(name).SHA256:
+			damage = append(damage, &DamageError{name, -1, "made anew, it differs from " + ManifestFile})
+		default:
+			if err := f.file.Commit(); err != nil {
+				return fixed, err
+			}
+			fixed = append(fixed, name)
 		}
 	}
-	return fixed, nil
+	return fixed, errors.Join(damage...)
 }
 
 // badBeside names the files that are not as the manifest says.

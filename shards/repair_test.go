@@ -72,3 +72,17 @@ func TestRepairRefusesWhatTheShardsDoNotTell(t *testing.T) {
 	_, err = Repair(t.Context(), dir, nil) // no writer
 	wantError(t, err, TaxonomyFile)
 }
+
+// BUILD.json stands before taxonomy.skos.ttl in the manifest.
+func TestRepairGoesOnBehindWhatItCannotMake(t *testing.T) {
+	dir := t.TempDir()
+	mustBuild(t, newSource(t, 30), dir, small())
+	if err := removeAll(dir, BuildFile, TaxonomyFile); err != nil {
+		t.Fatal(err)
+	}
+	fixed, err := Repair(t.Context(), dir, listClasses)
+	wantError(t, err, BuildFile)
+	if !slices.Equal(fixed, []string{TaxonomyFile}) {
+		t.Errorf("repaired %v", fixed)
+	}
+}

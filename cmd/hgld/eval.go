@@ -232,7 +232,7 @@ func checkpointOf(run string, best bool) (string, error) {
 	}
 	b, err := train.ReadBest(run)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", withHint(usagef("%s has no %s: nothing was evaluated in its training", run, train.BestFile),
+		return "", withHint(usagef("%s has no %s, as a run directory has after an evaluation in the training", run, train.BestFile),
 			"without --best the newest checkpoint is taken")
 	}
 	return filepath.Join(run, b.Checkpoint), trainError(err)
@@ -287,7 +287,7 @@ func (s *evalSettings) choice() (*retrievalData, error) {
 		c = run.Images
 	}
 	if s.Data != "" {
-		c.Data = s.Data
+		c.Data, c.Benchmarks = s.Data, nil
 	}
 	if len(s.Splits) > 0 {
 		c.Splits = s.Splits

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -180,7 +181,7 @@ type runLine struct {
 	Seed     uint64       `json:"seed"`
 	Loss     train.Number `json:"loss"`
 	Speed    train.Number `json:"images_per_second"`
-	On       string       `json:"on"`          // what the last evaluation was of: validation or test
+	On       string       `json:"on"`          // what the last evaluation was of: validation or test; empty: there was none
 	Fine     train.Number `json:"r@1_percent"` // R@1 of the finest level
 	HAP      train.Number `json:"h_ap_percent"`
 	Trained  float64      `json:"trained_seconds"` // of all steps, without evaluations
@@ -225,11 +226,11 @@ func listRuns(j *job, folder string) error {
 		r, err := readPastRun(dir)
 		if err != nil { // the others are listed all the same
 			none := train.Number(math.NaN())
-			list = append(list, runLine{Run: dir, State: "unread", Backbone: "–", LossName: "–", Loss: none, Speed: none, On: "–", Fine: none, HAP: none})
+			list = append(list, runLine{Run: dir, State: "unread", Backbone: "–", LossName: "–", Loss: none, Speed: none, Fine: none, HAP: none})
 			unread = append(unread, err)
 			continue
 		}
-		on := "–"
+		on := ""
 		if r.Result != nil {
 			on = r.Result.On
 		}
@@ -250,7 +251,7 @@ func listRuns(j *job, folder string) error {
 	j.print("%-*s  %-*s  %-12s %-20s %5s %8s %7s  %-10s %7s %7s  %9s  %s\n", width, "run", state, "state", "backbone", "loss", "seed", "value", "img/s", "measured", "R@1", "H-AP", "trained", "changed")
 	for _, l := range list {
 		j.print("%-*s  %-*s  %-12s %-20s %5d %8s %7s  %-10s %7s %7s  %9s  %s\n", width, l.Run, state, l.State, l.Backbone, l.LossName, l.Seed,
-			decimals(l.Loss, 4, "–"), decimals(l.Speed, 0, "–"), l.On, decimals(l.Fine, 2, "–"), decimals(l.HAP, 2, "–"),
+			decimals(l.Loss, 4, "–"), decimals(l.Speed, 0, "–"), cmp.Or(l.On, "–"), decimals(l.Fine, 2, "–"), decimals(l.HAP, 2, "–"),
 			time.Duration(l.Trained)*time.Second, dayOf(l.Changed))
 	}
 	return failed

@@ -56,11 +56,7 @@ func (s *shardsSettings) provenance(j *job) (shards.Provenance, error) {
 		}
 		*to = filepath.Base(abs)
 	}
-	t := &trail{ctx: j.ctx, project: j.project}
-	var err error
-	if t.made.Source, err = json.Marshal(source); err != nil {
-		return t.made, err
-	}
+	t := &trail{ctx: j.ctx, project: j.project, made: shards.Provenance{Source: source}}
 	if s.Hierarchy != "" {
 		in, err := dataset.FileInput(t.ctx, s.Hierarchy)
 		if err != nil {
@@ -72,9 +68,11 @@ func (s *shardsSettings) provenance(j *job) (shards.Provenance, error) {
 		}
 	}
 	if s.Labels != "" {
-		err = t.labels(s.Labels)
+		if err := t.labels(s.Labels); err != nil {
+			return t.made, err
+		}
 	}
-	return t.made, err
+	return t.made, nil
 }
 
 // ends says where the trail ends.
@@ -178,6 +176,10 @@ func (t *trail) draft(path string) error {
 	origin.Weights = cmp.Or(origin.Weights, weightsHash(origin.Encoder)) // drafts of earlier versions have the name alone
 	t.made.Clusters = &origin
 	if t.made.Scrape != nil {
+		return nil
+	}
+	if origin.Input == "" || origin.InputSHA256 == "" { // as of a draft made of a sheet
+		t.ends(path, "does not say of which tags it was made")
 		return nil
 	}
 	tags := filepath.Join(filepath.Dir(path), filepath.Base(origin.Input))

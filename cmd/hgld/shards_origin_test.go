@@ -54,6 +54,10 @@ func TestTrailFollowsADraftByItsHashes(t *testing.T) {
 	if made.Scrape != nil || !slices.Equal(made.Unknown, []string{"tags.jsonl: not found as draft.json was made of it"}) {
 		t.Errorf("%+v, %v", made.Scrape, made.Unknown)
 	}
+	write("draft.json", strings.NewReplacer(`"tags.jsonl"`, `""`, sum, "").Replace(text.String()))
+	if made = follow(); !slices.Equal(made.Unknown, []string{"draft.json: does not say of which tags it was made"}) {
+		t.Errorf("a draft of no tags file: %v", made.Unknown)
+	}
 	if same, err := hasHash(dir, sum); same || err != nil {
 		t.Errorf("a folder is a file with this hash: %v, %v", same, err)
 	}

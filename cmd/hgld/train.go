@@ -162,7 +162,7 @@ func showDone(j *job, run string, step int) error {
 
 // absentText says how many classes are not trained on.
 func absentText(absent, classes int) string {
-	return fmt.Sprintf("%d of %d finest classes have no image in the first epoch, those with fewer than sampler.m among them", absent, classes)
+	return fmt.Sprintf("%d of %d finest classes have no image in the first epoch; m-per-class leaves out those with fewer than sampler.m", absent, classes)
 }
 
 // followRun prints and keeps the events of a run.
@@ -193,7 +193,7 @@ func followRun(j *job, r *train.Run, s *trainSettings, total int, log *runLog) e
 			}
 		case train.Done:
 			p.end()
-			j.say("done: %d steps, run directory %s", e.Step, s.Out)
+			j.say("done: %s, run directory %s", count(e.Step, "step"), s.Out)
 			if best, err := train.ReadBest(s.Out); err == nil {
 				j.say("best %s of the %s: %.4f after step %d, %s", best.Metric, best.On, float64(best.Value), best.Step, filepath.Join(s.Out, best.Checkpoint))
 			}

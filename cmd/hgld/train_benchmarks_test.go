@@ -80,6 +80,13 @@ func TestTrainingIsTestedOnBenchmarks(t *testing.T) {
 	if code, out, errs := run(t, "eval", "run", "--query", "test"); code != 0 || !strings.Contains(out, "48 queries, 48 gallery items, each") {
 		t.Errorf("exit code %d\n%s\n%s", code, out, errs)
 	}
+	s, err := readRunSettings("runs/default")
+	if err != nil || strings.Join(s.Images.Benchmarks, " ") != "shards-place shards-form" || !strings.Contains(string(text), "- ../../shards-form") {
+		t.Errorf("%v: the run finds %v\n%s", err, s, text)
+	}
+	if code, _, errs := run(t, "eval", "run", "--data", "shards"); code != exitUsage || !strings.Contains(errs, "which images are the queries") {
+		t.Errorf("other data are named, and not asked for: exit code %d\n%s", code, errs)
+	}
 	for want, args := range map[string][]string{
 		`has no split "query"`:     {"--benchmarks", "shards"},
 		"the test is one of them":  {"--benchmarks", "shards-place", "--query", "test"},

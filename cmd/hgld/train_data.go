@@ -75,6 +75,9 @@ func (r *retrievalData) open() (*openData, error) {
 		return nil, usagef("query is %q, and benchmarks is %s: the test is one of them", r.Query, strings.Join(r.Benchmarks, ","))
 	}
 	set, err := openShards(r.Data)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, withHint(err, "--data FOLDER names shards that lie elsewhere")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +97,6 @@ func openShards(folder string) (*shards.Set, error) {
 	set, err := shards.Open(folder)
 	if errors.As(err, new(*shards.DamageError)) {
 		return nil, withHint(withCode(exitIntegrity, err), "hgld shards verify tells the extent of the damage")
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, withHint(err, "hgld shards build writes shards; -o data=FOLDER names those that lie elsewhere")
 	}
 	return set, err
 }

@@ -88,8 +88,10 @@ func curvesOf(e train.Event) []tensorboard.Scalar {
 func writeRunSettings(s *trainSettings) (same bool, err error) {
 	copied := *s
 	copied.Out = "."
-	if rel, err := filepath.Rel(s.Out, s.Images.Data); err == nil {
-		copied.Images.Data = filepath.ToSlash(rel)
+	copied.Images.Data = fromRun(s.Out, s.Images.Data)
+	copied.Images.Benchmarks = nil
+	for _, folder := range s.Images.Benchmarks {
+		copied.Images.Benchmarks = append(copied.Images.Benchmarks, fromRun(s.Out, folder))
 	}
 	text, err := yaml.Marshal(copied)
 	if err != nil {
@@ -100,6 +102,27 @@ func writeRunSettings(s *trainSettings) (same bool, err error) {
 		return true, nil
 	}
 	return false, atomicfile.WriteFile(path, text)
+}
+
+// fromRun names a folder from the run directory; one that was named from the root
+// stays so, unless the run was too.
+func fromRun(run, folder string) string {
+	if filepath.IsAbs(folder) && !filepath.IsAbs(run) {
+		return folder
+	}
+	base, err := filepath.Abs(run)
+	if err != nil {
+		return folder
+	}
+	whole, err := filepath.Abs(folder)
+	if err != nil {
+		return folder
+	}
+	rel, err := filepath.Rel(base, whole)
+	if err != nil {
+		return whole // on another drive of Windows
+	}
+	return filepath.ToSlash(rel)
 }
 
 // isDone reports whether the last event of a run is its end, at the given step. Where
@@ -141,10 +164,22 @@ func readRunSettings(run string) (*trainSettings, error) {
 	if err := yaml.Unmarshal(text, s); err != nil {
 		return nil, usagef("%s: %w", filepath.Join(run, settingsFile), err)
 	}
-	if !filepath.IsAbs(s.Images.Data) {
-		s.Images.Data = filepath.Join(run, filepath.FromSlash(s.Images.Data))
+	s.Images.Data = atRun(run, s.Images.Data)
+	for i, folder := range s.Images.Benchmarks {
+		at := atRun(run, folder)
+		if _, err := os.Stat(at); err == nil { // runs of before name them from where the command was given
+			s.Images.Benchmarks[i] = at
+		}
 	}
 	return s, nil
+}
+
+// atRun is the folder that fromRun has named.
+func atRun(run, folder string) string {
+	if filepath.IsAbs(folder) {
+		return folder
+	}
+	return filepath.Join(run, filepath.FromSlash(folder))
 }
 
 // eventLog is events.jsonl, written line by line.
@@ -154,7 +189,8 @@ type eventLog struct {
 }
 
 // openEvents opens the log of a run that has taken some steps. What it says of
-// later ones, which were taken after the checkpoint and are taken again, goes.
+// later ones, which were taken after the checkpoint and are taken again, goes; so
+// does its end, which is to come again: what is measured anew may be interrupted.
 func openEvents(path string, step int) (*eventLog, error) {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -165,9 +201,10 @@ func openEvents(path string, step int) (*eventLog, error) {
 	lines.Buffer(nil, 64<<20) // an evaluation with many levels is a long line
 	for lines.Scan() {
 		var e struct {
-			Step int `json:"step"`
+			Kind train.Kind `json:"event"`
+			Step int        `json:"step"`
 		}
-		if json.Unmarshal(lines.Bytes(), &e) == nil && e.Step <= step {
+		if json.Unmarshal(lines.Bytes(), &e) == nil && e.Step <= step && e.Kind != train.Done {
 			kept.Write(append(lines.Bytes(), '\n'))
 		}
 	}

@@ -172,6 +172,30 @@ func TestEventsAfterTheCheckpointAreDroppedOnResume(t *testing.T) {
 	}
 }
 
+// A complete run whose metrics change is measured anew, and is not complete while that
+// may be interrupted.
+func TestRunThatIsMeasuredAnewIsNotDone(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, eventsFile)
+	measured := `{"event":"evaluation","step":3}` + "\n"
+	if err := os.WriteFile(path, []byte(measured+`{"event":"done","step":3}`+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if !isDone(dir, 3) {
+		t.Error("a run that has ended is not done")
+	}
+	log, err := openEvents(path, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.close(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != measured || isDone(dir, 3) {
+		t.Errorf("%v, done %v:\n%s", err, isDone(dir, 3), text)
+	}
+}
+
 func TestTrainRunRefusesAnotherRunsDirectory(t *testing.T) {
 	pictureShards(t)
 	if code, _, errs := run(t, tinyRun("--limit", "2")...); code != 0 {
@@ -205,6 +229,33 @@ func TestTrainRunNamesWrongSettings(t *testing.T) {
 	} {
 		if code, _, errs := run(t, tinyRun(args...)...); code != exitUsage || !strings.Contains(errs, hint) {
 			t.Errorf("%v: exit code %d, want %d and %q:\n%s", args, code, exitUsage, hint, errs)
+		}
+	}
+}
+
+func TestRunElsewhereFindsItsFolders(t *testing.T) {
+	dir := t.TempDir()
+	elsewhere := filepath.Join(dir, "elsewhere")
+	for _, folder := range []string{elsewhere, filepath.Join(dir, "here", "part")} {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(filepath.Join(dir, "here"))
+	for _, run := range []string{elsewhere, filepath.Join("..", "elsewhere")} {
+		s := trainStage().settings().(*trainSettings)
+		s.Out, s.Images.Benchmarks = run, []string{"part"}
+		if _, err := writeRunSettings(s); err != nil {
+			t.Fatal(err)
+		}
+		again, err := readRunSettings(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for want, got := range map[string]string{"shards": again.Images.Data, "part": again.Images.Benchmarks[0]} {
+			if want = filepath.Join(filepath.Dir(run), "here", want); got != want {
+				t.Errorf("%s finds %s, want %s", run, got, want)
+			}
 		}
 	}
 }
