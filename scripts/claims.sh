@@ -35,7 +35,6 @@ BACKBONE=${BACKBONE:-convnet}
 SIZE=${SIZE:-}
 WEIGHTS=${WEIGHTS:-}
 losses=(smooth-ap roadmap happier csl sum-nsm triplet)
-metrics=R@1_level0,mAP@R_level0,AP_level0,AP_level1,AP_level2,H-AP,ASI,NDCG
 
 mkdir -p "$WORK" "$root/scripts/results"
 CGO_ENABLED=0 go build -o "$WORK/hgld" ./cmd/hgld
@@ -137,7 +136,7 @@ table() {
 			done
 			[ ${#list[@]} -gt 0 ] || continue
 			printf '\n%s, %s\n\n' "$data" "$kind"
-			./hgld runs compare --seeds --format markdown --metrics "$metrics" "${list[@]}"
+			./hgld runs compare --seeds --format markdown "${list[@]}"
 			[ "$kind" != resnet18 ] || break
 		done
 	done
