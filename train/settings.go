@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/registry"
+	"hgld/internal/setting"
 )
 
 // pick returns the entry of a table with its settings applied to a copy of the
@@ -122,7 +123,7 @@ func assign(field reflect.Value, value any) error {
 		return nil
 	}
 	if isFraction(value, field.Type()) {
-		return fmt.Errorf("%v is no %s", value, kindName(field.Type()))
+		return setting.Misfit(fmt.Sprint(value), field.Type())
 	}
 	if _, nested := value.(map[string]any); nested && field.Kind() == reflect.Pointer && field.IsNil() {
 		field.Set(reflect.New(field.Type().Elem())) // a part that the literal does not have
@@ -146,33 +147,15 @@ func assign(field reflect.Value, value any) error {
 	if err != nil {
 		return err
 	}
-	if err := yaml.Unmarshal(text, fresh.Interface()); err != nil {
-		return fmt.Errorf("%v is no %s", value, kindName(field.Type()))
+	err = yaml.Unmarshal(text, fresh.Interface())
+	if _, own := fresh.Interface().(yaml.Unmarshaler); own && err != nil {
+		return err
+	}
+	if err != nil {
+		return setting.Misfit(fmt.Sprint(value), field.Type())
 	}
 	field.Set(fresh.Elem())
 	return nil
-}
-
-// kindName says what a setting of a type is, in a user's words.
-func kindName(t reflect.Type) string {
-	zero := reflect.Zero(t)
-	switch {
-	case zero.CanInt() || zero.CanUint():
-		return "whole number"
-	case zero.CanFloat():
-		return "number"
-	case t.Kind() == reflect.Bool:
-		return "true or false"
-	case t.Kind() == reflect.Slice, t.Kind() == reflect.Array:
-		return "list of " + kindName(t.Elem()) + "s"
-	case t.Kind() == reflect.Pointer:
-		return kindName(t.Elem())
-	case t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(reflect.TypeFor[yaml.Unmarshaler]()):
-		return "number, and no list of numbers"
-	case t.Kind() == reflect.Struct || t.Kind() == reflect.Map:
-		return "group of settings"
-	}
-	return "text"
 }
 
 // isFraction reports whether a number, or one in a list, would be cut off to fit a

@@ -10,6 +10,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
+
+	"hgld/internal/setting"
 )
 
 func configCommand() *cli.Command {
@@ -172,7 +174,7 @@ func schemaOf(t reflect.Type, about string) map[string]any {
 		s["type"] = "boolean"
 	case t.Kind() == reflect.Slice || t.Kind() == reflect.Array:
 		s["type"], s["items"] = "array", schemaOf(t.Elem(), "")
-	case isReal(t):
+	case setting.IsReal(t):
 		s["type"] = "number"
 	case reflect.Zero(t).CanInt() || reflect.Zero(t).CanUint():
 		s["type"] = "integer"

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/registry"
+	"hgld/internal/setting"
 )
 
 // set parses s, as YAML would, into the setting. Nothing is a value of a text, a
@@ -35,10 +35,10 @@ func (f field) set(s string) error {
 	}
 	node, err := scalarOf(s)
 	if err != nil {
-		return misfit(strconv.Quote(s), f.value.Type())
+		return setting.Misfit(strconv.Quote(s), f.value.Type())
 	}
 	if node.ShortTag() == "!!null" && f.value.Kind() != reflect.Pointer {
-		return fmt.Errorf("is empty, want %s", kindName(f.value.Type()))
+		return fmt.Errorf("is empty, want %s", setting.Kind(f.value.Type()))
 	}
 	return decode(node, f.value)
 }
@@ -95,18 +95,13 @@ func decode(node *yaml.Node, v reflect.Value) error {
 			err = errors.New(strings.Join(unfit.Errors, "; "))
 		}
 	} else if err != nil || isFraction(node, v.Type()) {
-		err = misfit(valueText(node), v.Type())
+		err = setting.Misfit(valueText(node), v.Type())
 	}
 	if err != nil {
 		return err
 	}
 	v.Set(fresh.Elem())
 	return nil
-}
-
-// misfit says that a text is no value of a type.
-func misfit(text string, t reflect.Type) error {
-	return fmt.Errorf("%s is no %s", text, strings.TrimPrefix(kindName(t), "a "))
 }
 
 // isFraction reports whether a number, or one in a list, is none that the whole
@@ -145,36 +140,6 @@ func valueText(node *yaml.Node) string {
 	}
 	return strconv.Quote(node.Value)
 }
-
-// kindName says what a setting expects, in a user's words.
-func kindName(t reflect.Type) string {
-	switch {
-	case t == reflect.TypeFor[time.Duration]():
-		return "a duration (90s, 5m)"
-	case t.Kind() == reflect.Pointer:
-		return kindName(t.Elem())
-	case t.Kind() == reflect.Bool:
-		return "true or false"
-	case t.Kind() == reflect.Slice:
-		return "a list; each is " + kindName(t.Elem())
-	case t.Kind() == reflect.Array:
-		return fmt.Sprintf("a list of %d; each is %s", t.Len(), kindName(t.Elem()))
-	case t.Kind() == reflect.Map:
-		return "a group of keys"
-	case t.Kind() == reflect.String:
-		return "a text"
-	case isReal(t):
-		return "a number"
-	case reflect.Zero(t).CanUint():
-		return "a whole number from 0 up"
-	case reflect.Zero(t).CanInt():
-		return "a whole number"
-	}
-	return t.String()
-}
-
-// isReal reports whether a type holds numbers that need not be whole.
-func isReal(t reflect.Type) bool { return t.Kind() == reflect.Float32 || t.Kind() == reflect.Float64 }
 
 // sectionFile is a section of hgld.yaml, or of a run file, on its way into
 // settings.

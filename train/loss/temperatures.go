@@ -2,6 +2,7 @@ package loss
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -32,12 +33,17 @@ func (t Temperatures) MarshalYAML() (any, error) { return t.setting(), nil }
 func (t Temperatures) MarshalJSON() ([]byte, error) { return json.Marshal(t.setting()) }
 
 // UnmarshalYAML takes what MarshalYAML returns.
-func (t *Temperatures) UnmarshalYAML(node *yaml.Node) error {
+func (t *Temperatures) UnmarshalYAML(node *yaml.Node) (err error) {
 	*t = Temperatures{}
 	if node.Kind == yaml.SequenceNode {
-		return node.Decode(&t.Each)
+		err = node.Decode(&t.Each)
+	} else {
+		err = node.Decode(&t.All)
 	}
-	return node.Decode(&t.All)
+	if err != nil {
+		return errors.New("want a number, or a list with one for each of at_k")
+	}
+	return nil
 }
 
 // recall is the score with the given k and their temperatures.
