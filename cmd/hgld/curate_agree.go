@@ -95,18 +95,22 @@ func runCurateAgree(j *job, draft string, logs []string, adjudication string) er
 // curator names the author of a log, or its file.
 func (l *curationLog) curator() string { return cmp.Or(l.header.By, l.Name) }
 
-// printFigure prints a measure with its interval, where it has one; what is not
-// defined is a dash.
+// printFigure prints a measure with its interval, where it has one.
 func printFigure(j *job, what string, v *float64, ci *[2]float64) {
-	switch {
-	case v == nil:
-		j.print("%-34s -\n", what)
-	case ci == nil:
-		j.print("%-34s %.3f\n", what, *v)
-	default:
+	interval := ""
+	if v != nil && ci != nil {
 		// An interval by the normal distribution can reach beyond what a figure can be.
-		j.print("%-34s %.3f   (95 %%: %.3f to %.3f)\n", what, *v, max(ci[0], -1), min(ci[1], 1))
+		interval = fmt.Sprintf("   (95 %%: %.3f to %.3f)", max(ci[0], -1), min(ci[1], 1))
 	}
+	j.print("%-34s %s%s\n", what, measure(v), interval)
+}
+
+// measure writes a measure with three decimals; what is not defined is a dash.
+func measure(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f", *v)
 }
 
 // printAgreement prints the figures of two curators.

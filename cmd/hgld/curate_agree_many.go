@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -58,12 +57,4 @@ func agreeMany(j *job, files *curation, sessions []*curate.Session) error {
 		j.print("%8d  %s: %s\n", d.Landmarks, curate.Ref{Name: d.Name, QID: d.QID}, strings.Join(choices, " | "))
 	}
 	return nil
-}
-
-// measure writes a measure with three decimals; what is not defined is a dash.
-func measure(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.3f", *v)
 }

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/scripts/recipes"
+	"hgld/train"
 )
 
 const trainRecipeExamples = "  hgld train recipe list                  the published runs, with the tables that they stand in\n" +
@@ -107,7 +108,13 @@ func showRecipe(c *cli.Context) error {
 		j.print("%s", r.Text)
 		return nil
 	}
-	rows, err := comparedRows(r, c.String("run"))
+	var result *train.Result
+	if run := c.String("run"); run != "" {
+		if result, err = testOf(run); err != nil {
+			return err
+		}
+	}
+	rows, err := comparedRows(r, result)
 	if err != nil {
 		return err
 	}
@@ -195,7 +202,7 @@ func checkRecipes(c *cli.Context) error {
 			err = s.Config.Check(r.Classes...)
 		}
 		if err == nil {
-			_, err = comparedRows(r, "")
+			_, err = comparedRows(r, nil)
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", r.Name, err))
@@ -268,7 +275,7 @@ func (s stage) runRecipe(c *cli.Context, j *job, r recipes.Recipe) error {
 		j.say("what was measured is of the validation classes, and the paper's numbers are of a test: none stands beside them; train.query names one")
 		return nil
 	}
-	rows, err := comparedRows(r, settings.Out)
+	rows, err := comparedRows(r, result)
 	if err != nil {
 		return err
 	}

@@ -30,21 +30,21 @@ type comparedNumber struct {
 	Run   train.Number `json:"run"`
 }
 
-// comparedRows finds the rows of a recipe; run is a run directory, or "".
-func comparedRows(r recipes.Recipe, run string) ([]comparedRow, error) {
+// testOf reads what a run measured on its test.
+func testOf(run string) (*train.Result, error) {
+	result, err := readEvaluation(run)
+	if err == nil && result.On == "validation" {
+		err = withHint(usagef("%s of %s is of the validation classes, and the paper's numbers are of the test", evaluationFile, run),
+			"the test is measured when the run is complete, if train.query names it; hgld eval run measures it now")
+	}
+	return result, err
+}
+
+// comparedRows finds the rows of a recipe; result is of a run, or nil.
+func comparedRows(r recipes.Recipe, result *train.Result) ([]comparedRow, error) {
 	tables, err := recipes.Published()
 	if err != nil {
 		return nil, err
-	}
-	var result *train.Result
-	if run != "" {
-		if result, err = readEvaluation(run); err != nil {
-			return nil, err
-		}
-		if result.On == "validation" {
-			return nil, withHint(usagef("%s of %s is of the validation classes, and the paper's numbers are of the test", evaluationFile, run),
-				"the test is measured when the run is complete, if train.query names it; hgld eval run measures it now")
-		}
 	}
 	var list []comparedRow
 	for _, place := range r.Rows {

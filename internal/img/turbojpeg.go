@@ -109,7 +109,8 @@ const (
 	turboLimitScans    = 1 << 15
 )
 
-// The probes are 19×11 pixels of 4:2:0, baseline, and 4:4:0, progressive.
+// The probes are 19×11 pixels of 4:2:0, baseline, and 4:4:0, progressive: a pattern
+// computed for this and encoded by Pillow, no photograph.
 var (
 	//go:embed probe/420.jpg
 	probe420 string
