@@ -1,0 +1,35 @@
+package cuda
+
+import "hgld/train/device"
+
+// Axpby is dst = a·x + b·y. y has the shape of x or its last dimensions, and is then
+// repeated over the others. With b = 0 y is not read and may be absent.
+func (b *Backend) Axpby(dst device.Array, a float32, x device.Array, by float32, y device.Array) {
+	if y.Absent() {
+		by = 0
+	}
+	repeat := 0
+	if by != 0 && y.Len() != x.Len() {
+		if !trails(y, x) || !y.Contiguous() {
+			panic(shapes("Axpby", dst, x, y))
+		}
+		repeat = y.Len()
+	}
+	if dst.Len() != x.Len() || dst.Cols() != x.Cols() {
+		panic(shapes("Axpby", dst, x, y))
+	}
+	n := x.Len()
+	b.op("Axpby").ptr(f32(dst)).f32(a).ptr(f32(x)).f32(by).ptr(f32(y)).
+		i64(x.Rows()).i64(x.Cols()).i64(stride(dst)).i64(stride(x)).i64(stride(y)).i64(repeat).
+		run("axpby", "axpby_f32", blocks(n, 256), 256, 0)
+}
+
+// trails reports whether the dimensions of y are the last ones of x.
+func trails(y, x device.Array) bool {
+	for i := range y.N {
+		if y.N > x.N || y.Dims[y.N-1-i] != x.Dims[x.N-1-i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,168 @@
+package cuda
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"hgld/train/device"
+)
+
+// ptx holds the compiled kernels, a module for each .cu.
+//
+//go:embed ptx/*.ptx
+var ptx embed.FS
+
+// kernel is a function of a loaded module.
+type kernel struct {
+	fn     Function
+	shared int // dynamic shared bytes that it may ask for
+}
+
+// usualShared is the dynamic shared memory that a kernel gets without asking.
+const usualShared = 48 << 10
+
+// call puts the arguments of one launch together, in the order of the kernel's
+// parameters. It belongs to its Backend and is used again by the next operation, so
+// that a launch allocates nothing.
+type call struct {
+	b      *Backend
+	op     string
+	n      int
+	params [maxParams]unsafe.Pointer
+	words  [maxParams]uint64
+	data   [maxData]byte // arguments that are structures
+	used   int           // bytes of data
+	marked []*allocation // buffers that uploads go to
+}
+
+const (
+	maxParams = 32
+	maxData   = 4 << 10
+)
+
+// op begins a call of an operation, whose name errors carry.
+func (b *Backend) op(name string) *call {
+	c := &b.call
+	c.b, c.op, c.n, c.used, c.marked = b, name, 0, 0, c.marked[:0]
+	return c
+}
+
+func (c *call) word(v uint64) *call {
+	c.words[c.n] = v
+	c.params[c.n] = unsafe.Pointer(&c.words[c.n])
+	c.n++
+	return c
+}
+
+// ptr adds the address of an array's first element; an absent one is a null pointer.
+func (c *call) ptr(a device.Array) *call { return c.word(uint64(c.address(a))) }
+
+// address returns where an array begins and notes that the call uses its buffer.
+func (c *call) address(a device.Array) Address {
+	if a.Buf == nil {
+		return 0
+	}
+	buf, ok := a.Buf.(*buffer)
+	if !ok {
+		panic(fmt.Sprintf("cuda: %s: an array of another backend", c.op))
+	}
+	if buf.root.target.Load() && !slices.Contains(c.marked, buf.root) {
+		c.marked = append(c.marked, buf.root)
+	}
+	buf.root.used.Store(true)
+	return buf.addr + Address(a.Off*a.Type.Size())
+}
+
+// addr adds an address, of scratch memory for example.
+func (c *call) addr(a Address) *call { return c.word(uint64(a)) }
+
+func (c *call) i32(v int) *call     { return c.word(uint64(uint32(int32(v)))) }
+func (c *call) u32(v uint32) *call  { return c.word(uint64(v)) }
+func (c *call) i64(v int) *call     { return c.word(uint64(v)) }
+func (c *call) f32(v float32) *call { return c.word(uint64(*(*uint32)(unsafe.Pointer(&v)))) }
+func (c *call) f64(v float64) *call { return c.word(*(*uint64)(unsafe.Pointer(&v))) }
+
+// flag adds a bool as an int.
+func (c *call) flag(v bool) *call {
+	if v {
+		return c.i32(1)
+	}
+	return c.i32(0)
+}
+
+// structure adds an argument that is a structure of C's layout.
+func structure[T any](c *call, v *T) *call {
+	size := int(unsafe.Sizeof(*v))
+	copy(c.data[c.used:c.used+size], unsafe.Slice((*byte)(unsafe.Pointer(v)), size))
+	c.params[c.n] = unsafe.Pointer(&c.data[c.used])
+	c.n++
+	c.used += (size + 15) &^ 15
+	return c
+}
+
+// run launches a kernel with a one-dimensional grid; shared is its dynamic shared
+// memory in bytes. An empty grid is no launch.
+func (c *call) run(module, name string, grid, block, shared int) {
+	c.launch(module, name, [3]uint32{uint32(grid), 1, 1}, block, shared)
+}
+
+// run2 is run with a two-dimensional grid, whose second size is at most 65,535.
+func (c *call) run2(module, name string, gridX, gridY, block, shared int) {
+	if gridY > 65535 {
+		panic(fmt.Sprintf("cuda: %s: a grid of %d by %d blocks", c.op, gridX, gridY))
+	}
+	c.launch(module, name, [3]uint32{uint32(gridX), uint32(gridY), 1}, block, shared)
+}
+
+func (c *call) launch(module, name string, grid [3]uint32, block, shared int) {
+	if grid[0] == 0 || grid[1] == 0 {
+		return
+	}
+	b := c.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err != nil {
+		return
+	}
+	defer b.enter()()
+	k := b.kernel(c.op, module, name)
+	if k == nil {
+		return
+	}
+	if shared > usualShared && shared > k.shared {
+		if !b.check(c.op, b.drv.AllowShared(k.fn, shared)) {
+			return
+		}
+		k.shared = shared
+	}
+	b.awaitUploads(c.marked)
+	b.check(c.op, b.drv.Launch(k.fn, grid, [3]uint32{uint32(block), 1, 1}, shared, b.compute, unsafe.Pointer(&c.params)))
+	b.markUse(c.op, c.marked)
+}
+
+// kernel returns a kernel, whose module is loaded when it is first asked for.
+func (b *Backend) kernel(op, module, name string) *kernel {
+	if k := b.kernels[name]; k != nil {
+		return k
+	}
+	m, ok := b.modules[module]
+	if !ok {
+		image, err := ptx.ReadFile("ptx/" + module + ".ptx")
+		if err == nil {
+			m, err = b.drv.Load(image)
+		}
+		if !b.check(op, err) {
+			return nil
+		}
+		b.modules[module] = m
+	}
+	fn, err := b.drv.Function(m, name)
+	if !b.check(op, err) {
+		return nil
+	}
+	k := &kernel{fn: fn}
+	b.kernels[name] = k
+	return k
+}

@@ -1,0 +1,246 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"hgld/train/device"
+)
+
+// allocation is memory on the card, from Alloc to Free. Its parts are buffers.
+type allocation struct {
+	addr Address
+	size int
+
+	used   atomic.Bool // some operation was given it
+	target atomic.Bool // an upload went to it after that: its uses are marked by lastUse
+
+	lastUse  Event // on the compute stream, after the last operation that was given it
+	marked   bool  // lastUse was recorded
+	uploaded Event // on the stream of copies, after the last upload
+	pending  bool  // the compute stream has not waited for uploaded
+}
+
+// buffer is a part of an allocation.
+type buffer struct {
+	root *allocation
+	addr Address
+	size int
+}
+
+func (m *buffer) Size() int { return m.size }
+
+// retired is memory that was freed while work on it may be queued.
+type retired struct {
+	memory *allocation
+	done   Event
+}
+
+// Alloc returns bytes of the card's memory. Where there is not enough the error is
+// sticky, a device.OutOfMemory.
+func (b *Backend) Alloc(bytes int) device.Buffer {
+	if bytes < 0 {
+		panic(fmt.Sprintf("cuda: alloc of %d bytes", bytes))
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m := &allocation{size: bytes}
+	if b.err == nil {
+		defer b.enter()()
+		m.addr = b.allocate("an array", bytes)
+		if b.Poison && m.addr != 0 && b.capture == nil {
+			b.check("Alloc", b.drv.Set8(m.addr, 0xFF, bytes, b.compute))
+			m.used.Store(true)
+		}
+	}
+	return &buffer{m, m.addr, bytes}
+}
+
+// allocate takes memory from the driver, after what can be given back was.
+func (b *Backend) allocate(what string, bytes int) Address {
+	b.reap(false)
+	addr, err := b.drv.Alloc(max(bytes, 1))
+	if isOutOfMemory(err) && b.capture == nil {
+		b.reap(true)
+		addr, err = b.drv.Alloc(max(bytes, 1))
+	}
+	if isOutOfMemory(err) {
+		free, total, _ := b.drv.MemInfo()
+		err = &device.OutOfMemory{What: what, Want: bytes, Used: b.inUse, Free: free, Total: total}
+	}
+	if !b.check("", err) {
+		return 0
+	}
+	b.inUse += bytes
+	return addr
+}
+
+func isOutOfMemory(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == codeOutOfMemory
+}
+
+// Free gives memory back once all work queued so far is done.
+func (b *Backend) Free(buf device.Buffer) {
+	m := buf.(*buffer).root
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if m.addr == 0 || b.closed {
+		return
+	}
+	defer b.enter()()
+	if b.capture != nil {
+		b.capture.freed = append(b.capture.freed, m)
+		return
+	}
+	b.retire(m)
+}
+
+// retire notes that m is free when the work queued so far is done.
+func (b *Backend) retire(m *allocation) {
+	b.awaitUpload(m)
+	done := b.event()
+	b.check("Free", b.drv.Record(done, b.compute))
+	b.retired = append(b.retired, retired{m, done})
+	b.reap(false)
+}
+
+// reap frees retired memory whose work is done; with wait set, all of it. They become
+// free in the order in which they were retired.
+func (b *Backend) reap(wait bool) {
+	for len(b.retired) > 0 {
+		r := b.retired[0]
+		if wait {
+			b.check("", b.drv.SyncEvent(r.done))
+		} else if done, err := b.drv.Done(r.done); err == nil && !done {
+			return
+		}
+		b.retired = b.retired[1:]
+		b.release(r.memory)
+		b.spare = append(b.spare, r.done)
+	}
+}
+
+func (b *Backend) release(m *allocation) {
+	b.check("Free", b.drv.Free(m.addr))
+	b.inUse -= m.size
+	m.addr = 0
+	for _, e := range []Event{m.lastUse, m.uploaded} {
+		if e != 0 {
+			b.spare = append(b.spare, e)
+		}
+	}
+	m.lastUse, m.uploaded = 0, 0
+}
+
+// event returns an event that nothing waits for.
+func (b *Backend) event() Event {
+	if n := len(b.spare); n > 0 {
+		e := b.spare[n-1]
+		b.spare = b.spare[:n-1]
+		return e
+	}
+	e, err := b.drv.NewEvent(false)
+	b.check("", err)
+	return e
+}
+
+// Part returns bytes of b from an offset on.
+func (b *Backend) Part(buf device.Buffer, offset, bytes int) device.Buffer {
+	m := buf.(*buffer)
+	if offset < 0 || bytes < 0 || offset+bytes > m.size {
+		panic(fmt.Sprintf("cuda: part of %d bytes at %d of a buffer of %d", bytes, offset, m.size))
+	}
+	return &buffer{m.root, m.addr + Address(offset), bytes}
+}
+
+// Used returns the bytes that are allocated on the card, scratch included.
+func (b *Backend) Used() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.inUse
+}
+
+// scratch is memory that operations write intermediate results to. An operation's
+// areas are its own until the next one begins; the stream's order keeps them apart.
+type scratch struct {
+	memory *allocation
+	old    []*allocation // smaller ones that recorded programs may use
+}
+
+const (
+	scratchAlign = 256
+	leastScratch = 1 << 20
+)
+
+// scratch returns the addresses of as many areas as sizes, in bytes, are given.
+func (b *Backend) scratch(op string, sizes ...int) (areas [maxAreas]Address) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	total := 0
+	for _, n := range sizes {
+		total += (n + scratchAlign - 1) / scratchAlign * scratchAlign
+	}
+	if b.err != nil || !b.growScratch(op, total) {
+		return areas
+	}
+	at := b.arena.memory.addr
+	for i, n := range sizes {
+		areas[i] = at
+		at += Address((n + scratchAlign - 1) / scratchAlign * scratchAlign)
+	}
+	if b.Poison {
+		defer b.enter()()
+		b.check(op, b.drv.Set8(b.arena.memory.addr, 0xFF, total, b.compute))
+	}
+	return areas
+}
+
+// maxAreas is the most areas of scratch that an operation has.
+const maxAreas = 8
+
+func (b *Backend) growScratch(op string, bytes int) bool {
+	m := b.arena.memory
+	if m != nil && m.size >= bytes {
+		return true
+	}
+	if b.capture != nil {
+		return b.check(op, fmt.Errorf("wants %d bytes of scratch while it is being recorded; run it once before", bytes))
+	}
+	defer b.enter()()
+	size := leastScratch
+	for size < bytes {
+		size += size / 2
+	}
+	if m != nil {
+		if b.programs > 0 {
+			b.arena.old = append(b.arena.old, m)
+		} else {
+			b.retire(m)
+		}
+		b.arena.memory = nil
+	}
+	next := &allocation{size: size}
+	if next.addr = b.allocate("the scratch of "+op, size); next.addr == 0 {
+		return false
+	}
+	b.arena.memory = next
+	return true
+}
+
+// freeAll gives back what the Backend itself holds.
+func (b *Backend) freeAll() {
+	b.reap(true)
+	for _, m := range append(b.arena.old, b.arena.memory) {
+		if m != nil {
+			b.release(m)
+		}
+	}
+	b.arena = scratch{}
+	for _, s := range b.staging {
+		b.drv.FreeHost(s.mem)
+		b.spare = append(b.spare, s.done)
+	}
+	b.staging = nil
+}

@@ -1,0 +1,317 @@
+package cuda
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"hgld/train/device"
+)
+
+// staging is a block of pinned memory, which asynchronous copies go through.
+type staging struct {
+	mem  unsafe.Pointer
+	done Event // after the copy that used it last
+	busy bool  // someone fills or empties it
+}
+
+const (
+	stagingBytes = 8 << 20
+	mostStaging  = 8
+)
+
+// stage returns a free block. It waits, without the lock, where all are in use.
+func (b *Backend) stage() *staging {
+	for {
+		var oldest *staging
+		for _, s := range b.staging {
+			if s.busy {
+				continue
+			}
+			if done, err := b.drv.Done(s.done); done || err != nil {
+				s.busy = true
+				return s
+			}
+			if oldest == nil {
+				oldest = s
+			}
+		}
+		if oldest == nil || len(b.staging) < mostStaging {
+			mem, err := b.drv.AllocHost(stagingBytes)
+			if !b.check("pinned memory", err) {
+				return nil
+			}
+			s := &staging{mem: mem, done: b.event(), busy: true}
+			b.staging = append(b.staging, s)
+			return s
+		}
+		oldest.busy = true
+		b.mu.Unlock()
+		err := b.drv.SyncEvent(oldest.done)
+		b.mu.Lock()
+		oldest.busy = false
+		if !b.check("", err) {
+			return nil
+		}
+	}
+}
+
+// Upload copies src, the elements of dst in row-major order, to the card. It may be
+// called from any goroutine; src is free on return. It waits only for the operations
+// that were given dst's buffer, and operations that are given it afterwards wait for
+// the copy.
+func (b *Backend) Upload(dst device.Array, src []byte) {
+	if len(src) != dst.Len()*dst.Type.Size() {
+		panic(fmt.Sprintf("cuda: upload of %d bytes to %v", len(src), dst))
+	}
+	if len(src) == 0 {
+		return
+	}
+	m := dst.Buf.(*buffer)
+	at := m.addr + Address(dst.Off*dst.Type.Size())
+	row, pitch := rowsOf(dst)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.capture != nil && m.root.used.Load() && !m.root.target.Load() {
+		b.captured.Wait()
+	}
+	if b.err != nil {
+		return
+	}
+	defer b.enter()()
+	b.beginUpload(m.root)
+	for len(src) > 0 && b.err == nil {
+		n := min(len(src), stagingBytes/row*row)
+		if n == 0 { // a row that is longer than a block; dst is then without gaps
+			n = min(len(src), stagingBytes)
+		}
+		b.uploadPiece(at, src[:n], row, pitch)
+		src = src[n:]
+		at += Address(n / row * pitch)
+		if n < row {
+			at += Address(n)
+			row, pitch = min(len(src), stagingBytes), min(len(src), stagingBytes)
+		}
+	}
+	b.check("Upload", b.drv.Record(m.root.uploaded, b.copies))
+	if !m.root.pending {
+		m.root.pending = true
+		b.uploads = append(b.uploads, m.root)
+	}
+}
+
+// rowsOf returns the bytes of a run without gaps and the distance between two runs.
+// An array without gaps is one row.
+func rowsOf(a device.Array) (row, pitch int) {
+	size := a.Type.Size()
+	if a.Contiguous() {
+		return a.Len() * size, a.Len() * size
+	}
+	return a.Cols() * size, a.Ld * size
+}
+
+// beginUpload makes the stream of copies wait for the last use of m.
+func (b *Backend) beginUpload(m *allocation) {
+	if m.uploaded == 0 {
+		m.uploaded = b.event()
+	}
+	switch {
+	case m.target.Load():
+		if m.marked {
+			b.check("Upload", b.drv.WaitEvent(b.copies, m.lastUse))
+		}
+	case m.used.Load():
+		m.lastUse, m.marked = b.event(), true
+		b.check("Upload", b.drv.Record(m.lastUse, b.compute))
+		b.check("Upload", b.drv.WaitEvent(b.copies, m.lastUse))
+	}
+	m.target.Store(true)
+}
+
+// uploadPiece copies rows through one block of pinned memory.
+func (b *Backend) uploadPiece(dst Address, src []byte, row, pitch int) {
+	s := b.stage()
+	if s == nil {
+		return
+	}
+	b.mu.Unlock()
+	copy(unsafe.Slice((*byte)(s.mem), len(src)), src)
+	b.mu.Lock()
+	var err error
+	if pitch == row || len(src) <= row {
+		err = b.drv.ToDevice(dst, s.mem, len(src), b.copies)
+	} else {
+		err = b.drv.CopyRows(Rows{
+			Dst: dst, DstPitch: pitch, SrcHost: s.mem, SrcPitch: row, Width: row, Rows: len(src) / row,
+		}, b.copies)
+	}
+	b.check("Upload", err)
+	b.check("Upload", b.drv.Record(s.done, b.copies))
+	s.busy = false
+}
+
+// awaitUploads makes the compute stream wait for the uploads to the given memory. What
+// is being recorded waits for them before it runs.
+func (b *Backend) awaitUploads(marked []*allocation) {
+	if b.capture != nil {
+		return
+	}
+	for _, m := range marked {
+		b.awaitUpload(m)
+	}
+}
+
+func (b *Backend) awaitUpload(m *allocation) {
+	if !m.pending {
+		return
+	}
+	b.check("Upload", b.drv.WaitEvent(b.compute, m.uploaded))
+	m.pending = false
+	for i, u := range b.uploads {
+		if u == m {
+			b.uploads = append(b.uploads[:i], b.uploads[i+1:]...)
+			break
+		}
+	}
+}
+
+// markUse records on the compute stream that the given memory has been used.
+func (b *Backend) markUse(op string, marked []*allocation) {
+	if b.capture != nil {
+		b.capture.uses(marked)
+		return
+	}
+	for _, m := range marked {
+		if m.lastUse == 0 {
+			m.lastUse = b.event()
+		}
+		b.check(op, b.drv.Record(m.lastUse, b.compute))
+		m.marked = true
+	}
+}
+
+// download is one that has not been waited for.
+type download struct {
+	dst    []byte
+	pieces []piece
+}
+
+// piece is a part of a download that lies, or will lie, in pinned memory.
+type piece struct {
+	from  *staging
+	bytes int
+}
+
+// Download copies the elements of src to dst, which is valid after Wait or Sync.
+// Downloads of more than 32 MiB wait for their first parts.
+func (b *Backend) Download(dst []byte, src device.Array) device.Ticket {
+	if len(dst) != src.Len()*src.Type.Size() {
+		panic(fmt.Sprintf("cuda: download of %v to %d bytes", src, len(dst)))
+	}
+	c := b.op("Download")
+	at := c.address(src)
+	row, pitch := rowsOf(src)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ticket++
+	t := b.ticket
+	if b.err != nil || len(dst) == 0 {
+		return t
+	}
+	defer b.enter()()
+	if b.capture != nil {
+		b.check("Download", fmt.Errorf("asked for while a program is being recorded"))
+		return t
+	}
+	b.awaitUploads(c.marked)
+	d := &download{dst: dst}
+	for from, rest := at, len(dst); rest > 0 && b.err == nil; {
+		n := min(rest, stagingBytes)
+		if pitch != row {
+			n = min(rest, max(stagingBytes/row, 1)*row)
+		}
+		if len(d.pieces) >= mostStaging/2 {
+			b.empty(d, 1)
+		}
+		b.downloadPiece(d, from, n, row, pitch)
+		rest -= n
+		if pitch == row {
+			from += Address(n)
+		} else {
+			from += Address(n / row * pitch)
+		}
+	}
+	b.markUse("Download", c.marked)
+	b.downloads[t] = d
+	return t
+}
+
+func (b *Backend) downloadPiece(d *download, src Address, bytes, row, pitch int) {
+	s := b.stage()
+	if s == nil {
+		return
+	}
+	var err error
+	if pitch == row || bytes <= row {
+		err = b.drv.ToHost(s.mem, src, bytes, b.compute)
+	} else {
+		err = b.drv.CopyRows(Rows{
+			DstHost: s.mem, DstPitch: row, Src: src, SrcPitch: pitch, Width: row, Rows: bytes / row,
+		}, b.compute)
+	}
+	b.check("Download", err)
+	b.check("Download", b.drv.Record(s.done, b.compute))
+	d.pieces = append(d.pieces, piece{s, bytes})
+}
+
+// empty waits for the first n pieces of d and moves them to their destination.
+func (b *Backend) empty(d *download, n int) {
+	for _, p := range d.pieces[:n] {
+		done := p.from.done
+		b.mu.Unlock()
+		err := b.drv.SyncEvent(done)
+		b.mu.Lock()
+		if b.check("", err) {
+			copy(d.dst[:p.bytes], unsafe.Slice((*byte)(p.from.mem), p.bytes))
+		}
+		d.dst = d.dst[p.bytes:]
+		p.from.busy = false
+	}
+	d.pieces = d.pieces[n:]
+}
+
+// Wait returns when a download is complete, with the first error of the device.
+func (b *Backend) Wait(t device.Ticket) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if d := b.downloads[t]; d != nil {
+		defer b.enter()()
+		delete(b.downloads, t)
+		b.empty(d, len(d.pieces))
+	}
+	return b.err
+}
+
+// Sync returns when all work and all downloads are complete, with the first error of
+// the device.
+func (b *Backend) Sync() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return b.err
+	}
+	defer b.enter()()
+	for _, s := range []Stream{b.copies, b.compute} {
+		b.mu.Unlock()
+		err := b.drv.SyncStream(s)
+		b.mu.Lock()
+		b.check("", err)
+	}
+	for t, d := range b.downloads {
+		delete(b.downloads, t)
+		b.empty(d, len(d.pieces))
+	}
+	b.reap(true)
+	runtime.KeepAlive(b)
+	return b.err
+}
