@@ -30,6 +30,9 @@ typedef long long i64;
 // HG_DEVICE begins a function that kernels call.
 #define HG_DEVICE static __device__ __inline__ __attribute__((always_inline))
 
+// HG_METHOD begins a method that they call.
+#define HG_METHOD __device__ __inline__ __attribute__((always_inline))
+
 // HG_KERNEL begins a kernel that is launched with at most the given number of
 // threads a block.
 #define HG_KERNEL(threads, name, ...) \

@@ -1,0 +1,23 @@
+package cuda
+
+import "hgld/train/device"
+
+// span is HG_SPAN of columns.h: the rows of a matrix that one block adds up.
+const span = 256
+
+// columnBlocks returns the blocks of a kernel that sums columns, and the number of its
+// spans.
+func columnBlocks(rows, width int) (grid, spans int) {
+	spans = blocks(rows, span)
+	return spans * blocks(width, 32), spans
+}
+
+// join adds the partial sums of n numbers to dst, which may be absent: dst = acc·dst +
+// Σ over count parts that lie stride apart.
+func (b *Backend) join(op string, dst device.Array, acc float32, parts Address, stride, count, n int) {
+	if dst.Absent() {
+		return
+	}
+	b.op(op).ptr(f32(dst)).f32(acc).addr(parts).i64(stride).i64(count).i64(n).
+		run("join", "join_f32", blocks(n, 256), 256, 0)
+}

@@ -1,0 +1,90 @@
+// conv: dst[p,k] = ReLU(Σ x[patch of p]·w[k] + bias[k] + residual[p,k]), the product of
+// [pixels, r·s·c/groups] by [r·s·c/groups, k/groups] for each group;
+// without relu it is linear, and other activations are a kernel of act.cu.
+//
+// conv_gradx: dx = acc·dx + Σ over taps and filters of dy·w, [input pixels, r·s·k/groups]
+// by [r·s·k/groups, c/groups].
+//
+// conv_gradw: dw = acc·dw + dyᵀ·patches, [k/groups, pixels] by [pixels, r·s·c/groups].
+// Pixels are cut into ranges, whose sums go to parts [splits][k·r·s·c/groups] and are
+// added in order by conv_join.
+//
+// Images are [n,h,w,c], filters [k,r,s,c/groups]. Reference: ../cpu/conv.go,
+// ../cpu/convgradx.go, ../cpu/convgradw.go
+#include "conv.h"
+
+struct epilogue {
+  const float *bias, *residual;
+  int relu;
+};
+
+template <int T> HG_DEVICE void forward(hg_tiles<T> &tiles, float *dst, const float *x, const float *w, const hg_conv &o, const epilogue &e) {
+  i64 rows = o.pixels(), taps = (i64)o.r * o.s * o.in_group(), across = (o.filters() + T - 1) / T, at = blockIdx.x;
+  i64 down = (rows + T - 1) / T, j = at % across, i = at / across % down;
+  int g = (int)(at / across / down), first = g * o.filters();
+  hg_patches<T / 16> a = {x + g * o.in_group(), o, rows, taps};
+  hg_matrix<T / 16> b = {w + first * taps, o.filters(), taps, 1, taps};
+  hg_gemm<T, true, true>(tiles, a, b, i * T, j * T, 0, taps, [&](i64 m, i64 n, const float(&v)[4]) {
+    if (m >= rows) return;
+    for (int q = 0; q < 4 && n + q < o.filters(); q++) {
+      i64 k = first + n + q;
+      float u = v[q];
+      if (e.bias) u += e.bias[k];
+      if (e.residual) u += e.residual[m * o.k + k];
+      dst[m * o.k + k] = e.relu && u < 0.f ? 0.f : u;
+    }
+  });
+}
+
+template <int T> HG_DEVICE void gradx(hg_tiles<T> &tiles, float *dx, const float *dy, const float *w, const hg_conv &o, float acc) {
+  i64 rows = (i64)o.n * o.h * o.w, taps = (i64)o.r * o.s * o.filters(), across = (o.in_group() + T - 1) / T, at = blockIdx.x;
+  i64 down = (rows + T - 1) / T, j = at % across, i = at / across % down;
+  int g = (int)(at / across / down), first = g * o.in_group();
+  hg_sources<T / 16> a = {dy + g * o.filters(), o, rows, taps};
+  hg_turned<T / 16> b = {w + (i64)g * o.filters() * o.r * o.s * o.in_group(), o, taps};
+  hg_gemm<T, true, false>(tiles, a, b, i * T, j * T, 0, taps, [&](i64 m, i64 n, const float(&v)[4]) {
+    if (m >= rows) return;
+    for (int q = 0; q < 4 && n + q < o.in_group(); q++) {
+      float *p = dx + m * o.c + first + n + q;
+      *p = acc != 0.f ? fmaf(acc, *p, v[q]) : v[q];
+    }
+  });
+}
+
+template <int T> HG_DEVICE void gradw(hg_tiles<T> &tiles, float *parts, const float *dy, const float *x, const hg_conv &o, i64 range) {
+  i64 taps = (i64)o.r * o.s * o.in_group(), across = (taps + T - 1) / T, down = (o.filters() + T - 1) / T, at = blockIdx.x;
+  i64 j = at % across, i = at / across % down, z = at / across / down, split = z / o.groups;
+  int g = (int)(z % o.groups);
+  i64 k0 = split * range, k1 = hg_least(o.pixels(), k0 + range);
+  hg_matrix<T / 16> a = {dy + g * o.filters(), o.filters(), 1, o.k, k1};
+  hg_columns_of_patches b = {x + g * o.in_group(), o, taps, k1};
+  float *part = parts + (split * o.groups + g) * o.filters() * taps;
+  hg_gemm<T, false, false>(tiles, a, b, i * T, j * T, k0, k1, [&](i64 m, i64 n, const float(&v)[4]) {
+    if (m >= o.filters()) return;
+    for (int q = 0; q < 4 && n + q < taps; q++) part[m * taps + n + q] = v[q];
+  });
+}
+
+#define CONV(T)                                                                                                   \
+  HG_KERNEL(256, conv_##T, float *dst, const float *x, const float *w, hg_conv o, epilogue e) {                   \
+    HG_SHARED(hg_tiles<T>, tiles, [1]);                                                                           \
+    forward<T>(tiles[0], dst, x, w, o, e);                                                                        \
+  }                                                                                                               \
+  HG_KERNEL(256, conv_gradx_##T, float *dx, const float *dy, const float *w, hg_conv o, float acc) {              \
+    HG_SHARED(hg_tiles<T>, tiles, [1]);                                                                           \
+    gradx<T>(tiles[0], dx, dy, w, o, acc);                                                                        \
+  }                                                                                                               \
+  HG_KERNEL(256, conv_gradw_##T, float *parts, const float *dy, const float *x, hg_conv o, i64 range) {           \
+    HG_SHARED(hg_tiles<T>, tiles, [1]);                                                                           \
+    gradw<T>(tiles[0], parts, dy, x, o, range);                                                                   \
+  }
+CONV(64)
+CONV(128)
+
+HG_KERNEL(256, conv_join, float *dw, float acc, const float *parts, i64 splits, i64 n) {
+  for (i64 i = hg_index(); i < n; i += hg_stride()) {
+    double sum = 0;
+    for (i64 s = 0; s < splits; s++) sum += parts[s * n + i];
+    dw[i] = (float)(acc != 0.f ? (double)acc * dw[i] + sum : sum);
+  }
+}

@@ -1,0 +1,107 @@
+package cuda
+
+import (
+	"fmt"
+	"math"
+
+	"hgld/train/device"
+)
+
+// conv is the argument hg_conv of conv.h.
+type conv struct {
+	n, h, w, c, k, r, s, outH, outW                            int32
+	strideH, strideW, padH, padW, dilationH, dilationW, groups int32
+}
+
+// epilogue is that of conv.cu.
+type epilogue struct {
+	bias, residual Address
+	relu           int32
+	_              int32
+}
+
+// convOf checks the arrays of a convolution, y being [N, outH, outW, K].
+func convOf(op string, y, x, w device.Array, shape device.ConvShape) conv {
+	one := func(v int) int { return max(v, 1) }
+	groups := one(shape.Groups)
+	if y.N != 4 || x.N != 4 || w.N != 4 || x.Dims[3]%groups != 0 || w.Dims[0]%groups != 0 {
+		panic(shapes(op, y, x, w))
+	}
+	side := func(n, taps, pad, step, dilation int) int { return (n+2*pad-dilation*(taps-1)-1)/step + 1 }
+	outH := side(x.Dims[1], w.Dims[1], shape.PadH, one(shape.StrideH), one(shape.DilationH))
+	outW := side(x.Dims[2], w.Dims[2], shape.PadW, one(shape.StrideW), one(shape.DilationW))
+	if y.Dims != [4]int{x.Dims[0], outH, outW, w.Dims[0]} || w.Dims[3] != x.Dims[3]/groups || outH < 1 || outW < 1 {
+		panic(shapes(op, y, x, w) + fmt.Sprintf(" with %+v", shape))
+	}
+	if max(x.Dims[0]*x.Dims[1]*x.Dims[2], x.Dims[0]*outH*outW, w.Dims[1]*w.Dims[2]*max(w.Dims[0], w.Dims[3])) > math.MaxInt32 {
+		panic(shapes(op, y, x, w) + ": more than 2³¹ pixels")
+	}
+	return conv{
+		n: int32(x.Dims[0]), h: int32(x.Dims[1]), w: int32(x.Dims[2]), c: int32(x.Dims[3]),
+		k: int32(w.Dims[0]), r: int32(w.Dims[1]), s: int32(w.Dims[2]), outH: int32(outH), outW: int32(outW),
+		strideH: int32(one(shape.StrideH)), strideW: int32(one(shape.StrideW)), padH: int32(shape.PadH), padW: int32(shape.PadW),
+		dilationH: int32(one(shape.DilationH)), dilationW: int32(one(shape.DilationW)), groups: int32(groups),
+	}
+}
+
+// product returns the rows, columns and inner length of one group's product, and the
+// number of groups: of the convolution itself, and of its gradients by x and w.
+func (o *conv) product() (rows, cols, inner int) {
+	return int(o.n * o.outH * o.outW), int(o.k / o.groups), int(o.r * o.s * (o.c / o.groups))
+}
+
+func (o *conv) productX() (rows, cols, inner int) {
+	return int(o.n * o.h * o.w), int(o.c / o.groups), int(o.r * o.s * (o.k / o.groups))
+}
+
+func (o *conv) productW() (rows, cols, inner int) {
+	return int(o.k / o.groups), int(o.r * o.s * (o.c / o.groups)), int(o.n * o.outH * o.outW)
+}
+
+// Conv is the cross-correlation of x with filters w, then the epilogue.
+func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.Epilogue) {
+	o := convOf("Conv", dst, x, w, shape)
+	if !isVector(e.Bias, int(o.k)) || !e.Residual.Absent() && e.Residual.Len() != dst.Len() {
+		panic(shapes("Conv", dst, x, w, e.Bias, e.Residual))
+	}
+	rows, cols, inner := o.product()
+	tile, _ := productTiles(rows, cols, inner, int(o.groups))
+	c := b.op("Conv")
+	after := epilogue{bias: c.address(f32(e.Bias)), residual: c.address(f32(e.Residual)), relu: relu(e.Act)}
+	c.ptr(f32(dst)).ptr(f32(x)).ptr(f32(w))
+	structure(structure(c, &o), &after).
+		run("conv", convKernels[tile].forward, blocks(rows, tile)*blocks(cols, tile)*int(o.groups), 256, 0)
+	b.activate(dst, e.Act)
+}
+
+// convKernels are the kernels for each side of a tile.
+var convKernels = map[int]struct{ forward, gradX, gradW string }{
+	64:  {"conv_64", "conv_gradx_64", "conv_gradw_64"},
+	128: {"conv_128", "conv_gradx_128", "conv_gradw_128"},
+}
+
+// ConvGradX is dx = acc·dx + the gradient of Conv by x.
+func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, acc float32) {
+	o := convOf("ConvGradX", dy, dx, w, shape)
+	rows, cols, inner := o.productX()
+	tile, _ := productTiles(rows, cols, inner, int(o.groups))
+	c := b.op("ConvGradX").ptr(f32(dx)).ptr(f32(dy)).ptr(f32(w))
+	structure(c, &o).f32(acc).
+		run("conv", convKernels[tile].gradX, blocks(rows, tile)*blocks(cols, tile)*int(o.groups), 256, 0)
+}
+
+// ConvGradW is dw = acc·dw + the gradient of Conv by w.
+func (b *Backend) ConvGradW(dw, dy, x device.Array, shape device.ConvShape, acc float32) {
+	o := convOf("ConvGradW", dy, x, dw, shape)
+	rows, cols, inner := o.productW()
+	tile, splits := productTiles(rows, cols, inner, int(o.groups))
+	reach := blocks(inner, splits*splitUnit) * splitUnit
+	splits = blocks(inner, reach)
+	n := dw.Len()
+	parts := b.scratch("ConvGradW", 4*splits*n)[0]
+	c := b.op("ConvGradW").addr(parts).ptr(f32(dy)).ptr(f32(x))
+	structure(c, &o).i64(reach).
+		run("conv", convKernels[tile].gradW, blocks(rows, tile)*blocks(cols, tile)*int(o.groups)*splits, 256, 0)
+	b.op("ConvGradW").ptr(f32(dw)).f32(acc).addr(parts).i64(splits).i64(n).
+		run("conv", "conv_join", blocks(n, 256), 256, 0)
+}

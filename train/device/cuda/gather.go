@@ -1,0 +1,63 @@
+package cuda
+
+import "hgld/train/device"
+
+// Gather copies row index[i] of x to row i of dst; index −1, or one that x does not
+// have, leaves the row as it is. The types are equal.
+func (b *Backend) Gather(dst, x, index device.Array) {
+	width, ldd := outerRow(dst)
+	widthX, ldx := outerRow(x)
+	if dst.Type != x.Type || width != widthX || index.Len() != dst.Dims[0] {
+		panic(shapes("Gather", dst, x, index))
+	}
+	unit, name := unitOf(dst, x)
+	size := x.Type.Size()
+	width, ldd, ldx = width*size/unit, ldd*size/unit, ldx*size/unit
+	n := index.Len()
+	b.op("Gather").ptr(dst).i64(ldd).ptr(x).i64(ldx).ptr(i32(index)).i64(n).i64(width).i64(x.Dims[0]).
+		run("gather", name, blocks(n*width, 256), 256, 0)
+}
+
+// unitOf returns the largest unit of bytes that the rows of both arrays are made of,
+// with the kernel for it. Buffers begin at multiples of 256 bytes.
+func unitOf(arrays ...device.Array) (unit int, name string) {
+	bits := 0
+	for _, a := range arrays {
+		width, ld := outerRow(a)
+		bits |= (width | ld | a.Off) * a.Type.Size()
+	}
+	switch {
+	case bits%16 == 0:
+		return 16, "gather_16"
+	case bits%4 == 0:
+		return 4, "gather_4"
+	}
+	return 1, "gather_1"
+}
+
+// outerRow returns the elements of a row of the first dimension and the distance to the
+// next.
+func outerRow(a device.Array) (width, ld int) {
+	if a.N == 2 {
+		return a.Dims[1], a.Ld
+	}
+	width = a.Dims[1] * a.Dims[2] * a.Dims[3]
+	return width, width
+}
+
+// ScatterAdd adds row i of x to row index[i] of dst, in row order; −1, or a row that dst
+// does not have, is skipped. With acc 0 the rows that are hit start from zero and the
+// others stay.
+func (b *Backend) ScatterAdd(dst, x, index device.Array, acc float32) {
+	width, ldd := outerRow(dst)
+	widthX, ldx := outerRow(x)
+	if width != widthX || index.Len() != x.Dims[0] {
+		panic(shapes("ScatterAdd", dst, x, index))
+	}
+	if width == 0 {
+		return
+	}
+	n := index.Len()
+	b.op("ScatterAdd").ptr(f32(dst)).i64(ldd).ptr(f32(x)).i64(ldx).ptr(i32(index)).i64(n).i64(width).i64(dst.Dims[0]).f32(acc).
+		run("gather", "scatter_add_f32", n, rowThreads(width), 0)
+}

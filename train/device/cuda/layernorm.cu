@@ -1,0 +1,58 @@
+// layernorm: dst = γ(x − mean)·r + β over each row, r = 1/√(variance + eps) with the
+// biased variance in two passes, and its gradient: with x̂ = (x − mean)·r and g = γ·dy
+//
+//	dx = r(g − mean(g) − x̂·mean(g·x̂)), dγ = Σ dy·x̂, dβ = Σ dy over the rows
+//
+// stats[row] is mean and r. gamma and beta may be null. A warp has a row; the column
+// sums are those of columns.h. Sums in double. Reference: ../cpu/layernorm.go
+#include "columns.h"
+
+HG_KERNEL(256, layernorm_f32, float *dst, i64 ldd, float *stats, const float *x, i64 ldx, const float *gamma,
+          const float *beta, i64 rows, i64 width, float eps) {
+  i64 row = (i64)blockIdx.x * 8 + hg_warp();
+  if (row >= rows) return;
+  dst += row * ldd, x += row * ldx;
+  double sum = 0, spread = 0;
+  for (i64 c = hg_lane(); c < width; c += 32) sum += x[c];
+  double mean = hg_warp_sum(sum) / (double)width;
+  for (i64 c = hg_lane(); c < width; c += 32) {
+    double d = x[c] - mean;
+    spread = fma(d, d, spread);
+  }
+  double r = 1. / sqrt(hg_warp_sum(spread) / (double)width + (double)eps);
+  if (hg_lane() == 0) stats[2 * row] = (float)mean, stats[2 * row + 1] = (float)r;
+  for (i64 c = hg_lane(); c < width; c += 32) {
+    double v = (x[c] - mean) * r;
+    if (gamma) v *= gamma[c];
+    if (beta) v += beta[c];
+    dst[c] = (float)v;
+  }
+}
+
+HG_KERNEL(256, layernorm_grad_f32, float *dx, i64 ldd, const float *dy, i64 lddy, const float *x, i64 ldx,
+          const float *gamma, const float *stats, i64 rows, i64 width) {
+  i64 row = (i64)blockIdx.x * 8 + hg_warp();
+  if (row >= rows) return;
+  dx += row * ldd, dy += row * lddy, x += row * ldx;
+  double mean = stats[2 * row], r = stats[2 * row + 1], sum = 0, along = 0;
+  for (i64 c = hg_lane(); c < width; c += 32) {
+    double g = (double)dy[c] * (gamma ? gamma[c] : 1.f);
+    sum += g;
+    along = fma(g, (x[c] - mean) * r, along);
+  }
+  sum = hg_warp_sum(sum) / (double)width, along = hg_warp_sum(along) / (double)width;
+  for (i64 c = hg_lane(); c < width; c += 32) {
+    double g = (double)dy[c] * (gamma ? gamma[c] : 1.f);
+    dx[c] = (float)(r * (g - sum - (x[c] - mean) * r * along));
+  }
+}
+
+HG_KERNEL(256, layernorm_sums_f32, double *parts, const float *dy, i64 lddy, const float *x, i64 ldx, const float *stats,
+          i64 rows, i64 width) {
+  HG_SHARED(double, room, [2 * 8 * 32]);
+  hg_columns<2>(parts, rows, width, room, [=](i64 r, i64 c, double(&sum)[2]) {
+    double d = dy[r * lddy + c];
+    sum[0] += d * ((x[r * ldx + c] - (double)stats[2 * r]) * stats[2 * r + 1]);
+    sum[1] += d;
+  });
+}

@@ -1,0 +1,143 @@
+package cuda
+
+import "hgld/train/device"
+
+// matmul is the argument of the kernels of matmul.cu.
+type matmul struct {
+	c, a, b, bias, parts                        Address
+	m, n, k, lda, ldb, ldc, nextA, nextB, nextC int64
+	batch, splits, span                         int64
+	alpha, beta                                 float32
+	relu                                        int32
+	_                                           int32
+}
+
+// MatMul is dst = Act(Alpha·op(a)·op(b) + Beta·dst + Bias). Three dimensions are a batch
+// of matrices.
+func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
+	rows, cols, inner, batch := productShape("MatMul", dst, x, y, m)
+	if !isVector(m.Bias, cols) {
+		panic(shapes("MatMul", dst, x, y, m.Bias))
+	}
+	o := matmul{
+		m: int64(rows), n: int64(cols), k: int64(inner), batch: int64(batch),
+		lda: int64(stride(x)), ldb: int64(stride(y)), ldc: int64(stride(dst)),
+		alpha: m.Alpha, beta: m.Beta, relu: relu(m.Act),
+	}
+	if batch > 1 {
+		o.nextA, o.nextB, o.nextC = int64(x.Dims[1]*x.Dims[2]), int64(y.Dims[1]*y.Dims[2]), int64(rows*cols)
+	}
+	tile, splits := productTiles(rows, cols, inner, batch)
+	b.multiply("MatMul", dst, x, y, m, o, tile, splits)
+}
+
+// Scores is q·gᵀ. The sum over the embedding is never cut, so that an element's
+// rounding depends on its length alone.
+func (b *Backend) Scores(dst, q, g device.Array) {
+	m := device.Mul{TransB: true, Alpha: 1}
+	rows, cols, inner, _ := productShape("Scores", dst, q, g, m)
+	if dst.N != 2 {
+		panic(shapes("Scores", dst, q, g))
+	}
+	o := matmul{
+		m: int64(rows), n: int64(cols), k: int64(inner), batch: 1,
+		lda: int64(stride(q)), ldb: int64(stride(g)), ldc: int64(stride(dst)), alpha: 1,
+	}
+	tile, _ := productTiles(rows, cols, inner, 1)
+	b.multiply("Scores", dst, q, g, m, o, tile, 1)
+}
+
+// multiply launches the kernel for a product, and the one that joins its splits.
+func (b *Backend) multiply(op string, dst, x, y device.Array, m device.Mul, o matmul, tile, splits int) {
+	rows, cols, inner, batch := int(o.m), int(o.n), int(o.k), int(o.batch)
+	if rows == 0 || cols == 0 || batch == 0 {
+		return
+	}
+	o.splits, o.span = int64(splits), int64(inner)
+	if splits > 1 {
+		o.span = int64(blocks(inner, splits*splitUnit) * splitUnit)
+		o.splits = int64(blocks(inner, int(o.span)))
+		o.parts = b.scratch(op, 4*int(o.splits)*batch*rows*cols)[0]
+	}
+	c := b.op(op)
+	o.c, o.a, o.b, o.bias = c.address(f32(dst)), c.address(f32(x)), c.address(f32(y)), c.address(f32(m.Bias))
+	name := [2][2]string{{"matmul_nn", "matmul_nt"}, {"matmul_tn", "matmul_tt"}}[index(m.TransA)][index(m.TransB)]
+	name += map[int]string{64: "_64", 128: "_128"}[tile]
+	structure(c, &o).run("matmul", name, blocks(rows, tile)*blocks(cols, tile)*batch*int(o.splits), 256, 0)
+	if o.splits > 1 {
+		structure(b.op(op), &o).run("matmul", "matmul_finish", blocks(batch*rows*cols, 256), 256, 0)
+	}
+	b.activate(dst, m.Act)
+}
+
+// relu is 1 for the one activation that products apply themselves.
+func relu(f device.Func) int32 {
+	if f == device.ReLU {
+		return 1
+	}
+	return 0
+}
+
+// activate applies the others in place.
+func (b *Backend) activate(dst device.Array, f device.Func) {
+	if f != device.ReLU && f != device.Identity {
+		b.Act(dst, dst, f)
+	}
+}
+
+func index(v bool) int {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+const (
+	// wantedBlocks is how many blocks keep a card of 132 multiprocessors busy.
+	wantedBlocks = 264
+
+	// splitUnit is what the range of a split is a multiple of: a run of gemm.h.
+	splitUnit = 64
+
+	// leastSplit is the shortest range that is worth a block of its own.
+	leastSplit = 256
+)
+
+// productTiles returns the side of a tile and the number of ranges that k is cut into.
+// Both depend on the shape alone.
+func productTiles(rows, cols, inner, batch int) (tile, splits int) {
+	tile = 128
+	if blocks(rows, 128)*blocks(cols, 128)*batch < wantedBlocks || rows <= 64 || cols <= 64 {
+		tile = 64
+	}
+	tiles := max(1, blocks(rows, tile)*blocks(cols, tile)*batch)
+	return tile, max(1, min(wantedBlocks/tiles, inner/leastSplit))
+}
+
+// productShape returns the sizes of a product, op(x) being [rows, inner] and op(y)
+// [inner, cols].
+func productShape(op string, dst, x, y device.Array, m device.Mul) (rows, cols, inner, batch int) {
+	if dst.N != x.N || dst.N != y.N || dst.N != 2 && dst.N != 3 {
+		panic(shapes(op, dst, x, y))
+	}
+	batch = 1
+	if dst.N == 3 {
+		batch = dst.Dims[0]
+		if x.Dims[0] != batch || y.Dims[0] != batch {
+			panic(shapes(op, dst, x, y))
+		}
+	}
+	size := func(a device.Array, trans bool) (r, c int) {
+		r, c = a.Dims[a.N-2], a.Dims[a.N-1]
+		if trans {
+			r, c = c, r
+		}
+		return r, c
+	}
+	rows, inner = size(x, m.TransA)
+	innerY, cols := size(y, m.TransB)
+	if r, c := size(dst, false); r != rows || c != cols || innerY != inner {
+		panic(shapes(op, dst, x, y))
+	}
+	return rows, cols, inner, batch
+}

@@ -1,0 +1,24 @@
+package cuda
+
+import "hgld/train/device"
+
+// Normalize divides rows by n = max(‖x‖, eps). norm [rows], which may be absent, keeps
+// n, negative where eps was taken.
+func (b *Backend) Normalize(dst, norm, x device.Array, eps float32) {
+	rows, width, ld := matrixOf(x)
+	if dst.Len() != x.Len() || dst.Cols() != width || !norm.Absent() && norm.Len() != rows {
+		panic(shapes("Normalize", dst, norm, x))
+	}
+	b.op("Normalize").ptr(f32(dst)).i64(stride(dst)).ptr(f32(norm)).ptr(f32(x)).i64(ld).i64(rows).i64(width).f32(eps).
+		run("normalize", "normalize_f32", blocks(rows, 8), 256, 0)
+}
+
+// NormalizeGrad is the gradient of Normalize by its result y.
+func (b *Backend) NormalizeGrad(dx, dy, y, norm device.Array) {
+	rows, width, ld := matrixOf(dy)
+	if dx.Len() != y.Len() || dy.Len() != y.Len() || dx.Cols() != width || y.Cols() != width || norm.Len() != rows {
+		panic(shapes("NormalizeGrad", dx, dy, y, norm))
+	}
+	b.op("NormalizeGrad").ptr(f32(dx)).i64(stride(dx)).ptr(f32(dy)).i64(ld).ptr(f32(y)).i64(stride(y)).ptr(f32(norm)).
+		i64(rows).i64(width).run("normalize", "normalize_grad_f32", blocks(rows, 8), 256, 0)
+}

@@ -1,0 +1,53 @@
+package cuda
+
+import "hgld/train/device"
+
+// Adam changes w, m and v by dw unless flag is set.
+func (b *Backend) Adam(w, m, v, dw, shadow, hyper, flag device.Array, o device.AdamKind) {
+	n := flatLen("Adam", w, m, v, dw, shadow)
+	if hyper.Len() != device.HyperLen {
+		panic(shapes("Adam", hyper))
+	}
+	b.op("Adam").ptr(f32(w)).ptr(f32(m)).ptr(f32(v)).ptr(f32(dw)).ptr(shadow).i32(int(shadow.Type)).
+		ptr(f32(hyper)).ptr(i32(flag)).f32(o.Beta1).f32(o.Beta2).f32(o.Eps).flag(o.Decoupled).i64(n).
+		run("optim", "adam_f32", blocks(n, 256), 256, 0)
+}
+
+// SGD changes w and m by dw unless flag is set. m may be absent without momentum.
+func (b *Backend) SGD(w, m, dw, shadow, hyper, flag device.Array, o device.SGDKind) {
+	n := flatLen("SGD", w, m, dw, shadow)
+	if hyper.Len() != device.HyperLen || m.Absent() && o.Momentum != 0 {
+		panic(shapes("SGD", w, m, hyper))
+	}
+	b.op("SGD").ptr(f32(w)).ptr(f32(m)).ptr(f32(dw)).ptr(shadow).i32(int(shadow.Type)).
+		ptr(f32(hyper)).ptr(i32(flag)).f32(o.Momentum).f32(o.Dampening).flag(o.Nesterov).i64(n).
+		run("optim", "sgd_f32", blocks(n, 256), 256, 0)
+}
+
+// flatLen returns the length of arrays without gaps, which a parameter group's are.
+func flatLen(op string, arrays ...device.Array) int {
+	if l := linesOf(op, arrays...); l.rows == 1 {
+		return l.width
+	}
+	panic(shapes(op, arrays...))
+}
+
+// Average is dst += rate·(x − dst) unless flag is set.
+func (b *Backend) Average(dst, x, rate, flag device.Array) {
+	l := linesOf("Average", dst, x)
+	if rate.Len() != 1 {
+		panic(shapes("Average", rate))
+	}
+	b.op("Average").ptr(f32(dst)).i64(stride(dst)).ptr(f32(x)).i64(stride(x)).i64(l.rows).i64(l.width).
+		ptr(f32(rate)).ptr(i32(flag)).run("optim", "average_f32", blocks(l.len(), 256), 256, 0)
+}
+
+// Guard adds the number of non-finite values of x to flag.
+func (b *Backend) Guard(flag, x device.Array) {
+	l := linesOf("Guard", x)
+	if flag.Len() != 1 {
+		panic(shapes("Guard", flag, x))
+	}
+	b.op("Guard").ptr(i32(flag)).ptr(f32(x)).i64(stride(x)).i64(l.rows).i64(l.width).
+		run("optim", "guard_f32", blocks(l.len(), 256), 256, 0)
+}

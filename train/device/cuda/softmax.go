@@ -1,0 +1,56 @@
+package cuda
+
+import (
+	"fmt"
+
+	"hgld/train/device"
+)
+
+// Softmax is the softmax of each row, or the logarithm of that. dst may be x.
+func (b *Backend) Softmax(dst, x device.Array, log bool) {
+	rows, width, ld := matrixOf(x)
+	if dst.Len() != x.Len() || dst.Cols() != width {
+		panic(shapes("Softmax", dst, x))
+	}
+	if x.Len() == 0 {
+		return
+	}
+	b.op("Softmax").ptr(f32(dst)).i64(stride(dst)).ptr(f32(x)).i64(ld).i64(width).flag(log).
+		run("softmax", "softmax_f32", rows, rowThreads(width), 0)
+}
+
+// SoftmaxGrad is the gradient of Softmax by its result y. dx may be dy.
+func (b *Backend) SoftmaxGrad(dx, dy, y device.Array, log bool) {
+	rows, width, ld := matrixOf(y)
+	if dx.Len() != y.Len() || dy.Len() != y.Len() || dx.Cols() != width || dy.Cols() != width {
+		panic(shapes("SoftmaxGrad", dx, dy, y))
+	}
+	if y.Len() == 0 {
+		return
+	}
+	b.op("SoftmaxGrad").ptr(f32(dx)).i64(stride(dx)).ptr(f32(dy)).i64(stride(dy)).ptr(f32(y)).i64(ld).i64(width).flag(log).
+		run("softmax", "softmax_grad_f32", rows, rowThreads(width), 0)
+}
+
+// SoftmaxLoss is the cross-entropy of softmax(z/T) of each row with its target class,
+// smoothed; dz, which may be absent, is its gradient with upstream 1. A row with target
+// −1 has loss and gradient 0, one with a class that does not exist has loss NaN.
+func (b *Backend) SoftmaxLoss(loss, dz, z, target device.Array, o device.Softmax) {
+	rows, width, ld := matrixOf(z)
+	if loss.Len() != rows || target.Len() != rows || !dz.Absent() && (dz.Len() != z.Len() || dz.Cols() != width) {
+		panic(shapes("SoftmaxLoss", loss, dz, z, target))
+	}
+	if !(o.Temperature > 0) {
+		panic(fmt.Sprintf("cuda: SoftmaxLoss: temperature %v", o.Temperature))
+	}
+	ldz := 0
+	if !dz.Absent() {
+		ldz = stride(dz)
+	}
+	b.op("SoftmaxLoss").ptr(f32(loss)).ptr(f32(dz)).i64(ldz).ptr(f32(z)).i64(ld).ptr(i32(target)).i64(width).
+		f32(o.Temperature).f32(o.Smoothing).run("softmax", "softmax_loss_f32", rows, rowThreads(width), 0)
+}
+
+// rowThreads is the size of a block that has a row of the given width: whole warps, at
+// most 256 threads.
+func rowThreads(width int) int { return min(blocks(max(width, 1), 32)*32, 256) }

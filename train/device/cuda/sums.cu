@@ -1,0 +1,33 @@
+// sums: dst = acc·dst + Σ of x, or of its squares: all of it, each row, or each column.
+// Rows of a width and stride; sums in double. Reads x once. Reference: ../cpu/sums.go
+#include "columns.h"
+
+HG_DEVICE double term(float v, int squares) { return squares ? (double)v * v : (double)v; }
+
+// sums_all adds up pieces of 16,384 elements, a block each.
+HG_KERNEL(256, sums_all_f32, double *parts, const float *x, i64 ld, i64 rows, i64 width, int squares) {
+  HG_SHARED(double, room, [32]);
+  i64 begin = (i64)blockIdx.x * 16384, end = hg_least(rows * width, begin + 16384);
+  double sum = 0;
+  for (i64 i = begin + threadIdx.x; i < end; i += 256) {
+    i64 r = rows == 1 ? 0 : i / width;
+    sum += term(x[r * ld + i - r * width], squares);
+  }
+  sum = hg_block_sum(sum, room);
+  if (threadIdx.x == 0) parts[blockIdx.x] = sum;
+}
+
+// sums_rows gives a row to each warp.
+HG_KERNEL(256, sums_rows_f32, float *dst, float acc, const float *x, i64 ld, i64 rows, i64 width, int squares) {
+  i64 r = (i64)blockIdx.x * 8 + hg_warp();
+  if (r >= rows) return;
+  double sum = 0;
+  for (i64 c = hg_lane(); c < width; c += 32) sum += term(x[r * ld + c], squares);
+  sum = hg_warp_sum(sum);
+  if (hg_lane() == 0) dst[r] = (float)(acc != 0.f ? (double)acc * dst[r] + sum : sum);
+}
+
+HG_KERNEL(256, sums_columns_f32, double *parts, const float *x, i64 ld, i64 rows, i64 width, int squares) {
+  HG_SHARED(double, room, [8 * 32]);
+  hg_columns<1>(parts, rows, width, room, [=](i64 r, i64 c, double(&sum)[1]) { sum[0] += term(x[r * ld + c], squares); });
+}

@@ -1,0 +1,35 @@
+package cuda
+
+import "hgld/train/device"
+
+// sumPiece is what a block of sums_all adds up.
+const sumPiece = 16384
+
+// Sums adds up x or its squares: all of it, each row, or each column; dst = acc·dst +
+// sum, in float64.
+func (b *Backend) Sums(dst, x device.Array, k device.Sum, acc float32) {
+	rows, width, ld := matrixOf(x)
+	squares := k >= device.SquaresAll
+	want := [...]int{device.SumAll: 1, device.SumRows: rows, device.SumCols: width}[k%device.SquaresAll]
+	if dst.Len() != want || !dst.Contiguous() {
+		panic(shapes("Sums", dst, x))
+	}
+	switch k % device.SquaresAll {
+	case device.SumAll:
+		l := linesOf("Sums", x)
+		n := blocks(l.len(), sumPiece)
+		parts := b.scratch("Sums", 8*n)[0]
+		b.op("Sums").addr(parts).ptr(f32(x)).i64(ld).i64(l.rows).i64(l.width).flag(squares).
+			run("sums", "sums_all_f32", n, 256, 0)
+		b.join("Sums", dst, acc, parts, 1, n, 1)
+	case device.SumRows:
+		b.op("Sums").ptr(f32(dst)).f32(acc).ptr(f32(x)).i64(ld).i64(rows).i64(width).flag(squares).
+			run("sums", "sums_rows_f32", blocks(rows, 8), 256, 0)
+	default:
+		grid, spans := columnBlocks(rows, width)
+		parts := b.scratch("Sums", 8*spans*width)[0]
+		b.op("Sums").addr(parts).ptr(f32(x)).i64(ld).i64(rows).i64(width).flag(squares).
+			run("sums", "sums_columns_f32", grid, 256, 0)
+		b.join("Sums", dst, acc, parts, width, spans, width)
+	}
+}
