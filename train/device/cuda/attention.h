@@ -1,0 +1,80 @@
+// attention.h: what a warp does for one query, or one key, of attention. Others come in
+// tiles of 32: a lane has the scalar products of one, and then lanes have columns. Nothing
+// is stored but the weights of a tile, so there is no limit to the number of tokens.
+#pragma once
+#include "hg.h"
+
+#define HG_COLUMNS 8 // of a lane at a time
+
+// hg_dot is ⟨a, b⟩ over n elements, in runs of 64 that are added up in order.
+HG_DEVICE float hg_dot(const float *a, const float *b, int n) {
+  float sum = 0.f;
+  bool wide = (((u64)a | (u64)b) & 15) == 0 && n % 4 == 0;
+  for (int from = 0; from < n; from += 64) {
+    float run = 0.f;
+    int end = hg_least(from + 64, n), i = from;
+    for (; wide && i < end; i += 4) {
+      f4 x = *(const f4 *)(a + i), y = *(const f4 *)(b + i);
+      run = fmaf(x.x, y.x, run), run = fmaf(x.y, y.y, run), run = fmaf(x.z, y.z, run), run = fmaf(x.w, y.w, run);
+    }
+    for (; i < end; i++) run = fmaf(a[i], b[i], run);
+    sum += run;
+  }
+  return sum;
+}
+
+// hg_mix adds Σ_t weight[t]·row(t)[d] over a tile of count rows to sums, lane by lane:
+// sums[c] is column first + 32·c + lane.
+template <class R>
+HG_DEVICE void hg_mix(float (&sums)[HG_COLUMNS], const float *weight, int count, int first, int width, R row) {
+  float run[HG_COLUMNS];
+#pragma unroll
+  for (int c = 0; c < HG_COLUMNS; c++) run[c] = 0.f;
+  for (int t = 0; t < count; t++) {
+    float w = weight[t];
+    const float *v = row(t) + first + hg_lane();
+#pragma unroll
+    for (int c = 0; c < HG_COLUMNS; c++)
+      if (first + 32 * c + hg_lane() < width) run[c] = fmaf(w, v[32 * c], run[c]);
+  }
+#pragma unroll
+  for (int c = 0; c < HG_COLUMNS; c++) sums[c] += run[c];
+}
+
+// hg_attend writes the softmax of scale·⟨q, key(j)⟩ over n keys times value(j) to y, and
+// returns the logarithm of the softmax's denominator. weight is shared memory of the
+// warp, 32 floats. Without keys y is 0 and the result −∞.
+template <class K, class V>
+HG_DEVICE float hg_attend(float *y, const float *q, int width, float scale, int n, float *weight, K key, V value) {
+  float top = -HG_INF;
+  double sum = 0;
+  for (int j = hg_lane(); j < n; j += 32) {
+    float s = scale * hg_dot(q, key(j), width);
+    if (s > top) {
+      sum *= hg_exp(top - s);
+      top = s;
+    }
+    sum += hg_exp(s - top);
+  }
+  float all = hg_warp_max(top);
+  sum = hg_warp_sum(top == -HG_INF ? sum : sum * hg_exp(top - all));
+  float inverse = n > 0 ? (float)(1. / sum) : 0.f;
+  for (int first = 0; first < width; first += 32 * HG_COLUMNS) {
+    float sums[HG_COLUMNS];
+#pragma unroll
+    for (int c = 0; c < HG_COLUMNS; c++) sums[c] = 0.f;
+    for (int from = 0; from < n; from += 32) {
+      int j = from + hg_lane();
+      if (j < n) weight[hg_lane()] = hg_exp(scale * hg_dot(q, key(j), width) - all);
+      __syncwarp();
+      hg_mix(sums, weight, hg_least(32, n - from), first, width, [&](int t) { return value(from + t); });
+      __syncwarp();
+    }
+#pragma unroll
+    for (int c = 0; c < HG_COLUMNS; c++) {
+      int d = first + 32 * c + hg_lane();
+      if (d < width) y[d] = sums[c] * inverse;
+    }
+  }
+  return n > 0 ? (float)((double)all + hg_log(sum)) : -HG_INF;
+}

@@ -1,0 +1,26 @@
+package cuda
+
+import "hgld/train/device"
+
+// FoldNorm folds frozen statistics into the filters in front of them. Absent gamma is
+// 1, absent beta 0.
+func (b *Backend) FoldNorm(wf, bf, w, gamma, beta, mean, variance device.Array, eps float32) {
+	k, width := w.Dims[0], w.Len()/max(w.Dims[0], 1)
+	if wf.Len() != w.Len() || bf.Len() != k || !isVector(gamma, k) || !isVector(beta, k) || mean.Len() != k || variance.Len() != k {
+		panic(shapes("FoldNorm", wf, bf, w, gamma, beta, mean, variance))
+	}
+	b.op("FoldNorm").ptr(f32(wf)).ptr(f32(bf)).ptr(f32(w)).ptr(f32(gamma)).ptr(f32(beta)).ptr(f32(mean)).ptr(f32(variance)).
+		i64(width).f32(eps).run("foldnorm", "foldnorm_f32", k, rowThreads(width), 0)
+}
+
+// FoldNormGrad is its gradient. dgamma and dbeta may be absent.
+func (b *Backend) FoldNormGrad(dw, dgamma, dbeta, dwf, dbf, w, gamma, mean, variance device.Array, eps, acc float32) {
+	k, width := w.Dims[0], w.Len()/max(w.Dims[0], 1)
+	if dw.Len() != w.Len() || dwf.Len() != w.Len() || dbf.Len() != k || !isVector(gamma, k) ||
+		!isVector(dgamma, k) || !isVector(dbeta, k) || mean.Len() != k || variance.Len() != k {
+		panic(shapes("FoldNormGrad", dw, dgamma, dbeta, dwf, dbf, w, gamma, mean, variance))
+	}
+	b.op("FoldNormGrad").ptr(f32(dw)).ptr(f32(dgamma)).ptr(f32(dbeta)).ptr(f32(dwf)).ptr(f32(dbf)).ptr(f32(w)).
+		ptr(f32(gamma)).ptr(f32(mean)).ptr(f32(variance)).i64(width).f32(eps).f32(acc).
+		run("foldnorm", "foldnorm_grad_f32", k, rowThreads(width), 0)
+}

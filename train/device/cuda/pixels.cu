@@ -1,0 +1,33 @@
+// pixels: bytes [n,from_h,from_w,3] to activations [n,h,w,c]: the window at (top, left) of
+// each image, mirrored where flip is set, each value (b/255 − mean)/std with every step
+// rounded to float; channels beyond three are zero. crop is [n,3]: top, left, flip; null is
+// the middle at (middle_top, middle_left). A window that does not lie in its image is NaN.
+// Reads 3 bytes a pixel and writes c floats. Reference: ../cpu/pixels.go
+#include "hg.h"
+
+struct pixels {
+  float mean[3], std[3];
+  int n, from_h, from_w, h, w, c, middle_top, middle_left;
+};
+
+HG_KERNEL(256, pixels_f32, float *dst, const u8 *bytes, const int *crop, pixels o) {
+  for (i64 at = hg_index(); at < (i64)o.n * o.h * o.w; at += hg_stride()) {
+    int j = (int)(at % o.w), i = (int)(at / o.w % o.h), top = o.middle_top, left = o.middle_left;
+    i64 n = at / o.w / o.h;
+    bool flip = false;
+    if (crop) top = crop[3 * n], left = crop[3 * n + 1], flip = crop[3 * n + 2] != 0;
+    bool inside = top >= 0 && left >= 0 && top <= o.from_h - o.h && left <= o.from_w - o.w;
+    if (flip) j = o.w - 1 - j;
+    const u8 *from = bytes + ((n * o.from_h + top + i) * o.from_w + left + j) * 3;
+    float v[3];
+#pragma unroll
+    for (int k = 0; k < 3; k++) v[k] = inside ? ((float)from[k] / 255.f - o.mean[k]) / o.std[k] : HG_NAN;
+    float *pixel = dst + at * o.c;
+    if (o.c == 4 && ((u64)dst & 15) == 0) {
+      *(f4 *)pixel = {v[0], v[1], v[2], 0.f};
+      continue;
+    }
+    pixel[0] = v[0], pixel[1] = v[1], pixel[2] = v[2];
+    for (int k = 3; k < o.c; k++) pixel[k] = 0.f;
+  }
+}

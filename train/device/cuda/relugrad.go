@@ -1,0 +1,25 @@
+package cuda
+
+import "hgld/train/device"
+
+// ReluGrad is dx = dy where y > 0 and dbias = acc·dbias + its column sums; either may be
+// absent, and dx may be dy.
+func (b *Backend) ReluGrad(dx, dbias, dy, y device.Array, acc float32) {
+	rows, c := dy.Rows(), dy.Cols()
+	if y.Len() != dy.Len() || y.Cols() != c || !dx.Absent() && (dx.Len() != dy.Len() || dx.Cols() != c) ||
+		!isVector(dbias, c) || !dy.Contiguous() || !y.Contiguous() || !dx.Contiguous() {
+		panic(shapes("ReluGrad", dx, dbias, dy, y))
+	}
+	if dbias.Absent() {
+		if !dx.Absent() {
+			b.op("ReluGrad").ptr(f32(dx)).ptr(f32(dy)).ptr(f32(y)).i64(dy.Len()).
+				run("relugrad", "relugrad_f32", blocks(dy.Len(), 1024), 256, 0)
+		}
+		return
+	}
+	grid, spans := columnBlocks(rows, c)
+	parts := b.scratch("ReluGrad", 8*spans*c)[0]
+	b.op("ReluGrad").addr(parts).ptr(f32(dx)).ptr(f32(dy)).ptr(f32(y)).i64(rows).i64(c).
+		run("relugrad", "relugrad_sums_f32", grid, 256, 0)
+	b.join("ReluGrad", dbias, acc, parts, c, spans, c)
+}
