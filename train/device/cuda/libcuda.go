@@ -111,9 +111,20 @@ func (d *libcuda) failure(name string, code int) error {
 	return e
 }
 
-// addressOf returns the address of a variable on the heap, as an argument. The
+// addressOf returns the address of a variable as an argument. It makes the compiler
+// put the variable on the heap: a goroutine's stack may move during the call. The
 // caller keeps the variable alive until the call has returned.
-func addressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+func addressOf[T any](p *T) uintptr {
+	if never {
+		escaped = p
+	}
+	return uintptr(unsafe.Pointer(p))
+}
+
+var (
+	never   bool
+	escaped any
+)
 
 // cString copies the text that C returned at address p.
 func cString(p uintptr) string {
@@ -129,6 +140,7 @@ func cString(p uintptr) string {
 func result[T any](d *libcuda, name string, fn uintptr, args ...uintptr) (T, error) {
 	out := new(T)
 	err := d.call(name, fn, append([]uintptr{addressOf(out)}, args...)...)
+	runtime.KeepAlive(out)
 	return *out, err
 }
 

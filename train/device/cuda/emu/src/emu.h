@@ -120,6 +120,7 @@ inline double rint(double v) { return __builtin_rint(v); }
 } // namespace hg_emu
 
 #define HG_DEVICE static inline __attribute__((always_inline, unused))
+#define HG_METHOD inline __attribute__((always_inline))
 
 #define HG_KERNEL(threads, name, ...)                                    \
   extern "C" void name(__VA_ARGS__);                                     \
