@@ -22,7 +22,7 @@ import (
 	"hgld/train/device"
 )
 
-//go:generate go run ./ptxgen
+//go:generate ../../../scripts/ptx
 
 // Backend computes on one card. Operations come from one goroutine; Upload may be
 // called from any.
