@@ -4,7 +4,7 @@
 #pragma once
 #include "hg.h"
 
-#define HG_COLUMNS 8 // of a lane at a time
+#define HG_COLUMNS 4 // of a lane at a time: heads of up to 128 need one pass
 
 // hg_dot is ⟨a, b⟩ over n elements, in runs of 64 that are added up in order.
 HG_DEVICE float hg_dot(const float *a, const float *b, int n) {
