@@ -13,10 +13,12 @@ HG_DEVICE float hg_dot(const float *a, const float *b, int n) {
   for (int from = 0; from < n; from += 64) {
     float run = 0.f;
     int end = hg_least(from + 64, n), i = from;
+#pragma unroll 4
     for (; wide && i < end; i += 4) {
       f4 x = *(const f4 *)(a + i), y = *(const f4 *)(b + i);
       run = fmaf(x.x, y.x, run), run = fmaf(x.y, y.y, run), run = fmaf(x.z, y.z, run), run = fmaf(x.w, y.w, run);
     }
+#pragma unroll 1
     for (; i < end; i++) run = fmaf(a[i], b[i], run);
     sum += run;
   }
@@ -30,6 +32,7 @@ HG_DEVICE void hg_mix(float (&sums)[HG_COLUMNS], const float *weight, int count,
   float run[HG_COLUMNS];
 #pragma unroll
   for (int c = 0; c < HG_COLUMNS; c++) run[c] = 0.f;
+#pragma unroll 2
   for (int t = 0; t < count; t++) {
     float w = weight[t];
     const float *v = row(t) + first + hg_lane();

@@ -36,7 +36,7 @@ typedef long long i64;
 // HG_KERNEL begins a kernel that is launched with at most the given number of
 // threads a block.
 #define HG_KERNEL(threads, name, ...) \
-  extern "C" __global__ __attribute__((launch_bounds(threads))) void name(__VA_ARGS__)
+  extern "C" __global__ __attribute__((launch_bounds(threads, 1))) void name(__VA_ARGS__)
 
 // HG_SHARED declares an array in the block's shared memory; its contents are
 // undefined at first.
