@@ -42,7 +42,7 @@ static uintptr_t fault_address;
 // the kernel but where its stack overflowed: then the top of the stack serves again.
 static void land(ucontext_t *context) {
   const Stack *stack = block.thread[block.current].fiber.stack;
-  uintptr_t top = ((uintptr_t)stack->low + stack->size) & ~(uintptr_t)15;
+  uintptr_t top = (uintptr_t)stack->low + stack->top;
 #if defined(__x86_64__)
   context->uc_mcontext.gregs[REG_RSP] = (greg_t)(top - 8);
   context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)landing;

@@ -9,6 +9,7 @@ namespace hg_emu {
 struct Stack {
   char *low;
   size_t size;
+  size_t top;  // where a fiber begins, a multiple of 16 from low
   Stack *next; // among the free ones
 };
 
