@@ -2,6 +2,7 @@ package emu
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -62,7 +63,11 @@ func ptxOf(kernels ...string) string {
 // open opens the emulator of testdata in an order and loads a module.
 func open(t testing.TB, order string, kernels ...string) *driver {
 	t.Helper()
-	lib, err := dlopen.Open(BuildFolder(t, "testdata") + "/libcuda.so.1")
+	libs := os.Getenv("HGLD_EMU_TEST_LIBS") // of a process under the address sanitizer
+	if libs == "" {
+		libs = BuildFolder(t, "testdata")
+	}
+	lib, err := dlopen.Open(libs + "/libcuda.so.1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -137,10 +137,16 @@ Stack *stack_take() {
   return s;
 }
 
-void stack_free(Stack *s) {
+void stack_abandon(Stack *s) {
 #ifdef HG_ASAN
-  __asan_unpoison_memory_region(s->low, s->size); // of frames that were abandoned
+  __asan_unpoison_memory_region(s->low, s->size);
+#else
+  (void)s;
 #endif
+}
+
+void stack_free(Stack *s) {
+  stack_abandon(s);
   s->next = free_stacks;
   free_stacks = s;
 }

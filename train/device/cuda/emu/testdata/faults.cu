@@ -79,3 +79,10 @@ static __attribute__((noinline)) int deep(int n, int *y) {
 }
 
 HG_KERNEL(256, full_stack, int *y, int n) { y[1] = deep(n, y); }
+
+HG_KERNEL(256, local_overrun, float *y, int n) {
+  float own[8];
+  for (int i = 0; i < n; i++) own[i] = (float)i;
+  __syncthreads();
+  y[threadIdx.x] = own[threadIdx.x % 8];
+}
