@@ -2,6 +2,7 @@ package emu
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -27,8 +28,8 @@ const (
 	codeCapturedEvent      = 907
 )
 
-// driver calls the emulator as a program calls libcuda. One context and one module
-// are open; they end with the test.
+// driver calls the emulator as a program calls libcuda. It has a context and a module
+// of its own, which end with the test.
 type driver struct {
 	t      testing.TB
 	lib    *dlopen.Library
@@ -62,7 +63,11 @@ func ptxOf(kernels ...string) string {
 // open opens the emulator of testdata in an order and loads a module.
 func open(t testing.TB, order string, kernels ...string) *driver {
 	t.Helper()
-	lib, err := dlopen.Open(BuildFolder(t, "testdata") + "/libcuda.so.1")
+	libs := os.Getenv("HGLD_EMU_TEST_LIBS") // of a process under the address sanitizer
+	if libs == "" {
+		libs = BuildFolder(t, "testdata")
+	}
+	lib, err := dlopen.Open(libs + "/libcuda.so.1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,12 +75,9 @@ func open(t testing.TB, order string, kernels ...string) *driver {
 	d := &driver{t: t, lib: lib}
 	d.ok("cuInit", 0)
 	d.setOrder(order)
-	ctx := box[uintptr]()
-	d.ok("cuDevicePrimaryCtxRetain", at(ctx), 0)
-	d.ok("cuCtxSetCurrent", *ctx)
+	ctx := d.handle("cuCtxCreate_v2", 0, 0)
 	t.Cleanup(func() {
-		d.call("cuCtxSetCurrent", 0)
-		d.ok("cuDevicePrimaryCtxRelease_v2", 0)
+		d.ok("cuCtxDestroy_v2", ctx)
 		d.setOrder("forward")
 		d.fail("")
 		runtime.UnlockOSThread()

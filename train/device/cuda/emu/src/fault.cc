@@ -28,7 +28,7 @@ static struct sigaction previous[32];
 static int fault_signal;
 static uintptr_t fault_address;
 
-// landing is where a kernel continues after it faulted, on its own stack.
+// landing is where a kernel continues after it faulted.
 [[noreturn]] static void landing() {
   void *address = (void *)fault_address;
   if (fault_signal == SIGFPE) launch_fail(error_launch_failed, "integer division by zero, or one that overflows");
@@ -38,11 +38,12 @@ static uintptr_t fault_address;
   launch_fail(error_illegal_address, "access to " + memory_describe(fault_address));
 }
 
-// land makes the interrupted code continue in landing. The stack pointer is that of
-// the kernel but where its stack overflowed: then the top of the stack serves again.
+// land makes the interrupted code continue in landing, at the top of its stack: it may
+// have overflowed, and nothing on it is needed.
 static void land(ucontext_t *context) {
-  const Stack *stack = block.thread[block.current].fiber.stack;
-  uintptr_t top = ((uintptr_t)stack->low + stack->size) & ~(uintptr_t)15;
+  Stack *stack = block.thread[block.current].fiber.stack;
+  stack_abandon(stack);
+  uintptr_t top = (uintptr_t)stack->low + stack->top;
 #if defined(__x86_64__)
   context->uc_mcontext.gregs[REG_RSP] = (greg_t)(top - 8);
   context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)landing;

@@ -103,8 +103,12 @@ static void arrived(void *shadow) {
   caller_size = size;
 }
 #else
-static const size_t stack_size = 64 << 10;
+static const size_t stack_size = 96 << 10;
 #endif
+
+// Stacks begin at differing distances from the end of their memory. Otherwise those of
+// all threads would share a few lines of the processor's caches.
+static const size_t colour_step = 9 * 64, colour_count = 49; // 27.6 KiB at most
 
 static Stack *free_stacks;
 
@@ -120,7 +124,8 @@ static Stack *stack_map() {
     perror("hg emulator: no memory for the stack of a thread");
     abort();
   }
-  Stack *s = new Stack{(char *)p + guard_size, stack_size, nullptr};
+  size_t top = stack_size - stack_count % colour_count * colour_step;
+  Stack *s = new Stack{(char *)p + guard_size, stack_size, top, nullptr};
   all_stacks[stack_count++] = s;
   return s;
 }
@@ -132,10 +137,16 @@ Stack *stack_take() {
   return s;
 }
 
-void stack_free(Stack *s) {
+void stack_abandon(Stack *s) {
 #ifdef HG_ASAN
-  __asan_unpoison_memory_region(s->low, s->size); // of frames that were abandoned
+  __asan_unpoison_memory_region(s->low, s->size);
+#else
+  (void)s;
 #endif
+}
+
+void stack_free(Stack *s) {
+  stack_abandon(s);
   s->next = free_stacks;
   free_stacks = s;
 }
@@ -149,7 +160,7 @@ bool stack_guards(const void *address) {
 }
 
 void fiber_start(Fiber &fiber, Stack *stack, void (*entry)()) {
-  void **top = (void **)(stack->low + stack->size) - frame_words;
+  void **top = (void **)(stack->low + stack->top) - frame_words;
   for (int i = 0; i < frame_words; i++) top[i] = nullptr;
   top[return_word] = (void *)entry;
   fiber = {top, stack};

@@ -9,6 +9,7 @@ namespace hg_emu {
 struct Stack {
   char *low;
   size_t size;
+  size_t top;  // where a fiber begins, a multiple of 16 from low
   Stack *next; // among the free ones
 };
 
@@ -22,7 +23,10 @@ struct Fiber {
 Stack *stack_take();
 void stack_free(Stack *);
 
-// stack_holds reports whether an address lies in a stack's guard page.
+// stack_abandon tells the address sanitizer that no frame on a stack counts any more.
+void stack_abandon(Stack *);
+
+// stack_guards reports whether an address lies in a stack's guard page.
 bool stack_guards(const void *address);
 
 // fiber_start makes a fiber that will run entry on a stack. entry never returns.

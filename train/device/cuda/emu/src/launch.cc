@@ -64,6 +64,7 @@ static void runner() {
     block.launch->kernel->call(block.launch->kernel->function, block.launch->arguments.data());
     block.state[block.current] = done;
     block.done_count++;
+    block.absent[block.current / 32] |= 1u << (block.current & 31);
     int next = pick();
     if (next >= 0 && block.state[next] == fresh) {
       set_current(next);
@@ -121,7 +122,11 @@ static bool open_barrier() {
 
 static void run_block() {
   for (int i = 0; i < block.count; i++) block.state[i] = fresh;
-  for (u32 &w : block.waiting) w = 0;
+  for (int w = 0; w * 32 < block.count; w++) {
+    int lanes = block.count - w * 32;
+    block.waiting[w] = 0;
+    block.absent[w] = lanes < 32 ? ~0u << lanes : 0;
+  }
   block.ready_count = block.barrier_count = block.done_count = 0;
   shared_poison();
   do {

@@ -60,6 +60,7 @@ struct Block {
   int barrier_count; // in state at_barrier
   int done_count;
   u32 waiting[most_threads / 32]; // lanes at a vote, of each warp
+  u32 absent[most_threads / 32];  // lanes that have exited, or lie past the block's end
   State state[most_threads];
   Thread thread[most_threads];
 };

@@ -15,18 +15,15 @@ static std::string text_of(const char *format, u32 a, u32 b, u32 c = 0) {
   return text;
 }
 
-// check_mask ends the kernel where a mask names lanes that can never come.
-static void check_mask(u32 mask, int first, u32 own, Vote vote) {
+// refuse ends the kernel, whose mask names lanes that can never come.
+[[noreturn]] static void refuse(u32 mask, int first, u32 own, Vote vote) {
   std::string name = vote_names[vote];
   if (!(mask >> own & 1)) launch_fail(error_launch_failed, name + text_of(": lane %u is not in its mask 0x%08x", own, mask));
-  for (u32 i = 0; i < 32; i++) {
-    if (!(mask >> i & 1)) continue;
-    if (first + (int)i >= block.count)
-      launch_fail(error_launch_failed,
-                  name + text_of(": mask 0x%08x names lane %u, but the block ends at thread %u", mask, i, block.count - 1));
-    if (block.state[first + i] == done)
-      launch_fail(error_launch_failed, name + text_of(": mask 0x%08x names lane %u, which has exited", mask, i));
-  }
+  u32 lane = (u32)__builtin_ctz(mask & block.absent[first / 32]);
+  if (first + (int)lane >= block.count)
+    launch_fail(error_launch_failed,
+                name + text_of(": mask 0x%08x names lane %u, but the block ends at thread %u", mask, lane, block.count - 1));
+  launch_fail(error_launch_failed, name + text_of(": mask 0x%08x names lane %u, which has exited", mask, lane));
 }
 
 // complete reports whether all lanes of the mask wait for this vote.
@@ -63,7 +60,7 @@ u64 warp(u32 mask, Vote vote, u64 value, u32 source) {
   u32 own = lane();
   int first = block.current - (int)own;
   u32 &waiting = block.waiting[first / 32];
-  check_mask(mask, first, own, vote);
+  if (!(mask >> own & 1) || (mask & block.absent[first / 32])) refuse(mask, first, own, vote);
   Thread &t = block.thread[block.current];
   t.value = value;
   t.mask = mask;
