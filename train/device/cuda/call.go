@@ -34,7 +34,7 @@ type call struct {
 	words  [maxParams]uint64
 	data   [maxData]byte // arguments that are structures
 	used   int           // bytes of data
-	marked []*allocation // buffers that uploads go to
+	marked []*allocation // memory that uploads go to; all memory while a program is recorded
 }
 
 const (
@@ -68,10 +68,11 @@ func (c *call) address(a device.Array) Address {
 	if !ok {
 		panic(fmt.Sprintf("cuda: %s: an array of another backend", c.op))
 	}
-	if buf.root.target.Load() && !slices.Contains(c.marked, buf.root) {
-		c.marked = append(c.marked, buf.root)
+	m := buf.root
+	if (m.target.Load() || m.pending.Load() || c.b.capture != nil) && !slices.Contains(c.marked, m) {
+		c.marked = append(c.marked, m)
 	}
-	buf.root.used.Store(true)
+	m.used.Store(true)
 	return buf.addr + Address(a.Off*a.Type.Size())
 }
 

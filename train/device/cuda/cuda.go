@@ -49,8 +49,8 @@ type Backend struct {
 	inUse     int       // bytes allocated
 	retired   []retired // memory that is freed when the work queued before it is done
 	staging   []*staging
-	uploads   []*allocation // those that the compute stream has not waited for
 	downloads map[device.Ticket]*download
+	copied    map[device.Ticket]Event // uploads from a HostBuffer
 	ticket    device.Ticket
 	spare     []Event
 
@@ -89,17 +89,16 @@ func OpenWith(drv Driver, ordinal int) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cuda: card %d: %w", ordinal, err)
 	}
-	if card.Major < leastMajor {
-		return nil, fmt.Errorf("cuda: %w: %s has compute capability %d.%d, at least %d.0 is needed",
-			ErrNoCard, card.Name, card.Major, card.Minor, leastMajor)
+	if err := card.fit(); err != nil {
+		return nil, fmt.Errorf("cuda: %w", err)
 	}
 	b := &Backend{
 		drv: drv, card: card,
 		modules: map[string]Module{}, kernels: map[string]*kernel{}, downloads: map[device.Ticket]*download{},
+		copied: map[device.Ticket]Event{},
 	}
 	b.captured = sync.NewCond(&b.mu)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	defer pin()()
 	if b.ctx, err = drv.Retain(ordinal); err == nil {
 		err = drv.SetCurrent(b.ctx)
 	}
@@ -151,8 +150,14 @@ func (b *Backend) Supports(t device.DType) bool { return t == device.F32 }
 // enter pins the goroutine to its thread and makes the context current there. What it
 // returns undoes the first.
 func (b *Backend) enter() func() {
-	runtime.LockOSThread()
+	unpin := pin()
 	b.check("", b.drv.SetCurrent(b.ctx))
+	return unpin
+}
+
+// pin keeps the goroutine on its thread until what it returns is called.
+func pin() func() {
+	runtime.LockOSThread()
 	return runtime.UnlockOSThread
 }
 

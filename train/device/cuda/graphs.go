@@ -11,7 +11,7 @@ import (
 type program struct {
 	b     *Backend
 	graph Graph
-	marks []*allocation // memory that uploads go to and that the program uses
+	marks []*allocation // the memory that it uses
 	freed []*allocation // memory freed while it was recorded
 }
 

@@ -14,8 +14,11 @@ import (
 // of the functions that carry their tag's name, which are those of every driver from
 // CUDA 11.8 to 13.
 type libcuda struct {
-	path   string
-	launch [11]uintptr // arguments of the launch that is being made
+	path string
+	// Arguments of the two calls that every operation makes, which then cost no
+	// allocation. The Backend's lock guards them.
+	launch  [11]uintptr
+	current [1]uintptr
 
 	init             uintptr `name:"cuInit"`
 	driverGetVersion uintptr `name:"cuDriverGetVersion"`
@@ -201,7 +204,8 @@ func (d *libcuda) Retain(ordinal int) (Context, error) {
 }
 
 func (d *libcuda) SetCurrent(c Context) error {
-	return d.call("cuCtxSetCurrent", d.ctxSetCurrent, uintptr(c))
+	d.current[0] = uintptr(c)
+	return d.call("cuCtxSetCurrent", d.ctxSetCurrent, d.current[:]...)
 }
 
 func (d *libcuda) Release(ordinal int) error {

@@ -13,13 +13,13 @@ type allocation struct {
 	addr Address
 	size int
 
-	used   atomic.Bool // some operation was given it
-	target atomic.Bool // an upload went to it after that: its uses are marked by lastUse
+	used    atomic.Bool // some operation was given it
+	target  atomic.Bool // an upload went to it after that: its uses are marked by lastUse
+	pending atomic.Bool // the compute stream has not waited for uploaded
 
 	lastUse  Event // on the compute stream, after the last operation that was given it
 	marked   bool  // lastUse was recorded
 	uploaded Event // on the stream of copies, after the last upload
-	pending  bool  // the compute stream has not waited for uploaded
 }
 
 // buffer is a part of an allocation.

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"fmt"
-	"runtime"
 	"unsafe"
 
 	"hgld/train/device"
@@ -72,10 +71,7 @@ func (b *Backend) Upload(dst device.Array, src []byte) {
 	row, pitch := rowsOf(dst)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for b.capture != nil && m.root.used.Load() && !m.root.target.Load() {
-		b.captured.Wait()
-	}
-	if b.err != nil {
+	if !b.mayUpload(m.root) {
 		return
 	}
 	defer b.enter()()
@@ -93,11 +89,16 @@ func (b *Backend) Upload(dst device.Array, src []byte) {
 			row, pitch = min(len(src), stagingBytes), min(len(src), stagingBytes)
 		}
 	}
-	b.check("Upload", b.drv.Record(m.root.uploaded, b.copies))
-	if !m.root.pending {
-		m.root.pending = true
-		b.uploads = append(b.uploads, m.root)
+	b.endUpload(m.root)
+}
+
+// mayUpload waits until m's uses can be told from those of a program that is being
+// recorded. It reports whether the device works.
+func (b *Backend) mayUpload(m *allocation) bool {
+	for b.capture != nil && m.used.Load() && !m.target.Load() {
+		b.captured.Wait()
 	}
+	return b.err == nil
 }
 
 // rowsOf returns the bytes of a run without gaps and the distance between two runs.
@@ -110,7 +111,8 @@ func rowsOf(a device.Array) (row, pitch int) {
 	return a.Cols() * size, a.Ld * size
 }
 
-// beginUpload makes the stream of copies wait for the last use of m.
+// beginUpload makes the stream of copies wait for the last use of m. The first upload
+// after a use waits for all that is queued; from then on uses of m are marked.
 func (b *Backend) beginUpload(m *allocation) {
 	if m.uploaded == 0 {
 		m.uploaded = b.event()
@@ -124,8 +126,24 @@ func (b *Backend) beginUpload(m *allocation) {
 		m.lastUse, m.marked = b.event(), true
 		b.check("Upload", b.drv.Record(m.lastUse, b.compute))
 		b.check("Upload", b.drv.WaitEvent(b.copies, m.lastUse))
+		m.target.Store(true) // an input, to which more uploads will come
 	}
-	m.target.Store(true)
+}
+
+// endUpload makes the operations that are given m from now on wait for the copies.
+func (b *Backend) endUpload(m *allocation) {
+	b.check("Upload", b.drv.Record(m.uploaded, b.copies))
+	m.pending.Store(true)
+}
+
+// copyIn queues a copy of rows without gaps in pinned memory to rows on the card.
+func (b *Backend) copyIn(dst Address, src unsafe.Pointer, bytes, row, pitch int) error {
+	if pitch == row || bytes <= row {
+		return b.drv.ToDevice(dst, src, bytes, b.copies)
+	}
+	return b.drv.CopyRows(Rows{
+		Dst: dst, DstPitch: pitch, SrcHost: src, SrcPitch: row, Width: row, Rows: bytes / row,
+	}, b.copies)
 }
 
 // uploadPiece copies rows through one block of pinned memory.
@@ -137,15 +155,7 @@ func (b *Backend) uploadPiece(dst Address, src []byte, row, pitch int) {
 	b.mu.Unlock()
 	copy(unsafe.Slice((*byte)(s.mem), len(src)), src)
 	b.mu.Lock()
-	var err error
-	if pitch == row || len(src) <= row {
-		err = b.drv.ToDevice(dst, s.mem, len(src), b.copies)
-	} else {
-		err = b.drv.CopyRows(Rows{
-			Dst: dst, DstPitch: pitch, SrcHost: s.mem, SrcPitch: row, Width: row, Rows: len(src) / row,
-		}, b.copies)
-	}
-	b.check("Upload", err)
+	b.check("Upload", b.copyIn(dst, s.mem, len(src), row, pitch))
 	b.check("Upload", b.drv.Record(s.done, b.copies))
 	s.busy = false
 }
@@ -162,17 +172,11 @@ func (b *Backend) awaitUploads(marked []*allocation) {
 }
 
 func (b *Backend) awaitUpload(m *allocation) {
-	if !m.pending {
+	if !m.pending.Load() {
 		return
 	}
 	b.check("Upload", b.drv.WaitEvent(b.compute, m.uploaded))
-	m.pending = false
-	for i, u := range b.uploads {
-		if u == m {
-			b.uploads = append(b.uploads[:i], b.uploads[i+1:]...)
-			break
-		}
-	}
+	m.pending.Store(false)
 }
 
 // markUse records on the compute stream that the given memory has been used.
@@ -182,6 +186,9 @@ func (b *Backend) markUse(op string, marked []*allocation) {
 		return
 	}
 	for _, m := range marked {
+		if !m.target.Load() {
+			continue
+		}
 		if m.lastUse == 0 {
 			m.lastUse = b.event()
 		}
@@ -280,7 +287,7 @@ func (b *Backend) empty(d *download, n int) {
 	d.pieces = d.pieces[n:]
 }
 
-// Wait returns when a download is complete, with the first error of the device.
+// Wait returns when a download, or an upload from a HostBuffer, is complete, with the first error of the device.
 func (b *Backend) Wait(t device.Ticket) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -288,6 +295,14 @@ func (b *Backend) Wait(t device.Ticket) error {
 		defer b.enter()()
 		delete(b.downloads, t)
 		b.empty(d, len(d.pieces))
+	}
+	if e, ok := b.copied[t]; ok {
+		delete(b.copied, t)
+		b.mu.Unlock()
+		err := b.drv.SyncEvent(e)
+		b.mu.Lock()
+		b.check("Upload", err)
+		b.spare = append(b.spare, e)
 	}
 	return b.err
 }
@@ -311,7 +326,10 @@ func (b *Backend) Sync() error {
 		delete(b.downloads, t)
 		b.empty(d, len(d.pieces))
 	}
+	for t, e := range b.copied {
+		delete(b.copied, t)
+		b.spare = append(b.spare, e)
+	}
 	b.reap(true)
-	runtime.KeepAlive(b)
 	return b.err
 }

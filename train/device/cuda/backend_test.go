@@ -1,0 +1,238 @@
+package cuda_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"hgld/train/device"
+	"hgld/train/device/cuda"
+	"hgld/train/device/cuda/emu"
+)
+
+// numbers are the bytes of F32 numbers.
+func numbers(v ...float32) []byte {
+	var out []byte
+	for _, x := range v {
+		out = binary.NativeEndian.AppendUint32(out, math.Float32bits(x))
+	}
+	return out
+}
+
+// download returns the bytes of an array.
+func download(t *testing.T, b *cuda.Backend, a device.Array) []byte {
+	t.Helper()
+	out := make([]byte, a.Len()*a.Type.Size())
+	if err := b.Wait(b.Download(out, a)); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestNoDriverNamesWhatIsMissing(t *testing.T) {
+	t.Setenv(cuda.LibrariesVariable, "")
+	t.Setenv("PATH", "")
+	for _, err := range []error{func() error { _, err := cuda.Open(0); return err }(), func() error { _, err := cuda.Probe(); return err }()} {
+		if !errors.Is(err, cuda.ErrNoCard) || !strings.Contains(err.Error(), "libcuda.so.1") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestNoSuchCard(t *testing.T) {
+	emulated(t)
+	if _, err := cuda.Open(3); !errors.Is(err, cuda.ErrNoCard) || !strings.Contains(err.Error(), "card 3") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestProbeDescribesTheCard(t *testing.T) {
+	emulated(t)
+	r, err := cuda.Probe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Cards) != 1 || r.Version < 11080 || !strings.HasSuffix(r.Driver, "libcuda.so.1") || r.Free[0] <= 0 {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// A slot is uploaded again while the operations that read it are queued: each must see
+// the numbers of its own turn.
+func TestUploadWaitsForTheLastUseAndIsWaitedFor(t *testing.T) {
+	b := emulated(t)
+	const n, turns = 1000, 20
+	slot, sum := device.New(b, device.F32, n), device.New(b, device.F32, n)
+	b.Fill(sum, 0)
+	for turn := range turns {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(turn + i)
+		}
+		b.Upload(slot, numbers(v...))
+		b.Axpby(sum, 1, sum, 1, slot)
+	}
+	want := make([]float32, n)
+	for i := range want {
+		want[i] = float32(turns*i + turns*(turns-1)/2)
+	}
+	if !bytes.Equal(download(t, b, sum), numbers(want...)) {
+		t.Error("an operation saw an upload of another turn")
+	}
+}
+
+func TestUploadsFromOtherGoroutines(t *testing.T) {
+	b := emulated(t)
+	const n, slots = 5000, 4
+	var arrays [slots]device.Array
+	for i := range arrays {
+		arrays[i] = device.New(b, device.F32, n)
+	}
+	var group sync.WaitGroup
+	for i := range arrays {
+		group.Go(func() {
+			v := make([]float32, n)
+			for j := range v {
+				v[j] = float32(i)
+			}
+			b.Upload(arrays[i], numbers(v...))
+		})
+	}
+	busy := device.New(b, device.F32, n)
+	for range 50 {
+		b.Fill(busy, 1)
+	}
+	group.Wait()
+	for i, a := range arrays {
+		if got := download(t, b, a); !bytes.Equal(got[4*(n-1):], numbers(float32(i))) {
+			t.Errorf("slot %d holds %v", i, got[4*(n-1):])
+		}
+	}
+}
+
+// 20 MiB go through three blocks of pinned memory, as rows of a view too.
+func TestLargeTransfers(t *testing.T) {
+	b := emulated(t)
+	const rows, cols = 1300, 4001
+	v := make([]byte, 4*rows*cols)
+	for i := 0; i < len(v); i += 4 {
+		binary.NativeEndian.PutUint32(v[i:], uint32(i))
+	}
+	flat := device.New(b, device.I32, rows, cols)
+	view := device.New(b, device.I32, rows, cols+7).ColRange(3, cols+3)
+	for _, a := range []device.Array{flat, view} {
+		b.Upload(a, v)
+		if !bytes.Equal(download(t, b, a), v) {
+			t.Errorf("%v with stride %d came back changed", a, a.Ld)
+		}
+	}
+}
+
+func TestHostBufferUploads(t *testing.T) {
+	b := emulated(t)
+	h := b.HostBuffer(4096)
+	dst := device.New(b, device.F32, 4)
+	copy(h.Bytes()[16:], numbers(1, 2, 3, 4))
+	ticket := h.UploadAsync(dst, 16)
+	b.Axpby(dst, 2, dst, 0, device.Array{})
+	if err := b.Wait(ticket); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(download(t, b, dst), numbers(2, 4, 6, 8)) {
+		t.Error("the upload was not waited for")
+	}
+	h.Free()
+}
+
+func TestProgramEqualsTheFirstPass(t *testing.T) {
+	b := emulated(t)
+	x, y := device.New(b, device.F32, 300, 40), device.New(b, device.F32, 40)
+	step := func() {
+		b.Sums(y, x, device.SumCols, 0) // takes scratch
+		b.Axpby(x, 0.5, x, 1, y)
+	}
+	var first, again []byte
+	b.Fill(x, 1)
+	step()
+	step()
+	first = download(t, b, x)
+	b.Fill(x, 1)
+	p, err := b.Record(step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Run()
+	p.Run()
+	again = download(t, b, x)
+	p.Close()
+	if !bytes.Equal(first, again) {
+		t.Error("the program computed something else")
+	}
+}
+
+func TestRecordingOfWhatHasNotRunIsAnError(t *testing.T) {
+	t.Setenv(cuda.LibrariesVariable, emu.Build(t))
+	b, err := cuda.Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	x, y := device.New(b, device.F32, 3000, 400), device.New(b, device.F32, 400)
+	b.Fill(x, 1)
+	_, err = b.Record(func() { b.Sums(y, x, device.SumCols, 0) })
+	if err == nil || !strings.Contains(err.Error(), "Sums") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOutOfMemoryTellsTheSizes(t *testing.T) {
+	libs := emu.Build(t)
+	t.Setenv(cuda.LibrariesVariable, libs)
+	b, err := cuda.Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	card := emu.Open(t, libs)
+	card.Memory(1 << 20)
+	defer card.Memory(2 << 30)
+	b.Alloc(300 << 10)
+	b.Alloc(2 << 20)
+	var oom *device.OutOfMemory
+	if err := b.Sync(); !errors.As(err, &oom) || oom.Want != 2<<20 || oom.Used < 300<<10 {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestFailuresAreStickyAndNameTheOperation(t *testing.T) {
+	libs := emu.Build(t)
+	t.Setenv(cuda.LibrariesVariable, libs)
+	b, err := cuda.Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := device.New(b, device.F32, 10)
+	emu.Open(t, libs).Fail("cuLaunchKernel:2:719")
+	b.Fill(x, 1)
+	b.Scale(x, x, x.RowRange(0, 1))
+	b.Fill(x, 2)
+	if err := b.Sync(); err == nil || !strings.Contains(err.Error(), "Scale: cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED") {
+		t.Errorf("got %v", err)
+	}
+	b.Close()
+}
+
+// A steady step costs the host no memory.
+func TestLaunchesAllocateNothing(t *testing.T) {
+	b := emulated(t)
+	x := device.New(b, device.F32, 64)
+	b.Fill(x, 1)
+	b.Axpby(x, 1, x, 1, x)
+	if n := testing.AllocsPerRun(100, func() { b.Axpby(x, 1, x, 1, x) }); n > 0 {
+		t.Errorf("%v allocations a launch", n)
+	}
+}

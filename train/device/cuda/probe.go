@@ -1,0 +1,83 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Report is what a machine offers.
+type Report struct {
+	Driver  string // path of the library, or the name of the driver that was built in
+	Version int    // 12040 is CUDA 12.4
+	Cards   []Card
+	Free    []int // bytes of each card that nobody uses; −1 where it cannot be told
+}
+
+// Probe looks for a driver and its cards. The error wraps ErrNoCard and says what is
+// missing; the report holds what was found all the same.
+func Probe() (Report, error) {
+	drv, path, err := openDriver()
+	if err != nil {
+		return Report{}, fmt.Errorf("%w: %w", ErrNoCard, err)
+	}
+	r := Report{Driver: path}
+	if r.Version, err = drv.Version(); err != nil {
+		return r, fmt.Errorf("%w: %w", ErrNoCard, err)
+	}
+	n, err := drv.Devices()
+	if err != nil || n == 0 {
+		return r, fmt.Errorf("%w: the driver has no card%s", ErrNoCard, because(err))
+	}
+	var unfit error
+	for i := range n {
+		card, err := drv.Device(i)
+		if err != nil {
+			return r, fmt.Errorf("%w: card %d: %w", ErrNoCard, i, err)
+		}
+		r.Cards, r.Free = append(r.Cards, card), append(r.Free, freeMemory(drv, i))
+		if err := card.fit(); err != nil {
+			unfit = errors.Join(unfit, err)
+		}
+	}
+	for _, card := range r.Cards {
+		if card.fit() == nil {
+			return r, nil
+		}
+	}
+	return r, unfit
+}
+
+func because(err error) string {
+	if err == nil {
+		return ""
+	}
+	return ": " + err.Error()
+}
+
+// fit reports a card that the kernels cannot run on.
+func (c Card) fit() error {
+	if c.Major >= leastMajor {
+		return nil
+	}
+	return fmt.Errorf("%w: %s has compute capability %d.%d, at least %d.0 is needed (Ampere, 2020)",
+		ErrNoCard, c.Name, c.Major, c.Minor, leastMajor)
+}
+
+// freeMemory returns the bytes of a card that nobody uses, or −1.
+func freeMemory(drv Driver, ordinal int) int {
+	ctx, err := drv.Retain(ordinal)
+	if err != nil {
+		return -1
+	}
+	defer drv.Release(ordinal)
+	unpin := pin()
+	defer unpin()
+	if drv.SetCurrent(ctx) != nil {
+		return -1
+	}
+	free, _, err := drv.MemInfo()
+	if err != nil {
+		return -1
+	}
+	return free
+}
