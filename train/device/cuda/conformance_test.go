@@ -12,6 +12,7 @@ import (
 func emulated(t *testing.T) *cuda.Backend {
 	t.Helper()
 	libs := emu.Build(t)
+	t.Logf("emulator in %s", libs)
 	t.Setenv(cuda.LibrariesVariable, libs)
 	card := emu.Open(t, libs)
 	b, err := cuda.Open(0)

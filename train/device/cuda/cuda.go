@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -188,7 +189,7 @@ func blocks(n, size int) int { return (n + size - 1) / size }
 // The error lists why each could not.
 func openDriver() (drv Driver, path string, err error) {
 	var reasons []string
-	for _, open := range drivers {
+	for _, open := range slices.Concat(builtin, []func() (Driver, string, error){atRunTime}) {
 		drv, path, err := open()
 		if err == nil {
 			return drv, path, nil
@@ -198,13 +199,11 @@ func openDriver() (drv Driver, path string, err error) {
 	return nil, "", errors.New(strings.Join(reasons, "; "))
 }
 
-// drivers are tried in order. A build with the tag "gorgonia" puts its own first.
-var drivers = []func() (Driver, string, error){
-	func() (Driver, string, error) {
-		d, err := openLibcuda()
-		if err != nil {
-			return nil, "", err
-		}
-		return d, d.path, nil
-	},
+// atRunTime opens libcuda.
+func atRunTime() (Driver, string, error) {
+	d, err := openLibcuda()
+	if err != nil {
+		return nil, "", err
+	}
+	return d, d.path, nil
 }
