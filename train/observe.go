@@ -2,6 +2,15 @@ package train
 
 import "hgld/train/device"
 
+// observe puts an observer before b. What b can do besides is observed too.
+func observe(b device.Backend, seen func(op string, flops float64, do func())) device.Backend {
+	o := &observer{Backend: b, seen: seen}
+	if r, able := b.(device.Ragged); able {
+		return &raggedObserver{o, r}
+	}
+	return o
+}
+
 // observer is a backend whose operations pass by someone: a profiler, who measures
 // them, or a plan of memory, which leaves them out.
 type observer struct {
@@ -18,10 +27,6 @@ func (o *observer) MatMul(dst, a, b device.Array, m device.Mul) {
 
 func (o *observer) Scores(dst, q, g device.Array) {
 	o.seen("Scores", products(dst, q.Cols()), func() { o.Backend.Scores(dst, q, g) })
-}
-
-func (o *observer) Nearest(index, dist, x, c, cc device.Array) {
-	o.seen("Nearest", products(x, c.Rows()), func() { o.Backend.Nearest(index, dist, x, c, cc) })
 }
 
 func (o *observer) Axpby(dst device.Array, a float32, x device.Array, b float32, y device.Array) {
@@ -92,10 +97,6 @@ func (o *observer) Random(dst, key device.Array, stream uint32, d device.Dist) {
 	o.seen("Random", 0, func() { o.Backend.Random(dst, key, stream, d) })
 }
 
-func (o *observer) Dropout(dst, x, key device.Array, stream uint32, p float32) {
-	o.seen("Dropout", 0, func() { o.Backend.Dropout(dst, x, key, stream, p) })
-}
-
 func (o *observer) Adam(w, m, v, dw, shadow, hyper, flag device.Array, k device.AdamKind) {
 	o.seen("Adam", 0, func() { o.Backend.Adam(w, m, v, dw, shadow, hyper, flag, k) })
 }
@@ -116,8 +117,8 @@ func (o *observer) Conv(dst, x, w device.Array, c device.ConvShape, e device.Epi
 	o.seen("Conv", products(dst, w.Len()/w.Dims[0]), func() { o.Backend.Conv(dst, x, w, c, e) })
 }
 
-func (o *observer) ConvGradX(dx, dy, w device.Array, c device.ConvShape) {
-	o.seen("ConvGradX", products(dy, w.Len()/w.Dims[0]), func() { o.Backend.ConvGradX(dx, dy, w, c) })
+func (o *observer) ConvGradX(dx, dy, w device.Array, c device.ConvShape, acc float32) {
+	o.seen("ConvGradX", products(dy, w.Len()/w.Dims[0]), func() { o.Backend.ConvGradX(dx, dy, w, c, acc) })
 }
 
 func (o *observer) ConvGradW(dw, dy, x device.Array, c device.ConvShape, acc float32) {
@@ -164,10 +165,6 @@ func (o *observer) Interpolate(dst, x device.Array, i device.Interpolation) {
 	o.seen("Interpolate", 0, func() { o.Backend.Interpolate(dst, x, i) })
 }
 
-func (o *observer) InterpolateGrad(dx, dy device.Array, i device.Interpolation) {
-	o.seen("InterpolateGrad", 0, func() { o.Backend.InterpolateGrad(dx, dy, i) })
-}
-
 func (o *observer) Pixels(dst, bytes, crop device.Array, p device.Pixel) {
 	o.seen("Pixels", 0, func() { o.Backend.Pixels(dst, bytes, crop, p) })
 }
@@ -178,14 +175,6 @@ func (o *observer) Shared(sh, ql, gl, self device.Array, k device.SharedKind) {
 
 func (o *observer) Relevance(rel, cnt, weight, sh device.Array, k device.RelKind) {
 	o.seen("Relevance", 0, func() { o.Backend.Relevance(rel, cnt, weight, sh, k) })
-}
-
-func (o *observer) PairRank(rank, plus, s, sh, rel device.Array, h *device.Steps) {
-	o.seen("PairRank", 0, func() { o.Backend.PairRank(rank, plus, s, sh, rel, h) })
-}
-
-func (o *observer) PairRankGrad(ds, drank, dplus, s, sh, rel device.Array, h *device.Steps) {
-	o.seen("PairRankGrad", 0, func() { o.Backend.PairRankGrad(ds, drank, dplus, s, sh, rel, h) })
 }
 
 func (o *observer) RankScore(loss, drank, dplus, rank, plus, sh, rel, cnt device.Array, k *device.Score) {
@@ -222,6 +211,38 @@ func (o *observer) Copy(dst, src device.Array) {
 
 func (o *observer) Fill(dst device.Array, v float32) {
 	o.seen("Fill", 0, func() { o.Backend.Fill(dst, v) })
+}
+
+// Pack is passed on: it is no operation of a step.
+func (o *observer) Pack(w device.Array, transB bool) bool {
+	p, able := o.Backend.(device.Packer)
+	return able && p.Pack(w, transB)
+}
+
+// HostBuffer is passed on.
+func (o *observer) HostBuffer(bytes int) device.HostBuffer {
+	if p, able := o.Backend.(device.Pinned); able {
+		return p.HostBuffer(bytes)
+	}
+	return nil
+}
+
+// Record keeps f itself, so that every operation of every run is observed.
+func (o *observer) Record(f func()) (device.Program, error) { return observedProgram(f), nil }
+
+type observedProgram func()
+
+func (p observedProgram) Run() { p() }
+func (observedProgram) Close() {}
+
+// raggedObserver is an observer of a device that is Ragged.
+type raggedObserver struct {
+	*observer
+	ragged device.Ragged
+}
+
+func (o *raggedObserver) RaggedAttention(dst, qkv, rows, keys, spans device.Array, heads int) {
+	o.seen("RaggedAttention", 0, func() { o.ragged.RaggedAttention(dst, qkv, rows, keys, spans, heads) })
 }
 
 // products is the operations of a product of matrices: for every element of dst a

@@ -30,7 +30,7 @@ func NewProfiler() *Profiler { return &Profiler{byName: map[string]*OpTime{}} }
 // Watch returns b with every operation timed. To time one, it is waited for: a
 // device that queues its work is slower with a profiler than without.
 func (p *Profiler) Watch(b device.Backend) device.Backend {
-	return &observer{Backend: b, seen: func(op string, flops float64, do func()) {
+	return observe(b, func(op string, flops float64, do func()) {
 		began := time.Now()
 		do()
 		_ = b.Sync() // its error is kept, and comes at the end of the step
@@ -42,7 +42,7 @@ func (p *Profiler) Watch(b device.Backend) device.Backend {
 		t.Calls++
 		t.Seconds += time.Since(began).Seconds()
 		t.FLOPs += flops
-	}}
+	})
 }
 
 // Reset forgets what was seen, such as the first step, in which memory grows.

@@ -245,8 +245,8 @@ func TestProxiesHaveTheirOwnScheduleAndRate(t *testing.T) {
 	}
 }
 
-// Dropout draws from the key of the step: with one key for all steps every step
-// would drop the same values.
+// A loss that mixes rows draws from the key of the step: with one key for all steps
+// every step would mix alike.
 func TestRandomNumbersDependOnTheStep(t *testing.T) {
 	c, d := tiny(3)
 	r, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)})

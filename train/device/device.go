@@ -269,10 +269,6 @@ type Dense interface {
 	// Scores is q·gᵀ in F32, [Q,G]. An element's rounding depends on D alone, so
 	// any block size gives the same bytes.
 	Scores(dst, q, g Array)
-	// Nearest finds for each row of x [N,D] the row of c [K,D] with the least
-	// cc − 2x·c, cc [K] being the squared norms; a tie goes to the lower row.
-	// index is I32 [N], dist F32 [N].
-	Nearest(index, dist, x, c, cc Array)
 	// Axpby is dst = a·x + b·y; y may lack leading dimensions of x. With b = 0 y is
 	// not read and may be absent.
 	Axpby(dst Array, a float32, x Array, b float32, y Array)
@@ -315,10 +311,6 @@ type Dense interface {
 	// i mod 4 of Philox with counter (i div 4, low and high word; stream; 0) and key,
 	// I32 [2]: seed and step.
 	Random(dst, key Array, stream uint32, d Dist)
-	// Dropout keeps an element with probability 1−p, divided by 1−p, and makes it 0
-	// otherwise, which is where Random's uniform number on [0, 1) is below p. The
-	// gradient is Dropout of dy with the same key and stream: no mask is stored.
-	Dropout(dst, x, key Array, stream uint32, p float32)
 	// Adam changes w, m, v by dw (F32, flat) unless flag is set. hyper is F32
 	// [HyperLen]. shadow, if present, receives w in its own type.
 	Adam(w, m, v, dw, shadow, hyper, flag Array, o AdamKind)
@@ -361,12 +353,10 @@ const (
 	AvgPool
 )
 
-// PoolShape is a pooling window. Global takes the whole image. Adaptive takes its
-// windows from the sizes alone: window i of o over n pixels is
-// [⌊i·n/o⌋, ⌈(i+1)·n/o⌉).
+// PoolShape is a pooling window. Global takes the whole image.
 type PoolShape struct {
 	Mode             PoolMode
-	Global, Adaptive bool
+	Global           bool
 	H, W             int
 	StrideH, StrideW int
 	PadH, PadW       int
@@ -390,7 +380,8 @@ type Interpolation struct {
 // Image is what convolutional networks need. Activations are [N,H,W,C].
 type Image interface {
 	Conv(dst, x, w Array, c ConvShape, e Epilogue)
-	ConvGradX(dx, dy, w Array, c ConvShape)
+	// ConvGradX is dx = acc·dx + the gradient by x, ConvGradW the same by w.
+	ConvGradX(dx, dy, w Array, c ConvShape, acc float32)
 	ConvGradW(dw, dy, x Array, c ConvShape, acc float32)
 	// FoldNorm folds frozen statistics into weights: r = 1/√(variance+eps),
 	// wf = γ·r·w, bf = β − γ·r·mean.
@@ -413,9 +404,9 @@ type Image interface {
 	// GeM is (mean over the image of max(x, eps)^p)^(1/p), [N,C]; p is F32 [1].
 	GeM(dst, x, p Array, eps float32)
 	GeMGrad(dx, dp, dy, x, y, p Array, eps, acc float32)
-	// Interpolate resizes images bilinearly.
+	// Interpolate resizes images bilinearly. It has no gradient: images are resized
+	// where embeddings are computed and nothing is trained.
 	Interpolate(dst, x Array, o Interpolation)
-	InterpolateGrad(dx, dy Array, o Interpolation)
 	// Pixels takes bytes U8 [N,H',W',3] and crop I32 [N,3] (top, left, flip) to
 	// dst [N,H,W,C]: the window at (top, left), mirrored where flip is 1. An absent
 	// crop is the centre, not mirrored.

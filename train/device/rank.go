@@ -11,6 +11,15 @@ import (
 // no rank and never positive.
 const AbsentLevel = 255
 
+// Bounds of the constants that an operation of Rank takes: levels that a query and an
+// item can share, and values of k in a recall. A processor passes these constants to
+// its kernels by value, in an argument of fixed size. Seven levels are the most that a
+// published data set has (iNaturalist), and seven values of k a published loss.
+const (
+	MaxLevels = 32
+	MaxAt     = 16
+)
+
 // SelfKind says what Shared writes for a query's own item in the gallery.
 type SelfKind uint8
 
@@ -233,17 +242,11 @@ type Rank interface {
 	// of items of each level, and weight F32 [Q]: 1/(queries with a positive), or 0
 	// for a query without one.
 	Relevance(rel, cnt, weight, sh Array, o RelKind)
-	// PairRank writes rank and plus F32 [Q,G] at the positives and 0 elsewhere. plus
-	// may be absent.
-	PairRank(rank, plus, s, sh, rel Array, h *Steps)
-	// PairRankGrad writes ds [Q,G] from the derivatives by rank and plus, which are
-	// read at the positives. dplus may be absent.
-	PairRankGrad(ds, drank, dplus, s, sh, rel Array, h *Steps)
 	// RankScore writes loss F32 [Q] and its derivatives by rank and plus [Q,G]. plus
 	// may be absent but for ScoreAP, ScoreLog and ScoreLogLog, dplus but for ScoreAP.
 	RankScore(loss, drank, dplus, rank, plus, sh, rel, cnt Array, o *Score)
-	// RankLoss is PairRank, RankScore and PairRankGrad in one, in O(Q·G) memory:
-	// loss [Q] and ds [Q,G] with upstream 1 for every query. A query without a
+	// RankLoss is the ranks, their score and the gradient of both in one, in O(Q·G)
+	// memory: loss [Q] and ds [Q,G] with upstream 1 for every query. A query without a
 	// positive has loss 0 and gradient 0. cnt is what Relevance wrote for sh. ds may
 	// be absent, where only the loss is wanted.
 	RankLoss(loss, ds, s, sh, rel, cnt Array, h *Steps, o *Score)
@@ -313,9 +316,12 @@ func (h *Steps) Check() error {
 	return nil
 }
 
-// Check reports a rule that cannot weigh the given number of levels.
+// Check reports a rule that cannot weigh the given number of levels, or more levels
+// than MaxLevels.
 func (o *RelKind) Check(levels int) error {
 	switch {
+	case levels > MaxLevels:
+		return fmt.Errorf("relevance: %d levels, want at most %d", levels, MaxLevels)
 	case o.Mode == RelPop && !(o.Divisor > 0):
 		return fmt.Errorf("relevance: divisor is %v with %d levels, want a positive number", o.Divisor, levels)
 	case o.Mode == RelMap && len(o.Weights) != levels:
@@ -324,13 +330,17 @@ func (o *RelKind) Check(levels int) error {
 	return nil
 }
 
-// Check reports constants of Recall that leave it undefined.
+// Check reports constants of Recall that leave it undefined, or more of them than
+// MaxAt.
 func (o *Score) Check() error {
 	if o.Kind != ScoreRecall {
 		return nil
 	}
 	if len(o.At) == 0 {
 		return errors.New("at_k has 0 numbers, want at least one")
+	}
+	if len(o.At) > MaxAt {
+		return fmt.Errorf("at_k has %d numbers, want at most %d", len(o.At), MaxAt)
 	}
 	if len(o.Temp) != len(o.At) {
 		return fmt.Errorf("temp has %d numbers and at_k %d, want a temperature for each k or one for all", len(o.Temp), len(o.At))
@@ -354,7 +364,8 @@ func (o *Bins) Check() error {
 	return nil
 }
 
-// Check reports constants that no kind of pairs has.
+// Check reports constants that no kind of pairs has, or margins for more levels than
+// MaxLevels.
 func (o *Pairs) Check() error {
 	switch o.Kind {
 	case CrossBatch:
@@ -375,6 +386,9 @@ func (o *Pairs) Check() error {
 	case Levels:
 		if !(o.PosScale > 0) || len(o.Margins) == 0 {
 			return fmt.Errorf("scale is %v with %d margins, want a positive number and a margin for each level", o.PosScale, len(o.Margins))
+		}
+		if len(o.Margins) > MaxLevels {
+			return fmt.Errorf("margins are %d numbers, want at most %d", len(o.Margins), MaxLevels)
 		}
 	}
 	return nil

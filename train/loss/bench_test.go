@@ -75,8 +75,8 @@ func benchmarkLoss(b *testing.B, name string, rows, positives, threads int) {
 	reportPeak(b)
 }
 
-// BenchmarkRank is the op alone, on scores: fused, and as PairRank, RankScore and
-// PairRankGrad by their plain definition, for the number of queries in the name.
+// BenchmarkRank is the op alone, on scores: fused, and by its plain definition on one
+// core, for the number of queries in the name.
 func BenchmarkRank(b *testing.B) {
 	for _, name := range []string{"smooth-ap", "sup-ap", "sup-h-ap"} {
 		for _, rows := range []int{256, 4096, 60000} {
@@ -116,15 +116,49 @@ func benchmarkRank(b *testing.B, name string, queries, rows int, plain bool) {
 			be.RankLoss(lossOf, ds, s, sh, table, count, h, o)
 		}
 	} else {
-		rank, plus, drank, dplus := f(queries, rows), f(queries, rows), f(queries, rows), f(queries, rows)
+		plain := plainRank(b, be, s, sh, table, count, h, o)
 		for b.Loop() {
-			be.PairRank(rank, plus, s, sh, table, h)
-			be.RankScore(lossOf, drank, dplus, rank, plus, sh, table, count, o)
-			be.PairRankGrad(ds, drank, dplus, s, sh, table, h)
+			for q := range queries {
+				plain(q)
+			}
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*queries), "µs/query")
 	reportPeak(b)
+}
+
+// plainRank returns the definition of the op for a query.
+func plainRank(b *testing.B, be device.Backend, s, sh, rel, count device.Array, h *device.Steps, o *device.Score) func(q int) {
+	queries, rows := s.Dims[0], s.Dims[1]
+	scores, relevances := make([]float32, queries*rows), make([]float64, rel.Len())
+	levels, counts := make([]uint8, queries*rows), make([]int32, count.Len())
+	read := func(a device.Array) []byte {
+		data := make([]byte, a.Len()*a.Type.Size())
+		if err := be.Wait(be.Download(data, a)); err != nil {
+			b.Fatal(err)
+		}
+		return data
+	}
+	copy(levels, read(sh))
+	for i, data := 0, read(s); i < len(scores); i++ {
+		scores[i] = math.Float32frombits(binary.NativeEndian.Uint32(data[4*i:]))
+	}
+	table, numbers := read(rel), read(count)
+	for i := range relevances {
+		relevances[i] = float64(math.Float32frombits(binary.NativeEndian.Uint32(table[4*i:])))
+		counts[i] = int32(binary.NativeEndian.Uint32(numbers[4*i:]))
+	}
+	var room [5][]float64
+	for i := range room {
+		room[i] = make([]float64, rows)
+	}
+	rank, plus, drank, dplus, ds, steps, n := room[0], room[1], room[2], room[3], room[4], cpu.NewSteps(h), rel.Dims[1]
+	return func(q int) {
+		s, sh, rel := scores[q*rows:(q+1)*rows], levels[q*rows:(q+1)*rows], relevances[q*n:(q+1)*n]
+		cpu.PairRank(rank, plus, s, sh, rel, steps)
+		cpu.RankScore(drank, dplus, rank, plus, sh, rel, counts[q*n:(q+1)*n], o)
+		cpu.PairRankGrad(ds, drank, dplus, s, sh, rel, steps)
+	}
 }
 
 func benchSteps(name string) *device.Steps {

@@ -5,7 +5,7 @@ import (
 	"hgld/train/grad"
 )
 
-// Streams of random numbers. Dropout counts its own up from 1.
+// Streams of random numbers.
 const (
 	marginStream uint32 = 1<<31 + iota
 	marginMemoryStream

@@ -21,9 +21,7 @@ type Attention struct {
 	Causal bool // a token sees itself and those before it
 }
 
-// NewAttention declares qkv and proj, with biases, under timm's names. Other
-// namings are made of their parts: NewStackedLinear(c, []string{"q_proj", "k_proj",
-// "v_proj"}, d, 3d) is the QKV of transformers' CLIP.
+// NewAttention declares qkv and proj, with biases, under timm's names.
 func NewAttention(c Scope, d, heads int) *Attention {
 	return &Attention{QKV: NewLinear(c.In("qkv"), d, 3*d), Proj: NewLinear(c.In("proj"), d, d), Heads: heads}
 }

@@ -8,7 +8,7 @@ import (
 // MLP is FC2(Act(FC1(x))), token by token.
 type MLP struct {
 	FC1, FC2 *Linear
-	Act      Layer // GELU, GELUTanh, QuickGELU or ReLU
+	Act      Layer // such as GELU
 }
 
 // NewMLP declares fc1 and fc2, with biases, under timm's names; d → hidden → d.
@@ -35,7 +35,6 @@ type Block struct {
 	Norm2     *LayerNorm
 	MLP       *MLP
 	Behind    bool
-	Drop      *Dropout // of what attention and MLP add, or nil
 }
 
 // NewBlock declares norm1, attn, norm2 and mlp under timm's names, with the norms
@@ -66,9 +65,6 @@ func (l *Block) beside(t *grad.Tape, x *grad.Var, norm, f Layer) *grad.Var {
 	layers := []Layer{norm, f}
 	if l.Behind {
 		layers = layers[1:]
-	}
-	if l.Drop != nil {
-		layers = append(layers, l.Drop.Forward)
 	}
 	change := Chain(t, x, layers...)
 	y := Add(t, x, change)

@@ -62,9 +62,7 @@ func (conv *Conv) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	t.Do(func(b device.Backend) { b.Conv(y.Value, x.Value, w.Value, conv.Shape, e) })
 	t.Back(func(b device.Backend) {
 		dy := t.Grad(y)
-		if dx := t.Into(x); !dx.Absent() {
-			b.ConvGradX(dx, dy, w.Value, conv.Shape)
-		}
+		addPixels(t, b, x, dy, w, conv.Shape)
 		if dw, acc := t.Onto(w); !dw.Absent() {
 			b.ConvGradW(dw, dy, x.Value, conv.Shape, acc)
 		}
@@ -89,6 +87,13 @@ func (conv *Conv) output(x *grad.Var) []int {
 		side(in[1], w[1], s.StrideH, s.PadH, s.DilationH),
 		side(in[2], w[2], s.StrideW, s.PadW, s.DilationW),
 		w[0],
+	}
+}
+
+// addPixels is the gradient of a convolution by x.
+func addPixels(t *grad.Tape, b device.Backend, x *grad.Var, dy device.Array, w *grad.Var, shape device.ConvShape) {
+	if dx, acc := t.Onto(x); !dx.Absent() {
+		b.ConvGradX(dx, dy, w.Value, shape, acc)
 	}
 }
 

@@ -27,19 +27,6 @@ func ConvNormAct(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residua
 	return y
 }
 
-// ConvNormActPlain is the definition of ConvNormAct: one operation after the
-// other.
-func ConvNormActPlain(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residual *grad.Var, act device.Func) *grad.Var {
-	y := norm.Forward(t, conv.Forward(t, x))
-	if residual != nil {
-		y = Add(t, y, residual)
-	}
-	if act == device.ReLU {
-		y = ReLU(t, y)
-	}
-	return y
-}
-
 // convFolded is ConvNormAct by given statistics.
 func convFolded(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residual *grad.Var, act device.Func) *grad.Var {
 	w, gamma, beta := conv.Weight.Var(t), norm.Gamma.Var(t), norm.Beta.Var(t)
@@ -53,11 +40,16 @@ func convFolded(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residual
 	e := device.Epilogue{Bias: bf.Value, Residual: value(residual), Act: act}
 	t.Do(func(b device.Backend) { b.Conv(y.Value, x.Value, wf.Value, conv.Shape, e) })
 	t.Done(bf)
+	// Where x is the residual too, dz is what there is of the gradient of x, and
+	// nothing may be added to it while it is read.
+	twice := residual != nil && residual.Value.Buf == x.Value.Buf && residual.Value.Off == x.Value.Off
 	t.Back(func(b device.Backend) {
 		dbf := t.Scratch(device.F32, beta.Value.Len())
 		dz := maskGrad(t, b, y, residual, act, dbf)
-		if dx := t.Into(x); !dx.Absent() {
-			b.ConvGradX(dx, dz, wf.Value, conv.Shape)
+		if !twice {
+			addPixels(t, b, x, dz, wf, conv.Shape)
+		} else if dx := t.Into(x); !dx.Absent() {
+			b.ConvGradX(dx, dz, wf.Value, conv.Shape, 0)
 		}
 		dw, acc := t.Onto(w)
 		if dw.Absent() {

@@ -24,19 +24,6 @@ func NewLinear(c Scope, in, out int) *Linear {
 	return &Linear{Weight: c.Param("weight", weight, out, in), Bias: c.Param("bias", bias, out)}
 }
 
-// NewStackedLinear declares a layer with bias whose outputs files keep as several
-// layers of equal width: names[i].weight and names[i].bias.
-func NewStackedLinear(c Scope, names []string, in, out int) *Linear {
-	weights, biases := make([]string, len(names)), make([]string, len(names))
-	for i, name := range names {
-		weights[i], biases[i] = name+".weight", name+".bias"
-	}
-	return &Linear{
-		Weight: c.Stacked(weights, KaimingUniform, out, in),
-		Bias:   c.Stacked(biases, UniformFan(in), out),
-	}
-}
-
 // Forward is [..., in] → [..., out].
 func (l *Linear) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	w := l.Weight.Var(t)

@@ -11,64 +11,9 @@ import (
 	"hgld/train/nn"
 )
 
-// functions are the cases without parameters but those of images; nil for others.
-func functions(t *testing.T, f *tensorfile.File, c goldenCase, s goldenSettings) nn.Layer {
-	switch c.Op {
-	case "relu":
-		return nn.ReLU
-	case "gelu":
-		return nn.GELU
-	case "gelu_tanh":
-		return nn.GELUTanh
-	case "quick_gelu":
-		return nn.QuickGELU
-	case "softmax":
-		return nn.Softmax
-	case "log_softmax":
-		return nn.LogSoftmax
-	case "l2_normalize":
-		return func(t *grad.Tape, x *grad.Var) *grad.Var { return nn.Normalize(t, x, s.Eps) }
-	case "interpolate":
-		return func(t *grad.Tape, x *grad.Var) *grad.Var {
-			if len(s.Size) == 2 {
-				return nn.Interpolate(t, x, s.Size[0], s.Size[1], device.Interpolation{AlignCorners: s.AlignCorners})
-			}
-			return nn.Rescale(t, x, s.Scale, s.AlignCorners)
-		}
-	case "cross_entropy":
-		return crossEntropy(t, f, c, s)
-	}
-	return nil
-}
-
-func crossEntropy(t *testing.T, f *tensorfile.File, c goldenCase, s goldenSettings) nn.Layer {
-	tensor, err := f.Tensor(c.Name + "/in.target")
-	if err != nil {
-		t.Fatal(err)
-	}
-	classes, err := tensor.Float64()
-	if err != nil {
-		t.Fatal(err)
-	}
-	targets := make([]int32, len(classes))
-	for i, v := range classes {
-		targets[i] = int32(v)
-	}
-	o := device.Softmax{Temperature: s.Temperature, Smoothing: s.Smoothing}
-	return func(tape *grad.Tape, z *grad.Var) *grad.Var {
-		each := nn.CrossEntropy(tape, z, uploadInts(tape.Backend(), targets...), o)
-		switch s.Reduction {
-		case "none":
-			return each
-		case "sum":
-			return nn.Sum(tape, each, 1)
-		case "mean":
-			return nn.Sum(tape, each, 1/float32(len(targets)))
-		}
-		t.Fatalf("unknown reduction %q", s.Reduction)
-		return nil
-	}
-}
+// operations are cases that no layer of nn is made of: losses and text encoders call
+// the device's operation, and devicetest.Goldens compares that.
+var operations = []string{"relu", "gelu_tanh", "quick_gelu", "softmax", "log_softmax", "cross_entropy"}
 
 // tokenLayer builds the layers of transformers.
 func tokenLayer(t *testing.T, f *tensorfile.File, c goldenCase, s goldenSettings, scope nn.Scope) nn.Layer {

@@ -14,16 +14,6 @@ func Pool(t *grad.Tape, x *grad.Var, p device.PoolShape) *grad.Var {
 		h = (d[1]+2*p.PadH-p.H)/p.StrideH + 1
 		w = (d[2]+2*p.PadW-p.W)/p.StrideW + 1
 	}
-	return pool(t, x, h, w, p)
-}
-
-// AdaptivePool takes the maximum or the mean of h × w windows, of which window i
-// of h begins at pixel ⌊i·H/h⌋ and ends before ⌈(i+1)·H/h⌉.
-func AdaptivePool(t *grad.Tape, x *grad.Var, mode device.PoolMode, h, w int) *grad.Var {
-	return pool(t, x, h, w, device.PoolShape{Mode: mode, Adaptive: true})
-}
-
-func pool(t *grad.Tape, x *grad.Var, h, w int, p device.PoolShape) *grad.Var {
 	y := t.New(x.Value.Type, x.Value.Dims[0], h, w, x.Value.Dims[3])
 	t.Do(func(b device.Backend) { b.Pool(y.Value, x.Value, p) })
 	t.Back(func(b device.Backend) {

@@ -39,7 +39,6 @@ type Store struct {
 	byName  map[string]*entry
 	ignored map[string]bool
 	stats   []*Statistics
-	streams uint32 // of random numbers, given out so far
 }
 
 // Group is the parameters that share an optimizer's settings.

@@ -44,22 +44,17 @@ func (p *pass) upload(w *way) *placed {
 	return w.on
 }
 
-// wayAttention is a device that computes attention along ways; device/cpu defines
-// it. Others have it computed by what every device has, see attendPadded.
-type wayAttention interface {
-	WayAttention(dst, qkv, rows, keys, spans device.Array, heads int)
-}
-
 // attend is attention, before its projection: a row of dst [Q,D] for each query of
-// w, of the packed queries, keys and values qkv [N,3D].
+// w, of the packed queries, keys and values qkv [N,3D]. A device that is not Ragged
+// has it computed by what every device has.
 func (p *pass) attend(dst, qkv device.Array, w *way, heads int) {
-	on, able := p.b.(wayAttention)
+	on, able := p.b.(device.Ragged)
 	if !able {
 		p.attendPadded(dst, qkv, w, heads)
 		return
 	}
 	a := p.upload(w)
-	on.WayAttention(dst, qkv, a.rows, a.keys, a.spans, heads)
+	on.RaggedAttention(dst, qkv, a.rows, a.keys, a.spans, heads)
 }
 
 // paddedTokens bounds the tokens that attendPadded has in memory at once.

@@ -135,11 +135,6 @@ func (w *weights) upload(dst device.Array, name string) {
 	}
 }
 
-// packer is a device that rearranges a matrix once for all products with it.
-type packer interface {
-	Pack(w device.Array, transB bool) bool
-}
-
 // linear reads a layer with bias, its outputs kept as several layers where there
 // are several names.
 func (w *weights) linear(in, out int, names ...string) linear {
@@ -153,7 +148,7 @@ func (w *weights) linear(in, out int, names ...string) linear {
 // matrix reads the weight of a layer.
 func (w *weights) matrix(dims []int, transposed bool, names ...string) device.Array {
 	m := w.param(dims, names...)
-	if p, able := w.b.(packer); able && !m.Absent() {
+	if p, able := w.b.(device.Packer); able && !m.Absent() {
 		p.Pack(m, !transposed)
 	}
 	return m

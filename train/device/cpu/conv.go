@@ -41,8 +41,9 @@ type convolution struct {
 	from []int
 
 	out                []float32
-	channels, first, n int    // of an output pixel; the n from first are written
-	place              *place // where output pixels lie; nil: one after the other
+	channels, first, n int     // of an output pixel; the n from first are written
+	place              *place  // where output pixels lie; nil: one after the other
+	keep               float32 // factor of what out held, to which the products are added
 
 	bias, residual []float32
 	act            device.Func
@@ -78,7 +79,7 @@ func (b *Backend) convolvePlain(c convolution) {
 	if !c.in.direct() {
 		c.buf = scratch[float32](b, "conv.patches", b.Threads()*c.tile*cols)
 	}
-	if c.place != nil {
+	if c.apart() {
 		c.acc = scratch[float32](b, "conv.products", b.Threads()*c.tile*c.n)
 	}
 	split(b, rows, c.tile, c)
@@ -100,17 +101,35 @@ func (c *convolution) span(worker, lo, hi int) {
 	}
 	rows, ld := c.in.fill(buf, lo, hi, c.in.all())
 	out, ldOut := c.out[lo*c.channels+c.first:], c.channels
-	if c.place != nil {
+	if c.apart() {
 		out, ldOut = c.acc[worker*c.tile*c.n:][:c.tile*c.n], c.n
 	}
 	c.lib.Sgemm(false, c.from == nil, hi-lo, c.n, cols, 1, rows, ld, c.w, c.ldW, 0, out, ldOut)
-	if c.place != nil {
-		for r := lo; r < hi; r++ {
-			copy(c.out[c.place.pixel(&c.in, r)*c.channels+c.first:][:c.n], out[(r-lo)*c.n:])
-		}
+	if c.apart() {
+		c.put(out, lo, hi, 0, c.n)
 		return
 	}
 	c.finish(out, lo, hi, 0, c.n)
+}
+
+// apart reports whether products are made in memory of their own, and put in their
+// places from there.
+func (c *convolution) apart() bool { return c.place != nil || c.keep != 0 }
+
+// put brings filters [j, j+n) of the products of rows [lo, hi) to their pixels.
+func (c *convolution) put(products []float32, lo, hi, j, n int) {
+	for r := lo; r < hi; r++ {
+		at := r
+		if c.place != nil {
+			at = c.place.pixel(&c.in, r)
+		}
+		line, product := c.out[at*c.channels+c.first+j:][:n], products[(r-lo)*n:][:n]
+		if c.keep == 0 {
+			copy(line, product)
+		} else {
+			axpby(line, c.keep, line, 1, product)
+		}
+	}
 }
 
 // finish applies the epilogue to filters [j, j+n) of output pixels [lo, hi).

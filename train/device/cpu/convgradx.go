@@ -2,27 +2,27 @@ package cpu
 
 import "hgld/train/device"
 
-// ConvGradX is the gradient of Conv by x. An input pixel y gets
+// ConvGradX is dx = acc·dx + the gradient of Conv by x. An input pixel y gets
 //
-//	dx[y] = Σ over taps r with (y + pad − r·dilation) divisible by stride
+//	dx[y] = acc·dx[y] + Σ over taps r with (y + pad − r·dilation) divisible by stride
 //	        of w[·,r,·]ᵀ · dy[(y + pad − r·dilation)/stride]
 //
 // The taps that qualify depend on y modulo the stride, so the pixels of each
 // residue are a convolution of their own, of stride 1, over dy: every dx is
 // written once, by one thread.
-func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape) {
+func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, acc float32) {
 	c := convOf("ConvGradX", dy, dx, w, shape)
 	for g := range c.groups {
 		for atH := range min(c.strideH, c.h) {
 			for atW := range min(c.strideW, c.w) {
-				b.convGradPhase(&c, f32(dx), f32(dy), f32(w), g, atH, atW)
+				b.convGradPhase(&c, f32(dx), f32(dy), f32(w), g, atH, atW, acc)
 			}
 		}
 	}
 }
 
 // convGradPhase computes the pixels (atH, atW) modulo the strides of group g.
-func (b *Backend) convGradPhase(c *conv, dx, dy, w []float32, g, atH, atW int) {
+func (b *Backend) convGradPhase(c *conv, dx, dy, w []float32, g, atH, atW int, acc float32) {
 	inGroup := c.k / c.groups
 	taps := scratch[tap](b, "convgrad.taps", c.r*c.s)[:0]
 	from := scratch[int](b, "convgrad.from", c.r*c.s)[:0]
@@ -42,7 +42,7 @@ func (b *Backend) convGradPhase(c *conv, dx, dy, w []float32, g, atH, atW int) {
 	}.joined(b)
 	conv := convolution{
 		in: in, w: w[g*inGroup*c.r*c.s*c.cg:], ldW: c.r * c.s * c.cg, from: from,
-		out: dx, channels: c.c, first: g * c.cg, n: c.cg,
+		out: dx, channels: c.c, first: g * c.cg, n: c.cg, keep: acc,
 	}
 	if c.strideH > 1 || c.strideW > 1 {
 		p := &scratch[place](b, "convgrad.place", 1)[0]

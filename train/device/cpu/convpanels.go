@@ -62,7 +62,7 @@ func (b *Backend) convolvePanels(c convolution, lib blas.Panels) {
 	case !c.in.direct():
 		t.buf = scratch[float32](b, "conv.patches", b.Threads()*t.tileM*blas.Depth)
 	}
-	if c.place != nil {
+	if c.apart() {
 		t.acc = scratch[float32](b, "conv.products", b.Threads()*t.tileM*t.tileN)
 	}
 	places := t.places
@@ -84,7 +84,7 @@ func (t *panelConvolution) span(worker, lo, hi int) {
 // tileAt computes filters [j, j+n) of output pixels [i, i+rows).
 func (t *panelConvolution) tileAt(worker, i, rows, j, n int) {
 	out, ld := t.out[i*t.channels+t.first+j:], t.channels
-	if t.place != nil {
+	if t.apart() {
 		out, ld = t.acc[worker*t.tileM*t.tileN:][:rows*n], n
 	}
 	var places []*float32
@@ -108,10 +108,8 @@ func (t *panelConvolution) tileAt(worker, i, rows, j, n int) {
 			clear(out[r*ld:][:n])
 		}
 	}
-	if t.place != nil {
-		for r := range rows {
-			copy(t.out[t.place.pixel(&t.in, i+r)*t.channels+t.first+j:][:n], out[r*n:])
-		}
+	if t.apart() {
+		t.put(out, i, i+rows, j, n)
 		return
 	}
 	t.finish(out, i, i+rows, j, n)

@@ -46,7 +46,8 @@ func TestConvolutionByPanelsIsThePlainOne(t *testing.T) {
 			b.Poison = true
 			y[i], dx[i], dw[i] = device.New(b, device.F32, dy.Shape()...), device.New(b, device.F32, x.Shape()...), device.New(b, device.F32, w.Shape()...)
 			b.Conv(y[i], x, w, p.shape, device.Epilogue{Bias: bias, Residual: dy, Act: device.ReLU})
-			b.ConvGradX(dx[i], dy, w, p.shape)
+			b.ConvGradX(dx[i], dy, w, p.shape, 0)
+			b.ConvGradX(dx[i], dy, w, p.shape, 1)
 			b.ConvGradW(dw[i], dy, x, p.shape, 0)
 			b.ConvGradW(dw[i], dy, x, p.shape, 1)
 		}

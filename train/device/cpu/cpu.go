@@ -24,14 +24,18 @@ type Backend struct {
 
 	crew    *crew
 	blas    blas.Library
-	exact   blas.Library   // of Scores and Nearest
+	exact   blas.Library   // of Scores
 	err     error          // why the BLAS that was asked for is not used
 	scratch map[string]any // growing slices by name, see scratch
 	tasks   map[any]any    // one task of each type, see split
 	packed  map[origin]packed
 }
 
-var _ device.Backend = (*Backend)(nil)
+var (
+	_ device.Backend = (*Backend)(nil)
+	_ device.Ragged  = (*Backend)(nil)
+	_ device.Packer  = (*Backend)(nil)
+)
 
 // New returns a Backend that works with the given number of threads (0 means one
 // for each processor) and with the BLAS that blas.Default chooses. If HGLD_BLAS

@@ -79,36 +79,3 @@ func (t *interpolateTask) span(_, lo, hi int) {
 		}
 	}
 }
-
-// InterpolateGrad is the gradient of Interpolate: each output pixel gives its
-// gradient to the four that it was made of. A thread takes whole images, because
-// these overlap.
-func (b *Backend) InterpolateGrad(dx, dy device.Array, o device.Interpolation) {
-	t := interpolateGradTask{b.resizeOf("InterpolateGrad", dy, dx, o), f32(dx), f32(dy)}
-	split(b, dx.Dims[0], 1, t)
-}
-
-type interpolateGradTask struct {
-	resize
-	dx, dy []float32
-}
-
-func (t *interpolateGradTask) span(_, lo, hi int) {
-	size := t.h * t.w * t.c
-	clear(t.dx[lo*size : hi*size])
-	for r := lo * t.outH; r < hi*t.outH; r++ {
-		image, v := t.dx[r/t.outH*size:][:size], t.down[r%t.outH]
-		for j, u := range t.across {
-			dy := t.dy[(r*t.outW+j)*t.c:][:t.c]
-			t.give(image, v.lo, u.lo, (1-v.w)*(1-u.w), dy)
-			t.give(image, v.lo, u.hi, (1-v.w)*u.w, dy)
-			t.give(image, v.hi, u.lo, v.w*(1-u.w), dy)
-			t.give(image, v.hi, u.hi, v.w*u.w, dy)
-		}
-	}
-}
-
-func (t *interpolateGradTask) give(image []float32, row, col int, share float32, dy []float32) {
-	line := image[(row*t.w+col)*t.c:][:t.c]
-	axpby(line, 1, line, share, dy)
-}

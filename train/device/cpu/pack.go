@@ -19,12 +19,8 @@ type packed struct {
 	transB bool
 }
 
-// Pack rearranges w, the right matrix of products to come, as the BLAS reads it, in
-// its own memory: MatMul then need not do so each time. From now on w may be used
-// as the right matrix of a single product alone, with the same TransB, Alpha 1 and
-// Beta 0 or 1, whose bytes are those of before; anything else reads numbers in
-// another order. Pack reports whether it did: not all BLAS can, nor is every shape
-// a whole number of panels. Free ends it.
+// Pack rearranges w as the BLAS reads it, so that MatMul need not do so each time.
+// It does nothing where the BLAS cannot, or w is no whole number of panels.
 func (b *Backend) Pack(w device.Array, transB bool) bool {
 	lib, ok := b.blas.(blas.Panels)
 	if !ok || w.N != 2 || !w.Contiguous() || w.Len() == 0 {

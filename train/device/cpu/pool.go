@@ -16,7 +16,6 @@ type pool struct {
 	sizeH, sizeW     int
 	strideH, strideW int
 	padH, padW       int
-	adaptive         bool
 }
 
 func poolOf(op string, y, x device.Array, s device.PoolShape) pool {
@@ -30,9 +29,6 @@ func poolOf(op string, y, x device.Array, s device.PoolShape) pool {
 	if s.Global {
 		p.sizeH, p.sizeW, p.strideH, p.strideW, p.padH, p.padW = p.h, p.w, 1, 1, 0, 0
 	}
-	if s.Adaptive {
-		return p.adapted(op, y, x)
-	}
 	if p.sizeH < 1 || p.sizeW < 1 || p.padH >= p.sizeH || p.padW >= p.sizeW {
 		panic(fmt.Sprintf("cpu: %s: window %d×%d with padding %d×%d", op, p.sizeH, p.sizeW, p.padH, p.padW))
 	}
@@ -43,21 +39,9 @@ func poolOf(op string, y, x device.Array, s device.PoolShape) pool {
 	return p
 }
 
-// adapted is p with the windows that the size of y asks for.
-func (p pool) adapted(op string, y, x device.Array) pool {
-	if y.N != 4 || y.Dims[0] != p.n || y.Dims[3] != p.c || p.h*p.w == 0 {
-		panic(shapes(op, y, x))
-	}
-	p.adaptive, p.outH, p.outW = true, y.Dims[1], y.Dims[2]
-	return p
-}
-
 // window returns the rows and columns of the image under the window of output
 // pixel (i, j).
 func (p *pool) window(i, j int) (top, bottom, left, right int) {
-	if p.adaptive {
-		return i * p.h / p.outH, ceil((i+1)*p.h, p.outH), j * p.w / p.outW, ceil((j+1)*p.w, p.outW)
-	}
 	i, j = i*p.strideH-p.padH, j*p.strideW-p.padW
 	return max(i, 0), min(i+p.sizeH, p.h), max(j, 0), min(j+p.sizeW, p.w)
 }

@@ -44,9 +44,7 @@ func rankCalls(b *Backend) []call {
 	return []call{
 		{"Shared", func(b *Backend) { b.Shared(sh, ql, gl, self, device.SharedKind{Self: device.SelfAbsent}) }, []device.Array{sh}},
 		{"Relevance", func(b *Backend) { b.Relevance(rel, cnt, weight, sh, device.RelKind{Mode: device.RelPop, Divisor: 2}) }, []device.Array{rel, cnt, weight}},
-		{"PairRank", func(b *Backend) { b.PairRank(rank, plus, s, sh, rel, h) }, []device.Array{rank, plus}},
 		{"RankScore", func(b *Backend) { b.RankScore(loss, u, v, rank, plus, sh, rel, cnt, o) }, []device.Array{loss, u, v}},
-		{"PairRankGrad", func(b *Backend) { b.PairRankGrad(ds, u, v, s, sh, rel, h) }, []device.Array{ds}},
 		{"RankLoss", func(b *Backend) { b.RankLoss(loss, ds, s, sh, rel, cnt, h, o) }, []device.Array{loss, ds}},
 		{"Ranks", func(b *Backend) { b.Ranks(rank, s, sh, 1) }, []device.Array{rank}},
 		{"RanksGrad", func(b *Backend) { b.RanksGrad(ds, u, s, sh, 4) }, []device.Array{ds}},

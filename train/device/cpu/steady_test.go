@@ -49,8 +49,7 @@ func tokenCalls(m *maker) []call {
 	x, y, dx := m.f32(300, 257), m.f32(300, 257), m.f32(300, 257)
 	qkv, dqkv, out, dout, lse := m.f32(3, 200, 3*2*24), m.f32(3, 200, 3*2*24), m.f32(3, 200, 2*24), m.f32(3, 200, 2*24), m.f32(3, 2, 200)
 	length, key, o := m.i32(200, 3), m.i32(1000, 2), device.Heads{Heads: 2, Causal: true}
-	image, small, dimage := m.f32(3, 24, 25, 16), m.f32(3, 7, 11, 16), m.f32(3, 24, 25, 16)
-	resize, windows := device.Interpolation{AlignCorners: true}, device.PoolShape{Mode: device.AvgPool, Adaptive: true}
+	image, small, resize := m.f32(3, 24, 25, 16), m.f32(3, 7, 11, 16), device.Interpolation{AlignCorners: true}
 	return []call{
 		{"Softmax", func(b *Backend) {
 			b.Softmax(y, x, true)
@@ -61,15 +60,7 @@ func tokenCalls(m *maker) []call {
 			b.AttentionGrad(dqkv, dout, out, lse, qkv, length, o)
 		}, []device.Array{out, lse, dqkv}},
 		{"Random", func(b *Backend) { b.Random(y, key, 1, device.Dist{Kind: device.TruncatedNormal, B: 1}) }, []device.Array{y}},
-		{"Dropout", func(b *Backend) { b.Dropout(y, x, key, 1, 0.1) }, []device.Array{y}},
-		{"Interpolate", func(b *Backend) {
-			b.Interpolate(small, image, resize)
-			b.InterpolateGrad(dimage, small, resize)
-		}, []device.Array{small, dimage}},
-		{"AdaptivePool", func(b *Backend) {
-			b.Pool(small, image, windows)
-			b.PoolGrad(dimage, small, image, small, windows)
-		}, []device.Array{small, dimage}},
+		{"Interpolate", func(b *Backend) { b.Interpolate(small, image, resize) }, []device.Array{small}},
 	}
 }
 
@@ -78,7 +69,7 @@ func denseCalls(m *maker) []call {
 	half, row, all := device.New(m.b, device.BF16, 300, 257), m.f32(257), m.f32(1)
 	norm, stats, gamma, beta, dgamma, dbeta := m.f32(300), m.f32(300, 2), m.f32(257), m.f32(257), m.f32(257), m.f32(257)
 	dst, loss, target, index := m.f32(300, 257), m.f32(300), m.i32(257, 300), m.i32(129, 300)
-	nearest, dist, cc, sums := device.New(m.b, device.I32, 300), m.f32(300), m.f32(129), m.f32(129, 257)
+	cc, sums := m.f32(129), m.f32(129, 257)
 	return []call{
 		{"Copy", func(b *Backend) { b.Copy(half, x); b.Copy(dst, half) }, []device.Array{half, dst}},
 		{"Fill", func(b *Backend) { b.Fill(dst, 2) }, []device.Array{dst}},
@@ -86,7 +77,6 @@ func denseCalls(m *maker) []call {
 			b.MatMul(out, x, w, device.Mul{TransB: true, Alpha: 1, Bias: cc, Act: device.ReLU})
 		}, []device.Array{out}},
 		{"Scores", func(b *Backend) { b.Scores(out, x, w) }, []device.Array{out}},
-		{"Nearest", func(b *Backend) { b.Nearest(nearest, dist, x, w, cc) }, []device.Array{nearest, dist}},
 		{"Axpby", func(b *Backend) { b.Axpby(dst, 2, x, 3, y); b.Axpby(dst, 1, dst, 1, row) }, []device.Array{dst}},
 		{"Scale", func(b *Backend) { b.Scale(dst, x, norm); b.Scale(dst, dst, all) }, []device.Array{dst}},
 		{"Sums", func(b *Backend) {
@@ -153,7 +143,7 @@ func imageCalls(m *maker) []call {
 		{"Conv", func(b *Backend) {
 			b.Conv(y, x, w, shape, device.Epilogue{Bias: bias, Residual: res, Act: device.ReLU})
 		}, []device.Array{y}},
-		{"ConvGradX", func(b *Backend) { b.ConvGradX(dx, dy, w, shape) }, []device.Array{dx}},
+		{"ConvGradX", func(b *Backend) { b.ConvGradX(dx, dy, w, shape, 0); b.ConvGradX(dx, dy, w, shape, 1) }, []device.Array{dx}},
 		{"ConvGradW", func(b *Backend) { b.ConvGradW(dw, dy, x, shape, 0) }, []device.Array{dw}},
 		{"FoldNorm", func(b *Backend) {
 			b.FoldNorm(wf, bias, w, gamma, beta, mean, variance, 1e-5)

@@ -129,10 +129,14 @@ func testConv(s *suite) {
 func (s *suite) convGradients(what string, c convCase, x, w, dy *array, deviceX, deviceW device.Array) {
 	loss := func() float64 { return weighted(dy, c.apply(x, w)) }
 	up := s.put(s.dtype, dy)
-	dx := s.alloc(s.dtype, x.dims...)
-	s.b.ConvGradX(dx, up, deviceW, c.shape)
-	s.gradient(what+" dx", s.get(dx), x, loss, max(1e-5, 4*s.unit(s.dtype)))
 	for _, acc := range []float32{0, 1} {
+		before := s.activation(x.dims...)
+		dx := s.put(s.dtype, before)
+		if acc == 0 {
+			dx = s.alloc(s.dtype, x.dims...)
+		}
+		s.b.ConvGradX(dx, up, deviceW, c.shape, acc)
+		s.gradient(fmt.Sprint(what, " dx acc ", acc), s.minus(dx, before, acc), x, loss, max(1e-5, 4*s.unit(s.dtype)))
 		old := s.master(w.dims...)
 		dw := s.put(device.F32, old)
 		if acc == 0 {

@@ -7,28 +7,20 @@ import (
 	"hgld/train/device"
 )
 
-// poolWindows calls f with the indices of the elements under each window. Of an
-// adaptive pooling p.H and p.W are the size of the result, which a backend reads
-// from the arrays.
+// poolWindows calls f with the indices of the elements under each window.
 func poolWindows(dims []int, p device.PoolShape, f func(out int, in []int)) (outH, outW int) {
 	n, h, w, c := dims[0], dims[1], dims[2], dims[3]
 	if p.Global {
 		p = device.PoolShape{Mode: p.Mode, H: h, W: w}
 	}
-	outH, outW = p.H, p.W
-	if !p.Adaptive {
-		outH, outW = side(h, p.H, p.StrideH, p.PadH, 1), side(w, p.W, p.StrideW, p.PadW, 1)
-	}
-	window := func(i, n, out, size, stride, pad int) (lo, hi int) {
-		if p.Adaptive {
-			return int(math.Floor(float64(i*n) / float64(out))), int(math.Ceil(float64((i+1)*n) / float64(out)))
-		}
+	outH, outW = side(h, p.H, p.StrideH, p.PadH, 1), side(w, p.W, p.StrideW, p.PadW, 1)
+	window := func(i, n, size, stride, pad int) (lo, hi int) {
 		lo = i*max(stride, 1) - pad
 		return max(lo, 0), min(lo+size, n)
 	}
 	for i := range n * outH * outW * c {
-		top, bottom := window(i/c/outW%outH, h, outH, p.H, p.StrideH, p.PadH)
-		left, right := window(i/c%outW, w, outW, p.W, p.StrideW, p.PadW)
+		top, bottom := window(i/c/outW%outH, h, p.H, p.StrideH, p.PadH)
+		left, right := window(i/c%outW, w, p.W, p.StrideW, p.PadW)
 		var in []int
 		for y := top; y < bottom; y++ {
 			for x := left; x < right; x++ {
@@ -72,9 +64,8 @@ func testPool(s *suite) {
 		for _, p := range []device.PoolShape{
 			{Global: true}, {H: 2, W: 2, StrideH: 2, StrideW: 2}, {H: 3, W: 3, StrideH: 2, StrideW: 2, PadH: 1, PadW: 1},
 			{H: 2, W: 3, StrideH: 1, StrideW: 2, PadW: 1}, {H: 1, W: 1},
-			{Adaptive: true, H: 1, W: 1}, {Adaptive: true, H: 2, W: 3}, {Adaptive: true, H: 5, W: 2},
 		} {
-			if !p.Global && !p.Adaptive && (dims[1]+2*p.PadH < p.H || dims[2]+2*p.PadW < p.W) {
+			if !p.Global && (dims[1]+2*p.PadH < p.H || dims[2]+2*p.PadW < p.W) {
 				continue
 			}
 			for _, p.Mode = range []device.PoolMode{device.MaxPool, device.AvgPool} {

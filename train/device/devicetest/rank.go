@@ -20,8 +20,7 @@ func RunRank(t *testing.T, b device.Backend) {
 	}{
 		{"Shared", testShared},
 		{"Relevance", testRelevance},
-		{"PairRank", testPairRank},
-		{"PairRankGrad", testPairRankGrad},
+		{"Differences", testDifferences},
 		{"RankScore", testRankScore},
 		{"RankLoss", testRankLoss},
 		{"RankLossOrder", testRankLossOrder},

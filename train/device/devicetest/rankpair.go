@@ -1,47 +1,17 @@
 package devicetest
 
 import (
-	"fmt"
 	"math"
 
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 )
 
-func testPairRank(s *suite, b device.Rank) {
+// testDifferences compares the definition of the rank gradient, by which RankLoss is
+// measured, with the definition of the ranks.
+func testDifferences(s *suite, _ device.Rank) {
 	for _, h := range rankSteps() {
-		for _, c := range rankCases() {
-			d := s.ranking(c)
-			scores, shared, rel, _ := s.onDevice(d)
-			rank, plus := s.view(device.F32, c.q, c.g), s.view(device.F32, c.q, c.g)
-			b.PairRank(rank, plus, scores, shared, rel, h.Steps)
-			wantRank, wantPlus := definedRanks(d, h.Steps)
-			s.same(fmt.Sprint("PairRank: rank ", h.name, c), rank, wantRank.v, rankTolerance)
-			s.same(fmt.Sprint("PairRank: plus ", h.name, c), plus, wantPlus.v, rankTolerance)
-			alone := s.view(device.F32, c.q, c.g)
-			b.PairRank(alone, absent, scores, shared, rel, h.Steps)
-			s.equal("PairRank without plus", alone, s.get(rank))
-		}
-	}
-}
-
-func testPairRankGrad(s *suite, b device.Rank) {
-	for _, h := range rankSteps() {
-		for _, c := range rankCases() {
-			d := s.ranking(c)
-			scores, shared, rel, _ := s.onDevice(d)
-			up1, up2 := s.master(c.q, c.g), s.master(c.q, c.g)
-			ds := s.view(device.F32, c.q, c.g)
-			b.PairRankGrad(ds, s.putView(device.F32, up1), s.putView(device.F32, up2), scores, shared, rel, h.Steps)
-			want := zeros(c.q, c.g)
-			for q := range c.q {
-				cpu.PairRankGrad(want.row(q), up1.row(q), up2.row(q), d.s32(q), d.sh(q), d.rel.row(q), cpu.NewSteps(h.Steps))
-			}
-			what := fmt.Sprint("PairRankGrad ", h.name, c)
-			s.same(what, ds, want.v, slopeTolerance)
-			s.sumsToZero(what, s.get(ds), d)
-		}
-		s.pairDifferences(fmt.Sprint("PairRankGrad ", h.name), cpu.NewSteps(h.Steps))
+		s.pairDifferences("gradient of the ranks, "+h.name, cpu.NewSteps(h.Steps))
 	}
 }
 

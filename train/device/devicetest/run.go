@@ -66,7 +66,6 @@ var ops = []struct {
 	{"Fill", testFill},
 	{"MatMul", testMatMul},
 	{"Scores", testScores},
-	{"Nearest", testNearest},
 	{"Axpby", testAxpby},
 	{"Scale", testScale},
 	{"Sums", testSums},
@@ -79,7 +78,6 @@ var ops = []struct {
 	{"Gather", testGather},
 	{"ScatterAdd", testScatterAdd},
 	{"Random", testRandom},
-	{"Dropout", testDropout},
 	{"Adam", testAdam},
 	{"SGD", testSGD},
 	{"Average", testAverage},
@@ -92,6 +90,8 @@ var ops = []struct {
 	{"GeM", testGeM},
 	{"Interpolate", testInterpolate},
 	{"Pixels", testPixels},
+	{"Ragged", testRagged},
+	{"Pack", testPack},
 }
 
 // suite is one operation's test: the backend and what was allocated on it.

@@ -2,7 +2,6 @@ package devicetest
 
 import (
 	"fmt"
-	"math"
 
 	"hgld/train/device"
 )
@@ -22,56 +21,6 @@ func testScores(s *suite) {
 			part := s.view(device.F32, cut[1]-cut[0], cut[3]-cut[2])
 			s.b.Scores(part, dq.RowRange(cut[0], cut[1]), dg.RowRange(cut[2], cut[3]))
 			s.equal(fmt.Sprint(d, " block ", cut), part, s.get(dst.RowRange(cut[0], cut[1]).ColRange(cut[2], cut[3])))
-		}
-	}
-}
-
-// testNearest accepts a row whose distance is as small as the least within the
-// rounding of a float32 product.
-func testNearest(s *suite) {
-	for _, d := range [][3]int{{1, 1, 1}, {1025, 2, 3}, {31, 33, 32}, {129, 600, 65}, {2, 1025, 31}} {
-		n, k, dim := d[0], d[1], d[2]
-		x, c := s.activation(n, dim), s.activation(k, dim)
-		cc := zeros(k)
-		for i := range k {
-			for _, v := range c.row(i) {
-				cc.v[i] += v * v
-			}
-			cc.v[i] = rounded(device.F32, cc.v[i])
-		}
-		index, dist := s.alloc(device.I32, n), s.alloc(device.F32, n)
-		s.b.Nearest(index, dist, s.putView(s.dtype, x), s.putView(s.dtype, c), s.put(device.F32, cc))
-		at, got := s.get(index), s.get(dist)
-		for i := range n {
-			least, own := math.Inf(1), math.Inf(1)
-			for j := range k {
-				v := cc.v[j]
-				for p, w := range c.row(j) {
-					v -= 2 * x.row(i)[p] * w
-				}
-				least = min(least, v)
-				if j == int(at[i]) {
-					own = v
-				}
-			}
-			if slack := 1e-5 * float64(dim); !(own <= least+slack) || math.Abs(got[i]-least) > slack {
-				s.Fatalf("%v: row %d: nearest %v at distance %g (kept: %g), least %g", d, i, at[i], own, got[i], least)
-			}
-		}
-	}
-	s.nearestTies()
-}
-
-// nearestTies has every row of c twice, far enough apart to lie in other tiles.
-func (s *suite) nearestTies() {
-	const n, k, dim = 40, 300, 8
-	x, c, cc := s.activation(n, dim), s.activation(2*k, dim), zeros(2*k)
-	copy(c.v[k*dim:], c.v[:k*dim])
-	index, dist := s.alloc(device.I32, n), s.alloc(device.F32, n)
-	s.b.Nearest(index, dist, s.put(s.dtype, x), s.put(s.dtype, c), s.put(device.F32, cc))
-	for i, at := range s.get(index) {
-		if at >= k {
-			s.Fatalf("row %d: nearest is %v, but row %v is equal and lower", i, at, at-k)
 		}
 	}
 }

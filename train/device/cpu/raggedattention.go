@@ -8,35 +8,28 @@ import (
 	"hgld/train/device"
 )
 
-// queryGrain is how many queries make a span of a WayAttention.
+// queryGrain is how many queries make a span of a RaggedAttention.
 const queryGrain = 16
 
-// WayAttention is softmax(q·kᵀ/√Dh)·v of single queries, each with keys of its own:
-// row i of dst [Q,D] is that of the query in row rows[i] of qkv [N,3D], which is
-// packed as Attention's, over the keys and values in the rows keys[from] to
-// keys[upto−1] of qkv, spans[i] being from and upto. rows is I32 [Q], or absent for
-// all rows of qkv; keys I32 [K], spans I32 [Q,2], upto > from.
-//
-// It is Attention for short texts of many lengths: nothing is padded, and what
-// several texts have in common is there once. A row depends on its query and its
-// keys alone.
-func (b *Backend) WayAttention(dst, qkv, rows, keys, spans device.Array, heads int) {
+// RaggedAttention reads a query's keys and values where they lie: for texts that
+// share their tokens nothing is copied.
+func (b *Backend) RaggedAttention(dst, qkv, rows, keys, spans device.Array, heads int) {
 	q, d := dst.Dims[0], dst.Dims[1]
 	if dst.N != 2 || qkv.N != 2 || heads < 1 || d%heads != 0 || qkv.Dims[1] != 3*d || spans.Len() != 2*q ||
 		rows.Absent() && qkv.Dims[0] != q || !rows.Absent() && rows.Len() != q || !spans.Contiguous() {
-		panic(shapes("WayAttention", dst, qkv, rows, keys, spans))
+		panic(shapes("RaggedAttention", dst, qkv, rows, keys, spans))
 	}
-	t := wayTask{
+	t := raggedTask{
 		dst: f32(dst), qkv: f32(qkv), rows: i32(rows), keys: i32(keys)[:keys.Len()], spans: i32(spans),
 		width: d, strideDst: dst.Ld, stride: qkv.Ld, heads: heads, scale: float32(1 / math.Sqrt(float64(d/heads))),
 	}
 	t.check(q, qkv.Dims[0])
 	t.each = d + (t.longest+2)*heads
-	t.memory = scratch[float32](b, "wayattention", b.Threads()*t.each)
+	t.memory = scratch[float32](b, "raggedattention", b.Threads()*t.each)
 	split(b, q, queryGrain, t)
 }
 
-type wayTask struct {
+type raggedTask struct {
 	dst, qkv                 []float32
 	rows, keys, spans        []int32
 	width, strideDst, stride int
@@ -49,27 +42,27 @@ type wayTask struct {
 
 // check looks at the indices, which come from the caller's data, and finds the
 // longest span.
-func (t *wayTask) check(queries, n int) {
+func (t *raggedTask) check(queries, n int) {
 	for i, row := range t.rows[:min(queries, len(t.rows))] {
 		if row < 0 || int(row) >= n {
-			panic(fmt.Sprintf("cpu: WayAttention: query %d is row %d of %d", i, row, n))
+			panic(fmt.Sprintf("cpu: RaggedAttention: query %d is row %d of %d", i, row, n))
 		}
 	}
 	for i, row := range t.keys {
 		if row < 0 || int(row) >= n {
-			panic(fmt.Sprintf("cpu: WayAttention: key %d is row %d of %d", i, row, n))
+			panic(fmt.Sprintf("cpu: RaggedAttention: key %d is row %d of %d", i, row, n))
 		}
 	}
 	for i := range queries {
 		from, upto := int(t.spans[2*i]), int(t.spans[2*i+1])
 		if from < 0 || upto <= from || upto > len(t.keys) {
-			panic(fmt.Sprintf("cpu: WayAttention: query %d has the keys %d to %d of %d", i, from, upto, len(t.keys)))
+			panic(fmt.Sprintf("cpu: RaggedAttention: query %d has the keys %d to %d of %d", i, from, upto, len(t.keys)))
 		}
 		t.longest = max(t.longest, upto-from)
 	}
 }
 
-func (t *wayTask) span(worker, lo, hi int) {
+func (t *raggedTask) span(worker, lo, hi int) {
 	memory := t.memory[worker*t.each:][:t.each]
 	for i := lo; i < hi; i++ {
 		row := i
@@ -82,7 +75,7 @@ func (t *wayTask) span(worker, lo, hi int) {
 
 // query computes one row. Its scores are kept key by key, a number for each head,
 // so that the softmax runs over whole vectors.
-func (t *wayTask) query(dst, q []float32, keys []int32, memory []float32) {
+func (t *raggedTask) query(dst, q []float32, keys []int32, memory []float32) {
 	scaled, memory := memory[:t.width], memory[t.width:]
 	top, memory := memory[:t.heads], memory[t.heads:]
 	sum, memory := memory[:t.heads], memory[t.heads:]

@@ -29,14 +29,14 @@ func indices(b *Backend, values []int32, dims ...int) device.Array {
 }
 
 // 2e-6 is what Attention is allowed, too.
-func TestWayAttentionIsThatOfItsDefinition(t *testing.T) {
+func TestRaggedAttentionIsThatOfItsDefinition(t *testing.T) {
 	for _, shape := range []struct{ heads, size int }{{1, 1}, {2, 7}, {3, 8}, {12, 32}} {
 		b := New(2)
 		m := &maker{b, rand.New(rand.NewPCG(1, 2))}
 		rows, keys, spans := ways(m.r, 9, 40)
 		d := shape.heads * shape.size
 		qkv, dst := m.f32(45, 3*d), m.f32(len(rows), d)
-		b.WayAttention(dst, qkv, indices(b, rows, len(rows)), indices(b, keys, len(keys)), indices(b, spans, len(rows), 2), shape.heads)
+		b.RaggedAttention(dst, qkv, indices(b, rows, len(rows)), indices(b, keys, len(keys)), indices(b, spans, len(rows), 2), shape.heads)
 		at := func(row int32, part, head int) []float32 {
 			return f32(qkv)[int(row)*3*d+part*d+head*shape.size:][:shape.size]
 		}
@@ -67,7 +67,7 @@ func TestWayAttentionIsThatOfItsDefinition(t *testing.T) {
 	}
 }
 
-func TestWayAttentionRefusesKeysThatAreNotThere(t *testing.T) {
+func TestRaggedAttentionRefusesKeysThatAreNotThere(t *testing.T) {
 	b := New(1)
 	m := &maker{b, rand.New(rand.NewPCG(3, 4))}
 	qkv, dst := m.f32(4, 24), m.f32(1, 8)
@@ -78,7 +78,7 @@ func TestWayAttentionRefusesKeysThatAreNotThere(t *testing.T) {
 					t.Errorf("%s: no panic", name)
 				}
 			}()
-			b.WayAttention(dst, qkv, indices(b, []int32{c.row}, 1), indices(b, []int32{c.key}, 1), indices(b, []int32{0, c.upto}, 1, 2), 2)
+			b.RaggedAttention(dst, qkv, indices(b, []int32{c.row}, 1), indices(b, []int32{c.key}, 1), indices(b, []int32{0, c.upto}, 1, 2), 2)
 		}()
 	}
 }

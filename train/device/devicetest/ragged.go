@@ -1,0 +1,115 @@
+package devicetest
+
+import (
+	"fmt"
+	"math"
+
+	"hgld/train/device"
+)
+
+// ways are n texts of random lengths whose tokens lie anywhere in a matrix of so many
+// rows: for each token a query, with the keys of its text up to itself.
+func (s *suite) ways(n, most, rows int) (queries, keys, spans *array) {
+	queries, keys, spans = zeros(0), zeros(0), zeros(0)
+	for range n {
+		from := float64(len(keys.v))
+		for range 1 + s.r.IntN(most) {
+			keys.v = append(keys.v, float64(s.r.IntN(rows)))
+			queries.v = append(queries.v, keys.v[len(keys.v)-1])
+			spans.v = append(spans.v, from, float64(len(keys.v)))
+		}
+	}
+	queries.dims, keys.dims, spans.dims = []int{len(queries.v)}, []int{len(keys.v)}, []int{len(queries.v), 2}
+	return queries, keys, spans
+}
+
+// raggedAttention is the definition.
+func raggedAttention(qkv, rows, keys, spans *array, heads int) *array {
+	d := qkv.cols() / 3
+	size := d / heads
+	y := zeros(spans.rows(), d)
+	for i := range y.rows() {
+		row, own := i, keys.v[int(spans.v[2*i]):int(spans.v[2*i+1])]
+		if rows != nil {
+			row = int(rows.v[i])
+		}
+		for h := range heads {
+			q, sum := qkv.row(row)[h*size:][:size], 0.0
+			for _, k := range own {
+				score := 0.0
+				for j, v := range qkv.row(int(k))[d+h*size:][:size] {
+					score += q[j] * v / math.Sqrt(float64(size))
+				}
+				sum += math.Exp(score)
+				for j, v := range qkv.row(int(k))[2*d+h*size:][:size] {
+					y.row(i)[h*size+j] += math.Exp(score) * v
+				}
+			}
+			for j := range size {
+				y.row(i)[h*size+j] /= sum
+			}
+		}
+	}
+	return y
+}
+
+// testRagged allows what Attention is allowed. A device need not be Ragged.
+func testRagged(s *suite) {
+	ragged, able := s.b.(device.Ragged)
+	if !able {
+		return
+	}
+	for _, c := range []struct{ texts, most, rows, heads, size int }{
+		{1, 1, 1, 1, 1}, {9, 40, 45, 2, 7}, {5, 3, 33, 3, 8}, {31, 9, 129, 12, 32}, {2, 130, 65, 1, 64},
+	} {
+		rows, keys, spans := s.ways(c.texts, c.most, c.rows)
+		d := c.heads * c.size
+		qkv := s.activation(c.rows, 3*d)
+		deviceKeys, deviceSpans := s.put(device.I32, keys), s.put(device.I32, spans)
+		got := s.view(s.dtype, len(rows.v), d)
+		ragged.RaggedAttention(got, s.putView(s.dtype, qkv), s.put(device.I32, rows), deviceKeys, deviceSpans, c.heads)
+		s.same(fmt.Sprint(c), got, raggedAttention(qkv, rows, keys, spans, c.heads).v, attentionTolerance)
+		// Without rows every row of qkv is a query.
+		gathered := zeros(len(rows.v), 3*d)
+		for i, row := range rows.v {
+			copy(gathered.row(i), qkv.row(int(row)))
+		}
+		own := keys.clone()
+		for i, k := range own.v {
+			own.v[i] = math.Mod(k, float64(len(rows.v)))
+		}
+		ragged.RaggedAttention(got, s.putView(s.dtype, gathered), absent, s.put(device.I32, own), deviceSpans, c.heads)
+		s.same(fmt.Sprint(c, " every row"), got, raggedAttention(gathered, nil, own, spans, c.heads).v, attentionTolerance)
+	}
+}
+
+// testPack asks for the bytes that a product has without. A device need not be a
+// Packer.
+func testPack(s *suite) {
+	packer, able := s.b.(device.Packer)
+	if !able {
+		return
+	}
+	packed := 0
+	for _, transB := range []bool{false, true} {
+		for _, c := range []struct{ rows, k, n int }{{1, 8, 32}, {7, 300, 96}, {130, 65, 257}, {31, 128, 1056}} {
+			w := s.activation(c.k, c.n)
+			if transB {
+				w = s.activation(c.n, c.k)
+			}
+			x, plain, rearranged := s.put(s.dtype, s.activation(c.rows, c.k)), s.put(s.dtype, w), s.put(s.dtype, w)
+			bias, before := s.put(device.F32, s.master(c.n)), s.activation(c.rows, c.n)
+			did := packer.Pack(rearranged, transB)
+			for _, m := range []device.Mul{{TransB: transB, Alpha: 1, Bias: bias, Act: device.GELU}, {TransB: transB, Alpha: 1, Beta: 1}} {
+				want, got := s.put(s.dtype, before), s.put(s.dtype, before)
+				s.b.MatMul(want, x, plain, m)
+				s.b.MatMul(got, x, rearranged, m)
+				s.equal(fmt.Sprint(c, " transposed ", transB, ", packed ", did), got, s.get(want))
+			}
+			if did {
+				packed++
+			}
+		}
+	}
+	s.Logf("%d of 8 matrices are packed", packed)
+}
