@@ -1,0 +1,312 @@
+// Package emu builds the emulator: a libcuda.so.1 of our own that runs the CUDA
+// backend's kernels on the processor. The driver, the packing of arguments and the
+// launches under test are the real ones. Tests alone import it.
+//
+// The library's source is C++ in src. It compiles every .cu file of a folder with the
+// same header as clang does for a card, hg.h, whose second half is src/emu.h. What
+// the library does and how it is controlled stands in README.md.
+package emu
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"hgld/internal/filelock"
+	"hgld/internal/goldens"
+)
+
+// Build compiles the emulator with the kernels of train/device/cuda and returns the
+// folder of the library, which HGLD_CUDA_LIBS is to name. A library that was built of
+// the same sources is used again. Without a C++ compiler the test is skipped, or
+// fails where CI is set.
+func Build(t testing.TB) string {
+	t.Helper()
+	return BuildFolder(t, filepath.Join(goldens.Root(), "train", "device", "cuda"))
+}
+
+// BuildFolder is Build with the kernels of another folder.
+func BuildFolder(t testing.TB, folder string) string {
+	t.Helper()
+	return build(t, folder, false)
+}
+
+// BuildASan is BuildFolder with the address sanitizer. A process that opens the
+// library needs the sanitizer's own library in LD_PRELOAD, whose path is the second
+// result, and detect_leaks=0 in ASAN_OPTIONS, since Go's memory looks leaked to it.
+func BuildASan(t testing.TB, folder string) (libs, preload string) {
+	t.Helper()
+	libs = build(t, folder, true)
+	c, err := findCompiler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "libasan.so"
+	if c.clang {
+		name = "libclang_rt.asan.so"
+	}
+	out, err := exec.Command(c.path, "-print-file-name="+name).Output()
+	preload = strings.TrimSpace(string(out))
+	if err != nil || !filepath.IsAbs(preload) {
+		t.Fatalf("%s has no address sanitizer (%s): %v", c.path, name, err)
+	}
+	return libs, preload
+}
+
+func build(t testing.TB, folder string, asan bool) string {
+	t.Helper()
+	c, err := findCompiler()
+	if err != nil {
+		if os.Getenv("CI") == "" {
+			t.Skip(err)
+		}
+		t.Fatal(err)
+	}
+	dir, err := c.library(folder, asan)
+	if err != nil {
+		t.Fatalf("emulator: %v", err)
+	}
+	return dir
+}
+
+// compiler is a C++ compiler.
+type compiler struct {
+	path    string
+	version string // what --version prints
+	clang   bool
+}
+
+func findCompiler() (compiler, error) {
+	if runtime.GOOS != "linux" || (runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64") {
+		return compiler{}, fmt.Errorf("the emulator runs on Linux (amd64, arm64), this is %s/%s", runtime.GOOS, runtime.GOARCH)
+	}
+	for _, name := range []string{os.Getenv("CXX"), "g++", "clang++"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		version, err := exec.Command(path, "--version").Output()
+		if err != nil {
+			return compiler{}, fmt.Errorf("%s --version: %w", path, err)
+		}
+		return compiler{path, string(version), bytes.Contains(version, []byte("clang"))}, nil
+	}
+	return compiler{}, errors.New("no C++ compiler was found ($CXX, g++, clang++), which the emulator of CUDA is built with; " +
+		"install g++ (Debian: apt-get install g++)")
+}
+
+// flags are those of every translation unit. Arithmetic is to give the bytes of a
+// card: no contraction, no reordering, and fma as one instruction.
+func (c compiler) flags(asan bool) []string {
+	flags := []string{"-std=c++17", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-math-errno", "-fno-strict-aliasing",
+		"-fPIC", "-fvisibility=hidden", "-g1", "-DHG_EMU"}
+	if runtime.GOARCH == "amd64" {
+		flags = append(flags, "-march=x86-64-v3")
+	}
+	if !c.clang {
+		flags = append(flags, "-fno-gnu-unique")
+	}
+	if asan {
+		flags = append(flags, "-fsanitize=address", "-DHG_ASAN")
+	}
+	return flags
+}
+
+// unit is a file to compile.
+type unit struct {
+	source string
+	object string // by its content, its headers' and the flags
+}
+
+// library returns the folder of the library for a folder of kernels, in the cache.
+func (c compiler) library(folder string, asan bool) (dir string, err error) {
+	folder, err = filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	cache, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	units, err := c.units(cache, folder, asan)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	for _, u := range units {
+		fmt.Fprintln(sum, u.object)
+	}
+	dir = filepath.Join(cache, hex.EncodeToString(sum.Sum(nil))[:16])
+	if _, err := os.Stat(filepath.Join(dir, "libcuda.so.1")); err == nil {
+		return dir, touch(dir)
+	}
+	lock, err := acquire(filepath.Join(cache, "lock"))
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := prune(cache); err != nil {
+		return "", err
+	}
+	return dir, c.compile(dir, units, asan)
+}
+
+// cacheDir is $HGLD_EMU_CACHE, by default hgld/emu in the user's cache.
+func cacheDir() (string, error) {
+	dir := os.Getenv("HGLD_EMU_CACHE")
+	if dir == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("no folder for the built library (set HGLD_EMU_CACHE): %w", err)
+		}
+		dir = filepath.Join(user, "hgld", "emu")
+	}
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// acquire waits for the lock that keeps two builds apart, for as long as a build may
+// take on a slow machine.
+func acquire(path string) (*filelock.Lock, error) {
+	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		lock, err := filelock.Acquire(path)
+		var held *filelock.LockedError
+		if err == nil || !errors.As(err, &held) || time.Now().After(deadline) {
+			return lock, err
+		}
+	}
+}
+
+// units lists what the library is made of, with the objects' places in the cache.
+func (c compiler) units(cache, folder string, asan bool) ([]unit, error) {
+	source := filepath.Join(goldens.Root(), "train", "device", "cuda", "emu", "src")
+	var headers []string
+	var units []unit
+	for _, group := range []struct{ folder, pattern string }{{source, "*.cc"}, {folder, "*.cu"}} {
+		more, err := filepath.Glob(filepath.Join(group.folder, "*.h"))
+		if err != nil {
+			return nil, err
+		}
+		headers = append(headers, more...)
+		files, err := filepath.Glob(filepath.Join(group.folder, group.pattern))
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range files {
+			sum := sha256.New()
+			fmt.Fprintln(sum, c.path, c.version, c.flags(asan))
+			for _, f := range append(slices.Clone(headers), path) {
+				if err := addFile(sum, f); err != nil {
+					return nil, err
+				}
+			}
+			units = append(units, unit{path, filepath.Join(cache, hex.EncodeToString(sum.Sum(nil))[:16]+".o")})
+		}
+	}
+	return units, nil
+}
+
+func addFile(w io.Writer, path string) error {
+	data, err := os.ReadFile(path)
+	if err == nil {
+		fmt.Fprintln(w, path, len(data))
+		_, err = w.Write(data)
+	}
+	return err
+}
+
+// compile makes the objects that are missing and links all to the library.
+func (c compiler) compile(dir string, units []unit, asan bool) error {
+	work, err := os.MkdirTemp(filepath.Dir(dir), "build-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	var jobs errgroup.Group
+	jobs.SetLimit(runtime.GOMAXPROCS(0))
+	for i, u := range units {
+		if _, err := os.Stat(u.object); err == nil {
+			if err := touch(u.object); err != nil {
+				return err
+			}
+			continue
+		}
+		jobs.Go(func() error {
+			out := filepath.Join(work, fmt.Sprint(i, ".o"))
+			if err := c.run(slices.Concat(c.flags(asan), []string{"-x", "c++", "-c", u.source, "-o", out})); err != nil {
+				return err
+			}
+			return os.Rename(out, u.object)
+		})
+	}
+	if err := jobs.Wait(); err != nil {
+		return err
+	}
+	exports := filepath.Join(work, "exports")
+	if err := os.WriteFile(exports, []byte("{ global: cu*; hgEmu*; local: *; };\n"), 0o644); err != nil {
+		return err
+	}
+	lib := filepath.Join(work, "libcuda.so.1")
+	link := []string{"-shared", "-Wl,-soname,libcuda.so.1", "-Wl,--version-script=" + exports, "-o", lib}
+	switch {
+	case asan && c.clang:
+		link = append(link, "-fsanitize=address", "-shared-libasan")
+	case asan:
+		link = append(link, "-fsanitize=address")
+	default:
+		link = append(link, "-Wl,-z,defs") // an undefined symbol is an error now, not at dlopen
+	}
+	for _, u := range units {
+		link = append(link, u.object)
+	}
+	if err := c.run(link); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return os.Rename(lib, filepath.Join(dir, "libcuda.so.1"))
+}
+
+func (c compiler) run(args []string) error {
+	out, err := exec.Command(c.path, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", c.path, strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+func touch(path string) error {
+	now := time.Now()
+	return os.Chtimes(path, now, now)
+}
+
+// prune removes what was not used for two weeks.
+func prune(cache string) error {
+	entries, err := os.ReadDir(cache)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || time.Since(info.ModTime()) < 14*24*time.Hour || e.Name() == "lock" {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(cache, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,235 @@
+// emu.h is the emulator's half of the kernel language: what hg.h offers to kernels,
+// for a C++ compiler. Threads of a block are fibers of one processor thread, so
+// everything here is called without locks. hg.h includes this file; it pulls in no
+// header of the C++ library, whose overloads (sqrt of a float) a card does not have.
+#pragma once
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long i64;
+
+namespace hg_emu {
+
+struct Dim {
+  u32 x, y, z;
+};
+
+// Place is where the running thread is: its coordinates and the sizes around it.
+struct Place {
+  Dim thread, block, threads, blocks;
+};
+extern Place place;
+
+// Vote is what the lanes of a warp do together. The numbers index names in warp.cc.
+enum Vote { vote_sync, vote_ballot, vote_shuffle, vote_xor, vote_down, vote_up };
+
+// barrier waits for all threads of the block.
+void barrier();
+
+// warp waits for the lanes of mask. It returns the value that the lane called source
+// brought, or for a ballot the bits of the lanes whose value is not 0.
+u64 warp(u32 mask, Vote vote, u64 value, u32 source);
+
+// lane is the running thread's place in its warp.
+u32 lane();
+
+// Slot is a declaration of shared memory. Its address holds for one launch.
+struct Slot {
+  const char *name;
+  u32 bytes;
+  u64 launch;
+  void *address;
+};
+extern u64 launch_number;
+void *claim(Slot &slot);
+inline void *shared(Slot &slot) { return slot.launch == launch_number ? slot.address : claim(slot); }
+
+// dynamic returns the shared memory whose size the launch gave.
+void *dynamic();
+
+// Kernel describes a kernel to the driver; the instances form a list.
+struct Kernel {
+  const char *name;
+  int threads; // at most, a block
+  int parameters;
+  const u32 *sizes; // bytes of each parameter
+  void (*function)();
+  void (*call)(void (*function)(), void **arguments);
+  Kernel *next;
+};
+extern Kernel *kernels;
+
+template <int... I> struct Indices {};
+template <int N, int... I> struct Count : Count<N - 1, N - 1, I...> {};
+template <int... I> struct Count<0, I...> {
+  typedef Indices<I...> type;
+};
+
+template <class... P> struct Signature {
+  static const u32 sizes[sizeof...(P) + 1];
+
+  template <int... I> static void apply(void (*function)(P...), void **arguments, Indices<I...>) {
+    function(*(P *)arguments[I]...);
+  }
+  static void call(void (*function)(), void **arguments) {
+    apply((void (*)(P...))function, arguments, typename Count<sizeof...(P)>::type());
+  }
+};
+template <class... P> const u32 Signature<P...>::sizes[sizeof...(P) + 1] = {(u32)sizeof(P)..., 0};
+
+struct Registration {
+  Kernel kernel;
+  template <class... P> Registration(const char *name, int threads, void (*function)(P...)) {
+    kernel = {name, threads, (int)sizeof...(P), Signature<P...>::sizes, (void (*)())function, Signature<P...>::call,
+              kernels};
+    kernels = &kernel;
+  }
+};
+
+template <class T> inline u64 to_bits(T v) {
+  static_assert(sizeof(T) <= 8, "a lane passes at most 8 bytes");
+  u64 bits = 0;
+  __builtin_memcpy(&bits, &v, sizeof v);
+  return bits;
+}
+template <class T> inline T from_bits(u64 bits) {
+  T v;
+  __builtin_memcpy(&v, &bits, sizeof v);
+  return v;
+}
+
+// Arithmetic that is one instruction lives in this namespace, so that a compiler
+// which calls the C library for it does not find our function under that name.
+inline float fmaf(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+inline double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+inline float sqrtf(float v) { return __builtin_sqrtf(v); }
+inline double sqrt(double v) { return __builtin_sqrt(v); }
+inline float fabsf(float v) { return __builtin_fabsf(v); }
+inline double fabs(double v) { return __builtin_fabs(v); }
+inline float floorf(float v) { return __builtin_floorf(v); }
+inline double floor(double v) { return __builtin_floor(v); }
+inline float ceilf(float v) { return __builtin_ceilf(v); }
+inline double ceil(double v) { return __builtin_ceil(v); }
+inline float truncf(float v) { return __builtin_truncf(v); }
+inline double trunc(double v) { return __builtin_trunc(v); }
+inline float rintf(float v) { return __builtin_rintf(v); }
+inline double rint(double v) { return __builtin_rint(v); }
+
+} // namespace hg_emu
+
+#define HG_DEVICE static inline __attribute__((always_inline, unused))
+
+#define HG_KERNEL(threads, name, ...)                                    \
+  extern "C" void name(__VA_ARGS__);                                     \
+  static hg_emu::Registration hg_registration_##name(#name, threads, name); \
+  extern "C" void name(__VA_ARGS__)
+
+// The slot belongs to the declaration: a device function called twice has the same
+// memory twice, as on a card.
+#define HG_SHARED(type, name, ...)                                                  \
+  typedef type hg_type_##name __VA_ARGS__;                                          \
+  static hg_emu::Slot hg_slot_##name = {#name, (u32)sizeof(hg_type_##name), 0, nullptr}; \
+  hg_type_##name &name = *(hg_type_##name *)hg_emu::shared(hg_slot_##name)
+
+#define HG_DYNAMIC(type, name) type *name = (type *)hg_emu::dynamic()
+
+#define threadIdx ((const hg_emu::Dim &)hg_emu::place.thread)
+#define blockIdx ((const hg_emu::Dim &)hg_emu::place.block)
+#define blockDim ((const hg_emu::Dim &)hg_emu::place.threads)
+#define gridDim ((const hg_emu::Dim &)hg_emu::place.blocks)
+
+HG_DEVICE u32 __float_as_uint(float v) { return hg_emu::from_bits<u32>(hg_emu::to_bits(v)); }
+HG_DEVICE float __uint_as_float(u32 v) { return hg_emu::from_bits<float>(v); }
+HG_DEVICE i64 __double_as_longlong(double v) { return hg_emu::from_bits<i64>(hg_emu::to_bits(v)); }
+HG_DEVICE double __longlong_as_double(i64 v) { return hg_emu::from_bits<double>((u64)v); }
+HG_DEVICE u32 __umulhi(u32 a, u32 b) { return (u32)(((u64)a * b) >> 32); }
+
+// ---- barriers, shuffles, votes
+
+HG_DEVICE void __syncthreads() { hg_emu::barrier(); }
+HG_DEVICE void __syncwarp(u32 mask = 0xffffffffu) { hg_emu::warp(mask, hg_emu::vote_sync, 0, 0); }
+
+// Where the lane asked for lies outside the warp, a lane gets its own value back.
+#define HG_SHUFFLE(type)                                                                                    \
+  HG_DEVICE type __shfl_sync(u32 mask, type v, int at) {                                                    \
+    return hg_emu::from_bits<type>(hg_emu::warp(mask, hg_emu::vote_shuffle, hg_emu::to_bits(v), at & 31));  \
+  }                                                                                                         \
+  HG_DEVICE type __shfl_xor_sync(u32 mask, type v, int x) {                                                 \
+    u32 from = hg_emu::lane() ^ (x & 31);                                                                   \
+    return hg_emu::from_bits<type>(hg_emu::warp(mask, hg_emu::vote_xor, hg_emu::to_bits(v), from));         \
+  }                                                                                                         \
+  HG_DEVICE type __shfl_down_sync(u32 mask, type v, int d) {                                                \
+    u32 own = hg_emu::lane(), from = own + (d & 31);                                                        \
+    from = from > 31 ? own : from;                                                                          \
+    return hg_emu::from_bits<type>(hg_emu::warp(mask, hg_emu::vote_down, hg_emu::to_bits(v), from));        \
+  }                                                                                                         \
+  HG_DEVICE type __shfl_up_sync(u32 mask, type v, int d) {                                                  \
+    u32 own = hg_emu::lane(), from = own - (d & 31);                                                        \
+    from = from > 31 ? own : from;                                                                          \
+    return hg_emu::from_bits<type>(hg_emu::warp(mask, hg_emu::vote_up, hg_emu::to_bits(v), from));          \
+  }
+HG_SHUFFLE(int)
+HG_SHUFFLE(u32)
+HG_SHUFFLE(float)
+HG_SHUFFLE(double)
+HG_SHUFFLE(u64)
+HG_SHUFFLE(i64)
+#undef HG_SHUFFLE
+
+HG_DEVICE u32 __ballot_sync(u32 mask, bool v) { return (u32)hg_emu::warp(mask, hg_emu::vote_ballot, v, 0); }
+HG_DEVICE bool __any_sync(u32 mask, bool v) { return __ballot_sync(mask, v) != 0; }
+HG_DEVICE bool __all_sync(u32 mask, bool v) { return __ballot_sync(mask, v) == mask; }
+
+HG_DEVICE int __popc(u32 v) { return __builtin_popcount(v); }
+HG_DEVICE int __popcll(u64 v) { return __builtin_popcountll(v); }
+HG_DEVICE int __clz(u32 v) { return v ? __builtin_clz(v) : 32; }
+HG_DEVICE int __ffs(u32 v) { return __builtin_ffs((int)v); }
+HG_DEVICE u32 __brev(u32 v) {
+  v = (v >> 1 & 0x55555555u) | (v & 0x55555555u) << 1;
+  v = (v >> 2 & 0x33333333u) | (v & 0x33333333u) << 2;
+  v = (v >> 4 & 0x0f0f0f0fu) | (v & 0x0f0f0f0fu) << 4;
+  return __builtin_bswap32(v);
+}
+
+// ---- integer atomics. A fiber is never interrupted, so they are plain operations.
+// There are none of floats: their order would change sums.
+
+#define HG_ATOMIC(type, name, result)  \
+  HG_DEVICE type name(type *p, type v) { \
+    type old = *p;                     \
+    *p = result;                       \
+    return old;                        \
+  }
+#define HG_ATOMICS(type)                             \
+  HG_ATOMIC(type, atomicAdd, (type)((u64)old + (u64)v)) \
+  HG_ATOMIC(type, atomicOr, old | v)                 \
+  HG_ATOMIC(type, atomicMin, v < old ? v : old)      \
+  HG_ATOMIC(type, atomicMax, old < v ? v : old)      \
+  HG_ATOMIC(type, atomicExch, v)                     \
+  HG_DEVICE type atomicCAS(type *p, type compare, type v) { \
+    type old = *p;                                   \
+    if (old == compare) *p = v;                      \
+    return old;                                      \
+  }
+HG_ATOMICS(int)
+HG_ATOMICS(u32)
+HG_ATOMICS(u64)
+#undef HG_ATOMICS
+#undef HG_ATOMIC
+
+using hg_emu::ceil;
+using hg_emu::ceilf;
+using hg_emu::fabs;
+using hg_emu::fabsf;
+using hg_emu::floor;
+using hg_emu::floorf;
+using hg_emu::fma;
+using hg_emu::fmaf;
+using hg_emu::rint;
+using hg_emu::rintf;
+using hg_emu::sqrt;
+using hg_emu::sqrtf;
+using hg_emu::trunc;
+using hg_emu::truncf;

@@ -1,0 +1,37 @@
+// Fibers: stacks of their own that a thread of the processor changes between.
+#pragma once
+
+#include <cstddef>
+
+namespace hg_emu {
+
+// Stack is memory for one fiber. Below it lies a page that nothing may touch.
+struct Stack {
+  char *low;
+  size_t size;
+  Stack *next; // among the free ones
+};
+
+// Fiber is a flow of control that is not running at the moment.
+struct Fiber {
+  void *at;     // its stack pointer
+  Stack *stack; // null: the stack of the thread that called the library
+};
+
+// stack_take returns a free stack, or maps one. It ends the process without memory.
+Stack *stack_take();
+void stack_free(Stack *);
+
+// stack_holds reports whether an address lies in a stack's guard page.
+bool stack_guards(const void *address);
+
+// fiber_start makes a fiber that will run entry on a stack. entry never returns.
+void fiber_start(Fiber &fiber, Stack *stack, void (*entry)());
+
+// fiber_switch leaves the running fiber, whose state goes to from, for another.
+void fiber_switch(Fiber &from, const Fiber &to);
+
+// fiber_entered is the first call of a fiber's entry; the address sanitizer is told.
+void fiber_entered();
+
+} // namespace hg_emu

@@ -1,0 +1,91 @@
+// A launch: the blocks of a kernel, run one after the other.
+#pragma once
+
+#include "emu.h"
+#include "fiber.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hg_emu {
+
+// Launch is a call of cuLaunchKernel with a copy of the arguments.
+struct Launch {
+  const Kernel *kernel;
+  Dim blocks, threads;
+  u32 shared;       // bytes of dynamic shared memory
+  u32 shared_limit; // of static and dynamic together
+  std::unique_ptr<u8[]> storage;
+  std::vector<void *> arguments; // into storage
+};
+
+// Failure is why a kernel ended: a code of CUDA and a text with the kernel, the
+// block and the thread.
+struct Failure {
+  int code = 0;
+  std::string text;
+};
+
+// launch_run runs all blocks of a kernel, or those up to the first failure.
+Failure launch_run(Launch &launch);
+
+// launch_in_kernel reports whether a kernel's code is running now.
+bool launch_in_kernel();
+
+// launch_fail ends the kernel that is running and does not return. The text is put
+// behind the names of kernel, block and thread.
+[[noreturn]] void launch_fail(int code, const std::string &text);
+
+// ---- between the files of a launch
+
+enum State : u8 { fresh, ready, running, at_barrier, at_vote, done };
+
+const int most_threads = 1024;
+
+// Thread is one of the running block.
+struct Thread {
+  Fiber fiber;
+  u64 value, result; // brought to a vote, and found there
+  u32 mask;
+  u8 source, vote;
+};
+
+// Block is the one that is running.
+struct Block {
+  Launch *launch;
+  int count; // threads
+  int current;
+  int ready_count;   // in state ready
+  int barrier_count; // in state at_barrier
+  int done_count;
+  u32 waiting[most_threads / 32]; // lanes at a vote, of each warp
+  State state[most_threads];
+  Thread thread[most_threads];
+};
+extern Block block;
+
+// wait_now leaves the running thread in a state until someone makes it ready.
+void wait_now(State state);
+
+// make_ready lets a waiting thread run again.
+inline void make_ready(int thread) {
+  block.state[thread] = ready;
+  block.ready_count++;
+}
+
+// divergence describes the threads of a block none of which can run.
+std::string divergence();
+
+// ---- shared memory
+
+// shared_begin makes room for a launch; shared_poison fills what it uses with NaN
+// before each block; shared_check finds bytes written between declarations.
+void shared_begin(u32 dynamic_bytes, u32 limit);
+void shared_poison();
+std::string shared_check();
+
+// shared_describe says where an address in shared memory's guard pages lies.
+bool shared_guards(const void *address);
+
+} // namespace hg_emu

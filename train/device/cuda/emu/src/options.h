@@ -1,0 +1,40 @@
+// Options of the emulator, from the environment or from the functions of control.cc.
+#pragma once
+
+#include "emu.h"
+
+#include <cstddef>
+#include <string>
+
+namespace hg_emu {
+
+// Order is in which order threads, blocks and streams run where any order is legal.
+enum Order { order_forward, order_reversed, order_shuffled };
+extern Order order;
+
+// order_set takes "forward", "reversed" or "shuffled:SEED". It returns false for
+// anything else.
+bool order_set(const char *text);
+
+// random_below returns a number below n from the generator that the seed started.
+u32 random_below(u32 n);
+
+// choose picks one of n: the first, the last or any, as the order says.
+u32 choose(u32 n);
+
+// memory_limit is the size of the device's memory in bytes.
+extern size_t memory_limit;
+
+// fail_set takes "function:n" or "function:n:code", several with commas between:
+// the n-th call of the function from now on fails with the code. A kernel's name
+// stands for its n-th execution. An empty text ends all. False: not understood.
+bool fail_set(const char *text);
+
+// fail_injected counts a call and returns the code that it is to fail with, or 0.
+int fail_injected(const char *function);
+
+// options_from_environment reads HGLD_EMU_ORDER, HGLD_EMU_MEMORY and HGLD_EMU_FAIL.
+// It returns what is wrong with them.
+std::string options_from_environment();
+
+} // namespace hg_emu

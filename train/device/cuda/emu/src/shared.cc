@@ -1,0 +1,101 @@
+// Shared memory of the running block.
+#include "codes.h"
+#include "launch.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sys/mman.h>
+
+namespace hg_emu {
+
+// Declarations lie apart by a gap that holds a pattern, so a write past an array's
+// end is found when the block ends. The gaps do not count against the limit. Dynamic
+// memory ends at a page that nothing may touch.
+static const u32 gap = 64;
+static const u32 page = 64 << 10;
+static const u32 room = 1 << 20;   // for declarations and their gaps
+static const u32 dynamic_room = 256 << 10;
+static const u8 gap_byte = 0xe7;
+
+static u8 *base; // guard page, declarations, guard page, dynamic memory, guard page
+static u8 *statics, *dynamics;
+static u32 used;     // bytes of statics, with gaps
+static u32 declared; // bytes without gaps
+static u32 dynamic_bytes, limit;
+static std::vector<Slot *> slots; // of this launch
+
+static void map_once() {
+  if (base) return;
+  size_t size = (size_t)page * 3 + room + dynamic_room;
+  void *p = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) {
+    perror("hg emulator: no memory for a block");
+    abort();
+  }
+  base = (u8 *)p;
+  statics = base + page;
+  mprotect(statics, room, PROT_READ | PROT_WRITE);
+  mprotect(statics + room + page, dynamic_room, PROT_READ | PROT_WRITE);
+}
+
+static u8 *dynamic_end() { return statics + room + page + dynamic_room; }
+
+void shared_begin(u32 bytes, u32 most) {
+  map_once();
+  used = declared = 0;
+  slots.clear();
+  dynamic_bytes = bytes;
+  limit = most;
+  dynamics = dynamic_end() - (bytes + 15) / 16 * 16;
+}
+
+void shared_poison() {
+  for (const Slot *s : slots) memset(s->address, 0xff, s->bytes);
+  if (dynamic_bytes > 0) memset(dynamics, 0xff, dynamic_bytes);
+}
+
+void *claim(Slot &slot) {
+  u32 start = used, padded = (slot.bytes + 15) / 16 * 16;
+  if (declared + slot.bytes + dynamic_bytes > limit) {
+    char text[256];
+    snprintf(text, sizeof text, "%s needs %u bytes of shared memory; with %u declared before and %u dynamic that is more than %u",
+             slot.name, slot.bytes, declared, dynamic_bytes, limit);
+    launch_fail(error_launch_out_of_resources, text);
+  }
+  slot.launch = launch_number;
+  slot.address = statics + start;
+  memset(slot.address, 0xff, slot.bytes);
+  memset(statics + start + slot.bytes, gap_byte, padded - slot.bytes + gap);
+  declared += slot.bytes;
+  used = start + padded + gap;
+  slots.push_back(&slot);
+  return slot.address;
+}
+
+void *dynamic() {
+  if (dynamic_bytes == 0) launch_fail(error_illegal_address, "HG_DYNAMIC in a launch without dynamic shared memory");
+  return dynamics;
+}
+
+std::string shared_check() {
+  for (const Slot *s : slots) {
+    const u8 *p = (const u8 *)s->address + s->bytes;
+    u32 padding = (16 - s->bytes % 16) % 16 + gap;
+    for (u32 i = 0; i < padding; i++)
+      if (p[i] != gap_byte) {
+        char text[256];
+        snprintf(text, sizeof text, "wrote %u bytes past the end of the shared array %s of %u bytes", i, s->name, s->bytes);
+        return text;
+      }
+  }
+  return "";
+}
+
+bool shared_guards(const void *address) {
+  const u8 *p = (const u8 *)address;
+  if (!base || p < base || p >= dynamic_end() + page) return false;
+  return p < statics || p >= dynamic_end() || (p >= statics + room && p < statics + room + page);
+}
+
+} // namespace hg_emu
