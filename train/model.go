@@ -106,7 +106,7 @@ func (n *network) forward(t *grad.Tape, in *inputs) *grad.Var {
 
 // normalised records pixels to what f makes of them when they are normalised.
 func (n *network) normalised(t *grad.Tape, in *inputs, f nn.Layer) *grad.Var {
-	x := t.New(device.F32, in.pixels.Dims[0], n.in.Size, n.in.Size, 4)
+	x := t.Input(device.F32, in.pixels.Dims[0], n.in.Size, n.in.Size, 4)
 	pixel := device.Pixel{Mean: n.in.Mean, Std: n.in.Std}
 	t.Do(func(b device.Backend) { b.Pixels(x.Value, in.pixels, in.crop, pixel) })
 	e := f(t, x)

@@ -121,9 +121,10 @@ func TestPlanCountsTheArithmetic(t *testing.T) {
 	}
 	// 16×16 pixels: convolutions 4→8 and 8→16 with stride 2, 16→16 with stride 1, then 16→16.
 	first, others := 8*8*8*9*4, 4*4*16*9*8+4*4*16*9*16+16*16
-	// Each has a gradient by its weights and one by its inputs; scores of 8 with 8
-	// vectors of 16, and their gradients by queries and gallery.
-	want := 2 * float64(8*(3*first+3*others)+3*8*8*16)
+	// Each has a gradient by its weights and one by its inputs, but the first, of which
+	// the input is pixels; scores of 8 with 8 vectors of 16, and their gradients by
+	// queries and gallery.
+	want := 2 * float64(8*(2*first+3*others)+3*8*8*16)
 	if plan.FLOPs != want {
 		t.Errorf("%v operations, want %v", plan.FLOPs, want)
 	}

@@ -177,6 +177,7 @@ func TestChunksThatChangeTheGradientAreRefused(t *testing.T) {
 func TestPlanSeesChunksAndMemories(t *testing.T) {
 	c, d := tiny(3)
 	c.Model.FreezeNorm = true
+	c.Input.Size, c.Input.Resize = 32, 36 // more than the first 256 KiB that an arena takes
 	plan := func(change func(*Config)) *Estimate {
 		changed := c
 		change(&changed)

@@ -105,7 +105,7 @@ func (t *Tape) Into(v *Var) device.Array {
 	r := v.root
 	var a device.Array
 	switch {
-	case r.leaf && r.Grad.Absent():
+	case r.fixed:
 	case !r.written:
 		r.written = true
 		a = over(v, t.gradient(r))
@@ -124,7 +124,7 @@ func (t *Tape) Onto(v *Var) (dv device.Array, acc float32) {
 		return s.array, s.acc
 	}
 	r := v.root
-	if r.leaf && r.Grad.Absent() {
+	if r.fixed {
 		return t.note(device.Array{}, 0), 0
 	}
 	if r.written {

@@ -46,6 +46,7 @@ type Var struct {
 
 	root    *Var // what a view lies over; itself otherwise
 	leaf    bool
+	fixed   bool // takes no gradient
 	born    int  // Backs recorded before the Var: later ones alone can touch it
 	holds   int  // the forward pass, and every Back yet to run that reads the value
 	done    bool // the forward pass has let go
@@ -127,6 +128,14 @@ func (t *Tape) New(d device.DType, dims ...int) *Var {
 	return v
 }
 
+// Input is New for what no gradient is asked of, such as pixels that a step makes
+// from the bytes of its batch: a leaf whose memory is the arena's.
+func (t *Tape) Input(d device.DType, dims ...int) *Var {
+	v := t.New(d, dims...)
+	v.fixed = true
+	return v
+}
+
 // Leaf makes a Var of arrays that the caller owns: a parameter or an input. An
 // absent grad means that it takes no gradient. The same arrays give the same Var,
 // so a parameter used twice has one gradient.
@@ -138,7 +147,7 @@ func (t *Tape) Leaf(value, grad device.Array) *Var {
 	if v := t.leaves[key]; v != nil {
 		return v
 	}
-	v := &Var{Value: value, Grad: grad, leaf: true, written: t.accumulate}
+	v := &Var{Value: value, Grad: grad, leaf: true, fixed: grad.Absent(), written: t.accumulate}
 	v.root = v
 	t.leaves[key] = v
 	return v

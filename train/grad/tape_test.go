@@ -47,6 +47,33 @@ func TestLeafWithoutGradientTakesNone(t *testing.T) {
 	}
 }
 
+// An input is made by the step, as pixels are of bytes, and nothing computes its
+// gradient: neither by overwriting nor by adding, and views are inputs too.
+func TestInputTakesNoGradient(t *testing.T) {
+	h := &host{}
+	tape := grad.NewTape(h, h)
+	x := tape.Leaf(h.array(5), h.array(0))
+	c := tape.Input(device.F32, 1)
+	tape.Do(func(b device.Backend) { b.Fill(c.Value, 7) })
+	asked := 0
+	y := mul(tape, x, tape.View(c, 1, 1))
+	tape.Back(func(device.Backend) {
+		asked++
+		if dc := tape.Into(c); !dc.Absent() {
+			t.Error("an input has a gradient to be overwritten")
+		}
+		if dc, _ := tape.Onto(c); !dc.Absent() {
+			t.Error("an input has a gradient to be added to")
+		}
+	})
+	tape.Backward(y, h.array(2))
+	tape.Replay()
+	equal(t, "gradient", x.Grad, 14)
+	if asked != 2 || !c.Grad.Absent() {
+		t.Errorf("%d passes, gradient %v", asked, c.Grad)
+	}
+}
+
 func TestSameArraysAreOneLeaf(t *testing.T) {
 	h := &host{}
 	tape := grad.NewTape(h, h)

@@ -114,20 +114,21 @@ func (d *libcuda) failure(name string, code int) error {
 	return e
 }
 
-// addressOf returns the address of a variable as an argument. It makes the compiler
-// put the variable on the heap: a goroutine's stack may move during the call. The
-// caller keeps the variable alive until the call has returned.
+// addressOf returns the address of a variable as an argument. It puts the variable on
+// the heap: a stack moves when it grows, and C would write to where it was. The caller
+// keeps the variable alive until the call has returned.
 func addressOf[T any](p *T) uintptr {
-	if never {
-		escaped = p
+	if escapes.always {
+		escapes.to = p
 	}
 	return uintptr(unsafe.Pointer(p))
 }
 
-var (
-	never   bool
-	escaped any
-)
+// escapes is what a pointer could be stored in for all that the compiler knows.
+var escapes struct {
+	always bool // never set
+	to     any
+}
 
 // cString copies the text that C returned at address p.
 func cString(p uintptr) string {

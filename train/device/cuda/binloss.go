@@ -1,0 +1,40 @@
+package cuda
+
+import (
+	"fmt"
+
+	"hgld/train/device"
+)
+
+// binsArg is Bins of binloss.cu.
+type binsArg struct {
+	n, inShared             int32
+	max, width, last, slope float64
+}
+
+// mostBinItems is how many items of weight 1 a bin holds, see binloss.cu.
+const mostBinItems = 1 << 24
+
+// BinLoss computes the loss of each query and its gradient. A query with a NaN among its
+// scores has the loss NaN. It panics for rows of more than 2^24 items.
+func (b *Backend) BinLoss(loss, ds, s, sh device.Array, o *device.Bins) {
+	fits := sh.N == 2 && s.N == 2 && s.Dims == sh.Dims && (ds.Absent() || ds.N == 2 && ds.Dims == sh.Dims)
+	if !fits || loss.Len() != sh.Rows() || o.N < 2 {
+		panic(shapes("BinLoss", loss, ds, s, sh))
+	}
+	q, g := sh.Dims[0], sh.Dims[1]
+	if g >= mostBinItems {
+		panic(fmt.Sprintf("cuda: BinLoss: rows of %d items, want fewer than %d", g, mostBinItems))
+	}
+	arg := binsArg{n: int32(o.N), inShared: 1, max: float64(o.Max), width: float64(o.Max) - float64(o.Min)}
+	arg.last = float64(o.N - 1)
+	arg.slope = -arg.last / arg.width
+	shared, far := 2*8*o.N, Address(0)
+	if shared > usualShared/2 {
+		far = b.scratch("BinLoss", shared*q)[0]
+		shared, arg.inShared = 0, 0
+	}
+	c := b.op("BinLoss").ptr(f32(loss)).ptr(f32(ds)).addr(far).ptr(f32(s)).ptr(u8(sh)).
+		i64(g).i64(ds.Ld).i64(s.Ld).i64(sh.Ld)
+	structure(c, &arg).run("binloss", "binloss_f32", q, 256, shared)
+}

@@ -1,0 +1,46 @@
+package cuda
+
+import "hgld/train/device"
+
+// Ranks writes the place of each item with sh ≥ least among these.
+func (b *Backend) Ranks(rank, s, sh device.Array, least uint8) {
+	if sh.N != 2 || rank.N != 2 || s.N != 2 || rank.Dims != sh.Dims || s.Dims != sh.Dims {
+		panic(shapes("Ranks", rank, s, sh))
+	}
+	x := b.newSorting("Ranks", sh.Dims[0], sh.Dims[1])
+	for lo := 0; lo < sh.Dims[0]; lo += x.queries {
+		hi := min(lo+x.queries, sh.Dims[0])
+		x.byScore(s.RowRange(lo, hi), sh.RowRange(lo, hi), device.Array{}, 0, least)
+		x.places(rank.RowRange(lo, hi), 1)
+	}
+}
+
+// places writes the items' places, from base on, and 0 for those that take no part.
+func (x *sorting) places(rank device.Array, base int) {
+	q := rank.Dims[0]
+	x.b.op(x.op).ptr(f32(rank)).addr(x.number).addr(x.keys).addr(x.rows).
+		i64(q).i64(x.items).i64(rank.Ld).i32(base).
+		run("ranked", "ranked_places", blocks(q*x.items, 256), 256, 0)
+}
+
+// Ranked writes the levels, and if order is given the rows, of the first n items by
+// (score falling, row). It sorts the whole row, whatever n.
+func (b *Backend) Ranked(shared, order, s, sh device.Array) {
+	if sh.N != 2 || s.N != 2 || s.Dims != sh.Dims || shared.N != 2 || shared.Dims[0] != sh.Dims[0] ||
+		!order.Absent() && (order.N != 2 || order.Dims != shared.Dims) {
+		panic(shapes("Ranked", shared, order, s, sh))
+	}
+	n := shared.Dims[1]
+	x := b.newSorting("Ranked", sh.Dims[0], sh.Dims[1])
+	for lo := 0; lo < sh.Dims[0]; lo += x.queries {
+		hi := min(lo+x.queries, sh.Dims[0])
+		levels, rows := sh.RowRange(lo, hi), order
+		if !order.Absent() {
+			rows = order.RowRange(lo, hi)
+		}
+		x.byScore(s.RowRange(lo, hi), levels, device.Array{}, 0, 0)
+		b.op("Ranked").ptr(u8(shared.RowRange(lo, hi))).ptr(i32(rows)).addr(x.keys).addr(x.rows).ptr(levels).
+			i64(hi-lo).i64(x.items).i64(n).i64(shared.Ld).i64(order.Ld).i64(sh.Ld).
+			run("ranked", "ranked_first", blocks((hi-lo)*n, 256), 256, 0)
+	}
+}

@@ -1,0 +1,69 @@
+package cuda
+
+import "hgld/train/device"
+
+// sortTile is SORT_TILE of sort.cu, and sortScratch the scratch memory that a sort takes
+// at most for more than one query: those that do not fit are sorted after one another.
+const (
+	sortTile    = 4096
+	sortScratch = 256 << 20
+)
+
+// sortBytes is the shared memory of a block with so many threads: sixteen items of two
+// words, every 33rd left out, and counters of 16 digits for each, and a sum.
+func sortBytes(threads int) int { return threads*(16*2*4*33/32+16*2+4) + 4 }
+
+// sorting is a sort of some queries' items: keys, which rise as scores fall, and rows,
+// the items' columns, [Q,G] each, with room for as many again and for the counts of
+// tiles.
+type sorting struct {
+	b                    *Backend
+	op                   string
+	queries, items       int
+	keys, rows           Address
+	keys2, rows2, counts Address
+	number               Address // [Q], for the operation's own use
+}
+
+// newSorting returns a sorting with its memory for as many of an operation's queries as
+// it says. The operation goes on to the next of them when it is done with these.
+func (b *Backend) newSorting(op string, queries, items int) sorting {
+	n, tiles := 4*items, 0
+	again := 0
+	if items > sortTile {
+		again, tiles = n, 1024*blocks(items, sortTile)
+	}
+	run := max(1, min(queries, sortScratch/(2*n+2*again+tiles+4)))
+	areas := b.scratch(op, run*n, run*n, run*again, run*again, run*tiles, run*4)
+	return sorting{
+		b: b, op: op, queries: run, items: items,
+		keys: areas[0], rows: areas[1], keys2: areas[2], rows2: areas[3], counts: areas[4], number: areas[5],
+	}
+}
+
+// byScore sorts the items with sh ≥ least by their scores. With drank the positives'
+// are moved by lambda·number·drank.
+func (s *sorting) byScore(scores, sh, drank device.Array, lambda float32, least uint8) {
+	b, q, g := s.b, sh.Dims[0], s.items
+	b.op(s.op).addr(s.keys).ptr(f32(scores)).ptr(u8(sh)).ptr(f32(drank)).addr(s.number).
+		i64(q).i64(g).i64(scores.Ld).i64(sh.Ld).i64(drank.Ld).f32(lambda).i32(int(least)).
+		run("sort", "sort_keys", q*blocks(g, 256), 256, 0)
+	if g <= sortTile {
+		threads := 32 * blocks(g, 32*16)
+		b.op(s.op).addr(s.keys).addr(s.rows).i32(g).
+			run("sort", "sort_small", q*min(g, 1), threads, sortBytes(threads))
+		return
+	}
+	tiles := blocks(g, sortTile)
+	keys, rows, keys2, rows2 := s.keys, Address(0), s.keys2, s.rows2
+	for shift := 0; shift < 32; shift += 8 {
+		b.op(s.op).addr(s.counts).addr(keys).i64(g).i64(tiles).i32(shift).run("sort", "sort_count", q*tiles, 256, 0)
+		b.op(s.op).addr(s.counts).i64(tiles).run("sort", "sort_sum", q, 256, 0)
+		b.op(s.op).addr(keys2).addr(rows2).addr(keys).addr(rows).addr(s.counts).i64(g).i64(tiles).i32(shift).
+			run("sort", "sort_scatter", q*tiles, 256, sortBytes(256))
+		if shift == 0 {
+			rows = s.rows // the first pass numbers the items itself
+		}
+		keys, rows, keys2, rows2 = keys2, rows2, keys, rows
+	}
+}

@@ -1,0 +1,57 @@
+package cuda
+
+import (
+	"math"
+
+	"hgld/train/device"
+)
+
+// stepArg is Step of step.h.
+type stepArg struct {
+	kind                            int32
+	scale                           float32
+	rho, delta, start, offset, zero float32
+	leak, beta, gamma               float32
+}
+
+// stepsArg is Steps of step.h.
+type stepsArg struct{ rank, plus [3]stepArg }
+
+// The kinds of Step in step.h.
+const (
+	stepNone = iota
+	stepHeaviside
+	stepCurve
+	stepLeak
+)
+
+// newSteps converts h for kernels.
+func newSteps(h *device.Steps) (n stepsArg) {
+	for c := range h.Rank {
+		n.rank[c], n.plus[c] = newStep(&h.Rank[c]), newStep(&h.Plus[c])
+	}
+	return n
+}
+
+// newStep fills in the automatic offset. A Sigmoid, as which an Upper with Rho −1
+// counts, becomes a curve whose first piece has no end.
+func newStep(s *device.Step) stepArg {
+	switch {
+	case s.Kind == device.Heaviside:
+		return stepArg{kind: stepHeaviside}
+	case s.Kind == device.Sigmoid, s.Kind == device.Upper && s.Rho == -1:
+		return stepArg{kind: stepCurve, scale: float32(1 / float64(s.Tau)), zero: 0.5, delta: float32(math.Inf(1))}
+	case s.Kind == device.Upper:
+		n := stepArg{
+			kind: stepCurve, scale: float32(1 / float64(s.Tau)),
+			rho: s.Rho, delta: s.Delta, start: s.Start, offset: s.Offset, zero: s.Zero,
+		}
+		if s.AutoOffset {
+			n.offset = float32(float64(s.Start) + 1/(1+math.Exp(-float64(s.Delta)/float64(s.Tau))))
+		}
+		return n
+	case s.Kind == device.Leak:
+		return stepArg{kind: stepLeak, leak: s.LeakSlope, beta: s.Beta, gamma: s.Gamma}
+	}
+	return stepArg{kind: stepNone}
+}
