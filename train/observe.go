@@ -105,6 +105,10 @@ func (o *observer) SGD(w, m, dw, shadow, hyper, flag device.Array, k device.SGDK
 	o.seen("SGD", 0, func() { o.Backend.SGD(w, m, dw, shadow, hyper, flag, k) })
 }
 
+func (o *observer) Pace(dst, count, flag device.Array, k device.PaceKind) {
+	o.seen("Pace", 0, func() { o.Backend.Pace(dst, count, flag, k) })
+}
+
 func (o *observer) Average(dst, x, rate, flag device.Array) {
 	o.seen("Average", 0, func() { o.Backend.Average(dst, x, rate, flag) })
 }

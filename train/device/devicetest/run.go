@@ -80,6 +80,7 @@ var ops = []struct {
 	{"Random", testRandom},
 	{"Adam", testAdam},
 	{"SGD", testSGD},
+	{"Pace", testPace},
 	{"Average", testAverage},
 	{"Guard", testGuard},
 	{"Conv", testConv},
