@@ -10,13 +10,14 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/device/cpu"
+	"hgld/train/device/observe"
 	"hgld/train/loss"
 )
 
 // recorder is a processor that records programs, as a card captures graphs: what runs
 // while it records is written down, and nothing may be moved or waited for.
 type recorder struct {
-	*observer
+	device.Backend
 	recording bool
 	list      []func()
 	illegal   []string
@@ -27,13 +28,13 @@ type recorder struct {
 
 func newRecorder() *recorder {
 	r := &recorder{}
-	r.observer = &observer{Backend: cpu.New(2), seen: func(_ string, _ float64, do func()) {
+	r.Backend = observe.Operations(cpu.New(2), func(_ string, _ float64, do func()) {
 		if r.recording {
 			r.list = append(r.list, do)
 		} else {
 			do()
 		}
-	}}
+	})
 	return r
 }
 
@@ -45,32 +46,32 @@ func (r *recorder) outside(what string) {
 
 func (r *recorder) Alloc(bytes int) device.Buffer {
 	r.outside("Alloc")
-	return r.observer.Alloc(bytes)
+	return r.Backend.Alloc(bytes)
 }
 
 func (r *recorder) Free(b device.Buffer) {
 	r.outside("Free")
-	r.observer.Free(b)
+	r.Backend.Free(b)
 }
 
 func (r *recorder) Upload(dst device.Array, src []byte) {
 	r.outside("Upload")
-	r.observer.Upload(dst, src)
+	r.Backend.Upload(dst, src)
 }
 
 func (r *recorder) Download(dst []byte, src device.Array) device.Ticket {
 	r.outside("Download")
-	return r.observer.Download(dst, src)
+	return r.Backend.Download(dst, src)
 }
 
 func (r *recorder) Wait(t device.Ticket) error {
 	r.outside("Wait")
-	return r.observer.Wait(t)
+	return r.Backend.Wait(t)
 }
 
 func (r *recorder) Sync() error {
 	r.outside("Sync")
-	return r.observer.Sync()
+	return r.Backend.Sync()
 }
 
 func (r *recorder) Record(f func()) (device.Program, error) {
@@ -223,10 +224,8 @@ func batchesOf(t *testing.T, r *Run, n int) (list []*batch) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept := *b
-		kept.pixels, kept.crop, kept.labels = slices.Clone(b.pixels), slices.Clone(b.crop), slices.Clone(b.labels)
-		kept.rows = slices.Clone(b.rows)
-		if list = append(list, &kept); len(list) == n {
+		kept := &batch{work: b.work, pixels: slices.Clone(b.pixels), crop: slices.Clone(b.crop), labels: slices.Clone(b.labels)}
+		if list = append(list, kept); len(list) == n {
 			break
 		}
 	}
