@@ -7,6 +7,7 @@ import (
 	"hgld/labels"
 	"hgld/train/backbone"
 	"hgld/train/device"
+	"hgld/train/device/observe"
 	"hgld/train/grad"
 )
 
@@ -52,7 +53,7 @@ type GroupSize struct {
 // counted, none is made, and nothing is computed.
 func Plan(config Config, data Data) (*Estimate, error) {
 	l := &ledger{}
-	b := observe(l, func(_ string, flops float64, _ func()) { l.flops += flops })
+	b := observe.Operations(l, func(_ string, flops float64, _ func()) { l.flops += flops })
 	config.Model.Weights = "" // they change no size
 	r, err := New(config, data, Options{Backend: b})
 	if err != nil {

@@ -125,12 +125,13 @@ func (m *memory) after(t *grad.Tape, e *grad.Var, labels device.Array) {
 	}
 }
 
-// takeBack forgets the batch of a step in which a value was not finite.
-func (m *memory) takeBack(b device.Backend) {
+// forget records that the batch leaves nothing behind if guard is set, which it is
+// where a value of the step was not finite.
+func (m *memory) forget(t *grad.Tape, guard device.Array) {
 	if m.loss != nil {
-		m.loss.Forget(b)
+		m.loss.Forget(t, guard)
 	}
 	if m.ring != nil {
-		m.ring.Forget(b)
+		m.ring.Forget(t, guard)
 	}
 }

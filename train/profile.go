@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hgld/train/device"
+	"hgld/train/device/observe"
 )
 
 // Profiler measures where the time of a training goes, by operation.
@@ -30,7 +31,7 @@ func NewProfiler() *Profiler { return &Profiler{byName: map[string]*OpTime{}} }
 // Watch returns b with every operation timed. To time one, it is waited for: a
 // device that queues its work is slower with a profiler than without.
 func (p *Profiler) Watch(b device.Backend) device.Backend {
-	return observe(b, func(op string, flops float64, do func()) {
+	return observe.Operations(b, func(op string, flops float64, do func()) {
 		began := time.Now()
 		do()
 		_ = b.Sync() // its error is kept, and comes at the end of the step

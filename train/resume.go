@@ -49,12 +49,7 @@ func (r *Run) resume() error {
 	if err := r.restore(path); err != nil {
 		return err
 	}
-	for _, g := range r.step.update.groups() {
-		g.Steps = s.Steps[g.Name]
-	}
-	if ema := r.step.update.ema; ema != nil {
-		ema.Steps = s.Steps[averageSteps]
-	}
+	r.step.update.setCounts(r.o.Backend, s.Steps)
 	r.step.update.taken = s.Step
 	r.state.Step, r.state.Position, r.state.Skipped, r.state.Started = s.Step, s.Position, s.Skipped, s.Started
 	r.resumed, r.saved = path, s.Step
@@ -131,18 +126,14 @@ func (r *Run) save() (string, error) {
 		if tensors, err = r.network.store.Export(r.o.Backend); err != nil {
 			return err
 		}
-		average, err = r.step.update.exportAverage(r.network)
+		if average, err = r.step.update.exportAverage(r.network); err != nil {
+			return err
+		}
+		r.state.Steps, err = r.step.update.readCounts(r.o.Backend)
 		return err
 	})
 	if err != nil {
 		return "", fmt.Errorf("train: checkpoint: %w", err)
-	}
-	r.state.Steps = map[string]int{}
-	for _, g := range r.step.update.groups() {
-		r.state.Steps[g.Name] = g.Steps
-	}
-	if ema := r.step.update.ema; ema != nil {
-		r.state.Steps[averageSteps] = ema.Steps
 	}
 	path, err := writeCheckpoint(r.o.Dir, r.state, tensors, average)
 	if err != nil {

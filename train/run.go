@@ -167,7 +167,7 @@ func (r *Run) prepare() error {
 // Close ends the goroutine from which the backend is used, and gives the run
 // directory free.
 func (r *Run) Close() error {
-	err := r.lane.close()
+	err := errors.Join(r.lane.do(r.step.close), r.lane.close())
 	if r.lock != nil {
 		err = errors.Join(err, r.lock.Close())
 	}
@@ -315,8 +315,12 @@ func (r *Run) take(b *batch) (Event, error) {
 		at = b.epoch
 	}
 	var out outcome
-	err := r.lane.do(func() (err error) {
-		out, err = r.step.take(b, at)
+	err := r.lane.do(func() error {
+		t, err := r.step.take(b, at)
+		if err != nil {
+			return err
+		}
+		out, err = t.outcome()
 		return err
 	})
 	if err != nil {

@@ -21,9 +21,10 @@ type step struct {
 	passes Passes
 
 	tape       *grad.Tape
-	embeddings *grad.Var // [B,D]
-	value      *grad.Var // loss, F32 [1]
-	bytes      [12]byte  // loss, flag and the gradient's norm, on the host
+	program    device.Program // of the tape, on a device that records; nil: none
+	embeddings *grad.Var      // [B,D]
+	value      *grad.Var      // loss, F32 [1]
+	tickets    [2]ticket      // in turn
 }
 
 // outcome is what the host learns of a step.
@@ -31,6 +32,31 @@ type outcome struct {
 	loss, rate float64
 	norm       float64 // 0 where it is not computed
 	finite     bool
+}
+
+// ticket stands for a step that is queued. Nothing on the host waits for its outcome:
+// a step in which a value is not finite leaves no trace on the device, which counts
+// its updates itself. It holds until the step after the next is queued.
+type ticket struct {
+	b                 device.Backend
+	rate              float64
+	loss, guard, norm [4]byte
+	downloads         [3]device.Ticket // of these
+	count             int              // 2 of a run without a norm
+}
+
+// outcome waits for the step.
+func (t *ticket) outcome() (outcome, error) {
+	for _, d := range t.downloads[:t.count] {
+		if err := t.b.Wait(d); err != nil {
+			return outcome{}, err
+		}
+	}
+	number := func(v [4]byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(v[:]))) }
+	return outcome{
+		loss: number(t.loss), rate: t.rate, norm: number(t.norm),
+		finite: binary.LittleEndian.Uint32(t.guard[:]) == 0,
+	}, nil
 }
 
 // newStep declares the loss, builds the store and makes the optimizers. rows has the
@@ -60,9 +86,9 @@ func newStep(n *network, c *Config, p *parts, rows []labels.Path, counts []int) 
 	return s, n.b.Sync()
 }
 
-// take makes a step with a batch; at is how far the schedules have come, in steps
+// take queues a step with a batch; at is how far the schedules have come, in steps
 // or epochs from 0. It runs on the lane.
-func (s *step) take(from *batch, at int) (outcome, error) {
+func (s *step) take(from *batch, at int) (*ticket, error) {
 	b := s.n.b
 	s.in.upload(b, from)
 	again := s.objective.memory.begin(b, from.rows, s.update.taken, at) || s.tape == nil
@@ -70,32 +96,47 @@ func (s *step) take(from *batch, at int) (outcome, error) {
 	s.update.begin(b)
 	if again {
 		s.record()
-	} else {
-		s.tape.Replay()
+	} else if err := s.repeat(); err != nil {
+		return nil, err
 	}
-	b.Download(s.bytes[:4], s.value.Value)
-	b.Download(s.bytes[4:8], s.n.store.Guard)
+	t := &s.tickets[s.update.taken%len(s.tickets)]
+	t.b, t.rate, t.count = b, s.update.rate(), 2
+	t.downloads[0], t.downloads[1] = b.Download(t.loss[:], s.value.Value), b.Download(t.guard[:], s.n.store.Guard)
 	if s.update.norm != nil {
-		b.Download(s.bytes[8:], s.update.norm.Norm)
+		t.downloads[2], t.count = b.Download(t.norm[:], s.update.norm.Norm), 3
 	}
-	if err := b.Sync(); err != nil {
-		return outcome{}, err
+	return t, nil
+}
+
+// repeat takes the step as it was recorded: as a program, where the device has such.
+func (s *step) repeat() error {
+	graphs, able := s.n.b.(device.Graphs)
+	if !able {
+		s.tape.Replay()
+		return nil
 	}
-	o := outcome{
-		loss:   float64(math.Float32frombits(binary.LittleEndian.Uint32(s.bytes[:4]))),
-		rate:   s.update.rate(),
-		norm:   float64(math.Float32frombits(binary.LittleEndian.Uint32(s.bytes[8:]))),
-		finite: binary.LittleEndian.Uint32(s.bytes[4:8]) == 0,
+	if s.program == nil {
+		var err error
+		if s.program, err = graphs.Record(s.tape.Replay); err != nil {
+			return err
+		}
 	}
-	if !o.finite {
-		s.update.takeBack()
-		s.objective.memory.takeBack(b)
+	s.program.Run()
+	return nil
+}
+
+// close ends the program of the step; a step that was never made has none.
+func (s *step) close() error {
+	if s != nil && s.program != nil {
+		s.program.Close()
+		s.program = nil
 	}
-	return o, nil
+	return nil
 }
 
 // record takes the step while recording it.
 func (s *step) record() {
+	s.close()
 	if s.tape != nil {
 		s.tape.Free()
 	}
@@ -121,6 +162,7 @@ func (s *step) record() {
 		}
 	})
 	s.tape.Do(func(b device.Backend) { s.update.apply(b, guard) })
+	s.objective.memory.forget(s.tape, guard)
 }
 
 // lossOf records the loss of the embeddings of the whole batch, and what it does to

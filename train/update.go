@@ -196,7 +196,7 @@ func (u *update) adjust(at int) (changed bool) {
 }
 
 // begin counts a step and sends what is new in it to the device: constants of the
-// optimizers, the rate of the average, the key of the random numbers.
+// optimizers, the key of the random numbers.
 func (u *update) begin(b device.Backend) {
 	binary.LittleEndian.PutUint32(u.key[:], uint32(u.taken))
 	b.Upload(u.store.Key.RowRange(1, 2), u.key[:])
@@ -204,9 +204,6 @@ func (u *update) begin(b device.Backend) {
 	u.net.Begin(b)
 	if u.proxies != nil {
 		u.proxies.Begin(b)
-	}
-	if u.ema != nil {
-		u.ema.Begin(b)
 	}
 }
 
@@ -227,16 +224,36 @@ func (u *update) apply(b device.Backend, guard device.Array) {
 	}
 }
 
-// takeBack uncounts a step that the guard kept from happening, so that the bias
-// corrections of the next one are right.
-func (u *update) takeBack() {
+// counts are the steps that each group has taken, and the moving average, by name: the
+// device counts them, since it alone knows which were not taken.
+func (u *update) counts() map[string]device.Array {
+	list := map[string]device.Array{}
 	for _, g := range u.groups() {
-		if !g.Idle {
-			g.Steps--
-		}
+		list[g.Name] = g.Steps
 	}
 	if u.ema != nil {
-		u.ema.Steps--
+		list[averageSteps] = u.ema.Steps
+	}
+	return list
+}
+
+// readCounts returns them.
+func (u *update) readCounts(b device.Backend) (map[string]int, error) {
+	steps := map[string]int{}
+	for name, at := range u.counts() {
+		var number [4]byte
+		if err := b.Wait(b.Download(number[:], at)); err != nil {
+			return nil, err
+		}
+		steps[name] = int(binary.LittleEndian.Uint32(number[:]))
+	}
+	return steps, nil
+}
+
+// setCounts puts those of a checkpoint in their place.
+func (u *update) setCounts(b device.Backend, steps map[string]int) {
+	for name, at := range u.counts() {
+		b.Upload(at, binary.LittleEndian.AppendUint32(nil, uint32(steps[name])))
 	}
 }
 

@@ -255,7 +255,7 @@ func TestRandomNumbersDependOnTheStep(t *testing.T) {
 	}
 	defer r.Close()
 	for want := range 3 {
-		if _, err := r.step.take(r.loader.newBatch(), 0); err != nil {
+		if _, err := wait(r.step.take(r.loader.newBatch(), 0)); err != nil {
 			t.Fatal(err)
 		}
 		key := make([]byte, 8)

@@ -36,6 +36,7 @@ var may = map[string][]string{
 	"train/device":            {},
 	"train/device/cpu":        {"train/device"},
 	"train/device/devicetest": {"train/device", "train/device/cpu"},
+	"train/device/observe":    {"train/device"},
 	"train/grad":              {"train/device"},
 	"train/nn":                {"train/grad", "train/tensor", "train/device"},
 	"train/backbone":          {"train/nn", "train/grad", "train/tensor", "train/device"},

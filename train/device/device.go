@@ -251,6 +251,28 @@ type SGDKind struct {
 	Nesterov            bool
 }
 
+// PaceKind says what Pace writes of update t, counted from 1: computed in float64,
+// rounded to F32.
+//
+//	Moments: dst [3]  1 − Beta1^t, 1 − Beta2^t; 1 if t is 1, 0 otherwise
+//	Mean:    dst [1]  1 − Decay, with Rise 1 − min(Decay, (1+t)/(10+t))
+type PaceKind struct {
+	Kind         PaceOf
+	Beta1, Beta2 float32 // Moments
+	Decay        float64 // Mean
+	Rise         bool    // Mean
+}
+
+// PaceOf is what goes by the number of updates.
+type PaceOf uint8
+
+// The bias corrections of an optimizer, in the order of the hyper array from
+// HyperBias1 on; the rate of a moving average.
+const (
+	Moments PaceOf = iota
+	Mean
+)
+
 // Positions in the hyper array [8] F32 of Adam and SGD: what changes from step
 // to step lives in device memory, so that a recorded step can be replayed.
 const (
@@ -315,6 +337,10 @@ type Dense interface {
 	// [HyperLen]. shadow, if present, receives w in its own type.
 	Adam(w, m, v, dw, shadow, hyper, flag Array, o AdamKind)
 	SGD(w, m, dw, shadow, hyper, flag Array, o SGDKind)
+	// Pace counts an update: count, I32 [1], becomes t, one more than it was, and dst
+	// receives what o says of t. Nothing changes where flag, which may be absent, is
+	// set. So a host need not know which updates were taken.
+	Pace(dst, count, flag Array, o PaceKind)
 	// Average is dst += rate·(x − dst), rate F32 [1], unless flag is set.
 	Average(dst, x, rate, flag Array)
 	// Guard adds the number of non-finite values of x to flag, I32 [1].

@@ -93,8 +93,9 @@ type Stateful interface {
 	// States returns them. Their owner sets Value, full of Start, before the first
 	// Forward.
 	States() []*State
-	// Forget takes out what the last step put in, whose values were not finite.
-	Forget(b device.Backend)
+	// Forget records that what this step has put in is taken out again if flag, I32
+	// [1], is set: then a value was not finite.
+	Forget(t *grad.Tape, flag device.Array)
 }
 
 // State is an array that a loss keeps from step to step.

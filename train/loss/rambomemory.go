@@ -27,9 +27,17 @@ func newRamboMemory(l *ramboRecall, batches, rows int) *ramboMemory {
 func (l *ramboMemory) States() []*State { return []*State{l.ahead, l.level, l.filled} }
 
 // Forget empties the newest place.
-func (l *ramboMemory) Forget(b device.Backend) {
-	b.Fill(l.level.Value.RowRange(0, l.rows), l.level.Start)
-	b.Fill(l.filled.Value.RowRange(0, 1), 0)
+func (l *ramboMemory) Forget(t *grad.Tape, flag device.Array) {
+	t.Do(func(d device.Backend) {
+		first := t.Scratch(device.I32, l.rows)
+		d.Fill(first, 0)
+		gone := onlyIf(t, d, flag, first)
+		none, not := t.Scratch(device.U8, 1, l.rows), t.Scratch(device.F32, 1, 1)
+		d.Fill(none, l.level.Start)
+		d.Fill(not, l.filled.Start)
+		d.Gather(l.level.Value.RowRange(0, l.rows), none, gone)
+		d.Gather(l.filled.Value.RowRange(0, 1).Reshape(1, 1), not, gone.RowRange(0, 1))
+	})
 }
 
 // Forward records the loss against the batch with its memory of scores, and

@@ -25,14 +25,19 @@ type Ring struct {
 	rows, labels             *State // F32 [size,D] and [size,L]
 
 	index, own, classes device.Array // I32 [B], where this step's rows go (−1: nowhere) and where they are then; [size,L]
-	places              []int32      // index, on the host
 }
+
+// mostRows is how many whole numbers a float32 counts.
+const mostRows = 1 << 24
 
 // NewRing makes a ring for batches of one size. Its owner fills its States as those
 // of a Stateful loss, and calls At before each step.
 func NewRing(size, batch, dim, levels int) (*Ring, error) {
 	if size < batch {
 		return nil, fmt.Errorf("a memory of %d rows does not hold a batch of %d", size, batch)
+	}
+	if size > mostRows {
+		return nil, fmt.Errorf("a memory of %d rows, want at most %d", size, mostRows)
 	}
 	return &Ring{
 		size: size, batch: batch, dim: dim, levels: levels,
@@ -85,7 +90,6 @@ func (r *Ring) place(b device.Backend, index, own []int32) {
 		r.index, r.own = device.New(b, device.I32, r.batch), device.New(b, device.I32, r.batch)
 		r.classes = device.New(b, device.I32, r.size, r.levels)
 	}
-	r.places = index
 	b.Upload(r.index, int32s(index))
 	b.Upload(r.own, int32s(own))
 }
@@ -112,13 +116,28 @@ func (r *Ring) Gallery(t *grad.Tape, pushed bool) *Memory {
 	return m
 }
 
-// Forget takes the batch of the last step out again, whose embeddings turned out
-// not to be finite. What it stood over is gone.
-func (r *Ring) Forget(b device.Backend) {
-	for _, row := range r.places {
-		if at := int(row); at >= 0 {
-			b.Fill(r.rows.Value.RowRange(at, at+1), 0)
-			b.Fill(r.labels.Value.RowRange(at, at+1), -1)
+// Forget records that the batch of this step is taken out again if flag, I32 [1], is
+// set, its embeddings not being finite. What it stood over is gone.
+func (r *Ring) Forget(t *grad.Tape, flag device.Array) {
+	t.Do(func(d device.Backend) {
+		gone := onlyIf(t, d, flag, r.index)
+		for _, s := range r.States() {
+			empty := t.Scratch(s.Type, r.batch, s.Dims[1])
+			d.Fill(empty, s.Start)
+			d.ScatterAdd(s.Value, empty, gone, 0)
 		}
-	}
+	})
+}
+
+// onlyIf returns index, I32 [n], where flag is set, and −1, nowhere, where it is not.
+// Rows are numbers that a float32 holds (mostRows).
+func onlyIf(t *grad.Tape, d device.Backend, flag, index device.Array) device.Array {
+	n := index.Len()
+	rows, nowhere, whole, gone := t.Scratch(device.F32, n), t.Scratch(device.F32, n), t.Scratch(device.F32, 1), t.Scratch(device.I32, n)
+	d.Copy(rows, index)
+	d.Fill(nowhere, -1)
+	d.Fill(whole, 1)
+	d.Average(rows, nowhere, whole, flag)
+	d.Copy(gone, rows)
+	return gone
 }

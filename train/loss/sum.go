@@ -80,9 +80,9 @@ func (l *sum) Params() []*Param { return l.params }
 func (l *sum) States() []*State { return l.states }
 
 // Forget lets every term forget.
-func (l *sum) Forget(b device.Backend) {
+func (l *sum) Forget(t *grad.Tape, flag device.Array) {
 	for _, term := range l.keep {
-		term.Forget(b)
+		term.Forget(t, flag)
 	}
 }
 

@@ -1,11 +1,6 @@
 package optim
 
-import (
-	"encoding/binary"
-	"math"
-
-	"hgld/train/device"
-)
+import "hgld/train/device"
 
 // EMA is the exponential moving average of arrays, e ← d·e + (1−d)·w after every
 // step, which starts at their values. With Rise the decay of step t, from 1, is
@@ -14,17 +9,17 @@ type EMA struct {
 	Decay float64
 	Rise  bool
 
-	Steps    int            // taken so far; part of a checkpoint
+	Steps    device.Array   // I32 [1]: taken so far; part of a checkpoint
 	Averages []device.Array // part of a checkpoint
 
-	arrays  []device.Array
-	rate    device.Array // F32 [1]: 1 − d
-	staging [4]byte
+	arrays []device.Array
+	rate   device.Array // F32 [1]: 1 − d
 }
 
 // NewEMA starts averaging F32 arrays: the weights of groups, running statistics.
 func NewEMA(b device.Backend, decay float64, rise bool, arrays ...device.Array) *EMA {
-	e := &EMA{Decay: decay, Rise: rise, arrays: arrays, rate: device.New(b, device.F32, 1)}
+	e := &EMA{Decay: decay, Rise: rise, arrays: arrays, rate: device.New(b, device.F32, 1), Steps: device.New(b, device.I32, 1)}
+	b.Fill(e.Steps, 0)
 	for _, a := range arrays {
 		e.Averages = append(e.Averages, device.New(b, device.F32, a.Shape()...))
 	}
@@ -39,19 +34,10 @@ func (e *EMA) Restart(b device.Backend) {
 	}
 }
 
-// Begin counts a step and sends its rate to the device, before the recorded part.
-func (e *EMA) Begin(b device.Backend) {
-	e.Steps++
-	d := e.Decay
-	if t := float64(e.Steps); e.Rise {
-		d = min(d, (1+t)/(10+t))
-	}
-	binary.LittleEndian.PutUint32(e.staging[:], math.Float32bits(float32(1-d)))
-	b.Upload(e.rate, e.staging[:])
-}
-
-// Step moves the averages, after the optimizer's step, unless flag is set.
+// Step counts a step and moves the averages, after the optimizer's step, unless flag
+// is set.
 func (e *EMA) Step(b device.Backend, flag device.Array) {
+	b.Pace(e.rate, e.Steps, flag, device.PaceKind{Kind: device.Mean, Decay: e.Decay, Rise: e.Rise})
 	for i, a := range e.arrays {
 		b.Average(e.Averages[i], a, e.rate, flag)
 	}

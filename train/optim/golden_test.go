@@ -63,7 +63,7 @@ const (
 	toleranceParams = 2e-6
 	toleranceUpdate = 1e-4
 
-	// 1 − β2 is 1.3e-5 off for β2 = 0.999 in float32 (see Adam.hyper), and so is v.
+	// 1 − β2 is 1.3e-5 off for β2 = 0.999 in float32 (see Adam.pace), and so is v.
 	toleranceMoments = 2e-5
 )
 
@@ -208,7 +208,6 @@ func TestGoldenAverages(t *testing.T) {
 					got := download(t, b, e.Averages[0])
 					for step := range c.Steps {
 						put(b, w, path[(step+1)*n:][:n])
-						e.Begin(b)
 						e.Step(b, device.Array{})
 						got = append(got, download(t, b, e.Averages[0])...)
 					}

@@ -84,6 +84,26 @@ func (host) Guard(flag, x device.Array) {
 	}
 }
 
+func (host) Pace(dst, count, flag device.Array, o device.PaceKind) {
+	if !flag.Absent() && at(flag)[0] != 0 {
+		return
+	}
+	at(count)[0]++
+	t := float64(at(count)[0])
+	if o.Kind == device.Mean {
+		d := o.Decay
+		if o.Rise {
+			d = math.Min(d, (1+t)/(10+t))
+		}
+		at(dst)[0] = float32(1 - d)
+		return
+	}
+	copy(at(dst), []float32{float32(1 - math.Pow(float64(o.Beta1), t)), float32(1 - math.Pow(float64(o.Beta2), t)), 0})
+	if t == 1 {
+		at(dst)[2] = 1
+	}
+}
+
 func (host) Average(dst, x, rate, flag device.Array) {
 	if !flag.Absent() && at(flag)[0] != 0 {
 		return

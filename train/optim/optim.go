@@ -17,8 +17,8 @@ import (
 type Kind interface {
 	// moments is how many arrays of the size of the weights a group keeps.
 	moments() []string
-	// hyper fills the constants of step number t, counted from 1.
-	hyper(h *[device.HyperLen]float32, t int)
+	// pace is what goes by the number of steps taken.
+	pace() device.PaceKind
 	step(b device.Backend, p part, flag device.Array)
 }
 
@@ -47,15 +47,18 @@ type Group struct {
 	// move. It is a constant of a recorded step: when it changes, record again.
 	Idle bool
 
-	Steps   int            // taken so far; part of a checkpoint
+	Steps   device.Array   // I32 [1]: taken so far; part of a checkpoint
 	Moments []device.Array // F32 [n]; part of a checkpoint
 	Hyper   device.Array   // F32 [device.HyperLen]
 
 	parts   []part
 	bare    device.Array // Hyper without decay, for what is spared; absent if nothing is
-	hyper   [device.HyperLen]float32
-	staging [4 * device.HyperLen]byte
+	staging [4 * sent]byte
 }
+
+// sent is how many of a group's constants come from the host in every step: rate,
+// decay and scale. The others go by the number of steps, which the device counts.
+const sent = device.HyperBias1
 
 // Span is the elements [Lo, Hi) of a group's arrays.
 type Span struct{ Lo, Hi int }
@@ -100,13 +103,15 @@ type Optimizer struct {
 	Groups []*Group
 }
 
-// New makes what the groups need on b: moments of zeros and the array of
-// constants. The rate of the first step is Rate.
+// New makes what the groups need on b: moments of zeros, the array of constants and a
+// count of no steps. The rate of the first step is Rate.
 func New(b device.Backend, k Kind, groups ...*Group) *Optimizer {
 	for _, g := range groups {
 		g.Eta = g.Rate
 		g.Hyper = device.New(b, device.F32, device.HyperLen)
 		b.Fill(g.Hyper, 0)
+		g.Steps = device.New(b, device.I32, 1)
+		b.Fill(g.Steps, 0)
 		for range k.moments() {
 			m := device.New(b, device.F32, g.Weights.Len())
 			b.Fill(m, 0)
@@ -120,44 +125,39 @@ func New(b device.Backend, k Kind, groups ...*Group) *Optimizer {
 // MomentNames names the moments of every group, in the order of Group.Moments.
 func (o *Optimizer) MomentNames() []string { return o.Kind.moments() }
 
-// Begin counts a step of every group that is not idle and sends its constants to
-// the device. It comes before the recorded part of a step, once.
+// Begin sends the constants of every group that is not idle to the device. It comes
+// before the recorded part of a step, once.
 func (o *Optimizer) Begin(b device.Backend) {
 	for _, g := range o.Groups {
 		if g.Idle {
 			continue
 		}
-		g.Steps++
-		g.hyper = [device.HyperLen]float32{
-			device.HyperRate:  float32(g.Eta),
-			device.HyperDecay: float32(g.Decay),
-			device.HyperScale: 1,
-		}
-		o.Kind.hyper(&g.hyper, g.Steps)
-		g.send(b, g.Hyper)
+		g.send(b, g.Hyper, g.Decay)
 		if !g.bare.Absent() {
-			g.hyper[device.HyperDecay] = 0
-			g.send(b, g.bare)
+			g.send(b, g.bare, 0)
 		}
 	}
 }
 
-func (g *Group) send(b device.Backend, to device.Array) {
-	for i, v := range g.hyper {
+func (g *Group) send(b device.Backend, to device.Array, decay float64) {
+	for i, v := range [sent]float32{device.HyperRate: float32(g.Eta), device.HyperDecay: float32(decay), device.HyperScale: 1} {
 		binary.LittleEndian.PutUint32(g.staging[4*i:], math.Float32bits(v))
 	}
-	b.Upload(to, g.staging[:])
+	b.Upload(to.RowRange(0, sent), g.staging[:])
 }
 
-// Step changes the weights by their gradients unless flag, the count of
-// non-finite values, is set. It is the part that is recorded.
+// Step counts a step of every group that is not idle and changes its weights by their
+// gradients, unless flag, the count of non-finite values, is set. It is the part that
+// is recorded.
 func (o *Optimizer) Step(b device.Backend, flag device.Array) {
 	for _, g := range o.Groups {
 		if g.Idle {
 			continue
 		}
-		if !g.bare.Absent() { // clipping has written to Hyper alone
-			b.Copy(cell(g.bare, device.HyperScale), cell(g.Hyper, device.HyperScale))
+		b.Pace(g.Hyper.RowRange(device.HyperBias1, device.HyperFirstStep+1), g.Steps, flag, o.Kind.pace())
+		if !g.bare.Absent() { // clipping has written to Hyper alone, and so has Pace
+			changed := func(a device.Array) device.Array { return a.RowRange(device.HyperScale, device.HyperFirstStep+1) }
+			b.Copy(changed(g.bare), changed(g.Hyper))
 		}
 		for _, p := range g.parts {
 			o.Kind.step(b, p, flag)
@@ -188,11 +188,10 @@ func (a AdamW) Check() error { return Adam(a).Check() }
 
 func (Adam) moments() []string { return []string{"m", "v"} }
 
-// hyper corrects for the β that the device has, rounded to float32: 1 − 0.999 is
+// pace corrects for the β that the device has, rounded to float32: 1 − 0.999 is
 // 1.3e-5 off there, in v and in the correction alike, so that it cancels.
-func (a Adam) hyper(h *[device.HyperLen]float32, t int) {
-	h[device.HyperBias1] = float32(1 - math.Pow(float64(float32(a.Beta1)), float64(t)))
-	h[device.HyperBias2] = float32(1 - math.Pow(float64(float32(a.Beta2)), float64(t)))
+func (a Adam) pace() device.PaceKind {
+	return device.PaceKind{Beta1: float32(a.Beta1), Beta2: float32(a.Beta2)}
 }
 
 func (a Adam) step(b device.Backend, p part, flag device.Array) { a.apply(b, p, flag, false) }
@@ -205,7 +204,7 @@ func (a Adam) apply(b device.Backend, p part, flag device.Array, decoupled bool)
 
 func (AdamW) moments() []string { return Adam{}.moments() }
 
-func (a AdamW) hyper(h *[device.HyperLen]float32, t int) { Adam(a).hyper(h, t) }
+func (a AdamW) pace() device.PaceKind { return Adam(a).pace() }
 
 func (a AdamW) step(b device.Backend, p part, flag device.Array) { Adam(a).apply(b, p, flag, true) }
 
@@ -228,11 +227,7 @@ func (s SGD) Check() error {
 
 func (SGD) moments() []string { return []string{"momentum"} }
 
-func (SGD) hyper(h *[device.HyperLen]float32, t int) {
-	if t == 1 {
-		h[device.HyperFirstStep] = 1
-	}
-}
+func (SGD) pace() device.PaceKind { return device.PaceKind{} }
 
 func (s SGD) step(b device.Backend, p part, flag device.Array) {
 	b.SGD(p.weights, p.moments[0], p.grads, device.Array{}, p.hyper, flag, device.SGDKind{

@@ -110,7 +110,8 @@ func stepCalls(m *maker) []call {
 	for i := range f32(hyper) {
 		f32(hyper)[i] = 0.5
 	}
-	i32(flag)[0] = 0
+	count := device.New(m.b, device.I32, 1)
+	i32(flag)[0], i32(count)[0] = 0, 0
 	return []call{
 		{"Adam", func(b *Backend) {
 			b.Adam(w, moment, second, dw, device.Array{}, hyper, flag, device.AdamKind{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8})
@@ -118,6 +119,7 @@ func stepCalls(m *maker) []call {
 		{"SGD", func(b *Backend) {
 			b.SGD(w, moment, dw, device.Array{}, hyper, flag, device.SGDKind{Momentum: 0.9})
 		}, []device.Array{w, moment}},
+		{"Pace", func(b *Backend) { b.Pace(hyper.RowRange(3, 6), count, flag, device.PaceKind{Beta1: 0.9, Beta2: 0.99}) }, []device.Array{hyper, count}},
 		{"Average", func(b *Backend) { b.Average(w, dw, rate, flag) }, []device.Array{w}},
 		{"Guard", func(b *Backend) { b.Guard(flag, w) }, []device.Array{flag}},
 	}

@@ -103,13 +103,21 @@ func (s *suite) ranking(c rankCase) *rankData {
 		for l := 1; l <= c.levels; l++ {
 			d.rel.row(q)[l] = float64(float32(0.1 + s.r.Float64())) // neither rising nor falling
 		}
+	}
+	d.recount()
+	return d
+}
+
+// recount counts the items of each level.
+func (d *rankData) recount() {
+	clear(d.count.v)
+	for q := range d.q {
 		for _, l := range d.shared.row(q) {
-			if l <= float64(c.levels) {
+			if l <= float64(d.levels) {
 				d.count.row(q)[int(l)]++
 			}
 		}
 	}
-	return d
 }
 
 func (d *rankData) sh(q int) []uint8 {

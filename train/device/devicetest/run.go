@@ -19,14 +19,19 @@ import (
 	"hgld/train/device"
 )
 
-// Run tests b in every type of activations that it supports.
-func Run(t *testing.T, b device.Backend) {
+// Run tests b in every type of activations that it supports. Of a backend that is a
+// Failer nothing works afterwards.
+func Run(t *testing.T, b device.Backend) { RunWithin(t, b, Limits{}) }
+
+// RunWithin is Run without cases that are too large for b.
+func RunWithin(t *testing.T, b device.Backend, limits Limits) {
 	for _, dtype := range []device.DType{device.F32, device.BF16, device.F16} {
 		if b.Supports(dtype) {
 			t.Run(dtype.String(), func(t *testing.T) { RunOps(t, b, dtype) })
 		}
 	}
 	t.Run("Rank", func(t *testing.T) { RunRank(t, b) })
+	t.Run("Behaviour", func(t *testing.T) { RunBehaviour(t, b, limits) })
 }
 
 // Ops is the part of a Backend that RunOps tests.
@@ -80,6 +85,7 @@ var ops = []struct {
 	{"Random", testRandom},
 	{"Adam", testAdam},
 	{"SGD", testSGD},
+	{"Pace", testPace},
 	{"Average", testAverage},
 	{"Guard", testGuard},
 	{"Conv", testConv},
@@ -101,6 +107,7 @@ type suite struct {
 	dtype   device.DType // of activations
 	r       *rand.Rand
 	buffers []device.Buffer
+	limits  Limits
 }
 
 // sizes are at and beside the sizes of warps, vectors and tiles.

@@ -1,4 +1,4 @@
-package train
+package observe
 
 import (
 	"reflect"
@@ -25,7 +25,7 @@ func TestObserverForwardsEveryOperation(t *testing.T) {
 		}
 		var saw []string
 		forwarded = nil
-		outer := observe(inner, func(op string, _ float64, do func()) {
+		outer := Operations(inner, func(op string, _ float64, do func()) {
 			saw = append(saw, op)
 			do()
 		})
@@ -64,7 +64,7 @@ func TestObserverHasWhatTheDeviceCanDoBesides(t *testing.T) {
 		do()
 	}
 	b := cpu.New(1)
-	watched := observe(b, see)
+	watched := Operations(b, see)
 	r, able := watched.(device.Ragged)
 	if !able {
 		t.Fatal("an observed processor that is Ragged is not")
@@ -83,7 +83,7 @@ func TestObserverHasWhatTheDeviceCanDoBesides(t *testing.T) {
 	if got, want := watched.(device.Packer).Pack(w, true), b.Pack(same, true); got != want {
 		t.Errorf("packed %t behind an observer, %t without", got, want)
 	}
-	plain := observe(bare{b}, see)
+	plain := Operations(bare{b}, see)
 	if _, able := plain.(device.Ragged); able {
 		t.Error("an observed processor that is not Ragged is")
 	}
@@ -95,7 +95,7 @@ func TestObserverHasWhatTheDeviceCanDoBesides(t *testing.T) {
 func TestObserverSeesEveryRunOfAProgram(t *testing.T) {
 	var saw []string
 	b := cpu.New(1)
-	watched := observe(b, func(op string, _ float64, do func()) {
+	watched := Operations(b, func(op string, _ float64, do func()) {
 		saw = append(saw, op)
 		do()
 	})

@@ -1,9 +1,16 @@
-package train
+// Package observe puts someone before a backend by whom its operations pass: a
+// profiler, who measures them, a plan of memory, which leaves them out, or a test, which
+// does them later.
+package observe
 
 import "hgld/train/device"
 
-// observe puts an observer before b. What b can do besides is observed too.
-func observe(b device.Backend, seen func(op string, flops float64, do func())) device.Backend {
+// Operations returns b with its operations observed. seen is told of each, with the
+// floating-point operations of its products (0 where it has none), and does it or not.
+//
+// What b can do besides is observed too. A program that is recorded is kept as what
+// makes its operations, so that every run of it passes by again.
+func Operations(b device.Backend, seen func(op string, flops float64, do func())) device.Backend {
 	o := &observer{Backend: b, seen: seen}
 	if r, able := b.(device.Ragged); able {
 		return &raggedObserver{o, r}
@@ -11,13 +18,9 @@ func observe(b device.Backend, seen func(op string, flops float64, do func())) d
 	return o
 }
 
-// observer is a backend whose operations pass by someone: a profiler, who measures
-// them, or a plan of memory, which leaves them out.
+// observer is a backend whose operations pass by seen.
 type observer struct {
 	device.Backend
-
-	// seen is told of an operation, with the floating-point operations of its
-	// products (0 where it has none), and does it or not.
 	seen func(op string, flops float64, do func())
 }
 
@@ -103,6 +106,10 @@ func (o *observer) Adam(w, m, v, dw, shadow, hyper, flag device.Array, k device.
 
 func (o *observer) SGD(w, m, dw, shadow, hyper, flag device.Array, k device.SGDKind) {
 	o.seen("SGD", 0, func() { o.Backend.SGD(w, m, dw, shadow, hyper, flag, k) })
+}
+
+func (o *observer) Pace(dst, count, flag device.Array, k device.PaceKind) {
+	o.seen("Pace", 0, func() { o.Backend.Pace(dst, count, flag, k) })
 }
 
 func (o *observer) Average(dst, x, rate, flag device.Array) {

@@ -1,0 +1,251 @@
+package devicetest
+
+import (
+	"bytes"
+	"fmt"
+
+	"hgld/train/device"
+)
+
+// manyRows is more than a grid has blocks in its second dimension, 65,535, and no
+// multiple of anything. manyBlocks is more elements than so many blocks of 256 have.
+const (
+	manyRows   = 70001
+	manyBlocks = 17_000_001
+)
+
+// rowwise is an operation that computes row by row of its arrays: run takes some rows of
+// all of them.
+type rowwise struct {
+	name string
+	out  []device.Array
+	run  func(out []device.Array, rows func(device.Array) device.Array)
+}
+
+// testManyRows compares operations on many rows with the same on two halves of them,
+// neither of which has too many, and which are compared with definitions elsewhere. Sums
+// over rows may be in another order: elementTolerance.
+func testManyRows(s *suite, b device.Backend) {
+	if !s.fits(3 * manyRows) {
+		return
+	}
+	c := &caller{suite: s, b: b}
+	for _, list := range [][]rowwise{c.manyVectors(), c.manyTokens(), c.manyImages(), c.manyQueries()} {
+		for _, r := range list {
+			whole, parts := c.blank(r.out), c.blank(r.out)
+			r.run(whole, func(a device.Array) device.Array { return a })
+			for _, cut := range [][2]int{{0, manyRows / 2}, {manyRows / 2, manyRows}} {
+				some := func(a device.Array) device.Array { return a.RowRange(cut[0], cut[1]) }
+				var out []device.Array
+				for _, a := range parts {
+					out = append(out, some(a))
+				}
+				r.run(out, some)
+			}
+			for i := range whole {
+				s.near(fmt.Sprint(r.name, " of many rows, result ", i), s.get(whole[i]), s.get(parts[i]), elementTolerance, denormal)
+			}
+		}
+	}
+	s.manyRowsIntoOne(b)
+	s.manyMatrices(b)
+	s.manyBlocks(b)
+}
+
+// blank makes arrays like these.
+func (c *caller) blank(like []device.Array) (list []device.Array) {
+	for _, a := range like {
+		list = append(list, c.alloc(a.Type, a.Shape()...))
+	}
+	return list
+}
+
+// shape is a result's, without memory.
+func shape(t device.DType, dims ...int) device.Array { return device.Make(nil, 0, t, dims...) }
+
+func (c *caller) manyVectors() []rowwise {
+	const n = manyRows
+	x, y, w, each, row, index := c.f32(n, 3), c.f32(n, 3), c.f32(5, 3), c.f32(n), c.f32(3), c.ints(5, n)
+	m := []device.Array{shape(device.F32, n, 3)}
+	type rows = func(device.Array) device.Array
+	return []rowwise{
+		{"Copy", []device.Array{shape(device.BF16, n, 3)}, func(out []device.Array, of rows) { c.b.Copy(out[0], of(x)) }},
+		{"Fill", m, func(out []device.Array, _ rows) { c.b.Fill(out[0], 3) }},
+		{"MatMul", []device.Array{shape(device.F32, n, 5)}, func(out []device.Array, of rows) {
+			c.b.MatMul(out[0], of(x), w, device.Mul{TransB: true, Alpha: 1})
+		}},
+		{"Scores", []device.Array{shape(device.F32, n, 5)}, func(out []device.Array, of rows) { c.b.Scores(out[0], of(x), w) }},
+		{"Axpby", m, func(out []device.Array, of rows) { c.b.Axpby(out[0], 2, of(x), 3, row) }},
+		{"Scale", m, func(out []device.Array, of rows) { c.b.Scale(out[0], of(x), of(each)) }},
+		{"Sums of rows", []device.Array{shape(device.F32, n)}, func(out []device.Array, of rows) { c.b.Sums(out[0], of(x), device.SumRows, 0) }},
+		{"Act ActGrad", append(m, m...), func(out []device.Array, of rows) {
+			c.b.Act(out[0], of(x), device.GELU)
+			c.b.ActGrad(out[1], of(y), of(x), device.GELU)
+		}},
+		{"Gather", m, func(out []device.Array, of rows) { c.b.Gather(out[0], w, of(index)) }},
+		{"ReluGrad", m, func(out []device.Array, of rows) { c.b.ReluGrad(out[0], absent, of(x), of(y), 0) }},
+	}
+}
+
+func (c *caller) manyTokens() []rowwise {
+	const n = manyRows
+	x, dy, gamma, beta, target := c.f32(n, 5), c.f32(n, 5), c.f32(5), c.f32(5), c.ints(5, n)
+	qkv, dmixed := c.f32(n, 2, 3*4), c.f32(n, 2, 4)
+	each, m := shape(device.F32, n), shape(device.F32, n, 5)
+	type rows = func(device.Array) device.Array
+	return []rowwise{
+		{"Normalize NormalizeGrad", []device.Array{m, each, m}, func(out []device.Array, of rows) {
+			c.b.Normalize(out[0], out[1], of(x), 1e-12)
+			c.b.NormalizeGrad(out[2], of(dy), out[0], out[1])
+		}},
+		{"LayerNorm LayerNormGrad", []device.Array{m, shape(device.F32, n, 2), m}, func(out []device.Array, of rows) {
+			c.b.LayerNorm(out[0], out[1], of(x), gamma, beta, 1e-5)
+			c.b.LayerNormGrad(out[2], absent, absent, of(dy), of(x), gamma, out[1], 0)
+		}},
+		{"Softmax SoftmaxGrad", []device.Array{m, m}, func(out []device.Array, of rows) {
+			c.b.Softmax(out[0], of(x), false)
+			c.b.SoftmaxGrad(out[1], of(dy), out[0], false)
+		}},
+		{"SoftmaxLoss", []device.Array{each, m}, func(out []device.Array, of rows) {
+			c.b.SoftmaxLoss(out[0], out[1], of(x), of(target), device.Softmax{Temperature: 1})
+		}},
+		{"Attention AttentionGrad", []device.Array{shape(device.F32, n, 2, 4), shape(device.F32, n, 2, 2), shape(device.F32, n, 2, 12)}, func(out []device.Array, of rows) {
+			c.b.Attention(out[0], out[1], of(qkv), absent, device.Heads{Heads: 2})
+			c.b.AttentionGrad(out[2], of(dmixed), out[0], out[1], of(qkv), absent, device.Heads{Heads: 2})
+		}},
+	}
+}
+
+func (c *caller) manyImages() []rowwise {
+	const n = manyRows
+	x, w, dy, gamma, beta, p := c.f32(n, 2, 2, 4), c.f32(3, 2, 2, 4), c.f32(n, 1, 1, 3), c.f32(4), c.f32(4), c.put(device.F32, flag(3))
+	mean := c.master(2, 4)
+	for i := range 4 {
+		mean.v[4+i] = 1 + float64(i)
+	}
+	stats, up, raw := c.put(device.F32, mean), c.f32(n, 4), c.put(device.U8, c.whole(n, 2, 2, 3))
+	image, pooled := shape(device.F32, n, 2, 2, 4), shape(device.F32, n, 1, 1, 4)
+	type rows = func(device.Array) device.Array
+	return []rowwise{
+		{"Conv ConvGradX", []device.Array{shape(device.F32, n, 1, 1, 3), image}, func(out []device.Array, of rows) {
+			c.b.Conv(out[0], of(x), w, device.ConvShape{}, device.Epilogue{})
+			c.b.ConvGradX(out[1], of(dy), w, device.ConvShape{}, 0)
+		}},
+		{"Norm of given statistics", []device.Array{image}, func(out []device.Array, of rows) {
+			c.b.Norm(out[0], stats, of(x), gamma, beta, absent, device.NormKind{Eps: 1e-5, Frozen: true})
+		}},
+		{"Pool PoolGrad", []device.Array{pooled, image}, func(out []device.Array, of rows) {
+			c.b.Pool(out[0], of(x), device.PoolShape{H: 2, W: 2})
+			c.b.PoolGrad(out[1], of(up).Reshape(out[0].Shape()...), of(x), out[0], device.PoolShape{H: 2, W: 2})
+		}},
+		{"GeM GeMGrad", []device.Array{shape(device.F32, n, 4), image}, func(out []device.Array, of rows) {
+			c.b.GeM(out[0], of(x), p, 1e-6)
+			c.b.GeMGrad(out[1], absent, of(up), of(x), out[0], p, 1e-6, 0)
+		}},
+		{"Interpolate", []device.Array{shape(device.F32, n, 3, 1, 4)}, func(out []device.Array, of rows) {
+			c.b.Interpolate(out[0], of(x), device.Interpolation{AlignCorners: true})
+		}},
+		{"Pixels", []device.Array{image}, func(out []device.Array, of rows) {
+			c.b.Pixels(out[0], of(raw), absent, device.Pixel{Std: [3]float32{1, 1, 1}})
+		}},
+	}
+}
+
+func (c *caller) manyQueries() []rowwise {
+	const n, g = manyRows, 3
+	d := c.ranking(rankCase{q: n, g: g, levels: 1, positives: 0.5})
+	s, sh, rel, cnt := c.onDevice(d)
+	rank, plus := definedRanks(d, rankSteps()[0].Steps)
+	r, p, drank := c.put(device.F32, rank), c.put(device.F32, plus), c.f32(n, g)
+	ql, gl := c.ints(3, n, 2), c.ints(3, g, 2)
+	each, m, levels := shape(device.F32, n), shape(device.F32, n, g), shape(device.U8, n, g)
+	type rows = func(device.Array) device.Array
+	return []rowwise{
+		{"Shared", []device.Array{levels}, func(out []device.Array, of rows) { c.b.Shared(out[0], of(ql), gl, absent, device.SharedKind{}) }},
+		{"Relevance", []device.Array{shape(device.F32, n, 2), shape(device.I32, n, 2)}, func(out []device.Array, of rows) {
+			c.b.Relevance(out[0], out[1], c.none(out[0].Dims[0]), of(sh), device.RelKind{Mode: device.RelPop, Alpha: 1, Divisor: 1})
+		}},
+		{"RankLoss", []device.Array{each, m}, func(out []device.Array, of rows) {
+			c.b.RankLoss(out[0], out[1], of(s), of(sh), of(rel), of(cnt), rankSteps()[0].Steps, &device.Score{})
+		}},
+		{"RankScore", []device.Array{each, m, m}, func(out []device.Array, of rows) {
+			c.b.RankScore(out[0], out[1], out[2], of(r), of(p), of(sh), of(rel), of(cnt), &device.Score{})
+		}},
+		{"Ranks RanksGrad", []device.Array{m, m}, func(out []device.Array, of rows) {
+			c.b.Ranks(out[0], of(s), of(sh), 0)
+			c.b.RanksGrad(out[1], of(drank), of(s), of(sh), 1)
+		}},
+		{"Ranked", []device.Array{levels, shape(device.I32, n, g)}, func(out []device.Array, of rows) { c.b.Ranked(out[0], out[1], of(s), of(sh)) }},
+		{"BinLoss", []device.Array{each, m}, func(out []device.Array, of rows) {
+			c.b.BinLoss(out[0], out[1], of(s), of(sh), &device.Bins{N: 5, Min: -1, Max: 1})
+		}},
+		{"PairLoss", []device.Array{each, shape(device.I32, n, 2), m}, func(out []device.Array, of rows) {
+			c.b.PairLoss(out[0], out[1], out[2], of(s), of(sh), &device.Pairs{Kind: device.Contrastive, PosMargin: 0.1})
+			// The mean is over the queries of the call.
+			share := float32(out[0].Dims[0])
+			c.b.Axpby(out[0], share, out[0], 0, absent)
+			c.b.Axpby(out[2], share, out[2], 0, absent)
+		}},
+	}
+}
+
+// manyRowsIntoOne is sums over all rows, and ranks of many items, by their definitions.
+// A running sum of n numbers of size 1 grows to √n; n roundings of that, of either sign,
+// leave n·2^-24. A row that is left out leaves 1.
+func (s *suite) manyRowsIntoOne(b device.Backend) {
+	const n, tolerance = manyRows, manyRows * 0x1p-24
+	x, index := s.master(n, 3), zeros(n)
+	sums, added := zeros(3), zeros(5, 3)
+	for i := range n {
+		index.v[i] = float64(s.r.IntN(5))
+		for j, v := range x.row(i) {
+			sums.v[j] += v
+			added.row(int(index.v[i]))[j] += v
+		}
+	}
+	dx, got := s.put(device.F32, x), s.alloc(device.F32, 3)
+	b.Sums(got, dx, device.SumCols, 0)
+	s.near("Sums of many rows", s.get(got), sums.v, 0, tolerance)
+	scattered := s.alloc(device.F32, 5, 3)
+	b.ScatterAdd(scattered, dx, s.put(device.I32, index), 0)
+	s.near("ScatterAdd of many rows", s.get(scattered), added.v, 0, tolerance)
+	score, places := zeros(1, n), zeros(1, n)
+	for i, at := range s.r.Perm(n) {
+		score.v[i], places.v[at] = float64(n-at), float64(i)
+	}
+	order, levels := s.alloc(device.I32, 1, n), s.alloc(device.U8, 1, n)
+	b.Ranked(levels, order, s.put(device.F32, score), s.put(device.U8, zeros(1, n)))
+	s.equal("Ranked of many items", order, places.v)
+}
+
+// manyMatrices is a batch of more products than a grid has blocks in its third dimension.
+func (s *suite) manyMatrices(b device.Backend) {
+	const n = manyRows
+	x, y := s.master(n, 2, 1), s.master(n, 1, 2)
+	want := zeros(n, 2, 2)
+	for i := range want.v {
+		want.v[i] = x.v[i/2] * y.v[i/4*2+i%2]
+	}
+	got := s.alloc(device.F32, n, 2, 2)
+	b.MatMul(got, s.put(device.F32, x), s.put(device.F32, y), device.Mul{Alpha: 1})
+	s.same("MatMul of many matrices", got, want.v, elementTolerance)
+}
+
+// manyBlocks is elements of which each has the same value.
+func (s *suite) manyBlocks(b device.Backend) {
+	if !s.fits(manyBlocks) {
+		return
+	}
+	x := s.alloc(device.F32, manyBlocks)
+	b.Fill(x, 1.5)
+	b.Axpby(x, 2, x, 0, absent)
+	b.Act(x, x, device.ReLU)
+	four := bytes.Repeat(encode(device.F32, []float64{3}), manyBlocks)
+	if got := s.bytes(x); !bytes.Equal(got, four) {
+		at := 0
+		for got[at] == four[at] {
+			at++
+		}
+		s.Errorf("Fill, Axpby and Act of %d elements: element %d is %g, want 3", manyBlocks, at/4, decode(device.F32, got)[at/4])
+	}
+}

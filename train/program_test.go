@@ -1,0 +1,233 @@
+package train
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/train/device"
+	"hgld/train/device/cpu"
+	"hgld/train/device/observe"
+	"hgld/train/loss"
+)
+
+// recorder is a processor that records programs, as a card captures graphs: what runs
+// while it records is written down, and nothing may be moved or waited for.
+type recorder struct {
+	device.Backend
+	recording bool
+	list      []func()
+	illegal   []string
+	programs  int // recorded
+	runs      int
+	open      int // programs that are not closed
+}
+
+func newRecorder() *recorder {
+	r := &recorder{}
+	r.Backend = observe.Operations(cpu.New(2), func(_ string, _ float64, do func()) {
+		if r.recording {
+			r.list = append(r.list, do)
+		} else {
+			do()
+		}
+	})
+	return r
+}
+
+func (r *recorder) outside(what string) {
+	if r.recording {
+		r.illegal = append(r.illegal, what)
+	}
+}
+
+func (r *recorder) Alloc(bytes int) device.Buffer {
+	r.outside("Alloc")
+	return r.Backend.Alloc(bytes)
+}
+
+func (r *recorder) Free(b device.Buffer) {
+	r.outside("Free")
+	r.Backend.Free(b)
+}
+
+func (r *recorder) Upload(dst device.Array, src []byte) {
+	r.outside("Upload")
+	r.Backend.Upload(dst, src)
+}
+
+func (r *recorder) Download(dst []byte, src device.Array) device.Ticket {
+	r.outside("Download")
+	return r.Backend.Download(dst, src)
+}
+
+func (r *recorder) Wait(t device.Ticket) error {
+	r.outside("Wait")
+	return r.Backend.Wait(t)
+}
+
+func (r *recorder) Sync() error {
+	r.outside("Sync")
+	return r.Backend.Sync()
+}
+
+func (r *recorder) Record(f func()) (device.Program, error) {
+	r.recording, r.list, r.illegal = true, nil, nil
+	f()
+	r.recording = false
+	if len(r.illegal) > 0 {
+		return nil, fmt.Errorf("recorder: %v while recording", r.illegal)
+	}
+	r.programs, r.open = r.programs+1, r.open+1
+	return &listed{r, r.list}, nil
+}
+
+type listed struct {
+	r    *recorder
+	list []func()
+}
+
+func (p *listed) Run() {
+	p.r.runs++
+	for _, do := range p.list {
+		do()
+	}
+}
+
+func (p *listed) Close() { p.r.open-- }
+
+// A run of programs has the bytes of one that calls every operation: for every loss,
+// and for what the steps of a run can have besides.
+func TestRecordedStepHasTheBytesOfThePlainOne(t *testing.T) {
+	cases := map[string]func(*Config){
+		"memory":       func(c *Config) { c.Memory = CrossBatch{Size: 40, Start: 3} },
+		"memory first": func(c *Config) { c.Memory = CrossBatch{Unique: true, First: true} },
+		"mixed batch": func(c *Config) {
+			c.Loss = Loss{Named: Named{Name: "rambo-recall", Settings: map[string]any{"batch_memory": 2}}, Preset: "paper"}
+		},
+		"chunks": func(c *Config) { c.Model.FreezeNorm, c.Passes.Chunk = true, 5 },
+		"accumulated": func(c *Config) {
+			c.Model.FreezeNorm, c.Passes, c.Loss.Name = true, Passes{8, true}, "nsm"
+		},
+		"average and bounds": func(c *Config) {
+			c.EMA.Decay, c.EMA.Rise, c.Optim.Clip, c.Optim.ClipValue, c.Optim.NoDecay = 0.9, true, 1, 0.1, []string{"1d"}
+		},
+		"warm-up": func(c *Config) { c.Schedule.WarmUp, c.Optim.Name = 2, "sgd" },
+		"transformer": func(c *Config) {
+			c.Model.Backbone = Named{Name: "vit-small", Settings: map[string]any{"width": 24, "heads": 2, "depth": 1, "input": 32}}
+			c.Model.Pooling, c.Input.Size, c.Input.Resize = "none", 32, 32
+		},
+		"resnet": func(c *Config) { c.Model.Backbone = Named{Name: "resnet18"} },
+	}
+	for _, name := range loss.All.Names() {
+		cases["loss "+name] = func(c *Config) { c.Loss.Name, c.Steps = name, 3 }
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) { compareRecorded(t, name, change) })
+	}
+}
+
+func compareRecorded(t *testing.T, name string, change func(*Config)) {
+	c, d := tiny(5)
+	change(&c)
+	plain, recorded, r := t.TempDir(), t.TempDir(), newRecorder()
+	want := mustTrain(t, c, Data{Train: d}, Options{Dir: plain})
+	got := mustTrain(t, c, Data{Train: d}, Options{Dir: recorded, Backend: r})
+	if !slices.Equal(losses(got), losses(want)) {
+		t.Errorf("losses %v, and without programs %v", losses(got), losses(want))
+	}
+	sameWeights(t, name, plain, recorded)
+	if r.runs == 0 || r.runs+r.programs > c.Steps || r.open != 0 {
+		t.Errorf("%d programs ran %d times in %d steps, %d of them are not closed", r.programs, r.runs, c.Steps, r.open)
+	}
+}
+
+// What cannot be recorded ends the run with a reason, and not with wrong weights.
+func TestStepThatCannotBeRecordedIsAnError(t *testing.T) {
+	c, d := tiny(4)
+	r := newRecorder()
+	_, err := trainAll(t, t.Context(), c, Data{Train: d}, Options{Backend: &refusing{r}})
+	if err == nil || !strings.Contains(err.Error(), "train: step 2: recorder: [Upload] while recording") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// refusing records one operation more than it may.
+type refusing struct{ *recorder }
+
+func (r *refusing) Record(f func()) (device.Program, error) {
+	return r.recorder.Record(func() {
+		f()
+		r.Upload(device.New(r.Backend, device.U8, 1), []byte{0})
+	})
+}
+
+// The outcome of a step may be asked for when the next is queued, also of one in which
+// a value is not finite: nothing on the host goes by it.
+func TestOutcomeMayBeAskedForOneStepLate(t *testing.T) {
+	c, d := tiny(6)
+	c.EMA.Decay, c.EMA.Rise, c.Memory.Size = 0.9, true, 40
+	steps := func(late bool) (finite []bool, weights []float64, counts map[string]int) {
+		b := &spoiled{Backend: cpu.New(1), place: "Conv", value: math.NaN(), steps: map[int]bool{2: true, 3: true}}
+		r, err := New(c, Data{Train: d}, Options{Backend: b})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		var before *ticket
+		ask := func(p *ticket) {
+			o, err := wait(p, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			finite = append(finite, o.finite)
+		}
+		for at, batch := range batchesOf(t, r, 6) {
+			p, err := r.step.take(batch, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case !late:
+				ask(p)
+			case before != nil:
+				ask(before)
+			}
+			before = p
+		}
+		if late {
+			ask(before)
+		}
+		counts, err = r.step.update.readCounts(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return finite, read(t, r.step, r.network.store.Groups[0].Values), counts
+	}
+	at, values, counts := steps(false)
+	lateAt, lateValues, lateCounts := steps(true)
+	if want := []bool{true, false, false, true, true, true}; !slices.Equal(at, want) || !slices.Equal(lateAt, want) {
+		t.Errorf("finite steps %v, asked late %v, want %v", at, lateAt, want)
+	}
+	if !slices.Equal(values, lateValues) || !maps.Equal(counts, lateCounts) || counts["backbone"] != 4 || counts[averageSteps] != 4 {
+		t.Errorf("asked late the weights differ, or the counts %v and %v", counts, lateCounts)
+	}
+}
+
+// batchesOf is the first n batches of a run.
+func batchesOf(t *testing.T, r *Run, n int) (list []*batch) {
+	t.Helper()
+	for b, err := range r.loader.batches(t.Context(), epochs(r.parts.sampler, r.paths, 1, position{})) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := &batch{work: b.work, pixels: slices.Clone(b.pixels), crop: slices.Clone(b.crop), labels: slices.Clone(b.labels)}
+		if list = append(list, kept); len(list) == n {
+			break
+		}
+	}
+	return list
+}
