@@ -158,10 +158,16 @@ func (c compiler) library(folder string, asan bool) (dir string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
+	if _, err := os.Stat(filepath.Join(dir, "libcuda.so.1")); err == nil {
+		return dir, nil // another process built it while we waited
+	}
 	if err := prune(cache); err != nil {
 		return "", err
 	}
-	return dir, c.compile(dir, units, asan)
+	if err := c.compile(dir, units, asan); err != nil {
+		return "", err
+	}
+	return dir, nil
 }
 
 // cacheDir is $HGLD_EMU_CACHE, by default hgld/emu in the user's cache.

@@ -173,7 +173,7 @@ HG_API int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsi
   launch->blocks = grid;
   launch->threads = threads;
   launch->shared = shared;
-  launch->shared_limit = (u32)(f->dynamic_limit > shared_per_block ? f->dynamic_limit : shared_per_block);
+  launch->shared_limit = (u32)(f->dynamic_limit > shared_per_block ? shared_per_block_optin : shared_per_block);
   size_t bytes = 0;
   for (int i = 0; i < f->kernel->parameters; i++) bytes += (f->kernel->sizes[i] + 15) / 16 * 16;
   launch->storage.reset(new u8[bytes + 16]);

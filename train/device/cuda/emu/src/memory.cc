@@ -18,6 +18,7 @@ namespace hg_emu {
 // given out again for long and the use of freed memory faults.
 static const size_t range_size = (size_t)64 << 30;
 static const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+static const size_t huge = 8 << 20;      // an allocation that is worth large pages
 static const size_t alignment = 256; // of what the driver gives out
 
 // The pattern around an allocation is a NaN as a float and as a double.
@@ -86,6 +87,7 @@ uintptr_t memory_alloc(size_t size, Context *owner) {
   if (!at) at = find_room(range + page, bytes);
   if (!at || mprotect((void *)at, bytes, PROT_READ | PROT_WRITE) != 0) return 0;
   Allocation a = {at, at + bytes, at + bytes - padded, size, owner, false, nullptr};
+  if (bytes >= huge) madvise((void *)at, bytes, MADV_HUGEPAGE); // makes opening and closing it cheap
   memset((void *)a.start, 0xff, size);
 #ifdef HG_ASAN
   __asan_poison_memory_region((void *)a.pages, a.start - a.pages);
