@@ -31,10 +31,9 @@ func (d *driver) faulted(code int, kernel string, grid, block, shared int, args 
 
 func contains(t *testing.T, text string, parts ...string) {
 	t.Helper()
-	for _, p := range parts {
-		if !strings.Contains(text, p) {
-			t.Errorf("error %q does not say %q", text, p)
-		}
+	missing := slices.DeleteFunc(parts, func(p string) bool { return strings.Contains(text, p) })
+	if len(missing) > 0 {
+		t.Errorf("%q is not in\n%s", missing, text)
 	}
 }
 
