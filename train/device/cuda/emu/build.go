@@ -92,7 +92,8 @@ type compiler struct {
 // findCompiler returns the first of $CXX, g++ and clang++ that is there and suits.
 func findCompiler(suits func(compiler) bool) (compiler, error) {
 	if runtime.GOOS != "linux" || (runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64") {
-		return compiler{}, fmt.Errorf("the emulator runs on Linux (amd64, arm64), this is %s/%s", runtime.GOOS, runtime.GOARCH)
+		return compiler{}, fmt.Errorf("the emulator runs on Linux (amd64, arm64), this is %s/%s",
+			runtime.GOOS, runtime.GOARCH)
 	}
 	without := ""
 	for _, name := range []string{os.Getenv("CXX"), "g++", "clang++"} {
@@ -113,8 +114,8 @@ func findCompiler(suits func(compiler) bool) (compiler, error) {
 	if without != "" {
 		return compiler{}, fmt.Errorf("%s has no address sanitizer; install g++ (Debian: apt-get install g++)", without)
 	}
-	return compiler{}, errors.New("no C++ compiler was found ($CXX, g++, clang++), which the emulator of CUDA is built with; " +
-		"install g++ (Debian: apt-get install g++)")
+	return compiler{}, errors.New("no C++ compiler was found ($CXX, g++, clang++), " +
+		"which the emulator of CUDA is built with; install g++ (Debian: apt-get install g++)")
 }
 
 // asanLibrary is the path of the sanitizer's library, or "".
@@ -137,8 +138,8 @@ func (c compiler) hasASan() bool { return c.asanLibrary() != "" }
 // flags are those of every translation unit. Arithmetic is to give the bytes of a
 // card: no contraction, no reordering, and fma as one instruction.
 func (c compiler) flags(asan bool) []string {
-	flags := []string{"-std=c++17", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-math-errno", "-fno-strict-aliasing",
-		"-fPIC", "-fvisibility=hidden", "-g1", "-DHG_EMU"}
+	flags := []string{"-std=c++17", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-math-errno",
+		"-fno-strict-aliasing", "-fPIC", "-fvisibility=hidden", "-g1", "-DHG_EMU"}
 	if runtime.GOARCH == "amd64" {
 		flags = append(flags, "-march=x86-64-v3")
 	}

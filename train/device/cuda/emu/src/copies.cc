@@ -19,8 +19,9 @@ HG_API int cuMemAlloc_v2(u64 *address, size_t size) {
   if (size == 0) return fail(error_invalid_value, "cuMemAlloc of 0 bytes");
   *address = memory_alloc(size, call.context);
   if (*address) return success;
-  return fail(error_out_of_memory, "cuMemAlloc of " + std::to_string(size) + " bytes: " + std::to_string(memory_used()) +
-                                       " of " + std::to_string(memory_limit) + " are in use");
+  return fail(error_out_of_memory, "cuMemAlloc of " + std::to_string(size) + " bytes: " +
+                                       std::to_string(memory_used()) + " of " + std::to_string(memory_limit) +
+                                       " are in use");
 }
 
 // Like the real one, cuMemFree waits for all work: nothing queued uses freed memory.

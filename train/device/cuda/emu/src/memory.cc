@@ -204,7 +204,8 @@ std::string memory_describe(uintptr_t address) {
   }
   for (const auto &[start, f] : freed)
     if (address >= start && address < start + f.size) {
-      snprintf(text, sizeof text, "address 0x%zx, in an allocation of %zu bytes that was freed", (size_t)address, f.size);
+      snprintf(text, sizeof text, "address 0x%zx, in an allocation of %zu bytes that was freed", (size_t)address,
+               f.size);
       return text;
     }
   auto next = allocations.upper_bound(address);

@@ -68,7 +68,8 @@ void *claim(Slot &slot) {
   u32 most = declared + slot.bytes > static_limit ? static_limit : limit;
   if (declared + slot.bytes > static_limit || declared + slot.bytes + dynamic_bytes > limit) {
     char text[256];
-    snprintf(text, sizeof text, "%s needs %u bytes of shared memory; with %u declared before and %u dynamic that is more than %u",
+    snprintf(text, sizeof text,
+             "%s needs %u bytes of shared memory; with %u declared before and %u dynamic that is more than %u",
              slot.name, slot.bytes, declared, dynamic_bytes, most);
     launch_fail(error_launch_out_of_resources, text);
   }
@@ -99,7 +100,8 @@ std::string shared_check() {
     for (u32 i = 0; i < padding; i++)
       if (p[i] != gap_byte) {
         char text[256];
-        snprintf(text, sizeof text, "wrote %u bytes past the end of the shared array %s of %u bytes", i, s->name, s->bytes);
+        snprintf(text, sizeof text, "wrote %u bytes past the end of the shared array %s of %u bytes", i, s->name,
+                 s->bytes);
         return text;
       }
   }
