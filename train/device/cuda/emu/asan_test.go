@@ -9,6 +9,9 @@ import (
 // underASan runs tests of this package in a process with the address sanitizer.
 func underASan(t *testing.T, tests string, env ...string) (string, error) {
 	t.Helper()
+	if raceDetector {
+		t.Skip("the race detector and the address sanitizer cannot share a process")
+	}
 	libs, preload := BuildASan(t, "testdata")
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+tests, "-test.v", "-test.timeout=300s")
 	cmd.Env = append(os.Environ(), "HGLD_EMU_TEST_LIBS="+libs, "LD_PRELOAD="+preload, "ASAN_OPTIONS=detect_leaks=0")

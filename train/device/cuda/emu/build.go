@@ -41,45 +41,45 @@ func Build(t testing.TB) string {
 // BuildFolder is Build with the kernels of another folder.
 func BuildFolder(t testing.TB, folder string) string {
 	t.Helper()
-	return build(t, folder, false)
+	return build(t, folder)
 }
 
 // BuildASan is BuildFolder with the address sanitizer. A process that opens the
 // library needs the sanitizer's own library in LD_PRELOAD, whose path is the second
-// result, and detect_leaks=0 in ASAN_OPTIONS, since Go's memory looks leaked to it.
+// result, and detect_leaks=0 in ASAN_OPTIONS, since Go's memory looks leaked to it. A
+// process that was built with Go's race detector cannot open it: their maps collide.
 func BuildASan(t testing.TB, folder string) (libs, preload string) {
 	t.Helper()
-	libs = build(t, folder, true)
-	c, err := findCompiler()
+	c, err := findCompiler(compiler.hasASan)
+	require(t, err)
+	libs, err = c.library(folder, true)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("emulator: %v", err)
 	}
-	name := "libasan.so"
-	if c.clang {
-		name = "libclang_rt.asan.so"
-	}
-	out, err := exec.Command(c.path, "-print-file-name="+name).Output()
-	preload = strings.TrimSpace(string(out))
-	if err != nil || !filepath.IsAbs(preload) {
-		t.Fatalf("%s has no address sanitizer (%s): %v", c.path, name, err)
-	}
-	return libs, preload
+	return libs, c.asanLibrary()
 }
 
-func build(t testing.TB, folder string, asan bool) string {
+func build(t testing.TB, folder string) string {
 	t.Helper()
-	c, err := findCompiler()
-	if err != nil {
-		if os.Getenv("CI") == "" {
-			t.Skip(err)
-		}
-		t.Fatal(err)
-	}
-	dir, err := c.library(folder, asan)
+	c, err := findCompiler(func(compiler) bool { return true })
+	require(t, err)
+	dir, err := c.library(folder, false)
 	if err != nil {
 		t.Fatalf("emulator: %v", err)
 	}
 	return dir
+}
+
+// require skips a test that has no compiler, or fails it where CI is set: there one
+// must be present.
+func require(t testing.TB, err error) {
+	t.Helper()
+	if err != nil && os.Getenv("CI") == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // compiler is a C++ compiler.
@@ -89,10 +89,13 @@ type compiler struct {
 	clang   bool
 }
 
-func findCompiler() (compiler, error) {
+// findCompiler returns the first of $CXX, g++ and clang++ that is there and suits.
+func findCompiler(suits func(compiler) bool) (compiler, error) {
 	if runtime.GOOS != "linux" || (runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64") {
-		return compiler{}, fmt.Errorf("the emulator runs on Linux (amd64, arm64), this is %s/%s", runtime.GOOS, runtime.GOARCH)
+		return compiler{}, fmt.Errorf("the emulator runs on Linux (amd64, arm64), this is %s/%s",
+			runtime.GOOS, runtime.GOARCH)
 	}
+	without := ""
 	for _, name := range []string{os.Getenv("CXX"), "g++", "clang++"} {
 		path, err := exec.LookPath(name)
 		if err != nil {
@@ -102,17 +105,41 @@ func findCompiler() (compiler, error) {
 		if err != nil {
 			return compiler{}, fmt.Errorf("%s --version: %w", path, err)
 		}
-		return compiler{path, string(version), bytes.Contains(version, []byte("clang"))}, nil
+		c := compiler{path, string(version), bytes.Contains(version, []byte("clang"))}
+		if suits(c) {
+			return c, nil
+		}
+		without = path
 	}
-	return compiler{}, errors.New("no C++ compiler was found ($CXX, g++, clang++), which the emulator of CUDA is built with; " +
-		"install g++ (Debian: apt-get install g++)")
+	if without != "" {
+		return compiler{}, fmt.Errorf("%s has no address sanitizer; install g++ (Debian: apt-get install g++)", without)
+	}
+	return compiler{}, errors.New("no C++ compiler was found ($CXX, g++, clang++), " +
+		"which the emulator of CUDA is built with; install g++ (Debian: apt-get install g++)")
 }
+
+// asanLibrary is the path of the sanitizer's library, or "".
+func (c compiler) asanLibrary() string {
+	name := "libasan.so"
+	if c.clang {
+		arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+		name = "libclang_rt.asan-" + arch + ".so"
+	}
+	out, err := exec.Command(c.path, "-print-file-name="+name).Output()
+	path := strings.TrimSpace(string(out))
+	if err != nil || !filepath.IsAbs(path) { // a name that is not found is printed as it is
+		return ""
+	}
+	return path
+}
+
+func (c compiler) hasASan() bool { return c.asanLibrary() != "" }
 
 // flags are those of every translation unit. Arithmetic is to give the bytes of a
 // card: no contraction, no reordering, and fma as one instruction.
 func (c compiler) flags(asan bool) []string {
-	flags := []string{"-std=c++17", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-math-errno", "-fno-strict-aliasing",
-		"-fPIC", "-fvisibility=hidden", "-g1", "-DHG_EMU"}
+	flags := []string{"-std=c++17", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-math-errno",
+		"-fno-strict-aliasing", "-fPIC", "-fvisibility=hidden", "-g1", "-DHG_EMU"}
 	if runtime.GOARCH == "amd64" {
 		flags = append(flags, "-march=x86-64-v3")
 	}
@@ -158,10 +185,16 @@ func (c compiler) library(folder string, asan bool) (dir string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
+	if _, err := os.Stat(filepath.Join(dir, "libcuda.so.1")); err == nil {
+		return dir, nil // another process built it while we waited
+	}
 	if err := prune(cache); err != nil {
 		return "", err
 	}
-	return dir, c.compile(dir, units, asan)
+	if err := c.compile(dir, units, asan); err != nil {
+		return "", err
+	}
+	return dir, nil
 }
 
 // cacheDir is $HGLD_EMU_CACHE, by default hgld/emu in the user's cache.

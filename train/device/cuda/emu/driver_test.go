@@ -60,7 +60,8 @@ func ptxOf(kernels ...string) string {
 	return b.String()
 }
 
-// open opens the emulator of testdata in an order and loads a module.
+// open opens the emulator of testdata in an order, empty for that of the environment,
+// and loads a module.
 func open(t testing.TB, order string, kernels ...string) *driver {
 	t.Helper()
 	libs := os.Getenv("HGLD_EMU_TEST_LIBS") // of a process under the address sanitizer
@@ -74,7 +75,9 @@ func open(t testing.TB, order string, kernels ...string) *driver {
 	runtime.LockOSThread() // the context is current to this thread
 	d := &driver{t: t, lib: lib}
 	d.ok("cuInit", 0)
-	d.setOrder(order)
+	if order != "" {
+		d.setOrder(order)
+	}
 	ctx := d.handle("cuCtxCreate_v2", 0, 0)
 	t.Cleanup(func() {
 		d.ok("cuCtxDestroy_v2", ctx)

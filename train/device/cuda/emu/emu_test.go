@@ -191,7 +191,8 @@ func TestLaunchesThatNoCardCanRun(t *testing.T) {
 	d := open(t, "forward", scaleF32)
 	args := []any{d.alloc(1), d.alloc(1), float32(1), int64(0)}
 	for _, c := range []struct{ grid, block, want int }{
-		{0, 256, codeInvalidValue}, {1, 0, codeInvalidValue}, {1 << 31, 1, codeInvalidValue}, {1, 1025, codeInvalidValue}, {1, 257, 701},
+		{0, 256, codeInvalidValue}, {1, 0, codeInvalidValue}, {1 << 31, 1, codeInvalidValue},
+		{1, 1025, codeInvalidValue}, {1, 257, 701},
 	} {
 		if code := d.launch(0, "scale_f32", c.grid, c.block, 0, args...); code != c.want {
 			t.Errorf("%d blocks of %d threads: %d, want %d", c.grid, c.block, code, c.want)

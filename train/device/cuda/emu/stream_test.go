@@ -1,8 +1,12 @@
 package emu
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"unsafe"
@@ -334,4 +338,43 @@ func TestThreadsShareTheLibrary(t *testing.T) {
 		})
 	}
 	wait.Wait()
+}
+
+// TestEnvironmentInProcess is run by the test below in a process of its own.
+func TestEnvironmentInProcess(t *testing.T) {
+	if os.Getenv("HGLD_EMU_ENVIRONMENT") == "" {
+		return
+	}
+	d := open(t, "", "tickets u64 u64")
+	y := d.alloc(4)
+	d.run(0, "tickets", 1, 4, y, d.uploadInts([]int32{0}))
+	total := box[uintptr]()
+	d.ok("cuDeviceTotalMem_v2", at(total), 0)
+	fmt.Println("tickets", d.bits(y, 4), "memory", *total)
+	d.ok("cuInit", 0) // the same environment does not begin anew
+	d.want(77, "cuCtxSynchronize")
+	d.ok("cuCtxSynchronize")
+}
+
+func TestEnvironmentSetsOptions(t *testing.T) {
+	BuildFolder(t, "testdata")
+	run := func(env ...string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestEnvironmentInProcess$", "-test.timeout=60s")
+		cmd.Env = append(append(os.Environ(), "HGLD_EMU_ENVIRONMENT=1"), env...)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	out, err := run("HGLD_EMU_ORDER=reversed", "HGLD_EMU_MEMORY=65536", "HGLD_EMU_FAIL=cuCtxSynchronize:2:77")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	contains(t, out, "tickets [3 2 1 0] memory 65536")
+	for _, wrong := range []string{"HGLD_EMU_ORDER=sideways", "HGLD_EMU_MEMORY=2G", "HGLD_EMU_FAIL=cuInit"} {
+		out, err := run(wrong)
+		if err == nil {
+			t.Errorf("%s was taken", wrong)
+		}
+		name, value, _ := strings.Cut(wrong, "=")
+		contains(t, out, name+` is "`+value+`", want`)
+	}
 }

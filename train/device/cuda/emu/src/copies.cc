@@ -19,8 +19,9 @@ HG_API int cuMemAlloc_v2(u64 *address, size_t size) {
   if (size == 0) return fail(error_invalid_value, "cuMemAlloc of 0 bytes");
   *address = memory_alloc(size, call.context);
   if (*address) return success;
-  return fail(error_out_of_memory, "cuMemAlloc of " + std::to_string(size) + " bytes: " + std::to_string(memory_used()) +
-                                       " of " + std::to_string(memory_limit) + " are in use");
+  return fail(error_out_of_memory, "cuMemAlloc of " + std::to_string(size) + " bytes: " +
+                                       std::to_string(memory_used()) + " of " + std::to_string(memory_limit) +
+                                       " are in use");
 }
 
 // Like the real one, cuMemFree waits for all work: nothing queued uses freed memory.
@@ -98,6 +99,7 @@ int finish(Stream &stream, Context *context) {
 
 HG_API int cuMemcpyHtoD_v2(u64 dst, const void *src, size_t n) {
   HG_ENTER(need_context);
+  if (n == 0) return success;
   std::string wrong = outside("cuMemcpyHtoD", dst, n);
   if (!wrong.empty()) return fail(error_invalid_value, wrong);
   return copy_now(call.context, (void *)dst, src, n);
@@ -105,6 +107,7 @@ HG_API int cuMemcpyHtoD_v2(u64 dst, const void *src, size_t n) {
 
 HG_API int cuMemcpyDtoH_v2(void *dst, u64 src, size_t n) {
   HG_ENTER(need_context);
+  if (n == 0) return success;
   std::string wrong = outside("cuMemcpyDtoH", src, n);
   if (!wrong.empty()) return fail(error_invalid_value, wrong);
   return copy_now(call.context, dst, (const void *)src, n);
@@ -116,9 +119,9 @@ HG_API int cuMemcpyHtoDAsync_v2(u64 dst, const void *src, size_t n, void *handle
   HG_ENTER(need_context);
   std::shared_ptr<Stream> stream = stream_of(handle, call.context);
   if (!stream) return fail(error_invalid_handle, "cuMemcpyHtoDAsync: no such stream");
+  if (n == 0) return success;
   std::string wrong = outside("cuMemcpyHtoDAsync", dst, n);
   if (!wrong.empty()) return fail(error_invalid_value, wrong);
-  if (n == 0) return success;
   if (pinned_holds(src, n)) return submit(*stream, copy_op((void *)dst, src, n, src));
   std::shared_ptr<u8[]> staged(new u8[n]);
   memcpy(staged.get(), src, n);
@@ -135,9 +138,9 @@ HG_API int cuMemcpyDtoHAsync_v2(void *dst, u64 src, size_t n, void *handle) {
   HG_ENTER(need_context);
   std::shared_ptr<Stream> stream = stream_of(handle, call.context);
   if (!stream) return fail(error_invalid_handle, "cuMemcpyDtoHAsync: no such stream");
+  if (n == 0) return success;
   std::string wrong = outside("cuMemcpyDtoHAsync", src, n);
   if (!wrong.empty()) return fail(error_invalid_value, wrong);
-  if (n == 0) return success;
   bool pinned = pinned_holds(dst, n);
   if (!pinned && stream->capture) return capture_spoil(*stream);
   int code = submit(*stream, copy_op(dst, (const void *)src, n, pinned ? dst : nullptr));
@@ -148,9 +151,9 @@ HG_API int cuMemcpyDtoDAsync_v2(u64 dst, u64 src, size_t n, void *handle) {
   HG_ENTER(need_context);
   std::shared_ptr<Stream> stream = stream_of(handle, call.context);
   if (!stream) return fail(error_invalid_handle, "cuMemcpyDtoDAsync: no such stream");
+  if (n == 0) return success;
   std::string wrong = outside("cuMemcpyDtoDAsync: source", src, n) + outside("cuMemcpyDtoDAsync: destination", dst, n);
   if (!wrong.empty()) return fail(error_invalid_value, wrong);
-  if (n == 0) return success;
   if (src < dst + n && dst < src + n) return fail(error_invalid_value, "cuMemcpyDtoDAsync between ranges that overlap");
   return submit(*stream, copy_op((void *)dst, (const void *)src, n, nullptr));
 }
@@ -210,6 +213,7 @@ HG_API int cuMemsetD8Async(u64 dst, unsigned char value, size_t n, void *handle)
   HG_ENTER(need_context);
   std::shared_ptr<Stream> stream = stream_of(handle, call.context);
   if (!stream) return fail(error_invalid_handle, "cuMemsetD8Async: no such stream");
+  if (n == 0) return success;
   std::string wrong = outside("cuMemsetD8Async", dst, n);
   if (!wrong.empty()) return fail(error_invalid_value, wrong);
   Op op;
@@ -224,6 +228,7 @@ HG_API int cuMemsetD32Async(u64 dst, unsigned value, size_t n, void *handle) {
   HG_ENTER(need_context);
   std::shared_ptr<Stream> stream = stream_of(handle, call.context);
   if (!stream) return fail(error_invalid_handle, "cuMemsetD32Async: no such stream");
+  if (n == 0) return success;
   std::string wrong = outside("cuMemsetD32Async", dst, n * 4);
   if (!wrong.empty()) return fail(error_invalid_value, wrong);
   if (dst % 4 != 0) return fail(error_invalid_value, "cuMemsetD32Async at an address that 4 does not divide");

@@ -66,14 +66,18 @@ static Context *primary() {
 
 } // namespace hg_emu
 
+// The environment comes first, which may ask for this very call to fail.
 HG_API int cuInit(unsigned flags) {
+  {
+    Call before("", need_nothing);
+    std::string wrong = options_from_environment();
+    if (!wrong.empty()) {
+      report_error(wrong);
+      return error_invalid_value;
+    }
+  }
   HG_ENTER(need_nothing);
   if (flags != 0) return error_invalid_value;
-  std::string wrong = options_from_environment();
-  if (!wrong.empty()) {
-    report_error(wrong);
-    return error_invalid_value;
-  }
   fault_install();
   initialised = true;
   return success;

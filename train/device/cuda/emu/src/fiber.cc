@@ -170,7 +170,8 @@ void fiber_switch(Fiber &from, const Fiber &to) {
 #ifdef HG_ASAN
   void *shadow = nullptr;
   left_caller = from.stack == nullptr;
-  __sanitizer_start_switch_fiber(&shadow, to.stack ? to.stack->low : caller_low, to.stack ? to.stack->size : caller_size);
+  const void *low = to.stack ? to.stack->low : caller_low;
+  __sanitizer_start_switch_fiber(&shadow, low, to.stack ? to.stack->size : caller_size);
   hg_emu_switch(&from.at, to.at);
   arrived(shadow);
 #else

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <set>
 
 using namespace hg_emu;
 
@@ -13,12 +14,13 @@ std::map<void *, std::unique_ptr<Module>> modules;
 static const int shared_per_block = 48 << 10;
 static const int shared_per_block_optin = 227 << 10;
 
-static Function *function_of(void *handle) {
-  for (auto &[p, m] : modules)
-    for (auto &[name, f] : m->functions)
-      if (f.get() == handle) return f.get();
-  return nullptr;
+static std::set<void *> functions; // of all modules
+
+Module::~Module() {
+  for (auto &[name, f] : functions) hg_emu::functions.erase(f.get());
 }
+
+static Function *function_of(void *handle) { return functions.count(handle) ? (Function *)handle : nullptr; }
 
 static int load(Context *context, void **module, const void *image) {
   if (int code = capture_forbids(false)) return code;
@@ -75,6 +77,7 @@ HG_API int cuModuleGetFunction(void **function, void *module, const char *name) 
   }
   std::unique_ptr<Function> &f = m->second->functions[name];
   if (!f) f.reset(new Function{kernel, shared_per_block});
+  functions.insert(f.get());
   *function = f.get();
   return success;
 }
@@ -137,7 +140,8 @@ std::string launch_wrong(const Function &f, Dim grid, Dim threads, unsigned shar
     return name + std::to_string(shared) + " bytes of dynamic shared memory, more than the " +
            std::to_string(f.dynamic_limit) + " allowed to it";
   code = error_launch_out_of_resources;
-  if ((int)n > f.kernel->threads) return name + text + ", more than the " + std::to_string(f.kernel->threads) + " threads declared";
+  if ((int)n > f.kernel->threads)
+    return name + text + ", more than the " + std::to_string(f.kernel->threads) + " threads declared";
   code = success;
   return "";
 }
@@ -173,7 +177,7 @@ HG_API int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsi
   launch->blocks = grid;
   launch->threads = threads;
   launch->shared = shared;
-  launch->shared_limit = (u32)(f->dynamic_limit > shared_per_block ? f->dynamic_limit : shared_per_block);
+  launch->shared_limit = (u32)(f->dynamic_limit > shared_per_block ? shared_per_block_optin : shared_per_block);
   size_t bytes = 0;
   for (int i = 0; i < f->kernel->parameters; i++) bytes += (f->kernel->sizes[i] + 15) / 16 * 16;
   launch->storage.reset(new u8[bytes + 16]);

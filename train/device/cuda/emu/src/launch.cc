@@ -91,8 +91,8 @@ void barrier() {
 void launch_fail(int code, const std::string &text) {
   char where[256];
   const Dim &b = place.block, &t = place.thread;
-  snprintf(where, sizeof where, "kernel %s, block (%u,%u,%u), thread (%u,%u,%u): ", block.launch->kernel->name, b.x, b.y,
-           b.z, t.x, t.y, t.z);
+  snprintf(where, sizeof where, "kernel %s, block (%u,%u,%u), thread (%u,%u,%u): ", block.launch->kernel->name, b.x,
+           b.y, b.z, t.x, t.y, t.z);
   failure = {code, where + text};
   Fiber abandoned = block.thread[block.current].fiber;
   fiber_switch(abandoned, caller);

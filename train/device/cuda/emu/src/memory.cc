@@ -18,6 +18,7 @@ namespace hg_emu {
 // given out again for long and the use of freed memory faults.
 static const size_t range_size = (size_t)64 << 30;
 static const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+static const size_t huge = 8 << 20;      // an allocation that is worth large pages
 static const size_t alignment = 256; // of what the driver gives out
 
 // The pattern around an allocation is a NaN as a float and as a double.
@@ -86,6 +87,7 @@ uintptr_t memory_alloc(size_t size, Context *owner) {
   if (!at) at = find_room(range + page, bytes);
   if (!at || mprotect((void *)at, bytes, PROT_READ | PROT_WRITE) != 0) return 0;
   Allocation a = {at, at + bytes, at + bytes - padded, size, owner, false, nullptr};
+  if (bytes >= huge) madvise((void *)at, bytes, MADV_HUGEPAGE); // makes opening and closing it cheap
   memset((void *)a.start, 0xff, size);
 #ifdef HG_ASAN
   __asan_poison_memory_region((void *)a.pages, a.start - a.pages);
@@ -202,7 +204,8 @@ std::string memory_describe(uintptr_t address) {
   }
   for (const auto &[start, f] : freed)
     if (address >= start && address < start + f.size) {
-      snprintf(text, sizeof text, "address 0x%zx, in an allocation of %zu bytes that was freed", (size_t)address, f.size);
+      snprintf(text, sizeof text, "address 0x%zx, in an allocation of %zu bytes that was freed", (size_t)address,
+               f.size);
       return text;
     }
   auto next = allocations.upper_bound(address);

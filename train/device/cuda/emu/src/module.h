@@ -28,6 +28,7 @@ struct Module {
   Context *owner;
   std::map<std::string, Entry> entries;
   std::map<std::string, std::unique_ptr<Function>> functions; // that were asked for
+  ~Module();
 };
 
 // ptx_parse reads the entries of a PTX text. It returns what is wrong with it, empty

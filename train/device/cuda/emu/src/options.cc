@@ -76,19 +76,29 @@ int fail_injected(const char *function) {
   return code;
 }
 
+// changed returns a variable's text where it is set and not what it was at the last
+// call, so that asking again does not count failures from the start.
+static const char *changed(const char *name, std::string &before) {
+  const char *text = getenv(name);
+  if (!text || !*text || before == text) return nullptr;
+  before = text;
+  return text;
+}
+
 std::string options_from_environment() {
-  const char *text = getenv("HGLD_EMU_ORDER");
-  if (text && *text && !order_set(text))
+  static std::string order_text, memory_text, fail_text;
+  const char *text = changed("HGLD_EMU_ORDER", order_text);
+  if (text && !order_set(text))
     return std::string("HGLD_EMU_ORDER is \"") + text + "\", want forward, reversed or shuffled:SEED";
-  text = getenv("HGLD_EMU_MEMORY");
-  if (text && *text) {
+  text = changed("HGLD_EMU_MEMORY", memory_text);
+  if (text) {
     char *end;
     u64 bytes = strtoull(text, &end, 10);
     if (*end != 0 || bytes == 0) return std::string("HGLD_EMU_MEMORY is \"") + text + "\", want a number of bytes";
     memory_limit = bytes;
   }
-  text = getenv("HGLD_EMU_FAIL");
-  if (text && *text && !fail_set(text))
+  text = changed("HGLD_EMU_FAIL", fail_text);
+  if (text && !fail_set(text))
     return std::string("HGLD_EMU_FAIL is \"") + text + "\", want function:n or function:n:code";
   return "";
 }

@@ -33,8 +33,8 @@ bool fail_set(const char *text);
 // fail_injected counts a call and returns the code that it is to fail with, or 0.
 int fail_injected(const char *function);
 
-// options_from_environment reads HGLD_EMU_ORDER, HGLD_EMU_MEMORY and HGLD_EMU_FAIL.
-// It returns what is wrong with them.
+// options_from_environment applies HGLD_EMU_ORDER, HGLD_EMU_MEMORY and HGLD_EMU_FAIL
+// where they have changed. It returns what is wrong with them.
 std::string options_from_environment();
 
 } // namespace hg_emu

@@ -21,6 +21,7 @@ static const u32 page = 64 << 10;
 static const u32 room = 1 << 20;   // for declarations and their gaps
 static const u32 dynamic_room = 256 << 10;
 static const u8 gap_byte = 0xe7;
+static const u32 static_limit = 48 << 10; // of declarations, whatever the launch allows
 
 static u8 *base; // guard page, declarations, guard page, dynamic memory, guard page
 static u8 *statics, *dynamics;
@@ -64,10 +65,12 @@ void shared_poison() {
 
 void *claim(Slot &slot) {
   u32 start = used, padded = (slot.bytes + 15) / 16 * 16;
-  if (declared + slot.bytes + dynamic_bytes > limit) {
+  u32 most = declared + slot.bytes > static_limit ? static_limit : limit;
+  if (declared + slot.bytes > static_limit || declared + slot.bytes + dynamic_bytes > limit) {
     char text[256];
-    snprintf(text, sizeof text, "%s needs %u bytes of shared memory; with %u declared before and %u dynamic that is more than %u",
-             slot.name, slot.bytes, declared, dynamic_bytes, limit);
+    snprintf(text, sizeof text,
+             "%s needs %u bytes of shared memory; with %u declared before and %u dynamic that is more than %u",
+             slot.name, slot.bytes, declared, dynamic_bytes, most);
     launch_fail(error_launch_out_of_resources, text);
   }
   slot.launch = launch_number;
@@ -97,7 +100,8 @@ std::string shared_check() {
     for (u32 i = 0; i < padding; i++)
       if (p[i] != gap_byte) {
         char text[256];
-        snprintf(text, sizeof text, "wrote %u bytes past the end of the shared array %s of %u bytes", i, s->name, s->bytes);
+        snprintf(text, sizeof text, "wrote %u bytes past the end of the shared array %s of %u bytes", i, s->name,
+                 s->bytes);
         return text;
       }
   }

@@ -9,21 +9,21 @@ namespace hg_emu {
 static const char *const vote_names[] = {"__syncwarp",      "a vote (__ballot_sync)", "__shfl_sync",
                                          "__shfl_xor_sync", "__shfl_down_sync",       "__shfl_up_sync"};
 
-static std::string text_of(const char *format, u32 a, u32 b, u32 c = 0) {
+// refuse ends the kernel with what its warp operation did wrong.
+[[noreturn]] static void refuse(Vote vote, const char *format, u32 a, u32 b) {
   char text[256];
-  snprintf(text, sizeof text, format, a, b, c);
-  return text;
+  snprintf(text, sizeof text, format, a, b);
+  launch_fail(error_launch_failed, std::string(vote_names[vote]) + ": " + text);
 }
 
-// refuse ends the kernel, whose mask names lanes that can never come.
-[[noreturn]] static void refuse(u32 mask, int first, u32 own, Vote vote) {
-  std::string name = vote_names[vote];
-  if (!(mask >> own & 1)) launch_fail(error_launch_failed, name + text_of(": lane %u is not in its mask 0x%08x", own, mask));
-  u32 lane = (u32)__builtin_ctz(mask & block.absent[first / 32]);
-  if (first + (int)lane >= block.count)
-    launch_fail(error_launch_failed,
-                name + text_of(": mask 0x%08x names lane %u, but the block ends at thread %u", mask, lane, block.count - 1));
-  launch_fail(error_launch_failed, name + text_of(": mask 0x%08x names lane %u, which has exited", mask, lane));
+// check_mask ends the kernel where its mask names lanes that can never come.
+static void check_mask(u32 mask, int first, u32 own, Vote vote) {
+  u32 absent = mask & block.absent[first / 32];
+  if ((mask >> own & 1) && !absent) return;
+  if (!(mask >> own & 1)) refuse(vote, "lane %u is not in its mask 0x%08x", own, mask);
+  u32 lane = (u32)__builtin_ctz(absent);
+  if (first + (int)lane < block.count) refuse(vote, "mask 0x%08x names lane %u, which has exited", mask, lane);
+  refuse(vote, "mask 0x%08x names lane %u, which lies past the end of the block", mask, lane);
 }
 
 // complete reports whether all lanes of the mask wait for this vote.
@@ -50,8 +50,7 @@ static void settle(u32 mask, int first, Vote vote) {
     } else if (mask >> t.source & 1) {
       t.result = block.thread[first + t.source].value;
     } else {
-      launch_fail(error_launch_failed, std::string(vote_names[vote]) +
-                                           text_of(": lane %u reads lane %u, which is not in mask 0x%08x", i, t.source, mask));
+      refuse(vote, "lane %u reads lane %u, which its mask does not name", i, t.source);
     }
   }
 }
@@ -60,7 +59,7 @@ u64 warp(u32 mask, Vote vote, u64 value, u32 source) {
   u32 own = lane();
   int first = block.current - (int)own;
   u32 &waiting = block.waiting[first / 32];
-  if (!(mask >> own & 1) || (mask & block.absent[first / 32])) refuse(mask, first, own, vote);
+  check_mask(mask, first, own, vote);
   Thread &t = block.thread[block.current];
   t.value = value;
   t.mask = mask;
@@ -85,12 +84,14 @@ std::string divergence() {
     if (example < 0) example = i;
   }
   char text[256];
-  snprintf(text, sizeof text, "divergent barrier: of %d threads %d wait at __syncthreads, %d at a warp operation, %d have exited",
+  snprintf(text, sizeof text,
+           "divergent barrier: of %d threads %d wait at __syncthreads, %d at a warp operation, %d have exited",
            block.count, block.barrier_count, votes, block.done_count);
   std::string all = text;
   if (example >= 0) {
     const Thread &t = block.thread[example];
-    snprintf(text, sizeof text, "; thread %d waits at %s for the lanes of mask 0x%08x", example, vote_names[t.vote], t.mask);
+    snprintf(text, sizeof text, "; thread %d waits at %s for the lanes of mask 0x%08x", example, vote_names[t.vote],
+             t.mask);
     all += text;
   }
   return all;
