@@ -1,6 +1,6 @@
 // adam, sgd: one step of an optimizer over a group, formulas in ../cpu/adam.go and
 // ../cpu/sgd.go; average: dst += rate·(x − dst); guard: flag += the number of non-finite
-// values of x. Nothing changes where flag, which may be null, is not 0. hyper is that of
+// values of x; pace: what goes by the number of updates. Nothing changes where flag, which may be null, is not 0. hyper is that of
 // device.HyperRate …; shadow, if not null, receives w in the type shadow_type. All arrays
 // are flat but those of average and guard, which are rows of a width with strides.
 // In double. Adam reads 4 floats an element and writes 3.
@@ -60,4 +60,19 @@ HG_KERNEL(256, guard_f32, int *flag, const float *x, i64 ld, i64 rows, i64 width
     bad += !hg_finite(x[r * ld + i - r * width]);
   }
   if (bad) atomicAdd(flag, bad);
+}
+
+// pace counts an update, t, and writes its bias corrections and whether it is the first
+// (kind 0), or the rate of a moving average (kind 1). One thread.
+HG_KERNEL(32, pace_f32, float *dst, int *count, const int *flag, int kind, float beta1, float beta2, double decay, int rise) {
+  if (threadIdx.x > 0 || (flag && *flag)) return;
+  double t = ++*count;
+  if (kind == 1) {
+    double least = (1 + t) / (10 + t);
+    dst[0] = (float)(1 - (rise && least < decay ? least : decay));
+    return;
+  }
+  dst[0] = (float)(1 - hg_exp(t * hg_log((double)beta1)));
+  dst[1] = (float)(1 - hg_exp(t * hg_log((double)beta2)));
+  dst[2] = t == 1 ? 1.f : 0.f;
 }

@@ -51,3 +51,16 @@ func (b *Backend) Guard(flag, x device.Array) {
 	b.op("Guard").ptr(i32(flag)).ptr(f32(x)).i64(stride(x)).i64(l.rows).i64(l.width).
 		run("optim", "guard_f32", blocks(l.len(), 256), 256, 0)
 }
+
+// Pace counts an update and writes what goes by their number, unless flag is set.
+func (b *Backend) Pace(dst, count, flag device.Array, o device.PaceKind) {
+	want := 3
+	if o.Kind == device.Mean {
+		want = 1
+	}
+	if dst.Len() != want || !dst.Contiguous() || count.Len() != 1 {
+		panic(shapes("Pace", dst, count))
+	}
+	b.op("Pace").ptr(f32(dst)).ptr(i32(count)).ptr(i32(flag)).i32(int(o.Kind)).f32(o.Beta1).f32(o.Beta2).
+		f64(o.Decay).flag(o.Rise).run("optim", "pace_f32", 1, 32, 0)
+}
