@@ -123,6 +123,7 @@ type Schedule struct {
 
 // Upkeep is what does not change the result of a run.
 type Upkeep struct {
+	Device     string   `yaml:"device,omitempty" usage:"what computes: auto, cpu, cuda or cuda:N; empty: as device at the top of hgld.yaml says"`
 	Threads    int      `yaml:"threads" usage:"of the arithmetic on the CPU; 0: all processors"`
 	Workers    int      `yaml:"workers" usage:"goroutines that decode images; 0: one for each processor"`
 	Prefetch   int      `yaml:"prefetch" usage:"batches decoded ahead"`

@@ -62,14 +62,14 @@ func clusterCommand() *cli.Command {
 			"  hgld cluster run --k 200          more clusters: fewer tags to move, more clusters to decide\n"+
 			"  hgld cluster sweep --ks 50,100    measures of drafts with 50 and with 100 clusters\n"+
 			"  hgld cluster show church          the cluster named church",
-		clusterStage().subcommand("run", "cluster the tags into a draft",
+		computing(clusterStage().subcommand("run", "cluster the tags into a draft",
 			"  hgld cluster run --k 150                        150 clusters of the vectors that are there\n"+
 				"  hgld cluster run --init greedy-k-means++ --n-init 20\n"+
 				"                                                  the best of 20 drawn starts\n"+
 				"  hgld cluster run --spherical                    by cosine\n"+
 				"  hgld cluster run --algorithm ward               agglomerative: nothing is drawn\n"+
 				"  hgld cluster run --given hierarchy.json --k 90  tags with a group keep it; 90 clusters in all\n"+
-				"  hgld cluster run --limit 300 --k 20             a trial on the 300 most used tags"),
+				"  hgld cluster run --limit 300 --k 20             a trial on the 300 most used tags")),
 		clusterSweepCommand(), clusterShowCommand(), clusterReportCommand(),
 	)
 }
@@ -139,7 +139,7 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 	}
 	var encoder cluster.Encoder
 	if s.Encoder != "" {
-		if encoder, err = openEncoder(e); err != nil {
+		if encoder, err = openEncoder(e, j.openDevice); err != nil {
 			return cluster.Matrix{}, want, err
 		}
 		want.Encoder = encoder.Name()
@@ -154,7 +154,7 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 		return x, have, nil
 	}
 	if encoder == nil {
-		if encoder, err = openEncoder(e); err != nil {
+		if encoder, err = openEncoder(e, j.openDevice); err != nil {
 			return cluster.Matrix{}, want, err
 		}
 		if exists && have.Encoder != encoder.Name() {

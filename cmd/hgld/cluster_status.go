@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"hgld/train/device"
+	"hgld/train/device/cpu"
 
 	"hgld/cluster"
 )
@@ -29,7 +31,7 @@ func (s *clusterSettings) otherVectors(p *project, before []state) (string, erro
 	if err != nil {
 		return "", err
 	}
-	encoder, err := openEncoder(e)
+	encoder, err := openEncoder(e, func(threads int) (device.Backend, error) { return cpu.New(threads), nil }) // for its name
 	if err != nil {
 		return fmt.Sprintf("embed.encoder is %s, which cannot be opened: %v", e.Encoder, err), nil
 	}

@@ -36,7 +36,7 @@ func clusterSweepCommand() *cli.Command {
 			"  hgld cluster sweep --truth tag_pairs.tsv --drop 0.1 --seeds 10\n" +
 			"                                                  the same without a tenth of the other tags, ten times\n" +
 			"  hgld cluster sweep --plots figures --json       figures/inertia.svg and one for each other measure",
-		Flags: append(append(flags, stageFlags()...),
+		Flags: append(append(flags, stageFlags()...), deviceFlag(),
 			&cli.StringFlag{Name: "ks", Usage: "numbers of clusters, with commas", Value: "25,50,78,100,150,200,300,400"},
 			&cli.StringSliceFlag{Name: "vary", Usage: "setting and values to combine with all others: `KEY=A,B`, or KEY=A;B"},
 			&cli.IntFlag{Name: "seeds", Usage: "seeds to take the mean, the deviation and the stability of", Value: 3},
@@ -113,7 +113,7 @@ func runClusterSweep(c *cli.Context) error {
 		return err
 	}
 	points, err := w.run(s, c.String("ks"), c.IsSet("ks"))
-	if err != nil {
+	if err = errors.Join(err, j.closeDevices()); err != nil {
 		return err
 	}
 	if folder := c.String("plots"); folder != "" {

@@ -70,6 +70,11 @@ func showConfig(c *cli.Context) error {
 		return showJSON(j, all, c.Bool("origin"))
 	}
 	doc := &yaml.Node{Kind: yaml.MappingNode}
+	chosen := &yaml.Node{Kind: yaml.ScalarNode, Value: j.device}
+	if c.Bool("origin") {
+		chosen.LineComment = j.deviceOrigin
+	}
+	doc.Content = append(doc.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: deviceKey}, chosen)
 	for _, s := range sections() {
 		var body yaml.Node
 		if err := body.Encode(all[s.name]); err != nil {
@@ -86,15 +91,20 @@ func showConfig(c *cli.Context) error {
 }
 
 func showJSON(j *job, all map[string]any, origin bool) error {
-	out := map[string]map[string]any{}
+	var chosen any = j.device
+	if origin {
+		chosen = map[string]any{"value": j.device, "origin": j.deviceOrigin}
+	}
+	out := map[string]any{deviceKey: chosen}
 	for section, settings := range all {
-		out[section] = map[string]any{}
+		values := map[string]any{}
+		out[section] = values
 		for _, f := range fieldsOf(settings) {
 			var v any = f.value.Interface()
 			if origin {
 				v = map[string]any{"value": v, "origin": j.project.origin[section+"."+f.key()]}
 			}
-			out[section][f.key()] = v
+			values[f.key()] = v
 		}
 	}
 	enc := json.NewEncoder(j.stdout)
@@ -138,6 +148,7 @@ func checkConfig(c *cli.Context) error {
 
 func printSchema(c *cli.Context) error {
 	properties := map[string]any{"hgld": map[string]any{"type": "integer", "description": "format version", "maximum": projectVersion}}
+	properties[deviceKey] = map[string]any{"type": "string", "description": deviceUsage}
 	for _, s := range sections() {
 		properties[s.name] = schemaOf(reflect.TypeOf(s.settings()).Elem(), s.command)
 	}

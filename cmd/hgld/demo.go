@@ -35,12 +35,17 @@ func demoCommand() *cli.Command {
 			&cli.StringFlag{Name: "out", Usage: "`FOLDER` to work in; it must not exist yet, or be empty"},
 			&cli.IntFlag{Name: "steps", Usage: "training `STEPS` of each model", Value: demoSteps},
 			&cli.IntFlag{Name: "threads", Usage: "threads of the training; 0: all processors"},
+			deviceFlag(),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Int("steps") < 1 {
 				return usagef("--steps is %d, want at least 1", c.Int("steps"))
 			}
-			d := &demo{ctx: c.Context, stdout: c.App.Writer, stderr: c.App.ErrWriter, steps: c.Int("steps"), threads: c.Int("threads")}
+			name, _, err := chosenDevice(c, &project{})
+			if err != nil {
+				return err
+			}
+			d := &demo{ctx: c.Context, stdout: c.App.Writer, stderr: c.App.ErrWriter, steps: c.Int("steps"), threads: c.Int("threads"), device: name}
 			return d.run(c.String("out"))
 		},
 	}
@@ -52,6 +57,7 @@ type demo struct {
 	ctx            context.Context
 	stdout, stderr io.Writer
 	steps, threads int
+	device         string
 	dir            string
 	world          *world
 	done           []reportStep
@@ -154,6 +160,7 @@ func (d *demo) enter(out string) error {
 // demoProject is the hgld.yaml of the demo: what differs from the defaults.
 const demoProject = `# The demo's project. hgld config show --origin lists everything that is in force.
 hgld: 1
+device: %s
 scrape:
   split: train
   base_url: %s   # gone when the demo ends; its pages are kept in scrape/
@@ -223,7 +230,7 @@ func (d *demo) scrape() error {
 		return err
 	}
 	defer stop()
-	project := fmt.Sprintf(demoProject, url, demoClusters, demoSize-8, demoSize-8, d.steps, d.threads)
+	project := fmt.Sprintf(demoProject, d.device, url, demoClusters, demoSize-8, demoSize-8, d.steps, d.threads)
 	if err := atomicfile.WriteFile(projectFile, []byte(project)); err != nil {
 		return err
 	}

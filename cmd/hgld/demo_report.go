@@ -15,7 +15,6 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/train"
-	"hgld/train/device/cpu"
 )
 
 const (
@@ -98,7 +97,13 @@ func (d *demo) embed(name string, data train.Dataset) (rows [][]float32, err err
 	if err != nil {
 		return nil, err
 	}
-	m, err := train.Open("runs/"+name, cpu.New(d.threads), decoder, false)
+	j := &job{stderr: d.stderr, device: d.device, quiet: true}
+	defer func() { err = errors.Join(err, j.closeDevices()) }()
+	b, err := j.openDevice(d.threads)
+	if err != nil {
+		return nil, err
+	}
+	m, err := train.Open("runs/"+name, b, decoder, false)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func embedCommand() *cli.Command {
 			"                                                   of \"church\" and not of \"a photo of a church\"\n"+
 			"  hgld embed --encoder vectors --weights mine.npy  the rows of mine.npy, texts in mine.txt\n"+
 			"  hgld embed --limit 100                           the 100 most used tags")
-	c.Flags = append(c.Flags,
+	c.Flags = append(c.Flags, deviceFlag(),
 		&cli.BoolFlag{Name: "list", Usage: "list the encoders and how to get their weights, and stop"},
 		&cli.BoolFlag{Name: "print-texts", Usage: "print the texts that would be encoded, one a line, and stop"})
 	run := c.Action
@@ -76,7 +76,7 @@ func runEmbed(j *job, s *embedSettings) error {
 	if s.Weights != "" {
 		j.say("reading %s", s.Weights)
 	}
-	encoder, err := openEncoder(s)
+	encoder, err := openEncoder(s, j.openDevice)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"hgld/cluster"
 	"hgld/internal/registry"
 	"hgld/internal/tensorfile"
+	"hgld/train/device"
 )
 
 // encoders is the table of what can turn tags into vectors. The first needs
@@ -30,7 +31,7 @@ type fileEncoder struct {
 	name   string
 	files  string // what --weights names
 	prompt string // the best one measured (docs/clustering.md); "": the tag alone
-	open   func(s *embedSettings) (cluster.Encoder, error)
+	open   func(s *embedSettings, on opener) (cluster.Encoder, error)
 	known  []knownWeights
 }
 
@@ -60,8 +61,12 @@ func (f fileEncoder) missing() error {
 		"hgld embed --encoder %s --weights PATH makes the vectors (hgld embed --list: where to get them); --encoder hashing needs none", f.name)
 }
 
+// opener opens what an encoder computes on, if it computes; threads are those of a
+// processor.
+type opener func(threads int) (device.Backend, error)
+
 // openEncoder makes the encoder that the settings name.
-func openEncoder(s *embedSettings) (cluster.Encoder, error) {
+func openEncoder(s *embedSettings, on opener) (cluster.Encoder, error) {
 	if s.Encoder == "" {
 		return nil, withHint(usagef("no encoder is named, and there are no vectors yet"),
 			"hgld embed --encoder bert --weights PATH makes them by meaning (hgld embed --list: where to get weights); --encoder hashing needs none and compares letters")
@@ -79,7 +84,7 @@ func openEncoder(s *embedSettings) (cluster.Encoder, error) {
 	case s.Weights == "":
 		return nil, f.missing()
 	}
-	e, err = f.open(s)
+	e, err = f.open(s, on)
 	var damaged *tensorfile.FormatError
 	if errors.As(err, &damaged) {
 		return nil, withHint(withCode(exitIntegrity, err), "get the file again")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"hgld/cluster"
-	"hgld/train/device/cpu"
 	textenc "hgld/train/text"
 )
 
@@ -19,12 +18,16 @@ var bertFiles = fileEncoder{name: "bert", files: "weights", prompt: "photo", ope
 	},
 }}
 
-func openBERT(s *embedSettings) (cluster.Encoder, error) {
+func openBERT(s *embedSettings, on opener) (cluster.Encoder, error) {
 	files, err := filesOf(s.Weights)
 	if err != nil {
 		return nil, err
 	}
-	return textenc.OpenBERT(cpu.New(s.Threads), files)
+	b, err := on(s.Threads)
+	if err != nil {
+		return nil, err
+	}
+	return textenc.OpenBERT(b, files)
 }
 
 // filesOf finds the weights that path names and their SHA-256.

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"hgld/cluster"
-	"hgld/train/device/cpu"
 	textenc "hgld/train/text"
 )
 
@@ -35,12 +34,16 @@ var clipFiles = fileEncoder{name: "clip", files: "weights", prompt: "photo", ope
 	{From: "laion/CLIP-ViT-bigG-14-laion2B-39B-b160k", About: "ViT-bigG/14: 32 layers of 1280, vectors of 1280 values", Licence: "MIT", Files: laionFiles},
 }}
 
-func openCLIP(s *embedSettings) (cluster.Encoder, error) {
+func openCLIP(s *embedSettings, on opener) (cluster.Encoder, error) {
 	files, err := filesOf(s.Weights)
 	if err != nil {
 		return nil, err
 	}
-	e, err := textenc.OpenCLIP(cpu.New(s.Threads), files, textenc.CLIPOptions{Activation: s.CLIP.Activation, Heads: s.CLIP.Heads})
+	b, err := on(s.Threads)
+	if err != nil {
+		return nil, err
+	}
+	e, err := textenc.OpenCLIP(b, files, textenc.CLIPOptions{Activation: s.CLIP.Activation, Heads: s.CLIP.Heads})
 	if errors.Is(err, textenc.ErrActivation) {
 		return nil, withHint(withCode(exitUsage, err), "-o clip.activation=quick_gelu, or gelu, says it")
 	}

@@ -22,7 +22,7 @@ import (
 // they are a list of their own, in a file of the same name with the ending .json
 // (an array of strings, or an object that has one as "texts") or .txt (one text a
 // line).
-var vectorFiles = fileEncoder{name: "vectors", files: "a file of vectors", open: openImported}
+var vectorFiles = fileEncoder{name: "vectors", files: "a file of vectors", open: func(s *embedSettings, _ opener) (cluster.Encoder, error) { return openImported(s) }}
 
 // vectorSettings say where in the files texts and vectors are.
 type vectorSettings struct {

@@ -16,7 +16,7 @@ const (
 	exitSomeFailed  = 3   // finished, some items failed; they are listed
 	exitIntegrity   = 4   // a check of files found damage
 	exitTemporary   = 5   // network: run again
-	exitNoGPU       = 6   // reserved: a GPU was asked for and none is usable
+	exitNoGPU       = 6   // a card was asked for and is not usable
 	exitNoProject   = 10  // no hgld.yaml here
 	exitLocked      = 11  // another process works on this; its pid is shown
 	exitDiskFull    = 12  // disk full or read-only, state safe

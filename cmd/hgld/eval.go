@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/train"
-	"hgld/train/device/cpu"
 	"hgld/train/metric"
 )
 
@@ -74,7 +73,7 @@ func evalStage() stage {
 
 func evalCommand() *cli.Command {
 	return group("eval", "measure retrieval, of a model or of anybody's embeddings", evalExamples,
-		evalStage().subcommand("run", "rank the gallery for every query and print the metrics", evalRunExamples),
+		computing(evalStage().subcommand("run", "rank the gallery for every query and print the metrics", evalRunExamples)),
 		evalCompareCommand(), evalOverallCommand(), evalRevisitedCommand())
 }
 
@@ -142,7 +141,7 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 	}
 	defer func() { err = outputs.finish(j.ctx, result, err) }()
 	o.Look = outputs.look()
-	m, err := s.model()
+	m, err := s.model(j)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +158,7 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 }
 
 // model opens the network that is evaluated.
-func (s *evalSettings) model() (*train.Model, error) {
+func (s *evalSettings) model(j *job) (*train.Model, error) {
 	path, err := checkpointOf(s.Run, s.Best && !s.Untrained)
 	if err != nil {
 		return nil, err
@@ -168,7 +167,11 @@ func (s *evalSettings) model() (*train.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := train.Open(path, cpu.New(s.Threads), decoder, s.Untrained)
+	b, err := j.openDevice(s.Threads)
+	if err != nil {
+		return nil, err
+	}
+	m, err := train.Open(path, b, decoder, s.Untrained)
 	return m, trainError(err)
 }
 
@@ -205,7 +208,7 @@ func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *retrie
 				"--data FOLDER --query query --gallery gallery names one of them")
 		}
 	}
-	m, err := s.model()
+	m, err := s.model(j)
 	if err != nil {
 		return nil, err
 	}

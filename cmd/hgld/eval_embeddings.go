@@ -16,7 +16,6 @@ import (
 	"hgld/labels"
 	"hgld/train"
 	"hgld/train/device"
-	"hgld/train/device/cpu"
 	"hgld/train/metric"
 )
 
@@ -29,10 +28,12 @@ func evalEmbeddings(j *job, s *evalSettings, set metric.Set, ties metric.Ties) (
 	if (s.GalleryEmbeddings == "") != (s.GalleryLabels == "") {
 		return nil, usagef("--gallery-embeddings and --gallery-labels go together")
 	}
-	b := cpu.New(s.Threads)
+	b, err := j.openDevice(s.Threads)
+	if err != nil {
+		return nil, err
+	}
 	classes := &classes{say: j.say}
 	e := &train.Evaluation{Metrics: set, Ties: ties, Threads: s.Threads, PerQuery: s.PerQuery}
-	var err error
 	if e.Query, err = classes.side(b, s.Embeddings, s.Labels, s.Unit); err != nil {
 		return nil, err
 	}

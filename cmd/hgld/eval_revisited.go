@@ -11,7 +11,6 @@ import (
 
 	"hgld/labels"
 	"hgld/train"
-	"hgld/train/device/cpu"
 	"hgld/train/metric"
 )
 
@@ -26,7 +25,7 @@ func evalRevisitedCommand() *cli.Command {
 			&cli.StringFlag{Name: "gallery-embeddings", Usage: "vectors of the gallery"},
 			&cli.StringFlag{Name: "truth", Usage: "`FILE` with easy, hard and junk rows of each query"},
 			&cli.BoolFlag{Name: "unit", Usage: "scale the vectors to length 1 first", Value: true},
-			&cli.IntFlag{Name: "threads", Usage: "0: all processors"},
+			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, deviceFlag(),
 		),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
@@ -38,7 +37,7 @@ func evalRevisitedCommand() *cli.Command {
 					return withHint(usagef("eval revisited needs --%s", name), "hgld eval revisited --help has an example")
 				}
 			}
-			return runEvalRevisited(c, j)
+			return errors.Join(runEvalRevisited(c, j), j.closeDevices())
 		},
 	}
 }
@@ -60,7 +59,10 @@ var revisitedProtocols = []struct {
 }{{"easy", metric.EasyOnly}, {"medium", metric.Medium}, {"hard", metric.HardOnly}}
 
 func runEvalRevisited(c *cli.Context, j *job) error {
-	b := cpu.New(c.Int("threads"))
+	b, err := j.openDevice(c.Int("threads"))
+	if err != nil {
+		return err
+	}
 	var e train.Evaluation
 	for _, side := range []struct {
 		file string

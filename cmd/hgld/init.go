@@ -80,6 +80,9 @@ const commentedHead = `# A project of hgld. Every setting is listed with its def
 #   hgld config check            is this file right?
 
 hgld: 1                # format version
+
+# what computes: auto (a card where one is usable), cpu, cuda, or cuda:N for card N
+# device: auto
 `
 
 func writeCommented(b *strings.Builder, v reflect.Value, indent string) error {

@@ -84,7 +84,7 @@ func (p *project) parse(data []byte) error {
 	if root.Kind != yaml.MappingNode {
 		return usagef("%s:%d: expected sections such as \"cluster:\"", p.file, root.Line)
 	}
-	names := []string{"hgld"}
+	names := []string{"hgld", deviceKey}
 	for _, s := range sections() {
 		names = append(names, s.name)
 	}

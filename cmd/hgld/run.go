@@ -18,6 +18,7 @@ func runCommand() *cli.Command {
 			&cli.IntFlag{Name: "limit", Usage: "trial: every stage takes only the first `N` items"},
 			&cli.StringFlag{Name: "until", Usage: "stop after `STAGE`"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print what would run, and why"},
+			deviceFlag(),
 		),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -69,7 +70,14 @@ func (s *shardsSettings) check() error {
 	return err
 }
 
-func (s *trainSettings) check() error { return s.Config.Check() }
+func (s *trainSettings) check() error {
+	if s.Run.Device != "" {
+		if _, err := placeOf(s.Run.Device); err != nil {
+			return fmt.Errorf("run.device: %w", err)
+		}
+	}
+	return s.Config.Check()
+}
 
 func (s *evalSettings) check() error {
 	if _, known := tieRules[s.Ties]; !known {

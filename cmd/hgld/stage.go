@@ -61,6 +61,9 @@ type job struct {
 	quiet   bool
 	project *project
 	args    []string // arguments behind the flags
+
+	device, deviceOrigin string      // what computes, and who says so
+	opened               []io.Closer // devices
 }
 
 // newJob opens the project and reads the common flags.
@@ -72,7 +75,9 @@ func newJob(c *cli.Context) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jobIn(c, p), nil
+	j := jobIn(c, p)
+	j.device, j.deviceOrigin, err = chosenDevice(c, p)
+	return j, err
 }
 
 // jobIn reads the common flags for a command in a project.
@@ -119,7 +124,7 @@ func (s stage) execute(j *job, settings any) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.command, err)
 	}
-	err = s.run(j, settings)
+	err = errors.Join(s.run(j, settings), j.closeDevices())
 	if err != nil && exitCode(err) != exitSomeFailed {
 		return err
 	}

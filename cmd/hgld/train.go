@@ -14,7 +14,6 @@ import (
 	"hgld/internal/filelock"
 	"hgld/shards"
 	"hgld/train"
-	"hgld/train/device/cpu"
 )
 
 // trainSettings is the section "train" of hgld.yaml.
@@ -48,7 +47,7 @@ func trainStage() stage {
 
 func trainCommand() *cli.Command {
 	run := trainStage().subcommand("run", "train, or continue the run in the run directory", trainRunExamples)
-	run.Flags = append(run.Flags, trainRunFlags()...)
+	run.Flags = append(append(run.Flags, deviceFlag()), trainRunFlags()...)
 	run.Action = trainRunAction
 	return group("train", "stage 5: shards -> a retrieval model", trainExamples,
 		run, trainResumeCommand(), trainExportCommand(), trainRecipeCommand(), trainLossesCommand(), trainBenchCommand())
@@ -89,7 +88,7 @@ func trainRunAction(c *cli.Context) error {
 		return err
 	}
 	if rehearse != nil {
-		return trainError(rehearse(j, s))
+		return errors.Join(trainError(rehearse(j, s)), j.closeDevices())
 	}
 	return st.execute(j, s)
 }
@@ -105,8 +104,12 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		return err
 	}
 	origin := map[string]string{"tool": version, "data": s.Images.String(), "jpeg": which}
+	b, err := j.openTraining(s)
+	if err != nil {
+		return err
+	}
 	r, err := train.New(s.Config, data.forTraining(), train.Options{
-		Backend: cpu.New(s.Config.Run.Threads), Decoder: decoder, Dir: s.Out, Origin: origin, Limit: j.limit,
+		Backend: b, Decoder: decoder, Dir: s.Out, Origin: origin, Limit: j.limit,
 	})
 	if err != nil {
 		return trainError(err)

@@ -1,13 +1,13 @@
 package main
 
 import (
+	"errors"
 	"runtime"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/train"
-	"hgld/train/device/cpu"
 )
 
 // benchResult is what `hgld train bench` measures. Times are in milliseconds.
@@ -16,6 +16,7 @@ type benchResult struct {
 	Loss       string  `json:"loss"`
 	Batch      int     `json:"batch"`
 	Size       int     `json:"size"`
+	Device     string  `json:"device"`
 	Threads    int     `json:"threads"`
 	Steps      int     `json:"steps"` // measured
 	Step       float64 `json:"step_ms"`
@@ -39,7 +40,7 @@ func trainBenchCommand() *cli.Command {
 			"  hgld train bench --config run.yaml --json\n\n" +
 			"  Nothing is kept: no run directory, no evaluation.",
 		Flags: slices.Concat(flagsOf(defaults.settings()), commonFlags(), []cli.Flag{
-			overrideFlag(), configFlag(),
+			overrideFlag(), configFlag(), deviceFlag(),
 			&cli.IntFlag{Name: "measure", Value: 20, Usage: "`STEPS` to measure, after 3 that are not"},
 		}),
 		Action: func(c *cli.Context) error {
@@ -54,7 +55,7 @@ func trainBenchCommand() *cli.Command {
 			if c.Int("measure") < 1 {
 				return usagef("--measure is %d, want at least one step", c.Int("measure"))
 			}
-			return runBench(j, s, c.Int("measure"))
+			return errors.Join(runBench(j, s, c.Int("measure")), j.closeDevices())
 		},
 	}
 }
@@ -74,7 +75,12 @@ func runBench(j *job, s *trainSettings, steps int) error {
 	p := j.progress("bench", s.Config.Steps)
 	defer p.end()
 	var list []train.Event
-	o := train.Options{Backend: cpu.New(s.Config.Run.Threads), Limit: s.Config.Steps}
+	b, err := j.openTraining(s)
+	if err != nil {
+		return err
+	}
+	result.Device = b.Name()
+	o := train.Options{Backend: b, Limit: s.Config.Steps}
 	err = rehearse(j, s, data.Data, o, func(e train.Event) {
 		if e.Kind != train.Stepped && e.Kind != train.Skipped {
 			return

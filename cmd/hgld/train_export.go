@@ -13,7 +13,6 @@ import (
 	"hgld/internal/registry"
 	"hgld/internal/tensorfile"
 	"hgld/train"
-	"hgld/train/device/cpu"
 	"hgld/train/export"
 )
 
@@ -38,16 +37,17 @@ func trainExportCommand() *cli.Command {
 			&cli.StringFlag{Name: "of", Value: "query", Usage: "embeddings: of which `IMAGES`: query, gallery or train, as the run has them"},
 			&cli.StringFlag{Name: "split", Usage: "embeddings: of a `SPLIT` of the shards, in place of --of"},
 			&cli.IntFlag{Name: "limit", Usage: "embeddings: of the first `N` images"},
-			&cli.IntFlag{Name: "threads", Usage: "of the arithmetic; 0: all processors"}),
+			&cli.IntFlag{Name: "threads", Usage: "of the arithmetic; 0: all processors"}, deviceFlag()),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {
 				return err
 			}
-			return runExport(j, exportChoice{
+			err = runExport(j, exportChoice{
 				run: j.project.join(c.String("run")), backbone: c.Bool("backbone"), data: c.String("data"),
 				of: c.String("of"), split: c.String("split"), best: c.Bool("best"), threads: c.Int("threads"), files: j.args,
 			})
+			return errors.Join(err, j.closeDevices())
 		},
 	}
 }
@@ -107,7 +107,11 @@ func runExport(j *job, o exportChoice) (err error) {
 	if err != nil {
 		return err
 	}
-	m, err := train.Open(path, cpu.New(o.threads), decoder, false)
+	b, err := j.openDevice(o.threads)
+	if err != nil {
+		return err
+	}
+	m, err := train.Open(path, b, decoder, false)
 	if err != nil {
 		return trainError(err)
 	}

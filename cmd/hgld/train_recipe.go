@@ -225,7 +225,7 @@ func (s stage) recipeCommand() *cli.Command {
 	cmd := s.subcommand("run", "train by a recipe, and compare with the paper's row",
 		"  hgld train recipe run --data shards sop/happier\n"+
 			"  hgld train recipe run --data shards -o sampler.batch=64 --out runs/small sop/happier")
-	cmd.ArgsUsage = "NAME"
+	cmd.Flags, cmd.ArgsUsage = append(cmd.Flags, deviceFlag()), "NAME"
 	cmd.Action = func(c *cli.Context) error {
 		j, err := newJob(c)
 		if err != nil {

@@ -9,8 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/train"
-	"hgld/train/device"
-	"hgld/train/device/cpu"
 )
 
 // A rehearsal takes some steps of a run and writes nothing.
@@ -109,7 +107,11 @@ func dryRun(j *job, s *trainSettings) error {
 			total, waited = total+e.Seconds, waited+e.Waited
 		}
 	}
-	o := train.Options{Backend: cpu.New(s.Config.Run.Threads), Limit: min(j.limitOr(3)+1, plan.Steps)}
+	b, err := j.openTraining(s)
+	if err != nil {
+		return err
+	}
+	o := train.Options{Backend: b, Limit: min(j.limitOr(3)+1, plan.Steps)}
 	config := *s
 	config.Schedule.WarmUp = 0 // a step in which all groups are trained takes longest
 	config.Model.Projection = ""
@@ -171,11 +173,15 @@ func overfit(j *job, s *trainSettings) error {
 	if steps < 2 {
 		return usagef("--limit is %d, and a loss falls in 2 steps at the soonest", steps)
 	}
+	b, err := j.openTraining(s)
+	if err != nil {
+		return err
+	}
 	p := j.progress("overfit", steps)
 	defer p.end()
 	var losses []float64
 	skipped := 0
-	err = rehearse(j, s, data.forTraining(), train.Options{Backend: cpu.New(s.Config.Run.Threads), Limit: steps, Overfit: true}, func(e train.Event) {
+	err = rehearse(j, s, data.forTraining(), train.Options{Backend: b, Limit: steps, Overfit: true}, func(e train.Event) {
 		if e.Kind == train.Skipped {
 			skipped++
 		}
@@ -214,11 +220,14 @@ func profile(j *job, s *trainSettings) error {
 	}
 	defer data.close()
 	profiler := train.NewProfiler()
-	var backend device.Backend = cpu.New(s.Config.Run.Threads)
+	b, err := j.openTraining(s)
+	if err != nil {
+		return err
+	}
 	steps, seconds, waited := 0, 0.0, 0.0
 	config := *s
 	config.Schedule.WarmUp, config.Model.Projection = 0, ""
-	err = rehearse(j, &config, data.forTraining(), train.Options{Backend: profiler.Watch(backend), Limit: j.limitOr(10) + 1}, func(e train.Event) {
+	err = rehearse(j, &config, data.forTraining(), train.Options{Backend: profiler.Watch(b), Limit: j.limitOr(10) + 1}, func(e train.Event) {
 		if e.Kind != train.Stepped && e.Kind != train.Skipped {
 			return
 		}

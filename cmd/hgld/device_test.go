@@ -1,0 +1,232 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/train/device"
+	"hgld/train/device/cpu"
+)
+
+// fakeCards stand for cards that this machine has not: processors, of which the tests
+// count which were opened and closed.
+type fakeCards struct {
+	found  string // what a probe finds
+	absent error  // what it misses
+	broken error  // why no card opens
+	opened []int
+	closed int
+}
+
+type fakeCard struct {
+	device.Backend
+	of *fakeCards
+}
+
+func (c *fakeCard) Close() error {
+	c.of.closed++
+	return nil
+}
+
+// install makes f the cards of this hgld until the test ends.
+func (f *fakeCards) install(t *testing.T) {
+	before := cardKinds
+	t.Cleanup(func() { cardKinds = before })
+	cardKinds = []cardKind{{
+		name:  "cuda",
+		probe: func() (string, error) { return f.found, f.absent },
+		open: func(n int) (device.Backend, error) {
+			if f.broken != nil {
+				return nil, f.broken
+			}
+			if n > 1 {
+				return nil, fmt.Errorf("there are 2 cards, and no card %d", n)
+			}
+			f.opened = append(f.opened, n)
+			return &fakeCard{cpu.New(1), f}, nil
+		},
+	}}
+}
+
+// evaluate is a command that computes, in a folder with embeddings.
+func evaluate(t *testing.T, args ...string) (code int, stderr string) {
+	code, _, stderr = run(t, append([]string{"eval", "run", "--embeddings", "e.npy", "--labels", "l.csv"}, args...)...)
+	return code, stderr
+}
+
+func TestFlagBeatsVariableBeatsFileInTheChoiceOfTheDevice(t *testing.T) {
+	embeddingFiles(t)
+	f := &fakeCards{found: "a made-up card"}
+	f.install(t)
+	for _, c := range []struct {
+		file, variable, flag string
+		opened               []int
+		said                 bool // a line on stderr
+	}{
+		{"", "", "", []int{0}, true},
+		{"auto", "", "", []int{0}, true},
+		{"cpu", "", "", nil, false},
+		{"cpu", "cuda:1", "", []int{1}, false},
+		{"cuda", "cuda:1", "cpu", nil, false},
+		{"cpu", "cpu", "cuda", []int{0}, false},
+		{"cuda:1", "auto", "", []int{0}, true},
+	} {
+		what := fmt.Sprintf("%+v", c)
+		project := "hgld: 1\n"
+		if c.file != "" {
+			project += "device: " + c.file + "\n"
+		}
+		if err := os.WriteFile(projectFile, []byte(project), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		os.Unsetenv(deviceVariable)
+		if c.variable != "" {
+			t.Setenv(deviceVariable, c.variable)
+		}
+		var args []string
+		if c.flag != "" {
+			args = []string{"--device", c.flag}
+		}
+		f.opened, f.closed = nil, 0
+		code, errs := evaluate(t, args...)
+		if code != exitOK || !slices.Equal(f.opened, c.opened) || f.closed != len(c.opened) {
+			t.Errorf("%s: exit code %d, cards %v were opened, want %v, and %d closed\n%s", what, code, f.opened, c.opened, f.closed, errs)
+		}
+		if said := strings.Contains(errs, "computing on cuda:0, a made-up card"); said != c.said {
+			t.Errorf("%s: said %v\n%s", what, said, errs)
+		}
+	}
+}
+
+func TestAutoComputesOnTheProcessorWhereNoCardIsUsable(t *testing.T) {
+	embeddingFiles(t)
+	f := &fakeCards{absent: errors.New("no libcuda.so.1")}
+	f.install(t)
+	if code, errs := evaluate(t); code != exitOK || strings.Contains(errs, "cuda") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	f.absent, f.found, f.broken = nil, "a made-up card", errors.New("its memory is full")
+	if code, errs := evaluate(t); code != exitOK || !strings.Contains(errs, "so the processor computes: its memory is full") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
+func TestCardThatIsAskedForAndNotUsableIsAnError(t *testing.T) {
+	embeddingFiles(t)
+	f := &fakeCards{absent: errors.New("no libcuda.so.1 in /usr/lib")}
+	for _, c := range []struct {
+		change func()
+		name   string
+		code   int
+		want   string
+	}{
+		{func() {}, "cuda", exitNoGPU, "device cuda: this hgld is built without it"},
+		{func() { f.install(t) }, "cuda", exitNoGPU, "device cuda: no libcuda.so.1 in /usr/lib"},
+		{func() { f.absent = nil }, "cuda:7", exitNoGPU, "device cuda:7: there are 2 cards, and no card 7"},
+		{func() {}, "cudda", exitUsage, `--device: unknown device "cudda": did you mean "cuda"?`},
+		{func() {}, "cpu:1", exitUsage, `--device: device "cpu:1": want one of auto, cpu, cuda`},
+		{func() {}, "cuda:x", exitUsage, "such as cuda:1"},
+	} {
+		c.change()
+		code, errs := evaluate(t, "--device", c.name)
+		if code != c.code || !strings.Contains(errs, c.want) {
+			t.Errorf("--device %s: exit code %d, want %d with %q\n%s", c.name, code, c.code, c.want, errs)
+		}
+		if code == exitNoGPU && !strings.Contains(errs, "hgld doctor says what this machine has; --device cpu computes on the processor") {
+			t.Errorf("--device %s: no next step\n%s", c.name, errs)
+		}
+	}
+}
+
+// A misspelt device is found before anything is read, also by commands that do not
+// compute.
+func TestMisspeltDeviceInTheProjectIsAnError(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for text, want := range map[string]string{
+		"hgld: 1\ndevice: gpu\n":       `hgld.yaml:2: unknown device "gpu"`,
+		"hgld: 1\ndevice: [cuda]\n":    "hgld.yaml:2: device: want a name such as auto, cpu or cuda",
+		"train:\n  run: {device: g}\n": `run.device: unknown device "g"`,
+	} {
+		if err := os.WriteFile(projectFile, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, errs := run(t, "config", "check"); code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%q: exit code %d, want %q\n%s", text, code, want, errs)
+		}
+	}
+	if err := os.WriteFile(projectFile, []byte("device:\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := run(t, "config", "show", "--origin"); code != exitOK || !strings.Contains(out, "device: auto # default") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+}
+
+// A training's own device beats that of the project, and both bow to the command line.
+func TestTrainingHasADeviceOfItsOwn(t *testing.T) {
+	for _, c := range []struct{ own, from, device, origin, want string }{
+		{"", "default", "cpu", "hgld.yaml:2", "cpu"},
+		{"cuda:1", "hgld.yaml:7", "cpu", "hgld.yaml:2", "cuda:1"},
+		{"cuda:1", "hgld.yaml:7", "cpu", "$HGLD_DEVICE", "cpu"},
+		{"cuda:1", "-o run.device=cuda:1", "cpu", "$HGLD_DEVICE", "cuda:1"},
+		{"cuda:1", "$HGLD_TRAIN_RUN_DEVICE", "cpu", "$HGLD_DEVICE", "cuda:1"},
+		{"cuda:1", "-o run.device=cuda:1", "cpu", "--device", "cpu"},
+	} {
+		j := &job{project: &project{origin: map[string]string{"train.run.device": c.from}}, device: c.device, deviceOrigin: c.origin}
+		s := trainStage().settings().(*trainSettings)
+		s.Config.Run.Device = c.own
+		if got := j.trainingDevice(s); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
+// Every command that computes has the flag.
+func TestCommandsThatComputeHaveADevice(t *testing.T) {
+	app := newApp(io.Discard, io.Discard, []string{"hgld"})
+	for _, name := range []string{
+		"train run", "train resume", "train bench", "train export", "train recipe run",
+		"eval run", "eval revisited", "embed", "cluster run", "cluster sweep", "run", "demo",
+	} {
+		commands, c := app.Commands, (*cli.Command)(nil)
+		for _, word := range strings.Fields(name) {
+			at := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.Name == word })
+			if at < 0 {
+				t.Fatalf("no command %s", name)
+			}
+			c, commands = commands[at], commands[at].Subcommands
+		}
+		if !slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return f.Names()[0] == deviceKey }) {
+			t.Errorf("hgld %s has no --device", name)
+		}
+	}
+}
+
+// No file of the command but the door opens a processor, and the one that asks an
+// encoder for its name.
+func TestDevicesAreOpenedByTheDoorAlone(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(file, "_test.go") || file == "device.go" || file == "cluster_status.go" {
+			continue
+		}
+		if strings.Contains(string(text), "cpu.New(") {
+			t.Errorf("%s opens a processor itself", file)
+		}
+	}
+}
