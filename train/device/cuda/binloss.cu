@@ -68,11 +68,11 @@ HG_KERNEL(256, binloss_f32, float *loss, float *ds, u64 *far, const float *s, co
   i64 q = blockIdx.x;
   int t = threadIdx.x;
   u64 *all = o.inShared ? near : far + q * 2 * o.n, *pos = all + o.n;
-  for (int m = t; m < 2 * o.n; m += 256) all[m] = 0;
+  for (int m = t; m < 2 * o.n; m += blockDim.x) all[m] = 0;
   if (t < 2) state[t] = 0;
   __syncthreads();
   u32 positives = 0;
-  for (i64 i = t; i < items; i += 256) {
+  for (i64 i = t; i < items; i += blockDim.x) {
     int level = sh[q * ldsh + i];
     if (level == ABSENT_LEVEL) continue;
     float score = s[q * lds + i];
@@ -98,7 +98,7 @@ HG_KERNEL(256, binloss_f32, float *loss, float *ds, u64 *far, const float *s, co
   if (t == 0) loss[q] = count == 0. ? 0.f : (float)(1. - sum[0] / count);
   if (!ds) return;
   const double *byAll = (double *)all, *byPos = (double *)pos;
-  for (i64 i = t; i < items; i += 256) {
+  for (i64 i = t; i < items; i += blockDim.x) {
     int level = sh[q * ldsh + i];
     double d = 0.;
     if (level != ABSENT_LEVEL && count != 0.) {

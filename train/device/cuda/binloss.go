@@ -32,9 +32,9 @@ func (b *Backend) BinLoss(loss, ds, s, sh device.Array, o *device.Bins) {
 	shared, far := 2*8*o.N, Address(0)
 	if shared > usualShared/2 {
 		far = b.scratch("BinLoss", shared*q)[0]
-		shared, arg.inShared = 0, 0
+		shared, arg.inShared = 16, 0 // a kernel that names dynamic memory has some
 	}
 	c := b.op("BinLoss").ptr(f32(loss)).ptr(f32(ds)).addr(far).ptr(f32(s)).ptr(u8(sh)).
 		i64(g).i64(ds.Ld).i64(s.Ld).i64(sh.Ld)
-	structure(c, &arg).run("binloss", "binloss_f32", q, 256, shared)
+	structure(c, &arg).run("binloss", "binloss_f32", q, rowThreads(g), shared)
 }

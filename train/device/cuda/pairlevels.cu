@@ -8,12 +8,12 @@
 // without any.
 HG_DEVICE double log_sum(const PairRow &row, int low, int high, double scale, double *room) {
   double top = -(double)HG_INF, sum = 0.;
-  for (i64 i = threadIdx.x; i < row.items; i += 256) {
+  for (i64 i = threadIdx.x; i < row.items; i += blockDim.x) {
     if (row.sh[i] >= low && row.sh[i] <= high) top = hg_most(top, scale * (double)row.s[i]);
   }
   top = block_most(top, room);
   if (top == -(double)HG_INF) return top;
-  for (i64 i = threadIdx.x; i < row.items; i += 256) {
+  for (i64 i = threadIdx.x; i < row.items; i += blockDim.x) {
     if (row.sh[i] >= low && row.sh[i] <= high) sum += hg_exp(scale * (double)row.s[i] - top);
   }
   return top + hg_log(hg_block_sum(sum, room));
@@ -50,7 +50,7 @@ HG_KERNEL(256, pairloss_levels, PairArrays a, Pairs p) {
   }
   pair_write(row, loss, 0., 1, 0);
   __syncthreads();
-  for (i64 i = threadIdx.x; i < row.items && row.ds; i += 256) {
+  for (i64 i = threadIdx.x; i < row.items && row.ds; i += blockDim.x) {
     int level = row.sh[i];
     double x = p.posScale * (double)row.s[i], d = 0.;
     if (level == p.levels) d = -own * hg_exp(-x - pos);

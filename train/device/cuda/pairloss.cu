@@ -25,7 +25,7 @@ HG_KERNEL(256, pairloss_hinges, PairArrays a, Pairs p) {
   PairRow row = pair_row(a, blockIdx.x);
   double pos = 0., neg = 0.;
   int positives = 0, negatives = 0;
-  for (i64 i = threadIdx.x; i < row.items; i += 256) {
+  for (i64 i = threadIdx.x; i < row.items; i += blockDim.x) {
     int level = row.sh[i];
     float d = 0.f;
     if (level != ABSENT_LEVEL) {
@@ -71,7 +71,7 @@ HG_KERNEL(256, pairloss_similarity, PairArrays a, Pairs p) {
   HG_SHARED(int, counts, [32]);
   PairRow row = pair_row(a, blockIdx.x);
   Kept keep = {p.ceiling, p.posMargin, -(double)HG_INF, (double)HG_INF, p.mine};
-  for (i64 i = threadIdx.x; i < row.items && p.mine; i += 256) {
+  for (i64 i = threadIdx.x; i < row.items && p.mine; i += blockDim.x) {
     double x = row.s[i];
     int level = row.sh[i];
     if (level == 0) keep.high = hg_most(keep.high, x);
@@ -81,7 +81,7 @@ HG_KERNEL(256, pairloss_similarity, PairArrays a, Pairs p) {
   keep.low = -block_most(-keep.low, room);
   int positives = 0, negatives = 0;
   double topPos = 0., topNeg = 0.;
-  for (i64 i = threadIdx.x; i < row.items; i += 256) {
+  for (i64 i = threadIdx.x; i < row.items; i += blockDim.x) {
     double x = row.s[i];
     int sign = kept(keep, row.sh[i], x);
     if (sign == 0) topPos = hg_most(topPos, -p.posScale * (x - p.base));
@@ -98,7 +98,7 @@ HG_KERNEL(256, pairloss_similarity, PairArrays a, Pairs p) {
     return;
   }
   double sumPos = 0., sumNeg = 0.;
-  for (i64 i = threadIdx.x; i < row.items; i += 256) {
+  for (i64 i = threadIdx.x; i < row.items; i += blockDim.x) {
     double x = row.s[i];
     int sign = kept(keep, row.sh[i], x);
     if (sign == 0) sumPos += hg_exp(-p.posScale * (x - p.base) - topPos);
@@ -107,7 +107,7 @@ HG_KERNEL(256, pairloss_similarity, PairArrays a, Pairs p) {
   sumPos = hg_block_sum(sumPos, room) + hg_exp(-topPos);
   sumNeg = hg_block_sum(sumNeg, room) + hg_exp(-topNeg);
   pair_write(row, (topPos + hg_log(sumPos)) / p.posScale, (topNeg + hg_log(sumNeg)) / p.negScale, positives, negatives);
-  for (i64 i = threadIdx.x; i < row.items && row.ds; i += 256) {
+  for (i64 i = threadIdx.x; i < row.items && row.ds; i += blockDim.x) {
     double x = row.s[i], d = 0.;
     int sign = kept(keep, row.sh[i], x);
     if (sign == 0) d = -hg_exp(-p.posScale * (x - p.base) - topPos) / sumPos;
@@ -120,14 +120,14 @@ HG_KERNEL(256, pairloss_similarity, PairArrays a, Pairs p) {
 // negatives or the positives; −1 without any.
 HG_DEVICE i64 pair_first(const PairRow &row, bool negative, float below, float *room, u32 *first) {
   float best = -HG_INF;
-  for (i64 i = threadIdx.x; i < row.items; i += 256) {
+  for (i64 i = threadIdx.x; i < row.items; i += blockDim.x) {
     int level = row.sh[i];
     if (level != ABSENT_LEVEL && (level == 0) == negative && !(row.s[i] >= below)) best = hg_max(best, row.s[i]);
   }
   best = hg_block_max(best, room);
   if (threadIdx.x == 0) *first = 0xffffffffu;
   __syncthreads();
-  for (i64 i = threadIdx.x; i < row.items; i += 256) {
+  for (i64 i = threadIdx.x; i < row.items; i += blockDim.x) {
     int level = row.sh[i];
     bool counts = level != ABSENT_LEVEL && (level == 0) == negative && !(row.s[i] >= below);
     if (counts && row.s[i] == best) {
@@ -153,7 +153,7 @@ HG_KERNEL(256, pairloss_easy, PairArrays a, Pairs p) {
     return;
   }
   pair_write(row, (double)v, 0., 1, 0);
-  for (i64 i = threadIdx.x; i < row.items && row.ds; i += 256) row.ds[i] = i == pos ? -1.f : i == neg ? 1.f : 0.f;
+  for (i64 i = threadIdx.x; i < row.items && row.ds; i += blockDim.x) row.ds[i] = i == pos ? -1.f : i == neg ? 1.f : 0.f;
 }
 
 HG_KERNEL(256, pairloss_totals, i64 *totals, const int *cnt, i64 queries, i64 ldc) {

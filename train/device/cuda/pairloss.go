@@ -108,7 +108,7 @@ func (b *Backend) PairLoss(loss, cnt, ds, s, sh device.Array, o *device.Pairs) {
 
 // run launches a kernel of which a block takes a query.
 func (x *pairCall) run(module, kernel string) {
-	structure(x.arrays(x.b.op("PairLoss")), &x.pairs).run(module, kernel, x.queries, 256, 0)
+	structure(x.arrays(x.b.op("PairLoss")), &x.pairs).run(module, kernel, x.queries, rowThreads(x.size), 0)
 }
 
 // triplets are pairs of a positive and a negative: number [Q] and index [Q,G] receive
@@ -124,5 +124,5 @@ func (x *pairCall) triplets(number, index, count, sum Address) {
 		x.arrays(b.op(op).addr(count).addr(index).addr(number)).f32(margin).
 			run("pairtriplets", "triplets_negatives", q*blocks(g, 256), 256, 0)
 	}
-	x.arrays(b.op(op).addr(count).addr(sum).addr(number)).run("pairtriplets", "triplets_sums", q, 256, 0)
+	x.arrays(b.op(op).addr(count).addr(sum).addr(number)).run("pairtriplets", "triplets_sums", q, rowThreads(g), 0)
 }

@@ -32,7 +32,7 @@ HG_KERNEL(256, pairloss_proxies, PairArrays a, Pairs p) {
   if (threadIdx.x < 2) found[threadIdx.x] = threadIdx.x == 0 ? 0xffffffffu : 0;
   __syncthreads();
   u32 first = 0xffffffffu, count = 0;
-  for (i64 i = threadIdx.x; i < row.items; i += 256) {
+  for (i64 i = threadIdx.x; i < row.items; i += blockDim.x) {
     int level = row.sh[i];
     count += level == 0;
     if (level != 0 && level != ABSENT_LEVEL) first = hg_least(first, (u32)i);
@@ -51,11 +51,11 @@ HG_KERNEL(256, pairloss_proxies, PairArrays a, Pairs p) {
     own = 1. - p.smoothing + other;
   }
   double top = -(double)HG_INF, sum = 0.;
-  for (i64 i = threadIdx.x; i < row.items; i += 256) {
+  for (i64 i = threadIdx.x; i < row.items; i += blockDim.x) {
     if (row.sh[i] == 0) top = hg_most(top, p.posScale * angle_mixed(p.angle, (double)row.s[i], other).z);
   }
   top = block_most(top, room);
-  for (i64 i = threadIdx.x; i < row.items; i += 256) {
+  for (i64 i = threadIdx.x; i < row.items; i += blockDim.x) {
     if (row.sh[i] == 0) sum += hg_exp(p.posScale * angle_mixed(p.angle, (double)row.s[i], other).z - top);
   }
   double neg = top + hg_log(hg_block_sum(sum, room));
@@ -63,12 +63,13 @@ HG_KERNEL(256, pairloss_proxies, PairArrays a, Pairs p) {
   double behind = neg - p.posScale * m.z;
   double share = p.kind == ANGULAR ? hg_sigmoid(behind) : 1.; // of the negatives below the line
   pair_write(row, p.kind == ANGULAR ? softplus(behind) : behind, 0., 1, 0);
-  for (i64 i = threadIdx.x; i < row.items && row.ds; i += 256) {
-    double d = 0.;
-    if (i == pos) d = -p.posScale * m.slope * share;
+  share *= p.posScale;
+  own = -share * m.slope;
+  for (i64 i = threadIdx.x; i < row.items && row.ds; i += blockDim.x) {
+    double d = i == pos ? own : 0.;
     if (row.sh[i] == 0) {
-      Mixed n = angle_mixed(p.angle, (double)row.s[i], other);
-      d = p.posScale * share * n.slope * hg_exp(p.posScale * n.z - neg);
+      m = angle_mixed(p.angle, (double)row.s[i], other);
+      d = share * m.slope * hg_exp(p.posScale * m.z - neg);
     }
     row.ds[i] = (float)d;
   }

@@ -104,7 +104,7 @@ HG_KERNEL(256, triplets_sums, const int *count, const double *sum, const int *nu
   i64 q = blockIdx.x, terms = 0;
   PairRow row = pair_row(a, q);
   double total = 0.;
-  for (i64 k = threadIdx.x; k < number[q]; k += 256) {
+  for (i64 k = threadIdx.x; k < number[q]; k += blockDim.x) {
     total += sum[q * row.items + k];
     terms += count[q * row.items + k];
   }

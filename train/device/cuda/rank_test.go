@@ -1,12 +1,18 @@
 package cuda_test
 
 import (
+	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"slices"
 	"testing"
+	"time"
 
 	"hgld/train/device"
+	"hgld/train/device/cpu"
 	"hgld/train/device/cuda"
 	"hgld/train/device/cuda/emu"
 )
@@ -19,7 +25,6 @@ func open(t *testing.T) *cuda.Backend {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Poison = true
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
 			t.Error(err)
@@ -29,7 +34,7 @@ func open(t *testing.T) *cuda.Backend {
 }
 
 // put uploads x as an array with the given dimensions.
-func put[T float32 | int32 | uint8](t *testing.T, b *cuda.Backend, x []T, dims ...int) device.Array {
+func put[T float32 | int32 | uint8](t *testing.T, b device.Memory, x []T, dims ...int) device.Array {
 	t.Helper()
 	d := device.F32
 	switch any(x).(type) {
@@ -48,7 +53,7 @@ func put[T float32 | int32 | uint8](t *testing.T, b *cuda.Backend, x []T, dims .
 }
 
 // get downloads an array.
-func get[T float32 | int32 | uint8](t *testing.T, b *cuda.Backend, a device.Array) []T {
+func get[T float32 | int32 | uint8](t *testing.T, b device.Memory, a device.Array) []T {
 	t.Helper()
 	data := make([]byte, a.Len()*a.Type.Size())
 	if err := b.Wait(b.Download(data, a)); err != nil {
@@ -59,6 +64,166 @@ func get[T float32 | int32 | uint8](t *testing.T, b *cuda.Backend, a device.Arra
 		t.Fatal(err)
 	}
 	return x
+}
+
+// rankCall is an operation on some queries with what it writes.
+type rankCall struct {
+	name    string
+	run     func()
+	results []device.Array
+}
+
+// rankCalls are the operations on the same levels and scores, of which an eighth are
+// ties and one in positives is a positive.
+func rankCalls(t *testing.T, b device.Backend, queries, items, positives int) []rankCall {
+	r := rand.New(rand.NewPCG(13, uint64(items)))
+	scores, moves, levels := make([]float32, queries*items), make([]float32, queries*items), make([]uint8, queries*items)
+	for i := range scores {
+		scores[i] = float32(r.NormFloat64() * 0.15)
+		moves[i] = float32(r.IntN(65)-32) / 1024
+		switch {
+		case r.IntN(positives) == 0:
+			levels[i] = uint8(1 + r.IntN(2))
+		case r.IntN(8) == 0:
+			levels[i], scores[i] = device.AbsentLevel, float32(math.NaN())
+		case r.IntN(8) == 0:
+			scores[i] = float32(math.Round(float64(scores[i])*64) / 64)
+		}
+	}
+	s, up := put(t, b, scores, queries, items), put(t, b, moves, queries, items)
+	sh := put(t, b, levels, queries, items)
+	f32 := func(dims ...int) device.Array { return device.New(b, device.F32, dims...) }
+	i32 := func(dims ...int) device.Array { return device.New(b, device.I32, dims...) }
+	rel, cnt, weight, loss := f32(queries, 3), i32(queries, 3), f32(queries), f32(queries)
+	ds, rank, pairs := f32(queries, items), f32(queries, items), i32(queries, 2)
+	first, order := device.New(b, device.U8, queries, items), i32(queries, items)
+	sigmoid := device.Step{Kind: device.Sigmoid, Tau: 0.01}
+	upper := device.Step{Kind: device.Upper, Tau: 0.01, Rho: 100, Delta: 0.05, Start: 0.5, Zero: 0.5, AutoOffset: true}
+	exact := device.Step{Kind: device.Heaviside}
+	steps := &device.Steps{Rank: [3]device.Step{sigmoid, exact, upper}, Plus: [3]device.Step{sigmoid, sigmoid, exact}}
+	recall := &device.Score{Kind: device.ScoreRecall, At: []float32{1, 8}, Temp: []float32{1, 2}}
+	calls := []rankCall{
+		{"Relevance", func() { b.Relevance(rel, cnt, weight, sh, device.RelKind{Mode: device.RelPop, Divisor: 2}) },
+			[]device.Array{rel, cnt, weight}},
+		{"RankLoss", func() { b.RankLoss(loss, ds, s, sh, rel, cnt, steps, &device.Score{}) }, []device.Array{loss, ds}},
+		{"RankLossRecall", func() { b.RankLoss(loss, ds, s, sh, rel, cnt, steps, recall) }, []device.Array{loss, ds}},
+		{"Ranks", func() { b.Ranks(rank, s, sh, 1) }, []device.Array{rank}},
+		{"RankScore", func() { b.RankScore(loss, ds, device.Array{}, rank, rank, sh, rel, cnt, recall) },
+			[]device.Array{loss, ds}},
+		{"Ranked", func() { b.Ranked(first, order, s, sh) }, []device.Array{first, order}},
+		{"RanksGrad", func() { b.RanksGrad(ds, up, s, sh, 4) }, []device.Array{ds}},
+		{"BinLoss", func() { b.BinLoss(loss, ds, s, sh, &device.Bins{N: 20, Min: -1, Max: 1}) }, []device.Array{loss, ds}},
+		{"BinLossOfManyBins", func() { b.BinLoss(loss, ds, s, sh, &device.Bins{N: 1700, Min: -1, Max: 1}) },
+			[]device.Array{loss, ds}},
+	}
+	for _, o := range []device.Pairs{
+		{Kind: device.Contrastive, Mean: device.MeanTerms, PosMargin: 0.15, NegMargin: 0.05},
+		{Kind: device.MultiSimilarity, PosScale: 2, NegScale: 40, Base: 0.1, Mine: true, PosMargin: 0.1, Ceiling: 0.3},
+		{Kind: device.Triplet, Mean: device.MeanTerms, PosMargin: 0.05},
+		{Kind: device.EasyTriplet, PosMargin: 0.05},
+		{Kind: device.Levels, PosScale: 32, Margins: []float32{0.25, 0.45}},
+		{Kind: device.Angular, PosScale: 30, PosMargin: 0.5, Smoothing: 0.1},
+	} {
+		calls = append(calls, rankCall{fmt.Sprint("PairLoss", o.Kind), func() { b.PairLoss(loss, pairs, ds, s, sh, &o) },
+			[]device.Array{loss, pairs, ds}})
+	}
+	return calls
+}
+
+// bytes runs a call on an emptied result and returns what it wrote.
+func (c *rankCall) bytes(t *testing.T, b device.Memory) (all [][]byte) {
+	t.Helper()
+	for _, a := range c.results {
+		b.Upload(a, slices.Repeat([]byte{0xFF}, a.Len()*a.Type.Size()))
+	}
+	c.run()
+	for _, a := range c.results {
+		data := make([]byte, a.Len()*a.Type.Size())
+		if err := b.Wait(b.Download(data, a)); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		all = append(all, data)
+	}
+	return all
+}
+
+// Rows longer than any tile, with positives for several rounds of a block, give what
+// the CPU gives: integers and places exactly, sums within the tolerance of devicetest's
+// gradients.
+func TestRankOperationsOfLongRowsEqualTheCPUs(t *testing.T) {
+	b, plain := open(t), cpu.New(1)
+	b.Poison = true
+	calls, reference := rankCalls(t, b, 2, 4500, 10), rankCalls(t, plain, 2, 4500, 10)
+	for i, c := range calls {
+		got, want := c.bytes(t, b), reference[i].bytes(t, plain)
+		c.compare(t, got, want)
+	}
+}
+
+// compare compares what a call wrote with what it is to write: floats in relative L2.
+func (c *rankCall) compare(t *testing.T, got, want [][]byte) {
+	t.Helper()
+	for k, a := range c.results {
+		if a.Type != device.F32 {
+			if !bytes.Equal(got[k], want[k]) {
+				t.Errorf("%s: result %d differs", c.name, k)
+			}
+			continue
+		}
+		diff, norm := 0.0, 0.0
+		for e := 0; e < len(got[k]); e += 4 {
+			x := float64(math.Float32frombits(binary.NativeEndian.Uint32(got[k][e:])))
+			y := float64(math.Float32frombits(binary.NativeEndian.Uint32(want[k][e:])))
+			diff += (x - y) * (x - y)
+			norm += y * y
+		}
+		if diff, norm = math.Sqrt(diff), math.Sqrt(norm); !(diff <= 2e-5*norm) {
+			t.Errorf("%s: result %d: error %.3g of %.3g", c.name, k, diff, norm)
+		}
+	}
+}
+
+// Neither repetition nor the order in which blocks and threads run changes a byte.
+func TestRankOperationsGiveTheSameBytesInAnyOrder(t *testing.T) {
+	b := open(t)
+	b.Poison = true
+	control := emu.Open(t, os.Getenv("HGLD_CUDA_LIBS"))
+	want := map[string][][]byte{}
+	for _, order := range []string{"forward", "forward", "reversed", "shuffled:1", "shuffled:2"} {
+		control.Order(order)
+		for _, c := range rankCalls(t, b, 3, 700, 4) {
+			got := c.bytes(t, b)
+			if want[c.name] == nil {
+				want[c.name] = got
+			}
+			for k := range got {
+				if !bytes.Equal(got[k], want[c.name][k]) {
+					t.Errorf("%s: result %d of the order %s differs", c.name, k, order)
+				}
+			}
+		}
+	}
+}
+
+// Only one dimension of a grid may exceed 65,535.
+func TestRankOperationsOfManyQueries(t *testing.T) {
+	const queries = 1<<16 + 1
+	b, plain := open(t), cpu.New(1)
+	calls, reference := rankCalls(t, b, queries, 2, 2), rankCalls(t, plain, queries, 2, 2)
+	for i, c := range calls {
+		start := time.Now()
+		got, want := c.bytes(t, b), reference[i].bytes(t, plain)
+		t.Log(c.name, time.Since(start))
+		c.compare(t, got, want)
+	}
+}
+
+func TestRankOperationsWithoutQueries(t *testing.T) {
+	b, plain := open(t), cpu.New(1)
+	calls, reference := rankCalls(t, b, 0, 5, 2), rankCalls(t, plain, 0, 5, 2)
+	for i, c := range calls {
+		c.compare(t, c.bytes(t, b), reference[i].bytes(t, plain))
+	}
 }
 
 // Rows of a million items take all passes of the sort, and seventeen of them do not fit

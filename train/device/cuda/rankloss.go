@@ -44,7 +44,7 @@ func (b *Backend) RankLoss(loss, ds, s, sh, rel, cnt device.Array, h *device.Ste
 	structure(c, &steps).run("rankloss", "rankloss_ranks", q*most, 256, 0)
 	c = b.op(op).ptr(f32(loss)).addr(rank).addr(plus).addr(srank).addr(splus).addr(index).addr(number).
 		ptr(sh).ptr(rel).ptr(i32(cnt)).i64(g).i64(sh.Ld).i64(rel.Ld).i64(cnt.Ld).i32(top)
-	structure(c, &score).run("rankloss", "rankloss_score", q, 256, 0)
+	structure(c, &score).run("rankloss", "rankloss_score", q, rowThreads(g), 0)
 	if ds.Absent() {
 		return
 	}

@@ -36,5 +36,9 @@ func (b *Backend) RankScore(loss, drank, dplus, rank, plus, sh, rel, cnt device.
 	c := b.op("RankScore").ptr(f32(loss)).ptr(f32(drank)).ptr(f32(dplus)).ptr(f32(rank)).ptr(f32(plus)).
 		ptr(u8(sh)).ptr(f32(rel)).ptr(i32(cnt)).i64(sh.Dims[1]).i64(drank.Ld).i64(dplus.Ld).i64(rank.Ld).i64(plus.Ld).
 		i64(sh.Ld).i64(rel.Ld).i64(cnt.Ld).i32(rel.Cols() - 1)
-	structure(c, &arg).run("rankscore", "rankscore_f32", sh.Dims[0], 256, 0)
+	structure(c, &arg).run("rankscore", "rankscore_f32", sh.Dims[0], rowThreads(sh.Dims[1]), 0)
 }
+
+// rowThreads is the size of a block that takes a row of n items: whole warps, up to 256
+// threads.
+func rowThreads(n int) int { return 32 * max(1, min(8, blocks(n, 32))) }
