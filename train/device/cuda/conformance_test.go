@@ -8,31 +8,60 @@ import (
 	"hgld/train/device/devicetest"
 )
 
-// emulated opens a backend on the emulator.
-func emulated(t *testing.T) *cuda.Backend {
+// card is a backend on the emulator, whose operations can be made to fail.
+type card struct {
+	*cuda.Backend
+	emulator *emu.Control
+}
+
+// FailNext makes the next kernel fail as one that reads where nothing is.
+func (c card) FailNext() { c.emulator.Fail("cuLaunchKernel:1:700") }
+
+// open opens a backend on the emulator.
+func open(t *testing.T) card {
 	t.Helper()
 	libs := emu.Build(t)
 	t.Logf("emulator in %s", libs)
 	t.Setenv(cuda.LibrariesVariable, libs)
-	card := emu.Open(t, libs)
+	control := emu.Open(t, libs)
 	b, err := cuda.Open(0)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return card{b, control}
+}
+
+// emulated is open for a test in which nothing may fail.
+func emulated(t *testing.T) *cuda.Backend {
+	t.Helper()
+	c := open(t)
 	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Errorf("%v: %s", err, card.LastError())
+		if err := c.Close(); err != nil {
+			t.Errorf("%v: %s", err, c.emulator.LastError())
 		}
 	})
-	return b
+	return c.Backend
 }
+
+// emulatedWork is about what a case may cost on the emulator, at some nanoseconds for
+// each product.
+const emulatedWork = 1 << 20
 
 func TestConformance(t *testing.T) {
-	b := emulated(t)
-	b.Poison = true
-	devicetest.Run(t, b)
+	c := open(t)
+	c.Poison = true
+	devicetest.RunWithin(t, c, devicetest.Limits{Work: emulatedWork})
 }
 
-func TestGoldenLayers(t *testing.T) {
-	devicetest.Goldens(t, emulated(t))
+// Threads and blocks run in any order on a card. Results must not depend on it.
+func TestConformanceInOtherOrders(t *testing.T) {
+	for _, order := range []string{"reversed", "shuffled:7"} {
+		t.Run(order, func(t *testing.T) {
+			c := open(t)
+			c.emulator.Order(order)
+			devicetest.RunWithin(t, c, devicetest.Limits{Work: emulatedWork})
+		})
+	}
 }
+
+func TestGoldenLayers(t *testing.T) { devicetest.Goldens(t, emulated(t)) }

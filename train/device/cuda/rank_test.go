@@ -17,19 +17,10 @@ import (
 	"hgld/train/device/cuda/emu"
 )
 
-// open returns a Backend on the emulator.
-func open(t *testing.T) *cuda.Backend {
-	t.Helper()
-	t.Setenv("HGLD_CUDA_LIBS", emu.Build(t))
-	b, err := cuda.Open(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+// poisoned is emulated with memory full of NaN.
+func poisoned(t *testing.T) *cuda.Backend {
+	b := emulated(t)
+	b.Poison = true
 	return b
 }
 
@@ -151,7 +142,7 @@ func (c *rankCall) bytes(t *testing.T, b device.Memory) (all [][]byte) {
 // the CPU gives: integers and places exactly, sums within the tolerance of devicetest's
 // gradients.
 func TestRankOperationsOfLongRowsEqualTheCPUs(t *testing.T) {
-	b, plain := open(t), cpu.New(1)
+	b, plain := poisoned(t), cpu.New(1)
 	b.Poison = true
 	calls, reference := rankCalls(t, b, 2, 4500, 10), rankCalls(t, plain, 2, 4500, 10)
 	for i, c := range calls {
@@ -185,7 +176,7 @@ func (c *rankCall) compare(t *testing.T, got, want [][]byte) {
 
 // Neither repetition nor the order in which blocks and threads run changes a byte.
 func TestRankOperationsGiveTheSameBytesInAnyOrder(t *testing.T) {
-	b := open(t)
+	b := poisoned(t)
 	b.Poison = true
 	control := emu.Open(t, os.Getenv("HGLD_CUDA_LIBS"))
 	want := map[string][][]byte{}
@@ -208,7 +199,7 @@ func TestRankOperationsGiveTheSameBytesInAnyOrder(t *testing.T) {
 // Only one dimension of a grid may exceed 65,535.
 func TestRankOperationsOfManyQueries(t *testing.T) {
 	const queries = 1<<16 + 1
-	b, plain := open(t), cpu.New(1)
+	b, plain := poisoned(t), cpu.New(1)
 	calls, reference := rankCalls(t, b, queries, 2, 2), rankCalls(t, plain, queries, 2, 2)
 	for i, c := range calls {
 		start := time.Now()
@@ -219,7 +210,7 @@ func TestRankOperationsOfManyQueries(t *testing.T) {
 }
 
 func TestRankOperationsWithoutQueries(t *testing.T) {
-	b, plain := open(t), cpu.New(1)
+	b, plain := poisoned(t), cpu.New(1)
 	calls, reference := rankCalls(t, b, 0, 5, 2), rankCalls(t, plain, 0, 5, 2)
 	for i, c := range calls {
 		c.compare(t, c.bytes(t, b), reference[i].bytes(t, plain))
@@ -230,7 +221,7 @@ func TestRankOperationsWithoutQueries(t *testing.T) {
 // its scratch memory at once.
 func TestRankedSortsLongRows(t *testing.T) {
 	const queries, items = 17, 1_000_000
-	b := open(t)
+	b := poisoned(t)
 	r := rand.New(rand.NewPCG(13, 1))
 	scores, levels := make([]float32, queries*items), make([]uint8, queries*items)
 	for i := range scores {

@@ -38,7 +38,3 @@ func (b *Backend) RankScore(loss, drank, dplus, rank, plus, sh, rel, cnt device.
 		i64(sh.Ld).i64(rel.Ld).i64(cnt.Ld).i32(rel.Cols() - 1)
 	structure(c, &arg).run("rankscore", "rankscore_f32", sh.Dims[0], rowThreads(sh.Dims[1]), 0)
 }
-
-// rowThreads is the size of a block that takes a row of n items: whole warps, up to 256
-// threads.
-func rowThreads(n int) int { return 32 * max(1, min(8, blocks(n, 32))) }
