@@ -15,6 +15,7 @@ import (
 	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
+	"hgld/train/device/cuda"
 )
 
 // What computes is a setting of the project and not of a stage: --device, the variable
@@ -35,8 +36,8 @@ const (
 type cardKind struct {
 	name string
 
-	// probe says which cards there are, in words, or what is missing.
-	probe func() (string, error)
+	// probe returns the first usable card and its name, or what is missing.
+	probe func() (first int, name string, err error)
 
 	// open opens card n, counted from 0.
 	open func(n int) (device.Backend, error)
@@ -44,7 +45,17 @@ type cardKind struct {
 
 // cardKinds lists those that this hgld is built with, in the order in which auto asks
 // for them.
-var cardKinds []cardKind
+var cardKinds = []cardKind{{
+	name: "cuda",
+	probe: func() (int, string, error) {
+		r, err := cuda.Probe()
+		if err != nil {
+			return 0, "", err
+		}
+		return r.First().Ordinal, r.First().Name, nil
+	},
+	open: func(n int) (device.Backend, error) { return cuda.Open(n) },
+}}
 
 // knownCards are the kinds that there are, in this hgld or another.
 var knownCards = []string{"cuda"}
@@ -155,16 +166,16 @@ func openDevice(name string, threads int, say func(format string, args ...any)) 
 		return cpu.New(threads), nil
 	case deviceAuto:
 		for _, kind := range cardKinds {
-			found, err := kind.probe()
+			first, found, err := kind.probe()
 			if err != nil {
 				continue
 			}
-			b, err := kind.open(0)
+			b, err := kind.open(first)
 			if err != nil {
 				say("%s is there and cannot be opened, so the processor computes: %v", found, err)
 				continue
 			}
-			say("computing on %s:0, %s; --device cpu computes on the processor", kind.name, found)
+			say("computing on %s:%d, %s; --device cpu computes on the processor", kind.name, first, found)
 			return b, nil
 		}
 		return cpu.New(threads), nil
@@ -173,7 +184,7 @@ func openDevice(name string, threads int, say func(format string, args ...any)) 
 		if kind.name != p.kind {
 			continue
 		}
-		if _, err := kind.probe(); err != nil {
+		if _, _, err := kind.probe(); err != nil {
 			return nil, unusable(name, err)
 		}
 		b, err := kind.open(p.card)

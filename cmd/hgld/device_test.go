@@ -42,7 +42,7 @@ func (f *fakeCards) install(t *testing.T) {
 	t.Cleanup(func() { cardKinds = before })
 	cardKinds = []cardKind{{
 		name:  "cuda",
-		probe: func() (string, error) { return f.found, f.absent },
+		probe: func() (int, string, error) { return 0, f.found, f.absent },
 		open: func(n int) (device.Backend, error) {
 			if f.broken != nil {
 				return nil, f.broken

@@ -13,6 +13,7 @@ import (
 
 	"hgld/internal/blas"
 	"hgld/internal/img"
+	"hgld/train/device/cuda"
 )
 
 // finding is one line of `hgld doctor`.
@@ -61,8 +62,34 @@ func examine() []finding {
 		{Name: "processor", OK: true, Text: fmt.Sprintf("%d threads%s", runtime.NumCPU(), features())},
 		blasFinding(),
 		jpegFinding(),
+		cudaFinding(),
 	}
 }
+
+// cudaFinding says which cards can compute, or what is missing.
+func cudaFinding() finding {
+	r, err := cuda.Probe()
+	f := finding{Name: "cuda", OK: err == nil}
+	for i, c := range r.Cards {
+		if i > 0 {
+			f.Text += "; "
+		}
+		f.Text += fmt.Sprintf("cuda:%d %s, compute capability %d.%d, %.1f GiB", c.Ordinal, c.Name, c.Major, c.Minor, gibibytes(c.Memory))
+		if r.Free[i] >= 0 {
+			f.Text += fmt.Sprintf(" (%.1f free)", gibibytes(r.Free[i]))
+		}
+	}
+	if r.Driver != "" {
+		f.Text = strings.TrimPrefix(fmt.Sprintf("%s; driver %s for CUDA %d.%d", f.Text, r.Driver, r.Version/1000, r.Version%1000/10), "; ")
+	}
+	if err != nil {
+		f.Text = strings.TrimPrefix(f.Text+"; "+err.Error(), "; ")
+		f.Advice = "needed to train on a card: NVIDIA's driver for CUDA 11.8 or newer; $" + cuda.LibrariesVariable + " names folders to look in"
+	}
+	return f
+}
+
+func gibibytes(n int) float64 { return float64(n) / (1 << 30) }
 
 // projectFinding says whether the project can be worked on; err is why it could not
 // be opened.

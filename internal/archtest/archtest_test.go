@@ -35,6 +35,8 @@ var may = map[string][]string{
 	"train/tensor":            {"train/device"},
 	"train/device":            {},
 	"train/device/cpu":        {"train/device"},
+	"train/device/cuda":       {"train/device"},
+	"train/device/cuda/emu":   {},
 	"train/device/devicetest": {"train/device", "train/device/cpu"},
 	"train/device/observe":    {"train/device"},
 	"train/grad":              {"train/device"},

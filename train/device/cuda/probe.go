@@ -13,6 +13,16 @@ type Report struct {
 	Free    []int // bytes of each card that nobody uses; −1 where it cannot be told
 }
 
+// First is the first card that can be used; a report without an error has one.
+func (r Report) First() Card {
+	for _, c := range r.Cards {
+		if c.fit() == nil {
+			return c
+		}
+	}
+	return Card{}
+}
+
 // Probe looks for a driver and its cards. The error wraps ErrNoCard and says what is
 // missing; the report holds what was found all the same.
 func Probe() (Report, error) {
@@ -39,10 +49,8 @@ func Probe() (Report, error) {
 			unfit = errors.Join(unfit, err)
 		}
 	}
-	for _, card := range r.Cards {
-		if card.fit() == nil {
-			return r, nil
-		}
+	if r.First().Name != "" {
+		return r, nil
 	}
 	return r, unfit
 }
