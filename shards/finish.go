@@ -50,7 +50,7 @@ func (b *builder) describe(ctx context.Context, src Source, to *beside) (*Result
 	set := &Set{dir: b.dir, manifest: r.Manifest, classes: b.plan.schema.Classes}
 	for _, m := range b.made {
 		r.Manifest.Files = append(r.Manifest.Files, m.file)
-		set.shards = append(set.shards, &shard{file: m.file, path: filepath.Join(b.dir, m.file.Name), index: m.index, sound: true})
+		set.shards = append(set.shards, &shard{file: m.file, dir: b.dir, name: m.file.Name, index: m.index, sound: true})
 		r.Failures = append(r.Failures, m.failures...)
 		if m.kept {
 			r.Kept++

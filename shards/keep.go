@@ -49,7 +49,7 @@ func (b *builder) keep(ctx context.Context, p *planned) (made, bool, error) {
 		return made{}, false, nil
 	}
 	sha := sha256.New()
-	if err := hashFile(ctx, f, sha); err != nil {
+	if err := hashFile(ctx, f, x.shardBytes, sha); err != nil {
 		return made{}, false, err
 	}
 	if [32]byte(sha.Sum(nil)) != x.shardSHA {
@@ -60,16 +60,16 @@ func (b *builder) keep(ctx context.Context, p *planned) (made, bool, error) {
 	return made{file: file, index: x, failures: note.Failures, kept: true}, true, nil
 }
 
-// hashFile runs a whole file through h.
-func hashFile(ctx context.Context, f *os.File, h hash.Hash) error {
+// hashFile runs a file of size bytes through h; of one that has grown, a byte more.
+func hashFile(ctx context.Context, f *os.File, size int64, h hash.Hash) error {
+	in := io.NewSectionReader(f, 0, size+1)
 	buf := make([]byte, 1<<20)
-	for at := int64(0); ; {
+	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n, err := f.ReadAt(buf, at)
+		n, err := in.Read(buf)
 		h.Write(buf[:n])
-		at += int64(n)
 		if err == io.EOF {
 			return nil
 		}
@@ -101,9 +101,9 @@ func recoverAs(err *error) {
 	}
 }
 
-// crcFile is the CRC-32C of a whole file.
-func crcFile(ctx context.Context, f *os.File) (uint32, error) {
+// crcFile is the CRC-32C of a file of size bytes.
+func crcFile(ctx context.Context, f *os.File, size int64) (uint32, error) {
 	h := crc32.New(castagnoli())
-	err := hashFile(ctx, f, h)
+	err := hashFile(ctx, f, size, h)
 	return h.Sum32(), err
 }

@@ -226,7 +226,7 @@ func (was stamp) compare(in, out map[string]string, settings string) (string, st
 			return "missing", path + " is gone"
 		}
 		if was.Out[path] != out[path] {
-			return "stale", path + " was changed by something else"
+			return "stale", path + changed(out[path], " was changed by something else")
 		}
 	}
 	if was.Settings != settings {
@@ -238,7 +238,7 @@ func (was stamp) compare(in, out map[string]string, settings string) (string, st
 		case in[path] == "":
 			return "stale", path + " is gone"
 		default:
-			return "stale", path + " changed since"
+			return "stale", path + changed(in[path], " changed since")
 		}
 	}
 	switch {
@@ -248,6 +248,15 @@ func (was stamp) compare(in, out map[string]string, settings string) (string, st
 		return "trial", fmt.Sprintf("made with --limit %d", was.Limit)
 	}
 	return "done", ""
+}
+
+// changed says how a file differs from what a stamp has of it: by damage that its
+// fingerprint tells, or else as it is said here.
+func changed(now, otherwise string) string {
+	if what, is := strings.CutPrefix(now, spoiled); is {
+		return ": " + what
+	}
+	return otherwise
 }
 
 // firstDifference names the first setting in which two YAML texts differ.
