@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"hgld/shards"
 )
@@ -38,13 +39,19 @@ type entry struct {
 	path  string // with slashes, without . and ..
 	size  int64
 	stamp string // what an archive says of the content
+	gone  bool   // a link that leads to nothing
 }
 
-// attach gives an item its image, the file called name of a store. A missing one
-// is no error: the item says so when it is opened.
+// attach gives an item its image, the file called name of a store. One that is missing
+// or may not be read is no error: the item says so when it is opened.
 func attach(item *shards.Item, st store, name string) (entry, error) {
 	e, err := st.find(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	item.Missing = errors.Is(err, fs.ErrNotExist)
+	switch {
+	case err == nil, item.Missing, shards.Unreadable(err):
+	case errors.As(err, new(syscall.Errno)):
+		return e, &shards.ReadError{Path: item.Path, Where: item.Where, Err: err}
+	default:
 		return e, fmt.Errorf("%s: %w", item.Where, err)
 	}
 	item.Size, item.Stamp = e.size, e.stamp
