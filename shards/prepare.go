@@ -48,15 +48,15 @@ type prepared struct {
 	failure *Failure
 }
 
-// prepare never fails for what is wrong with one image; the error is a *ReadError, or
-// that of a cancelled context.
+// prepare never fails for what is wrong with one image; the error is a *ReadError, an
+// *InputError, or that of a cancelled context.
 func (p *preparer) prepare(ctx context.Context, item *Item, path labels.Path) (prepared, error) {
 	row := &Row{ID: item.ID, Path: item.Path, Split: item.Split, Labels: path, Landmark: item.Landmark, Attributes: item.Attributes}
 	class, err := p.fill(ctx, row, item)
 	if ctx.Err() != nil {
 		return prepared{}, ctx.Err()
 	}
-	if errors.As(err, new(*ReadError)) {
+	if errors.As(err, new(*ReadError)) || errors.As(err, new(*InputError)) {
 		return prepared{}, err
 	}
 	if err != nil {

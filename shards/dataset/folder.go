@@ -46,7 +46,7 @@ type folderSource struct {
 }
 
 func openFolderSource(ctx context.Context, s Settings) (*folderSource, error) {
-	st, err := openStore(s.Input)
+	st, err := openStore(ctx, s.Input)
 	if err != nil {
 		return nil, err
 	}

@@ -188,6 +188,38 @@ func TestLinksOutOfTheFolderAreNotFollowed(t *testing.T) {
 	wantError(t, err, "c is a symbolic link to a folder")
 }
 
+// The members of a tar file have no checksums: that of the file says that one changed.
+func TestTarWithOtherContentsIsReadAnew(t *testing.T) {
+	right := tree{"a/1.jpg": string(picture(t, 1)), "a/2.jpg": string(picture(t, 2))}.tar(t)
+	data, err := os.ReadFile(right)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := bytes.Clone(data)
+	wrong[bytes.Index(wrong, []byte("\xff\xdb"))+10] ^= 1 // in a table of the first picture
+	file, out := filepath.Join(t.TempDir(), "images.tar"), t.TempDir()
+	var got [2][]byte
+	for i, content := range [][]byte{wrong, data} {
+		if err := os.WriteFile(file, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		src, err := Folder{}.Open(t.Context(), Settings{Input: file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := shards.Build(t.Context(), src, out, shards.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := src.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got[i] = imageOf(t, out, labels.Train, shards.NewImageID("a/1.jpg").String())
+	}
+	if bytes.Equal(got[0], got[1]) || !bytes.Equal(got[1], picture(t, 1)) {
+		t.Error("the changed picture is still in the data set")
+	}
+}
+
 // A link that leads to nothing, and one that cannot be followed, are listed like a
 // broken image.
 func TestLinksThatCannotBeReadAreFailures(t *testing.T) {

@@ -71,8 +71,9 @@ func topsOf[V any](members map[string]V) []string {
 }
 
 // openStore opens a folder, a zip or a tar file. Of an archive, every member is
-// looked at: one that is no plain file or whose name leads elsewhere is an error.
-func openStore(name string) (store, error) {
+// looked at: one that is no plain file or whose name leads elsewhere is an error. A
+// tar file is read whole, for its hash.
+func openStore(ctx context.Context, name string) (store, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func openStore(name string) (store, error) {
 	case strings.HasSuffix(lower, ".zip"):
 		return openZip(name)
 	case strings.HasSuffix(lower, ".tar"):
-		return openTar(name)
+		return openTar(ctx, name)
 	case strings.HasSuffix(lower, ".tar.gz"), strings.HasSuffix(lower, ".tgz"), strings.HasSuffix(lower, ".tar.bz2"),
 		strings.HasSuffix(lower, ".tar.xz"), strings.HasSuffix(lower, ".tar.zst"):
 		return nil, fmt.Errorf("%s: a compressed tar file cannot be read at random; unpack it to .tar (images do not shrink anyway)", name)
