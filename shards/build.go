@@ -249,6 +249,9 @@ func (b *builder) shard(ctx context.Context, p *planned) (made, error) {
 	if b.aside {
 		at = waiting(p.name)
 	}
+	if err := checkPlace(b.dir, at, indexName(at)); err != nil {
+		return made{}, err
+	}
 	w, err := Create(filepath.Join(b.dir, at), b.plan.schema)
 	if err != nil {
 		return made{}, err

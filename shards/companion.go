@@ -88,6 +88,9 @@ type newFile struct {
 
 // create starts a file.
 func (s *beside) create(name string) (*newFile, error) {
+	if err := checkPlace(s.dir, name); err != nil {
+		return nil, err
+	}
 	f, err := atomicfile.Create(filepath.Join(s.dir, name))
 	if err != nil {
 		return nil, err

@@ -285,6 +285,9 @@ func (m *Manifest) write(dir string) error {
 	if err != nil {
 		return err
 	}
+	if err := checkPlace(dir, SumsFile, ManifestFile); err != nil {
+		return err
+	}
 	if err := atomicfile.WriteFile(filepath.Join(dir, SumsFile), m.sums(data)); err != nil {
 		return err
 	}

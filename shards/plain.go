@@ -44,6 +44,23 @@ func plainSize(root *os.Root, name string) (int64, error) {
 	return info.Size(), nil
 }
 
+// checkPlace says whether files of a data set can be written: nothing is there, or a
+// plain file within dir. Writing to a named pipe would block, and a link out of the
+// folder would write elsewhere.
+func checkPlace(dir string, names ...string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, name := range names {
+		if _, err := plainSize(root, name); errors.As(err, new(*DamageError)) {
+			return fmt.Errorf("%w; remove it", err)
+		}
+	}
+	return nil
+}
+
 // checkSize compares the size of a plain file with the one it should have.
 func checkSize(dir, name string, want int64) error {
 	root, err := os.OpenRoot(dir)

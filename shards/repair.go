@@ -204,5 +204,8 @@ func (s *Set) rewriteIndex(ctx context.Context, f *File, amend bool) error {
 		}
 		f.IndexBytes, f.IndexSHA256 = int64(len(data)), sum
 	}
+	if err := checkPlace(s.dir, indexName(f.Name)); err != nil {
+		return err
+	}
 	return atomicfile.WriteFile(filepath.Join(s.dir, indexName(f.Name)), data)
 }

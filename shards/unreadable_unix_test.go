@@ -76,6 +76,41 @@ func verifyInTime(t *testing.T, dir string) []*DamageError {
 	}
 }
 
+// Where a named pipe or a link out of the folder has the name of a file that is to be
+// written, that is an error: the one would block, the other write elsewhere.
+func TestNothingIsWrittenThroughAPipeOrALinkOut(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "precious")
+	for _, name := range []string{StatsFile, HierarchyFile, "data/train-00000-of-00002.idx", "data/train-00001-of-00002.parquet"} {
+		for how, spoil := range map[string]func(path string) error{
+			"pipe": func(path string) error { return syscall.Mkfifo(path, 0o644) },
+			"link": func(path string) error { return os.Symlink(outside, path) },
+		} {
+			dir := t.TempDir()
+			path := filepath.Join(dir, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(outside, []byte("precious"), 0o644), spoil(path)); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, lockName), nil, 0o644); err != nil { // a build of ours began here
+				t.Fatal(err)
+			}
+			done := make(chan error, 1)
+			go func() {
+				_, err := Build(t.Context(), newSource(t, 30), dir, small())
+				done <- err
+			}()
+			select {
+			case err := <-done:
+				wantError(t, err, name, "remove it")
+			case <-time.After(time.Minute):
+				t.Fatalf("%s, %s: Build hangs", name, how)
+			}
+			if data, err := os.ReadFile(outside); string(data) != "precious" {
+				t.Errorf("%s: the file outside is %q, %v", name, data, err)
+			}
+		}
+	}
+}
+
 // Links within the folder are files like others.
 func TestLinksWithinTheFolderAreFollowed(t *testing.T) {
 	dir := t.TempDir()
