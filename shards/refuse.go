@@ -30,7 +30,8 @@ func (e *RefusedError) Error() string {
 		return fmt.Sprintf("%d images, fewer than the %d of the finished data set there%s", left, e.Was, e.first())
 	}
 	if left == 0 {
-		return fmt.Sprintf("none of the %d images can be used (%s), so there is no data set%s", e.Images, CountFailures(e.Failures), e.first())
+		return fmt.Sprintf("none of the %d images can be used (%s), so there is no data set%s",
+			e.Images, CountFailures(e.Failures), e.first())
 	}
 	return fmt.Sprintf("%d of %d images cannot be used (%s), and at most %.4g %% may be left out%s",
 		len(e.Failures), e.Images, CountFailures(e.Failures), 100*e.Allowed, e.first())
@@ -160,8 +161,9 @@ func (b *builder) takePlaces() error {
 		if m.at == m.file.Name {
 			continue
 		}
-		for _, name := range []func(string) string{indexName, func(shard string) string { return shard }} { // the sidecar first, as in Finish
-			if err := os.Rename(filepath.Join(b.dir, name(m.at)), filepath.Join(b.dir, name(m.file.Name))); err != nil {
+		to := m.file.Name
+		for _, move := range [][2]string{{indexName(m.at), indexName(to)}, {m.at, to}} { // the sidecar first, as in Finish
+			if err := os.Rename(filepath.Join(b.dir, move[0]), filepath.Join(b.dir, move[1])); err != nil {
 				return err
 			}
 		}

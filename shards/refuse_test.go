@@ -46,7 +46,8 @@ func TestVanishedImagesLeaveTheFinishedSetAlone(t *testing.T) {
 		src := newSource(t, 60)
 		lose(src.items[:gone])
 		if r := refused(t, src, dir, few); len(r.Failures) != gone || r.Images != 60 || src.opened.Load() > 0 {
-			t.Errorf("%d of %d images left out, %d opened; want %d of 60, and none opened", len(r.Failures), r.Images, src.opened.Load(), gone)
+			t.Errorf("%d of %d images left out, %d opened; want %d of 60, and none opened",
+				len(r.Failures), r.Images, src.opened.Load(), gone)
 		}
 		if r := refused(t, src, dir, small()); gone < 60 && (!r.Fewer || r.Was != 60) {
 			t.Errorf("%+v, want that there were 60", r)
@@ -224,7 +225,8 @@ func TestReadErrorStopsTheBuild(t *testing.T) {
 		spoil(&src.items[33])
 		_, err := Build(t.Context(), src, dir, small())
 		var at *ReadError
-		if !errors.As(err, &at) || at.Path != "photos/33.jpg" || at.Where != "labels.csv:35" || strings.Contains(err.Error(), "somewhere") {
+		if !errors.As(err, &at) || at.Path != "photos/33.jpg" || at.Where != "labels.csv:35" ||
+			strings.Contains(err.Error(), "somewhere") {
 			t.Errorf("%s: error %v, want a ReadError that names the image", name, err)
 		}
 		if _, err := Open(dir); !errors.Is(err, fs.ErrNotExist) {

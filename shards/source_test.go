@@ -119,7 +119,9 @@ func lose(items []Item) {
 // small are options that make several shards of a few photographs, however many of
 // them fail.
 func small() Options {
-	return Options{Settings: Settings{ImagesPerShard: 10}, Tool: "test", Taxonomy: listClasses, Workers: 2, AllowMissing: 1}
+	o := Options{Settings: Settings{ImagesPerShard: 10}, Tool: "test", Taxonomy: listClasses, Workers: 2}
+	o.AllowMissing = 1
+	return o
 }
 
 // listClasses stands in for the writer of SKOS.

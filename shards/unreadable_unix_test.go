@@ -17,7 +17,7 @@ import (
 // spoiled puts something that is no plain file where a file of a data set was.
 var spoiled = map[string]func(path string) error{
 	"gone":         func(string) error { return nil },
-	"a loop":       func(path string) error { return os.Symlink(filepath.Base(path), path) }, // every read fails, as root too
+	"a loop":       func(path string) error { return os.Symlink(filepath.Base(path), path) }, // root cannot read it either
 	"a named pipe": func(path string) error { return syscall.Mkfifo(path, 0o644) },
 	"a folder":     func(path string) error { return os.Mkdir(path, 0o755) },
 	"a device":     func(path string) error { return os.Symlink("/dev/zero", path) },
@@ -80,14 +80,17 @@ func verifyInTime(t *testing.T, dir string) []*DamageError {
 // written, that is an error: the one would block, the other write elsewhere.
 func TestNothingIsWrittenThroughAPipeOrALinkOut(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "precious")
-	for _, name := range []string{StatsFile, HierarchyFile, "data/train-00000-of-00002.idx", "data/train-00001-of-00002.parquet"} {
+	shards := []string{"data/train-00000-of-00002.idx", "data/train-00001-of-00002.parquet"}
+	for _, name := range append(shards, StatsFile, HierarchyFile) {
 		for how, spoil := range map[string]func(path string) error{
 			"pipe": func(path string) error { return syscall.Mkfifo(path, 0o644) },
 			"link": func(path string) error { return os.Symlink(outside, path) },
 		} {
 			dir := t.TempDir()
 			path := filepath.Join(dir, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(outside, []byte("precious"), 0o644), spoil(path)); err != nil {
+			err := errors.Join(os.WriteFile(outside, []byte("precious"), 0o644),
+				os.MkdirAll(filepath.Dir(path), 0o755), spoil(path))
+			if err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(filepath.Join(dir, lockName), nil, 0o644); err != nil { // a build of ours began here
@@ -205,7 +208,8 @@ func TestEmptySetDoesNotVerify(t *testing.T) {
 	for l := range m.Levels {
 		m.Levels[l].Rows = nil
 	}
-	if err := errors.Join(os.RemoveAll(filepath.Join(dir, "data")), os.Mkdir(filepath.Join(dir, "data"), 0o755), m.write(dir)); err != nil {
+	data := filepath.Join(dir, "data")
+	if err := errors.Join(os.RemoveAll(data), os.Mkdir(data, 0o755), m.write(dir)); err != nil {
 		t.Fatal(err)
 	}
 	found := mustVerify(t, dir).Damage

@@ -67,7 +67,8 @@ func fingerprintOf(path string) (string, error) {
 	}
 	for _, name := range described {
 		if p, err := fingerprintOf(filepath.Join(path, name)); err == nil {
-			if damage := (*shards.DamageError)(nil); errors.As(shards.Glance(path), &damage) && damage.File != shards.ManifestFile {
+			var damage *shards.DamageError
+			if errors.As(shards.Glance(path), &damage) && damage.File != shards.ManifestFile {
 				return spoiled + damage.Error(), nil // else it is another's manifest, or its own hash tells
 			}
 			return p, nil

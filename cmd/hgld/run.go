@@ -119,7 +119,8 @@ func runStages(j *job, stages []stage) error {
 func stoppedAfter(j *job, s, next stage, repeatable bool) error {
 	err := withCode(exitSomeFailed, fmt.Errorf("run: stopped after %s", s.name))
 	if repeatable {
-		return withHint(err, "`%s` tries them again first; `%s` goes on without them", j.project.typed("run"), j.project.typed(next.command))
+		return withHint(err, "`%s` tries them again first; `%s` goes on without them",
+			j.project.typed("run"), j.project.typed(next.command))
 	}
 	return withHint(err, "`%s` goes on without them", j.project.typed("run"))
 }

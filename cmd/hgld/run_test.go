@@ -34,7 +34,8 @@ func TestRunStopsWhereSomethingFailedAndGoesOnWhenAsked(t *testing.T) {
 		again []string // who works when the same command runs again
 	}{
 		{failed, "`hgld run` goes on without them", []string{"second"}},
-		{worthRepeating(failed), "`hgld run` tries them again first; `hgld second run` goes on without them", []string{"first"}},
+		{worthRepeating(failed),
+			"`hgld run` tries them again first; `hgld second run` goes on without them", []string{"first"}},
 	} {
 		j := projectHere(t, "{}\n")
 		j.stdout, j.stderr = io.Discard, io.Discard

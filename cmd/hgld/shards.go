@@ -36,14 +36,15 @@ type shardsSettings struct {
 	Attribution    bool            `yaml:"attribution" usage:"refuse training images without author or licence, as gldv2 always does"`
 	Unattributed   bool            `yaml:"allow_unattributed" usage:"take gldv2's training images without author or licence too"`
 	Labelled       bool            `yaml:"labelled" usage:"take only images that have a class at every level"`
-	AllowMissing   float64         `yaml:"allow_missing" usage:"share of the images that may be missing or broken, 0 to 1; with more there is no data set"`
+	AllowMissing   float64         `yaml:"allow_missing" usage:"share of images that may be missing or broken, 0 to 1"`
 	Workers        int             `yaml:"workers" usage:"images prepared at once; 0: all processors (the result is the same)"`
 	Columns        dataset.Columns `yaml:"columns"`
 }
 
 func shardsStage() stage {
 	return newStage("shards", "shards build",
-		shardsSettings{Dataset: "csv", Input: "images.csv", Out: "shards", Split: string(labels.Train), ShardSize: "500MB", ShortSide: 256, Quality: 95, AllowMissing: 0.01},
+		shardsSettings{Dataset: "csv", Input: "images.csv", Out: "shards", Split: string(labels.Train),
+			ShardSize: "500MB", ShortSide: 256, Quality: 95, AllowMissing: 0.01},
 		func(s *shardsSettings) (in, out []string) {
 			return append(s.imageFolders(), s.Input, s.Images, s.Labels, s.Hierarchy), []string{s.Out}
 		},
@@ -53,7 +54,8 @@ func shardsStage() stage {
 // shardsBuildCommand is that of the stage with a flag that no file of settings should
 // hold, because it is meant once.
 func shardsBuildCommand() *cli.Command {
-	cmd := shardsStage().subcommand("build", "write images and classes as Parquet; the same command continues after a stop", shardsBuildExamples())
+	cmd := shardsStage().subcommand("build",
+		"write images and classes as Parquet; the same command continues after a stop", shardsBuildExamples())
 	cmd.Flags = append(cmd.Flags, replaceFlag())
 	cmd.Action = func(c *cli.Context) error {
 		s := shardsStage()
@@ -166,7 +168,8 @@ func showImages(j *job, o *shards.Options) (end func()) {
 
 // shardsOptions turns the settings into those of the package.
 func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
-	o := &shards.Options{Tool: "hgld " + version, Taxonomy: writeTaxonomy, Workers: s.Workers, AllowMissing: s.AllowMissing}
+	o := &shards.Options{Tool: "hgld " + version, Taxonomy: writeTaxonomy, Workers: s.Workers}
+	o.AllowMissing = s.AllowMissing
 	o.Shards, o.ImagesPerShard, o.Limit = s.Shards, s.ImagesPerShard, j.limit
 	o.ShortSide, o.HeadersOnly = s.ShortSide, s.HeadersOnly
 	o.Attribution = s.Attribution || s.Dataset == "gldv2" && !s.Unattributed
@@ -258,7 +261,8 @@ func shardsError(err error) error {
 func refusedHint(err error, r *shards.RefusedError) error {
 	switch {
 	case r.Fewer:
-		return withHint(err, "the finished data set is as it was; mend the input, write to another folder (--out), or put this one in its place: `hgld shards build --replace`")
+		return withHint(err, "the finished data set is as it was; mend the input, write to another folder (--out), "+
+			"or put this one in its place: `hgld shards build --replace`")
 	case len(r.Failures) == r.Images:
 		return withHint(err, "look where the images are: --images, or the paths")
 	}

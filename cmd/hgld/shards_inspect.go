@@ -284,7 +284,8 @@ func printRows(j *job, view *shards.View, landmarks bool) error {
 
 func shardsVerifyCommand() *cli.Command {
 	return &cli.Command{
-		Name: "verify", Usage: "compare every file and image with its hash; exit code 4 where one differs or cannot be read", ArgsUsage: "[FOLDER]",
+		Name: "verify", ArgsUsage: "[FOLDER]",
+		Usage: "compare every file and image with its hash; exit code 4 where one differs or cannot be read",
 		Description: "  hgld shards verify                     everything\n" +
 			"  hgld shards verify --subset 2/7        every seventh shard, another one each day of the week\n" +
 			"  hgld shards verify --repair            make anew what follows from the shards: .idx, STATS.json …",

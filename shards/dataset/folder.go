@@ -134,7 +134,8 @@ func (src *folderSource) Items(ctx context.Context) iter.Seq2[shards.Item, error
 			}
 			split, names := src.labelled(e.path)
 			item := shards.Item{ID: shards.NewImageID(e.path), Path: e.path, Split: split, Names: names, Where: e.path,
-				Size: e.size, Missing: e.gone, Stamp: e.stamp, Open: func() (io.ReadCloser, error) { return src.store.open(e.path) }}
+				Size: e.size, Missing: e.gone, Stamp: e.stamp,
+				Open: func() (io.ReadCloser, error) { return src.store.open(e.path) }}
 			if !yield(item, nil) {
 				return
 			}

@@ -239,7 +239,8 @@ func TestLinksThatCannotBeReadAreFailures(t *testing.T) {
 		if n := r.Manifest.Rows(labels.Train); n != 1 || len(r.Failures) != 2 {
 			t.Fatalf("%s: %d rows, failures %+v", name, n, r.Failures)
 		}
-		if gone, loop := r.Failures[0], r.Failures[1]; gone.Class != shards.MissingFailure || loop.Class != shards.ReadFailure || loop.Path != "a/3.jpg" {
+		gone, loop := r.Failures[0], r.Failures[1]
+		if gone.Class != shards.MissingFailure || loop.Class != shards.ReadFailure || loop.Path != "a/3.jpg" {
 			t.Errorf("%s: failures %+v", name, r.Failures)
 		}
 	}

@@ -375,7 +375,8 @@ func (p *published) Close() error {
 
 // importer is the common part of Open: it closes what read could not use, and
 // says which data set is spoken of.
-func importer(ctx context.Context, name string, s Settings, known []level, marks []string, read func(*published) error) (shards.Source, error) {
+func importer(ctx context.Context, name string, s Settings, known []level, marks []string,
+	read func(*published) error) (shards.Source, error) {
 	p, err := openPublished(ctx, s, known, marks...)
 	if err == nil {
 		if err = read(p); err != nil {

@@ -118,8 +118,8 @@ func (s *tarStore) compareMD5(published string) error {
 	if err != nil || got.md5 == published {
 		return err
 	}
-	return &shards.InputError{Err: fmt.Errorf("%s: its MD5 is %s, published is %s; load it again, with `hgld shards build` continuing afterwards",
-		s.name, got.md5, published)}
+	return &shards.InputError{Err: fmt.Errorf("%s: its MD5 is %s, published is %s; load it again, "+
+		"with `hgld shards build` continuing afterwards", s.name, got.md5, published)}
 }
 
 // at returns where an image lies; tar is false for one in a folder.
@@ -168,7 +168,8 @@ func (s *tarSet) list(ctx context.Context) ([]entry, error) {
 	for split, members := range s.splits {
 		for id, p := range members {
 			t := id.String()
-			all = append(all, entry{path: path.Join(string(split), t[:1], t[1:2], t[2:3], t+".jpg"), size: p.size, stamp: s.tars[p.tar].stamp})
+			name := path.Join(string(split), t[:1], t[1:2], t[2:3], t+".jpg")
+			all = append(all, entry{path: name, size: p.size, stamp: s.tars[p.tar].stamp})
 		}
 	}
 	slices.SortFunc(all, func(a, b entry) int { return cmp.Compare(a.path, b.path) })
