@@ -18,7 +18,10 @@ func loadShards(c *cli.Context) (*job, *shardsSettings, error) {
 		return nil, nil, err
 	}
 	s := shardsStage().settings().(*shardsSettings)
-	return j, s, j.project.load(c, "shards", s)
+	if err := j.project.load(c, "shards", s); err != nil {
+		return nil, nil, err
+	}
+	return j, s, shardsStage().trustInputs(j, s)
 }
 
 func shardsSliceCommand() *cli.Command {

@@ -34,6 +34,9 @@ type stamp struct {
 	Settings string            `json:"settings"`          // resolved, as YAML
 	In       map[string]string `json:"in"`                // path -> fingerprint
 	Out      map[string]string `json:"out"`
+
+	Sums    map[string]string `json:"sums,omitempty"`    // sha256 of outputs whose fingerprint is none
+	Changed map[string]string `json:"changed,omitempty"` // outputs that a user changed on purpose: their sha256 before
 }
 
 // record writes the stage's stamp, if there is a project. A result that went
@@ -56,14 +59,24 @@ func (s stage) record(j *job, settings any, in map[string]string, out []string, 
 			text = was.Settings
 		}
 	}
-	data, err := json.MarshalIndent(stamp{
-		Version: stampVersion, Stage: s.name, Tool: version, Finished: time.Now().UTC().Truncate(time.Second),
-		Limit: j.limit, Partial: repeatable, Settings: text, In: j.project.relative(in), Out: j.project.relative(after),
-	}, "", " ")
+	sums, err := sumsOf(after)
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(j.project.dir, ".hgld")
+	return s.writeStamp(j.project, stamp{
+		Version: stampVersion, Stage: s.name, Tool: version, Finished: time.Now().UTC().Truncate(time.Second),
+		Limit: j.limit, Partial: repeatable, Settings: text, In: j.project.relative(in), Out: j.project.relative(after),
+		Sums: j.project.relative(sums),
+	})
+}
+
+// writeStamp writes the stage's stamp in a project.
+func (s stage) writeStamp(p *project, st stamp) error {
+	data, err := json.MarshalIndent(st, "", " ")
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(p.dir, ".hgld")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
