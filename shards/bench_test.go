@@ -150,7 +150,7 @@ func BenchmarkDescribe(b *testing.B) {
 	set := &Set{dir: dir, classes: schema.Classes, manifest: &Manifest{Landmarks: true, Levels: make([]Level, 3)}}
 	for range max(times(b, "HGLD_BENCH_ROWS", rows)/rows, 1) {
 		set.manifest.Files = append(set.manifest.Files, file)
-		set.shards = append(set.shards, &shard{file: file, path: path, index: w.index, sound: true})
+		set.shards = append(set.shards, &shard{file: file, dir: dir, name: file.Name, index: w.index, sound: true})
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -26,6 +26,13 @@ type Options struct {
 	Made      Provenance        // what else BUILD.json is to say
 	Taxonomy  TaxonomyWriter    // of taxonomy.skos.ttl; nil: none
 	Workers   int               // images prepared at once; 0: one. It does not change the result
+
+	// AllowMissing is the share of the images, from 0 to 1, that may be missing or
+	// unusable; with more of them there is a *RefusedError and no data set.
+	AllowMissing float64
+	// Replace lets a data set take the place of a finished one with more images.
+	Replace bool
+
 	// Progress, if not nil, is told after every shard how many images are done. It
 	// is called by one goroutine at a time.
 	Progress func(done, total int, shard string)
@@ -46,9 +53,12 @@ const shardsAtOnce = 2
 // that are there and were made of the same items with the same settings are kept.
 // A damaged or missing image is a Failure in the result; an error stops the
 // build, and so does ctx. Either way every finished shard stays good and the same
-// call continues.
+// call continues. A shard with failures is kept only while they fail as before.
 //
-// A folder that another process works in is a *filelock.LockedError.
+// A finished data set in dir stays as it is until the new one is complete and may
+// replace it: see RefusedError. An image that is there and cannot be read, by a fault
+// of the disk or the network, is a *ReadError. A folder that another process works in
+// is a *filelock.LockedError.
 func Build(ctx context.Context, src Source, dir string, o Options) (*Result, error) {
 	r, err := build(ctx, src, dir, o)
 	if err != nil {
@@ -62,11 +72,17 @@ func build(ctx context.Context, src Source, dir string, o Options) (*Result, err
 	if err != nil {
 		return nil, err
 	}
+	if err := b.refuseEarly(); err != nil {
+		return nil, err
+	}
 	lock, err := prepareFolder(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer lock.Close()
+	if err := b.place(); err != nil {
+		return nil, err
+	}
 	if err := b.run(ctx, b.slice(1, 1)); err != nil {
 		return nil, err
 	}
@@ -109,7 +125,7 @@ func prepareFolder(dir string) (*filelock.Lock, error) {
 	}
 	err = endSlices(dir)
 	if err == nil {
-		unfinished := []string{"data/.*.tmp-*"}
+		unfinished := []string{"data/.*.tmp-*", nextFolder + "/.*.tmp-*"}
 		for _, name := range append(companionFiles(), ManifestFile, SumsFile, HierarchyFile, FailuresFile) {
 			unfinished = append(unfinished, "."+name+".tmp-*")
 		}
@@ -161,6 +177,7 @@ type builder struct {
 	o        Options
 	plan     *plan
 	preparer *preparer
+	aside    bool // new shards go into nextFolder
 
 	mu   sync.Mutex
 	made []made // by shard
@@ -170,16 +187,15 @@ type builder struct {
 // made is a finished shard.
 type made struct {
 	file     File
+	at       string // where it lies now: under its name, or in nextFolder
 	index    *index
 	failures []Failure
 	kept     bool
 }
 
-// run builds what is missing of the given shards. The manifest of an earlier build
-// goes first, unless everything can be kept: a folder with a manifest is complete.
+// run builds what is missing of the given shards.
 func (b *builder) run(ctx context.Context, shards []int) error {
 	total := 0
-	missing := false
 	for _, i := range shards {
 		total += len(b.plan.shards[i].items)
 		m, ok, err := b.keep(ctx, &b.plan.shards[i])
@@ -187,14 +203,8 @@ func (b *builder) run(ctx context.Context, shards []int) error {
 			return err
 		}
 		b.made[i] = m
-		missing = missing || !ok
 		if ok {
 			b.report(i, total)
-		}
-	}
-	if missing {
-		if err := removeAll(b.dir, ManifestFile, SumsFile); err != nil {
-			return err
 		}
 	}
 	g, ctx := errgroup.WithContext(ctx)
@@ -235,7 +245,14 @@ type footer struct {
 
 // shard builds one shard: items are prepared side by side and written in order.
 func (b *builder) shard(ctx context.Context, p *planned) (made, error) {
-	w, err := Create(filepath.Join(b.dir, p.name), b.plan.schema)
+	at := p.name
+	if b.aside {
+		at = waiting(p.name)
+	}
+	if err := checkPlace(b.dir, at, indexName(at)); err != nil {
+		return made{}, err
+	}
+	w, err := Create(filepath.Join(b.dir, at), b.plan.schema)
 	if err != nil {
 		return made{}, err
 	}
@@ -261,7 +278,7 @@ func (b *builder) shard(ctx context.Context, p *planned) (made, error) {
 		return made{}, err
 	}
 	file.Name, file.Split, file.Plan = p.name, p.split, p.key
-	return made{file: file, index: w.index, failures: note.Failures}, nil
+	return made{file: file, at: at, index: w.index, failures: note.Failures}, nil
 }
 
 // inOrder prepares the items of a shard, up to Workers at once over all shards,

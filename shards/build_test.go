@@ -88,7 +88,9 @@ func TestShardsOfAnEarlierBuildGo(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 100), dir, small())
 	src := newSource(t, 30)
-	mustBuild(t, src, dir, small())
+	o := small()
+	o.Replace = true
+	mustBuild(t, src, dir, o)
 	fresh := t.TempDir()
 	mustBuild(t, src, fresh, small())
 	sameContents(t, contents(t, dir), contents(t, fresh))
@@ -160,9 +162,7 @@ func TestBadImagesBecomeFailuresWithoutGap(t *testing.T) {
 	truncated := photo(t, 40, 40, 1)
 	src.put(&src.items[0], truncated[:len(truncated)/2])
 	src.put(&src.items[1], good.Bytes())
-	src.items[2].Open = func() (io.ReadCloser, error) {
-		return nil, &fs.PathError{Op: "open", Path: "/somewhere/else/2.jpg", Err: fs.ErrNotExist}
-	}
+	lose(src.items[2:3])
 	src.items[5].Attributes.Author = ""
 	src.items[6].SHA256 = hex.EncodeToString(make([]byte, 32))
 	src.items[7].Open = func() (io.ReadCloser, error) { return nil, errors.New("input/output error") }

@@ -88,6 +88,9 @@ type newFile struct {
 
 // create starts a file.
 func (s *beside) create(name string) (*newFile, error) {
+	if err := checkPlace(s.dir, name); err != nil {
+		return nil, err
+	}
 	f, err := atomicfile.Create(filepath.Join(s.dir, name))
 	if err != nil {
 		return nil, err
@@ -228,7 +231,7 @@ func (s *Set) writeTaxonomy(to *beside, write TaxonomyWriter) error {
 // each shows the rows of a shard, without their images. The shard's file is open
 // only as long.
 func (s *Set) each(ctx context.Context, x *shard, see func(at int, row *Row) error) error {
-	sh := &shard{file: x.file, path: x.path, index: x.index, sound: x.sound}
+	sh := &shard{file: x.file, dir: x.dir, name: x.name, index: x.index, sound: x.sound}
 	err := s.eachRow(ctx, sh, false, see)
 	if sh.handle != nil {
 		err = errors.Join(err, sh.handle.Close())

@@ -28,3 +28,27 @@ func TestDiskFullAnywhereLeavesTheStateGood(t *testing.T) {
 		func(dir string) { mustBuild(t, src, dir, small()) },
 		func(dir string) { sameContents(t, contents(t, dir), want) })
 }
+
+// TestDiskFullKeepsTheFinishedSet builds a second data set in the place of one, with
+// other shards, on disks that are full at every point of it.
+func TestDiskFullKeepsTheFinishedSet(t *testing.T) {
+	src := newSource(t, 40)
+	other := small()
+	other.ShortSide = 18
+	fresh := t.TempDir()
+	mustBuild(t, src, fresh, other)
+	want := contents(t, fresh)
+	smalldisk.Run(t, 64, 16,
+		func(dir string) error {
+			if _, err := Build(t.Context(), src, dir, small()); err != nil {
+				return err
+			}
+			_, err := Build(t.Context(), src, dir, other)
+			if v := mustVerify(t, dir); len(v.Damage) > 0 {
+				t.Errorf("damage %v", v.Damage)
+			}
+			return err
+		},
+		func(dir string) { mustBuild(t, src, dir, other) },
+		func(dir string) { sameContents(t, contents(t, dir), want) })
+}

@@ -3,6 +3,10 @@ package shards
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
 
 	"hgld/labels"
 )
@@ -17,7 +21,7 @@ const (
 	MissingFailure FailureClass = "missing"
 	LicenceFailure FailureClass = "licence" // a training image without author or licence
 	HashFailure    FailureClass = "hash"    // not the bytes that the source promised
-	ReadFailure    FailureClass = "read"    // the source could not be read there
+	ReadFailure    FailureClass = "read"    // no permission to read it, or an archive that is damaged there
 )
 
 // Failure is a line of failures.jsonl: an image that is missing from its shard,
@@ -32,6 +36,51 @@ type Failure struct {
 	Class FailureClass `json:"class"`
 	Error string       `json:"error"`
 }
+
+// failure is the item as a failure; its shard is not known here.
+func (item *Item) failure(class FailureClass, err error) Failure {
+	return Failure{ID: item.ID, Path: item.Path, Where: item.Where, Split: item.Split, Class: class, Error: err.Error()}
+}
+
+var errMissing = errors.New("no such image")
+
+// Unreadable reports whether an error in opening or reading a file lies in that file,
+// like a lack of permission: it lasts, and the file is left out and listed. Other errors
+// of the system may pass, and stop a build.
+func Unreadable(err error) bool {
+	for _, of := range []error{fs.ErrPermission, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.ENOTDIR, syscall.EISDIR} {
+		if errors.Is(err, of) {
+			return true
+		}
+	}
+	return false
+}
+
+// ReadError says that an image which is there could not be read, or is gone since the
+// build began: the disk, the network or the process has a fault, and not the image. It
+// stops a build, because a later one may succeed.
+type ReadError struct {
+	Path, Where string // of the item
+	Err         error
+}
+
+// Error names the image and where it is listed.
+func (e *ReadError) Error() string {
+	return fmt.Sprintf("%s (%s) cannot be read: %v", e.Path, e.Where, e.Err)
+}
+
+// Unwrap returns the error of the source.
+func (e *ReadError) Unwrap() error { return e.Err }
+
+// InputError says that a part of the source, and not one image, is damaged. It stops a
+// build.
+type InputError struct{ Err error }
+
+// Error is that of what was found.
+func (e *InputError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what was found.
+func (e *InputError) Unwrap() error { return e.Err }
 
 // encodeFailures writes failures.jsonl.
 func encodeFailures(all []Failure) ([]byte, error) {

@@ -13,9 +13,20 @@ import (
 
 // finish writes what stands beside the shards. All of it is complete on disk before
 // the first file gets its name; then a manifest of an earlier build goes, unless it
-// is the one to be written; the new one comes last. So a folder with a manifest
-// always has the files that the manifest speaks of.
+// is the one to be written; shards that wait take their places; the new manifest comes
+// last. So a folder with a manifest always has the files that the manifest speaks of.
 func (b *builder) finish(ctx context.Context, src Source) (r *Result, err error) {
+	var failures []Failure
+	for _, m := range b.made {
+		failures = append(failures, m.failures...)
+	}
+	was, err := lookAt(b.dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.refuse(failures, was); err != nil {
+		return nil, err
+	}
 	to := &beside{dir: b.dir}
 	defer func() { err = errors.Join(err, to.close()) }()
 	if r, err = b.describe(ctx, src, to); err != nil {
@@ -25,10 +36,13 @@ func (b *builder) finish(ctx context.Context, src Source) (r *Result, err error)
 	if err != nil {
 		return nil, err
 	}
-	if was, err := os.ReadFile(filepath.Join(b.dir, ManifestFile)); err != nil || !bytes.Equal(was, text) {
+	if was, err := readPlain(b.dir, ManifestFile, maxManifest); err != nil || !bytes.Equal(was, text) {
 		if err := removeAll(b.dir, ManifestFile, SumsFile); err != nil {
 			return nil, err
 		}
+	}
+	if err := b.takePlaces(); err != nil {
+		return nil, err
 	}
 	if err := to.commit(); err != nil {
 		return nil, err
@@ -36,7 +50,10 @@ func (b *builder) finish(ctx context.Context, src Source) (r *Result, err error)
 	if err := b.removeStale(r.Manifest); err != nil {
 		return nil, err
 	}
-	return r, r.Manifest.write(b.dir)
+	if err := r.Manifest.write(b.dir); err != nil {
+		return nil, err
+	}
+	return r, os.RemoveAll(filepath.Join(b.dir, nextFolder)) // shards of a build that was given up
 }
 
 // describe makes the manifest, and the files beside the shards.
@@ -50,7 +67,7 @@ func (b *builder) describe(ctx context.Context, src Source, to *beside) (*Result
 	set := &Set{dir: b.dir, manifest: r.Manifest, classes: b.plan.schema.Classes}
 	for _, m := range b.made {
 		r.Manifest.Files = append(r.Manifest.Files, m.file)
-		set.shards = append(set.shards, &shard{file: m.file, path: filepath.Join(b.dir, m.file.Name), index: m.index, sound: true})
+		set.shards = append(set.shards, &shard{file: m.file, dir: b.dir, name: m.at, index: m.index, sound: true})
 		r.Failures = append(r.Failures, m.failures...)
 		if m.kept {
 			r.Kept++

@@ -154,6 +154,40 @@ func TestRowGroupsAreBoundedByBytes(t *testing.T) {
 	}
 }
 
+// TestRowGroupsStayBoundedBehindRow256 fills a group up to its bound in bytes just
+// before the file's 256th row, where no new group begins.
+func TestRowGroupsStayBoundedBehindRow256(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "train-00000-of-00001.parquet")
+	builder := labels.NewBuilder("only")
+	if _, err := builder.Add(labels.Row{Names: []string{"a"}}); err != nil {
+		t.Fatal(err)
+	}
+	w, err := Create(path, &Schema{Classes: builder.Hierarchy()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	image := make([]byte, 20<<20)
+	for i := range 259 {
+		size := 1
+		if i >= 250 {
+			size = len(image)
+		}
+		if err := w.Write(&Row{Image: image[:size], Split: labels.Train, Labels: labels.Path{-1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Finish("{}"); err != nil {
+		t.Fatal(err)
+	}
+	for i, g := range openParquet(t, path).Metadata().RowGroups {
+		const headers = 1 << 20 // of pages, with the lengths
+		if size := g.Columns[0].MetaData.TotalUncompressedSize; size > bytesPerGroup+headers {
+			t.Errorf("row group %d has %d bytes of images in %d rows, want %d at most", i, size, g.NumRows, bytesPerGroup)
+		}
+	}
+}
+
 // TestForgedShardsNeverPanic changes a shard at random and then makes all hashes
 // right again, as someone with bad intentions would. Readers may fail or give what
 // is there, but not panic. HGLD_FORGERIES=100000 is the long form.

@@ -11,20 +11,30 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
 )
 
-// keep looks whether a shard is there already: its sidecar is whole, its hash is
-// the sidecar's, and its footer names the plan that it is to be made from. An
-// error is that of the disk; a shard of any other state is to be built.
+// keep looks whether a shard is there already, under its name or waiting: its sidecar
+// is whole, its hash is the sidecar's, its footer names the plan that it is to be made
+// from, and what failed then fails now. An error is that of the disk; a shard of any
+// other state is to be built.
 func (b *builder) keep(ctx context.Context, p *planned) (made, bool, error) {
-	path := filepath.Join(b.dir, p.name)
-	sidecar, err := os.ReadFile(indexName(path))
-	if errors.Is(err, fs.ErrNotExist) {
-		return made{}, false, nil
+	for _, at := range []string{p.name, waiting(p.name)} {
+		m, ok, err := b.keepAt(ctx, p, at)
+		if ok || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, new(*DamageError)) {
+			return m, ok, err
+		}
 	}
+	return made{}, false, nil
+}
+
+// maxSidecar bounds a sidecar: that of ten million rows with 7 levels takes 520 MB.
+const maxSidecar = 1 << 30
+
+func (b *builder) keepAt(ctx context.Context, p *planned, at string) (made, bool, error) {
+	sidecar, err := readPlain(b.dir, indexName(at), maxSidecar)
 	if err != nil {
 		return made{}, false, err
 	}
@@ -32,44 +42,72 @@ func (b *builder) keep(ctx context.Context, p *planned) (made, bool, error) {
 	if err != nil || x.levels != len(b.plan.schema.Classes.Levels) {
 		return made{}, false, nil
 	}
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return made{}, false, nil
-	}
+	f, size, err := openPlain(b.dir, at)
 	if err != nil {
 		return made{}, false, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || info.Size() != x.shardBytes {
-		return made{}, false, err
+	if size != x.shardBytes {
+		return made{}, false, nil
 	}
 	note, err := readFooter(f, x.shardBytes)
-	if err != nil || note.Plan != p.key || note.Tool != b.o.Tool {
+	if err != nil || note.Plan != p.key || series(note.Tool) != series(b.o.Tool) {
 		return made{}, false, nil
 	}
 	sha := sha256.New()
-	if err := hashFile(ctx, f, sha); err != nil {
+	if err := hashFile(ctx, f, x.shardBytes, sha); err != nil {
 		return made{}, false, err
 	}
 	if [32]byte(sha.Sum(nil)) != x.shardSHA {
 		return made{}, false, nil
 	}
+	if same, err := b.failAgain(ctx, p, note.Failures); err != nil || !same {
+		return made{}, false, err
+	}
 	file := x.file(sidecar)
 	file.Name, file.Split, file.Plan = p.name, p.split, p.key
-	return made{file: file, index: x, failures: note.Failures, kept: true}, true, nil
+	return made{file: file, at: at, index: x, failures: note.Failures, kept: true}, true, nil
 }
 
-// hashFile runs a whole file through h.
-func hashFile(ctx context.Context, f *os.File, h hash.Hash) error {
+// failAgain tries the images that are missing from a shard once more: one may have been
+// mended without a change of its size, which the plan does not see.
+func (b *builder) failAgain(ctx context.Context, p *planned, failures []Failure) (bool, error) {
+	k := 0
+	for _, f := range failures { // in the order of the items
+		for k < len(p.items) && p.items[k].ID != f.ID {
+			k++
+		}
+		if k == len(p.items) {
+			return false, nil
+		}
+		r, err := b.preparer.prepare(ctx, &p.items[k], p.paths[k])
+		if err != nil || r.failure == nil || r.failure.Class != f.Class {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// series is the version of hgld without its last number: releases that differ in that
+// alone make the same rows of the same inputs, so they may build a data set together.
+func series(tool string) string {
+	parts := strings.SplitN(tool, ".", 3)
+	if len(parts) < 3 {
+		return tool
+	}
+	return parts[0] + "." + parts[1]
+}
+
+// hashFile runs a file of size bytes through h; of one that has grown, a byte more.
+func hashFile(ctx context.Context, f *os.File, size int64, h hash.Hash) error {
+	in := io.NewSectionReader(f, 0, size+1)
 	buf := make([]byte, 1<<20)
-	for at := int64(0); ; {
+	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n, err := f.ReadAt(buf, at)
+		n, err := in.Read(buf)
 		h.Write(buf[:n])
-		at += int64(n)
 		if err == io.EOF {
 			return nil
 		}
@@ -101,9 +139,9 @@ func recoverAs(err *error) {
 	}
 }
 
-// crcFile is the CRC-32C of a whole file.
-func crcFile(ctx context.Context, f *os.File) (uint32, error) {
+// crcFile is the CRC-32C of a file of size bytes.
+func crcFile(ctx context.Context, f *os.File, size int64) (uint32, error) {
 	h := crc32.New(castagnoli())
-	err := hashFile(ctx, f, h)
+	err := hashFile(ctx, f, size, h)
 	return h.Sum32(), err
 }

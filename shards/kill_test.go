@@ -95,6 +95,39 @@ func TestKilledRebuildsLeaveNoMixture(t *testing.T) {
 	sameContents(t, contents(t, dir), contents(t, fresh))
 }
 
+// TestKilledRebuildsKeepTheOldShards kills builds whose shards all differ from those
+// there. The folder must be whole at any moment, and without a data set only between
+// the two.
+func TestKilledRebuildsKeepTheOldShards(t *testing.T) {
+	options := func(round string) Options {
+		o := small()
+		o.ShortSide = 10 + int(round[len(round)-1])%8
+		return o
+	}
+	if dir, round, child := strings.Cut(os.Getenv("HGLD_BUILD_CHILD"), "|"); child {
+		mustBuild(t, newSource(t, 60), dir, options(round))
+		return
+	}
+	dir, fresh := t.TempDir(), t.TempDir()
+	mustBuild(t, newSource(t, 60), dir, options("first"))
+	start := time.Now()
+	mustBuild(t, newSource(t, 60), dir, options("second"))
+	whole := time.Since(start)
+	rng := rand.New(rand.NewPCG(11, 12))
+	for i := range times(t, "HGLD_KILLS", 8) {
+		killed(t, time.Duration(rng.Int64N(int64(2*whole))), fmt.Sprintf("HGLD_BUILD_CHILD=%s|%d", dir, i))
+		if _, err := ReadManifest(dir); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if v := mustVerify(t, dir); len(v.Damage) > 0 {
+			t.Fatalf("kill %d: %v", i, v.Damage)
+		}
+	}
+	mustBuild(t, newSource(t, 60), dir, options("last"))
+	mustBuild(t, newSource(t, 60), fresh, options("last"))
+	sameContents(t, contents(t, dir), contents(t, fresh))
+}
+
 // withoutLock leaves out the lock file: a build may be killed between the manifest
 // and the removal of its lock.
 func withoutLock(all map[string]string) map[string]string {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -118,11 +117,27 @@ func shardNames() *regexp.Regexp {
 	return regexp.MustCompile(`^data/[a-z]+-\d{5,}-of-\d{5,}\.(parquet|idx)$`)
 }
 
-// ReadManifest reads and checks the manifest of the data set in dir.
+// ReadManifest reads and checks the manifest of the data set in dir, and compares it
+// with SHA256SUMS. A difference is a *DamageError.
 func ReadManifest(dir string) (*Manifest, error) {
-	m, _, err := readManifest(dir)
+	m, err := readSound(dir)
 	if err != nil {
 		return nil, fmt.Errorf("shards: %s: %w", dir, err)
+	}
+	return m, nil
+}
+
+func readSound(dir string) (*Manifest, error) {
+	m, data, err := readManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	sums, err := readPlain(dir, SumsFile, maxManifest)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if !bytes.Equal(sums, m.sums(data)) {
+		return nil, &DamageError{SumsFile, -1, "is missing or does not agree with " + ManifestFile}
 	}
 	return m, nil
 }
@@ -130,8 +145,11 @@ func ReadManifest(dir string) (*Manifest, error) {
 // maxManifest bounds MANIFEST.json: 200,000 landmarks take 10 MB.
 const maxManifest = 512 << 20
 
+// errNewer is in the error for a data set whose format this hgld does not know yet.
+var errNewer = errors.New("newer")
+
 func readManifest(dir string) (*Manifest, []byte, error) {
-	data, err := readSmall(filepath.Join(dir, ManifestFile), maxManifest)
+	data, err := readPlain(dir, ManifestFile, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("no %s, so this is no finished data set; run `hgld shards build`: %w", ManifestFile, fs.ErrNotExist)
 	}
@@ -143,8 +161,8 @@ func readManifest(dir string) (*Manifest, []byte, error) {
 		return nil, nil, &DamageError{ManifestFile, -1, err.Error()}
 	}
 	if m.Version > FormatVersion {
-		return nil, nil, fmt.Errorf("%s has format version %d, newer than version %d, which this hgld reads; use a newer hgld",
-			ManifestFile, m.Version, FormatVersion)
+		return nil, nil, fmt.Errorf("%s has format version %d, %w than version %d, which this hgld reads; use a newer hgld",
+			ManifestFile, m.Version, errNewer, FormatVersion)
 	}
 	return m, data, nil
 }
@@ -168,18 +186,6 @@ func decodeManifest(data []byte) (*Manifest, error) {
 		return nil, err
 	}
 	return m, m.check()
-}
-
-// readSmall reads a file of at most limit bytes.
-func readSmall(path string, limit int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > limit {
-		return nil, fmt.Errorf("%s: %d bytes, want %d at most", path, info.Size(), limit)
-	}
-	return os.ReadFile(path)
 }
 
 // check says whether a manifest can be used: names stay within the folder, counts
@@ -277,6 +283,9 @@ func (m *Manifest) encode() ([]byte, error) {
 func (m *Manifest) write(dir string) error {
 	data, err := m.encode()
 	if err != nil {
+		return err
+	}
+	if err := checkPlace(dir, SumsFile, ManifestFile); err != nil {
 		return err
 	}
 	if err := atomicfile.WriteFile(filepath.Join(dir, SumsFile), m.sums(data)); err != nil {

@@ -74,6 +74,15 @@ func makePlan(ctx context.Context, src Source, o Options) (*plan, error) {
 	return p, p.hash(o.Settings)
 }
 
+// images counts the items.
+func (p *plan) images() int {
+	n := 0
+	for i := range p.shards {
+		n += len(p.shards[i].items)
+	}
+	return n
+}
+
 // cut divides a split into as many shards as the settings say, or into shards of
 // as many images, or of as many as fit into their bytes.
 func (all *planned) cut(s Settings) []planned {

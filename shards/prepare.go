@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"syscall"
 
 	"golang.org/x/sync/semaphore"
 
@@ -47,16 +48,20 @@ type prepared struct {
 	failure *Failure
 }
 
-// prepare never fails for what is wrong with one image; the error is that of a
-// cancelled context.
+// prepare never fails for what is wrong with one image; the error is a *ReadError, an
+// *InputError, or that of a cancelled context.
 func (p *preparer) prepare(ctx context.Context, item *Item, path labels.Path) (prepared, error) {
 	row := &Row{ID: item.ID, Path: item.Path, Split: item.Split, Labels: path, Landmark: item.Landmark, Attributes: item.Attributes}
 	class, err := p.fill(ctx, row, item)
 	if ctx.Err() != nil {
 		return prepared{}, ctx.Err()
 	}
+	if errors.As(err, new(*ReadError)) || errors.As(err, new(*InputError)) {
+		return prepared{}, err
+	}
 	if err != nil {
-		return prepared{failure: &Failure{ID: item.ID, Path: item.Path, Where: item.Where, Split: item.Split, Class: class, Error: err.Error()}}, nil
+		failure := item.failure(class, err)
+		return prepared{failure: &failure}, nil
 	}
 	return prepared{row: row}, nil
 }
@@ -119,7 +124,8 @@ func imageClass(err error) FailureClass {
 }
 
 // read takes an item's bytes. Messages leave out the folder of the input, so that
-// a shard does not depend on where its inputs lie.
+// a shard does not depend on where its inputs lie. A fault of the system is a
+// *ReadError, unless it lies in this file and lasts.
 func read(item *Item) ([]byte, FailureClass, error) {
 	if item.Size > maxImageBytes {
 		return nil, TooBigFailure, fmt.Errorf("%d bytes, limit %d", item.Size, maxImageBytes)
@@ -132,6 +138,9 @@ func read(item *Item) ([]byte, FailureClass, error) {
 		if err == nil && buf.Len() > maxImageBytes {
 			return nil, TooBigFailure, fmt.Errorf("more than %d bytes", maxImageBytes)
 		}
+		if err == nil && item.Size > 0 && int64(buf.Len()) != item.Size {
+			err = &ReadError{item.Path, item.Where, fmt.Errorf("%d bytes, and %d when the build began", buf.Len(), item.Size)}
+		}
 		if err == nil {
 			return buf.Bytes(), "", nil
 		}
@@ -141,10 +150,12 @@ func read(item *Item) ([]byte, FailureClass, error) {
 		err = at.Err
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, MissingFailure, errors.New("no such image")
+	case errors.Is(err, fs.ErrNotExist) && item.Size == 0:
+		return nil, MissingFailure, errMissing
 	case errors.Is(err, zip.ErrChecksum):
 		return nil, HashFailure, err
+	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(syscall.Errno)) && !Unreadable(err):
+		return nil, "", &ReadError{item.Path, item.Where, err}
 	}
 	return nil, ReadFailure, err
 }

@@ -1,12 +1,14 @@
 package shards
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"hgld/internal/atomicfile"
 )
@@ -16,17 +18,26 @@ import (
 // writes the tree of classes, as for Build. A shard that is damaged itself is left
 // alone, a *DamageError; so is a file that does not come out as the manifest says, and
 // BUILD.json, which tells what no shard knows.
-func Repair(ctx context.Context, dir string, taxonomy TaxonomyWriter) ([]string, error) {
-	fixed, err := repair(ctx, dir, taxonomy)
+//
+// suspects are files that Verify found damaged. A sidecar among them is made anew
+// although its hash is right. Where it then differs, so did its hash in the manifest
+// speak of a wrong sidecar: MANIFEST.json and SHA256SUMS get the right one, provided
+// that they agreed with each other.
+func Repair(ctx context.Context, dir string, taxonomy TaxonomyWriter, suspects ...string) ([]string, error) {
+	fixed, err := repair(ctx, dir, taxonomy, suspects)
 	if err != nil {
 		return fixed, fmt.Errorf("shards: %s: %w", dir, err)
 	}
 	return fixed, nil
 }
 
-func repair(ctx context.Context, dir string, taxonomy TaxonomyWriter) (fixed []string, err error) {
-	m, _, err := readManifest(dir)
+func repair(ctx context.Context, dir string, taxonomy TaxonomyWriter, suspects []string) (fixed []string, err error) {
+	m, data, err := readManifest(dir)
 	if err != nil {
+		return nil, err
+	}
+	sums, err := readPlain(dir, SumsFile, maxManifest)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	classes, err := readClasses(dir, m)
@@ -34,29 +45,41 @@ func repair(ctx context.Context, dir string, taxonomy TaxonomyWriter) (fixed []s
 		return nil, err
 	}
 	set := &Set{dir: dir, manifest: m, classes: classes}
-	for _, f := range m.Files {
-		v := &verifier{dir: dir}
-		good, err := v.hash(ctx, indexName(f.Name), f.IndexBytes, f.IndexSHA256)
-		if err != nil {
-			return fixed, err
-		}
-		if good {
+	sound := bytes.Equal(sums, m.sums(data))
+	mended := false // the manifest
+	for i := range m.Files {
+		f := &m.Files[i]
+		_, bad := readIndex(dir, *f, m)
+		if bad == nil && !slices.Contains(suspects, indexName(f.Name)) {
 			continue
 		}
-		whole, err := v.hash(ctx, f.Name, f.Bytes, f.SHA256)
-		if err != nil {
+		if err := (&verifier{dir: dir}).compare(ctx, f.Name, f.Bytes, f.SHA256); err != nil {
+			return fixed, orDamage(f.Name, err)
+		}
+		was := *f
+		if err := set.rewriteIndex(ctx, f, sound); err != nil {
 			return fixed, err
 		}
-		if !whole {
-			return fixed, v.result.Damage[len(v.result.Damage)-1]
-		}
-		if err := set.rewriteIndex(ctx, f); err != nil {
-			return fixed, err
-		}
+		mended = mended || was != *f
 		fixed = append(fixed, indexName(f.Name))
+	}
+	if mended {
+		if err := m.write(dir); err != nil {
+			return fixed, err
+		}
+		fixed = append(fixed, ManifestFile, SumsFile)
 	}
 	made, err := set.repairBeside(ctx, taxonomy)
 	return append(fixed, made...), err
+}
+
+// orDamage is an error in reading a file as one of its damage, unless the reading was
+// called off.
+func orDamage(name string, err error) error {
+	if damage := asDamage(name, err); damage != nil {
+		return damage
+	}
+	return err
 }
 
 // repairBeside makes what stands beside the shards anew, where it is not as the
@@ -74,7 +97,7 @@ func (s *Set) repairBeside(ctx context.Context, taxonomy TaxonomyWriter) (fixed 
 		if err != nil {
 			return nil, err
 		}
-		sh := &shard{file: f, path: filepath.Join(s.dir, f.Name), index: x}
+		sh := &shard{file: f, dir: s.dir, name: f.Name, index: x}
 		s.shards = append(s.shards, sh)
 		of, err := sh.failures()
 		if err != nil {
@@ -151,7 +174,7 @@ func (s *Set) wanted(name string) *Sum {
 
 // failures reads what is missing of the shard from its footer.
 func (sh *shard) failures() ([]Failure, error) {
-	f, err := os.Open(sh.path)
+	f, _, err := openPlain(sh.dir, sh.name)
 	if err != nil {
 		return nil, err
 	}
@@ -163,9 +186,10 @@ func (sh *shard) failures() ([]Failure, error) {
 	return note.Failures, nil
 }
 
-// rewriteIndex writes the sidecar of a shard whose hash is right.
-func (s *Set) rewriteIndex(ctx context.Context, f File) error {
-	sh := &shard{file: f, path: filepath.Join(s.dir, f.Name), sound: true}
+// rewriteIndex writes the sidecar of a shard whose hash is right, and where amend says
+// so its hash into f.
+func (s *Set) rewriteIndex(ctx context.Context, f *File, amend bool) error {
+	sh := &shard{file: *f, dir: s.dir, name: f.Name, sound: true}
 	x, err := s.reindex(ctx, sh, func(int, *Row) {})
 	if sh.handle != nil {
 		defer sh.handle.Close()
@@ -174,8 +198,14 @@ func (s *Set) rewriteIndex(ctx context.Context, f File) error {
 		return err
 	}
 	data := x.encode()
-	if sha256.Sum256(data) != f.IndexSHA256 {
-		return &DamageError{indexName(f.Name), -1, "made anew, it differs from " + ManifestFile}
+	if sum := Hash(sha256.Sum256(data)); sum != f.IndexSHA256 {
+		if !amend {
+			return &DamageError{indexName(f.Name), -1, "made anew, it differs from " + ManifestFile}
+		}
+		f.IndexBytes, f.IndexSHA256 = int64(len(data)), sum
+	}
+	if err := checkPlace(s.dir, indexName(f.Name)); err != nil {
+		return err
 	}
 	return atomicfile.WriteFile(filepath.Join(s.dir, indexName(f.Name)), data)
 }

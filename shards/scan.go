@@ -232,7 +232,7 @@ func (sh *shard) checkSound(ctx context.Context, f *os.File) error {
 	if sh.sound {
 		return nil
 	}
-	crc, err := crcFile(ctx, f)
+	crc, err := crcFile(ctx, f, sh.file.Bytes)
 	if err != nil {
 		return err
 	}

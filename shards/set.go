@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"sort"
 	"sync"
@@ -34,7 +33,8 @@ type Set struct {
 // shard is an open shard of a Set.
 type shard struct {
 	file  File
-	path  string
+	dir   string // of the data set
+	name  string // of the shard's file within dir
 	index *index
 
 	once   sync.Once
@@ -57,16 +57,9 @@ func Open(dir string) (*Set, error) {
 }
 
 func open(dir string) (*Set, error) {
-	m, data, err := readManifest(dir)
+	m, err := readSound(dir)
 	if err != nil {
 		return nil, err
-	}
-	sums, err := readSmall(filepath.Join(dir, SumsFile), maxManifest)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if !bytes.Equal(sums, m.sums(data)) {
-		return nil, &DamageError{SumsFile, -1, "is missing or does not agree with " + ManifestFile}
 	}
 	s := &Set{dir: dir, manifest: m}
 	if s.classes, err = readClasses(dir, m); err != nil {
@@ -77,14 +70,14 @@ func open(dir string) (*Set, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.shards = append(s.shards, &shard{file: f, path: filepath.Join(dir, f.Name), index: x})
+		s.shards = append(s.shards, &shard{file: f, dir: dir, name: f.Name, index: x})
 	}
 	return s, nil
 }
 
 // readClasses reads hierarchy.json and compares it with the manifest.
 func readClasses(dir string, m *Manifest) (*labels.Hierarchy, error) {
-	data, err := readSmall(filepath.Join(dir, HierarchyFile), maxManifest)
+	data, err := readPlain(dir, HierarchyFile, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &DamageError{HierarchyFile, -1, "missing"}
 	}
@@ -96,7 +89,7 @@ func readClasses(dir string, m *Manifest) (*labels.Hierarchy, error) {
 	}
 	h, err := labels.ReadHierarchy(bytes.NewReader(data), HierarchyFile)
 	if err != nil {
-		return nil, err
+		return nil, &DamageError{HierarchyFile, -1, err.Error()}
 	}
 	same := len(h.Levels) == len(m.Levels)
 	for l := 0; same && l < len(h.Levels); l++ {
@@ -116,19 +109,15 @@ func readIndex(dir string, f File, m *Manifest) (*index, error) {
 	damage := func(format string, args ...any) (*index, error) {
 		return nil, &DamageError{name, -1, fmt.Sprintf(format, args...)}
 	}
-	info, err := os.Stat(filepath.Join(dir, name))
+	data, err := readPlain(dir, name, f.IndexBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return damage("missing")
 	}
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() != f.IndexBytes {
-		return damage("%d bytes, want %d", info.Size(), f.IndexBytes)
-	}
-	data, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		return nil, err
+	if int64(len(data)) != f.IndexBytes {
+		return damage("%d bytes, want %d", len(data), f.IndexBytes)
 	}
 	if sha256.Sum256(data) != f.IndexSHA256 {
 		return damage("the hash differs from %s", ManifestFile)
@@ -145,15 +134,8 @@ func readIndex(dir string, f File, m *Manifest) (*index, error) {
 			return damage("row %d: class %d of %d", i/x.levels, c, n)
 		}
 	}
-	info, err = os.Stat(filepath.Join(dir, f.Name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &DamageError{f.Name, -1, "missing"}
-	}
-	if err != nil {
+	if err := checkSize(dir, f.Name, f.Bytes); err != nil {
 		return nil, err
-	}
-	if info.Size() != f.Bytes {
-		return nil, &DamageError{f.Name, -1, fmt.Sprintf("%d bytes, want %d", info.Size(), f.Bytes)}
 	}
 	return x, nil
 }
@@ -184,7 +166,7 @@ func (s *Set) lookup() *labels.Lookup {
 
 // open opens the shard's file at first use.
 func (sh *shard) open() (*os.File, error) {
-	sh.once.Do(func() { sh.handle, sh.err = os.Open(sh.path) })
+	sh.once.Do(func() { sh.handle, _, sh.err = openPlain(sh.dir, sh.name) })
 	return sh.handle, sh.err
 }
 

@@ -15,6 +15,7 @@
 //	taxonomy.skos.ttl                  the tree of classes for other tools
 //	MANIFEST.json                      files with hashes and counts, levels, inputs, settings
 //	SHA256SUMS                         hashes of all of these, for sha256sum -c
+//	.hgld-next/                        new shards beside a finished data set, until they may replace it
 //
 // A shard is a pure function of its number and the inputs: the same inputs give
 // the same bytes, whatever the number of workers and however often the build was

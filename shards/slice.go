@@ -27,6 +27,10 @@ type Slice struct {
 // finds all shards there, and writes what stands beside them. Until then the folder
 // has no manifest and is no data set.
 //
+// Beside a finished data set the shards of a slice wait until that Build. What is a
+// *RefusedError before any image is opened, it is here too; the Build looks at the
+// rest.
+//
 // A slice that another process works on, or a folder in which a Build does, is a
 // *filelock.LockedError.
 func BuildSlice(ctx context.Context, src Source, dir string, n, of int, o Options) (*Slice, error) {
@@ -45,6 +49,9 @@ func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Option
 	if err != nil {
 		return nil, err
 	}
+	if err := b.refuseEarly(); err != nil {
+		return nil, err
+	}
 	if err := makeFolder(dir); err != nil {
 		return nil, err
 	}
@@ -56,11 +63,16 @@ func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Option
 	if err := markFolder(ctx, dir); err != nil {
 		return nil, err
 	}
+	if err := b.place(); err != nil {
+		return nil, err
+	}
 	s, mine := &Slice{}, b.slice(n, of)
 	for _, i := range mine {
-		base := path.Base(b.plan.shards[i].name)
-		if err := removeUnfinished(dir, "data/."+base+".tmp-*", "data/."+indexName(base)+".tmp-*"); err != nil {
-			return nil, err
+		for _, at := range []string{b.plan.shards[i].name, waiting(b.plan.shards[i].name)} {
+			folder, base := path.Split(at)
+			if err := removeUnfinished(dir, folder+"."+base+".tmp-*", folder+"."+indexName(base)+".tmp-*"); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if err := b.run(ctx, mine); err != nil {

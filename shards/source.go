@@ -33,11 +33,13 @@ type Item struct {
 	Attributes Attributes
 	Where      string // for messages: "labels.csv:17"
 
-	Size   int64  // bytes; 0 where the image is missing or its size unknown
-	Stamp  string // what the source knows of the content beside the size, like a zip's CRC-32
-	SHA256 string // expected hash in hexadecimal; "" where none is known
+	Size    int64  // bytes; 0 where the image is missing or its size unknown
+	Missing bool   // the source has no such image; Open says so too
+	Stamp   string // what the source knows of the content beside the size, like a zip's CRC-32
+	SHA256  string // expected hash in hexadecimal; "" where none is known
 
-	// Open returns the image. An error that wraps fs.ErrNotExist makes the item a
-	// failure of class missing. Several items may be open at once.
+	// Open returns the image. Where Missing, its error wraps fs.ErrNotExist and the item
+	// becomes a failure of class missing; so does one without Size. Several items may be
+	// open at once.
 	Open func() (io.ReadCloser, error)
 }

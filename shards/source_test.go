@@ -105,9 +105,23 @@ func mustBuild(tb testing.TB, src Source, dir string, o Options) *Result {
 	return r
 }
 
-// small are options that make several shards of a few photographs.
+// lose makes items missing, as their source would.
+func lose(items []Item) {
+	for i := range items {
+		item := &items[i]
+		item.Size, item.Missing = 0, true
+		item.Open = func() (io.ReadCloser, error) {
+			return nil, &fs.PathError{Op: "open", Path: "/somewhere/else/" + item.Path, Err: fs.ErrNotExist}
+		}
+	}
+}
+
+// small are options that make several shards of a few photographs, however many of
+// them fail.
 func small() Options {
-	return Options{Settings: Settings{ImagesPerShard: 10}, Tool: "test", Taxonomy: listClasses, Workers: 2}
+	o := Options{Settings: Settings{ImagesPerShard: 10}, Tool: "test", Taxonomy: listClasses, Workers: 2}
+	o.AllowMissing = 1
+	return o
 }
 
 // listClasses stands in for the writer of SKOS.

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // VerifyOptions choose what Verify looks at. Subset n of Of (1 ≤ n ≤ Of) is every
@@ -33,15 +35,13 @@ type Verified struct {
 // Verify compares a data set with its hashes: MANIFEST.json with SHA256SUMS,
 // every file with the manifest, and, where a file is whole, every row with its
 // sidecar and every image with its own SHA-256. One changed byte anywhere is
-// found. The error is that of reading; damage is in the result.
+// found. What is missing or cannot be read is damage too, and Verify goes on behind
+// it; without a manifest that can be read it goes by SHA256SUMS. A data set without
+// a row is damaged. The error is that of ctx, or says that dir is no data set.
 func Verify(ctx context.Context, dir string, o VerifyOptions) (*Verified, error) {
 	v := &verifier{dir: dir, o: o}
 	if err := v.run(ctx); err != nil {
-		var damage *DamageError
-		if !errors.As(err, &damage) {
-			return nil, fmt.Errorf("shards: %s: %w", dir, err)
-		}
-		v.found(damage)
+		return nil, fmt.Errorf("shards: %s: %w", dir, err)
 	}
 	return &v.result, nil
 }
@@ -66,17 +66,52 @@ func (v *verifier) run(ctx context.Context) error {
 	if v.o.Subset < 1 || v.o.Subset > v.o.Of {
 		return fmt.Errorf("subset %d of %d", v.o.Subset, v.o.Of)
 	}
+	sums, unread := readPlain(v.dir, SumsFile, maxManifest)
 	m, data, err := readManifest(v.dir)
 	if err != nil {
-		return err
-	}
-	sums, err := readSmall(filepath.Join(v.dir, SumsFile), maxManifest)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		noSet := errors.Is(err, fs.ErrNotExist) && errors.Is(unread, fs.ErrNotExist)
+		if noSet || errors.Is(err, errNewer) {
+			return err
+		}
+		v.found(asDamage(ManifestFile, err))
+		return v.bySums(ctx, sums, unread)
 	}
 	v.result.Files, v.result.Bytes = 2, int64(len(data)+len(sums))
-	if !bytes.Equal(sums, m.sums(data)) {
+	if unread != nil {
+		v.found(asDamage(SumsFile, unread))
+	} else if !bytes.Equal(sums, m.sums(data)) {
 		v.found(&DamageError{SumsFile, -1, "does not agree with " + ManifestFile + ", or that one is damaged"})
+	}
+	return v.byManifest(ctx, m)
+}
+
+// bySums compares the files with SHA256SUMS, where no manifest tells more of them.
+func (v *verifier) bySums(ctx context.Context, sums []byte, unread error) error {
+	if unread != nil {
+		v.found(asDamage(SumsFile, unread))
+		return nil
+	}
+	v.result.Files, v.result.Bytes = 1, int64(len(sums))
+	for n, line := range strings.Split(strings.TrimSuffix(string(sums), "\n"), "\n") {
+		sum, name, ok := strings.Cut(line, "  ")
+		var want Hash
+		if !ok || want.UnmarshalText([]byte(sum)) != nil || !fs.ValidPath(name) {
+			v.found(&DamageError{SumsFile, -1, fmt.Sprintf("line %d is no SHA-256 with the name of a file", n+1)})
+			continue
+		}
+		if name == ManifestFile {
+			continue // reported already
+		}
+		if _, err := v.hash(ctx, name, -1, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *verifier) byManifest(ctx context.Context, m *Manifest) error {
+	if !slices.ContainsFunc(m.Files, func(f File) bool { return f.Rows > 0 }) {
+		v.found(&DamageError{ManifestFile, -1, "names no image: the data set is empty"})
 	}
 	if _, err := v.hash(ctx, FailuresFile, m.Failures.Bytes, m.Failures.SHA256); err != nil {
 		return err
@@ -88,13 +123,11 @@ func (v *verifier) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := v.strangers(m); err != nil {
-		return err
-	}
+	v.strangers(m)
 	set := &Set{dir: v.dir, manifest: m}
 	if known {
 		if set.classes, err = readClasses(v.dir, m); err != nil {
-			return err
+			v.found(asDamage(HierarchyFile, err))
 		}
 	}
 	for i, f := range m.Files {
@@ -131,48 +164,52 @@ func (v *verifier) companions(ctx context.Context, m *Manifest) error {
 	return nil
 }
 
-// hash compares a file with its hash and says whether it is the right one.
+// hash compares a file with its hash and says whether it is the right one; a size of
+// −1 is not known. The error is that of ctx.
 func (v *verifier) hash(ctx context.Context, name string, size int64, want Hash) (bool, error) {
-	f, err := os.Open(filepath.Join(v.dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		v.found(&DamageError{name, -1, "missing"})
-		return false, nil
+	err := v.compare(ctx, name, size, want)
+	if err == nil {
+		return true, nil
 	}
-	if err != nil {
+	damage := asDamage(name, err)
+	if damage == nil {
 		return false, err
+	}
+	v.found(damage)
+	return false, nil
+}
+
+func (v *verifier) compare(ctx context.Context, name string, size int64, want Hash) error {
+	f, there, err := openPlain(v.dir, name)
+	if err != nil {
+		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return false, err
-	}
 	v.result.Files++
-	v.result.Bytes += info.Size()
-	if info.Size() != size {
-		v.found(&DamageError{name, -1, fmt.Sprintf("%d bytes, want %d", info.Size(), size)})
-		return false, nil
+	v.result.Bytes += there
+	if size >= 0 && there != size {
+		return &DamageError{name, -1, fmt.Sprintf("%d bytes, want %d", there, size)}
 	}
 	h := sha256.New()
-	if err := hashFile(ctx, f, h); err != nil {
-		return false, err
+	if err := hashFile(ctx, f, there, h); err != nil {
+		return err
 	}
 	if got := Hash(h.Sum(nil)); got != want {
-		v.found(&DamageError{name, -1, fmt.Sprintf("sha256 %s, want %s", got, want)})
-		return false, nil
+		return &DamageError{name, -1, fmt.Sprintf("sha256 %s, want %s", got, want)}
 	}
-	return true, nil
+	return nil
 }
 
 // strangers reports shards that the manifest does not know: other readers take
 // all of data/*.parquet.
-func (v *verifier) strangers(m *Manifest) error {
+func (v *verifier) strangers(m *Manifest) {
 	known := map[string]bool{}
 	for _, f := range m.Files {
 		known[f.Name], known[indexName(f.Name)] = true, true
 	}
 	entries, err := os.ReadDir(filepath.Join(v.dir, "data"))
 	if err != nil {
-		return err
+		v.found(asDamage("data", err))
 	}
 	for _, e := range entries {
 		name := "data/" + e.Name()
@@ -180,13 +217,13 @@ func (v *verifier) strangers(m *Manifest) error {
 			v.found(&DamageError{name, -1, "is not in " + ManifestFile})
 		}
 	}
-	return nil
 }
 
 // shard verifies a shard with its sidecar. Of a damaged shard, or without the
 // tree of classes, it still tells which images are hurt.
 func (v *verifier) shard(ctx context.Context, set *Set, f File) error {
-	if _, err := v.hash(ctx, indexName(f.Name), f.IndexBytes, f.IndexSHA256); err != nil {
+	known, err := v.hash(ctx, indexName(f.Name), f.IndexBytes, f.IndexSHA256)
+	if err != nil {
 		return err
 	}
 	whole, err := v.hash(ctx, f.Name, f.Bytes, f.SHA256)
@@ -196,34 +233,47 @@ func (v *verifier) shard(ctx context.Context, set *Set, f File) error {
 	v.result.Rows += f.Rows
 	x, err := readIndex(v.dir, f, set.manifest)
 	if err != nil {
-		if damage := (*DamageError)(nil); errors.As(err, &damage) {
-			return nil // reported as a wrong hash, size or missing file already
+		damage := asDamage(indexName(f.Name), err)
+		if known && whole { // else it was found already as a wrong hash, size or missing file
+			v.found(damage)
 		}
-		return err
+		return nil
 	}
-	sh := &shard{file: f, path: filepath.Join(v.dir, f.Name), index: x}
+	sh := &shard{file: f, dir: v.dir, name: f.Name, index: x}
 	defer func() {
 		if sh.handle != nil {
 			sh.handle.Close()
 		}
 	}()
 	if !whole || set.classes == nil {
-		return v.images(sh)
+		return v.images(ctx, sh)
 	}
 	sh.sound = true
-	return v.rows(ctx, set, sh)
+	if err := v.rows(ctx, set, sh); err != nil {
+		damage := asDamage(f.Name, err)
+		if damage == nil {
+			return err
+		}
+		v.found(damage)
+	}
+	return nil
 }
 
 // images reports the hurt images of a damaged shard.
-func (v *verifier) images(sh *shard) error {
+func (v *verifier) images(ctx context.Context, sh *shard) error {
 	var buf []byte
+	if _, err := sh.open(); err != nil {
+		return nil // found already
+	}
 	for r := range sh.index.rows() {
-		buf = append(buf[:0], make([]byte, sh.index.lengths[r])...)
-		err := sh.read(buf, r, r+1)
-		if damage := (*DamageError)(nil); errors.As(err, &damage) {
-			v.found(damage)
-		} else if err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
+		}
+		buf = append(buf[:0], make([]byte, sh.index.lengths[r])...)
+		if err := sh.read(buf, r, r+1); err != nil {
+			damage := asDamage(sh.file.Name, err)
+			damage.Row = r
+			v.found(damage)
 		}
 	}
 	return nil
@@ -259,7 +309,7 @@ func (s *Set) reindex(ctx context.Context, sh *shard, see func(at int, row *Row)
 	if err != nil {
 		return nil, err
 	}
-	if x.shardCRC, err = crcFile(ctx, sh.handle); err != nil {
+	if x.shardCRC, err = crcFile(ctx, sh.handle, sh.file.Bytes); err != nil {
 		return nil, err
 	}
 	if err := x.locate(sh.handle); err != nil {

@@ -170,7 +170,7 @@ func TestVerifyNamesTheHurtImage(t *testing.T) {
 	set := mustOpen(t, dir)
 	v := mustSplit(t, set, labels.Train)
 	sh, row := v.at(13)
-	flip(t, sh.path, sh.index.offsets[row]+5, 8)
+	flip(t, filepath.Join(dir, sh.name), sh.index.offsets[row]+5, 8)
 	found := mustVerify(t, dir).Damage
 	if len(found) != 2 || found[0].File != sh.file.Name || found[0].Row != -1 || found[1].Row != row {
 		t.Errorf("damage %v, want the file and row %d", found, row)

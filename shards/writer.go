@@ -39,6 +39,7 @@ type Writer struct {
 	index   *index
 	leaves  parquet.Row
 	inGroup int // bytes of images in the open row group
+	rows    int // in the open row group
 	schema  *Schema
 	done    bool
 }
@@ -78,7 +79,7 @@ func (w *Writer) Write(r *Row) error {
 		if err := w.parquet.Flush(); err != nil {
 			return err
 		}
-		w.inGroup = 0
+		w.inGroup, w.rows = 0, 0
 	}
 	w.leaves = values(w.leaves[:0], w.cols, r)
 	// One row a call: the library looks at a page's size after each call.
@@ -87,8 +88,8 @@ func (w *Writer) Write(r *Row) error {
 	}
 	w.index.add(r)
 	w.inGroup += len(r.Image)
-	if w.index.rows()%rowsPerGroup == 0 {
-		w.inGroup = 0
+	if w.rows++; w.rows == rowsPerGroup { // the library begins the next one
+		w.inGroup, w.rows = 0, 0
 	}
 	return nil
 }

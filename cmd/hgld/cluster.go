@@ -40,6 +40,9 @@ type clusterSettings struct {
 	Weigh     string   `yaml:"weigh" usage:"what a tag counts by in k-means: tags (1 each), landmarks or images"`
 }
 
+// rereads are the vectors, which the stage makes if there are none.
+func (s *clusterSettings) rereads() []string { return []string{s.Vectors} }
+
 func clusterStage() stage {
 	return newStage("cluster", "cluster run",
 		clusterSettings{Tags: "tags.jsonl", Vectors: cluster.VectorsFile, Out: "draft.json", K: 150, Seed: 1, NInit: 10, MaxIter: 300,

@@ -81,6 +81,10 @@ func (p *clusterPlan) choose(s *clusterSettings) error {
 	switch {
 	case s.Smooth < 0:
 		return usagef("--smooth is %d; want a number of neighbours, or 0", s.Smooth)
+	case s.PCA < 0:
+		return usagef("--pca is %d; want a number of principal components, or 0 for all", s.PCA)
+	case s.NInit < 1:
+		return usagef("--n-init is %d; want a number of starts, from 1 up", s.NInit)
 	case s.Whiten && s.PCA == 0:
 		return usagef("--whiten is of principal components; say how many with --pca")
 	}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"hgld/shards"
 )
 
 // wholeFile is the size up to which a file, or a folder in all, is known by its
@@ -41,6 +43,10 @@ func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
+// spoiled begins the fingerprint of a data set with a file that is missing or cut; what
+// follows says which. No stamp has it, for no stage leaves such a set.
+const spoiled = "damaged: "
+
 // described are files that stand for the folder they lie in: they have the hashes
 // of the others.
 var described = []string{"MANIFEST.json", "SHA256SUMS"}
@@ -51,6 +57,9 @@ func fingerprintOf(path string) (string, error) {
 		return "", err
 	}
 	if !info.IsDir() {
+		if !info.Mode().IsRegular() { // a named pipe would not end
+			return "no plain file: " + info.Mode().String(), nil
+		}
 		if info.Size() > wholeFile {
 			return fmt.Sprintf("size %d, changed %s", info.Size(), info.ModTime().UTC().Format(time.RFC3339Nano)), nil
 		}
@@ -58,6 +67,10 @@ func fingerprintOf(path string) (string, error) {
 	}
 	for _, name := range described {
 		if p, err := fingerprintOf(filepath.Join(path, name)); err == nil {
+			var damage *shards.DamageError
+			if errors.As(shards.Glance(path), &damage) && damage.File != shards.ManifestFile {
+				return spoiled + damage.Error(), nil // else it is another's manifest, or its own hash tells
+			}
 			return p, nil
 		}
 	}

@@ -95,24 +95,35 @@ func (st state) heading(p *project) string {
 	return fmt.Sprintf("%-8s %s: %s -> %s", st.Stage, st.State, st.describe(p), p.typed(st.Command))
 }
 
-// runStages executes each stage that is not done. A stage in which some items
-// failed does not stop those after it; the exit code still says so.
+// runStages executes each stage that is not done, up to the first in which something
+// failed: whoever started it decides whether the stages after it go on without that.
 func runStages(j *job, stages []stage) error {
 	if err := checkStages(j.project, stages); err != nil {
 		return err
 	}
-	var partial error
-	for _, s := range stages {
+	for i, s := range stages {
 		ran, err := runStale(j, s)
-		if err != nil && exitCode(err) != exitSomeFailed {
-			return errors.Join(err, partial)
+		if exitCode(err) == exitSomeFailed && i+1 < len(stages) {
+			return errors.Join(err, stoppedAfter(j, s, stages[i+1], repeatable(err)))
 		}
-		partial = errors.Join(partial, err)
+		if err != nil {
+			return err
+		}
 		if !ran {
 			j.say("%-8s done", s.name)
 		}
 	}
-	return partial
+	return nil
+}
+
+// stoppedAfter says that a run ended before its last stage, and how to go on.
+func stoppedAfter(j *job, s, next stage, repeatable bool) error {
+	err := withCode(exitSomeFailed, fmt.Errorf("run: stopped after %s", s.name))
+	if repeatable {
+		return withHint(err, "`%s` tries them again first; `%s` goes on without them",
+			j.project.typed("run"), j.project.typed(next.command))
+	}
+	return withHint(err, "`%s` goes on without them", j.project.typed("run"))
 }
 
 // runStale executes one stage unless its result is good.

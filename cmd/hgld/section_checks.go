@@ -63,6 +63,9 @@ func (s *shardsSettings) check() error {
 	if _, err := dataset.All.Get("data set", s.Dataset); err != nil {
 		return err
 	}
+	if err := s.checkAllowed(); err != nil {
+		return err
+	}
 	if s.Shards > 0 || s.ImagesPerShard > 0 {
 		return nil
 	}

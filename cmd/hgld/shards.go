@@ -1,11 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"math"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -36,17 +36,39 @@ type shardsSettings struct {
 	Attribution    bool            `yaml:"attribution" usage:"refuse training images without author or licence, as gldv2 always does"`
 	Unattributed   bool            `yaml:"allow_unattributed" usage:"take gldv2's training images without author or licence too"`
 	Labelled       bool            `yaml:"labelled" usage:"take only images that have a class at every level"`
+	AllowMissing   float64         `yaml:"allow_missing" usage:"share of images that may be missing or broken, 0 to 1"`
 	Workers        int             `yaml:"workers" usage:"images prepared at once; 0: all processors (the result is the same)"`
 	Columns        dataset.Columns `yaml:"columns"`
 }
 
 func shardsStage() stage {
 	return newStage("shards", "shards build",
-		shardsSettings{Dataset: "csv", Input: "images.csv", Out: "shards", Split: string(labels.Train), ShardSize: "500MB", ShortSide: 256, Quality: 95},
+		shardsSettings{Dataset: "csv", Input: "images.csv", Out: "shards", Split: string(labels.Train),
+			ShardSize: "500MB", ShortSide: 256, Quality: 95, AllowMissing: 0.01},
 		func(s *shardsSettings) (in, out []string) {
 			return append(s.imageFolders(), s.Input, s.Images, s.Labels, s.Hierarchy), []string{s.Out}
 		},
-		runShardsBuild, (*shardsSettings).check)
+		func(j *job, s *shardsSettings) error { return runShardsBuild(j, s, false) }, (*shardsSettings).check)
+}
+
+// shardsBuildCommand is that of the stage with a flag that no file of settings should
+// hold, because it is meant once.
+func shardsBuildCommand() *cli.Command {
+	cmd := shardsStage().subcommand("build",
+		"write images and classes as Parquet; the same command continues after a stop", shardsBuildExamples())
+	cmd.Flags = append(cmd.Flags, replaceFlag())
+	cmd.Action = func(c *cli.Context) error {
+		s := shardsStage()
+		s.run = func(j *job, settings any) error {
+			return runShardsBuild(j, settings.(*shardsSettings), c.Bool("replace"))
+		}
+		return s.action(c)
+	}
+	return cmd
+}
+
+func replaceFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "replace", Usage: "let the data set take the place of a finished one with more images"}
 }
 
 func shardsCommand() *cli.Command {
@@ -55,7 +77,7 @@ func shardsCommand() *cli.Command {
 			"  hgld shards ls                                        files, rows and classes\n"+
 			"  hgld shards cat --split train --row 17                a row as JSON\n"+
 			"  hgld shards verify                                    compare every byte with its hash",
-		shardsStage().subcommand("build", "write images and classes as Parquet; the same command continues after a stop", shardsBuildExamples()),
+		shardsBuildCommand(),
 		shardsPlanCommand(), shardsSliceCommand(), shardsLsCommand(), shardsCatCommand(), shardsVerifyCommand(), shardsCardCommand(),
 	)
 }
@@ -68,6 +90,7 @@ func shardsBuildExamples() string {
 		"  hgld shards build --dataset sop --input Stanford_Online_Products\n" +
 		"  hgld shards build --dataset inaturalist --input inat2018 --levels species,group\n" +
 		"  hgld shards build --short-side 0                                keep every file byte for byte\n" +
+		"  hgld shards build --allow-missing 0.05                          do without up to a twentieth of the images\n" +
 		"\nDATA SETS:\n"
 	for _, e := range dataset.All {
 		text += fmt.Sprintf("  %-12s %s\n", e.Name, e.About)
@@ -103,11 +126,12 @@ func (s *shardsSettings) openSource(j *job) (shards.Source, *shards.Options, err
 }
 
 // runShardsBuild is `hgld shards build`.
-func runShardsBuild(j *job, s *shardsSettings) error {
+func runShardsBuild(j *job, s *shardsSettings, replace bool) error {
 	src, o, err := s.openSource(j)
 	if err != nil {
 		return err
 	}
+	o.Replace = replace
 	if o.Made, err = s.provenance(j); err != nil {
 		return errors.Join(err, src.Close())
 	}
@@ -115,6 +139,7 @@ func runShardsBuild(j *job, s *shardsSettings) error {
 	result, err := shards.Build(j.ctx, src, s.Out, *o)
 	end()
 	if err := errors.Join(err, src.Close()); err != nil {
+		listRefused(j, err)
 		return shardsError(err)
 	}
 	if j.json {
@@ -144,6 +169,7 @@ func showImages(j *job, o *shards.Options) (end func()) {
 // shardsOptions turns the settings into those of the package.
 func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
 	o := &shards.Options{Tool: "hgld " + version, Taxonomy: writeTaxonomy, Workers: s.Workers}
+	o.AllowMissing = s.AllowMissing
 	o.Shards, o.ImagesPerShard, o.Limit = s.Shards, s.ImagesPerShard, j.limit
 	o.ShortSide, o.HeadersOnly = s.ShortSide, s.HeadersOnly
 	o.Attribution = s.Attribution || s.Dataset == "gldv2" && !s.Unattributed
@@ -160,6 +186,9 @@ func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
 		if v < 0 {
 			return nil, usagef("%s is %d; want a number from 0 up", name, v)
 		}
+	}
+	if err := s.checkAllowed(); err != nil {
+		return nil, err
 	}
 	if s.ShortSide > 0 && (s.Quality < 1 || s.Quality > 100) {
 		return nil, usagef("quality is %d; want 1 to 100", s.Quality)
@@ -179,6 +208,13 @@ func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
 		o.Hierarchy = h
 	}
 	return o, nil
+}
+
+func (s *shardsSettings) checkAllowed() error {
+	if s.AllowMissing >= 0 && s.AllowMissing <= 1 {
+		return nil
+	}
+	return usagef("allow_missing is %g; want a share from 0 to 1, such as 0.01 for one image of a hundred", s.AllowMissing)
 }
 
 // parseSize reads "500MB", "1.5 GB" or a number of bytes.
@@ -203,7 +239,14 @@ func parseSize(text string) (int64, error) {
 
 // shardsError gives errors of the package their exit code and hint.
 func shardsError(err error) error {
+	var refused *shards.RefusedError
 	switch {
+	case errors.As(err, &refused):
+		return refusedHint(err, refused)
+	case errors.As(err, new(*shards.ReadError)):
+		return withHint(withCode(exitTemporary, err), "nothing was left out; the same command continues when it can be read")
+	case errors.As(err, new(*shards.InputError)):
+		return withCode(exitIntegrity, err)
 	case errors.As(err, new(*filelock.LockedError)):
 		return withHint(withCode(exitLocked, err), "wait for it, or stop it: its finished shards stay")
 	case errors.As(err, new(*shards.DamageError)):
@@ -212,6 +255,48 @@ func shardsError(err error) error {
 		return withHint(err, "`hgld labels check` lists all such rows of a label file")
 	}
 	return err
+}
+
+// refusedHint says how to go on where the data set was not published.
+func refusedHint(err error, r *shards.RefusedError) error {
+	switch {
+	case r.Fewer:
+		return withHint(err, "the finished data set is as it was; mend the input, write to another folder (--out), "+
+			"or put this one in its place: `hgld shards build --replace`")
+	case len(r.Failures) == r.Images:
+		return withHint(err, "look where the images are: --images, or the paths")
+	}
+	share := math.Ceil(1000*float64(len(r.Failures))/float64(r.Images)) / 1000
+	return withHint(err, "mend them, or do without them: --allow-missing %g (in hgld.yaml: shards.allow_missing)", share)
+}
+
+// listRefused names the images for which a data set was not published: all of them as
+// JSON, or the first few.
+func listRefused(j *job, err error) {
+	var refused *shards.RefusedError
+	if !errors.As(err, &refused) {
+		return
+	}
+	if j.json {
+		enc := json.NewEncoder(j.stdout)
+		for i := range refused.Failures {
+			if err := enc.Encode(&refused.Failures[i]); err != nil {
+				return // the refusal is what the command ends with
+			}
+		}
+		return
+	}
+	const most = 10
+	if len(refused.Failures) == 1 {
+		return // the error names it
+	}
+	for i := range min(most, len(refused.Failures)) {
+		f := &refused.Failures[i]
+		j.say("%s (%s): %s: %s", f.Path, f.Where, f.Class, f.Error)
+	}
+	if more := len(refused.Failures) - most; more > 0 {
+		j.say("… %d more; --json prints all", more)
+	}
 }
 
 func printBuilt(j *job, s *shardsSettings, r *shards.Result) {
@@ -240,15 +325,7 @@ func failureError(failures []shards.Failure, hint string) error {
 	if len(failures) == 0 {
 		return nil
 	}
-	classes := map[shards.FailureClass]int{}
-	for _, f := range failures {
-		classes[f.Class]++
-	}
-	var parts []string
-	for _, c := range slices.Sorted(maps.Keys(classes)) {
-		parts = append(parts, fmt.Sprintf("%s %d", c, classes[c]))
-	}
-	err := fmt.Errorf("shards build: %s left out (%s)", count(len(failures), "image"), strings.Join(parts, ", "))
+	err := fmt.Errorf("shards build: %s left out (%s)", count(len(failures), "image"), shards.CountFailures(failures))
 	return withHint(withCode(exitSomeFailed, err), "%s", hint)
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -285,7 +284,8 @@ func printRows(j *job, view *shards.View, landmarks bool) error {
 
 func shardsVerifyCommand() *cli.Command {
 	return &cli.Command{
-		Name: "verify", Usage: "compare every file and image with its hash; exit code 4 on damage", ArgsUsage: "[FOLDER]",
+		Name: "verify", ArgsUsage: "[FOLDER]",
+		Usage: "compare every file and image with its hash; exit code 4 where one differs or cannot be read",
 		Description: "  hgld shards verify                     everything\n" +
 			"  hgld shards verify --subset 2/7        every seventh shard, another one each day of the week\n" +
 			"  hgld shards verify --repair            make anew what follows from the shards: .idx, STATS.json …",
@@ -318,25 +318,12 @@ func runShardsVerify(c *cli.Context, j *job) error {
 		}
 		o.Subset, o.Of = part, of
 	}
-	if c.Bool("repair") {
-		if err := repairShards(j.ctx, j, dir); err != nil {
+	v, err := verifyShards(j, dir, o)
+	if err == nil && c.Bool("repair") && len(v.Damage) > 0 {
+		if err := repairShards(j, dir, v.Damage); err != nil {
 			return err
 		}
-	}
-	j.say("verifying %s", dir)
-	var bar *progress
-	o.Progress = func(done, total int, shard string) {
-		if bar == nil {
-			bar = j.progress("shards", total)
-		}
-		bar.set(done, shard)
-	}
-	v, err := shards.Verify(j.ctx, dir, o)
-	if bar != nil {
-		bar.end()
-	}
-	if errors.Is(err, os.ErrNotExist) {
-		return withHint(err, "`hgld shards build` makes a data set")
+		v, err = verifyShards(j, dir, o)
 	}
 	if err != nil {
 		return err
@@ -361,8 +348,31 @@ func runShardsVerify(c *cli.Context, j *job) error {
 		"`hgld shards build` with the same inputs makes the damaged shards anew and keeps the others")
 }
 
-func repairShards(ctx context.Context, j *job, dir string) error {
-	fixed, err := shards.Repair(ctx, dir, writeTaxonomy)
+func verifyShards(j *job, dir string, o shards.VerifyOptions) (*shards.Verified, error) {
+	j.say("verifying %s", dir)
+	var bar *progress
+	o.Progress = func(done, total int, shard string) {
+		if bar == nil {
+			bar = j.progress("shards", total)
+		}
+		bar.set(done, shard)
+	}
+	v, err := shards.Verify(j.ctx, dir, o)
+	if bar != nil {
+		bar.end()
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, withHint(err, "`hgld shards build` makes a data set")
+	}
+	return v, err
+}
+
+func repairShards(j *job, dir string, damage []*shards.DamageError) error {
+	var files []string
+	for _, d := range damage {
+		files = append(files, d.File)
+	}
+	fixed, err := shards.Repair(j.ctx, dir, writeTaxonomy, files...)
 	for _, name := range fixed {
 		j.print("%s made anew\n", name)
 	}

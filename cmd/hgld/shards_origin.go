@@ -75,6 +75,26 @@ func (s *shardsSettings) provenance(j *job) (shards.Provenance, error) {
 	return t.made, nil
 }
 
+// changed says of a file that a stage wrote that it was changed on purpose since.
+func (t *trail) changed(path string) error {
+	if t.project.file == "" {
+		return nil
+	}
+	for _, s := range sections() {
+		was, err := s.stampIn(t.project)
+		if isMissing(err) || errors.Is(err, errOtherStamp) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if was.Changed[t.project.inside(path)] != "" {
+			t.ends(path, "changed by hand since `hgld %s` wrote it", s.command)
+		}
+	}
+	return nil
+}
+
 // ends says where the trail ends.
 func (t *trail) ends(path, format string, args ...any) {
 	t.made.Unknown = append(t.made.Unknown, filepath.Base(path)+": "+fmt.Sprintf(format, args...))
@@ -86,6 +106,9 @@ func (t *trail) labels(path string) error {
 	if p.file == "" {
 		t.ends(path, "no project is here whose stages recorded it")
 		return nil
+	}
+	if err := t.changed(path); err != nil {
+		return err
 	}
 	was, err := labelsStage().stampIn(p)
 	if isMissing(err) || errors.Is(err, errOtherStamp) {
@@ -140,6 +163,9 @@ func (t *trail) hierarchy(path string) error {
 	if err != nil {
 		return err
 	}
+	if err := t.changed(path); err != nil {
+		return err
+	}
 	var of struct {
 		Draft  string `json:"draft"`
 		SHA256 string `json:"draft_sha256"`
@@ -172,6 +198,9 @@ func (t *trail) draft(path string) error {
 	if err != nil {
 		return err
 	}
+	if err := t.changed(path); err != nil {
+		return err
+	}
 	origin := d.Origin
 	origin.Weights = cmp.Or(origin.Weights, weightsHash(origin.Encoder)) // drafts of earlier versions have the name alone
 	t.made.Clusters = &origin
@@ -196,6 +225,9 @@ func (t *trail) draft(path string) error {
 
 // scrape says when the tags were fetched, and from where.
 func (t *trail) scrape(path string) error {
+	if err := t.changed(path); err != nil {
+		return err
+	}
 	in, err := dataset.FileInput(t.ctx, path)
 	if err != nil {
 		return err

@@ -18,7 +18,10 @@ func loadShards(c *cli.Context) (*job, *shardsSettings, error) {
 		return nil, nil, err
 	}
 	s := shardsStage().settings().(*shardsSettings)
-	return j, s, j.project.load(c, "shards", s)
+	if err := j.project.load(c, "shards", s); err != nil {
+		return nil, nil, err
+	}
+	return j, s, shardsStage().trustInputs(j, s)
 }
 
 func shardsSliceCommand() *cli.Command {
@@ -28,7 +31,7 @@ func shardsSliceCommand() *cli.Command {
 			"  sbatch --array=1-8 --wrap 'hgld shards slice … auto'         SLURM's array says which\n" +
 			"  hgld shards slice … auto/8                                   or JOB_COMPLETION_INDEX of Kubernetes\n" +
 			"  hgld shards build …                                          at the end, with the same settings",
-		Flags: append(flagsOf(shardsStage().settings()), stageFlags()...),
+		Flags: append(append(flagsOf(shardsStage().settings()), stageFlags()...), replaceFlag()),
 		Action: func(c *cli.Context) error {
 			j, s, err := loadShards(c)
 			if err != nil {
@@ -41,7 +44,7 @@ func shardsSliceCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return runShardsSlice(j, s, n, of)
+			return runShardsSlice(j, s, n, of, c.Bool("replace"))
 		},
 	}
 }
@@ -88,15 +91,17 @@ func parseSlice(text string, getenv func(string) string) (n, of int, err error) 
 	return n, of, nil
 }
 
-func runShardsSlice(j *job, s *shardsSettings, n, of int) error {
+func runShardsSlice(j *job, s *shardsSettings, n, of int, replace bool) error {
 	src, o, err := s.openSource(j)
 	if err != nil {
 		return err
 	}
+	o.Replace = replace
 	end := showImages(j, o)
 	r, err := shards.BuildSlice(j.ctx, src, s.Out, n, of, *o)
 	end()
 	if err := errors.Join(err, src.Close()); err != nil {
+		listRefused(j, err)
 		return shardsError(err)
 	}
 	if j.json {

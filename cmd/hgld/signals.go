@@ -8,14 +8,14 @@ import (
 	"os/signal"
 )
 
-// interruptible returns a context that the first SIGINT, SIGTERM or SIGUSR1
-// cancels: the running command finishes its unit, saves and stops. (Clusters
-// announce a preemption with one of them.) The second signal ends the process
-// at once.
+// interruptible returns a context that the first SIGINT, SIGTERM, SIGUSR1 or SIGHUP
+// cancels: the running command finishes its unit, saves and stops. (Clusters announce
+// a preemption with one of them.) The second signal ends the process at once, unless
+// it is a SIGHUP.
 func interruptible(stderr io.Writer) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, stopSignals...)
+	signal.Notify(signals, stopSignals()...)
 	go func() {
 		s, ok := <-signals
 		if !ok {
@@ -23,8 +23,10 @@ func interruptible(stderr io.Writer) (context.Context, func()) {
 		}
 		fmt.Fprintf(stderr, "hgld: %v: finishing this unit and saving; once more stops now\n", s)
 		cancel()
-		if _, ok := <-signals; ok {
-			os.Exit(exitInterrupted)
+		for s := range signals {
+			if !isHangup(s) {
+				os.Exit(exitInterrupted)
+			}
 		}
 	}()
 	return ctx, func() {

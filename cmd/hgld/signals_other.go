@@ -8,7 +8,9 @@ import (
 	"syscall"
 )
 
-var stopSignals = []os.Signal{os.Interrupt}
+func stopSignals() []os.Signal { return []os.Signal{os.Interrupt} }
+
+func isHangup(os.Signal) bool { return false }
 
 // The errors of Windows for a disk without room.
 const (

@@ -59,6 +59,7 @@ type job struct {
 	json    bool      // print data as JSON
 	limit   int       // trial on the first n items; 0: all
 	quiet   bool
+	changed bool // inputs that were changed since a stage wrote them are meant so
 	project *project
 	args    []string // arguments behind the flags
 
@@ -84,7 +85,7 @@ func newJob(c *cli.Context) (*job, error) {
 func jobIn(c *cli.Context, p *project) *job {
 	return &job{
 		ctx: c.Context, stdout: c.App.Writer, stderr: c.App.ErrWriter,
-		json: c.Bool("json"), limit: c.Int("limit"), quiet: c.Bool("quiet"),
+		json: c.Bool("json"), limit: c.Int("limit"), quiet: c.Bool("quiet"), changed: c.Bool("changed"),
 		project: p, args: c.Args().Slice(),
 	}
 }
@@ -119,6 +120,9 @@ func (s stage) execute(j *job, settings any) error {
 	if err := s.missingInput(j, settings); err != nil {
 		return err
 	}
+	if err := s.trustInputs(j, settings); err != nil {
+		return err
+	}
 	in, out := s.files(settings)
 	before, err := fingerprint(in)
 	if err != nil {
@@ -144,6 +148,7 @@ func (s stage) subcommand(name, usage, examples string) *cli.Command {
 func stageFlags() []cli.Flag {
 	return append(commonFlags(),
 		&cli.IntFlag{Name: "limit", Usage: "trial: take only the first `N` items"},
+		changedFlag(),
 		overrideFlag(),
 	)
 }

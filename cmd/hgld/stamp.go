@@ -34,6 +34,9 @@ type stamp struct {
 	Settings string            `json:"settings"`          // resolved, as YAML
 	In       map[string]string `json:"in"`                // path -> fingerprint
 	Out      map[string]string `json:"out"`
+
+	Sums    map[string]string `json:"sums,omitempty"`    // sha256 of outputs whose fingerprint is none
+	Changed map[string]string `json:"changed,omitempty"` // outputs that a user changed on purpose: their sha256 before
 }
 
 // record writes the stage's stamp, if there is a project. A result that went
@@ -56,14 +59,24 @@ func (s stage) record(j *job, settings any, in map[string]string, out []string, 
 			text = was.Settings
 		}
 	}
-	data, err := json.MarshalIndent(stamp{
-		Version: stampVersion, Stage: s.name, Tool: version, Finished: time.Now().UTC().Truncate(time.Second),
-		Limit: j.limit, Partial: repeatable, Settings: text, In: j.project.relative(in), Out: j.project.relative(after),
-	}, "", " ")
+	sums, err := sumsOf(after)
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(j.project.dir, ".hgld")
+	return s.writeStamp(j.project, stamp{
+		Version: stampVersion, Stage: s.name, Tool: version, Finished: time.Now().UTC().Truncate(time.Second),
+		Limit: j.limit, Partial: repeatable, Settings: text, In: j.project.relative(in), Out: j.project.relative(after),
+		Sums: j.project.relative(sums),
+	})
+}
+
+// writeStamp writes the stage's stamp in a project.
+func (s stage) writeStamp(p *project, st stamp) error {
+	data, err := json.MarshalIndent(st, "", " ")
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(p.dir, ".hgld")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -226,7 +239,7 @@ func (was stamp) compare(in, out map[string]string, settings string) (string, st
 			return "missing", path + " is gone"
 		}
 		if was.Out[path] != out[path] {
-			return "stale", path + " was changed by something else"
+			return "stale", path + changed(out[path], " was changed by something else")
 		}
 	}
 	if was.Settings != settings {
@@ -238,7 +251,7 @@ func (was stamp) compare(in, out map[string]string, settings string) (string, st
 		case in[path] == "":
 			return "stale", path + " is gone"
 		default:
-			return "stale", path + " changed since"
+			return "stale", path + changed(in[path], " changed since")
 		}
 	}
 	switch {
@@ -248,6 +261,15 @@ func (was stamp) compare(in, out map[string]string, settings string) (string, st
 		return "trial", fmt.Sprintf("made with --limit %d", was.Limit)
 	}
 	return "done", ""
+}
+
+// changed says how a file differs from what a stamp has of it: by damage that its
+// fingerprint tells, or else as it is said here.
+func changed(now, otherwise string) string {
+	if what, is := strings.CutPrefix(now, spoiled); is {
+		return ": " + what
+	}
+	return otherwise
 }
 
 // firstDifference names the first setting in which two YAML texts differ.

@@ -44,8 +44,8 @@ type Columns struct {
 type CSV struct{}
 
 // Open reads the header and opens the images.
-func (CSV) Open(_ context.Context, s Settings) (shards.Source, error) {
-	src, err := openCSV(s)
+func (CSV) Open(ctx context.Context, s Settings) (shards.Source, error) {
+	src, err := openCSV(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("dataset: csv: %w", err)
 	}
@@ -70,7 +70,7 @@ type csvColumns struct {
 	author, license, title, source int
 }
 
-func openCSV(s Settings) (*csvSource, error) {
+func openCSV(ctx context.Context, s Settings) (*csvSource, error) {
 	src := &csvSource{name: s.Input, split: s.Split, levels: s.Levels}
 	if src.split == "" {
 		src.split = labels.Train
@@ -97,7 +97,7 @@ func openCSV(s Settings) (*csvSource, error) {
 	if images == "" {
 		images = filepath.Dir(s.Input)
 	}
-	src.store, err = openStore(images)
+	src.store, err = openStore(ctx, images)
 	return src, err
 }
 

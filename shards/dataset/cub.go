@@ -29,7 +29,7 @@ type CUB struct{}
 // Open reads the lists.
 func (CUB) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	known := []level{{name: "class"}, {name: "family"}, {name: "order"}}
-	return importer("cub", s, known, []string{"images.txt"}, func(p *published) error {
+	return importer(ctx, "cub", s, known, []string{"images.txt"}, func(p *published) error {
 		names, err := p.numbered(ctx, "classes.txt")
 		if err != nil {
 			return err

@@ -45,7 +45,7 @@ func dymlHeader(columns ...string) *regexp.Regexp {
 // Open reads the lists.
 func (DyML) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	known := []level{{name: "fine"}, {name: "middle"}, {name: "coarse"}}
-	return importer("dyml", s, known, []string{"train/label.csv"}, func(p *published) error {
+	return importer(ctx, "dyml", s, known, []string{"train/label.csv"}, func(p *published) error {
 		p.sides = nil
 		product := p.has("mini-bmk_all_in_one/label.csv")
 		switch {

@@ -46,7 +46,7 @@ type folderSource struct {
 }
 
 func openFolderSource(ctx context.Context, s Settings) (*folderSource, error) {
-	st, err := openStore(s.Input)
+	st, err := openStore(ctx, s.Input)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,8 @@ func (src *folderSource) Items(ctx context.Context) iter.Seq2[shards.Item, error
 			}
 			split, names := src.labelled(e.path)
 			item := shards.Item{ID: shards.NewImageID(e.path), Path: e.path, Split: split, Names: names, Where: e.path,
-				Size: e.size, Stamp: e.stamp, Open: func() (io.ReadCloser, error) { return src.store.open(e.path) }}
+				Size: e.size, Missing: e.gone, Stamp: e.stamp,
+				Open: func() (io.ReadCloser, error) { return src.store.open(e.path) }}
 			if !yield(item, nil) {
 				return
 			}

@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -29,7 +30,9 @@ func openFolder(name string) (store, error) {
 	return &folderStore{name, root}, nil
 }
 
-// list walks the folder. Hidden files and folders are left out.
+// list walks the folder. Hidden files and folders are left out. A link that leads to
+// nothing or round in a circle, or that may not be followed, is listed as a file
+// without bytes.
 func (s *folderStore) list(ctx context.Context) ([]entry, error) {
 	var all []entry
 	err := fs.WalkDir(s.root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
@@ -49,6 +52,10 @@ func (s *folderStore) list(ctx context.Context) ([]entry, error) {
 			return nil
 		}
 		info, err := s.root.Stat(filepath.FromSlash(p))
+		if gone := errors.Is(err, fs.ErrNotExist); gone || shards.Unreadable(err) {
+			all = append(all, entry{path: p, gone: gone}) // opening it says why
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}

@@ -69,7 +69,7 @@ const (
 )
 
 func (g *gldv2) open(ctx context.Context, s Settings) error {
-	lists, err := openStore(s.Input)
+	lists, err := openStore(ctx, s.Input)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,9 @@
 package dataset
 
 import (
+	"bytes"
 	"crypto/md5"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -9,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"hgld/labels"
 	"hgld/shards"
@@ -169,9 +172,109 @@ func TestDamagedTARFailsTheBuildByItsMD5(t *testing.T) {
 	out := t.TempDir()
 	_, err = shards.Build(t.Context(), src, out, shards.Options{})
 	wantError(t, err, "index/images_004.tar", "MD5", "load it again")
+	if !errors.As(err, new(*shards.InputError)) {
+		t.Errorf("%T, want an InputError", err)
+	}
 	if _, err := shards.Open(out); err == nil {
 		t.Error("the damaged data set is there")
 	}
+	if left, _ := filepath.Glob(filepath.Join(out, "data", "index-*")); len(left) > 0 {
+		t.Errorf("shards with images of the damaged TAR stand: %v", left)
+	}
+}
+
+// TestTARLoadedAgainGivesItsImages builds from a TAR with a changed picture, which can
+// still be decoded, and again from the right one, whose members have the same sizes:
+// the data set must have the right picture. published says whether a sum was.
+func TestTARLoadedAgainGivesItsImages(t *testing.T) {
+	for _, published := range []bool{true, false} {
+		dir := gldv2Folder(t, true)
+		file := filepath.Join(dir, "index", "images_004.tar")
+		sum := filepath.Join(dir, "md5sum", "index", "md5.images_004.txt")
+		right, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrong := bytes.Clone(right)
+		quantization := bytes.Index(wrong, []byte("\xff\xdb"))
+		wrong[quantization+10] ^= 1
+		text := fmt.Sprintf("%x", md5.Sum(wrong)) // as if these had been the published bytes
+		if err := errors.Join(os.WriteFile(file, wrong, 0o644), os.WriteFile(sum, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		if !published {
+			if err := os.Remove(sum); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out := t.TempDir()
+		first := gldv2Image(t, dir, out, "400000000000000e")
+		if err := os.WriteFile(file, right, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if published {
+			if err := os.WriteFile(sum, fmt.Appendf(nil, "%x", md5.Sum(right)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		second := gldv2Image(t, dir, out, "400000000000000e")
+		if bytes.Equal(first, second) || !bytes.Equal(second, picture(t, 4)) {
+			t.Errorf("published %v: the image of the first TAR is still in the data set", published)
+		}
+	}
+}
+
+// gldv2Image builds a data set in out and returns one of its images of the index.
+func gldv2Image(t *testing.T, dir, out, id string) []byte {
+	t.Helper()
+	src, err := GLDv2{}.Open(t.Context(), Settings{Input: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if _, err := shards.Build(t.Context(), src, out, shards.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return imageOf(t, out, labels.Index, id)
+}
+
+func imageOf(t *testing.T, dir string, split labels.Split, id string) []byte {
+	t.Helper()
+	set, err := shards.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	view, err := set.Split(split)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range view.Len() {
+		if view.ID(i) == id {
+			image, err := view.Image(t.Context(), i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return image
+		}
+	}
+	t.Fatalf("no image %s", id)
+	return nil
+}
+
+// A TAR that changes while it is read gives neither the old images nor the new ones.
+func TestTARChangedMeanwhileStopsTheBuild(t *testing.T) {
+	dir := gldv2Folder(t, true)
+	src, err := GLDv2{}.Open(t.Context(), Settings{Input: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, "index", "images_004.tar"), later, later); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, buildError(t, src), "index/images_004.tar was changed while it was read")
 }
 
 func TestGLDv2MistakesAreNamed(t *testing.T) {

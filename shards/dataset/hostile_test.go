@@ -86,7 +86,7 @@ func TestHostileZipsAreRefused(t *testing.T) {
 		if err := os.WriteFile(file, c.data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_, err := openStore(file)
+		_, err := openStore(t.Context(), file)
 		t.Log(name, err)
 		wantError(t, err, "images.zip", c.want)
 	}
@@ -131,7 +131,7 @@ func TestHostileTarsAreRefused(t *testing.T) {
 		if err := os.WriteFile(file, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_, err := openStore(file)
+		_, err := openStore(t.Context(), file)
 		t.Log(name, err)
 		wantError(t, err, "images.tar", c.want)
 	}

@@ -188,6 +188,64 @@ func TestLinksOutOfTheFolderAreNotFollowed(t *testing.T) {
 	wantError(t, err, "c is a symbolic link to a folder")
 }
 
+// The members of a tar file have no checksums: that of the file says that one changed.
+func TestTarWithOtherContentsIsReadAnew(t *testing.T) {
+	right := tree{"a/1.jpg": string(picture(t, 1)), "a/2.jpg": string(picture(t, 2))}.tar(t)
+	data, err := os.ReadFile(right)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := bytes.Clone(data)
+	wrong[bytes.Index(wrong, []byte("\xff\xdb"))+10] ^= 1 // in a table of the first picture
+	file, out := filepath.Join(t.TempDir(), "images.tar"), t.TempDir()
+	var got [2][]byte
+	for i, content := range [][]byte{wrong, data} {
+		if err := os.WriteFile(file, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		src, err := Folder{}.Open(t.Context(), Settings{Input: file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := shards.Build(t.Context(), src, out, shards.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := src.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got[i] = imageOf(t, out, labels.Train, shards.NewImageID("a/1.jpg").String())
+	}
+	if bytes.Equal(got[0], got[1]) || !bytes.Equal(got[1], picture(t, 1)) {
+		t.Error("the changed picture is still in the data set")
+	}
+}
+
+// A link that leads to nothing, and one that cannot be followed, are listed like a
+// broken image.
+func TestLinksThatCannotBeReadAreFailures(t *testing.T) {
+	dir := tree{"a/1.jpg": string(picture(t, 1))}.folder(t)
+	for name, to := range map[string]string{"2.jpg": "nowhere.jpg", "3.jpg": "3.jpg"} {
+		if err := os.Symlink(to, filepath.Join(dir, "a", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	table := filepath.Join(t.TempDir(), "t.csv")
+	if err := os.WriteFile(table, []byte("path,level_0\na/1.jpg,a\na/2.jpg,a\na/3.jpg,a\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, r := range map[string]*shards.Result{
+		"folder": build(t, Folder{}, Settings{Input: dir}), "csv": build(t, CSV{}, Settings{Input: table, Images: dir}),
+	} {
+		if n := r.Manifest.Rows(labels.Train); n != 1 || len(r.Failures) != 2 {
+			t.Fatalf("%s: %d rows, failures %+v", name, n, r.Failures)
+		}
+		gone, loop := r.Failures[0], r.Failures[1]
+		if gone.Class != shards.MissingFailure || loop.Class != shards.ReadFailure || loop.Path != "a/3.jpg" {
+			t.Errorf("%s: failures %+v", name, r.Failures)
+		}
+	}
+}
+
 func TestCSVReadsFromFolderZipAndTar(t *testing.T) {
 	files := tree{"x/1.jpg": string(picture(t, 1)), "x/2.jpg": string(picture(t, 2))}
 	table := "\ufeffsplit,path,fine,coarse,author,image_id\r\ntrain,x/1.jpg,apple,fruit,Ann,00000000000000ff\r\n,./x/2.jpg,\"a, b\",fruit,,\r\ntest,x/3.jpg,,,,\r\n"
@@ -220,7 +278,7 @@ func build(tb testing.TB, importer Importer, s Settings) *shards.Result {
 		tb.Fatal(err)
 	}
 	defer src.Close()
-	r, err := shards.Build(tb.Context(), src, tb.TempDir(), shards.Options{})
+	r, err := shards.Build(tb.Context(), src, tb.TempDir(), shards.Options{AllowMissing: 1})
 	if err != nil {
 		tb.Fatal(err)
 	}

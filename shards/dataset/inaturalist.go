@@ -48,7 +48,7 @@ func (INaturalist) Open(ctx context.Context, s Settings) (shards.Source, error) 
 	known = append(known, level{name: "group", optional: true})
 	const lists = "Inat_dataset_splits/Inaturalist_%s_set1.txt"
 	marks := []string{fmt.Sprintf(lists, labels.Train)}
-	return importer("inaturalist", s, known, marks, func(p *published) error {
+	return importer(ctx, "inaturalist", s, known, marks, func(p *published) error {
 		species, err := p.taxonomy(ctx)
 		if err != nil {
 			return err

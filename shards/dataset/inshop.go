@@ -37,7 +37,7 @@ func (InShop) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	known := []level{{name: "item"}, {name: "category"}, {name: "department", optional: true}}
 	const list = "list_eval_partition.txt"
 	marks := []string{"Eval/" + list, list}
-	return importer("in-shop", s, known, marks, func(p *published) error {
+	return importer(ctx, "in-shop", s, known, marks, func(p *published) error {
 		name := marks[0]
 		if !p.has(name) {
 			name = marks[1]

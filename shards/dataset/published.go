@@ -69,7 +69,7 @@ type level struct {
 
 // openPublished opens the stores and finds the top folder by one of the files that
 // must be in it. The levels are those of known that the settings name.
-func openPublished(s Settings, known []level, marks ...string) (*published, error) {
+func openPublished(ctx context.Context, s Settings, known []level, marks ...string) (*published, error) {
 	if s.Labels != "" || s.Columns != (Columns{}) {
 		return nil, errors.New("its lists give the labels; no labels and no columns are wanted")
 	}
@@ -81,7 +81,7 @@ func openPublished(s Settings, known []level, marks ...string) (*published, erro
 		return nil, err
 	}
 	p := &published{levels: levels, sides: map[string]seen{}}
-	if p.lists, err = openStore(s.Input); err != nil {
+	if p.lists, err = openStore(ctx, s.Input); err != nil {
 		return nil, err
 	}
 	p.images = p.lists
@@ -89,7 +89,7 @@ func openPublished(s Settings, known []level, marks ...string) (*published, erro
 		return nil, errors.Join(fmt.Errorf("%s: %w", s.Input, err), p.Close())
 	}
 	if s.Images != "" {
-		if p.images, err = openStore(s.Images); err != nil {
+		if p.images, err = openStore(ctx, s.Images); err != nil {
 			p.images = p.lists
 			return nil, errors.Join(err, p.Close())
 		}
@@ -375,8 +375,9 @@ func (p *published) Close() error {
 
 // importer is the common part of Open: it closes what read could not use, and
 // says which data set is spoken of.
-func importer(name string, s Settings, known []level, marks []string, read func(*published) error) (shards.Source, error) {
-	p, err := openPublished(s, known, marks...)
+func importer(ctx context.Context, name string, s Settings, known []level, marks []string,
+	read func(*published) error) (shards.Source, error) {
+	p, err := openPublished(ctx, s, known, marks...)
 	if err == nil {
 		if err = read(p); err != nil {
 			err = errors.Join(fmt.Errorf("%s: %w", filepath.Base(s.Input), err), p.Close())

@@ -28,7 +28,7 @@ const sopColumns = "image_id class_id super_class_id path"
 // Open reads the lists.
 func (SOP) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	known := []level{{name: "product"}, {name: "category"}}
-	return importer("sop", s, known, []string{"Ebay_train.txt", "Ebay_test.txt"}, func(p *published) error {
+	return importer(ctx, "sop", s, known, []string{"Ebay_train.txt", "Ebay_test.txt"}, func(p *published) error {
 		names := categories{}
 		for _, list := range []struct {
 			name  string

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"hgld/shards"
 )
@@ -38,13 +39,19 @@ type entry struct {
 	path  string // with slashes, without . and ..
 	size  int64
 	stamp string // what an archive says of the content
+	gone  bool   // a link that leads to nothing
 }
 
-// attach gives an item its image, the file called name of a store. A missing one
-// is no error: the item says so when it is opened.
+// attach gives an item its image, the file called name of a store. One that is missing
+// or may not be read is no error: the item says so when it is opened.
 func attach(item *shards.Item, st store, name string) (entry, error) {
 	e, err := st.find(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	item.Missing = errors.Is(err, fs.ErrNotExist)
+	switch {
+	case err == nil, item.Missing, shards.Unreadable(err):
+	case errors.As(err, new(syscall.Errno)):
+		return e, &shards.ReadError{Path: item.Path, Where: item.Where, Err: err}
+	default:
 		return e, fmt.Errorf("%s: %w", item.Where, err)
 	}
 	item.Size, item.Stamp = e.size, e.stamp
@@ -64,8 +71,9 @@ func topsOf[V any](members map[string]V) []string {
 }
 
 // openStore opens a folder, a zip or a tar file. Of an archive, every member is
-// looked at: one that is no plain file or whose name leads elsewhere is an error.
-func openStore(name string) (store, error) {
+// looked at: one that is no plain file or whose name leads elsewhere is an error. A
+// tar file is read whole, for its hash.
+func openStore(ctx context.Context, name string) (store, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err
@@ -77,7 +85,7 @@ func openStore(name string) (store, error) {
 	case strings.HasSuffix(lower, ".zip"):
 		return openZip(name)
 	case strings.HasSuffix(lower, ".tar"):
-		return openTar(name)
+		return openTar(ctx, name)
 	case strings.HasSuffix(lower, ".tar.gz"), strings.HasSuffix(lower, ".tgz"), strings.HasSuffix(lower, ".tar.bz2"),
 		strings.HasSuffix(lower, ".tar.xz"), strings.HasSuffix(lower, ".tar.zst"):
 		return nil, fmt.Errorf("%s: a compressed tar file cannot be read at random; unpack it to .tar (images do not shrink anyway)", name)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/md5"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"hgld/labels"
 	"hgld/shards"
@@ -26,8 +26,15 @@ import (
 type tarSet struct {
 	name   string
 	folder store
-	tars   []*tarStore
+	tars   []*gldv2TAR
 	splits map[labels.Split]map[shards.ImageID]place // nil map: a folder
+}
+
+// gldv2TAR is a TAR with the MD5 sum that was published for it. Images are taken from
+// it only if it has this sum.
+type gldv2TAR struct {
+	*tarStore
+	check func() error // reads the TAR whole, once
 }
 
 // place is where a member lies.
@@ -61,11 +68,10 @@ func (s *tarSet) index(ctx context.Context, split labels.Split) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		st, err := openTar(file)
+		t, err := openGLDv2TAR(ctx, file)
 		if err != nil {
 			return err
 		}
-		t := st.(*tarStore)
 		s.tars = append(s.tars, t)
 		for name, at := range t.members {
 			id, ok := shards.ParseImageID(strings.TrimSuffix(path.Base(name), ".jpg"))
@@ -81,6 +87,39 @@ func (s *tarSet) index(ctx context.Context, split labels.Split) error {
 	}
 	s.splits[split] = members
 	return nil
+}
+
+// openGLDv2TAR stamps the members with the published sum or, where there is none, with
+// the TAR's own.
+func openGLDv2TAR(ctx context.Context, file string) (*gldv2TAR, error) {
+	t, err := indexTar(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	published, err := publishedMD5(file)
+	if published == "" && err == nil {
+		err = t.stampByHash()
+	}
+	if err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	if published != "" {
+		t.stamp = "tar md5:" + published
+	}
+	return &gldv2TAR{t, sync.OnceValue(func() error { return t.compareMD5(published) })}, nil
+}
+
+// compareMD5 compares the TAR with a published sum, "" where there is none.
+func (s *tarStore) compareMD5(published string) error {
+	if published == "" {
+		return nil
+	}
+	got, err := s.sums()
+	if err != nil || got.md5 == published {
+		return err
+	}
+	return &shards.InputError{Err: fmt.Errorf("%s: its MD5 is %s, published is %s; load it again, "+
+		"with `hgld shards build` continuing afterwards", s.name, got.md5, published)}
 }
 
 // at returns where an image lies; tar is false for one in a folder.
@@ -103,7 +142,10 @@ func (s *tarSet) find(name string) (entry, error) {
 	if !tar {
 		return s.folder.find(name)
 	}
-	return entry{path: name, size: p.size}, err
+	if err != nil {
+		return entry{}, err
+	}
+	return entry{path: name, size: p.size, stamp: s.tars[p.tar].stamp}, nil
 }
 
 func (s *tarSet) open(name string) (io.ReadCloser, error) {
@@ -114,7 +156,11 @@ func (s *tarSet) open(name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return io.NopCloser(io.NewSectionReader(s.tars[p.tar].file, p.extent.at, p.size)), nil
+	t := s.tars[p.tar]
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	return io.NopCloser(io.NewSectionReader(t.file, p.extent.at, p.size)), nil
 }
 
 func (s *tarSet) list(ctx context.Context) ([]entry, error) {
@@ -122,7 +168,8 @@ func (s *tarSet) list(ctx context.Context) ([]entry, error) {
 	for split, members := range s.splits {
 		for id, p := range members {
 			t := id.String()
-			all = append(all, entry{path: path.Join(string(split), t[:1], t[1:2], t[2:3], t+".jpg"), size: p.size})
+			name := path.Join(string(split), t[:1], t[1:2], t[2:3], t+".jpg")
+			all = append(all, entry{path: name, size: p.size, stamp: s.tars[p.tar].stamp})
 		}
 	}
 	slices.SortFunc(all, func(a, b entry) int { return cmp.Compare(a.path, b.path) })
@@ -133,7 +180,7 @@ func (s *tarSet) folders() ([]string, error) { return s.folder.folders() }
 
 // input is a hash of the lines "train/images_000.tar<tab>bytes<tab>sha256" of the
 // TARs and, without TARs, that of the folder. A TAR that differs from its
-// md5.images_000.txt is an error.
+// md5.images_000.txt, or from itself when it was opened, is a *shards.InputError.
 func (s *tarSet) input(ctx context.Context, used []byte) (shards.Input, error) {
 	if len(s.tars) == 0 {
 		return s.folder.input(ctx, used)
@@ -141,23 +188,22 @@ func (s *tarSet) input(ctx context.Context, used []byte) (shards.Input, error) {
 	var lines []byte
 	total := int64(0)
 	for _, t := range s.tars {
-		sum := &hashed{ctx: ctx, sum: sha256.New()}
-		check := md5.New()
-		if _, err := io.CopyBuffer(io.MultiWriter(sum, check), io.NewSectionReader(t.file, 0, 1<<62), make([]byte, 1<<20)); err != nil {
-			return shards.Input{}, fmt.Errorf("%s: %w", t.name, err)
-		}
-		if err := compareMD5(t.name, hex.EncodeToString(check.Sum(nil))); err != nil {
+		if err := t.check(); err != nil {
 			return shards.Input{}, err
 		}
-		in := sum.input(path.Join(filepath.Base(filepath.Dir(t.name)), filepath.Base(t.name)))
-		lines = fmt.Appendf(lines, "%s\t%d\t%s\n", in.Name, in.Bytes, in.SHA256)
+		in, err := t.input(ctx, nil)
+		if err != nil {
+			return shards.Input{}, err
+		}
+		name := path.Join(filepath.Base(filepath.Dir(t.name)), in.Name)
+		lines = fmt.Appendf(lines, "%s\t%d\t%s\n", name, in.Bytes, in.SHA256)
 		total += in.Bytes
 	}
 	return shards.Input{Name: filepath.Base(s.name) + "/", Bytes: total, SHA256: sha256.Sum256(lines)}, nil
 }
 
-// compareMD5 compares a TAR with the sum that was published for it, if that is there.
-func compareMD5(tar, got string) error {
+// publishedMD5 returns the sum that was published for a TAR, "" if it is not there.
+func publishedMD5(tar string) (string, error) {
 	dir, base := filepath.Split(tar)
 	name := "md5." + strings.TrimSuffix(base, ".tar") + ".txt"
 	split := filepath.Base(dir)
@@ -167,18 +213,15 @@ func compareMD5(tar, got string) error {
 			continue
 		}
 		if err != nil {
-			return err
+			return "", err
 		}
 		fields := strings.Fields(string(text))
 		if len(fields) == 0 || len(fields[0]) != 2*md5.Size {
-			return fmt.Errorf("%s: %q is no MD5 sum; load the file again", file, strings.TrimSpace(string(text)))
+			return "", fmt.Errorf("%s: %q is no MD5 sum; load the file again", file, strings.TrimSpace(string(text)))
 		}
-		if fields[0] != got {
-			return fmt.Errorf("%s: its MD5 is %s, published is %s; load it again, with `hgld shards build` continuing afterwards", tar, got, fields[0])
-		}
-		return nil
+		return fields[0], nil
 	}
-	return nil
+	return "", nil
 }
 
 // Close closes the TARs and the folder.

@@ -3,6 +3,9 @@ package dataset
 import (
 	"archive/tar"
 	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -11,38 +14,89 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"hgld/shards"
 )
 
 // tarStore reads members of an uncompressed tar file: one pass over the headers
-// finds where each lies.
+// finds where each lies. A member has no checksum, so the whole file's stands for the
+// content of each.
 type tarStore struct {
 	name    string
 	file    *os.File
+	was     fs.FileInfo // when it was opened
 	members map[string]extent
+	stamp   string                  // of every member
+	sums    func() (tarSums, error) // of the whole file, which is read once
 }
 
 type extent struct{ at, size int64 }
 
-func openTar(name string) (store, error) {
+// tarSums identify a tar file.
+type tarSums struct {
+	md5   string       // as the files of GLDv2 were published with
+	input shards.Input // without folder
+}
+
+func openTar(ctx context.Context, name string) (store, error) {
+	s, err := indexTar(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.stampByHash(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// indexTar opens a tar file and finds its members, which have no stamp yet.
+func indexTar(ctx context.Context, name string) (*tarStore, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	s := &tarStore{name: name, file: f, members: map[string]extent{}}
-	if err := s.index(); err != nil {
-		f.Close()
-		return nil, err
+	s.sums = sync.OnceValues(func() (tarSums, error) { return s.hash(ctx) })
+	if s.was, err = f.Stat(); err == nil {
+		err = s.index()
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	return s, nil
 }
 
-func (s *tarStore) index() error {
-	info, err := s.file.Stat()
+func (s *tarStore) stampByHash() error {
+	sums, err := s.sums()
+	s.stamp = "tar sha256:" + sums.input.SHA256.String()
+	return err
+}
+
+// hash reads the whole file.
+func (s *tarStore) hash(ctx context.Context) (tarSums, error) {
+	whole := &hashed{ctx: ctx, sum: sha256.New()}
+	check := md5.New()
+	in := io.NewSectionReader(s.file, 0, s.was.Size())
+	if _, err := io.CopyBuffer(io.MultiWriter(whole, check), struct{ io.Reader }{in}, make([]byte, 1<<20)); err != nil {
+		return tarSums{}, fmt.Errorf("%s: %w", s.name, err)
+	}
+	return tarSums{hex.EncodeToString(check.Sum(nil)), whole.input(filepath.Base(s.name))}, nil
+}
+
+// unchanged says whether the file is still as it was opened, by size and time.
+func (s *tarStore) unchanged() error {
+	now, err := s.file.Stat()
 	if err != nil {
 		return err
 	}
+	if now.Size() != s.was.Size() || !now.ModTime().Equal(s.was.ModTime()) {
+		return &shards.InputError{Err: fmt.Errorf("%s was changed while it was read; run the same command again", s.name)}
+	}
+	return nil
+}
+
+func (s *tarStore) index() error {
 	base := filepath.Base(s.name)
 	r := tar.NewReader(s.file)
 	for n := 0; ; n++ {
@@ -80,8 +134,8 @@ func (s *tarStore) index() error {
 		if err != nil {
 			return err
 		}
-		if h.Size < 0 || h.Size > info.Size()-at {
-			return bad(fmt.Sprintf("has %d bytes, but the archive ends %d bytes behind its header", h.Size, info.Size()-at))
+		if h.Size < 0 || h.Size > s.was.Size()-at {
+			return bad(fmt.Sprintf("has %d bytes, but the archive ends %d bytes behind its header", h.Size, s.was.Size()-at))
 		}
 		p := memberPath(h.Name)
 		if _, twice := s.members[p]; twice {
@@ -94,7 +148,7 @@ func (s *tarStore) index() error {
 func (s *tarStore) list(context.Context) ([]entry, error) {
 	all := make([]entry, 0, len(s.members))
 	for p, e := range s.members {
-		all = append(all, entry{path: p, size: e.size})
+		all = append(all, entry{path: p, size: e.size, stamp: s.stamp})
 	}
 	slices.SortFunc(all, func(a, b entry) int { return strings.Compare(a.path, b.path) })
 	return all, nil
@@ -107,7 +161,7 @@ func (s *tarStore) find(name string) (entry, error) {
 	if !ok {
 		return entry{}, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
 	}
-	return entry{path: name, size: e.size}, nil
+	return entry{path: name, size: e.size, stamp: s.stamp}, nil
 }
 
 func (s *tarStore) open(name string) (io.ReadCloser, error) {
@@ -118,8 +172,9 @@ func (s *tarStore) open(name string) (io.ReadCloser, error) {
 	return io.NopCloser(io.NewSectionReader(s.file, e.at, e.size)), nil
 }
 
-func (s *tarStore) input(ctx context.Context, _ []byte) (shards.Input, error) {
-	return FileInput(ctx, s.name)
+func (s *tarStore) input(context.Context, []byte) (shards.Input, error) {
+	sums, err := s.sums()
+	return sums.input, errors.Join(err, s.unchanged())
 }
 
 func (s *tarStore) Close() error { return s.file.Close() }

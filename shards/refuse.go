@@ -1,0 +1,176 @@
+package shards
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hgld/internal/atomicfile"
+)
+
+// RefusedError says that a data set was not published, because it would be none, or a
+// worse one than that in its place. What was in the folder is there as before.
+type RefusedError struct {
+	Images   int       // that the source has
+	Failures []Failure // images that would be left out; of a source whose images are gone, without a shard
+	Allowed  float64   // Options.AllowMissing
+	Was      int       // images of the finished data set, where Fewer
+	Fewer    bool      // refused because it would have fewer images than the finished one
+}
+
+// Error says how many images are concerned, and which is the first.
+func (e *RefusedError) Error() string {
+	left := e.Images - len(e.Failures)
+	if e.Fewer {
+		return fmt.Sprintf("%d images, fewer than the %d of the finished data set there%s", left, e.Was, e.first())
+	}
+	if left == 0 {
+		return fmt.Sprintf("none of the %d images can be used (%s), so there is no data set%s",
+			e.Images, CountFailures(e.Failures), e.first())
+	}
+	return fmt.Sprintf("%d of %d images cannot be used (%s), and at most %.4g %% may be left out%s",
+		len(e.Failures), e.Images, CountFailures(e.Failures), 100*e.Allowed, e.first())
+}
+
+func (e *RefusedError) first() string {
+	if len(e.Failures) == 0 {
+		return ""
+	}
+	f := &e.Failures[0]
+	return fmt.Sprintf("; the first: %s (%s): %s", f.Path, f.Where, f.Error)
+}
+
+// CountFailures prints how many failures there are of each class: "decode 3, missing 1".
+func CountFailures(failures []Failure) string {
+	classes := map[FailureClass]int{}
+	for i := range failures {
+		classes[failures[i].Class]++
+	}
+	var parts []string
+	for _, c := range slices.Sorted(maps.Keys(classes)) {
+		parts = append(parts, fmt.Sprintf("%s %d", c, classes[c]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// finished is a data set that stands where another one is to be built.
+type finished struct {
+	rows  int
+	trial bool // made with Settings.Limit
+}
+
+// lookAt returns the finished data set in dir, nil where there is none. Where its
+// manifest is damaged, the sidecars tell its rows. A manifest that cannot be read is an
+// error: what it speaks of may be good.
+func lookAt(dir string) (*finished, error) {
+	m, _, err := readManifest(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case errors.As(err, new(*DamageError)):
+		return lookAtSidecars(dir)
+	case err != nil:
+		return nil, err
+	}
+	was := &finished{trial: m.Settings.Limit > 0}
+	for _, f := range m.Files {
+		was.rows += f.Rows
+	}
+	return was, nil
+}
+
+func lookAtSidecars(dir string) (*finished, error) {
+	names, err := fs.Glob(os.DirFS(dir), "data/*.idx")
+	if err != nil {
+		return nil, err
+	}
+	was := &finished{}
+	for _, name := range names {
+		data, err := readPlain(dir, name, maxSidecar)
+		if err != nil && !errors.As(err, new(*DamageError)) {
+			return nil, err
+		}
+		if x, err := decodeIndex(data); err == nil {
+			was.rows += x.rows()
+		}
+	}
+	return was, nil
+}
+
+// refuse returns a *RefusedError unless what is left after the failures may be
+// published in place of what was there.
+func (b *builder) refuse(failures []Failure, was *finished) error {
+	e := &RefusedError{Images: b.plan.images(), Failures: failures, Allowed: b.o.AllowMissing}
+	const rounding = 1e-9 // of the product: 0.29·100 is a little less than 29
+	left := e.Images - len(failures)
+	if left == 0 || float64(len(failures)) > b.o.AllowMissing*float64(e.Images)+rounding {
+		return e
+	}
+	if was == nil || left >= was.rows || b.o.Replace || was.trial && b.o.Limit > 0 {
+		return nil
+	}
+	e.Fewer, e.Was = true, was.rows
+	return e
+}
+
+// refuseEarly is refuse by what is known before any image is opened.
+func (b *builder) refuseEarly() error {
+	was, err := lookAt(b.dir)
+	if err != nil {
+		return err
+	}
+	var gone []Failure
+	for i := range b.plan.shards {
+		for k := range b.plan.shards[i].items {
+			if item := &b.plan.shards[i].items[k]; item.Missing {
+				gone = append(gone, item.failure(MissingFailure, errMissing))
+			}
+		}
+	}
+	return b.refuse(gone, was)
+}
+
+// A build whose folder holds a finished data set leaves it alone until the new one is
+// complete: new shards wait in nextFolder, and those of a build that was stopped or
+// refused go on waiting there for the next.
+const nextFolder = ".hgld-next"
+
+// waiting is where a shard waits for its place, by its name in the data set.
+func waiting(name string) string { return nextFolder + "/" + strings.TrimPrefix(name, "data/") }
+
+// place says where new shards are written.
+func (b *builder) place() error {
+	was, err := lookAt(b.dir)
+	if err != nil || was == nil {
+		return err
+	}
+	b.aside = true
+	return os.MkdirAll(filepath.Join(b.dir, nextFolder), 0o755)
+}
+
+// takePlaces moves the shards that wait to their places.
+func (b *builder) takePlaces() error {
+	moved := false
+	for i := range b.made {
+		m := &b.made[i]
+		if m.at == m.file.Name {
+			continue
+		}
+		to := m.file.Name
+		for _, move := range [][2]string{{indexName(m.at), indexName(to)}, {m.at, to}} { // the sidecar first, as in Finish
+			if err := os.Rename(filepath.Join(b.dir, move[0]), filepath.Join(b.dir, move[1])); err != nil {
+				return err
+			}
+		}
+		m.at, moved = m.file.Name, true
+	}
+	if !moved {
+		return nil
+	}
+	return atomicfile.SyncDir(filepath.Join(b.dir, "data"))
+}
