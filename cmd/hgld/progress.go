@@ -9,7 +9,6 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
-	"golang.org/x/term"
 )
 
 // every is the time between two progress lines where there is no terminal.
@@ -37,8 +36,8 @@ func (j *job) progress(label string, total int) *progress {
 	if j.quiet {
 		p.out = io.Discard
 	}
-	if f, ok := p.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
-		p.pool = mpb.New(mpb.WithOutput(f), mpb.WithWidth(40), mpb.WithRefreshRate(150*time.Millisecond))
+	if isTerminal(p.out) && os.Getenv("TERM") != "dumb" {
+		p.pool = mpb.New(mpb.WithOutput(p.out), mpb.WithWidth(40), mpb.WithRefreshRate(150*time.Millisecond))
 		p.bar = p.pool.AddBar(int64(total), mpb.BarRemoveOnComplete(),
 			mpb.PrependDecorators(decor.Name(label+" "), decor.CountersNoUnit("%d/%d ")),
 			mpb.AppendDecorators(decor.Percentage(), decor.Any(func(decor.Statistics) string { p.mu.Lock(); defer p.mu.Unlock(); return p.left() + " " + p.note })))
