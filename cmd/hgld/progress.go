@@ -32,7 +32,7 @@ type progress struct {
 
 // progress starts a display of total units (0: unknown).
 func (j *job) progress(label string, total int) *progress {
-	p := &progress{out: j.stderr, label: label, total: int64(total), start: time.Now(), last: time.Now()}
+	p := &progress{out: j.stderr, label: visibleName(label), total: int64(total), start: time.Now(), last: time.Now()}
 	if j.quiet {
 		p.out = io.Discard
 	}
@@ -59,7 +59,7 @@ func (p *progress) set(done int, note string) {
 	p.mu.Lock()
 	p.done = int64(done)
 	if note != "" {
-		p.note = note
+		p.note = visibleName(note)
 	}
 	line := ""
 	if p.bar == nil && time.Since(p.last) >= every {
