@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"slices"
 	"time"
@@ -16,14 +15,17 @@ import (
 // "crc", eight hexadecimal digits: CRC-32C of the line up to the comma before it,
 // continued from the line before (from 0 for the header). A line that is
 // changed, lost or moved is therefore found; so is one pasted from another log.
+// Behind it stands "end" (see seal.go): the number of edits in the last line, dashes
+// in every other. Lines of format version 1 end with the checksum.
 //
 // A line is acknowledged when it is on disk. What a crash leaves of the next one
 // has no valid checksum and no line end, and is cut when the log is opened for
-// writing. Fields that a reader does not know are kept.
+// writing; the line before it still has the count. Without the count the log is a
+// copy that was cut, and damaged. Fields that a reader does not know are kept.
 
 // LogVersion is the format version of the log that this hgld writes; it reads
 // every version up to it.
-const LogVersion = 1
+const LogVersion = 2
 
 // Header is the first line of a log.
 type Header struct {
@@ -66,16 +68,22 @@ type DamageError struct {
 func (e *DamageError) Error() string { return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Reason) }
 
 // Torn is the rest of a line that a crash left at the end of a log. Its edit was
-// never acknowledged.
+// never acknowledged, which the count of the line before it shows.
 type Torn struct {
-	Path string
-	Line int
-	Rest []byte
+	Path      string
+	Line      int
+	Rest      []byte
+	Uncounted bool // the line before has no count: of a copy that was cut, this may be all
 }
 
 // String says where the torn line stands and how it begins.
 func (t *Torn) String() string {
-	return fmt.Sprintf("%s:%d: the last line is torn: %d bytes of an edit that was never acknowledged (%.60q)", t.Path, t.Line, len(t.Rest), t.Rest)
+	text := fmt.Sprintf("%s:%d: the last line is torn: %d bytes of an edit that was never acknowledged",
+		t.Path, t.Line, len(t.Rest))
+	if t.Uncounted {
+		text += ", unless this is a copy that was cut: the line before is of an hgld that wrote no count"
+	}
+	return fmt.Sprintf("%s (%.60q)", text, t.Rest)
 }
 
 // Contents is what a log holds.
@@ -84,9 +92,11 @@ type Contents struct {
 	Edits  []Edit
 	Torn   *Torn // nil if the log ends as it should
 
-	size int64  // of the good lines
-	crc  uint32 // of the last one
-	end  bool   // whether the last one has its line end
+	size   int64  // of the good lines
+	crc    uint32 // of the last one
+	end    bool   // whether the last one has its line end
+	before count  // of the line before the last one
+	last   count  // of the last one
 }
 
 // ReadLog reads a log and changes nothing. A log that is not as it was written is
@@ -96,39 +106,58 @@ func ReadLog(path string) (*Contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseLog(path, data)
+	c, err := parseLog(path, data)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
+// parseLog reads the lines of a log. With a *DamageError, it returns those before
+// the damage as well.
 func parseLog(path string, data []byte) (*Contents, error) {
 	c := &Contents{end: true}
 	for line := 1; len(data) > 0; line++ {
 		text, rest, ended := bytes.Cut(data, []byte("\n"))
-		body, crc, err := unseal(text, c.crc)
+		l, err := unseal(text, c.crc, line-1)
 		switch {
-		case err != nil && !ended && !sealedWithin(text, c.crc):
-			c.Torn = &Torn{Path: path, Line: line, Rest: bytes.Clone(text)}
+		case err != nil && !ended && !sealedWithin(text, c.crc, line-1):
+			c.Torn = &Torn{Path: path, Line: line, Rest: bytes.Clone(text), Uncounted: c.last.is == uncounted}
 			if line == 1 {
-				return nil, &DamageError{path, 1, "the header is not complete; this is no log of edits"}
+				return c, &DamageError{path, 1, "the header is not complete; this is no log of edits"}
 			}
-			return c, nil
+			return c, c.whole(path)
 		case err != nil && line == 1 && !bytes.Contains(text, []byte(`"hgld_edits"`)):
-			return nil, &DamageError{path, 1, "this is no log of edits, as `hgld curate serve` writes it"}
+			return c, &DamageError{path, 1, "this is no log of edits, as `hgld curate serve` writes it"}
 		case err != nil:
-			return nil, &DamageError{path, line, err.Error()}
+			return c, &DamageError{path, line, err.Error()}
 		}
-		if err := c.take(body, line); err != nil {
-			return nil, &DamageError{path, line, err.Error()}
+		if c.last.is != uncounted && l.count.is == uncounted {
+			return c, &DamageError{path, line, `"end" is missing, and the line before has it`}
 		}
+		if err := c.take(l.object, line); err != nil {
+			return c, &DamageError{path, line, err.Error()}
+		}
+		c.before, c.last = c.last, l.count.from(c.size)
 		c.size += int64(len(text))
 		if ended {
 			c.size++
 		}
-		c.crc, c.end, data = crc, ended, rest
+		c.crc, c.end, data = l.crc, ended, rest
 	}
 	if c.size == 0 {
-		return nil, &DamageError{path, 1, "the file is empty; this is no log of edits"}
+		return c, &DamageError{path, 1, "the file is empty; this is no log of edits"}
 	}
-	return c, nil
+	return c, c.whole(path)
+}
+
+// whole is a *DamageError if an edit once followed the last line.
+func (c *Contents) whole(path string) error {
+	if c.last.is != followed {
+		return nil
+	}
+	return &DamageError{path, len(c.Edits) + 2, fmt.Sprintf("the log is cut: edit %d was acknowledged and is missing, "+
+		"with all that followed; this is a copy that did not come to its end", len(c.Edits)+1)}
 }
 
 // take decodes a line whose checksum is right.
@@ -169,48 +198,4 @@ func (h *Header) check() error {
 		return fmt.Errorf("adjudicates %d logs, want two", len(h.Adjudicates))
 	}
 	return nil
-}
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-const (
-	sealStart = `,"crc":"`
-	sealEnd   = `"}`
-	sealSize  = len(sealStart) + 8 + len(sealEnd)
-)
-
-// seal turns a JSON object into a line of the log without its line end, and
-// returns the checksum that the next line continues from.
-func seal(object []byte, before uint32) ([]byte, uint32) {
-	body := object[:len(object)-1]
-	crc := crc32.Update(before, castagnoli, body)
-	return fmt.Appendf(bytes.Clone(body), "%s%08x%s", sealStart, crc, sealEnd), crc
-}
-
-// unseal checks a line and returns its object without the checksum.
-func unseal(line []byte, before uint32) ([]byte, uint32, error) {
-	if len(line) < sealSize+1 {
-		return nil, 0, errors.New("the line has no checksum")
-	}
-	body := line[:len(line)-sealSize]
-	crc := crc32.Update(before, castagnoli, body)
-	if want := fmt.Sprintf("%s%08x%s", sealStart, crc, sealEnd); string(line[len(body):]) != want {
-		return nil, 0, errors.New("the line does not fit its checksum: it, or one before it, was changed after it was written; take the log from a backup")
-	}
-	return append(bytes.Clone(body), '}'), crc, nil
-}
-
-// sealedWithin says whether a whole line stands at the beginning of text: then
-// it was acknowledged, and what follows it is damage and no torn line.
-func sealedWithin(text []byte, before uint32) bool {
-	for from := 0; ; {
-		at := bytes.Index(text[from:], []byte(sealStart))
-		if at < 0 || from+at+sealSize > len(text) {
-			return false
-		}
-		if _, _, err := unseal(text[:from+at+sealSize], before); err == nil {
-			return true
-		}
-		from += at + len(sealStart)
-	}
 }

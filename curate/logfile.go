@@ -13,25 +13,33 @@ import (
 )
 
 // Log is a log that is open for appending. No other process can open it
-// meanwhile.
+// meanwhile: it holds a lock file beside the log, and a lock on the log itself for
+// the case that somebody removes that file.
 type Log struct {
-	path   string
-	file   appender
-	lock   io.Closer
-	header Header
-	seq    int
-	size   int64
-	crc    uint32
-	broken error // set when the end of the file is in doubt
+	path     string
+	file     appender
+	lock     *filelock.Lock
+	header   Header
+	seq      int
+	size     int64
+	crc      uint32
+	last     count // of the last line
+	unmarked count // of the line before it, while dashes are due there
+	broken   error // set when the end of the file is in doubt
 }
 
 // appender is what Log needs of its file.
 type appender interface {
 	io.WriterAt
 	io.Closer
+	Stat() (os.FileInfo, error)
 	Sync() error
 	Truncate(size int64) error
 }
+
+// logMode is the mode of a new log: it says who decided what. One that exists keeps
+// the mode that its owner gave it.
+const logMode = 0o600
 
 // CreateLog makes a log with the given header, which must not exist yet. The error
 // is a *filelock.LockedError if another process makes it or has it open.
@@ -47,6 +55,13 @@ func CreateLog(path string, h Header) error {
 	if err != nil {
 		return fmt.Errorf("curate: log %s: %w", path, err)
 	}
+	line, _ := seal(object, 0, 0)
+	return writeNew(path, append(line, '\n'))
+}
+
+// writeNew makes a log with the given bytes. The error is fs.ErrExist if there is a
+// file of this name.
+func writeNew(path string, data []byte) error {
 	// Between the look and the rename nobody else may make the log and append to it.
 	lock, err := lockLog(path)
 	if err != nil {
@@ -55,24 +70,28 @@ func CreateLog(path string, h Header) error {
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
 		return errors.Join(fmt.Errorf("curate: log %s: %w; open it, or choose another name", path, errors.Join(os.ErrExist, err)), lock.Close())
 	}
-	line, _ := seal(object, 0)
-	return errors.Join(atomicfile.WriteFile(path, append(line, '\n')), lock.Close())
+	return errors.Join(atomicfile.WriteFileMode(path, data, logMode), lock.Close())
 }
 
-// lockLog takes the lock of a log.
-func lockLog(path string) (io.Closer, error) {
+// lockLog takes the lock file of a log.
+func lockLog(path string) (*filelock.Lock, error) {
 	lock, err := filelock.Acquire(path + ".lock")
 	if err != nil {
-		var locked *filelock.LockedError
-		switch {
-		case errors.As(err, &locked):
-			locked.Path = path
-		case errors.Is(err, os.ErrNotExist):
-			err = fmt.Errorf("curate: log %s: there is no folder %s; make it, or choose another name", path, filepath.Dir(path))
-		}
-		return nil, err
+		return nil, lockError(path, err)
 	}
 	return lock, nil
+}
+
+// lockError makes an error of a lock speak of the log.
+func lockError(path string, err error) error {
+	var locked *filelock.LockedError
+	switch {
+	case errors.As(err, &locked):
+		locked.Path = path
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("curate: log %s: there is no folder %s; make it, or choose another name", path, filepath.Dir(path))
+	}
+	return err
 }
 
 // OpenLog opens a log for appending and returns what it holds. A torn last line
@@ -85,45 +104,83 @@ func OpenLog(path string) (*Log, *Contents, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	l, c, err := openLocked(path)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		lock.Close()
-		return nil, nil, err
+		return nil, nil, errors.Join(err, lock.Close())
 	}
-	l.lock = lock
+	l := &Log{path: path, file: f, lock: lock}
+	c, err := l.begin(f)
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close(), lock.Close())
+	}
 	return l, c, nil
 }
 
-func openLocked(path string) (*Log, *Contents, error) {
-	c, err := ReadLog(path)
-	if err != nil {
-		return nil, nil, err
+// begin locks the log itself, reads it and mends its end.
+func (l *Log) begin(f *os.File) (*Contents, error) {
+	if err := filelock.Take(f); err != nil {
+		return nil, lockError(l.path, err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	info, err := f.Stat()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	l := &Log{path: path, file: f, header: c.Header, seq: len(c.Edits), size: c.size, crc: c.crc}
+	data := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, data); err != nil {
+		return nil, err
+	}
+	c, err := parseLog(l.path, data)
+	if err != nil {
+		return nil, err
+	}
+	l.header, l.seq, l.size, l.crc, l.last = c.Header, len(c.Edits), c.size, c.crc, c.last
+	if c.before.is == final {
+		l.unmarked = c.before
+	}
+	if err := l.mend(c); err != nil {
+		return nil, fmt.Errorf("curate: log %s: its end: %w", l.path, err)
+	}
+	return c, nil
+}
+
+// mend cuts a torn line off and ends the last one.
+func (l *Log) mend(c *Contents) error {
 	if c.Torn != nil {
-		err = f.Truncate(c.size)
+		if err := l.file.Truncate(c.size); err != nil {
+			return err
+		}
 	}
-	if err == nil && !c.end {
-		_, err = f.WriteAt([]byte("\n"), c.size)
+	if !c.end {
+		if _, err := l.file.WriteAt([]byte("\n"), c.size); err != nil {
+			return err
+		}
 		l.size++
 	}
-	if err == nil && (c.Torn != nil || !c.end) {
-		err = f.Sync()
+	if c.Torn != nil || !c.end {
+		if err := l.file.Sync(); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		f.Close()
-		return nil, nil, fmt.Errorf("curate: log %s: its end: %w", path, err)
+	return l.mark()
+}
+
+// mark puts dashes in the place of a count that an edit follows by now. A power cut
+// that takes them back does no harm.
+func (l *Log) mark() error {
+	if l.unmarked.is != final {
+		return nil
 	}
-	return l, c, nil
+	if _, err := l.file.WriteAt(dashes(l.unmarked.n), l.unmarked.at); err != nil {
+		return err
+	}
+	l.unmarked = count{}
+	return nil
 }
 
 // Append writes an edit and returns when it is on disk. Its Seq must be the next
 // number. After an error the log is as before; if even that cannot be ensured, no
-// further edit is taken.
+// further edit is taken. Nor is one taken while the log is not the file of its
+// name, or another process has written to it.
 func (l *Log) Append(e Edit) error {
 	if err := l.append(e); err != nil {
 		return fmt.Errorf("log %s: %w", l.path, err)
@@ -145,29 +202,86 @@ func (l *Log) append(e Edit) error {
 	if err != nil {
 		return err
 	}
-	line, crc := seal(object, l.crc)
+	line, s := seal(object, l.crc, e.Seq)
 	line = append(line, '\n')
 	if bytes.IndexByte(line, '\n') != len(line)-1 {
 		return errors.New("a field that hgld does not know holds a line end")
 	}
-	if _, err = l.file.WriteAt(line, l.size); err == nil {
-		err = l.file.Sync()
-	}
-	if err != nil {
-		undo := l.file.Truncate(l.size)
-		if undo == nil {
-			undo = l.file.Sync()
-		}
-		if undo != nil {
-			l.broken = errors.Join(err, undo)
-		}
+	if err := l.ours(); err != nil {
 		return err
 	}
-	l.seq, l.crc, l.size = e.Seq, crc, l.size+int64(len(line))
+	if err := l.mark(); err != nil { // at most one may be due
+		return err
+	}
+	if err := l.write(line); err != nil {
+		return err
+	}
+	l.unmarked, l.last = l.last, s.count.from(l.size)
+	l.seq, l.crc, l.size = e.Seq, s.crc, l.size+int64(len(line))
+	_ = l.mark() // the edit is on disk whatever comes of it; the next one tries again
 	return nil
+}
+
+// write appends a line and waits until it is on disk. After an error it is taken
+// back.
+func (l *Log) write(line []byte) error {
+	_, err := l.file.WriteAt(line, l.size)
+	if err == nil {
+		err = l.file.Sync()
+	}
+	if err == nil {
+		return nil
+	}
+	undo := l.file.Truncate(l.size)
+	if undo == nil {
+		undo = l.file.Sync()
+	}
+	if undo != nil {
+		l.broken = errors.Join(err, undo)
+	}
+	return err
+}
+
+// ours is an error unless the file that we hold is still the log, and as we left
+// it. Edits written to a file that was removed would be gone with it.
+func (l *Log) ours() error {
+	held, err := l.file.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := os.Stat(l.path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return errors.New("the file was moved or removed while it was open; put it back under its name")
+	case err != nil:
+		return err
+	case !os.SameFile(held, named):
+		return errors.New("another file has taken its name while it was open; " +
+			"put the first one back, or start again with the new one")
+	case held.Size() != l.size:
+		return fmt.Errorf("another program has changed it: it has %d bytes and had %d; "+
+			"check it with `hgld curate log`, and start again", held.Size(), l.size)
+	}
+	lockHeld, err := l.lock.Held()
+	if err != nil || lockHeld {
+		return err
+	}
+	// The lock file is gone. The lock on the log keeps others out; a new lock file tells
+	// them who has it.
+	fresh, err := lockLog(l.path)
+	if err != nil {
+		return err
+	}
+	gone := l.lock
+	l.lock = fresh
+	return gone.Close()
 }
 
 // Close closes the log and lets others open it.
 func (l *Log) Close() error {
-	return errors.Join(l.file.Close(), l.lock.Close())
+	var released error
+	if f, ok := l.file.(*os.File); ok {
+		released = filelock.Release(f)
+	}
+	return errors.Join(released, l.file.Close(), l.lock.Close())
 }

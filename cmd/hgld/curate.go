@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -42,7 +43,7 @@ func curateCommand() *cli.Command {
 			"  hgld curate log edits.jsonl                              what a curator did\n"+
 			"  hgld curate agree anna.jsonl ben.jsonl                   how far two curators agree, and where not",
 		curateServeCommand(), curateApplyCommand(), curateLogCommand(), curateAgreeCommand(),
-		curateImportCommand(), curateExportCommand(), curateLintCommand(), curateDiffCommand(),
+		curateImportCommand(), curateExportCommand(), curateLintCommand(), curateDiffCommand(), curateSalvageCommand(),
 	)
 }
 
@@ -229,6 +230,9 @@ func logError(err error) error {
 	var damage *curate.DamageError
 	var locked *filelock.LockedError
 	switch {
+	case errors.As(err, &damage) && damage.Line > 1:
+		return withHint(withCode(exitIntegrity, err),
+			"take the log from a backup; `hgld curate salvage %s` keeps the edits before the damage", filepath.Base(damage.Path))
 	case errors.As(err, &damage):
 		return withCode(exitIntegrity, err)
 	case errors.As(err, &locked):

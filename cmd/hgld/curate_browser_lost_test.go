@@ -76,7 +76,7 @@ func TestBrowserLosesNothingWhenReloadedDoubledAndLeftAlone(t *testing.T) {
 	// Two tabs: what one does, the other shows; an edit made on an older state is
 	// done if it touches nothing that changed.
 	other := b.tab()
-	other.open(s.url[:len("http://127.0.0.1:65535/")-1])
+	other.open(s.next())
 	other.keys("m")
 	other.take("two")
 	other.saved(2)
@@ -99,6 +99,8 @@ func TestBrowserLosesNothingWhenReloadedDoubledAndLeftAlone(t *testing.T) {
 	b.until("two wait", `document.getElementById("saved").textContent === "NOT SAVED: 2 edits"`)
 	b.shot("light-lost")
 	s.start()
+	b.until("the server has ended, and its page knows", `document.getElementById("alarm").textContent.includes("has ended. 2 edits are not saved yet")`)
+	b.openHere(s.url)
 	b.saved(5)
 	b.until("calm again", `document.getElementById("alarm").hidden`)
 	b.clean()

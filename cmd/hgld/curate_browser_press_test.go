@@ -45,7 +45,7 @@ func TestBrowserKeepsAPressThroughWhatOthersDo(t *testing.T) {
 	b.open(s.url)
 	b.keys(kb.Escape)
 	other := b.tab()
-	other.open(s.url[:len("http://127.0.0.1:65535/")])
+	other.open(s.next())
 	other.keys(kb.Escape, "j")
 	edits := 0
 	meanwhile := func() { // a label of another group moves to a new one, which the tree shows first

@@ -71,15 +71,26 @@ func (s *served) start() {
 		s.cmd.Wait()
 		s.t.Fatalf("curate serve printed no link:\n%s", errs.String())
 	}
-	_, s.url, _ = strings.Cut(lines.Text(), ": ")
+	s.url = s.link(lines.Text())
+	s.links = nil
 	go func() {
 		for lines.Scan() {
-			_, link, _ := strings.Cut(lines.Text(), "browser: ")
+			link := s.link(lines.Text())
 			s.mu.Lock()
 			s.links = append(s.links, link)
 			s.mu.Unlock()
 		}
 	}()
+}
+
+// link reads a link from the file that a line of the server names.
+func (s *served) link(line string) string {
+	_, name, _ := strings.Cut(line, ": the link in ")
+	data, err := os.ReadFile(filepath.Join(s.dir, name))
+	if err != nil {
+		s.t.Errorf("curate serve printed %q: %v", line, err)
+	}
+	return strings.TrimSpace(string(data))
 }
 
 // next waits for the link that is printed when the last one was used.
@@ -266,6 +277,12 @@ func (b *browser) open(url string) {
 	b.t.Helper()
 	b.run(chromedp.Navigate(url))
 	b.until("the page is ready", `document.body && document.body.dataset.ready === "yes"`)
+}
+
+// openHere opens a link in a tab where the page stands: that loads nothing.
+func (b *browser) openHere(url string) {
+	b.t.Helper()
+	b.run(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("location.href = %q", url)))
 }
 
 // keys types on what has the focus; special keys are those of kb.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,7 +48,7 @@ func runCurateDiff(c *cli.Context) error {
 	}
 	d, err := format.Diff(sides[0], sides[1])
 	if err != nil {
-		return err
+		return fmt.Errorf("%s and %s: %w", j.args[0], j.args[1], err)
 	}
 	if j.json {
 		return writeJSON(j, d)
@@ -125,9 +127,12 @@ func someTags(j *job, tags []string) string {
 	if len(tags) == 0 {
 		return ""
 	}
-	shown := tags
+	shown := slices.Clone(tags)
 	if j.limit > 0 {
-		shown = tags[:min(len(tags), j.limit)]
+		shown = shown[:min(len(tags), j.limit)]
+	}
+	for i := range shown {
+		shown[i] = visibleName(shown[i])
 	}
 	text := ": " + strings.Join(shown, ", ")
 	if more := len(tags) - len(shown); more > 0 {

@@ -68,6 +68,9 @@ func readFormat(c *cli.Context, path string) (*format.Document, error) {
 			return nil, withCode(exitUsage, err)
 		}
 	}
+	if path == "" {
+		return nil, usagef("%s: a file has no name: an argument is empty", commandPath(c))
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -41,12 +40,12 @@ func runCurateLog(j *job, path string) error {
 		j.say("%v", log.Torn)
 	}
 	if j.json {
-		enc := json.NewEncoder(j.stdout)
-		enc.SetEscapeHTML(false)
 		for _, e := range log.Edits {
-			if err := enc.Encode(e); err != nil {
+			line, err := e.MarshalJSON()
+			if err != nil {
 				return err
 			}
+			j.print("%s\n", visibleJSON(line))
 		}
 		return nil
 	}

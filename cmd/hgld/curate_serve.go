@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +24,6 @@ import (
 
 	"hgld/curate"
 	"hgld/curate/serve"
-	"hgld/internal/atomicfile"
 )
 
 // servePort is the default port: a fixed one, so that a page that is open finds
@@ -141,7 +139,10 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.Secret, err = o.secret(); err != nil {
+	if c.Queue, err = queueName(o.log, contents.Header); err != nil {
+		return err
+	}
+	if err := o.dropSecret(); err != nil {
 		return err
 	}
 	closeVectors, err := o.fill(j, &c, files)
@@ -215,27 +216,6 @@ func (o *serveOptions) openSession(j *job, c *serve.Config) (*curation, error) {
 // logs are those that `hgld curate apply` replays.
 func (o *serveOptions) logs() []string { return append(slices.Clone(o.adjudicate), o.log) }
 
-// secret returns the random bytes beside the log, which it makes at first: with
-// them a page that is open stays valid when the server is started again.
-func (o *serveOptions) secret() ([]byte, error) {
-	path := o.log + ".secret"
-	data, err := os.ReadFile(path)
-	if err == nil && len(data) == 32 {
-		return data, os.Chmod(path, 0o600)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	data = make([]byte, 32)
-	rand.Read(data)
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	_, err = f.Write(data)
-	return data, errors.Join(err, f.Sync(), f.Close(), atomicfile.SyncDir(filepath.Dir(path)))
-}
-
 // fill gives the page what vectors and tags there are.
 func (o *serveOptions) fill(j *job, c *serve.Config, files *curation) (func() error, error) {
 	nothing := func() error { return nil }
@@ -306,7 +286,7 @@ func boundMemory() (raise func()) {
 }
 
 // listen serves the page until it is told to stop.
-func (o *serveOptions) listen(j *job, c serve.Config) error {
+func (o *serveOptions) listen(j *job, c serve.Config) (err error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)))
 	if err != nil {
 		return withHint(err, "if another program uses port %d, --port 0 takes a free one", o.port)
@@ -317,8 +297,12 @@ func (o *serveOptions) listen(j *job, c serve.Config) error {
 	}
 	base := "http://127.0.0.1:" + port
 	c.Hosts = []string{"127.0.0.1:" + port, "localhost:" + port}
-	link := func(what, key string) { j.print("%s: %s/?key=%s\n", what, base, key) }
-	c.Linked = func(key string) { link("opened; for another browser", key) }
+	link := newPageLink(j, base, o.log)
+	c.Linked = func(key string) {
+		if err := link.show("opened; for another tab or browser", key); err != nil {
+			j.say("the next link: %v", err)
+		}
+	}
 	save, raise := c.Save, func() {}
 	c.Save = func(e curate.Edit) error {
 		raise()
@@ -329,7 +313,10 @@ func (o *serveOptions) listen(j *job, c serve.Config) error {
 		return errors.Join(err, listener.Close())
 	}
 	raise = boundMemory()
-	link("open in a browser, once", s.Key())
+	if err := link.show("open in a browser, once", s.Key()); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer func() { err = errors.Join(err, link.remove()) }()
 	j.say("%s: %s; ctrl-C ends it, every edit is saved at once", o.log, count(c.Session.Version(), "edit"))
 	web := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: serve.WriteLimit, IdleTimeout: 2 * time.Minute,
 		BaseContext: func(net.Listener) context.Context { return j.ctx }}

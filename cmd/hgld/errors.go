@@ -121,16 +121,17 @@ func reportError(err error, stderr io.Writer) int {
 	if err == nil {
 		return code
 	}
+	text := visible(err.Error())
 	switch {
 	case code == exitInterrupted && errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "hgld: stopped, state saved; the same command continues")
 	case code == exitDiskFull:
-		fmt.Fprintf(stderr, "hgld: %v\n  %s; finished files are safe: make room and run the same command again\n", err, diskTrouble(err))
+		fmt.Fprintf(stderr, "hgld: %s\n  %s; finished files are safe: make room and run the same command again\n", text, diskTrouble(err))
 	default:
-		fmt.Fprintf(stderr, "hgld: %v\n", err)
+		fmt.Fprintf(stderr, "hgld: %s\n", text)
 	}
 	for _, hint := range hints(err) {
-		fmt.Fprintf(stderr, "  %s\n", hint)
+		fmt.Fprintf(stderr, "  %s\n", visible(hint))
 	}
 	return code
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -296,10 +297,15 @@ func labelHint(err error, path string) error {
 }
 
 func writeJSON(j *job, v any) error {
-	enc := json.NewEncoder(j.stdout)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", " ")
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := j.stdout.Write(visibleJSON(b.Bytes()))
+	return err
 }
 
 // printReasons lists why landmarks have no label; limit 0 prints all.

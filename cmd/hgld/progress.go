@@ -9,7 +9,6 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
-	"golang.org/x/term"
 )
 
 // every is the time between two progress lines where there is no terminal.
@@ -33,12 +32,12 @@ type progress struct {
 
 // progress starts a display of total units (0: unknown).
 func (j *job) progress(label string, total int) *progress {
-	p := &progress{out: j.stderr, label: label, total: int64(total), start: time.Now(), last: time.Now()}
+	p := &progress{out: j.stderr, label: visibleName(label), total: int64(total), start: time.Now(), last: time.Now()}
 	if j.quiet {
 		p.out = io.Discard
 	}
-	if f, ok := p.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
-		p.pool = mpb.New(mpb.WithOutput(f), mpb.WithWidth(40), mpb.WithRefreshRate(150*time.Millisecond))
+	if isTerminal(p.out) && os.Getenv("TERM") != "dumb" {
+		p.pool = mpb.New(mpb.WithOutput(p.out), mpb.WithWidth(40), mpb.WithRefreshRate(150*time.Millisecond))
 		p.bar = p.pool.AddBar(int64(total), mpb.BarRemoveOnComplete(),
 			mpb.PrependDecorators(decor.Name(label+" "), decor.CountersNoUnit("%d/%d ")),
 			mpb.AppendDecorators(decor.Percentage(), decor.Any(func(decor.Statistics) string { p.mu.Lock(); defer p.mu.Unlock(); return p.left() + " " + p.note })))
@@ -60,7 +59,7 @@ func (p *progress) set(done int, note string) {
 	p.mu.Lock()
 	p.done = int64(done)
 	if note != "" {
-		p.note = note
+		p.note = visibleName(note)
 	}
 	line := ""
 	if p.bar == nil && time.Since(p.last) >= every {

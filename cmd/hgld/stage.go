@@ -93,12 +93,14 @@ func jobIn(c *cli.Context, p *project) *job {
 // say tells the user, on stderr, what is going on.
 func (j *job) say(format string, args ...any) {
 	if !j.quiet {
-		fmt.Fprintf(j.stderr, format+"\n", args...)
+		fmt.Fprintln(j.stderr, visible(fmt.Sprintf(format, args...)))
 	}
 }
 
 // print writes data to stdout.
-func (j *job) print(format string, args ...any) { fmt.Fprintf(j.stdout, format, args...) }
+func (j *job) print(format string, args ...any) {
+	io.WriteString(j.stdout, visible(fmt.Sprintf(format, args...)))
+}
 
 // action makes the command-line action of a stage.
 func (s stage) action(c *cli.Context) error {

@@ -87,6 +87,21 @@ var ownFiles = []struct{ field, next string }{
 // the error says what to do with it.
 var ErrOther = errors.New("none of the formats of a curation, but")
 
+// noText says where a file holds what no text does: zero bytes, as a crash or a
+// disk leaves them, and UTF-16 has them too. Almost anything else could be a list of
+// groups.
+func noText(data []byte, name string) error {
+	at := bytes.IndexByte(data, 0)
+	if at < 0 {
+		return nil
+	}
+	line := 1 + bytes.Count(data[:at], []byte("\n"))
+	if zeros := bytes.Count(data, []byte{0}); zeros == len(data) {
+		return fmt.Errorf("%s: all of its %d bytes are zero: the file is damaged; take it from a backup", name, zeros)
+	}
+	return fmt.Errorf("%s:%d: holds a zero byte, which no text does: the file is damaged, or not in UTF-8", name, line)
+}
+
 // choose returns a format by its name, or, without one, that of what data look
 // like.
 func choose(data []byte, name, format string) (string, Format, error) {
@@ -104,6 +119,9 @@ func choose(data []byte, name, format string) (string, Format, error) {
 
 // Read reads a file of the given format, or, without one, of that it looks like.
 func Read(data []byte, name, format string, o labels.ReadOptions) (*Document, error) {
+	if err := noText(data, name); err != nil {
+		return nil, err
+	}
 	format, f, err := choose(data, name, format)
 	if err != nil {
 		return nil, err

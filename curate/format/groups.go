@@ -1,12 +1,14 @@
 package format
 
 import (
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"hgld/curate"
 	"hgld/labels"
@@ -35,7 +37,23 @@ func isGroupHeader(row []string) bool {
 	return len(row) == 3 && !isCount(row[2])
 }
 
+// firstInvalid finds the first byte that is not UTF-8, −1 if there is none.
+func firstInvalid(data []byte) int {
+	for at := 0; at < len(data); {
+		r, size := utf8.DecodeRune(data[at:])
+		if r == utf8.RuneError && size == 1 {
+			return at
+		}
+		at += size
+	}
+	return -1
+}
+
 func readGroups(data []byte, name string, _ labels.ReadOptions) (*Document, error) {
+	if at := firstInvalid(data); at >= 0 {
+		line := 1 + bytes.Count(data[:at], []byte("\n"))
+		return nil, fmt.Errorf("%s:%d: is not UTF-8; want a name a line, or CSV, in UTF-8", name, line)
+	}
 	r := newCSVReader(data)
 	levels := curate.DefaultLevels[:2]
 	d := &Document{}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"hgld/labels"
@@ -50,6 +51,27 @@ func hostile(seed uint64) *Document {
 		d.Hierarchy.Levels[0].Classes = append(d.Hierarchy.Levels[0].Classes, c)
 	}
 	return d
+}
+
+// A file of zero bytes, as a crash leaves it, is no list of groups, nor is any other
+// file that holds what no text does.
+func TestNoTextIsNoCuration(t *testing.T) {
+	for data, want := range map[string]string{
+		string(make([]byte, 6808)):         "lost.csv: all of its 6808 bytes are zero: the file is damaged",
+		"church\nhill\n\x00\x00\x00":       "lost.csv:3: holds a zero byte",
+		"c\x00h\x00u\x00r\x00c\x00h\x00":   "lost.csv:1: holds a zero byte, which no text does: the file is damaged, or not in UTF-8",
+		"group,parent\nkirche,\nb\xe4r,\n": "lost.csv:3: is not UTF-8",
+		"\xff\xfe\x01":                     "lost.csv:1: is not UTF-8",
+	} {
+		d, err := Read([]byte(data), "lost.csv", "", labels.ReadOptions{})
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%.20q was read as %+v, error %v; want %s", data, d, err, want)
+		}
+		list, err := Lint([]byte(data), "lost.csv", "", labels.ReadOptions{}, nil)
+		if err != nil || len(list) == 0 || list[0].Warning {
+			t.Errorf("lint of %.20q: %v, %v; want an error", data, list, err)
+		}
+	}
 }
 
 // Whatever labels are called: what a format holds comes back from it, byte for

@@ -71,6 +71,9 @@ func (p Problem) tail() string {
 // a name of the file differs in white space or case alone from a tag of the draft,
 // that is what it was; and a name that the draft has is as it should be.
 func Lint(data []byte, name, format string, o labels.ReadOptions, draft *labels.Draft) ([]Problem, error) {
+	if err := noText(data, name); err != nil {
+		return []Problem{fromLabels(name, labels.ProblemOf(name, err))}, nil
+	}
 	_, f, err := choose(data, name, format)
 	if err != nil {
 		return nil, err

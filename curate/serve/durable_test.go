@@ -152,7 +152,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveForever serves a log on a free port, which it prints.
+// serveForever serves a log on a free port, which it prints with the link's key.
 func serveForever(path string) error {
 	log, contents, err := curate.OpenLog(path)
 	if err != nil {
@@ -169,11 +169,11 @@ func serveForever(path string) error {
 	if err != nil {
 		return err
 	}
-	s, err := New(Config{Session: session, Save: log.Append, By: "anna", Hosts: []string{testPort}, Secret: []byte(strings.Repeat("s", 32))})
+	s, err := New(Config{Session: session, Save: log.Append, By: "anna", Hosts: []string{testPort}, Queue: "log"})
 	if err != nil {
 		return err
 	}
-	fmt.Println(l.Addr())
+	fmt.Println(l.Addr(), s.Key())
 	return http.Serve(l, s.Handler())
 }
 
@@ -200,9 +200,13 @@ func TestKilledServerLosesNoAcknowledgedEdit(t *testing.T) {
 			t.Fatal(err)
 		}
 		line, err := bufio.NewReader(out).ReadString('\n')
-		address := strings.TrimSpace(line)
+		address, key, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if err != nil {
 			t.Fatalf("kill %d: %s %v", kill, line, err)
+		}
+		var p pass
+		if code := sendTo(t, address, opening, fmt.Sprintf(`{"key":%q}`, key), "", &p); code != http.StatusOK {
+			t.Fatalf("kill %d: the link gives %d", kill, code)
 		}
 		killed := make(chan struct{})
 		edits := 2 + kill%5
@@ -213,7 +217,7 @@ func TestKilledServerLosesNoAcknowledgedEdit(t *testing.T) {
 					close(killed)
 				}()
 			}
-			v, ok := sendEdit(t, address, version, sent)
+			v, ok := sendEdit(t, address, p.Token, version, sent)
 			if !ok {
 				break
 			}
@@ -234,36 +238,44 @@ func TestKilledServerLosesNoAcknowledgedEdit(t *testing.T) {
 	t.Logf("%d kills, %d edits acknowledged and %d on disk", kills, sent, len(c.Edits))
 }
 
-// sendEdit sends an edit to a server that may be dying. The page was let in by an
-// earlier one, which had the same secret.
-func sendEdit(t *testing.T, address string, version, n int) (int, bool) {
+// sendEdit sends an edit to a server that may be dying.
+func sendEdit(t *testing.T, address, token string, version, n int) (int, bool) {
 	t.Helper()
-	g := newGuard([]string{testPort}, []byte(strings.Repeat("s", 32)), nil)
 	body, err := json.Marshal(move(version, "", "group", n%30))
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := strings.Replace(string(body), `"id":"test-id-"`, fmt.Sprintf(`"id":"kill-edit-%d"`, n), 1)
-	r, err := http.NewRequest("POST", "http://"+address+"/api/edit", strings.NewReader(text))
+	var got answer
+	switch code := sendTo(t, address, "/api/edit", text, token, &got); code {
+	case http.StatusOK:
+		return got.Version, true
+	case 0:
+		return 0, false
+	default:
+		t.Fatalf("%d: %s", code, got.Error)
+		return 0, false
+	}
+}
+
+// sendTo posts to a server as the page does; 0 is no answer.
+func sendTo(t *testing.T, address, path, body, token string, v any) int {
+	t.Helper()
+	r, err := http.NewRequest("POST", "http://"+address+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Host = testPort
-	r.Header.Set(TokenHeader, g.token)
+	r.Header.Set(TokenHeader, token)
 	r.Header.Set("Origin", "http://"+testPort)
 	r.Header.Set("Content-Type", "application/json")
-	r.AddCookie(&http.Cookie{Name: g.cookie, Value: g.pass})
 	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
 	if err != nil {
-		return 0, false
+		return 0
 	}
 	defer resp.Body.Close()
-	var got answer
-	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil {
-		return 0, false
+	if err := json.NewDecoder(resp.Body).Decode(v); err != nil {
+		return 0
 	}
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s", resp.Status, got.Error)
-	}
-	return got.Version, true
+	return resp.StatusCode
 }

@@ -12,7 +12,8 @@ import (
 // TestForgedRequestsAreRefused sends what other pages, other users and names that
 // point at this machine could send. None is answered, GETs included.
 func TestForgedRequestsAreRefused(t *testing.T) {
-	_, a, path := newServer(t, testDraft(30), func(c *Config) { c.Examples = exampleFake{} })
+	s, a, path := newServer(t, testDraft(30), func(c *Config) { c.Examples = exampleFake{} })
+	good := "/image/" + s.guard.stamp("good")
 	edit := `{"id":"forged-edit","base":0,"op":"move","to":"x","from":[{"name":"tag 1"}]}`
 	header := func(key, value string) func(*http.Request) {
 		return func(r *http.Request) {
@@ -25,12 +26,11 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 			}
 		}
 	}
+	// What a browser sends of its own accord opens nothing.
 	cookie := func(value string) func(*http.Request) {
 		return func(r *http.Request) {
-			r.Header.Del("Cookie")
-			if value != "" {
-				r.AddCookie(&http.Cookie{Name: a.cookie.Name, Value: value})
-			}
+			r.Header.Del(TokenHeader)
+			r.AddCookie(&http.Cookie{Name: "hgld-8350", Value: value})
 		}
 	}
 	for i, f := range []struct {
@@ -44,7 +44,7 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 		{"GET", "/api/state", header("Host", "127.0.0.1:8351")},
 		{"GET", "/api/state", header("Host", "127.0.0.1.evil.example:8350")},
 		{"GET", "/api/state", header("Host", "localhost.evil.example")},
-		{"GET", "/image/good", header("Host", "evil.example:8350")},
+		{"GET", good, header("Host", "evil.example:8350")},
 		{"GET", "/page/app.js", header("Host", "evil.example:8350")},
 		{"POST", "/api/edit", header("Host", "evil.example:8350")},
 		{"POST", "/api/edit", header("Origin", "http://evil.example")},
@@ -59,31 +59,38 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 		{"GET", "/api/state", header("Sec-Fetch-Site", "same-site")},
 		{"GET", "/api/state", header("Sec-Fetch-Site", "none")},
 		{"GET", "/", header("Sec-Fetch-Site", "cross-site")},
-		{"GET", "/image/good", header("Sec-Fetch-Site", "cross-site")},
+		{"GET", good, header("Sec-Fetch-Site", "cross-site")},
 		{"POST", "/api/edit", header(TokenHeader, "")},
 		{"POST", "/api/edit", header(TokenHeader, strings.Repeat("0", 64))},
 		{"GET", "/api/state", header(TokenHeader, "")},
 		{"GET", "/api/history", header(TokenHeader, strings.Repeat("f", 64))},
-		{"POST", "/api/edit", cookie("")},
-		{"POST", "/api/edit", cookie("guess")},
-		{"GET", "/", cookie("")},
-		{"GET", "/page/app.js", cookie("")},
-		{"GET", "/image/good", cookie("guess")},
-		{"GET", "/api/state", cookie(a.token)},
+		{"GET", "/api/changes?since=0", header(TokenHeader, "")},
+		{"GET", "/api/map", header(TokenHeader, "")},
+		{"GET", "/api/examples?tag=1", header(TokenHeader, a.Secret)},
+		{"GET", "/api/agreement", header(TokenHeader, "")},
+		{"POST", "/api/edit", cookie(a.Token)},
+		{"GET", "/api/state", cookie(a.Token)},
+		{"GET", "/api/state", cookie(a.Secret)},
+		{"GET", "/api/state?token=" + a.Token, header(TokenHeader, "")},
+		{"GET", "/image/good", nil},
+		{"GET", "/image/" + strings.Repeat("0", imageStamp) + "good", nil},
+		{"GET", "/image/" + s.guard.stamp("page")[:imageStamp] + "good", nil},
+		{"GET", "/image/", nil},
+		{"GET", "/elsewhere", header(TokenHeader, "")},
 		{"POST", "/api/edit", header("Content-Type", "text/plain")},
 		{"POST", "/api/edit", header("Content-Type", "application/x-www-form-urlencoded")},
 		{"POST", "/api/edit", header("Content-Type", "")},
 		{"PUT", "/api/edit", nil}, {"DELETE", "/api/edit", nil}, {"PATCH", "/api/edit", nil}, {"OPTIONS", "/api/edit", nil}, {"HEAD", "/", nil},
-		{"POST", "/?key=guess", cookie("")},
-		{"GET", "/?key=guess", cookie("")},
-		{"GET", "/?key=", cookie("")},
+		{"POST", opening, header("Origin", "http://127.0.0.1:9999")},
+		{"POST", opening, header("Sec-Fetch-Site", "same-site")},
+		{"POST", opening, header("Content-Type", "text/plain")},
 	} {
 		body := ""
 		if f.method == "POST" {
 			body = edit
 		}
 		resp, text := a.do(f.method, f.path, body, f.change)
-		if resp.StatusCode != http.StatusForbidden || strings.Contains(text, "tag 1") || strings.Contains(text, a.token) || len(resp.Cookies()) > 0 {
+		if resp.StatusCode != http.StatusForbidden || strings.Contains(text, "tag 1") || strings.Contains(text, a.Token) || len(resp.Cookies()) > 0 {
 			t.Errorf("%d. %s %s: %s %.80q", i+1, f.method, f.path, resp.Status, text)
 		}
 		if resp.Header.Get("Access-Control-Allow-Origin") != "" || !strings.Contains(resp.Header.Get("Content-Security-Policy"), "default-src 'self'") {
@@ -107,17 +114,93 @@ func TestTheLinkWorksOnce(t *testing.T) {
 		t.Fatalf("the next links are %v, the key is %s", next, s.Key())
 	}
 	stranger := &client{t: t, url: a.url}
-	used := "/?key=" + s.Key()
+	used := s.Key()
 	(&client{t: t, url: a.url}).enter(s)
-	if resp, text := stranger.do("GET", used, "", nil); resp.StatusCode != http.StatusForbidden {
-		t.Errorf("a used link: %s %s", resp.Status, text)
-	}
-	if resp, _ := a.do("GET", used, "", nil); resp.StatusCode != http.StatusSeeOther {
-		t.Errorf("a used link in a browser that was let in: %s, want the page", resp.Status)
+	for _, key := range []string{used, "", "guess", used + "x"} {
+		if code := stranger.post(opening, map[string]string{"key": key}, nil); code != http.StatusForbidden {
+			t.Errorf("the key %q, used or guessed: %d", key, code)
+		}
 	}
 	stranger.enter(s)
-	if stranger.token != a.token || len(next) != 3 || next[0] == next[1] || next[1] == next[2] {
+	if stranger.Token != a.Token || len(next) != 3 || next[0] == next[1] || next[1] == next[2] {
 		t.Errorf("the second browser has another token, or the links %v are one", next)
+	}
+}
+
+// Whoever has seen all that was sent to a server, and all that the page knows, has
+// nothing that opens the next server of the same log.
+func TestNothingOpensTheNextServer(t *testing.T) {
+	first, a, _ := newServer(t, testDraft(10), func(c *Config) { c.Examples = exampleFake{} })
+	_, b, path := newServer(t, testDraft(10), func(c *Config) { c.Examples = exampleFake{} })
+	for _, token := range []string{a.Token, a.Secret, first.Key(), a.Queue} {
+		for _, req := range [][2]string{{"GET", "/api/state"}, {"POST", "/api/edit"}} {
+			resp, text := b.do(req[0], req[1], "{}", func(r *http.Request) { r.Header.Set(TokenHeader, token) })
+			if resp.StatusCode != http.StatusForbidden {
+				t.Errorf("%s %s with what opened the first server: %s %s", req[0], req[1], resp.Status, text)
+			}
+		}
+		if code := b.post(opening, map[string]string{"key": token}, nil); code != http.StatusForbidden {
+			t.Errorf("%q is the key of the next server: %d", token, code)
+		}
+	}
+	if resp, _ := b.do("GET", "/image/"+first.guard.stamp("good"), "", nil); resp.StatusCode != http.StatusForbidden {
+		t.Errorf("an image by its name of the first server: %s", resp.Status)
+	}
+	if c, err := curate.ReadLog(path); err != nil || len(c.Edits) != 0 {
+		t.Errorf("the log: %d edits, %v", len(c.Edits), err)
+	}
+}
+
+// An answer is proved by the secret that no request carries. One that is refused is
+// not, so that a page never takes it for its server's.
+func TestAnswersAreProved(t *testing.T) {
+	s, a, _ := newServer(t, testDraft(10), nil)
+	ask := func(method, path, body, nonce, token string) (int, string) {
+		t.Helper()
+		resp, _ := a.do(method, path, body, func(r *http.Request) {
+			r.Header.Set(NonceHeader, nonce)
+			r.Header.Set(TokenHeader, token)
+		})
+		return resp.StatusCode, resp.Header.Get(ProofHeader)
+	}
+	want := (&guard{secret: a.Secret}).derive("proof one")
+	for _, c := range []struct {
+		method, path, body, nonce, token string
+		code                             int
+		proof                            string
+	}{
+		{"GET", "/api/state", "", "one", a.Token, 200, want},
+		{"POST", "/api/edit", `{"id":"12345678","op":"move"}`, "one", a.Token, 422, want},
+		{"POST", "/api/edit", `{`, "one", a.Token, 400, want},
+		{"GET", "/api/nothing", "", "one", a.Token, 404, want},
+		{"GET", "/api/state", "", "", a.Token, 200, ""},
+		{"GET", "/api/state", "", strings.Repeat("x", longestNonce+1), a.Token, 200, ""},
+		{"GET", "/api/state", "", "one", "", 403, ""},
+		{"POST", "/api/edit", `{}`, "one", s.Key(), 403, ""},
+	} {
+		if code, proof := ask(c.method, c.path, c.body, c.nonce, c.token); code != c.code || proof != c.proof {
+			t.Errorf("%s %s, nonce %.9q: %d and the proof %.9q, want %d and %.9q", c.method, c.path, c.nonce, code, proof, c.code, c.proof)
+		}
+	}
+	if want == (&guard{secret: a.Token}).derive("proof one") {
+		t.Error("the token, which is sent, makes the proof")
+	}
+}
+
+// The files of the page are the same for everybody, and hold nothing of the log.
+func TestThePageItselfHoldsNothing(t *testing.T) {
+	s, a, _ := newServer(t, testDraft(10), nil)
+	stranger := &client{t: t, url: a.url}
+	for _, path := range []string{"/", "/page/app.js", "/page/net.js"} {
+		resp, text := stranger.do("GET", path, "", nil)
+		if resp.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", path, resp.Status)
+		}
+		for _, secret := range []string{a.Token, a.Secret, s.Key(), a.Queue, "anna", "edits.jsonl", "tag 1"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s holds %q", path, secret)
+			}
+		}
 	}
 }
 

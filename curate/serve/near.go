@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 )
 
@@ -162,6 +163,13 @@ func (s *Server) examples(w http.ResponseWriter, r *http.Request) {
 		write(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
 		return
 	}
+	list = slices.Clone(list)
+	for i, x := range list {
+		list[i].Images = make([]string, len(x.Images))
+		for k, name := range x.Images {
+			list[i].Images[k] = s.guard.stamp(name)
+		}
+	}
 	write(w, http.StatusOK, map[string]any{"examples": list})
 }
 
@@ -172,7 +180,12 @@ func (s *Server) image(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	data, err := s.c.Examples.Image(r.Context(), r.PathValue("name"))
+	name, told := s.guard.stamped(r.PathValue("name"))
+	if !told {
+		http.NotFound(w, r)
+		return
+	}
+	data, err := s.c.Examples.Image(r.Context(), name)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return

@@ -97,7 +97,7 @@ type Exampler interface {
 	Image(ctx context.Context, name string) ([]byte, error)
 }
 
-// Config is what a page is made of. Session, Save, Origins and Secret are needed;
+// Config is what a page is made of. Session, Save, Hosts and Queue are needed;
 // without the others the page lacks what they give.
 type Config struct {
 	Session *curate.Session         // with the log's edits
@@ -105,8 +105,8 @@ type Config struct {
 	By      string                  // the curator
 	Log     string                  // its name, to show
 
-	Hosts  []string // values of the Host header that are served: "127.0.0.1:8350"
-	Secret []byte   // at least 16 random bytes; a server with the same ones knows the browsers of the last one
+	Hosts []string // values of the Host header that are served: "127.0.0.1:8350"
+	Queue string   // names the log in the browser's storage, where edits wait: the same each time that it is served
 
 	Suggester Suggester
 	Splitter  Splitter
@@ -154,14 +154,14 @@ type distanceRow struct {
 
 // New makes the server of a page.
 func New(c Config) (*Server, error) {
-	if c.Session == nil || c.Save == nil || len(c.Hosts) == 0 || len(c.Secret) < 16 {
-		return nil, errors.New("serve: a session, a log, a host and a secret are needed")
+	if c.Session == nil || c.Save == nil || len(c.Hosts) == 0 || c.Queue == "" {
+		return nil, errors.New("serve: a session, a log with a name for its queue, and a host are needed")
 	}
 	if c.Now == nil {
 		c.Now = func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 	}
 	s := &Server{c: c, session: c.Session, ids: map[string]int{}, changed: make(chan struct{}), closing: make(chan struct{}), extra: map[int]distanceRow{}}
-	s.guard = newGuard(c.Hosts, c.Secret, c.Linked)
+	s.guard = newGuard(c.Hosts, c.Linked)
 	for _, e := range c.Session.Edits() {
 		if id := editID(e); id != "" {
 			s.ids[id] = e.Seq
@@ -198,7 +198,7 @@ func (s *Server) touch(level int) {
 	s.seen[level] = seen[:size]
 }
 
-// Key is that of the current one-time link, "/?key=…".
+// Key is that of the current one-time link, "/#key=…".
 func (s *Server) Key() string { return s.guard.key() }
 
 // Stop ends the requests that wait for changes, so that a server can be shut
@@ -211,6 +211,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /{$}", s.page)
 	mux.HandleFunc("GET /page/{name}", s.asset)
 	mux.HandleFunc("GET /image/{name}", s.image)
+	mux.HandleFunc("POST "+opening, s.enter)
 	mux.HandleFunc("GET /api/state", s.state)
 	mux.HandleFunc("GET /api/changes", s.changes)
 	mux.HandleFunc("GET /api/history", s.history)

@@ -177,7 +177,7 @@ func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	view := s.since(-1)
 	s.mu.Unlock()
-	a := whole{By: s.c.By, Log: s.c.Log, Queue: derive(s.c.Secret, "queue"), Levels: s.session.Levels(), Kinds: curate.Kinds, View: view,
+	a := whole{By: s.c.By, Log: s.c.Log, Queue: s.c.Queue, Levels: s.session.Levels(), Kinds: curate.Kinds, View: view,
 		Has: map[string]bool{"suggest": s.c.Suggester != nil, "split": s.c.Splitter != nil, "map": s.c.Mapper != nil,
 			"examples": s.c.Examples != nil, "agreement": s.c.Compared != nil, "finish": s.c.Finish != nil}}
 	tags := s.session.Draft().Tags

@@ -32,7 +32,9 @@ var errFolder = errors.New("is a folder; want the name of a file")
 // that is replaced, and a file keeps its mode. A device or a pipe cannot be
 // replaced, so that it is written straight, and what was written before an error
 // is out. A folder is an error.
-func Create(path string) (*File, error) {
+func Create(path string) (*File, error) { return create(path, 0o644) }
+
+func create(path string, perm fs.FileMode) (*File, error) {
 	old, err := os.Stat(path)
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
@@ -50,7 +52,7 @@ func Create(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := temporary(target)
+	f, err := temporary(target, perm)
 	if err != nil {
 		return nil, &fs.PathError{Op: "create", Path: path, Err: errors.Unwrap(err)}
 	}
@@ -84,13 +86,12 @@ func follow(path string) (string, error) {
 	return "", &fs.PathError{Op: "write", Path: path, Err: errors.New("leads round in a circle of symbolic links")}
 }
 
-// temporary makes a new file beside path, with the mode that the process gives to
-// new files. Its error is a *fs.PathError, as os has it.
-func temporary(path string) (*os.File, error) {
+// temporary makes a new file beside path, with the mode perm before umask. Its error is a *fs.PathError, as os has it.
+func temporary(path string, perm fs.FileMode) (*os.File, error) {
 	dir, base := filepath.Split(path)
 	for {
 		name := dir + "." + base + ".tmp-" + strconv.FormatUint(uint64(rand.Uint32()), 10)
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 		if !errors.Is(err, fs.ErrExist) {
 			return f, err
 		}
@@ -180,6 +181,20 @@ func WriteFile(path string, data []byte) error {
 		_, err := w.Write(data)
 		return err
 	})
+}
+
+// WriteFileMode is WriteFile for a file that has the mode perm before umask if it is
+// new. Others never see it with another one.
+func WriteFileMode(path string, data []byte, perm fs.FileMode) error {
+	f, err := create(path, perm)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	return f.Commit()
 }
 
 // Sweep removes the files and folders below dir that a pattern of io/fs names: what

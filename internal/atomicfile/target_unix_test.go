@@ -61,3 +61,28 @@ func TestFileKeepsItsModeAndANewOneObeysTheUmask(t *testing.T) {
 		}
 	}
 }
+
+func TestPrivateFileIsPrivateFromTheStart(t *testing.T) {
+	defer unix.Umask(unix.Umask(0))
+	path := filepath.Join(t.TempDir(), "private")
+	f, err := create(path, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.Mode() != 0o600 {
+		t.Errorf("before it has its name it has the mode %v (%v)", info.Mode(), err)
+	}
+	if err := WriteFileMode(path, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFileMode(path, []byte("y"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o640 {
+		t.Errorf("an old file has the mode %v, want the one that its owner gave it (%v)", info.Mode(), err)
+	}
+}

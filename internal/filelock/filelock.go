@@ -1,6 +1,10 @@
 // Package filelock keeps two processes out of one folder or file. A lock is an
 // advisory lock on a file of its own that holds the owner's process id; it ends
 // with the process, however that ends.
+//
+// Anybody may remove a lock file, and then a second process can lock a new one.
+// What must have one owner in any case is locked itself as well, by Take, and the
+// owner asks Held before it relies on its lock file.
 package filelock
 
 import (
@@ -30,11 +34,15 @@ func (e *LockedError) Error() string {
 // Lock is a held lock.
 type Lock struct{ f *os.File }
 
+// lockMode is the mode of lock files: whoever may open one, for reading alone, can
+// lock it.
+const lockMode fs.FileMode = 0o600
+
 // Acquire takes the lock file at path and writes our process id into it. If
 // another process has it, the error is a *LockedError.
 func Acquire(path string) (*Lock, error) {
 	for {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, lockMode)
 		if err != nil {
 			return nil, err
 		}
@@ -62,17 +70,22 @@ func take(f *os.File) (bool, error) {
 	if !free {
 		return false, &LockedError{Path: f.Name(), PID: owner(f)}
 	}
+	if named, err := Named(f, f.Name()); err != nil || !named {
+		return false, err
+	}
 	held, err := f.Stat()
 	if err != nil {
 		return false, err
 	}
-	if named, err := os.Stat(f.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
-	} else if err != nil || !os.SameFile(held, named) {
-		return false, nil
-	}
 	if err := f.Truncate(0); err != nil {
 		return false, err
+	}
+	if mode := held.Mode().Perm(); mode&0o077 != 0 && mode&0o022 == 0 {
+		// An earlier version made it readable to others. One that others may write was
+		// opened to them on purpose.
+		if err := f.Chmod(lockMode); err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, errors.ErrUnsupported) {
+			return false, err
+		}
 	}
 	_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	return err == nil, err
@@ -91,6 +104,38 @@ func owner(f *os.File) int {
 	}
 	return pid
 }
+
+// Held reports whether the lock file still has its name. If it was removed or
+// replaced, another process can lock a new one.
+func (l *Lock) Held() (bool, error) { return Named(l.f, l.f.Name()) }
+
+// Named reports whether path names the open file f. A path that names nothing is no
+// error.
+func Named(f *os.File, path string) (bool, error) {
+	held, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	named, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(held, named), err
+}
+
+// Take locks a file that is open, and writes nothing into it. If another process
+// has it locked, the error is a *LockedError. Release, or the end of the process,
+// gives the lock back.
+func Take(f *os.File) error {
+	free, err := tryLock(f)
+	if err == nil && !free {
+		err = &LockedError{Path: f.Name()}
+	}
+	return err
+}
+
+// Release gives back what Take has locked; the file stays open.
+func Release(f *os.File) error { return unlock(f) }
 
 // Close gives the lock back; the file stays.
 func (l *Lock) Close() error { return errors.Join(unlock(l.f), l.f.Close()) }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -86,4 +87,64 @@ func TestLockEndsWithItsProcess(t *testing.T) {
 		t.Fatalf("after the other process was killed: %v", err)
 	}
 	l.Close()
+}
+
+// A lock file that is readable to others can be locked by them.
+func TestLockFileIsItsOwnersAlone(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"new": 0, "of an earlier version": 0o644, "shared on purpose": 0o666} {
+		path := filepath.Join(dir, name)
+		want := os.FileMode(0o600)
+		if mode != 0 {
+			if err := os.WriteFile(path, nil, mode); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(path, mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if mode == 0o666 {
+			want = mode
+		}
+		l, err := Acquire(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != want {
+			t.Errorf("a lock file %s has the mode %v, want %v (%v)", name, info.Mode(), want, err)
+		}
+	}
+}
+
+func TestTakenFileIsReadableAndHasOneOwner(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open := func() *os.File {
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	first, second := open(), open()
+	if err := Take(first); err != nil {
+		t.Fatal(err)
+	}
+	var locked *LockedError
+	if err := Take(second); !errors.As(err, &locked) || locked.Path != path {
+		t.Errorf("error = %v, want a *LockedError of %s", err, path)
+	}
+	if text, err := os.ReadFile(path); string(text) != "text" {
+		t.Errorf("read %q, %v", text, err)
+	}
+	if err := Release(first); err != nil {
+		t.Fatal(err)
+	}
+	if err := Take(second); err != nil {
+		t.Error(err)
+	}
 }

@@ -7,11 +7,14 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock locks a byte far behind the pid: Windows forbids others to read what is
-// locked, and they need to read the pid.
+// farAway is the upper half of the place of the byte that is locked, 2^62: Windows
+// forbids others to read what is locked, and they need to read the pid, or the file.
+const farAway = 1 << 30
+
+// tryLock locks a byte far behind the end of the file.
 func tryLock(f *os.File) (bool, error) {
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
-		0, 1, 0, &windows.Overlapped{Offset: 1 << 20})
+		0, 1, 0, &windows.Overlapped{OffsetHigh: farAway})
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		return false, nil
 	}
@@ -20,5 +23,5 @@ func tryLock(f *os.File) (bool, error) {
 
 // unlock gives the lock back at once, as closing the file may do later.
 func unlock(f *os.File) error {
-	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &windows.Overlapped{Offset: 1 << 20})
+	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &windows.Overlapped{OffsetHigh: farAway})
 }

@@ -43,3 +43,35 @@ func TestRemovedFileIsNoLock(t *testing.T) {
 		t.Errorf("error = %v, want a *LockedError", err)
 	}
 }
+
+func TestHolderLearnsThatItsFileIsGone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	l, err := Acquire(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	check := func(when string, want bool) {
+		t.Helper()
+		if held, err := l.Held(); err != nil || held != want {
+			t.Errorf("%s: held %v, %v; want %v", when, held, err, want)
+		}
+	}
+	check("at first", true)
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	check("moved away", false)
+	other, err := Acquire(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("another one in its place", false)
+	if err := other.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".away", path); err != nil {
+		t.Fatal(err)
+	}
+	check("put back", true)
+}

@@ -137,6 +137,50 @@ func TestHostileTarsAreRefused(t *testing.T) {
 	}
 }
 
+// TestCutTarIsRefused: an archive that was cut between two members, or within one,
+// lacks images. Both empty blocks at its end, or one, may be followed by more.
+func TestCutTarIsRefused(t *testing.T) {
+	files := tree{"a.jpg": strings.Repeat("a", 700), "b.jpg": strings.Repeat("b", 512), "c.jpg": "", "d.jpg": "d"}
+	whole, err := os.ReadFile(files.tar(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := []int{512 + 1024, 512 + 512, 512, 512 + 512} // of each member
+	members := 0
+	for _, n := range blocks {
+		members += n
+	}
+	if len(whole) != members+1024 {
+		t.Fatalf("the archive has %d bytes, want %d and two blocks", len(whole), members)
+	}
+	file := filepath.Join(t.TempDir(), "images.tar")
+	try := func(data []byte) error {
+		t.Helper()
+		if err := os.WriteFile(file, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s, err := openStore(t.Context(), file)
+		if err != nil {
+			return err
+		}
+		return s.Close()
+	}
+	end := 0
+	wantError(t, try(nil), "images.tar", "cut short")
+	for _, n := range blocks {
+		end += n
+		wantError(t, try(whole[:end]), "images.tar", "cut short", "again")
+		if err := try(whole[:end-1]); err == nil {
+			t.Errorf("cut at byte %d of %d: no error", end-1, len(whole))
+		}
+	}
+	for _, sound := range [][]byte{whole, whole[:members+512], append(whole, make([]byte, 8192)...)} {
+		if err := try(sound); err != nil {
+			t.Errorf("%d bytes of %d members: %v", len(sound), len(blocks), err)
+		}
+	}
+}
+
 // TestBombsInArchivesAreFailures: members that unpack a thousandfold, lie about
 // their size or do not have their checksum cost one row each.
 func TestBombsInArchivesAreFailures(t *testing.T) {

@@ -99,14 +99,20 @@ func (s *tarStore) unchanged() error {
 func (s *tarStore) index() error {
 	base := filepath.Base(s.name)
 	r := tar.NewReader(s.file)
+	var end int64 // of the last member, in whole blocks
 	for n := 0; ; n++ {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return s.ended(end)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: member %d: %w", base, n, err)
 		}
+		at, err := s.file.Seek(0, io.SeekCurrent) // the reader takes whole blocks, so here its data begin
+		if err != nil {
+			return err
+		}
+		end = wholeBlocks(at)
 		if err := checkMember(s.name, h.Name); err != nil {
 			return err
 		}
@@ -130,10 +136,6 @@ func (s *tarStore) index() error {
 				return bad("is a sparse file; pack it without --sparse")
 			}
 		}
-		at, err := s.file.Seek(0, io.SeekCurrent) // the reader takes whole blocks, so here its data begin
-		if err != nil {
-			return err
-		}
 		if h.Size < 0 || h.Size > s.was.Size()-at {
 			return bad(fmt.Sprintf("has %d bytes, but the archive ends %d bytes behind its header", h.Size, s.was.Size()-at))
 		}
@@ -142,7 +144,25 @@ func (s *tarStore) index() error {
 			return bad("stands twice")
 		}
 		s.members[p] = extent{at, h.Size}
+		end = wholeBlocks(at + h.Size)
 	}
+}
+
+// tarBlock is the size of a block of a tar file.
+const tarBlock = 512
+
+func wholeBlocks(size int64) int64 { return (size + tarBlock - 1) / tarBlock * tarBlock }
+
+// ended is an error unless the reader has found an empty block behind the last
+// member. Without it the archive was cut between two members, and lacks some. (The
+// format asks for two empty blocks; some writers leave one.)
+func (s *tarStore) ended(end int64) error {
+	at, err := s.file.Seek(0, io.SeekCurrent)
+	if err == nil && at <= end {
+		err = fmt.Errorf("%s: breaks off behind member %d, without the empty blocks that end an archive: it was cut short; "+
+			"copy or download it again", filepath.Base(s.name), len(s.members))
+	}
+	return err
 }
 
 func (s *tarStore) list(context.Context) ([]entry, error) {

@@ -54,8 +54,9 @@ func OpenBERT(b device.Backend, f Files) (*BERT, error) {
 	if err != nil {
 		return nil, fmt.Errorf("text: %w", err)
 	}
-	if n := tokens.Size(); n > words {
-		return nil, fmt.Errorf("text: %s has %d tokens, and the weights have %d", tokens.from, n, words)
+	if n := tokens.Size(); !fits(n, words) {
+		return nil, fmt.Errorf("text: %s has %d tokens, and the weights have %d; want the vocabulary of these weights, whole",
+			tokens.from, n, words)
 	}
 	pooling := "mean"
 	if c.first {
@@ -64,6 +65,14 @@ func OpenBERT(b device.Backend, f Files) (*BERT, error) {
 	name := fmt.Sprintf("bert(heads=%d,activation=%s,eps=%g,pooling=%s,tokens=%d,lower=%t,vocabulary=%.8s,tokenizer=%d,sha256=%s)",
 		c.Heads, c.Activation, c.Eps, pooling, tokens.longest, tokens.lower, vocabulary, tokenizers, f.SHA256)
 	return &BERT{encoder{name: name, b: b, arena: device.NewArena(b), net: net, tokens: tokens.Encoder}}, nil
+}
+
+// fits reports whether a vocabulary of n tokens may be that of a table of so many
+// words. Tables are padded to a multiple of 8, 64 or 128 rows, since a GPU multiplies
+// those faster; a vocabulary that is shorter than that was cut.
+func fits(n, words int) bool {
+	padded := func(to int) bool { return words == (n+to-1)/to*to }
+	return n == words || padded(8) || padded(64) || padded(128)
 }
 
 // activations are the names of config.json and of open_clip for activations.

@@ -258,6 +258,20 @@ func TestCLIPTakesItsActivationFromTheFilesBeside(t *testing.T) {
 	}
 }
 
+// Tables are padded to a multiple of 8, 64 or 128 rows; a vocabulary that lacks more
+// was cut.
+func TestVocabularyFitsItsTable(t *testing.T) {
+	for _, c := range []struct {
+		n, words int
+		want     bool
+	}{{30522, 30522, true}, {30522, 30528, true}, {30522, 30592, true}, {49408, 49408, true}, {50265, 50304, true},
+		{30521, 30522, false}, {30523, 30522, false}, {15000, 30522, false}, {30400, 30528, false}, {0, 30522, false}} {
+		if got := fits(c.n, c.words); got != c.want {
+			t.Errorf("%d tokens for a table of %d: %t, want %t", c.n, c.words, got, c.want)
+		}
+	}
+}
+
 func TestBERTRefusesWhatItIsNot(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"mpnet":                 {"config.json": `{"model_type":"mpnet","hidden_act":"gelu","num_attention_heads":2}`},
@@ -266,6 +280,7 @@ func TestBERTRefusesWhatItIsNot(t *testing.T) {
 		"activation":            {"config.json": `{"model_type":"bert","hidden_act":"mish","num_attention_heads":2}`},
 		"no [CLS]":              {"vocab.txt": "[UNK]\n[SEP]\n"},
 		"another vocabulary":    {"vocab.txt": smallVocabulary + "more\n"},
+		"a cut vocabulary":      {"vocab.txt": strings.TrimSuffix(smallVocabulary, ",\n")},
 		"twice the same token":  {"vocab.txt": smallVocabulary + "of\n"},
 		"a further module":      {"modules.json": `[{"type":"sentence_transformers.models.Dense","path":"2_Dense"}]`},
 		"short":                 {"sentence_bert_config.json": `{"max_seq_length":1}`},

@@ -33,7 +33,7 @@ class App {
     this.tree = new Tree(byId('tree'), this.model, {open: (g) => this.open(g), mark: () => this.draw(), drop: (row, e) => this.dropped(row, e), say: (text) => this.say(text)});
     this.press = new Press();
     const free = (run) => (...args) => this.press.free(() => run(...args));
-    this.sender = new Sender(this.model, {changed: () => this.later(true), saved: (seq) => this.saved(seq), gone: free((n) => this.gone(n)), back: free(() => this.back()),
+    this.sender = new Sender(this.model, {changed: () => this.later(true), saved: (seq) => this.saved(seq), gone: free((n, ended) => this.gone(n, ended)), back: free(() => this.back()),
       conflict: free((e, why) => this.conflict(e, why)), refused: free((_, why) => this.alarm(`That was not possible: ${why}`, ['OK', () => this.calm()]))});
     this.tree.refresh();
     this.listen();
@@ -290,10 +290,14 @@ class App {
 
   calm() { byId('alarm').hidden = true; }
 
-  gone(n) {
+  gone(n, ended) {
     document.body.classList.add('lost');
     this.savedText(n ? `NOT SAVED: ${count(n, 'edit')}` : 'server gone', true);
-    this.alarm(`The server is gone. ${n ? `${count(n, 'edit')} ${n === 1 ? 'is' : 'are'} not saved yet; this browser keeps ${n === 1 ? 'it' : 'them'} and sends ${n === 1 ? 'it' : 'them'} when the server is back.` : 'Nothing is lost: all edits are saved.'} Start it again with the same hgld curate serve.`);
+    if (ended) {
+      this.alarm(`The server that this page was opened with has ended. ${n ? `${count(n, 'edit')} ${n === 1 ? 'is' : 'are'} not saved yet; this browser keeps ${n === 1 ? 'it' : 'them'}.` : 'Nothing is lost: all edits are saved.'} Open the link that hgld curate serve gave last, in this tab or another.`);
+      return;
+    }
+    this.alarm(`The server is gone. ${n ? `${count(n, 'edit')} ${n === 1 ? 'is' : 'are'} not saved yet; this browser keeps ${n === 1 ? 'it' : 'them'} and sends ${n === 1 ? 'it' : 'them'} when the server is back.` : 'Nothing is lost: all edits are saved.'} Start it again with the same hgld curate serve, and open its link in this browser.`);
   }
 
   back() {
@@ -307,7 +311,6 @@ class App {
   conflict(e, why) {
     const n = this.sender.queue.length;
     this.savedText(`NOT SAVED: ${count(n, 'edit')}`, n > 0);
-    if (!e) { this.alarm(why); return; }
     this.alarm(`Not saved: ${why}.`, [n > 1 ? `Do my ${n} edits now` : 'Do it anyway', () => { this.calm(); this.sender.retry(); }], [n > 1 ? `Discard my ${n} edits` : 'Discard', () => this.discard()]);
   }
 
@@ -316,7 +319,7 @@ class App {
     try {
       await this.sender.discard();
       this.savedText(`saved #${this.model.version}`);
-    } catch { this.sender.missing(); }
+    } catch (e) { this.sender.missing(e); }
   }
 
   say(text) {
@@ -388,6 +391,9 @@ function decoded(text) {
 
 async function begin() {
   const state = await ask('/api/state');
+  if (state.by) document.title = `${state.by} · hgld curate`;
+  byId('who').textContent = state.by || state.log;
+  byId('who').title = state.log;
   const app = new App(state);
   if (app.model.has.agreement) {
     app.review = new Review(app, await ask('/api/agreement'));

@@ -3,20 +3,84 @@
 // that a reload or a new link finds it again; a log has keys of its own. An edit is
 // sent under an id: sent twice, it is made once. It is sent with the version that
 // its author saw, so what others did meanwhile is noticed.
-
-const token = document.querySelector('meta[name=token]').content;
+//
+// The link's key, behind the # of the address, is exchanged for a pass. The pass lives
+// in this tab and ends with the server. Its token goes with every request, its secret
+// with none: by the secret the server proves every answer. So nothing is taken for
+// saved that a program says which has taken the server's place.
 
 export class Refused extends Error {
   constructor(status, text, body) { super(text); this.status = status; this.body = body; }
 }
 
+// Stranger is the error of an answer that lacks the server's proof.
+export class Stranger extends Error {
+  constructor() { super('The server that this page was opened with has ended. Open the link that hgld curate serve gave last, in this tab or another'); }
+}
+
+const kept = 'hgld pass';
+let pass = null; // {token, secret, queue}
+let prover = null; // the secret as a key
+
+function admit(p) {
+  pass = p;
+  prover = crypto.subtle.importKey('raw', new TextEncoder().encode(p.secret), {name: 'HMAC', hash: 'SHA-256'}, false, ['sign']);
+}
+
+// proof is what the server answers to a nonce.
+async function proof(nonce) {
+  const sum = await crypto.subtle.sign('HMAC', await prover, new TextEncoder().encode(`proof ${nonce}`));
+  return Array.from(new Uint8Array(sum), (b) => b.toString(16).padStart(2, '0')).join('');
+}
+
+// enter exchanges a link's key for a pass. A tab that has one keeps it if the link was
+// used.
+async function enter(key) {
+  const r = await fetch('/api/open', {method: 'POST', cache: 'no-store', redirect: 'error', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({key})});
+  const text = await r.text();
+  if (r.ok) {
+    sessionStorage.setItem(kept, text);
+    admit(JSON.parse(text));
+  } else if (!pass) throw new Refused(r.status, text.trim());
+}
+
+let opening = null; // while a link is being opened
+
+// openLink opens the link in the address, if there is one, and takes it out of there.
+function openLink() {
+  if (!location.hash.startsWith('#key=')) return false;
+  const key = location.hash.slice('#key='.length);
+  history.replaceState(history.state, '', location.pathname);
+  opening = enter(key).finally(() => { opening = null; });
+  return true;
+}
+
+try { admit(JSON.parse(sessionStorage.getItem(kept))); } catch { /* this tab has no pass */ }
+openLink();
+
+// A link that is opened in a tab where the page stands goes on with the page, unless it
+// is another log's.
+addEventListener('popstate', async (e) => {
+  const queue = pass?.queue;
+  if (!openLink()) return;
+  e.stopImmediatePropagation(); // what is in sight stays
+  try { await opening; } catch { return; }
+  if (document.body.dataset.ready !== 'yes' || pass.queue !== queue) location.reload(); else dispatchEvent(new Event('readmitted'));
+});
+
 // ask sends a request. A server that cannot be reached is a TypeError, an answer
-// other than 200 is Refused.
+// of another than the server a Stranger, one other than 200 is Refused.
 export async function ask(path, body, signal) {
-  const r = await fetch(path, {method: body === undefined ? 'GET' : 'POST', signal, cache: 'no-store', redirect: 'error',
-    headers: body === undefined ? {'X-Hgld-Token': token} : {'X-Hgld-Token': token, 'Content-Type': 'application/json'},
+  if (opening) await opening;
+  if (!pass) throw new Refused(403, 'This tab has not been let in; open the link that hgld curate serve gave last');
+  const nonce = crypto.randomUUID();
+  const proved = proof(nonce);
+  const headers = {'X-Hgld-Token': pass.token, 'X-Hgld-Nonce': nonce};
+  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  const r = await fetch(path, {method: body === undefined ? 'GET' : 'POST', signal, cache: 'no-store', redirect: 'error', headers,
     body: body === undefined ? undefined : JSON.stringify(body)});
   const text = await r.text();
+  if (r.headers.get('X-Hgld-Proof') !== await proved) throw new Stranger();
   const json = (r.headers.get('Content-Type') || '').startsWith('application/json') ? JSON.parse(text) : null;
   if (!r.ok) throw new Refused(r.status, (json && json.error) || text.trim(), json);
   return json;
@@ -25,28 +89,40 @@ export async function ask(path, body, signal) {
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export class Sender {
-  // on: {changed(), saved(seq), gone(waiting), back(), conflict(edit, why), refused(edit, why)}
+  // on: {changed(), saved(seq), gone(waiting, ended), back(), conflict(edit, why), refused(edit, why)}
   constructor(model, on) {
     this.model = model;
     this.on = on;
     this.queue = [];
+    this.page = crypto.randomUUID(); // who waits in the same page has seen what waits before it
     this.held = null; // {edit, why} that waits for a decision
     this.busy = false;
     this.lost = false;
     this.prefix = `hgld edit ${model.queue} `;
+    this.adopt();
+    this.showAll();
+    addEventListener('readmitted', () => { this.adopt(); this.showAll(); this.on.changed(); });
+  }
+
+  // adopt takes over what the browser's storage keeps for this log: what an earlier
+  // page, or a tab that is shut out, has not sent.
+  adopt() {
+    const mine = new Set(this.queue.map((q) => q.id));
     for (let i = 0; i < localStorage.length; i++) {
       const k = localStorage.key(i);
-      if (k.startsWith(this.prefix)) this.queue.push(JSON.parse(localStorage.getItem(k)));
+      if (!k.startsWith(this.prefix) || mine.has(k.slice(this.prefix.length))) continue;
+      const q = JSON.parse(localStorage.getItem(k));
+      Object.defineProperty(q, 'kept', {value: true, writable: true});
+      this.queue.push(q);
     }
     this.queue.sort((a, b) => a.made - b.made);
-    this.showAll();
   }
 
   // add sends an edit; what is kept and shown is done while it is on its way. Tags
   // are the labels it names.
   add(edit, tags) {
-    const q = {id: crypto.randomUUID(), made: Date.now() + this.queue.length / 1000, base: this.model.version, target: this.model.placeOf(edit.to), edit};
-    Object.defineProperties(q, {tags: {value: tags, writable: true}, began: {value: performance.now()}}); // of this page, nothing to keep
+    const q = {id: crypto.randomUUID(), page: this.page, made: Date.now() + this.queue.length / 1000, base: this.model.version, target: this.model.placeOf(edit.to), edit};
+    Object.defineProperties(q, {tags: {value: tags, writable: true}, began: {value: performance.now()}, kept: {value: false, writable: true}}); // of this page, nothing to keep
     this.queue.push(q);
     this.send();
     if (this.queue.includes(q)) this.keep(q);
@@ -60,13 +136,14 @@ export class Sender {
   keep(q) {
     try {
       localStorage.setItem(this.prefix + q.id, JSON.stringify(q));
+      q.kept = true;
     } catch { /* full: the edit still is in the queue */ }
   }
 
   rebase(q, version) { q.base = version; this.keep(q); }
 
   done(q) {
-    this.queue.splice(this.queue.indexOf(q), 1);
+    this.queue = this.queue.filter((x) => x !== q);
     localStorage.removeItem(this.prefix + q.id);
   }
 
@@ -88,12 +165,13 @@ export class Sender {
     if (this.busy || this.held) return;
     this.busy = true;
     while (this.queue.length && !this.held) {
+      if (this.lost) { await this.reached(); continue; }
       const q = this.queue[0];
       const of = typeof q.edit.of === 'string' ? this.model[q.edit.of] : q.edit.of; // "undo" or "redo"
       if (of === 0) { this.done(q); this.on.changed(); continue; }
       try {
         const a = await ask('/api/edit', {id: q.id, base: q.base, ...q.edit, ...(of === undefined ? {} : {of})});
-        for (const x of this.queue) if (x !== q && x.base === a.seq - 1) this.rebase(x, a.seq); // its author has seen this one
+        for (const x of this.queue) if (x !== q && x.page === q.page && x.base === a.seq - 1) this.rebase(x, a.seq); // its author has seen this one
         this.done(q);
         this.found();
         this.take(a);
@@ -110,8 +188,7 @@ export class Sender {
   // failed deals with an edit that was not saved; true goes on with the queue.
   async failed(q, e) {
     if (!(e instanceof Refused)) {
-      this.missing();
-      await sleep(700);
+      this.missing(e);
       return true;
     }
     if (e.status === 409) {
@@ -121,7 +198,7 @@ export class Sender {
     }
     if (e.status !== 422) return this.hold(q, e.message);
     this.done(q);
-    try { await this.reload(); } catch { this.missing(); }
+    try { await this.reload(); } catch (x) { this.missing(x); }
     this.on.refused(q.edit, e.message);
     this.on.changed();
     return true;
@@ -140,7 +217,7 @@ export class Sender {
     const was = q.base;
     if (view.version < was) {
       this.rebase(q, view.version);
-      try { await this.reload(); } catch { this.missing(); }
+      try { await this.reload(); } catch (e) { this.missing(e); }
       return 'the log holds fewer edits than this page has seen';
     }
     const overlap = this.overlaps(q, view);
@@ -174,9 +251,25 @@ export class Sender {
     this.on.changed();
   }
 
-  missing() {
+  // missing says that the server is gone. Where it has ended and another tab has the
+  // new link, that tab may have sent what waits here.
+  missing(e) {
     this.lost = true;
-    this.on.gone(this.queue.length);
+    const ended = e instanceof Stranger;
+    if (ended) this.queue = this.queue.filter((q) => !q.kept || localStorage.getItem(this.prefix + q.id) !== null);
+    this.on.gone(this.queue.length, ended);
+  }
+
+  // reached waits until the server answers again. Whoever answers is not told of edits
+  // before it has proved itself.
+  async reached() {
+    while (this.lost) {
+      await sleep(700);
+      try {
+        await ask(`/api/changes?since=${this.model.version}`);
+        this.found();
+      } catch (e) { this.missing(e); }
+    }
   }
 
   found() {
@@ -196,8 +289,7 @@ export class Sender {
         if (this.take(v)) this.on.changed();
         this.send();
       } catch (e) {
-        if (e instanceof Refused && e.status === 403) { this.on.conflict(null, e.message); return; }
-        this.missing();
+        this.missing(e);
         await sleep(800);
       }
     }

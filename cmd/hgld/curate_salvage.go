@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/curate"
+)
+
+func curateSalvageCommand() *cli.Command {
+	return &cli.Command{
+		Name: "salvage", Usage: "keep what stands before the damage in a log of edits", ArgsUsage: "LOG [NEW]",
+		Description: "  hgld curate salvage edits.jsonl                  the sound edits to edits.salvaged.jsonl\n" +
+			"  hgld curate salvage edits.jsonl sound.jsonl      the same with a name; the damaged log stays as it is",
+		Flags: commonFlags(),
+		Action: func(c *cli.Context) error {
+			j, err := newJob(c)
+			if err != nil {
+				return err
+			}
+			if n := len(j.args); n != 1 && n != 2 {
+				return usagef("curate salvage takes a damaged log and the name of the new one; got %s", count(n, "argument"))
+			}
+			to := strings.TrimSuffix(j.args[0], filepath.Ext(j.args[0])) + ".salvaged" + filepath.Ext(j.args[0])
+			if len(j.args) == 2 {
+				to = j.args[1]
+			}
+			return runCurateSalvage(j, j.args[0], to)
+		},
+	}
+}
+
+// runCurateSalvage is `hgld curate salvage`. A log that lost edits ends in exit code
+// 3.
+func runCurateSalvage(j *job, from, to string) error {
+	s, err := curate.Salvage(from, to)
+	var damage *curate.DamageError
+	switch {
+	case errors.As(err, &damage):
+		return withHint(withCode(exitIntegrity, err),
+			"the header says what the edits belong to, and without it none can be kept: take the log from a backup")
+	case errors.Is(err, fs.ErrExist):
+		return withHint(err, "name another file behind %s", filepath.Base(from))
+	case err != nil:
+		return logError(err)
+	}
+	edits := count(len(s.Edits), "edit")
+	if j.json {
+		result := map[string]any{"log": from, "edits": len(s.Edits), "sound": s.Damage == nil}
+		if s.Damage != nil {
+			result["new"], result["damage"], result["lines_left_out"] = to, s.Damage.Error(), s.Left
+		}
+		if err := writeJSON(j, result); err != nil {
+			return err
+		}
+	}
+	if s.Damage == nil {
+		if !j.json {
+			j.print("%s is sound: %s; nothing to salvage\n", from, edits)
+		}
+		return nil
+	}
+	if !j.json {
+		j.print("%s written: %s; %s left out\n", to, edits, count(s.Left, "line"))
+		j.print("go on with it: hgld curate serve --log %s\n", to)
+	}
+	return withCode(exitSomeFailed,
+		fmt.Errorf("the edits from edit %d on could not be kept: %w", len(s.Edits)+1, s.Damage))
+}

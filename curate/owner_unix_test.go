@@ -1,0 +1,128 @@
+//go:build unix
+
+package curate
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hgld/internal/filelock"
+)
+
+// Whoever removes the lock file of an open log, or the log, makes nobody lose an
+// edit that was acknowledged.
+func TestLogHasOneOwnerWithoutItsLockFile(t *testing.T) {
+	path, _ := newLog(t, 1)
+	first, _, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if err := os.Remove(path + ".lock"); err != nil {
+		t.Fatal(err)
+	}
+	var locked *filelock.LockedError
+	if second, _, err := OpenLog(path); !errors.As(err, &locked) || locked.Path != path {
+		if err == nil {
+			second.Close()
+		}
+		t.Fatalf("a second opening: %v, want a LockedError", err)
+	}
+	if err := first.Append(testEdit(2)); err != nil {
+		t.Fatalf("an edit after the lock file was removed: %v", err)
+	}
+	if _, _, err := OpenLog(path); !errors.As(err, &locked) || locked.PID != os.Getpid() {
+		t.Errorf("a third opening: %v, want a LockedError with our process id: the lock file is made again", err)
+	}
+	if err := os.Remove(path + ".lock"); err != nil {
+		t.Fatal(err)
+	}
+	other, err := filelock.Acquire(path + ".lock") // an hgld that knows the lock file alone
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Append(testEdit(3)); !errors.As(err, &locked) {
+		t.Errorf("an edit while another process has the lock file: %v", err)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Append(testEdit(3)); err != nil {
+		t.Error(err)
+	}
+	if c, err := ReadLog(path); err != nil || len(c.Edits) != 3 {
+		t.Errorf("the log: %v", err)
+	}
+}
+
+func TestEditsGoToTheFileOfTheLogsName(t *testing.T) {
+	path, data := newLog(t, 1)
+	l, _, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	refused := func(when, why string) {
+		t.Helper()
+		if err := l.Append(testEdit(2)); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: error %v, want one that says %q", when, err, why)
+		}
+	}
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	refused("moved away", "put it back")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused("replaced", "another file")
+	if err := os.Rename(path+".away", path); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("{}\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	refused("written to", "another program has changed it")
+	if err := os.Truncate(path, int64(len(data))); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Append(testEdit(2)); err != nil {
+		t.Error(err)
+	}
+	if c, err := ReadLog(path); err != nil || len(c.Edits) != 2 {
+		t.Errorf("the log: %v", err)
+	}
+}
+
+// What a log is made with is its owner's alone, unless the owner says otherwise.
+func TestLogIsItsOwnersAlone(t *testing.T) {
+	path, _ := newLog(t, 1)
+	for _, name := range []string{path, path + ".lock"} {
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != logMode {
+			t.Errorf("%s has the mode %v (%v)", filepath.Base(name), info.Mode(), err)
+		}
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	l, _, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.Append(testEdit(2)), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("the log has the mode %v, and its owner gave it 0640 (%v)", info.Mode(), err)
+	}
+}

@@ -1,0 +1,174 @@
+package curate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// oldLog is a log of format version 1: its lines end with the checksum.
+func oldLog(t testing.TB, n int) []byte {
+	t.Helper()
+	var data []byte
+	var crc uint32
+	line := func(object []byte) {
+		body := object[:len(object)-1]
+		crc = crc32.Update(crc, castagnoli, body)
+		data = fmt.Appendf(data, "%s,\"crc\":\"%08x\"}\n", body, crc)
+	}
+	header := Header{Version: 1, By: "anna", Draft: "draft.json", DraftSHA256: "ab12", Levels: DefaultLevels}
+	object, err := header.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	line(object)
+	for i := range n {
+		if object, err = testEdit(i + 1).MarshalJSON(); err != nil {
+			t.Fatal(err)
+		}
+		line(object)
+	}
+	return data
+}
+
+// reopen opens a log of the given bytes, appends an edit to it and returns what it
+// held. What the log then holds is checked.
+func reopen(t *testing.T, data []byte) (*Contents, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "edits.jsonl")
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l, c, err := OpenLog(path)
+	if err != nil {
+		return nil, err
+	}
+	n := len(c.Edits) + 1
+	if err := l.Append(testEdit(n)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := ReadLog(path)
+	if err != nil || len(again.Edits) != n || again.Torn != nil || again.before.is == final || again.last.is != final {
+		t.Fatalf("after an append: %v, the line before has the count %v, the last one %v", err, again.before, again.last)
+	}
+	return c, nil
+}
+
+// A crash while an edit is appended leaves any part of its line behind a log that
+// still ends with its count: the part is cut off and named.
+func TestTornLastLineIsCutAndNamed(t *testing.T) {
+	for n := range 3 {
+		_, before := newLog(t, n)
+		_, after := newLog(t, n+1)
+		lines := bytes.SplitAfter(after, []byte("\n"))
+		added := lines[n+1]
+		for size := range len(added) + 1 {
+			if size > 4 && size < len(added)-40 && size%9 != 0 {
+				continue
+			}
+			c, err := reopen(t, slices.Concat(before, added[:size]))
+			if err != nil {
+				t.Fatalf("%d edits and %d of %d bytes: %v", n, size, len(added), err)
+			}
+			whole, torn := n, size > 0
+			if size >= len(added)-1 { // only its line end is missing: nothing is lost
+				whole, torn = n+1, false
+			}
+			if len(c.Edits) != whole || (c.Torn != nil) != torn {
+				t.Fatalf("%d edits and %d of %d bytes: %d edits, torn %v", n, size, len(added), len(c.Edits), c.Torn)
+			}
+			if !torn {
+				continue
+			}
+			said := c.Torn.String()
+			if len(c.Torn.Rest) != size || !strings.Contains(said, fmt.Sprintf("edits.jsonl:%d", n+2)) || strings.Contains(said, "copy") {
+				t.Fatalf("torn line: %v, want %d bytes in line %d", c.Torn, size, n+2)
+			}
+		}
+	}
+}
+
+// A copy that was cut lacks edits that were acknowledged, wherever it was cut.
+func TestCutCopyIsDamage(t *testing.T) {
+	path, data := newLog(t, 12)
+	for size := range len(data) - 1 {
+		_, err := parseLog(path, data[:size])
+		var damage *DamageError
+		if !errors.As(err, &damage) {
+			t.Fatalf("%d of %d bytes: error %v, want damage", size, len(data), err)
+		}
+		lines := bytes.Count(data[:size+1], []byte("\n"))
+		missing := fmt.Sprintf("edit %d was acknowledged and is missing", lines)
+		if lines > 0 && (damage.Line != lines+1 || !strings.Contains(err.Error(), missing)) {
+			t.Fatalf("%d of %d bytes: %v, want it to miss edit %d", size, len(data), err, lines)
+		}
+	}
+	if c, err := parseLog(path, data[:len(data)-1]); err != nil || len(c.Edits) != 12 {
+		t.Errorf("without its last line end: %v", err)
+	}
+}
+
+// A log of version 1 has no count: a cut copy of it cannot be told from a crash, and
+// the message does not say that it can.
+func TestOldLogIsReadAndGoesOn(t *testing.T) {
+	data := oldLog(t, 2)
+	c, err := parseLog("edits.jsonl", data)
+	if err != nil || len(c.Edits) != 2 || c.Header.Version != 1 {
+		t.Fatalf("%d edits, version %d, %v", len(c.Edits), c.Header.Version, err)
+	}
+	header := bytes.IndexByte(data, '\n') + 1
+	for size := header; size <= len(data); size++ {
+		if near := bytes.IndexByte(data[max(size-4, 0):min(size+4, len(data))], '\n'); near < 0 && size%9 != 0 {
+			continue // every place near a line end, every ninth elsewhere
+		}
+		c, err := reopen(t, data[:size])
+		if err != nil {
+			t.Fatalf("%d of %d bytes: %v", size, len(data), err)
+		}
+		whole := bytes.Count(data[header:size], []byte("\n"))
+		if size < len(data) && data[size] == '\n' && size > header {
+			whole++
+		}
+		torn := size > bytes.LastIndexByte(data[:size], '\n')+1 && data[min(size, len(data)-1)] != '\n'
+		if len(c.Edits) != whole || (c.Torn != nil) != torn {
+			t.Fatalf("%d of %d bytes: %d edits, torn %v; want %d, %v", size, len(data), len(c.Edits), c.Torn, whole, torn)
+		}
+		if torn && !strings.Contains(c.Torn.String(), "unless this is a copy that was cut") {
+			t.Fatalf("torn line: %v", c.Torn)
+		}
+	}
+	for i := range data {
+		for bit := range 8 {
+			data[i] ^= 1 << bit
+			var damage *DamageError
+			if _, err := parseLog("edits.jsonl", data); !errors.As(err, &damage) {
+				t.Fatalf("byte %d, bit %d: %v", i, bit, err)
+			}
+			data[i] ^= 1 << bit
+		}
+	}
+}
+
+// The dashes of the line before the last are written when the last is on disk. A
+// power cut may lose them.
+func TestLostDashesAreNoDamage(t *testing.T) {
+	_, before := newLog(t, 9)
+	_, after := newLog(t, 10)
+	data := append(slices.Clone(before), after[len(before):]...)
+	if bytes.Equal(data, after) {
+		t.Fatal("the count of edit 9 was not replaced")
+	}
+	c, err := reopen(t, data)
+	if err != nil || len(c.Edits) != 10 {
+		t.Errorf("%d edits, %v", len(c.Edits), err)
+	}
+}
