@@ -34,26 +34,27 @@ HG_KERNEL(256, pairloss_levels, PairArrays a, Pairs p) {
     pair_nothing(row);
     return;
   }
-  double loss = 0., own = 0.;
   for (int c = 0; c < p.levels; c++) {
-    double neg = log_sum(row, 0, p.levels - c - 1, p.posScale, room), d = 0.;
-    double z = neg + pos + p.posScale * margins[c];
-    if (neg != -(double)HG_INF) {
-      loss += softplus(z);
-      d = p.posScale * hg_sigmoid(z);
-    }
-    own += d;
-    if (threadIdx.x == 0) {
-      slope[c] = d;
-      negative[c] = neg;
-    }
+    double neg = log_sum(row, 0, p.levels - c - 1, p.posScale, room);
+    if (threadIdx.x == 0) negative[c] = neg;
   }
-  pair_write(row, loss, 0., 1, 0);
+  if (threadIdx.x == 0) {
+    double loss = 0., own = 0.;
+    for (int c = 0; c < p.levels; c++) {
+      double z = negative[c] + pos + p.posScale * margins[c];
+      bool any = negative[c] != -(double)HG_INF;
+      if (any) loss += softplus(z);
+      slope[c] = any ? p.posScale * hg_sigmoid(z) : 0.;
+      own += slope[c];
+    }
+    room[0] = own;
+    pair_write(row, loss, 0., 1, 0);
+  }
   __syncthreads();
   for (i64 i = threadIdx.x; i < row.items && row.ds; i += blockDim.x) {
     int level = row.sh[i];
     double x = p.posScale * (double)row.s[i], d = 0.;
-    if (level == p.levels) d = -own * hg_exp(-x - pos);
+    if (level == p.levels) d = -room[0] * hg_exp(-x - pos);
     for (int c = 0; c < p.levels - level; c++) d += slope[c] * hg_exp(x - negative[c]);
     row.ds[i] = (float)d;
   }

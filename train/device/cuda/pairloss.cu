@@ -153,7 +153,9 @@ HG_KERNEL(256, pairloss_easy, PairArrays a, Pairs p) {
     return;
   }
   pair_write(row, (double)v, 0., 1, 0);
-  for (i64 i = threadIdx.x; i < row.items && row.ds; i += blockDim.x) row.ds[i] = i == pos ? -1.f : i == neg ? 1.f : 0.f;
+  for (i64 i = threadIdx.x; i < row.items && row.ds; i += blockDim.x) {
+    row.ds[i] = i == pos ? -1.f : i == neg ? 1.f : 0.f;
+  }
 }
 
 HG_KERNEL(256, pairloss_totals, i64 *totals, const int *cnt, i64 queries, i64 ldc) {

@@ -45,7 +45,8 @@ struct PairArrays {
 };
 
 HG_DEVICE PairRow pair_row(const PairArrays &a, i64 q) {
-  return {a.s + q * a.lds, a.sh + q * a.ldsh, a.ds ? a.ds + q * a.ldd : a.ds, a.items, a.sums + 2 * q, a.cnt + q * a.ldc};
+  float *ds = a.ds ? a.ds + q * a.ldd : a.ds;
+  return {a.s + q * a.lds, a.sh + q * a.ldsh, ds, a.items, a.sums + 2 * q, a.cnt + q * a.ldc};
 }
 
 // pair_write writes the sums and counts of a query.

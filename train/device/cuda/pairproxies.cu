@@ -44,7 +44,6 @@ HG_KERNEL(256, pairloss_proxies, PairArrays a, Pairs p) {
     pair_nothing(row);
     return;
   }
-  i64 pos = found[0];
   double own = 0., other = 0.; // how much of each score is φ
   if (p.kind == ANGULAR) {
     other = p.smoothing / (double)(found[1] + 1);
@@ -59,17 +58,23 @@ HG_KERNEL(256, pairloss_proxies, PairArrays a, Pairs p) {
     if (row.sh[i] == 0) sum += hg_exp(p.posScale * angle_mixed(p.angle, (double)row.s[i], other).z - top);
   }
   double neg = top + hg_log(hg_block_sum(sum, room));
-  Mixed m = angle_mixed(p.angle, (double)row.s[pos], own);
+  Mixed m = angle_mixed(p.angle, (double)row.s[found[0]], own);
   double behind = neg - p.posScale * m.z;
   double share = p.kind == ANGULAR ? hg_sigmoid(behind) : 1.; // of the negatives below the line
   pair_write(row, p.kind == ANGULAR ? softplus(behind) : behind, 0., 1, 0);
-  share *= p.posScale;
-  own = -share * m.slope;
+  if (threadIdx.x == 0) { // few registers live through the division of a slope
+    room[0] = -share * p.posScale * m.slope;
+    room[1] = share * p.posScale;
+    room[2] = neg;
+  }
+  __syncthreads();
   for (i64 i = threadIdx.x; i < row.items && row.ds; i += blockDim.x) {
-    double d = i == pos ? own : 0.;
+    double d = 0.;
     if (row.sh[i] == 0) {
       m = angle_mixed(p.angle, (double)row.s[i], other);
-      d = share * m.slope * hg_exp(p.posScale * m.z - neg);
+      d = room[1] * m.slope * hg_exp(p.posScale * m.z - room[2]);
+    } else if (i == found[0]) {
+      d = room[0];
     }
     row.ds[i] = (float)d;
   }

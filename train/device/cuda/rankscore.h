@@ -83,7 +83,8 @@ HG_DEVICE double rank_ap(const RankRow &row, const Levels &levels, ScoreRoom *ro
 
 // rank_recall goes over the row once for each κ, to find whether its sum is clipped,
 // and once for the slopes of all.
-HG_DEVICE double rank_recall(const RankRow &row, const Levels &levels, double positives, const Score &o, ScoreRoom *room) {
+HG_DEVICE double rank_recall(const RankRow &row, const Levels &levels, double positives, const Score &o,
+                             ScoreRoom *room) {
   if (threadIdx.x == 0) {
 #pragma unroll
     for (int i = 0; i < 16; i++) {

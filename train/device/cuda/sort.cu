@@ -3,8 +3,9 @@
 // receives the items' columns in that order. s, drank [Q,G], sh U8 [Q,G]; keys and rows
 // have no gaps. A key rises as the score falls; −0 and +0 have one key.
 // A row of up to 4,096 is sorted in shared memory by one block, of as many threads as it
-// takes at 16 items each: reads 4 and writes 8 bytes an item. A longer one takes four passes of eight bits, each of a histogram of
-// tiles, its sums and a scatter: 5·4 + 4·12 bytes read and 4·8 written an item.
+// takes at 16 items each: reads 4 and writes 8 bytes an item. A longer one
+// takes four passes of eight bits, each of a histogram of tiles, its sums and a scatter:
+// reads 4·4 + 28 and writes 4·8 bytes an item. Making the keys reads 5 and writes 4.
 // Reference: ../cpu/ranksort.go
 #include "scan.h"
 
@@ -57,14 +58,14 @@ HG_DEVICE int sort_at(int i) { return i + (i >> 5); }
 // on and keeps the order of equal ones: a thread counts the digits of 16 items, and the
 // counts before its own, by digit and then by thread, are where its items go.
 HG_DEVICE void sort_split(const SortTile &tile, int threads, int n, int shift) {
-  int t = threadIdx.x, first = t * SORT_EACH;
+  int t = threadIdx.x, first = t * SORT_EACH, from = sort_at(first); // sixteen do not cross a gap
   u32 key[SORT_EACH], row[SORT_EACH];
   for (int d = 0; d < 16; d++) tile.counts[d * threads + t] = 0;
 #pragma unroll
   for (int j = 0; j < SORT_EACH; j++) {
     if (first + j >= n) continue;
-    key[j] = tile.keys[sort_at(first + j)];
-    row[j] = tile.rows[sort_at(first + j)];
+    key[j] = tile.keys[from + j];
+    row[j] = tile.rows[from + j];
     tile.counts[(key[j] >> shift & 15) * threads + t]++;
   }
   __syncthreads();
