@@ -45,6 +45,9 @@ func demoCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
+			if err := usableDevice(name); err != nil { // before the stages in front of the training
+				return err
+			}
 			d := &demo{ctx: c.Context, stdout: c.App.Writer, stderr: c.App.ErrWriter, steps: c.Int("steps"), threads: c.Int("threads"), device: name}
 			return d.run(c.String("out"))
 		},

@@ -196,6 +196,17 @@ func openDevice(name string, threads int, say func(format string, args ...any)) 
 	return nil, unusable(name, errors.New("this hgld is built without it"))
 }
 
+// usableDevice says whether a device that is asked for by name is there.
+func usableDevice(name string) error {
+	p, err := placeOf(name)
+	if err != nil || p.kind == deviceAuto {
+		return err
+	}
+	j := &job{quiet: true}
+	_, err = j.open(name, 1)
+	return errors.Join(err, j.closeDevices())
+}
+
 // unusable is the error of a card that was asked for and does not compute.
 func unusable(name string, err error) error {
 	return withHint(withCode(exitNoGPU, fmt.Errorf("device %s: %w", name, err)),

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -143,6 +144,19 @@ func TestCardThatIsAskedForAndNotUsableIsAnError(t *testing.T) {
 		if code == exitNoGPU && !strings.Contains(errs, "hgld doctor says what this machine has; --device cpu computes on the processor") {
 			t.Errorf("--device %s: no next step\n%s", c.name, errs)
 		}
+	}
+}
+
+// The demo does not find out at its sixth stage.
+func TestDemoAsksForItsDeviceFirst(t *testing.T) {
+	f := &fakeCards{absent: errors.New("no libcuda.so.1")}
+	f.install(t)
+	out := filepath.Join(t.TempDir(), "demo")
+	if code, _, errs := run(t, "demo", "--out", out, "--device", "cuda"); code != exitNoGPU || !strings.Contains(errs, "no libcuda.so.1") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	if _, err := os.Stat(out); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the demo began all the same: %v", err)
 	}
 }
 

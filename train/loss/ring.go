@@ -133,7 +133,8 @@ func (r *Ring) Forget(t *grad.Tape, flag device.Array) {
 // Rows are numbers that a float32 holds (mostRows).
 func onlyIf(t *grad.Tape, d device.Backend, flag, index device.Array) device.Array {
 	n := index.Len()
-	rows, nowhere, whole, gone := t.Scratch(device.F32, n), t.Scratch(device.F32, n), t.Scratch(device.F32, 1), t.Scratch(device.I32, n)
+	rows, gone := t.Scratch(device.F32, n), t.Scratch(device.I32, n)
+	nowhere, whole := t.Scratch(device.F32, n), t.Scratch(device.F32, 1)
 	d.Copy(rows, index)
 	d.Fill(nowhere, -1)
 	d.Fill(whole, 1)

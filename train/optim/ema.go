@@ -18,7 +18,8 @@ type EMA struct {
 
 // NewEMA starts averaging F32 arrays: the weights of groups, running statistics.
 func NewEMA(b device.Backend, decay float64, rise bool, arrays ...device.Array) *EMA {
-	e := &EMA{Decay: decay, Rise: rise, arrays: arrays, rate: device.New(b, device.F32, 1), Steps: device.New(b, device.I32, 1)}
+	e := &EMA{Decay: decay, Rise: rise, arrays: arrays, rate: device.New(b, device.F32, 1)}
+	e.Steps = device.New(b, device.I32, 1)
 	b.Fill(e.Steps, 0)
 	for _, a := range arrays {
 		e.Averages = append(e.Averages, device.New(b, device.F32, a.Shape()...))

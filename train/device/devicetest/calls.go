@@ -72,7 +72,8 @@ func (c *caller) ints(limit int, dims ...int) device.Array {
 func (c *caller) none(dims ...int) device.Array { return c.alloc(device.F32, dims...) }
 
 func (c *caller) memory() {
-	x, half, back, filled := c.f32(130, 257), c.alloc(device.BF16, 130, 257), c.none(130, 257), c.alloc(device.I32, 130, 257)
+	x, back := c.f32(130, 257), c.none(130, 257)
+	half, filled := c.alloc(device.BF16, 130, 257), c.alloc(device.I32, 130, 257)
 	c.named("Copy", []device.Array{half, back}, func() { c.b.Copy(half, x); c.b.Copy(back, half) })
 	c.named("Fill", []device.Array{filled}, func() { c.b.Fill(filled, 7) })
 }
@@ -129,13 +130,16 @@ func (c *caller) tokens() {
 		c.b.SoftmaxLoss(loss, dz, x, target, device.Softmax{Temperature: 0.1, Smoothing: 0.1})
 	})
 	qkv, length, o := c.f32(3, 70, 3*2*24), c.ints(70, 3), device.Heads{Heads: 2}
-	mixed, lse, dqkv, dmixed := c.none(3, 70, 2*24), c.none(3, 2, 70), c.none(3, 70, 3*2*24), c.f32(3, 70, 2*24)
+	mixed, lse := c.none(3, 70, 2*24), c.none(3, 2, 70)
+	dqkv, dmixed := c.none(3, 70, 3*2*24), c.f32(3, 70, 2*24)
 	c.named("Attention AttentionGrad", []device.Array{mixed, lse, dqkv}, func() {
 		c.b.Attention(mixed, lse, qkv, length, o)
 		c.b.AttentionGrad(dqkv, dmixed, mixed, lse, qkv, length, o)
 	})
 	drawn, key := c.none(130, 257), c.ints(1000, 2)
-	c.named("Random", []device.Array{drawn}, func() { c.b.Random(drawn, key, 1, device.Dist{Kind: device.Normal, B: 1}) })
+	c.named("Random", []device.Array{drawn}, func() {
+		c.b.Random(drawn, key, 1, device.Dist{Kind: device.Normal, B: 1})
+	})
 }
 
 func (c *caller) steps() {
@@ -175,7 +179,8 @@ func (c *caller) images() {
 		c.b.FoldNorm(wf, bf, w, gamma, beta, mean, variance, 1e-5)
 		c.b.FoldNormGrad(dfw, dgamma, dbeta, wf, bf, w, gamma, mean, variance, 1e-5, 1)
 	})
-	normed, stats, dnormed, dres, dg, db := c.none(2, 9, 8, 24), c.none(2, 24), c.none(2, 9, 8, 24), c.none(2, 9, 8, 24), c.f32(24), c.f32(24)
+	normed, stats, dnormed, dres := c.none(2, 9, 8, 24), c.none(2, 24), c.none(2, 9, 8, 24), c.none(2, 9, 8, 24)
+	dg, db := c.f32(24), c.f32(24)
 	kind := device.NormKind{Eps: 1e-5, ReLU: true}
 	c.named("Norm NormGrad", []device.Array{normed, stats, dnormed, dres, dg, db}, func() {
 		c.b.Norm(normed, stats, dy, gamma, beta, residual, kind)
@@ -183,21 +188,27 @@ func (c *caller) images() {
 	})
 	masked, dbias := c.none(2, 9, 8, 24), c.f32(24)
 	c.named("ReluGrad", []device.Array{masked, dbias}, func() { c.b.ReluGrad(masked, dbias, dy, residual, 1) })
-	pooled, dpooled, window := c.none(2, 5, 4, 24), c.none(2, 9, 8, 24), device.PoolShape{H: 3, W: 3, StrideH: 2, StrideW: 2, PadH: 1, PadW: 1}
-	up := c.f32(2, 5, 4, 24)
+	pooled, dpooled, up := c.none(2, 5, 4, 24), c.none(2, 9, 8, 24), c.f32(2, 5, 4, 24)
+	window := device.PoolShape{H: 3, W: 3, StrideH: 2, StrideW: 2, PadH: 1, PadW: 1}
 	c.named("Pool PoolGrad", []device.Array{pooled, dpooled}, func() {
 		c.b.Pool(pooled, dy, window)
 		c.b.PoolGrad(dpooled, up, dy, pooled, window)
 	})
-	means, dmeans, p, dm, dp := c.none(2, 24), c.f32(2, 24), c.put(device.F32, flag(3)), c.none(2, 9, 8, 24), c.f32(1)
+	means, dmeans, p := c.none(2, 24), c.f32(2, 24), c.put(device.F32, flag(3))
+	dm, dp := c.none(2, 9, 8, 24), c.f32(1)
 	c.named("GeM GeMGrad", []device.Array{means, dm, dp}, func() {
 		c.b.GeM(means, dy, p, 1e-6)
 		c.b.GeMGrad(dm, dp, dmeans, dy, means, p, 1e-6, 1)
 	})
 	small := c.none(2, 5, 7, 16)
-	c.named("Interpolate", []device.Array{small}, func() { c.b.Interpolate(small, x, device.Interpolation{AlignCorners: true}) })
-	raw, crop, pixels := c.put(device.U8, c.whole(3, 20, 19, 3)), c.put(device.I32, &array{[]int{3, 3}, []float64{1, 2, 0, 0, 0, 1, 2, 1, 1}}), c.none(3, 17, 16, 4)
-	c.named("Pixels", []device.Array{pixels}, func() { c.b.Pixels(pixels, raw, crop, device.Pixel{Std: [3]float32{1, 2, 3}}) })
+	c.named("Interpolate", []device.Array{small}, func() {
+		c.b.Interpolate(small, x, device.Interpolation{AlignCorners: true})
+	})
+	raw, pixels := c.put(device.U8, c.whole(3, 20, 19, 3)), c.none(3, 17, 16, 4)
+	crop := c.put(device.I32, &array{[]int{3, 3}, []float64{1, 2, 0, 0, 0, 1, 2, 1, 1}})
+	c.named("Pixels", []device.Array{pixels}, func() {
+		c.b.Pixels(pixels, raw, crop, device.Pixel{Std: [3]float32{1, 2, 3}})
+	})
 }
 
 // A ranking has few positives and, at half of its rows, many.
@@ -211,10 +222,14 @@ func (c *caller) rankings() {
 	d.recount()
 	s, sh, rel, cnt := c.onDevice(d)
 	loss, ds, steps := c.none(d.q), c.none(d.q, d.g), rankSteps()[1].Steps
-	c.named("RankLoss", []device.Array{loss, ds}, func() { c.b.RankLoss(loss, ds, s, sh, rel, cnt, steps, &device.Score{}) })
+	c.named("RankLoss", []device.Array{loss, ds}, func() {
+		c.b.RankLoss(loss, ds, s, sh, rel, cnt, steps, &device.Score{})
+	})
 	rank, plus := definedRanks(d, steps)
 	r, p, scored, u, v := c.put(device.F32, rank), c.put(device.F32, plus), c.none(d.q), c.none(d.q, d.g), c.none(d.q, d.g)
-	c.named("RankScore", []device.Array{scored, u, v}, func() { c.b.RankScore(scored, u, v, r, p, sh, rel, cnt, &device.Score{}) })
+	c.named("RankScore", []device.Array{scored, u, v}, func() {
+		c.b.RankScore(scored, u, v, r, p, sh, rel, cnt, &device.Score{})
+	})
 	places, moved, drank := c.none(d.q, d.g), c.none(d.q, d.g), c.f32(d.q, d.g)
 	c.named("Ranks RanksGrad", []device.Array{places, moved}, func() {
 		c.b.Ranks(places, s, sh, 1)
@@ -227,14 +242,18 @@ func (c *caller) rankings() {
 		c.b.Relevance(table, counted, weight, sh, device.RelKind{Mode: device.RelPop, Alpha: 1, Divisor: 2})
 	})
 	ql, gl, self, shared := c.ints(5, 9, 3), c.ints(5, 600, 3), c.ints(600, 9), c.alloc(device.U8, 9, 600)
-	c.named("Shared", []device.Array{shared}, func() { c.b.Shared(shared, ql, gl, self, device.SharedKind{Self: device.SelfAbsent}) })
+	c.named("Shared", []device.Array{shared}, func() {
+		c.b.Shared(shared, ql, gl, self, device.SharedKind{Self: device.SelfAbsent})
+	})
 }
 
 func (c *caller) pairs() {
 	d := c.ranking(rankCase{q: 9, g: 300, levels: 2, positives: 0.3})
 	s, sh, _, _ := c.onDevice(d)
 	binned, dbinned := c.none(d.q), c.none(d.q, d.g)
-	c.named("BinLoss", []device.Array{binned, dbinned}, func() { c.b.BinLoss(binned, dbinned, s, sh, &device.Bins{N: 20, Min: -1, Max: 1}) })
+	c.named("BinLoss", []device.Array{binned, dbinned}, func() {
+		c.b.BinLoss(binned, dbinned, s, sh, &device.Bins{N: 20, Min: -1, Max: 1})
+	})
 	for _, o := range []device.Pairs{
 		{Kind: device.Contrastive, Mean: device.MeanPairs, PosMargin: 0.1},
 		{Kind: device.MultiSimilarity, PosScale: 2, NegScale: 40, Base: 0.5, Ceiling: 1, Mine: true, PosMargin: 0.1},

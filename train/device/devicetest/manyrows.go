@@ -3,6 +3,8 @@ package devicetest
 import (
 	"bytes"
 	"fmt"
+	"math"
+	"slices"
 
 	"hgld/train/device"
 )
@@ -22,9 +24,12 @@ type rowwise struct {
 	run  func(out []device.Array, rows func(device.Array) device.Array)
 }
 
-// testManyRows compares operations on many rows with the same on two halves of them,
-// neither of which has too many, and which are compared with definitions elsewhere. Sums
-// over rows may be in another order: elementTolerance.
+// someRows are where a grid's blocks begin, and where 15 and 16 bits of a row end.
+var someRows = [][2]int{{0, 64}, {32700, 32800}, {65500, 65600}, {manyRows - 64, manyRows}}
+
+// testManyRows has operations compute many rows and compares some of them with what the
+// same operation gives of these alone, which is compared with its definition elsewhere.
+// Of the others it asks that they were written.
 func testManyRows(s *suite, b device.Backend) {
 	if !s.fits(3 * manyRows) {
 		return
@@ -32,19 +37,7 @@ func testManyRows(s *suite, b device.Backend) {
 	c := &caller{suite: s, b: b}
 	for _, list := range [][]rowwise{c.manyVectors(), c.manyTokens(), c.manyImages(), c.manyQueries()} {
 		for _, r := range list {
-			whole, parts := c.blank(r.out), c.blank(r.out)
-			r.run(whole, func(a device.Array) device.Array { return a })
-			for _, cut := range [][2]int{{0, manyRows / 2}, {manyRows / 2, manyRows}} {
-				some := func(a device.Array) device.Array { return a.RowRange(cut[0], cut[1]) }
-				var out []device.Array
-				for _, a := range parts {
-					out = append(out, some(a))
-				}
-				r.run(out, some)
-			}
-			for i := range whole {
-				s.near(fmt.Sprint(r.name, " of many rows, result ", i), s.get(whole[i]), s.get(parts[i]), elementTolerance, denormal)
-			}
+			s.manyRowsOf(c, &r)
 		}
 	}
 	s.manyRowsIntoOne(b)
@@ -52,12 +45,31 @@ func testManyRows(s *suite, b device.Backend) {
 	s.manyBlocks(b)
 }
 
-// blank makes arrays like these.
-func (c *caller) blank(like []device.Array) (list []device.Array) {
-	for _, a := range like {
-		list = append(list, c.alloc(a.Type, a.Shape()...))
+func (s *suite) manyRowsOf(c *caller, r *rowwise) {
+	s.Helper()
+	var whole []device.Array
+	for _, a := range r.out {
+		whole = append(whole, c.alloc(a.Type, a.Shape()...))
 	}
-	return list
+	r.run(whole, func(a device.Array) device.Array { return a })
+	for i, a := range whole {
+		if at := slices.IndexFunc(s.get(a), math.IsNaN); at >= 0 {
+			s.Fatalf("%s of many rows: element %d of result %d was not written", r.name, at, i)
+		}
+	}
+	for _, cut := range someRows {
+		some := func(a device.Array) device.Array { return a.RowRange(cut[0], cut[1]) }
+		var parts []device.Array
+		for _, a := range r.out {
+			dims := append([]int{cut[1] - cut[0]}, a.Shape()[1:]...)
+			parts = append(parts, c.alloc(a.Type, dims...))
+		}
+		r.run(parts, some)
+		for i, a := range whole {
+			what := fmt.Sprintf("%s of many rows, result %d, rows %v", r.name, i, cut)
+			s.near(what, s.get(some(a)), s.get(parts[i]), elementTolerance, denormal)
+		}
+	}
 }
 
 // shape is a result's, without memory.
@@ -66,18 +78,22 @@ func shape(t device.DType, dims ...int) device.Array { return device.Make(nil, 0
 func (c *caller) manyVectors() []rowwise {
 	const n = manyRows
 	x, y, w, each, row, index := c.f32(n, 3), c.f32(n, 3), c.f32(5, 3), c.f32(n), c.f32(3), c.ints(5, n)
-	m := []device.Array{shape(device.F32, n, 3)}
+	m, column := []device.Array{shape(device.F32, n, 3)}, []device.Array{shape(device.F32, n)}
 	type rows = func(device.Array) device.Array
 	return []rowwise{
-		{"Copy", []device.Array{shape(device.BF16, n, 3)}, func(out []device.Array, of rows) { c.b.Copy(out[0], of(x)) }},
+		{"Copy", []device.Array{shape(device.BF16, n, 3)}, func(out []device.Array, of rows) {
+			c.b.Copy(out[0], of(x))
+		}},
 		{"Fill", m, func(out []device.Array, _ rows) { c.b.Fill(out[0], 3) }},
 		{"MatMul", []device.Array{shape(device.F32, n, 5)}, func(out []device.Array, of rows) {
 			c.b.MatMul(out[0], of(x), w, device.Mul{TransB: true, Alpha: 1})
 		}},
-		{"Scores", []device.Array{shape(device.F32, n, 5)}, func(out []device.Array, of rows) { c.b.Scores(out[0], of(x), w) }},
+		{"Scores", []device.Array{shape(device.F32, n, 5)}, func(out []device.Array, of rows) {
+			c.b.Scores(out[0], of(x), w)
+		}},
 		{"Axpby", m, func(out []device.Array, of rows) { c.b.Axpby(out[0], 2, of(x), 3, row) }},
 		{"Scale", m, func(out []device.Array, of rows) { c.b.Scale(out[0], of(x), of(each)) }},
-		{"Sums of rows", []device.Array{shape(device.F32, n)}, func(out []device.Array, of rows) { c.b.Sums(out[0], of(x), device.SumRows, 0) }},
+		{"Sums of rows", column, func(out []device.Array, of rows) { c.b.Sums(out[0], of(x), device.SumRows, 0) }},
 		{"Act ActGrad", append(m, m...), func(out []device.Array, of rows) {
 			c.b.Act(out[0], of(x), device.GELU)
 			c.b.ActGrad(out[1], of(y), of(x), device.GELU)
@@ -92,6 +108,7 @@ func (c *caller) manyTokens() []rowwise {
 	x, dy, gamma, beta, target := c.f32(n, 5), c.f32(n, 5), c.f32(5), c.f32(5), c.ints(5, n)
 	qkv, dmixed := c.f32(n, 2, 3*4), c.f32(n, 2, 4)
 	each, m := shape(device.F32, n), shape(device.F32, n, 5)
+	attended := []device.Array{shape(device.F32, n, 2, 4), shape(device.F32, n, 2, 2), shape(device.F32, n, 2, 12)}
 	type rows = func(device.Array) device.Array
 	return []rowwise{
 		{"Normalize NormalizeGrad", []device.Array{m, each, m}, func(out []device.Array, of rows) {
@@ -109,7 +126,7 @@ func (c *caller) manyTokens() []rowwise {
 		{"SoftmaxLoss", []device.Array{each, m}, func(out []device.Array, of rows) {
 			c.b.SoftmaxLoss(out[0], out[1], of(x), of(target), device.Softmax{Temperature: 1})
 		}},
-		{"Attention AttentionGrad", []device.Array{shape(device.F32, n, 2, 4), shape(device.F32, n, 2, 2), shape(device.F32, n, 2, 12)}, func(out []device.Array, of rows) {
+		{"Attention AttentionGrad", attended, func(out []device.Array, of rows) {
 			c.b.Attention(out[0], out[1], of(qkv), absent, device.Heads{Heads: 2})
 			c.b.AttentionGrad(out[2], of(dmixed), out[0], out[1], of(qkv), absent, device.Heads{Heads: 2})
 		}},
@@ -118,7 +135,8 @@ func (c *caller) manyTokens() []rowwise {
 
 func (c *caller) manyImages() []rowwise {
 	const n = manyRows
-	x, w, dy, gamma, beta, p := c.f32(n, 2, 2, 4), c.f32(3, 2, 2, 4), c.f32(n, 1, 1, 3), c.f32(4), c.f32(4), c.put(device.F32, flag(3))
+	x, w, dy := c.f32(n, 2, 2, 4), c.f32(3, 2, 2, 4), c.f32(n, 1, 1, 3)
+	gamma, beta, p := c.f32(4), c.f32(4), c.put(device.F32, flag(3))
 	mean := c.master(2, 4)
 	for i := range 4 {
 		mean.v[4+i] = 1 + float64(i)
@@ -161,7 +179,9 @@ func (c *caller) manyQueries() []rowwise {
 	each, m, levels := shape(device.F32, n), shape(device.F32, n, g), shape(device.U8, n, g)
 	type rows = func(device.Array) device.Array
 	return []rowwise{
-		{"Shared", []device.Array{levels}, func(out []device.Array, of rows) { c.b.Shared(out[0], of(ql), gl, absent, device.SharedKind{}) }},
+		{"Shared", []device.Array{levels}, func(out []device.Array, of rows) {
+			c.b.Shared(out[0], of(ql), gl, absent, device.SharedKind{})
+		}},
 		{"Relevance", []device.Array{shape(device.F32, n, 2), shape(device.I32, n, 2)}, func(out []device.Array, of rows) {
 			c.b.Relevance(out[0], out[1], c.none(out[0].Dims[0]), of(sh), device.RelKind{Mode: device.RelPop, Alpha: 1, Divisor: 1})
 		}},
@@ -175,7 +195,9 @@ func (c *caller) manyQueries() []rowwise {
 			c.b.Ranks(out[0], of(s), of(sh), 0)
 			c.b.RanksGrad(out[1], of(drank), of(s), of(sh), 1)
 		}},
-		{"Ranked", []device.Array{levels, shape(device.I32, n, g)}, func(out []device.Array, of rows) { c.b.Ranked(out[0], out[1], of(s), of(sh)) }},
+		{"Ranked", []device.Array{levels, shape(device.I32, n, g)}, func(out []device.Array, of rows) {
+			c.b.Ranked(out[0], out[1], of(s), of(sh))
+		}},
 		{"BinLoss", []device.Array{each, m}, func(out []device.Array, of rows) {
 			c.b.BinLoss(out[0], out[1], of(s), of(sh), &device.Bins{N: 5, Min: -1, Max: 1})
 		}},

@@ -100,7 +100,9 @@ func testPack(s *suite) {
 			x, plain, rearranged := s.put(s.dtype, s.activation(c.rows, c.k)), s.put(s.dtype, w), s.put(s.dtype, w)
 			bias, before := s.put(device.F32, s.master(c.n)), s.activation(c.rows, c.n)
 			did := packer.Pack(rearranged, transB)
-			for _, m := range []device.Mul{{TransB: transB, Alpha: 1, Bias: bias, Act: device.GELU}, {TransB: transB, Alpha: 1, Beta: 1}} {
+			for _, m := range []device.Mul{
+				{TransB: transB, Alpha: 1, Bias: bias, Act: device.GELU}, {TransB: transB, Alpha: 1, Beta: 1},
+			} {
 				want, got := s.put(s.dtype, before), s.put(s.dtype, before)
 				s.b.MatMul(want, x, plain, m)
 				s.b.MatMul(got, x, rearranged, m)

@@ -19,7 +19,8 @@ func testTrainingShapes(s *suite, b device.Backend) {
 	if !s.fits(c.n * side * side * channels * channels * 9) {
 		return
 	}
-	x, w, dy := s.master(c.n, side, side, channels), s.master(channels, 3, 3, channels), s.master(c.n, side, side, channels)
+	x, dy := s.master(c.n, side, side, channels), s.master(c.n, side, side, channels)
+	w := s.master(channels, 3, 3, channels)
 	deviceX, deviceW, up := s.put(device.F32, x), s.put(device.F32, w), s.put(device.F32, dy)
 	y, dx, dw := s.alloc(device.F32, x.dims...), s.alloc(device.F32, x.dims...), s.alloc(device.F32, w.dims...)
 	b.Conv(y, deviceX, deviceW, c.shape, device.Epilogue{})
