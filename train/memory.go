@@ -43,6 +43,9 @@ func (m CrossBatch) of(images int) CrossBatch {
 	return m
 }
 
+// ringPrefix begins the names of the ring's arrays.
+const ringPrefix = "ring."
+
 // memory is what a loss knows of earlier batches: the ring of their embeddings, if
 // there is one, and what the loss itself keeps.
 type memory struct {
@@ -70,7 +73,7 @@ func newMemory(o CrossBatch, l loss.Loss, batch, dim, levels int) (*memory, erro
 		return nil, &ConfigError{fmt.Errorf("memory.size: %w", err)}
 	}
 	for _, s := range m.ring.States() {
-		m.states["ring."+s.Name] = s
+		m.states[ringPrefix+s.Name] = s
 	}
 	return m, nil
 }

@@ -141,6 +141,12 @@ func (r *Run) prepare() error {
 	if r.step, err = newStep(r.network, &r.config, &r.parts, dense, counts); err != nil {
 		return err
 	}
+	if r.o.Overfit {
+		first = first[:1]
+	}
+	if err := r.step.objective.checkPositives(&r.config, dense, first); err != nil {
+		return &ConfigError{err}
+	}
 	r.loader = &loader{
 		data: r.data.Train, labels: dense, size: r.parts.sampler.Size(), in: r.config.Input, filter: r.parts.filter,
 		decoder: r.network.decoder, training: true, seed: r.config.Seed,
@@ -315,7 +321,11 @@ func (r *Run) take(b *batch) (Event, error) {
 		at = b.epoch
 	}
 	var out outcome
+	var compares bool
 	err := r.lane.do(func() (err error) {
+		if compares, err = r.step.hasPositive(b, at); err != nil {
+			return err
+		}
 		out, err = r.step.take(b, at)
 		return err
 	})
@@ -327,8 +337,14 @@ func (r *Run) take(b *batch) (Event, error) {
 	if b.last {
 		r.state.Position = position{Epoch: b.epoch + 1}
 	}
-	e := Event{Kind: Stepped, Loss: out.loss, Rate: out.rate, Norm: out.norm, Images: len(b.rows)}
+	e := Event{Kind: Stepped, Rate: out.rate, Images: len(b.rows)}
 	if out.finite {
+		if compares {
+			e.Loss = &out.loss
+		}
+		if r.config.Optim.Clip > 0 {
+			e.Norm = &out.norm
+		}
 		r.state.Skipped = 0
 		return e, nil
 	}

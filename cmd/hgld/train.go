@@ -171,6 +171,7 @@ func followRun(j *job, r *train.Run, s *trainSettings, total int, log *runLog) e
 	p.from(r.Step())
 	defer p.end()
 	var speed meter
+	steps, undefined := 0, 0
 	for e, err := range r.Events(j.ctx) {
 		if err != nil {
 			return err
@@ -182,6 +183,12 @@ func followRun(j *job, r *train.Run, s *trainSettings, total int, log *runLog) e
 		case train.Projected:
 			j.say("the projection starts from principal components of %d images", e.Images)
 		case train.Stepped:
+			steps++
+			if e.Loss == nil {
+				if undefined++; undefined == 1 {
+					j.say("step %d has no loss: none of its images has another of its class in the batch; a sampler with m of 2 or more gives every query one", e.Step)
+				}
+			}
 			p.set(e.Step, speed.note(e))
 		case train.Skipped:
 			j.say("step %d was skipped: a value was not finite; the batch and its images are listed in %s", e.Step, log.events.path)
@@ -193,6 +200,9 @@ func followRun(j *job, r *train.Run, s *trainSettings, total int, log *runLog) e
 			}
 		case train.Done:
 			p.end()
+			if undefined > 0 {
+				j.say("%d of %s had no query with a positive, and have no loss", undefined, count(steps, "step"))
+			}
 			j.say("done: %s, run directory %s", count(e.Step, "step"), s.Out)
 			if best, err := train.ReadBest(s.Out); err == nil {
 				j.say("best %s of the %s: %.4f after step %d, %s", best.Metric, best.On, float64(best.Value), best.Step, filepath.Join(s.Out, best.Checkpoint))
@@ -223,19 +233,28 @@ func saveEvaluation(j *job, s *trainSettings, e train.Event) error {
 // meter turns the events of the last half minute into a note.
 type meter struct {
 	images, seconds, waited float64
-	loss                    float64
+	loss                    *float64 // nil: no step had one
 	began                   time.Time
 }
 
 func (m *meter) note(e train.Event) string {
 	if m.began.IsZero() || time.Since(m.began) > every {
-		*m = meter{loss: e.Loss, began: time.Now()}
+		*m = meter{began: time.Now()}
 	}
 	m.images += float64(e.Images)
 	m.seconds += e.Seconds
 	m.waited += e.Waited
-	m.loss += (e.Loss - m.loss) / 10 // a running mean over some ten steps
-	return fmt.Sprintf("loss %.4f, lr %.2g, %.0f img/s, %.0f %% waiting for images", m.loss, e.Rate, m.images/m.seconds, 100*m.waited/m.seconds)
+	value := "–"
+	if e.Loss != nil {
+		if m.loss == nil {
+			m.loss = new(*e.Loss)
+		}
+		*m.loss += (*e.Loss - *m.loss) / 10 // a running mean over some ten steps
+	}
+	if m.loss != nil {
+		value = fmt.Sprintf("%.4f", *m.loss)
+	}
+	return fmt.Sprintf("loss %s, lr %.2g, %.0f img/s, %.0f %% waiting for images", value, e.Rate, m.images/m.seconds, 100*m.waited/m.seconds)
 }
 
 // trainError gives the trainer's errors their exit codes and next steps.

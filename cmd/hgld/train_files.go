@@ -61,13 +61,15 @@ func curvesOf(e train.Event) []tensorboard.Scalar {
 	switch e.Kind {
 	case train.Stepped:
 		list := []tensorboard.Scalar{
-			{Tag: "train/loss", Value: e.Loss},
 			{Tag: "train/lr", Value: e.Rate},
 			{Tag: "train/images_per_second", Value: float64(e.Images) / e.Seconds},
 			{Tag: "train/share_waiting", Value: e.Waited / e.Seconds},
 		}
-		if e.Norm > 0 {
-			list = append(list, tensorboard.Scalar{Tag: "train/grad_norm", Value: e.Norm})
+		if e.Loss != nil {
+			list = append(list, tensorboard.Scalar{Tag: "train/loss", Value: *e.Loss})
+		}
+		if e.Norm != nil {
+			list = append(list, tensorboard.Scalar{Tag: "train/grad_norm", Value: *e.Norm})
 		}
 		return list
 	case train.Skipped:

@@ -159,7 +159,7 @@ func TestEventsAfterTheCheckpointAreDroppedOnResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := log.add(train.Event{Kind: train.Stepped, Step: 3, Loss: 0.5}); err != nil {
+	if err := log.add(train.Event{Kind: train.Stepped, Step: 3, Loss: new(0.5)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := log.close(); err != nil {
