@@ -183,6 +183,11 @@ func tidy(run string, keep int, best string) error {
 // readChecked reads a file of a checkpoint and compares it with SHA256SUMS.
 func readChecked(path, name string) ([]byte, error) {
 	sums, err := os.ReadFile(filepath.Join(path, sumsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, other := os.Stat(filepath.Join(path, stateFile)); other == nil {
+			return nil, &DamagedError{filepath.Join(path, sumsFile), "it is missing, and there is a " + stateFile + " beside it"}
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -208,6 +213,9 @@ func readState(path string) (state, error) {
 	}
 	if err := json.Unmarshal(data, &s); err != nil {
 		return s, &DamagedError{filepath.Join(path, stateFile), err.Error()}
+	}
+	if s.Step < 0 || s.Position.Epoch < 0 || s.Position.Batch < 0 || s.Skipped < 0 {
+		return s, &DamagedError{filepath.Join(path, stateFile), fmt.Sprintf("step is %d, position %+v and skipped_in_a_row %d, want numbers from 0 up", s.Step, s.Position, s.Skipped)}
 	}
 	s.Config.Run = Default().Run // is no part of a checkpoint
 	if s.Version < 1 || s.Version > CheckpointVersion {

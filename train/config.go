@@ -30,6 +30,8 @@ type Config struct {
 	Steps    int          `yaml:"steps" json:"steps" usage:"optimizer steps, in place of epochs; 0: epochs count"`
 	Seed     uint64       `yaml:"seed" json:"seed" usage:"of weights, batches and augmentation"`
 	Run      Upkeep       `yaml:"run" json:"-"`
+
+	From string `yaml:"from" json:"from,omitempty" path:"in" usage:"run directory, checkpoint or exported .safetensors whose whole network a new run starts from, with new proxies and a new optimizer"`
 }
 
 // Named is an entry of a table with settings that differ from its defaults.
@@ -197,6 +199,9 @@ func (c *Config) lookUp() (p parts, err error) {
 	}
 	if err := c.check(); err != nil {
 		return p, err
+	}
+	if c.From != "" && (c.Model.Weights != "" || c.Model.Projection != "") {
+		return p, fmt.Errorf("from is %s, which gives the whole network: leave model.weights and model.projection out", c.From)
 	}
 	if p.backbone, err = pick(backbone.All, "backbone", "model.backbone", c.Model.Backbone); err != nil {
 		return p, err

@@ -40,17 +40,9 @@ type EvalOptions struct {
 // of one checkpoint folder. Untrained, it is the network as the run began it: the
 // baseline that a training has to beat. Close ends the use of the backend.
 func Open(path string, b device.Backend, d *img.Decoder, untrained bool) (*Model, error) {
-	list, err := checkpoints(path)
+	folder, s, err := checkpointIn(path)
 	if err != nil {
 		return nil, err
-	}
-	folder := path
-	if len(list) > 0 {
-		folder = list[len(list)-1]
-	}
-	s, err := readState(folder)
-	if err != nil {
-		return nil, fmt.Errorf("train: %s is neither a run directory with a checkpoint nor a checkpoint: %w", path, err)
 	}
 	p, err := s.Config.resolve()
 	if err != nil {
@@ -64,10 +56,8 @@ func Open(path string, b device.Backend, d *img.Decoder, untrained bool) (*Model
 			return m.load()
 		}
 		m.Step = 0
-		if m.Config.Model.Weights != "" {
-			if err := m.network.pretrained(p.backbone, m.Config.Model.Weights); err != nil {
-				return err
-			}
+		if _, err := m.network.warmStart(&m.Config, &p); err != nil {
+			return err
 		}
 		return m.startProjection()
 	})
@@ -80,10 +70,7 @@ func Open(path string, b device.Backend, d *img.Decoder, untrained bool) (*Model
 // load fills the network from its checkpoint, with the averaged weights where
 // there are such; what belongs to the loss is left there.
 func (m *Model) load() error {
-	name := modelFile
-	if m.Config.EMA.Decay > 0 {
-		name = averageFile
-	}
+	name := (&state{Config: m.Config}).evaluated()
 	tensors, err := readTensors(m.Path, name)
 	if err != nil {
 		return err

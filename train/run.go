@@ -67,9 +67,13 @@ type Run struct {
 
 	state   state
 	resumed string // checkpoint, "" for a new run
-	saved   int    // step of the newest checkpoint
-	best    Best   // by the evaluations so far
-	judge   string // key of the metric that they are compared by
+	damaged []Aside
+	left    []string // tensors of model.weights behind the backbone
+
+	extension *Extension // nil: the run is as long as it was begun
+	saved     int        // step of the newest checkpoint
+	best      Best       // by the evaluations so far
+	judge     string     // key of the metric that they are compared by
 }
 
 // maxSkipped is how many steps in a row may be skipped for a value that is not
@@ -158,17 +162,18 @@ func (r *Run) prepare() error {
 			return err
 		}
 	}
-	if r.config.Model.Weights == "" {
-		return nil
-	}
-	if err := r.network.pretrained(r.parts.backbone, r.config.Model.Weights); err != nil {
+	if r.left, err = r.network.warmStart(&r.config, &r.parts); err != nil {
 		return err
 	}
-	if ema := r.step.update.ema; ema != nil {
+	if ema := r.step.update.ema; ema != nil && (r.config.Model.Weights != "" || r.config.From != "") {
 		ema.Restart(r.o.Backend)
 	}
 	return nil
 }
+
+// Left returns the tensors in the file of model.weights that are part of a network
+// beside its backbone, and were left behind.
+func (r *Run) Left() []string { return r.left }
 
 // Close ends the goroutine from which the backend is used, and gives the run
 // directory free.

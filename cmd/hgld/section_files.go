@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
 	"os"
 	"path/filepath"
@@ -61,11 +62,12 @@ func (s *shardsSettings) imageFolders() []string {
 	return folders
 }
 
-// weights is the file that the training starts from. A run that has a checkpoint
-// goes on without it.
+// weights is the file or the run that the training starts from. A run that has a
+// checkpoint goes on without it.
 func (s *trainSettings) weights() string {
-	if len(missing([]string{s.Model.Weights})) > 0 && len(runFiles(s.Out)) > 0 {
+	path := cmp.Or(s.Model.Weights, s.From)
+	if len(missing([]string{path})) > 0 && len(runFiles(s.Out)) > 0 {
 		return ""
 	}
-	return s.Model.Weights
+	return path
 }

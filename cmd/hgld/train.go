@@ -128,6 +128,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	}
 	j.say("training %s with %s on %d images of %s: %d parameters, %d steps, %s",
 		s.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), s.Images.Data, r.Parameters(), total, where)
+	sayStart(j, s, r)
 	if absent, classes := r.Absent(); absent > 0 {
 		j.say("%s", absentText(absent, classes))
 	}
@@ -140,6 +141,21 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	}
 	defer func() { err = errors.Join(err, log.close()) }()
 	return trainError(followRun(j, r, s, total, log))
+}
+
+// sayStart says what of the run's beginning is not as a user might think.
+func sayStart(j *job, s *trainSettings, r *train.Run) {
+	for _, d := range r.Damaged() {
+		j.say("%v; the run falls back to %s, and the damaged checkpoint is kept as %s", d.Err, filepath.Base(r.Resumed()), d.Path)
+	}
+	if left := r.Left(); len(left) > 0 {
+		j.say("%s has a whole network, of which model.weights takes the backbone alone: %s start anew; --from %s takes them too",
+			s.Model.Weights, strings.Join(left, ", "), s.Model.Weights)
+	}
+	if e := r.Extension(); e != nil {
+		j.say("the run was complete after %d %s and goes on to %d: its schedule, %s, is now that of %d %s, and optim.lr goes from %.3g to %.3g",
+			e.Was, e.Unit, e.Now, e.Schedule, e.Now, e.Unit, e.Before, e.Rate)
+	}
 }
 
 // showDone prints what a run that was complete before has measured. With other
@@ -268,7 +284,7 @@ func trainError(err error) error {
 		return withHint(withCode(exitUsage, err), "give the run its own directory with --out, or go back to the settings of this one")
 	case errors.As(err, &damaged):
 		if folder := filepath.Dir(damaged.Path); strings.HasPrefix(filepath.Base(folder), "step-") {
-			return withHint(withCode(exitIntegrity, err), "remove %s to continue from the checkpoint before it", folder)
+			return withHint(withCode(exitIntegrity, err), "an older checkpoint may be sound: hgld train resume falls back to it; --out names a folder for a new run")
 		}
 		return withHint(withCode(exitIntegrity, err), "remove %s, that file alone", damaged.Path)
 	case errors.As(err, new(*shards.DamageError)):

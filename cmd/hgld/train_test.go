@@ -420,3 +420,58 @@ func TestRunFileStandsAloneOrUnderItsSection(t *testing.T) {
 		}
 	}
 }
+
+func TestTrainRunSaysWhereItStarts(t *testing.T) {
+	pictureShards(t)
+	if code, _, errs := run(t, tinyRun("--out", "runs/a")...); code != 0 {
+		t.Fatal(errs)
+	}
+	if code, _, errs := run(t, "train", "export", "--run", "runs/a", "net.safetensors"); code != 0 {
+		t.Fatal(errs)
+	}
+	code, _, errs := run(t, tinyRun("--out", "runs/b", "--limit", "1", "-o", "model.weights=net.safetensors")...)
+	if code != 0 || !strings.Contains(errs, "fc.weight") || !strings.Contains(errs, "--from net.safetensors takes them too") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	code, _, errs = run(t, tinyRun("--out", "runs/c", "--limit", "1", "--from", "runs/a")...)
+	if code != 0 || strings.Contains(errs, "start anew") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	code, _, errs = run(t, tinyRun("--out", "runs/c", "--limit", "1", "--from", "runs/none")...)
+	if code == 0 || !strings.Contains(errs, "runs/none") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	code, _, errs = run(t, tinyRun("--out", "runs/a", "--steps", "15")...)
+	if code != 0 || !strings.Contains(errs, "complete after 12 steps and goes on to 15: its schedule, cosine") || !strings.Contains(errs, "done: 15 steps") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	for _, e := range readEvents(t, "runs/a") {
+		if e.Kind == train.Done && e.Step != 15 {
+			t.Errorf("the run is done after step %d", e.Step)
+		}
+	}
+}
+
+// Without its sums a checkpoint is damaged: training falls back, an evaluation ends
+// with the code of damage.
+func TestCheckpointWithoutItsSums(t *testing.T) {
+	pictureShards(t)
+	if code, _, errs := run(t, tinyRun("--out", "runs/a")...); code != 0 {
+		t.Fatal(errs)
+	}
+	last := filepath.Join("runs", "a", "checkpoints", "step-00000012")
+	if err := os.Remove(filepath.Join(last, "SHA256SUMS")); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := run(t, "eval", "run", "--run", "runs/a", "--query", "test")
+	if code != exitIntegrity || !strings.Contains(errs, filepath.Join(last, "SHA256SUMS")+" is damaged: it is missing") || !strings.Contains(errs, "hgld train resume") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	code, _, errs = run(t, "train", "resume", "runs/a")
+	if code != 0 || !strings.Contains(errs, "falls back to step-00000010") || !strings.Contains(errs, "damaged-step-00000012.1") || !strings.Contains(errs, "continuing after step 10") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	if code, _, errs := run(t, "eval", "run", "--run", "runs/a", "--query", "test"); code != 0 {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
