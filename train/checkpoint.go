@@ -58,7 +58,8 @@ type state struct {
 	Steps    map[string]int    `json:"optimizer_steps"`              // by group; of the moving average under "ema"
 	Started  bool              `json:"projection_started,omitempty"` // from principal components
 	Config   Config            `json:"config"`
-	Data     string            `json:"data"` // fingerprint of items and labels
+	Data     string            `json:"data"`             // fingerprint of items and labels
+	Pixels   string            `json:"pixels,omitempty"` // of the images, where the data set knows it
 	Origin   map[string]string `json:"origin,omitempty"`
 }
 
@@ -261,7 +262,7 @@ func (e *ResumeError) Error() string {
 }
 
 // differences compares a checkpoint with the run that wants to continue it.
-func differences(was state, config Config, data string) ([]string, error) {
+func differences(was state, config Config, data, pixels string) ([]string, error) {
 	a, err := flat(was.Config)
 	if err != nil {
 		return nil, err
@@ -286,7 +287,7 @@ func differences(was state, config Config, data string) ([]string, error) {
 		}
 	}
 	slices.Sort(list)
-	if was.Data != data {
+	if was.Data != data || was.Pixels != "" && was.Pixels != pixels {
 		list = append(list, "the images or labels are others")
 	}
 	return list, nil

@@ -97,7 +97,7 @@ func (r *Run) continueFrom(path string) error {
 		return err
 	}
 	extends := extend(&s, r.config)
-	diff, err := differences(s, r.config, r.state.Data)
+	diff, err := differences(s, r.config, r.state.Data, r.state.Pixels)
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func otherModel(now Architecture, was *Architecture) string {
 		return "; a backbone alone is named by model.weights"
 	}
 	a, b := Config{Model: *was}, Config{Model: now}
-	list, err := differences(state{Config: a}, b, "")
+	list, err := differences(state{Config: a}, b, "", "")
 	if err != nil || len(list) == 0 {
 		return ""
 	}

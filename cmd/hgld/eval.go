@@ -152,10 +152,18 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 		images += data.Gallery.Len()
 	}
 	j.say("evaluating %s, %s, on %d images of %s", m.Path, s.state(m), images, choice.Data)
+	of, err := s.subject(j, m, choice, data)
+	if err != nil {
+		return nil, err
+	}
 	done := showEmbedding(j, &o, images)
 	defer done()
 	result, err = m.Evaluate(j.ctx, data.Query, data.Gallery, o)
-	return result, trainError(err)
+	if err != nil {
+		return nil, trainError(err)
+	}
+	result.Of = of
+	return result, nil
 }
 
 // model opens the network that is evaluated.
@@ -218,10 +226,18 @@ func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *retrie
 		}
 	}
 	j.say("evaluating %s, %s, on %d images of %s", m.Path, s.state(m), images, strings.Join(choice.Benchmarks, ", "))
+	of, err := s.subject(j, m, choice, data)
+	if err != nil {
+		return nil, err
+	}
 	done := showEmbedding(j, &o, images)
 	defer done()
 	result, err = m.Benchmarks(j.ctx, data.Benchmarks, o)
-	return result, trainError(err)
+	if err != nil {
+		return nil, trainError(err)
+	}
+	result.Of = of
+	return result, nil
 }
 
 // checkpointOf is the run itself, which stands for its newest checkpoint, or the

@@ -59,8 +59,13 @@ func evalEmbeddings(j *job, s *evalSettings, set metric.Set, ties metric.Ties) (
 		return nil, err
 	}
 	e.Look = outputs.look()
+	of, err := s.filesMeasured()
+	if err != nil {
+		return nil, errors.Join(err, outputs.finish(j.ctx, nil, err))
+	}
 	r, err := train.Evaluate(j.ctx, b, e)
 	if err == nil {
+		r.Of = of
 		sayWithoutPositives(j, r)
 	}
 	return r, outputs.finish(j.ctx, r, err)

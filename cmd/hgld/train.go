@@ -140,7 +140,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.close()) }()
-	return trainError(followRun(j, r, s, total, log))
+	return trainError(followRun(j, r, s, data, total, log))
 }
 
 // sayStart says what of the run's beginning is not as a user might think.
@@ -182,7 +182,7 @@ func absentText(absent, classes int) string {
 }
 
 // followRun prints and keeps the events of a run.
-func followRun(j *job, r *train.Run, s *trainSettings, total int, log *runLog) error {
+func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int, log *runLog) error {
 	p := j.progress("train", total)
 	p.from(r.Step())
 	defer p.end()
@@ -211,7 +211,7 @@ func followRun(j *job, r *train.Run, s *trainSettings, total int, log *runLog) e
 		case train.Saved:
 			p.set(e.Step, "saved "+filepath.Base(e.Path))
 		case train.Evaluated:
-			if err := saveEvaluation(j, s, e); err != nil {
+			if err := saveEvaluation(j, r, s, data, e); err != nil {
 				return err
 			}
 		case train.Done:
@@ -229,9 +229,13 @@ func followRun(j *job, r *train.Run, s *trainSettings, total int, log *runLog) e
 }
 
 // saveEvaluation writes the result beside the run and prints it.
-func saveEvaluation(j *job, s *trainSettings, e train.Event) error {
+func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *openData, e train.Event) error {
 	result := *e.Result
 	result.On = e.On
+	var err error
+	if result.Of, err = ofRun(r, s, data, e); err != nil {
+		return err
+	}
 	if err := saveJSON(filepath.Join(s.Out, evaluationFile), result); err != nil {
 		return err
 	}
