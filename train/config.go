@@ -99,6 +99,9 @@ type Optim struct {
 	Decay      float64 `yaml:"weight_decay" json:"weight_decay" usage:"of backbone and head"`
 	Clip       float64 `yaml:"clip" json:"clip" usage:"bound of the gradient's norm over backbone and head; 0: none"`
 
+	Proxies    Named   `yaml:"proxies" json:"proxies,omitzero"` // rule of the proxies; without a name Adam
+	ProxyDecay float64 `yaml:"proxy_weight_decay" json:"proxy_weight_decay,omitempty" usage:"weight decay of the proxies"`
+
 	ClipValue float64  `yaml:"clip_value" json:"clip_value,omitempty" usage:"bound of every element of the gradient, before the norm is taken; 0: none"`
 	NoDecay   []string `yaml:"no_decay" json:"no_decay,omitempty" usage:"parameters without weight decay: names, * for anything; 1d: all biases, scales and offsets"`
 }
@@ -166,6 +169,7 @@ type parts struct {
 	loss      loss.Kind
 	sampler   sample.Sampler
 	rule      optim.Kind
+	proxyRule optim.Kind
 	schedule  optim.Schedule
 	proxyPlan optim.Schedule
 
@@ -243,6 +247,13 @@ func (c *Config) lookUp() (p parts, err error) {
 		return p, err
 	}
 	if p.rule, err = pick(optim.All, "optimizer", "optim", c.Optim.Named); err != nil {
+		return p, err
+	}
+	proxies := c.Optim.Proxies
+	if proxies.Name == "" {
+		proxies.Name = "adam"
+	}
+	if p.proxyRule, err = pick(optim.All, "optimizer", "optim.proxies", proxies); err != nil {
 		return p, err
 	}
 	if p.schedule, err = c.plan("schedule", c.Schedule.Named); err != nil {
@@ -325,6 +336,7 @@ func (c *Config) check() error {
 		value float64
 	}{
 		{"optim.head_factor", c.Optim.HeadFactor}, {"optim.proxy_lr", c.Optim.ProxyRate}, {"optim.weight_decay", c.Optim.Decay},
+		{"optim.proxy_weight_decay", c.Optim.ProxyDecay},
 		{"model.dim", float64(c.Model.Dim)}, {"model.fit_on", float64(c.Model.FitOn)}, {"schedule.warmup", float64(c.Schedule.WarmUp)},
 		{"run.evaluate", float64(c.Run.Evaluate)}, {"run.checkpoint", float64(c.Run.Checkpoint)}, {"run.threads", float64(c.Run.Threads)},
 		{"run.workers", float64(c.Run.Workers)}, {"run.prefetch", float64(c.Run.Prefetch)},
