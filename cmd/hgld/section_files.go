@@ -3,10 +3,13 @@ package main
 import (
 	"cmp"
 	"encoding/csv"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"hgld/shards/dataset"
 )
 
 // looked is how many rows of a table of images are looked at for their folders:
@@ -70,4 +73,38 @@ func (s *trainSettings) weights() string {
 		return ""
 	}
 	return path
+}
+
+// outInInput refuses class folders with the data set among them: the next build would
+// read it. Other data sets say which images are theirs.
+func (s *shardsSettings) outInInput() error {
+	if s.Dataset != "folder" {
+		return nil
+	}
+	for _, in := range []struct{ key, path string }{{"input", s.Input}, {"images", s.Images}} {
+		if info, err := os.Stat(in.path); in.path == "" || err != nil || !info.IsDir() {
+			continue
+		}
+		from, err := filepath.Abs(in.path)
+		if err != nil {
+			return err
+		}
+		to, err := filepath.Abs(s.Out)
+		if err != nil {
+			return err
+		}
+		if rel, err := filepath.Rel(from, to); err == nil && filepath.IsLocal(rel) {
+			return withHint(usagef("out is %s, which is inside %s, %s: the data set would be among its own images", s.Out, in.key, in.path),
+				"name a folder beside it: --out %s", filepath.Base(filepath.Clean(from))+"-shards")
+		}
+	}
+	return nil
+}
+
+// sourceError gives errors of an importer their exit codes.
+func sourceError(err error) error {
+	if errors.As(err, new(*dataset.OrderError)) {
+		return withHint(withCode(exitUsage, err), "the first of --levels is the finest, the last the coarsest; if they stand right, give one of two equal names another")
+	}
+	return err
 }

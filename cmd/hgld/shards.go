@@ -26,6 +26,7 @@ type shardsSettings struct {
 	Hierarchy      string          `yaml:"hierarchy" path:"in" usage:"hierarchy.json that numbers the classes; empty: in the order of the images"`
 	Levels         []string        `yaml:"levels" usage:"label columns or level names, finest first; of a published data set: those of its levels to read"`
 	Split          string          `yaml:"split" usage:"split of images that no column or folder gives one"`
+	SplitFolders   []string        `yaml:"split_folders" usage:"dataset folder: FOLDER=SPLIT for the folders at the top that are splits; none: they are classes"`
 	Out            string          `yaml:"out" path:"out" usage:"folder to write"`
 	Shards         int             `yaml:"shards" usage:"shards of each split; 0: by the next two"`
 	ImagesPerShard int             `yaml:"images_per_shard" usage:"images of a shard; 0: by size"`
@@ -85,11 +86,14 @@ func (s *shardsSettings) openSource(j *job) (shards.Source, *shards.Options, err
 	if err != nil {
 		return nil, nil, withCode(exitUsage, err)
 	}
+	if err := s.outInInput(); err != nil {
+		return nil, nil, err
+	}
 	j.say("reading %s", s.Input)
 	src, err := importer.Open(j.ctx, dataset.Settings{Input: s.Input, Images: s.Images, Labels: s.Labels,
-		Levels: s.Levels, Split: labels.Split(s.Split), Columns: s.Columns})
+		Levels: s.Levels, Split: labels.Split(s.Split), Columns: s.Columns, SplitFolders: s.SplitFolders})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, sourceError(err)
 	}
 	if known, ok := src.(interface{ Notes() []string }); ok {
 		for _, note := range known.Notes() {
