@@ -124,6 +124,9 @@ func (r *Run) Absent() (absent, classes int) { return r.absent, r.classes[0] }
 // prepare reads the labels, builds the network and the loss, and loads the newest
 // checkpoint.
 func (r *Run) prepare() error {
+	if err := checkLevels(r.data.Train.Levels()); err != nil {
+		return &ConfigError{err}
+	}
 	list, err := paths(r.data.Train)
 	if err != nil {
 		return err

@@ -30,6 +30,9 @@ func pick[T any](table registry.Table[T], kind, where string, n Named) (T, error
 	if err != nil {
 		return value, fmt.Errorf("%s.settings: %s: %w", where, n.Name, err)
 	}
+	if err := setting.CheckEntry(changed.Interface()); err != nil {
+		return value, fmt.Errorf("%s.settings: %s: %w", where, n.Name, err)
+	}
 	if bounded, ok := changed.Interface().(interface{ Check() error }); ok {
 		if err := bounded.Check(); err != nil {
 			return value, fmt.Errorf("%s.settings: %s: %w", where, n.Name, err)
@@ -86,7 +89,7 @@ func fieldNamed(v reflect.Value, name string) (field reflect.Value, known []stri
 		}
 		key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if key == "" {
-			key = snake(f.Name)
+			key = setting.Snake(f.Name)
 		}
 		known = append(known, key)
 		if key == name {
@@ -94,26 +97,6 @@ func fieldNamed(v reflect.Value, name string) (field reflect.Value, known []stri
 		}
 	}
 	return field, known
-}
-
-// snake writes a Go name as a key: PerTuple is per_tuple, NBins n_bins.
-func snake(name string) string {
-	var b strings.Builder
-	for i, r := range name {
-		upper := r >= 'A' && r <= 'Z'
-		if upper && i > 0 {
-			before := name[i-1]
-			startsWord := i+1 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z'
-			if before >= 'a' && before <= 'z' || before >= '0' && before <= '9' || startsWord {
-				b.WriteByte('_')
-			}
-		}
-		if upper {
-			r += 'a' - 'A'
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }
 
 // assign puts a value, as YAML or JSON decoded it, into a field. A struct takes

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/registry"
+	"hgld/internal/setting"
 )
 
 const welcome = `hgld builds labels with a hierarchy for image retrieval, and trains models on them.
@@ -66,6 +67,9 @@ func guard(list []*cli.Command, args []string) {
 				if err := surplusArgument(c); err != nil {
 					return err
 				}
+				if err := checkFlagBounds(c); err != nil {
+					return err
+				}
 				return run(c)
 			}
 		}
@@ -106,6 +110,29 @@ func surplusArgument(c *cli.Context) error {
 		return withHint(err, "a run file is named with --config")
 	}
 	return err
+}
+
+// flagBounds are those of numeric flags that are no settings; the settings' own stand
+// at their fields.
+var flagBounds = map[string]setting.Bounds{
+	"threads": {Least: 0, Most: 1024}, "iterations": {Least: 1, Most: 1e6}, "seeds": {Least: 1, Most: 1000},
+	"measure": {Least: 1, Most: 1e6}, "port": {Least: 0, Most: 65535},
+}
+
+// checkFlagBounds reports a numeric flag that is out of its bounds.
+func checkFlagBounds(c *cli.Context) error {
+	for _, f := range c.Command.Flags {
+		number, is := f.(*cli.IntFlag)
+		if !is || !c.IsSet(number.Name) {
+			continue
+		}
+		if want, bounded := flagBounds[number.Name]; bounded {
+			if x := float64(c.Int(number.Name)); x < want.Least || x > want.Most {
+				return withCode(exitUsage, &setting.BoundsError{Key: "--" + number.Name, Value: x, Want: want, Whole: true})
+			}
+		}
+	}
+	return nil
 }
 
 func commandPath(c *cli.Context) string {

@@ -182,6 +182,21 @@ func schemaOf(t reflect.Type, about string) map[string]any {
 	return s
 }
 
+// boundedSchema describes a setting, with its bounds if it has any.
+func boundedSchema(f reflect.StructField) map[string]any {
+	s := schemaOf(f.Type, f.Tag.Get("usage"))
+	bounds, bounded := setting.BoundsOf(f)
+	if !bounded {
+		return s
+	}
+	number := s
+	for inner, list := number["items"].(map[string]any); list; inner, list = number["items"].(map[string]any) {
+		number = inner
+	}
+	number["minimum"], number["maximum"] = bounds.Least, bounds.Most
+	return s
+}
+
 func addProperties(properties map[string]any, t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -189,7 +204,7 @@ func addProperties(properties map[string]any, t reflect.Type) {
 		if options == "inline" {
 			addProperties(properties, f.Type)
 		} else if name != "-" && f.IsExported() {
-			properties[name] = schemaOf(f.Type, f.Tag.Get("usage"))
+			properties[name] = boundedSchema(f)
 		}
 	}
 }

@@ -25,7 +25,7 @@ type evalSettings struct {
 
 	Data        string   `yaml:"data" path:"in" usage:"folder of shards; empty: that of the run, and its choice of images"`
 	Splits      []string `yaml:"splits" usage:"with hold-out: splits whose classes are held out"`
-	HoldOut     float64  `yaml:"hold_out" usage:"evaluate the classes that a training with this share left out"`
+	HoldOut     float64  `yaml:"hold_out" range:"0 1" usage:"evaluate the classes that a training with this share left out"`
 	HoldOutSeed uint64   `yaml:"hold_out_seed" usage:"which classes were left out"`
 	Query       string   `yaml:"query" usage:"split of the queries"`
 	Gallery     string   `yaml:"gallery" usage:"split that they rank; empty: the queries themselves"`
@@ -41,13 +41,13 @@ type evalSettings struct {
 	Metrics  []string `yaml:"metrics" usage:"what is measured: R@k P@k TR@k AP AP#l mAP@R mAP@k H-AP ASI NDCG NDCG@k"`
 	Ties     string   `yaml:"ties" usage:"order of equal scores: row, or average over all orders"`
 	PerQuery bool     `yaml:"per_query" usage:"keep the values of every query"`
-	Threads  int      `yaml:"threads" usage:"0: all processors"`
+	Threads  int      `yaml:"threads" range:"0 1024" usage:"0: all processors"`
 	Out      string   `yaml:"out" path:"out" usage:"file for the result"`
 
 	Report     string `yaml:"report" path:"out" usage:"HTML page to write: levels, curves, a map and what is retrieved"`
 	TREC       string `yaml:"trec" path:"out" usage:"write PREFIX.run and PREFIX.qrels for trec_eval"`
-	TRECPlaces int    `yaml:"trec_places" usage:"places of each query in PREFIX.run"`
-	TRECLeast  int    `yaml:"trec_least" usage:"shared levels that an item of PREFIX.qrels has at least; 0: all"`
+	TRECPlaces int    `yaml:"trec_places" range:"1 1e7" usage:"places of each query in PREFIX.run"`
+	TRECLeast  int    `yaml:"trec_least" range:"0 64" usage:"shared levels that an item of PREFIX.qrels has at least; 0: all"`
 }
 
 const (

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/registry"
+	"hgld/internal/setting"
 )
 
 // projectFile is the name of a project's configuration; its folder is the
@@ -135,13 +136,28 @@ func (p *project) load(c *cli.Context, section string, s any) error {
 	if err := p.loadEnv(section, fields); err != nil {
 		return withCode(exitUsage, err)
 	}
-	if c == nil {
-		return nil
+	if c != nil {
+		if err := p.loadOverrides(section, fields, c.StringSlice("override")); err != nil {
+			return withCode(exitUsage, err)
+		}
+		if err := p.loadFlags(section, fields, c); err != nil {
+			return withCode(exitUsage, err)
+		}
 	}
-	if err := p.loadOverrides(section, fields, c.StringSlice("override")); err != nil {
-		return withCode(exitUsage, err)
+	return withCode(exitUsage, p.checkBounds(section, s))
+}
+
+// checkBounds reports a number out of its bounds, and where it comes from.
+func (p *project) checkBounds(section string, s any) error {
+	err := setting.Check(s)
+	var out *setting.BoundsError
+	if !errors.As(err, &out) {
+		return err
 	}
-	return withCode(exitUsage, p.loadFlags(section, fields, c))
+	if from := p.origin[section+"."+out.Key]; from != "" {
+		return fmt.Errorf("%s: %s.%w", from, section, err)
+	}
+	return fmt.Errorf("%s.%w", section, err)
 }
 
 // anchor makes relative paths start at the project's folder.

@@ -220,7 +220,7 @@ func TestTrainRunNamesWrongSettings(t *testing.T) {
 		"needs 16 classes with 4 rows":    {"-o", "sampler.batch=64"},
 		"there are no validation classes": {"-o", "run.evaluate=3", "--query", "test"},
 		`did you mean "validation"`:       {"-o", "run.watch=validaton"},
-		"share is -0.1, want more":        {"--hold-out", "-0.1"},
+		"train.hold_out is -0.1, want a number":        {"--hold-out", "-0.1"},
 		"--dry-run and --profile are two": {"--dry-run", "--profile"},
 		"a loss falls in 2 steps":         {"--overfit", "--limit", "1"},
 		"no query split ranks it":         {"--gallery", "train"},
