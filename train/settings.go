@@ -61,13 +61,32 @@ func applied(v reflect.Value, settings map[string]any) (reflect.Value, error) {
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		field, known := fieldNamed(out, key)
 		if !field.IsValid() {
-			return v, registry.Unknown("setting", key, known)
+			return v, unknownSetting(out, key, known)
 		}
 		if err := assign(field, settings[key]); err != nil {
 			return v, fmt.Errorf("%s: %w", key, err)
 		}
 	}
 	return out, nil
+}
+
+// unknownSetting is the error for a key that a struct does not have; a part of it may.
+func unknownSetting(v reflect.Value, key string, known []string) error {
+	err := &registry.UnknownError{Kind: "setting", Name: key, Nearest: registry.Nearest(key, known), Known: known}
+	for _, name := range known {
+		part, _ := fieldNamed(v, name)
+		if part.Kind() == reflect.Pointer && !part.IsNil() {
+			part = part.Elem()
+		}
+		if part.Kind() != reflect.Struct {
+			continue
+		}
+		if inner, _ := fieldNamed(part, key); inner.IsValid() {
+			err.Nearest = name + "." + key
+			break
+		}
+	}
+	return err
 }
 
 // fieldNamed finds the field whose key is name: what its yaml tag says, or its

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"hgld/internal/tensorfile"
 	"hgld/train/backbone"
+	"hgld/train/nn"
 )
 
 // warmStart fills the network with what a new run begins from: the backbone with
@@ -31,16 +33,20 @@ func (n *network) pretrained(spec backbone.Spec, path string) (left []string, er
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, &ConfigError{fmt.Errorf("model.weights is %s, a folder: want a safetensors file of a backbone; --from %s starts from the whole network of a run", path, path)}
 	}
+	if err := refusePickle("model.weights", path); err != nil {
+		return nil, err
+	}
 	tensors, _, err := tensorfile.ReadAll(path)
 	if err != nil {
 		return nil, fmt.Errorf("train: model.weights: %w", err)
 	}
+	tensors = backbone.Unwrapped(tensors)
 	kept := backbone.Pretrained(spec, tensors)
 	for i := range kept {
 		kept[i].Name = backbonePrefix + kept[i].Name
 	}
 	if err := n.store.Import(n.b, kept, backbonePrefix); err != nil {
-		return nil, fmt.Errorf("train: model.weights: %s: %w; hgld models check says what a file fits", path, err)
+		return nil, &ConfigError{fmt.Errorf("model.weights: %s: %w; %s", path, err, fittingBackbone(tensors))}
 	}
 	if !slices.ContainsFunc(tensors, func(t tensorfile.Tensor) bool { return strings.HasPrefix(t.Name, backbonePrefix) }) {
 		return nil, nil // torchvision's or timm's: what stands behind is a classifier
@@ -82,11 +88,14 @@ func readNetwork(path string) ([]tensorfile.Tensor, *Architecture, error) {
 		return nil, nil, fmt.Errorf("train: from: %w", err)
 	}
 	if !info.IsDir() {
+		if err := refusePickle("from", path); err != nil {
+			return nil, nil, err
+		}
 		tensors, _, err := tensorfile.ReadAll(path)
 		if err != nil {
 			return nil, nil, fmt.Errorf("train: from: %w", err)
 		}
-		return ofNetwork(backbone.Checkpoint(tensors)), nil, nil
+		return ofNetwork(backbone.Checkpoint(backbone.Unwrapped(tensors))), nil, nil
 	}
 	folder, s, err := checkpointIn(path)
 	if err != nil {
@@ -133,4 +142,26 @@ func (s *state) evaluated() string {
 		return averageFile
 	}
 	return modelFile
+}
+
+// refusePickle is an error for a file that would have to be unpickled.
+func refusePickle(key, path string) error {
+	ext := filepath.Ext(path)
+	if !slices.Contains([]string{".pth", ".pt", ".bin", ".ckpt", ".pkl"}, strings.ToLower(ext)) {
+		return nil
+	}
+	return &ConfigError{fmt.Errorf("%s is %s: weights are read from safetensors, not from a pickle; scripts/convert_weights.py %s %s.safetensors converts it",
+		key, path, path, strings.TrimSuffix(path, ext))}
+}
+
+// fittingBackbone says which of the known backbones a file of weights is for.
+func fittingBackbone(tensors []tensorfile.Tensor) string {
+	for _, e := range backbone.All {
+		store := nn.NewStore()
+		e.Value.Build(store.Group("all"), backbone.Options{})
+		if store.Compare(backbone.Pretrained(e.Value, tensors), "") == nil {
+			return fmt.Sprintf("these fit %s: model.backbone.name=%s", e.Name, e.Name)
+		}
+	}
+	return "hgld models check says what a file fits"
 }

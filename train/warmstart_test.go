@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/train/backbone"
 	"hgld/train/device/cpu"
+	"hgld/train/nn"
 )
 
 // networkOf is the tensors of a run's network, as it is before a step.
@@ -224,5 +226,34 @@ func TestUnreadableCheckpointIsNotPutAside(t *testing.T) {
 	}
 	if list, _ := checkpoints(dir); len(list) != 2 {
 		t.Errorf("%v", list)
+	}
+}
+
+func TestWeightsOfAnotherNetworkSayWhichTheyFit(t *testing.T) {
+	b := cpu.New(2)
+	spec, err := backbone.All.Get("backbone", "resnet18")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := nn.NewStore()
+	spec.Build(store.Group("all"), backbone.Options{})
+	store.Build(b, 1)
+	tensors, err := store.Export(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range tensors {
+		tensors[i].Name = "module." + tensors[i].Name // as DataParallel saves them
+	}
+	path := filepath.Join(t.TempDir(), "w.safetensors")
+	var file bytes.Buffer
+	if err := errors.Join(tensorfile.WriteSafetensors(&file, tensors, nil), os.WriteFile(path, file.Bytes(), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	c, d := tiny(2)
+	c.Model.Weights = path
+	_, err = New(c, Data{Train: d}, Options{Backend: b})
+	if !errors.As(err, new(*ConfigError)) || !strings.Contains(err.Error(), "these fit resnet18: model.backbone.name=resnet18") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -47,7 +48,7 @@ type evalSettings struct {
 	Report     string `yaml:"report" path:"out" usage:"HTML page to write: levels, curves, a map and what is retrieved"`
 	TREC       string `yaml:"trec" path:"out" usage:"write PREFIX.run and PREFIX.qrels for trec_eval"`
 	TRECPlaces int    `yaml:"trec_places" range:"1 1e7" usage:"places of each query in PREFIX.run"`
-	TRECLeast  int    `yaml:"trec_least" range:"0 64" usage:"shared levels that an item of PREFIX.qrels has at least; 0: all"`
+	TRECLeast  int    `yaml:"trec_least" range:"0 64" usage:"how many levels an item of PREFIX.qrels shares with the query at least: 1 is the coarsest class, 0 all levels, the finest class"`
 }
 
 const (
@@ -297,6 +298,11 @@ func (s *evalSettings) choice() (*retrievalData, error) {
 	run, err := readRunSettings(s.Run)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(s.Run, checkpointsFolder)); run == nil && isMissing(err) {
+		if _, err := os.Stat(filepath.Join(s.Run, "SHA256SUMS")); isMissing(err) || isShards(s.Run) {
+			return nil, withHint(usagef("%s is neither a run directory nor a checkpoint", s.Run), "hgld runs list lists the runs; images are named with --data")
+		}
 	}
 	c := defaultData()
 	if run != nil {

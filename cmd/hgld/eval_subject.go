@@ -2,8 +2,11 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
+	"hgld/shards"
 	"hgld/train"
 )
 
@@ -107,4 +110,10 @@ func ofRun(r *train.Run, s *trainSettings, data *openData, e train.Event) (*trai
 	of.Data = choice.measured()
 	of.Images, err = train.Fingerprint(measured...)
 	return of, err
+}
+
+// isShards reports whether a folder holds a data set.
+func isShards(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, shards.ManifestFile))
+	return err == nil
 }

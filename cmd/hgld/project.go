@@ -292,7 +292,7 @@ func (p *project) loadOverrides(section string, fields []field, overrides []stri
 		key = strings.TrimPrefix(key, section+".")
 		i, inner := findKey(fields, key)
 		if i < 0 {
-			return fmt.Errorf("-o %s: %w", o, registry.Unknown("key", key, known))
+			return fmt.Errorf("-o %s: %w", o, unknownSetting(key, known))
 		}
 		set := fields[i].set
 		if inner != "" {

@@ -6,7 +6,6 @@ import (
 
 	"hgld/internal/registry"
 	"hgld/scrape"
-	"hgld/shards/dataset"
 	"hgld/train/metric"
 )
 
@@ -59,7 +58,7 @@ func (s *labelsSettings) check() error {
 }
 
 func (s *shardsSettings) check() error {
-	if _, err := dataset.All.Get("data set", s.Dataset); err != nil {
+	if _, err := s.importer(); err != nil {
 		return err
 	}
 	if s.Shards > 0 || s.ImagesPerShard > 0 {

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"hgld/internal/registry"
 	"hgld/shards/dataset"
 )
 
@@ -107,4 +109,17 @@ func sourceError(err error) error {
 		return withHint(withCode(exitUsage, err), "the first of --levels is the finest, the last the coarsest; if they stand right, give one of two equal names another")
 	}
 	return err
+}
+
+// importer finds the importer of the data set, and refuses a folder for a table.
+func (s *shardsSettings) importer() (dataset.Importer, error) {
+	importer, err := dataset.All.Get("data set", s.Dataset)
+	var unknown *registry.UnknownError
+	if meant := dataSetsElsewhere[strings.ToLower(s.Dataset)]; errors.As(err, &unknown) && meant != "" {
+		unknown.Nearest = meant
+	}
+	if info, other := os.Stat(s.Input); err == nil && s.Dataset == "csv" && other == nil && info.IsDir() {
+		err = withHint(fmt.Errorf("input is %s, a folder, and the data set csv reads a table", s.Input), "class folders are read by --dataset folder; a published data set by its name")
+	}
+	return importer, err
 }

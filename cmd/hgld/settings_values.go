@@ -210,6 +210,15 @@ func keysOf(v reflect.Value) map[string]reflect.Value {
 // unknownKey is the error for the last key of a path, which is not among known.
 func unknownKey(path, known []string) error {
 	last := len(path) - 1
+	if at := slices.Index(stageNames(), path[0]); at >= 0 {
+		var all []string
+		for _, f := range fieldsOf(sections()[at].settings()) {
+			all = append(all, f.key())
+		}
+		if meant := keyLike(strings.Join(path[1:], "."), all); meant != "" {
+			return &registry.UnknownError{Kind: "key", Name: strings.Join(path, "."), Nearest: path[0] + "." + meant}
+		}
+	}
 	nearest := registry.Nearest(path[last], known)
 	if nearest != "" {
 		nearest = strings.Join(append(slices.Clone(path[:last]), nearest), ".")

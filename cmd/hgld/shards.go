@@ -82,7 +82,7 @@ func (s *shardsSettings) openSource(j *job) (shards.Source, *shards.Options, err
 	if err != nil {
 		return nil, nil, err
 	}
-	importer, err := dataset.All.Get("data set", s.Dataset)
+	importer, err := s.importer()
 	if err != nil {
 		return nil, nil, withCode(exitUsage, err)
 	}

@@ -151,6 +151,17 @@ func writtenBy(states []state, paths []string) bool {
 	return true
 }
 
+// another says how a file or folder that is not there is named instead.
+func (s stage) another(f field, path string) string {
+	if m, err := knownModels(); err == nil && f.flag() == "weights" && slices.ContainsFunc(m, func(k knownModel) bool { return k.Name == path }) {
+		return "a file of weights is wanted: hgld models show " + path + " says where they are published"
+	}
+	if len(f.path) > 1 {
+		return fmt.Sprintf("name another one: -o %s=…", f.key())
+	}
+	return fmt.Sprintf("name another one: --%s …", f.flag())
+}
+
 // missingInput turns the absence of a stage's input into an error that says
 // which command writes it.
 func (s stage) missingInput(j *job, settings any) error {
@@ -168,7 +179,7 @@ func (s stage) missingInput(j *job, settings any) error {
 		}
 		for _, f := range fieldsOf(settings) {
 			if f.tag.Get("path") == "in" && text(f.value) == path {
-				return withHint(err, "name another one: -o %s=…", f.key())
+				return withHint(err, "%s", s.another(f, path))
 			}
 		}
 		return withHint(err, "name another file: hgld %s --help", s.command)

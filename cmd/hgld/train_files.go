@@ -23,6 +23,8 @@ const (
 	eventsFile     = "events.jsonl" // one line for every step, evaluation and checkpoint
 	evaluationFile = "eval.json"    // the last evaluation
 	boardFolder    = "tensorboard"  // the same curves for TensorBoard
+
+	checkpointsFolder = "checkpoints"
 )
 
 // runLog is what a run leaves of its events.
@@ -152,8 +154,8 @@ func isDone(run string, step int) bool {
 // checkpoints. A run without them is no error.
 func readRunSettings(run string) (*trainSettings, error) {
 	text, err := os.ReadFile(filepath.Join(run, settingsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		run = filepath.Join(run, "..", "..") // of a checkpoint
+	if errors.Is(err, fs.ErrNotExist) && filepath.Base(filepath.Dir(filepath.Clean(run))) == checkpointsFolder {
+		run = filepath.Join(run, "..", "..")
 		text, err = os.ReadFile(filepath.Join(run, settingsFile))
 	}
 	if errors.Is(err, fs.ErrNotExist) {

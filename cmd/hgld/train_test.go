@@ -214,18 +214,18 @@ func TestTrainRunRefusesAnotherRunsDirectory(t *testing.T) {
 func TestTrainRunNamesWrongSettings(t *testing.T) {
 	pictureShards(t)
 	for hint, args := range map[string][]string{
-		`did you mean "smooth-ap"`:        {"-o", "loss.name=smoth-ap"},
-		`did you mean "tau"`:              {"-o", "loss.settings={tua: 0.1}"},
-		`unknown preset`:                  {"-o", "loss.preset=mine"},
-		"needs 16 classes with 4 rows":    {"-o", "sampler.batch=64"},
-		"there are no validation classes": {"-o", "run.evaluate=3", "--query", "test"},
-		`did you mean "validation"`:       {"-o", "run.watch=validaton"},
-		"train.hold_out is -0.1, want a number":        {"--hold-out", "-0.1"},
-		"--dry-run and --profile are two": {"--dry-run", "--profile"},
-		"a loss falls in 2 steps":         {"--overfit", "--limit", "1"},
-		"no query split ranks it":         {"--gallery", "train"},
-		`did you mean "sampler.settings"`: {"-o", "sampler.setting=1"},
-		"input.resize is 12, less than":   {"-o", "input.resize=12"},
+		`did you mean "smooth-ap"`:              {"-o", "loss.name=smoth-ap"},
+		`did you mean "tau"`:                    {"-o", "loss.settings={tua: 0.1}"},
+		`unknown preset`:                        {"-o", "loss.preset=mine"},
+		"needs 16 classes with 4 rows":          {"-o", "sampler.batch=64"},
+		"there are no validation classes":       {"-o", "run.evaluate=3", "--query", "test"},
+		`did you mean "validation"`:             {"-o", "run.watch=validaton"},
+		"train.hold_out is -0.1, want a number": {"--hold-out", "-0.1"},
+		"--dry-run and --profile are two":       {"--dry-run", "--profile"},
+		"a loss falls in 2 steps":               {"--overfit", "--limit", "1"},
+		"no query split ranks it":               {"--gallery", "train"},
+		`did you mean "sampler.settings"`:       {"-o", "sampler.setting=1"},
+		"input.resize is 12, less than":         {"-o", "input.resize=12"},
 	} {
 		if code, _, errs := run(t, tinyRun(args...)...); code != exitUsage || !strings.Contains(errs, hint) {
 			t.Errorf("%v: exit code %d, want %d and %q:\n%s", args, code, exitUsage, hint, errs)
