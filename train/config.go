@@ -242,11 +242,6 @@ func (c *Config) lookUp() (p parts, err error) {
 	if c.Memory.exists() && loss.ByRows(p.loss) {
 		return p, fmt.Errorf("%s reads no memory: leave memory.size and memory.unique out, or train with a ranking or pair loss", c.Loss.Name)
 	}
-	for key, value := range map[string]int{"batch": c.Sampler.Batch, "m": c.Sampler.M} {
-		if other, given := c.Sampler.Settings[key]; given && fmt.Sprint(other) != fmt.Sprint(value) {
-			return p, fmt.Errorf("sampler.settings.%s is %v, and sampler.%s %d: want sampler.%s alone", key, other, key, value, key)
-		}
-	}
 	sampler := c.Sampler.Named
 	sampler.Settings = with(with(sampler.Settings, "batch", c.Sampler.Batch), "m", c.Sampler.M)
 	if p.sampler, err = pick(sample.All, "sampler", "sampler", sampler); err != nil {
@@ -278,6 +273,17 @@ func (c *Config) lookUp() (p parts, err error) {
 		return p, fmt.Errorf("input.filter: %w", err)
 	}
 	return p, nil
+}
+
+// checkSampler refuses settings of the sampler that would be ignored, because keys of
+// the group take their place. Runs of before may have them, and go on.
+func (c *Config) checkSampler() error {
+	for key, value := range map[string]int{"batch": c.Sampler.Batch, "m": c.Sampler.M} {
+		if other, given := c.Sampler.Settings[key]; given && fmt.Sprint(other) != fmt.Sprint(value) {
+			return &ConfigError{fmt.Errorf("sampler.settings.%s is %v, and sampler.%s %d: want sampler.%s alone", key, other, key, value, key)}
+		}
+	}
+	return nil
 }
 
 // plan finds a schedule; one with a length that is not given ends with the run.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hgld/internal/img"
+	"hgld/train/device/cpu"
 )
 
 func TestPixelsAreNormalisedAsTheBackboneWants(t *testing.T) {
@@ -62,7 +63,6 @@ func TestWrongNumbersAreNamed(t *testing.T) {
 		"a multiple of the patch":        func(c *Config) { c.Model.Backbone = Named{"deit-small", map[string]any{"patch": 15}} },
 		"widths is 0, want":              func(c *Config) { c.Model.Backbone.Settings = map[string]any{"widths": []any{0}} },
 		"patch is 0, want":               func(c *Config) { c.Model.Backbone = Named{"deit-small", map[string]any{"patch": 0}} },
-		"sampler.settings.batch is 8":    func(c *Config) { c.Sampler.Settings = map[string]any{"batch": 8} },
 		"the decoded images would take":  func(c *Config) { c.Sampler.Batch, c.Input.Size, c.Input.Resize = 4096, 4096, 0 },
 		"run.metrics: no metric is":      func(c *Config) { c.Run.Metrics = nil },
 		"input.pad is 224, want":         func(c *Config) { c.Input.Crop, c.Input.Pad = "padded", 224 },
@@ -100,5 +100,23 @@ func TestSchedulesOfThePublishedRecipes(t *testing.T) {
 				t.Errorf("epoch %d: rate %v, want %v", epoch, got, want[i])
 			}
 		}
+	}
+}
+
+// A batch among the settings of the sampler was ignored. A new run is refused; one that
+// was begun with it goes on.
+func TestSamplersOwnBatchIsRefused(t *testing.T) {
+	c, d := tiny(4)
+	c.Sampler.Settings = map[string]any{"batch": 8}
+	for what, err := range map[string]error{
+		"check": c.Check(),
+		"run":   func() error { _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)}); return err }(),
+	} {
+		if !errors.As(err, new(*ConfigError)) || !strings.Contains(err.Error(), "sampler.settings.batch is 8, and sampler.batch 16") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := c.resolve(); err != nil {
+		t.Errorf("a checkpoint with it: %v", err)
 	}
 }

@@ -126,7 +126,7 @@ func surplusArgument(c *cli.Context) error {
 // at their fields.
 var flagBounds = map[string]setting.Bounds{
 	"threads": {Least: 0, Most: 1024}, "iterations": {Least: 1, Most: 1e6}, "seeds": {Least: 1, Most: 1000},
-	"measure": {Least: 1, Most: 1e6}, "port": {Least: 0, Most: 65535},
+	"measure": {Least: 1, Most: 1e6},
 }
 
 // checkFlagBounds reports a numeric flag that is out of its bounds.
