@@ -139,7 +139,13 @@ func checkConfig(c *cli.Context) error {
 func printSchema(c *cli.Context) error {
 	properties := map[string]any{"hgld": map[string]any{"type": "integer", "description": "format version", "maximum": projectVersion}}
 	for _, s := range sections() {
-		properties[s.name] = schemaOf(reflect.TypeOf(s.settings()).Elem(), s.command)
+		section := schemaOf(reflect.TypeOf(s.settings()).Elem(), s.command)
+		for _, f := range fieldsOf(s.settings()) { // optim.lr stands for the key lr of optim
+			if len(f.path) > 1 {
+				section["properties"].(map[string]any)[f.key()] = boundedSchema(reflect.StructField{Type: f.value.Type(), Tag: f.tag})
+			}
+		}
+		properties[s.name] = section
 	}
 	enc := json.NewEncoder(c.App.Writer)
 	enc.SetIndent("", " ")

@@ -33,6 +33,7 @@ type project struct {
 	sections map[string]*yaml.Node
 	given    map[string]given  // sections that the command line takes from elsewhere
 	origin   map[string]string // "cluster.k" -> where its value came from
+	ways     map[string]string // path as commands use it -> as hgld.yaml or a default names it
 }
 
 // given is a section that a file of its own holds.
@@ -45,7 +46,7 @@ type given struct {
 // current one or the nearest above it, and checks its form. No project is no
 // error here: every stage also works from flags alone.
 func openProject(c *cli.Context) (*project, error) {
-	p := &project{sections: map[string]*yaml.Node{}, given: map[string]given{}, origin: map[string]string{}}
+	p := &project{sections: map[string]*yaml.Node{}, given: map[string]given{}, origin: map[string]string{}, ways: map[string]string{}}
 	dir := c.String("project")
 	if p.asked = dir; dir != "" {
 		p.file = filepath.Join(dir, projectFile)
@@ -183,7 +184,11 @@ func (p *project) join(path string) string {
 	if path == "" || filepath.IsAbs(path) || p.dir == "." {
 		return path
 	}
-	return filepath.Join(p.dir, path)
+	joined := filepath.Join(p.dir, path)
+	if p.ways != nil {
+		p.ways[joined] = filepath.Clean(path)
+	}
+	return joined
 }
 
 // loadFile takes what hgld.yaml says of a section.
@@ -197,7 +202,7 @@ func (p *project) fill(from given, section string, s any) error {
 		return nil
 	}
 	var set [][]string
-	in := sectionFile{path: from.path, origin: func(key []string, line int) {
+	in := sectionFile{path: from.path, lines: map[string]int{}, origin: func(key []string, line int) {
 		p.origin[section+"."+strings.Join(key, ".")] = fmt.Sprintf("%s:%d", from.path, line)
 		set = append(set, key)
 	}}

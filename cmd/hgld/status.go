@@ -38,6 +38,9 @@ func statusCommand() *cli.Command {
 			}
 			next := j.project.nextStep(states)
 			if j.json {
+				for i := range states {
+					states[i].Outputs, states[i].Missing = j.project.named(states[i].Outputs), j.project.named(states[i].Missing)
+				}
 				enc := json.NewEncoder(j.stdout)
 				enc.SetIndent("", " ")
 				return enc.Encode(map[string]any{"project": j.project.dir, "stages": states, "next": next})
@@ -105,16 +108,9 @@ func (s state) describe(p *project) string {
 	case s.Why != "":
 		return s.Why
 	case s.State == "done":
-		names := make([]string, 0, len(s.Outputs))
-		for _, path := range s.Outputs {
-			if rel, err := filepath.Rel(p.dir, path); err == nil {
-				path = rel
-			}
-			names = append(names, path)
-		}
-		return strings.Join(names, ", ")
+		return strings.Join(p.named(s.Outputs), ", ")
 	case len(s.Missing) > 0:
-		return "waits for " + strings.Join(s.Missing, ", ")
+		return "waits for " + strings.Join(p.named(s.Missing), ", ")
 	}
 	return "ready"
 }
@@ -134,7 +130,7 @@ func (p *project) nextStep(states []state) string {
 			continue
 		}
 		if len(s.Missing) > 0 && !writtenBy(states, s.Missing) {
-			return fmt.Sprintf("provide %s, then %s (or hgld %s --help)", strings.Join(s.Missing, ", "), p.typed(s.Command), s.Command)
+			return fmt.Sprintf("provide %s, then %s (or hgld %s --help)", strings.Join(p.named(s.Missing), ", "), p.typed(s.Command), s.Command)
 		}
 		return p.typed(s.Command)
 	}
