@@ -316,14 +316,14 @@ func toUnit(row []float32) {
 	}
 }
 
-// mostLevels is how many levels two items can share: seven bits, of which the greatest
+// MostLevels is how many levels data may have: what two items share has seven bits, of which the greatest
 // number together with the bit of a tie would be device.AbsentLevel.
-const mostLevels = 126
+const MostLevels = 126
 
 // checkLevels reports a number of levels that cannot be ranked.
 func checkLevels(levels []string) error {
-	if n := len(levels); n < 1 || n > mostLevels {
-		return fmt.Errorf("there are %d levels, want 1 to %d: name fewer columns or folders as levels", n, mostLevels)
+	if n := len(levels); n < 1 || n > MostLevels {
+		return fmt.Errorf("there are %d levels, want 1 to %d: name fewer columns or folders as levels", n, MostLevels)
 	}
 	return nil
 }

@@ -297,7 +297,7 @@ H-AP            –  (3 queries skipped)
 // Two items share their levels in seven bits, of which one is the tie's: beyond that an
 // evaluation is refused, and up to it ties are counted rightly.
 func TestMostLevelsAreCounted(t *testing.T) {
-	for _, levels := range []int{mostLevels, mostLevels + 1, 2000} {
+	for _, levels := range []int{MostLevels, MostLevels + 1, 2000} {
 		names, paths := make([]string, levels), make([]labels.Path, 4)
 		for l := range names {
 			names[l] = fmt.Sprint(l)
@@ -317,7 +317,7 @@ func TestMostLevelsAreCounted(t *testing.T) {
 		}
 		side := Side{Vectors: vectors, Labels: paths}
 		r, err := Evaluate(t.Context(), b, &Evaluation{Query: side, Gallery: side, Self: []int32{0, 1, 2, 3}, Levels: names, Metrics: set})
-		if levels > mostLevels {
+		if levels > MostLevels {
 			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("there are %d levels, want 1 to 126", levels)) {
 				t.Errorf("%d levels: %v", levels, err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"hgld/internal/registry"
 	"hgld/shards/dataset"
+	"hgld/train"
 )
 
 // looked is how many rows of a table of images are looked at for their folders:
@@ -122,4 +123,12 @@ func (s *shardsSettings) importer() (dataset.Importer, error) {
 		err = withHint(fmt.Errorf("input is %s, a folder, and the data set csv reads a table", s.Input), "class folders are read by --dataset folder; a published data set by its name")
 	}
 	return importer, err
+}
+
+// checkLevelCount refuses data that could neither be trained on nor evaluated.
+func checkLevelCount(levels []string) error {
+	if n := len(levels); n > train.MostLevels {
+		return usagef("there are %d levels, want at most %d: name fewer by --levels", n, train.MostLevels)
+	}
+	return nil
 }

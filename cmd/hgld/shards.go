@@ -95,6 +95,9 @@ func (s *shardsSettings) openSource(j *job) (shards.Source, *shards.Options, err
 	if err != nil {
 		return nil, nil, sourceError(err)
 	}
+	if err := checkLevelCount(src.Levels()); err != nil {
+		return nil, nil, errors.Join(err, src.Close())
+	}
 	if known, ok := src.(interface{ Notes() []string }); ok {
 		for _, note := range known.Notes() {
 			j.say("note: %s", note)

@@ -4,6 +4,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -65,5 +66,23 @@ func TestShardsOfFoldersAsPublished(t *testing.T) {
 	}
 	if _, err := os.Stat("omniglot/shards"); err == nil {
 		t.Error("the data set was written among its images")
+	}
+}
+
+// More levels than can be compared are no data set: 2,000 gave one that could not be
+// opened.
+func TestTooManyLevelsAreNoDataSet(t *testing.T) {
+	drawings(t, "1.png")
+	var names []string
+	for l := range 2000 {
+		names = append(names, "l"+strconv.Itoa(l))
+	}
+	list := strings.Join(names, ",")
+	if err := os.WriteFile("t.csv", []byte("path,"+list+"\n1.png"+strings.Repeat(",a", len(names))+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := run(t, "shards", "build", "--input", "t.csv", "--levels", list)
+	if _, err := os.Stat("shards"); code != exitUsage || err == nil || !strings.Contains(errs, "there are 2000 levels, want at most 126") {
+		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
