@@ -186,7 +186,8 @@ func readChecked(path, name string) ([]byte, error) {
 	sums, err := os.ReadFile(filepath.Join(path, sumsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, other := os.Stat(filepath.Join(path, stateFile)); other == nil {
-			return nil, &DamagedError{filepath.Join(path, sumsFile), "it is missing, and there is a " + stateFile + " beside it"}
+			return nil, &DamagedError{filepath.Join(path, sumsFile), "it is missing, and there is a " + stateFile +
+				" beside it"}
 		}
 	}
 	if err != nil {
@@ -216,7 +217,9 @@ func readState(path string) (state, error) {
 		return s, &DamagedError{filepath.Join(path, stateFile), err.Error()}
 	}
 	if s.Step < 0 || s.Position.Epoch < 0 || s.Position.Batch < 0 || s.Skipped < 0 {
-		return s, &DamagedError{filepath.Join(path, stateFile), fmt.Sprintf("step is %d, position %+v and skipped_in_a_row %d, want numbers from 0 up", s.Step, s.Position, s.Skipped)}
+		return s, &DamagedError{filepath.Join(path, stateFile),
+			fmt.Sprintf("step is %d, position %+v and skipped_in_a_row %d, want numbers from 0 up", s.Step,
+				s.Position, s.Skipped)}
 	}
 	s.Config.Run = Default().Run // is no part of a checkpoint
 	if s.Version < 1 || s.Version > CheckpointVersion {

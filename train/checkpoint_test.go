@@ -177,16 +177,18 @@ func TestForgedCheckpointsMeetTheBounds(t *testing.T) {
 		`"batch": 16`:  {`"batch": -1`, "sampler.batch is -1"},
 		`"resize": 18`: {`"resize": 1000000000`, "input.resize is 1000000000"},
 		`"step": 2`:    {`"step": -1`, "step is -1"},
-		`"clip": 0`:    {`"clip": 0, "proxies": {"name": "sgd", "settings": {"momentum": -1e300}}`, "momentum is -1e+300"},
-		`"seed": 11`:   {`"seed": 11, "memory": {"size": 2147483648}`, "memory.size is 2147483648"},
-		"\n      8,":   {"\n      1000000000,", "widths is 1000000000"},
+		`"clip": 0`: {`"clip": 0, "proxies": {"name": "sgd", "settings": {"momentum": -1e300}}`,
+			"momentum is -1e+300"},
+		`"seed": 11`: {`"seed": 11, "memory": {"size": 2147483648}`, "memory.size is 2147483648"},
+		"\n      8,": {"\n      1000000000,", "widths is 1000000000"},
 	} {
 		text := bytes.Replace(data, []byte(old), []byte(forged[0]), 1)
 		if bytes.Equal(text, data) {
 			t.Errorf("%s is not there:\n%s", old, data)
 			continue
 		}
-		for name, text := range map[string][]byte{stateFile: text, sumsFile: fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(text), stateFile)} {
+		for name, text := range map[string][]byte{stateFile: text,
+			sumsFile: fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(text), stateFile)} {
 			if err := os.WriteFile(filepath.Join(list[0], name), text, 0o644); err != nil {
 				t.Fatal(err)
 			}

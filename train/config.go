@@ -206,7 +206,9 @@ func (c *Config) lookUp() (p parts, err error) {
 		return p, err
 	}
 	if c.From != "" && (c.Model.Weights != "" || c.Model.Projection != "") {
-		return p, fmt.Errorf("from is %s, which gives the whole network: leave model.weights and model.projection out", c.From)
+		return p,
+			fmt.Errorf("from is %s, which gives the whole network: leave model.weights and model.projection out",
+				c.From)
 	}
 	if p.backbone, err = pick(backbone.All, "backbone", "model.backbone", c.Model.Backbone); err != nil {
 		return p, err
@@ -280,7 +282,8 @@ func (c *Config) lookUp() (p parts, err error) {
 func (c *Config) checkSampler() error {
 	for key, value := range map[string]int{"batch": c.Sampler.Batch, "m": c.Sampler.M} {
 		if other, given := c.Sampler.Settings[key]; given && fmt.Sprint(other) != fmt.Sprint(value) {
-			return &ConfigError{fmt.Errorf("sampler.settings.%s is %v, and sampler.%s %d: want sampler.%s alone", key, other, key, value, key)}
+			return &ConfigError{fmt.Errorf("sampler.settings.%s is %v, and sampler.%s %d: want sampler.%s alone", key,
+				other, key, value, key)}
 		}
 	}
 	return nil
@@ -328,7 +331,8 @@ func (c *Config) check() error {
 		return err
 	}
 	if bytes := 3 * float64(c.Input.Size) * float64(c.Input.Size) * float64(c.Sampler.Batch) * float64(max(c.Run.Prefetch, 1)+1); bytes > mostDecoded {
-		return fmt.Errorf("sampler.batch is %d, input.size %d and run.prefetch %d: the decoded images would take %.0f GiB, want at most %d",
+		return fmt.Errorf("sampler.batch is %d, input.size %d and run.prefetch %d: the decoded images would "+
+			"take %.0f GiB, want at most %d",
 			c.Sampler.Batch, c.Input.Size, c.Run.Prefetch, bytes/(1<<30), mostDecoded>>30)
 	}
 	in, none := c.Input, [3]float32{}

@@ -60,19 +60,28 @@ func TestWrongNumbersAreNamed(t *testing.T) {
 		"widths are [4] and strides [2":  func(c *Config) { c.Model.Backbone.Settings = map[string]any{"widths": []any{4}} },
 		"blocks are [1 1]":               func(c *Config) { c.Model.Backbone = Named{"resnet18", map[string]any{"blocks": []any{1, 1}}} },
 		"a width that the heads divide":  func(c *Config) { c.Model.Backbone = Named{"vit-small", map[string]any{"heads": 5}} },
-		"a multiple of the patch":        func(c *Config) { c.Model.Backbone = Named{"deit-small", map[string]any{"patch": 15}} },
-		"widths is 0, want":              func(c *Config) { c.Model.Backbone.Settings = map[string]any{"widths": []any{0}} },
-		"patch is 0, want":               func(c *Config) { c.Model.Backbone = Named{"deit-small", map[string]any{"patch": 0}} },
-		"the decoded images would take":  func(c *Config) { c.Sampler.Batch, c.Input.Size, c.Input.Resize = 4096, 4096, 0 },
-		"run.metrics: no metric is":      func(c *Config) { c.Run.Metrics = nil },
-		"input.pad is 224, want":         func(c *Config) { c.Input.Crop, c.Input.Pad = "padded", 224 },
-		`unknown mining "hardd"`:         func(c *Config) { c.Loss.Named = Named{"triplet", map[string]any{"mining": "hardd"}} },
-		`did you mean "backbone"`:        func(c *Config) { c.Schedule.Idle = []string{"backbon"} },
-		"length is -3":                   func(c *Config) { c.Schedule.Settings = map[string]any{"length": -3} },
-		"milestones are [3 1]":           func(c *Config) { c.Schedule.Named = Named{"multistep", map[string]any{"milestones": []any{3, 1}}} },
-		"gamma -1":                       func(c *Config) { c.Schedule.Proxies = Named{"multistep", map[string]any{"gamma": -1}} },
-		"length 5 and min":               func(c *Config) { c.Schedule.Named = Named{"linear-cosine", map[string]any{"rise": 9, "length": 5}} },
-		`did you mean "validation"`:      func(c *Config) { c.Run.Watch = "validatoin" },
+		"a multiple of the patch": func(c *Config) {
+			c.Model.Backbone = Named{"deit-small",
+				map[string]any{"patch": 15}}
+		},
+		"widths is 0, want": func(c *Config) { c.Model.Backbone.Settings = map[string]any{"widths": []any{0}} },
+		"patch is 0, want": func(c *Config) {
+			c.Model.Backbone = Named{"deit-small",
+				map[string]any{"patch": 0}}
+		},
+		"the decoded images would take": func(c *Config) {
+			c.Sampler.Batch, c.Input.Size, c.Input.Resize = 4096,
+				4096, 0
+		},
+		"run.metrics: no metric is": func(c *Config) { c.Run.Metrics = nil },
+		"input.pad is 224, want":    func(c *Config) { c.Input.Crop, c.Input.Pad = "padded", 224 },
+		`unknown mining "hardd"`:    func(c *Config) { c.Loss.Named = Named{"triplet", map[string]any{"mining": "hardd"}} },
+		`did you mean "backbone"`:   func(c *Config) { c.Schedule.Idle = []string{"backbon"} },
+		"length is -3":              func(c *Config) { c.Schedule.Settings = map[string]any{"length": -3} },
+		"milestones are [3 1]":      func(c *Config) { c.Schedule.Named = Named{"multistep", map[string]any{"milestones": []any{3, 1}}} },
+		"gamma -1":                  func(c *Config) { c.Schedule.Proxies = Named{"multistep", map[string]any{"gamma": -1}} },
+		"length 5 and min":          func(c *Config) { c.Schedule.Named = Named{"linear-cosine", map[string]any{"rise": 9, "length": 5}} },
+		`did you mean "validation"`: func(c *Config) { c.Run.Watch = "validatoin" },
 	} {
 		c := Default()
 		change(&c)
@@ -112,7 +121,8 @@ func TestSamplersOwnBatchIsRefused(t *testing.T) {
 		"check": c.Check(),
 		"run":   func() error { _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)}); return err }(),
 	} {
-		if !errors.As(err, new(*ConfigError)) || !strings.Contains(err.Error(), "sampler.settings.batch is 8, and sampler.batch 16") {
+		if !errors.As(err, new(*ConfigError)) || !strings.Contains(err.Error(),
+			"sampler.settings.batch is 8, and sampler.batch 16") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

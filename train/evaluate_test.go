@@ -316,7 +316,8 @@ func TestMostLevelsAreCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 		side := Side{Vectors: vectors, Labels: paths}
-		r, err := Evaluate(t.Context(), b, &Evaluation{Query: side, Gallery: side, Self: []int32{0, 1, 2, 3}, Levels: names, Metrics: set})
+		r, err := Evaluate(t.Context(), b, &Evaluation{Query: side, Gallery: side, Self: []int32{0, 1, 2, 3},
+			Levels: names, Metrics: set})
 		if levels > MostLevels {
 			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("there are %d levels, want 1 to 126", levels)) {
 				t.Errorf("%d levels: %v", levels, err)

@@ -50,7 +50,8 @@ func TestStepsWithoutAPositiveHaveNoLoss(t *testing.T) {
 				continue
 			}
 			if (e.Loss != nil) != want[e.Step] {
-				t.Errorf("%s, %s: step %d has a loss: %v, want %v", l.Name, l.Preset, e.Step, e.Loss != nil, want[e.Step])
+				t.Errorf("%s, %s: step %d has a loss: %v, want %v", l.Name, l.Preset, e.Step, e.Loss != nil,
+					want[e.Step])
 			}
 			if e.Loss == nil {
 				without++
@@ -103,7 +104,8 @@ func TestLossWithoutPositivesIsRefused(t *testing.T) {
 			"run":  func() error { _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)}); return err },
 		} {
 			err := prepare()
-			if !errors.As(err, new(*ConfigError)) || !strings.Contains(err.Error(), "loss.name is "+name) || !strings.Contains(err.Error(), "2 images or more") {
+			if !errors.As(err, new(*ConfigError)) || !strings.Contains(err.Error(), "loss.name is "+name) ||
+				!strings.Contains(err.Error(), "2 images or more") {
 				t.Errorf("%s, %s: %v", name, what, err)
 			}
 		}

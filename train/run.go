@@ -159,7 +159,8 @@ func (r *Run) prepare() error {
 		decoder: r.network.decoder, training: true, seed: r.config.Seed,
 		workers: workersOr(r.config.Run.Workers), prefetch: max(r.config.Run.Prefetch, 1),
 	}
-	r.state = state{Config: r.config, Data: fingerprint(r.data.Train, list), Pixels: pixels(r.data.Train), Origin: r.o.Origin}
+	r.state = state{Config: r.config, Data: fingerprint(r.data.Train, list), Pixels: pixels(r.data.Train),
+		Origin: r.o.Origin}
 	if r.o.Dir != "" {
 		if err := r.open(); err != nil || r.resumed != "" {
 			return err

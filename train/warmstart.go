@@ -31,7 +31,9 @@ func (n *network) warmStart(c *Config, p *parts) (left []string, err error) {
 // left out.
 func (n *network) pretrained(spec backbone.Spec, path string) (left []string, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil, &ConfigError{fmt.Errorf("model.weights is %s, a folder: want a safetensors file of a backbone; --from %s starts from the whole network of a run", path, path)}
+		return nil,
+			&ConfigError{fmt.Errorf("model.weights is %s, a folder: want a safetensors file of a backbone; "+
+				"--from %s starts from the whole network of a run", path, path)}
 	}
 	if err := refusePickle("model.weights", path); err != nil {
 		return nil, err
@@ -48,7 +50,10 @@ func (n *network) pretrained(spec backbone.Spec, path string) (left []string, er
 	if err := n.store.Import(n.b, kept, backbonePrefix); err != nil {
 		return nil, &ConfigError{fmt.Errorf("model.weights: %s: %w; %s", path, err, fittingBackbone(tensors))}
 	}
-	if !slices.ContainsFunc(tensors, func(t tensorfile.Tensor) bool { return strings.HasPrefix(t.Name, backbonePrefix) }) {
+	if !slices.ContainsFunc(tensors, func(t tensorfile.Tensor) bool {
+		return strings.HasPrefix(t.Name,
+			backbonePrefix)
+	}) {
 		return nil, nil // torchvision's or timm's: what stands behind is a classifier
 	}
 	for _, t := range ofNetwork(backbone.Checkpoint(tensors)) {
@@ -150,7 +155,8 @@ func refusePickle(key, path string) error {
 	if !slices.Contains([]string{".pth", ".pt", ".bin", ".ckpt", ".pkl"}, strings.ToLower(ext)) {
 		return nil
 	}
-	return &ConfigError{fmt.Errorf("%s is %s: weights are read from safetensors, not from a pickle; scripts/convert_weights.py %s %s.safetensors converts it",
+	return &ConfigError{fmt.Errorf("%s is %s: weights are read from safetensors, not from a pickle; "+
+		"scripts/convert_weights.py %s %s.safetensors converts it",
 		key, path, path, strings.TrimSuffix(path, ext))}
 }
 

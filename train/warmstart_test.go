@@ -43,7 +43,8 @@ func exportFile(t *testing.T, run string) string {
 	}
 	path := filepath.Join(t.TempDir(), "net.safetensors")
 	var file bytes.Buffer
-	if err := errors.Join(tensorfile.WriteSafetensors(&file, tensors, nil), os.WriteFile(path, file.Bytes(), 0o644)); err != nil {
+	if err := errors.Join(tensorfile.WriteSafetensors(&file, tensors, nil),
+		os.WriteFile(path, file.Bytes(), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -96,11 +97,13 @@ func TestWarmStartNamesWhatDoesNotFit(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	c.Model.Dim, c.Model.Weights = 16, "net.safetensors"
-	if _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)}); err == nil || !strings.Contains(err.Error(), "leave model.weights") {
+	if _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)}); err == nil ||
+		!strings.Contains(err.Error(), "leave model.weights") {
 		t.Errorf("error %v", err)
 	}
 	c.From, c.Model.Weights = "", first
-	if _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)}); err == nil || !strings.Contains(err.Error(), "--from "+first) {
+	if _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)}); err == nil ||
+		!strings.Contains(err.Error(), "--from "+first) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -117,7 +120,8 @@ func TestWeightsOfAWholeNetworkNameWhatIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if left := r.Left(); !slices.Contains(left, "fc.weight") || !slices.ContainsFunc(left, func(s string) bool { return strings.HasPrefix(s, "pooling.") }) ||
+	if left := r.Left(); !slices.Contains(left, "fc.weight") ||
+		!slices.ContainsFunc(left, func(s string) bool { return strings.HasPrefix(s, "pooling.") }) ||
 		slices.ContainsFunc(left, func(s string) bool { return strings.HasPrefix(s, backbonePrefix) }) {
 		t.Errorf("left behind: %v", left)
 	}
@@ -133,7 +137,8 @@ func TestCompleteRunGoesOnForMoreSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := r.Extension()
-	if e == nil || e.Unit != "steps" || e.Was != 4 || e.Now != 6 || e.Schedule != "cosine" || !(e.Before < e.Rate && e.Rate < c.Optim.Rate) || r.Step() != 4 {
+	if e == nil || e.Unit != "steps" || e.Was != 4 || e.Now != 6 || e.Schedule != "cosine" ||
+		!(e.Before < e.Rate && e.Rate < c.Optim.Rate) || r.Step() != 4 {
 		t.Errorf("%+v after step %d", e, r.Step())
 	}
 	if err := r.Close(); err != nil {
@@ -149,7 +154,8 @@ func TestCompleteRunGoesOnForMoreSteps(t *testing.T) {
 	} {
 		other := c
 		change(&other)
-		if _, err := New(other, Data{Train: d}, Options{Backend: cpu.New(1), Dir: dir}); !errors.As(err, new(*ResumeError)) {
+		if _, err := New(other, Data{Train: d}, Options{Backend: cpu.New(1), Dir: dir}); !errors.As(err,
+			new(*ResumeError)) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -247,13 +253,15 @@ func TestWeightsOfAnotherNetworkSayWhichTheyFit(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "w.safetensors")
 	var file bytes.Buffer
-	if err := errors.Join(tensorfile.WriteSafetensors(&file, tensors, nil), os.WriteFile(path, file.Bytes(), 0o644)); err != nil {
+	if err := errors.Join(tensorfile.WriteSafetensors(&file, tensors, nil),
+		os.WriteFile(path, file.Bytes(), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	c, d := tiny(2)
 	c.Model.Weights = path
 	_, err = New(c, Data{Train: d}, Options{Backend: b})
-	if !errors.As(err, new(*ConfigError)) || !strings.Contains(err.Error(), "these fit resnet18: model.backbone.name=resnet18") {
+	if !errors.As(err, new(*ConfigError)) || !strings.Contains(err.Error(),
+		"these fit resnet18: model.backbone.name=resnet18") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -39,7 +39,8 @@ func TestStatusIsTheSameFromEveryFolder(t *testing.T) {
 		for _, from := range []struct {
 			dir  string
 			args []string
-		}{{project, nil}, {filepath.Join(project, "sub"), nil}, {root, []string{"-C", "project"}}, {"/", []string{"-C", project}}, {project, []string{"-C", "."}}} {
+		}{{project, nil}, {filepath.Join(project, "sub"), nil}, {root, []string{"-C", "project"}},
+			{"/", []string{"-C", project}}, {project, []string{"-C", "."}}} {
 			t.Chdir(from.dir)
 			_, text, errs := run(t, append([]string{"status"}, from.args...)...)
 			if len(from.args) > 0 {
@@ -57,7 +58,8 @@ func TestStatusIsTheSameFromEveryFolder(t *testing.T) {
 			}
 			states = append(states, string(data))
 		}
-		if len(slices.Compact(texts)) != 1 || len(slices.Compact(states)) != 1 || !strings.Contains(texts[0], "shards   done") || !strings.Contains(texts[0], "train    done") {
+		if len(slices.Compact(texts)) != 1 || len(slices.Compact(states)) != 1 ||
+			!strings.Contains(texts[0], "shards   done") || !strings.Contains(texts[0], "train    done") {
 			t.Errorf("input %s:\n%s", input, strings.Join(texts, "\n---\n"))
 		}
 		t.Chdir(root)
@@ -139,7 +141,8 @@ func TestKeysWithDotsAreThoseOfGroups(t *testing.T) {
 		"train:\n  optim.lr: 0.5\n  loss.settings.tau: 0.25\n  model.backbone: resnet18\n": "",
 		"train:\n  optim.lr: 0.5\n  optim: {lr: 0.25}\n":                                   `hgld.yaml:3: key "train.optim.lr" appears twice, first in line 2`,
 		"train:\n  optim.rate: 0.5\n":                                                      `did you mean "train.optim.lr"`,
-		"train:\n  optim.lr: fast\n":                                                       "hgld.yaml:2: train.optim.lr: \"fast\" is no number",
+		"train:\n  optim.lr: fast\n": "hgld.yaml:2: " +
+			"train.optim.lr: \"fast\" is no number",
 	} {
 		if err := os.WriteFile(projectFile, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -85,7 +85,8 @@ func guard(list []*cli.Command, args []string) {
 // asksForHelp reports whether an argument is --help, which stands behind others where
 // a user has typed a whole command and then wonders.
 func asksForHelp(c *cli.Context, args []string) bool {
-	return !slices.Contains(args, "--") && slices.ContainsFunc(c.Args().Slice(), func(a string) bool { return a == "--help" || a == "-h" })
+	return !slices.Contains(args, "--") && slices.ContainsFunc(c.Args().Slice(),
+		func(a string) bool { return a == "--help" || a == "-h" })
 }
 
 // trailingFlag refuses an argument that looks like a flag, unless the user wrote
@@ -138,7 +139,8 @@ func checkFlagBounds(c *cli.Context) error {
 		}
 		if want, bounded := flagBounds[number.Name]; bounded {
 			if x := float64(c.Int(number.Name)); x < want.Least || x > want.Most {
-				return withCode(exitUsage, &setting.BoundsError{Key: "--" + number.Name, Value: x, Want: want, Whole: true})
+				return withCode(exitUsage, &setting.BoundsError{Key: "--" + number.Name, Value: x, Want: want,
+					Whole: true})
 			}
 		}
 	}
@@ -173,7 +175,8 @@ func needsSubcommand(c *cli.Context) error {
 		names = append(names, cmd.Name)
 	}
 	group := commandPath(c)
-	unknown := &registry.UnknownError{Kind: kind, Name: c.Args().First(), Nearest: registry.Nearest(c.Args().First(), names), Known: names}
+	unknown := &registry.UnknownError{Kind: kind, Name: c.Args().First(),
+		Nearest: registry.Nearest(c.Args().First(), names), Known: names}
 	if meant := commandsElsewhere[group][strings.ToLower(c.Args().First())]; meant != "" {
 		unknown.Nearest = "hgld " + meant
 	}

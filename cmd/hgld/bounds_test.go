@@ -61,7 +61,8 @@ func TestConfigCheckKnowsTheBoundsOfEveryNumber(t *testing.T) {
 			}
 			for _, slip := range slips {
 				swept++
-				if err := os.WriteFile(projectFile, []byte(nested(s.name, f.path, asList(f.value.Type(), slip))), 0o644); err != nil {
+				if err := os.WriteFile(projectFile, []byte(nested(s.name, f.path, asList(f.value.Type(), slip))),
+					0o644); err != nil {
 					t.Fatal(err)
 				}
 				code, out, errs := run(t, "config", "check")
@@ -212,11 +213,13 @@ func TestFlagsOutOfTheirBoundsAreRefused(t *testing.T) {
 		{[]string{"embed", "--threads", "-1"}, "embed.threads is -1"},
 		{append(eval[:len(eval):len(eval)], "--threads", "-1"), "eval.threads is -1"},
 		{append(eval[:len(eval):len(eval)], "--threads", "2147483648"), "eval.threads is 2147483648"},
-		{[]string{"train", "run", "-o", "input.resize=1000000000"}, "train.input.resize is 1000000000, want a whole number from 0 to 8192"},
+		{[]string{"train", "run", "-o", "input.resize=1000000000"},
+			"train.input.resize is 1000000000, want a whole number from 0 to 8192"},
 		{[]string{"train", "run", "-o", "run.threads=1000000000"}, "train.run.threads is 1000000000"},
 		{[]string{"train", "run", "-o", "memory.size=2147483648"}, "train.memory.size is 2147483648"},
 		{[]string{"train", "run", "-o", "model.dim=1000000000"}, "train.model.dim is 1000000000"},
-		{[]string{"train", "export", "--threads", "-1", "x.npy"}, "--threads is -1, want a whole number from 0 to 1024"},
+		{[]string{"train", "export", "--threads", "-1", "x.npy"},
+			"--threads is -1, want a whole number from 0 to 1024"},
 		{[]string{"demo", "--threads", "1000000000"}, "--threads is 1000000000"},
 		{[]string{"shards", "build", "--workers", "1000000000"}, "shards.workers is 1000000000"},
 	} {
@@ -228,7 +231,8 @@ func TestFlagsOutOfTheirBoundsAreRefused(t *testing.T) {
 	if err := os.WriteFile(projectFile, []byte("cluster:\n  k: 0\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := run(t, "config", "check"); code != exitUsage || !strings.Contains(errs, "hgld.yaml:2: cluster.k is 0") {
+	if code, _, errs := run(t, "config", "check"); code != exitUsage ||
+		!strings.Contains(errs, "hgld.yaml:2: cluster.k is 0") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }

@@ -18,44 +18,65 @@ import (
 
 // keysElsewhere are settings of a training: by the last part of the key.
 var keysElsewhere = map[string]string{
-	"learning_rate": "optim.lr", "base_lr": "optim.lr", "rate": "optim.lr", "wd": "optim.weight_decay", "optimizer": "optim.name",
-	"momentum": "optim.settings", "grad_clip": "optim.clip", "clip_grad": "optim.clip", "clip_norm": "optim.clip",
-	"batch_size": "sampler.batch", "batchsize": "sampler.batch", "bs": "sampler.batch", "samples_per_class": "sampler.m", "images_per_class": "sampler.m",
+	"learning_rate": "optim.lr", "base_lr": "optim.lr", "rate": "optim.lr", "wd": "optim.weight_decay",
+	"optimizer": "optim.name",
+	"momentum":  "optim.settings", "grad_clip": "optim.clip", "clip_grad": "optim.clip", "clip_norm": "optim.clip",
+	"batch_size": "sampler.batch", "batchsize": "sampler.batch", "bs": "sampler.batch",
+	"samples_per_class": "sampler.m", "images_per_class": "sampler.m",
 	"num_workers": "run.workers", "n_workers": "run.workers", "num_threads": "run.threads",
-	"image_size": "input.size", "img_size": "input.size", "imgsz": "input.size", "resolution": "input.size", "crop_size": "input.size",
-	"embedding_dim": "model.dim", "embedding_size": "model.dim", "embed_dim": "model.dim", "feature_dim": "model.dim", "output_dim": "model.dim",
-	"pretrained": "model.weights", "checkpoint_path": "from", "init_from": "from", "resume_from": "from", "load_from": "from",
-	"arch": "model.backbone.name", "architecture": "model.backbone.name", "model": "model.backbone.name", "net": "model.backbone.name", "network": "model.backbone.name",
-	"criterion": "loss.name", "loss_fn": "loss.name", "scheduler": "schedule.name", "lr_scheduler": "schedule.name", "warmup_steps": "schedule.warmup", "warmup_epochs": "schedule.warmup",
-	"metric": "run.metrics", "eval_every": "run.evaluate", "eval_interval": "run.evaluate", "save_every": "run.checkpoint", "save_interval": "run.checkpoint",
-	"max_steps": "steps", "num_steps": "steps", "iterations": "steps", "max_iter": "steps", "num_epochs": "epochs", "max_epochs": "epochs", "n_epochs": "epochs", "random_seed": "seed",
-	"output": "out", "output_dir": "out", "save_dir": "out", "dataset": "data", "data_dir": "data", "train_split": "splits", "val_split": "hold_out",
+	"image_size": "input.size", "img_size": "input.size", "imgsz": "input.size", "resolution": "input.size",
+	"crop_size":     "input.size",
+	"embedding_dim": "model.dim", "embedding_size": "model.dim", "embed_dim": "model.dim", "feature_dim": "model.dim",
+	"output_dim": "model.dim",
+	"pretrained": "model.weights", "checkpoint_path": "from", "init_from": "from", "resume_from": "from",
+	"load_from": "from",
+	"arch":      "model.backbone.name", "architecture": "model.backbone.name", "model": "model.backbone.name",
+	"net": "model.backbone.name", "network": "model.backbone.name",
+	"criterion": "loss.name", "loss_fn": "loss.name", "scheduler": "schedule.name", "lr_scheduler": "schedule.name",
+	"warmup_steps": "schedule.warmup", "warmup_epochs": "schedule.warmup",
+	"metric": "run.metrics", "eval_every": "run.evaluate", "eval_interval": "run.evaluate",
+	"save_every": "run.checkpoint", "save_interval": "run.checkpoint",
+	"max_steps": "steps", "num_steps": "steps", "iterations": "steps", "max_iter": "steps", "num_epochs": "epochs",
+	"max_epochs": "epochs", "n_epochs": "epochs", "random_seed": "seed",
+	"output": "out", "output_dir": "out", "save_dir": "out", "dataset": "data", "data_dir": "data",
+	"train_split": "splits", "val_split": "hold_out",
 	"tau": "loss.settings", "temperature": "loss.settings", "margin": "loss.settings", "alpha": "loss.settings",
 }
 
 // commandsElsewhere are commands, by the words that stand before them here.
 var commandsElsewhere = map[string]map[string]string{
 	"": {
-		"evaluate": "eval run", "test": "eval run", "validate": "eval run", "score": "eval run", "benchmark": "train bench", "bench": "train bench",
-		"fit": "train run", "finetune": "train run", "resume": "train resume", "continue": "train resume", "export": "train export", "predict": "train export",
-		"extract": "train export", "infer": "train export", "build": "shards build", "convert": "shards build", "pack": "shards build", "plot": "runs plot",
-		"list": "runs list", "ls": "runs list", "compare": "runs compare", "recipes": "train recipe list", "recipe": "train recipe", "losses": "train losses",
-		"new": "init", "create": "init", "start": "init", "check": "config check", "kmeans": "cluster run", "serve": "curate serve", "crawl": "scrape run",
+		"evaluate": "eval run", "test": "eval run", "validate": "eval run", "score": "eval run",
+		"benchmark": "train bench", "bench": "train bench",
+		"fit": "train run", "finetune": "train run", "resume": "train resume", "continue": "train resume",
+		"export": "train export", "predict": "train export",
+		"extract": "train export", "infer": "train export", "build": "shards build", "convert": "shards build",
+		"pack": "shards build", "plot": "runs plot",
+		"list": "runs list", "ls": "runs list", "compare": "runs compare", "recipes": "train recipe list",
+		"recipe": "train recipe", "losses": "train losses",
+		"new": "init", "create": "init", "start": "init", "check": "config check", "kmeans": "cluster run",
+		"serve": "curate serve", "crawl": "scrape run",
 		"data": "shards build", "dataset": "shards build", "tag": "scrape run", "label": "labels build",
 	},
-	"train": {"start": "train run", "fit": "train run", "continue": "train resume", "benchmark": "train bench", "eval": "eval run", "test": "eval run", "list": "runs list"},
-	"eval":  {"model": "eval run", "embed": "eval run", "embeddings": "eval run", "start": "eval run", "list": "runs list"},
-	"runs":  {"ls": "runs list", "show": "runs compare", "diff": "runs compare", "draw": "runs plot"},
-	"shards": {"create": "shards build", "make": "shards build", "run": "shards build", "check": "shards verify", "list": "shards ls", "show": "shards cat",
+	"train": {"start": "train run", "fit": "train run", "continue": "train resume", "benchmark": "train bench",
+		"eval": "eval run", "test": "eval run", "list": "runs list"},
+	"eval": {"model": "eval run", "embed": "eval run", "embeddings": "eval run", "start": "eval run",
+		"list": "runs list"},
+	"runs": {"ls": "runs list", "show": "runs compare", "diff": "runs compare", "draw": "runs plot"},
+	"shards": {"create": "shards build", "make": "shards build", "run": "shards build", "check": "shards verify",
+		"list": "shards ls", "show": "shards cat",
 		"info": "shards ls"},
-	"models": {"fetch": "models show", "download": "models show", "get": "models show", "ls": "models list", "verify": "models check"},
+	"models": {"fetch": "models show", "download": "models show", "get": "models show", "ls": "models list",
+		"verify": "models check"},
 	"config": {"set": "config show", "get": "config show", "validate": "config check", "list": "config show"},
 }
 
 // dataSetsElsewhere are importers by other names.
 var dataSetsElsewhere = map[string]string{
-	"imagefolder": "folder", "image_folder": "folder", "folders": "folder", "directory": "folder", "dir": "folder", "imagenet": "folder", "images": "folder",
-	"table": "csv", "tsv": "csv", "inat": "inaturalist", "inaturalist2018": "inaturalist", "cub200": "cub", "cub-200-2011": "cub", "inshop": "in-shop",
+	"imagefolder": "folder", "image_folder": "folder", "folders": "folder", "directory": "folder", "dir": "folder",
+	"imagenet": "folder", "images": "folder",
+	"table": "csv", "tsv": "csv", "inat": "inaturalist", "inaturalist2018": "inaturalist", "cub200": "cub",
+	"cub-200-2011": "cub", "inshop": "in-shop",
 	"stanford_online_products": "sop", "gld": "gldv2", "landmarks": "gldv2",
 }
 
@@ -108,9 +129,13 @@ func unknownSetting(key string, known []string) error {
 // command, or by -o.
 func flagLike(name string, c *cli.Context) string {
 	path := commandPath(c)
-	at := slices.IndexFunc(sections(), func(s stage) bool { return s.command == path || path == "train recipe run" && s.name == "train" })
+	at := slices.IndexFunc(sections(), func(s stage) bool {
+		return s.command == path || path == "train recipe run" &&
+			s.name == "train"
+	})
 	if at < 0 {
-		if path != "" && slices.ContainsFunc(c.Command.Subcommands, func(sub *cli.Command) bool { return sub.Name == "run" && hasFlag(sub, name) }) {
+		if path != "" && slices.ContainsFunc(c.Command.Subcommands,
+			func(sub *cli.Command) bool { return sub.Name == "run" && hasFlag(sub, name) }) {
 			return fmt.Sprintf("it is a flag of hgld %s run", path)
 		}
 		return ""

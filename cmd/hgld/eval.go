@@ -301,7 +301,8 @@ func (s *evalSettings) choice() (*retrievalData, error) {
 	}
 	if _, err := os.Stat(filepath.Join(s.Run, checkpointsFolder)); run == nil && isMissing(err) {
 		if _, err := os.Stat(filepath.Join(s.Run, "SHA256SUMS")); isMissing(err) || isShards(s.Run) {
-			return nil, withHint(usagef("%s is neither a run directory nor a checkpoint", s.Run), "hgld runs list lists the runs; images are named with --data")
+			return nil, withHint(usagef("%s is neither a run directory nor a checkpoint", s.Run),
+				"hgld runs list lists the runs; images are named with --data")
 		}
 	}
 	c := defaultData()

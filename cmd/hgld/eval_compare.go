@@ -18,8 +18,10 @@ func evalCompareCommand() *cli.Command {
 		Description: "  hgld eval compare a.json b.json                        every metric of both\n" +
 			"  hgld eval compare --paper sop/happier eval.json        the columns of the recipe's tables\n" +
 			"  hgld eval compare --paper sop/happier                  the row of the paper alone",
-		Flags: append(commonFlags(), &cli.StringFlag{Name: "paper", Usage: "`RECIPE` whose rows of the tables are quoted (hgld train recipe list)"},
-			&cli.BoolFlag{Name: "other-data", Usage: "with --paper: show results of other data than the paper's as well"}),
+		Flags: append(commonFlags(), &cli.StringFlag{Name: "paper",
+			Usage: "`RECIPE` whose rows of the tables are quoted (hgld train recipe list)"},
+			&cli.BoolFlag{Name: "other-data",
+				Usage: "with --paper: show results of other data than the paper's as well"}),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {

@@ -52,7 +52,8 @@ func TestPaperIsComparedWithItsOwnData(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, out, errs := run(t, "eval", "compare", "--paper", "sop/happier", name)
-		if code != exitUsage || out != "" || !strings.Contains(errs, name+" was measured on ") || !strings.Contains(errs, "2 levels and 60502 queries") || !strings.Contains(errs, "--other-data") {
+		if code != exitUsage || out != "" || !strings.Contains(errs, name+" was measured on ") ||
+			!strings.Contains(errs, "2 levels and 60502 queries") || !strings.Contains(errs, "--other-data") {
 			t.Errorf("%s: exit code %d\n%s%s", name, code, out, errs)
 		}
 		code, out, errs = run(t, "eval", "compare", "--other-data", "--paper", "sop/happier", name)

@@ -108,8 +108,10 @@ func (c *classes) side(b device.Backend, embeddings, labelFile string, unit bool
 		if watched.first < len(ids) {
 			name = fmt.Sprintf(" (%s)", ids[watched.first])
 		}
-		c.say("careful: %d of %d vectors of %s are all zeros, row %d%s first; all their scores are 0, so that they rank by row and say nothing: "+
-			"look for images that were not embedded, and leave them out", watched.count, len(list), embeddings, watched.first, name)
+		c.say("careful: %d of %d vectors of %s are all zeros, row %d%s first; all their scores are 0, so that "+
+			"they rank by row and say nothing: "+
+			"look for images that were not embedded, and leave them out", watched.count, len(list), embeddings,
+			watched.first, name)
 	}
 	return train.Side{Vectors: a, Labels: list, IDs: ids}, nil
 }

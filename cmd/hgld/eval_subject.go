@@ -52,7 +52,8 @@ func changedSince(m *train.Model, run string) (string, error) {
 	if err != nil || same {
 		return "", err
 	}
-	return fmt.Sprintf("%s has changed since the training: the model was trained on other images or labels", settings.Images.Data), nil
+	return fmt.Sprintf("%s has changed since the training: the model was trained on other images or labels",
+		settings.Images.Data), nil
 }
 
 // measured says which images are evaluated.
@@ -61,7 +62,8 @@ func (r *retrievalData) measured() string {
 	case len(r.Benchmarks) > 0:
 		return strings.Join(r.Benchmarks, ", ")
 	case r.Query == "" && r.HoldOut > 0:
-		return fmt.Sprintf("%s, %v of the classes of %s held out by seed %d", r.Data, r.HoldOut, strings.Join(r.Splits, " and "), r.HoldOutSeed)
+		return fmt.Sprintf("%s, %v of the classes of %s held out by seed %d", r.Data, r.HoldOut,
+			strings.Join(r.Splits, " and "), r.HoldOutSeed)
 	case r.Gallery != "" && r.Gallery != r.Query:
 		return fmt.Sprintf("%s, query %s, gallery %s", r.Data, r.Query, r.Gallery)
 	}

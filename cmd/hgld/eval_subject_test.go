@@ -56,7 +56,8 @@ func TestEvaluationNamesWhatItMeasured(t *testing.T) {
 		t.Errorf("%+v", result.Of)
 	}
 	page, err := os.ReadFile("eval.html")
-	if err != nil || !strings.Contains(string(page), "runs/default after 12 steps, weights "+weights[:12]+", data shards, query test") {
+	if err != nil || !strings.Contains(string(page),
+		"runs/default after 12 steps, weights "+weights[:12]+", data shards, query test") {
 		t.Errorf("the report does not name what it is of (%v)", err)
 	}
 }
@@ -83,7 +84,8 @@ func TestEvaluationSaysThatTheTrainingsImagesHaveChanged(t *testing.T) {
 		if err := os.RemoveAll("shards"); err != nil {
 			t.Fatal(err)
 		}
-		src, err := dataset.Folder{}.Open(t.Context(), dataset.Settings{Input: "pictures", Levels: []string{"place", "form"}})
+		src, err := dataset.Folder{}.Open(t.Context(),
+			dataset.Settings{Input: "pictures", Levels: []string{"place", "form"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,10 +95,12 @@ func TestEvaluationSaysThatTheTrainingsImagesHaveChanged(t *testing.T) {
 		src.Close()
 		code, _, errs := run(t, "eval", "run", "--query", "test")
 		result, err := readResultFile("eval.json")
-		if code != 0 || err != nil || !strings.Contains(errs, "shards has changed since the training") || !strings.Contains(result.Of.Changed, "has changed") {
+		if code != 0 || err != nil || !strings.Contains(errs, "shards has changed since the training") ||
+			!strings.Contains(result.Of.Changed, "has changed") {
 			t.Errorf("hold-out %s: exit code %d, %v\n%s", held, code, err, errs)
 		}
-		if code, _, errs := run(t, "train", "resume", "runs/default"); code != exitUsage || !strings.Contains(errs, "the images or labels are others") {
+		if code, _, errs := run(t, "train", "resume", "runs/default"); code != exitUsage ||
+			!strings.Contains(errs, "the images or labels are others") {
 			t.Errorf("hold-out %s: exit code %d\n%s", held, code, errs)
 		}
 	}
@@ -108,7 +112,8 @@ func TestEvaluationOfVectorsNamesTheFiles(t *testing.T) {
 		t.Fatal(errs)
 	}
 	result, err := readResultFile("eval.json")
-	if err != nil || result.Of == nil || len(result.Of.Files) != 2 || result.Of.Files[0].SHA256 != sumOf(t, "e.npy") || result.Of.Files[1].Path != "l.csv" {
+	if err != nil || result.Of == nil || len(result.Of.Files) != 2 ||
+		result.Of.Files[0].SHA256 != sumOf(t, "e.npy") || result.Of.Files[1].Path != "l.csv" {
 		t.Errorf("%+v, %v", result.Of, err)
 	}
 }

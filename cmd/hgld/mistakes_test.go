@@ -36,7 +36,8 @@ func readMistakes(t *testing.T) (list []mistake) {
 		switch {
 		case line == "" || strings.HasPrefix(line, "#"):
 		case strings.HasPrefix(line, "$ "):
-			list = append(list, mistake{line: "testdata/mistakes.txt:" + strconv.Itoa(n+1), args: strings.TrimPrefix(line, "$ ")})
+			list = append(list, mistake{line: "testdata/mistakes.txt:" + strconv.Itoa(n+1),
+				args: strings.TrimPrefix(line, "$ ")})
 		case strings.HasPrefix(line, "> "):
 			m := &list[len(list)-1]
 			m.want = append(m.want, strings.TrimPrefix(line, "> "))
@@ -67,8 +68,10 @@ func newcomersFolder(t *testing.T) {
 	must("train", "export", "--run", "runs/a", "--backbone", "backbone.safetensors")
 	must("train", "export", "--run", "runs/a", "e.npy")
 	for name, text := range map[string]string{
-		"net.pth": "PK\x03\x04", "e.txt": "1 2 3\n", "photos.csv": "path,fine,coarse\n1.png,a,b\n", "photos.zip": "", "notes.txt": "notes\n",
-		"run.yaml": "optim: {learning_rate: 1}\n", "learning.yaml": "optim:\n  learning_rate: 1\n", "tau.yaml": "loss: {name: happier, settings: {tau: 0.1}}\n",
+		"net.pth": "PK\x03\x04", "e.txt": "1 2 3\n", "photos.csv": "path,fine,coarse\n1.png,a,b\n", "photos.zip": "",
+		"notes.txt": "notes\n",
+		"run.yaml":  "optim: {learning_rate: 1}\n", "learning.yaml": "optim:\n  learning_rate: 1\n",
+		"tau.yaml":   "loss: {name: happier, settings: {tau: 0.1}}\n",
 		"twice.yaml": "seed: 1\nseed: 2\n", "text.yaml": "just a text\n", "net.bin": "",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
@@ -143,7 +146,8 @@ func TestNewcomersMistakesAreExplained(t *testing.T) {
 			}
 		}
 		for _, found := range flagInText.FindAllStringSubmatch(errs, -1) {
-			if flag := found[1]; !flags[flag] && !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, flag) }) {
+			if flag := found[1]; !flags[flag] && !slices.ContainsFunc(args,
+				func(a string) bool { return strings.HasPrefix(a, flag) }) {
 				t.Errorf("%s: %s: the message advises %s, which no command has\n%s", m.line, m.args, flag, errs)
 			}
 		}

@@ -46,7 +46,8 @@ type given struct {
 // current one or the nearest above it, and checks its form. No project is no
 // error here: every stage also works from flags alone.
 func openProject(c *cli.Context) (*project, error) {
-	p := &project{sections: map[string]*yaml.Node{}, given: map[string]given{}, origin: map[string]string{}, ways: map[string]string{}}
+	p := &project{sections: map[string]*yaml.Node{}, given: map[string]given{}, origin: map[string]string{},
+		ways: map[string]string{}}
 	dir := c.String("project")
 	if p.asked = dir; dir != "" {
 		p.file = filepath.Join(dir, projectFile)

@@ -63,15 +63,18 @@ func TestRecipesTrainProxiesAsPublished(t *testing.T) {
 		if s.Optim.Proxies.Name != want {
 			t.Errorf("%s: the proxies' rule is %q, want %q", r.Name, s.Optim.Proxies.Name, want)
 		}
-		if want != "" && (s.Optim.ProxyDecay != s.Optim.Decay || s.Optim.ProxyRate != s.Optim.Rate*s.Optim.HeadFactor && s.Optim.ProxyRate != s.Optim.Rate) {
-			t.Errorf("%s: proxies have rate %v and decay %v, the network %v and %v", r.Name, s.Optim.ProxyRate, s.Optim.ProxyDecay, s.Optim.Rate, s.Optim.Decay)
+		if want != "" && (s.Optim.ProxyDecay != s.Optim.Decay ||
+			s.Optim.ProxyRate != s.Optim.Rate*s.Optim.HeadFactor && s.Optim.ProxyRate != s.Optim.Rate) {
+			t.Errorf("%s: proxies have rate %v and decay %v, the network %v and %v", r.Name, s.Optim.ProxyRate,
+				s.Optim.ProxyDecay, s.Optim.Rate, s.Optim.Decay)
 		}
 		rules[want]++
 	}
 	if rules["sgd"] != 15 || rules["adamw"] != 6 {
 		t.Errorf("%v, want 15 recipes of DyML and 6 of transformers", rules)
 	}
-	for name, want := range map[string][2]float64{"inat-base/nsm": {2e-5, 4e-4}, "inat-full/nsm": {2e-5, 4e-4}, "inat-full/sum-nsm": {2e-5, 4e-4}, "sop/sum-nsm": {10, 0}} {
+	for name, want := range map[string][2]float64{"inat-base/nsm": {2e-5, 4e-4}, "inat-full/nsm": {2e-5, 4e-4},
+		"inat-full/sum-nsm": {2e-5, 4e-4}, "sop/sum-nsm": {10, 0}} {
 		r, err := recipes.Get(name)
 		if err != nil {
 			t.Fatal(err)
@@ -80,8 +83,10 @@ func TestRecipesTrainProxiesAsPublished(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := [2]float64{s.Optim.ProxyRate, s.Optim.ProxyDecay}; got != want || len(r.Guessed) > 0 || (s.Schedule.Proxies.Name == "cosine") != (want[0] == 10) {
-			t.Errorf("%s: rate and decay %v, want %v; schedule %q, guessed %v", name, got, want, s.Schedule.Proxies.Name, r.Guessed)
+		if got := [2]float64{s.Optim.ProxyRate, s.Optim.ProxyDecay}; got != want || len(r.Guessed) > 0 ||
+			(s.Schedule.Proxies.Name == "cosine") != (want[0] == 10) {
+			t.Errorf("%s: rate and decay %v, want %v; schedule %q, guessed %v", name, got, want,
+				s.Schedule.Proxies.Name, r.Guessed)
 		}
 	}
 }

@@ -248,7 +248,8 @@ func listRuns(j *job, folder string) error {
 		}
 		list = append(list, runLine{
 			On: on, Run: r.Dir, State: r.state(), Backbone: r.Settings.Model.Backbone.Name, LossName: r.Settings.Loss.Name, Seed: r.Settings.Seed,
-			Loss: r.loss(), NoLoss: r.undefined(), Speed: r.speed(), Fine: r.percentOf("R@1_level0"), HAP: r.percentOf("H-AP"),
+			Loss: r.loss(), NoLoss: r.undefined(), Speed: r.speed(), Fine: r.percentOf("R@1_level0"),
+			HAP:     r.percentOf("H-AP"),
 			Trained: r.trained().Seconds(), Changed: r.Changed,
 		})
 	}

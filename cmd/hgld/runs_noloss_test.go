@@ -12,7 +12,8 @@ import (
 // A random sampler gives some batches no query with a positive.
 func TestStepsWithoutALossAreNoZeros(t *testing.T) {
 	pictureShards(t)
-	code, _, errs := run(t, tinyRun("-o", "sampler.name=random", "-o", "sampler.batch=4", "-o", "run.checkpoint=0", "--out", "runs/sparse")...)
+	code, _, errs := run(t, tinyRun("-o", "sampler.name=random", "-o", "sampler.batch=4", "-o", "run.checkpoint=0",
+		"--out", "runs/sparse")...)
 	if code != 0 {
 		t.Fatal(errs)
 	}
@@ -39,7 +40,8 @@ func TestStepsWithoutALossAreNoZeros(t *testing.T) {
 	}
 	code, out, errs := run(t, "runs", "list", "--json")
 	var list []runLine
-	if err := json.Unmarshal([]byte(out), &list); code != 0 || err != nil || len(list) != 1 || list[0].NoLoss != missing || float64(list[0].Loss) != sum {
+	if err := json.Unmarshal([]byte(out), &list); code != 0 || err != nil || len(list) != 1 ||
+		list[0].NoLoss != missing || float64(list[0].Loss) != sum {
 		t.Errorf("exit code %d, %v: %d without a loss, want loss %v\n%s%s", code, err, missing, sum, out, errs)
 	}
 	if _, _, errs := run(t, "runs", "list"); !strings.Contains(errs, "had no query with a positive") {
@@ -54,7 +56,8 @@ func TestStepsWithoutALossAreNoZeros(t *testing.T) {
 func TestNormThatWasNotRecordedIsNotDrawn(t *testing.T) {
 	threeRuns(t)
 	code, _, errs := run(t, "runs", "plot", "--what", "grad_norm", "--out", "n.svg", "runs/happier-seed1")
-	if code == 0 || !strings.Contains(errs, "no run has a value of grad_norm") || !strings.Contains(errs, "optim.clip") {
+	if code == 0 || !strings.Contains(errs, "no run has a value of grad_norm") ||
+		!strings.Contains(errs, "optim.clip") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	got := curvesOf(train.Event{Kind: train.Stepped, Loss: new(0.0), Norm: new(0.0), Images: 1, Seconds: 1})

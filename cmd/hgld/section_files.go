@@ -97,7 +97,8 @@ func (s *shardsSettings) outInInput() error {
 			return err
 		}
 		if rel, err := filepath.Rel(from, to); err == nil && filepath.IsLocal(rel) {
-			return withHint(usagef("out is %s, which is inside %s, %s: the data set would be among its own images", s.Out, in.key, in.path),
+			return withHint(usagef("out is %s, which is inside %s, %s: the data set would be among its own images",
+				s.Out, in.key, in.path),
 				"name a folder beside it: --out %s", filepath.Base(filepath.Clean(from))+"-shards")
 		}
 	}
@@ -107,7 +108,9 @@ func (s *shardsSettings) outInInput() error {
 // sourceError gives errors of an importer their exit codes.
 func sourceError(err error) error {
 	if errors.As(err, new(*dataset.OrderError)) {
-		return withHint(withCode(exitUsage, err), "the first of --levels is the finest, the last the coarsest; if they stand right, give one of two equal names another")
+		return withHint(withCode(exitUsage, err),
+			"the first of --levels is the finest, the last the coarsest; if they stand right, give one of two "+
+				"equal names another")
 	}
 	return err
 }
@@ -120,7 +123,8 @@ func (s *shardsSettings) importer() (dataset.Importer, error) {
 		unknown.Nearest = meant
 	}
 	if info, other := os.Stat(s.Input); err == nil && s.Dataset == "csv" && other == nil && info.IsDir() {
-		err = withHint(fmt.Errorf("input is %s, a folder, and the data set csv reads a table", s.Input), "class folders are read by --dataset folder; a published data set by its name")
+		err = withHint(fmt.Errorf("input is %s, a folder, and the data set csv reads a table", s.Input),
+			"class folders are read by --dataset folder; a published data set by its name")
 	}
 	return importer, err
 }

@@ -34,9 +34,11 @@ func drawings(t *testing.T, paths ...string) {
 }
 
 func TestShardsOfFoldersAsPublished(t *testing.T) {
-	drawings(t, "omniglot/Greek/character01/1.png", "omniglot/Greek/character02/1.png", "omniglot/Latin/character01/1.png",
+	drawings(t, "omniglot/Greek/character01/1.png", "omniglot/Greek/character02/1.png",
+		"omniglot/Latin/character01/1.png",
 		"near/training/a/1.png", "near/testing/b/2.png")
-	if err := os.WriteFile("turned.csv", []byte("path,group,product\n1.png,fruit,apple\n2.png,fruit,pear\n"), 0o644); err != nil {
+	if err := os.WriteFile("turned.csv", []byte("path,group,product\n1.png,fruit,apple\n2.png,fruit,pear\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -44,14 +46,20 @@ func TestShardsOfFoldersAsPublished(t *testing.T) {
 		code int
 		want []string
 	}{
-		{"--dataset folder --input omniglot --levels character,alphabet", 0, []string{"called by their path (Greek/character01)", "character: 3 classes", "alphabet: 2 classes"}},
+		{"--dataset folder --input omniglot --levels character,alphabet", 0,
+			[]string{"called by their path (Greek/character01)", "character: 3 classes", "alphabet: 2 classes"}},
 		{"--dataset folder --input omniglot --levels alphabet,character --out other", exitUsage,
-			[]string{"alphabet is coarser than character: are the levels alphabet,character coarsest first?", "--levels character,alphabet"}},
+			[]string{"alphabet is coarser than character: are the levels alphabet,character coarsest first?",
+				"--levels character,alphabet"}},
 		{"--input turned.csv --levels group,product --out other", exitUsage,
-			[]string{`group "fruit" has two parents: "apple" (turned.csv:2) and "pear" (turned.csv:3)`, "coarsest first?", "--levels product,group"}},
-		{"--dataset folder --input near --out other", exitFailed, []string{"are the folders testing, training splits? --split-folders testing=test,training=train"}},
-		{"--dataset folder --input near --split-folders testing=test,training=train --out other", 0, []string{"train: 1 image ", "test: 1 image "}},
-		{"--dataset folder --input omniglot --out omniglot/shards", exitUsage, []string{"out is omniglot/shards, which is inside input, omniglot", "--out omniglot-shards"}},
+			[]string{`group "fruit" has two parents: "apple" (turned.csv:2) and "pear" (turned.csv:3)`,
+				"coarsest first?", "--levels product,group"}},
+		{"--dataset folder --input near --out other", exitFailed,
+			[]string{"are the folders testing, training splits? --split-folders testing=test,training=train"}},
+		{"--dataset folder --input near --split-folders testing=test,training=train --out other", 0,
+			[]string{"train: 1 image ", "test: 1 image "}},
+		{"--dataset folder --input omniglot --out omniglot/shards", exitUsage,
+			[]string{"out is omniglot/shards, which is inside input, omniglot", "--out omniglot-shards"}},
 		{"--dataset folder --input omniglot --out omniglot", exitUsage, []string{"inside input"}},
 	} {
 		code, out, errs := run(t, append([]string{"shards", "build"}, strings.Fields(c.args)...)...)
@@ -78,11 +86,13 @@ func TestTooManyLevelsAreNoDataSet(t *testing.T) {
 		names = append(names, "l"+strconv.Itoa(l))
 	}
 	list := strings.Join(names, ",")
-	if err := os.WriteFile("t.csv", []byte("path,"+list+"\n1.png"+strings.Repeat(",a", len(names))+"\n"), 0o644); err != nil {
+	if err := os.WriteFile("t.csv", []byte("path,"+list+"\n1.png"+strings.Repeat(",a", len(names))+"\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	code, _, errs := run(t, "shards", "build", "--input", "t.csv", "--levels", list)
-	if _, err := os.Stat("shards"); code != exitUsage || err == nil || !strings.Contains(errs, "there are 2000 levels, want at most 126") {
+	if _, err := os.Stat("shards"); code != exitUsage || err == nil ||
+		!strings.Contains(errs, "there are 2000 levels, want at most 126") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }

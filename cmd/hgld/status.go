@@ -39,7 +39,8 @@ func statusCommand() *cli.Command {
 			next := j.project.nextStep(states)
 			if j.json {
 				for i := range states {
-					states[i].Outputs, states[i].Missing = j.project.named(states[i].Outputs), j.project.named(states[i].Missing)
+					states[i].Outputs, states[i].Missing = j.project.named(states[i].Outputs),
+						j.project.named(states[i].Missing)
 				}
 				enc := json.NewEncoder(j.stdout)
 				enc.SetIndent("", " ")
@@ -130,7 +131,8 @@ func (p *project) nextStep(states []state) string {
 			continue
 		}
 		if len(s.Missing) > 0 && !writtenBy(states, s.Missing) {
-			return fmt.Sprintf("provide %s, then %s (or hgld %s --help)", strings.Join(p.named(s.Missing), ", "), p.typed(s.Command), s.Command)
+			return fmt.Sprintf("provide %s, then %s (or hgld %s --help)", strings.Join(p.named(s.Missing), ", "),
+				p.typed(s.Command), s.Command)
 		}
 		return p.typed(s.Command)
 	}
@@ -149,7 +151,8 @@ func writtenBy(states []state, paths []string) bool {
 
 // another says how a file or folder that is not there is named instead.
 func (s stage) another(f field, path string) string {
-	if m, err := knownModels(); err == nil && f.flag() == "weights" && slices.ContainsFunc(m, func(k knownModel) bool { return k.Name == path }) {
+	if m, err := knownModels(); err == nil && f.flag() == "weights" &&
+		slices.ContainsFunc(m, func(k knownModel) bool { return k.Name == path }) {
 		return "a file of weights is wanted: hgld models show " + path + " says where they are published"
 	}
 	if len(f.path) > 1 {

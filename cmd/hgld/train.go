@@ -146,14 +146,17 @@ func runTrain(j *job, s *trainSettings) (err error) {
 // sayStart says what of the run's beginning is not as a user might think.
 func sayStart(j *job, s *trainSettings, r *train.Run) {
 	for _, d := range r.Damaged() {
-		j.say("%v; the run falls back to %s, and the damaged checkpoint is kept as %s", d.Err, filepath.Base(r.Resumed()), d.Path)
+		j.say("%v; the run falls back to %s, and the damaged checkpoint is kept as %s", d.Err,
+			filepath.Base(r.Resumed()), d.Path)
 	}
 	if left := r.Left(); len(left) > 0 {
-		j.say("%s has a whole network, of which model.weights takes the backbone alone: %s start anew; --from %s takes them too",
+		j.say("%s has a whole network, of which model.weights takes the backbone alone: %s start anew; --from "+
+			"%s takes them too",
 			s.Model.Weights, strings.Join(left, ", "), s.Model.Weights)
 	}
 	if e := r.Extension(); e != nil {
-		j.say("the run was complete after %d %s and goes on to %d: its schedule, %s, is now that of %d %s, and optim.lr goes from %.3g to %.3g",
+		j.say("the run was complete after %d %s and goes on to %d: its schedule, %s, is now that of %d %s, and "+
+			"optim.lr goes from %.3g to %.3g",
 			e.Was, e.Unit, e.Now, e.Schedule, e.Now, e.Unit, e.Before, e.Rate)
 	}
 }
@@ -202,7 +205,8 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int
 			steps++
 			if e.Loss == nil {
 				if undefined++; undefined == 1 {
-					j.say("step %d has no loss: none of its images has another of its class in the batch; a sampler with m of 2 or more gives every query one", e.Step)
+					j.say("step %d has no loss: none of its images has another of its class in the batch; a "+
+						"sampler with m of 2 or more gives every query one", e.Step)
 				}
 			}
 			p.set(e.Step, speed.note(e))
@@ -274,7 +278,8 @@ func (m *meter) note(e train.Event) string {
 	if m.loss != nil {
 		value = fmt.Sprintf("%.4f", *m.loss)
 	}
-	return fmt.Sprintf("loss %s, lr %.2g, %.0f img/s, %.0f %% waiting for images", value, e.Rate, m.images/m.seconds, 100*m.waited/m.seconds)
+	return fmt.Sprintf("loss %s, lr %.2g, %.0f img/s, %.0f %% waiting for images", value, e.Rate, m.images/m.seconds,
+		100*m.waited/m.seconds)
 }
 
 // trainError gives the trainer's errors their exit codes and next steps.
@@ -288,7 +293,9 @@ func trainError(err error) error {
 		return withHint(withCode(exitUsage, err), "give the run its own directory with --out, or go back to the settings of this one")
 	case errors.As(err, &damaged):
 		if folder := filepath.Dir(damaged.Path); strings.HasPrefix(filepath.Base(folder), "step-") {
-			return withHint(withCode(exitIntegrity, err), "an older checkpoint may be sound: hgld train resume falls back to it; --out names a folder for a new run")
+			return withHint(withCode(exitIntegrity, err),
+				"an older checkpoint may be sound: hgld train resume falls back to it; --out names a folder for "+
+					"a new run")
 		}
 		return withHint(withCode(exitIntegrity, err), "remove %s, that file alone", damaged.Path)
 	case errors.As(err, new(*shards.DamageError)):

@@ -200,7 +200,8 @@ func (r *retrievalData) noShards() error {
 			if filepath.Ext(r.Data) != ".csv" {
 				build = "hgld shards build --dataset folder --input " + r.Data + " makes shards of it"
 			}
-			return withHint(usagef("data is %s, and training and evaluation read a folder of shards", r.Data), "%s", build)
+			return withHint(usagef("data is %s, and training and evaluation read a folder of shards", r.Data), "%s",
+				build)
 		}
 		return usagef("data is %s, a file; want a folder of shards, as hgld shards build writes it", r.Data)
 	}
@@ -211,7 +212,8 @@ func (r *retrievalData) noShards() error {
 	image, seen := "", 0
 	filepath.WalkDir(r.Data, func(path string, d fs.DirEntry, err error) error {
 		seen++
-		if err == nil && !d.IsDir() && slices.Contains([]string{".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp"}, strings.ToLower(filepath.Ext(path))) {
+		if err == nil && !d.IsDir() && slices.Contains([]string{".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp"},
+			strings.ToLower(filepath.Ext(path))) {
 			image = path
 		}
 		if image != "" || seen > looked {

@@ -45,9 +45,11 @@ func resumedSettings(run string) (*trainSettings, error) {
 	}
 	if s == nil {
 		if _, err := os.Stat(run); isMissing(err) {
-			return nil, withHint(usagef("%s does not exist", run), "hgld train run --out %s starts a run there; hgld runs list lists those that there are", run)
+			return nil, withHint(usagef("%s does not exist", run),
+				"hgld train run --out %s starts a run there; hgld runs list lists those that there are", run)
 		}
-		return nil, withHint(usagef("%s has no %s: it is no run directory", run, settingsFile), "hgld runs list lists them")
+		return nil, withHint(usagef("%s has no %s: it is no run directory", run, settingsFile),
+			"hgld runs list lists them")
 	}
 	s.Out = filepath.Clean(run)
 	return s, nil

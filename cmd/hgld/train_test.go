@@ -430,7 +430,8 @@ func TestTrainRunSaysWhereItStarts(t *testing.T) {
 		t.Fatal(errs)
 	}
 	code, _, errs := run(t, tinyRun("--out", "runs/b", "--limit", "1", "-o", "model.weights=net.safetensors")...)
-	if code != 0 || !strings.Contains(errs, "fc.weight") || !strings.Contains(errs, "--from net.safetensors takes them too") {
+	if code != 0 || !strings.Contains(errs, "fc.weight") ||
+		!strings.Contains(errs, "--from net.safetensors takes them too") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	code, _, errs = run(t, tinyRun("--out", "runs/c", "--limit", "1", "--from", "runs/a")...)
@@ -442,7 +443,8 @@ func TestTrainRunSaysWhereItStarts(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	code, _, errs = run(t, tinyRun("--out", "runs/a", "--steps", "15")...)
-	if code != 0 || !strings.Contains(errs, "complete after 12 steps and goes on to 15: its schedule, cosine") || !strings.Contains(errs, "done: 15 steps") {
+	if code != 0 || !strings.Contains(errs, "complete after 12 steps and goes on to 15: its schedule, cosine") ||
+		!strings.Contains(errs, "done: 15 steps") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	for _, e := range readEvents(t, "runs/a") {
@@ -464,11 +466,14 @@ func TestCheckpointWithoutItsSums(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errs := run(t, "eval", "run", "--run", "runs/a", "--query", "test")
-	if code != exitIntegrity || !strings.Contains(errs, filepath.Join(last, "SHA256SUMS")+" is damaged: it is missing") || !strings.Contains(errs, "hgld train resume") {
+	if code != exitIntegrity || !strings.Contains(errs,
+		filepath.Join(last, "SHA256SUMS")+" is damaged: it is missing") ||
+		!strings.Contains(errs, "hgld train resume") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	code, _, errs = run(t, "train", "resume", "runs/a")
-	if code != 0 || !strings.Contains(errs, "falls back to step-00000010") || !strings.Contains(errs, "damaged-step-00000012.1") || !strings.Contains(errs, "continuing after step 10") {
+	if code != 0 || !strings.Contains(errs, "falls back to step-00000010") ||
+		!strings.Contains(errs, "damaged-step-00000012.1") || !strings.Contains(errs, "continuing after step 10") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	if code, _, errs := run(t, "eval", "run", "--run", "runs/a", "--query", "test"); code != 0 {

@@ -56,7 +56,8 @@ func (e *BoundsError) Error() string {
 	if e.Whole {
 		kind = "a whole number"
 	}
-	return fmt.Sprintf("%s is %s, want %s from %s to %s", e.Key, number(e.Value), kind, number(e.Want.Least), number(e.Want.Most))
+	return fmt.Sprintf("%s is %s, want %s from %s to %s", e.Key, number(e.Value), kind, number(e.Want.Least),
+		number(e.Want.Most))
 }
 
 func number(x float64) string {

@@ -58,11 +58,15 @@ func splitFolders(tops []string, asked []string) (map[string]labels.Split, error
 	case exact == len(tops):
 		return own, nil
 	case exact+near == len(tops) && len(tops) > 1:
-		return nil, fmt.Errorf("are the folders %s splits? --split-folders %s takes them for these; --split-folders %s takes them for classes",
-			strings.Join(tops, ", "), strings.Join(proposal, ","), asClasses)
+		return nil,
+			fmt.Errorf("are the folders %s splits? --split-folders %s takes them for these; --split-folders %s "+
+				"takes them for classes",
+				strings.Join(tops, ", "), strings.Join(proposal, ","), asClasses)
 	case exact > 1:
-		return nil, fmt.Errorf("of the folders %s some are called like splits and others are not: --split-folders FOLDER=SPLIT,… names the split of each (want one of %v); --split-folders %s takes them for classes",
-			shortList(tops), labels.Splits, asClasses)
+		return nil,
+			fmt.Errorf("of the folders %s some are called like splits and others are not: --split-folders "+
+				"FOLDER=SPLIT,… names the split of each (want one of %v); --split-folders %s takes them for classes",
+				shortList(tops), labels.Splits, asClasses)
 	}
 	return nil, nil
 }
@@ -78,7 +82,8 @@ func namedSplits(tops, asked []string) (map[string]labels.Split, error) {
 		folder, split, ok := strings.Cut(text, "=")
 		switch {
 		case !ok || !slices.Contains(labels.Splits, labels.Split(split)):
-			return nil, fmt.Errorf("split_folders has %q, want FOLDER=SPLIT with a split of %v, or %s alone", text, labels.Splits, asClasses)
+			return nil, fmt.Errorf("split_folders has %q, want FOLDER=SPLIT with a split of %v, or %s alone", text,
+				labels.Splits, asClasses)
 		case !slices.Contains(tops, folder):
 			return nil, fmt.Errorf("split_folders names %q, and the folders are %s", folder, shortList(tops))
 		}
@@ -89,7 +94,8 @@ func namedSplits(tops, asked []string) (map[string]labels.Split, error) {
 			own[top] = labels.Split(top)
 		}
 		if own[top] == "" {
-			return nil, fmt.Errorf("split_folders says nothing of %s: want FOLDER=SPLIT for each folder at the top", top)
+			return nil, fmt.Errorf("split_folders says nothing of %s: want FOLDER=SPLIT for each folder at the top",
+				top)
 		}
 	}
 	return own, nil
@@ -119,8 +125,11 @@ func (src *folderSource) checkDepth() (depth int, err error) {
 			most = d
 		}
 	}
-	return 0, fmt.Errorf("every image needs a class at every level, and %s: move those that are not %d deep into folders of that depth, "+
-		"or name the classes of each image in a table (--dataset csv; an empty cell is no class)", strings.Join(found, ", "), most)
+	return 0,
+		fmt.Errorf("every image needs a class at every level, and %s: move those that are not %d deep into "+
+			"folders of that depth, "+
+			"or name the classes of each image in a table (--dataset csv; an empty cell is no class)",
+			strings.Join(found, ", "), most)
 }
 
 // checkNesting asks about folders whose finer class is on top, as in apple/fruit: each
@@ -150,8 +159,10 @@ func (src *folderSource) checkNesting(depth int) error {
 	for _, name := range slices.Sorted(maps.Keys(above)) {
 		if len(above[name]) > 1 && len(above) < len(below) {
 			parents := slices.Sorted(maps.Keys(above[name]))
-			return fmt.Errorf("are these levels finest first? Each of the folders %s holds one folder alone, %s; the coarser class is to be on top: %s/%s/image.jpg. "+
-				"Turn the folders round, or name the classes of each image in a table (--dataset csv)", shortList(parents), name, name, parents[0])
+			return fmt.Errorf("are these levels finest first? Each of the folders %s holds one folder alone, "+
+				"%s; the coarser class is to be on top: %s/%s/image.jpg. "+
+				"Turn the folders round, or name the classes of each image in a table (--dataset csv)",
+				shortList(parents), name, name, parents[0])
 		}
 	}
 	return nil
@@ -193,7 +204,9 @@ func (src *folderSource) Notes() (list []string) {
 	for l, is := range src.byPath {
 		if is {
 			_, names := src.classes(src.files[0].path)
-			list = append(list, fmt.Sprintf("%s: equal names under two parents are two classes, which are called by their path (%s)", src.levels[l], names[l]))
+			list = append(list,
+				fmt.Sprintf("%s: equal names under two parents are two classes, which are called by their path (%s)",
+					src.levels[l], names[l]))
 		}
 	}
 	return list

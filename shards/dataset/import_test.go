@@ -156,7 +156,9 @@ func TestFolderMistakesAreNamed(t *testing.T) {
 	}{
 		{tree{"a.txt": ""}, Settings{}, []string{"no images found"}},
 		{tree{"1.jpg": ""}, Settings{}, []string{"1.jpg", "no class folder"}},
-		{tree{"a/1.jpg": "", "a/b/2.jpg": "", "a/b/3.jpg": ""}, Settings{}, []string{"1 images lie 1 deep, like a/1.jpg", "2 images lie 2 deep, like a/b/2.jpg", "not 2 deep", "--dataset csv"}},
+		{tree{"a/1.jpg": "", "a/b/2.jpg": "", "a/b/3.jpg": ""}, Settings{},
+			[]string{"1 images lie 1 deep, like a/1.jpg", "2 images lie 2 deep, like a/b/2.jpg", "not 2 deep",
+				"--dataset csv"}},
 		{tree{"a/b/2.jpg": ""}, Settings{Levels: []string{"x"}}, []string{"1 level names (x)", "2 deep"}},
 		{tree{"a/b/2.jpg": ""}, Settings{Images: "elsewhere"}, []string{"no images, labels or columns"}},
 	} {
@@ -185,7 +187,8 @@ func TestLinksOutOfTheFolderAreNotFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := items(t, Folder{}, Settings{Input: inside})
-	if want := []string{"a/1.jpg train a", "b/2.jpg train b", "c/2.jpg train c"}; err != nil || !slices.Equal(got, want) {
+	if want := []string{"a/1.jpg train a", "b/2.jpg train b", "c/2.jpg train c"}; err != nil ||
+		!slices.Equal(got, want) {
 		t.Errorf("a linked class: %v, %v", got, err)
 	}
 	for link, to := range map[string]string{"a/round": "../a", "b/up": ".."} {

@@ -33,7 +33,8 @@ var chains = [][]string{
 	{"fine", "middle", "coarse", "top"}, {"finest", "coarsest"},
 	{"species", "genus", "family", "order", "phylum", "kingdom"},
 	{"landmark", "supercategory", "kind"}, {"product", "category"}, {"item", "category"},
-	{"class", "superclass"}, {"subclass", "class"}, {"subcategory", "category"}, {"category", "supercategory"}, {"sub_category", "category"},
+	{"class", "superclass"}, {"subclass", "class"}, {"subcategory", "category"}, {"category", "supercategory"},
+	{"sub_category", "category"},
 	{"character", "alphabet"}, {"breed", "species"}, {"model", "make"}, {"model", "brand"}, {"city", "country"},
 }
 
@@ -134,7 +135,8 @@ func (n *nesting) add(names []string, where string) {
 	for l := range len(names) - 1 {
 		before, known := n.parents[l][names[l]]
 		if known && before.parent != names[l+1] && n.broken == "" {
-			n.broken = fmt.Sprintf("%s %q has two parents: %q (%s) and %q (%s)", n.levels[l], names[l], before.parent, before.where, names[l+1], where)
+			n.broken = fmt.Sprintf("%s %q has two parents: %q (%s) and %q (%s)", n.levels[l], names[l], before.parent,
+				before.where, names[l+1], where)
 		}
 		if !known {
 			n.parents[l][strings.Clone(names[l])] = placed{strings.Clone(names[l+1]), where}

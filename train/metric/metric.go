@@ -75,7 +75,9 @@ func Parse(name string) (Metric, error) {
 		if symbols[i] = e.Value.Symbol; symbols[i] == name[:cut] {
 			m, err := e.Value.New(name[cut:])
 			if err != nil && symbols[i] == "mAP" && name == "mAP" {
-				return nil, errors.New("metric \"mAP\": want mAP@R, of the first R places (R: the positives of a query), or mAP@100 of the first 100; the mean of AP over all places is AP")
+				return nil,
+					errors.New("metric \"mAP\": want mAP@R, of the first R places (R: the positives of a " +
+						"query), or mAP@100 of the first 100; the mean of AP over all places is AP")
 			}
 			if err != nil {
 				return nil, fmt.Errorf("metric %q: %w", name, err)
@@ -83,7 +85,8 @@ func Parse(name string) (Metric, error) {
 			return m, nil
 		}
 	}
-	unknown := &registry.UnknownError{Kind: "metric", Name: name[:cut], Nearest: registry.Nearest(name[:cut], symbols), Known: symbols}
+	unknown := &registry.UnknownError{Kind: "metric", Name: name[:cut],
+		Nearest: registry.Nearest(name[:cut], symbols), Known: symbols}
 	if meant := elsewhere(name); meant != "" {
 		unknown.Name, unknown.Nearest = name, meant
 	}
@@ -100,8 +103,10 @@ func elsewhere(name string) string {
 		k = lower[len(word):]
 	}
 	symbol := map[string]string{
-		"recall": "R", "r": "R", "rank": "R", "cmc": "R", "hit": "R", "hits": "R", "top": "R", "acc": "R", "accuracy": "R",
-		"precision": "P", "prec": "P", "p": "P", "map": "mAP", "ndcg": "NDCG", "ap": "AP", "hap": "H-AP", "h": "H-AP", "asi": "ASI",
+		"recall": "R", "r": "R", "rank": "R", "cmc": "R", "hit": "R", "hits": "R", "top": "R", "acc": "R",
+		"accuracy":  "R",
+		"precision": "P", "prec": "P", "p": "P", "map": "mAP", "ndcg": "NDCG", "ap": "AP", "hap": "H-AP", "h": "H-AP",
+		"asi": "ASI",
 	}[word]
 	switch {
 	case symbol == "":

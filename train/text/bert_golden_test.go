@@ -212,9 +212,10 @@ func goldenBERT(t *testing.T, dir, name string, m goldenModel, weights string) {
 	}
 }
 
-// goldenPackage compares a published sentence encoder. The weights of MiniLM are no part of the goldens. Without them the names and
-// shapes of its tensors are compared with what is read; in the folder that
-// $HGLD_MINILM names (scripts/check_text) they are, and give ids and embeddings.
+// goldenPackage compares a published sentence encoder. The weights of MiniLM are no
+// part of the goldens. Without them the names and shapes of its tensors are compared
+// with what is read; in the folder that $HGLD_MINILM names (scripts/check_text) they
+// are, and give ids and embeddings.
 func goldenPackage(t *testing.T, dir, stem string, m goldenModel) {
 	var layout [][3]any // name, shape, type
 	goldens.ReadJSON(t, filepath.Join(dir, stem+"_state_dict.json"), &layout)
@@ -228,7 +229,9 @@ func goldenPackage(t *testing.T, dir, stem string, m goldenModel) {
 		zeros = append(zeros, z)
 	}
 	path := writeWeights(t, zeros)
-	if _, positions, words, err := readBERT(cpu.New(0), path, bertConfig{Activation: cmp.Or(m.Activation, "gelu"), Heads: cmp.Or(m.Heads, 12)}); err != nil || positions != 512 || words != 30522 {
+	if _, positions, words, err := readBERT(cpu.New(0), path,
+		bertConfig{Activation: cmp.Or(m.Activation, "gelu"), Heads: cmp.Or(m.Heads, 12)}); err != nil ||
+		positions != 512 || words != 30522 {
 		t.Errorf("%d positions and %d words, %v", positions, words, err)
 	}
 	folder := os.Getenv("HGLD_MINILM")
