@@ -58,7 +58,8 @@ type state struct {
 	Steps    map[string]int    `json:"optimizer_steps"`              // by group; of the moving average under "ema"
 	Started  bool              `json:"projection_started,omitempty"` // from principal components
 	Config   Config            `json:"config"`
-	Data     string            `json:"data"` // fingerprint of items and labels
+	Data     string            `json:"data"`             // fingerprint of items and labels
+	Pixels   string            `json:"pixels,omitempty"` // of the images, where the data set knows it
 	Origin   map[string]string `json:"origin,omitempty"`
 }
 
@@ -183,6 +184,12 @@ func tidy(run string, keep int, best string) error {
 // readChecked reads a file of a checkpoint and compares it with SHA256SUMS.
 func readChecked(path, name string) ([]byte, error) {
 	sums, err := os.ReadFile(filepath.Join(path, sumsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, other := os.Stat(filepath.Join(path, stateFile)); other == nil {
+			return nil, &DamagedError{filepath.Join(path, sumsFile), "it is missing, and there is a " + stateFile +
+				" beside it"}
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -208,6 +215,11 @@ func readState(path string) (state, error) {
 	}
 	if err := json.Unmarshal(data, &s); err != nil {
 		return s, &DamagedError{filepath.Join(path, stateFile), err.Error()}
+	}
+	if s.Step < 0 || s.Position.Epoch < 0 || s.Position.Batch < 0 || s.Skipped < 0 {
+		return s, &DamagedError{filepath.Join(path, stateFile),
+			fmt.Sprintf("step is %d, position %+v and skipped_in_a_row %d, want numbers from 0 up", s.Step,
+				s.Position, s.Skipped)}
 	}
 	s.Config.Run = Default().Run // is no part of a checkpoint
 	if s.Version < 1 || s.Version > CheckpointVersion {
@@ -253,7 +265,7 @@ func (e *ResumeError) Error() string {
 }
 
 // differences compares a checkpoint with the run that wants to continue it.
-func differences(was state, config Config, data string) ([]string, error) {
+func differences(was state, config Config, data, pixels string) ([]string, error) {
 	a, err := flat(was.Config)
 	if err != nil {
 		return nil, err
@@ -278,7 +290,7 @@ func differences(was state, config Config, data string) ([]string, error) {
 		}
 	}
 	slices.Sort(list)
-	if was.Data != data {
+	if was.Data != data || was.Pixels != "" && was.Pixels != pixels {
 		list = append(list, "the images or labels are others")
 	}
 	return list, nil

@@ -158,3 +158,43 @@ func TestFailedWriteLeavesTheOldCheckpoint(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A checkpoint whose hashes are right and whose settings are not: the bounds are those
+// of every configuration.
+func TestForgedCheckpointsMeetTheBounds(t *testing.T) {
+	c, d := tiny(2)
+	dir := t.TempDir()
+	mustTrain(t, c, Data{Train: d}, Options{Dir: dir})
+	list, _ := checkpoints(dir)
+	path := filepath.Join(list[0], stateFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for old, forged := range map[string][2]string{
+		`"dim": 16`:    {`"dim": 2147483648`, "model.dim is 2147483648, want a whole number from 0 to 65536"},
+		`"size": 16`:   {`"size": 1000000000`, "input.size is 1000000000"},
+		`"batch": 16`:  {`"batch": -1`, "sampler.batch is -1"},
+		`"resize": 18`: {`"resize": 1000000000`, "input.resize is 1000000000"},
+		`"step": 2`:    {`"step": -1`, "step is -1"},
+		`"clip": 0`: {`"clip": 0, "proxies": {"name": "sgd", "settings": {"momentum": -1e300}}`,
+			"momentum is -1e+300"},
+		`"seed": 11`: {`"seed": 11, "memory": {"size": 2147483648}`, "memory.size is 2147483648"},
+		"\n      8,": {"\n      1000000000,", "widths is 1000000000"},
+	} {
+		text := bytes.Replace(data, []byte(old), []byte(forged[0]), 1)
+		if bytes.Equal(text, data) {
+			t.Errorf("%s is not there:\n%s", old, data)
+			continue
+		}
+		for name, text := range map[string][]byte{stateFile: text,
+			sumsFile: fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(text), stateFile)} {
+			if err := os.WriteFile(filepath.Join(list[0], name), text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := Open(dir, cpu.New(1), nil, false); err == nil || !strings.Contains(err.Error(), forged[1]) {
+			t.Errorf("%s: error %v", forged[0], err)
+		}
+	}
+}

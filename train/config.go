@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hgld/internal/registry"
+	"hgld/internal/setting"
 	"hgld/train/backbone"
 	"hgld/train/loss"
 	"hgld/train/metric"
@@ -26,10 +27,12 @@ type Config struct {
 	EMA      Average      `yaml:"ema" json:"ema,omitzero"`
 	Memory   CrossBatch   `yaml:"memory" json:"memory,omitzero"`
 	Passes   Passes       `yaml:"passes" json:"passes,omitzero"`
-	Epochs   int          `yaml:"epochs" json:"epochs" usage:"epochs of the sampler"`
-	Steps    int          `yaml:"steps" json:"steps" usage:"optimizer steps, in place of epochs; 0: epochs count"`
+	Epochs   int          `yaml:"epochs" json:"epochs" range:"0 1e7" usage:"epochs of the sampler"`
+	Steps    int          `yaml:"steps" json:"steps" range:"0 1e9" usage:"optimizer steps, in place of epochs; 0: epochs count"`
 	Seed     uint64       `yaml:"seed" json:"seed" usage:"of weights, batches and augmentation"`
 	Run      Upkeep       `yaml:"run" json:"-"`
+
+	From string `yaml:"from" json:"from,omitempty" path:"in" usage:"run directory, checkpoint or exported .safetensors whose whole network a new run starts from, with new proxies and a new optimizer"`
 }
 
 // Named is an entry of a table with settings that differ from its defaults.
@@ -45,18 +48,18 @@ func (n Named) IsZero() bool { return n.Name == "" && len(n.Settings) == 0 }
 // as Pillow does; (pixel/255 − Mean)/Std follows. Without Mean and Std they are
 // those that the backbone's published weights were made with.
 type Input struct {
-	Size   int        `yaml:"size" json:"size" usage:"pixels of a side"`
+	Size   int        `yaml:"size" json:"size" range:"8 8192" usage:"pixels of a side"`
 	Crop   string     `yaml:"crop" json:"crop" usage:"training: resized (torchvision's RandomResizedCrop), padded, centre or whole"`
-	Scale  [2]float64 `yaml:"scale" json:"scale" usage:"resized: share of the area"`
-	Ratio  [2]float64 `yaml:"ratio" json:"ratio" usage:"resized: width over height"`
-	Pad    int        `yaml:"pad" json:"pad" usage:"padded: black pixels around the centre crop, in which a window moves"`
+	Scale  [2]float64 `yaml:"scale" json:"scale" range:"0 1" usage:"resized: share of the area"`
+	Ratio  [2]float64 `yaml:"ratio" json:"ratio" range:"0.001 1000" usage:"resized: width over height"`
+	Pad    int        `yaml:"pad" json:"pad" range:"0 8192" usage:"padded: black pixels around the centre crop, in which a window moves"`
 	Flip   bool       `yaml:"flip" json:"flip" usage:"training: mirror every second image"`
-	Resize int        `yaml:"resize" json:"resize" usage:"evaluation: short side before the centre crop; 0: the whole image, without regard to its shape"`
+	Resize int        `yaml:"resize" json:"resize" range:"0 8192" usage:"evaluation: short side before the centre crop; 0: the whole image, without regard to its shape"`
 	Filter string     `yaml:"filter" json:"filter" usage:"bilinear, bicubic or lanczos"`
-	Mean   [3]float32 `yaml:"mean" json:"mean" usage:"of red, green and blue in 0…1; with std 0 those of the weights of the backbone"`
-	Std    [3]float32 `yaml:"std" json:"std" usage:"their deviation, by which they are divided; 0: that of the weights of the backbone"`
+	Mean   [3]float32 `yaml:"mean" json:"mean" range:"-1000 1000" usage:"of red, green and blue in 0…1; with std 0 those of the weights of the backbone"`
+	Std    [3]float32 `yaml:"std" json:"std" range:"0 1000" usage:"their deviation, by which they are divided; 0: that of the weights of the backbone"`
 	Squash bool       `yaml:"squash" json:"squash,omitempty" usage:"evaluation: resize to a square of side resize, without regard to shape, before the centre crop"`
-	Scales []float64  `yaml:"scales" json:"scales,omitempty" usage:"evaluation: embeddings are means over copies of these sizes; none: the image as it is"`
+	Scales []float64  `yaml:"scales" json:"scales,omitempty" range:"0.001 1000" usage:"evaluation: embeddings are means over copies of these sizes; none: the image as it is"`
 }
 
 // Architecture is the retrieval network: backbone, pooling, standardisation, projection,
@@ -66,11 +69,11 @@ type Architecture struct {
 	FreezeNorm bool   `yaml:"freeze_norm" json:"freeze_norm" usage:"normalise by the running statistics in training too"`
 	Pooling    string `yaml:"pooling" json:"pooling" usage:"gem, gem-frozen, avg, max, mean-max; none for a vision transformer"`
 	Standard   string `yaml:"standard" json:"standard" usage:"layernorm, l2 or none"`
-	Dim        int    `yaml:"dim" json:"dim" usage:"of the embedding; 0: no projection"`
+	Dim        int    `yaml:"dim" json:"dim" range:"0 65536" usage:"of the embedding; 0: no projection"`
 	Weights    string `yaml:"weights" json:"weights" path:"in" usage:"safetensors of the backbone to start from; empty: random"`
 
 	Projection string `yaml:"projection" json:"projection,omitempty" usage:"what the projection starts from: empty for random, pca, or pca-whitening: each component over its deviation"`
-	FitOn      int    `yaml:"fit_on" json:"fit_on,omitempty" usage:"training images that the components are found of, chosen by seed; 0: all"`
+	FitOn      int    `yaml:"fit_on" json:"fit_on,omitempty" range:"0 1e8" usage:"training images that the components are found of, chosen by seed; 0: all"`
 }
 
 // Loss names the loss. A preset sets all switches in which the papers differ from
@@ -83,28 +86,31 @@ type Loss struct {
 // Sampler says how batches are drawn.
 type Sampler struct {
 	Named `yaml:",inline"`
-	Batch int `yaml:"batch" json:"batch" usage:"rows of a batch"`
-	M     int `yaml:"m" json:"m" usage:"rows of a class in a batch"`
+	Batch int `yaml:"batch" json:"batch" range:"1 65536" usage:"rows of a batch"`
+	M     int `yaml:"m" json:"m" range:"1 65536" usage:"rows of a class in a batch"`
 }
 
 // Optim is the rule and its rates. The head is what stands behind the backbone,
 // the exponent of GeM included; proxies belong to the loss.
 type Optim struct {
 	Named      `yaml:",inline"`
-	Rate       float64 `yaml:"lr" json:"lr" usage:"rate of the backbone and, times head_factor, of the head"`
-	HeadFactor float64 `yaml:"head_factor" json:"head_factor" usage:"the head's rate is lr times this"`
-	ProxyRate  float64 `yaml:"proxy_lr" json:"proxy_lr" usage:"rate of the proxies, which belong to the loss"`
-	Decay      float64 `yaml:"weight_decay" json:"weight_decay" usage:"of backbone and head"`
-	Clip       float64 `yaml:"clip" json:"clip" usage:"bound of the gradient's norm over backbone and head; 0: none"`
+	Rate       float64 `yaml:"lr" json:"lr" range:"0 1e6" usage:"rate of the backbone and, times head_factor, of the head"`
+	HeadFactor float64 `yaml:"head_factor" json:"head_factor" range:"0 1e6" usage:"the head's rate is lr times this"`
+	ProxyRate  float64 `yaml:"proxy_lr" json:"proxy_lr" range:"0 1e6" usage:"rate of the proxies, which belong to the loss"`
+	Decay      float64 `yaml:"weight_decay" json:"weight_decay" range:"0 1e4" usage:"of backbone and head"`
+	Clip       float64 `yaml:"clip" json:"clip" range:"0 1e12" usage:"bound of the gradient's norm over backbone and head; 0: none"`
 
-	ClipValue float64  `yaml:"clip_value" json:"clip_value,omitempty" usage:"bound of every element of the gradient, before the norm is taken; 0: none"`
+	Proxies    Named   `yaml:"proxies" json:"proxies,omitzero"` // rule of the proxies; without a name Adam
+	ProxyDecay float64 `yaml:"proxy_weight_decay" json:"proxy_weight_decay,omitempty" range:"0 1e4" usage:"weight decay of the proxies"`
+
+	ClipValue float64  `yaml:"clip_value" json:"clip_value,omitempty" range:"0 1e12" usage:"bound of every element of the gradient, before the norm is taken; 0: none"`
 	NoDecay   []string `yaml:"no_decay" json:"no_decay,omitempty" usage:"parameters without weight decay: names, * for anything; 1d: all biases, scales and offsets"`
 }
 
 // Average is the exponential moving average of the weights, which evaluations and
 // exports use in place of the weights themselves.
 type Average struct {
-	Decay float64 `yaml:"decay" json:"decay,omitempty" usage:"share of the old average in the new one; 0: no average"`
+	Decay float64 `yaml:"decay" json:"decay,omitempty" range:"0 1" usage:"share of the old average in the new one; 0: no average"`
 	Rise  bool    `yaml:"rise" json:"rise,omitempty" usage:"decay of step t is at most (1+t)/(10+t), so that the start is forgotten"`
 }
 
@@ -113,7 +119,7 @@ type Average struct {
 // with the run.
 type Schedule struct {
 	Named  `yaml:",inline"`
-	WarmUp int      `yaml:"warmup" json:"warmup" usage:"steps or epochs in which groups of idle rest and no schedule advances"`
+	WarmUp int      `yaml:"warmup" json:"warmup" range:"0 1e9" usage:"steps or epochs in which groups of idle rest and no schedule advances"`
 	Idle   []string `yaml:"idle" json:"idle" usage:"groups that rest in the warm-up: backbone, head, proxies"`
 
 	Advances bool `yaml:"warmup_advances" json:"warmup_advances,omitempty" usage:"schedules count the warm-up; in the released code they wait for its end"`
@@ -124,14 +130,14 @@ type Schedule struct {
 // Upkeep is what does not change the result of a run.
 type Upkeep struct {
 	Device     string   `yaml:"device,omitempty" usage:"what computes: auto, cpu, cuda or cuda:N; empty: as device at the top of hgld.yaml says"`
-	Threads    int      `yaml:"threads" usage:"of the arithmetic on the CPU; 0: all processors"`
-	Workers    int      `yaml:"workers" usage:"goroutines that decode images; 0: one for each processor"`
-	Prefetch   int      `yaml:"prefetch" usage:"batches decoded ahead"`
-	Evaluate   int      `yaml:"evaluate" usage:"steps (or epochs) between evaluations; 0: at the end only"`
+	Threads    int      `yaml:"threads" range:"0 1024" usage:"of the arithmetic on the CPU; 0: all processors"`
+	Workers    int      `yaml:"workers" range:"0 1024" usage:"goroutines that decode images; 0: one for each processor"`
+	Prefetch   int      `yaml:"prefetch" range:"0 1024" usage:"batches decoded ahead"`
+	Evaluate   int      `yaml:"evaluate" range:"0 1e9" usage:"steps (or epochs) between evaluations; 0: at the end only"`
 	Watch      string   `yaml:"watch" usage:"what these measure, and the best checkpoint is chosen by: validation, or test"`
 	Best       string   `yaml:"best" usage:"metric by which the best checkpoint is chosen; empty: H-AP, or the first that is measured"`
-	Checkpoint int      `yaml:"checkpoint" usage:"steps between checkpoints; 0: at the end only"`
-	Keep       int      `yaml:"keep" usage:"newest checkpoints that stay, beside the best one"`
+	Checkpoint int      `yaml:"checkpoint" range:"0 1e9" usage:"steps between checkpoints; 0: at the end only"`
+	Keep       int      `yaml:"keep" range:"1 1e6" usage:"newest checkpoints that stay, beside the best one"`
 	Metrics    []string `yaml:"metrics" usage:"measured by an evaluation"`
 }
 
@@ -165,6 +171,7 @@ type parts struct {
 	loss      loss.Kind
 	sampler   sample.Sampler
 	rule      optim.Kind
+	proxyRule optim.Kind
 	schedule  optim.Schedule
 	proxyPlan optim.Schedule
 
@@ -198,6 +205,11 @@ func (c *Config) lookUp() (p parts, err error) {
 	}
 	if err := c.check(); err != nil {
 		return p, err
+	}
+	if c.From != "" && (c.Model.Weights != "" || c.Model.Projection != "") {
+		return p,
+			fmt.Errorf("from is %s, which gives the whole network: leave model.weights and model.projection out",
+				c.From)
 	}
 	if p.backbone, err = pick(backbone.All, "backbone", "model.backbone", c.Model.Backbone); err != nil {
 		return p, err
@@ -241,6 +253,13 @@ func (c *Config) lookUp() (p parts, err error) {
 	if p.rule, err = pick(optim.All, "optimizer", "optim", c.Optim.Named); err != nil {
 		return p, err
 	}
+	proxies := c.Optim.Proxies
+	if proxies.Name == "" {
+		proxies.Name = "adam"
+	}
+	if p.proxyRule, err = pick(optim.All, "optimizer", "optim.proxies", proxies); err != nil {
+		return p, err
+	}
 	if p.schedule, err = c.plan("schedule", c.Schedule.Named); err != nil {
 		return p, err
 	}
@@ -257,6 +276,18 @@ func (c *Config) lookUp() (p parts, err error) {
 		return p, fmt.Errorf("input.filter: %w", err)
 	}
 	return p, nil
+}
+
+// checkSampler refuses settings of the sampler that would be ignored, because keys of
+// the group take their place. Runs of before may have them, and go on.
+func (c *Config) checkSampler() error {
+	for key, value := range map[string]int{"batch": c.Sampler.Batch, "m": c.Sampler.M} {
+		if other, given := c.Sampler.Settings[key]; given && fmt.Sprint(other) != fmt.Sprint(value) {
+			return &ConfigError{fmt.Errorf("sampler.settings.%s is %v, and sampler.%s %d: want sampler.%s alone", key,
+				other, key, value, key)}
+		}
+	}
+	return nil
 }
 
 // plan finds a schedule; one with a length that is not given ends with the run.
@@ -291,8 +322,20 @@ func (c *Config) fits(f backbone.Facts) error {
 	return nil
 }
 
+// mostDecoded is the most bytes of decoded images that a run holds ahead: what no
+// machine is lent for by a slip.
+const mostDecoded = 64 << 30
+
 // check looks at the plain numbers.
 func (c *Config) check() error {
+	if err := setting.Check(c); err != nil {
+		return err
+	}
+	if bytes := 3 * float64(c.Input.Size) * float64(c.Input.Size) * float64(c.Sampler.Batch) * float64(max(c.Run.Prefetch, 1)+1); bytes > mostDecoded {
+		return fmt.Errorf("sampler.batch is %d, input.size %d and run.prefetch %d: the decoded images would "+
+			"take %.0f GiB, want at most %d",
+			c.Sampler.Batch, c.Input.Size, c.Run.Prefetch, bytes/(1<<30), mostDecoded>>30)
+	}
 	in, none := c.Input, [3]float32{}
 	for _, rule := range []struct {
 		broken bool
@@ -321,6 +364,7 @@ func (c *Config) check() error {
 		value float64
 	}{
 		{"optim.head_factor", c.Optim.HeadFactor}, {"optim.proxy_lr", c.Optim.ProxyRate}, {"optim.weight_decay", c.Optim.Decay},
+		{"optim.proxy_weight_decay", c.Optim.ProxyDecay},
 		{"model.dim", float64(c.Model.Dim)}, {"model.fit_on", float64(c.Model.FitOn)}, {"schedule.warmup", float64(c.Schedule.WarmUp)},
 		{"run.evaluate", float64(c.Run.Evaluate)}, {"run.checkpoint", float64(c.Run.Checkpoint)}, {"run.threads", float64(c.Run.Threads)},
 		{"run.workers", float64(c.Run.Workers)}, {"run.prefetch", float64(c.Run.Prefetch)},

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hgld/internal/img"
+	"hgld/train/device/cpu"
 )
 
 func TestPixelsAreNormalisedAsTheBackboneWants(t *testing.T) {
@@ -45,7 +46,7 @@ func TestWrongNumbersAreNamed(t *testing.T) {
 	for hint, change := range map[string]func(*Config){
 		"ema.decay is 1, want":           func(c *Config) { c.EMA.Decay = 1 },
 		"optim.clip is -1":               func(c *Config) { c.Optim.Clip = -1 },
-		"clip_value -2":                  func(c *Config) { c.Optim.ClipValue = -2 },
+		"optim.clip_value is -2":         func(c *Config) { c.Optim.ClipValue = -2 },
 		"without input.std":              func(c *Config) { c.Input.Mean[0] = 1 },
 		"input.std is [0 1 1]":           func(c *Config) { c.Input.Std = [3]float32{0, 1, 1} },
 		`unknown projection "pac"`:       func(c *Config) { c.Model.Projection = "pac" },
@@ -56,19 +57,31 @@ func TestWrongNumbersAreNamed(t *testing.T) {
 		"run.workers is -1":              func(c *Config) { c.Run.Workers = -1 },
 		"beta1 is 2":                     func(c *Config) { c.Optim.Settings = map[string]any{"beta1": 2} },
 		"momentum is -1":                 func(c *Config) { c.Optim.Named = Named{"sgd", map[string]any{"momentum": -1}} },
-		"widths are [0] and strides [2":  func(c *Config) { c.Model.Backbone.Settings = map[string]any{"widths": []any{0}} },
+		"widths are [4] and strides [2":  func(c *Config) { c.Model.Backbone.Settings = map[string]any{"widths": []any{4}} },
 		"blocks are [1 1]":               func(c *Config) { c.Model.Backbone = Named{"resnet18", map[string]any{"blocks": []any{1, 1}}} },
 		"a width that the heads divide":  func(c *Config) { c.Model.Backbone = Named{"vit-small", map[string]any{"heads": 5}} },
-		"a multiple of the patch":        func(c *Config) { c.Model.Backbone = Named{"deit-small", map[string]any{"patch": 0}} },
-		"run.metrics: no metric is":      func(c *Config) { c.Run.Metrics = nil },
-		"input.pad is 224, want":         func(c *Config) { c.Input.Crop, c.Input.Pad = "padded", 224 },
-		`unknown mining "hardd"`:         func(c *Config) { c.Loss.Named = Named{"triplet", map[string]any{"mining": "hardd"}} },
-		`did you mean "backbone"`:        func(c *Config) { c.Schedule.Idle = []string{"backbon"} },
-		"length is -3":                   func(c *Config) { c.Schedule.Settings = map[string]any{"length": -3} },
-		"milestones are [3 1]":           func(c *Config) { c.Schedule.Named = Named{"multistep", map[string]any{"milestones": []any{3, 1}}} },
-		"gamma -1":                       func(c *Config) { c.Schedule.Proxies = Named{"multistep", map[string]any{"gamma": -1}} },
-		"length 5 and min":               func(c *Config) { c.Schedule.Named = Named{"linear-cosine", map[string]any{"rise": 9, "length": 5}} },
-		`did you mean "validation"`:      func(c *Config) { c.Run.Watch = "validatoin" },
+		"a multiple of the patch": func(c *Config) {
+			c.Model.Backbone = Named{"deit-small",
+				map[string]any{"patch": 15}}
+		},
+		"widths is 0, want": func(c *Config) { c.Model.Backbone.Settings = map[string]any{"widths": []any{0}} },
+		"patch is 0, want": func(c *Config) {
+			c.Model.Backbone = Named{"deit-small",
+				map[string]any{"patch": 0}}
+		},
+		"the decoded images would take": func(c *Config) {
+			c.Sampler.Batch, c.Input.Size, c.Input.Resize = 4096,
+				4096, 0
+		},
+		"run.metrics: no metric is": func(c *Config) { c.Run.Metrics = nil },
+		"input.pad is 224, want":    func(c *Config) { c.Input.Crop, c.Input.Pad = "padded", 224 },
+		`unknown mining "hardd"`:    func(c *Config) { c.Loss.Named = Named{"triplet", map[string]any{"mining": "hardd"}} },
+		`did you mean "backbone"`:   func(c *Config) { c.Schedule.Idle = []string{"backbon"} },
+		"length is -3":              func(c *Config) { c.Schedule.Settings = map[string]any{"length": -3} },
+		"milestones are [3 1]":      func(c *Config) { c.Schedule.Named = Named{"multistep", map[string]any{"milestones": []any{3, 1}}} },
+		"gamma -1":                  func(c *Config) { c.Schedule.Proxies = Named{"multistep", map[string]any{"gamma": -1}} },
+		"length 5 and min":          func(c *Config) { c.Schedule.Named = Named{"linear-cosine", map[string]any{"rise": 9, "length": 5}} },
+		`did you mean "validation"`: func(c *Config) { c.Run.Watch = "validatoin" },
 	} {
 		c := Default()
 		change(&c)
@@ -96,5 +109,24 @@ func TestSchedulesOfThePublishedRecipes(t *testing.T) {
 				t.Errorf("epoch %d: rate %v, want %v", epoch, got, want[i])
 			}
 		}
+	}
+}
+
+// A batch among the settings of the sampler was ignored. A new run is refused; one that
+// was begun with it goes on.
+func TestSamplersOwnBatchIsRefused(t *testing.T) {
+	c, d := tiny(4)
+	c.Sampler.Settings = map[string]any{"batch": 8}
+	for what, err := range map[string]error{
+		"check": c.Check(),
+		"run":   func() error { _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)}); return err }(),
+	} {
+		if !errors.As(err, new(*ConfigError)) || !strings.Contains(err.Error(),
+			"sampler.settings.batch is 8, and sampler.batch 16") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := c.resolve(); err != nil {
+		t.Errorf("a checkpoint with it: %v", err)
 	}
 }

@@ -259,6 +259,42 @@ func className(d Dataset, level int, class int32) string {
 	return fmt.Sprint(class)
 }
 
+// Fingerprint identifies the items of data sets, their labels, and their pixels where
+// the data sets know those: a SHA-256 in hexadecimal. Those that are nil are left out.
+func Fingerprint(sets ...Dataset) (string, error) {
+	h := sha256.New()
+	for i, d := range sets {
+		if d == nil {
+			continue
+		}
+		list, err := paths(d)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintln(h, i, fingerprint(d, list), pixels(d))
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// pixels is what identifies the images that items are taken from, "" where their data
+// set does not know that. In a choice of items it is that of the whole.
+func pixels(d Dataset) string {
+	switch d := d.(type) {
+	case interface{ Fingerprint() string }:
+		sum := sha256.Sum256([]byte(d.Fingerprint()))
+		return hex.EncodeToString(sum[:])
+	case *Subset:
+		return pixels(d.Of)
+	case *joined:
+		all := ""
+		for _, part := range d.parts {
+			all += pixels(part)
+		}
+		return all
+	}
+	return ""
+}
+
 // fingerprint identifies the items and their labels. A data set that knows a
 // stronger one, such as the hash of a manifest that covers the pixels, has a
 // method Fingerprint() string.

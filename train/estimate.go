@@ -54,7 +54,7 @@ type GroupSize struct {
 func Plan(config Config, data Data) (*Estimate, error) {
 	l := &ledger{}
 	b := observe.Operations(l, func(_ string, flops float64, _ func()) { l.flops += flops })
-	config.Model.Weights = "" // they change no size
+	config.Model.Weights, config.From = "", "" // they change no size
 	r, err := New(config, data, Options{Backend: b})
 	if err != nil {
 		return nil, err

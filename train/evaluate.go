@@ -113,8 +113,9 @@ func (e *Evaluation) check() error {
 		return fmt.Errorf("train: evaluation: %d queries, and the gallery rows of %d", q.Dims[0], len(e.Self))
 	case q.Dims[0] == 0 || g.Dims[0] == 0:
 		return fmt.Errorf("train: evaluation: %d queries and %d gallery items", q.Dims[0], g.Dims[0])
-	case len(e.Levels) == 0 || len(e.Levels) >= device.AbsentLevel:
-		return fmt.Errorf("train: evaluation: %d levels", len(e.Levels))
+	}
+	if err := checkLevels(e.Levels); err != nil {
+		return fmt.Errorf("train: evaluation: %w", err)
 	}
 	for _, side := range []Side{e.Query, e.Gallery} {
 		for i, p := range side.Labels {
@@ -313,4 +314,16 @@ func toUnit(row []float32) {
 	for i, x := range row {
 		row[i] = float32(float64(x) * scale)
 	}
+}
+
+// MostLevels is how many levels data may have: what two items share has seven bits, of which the greatest
+// number together with the bit of a tie would be device.AbsentLevel.
+const MostLevels = 126
+
+// checkLevels reports a number of levels that cannot be ranked.
+func checkLevels(levels []string) error {
+	if n := len(levels); n < 1 || n > MostLevels {
+		return fmt.Errorf("there are %d levels, want 1 to %d: name fewer columns or folders as levels", n, MostLevels)
+	}
+	return nil
 }

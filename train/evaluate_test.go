@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -290,5 +291,41 @@ H-AP            –  (3 queries skipped)
 `
 	if table.String() != want {
 		t.Errorf("table:\n%s\nwant:\n%s", table.String(), want)
+	}
+}
+
+// Two items share their levels in seven bits, of which one is the tie's: beyond that an
+// evaluation is refused, and up to it ties are counted rightly.
+func TestMostLevelsAreCounted(t *testing.T) {
+	for _, levels := range []int{MostLevels, MostLevels + 1, 2000} {
+		names, paths := make([]string, levels), make([]labels.Path, 4)
+		for l := range names {
+			names[l] = fmt.Sprint(l)
+		}
+		for i := range paths {
+			paths[i] = make(labels.Path, levels)
+			for l := range paths[i] {
+				paths[i][l] = int32(i / 2)
+			}
+		}
+		b := cpu.New(1)
+		vectors := device.New(b, device.F32, 4, 1)
+		b.Fill(vectors, 1) // all scores are equal
+		set, err := metric.ParseSet([]string{"R@1", "H-AP"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		side := Side{Vectors: vectors, Labels: paths}
+		r, err := Evaluate(t.Context(), b, &Evaluation{Query: side, Gallery: side, Self: []int32{0, 1, 2, 3},
+			Levels: names, Metrics: set})
+		if levels > MostLevels {
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("there are %d levels, want 1 to 126", levels)) {
+				t.Errorf("%d levels: %v", levels, err)
+			}
+			continue
+		}
+		if err != nil || r.Mean("R@1_level0") != 0.5 || r.Mean("H-AP") != r.Mean("H-AP") {
+			t.Errorf("%d levels: R@1 %v, H-AP %v (%v)", levels, r.Mean("R@1_level0"), r.Mean("H-AP"), err)
+		}
 	}
 }

@@ -19,9 +19,13 @@ type Event struct {
 	Step  int  `json:"step"`  // steps taken so far
 	Epoch int  `json:"epoch"` // epochs completed
 
-	Loss    float64  `json:"loss,omitempty"`
-	Rate    float64  `json:"lr,omitempty"`        // of the backbone
-	Norm    float64  `json:"grad_norm,omitempty"` // of backbone and head, before it is bounded; where optim.clip is set
+	// Loss is nil where no query had a positive: such a step has no loss. Older logs
+	// leave a loss of exactly 0 out as well.
+	Loss *float64 `json:"loss,omitempty"`
+	Rate float64  `json:"lr,omitempty"` // of the backbone
+	// Norm is that of the gradient of backbone and head before it is bounded, nil
+	// unless optim.clip is set.
+	Norm    *float64 `json:"grad_norm,omitempty"`
 	Images  int      `json:"images,omitempty"`
 	Seconds float64  `json:"seconds,omitempty"`
 	Waited  float64  `json:"waited,omitempty"` // of these, waiting for images

@@ -15,11 +15,11 @@ import (
 // every ranking and pair loss ("Cross-Batch Memory", CVPR 2020; loss.Ring). How its
 // loss joins that of the batch is the setting memory_combine of the loss.
 type CrossBatch struct {
-	Size   int     `yaml:"size" json:"size,omitempty" usage:"embeddings; 0: no memory"`
+	Size   int     `yaml:"size" json:"size,omitempty" range:"0 1e7" usage:"embeddings; 0: no memory"`
 	Unique bool    `yaml:"unique" json:"unique,omitempty" usage:"in place of size: one for each training image, its last"`
-	Start  int     `yaml:"start" json:"start,omitempty" usage:"first step, or epoch of a run in epochs, that reads it, from 1; it fills from the first on"`
+	Start  int     `yaml:"start" json:"start,omitempty" range:"0 1e9" usage:"first step, or epoch of a run in epochs, that reads it, from 1; it fills from the first on"`
 	First  bool    `yaml:"first" json:"first,omitempty" usage:"the loss reads it before the batch goes in, and not after"`
-	Weight float64 `yaml:"weight" json:"weight,omitempty" usage:"of its loss beside that of the batch; 0: 1"`
+	Weight float64 `yaml:"weight" json:"weight,omitempty" range:"0 1e6" usage:"of its loss beside that of the batch; 0: 1"`
 }
 
 func (m CrossBatch) check() error {
@@ -42,6 +42,9 @@ func (m CrossBatch) of(images int) CrossBatch {
 	}
 	return m
 }
+
+// ringPrefix begins the names of the ring's arrays.
+const ringPrefix = "ring."
 
 // memory is what a loss knows of earlier batches: the ring of their embeddings, if
 // there is one, and what the loss itself keeps.
@@ -70,7 +73,7 @@ func newMemory(o CrossBatch, l loss.Loss, batch, dim, levels int) (*memory, erro
 		return nil, &ConfigError{fmt.Errorf("memory.size: %w", err)}
 	}
 	for _, s := range m.ring.States() {
-		m.states["ring."+s.Name] = s
+		m.states[ringPrefix+s.Name] = s
 	}
 	return m, nil
 }

@@ -3,10 +3,8 @@ package train
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 
 	"hgld/internal/img"
-	"hgld/internal/tensorfile"
 	"hgld/labels"
 	"hgld/train/backbone"
 	"hgld/train/device"
@@ -37,24 +35,6 @@ func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network 
 		net: backbone.NewRetrieval(store, p.backbone, backbone.Options{FreezeNorm: c.Model.FreezeNorm}, p.head),
 		in:  c.Input, filter: p.filter, decoder: d,
 	}
-}
-
-// pretrained fills the backbone from a file with the names of torchvision or timm,
-// or from a checkpoint of a whole net, ours or SupRank's. The classifier in it is
-// left out.
-func (n *network) pretrained(spec backbone.Spec, path string) error {
-	tensors, _, err := tensorfile.ReadAll(path)
-	if err != nil {
-		return fmt.Errorf("train: model.weights: %w", err)
-	}
-	kept := backbone.Pretrained(spec, tensors)
-	for i := range kept {
-		kept[i].Name = backbonePrefix + kept[i].Name
-	}
-	if err := n.store.Import(n.b, kept, backbonePrefix); err != nil {
-		return fmt.Errorf("train: model.weights: %s: %w; hgld models check says what a file fits", path, err)
-	}
-	return nil
 }
 
 // inputs are the arrays that a recorded pass reads: what changes from batch to

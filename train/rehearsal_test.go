@@ -169,7 +169,7 @@ func TestOverfittingLearnsOneBatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e.Kind == Stepped {
-			losses = append(losses, e.Loss)
+			losses = append(losses, *e.Loss)
 		}
 	}
 	if len(losses) != 60 || losses[59] > 0.2*losses[0] {

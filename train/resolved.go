@@ -14,6 +14,9 @@ import (
 // first; with it the loss is made too, for a tree of as many classes. The first
 // mistake is a *ConfigError.
 func (c Config) Check(counts ...int) error {
+	if err := c.checkSampler(); err != nil {
+		return err
+	}
 	p, err := c.resolve()
 	if err != nil || len(counts) == 0 {
 		return err

@@ -26,6 +26,54 @@ type Result struct {
 	Overall map[string]Number `json:"overall"`
 
 	PerQuery *PerQuery `json:"per_query,omitempty"`
+
+	Of *Subject `json:"of,omitempty"` // nil in results of older versions
+}
+
+// Subject is what an evaluation measured: a checkpoint on images, or vectors from
+// files.
+type Subject struct {
+	Run        string `json:"run,omitempty"`
+	Checkpoint string `json:"checkpoint,omitempty"`     // folder; empty: there is none of this step
+	Step       int    `json:"step"`                     // 0: untrained
+	Weights    string `json:"weights_sha256,omitempty"` // of the checkpoint's file
+
+	Data   string `json:"data,omitempty"`        // folders of shards, and the choice of images
+	Images string `json:"data_sha256,omitempty"` // of the evaluated images, their names and labels
+
+	// Changed says what of the training's images is not as the checkpoint has it; empty:
+	// nothing, or they are not at hand.
+	Changed string `json:"changed,omitempty"`
+
+	Files []HashedFile `json:"files,omitempty"` // vectors and labels
+}
+
+// HashedFile is a file and its SHA-256.
+type HashedFile struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+}
+
+// String names the subject in one line.
+func (s *Subject) String() string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if s.Run != "" {
+		add("%s after %d steps", s.Run, s.Step)
+	}
+	if s.Weights != "" {
+		add("weights %.12s", s.Weights)
+	}
+	if s.Data != "" {
+		add("data %s (%.12s)", s.Data, s.Images)
+	}
+	for _, f := range s.Files {
+		add("%s (%.12s)", f.Path, f.SHA256)
+	}
+	if s.Changed != "" {
+		add("%s", s.Changed)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // ResultVersion is the format version of eval.json that this hgld writes.

@@ -1,11 +1,15 @@
 package train
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"hgld/internal/atomicfile"
 	"hgld/internal/filelock"
 	"hgld/internal/tensorfile"
 )
@@ -28,18 +32,72 @@ func (r *Run) open() (err error) {
 	return r.resume()
 }
 
-// resume loads the newest checkpoint, if there is one.
+// resume loads the newest checkpoint that is sound, if there is one. Damaged ones that
+// are newer are put aside, so that their steps are saved again. Where none is sound,
+// and where one cannot be read, nothing is changed.
 func (r *Run) resume() error {
 	list, err := checkpoints(r.o.Dir)
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	path := list[len(list)-1]
+	var damaged []error
+	for i, path := range slices.Backward(list) {
+		err := r.continueFrom(path)
+		if errors.As(err, new(*DamagedError)) {
+			damaged = append(damaged, err)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for k, path := range slices.Backward(list[i+1:]) {
+			aside, err := putAside(path)
+			if err != nil {
+				return err
+			}
+			r.damaged = append(r.damaged, Aside{Path: aside, Err: damaged[len(list)-i-2-k]})
+		}
+		return r.recallBest()
+	}
+	return fmt.Errorf("train: %s has no sound checkpoint: %w", r.o.Dir, errors.Join(damaged...))
+}
+
+// Aside is a damaged checkpoint that a run did not continue from.
+type Aside struct {
+	Path string // where it is now
+	Err  error  // the damage, a *DamagedError
+}
+
+// Damaged returns the damaged checkpoints that the run has put aside to continue from
+// the one before them, newest first.
+func (r *Run) Damaged() []Aside { return r.damaged }
+
+// putAside renames a damaged checkpoint to one that no run looks for, and returns its
+// new name.
+func putAside(path string) (string, error) {
+	for n := 1; ; n++ {
+		aside := filepath.Join(filepath.Dir(path), fmt.Sprintf("damaged-%s.%d", filepath.Base(path), n))
+		if _, err := os.Lstat(aside); err == nil {
+			continue
+		}
+		if err := os.Rename(path, aside); err != nil {
+			return "", fmt.Errorf("train: %s is damaged and cannot be put aside: %w", path, err)
+		}
+		return aside, atomicfile.SyncDir(filepath.Dir(path))
+	}
+}
+
+// continueFrom loads a checkpoint. A *DamagedError has changed nothing.
+func (r *Run) continueFrom(path string) error {
 	s, err := readState(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &DamagedError{path, "it has neither " + stateFile + " nor " + sumsFile}
+	}
 	if err != nil {
 		return err
 	}
-	diff, err := differences(s, r.config, r.state.Data)
+	extends := extend(&s, r.config)
+	diff, err := differences(s, r.config, r.state.Data, r.state.Pixels)
 	if err != nil {
 		return err
 	}
@@ -53,7 +111,53 @@ func (r *Run) resume() error {
 	r.step.update.taken = s.Step
 	r.state.Step, r.state.Position, r.state.Skipped, r.state.Started = s.Step, s.Position, s.Skipped, s.Started
 	r.resumed, r.saved = path, s.Step
-	return r.recallBest()
+	if extends != nil {
+		r.extension, err = r.extended(*extends)
+	}
+	return err
+}
+
+// Extension is how a run that was complete goes on.
+type Extension struct {
+	Unit         string  // "steps" or "epochs"
+	Was, Now     int     // length of the run
+	Schedule     string  // its name
+	Before, Rate float64 // of the backbone, in the last step and in the next
+}
+
+// Extension returns nil unless the run was complete, and has more steps or epochs now.
+func (r *Run) Extension() *Extension { return r.extension }
+
+// extend gives the state of a complete run the greater number of steps or epochs of
+// config, and returns the configuration that the run had. It returns nil for any other
+// run.
+func extend(s *state, config Config) *Config {
+	was := s.Config
+	switch {
+	case was.Steps > 0 && config.Steps > was.Steps && s.Step >= was.Steps:
+		s.Config.Steps = config.Steps
+	case was.Steps == 0 && config.Steps == 0 && config.Epochs > was.Epochs && s.Position.Epoch >= was.Epochs:
+		s.Config.Epochs = config.Epochs
+	default:
+		return nil
+	}
+	return &was
+}
+
+// extended says what becomes of the schedule of a run that goes on.
+func (r *Run) extended(was Config) (*Extension, error) {
+	before, err := was.resolve()
+	if err != nil {
+		return nil, err
+	}
+	e := &Extension{Unit: "steps", Was: was.Steps, Now: r.config.Steps, Schedule: r.config.Schedule.Name}
+	if was.Steps == 0 {
+		e.Unit, e.Was, e.Now = "epochs", was.Epochs, r.config.Epochs
+	}
+	warmUp := warmUpOf(&r.config)
+	e.Before = before.schedule.Rate(was.Optim.Rate, warmUp.At(e.Was))
+	e.Rate = r.parts.schedule.Rate(r.config.Optim.Rate, warmUp.At(e.Was+1))
+	return e, nil
 }
 
 // restore fills the store, and the averages, from a checkpoint.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"hgld/internal/img"
 	"hgld/internal/tensorfile"
@@ -18,8 +20,48 @@ type Model struct {
 	Step   int    // steps that it was trained for
 	Path   string // checkpoint
 
+	state   state
 	network *network
 	lane    *lane
+}
+
+// TrainedOn reports whether d holds the images and labels that the model was trained
+// on, as they were then.
+func (m *Model) TrainedOn(d Dataset) (bool, error) {
+	list, err := paths(d)
+	if err != nil {
+		return false, err
+	}
+	known := m.state.Pixels == "" || m.state.Pixels == pixels(d)
+	return known && m.state.Data == fingerprint(d, list), nil
+}
+
+// WeightsSum returns the SHA-256 of the file with the weights, in hexadecimal.
+func (m *Model) WeightsSum() (string, error) { return weightsSum(m.Path, &m.state) }
+
+// weightsSum reads the sum of a checkpoint's weights, those that an evaluation takes.
+func weightsSum(folder string, s *state) (string, error) {
+	sums, err := os.ReadFile(filepath.Join(folder, sumsFile))
+	if err != nil {
+		return "", fmt.Errorf("train: %w", err)
+	}
+	for line := range strings.Lines(string(sums)) {
+		if sum, name, ok := strings.Cut(strings.TrimSpace(line), "  "); ok && name == s.evaluated() {
+			return sum, nil
+		}
+	}
+	return "", &DamagedError{filepath.Join(folder, sumsFile), "it does not name " + s.evaluated()}
+}
+
+// Saved returns the folder of the checkpoint of the step that the run has come to, and
+// the SHA-256 of its weights; both are empty if there is none.
+func (r *Run) Saved() (folder, sum string, err error) {
+	if r.o.Dir == "" || r.saved != r.state.Step {
+		return "", "", nil
+	}
+	folder = filepath.Join(r.o.Dir, checkpointName(r.saved))
+	sum, err = weightsSum(folder, &r.state)
+	return folder, sum, err
 }
 
 // EvalOptions are what an evaluation may vary.
@@ -40,23 +82,15 @@ type EvalOptions struct {
 // of one checkpoint folder. Untrained, it is the network as the run began it: the
 // baseline that a training has to beat. Close ends the use of the backend.
 func Open(path string, b device.Backend, d *img.Decoder, untrained bool) (*Model, error) {
-	list, err := checkpoints(path)
+	folder, s, err := checkpointIn(path)
 	if err != nil {
 		return nil, err
-	}
-	folder := path
-	if len(list) > 0 {
-		folder = list[len(list)-1]
-	}
-	s, err := readState(folder)
-	if err != nil {
-		return nil, fmt.Errorf("train: %s is neither a run directory with a checkpoint nor a checkpoint: %w", path, err)
 	}
 	p, err := s.Config.resolve()
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Config: s.Config, Step: s.Step, Path: folder, lane: newLane(b)}
+	m := &Model{Config: s.Config, Step: s.Step, Path: folder, state: s, lane: newLane(b)}
 	err = m.lane.do(func() error {
 		m.network = newNetwork(b, &m.Config, &p, d)
 		m.network.store.Build(b, m.Config.Seed)
@@ -64,10 +98,8 @@ func Open(path string, b device.Backend, d *img.Decoder, untrained bool) (*Model
 			return m.load()
 		}
 		m.Step = 0
-		if m.Config.Model.Weights != "" {
-			if err := m.network.pretrained(p.backbone, m.Config.Model.Weights); err != nil {
-				return err
-			}
+		if _, err := m.network.warmStart(&m.Config, &p); err != nil {
+			return err
 		}
 		return m.startProjection()
 	})
@@ -80,10 +112,7 @@ func Open(path string, b device.Backend, d *img.Decoder, untrained bool) (*Model
 // load fills the network from its checkpoint, with the averaged weights where
 // there are such; what belongs to the loss is left there.
 func (m *Model) load() error {
-	name := modelFile
-	if m.Config.EMA.Decay > 0 {
-		name = averageFile
-	}
+	name := (&state{Config: m.Config}).evaluated()
 	tensors, err := readTensors(m.Path, name)
 	if err != nil {
 		return err

@@ -67,9 +67,13 @@ type Run struct {
 
 	state   state
 	resumed string // checkpoint, "" for a new run
-	saved   int    // step of the newest checkpoint
-	best    Best   // by the evaluations so far
-	judge   string // key of the metric that they are compared by
+	damaged []Aside
+	left    []string // tensors of model.weights behind the backbone
+
+	extension *Extension // nil: the run is as long as it was begun
+	saved     int        // step of the newest checkpoint
+	best      Best       // by the evaluations so far
+	judge     string     // key of the metric that they are compared by
 }
 
 // maxSkipped is how many steps in a row may be skipped for a value that is not
@@ -120,6 +124,9 @@ func (r *Run) Absent() (absent, classes int) { return r.absent, r.classes[0] }
 // prepare reads the labels, builds the network and the loss, and loads the newest
 // checkpoint.
 func (r *Run) prepare() error {
+	if err := checkLevels(r.data.Train.Levels()); err != nil {
+		return &ConfigError{err}
+	}
 	list, err := paths(r.data.Train)
 	if err != nil {
 		return err
@@ -141,28 +148,39 @@ func (r *Run) prepare() error {
 	if r.step, err = newStep(r.network, &r.config, &r.parts, dense, counts); err != nil {
 		return err
 	}
+	if r.o.Overfit {
+		first = first[:1]
+	}
+	if err := r.step.objective.checkPositives(&r.config, dense, first); err != nil {
+		return &ConfigError{err}
+	}
 	r.loader = &loader{
 		data: r.data.Train, labels: dense, size: r.parts.sampler.Size(), in: r.config.Input, filter: r.parts.filter,
 		decoder: r.network.decoder, training: true, seed: r.config.Seed,
 		workers: workersOr(r.config.Run.Workers), prefetch: max(r.config.Run.Prefetch, 1),
 	}
-	r.state = state{Config: r.config, Data: fingerprint(r.data.Train, list), Origin: r.o.Origin}
+	r.state = state{Config: r.config, Data: fingerprint(r.data.Train, list), Pixels: pixels(r.data.Train),
+		Origin: r.o.Origin}
 	if r.o.Dir != "" {
 		if err := r.open(); err != nil || r.resumed != "" {
 			return err
 		}
 	}
-	if r.config.Model.Weights == "" {
-		return nil
-	}
-	if err := r.network.pretrained(r.parts.backbone, r.config.Model.Weights); err != nil {
+	if err := r.config.checkSampler(); err != nil {
 		return err
 	}
-	if ema := r.step.update.ema; ema != nil {
+	if r.left, err = r.network.warmStart(&r.config, &r.parts); err != nil {
+		return err
+	}
+	if ema := r.step.update.ema; ema != nil && (r.config.Model.Weights != "" || r.config.From != "") {
 		ema.Restart(r.o.Backend)
 	}
 	return nil
 }
+
+// Left returns the tensors in the file of model.weights that are part of a network
+// beside its backbone, and were left behind.
+func (r *Run) Left() []string { return r.left }
 
 // Close ends the goroutine from which the backend is used, and gives the run
 // directory free.
@@ -315,7 +333,11 @@ func (r *Run) take(b *batch) (Event, error) {
 		at = b.epoch
 	}
 	var out outcome
-	err := r.lane.do(func() error {
+	var compares bool
+	err := r.lane.do(func() (err error) {
+		if compares, err = r.step.hasPositive(b, at); err != nil {
+			return err
+		}
 		t, err := r.step.take(b, at)
 		if err != nil {
 			return err
@@ -331,8 +353,14 @@ func (r *Run) take(b *batch) (Event, error) {
 	if b.last {
 		r.state.Position = position{Epoch: b.epoch + 1}
 	}
-	e := Event{Kind: Stepped, Loss: out.loss, Rate: out.rate, Norm: out.norm, Images: len(b.rows)}
+	e := Event{Kind: Stepped, Rate: out.rate, Images: len(b.rows)}
 	if out.finite {
+		if compares {
+			e.Loss = &out.loss
+		}
+		if r.config.Optim.Clip > 0 {
+			e.Norm = &out.norm
+		}
 		r.state.Skipped = 0
 		return e, nil
 	}

@@ -89,7 +89,7 @@ func sameWeights(t *testing.T, what, a, b string) {
 func losses(events []Event) (list []float64) {
 	for _, e := range events {
 		if e.Kind == Stepped {
-			list = append(list, e.Loss)
+			list = append(list, *e.Loss)
 		}
 	}
 	return list

@@ -30,6 +30,9 @@ func pick[T any](table registry.Table[T], kind, where string, n Named) (T, error
 	if err != nil {
 		return value, fmt.Errorf("%s.settings: %s: %w", where, n.Name, err)
 	}
+	if err := setting.CheckEntry(changed.Interface()); err != nil {
+		return value, fmt.Errorf("%s.settings: %s: %w", where, n.Name, err)
+	}
 	if bounded, ok := changed.Interface().(interface{ Check() error }); ok {
 		if err := bounded.Check(); err != nil {
 			return value, fmt.Errorf("%s.settings: %s: %w", where, n.Name, err)
@@ -58,13 +61,32 @@ func applied(v reflect.Value, settings map[string]any) (reflect.Value, error) {
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		field, known := fieldNamed(out, key)
 		if !field.IsValid() {
-			return v, registry.Unknown("setting", key, known)
+			return v, unknownSetting(out, key, known)
 		}
 		if err := assign(field, settings[key]); err != nil {
 			return v, fmt.Errorf("%s: %w", key, err)
 		}
 	}
 	return out, nil
+}
+
+// unknownSetting is the error for a key that a struct does not have; a part of it may.
+func unknownSetting(v reflect.Value, key string, known []string) error {
+	err := &registry.UnknownError{Kind: "setting", Name: key, Nearest: registry.Nearest(key, known), Known: known}
+	for _, name := range known {
+		part, _ := fieldNamed(v, name)
+		if part.Kind() == reflect.Pointer && !part.IsNil() {
+			part = part.Elem()
+		}
+		if part.Kind() != reflect.Struct {
+			continue
+		}
+		if inner, _ := fieldNamed(part, key); inner.IsValid() {
+			err.Nearest = name + "." + key
+			break
+		}
+	}
+	return err
 }
 
 // fieldNamed finds the field whose key is name: what its yaml tag says, or its
@@ -86,7 +108,7 @@ func fieldNamed(v reflect.Value, name string) (field reflect.Value, known []stri
 		}
 		key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if key == "" {
-			key = snake(f.Name)
+			key = setting.Snake(f.Name)
 		}
 		known = append(known, key)
 		if key == name {
@@ -94,26 +116,6 @@ func fieldNamed(v reflect.Value, name string) (field reflect.Value, known []stri
 		}
 	}
 	return field, known
-}
-
-// snake writes a Go name as a key: PerTuple is per_tuple, NBins n_bins.
-func snake(name string) string {
-	var b strings.Builder
-	for i, r := range name {
-		upper := r >= 'A' && r <= 'Z'
-		if upper && i > 0 {
-			before := name[i-1]
-			startsWord := i+1 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z'
-			if before >= 'a' && before <= 'z' || before >= '0' && before <= '9' || startsWord {
-				b.WriteByte('_')
-			}
-		}
-		if upper {
-			r += 'a' - 'A'
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }
 
 // assign puts a value, as YAML or JSON decoded it, into a field. A struct takes

@@ -67,16 +67,6 @@ func TestWholeNumberIsNotCutOffAFraction(t *testing.T) {
 	}
 }
 
-func TestSnakeWritesGoNamesAsKeys(t *testing.T) {
-	for name, want := range map[string]string{
-		"PerTuple": "per_tuple", "M": "m", "Beta1": "beta1", "NBins": "n_bins", "HMinusAtZero": "h_minus_at_zero", "DG": "dg", "At0Rank": "at0_rank",
-	} {
-		if got := snake(name); got != want {
-			t.Errorf("snake(%q) = %q, want %q", name, got, want)
-		}
-	}
-}
-
 func TestDefaultConfigurationResolves(t *testing.T) {
 	c := Default()
 	if _, err := c.resolve(); err != nil {

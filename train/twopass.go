@@ -16,7 +16,7 @@ type Passes struct {
 	// twice, first for the embeddings of the whole batch, of which the loss is taken,
 	// and then for the gradient: that of the whole batch, exactly, of the same pixels
 	// (grad.TwoPass).
-	Chunk int `yaml:"chunk" json:"chunk,omitempty" usage:"rows that go through the network at a time, twice; 0: all, once"`
+	Chunk int `yaml:"chunk" json:"chunk,omitempty" range:"0 65536" usage:"rows that go through the network at a time, twice; 0: all, once"`
 	// Accumulate adds up the gradients of the chunks' own losses in one pass. It is
 	// the same only for a loss that is a mean over the rows of a batch.
 	Accumulate bool `yaml:"accumulate" json:"accumulate,omitempty" usage:"add up the gradients of the chunks in one pass: only for a loss that is a mean over rows"`

@@ -30,8 +30,8 @@ type update struct {
 	key   [4]byte
 }
 
-// newUpdate makes the optimizer of the network and, with the rule of the published
-// recipes, that of the proxies, and adds their state to what a checkpoint holds.
+// newUpdate makes the optimizers of the network and of the proxies, and adds their
+// state to what a checkpoint holds.
 // The store is built.
 func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 	u := &update{
@@ -48,7 +48,7 @@ func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 		group := &optim.Group{Name: g.Name, Weights: g.Values, Grads: g.Grads, Rate: c.Optim.Rate, Decay: c.Optim.Decay, Spared: spared[g.Name]}
 		switch g.Name {
 		case proxyGroup:
-			group.Rate, group.Decay, group.Spared = c.Optim.ProxyRate, 0, nil
+			group.Rate, group.Decay, group.Spared = c.Optim.ProxyRate, c.Optim.ProxyDecay, nil
 			proxies = append(proxies, group)
 			continue
 		case headGroup:
@@ -59,7 +59,7 @@ func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 	}
 	u.net = optim.New(n.b, p.rule, net...)
 	if len(proxies) > 0 {
-		u.proxies = optim.New(n.b, optim.Adam{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}, proxies...)
+		u.proxies = optim.New(n.b, p.proxyRule, proxies...)
 	}
 	for _, o := range u.all() {
 		for _, g := range o.Groups {
@@ -119,7 +119,7 @@ func sparedParams(s *nn.Store, rules []string) (map[string][]optim.Span, error) 
 	spared, used := map[string][]optim.Span{}, map[string]bool{}
 	for _, g := range s.Groups {
 		if g.Name == proxyGroup {
-			continue // never decayed
+			continue // their decay is a setting of its own
 		}
 		for _, p := range g.Params {
 			hit, err := matches(rules, p)

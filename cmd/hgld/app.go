@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/registry"
+	"hgld/internal/setting"
 )
 
 const welcome = `hgld builds labels with a hierarchy for image retrieval, and trains models on them.
@@ -60,10 +62,17 @@ func guard(list []*cli.Command, args []string) {
 		cmd.UseShortOptionHandling = false
 		if run := cmd.Action; len(cmd.Subcommands) == 0 && run != nil {
 			cmd.Action = func(c *cli.Context) error {
+				if asksForHelp(c, args) {
+					cli.HelpPrinter(c.App.Writer, c.Command.CustomHelpTemplate, c.Command)
+					return nil
+				}
 				if err := trailingFlag(c, args); err != nil {
 					return err
 				}
 				if err := surplusArgument(c); err != nil {
+					return err
+				}
+				if err := checkFlagBounds(c); err != nil {
 					return err
 				}
 				return run(c)
@@ -71,6 +80,13 @@ func guard(list []*cli.Command, args []string) {
 		}
 		guard(cmd.Subcommands, args)
 	}
+}
+
+// asksForHelp reports whether an argument is --help, which stands behind others where
+// a user has typed a whole command and then wonders.
+func asksForHelp(c *cli.Context, args []string) bool {
+	return !slices.Contains(args, "--") && slices.ContainsFunc(c.Args().Slice(),
+		func(a string) bool { return a == "--help" || a == "-h" })
 }
 
 // trailingFlag refuses an argument that looks like a flag, unless the user wrote
@@ -100,12 +116,35 @@ func surplusArgument(c *cli.Context) error {
 	case path == "run" && slices.Contains(stageNames(), first):
 		i := slices.Index(stageNames(), first)
 		return withHint(err, "hgld run --until %s runs the stages up to it, hgld %s that one alone", first, sections()[i].command)
-	case path == "demo":
-		return withHint(err, "hgld demo --out %s", first)
-	case path == "train run":
-		return withHint(err, "a run file is named with --config")
+	}
+	if meant := argumentMeant(path, first); meant != "" {
+		return withHint(err, "%s", meant)
 	}
 	return err
+}
+
+// flagBounds are those of numeric flags that are no settings; the settings' own stand
+// at their fields.
+var flagBounds = map[string]setting.Bounds{
+	"threads": {Least: 0, Most: 1024}, "iterations": {Least: 1, Most: 1e6}, "seeds": {Least: 1, Most: 1000},
+	"measure": {Least: 1, Most: 1e6},
+}
+
+// checkFlagBounds reports a numeric flag that is out of its bounds.
+func checkFlagBounds(c *cli.Context) error {
+	for _, f := range c.Command.Flags {
+		number, is := f.(*cli.IntFlag)
+		if !is || !c.IsSet(number.Name) {
+			continue
+		}
+		if want, bounded := flagBounds[number.Name]; bounded {
+			if x := float64(c.Int(number.Name)); x < want.Least || x > want.Most {
+				return withCode(exitUsage, &setting.BoundsError{Key: "--" + number.Name, Value: x, Want: want,
+					Whole: true})
+			}
+		}
+	}
+	return nil
 }
 
 func commandPath(c *cli.Context) string {
@@ -135,7 +174,19 @@ func needsSubcommand(c *cli.Context) error {
 	for _, cmd := range list {
 		names = append(names, cmd.Name)
 	}
-	return withHint(withCode(exitUsage, registry.Unknown(kind, c.Args().First(), names)), "hgld --help lists the commands")
+	group := commandPath(c)
+	unknown := &registry.UnknownError{Kind: kind, Name: c.Args().First(),
+		Nearest: registry.Nearest(c.Args().First(), names), Known: names}
+	if meant := commandsElsewhere[group][strings.ToLower(c.Args().First())]; meant != "" {
+		unknown.Nearest = "hgld " + meant
+	}
+	help := strings.TrimSpace("hgld " + group)
+	if _, err := os.Stat(c.Args().First()); err == nil && slices.Contains(names, "run") {
+		if meant := argumentMeant(group+" run", c.Args().First()); meant != "" {
+			return withHint(withCode(exitUsage, unknown), "%s", meant)
+		}
+	}
+	return withHint(withCode(exitUsage, unknown), "%s --help lists the commands", help)
 }
 
 // showHelp is "help" in the place of a command.
@@ -178,6 +229,9 @@ func wrongFlag(c *cli.Context, err error, _ bool) error {
 	unknown := &registry.UnknownError{Kind: "flag", Name: name, Nearest: registry.Nearest(m[1], names)}
 	if unknown.Nearest != "" {
 		unknown.Nearest = "--" + unknown.Nearest
+	}
+	if meant := flagLike(m[1], c); meant != "" && unknown.Nearest == "" {
+		return withHint(withCode(exitUsage, unknown), "%s; hgld %s --help lists the flags", meant, path)
 	}
 	if path == "" && takenByCommands(m[1]) {
 		return withHint(withCode(exitUsage, unknown), "%s stands behind the command: hgld status %s …", name, name)

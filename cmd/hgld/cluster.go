@@ -22,19 +22,19 @@ type clusterSettings struct {
 	Out       string  `yaml:"out" path:"out" usage:"draft to write"`
 	Encoder   string  `yaml:"encoder" usage:"what turns a tag into a vector: hashing, clip or bert; empty: what made the vectors, or embed.encoder"`
 	Prompt    string  `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, or a text with {} for the tag; empty: as the vectors, or embed.prompt"`
-	K         int     `yaml:"k" usage:"number of clusters"`
+	K         int     `yaml:"k" range:"1 1e6" usage:"number of clusters"`
 	Seed      uint64  `yaml:"seed" usage:"seed of the random starts"`
-	NInit     int     `yaml:"n_init" usage:"number of starts, of which the best is kept"`
-	MaxIter   int     `yaml:"max_iter" usage:"most iterations of one start"`
-	Tol       float64 `yaml:"tol" usage:"stop when centroids move less than this share of the variance; 0: when nothing changes"`
+	NInit     int     `yaml:"n_init" range:"1 1e5" usage:"number of starts, of which the best is kept"`
+	MaxIter   int     `yaml:"max_iter" range:"1 1e6" usage:"most iterations of one start"`
+	Tol       float64 `yaml:"tol" range:"0 1" usage:"stop when centroids move less than this share of the variance; 0: when nothing changes"`
 	Spherical bool    `yaml:"spherical" usage:"cluster directions (cosine) and not positions"`
 
 	Algorithm string   `yaml:"algorithm" usage:"lloyd, elkan, spherical, mini-batch, ward or average"`
 	Init      string   `yaml:"init" usage:"where k-means starts: ward (the means of its clusters, nothing is drawn), greedy-k-means++, k-means++ or random"`
 	Center    bool     `yaml:"center" usage:"subtract the mean of the vectors first"`
-	PCA       int      `yaml:"pca" usage:"keep this many principal components; 0: all"`
+	PCA       int      `yaml:"pca" range:"0 65536" usage:"keep this many principal components; 0: all"`
 	Whiten    bool     `yaml:"whiten" usage:"divide each principal component by its deviation"`
-	Smooth    int      `yaml:"smooth" usage:"average each vector with this many neighbours, at most half a cluster of mean size; 0: none"`
+	Smooth    int      `yaml:"smooth" range:"0 1e6" usage:"average each vector with this many neighbours, at most half a cluster of mean size; 0: none"`
 	Given     string   `yaml:"given" path:"in" usage:"hierarchy.json of an earlier curation: its tags keep their groups, new ones join or open clusters"`
 	Counts    []string `yaml:"counts" path:"in" usage:"image lists of GLDv2 (train.csv, …) to count each tag's images by"`
 	Weigh     string   `yaml:"weigh" usage:"what a tag counts by in k-means: tags (1 each), landmarks or images"`

@@ -150,7 +150,13 @@ func printSchema(c *cli.Context) error {
 	properties := map[string]any{"hgld": map[string]any{"type": "integer", "description": "format version", "maximum": projectVersion}}
 	properties[deviceKey] = map[string]any{"type": "string", "description": deviceUsage}
 	for _, s := range sections() {
-		properties[s.name] = schemaOf(reflect.TypeOf(s.settings()).Elem(), s.command)
+		section := schemaOf(reflect.TypeOf(s.settings()).Elem(), s.command)
+		for _, f := range fieldsOf(s.settings()) { // optim.lr stands for the key lr of optim
+			if len(f.path) > 1 {
+				section["properties"].(map[string]any)[f.key()] = boundedSchema(reflect.StructField{Type: f.value.Type(), Tag: f.tag})
+			}
+		}
+		properties[s.name] = section
 	}
 	enc := json.NewEncoder(c.App.Writer)
 	enc.SetIndent("", " ")
@@ -193,6 +199,21 @@ func schemaOf(t reflect.Type, about string) map[string]any {
 	return s
 }
 
+// boundedSchema describes a setting, with its bounds if it has any.
+func boundedSchema(f reflect.StructField) map[string]any {
+	s := schemaOf(f.Type, f.Tag.Get("usage"))
+	bounds, bounded := setting.BoundsOf(f)
+	if !bounded {
+		return s
+	}
+	number := s
+	for inner, list := number["items"].(map[string]any); list; inner, list = number["items"].(map[string]any) {
+		number = inner
+	}
+	number["minimum"], number["maximum"] = bounds.Least, bounds.Most
+	return s
+}
+
 func addProperties(properties map[string]any, t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -200,7 +221,7 @@ func addProperties(properties map[string]any, t reflect.Type) {
 		if options == "inline" {
 			addProperties(properties, f.Type)
 		} else if name != "-" && f.IsExported() {
-			properties[name] = schemaOf(f.Type, f.Tag.Get("usage"))
+			properties[name] = boundedSchema(f)
 		}
 	}
 }

@@ -186,7 +186,7 @@ train:
   model:
     backbone: {name: convnet, settings: {widths: [16, 32, 64], strides: [2, 2, 1]}}
     dim: 64
-  sampler: {name: m-per-class, settings: {batch: 48, m: 4}}
+  sampler: {name: m-per-class, batch: 64, m: 4}
   loss: {name: happier}
   optim: {lr: 0.003}
   steps: %d

@@ -196,8 +196,8 @@ func readLosses(path string) ([]float64, error) {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		if e.Kind == train.Stepped {
-			losses = append(losses, e.Loss)
+		if e.Kind == train.Stepped && e.Loss != nil {
+			losses = append(losses, *e.Loss)
 		}
 	}
 }

@@ -22,7 +22,7 @@ type embedSettings struct {
 	Weights string `yaml:"weights" path:"in" usage:"of clip and bert: folder or .safetensors file; of vectors: .npy, .safetensors or .parquet"`
 	Prompt  string `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, captions, several of them (tag,photo: averaged), or a text with {} for the tag; empty: photo for clip and bert, tag for the others"`
 	Cache   string `yaml:"cache" path:"out" usage:"folder that keeps the vectors of clip and bert; empty: none"`
-	Threads int    `yaml:"threads" usage:"of clip and bert; 0: one for each processor"`
+	Threads int    `yaml:"threads" range:"0 1024" usage:"of clip and bert; 0: one for each processor"`
 
 	CLIP    clipSettings   `yaml:"clip"`
 	Vectors vectorSettings `yaml:"vectors"`

@@ -10,7 +10,7 @@ import (
 // clipSettings say of CLIP's weights what no file beside them says.
 type clipSettings struct {
 	Activation string `yaml:"activation"`
-	Heads      int    `yaml:"heads"`
+	Heads      int    `yaml:"heads" range:"0 1024"`
 }
 
 // What the repositories of OpenAI and LAION have of each tower: names of

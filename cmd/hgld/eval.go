@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -24,7 +25,7 @@ type evalSettings struct {
 
 	Data        string   `yaml:"data" path:"in" usage:"folder of shards; empty: that of the run, and its choice of images"`
 	Splits      []string `yaml:"splits" usage:"with hold-out: splits whose classes are held out"`
-	HoldOut     float64  `yaml:"hold_out" usage:"evaluate the classes that a training with this share left out"`
+	HoldOut     float64  `yaml:"hold_out" range:"0 1" usage:"evaluate the classes that a training with this share left out"`
 	HoldOutSeed uint64   `yaml:"hold_out_seed" usage:"which classes were left out"`
 	Query       string   `yaml:"query" usage:"split of the queries"`
 	Gallery     string   `yaml:"gallery" usage:"split that they rank; empty: the queries themselves"`
@@ -40,13 +41,13 @@ type evalSettings struct {
 	Metrics  []string `yaml:"metrics" usage:"what is measured: R@k P@k TR@k AP AP#l mAP@R mAP@k H-AP ASI NDCG NDCG@k"`
 	Ties     string   `yaml:"ties" usage:"order of equal scores: row, or average over all orders"`
 	PerQuery bool     `yaml:"per_query" usage:"keep the values of every query"`
-	Threads  int      `yaml:"threads" usage:"0: all processors"`
+	Threads  int      `yaml:"threads" range:"0 1024" usage:"0: all processors"`
 	Out      string   `yaml:"out" path:"out" usage:"file for the result"`
 
 	Report     string `yaml:"report" path:"out" usage:"HTML page to write: levels, curves, a map and what is retrieved"`
 	TREC       string `yaml:"trec" path:"out" usage:"write PREFIX.run and PREFIX.qrels for trec_eval"`
-	TRECPlaces int    `yaml:"trec_places" usage:"places of each query in PREFIX.run"`
-	TRECLeast  int    `yaml:"trec_least" usage:"shared levels that an item of PREFIX.qrels has at least; 0: all"`
+	TRECPlaces int    `yaml:"trec_places" range:"1 1e7" usage:"places of each query in PREFIX.run"`
+	TRECLeast  int    `yaml:"trec_least" range:"0 64" usage:"how many levels an item of PREFIX.qrels shares with the query at least: 1 is the coarsest class, 0 all levels, the finest class"`
 }
 
 const (
@@ -151,10 +152,18 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 		images += data.Gallery.Len()
 	}
 	j.say("evaluating %s, %s, on %d images of %s", m.Path, s.state(m), images, choice.Data)
+	of, err := s.subject(j, m, choice, data)
+	if err != nil {
+		return nil, err
+	}
 	done := showEmbedding(j, &o, images)
 	defer done()
 	result, err = m.Evaluate(j.ctx, data.Query, data.Gallery, o)
-	return result, trainError(err)
+	if err != nil {
+		return nil, trainError(err)
+	}
+	result.Of = of
+	return result, nil
 }
 
 // model opens the network that is evaluated.
@@ -221,10 +230,18 @@ func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *retrie
 		}
 	}
 	j.say("evaluating %s, %s, on %d images of %s", m.Path, s.state(m), images, strings.Join(choice.Benchmarks, ", "))
+	of, err := s.subject(j, m, choice, data)
+	if err != nil {
+		return nil, err
+	}
 	done := showEmbedding(j, &o, images)
 	defer done()
 	result, err = m.Benchmarks(j.ctx, data.Benchmarks, o)
-	return result, trainError(err)
+	if err != nil {
+		return nil, trainError(err)
+	}
+	result.Of = of
+	return result, nil
 }
 
 // checkpointOf is the run itself, which stands for its newest checkpoint, or the
@@ -284,6 +301,12 @@ func (s *evalSettings) choice() (*retrievalData, error) {
 	run, err := readRunSettings(s.Run)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(s.Run, checkpointsFolder)); run == nil && isMissing(err) {
+		if _, err := os.Stat(filepath.Join(s.Run, "SHA256SUMS")); isMissing(err) || isShards(s.Run) {
+			return nil, withHint(usagef("%s is neither a run directory nor a checkpoint", s.Run),
+				"hgld runs list lists the runs; images are named with --data")
+		}
 	}
 	c := defaultData()
 	if run != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,13 +18,16 @@ func evalCompareCommand() *cli.Command {
 		Description: "  hgld eval compare a.json b.json                        every metric of both\n" +
 			"  hgld eval compare --paper sop/happier eval.json        the columns of the recipe's tables\n" +
 			"  hgld eval compare --paper sop/happier                  the row of the paper alone",
-		Flags: append(commonFlags(), &cli.StringFlag{Name: "paper", Usage: "`RECIPE` whose rows of the tables are quoted (hgld train recipe list)"}),
+		Flags: append(commonFlags(), &cli.StringFlag{Name: "paper",
+			Usage: "`RECIPE` whose rows of the tables are quoted (hgld train recipe list)"},
+			&cli.BoolFlag{Name: "other-data",
+				Usage: "with --paper: show results of other data than the paper's as well"}),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {
 				return err
 			}
-			return runEvalCompare(j, c.String("paper"))
+			return runEvalCompare(j, c.String("paper"), c.Bool("other-data"))
 		},
 	}
 }
@@ -41,7 +45,7 @@ type comparedLine struct {
 	Values []train.Number `json:"values"` // one a source
 }
 
-func runEvalCompare(j *job, paper string) error {
+func runEvalCompare(j *job, paper string, otherData bool) error {
 	if len(j.args) == 0 && paper == "" {
 		return usagef("name the results of `hgld eval run`, or a paper's row by --paper")
 	}
@@ -59,6 +63,9 @@ func runEvalCompare(j *job, paper string) error {
 		tables = []comparison{compareResults(files, results)}
 	} else {
 		var err error
+		if err = fitsPaper(j, paper, results, otherData); err != nil {
+			return err
+		}
 		if tables, err = comparePaper(paper, files, results); err != nil {
 			return withCode(exitUsage, err)
 		}
@@ -111,6 +118,32 @@ func compareResults(files []string, results []*train.Result) comparison {
 		t.Rows = append(t.Rows, line)
 	}
 	return t
+}
+
+// fitsPaper refuses results of other data than the recipe's, as far as their levels
+// and queries tell; where they are allowed it says so.
+func fitsPaper(j *job, name string, results []*train.Result, otherData bool) error {
+	r, err := recipes.Get(name)
+	if err != nil {
+		return withCode(exitUsage, err)
+	}
+	for i, result := range results {
+		levels := len(result.Levels)
+		if levels == len(r.Classes) && (r.Queries == 0 || r.Queries == result.Queries) {
+			continue
+		}
+		queries := ""
+		if r.Queries > 0 {
+			queries = fmt.Sprintf(" and %d queries", r.Queries)
+		}
+		err := usagef("%s was measured on %d queries of %d levels (%s), and %s is of data with %d levels%s: %s",
+			j.args[i], result.Queries, levels, strings.Join(result.Levels, ", "), name, len(r.Classes), queries, r.Data)
+		if !otherData {
+			return withHint(err, "name a result of that data; --other-data shows this one all the same")
+		}
+		j.say("%v", err)
+	}
+	return nil
 }
 
 // comparePaper has the columns of each table that the recipe stands in.

@@ -15,7 +15,7 @@ import (
 func TestCompareQuotesThePaperBesideTheResults(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
-		"a.json": `{"hgld_eval":1,"levels":["product","category"],"metrics":[{"key":"R@1_level0","mean":0.5},{"key":"H-AP","mean":0.25}],"overall":{}}`,
+		"a.json": `{"hgld_eval":1,"queries":60502,"levels":["product","category"],"metrics":[{"key":"R@1_level0","mean":0.5},{"key":"H-AP","mean":0.25}],"overall":{}}`,
 		"b.json": `{"hgld_eval":1,"levels":["product","category"],"metrics":[{"key":"R@1_level0","mean":0.625},{"key":"ASI","mean":null}],"overall":{}}`,
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
@@ -38,6 +38,27 @@ func TestCompareQuotesThePaperBesideTheResults(t *testing.T) {
 	for want, args := range map[string][]string{"name the results": nil, `unknown recipe "sop/hapier"`: {"--paper", "sop/hapier", "a.json"}} {
 		if code, _, errs := run(t, append([]string{"eval", "compare"}, args...)...); code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d\n%s", args, code, errs)
+		}
+	}
+}
+
+func TestPaperIsComparedWithItsOwnData(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"few.json":    `{"hgld_eval":1,"queries":24,"levels":["product","category"],"metrics":[{"key":"R@1_level0","mean":0.5}],"overall":{}}`,
+		"levels.json": `{"hgld_eval":1,"queries":60502,"levels":["a","b","c"],"metrics":[{"key":"R@1_level0","mean":0.5}],"overall":{}}`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		code, out, errs := run(t, "eval", "compare", "--paper", "sop/happier", name)
+		if code != exitUsage || out != "" || !strings.Contains(errs, name+" was measured on ") ||
+			!strings.Contains(errs, "2 levels and 60502 queries") || !strings.Contains(errs, "--other-data") {
+			t.Errorf("%s: exit code %d\n%s%s", name, code, out, errs)
+		}
+		code, out, errs = run(t, "eval", "compare", "--other-data", "--paper", "sop/happier", name)
+		if code != 0 || !strings.Contains(out, "50.00") || !strings.Contains(errs, "was measured on") {
+			t.Errorf("%s: exit code %d\n%s%s", name, code, out, errs)
 		}
 	}
 }

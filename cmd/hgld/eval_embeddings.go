@@ -60,8 +60,13 @@ func evalEmbeddings(j *job, s *evalSettings, set metric.Set, ties metric.Ties) (
 		return nil, err
 	}
 	e.Look = outputs.look()
+	of, err := s.filesMeasured()
+	if err != nil {
+		return nil, errors.Join(err, outputs.finish(j.ctx, nil, err))
+	}
 	r, err := train.Evaluate(j.ctx, b, e)
 	if err == nil {
+		r.Of = of
 		sayWithoutPositives(j, r)
 	}
 	return r, outputs.finish(j.ctx, r, err)
@@ -100,7 +105,14 @@ func (c *classes) side(b device.Backend, embeddings, labelFile string, unit bool
 		return train.Side{}, fmt.Errorf("%s: %w", embeddings, err)
 	}
 	if watched.count > 0 {
-		c.say("careful: %d of %d vectors of %s are all zeros, row %d first; their scores are all 0", watched.count, len(list), embeddings, watched.first)
+		name := ""
+		if watched.first < len(ids) {
+			name = fmt.Sprintf(" (%s)", ids[watched.first])
+		}
+		c.say("careful: %d of %d vectors of %s are all zeros, row %d%s first; all their scores are 0, so that "+
+			"they rank by row and say nothing: "+
+			"look for images that were not embedded, and leave them out", watched.count, len(list), embeddings,
+			watched.first, name)
 	}
 	return train.Side{Vectors: a, Labels: list, IDs: ids}, nil
 }

@@ -75,7 +75,7 @@ func TestTRECFilesGiveTheSameAP(t *testing.T) {
 		t.Errorf("%d lines in the run and %d in the qrels", n, rel)
 	}
 	for _, args := range [][]string{{"--trec-least", "3"}, {"--trec-places", "0"}} {
-		if code, _, errs := run(t, append([]string{"eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--trec", "bad"}, args...)...); code != exitUsage || !strings.Contains(errs, "trec_least") {
+		if code, _, errs := run(t, append([]string{"eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--trec", "bad"}, args...)...); code != exitUsage || !strings.Contains(errs, strings.ReplaceAll(args[0][2:], "-", "_")+" is ") {
 			t.Errorf("%v: exit code %d\n%s", args, code, errs)
 		}
 	}

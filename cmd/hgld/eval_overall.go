@@ -87,6 +87,9 @@ func runEvalOverall(j *job) error {
 
 // readResultFile reads what `hgld eval run` wrote.
 func readResultFile(path string) (*train.Result, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, evaluationFile) // of a run
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

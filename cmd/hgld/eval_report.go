@@ -103,7 +103,11 @@ func (p *evalPage) subtitle(r *train.Result) string {
 	if r.Self {
 		s += ", each query left out of its own ranking"
 	}
-	return s + "; equal scores: " + r.Ties + "."
+	s += "; equal scores: " + r.Ties + "."
+	if r.Of != nil {
+		s += " Of " + r.Of.String() + "."
+	}
+	return s
 }
 
 // table has a row for each level, and the metrics of all levels below.

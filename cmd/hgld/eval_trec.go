@@ -38,7 +38,9 @@ func newTREC(s *evalSettings, levels int, query, gallery rankedItems, own func(q
 		t.least = levels
 	}
 	if t.least < 1 || t.least > levels || t.places < 1 {
-		return nil, usagef("trec_least is %d and trec_places %d; want levels from 1 to %d, and at least one place", s.TRECLeast, s.TRECPlaces, levels)
+		return nil,
+			usagef("trec_least is %d, and the data have %s: want 1 for the coarsest class to %d for the finest, "+
+				"or 0 for the finest", s.TRECLeast, count(levels, "level"), levels)
 	}
 	for i := range gallery.Len() {
 		t.names = append(t.names, trecName(gallery.ID(i)))

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -66,15 +65,18 @@ func commented() (string, error) {
 	b.WriteString(commentedHead)
 	for _, s := range sections() {
 		fmt.Fprintf(&b, "\n%s:                # hgld %s\n", s.name, s.command)
-		if err := writeCommented(&b, reflect.ValueOf(s.settings()).Elem(), "  "); err != nil {
-			return "", err
+		for _, f := range fieldsOf(s.settings()) {
+			if err := writeCommented(&b, f); err != nil {
+				return "", err
+			}
 		}
 	}
 	return b.String(), nil
 }
 
-const commentedHead = `# A project of hgld. Every setting is listed with its default; remove the # of
-# those that you change. A flag beats a HGLD_* variable beats this file:
+const commentedHead = `# A project of hgld. Every setting is listed with its default; remove the # in
+# front of those that you change. Each line stands for itself: input.size is the
+# key size of the group input. A flag beats a HGLD_* variable beats this file:
 # --k beats HGLD_CLUSTER_K beats cluster.k. Files are relative to this folder.
 #   hgld config show --origin    what is in force, and why
 #   hgld config check            is this file right?
@@ -85,36 +87,19 @@ hgld: 1                # format version
 # device: auto
 `
 
-func writeCommented(b *strings.Builder, v reflect.Value, indent string) error {
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		if name == "-" || !f.IsExported() {
-			continue
-		}
-		if options == "inline" {
-			if err := writeCommented(b, v.Field(i), indent); err != nil {
-				return err
-			}
-			continue
-		}
-		if isGroup(f.Type) {
-			fmt.Fprintf(b, "%s# %s:\n", indent, name)
-			if err := writeCommented(b, v.Field(i), indent+"  "); err != nil {
-				return err
-			}
-			continue
-		}
-		if usage := f.Tag.Get("usage"); usage != "" {
-			fmt.Fprintf(b, "%s# %s\n", indent, usage)
-		}
-		data, err := yaml.Marshal(map[string]any{name: v.Field(i).Interface()})
-		if err != nil {
-			return err
-		}
-		for line := range strings.Lines(string(data)) {
-			fmt.Fprintf(b, "%s# %s", indent, line)
-		}
+// writeCommented writes a setting on a line of its own, which is a setting again when
+// its first # is removed.
+func writeCommented(b *strings.Builder, f field) error {
+	var node yaml.Node
+	if err := node.Encode(f.value.Interface()); err != nil {
+		return err
 	}
-	return nil
+	node.Style = yaml.FlowStyle
+	value := onLine(&node)
+	line := fmt.Sprintf("  #%s: %s", f.key(), value)
+	if usage := f.tag.Get("usage"); usage != "" {
+		line = fmt.Sprintf("%-32s # %s", line, usage)
+	}
+	_, err := fmt.Fprintln(b, line)
+	return err
 }

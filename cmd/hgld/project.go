@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/registry"
+	"hgld/internal/setting"
 )
 
 // projectFile is the name of a project's configuration; its folder is the
@@ -32,6 +33,7 @@ type project struct {
 	sections map[string]*yaml.Node
 	given    map[string]given  // sections that the command line takes from elsewhere
 	origin   map[string]string // "cluster.k" -> where its value came from
+	ways     map[string]string // path as commands use it -> as hgld.yaml or a default names it
 }
 
 // given is a section that a file of its own holds.
@@ -44,7 +46,8 @@ type given struct {
 // current one or the nearest above it, and checks its form. No project is no
 // error here: every stage also works from flags alone.
 func openProject(c *cli.Context) (*project, error) {
-	p := &project{sections: map[string]*yaml.Node{}, given: map[string]given{}, origin: map[string]string{}}
+	p := &project{sections: map[string]*yaml.Node{}, given: map[string]given{}, origin: map[string]string{},
+		ways: map[string]string{}}
 	dir := c.String("project")
 	if p.asked = dir; dir != "" {
 		p.file = filepath.Join(dir, projectFile)
@@ -135,13 +138,28 @@ func (p *project) load(c *cli.Context, section string, s any) error {
 	if err := p.loadEnv(section, fields); err != nil {
 		return withCode(exitUsage, err)
 	}
-	if c == nil {
-		return nil
+	if c != nil {
+		if err := p.loadOverrides(section, fields, c.StringSlice("override")); err != nil {
+			return withCode(exitUsage, err)
+		}
+		if err := p.loadFlags(section, fields, c); err != nil {
+			return withCode(exitUsage, err)
+		}
 	}
-	if err := p.loadOverrides(section, fields, c.StringSlice("override")); err != nil {
-		return withCode(exitUsage, err)
+	return withCode(exitUsage, p.checkBounds(section, s))
+}
+
+// checkBounds reports a number out of its bounds, and where it comes from.
+func (p *project) checkBounds(section string, s any) error {
+	err := setting.Check(s)
+	var out *setting.BoundsError
+	if !errors.As(err, &out) {
+		return err
 	}
-	return withCode(exitUsage, p.loadFlags(section, fields, c))
+	if from := p.origin[section+"."+out.Key]; from != "" {
+		return fmt.Errorf("%s: %s.%w", from, section, err)
+	}
+	return fmt.Errorf("%s.%w", section, err)
 }
 
 // anchor makes relative paths start at the project's folder.
@@ -167,7 +185,11 @@ func (p *project) join(path string) string {
 	if path == "" || filepath.IsAbs(path) || p.dir == "." {
 		return path
 	}
-	return filepath.Join(p.dir, path)
+	joined := filepath.Join(p.dir, path)
+	if p.ways != nil {
+		p.ways[joined] = filepath.Clean(path)
+	}
+	return joined
 }
 
 // loadFile takes what hgld.yaml says of a section.
@@ -181,7 +203,7 @@ func (p *project) fill(from given, section string, s any) error {
 		return nil
 	}
 	var set [][]string
-	in := sectionFile{path: from.path, origin: func(key []string, line int) {
+	in := sectionFile{path: from.path, lines: map[string]int{}, origin: func(key []string, line int) {
 		p.origin[section+"."+strings.Join(key, ".")] = fmt.Sprintf("%s:%d", from.path, line)
 		set = append(set, key)
 	}}
@@ -276,7 +298,7 @@ func (p *project) loadOverrides(section string, fields []field, overrides []stri
 		key = strings.TrimPrefix(key, section+".")
 		i, inner := findKey(fields, key)
 		if i < 0 {
-			return fmt.Errorf("-o %s: %w", o, registry.Unknown("key", key, known))
+			return fmt.Errorf("-o %s: %w", o, unknownSetting(key, known))
 		}
 		set := fields[i].set
 		if inner != "" {

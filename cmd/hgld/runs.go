@@ -131,17 +131,28 @@ func (r *pastRun) steps() []train.Event {
 	return slices.DeleteFunc(slices.Clone(r.Events), func(e train.Event) bool { return e.Kind != train.Stepped })
 }
 
-// loss is the mean over the last tenth of the steps, at least one; NaN without any.
+// loss is the mean over the last tenth of the steps that have one, at least one; NaN
+// without any.
 func (r *pastRun) loss() train.Number {
-	steps := r.steps()
+	steps := slices.DeleteFunc(r.steps(), func(e train.Event) bool { return e.Loss == nil })
 	sum, n := 0.0, max(1, len(steps)/10)
 	if len(steps) == 0 {
 		return train.Number(math.NaN())
 	}
 	for _, e := range steps[len(steps)-n:] {
-		sum += e.Loss
+		sum += *e.Loss
 	}
 	return train.Number(sum / float64(n))
+}
+
+// undefined is the number of steps without a loss.
+func (r *pastRun) undefined() (n int) {
+	for _, e := range r.steps() {
+		if e.Loss == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // speed is images a second in training, over all steps but the first, which
@@ -180,6 +191,7 @@ type runLine struct {
 	LossName string       `json:"loss_name"`
 	Seed     uint64       `json:"seed"`
 	Loss     train.Number `json:"loss"`
+	NoLoss   int          `json:"steps_without_loss,omitempty"` // no query of theirs had a positive
 	Speed    train.Number `json:"images_per_second"`
 	On       string       `json:"on"`          // what the last evaluation was of: validation or test; empty: there was none
 	Fine     train.Number `json:"r@1_percent"` // R@1 of the finest level
@@ -236,7 +248,8 @@ func listRuns(j *job, folder string) error {
 		}
 		list = append(list, runLine{
 			On: on, Run: r.Dir, State: r.state(), Backbone: r.Settings.Model.Backbone.Name, LossName: r.Settings.Loss.Name, Seed: r.Settings.Seed,
-			Loss: r.loss(), Speed: r.speed(), Fine: r.percentOf("R@1_level0"), HAP: r.percentOf("H-AP"),
+			Loss: r.loss(), NoLoss: r.undefined(), Speed: r.speed(), Fine: r.percentOf("R@1_level0"),
+			HAP:     r.percentOf("H-AP"),
 			Trained: r.trained().Seconds(), Changed: r.Changed,
 		})
 	}
@@ -253,6 +266,11 @@ func listRuns(j *job, folder string) error {
 		j.print("%-*s  %-*s  %-12s %-20s %5d %8s %7s  %-10s %7s %7s  %9s  %s\n", width, l.Run, state, l.State, l.Backbone, l.LossName, l.Seed,
 			decimals(l.Loss, 4, "–"), decimals(l.Speed, 0, "–"), cmp.Or(l.On, "–"), decimals(l.Fine, 2, "–"), decimals(l.HAP, 2, "–"),
 			time.Duration(l.Trained)*time.Second, dayOf(l.Changed))
+	}
+	for _, l := range list {
+		if l.NoLoss > 0 {
+			j.say("%s: %s had no query with a positive, and count in no loss", l.Run, count(l.NoLoss, "step"))
+		}
 	}
 	return failed
 }

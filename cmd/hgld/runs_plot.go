@@ -89,12 +89,13 @@ func writeCurves(j *job, runs []*pastRun, what string, smooth int, file string) 
 	return writeJSON(j, map[string]any{"file": file, "what": what, "curves": list})
 }
 
-// stepCurves are the curves that have a point for every step.
-var stepCurves = registry.Table[func(e train.Event) float64]{
-	{Name: "loss", Value: func(e train.Event) float64 { return e.Loss }},
-	{Name: "lr", Value: func(e train.Event) float64 { return e.Rate }},
-	{Name: "grad_norm", Value: func(e train.Event) float64 { return e.Norm }},
-	{Name: "img/s", Value: func(e train.Event) float64 { return float64(e.Images) / e.Seconds }},
+// stepCurves are the curves that have a point for every step, but for those of which
+// the value is nil: it was not recorded.
+var stepCurves = registry.Table[func(e train.Event) *float64]{
+	{Name: "loss", Value: func(e train.Event) *float64 { return e.Loss }},
+	{Name: "lr", Value: func(e train.Event) *float64 { return &e.Rate }},
+	{Name: "grad_norm", Value: func(e train.Event) *float64 { return e.Norm }},
+	{Name: "img/s", Value: func(e train.Event) *float64 { return new(float64(e.Images) / e.Seconds) }},
 }
 
 // curveOf is the curve of a run, and whether it is one of evaluations.
@@ -103,8 +104,10 @@ func curveOf(r *pastRun, what string, smooth int) (points plotter.XYs, evaluatio
 	if err == nil {
 		var values []float64
 		for _, e := range r.steps() {
-			points = append(points, plotter.XY{X: float64(e.Step)})
-			values = append(values, value(e))
+			if v := value(e); v != nil {
+				points = append(points, plotter.XY{X: float64(e.Step)})
+				values = append(values, *v)
+			}
 		}
 		if smooth <= 0 {
 			smooth = max(1, len(values)/50)
@@ -185,7 +188,11 @@ func plotRuns(runs []*pastRun, what string, smooth int, logarithmic bool) (*plot
 		p.Legend.Add(filepath.Base(r.Dir), line)
 	}
 	if drawn == 0 {
-		return nil, fmt.Errorf("no run has a value of %s to draw", what)
+		err := fmt.Errorf("no run has a value of %s to draw", what)
+		if what == "grad_norm" {
+			err = withHint(err, "it is recorded where optim.clip is set")
+		}
+		return nil, err
 	}
 	roomForLegend(p, drawn)
 	return p, nil

@@ -31,10 +31,10 @@ func pastRunFiles(t *testing.T, dir string, seed uint64, loss string, hap float6
 	}
 	var lines strings.Builder
 	for _, e := range []train.Event{
-		{Kind: train.Stepped, Step: 1, Loss: 0.9, Rate: 1e-3, Images: 8, Seconds: 5},
-		{Kind: train.Stepped, Step: 2, Loss: 0.5, Rate: 5e-4, Images: 8, Seconds: 0.1},
+		{Kind: train.Stepped, Step: 1, Loss: new(0.9), Rate: 1e-3, Images: 8, Seconds: 5},
+		{Kind: train.Stepped, Step: 2, Loss: new(0.5), Rate: 5e-4, Images: 8, Seconds: 0.1},
 		{Kind: train.Evaluated, Step: 2, Result: result},
-		{Kind: train.Stepped, Step: 3, Loss: 0.4, Rate: 1e-5, Images: 8, Seconds: 0.1},
+		{Kind: train.Stepped, Step: 3, Loss: new(0.4), Rate: 1e-5, Images: 8, Seconds: 0.1},
 		{Kind: train.Evaluated, Step: 3, Result: result},
 		{Kind: train.Done, Step: 3},
 	} {

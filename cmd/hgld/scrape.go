@@ -35,9 +35,9 @@ type scrapeSettings struct {
 	Contact     string  `yaml:"contact" usage:"e-mail address or URL of who runs this, for the user agent; Wikimedia blocks robots without"`
 	Policy      string  `yaml:"policy" usage:"tag of a page with several values: first, drop-multi, all, best-rank"`
 	PaperText   bool    `yaml:"paper_text" usage:"keep the qualifiers in the tag, as printed: church building (1172–1954)"`
-	Rate        float64 `yaml:"rate" usage:"requests a second, at most 20 for Wikimedia; 0: no limit, for a site of your own"`
-	InFlight    int     `yaml:"in_flight" usage:"requests at a time, at most 10 for Wikimedia"`
-	MaxRequests int64   `yaml:"max_requests" usage:"stop after so many requests, robots.txt and repeats included; 0: no limit"`
+	Rate        float64 `yaml:"rate" range:"0 1000" usage:"requests a second, at most 20 for Wikimedia; 0: no limit, for a site of your own"`
+	InFlight    int     `yaml:"in_flight" range:"1 64" usage:"requests at a time, at most 10 for Wikimedia"`
+	MaxRequests int64   `yaml:"max_requests" range:"0 1e12" usage:"stop after so many requests, robots.txt and repeats included; 0: no limit"`
 }
 
 // drain is how long answers under way are waited for after a signal.

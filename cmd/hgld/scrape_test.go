@@ -94,7 +94,7 @@ func TestScrapeExitCodes(t *testing.T) {
 	expect(exitUsage, "no name for the tags", "--out", "")
 	expect(exitUsage, "there is no folder nowhere", "--out", "nowhere/tags.jsonl")
 	expect(exitUsage, "want 2 or more", "--max-requests", "1")
-	expect(exitUsage, "want 0 (none) or more", "--max-requests", "-3")
+	expect(exitUsage, "scrape.max_requests is -3, want", "--max-requests", "-3")
 	if len(site.Requests()) != 0 {
 		t.Errorf("%v were asked for before the command line was right", site.Requests())
 	}

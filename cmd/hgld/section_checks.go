@@ -7,7 +7,6 @@ import (
 
 	"hgld/internal/registry"
 	"hgld/scrape"
-	"hgld/shards/dataset"
 	"hgld/train/metric"
 )
 
@@ -60,7 +59,7 @@ func (s *labelsSettings) check() error {
 }
 
 func (s *shardsSettings) check() error {
-	if _, err := dataset.All.Get("data set", s.Dataset); err != nil {
+	if _, err := s.importer(); err != nil {
 		return err
 	}
 	if err := s.checkAllowed(); err != nil {

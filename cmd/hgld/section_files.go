@@ -1,11 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"hgld/internal/registry"
+	"hgld/shards/dataset"
+	"hgld/train"
 )
 
 // looked is how many rows of a table of images are looked at for their folders:
@@ -61,11 +68,71 @@ func (s *shardsSettings) imageFolders() []string {
 	return folders
 }
 
-// weights is the file that the training starts from. A run that has a checkpoint
-// goes on without it.
+// weights is the file or the run that the training starts from. A run that has a
+// checkpoint goes on without it.
 func (s *trainSettings) weights() string {
-	if len(missing([]string{s.Model.Weights})) > 0 && len(runFiles(s.Out)) > 0 {
+	path := cmp.Or(s.Model.Weights, s.From)
+	if len(missing([]string{path})) > 0 && len(runFiles(s.Out)) > 0 {
 		return ""
 	}
-	return s.Model.Weights
+	return path
+}
+
+// outInInput refuses class folders with the data set among them: the next build would
+// read it. Other data sets say which images are theirs.
+func (s *shardsSettings) outInInput() error {
+	if s.Dataset != "folder" {
+		return nil
+	}
+	for _, in := range []struct{ key, path string }{{"input", s.Input}, {"images", s.Images}} {
+		if info, err := os.Stat(in.path); in.path == "" || err != nil || !info.IsDir() {
+			continue
+		}
+		from, err := filepath.Abs(in.path)
+		if err != nil {
+			return err
+		}
+		to, err := filepath.Abs(s.Out)
+		if err != nil {
+			return err
+		}
+		if rel, err := filepath.Rel(from, to); err == nil && filepath.IsLocal(rel) {
+			return withHint(usagef("out is %s, which is inside %s, %s: the data set would be among its own images",
+				s.Out, in.key, in.path),
+				"name a folder beside it: --out %s", filepath.Base(filepath.Clean(from))+"-shards")
+		}
+	}
+	return nil
+}
+
+// sourceError gives errors of an importer their exit codes.
+func sourceError(err error) error {
+	if errors.As(err, new(*dataset.OrderError)) {
+		return withHint(withCode(exitUsage, err),
+			"the first of --levels is the finest, the last the coarsest; if they stand right, give one of two "+
+				"equal names another")
+	}
+	return err
+}
+
+// importer finds the importer of the data set, and refuses a folder for a table.
+func (s *shardsSettings) importer() (dataset.Importer, error) {
+	importer, err := dataset.All.Get("data set", s.Dataset)
+	var unknown *registry.UnknownError
+	if meant := dataSetsElsewhere[strings.ToLower(s.Dataset)]; errors.As(err, &unknown) && meant != "" {
+		unknown.Nearest = meant
+	}
+	if info, other := os.Stat(s.Input); err == nil && s.Dataset == "csv" && other == nil && info.IsDir() {
+		err = withHint(fmt.Errorf("input is %s, a folder, and the data set csv reads a table", s.Input),
+			"class folders are read by --dataset folder; a published data set by its name")
+	}
+	return importer, err
+}
+
+// checkLevelCount refuses data that could neither be trained on nor evaluated.
+func checkLevelCount(levels []string) error {
+	if n := len(levels); n > train.MostLevels {
+		return usagef("there are %d levels, want at most %d: name fewer by --levels", n, train.MostLevels)
+	}
+	return nil
 }

@@ -129,7 +129,7 @@ func fillText(text string, p *probe) error {
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
 		return err
 	}
-	in := sectionFile{path: "x.yaml", origin: func([]string, int) {}}
+	in := sectionFile{path: "x.yaml", lines: map[string]int{}, origin: func([]string, int) {}}
 	return in.fill(doc.Content[0], reflect.ValueOf(p).Elem(), []string{"probe"})
 }
 

@@ -146,11 +146,14 @@ func valueText(node *yaml.Node) string {
 type sectionFile struct {
 	path   string                       // of the file
 	origin func(key []string, line int) // told the place of every setting that the file sets
+	lines  map[string]int               // where each key was set, for one that is set again
 }
 
 // fill sets what a YAML mapping names in the settings v, which the section and the
-// keys of path lead to. One text for a group is its name. A key that they do not have and a value of another kind
-// are errors that name the line; a key with nothing behind it leaves the default.
+// keys of path lead to. A plain text selects an entry of a group by name, and a key
+// with dots is one of a group's. A key that they do not have, one that is set twice and
+// a value of another kind are errors that name the line; a key with nothing behind it
+// leaves the default.
 func (s sectionFile) fill(node *yaml.Node, v reflect.Value, path []string) error {
 	line := node.Line
 	if node.Kind == yaml.AliasNode {
@@ -163,8 +166,7 @@ func (s sectionFile) fill(node *yaml.Node, v reflect.Value, path []string) error
 		if err := decode(node, v); err != nil {
 			return fmt.Errorf("%s:%d: %s: %w", s.path, line, strings.Join(path, "."), err)
 		}
-		s.origin(path[1:], line)
-		return nil
+		return s.note(path, line)
 	}
 	known := keysOf(v)
 	if name, named := known[nameKey]; named && len(path) > 1 && node.Kind == yaml.ScalarNode {
@@ -178,6 +180,12 @@ func (s sectionFile) fill(node *yaml.Node, v reflect.Value, path []string) error
 		key, value := node.Content[i], node.Content[i+1]
 		here := append(slices.Clone(path), key.Value)
 		inner, ok := known[key.Value]
+		if dotted, err := s.fillDotted(key, value, v, path); dotted || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		if !ok {
 			return fmt.Errorf("%s:%d: %w", s.path, key.Line, unknownKey(here, slices.Sorted(maps.Keys(known))))
 		}
@@ -190,6 +198,39 @@ func (s sectionFile) fill(node *yaml.Node, v reflect.Value, path []string) error
 		}
 	}
 	return nil
+}
+
+// note keeps where a key was set; a key that is set twice is an error.
+func (s sectionFile) note(path []string, line int) error {
+	key := strings.Join(path, ".")
+	if before, twice := s.lines[key]; twice {
+		return fmt.Errorf("%s:%d: key %q appears twice, first in line %d", s.path, line, key, before)
+	}
+	s.lines[key] = line
+	s.origin(path[1:], line)
+	return nil
+}
+
+// fillDotted takes a key such as optim.lr, which stands for the key lr of the group
+// optim, and reports whether this is one.
+func (s sectionFile) fillDotted(key, value *yaml.Node, v reflect.Value, path []string) (dotted bool, err error) {
+	fields := walk(v, nil)
+	i, inner := findKey(fields, key.Value)
+	if !strings.Contains(key.Value, ".") || i < 0 {
+		return false, nil
+	}
+	here := append(slices.Clone(path), fields[i].path...)
+	if inner == "" {
+		return true, s.fill(value, fields[i].value, here)
+	}
+	text, err := yaml.Marshal(value)
+	if err == nil {
+		err = fields[i].setInner(strings.Split(inner, "."), string(text))
+	}
+	if err != nil {
+		return true, fmt.Errorf("%s:%d: %s.%s: %w", s.path, key.Line, strings.Join(path, "."), key.Value, err)
+	}
+	return true, s.note(append(here, strings.Split(inner, ".")...), key.Line)
 }
 
 // keysOf finds the settings of a group by their keys.
@@ -210,6 +251,15 @@ func keysOf(v reflect.Value) map[string]reflect.Value {
 // unknownKey is the error for the last key of a path, which is not among known.
 func unknownKey(path, known []string) error {
 	last := len(path) - 1
+	if at := slices.Index(stageNames(), path[0]); at >= 0 {
+		var all []string
+		for _, f := range fieldsOf(sections()[at].settings()) {
+			all = append(all, f.key())
+		}
+		if meant := keyLike(strings.Join(path[1:], "."), all); meant != "" {
+			return &registry.UnknownError{Kind: "key", Name: strings.Join(path, "."), Nearest: path[0] + "." + meant}
+		}
+	}
 	nearest := registry.Nearest(path[last], known)
 	if nearest != "" {
 		nearest = strings.Join(append(slices.Clone(path[:last]), nearest), ".")

@@ -26,18 +26,19 @@ type shardsSettings struct {
 	Hierarchy      string          `yaml:"hierarchy" path:"in" usage:"hierarchy.json that numbers the classes; empty: in the order of the images"`
 	Levels         []string        `yaml:"levels" usage:"label columns or level names, finest first; of a published data set: those of its levels to read"`
 	Split          string          `yaml:"split" usage:"split of images that no column or folder gives one"`
+	SplitFolders   []string        `yaml:"split_folders" usage:"dataset folder: FOLDER=SPLIT for the folders at the top that are splits; none: they are classes"`
 	Out            string          `yaml:"out" path:"out" usage:"folder to write"`
-	Shards         int             `yaml:"shards" usage:"shards of each split; 0: by the next two"`
-	ImagesPerShard int             `yaml:"images_per_shard" usage:"images of a shard; 0: by size"`
+	Shards         int             `yaml:"shards" range:"0 100000" usage:"shards of each split; 0: by the next two"`
+	ImagesPerShard int             `yaml:"images_per_shard" range:"0 1e8" usage:"images of a shard; 0: by size"`
 	ShardSize      string          `yaml:"shard_size" usage:"largest shard, such as 500MB or 1GB"`
-	ShortSide      int             `yaml:"short_side" usage:"make larger images so small, as JPEG; 0: keep every file as it is"`
-	Quality        int             `yaml:"quality" usage:"JPEG quality of images made smaller, 1 to 100"`
+	ShortSide      int             `yaml:"short_side" range:"0 16384" usage:"make larger images so small, as JPEG; 0: keep every file as it is"`
+	Quality        int             `yaml:"quality" range:"0 100" usage:"JPEG quality of images made smaller, 1 to 100"`
 	HeadersOnly    bool            `yaml:"headers_only" usage:"do not decode images that are kept as they are: faster, but a broken one goes unnoticed"`
 	Attribution    bool            `yaml:"attribution" usage:"refuse training images without author or licence, as gldv2 always does"`
 	Unattributed   bool            `yaml:"allow_unattributed" usage:"take gldv2's training images without author or licence too"`
 	Labelled       bool            `yaml:"labelled" usage:"take only images that have a class at every level"`
-	AllowMissing   float64         `yaml:"allow_missing" usage:"share of images that may be missing or broken, 0 to 1"`
-	Workers        int             `yaml:"workers" usage:"images prepared at once; 0: all processors (the result is the same)"`
+	AllowMissing   float64         `yaml:"allow_missing" range:"0 1" usage:"share of images that may be missing or broken, 0 to 1"`
+	Workers        int             `yaml:"workers" range:"0 1024" usage:"images prepared at once; 0: all processors (the result is the same)"`
 	Columns        dataset.Columns `yaml:"columns"`
 }
 
@@ -104,15 +105,21 @@ func (s *shardsSettings) openSource(j *job) (shards.Source, *shards.Options, err
 	if err != nil {
 		return nil, nil, err
 	}
-	importer, err := dataset.All.Get("data set", s.Dataset)
+	importer, err := s.importer()
 	if err != nil {
 		return nil, nil, withCode(exitUsage, err)
 	}
+	if err := s.outInInput(); err != nil {
+		return nil, nil, err
+	}
 	j.say("reading %s", s.Input)
 	src, err := importer.Open(j.ctx, dataset.Settings{Input: s.Input, Images: s.Images, Labels: s.Labels,
-		Levels: s.Levels, Split: labels.Split(s.Split), Columns: s.Columns})
+		Levels: s.Levels, Split: labels.Split(s.Split), Columns: s.Columns, SplitFolders: s.SplitFolders})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, sourceError(err)
+	}
+	if err := checkLevelCount(src.Levels()); err != nil {
+		return nil, nil, errors.Join(err, src.Close())
 	}
 	if known, ok := src.(interface{ Notes() []string }); ok {
 		for _, note := range known.Notes() {

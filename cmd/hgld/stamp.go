@@ -119,21 +119,34 @@ func (p *project) relative(prints map[string]string) map[string]string {
 	return out
 }
 
-// inside names a path from the project's folder, if it lies there.
+// inside names a path from the project's folder: the same from wherever the project is
+// looked at. One that is named from the root and lies elsewhere stays so.
 func (p *project) inside(path string) string {
 	dir, err := filepath.Abs(p.dir)
 	if err != nil || path == "" {
 		return path
+	}
+	if way, anchored := p.ways[path]; anchored {
+		return filepath.ToSlash(way)
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return path
 	}
 	rel, err := filepath.Rel(dir, abs)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+	if err != nil || filepath.IsAbs(path) && !filepath.IsLocal(rel) {
 		return path
 	}
 	return filepath.ToSlash(rel)
+}
+
+// named is paths as a user of the project knows them.
+func (p *project) named(paths []string) []string {
+	list := make([]string, len(paths))
+	for i, path := range paths {
+		list[i] = p.inside(path)
+	}
+	return list
 }
 
 // portable prints settings as YAML with the project's files named from its
@@ -214,8 +227,27 @@ func (s stage) stateOf(p *project, settings any) (state, error) {
 		return st, err
 	}
 	st.Limit = was.Limit
+	if was.Settings, err = s.completed(was.Settings); err != nil {
+		return st, err
+	}
 	st.State, st.Why = was.compare(p.relative(now), p.relative(wrote), text)
 	return st, nil
+}
+
+// completed is the settings of a stamp with the defaults of what this hgld has added
+// since: a key that did not exist has not changed.
+func (s stage) completed(text string) (string, error) {
+	settings := s.settings()
+	for _, f := range fieldsOf(settings) { // a list of before is not joined with the default
+		if f.value.Kind() == reflect.Map {
+			f.value.SetZero()
+		}
+	}
+	if err := yaml.Unmarshal([]byte(text), settings); err != nil {
+		return text, nil // of another version: the difference is named as it stands
+	}
+	all, err := yaml.Marshal(settings)
+	return string(all), err
 }
 
 // missing lists the paths that lead to nothing.

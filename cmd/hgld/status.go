@@ -38,6 +38,10 @@ func statusCommand() *cli.Command {
 			}
 			next := j.project.nextStep(states)
 			if j.json {
+				for i := range states {
+					states[i].Outputs, states[i].Missing = j.project.named(states[i].Outputs),
+						j.project.named(states[i].Missing)
+				}
 				enc := json.NewEncoder(j.stdout)
 				enc.SetIndent("", " ")
 				return enc.Encode(map[string]any{"project": j.project.dir, "stages": states, "next": next})
@@ -105,16 +109,9 @@ func (s state) describe(p *project) string {
 	case s.Why != "":
 		return s.Why
 	case s.State == "done":
-		names := make([]string, 0, len(s.Outputs))
-		for _, path := range s.Outputs {
-			if rel, err := filepath.Rel(p.dir, path); err == nil {
-				path = rel
-			}
-			names = append(names, path)
-		}
-		return strings.Join(names, ", ")
+		return strings.Join(p.named(s.Outputs), ", ")
 	case len(s.Missing) > 0:
-		return "waits for " + strings.Join(s.Missing, ", ")
+		return "waits for " + strings.Join(p.named(s.Missing), ", ")
 	}
 	return "ready"
 }
@@ -134,7 +131,8 @@ func (p *project) nextStep(states []state) string {
 			continue
 		}
 		if len(s.Missing) > 0 && !writtenBy(states, s.Missing) {
-			return fmt.Sprintf("provide %s, then %s (or hgld %s --help)", strings.Join(s.Missing, ", "), p.typed(s.Command), s.Command)
+			return fmt.Sprintf("provide %s, then %s (or hgld %s --help)", strings.Join(p.named(s.Missing), ", "),
+				p.typed(s.Command), s.Command)
 		}
 		return p.typed(s.Command)
 	}
@@ -149,6 +147,18 @@ func writtenBy(states []state, paths []string) bool {
 		}
 	}
 	return true
+}
+
+// another says how a file or folder that is not there is named instead.
+func (s stage) another(f field, path string) string {
+	if m, err := knownModels(); err == nil && f.flag() == "weights" &&
+		slices.ContainsFunc(m, func(k knownModel) bool { return k.Name == path }) {
+		return "a file of weights is wanted: hgld models show " + path + " says where they are published"
+	}
+	if len(f.path) > 1 {
+		return fmt.Sprintf("name another one: -o %s=…", f.key())
+	}
+	return fmt.Sprintf("name another one: --%s …", f.flag())
 }
 
 // missingInput turns the absence of a stage's input into an error that says
@@ -168,7 +178,7 @@ func (s stage) missingInput(j *job, settings any) error {
 		}
 		for _, f := range fieldsOf(settings) {
 			if f.tag.Get("path") == "in" && text(f.value) == path {
-				return withHint(err, "name another one: -o %s=…", f.key())
+				return withHint(err, "%s", s.another(f, path))
 			}
 		}
 		return withHint(err, "name another file: hgld %s --help", s.command)

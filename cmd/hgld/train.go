@@ -131,6 +131,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	}
 	j.say("training %s with %s on %d images of %s: %d parameters, %d steps, %s",
 		s.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), s.Images.Data, r.Parameters(), total, where)
+	sayStart(j, s, r)
 	if absent, classes := r.Absent(); absent > 0 {
 		j.say("%s", absentText(absent, classes))
 	}
@@ -142,7 +143,25 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.close()) }()
-	return trainError(followRun(j, r, s, total, log))
+	return trainError(followRun(j, r, s, data, total, log))
+}
+
+// sayStart says what of the run's beginning is not as a user might think.
+func sayStart(j *job, s *trainSettings, r *train.Run) {
+	for _, d := range r.Damaged() {
+		j.say("%v; the run falls back to %s, and the damaged checkpoint is kept as %s", d.Err,
+			filepath.Base(r.Resumed()), d.Path)
+	}
+	if left := r.Left(); len(left) > 0 {
+		j.say("%s has a whole network, of which model.weights takes the backbone alone: %s start anew; --from "+
+			"%s takes them too",
+			s.Model.Weights, strings.Join(left, ", "), s.Model.Weights)
+	}
+	if e := r.Extension(); e != nil {
+		j.say("the run was complete after %d %s and goes on to %d: its schedule, %s, is now that of %d %s, and "+
+			"optim.lr goes from %.3g to %.3g",
+			e.Was, e.Unit, e.Now, e.Schedule, e.Now, e.Unit, e.Before, e.Rate)
+	}
 }
 
 // showDone prints what a run that was complete before has measured. With other
@@ -169,11 +188,12 @@ func absentText(absent, classes int) string {
 }
 
 // followRun prints and keeps the events of a run.
-func followRun(j *job, r *train.Run, s *trainSettings, total int, log *runLog) error {
+func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int, log *runLog) error {
 	p := j.progress("train", total)
 	p.from(r.Step())
 	defer p.end()
 	var speed meter
+	steps, undefined := 0, 0
 	for e, err := range r.Events(j.ctx) {
 		if err != nil {
 			return err
@@ -185,17 +205,27 @@ func followRun(j *job, r *train.Run, s *trainSettings, total int, log *runLog) e
 		case train.Projected:
 			j.say("the projection starts from principal components of %d images", e.Images)
 		case train.Stepped:
+			steps++
+			if e.Loss == nil {
+				if undefined++; undefined == 1 {
+					j.say("step %d has no loss: none of its images has another of its class in the batch; a "+
+						"sampler with m of 2 or more gives every query one", e.Step)
+				}
+			}
 			p.set(e.Step, speed.note(e))
 		case train.Skipped:
 			j.say("step %d was skipped: a value was not finite; the batch and its images are listed in %s", e.Step, log.events.path)
 		case train.Saved:
 			p.set(e.Step, "saved "+filepath.Base(e.Path))
 		case train.Evaluated:
-			if err := saveEvaluation(j, s, e); err != nil {
+			if err := saveEvaluation(j, r, s, data, e); err != nil {
 				return err
 			}
 		case train.Done:
 			p.end()
+			if undefined > 0 {
+				j.say("%d of %s had no query with a positive, and have no loss", undefined, count(steps, "step"))
+			}
 			j.say("done: %s, run directory %s", count(e.Step, "step"), s.Out)
 			if best, err := train.ReadBest(s.Out); err == nil {
 				j.say("best %s of the %s: %.4f after step %d, %s", best.Metric, best.On, float64(best.Value), best.Step, filepath.Join(s.Out, best.Checkpoint))
@@ -206,9 +236,13 @@ func followRun(j *job, r *train.Run, s *trainSettings, total int, log *runLog) e
 }
 
 // saveEvaluation writes the result beside the run and prints it.
-func saveEvaluation(j *job, s *trainSettings, e train.Event) error {
+func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *openData, e train.Event) error {
 	result := *e.Result
 	result.On = e.On
+	var err error
+	if result.Of, err = ofRun(r, s, data, e); err != nil {
+		return err
+	}
 	if err := saveJSON(filepath.Join(s.Out, evaluationFile), result); err != nil {
 		return err
 	}
@@ -226,19 +260,29 @@ func saveEvaluation(j *job, s *trainSettings, e train.Event) error {
 // meter turns the events of the last half minute into a note.
 type meter struct {
 	images, seconds, waited float64
-	loss                    float64
+	loss                    *float64 // nil: no step had one
 	began                   time.Time
 }
 
 func (m *meter) note(e train.Event) string {
 	if m.began.IsZero() || time.Since(m.began) > every {
-		*m = meter{loss: e.Loss, began: time.Now()}
+		*m = meter{began: time.Now()}
 	}
 	m.images += float64(e.Images)
 	m.seconds += e.Seconds
 	m.waited += e.Waited
-	m.loss += (e.Loss - m.loss) / 10 // a running mean over some ten steps
-	return fmt.Sprintf("loss %.4f, lr %.2g, %.0f img/s, %.0f %% waiting for images", m.loss, e.Rate, m.images/m.seconds, 100*m.waited/m.seconds)
+	value := "–"
+	if e.Loss != nil {
+		if m.loss == nil {
+			m.loss = new(*e.Loss)
+		}
+		*m.loss += (*e.Loss - *m.loss) / 10 // a running mean over some ten steps
+	}
+	if m.loss != nil {
+		value = fmt.Sprintf("%.4f", *m.loss)
+	}
+	return fmt.Sprintf("loss %s, lr %.2g, %.0f img/s, %.0f %% waiting for images", value, e.Rate, m.images/m.seconds,
+		100*m.waited/m.seconds)
 }
 
 // trainError gives the trainer's errors their exit codes and next steps.
@@ -252,7 +296,9 @@ func trainError(err error) error {
 		return withHint(withCode(exitUsage, err), "give the run its own directory with --out, or go back to the settings of this one")
 	case errors.As(err, &damaged):
 		if folder := filepath.Dir(damaged.Path); strings.HasPrefix(filepath.Base(folder), "step-") {
-			return withHint(withCode(exitIntegrity, err), "remove %s to continue from the checkpoint before it", folder)
+			return withHint(withCode(exitIntegrity, err),
+				"an older checkpoint may be sound: hgld train resume falls back to it; --out names a folder for "+
+					"a new run")
 		}
 		return withHint(withCode(exitIntegrity, err), "remove %s, that file alone", damaged.Path)
 	case errors.As(err, new(*shards.DamageError)):

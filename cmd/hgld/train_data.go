@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"hgld/labels"
@@ -18,7 +21,7 @@ import (
 type retrievalData struct {
 	Data        string   `yaml:"data" path:"in" usage:"folder of shards"`
 	Splits      []string `yaml:"splits" usage:"splits to train on"`
-	HoldOut     float64  `yaml:"hold_out" usage:"share of the finest classes of these that is left out, for validation"`
+	HoldOut     float64  `yaml:"hold_out" range:"0 1" usage:"share of the finest classes of these that is left out, for validation"`
 	HoldOutSeed uint64   `yaml:"hold_out_seed" usage:"which classes are left out"`
 	Query       string   `yaml:"query" usage:"split of the test's queries"`
 	Gallery     string   `yaml:"gallery" usage:"split that they rank; empty: the queries themselves"`
@@ -75,6 +78,11 @@ func (r *retrievalData) open() (*openData, error) {
 		return nil, usagef("query is %q, and benchmarks is %s: the test is one of them", r.Query, strings.Join(r.Benchmarks, ","))
 	}
 	set, err := openShards(r.Data)
+	if err != nil {
+		if instead := r.noShards(); instead != nil {
+			return nil, instead
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, withHint(err, "--data FOLDER names shards that lie elsewhere")
 	}
@@ -177,4 +185,45 @@ func (d shardSplit) Fingerprint() string {
 		fmt.Fprintln(&s, f.Name, f.SHA256)
 	}
 	return s.String()
+}
+
+// noShards says what the data are if they are images, a table or an archive, which
+// become shards first; nil if they are none of these.
+func (r *retrievalData) noShards() error {
+	info, err := os.Stat(r.Data)
+	if err != nil {
+		return nil
+	}
+	build := "hgld shards build --input " + r.Data + " makes shards of it"
+	if !info.IsDir() {
+		if slices.Contains([]string{".csv", ".zip", ".tar"}, filepath.Ext(r.Data)) {
+			if filepath.Ext(r.Data) != ".csv" {
+				build = "hgld shards build --dataset folder --input " + r.Data + " makes shards of it"
+			}
+			return withHint(usagef("data is %s, and training and evaluation read a folder of shards", r.Data), "%s",
+				build)
+		}
+		return usagef("data is %s, a file; want a folder of shards, as hgld shards build writes it", r.Data)
+	}
+	if _, err := os.Stat(filepath.Join(r.Data, shards.ManifestFile)); err == nil {
+		return nil
+	}
+	const looked = 1000
+	image, seen := "", 0
+	filepath.WalkDir(r.Data, func(path string, d fs.DirEntry, err error) error {
+		seen++
+		if err == nil && !d.IsDir() && slices.Contains([]string{".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp"},
+			strings.ToLower(filepath.Ext(path))) {
+			image = path
+		}
+		if image != "" || seen > looked {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	if image == "" {
+		return nil
+	}
+	return withHint(usagef("%s holds images (%s), and training and evaluation read shards", r.Data, image),
+		"hgld shards build --dataset folder --input %s makes shards of class folders", r.Data)
 }

@@ -23,6 +23,8 @@ const (
 	eventsFile     = "events.jsonl" // one line for every step, evaluation and checkpoint
 	evaluationFile = "eval.json"    // the last evaluation
 	boardFolder    = "tensorboard"  // the same curves for TensorBoard
+
+	checkpointsFolder = "checkpoints"
 )
 
 // runLog is what a run leaves of its events.
@@ -61,13 +63,15 @@ func curvesOf(e train.Event) []tensorboard.Scalar {
 	switch e.Kind {
 	case train.Stepped:
 		list := []tensorboard.Scalar{
-			{Tag: "train/loss", Value: e.Loss},
 			{Tag: "train/lr", Value: e.Rate},
 			{Tag: "train/images_per_second", Value: float64(e.Images) / e.Seconds},
 			{Tag: "train/share_waiting", Value: e.Waited / e.Seconds},
 		}
-		if e.Norm > 0 {
-			list = append(list, tensorboard.Scalar{Tag: "train/grad_norm", Value: e.Norm})
+		if e.Loss != nil {
+			list = append(list, tensorboard.Scalar{Tag: "train/loss", Value: *e.Loss})
+		}
+		if e.Norm != nil {
+			list = append(list, tensorboard.Scalar{Tag: "train/grad_norm", Value: *e.Norm})
 		}
 		return list
 	case train.Skipped:
@@ -150,8 +154,8 @@ func isDone(run string, step int) bool {
 // checkpoints. A run without them is no error.
 func readRunSettings(run string) (*trainSettings, error) {
 	text, err := os.ReadFile(filepath.Join(run, settingsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		run = filepath.Join(run, "..", "..") // of a checkpoint
+	if errors.Is(err, fs.ErrNotExist) && filepath.Base(filepath.Dir(filepath.Clean(run))) == checkpointsFolder {
+		run = filepath.Join(run, "..", "..")
 		text, err = os.ReadFile(filepath.Join(run, settingsFile))
 	}
 	if errors.Is(err, fs.ErrNotExist) {

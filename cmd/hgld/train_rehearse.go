@@ -185,9 +185,9 @@ func overfit(j *job, s *trainSettings) error {
 		if e.Kind == train.Skipped {
 			skipped++
 		}
-		if e.Kind == train.Stepped {
-			losses = append(losses, e.Loss)
-			p.set(e.Step, fmt.Sprintf("loss %.4f", e.Loss))
+		if e.Kind == train.Stepped && e.Loss != nil {
+			losses = append(losses, *e.Loss)
+			p.set(e.Step, fmt.Sprintf("loss %.4f", *e.Loss))
 		}
 	})
 	p.end()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
@@ -43,7 +44,12 @@ func resumedSettings(run string) (*trainSettings, error) {
 		return nil, err
 	}
 	if s == nil {
-		return nil, withHint(usagef("%s has no %s: it is no run directory", run, settingsFile), "hgld train run --out %s starts a run there", run)
+		if _, err := os.Stat(run); isMissing(err) {
+			return nil, withHint(usagef("%s does not exist", run),
+				"hgld train run --out %s starts a run there; hgld runs list lists those that there are", run)
+		}
+		return nil, withHint(usagef("%s has no %s: it is no run directory", run, settingsFile),
+			"hgld runs list lists them")
 	}
 	s.Out = filepath.Clean(run)
 	return s, nil

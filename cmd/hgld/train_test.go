@@ -159,7 +159,7 @@ func TestEventsAfterTheCheckpointAreDroppedOnResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := log.add(train.Event{Kind: train.Stepped, Step: 3, Loss: 0.5}); err != nil {
+	if err := log.add(train.Event{Kind: train.Stepped, Step: 3, Loss: new(0.5)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := log.close(); err != nil {
@@ -214,18 +214,18 @@ func TestTrainRunRefusesAnotherRunsDirectory(t *testing.T) {
 func TestTrainRunNamesWrongSettings(t *testing.T) {
 	pictureShards(t)
 	for hint, args := range map[string][]string{
-		`did you mean "smooth-ap"`:        {"-o", "loss.name=smoth-ap"},
-		`did you mean "tau"`:              {"-o", "loss.settings={tua: 0.1}"},
-		`unknown preset`:                  {"-o", "loss.preset=mine"},
-		"needs 16 classes with 4 rows":    {"-o", "sampler.batch=64"},
-		"there are no validation classes": {"-o", "run.evaluate=3", "--query", "test"},
-		`did you mean "validation"`:       {"-o", "run.watch=validaton"},
-		"share is -0.1, want more":        {"--hold-out", "-0.1"},
-		"--dry-run and --profile are two": {"--dry-run", "--profile"},
-		"a loss falls in 2 steps":         {"--overfit", "--limit", "1"},
-		"no query split ranks it":         {"--gallery", "train"},
-		`did you mean "sampler.settings"`: {"-o", "sampler.setting=1"},
-		"input.resize is 12, less than":   {"-o", "input.resize=12"},
+		`did you mean "smooth-ap"`:              {"-o", "loss.name=smoth-ap"},
+		`did you mean "tau"`:                    {"-o", "loss.settings={tua: 0.1}"},
+		`unknown preset`:                        {"-o", "loss.preset=mine"},
+		"needs 16 classes with 4 rows":          {"-o", "sampler.batch=64"},
+		"there are no validation classes":       {"-o", "run.evaluate=3", "--query", "test"},
+		`did you mean "validation"`:             {"-o", "run.watch=validaton"},
+		"train.hold_out is -0.1, want a number": {"--hold-out", "-0.1"},
+		"--dry-run and --profile are two":       {"--dry-run", "--profile"},
+		"a loss falls in 2 steps":               {"--overfit", "--limit", "1"},
+		"no query split ranks it":               {"--gallery", "train"},
+		`did you mean "sampler.settings"`:       {"-o", "sampler.setting=1"},
+		"input.resize is 12, less than":         {"-o", "input.resize=12"},
 	} {
 		if code, _, errs := run(t, tinyRun(args...)...); code != exitUsage || !strings.Contains(errs, hint) {
 			t.Errorf("%v: exit code %d, want %d and %q:\n%s", args, code, exitUsage, hint, errs)
@@ -418,5 +418,65 @@ func TestRunFileStandsAloneOrUnderItsSection(t *testing.T) {
 		if code, _, errs := run(t, "train", "run", "--config", file); code != exitUsage || !strings.Contains(errs, hint) {
 			t.Errorf("%q: exit code %d\n%s", text, code, errs)
 		}
+	}
+}
+
+func TestTrainRunSaysWhereItStarts(t *testing.T) {
+	pictureShards(t)
+	if code, _, errs := run(t, tinyRun("--out", "runs/a")...); code != 0 {
+		t.Fatal(errs)
+	}
+	if code, _, errs := run(t, "train", "export", "--run", "runs/a", "net.safetensors"); code != 0 {
+		t.Fatal(errs)
+	}
+	code, _, errs := run(t, tinyRun("--out", "runs/b", "--limit", "1", "-o", "model.weights=net.safetensors")...)
+	if code != 0 || !strings.Contains(errs, "fc.weight") ||
+		!strings.Contains(errs, "--from net.safetensors takes them too") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	code, _, errs = run(t, tinyRun("--out", "runs/c", "--limit", "1", "--from", "runs/a")...)
+	if code != 0 || strings.Contains(errs, "start anew") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	code, _, errs = run(t, tinyRun("--out", "runs/c", "--limit", "1", "--from", "runs/none")...)
+	if code == 0 || !strings.Contains(errs, "runs/none") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	code, _, errs = run(t, tinyRun("--out", "runs/a", "--steps", "15")...)
+	if code != 0 || !strings.Contains(errs, "complete after 12 steps and goes on to 15: its schedule, cosine") ||
+		!strings.Contains(errs, "done: 15 steps") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	for _, e := range readEvents(t, "runs/a") {
+		if e.Kind == train.Done && e.Step != 15 {
+			t.Errorf("the run is done after step %d", e.Step)
+		}
+	}
+}
+
+// Without its sums a checkpoint is damaged: training falls back, an evaluation ends
+// with the code of damage.
+func TestCheckpointWithoutItsSums(t *testing.T) {
+	pictureShards(t)
+	if code, _, errs := run(t, tinyRun("--out", "runs/a")...); code != 0 {
+		t.Fatal(errs)
+	}
+	last := filepath.Join("runs", "a", "checkpoints", "step-00000012")
+	if err := os.Remove(filepath.Join(last, "SHA256SUMS")); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := run(t, "eval", "run", "--run", "runs/a", "--query", "test")
+	if code != exitIntegrity || !strings.Contains(errs,
+		filepath.Join(last, "SHA256SUMS")+" is damaged: it is missing") ||
+		!strings.Contains(errs, "hgld train resume") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	code, _, errs = run(t, "train", "resume", "runs/a")
+	if code != 0 || !strings.Contains(errs, "falls back to step-00000010") ||
+		!strings.Contains(errs, "damaged-step-00000012.1") || !strings.Contains(errs, "continuing after step 10") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	if code, _, errs := run(t, "eval", "run", "--run", "runs/a", "--query", "test"); code != 0 {
+		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }

@@ -75,7 +75,7 @@ func Nearest(name string, candidates []string) string {
 		if len(c) >= 4 {
 			limit = max(limit, 2)
 		}
-		if strings.HasPrefix(c, name) && len(name) >= 3 {
+		if strings.HasPrefix(c, name) && len(name) >= 3 || strings.HasPrefix(name, c) && len(c) >= 4 {
 			d = min(d, 1)
 		}
 		if d <= limit && (best < 0 || d < best) {

@@ -23,3 +23,14 @@ func TestKindsAreInAUsersWords(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestSnakeWritesGoNamesAsKeys(t *testing.T) {
+	for name, want := range map[string]string{
+		"PerTuple": "per_tuple", "M": "m", "Beta1": "beta1", "NBins": "n_bins", "HMinusAtZero": "h_minus_at_zero",
+		"DG": "dg", "At0Rank": "at0_rank",
+	} {
+		if got := Snake(name); got != want {
+			t.Errorf("snake(%q) = %q, want %q", name, got, want)
+		}
+	}
+}

@@ -35,6 +35,7 @@ type Recipe struct {
 	Rows    []Place  `yaml:"rows" json:"rows"`
 	Data    string   `yaml:"data" json:"data"`                           // levels, splits and sizes
 	Classes []int    `yaml:"classes" json:"classes,omitempty"`           // of the training data at each level, finest first
+	Queries int      `yaml:"queries" json:"queries,omitempty"`           // of the test; 0: not stated
 	Differs []string `yaml:"differs" json:"differs,omitempty"`           // where paper, released code and this recipe differ
 	Guessed []string `yaml:"guessed,omitempty" json:"guessed,omitempty"` // what was published nowhere
 

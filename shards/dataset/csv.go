@@ -43,11 +43,15 @@ type Columns struct {
 // Paths are relative to Images, by default the CSV's own folder.
 type CSV struct{}
 
-// Open reads the header and opens the images.
+// Open reads the header and opens the images. An *OrderError asks about label columns
+// that look coarsest first.
 func (CSV) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	src, err := openCSV(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("dataset: csv: %w", err)
+	}
+	if err := src.checkOrder(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("dataset: csv: %s: %w", src.base(), err), src.Close())
 	}
 	return src, nil
 }

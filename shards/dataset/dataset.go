@@ -22,6 +22,10 @@ type Settings struct {
 	Levels  []string     // names of the levels, finest first
 	Split   labels.Split // of images that no column or folder gives one; default train
 	Columns Columns      // headers of a CSV
+
+	// SplitFolders, of a folder, are FOLDER=SPLIT for the folders at the top, or "none"
+	// where they are classes in spite of their names.
+	SplitFolders []string
 }
 
 // Importer makes a shards.Source of a data set.

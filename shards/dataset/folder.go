@@ -21,11 +21,14 @@ import (
 //
 // The folders are the levels, the one that holds the image being the finest. If
 // all folders at the top are called like splits (train, val, test, index, query,
-// gallery), they are the splits. Files that are no images by their name are left
-// out, hidden ones too.
+// gallery), they are the splits; Settings.SplitFolders says so of others. A class is
+// a path: where a name stands under two parents, all classes of the level are called
+// by their path. Links to folders are followed within the folder that was named.
+// Files that are no images by their name are left out, hidden ones too.
 type Folder struct{}
 
-// Open lists the images. It is an error if they lie at different depths.
+// Open lists the images. It is an error if they lie at different depths; an
+// *OrderError asks about level names that look coarsest first.
 func (Folder) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	if s.Images != "" || s.Labels != "" || s.Columns != (Columns{}) {
 		return nil, errors.New("dataset: folder takes images and labels from its input: no images, labels or columns")
@@ -40,9 +43,10 @@ func (Folder) Open(ctx context.Context, s Settings) (shards.Source, error) {
 type folderSource struct {
 	store  store
 	files  []entry
-	splits bool // the top folders are splits
+	splits map[string]labels.Split // of the top folders; nil: they are classes
 	split  labels.Split
 	levels []string
+	byPath []bool // levels whose classes are called by their path
 }
 
 func openFolderSource(ctx context.Context, s Settings) (*folderSource, error) {
@@ -54,42 +58,45 @@ func openFolderSource(ctx context.Context, s Settings) (*folderSource, error) {
 	if src.split == "" {
 		src.split = labels.Train
 	}
-	if err := src.survey(ctx); err != nil {
+	if err := src.survey(ctx, s.SplitFolders); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	return src, nil
 }
 
 // survey finds the images, whether the top folders are splits, and the depth.
-func (src *folderSource) survey(ctx context.Context) error {
+func (src *folderSource) survey(ctx context.Context, splits []string) error {
 	all, err := src.store.list(ctx)
 	if err != nil {
 		return err
 	}
-	src.splits = true
+	var tops []string
 	for _, e := range all {
 		if !isImage(e.path) {
 			continue
 		}
 		src.files = append(src.files, e)
-		top, _, _ := strings.Cut(e.path, "/")
-		src.splits = src.splits && slices.Contains(labels.Splits, labels.Split(top))
+		if top, _, inside := strings.Cut(e.path, "/"); !inside || len(tops) == 0 || tops[len(tops)-1] != top {
+			tops = append(tops, top)
+		}
 	}
 	if len(src.files) == 0 {
 		return errors.New("no images found (jpg, jpeg, png, gif, webp, bmp, tif, tiff)")
 	}
-	depth := -1
-	for _, e := range src.files {
-		_, names := src.labelled(e.path)
-		if len(names) == 0 {
-			return fmt.Errorf("%s lies in no class folder", e.path)
-		}
-		if depth >= 0 && depth != len(names) {
-			return fmt.Errorf("%s lies %d folders deep, %s %d; every image needs a class at every level",
-				src.files[0].path, depth, e.path, len(names))
-		}
-		depth = len(names)
+	slices.Sort(tops)
+	if src.splits, err = splitFolders(slices.Compact(tops), splits); err != nil {
+		return err
 	}
+	depth, err := src.checkDepth()
+	if err != nil {
+		return err
+	}
+	if len(splits) == 0 { // who names the folders' part has looked at them
+		if err := src.checkNesting(depth); err != nil {
+			return err
+		}
+	}
+	src.identify(depth)
 	if len(src.levels) == 0 {
 		for l := range depth {
 			src.levels = append(src.levels, "level_"+strconv.Itoa(l))
@@ -99,7 +106,7 @@ func (src *folderSource) survey(ctx context.Context) error {
 		return fmt.Errorf("%d level names (%s) for folders %d deep, like %s",
 			len(src.levels), strings.Join(src.levels, ", "), depth, src.files[0].path)
 	}
-	return nil
+	return checkOrder(src.levels)
 }
 
 func isImage(name string) bool {
@@ -110,13 +117,13 @@ func isImage(name string) bool {
 	return false
 }
 
-// labelled returns the split and the class names of a path, finest first.
+// labelled returns the split and the names of the folders of a path, finest first.
 func (src *folderSource) labelled(p string) (labels.Split, []string) {
 	parts := strings.Split(p, "/")
 	parts = parts[:len(parts)-1]
 	split := src.split
-	if src.splits {
-		split, parts = labels.Split(parts[0]), parts[1:]
+	if src.splits != nil && len(parts) > 0 {
+		split, parts = src.splits[parts[0]], parts[1:]
 	}
 	slices.Reverse(parts)
 	return split, parts
@@ -132,7 +139,7 @@ func (src *folderSource) Items(ctx context.Context) iter.Seq2[shards.Item, error
 				yield(shards.Item{}, err)
 				return
 			}
-			split, names := src.labelled(e.path)
+			split, names := src.classes(e.path)
 			item := shards.Item{ID: shards.NewImageID(e.path), Path: e.path, Split: split, Names: names, Where: e.path,
 				Size: e.size, Missing: e.gone, Stamp: e.stamp,
 				Open: func() (io.ReadCloser, error) { return src.store.open(e.path) }}

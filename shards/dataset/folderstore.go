@@ -34,8 +34,13 @@ func openFolder(name string) (store, error) {
 // nothing or round in a circle, or that may not be followed, is listed as a file
 // without bytes.
 func (s *folderStore) list(ctx context.Context) ([]entry, error) {
+	return s.below(ctx, ".")
+}
+
+// below lists the files in a folder of it, which a link may lead to.
+func (s *folderStore) below(ctx context.Context, top string) ([]entry, error) {
 	var all []entry
-	err := fs.WalkDir(s.root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(s.root.FS(), top, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -60,7 +65,9 @@ func (s *folderStore) list(ctx context.Context) ([]entry, error) {
 			return fmt.Errorf("%s: %w", p, err)
 		}
 		if info.IsDir() {
-			return fmt.Errorf("%s is a symbolic link to a folder, which is not followed; put the folder itself there", p)
+			linked, err := s.follow(ctx, p, info)
+			all = append(all, linked...)
+			return err
 		}
 		if info.Mode().IsRegular() {
 			all = append(all, entry{path: p, size: info.Size()})
@@ -68,6 +75,23 @@ func (s *folderStore) list(ctx context.Context) ([]entry, error) {
 		return nil
 	})
 	return all, err
+}
+
+// follow lists what a link leads to, a folder within the store, under the link's name.
+// One that leads back to a folder around it is an error.
+func (s *folderStore) follow(ctx context.Context, link string, to fs.FileInfo) ([]entry, error) {
+	for around := path.Dir(link); ; around = path.Dir(around) {
+		info, err := s.root.Stat(filepath.FromSlash(around))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", around, err)
+		}
+		if os.SameFile(info, to) {
+			return nil, fmt.Errorf("%s is a symbolic link to %s, a folder around it; remove the link", link, around)
+		}
+		if around == "." {
+			return s.below(ctx, link)
+		}
+	}
 }
 
 // folders leaves hidden ones out, as list does.

@@ -156,7 +156,9 @@ func TestFolderMistakesAreNamed(t *testing.T) {
 	}{
 		{tree{"a.txt": ""}, Settings{}, []string{"no images found"}},
 		{tree{"1.jpg": ""}, Settings{}, []string{"1.jpg", "no class folder"}},
-		{tree{"a/1.jpg": "", "a/b/2.jpg": ""}, Settings{}, []string{"a/1.jpg lies 1", "a/b/2.jpg 2"}},
+		{tree{"a/1.jpg": "", "a/b/2.jpg": "", "a/b/3.jpg": ""}, Settings{},
+			[]string{"1 images lie 1 deep, like a/1.jpg", "2 images lie 2 deep, like a/b/2.jpg", "not 2 deep",
+				"--dataset csv"}},
 		{tree{"a/b/2.jpg": ""}, Settings{Levels: []string{"x"}}, []string{"1 level names (x)", "2 deep"}},
 		{tree{"a/b/2.jpg": ""}, Settings{Images: "elsewhere"}, []string{"no images, labels or columns"}},
 	} {
@@ -184,8 +186,26 @@ func TestLinksOutOfTheFolderAreNotFollowed(t *testing.T) {
 	if err := os.Symlink("b", filepath.Join(inside, "c")); err != nil {
 		t.Fatal(err)
 	}
+	got, err := items(t, Folder{}, Settings{Input: inside})
+	if want := []string{"a/1.jpg train a", "b/2.jpg train b", "c/2.jpg train c"}; err != nil ||
+		!slices.Equal(got, want) {
+		t.Errorf("a linked class: %v, %v", got, err)
+	}
+	for link, to := range map[string]string{"a/round": "../a", "b/up": ".."} {
+		if err := os.Symlink(to, filepath.Join(inside, link)); err != nil {
+			t.Fatal(err)
+		}
+		_, err = items(t, Folder{}, Settings{Input: inside})
+		wantError(t, err, link+" is a symbolic link to", "a folder around it")
+		if err := os.Remove(filepath.Join(inside, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(outside, "more"), filepath.Join(inside, "d")); err != nil {
+		t.Fatal(err)
+	}
 	_, err = items(t, Folder{}, Settings{Input: inside})
-	wantError(t, err, "c is a symbolic link to a folder")
+	wantError(t, err, "d", "escapes")
 }
 
 // The members of a tar file have no checksums: that of the file says that one changed.

@@ -14,8 +14,8 @@ import (
 // sees 31×31 pixels. It is no published network: it is what fits a test, a demo
 // and a laptop.
 type Convnet struct {
-	Widths  []int // channels after each convolution
-	Strides []int // of each convolution
+	Widths  []int `range:"1 8192"` // channels after each convolution
+	Strides []int `range:"1 64"`   // of each convolution
 }
 
 type convnet struct {

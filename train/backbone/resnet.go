@@ -23,7 +23,7 @@ import (
 // As in torchvision, and unlike the paper, a bottleneck has its stride at the 3×3
 // convolution ("v1.5"): published weights need it there.
 type ResNet struct {
-	Blocks     []int // of each of the four layers
+	Blocks     []int `range:"1 256"` // of each of the four layers
 	Bottleneck bool
 }
 

@@ -90,6 +90,19 @@ func Pretrained(spec Spec, tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	return kept
 }
 
+// Unwrapped takes the "module." away that torch's DataParallel puts before every name.
+func Unwrapped(tensors []tensorfile.Tensor) []tensorfile.Tensor {
+	const wrapper = "module."
+	if slices.ContainsFunc(tensors, func(t tensorfile.Tensor) bool { return !strings.HasPrefix(t.Name, wrapper) }) {
+		return tensors
+	}
+	kept := slices.Clone(tensors)
+	for i := range kept {
+		kept[i].Name = strings.TrimPrefix(kept[i].Name, wrapper)
+	}
+	return kept
+}
+
 // heads begin the names of classifiers in torchvision's and timm's files; a
 // pre-logits layer stood before those of timm's first ImageNet-21k networks.
 var heads = []string{"fc.", "head.", "head_dist.", "classifier.", "pre_logits."}

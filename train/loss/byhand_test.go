@@ -195,6 +195,10 @@ func TestProxyLossesAreThoseComputedByHand(t *testing.T) {
 		{"csl", loss.CSL{Scale: 32}, (&batch{
 			query: atAngles(15), labels: [][]int32{{0, 0}}, proxies: atAngles(0, 40, 100, 150), paths: [][]int32{{0, 0}, {1, 0}, {2, 1}, {3, 1}},
 		}).own(), 6.094481672, 2},
+		{"csl, mean over the levels", loss.CSL{Scale: 32, Reduce: loss.MeanOverLevels}, (&batch{
+			query: atAngles(15), labels: [][]int32{{0, 0}}, proxies: atAngles(0, 40, 100, 150),
+			paths: [][]int32{{0, 0}, {1, 0}, {2, 1}, {3, 1}},
+		}).own(), 6.094481672 / 2, 2},
 	} {
 		checkByHand(t, c.name, c.k, c.in, c.value, 0, nil)
 	}

@@ -21,16 +21,44 @@ import (
 // .25, .35, .45 for three, and for others Δ = .1 apart around .45, which for seven
 // is the .15 … .75 of iNaturalist.
 //
+// With the reduction "mean" the sum over the levels is divided by their number.
+//
 // A query without a finest label counts 0; the mean is over all Q. The data sets'
 // own authors have published no code of it.
 type CSL struct {
 	Scale   float64   `yaml:"scale"`
 	Margins []float64 `yaml:"margins"`
+	Reduce  Reduce    `yaml:"reduce"`
+}
+
+// Reduce is how the losses of several levels become one.
+type Reduce uint8
+
+// OverLevels ("sum") adds them up, MeanOverLevels ("mean") divides by their number.
+const (
+	OverLevels Reduce = iota
+	MeanOverLevels
+)
+
+var reduceNames = []string{"sum", "mean"}
+
+// MarshalText returns "sum" or "mean".
+func (r Reduce) MarshalText() ([]byte, error) { return marshalName(reduceNames, int(r)) }
+
+// UnmarshalText takes what MarshalText returns.
+func (r *Reduce) UnmarshalText(text []byte) error {
+	i, err := unmarshalName("reduce", reduceNames, text)
+	*r = Reduce(i)
+	return err
 }
 
 // New makes the loss, with a proxy for each finest class.
 func (l CSL) New(f Facts) (Loss, error) {
 	levels := len(f.Classes)
+	if l.Reduce == MeanOverLevels && levels > 0 {
+		l.Reduce = OverLevels
+		return Sum{Terms: []Term{{Weight: 1 / float64(levels), Loss: l}}}.New(f)
+	}
 	if err := checkLevel(0, f); err != nil {
 		return nil, err
 	}

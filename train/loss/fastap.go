@@ -13,7 +13,7 @@ import "hgld/train/device"
 //
 // A query without positives contributes nothing to the mean.
 type FastAP struct {
-	NumBins       int     `yaml:"num_bins"`
+	NumBins       int     `yaml:"num_bins" range:"1 4096"`
 	Level         int     `yaml:"level"` // 0 is the finest
 	MemoryCombine Combine `yaml:"memory_combine"`
 }

@@ -24,8 +24,8 @@ import (
 // A query without a label of the given Level counts 0; the mean is over all Q.
 type NSM struct {
 	Temperature        float64 `yaml:"temperature"`
-	Level              int     `yaml:"level"`       // whose classes have proxies; 0 is the finest
-	NumCenters         int     `yaml:"num_centers"` // proxies of a class; 0 is 1
+	Level              int     `yaml:"level"`                    // whose classes have proxies; 0 is the finest
+	NumCenters         int     `yaml:"num_centers" range:"0 64"` // proxies of a class; 0 is 1
 	TemperatureCenters float64 `yaml:"temperature_centers"`
 }
 

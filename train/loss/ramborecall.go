@@ -30,8 +30,8 @@ type RamboRecall struct {
 	Margin      float64      `yaml:"margin"`
 	Weight      RecallWeight `yaml:"weight"`
 	ScaleByRows bool         `yaml:"scale_by_rows"`
-	BatchMemory int          `yaml:"batch_memory"` // τ
-	Level       int          `yaml:"level"`        // 0 is the finest
+	BatchMemory int          `yaml:"batch_memory" range:"0 1024"` // τ
+	Level       int          `yaml:"level"`                       // 0 is the finest
 	Against     `yaml:",inline"`
 }
 

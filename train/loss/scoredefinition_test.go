@@ -210,6 +210,9 @@ func addProxied(k loss.Kind, in *batch, weight float64, r *result) bool {
 		addTo(r.proxies, part.proxies)
 		return true
 	case loss.CSL:
+		if k.Reduce == loss.MeanOverLevels {
+			weight /= float64(len(in.labels[0]))
+		}
 		p = cpu.Pairs{Kind: device.Levels, PosScale: k.Scale, Margins: k.Margins}
 		if k.Margins == nil { // two or three levels
 			p.Margins = map[int][]float64{1: {0.45}, 2: {0.25, 0.45}, 3: {0.25, 0.35, 0.45}}[len(in.labels[0])]

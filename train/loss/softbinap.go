@@ -16,7 +16,7 @@ import "hgld/train/device"
 //
 // A query without positives contributes nothing to the mean.
 type SoftBinAP struct {
-	NQ      int     `yaml:"nq"`
+	NQ      int     `yaml:"nq" range:"1 4096"`
 	Min     float64 `yaml:"min"`
 	Max     float64 `yaml:"max"`
 	Level   int     `yaml:"level"` // 0 is the finest

@@ -74,13 +74,55 @@ func Parse(name string) (Metric, error) {
 	for i, e := range All {
 		if symbols[i] = e.Value.Symbol; symbols[i] == name[:cut] {
 			m, err := e.Value.New(name[cut:])
+			if err != nil && symbols[i] == "mAP" && name == "mAP" {
+				return nil,
+					errors.New("metric \"mAP\": want mAP@R, of the first R places (R: the positives of a " +
+						"query), or mAP@100 of the first 100; the mean of AP over all places is AP")
+			}
 			if err != nil {
 				return nil, fmt.Errorf("metric %q: %w", name, err)
 			}
 			return m, nil
 		}
 	}
-	return nil, registry.Unknown("metric", name[:cut], symbols)
+	unknown := &registry.UnknownError{Kind: "metric", Name: name[:cut],
+		Nearest: registry.Nearest(name[:cut], symbols), Known: symbols}
+	if meant := elsewhere(name); meant != "" {
+		unknown.Name, unknown.Nearest = name, meant
+	}
+	return nil, unknown
+}
+
+// elsewhere is the name here of a metric that others write recall@1, R1 or map@r; ""
+// for none.
+func elsewhere(name string) string {
+	lower := strings.ToLower(strings.NewReplacer("_", "@", "-", "@", " ", "@").Replace(name))
+	word, k, at := strings.Cut(lower, "@")
+	if !at {
+		word = strings.TrimRight(lower, "0123456789")
+		k = lower[len(word):]
+	}
+	symbol := map[string]string{
+		"recall": "R", "r": "R", "rank": "R", "cmc": "R", "hit": "R", "hits": "R", "top": "R", "acc": "R",
+		"accuracy":  "R",
+		"precision": "P", "prec": "P", "p": "P", "map": "mAP", "ndcg": "NDCG", "ap": "AP", "hap": "H-AP", "h": "H-AP",
+		"asi": "ASI",
+	}[word]
+	switch {
+	case symbol == "":
+		return ""
+	case symbol == "mAP":
+		if k == "" || k == "r" {
+			return "mAP@R"
+		}
+		return "mAP@" + k
+	case symbol == "R" || symbol == "P":
+		if k == "" {
+			k = "1"
+		}
+		return symbol + "@" + k
+	}
+	return symbol
 }
 
 // newAt reads "@k".

@@ -32,7 +32,7 @@ func (Steady) Rate(base float64, _ int) float64 { return base }
 // Cosine is torch's CosineAnnealingLR in closed form (Loshchilov and Hutter,
 // "SGDR", ICLR 2017): Min + (base − Min)·(1 + cos(π·at/Length))/2.
 type Cosine struct {
-	Length int
+	Length int `range:"0 1e9"`
 	Min    float64
 }
 
@@ -51,7 +51,7 @@ func (c Cosine) Check() error {
 
 // MultiStep is base·Gamma^k, k the number of milestones m ≤ at.
 type MultiStep struct {
-	Milestones []int
+	Milestones []int `range:"0 1e9"`
 	Gamma      float64
 }
 
@@ -76,8 +76,9 @@ func (m MultiStep) Check() error {
 // LinearCosine rises to base in Rise steps, base·(at+1)/Rise, and follows half a
 // cosine to Min at Length.
 type LinearCosine struct {
-	Rise, Length int
-	Min          float64
+	Rise   int `range:"0 1e9"`
+	Length int `range:"0 1e9"`
+	Min    float64
 }
 
 // Rate is base/Rise at step 0 and base at steps Rise−1 and Rise.

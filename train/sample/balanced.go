@@ -13,10 +13,10 @@ import (
 // A class with fewer than M rows gives M draws with repeats; the released code
 // gives what there is.
 type Balanced struct {
-	Batch   int `yaml:"batch"`   // rows of a batch, a multiple of M
-	M       int `yaml:"m"`       // rows of a class in a batch, at least 2
-	Level   int `yaml:"level"`   // whose classes; 0 is the finest
-	Batches int `yaml:"batches"` // of an epoch; 0: as many as the rows fill
+	Batch   int `yaml:"batch"`                    // rows of a batch, a multiple of M
+	M       int `yaml:"m"`                        // rows of a class in a batch, at least 2
+	Level   int `yaml:"level"`                    // whose classes; 0 is the finest
+	Batches int `yaml:"batches" range:"0 100000"` // of an epoch; 0: as many as the rows fill
 }
 
 // Size is Batch.

@@ -14,13 +14,13 @@ import (
 // in a batch, with repeats if and only if it has fewer; a super-class with too
 // few classes gives fewer rows, and the batch is short.
 type Hierarchical struct {
-	Batch    int `yaml:"batch"`     // rows of a batch, a multiple of Supers·M
-	M        int `yaml:"m"`         // rows of a class in a batch, at least 2
-	PerTuple int `yaml:"per_tuple"` // batches of each set of super-classes
-	Supers   int `yaml:"supers"`    // super-classes of a batch
-	Inner    int `yaml:"inner"`     // level of the classes; 0 is the finest
-	Outer    int `yaml:"outer"`     // level of the super-classes
-	Restrict int `yaml:"restrict"`  // batches of an epoch at most, drawn at random; 0: all
+	Batch    int `yaml:"batch"`                    // rows of a batch, a multiple of Supers·M
+	M        int `yaml:"m"`                        // rows of a class in a batch, at least 2
+	PerTuple int `yaml:"per_tuple" range:"1 1000"` // batches of each set of super-classes
+	Supers   int `yaml:"supers"`                   // super-classes of a batch
+	Inner    int `yaml:"inner"`                    // level of the classes; 0 is the finest
+	Outer    int `yaml:"outer"`                    // level of the super-classes
+	Restrict int `yaml:"restrict"`                 // batches of an epoch at most, drawn at random; 0: all
 }
 
 // Size is Batch.

@@ -11,10 +11,10 @@ import (
 // come again in another batch of the epoch, which has Batches batches whatever
 // the data: the sampler of pytorch-metric-learning, used for GLDv2.
 type RandomMPerClass struct {
-	Batch   int `yaml:"batch"`   // rows of a batch, a multiple of M
-	M       int `yaml:"m"`       // rows of a class in a batch, at least 2
-	Level   int `yaml:"level"`   // whose classes; 0 is the finest
-	Batches int `yaml:"batches"` // batches of an epoch
+	Batch   int `yaml:"batch"`                    // rows of a batch, a multiple of M
+	M       int `yaml:"m"`                        // rows of a class in a batch, at least 2
+	Level   int `yaml:"level"`                    // whose classes; 0 is the finest
+	Batches int `yaml:"batches" range:"0 100000"` // batches of an epoch
 }
 
 // Size is Batch.

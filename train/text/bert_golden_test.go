@@ -1,13 +1,16 @@
 package text
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"hgld/internal/atomicfile"
@@ -20,14 +23,61 @@ import (
 
 // goldenModels is cases.json.
 type goldenModels struct {
-	Models map[string]struct {
-		Hidden     int     `json:"hidden"`
-		Heads      int     `json:"heads"`
-		Activation string  `json:"hidden_act"`
-		Eps        float32 `json:"layer_norm_eps"`
-		EOS        int32   `json:"eos"`
-		Layers     int     `json:"layers"`
-	} `json:"models"`
+	Models map[string]goldenModel `json:"models"`
+}
+
+// goldenModel is a case. A CLIP tower has a context and a projection, a BERT encoder
+// positions, and a published sentence encoder is named by its package.
+type goldenModel struct {
+	Hidden     int     `json:"hidden"`
+	Heads      int     `json:"heads"`
+	Activation string  `json:"hidden_act"`
+	Eps        float32 `json:"layer_norm_eps"`
+	EOS        int32   `json:"eos"`
+	Layers     int     `json:"layers"`
+	Context    int     `json:"context"`
+	Positions  int     `json:"positions"`
+	Package    string  `json:"package"`
+}
+
+// test finds how a case is compared: by its kind, and by the files that lie there
+// under its name.
+func (m goldenModel) test(dir, name string) (func(t *testing.T), error) {
+	switch {
+	case m.Package != "":
+		stem, err := packagedStem(dir, name)
+		return func(t *testing.T) { goldenPackage(t, dir, stem, m) }, err
+	case m.Context > 0:
+		files, err := weightsOfCase(dir, name+".*.safetensors")
+		return func(t *testing.T) { goldenCLIP(t, dir, name, m, files) }, err
+	case m.Positions > 0:
+		files, err := weightsOfCase(dir, name+".safetensors")
+		return func(t *testing.T) { goldenBERT(t, dir, name, m, files[0]) }, err
+	}
+	return nil, fmt.Errorf("%s has neither a context (CLIP) nor positions (BERT) nor a package", name)
+}
+
+// weightsOfCase lists the files of weights of a case, without the expected values.
+func weightsOfCase(dir, pattern string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, pattern))
+	files = slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, ".expected.safetensors") })
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("no file %s in %s", pattern, dir)
+	}
+	return files, err
+}
+
+// packagedStem finds the files STEM.json, STEM.safetensors and STEM_state_dict.json of
+// a packaged encoder, whose name contains the stem.
+func packagedStem(dir, name string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*_state_dict.json"))
+	for _, f := range files {
+		stem := strings.TrimSuffix(filepath.Base(f), "_state_dict.json")
+		if strings.Contains(strings.ToLower(name), strings.ToLower(stem)) {
+			return stem, nil
+		}
+	}
+	return "", errors.Join(err, fmt.Errorf("no STEM_state_dict.json in %s whose STEM is part of %s", dir, name))
 }
 
 // tiny is what torch loses in float32, times fifteen (README of the goldens).
@@ -97,26 +147,54 @@ func TestGoldenText(t *testing.T) {
 	dir := goldens.Dir(t, "text")
 	var cases goldenModels
 	goldens.ReadJSON(t, filepath.Join(dir, "cases.json"), &cases)
-	for name := range cases.Models {
+	for name, m := range cases.Models {
 		t.Run("text/"+name, func(t *testing.T) {
-			switch name {
-			case "bert_tiny":
-				goldenBERT(t, dir, name, cases)
-			case "clip_tiny_quickgelu", "clip_tiny_gelu":
-				goldenCLIP(t, dir, name, cases)
-			case "all-MiniLM-L6-v2":
-				goldenMiniLM(t, dir)
-			default:
-				t.Fatalf("no test for a model %s", name)
+			compare, err := m.test(dir, name)
+			if err != nil {
+				t.Fatal(err)
 			}
+			compare(t)
 		})
 	}
 }
 
-func goldenBERT(t *testing.T, dir, name string, cases goldenModels) {
-	m := cases.Models[name]
+// A case that no test has been written for runs by its kind and its files.
+func TestGoldenTextRunsFurtherCases(t *testing.T) {
+	dir := goldens.Dir(t, "text")
+	var cases goldenModels
+	goldens.ReadJSON(t, filepath.Join(dir, "cases.json"), &cases)
+	further := t.TempDir()
+	for from, name := range map[string]string{"bert_tiny": "another_encoder", "clip_tiny_gelu": "another_tower"} {
+		files, err := filepath.Glob(filepath.Join(dir, from+".*"))
+		if err != nil || len(files) < 2 {
+			t.Fatal(files, err)
+		}
+		for _, f := range files {
+			data, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			to := filepath.Join(further, name+strings.TrimPrefix(filepath.Base(f), from))
+			if err := os.WriteFile(to, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		compare, err := cases.Models[from].test(further, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(t)
+	}
+	for name, m := range map[string]goldenModel{"none": {}, "absent": {Positions: 8}, "unpacked": {Package: "x"}} {
+		if _, err := m.test(further, name); err == nil {
+			t.Errorf("%s: a case without files is passed over", name)
+		}
+	}
+}
+
+func goldenBERT(t *testing.T, dir, name string, m goldenModel, weights string) {
 	b := poisoned(0)
-	net, _, _, err := readBERT(b, filepath.Join(dir, name+".safetensors"), bertConfig{Activation: m.Activation, Heads: m.Heads, Eps: m.Eps})
+	net, _, _, err := readBERT(b, weights, bertConfig{Activation: m.Activation, Heads: m.Heads, Eps: m.Eps})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,12 +212,13 @@ func goldenBERT(t *testing.T, dir, name string, cases goldenModels) {
 	}
 }
 
-// The weights of MiniLM are no part of the goldens. Without them the names and
-// shapes of its tensors are compared with what is read; in the folder that
-// $HGLD_MINILM names (scripts/check_text) they are, and give ids and embeddings.
-func goldenMiniLM(t *testing.T, dir string) {
+// goldenPackage compares a published sentence encoder. The weights of MiniLM are no
+// part of the goldens. Without them the names and shapes of its tensors are compared
+// with what is read; in the folder that $HGLD_MINILM names (scripts/check_text) they
+// are, and give ids and embeddings.
+func goldenPackage(t *testing.T, dir, stem string, m goldenModel) {
 	var layout [][3]any // name, shape, type
-	goldens.ReadJSON(t, filepath.Join(dir, "minilm_state_dict.json"), &layout)
+	goldens.ReadJSON(t, filepath.Join(dir, stem+"_state_dict.json"), &layout)
 	var zeros []tensorfile.Tensor
 	for _, x := range layout {
 		z := tensorfile.Tensor{Name: x[0].(string), DType: "F16"}
@@ -150,7 +229,9 @@ func goldenMiniLM(t *testing.T, dir string) {
 		zeros = append(zeros, z)
 	}
 	path := writeWeights(t, zeros)
-	if _, positions, words, err := readBERT(cpu.New(0), path, bertConfig{Activation: "gelu", Heads: 12}); err != nil || positions != 512 || words != 30522 {
+	if _, positions, words, err := readBERT(cpu.New(0), path,
+		bertConfig{Activation: cmp.Or(m.Activation, "gelu"), Heads: cmp.Or(m.Heads, 12)}); err != nil ||
+		positions != 512 || words != 30522 {
 		t.Errorf("%d positions and %d words, %v", positions, words, err)
 	}
 	folder := os.Getenv("HGLD_MINILM")
@@ -161,7 +242,7 @@ func goldenMiniLM(t *testing.T, dir string) {
 		Texts []string  `json:"texts"`
 		IDs   [][]int32 `json:"input_ids"`
 	}
-	goldens.ReadJSON(t, filepath.Join(dir, "minilm.json"), &want)
+	goldens.ReadJSON(t, filepath.Join(dir, stem+".json"), &want)
 	e, err := OpenBERT(poisoned(0), Files{Weights: filepath.Join(folder, "model.safetensors")})
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +257,7 @@ func goldenMiniLM(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	embeddings := readTensor(t, filepath.Join(dir, "minilm.safetensors"), "embeddings")
+	embeddings := readTensor(t, filepath.Join(dir, stem+".safetensors"), "embeddings")
 	for i, row := range got {
 		near(t, want.Texts[i], row, embeddings.Row(i), 2e-5) // float32 in another order loses 8e-7 (README of the goldens)
 	}

@@ -9,15 +9,14 @@ import (
 	"hgld/internal/goldens"
 )
 
-// goldenCLIP compares a tower under both namings with transformers, each text cut
-// behind its first end token.
-func goldenCLIP(t *testing.T, dir, name string, cases goldenModels) {
-	m := cases.Models[name]
+// goldenCLIP compares a tower under each of its namings, a file of weights for each,
+// with transformers, each text cut behind its first end token.
+func goldenCLIP(t *testing.T, dir, name string, m goldenModel, weights []string) {
 	expected := filepath.Join(dir, name+".expected.safetensors")
 	embeds := readTensor(t, expected, "text_embeds_normalized.float64")
-	for _, suffix := range []string{"hf", "openclip"} {
+	for _, file := range weights {
 		b := poisoned(0)
-		w, err := openWeights(b, filepath.Join(dir, name+"."+suffix+".safetensors"))
+		w, err := openWeights(b, file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +33,7 @@ func goldenCLIP(t *testing.T, dir, name string, cases goldenModels) {
 				row := idsOf(ids, nil, i)
 				row = row[:slices.Index(row, m.EOS)+1]
 				got := states(t, b, net, row)
-				what := fmt.Sprintf("%s, %s, row %d", suffix, padded, i)
+				what := fmt.Sprintf("%s, %s, row %d", filepath.Base(file), padded, i)
 				for layer := range m.Layers { // the last block gives the end token alone
 					want := readTensor(t, expected, fmt.Sprintf("hidden.%d.float64", layer)).Slice(i, i+1).Reshape(ids.Cols(), m.Hidden)
 					near(t, fmt.Sprintf("%s, state %d", what, layer), got[layer], want.Slice(0, len(row)).Data, tiny)

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/internal/registry"
+	"hgld/shards"
+)
+
+// What other programs call things, and what they are called here. A user's first word
+// is often one of these, and no edit distance finds the right one.
+
+// keysElsewhere are settings of a training: by the last part of the key.
+var keysElsewhere = map[string]string{
+	"learning_rate": "optim.lr", "base_lr": "optim.lr", "rate": "optim.lr", "wd": "optim.weight_decay",
+	"optimizer": "optim.name",
+	"momentum":  "optim.settings", "grad_clip": "optim.clip", "clip_grad": "optim.clip", "clip_norm": "optim.clip",
+	"batch_size": "sampler.batch", "batchsize": "sampler.batch", "bs": "sampler.batch",
+	"samples_per_class": "sampler.m", "images_per_class": "sampler.m",
+	"num_workers": "run.workers", "n_workers": "run.workers", "num_threads": "run.threads",
+	"image_size": "input.size", "img_size": "input.size", "imgsz": "input.size", "resolution": "input.size",
+	"crop_size":     "input.size",
+	"embedding_dim": "model.dim", "embedding_size": "model.dim", "embed_dim": "model.dim", "feature_dim": "model.dim",
+	"output_dim": "model.dim",
+	"pretrained": "model.weights", "checkpoint_path": "from", "init_from": "from", "resume_from": "from",
+	"load_from": "from",
+	"arch":      "model.backbone.name", "architecture": "model.backbone.name", "model": "model.backbone.name",
+	"net": "model.backbone.name", "network": "model.backbone.name",
+	"criterion": "loss.name", "loss_fn": "loss.name", "scheduler": "schedule.name", "lr_scheduler": "schedule.name",
+	"warmup_steps": "schedule.warmup", "warmup_epochs": "schedule.warmup",
+	"metric": "run.metrics", "eval_every": "run.evaluate", "eval_interval": "run.evaluate",
+	"save_every": "run.checkpoint", "save_interval": "run.checkpoint",
+	"max_steps": "steps", "num_steps": "steps", "iterations": "steps", "max_iter": "steps", "num_epochs": "epochs",
+	"max_epochs": "epochs", "n_epochs": "epochs", "random_seed": "seed",
+	"output": "out", "output_dir": "out", "save_dir": "out", "dataset": "data", "data_dir": "data",
+	"train_split": "splits", "val_split": "hold_out",
+	"tau": "loss.settings", "temperature": "loss.settings", "margin": "loss.settings", "alpha": "loss.settings",
+}
+
+// commandsElsewhere are commands, by the words that stand before them here.
+var commandsElsewhere = map[string]map[string]string{
+	"": {
+		"evaluate": "eval run", "test": "eval run", "validate": "eval run", "score": "eval run",
+		"benchmark": "train bench", "bench": "train bench",
+		"fit": "train run", "finetune": "train run", "resume": "train resume", "continue": "train resume",
+		"export": "train export", "predict": "train export",
+		"extract": "train export", "infer": "train export", "build": "shards build", "convert": "shards build",
+		"pack": "shards build", "plot": "runs plot",
+		"list": "runs list", "ls": "runs list", "compare": "runs compare", "recipes": "train recipe list",
+		"recipe": "train recipe", "losses": "train losses",
+		"new": "init", "create": "init", "start": "init", "check": "config check", "kmeans": "cluster run",
+		"serve": "curate serve", "crawl": "scrape run",
+		"data": "shards build", "dataset": "shards build", "tag": "scrape run", "label": "labels build",
+	},
+	"train": {"start": "train run", "fit": "train run", "continue": "train resume", "benchmark": "train bench",
+		"eval": "eval run", "test": "eval run", "list": "runs list"},
+	"eval": {"model": "eval run", "embed": "eval run", "embeddings": "eval run", "start": "eval run",
+		"list": "runs list"},
+	"runs": {"ls": "runs list", "show": "runs compare", "diff": "runs compare", "draw": "runs plot"},
+	"shards": {"create": "shards build", "make": "shards build", "run": "shards build", "check": "shards verify",
+		"list": "shards ls", "show": "shards cat",
+		"info": "shards ls"},
+	"models": {"fetch": "models show", "download": "models show", "get": "models show", "ls": "models list",
+		"verify": "models check"},
+	"config": {"set": "config show", "get": "config show", "validate": "config check", "list": "config show"},
+}
+
+// dataSetsElsewhere are importers by other names.
+var dataSetsElsewhere = map[string]string{
+	"imagefolder": "folder", "image_folder": "folder", "folders": "folder", "directory": "folder", "dir": "folder",
+	"imagenet": "folder", "images": "folder",
+	"table": "csv", "tsv": "csv", "inat": "inaturalist", "inaturalist2018": "inaturalist", "cub200": "cub",
+	"cub-200-2011": "cub", "inshop": "in-shop",
+	"stanford_online_products": "sop", "gld": "gldv2", "landmarks": "gldv2",
+}
+
+// keyLike finds the setting that a key probably means: what another program calls so,
+// the only one that ends so, or a setting of the entry that a group names.
+func keyLike(key string, known []string) string {
+	last := key[strings.LastIndex(key, ".")+1:]
+	if group := strings.TrimSuffix(key, "."+last); group != key && slices.Contains(known, group+".settings") {
+		if near := registry.Nearest(key, known); near == "" || strings.HasSuffix(near, ".name") {
+			if keysElsewhere[last] == "" || strings.HasPrefix(keysElsewhere[last], group+".settings") {
+				return group + ".settings." + last
+			}
+		}
+	}
+	if to := keysElsewhere[strings.ReplaceAll(last, "-", "_")]; slices.Contains(known, to) {
+		if strings.HasSuffix(to, ".settings") {
+			to += "." + last
+		}
+		return to
+	}
+	if slices.Contains(known, key+"."+nameKey) {
+		return key
+	}
+	var ends []string
+	for _, k := range known {
+		if strings.HasSuffix(k, "."+last) || strings.HasSuffix(k, "."+last+"."+nameKey) {
+			ends = append(ends, k)
+		}
+	}
+	if len(ends) == 1 {
+		return strings.TrimSuffix(ends[0], "."+nameKey)
+	}
+	return ""
+}
+
+// unknownSetting is the error for a key that a section does not have. All known ones
+// are too many for a line where the one that is meant is among them.
+func unknownSetting(key string, known []string) error {
+	err := &registry.UnknownError{Kind: "key", Name: key, Nearest: keyLike(key, known)}
+	if err.Nearest == "" {
+		err.Nearest = registry.Nearest(key, known)
+	}
+	if err.Nearest == "" {
+		err.Known = known
+	}
+	return err
+}
+
+// flagLike says how what a flag of another program sets is set here: by a flag of this
+// command, or by -o.
+func flagLike(name string, c *cli.Context) string {
+	path := commandPath(c)
+	at := slices.IndexFunc(sections(), func(s stage) bool {
+		return s.command == path || path == "train recipe run" &&
+			s.name == "train"
+	})
+	if at < 0 {
+		if path != "" && slices.ContainsFunc(c.Command.Subcommands,
+			func(sub *cli.Command) bool { return sub.Name == "run" && hasFlag(sub, name) }) {
+			return fmt.Sprintf("it is a flag of hgld %s run", path)
+		}
+		return ""
+	}
+	var known []string
+	for _, f := range fieldsOf(sections()[at].settings()) {
+		known = append(known, f.key())
+	}
+	key := keyLike(strings.ReplaceAll(name, "-", "_"), known)
+	switch {
+	case key == "":
+		return ""
+	case !strings.Contains(key, ".") && hasFlag(c.Command, strings.ReplaceAll(key, "_", "-")):
+		return "it is --" + strings.ReplaceAll(key, "_", "-") + " here"
+	}
+	return fmt.Sprintf("-o %s=VALUE sets it", key)
+}
+
+func hasFlag(cmd *cli.Command, name string) bool {
+	return slices.ContainsFunc(cmd.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+}
+
+// argumentMeant says where an argument of a command that takes none belongs.
+func argumentMeant(path, first string) string {
+	isFile := func(names ...string) bool {
+		_, err := os.Stat(filepath.Join(append([]string{first}, names...)...))
+		return err == nil
+	}
+	switch {
+	case path == "demo":
+		return "hgld demo --out " + first
+	case path == "train run" && isFile(settingsFile):
+		return "hgld train resume " + first + " goes on with that run"
+	case path == "train run" && isFile(shards.ManifestFile):
+		return "hgld train run --data " + first + " trains on these shards"
+	case path == "train run":
+		return "a run file is named with --config"
+	case path == "eval run":
+		return "hgld eval run --run " + first
+	case path == "shards build" && isFile(".") && !strings.HasSuffix(first, ".csv"):
+		return "hgld shards build --dataset folder --input " + first
+	case path == "shards build":
+		return "hgld shards build --input " + first
+	case path == "status" || path == "config check" || path == "config show" || path == "run":
+		return fmt.Sprintf("hgld %s -C DIR works on the project in DIR", path)
+	case path == "models list":
+		return "hgld models show " + first
+	}
+	return ""
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"hgld/shards"
+	"hgld/train"
+)
+
+// subject names what evalModel measures, and says where the images of the training
+// have changed since.
+func (s *evalSettings) subject(j *job, m *train.Model, choice *retrievalData, data *openData) (*train.Subject, error) {
+	of := &train.Subject{Run: s.Run, Data: choice.measured()}
+	if !s.Untrained {
+		of.Checkpoint, of.Step = m.Path, m.Step
+		sum, err := m.WeightsSum()
+		if err != nil {
+			return nil, trainError(err)
+		}
+		of.Weights = sum
+		if of.Changed, err = changedSince(m, s.Run); err != nil {
+			return nil, err
+		}
+		if of.Changed != "" {
+			j.say("%s", of.Changed)
+		}
+	}
+	var err error
+	of.Images, err = train.Fingerprint(data.measured()...)
+	return of, err
+}
+
+// changedSince says how the training's images differ from those that a model was
+// trained on, "" where they do not. Without the settings of the run nothing is known.
+func changedSince(m *train.Model, run string) (string, error) {
+	settings, err := readRunSettings(run)
+	if err != nil || settings == nil {
+		return "", err
+	}
+	data, err := settings.Images.open()
+	if isMissing(err) {
+		return "", nil // a model is moved without its images
+	}
+	if err != nil {
+		return fmt.Sprintf("the images of the training cannot be compared with %s: %v", settings.Images.Data, err), nil
+	}
+	defer data.close()
+	same, err := m.TrainedOn(data.Train)
+	if err != nil || same {
+		return "", err
+	}
+	return fmt.Sprintf("%s has changed since the training: the model was trained on other images or labels",
+		settings.Images.Data), nil
+}
+
+// measured says which images are evaluated.
+func (r *retrievalData) measured() string {
+	switch {
+	case len(r.Benchmarks) > 0:
+		return strings.Join(r.Benchmarks, ", ")
+	case r.Query == "" && r.HoldOut > 0:
+		return fmt.Sprintf("%s, %v of the classes of %s held out by seed %d", r.Data, r.HoldOut,
+			strings.Join(r.Splits, " and "), r.HoldOutSeed)
+	case r.Gallery != "" && r.Gallery != r.Query:
+		return fmt.Sprintf("%s, query %s, gallery %s", r.Data, r.Query, r.Gallery)
+	}
+	return fmt.Sprintf("%s, query %s", r.Data, r.Query)
+}
+
+// measured lists the data sets that are evaluated.
+func (d *openData) measured() []train.Dataset {
+	if len(d.Benchmarks) == 0 {
+		return []train.Dataset{d.Query, d.Gallery}
+	}
+	var list []train.Dataset
+	for _, b := range d.Benchmarks {
+		list = append(list, b.Query, b.Gallery)
+	}
+	return list
+}
+
+// filesMeasured names the vectors and labels of an evaluation by their sums.
+func (s *evalSettings) filesMeasured() (*train.Subject, error) {
+	of := &train.Subject{}
+	for i, path := range []string{s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels} {
+		if path == "" || i%2 == 1 && path == []string{s.Embeddings, s.GalleryEmbeddings}[i/2] {
+			continue // labels in the file of the vectors
+		}
+		sum, _, err := hashFile(path)
+		if err != nil {
+			return nil, err
+		}
+		of.Files = append(of.Files, train.HashedFile{Path: path, SHA256: sum})
+	}
+	return of, nil
+}
+
+// ofRun names what a run has measured of itself.
+func ofRun(r *train.Run, s *trainSettings, data *openData, e train.Event) (*train.Subject, error) {
+	folder, sum, err := r.Saved()
+	if err != nil {
+		return nil, trainError(err)
+	}
+	of := &train.Subject{Run: s.Out, Checkpoint: folder, Weights: sum, Step: e.Step}
+	choice, measured := s.Images, data.measured()
+	if e.On == "validation" {
+		choice.Query, choice.Gallery, choice.Benchmarks, measured = "", "", nil, []train.Dataset{data.Validation}
+	}
+	of.Data = choice.measured()
+	of.Images, err = train.Fingerprint(measured...)
+	return of, err
+}
+
+// isShards reports whether a folder holds a data set.
+func isShards(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, shards.ManifestFile))
+	return err == nil
+}

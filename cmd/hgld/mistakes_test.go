@@ -1,0 +1,158 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/internal/tensorfile"
+)
+
+// mistake is a command line that a newcomer has typed, and what it must say.
+type mistake struct {
+	line, args string
+	code       int
+	want       []string
+}
+
+// readMistakes reads testdata/mistakes.txt:
+//
+//	$ command line
+//	exit code
+//	> part of the message
+func readMistakes(t *testing.T) (list []mistake) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "mistakes.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, line := range strings.Split(string(text), "\n") {
+		switch {
+		case line == "" || strings.HasPrefix(line, "#"):
+		case strings.HasPrefix(line, "$ "):
+			list = append(list, mistake{line: "testdata/mistakes.txt:" + strconv.Itoa(n+1),
+				args: strings.TrimPrefix(line, "$ ")})
+		case strings.HasPrefix(line, "> "):
+			m := &list[len(list)-1]
+			m.want = append(m.want, strings.TrimPrefix(line, "> "))
+		default:
+			code, err := strconv.Atoi(line)
+			if err != nil {
+				t.Fatalf("testdata/mistakes.txt:%d: %q", n+1, line)
+			}
+			list[len(list)-1].code = code
+		}
+	}
+	return list
+}
+
+// newcomersFolder has pictures, shards, a finished run, vectors, and weights of
+// several kinds.
+func newcomersFolder(t *testing.T) {
+	t.Helper()
+	pictureShards(t)
+	must := func(args ...string) {
+		t.Helper()
+		if code, _, errs := run(t, args...); code != 0 {
+			t.Fatal(args, errs)
+		}
+	}
+	must(tinyRun("--out", "runs/a", "--query", "test")...)
+	must("train", "export", "--run", "runs/a", "net.safetensors")
+	must("train", "export", "--run", "runs/a", "--backbone", "backbone.safetensors")
+	must("train", "export", "--run", "runs/a", "e.npy")
+	for name, text := range map[string]string{
+		"net.pth": "PK\x03\x04", "e.txt": "1 2 3\n", "photos.csv": "path,fine,coarse\n1.png,a,b\n", "photos.zip": "",
+		"notes.txt": "notes\n",
+		"run.yaml":  "optim: {learning_rate: 1}\n", "learning.yaml": "optim:\n  learning_rate: 1\n",
+		"tau.yaml":   "loss: {name: happier, settings: {tau: 0.1}}\n",
+		"twice.yaml": "seed: 1\nseed: 2\n", "text.yaml": "just a text\n", "net.bin": "",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tensors, _, err := tensorfile.ReadAll("backbone.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range tensors {
+		tensors[i].Name = "module." + tensors[i].Name
+	}
+	f, err := os.Create("module.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tensorfile.WriteSafetensors(f, tensors, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	zero := tensorfile.NewF32("", []int{2, 2}, []float32{0, 0, 1, 0})
+	if f, err = os.Create("zero.npy"); err != nil {
+		t.Fatal(err)
+	}
+	if err := tensorfile.WriteNPY(f, zero); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("zero.csv", []byte("id,fine\nx,a\ny,a\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var flagInText = regexp.MustCompile("(?:^|[\\s`'\"(;:,])(--[a-z][a-z-]*)")
+
+// knownFlags are those of all commands.
+func knownFlags(list []*cli.Command, known map[string]bool) map[string]bool {
+	for _, cmd := range list {
+		for _, f := range cmd.Flags {
+			for _, name := range f.Names() {
+				known["--"+name] = true
+			}
+		}
+		knownFlags(cmd.Subcommands, known)
+	}
+	return known
+}
+
+// A newcomer's mistakes: each message says what is wrong and what to type instead, and
+// every flag that it advises exists.
+func TestNewcomersMistakesAreExplained(t *testing.T) {
+	mistakes := readMistakes(t)
+	if len(mistakes) < 100 {
+		t.Errorf("%d mistakes, want 100", len(mistakes))
+	}
+	newcomersFolder(t)
+	flags := knownFlags(newApp(os.Stdout, os.Stderr, nil).Commands, map[string]bool{"--help": true, "--version": true})
+	for _, m := range mistakes {
+		args := strings.Fields(m.args)
+		code, out, errs := run(t, args[1:]...)
+		if code != m.code {
+			t.Errorf("%s: %s: exit code %d, want %d\n%s%s", m.line, m.args, code, m.code, errs, out)
+		}
+		for _, want := range m.want {
+			if !strings.Contains(errs, want) && !strings.Contains(out, want) {
+				t.Errorf("%s: %s: no %q in\n%s%s", m.line, m.args, want, errs, out)
+			}
+		}
+		for _, found := range flagInText.FindAllStringSubmatch(errs, -1) {
+			if flag := found[1]; !flags[flag] && !slices.ContainsFunc(args,
+				func(a string) bool { return strings.HasPrefix(a, flag) }) {
+				t.Errorf("%s: %s: the message advises %s, which no command has\n%s", m.line, m.args, flag, errs)
+			}
+		}
+		if strings.Contains(errs, "panic") || strings.Contains(errs, "goroutine") {
+			t.Errorf("%s: %s: %s", m.line, m.args, errs)
+		}
+	}
+}

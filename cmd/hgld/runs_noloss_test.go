@@ -1,0 +1,74 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"hgld/internal/tensorboard"
+	"hgld/train"
+)
+
+// A random sampler gives some batches no query with a positive.
+func TestStepsWithoutALossAreNoZeros(t *testing.T) {
+	pictureShards(t)
+	code, _, errs := run(t, tinyRun("-o", "sampler.name=random", "-o", "sampler.batch=4", "-o", "run.checkpoint=0",
+		"--out", "runs/sparse")...)
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	r, err := readPastRun("runs/sparse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing, sum := 0, 0.0
+	for _, e := range r.steps() {
+		if e.Loss == nil {
+			missing++
+			for _, s := range curvesOf(e) {
+				if s.Tag == "train/loss" {
+					t.Errorf("TensorBoard has a loss of %v in step %d", s.Value, e.Step)
+				}
+			}
+			continue
+		}
+		sum = *e.Loss // of the last step with one, a tenth of less than 20
+	}
+	if missing == 0 || missing == 12 || strings.Count(errs, "has no loss") != 1 ||
+		!strings.Contains(errs, " of 12 steps had no query with a positive") {
+		t.Errorf("%d of 12 steps without a loss\n%s", missing, errs)
+	}
+	code, out, errs := run(t, "runs", "list", "--json")
+	var list []runLine
+	if err := json.Unmarshal([]byte(out), &list); code != 0 || err != nil || len(list) != 1 ||
+		list[0].NoLoss != missing || float64(list[0].Loss) != sum {
+		t.Errorf("exit code %d, %v: %d without a loss, want loss %v\n%s%s", code, err, missing, sum, out, errs)
+	}
+	if _, _, errs := run(t, "runs", "list"); !strings.Contains(errs, "had no query with a positive") {
+		t.Errorf("the steps are not counted:\n%s", errs)
+	}
+	points, _, err := curveOf(r, "loss", 1)
+	if err != nil || len(points) != 12-missing {
+		t.Errorf("%d points, want %d (%v)", len(points), 12-missing, err)
+	}
+}
+
+func TestNormThatWasNotRecordedIsNotDrawn(t *testing.T) {
+	threeRuns(t)
+	code, _, errs := run(t, "runs", "plot", "--what", "grad_norm", "--out", "n.svg", "runs/happier-seed1")
+	if code == 0 || !strings.Contains(errs, "no run has a value of grad_norm") ||
+		!strings.Contains(errs, "optim.clip") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	got := curvesOf(train.Event{Kind: train.Stepped, Loss: new(0.0), Norm: new(0.0), Images: 1, Seconds: 1})
+	tags := map[string]tensorboard.Scalar{}
+	for _, s := range got {
+		tags[s.Tag] = s
+	}
+	if _, has := tags["train/loss"]; !has {
+		t.Error("a loss of 0 is one")
+	}
+	if _, has := tags["train/grad_norm"]; !has {
+		t.Error("a norm of 0 is one")
+	}
+}

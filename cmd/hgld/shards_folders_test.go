@@ -1,0 +1,98 @@
+package main
+
+import (
+	"image/png"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"hgld/internal/sketch"
+)
+
+// drawings writes a drawing to each path below a new folder, which becomes the
+// current one.
+func drawings(t *testing.T, paths ...string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for i, path := range paths {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := png.Encode(f, sketch.Picture(0, i, 0, 20)); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestShardsOfFoldersAsPublished(t *testing.T) {
+	drawings(t, "omniglot/Greek/character01/1.png", "omniglot/Greek/character02/1.png",
+		"omniglot/Latin/character01/1.png",
+		"near/training/a/1.png", "near/testing/b/2.png")
+	if err := os.WriteFile("turned.csv", []byte("path,group,product\n1.png,fruit,apple\n2.png,fruit,pear\n"),
+		0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		want []string
+	}{
+		{"--dataset folder --input omniglot --levels character,alphabet", 0,
+			[]string{"called by their path (Greek/character01)", "character: 3 classes", "alphabet: 2 classes"}},
+		{"--dataset folder --input omniglot --levels alphabet,character --out other", exitUsage,
+			[]string{"alphabet is coarser than character: are the levels alphabet,character coarsest first?",
+				"--levels character,alphabet"}},
+		{"--input turned.csv --levels group,product --out other", exitUsage,
+			[]string{`group "fruit" has two parents: "apple" (turned.csv:2) and "pear" (turned.csv:3)`,
+				"coarsest first?", "--levels product,group"}},
+		{"--dataset folder --input near --out other", exitFailed,
+			[]string{"are the folders testing, training splits? --split-folders testing=test,training=train"}},
+		{"--dataset folder --input near --split-folders testing=test,training=train --out other", 0,
+			[]string{"train: 1 image ", "test: 1 image "}},
+		{"--dataset folder --input omniglot --out omniglot/shards", exitUsage,
+			[]string{"out is omniglot/shards, which is inside input, omniglot", "--out omniglot-shards"}},
+		{"--dataset folder --input omniglot --out omniglot", exitUsage, []string{"inside input"}},
+	} {
+		code, out, errs := run(t, append([]string{"shards", "build"}, strings.Fields(c.args)...)...)
+		for _, want := range c.want {
+			if !strings.Contains(out+errs, want) {
+				t.Errorf("%s: no %q in\n%s%s", c.args, want, out, errs)
+			}
+		}
+		if code != c.code {
+			t.Errorf("%s: exit code %d, want %d\n%s", c.args, code, c.code, errs)
+		}
+	}
+	if _, err := os.Stat("omniglot/shards"); err == nil {
+		t.Error("the data set was written among its images")
+	}
+}
+
+// More levels than can be compared are no data set: 2,000 gave one that could not be
+// opened.
+func TestTooManyLevelsAreNoDataSet(t *testing.T) {
+	drawings(t, "1.png")
+	var names []string
+	for l := range 2000 {
+		names = append(names, "l"+strconv.Itoa(l))
+	}
+	list := strings.Join(names, ",")
+	if err := os.WriteFile("t.csv", []byte("path,"+list+"\n1.png"+strings.Repeat(",a", len(names))+"\n"),
+		0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := run(t, "shards", "build", "--input", "t.csv", "--levels", list)
+	if _, err := os.Stat("shards"); code != exitUsage || err == nil ||
+		!strings.Contains(errs, "there are 2000 levels, want at most 126") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}

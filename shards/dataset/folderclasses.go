@@ -1,0 +1,222 @@
+package dataset
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"hgld/labels"
+)
+
+// asClasses, in place of a table of split folders, says that there are none.
+const asClasses = "none"
+
+// likeSplits are names of folders that are no splits of ours and mean one.
+var likeSplits = map[string]labels.Split{
+	"training": labels.Train, "trn": labels.Train, "background": labels.Train,
+	"testing": labels.Test, "tst": labels.Test, "evaluation": labels.Test, "eval": labels.Test,
+	"validation": labels.Val, "valid": labels.Val, "dev": labels.Val, "development": labels.Val,
+}
+
+// splitLike returns the split that a folder's name means, "" for none.
+func splitLike(folder string) labels.Split {
+	name := strings.ToLower(folder)
+	for _, around := range []string{"images", "image", "imgs", "img", "set", "data"} {
+		name = strings.TrimSuffix(strings.TrimPrefix(name, around+"_"), "_"+around)
+		name = strings.TrimSuffix(strings.TrimPrefix(name, around+"-"), "-"+around)
+	}
+	if slices.Contains(labels.Splits, labels.Split(name)) {
+		return labels.Split(name)
+	}
+	return likeSplits[name]
+}
+
+// splitFolders finds the splits of the folders at the top: those that the settings
+// name, or folders that are all called like splits. nil: the folders are classes.
+func splitFolders(tops []string, asked []string) (map[string]labels.Split, error) {
+	if len(asked) > 0 {
+		return namedSplits(tops, asked)
+	}
+	exact, near := 0, 0
+	own := map[string]labels.Split{}
+	var proposal []string
+	for _, top := range tops {
+		own[top] = splitLike(top)
+		switch {
+		case labels.Split(top) == own[top]:
+			exact++
+		case own[top] != "":
+			near++
+		}
+		if own[top] != "" {
+			proposal = append(proposal, top+"="+string(own[top]))
+		}
+	}
+	switch {
+	case exact == len(tops):
+		return own, nil
+	case exact+near == len(tops) && len(tops) > 1:
+		return nil,
+			fmt.Errorf("are the folders %s splits? --split-folders %s takes them for these; --split-folders %s "+
+				"takes them for classes",
+				strings.Join(tops, ", "), strings.Join(proposal, ","), asClasses)
+	case exact > 1:
+		return nil,
+			fmt.Errorf("of the folders %s some are called like splits and others are not: --split-folders "+
+				"FOLDER=SPLIT,… names the split of each (want one of %v); --split-folders %s takes them for classes",
+				shortList(tops), labels.Splits, asClasses)
+	}
+	return nil, nil
+}
+
+// namedSplits reads FOLDER=SPLIT for each folder at the top that is no split by its
+// name.
+func namedSplits(tops, asked []string) (map[string]labels.Split, error) {
+	if len(asked) == 1 && asked[0] == asClasses {
+		return nil, nil
+	}
+	own := map[string]labels.Split{}
+	for _, text := range asked {
+		folder, split, ok := strings.Cut(text, "=")
+		switch {
+		case !ok || !slices.Contains(labels.Splits, labels.Split(split)):
+			return nil, fmt.Errorf("split_folders has %q, want FOLDER=SPLIT with a split of %v, or %s alone", text,
+				labels.Splits, asClasses)
+		case !slices.Contains(tops, folder):
+			return nil, fmt.Errorf("split_folders names %q, and the folders are %s", folder, shortList(tops))
+		}
+		own[folder] = labels.Split(split)
+	}
+	for _, top := range tops {
+		if own[top] == "" && slices.Contains(labels.Splits, labels.Split(top)) {
+			own[top] = labels.Split(top)
+		}
+		if own[top] == "" {
+			return nil, fmt.Errorf("split_folders says nothing of %s: want FOLDER=SPLIT for each folder at the top",
+				top)
+		}
+	}
+	return own, nil
+}
+
+// checkDepth reports images that lie at different depths, with the number of each.
+func (src *folderSource) checkDepth() (depth int, err error) {
+	count, example := map[int]int{}, map[int]string{}
+	for _, e := range src.files {
+		_, names := src.labelled(e.path)
+		if len(names) == 0 {
+			return 0, fmt.Errorf("%s lies in no class folder; want CLASS/%s", e.path, path.Base(e.path))
+		}
+		if count[len(names)]++; count[len(names)] == 1 {
+			example[len(names)] = e.path
+		}
+	}
+	depths := slices.Sorted(maps.Keys(count))
+	if len(depths) == 1 {
+		return depths[0], nil
+	}
+	var found []string
+	most := depths[0]
+	for _, d := range depths {
+		found = append(found, fmt.Sprintf("%d images lie %d deep, like %s", count[d], d, example[d]))
+		if count[d] > count[most] {
+			most = d
+		}
+	}
+	return 0,
+		fmt.Errorf("every image needs a class at every level, and %s: move those that are not %d deep into "+
+			"folders of that depth, "+
+			"or name the classes of each image in a table (--dataset csv; an empty cell is no class)",
+			strings.Join(found, ", "), most)
+}
+
+// checkNesting asks about folders whose finer class is on top, as in apple/fruit: each
+// folder holds one other, and these have the same names again.
+func (src *folderSource) checkNesting(depth int) error {
+	if depth < 2 {
+		return nil
+	}
+	below := map[string]map[string]bool{} // what stands in each folder above the images
+	above := map[string]map[string]bool{}
+	for _, e := range src.files {
+		_, names := src.labelled(e.path)
+		parent := names[1]
+		if below[parent] == nil {
+			below[parent] = map[string]bool{}
+		}
+		if above[names[0]] == nil {
+			above[names[0]] = map[string]bool{}
+		}
+		below[parent][names[0]], above[names[0]][parent] = true, true
+	}
+	for _, children := range below {
+		if len(children) > 1 {
+			return nil
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(above)) {
+		if len(above[name]) > 1 && len(above) < len(below) {
+			parents := slices.Sorted(maps.Keys(above[name]))
+			return fmt.Errorf("are these levels finest first? Each of the folders %s holds one folder alone, "+
+				"%s; the coarser class is to be on top: %s/%s/image.jpg. "+
+				"Turn the folders round, or name the classes of each image in a table (--dataset csv)",
+				shortList(parents), name, name, parents[0])
+		}
+	}
+	return nil
+}
+
+// identify finds the levels at which a name stands under two parents. There a class
+// is its path: Greek/character01 and Latin/character01 are two.
+func (src *folderSource) identify(depth int) {
+	src.byPath = make([]bool, depth)
+	parents := make([]map[string]string, depth)
+	for l := range parents {
+		parents[l] = map[string]string{}
+	}
+	for _, e := range src.files {
+		_, names := src.labelled(e.path)
+		for l := range depth - 1 {
+			parent := strings.Join(names[l+1:], "/")
+			if before, known := parents[l][names[l]]; known && before != parent {
+				src.byPath[l] = true
+			}
+			parents[l][names[l]] = parent
+		}
+	}
+}
+
+// classes returns the split and the class names of a path, finest first.
+func (src *folderSource) classes(p string) (labels.Split, []string) {
+	split, names := src.labelled(p)
+	for l := len(names) - 2; l >= 0; l-- {
+		if src.byPath[l] {
+			names[l] = names[l+1] + "/" + names[l]
+		}
+	}
+	return split, names
+}
+
+// Notes says at which levels a class is called by its path.
+func (src *folderSource) Notes() (list []string) {
+	for l, is := range src.byPath {
+		if is {
+			_, names := src.classes(src.files[0].path)
+			list = append(list,
+				fmt.Sprintf("%s: equal names under two parents are two classes, which are called by their path (%s)",
+					src.levels[l], names[l]))
+		}
+	}
+	return list
+}
+
+// shortList names the first few.
+func shortList(names []string) string {
+	const few = 6
+	if len(names) > few {
+		return strings.Join(names[:few], ", ") + fmt.Sprintf(" and %d more", len(names)-few)
+	}
+	return strings.Join(names, ", ")
+}

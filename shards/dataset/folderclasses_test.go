@@ -1,0 +1,98 @@
+package dataset
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Omniglot as published: every alphabet has characters of the same names.
+func TestEqualNamesUnderTwoParentsAreTwoClasses(t *testing.T) {
+	files := tree{}
+	for _, name := range []string{"Greek/character01/1.png", "Greek/character02/1.png", "Latin/character01/1.png",
+		"Latin/character02/1.png", "Latin/character03/1.png"} {
+		files[name] = string(picture(t, len(files)))
+	}
+	s := Settings{Input: files.folder(t), Levels: []string{"character", "alphabet"}}
+	got, err := items(t, Folder{}, s)
+	want := []string{"Greek/character01/1.png train Greek/character01<Greek",
+		"Greek/character02/1.png train Greek/character02<Greek",
+		"Latin/character01/1.png train Latin/character01<Latin",
+		"Latin/character02/1.png train Latin/character02<Latin",
+		"Latin/character03/1.png train Latin/character03<Latin"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v\n%s", err, strings.Join(got, "\n"))
+	}
+	r := build(t, Folder{}, s)
+	if levels := r.Manifest.Levels; len(levels[0].Classes) != 5 || len(levels[1].Classes) != 2 {
+		t.Errorf("%d and %d classes, want 5 and 2", len(levels[0].Classes), len(levels[1].Classes))
+	}
+	src, err := Folder{}.Open(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if notes := src.(interface{ Notes() []string }).Notes(); len(notes) != 1 ||
+		!strings.Contains(notes[0], "character: equal names") || !strings.Contains(notes[0], "Greek/character01") {
+		t.Errorf("%q", notes)
+	}
+	deep, err := items(t, Folder{}, Settings{Input: tree{"x/a/1/p.png": "p", "x/b/1/p.png": "p",
+		"y/a/2/p.png": "p"}.folder(t)})
+	if want := []string{"x/a/1/p.png train x/a/1<x/a<x", "x/b/1/p.png train x/b/1<x/b<x",
+		"y/a/2/p.png train y/a/2<y/a<y"}; err != nil || !slices.Equal(deep, want) {
+		t.Errorf("%v, %v", deep, err)
+	}
+}
+
+func TestFoldersLikeSplitsAreAskedAbout(t *testing.T) {
+	near := tree{"training/a/1.jpg": "x", "testing/a/2.jpg": "y", "validation/b/3.jpg": "z"}.folder(t)
+	_, err := items(t, Folder{}, Settings{Input: near})
+	wantError(t, err, "are the folders testing, training, validation splits?",
+		"--split-folders testing=test,training=train,validation=val", "--split-folders none")
+	got, err := items(t, Folder{}, Settings{Input: near,
+		SplitFolders: []string{"testing=test", "training=train", "validation=val"}})
+	if want := []string{"testing/a/2.jpg test a", "training/a/1.jpg train a",
+		"validation/b/3.jpg val b"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v", got, err)
+	}
+	got, err = items(t, Folder{}, Settings{Input: near, SplitFolders: []string{"none"}, Levels: []string{"x", "y"}})
+	if want := []string{"testing/a/2.jpg train testing/a<testing", "training/a/1.jpg train training/a<training",
+		"validation/b/3.jpg train validation/b<validation"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v", got, err)
+	}
+	_, err = items(t, Folder{}, Settings{Input: tree{"images_background/a/1.jpg": "",
+		"images_evaluation/b/2.jpg": ""}.folder(t)})
+	wantError(t, err, "images_background=train,images_evaluation=test")
+	_, err = items(t, Folder{}, Settings{Input: tree{"train/a/1.jpg": "", "test/a/2.jpg": "",
+		"extra/a/3.jpg": ""}.folder(t)})
+	wantError(t, err, "extra, test, train", "--split-folders")
+	for asked, want := range map[string]string{"training": "want FOLDER=SPLIT", "training=trian": "want FOLDER=SPLIT",
+		"trainig=train": `names "trainig"`, "training=train": "says nothing of testing"} {
+		_, err := items(t, Folder{}, Settings{Input: near, SplitFolders: []string{asked}})
+		wantError(t, err, want)
+	}
+}
+
+func TestLevelsInTheWrongOrderAreAskedAbout(t *testing.T) {
+	dir := tree{"Greek/alpha/1.jpg": "x", "Greek/beta/2.jpg": "y", "Latin/a/3.jpg": "z"}.folder(t)
+	_, err := items(t, Folder{}, Settings{Input: dir, Levels: []string{"alphabet", "character"}})
+	wantError(t, err, "are the levels alphabet,character coarsest first?", "--levels character,alphabet")
+	_, err = items(t, Folder{}, Settings{Input: tree{"apple/fruit/1.jpg": "", "pear/fruit/2.jpg": "",
+		"juice/drink/3.jpg": ""}.folder(t)})
+	wantError(t, err, "are these levels finest first?", "fruit/apple/image.jpg")
+
+	table := tree{"t.csv": "path,group,product\n1.jpg,fruit,apple\n2.jpg,fruit,pear\n3.jpg,drink,juice\n4.jpg,fruit,apple\n"}.folder(t)
+	s := Settings{Input: filepath.Join(table, "t.csv"), Levels: []string{"group", "product"}}
+	_, err = items(t, CSV{}, s)
+	wantError(t, err, "t.csv", "are the levels group,product coarsest first?",
+		`group "fruit" has two parents: "apple" (t.csv:2) and "pear" (t.csv:3)`, "--levels product,group")
+	if !errors.As(err, new(*OrderError)) {
+		t.Errorf("%T", err)
+	}
+	s.Levels = []string{"product", "group"}
+	if _, err := items(t, CSV{}, s); err != nil {
+		t.Error(err)
+	}
+}

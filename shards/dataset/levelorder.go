@@ -1,0 +1,145 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// OrderError asks whether levels were named coarsest first.
+type OrderError struct {
+	Levels []string // as they were given
+	Why    string   // "category is coarser than product"
+}
+
+// Error asks, and says which order is right.
+func (e *OrderError) Error() string {
+	return fmt.Sprintf("%s: are the levels %s coarsest first? They are named finest first: --levels %s",
+		e.Why, strings.Join(e.Levels, ","), strings.Join(e.Right(), ","))
+}
+
+// Right is the levels finest first.
+func (e *OrderError) Right() []string {
+	right := slices.Clone(e.Levels)
+	slices.Reverse(right)
+	return right
+}
+
+// chains are names of levels whose order everybody knows, finest first.
+var chains = [][]string{
+	{"fine", "middle", "coarse", "top"}, {"finest", "coarsest"},
+	{"species", "genus", "family", "order", "phylum", "kingdom"},
+	{"landmark", "supercategory", "kind"}, {"product", "category"}, {"item", "category"},
+	{"class", "superclass"}, {"subclass", "class"}, {"subcategory", "category"}, {"category", "supercategory"},
+	{"sub_category", "category"},
+	{"character", "alphabet"}, {"breed", "species"}, {"model", "make"}, {"model", "brand"}, {"city", "country"},
+}
+
+// checkOrder asks about levels that are all in the order coarsest first, as far as
+// their names tell.
+func checkOrder(levels []string) error {
+	why := ""
+	for i, finer := range levels {
+		for _, coarser := range levels[i+1:] {
+			switch {
+			case ordered(coarser, finer):
+				why = fmt.Sprintf("%s is coarser than %s", finer, coarser)
+			case ordered(finer, coarser):
+				return nil
+			}
+		}
+	}
+	if why == "" {
+		return nil
+	}
+	return &OrderError{Levels: levels, Why: why}
+}
+
+// ordered reports whether a level is known to be finer than another by their names.
+func ordered(finer, coarser string) bool {
+	finer, coarser = strings.ToLower(finer), strings.ToLower(coarser)
+	return slices.ContainsFunc(chains, func(chain []string) bool {
+		f, c := slices.Index(chain, finer), slices.Index(chain, coarser)
+		return f >= 0 && c > f
+	})
+}
+
+// surveyed is how many rows of a table are looked at for the order of its levels:
+// enough to meet a class twice, and few enough to take no time.
+const surveyed = 100_000
+
+// checkOrder asks about label columns that are no tree finest first, and are one
+// coarsest first. Rows that cannot be read are reported when they are imported.
+func (src *csvSource) checkOrder(ctx context.Context) error {
+	columns := src.columns.levels
+	if len(columns) < 2 || src.labels != nil {
+		return nil
+	}
+	f, r, _, err := src.open()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	forward, backward := newNesting(src.levels), newNesting(src.levels)
+	names, reversed := make([]string, len(columns)), make([]string, len(columns))
+	for range surveyed {
+		record, err := r.Read()
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		for i, c := range columns {
+			names[i], reversed[len(columns)-1-i] = record[c], record[c]
+		}
+		if slices.Contains(names, "") {
+			continue
+		}
+		line, _ := r.FieldPos(0)
+		where := fmt.Sprintf("%s:%d", src.base(), line)
+		forward.add(names, where)
+		backward.add(reversed, where)
+	}
+	if forward.broken == "" || backward.broken != "" {
+		return nil
+	}
+	return &OrderError{Levels: src.levels, Why: forward.broken}
+}
+
+// nesting says whether rows of class names, finest first, form a tree.
+type nesting struct {
+	levels  []string
+	parents []map[string]placed
+	broken  string // the first class with two parents
+}
+
+// placed is the parent of a class, and the row that says so.
+type placed struct{ parent, where string }
+
+func newNesting(levels []string) *nesting {
+	n := &nesting{levels: levels, parents: make([]map[string]placed, len(levels))}
+	for l := range n.parents {
+		n.parents[l] = map[string]placed{}
+	}
+	return n
+}
+
+func (n *nesting) add(names []string, where string) {
+	for l := range len(names) - 1 {
+		before, known := n.parents[l][names[l]]
+		if known && before.parent != names[l+1] && n.broken == "" {
+			n.broken = fmt.Sprintf("%s %q has two parents: %q (%s) and %q (%s)", n.levels[l], names[l], before.parent,
+				before.where, names[l+1], where)
+		}
+		if !known {
+			n.parents[l][strings.Clone(names[l])] = placed{strings.Clone(names[l+1]), where}
+		}
+	}
+}

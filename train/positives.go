@@ -1,0 +1,152 @@
+package train
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"hgld/labels"
+	"hgld/train/device"
+	"hgld/train/loss"
+)
+
+// undefined returns the comparisons without which the loss of a step has no value:
+// none for a loss against proxies, and for one that negatives alone give a value.
+func (o *objective) undefined() []loss.Comparison {
+	return slices.DeleteFunc(o.comparisons(), func(c loss.Comparison) bool { return c.Defined })
+}
+
+func (o *objective) comparisons() []loss.Comparison {
+	if c, ok := o.loss.(loss.Compared); ok {
+		return c.Comparisons()
+	}
+	return nil
+}
+
+// hasPositive reports whether a batch has a loss: one of its queries has a positive
+// in the batch, or in the memory that the coming step reads. at is how far the run
+// has come, in steps or epochs. It runs on the lane, before the step.
+func (s *step) hasPositive(from *batch, at int) (bool, error) {
+	needed := s.objective.undefined()
+	if len(needed) == 0 {
+		return true, nil
+	}
+	levels := len(from.labels) / (len(from.crop) / 3)
+	rows := make([][]int32, len(from.rows))
+	for i := range rows {
+		rows[i] = from.labels[i*levels : (i+1)*levels]
+	}
+	seen := newLabelSet(needed)
+	for _, row := range rows {
+		if seen.share(row) {
+			return true, nil
+		}
+		seen.add(row)
+	}
+	remembered, err := s.objective.memory.labels(s.n.b, from.rows, s.update.taken, at)
+	return slices.ContainsFunc(remembered, seen.share), err
+}
+
+// checkPositives refuses a loss whose sampler gives no query of the first epoch a
+// positive, neither in its batch nor in the memory: nothing would be learnt.
+func (o *objective) checkPositives(c *Config, rows []labels.Path, epoch [][]int) error {
+	compared := o.comparisons()
+	if len(compared) == 0 {
+		return nil
+	}
+	batches := epoch
+	if o.memory.ring != nil {
+		batches = [][]int{slices.Concat(epoch...)}
+	}
+	for _, batch := range batches {
+		seen := newLabelSet(compared)
+		for _, i := range batch {
+			if seen.share(rows[i]) {
+				return nil
+			}
+			seen.add(rows[i])
+		}
+	}
+	return fmt.Errorf("loss.name is %s, which compares images of the same class, and in %d batches of sampler "+
+		"%s no two images are of one: "+
+		"want classes of 2 images or more with sampler.name=m-per-class, or a loss with proxies such as nsm",
+		c.Loss.Name, len(epoch), c.Sampler.Name)
+}
+
+// labelSet is the labels that items have at the levels which are compared.
+type labelSet struct {
+	compared []loss.Comparison
+	has      map[levelLabel]bool
+}
+
+type levelLabel struct {
+	level int
+	class int32
+}
+
+func newLabelSet(compared []loss.Comparison) *labelSet {
+	return &labelSet{compared: compared, has: map[levelLabel]bool{}}
+}
+
+// share reports whether an item of the set is a positive of one with these labels.
+func (s *labelSet) share(row []int32) bool {
+	return slices.ContainsFunc(s.of(row), func(l levelLabel) bool { return s.has[l] })
+}
+
+func (s *labelSet) add(row []int32) {
+	for _, l := range s.of(row) {
+		s.has[l] = true
+	}
+}
+
+func (s *labelSet) of(row []int32) (list []levelLabel) {
+	for _, c := range s.compared {
+		to := c.To
+		if to == 0 {
+			to = len(row)
+		}
+		for level := c.From; level < to; level++ {
+			if row[level] >= 0 {
+				list = append(list, levelLabel{level, row[level]})
+			}
+		}
+	}
+	return list
+}
+
+// labels downloads the labels that the coming step finds in the ring beside those of
+// its own batch: none if it does not read the ring. The arguments are those of begin.
+func (m *memory) labels(b device.Backend, items []int, batches, at int) ([][]int32, error) {
+	if m.ring == nil || at+1 < m.Start {
+		return nil, nil
+	}
+	from := m.states[ringPrefix+"labels"]
+	size, levels := from.Dims[0], from.Dims[1]
+	data := make([]byte, 4*size*levels)
+	if err := b.Wait(b.Download(data, from.Value)); err != nil {
+		return nil, err
+	}
+	replaced := map[int]bool{} // by the batch, which goes in before the ring is read
+	for i := range items {
+		switch {
+		case m.First:
+		case m.Unique:
+			replaced[items[i]] = true
+		default:
+			replaced[m.ring.First(batches)+i] = true
+		}
+	}
+	var rows [][]int32
+	for i := range size {
+		if replaced[i] {
+			continue
+		}
+		row := make([]int32, levels)
+		for level := range row {
+			row[level] = int32(math.Float32frombits(binary.LittleEndian.Uint32(data[4*(i*levels+level):])))
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}

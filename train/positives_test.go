@@ -1,0 +1,113 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"hgld/train/device/cpu"
+)
+
+// sparse is drawings of which a random batch seldom has two of a place.
+func sparse(steps int) (Config, *places) {
+	c, d := tiny(steps)
+	d.forms, d.perForm, d.views = 4, 16, 4
+	c.Sampler.Name, c.Sampler.Batch = "random", 8
+	return c, d
+}
+
+func TestStepsWithoutAPositiveHaveNoLoss(t *testing.T) {
+	for _, l := range []Loss{
+		{Named: Named{Name: "smooth-ap"}, Preset: "paper"},
+		{Named: Named{Name: "smooth-ap"}, Preset: "released"}, // the query is its own positive there
+		{Named: Named{Name: "triplet"}, Preset: "paper"},
+		{Named: Named{Name: "roadmap"}, Preset: "paper"},
+	} {
+		c, d := sparse(40)
+		c.Loss = l
+		r, err := New(c, Data{Train: d}, Options{Backend: cpu.New(2)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[int]bool{} // step -> a query of its batch has a positive
+		for w, err := range epochs(r.parts.sampler, r.paths, c.Seed, position{}) {
+			if err != nil || len(want) == c.Steps {
+				break
+			}
+			seen := map[int32]int{}
+			for _, row := range w.rows {
+				seen[r.paths[row][0]]++
+			}
+			want[len(want)+1] = len(seen) < len(w.rows)
+		}
+		without := 0
+		for e, err := range r.Events(context.Background()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Kind != Stepped {
+				continue
+			}
+			if (e.Loss != nil) != want[e.Step] {
+				t.Errorf("%s, %s: step %d has a loss: %v, want %v", l.Name, l.Preset, e.Step, e.Loss != nil,
+					want[e.Step])
+			}
+			if e.Loss == nil {
+				without++
+			}
+		}
+		if err := r.Close(); err != nil || without == 0 || without == c.Steps {
+			t.Errorf("%s, %s: %d of %d steps without a positive (%v)", l.Name, l.Preset, without, c.Steps, err)
+		}
+	}
+}
+
+// Proxies are positives of every query, and negatives alone have a contrastive loss.
+func TestStepsWithoutAPositiveHaveALossOfProxiesOrNegatives(t *testing.T) {
+	for _, name := range []string{"nsm", "calibration"} {
+		c, d := sparse(12)
+		c.Loss.Name = name
+		losses(mustTrain(t, c, Data{Train: d}, Options{})) // panics where a loss is missing
+	}
+}
+
+// With a memory of all images every query finds the others of its place there, once
+// they have been seen.
+func TestMemoryGivesPositives(t *testing.T) {
+	for _, first := range []bool{false, true} {
+		c, d := sparse(200)
+		c.Memory = CrossBatch{Unique: true, First: first}
+		missing, last := 0, false
+		for _, e := range mustTrain(t, c, Data{Train: d}, Options{}) {
+			if e.Kind == Stepped {
+				if last = e.Loss != nil; !last {
+					missing++
+				}
+			}
+		}
+		if missing == 0 || missing > 20 || !last {
+			t.Errorf("first %v: %d steps without a positive, the last with one: %v", first, missing, last)
+		}
+	}
+}
+
+func TestLossWithoutPositivesIsRefused(t *testing.T) {
+	for _, name := range []string{"sup-ap", "triplet", "calibration", "fast-ap", "blackbox-ap", "happier"} {
+		c, d := tiny(4)
+		c.Loss.Name, c.Sampler.Name, d.views = name, "random", 1
+		if name == "happier" { // which compares all levels
+			c.Sampler.Batch = 1
+		}
+		for what, prepare := range map[string]func() error{
+			"plan": func() error { _, err := Plan(c, Data{Train: d}); return err },
+			"run":  func() error { _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)}); return err },
+		} {
+			err := prepare()
+			if !errors.As(err, new(*ConfigError)) || !strings.Contains(err.Error(), "loss.name is "+name) ||
+				!strings.Contains(err.Error(), "2 images or more") {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
+		}
+	}
+}

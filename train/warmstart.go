@@ -1,0 +1,173 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hgld/internal/tensorfile"
+	"hgld/train/backbone"
+	"hgld/train/nn"
+)
+
+// warmStart fills the network with what a new run begins from: the backbone with
+// Model.Weights or the whole network with From, or nothing. left names the tensors
+// that Model.Weights has behind the backbone.
+func (n *network) warmStart(c *Config, p *parts) (left []string, err error) {
+	switch {
+	case c.From != "":
+		return nil, n.whole(c, p)
+	case c.Model.Weights != "":
+		return n.pretrained(p.backbone, c.Model.Weights)
+	}
+	return nil, nil
+}
+
+// pretrained fills the backbone from a file with the names of torchvision or timm,
+// or from a checkpoint of a whole net, ours or SupRank's. The classifier in it is
+// left out.
+func (n *network) pretrained(spec backbone.Spec, path string) (left []string, err error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil,
+			&ConfigError{fmt.Errorf("model.weights is %s, a folder: want a safetensors file of a backbone; "+
+				"--from %s starts from the whole network of a run", path, path)}
+	}
+	if err := refusePickle("model.weights", path); err != nil {
+		return nil, err
+	}
+	tensors, _, err := tensorfile.ReadAll(path)
+	if err != nil {
+		return nil, fmt.Errorf("train: model.weights: %w", err)
+	}
+	tensors = backbone.Unwrapped(tensors)
+	kept := backbone.Pretrained(spec, tensors)
+	for i := range kept {
+		kept[i].Name = backbonePrefix + kept[i].Name
+	}
+	if err := n.store.Import(n.b, kept, backbonePrefix); err != nil {
+		return nil, &ConfigError{fmt.Errorf("model.weights: %s: %w; %s", path, err, fittingBackbone(tensors))}
+	}
+	if !slices.ContainsFunc(tensors, func(t tensorfile.Tensor) bool {
+		return strings.HasPrefix(t.Name,
+			backbonePrefix)
+	}) {
+		return nil, nil // torchvision's or timm's: what stands behind is a classifier
+	}
+	for _, t := range ofNetwork(backbone.Checkpoint(tensors)) {
+		if !strings.HasPrefix(t.Name, backbonePrefix) {
+			left = append(left, t.Name)
+		}
+	}
+	return left, nil
+}
+
+// whole fills the network, but nothing of the loss and the optimizer, from a run, one
+// of its checkpoints, or an export.
+func (n *network) whole(c *Config, p *parts) error {
+	tensors, model, err := readNetwork(c.From)
+	if err != nil {
+		return err
+	}
+	alone := newNetwork(n.b, c, p, n.decoder) // the store without what the loss trains
+	if bad := alone.store.Compare(tensors, ""); bad != nil {
+		return &ConfigError{fmt.Errorf("from: %s: %w%s", c.From, bad, otherModel(c.Model, model))}
+	}
+	own, err := n.store.Export(n.b)
+	if err != nil {
+		return fmt.Errorf("train: from: %w", err)
+	}
+	if err := n.store.Import(n.b, over(own, tensors), ""); err != nil {
+		return fmt.Errorf("train: from: %s: %w", c.From, err)
+	}
+	return nil
+}
+
+// readNetwork reads the network of a run directory, a checkpoint or an export, and
+// for the first two its architecture. It is the averaged one where there is such.
+func readNetwork(path string) ([]tensorfile.Tensor, *Architecture, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("train: from: %w", err)
+	}
+	if !info.IsDir() {
+		if err := refusePickle("from", path); err != nil {
+			return nil, nil, err
+		}
+		tensors, _, err := tensorfile.ReadAll(path)
+		if err != nil {
+			return nil, nil, fmt.Errorf("train: from: %w", err)
+		}
+		return ofNetwork(backbone.Checkpoint(backbone.Unwrapped(tensors))), nil, nil
+	}
+	folder, s, err := checkpointIn(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	tensors, err := readTensors(folder, s.evaluated())
+	return ofNetwork(tensors), &s.Config.Model, err
+}
+
+// otherModel says in which settings two architectures differ, "" where that is not
+// known.
+func otherModel(now Architecture, was *Architecture) string {
+	if was == nil {
+		return "; a backbone alone is named by model.weights"
+	}
+	a, b := Config{Model: *was}, Config{Model: now}
+	list, err := differences(state{Config: a}, b, "", "")
+	if err != nil || len(list) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(list, "; ")
+}
+
+// checkpointIn finds the newest checkpoint of a run directory, or takes path for one,
+// and reads its state.
+func checkpointIn(path string) (folder string, s state, err error) {
+	list, err := checkpoints(path)
+	if err != nil {
+		return "", s, err
+	}
+	if folder = path; len(list) > 0 {
+		folder = list[len(list)-1]
+	}
+	s, err = readState(folder)
+	if err != nil && !errors.As(err, new(*DamagedError)) {
+		err = fmt.Errorf("train: %s is neither a run directory with a checkpoint nor a checkpoint: %w", path, err)
+	}
+	return folder, s, err
+}
+
+// evaluated is the file of the weights that an evaluation takes.
+func (s *state) evaluated() string {
+	if s.Config.EMA.Decay > 0 {
+		return averageFile
+	}
+	return modelFile
+}
+
+// refusePickle is an error for a file that would have to be unpickled.
+func refusePickle(key, path string) error {
+	ext := filepath.Ext(path)
+	if !slices.Contains([]string{".pth", ".pt", ".bin", ".ckpt", ".pkl"}, strings.ToLower(ext)) {
+		return nil
+	}
+	return &ConfigError{fmt.Errorf("%s is %s: weights are read from safetensors, not from a pickle; "+
+		"scripts/convert_weights.py %s %s.safetensors converts it",
+		key, path, path, strings.TrimSuffix(path, ext))}
+}
+
+// fittingBackbone says which of the known backbones a file of weights is for.
+func fittingBackbone(tensors []tensorfile.Tensor) string {
+	for _, e := range backbone.All {
+		store := nn.NewStore()
+		e.Value.Build(store.Group("all"), backbone.Options{})
+		if store.Compare(backbone.Pretrained(e.Value, tensors), "") == nil {
+			return fmt.Sprintf("these fit %s: model.backbone.name=%s", e.Name, e.Name)
+		}
+	}
+	return "hgld models check says what a file fits"
+}
