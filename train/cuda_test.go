@@ -1,0 +1,106 @@
+package train
+
+import (
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"hgld/internal/tensorfile"
+	"hgld/train/device/cpu"
+	"hgld/train/device/cuda"
+	"hgld/train/device/cuda/emu"
+)
+
+// Five steps on the card of the emulator, the second of which is recorded and the rest
+// of which are launches of one graph, are those of the processor.
+func TestTrainingOnCUDAEqualsTheCPUs(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"smooth-ap": func(c *Config) { c.Loss.Name = "smooth-ap" },
+		"roadmap":   func(c *Config) { c.Loss.Name = "roadmap" },
+		"happier":   func(c *Config) { c.Loss.Name = "happier" },
+		"triplet with memory": func(c *Config) {
+			c.Loss.Name, c.Memory = "triplet", CrossBatch{Size: 40, Start: 2}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, d := tiny(5)
+			change(&c)
+			processor, card := t.TempDir(), t.TempDir()
+			want := losses(mustTrain(t, c, Data{Train: d}, Options{Dir: processor, Backend: cpu.New(1)}))
+			b := emulatedCard(t)
+			got := losses(mustTrain(t, c, Data{Train: d}, Options{Dir: card, Backend: b}))
+			for i := range want {
+				// A loss is a float32 sum of some hundred terms, and after i steps of
+				// weights that differ in their last bits.
+				if !(math.Abs(got[i]-want[i]) <= 2e-5*math.Max(1, math.Abs(want[i]))) {
+					t.Errorf("loss of step %d: %v on the card, %v on the processor", i+1, got[i], want[i])
+				}
+			}
+			compareWeights(t, processor, card)
+		})
+	}
+}
+
+func emulatedCard(t *testing.T) *cuda.Backend {
+	t.Helper()
+	t.Setenv(cuda.LibrariesVariable, emu.Build(t))
+	b, err := cuda.Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// weightTolerance is relative L2 of a tensor. Adam divides by the root of the squared
+// gradient, so that rounding moves a weight whose gradient is nearly zero by up to the
+// rate, 3e-3, in either direction. That happens to few; a wrong kernel moves all.
+const weightTolerance = 2e-3
+
+// compareWeights compares the trained tensors of the newest checkpoints of two runs.
+func compareWeights(t *testing.T, wantDir, gotDir string) {
+	t.Helper()
+	want, got := modelOf(t, wantDir), modelOf(t, gotDir)
+	defer want.Close()
+	defer got.Close()
+	if len(want.Names()) == 0 || !slices.Equal(got.Names(), want.Names()) {
+		t.Fatalf("tensors %v on the card, %v on the processor", got.Names(), want.Names())
+	}
+	for _, name := range want.Names() {
+		if dtype, _, err := want.Shape(name); err != nil || dtype != "F32" {
+			continue
+		}
+		w, errW := want.Float32(name)
+		g, errG := got.Float32(name)
+		if err := errors.Join(errW, errG); err != nil || len(g) != len(w) {
+			t.Fatalf("%s: %d elements on the card, %d on the processor, %v", name, len(g), len(w), err)
+		}
+		var apart, size float64
+		for i, x := range w {
+			d := float64(x) - float64(g[i])
+			apart, size = apart+d*d, size+float64(x)*float64(x)
+		}
+		if !(math.Sqrt(apart) <= weightTolerance*math.Sqrt(size)) {
+			t.Errorf("%s: apart by %.3g of %.3g", name, math.Sqrt(apart), math.Sqrt(size))
+		}
+	}
+}
+
+func modelOf(t *testing.T, dir string) *tensorfile.File {
+	t.Helper()
+	list, err := checkpoints(dir)
+	if err != nil || len(list) == 0 {
+		t.Fatalf("%d checkpoints, %v", len(list), err)
+	}
+	f, err := tensorfile.OpenSafetensors(filepath.Join(list[len(list)-1], modelFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
