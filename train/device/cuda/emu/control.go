@@ -12,12 +12,13 @@ import (
 type Control struct {
 	order, fail func(string) int32
 	memory      func(uint64) int32
+	reset       func() int32
 	lastError   func() string
 	t           testing.TB
 }
 
 // Open returns the control of the library in a folder that Build returned. When the
-// test ends, the order is forward again and no failure is left to happen.
+// test ends, all is set back to what the environment says.
 func Open(t testing.TB, folder string) *Control {
 	t.Helper()
 	lib, err := dlopen.Open(filepath.Join(folder, "libcuda.so.1"))
@@ -26,16 +27,14 @@ func Open(t testing.TB, folder string) *Control {
 	}
 	c := &Control{t: t}
 	for name, fn := range map[string]any{
-		"hgEmuOrder": &c.order, "hgEmuFail": &c.fail, "hgEmuMemory": &c.memory, "hgEmuLastError": &c.lastError,
+		"hgEmuOrder": &c.order, "hgEmuFail": &c.fail, "hgEmuMemory": &c.memory, "hgEmuReset": &c.reset,
+		"hgEmuLastError": &c.lastError,
 	} {
 		if err := lib.Bind(fn, name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(func() {
-		c.order("forward")
-		c.fail("")
-	})
+	t.Cleanup(func() { c.reset() })
 	return c
 }
 

@@ -81,8 +81,7 @@ func open(t testing.TB, order string, kernels ...string) *driver {
 	ctx := d.handle("cuCtxCreate_v2", 0, 0)
 	t.Cleanup(func() {
 		d.ok("cuCtxDestroy_v2", ctx)
-		d.setOrder("forward")
-		d.fail("")
+		d.ok("hgEmuReset")
 		runtime.UnlockOSThread()
 	})
 	d.module = d.handle("cuModuleLoadData", cText(ptxOf(kernels...)))

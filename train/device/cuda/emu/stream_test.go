@@ -244,7 +244,6 @@ func TestInjectedFailures(t *testing.T) {
 func TestMemoryHasALimit(t *testing.T) {
 	d := open(t, "forward", scaleF32)
 	d.ok("hgEmuMemory", 1<<20)
-	defer d.ok("hgEmuMemory", 2<<30)
 	free, total := box[uintptr](), box[uintptr]()
 	before := d.alloc(1000)
 	d.want(codeOutOfMemory, "cuMemAlloc_v2", at(box[uintptr]()), 1<<20)
@@ -354,6 +353,13 @@ func TestEnvironmentInProcess(t *testing.T) {
 	d.ok("cuInit", 0) // the same environment does not begin anew
 	d.want(77, "cuCtxSynchronize")
 	d.ok("cuCtxSynchronize")
+	d.ok("hgEmuOrder", cText("forward"))
+	d.ok("hgEmuMemory", 1)
+	d.ok("hgEmuReset") // which does begin anew
+	d.run(0, "tickets", 1, 4, y, d.uploadInts([]int32{0}))
+	d.ok("cuCtxSynchronize")
+	d.want(77, "cuCtxSynchronize")
+	fmt.Println("again", d.bits(y, 4))
 }
 
 func TestEnvironmentSetsOptions(t *testing.T) {
@@ -368,7 +374,7 @@ func TestEnvironmentSetsOptions(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	contains(t, out, "tickets [3 2 1 0] memory 65536")
+	contains(t, out, "tickets [3 2 1 0] memory 65536", "again [3 2 1 0]")
 	for _, wrong := range []string{"HGLD_EMU_ORDER=sideways", "HGLD_EMU_MEMORY=2G", "HGLD_EMU_FAIL=cuInit"} {
 		out, err := run(wrong)
 		if err == nil {

@@ -24,6 +24,12 @@ HG_API int hgEmuFail(const char *text) {
   return fail_set(text) ? 0 : 1;
 }
 
+// hgEmuReset sets all back to what the environment says.
+HG_API int hgEmuReset() {
+  Call call(__func__, need_nothing);
+  return options_reset().empty() ? 0 : 1;
+}
+
 HG_API int hgEmuMemory(u64 bytes) {
   Call call(__func__, need_nothing);
   if (bytes == 0) return 1;

@@ -7,7 +7,8 @@
 namespace hg_emu {
 
 Order order = order_forward;
-size_t memory_limit = (size_t)2 << 30;
+static const size_t usual_memory = (size_t)2 << 30;
+size_t memory_limit = usual_memory;
 
 static u64 random_state = 1;
 
@@ -76,8 +77,10 @@ int fail_injected(const char *function) {
   return code;
 }
 
-// changed returns a variable's text where it is set and not what it was at the last
-// call, so that asking again does not count failures from the start.
+// The environment's texts as they were applied last. Where they are the same again,
+// nothing is done: the count of calls until a failure would start anew.
+static std::string order_text, memory_text, fail_text;
+
 static const char *changed(const char *name, std::string &before) {
   const char *text = getenv(name);
   if (!text || !*text || before == text) return nullptr;
@@ -86,7 +89,6 @@ static const char *changed(const char *name, std::string &before) {
 }
 
 std::string options_from_environment() {
-  static std::string order_text, memory_text, fail_text;
   const char *text = changed("HGLD_EMU_ORDER", order_text);
   if (text && !order_set(text))
     return std::string("HGLD_EMU_ORDER is \"") + text + "\", want forward, reversed or shuffled:SEED";
@@ -101,6 +103,14 @@ std::string options_from_environment() {
   if (text && !fail_set(text))
     return std::string("HGLD_EMU_FAIL is \"") + text + "\", want function:n or function:n:code";
   return "";
+}
+
+std::string options_reset() {
+  order_set("forward");
+  memory_limit = usual_memory;
+  injections.clear();
+  order_text = memory_text = fail_text = "";
+  return options_from_environment();
 }
 
 } // namespace hg_emu

@@ -37,4 +37,7 @@ int fail_injected(const char *function);
 // where they have changed. It returns what is wrong with them.
 std::string options_from_environment();
 
+// options_reset sets all options to what the environment says, or their defaults.
+std::string options_reset();
+
 } // namespace hg_emu
