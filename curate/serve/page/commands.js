@@ -1,6 +1,7 @@
 import {h, count, shown, key, number} from './dom.js';
 import {DECIDED, OUTLIER} from './model.js';
-import {choose, prompt, tell, preview} from './dialogs.js';
+import {choose, confirm, prompt, tell, preview} from './dialogs.js';
+import {changed} from './place.js';
 import {ask} from './net.js';
 
 // Everything that a curator can do: one entry a command, with its key and the name
@@ -12,10 +13,33 @@ const touched = (app, tags) => {
   return `${count(t.labels, 'label')}, ${count(t.landmarks, 'landmark')}${app.model.withImages ? `, ${count(t.images, 'image')}` : ''}`;
 };
 
-export function decide(app, op, tags, to, note) {
+// decide makes an edit of labels. Those that have gone elsewhere since they were
+// marked, or since the command began, are asked about first.
+export async function decide(app, op, tags, to, note) {
+  const moved = changed(app.model, tags, new Map([...app.looked, ...app.marks.seen]));
+  app.looked = new Map();
+  if (moved.length) {
+    const rest = tags.filter((i) => !moved.some((x) => x.tag === i));
+    const answers = [rest.length ? `Leave ${moved.length > 1 ? 'them' : 'it'} out` : 'Leave it', `Do it for ${moved.length > 1 ? 'them' : 'it'} too`];
+    const answer = await confirm({title: 'Changed meanwhile', answers, body: [h('p', {}, `Since you chose ${tags.length > 1 ? 'these labels' : 'this label'}, somebody else, or another tab, has decided:`),
+      h('ul', {}, moved.slice(0, 8).map((x) => h('li', {}, `“${shown(app.model.names[x.tag])}” is ${x.what}`)), moved.length > 8 ? h('li', {}, `and ${number(moved.length - 8)} more`) : null)]});
+    if (answer < 0) return;
+    if (answer === 0) {
+      for (const x of moved) app.marks.delete(x.tag);
+      app.draw();
+      tags = rest;
+    }
+  }
   if (!tags.length) return;
   app.edit({op, from: tags.map((i) => app.model.ref(i)), ...(to === undefined ? {} : {to}), ...(note ? {note} : {})}, tags);
   app.clearMarks();
+}
+
+// chosen is what a command works on, as it stands when the command begins.
+function chosen(app) {
+  const tags = app.chosen();
+  app.look(tags);
+  return tags;
 }
 
 // groupItems lists the groups for type-ahead, the suggested ones first.
@@ -35,7 +59,7 @@ function classItems(app, level, without) {
 }
 
 async function move(app) {
-  const tags = app.chosen();
+  const tags = chosen(app);
   if (!tags.length) return;
   const to = await choose({title: `Move ${touched(app, tags)}`, lead: tags.slice(0, 4).map((i) => shown(app.model.names[i])).join(' · ') + (tags.length > 4 ? ' …' : ''),
     items: groupItems(app, app.commonGroup(tags)), create: 'group'});
@@ -43,7 +67,7 @@ async function move(app) {
 }
 
 async function fresh(app) {
-  const tags = app.chosen();
+  const tags = chosen(app);
   if (!tags.length) return;
   const to = await prompt({title: `New group of ${touched(app, tags)}`, label: 'Name of the group', value: app.model.names[tags[0]], action: 'Make'});
   if (to !== null) decide(app, 'move', tags, to);
@@ -52,20 +76,22 @@ async function fresh(app) {
 const whole = (app) => (app.view.kind === 'group' ? app.model.members(app.view.at) : []);
 
 function accept(app, all) {
+  if (app.view.kind === 'near') return decide(app, 'move', chosen(app), app.model.groups[1][app.view.at].name);
   if (app.view.kind !== 'group') return app.say('Accepting is for one group; open one first.');
   const g = app.model.groups[1][app.view.at];
   const tags = whole(app).filter((i) => all || !(app.model.status[i] & OUTLIER));
   const open = tags.some((i) => !(app.model.status[i] & DECIDED));
-  const next = app.tree.next(1, true);
+  const next = app.tree.next(1, {open: true, round: true});
+  app.look(tags);
   if (open) decide(app, 'accept', tags, g.name);
   const left = whole(app).some((i) => !(app.model.status[i] & DECIDED));
   if (!left && next >= 0) app.open(next);
-  else if (!open) app.say(next < 0 ? 'Everything from here on is decided.' : 'All of it is decided.');
+  else if (!open) app.say(next < 0 ? 'Everything is decided.' : 'All of it is decided.');
   return undefined;
 }
 
 async function drop(app) {
-  const tags = app.chosen();
+  const tags = chosen(app);
   if (!tags.length) return;
   const note = await prompt({title: `Drop ${touched(app, tags)}`, lead: 'They stay in the log and in no group.', label: 'Reason', action: 'Drop', value: app.lastReason || 'too generic',
     choices: ['too generic', 'no kind of landmark', 'not a place', 'cannot be seen in an image']});
@@ -110,7 +136,6 @@ async function rename(app) {
   const to = await prompt({title: `Rename “${shown(g.name)}”`, label: 'Name, kept byte for byte', value: g.name, action: 'Rename'});
   if (to === null || to === g.name) return;
   if (app.model.groupNamed(to, g.level) >= 0) { app.say(`There is “${to}” already: g merges the two.`); return; }
-  if (g.level === 1) app.tree.rank.set(to, app.tree.rank.get(g.name));
   app.edit({op: 'rename', level: g.level, from: [{name: g.name}], to});
 }
 
@@ -123,7 +148,7 @@ async function merge(app) {
   if (to === null) return;
   app.tree.clearMarks();
   app.edit({op: 'merge', level, from: from.map((x) => ({name: x.name})), to});
-  if (level === 1) app.follow = to;
+  if (level === 1 && from.some((x) => x.at === app.view.at)) app.follow = {from: app.view.at, to};
 }
 
 async function split(app) {
@@ -134,7 +159,11 @@ async function split(app) {
   const parts = await preview({title: `Divide “${shown(g.name)}”, ${count(tags.length, 'label')}`, max: tags.length,
     names: (list) => list.map((i) => app.model.names[i]), taken: (name) => name !== g.name && app.model.groupNamed(name) >= 0,
     make: async (k, seed) => (await ask('/api/split', {tags, k, seed})).parts});
-  if (parts) app.edit({op: 'split', level: 1, from: [{name: g.name}], parts: parts.map((p) => ({to: p.to, members: p.tags.map((i) => app.model.ref(i))}))});
+  if (!parts) return undefined;
+  app.tree.insert(g.name, parts.map((p) => p.to));
+  if (parts.some((p) => p.to === g.name)) app.tree.left = null; // on by the ranks of the parts
+  else if (g.at === app.view.at) app.follow = {from: g.at, to: parts[0].to, parts: parts.map((p) => p.to)};
+  app.edit({op: 'split', level: 1, from: [{name: g.name}], parts: parts.map((p) => ({to: p.to, members: p.tags.map((i) => app.model.ref(i))}))});
   return undefined;
 }
 
@@ -193,7 +222,7 @@ async function finish(app) {
 const revert = (app, what) => (app.model[what] || app.sender.queue.length ? app.edit({op: 'revert', of: what}) : app.say(`There is nothing to ${what}.`));
 
 export const commands = [
-  {keys: ['a'], name: 'Accept', group: 'decide', help: 'accept the whole group as it stands, and go to the next open one', run: (app) => accept(app, true)},
+  {keys: ['a'], name: 'Accept', group: 'decide', help: 'accept the whole group as it stands, and go to the next open one; on Close by, take what is marked, or the current label, into the group', run: (app) => accept(app, true)},
   {keys: ['A'], name: 'Accept core', group: 'decide', help: 'accept what stands above the break', run: (app) => accept(app, false)},
   {keys: ['m'], name: 'Move', group: 'decide', help: 'move what is marked, or the current label, to a group by typing', run: move},
   {keys: ['n'], name: 'New group', group: 'decide', help: 'make a group of what is marked', run: fresh},
@@ -205,7 +234,7 @@ export const commands = [
   {keys: ['N'], name: 'Declare', group: 'group', help: 'declare an empty group', run: newGroup},
   {keys: ['f'], name: 'Flag', group: 'label', help: 'flag for another look', run: (app) => remark(app, 'flag', 'Flag', 'Flag')},
   {keys: ['t'], name: 'Note', group: 'label', help: 'write a note', run: (app) => remark(app, 'note', 'Note on', 'Keep')},
-  {keys: ['i'], name: 'Images', group: 'label', help: 'examples of the current label', run: (app) => app.toggleExamples()},
+  {keys: ['i'], name: 'Images', group: 'label', help: 'examples of the current label, until it is pressed again', run: (app) => app.toggleExamples()},
   {keys: ['u', 'ctrl+z'], name: 'Undo', group: 'back', help: 'take the last edit back', run: (app) => revert(app, 'undo')},
   {keys: ['ctrl+y'], name: 'Redo', group: 'back', help: 'do it again', run: (app) => revert(app, 'redo')},
   {keys: ['ctrl+a'], name: 'Mark all', group: 'mark', help: 'mark all above the break; once more: all that is shown', run: markAll},
@@ -222,9 +251,9 @@ export function helpDialog(app, first) {
     first ? h('p', {}, 'The machine has put labels that mean similar things into groups. You make them into classes that people would use: accept what is right, move what is not, drop what is no kind of landmark.') : null,
     h('div', {class: 'help'},
       h('section', {}, h('h3', {}, '1 · Look at a group'), h('p', {class: 'soft'}, 'Labels nearest to the group’s centre come first; outliers stand below a break.'), h('ul', {},
-        line(['j', 'k'], 'next, previous group'), line(['l', 'h'], 'next, previous label; arrows too'), line(['Space'], 'mark a label; Shift with arrows marks a range'), line(['i'], 'images, or Commons links'), first ? null : line(['v'], 'map of all labels'), first ? null : of('mark'))),
+        line(['j', 'k'], 'next, previous group'), line(['l', 'h'], 'next, previous label; arrows too'), line(['Space'], 'mark a label; Shift with arrows marks a range'), first ? null : line(['M'], 'list of what is marked'), line(['i'], 'images, or Commons links'), first ? null : line(['v'], 'map of all labels'), first ? null : of('mark'))),
       h('section', {}, h('h3', {}, '2 · Decide'), h('p', {class: 'soft'}, 'Marks stay when you go to other groups: one move can take labels from many.'), h('ul', {}, line(['1', '…', '5'], 'take a suggestion'), of('decide'), first ? null : of('label'))),
       h('section', {}, h('h3', {}, '3 · Shape the groups'), h('ul', {}, of('group'), line(['Tab'], 'into the tree: arrows, Space marks groups'))),
       h('section', {}, h('h3', {}, '4 · Lose nothing'), h('p', {class: 'soft'}, 'Every edit is on disk before the page says “saved”.'), h('ul', {}, of('back'),
-        line(['/'], 'find labels; then mark all and move them at once'), first ? null : line(['e'], 'all edits; any can be taken back'), line(['w'], 'write the hierarchy'), line(['Esc'], 'clear marks, leave a screen'), line(['?'], first ? 'all keys' : 'this help')))));
+        line(['/'], 'find labels; then mark all and move them at once, or Enter to go to one'), first ? null : line(['e'], 'all edits; any can be taken back'), first ? null : line(['o'], 'go to what the last edit was about'), line(['w'], 'write the hierarchy'), line(['Esc'], 'clear marks, leave a screen'), line(['?'], first ? 'all keys' : 'this help')))));
 }

@@ -10,17 +10,36 @@ export class Grid {
   // cell(e, item, active) writes an item into its element, state(item, active) says
   // what its look depends on; cells of one sort become one another.
   constructor(root, {width, height, cell, state}) {
-    Object.assign(this, {root, width, height, cell, state, sort: '', blocks: [], at: -1, items: [], columns: 1, only: 0});
+    Object.assign(this, {root, width, height, cell, state, sort: '', blocks: [], at: -1, items: [], wanted: undefined, columns: 1, only: 0});
     this.sight = new Sight(root, (resized) => (resized ? this.layout() : this.draw()));
   }
 
+  // start has the keyboard's place on an item of what is set next, or on its first.
+  start(item) {
+    Object.assign(this, {items: [], at: 0, wanted: item});
+    this.sight.scroll(0);
+  }
+
+  // seek takes the keyboard's place to an item that is there.
+  seek(item) {
+    const at = this.items.indexOf(item);
+    if (at < 0) return;
+    this.go(at);
+    this.draw();
+  }
+
   // set shows sections [{title, items}]; a section without a title has no heading.
+  // The keyboard's place stays on its item; if that is gone, on the one after it.
   set(sections) {
+    const {wanted} = this, item = wanted ?? this.current();
     this.sections = sections;
     this.items = sections.length === 1 ? sections[0].items : sections.flatMap((s) => s.items);
+    const at = this.items.indexOf(item);
+    if (at >= 0) { this.at = at; this.wanted = undefined; }
     if (this.at >= this.items.length) this.at = this.items.length - 1;
     if (this.at < 0 && this.items.length) this.at = 0;
     this.layout();
+    if (at >= 0 && wanted !== undefined) this.seek(wanted);
   }
 
   layout() {
@@ -77,6 +96,7 @@ export class Grid {
   // go takes the keyboard's place to an item and shows it.
   go(index) {
     if (!this.items.length) return;
+    this.wanted = undefined;
     this.at = Math.max(0, Math.min(this.items.length - 1, index));
     const y = this.yOf(this.at);
     this.sight.reveal(y - titleHeight - 4, y + this.height + 8);

@@ -45,6 +45,7 @@ export class Review {
   // take decides a label as one of the two did, and goes to the next open one.
   take(i, choice) {
     const app = this.app;
+    app.look([i]);
     if (choice === dropped) decide(app, 'drop', [i], undefined, 'adjudicated');
     else decide(app, 'move', [i], choice);
     const items = app.grid.items;
