@@ -59,6 +59,7 @@ type job struct {
 	json    bool      // print data as JSON
 	limit   int       // trial on the first n items; 0: all
 	quiet   bool
+	replace bool // overwrite what other work hangs on
 	project *project
 	args    []string // arguments behind the flags
 }
@@ -79,7 +80,7 @@ func newJob(c *cli.Context) (*job, error) {
 func jobIn(c *cli.Context, p *project) *job {
 	return &job{
 		ctx: c.Context, stdout: c.App.Writer, stderr: c.App.ErrWriter,
-		json: c.Bool("json"), limit: c.Int("limit"), quiet: c.Bool("quiet"),
+		json: c.Bool("json"), limit: c.Int("limit"), quiet: c.Bool("quiet"), replace: c.Bool("replace"),
 		project: p, args: c.Args().Slice(),
 	}
 }
