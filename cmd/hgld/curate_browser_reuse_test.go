@@ -18,12 +18,11 @@ import (
 )
 
 // groupScreen is what the page shows of a group: its heading, the labels on the
-// cards by what is seen, told and clicked, and the row of the tree that is current.
+// cards by what is seen and clicked, and the row of the tree that is current.
 type groupScreen struct {
 	Heading string
 	Seen    []string
 	Titles  []string
-	Told    []string // accessible names
 	Clicked []string // labels that a click would mark
 	Tree    string
 	At      string // label in the panel
@@ -31,7 +30,7 @@ type groupScreen struct {
 
 const readGroup = `(() => { const cards = [...document.querySelectorAll("#grid .card")], all = (of) => cards.map(of).map((s) => s.replaceAll("␣", " "));
 	return {Heading: document.querySelector("#head h2 .name").textContent, Seen: all((e) => e.querySelector(".label").textContent), Titles: all((e) => e.title),
-		Told: all((e) => e.getAttribute("aria-label")), Clicked: all((e) => window.names[e.dataset.tag]),
+		Clicked: all((e) => window.names[e.dataset.tag]),
 		Tree: document.querySelector("#tree .row.current").title, At: document.querySelector("#side .whole").textContent}; })()`
 
 // check compares a screen with the members that the draft has.
@@ -47,8 +46,8 @@ func (s groupScreen) check(members map[string][]string) error {
 		return fmt.Errorf("%q: the panel is of %q, the first card of %q", s.Heading, s.At, s.Seen)
 	}
 	for i, name := range s.Seen {
-		if s.Titles[i] != name || s.Clicked[i] != name || len(s.Told[i]) < len(name) || s.Told[i][:len(name)] != name {
-			return fmt.Errorf("%q: card %d shows %q, its title is %q, it is told as %q and a click marks %q", s.Heading, i, name, s.Titles[i], s.Told[i], s.Clicked[i])
+		if s.Titles[i] != name || s.Clicked[i] != name {
+			return fmt.Errorf("%q: card %d shows %q, its title is %q, and a click marks %q", s.Heading, i, name, s.Titles[i], s.Clicked[i])
 		}
 	}
 	if got := slices.Sorted(slices.Values(s.Seen)); !slices.Equal(got, want) {

@@ -49,6 +49,38 @@ func TestBrowserFindsWhereADecidedLabelWent(t *testing.T) {
 	b.clean()
 }
 
+// The palette goes to a group and to a label, and runs a command, by their names.
+func TestBrowserGoesToWhatIsNamed(t *testing.T) {
+	s := serveIn(t, smallProject(t), "--port", "0", "--by", "Anna")
+	b := newBrowser(t, 1280, 800, false)
+	b.open(s.url)
+	b.keys(kb.Escape)
+	order := b.rows()
+	to := func(name string) {
+		b.ctrl("k")
+		b.take(name)
+	}
+	to(order[3])
+	b.at("a group", order[3])
+	to("volcano")
+	if now := b.card(); now != "volcano mountain" {
+		t.Errorf("the keyboard is on %q, want the label that was named", now)
+	}
+	b.ctrl("k")
+	b.until("the palette", `document.querySelector("dialog input")`)
+	b.keys("museum")
+	b.until("labels say where they are", `[...document.querySelectorAll(".choice .soft")].some(e => e.textContent.startsWith("label · open, in "))`)
+	b.shot("light-palette")
+	b.keys(kb.Escape)
+	b.ctrl("k")
+	b.keys("rename")
+	b.until("the palette has it", `document.querySelector(".choice.at .name").textContent === "Rename"`)
+	b.keys(kb.Enter)
+	b.until("the command's dialog", `document.querySelector("dialog[open]").getAttribute("aria-label").startsWith("Rename “")`)
+	b.keys(kb.Escape)
+	b.clean()
+}
+
 // Every edit says what it did and to what, and o goes there: a move, a merge, an
 // undo.
 func TestBrowserSaysWhatAnEditDidAndLeadsThere(t *testing.T) {

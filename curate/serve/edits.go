@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -178,12 +179,30 @@ func (s *Server) finish(w http.ResponseWriter, r *http.Request) {
 	text, err := s.c.Finish()
 	s.mu.Unlock()
 	if err != nil {
-		write(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
+		write(w, http.StatusUnprocessableEntity, unfinishedBy(err))
 		return
 	}
 	write(w, http.StatusOK, struct {
 		Text string `json:"text"`
 	}{text})
+}
+
+// unfinished says why no hierarchy was written.
+type unfinished struct {
+	Error   string   `json:"error"`
+	Orphans []string `json:"orphans,omitempty"` // groups of Level that have no Parent
+	Level   string   `json:"level,omitempty"`
+	Parent  string   `json:"parent,omitempty"`
+}
+
+// unfinishedBy takes over an error of Finish; where groups lack a parent, the page
+// leads to them.
+func unfinishedBy(err error) unfinished {
+	a := unfinished{Error: strings.TrimPrefix(err.Error(), "curate: ")}
+	if orphans := (*curate.OrphansError)(nil); errors.As(err, &orphans) {
+		a.Orphans, a.Level, a.Parent = orphans.Groups, orphans.Level, orphans.Parent
+	}
+	return a
 }
 
 // read decodes the body of a POST, strictly.

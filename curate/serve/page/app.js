@@ -23,7 +23,7 @@ class App {
     this.looked = new Map(); // how labels stood when a command on them began
     this.view = {kind: 'group', at: -1};
     this.near = [];
-    this.grid = new Grid(byId('grid'), {width: 220, height: 72, cell: (e, i, active) => (this.view.kind === 'review' ? this.review.cell(e, i, active) : panels.card(this, e, i, active)),
+    this.grid = new Grid(byId('grid'), {width: 220, height: (wide) => (this.view.kind === 'review' ? this.review.height(wide, byId('grid')) : 72), cell: (e, i, active) => (this.view.kind === 'review' ? this.review.cell(e, i, active) : panels.card(this, e, i, active)),
       state: (i, active) => (this.view.kind === 'review' ? this.review.state(i, active) : panels.cardState(this, i, active))});
     this.tree = new Tree(byId('tree'), this.model, {open: (g) => this.open(g), mark: () => this.draw(), drop: (row, e) => this.dropped(row, e), say: (text) => this.say(text)});
     this.press = new Press();

@@ -3,6 +3,7 @@ import {DECIDED, OUTLIER} from './model.js';
 import {choose, confirm, prompt, tell, preview} from './dialogs.js';
 import {changed} from './place.js';
 import {ask} from './net.js';
+import {palette} from './palette.js';
 
 // Everything that a curator can do: one entry a command, with its key and the name
 // of its button. All of them work on what is marked, or on the current label; those
@@ -202,18 +203,21 @@ async function history(app) {
   const rows = list.reverse().slice(0, 500).map((e) => h('tr', {class: e.active ? '' : 'undone'}, h('td', {class: 'n'}, `#${e.seq}`), h('td', {class: 'n'}, new Date(e.at).toLocaleTimeString('en-GB')),
     h('td', {}, e.op === 'revert' ? `undo #${e.of}` : `${names[e.op]} ${shown(e.first)}${e.n > 1 ? ` and ${number(e.n - 1)} more` : ''}${e.to ? ` → ${shown(e.to)}` : ''}${e.note ? ` (${e.note})` : ''}`),
     h('td', {}, e.active ? h('button', {type: 'button', 'aria-label': `take back edit ${e.seq}`, onclick: () => { app.edit({op: 'revert', of: e.seq}); d.close(); }}, 'take back') : h('span', {class: 'soft'}, 'undone'))));
-  const d = tell('History', 'wide', h('p', {class: 'soft'}, `Every edit of ${app.model.log}, latest first${list.length > 500 ? `; the last 500 of ${number(list.length)}` : ''}. Any of them can be taken back, if no later one needs it.`), h('table', {}, h('tbody', {}, rows)));
+  const d = tell('History', 'wide history', h('p', {class: 'soft'}, `Every edit of ${app.model.log}, latest first${list.length > 500 ? `; the last 500 of ${number(list.length)}` : ''}. Any of them can be taken back, if no later one needs it.`), h('table', {}, h('tbody', {}, rows)));
 }
 
 async function finish(app) {
   const m = app.model;
-  const orphans = m.levels.length > 2 ? m.live().filter((g) => m.bucket(g.at).open < m.bucket(g.at).size && g.parent < 0) : [];
   try {
     const a = await ask('/api/finish', {});
     tell('Written', 'ask', h('p', {class: 'pre'}, a.text), h('p', {class: 'soft'}, `${number(m.n - m.done.labels)} labels are open. You can go on and write it again.`));
   } catch (e) {
-    tell('Not written yet', 'ask', h('p', {class: 'pre'}, e.message),
-      orphans.length ? h('p', {}, `${count(orphans.length, 'group')} without a ${m.levels[2]}: ${orphans.slice(0, 8).map((g) => g.name).join(', ')}${orphans.length > 8 ? ' …' : ''}. `, key('p'), ' sets it; mark several in the tree with ', key('Space'), ' first.') : null);
+    const {orphans, level, parent} = e.body || {};
+    if (!orphans) { tell('Not written yet', 'ask', h('p', {class: 'pre'}, m.done.labels ? e.message : 'No label is decided yet: accept, move or drop some first.')); return; }
+    const what = level === m.levels[1] ? 'group' : level;
+    const lead = (name) => (level === m.levels[1] ? h('button', {type: 'button', class: 'link', onclick: () => { d.close(); app.open(m.groupNamed(name)); }}, shown(name)) : shown(name));
+    const d = tell('Not written yet', 'ask', h('p', {}, `${count(orphans.length, what)} ${orphans.length === 1 ? 'has' : 'have'} no ${parent}: `, orphans.slice(0, 8).map((name, n) => [n ? ', ' : '', lead(name)]).flat(), orphans.length > 8 ? ` and ${number(orphans.length - 8)} more` : '', '.'),
+      h('p', {class: 'soft'}, key('p'), ` sets it; mark several in the tree with `, key('Space'), ' first.'));
   }
 }
 
@@ -222,7 +226,7 @@ async function finish(app) {
 const revert = (app, what) => (app.model[what] || app.sender.queue.length ? app.edit({op: 'revert', of: what}) : app.say(`There is nothing to ${what}.`));
 
 export const commands = [
-  {keys: ['a'], name: 'Accept', group: 'decide', help: 'accept the whole group as it stands, and go to the next open one; on Close by, take what is marked, or the current label, into the group', run: (app) => accept(app, true)},
+  {keys: ['a'], name: 'Accept', group: 'decide', help: 'accept the whole group as it stands, and go to the next open one', run: (app) => accept(app, true)},
   {keys: ['A'], name: 'Accept core', group: 'decide', help: 'accept what stands above the break', run: (app) => accept(app, false)},
   {keys: ['m'], name: 'Move', group: 'decide', help: 'move what is marked, or the current label, to a group by typing', run: move},
   {keys: ['n'], name: 'New group', group: 'decide', help: 'make a group of what is marked', run: fresh},
@@ -238,7 +242,8 @@ export const commands = [
   {keys: ['u', 'ctrl+z'], name: 'Undo', group: 'back', help: 'take the last edit back', run: (app) => revert(app, 'undo')},
   {keys: ['ctrl+y'], name: 'Redo', group: 'back', help: 'do it again', run: (app) => revert(app, 'redo')},
   {keys: ['ctrl+a'], name: 'Mark all', group: 'mark', help: 'mark all above the break; once more: all that is shown', run: markAll},
-  {keys: ['c'], name: 'Close by', group: 'group', help: 'open labels of other groups that are near this one', run: (app) => app.closeBy()},
+  {keys: ['c'], name: 'Close by', group: 'group', help: 'open labels of other groups that are near this one; a takes them into it', run: (app) => app.closeBy()},
+  {keys: ['ctrl+k'], name: 'Go to', group: 'group', help: 'go to a group or a label, or run a command, by its name', run: (app) => palette(app, commands)},
   {keys: ['e'], name: 'History', group: 'more', help: 'all edits; any can be taken back', run: history},
   {keys: ['w'], name: 'Write', group: 'more', help: 'write the hierarchy', run: finish},
 ];

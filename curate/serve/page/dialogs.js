@@ -44,9 +44,9 @@ function open(title, className, ...children) {
 const mostShown = 50;
 
 // choose asks for one of the items {name, note} by typing a part of its name. Create
-// is what is made of a name that is not there, where one may be. It resolves to a
-// name, or null.
-export function choose({title, lead, items, create, value}) {
+// is what is made of a name that is not there, where one may be; more finds further items
+// for what is typed. It resolves to a name, with whole to the item, or to null.
+export function choose({title, lead, items, create, value, more, whole}) {
   return new Promise((resolve) => {
     let list = [], at = 0, result = null;
     const again = taken();
@@ -54,7 +54,7 @@ export function choose({title, lead, items, create, value}) {
     const input = h('input', {type: 'text', role: 'combobox', 'aria-expanded': 'true', 'aria-controls': 'choices', 'aria-autocomplete': 'list',
       'aria-label': title, autocomplete: 'off', spellcheck: false, value: again?.text ?? value ?? ''});
     const box = h('div', {id: 'choices', class: 'choices', role: 'listbox', 'aria-label': title});
-    const take = () => { if (list[at]) { result = list[at].name; d.close(); } };
+    const take = () => { if (list[at]) { result = whole ? list[at] : list[at].name; d.close(); } };
     const draw = () => {
       fill(box, list.map((item, i) => h('div', {role: 'option', id: `choice-${i}`, class: i === at ? 'choice at' : 'choice', 'aria-selected': String(i === at),
         onclick: () => { at = i; take(); }},
@@ -67,6 +67,7 @@ export function choose({title, lead, items, create, value}) {
       const typed = fold(input.value.trim());
       list = items.map((item, i) => [fuzzy(typed, folded[i]), i]).filter((x) => x[0] > 0)
         .sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, mostShown).map((x) => items[x[1]]);
+      if (more) list.push(...more(input.value));
       if (create && input.value !== '' && !items.some((i) => i.name === input.value)) list.push({name: input.value, fresh: true, note: ''});
       at = 0;
       draw();

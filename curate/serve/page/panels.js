@@ -1,4 +1,4 @@
-import {h, fill, attribute, write, count, number, shown, key, byId} from './dom.js';
+import {h, hidden, fill, attribute, write, count, number, shown, key, byId} from './dom.js';
 import {DECIDED, DROPPED, FLAGGED, OUTLIER} from './model.js';
 import {commands} from './commands.js';
 import {menu} from './menu.js';
@@ -33,7 +33,7 @@ export const cardState = (app, i, active) => `${app.model.status[i]} ${active} $
 export function card(app, e, i, active) {
   const m = app.model, status = m.status[i], marked = app.marks.has(i);
   if (!e.firstChild) {
-    e.append(h('span', {class: 'tick', 'aria-hidden': 'true'}), h('span', {class: 'label'}), h('span', {class: 'facts'}, h('span'), h('span', {class: 'flag'})));
+    e.append(h('span', {class: 'tick', 'aria-hidden': 'true'}), h('span', {class: 'label'}), h('span', {class: 'facts'}, h('span'), h('span', {class: 'flag', 'aria-hidden': 'true'})), hidden(''));
     e.setAttribute('role', 'option');
     e.draggable = true;
   }
@@ -43,11 +43,11 @@ export function card(app, e, i, active) {
   attribute(e, 'class', ['cell card', active ? 'at' : '', status & OUTLIER ? 'outlier' : '', ...state].filter(Boolean).join(' '));
   attribute(e, 'aria-selected', marked);
   attribute(e, 'title', m.names[i]);
-  attribute(e, 'aria-label', [m.names[i], ...facts, ...(group ? [`in ${group}`] : []), ...state].join(', '));
   e.dataset.tag = i;
-  const [tick, label, under] = e.children;
+  const [tick, label, under, told] = e.children;
   write(tick, marked ? '●' : status & DROPPED ? '×' : status & DECIDED ? '✓' : '');
   write(label, shown(m.names[i]));
+  write(told, state.length ? ` ${state.join(', ')}${noted ? ', with a note' : ''}` : noted ? ' with a note' : '');
   write(under.firstChild, facts.join(' · ') + (group ? ` in ${shown(group)}` : ''));
   write(under.lastChild, (status & FLAGGED ? ' ⚑' : '') + (noted ? ' ✎' : ''));
 }

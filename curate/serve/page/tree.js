@@ -1,4 +1,4 @@
-import {h, become, shown, number} from './dom.js';
+import {h, hidden, become, shown, number} from './dom.js';
 import {Sight} from './sight.js';
 
 const rowHeight = 30;
@@ -180,16 +180,15 @@ export class Tree {
   row(r, {b, marked, current, at, id}) {
     const place = `${at ? ' at' : ''}${marked ? ' marked' : ''} depth-${Math.min(r.depth, 3)}`;
     if (r.level > 1) {
-      return h('div', {id, class: `kind${place}`, role: 'treeitem', 'aria-level': r.depth + 1, 'aria-selected': String(marked), 'aria-expanded': 'true', draggable: !!r.g && r.level < this.model.levels.length - 1,
-        'aria-label': `${r.heading ?? r.g.name}, ${r.n} below`, data: {row: r.key}},
-      h('span', {class: 'name'}, r.heading ?? shown(r.g.name)), h('span', {class: 'n'}, number(r.n)));
+      return h('div', {id, class: `kind${place}`, role: 'treeitem', 'aria-level': r.depth + 1, 'aria-selected': String(marked), 'aria-expanded': 'true', draggable: !!r.g && r.level < this.model.levels.length - 1, data: {row: r.key}},
+      h('span', {class: 'name'}, r.heading ?? shown(r.g.name)), ' ', h('span', {class: 'n'}, number(r.n), hidden(' below')));
     }
     const done = b.size && b.open === 0;
     return h('div', {id, class: `row${current ? ' current' : ''}${place}`, role: 'treeitem', 'aria-level': r.depth + 1, 'aria-selected': String(marked), 'aria-current': current ? 'true' : undefined, draggable: true,
-      title: r.g.name, 'aria-label': `${r.g.name}, ${b.size} labels, ${b.open} open`, data: {row: r.key}},
-    h('span', {class: done ? 'state done' : 'state', 'aria-hidden': 'true'}, done ? '✓' : ''), h('span', {class: 'name'}, shown(r.g.name)),
-    r.g.flagged ? h('span', {class: 'flag', 'aria-label': 'flagged'}, '⚑') : null,
-    h('span', {class: 'n'}, b.open && b.open < b.size ? `${number(b.size - b.open)}/${number(b.size)}` : number(b.size)));
+      title: r.g.name, data: {row: r.key}},
+    h('span', {class: done ? 'state done' : 'state', 'aria-hidden': 'true'}, done ? '✓' : ''), h('span', {class: 'name'}, shown(r.g.name)), ' ',
+    r.g.flagged ? h('span', {class: 'flag'}, h('span', {'aria-hidden': 'true'}, '⚑'), hidden('flagged ')) : null,
+    h('span', {class: 'n'}, b.open && b.open < b.size ? `${number(b.size - b.open)}/${number(b.size)}` : number(b.size), hidden(b.open && b.open < b.size ? ' labels decided' : done ? ' labels, all decided' : ' labels')));
   }
 
   // toggle marks a group, or takes the mark away; marks are of one level.
