@@ -113,8 +113,13 @@ func TestBrowserSaysWhatAnEditDidAndLeadsThere(t *testing.T) {
 	b.take("new group")
 	b.saved(4)
 	b.says(fmt.Sprintf("Merged “%s” into “new group”.", merged))
+	b.at("what it was merged into is in view", "new group")
+	b.keys("j", "x")
+	b.take("too generic")
+	b.saved(5)
+	b.says("too generic")
 	b.run(chromedp.Click(chromedp.CSS("#toast button")))
-	b.at("the button after a merge", "new group")
+	b.at("the button after a drop", "Dropped")
 	b.clean()
 }
 

@@ -351,7 +351,8 @@ class App {
     const past = reverted || (e.from ? asPast(e) : null);
     if (!past) return;
     this.went = place(this.model, past);
-    this.say(told(past, !!reverted), this.went);
+    const group = this.went && (this.went.group ?? this.model.standing(this.went.tag));
+    this.say(told(past, !!reverted), this.went && !(this.view.kind === 'group' && this.view.at === group)); // else it is in view
   }
 
   // do runs a command; its dialog can be opened again after a reload.
