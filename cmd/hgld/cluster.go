@@ -113,8 +113,7 @@ func runCluster(j *job, s *clusterSettings) error {
 	if s.keep {
 		s.Out = beside(s.Out)
 		if others, err := j.project.logsOn(s.Out); err != nil || len(others) > 0 {
-			return errors.Join(err, withHint(fmt.Errorf("%s and %s were both curated, in %s; neither is overwritten", kept, s.Out, logNames(append(curated, others...))),
-				"name another file with --out, or overwrite %s with --replace", kept))
+			return errors.Join(err, bothCurated(kept, s.Out, append(curated, others...)))
 		}
 	}
 	if err := atomicfile.WriteFile(s.Out, text.Bytes()); err != nil {

@@ -135,7 +135,14 @@ func keptDraft(draft, written string, logs []*curationLog) error {
 		return err
 	}
 	err = fmt.Errorf("%s was curated in %s and is kept; the new draft is %s: %s", draft, logNames(logs), written, lost)
-	return withHint(err, "`hgld curate serve --draft %s --log %s --on-conflict skip` carries the log over; `hgld cluster run --replace` overwrites %s", written, logs[0].path, draft)
+	return withHint(err, "`hgld curate serve --draft %s --log %s --on-conflict skip` carries the log over; "+
+		"`hgld cluster run --replace` overwrites %s", written, logs[0].path, draft)
+}
+
+// bothCurated is the error of a clustering that finds no place for its draft.
+func bothCurated(draft, written string, logs []*curationLog) error {
+	err := fmt.Errorf("%s and %s were both curated, in %s; neither is overwritten", draft, written, logNames(logs))
+	return withHint(err, "name another file with --out, or overwrite %s with --replace", draft)
 }
 
 // ofCurated says, for hgld status, what the logs of a draft would lose on the one

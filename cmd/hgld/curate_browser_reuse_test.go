@@ -70,15 +70,33 @@ func membersOf(d *labels.Draft) map[string][]string {
 
 // Whichever way a group is reached, by key or by click, forwards or backwards: its
 // heading, its cards, the tree, and what accepting it sends are of that group. In a
-// draft of real labels many groups are of one size.
+// draft of real labels many groups are of one size, and in the demo's some.
 func TestBrowserShowsTheLabelsOfTheGroupItNames(t *testing.T) {
-	dir, draft := t.TempDir(), realDraft(t, realRecords(t))
-	err := atomicfile.Write(filepath.Join(dir, "draft.json"), func(w io.Writer) error { return labels.WriteDraft(w, draft) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Run("real labels", func(t *testing.T) {
+		dir, draft := t.TempDir(), realDraft(t, realRecords(t))
+		err := atomicfile.Write(filepath.Join(dir, "draft.json"), func(w io.Writer) error { return labels.WriteDraft(w, draft) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		walkGroups(t, dir, draft)
+	})
+	t.Run("demo", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "demo")
+		runHgld(t, filepath.Dir(dir), "demo", "--out", dir, "--steps", "1")
+		draft, err := readDraft(filepath.Join(dir, "draft.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		walkGroups(t, dir, draft)
+	})
+}
+
+// walkGroups goes through all groups of a draft in a folder, in every way, and then
+// accepts them one after the other.
+func walkGroups(t *testing.T, dir string, draft *labels.Draft) {
+	t.Helper()
 	members := membersOf(draft)
-	s := serveIn(t, dir, "--port", "0", "--by", "Anna")
+	s := serveIn(t, dir, "--port", "0", "--by", "Anna", "--log", "walk.jsonl")
 	b := newBrowser(t, 1280, 6000, false) // all rows and all cards are in sight
 	b.open(s.url)
 	b.keys(kb.Escape)
@@ -123,7 +141,7 @@ func TestBrowserShowsTheLabelsOfTheGroupItNames(t *testing.T) {
 	}
 	b.clean()
 	s.stop()
-	c, err := curate.ReadLog(filepath.Join(dir, "edits.jsonl"))
+	c, err := curate.ReadLog(filepath.Join(dir, "walk.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}

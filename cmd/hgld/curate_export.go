@@ -24,7 +24,8 @@ func curateExportCommand() *cli.Command {
 		Flags: formatFlags(
 			&cli.StringFlag{Name: "to", Usage: "`FORMAT` to write: " + strings.Join(format.Formats.Names(), ", ")},
 			&cli.StringFlag{Name: "draft", Usage: "draft to take counts of landmarks and Wikidata items from (default: the project's, beside its hierarchy)"},
-			&cli.StringFlag{Name: "tags", Usage: "tags.jsonl of stage 1: the landmarks of --to labels, the counts of the others"},
+			&cli.StringFlag{Name: "tags",
+				Usage: "tags.jsonl of stage 1: the landmarks of --to labels, the counts of the others"},
 		),
 		Action: runCurateExport,
 	}

@@ -137,7 +137,8 @@ func (x *examples) record(offset int64) (labels.Record, error) {
 }
 
 // wantImages is what --images takes.
-const wantImages = "--images takes the folder that `hgld shards build` wrote, or one with a folder of images for each landmark: DIR/<landmark>/*.jpg"
+const wantImages = "--images takes the folder that `hgld shards build` wrote, or one with a folder of images for each landmark: " +
+	"DIR/<landmark>/*.jpg"
 
 // openImages opens shards, by their folder or the one of their files in it, or notes
 // a folder of images.
@@ -168,14 +169,16 @@ func checkImageFolder(images string) error {
 			return nil
 		}
 	}
-	return withHint(withCode(exitUsage, fmt.Errorf("%s has neither shards nor a folder of a landmark", images)), wantImages)
+	err = fmt.Errorf("%s has neither shards nor a folder of a landmark", images)
+	return withHint(withCode(exitUsage, err), wantImages)
 }
 
 // openSet notes the images of shards, which must be of landmarks.
 func (x *examples) openSet(set *shards.Set, images string) error {
 	if !set.Manifest().Landmarks {
-		err := fmt.Errorf("the images of %s are of no landmarks: its finest classes are %s", images, set.Manifest().Levels[0].Name)
-		return withHint(errors.Join(withCode(exitUsage, err), set.Close()), "`hgld shards build --labels labels.csv` makes shards of landmarks; %s", wantImages)
+		finest := set.Manifest().Levels[0].Name
+		err := withCode(exitUsage, fmt.Errorf("the images of %s are of no landmarks: its finest classes are %s", images, finest))
+		return withHint(errors.Join(err, set.Close()), "`hgld shards build --labels labels.csv` makes shards of landmarks; %s", wantImages)
 	}
 	x.set, x.rows = set, map[string][]image{}
 	for _, split := range set.Manifest().Splits() {

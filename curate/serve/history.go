@@ -38,7 +38,8 @@ func (s *Server) history(w http.ResponseWriter, _ *http.Request) {
 
 // describe returns an edit as the history shows it.
 func describe(e curate.Edit, active bool) past {
-	p := past{Seq: e.Seq, At: e.At, Op: e.Op, Level: e.Level, N: len(e.From), To: e.To, Note: e.Note, Of: e.Of, Active: active}
+	p := past{Seq: e.Seq, At: e.At, Op: e.Op, Level: e.Level, N: len(e.From), To: e.To, Note: e.Note, Of: e.Of,
+		Active: active}
 	if len(e.From) > 0 {
 		p.First, p.Item = e.From[0].Name, e.From[0].QID
 	}

@@ -51,7 +51,8 @@ type groupView struct {
 
 // since returns what has changed after a version; after −1, everything.
 func (s *Server) since(version int) *View {
-	v := &View{Draft: s.draft, Version: s.session.Version(), Tags: tagView{Remarks: map[int][3]string{}}, Groups: []groupView{}}
+	v := &View{Draft: s.draft, Version: s.session.Version(),
+		Tags: tagView{Remarks: map[int][3]string{}}, Groups: []groupView{}}
 	v.Undo, v.Redo = s.session.Undo()
 	for _, seen := range s.seen {
 		v.Sizes = append(v.Sizes, len(seen))
