@@ -1,10 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -38,6 +39,8 @@ type clusterSettings struct {
 	Given     string   `yaml:"given" path:"in" usage:"hierarchy.json of an earlier curation: its tags keep their groups, new ones join or open clusters"`
 	Counts    []string `yaml:"counts" path:"in" usage:"image lists of GLDv2 (train.csv, …) to count each tag's images by"`
 	Weigh     string   `yaml:"weigh" usage:"what a tag counts by in k-means: tags (1 each), landmarks or images"`
+
+	keep bool // the draft that is there was curated: nothing of it is overwritten
 }
 
 // rereads are the vectors, which the stage makes if there are none.
@@ -65,39 +68,87 @@ func clusterCommand() *cli.Command {
 			"  hgld cluster run --k 200          more clusters: fewer tags to move, more clusters to decide\n"+
 			"  hgld cluster sweep --ks 50,100    measures of drafts with 50 and with 100 clusters\n"+
 			"  hgld cluster show church          the cluster named church",
-		computing(clusterStage().subcommand("run", "cluster the tags into a draft",
-			"  hgld cluster run --k 150                        150 clusters of the vectors that are there\n"+
-				"  hgld cluster run --init greedy-k-means++ --n-init 20\n"+
-				"                                                  the best of 20 drawn starts\n"+
-				"  hgld cluster run --spherical                    by cosine\n"+
-				"  hgld cluster run --algorithm ward               agglomerative: nothing is drawn\n"+
-				"  hgld cluster run --given hierarchy.json --k 90  tags with a group keep it; 90 clusters in all\n"+
-				"  hgld cluster run --limit 300 --k 20             a trial on the 300 most used tags")),
+		computing(clusterRunCommand()),
 		clusterSweepCommand(), clusterShowCommand(), clusterReportCommand(),
 	)
 }
 
-// runCluster is `hgld cluster run`.
+// clusterRunCommand is the stage with --replace.
+func clusterRunCommand() *cli.Command {
+	cmd := clusterStage().subcommand("run", "cluster the tags into a draft",
+		"  hgld cluster run --k 150                        150 clusters of the vectors that are there\n"+
+			"  hgld cluster run --init greedy-k-means++ --n-init 20\n"+
+			"                                                  the best of 20 drawn starts\n"+
+			"  hgld cluster run --spherical                    by cosine\n"+
+			"  hgld cluster run --algorithm ward               agglomerative: nothing is drawn\n"+
+			"  hgld cluster run --given hierarchy.json --k 90  tags with a group keep it; 90 clusters in all\n"+
+			"  hgld cluster run --limit 300 --k 20             a trial on the 300 most used tags\n"+
+			"  hgld cluster run --k 200 --replace              overwrite a draft that was curated; without it the new one\n"+
+			"                                                  goes beside it, as draft.new.json")
+	cmd.Flags = append(cmd.Flags, &cli.BoolFlag{Name: "replace", Usage: "overwrite a draft that has a log of edits"})
+	return cmd
+}
+
+// runCluster is `hgld cluster run`. A draft that was curated stays, and the new one
+// is written beside it.
 func runCluster(j *job, s *clusterSettings) error {
-	input, err := sha256File(s.Tags)
+	curated, err := j.project.logsOn(s.Out)
 	if err != nil {
 		return err
+	}
+	s.keep = len(curated) > 0 && !j.replace
+	draft, r, err := clustered(j, s)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := labels.WriteDraft(&text, draft); err != nil {
+		return err
+	}
+	kept := s.Out
+	if s.keep {
+		was, err := os.ReadFile(s.Out)
+		if err != nil {
+			return err
+		}
+		s.keep = !bytes.Equal(was, text.Bytes())
+	}
+	if s.keep {
+		s.Out = beside(s.Out)
+		if others, err := j.project.logsOn(s.Out); err != nil || len(others) > 0 {
+			return errors.Join(err, bothCurated(kept, s.Out, append(curated, others...)))
+		}
+	}
+	if err := atomicfile.WriteFile(s.Out, text.Bytes()); err != nil {
+		return err
+	}
+	if err := reportDraft(j, s, draft, r); err != nil || !s.keep {
+		return err
+	}
+	return keptDraft(kept, s.Out, curated)
+}
+
+// clustered makes the draft that the settings describe.
+func clustered(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, error) {
+	input, err := sha256File(s.Tags)
+	if err != nil {
+		return nil, nil, err
 	}
 	p, err := planCluster(j, s, s.K, true)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	r, err := p.run(j, s, s.K, s.Seed, "clustering")
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	own, err := r.Of(p.x, p.base.Weights)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	sum, err := sha256File(s.Vectors)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	origin := labels.Origin{
 		Tool: "hgld " + version, Encoder: p.made.Encoder, Weights: weightsHash(p.made.Encoder), Prompt: string(p.made.Prompt), Seed: s.Seed,
@@ -113,17 +164,11 @@ func runCluster(j *job, s *clusterSettings) error {
 	if s.Given != "" {
 		origin.Given = filepath.Base(s.Given)
 		if origin.GivenSHA256, err = sha256File(s.Given); err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
 	draft, err := cluster.NewDraft(p.tags, p.x, own, origin)
-	if err != nil {
-		return err
-	}
-	if err := atomicfile.Write(s.Out, func(w io.Writer) error { return labels.WriteDraft(w, draft) }); err != nil {
-		return err
-	}
-	return reportDraft(j, s, draft, r)
+	return draft, r, err
 }
 
 // vectorsOf returns the vectors of the tags. Those of the file are taken if they
@@ -174,6 +219,9 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 		return cluster.Matrix{}, want, err
 	}
 	if keep {
+		if s.keep && exists { // those that are there belong to the draft that stays
+			s.Vectors = beside(s.Vectors)
+		}
 		x, err = encodeTags(j, encoder, want.Prompt, tags, s.Vectors)
 	} else {
 		x, err = cluster.Embed(j.ctx, encoder, want.Prompt, cluster.Names(tags))

@@ -44,11 +44,15 @@ const audit = `(() => {
 	return bad;
 })()`
 
-// readable checks what is on the screen and takes a picture of it.
+// readable checks what is on the screen, by audit and by axe, and takes a picture
+// of it.
 func (b *browser) readable(name string) {
 	b.t.Helper()
 	for _, what := range eval[[]string](b, audit) {
 		b.t.Errorf("%s: %s", name, what)
+	}
+	if !strings.Contains(name, "-1920-") { // the same elements as at 1280
+		b.accessible(name)
 	}
 	b.shot(name)
 }
@@ -176,6 +180,7 @@ func (b *browser) visitScreens(prefix string) {
 	b.readable(prefix + "-tree")
 	b.keys(kb.Escape)
 	b.run(chromedp.Focus(chromedp.CSS("#grid")))
+	b.keys("i") // no images again
 }
 
 // dialog opens a dialog by its key, looks at it, leaves it, and finds the focus where

@@ -16,6 +16,7 @@ func curateExportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "export", Usage: "write a curation in another format", ArgsUsage: "[FILE [OUT]]",
 		Description: "  hgld curate export --to sheet                              hierarchy.json as the authors' sheet, to stdout\n" +
+			"  hgld curate export --to sheet --tags tags.jsonl hierarchy.json sheet.csv     with the landmarks of each tag\n" +
 			"  hgld curate export --to skos hierarchy.json places.ttl     SKOS in Turtle\n" +
 			"  hgld curate export --to labels --tags tags.jsonl hierarchy.json labels.csv   a row a landmark\n" +
 			"  hgld curate export --to draft sheet.csv draft.json         a sheet, to curate from\n\n" +
@@ -23,7 +24,8 @@ func curateExportCommand() *cli.Command {
 		Flags: formatFlags(
 			&cli.StringFlag{Name: "to", Usage: "`FORMAT` to write: " + strings.Join(format.Formats.Names(), ", ")},
 			&cli.StringFlag{Name: "draft", Usage: "draft to take counts of landmarks and Wikidata items from (default: the project's, beside its hierarchy)"},
-			&cli.StringFlag{Name: "tags", Usage: "tags.jsonl of stage 1, for --to labels"},
+			&cli.StringFlag{Name: "tags",
+				Usage: "tags.jsonl of stage 1: the landmarks of --to labels, the counts of the others"},
 		),
 		Action: runCurateExport,
 	}
@@ -76,7 +78,12 @@ func runCurateExport(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := d.LabelBy(records); err != nil {
+		if to == "labels" {
+			err = d.LabelBy(records)
+		} else {
+			d.CountByTags(records)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -38,7 +38,7 @@ func curateServeCommand() *cli.Command {
 			"  hgld curate serve --adjudicate anna.jsonl --adjudicate ben.jsonl --log third.jsonl --by Chris\n" +
 			"                                                           decide what two annotators differ in\n" +
 			"  hgld curate serve --levels tag,supercategory,family,kind   a level more, for a new log\n" +
-			"  hgld curate serve --images shards/train                  with images of the landmarks\n" +
+			"  hgld curate serve --images shards                        with images of the landmarks\n" +
 			"  hgld curate serve --port 0                               on a free port",
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "draft", Usage: "`FILE` to curate", DefaultText: "draft.json"},
@@ -49,7 +49,8 @@ func curateServeCommand() *cli.Command {
 			&cli.IntFlag{Name: "port", Usage: "port on 127.0.0.1; 0: a free one", Value: servePort},
 			&cli.StringFlag{Name: "vectors", Usage: "`FILE` of the draft's vectors (default: beside the draft)"},
 			&cli.StringFlag{Name: "tags", Usage: "tags.jsonl `FILE`, for links and images of landmarks", DefaultText: "tags.jsonl"},
-			&cli.StringFlag{Name: "images", Usage: "shards, or a folder with a folder of images for each landmark: `DIR`/<landmark>/*.jpg"},
+			&cli.StringFlag{Name: "images",
+				Usage: "the folder of shards build, or one with a folder of images for each landmark: `DIR`/<landmark>/*.jpg"},
 			&cli.StringSliceFlag{Name: "adjudicate", Usage: "log of one of two annotators to decide between; give it twice"},
 			&cli.StringFlag{Name: "on-conflict", Usage: "with the log of another draft, where a tag or group is gone: stop, or skip", DefaultText: "stop"},
 		),
@@ -238,7 +239,7 @@ func (o *serveOptions) fill(j *job, c *serve.Config, files *curation) (func() er
 		return nothing, nil
 	}
 	examples, err := openExamples(files.draft, o.tags, o.images)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, missing := os.Stat(o.tags); errors.Is(missing, fs.ErrNotExist) {
 		err = withHint(err, "images of a label are found by the landmarks that carry it in tags.jsonl; name it with --tags")
 	}
 	if err != nil {

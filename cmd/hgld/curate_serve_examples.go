@@ -136,19 +136,49 @@ func (x *examples) record(offset int64) (labels.Record, error) {
 	return records[0], nil
 }
 
-// openImages opens shards, or notes a folder of images.
+// wantImages is what --images takes.
+const wantImages = "--images takes the folder that `hgld shards build` wrote, or one with a folder of images for each landmark: " +
+	"DIR/<landmark>/*.jpg"
+
+// openImages opens shards, by their folder or the one of their files in it, or notes
+// a folder of images.
 func (x *examples) openImages(images string) error {
 	set, err := shards.Open(images)
+	if info, there := os.Stat(images); errors.Is(err, fs.ErrNotExist) && there == nil && info.IsDir() {
+		set, err = shards.Open(filepath.Dir(filepath.Clean(images)))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
-		info, err := os.Stat(images)
-		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("%s is no folder", images)
-		}
 		x.folder = images
-		return err
+		return checkImageFolder(images)
 	}
 	if err != nil {
 		return err
+	}
+	return x.openSet(set, images)
+}
+
+// checkImageFolder looks whether a folder has the folder of a landmark: one that
+// has none would show no image, and not say why.
+func checkImageFolder(images string) error {
+	entries, err := os.ReadDir(images)
+	if err != nil {
+		return withHint(err, wantImages)
+	}
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err == nil {
+			return nil
+		}
+	}
+	err = fmt.Errorf("%s has neither shards nor a folder of a landmark", images)
+	return withHint(withCode(exitUsage, err), wantImages)
+}
+
+// openSet notes the images of shards, which must be of landmarks.
+func (x *examples) openSet(set *shards.Set, images string) error {
+	if !set.Manifest().Landmarks {
+		finest := set.Manifest().Levels[0].Name
+		err := withCode(exitUsage, fmt.Errorf("the images of %s are of no landmarks: its finest classes are %s", images, finest))
+		return withHint(errors.Join(err, set.Close()), "`hgld shards build --labels labels.csv` makes shards of landmarks; %s", wantImages)
 	}
 	x.set, x.rows = set, map[string][]image{}
 	for _, split := range set.Manifest().Splits() {

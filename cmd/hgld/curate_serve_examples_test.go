@@ -70,7 +70,7 @@ func TestExamplesHaveImagesOfShardsAndOfAFolder(t *testing.T) {
 	if err := os.WriteFile(tags, bytes.TrimSuffix(file.Bytes(), []byte("\n")), 0o644); err != nil { // as cut by hand
 		t.Fatal(err)
 	}
-	for _, images := range []string{set, folder} {
+	for _, images := range []string{set, filepath.Join(set, "data"), folder} {
 		x, err := openExamples(draft, tags, images)
 		if err != nil {
 			t.Fatal(err)
@@ -88,6 +88,27 @@ func TestExamplesHaveImagesOfShardsAndOfAFolder(t *testing.T) {
 		}
 		if err := x.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// A folder that can show nothing is refused, with what is wanted.
+func TestExamplesRefuseAFolderWithoutLandmarks(t *testing.T) {
+	dir := t.TempDir()
+	tags, flat := filepath.Join(dir, "tags.jsonl"), filepath.Join(dir, "flat")
+	if err := os.WriteFile(tags, []byte(`{"hgld_tags":1}`+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(flat, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(flat, "0000_0.jpg"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, images := range []string{flat, filepath.Join(dir, "none")} {
+		_, err := openExamples(&labels.Draft{}, tags, images)
+		if err == nil || !strings.Contains(strings.Join(hints(err), " "), "shards build") {
+			t.Errorf("%s: error %v with hints %q, want one that says what --images takes", images, err, hints(err))
 		}
 	}
 }

@@ -60,6 +60,7 @@ type job struct {
 	limit   int       // trial on the first n items; 0: all
 	quiet   bool
 	changed bool // inputs that were changed since a stage wrote them are meant so
+	replace bool // overwrite what other work hangs on
 	project *project
 	args    []string // arguments behind the flags
 
@@ -86,6 +87,7 @@ func jobIn(c *cli.Context, p *project) *job {
 	return &job{
 		ctx: c.Context, stdout: c.App.Writer, stderr: c.App.ErrWriter,
 		json: c.Bool("json"), limit: c.Int("limit"), quiet: c.Bool("quiet"), changed: c.Bool("changed"),
+		replace: c.Bool("replace"),
 		project: p, args: c.Args().Slice(),
 	}
 }

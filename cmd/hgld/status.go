@@ -84,6 +84,9 @@ func (p *project) states(limit int) ([]state, error) {
 				st.State, st.Why = "stale", why
 			}
 		}
+		if err := p.sayOfLogs(&st, settings); err != nil {
+			return nil, err
+		}
 		if !st.good(limit) {
 			for _, path := range out {
 				doubtful[path] = s.name
@@ -92,6 +95,22 @@ func (p *project) states(limit int) ([]state, error) {
 		list = append(list, st)
 	}
 	return list, nil
+}
+
+// sayOfLogs adds to the state of stages 2 and 3 what becomes of logs of edits that
+// are of another draft.
+func (p *project) sayOfLogs(st *state, settings any) (err error) {
+	var more string
+	switch s := settings.(type) {
+	case *clusterSettings:
+		more, err = s.ofCurated(p, st.State == "stale")
+	case *curateSettings:
+		more, err = s.ofOtherDraft()
+	}
+	if more != "" {
+		st.Why = strings.TrimPrefix(st.Why+"; "+more, "; ")
+	}
+	return err
 }
 
 // writerOf is the stage that writes path or a folder around it; "" if none does.

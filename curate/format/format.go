@@ -243,6 +243,27 @@ func (d *Document) CountBy(draft *labels.Draft) {
 	d.Landmarks = []map[string]int{counts, above}
 }
 
+// CountByTags takes the counts of landmarks from what stage 1 found. A document
+// without tags keeps its own counts.
+func (d *Document) CountByTags(records []labels.Record) {
+	if len(d.Hierarchy.Levels[0].Classes) == 0 {
+		return
+	}
+	counts := map[string]int{}
+	for _, r := range records {
+		if r.Outcome == labels.OK {
+			counts[r.Tag]++
+		}
+	}
+	d.Landmarks = []map[string]int{{}, {}}
+	for _, c := range d.Hierarchy.Levels[0].Classes {
+		d.Landmarks[0][c.Name] = counts[c.Name]
+		if c.Parent >= 0 {
+			d.Landmarks[1][d.Hierarchy.Levels[1].Classes[c.Parent].Name] += counts[c.Name]
+		}
+	}
+}
+
 // LabelBy gives d the landmarks that stage 1 found, so that it can be written as
 // labels.
 func (d *Document) LabelBy(records []labels.Record) error {

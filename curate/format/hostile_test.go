@@ -115,6 +115,37 @@ func TestHostileNamesComeBackFromEveryFormat(t *testing.T) {
 	}
 }
 
+// A file that hgld has written has no errors, whatever its names look like.
+func TestLintAcceptsWhatIsWritten(t *testing.T) {
+	for seed := range uint64(60) {
+		d := hostile(seed)
+		for _, format := range []string{"hierarchy", "skos", "draft", "sheet", "groups"} {
+			list, err := Lint(write(t, d, format), "x", "", labels.ReadOptions{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range list {
+				if !p.Warning {
+					t.Errorf("seed %d, %s: %v", seed, format, p)
+				}
+			}
+		}
+	}
+	var table bytes.Buffer
+	records := []labels.Record{{Landmark: 1, Split: labels.Train, Category: "http://commons.wikimedia.org/wiki/Category:A", Outcome: labels.OK, Tag: "chapel"}}
+	d := &Document{Hierarchy: &labels.Hierarchy{Version: labels.HierarchyVersion, Levels: []labels.Level{
+		{Name: "tag", Classes: []labels.Class{{Name: "chapel"}}}, {Name: "supercategory", Classes: []labels.Class{{Name: "church"}}}, {Name: "kind", Classes: []labels.Class{{Name: "human-made", Parent: -1}}}}}}
+	if err := d.LabelBy(records); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Write(&table, "labels"); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := Lint(table.Bytes(), "labels.csv", "", labels.ReadOptions{}, nil); err != nil || len(list) > 0 {
+		t.Errorf("labels: %v, %v", list, err)
+	}
+}
+
 // sameMembers holds the tags of groups against one another.
 func sameMembers(t *testing.T, seed uint64, format string, want, got *Document) {
 	t.Helper()

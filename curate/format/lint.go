@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -97,7 +98,9 @@ func Lint(data []byte, name, format string, o labels.ReadOptions, draft *labels.
 	return list, nil
 }
 
-// lintNames looks at the names of a document that read reads.
+// lintNames looks at the names of a document that read reads. A name that hgld
+// itself has written as a name, as it does with one that a spreadsheet would take
+// for a count, is no damage: quoted, or marked in a list of groups.
 func lintNames(read func([]byte, string, labels.ReadOptions) (*Document, error)) func([]byte, string, labels.ReadOptions) ([]Problem, *Document) {
 	return func(data []byte, name string, o labels.ReadOptions) ([]Problem, *Document) {
 		d, err := read(data, name, o)
@@ -116,8 +119,10 @@ func lintNames(read func([]byte, string, labels.ReadOptions) (*Document, error))
 				faults := nameFaults(name, 0, "", kind, c.Name)
 				if len(faults) > 0 { // most names have none, and finding a row takes a search
 					row := rowOf(data, c.Name)
+					written := isWritten(data, c.Name)
 					for i := range faults {
 						faults[i].Row = row
+						faults[i].Warning = faults[i].Warning || written
 					}
 				}
 				list = append(list, faults...)
@@ -128,8 +133,25 @@ func lintNames(read func([]byte, string, labels.ReadOptions) (*Document, error))
 	}
 }
 
+// isWritten reports whether a file holds a name as text and not as a cell: between
+// quotes behind the field of a name, or marked (see mark).
+func isWritten(data []byte, name string) bool {
+	text := quote(name)
+	for _, before := range nameFields {
+		if bytes.Contains(data, append([]byte(before), text...)) {
+			return true
+		}
+	}
+	marked := mark(name)
+	return marked != name && bytes.Contains(data, []byte(marked))
+}
+
 func lintLabels(data []byte, name string, o labels.ReadOptions) ([]Problem, *Document) {
 	t, err := labels.Parse(bytes.NewReader(data), name, o)
+	if unknown := (*labels.SplitUnknownError)(nil); errors.As(err, &unknown) {
+		o.Split = labels.Train // names are judged alike in all splits
+		t, err = labels.Parse(bytes.NewReader(data), name, o)
+	}
 	if err != nil {
 		return []Problem{fromLabels(name, labels.ProblemOf(name, err))}, nil
 	}
@@ -160,14 +182,8 @@ func fromLabels(file string, p labels.Problem) Problem {
 // rowOf finds the line where a JSON or text file has a name first, 0 if it is
 // written otherwise.
 func rowOf(data []byte, name string) int {
-	var quoted bytes.Buffer
-	enc := json.NewEncoder(&quoted)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(name); err != nil {
-		return 0
-	}
-	text := bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))
-	for _, before := range []string{`"name":`, `"name": `, `skos:prefLabel `} {
+	text := quote(name)
+	for _, before := range nameFields {
 		if at := bytes.Index(data, append([]byte(before), text...)); at >= 0 {
 			return lineAt(data, at)
 		}
@@ -183,6 +199,20 @@ func rowOf(data []byte, name string) int {
 			return lineAt(data, at)
 		}
 	}
+}
+
+// nameFields stand before a name in hgld's JSON documents and in SKOS.
+var nameFields = []string{`"name":`, `"name": `, `skos:prefLabel `}
+
+// quote returns a name as hgld writes it in JSON and in Turtle.
+func quote(name string) []byte {
+	var quoted bytes.Buffer
+	enc := json.NewEncoder(&quoted)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(name); err != nil {
+		panic(err) // a string can be encoded
+	}
+	return bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))
 }
 
 func lineAt(data []byte, at int) int { return 1 + bytes.Count(data[:at], []byte("\n")) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -40,8 +41,9 @@ func editID(e curate.Edit) string {
 
 // answer is what the page gets for an edit, and on asking what is new.
 type answer struct {
-	Seq   int    `json:"seq,omitempty"` // the edit's number
-	Error string `json:"error,omitempty"`
+	Seq      int    `json:"seq,omitempty"` // the edit's number
+	Error    string `json:"error,omitempty"`
+	Reverted *past  `json:"reverted,omitempty"` // by a revert: the edit that was taken back, or made again if it is active
 	*View
 }
 
@@ -96,7 +98,21 @@ func (s *Server) take(o order, id json.RawMessage) (int, answer) {
 	}
 	s.ids[o.ID] = e.Seq
 	s.update(s.session.Changed())
-	return http.StatusOK, answer{Seq: e.Seq, View: s.since(o.Base)}
+	return http.StatusOK, answer{Seq: e.Seq, Reverted: s.reverted(e), View: s.since(o.Base)}
+}
+
+// reverted describes the edit that a revert is about in the end; nil for other
+// edits.
+func (s *Server) reverted(e curate.Edit) *past {
+	if e.Op != curate.Revert {
+		return nil
+	}
+	edits := s.session.Edits()
+	for e.Op == curate.Revert {
+		e = edits[e.Of-1]
+	}
+	p := describe(e, curate.Active(edits)[e.Seq-1])
+	return &p
 }
 
 // mostRecent is how many changed places are kept in order. A page that is behind
@@ -149,42 +165,6 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusOK, answer{View: view})
 }
 
-// past is an edit as the history shows it.
-type past struct {
-	Seq    int       `json:"seq"`
-	At     time.Time `json:"at"`
-	Op     curate.Op `json:"op"`
-	Level  int       `json:"level"`
-	N      int       `json:"n"` // names in From
-	First  string    `json:"first"`
-	To     string    `json:"to"`
-	Note   string    `json:"note"`
-	Of     int       `json:"of"`
-	Active bool      `json:"active"`
-}
-
-// history lists all edits.
-func (s *Server) history(w http.ResponseWriter, _ *http.Request) {
-	s.mu.Lock()
-	edits := s.session.Edits()
-	s.mu.Unlock()
-	list := make([]past, len(edits))
-	active := curate.Active(edits)
-	for i, e := range edits {
-		list[i] = past{Seq: e.Seq, At: e.At, Op: e.Op, Level: e.Level, N: len(e.From), To: e.To, Note: e.Note, Of: e.Of, Active: active[i]}
-		if len(e.From) > 0 {
-			list[i].First = e.From[0].Name
-		}
-		for k, p := range e.Parts {
-			if k > 0 {
-				list[i].To += ", "
-			}
-			list[i].To += p.To
-		}
-	}
-	write(w, http.StatusOK, list)
-}
-
 // finish writes the hierarchy.
 func (s *Server) finish(w http.ResponseWriter, r *http.Request) {
 	var nothing struct{}
@@ -199,12 +179,30 @@ func (s *Server) finish(w http.ResponseWriter, r *http.Request) {
 	text, err := s.c.Finish()
 	s.mu.Unlock()
 	if err != nil {
-		write(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
+		write(w, http.StatusUnprocessableEntity, unfinishedBy(err))
 		return
 	}
 	write(w, http.StatusOK, struct {
 		Text string `json:"text"`
 	}{text})
+}
+
+// unfinished says why no hierarchy was written.
+type unfinished struct {
+	Error   string   `json:"error"`
+	Orphans []string `json:"orphans,omitempty"` // groups of Level that have no Parent
+	Level   string   `json:"level,omitempty"`
+	Parent  string   `json:"parent,omitempty"`
+}
+
+// unfinishedBy takes over an error of Finish; where groups lack a parent, the page
+// leads to them.
+func unfinishedBy(err error) unfinished {
+	a := unfinished{Error: strings.TrimPrefix(err.Error(), "curate: ")}
+	if orphans := (*curate.OrphansError)(nil); errors.As(err, &orphans) {
+		a.Orphans, a.Level, a.Parent = orphans.Groups, orphans.Level, orphans.Parent
+	}
+	return a
 }
 
 // read decodes the body of a POST, strictly.

@@ -11,7 +11,10 @@ package serve
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -138,6 +141,7 @@ type Server struct {
 	home    []int32             // cluster that the draft has each tag in
 	draftD  []float32           // distance that the draft has for each tag
 	outlier []bool
+	draft   string // tells this draft from another
 
 	mapOnce sync.Mutex
 	places  [][2]float32
@@ -176,7 +180,7 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// readDraft notes where the draft has each tag.
+// readDraft notes where the draft has each tag, and which draft it is.
 func (s *Server) readDraft() {
 	d := s.session.Draft()
 	s.home, s.draftD, s.outlier = make([]int32, len(d.Tags)), make([]float32, len(d.Tags)), make([]bool, len(d.Tags))
@@ -185,6 +189,11 @@ func (s *Server) readDraft() {
 			s.home[m.Tag], s.draftD[m.Tag], s.outlier[m.Tag] = int32(k), float32(m.Distance), m.Outlier
 		}
 	}
+	sum := sha256.New() // writing to it cannot fail
+	for i, t := range d.Tags {
+		fmt.Fprintf(sum, "%q %q %d\n", t.Name, t.QID, s.home[i])
+	}
+	s.draft = hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
 // touch fits the list of versions of a level to its size; new places changed
@@ -215,6 +224,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/state", s.state)
 	mux.HandleFunc("GET /api/changes", s.changes)
 	mux.HandleFunc("GET /api/history", s.history)
+	mux.HandleFunc("GET /api/group", s.successor)
 	mux.HandleFunc("GET /api/map", s.plane)
 	mux.HandleFunc("GET /api/examples", s.examples)
 	mux.HandleFunc("GET /api/agreement", s.agreement)

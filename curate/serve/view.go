@@ -11,6 +11,7 @@ import (
 // View is the state of a session for the page, or the part of it that is newer
 // than a version. Lists are by column: the n-th entries belong together.
 type View struct {
+	Draft   string      `json:"draft"` // of another one nothing here holds
 	Version int         `json:"version"`
 	Undo    int         `json:"undo"` // edit that undoing reverts, 0 for none
 	Redo    int         `json:"redo"`
@@ -50,7 +51,8 @@ type groupView struct {
 
 // since returns what has changed after a version; after −1, everything.
 func (s *Server) since(version int) *View {
-	v := &View{Version: s.session.Version(), Tags: tagView{Remarks: map[int][3]string{}}, Groups: []groupView{}}
+	v := &View{Draft: s.draft, Version: s.session.Version(),
+		Tags: tagView{Remarks: map[int][3]string{}}, Groups: []groupView{}}
 	v.Undo, v.Redo = s.session.Undo()
 	for _, seen := range s.seen {
 		v.Sizes = append(v.Sizes, len(seen))

@@ -1,5 +1,5 @@
-import {byId, h, fill, count, key} from './dom.js';
-import {Model, DECIDED, OUTLIER} from './model.js';
+import {byId, h, fill, count, key, shown} from './dom.js';
+import {Model, DECIDED, DROPPED} from './model.js';
 import {Sender, ask} from './net.js';
 import {Grid} from './grid.js';
 import {Tree} from './tree.js';
@@ -8,16 +8,10 @@ import {PlaneMap} from './map.js';
 import {Review} from './review.js';
 import {commands, decide, setParent, helpDialog} from './commands.js';
 import {dialogOpen} from './dialogs.js';
+import {Marks, pack, unpack, keepOnLeaving, takeUp, reopen} from './place.js';
+import {asPast, told, place, say} from './feedback.js';
+import {sections} from './views.js';
 import * as panels from './panels.js';
-
-// Marks are the labels that are marked; the edition tells whether they have changed.
-class Marks extends Set {
-  edition = 0;
-
-  add(i) { this.edition++; return super.add(i); }
-  delete(i) { this.edition++; return super.delete(i); }
-  clear() { this.edition++; super.clear(); }
-}
 
 // App holds what is on the screen: the view, the marks and the keyboard's place.
 // The address carries the view, so that going back and reloading return to it.
@@ -25,19 +19,28 @@ class App {
   constructor(state) {
     this.model = new Model();
     this.model.load(state);
-    this.marks = new Marks();
+    this.marks = new Marks(this.model);
+    this.looked = new Map(); // how labels stood when a command on them began
     this.view = {kind: 'group', at: -1};
     this.near = [];
-    this.grid = new Grid(byId('grid'), {width: 220, height: 72, cell: (e, i, active) => (this.view.kind === 'review' ? this.review.cell(e, i, active) : panels.card(this, e, i, active)),
+    this.grid = new Grid(byId('grid'), {width: 220, height: (wide) => (this.view.kind === 'review' ? this.review.height(wide, byId('grid')) : 72), cell: (e, i, active) => (this.view.kind === 'review' ? this.review.cell(e, i, active) : panels.card(this, e, i, active)),
       state: (i, active) => (this.view.kind === 'review' ? this.review.state(i, active) : panels.cardState(this, i, active))});
     this.tree = new Tree(byId('tree'), this.model, {open: (g) => this.open(g), mark: () => this.draw(), drop: (row, e) => this.dropped(row, e), say: (text) => this.say(text)});
     this.press = new Press();
     const free = (run) => (...args) => this.press.free(() => run(...args));
-    this.sender = new Sender(this.model, {changed: () => this.later(true), saved: (seq) => this.saved(seq), gone: free((n, ended) => this.gone(n, ended)), back: free(() => this.back()),
-      conflict: free((e, why) => this.conflict(e, why)), refused: free((_, why) => this.alarm(`That was not possible: ${why}`, ['OK', () => this.calm()]))});
+    this.sender = new Sender(this.model, {changed: (byOthers) => { this.byOthers ||= byOthers; this.later(true); }, saved: (a, e) => this.saved(a, e), another: () => this.another(), gone: free((n, ended) => this.gone(n, ended)), back: free(() => this.back()),
+      conflict: free((e, why) => this.conflict(e, why)), refused: free((_, why) => this.refused(why))});
     this.tree.refresh();
     this.listen();
+    const fields = [byId('query'), byId('openonly')];
+    this.kept = takeUp(this, fields);
     this.restore();
+    if (this.kept) {
+      const current = unpack(this, this.kept);
+      if (this.kept.view === location.hash) this.grid.wanted = current;
+      this.later(true);
+    }
+    keepOnLeaving(this, fields);
     this.savedText(`saved #${this.model.version}`);
     this.sender.send();
     this.sender.watch();
@@ -45,41 +48,45 @@ class App {
 
   // ——— what is shown
 
-  sections() {
-    const m = this.model, v = this.view;
-    if (v.kind === 'group') {
-      const tags = m.members(v.at);
-      const cut = tags.findIndex((i) => m.status[i] & OUTLIER);
-      if (cut < 0) return [{items: tags}];
-      return [{items: tags.slice(0, cut)}, {title: `outliers · ${tags.length - cut} far from the centre`, items: tags.slice(cut)}];
-    }
-    if (v.kind === 'near') return [{items: (this.candidates || []).filter((i) => !(m.status[i] & DECIDED))}];
-    if (v.kind === 'search') return [{items: m.find(byId('query').value, byId('openonly').checked)}];
-    if (v.kind === 'dropped') return [{items: m.droppedTags()}];
-    if (v.kind === 'flagged') return [{items: [...m.flagged].sort((x, y) => x - y)}];
-    if (v.kind === 'review') return [{items: this.review.items()}];
-    return [{items: []}];
-  }
-
   // refresh shows the view anew: what has changed of it is drawn.
   refresh() {
-    const m = this.model;
-    this.waiting = this.edited = false;
-    if (this.follow !== undefined && m.groupNamed(this.follow) >= 0) { this.view = {kind: 'group', at: m.groupNamed(this.follow)}; this.name = this.follow; this.follow = undefined; }
-    if (this.view.kind === 'group' || this.view.kind === 'near') {
-      const g = m.groups[1][this.view.at];
-      if (g && !g.gone && this.name !== g.name && m.groupNamed(this.name) >= 0) this.view.at = m.groupNamed(this.name);
-      const now = m.groups[1][this.view.at];
-      if (!now || now.gone || (!now.declared && !m.bucket(this.view.at).size)) {
-        const next = this.tree.next(1, false);
-        const at = next >= 0 && next !== this.view.at ? next : this.tree.groups().find((x) => x !== this.view.at) ?? m.live()[0]?.at;
-        this.view = at === undefined ? {kind: 'dropped'} : {kind: 'group', at};
-      }
-      if (this.view.kind !== 'dropped') this.name = m.groups[1][this.view.at].name;
-    }
+    const {byOthers, view} = this, was = this.grid.current();
+    this.waiting = this.edited = this.byOthers = false;
+    if (['group', 'near'].includes(view.kind)) this.keepGroup();
+    if (this.view !== view) this.grid.start();
     this.tree.refresh();
-    this.grid.set(this.sections());
+    this.grid.set(sections(this));
+    if (byOthers && this.view === view && was !== undefined && !this.grid.items.includes(was)) this.say(`“${shown(this.model.names[was])}” is ${this.whereIs(was)} now: another page did that.`);
     this.drawAround();
+    if (['group', 'near'].includes(this.view.kind)) this.address(false);
+  }
+
+  // keepGroup keeps the group at work in view, whatever it is called now; where it is
+  // gone, what has become of it, or else the next one.
+  keepGroup() {
+    const m = this.model, g = m.groups[1][this.view.at], follow = this.follow && m.groupNamed(this.follow.to);
+    if (follow >= 0) {
+      this.tree.follow(this.follow.from, [follow, ...(this.follow.parts || []).map((name) => m.groupNamed(name)).filter((at) => at >= 0 && at !== follow)]);
+      this.view = {kind: 'group', at: follow};
+      this.follow = undefined;
+    } else if (g && !g.gone && this.name !== g.name && m.groupNamed(this.name) >= 0) this.view.at = m.groupNamed(this.name);
+    const now = m.groups[1][this.view.at];
+    if (!now || now.gone || (!now.declared && !m.bucket(this.view.at).size)) {
+      if (now?.gone && !this.follow) this.lead(this.name);
+      const next = this.tree.next(1, {round: true});
+      const at = next >= 0 && next !== this.view.at ? next : this.tree.groups().find((x) => x !== this.view.at) ?? m.live()[0]?.at;
+      this.view = at === undefined ? {kind: 'dropped'} : {kind: 'group', at};
+    }
+    if (this.view.kind !== 'dropped') this.name = m.groups[1][this.view.at].name;
+  }
+
+  // whereIs says where a label stands.
+  whereIs(i) { return this.model.status[i] & DROPPED ? 'dropped' : this.model.parent[i] >= 0 ? `in “${shown(this.model.groups[1][this.model.parent[i]].name)}”` : 'in no group'; }
+
+  // another opens the page anew, with what is at hand: the server shows another draft.
+  another() {
+    this.leaving = true;
+    location.reload();
   }
 
   // later draws once for all that happens now, when the key or the answer that it
@@ -112,30 +119,57 @@ class App {
     panels.views(this);
     panels.progress(this);
     if (this.view.kind === 'review') this.review.draw(byId('side')); else panels.side(this);
-    setTimeout(() => this.suggest(), 0); // the picture is first
+    setTimeout(() => { this.suggest(); this.lookUp(); }, 0); // the picture is first
   }
 
   // ——— going about
 
-  setView(v, push = true) {
+  // setView shows a view, with the keyboard's place on a label of it.
+  setView(v, push = true, current) {
     this.view = v;
-    this.examplesOf = undefined;
-    this.grid.at = 0;
+    this.grid.start(current);
     this.grid.only = v.kind === 'review' ? 1 : 0;
     this.grid.sort = v.kind === 'review' ? 'duel' : 'card';
     if (v.kind === 'group' || v.kind === 'near') this.name = this.model.groups[1][v.at].name;
-    if (push) history.pushState(v, '', `#${v.kind}${v.kind === 'group' ? `/${encodeURIComponent(this.name)}` : ''}`);
-    this.grid.sight.scroll(0);
+    this.address(push);
     this.refresh();
     if (!['search', 'map'].includes(v.kind) && document.activeElement !== byId('grid')) byId('grid').focus({preventScroll: true});
   }
 
-  open(g) { if (g !== undefined && g >= 0) this.setView({kind: 'group', at: g}); }
+  // address has the address name the view.
+  address(push) {
+    const hash = `#${this.view.kind}${['group', 'near'].includes(this.view.kind) ? `/${encodeURIComponent(this.name)}` : ''}`;
+    if (push) history.pushState(null, '', hash);
+    else if (location.hash !== hash) history.replaceState(null, '', hash);
+  }
+
+  open(g, current) { if (g !== undefined && g >= 0) this.setView({kind: 'group', at: g}, true, current); }
+
+  // goTo opens where a label stands.
+  goTo(i) {
+    if (this.model.status[i] & DROPPED) this.setView({kind: 'dropped'}, true, i); else this.open(this.model.parent[i], i);
+  }
+
+  // there goes to what the last edit was about.
+  there() {
+    if (this.went?.tag !== undefined) this.goTo(this.went.tag);
+    else if (this.went) this.open(this.went.group);
+    else this.say('No edit has been made here yet.');
+  }
+
+  // walk goes to the next group, and from the last to the first that has open labels.
+  walk(step) {
+    const next = this.tree.next(step, {});
+    const g = next >= 0 ? next : this.tree.next(step, {open: true, round: true});
+    if (g < 0) { this.say(this.model.done.labels < this.model.n ? `This is the ${step > 0 ? 'last' : 'first'} group; the labels that are open are in it.` : `This is the ${step > 0 ? 'last' : 'first'} group, and everything is decided.`); return; }
+    this.open(g);
+    if (next < 0) this.say(`On from the ${step > 0 ? 'first' : 'last'} group that has open labels.`);
+  }
 
   async go(kind) {
     if (kind === 'help') return helpDialog(this, false);
     const command = commands.find((c) => c.name.toLowerCase() === kind);
-    if (command) return command.run(this);
+    if (command) return this.do(command);
     if (kind === 'group') return this.open(this.model.groupNamed(this.name) >= 0 ? this.model.groupNamed(this.name) : this.tree.groups()[0]);
     if (kind === 'review' && !this.review) return undefined;
     this.setView({kind});
@@ -156,22 +190,34 @@ class App {
     this.draw();
   }
 
-  async closeBy() {
-    const g = this.view.kind === 'group' || this.view.kind === 'near' ? this.view.at : this.model.parent[this.grid.current()];
+  async closeBy(g = ['group', 'near'].includes(this.view.kind) ? this.view.at : this.model.parent[this.grid.current()], push = true) {
     if (g === undefined || g < 0) return;
     try { this.candidates = (await ask('/api/candidates', {group: g})).near.map((x) => x.at); } catch (e) { this.say(e.message); return; }
-    this.setView({kind: 'near', at: g});
+    if (push) this.setView({kind: 'near', at: g}); else this.later(true);
   }
 
   // restore opens what the address names.
   restore() {
-    const [kind, name] = location.hash.slice(1).split('/');
-    const g = this.model.groupNamed(decoded(name || ''));
+    const [kind, text] = location.hash.slice(1).split('/'), name = decoded(text || '');
+    const m = this.model, g = m.groupNamed(name), there = g >= 0 && (m.groups[1][g].declared || m.bucket(g).size > 0);
     const first = this.tree.groups()[0];
-    if (g < 0 && first === undefined && kind !== 'flagged' && kind !== 'search') { this.setView({kind: 'dropped'}, false); return; }
-    if (['dropped', 'flagged', 'search'].includes(kind)) { this.setView({kind}, false); return; }
-    if (kind === 'map' && this.model.has.map) { this.setView({kind}, false); this.openMap(); return; }
-    this.setView({kind: 'group', at: g >= 0 ? g : first}, false);
+    if (['dropped', 'flagged', 'search', 'marked'].includes(kind)) { this.setView({kind}, false); return; }
+    if (kind === 'map' && m.has.map) { this.setView({kind}, false); this.openMap(); return; }
+    if (first === undefined) { this.setView({kind: 'dropped'}, false); return; }
+    if (there && kind === 'near' && m.has.suggest) { this.candidates = []; this.setView({kind, at: g}, false); this.closeBy(g, false); return; }
+    this.setView({kind: 'group', at: there ? g : first}, false);
+    if (g >= 0 && !there) this.say(`“${shown(name)}” has no labels any more.`);
+    else if (g < 0 && name) this.lead(name);
+  }
+
+  // lead opens what a group that is gone has become.
+  async lead(name) {
+    let now;
+    try { now = (await ask(`/api/group?name=${encodeURIComponent(name)}`)).name; } catch (e) { this.say(`${e.message[0].toUpperCase()}${e.message.slice(1)}.`); return; }
+    const g = this.model.groupNamed(now);
+    if (g < 0) return;
+    this.setView({kind: 'group', at: g}, false);
+    this.say(`“${shown(name)}” has become “${shown(now)}”.`);
   }
 
   // ——— marks and suggestions
@@ -191,14 +237,17 @@ class App {
 
   commonGroup(tags) { const g = this.model.parent[tags[0]]; return tags.every((i) => this.model.parent[i] === g) ? g : -1; }
 
-  clearMarks() { this.marks.clear(); this.anchor = undefined; this.draw(); }
+  // look notes how labels stand when a command on them begins.
+  look(tags) { this.looked = new Map(tags.map((i) => [i, this.marks.seen.get(i) ?? this.model.standing(i)])); }
 
-  toggle(i) { if (this.marks.has(i)) this.marks.delete(i); else this.marks.add(i); this.anchor = this.grid.at; this.draw(); }
+  clearMarks() { this.marks.clear(); this.anchor = undefined; this.later(this.view.kind === 'marked'); }
+
+  toggle(i) { if (this.marks.has(i)) this.marks.delete(i); else this.marks.add(i); this.anchor = i; this.later(this.view.kind === 'marked'); }
 
   range(to) {
-    const from = this.anchor ?? this.grid.at;
+    const anchor = this.grid.items.indexOf(this.anchor), from = anchor >= 0 ? anchor : this.grid.at;
     for (const i of this.grid.items.slice(Math.min(from, to), Math.max(from, to) + 1)) this.marks.add(i);
-    this.anchor = from;
+    this.anchor = this.grid.items[from];
     this.grid.go(to);
     this.draw();
   }
@@ -234,22 +283,39 @@ class App {
     } catch { this.wanted = undefined; }
     this.asking = false;
     if (this.wanted) this.draw(); // and ask again if the choice is another now
+    const waiting = this.digit;
+    if (!waiting) return;
+    if (waiting.of !== this.choice()) this.digit = undefined;
+    else if (this.nearOf === waiting.of) { this.digit = undefined; this.takeSuggestion(waiting.n); }
   }
 
+  // takeSuggestion moves to the n-th suggestion; while the answer for what is chosen
+  // is under way, when it is there.
   takeSuggestion(n) {
     if (this.view.kind === 'review') { if (n < 2) this.review.choose(n + 1); return; }
-    const x = this.suggestions()[n];
-    if (x) decide(this, 'move', this.chosen(), x.name);
+    const list = this.suggestions(), tags = this.chosen();
+    if (list[n]) { this.look(tags); decide(this, 'move', tags, list[n].name); return; }
+    if (list.length || !this.model.has.suggest || !tags.length || this.nearOf === this.choice()) return;
+    this.look(tags);
+    this.digit = {n, of: this.choice()};
   }
 
-  async toggleExamples() {
-    const i = this.grid.current();
-    if (i === undefined || !this.model.has.examples) return;
-    if (this.examplesOf === i) { this.examplesOf = undefined; this.draw(); return; }
-    this.examplesOf = i;
-    this.examples = null;
+  toggleExamples() {
+    if (!this.model.has.examples) return;
+    this.imagesOn = !this.imagesOn;
     this.draw();
-    try { this.examples = (await ask(`/api/examples?tag=${i}`)).examples || []; } catch (e) { this.examples = []; this.say(e.message); }
+  }
+
+  // lookUp asks for the examples of the current label, once at a time, while they are
+  // shown.
+  async lookUp() {
+    const i = this.grid.current();
+    if (!this.imagesOn || i === undefined || this.lookingUp || this.examples?.of === i) return;
+    this.lookingUp = true;
+    let list = [];
+    try { list = (await ask(`/api/examples?tag=${i}`)).examples || []; } catch (e) { this.say(e.message); }
+    this.lookingUp = false;
+    this.examples = {of: i, list};
     this.draw();
   }
 
@@ -278,8 +344,21 @@ class App {
 
   savedText(text, warn) { const s = byId('saved'); s.textContent = text; s.classList.toggle('warn', !!warn); }
 
-  saved(seq) {
+  // saved says that an edit is on disk, and what it has done.
+  saved({seq, tags, reverted}, e) {
     this.savedText(this.sender.queue.length ? `saved #${seq}, ${this.sender.queue.length} to go` : `saved #${seq}`);
+    this.marks.see(tags.at || []);
+    const past = reverted || (e.from ? asPast(e) : null);
+    if (!past) return;
+    this.went = place(this.model, past);
+    const group = this.went && (this.went.group ?? this.model.standing(this.went.tag));
+    this.say(told(past, !!reverted), this.went && !(this.view.kind === 'group' && this.view.at === group)); // else it is in view
+  }
+
+  // do runs a command; its dialog can be opened again after a reload.
+  do(command) {
+    this.command = command.name;
+    return command.run(this);
   }
 
   alarm(text, ...buttons) {
@@ -314,7 +393,13 @@ class App {
     this.alarm(`Not saved: ${why}.`, [n > 1 ? `Do my ${n} edits now` : 'Do it anyway', () => { this.calm(); this.sender.retry(); }], [n > 1 ? `Discard my ${n} edits` : 'Discard', () => this.discard()]);
   }
 
+  refused(why) {
+    this.follow = undefined;
+    this.alarm(`That was not possible: ${why}`, ['OK', () => this.calm()]);
+  }
+
   async discard() {
+    this.follow = undefined;
     this.calm();
     try {
       await this.sender.discard();
@@ -322,23 +407,17 @@ class App {
     } catch (e) { this.sender.missing(e); }
   }
 
-  say(text) {
-    const t = byId('toast');
-    t.textContent = text;
-    t.classList.add('on');
-    clearTimeout(this.toastTimer);
-    this.toastTimer = setTimeout(() => t.classList.remove('on'), 4000);
-  }
+  say(text, leads) { say(text, leads ? () => this.there() : null); }
 
   // ——— keys and the pointer
 
   listen() {
     document.addEventListener('keydown', (e) => this.key(e));
     addEventListener('popstate', () => this.restore());
-    addEventListener('beforeunload', (e) => { if (this.sender.queue.length) e.preventDefault(); });
+    addEventListener('beforeunload', (e) => { if (this.sender.queue.length && !this.leaving) e.preventDefault(); });
     byId('order').addEventListener('change', (e) => { this.tree.setOrder(e.target.value); this.open(this.tree.groups()[0]); });
-    byId('declare').addEventListener('click', () => commands.find((c) => c.name === 'Declare').run(this));
-    byId('query').addEventListener('input', () => { this.grid.at = 0; this.later(true); });
+    byId('declare').addEventListener('click', () => this.do(commands.find((c) => c.name === 'Declare')));
+    byId('query').addEventListener('input', () => { this.grid.start(); this.later(true); });
     byId('openonly').addEventListener('change', () => this.later(true));
     byId('query').addEventListener('keydown', (e) => {
       if (e.key === 'Enter' || e.key === 'ArrowDown') { byId('grid').focus(); e.preventDefault(); }
@@ -359,6 +438,7 @@ class App {
     grid.addEventListener('dragstart', (e) => {
       const i = Number(e.target.closest('[data-tag]').dataset.tag);
       const tags = this.marks.has(i) ? [...this.marks] : [i];
+      this.look(tags);
       e.dataTransfer.setData('application/x-hgld-tags', JSON.stringify(tags));
     });
   }
@@ -368,13 +448,15 @@ class App {
     if (e.target.tagName === 'BUTTON' && (e.key === ' ' || e.key === 'Enter')) return;
     const name = (e.ctrlKey ? 'ctrl+' : '') + (e.ctrlKey ? e.key.toLowerCase() : e.key);
     const cmd = commands.find((c) => c.keys.includes(name));
-    if (cmd) { e.preventDefault(); cmd.run(this); return; }
+    if (cmd) { e.preventDefault(); this.do(cmd); return; }
     if (e.ctrlKey) return;
     const n = this.grid.columns;
     const step = {l: 1, h: -1, ArrowRight: 1, ArrowLeft: -1, ArrowDown: n, ArrowUp: -n, L: 1, H: -1, PageDown: 8 * n, PageUp: -8 * n, Home: -1e9, End: 1e9}[e.key];
-    const screen = {'/': 'search', v: 'map', d: 'review', '?': 'help'}[e.key];
+    const screen = {'/': 'search', v: 'map', d: 'review', M: 'marked', '?': 'help'}[e.key];
     if (step) this.step(step, e.shiftKey);
-    else if (e.key === 'j' || e.key === 'k') { const g = this.tree.next(e.key === 'j' ? 1 : -1, false); if (g >= 0) this.open(g); else this.say(e.key === 'j' ? 'This is the last group.' : 'This is the first group.'); }
+    else if (e.key === 'j' || e.key === 'k') this.walk(e.key === 'j' ? 1 : -1);
+    else if (e.key === 'o') this.there();
+    else if (e.key === 'Enter' && this.view.kind !== 'group' && this.view.kind !== 'review' && this.grid.current() !== undefined) this.goTo(this.grid.current());
     else if (e.key >= '1' && e.key <= '5') this.takeSuggestion(Number(e.key) - 1);
     else if (e.key === ' ' && this.view.kind !== 'review') { const i = this.grid.current(); if (i !== undefined) this.toggle(i); }
     else if (screen) this.go(screen);
@@ -401,7 +483,8 @@ async function begin() {
   }
   document.body.dataset.ready = 'yes';
   performance.mark('ready');
-  if (app.model.version === 0 && !app.sender.queue.length) helpDialog(app, true);
+  if (app.kept?.dialog && app.kept.view === location.hash) reopen(app, app.kept, commands);
+  else if (app.model.version === 0 && !app.kept && !app.sender.queue.length) helpDialog(app, true);
 }
 
 begin().catch((e) => {

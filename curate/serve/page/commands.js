@@ -1,7 +1,9 @@
 import {h, count, shown, key, number} from './dom.js';
 import {DECIDED, OUTLIER} from './model.js';
-import {choose, prompt, tell, preview} from './dialogs.js';
+import {choose, confirm, prompt, tell, preview} from './dialogs.js';
+import {changed} from './place.js';
 import {ask} from './net.js';
+import {palette} from './palette.js';
 
 // Everything that a curator can do: one entry a command, with its key and the name
 // of its button. All of them work on what is marked, or on the current label; those
@@ -12,10 +14,33 @@ const touched = (app, tags) => {
   return `${count(t.labels, 'label')}, ${count(t.landmarks, 'landmark')}${app.model.withImages ? `, ${count(t.images, 'image')}` : ''}`;
 };
 
-export function decide(app, op, tags, to, note) {
+// decide makes an edit of labels. Those that have gone elsewhere since they were
+// marked, or since the command began, are asked about first.
+export async function decide(app, op, tags, to, note) {
+  const moved = changed(app.model, tags, new Map([...app.looked, ...app.marks.seen]));
+  app.looked = new Map();
+  if (moved.length) {
+    const rest = tags.filter((i) => !moved.some((x) => x.tag === i));
+    const answers = [rest.length ? `Leave ${moved.length > 1 ? 'them' : 'it'} out` : 'Leave it', `Do it for ${moved.length > 1 ? 'them' : 'it'} too`];
+    const answer = await confirm({title: 'Changed meanwhile', answers, body: [h('p', {}, `Since you chose ${tags.length > 1 ? 'these labels' : 'this label'}, somebody else, or another tab, has decided:`),
+      h('ul', {}, moved.slice(0, 8).map((x) => h('li', {}, `“${shown(app.model.names[x.tag])}” is ${x.what}`)), moved.length > 8 ? h('li', {}, `and ${number(moved.length - 8)} more`) : null)]});
+    if (answer < 0) return;
+    if (answer === 0) {
+      for (const x of moved) app.marks.delete(x.tag);
+      app.draw();
+      tags = rest;
+    }
+  }
   if (!tags.length) return;
   app.edit({op, from: tags.map((i) => app.model.ref(i)), ...(to === undefined ? {} : {to}), ...(note ? {note} : {})}, tags);
   app.clearMarks();
+}
+
+// chosen is what a command works on, as it stands when the command begins.
+function chosen(app) {
+  const tags = app.chosen();
+  app.look(tags);
+  return tags;
 }
 
 // groupItems lists the groups for type-ahead, the suggested ones first.
@@ -35,7 +60,7 @@ function classItems(app, level, without) {
 }
 
 async function move(app) {
-  const tags = app.chosen();
+  const tags = chosen(app);
   if (!tags.length) return;
   const to = await choose({title: `Move ${touched(app, tags)}`, lead: tags.slice(0, 4).map((i) => shown(app.model.names[i])).join(' · ') + (tags.length > 4 ? ' …' : ''),
     items: groupItems(app, app.commonGroup(tags)), create: 'group'});
@@ -43,7 +68,7 @@ async function move(app) {
 }
 
 async function fresh(app) {
-  const tags = app.chosen();
+  const tags = chosen(app);
   if (!tags.length) return;
   const to = await prompt({title: `New group of ${touched(app, tags)}`, label: 'Name of the group', value: app.model.names[tags[0]], action: 'Make'});
   if (to !== null) decide(app, 'move', tags, to);
@@ -52,20 +77,22 @@ async function fresh(app) {
 const whole = (app) => (app.view.kind === 'group' ? app.model.members(app.view.at) : []);
 
 function accept(app, all) {
+  if (app.view.kind === 'near') return decide(app, 'move', chosen(app), app.model.groups[1][app.view.at].name);
   if (app.view.kind !== 'group') return app.say('Accepting is for one group; open one first.');
   const g = app.model.groups[1][app.view.at];
   const tags = whole(app).filter((i) => all || !(app.model.status[i] & OUTLIER));
   const open = tags.some((i) => !(app.model.status[i] & DECIDED));
-  const next = app.tree.next(1, true);
+  const next = app.tree.next(1, {open: true, round: true});
+  app.look(tags);
   if (open) decide(app, 'accept', tags, g.name);
   const left = whole(app).some((i) => !(app.model.status[i] & DECIDED));
   if (!left && next >= 0) app.open(next);
-  else if (!open) app.say(next < 0 ? 'Everything from here on is decided.' : 'All of it is decided.');
+  else if (!open) app.say(next < 0 ? 'Everything is decided.' : 'All of it is decided.');
   return undefined;
 }
 
 async function drop(app) {
-  const tags = app.chosen();
+  const tags = chosen(app);
   if (!tags.length) return;
   const note = await prompt({title: `Drop ${touched(app, tags)}`, lead: 'They stay in the log and in no group.', label: 'Reason', action: 'Drop', value: app.lastReason || 'too generic',
     choices: ['too generic', 'no kind of landmark', 'not a place', 'cannot be seen in an image']});
@@ -110,7 +137,6 @@ async function rename(app) {
   const to = await prompt({title: `Rename “${shown(g.name)}”`, label: 'Name, kept byte for byte', value: g.name, action: 'Rename'});
   if (to === null || to === g.name) return;
   if (app.model.groupNamed(to, g.level) >= 0) { app.say(`There is “${to}” already: g merges the two.`); return; }
-  if (g.level === 1) app.tree.rank.set(to, app.tree.rank.get(g.name));
   app.edit({op: 'rename', level: g.level, from: [{name: g.name}], to});
 }
 
@@ -123,7 +149,7 @@ async function merge(app) {
   if (to === null) return;
   app.tree.clearMarks();
   app.edit({op: 'merge', level, from: from.map((x) => ({name: x.name})), to});
-  if (level === 1) app.follow = to;
+  if (level === 1 && from.some((x) => x.at === app.view.at)) app.follow = {from: app.view.at, to};
 }
 
 async function split(app) {
@@ -134,7 +160,11 @@ async function split(app) {
   const parts = await preview({title: `Divide “${shown(g.name)}”, ${count(tags.length, 'label')}`, max: tags.length,
     names: (list) => list.map((i) => app.model.names[i]), taken: (name) => name !== g.name && app.model.groupNamed(name) >= 0,
     make: async (k, seed) => (await ask('/api/split', {tags, k, seed})).parts});
-  if (parts) app.edit({op: 'split', level: 1, from: [{name: g.name}], parts: parts.map((p) => ({to: p.to, members: p.tags.map((i) => app.model.ref(i))}))});
+  if (!parts) return undefined;
+  app.tree.insert(g.name, parts.map((p) => p.to));
+  if (parts.some((p) => p.to === g.name)) app.tree.left = null; // on by the ranks of the parts
+  else if (g.at === app.view.at) app.follow = {from: g.at, to: parts[0].to, parts: parts.map((p) => p.to)};
+  app.edit({op: 'split', level: 1, from: [{name: g.name}], parts: parts.map((p) => ({to: p.to, members: p.tags.map((i) => app.model.ref(i))}))});
   return undefined;
 }
 
@@ -173,18 +203,21 @@ async function history(app) {
   const rows = list.reverse().slice(0, 500).map((e) => h('tr', {class: e.active ? '' : 'undone'}, h('td', {class: 'n'}, `#${e.seq}`), h('td', {class: 'n'}, new Date(e.at).toLocaleTimeString('en-GB')),
     h('td', {}, e.op === 'revert' ? `undo #${e.of}` : `${names[e.op]} ${shown(e.first)}${e.n > 1 ? ` and ${number(e.n - 1)} more` : ''}${e.to ? ` → ${shown(e.to)}` : ''}${e.note ? ` (${e.note})` : ''}`),
     h('td', {}, e.active ? h('button', {type: 'button', 'aria-label': `take back edit ${e.seq}`, onclick: () => { app.edit({op: 'revert', of: e.seq}); d.close(); }}, 'take back') : h('span', {class: 'soft'}, 'undone'))));
-  const d = tell('History', 'wide', h('p', {class: 'soft'}, `Every edit of ${app.model.log}, latest first${list.length > 500 ? `; the last 500 of ${number(list.length)}` : ''}. Any of them can be taken back, if no later one needs it.`), h('table', {}, h('tbody', {}, rows)));
+  const d = tell('History', 'wide history', h('p', {class: 'soft'}, `Every edit of ${app.model.log}, latest first${list.length > 500 ? `; the last 500 of ${number(list.length)}` : ''}. Any of them can be taken back, if no later one needs it.`), h('table', {}, h('tbody', {}, rows)));
 }
 
 async function finish(app) {
   const m = app.model;
-  const orphans = m.levels.length > 2 ? m.live().filter((g) => m.bucket(g.at).open < m.bucket(g.at).size && g.parent < 0) : [];
   try {
     const a = await ask('/api/finish', {});
     tell('Written', 'ask', h('p', {class: 'pre'}, a.text), h('p', {class: 'soft'}, `${number(m.n - m.done.labels)} labels are open. You can go on and write it again.`));
   } catch (e) {
-    tell('Not written yet', 'ask', h('p', {class: 'pre'}, e.message),
-      orphans.length ? h('p', {}, `${count(orphans.length, 'group')} without a ${m.levels[2]}: ${orphans.slice(0, 8).map((g) => g.name).join(', ')}${orphans.length > 8 ? ' …' : ''}. `, key('p'), ' sets it; mark several in the tree with ', key('Space'), ' first.') : null);
+    const {orphans, level, parent} = e.body || {};
+    if (!orphans) { tell('Not written yet', 'ask', h('p', {class: 'pre'}, m.done.labels ? e.message : 'No label is decided yet: accept, move or drop some first.')); return; }
+    const what = level === m.levels[1] ? 'group' : level;
+    const lead = (name) => (level === m.levels[1] ? h('button', {type: 'button', class: 'link', onclick: () => { d.close(); app.open(m.groupNamed(name)); }}, shown(name)) : shown(name));
+    const d = tell('Not written yet', 'ask', h('p', {}, `${count(orphans.length, what)} ${orphans.length === 1 ? 'has' : 'have'} no ${parent}: `, orphans.slice(0, 8).map((name, n) => [n ? ', ' : '', lead(name)]).flat(), orphans.length > 8 ? ` and ${number(orphans.length - 8)} more` : '', '.'),
+      h('p', {class: 'soft'}, key('p'), ` sets it; mark several in the tree with `, key('Space'), ' first.'));
   }
 }
 
@@ -205,11 +238,12 @@ export const commands = [
   {keys: ['N'], name: 'Declare', group: 'group', help: 'declare an empty group', run: newGroup},
   {keys: ['f'], name: 'Flag', group: 'label', help: 'flag for another look', run: (app) => remark(app, 'flag', 'Flag', 'Flag')},
   {keys: ['t'], name: 'Note', group: 'label', help: 'write a note', run: (app) => remark(app, 'note', 'Note on', 'Keep')},
-  {keys: ['i'], name: 'Images', group: 'label', help: 'examples of the current label', run: (app) => app.toggleExamples()},
+  {keys: ['i'], name: 'Images', group: 'label', help: 'examples of the current label, until it is pressed again', run: (app) => app.toggleExamples()},
   {keys: ['u', 'ctrl+z'], name: 'Undo', group: 'back', help: 'take the last edit back', run: (app) => revert(app, 'undo')},
   {keys: ['ctrl+y'], name: 'Redo', group: 'back', help: 'do it again', run: (app) => revert(app, 'redo')},
   {keys: ['ctrl+a'], name: 'Mark all', group: 'mark', help: 'mark all above the break; once more: all that is shown', run: markAll},
-  {keys: ['c'], name: 'Close by', group: 'group', help: 'open labels of other groups that are near this one', run: (app) => app.closeBy()},
+  {keys: ['c'], name: 'Close by', group: 'group', help: 'open labels of other groups that are near this one; a takes them into it', run: (app) => app.closeBy()},
+  {keys: ['ctrl+k'], name: 'Go to', group: 'group', help: 'go to a group or a label, or run a command, by its name', run: (app) => palette(app, commands)},
   {keys: ['e'], name: 'History', group: 'more', help: 'all edits; any can be taken back', run: history},
   {keys: ['w'], name: 'Write', group: 'more', help: 'write the hierarchy', run: finish},
 ];
@@ -222,9 +256,9 @@ export function helpDialog(app, first) {
     first ? h('p', {}, 'The machine has put labels that mean similar things into groups. You make them into classes that people would use: accept what is right, move what is not, drop what is no kind of landmark.') : null,
     h('div', {class: 'help'},
       h('section', {}, h('h3', {}, '1 · Look at a group'), h('p', {class: 'soft'}, 'Labels nearest to the group’s centre come first; outliers stand below a break.'), h('ul', {},
-        line(['j', 'k'], 'next, previous group'), line(['l', 'h'], 'next, previous label; arrows too'), line(['Space'], 'mark a label; Shift with arrows marks a range'), line(['i'], 'images, or Commons links'), first ? null : line(['v'], 'map of all labels'), first ? null : of('mark'))),
+        line(['j', 'k'], 'next, previous group'), line(['l', 'h'], 'next, previous label; arrows too'), line(['Space'], 'mark a label; Shift with arrows marks a range'), first ? null : line(['M'], 'list of what is marked'), line(['i'], 'images, or Commons links'), first ? null : line(['v'], 'map of all labels'), first ? null : of('mark'))),
       h('section', {}, h('h3', {}, '2 · Decide'), h('p', {class: 'soft'}, 'Marks stay when you go to other groups: one move can take labels from many.'), h('ul', {}, line(['1', '…', '5'], 'take a suggestion'), of('decide'), first ? null : of('label'))),
       h('section', {}, h('h3', {}, '3 · Shape the groups'), h('ul', {}, of('group'), line(['Tab'], 'into the tree: arrows, Space marks groups'))),
       h('section', {}, h('h3', {}, '4 · Lose nothing'), h('p', {class: 'soft'}, 'Every edit is on disk before the page says “saved”.'), h('ul', {}, of('back'),
-        line(['/'], 'find labels; then mark all and move them at once'), first ? null : line(['e'], 'all edits; any can be taken back'), line(['w'], 'write the hierarchy'), line(['Esc'], 'clear marks, leave a screen'), line(['?'], first ? 'all keys' : 'this help')))));
+        line(['/'], 'find labels; then mark all and move them at once, or Enter to go to one'), first ? null : line(['e'], 'all edits; any can be taken back'), first ? null : line(['o'], 'go to what the last edit was about'), line(['w'], 'write the hierarchy'), line(['Esc'], 'clear marks, leave a screen'), line(['?'], first ? 'all keys' : 'this help')))));
 }

@@ -6,6 +6,27 @@ import {fold, fuzzy} from './model.js';
 
 export const dialogOpen = () => document.querySelector('dialog[open]') !== null;
 
+let typing = null, resumed = null; // what the open dialog holds, and what the next one begins with
+
+// halfTyped returns what is typed in the open dialog, to resume it with; null if
+// nothing can be typed.
+export const halfTyped = () => typing && typing();
+
+// resume has the next dialog begin with what halfTyped gave.
+export function resume(typed) { resumed = typed; }
+
+// typed registers what a dialog holds; taken returns what it begins with, or null.
+function typed(d, what) {
+  typing = what;
+  d.addEventListener('close', () => { typing = null; });
+}
+
+function taken() {
+  const was = resumed;
+  resumed = null;
+  return was;
+}
+
 // open shows a dialog with a title and returns it; it removes itself on closing.
 function open(title, className, ...children) {
   const d = h('dialog', {class: className, 'aria-label': title}, h('h2', {}, title), ...children);
@@ -23,16 +44,17 @@ function open(title, className, ...children) {
 const mostShown = 50;
 
 // choose asks for one of the items {name, note} by typing a part of its name. Create
-// is what is made of a name that is not there, where one may be. It resolves to a
-// name, or null.
-export function choose({title, lead, items, create, value}) {
+// is what is made of a name that is not there, where one may be; more finds further items
+// for what is typed. It resolves to a name, with whole to the item, or to null.
+export function choose({title, lead, items, create, value, more, whole}) {
   return new Promise((resolve) => {
     let list = [], at = 0, result = null;
+    const again = taken();
     const folded = items.map((i) => fold(i.name));
     const input = h('input', {type: 'text', role: 'combobox', 'aria-expanded': 'true', 'aria-controls': 'choices', 'aria-autocomplete': 'list',
-      'aria-label': title, autocomplete: 'off', spellcheck: false, value: value || ''});
+      'aria-label': title, autocomplete: 'off', spellcheck: false, value: again?.text ?? value ?? ''});
     const box = h('div', {id: 'choices', class: 'choices', role: 'listbox', 'aria-label': title});
-    const take = () => { if (list[at]) { result = list[at].name; d.close(); } };
+    const take = () => { if (list[at]) { result = whole ? list[at] : list[at].name; d.close(); } };
     const draw = () => {
       fill(box, list.map((item, i) => h('div', {role: 'option', id: `choice-${i}`, class: i === at ? 'choice at' : 'choice', 'aria-selected': String(i === at),
         onclick: () => { at = i; take(); }},
@@ -45,6 +67,7 @@ export function choose({title, lead, items, create, value}) {
       const typed = fold(input.value.trim());
       list = items.map((item, i) => [fuzzy(typed, folded[i]), i]).filter((x) => x[0] > 0)
         .sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, mostShown).map((x) => items[x[1]]);
+      if (more) list.push(...more(input.value));
       if (create && input.value !== '' && !items.some((i) => i.name === input.value)) list.push({name: input.value, fresh: true, note: ''});
       at = 0;
       draw();
@@ -58,8 +81,9 @@ export function choose({title, lead, items, create, value}) {
     const d = open(title, 'palette', lead ? h('p', {class: 'soft'}, lead) : null, input, box,
       h('p', {class: 'keys'}, key('↑'), key('↓'), ' choose  ', key('Enter'), ' take  ', create ? [key('Ctrl Enter'), ' exactly what is typed  '] : null, key('Esc'), ' leave'));
     d.addEventListener('close', () => resolve(result));
+    typed(d, () => ({text: input.value}));
     input.focus();
-    input.select();
+    if (!again) input.select();
     filter();
   });
 }
@@ -68,7 +92,8 @@ export function choose({title, lead, items, create, value}) {
 export function prompt({title, lead, label, value, action, optional, choices}) {
   return new Promise((resolve) => {
     let result = null;
-    const input = h('input', {type: 'text', id: 'answer', value: value || '', autocomplete: 'off', spellcheck: false});
+    const again = taken();
+    const input = h('input', {type: 'text', id: 'answer', value: again?.text ?? value ?? '', autocomplete: 'off', spellcheck: false});
     const take = () => { if (input.value !== '' || optional) { result = input.value; d.close(); } };
     input.addEventListener('keydown', (e) => { if (e.key === 'Enter') { e.preventDefault(); take(); } });
     const d = open(title, 'ask', lead ? h('p', {class: 'soft'}, lead) : null, h('label', {for: 'answer'}, label), input,
@@ -76,8 +101,9 @@ export function prompt({title, lead, label, value, action, optional, choices}) {
       h('p', {class: 'buttons'}, h('button', {type: 'button', class: 'main-button', onclick: take}, action, ' ', key('Enter')),
         h('button', {type: 'button', onclick: () => d.close()}, 'Cancel ', key('Esc'))));
     d.addEventListener('close', () => resolve(result));
+    typed(d, () => ({text: input.value}));
     input.focus();
-    input.select();
+    if (!again) input.select();
   });
 }
 
@@ -89,11 +115,24 @@ export function tell(title, className, ...children) {
   return d;
 }
 
+// confirm asks for one of a few answers; the first is that of Enter. It resolves to
+// its number, or −1.
+export function confirm({title, body, answers}) {
+  return new Promise((resolve) => {
+    let result = -1;
+    const buttons = answers.map((text, n) => h('button', {type: 'button', class: n ? '' : 'main-button', onclick: () => { result = n; d.close(); }}, text, n ? null : [' ', key('Enter')]));
+    const d = open(title, 'ask', h('div', {class: 'body'}, body), h('p', {class: 'buttons'}, buttons, h('button', {type: 'button', onclick: () => d.close()}, 'Cancel ', key('Esc'))));
+    d.addEventListener('close', () => resolve(result));
+    buttons[0].focus();
+  });
+}
+
 // preview shows a split: k can be changed with the keys 2 to 8, r draws another
 // start. It resolves to the parts [{to, tags}], or null.
 export function preview({title, names, taken, make, max}) {
   return new Promise((resolve) => {
-    let k = 2, seed = 1, parts = [], result = null, asked = 0;
+    let again = taken();
+    let k = again?.k ?? 2, seed = again?.seed ?? 1, parts = [], result = null, asked = 0;
     const body = h('div', {class: 'parts'});
     const status = h('p', {class: 'soft', role: 'status'});
     const inputs = () => [...body.querySelectorAll('input')];
@@ -105,7 +144,7 @@ export function preview({title, names, taken, make, max}) {
       body.replaceChildren(...parts.map((tags, p) => {
         const name = names(tags).find((n) => !used.has(n) && !taken(n)) || `${names(tags)[0]} (${p + 1})`;
         used.add(name);
-        return h('section', {class: 'part'}, h('input', {type: 'text', value: name, 'aria-label': `name of part ${p + 1}`, spellcheck: false}),
+        return h('section', {class: 'part'}, h('input', {type: 'text', value: again?.names[p] ?? name, 'aria-label': `name of part ${p + 1}`, spellcheck: false}),
           h('p', {class: 'soft'}, `${number(tags.length)} labels`),
           h('ul', {}, names(tags).slice(0, 12).map((n) => h('li', {}, shown(n))), tags.length > 12 ? h('li', {class: 'soft'}, `and ${number(tags.length - 12)} more`) : null));
       }));
@@ -117,6 +156,7 @@ export function preview({title, names, taken, make, max}) {
         const made = await make(k, seed);
         if (mine !== asked) return;
         parts = made;
+        if (again?.k !== k || again.seed !== seed) again = null; // the names were of another division
         status.textContent = `${k} parts, start ${seed}. Nothing is changed until you divide.`;
       } catch (e) {
         parts = [];
@@ -141,6 +181,7 @@ export function preview({title, names, taken, make, max}) {
       if (e.key === 'r') { seed++; run(); }
     });
     d.addEventListener('close', () => resolve(result));
+    typed(d, () => ({k, seed, names: parts.length ? inputs().map((i) => i.value) : again?.names || []}));
     draw();
     run();
     ok.focus();

@@ -54,5 +54,8 @@ export function shown(name) {
   return name.replace(/^ +| +$|\u00a0| {2,}/g, (s) => '␣'.repeat(s.length));
 }
 
+// hidden is a text that is told and not seen.
+export const hidden = (text) => h('span', {class: 'told'}, text);
+
 // key shows a key.
 export const key = (k) => h('kbd', {'aria-hidden': 'true'}, k);

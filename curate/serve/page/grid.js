@@ -8,31 +8,52 @@ const titleHeight = 44, edge = 10;
 // the list.
 export class Grid {
   // cell(e, item, active) writes an item into its element, state(item, active) says
-  // what its look depends on; cells of one sort become one another.
+  // what its look depends on; cells of one sort become one another. Height is asked
+  // for the height of all cells of a width.
   constructor(root, {width, height, cell, state}) {
-    Object.assign(this, {root, width, height, cell, state, sort: '', blocks: [], at: -1, items: [], columns: 1, only: 0});
+    Object.assign(this, {root, width, height, cell, state, sort: '', blocks: [], at: -1, items: [], wanted: undefined, columns: 1, only: 0});
     this.sight = new Sight(root, (resized) => (resized ? this.layout() : this.draw()));
   }
 
+  // start has the keyboard's place on an item of what is set next, or on its first.
+  start(item) {
+    Object.assign(this, {items: [], at: 0, wanted: item});
+    this.sight.scroll(0);
+  }
+
+  // seek takes the keyboard's place to an item that is there.
+  seek(item) {
+    const at = this.items.indexOf(item);
+    if (at < 0) return;
+    this.go(at);
+    this.draw();
+  }
+
   // set shows sections [{title, items}]; a section without a title has no heading.
+  // The keyboard's place stays on its item; if that is gone, on the one after it.
   set(sections) {
+    const {wanted} = this, item = wanted ?? this.current();
     this.sections = sections;
     this.items = sections.length === 1 ? sections[0].items : sections.flatMap((s) => s.items);
+    const at = this.items.indexOf(item);
+    if (at >= 0) { this.at = at; this.wanted = undefined; }
     if (this.at >= this.items.length) this.at = this.items.length - 1;
     if (this.at < 0 && this.items.length) this.at = 0;
     this.layout();
+    if (at >= 0 && wanted !== undefined) this.seek(wanted);
   }
 
   layout() {
     if (!this.sections) return;
     this.columns = this.only || Math.max(1, Math.floor((this.sight.width - 2 * edge + 8) / this.width));
     this.wide = (this.sight.width - 2 * edge + 8) / this.columns;
+    this.high = this.height(this.wide);
     this.blocks = [];
     let from = 0, y = edge;
     for (const {title, items} of this.sections) {
       const first = y + (title ? titleHeight : 0);
       this.blocks.push({title, top: y, y: first, from, n: items.length});
-      y = first + Math.ceil(items.length / this.columns) * this.height;
+      y = first + Math.ceil(items.length / this.columns) * this.high;
       from += items.length;
     }
     this.sight.reach(y + 8);
@@ -42,7 +63,7 @@ export class Grid {
   // yOf is how far down an item stands.
   yOf(index) {
     const b = this.blocks.findLast((x) => x.from <= index && x.n);
-    return b.y + Math.floor((index - b.from) / this.columns) * this.height;
+    return b.y + Math.floor((index - b.from) / this.columns) * this.high;
   }
 
   draw() {
@@ -50,16 +71,16 @@ export class Grid {
     const wanted = [];
     for (const [k, b] of this.blocks.entries()) {
       if (b.title) wanted.push({key: `title ${k}`, sort: 'title', x: 8, y: b.top, state: b.title, write: (e) => become(e, h('div', {class: 'break', role: 'presentation'}, h('span', {}, b.title)))});
-      const row = (y) => Math.floor((y - b.y) / this.height) * this.columns;
+      const row = (y) => Math.floor((y - b.y) / this.high) * this.columns;
       const to = Math.min(b.n, row(top + height + 120) + this.columns);
       for (let k = Math.max(0, row(top - 120)); k < to; k++) {
         const i = b.from + k, item = this.items[i], active = i === this.at;
-        wanted.push({key: item, sort: this.sort, x: edge + (k % this.columns) * this.wide, y: b.y + Math.floor(k / this.columns) * this.height,
+        wanted.push({key: item, sort: this.sort, x: edge + (k % this.columns) * this.wide, y: b.y + Math.floor(k / this.columns) * this.high,
           state: `${i}/${this.items.length}/${this.wide} ${this.state(item, active)}`, write: (e) => this.write(e, item, i, active)});
       }
     }
     this.sight.space.style.setProperty('--wide', `${this.wide - 8}px`);
-    this.sight.space.style.setProperty('--high', `${this.height - 8}px`);
+    this.sight.space.style.setProperty('--high', `${this.high - 8}px`);
     this.sight.show(wanted);
     if (this.at >= 0) this.root.setAttribute('aria-activedescendant', `cell-${this.at}`);
     else this.root.removeAttribute('aria-activedescendant');
@@ -77,8 +98,9 @@ export class Grid {
   // go takes the keyboard's place to an item and shows it.
   go(index) {
     if (!this.items.length) return;
+    this.wanted = undefined;
     this.at = Math.max(0, Math.min(this.items.length - 1, index));
     const y = this.yOf(this.at);
-    this.sight.reveal(y - titleHeight - 4, y + this.height + 8);
+    this.sight.reveal(y - titleHeight - 4, y + this.high + 8);
   }
 }

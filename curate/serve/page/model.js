@@ -23,7 +23,7 @@ class Bucket {
 
 export class Model {
   load(s) {
-    Object.assign(this, {by: s.by, log: s.log, queue: s.queue, levels: s.levels, kinds: s.kinds,
+    Object.assign(this, {draft: s.draft, by: s.by, log: s.log, queue: s.queue, levels: s.levels, kinds: s.kinds,
       names: s.names || [], items: s.items || [], landmarks: s.landmarks || [], images: s.images || [], has: s.has});
     const n = this.names.length;
     this.n = n;
@@ -117,6 +117,9 @@ export class Model {
 
   ref(i) { return this.items[i] ? {name: this.names[i], qid: this.items[i]} : {name: this.names[i]}; }
 
+  // standing is where a label is: its group, −1 for none, −2 if it is dropped.
+  standing(i) { return this.status[i] & DROPPED ? -2 : this.parent[i]; }
+
   // tagOf finds a label by its name and item: an edit that was kept in the browser's
   // storage knows no other.
   tagOf(ref) {
@@ -174,7 +177,7 @@ export class Model {
 
   // find lists labels that hold all words, accents and case aside. What holds more
   // letters is looked for among what held fewer.
-  find(text, openOnly) {
+  find(text) {
     const query = fold(text).trimStart();
     const words = query.split(/\s+/).filter(Boolean);
     if (!words.length) return [];
@@ -183,7 +186,7 @@ export class Model {
       const among = this.found && query.startsWith(this.found.query) ? this.found.tags : [...this.names.keys()];
       this.found = {query, tags: among.filter((i) => words.every((w) => this.folded[i].includes(w)))};
     }
-    return openOnly ? this.found.tags.filter((i) => !(this.status[i] & DECIDED)) : this.found.tags;
+    return this.found.tags;
   }
 
   touched(tags) {

@@ -89,7 +89,7 @@ export async function ask(path, body, signal) {
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export class Sender {
-  // on: {changed(), saved(seq), gone(waiting, ended), back(), conflict(edit, why), refused(edit, why)}
+  // on: {changed(byOthers), saved(answer, edit), gone(waiting, ended), back(), conflict(edit, why), refused(edit, why), another()}
   constructor(model, on) {
     this.model = model;
     this.on = on;
@@ -147,9 +147,10 @@ export class Sender {
     localStorage.removeItem(this.prefix + q.id);
   }
 
-  // take applies what the server says and then again what waits.
+  // take applies what the server says and then again what waits. What is of another
+  // draft fits nothing here; watch has the page opened anew for that.
   take(view) {
-    if (view.version <= this.model.version) return false;
+    if (view.version <= this.model.version || view.draft !== this.model.draft) return false;
     this.model.apply(view);
     this.showAll();
     return true;
@@ -157,7 +158,6 @@ export class Sender {
 
   async reload() {
     this.model.load(await ask('/api/state'));
-    for (const q of this.queue) q.tags = undefined; // it may be another draft
     this.showAll();
   }
 
@@ -176,7 +176,7 @@ export class Sender {
         this.found();
         this.take(a);
         if (q.began) performance.measure('edit saved', {start: q.began});
-        this.on.saved(a.seq);
+        this.on.saved(a, q.edit);
         this.on.changed();
       } catch (e) {
         if (!(await this.failed(q, e))) break;
@@ -215,6 +215,10 @@ export class Sender {
   // is their own needs no second look.
   async catchUp(q, view) {
     const was = q.base;
+    if (view.draft !== this.model.draft) {
+      this.on.another();
+      return 'the server shows another draft now';
+    }
     if (view.version < was) {
       this.rebase(q, view.version);
       try { await this.reload(); } catch (e) { this.missing(e); }
@@ -285,8 +289,9 @@ export class Sender {
       try {
         const v = await ask(`/api/changes?since=${this.model.version}${this.lost ? '' : '&wait=1'}`);
         this.found();
-        if (v.version < this.model.version) { await this.reload(); this.on.changed(); }
-        if (this.take(v)) this.on.changed();
+        if (v.draft !== this.model.draft) { this.on.another(); return; }
+        if (v.version < this.model.version) { await this.reload(); this.on.changed(true); }
+        if (this.take(v)) this.on.changed(true);
         this.send();
       } catch (e) {
         this.missing(e);

@@ -1,4 +1,4 @@
-import {h, fill, attribute, write, count, number, shown, key, byId} from './dom.js';
+import {h, hidden, fill, attribute, write, count, number, shown, key, byId} from './dom.js';
 import {DECIDED, DROPPED, FLAGGED, OUTLIER} from './model.js';
 import {commands} from './commands.js';
 import {menu} from './menu.js';
@@ -33,7 +33,7 @@ export const cardState = (app, i, active) => `${app.model.status[i]} ${active} $
 export function card(app, e, i, active) {
   const m = app.model, status = m.status[i], marked = app.marks.has(i);
   if (!e.firstChild) {
-    e.append(h('span', {class: 'tick', 'aria-hidden': 'true'}), h('span', {class: 'label'}), h('span', {class: 'facts'}, h('span'), h('span', {class: 'flag'})));
+    e.append(h('span', {class: 'tick', 'aria-hidden': 'true'}), h('span', {class: 'label'}), h('span', {class: 'facts'}, h('span'), h('span', {class: 'flag', 'aria-hidden': 'true'})), hidden(''));
     e.setAttribute('role', 'option');
     e.draggable = true;
   }
@@ -43,11 +43,11 @@ export function card(app, e, i, active) {
   attribute(e, 'class', ['cell card', active ? 'at' : '', status & OUTLIER ? 'outlier' : '', ...state].filter(Boolean).join(' '));
   attribute(e, 'aria-selected', marked);
   attribute(e, 'title', m.names[i]);
-  attribute(e, 'aria-label', [m.names[i], ...facts, ...(group ? [`in ${group}`] : []), ...state].join(', '));
   e.dataset.tag = i;
-  const [tick, label, under] = e.children;
+  const [tick, label, under, told] = e.children;
   write(tick, marked ? '●' : status & DROPPED ? '×' : status & DECIDED ? '✓' : '');
   write(label, shown(m.names[i]));
+  write(told, state.length ? ` ${state.join(', ')}${noted ? ', with a note' : ''}` : noted ? ' with a note' : '');
   write(under.firstChild, facts.join(' · ') + (group ? ` in ${shown(group)}` : ''));
   write(under.lastChild, (status & FLAGGED ? ' ⚑' : '') + (noted ? ' ✎' : ''));
 }
@@ -57,14 +57,15 @@ export function head(app) {
   const items = app.grid.items;
   const t = m.touched(items);
   const facts = `${count(t.labels, 'label')} · ${count(t.landmarks, 'landmark')}${m.withImages ? ` · ${count(t.images, 'image')}` : ''}`;
-  const title = {group: () => shown(m.groups[1][v.at].name), near: () => `Close to “${shown(m.groups[1][v.at].name)}”`, search: () => 'Find', dropped: () => 'Dropped', flagged: () => 'Flagged',
+  const title = {group: () => shown(m.groups[1][v.at].name), near: () => `Close to “${shown(m.groups[1][v.at].name)}”`, search: () => 'Find', marked: () => 'Marked', dropped: () => 'Dropped', flagged: () => 'Flagged',
     map: () => 'Map', review: () => 'Differences'}[v.kind]();
   const g = v.kind === 'group' ? m.groups[1][v.at] : null;
   const above = g ? m.above(g) : [];
   const kind = above.length ? above.map((k) => shown(k.name)).join(' · ') : g && m.levels.length > 2 ? `no ${m.levels[2]} yet` : '';
-  const marks = app.marks.size ? h('p', {class: 'marks', role: 'status'}, `${count(app.marks.size, 'label')} marked · ${count(m.touched(app.chosen()).landmarks, 'landmark')} `, h('button', {type: 'button', onclick: () => app.clearMarks()}, 'clear ', key('Esc'))) : null;
+  const marks = app.marks.size ? h('p', {class: 'marks', role: 'status'}, `${count(app.marks.size, 'label')} marked · ${count(m.touched(app.chosen()).landmarks, 'landmark')} `,
+    v.kind === 'marked' ? null : h('button', {type: 'button', onclick: () => app.go('marked')}, 'list ', key('M')), ' ', h('button', {type: 'button', onclick: () => app.clearMarks()}, 'clear ', key('Esc'))) : null;
   fill(byId('head'), h('h2', {}, h('span', {class: 'name'}, title), kind ? h('span', {class: above.length ? 'kind' : 'kind none'}, kind) : null),
-    h('div', {class: 'under'}, h('p', {class: 'soft'}, v.kind === 'map' ? 'labels that mean similar things stand together' : facts, v.kind === 'near' ? ' · open labels of other groups, nearest first' : '', g && g.note ? ` · ${g.note}` : ''), marks));
+    h('div', {class: 'under'}, h('p', {class: 'soft'}, v.kind === 'map' ? 'labels that mean similar things stand together' : facts, v.kind === 'near' ? [' · open labels of other groups, nearest first; ', key('a'), ' takes them into this one'] : v.kind === 'search' && items.length ? [' · ', key('Enter'), ' goes to a label'] : '', g && g.note ? ` · ${g.note}` : ''), marks));
 }
 
 export function actions(app) {
@@ -79,7 +80,7 @@ export function actions(app) {
 // toolbar has what is needed all the time, and the rest in two menus.
 function toolbar(app) {
   const label = (k) => k.replace('ctrl+', '⌃').replace(/^⌃(.)/, (_, c) => `⌃${c.toUpperCase()}`);
-  const button = (c) => h('button', {type: 'button', title: c.help, data: {command: c.name}, 'aria-keyshortcuts': c.keys[0].replace('ctrl+', 'Control+'), onclick: () => { c.run(app); }}, h('span', {}, c.name), key(label(c.keys[0])));
+  const button = (c) => h('button', {type: 'button', title: c.help, data: {command: c.name}, 'aria-keyshortcuts': c.keys[0].replace('ctrl+', 'Control+'), onclick: () => { app.do(c); }}, h('span', {}, c.name), key(label(c.keys[0])));
   const of = (...groups) => commands.filter((c) => groups.includes(c.group)).map(button);
   const decide = of('decide');
   decide[0].classList.add('main-button');
@@ -116,18 +117,20 @@ export function side(app) {
     const group = m.parent[i] >= 0 ? shown(m.groups[1][m.parent[i]].name) : m.status[i] & DROPPED ? 'dropped' : 'none';
     const fact = (what, value) => [h('dt', {}, what), h('dd', {}, value)];
     parts.push(h('section', {}, h('h2', {}, 'Label'), h('p', {class: 'whole'}, shown(m.names[i])), h('dl', {},
-      fact('group', group), fact('state', m.status[i] & DECIDED ? 'decided' : 'open'), fact('landmarks', number(m.landmarks[i])), m.withImages ? fact('images', number(m.images[i])) : null,
+      fact('group', app.view.kind === 'group' ? group : h('button', {type: 'button', class: 'link', onclick: () => app.goTo(i)}, group)), fact('state', m.status[i] & DECIDED ? 'decided' : 'open'), fact('landmarks', number(m.landmarks[i])), m.withImages ? fact('images', number(m.images[i])) : null,
       /^Q\d+$/.test(m.items[i]) ? fact('item', h('a', {href: `https://www.wikidata.org/wiki/${m.items[i]}`, target: '_blank', rel: 'noopener noreferrer'}, m.items[i])) : null,
       m.distance[i] ? fact('distance', m.distance[i].toFixed(3)) : null, reason ? fact('dropped', reason) : null, m.status[i] & FLAGGED ? fact('flag', flag || 'yes') : null, note ? fact('note', note) : null)));
-    if (app.examplesOf === i) parts.push(examples(app));
+    if (app.imagesOn) parts.push(examples(app, i));
   }
   if (!parts.length) parts.push(h('p', {class: 'soft'}, app.view.kind === 'map' ? 'Mark some labels to see where they could go.' : 'Nothing is here.'));
   fill(byId('side'), parts);
 }
 
-function examples(app) {
-  if (!app.examples) return h('section', {}, h('h2', {}, 'Examples'), h('p', {class: 'soft'}, 'looking…'));
-  return h('section', {}, h('h2', {}, 'Examples'), app.examples.length ? app.examples.map((x) => h('figure', {},
+// examples shows landmarks that carry a label; while they are looked for, none.
+function examples(app, i) {
+  if (app.examples?.of !== i) return h('section', {}, h('h2', {}, 'Examples'), h('p', {class: 'soft'}, 'looking…'));
+  const {list} = app.examples;
+  return h('section', {}, h('h2', {}, 'Examples'), list.length ? list.map((x) => h('figure', {},
     h('div', {class: 'pictures'}, (x.images || []).slice(0, 3).map((name) => h('img', {src: `/image/${encodeURIComponent(name)}`, alt: `image of ${x.title}`, loading: 'lazy'}))),
     h('figcaption', {}, x.link ? h('a', {href: x.link, target: '_blank', rel: 'noopener noreferrer'}, x.title) : x.title))) : h('p', {class: 'soft'}, 'There is no landmark with this label in tags.jsonl.'));
 }

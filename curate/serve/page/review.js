@@ -1,4 +1,4 @@
-import {h, become, fill, count, shown, key, number} from './dom.js';
+import {h, hidden, become, fill, count, shown, key, number} from './dom.js';
 import {DECIDED, DROPPED} from './model.js';
 import {tell} from './dialogs.js';
 import {decide, setParent} from './commands.js';
@@ -34,17 +34,37 @@ export class Review {
   cell(e, i, active) {
     const d = this.byTag.get(i), now = this.now(i);
     const done = this.app.model.status[i] & DECIDED;
-    const side = (n, choice) => h('button', {type: 'button', tabIndex: -1, class: done && now === choice ? 'side chosen' : 'side', data: {choice: n}},
-      key(String(n)), h('span', {class: 'soft'}, `${this.names[n - 1]} `), h('span', {class: 'name'}, shown(choice)));
-    become(e, h('div', {class: `cell duel${active ? ' at' : ''}${done ? ' decided' : ''}`, role: 'option', 'aria-selected': 'false', data: {tag: i},
-      'aria-label': `${d.name}: ${this.names[0]} says ${d.a}, ${this.names[1]} says ${d.b}${done ? `; decided: ${now}` : ''}`},
-    h('span', {class: 'tick'}, done ? '✓' : ''), h('span', {class: 'label', title: d.name}, shown(d.name), h('span', {class: 'facts'}, ` ${count(d.landmarks, 'landmark')}`)), side(1, d.a), side(2, d.b),
-    h('span', {class: 'other soft'}, done && now !== d.a && now !== d.b ? shown(now) : '')));
+    const side = (n, choice) => h('span', {class: done && now === choice ? 'side chosen' : 'side', data: {choice: n}}, // no button: it stands in an option
+      key(String(n)), h('span', {class: 'soft'}, ` ${this.names[n - 1]} `), h('span', {class: 'name'}, shown(choice)));
+    const other = done && now !== d.a && now !== d.b;
+    become(e, h('div', {class: `cell duel${active ? ' at' : ''}${done ? ' decided' : ''}`, role: 'option', 'aria-selected': 'false', data: {tag: i}},
+      h('span', {class: 'tick', 'aria-hidden': 'true'}, done ? '✓' : ''), h('span', {class: 'label', title: d.name}, shown(d.name), h('span', {class: 'facts'}, ` ${count(d.landmarks, 'landmark')}`), other ? h('span', {class: 'facts'}, ` → ${shown(now)}`) : null), side(1, d.a), side(2, d.b),
+      hidden(done && !other ? `, decided: ${now}` : '')));
+  }
+
+  // height is that of rows in which the longest names can be read whole, up to a
+  // limit: beyond it they are read in the panel.
+  height(wide, root) {
+    if (this.measured?.wide === wide) return this.measured.high;
+    const long = (d) => Math.max(d.name.length, d.a.length, d.b.length);
+    const cells = [...this.byTag.values()].sort((a, b) => long(b) - long(a)).slice(0, 5).map(({tag}) => {
+      const e = h('div');
+      this.cell(e, tag, false);
+      e.classList.add('measure');
+      e.style.width = `${wide - 8}px`;
+      return e;
+    });
+    root.append(...cells);
+    const high = Math.max(...cells.map((e) => e.offsetHeight), 0);
+    for (const e of cells) e.remove();
+    this.measured = {wide, high: Math.max(72, Math.min(260, high + 8))};
+    return this.measured.high;
   }
 
   // take decides a label as one of the two did, and goes to the next open one.
   take(i, choice) {
     const app = this.app;
+    app.look([i]);
     if (choice === dropped) decide(app, 'drop', [i], undefined, 'adjudicated');
     else decide(app, 'move', [i], choice);
     const items = app.grid.items;
@@ -67,7 +87,9 @@ export class Review {
     // An interval by the normal distribution can reach beyond what a figure can be.
     const range = (ci) => (ci ? ci.map((v) => Math.max(-1, Math.min(1, v)).toFixed(2)).join(' to ') : '–');
     const fact = (what, value) => [h('dt', {}, what), h('dd', {}, value)];
-    return [h('section', {}, h('h2', {}, 'Agreement'), h('dl', {}, fact('both decided', count(g.n, 'label')), fact('agree', figure(g.raw)), fact('Cohen’s κ', figure(g.kappa)), fact('95 %', range(g.kappa_ci95)),
+    const d = this.byTag.get(this.app.grid.current());
+    return [d ? h('section', {}, h('h2', {}, 'Difference'), h('p', {class: 'whole'}, shown(d.name)), h('dl', {}, fact(this.names[0], shown(d.a)), fact(this.names[1], shown(d.b)), fact('landmarks', number(d.landmarks)))) : null,
+    h('section', {}, h('h2', {}, 'Agreement'), h('dl', {}, fact('both decided', count(g.n, 'label')), fact('agree', figure(g.raw)), fact('Cohen’s κ', figure(g.kappa)), fact('95 %', range(g.kappa_ci95)),
       fact('Gwet’s AC1', figure(g.ac1)), fact('95 %', range(g.ac1_ci95_normal)), fact('left open', `${number(this.openTags().length)} of ${number(this.items().length)}`)),
     h('p', {class: 'soft'}, 'κ falls when most labels are in one group, however well people agree; AC1 does not.'),
     h('button', {type: 'button', onclick: () => this.confusion()}, 'Agreement by group')),
@@ -82,9 +104,9 @@ export class Review {
     this.table.forEach((row, a) => row.forEach((n, b) => { if (a !== b && n) pairs.push([n, a, b]); }));
     pairs.sort((x, y) => y[0] - x[0]);
     tell('Agreement by group', 'wide', h('div', {class: 'two'},
-      h('section', {}, h('h3', {}, 'Groups, least agreement first'), h('table', {}, h('thead', {}, h('tr', {}, ['group', this.names[0], this.names[1], 'both', 'agreement'].map((x) => h('th', {scope: 'col'}, x)))),
+      h('section', {}, h('h3', {}, 'Groups, least agreement first'), h('table', {}, h('thead', {}, h('tr', {}, ['group', this.names[0], this.names[1], 'both', 'agreement'].map((x, n) => h('th', {scope: 'col', class: n ? 'n' : ''}, x)))),
         h('tbody', {}, by.slice(0, 100).map((x) => h('tr', {}, h('td', {}, shown(name(x.category))), h('td', {class: 'n'}, number(x.a)), h('td', {class: 'n'}, number(x.b)), h('td', {class: 'n'}, number(x.both)), h('td', {class: 'n'}, x.specific_agreement === null ? '–' : x.specific_agreement.toFixed(2))))))),
-      h('section', {}, h('h3', {}, 'Confused most often'), h('table', {}, h('thead', {}, h('tr', {}, [this.names[0], this.names[1], 'labels'].map((x) => h('th', {scope: 'col'}, x)))),
+      h('section', {}, h('h3', {}, 'Confused most often'), h('table', {}, h('thead', {}, h('tr', {}, [this.names[0], this.names[1], 'labels'].map((x, n) => h('th', {scope: 'col', class: n > 1 ? 'n' : ''}, x)))),
         h('tbody', {}, pairs.slice(0, 100).map(([n, a, b]) => h('tr', {}, h('td', {}, shown(name(a))), h('td', {}, shown(name(b))), h('td', {class: 'n'}, number(n)))))))));
   }
 

@@ -2,8 +2,8 @@ import {h} from './dom.js';
 
 // Sight is a box that scrolls, of which only what is in sight is in the document:
 // 57,000 labels scroll as 50 do. Elements are kept by key: one that is wanted again
-// stays and is changed where it differs, and one that is not becomes another. The
-// source of a drag stays as it is, out of sight or gone: without it the drag would
+// stays and is changed where it differs, and one that is not is written anew for
+// another key, whatever its state was. The source of a drag stays as it is, out of sight or gone: without it the drag would
 // end nowhere. Sizes are noted when they change and scrolling is left to the next
 // frame, so that drawing never makes the browser lay out the page twice.
 export class Sight {
@@ -43,8 +43,8 @@ export class Sight {
   }
 
   // show has exactly these elements: {key, sort, x, y, state, write(e)}. State is all
-  // that the look depends on: where it is the same, nothing is written. Only elements
-  // of one sort become one another.
+  // that the look of one key depends on: where it is the same, nothing is written.
+  // Only elements of one sort become one another.
   show(wanted) {
     const keys = new Set(wanted.map((w) => w.key)), free = new Map();
     for (const [key, kept] of this.have) {
@@ -56,7 +56,8 @@ export class Sight {
     const list = wanted.map(({key, sort, x, y, state, write}) => {
       let kept = this.have.get(key);
       if (!kept) {
-        kept = free.get(sort)?.shift() || {e: h('div'), sort};
+        const other = free.get(sort)?.shift();
+        kept = other ? {...other, state: null} : {e: h('div'), sort}; // what another key was written for says nothing
         if (stay) kept.e.remove(); // where some stay, the others are put between them
         this.have.set(key, kept);
       }

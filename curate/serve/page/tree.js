@@ -1,4 +1,4 @@
-import {h, become, shown, number} from './dom.js';
+import {h, hidden, become, shown, number} from './dom.js';
 import {Sight} from './sight.js';
 
 const rowHeight = 30;
@@ -6,11 +6,13 @@ const rowHeight = 30;
 // Tree lists the groups below their kinds, and those below what they belong to, as
 // many levels as the log has. Groups stand in the chosen order; that is the order of
 // j and k too. They keep their places while they are worked on: a new order is made
-// when one is chosen, and new groups come first.
+// when one is chosen, new groups come first, and the parts of a group where it was.
+// An edit that takes the group at work elsewhere in the tree leaves the walk of j and
+// k where it was.
 export class Tree {
   // on: {open(group), drop(row, event), mark(), say(text)}
   constructor(root, model, on) {
-    Object.assign(this, {root, model, on, order: 'impact', rank: new Map(), rows: [], place: new Map(), current: -1, at: 0, marked: new Set(), level: 1});
+    Object.assign(this, {root, model, on, order: 'impact', rank: new Map(), rows: [], place: new Map(), current: -1, at: 0, left: null, named: new Map(), marked: new Set(), level: 1});
     this.sight = new Sight(root, () => this.draw());
     root.addEventListener('keydown', (e) => this.key(e));
     root.addEventListener('focus', () => {
@@ -45,7 +47,7 @@ export class Tree {
     root.addEventListener('drop', (e) => { const r = this.rowOf(e); under(null); if (r) { e.preventDefault(); this.on.drop(r, e); } });
   }
 
-  setOrder(order) { this.order = order; this.rank.clear(); this.shape = -1; this.refresh(); }
+  setOrder(order) { this.order = order; this.left = null; this.rank.clear(); this.shape = -1; this.refresh(); }
 
   // rankAll numbers the groups in the chosen order.
   rankAll(live) {
@@ -60,14 +62,35 @@ export class Tree {
       [...live].sort((a, b) => by(a, b) || a.at - b.at).forEach((g, i) => this.rank.set(g.name, i));
       this.least = 0;
     }
-    for (const g of live) if (!this.rank.has(g.name)) this.rank.set(g.name, --this.least);
+    for (const g of live) {
+      const was = this.named.get(g.at);
+      if (!this.rank.has(g.name)) this.rank.set(g.name, was !== undefined && was !== g.name ? this.rank.get(was) : --this.least); // renamed, or new
+      this.named.set(g.at, g.name);
+    }
   }
+
+  // insert has names that will be there stand where a group is.
+  insert(group, names) {
+    const from = this.rank.get(group), to = Math.min(...[...this.rank.values()].filter((r) => r > from), from + 1);
+    names.filter((n) => n !== group).forEach((n, i) => this.rank.set(n, from + (to - from) * (i + 1) / (names.length + 1)));
+  }
+
+  // follow has the walk go on from where one group was, when others are there
+  // instead, the first of them in view.
+  follow(from, to) {
+    const list = this.walk();
+    if (list.includes(from)) this.left = {group: to[0], list: list.filter((g) => g === from || !to.includes(g)).flatMap((g) => (g === from ? to : [g]))};
+  }
+
+  // walk lists the groups in the order of j and k.
+  walk() { return this.left?.group === this.current ? this.left.list : this.groups(); }
 
   // refresh lists what there is, after groups were born, renamed, moved or gone.
   refresh() {
     const m = this.model;
     if (this.shape === m.shape) return;
     this.shape = m.shape;
+    const before = this.walk(), parent = this.parentNow(), under = this.under();
     const live = m.live().filter((g) => g.declared || m.bucket(g.at).size);
     this.rankAll(live);
     live.sort((a, b) => this.rank.get(a.name) - this.rank.get(b.name));
@@ -93,8 +116,15 @@ export class Tree {
       open.forEach((g) => add(g, heading ? 1 : 0));
     }
     this.place = new Map(this.rows.flatMap((r, i) => (r.level === 1 ? [[r.g.at, i]] : [])));
+    if (parent !== undefined && parent !== this.parent && this.place.has(this.current)) this.left = {group: this.current, list: before};
+    this.parent = parent;
+    const at = under ? this.rows.findIndex((r) => r.g === under || (r.g && r.level === under.level && r.g.at === under.at)) : -1;
+    if (at >= 0) this.at = at;
     this.sight.reach(this.rows.length * rowHeight + 8);
   }
+
+  // parentNow is what the current group belongs to.
+  parentNow() { return this.model.groups[1][this.current]?.parent; }
 
   // chosen lists what is marked and still there: groups, or classes of one level above.
   chosen() { return this.model.live(this.level).filter((g) => this.marked.has(g.name)); }
@@ -107,12 +137,16 @@ export class Tree {
   groups() { return [...this.place.keys()]; }
 
   // next is the group after (or before) the current one; with open only groups
-  // that have undecided labels.
-  next(step, open) {
-    const list = this.groups();
-    let i = list.indexOf(this.current);
-    if (i < 0) return list[0] ?? -1;
-    for (i += step; i >= 0 && i < list.length; i += step) if (!open || this.model.bucket(list[i]).open) return list[i];
+  // that have undecided labels, with round those beyond the end too. It is −1 if
+  // there is none.
+  next(step, {open, round} = {}) {
+    const list = this.walk(), n = list.length;
+    const here = list.indexOf(this.current), from = here >= 0 ? here : step > 0 ? -1 : n;
+    for (let k = 1; k < (here >= 0 ? n : n + 1); k++) {
+      const i = from + step * k, g = list[(i + n) % n];
+      if ((i < 0 || i >= n) && !round) return -1;
+      if (this.place.has(g) && (!open || this.model.bucket(g).open)) return g;
+    }
     return -1;
   }
 
@@ -123,6 +157,7 @@ export class Tree {
       this.at = i;
       this.sight.reveal((i - 1) * rowHeight, (i + 2) * rowHeight);
     }
+    if (group !== this.current) { this.parent = this.model.groups[1][group]?.parent; if (group >= 0 && this.left?.group !== group) this.left = null; }
     this.current = group;
     this.draw();
   }
@@ -136,7 +171,7 @@ export class Tree {
       const marked = !!r.g && r.level === this.level && this.marked.has(r.g.name);
       const look = {b, marked, current: r.level === 1 && r.g.at === this.current, at: i === this.at, id: `row-${i}`};
       wanted.push({key: r.key, sort: b ? 'row' : 'kind', x: 0, y: i * rowHeight, write: (e) => become(e, this.row(r, look)),
-        state: [i, r.depth, r.n, r.heading ?? r.g.name, r.g?.flagged, marked, look.current, look.at, b?.size, b?.open].join('/')});
+        state: JSON.stringify([i, r.depth, r.n, r.heading ?? r.g.name, r.g?.flagged, marked, look.current, look.at, b?.size, b?.open])});
     }
     this.sight.show(wanted);
     this.root.setAttribute('aria-activedescendant', `row-${this.at}`);
@@ -145,16 +180,15 @@ export class Tree {
   row(r, {b, marked, current, at, id}) {
     const place = `${at ? ' at' : ''}${marked ? ' marked' : ''} depth-${Math.min(r.depth, 3)}`;
     if (r.level > 1) {
-      return h('div', {id, class: `kind${place}`, role: 'treeitem', 'aria-level': r.depth + 1, 'aria-selected': String(marked), 'aria-expanded': 'true', draggable: !!r.g && r.level < this.model.levels.length - 1,
-        'aria-label': `${r.heading ?? r.g.name}, ${r.n} below`, data: {row: r.key}},
-      h('span', {class: 'name'}, r.heading ?? shown(r.g.name)), h('span', {class: 'n'}, number(r.n)));
+      return h('div', {id, class: `kind${place}`, role: 'treeitem', 'aria-level': r.depth + 1, 'aria-selected': String(marked), 'aria-expanded': 'true', draggable: !!r.g && r.level < this.model.levels.length - 1, data: {row: r.key}},
+      h('span', {class: 'name'}, r.heading ?? shown(r.g.name)), ' ', h('span', {class: 'n'}, number(r.n), hidden(' below')));
     }
     const done = b.size && b.open === 0;
     return h('div', {id, class: `row${current ? ' current' : ''}${place}`, role: 'treeitem', 'aria-level': r.depth + 1, 'aria-selected': String(marked), 'aria-current': current ? 'true' : undefined, draggable: true,
-      title: r.g.name, 'aria-label': `${r.g.name}, ${b.size} labels, ${b.open} open`, data: {row: r.key}},
-    h('span', {class: done ? 'state done' : 'state', 'aria-hidden': 'true'}, done ? '✓' : ''), h('span', {class: 'name'}, shown(r.g.name)),
-    r.g.flagged ? h('span', {class: 'flag', 'aria-label': 'flagged'}, '⚑') : null,
-    h('span', {class: 'n'}, b.open && b.open < b.size ? `${number(b.size - b.open)}/${number(b.size)}` : number(b.size)));
+      title: r.g.name, data: {row: r.key}},
+    h('span', {class: done ? 'state done' : 'state', 'aria-hidden': 'true'}, done ? '✓' : ''), h('span', {class: 'name'}, shown(r.g.name)), ' ',
+    r.g.flagged ? h('span', {class: 'flag'}, h('span', {'aria-hidden': 'true'}, '⚑'), hidden('flagged ')) : null,
+    h('span', {class: 'n'}, b.open && b.open < b.size ? `${number(b.size - b.open)}/${number(b.size)}` : number(b.size), hidden(b.open && b.open < b.size ? ' labels decided' : done ? ' labels, all decided' : ' labels')));
   }
 
   // toggle marks a group, or takes the mark away; marks are of one level.

@@ -1,0 +1,52 @@
+import {byId, fill, h, key, shown, number} from './dom.js';
+
+// Feedback says what an edit has done, to what, and leads there by one key.
+
+const names = (e) => `“${shown(e.first)}”${e.n > 1 ? ` and ${number(e.n - 1)} more` : ''}`;
+
+// words of each operation: what was done; of is how it is called when it is taken back.
+const words = {
+  accept: [(e) => `Accepted ${names(e)} in “${shown(e.to)}”`, 'accepting'],
+  move: [(e) => `Moved ${names(e)} to “${shown(e.to)}”`, 'the move of'],
+  rename: [(e) => `Renamed ${names(e)} to “${shown(e.to)}”`, 'renaming'],
+  merge: [(e) => `Merged ${names(e)} into “${shown(e.to)}”`, 'the merge of'],
+  split: [(e) => `Divided ${names(e)} into ${shown(e.to)}`, 'dividing'],
+  set_parent: [(e) => (e.to ? `Put ${names(e)} under “${shown(e.to)}”` : `Declared ${names(e)}, or took away what it belonged to`), 'the kind of'],
+  drop: [(e) => `Dropped ${names(e)}${e.note ? `: ${e.note}` : ''}`, 'dropping'],
+  flag: [(e) => `Flagged ${names(e)}`, 'the flag of'],
+  note: [(e) => `Noted on ${names(e)}`, 'the note on'],
+};
+
+// asPast describes an edit of this page as the server describes a past one.
+export const asPast = (e) => ({op: e.op, level: e.level || 0, n: e.from.length, first: e.from[0].name, item: e.from[0].qid || '', to: e.parts ? e.parts.map((p) => p.to).join(', ') : e.to || '', note: e.note || ''});
+
+// told says what was done: by an edit, or by taking one back.
+export function told(past, reverted) {
+  const [done, of] = words[past.op];
+  if (!reverted) return `${done(past)}.`;
+  if (past.active) return `Done again: ${done(past)}.`;
+  return `Took back ${of} ${names(past)}${past.to ? ` (${shown(past.to)})` : ''}.`;
+}
+
+// place is where what an edit is about stands now: {tag} or {group}; null if
+// nothing is there to be shown.
+export function place(model, past) {
+  if (past.level === 0) {
+    const tag = model.tagOf({name: past.first, qid: past.item});
+    return tag === undefined ? null : {tag};
+  }
+  if (past.level > 1) return null;
+  const group = [past.to.split(', ')[0], past.to, past.first].map((name) => model.groupNamed(name)).find((g) => g >= 0);
+  return group === undefined ? null : {group};
+}
+
+let timer;
+
+// say shows a text for a while; go leads to what it is about.
+export function say(text, go) {
+  const t = byId('toast');
+  fill(t, h('span', {}, text), go ? h('button', {type: 'button', 'aria-keyshortcuts': 'o', onclick: go}, 'go there ', key('o')) : null);
+  t.classList.add('on');
+  clearTimeout(timer);
+  timer = setTimeout(() => t.classList.remove('on'), go ? 7000 : 4000);
+}

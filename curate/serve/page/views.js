@@ -1,0 +1,29 @@
+import {byId, number} from './dom.js';
+import {DECIDED, OUTLIER} from './model.js';
+
+// sections lists the labels that a view shows, as the grid takes them.
+export function sections(app) {
+  const m = app.model, v = app.view;
+  if (v.kind === 'group') {
+    const tags = m.members(v.at);
+    const cut = tags.findIndex((i) => m.status[i] & OUTLIER);
+    if (cut < 0) return [{items: tags}];
+    return [{items: tags.slice(0, cut)}, {title: `outliers · ${tags.length - cut} far from the centre`, items: tags.slice(cut)}];
+  }
+  if (v.kind === 'near') return [{items: (app.candidates || []).filter((i) => !(m.status[i] & DECIDED))}];
+  if (v.kind === 'search') return found(app);
+  if (v.kind === 'marked') return [{items: [...app.marks]}];
+  if (v.kind === 'dropped') return [{items: m.droppedTags()}];
+  if (v.kind === 'flagged') return [{items: [...m.flagged].sort((x, y) => x - y)}];
+  if (v.kind === 'review') return [{items: app.review.items()}];
+  return [{items: []}];
+}
+
+// found are the labels that Find shows: open ones first.
+function found(app) {
+  const m = app.model, all = m.find(byId('query').value), open = all.filter((i) => !(m.status[i] & DECIDED));
+  const decided = all.length - open.length;
+  byId('counted').textContent = byId('query').value.trim() === '' ? '' : `${number(open.length)} open, ${number(decided)} decided`;
+  if (byId('openonly').checked || !decided) return [{items: open}];
+  return [{items: open}, {title: `decided · ${number(decided)}`, items: all.filter((i) => m.status[i] & DECIDED)}];
+}
