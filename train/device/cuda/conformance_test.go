@@ -53,15 +53,4 @@ func TestConformance(t *testing.T) {
 	devicetest.RunWithin(t, c, devicetest.Limits{Work: emulatedWork})
 }
 
-// Threads and blocks run in any order on a card. Results must not depend on it.
-func TestConformanceInOtherOrders(t *testing.T) {
-	for _, order := range []string{"reversed", "shuffled:7"} {
-		t.Run(order, func(t *testing.T) {
-			c := open(t)
-			c.emulator.Order(order)
-			devicetest.RunWithin(t, c, devicetest.Limits{Work: emulatedWork})
-		})
-	}
-}
-
 func TestGoldenLayers(t *testing.T) { devicetest.Goldens(t, emulated(t)) }

@@ -19,6 +19,10 @@ struct Fiber {
   Stack *stack; // null: the stack of the thread that called the library
 };
 
+// stack_reuse tells the address sanitizer that nothing lies below the caller's frame,
+// where a thread that has ended ran before. The caller runs on s.
+void stack_reuse(Stack *s);
+
 // stack_take returns a free stack, or maps one. It ends the process without memory.
 Stack *stack_take();
 void stack_free(Stack *);

@@ -61,6 +61,7 @@ static void runner() {
   fiber_entered();
   Stack *own = block.thread[block.current].fiber.stack;
   for (;;) {
+    stack_reuse(own);
     block.launch->kernel->call(block.launch->kernel->function, block.launch->arguments.data());
     block.state[block.current] = done;
     block.done_count++;

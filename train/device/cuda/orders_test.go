@@ -1,0 +1,37 @@
+//go:build emulator
+
+package cuda_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"hgld/internal/goldens"
+	"hgld/train/device/cuda/emu"
+	"hgld/train/device/devicetest"
+)
+
+// Threads and blocks run in any order on a card. Results must not depend on it.
+func TestConformanceInOtherOrders(t *testing.T) {
+	for _, order := range []string{"reversed", "shuffled:7"} {
+		t.Run(order, func(t *testing.T) {
+			c := open(t)
+			c.emulator.Order(order)
+			devicetest.RunWithin(t, c, devicetest.Limits{Work: emulatedWork})
+		})
+	}
+}
+
+// The kernels read and write nothing but what they were given: every operation under the
+// address sanitizer, in a process of its own.
+func TestConformanceUnderTheAddressSanitizer(t *testing.T) {
+	libs, preload := emu.BuildASan(t, goldens.Root()+"/train/device/cuda")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestConformance$/^(F32|Rank)$", "-test.v")
+	cmd.Env = append(os.Environ(), "HGLD_EMU_TEST_LIBS="+libs, "LD_PRELOAD="+preload, "ASAN_OPTIONS=detect_leaks=0")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestConformance/F32/Conv") {
+		t.Fatalf("%v\n%s", err, out[max(0, len(out)-4000):])
+	}
+}
