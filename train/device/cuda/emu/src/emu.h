@@ -16,9 +16,11 @@ struct Dim {
   u32 x, y, z;
 };
 
-// Place is where the running thread is: its coordinates and the sizes around it.
+// Place is where the running thread is: its coordinates and the sizes around it, and
+// its number in the block.
 struct Place {
   Dim thread, block, threads, blocks;
+  u32 number;
 };
 extern Place place;
 
@@ -33,7 +35,7 @@ void barrier();
 u64 warp(u32 mask, Vote vote, u64 value, u32 source);
 
 // lane is the running thread's place in its warp.
-u32 lane();
+inline u32 lane() { return place.number & 31; }
 
 // Slot is a declaration of shared memory. Its address holds for one launch.
 struct Slot {

@@ -41,7 +41,7 @@ static uintptr_t fault_address;
 // land makes the interrupted code continue in landing, at the top of its stack: it may
 // have overflowed, and nothing on it is needed.
 static void land(ucontext_t *context) {
-  Stack *stack = block.thread[block.current].fiber.stack;
+  Stack *stack = block.fiber[place.number].stack;
   stack_abandon(stack);
   uintptr_t top = (uintptr_t)stack->low + stack->top;
 #if defined(__x86_64__)

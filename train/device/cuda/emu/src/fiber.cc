@@ -10,10 +10,6 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-// hg_emu_switch pushes the registers that a C function must keep, stores the stack
-// pointer at *from, and pops those of the stack at to.
-extern "C" void hg_emu_switch(void **from, void *to);
-
 #if defined(__x86_64__)
 __asm__(R"(
 .text
@@ -175,18 +171,16 @@ void fiber_start(Fiber &fiber, Stack *stack, void (*entry)()) {
   fiber = {top, stack};
 }
 
-void fiber_switch(Fiber &from, const Fiber &to) {
 #ifdef HG_ASAN
+void fiber_switch(Fiber &from, const Fiber &to) {
   void *shadow = nullptr;
   left_caller = from.stack == nullptr;
   const void *low = to.stack ? to.stack->low : caller_low;
   __sanitizer_start_switch_fiber(&shadow, low, to.stack ? to.stack->size : caller_size);
   hg_emu_switch(&from.at, to.at);
   arrived(shadow);
-#else
-  hg_emu_switch(&from.at, to.at);
-#endif
 }
+#endif
 
 void fiber_entered() {
 #ifdef HG_ASAN

@@ -3,6 +3,10 @@
 
 #include <cstddef>
 
+// hg_emu_switch pushes the registers that a C function must keep, stores the stack
+// pointer at *from, and pops those of the stack at to.
+extern "C" void hg_emu_switch(void **from, void *to);
+
 namespace hg_emu {
 
 // Stack is memory for one fiber. Below it lies a page that nothing may touch.
@@ -37,7 +41,11 @@ bool stack_guards(const void *address);
 void fiber_start(Fiber &fiber, Stack *stack, void (*entry)());
 
 // fiber_switch leaves the running fiber, whose state goes to from, for another.
+#ifdef HG_ASAN
 void fiber_switch(Fiber &from, const Fiber &to);
+#else
+inline void fiber_switch(Fiber &from, const Fiber &to) { hg_emu_switch(&from.at, to.at); }
+#endif
 
 // fiber_entered is the first call of a fiber's entry; the address sanitizer is told.
 void fiber_entered();

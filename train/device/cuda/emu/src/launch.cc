@@ -20,56 +20,77 @@ static Dim coordinates[most_threads]; // of each thread of the block
 static int turns[most_threads];       // threads in the order in which they run
 static int turn;                      // next in turns
 
+// A group of turns is a warp, which goes on until no lane of it can: its stacks then
+// stay in the nearest cache. In shuffled order the group is the whole block.
+static int group_ends[most_warps];
+static int group, group_start;
+
 bool launch_in_kernel() { return in_kernel; }
 
-u32 lane() { return (u32)block.current & 31; }
-
-static void set_current(int thread) {
-  block.current = thread;
+static inline void set_current(int thread) {
+  place.number = (u32)thread;
   block.state[thread] = running;
   place.thread = coordinates[thread];
 }
 
 // pick returns the next thread in turn that can run, or −1 at the end of the pass.
-static int pick() {
-  while (turn < block.count) {
+static inline int pick() {
+  for (;;) {
+    if (turn == group_ends[group]) {
+      if (order != order_shuffled && block.warp[turns[group_start] / 32].ready > 0) {
+        turn = group_start;
+      } else if (turn == block.count) {
+        return -1;
+      } else {
+        group++;
+        group_start = turn;
+      }
+    }
     int t = turns[turn++];
     if (block.state[t] <= ready) return t;
   }
-  return -1;
+}
+
+static void begin_pass() { turn = group = group_start = 0; }
+
+// form_groups fills group_ends for the order.
+static void form_groups() {
+  int n = 0;
+  for (int i = 1; i <= block.count; i++)
+    if (i == block.count || (order != order_shuffled && turns[i] / 32 != turns[i - 1] / 32)) group_ends[n++] = i;
 }
 
 static void runner();
 
 // resume is the fiber that continues a thread; −1 stands for launch_run. A fresh
 // thread gets a stack.
-static const Fiber &resume(int thread) {
+static inline const Fiber &resume(int thread) {
   if (thread < 0) return caller;
-  Thread &t = block.thread[thread];
   if (block.state[thread] == fresh) {
-    fiber_start(t.fiber, stack_take(), runner);
+    fiber_start(block.fiber[thread], stack_take(), runner);
   } else {
     block.ready_count--;
+    block.warp[thread / 32].ready--;
   }
   set_current(thread);
-  return t.fiber;
+  return block.fiber[thread];
 }
 
 // runner is the entry of a stack. It runs fresh threads one after the other, so a
 // thread that never waits costs a function call. A thread that waits keeps the stack.
 static void runner() {
   fiber_entered();
-  Stack *own = block.thread[block.current].fiber.stack;
+  Stack *own = block.fiber[place.number].stack;
   for (;;) {
     stack_reuse(own);
     block.launch->kernel->call(block.launch->kernel->function, block.launch->arguments.data());
-    block.state[block.current] = done;
+    block.state[place.number] = done;
     block.done_count++;
-    block.absent[block.current / 32] |= 1u << (block.current & 31);
+    block.warp[place.number / 32].absent |= 1u << lane();
     int next = pick();
     if (next >= 0 && block.state[next] == fresh) {
       set_current(next);
-      block.thread[next].fiber.stack = own;
+      block.fiber[next].stack = own;
       continue;
     }
     stack_free(own);
@@ -79,9 +100,9 @@ static void runner() {
 }
 
 void wait_now(State state) {
-  Thread &t = block.thread[block.current];
-  block.state[block.current] = state;
-  fiber_switch(t.fiber, resume(pick()));
+  u32 own = place.number;
+  block.state[own] = state;
+  fiber_switch(block.fiber[own], resume(pick()));
 }
 
 void barrier() {
@@ -95,7 +116,7 @@ void launch_fail(int code, const std::string &text) {
   snprintf(where, sizeof where, "kernel %s, block (%u,%u,%u), thread (%u,%u,%u): ", block.launch->kernel->name, b.x,
            b.y, b.z, t.x, t.y, t.z);
   failure = {code, where + text};
-  Fiber abandoned = block.thread[block.current].fiber;
+  Fiber abandoned = block.fiber[place.number];
   fiber_switch(abandoned, caller);
   __builtin_unreachable();
 }
@@ -116,8 +137,7 @@ static void shuffle_turns() {
 static bool open_barrier() {
   if (block.barrier_count != block.count) return false;
   block.barrier_count = 0;
-  for (int i = 0; i < block.count; i++) block.state[i] = ready;
-  block.ready_count = block.count;
+  for (int w = 0; w * 32 < block.count; w++) make_ready(w, ~block.warp[w].absent);
   return true;
 }
 
@@ -125,14 +145,16 @@ static void run_block() {
   for (int i = 0; i < block.count; i++) block.state[i] = fresh;
   for (int w = 0; w * 32 < block.count; w++) {
     int lanes = block.count - w * 32;
-    block.waiting[w] = 0;
-    block.absent[w] = lanes < 32 ? ~0u << lanes : 0;
+    Warp &warp = block.warp[w];
+    warp.waiting = warp.ballot = warp.arrived = 0;
+    warp.ready = 0;
+    warp.absent = lanes < 32 ? ~0u << lanes : 0;
   }
   block.ready_count = block.barrier_count = block.done_count = 0;
   shared_poison();
   do {
     if (order == order_shuffled) shuffle_turns();
-    turn = 0;
+    begin_pass();
     int first = pick();
     in_kernel = true;
     if (first >= 0) fiber_switch(caller, resume(first));
@@ -148,7 +170,7 @@ static void run_block() {
 static void free_waiting(Stack *current) {
   for (int i = 0; i < block.count; i++)
     if (block.state[i] == ready || block.state[i] == at_barrier || block.state[i] == at_vote)
-      stack_free(block.thread[i].fiber.stack);
+      stack_free(block.fiber[i].stack);
   if (current) stack_free(current);
 }
 
@@ -164,6 +186,7 @@ static void begin(Launch &launch) {
     coordinates[i] = {i % n.x, i / n.x % n.y, i / (n.x * n.y)};
     turns[i] = order == order_reversed ? block.count - 1 - i : i;
   }
+  form_groups();
   shared_begin(launch.shared, launch.shared_limit);
 }
 
@@ -184,8 +207,8 @@ Failure launch_run(Launch &launch) {
     place.block = {(u32)(at % n.x), (u32)(at / n.x % n.y), (u32)(at / n.x / n.y)};
     run_block();
     if (failure.code != 0) {
-      bool inside = block.state[block.current] == running;
-      free_waiting(inside ? block.thread[block.current].fiber.stack : nullptr);
+      bool inside = block.state[place.number] == running;
+      free_waiting(inside ? block.fiber[place.number].stack : nullptr);
       break;
     }
     at = (at + step) % total;

@@ -43,36 +43,48 @@ enum State : u8 { fresh, ready, running, at_barrier, at_vote, done };
 
 const int most_threads = 1024;
 
-// Thread is one of the running block.
-struct Thread {
-  Fiber fiber;
-  u64 value, result; // brought to a vote, and found there
-  u32 mask;
-  u8 source, vote;
+// Warp is what the lanes of one have brought to their votes.
+struct Warp {
+  u32 waiting; // lanes at a vote
+  u32 absent;  // lanes that have exited, or lie past the block's end
+  u32 ballot;  // lanes whose value is not 0
+  int ready;   // lanes in state ready
+
+  // The vote that lanes came to first while none waited, and the lanes at it.
+  u32 mask, arrived;
+  Vote vote;
+
+  u64 value[32], result[32]; // brought by each lane, and found by it
+  u8 source[32];             // the lane whose value it is to find
+  u32 masks[32];             // the mask and the vote that each gave
+  u8 votes[32];
 };
 
-// Block is the one that is running.
+const int most_warps = most_threads / 32;
+
+// Block is the one that is running. place.number is its running thread.
 struct Block {
   Launch *launch;
-  int count; // threads
-  int current;
+  int count;         // threads
   int ready_count;   // in state ready
   int barrier_count; // in state at_barrier
   int done_count;
-  u32 waiting[most_threads / 32]; // lanes at a vote, of each warp
-  u32 absent[most_threads / 32];  // lanes that have exited, or lie past the block's end
   State state[most_threads];
-  Thread thread[most_threads];
+  Fiber fiber[most_threads];
+  Warp warp[most_warps];
 };
 extern Block block;
 
 // wait_now leaves the running thread in a state until someone makes it ready.
 void wait_now(State state);
 
-// make_ready lets a waiting thread run again.
-inline void make_ready(int thread) {
-  block.state[thread] = ready;
-  block.ready_count++;
+// make_ready lets lanes of a warp run again.
+inline void make_ready(int warp, u32 lanes) {
+  State *state = block.state + warp * 32;
+  int n = __builtin_popcount(lanes);
+  for (u32 left = lanes; left != 0; left &= left - 1) state[__builtin_ctz(left)] = ready;
+  block.ready_count += n;
+  block.warp[warp].ready += n;
 }
 
 // divergence describes the threads of a block none of which can run.

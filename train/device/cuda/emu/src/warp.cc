@@ -16,64 +16,81 @@ static const char *const vote_names[] = {"__syncwarp",      "a vote (__ballot_sy
   launch_fail(error_launch_failed, std::string(vote_names[vote]) + ": " + text);
 }
 
-// check_mask ends the kernel where its mask names lanes that can never come.
-static void check_mask(u32 mask, int first, u32 own, Vote vote) {
-  u32 absent = mask & block.absent[first / 32];
-  if ((mask >> own & 1) && !absent) return;
+// refuse_mask ends the kernel where its mask names lanes that can never come.
+[[noreturn]] static void refuse_mask(const Warp &w, u32 mask, u32 own, Vote vote) {
+  u32 absent = mask & w.absent;
   if (!(mask >> own & 1)) refuse(vote, "lane %u is not in its mask 0x%08x", own, mask);
   u32 lane = (u32)__builtin_ctz(absent);
-  if (first + (int)lane < block.count) refuse(vote, "mask 0x%08x names lane %u, which has exited", mask, lane);
+  if ((place.number & ~31u) + lane < (u32)block.count)
+    refuse(vote, "mask 0x%08x names lane %u, which has exited", mask, lane);
   refuse(vote, "mask 0x%08x names lane %u, which lies past the end of the block", mask, lane);
 }
 
-// complete reports whether all lanes of the mask wait for this vote.
-static bool complete(u32 mask, int first, Vote vote) {
+// complete reports whether all lanes of the mask wait for this vote; complete_apart
+// does where lanes of the warp came to several.
+static __attribute__((noinline)) bool complete_apart(const Warp &w, u32 mask, Vote vote) {
   for (u32 left = mask; left != 0; left &= left - 1) {
-    const Thread &t = block.thread[first + __builtin_ctz(left)];
-    if (t.mask != mask || t.vote != vote) return false;
+    int i = __builtin_ctz(left);
+    if (w.masks[i] != mask || w.votes[i] != vote) return false;
   }
   return true;
 }
 
+static inline bool complete(const Warp &w, u32 mask, Vote vote) {
+  if ((w.waiting & mask) != mask) return false;
+  return (w.mask == mask && w.vote == vote && w.arrived == mask) || complete_apart(w, mask, vote);
+}
+
 // settle gives every lane of the mask its result.
-static void settle(u32 mask, int first, Vote vote) {
-  u32 ballot = 0;
-  for (u32 left = mask; left != 0; left &= left - 1) {
-    int i = __builtin_ctz(left);
-    if (block.thread[first + i].value != 0) ballot |= 1u << i;
+static inline void settle(Warp &w, u32 mask, Vote vote) {
+  if (vote == vote_sync) return;
+  if (vote == vote_ballot) {
+    u64 ballot = w.ballot & mask;
+    for (int i = 0; i < 32; i++) w.result[i] = mask >> i & 1 ? ballot : w.result[i];
+    return;
+  }
+  if (mask == ~0u) {
+    for (int i = 0; i < 32; i++) w.result[i] = w.value[w.source[i]];
+    return;
   }
   for (u32 left = mask; left != 0; left &= left - 1) {
     int i = __builtin_ctz(left);
-    Thread &t = block.thread[first + i];
-    if (vote <= vote_ballot) {
-      t.result = ballot;
-    } else if (mask >> t.source & 1) {
-      t.result = block.thread[first + t.source].value;
-    } else {
-      refuse(vote, "lane %u reads lane %u, which its mask does not name", i, t.source);
-    }
+    if (!(mask >> w.source[i] & 1)) refuse(vote, "lane %u reads lane %u, which its mask does not name", i, w.source[i]);
+    w.result[i] = w.value[w.source[i]];
   }
 }
 
+// release settles a vote that is complete, and lets the other lanes go on.
+static __attribute__((noinline)) void release(Warp &w, int number, u32 mask, Vote vote, u32 bit) {
+  settle(w, mask, vote);
+  w.waiting &= ~mask;
+  w.arrived &= ~mask;
+  make_ready(number, mask & ~bit);
+}
+
 u64 warp(u32 mask, Vote vote, u64 value, u32 source) {
-  u32 own = lane();
-  int first = block.current - (int)own;
-  u32 &waiting = block.waiting[first / 32];
-  check_mask(mask, first, own, vote);
-  Thread &t = block.thread[block.current];
-  t.value = value;
-  t.mask = mask;
-  t.source = (u8)source;
-  t.vote = (u8)vote;
-  waiting |= 1u << own;
-  if ((waiting & mask) != mask || !complete(mask, first, vote)) {
-    wait_now(at_vote);
-    return t.result;
+  u32 own = lane(), bit = 1u << own;
+  int number = (int)(place.number / 32);
+  Warp &w = block.warp[number];
+  if (!(mask >> own & 1) || (mask & w.absent)) refuse_mask(w, mask, own, vote);
+  if (w.waiting == 0) {
+    w.mask = mask;
+    w.vote = vote;
+    w.arrived = 0;
   }
-  settle(mask, first, vote);
-  waiting &= ~mask;
-  for (u32 left = mask & ~(1u << own); left != 0; left &= left - 1) make_ready(first + __builtin_ctz(left));
-  return t.result;
+  w.value[own] = value;
+  w.source[own] = (u8)source;
+  w.masks[own] = mask;
+  w.votes[own] = (u8)vote;
+  w.ballot = value ? w.ballot | bit : w.ballot & ~bit;
+  w.waiting |= bit;
+  if (w.mask == mask && w.vote == vote) w.arrived |= bit;
+  if (complete(w, mask, vote)) {
+    release(w, number, mask, vote, bit);
+  } else {
+    wait_now(at_vote);
+  }
+  return w.result[own];
 }
 
 std::string divergence() {
@@ -89,9 +106,9 @@ std::string divergence() {
            block.count, block.barrier_count, votes, block.done_count);
   std::string all = text;
   if (example >= 0) {
-    const Thread &t = block.thread[example];
-    snprintf(text, sizeof text, "; thread %d waits at %s for the lanes of mask 0x%08x", example, vote_names[t.vote],
-             t.mask);
+    const Warp &w = block.warp[example / 32];
+    snprintf(text, sizeof text, "; thread %d waits at %s for the lanes of mask 0x%08x", example,
+             vote_names[w.votes[example % 32]], w.masks[example % 32]);
     all += text;
   }
   return all;
