@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +23,7 @@ type Config struct {
 	Workers  int               // titles, or batches, asked for at a time
 	Limit    int               // trial with the first landmarks only; 0: all
 	Grace    time.Duration     // after ctx ends, the time that answers under way still have
+	Retry    []string          // names of Retries: what else is asked for again
 	Progress func(Progress)    // called after every commit; nil: not wanted
 
 	Out Output
@@ -52,7 +55,8 @@ func (e *IncompleteError) Unwrap() error { return e.Cause }
 
 // Run asks the source for every title of the input that is not done yet, and
 // then writes the output. Titles that ended in error_retryable are asked for
-// again.
+// again, and so are those that Reparse has marked and those that Config.Retry
+// names; a finding that they have stands until there is a new one.
 //
 // Errors: *filelock.LockedError and *MismatchError before anything is done,
 // *IncompleteError when the crawl has to be run again, and those of the disk.
@@ -60,27 +64,38 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err := cfg.Out.Check(); err != nil {
 		return nil, fmt.Errorf("scrape: %w", err)
 	}
-	s, err := openState(cfg.State, cfg.settings())
+	retries, err := cfg.retries()
 	if err != nil {
 		return nil, fmt.Errorf("scrape: %w", err)
 	}
-	report, err := run(ctx, cfg, s)
+	s, err := openState(cfg.State, cfg.settings(), slices.Contains(cfg.Retry, lost))
+	if err != nil {
+		return nil, fmt.Errorf("scrape: %w", err)
+	}
+	report, err := run(ctx, cfg, s, retries)
 	if err = errors.Join(err, s.close()); err != nil {
 		return nil, fmt.Errorf("scrape: %w", err)
 	}
 	return report, nil
 }
 
-func run(ctx context.Context, cfg Config, s *state) (*Report, error) {
+func run(ctx context.Context, cfg Config, s *state, retries []Retry) (*Report, error) {
 	f := newFrontier(cfg.landmarks())
+	if err := s.want(f.titles, retries); err != nil {
+		return nil, err
+	}
 	done, err := s.outcomes()
+	if err != nil {
+		return nil, err
+	}
+	again, err := s.marked()
 	if err != nil {
 		return nil, err
 	}
 	c := &crawl{cfg: cfg, state: s, source: cfg.Source, total: len(f.titles)}
 	var pending []string
 	for _, title := range f.titles {
-		if outcome := done[title]; outcome == "" || outcome == labels.Retryable {
+		if open(done[title], again[title]) {
 			pending = append(pending, title)
 		}
 	}
@@ -88,7 +103,26 @@ func run(ctx context.Context, cfg Config, s *state) (*Report, error) {
 	if err := c.ask(ctx, pending); err != nil {
 		return nil, err
 	}
-	return cfg.Out.write(cfg, s, f)
+	stale, err := s.marked()
+	if err != nil {
+		return nil, err
+	}
+	report, err := cfg.Out.write(cfg, s, f)
+	if err != nil {
+		return nil, err
+	}
+	for _, title := range f.titles {
+		if stale[title] != "" {
+			report.Stale = append(report.Stale, title)
+		}
+	}
+	return report, nil
+}
+
+// open says whether a title with such an outcome, "" for none, and such a mark has
+// still to be asked for.
+func open(outcome labels.Outcome, again why) bool {
+	return outcome == "" || outcome == labels.Retryable || again != ""
 }
 
 func (cfg *Config) landmarks() []Landmark {
@@ -274,6 +308,8 @@ func (c *crawl) result(ctx context.Context, title string, f Finding, err error) 
 			return result{title: title, stop: err}
 		}
 		f.Outcome, f.Error, f.Answers = labels.Retryable, message(err), nil
+	} else if f.Error != "" {
+		f.Error = message(errors.New(f.Error))
 	}
 	if _, err := f.Record.MarshalJSON(); err != nil {
 		f.Record = labels.Record{Title: title, Source: c.source.Name(), Outcome: labels.Malformed, Error: message(err)}
@@ -295,19 +331,27 @@ func retryAt(err error) time.Time {
 	return time.Time{}
 }
 
-// message is an error's text for a record: UTF-8 without control characters and
-// of bounded length, since it may quote what a server sent.
+// maxMessage is the most bytes of an error that are kept: more than a line of what
+// a server sent helps nobody.
+const maxMessage = 300
+
+// message is an error's text for a record: a line of UTF-8 of bounded length, since
+// it may quote what a server sent. What a terminal would obey, such as an escape
+// sequence or a change of the direction of writing, is shown escaped.
 func message(err error) string {
-	text := strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7F {
-			return ' '
+	var b strings.Builder
+	for _, r := range strings.ToValidUTF8(err.Error(), "\uFFFD") {
+		shown := string(r)
+		if r != ' ' && !strconv.IsPrint(r) {
+			shown = strings.Trim(strconv.QuoteRune(r), "'")
 		}
-		return r
-	}, strings.ToValidUTF8(err.Error(), "?"))
-	if len(text) > 500 {
-		text = strings.ToValidUTF8(text[:500], "") + "…"
+		if b.Len()+len(shown) > maxMessage {
+			b.WriteString("…")
+			break
+		}
+		b.WriteString(shown)
 	}
-	return text
+	return b.String()
 }
 
 // commit makes results durable and reports them.
@@ -320,7 +364,7 @@ func (c *crawl) commit(results []result) error {
 	}
 	p := Progress{Total: c.total}
 	for _, r := range results {
-		if !r.drop {
+		if r.again == "" {
 			c.done++
 		}
 		p.Titles, p.Outcomes = append(p.Titles, r.title), append(p.Outcomes, r.rec.Outcome)

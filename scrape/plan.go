@@ -13,7 +13,7 @@ type Plan struct {
 	Titles    int `json:"titles"`   // different ones
 	Unusable  int `json:"unusable"` // landmarks whose category names no title
 	Done      int `json:"done"`     // titles
-	Retry     int `json:"retry"`    // titles that failed and are asked for again
+	Retry     int `json:"retry"`    // titles that are asked for again: they failed, or were marked
 	Requests  int `json:"requests"` // calls that are left, without redirects and repeats
 }
 
@@ -41,17 +41,20 @@ func NewPlan(cfg Config) (Plan, error) {
 	if err != nil {
 		return p, fmt.Errorf("scrape: %w", err)
 	}
-	done := map[string]labels.Outcome{}
+	done, again := map[string]labels.Outcome{}, map[string]why{}
 	if s != nil {
 		defer s.close()
 		if done, err = s.outcomes(); err != nil {
 			return p, fmt.Errorf("scrape: %w", err)
 		}
+		if again, err = s.marked(); err != nil {
+			return p, fmt.Errorf("scrape: %w", err)
+		}
 	}
 	for _, title := range f.titles {
-		switch done[title] {
-		case "":
-		case labels.Retryable:
+		switch outcome := done[title]; {
+		case outcome == "":
+		case open(outcome, again[title]):
 			p.Retry++
 		default:
 			p.Done++

@@ -16,9 +16,11 @@ var ErrMoreNeeded = errors.New("a response is needed that was not kept")
 // Reparse reads the kept responses of every title again, with the present
 // parser, and then writes the output. No request is sent.
 //
-// A title whose responses are damaged, or no longer suffice, is taken back: the
-// next Run asks for it. Then, and where titles were missing before, the error is
-// an *IncompleteError, and with damage the first *DamageError is its cause.
+// A title whose responses are damaged, or no longer suffice, is marked: the next
+// Run asks for it, and until then its finding stands. Then, and where titles were
+// missing before, the error is an *IncompleteError, and with damage the first
+// *DamageError is its cause. A response that cannot be read ends it with a
+// *ReadError, and marks nothing.
 func Reparse(ctx context.Context, cfg Config) (*Report, error) {
 	source, ok := cfg.Source.(Reparser)
 	if !ok {
@@ -27,7 +29,7 @@ func Reparse(ctx context.Context, cfg Config) (*Report, error) {
 	if err := cfg.Out.Check(); err != nil {
 		return nil, fmt.Errorf("scrape: %w", err)
 	}
-	s, err := openState(cfg.State, cfg.settings())
+	s, err := openState(cfg.State, cfg.settings(), false)
 	if err != nil {
 		return nil, fmt.Errorf("scrape: %w", err)
 	}
@@ -63,7 +65,7 @@ func reparse(ctx context.Context, cfg Config, s *state, source Reparser) (*Repor
 		if err != nil {
 			return nil, err
 		}
-		if r.drop {
+		if r.again != "" {
 			missing++
 			damage = cmp.Or(damage, r.stop)
 		}
@@ -83,20 +85,20 @@ func reparse(ctx context.Context, cfg Config, s *state, source Reparser) (*Repor
 	return cfg.Out.write(cfg, s, f)
 }
 
-// reread repeats the finding about one title. In a result that drops the title,
-// stop is the damage that was the reason, if any.
+// reread repeats the finding about one title. In a result that asks for the title
+// again, stop is the damage that was the reason, if any.
 func (c *crawl) reread(source Reparser, title string) (result, error) {
 	answers, err := c.state.answers(title)
 	var damage *DamageError
 	switch {
 	case errors.As(err, &damage):
-		return result{title: title, drop: true, stop: err}, nil
+		return result{title: title, again: damaged, stop: err}, nil
 	case err != nil:
 		return result{}, err
 	}
 	finding, err := source.Reparse(title, answers)
 	if errors.Is(err, ErrMoreNeeded) {
-		return result{title: title, drop: true}, nil
+		return result{title: title, again: insufficient}, nil
 	}
 	if err != nil {
 		finding.Outcome = ""

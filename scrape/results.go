@@ -18,7 +18,7 @@ type result struct {
 	rec     labels.Record
 	answers []Answer
 	kept    bool  // answers are in the state already
-	drop    bool  // the title is to be asked for again: remove it
+	again   why   // the title has to be asked for again; its finding stands until then
 	stop    error // no further title can be had; nothing is known about this one
 }
 
@@ -60,10 +60,11 @@ func (s *state) putBodies(results []result) ([][]string, error) {
 	return sums, writers.Wait()
 }
 
+// putOne writes one result. A failure to reach the site does not take the place of
+// an earlier finding: that stands until there is a new one.
 func putOne(tx *sql.Tx, r result, sums []string) error {
-	if r.drop {
-		_, err := tx.Exec(`DELETE FROM page WHERE title = ?`, r.title)
-		return err
+	if r.again != "" {
+		return mark(tx, r.title, r.again)
 	}
 	record, err := json.Marshal(r.rec)
 	if err != nil {
@@ -73,16 +74,24 @@ func putOne(tx *sql.Tx, r result, sums []string) error {
 	if r.kept {
 		tries = 0
 	}
-	if _, err := tx.Exec(`INSERT INTO page VALUES (?, ?, ?, ?) ON CONFLICT (title) DO UPDATE
-		SET outcome = excluded.outcome, tries = tries + excluded.tries, record = excluded.record`,
-		r.title, string(r.rec.Outcome), tries, string(record)); err != nil {
+	put, err := tx.Exec(`INSERT INTO page VALUES (?1, ?2, ?3, ?4) ON CONFLICT (title) DO UPDATE
+		SET outcome = excluded.outcome, tries = tries + excluded.tries, record = excluded.record
+		WHERE excluded.outcome <> ?5 OR page.outcome = ?5`,
+		r.title, string(r.rec.Outcome), tries, string(record), string(labels.Retryable))
+	if err != nil {
+		return err
+	}
+	if n, err := put.RowsAffected(); err != nil || n == 0 {
 		return err
 	}
 	if r.kept {
-		return nil
-	}
-	if _, err := tx.Exec(`DELETE FROM answer WHERE title = ?`, r.title); err != nil {
+		_, err := tx.Exec(`DELETE FROM again WHERE title = ? AND why <> ?`, r.title, string(wanted))
 		return err
+	}
+	for _, table := range []string{"again", "answer"} {
+		if _, err := tx.Exec(`DELETE FROM `+table+` WHERE title = ?`, r.title); err != nil {
+			return err
+		}
 	}
 	for hop, a := range r.answers {
 		if _, err := tx.Exec(`INSERT INTO answer VALUES (?, ?, ?, ?, ?, ?, ?)`,
@@ -147,15 +156,37 @@ func (s *state) answers(title string) ([]Answer, error) {
 		return nil, err
 	}
 	for i := range all {
-		if all[i].Body, err = s.raw.get(sums[i]); err != nil {
+		all[i].Body, err = s.raw.get(sums[i])
+		switch {
+		case errors.Is(err, errNotKept):
 			return nil, &DamageError{Title: title, Err: err}
+		case err != nil:
+			return nil, &ReadError{Title: title, Err: err}
 		}
 	}
 	return all, nil
 }
 
-// DamageError says that the kept responses of a title are missing or not what
-// was kept.
+// ReadError says that a kept response could not be read: its file, or the whole
+// folder, is gone (fs.ErrNotExist), the system refused it, or the disk failed. It
+// says nothing about the response itself, so that nothing is asked for again.
+type ReadError struct {
+	Title string // "" where the folder is gone
+	Err   error
+}
+
+// Error names the title whose response it is, and the file.
+func (e *ReadError) Error() string {
+	if e.Title == "" {
+		return fmt.Sprintf("the kept responses cannot be read: %v", e.Err)
+	}
+	return fmt.Sprintf("%s: its kept response cannot be read: %v", e.Title, e.Err)
+}
+
+// Unwrap returns why it could not be read.
+func (e *ReadError) Unwrap() error { return e.Err }
+
+// DamageError says that a kept response was read and is not what was kept.
 type DamageError struct {
 	Title string
 	Err   error

@@ -14,6 +14,7 @@
 //	scrape.db      SQLite, WAL, synchronous FULL. meta: format, input hash, settings.
 //	               page: one row a title, with its outcome and Record as JSON.
 //	               answer: one row a response behind it: URL, status, time, sha256.
+//	               again: titles to be asked for again though they have a finding.
 //	raw/ab/abc….gz bodies of responses, gzip, named by the sha256 of the body
 //	lock           held while a process works here; holds its pid
 //	report.json    counts of the last finished run

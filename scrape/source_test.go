@@ -103,7 +103,7 @@ func TestPartOfABatchCounts(t *testing.T) {
 	}
 	cfg := listedConfig(t, 5, source)
 	report, tags := mustRun(t, cfg)
-	if len(report.Failed) != 2 || report.Failed[0].Landmark != 3 || report.Failed[0].Error != "cut  short " {
+	if len(report.Failed) != 2 || report.Failed[0].Landmark != 3 || report.Failed[0].Error != `cut\x00 short\n` {
 		t.Fatalf("failed %+v, want landmarks 3 and 4", report.Failed)
 	}
 	if !strings.Contains(string(tags), `"outcome":"error_retryable"`) {

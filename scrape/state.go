@@ -33,6 +33,9 @@ CREATE TABLE answer (
 	fetched TEXT NOT NULL, sha256 TEXT NOT NULL, PRIMARY KEY (title, hop)
 ) STRICT, WITHOUT ROWID;`
 
+// schemaAgain came later than the other tables, within the same format.
+const schemaAgain = `CREATE TABLE IF NOT EXISTS again (title TEXT PRIMARY KEY, why TEXT NOT NULL) STRICT, WITHOUT ROWID`
+
 // MismatchError says that a state folder belongs to another crawl.
 type MismatchError struct {
 	Dir, Setting, Have, Want string
@@ -54,23 +57,44 @@ type state struct {
 // openState locks and opens the state folder, and creates it if need be. The
 // settings of a new one are kept, those of an old one must be equal. Errors are
 // *filelock.LockedError and *MismatchError among others.
-func openState(dir string, settings map[string]string) (*state, error) {
-	raw := rawStore{filepath.Join(dir, "raw")}
-	if err := os.MkdirAll(raw.dir, 0o755); err != nil {
+// lost says that kept responses may be gone: they will be asked for again.
+func openState(dir string, settings map[string]string, lost bool) (*state, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
 	lock, err := filelock.Acquire(filepath.Join(dir, "lock"))
 	if err != nil {
 		return nil, err
 	}
-	s := &state{dir: dir, raw: raw, lock: lock}
+	s := &state{dir: dir, raw: rawStore{filepath.Join(dir, "raw")}, lock: lock}
 	if err := s.open("rwc", settings); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	if err := raw.sweep(); err != nil {
+	if err := s.openRaw(lost); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
+}
+
+// openRaw makes the folder of the responses and sweeps it. A folder that has gone
+// although responses were kept in it is a *ReadError, and none is made in its place:
+// it can then be moved back.
+func (s *state) openRaw(lost bool) error {
+	_, err := os.Stat(s.raw.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		var kept int
+		if e := s.db.QueryRow(`SELECT count(*) FROM (SELECT 1 FROM answer LIMIT 1)`).Scan(&kept); e != nil {
+			return s.fault(e)
+		}
+		if kept > 0 && !lost {
+			return &ReadError{Err: err}
+		}
+		err = os.Mkdir(s.raw.dir, 0o755)
+	}
+	if err != nil {
+		return err
+	}
+	return s.raw.sweep()
 }
 
 // readState opens a state folder without lock for reading, for a look at what is
@@ -154,6 +178,11 @@ func (s *state) check(settings map[string]string, create bool) error {
 		}
 		if tables == 0 {
 			if _, err := tx.Exec(schema); err != nil {
+				return err
+			}
+		}
+		if create {
+			if _, err := tx.Exec(schemaAgain); err != nil {
 				return err
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/url"
@@ -62,27 +63,39 @@ func scrapeCommand() *cli.Command {
 		"  hgld scrape run --limit 50 --contact …            a trial with the first 50 landmarks; what it fetched is kept")
 	run.Flags = append(run.Flags,
 		&cli.BoolFlag{Name: "dry-run", Usage: "say what is left to do, and do nothing"},
+		&cli.StringSliceFlag{Name: "retry", Usage: "ask again for `WHAT` has a finding: " + strings.Join(scrape.Retries.Names(), ", ")},
 		&cli.BoolFlag{Name: "reparse", Usage: "read the pages again that were fetched before, and ask for none"})
 	run.Action = func(c *cli.Context) error {
 		switch {
 		case c.Bool("dry-run") && c.Bool("reparse"):
 			return usagef("--dry-run and --reparse exclude each other")
+		case len(c.StringSlice("retry")) > 0 && (c.Bool("dry-run") || c.Bool("reparse")):
+			return usagef("--retry asks the site, which --dry-run and --reparse do not: leave one out")
 		case c.Bool("dry-run"):
 			return planScrape(c)
 		case c.Bool("reparse"):
 			return scrapeStageOf(reparse).action(c)
 		}
-		return scrapeStage().action(c)
+		return scrapeStageOf(func(j *job, s *scrapeSettings) error { return askSite(j, s, c.StringSlice("retry")) }).action(c)
 	}
 	return group("scrape", "stage 1: category pages -> \"instance of\" tags", examples, run, scrapeImportCommand())
 }
 
-// runScrape is `hgld scrape run`.
-func runScrape(j *job, s *scrapeSettings) error {
+// runScrape is `hgld scrape run` as a stage of `hgld run`.
+func runScrape(j *job, s *scrapeSettings) error { return askSite(j, s, nil) }
+
+// askSite is `hgld scrape run`. retry names what else is asked for again.
+func askSite(j *job, s *scrapeSettings, retry []string) error {
+	for _, name := range retry {
+		if _, err := scrape.Retries.Get("retry", name); err != nil {
+			return withCode(exitUsage, err)
+		}
+	}
 	cfg, transport, err := scrapeConfig(j, s)
 	if err != nil {
 		return err
 	}
+	cfg.Retry = retry
 	plan, err := scrape.NewPlan(cfg)
 	if err != nil {
 		return scrapeError(s, err)
@@ -283,6 +296,7 @@ func scrapeError(s *scrapeSettings, err error) error {
 		locked     *filelock.LockedError
 		mismatch   *scrape.MismatchError
 		damage     *scrape.DamageError
+		unread     *scrape.ReadError
 		incomplete *scrape.IncompleteError
 		stop       *polite.StopError
 	)
@@ -291,6 +305,10 @@ func scrapeError(s *scrapeSettings, err error) error {
 		return withHint(withCode(exitLocked, err), "wait for it to end; it saves what it has when it is interrupted")
 	case errors.As(err, &mismatch):
 		return withHint(withCode(exitUsage, err), "--state another-folder keeps both")
+	case errors.As(err, &unread) && errors.Is(err, fs.ErrNotExist):
+		return withHint(withCode(exitIntegrity, err), "put back what is gone from %s; if that is impossible, `hgld scrape run --retry lost` asks for its pages again", filepath.Join(s.State, "raw"))
+	case errors.As(err, &unread):
+		return withHint(err, "nothing was thrown away: once the file can be read, run the same command again")
 	case errors.As(err, &damage):
 		return withHint(withCode(exitIntegrity, err), "`hgld scrape run` without --reparse fetches the damaged pages again")
 	case errors.Is(err, scrape.ErrMoreNeeded):
@@ -313,6 +331,10 @@ func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 		}
 	} else {
 		printCoverage(j, s, r)
+	}
+	if len(r.Stale) > 0 {
+		err := withCode(exitSomeFailed, fmt.Errorf("%s could not be had again, the first %s; what was known of them stands", count(len(r.Stale), "title"), r.Stale[0]))
+		return worthRepeating(withHint(err, "the same command asks for them again"))
 	}
 	if len(r.Failed) == 0 {
 		return nil

@@ -8,14 +8,14 @@ import (
 	"os/signal"
 )
 
-// interruptible returns a context that the first SIGINT, SIGTERM or SIGUSR1
-// cancels: the running command finishes its unit, saves and stops. (Clusters
-// announce a preemption with one of them.) The second signal ends the process
-// at once.
+// interruptible returns a context that the first SIGINT, SIGTERM, SIGUSR1
+// or SIGHUP cancels: the running command finishes its unit, saves and stops.
+// (Clusters announce a preemption with one of them.) The second signal ends the
+// process at once.
 func interruptible(stderr io.Writer) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, stopSignals...)
+	signal.Notify(signals, stopSignals()...)
 	go func() {
 		s, ok := <-signals
 		if !ok {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-var stopSignals = []os.Signal{os.Interrupt}
+func stopSignals() []os.Signal { return []os.Signal{os.Interrupt} }
 
 // The errors of Windows for a disk without room.
 const (
