@@ -19,6 +19,7 @@ const (
 	RedirectLoop   Outcome = "redirect_loop"   // soft redirects lead round in a circle or too far
 	Disambiguation Outcome = "disambiguation"  // the page lists meanings and is no landmark
 	CategoryItem   Outcome = "category_item"   // the item describes a category without a main topic
+	Several        Outcome = "several"         // different values, of which the policy takes none
 	Malformed      Outcome = "malformed"       // the answer could not be read; Error says why
 	Retryable      Outcome = "error_retryable" // a later run tries again
 	Failed         Outcome = "error_final"     // given up; Error says why
@@ -37,7 +38,7 @@ type TagValue struct {
 }
 
 // Outcomes lists every outcome.
-var Outcomes = []Outcome{OK, NoInfobox, NoTag, NoItem, Missing, RedirectLoop, Disambiguation, CategoryItem, Malformed, Retryable, Failed}
+var Outcomes = []Outcome{OK, NoInfobox, NoTag, NoItem, Missing, RedirectLoop, Disambiguation, CategoryItem, Several, Malformed, Retryable, Failed}
 
 // Record is one line of tags.jsonl: all that stage 1 found out about one
 // landmark. Fields that a source cannot fill stay empty.

@@ -11,12 +11,12 @@ import (
 
 // Policy decides which of several "instance of" values become a landmark's tag.
 // It gets the values that differ and are not empty, at least one, and returns
-// those that it takes, or none and the reason.
+// those that it takes, or none, with the outcome and the reason.
 //
 // The paper does not say what was done where a category has several values. That
 // 0.25 % of the landmarks were removed, while several values are common, suggests
 // that its scraper took one.
-type Policy func(values []labels.TagValue) (taken []labels.TagValue, why string)
+type Policy func(values []labels.TagValue) (taken []labels.TagValue, outcome labels.Outcome, why string)
 
 // Policies lists the choices. A policy works on what is kept, so it can be
 // changed without asking the site again.
@@ -27,30 +27,34 @@ var Policies = registry.Table[Policy]{
 	{Name: "best-rank", About: "the first preferred value, or else the first that is not deprecated", Value: bestRank},
 }
 
-func first(values []labels.TagValue) ([]labels.TagValue, string) { return values[:1], "" }
+func first(values []labels.TagValue) ([]labels.TagValue, labels.Outcome, string) {
+	return values[:1], labels.OK, ""
+}
 
-func all(values []labels.TagValue) ([]labels.TagValue, string) { return values, "" }
+func all(values []labels.TagValue) ([]labels.TagValue, labels.Outcome, string) {
+	return values, labels.OK, ""
+}
 
-func dropMulti(values []labels.TagValue) ([]labels.TagValue, string) {
+func dropMulti(values []labels.TagValue) ([]labels.TagValue, labels.Outcome, string) {
 	if len(values) > 1 {
-		return nil, fmt.Sprintf("%d different values, which the policy drop-multi does not choose from", len(values))
+		return nil, labels.Several, fmt.Sprintf("%d different values, which the policy drop-multi does not choose from", len(values))
 	}
-	return values, ""
+	return values, labels.OK, ""
 }
 
 // bestRank takes one of the values that SPARQL's wdt: would give. A page prints
 // no ranks: its values count as normal.
-func bestRank(values []labels.TagValue) ([]labels.TagValue, string) {
+func bestRank(values []labels.TagValue) ([]labels.TagValue, labels.Outcome, string) {
 	rank := func(name string) func(labels.TagValue) bool {
 		return func(v labels.TagValue) bool { return v.Rank == name }
 	}
 	if i := slices.IndexFunc(values, rank("preferred")); i >= 0 {
-		return values[i : i+1], ""
+		return values[i : i+1], labels.OK, ""
 	}
 	if values = slices.DeleteFunc(slices.Clone(values), rank("deprecated")); len(values) > 0 {
-		return values[:1], ""
+		return values[:1], labels.OK, ""
 	}
-	return nil, "deprecated values only"
+	return nil, labels.NoTag, "deprecated values only"
 }
 
 // different returns the values with a Text of their own, in order.
@@ -67,7 +71,7 @@ func different(values []labels.TagValue) []labels.TagValue {
 }
 
 // choose fills the tag of a record that has values. Where the policy takes none,
-// the outcome is no_tag, with the reason in Error. paperText adds the qualifiers
+// the outcome is the policy's, with the reason in Error. paperText adds the qualifiers
 // as the page prints them: "church building (1172–1954)".
 func choose(rec *labels.Record, policy Policy, paperText bool) {
 	if rec.Outcome != labels.OK {
@@ -78,9 +82,9 @@ func choose(rec *labels.Record, policy Policy, paperText bool) {
 		rec.Outcome = labels.NoTag
 		return
 	}
-	taken, why := policy(values)
+	taken, outcome, why := policy(values)
 	if len(taken) == 0 {
-		rec.Outcome, rec.Error = labels.NoTag, why
+		rec.Outcome, rec.Error = outcome, why
 		return
 	}
 	var tags, raws []string

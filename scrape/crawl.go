@@ -167,6 +167,7 @@ func (c *crawl) ask(ctx context.Context, pending []string) error {
 
 	results := c.work(fetching, feed(feeding, c.batches(pending)))
 	asked := 0
+	var row malformedRow
 	var stop, broken error
 	for first := range results {
 		batch := collect(first, results)
@@ -187,6 +188,10 @@ func (c *crawl) ask(ctx context.Context, pending []string) error {
 				stopFetching()
 			}
 			asked += len(commit)
+			if err := row.add(commit); err != nil && stop == nil {
+				stop = err
+				stopFeeding()
+			}
 		}
 	}
 	switch {

@@ -322,6 +322,30 @@ func TestRefusingSiteStopsTheCrawlAndKeepsTheState(t *testing.T) {
 	}
 }
 
+// A login page answers every title alike, and none of the pages is one without a tag.
+func TestRowOfUnreadablePagesStopsTheCrawl(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, places(90))
+	var login atomic.Bool
+	login.Store(true)
+	s.Always = func(string) (fakecommons.Fault, bool) {
+		return fakecommons.Fault{Body: "<html><form action=/login></form></html>"}, login.Load()
+	}
+	cfg := s.config(t, t.TempDir())
+	_, err := scrape.Run(t.Context(), cfg)
+	var row *scrape.MalformedRunError
+	var incomplete *scrape.IncompleteError
+	if !errors.As(err, &row) || !errors.As(err, &incomplete) || incomplete.Done < 20 || incomplete.Done == 90 || !strings.Contains(err.Error(), "no category page") {
+		t.Fatalf("error %v after %d titles, want a stop behind the 20th", err, s.requestsOf())
+	}
+	login.Store(false)
+	cfg.Retry = []string{"malformed"}
+	_, got := mustRun(t, cfg)
+	if _, want := mustRun(t, newSite(t, places(90)).config(t, t.TempDir())); !bytes.Equal(got, want) {
+		t.Error("once the site is back, tags.jsonl differs")
+	}
+}
+
 func TestMaxRequestsEndsARunEarly(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, places(30))

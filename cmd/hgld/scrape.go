@@ -29,7 +29,7 @@ import (
 // scrapeSettings is the section "scrape" of hgld.yaml.
 type scrapeSettings struct {
 	Categories  string  `yaml:"categories" path:"in" usage:"list of landmarks and their category pages, as GLDv2's train_label_to_category.csv"`
-	Split       string  `yaml:"split" usage:"split of the landmarks, where neither a column nor the file's name says it; train if nothing does"`
+	Split       string  `yaml:"split" usage:"split of the landmarks, where neither a column nor the file's name says it"`
 	Out         string  `yaml:"out" path:"out" usage:"tags to write, a line a landmark"`
 	State       string  `yaml:"state" path:"out" usage:"folder that keeps what was fetched, so that a stopped run goes on"`
 	BaseURL     string  `yaml:"base_url" usage:"site to ask"`
@@ -91,7 +91,11 @@ func askSite(j *job, s *scrapeSettings, retry []string) error {
 			return withCode(exitUsage, err)
 		}
 	}
-	cfg, transport, err := scrapeConfig(j, s)
+	transport, err := scrapeTransport(s)
+	if err != nil {
+		return err
+	}
+	cfg, err := scrapeConfig(j, s, transport)
 	if err != nil {
 		return err
 	}
@@ -114,7 +118,7 @@ func askSite(j *job, s *scrapeSettings, retry []string) error {
 
 // reparse is `hgld scrape run --reparse`.
 func reparse(j *job, s *scrapeSettings) error {
-	cfg, _, err := scrapeConfig(j, s)
+	cfg, err := scrapeConfig(j, s, offline{})
 	if err != nil {
 		return err
 	}
@@ -139,7 +143,7 @@ func planScrape(c *cli.Context) error {
 	if err := j.project.load(c, "scrape", s); err != nil {
 		return err
 	}
-	cfg, _, err := scrapeConfig(j, s)
+	cfg, err := scrapeConfig(j, s, offline{})
 	if err != nil {
 		return err
 	}
@@ -176,35 +180,38 @@ func planLine(p scrape.Plan) string {
 	return line
 }
 
+// offline is the transport of the commands that ask nobody: they need no contact.
+type offline struct{}
+
+func (offline) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("no request is sent here")
+}
+
 // scrapeConfig reads the input and puts the crawl together.
-func scrapeConfig(j *job, s *scrapeSettings) (scrape.Config, *polite.Transport, error) {
+func scrapeConfig(j *job, s *scrapeSettings, transport http.RoundTripper) (scrape.Config, error) {
 	var cfg scrape.Config
 	clock, err := answerClock()
 	if err != nil {
-		return cfg, nil, err
-	}
-	transport, err := scrapeTransport(s)
-	if err != nil {
-		return cfg, nil, err
+		return cfg, err
 	}
 	source, err := page.New(s.BaseURL, transport, clock)
 	if err != nil {
-		return cfg, nil, withCode(exitUsage, err)
+		return cfg, withCode(exitUsage, err)
 	}
 	out := scrape.Output{Tags: s.Out, Policy: s.Policy, PaperText: s.PaperText, Tool: "hgld " + version}
 	if err := out.Check(); err != nil {
-		return cfg, nil, withCode(exitUsage, fmt.Errorf("scrape: %w", err))
+		return cfg, withCode(exitUsage, fmt.Errorf("scrape: %w", err))
 	}
 	j.say("reading %s", s.Categories)
 	input, err := readCategories(s.Categories, labels.Split(s.Split))
 	if err != nil {
-		return cfg, nil, err
+		return cfg, err
 	}
 	return scrape.Config{
 		State: s.State, Input: input, Source: source, Settings: map[string]string{"base_url": strings.TrimSuffix(s.BaseURL, "/")},
 		Workers: s.InFlight, Limit: j.limit, Grace: drain,
 		Out: out,
-	}, transport, nil
+	}, nil
 }
 
 // answerClock stamps answers: with the time, or with that of $SOURCE_DATE_EPOCH,
@@ -252,7 +259,7 @@ func readCategories(path string, split labels.Split) (scrape.Input, error) {
 	}
 	table, err := labels.ParseCSV(bytes.NewReader(data), path, labels.ReadOptions{Split: split})
 	if unknown := (*labels.SplitUnknownError)(nil); errors.As(err, &unknown) {
-		table, err = labels.ParseCSV(bytes.NewReader(data), path, labels.ReadOptions{Split: labels.Train})
+		return scrape.Input{}, withHint(withCode(exitUsage, err), "say it: --split train, or split: in the section scrape of hgld.yaml")
 	}
 	if err != nil {
 		return scrape.Input{}, withCode(exitUsage, err)
@@ -299,6 +306,7 @@ func scrapeError(s *scrapeSettings, err error) error {
 		unread     *scrape.ReadError
 		incomplete *scrape.IncompleteError
 		stop       *polite.StopError
+		malformed  *scrape.MalformedRunError
 	)
 	switch {
 	case errors.As(err, &locked):
@@ -313,6 +321,8 @@ func scrapeError(s *scrapeSettings, err error) error {
 		return withHint(withCode(exitIntegrity, err), "`hgld scrape run` without --reparse fetches the damaged pages again")
 	case errors.Is(err, scrape.ErrMoreNeeded):
 		return withHint(withCode(exitTemporary, err), "`hgld scrape run` without --reparse fetches the rest")
+	case errors.As(err, &malformed):
+		return withHint(withCode(exitTemporary, err), "see what %s answers in a browser; the same command goes on, with --retry malformed from those titles", s.BaseURL)
 	case errors.As(err, &incomplete) && errors.As(err, &stop):
 		when := "now"
 		if !incomplete.RetryAt.IsZero() {

@@ -155,6 +155,17 @@ func TestScrapeThatCannotReadItsPagesKeepsThem(t *testing.T) {
 	}
 }
 
+func TestScrapeOfALoginPageStops(t *testing.T) {
+	site, url := crawlSite(t, 40)
+	site.Always = func(string) (fakecommons.Fault, bool) {
+		return fakecommons.Fault{Body: "<html><form></form></html>"}, true
+	}
+	code, out := scrapeRun(url)
+	if code != exitTemporary || !strings.Contains(out, "20 answers in a row could not be read") || !strings.Contains(out, "--retry malformed") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
 // What a site sends is shown, never obeyed, and no more of it than a line.
 func TestScrapeShowsTerminalEscapesEscaped(t *testing.T) {
 	site, url := crawlSite(t, 1)

@@ -53,6 +53,7 @@ const (
 	NoTag                          // an infobox without that row, but with "Subclass of"
 	NoInfobox                      // no infobox
 	SoftRedirect                   // {{Category redirect|Target}}
+	RedRedirect                    // the same, with a target that does not exist: a red link
 	HardRedirect                   // #REDIRECT: the server shows Target under this address
 	HTTPRedirect                   // 301 to Target
 	Disambiguation                 // in Category:Disambiguation categories

@@ -120,8 +120,14 @@ func (b *infobox) truncate(level int) error {
 	switch {
 	case b.state == inHeader && b.cell > level:
 		b.state = between
-		if !b.done && Normal(b.text.String()) == Header {
+		if b.done {
+			break
+		}
+		header := Normal(b.text.String())
+		if header == Header {
 			b.state, b.found = matched, true
+		} else if code := languageOf(header); code != "" {
+			return fmt.Errorf("the infobox is in the language %q: it has the header %q for %q", code, header, Header)
 		}
 	case b.state == inCell && b.cell > level:
 		b.state, b.done = between, true

@@ -85,14 +85,29 @@ func (s *Source) Fetch(ctx context.Context, title string) (scrape.Finding, error
 	return follow(title, func(_ int, title string) (scrape.Answer, error) { return s.get(ctx, title) })
 }
 
-// Reparse reads kept pages.
+// Reparse reads kept pages. Behind a redirect, a page counts if it was asked for
+// under the title that the redirect names.
 func (s *Source) Reparse(title string, answers []scrape.Answer) (scrape.Finding, error) {
-	return follow(title, func(hop int, _ string) (scrape.Answer, error) {
-		if hop >= len(answers) {
+	return follow(title, func(hop int, title string) (scrape.Answer, error) {
+		if hop >= len(answers) || hop > 0 && titleOf(answers[hop].URL) != title {
 			return scrape.Answer{}, scrape.ErrMoreNeeded
 		}
 		return answers[hop], nil
 	})
+}
+
+// titleOf returns the title that a page was asked for under, "" if its address has
+// none.
+func titleOf(address string) string {
+	_, path, found := strings.Cut(address, "/wiki/")
+	if !found {
+		return ""
+	}
+	title, err := scrape.Title("/wiki/" + path)
+	if err != nil {
+		return ""
+	}
+	return title
 }
 
 // URL is the address of a title, written as in the files of GLDv2.
@@ -106,6 +121,7 @@ func (s *Source) URL(title string) string {
 func (s *Source) get(ctx context.Context, title string) (scrape.Answer, error) {
 	c := s.collector.Clone()
 	c.Context = ctx
+	address := s.URL(title) // not the one that HTTP redirects led to: Reparse looks for the title
 	var answer scrape.Answer
 	var headers string
 	c.OnResponseHeaders(func(r *colly.Response) {
@@ -114,10 +130,10 @@ func (s *Source) get(ctx context.Context, title string) (scrape.Answer, error) {
 		r.Headers.Set("Content-Type", "text/html; charset=utf-8")
 	})
 	c.OnResponse(func(r *colly.Response) {
-		answer = scrape.Answer{URL: r.Request.URL.String(), Status: r.StatusCode, Type: headers,
+		answer = scrape.Answer{URL: address, Status: r.StatusCode, Type: headers,
 			Fetched: s.now().UTC().Truncate(time.Second), Body: r.Body}
 	})
-	if err := c.Visit(s.URL(title)); err != nil {
+	if err := c.Visit(address); err != nil {
 		return scrape.Answer{}, err
 	}
 	if answer.Status == 0 {
@@ -153,6 +169,10 @@ func follow(title string, get func(hop int, title string) (scrape.Answer, error)
 			return f, nil
 		}
 		f.Redirects = append(f.Redirects, p.Redirect)
+		if p.RedLink {
+			f.Outcome = labels.Missing
+			return f, nil
+		}
 		seen := slices.Contains(chain, p.Redirect)
 		chain = append(chain, p.Redirect)
 		if seen || hop >= maxRedirects {
@@ -180,7 +200,7 @@ func read(a scrape.Answer, f *scrape.Finding) (Page, error) {
 	}
 	media, parameters, err := mime.ParseMediaType(a.Type)
 	if charset := parameters["charset"]; err != nil || media != "text/html" || charset != "" && !strings.EqualFold(charset, "utf-8") {
-		f.Outcome, f.Error = labels.Malformed, fmt.Sprintf("Content-Type %q; want text/html in UTF-8", a.Type)
+		f.Outcome, f.Error = labels.Malformed, fmt.Sprintf("Content-Type %.80q; want text/html in UTF-8", a.Type)
 		return Page{}, nil
 	}
 	p, err := Parse(a.Body)

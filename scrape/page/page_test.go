@@ -57,6 +57,7 @@ func TestFetchFillsTheRecord(t *testing.T) {
 
 func TestRedirectsAreFollowed(t *testing.T) {
 	s, fake, _ := source(t, church("Category:D"),
+		fakecommons.Category{Title: "Category:Red", Target: "Category:Never & \"was\"", Variant: fakecommons.RedRedirect}, soft("Category:To red", "Category:Red"),
 		soft("Category:A", "Category:B"), soft("Category:B", "Category:C"), soft("Category:C", "Category:D"), soft("Category:Z", "Category:A"),
 		soft("Category:Self", "Category:Self"), soft("Category:P", "Category:Q"), soft("Category:Q", "Category:P"), soft("Category:Gone", "Category:Nowhere"),
 		fakecommons.Category{Title: "Category:Hard", Target: "Category:D", Variant: fakecommons.HardRedirect},
@@ -76,6 +77,8 @@ func TestRedirectsAreFollowed(t *testing.T) {
 		"Category:Hard":    {labels.OK, "Category:D", "", 1},
 		"Category:Moved":   {labels.OK, "Category:D", "", 1},
 		"Category:Nowhere": {labels.Missing, "", "", 1},
+		"Category:Red":     {labels.Missing, "Category:Never & \"was\"", "", 1},
+		"Category:To red":  {labels.Missing, "Category:Red|Category:Never & \"was\"", "", 2},
 	} {
 		f, err := s.Fetch(t.Context(), title)
 		if err != nil {
@@ -98,8 +101,27 @@ func TestRedirectsAreFollowed(t *testing.T) {
 			}
 		}
 	}
+	if n := fake.Requests()["Category:Never & \"was\""]; n != 0 {
+		t.Errorf("the target of a red link was asked for %d times", n)
+	}
 	if n := fake.Requests()["Category:Self"]; n != 1 {
 		t.Errorf("a redirect to itself was asked for %d times", n)
+	}
+}
+
+// The page behind a redirect counts for the title that it was asked for under: a
+// redirect that leads elsewhere, as a mended parser may find, needs another page.
+func TestReparseTakesAPageForItsOwnTitleOnly(t *testing.T) {
+	s, _, _ := source(t, church("Category:D"), soft("Category:A", "Category:B"), soft("Category:B", "Category:D"))
+	f, err := s.Fetch(t.Context(), "Category:A")
+	if err != nil {
+		t.Fatal(err)
+	}
+	swapped := []scrape.Answer{f.Answers[0], f.Answers[2], f.Answers[1]}
+	for name, answers := range map[string][]scrape.Answer{"swapped": swapped, "one left out": {f.Answers[0], f.Answers[2]}} {
+		if got, err := s.Reparse("Category:A", answers); !errors.Is(err, scrape.ErrMoreNeeded) {
+			t.Errorf("%s: finding %+v, %v; want ErrMoreNeeded", name, got.Record, err)
+		}
 	}
 }
 

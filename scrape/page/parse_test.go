@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/PuerkitoBio/goquery"
 
@@ -150,7 +152,6 @@ func TestRowRule(t *testing.T) {
 	}{
 		"another row first":       {box(`<tr><th class="wikidatainfobox-lcell">Subclass of</th><td><ul><li>x</li></ul></td></tr>` + th + `<td>a</td></tr>`), one("a", "")},
 		"subclass only":           {box(`<tr><th class="wikidatainfobox-lcell">Subclass of</th><td><ul><li>x</li></ul></td></tr>`), nil},
-		"another language":        {box(`<tr><th class="wikidatainfobox-lcell">Ist ein(e)</th><td>x</td></tr>`), nil},
 		"another class":           {box(`<tr><th class="wikidatainfobox-lcell2">Instance of</th><td>x</td></tr>`), nil},
 		"more classes":            {box(`<tr><th class="a wikidatainfobox-lcell b">Instance of</th><td>x</td></tr>`), one("x", "")},
 		"text in other cell":      {box(`<tr><td>Instance of</td><td>x</td></tr>`), nil},
@@ -192,6 +193,37 @@ func TestRowRule(t *testing.T) {
 				t.Errorf("values %+v\nwant   %+v", p.Values, c.want)
 			}
 		})
+	}
+}
+
+// A page in another language has a tag that its English reader would not find.
+func TestPageInAnotherLanguageIsAnError(t *testing.T) {
+	data, err := os.ReadFile(goldens.Shared(t, "data", "wikimedia", "p31_labels_i18n.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	if len(lines) != 142 {
+		t.Fatalf("%d headers, want 142", len(lines))
+	}
+	for _, line := range lines {
+		code, label, _ := strings.Cut(line, "\t")
+		first, size := utf8.DecodeRuneInString(label)
+		header := string(unicode.ToUpper(first)) + label[size:] // as the infobox writes it
+		p, err := Parse([]byte(box(`<tr><th class="wikidatainfobox-lcell">` + header + `</th><td><ul><li>x</li></ul></td></tr>`)))
+		english := strings.HasPrefix(code, "en")
+		if english && (err != nil || p.Outcome() != labels.OK) || !english && (err == nil || !strings.HasPrefix(err.Error(), "the infobox is in the language")) {
+			t.Errorf("%s, %q: %s, %v", code, header, p.Outcome(), err)
+		}
+	}
+	for lang, want := range map[string]string{
+		`lang="en"`: "", `LANG=en-GB`: "", `lang=""`: "", "": "",
+		`lang="de"`: "the page is in the language \"de\"", `lang='zh-hant'`: "the page is in the language", `lang="eng"`: "the page is in",
+	} {
+		p, err := Parse([]byte("<html " + lang + ` class="client-nojs"><div id="mw-content-text"></div></html>`))
+		if want == "" && (err != nil || p.Outcome() != labels.NoInfobox) || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("<html %s>: %v, want %q", lang, err, want)
+		}
 	}
 }
 
