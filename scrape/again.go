@@ -11,12 +11,12 @@ import (
 	"hgld/labels"
 )
 
-// why says for which reason a title that has a finding is asked for again.
+// why says for which reason a fact is asked for again.
 type why string
 
 const (
 	damaged      why = "damaged" // a kept response is not what was kept
-	insufficient why = "more"    // a response is needed that was not kept
+	insufficient why = "more"    // the kept responses do not give the fact any more
 	wanted       why = "wanted"  // by Config.Retry
 )
 
@@ -51,15 +51,63 @@ func (cfg *Config) retries() ([]Retry, error) {
 	return all, nil
 }
 
-// mark notes within tx that a title is to be asked for again.
-func mark(tx *sql.Tx, title string, reason why) error {
-	_, err := tx.Exec(`INSERT INTO again VALUES (?, ?) ON CONFLICT (title) DO UPDATE SET why = excluded.why`, title, string(reason))
+// finding makes the record of a title, or returns the tasks that it lacks.
+func (s *state) finding(tx *sql.Tx, source Source, title string) (labels.Record, []Task, error) {
+	rec, tasks, _, err := s.trace(tx, source, title)
+	return rec, tasks, err
+}
+
+// trace is finding that also returns the tasks whose facts were looked up.
+func (s *state) trace(tx *sql.Tx, source Source, title string) (rec labels.Record, lacking, used []Task, err error) {
+	rec, lacking = source.Finding(title, func(t Task) (Fact, bool) {
+		if err != nil {
+			return nil, false
+		}
+		used = append(used, t)
+		fact, known, e := s.fact(tx, source, t)
+		err = e
+		return fact, known
+	})
+	if err != nil {
+		return rec, nil, nil, err
+	}
+	rec.Title, rec.Source = title, source.Name()
+	if len(lacking) == 0 && rec.Outcome == "" {
+		rec.Outcome, rec.Error = labels.Malformed, "the source gave no outcome"
+	}
+	if rec.Error != "" {
+		rec.Error = message(errors.New(rec.Error))
+	}
+	if _, e := rec.MarshalJSON(); e != nil {
+		rec = labels.Record{Title: title, Source: source.Name(), Outcome: labels.Malformed, Error: message(e)}
+	}
+	return rec, lacking, used, nil
+}
+
+// markFact notes that a fact is to be asked for again.
+func markFact(tx *sql.Tx, t Task, reason why) error {
+	_, err := tx.Exec(`UPDATE fact SET again = ? WHERE step = ? AND key = ?`, string(reason), t.Step, t.Key)
 	return err
 }
 
-// want marks the titles that the retries choose, in one transaction: an interrupted
-// run goes on without naming them again.
-func (s *state) want(titles []string, retries []Retry) error {
+// markBatch does so for all facts of a batch of responses.
+func markBatch(tx *sql.Tx, batch int64, reason why) error {
+	_, err := tx.Exec(`UPDATE fact SET again = ? WHERE batch = ?`, string(reason), batch)
+	return err
+}
+
+// marked returns the number of facts that are to be asked for again.
+func (s *state) marked() (n int, err error) {
+	if s.old {
+		return 0, nil
+	}
+	err = s.db.QueryRow(`SELECT count(*) FROM fact WHERE again <> ''`).Scan(&n)
+	return n, s.fault(err)
+}
+
+// want marks what the retries choose, in one transaction: an interrupted run goes on
+// without naming them again.
+func (s *state) want(source Source, titles []string, retries []Retry) error {
 	if len(retries) == 0 {
 		return nil
 	}
@@ -68,7 +116,7 @@ func (s *state) want(titles []string, retries []Retry) error {
 		return err
 	}
 	chosen := map[labels.Outcome]bool{}
-	gone := map[string]bool{}
+	var gone []int64
 	for _, r := range retries {
 		for _, o := range r.Outcomes {
 			chosen[o] = true
@@ -80,67 +128,53 @@ func (s *state) want(titles []string, retries []Retry) error {
 		}
 	}
 	return s.within(func(tx *sql.Tx) error {
+		for _, batch := range gone {
+			if err := markBatch(tx, batch, wanted); err != nil {
+				return err
+			}
+		}
 		for _, title := range titles {
-			if !chosen[outcomes[title]] && !gone[title] {
+			if !chosen[outcomes[title]] {
 				continue
 			}
-			if err := mark(tx, title, wanted); err != nil {
+			_, _, used, err := s.trace(tx, source, title)
+			if err != nil {
 				return err
+			}
+			for _, t := range used {
+				if err := markFact(tx, t, wanted); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	})
 }
 
-// gone returns the titles of which a kept response has no file any more.
-func (s *state) gone() (map[string]bool, error) {
-	rows, err := s.db.Query(`SELECT title, sha256 FROM answer`)
+// gone returns the batches of which a response has no file any more.
+func (s *state) gone() ([]int64, error) {
+	rows, err := s.db.Query(`SELECT batch, sha256 FROM response`)
 	if err != nil {
 		return nil, s.fault(err)
 	}
 	defer rows.Close()
-	gone := map[string]bool{}
+	var gone []int64
 	for rows.Next() {
-		var title, sum string
-		if err := rows.Scan(&title, &sum); err != nil {
+		var batch int64
+		var sum string
+		if err := rows.Scan(&batch, &sum); err != nil {
 			return nil, s.fault(err)
 		}
 		if len(sum) < 2 {
-			return nil, fmt.Errorf("%s: %q is no sha256; the state is damaged", title, sum)
+			return nil, fmt.Errorf("response %d: %q is no sha256; the state is damaged", batch, sum)
 		}
 		_, err := os.Stat(s.raw.path(sum))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			gone[title] = true
+			gone = append(gone, batch)
 		case err != nil:
-			return nil, &ReadError{Title: title, Err: err}
+			return nil, &ReadError{URL: s.raw.path(sum), Err: err}
 		}
 	}
 	return gone, s.fault(rows.Err())
-}
-
-// marked returns the titles that are to be asked for again. A state that was only
-// written by an older hgld, and is open for reading, has none.
-func (s *state) marked() (map[string]why, error) {
-	var tables int
-	if err := s.db.QueryRow(`SELECT count(*) FROM sqlite_master WHERE name = 'again'`).Scan(&tables); err != nil {
-		return nil, s.fault(err)
-	}
-	all := map[string]why{}
-	if tables == 0 {
-		return all, nil
-	}
-	rows, err := s.db.Query(`SELECT title, why FROM again`)
-	if err != nil {
-		return nil, s.fault(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var title, reason string
-		if err := rows.Scan(&title, &reason); err != nil {
-			return nil, s.fault(err)
-		}
-		all[title] = why(reason)
-	}
-	return all, s.fault(rows.Err())
 }

@@ -30,17 +30,19 @@ func (e *MalformedRunError) Error() string {
 func (e *MalformedRunError) RetryAt() time.Time { return time.Time{} }
 
 // malformedRow counts malformed findings in a row.
-type malformedRow struct{ count int }
+type malformedRow struct {
+	count int
+	err   error // once there are mostMalformed
+}
 
-func (m *malformedRow) add(results []result) error {
-	for _, r := range results {
-		if r.rec.Outcome != labels.Malformed {
+func (m *malformedRow) add(found []labels.Record) {
+	for _, rec := range found {
+		if rec.Outcome != labels.Malformed {
 			m.count = 0
 			continue
 		}
-		if m.count++; m.count >= mostMalformed {
-			return &MalformedRunError{Count: m.count, Title: r.title, Reason: r.rec.Error}
+		if m.count++; m.count >= mostMalformed && m.err == nil {
+			m.err = &MalformedRunError{Count: m.count, Title: rec.Title, Reason: rec.Error}
 		}
 	}
-	return nil
 }

@@ -179,7 +179,7 @@ func TestRetryAsksAgainForWhatItNames(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(cfg.State, "raw")); err != nil {
 		t.Fatal(err)
 	}
-	asked("lost", 30) // three of the 27 are redirects
+	asked("lost", 27)
 	if _, err := scrape.Reparse(t.Context(), cfg); err != nil {
 		t.Error(err)
 	}
