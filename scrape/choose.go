@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,8 @@ import (
 )
 
 // Policy decides which of several "instance of" values become a landmark's tag.
-// It gets the values that differ and are not empty, at least one, and returns
+// It gets the values that differ, are not empty and not deprecated, at least one: a
+// page prints no others. It returns
 // those that it takes, or none, with the outcome and the reason.
 //
 // The paper does not say what was done where a category has several values. That
@@ -24,7 +26,7 @@ var Policies = registry.Table[Policy]{
 	{Name: "first", About: "the first value on the page", Value: first},
 	{Name: "drop-multi", About: "no tag for a landmark with several different values", Value: dropMulti},
 	{Name: "all", About: `all values, joined to one tag by "; "`, Value: all},
-	{Name: "best-rank", About: "the first preferred value, or else the first that is not deprecated", Value: bestRank},
+	{Name: "best-rank", About: "the first preferred value, or else the first", Value: bestRank},
 }
 
 func first(values []labels.TagValue) ([]labels.TagValue, labels.Outcome, string) {
@@ -45,25 +47,18 @@ func dropMulti(values []labels.TagValue) ([]labels.TagValue, labels.Outcome, str
 // bestRank takes one of the values that SPARQL's wdt: would give. A page prints
 // no ranks: its values count as normal.
 func bestRank(values []labels.TagValue) ([]labels.TagValue, labels.Outcome, string) {
-	rank := func(name string) func(labels.TagValue) bool {
-		return func(v labels.TagValue) bool { return v.Rank == name }
-	}
-	if i := slices.IndexFunc(values, rank("preferred")); i >= 0 {
-		return values[i : i+1], labels.OK, ""
-	}
-	if values = slices.DeleteFunc(slices.Clone(values), rank("deprecated")); len(values) > 0 {
-		return values[:1], labels.OK, ""
-	}
-	return nil, labels.NoTag, "deprecated values only"
+	i := slices.IndexFunc(values, func(v labels.TagValue) bool { return v.Rank == "preferred" })
+	return first(values[max(0, i):])
 }
 
-// different returns the values with a Text of their own, in order.
+// different returns the values that are neither empty nor deprecated, each once: two
+// are one value if they have the same item, or without items the same Text.
 func different(values []labels.TagValue) []labels.TagValue {
-	seen := map[string]bool{"": true}
+	seen := map[string]bool{}
 	var list []labels.TagValue
 	for _, v := range values {
-		if !seen[v.Text] {
-			seen[v.Text] = true
+		if key := cmp.Or(v.QID, " "+v.Text); v.Text != "" && v.Rank != "deprecated" && !seen[key] {
+			seen[key] = true
 			list = append(list, v)
 		}
 	}
@@ -80,6 +75,9 @@ func choose(rec *labels.Record, policy Policy, paperText bool) {
 	values := different(rec.Values)
 	if len(values) == 0 {
 		rec.Outcome = labels.NoTag
+		if len(rec.Values) > 0 {
+			rec.Error = "the values are empty or deprecated"
+		}
 		return
 	}
 	taken, outcome, why := policy(values)

@@ -148,6 +148,9 @@ func (s *Source) Finding(title string, facts scrape.Facts) (rec labels.Record, l
 		}
 		if f.Redirect == "" {
 			rec.Values, rec.Item, rec.PageID, rec.Revision = f.Values, f.Item, f.ID, f.Revision
+			if f.Outcome != labels.Missing {
+				rec.Infobox = &f.Infobox
+			}
 			return rec, nil
 		}
 		rec.Redirects = append(rec.Redirects, f.Redirect)

@@ -73,7 +73,8 @@ func TestFetchFillsTheRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := labels.Record{Outcome: labels.OK, Values: []labels.TagValue{{Raw: "church building", Text: "church building"}},
+	yes := true
+	want := labels.Record{Infobox: &yes, Outcome: labels.OK, Values: []labels.TagValue{{Raw: "church building", Text: "church building"}},
 		Item: "Q42", PageID: 100000007, Revision: 900000007, Status: 200}
 	if !reflect.DeepEqual(f.Record, want) {
 		t.Errorf("record %+v\nwant   %+v", f.Record, want)
