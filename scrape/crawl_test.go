@@ -155,7 +155,7 @@ func TestCrawlWritesARecordForEveryLandmark(t *testing.T) {
 		t.Fatalf("%d records", len(records))
 	}
 	for i, rec := range records[:18] {
-		if int(rec.Landmark) != i || rec.Outcome != outcomes[i%9] || rec.Raw != raws[i%9] || rec.Tag != page.Normal(raws[i%9]) ||
+		if int(rec.Landmark) != i || rec.Outcome != outcomes[i%9] || rec.Raw != raws[i%9] || rec.Tag != scrape.Normal(raws[i%9]) ||
 			rec.Category != cfg.Input.Landmarks[i].Category || rec.Title != s.places[i].Title || rec.Source != "page" {
 			t.Errorf("landmark %d: %+v", i, rec)
 		}

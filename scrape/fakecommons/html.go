@@ -134,6 +134,9 @@ func (c *Category) row(b *strings.Builder, spanning bool) {
 		b.WriteString("<div class=\"plainlist\"><ul>")
 	}
 	for _, v := range c.Values {
+		if v.Rank == "deprecated" {
+			continue
+		}
 		text := html.EscapeString(v.Text)
 		if v.Link != "" {
 			text = fmt.Sprintf("<a href=\"%s\" title=\"%[2]s\">%[2]s</a>", html.EscapeString(v.Link), text)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"hgld/labels"
+	"hgld/scrape"
 )
 
 // infobox follows the rows of the Wikidata infobox up to the end of the one with
@@ -123,7 +124,7 @@ func (b *infobox) truncate(level int) error {
 		if b.done {
 			break
 		}
-		header := Normal(b.text.String())
+		header := scrape.Normal(b.text.String())
 		if header == Header {
 			b.state, b.found = matched, true
 		} else if code := languageOf(header); code != "" {
@@ -197,7 +198,7 @@ func valueOf(text string, links []link) labels.TagValue {
 	if i >= 0 && links[i].start < len(rest) {
 		v.Link = links[i].href
 	}
-	v.Text = Normal(v.Raw)
+	v.Text = scrape.Normal(v.Raw)
 	return v
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"hgld/scrape"
 )
 
 // p31labels holds the label of P31 ("instance of") in 142 languages, as Wikidata had
@@ -20,7 +22,7 @@ var languages = sync.OnceValue(func() map[string]string {
 	codes := map[string]string{}
 	for line := range strings.Lines(p31labels) {
 		code, label, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		if label = strings.ToLower(Normal(label)); label != "" && label != strings.ToLower(Header) && codes[label] == "" {
+		if label = strings.ToLower(scrape.Normal(label)); label != "" && label != strings.ToLower(Header) && codes[label] == "" {
 			codes[label] = code
 		}
 	}

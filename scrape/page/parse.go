@@ -9,8 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
-
 	"hgld/labels"
 	"hgld/scrape"
 )
@@ -269,10 +267,4 @@ func hasClass(class []byte, name string) bool {
 			return true
 		}
 	}
-}
-
-// Normal is the text that people compare: NFC, runs of white space made one
-// space, none at the ends.
-func Normal(raw string) string {
-	return norm.NFC.String(strings.Join(strings.Fields(raw), " "))
 }

@@ -14,6 +14,7 @@ import (
 
 	"hgld/internal/goldens"
 	"hgld/labels"
+	"hgld/scrape"
 	"hgld/scrape/fakecommons"
 )
 
@@ -79,7 +80,7 @@ var manyValues = []fakecommons.Value{
 func TestEveryPageVariantIsUnderstood(t *testing.T) {
 	var values []labels.TagValue
 	for _, v := range manyValues {
-		values = append(values, labels.TagValue{Raw: v.Text, Text: Normal(v.Text), Qualifiers: v.Qualifiers, Link: v.Link})
+		values = append(values, labels.TagValue{Raw: v.Text, Text: scrape.Normal(v.Text), Qualifiers: v.Qualifiers, Link: v.Link})
 	}
 	for name, c := range map[string]struct {
 		variant fakecommons.Variant
@@ -144,7 +145,7 @@ const th = `<tr><th class="wikidatainfobox-lcell">Instance of</th>`
 
 func TestRowRule(t *testing.T) {
 	one := func(raw, link string, qualifiers ...string) []labels.TagValue {
-		return []labels.TagValue{{Raw: raw, Text: Normal(raw), Link: link, Qualifiers: qualifiers}}
+		return []labels.TagValue{{Raw: raw, Text: scrape.Normal(raw), Link: link, Qualifiers: qualifiers}}
 	}
 	for name, c := range map[string]struct {
 		html string
