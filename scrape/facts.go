@@ -146,7 +146,7 @@ func (e *ReadError) Error() string {
 	if e.URL == "" {
 		return fmt.Sprintf("the kept responses cannot be read: %v", e.Err)
 	}
-	return fmt.Sprintf("%.200s: its kept response cannot be read: %v", e.URL, e.Err)
+	return fmt.Sprintf("%.80s: its kept response cannot be read: %v", e.URL, e.Err)
 }
 
 // Unwrap returns why it could not be read.
@@ -159,7 +159,7 @@ type DamageError struct {
 }
 
 // Error names the address whose response is damaged, and how.
-func (e *DamageError) Error() string { return fmt.Sprintf("%.200s: %v", e.URL, e.Err) }
+func (e *DamageError) Error() string { return fmt.Sprintf("%.80s: %v", e.URL, e.Err) }
 
 // Unwrap returns how it is damaged.
 func (e *DamageError) Unwrap() error { return e.Err }

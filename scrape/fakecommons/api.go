@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // API says how the fake APIs behave, beside the pages that they tell of.
@@ -204,7 +206,8 @@ func normal(title string) string {
 	if !ok || name == "" {
 		return title
 	}
-	return "Category:" + strings.ToUpper(name[:1]) + name[1:]
+	first, size := utf8.DecodeRuneInString(name)
+	return "Category:" + string(unicode.ToUpper(first)) + name[size:]
 }
 
 // page is one of the "pages".
