@@ -73,16 +73,40 @@ type entity struct {
 	id, modified string
 	revision     int64
 	missing      bool
-	claims       []byte
+	claimed      bool // it has claims, or none but a word for them
+	values       []value
+	topic        string
+	combines     []string
 	labels       []byte
 }
 
-// entities calls use for every entity of the replies to one question, under the id
-// that was asked for. Ids that the API refused are missing.
+// entities calls use for every entity of the replies to one question that was asked
+// for, under the id that was asked for. Ids that the API refused are missing.
 func entities(keys []string, answers []scrape.Answer, use func(key string, e entity) error) error {
+	asked := make(map[string]bool, len(keys))
+	for _, key := range keys {
+		asked[key] = true
+	}
+	each := func(c *cursor) error {
+		if c.list() { // none
+			return nil
+		}
+		return c.object(func(c *cursor, key []byte) error {
+			if !asked[string(key)] {
+				return nil
+			}
+			e, err := readEntity(c)
+			if err == nil {
+				err = use(string(key), e)
+			}
+			if err != nil {
+				err = fmt.Errorf("entity %.40q: %w", key, err)
+			}
+			return err
+		})
+	}
 	for _, a := range answers {
-		var list []byte
-		frame, err := readFrame(a.Body)
+		frame, err := readFrame(a.Body, each)
 		if err != nil {
 			return err
 		}
@@ -94,53 +118,34 @@ func entities(keys []string, answers []scrape.Answer, use func(key string, e ent
 			if err := use(id, entity{id: id, missing: true}); err != nil {
 				return err
 			}
-			continue
-		}
-		if err := members(a.Body, func(key string, v []byte) error {
-			if key == "entities" {
-				list = v
-			}
-			return nil
-		}); err != nil {
-			return err
-		}
-		if list == nil {
+		} else if !frame.entities {
 			return errors.New(`the API's reply has neither "entities" nor "error"`)
-		}
-		if list[0] == '[' { // PHP writes an empty object so
-			continue
-		}
-		if err := members(list, func(key string, v []byte) error {
-			e, err := readEntity(v)
-			if err != nil {
-				return fmt.Errorf("the API's reply: entity %.40q: %w", key, err)
-			}
-			return use(key, e)
-		}); err != nil {
-			return err
 		}
 	}
 	return nil
 }
 
-func readEntity(data []byte) (entity, error) {
+func readEntity(c *cursor) (entity, error) {
 	var e entity
-	err := members(data, func(key string, v []byte) error {
-		switch key {
+	err := c.object(func(c *cursor, key []byte) (err error) {
+		var missing []byte
+		switch string(key) {
 		case "id":
-			return json.Unmarshal(v, &e.id)
+			return c.decode(&e.id)
 		case "modified":
-			return json.Unmarshal(v, &e.modified)
+			return c.decode(&e.modified)
 		case "lastrevid":
-			return json.Unmarshal(v, &e.revision)
+			return c.decode(&e.revision)
 		case "missing":
-			e.missing = string(v) != "false"
+			missing, err = c.raw()
+			e.missing = string(missing) != "false"
 		case "claims":
-			e.claims = v
+			e.claimed = true
+			return e.readClaims(c)
 		case "labels":
-			e.labels = v
+			e.labels, err = c.raw()
 		}
-		return nil
+		return err
 	})
 	if err == nil && !e.missing && !validItem(e.id) {
 		err = fmt.Errorf("its id %.40q is none of an item", e.id)
@@ -152,19 +157,16 @@ func readEntity(data []byte) (entity, error) {
 func readItems(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
 	found := map[string]itemFact{}
 	err := entities(keys, answers, func(key string, e entity) error {
-		f := itemFact{ID: e.id, Missing: e.missing, Revision: e.revision}
+		f := itemFact{ID: e.id, Missing: e.missing, Revision: e.revision, Values: e.values, Topic: e.topic, Combines: e.combines}
 		if e.modified != "" {
 			at, err := time.Parse(time.RFC3339, e.modified)
 			if err != nil {
-				return fmt.Errorf("%s: %w", key, err)
+				return err
 			}
 			f.Revised = at.UTC()
 		}
-		if !e.missing && e.claims == nil {
-			return fmt.Errorf("%s: it has no claims", key)
-		}
-		if err := f.readClaims(e.claims); err != nil {
-			return fmt.Errorf("the API's reply: claims of %s: %w", key, err)
+		if !e.missing && !e.claimed {
+			return errors.New("it has no claims")
 		}
 		found[key] = f
 		return nil
@@ -180,30 +182,32 @@ func readItems(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, 
 	})
 }
 
-func (f *itemFact) readClaims(claims []byte) error {
-	if len(claims) == 0 || claims[0] == '[' { // none
+// readClaims reads the three properties that are wanted.
+func (e *entity) readClaims(c *cursor) error {
+	if c.list() { // none
 		return nil
 	}
-	return members(claims, func(property string, v []byte) error {
+	return c.object(func(c *cursor, key []byte) error {
+		property := string(key)
 		if property != instanceOf && property != mainTopic && property != combines {
 			return nil
 		}
 		var list []statement
-		if err := json.Unmarshal(v, &list); err != nil {
-			return fmt.Errorf("%s: %w", property, err)
+		if err := c.decode(&list); err != nil {
+			return fmt.Errorf("claims of %s: %w", property, err)
 		}
 		values, err := valuesOf(list)
 		if err != nil {
-			return fmt.Errorf("%s: %w", property, err)
+			return fmt.Errorf("claims of %s: %w", property, err)
 		}
 		switch property {
 		case instanceOf:
-			f.Values = values
+			e.values = values
 		case mainTopic:
-			f.Topic = best(values)
+			e.topic = best(values)
 		case combines:
 			for _, v := range values {
-				f.Combines = append(f.Combines, v.QID)
+				e.combines = append(e.combines, v.QID)
 			}
 		}
 		return nil
@@ -313,7 +317,7 @@ func readClasses(keys []string, answers []scrape.Answer) (map[string]scrape.Fact
 		if len(e.labels) > 0 && e.labels[0] != '[' {
 			labels := map[string]struct{ Language, Value string }{}
 			if err := json.Unmarshal(e.labels, &labels); err != nil {
-				return fmt.Errorf("the API's reply: labels of %.40q: %w", key, err)
+				return fmt.Errorf("labels: %w", err)
 			}
 			for _, code := range []string{"en", "mul"} {
 				if l := labels[code]; f.Label == "" && l.Value != "" {

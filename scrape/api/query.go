@@ -85,7 +85,7 @@ type event struct {
 // pages with further properties.
 type merged struct {
 	to    map[string]string // normalised or redirected
-	redir map[string]bool   // of them, the redirects
+	redir map[string]bool   // the titles that are redirects
 	pages map[string]*page
 	log   []event
 }
@@ -93,7 +93,7 @@ type merged struct {
 func merge(answers []scrape.Answer) (*merged, error) {
 	m := &merged{to: map[string]string{}, redir: map[string]bool{}, pages: map[string]*page{}}
 	for _, a := range answers {
-		frame, err := readFrame(a.Body)
+		frame, err := readFrame(a.Body, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +111,7 @@ func merge(answers []scrape.Answer) (*merged, error) {
 			m.to[n.From] = n.To
 		}
 		for _, r := range q.Redirects {
-			m.to[r.From], m.redir[r.To] = r.To, true
+			m.to[r.From], m.redir[r.From] = r.To, true
 		}
 		for _, p := range q.Pages {
 			m.add(p)
@@ -148,7 +148,7 @@ func (m *merged) lead(title string) (end string, via []string) {
 		if !ok || slices.Contains(seen, to) {
 			return title, via
 		}
-		if m.redir[to] {
+		if m.redir[title] {
 			via = append(via, to)
 		}
 		title = to

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -11,10 +12,10 @@ import (
 
 // reply is the frame of every reply.
 type reply struct {
-	Error    *replyError                `json:"error"`
-	Continue map[string]json.RawMessage `json:"continue"`
-	Query    json.RawMessage            `json:"query"`
-	Success  json.RawMessage            `json:"success"`
+	Error    *replyError
+	Continue map[string]json.RawMessage
+	Query    json.RawMessage
+	entities bool // it has some, or says that there are none
 }
 
 type replyError struct {
@@ -58,7 +59,7 @@ type next struct {
 // followUp reads in a reply what the next request is: the continuation, or the keys
 // without the one that the API refuses.
 func followUp(body []byte, asked []string) (next, error) {
-	frame, err := readFrame(body)
+	frame, err := readFrame(body, nil)
 	if err != nil {
 		return next{}, err
 	}
@@ -83,32 +84,30 @@ func followUp(body []byte, asked []string) (next, error) {
 	return next{keys: asked, more: more}, nil
 }
 
-// readFrame reads the outer object of a reply.
-func readFrame(body []byte) (reply, error) {
+// readFrame reads the outer object of a reply. entities, if not nil, is called with
+// the cursor at the value of that name.
+func readFrame(body []byte, entities func(*cursor) error) (reply, error) {
 	var r reply
 	if !utf8.Valid(body) {
-		return r, fmt.Errorf("the API's reply is not UTF-8")
+		return r, errors.New("the API's reply is not UTF-8")
 	}
-	err := members(body, func(key string, value []byte) error {
-		var to any
-		switch key {
+	err := document(body, func(c *cursor, key []byte) (err error) {
+		switch string(key) {
 		case "error":
-			to = &r.Error
+			err = c.decode(&r.Error)
 		case "continue":
-			to = &r.Continue
+			err = c.decode(&r.Continue)
 		case "query":
-			r.Query = value
-			return nil
-		case "success":
-			r.Success = value
-			return nil
-		default:
-			return nil
+			r.Query, err = c.raw()
+		case "entities":
+			if r.entities = true; entities != nil {
+				return entities(c)
+			}
 		}
-		if err := json.Unmarshal(value, to); err != nil {
-			return fmt.Errorf("its %q: %w", key, err)
+		if err != nil {
+			err = fmt.Errorf("its %q: %w", key, err)
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return r, fmt.Errorf("the API's reply: %w", err)
