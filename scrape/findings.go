@@ -54,7 +54,7 @@ func (s *state) outcomes() (map[string]labels.Outcome, error) {
 func (s *state) record(title string) (labels.Record, error) {
 	var text string
 	var rec labels.Record
-	if err := s.db.QueryRow(`SELECT record FROM finding WHERE title = ?`, title).Scan(&text); err != nil {
+	if err := s.found.QueryRow(title).Scan(&text); err != nil {
 		return rec, fmt.Errorf("%s: %w", title, s.fault(err))
 	}
 	if err := json.Unmarshal([]byte(text), &rec); err != nil {

@@ -40,6 +40,7 @@ type state struct {
 	old  bool           // format 1, open for reading: it has outcomes and no facts
 
 	lookup *sql.Stmt // of a fact
+	found  *sql.Stmt // of a finding
 }
 
 // openState locks and opens the state folder, and creates it if need be. The
@@ -151,6 +152,10 @@ func (s *state) open(mode string, settings map[string]string) error {
 		return err
 	}
 	s.lookup, err = s.db.Prepare(`SELECT batch, data FROM fact WHERE step = ? AND key = ? AND again = ''`)
+	if err != nil {
+		return s.fault(err)
+	}
+	s.found, err = s.db.Prepare(`SELECT record FROM finding WHERE title = ?`)
 	return s.fault(err)
 }
 
@@ -243,8 +248,10 @@ func (s *state) fault(err error) error {
 
 func (s *state) close() error {
 	var errs []error
-	if s.lookup != nil {
-		errs = append(errs, s.lookup.Close())
+	for _, statement := range []*sql.Stmt{s.lookup, s.found} {
+		if statement != nil {
+			errs = append(errs, statement.Close())
+		}
 	}
 	if s.db != nil {
 		errs = append(errs, s.fault(s.db.Close()))

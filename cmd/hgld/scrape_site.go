@@ -215,6 +215,9 @@ func readCategories(paths []string, split labels.Split) (scrape.Input, error) {
 			return input, err
 		}
 		landmarks, err := parseCategories(data, path, split)
+		if other := (*labels.SplitAskedError)(nil); len(paths) > 1 && errors.As(err, &other) {
+			landmarks, err = parseCategories(data, path, "") // of several lists, split is that of those which say nothing
+		}
 		if err != nil {
 			return input, err
 		}

@@ -327,3 +327,33 @@ func TestRefusingAPIStopsTheCrawl(t *testing.T) {
 		t.Errorf("error %v after %d requests", err, len(s.Log()))
 	}
 }
+
+// Under 20 % of all failures no tag is lost or wrong, and no rule is broken.
+func TestFailuresLoseNoTag(t *testing.T) {
+	t.Parallel()
+	places := fakecommons.Corpus(500)
+	calm := newSite(t, places)
+	_, want, _ := mustRun(t, calm.config(t, t.TempDir()))
+	rough := newSite(t, places)
+	rough.API.Failures, rough.API.Seed = 0.2, 11
+	cfg := rough.config(t, t.TempDir(), func(_ *api.Options, p *polite.Settings) {
+		p.Clock = polite.SystemClock{} // a Retry-After is waited for in earnest
+		p.Backoff, p.Refusals = time.Millisecond, 30
+	})
+	report, got, _ := mustRun(t, cfg)
+	if !bytes.Equal(got, want) || len(report.Failed) > 0 {
+		t.Errorf("tags.jsonl differs; failed %+v", report.Failed)
+	}
+	if v := rough.Violations(); len(v) > 0 {
+		t.Errorf("violations: %q", v)
+	}
+	failed := map[string]int{}
+	for _, r := range rough.Log() {
+		if r.Failed != "" {
+			failed[r.Failed]++
+		}
+	}
+	if len(failed) < 3 {
+		t.Errorf("only these failures were met: %v", failed)
+	}
+}
