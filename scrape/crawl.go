@@ -23,6 +23,7 @@ type Config struct {
 	Limit    int               // trial with the first landmarks only; 0: all
 	Grace    time.Duration     // after ctx ends, the time that answers under way still have
 	Retry    []string          // names of Retries: what else is asked for again
+	Since    bool              // ask for what has changed; the source has to be a Watcher
 	Progress func(Progress)    // called after every commit; nil: not wanted
 
 	Out Output
@@ -84,6 +85,18 @@ func run(ctx context.Context, cfg Config, s *state, retries []Retry) (*Report, e
 	if err := s.want(cfg.Source, f.titles, retries); err != nil {
 		return nil, err
 	}
+	if cfg.Since {
+		if err := s.watch(ctx, cfg.Source); err != nil {
+			return nil, &IncompleteError{Total: len(f.titles), RetryAt: retryAt(err), Cause: err}
+		}
+	}
+	var before map[labels.Split]map[labels.LandmarkID]Tagged
+	if cfg.Out.Changes != "" {
+		var err error
+		if before, err = cfg.Out.tagsBefore(); err != nil {
+			return nil, err
+		}
+	}
 	c, err := newCrawl(cfg, s, f)
 	if err != nil {
 		return nil, err
@@ -96,7 +109,10 @@ func run(ctx context.Context, cfg Config, s *state, retries []Retry) (*Report, e
 		return nil, err
 	}
 	report.Stale = c.stale
-	return report, nil
+	if cfg.Out.Changes != "" {
+		report.Changes, err = cfg.Out.writeChanges(before)
+	}
+	return report, err
 }
 
 func (cfg *Config) landmarks() []Landmark {

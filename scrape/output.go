@@ -18,6 +18,7 @@ import (
 type Output struct {
 	Tags      string // tags.jsonl to write
 	Policy    string // one of Policies
+	Changes   string // file to write with what differs from the tags before; "": none
 	PaperText bool   // the tag is the text as the page prints it, qualifiers in parentheses
 	Tool      string // hgld's version, for the header
 }

@@ -27,6 +27,9 @@ type Report struct {
 	// reported of them is their earlier finding. It is not kept in report.json.
 	Stale []string `json:"stale,omitempty"`
 
+	// Changes counts the lines of Output.Changes. It is not kept in report.json.
+	Changes int `json:"changes,omitempty"`
+
 	tags map[string]bool
 }
 

@@ -17,6 +17,7 @@ type scrapeSettings struct {
 	Categories  fileList `yaml:"categories" path:"in" usage:"lists of landmarks and their category pages, as GLDv2's train_label_to_category.csv and index_label_to_category.csv"`
 	Split       string   `yaml:"split" usage:"split of the landmarks, where neither a column nor the file's name says it"`
 	Out         string   `yaml:"out" path:"out" usage:"tags to write, a line a landmark"`
+	Changes     string   `yaml:"changes" path:"out" usage:"with --since: list to write of the landmarks whose tag has changed, before and after"`
 	State       string   `yaml:"state" path:"out" usage:"folder that keeps what was fetched, so that a stopped run goes on"`
 	Source      string   `yaml:"source" usage:"how the site is asked: page (the category pages, as the paper did) or api (the APIs, fifty at a time)"`
 	BaseURL     string   `yaml:"base_url" usage:"site to ask"`
@@ -41,7 +42,7 @@ const drain = 10 * time.Second
 // scrapeStageOf is the stage with one of its two ways to work.
 func scrapeStageOf(run func(*job, *scrapeSettings) error) stage {
 	return newStage("scrape", "scrape run",
-		scrapeSettings{Categories: fileList{"categories.csv"}, Out: "tags.jsonl", State: "scrape", Source: scrapeSources[0].Name,
+		scrapeSettings{Categories: fileList{"categories.csv"}, Out: "tags.jsonl", Changes: "changes.jsonl", State: "scrape", Source: scrapeSources[0].Name,
 			BaseURL: "https://commons.wikimedia.org", WikidataURL: "https://www.wikidata.org", Policy: scrape.Policies[0].Name},
 		func(s *scrapeSettings) (in, out []string) { return s.Categories, []string{s.Out} }, run, (*scrapeSettings).check)
 }
@@ -58,6 +59,7 @@ func scrapeCommand() *cli.Command {
 	run.Flags = append(run.Flags,
 		&cli.BoolFlag{Name: "dry-run", Usage: "say what is left to do, and do nothing"},
 		&cli.StringSliceFlag{Name: "retry", Usage: "ask again for `WHAT` has a finding: " + strings.Join(scrape.Retries.Names(), ", ")},
+		&cli.BoolFlag{Name: "since", Usage: "ask for revisions, then again for what has changed, and list the tags that are others now"},
 		&cli.BoolFlag{Name: "reparse", Usage: "read the pages again that were fetched before, and ask for none"})
 	run.Action = runScrapeCommand
 	return group("scrape", "stage 1: category pages -> \"instance of\" tags", examples, run, scrapeStatsCommand(), scrapeVerifyCommand(), scrapeImportCommand())
@@ -65,25 +67,26 @@ func scrapeCommand() *cli.Command {
 
 // runScrapeCommand is `hgld scrape run` with one of its ways to work.
 func runScrapeCommand(c *cli.Context) error {
-	retry := c.StringSlice("retry")
+	retry, since := c.StringSlice("retry"), c.Bool("since")
 	switch {
 	case c.Bool("dry-run") && c.Bool("reparse"):
 		return usagef("--dry-run and --reparse exclude each other")
-	case len(retry) > 0 && (c.Bool("dry-run") || c.Bool("reparse")):
-		return usagef("--retry asks the site, which --dry-run and --reparse do not: leave one out")
+	case (since || len(retry) > 0) && (c.Bool("dry-run") || c.Bool("reparse")):
+		return usagef("--retry and --since ask the site, which --dry-run and --reparse do not: leave one out")
 	case c.Bool("dry-run"):
 		return planScrape(c)
 	case c.Bool("reparse"):
 		return scrapeStageOf(reparse).action(c)
 	}
-	return scrapeStageOf(func(j *job, s *scrapeSettings) error { return askSite(j, s, retry) }).action(c)
+	return scrapeStageOf(func(j *job, s *scrapeSettings) error { return askSite(j, s, retry, since) }).action(c)
 }
 
 // runScrape is `hgld scrape run` as a stage of `hgld run`.
-func runScrape(j *job, s *scrapeSettings) error { return askSite(j, s, nil) }
+func runScrape(j *job, s *scrapeSettings) error { return askSite(j, s, nil, false) }
 
-// askSite is `hgld scrape run`. retry names what else is asked for again.
-func askSite(j *job, s *scrapeSettings, retry []string) (err error) {
+// askSite is `hgld scrape run`. retry names what else is asked for again; since asks
+// for what has changed.
+func askSite(j *job, s *scrapeSettings, retry []string, since bool) (err error) {
 	for _, name := range retry {
 		if _, err := scrape.Retries.Get("retry", name); err != nil {
 			return withCode(exitUsage, err)
@@ -99,6 +102,12 @@ func askSite(j *job, s *scrapeSettings, retry []string) (err error) {
 		return err
 	}
 	cfg.Retry, cfg.Agent = retry, way.polite.UserAgent
+	if cfg.Since = since; since {
+		if _, ok := way.source.(scrape.Watcher); !ok {
+			return usagef("--since needs --source api: pages do not tell their revisions apart from themselves")
+		}
+		cfg.Out.Changes = s.Changes
+	}
 	unlock, err := lockWikimedia(way.polite.Hosts)
 	if err != nil {
 		return err

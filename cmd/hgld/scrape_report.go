@@ -87,6 +87,9 @@ func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 	} else {
 		printCoverage(j, s, r)
 	}
+	if r.Changes > 0 && !j.json {
+		j.print("%s written: %s\n", s.Changes, count(r.Changes, "change"))
+	}
 	if len(r.Stale) > 0 {
 		err := withCode(exitSomeFailed, fmt.Errorf("%s could not be had again, the first %s; what was known of them stands", count(len(r.Stale), "title"), r.Stale[0]))
 		return worthRepeating(withHint(err, "the same command asks for them again"))

@@ -49,6 +49,8 @@ type qualifier struct {
 type classFact struct {
 	Label    string `json:"label,omitempty"` // English, or else in no language; "" if it has none
 	Language string `json:"language,omitempty"`
+	Revision int64  `json:"revision,omitempty"`
+	Missing  bool   `json:"missing,omitempty"`
 }
 
 // statement and snak are Wikibase's JSON, as far as it is read.
@@ -313,7 +315,7 @@ func (s snak) qualifier(property string) qualifier {
 func readClasses(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
 	found := map[string]classFact{}
 	err := entities(keys, answers, func(key string, e entity) error {
-		var f classFact
+		f := classFact{Revision: e.revision, Missing: e.missing}
 		if len(e.labels) > 0 && e.labels[0] != '[' {
 			labels := map[string]struct{ Language, Value string }{}
 			if err := json.Unmarshal(e.labels, &labels); err != nil {
@@ -321,7 +323,7 @@ func readClasses(keys []string, answers []scrape.Answer) (map[string]scrape.Fact
 			}
 			for _, code := range []string{"en", "mul"} {
 				if l := labels[code]; f.Label == "" && l.Value != "" {
-					f = classFact{Label: l.Value, Language: l.Language}
+					f.Label, f.Language = l.Value, l.Language
 				}
 			}
 		}

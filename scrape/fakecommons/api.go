@@ -55,12 +55,23 @@ func (c *classes) id(text string) string {
 	}
 	if c.ids[text] == "" {
 		id := special[text]
-		if id == "" {
-			id = "Q" + strconv.Itoa(firstClass+len(c.ids))
+		for n := hash(text) % 1_500_000_000; id == ""; n++ { // the same in every server
+			if free := "Q" + strconv.FormatUint(firstClass+n, 10); c.texts[free] == "" {
+				id = free
+			}
 		}
 		c.ids[text], c.texts[id] = id, text
 	}
 	return c.ids[text]
+}
+
+// hash is FNV-1a.
+func hash(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return h
 }
 
 func (c *classes) text(id string) (string, bool) {
