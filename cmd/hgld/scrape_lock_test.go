@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"hgld/internal/filelock"
 )
 
@@ -37,6 +39,30 @@ func TestOneProcessAMachineAsksWikimedia(t *testing.T) {
 		}
 		if err := unlock(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// In hgld.yaml one list may stand as a name, as it did before there could be several.
+func TestCategoriesAreOneNameOrSeveral(t *testing.T) {
+	for text, want := range map[string]string{
+		"categories: a.csv\n":          "categories: a.csv\n",
+		"categories: [a.csv]\n":        "categories: a.csv\n",
+		"categories: [a.csv, b.csv]\n": "categories:\n    - a.csv\n    - b.csv\n",
+		"categories: {a: b}\n":         "",
+	} {
+		var s struct {
+			Categories fileList `yaml:"categories"`
+		}
+		err := yaml.Unmarshal([]byte(text), &s)
+		if want == "" {
+			if err == nil {
+				t.Errorf("%q is %v, want an error", text, s.Categories)
+			}
+			continue
+		}
+		if got, marshalErr := yaml.Marshal(s); err != nil || marshalErr != nil || string(got) != want {
+			t.Errorf("%q is written %q, want %q (%v, %v)", text, got, want, err, marshalErr)
 		}
 	}
 }

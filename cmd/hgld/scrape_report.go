@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -74,6 +75,8 @@ func scrapeError(s *scrapeSettings, err error) error {
 			when = "after " + incomplete.RetryAt.Local().Format("15:04:05 on 2 January 2006")
 		}
 		return withHint(withCode(exitTemporary, err), "what was fetched is kept in %s; run the same command again %s", s.State, when)
+	case errors.As(err, &incomplete) && !errors.Is(err, context.Canceled):
+		return withHint(withCode(exitTemporary, err), "what was fetched is kept in %s; the same command goes on", s.State)
 	}
 	return err
 }

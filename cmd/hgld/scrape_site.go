@@ -38,6 +38,14 @@ func (l *fileList) UnmarshalYAML(node *yaml.Node) error {
 	return node.Decode((*[]string)(l))
 }
 
+// MarshalYAML writes one name as such, as it was before there could be several.
+func (l fileList) MarshalYAML() (any, error) {
+	if len(l) == 1 {
+		return l[0], nil
+	}
+	return []string(l), nil
+}
+
 // scrapeSource is a way to ask Wikimedia.
 type scrapeSource struct {
 	polite func() polite.Settings
