@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Build joins the tags of stage 1 with the hierarchy of stage 3 into a label for
@@ -29,6 +30,7 @@ func Build(records []Record, h *Hierarchy) (*Table, error) {
 		rec := &records[i]
 		l := &t.Rows[i]
 		l.Split, l.Landmark, l.Category, l.Tag = rec.Split, rec.Landmark, rec.Category, rec.Tag
+		l.Raw = rawTag(rec)
 		l.Names = make([]string, len(t.Levels))
 		l.Names[0] = t.className(l.Key())
 		if rec.Outcome != OK {
@@ -57,4 +59,14 @@ func Build(records []Record, h *Hierarchy) (*Table, error) {
 		return nil, err
 	}
 	return t, t.Build()
+}
+
+// rawTag is a record's tag byte for byte. A tag with the qualifiers that a page prints
+// behind it (hgld scrape run --paper-text) is not in the record's Raw; it is what was
+// printed.
+func rawTag(rec *Record) string {
+	if strings.HasPrefix(rec.Tag, strings.Join(strings.Fields(rec.Raw), " ")+" (") {
+		return rec.Tag
+	}
+	return cmp.Or(rec.Raw, rec.Tag)
 }

@@ -49,6 +49,10 @@ type LandmarkLabel struct {
 	Reason   Reason     `json:"reason,omitempty"` // why there is no label
 	Detail   string     `json:"detail,omitempty"` // what the reason says no more of: an error, a curator's words
 
+	// Raw is the tag as it was scraped, byte for byte, where Build knows it. It is in no
+	// file by itself.
+	Raw string `json:"-"`
+
 	// Path holds the classes of Names in Table.Hierarchy, -1 where there is none.
 	Path Path `json:"-"`
 

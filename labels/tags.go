@@ -16,9 +16,11 @@ const (
 	NoTag          Outcome = "no_tag"          // an infobox or item without "instance of"
 	NoItem         Outcome = "no_item"         // no Wikidata item belongs to the page
 	Missing        Outcome = "missing"         // the category does not exist (any more)
+	Deleted        Outcome = "deleted"         // it does not exist, and the log says that it was deleted
 	RedirectLoop   Outcome = "redirect_loop"   // soft redirects lead round in a circle or too far
 	Disambiguation Outcome = "disambiguation"  // the page lists meanings and is no landmark
 	CategoryItem   Outcome = "category_item"   // the item describes a category without a main topic
+	Several        Outcome = "several"         // different values, of which the policy takes none
 	Malformed      Outcome = "malformed"       // the answer could not be read; Error says why
 	Retryable      Outcome = "error_retryable" // a later run tries again
 	Failed         Outcome = "error_final"     // given up; Error says why
@@ -33,11 +35,22 @@ type TagValue struct {
 	Qualifiers []string `json:"qualifiers,omitempty"` // texts in parentheses behind the value
 	Link       string   `json:"link,omitempty"`       // target of the value's link on the page
 
+	// Details are the qualifiers one by one, as Wikidata has them. Pages print texts
+	// alone.
+	Details []Qualifier `json:"details,omitempty"`
+
 	Extra map[string]json.RawMessage `json:"-"`
 }
 
+// Qualifier says something about a value: since when it holds, or of what.
+type Qualifier struct {
+	Property string `json:"property"`      // "P580"
+	QID      string `json:"qid,omitempty"` // of a value that is an item
+	Text     string `json:"text"`          // the value: a label, a time, a number
+}
+
 // Outcomes lists every outcome.
-var Outcomes = []Outcome{OK, NoInfobox, NoTag, NoItem, Missing, RedirectLoop, Disambiguation, CategoryItem, Malformed, Retryable, Failed}
+var Outcomes = []Outcome{OK, NoInfobox, NoTag, NoItem, Missing, Deleted, RedirectLoop, Disambiguation, CategoryItem, Several, Malformed, Retryable, Failed}
 
 // Record is one line of tags.jsonl: all that stage 1 found out about one
 // landmark. Fields that a source cannot fill stay empty.
@@ -51,14 +64,23 @@ type Record struct {
 	Raw       string     `json:"raw,omitempty"`       // the chosen value's Raw
 	QID       string     `json:"qid,omitempty"`       // the chosen value's class item
 	Values    []TagValue `json:"values,omitempty"`    // all values in the order of the source
-	Item      string     `json:"item,omitempty"`      // the landmark's own Wikidata item
+	Item      string     `json:"item,omitempty"`      // the Wikidata item of the category's page
+	Topic     string     `json:"topic,omitempty"`     // the item whose values these are, where it is another: the main topic
+	Combines  []string   `json:"combines,omitempty"`  // items of a category that combines topics
+	Infobox   *bool      `json:"infobox,omitempty"`   // whether the page shows a Wikidata infobox, where that is known
 	Redirects []string   `json:"redirects,omitempty"` // titles followed, in order
 	PageID    int64      `json:"page_id,omitempty"`
-	Revision  int64      `json:"revision,omitempty"` // revision of the page or item that was read
-	Fetched   time.Time  `json:"fetched,omitzero"`
-	Source    string     `json:"source,omitempty"` // "page", "api" or the name of an import
-	Status    int        `json:"http_status,omitempty"`
-	Error     string     `json:"error,omitempty"`
+	Revision  int64      `json:"revision,omitempty"` // of the page that was read
+	Revised   time.Time  `json:"revised,omitzero"`   // when that revision was made
+
+	// The same of the item whose values these are.
+	ItemRevision int64     `json:"item_revision,omitempty"`
+	ItemRevised  time.Time `json:"item_revised,omitzero"`
+
+	Fetched time.Time `json:"fetched,omitzero"` // in files of version 1
+	Source  string    `json:"source,omitempty"` // "page", "api" or the name of an import
+	Status  int       `json:"http_status,omitempty"`
+	Error   string    `json:"error,omitempty"`
 
 	Extra map[string]json.RawMessage `json:"-"` // unknown fields, kept on rewriting; so in TagValue
 }

@@ -12,8 +12,9 @@ import (
 )
 
 // TagsVersion is the format version of tags.jsonl that this hgld writes; it
-// reads every version up to it.
-const TagsVersion = 1
+// reads every version up to it. Version 2 has the outcomes several and deleted, and no
+// times of fetching, so that equal pages give equal files.
+const TagsVersion = 2
 
 // TagsHeader is the first line of tags.jsonl, which says what the file is and
 // how it came about. One Record a line follows, one for each landmark.
@@ -21,7 +22,7 @@ type TagsHeader struct {
 	Version int       `json:"hgld_tags"`        // format version
 	Tool    string    `json:"tool,omitempty"`   // hgld's version
 	Source  string    `json:"source,omitempty"` // "page", "api" or the name of an import
-	Created time.Time `json:"created,omitzero"`
+	Created time.Time `json:"created,omitzero"` // in files of version 1
 
 	Extra map[string]json.RawMessage `json:"-"`
 }

@@ -28,6 +28,7 @@ func TestTagsRoundTripKeepsEveryField(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Replace(tagsText, `is \ufffd,`, "is \uFFFD,", 1)
+	want = strings.Replace(want, `"hgld_tags":1`, `"hgld_tags":2`, 1) // which is what is written
 	if b.String() != want {
 		t.Errorf("written\n%s\nwant\n%s", b.String(), want)
 	}
@@ -39,7 +40,7 @@ func TestReadTagsNamesTheLineOfAnError(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"empty file":        {"", `t:1: is empty; want the header`},
 		"no header":         {record, `t:1: field "hgld_tags" is missing: this is no tags file of hgld`},
-		"newer":             {`{"hgld_tags":2}`, `t:1: format version 2 of hgld_tags is newer than version 1, which this hgld reads; use a newer hgld`},
+		"newer":             {`{"hgld_tags":3}`, `t:1: format version 3 of hgld_tags is newer than version 2, which this hgld reads; use a newer hgld`},
 		"version 0":         {`{"hgld_tags":0}`, `t:1: format version 0 of hgld_tags does not exist`},
 		"version text":      {`{"hgld_tags":"1"}`, `t:1: value: want a whole number of 64 bits, got string`},
 		"byte order mark":   {"\ufeff" + header, `t:1: begins with a byte order mark`},

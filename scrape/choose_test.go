@@ -37,8 +37,9 @@ func TestPoliciesChooseATag(t *testing.T) {
 		{values("", ""), "", "", "", ""},
 		{nil, "", "", "", ""},
 		{values("=a", "+b", "+c"), "a", "", "a; b; c", "b"},
-		{values("-a", "=b"), "a", "", "a; b", "b"},
-		{values("-a"), "a", "a", "a", ""},
+		{values("-a", "=b"), "b", "b", "b", "b"},
+		{values("-a", "=b", "=c"), "b", "", "b; c", "b"},
+		{values("-a"), "", "", "", ""},
 	} {
 		for i, want := range []string{c.first, c.drop, c.all, c.ranking} {
 			rec := labels.Record{Landmark: 1, Split: labels.Train, Outcome: labels.OK, Values: c.values}
@@ -46,6 +47,9 @@ func TestPoliciesChooseATag(t *testing.T) {
 			wantOutcome := labels.OK
 			if want == "" {
 				wantOutcome = labels.NoTag
+			}
+			if want == "" && Policies[i].Name == "drop-multi" && len(different(c.values)) > 1 {
+				wantOutcome = labels.Several
 			}
 			if rec.Tag != want || rec.Outcome != wantOutcome {
 				t.Errorf("%s of %v: tag %q, %s; want %q", Policies[i].Name, c.values, rec.Tag, rec.Outcome, want)
@@ -93,7 +97,7 @@ func TestReportCountsWhatEachPolicyDrops(t *testing.T) {
 	for _, v := range [][]labels.TagValue{values("a"), values("a", "b"), values("-a"), values("=a", "+b"), values("")} {
 		r.countPolicies(labels.Record{Outcome: labels.OK, Values: v})
 	}
-	want := map[string]int{"first": 0, "drop-multi": 2, "all": 0, "best-rank": 1}
+	want := map[string]int{"first": 0, "drop-multi": 2, "all": 0, "best-rank": 0}
 	for _, p := range r.Policies {
 		if p.Dropped != want[p.Policy] {
 			t.Errorf("%s drops %d landmarks, want %d", p.Policy, p.Dropped, want[p.Policy])

@@ -18,6 +18,7 @@ import (
 type Output struct {
 	Tags      string // tags.jsonl to write
 	Policy    string // one of Policies
+	Changes   string // file to write with what differs from the tags before; "": none
 	PaperText bool   // the tag is the text as the page prints it, qualifiers in parentheses
 	Tool      string // hgld's version, for the header
 }
@@ -48,7 +49,7 @@ func (o Output) write(cfg Config, s *state, f *frontier) (*Report, error) {
 		return nil, err
 	}
 	landmarks := cfg.landmarks()
-	header, err := o.header(cfg, s, f)
+	header, err := o.header(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -95,12 +96,12 @@ func (o Output) record(s *state, f *frontier, i int, l Landmark) (labels.Record,
 		}
 	}
 	rec.Landmark, rec.Split, rec.Category = l.ID, l.Split, l.Category
+	rec.Fetched = time.Time{} // of a converted state
 	return rec, nil
 }
 
-// header describes the file. Created is the time of the latest answer, so that
-// it depends on the state alone.
-func (o Output) header(cfg Config, s *state, f *frontier) (labels.TagsHeader, error) {
+// header describes the file. It says nothing of when the site was asked.
+func (o Output) header(cfg Config) (labels.TagsHeader, error) {
 	h := labels.TagsHeader{Tool: o.Tool, Source: cfg.Source.Name(), Extra: map[string]json.RawMessage{}}
 	for key, value := range map[string]any{
 		"input": filepath.Base(cfg.Input.Name), "input_sha256": cfg.Input.SHA256, "policy": o.Policy, "paper_text": o.PaperText,
@@ -111,16 +112,5 @@ func (o Output) header(cfg Config, s *state, f *frontier) (labels.TagsHeader, er
 		}
 		h.Extra[key] = text
 	}
-	var latest time.Time
-	for _, title := range f.titles {
-		rec, err := s.record(title)
-		if err != nil {
-			return h, err
-		}
-		if rec.Fetched.After(latest) {
-			latest = rec.Fetched
-		}
-	}
-	h.Created = latest.UTC()
 	return h, nil
 }

@@ -9,16 +9,30 @@ import (
 
 // Plan says what a crawl has still to do.
 type Plan struct {
-	Landmarks int `json:"landmarks"`
-	Titles    int `json:"titles"`   // different ones
-	Unusable  int `json:"unusable"` // landmarks whose category names no title
-	Done      int `json:"done"`     // titles
-	Retry     int `json:"retry"`    // titles that failed and are asked for again
-	Requests  int `json:"requests"` // calls that are left, without redirects and repeats
+	Landmarks int     `json:"landmarks"`
+	Titles    int     `json:"titles"`   // different ones
+	Unusable  int     `json:"unusable"` // landmarks whose category names no title
+	Done      int     `json:"done"`     // titles
+	Retry     int     `json:"retry"`    // titles that failed and are asked for again
+	Requests  int     `json:"requests"` // that are left, without repeats
+	Stages    []Stage `json:"stages"`   // the same by step
 }
 
-// Duration is how long the calls take at a rate of so many a second; 0 where there
-// is no limit.
+// Stage is the number of requests that one step is expected to take.
+type Stage struct {
+	Step     string `json:"step"`
+	Requests int    `json:"requests"`
+	About    string `json:"about"` // what is asked
+}
+
+// Forecaster is a Source that knows how many requests so many titles take.
+type Forecaster interface {
+	// Forecast lists the requests by step for titles of which nothing is known.
+	Forecast(titles int) []Stage
+}
+
+// Duration is how long the requests take at a rate of so many a second; 0 where
+// there is no limit.
 func (p Plan) Duration(rate float64) time.Duration {
 	if rate == 0 {
 		return 0
@@ -57,10 +71,21 @@ func NewPlan(cfg Config) (Plan, error) {
 			p.Done++
 		}
 	}
-	size := 1
-	if b, ok := cfg.Source.(Batcher); ok {
-		size = max(1, b.BatchSize())
+	again := 0
+	if s != nil {
+		if again, err = s.marked(); err != nil {
+			return p, fmt.Errorf("scrape: %w", err)
+		}
 	}
-	p.Requests = (p.Titles - p.Done + size - 1) / size
+	p.Stages = []Stage{{Step: cfg.Source.Steps()[0], Requests: p.Titles - p.Done, About: "titles"}}
+	if source, ok := cfg.Source.(Forecaster); ok {
+		p.Stages = source.Forecast(p.Titles - p.Done)
+	}
+	if again > 0 {
+		p.Stages = append(p.Stages, Stage{Step: "again", Requests: again, About: "at most, for what was damaged or is wanted again"})
+	}
+	for _, stage := range p.Stages {
+		p.Requests += stage.Requests
+	}
 	return p, nil
 }

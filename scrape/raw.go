@@ -51,27 +51,50 @@ func (s rawStore) put(body []byte) (string, error) {
 	})
 }
 
-// get returns the body with the given sha256. An error means that it is missing
-// or not what was kept.
+// errNotKept means that a file was read, and does not hold what was kept.
+var errNotKept = errors.New("the content does not match the name")
+
+// get returns the body with the given sha256. An error that wraps errNotKept means
+// that the file was read and is damaged. Any other error comes from reading and
+// says nothing about the body: it may be readable the next time.
 func (s rawStore) get(sum string) ([]byte, error) {
 	if len(sum) != 2*sha256.Size {
-		return nil, fmt.Errorf("%q is no sha256", sum)
+		return nil, fmt.Errorf("%w: %.80q is no sha256", errNotKept, sum)
 	}
-	body, err := gunzip(s.path(sum))
+	path := s.path(sum)
+	data, err := readWhole(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.path(sum), err)
+		return nil, err
+	}
+	body, err := gunzip(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", path, errNotKept, err)
 	}
 	if hash := sha256.Sum256(body); hex.EncodeToString(hash[:]) != sum {
-		return nil, fmt.Errorf("%s: the content does not match the name", s.path(sum))
+		return nil, fmt.Errorf("%s: %w", path, errNotKept)
 	}
 	return body, nil
 }
 
-func gunzip(path string) ([]byte, error) {
-	data, err := os.ReadFile(path)
+// readWhole reads a kept file. What was put in its place and is no file, such as a
+// pipe that would never end, is an error.
+func readWhole(path string) ([]byte, error) {
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: is no regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxRaw))
+}
+
+func gunzip(data []byte) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return nil, err

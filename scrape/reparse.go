@@ -3,105 +3,199 @@ package scrape
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 
 	"hgld/labels"
 )
 
-// ErrMoreNeeded is the error of Reparser.Reparse where the kept responses do not
-// suffice.
+// ErrMoreNeeded is the cause of an IncompleteError of Reparse where the kept
+// responses do not suffice.
 var ErrMoreNeeded = errors.New("a response is needed that was not kept")
 
-// Reparse reads the kept responses of every title again, with the present
-// parser, and then writes the output. No request is sent.
+// Reparse reads every kept response again, with the present parser, makes the
+// findings anew, and then writes the output. No request is sent.
 //
-// A title whose responses are damaged, or no longer suffice, is taken back: the
-// next Run asks for it. Then, and where titles were missing before, the error is
-// an *IncompleteError, and with damage the first *DamageError is its cause.
+// What comes from a damaged response, or no longer from a sound one, is marked: the
+// next Run asks for it, and until then the findings stand. Then, and where titles were
+// missing before, the error is an *IncompleteError, and with damage the first
+// *DamageError is its cause. A response that cannot be read ends it with a
+// *ReadError, and marks nothing.
 func Reparse(ctx context.Context, cfg Config) (*Report, error) {
-	source, ok := cfg.Source.(Reparser)
-	if !ok {
-		return nil, fmt.Errorf("scrape: the source %s keeps nothing that could be read again", cfg.Source.Name())
-	}
 	if err := cfg.Out.Check(); err != nil {
 		return nil, fmt.Errorf("scrape: %w", err)
 	}
-	s, err := openState(cfg.State, cfg.settings())
+	s, err := openState(cfg.State, cfg.settings(), false)
 	if err != nil {
 		return nil, fmt.Errorf("scrape: %w", err)
 	}
-	report, err := reparse(ctx, cfg, s, source)
+	report, err := reparse(ctx, cfg, s)
 	if err = errors.Join(err, s.close()); err != nil {
 		return nil, fmt.Errorf("scrape: %w", err)
 	}
 	return report, nil
 }
 
-func reparse(ctx context.Context, cfg Config, s *state, source Reparser) (*Report, error) {
+func reparse(ctx context.Context, cfg Config, s *state) (*Report, error) {
 	f := newFrontier(cfg.landmarks())
+	damage, err := s.rereadAll(ctx, cfg.Source)
+	if err != nil {
+		return nil, err
+	}
 	outcomes, err := s.outcomes()
 	if err != nil {
 		return nil, err
 	}
-	c := &crawl{cfg: cfg, state: s, source: source, total: len(f.titles)}
-	var damage error
-	missing := 0
-	var batch []result
-	for i, title := range f.titles {
+	r := &remaking{cfg: cfg, state: s, titles: f.titles, outcomes: outcomes}
+	for from := 0; from < len(f.titles); from += maxSeed {
 		if ctx.Err() != nil {
-			return nil, &IncompleteError{Done: i, Total: len(f.titles), Cause: ctx.Err()}
+			return nil, &IncompleteError{Done: from, Total: len(f.titles), Cause: ctx.Err()}
 		}
-		switch outcomes[title] {
-		case "":
-			missing++
-			continue
-		case labels.Retryable:
-			continue // nothing was kept
-		}
-		r, err := c.reread(source, title)
-		if err != nil {
+		if err := r.remake(from, min(from+maxSeed, len(f.titles))); err != nil {
 			return nil, err
 		}
-		if r.drop {
-			missing++
-			damage = cmp.Or(damage, r.stop)
-		}
-		if batch = append(batch, r); len(batch) == maxCommit {
-			if err := c.commit(batch); err != nil {
-				return nil, err
-			}
-			batch = batch[:0]
-		}
 	}
-	if err := c.commit(batch); err != nil {
-		return nil, err
-	}
-	if missing > 0 {
-		return nil, &IncompleteError{Done: len(f.titles) - missing, Total: len(f.titles), Cause: cmp.Or(damage, ErrMoreNeeded)}
+	if r.missing > 0 {
+		return nil, &IncompleteError{Done: len(f.titles) - r.missing, Total: len(f.titles), Cause: cmp.Or(damage, ErrMoreNeeded)}
 	}
 	return cfg.Out.write(cfg, s, f)
 }
 
-// reread repeats the finding about one title. In a result that drops the title,
-// stop is the damage that was the reason, if any.
-func (c *crawl) reread(source Reparser, title string) (result, error) {
-	answers, err := c.state.answers(title)
-	var damage *DamageError
-	switch {
-	case errors.As(err, &damage):
-		return result{title: title, drop: true, stop: err}, nil
-	case err != nil:
-		return result{}, err
+// remaking makes the findings of titles from facts.
+type remaking struct {
+	cfg      Config
+	state    *state
+	titles   []string
+	outcomes map[string]labels.Outcome
+	missing  int // titles whose facts do not suffice
+}
+
+func (r *remaking) remake(from, to int) error {
+	p := Progress{Total: len(r.titles)}
+	err := r.state.within(func(tx *sql.Tx) error {
+		for _, title := range r.titles[from:to] {
+			rec, lacking, err := r.state.finding(tx, r.cfg.Source, title)
+			switch {
+			case err != nil:
+				return err
+			case len(lacking) > 0 && r.outcomes[title] == labels.Retryable: // nothing was kept
+				continue
+			case len(lacking) > 0:
+				r.missing++
+				continue
+			}
+			if _, err := putFinding(tx, rec, 0); err != nil {
+				return err
+			}
+			p.Titles, p.Outcomes = append(p.Titles, title), append(p.Outcomes, rec.Outcome)
+		}
+		return nil
+	})
+	if p.Done = to - r.missing; err == nil && r.cfg.Progress != nil {
+		r.cfg.Progress(p)
 	}
-	finding, err := source.Reparse(title, answers)
-	if errors.Is(err, ErrMoreNeeded) {
-		return result{title: title, drop: true}, nil
+	return err
+}
+
+// rereadAll reads every kept response once and replaces the facts by what it says
+// now. It returns the first damage.
+func (s *state) rereadAll(ctx context.Context, source Source) (damage, err error) {
+	batches, err := s.batches()
+	if err != nil {
+		return nil, err
+	}
+	for from := 0; from < len(batches); from += maxCommit {
+		if ctx.Err() != nil {
+			return nil, &IncompleteError{Total: len(batches), Done: from, Cause: ctx.Err()}
+		}
+		err := s.within(func(tx *sql.Tx) error {
+			for _, b := range batches[from:min(from+maxCommit, len(batches))] {
+				err := s.reread(tx, source, b)
+				if found := (*DamageError)(nil); errors.As(err, &found) {
+					damage = cmp.Or(damage, err)
+				} else if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return damage, nil
+}
+
+// batch is some responses that answer one question together.
+type batch struct {
+	id   int64
+	step string
+}
+
+func (s *state) batches() ([]batch, error) {
+	rows, err := s.db.Query(`SELECT id, step FROM response WHERE id = batch ORDER BY id`)
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	defer rows.Close()
+	var all []batch
+	for rows.Next() {
+		var b batch
+		if err := rows.Scan(&b.id, &b.step); err != nil {
+			return nil, s.fault(err)
+		}
+		all = append(all, b)
+	}
+	return all, s.fault(rows.Err())
+}
+
+// reread reads one batch again. A *DamageError is returned when its facts are marked.
+func (s *state) reread(tx *sql.Tx, source Source, b batch) error {
+	keys, err := keysOf(tx, b.id)
+	if err != nil || len(keys) == 0 { // none: all were asked for again since
+		return err
+	}
+	answers, err := s.answers(tx, b.id)
+	if damage := (*DamageError)(nil); errors.As(err, &damage) {
+		return cmp.Or(markBatch(tx, b.id, damaged), err)
 	}
 	if err != nil {
-		finding.Outcome = ""
+		return err
 	}
-	r := c.result(context.Background(), title, finding, err)
-	r.kept = true
-	return r, nil
+	facts, err := source.Read(b.step, keys, answers)
+	if err != nil {
+		return markBatch(tx, b.id, insufficient)
+	}
+	for _, key := range keys {
+		if facts[key] == nil {
+			if err := markFact(tx, Task{b.step, key}, insufficient); err != nil {
+				return err
+			}
+			continue
+		}
+		if _, err := tx.Exec(`UPDATE fact SET data = ?, again = iif(again = ?, again, '') WHERE step = ? AND key = ?`,
+			string(facts[key]), string(wanted), b.step, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keysOf lists the keys whose facts come from a batch.
+func keysOf(tx *sql.Tx, batch int64) ([]string, error) {
+	rows, err := tx.Query(`SELECT key FROM fact WHERE batch = ?`, batch)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var keys []string
+	for rows.Next() {
+		var key string
+		if err := rows.Scan(&key); err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	return keys, rows.Err()
 }

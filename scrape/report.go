@@ -23,6 +23,13 @@ type Report struct {
 	// Failed lists the landmarks about which nothing could be found out.
 	Failed []Failure `json:"failed"`
 
+	// Stale lists the titles that were asked for again without an answer: what is
+	// reported of them is their earlier finding. It is not kept in report.json.
+	Stale []string `json:"stale,omitempty"`
+
+	// Changes counts the lines of Output.Changes. It is not kept in report.json.
+	Changes int `json:"changes,omitempty"`
+
 	tags map[string]bool
 }
 

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"strconv"
 	"testing"
 	"time"
@@ -212,60 +211,4 @@ func TestTwoProcessesCannotShareAState(t *testing.T) {
 		}
 	}
 	mustRun(t, cfg)
-}
-
-func TestReparseNeedsNoNetwork(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, places(27))
-	cfg := s.config(t, t.TempDir())
-	if _, err := scrape.Reparse(t.Context(), cfg); !errors.Is(err, scrape.ErrMoreNeeded) {
-		t.Errorf("without a crawl: %v", err)
-	}
-	_, want := mustRun(t, cfg)
-	before := s.Requests()
-	if _, err := scrape.Reparse(t.Context(), cfg); err != nil {
-		t.Fatal(err)
-	}
-	if got := readFile(t, cfg.Out.Tags); !bytes.Equal(got, want) {
-		t.Error("read again the pages give another tags.jsonl")
-	}
-	cfg.Out.Policy = "drop-multi"
-	report, err := scrape.Reparse(t.Context(), cfg)
-	if err != nil || report.Splits[0].Tagged != 9 || report.Several != 3 {
-		t.Errorf("policy drop-multi: %+v, %v", report, err)
-	}
-	if !reflect.DeepEqual(before, s.Requests()) {
-		t.Error("the site was asked")
-	}
-}
-
-func TestDamagedBodyIsFoundAndFetchedAgain(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, places(27))
-	cfg := s.config(t, t.TempDir())
-	_, want := mustRun(t, cfg)
-	kept, err := filepath.Glob(filepath.Join(cfg.State, "raw", "*", "*.gz"))
-	if err != nil || len(kept) < 20 {
-		t.Fatal(kept, err)
-	}
-	data := readFile(t, kept[3])
-	data[len(data)/2] ^= 0x40
-	if err := os.WriteFile(kept[3], data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(kept[11]); err != nil {
-		t.Fatal(err)
-	}
-	_, err = scrape.Reparse(t.Context(), cfg)
-	var damage *scrape.DamageError
-	var incomplete *scrape.IncompleteError
-	if !errors.As(err, &damage) || !errors.As(err, &incomplete) || incomplete.Done < 20 || incomplete.Done > 25 {
-		t.Fatalf("error %v, want the damage of two bodies", err)
-	}
-	if _, got := mustRun(t, cfg); !bytes.Equal(got, want) {
-		t.Error("the next run did not restore tags.jsonl")
-	}
-	if _, err := scrape.Reparse(t.Context(), cfg); err != nil {
-		t.Errorf("after the next run: %v", err)
-	}
 }

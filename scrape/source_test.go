@@ -3,10 +3,12 @@ package scrape_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -18,45 +20,73 @@ import (
 	"hgld/scrape"
 )
 
-// listed is a Source, or with a size a Batcher, whose answers are a function of
-// the title.
+// listed is a Source of one step whose records are a function of the title. A call
+// may ask for size titles.
 type listed struct {
 	size  int
-	reply func(title string) (scrape.Finding, error)
+	reply func(title string) (labels.Record, error)
 
 	mu      sync.Mutex
 	batches [][]string
 }
 
-func (l *listed) Name() string { return "listed" }
+func (l *listed) Name() string         { return "listed" }
+func (l *listed) Steps() []string      { return []string{"list"} }
+func (l *listed) BatchSize(string) int { return l.size }
 
-func (l *listed) Fetch(_ context.Context, title string) (scrape.Finding, error) {
-	return l.reply(title)
+func (l *listed) Ask(_ context.Context, _ string, keys []string) ([]scrape.Answer, error) {
+	l.mu.Lock()
+	l.batches = append(l.batches, slices.Clone(keys))
+	l.mu.Unlock()
+	return []scrape.Answer{{Method: "GET", URL: "x", Status: 200, Fetched: stamp(), Body: []byte("shared by all")}}, nil
 }
 
-// batched is listed with the second interface.
-type batched struct{ *listed }
-
-func (b batched) BatchSize() int { return b.size }
-
-func (b batched) FetchBatch(_ context.Context, titles []string) ([]scrape.Finding, error) {
-	b.mu.Lock()
-	b.batches = append(b.batches, slices.Clone(titles))
-	b.mu.Unlock()
-	var all []scrape.Finding
-	for _, title := range titles {
-		f, err := b.reply(title)
+func (l *listed) Read(_ string, keys []string, _ []scrape.Answer) (map[string]scrape.Fact, error) {
+	facts := map[string]scrape.Fact{}
+	for _, key := range keys {
+		rec, err := l.reply(key)
 		if err != nil {
-			return all, err
+			return nil, err
 		}
-		all = append(all, f)
+		if facts[key], err = json.Marshal(struct {
+			Record labels.Record
+			Raw    []byte
+		}{labels.Record{Outcome: rec.Outcome}, []byte(strings.Join(texts(rec), "|"))}); err != nil {
+			return nil, err
+		}
 	}
-	return all, nil
+	return facts, nil
 }
 
-func park(title string) (scrape.Finding, error) {
-	return scrape.Finding{Record: labels.Record{Outcome: labels.OK, Values: []labels.TagValue{{Raw: title, Text: title}}, Fetched: stamp()},
-		Answers: []scrape.Answer{{URL: "x", Status: 200, Fetched: stamp(), Body: []byte("shared by all")}}}, nil
+// texts lists the values, which may be what no record can hold.
+func texts(rec labels.Record) (all []string) {
+	for _, v := range rec.Values {
+		all = append(all, v.Text)
+	}
+	return all
+}
+
+func (l *listed) Finding(title string, facts scrape.Facts) (labels.Record, []scrape.Task) {
+	task := scrape.Task{Step: "list", Key: title}
+	fact, known := facts(task)
+	if !known {
+		return labels.Record{}, []scrape.Task{task}
+	}
+	var f struct {
+		Record labels.Record
+		Raw    []byte
+	}
+	if err := json.Unmarshal(fact, &f); err != nil {
+		panic(err)
+	}
+	for _, text := range strings.Split(string(f.Raw), "|") {
+		f.Record.Values = append(f.Record.Values, labels.TagValue{Raw: text, Text: text})
+	}
+	return f.Record, nil
+}
+
+func park(title string) (labels.Record, error) {
+	return labels.Record{Outcome: labels.OK, Values: []labels.TagValue{{Raw: title, Text: title}}}, nil
 }
 
 func listedConfig(t *testing.T, n int, source scrape.Source) scrape.Config {
@@ -69,12 +99,8 @@ func listedConfig(t *testing.T, n int, source scrape.Source) scrape.Config {
 func TestBatchSourceGetsFullBatches(t *testing.T) {
 	single := listedConfig(t, 23, &listed{reply: park})
 	_, want := mustRun(t, single)
-	source := batched{&listed{size: 5, reply: park}}
+	source := &listed{size: 5, reply: park}
 	cfg := listedConfig(t, 23, source)
-	plan, err := scrape.NewPlan(cfg)
-	if err != nil || plan.Requests != 5 {
-		t.Errorf("plan %+v, %v; want 5 requests", plan, err)
-	}
 	_, got := mustRun(t, cfg)
 	if !bytes.Equal(got, want) {
 		t.Error("batches give another tags.jsonl than single titles")
@@ -92,26 +118,29 @@ func TestBatchSourceGetsFullBatches(t *testing.T) {
 	}
 }
 
-func TestPartOfABatchCounts(t *testing.T) {
+// A call that fails ends the titles of its batch alone, and only those are asked
+// for again.
+func TestFailedBatchIsAskedForAgain(t *testing.T) {
 	broken := true
-	source := batched{&listed{size: 5}}
-	source.reply = func(title string) (scrape.Finding, error) {
-		if broken && strings.Contains(title, "Place 3,") {
-			return scrape.Finding{}, errors.New("cut\x00 short\n")
+	source := &listed{size: 5}
+	source.reply = func(title string) (labels.Record, error) {
+		if broken && strings.Contains(title, "Place 7,") {
+			return labels.Record{}, errors.New("cut\x00 short\n")
 		}
 		return park(title)
 	}
-	cfg := listedConfig(t, 5, source)
+	cfg := listedConfig(t, 12, source)
 	report, tags := mustRun(t, cfg)
-	if len(report.Failed) != 2 || report.Failed[0].Landmark != 3 || report.Failed[0].Error != "cut  short " {
-		t.Fatalf("failed %+v, want landmarks 3 and 4", report.Failed)
+	if len(report.Failed) != 5 || report.Failed[0].Landmark != 5 || report.Failed[0].Error != `cut\x00 short\n` {
+		t.Fatalf("failed %+v, want landmarks 5 to 9", report.Failed)
 	}
 	if !strings.Contains(string(tags), `"outcome":"error_retryable"`) {
 		t.Errorf("tags.jsonl\n%s", tags)
 	}
 	broken = false
-	if report, _ = mustRun(t, cfg); len(report.Failed) != 0 || fmt.Sprint(len(source.batches[1])) != "2" {
-		t.Errorf("the second run asked for %q; failed %+v", source.batches[1], report.Failed)
+	calls := len(source.batches)
+	if report, _ = mustRun(t, cfg); len(report.Failed) != 0 || len(source.batches) != calls+1 || len(source.batches[calls]) != 5 {
+		t.Errorf("the second run asked for %q; failed %+v", source.batches[calls:], report.Failed)
 	}
 }
 
@@ -123,9 +152,9 @@ func (l later) RetryAt() time.Time { return l.at }
 
 func TestStopOfASourceIsNoResult(t *testing.T) {
 	at := stamp().Add(time.Hour)
-	source := &listed{reply: func(title string) (scrape.Finding, error) {
+	source := &listed{reply: func(title string) (labels.Record, error) {
 		if strings.Contains(title, "Place 7,") {
-			return scrape.Finding{}, fmt.Errorf("reading: %w", later{at})
+			return labels.Record{}, fmt.Errorf("reading: %w", later{at})
 		}
 		return park(title)
 	}}
@@ -144,23 +173,15 @@ func TestStopOfASourceIsNoResult(t *testing.T) {
 	}
 }
 
-func TestSourceThatSaysNothingIsRetried(t *testing.T) {
-	for name, reply := range map[string]func(string) (scrape.Finding, error){
-		"no outcome": func(string) (scrape.Finding, error) { return scrape.Finding{}, nil },
-		"error beside an outcome": func(string) (scrape.Finding, error) {
-			return scrape.Finding{Record: labels.Record{Outcome: labels.OK}}, errors.New("no")
-		},
+func TestSourceThatSaysNothingIsMalformed(t *testing.T) {
+	for name, rec := range map[string]labels.Record{
+		"no outcome":                    {},
+		"a value that no file can hold": {Outcome: labels.OK, Values: []labels.TagValue{{Text: "a\x00"}}},
 	} {
-		report, _ := mustRun(t, listedConfig(t, 2, &listed{reply: reply}))
-		if report.Splits[0].Outcomes[labels.Retryable] != 2 {
+		report, _ := mustRun(t, listedConfig(t, 2, &listed{reply: func(string) (labels.Record, error) { return rec, nil }}))
+		if report.Splits[0].Outcomes[labels.Malformed] != 2 {
 			t.Errorf("%s: %+v", name, report.Splits)
 		}
-	}
-	report, _ := mustRun(t, listedConfig(t, 1, &listed{reply: func(string) (scrape.Finding, error) {
-		return scrape.Finding{Record: labels.Record{Outcome: labels.OK, Values: []labels.TagValue{{Raw: "a\x00", Text: "a\x00"}}}}, nil
-	}}))
-	if report.Splits[0].Outcomes[labels.Malformed] != 1 {
-		t.Errorf("a value that no file can hold: %+v", report.Splits)
 	}
 }
 
@@ -168,8 +189,8 @@ func TestPlanOfNothingCreatesNothing(t *testing.T) {
 	cfg := listedConfig(t, 9, &listed{reply: park})
 	cfg.Input.Landmarks = append(cfg.Input.Landmarks, scrape.Landmark{ID: 9, Split: labels.Train, Category: "x"}, cfg.Input.Landmarks[0])
 	plan, err := scrape.NewPlan(cfg)
-	want := scrape.Plan{Landmarks: 11, Titles: 9, Unusable: 1, Requests: 9}
-	if err != nil || plan != want {
+	want := scrape.Plan{Landmarks: 11, Titles: 9, Unusable: 1, Requests: 9, Stages: []scrape.Stage{{Step: "list", Requests: 9, About: "titles"}}}
+	if err != nil || !reflect.DeepEqual(plan, want) {
 		t.Errorf("plan %+v, %v; want %+v", plan, err, want)
 	}
 	if _, err := os.Stat(cfg.State); !errors.Is(err, os.ErrNotExist) {

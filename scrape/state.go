@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -20,19 +21,6 @@ import (
 	"hgld/internal/filelock"
 )
 
-// stateVersion is the format of scrape.db that this hgld writes and reads.
-const stateVersion = 1
-
-const schema = `
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE page (
-	title TEXT PRIMARY KEY, outcome TEXT NOT NULL, tries INTEGER NOT NULL, record TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE answer (
-	title TEXT NOT NULL, hop INTEGER NOT NULL, url TEXT NOT NULL, status INTEGER NOT NULL, type TEXT NOT NULL,
-	fetched TEXT NOT NULL, sha256 TEXT NOT NULL, PRIMARY KEY (title, hop)
-) STRICT, WITHOUT ROWID;`
-
 // MismatchError says that a state folder belongs to another crawl.
 type MismatchError struct {
 	Dir, Setting, Have, Want string
@@ -49,28 +37,53 @@ type state struct {
 	db   *sql.DB
 	raw  rawStore
 	lock *filelock.Lock // nil where it is only read
+	old  bool           // format 1, open for reading: it has outcomes and no facts
+
+	lookup *sql.Stmt // of a fact
+	found  *sql.Stmt // of a finding
 }
 
 // openState locks and opens the state folder, and creates it if need be. The
 // settings of a new one are kept, those of an old one must be equal. Errors are
 // *filelock.LockedError and *MismatchError among others.
-func openState(dir string, settings map[string]string) (*state, error) {
-	raw := rawStore{filepath.Join(dir, "raw")}
-	if err := os.MkdirAll(raw.dir, 0o755); err != nil {
+// lost says that kept responses may be gone: they will be asked for again.
+func openState(dir string, settings map[string]string, lost bool) (*state, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
 	lock, err := filelock.Acquire(filepath.Join(dir, "lock"))
 	if err != nil {
 		return nil, err
 	}
-	s := &state{dir: dir, raw: raw, lock: lock}
+	s := &state{dir: dir, raw: rawStore{filepath.Join(dir, "raw")}, lock: lock}
 	if err := s.open("rwc", settings); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	if err := raw.sweep(); err != nil {
+	if err := s.openRaw(lost); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
+}
+
+// openRaw makes the folder of the responses and sweeps it. A folder that has gone
+// although responses were kept in it is a *ReadError, and none is made in its place:
+// it can then be moved back.
+func (s *state) openRaw(lost bool) error {
+	_, err := os.Stat(s.raw.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		var kept int
+		if e := s.db.QueryRow(`SELECT count(*) FROM (SELECT 1 FROM response LIMIT 1)`).Scan(&kept); e != nil {
+			return s.fault(e)
+		}
+		if kept > 0 && !lost {
+			return &ReadError{Err: err}
+		}
+		err = os.Mkdir(s.raw.dir, 0o755)
+	}
+	if err != nil {
+		return err
+	}
+	return s.raw.sweep()
 }
 
 // readState opens a state folder without lock for reading, for a look at what is
@@ -135,44 +148,73 @@ func (s *state) open(mode string, settings map[string]string) error {
 		return err
 	}
 	s.db.SetMaxOpenConns(1) // one writer, and a reader that never meets a lock
-	return s.check(settings, mode == "rwc")
+	if err := s.check(settings, mode == "rwc"); err != nil || s.old {
+		return err
+	}
+	s.lookup, err = s.db.Prepare(`SELECT batch, data FROM fact WHERE step = ? AND key = ? AND again = ''`)
+	if err != nil {
+		return s.fault(err)
+	}
+	s.found, err = s.db.Prepare(`SELECT record FROM finding WHERE title = ?`)
+	return s.fault(err)
 }
 
 // check compares the settings with those of the first run, in the order of their
-// names. With create, it makes the tables and keeps the settings of a new state,
-// all in one transaction.
+// names. With create, it makes the tables of a new state, keeps its settings, and
+// converts an old one, all in one transaction.
 func (s *state) check(settings map[string]string, create bool) error {
-	want := maps.Clone(settings)
-	want["format"] = strconv.Itoa(stateVersion)
 	return s.within(func(tx *sql.Tx) error {
-		var tables int
-		if err := tx.QueryRow(`SELECT count(*) FROM sqlite_master WHERE name = 'meta'`).Scan(&tables); err != nil {
-			return err
+		tables, err := s.tables(tx, create)
+		if err != nil || tables == 0 && !create {
+			return cmp.Or(err, errUnborn)
 		}
-		if tables == 0 && !create {
-			return errUnborn
-		}
-		if tables == 0 {
-			if _, err := tx.Exec(schema); err != nil {
-				return err
-			}
-		}
-		for _, key := range slices.Sorted(maps.Keys(want)) {
+		for _, key := range slices.Sorted(maps.Keys(settings)) {
 			var have string
 			err := tx.QueryRow(`SELECT value FROM meta WHERE key = ?`, key).Scan(&have)
 			switch {
 			case errors.Is(err, sql.ErrNoRows) && create:
-				if _, err := tx.Exec(`INSERT INTO meta VALUES (?, ?)`, key, want[key]); err != nil {
+				if _, err := tx.Exec(`INSERT INTO meta VALUES (?, ?)`, key, settings[key]); err != nil {
 					return err
 				}
 			case err != nil && !errors.Is(err, sql.ErrNoRows):
 				return err
-			case have != want[key]:
-				return &MismatchError{Dir: s.dir, Setting: key, Have: strconv.Quote(have), Want: strconv.Quote(want[key])}
+			case have != settings[key]:
+				return &MismatchError{Dir: s.dir, Setting: key, Have: strconv.Quote(have), Want: strconv.Quote(settings[key])}
 			}
 		}
 		return nil
 	})
+}
+
+// tables returns 0 for a database without tables. With create it makes them, or
+// converts those of format 1.
+func (s *state) tables(tx *sql.Tx, create bool) (n int, err error) {
+	if err := tx.QueryRow(`SELECT count(*) FROM sqlite_master WHERE name = 'meta'`).Scan(&n); err != nil {
+		return 0, err
+	}
+	if n == 0 {
+		if !create {
+			return 0, nil
+		}
+		if _, err := tx.Exec(schema); err != nil {
+			return 0, err
+		}
+		_, err := tx.Exec(`INSERT INTO meta VALUES ('format', ?)`, strconv.Itoa(stateVersion))
+		return 1, err
+	}
+	var format string
+	if err := tx.QueryRow(`SELECT value FROM meta WHERE key = 'format'`).Scan(&format); err != nil {
+		return n, fmt.Errorf("its format: %w", err)
+	}
+	switch {
+	case format == "1" && create:
+		return n, convertVersion1(tx)
+	case format == "1":
+		s.old = true
+	case format != strconv.Itoa(stateVersion):
+		return n, &MismatchError{Dir: s.dir, Setting: "format", Have: strconv.Quote(format), Want: strconv.Quote(strconv.Itoa(stateVersion))}
+	}
+	return n, nil
 }
 
 // within runs use in one transaction, durable when it returns nil.
@@ -206,6 +248,11 @@ func (s *state) fault(err error) error {
 
 func (s *state) close() error {
 	var errs []error
+	for _, statement := range []*sql.Stmt{s.lookup, s.found} {
+		if statement != nil {
+			errs = append(errs, statement.Close())
+		}
+	}
 	if s.db != nil {
 		errs = append(errs, s.fault(s.db.Close()))
 	}

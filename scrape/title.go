@@ -41,3 +41,9 @@ func Title(category string) (string, error) {
 
 // illegal matches what no title may hold, beside what labels.Title refuses.
 var illegal = regexp.MustCompile(`^:|\x{FFFD}|%[0-9A-Fa-f]{2}|&#?[0-9A-Za-z]+;|~~~|(^|/)\.\.?(/|$)`)
+
+// Normal is the text that people compare: NFC, runs of white space made one
+// space, none at the ends.
+func Normal(raw string) string {
+	return norm.NFC.String(strings.Join(strings.Fields(raw), " "))
+}

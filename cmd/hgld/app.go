@@ -28,7 +28,7 @@ func commands() []*cli.Command {
 		demoCommand(), initCommand(), statusCommand(), runCommand(),
 		scrapeCommand(), embedCommand(), clusterCommand(), curateCommand(),
 		labelsCommand(), shardsCommand(), trainCommand(), runsCommand(), evalCommand(), modelsCommand(),
-		configCommand(), doctorCommand(), versionCommand(), completionCommand(),
+		configCommand(), devCommand(), doctorCommand(), versionCommand(), completionCommand(),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,7 +23,7 @@ import (
 type labelsSettings struct {
 	Tags       string `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
 	Hierarchy  string `yaml:"hierarchy" path:"in" usage:"hierarchy.json of stage 3"`
-	Out        string `yaml:"out" path:"out" usage:"labels to write, a row a landmark"`
+	Out        string `yaml:"out" path:"out" usage:"labels to write, a row a landmark; with {split} in the name, a file for each split: {split}_label_to_hierarchical.csv"`
 	Form       string `yaml:"form" usage:"layout of the labels: hierarchical (as GLDv2 publishes them), three-column, clusters, category, levels, json"`
 	Blank      bool   `yaml:"blank" usage:"keep landmarks without a label, with empty cells"`
 	Unlabelled string `yaml:"unlabelled" path:"out" usage:"list to write of the landmarks without a label, with the reason; \"\" for none"`
@@ -32,7 +33,7 @@ func labelsStage() stage {
 	return newStage("labels", "labels build",
 		labelsSettings{Tags: "tags.jsonl", Hierarchy: "hierarchy.json", Out: "labels.csv", Form: string(labels.HierarchicalForm), Unlabelled: "unlabelled.csv"},
 		func(s *labelsSettings) (in, out []string) {
-			out = []string{s.Out}
+			out = labelFiles(s.Out)
 			if s.Unlabelled != "" {
 				out = append(out, s.Unlabelled)
 			}
@@ -68,14 +69,17 @@ func runLabelsBuild(j *job, s *labelsSettings) error {
 	if err != nil {
 		return err
 	}
-	if err := checkSplitInName(s.Out, table); err != nil {
-		return err
-	}
 	kept := table
 	if !s.Blank {
 		kept = table.Labelled()
 	}
-	if err := writeLabels(s, form, table, kept); err != nil {
+	parts := bySplit(s.Out, kept)
+	for _, part := range parts {
+		if err := checkSplitInName(part.path, part.table); err != nil {
+			return err
+		}
+	}
+	if err := writeLabels(s, form, table, parts); err != nil {
 		return fmt.Errorf("labels build: %w", err)
 	}
 	stats := table.Stats(nil)
@@ -86,43 +90,98 @@ func runLabelsBuild(j *job, s *labelsSettings) error {
 		j.print("%s: %d of %d landmarks labelled\n", split.Split, split.Labelled, split.Landmarks)
 	}
 	printReasons(j, stats.Unlabelled, 0)
-	j.print("%s written: %d rows", s.Out, len(kept.Rows))
+	for i, part := range parts {
+		j.print("%s%s written: %d rows", map[bool]string{true: "; ", false: ""}[i > 0], part.path, len(part.table.Rows))
+	}
 	if s.Unlabelled != "" {
 		j.print("; %s: %d rows", s.Unlabelled, len(table.Rows)-len(table.Labelled().Rows))
 	}
 	j.print("\n")
-	if len(stats.Splits) > 1 && form != labels.LevelsForm && form != labels.JSONForm {
+	if len(stats.Splits) > 1 && len(parts) == 1 && form != labels.LevelsForm && form != labels.JSONForm {
 		j.say("%s has a column split: it holds %v, whose ids are different id spaces", s.Out, table.Splits())
 	}
 	return nil
 }
 
+// inSplit stands in the name of the labels for the name of a split.
+const inSplit = "{split}"
+
+// labelFiles lists the files that a name of labels stands for: for one with {split},
+// those of the splits that are there, or the name itself while there is none.
+func labelFiles(name string) []string {
+	if !strings.Contains(name, inSplit) {
+		return []string{name}
+	}
+	var files []string
+	for _, split := range labels.Splits {
+		path := strings.ReplaceAll(name, inSplit, string(split))
+		if _, err := os.Stat(path); err == nil {
+			files = append(files, path)
+		}
+	}
+	if len(files) == 0 {
+		return []string{name}
+	}
+	return files
+}
+
+// labelPart is what one file of labels holds.
+type labelPart struct {
+	path  string
+	table *labels.Table
+}
+
+// bySplit says which rows go to which file. Files of one split are those that GLDv2
+// publishes: their tags are the scraped ones, byte for byte.
+func bySplit(name string, kept *labels.Table) []labelPart {
+	if !strings.Contains(name, inSplit) {
+		return []labelPart{{name, kept}}
+	}
+	var parts []labelPart
+	for _, split := range kept.Splits() {
+		table := *kept
+		table.Rows = slices.DeleteFunc(slices.Clone(kept.Rows), func(l labels.LandmarkLabel) bool { return l.Split != split })
+		for i := range table.Rows {
+			table.Rows[i].Tag = table.Rows[i].Raw
+		}
+		parts = append(parts, labelPart{strings.ReplaceAll(name, inSplit, string(split)), &table})
+	}
+	return parts
+}
+
 // writeLabels writes the labels, and the list of what has none where it is wanted.
-// Neither file appears before both are complete.
-func writeLabels(s *labelsSettings, form labels.Form, table, kept *labels.Table) error {
-	out, err := atomicfile.Create(s.Out)
-	if err != nil {
-		return err
+// No file appears before all are complete.
+func writeLabels(s *labelsSettings, form labels.Form, table *labels.Table, parts []labelPart) error {
+	var files []*atomicfile.File
+	create := func(path string, write func(io.Writer) error) error {
+		f, err := atomicfile.Create(path)
+		if err != nil {
+			return err
+		}
+		files = append(files, f)
+		return write(f)
 	}
-	defer out.Close()
-	if err := kept.Write(out, form); err != nil {
-		return err
+	defer func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}()
+	for _, part := range parts {
+		if err := create(part.path, func(w io.Writer) error { return part.table.Write(w, form) }); err != nil {
+			return err
+		}
 	}
-	if s.Unlabelled == "" {
-		return out.Commit()
+	if s.Unlabelled != "" {
+		if err := create(s.Unlabelled, func(w io.Writer) error { return labels.WriteUnlabelled(w, table) }); err != nil {
+			return err
+		}
 	}
-	list, err := atomicfile.Create(s.Unlabelled)
-	if err != nil {
-		return err
+	for _, f := range files {
+		if err := f.Commit(); err != nil {
+			return err
+		}
 	}
-	defer list.Close()
-	if err := labels.WriteUnlabelled(list, table); err != nil {
-		return err
-	}
-	if err := out.Commit(); err != nil {
-		return err
-	}
-	return list.Commit()
+	return nil
 }
 
 // checkLabelsOut refuses outputs that would take the place of each other, or of what

@@ -172,13 +172,19 @@ func (p *project) anchor(fields []field) {
 		case string:
 			f.value.SetString(p.join(v))
 		case []string:
-			joined := make([]string, len(v))
-			for i := range v {
-				joined[i] = p.join(v[i])
-			}
-			f.value.Set(reflect.ValueOf(joined))
+			f.value.Set(reflect.ValueOf(p.joinAll(v)))
+		case fileList:
+			f.value.Set(reflect.ValueOf(fileList(p.joinAll(v))))
 		}
 	}
+}
+
+func (p *project) joinAll(paths []string) []string {
+	joined := make([]string, len(paths))
+	for i := range paths {
+		joined[i] = p.join(paths[i])
+	}
+	return joined
 }
 
 func (p *project) join(path string) string {

@@ -1,93 +1,123 @@
 package main
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
-	"net/http"
-	"net/url"
-	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
+	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"hgld/internal/filelock"
-	"hgld/labels"
 	"hgld/scrape"
-	"hgld/scrape/page"
-	"hgld/scrape/polite"
 )
 
 // scrapeSettings is the section "scrape" of hgld.yaml.
 type scrapeSettings struct {
-	Categories  string  `yaml:"categories" path:"in" usage:"list of landmarks and their category pages, as GLDv2's train_label_to_category.csv"`
-	Split       string  `yaml:"split" usage:"split of the landmarks, where neither a column nor the file's name says it; train if nothing does"`
-	Out         string  `yaml:"out" path:"out" usage:"tags to write, a line a landmark"`
-	State       string  `yaml:"state" path:"out" usage:"folder that keeps what was fetched, so that a stopped run goes on"`
-	BaseURL     string  `yaml:"base_url" usage:"site to ask"`
-	Contact     string  `yaml:"contact" usage:"e-mail address or URL of who runs this, for the user agent; Wikimedia blocks robots without"`
-	Policy      string  `yaml:"policy" usage:"tag of a page with several values: first, drop-multi, all, best-rank"`
-	PaperText   bool    `yaml:"paper_text" usage:"keep the qualifiers in the tag, as printed: church building (1172–1954)"`
-	Rate        float64 `yaml:"rate" range:"0 1000" usage:"requests a second, at most 20 for Wikimedia; 0: no limit, for a site of your own"`
-	InFlight    int     `yaml:"in_flight" range:"1 64" usage:"requests at a time, at most 10 for Wikimedia"`
-	MaxRequests int64   `yaml:"max_requests" range:"0 1e12" usage:"stop after so many requests, robots.txt and repeats included; 0: no limit"`
+	Categories  fileList `yaml:"categories" path:"in" usage:"lists of landmarks and their category pages, as GLDv2's train_label_to_category.csv and index_label_to_category.csv"`
+	Split       string   `yaml:"split" usage:"split of the landmarks, where neither a column nor the file's name says it"`
+	Out         string   `yaml:"out" path:"out" usage:"tags to write, a line a landmark"`
+	Changes     string   `yaml:"changes" path:"out" usage:"with --since: list to write of the landmarks whose tag has changed, before and after"`
+	State       string   `yaml:"state" path:"out" usage:"folder that keeps what was fetched, so that a stopped run goes on"`
+	Source      string   `yaml:"source" usage:"how the site is asked: page (the category pages, as the paper did) or api (the APIs, fifty at a time)"`
+	BaseURL     string   `yaml:"base_url" usage:"site to ask"`
+	WikidataURL string   `yaml:"wikidata_url" usage:"api: site of the items"`
+	Contact     string   `yaml:"contact" usage:"e-mail address or URL of who runs this, for the user agent; Wikimedia blocks robots without"`
+	Policy      string   `yaml:"policy" usage:"tag of a page with several values: first, drop-multi, all, best-rank"`
+	PaperText   bool     `yaml:"paper_text" usage:"keep the qualifiers in the tag, as printed: church building (1172–1954)"`
+	Trace       bool     `yaml:"trace_missing" usage:"api: ask the log why a category is missing, one request each, and follow moves"`
+	Rate        *float64 `yaml:"rate" range:"0 1000" usage:"requests a second: 2 for pages, 1 for the API if unset, at most 20 and 3 for Wikimedia; 0: no limit, for a site of your own"`
+	InFlight    *int     `yaml:"in_flight" range:"1 64" usage:"requests at a time: 2 for pages, 1 for the API if unset, at most 10 and 1 for Wikimedia"`
+	MaxRequests int64    `yaml:"max_requests" range:"0 1e12" usage:"stop after so many requests, robots.txt and repeats included; 0: no limit"`
 }
+
+// crawlGC is the growth of the heap, in percent, after which a crawl collects
+// garbage. The titles of GLDv2 take 130 MB, which the usual 100 would double; a
+// crawl waits for its site, and has the time.
+const crawlGC = 25
 
 // drain is how long answers under way are waited for after a signal.
 const drain = 10 * time.Second
 
 // scrapeStageOf is the stage with one of its two ways to work.
 func scrapeStageOf(run func(*job, *scrapeSettings) error) stage {
-	defaults := polite.Defaults()
 	return newStage("scrape", "scrape run",
-		scrapeSettings{Categories: "categories.csv", Out: "tags.jsonl", State: "scrape", BaseURL: "https://commons.wikimedia.org",
-			Policy: scrape.Policies[0].Name, Rate: defaults.Rate, InFlight: defaults.InFlight},
-		func(s *scrapeSettings) (in, out []string) { return []string{s.Categories}, []string{s.Out} }, run, (*scrapeSettings).check)
+		scrapeSettings{Categories: fileList{"categories.csv"}, Out: "tags.jsonl", Changes: "changes.jsonl", State: "scrape", Source: scrapeSources[0].Name,
+			BaseURL: "https://commons.wikimedia.org", WikidataURL: "https://www.wikidata.org", Policy: scrape.Policies[0].Name},
+		func(s *scrapeSettings) (in, out []string) { return s.Categories, []string{s.Out} }, run, (*scrapeSettings).check)
 }
 
 func scrapeStage() stage { return scrapeStageOf(runScrape) }
 
 func scrapeCommand() *cli.Command {
 	const examples = "  hgld scrape run --contact you@university.edu      ask Commons for the tag of every landmark\n" +
+		"  hgld scrape run --source api --contact …          the same through the APIs: an hour for GLDv2, not a day\n" +
 		"  hgld scrape run --dry-run                         how many requests, and how long they take\n" +
 		"  hgld scrape run --reparse --policy drop-multi     the same pages again, without a network"
-	run := scrapeStage().subcommand("run", "read category pages and take their \"instance of\"", examples+"\n"+
+	run := scrapeStage().subcommand("run", "find the \"instance of\" of every category", examples+"\n"+
 		"  hgld scrape run --limit 50 --contact …            a trial with the first 50 landmarks; what it fetched is kept")
 	run.Flags = append(run.Flags,
 		&cli.BoolFlag{Name: "dry-run", Usage: "say what is left to do, and do nothing"},
+		&cli.StringSliceFlag{Name: "retry", Usage: "ask again for `WHAT` has a finding: " + strings.Join(scrape.Retries.Names(), ", ")},
+		&cli.BoolFlag{Name: "since", Usage: "ask for revisions, then again for what has changed, and list the tags that are others now"},
 		&cli.BoolFlag{Name: "reparse", Usage: "read the pages again that were fetched before, and ask for none"})
-	run.Action = func(c *cli.Context) error {
-		switch {
-		case c.Bool("dry-run") && c.Bool("reparse"):
-			return usagef("--dry-run and --reparse exclude each other")
-		case c.Bool("dry-run"):
-			return planScrape(c)
-		case c.Bool("reparse"):
-			return scrapeStageOf(reparse).action(c)
-		}
-		return scrapeStage().action(c)
-	}
-	return group("scrape", "stage 1: category pages -> \"instance of\" tags", examples, run, scrapeImportCommand())
+	run.Action = runScrapeCommand
+	return group("scrape", "stage 1: category pages -> \"instance of\" tags", examples, run, scrapeStatsCommand(), scrapeVerifyCommand(), scrapeImportCommand())
 }
 
-// runScrape is `hgld scrape run`.
-func runScrape(j *job, s *scrapeSettings) error {
-	cfg, transport, err := scrapeConfig(j, s)
+// runScrapeCommand is `hgld scrape run` with one of its ways to work.
+func runScrapeCommand(c *cli.Context) error {
+	retry, since := c.StringSlice("retry"), c.Bool("since")
+	switch {
+	case c.Bool("dry-run") && c.Bool("reparse"):
+		return usagef("--dry-run and --reparse exclude each other")
+	case (since || len(retry) > 0) && (c.Bool("dry-run") || c.Bool("reparse")):
+		return usagef("--retry and --since ask the site, which --dry-run and --reparse do not: leave one out")
+	case c.Bool("dry-run"):
+		return planScrape(c)
+	case c.Bool("reparse"):
+		return scrapeStageOf(reparse).action(c)
+	}
+	return scrapeStageOf(func(j *job, s *scrapeSettings) error { return askSite(j, s, retry, since) }).action(c)
+}
+
+// runScrape is `hgld scrape run` as a stage of `hgld run`.
+func runScrape(j *job, s *scrapeSettings) error { return askSite(j, s, nil, false) }
+
+// askSite is `hgld scrape run`. retry names what else is asked for again; since asks
+// for what has changed.
+func askSite(j *job, s *scrapeSettings, retry []string, since bool) (err error) {
+	for _, name := range retry {
+		if _, err := scrape.Retries.Get("retry", name); err != nil {
+			return withCode(exitUsage, err)
+		}
+	}
+	way, err := s.way(j)
 	if err != nil {
 		return err
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(crawlGC))
+	cfg, err := scrapeConfig(j, s, way)
+	if err != nil {
+		return err
+	}
+	cfg.Retry, cfg.Agent = retry, way.polite.UserAgent
+	if cfg.Since = since; since {
+		if _, ok := way.source.(scrape.Watcher); !ok {
+			return usagef("--since needs --source api: pages do not tell their revisions apart from themselves")
+		}
+		cfg.Out.Changes = s.Changes
+	}
+	unlock, err := lockWikimedia(way.polite.Hosts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
 	plan, err := scrape.NewPlan(cfg)
 	if err != nil {
 		return scrapeError(s, err)
 	}
-	j.say("%s; asking %s for %d%s", planLine(plan), s.BaseURL, plan.Titles-plan.Done, pace(plan, s.Rate))
+	j.say("%s; asking %s for %d%s", planLine(plan), s.BaseURL, plan.Titles-plan.Done, pace(plan, way.polite.Rate))
 	bar := j.progress("scraping", plan.Titles)
 	cfg.Progress = showCrawl(bar, plan.Done)
 	report, err := scrape.Run(j.ctx, cfg)
@@ -95,13 +125,13 @@ func runScrape(j *job, s *scrapeSettings) error {
 	if err != nil {
 		return scrapeError(s, err)
 	}
-	j.say("%s sent", count(int(transport.Requests()), "request"))
+	j.say("%s sent", count(int(way.transport.Requests()), "request"))
 	return printScrape(j, s, report)
 }
 
 // reparse is `hgld scrape run --reparse`.
 func reparse(j *job, s *scrapeSettings) error {
-	cfg, _, err := scrapeConfig(j, s)
+	cfg, err := offlineConfig(j, s)
 	if err != nil {
 		return err
 	}
@@ -126,7 +156,7 @@ func planScrape(c *cli.Context) error {
 	if err := j.project.load(c, "scrape", s); err != nil {
 		return err
 	}
-	cfg, _, err := scrapeConfig(j, s)
+	cfg, err := offlineConfig(j, s)
 	if err != nil {
 		return err
 	}
@@ -134,10 +164,27 @@ func planScrape(c *cli.Context) error {
 	if err != nil {
 		return scrapeError(s, err)
 	}
-	if j.json {
-		return writeJSON(j, map[string]any{"plan": plan, "base_url": s.BaseURL, "rate": s.Rate, "seconds": plan.Duration(s.Rate).Seconds()})
+	source, err := scrapeSources.Get("source", s.Source)
+	if err != nil {
+		return err
 	}
-	j.print("%s\n%d requests to %s are left, beside redirects and repeats%s\n", planLine(plan), plan.Requests, s.BaseURL, pace(plan, s.Rate))
+	rate := s.politeness(source.polite()).Rate
+	if j.json {
+		return writeJSON(j, map[string]any{"plan": plan, "base_url": s.BaseURL, "rate": rate, "seconds": plan.Duration(rate).Seconds()})
+	}
+	j.print("%s\n%d requests to %s are left, beside redirects and repeats%s\n", planLine(plan), plan.Requests, s.BaseURL, pace(plan, rate))
+	if len(plan.Stages) > 1 {
+		for _, stage := range plan.Stages {
+			j.print("  %7d  %-6s %s\n", stage.Requests, stage.Step, stage.About)
+		}
+	}
+	if plan.Requests > 0 {
+		j.print("at other rates that the site allows:")
+		for i, r := range source.rates {
+			j.print("%s %v at %.2g a second", map[bool]string{true: ",", false: ""}[i > 0], plan.Duration(r), r)
+		}
+		j.print("\n")
+	}
 	return nil
 }
 
@@ -161,198 +208,4 @@ func planLine(p scrape.Plan) string {
 		line += fmt.Sprintf(", %s without a usable URL", count(p.Unusable, "landmark"))
 	}
 	return line
-}
-
-// scrapeConfig reads the input and puts the crawl together.
-func scrapeConfig(j *job, s *scrapeSettings) (scrape.Config, *polite.Transport, error) {
-	var cfg scrape.Config
-	clock, err := answerClock()
-	if err != nil {
-		return cfg, nil, err
-	}
-	transport, err := scrapeTransport(s)
-	if err != nil {
-		return cfg, nil, err
-	}
-	source, err := page.New(s.BaseURL, transport, clock)
-	if err != nil {
-		return cfg, nil, withCode(exitUsage, err)
-	}
-	out := scrape.Output{Tags: s.Out, Policy: s.Policy, PaperText: s.PaperText, Tool: "hgld " + version}
-	if err := out.Check(); err != nil {
-		return cfg, nil, withCode(exitUsage, fmt.Errorf("scrape: %w", err))
-	}
-	j.say("reading %s", s.Categories)
-	input, err := readCategories(s.Categories, labels.Split(s.Split))
-	if err != nil {
-		return cfg, nil, err
-	}
-	return scrape.Config{
-		State: s.State, Input: input, Source: source, Settings: map[string]string{"base_url": strings.TrimSuffix(s.BaseURL, "/")},
-		Workers: s.InFlight, Limit: j.limit, Grace: drain,
-		Out: out,
-	}, transport, nil
-}
-
-// answerClock stamps answers: with the time, or with that of $SOURCE_DATE_EPOCH,
-// so that the same pages give the same bytes.
-func answerClock() (func() time.Time, error) {
-	text, ok := os.LookupEnv("SOURCE_DATE_EPOCH")
-	if !ok || text == "" {
-		return time.Now, nil
-	}
-	seconds, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return nil, usagef("SOURCE_DATE_EPOCH: %q is no number of seconds since 1970", text)
-	}
-	return func() time.Time { return time.Unix(seconds, 0) }, nil
-}
-
-// scrapeTransport is the polite way to the site, and to no other.
-func scrapeTransport(s *scrapeSettings) (*polite.Transport, error) {
-	base, err := url.Parse(s.BaseURL)
-	if err != nil || base.Host == "" {
-		return nil, usagef("base_url %q is no address of a site; want https://commons.wikimedia.org", s.BaseURL)
-	}
-	p := polite.Defaults()
-	p.Hosts, p.Rate, p.InFlight, p.MaxRequests = []string{base.Host}, s.Rate, s.InFlight, s.MaxRequests
-	if s.Contact != "" {
-		if p.UserAgent, err = polite.UserAgent(version, s.Contact); err != nil {
-			return nil, withCode(exitUsage, err)
-		}
-	}
-	connections := http.DefaultTransport.(*http.Transport).Clone()
-	connections.MaxIdleConnsPerHost = s.InFlight
-	transport, err := polite.New(p, connections)
-	if err != nil && s.Contact == "" && polite.Wikimedia(base.Host) {
-		return nil, withHint(withCode(exitUsage, err), "say who you are: --contact you@university.edu, or contact: in the section scrape of hgld.yaml")
-	}
-	return transport, withCode(exitUsage, err)
-}
-
-// readCategories reads the landmarks of a label file of any form that has their
-// categories.
-func readCategories(path string, split labels.Split) (scrape.Input, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return scrape.Input{}, err
-	}
-	table, err := labels.ParseCSV(bytes.NewReader(data), path, labels.ReadOptions{Split: split})
-	if unknown := (*labels.SplitUnknownError)(nil); errors.As(err, &unknown) {
-		table, err = labels.ParseCSV(bytes.NewReader(data), path, labels.ReadOptions{Split: labels.Train})
-	}
-	if err != nil {
-		return scrape.Input{}, withCode(exitUsage, err)
-	}
-	sum := sha256.Sum256(data)
-	input := scrape.Input{Name: path, SHA256: hex.EncodeToString(sum[:])}
-	for _, l := range table.Rows {
-		input.Landmarks = append(input.Landmarks, scrape.Landmark{ID: l.Landmark, Split: l.Split, Category: l.Category})
-	}
-	if !slices.ContainsFunc(input.Landmarks, func(l scrape.Landmark) bool { return l.Category != "" }) {
-		return input, withHint(usagef("%s: no landmark has a category", path), "hgld reads GLDv2's train_label_to_category.csv and its like: columns landmark_id, category")
-	}
-	return input, nil
-}
-
-// showCrawl counts outcomes beside the bar of a crawl of which so many titles were
-// done before.
-func showCrawl(bar *progress, before int) func(scrape.Progress) {
-	bar.from(before)
-	tagged, failed := 0, 0
-	return func(p scrape.Progress) {
-		for _, o := range p.Outcomes {
-			switch o {
-			case labels.OK:
-				tagged++
-			case labels.Retryable, labels.Failed, labels.Malformed:
-				failed++
-			}
-		}
-		note := fmt.Sprintf("%d with a tag", tagged)
-		if failed > 0 {
-			note += fmt.Sprintf(", %d failed", failed)
-		}
-		bar.set(p.Done, note)
-	}
-}
-
-// scrapeError gives the errors of a crawl their exit codes and next steps.
-func scrapeError(s *scrapeSettings, err error) error {
-	var (
-		locked     *filelock.LockedError
-		mismatch   *scrape.MismatchError
-		damage     *scrape.DamageError
-		incomplete *scrape.IncompleteError
-		stop       *polite.StopError
-	)
-	switch {
-	case errors.As(err, &locked):
-		return withHint(withCode(exitLocked, err), "wait for it to end; it saves what it has when it is interrupted")
-	case errors.As(err, &mismatch):
-		return withHint(withCode(exitUsage, err), "--state another-folder keeps both")
-	case errors.As(err, &damage):
-		return withHint(withCode(exitIntegrity, err), "`hgld scrape run` without --reparse fetches the damaged pages again")
-	case errors.Is(err, scrape.ErrMoreNeeded):
-		return withHint(withCode(exitTemporary, err), "`hgld scrape run` without --reparse fetches the rest")
-	case errors.As(err, &incomplete) && errors.As(err, &stop):
-		when := "now"
-		if !incomplete.RetryAt.IsZero() {
-			when = "after " + incomplete.RetryAt.Local().Format("15:04:05 on 2 January 2006")
-		}
-		return withHint(withCode(exitTemporary, err), "what was fetched is kept in %s; run the same command again %s", s.State, when)
-	}
-	return err
-}
-
-// printScrape prints the summary; landmarks that failed are an error.
-func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
-	if j.json {
-		if err := writeJSON(j, r); err != nil {
-			return err
-		}
-	} else {
-		printCoverage(j, s, r)
-	}
-	if len(r.Failed) == 0 {
-		return nil
-	}
-	if !j.json {
-		for i, f := range r.Failed {
-			if i == 10 {
-				j.print("  … and %d more\n", len(r.Failed)-i)
-				break
-			}
-			j.print("  %s/%d %s: %s\n", f.Split, f.Landmark, f.Outcome, f.Error)
-		}
-	}
-	err := withCode(exitSomeFailed, fmt.Errorf("%s failed; %s lists them", count(len(r.Failed), "landmark"), filepath.Join(s.State, "report.json")))
-	if slices.ContainsFunc(r.Failed, func(f scrape.Failure) bool { return f.Outcome == labels.Retryable }) {
-		return worthRepeating(withHint(err, "the same command asks again for those with error_retryable"))
-	}
-	return err
-}
-
-func printCoverage(j *job, s *scrapeSettings, r *scrape.Report) {
-	for _, split := range r.Splits {
-		j.print("%s: %d of %s have a tag (%.1f %%)", split.Split, split.Tagged, count(split.Landmarks, "landmark"), 100*split.Coverage)
-		if split.PaperTagged > 0 && split.Landmarks == split.PaperLandmarks { // else it is no comparison
-			j.print("; the paper: %d of %d (%.1f %%)", split.PaperTagged, split.PaperLandmarks, 100*float64(split.PaperTagged)/float64(split.PaperLandmarks))
-		}
-		j.print("\n")
-		outcomes := slices.SortedFunc(maps.Keys(split.Outcomes), func(a, b labels.Outcome) int {
-			return slices.Index(labels.Outcomes, a) - slices.Index(labels.Outcomes, b)
-		})
-		for _, o := range outcomes {
-			j.print("  %7d  %s\n", split.Outcomes[o], o)
-		}
-	}
-	j.print("%s with several values; without a tag for it:", count(r.Several, "landmark"))
-	for i, p := range r.Policies {
-		if i > 0 {
-			j.print(",")
-		}
-		j.print(" %s %d", p.Policy, p.Dropped)
-	}
-	j.print(" (policy: %s)\n%s written: %s\n", r.Policy, s.Out, count(r.Tags, "distinct tag"))
 }

@@ -13,7 +13,6 @@ import (
 	"hgld/internal/registry"
 	"hgld/labels"
 	"hgld/scrape"
-	"hgld/scrape/page"
 )
 
 func scrapeImportCommand() *cli.Command {
@@ -147,7 +146,7 @@ func importedRecord(row labels.TagRow) labels.Record {
 	if title, err := scrape.Title(r.Category); err == nil {
 		r.Title = title
 	}
-	if tag := page.Normal(row.Tag); tag != "" {
+	if tag := scrape.Normal(row.Tag); tag != "" {
 		r.Outcome, r.Raw, r.Tag = labels.OK, row.Tag, tag
 		r.Values = []labels.TagValue{{Raw: r.Raw, Text: r.Tag}}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"unicode"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -119,9 +120,71 @@ func TestScrapeExitCodes(t *testing.T) {
 	if err := os.Truncate(kept[0], 20); err != nil {
 		t.Fatal(err)
 	}
-	expect(exitIntegrity, "without --reparse fetches the damaged pages again", "--reparse")
-	expect(exitTemporary, "fetches the rest", "--reparse")
+	for range 2 { // one damaged body gives the same exit code every time
+		expect(exitIntegrity, "without --reparse fetches the damaged pages again", "--reparse")
+	}
 	expect(exitOK, "12 of 12")
+	expect(exitOK, "12 of 12", "--reparse")
+}
+
+func TestScrapeThatCannotReadItsPagesKeepsThem(t *testing.T) {
+	site, url := crawlSite(t, 12)
+	expect := func(want int, text string, more ...string) {
+		t.Helper()
+		if code, out := scrapeRun(url, more...); code != want || !strings.Contains(out, text) {
+			t.Errorf("scrape run %v: exit code %d, want %d and %q:\n%s", more, code, want, text, out)
+		}
+	}
+	expect(exitOK, "12 of 12")
+	raw := filepath.Join("scrape", "raw")
+	if err := os.Rename(raw, "elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+	expect(exitIntegrity, "put back what is gone from "+raw, "--reparse")
+	expect(exitIntegrity, "put back what is gone from "+raw)
+	if err := os.Rename("elsewhere", raw); err != nil {
+		t.Fatalf("the folder cannot be moved back: %v", err)
+	}
+	expect(exitOK, "12 of 12", "--reparse")
+	expect(exitUsage, "leave one out", "--reparse", "--retry", "missing")
+	expect(exitUsage, `did you mean "missing"`, "--retry", "misssing")
+	for title, n := range site.Requests() {
+		if n != 1 {
+			t.Errorf("%s was asked for %d times", title, n)
+		}
+	}
+}
+
+func TestScrapeOfALoginPageStops(t *testing.T) {
+	site, url := crawlSite(t, 40)
+	site.Always = func(string) (fakecommons.Fault, bool) {
+		return fakecommons.Fault{Body: "<html><form></form></html>"}, true
+	}
+	code, out := scrapeRun(url)
+	if code != exitTemporary || !strings.Contains(out, "20 answers in a row could not be read") || !strings.Contains(out, "--retry malformed") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
+// What a site sends is shown, never obeyed, and no more of it than a line.
+func TestScrapeShowsTerminalEscapesEscaped(t *testing.T) {
+	site, url := crawlSite(t, 1)
+	site.Always = func(string) (fakecommons.Fault, bool) {
+		return fakecommons.Fault{Body: "<html></html>", Type: "text/\u009b31m\u202e" + strings.Repeat("x", 5000)}, true
+	}
+	code, out := scrapeRun(url)
+	if code != exitSomeFailed || !strings.Contains(out, `train/0 malformed: Content-Type`) {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	for _, line := range strings.Split(out, "\n") {
+		if len(line) > 400 || strings.ContainsFunc(line, unicode.IsControl) || strings.ContainsRune(line, '\u202e') {
+			t.Errorf("printed: %q", line)
+		}
+	}
+	tags, err := os.ReadFile("tags.jsonl")
+	if err != nil || strings.ContainsRune(string(tags), '\u202e') || len(tags) > 2000 {
+		t.Errorf("%v; the file has\n%q", err, tags)
+	}
 }
 
 // The paper's count is one of all its landmarks: beside a part of them it says

@@ -4,6 +4,8 @@ package main
 
 import (
 	"os"
+	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,7 +19,7 @@ import (
 // TestSignalEndsAScrapeThatGoesOn sends each of the signals that ask for an end
 // once 20 pages were asked for.
 func TestSignalEndsAScrapeThatGoesOn(t *testing.T) {
-	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1} {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGHUP} {
 		site, url := crawlSite(t, 60)
 		var once sync.Once
 		site.Always = func(title string) (fakecommons.Fault, bool) {
@@ -47,6 +49,15 @@ func TestSignalEndsAScrapeThatGoesOn(t *testing.T) {
 				t.Errorf("%v: %s was asked for %d times", signal, title, n)
 			}
 		}
+	}
+}
+
+// Under nohup a closed terminal ends nothing.
+func TestIgnoredHangupStaysIgnored(t *testing.T) {
+	signal.Ignore(syscall.SIGHUP)
+	defer signal.Reset(syscall.SIGHUP)
+	if slices.Contains(stopSignals(), os.Signal(syscall.SIGHUP)) {
+		t.Error("SIGHUP is asked for although it is ignored")
 	}
 }
 

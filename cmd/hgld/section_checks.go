@@ -14,6 +14,9 @@ import (
 // read. Each command finds the same mistakes itself, when it comes to them.
 
 func (s *scrapeSettings) check() error {
+	if _, err := scrapeSources.Get("source", s.Source); err != nil {
+		return err
+	}
 	_, err := scrape.Policies.Get("policy", s.Policy)
 	return err
 }

@@ -162,15 +162,21 @@ func (p *project) portable(settings any) (string, error) {
 		case string:
 			f.value.SetString(p.inside(v))
 		case []string:
-			list := make([]string, len(v))
-			for i := range v {
-				list[i] = p.inside(v[i])
-			}
-			f.value.Set(reflect.ValueOf(list))
+			f.value.Set(reflect.ValueOf(p.allInside(v)))
+		case fileList:
+			f.value.Set(reflect.ValueOf(fileList(p.allInside(v))))
 		}
 	}
 	text, err := yaml.Marshal(settings)
 	return string(text), err
+}
+
+func (p *project) allInside(paths []string) []string {
+	list := make([]string, len(paths))
+	for i := range paths {
+		list[i] = p.inside(paths[i])
+	}
+	return list
 }
 
 // state is what `hgld status` says of a stage.

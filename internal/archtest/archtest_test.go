@@ -22,6 +22,7 @@ var may = map[string][]string{
 	"labels":                  {},
 	"scrape":                  {"labels"},
 	"scrape/page":             {"scrape", "labels"},
+	"scrape/api":              {"scrape", "scrape/polite", "labels"},
 	"scrape/polite":           {},
 	"scrape/fakecommons":      {"labels"},
 	"cluster":                 {"labels"},

@@ -29,6 +29,8 @@ type Category struct {
 	Variant  Variant
 	Target   string  // title that a redirect leads to
 	Item     string  // Wikidata item, "" for none
+	Topic    string  // main topic of Item, which then is a category's item: the values are the topic's
+	Merged   string  // item that Item was merged into: the values are that one's
 	Revision int64   // 0: a number that follows from the position
 	Faults   []Fault // answered one a request, before the page
 }
@@ -38,6 +40,7 @@ type Value struct {
 	Text       string   // byte for byte
 	Qualifiers []string // in parentheses behind it
 	Link       string   // where the text links to, "" for plain text
+	Rank       string   // API: "preferred", "deprecated", "" for normal; a page does not print a deprecated value
 }
 
 // Variant is the form of a page.
@@ -53,6 +56,7 @@ const (
 	NoTag                          // an infobox without that row, but with "Subclass of"
 	NoInfobox                      // no infobox
 	SoftRedirect                   // {{Category redirect|Target}}
+	RedRedirect                    // the same, with a target that does not exist: a red link
 	HardRedirect                   // #REDIRECT: the server shows Target under this address
 	HTTPRedirect                   // 301 to Target
 	Disambiguation                 // in Category:Disambiguation categories
@@ -79,7 +83,13 @@ type Server struct {
 	Robots string                           // robots.txt; set before the first request
 	Always func(title string) (Fault, bool) // if set: a fault for every request that it wants one for
 
+	API API // how the APIs behave; set before the first request
+
 	pages map[string]*Category
+	items map[string]*Category // by Item, Topic and Merged
+
+	traffic traffic
+	classes classes
 
 	mu       sync.Mutex
 	requests map[string]int
@@ -88,12 +98,25 @@ type Server struct {
 
 // New returns a server of the given categories. Any other title is missing.
 func New(categories []Category) *Server {
-	s := &Server{Robots: Robots, pages: map[string]*Category{}, requests: map[string]int{}, faults: map[string]int{}}
+	s := &Server{Robots: Robots, pages: map[string]*Category{}, items: map[string]*Category{}, requests: map[string]int{}, faults: map[string]int{}}
 	for i, c := range categories {
 		if c.Revision == 0 {
 			c.Revision = 900_000_000 + int64(i)
 		}
 		s.pages[c.Title] = &c
+		for _, item := range []string{c.Item, c.Topic, c.Merged} {
+			if item != "" {
+				s.items[item] = &c
+			}
+		}
+		for _, v := range c.Values { // so that ids do not depend on the order of requests
+			s.classes.id(v.Text)
+			for _, q := range v.Qualifiers {
+				if !years.MatchString(q) {
+					s.classes.id(q)
+				}
+			}
+		}
 	}
 	return s
 }
@@ -105,8 +128,13 @@ func (s *Server) Requests() map[string]int {
 	return maps.Clone(s.requests)
 }
 
-// ServeHTTP answers for /robots.txt and /wiki/….
+// ServeHTTP answers for /robots.txt, /wiki/… and /w/api.php, the last both as Commons
+// and as Wikidata.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/w/api.php" {
+		s.serveAPI(w, r)
+		return
+	}
 	name, ok := strings.CutPrefix(r.URL.Path, "/wiki/")
 	switch {
 	case r.URL.Path == "/robots.txt":

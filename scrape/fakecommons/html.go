@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"net/url"
 	"strings"
 
 	"hgld/labels"
@@ -64,7 +65,7 @@ func quote(v any) string {
 
 func (c *Category) categories() []string {
 	switch c.Variant {
-	case SoftRedirect:
+	case SoftRedirect, RedRedirect:
 		return []string{"Category redirects"}
 	case Disambiguation:
 		return []string{"Disambiguation categories"}
@@ -79,6 +80,9 @@ func (c *Category) content(b *strings.Builder) {
 	case SoftRedirect:
 		fmt.Fprintf(b, "<div class=\"plainlinks category-redirect-header boilerplate\"><b>This category is located at <a href=\"%s\" title=\"%s\">%s</a>.</b></div>\n",
 			html.EscapeString(path(c.Target)), html.EscapeString(c.Target), html.EscapeString(c.Target))
+	case RedRedirect:
+		fmt.Fprintf(b, "<div class=\"plainlinks category-redirect-header boilerplate\"><b>This category is located at <a href=\"/w/index.php?title=%s&amp;action=edit&amp;redlink=1\" class=\"new\" title=\"%s (page does not exist)\">%s</a>.</b></div>\n",
+			html.EscapeString(url.QueryEscape(strings.ReplaceAll(c.Target, " ", "_"))), html.EscapeString(c.Target), html.EscapeString(c.Target))
 	case Missing, MissingButKnown:
 		b.WriteString("<div class=\"noarticletext mw-content-ltr\"><p>There is currently no text in this page.</p></div>\n")
 	case Disambiguation:
@@ -130,6 +134,9 @@ func (c *Category) row(b *strings.Builder, spanning bool) {
 		b.WriteString("<div class=\"plainlist\"><ul>")
 	}
 	for _, v := range c.Values {
+		if v.Rank == "deprecated" {
+			continue
+		}
 		text := html.EscapeString(v.Text)
 		if v.Link != "" {
 			text = fmt.Sprintf("<a href=\"%s\" title=\"%[2]s\">%[2]s</a>", html.EscapeString(v.Link), text)

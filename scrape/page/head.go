@@ -58,7 +58,7 @@ func (h *Head) read(script []byte) error {
 		}
 	}
 	if h.Item != "" && !validItem(h.Item) {
-		return fmt.Errorf("wgWikibaseItemId in the page's head: %q is no item", h.Item)
+		return fmt.Errorf("wgWikibaseItemId in the page's head: %.80q is no item", h.Item)
 	}
 	for _, c := range categories {
 		h.redirects = h.redirects || c == redirectCategory

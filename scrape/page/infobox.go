@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"hgld/labels"
+	"hgld/scrape"
 )
 
 // infobox follows the rows of the Wikidata infobox up to the end of the one with
@@ -120,8 +121,14 @@ func (b *infobox) truncate(level int) error {
 	switch {
 	case b.state == inHeader && b.cell > level:
 		b.state = between
-		if !b.done && Normal(b.text.String()) == Header {
+		if b.done {
+			break
+		}
+		header := scrape.Normal(b.text.String())
+		if header == Header {
 			b.state, b.found = matched, true
+		} else if code := languageOf(header); code != "" {
+			return fmt.Errorf("the infobox is in the language %q: it has the header %q for %q", code, header, Header)
 		}
 	case b.state == inCell && b.cell > level:
 		b.state, b.done = between, true
@@ -191,7 +198,7 @@ func valueOf(text string, links []link) labels.TagValue {
 	if i >= 0 && links[i].start < len(rest) {
 		v.Link = links[i].href
 	}
-	v.Text = Normal(v.Raw)
+	v.Text = scrape.Normal(v.Raw)
 	return v
 }
 

@@ -62,6 +62,11 @@ var malformed = map[string]struct {
 	"redirect to a file":       {start + `<div class="category-redirect-header"><a href="/wiki/File:A.jpg">x</a></div>` + stop, "a category redirect: ", ""},
 	"redirect to another site": {start + `<div class="category-redirect-header"><a href="https://evil.net/wiki/Category:A">x</a></div>` + stop, "a category redirect: ", ""},
 	"redirect to a script":     {start + `<div class="category-redirect-header"><a href="javascript:alert(1)">x</a></div>` + stop, "a category redirect: ", ""},
+	"red link to a file":       {start + `<div class="category-redirect-header"><a href="/w/index.php?title=File:A.jpg&amp;redlink=1">x</a></div>` + stop, "a category redirect: ", ""},
+	"red link elsewhere":       {start + `<div class="category-redirect-header"><a href="//evil.net/w/index.php?title=Category:A&amp;redlink=1">x</a></div>` + stop, "a category redirect: ", ""},
+	"no red link":              {start + `<div class="category-redirect-header"><a href="/w/index.php?title=Category:A">x</a></div>` + stop, "a category redirect: ", ""},
+	"in German":                {`<html lang="de"><div id="mw-content-text">` + stop, `the page is in the language "de"`, ""},
+	"infobox in German":        {box(`<tr><th class="wikidatainfobox-lcell">Ist ein(e)</th><td>Kirche</td></tr>`), `the infobox is in the language "de"`, ""},
 	"redirect to nothing":      {start + `<div class="category-redirect-header"><a href="/wiki/Category:">x</a></div>` + stop, "a category redirect: ", ""},
 	"deep infobox":             {box(strings.Repeat("<div>", 300)), "the infobox nests more than 256 elements", ""},
 	"deep value":               {box(th + "<td>" + strings.Repeat("<b>", 300) + "x"), "the infobox nests more than 256 elements", ""},
@@ -90,13 +95,11 @@ func TestMalformedPagesHaveANamedEnd(t *testing.T) {
 				t.Errorf("outcome %s, error %v, want %s", p.Outcome(), err, c.outcome)
 			}
 			// What ends as an error never ends as a finding that there is no tag.
-			f, err := follow("Category:A", func(int, string) (scrape.Answer, error) {
-				return scrape.Answer{Status: 200, Type: "text/html; charset=UTF-8", Body: []byte(c.body)}, nil
-			})
+			f, err := read(scrape.Answer{Status: 200, Type: "text/html; charset=UTF-8", Body: []byte(c.body)})
 			switch {
 			case strings.HasPrefix(c.err, "the page breaks off"):
 				if !errors.Is(err, ErrTruncated) {
-					t.Errorf("finding %+v, error %v, want ErrTruncated", f.Record, err)
+					t.Errorf("finding %+v, error %v, want ErrTruncated", f, err)
 				}
 			case err != nil:
 				t.Errorf("error %v, want a finding", err)

@@ -9,6 +9,7 @@ package page
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"mime"
@@ -80,19 +81,91 @@ func newCollector(transport http.RoundTripper) *colly.Collector {
 // Name is "page".
 func (s *Source) Name() string { return "page" }
 
-// Fetch asks for a page and the pages that it redirects to.
-func (s *Source) Fetch(ctx context.Context, title string) (scrape.Finding, error) {
-	return follow(title, func(_ int, title string) (scrape.Answer, error) { return s.get(ctx, title) })
+// step is the only kind of question: the page of a title.
+const step = "page"
+
+// Steps is the page alone.
+func (s *Source) Steps() []string { return []string{step} }
+
+// BatchSize is 1.
+func (s *Source) BatchSize(string) int { return 1 }
+
+// Ask fetches the page of the title keys[0].
+func (s *Source) Ask(ctx context.Context, _ string, keys []string) ([]scrape.Answer, error) {
+	answer, err := s.get(ctx, keys[0])
+	return []scrape.Answer{answer}, err
 }
 
-// Reparse reads kept pages.
-func (s *Source) Reparse(title string, answers []scrape.Answer) (scrape.Finding, error) {
-	return follow(title, func(hop int, _ string) (scrape.Answer, error) {
-		if hop >= len(answers) {
-			return scrape.Answer{}, scrape.ErrMoreNeeded
+// fact is what the page of a title says.
+type fact struct {
+	Outcome  labels.Outcome    `json:"outcome"`
+	Error    string            `json:"error,omitempty"`
+	Status   int               `json:"status"`
+	Name     string            `json:"name,omitempty"` // the title of the page that was shown
+	Redirect string            `json:"redirect,omitempty"`
+	RedLink  bool              `json:"red_link,omitempty"`
+	Infobox  bool              `json:"infobox,omitempty"`
+	Values   []labels.TagValue `json:"values,omitempty"`
+	Item     string            `json:"item,omitempty"`
+	ID       int64             `json:"page_id,omitempty"`
+	Revision int64             `json:"revision,omitempty"`
+}
+
+// Read parses the page of the title keys[0]. An error means that the answer says
+// nothing about it: another one may.
+func (s *Source) Read(_ string, keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
+	if len(keys) != 1 || len(answers) != 1 {
+		return nil, fmt.Errorf("%d answers about %d titles; want one", len(answers), len(keys))
+	}
+	f, err := read(answers[0])
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(f)
+	return map[string]scrape.Fact{keys[0]: text}, err
+}
+
+// Finding follows the soft redirects from a title.
+func (s *Source) Finding(title string, facts scrape.Facts) (rec labels.Record, lacking []scrape.Task) {
+	chain := []string{title}
+	for hop := 0; ; hop++ {
+		task := scrape.Task{Step: step, Key: chain[hop]}
+		text, known := facts(task)
+		if !known {
+			return rec, []scrape.Task{task}
 		}
-		return answers[hop], nil
-	})
+		var f fact
+		if err := json.Unmarshal(text, &f); err != nil {
+			rec.Outcome, rec.Error = labels.Malformed, "what was kept of the page: "+err.Error()
+			return rec, nil
+		}
+		rec.Status, rec.Outcome, rec.Error = f.Status, f.Outcome, f.Error
+		if f.Outcome == labels.Malformed || f.Outcome == labels.Failed {
+			return rec, nil
+		}
+		if f.Name != "" && f.Name != chain[hop] && f.Redirect == "" { // a hard redirect
+			rec.Redirects = append(rec.Redirects, f.Name)
+		}
+		if f.Redirect == "" {
+			rec.Values, rec.Item, rec.PageID, rec.Revision = f.Values, f.Item, f.ID, f.Revision
+			if f.Outcome != labels.Missing {
+				rec.Infobox = &f.Infobox
+			}
+			return rec, nil
+		}
+		rec.Redirects = append(rec.Redirects, f.Redirect)
+		if f.RedLink {
+			rec.Outcome = labels.Missing
+			return rec, nil
+		}
+		seen := slices.Contains(chain, f.Redirect)
+		chain = append(chain, f.Redirect)
+		if seen || hop >= maxRedirects {
+			rec.Outcome = labels.RedirectLoop
+			rec.Error = strings.Join(chain, " → ")
+			return rec, nil
+		}
+	}
 }
 
 // URL is the address of a title, written as in the files of GLDv2.
@@ -106,6 +179,7 @@ func (s *Source) URL(title string) string {
 func (s *Source) get(ctx context.Context, title string) (scrape.Answer, error) {
 	c := s.collector.Clone()
 	c.Context = ctx
+	address := s.URL(title)
 	var answer scrape.Answer
 	var headers string
 	c.OnResponseHeaders(func(r *colly.Response) {
@@ -114,10 +188,10 @@ func (s *Source) get(ctx context.Context, title string) (scrape.Answer, error) {
 		r.Headers.Set("Content-Type", "text/html; charset=utf-8")
 	})
 	c.OnResponse(func(r *colly.Response) {
-		answer = scrape.Answer{URL: r.Request.URL.String(), Status: r.StatusCode, Type: headers,
+		answer = scrape.Answer{Method: http.MethodGet, URL: address, Status: r.StatusCode, Type: headers,
 			Fetched: s.now().UTC().Truncate(time.Second), Body: r.Body}
 	})
-	if err := c.Visit(s.URL(title)); err != nil {
+	if err := c.Visit(address); err != nil {
 		return scrape.Answer{}, err
 	}
 	if answer.Status == 0 {
@@ -126,71 +200,36 @@ func (s *Source) get(ctx context.Context, title string) (scrape.Answer, error) {
 	return answer, nil
 }
 
-// follow reads the page of a title and, where it is a soft redirect, the next.
-// get returns the answer for the hop with the given number.
-func follow(title string, get func(hop int, title string) (scrape.Answer, error)) (scrape.Finding, error) {
-	var f scrape.Finding
-	chain := []string{title}
-	for hop := 0; ; hop++ {
-		answer, err := get(hop, chain[hop])
-		if err != nil {
-			return f, err
-		}
-		p, err := read(answer, &f)
-		if err != nil {
-			return f, err
-		}
-		f.Answers = append(f.Answers, answer)
-		f.Status, f.Fetched = answer.Status, answer.Fetched
-		if f.Outcome == labels.Malformed || f.Outcome == labels.Failed {
-			return f, nil
-		}
-		if p.Name != "" && p.Name != chain[hop] && p.Redirect == "" { // a hard redirect
-			f.Redirects = append(f.Redirects, p.Name)
-		}
-		if p.Redirect == "" {
-			f.Values, f.Item, f.PageID, f.Revision = p.Values, p.Item, p.ID, p.Revision
-			return f, nil
-		}
-		f.Redirects = append(f.Redirects, p.Redirect)
-		seen := slices.Contains(chain, p.Redirect)
-		chain = append(chain, p.Redirect)
-		if seen || hop >= maxRedirects {
-			f.Outcome = labels.RedirectLoop
-			f.Error = strings.Join(chain, " → ")
-			return f, nil
-		}
-	}
-}
-
-// read turns one answer into a page and sets the outcome. An error means that the
-// answer says nothing: another one may.
-func read(a scrape.Answer, f *scrape.Finding) (Page, error) {
+// read turns one answer into a fact. An error means that the answer says nothing:
+// another one may.
+func read(a scrape.Answer) (fact, error) {
+	f := fact{Status: a.Status}
 	switch {
 	case a.Status == http.StatusNotFound || a.Status == http.StatusGone:
 		// The body is a whole page, which may even list files; it is no category.
 		f.Outcome = labels.Missing
-		return Page{}, nil
+		return f, nil
 	case a.Status >= 500 || a.Status == http.StatusTooManyRequests || a.Status == http.StatusForbidden ||
 		a.Status == http.StatusUnauthorized || a.Status == http.StatusRequestTimeout:
-		return Page{}, fmt.Errorf("%s: HTTP %d %s", a.URL, a.Status, http.StatusText(a.Status))
+		return f, fmt.Errorf("%s: HTTP %d %s", a.URL, a.Status, http.StatusText(a.Status))
 	case a.Status != http.StatusOK:
 		f.Outcome, f.Error = labels.Failed, fmt.Sprintf("HTTP %d %s", a.Status, http.StatusText(a.Status))
-		return Page{}, nil
+		return f, nil
 	}
 	media, parameters, err := mime.ParseMediaType(a.Type)
 	if charset := parameters["charset"]; err != nil || media != "text/html" || charset != "" && !strings.EqualFold(charset, "utf-8") {
-		f.Outcome, f.Error = labels.Malformed, fmt.Sprintf("Content-Type %q; want text/html in UTF-8", a.Type)
-		return Page{}, nil
+		f.Outcome, f.Error = labels.Malformed, fmt.Sprintf("Content-Type %.80q; want text/html in UTF-8", a.Type)
+		return f, nil
 	}
 	p, err := Parse(a.Body)
 	if errors.Is(err, ErrTruncated) {
-		return Page{}, fmt.Errorf("%s: %w", a.URL, err)
+		return f, fmt.Errorf("%s: %w", a.URL, err)
 	}
 	if err != nil {
 		f.Outcome, f.Error = labels.Malformed, err.Error()
-		return Page{}, nil
+		return f, nil
 	}
-	f.Outcome = p.Outcome()
-	return p, nil
+	f.Outcome, f.Name, f.Redirect, f.RedLink, f.Infobox = p.Outcome(), p.Name, p.Redirect, p.RedLink, p.Infobox
+	f.Values, f.Item, f.ID, f.Revision = p.Values, p.Item, p.ID, p.Revision
+	return f, nil
 }

@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/url"
 	"regexp"
 	"strings"
 	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 
 	"hgld/labels"
 	"hgld/scrape"
@@ -37,6 +36,7 @@ type Page struct {
 	Head // as far as the page states it
 
 	Redirect       string // title that a soft redirect leads to
+	RedLink        bool   // and that title does not exist
 	Disambiguation bool
 	Infobox        bool
 	HasTag         bool // there is a row "Instance of"
@@ -60,8 +60,8 @@ type Page struct {
 // has parentheses itself.
 //
 // An error means that this is no readable category page: too large, cut short
-// (ErrTruncated), not UTF-8, not from MediaWiki, another namespace, or beyond one
-// of the limits above.
+// (ErrTruncated), not UTF-8, not from MediaWiki, not in English, another namespace,
+// or beyond one of the limits above.
 func Parse(body []byte) (Page, error) {
 	if err := check(body); err != nil {
 		return Page{}, err
@@ -196,6 +196,8 @@ func (p *parser) start() error {
 			p.page.Infobox = true
 			p.box.stack = append(p.box.stack, p.name)
 		}
+	case "html":
+		return checkLanguage(p.lang)
 	case "li":
 		p.wikidata = p.wikidata || p.page.Item == "" && is(p.id, "t-wikibase")
 	case "a":
@@ -209,13 +211,11 @@ func (p *parser) link() error {
 	switch {
 	case p.redirect && p.href != nil:
 		p.redirect = false
-		href, _, _ := strings.Cut(decode(p.href), "#")
-		href, _, _ = strings.Cut(href, "?")
-		target, err := scrape.Title(href)
+		target, red, err := targetOf(decode(p.href))
 		if err != nil {
 			return fmt.Errorf("a category redirect: %w", err)
 		}
-		p.page.Redirect = target
+		p.page.Redirect, p.page.RedLink = target, red
 	case p.wikidata && p.href != nil:
 		p.wikidata = false
 		p.page.Item = itemOf(p.href)
@@ -225,6 +225,21 @@ func (p *parser) link() error {
 		p.page.redirects = true
 	}
 	return nil
+}
+
+// targetOf returns the category that a link leads to. MediaWiki writes a link to a
+// page that does not exist, a red one, as /w/index.php?title=…&redlink=1.
+func targetOf(href string) (title string, red bool, err error) {
+	href, _, _ = strings.Cut(href, "#")
+	path, query, _ := strings.Cut(href, "?")
+	if host, ok := strings.CutSuffix(path, "/w/index.php"); ok {
+		values, err := url.ParseQuery(query)
+		if err == nil && values.Get("redlink") == "1" {
+			path, red = host+"/wiki/"+url.PathEscape(values.Get("title")), true
+		}
+	}
+	title, err = scrape.Title(path)
+	return title, red, err
 }
 
 // itemLink is the address of an item, either form.
@@ -252,10 +267,4 @@ func hasClass(class []byte, name string) bool {
 			return true
 		}
 	}
-}
-
-// Normal is the text that people compare: NFC, runs of white space made one
-// space, none at the ends.
-func Normal(raw string) string {
-	return norm.NFC.String(strings.Join(strings.Fields(raw), " "))
 }

@@ -7,11 +7,14 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/PuerkitoBio/goquery"
 
 	"hgld/internal/goldens"
 	"hgld/labels"
+	"hgld/scrape"
 	"hgld/scrape/fakecommons"
 )
 
@@ -77,7 +80,7 @@ var manyValues = []fakecommons.Value{
 func TestEveryPageVariantIsUnderstood(t *testing.T) {
 	var values []labels.TagValue
 	for _, v := range manyValues {
-		values = append(values, labels.TagValue{Raw: v.Text, Text: Normal(v.Text), Qualifiers: v.Qualifiers, Link: v.Link})
+		values = append(values, labels.TagValue{Raw: v.Text, Text: scrape.Normal(v.Text), Qualifiers: v.Qualifiers, Link: v.Link})
 	}
 	for name, c := range map[string]struct {
 		variant fakecommons.Variant
@@ -142,7 +145,7 @@ const th = `<tr><th class="wikidatainfobox-lcell">Instance of</th>`
 
 func TestRowRule(t *testing.T) {
 	one := func(raw, link string, qualifiers ...string) []labels.TagValue {
-		return []labels.TagValue{{Raw: raw, Text: Normal(raw), Link: link, Qualifiers: qualifiers}}
+		return []labels.TagValue{{Raw: raw, Text: scrape.Normal(raw), Link: link, Qualifiers: qualifiers}}
 	}
 	for name, c := range map[string]struct {
 		html string
@@ -150,7 +153,6 @@ func TestRowRule(t *testing.T) {
 	}{
 		"another row first":       {box(`<tr><th class="wikidatainfobox-lcell">Subclass of</th><td><ul><li>x</li></ul></td></tr>` + th + `<td>a</td></tr>`), one("a", "")},
 		"subclass only":           {box(`<tr><th class="wikidatainfobox-lcell">Subclass of</th><td><ul><li>x</li></ul></td></tr>`), nil},
-		"another language":        {box(`<tr><th class="wikidatainfobox-lcell">Ist ein(e)</th><td>x</td></tr>`), nil},
 		"another class":           {box(`<tr><th class="wikidatainfobox-lcell2">Instance of</th><td>x</td></tr>`), nil},
 		"more classes":            {box(`<tr><th class="a wikidatainfobox-lcell b">Instance of</th><td>x</td></tr>`), one("x", "")},
 		"text in other cell":      {box(`<tr><td>Instance of</td><td>x</td></tr>`), nil},
@@ -192,6 +194,37 @@ func TestRowRule(t *testing.T) {
 				t.Errorf("values %+v\nwant   %+v", p.Values, c.want)
 			}
 		})
+	}
+}
+
+// A page in another language has a tag that its English reader would not find.
+func TestPageInAnotherLanguageIsAnError(t *testing.T) {
+	data, err := os.ReadFile(goldens.Shared(t, "data", "wikimedia", "p31_labels_i18n.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	if len(lines) != 142 {
+		t.Fatalf("%d headers, want 142", len(lines))
+	}
+	for _, line := range lines {
+		code, label, _ := strings.Cut(line, "\t")
+		first, size := utf8.DecodeRuneInString(label)
+		header := string(unicode.ToUpper(first)) + label[size:] // as the infobox writes it
+		p, err := Parse([]byte(box(`<tr><th class="wikidatainfobox-lcell">` + header + `</th><td><ul><li>x</li></ul></td></tr>`)))
+		english := strings.HasPrefix(code, "en")
+		if english && (err != nil || p.Outcome() != labels.OK) || !english && (err == nil || !strings.HasPrefix(err.Error(), "the infobox is in the language")) {
+			t.Errorf("%s, %q: %s, %v", code, header, p.Outcome(), err)
+		}
+	}
+	for lang, want := range map[string]string{
+		`lang="en"`: "", `LANG=en-GB`: "", `lang=""`: "", "": "",
+		`lang="de"`: "the page is in the language \"de\"", `lang='zh-hant'`: "the page is in the language", `lang="eng"`: "the page is in",
+	} {
+		p, err := Parse([]byte("<html " + lang + ` class="client-nojs"><div id="mw-content-text"></div></html>`))
+		if want == "" && (err != nil || p.Outcome() != labels.NoInfobox) || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("<html %s>: %v, want %q", lang, err, want)
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ const (
 
 // attributes are those of a start tag that the parser uses, as in the page; nil
 // where the tag has none.
-type attributes struct{ id, class, href, title, colspan []byte }
+type attributes struct{ id, class, href, title, colspan, lang []byte }
 
 // next moves on to the next token; kind is endOfPage behind the last.
 func (s *scanner) next() kind {
@@ -236,6 +236,8 @@ func (s *scanner) keep(name, value []byte) {
 		place = &s.title
 	case fold(name, "colspan"):
 		place = &s.colspan
+	case fold(name, "lang"):
+		place = &s.lang
 	}
 	if place == nil || *place != nil {
 		return

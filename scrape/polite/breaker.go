@@ -42,7 +42,7 @@ type breaker struct {
 	refusals, failures int // limits
 
 	mu              sync.Mutex
-	refused, failed int // in a row
+	refused, failed int // since the last good answer
 	open            *StopError
 }
 
@@ -67,25 +67,32 @@ func (b *breaker) good() {
 func (b *breaker) bad(f *fault, until time.Time, tooLong bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if f.refused {
+	if f.refused { // only an answer ends a row: refusals and failures in turn open it too
 		b.refused++
-		b.failed = 0
 	} else {
 		b.failed++
-		b.refused = 0
 	}
 	switch {
 	case b.open != nil:
 	case tooLong:
 		b.open = &StopError{Reason: "the server asks for a long pause", Until: until, Cause: f.err}
-	case b.refused >= b.refusals:
-		b.open = &StopError{Reason: fmt.Sprintf("%d refusals in a row", b.refused), Until: until.Add(rest), Cause: f.err}
-	case b.failed >= b.failures:
-		b.open = &StopError{Reason: fmt.Sprintf("%d failures in a row", b.failed), Until: until.Add(rest), Cause: f.err}
+	case b.refused >= b.refusals || b.failed >= b.failures:
+		b.open = &StopError{Reason: b.row() + " in a row", Until: until.Add(rest), Cause: f.err}
 	default:
 		return nil
 	}
 	return b.open
+}
+
+// row describes the faults since the last good answer.
+func (b *breaker) row() string {
+	switch {
+	case b.failed == 0:
+		return fmt.Sprintf("%d refusals", b.refused)
+	case b.refused == 0:
+		return fmt.Sprintf("%d failures", b.failed)
+	}
+	return fmt.Sprintf("%d refusals and %d failures", b.refused, b.failed)
 }
 
 // rest is the time that is added to the pause asked for once the breaker has

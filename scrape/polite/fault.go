@@ -48,6 +48,7 @@ type fault struct {
 	refused    bool // 429 or 403: the server does not want us, as against cannot
 	paused     bool // every request to the host has to wait, not this one alone
 	again      bool // another attempt is worth it
+	lag        bool // the servers are behind: wait, as long as it takes within LagWait
 }
 
 // faultOf classifies an attempt; nil is an answer, though it may be 404.

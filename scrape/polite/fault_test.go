@@ -178,6 +178,25 @@ func TestBreakerOpensWithoutANetwork(t *testing.T) {
 	}
 }
 
+// A site that is overloaded refuses and fails in turn; neither of the two is in a
+// row of its own.
+func TestBreakerOpensAfterRefusalsAndFailuresInTurn(t *testing.T) {
+	var n atomic.Int32
+	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader([]int{http.StatusTooManyRequests, http.StatusInternalServerError}[n.Add(1)%2])
+	})
+	tr, err := New(s, http.DefaultTransport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < 30 && !isStop(err); i++ {
+		_, _, err = fetch(tr, server.URL)
+	}
+	if !isStop(err) || tr.Requests() > 18 || !strings.Contains(err.Error(), "8 refusals and 8 failures in a row") {
+		t.Errorf("error %v after %d requests, want the breaker after 16", err, tr.Requests())
+	}
+}
+
 func TestLongPauseStopsInsteadOfSleeping(t *testing.T) {
 	server, s, clock := site(t, failing(1, 429, "7200"))
 	_, _, _, err := get(t, s, server.URL)

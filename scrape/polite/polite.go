@@ -6,7 +6,9 @@
 //
 // The rules are those of Wikimedia's robot policy and user-agent policy: pages
 // without a query string are read with at most 10 requests in flight and 20 a
-// second; a client says who runs it; 429 means wait.
+// second, as robots.txt allows; the Action API, which has rules of its own instead of
+// robots.txt, with one in flight, and after an answer that took more than a second
+// nothing is asked for five; a client says who runs it; 429 means wait.
 //
 // Nothing is cached here, so an error cannot be served a second time.
 package polite
@@ -22,29 +24,63 @@ import (
 	"golang.org/x/time/rate"
 )
 
+// Surface is the part of a site that is asked. Each has rules of its own.
+type Surface int
+
+// The surfaces of Wikimedia's robot policy.
+const (
+	Pages Surface = iota // /wiki/Title, without a query string
+	API                  // /w/api.php
+)
+
 // The limits that Wikimedia sets for its pages, and that no setting exceeds.
 const (
 	WikimediaInFlight = 10
 	WikimediaRate     = 20.0 // requests a second
 )
 
+// The limits for its API. The policy has less than 5 a second; a client that says
+// who runs it gets 200 a minute, over all hosts.
+const (
+	WikimediaAPIInFlight = 1
+	WikimediaAPIRate     = 3.0
+)
+
+// After an answer of the API that took longer than slowAnswer, nothing is asked for
+// slowPause: so the policy has it.
+const (
+	slowAnswer = time.Second
+	slowPause  = 5 * time.Second
+)
+
+// limits returns the most requests at a time and a second.
+func (s Surface) limits() (inFlight int, rate float64) {
+	if s == API {
+		return WikimediaAPIInFlight, WikimediaAPIRate
+	}
+	return WikimediaInFlight, WikimediaRate
+}
+
 // Settings say how to behave. Defaults gives the cautious values; a field of
 // zero is taken as written, so start from Defaults.
 type Settings struct {
-	UserAgent    string        // as UserAgent makes it; required for Wikimedia's hosts
-	Hosts        []string      // the hosts to talk to, "name" or "name:port"; all others are refused
-	InFlight     int           // requests at a time, bodies included
-	Rate         float64       // requests a second, spaced evenly, over all hosts; 0: no limit
-	Retries      int           // further attempts after a temporary failure
-	Backoff      time.Duration // first pause; doubles each time, times 0.5 to 1
-	MaxWait      time.Duration // longest pause; a longer Retry-After stops the transport
-	Refusals     int           // 429 or 403 in a row that stop the transport
-	Failures     int           // answers in a row that never came, or 5xx, that stop it
-	MaxRequests  int64         // attempts altogether, robots.txt included, so at least 2 with it; 0: no limit
-	MaxBody      int64         // bytes of a body, decompressed
-	Timeout      time.Duration // for one attempt, body included
-	IgnoreRobots bool          // do not read robots.txt: only for an API with rules of its own
-	Seed         uint64        // of the jitter
+	Surface      Surface             // whose rules are kept
+	UserAgent    string              // as UserAgent makes it; required for Wikimedia's hosts
+	Hosts        []string            // the hosts to talk to, "name" or "name:port"; all others are refused
+	InFlight     int                 // requests at a time, bodies included
+	Rate         float64             // requests a second, spaced evenly, over all hosts; 0: no limit
+	Retries      int                 // further attempts after a temporary failure
+	Backoff      time.Duration       // first pause; doubles each time, times 0.5 to 1
+	MaxWait      time.Duration       // longest pause; a longer Retry-After stops the transport
+	Refusals     int                 // 429 or 403 in a row that stop the transport
+	Failures     int                 // answers in a row that never came, or 5xx, that stop it
+	MaxRequests  int64               // attempts altogether, robots.txt included, so at least 2 with it; 0: no limit
+	MaxBody      int64               // bytes of a body, decompressed
+	Timeout      time.Duration       // for one attempt, body included
+	IgnoreRobots bool                // do not read robots.txt: only for an API with rules of its own
+	LagWait      time.Duration       // API: how long one request waits for lagging servers before it is a *LagError
+	Seed         uint64              // of the jitter
+	Took         func(time.Duration) // called with the time of every answer; nil: not wanted
 	Clock        Clock
 }
 
@@ -57,6 +93,13 @@ func Defaults() Settings {
 		MaxBody: 32 << 20, Timeout: time.Minute,
 		Clock: SystemClock{},
 	}
+}
+
+// APIDefaults are the settings for asking the API: one in flight, one a second.
+func APIDefaults() Settings {
+	s := Defaults()
+	s.Surface, s.IgnoreRobots, s.InFlight, s.Rate, s.LagWait = API, true, 1, 1, 5*time.Minute
+	return s
 }
 
 // Transport is the polite http.RoundTripper. It reads a body to its end before
@@ -111,12 +154,19 @@ func (s *Settings) check() error {
 		if err := checkAgent(s.UserAgent); err != nil {
 			return fmt.Errorf("%s: %w", host, err)
 		}
-		if s.InFlight > WikimediaInFlight || s.Rate > WikimediaRate || s.Rate == 0 {
+		if inFlight, rate := s.Surface.limits(); s.InFlight > inFlight || s.Rate > rate || s.Rate == 0 {
 			return fmt.Errorf("%s: %d requests in flight and %g a second; its robot policy allows %d and %g",
-				host, s.InFlight, s.Rate, WikimediaInFlight, WikimediaRate)
+				host, s.InFlight, s.Rate, inFlight, rate)
 		}
 	}
 	return nil
+}
+
+// Slow halves the rate from now on, for a site that has trouble to keep up.
+func (t *Transport) Slow() {
+	if limit := t.limiter.Limit(); limit != rate.Inf {
+		t.limiter.SetLimitAt(t.settings.Clock.Now(), limit/2)
+	}
 }
 
 // Requests returns the number of attempts so far, robots.txt included.
@@ -141,12 +191,28 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // retry tries until there is an answer that is no temporary failure, the
 // attempts are used up or the breaker opens.
 func (t *Transport) retry(req *http.Request) (*http.Response, error) {
+	var lagged time.Duration
 	for attempt := 0; ; attempt++ {
 		resp, err := t.attempt(req)
 		if err != nil && (req.Context().Err() != nil || isStop(err)) {
 			return nil, err
 		}
 		fault := faultOf(req, resp, err, t.settings.Clock.Now())
+		if fault == nil && t.settings.Surface == API {
+			fault, err = apiFault(resp, t.settings.Clock.Now())
+			if err != nil {
+				return nil, err
+			}
+		}
+		if fault != nil && fault.lag {
+			if lagged >= t.settings.LagWait {
+				return nil, fault.err
+			}
+			attempt-- // it is neither a failure nor an attempt
+			lagged += fault.retryAfter
+			t.gate.close(req.URL.Host, t.settings.Clock.Now().Add(fault.retryAfter))
+			continue
+		}
 		if fault == nil {
 			t.breaker.good()
 			return resp, nil
@@ -197,7 +263,7 @@ func hash(s string) uint64 {
 }
 
 // attempt waits for its turn and sends the request once.
-func (t *Transport) attempt(req *http.Request) (*http.Response, error) {
+func (t *Transport) attempt(req *http.Request) (resp *http.Response, err error) {
 	ctx := req.Context()
 	select {
 	case t.slots <- struct{}{}:
@@ -205,24 +271,44 @@ func (t *Transport) attempt(req *http.Request) (*http.Response, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if err := t.turn(ctx, req.URL.Host); err != nil {
+	if err = t.turn(ctx, req.URL.Host); err != nil {
 		return nil, err
 	}
-	if err := t.count(); err != nil {
+	if err = t.count(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.settings.Timeout)
 	defer cancel()
 	out := req.Clone(ctx)
+	if req.GetBody != nil { // an attempt before this one has read the body
+		if out.Body, err = req.GetBody(); err != nil {
+			return nil, err
+		}
+	}
 	if t.settings.UserAgent != "" {
 		out.Header.Set("User-Agent", t.settings.UserAgent)
 	}
-	resp, err := t.base.RoundTrip(out)
-	if err != nil {
+	began := t.settings.Clock.Now()
+	if resp, err = t.base.RoundTrip(out); err != nil {
 		return nil, err
 	}
 	resp.Request = req
-	return resp, readBody(resp, t.settings.MaxBody)
+	err = readBody(resp, t.settings.MaxBody)
+	t.took(t.settings.Clock.Now().Sub(began))
+	return resp, err
+}
+
+// took keeps the rule about slow answers.
+func (t *Transport) took(d time.Duration) {
+	if t.settings.Took != nil {
+		t.settings.Took(d)
+	}
+	if t.settings.Surface != API || d <= slowAnswer {
+		return
+	}
+	for _, host := range t.settings.Hosts {
+		t.gate.close(host, t.settings.Clock.Now().Add(slowPause))
+	}
 }
 
 // turn waits until the host's gate is open and the token bucket has a token. The

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/internal/atomicfile"
+	"hgld/scrape/fakecommons"
+)
+
+func devCommand() *cli.Command {
+	return group("dev", "tools to try hgld without the world around it",
+		"  hgld dev fake-wikimedia --landmarks 1000     a Commons and Wikidata of made-up landmarks", fakeWikimediaCommand())
+}
+
+func fakeWikimediaCommand() *cli.Command {
+	return &cli.Command{
+		Name: "fake-wikimedia", Usage: "serve a made-up Wikimedia on this machine: category pages and both APIs",
+		Description: "  hgld dev fake-wikimedia --port 8099 --landmarks 1000 --categories categories.csv\n" +
+			"  hgld scrape run --split train --base-url http://127.0.0.1:8099 --wikidata-url http://127.0.0.1:8099 --source api\n" +
+			"  hgld dev fake-wikimedia --failures 0.2       one request to an API in five fails",
+		Flags: append(commonFlags(),
+			&cli.IntFlag{Name: "port", Usage: "`PORT` to serve on; 0: any that is free", Value: 8099},
+			&cli.IntFlag{Name: "landmarks", Usage: "`N` landmarks; GLDv2 has 304391", Value: 1000},
+			&cli.StringFlag{Name: "categories", Usage: "`FILE` to write with the list of their categories", Value: "categories.csv"},
+			&cli.Float64Flag{Name: "failures", Usage: "`SHARE` of the requests to the APIs that fail"},
+			&cli.DurationFlag{Name: "latency", Usage: "`TIME` before every answer of the APIs"},
+			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the failures", Value: 1}),
+		Action: serveFakeWikimedia,
+	}
+}
+
+// serveFakeWikimedia is `hgld dev fake-wikimedia`.
+func serveFakeWikimedia(c *cli.Context) (err error) {
+	n, failures := c.Int("landmarks"), c.Float64("failures")
+	if n < 1 || n > 10_000_000 || !(failures >= 0 && failures < 1) {
+		return usagef("--landmarks %d, --failures %g; want 1 to 10000000 landmarks, and a share of 0 to less than 1", n, failures)
+	}
+	j := jobIn(c, nil)
+	pages := fakecommons.Corpus(n)
+	if err := writeFakeCategories(c.String("categories"), pages); err != nil {
+		return err
+	}
+	site := fakecommons.New(pages)
+	site.API.Failures, site.API.Latency, site.API.Seed = failures, c.Duration("latency"), c.Uint64("seed")
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(c.Int("port"))))
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: site, ReadHeaderTimeout: 10 * time.Second}
+	stop := context.AfterFunc(j.ctx, func() { _ = server.Close() })
+	defer stop()
+	j.say("%s in %s; serving them at http://%s until ctrl-C", count(n, "landmark"), c.String("categories"), listener.Addr())
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	asked := 0
+	for _, times := range site.Requests() {
+		asked += times
+	}
+	j.say("%d pages and %d API requests were asked for", asked, len(site.Log()))
+	return nil
+}
+
+func writeFakeCategories(path string, pages []fakecommons.Category) error {
+	if _, err := os.Stat(path); err == nil {
+		return usagef("%s is there already; name another file: --categories fake.csv", path)
+	}
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := fakecommons.WriteCSV(f, pages); err != nil {
+		return err
+	}
+	return f.Commit()
+}

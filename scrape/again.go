@@ -1,0 +1,180 @@
+package scrape
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"hgld/internal/registry"
+	"hgld/labels"
+)
+
+// why says for which reason a fact is asked for again.
+type why string
+
+const (
+	damaged      why = "damaged" // a kept response is not what was kept
+	insufficient why = "more"    // the kept responses do not give the fact any more
+	wanted       why = "wanted"  // by Config.Retry
+)
+
+// lost is the name of the retry for titles whose kept responses are gone.
+const lost = "lost"
+
+// Retry chooses titles to be asked for again by their outcome; or, where Lost is
+// set, by their responses: those whose file is no longer there.
+type Retry struct {
+	Outcomes []labels.Outcome
+	Lost     bool
+}
+
+// Retries lists what can be asked for again although it has a finding.
+var Retries = registry.Table[Retry]{
+	{Name: "failed", About: "titles given up as error_final", Value: Retry{Outcomes: []labels.Outcome{labels.Failed}}},
+	{Name: "malformed", About: "titles whose answer could not be read", Value: Retry{Outcomes: []labels.Outcome{labels.Malformed}}},
+	{Name: "missing", About: "categories that did not exist", Value: Retry{Outcomes: []labels.Outcome{labels.Missing}}},
+	{Name: lost, About: "titles whose kept responses are no longer in the state", Value: Retry{Lost: true}},
+}
+
+// retries looks up the names in cfg.Retry.
+func (cfg *Config) retries() ([]Retry, error) {
+	var all []Retry
+	for _, name := range cfg.Retry {
+		r, err := Retries.Get("retry", name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// finding makes the record of a title, or returns the tasks that it lacks.
+func (s *state) finding(tx *sql.Tx, source Source, title string) (labels.Record, []Task, error) {
+	rec, tasks, _, err := s.trace(tx, source, title)
+	return rec, tasks, err
+}
+
+// trace is finding that also returns the tasks whose facts were looked up.
+func (s *state) trace(tx *sql.Tx, source Source, title string) (rec labels.Record, lacking, used []Task, err error) {
+	rec, lacking = source.Finding(title, func(t Task) (Fact, bool) {
+		if err != nil {
+			return nil, false
+		}
+		used = append(used, t)
+		fact, known, e := s.fact(tx, source, t)
+		err = e
+		return fact, known
+	})
+	if err != nil {
+		return rec, nil, nil, err
+	}
+	rec.Title, rec.Source = title, source.Name()
+	if len(lacking) == 0 && rec.Outcome == "" {
+		rec.Outcome, rec.Error = labels.Malformed, "the source gave no outcome"
+	}
+	if rec.Error != "" {
+		rec.Error = message(errors.New(rec.Error))
+	}
+	if _, e := rec.MarshalJSON(); e != nil {
+		rec = labels.Record{Title: title, Source: source.Name(), Outcome: labels.Malformed, Error: message(e)}
+	}
+	return rec, lacking, used, nil
+}
+
+// markFact notes that a fact is to be asked for again.
+func markFact(tx *sql.Tx, t Task, reason why) error {
+	_, err := tx.Exec(`UPDATE fact SET again = ? WHERE step = ? AND key = ?`, string(reason), t.Step, t.Key)
+	return err
+}
+
+// markBatch does so for all facts of a batch of responses.
+func markBatch(tx *sql.Tx, batch int64, reason why) error {
+	_, err := tx.Exec(`UPDATE fact SET again = ? WHERE batch = ?`, string(reason), batch)
+	return err
+}
+
+// marked returns the number of facts that are to be asked for again.
+func (s *state) marked() (n int, err error) {
+	if s.old {
+		return 0, nil
+	}
+	err = s.db.QueryRow(`SELECT count(*) FROM fact WHERE again <> ''`).Scan(&n)
+	return n, s.fault(err)
+}
+
+// want marks what the retries choose, in one transaction: an interrupted run goes on
+// without naming them again.
+func (s *state) want(source Source, titles []string, retries []Retry) error {
+	if len(retries) == 0 {
+		return nil
+	}
+	outcomes, err := s.outcomes()
+	if err != nil {
+		return err
+	}
+	chosen := map[labels.Outcome]bool{}
+	var gone []int64
+	for _, r := range retries {
+		for _, o := range r.Outcomes {
+			chosen[o] = true
+		}
+		if r.Lost {
+			if gone, err = s.gone(); err != nil {
+				return err
+			}
+		}
+	}
+	return s.within(func(tx *sql.Tx) error {
+		for _, batch := range gone {
+			if err := markBatch(tx, batch, wanted); err != nil {
+				return err
+			}
+		}
+		for _, title := range titles {
+			if !chosen[outcomes[title]] {
+				continue
+			}
+			_, _, used, err := s.trace(tx, source, title)
+			if err != nil {
+				return err
+			}
+			for _, t := range used {
+				if err := markFact(tx, t, wanted); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// gone returns the batches of which a response has no file any more.
+func (s *state) gone() ([]int64, error) {
+	rows, err := s.db.Query(`SELECT batch, sha256 FROM response`)
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	defer rows.Close()
+	var gone []int64
+	for rows.Next() {
+		var batch int64
+		var sum string
+		if err := rows.Scan(&batch, &sum); err != nil {
+			return nil, s.fault(err)
+		}
+		if len(sum) < 2 {
+			return nil, fmt.Errorf("response %d: %q is no sha256; the state is damaged", batch, sum)
+		}
+		_, err := os.Stat(s.raw.path(sum))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			gone = append(gone, batch)
+		case err != nil:
+			return nil, &ReadError{URL: s.raw.path(sum), Err: err}
+		}
+	}
+	return gone, s.fault(rows.Err())
+}

@@ -1,0 +1,299 @@
+// Package api is a scrape.Source over the APIs of Wikimedia Commons and Wikidata. It
+// asks for fifty titles or items at a time, so that GLDv2's 304,391 categories take
+// 13,000 requests where their pages take 300,000, and it knows what no page prints:
+// the item of every class, ranks and qualifiers.
+//
+// A landmark goes through these steps, each with a queue of its own:
+//
+//	title  Commons   what page a title leads to, and that page's item
+//	text   Commons   where the template of a category redirect points to
+//	item   Wikidata  an item's "instance of" (P31), main topic (P301) and combined topics (P971)
+//	class  Wikidata  the labels of classes, and of items in qualifiers
+//	log    Commons   why a category is missing; only where Options.TraceMissing is set
+//
+// A soft redirect goes back to title, and a category's item goes to the item of its
+// main topic, as the infobox does.
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"hgld/scrape"
+	"hgld/scrape/polite"
+)
+
+// The steps.
+const (
+	stepTitle = "title"
+	stepText  = "text"
+	stepItem  = "item"
+	stepClass = "class"
+	stepLog   = "log"
+)
+
+// The sizes of a batch. The API takes 50 titles or ids from a client without rights
+// of its own.
+const (
+	mostKeys  = 50
+	leastKeys = 5
+)
+
+// maxURL is the length of an address from which on the parameters go into the body
+// of a POST: servers refuse longer ones.
+const maxURL = 8000
+
+// maxReply bounds what is read of a reply: fifty sets of claims have 1 to 4 MB.
+const maxReply = 32 << 20
+
+// Options say where and how to ask.
+type Options struct {
+	Commons      string // "https://commons.wikimedia.org"
+	Wikidata     string // "https://www.wikidata.org"
+	TraceMissing bool   // look into the log for every missing category
+	Now          func() time.Time
+	Lagging      func(error) // called once when the servers lag for too long; then maxlag is not asked for any more
+}
+
+// Source asks the APIs.
+type Source struct {
+	options Options
+	client  *http.Client
+	sizes   batchSize
+
+	mu    sync.Mutex
+	noLag bool // maxlag is left out
+}
+
+// New returns a source. transport has to keep to the rules of the API
+// (polite.APIDefaults): nothing here waits or tries again.
+func New(o Options, transport http.RoundTripper) (*Source, error) {
+	for _, base := range []*string{&o.Commons, &o.Wikidata} {
+		u, err := url.Parse(*base)
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+			return nil, fmt.Errorf("api: %q is no address of a site; want https://commons.wikimedia.org", *base)
+		}
+		*base = u.Scheme + "://" + u.Host
+	}
+	return &Source{options: o, client: &http.Client{Transport: transport, CheckRedirect: noRedirect}, sizes: batchSize{size: mostKeys}}, nil
+}
+
+// noRedirect keeps answers from elsewhere out: an API does not redirect.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Name is "api".
+func (s *Source) Name() string { return "api" }
+
+// Steps lists the steps.
+func (s *Source) Steps() []string {
+	steps := []string{stepTitle, stepText, stepItem, stepClass}
+	if s.options.TraceMissing {
+		steps = append(steps, stepLog)
+	}
+	return steps
+}
+
+// BatchSize is 50, less after slow answers, and 1 for the log.
+func (s *Source) BatchSize(step string) int {
+	if step == stepLog {
+		return 1
+	}
+	return s.sizes.get()
+}
+
+// Took tells the source how long an answer took: a slow one shrinks the batches, and
+// fast ones let them grow again.
+func (s *Source) Took(d time.Duration) { s.sizes.took(d) }
+
+// Forecast lists the requests by step, by the shares that GLDv2 has shown: of a
+// hundred titles 93 have an item, 12 of these lead to a main topic and five titles
+// are category redirects.
+func (s *Source) Forecast(titles int) []scrape.Stage {
+	batches := func(n int) int { return (n + mostKeys - 1) / mostKeys }
+	redirects := titles / 20
+	stages := []scrape.Stage{
+		{Step: stepTitle, Requests: batches(titles + redirects), About: "what page a title leads to"},
+		{Step: stepText, Requests: batches(redirects), About: "where category redirects point to"},
+		{Step: stepItem, Requests: batches(titles*93/100) + batches(titles*12/100), About: "items and their main topics"},
+		{Step: stepClass, Requests: batches(min(titles, 10_000)), About: "labels of classes"},
+	}
+	if s.options.TraceMissing {
+		stages = append(stages, scrape.Stage{Step: stepLog, Requests: titles / 20, About: "log of missing categories"})
+	}
+	return stages
+}
+
+// batchSize is the number of keys of a request.
+type batchSize struct {
+	mu   sync.Mutex
+	size int
+}
+
+func (b *batchSize) get() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.size
+}
+
+func (b *batchSize) took(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case d > time.Second:
+		b.size = max(leastKeys, b.size/2)
+	case d < time.Second/2:
+		b.size = min(mostKeys, b.size+5)
+	}
+}
+
+// Ask sends one request, those that continue it, and those that an id which the API
+// refuses makes necessary.
+func (s *Source) Ask(ctx context.Context, step string, keys []string) ([]scrape.Answer, error) {
+	host := s.options.Commons
+	if step == stepItem || step == stepClass {
+		host = s.options.Wikidata
+	}
+	var answers []scrape.Answer
+	asked := keys
+	more := url.Values{}
+	for range maxReplies {
+		answer, err := s.send(ctx, host, step, asked, more)
+		if err != nil {
+			return nil, err
+		}
+		answers = append(answers, answer)
+		next, err := followUp(answer.Body, asked)
+		if err != nil {
+			return nil, err
+		}
+		if next.done {
+			return answers, nil
+		}
+		asked, more = next.keys, next.more
+		if len(asked) == 0 {
+			return answers, nil
+		}
+	}
+	return nil, fmt.Errorf("the API continues its answer more than %d times", maxReplies)
+}
+
+// maxReplies bounds the replies to one question. Every bad id costs one, and so does
+// every continuation.
+const maxReplies = 2 * mostKeys
+
+// send sends one request, without maxlag once the servers have lagged for too long.
+func (s *Source) send(ctx context.Context, host, step string, keys []string, more url.Values) (scrape.Answer, error) {
+	for {
+		values := parameters(step, keys)
+		for name, value := range more {
+			values[name] = value
+		}
+		s.mu.Lock()
+		patient := !s.noLag
+		s.mu.Unlock()
+		if patient {
+			values.Set("maxlag", "5")
+		}
+		answer, err := s.fetch(ctx, host, values)
+		var lag *polite.LagError
+		if !errors.As(err, &lag) || !patient {
+			return answer, err
+		}
+		s.mu.Lock()
+		s.noLag = true
+		s.mu.Unlock()
+		if s.options.Lagging != nil {
+			s.options.Lagging(err)
+		}
+	}
+}
+
+// fetch sends the parameters by GET, or by POST where the address would be too long.
+func (s *Source) fetch(ctx context.Context, host string, values url.Values) (scrape.Answer, error) {
+	a := scrape.Answer{Method: http.MethodGet, URL: host + "/w/api.php?" + values.Encode()}
+	if len(a.URL) > maxURL {
+		a = scrape.Answer{Method: http.MethodPost, URL: host + "/w/api.php", Form: values.Encode()}
+	}
+	req, err := http.NewRequestWithContext(ctx, a.Method, a.URL, strings.NewReader(a.Form))
+	if err != nil {
+		return a, err
+	}
+	if a.Form != "" {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	} else {
+		req.Body, req.GetBody, req.ContentLength = nil, nil, 0
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return a, err
+	}
+	defer resp.Body.Close()
+	if a.Body, err = io.ReadAll(io.LimitReader(resp.Body, maxReply+1)); err != nil {
+		return a, err
+	}
+	a.Status, a.Type, a.Fetched = resp.StatusCode, resp.Header.Get("Content-Type"), s.options.Now().UTC().Truncate(time.Second)
+	switch {
+	case len(a.Body) > maxReply:
+		return a, fmt.Errorf("the API's reply is longer than %d bytes", maxReply)
+	case a.Status != http.StatusOK:
+		return a, fmt.Errorf("HTTP %d %s from the API", a.Status, http.StatusText(a.Status))
+	}
+	return a, nil
+}
+
+// parameters are those of the first request about some keys.
+func parameters(step string, keys []string) url.Values {
+	v := url.Values{"format": {"json"}, "formatversion": {"2"}}
+	list := joined(keys)
+	switch step {
+	case stepTitle:
+		v.Set("action", "query")
+		v.Set("redirects", "1")
+		v.Set("prop", "pageprops|categories|revisions")
+		v.Set("ppprop", "wikibase_item|disambiguation")
+		v.Set("cllimit", "max")
+		v.Set("clcategories", strings.Join([]string{infoboxCategory, redirectCategory, disambiguationCategory}, "|"))
+		v.Set("rvprop", "ids|timestamp")
+		v.Set("titles", list)
+	case stepText:
+		v.Set("action", "query")
+		v.Set("prop", "revisions")
+		v.Set("rvprop", "content|ids")
+		v.Set("rvslots", "main")
+		v.Set("titles", list)
+	case stepItem:
+		v.Set("action", "wbgetentities")
+		v.Set("props", "claims|info")
+		v.Set("ids", list)
+	case stepClass:
+		v.Set("action", "wbgetentities")
+		v.Set("props", "labels|info")
+		v.Set("languages", "en|mul")
+		v.Set("languagefallback", "1")
+		v.Set("ids", list)
+	case stepLog:
+		v.Set("action", "query")
+		v.Set("list", "logevents")
+		v.Set("letitle", keys[0])
+		v.Set("leprop", "type|title|timestamp|details")
+		v.Set("lelimit", "20")
+	}
+	return v
+}
+
+// joined writes a list of values. A title cannot hold "|", but an address of GLDv2
+// might; then the API's other separator is used.
+func joined(keys []string) string {
+	if slices.ContainsFunc(keys, func(k string) bool { return strings.Contains(k, "|") }) {
+		return "\x1f" + strings.Join(keys, "\x1f")
+	}
+	return strings.Join(keys, "|")
+}

@@ -1,0 +1,275 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"hgld/scrape"
+)
+
+// The categories of Commons by which a page says what it is.
+const (
+	infoboxCategory        = "Category:Uses of Wikidata Infobox"
+	redirectCategory       = "Category:Category redirects"
+	disambiguationCategory = "Category:Disambiguation categories"
+)
+
+// titleFact is what Commons says about a title.
+type titleFact struct {
+	Title    string    `json:"title,omitempty"` // of the page that it leads to
+	Via      []string  `json:"via,omitempty"`   // hard redirects on the way, the page's own title last
+	ID       int64     `json:"page_id,omitempty"`
+	Revision int64     `json:"revision,omitempty"`
+	Revised  time.Time `json:"revised,omitzero"`
+	Item     string    `json:"item,omitempty"`
+
+	Infobox        bool   `json:"infobox,omitempty"`
+	Redirect       bool   `json:"redirect,omitempty"` // a soft one
+	Disambiguation bool   `json:"disambiguation,omitempty"`
+	Missing        bool   `json:"missing,omitempty"`
+	Invalid        string `json:"invalid,omitempty"` // why the API takes it for no title
+}
+
+// textFact is where the template of a category redirect points to.
+type textFact struct {
+	Target string `json:"target,omitempty"`
+	Error  string `json:"error,omitempty"` // why that could not be found out
+}
+
+// logFact is what the log says about a missing category.
+type logFact struct {
+	Deleted bool   `json:"deleted,omitempty"`
+	Moved   string `json:"moved,omitempty"` // title that it was moved to
+}
+
+// query is the "query" of a reply, formatversion 2.
+type query struct {
+	Normalized []fromTo `json:"normalized"`
+	Redirects  []fromTo `json:"redirects"`
+	Pages      []page   `json:"pages"`
+	LogEvents  []event  `json:"logevents"`
+}
+
+type fromTo struct{ From, To string }
+
+type page struct {
+	PageID        int64
+	NS            int
+	Title         string
+	Missing       bool
+	Invalid       bool
+	InvalidReason string
+	PageProps     struct {
+		Item           string  `json:"wikibase_item"`
+		Disambiguation *string `json:"disambiguation"`
+	}
+	Categories []struct{ Title string }
+	Revisions  []struct {
+		RevID     int64
+		Timestamp time.Time
+		Slots     map[string]struct{ Content string }
+	}
+}
+
+type event struct {
+	Type, Action string
+	Params       struct {
+		Target string `json:"target_title"`
+	}
+}
+
+// merged is the replies to one question put together: a continued reply repeats its
+// pages with further properties.
+type merged struct {
+	to    map[string]string // normalised or redirected
+	redir map[string]bool   // the titles that are redirects
+	pages map[string]*page
+	log   []event
+}
+
+func merge(answers []scrape.Answer) (*merged, error) {
+	m := &merged{to: map[string]string{}, redir: map[string]bool{}, pages: map[string]*page{}}
+	for _, a := range answers {
+		frame, err := readFrame(a.Body, nil)
+		if err != nil {
+			return nil, err
+		}
+		if frame.Error != nil {
+			return nil, frame.Error
+		}
+		if frame.Query == nil {
+			return nil, errors.New(`the API's reply has neither "query" nor "error"`)
+		}
+		var q query
+		if err := json.Unmarshal(frame.Query, &q); err != nil {
+			return nil, fmt.Errorf(`the API's reply: its "query": %w`, err)
+		}
+		for _, n := range q.Normalized {
+			m.to[n.From] = n.To
+		}
+		for _, r := range q.Redirects {
+			m.to[r.From], m.redir[r.From] = r.To, true
+		}
+		for _, p := range q.Pages {
+			m.add(p)
+		}
+		m.log = append(m.log, q.LogEvents...)
+	}
+	return m, nil
+}
+
+func (m *merged) add(p page) {
+	old := m.pages[p.Title]
+	if old == nil {
+		m.pages[p.Title] = &p
+		return
+	}
+	old.Categories = append(old.Categories, p.Categories...)
+	if p.PageProps.Item != "" {
+		old.PageProps.Item = p.PageProps.Item
+	}
+	if p.PageProps.Disambiguation != nil {
+		old.PageProps.Disambiguation = p.PageProps.Disambiguation
+	}
+	if len(p.Revisions) > 0 {
+		old.Revisions = p.Revisions
+	}
+}
+
+// lead follows a title over normalisation and redirects, never by position. A circle
+// ends where it closes.
+func (m *merged) lead(title string) (end string, via []string) {
+	seen := []string{title}
+	for {
+		to, ok := m.to[title]
+		if !ok || slices.Contains(seen, to) {
+			return title, via
+		}
+		if m.redir[title] {
+			via = append(via, to)
+		}
+		title = to
+		seen = append(seen, to)
+	}
+}
+
+// readTitles makes the facts about titles. A title of which the replies say nothing
+// gets none.
+func readTitles(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
+	m, err := merge(answers)
+	if err != nil {
+		return nil, err
+	}
+	return facts(keys, func(key string) (any, error) {
+		title, via := m.lead(key)
+		p := m.pages[title]
+		if p == nil {
+			if len(via) > 0 { // to another wiki
+				return titleFact{Title: title, Via: via, Missing: true}, nil
+			}
+			return nil, nil
+		}
+		f := titleFact{Title: p.Title, Via: via, ID: p.PageID, Item: p.PageProps.Item, Missing: p.Missing,
+			Disambiguation: p.PageProps.Disambiguation != nil}
+		if p.Invalid {
+			f.Invalid = "no title"
+			if p.InvalidReason != "" {
+				f.Invalid = p.InvalidReason
+			}
+			return f, nil
+		}
+		if f.Item != "" && !validItem(f.Item) {
+			return nil, fmt.Errorf("%s: its item %.40q is none", key, f.Item)
+		}
+		for _, c := range p.Categories {
+			f.Infobox = f.Infobox || c.Title == infoboxCategory
+			f.Redirect = f.Redirect || c.Title == redirectCategory
+			f.Disambiguation = f.Disambiguation || c.Title == disambiguationCategory
+		}
+		if len(p.Revisions) > 0 {
+			f.Revision, f.Revised = p.Revisions[0].RevID, p.Revisions[0].Timestamp.UTC()
+		}
+		return f, nil
+	})
+}
+
+// readTexts makes the facts about the text of category redirects.
+func readTexts(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
+	m, err := merge(answers)
+	if err != nil {
+		return nil, err
+	}
+	return facts(keys, func(key string) (any, error) {
+		title, _ := m.lead(key)
+		p := m.pages[title]
+		switch {
+		case p == nil:
+			return nil, nil
+		case p.Missing || len(p.Revisions) == 0: // deleted since the step before
+			return textFact{Error: "the text of the category redirect is not there"}, nil
+		}
+		target, err := redirectTarget(p.Revisions[0].Slots["main"].Content)
+		if err != nil {
+			return textFact{Error: err.Error()}, nil
+		}
+		return textFact{Target: target}, nil
+	})
+}
+
+// readLog makes the fact about a missing category. The latest event comes first.
+func readLog(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
+	m, err := merge(answers)
+	if err != nil {
+		return nil, err
+	}
+	return facts(keys, func(string) (any, error) {
+		for _, e := range m.log {
+			switch {
+			case e.Type == "move" && e.Params.Target != "":
+				if title, err := scrape.Title(e.Params.Target); err == nil {
+					return logFact{Moved: title}, nil
+				}
+			case e.Type == "delete" && e.Action == "delete":
+				return logFact{Deleted: true}, nil
+			case e.Type == "delete":
+				return logFact{}, nil
+			}
+		}
+		return logFact{}, nil
+	})
+}
+
+// facts encodes what of returns for each key; nil is no fact.
+func facts(keys []string, of func(key string) (any, error)) (map[string]scrape.Fact, error) {
+	all := map[string]scrape.Fact{}
+	for _, key := range keys {
+		v, err := of(key)
+		if err != nil {
+			return nil, err
+		}
+		if v == nil {
+			continue
+		}
+		if all[key], err = json.Marshal(v); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// validItem says whether an id is one of an item: "Q" and a number without leading
+// zero.
+func validItem(id string) bool {
+	if len(id) < 2 || len(id) > 20 || id[0] != 'Q' || id[1] == '0' {
+		return false
+	}
+	for _, c := range []byte(id[1:]) {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}

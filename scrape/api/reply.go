@@ -1,0 +1,116 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"unicode/utf8"
+)
+
+// reply is the frame of every reply.
+type reply struct {
+	Error    *replyError
+	Continue map[string]json.RawMessage
+	Query    json.RawMessage
+	entities bool // it has some, or says that there are none
+}
+
+type replyError struct {
+	Code string `json:"code"`
+	Info string `json:"info"`
+	ID   string `json:"id"`
+}
+
+// Error quotes the API.
+func (e *replyError) Error() string {
+	return fmt.Sprintf("the API answers %.40q: %.160q", e.Code, e.Info)
+}
+
+// badID finds the id that an error of Wikibase names in its text, as old replies do.
+var badID = regexp.MustCompile(`(?:Invalid id: |ID ")([^")]+)`)
+
+// id returns the key among asked that the error is about, "" if it names none.
+func (e *replyError) id(asked []string) string {
+	id := e.ID
+	if m := badID.FindStringSubmatch(e.Info); id == "" && m != nil {
+		id = m[1]
+	}
+	if slices.Contains(asked, id) {
+		return id
+	}
+	return ""
+}
+
+// refused says whether an error is about one of the ids that were asked for.
+func (e *replyError) refused() bool {
+	return e.Code == "no-such-entity" || e.Code == "invalid-entity-id" || e.Code == "param-illegal"
+}
+
+// next is what has to be asked after a reply.
+type next struct {
+	done bool
+	keys []string
+	more url.Values
+}
+
+// followUp reads in a reply what the next request is: the continuation, or the keys
+// without the one that the API refuses.
+func followUp(body []byte, asked []string) (next, error) {
+	frame, err := readFrame(body, nil)
+	if err != nil {
+		return next{}, err
+	}
+	if e := frame.Error; e != nil {
+		id := e.id(asked)
+		if !e.refused() || id == "" {
+			return next{}, e
+		}
+		return next{keys: slices.DeleteFunc(slices.Clone(asked), func(k string) bool { return k == id }), more: url.Values{}}, nil
+	}
+	if len(frame.Continue) == 0 {
+		return next{done: true}, nil
+	}
+	more := url.Values{}
+	for name, raw := range frame.Continue {
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			text = string(raw) // a number
+		}
+		more.Set(name, text)
+	}
+	return next{keys: asked, more: more}, nil
+}
+
+// readFrame reads the outer object of a reply. entities, if not nil, is called with
+// the cursor at the value of that name.
+func readFrame(body []byte, entities func(*cursor) error) (reply, error) {
+	var r reply
+	if !utf8.Valid(body) {
+		return r, errors.New("the API's reply is not UTF-8")
+	}
+	err := document(body, func(c *cursor, key []byte) (err error) {
+		switch string(key) {
+		case "error":
+			err = c.decode(&r.Error)
+		case "continue":
+			err = c.decode(&r.Continue)
+		case "query":
+			r.Query, err = c.raw()
+		case "entities":
+			if r.entities = true; entities != nil {
+				return entities(c)
+			}
+		}
+		if err != nil {
+			err = fmt.Errorf("its %q: %w", key, err)
+		}
+		return err
+	})
+	if err != nil {
+		return r, fmt.Errorf("the API's reply: %w", err)
+	}
+	return r, nil
+}

@@ -1,0 +1,85 @@
+package api_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hgld/labels"
+	"hgld/scrape"
+	"hgld/scrape/fakecommons"
+)
+
+// TestSinceAsksForWhatHasChanged changes five of 300 landmarks and looks again.
+func TestSinceAsksForWhatHasChanged(t *testing.T) {
+	t.Parallel()
+	places := landmarks(300)
+	s := newSite(t, places)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.Server.ServeHTTP(w, r) }))
+	defer server.Close()
+	s.url = server.URL
+	dir := t.TempDir()
+	_, _, before := mustRun(t, s.config(t, dir))
+
+	changed := landmarks(300)
+	for i := range changed {
+		changed[i].Revision = 900_000_000 + int64(i)
+	}
+	edit := func(i int, values ...fakecommons.Value) {
+		changed[i].Values, changed[i].Revision = values, 950_000_000
+	}
+	edit(0, fakecommons.Value{Text: "cathedral"})                                                                                      // another tag; 6 and 9 lead to it
+	edit(2)                                                                                                                            // no value any more
+	edit(15, fakecommons.Value{Text: "church building"})                                                                               // its qualifier has gone: the tag stays
+	changed[30].Item = "Q7777777"                                                                                                      // another item, without an edit of the page
+	changed[34] = fakecommons.Category{Title: places[34].Title, Item: "Q8", Landmark: 34, Values: []fakecommons.Value{{Text: "pier"}}} // was missing
+	s.Server = fakecommons.New(changed)
+	cfg := s.config(t, dir)
+	cfg.Since, cfg.Out.Changes = true, filepath.Join(dir, "changes.jsonl")
+	report, _, after := mustRun(t, cfg)
+
+	f, err := os.Open(cfg.Out.Changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got := map[labels.LandmarkID]string{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var c scrape.Change
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			t.Fatal(err)
+		}
+		if c.Before == nil || c.Before.Tag != before[c.Landmark].Tag || c.After.Tag != after[c.Landmark].Tag {
+			t.Errorf("change %+v", c)
+		}
+		got[c.Landmark] = c.Before.Tag + " -> " + string(c.After.Outcome) + " " + c.After.Tag
+	}
+	want := map[labels.LandmarkID]string{0: "church building -> ok cathedral", 6: "church building -> ok cathedral", 9: "church building -> ok cathedral",
+		2: "lake -> no_tag ", 34: " -> ok pier"}
+	for id, change := range want {
+		if got[id] != change {
+			t.Errorf("landmark %d: %q, want %q", id, got[id], change)
+		}
+	}
+	if len(got) != len(want) || report.Changes != len(want) {
+		t.Errorf("changes %v, want %v", got, want)
+	}
+	claims := 0
+	for key := range s.Answered() {
+		if strings.HasPrefix(key, "wbgetentities claims") {
+			claims++
+		}
+	}
+	if claims > 6 {
+		t.Errorf("claims of %d items were asked for again, want those that have changed", claims)
+	}
+	// Nothing has changed since.
+	if report, _, _ := mustRun(t, cfg); report.Changes != 0 {
+		t.Errorf("%d changes since the last run", report.Changes)
+	}
+}

@@ -1,0 +1,67 @@
+package api
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+
+	"hgld/scrape"
+)
+
+// redirectTemplates are the templates of Commons that make a category redirect, in
+// lower case: those that pywikibot lists, and the redirects to them.
+var redirectTemplates = map[string]bool{
+	"category redirect": true, "categoryredirect": true, "cat redirect": true, "catredirect": true, "catredir": true, "cat-red": true,
+	"cat red": true, "catr": true, "redirect category": true, "rediscat": true, "seecat": true, "see cat": true, "category move": true,
+	"synonym taxon category redirect": true, "invalid taxon category redirect": true, "monotypic taxon category redirect": true,
+	"endashcatredirect": true,
+}
+
+var comment = regexp.MustCompile(`(?s)<!--.*?(?:-->|$)`)
+
+// redirectTarget returns the title that the first template of a category redirect in
+// a wikitext points to: its first argument, with or without the namespace, a colon or
+// the brackets of a link.
+func redirectTarget(wikitext string) (string, error) {
+	text := comment.ReplaceAllString(wikitext, "")
+	for {
+		_, rest, found := strings.Cut(text, "{{")
+		if !found {
+			return "", errors.New("the category redirect has no template that is known")
+		}
+		text = rest
+		body, _, closed := strings.Cut(rest, "}}")
+		if !closed {
+			return "", errors.New("the template of the category redirect is not closed")
+		}
+		parts := strings.Split(body, "|")
+		name := strings.ToLower(strings.Join(strings.Fields(strings.ReplaceAll(parts[0], "_", " ")), " "))
+		if !redirectTemplates[strings.TrimPrefix(name, "template:")] {
+			continue
+		}
+		return targetIn(parts[1:])
+	}
+}
+
+// targetIn finds the first argument among those of a template.
+func targetIn(arguments []string) (string, error) {
+	for _, a := range arguments {
+		name, value, named := strings.Cut(a, "=")
+		if named && strings.TrimSpace(name) != "1" {
+			continue
+		}
+		if !named {
+			value = a
+		}
+		value = strings.Trim(strings.TrimSpace(value), "[]")
+		value = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(value), ":"))
+		if space, rest, ok := strings.Cut(value, ":"); ok && strings.EqualFold(strings.TrimSpace(space), "category") {
+			value = strings.TrimSpace(rest)
+		}
+		if value == "" {
+			break
+		}
+		return scrape.Title(scrape.Namespace + value)
+	}
+	return "", errors.New("the template of the category redirect names no target")
+}

@@ -1,0 +1,165 @@
+package scrape
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// exchange is what one Ask has brought.
+type exchange struct {
+	step    string
+	keys    []string
+	answers []Answer
+	facts   map[string]Fact
+	err     error // nothing is known about the keys
+	stop    error // and nothing else can be had either
+}
+
+// putBodies writes the bodies of exchanges, several at a time because most of it is
+// waiting for the disk, and returns their hashes.
+func (s *state) putBodies(done []exchange) ([][]string, error) {
+	sums := make([][]string, len(done))
+	var writers errgroup.Group
+	writers.SetLimit(8)
+	for i, e := range done {
+		if e.err != nil {
+			continue
+		}
+		sums[i] = make([]string, len(e.answers))
+		for n, a := range e.answers {
+			writers.Go(func() (err error) {
+				sums[i][n], err = s.raw.put(a.Body)
+				return err
+			})
+		}
+	}
+	return sums, writers.Wait()
+}
+
+// putExchange writes the rows of one exchange, whose bodies have the given hashes.
+func putExchange(tx *sql.Tx, e exchange, sums []string, agent string) error {
+	var batch int64
+	for n, a := range e.answers {
+		row, err := tx.Exec(`INSERT INTO response (batch, step, method, url, form, status, type, fetched, agent, sha256)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, batch, e.step, a.Method, a.URL, a.Form, a.Status, a.Type,
+			a.Fetched.UTC().Format(time.RFC3339), agent, sums[n])
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			continue
+		}
+		if batch, err = row.LastInsertId(); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(`UPDATE response SET batch = id WHERE id = ?`, batch); err != nil {
+			return err
+		}
+	}
+	for key, fact := range e.facts {
+		if _, err := tx.Exec(`INSERT INTO fact VALUES (?, ?, ?, ?, '') ON CONFLICT (step, key) DO UPDATE
+			SET batch = excluded.batch, data = excluded.data, again = ''`, e.step, key, batch, string(fact)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fact looks up what a task has brought. It is false where nothing is known, or is
+// to be asked for again. A fact of a converted state is read from its body first.
+func (s *state) fact(tx *sql.Tx, source Source, t Task) (Fact, bool, error) {
+	var batch int64
+	var data string
+	err := tx.Stmt(s.lookup).QueryRow(t.Step, t.Key).Scan(&batch, &data)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, err
+	case data != "":
+		return Fact(data), true, nil
+	}
+	answers, err := s.answers(tx, batch)
+	if damage := (*DamageError)(nil); errors.As(err, &damage) {
+		return nil, false, markBatch(tx, batch, damaged)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	facts, err := source.Read(t.Step, []string{t.Key}, answers)
+	if err != nil || facts[t.Key] == nil {
+		return nil, false, markBatch(tx, batch, insufficient)
+	}
+	_, err = tx.Exec(`UPDATE fact SET data = ? WHERE step = ? AND key = ?`, string(facts[t.Key]), t.Step, t.Key)
+	return facts[t.Key], true, err
+}
+
+// answers returns the kept responses of a batch, in the order of asking.
+func (s *state) answers(tx *sql.Tx, batch int64) ([]Answer, error) {
+	rows, err := tx.Query(`SELECT method, url, form, status, type, fetched, sha256 FROM response WHERE batch = ? ORDER BY id`, batch)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []Answer
+	var sums []string
+	for rows.Next() {
+		var a Answer
+		var fetched, sum string
+		if err := rows.Scan(&a.Method, &a.URL, &a.Form, &a.Status, &a.Type, &fetched, &sum); err != nil {
+			return nil, err
+		}
+		if a.Fetched, err = time.Parse(time.RFC3339, fetched); err != nil {
+			return nil, fmt.Errorf("response %d: %w", batch, err)
+		}
+		all, sums = append(all, a), append(sums, sum)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	for i := range all {
+		all[i].Body, err = s.raw.get(sums[i])
+		switch {
+		case errors.Is(err, errNotKept):
+			return nil, &DamageError{URL: all[i].URL, Err: err}
+		case err != nil:
+			return nil, &ReadError{URL: all[i].URL, Err: err}
+		}
+	}
+	return all, nil
+}
+
+// ReadError says that a kept response could not be read: its file, or the whole
+// folder, is gone (fs.ErrNotExist), the system refused it, or the disk failed. It
+// says nothing about the response itself, so that nothing is asked for again.
+type ReadError struct {
+	URL string // "" where the folder is gone
+	Err error
+}
+
+// Error names the address whose response it is, and the file.
+func (e *ReadError) Error() string {
+	if e.URL == "" {
+		return fmt.Sprintf("the kept responses cannot be read: %v", e.Err)
+	}
+	return fmt.Sprintf("%.80s: its kept response cannot be read: %v", e.URL, e.Err)
+}
+
+// Unwrap returns why it could not be read.
+func (e *ReadError) Unwrap() error { return e.Err }
+
+// DamageError says that a kept response was read and is not what was kept.
+type DamageError struct {
+	URL string
+	Err error
+}
+
+// Error names the address whose response is damaged, and how.
+func (e *DamageError) Error() string { return fmt.Sprintf("%.80s: %v", e.URL, e.Err) }
+
+// Unwrap returns how it is damaged.
+func (e *DamageError) Unwrap() error { return e.Err }

@@ -1,0 +1,52 @@
+package fakecommons
+
+import (
+	"fmt"
+
+	"hgld/labels"
+)
+
+// Corpus makes n categories in about the proportions of GLDv2: of a hundred, five
+// are category redirects, two hard redirects, two missing, one a disambiguation page,
+// twelve lead to a main topic, six have an item without "instance of", and most of
+// the others one value of 6,000 classes. Titles are of all kinds of script.
+func Corpus(n int) []Category {
+	all := make([]Category, n)
+	for i := range all {
+		all[i] = corpusCategory(i, all)
+	}
+	return all
+}
+
+const corpusClasses = 6000
+
+var corpusNames = []string{
+	"Church of St. Mary, %d", "Städtisches Museum %d (Göttingen)", "Château de l'Île %d", "第%d公園", "Парк № %d", "Wat %d & Garden", "Castle \"%d\"?", "مسجد %d",
+}
+
+func corpusCategory(i int, all []Category) Category {
+	c := Category{Landmark: labels.LandmarkID(i), Title: "Category:" + fmt.Sprintf(corpusNames[i%len(corpusNames)], i), Item: fmt.Sprintf("Q%d", 10_000_000+i)}
+	class := (i * 7919) % corpusClasses
+	c.Values = []Value{{Text: fmt.Sprintf("class %d", class)}}
+	if i%9 == 0 {
+		c.Values = append(c.Values, Value{Text: fmt.Sprintf("class %d", (class+1)%corpusClasses)})
+	}
+	if i%11 == 0 {
+		c.Values[0].Qualifiers = []string{fmt.Sprintf("%d–%d", 1000+i%900, 1901+i%100)}
+	}
+	switch kind := i % 100; {
+	case kind < 5 && i > 100:
+		c.Variant, c.Target, c.Item, c.Values = SoftRedirect, all[i-50].Title, "", nil
+	case kind < 7 && i > 100:
+		c.Variant, c.Target, c.Item, c.Values = HardRedirect, all[i-50].Title, "", nil
+	case kind < 9:
+		c.Variant, c.Item, c.Values = Missing, "", nil
+	case kind == 9:
+		c.Variant, c.Values = Disambiguation, nil
+	case kind < 22:
+		c.Topic = fmt.Sprintf("Q%d", 20_000_000+i)
+	case kind < 28:
+		c.Variant, c.Values = NoTag, nil
+	}
+	return c
+}

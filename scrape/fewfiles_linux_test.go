@@ -1,0 +1,76 @@
+package scrape_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"hgld/scrape"
+)
+
+// fewFiles names the limit of open files in the environment of a child that reads
+// its kept pages again.
+const fewFiles = "HGLD_CRAWL_FILES"
+
+// rereadProcess is the child: it reads the state in dir again.
+func rereadProcess(t *testing.T, url, dir, limit string) {
+	n, err := strconv.ParseUint(limit, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config(dir, url, quick(url), places(27))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: n, Max: n}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := scrape.Reparse(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestProcessOutOfFilesDropsNoPage reads the kept pages again with room for so few
+// open files that the lock, the database, or a page cannot be opened.
+func TestProcessOutOfFilesDropsNoPage(t *testing.T) {
+	if limit := os.Getenv(fewFiles); limit != "" {
+		rereadProcess(t, os.Getenv(fewFiles+"_URL"), os.Getenv(fewFiles+"_DIR"), limit)
+		return
+	}
+	t.Parallel()
+	s := newSite(t, places(27))
+	dir := t.TempDir()
+	cfg := s.config(t, dir)
+	_, want := mustRun(t, cfg)
+	before := s.requestsOf()
+	refused, ofPages := 0, 0
+	for n := 4; ; n++ {
+		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), fewFiles+"="+strconv.Itoa(n), fewFiles+"_URL="+s.url, fewFiles+"_DIR="+dir)
+		out, err := cmd.CombinedOutput()
+		plan, planErr := scrape.NewPlan(cfg)
+		if planErr != nil || plan.Done != 27 || !bytes.Equal(readFile(t, cfg.Out.Tags), want) {
+			t.Fatalf("with %d files: %+v, %v", n, plan, planErr)
+		}
+		if err == nil {
+			break
+		}
+		refused++
+		if strings.Contains(string(out), "too many open files") && strings.Contains(string(out), "its kept response cannot be read") {
+			ofPages++
+		}
+		if n > 60 {
+			t.Fatalf("60 files are too few: %s", out)
+		}
+	}
+	if _, got := mustRun(t, cfg); !bytes.Equal(got, want) || s.requestsOf() != before {
+		t.Errorf("%d pages were asked for again", s.requestsOf()-before)
+	}
+	if refused == 0 || ofPages == 0 {
+		t.Errorf("%d limits were too small, %d of them for a page; want some", refused, ofPages)
+	}
+}

@@ -1,0 +1,64 @@
+package scrape
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"hgld/labels"
+)
+
+// putFinding writes the record of a title; tries is how many requests have failed or
+// succeeded for it just now. A failure to reach the site does not take the place of
+// an earlier finding, which stands until there is a new one: the result is then
+// false.
+func putFinding(tx *sql.Tx, rec labels.Record, tries int) (bool, error) {
+	text, err := json.Marshal(rec)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", rec.Title, err)
+	}
+	put, err := tx.Exec(`INSERT INTO finding VALUES (?1, ?2, ?3, ?4) ON CONFLICT (title) DO UPDATE
+		SET outcome = excluded.outcome, tries = tries + excluded.tries, record = excluded.record
+		WHERE excluded.outcome <> ?5 OR finding.outcome = ?5`,
+		rec.Title, string(rec.Outcome), tries, string(text), string(labels.Retryable))
+	if err != nil {
+		return false, err
+	}
+	n, err := put.RowsAffected()
+	return n > 0, err
+}
+
+// outcomes returns the outcome of every title that has one.
+func (s *state) outcomes() (map[string]labels.Outcome, error) {
+	table := "finding"
+	if s.old {
+		table = "page"
+	}
+	rows, err := s.db.Query(`SELECT title, outcome FROM ` + table)
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	defer rows.Close()
+	all := map[string]labels.Outcome{}
+	for rows.Next() {
+		var title, outcome string
+		if err := rows.Scan(&title, &outcome); err != nil {
+			return nil, s.fault(err)
+		}
+		all[title] = labels.Outcome(outcome)
+	}
+	return all, s.fault(rows.Err())
+}
+
+// record returns the record of a title.
+func (s *state) record(title string) (labels.Record, error) {
+	var text string
+	var rec labels.Record
+	if err := s.found.QueryRow(title).Scan(&text); err != nil {
+		return rec, fmt.Errorf("%s: %w", title, s.fault(err))
+	}
+	if err := json.Unmarshal([]byte(text), &rec); err != nil {
+		return rec, fmt.Errorf("%s: %w", title, err)
+	}
+	return rec, nil
+}

@@ -1,0 +1,73 @@
+package polite
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// APIError is an error that the API puts into an answer with status 200, and that may
+// pass: the servers are overloaded, read-only or broken. Errors that are about the
+// question itself are left to who asked it.
+type APIError struct {
+	Code string // as MediaWiki has it: "ratelimited"
+	Info string
+}
+
+// Error quotes the API.
+func (e *APIError) Error() string {
+	return fmt.Sprintf("the API answers %.40q: %.160q", e.Code, e.Info)
+}
+
+// LagError says that the servers stayed behind for longer than Settings.LagWait.
+type LagError struct{ Info string }
+
+// Error says how far they are behind, as the API puts it.
+func (e *LagError) Error() string { return fmt.Sprintf("the servers lag: %.160q", e.Info) }
+
+// leastLagWait is the pause after maxlag where the answer names none, or a shorter
+// one: replication does not catch up in less.
+const leastLagWait = 5 * time.Second
+
+// apiFault looks into an answer of the API for an error that passes. Its second
+// result is an error of reading.
+func apiFault(resp *http.Response, now time.Time) (*fault, error) {
+	body, err := io.ReadAll(resp.Body) // from memory: readBody has replaced it
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	if resp.StatusCode != http.StatusOK {
+		return nil, nil
+	}
+	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	trimmed := bytes.TrimSpace(body)
+	if err != nil || media != "application/json" || len(trimmed) == 0 || trimmed[0] != '{' || trimmed[len(trimmed)-1] != '}' {
+		return &fault{err: fmt.Errorf("no JSON from the API, but %.80q of type %.40q", trimmed, media), again: true}, nil
+	}
+	if len(body) > 1<<20 || resp.Header.Get("MediaWiki-API-Error") == "" && !bytes.Contains(body, []byte(`"error"`)) {
+		return nil, nil
+	}
+	var reply struct{ Error *struct{ Code, Info string } }
+	if err := json.Unmarshal(body, &reply); err != nil || reply.Error == nil {
+		return nil, nil
+	}
+	f := &fault{err: &APIError{reply.Error.Code, reply.Error.Info}, retryAfter: RetryAfter(resp.Header.Get("Retry-After"), now)}
+	switch code := reply.Error.Code; {
+	case code == "maxlag":
+		f.err = &LagError{reply.Error.Info}
+		f.lag, f.retryAfter = true, max(f.retryAfter, leastLagWait)
+	case code == "ratelimited":
+		f.refused, f.paused, f.again = true, true, true
+	case code == "readonly" || strings.HasPrefix(code, "internal_api_error"):
+		f.again = true
+	default:
+		return nil, nil
+	}
+	return f, nil
+}

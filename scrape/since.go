@@ -1,0 +1,178 @@
+package scrape
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"hgld/internal/atomicfile"
+	"hgld/labels"
+)
+
+// Watcher is a Source that can tell what has changed since it was asked, for less
+// than asking again.
+type Watcher interface {
+	Source
+
+	// Version returns what a fact of a step was read at, such as a revision, "" for
+	// steps that are not watched by themselves: they change with another fact of their
+	// key.
+	Version(step string, fact Fact) string
+
+	// Versions asks for the present versions of some keys, at most BatchSize.
+	Versions(ctx context.Context, step string, keys []string) (map[string]string, error)
+}
+
+// Change is a line of changes.jsonl: a landmark whose outcome or tag is another than
+// in the tags.jsonl before.
+type Change struct {
+	Landmark labels.LandmarkID `json:"landmark_id"`
+	Split    labels.Split      `json:"split"`
+	Category string            `json:"category"`
+	Before   *Tagged           `json:"before"` // null: the landmark is new
+	After    Tagged            `json:"after"`
+}
+
+// Tagged is what stage 1 says of a landmark, in short.
+type Tagged struct {
+	Outcome labels.Outcome `json:"outcome"`
+	Tag     string         `json:"tag,omitempty"`
+	Raw     string         `json:"raw,omitempty"`
+	QID     string         `json:"qid,omitempty"`
+}
+
+func tagged(r labels.Record) Tagged { return Tagged{r.Outcome, r.Tag, r.Raw, r.QID} }
+
+// watch asks for the versions of all that is known, and marks what has changed, so
+// that it is asked for again. It commits batch by batch.
+func (s *state) watch(ctx context.Context, source Source) error {
+	w, ok := source.(Watcher)
+	if !ok {
+		return fmt.Errorf("the source %s cannot tell what has changed; --since needs --source api", source.Name())
+	}
+	for _, step := range w.Steps() {
+		known, err := s.versions(w, step)
+		if err != nil {
+			return err
+		}
+		for len(known.keys) > 0 {
+			n := min(len(known.keys), max(1, w.BatchSize(step)))
+			if err := s.watchBatch(ctx, w, step, known.keys[:n], known.of); err != nil {
+				return err
+			}
+			known.keys = known.keys[n:]
+		}
+	}
+	return nil
+}
+
+// versions are those of the facts of one step.
+type versions struct {
+	keys []string
+	of   map[string]string
+}
+
+func (s *state) versions(w Watcher, step string) (versions, error) {
+	v := versions{of: map[string]string{}}
+	rows, err := s.db.Query(`SELECT key, data FROM fact WHERE step = ? AND again = '' ORDER BY batch, key`, step)
+	if err != nil {
+		return v, s.fault(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var key, data string
+		if err := rows.Scan(&key, &data); err != nil {
+			return v, s.fault(err)
+		}
+		if version := w.Version(step, Fact(data)); version != "" {
+			v.keys, v.of[key] = append(v.keys, key), version
+		}
+	}
+	return v, s.fault(rows.Err())
+}
+
+func (s *state) watchBatch(ctx context.Context, w Watcher, step string, keys []string, before map[string]string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	now, err := w.Versions(ctx, step, keys)
+	if err != nil {
+		return err
+	}
+	return s.within(func(tx *sql.Tx) error {
+		for _, key := range keys {
+			if now[key] == before[key] {
+				continue
+			}
+			// The text of a redirect, and the label of an item, change with the page of their key.
+			if _, err := tx.Exec(`UPDATE fact SET again = ? WHERE key = ?`, string(wanted), key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// tagsBefore reads the tags.jsonl that a run will replace.
+func (o Output) tagsBefore() (map[labels.Split]map[labels.LandmarkID]Tagged, error) {
+	f, err := os.Open(o.Tags)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there are no tags to tell changes from: %w; run without --since first", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	_, records, err := labels.ReadTags(f, o.Tags)
+	if err != nil {
+		return nil, err
+	}
+	before := map[labels.Split]map[labels.LandmarkID]Tagged{}
+	for _, r := range records {
+		if before[r.Split] == nil {
+			before[r.Split] = map[labels.LandmarkID]Tagged{}
+		}
+		before[r.Split][r.Landmark] = tagged(r)
+	}
+	return before, nil
+}
+
+// writeChanges writes o.Changes: the landmarks of the new tags.jsonl that differ from
+// before.
+func (o Output) writeChanges(before map[labels.Split]map[labels.LandmarkID]Tagged) (n int, err error) {
+	f, err := os.Open(o.Tags)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	_, records, err := labels.ReadTags(f, o.Tags)
+	if err != nil {
+		return 0, err
+	}
+	err = atomicfile.Write(o.Changes, func(w io.Writer) error {
+		b := bufio.NewWriter(w)
+		enc := json.NewEncoder(b)
+		enc.SetEscapeHTML(false)
+		for _, r := range records {
+			c := Change{Landmark: r.Landmark, Split: r.Split, Category: r.Category, After: tagged(r)}
+			if old, known := before[r.Split][r.Landmark]; known {
+				c.Before = &old
+			}
+			if c.Before != nil && *c.Before == c.After {
+				continue
+			}
+			n++
+			if err := enc.Encode(c); err != nil {
+				return err
+			}
+		}
+		return b.Flush()
+	})
+	return n, err
+}

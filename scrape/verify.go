@@ -1,0 +1,214 @@
+package scrape
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Verification is what comparing a state, its responses and tags.jsonl has shown.
+type Verification struct {
+	Responses int      `json:"responses"` // kept ones, each read and hashed
+	Facts     int      `json:"facts"`     // each compared with its responses
+	Titles    int      `json:"titles"`    // each finding compared with its facts
+	Again     int      `json:"again"`     // facts that the next run asks for again
+	Problems  []string `json:"problems"`
+}
+
+// mostProblems bounds the list: a folder that is gone has 300,000 of them.
+const mostProblems = 1000
+
+func (v *Verification) problem(format string, args ...any) {
+	switch len(v.Problems) {
+	case mostProblems:
+		v.Problems = append(v.Problems, "… and more")
+	case mostProblems + 1:
+	default:
+		v.Problems = append(v.Problems, message(fmt.Errorf(format, args...)))
+	}
+}
+
+// Verify compares the parts of a finished crawl with one another and changes none:
+// every response is there and has its hash, every fact is what its responses say,
+// every finding is what its facts say, and cfg.Out.Tags is what the findings give. A
+// file that cannot be read is a problem, and the others are looked at all the same.
+func Verify(ctx context.Context, cfg Config) (*Verification, error) {
+	if err := cfg.Out.Check(); err != nil {
+		return nil, fmt.Errorf("scrape: %w", err)
+	}
+	s, err := readState(cfg.State, cfg.settings())
+	if err == nil && s == nil {
+		err = fmt.Errorf("%s: there is no state: %w", cfg.State, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("scrape: %w", err)
+	}
+	defer s.close()
+	if s.old {
+		return nil, fmt.Errorf("scrape: %s is of format 1; `hgld scrape run --reparse` converts it", cfg.State)
+	}
+	v := &Verification{Problems: []string{}}
+	if err := s.verify(ctx, cfg, v); err != nil {
+		return nil, fmt.Errorf("scrape: %w", err)
+	}
+	return v, nil
+}
+
+func (s *state) verify(ctx context.Context, cfg Config, v *Verification) error {
+	again, err := s.marked()
+	if err != nil {
+		return err
+	}
+	v.Again = again
+	batches, err := s.batches()
+	if err != nil {
+		return err
+	}
+	for _, b := range batches {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := s.within(func(tx *sql.Tx) error { return s.verifyBatch(tx, cfg.Source, b, v) }); err != nil {
+			return err
+		}
+	}
+	f := newFrontier(cfg.landmarks())
+	known := 0
+	for _, title := range f.titles {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		found, err := s.verifyTitle(cfg.Source, title, v)
+		if err != nil {
+			return err
+		}
+		if found {
+			known++
+		}
+	}
+	if known < len(f.titles) {
+		v.problem("%d of %d titles have no finding: the crawl is not finished", len(f.titles)-known, len(f.titles))
+		return nil
+	}
+	return s.verifyTags(cfg, f, v)
+}
+
+// verifyBatch reads the responses of a batch and compares what they say with the
+// facts.
+func (s *state) verifyBatch(tx *sql.Tx, source Source, b batch, v *Verification) error {
+	answers, err := s.answers(tx, b.id)
+	damage, unread := (*DamageError)(nil), (*ReadError)(nil)
+	if errors.As(err, &damage) || errors.As(err, &unread) {
+		v.problem("%w", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	v.Responses += len(answers)
+	keys, err := keysOf(tx, b.id)
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	facts, err := source.Read(b.step, keys, answers)
+	if err != nil {
+		v.problem("%s: %w", answers[0].URL, err)
+		return nil
+	}
+	for _, key := range keys {
+		v.Facts++
+		var data string
+		if err := tx.QueryRow(`SELECT data FROM fact WHERE step = ? AND key = ?`, b.step, key).Scan(&data); err != nil {
+			return err
+		}
+		if data != "" && data != string(facts[key]) {
+			v.problem("%s %s: what is kept is not what its response says; `hgld scrape run --reparse` reads it again", b.step, key)
+		}
+	}
+	return nil
+}
+
+// verifyTitle compares a finding with its facts. It is false where there is none.
+func (s *state) verifyTitle(source Source, title string, v *Verification) (bool, error) {
+	kept, err := s.record(title)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	v.Titles++
+	return true, s.within(func(tx *sql.Tx) error {
+		rec, lacking, err := s.finding(tx, source, title)
+		if err != nil || len(lacking) > 0 { // asked for again, or failed: counted elsewhere
+			return err
+		}
+		want, err := json.Marshal(rec)
+		if err != nil {
+			return err
+		}
+		have, err := json.Marshal(kept)
+		if err == nil && !bytes.Equal(want, have) {
+			v.problem("%s: its finding is not what its facts say; `hgld scrape run --reparse` makes it anew", title)
+		}
+		return err
+	})
+}
+
+// verifyTags makes tags.jsonl again and compares it with the file.
+func (s *state) verifyTags(cfg Config, f *frontier, v *Verification) error {
+	dir, err := os.MkdirTemp("", "hgld-verify-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	again := *s
+	again.dir = dir // where the report goes
+	out := cfg.Out
+	out.Tags = filepath.Join(dir, "tags.jsonl")
+	if _, err := out.write(cfg, &again, f); err != nil {
+		return err
+	}
+	line, err := firstDifference(cfg.Out.Tags, out.Tags)
+	switch {
+	case err != nil:
+		v.problem("%w", err)
+	case line > 0:
+		v.problem("%s:%d: differs from what the state gives with policy %s; `hgld scrape run --reparse` writes it anew", cfg.Out.Tags, line, cfg.Out.Policy)
+	}
+	return nil
+}
+
+// firstDifference returns the first line in which two files differ, 0 for none.
+func firstDifference(a, b string) (int, error) {
+	var texts [2]string
+	for i, path := range []string{a, b} {
+		f, err := os.Open(path)
+		if err != nil {
+			return 0, err
+		}
+		data, err := io.ReadAll(f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return 0, err
+		}
+		texts[i] = string(data)
+	}
+	if texts[0] == texts[1] {
+		return 0, nil
+	}
+	have, want := strings.Split(texts[0], "\n"), strings.Split(texts[1], "\n")
+	for i := range want {
+		if i >= len(have) || have[i] != want[i] {
+			return i + 1, nil
+		}
+	}
+	return len(want), nil
+}
