@@ -4,8 +4,6 @@ package main
 
 import (
 	"os"
-	"os/signal"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,15 +47,6 @@ func TestSignalEndsAScrapeThatGoesOn(t *testing.T) {
 				t.Errorf("%v: %s was asked for %d times", signal, title, n)
 			}
 		}
-	}
-}
-
-// Under nohup a closed terminal ends nothing.
-func TestIgnoredHangupStaysIgnored(t *testing.T) {
-	signal.Ignore(syscall.SIGHUP)
-	defer signal.Reset(syscall.SIGHUP)
-	if slices.Contains(stopSignals(), os.Signal(syscall.SIGHUP)) {
-		t.Error("SIGHUP is asked for although it is ignored")
 	}
 }
 

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"io"
+	"os"
 	"os/signal"
 	"syscall"
 	"testing"
@@ -34,7 +35,11 @@ func TestHangupSavesAndStops(t *testing.T) {
 
 func TestHangupIsIgnoredUnderNohup(t *testing.T) {
 	signal.Ignore(syscall.SIGHUP)
-	defer signal.Reset(syscall.SIGHUP)
+	defer func() { // Reset alone leaves it ignored
+		heard := make(chan os.Signal, 1)
+		signal.Notify(heard, syscall.SIGHUP)
+		signal.Stop(heard)
+	}()
 	ctx, end := interruptible(io.Discard)
 	defer end()
 	hangUp(t)
