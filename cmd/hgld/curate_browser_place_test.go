@@ -314,7 +314,7 @@ func TestBrowserAsksBeforeAnotherDraftGetsWhatWaits(t *testing.T) {
 	b.until("two wait", `document.getElementById("saved").textContent === "NOT SAVED: 2 edits"`)
 	b.run(chromedp.Evaluate[chromedp.Void](`window.before = true`))
 	s.start()
-	asks := `!window.before && document.querySelectorAll("#alarm button").length === 2 && document.getElementById("alarm").textContent.includes("it was made on another draft than this one") && ` + shown
+	asks := `!window.before && document.querySelectorAll("#alarm button").length === 2 && document.getElementById("alarm").textContent.includes("Not saved: made on another draft than this one.") && ` + shown
 	b.openHere(s.url)
 	b.until("it asks in the tab of the edits", asks)
 	b.shot("light-another-draft")

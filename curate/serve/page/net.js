@@ -221,7 +221,7 @@ export class Sender {
     }
     if (view.draft !== q.draft) {
       this.take(view);
-      return 'it was made on another draft than this one';
+      return 'made on another draft than this one';
     }
     if (view.version < was) {
       this.rebase(q, view.version);
