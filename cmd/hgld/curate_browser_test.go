@@ -345,7 +345,8 @@ func (b *browser) text(selector string) string {
 func (b *browser) until(what, expression string) {
 	b.t.Helper()
 	for range 1200 {
-		is, err := tried(b, chromedp.Evaluate[bool]("(() => { try { return !!("+expression+"); } catch { return false; } })()"))
+		asked := "(() => { try { return !!(" + expression + "); } catch { return false; } })()"
+		is, err := tried(b, chromedp.Evaluate[bool](asked))
 		if err != nil && !strings.Contains(err.Error(), "target navigated") {
 			b.t.Fatal(err)
 		}

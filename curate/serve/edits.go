@@ -79,7 +79,8 @@ func (s *Server) take(o order, id json.RawMessage) (int, answer) {
 		return http.StatusOK, answer{Seq: seq, View: s.since(o.Base)}
 	}
 	if o.Draft != s.draft {
-		return http.StatusConflict, answer{Error: "the edit was made on another draft; reload the page", View: s.since(o.Base)}
+		why := "the edit was made on another draft; reload the page"
+		return http.StatusConflict, answer{Error: why, View: s.since(o.Base)}
 	}
 	var unsaved error
 	save := func(e curate.Edit) error {

@@ -204,7 +204,8 @@ func TestAnEditOfAnotherDraftIsStale(t *testing.T) {
 		o := move(0, draft, "church", 3)
 		o.Draft = draft
 		var got answer
-		if code := a.post("/api/edit", o, &got); code != http.StatusConflict || got.Error == "" || got.Draft != a.draft || got.Version != 0 {
+		code := a.post("/api/edit", o, &got)
+		if code != http.StatusConflict || got.Error == "" || got.Draft != a.draft || got.Version != 0 {
 			t.Errorf("an edit of the draft %q: %d, %+v", draft, code, got)
 		}
 	}

@@ -249,7 +249,9 @@ export class Sender {
   // another draft is made on this one now, where its group may have another place.
   retry() {
     for (const q of this.queue) {
-      if (q.draft !== this.model.draft) Object.assign(q, {draft: this.model.draft, target: q.edit.to ? this.model.placeOf(q.edit.to) : -1});
+      if (q.draft !== this.model.draft) {
+        Object.assign(q, {draft: this.model.draft, target: q.edit.to ? this.model.placeOf(q.edit.to) : -1});
+      }
       this.rebase(q, this.model.version);
     }
     this.held = null;
