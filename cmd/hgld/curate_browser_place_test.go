@@ -132,7 +132,7 @@ func TestBrowserStaysOnItsLabel(t *testing.T) {
 	b.open(s.url)
 	b.keys(kb.Escape)
 	other := b.tab()
-	other.open(s.url[:strings.Index(s.url, "?")])
+	other.open(s.next())
 	other.keys(kb.Escape)
 	b.keys("l", "l")
 	label := b.card()
@@ -162,7 +162,7 @@ func TestBrowserAsksAboutMarksThatOthersHaveDecided(t *testing.T) {
 	b.open(s.url)
 	b.keys(kb.Escape)
 	other := b.tab()
-	other.open(s.url[:strings.Index(s.url, "?")])
+	other.open(s.next())
 	other.keys(kb.Escape)
 	first := b.card()
 	b.keys(" ", "l", " ", "l", " ")
@@ -259,23 +259,87 @@ func TestBrowserAddressesLeadToSuccessors(t *testing.T) {
 	b.clean()
 }
 
+// anotherDraft stops the server and makes it one of another draft, which has the
+// labels that are named among others, and returns what tells that a page shows that.
+func (s *served) anotherDraft(b *browser, keep ...string) (shown string) {
+	s.t.Helper()
+	names := append(keep, "aardvark house", "abbey", "church", "church building", "wooden church", "cathedral", "chapel",
+		"river", "small river", "lake", "lake shore")
+	slices.Sort(names)
+	names = slices.Compact(names)
+	s.stop()
+	b.until("the alarm", `!document.getElementById("alarm").hidden`)
+	writeTags(s.t, filepath.Join(s.dir, "tags.jsonl"), names)
+	runHgld(s.t, s.dir, "cluster", "run", "--encoder", "hashing", "--k", "4", "--quiet", "--out", "other.json")
+	s.args = append(s.args, "--draft", "other.json")
+	return fmt.Sprintf(`[...document.querySelectorAll("#progress .meter")].some(e => e.title.includes("of %d labels"))`,
+		len(names))
+}
+
 // Another draft under the same log opens the page anew: its labels are other ones.
 func TestBrowserOpensAnewForAnotherDraft(t *testing.T) {
-	dir := smallProject(t)
-	s := serveIn(t, dir, "--port", freePort(t), "--by", "Anna", "--on-conflict", "skip")
+	s := serveIn(t, smallProject(t), "--port", freePort(t), "--by", "Anna", "--on-conflict", "skip")
 	b := newBrowser(t, 1280, 800, false)
 	b.open(s.url)
 	b.keys(kb.Escape, "l", " ")
 	marked := b.card()
-	s.stop()
-	b.until("the alarm", `!document.getElementById("alarm").hidden`)
-	writeTags(t, filepath.Join(dir, "tags.jsonl"), append([]string{"aardvark house", "abbey"}, "church", "church building", "wooden church", "cathedral", "chapel", "river", "small river", "lake", "lake shore", marked))
-	runHgld(t, dir, "cluster", "run", "--encoder", "hashing", "--k", "4", "--quiet", "--out", "other.json")
-	s.args = append(s.args, "--draft", "other.json")
+	shown := s.anotherDraft(b, marked)
 	s.start()
-	b.until("the labels of the other draft", `[...document.querySelectorAll("#progress .meter")].some(e => e.title.includes("of 12 labels"))`)
+	b.openHere(s.url)
+	b.until("the labels of the other draft", shown)
 	b.until("the mark is on its label", `document.querySelector(".marks").textContent.includes("1 label marked")`)
 	b.keys("M")
 	b.until("the marked label", fmt.Sprintf(`document.querySelector("#grid .card").title === %q`, marked))
 	b.clean()
+}
+
+// Edits that wait are not sent to another draft before their curator has said so,
+// whether the link is opened in their tab or in another one.
+func TestBrowserAsksBeforeAnotherDraftGetsWhatWaits(t *testing.T) {
+	dir := smallProject(t)
+	s := serveIn(t, dir, "--port", freePort(t), "--by", "Anna", "--on-conflict", "skip")
+	b := newBrowser(t, 1280, 800, false)
+	b.open(s.url)
+	b.keys(kb.Escape, "m")
+	b.take("one")
+	b.saved(1)
+	b.keys("l")
+	first := b.card()
+	b.keys("l")
+	second := b.card()
+	b.keys("h")
+	shown := s.anotherDraft(b, first, second)
+	b.keys("m")
+	b.take("two")
+	b.keys("m")
+	b.take("three")
+	b.until("two wait", `document.getElementById("saved").textContent === "NOT SAVED: 2 edits"`)
+	b.run(chromedp.Evaluate[chromedp.Void](`window.before = true`))
+	s.start()
+	asks := `!window.before && document.querySelectorAll("#alarm button").length === 2 &&
+		document.getElementById("alarm").textContent.includes("Not saved: made on another draft than this one.") && ` + shown
+	b.openHere(s.url)
+	b.until("it asks in the tab of the edits", asks)
+	b.shot("light-another-draft")
+	other := b.tab()
+	other.open(s.next())
+	other.until("it asks in another tab", asks)
+	if c, err := curate.ReadLog(filepath.Join(dir, "edits.jsonl")); err != nil || len(c.Edits) != 1 {
+		t.Errorf("the log has %d edits, %v; want the one that was saved", len(c.Edits), err)
+	}
+	b.run(chromedp.Click(chromedp.CSS("#alarm button")))
+	b.until("they are saved", `document.getElementById("saved").textContent === "saved #3" &&
+		document.getElementById("alarm").hidden`)
+	b.clean()
+	other.clean()
+	s.stop()
+	c, err := curate.ReadLog(filepath.Join(dir, "edits.jsonl"))
+	if err != nil || len(c.Edits) != 3 {
+		t.Fatalf("the log has %+v, %v; want three edits", c.Edits, err)
+	}
+	for i, want := range [][2]string{{first, "two"}, {second, "three"}} {
+		if e := c.Edits[1+i]; e.From[0].Name != want[0] || e.To != want[1] {
+			t.Errorf("%q was moved to %q, want %q to %q", e.From[0].Name, e.To, want[0], want[1])
+		}
+	}
 }

@@ -100,7 +100,8 @@ func walkGroups(t *testing.T, dir string, draft *labels.Draft) {
 	b := newBrowser(t, 1280, 6000, false) // all rows and all cards are in sight
 	b.open(s.url)
 	b.keys(kb.Escape)
-	b.run(evaluateVoid(`fetch("/api/state", {headers: {"X-Hgld-Token": document.querySelector("meta[name=token]").content}}).then((r) => r.json()).then((s) => { window.names = s.names; })`))
+	b.run(evaluateVoid(`const pass = JSON.parse(sessionStorage.getItem("hgld pass"));
+		fetch("/api/state", {headers: {"X-Hgld-Token": pass.token}}).then((r) => r.json()).then((s) => { window.names = s.names; })`))
 	b.until("the names", "window.names")
 	wrong := map[string]int{}
 	visit := func(way string) groupScreen {

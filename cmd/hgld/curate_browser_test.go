@@ -245,6 +245,16 @@ func (b *browser) run(actions ...chromedp.Action[chromedp.Void]) {
 // evaluated runs an action and returns what it gives.
 func evaluated[T any](b *browser, action chromedp.Action[T]) T {
 	b.t.Helper()
+	value, err := tried(b, action)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return value
+}
+
+// tried runs an action, within a minute, and returns what it gives or fails by.
+func tried[T any](b *browser, action chromedp.Action[T]) (T, error) {
+	b.t.Helper()
 	type result struct {
 		value T
 		err   error
@@ -256,10 +266,7 @@ func evaluated[T any](b *browser, action chromedp.Action[T]) T {
 	}()
 	select {
 	case r := <-done:
-		if r.err != nil {
-			b.t.Fatal(r.err)
-		}
-		return r.value
+		return r.value, r.err
 	case <-time.After(time.Minute):
 		b.t.Fatal("the browser did not answer in a minute")
 		panic("unreachable")
@@ -333,11 +340,17 @@ func (b *browser) text(selector string) string {
 	return eval[string](b, fmt.Sprintf(`(document.querySelector(%q)||{}).innerText||""`, selector))
 }
 
-// until waits until an expression is true.
+// until waits until an expression is true. A page that opens itself anew meanwhile
+// cuts a question off: it is asked again.
 func (b *browser) until(what, expression string) {
 	b.t.Helper()
 	for range 1200 {
-		if eval[bool](b, "(() => { try { return !!("+expression+"); } catch { return false; } })()") {
+		asked := "(() => { try { return !!(" + expression + "); } catch { return false; } })()"
+		is, err := tried(b, chromedp.Evaluate[bool](asked))
+		if err != nil && !strings.Contains(err.Error(), "target navigated") {
+			b.t.Fatal(err)
+		}
+		if is {
 			return
 		}
 		time.Sleep(25 * time.Millisecond)

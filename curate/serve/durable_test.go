@@ -173,7 +173,7 @@ func serveForever(path string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(l.Addr(), s.Key())
+	fmt.Println(l.Addr(), s.Key(), s.draft)
 	return http.Serve(l, s.Handler())
 }
 
@@ -200,10 +200,11 @@ func TestKilledServerLosesNoAcknowledgedEdit(t *testing.T) {
 			t.Fatal(err)
 		}
 		line, err := bufio.NewReader(out).ReadString('\n')
-		address, key, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if err != nil {
+		words := strings.Fields(line)
+		if err != nil || len(words) != 3 {
 			t.Fatalf("kill %d: %s %v", kill, line, err)
 		}
+		address, key, draft := words[0], words[1], words[2]
 		var p pass
 		if code := sendTo(t, address, opening, fmt.Sprintf(`{"key":%q}`, key), "", &p); code != http.StatusOK {
 			t.Fatalf("kill %d: the link gives %d", kill, code)
@@ -217,7 +218,7 @@ func TestKilledServerLosesNoAcknowledgedEdit(t *testing.T) {
 					close(killed)
 				}()
 			}
-			v, ok := sendEdit(t, address, p.Token, version, sent)
+			v, ok := sendEdit(t, address, p.Token, draft, version, sent)
 			if !ok {
 				break
 			}
@@ -239,9 +240,11 @@ func TestKilledServerLosesNoAcknowledgedEdit(t *testing.T) {
 }
 
 // sendEdit sends an edit to a server that may be dying.
-func sendEdit(t *testing.T, address, token string, version, n int) (int, bool) {
+func sendEdit(t *testing.T, address, token, draft string, version, n int) (int, bool) {
 	t.Helper()
-	body, err := json.Marshal(move(version, "", "group", n%30))
+	o := move(version, "", "group", n%30)
+	o.Draft = draft
+	body, err := json.Marshal(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,9 +15,11 @@ import (
 
 // order is an edit as the page sends it. ID is a name that the page makes up: an
 // edit that was saved and whose answer was lost is sent again under the same ID
-// and is not made twice.
+// and is not made twice. Draft is the View's that its author saw: the number of an
+// edit alone does not tell one draft from another.
 type order struct {
 	ID    string        `json:"id"`
+	Draft string        `json:"draft"`
 	Base  int           `json:"base"`
 	Op    curate.Op     `json:"op"`
 	Level int           `json:"level"`
@@ -48,7 +50,7 @@ type answer struct {
 }
 
 // edit takes one edit. 200: it is on disk. 409: it was made on an older state,
-// which the answer brings up to date. 422: it is not possible. 500: the log did
+// which the answer brings up to date, or on another draft. 422: it is not possible. 500: the log did
 // not take it, 507: because the disk is full; the page keeps it. Whatever is not
 // 200 has changed nothing.
 func (s *Server) edit(w http.ResponseWriter, r *http.Request) {
@@ -75,6 +77,10 @@ func (s *Server) take(o order, id json.RawMessage) (int, answer) {
 	defer s.mu.Unlock()
 	if seq, twice := s.ids[o.ID]; twice {
 		return http.StatusOK, answer{Seq: seq, View: s.since(o.Base)}
+	}
+	if o.Draft != s.draft {
+		why := "the edit was made on another draft; reload the page"
+		return http.StatusConflict, answer{Error: why, View: s.since(o.Base)}
 	}
 	var unsaved error
 	save := func(e curate.Edit) error {

@@ -170,7 +170,7 @@ func TestAnswersAreProved(t *testing.T) {
 		proof                            string
 	}{
 		{"GET", "/api/state", "", "one", a.Token, 200, want},
-		{"POST", "/api/edit", `{"id":"12345678","op":"move"}`, "one", a.Token, 422, want},
+		{"POST", "/api/edit", `{"id":"12345678","draft":"","op":"move"}`, "one", a.Token, 422, want},
 		{"POST", "/api/edit", `{`, "one", a.Token, 400, want},
 		{"GET", "/api/nothing", "", "one", a.Token, 404, want},
 		{"GET", "/api/state", "", "", a.Token, 200, ""},

@@ -32,10 +32,11 @@ func testDraft(n int) *labels.Draft {
 	return d
 }
 
-// client is a page: its pass and where it asks.
+// client is a page: its pass, where it asks, and the draft that it was opened with.
 type client struct {
-	t   testing.TB
-	url string
+	t     testing.TB
+	url   string
+	draft string
 	pass
 }
 
@@ -68,7 +69,7 @@ func newServer(t testing.TB, d *labels.Draft, fill func(*Config)) (*Server, *cli
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(web.Close)
 	t.Cleanup(s.Stop)
-	a := &client{t: t, url: web.URL}
+	a := &client{t: t, url: web.URL, draft: s.draft}
 	a.enter(s)
 	return s, a, path
 }
@@ -94,8 +95,10 @@ func (a *client) do(method, path, body string, change func(*http.Request)) (*htt
 	return resp, text
 }
 
-// try is do for goroutines beside the test's own.
+// try is do for goroutines beside the test's own. An order that names no draft is
+// made on the client's.
 func (a *client) try(method, path, body string, change func(*http.Request)) (*http.Response, string, error) {
+	body = strings.Replace(body, `"draft":""`, fmt.Sprintf(`"draft":%q`, a.draft), 1)
 	r, err := http.NewRequest(method, a.url+path, strings.NewReader(body))
 	if err != nil {
 		return nil, "", err
@@ -190,6 +193,30 @@ func TestAStaleEditGetsTheNewerState(t *testing.T) {
 	var got answer
 	if code := a.post("/api/edit", move(0, "other", "tower", 5), &got); code != http.StatusConflict || got.Version != 1 || !reflect.DeepEqual(got.Tags.At, []int{3}) {
 		t.Errorf("%d, %+v", code, got)
+	}
+}
+
+// An edit that waited while the server was started on another draft is not made on
+// that one, though the log has as many edits as its author saw.
+func TestAnEditOfAnotherDraftIsStale(t *testing.T) {
+	_, a, path := newServer(t, testDraft(30), nil)
+	for _, draft := range []string{"another", "none"} {
+		o := move(0, draft, "church", 3)
+		o.Draft = draft
+		var got answer
+		code := a.post("/api/edit", o, &got)
+		if code != http.StatusConflict || got.Error == "" || got.Draft != a.draft || got.Version != 0 {
+			t.Errorf("an edit of the draft %q: %d, %+v", draft, code, got)
+		}
+	}
+	saved, again := move(0, "saved", "church", 3), answer{}
+	a.post("/api/edit", saved, nil)
+	saved.Draft = "another" // its answer was lost, and the next server has another draft
+	if code := a.post("/api/edit", saved, &again); code != http.StatusOK || again.Seq != 1 {
+		t.Errorf("an edit that is saved: %d, %+v", code, again)
+	}
+	if c, err := curate.ReadLog(path); err != nil || len(c.Edits) != 1 {
+		t.Errorf("%d edits on disk: %v", len(c.Edits), err)
 	}
 }
 

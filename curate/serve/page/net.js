@@ -121,7 +121,7 @@ export class Sender {
   // add sends an edit; what is kept and shown is done while it is on its way. Tags
   // are the labels it names.
   add(edit, tags) {
-    const q = {id: crypto.randomUUID(), page: this.page, made: Date.now() + this.queue.length / 1000, base: this.model.version, target: this.model.placeOf(edit.to), edit};
+    const q = {id: crypto.randomUUID(), page: this.page, made: Date.now() + this.queue.length / 1000, draft: this.model.draft, base: this.model.version, target: this.model.placeOf(edit.to), edit};
     Object.defineProperties(q, {tags: {value: tags, writable: true}, began: {value: performance.now()}, kept: {value: false, writable: true}}); // of this page, nothing to keep
     this.queue.push(q);
     this.send();
@@ -170,7 +170,7 @@ export class Sender {
       const of = typeof q.edit.of === 'string' ? this.model[q.edit.of] : q.edit.of; // "undo" or "redo"
       if (of === 0) { this.done(q); this.on.changed(); continue; }
       try {
-        const a = await ask('/api/edit', {id: q.id, base: q.base, ...q.edit, ...(of === undefined ? {} : {of})});
+        const a = await ask('/api/edit', {id: q.id, draft: q.draft, base: q.base, ...q.edit, ...(of === undefined ? {} : {of})});
         for (const x of this.queue) if (x !== q && x.page === q.page && x.base === a.seq - 1) this.rebase(x, a.seq); // its author has seen this one
         this.done(q);
         this.found();
@@ -219,6 +219,10 @@ export class Sender {
       this.on.another();
       return 'the server shows another draft now';
     }
+    if (view.draft !== q.draft) {
+      this.take(view);
+      return 'made on another draft than this one';
+    }
     if (view.version < was) {
       this.rebase(q, view.version);
       try { await this.reload(); } catch (e) { this.missing(e); }
@@ -241,9 +245,15 @@ export class Sender {
     return now && now.name !== edit.to ? `the group “${edit.to}” is called “${now.name}” now` : '';
   }
 
-  // retry sends what waits: its author has seen what the page shows.
+  // retry sends what waits: its author has seen what the page shows. What was made on
+  // another draft is made on this one now, where its group may have another place.
   retry() {
-    for (const q of this.queue) this.rebase(q, this.model.version);
+    for (const q of this.queue) {
+      if (q.draft !== this.model.draft) {
+        Object.assign(q, {draft: this.model.draft, target: q.edit.to ? this.model.placeOf(q.edit.to) : -1});
+      }
+      this.rebase(q, this.model.version);
+    }
     this.held = null;
     this.send();
   }
