@@ -109,14 +109,6 @@ func (c *call) run(module, name string, grid, block, shared int) {
 	c.launch(module, name, [3]uint32{uint32(grid), 1, 1}, block, shared)
 }
 
-// run2 is run with a two-dimensional grid, whose second size is at most 65,535.
-func (c *call) run2(module, name string, gridX, gridY, block, shared int) {
-	if gridY > 65535 {
-		panic(fmt.Sprintf("cuda: %s: a grid of %d by %d blocks", c.op, gridX, gridY))
-	}
-	c.launch(module, name, [3]uint32{uint32(gridX), uint32(gridY), 1}, block, shared)
-}
-
 func (c *call) launch(module, name string, grid [3]uint32, block, shared int) {
 	if grid[0] == 0 || grid[1] == 0 {
 		return

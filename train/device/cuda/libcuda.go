@@ -249,19 +249,21 @@ func (d *libcuda) Copy(dst, src Address, bytes int, s Stream) error {
 	return d.call("cuMemcpyDtoDAsync", d.memcpyDtoD, uintptr(dst), uintptr(src), uintptr(bytes), uintptr(s))
 }
 
-// memcpy2D is CUDA_MEMCPY2D.
+// memcpy2D is CUDA_MEMCPY2D: offsets and arrays, which stay zero, have no names here.
 type memcpy2D struct {
-	srcX, srcY          uint64
-	srcType             uint32
-	_                   uint32
-	srcHost, src, srcAr uint64
-	srcPitch            uint64
-	dstX, dstY          uint64
-	dstType             uint32
-	_                   uint32
-	dstHost, dst, dstAr uint64
-	dstPitch            uint64
-	width, height       uint64
+	_             [2]uint64
+	srcType       uint32
+	_             uint32
+	srcHost, src  uint64
+	_             uint64
+	srcPitch      uint64
+	_             [2]uint64
+	dstType       uint32
+	_             uint32
+	dstHost, dst  uint64
+	_             uint64
+	dstPitch      uint64
+	width, height uint64
 }
 
 // Numbers of CUmemorytype.
