@@ -108,11 +108,12 @@ emulated() {
 
 # A training on the card agrees with the processor's, and with itself byte for byte.
 #
-# Both sum in float32 in other orders, so losses part slowly: in eight steps by 5e-7, and
-# in 200, whose ranks and ReLUs change side one after the other, by 3.4 % of a step's loss
-# and 0.0033 of a metric. That is what two matrix libraries of the processor differ by
-# (HGLD_BLAS=native and gonum; the emulated card against native: 2e-7 and 3 %). Allowed
-# is 20 times as much at first, three times in a step's loss, six times in a metric.
+# Both sum in float32 in other orders, so losses part slowly. Measured between two matrix
+# libraries of the processor (HGLD_BLAS=native, gonum) and between native and the emulated
+# card: 2e-7 in eight steps; in 200, whose ranks and ReLUs change side one after the other,
+# 0.7 % on average (both) and 3.4 and 5.7 % of one step's loss; 0.004 of a metric. Allowed
+# is 50 times as much at first, and later four times on average, three in a step and five
+# in a metric. A wrong gradient shows in the second step.
 training() {
   local steps=200 one again
   [ -z "$small" ] || steps=4
@@ -126,9 +127,10 @@ training() {
     $1 != $4 || $2 != $5 || NF != 6 { print "not the same figures: " $0; bad = 1; next }
     $1 == "step" {
       n++; d = off($3, $6) / $3
-      if (!(d <= ($2 <= 8 ? 1e-5 : 0.1))) { print "loss differs: " $0; bad = 1 }
+      if (!(d <= ($2 <= 8 ? 1e-5 : 0.2))) { print "loss differs: " $0; bad = 1 }
       if ($2 <= 8 && d > early) early = d
       if (d > late) late = d
+      sum += d
     }
     $1 == "metric" {
       m++; d = off($3, $6)
@@ -137,9 +139,9 @@ training() {
     }
     END {
       printf "%d losses, relative difference at most %.2g in the first eight steps (allowed 1e-05)", n, early
-      printf ", %.2g in all (0.1)\n", late
+      printf ", %.2g in one step (0.2), %.2g on average (0.03)\n", late, sum / n
       printf "%d metrics, difference at most %.2g (allowed 0.02)\n", m, metric
-      exit bad || n != steps || m == 0
+      exit bad || n != steps || m == 0 || sum > 0.03 * n
     }'
 }
 
