@@ -15,6 +15,7 @@ import (
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
+	"hgld/train/device/devicetest"
 	"hgld/train/metric"
 )
 
@@ -72,9 +73,9 @@ func TestGoldenEvaluation(t *testing.T) {
 		t.Fatal(err)
 	}
 	set = append(set, metric.HAP{Label: "pop_a1"}, metric.HAP{Relevance: metric.Power{Alpha: 5}, Label: "power_a5"})
+	b := devicetest.CardOr(t, cpu.New(2))
 	for _, c := range file.Cases {
 		t.Run("metrics/"+c.Name, func(t *testing.T) {
-			b := cpu.New(2)
 			queries := len(c.Scores)
 			query := matrix{queries, make([]float32, queries*queries)}
 			gallery := matrix{queries, make([]float32, len(c.GalleryLabels)*queries)}

@@ -11,6 +11,7 @@ import (
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
+	"hgld/train/device/devicetest"
 )
 
 // traceCase is a training of goldens/trace.
@@ -70,7 +71,7 @@ func (c traceCase) run(t *testing.T, f *tensorfile.File) {
 			loss, norm = traces.FirstLoss, traces.FirstGrad
 		}
 		traces.Within(t, "loss", i, got.loss, c.Losses[i], loss)
-		traces.Within(t, "gradient norm", i, gradientNorm(s.n), c.Norms[i], norm)
+		traces.Within(t, "gradient norm", i, gradientNorm(t, s.n), c.Norms[i], norm)
 	}
 	c.compareFinal(t, f, s.n)
 }
@@ -82,7 +83,7 @@ func (c traceCase) step(t *testing.T, f *tensorfile.File, config *Config) (*step
 	if err != nil {
 		t.Fatal(err)
 	}
-	backend := cpu.New(2)
+	backend := devicetest.CardOr(t, cpu.New(2))
 	n := newNetwork(given{backend, images(t, backend, f, "init."+c.Seed+"/x")}, config, &p, nil)
 	b := &batch{work: work{rows: make([]int, 32)}, pixels: make([]byte, 32*16*16*3), crop: make([]int32, 32*3)}
 	classes, err := f.Float32("labels")
@@ -159,14 +160,17 @@ func (c traceCase) compareFinal(t *testing.T, f *tensorfile.File, n *network) {
 }
 
 // gradientNorm is the norm over backbone and head, proxies not counted.
-func gradientNorm(n *network) float64 {
+func gradientNorm(t *testing.T, n *network) float64 {
+	t.Helper()
 	sum := 0.0
 	for _, g := range n.store.Groups {
 		if g.Name == proxyGroup {
 			continue
 		}
 		data := make([]byte, 4*g.Grads.Len())
-		n.b.Download(data, g.Grads)
+		if err := n.b.Wait(n.b.Download(data, g.Grads)); err != nil {
+			t.Fatal(err)
+		}
 		for i := 0; i < len(data); i += 4 {
 			v := float64(math.Float32frombits(binary.LittleEndian.Uint32(data[i:])))
 			sum += v * v

@@ -38,7 +38,7 @@ var may = map[string][]string{
 	"train/device/cpu":        {"train/device"},
 	"train/device/cuda":       {"train/device"},
 	"train/device/cuda/emu":   {},
-	"train/device/devicetest": {"train/device", "train/device/cpu"},
+	"train/device/devicetest": {"train/device", "train/device/cpu", "train/device/cuda"},
 	"train/device/observe":    {"train/device"},
 	"train/grad":              {"train/device"},
 	"train/nn":                {"train/grad", "train/tensor", "train/device"},

@@ -15,6 +15,7 @@ import (
 	"hgld/train/backbone"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
+	"hgld/train/device/devicetest"
 	"hgld/train/grad"
 )
 
@@ -80,7 +81,7 @@ func TestGoldenBackbones(t *testing.T) {
 // that the case has.
 func (g *bench) run(t *testing.T, c goldenCase) {
 	s := subjectOf(t, c)
-	b := cpu.New(0)
+	b := devicetest.CardOr(t, cpu.New(0))
 	s.store.Allocate(b, 1)
 	if err := s.store.Import(b, s.read(g.stateDict(t, c.Model)), ""); err != nil {
 		t.Fatal(err)

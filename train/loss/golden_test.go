@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"hgld/internal/goldens"
+	"hgld/train/device"
+	"hgld/train/device/devicetest"
 	"hgld/train/loss"
 )
 
@@ -40,6 +42,7 @@ type golden struct {
 	GradEntries          []entry   `json:"grad_entries"`
 	GradProxiesRowNorms  []float64 `json:"grad_proxies_row_norms"`
 	memoryBesideTheBatch bool
+	on                   device.Backend
 	centers              int // proxies of a class
 }
 
@@ -96,7 +99,7 @@ func TestGoldenLosses(t *testing.T) {
 		if !ok {
 			t.Fatalf("no tolerance for %s", g.Loss)
 		}
-		return compare(t, g, forward(t, backend(), g.kind(t), g.batch()), max(1e-6, 10*e.value), max(1e-5, 10*e.grad))
+		return compare(t, g, forward(t, g.on, g.kind(t), g.batch()), max(1e-6, 10*e.value), max(1e-5, 10*e.grad))
 	})
 }
 
@@ -107,6 +110,7 @@ func eachGolden(t *testing.T, test func(*testing.T, *golden) (name string, value
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases in %s: %v", dir, err)
 	}
+	b := devicetest.CardOr(t, backend())
 	type worst struct {
 		cases       int
 		value, grad float64
@@ -115,7 +119,7 @@ func eachGolden(t *testing.T, test func(*testing.T, *golden) (name string, value
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		t.Run("losses/"+name, func(t *testing.T) {
-			var g golden
+			g := golden{on: b}
 			goldens.ReadJSON(t, file, &g)
 			l, v, d := test(t, &g)
 			w := all[l]

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"hgld/train/device"
-	"hgld/train/device/cpu"
 	"hgld/train/grad"
 	"hgld/train/loss"
 )
@@ -82,7 +81,7 @@ func (g *golden) scoreMemory(t *testing.T, float32, released bool, check func(in
 	s := maps.Clone(g.Settings)
 	s.set(t, "scale_by_rows", released)
 	k := into(t, s, loss.RamboRecall{})
-	m, past := newMade(t, backend(), k, g.Steps[0].batch()), new([][]float64)
+	m, past := newMade(t, g.on, k, g.Steps[0].batch()), new([][]float64)
 	for i := range g.Steps {
 		step := &g.Steps[i]
 		in := step.batch()
@@ -135,7 +134,7 @@ func (g *golden) ring(t *testing.T, float32 bool, check func(int, result, float6
 	default:
 		t.Fatalf("memory_combine %q is not understood", o.Combine)
 	}
-	b := backend()
+	b := g.on
 	ring, err := loss.NewRing(o.Size, len(g.Steps[0].Embeddings), o.Dim, len(g.Steps[0].Labels[0]))
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +157,7 @@ func (g *golden) ring(t *testing.T, float32 bool, check func(int, result, float6
 }
 
 // against is the loss against batch and memory, the latter of the given weight.
-func (g *golden) against(t *testing.T, b *cpu.Backend, k loss.XBMContrastive, in, memory *batch, weight float64, float32 bool) result {
+func (g *golden) against(t *testing.T, b device.Backend, k loss.XBMContrastive, in, memory *batch, weight float64, float32 bool) result {
 	t.Helper()
 	if weight == 0 {
 		weight = 1
@@ -193,7 +192,7 @@ func (g *golden) against(t *testing.T, b *cpu.Backend, k loss.XBMContrastive, in
 
 // seen puts a batch into the ring and returns what the loss sees of it, checking
 // the ring against the file.
-func (g *golden) seen(t *testing.T, b *cpu.Backend, ring *loss.Ring, step *goldenStep, i int, first bool) *batch {
+func (g *golden) seen(t *testing.T, b device.Backend, ring *loss.Ring, step *goldenStep, i int, first bool) *batch {
 	t.Helper()
 	rows, classes := ring.States()[0], ring.States()[1]
 	copied := func() (m batch) {

@@ -11,6 +11,7 @@ import (
 	"hgld/internal/goldens"
 	"hgld/internal/tensorfile"
 	"hgld/train/device"
+	"hgld/train/device/devicetest"
 	"hgld/train/grad"
 	"hgld/train/nn"
 )
@@ -52,6 +53,7 @@ func TestGoldenLayers(t *testing.T) {
 	dir := goldens.Dir(t, "nn")
 	var all struct{ Cases []goldenCase }
 	goldens.ReadJSON(t, filepath.Join(dir, "cases.json"), &all)
+	b := devicetest.CardOr(t, backend())
 	for _, c := range all.Cases {
 		if slices.Contains(operations, c.Op) {
 			continue
@@ -63,7 +65,7 @@ func TestGoldenLayers(t *testing.T) {
 			}
 			defer f.Close()
 			for _, l := range layers(t, f, c) {
-				runGolden(t, f, c, l)
+				runGolden(t, b, f, c, l)
 			}
 		})
 	}

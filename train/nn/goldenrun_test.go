@@ -13,8 +13,7 @@ import (
 
 // runGolden runs a case forward and backward through a tape and compares every
 // output and gradient, after the recording and after a replay.
-func runGolden(t *testing.T, f *tensorfile.File, c goldenCase, l built) {
-	b := backend()
+func runGolden(t *testing.T, b device.Backend, f *tensorfile.File, c goldenCase, l built) {
 	l.store.Build(b, 1)
 	importParams(t, f, c, l, b)
 	tape := grad.NewTape(b, device.NewArena(b))

@@ -1,13 +1,17 @@
 package optim_test
 
 import (
+	"testing"
+
 	"hgld/train/device"
 	"hgld/train/device/cpu"
+	"hgld/train/device/devicetest"
 )
 
-// backends are those that every case runs on: the definition, and the CPU's own.
-func backends() []device.Backend {
+// backends are those that every case runs on: the definition, and the CPU's own or a card.
+func backends(t *testing.T) []device.Backend {
+	t.Helper()
 	b := cpu.New(0)
 	b.Poison = true
-	return []device.Backend{host{}, b}
+	return []device.Backend{host{}, devicetest.CardOr(t, b)}
 }

@@ -72,7 +72,7 @@ func TestGoldenTrajectories(t *testing.T) {
 	f := open(t, &cases)
 	for _, c := range cases.Trajectories {
 		t.Run("optim/"+c.Name, func(t *testing.T) {
-			for _, b := range backends() {
+			for _, b := range backends(t) {
 				k, s := kind(t, c)
 				runTrajectory(t, b, f, c, k, s)
 			}
@@ -141,7 +141,7 @@ func TestGoldenClipping(t *testing.T) {
 	f := open(t, &cases)
 	for _, c := range cases.Clipping {
 		t.Run("optim/"+c.Name, func(t *testing.T) {
-			for _, b := range backends() {
+			for _, b := range backends(t) {
 				var groups []*optim.Group
 				for _, name := range names {
 					g := read(t, f, c.Name+"/grad."+name)
@@ -199,7 +199,7 @@ func TestGoldenAverages(t *testing.T) {
 	f := open(t, &cases)
 	for _, c := range cases.EMA {
 		t.Run("optim/"+c.Name, func(t *testing.T) {
-			for _, b := range backends() {
+			for _, b := range backends(t) {
 				for _, name := range names {
 					path := read(t, f, c.Name+"/params."+name)
 					n := len(path) / (len(c.Steps) + 1)

@@ -21,7 +21,7 @@ func count(t *testing.T, b device.Backend, n device.Array) []float64 {
 }
 
 func TestNothingMovesWhileTheFlagIsSet(t *testing.T) {
-	for _, b := range backends() {
+	for _, b := range backends(t) {
 		for _, e := range optim.All {
 			g := weights(b, []float64{1, 2}, []float64{3, math.NaN()})
 			o := optim.New(b, e.Value, g)
@@ -42,7 +42,7 @@ func TestNothingMovesWhileTheFlagIsSet(t *testing.T) {
 }
 
 func TestIdleGroupKeepsWeightsMomentsAndCount(t *testing.T) {
-	for _, b := range backends() {
+	for _, b := range backends(t) {
 		idle, head := weights(b, []float64{1}, []float64{1}), weights(b, []float64{1}, []float64{1})
 		idle.Idle = true
 		o := optim.New(b, optim.All[0].Value, idle, head)
@@ -63,7 +63,7 @@ func TestIdleGroupKeepsWeightsMomentsAndCount(t *testing.T) {
 // Adam's first step is the rate whatever the size of the gradient: its moments are
 // in proportion, and the corrections undo their small beginnings.
 func TestFirstAdamStepIsTheRate(t *testing.T) {
-	for _, b := range backends() {
+	for _, b := range backends(t) {
 		g := weights(b, []float64{0, 0, 0}, []float64{1e-4, -3, 50})
 		g.Decay = 0
 		o := optim.New(b, optim.Adam{Beta1: 0.9, Beta2: 0.999, Eps: 1e-12}, g)
@@ -74,7 +74,7 @@ func TestFirstAdamStepIsTheRate(t *testing.T) {
 }
 
 func TestNormOfNoNumberSetsTheFlag(t *testing.T) {
-	for _, b := range backends() {
+	for _, b := range backends(t) {
 		g := weights(b, []float64{1}, []float64{3e38}) // the square is beyond float32
 		o := optim.New(b, optim.SGD{}, g)
 		flag := device.New(b, device.I32, 1)
@@ -87,7 +87,7 @@ func TestNormOfNoNumberSetsTheFlag(t *testing.T) {
 }
 
 func TestNormClipOfNoGradientIsHarmless(t *testing.T) {
-	for _, b := range backends() {
+	for _, b := range backends(t) {
 		g := weights(b, []float64{1, 1}, []float64{0, 0})
 		g.Decay = 0
 		o := optim.New(b, optim.SGD{}, g)
@@ -101,7 +101,7 @@ func TestNormClipOfNoGradientIsHarmless(t *testing.T) {
 }
 
 func TestValueClipLeavesSmallValuesBitwise(t *testing.T) {
-	for _, b := range backends() {
+	for _, b := range backends(t) {
 		small := float64(float32(1.2345678e-7))
 		g := weights(b, []float64{0, 0, 0}, []float64{small, 7, -7})
 		optim.NewValueClip(b, 3, 3).Apply(b, g)
@@ -111,7 +111,7 @@ func TestValueClipLeavesSmallValuesBitwise(t *testing.T) {
 }
 
 func TestSwapTwiceChangesNothing(t *testing.T) {
-	for _, b := range backends() {
+	for _, b := range backends(t) {
 		w := upload(b, []float64{1, 2})
 		e := optim.NewEMA(b, 0.5, false, w)
 		put(b, w, []float64{3, 4})
@@ -124,7 +124,7 @@ func TestSwapTwiceChangesNothing(t *testing.T) {
 }
 
 func TestSteadyStepAllocatesNothing(t *testing.T) {
-	for _, b := range backends() {
+	for _, b := range backends(t) {
 		if b.Name() == "host" {
 			continue // its loops are closures
 		}

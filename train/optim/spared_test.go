@@ -11,7 +11,7 @@ import (
 // where the gradient is bounded; all others as if nothing were spared.
 func TestSparedElementsAreNotDecayed(t *testing.T) {
 	w, g := []float64{1, -2, 3, 4, -5, 6, 7}, []float64{0.3, 0.1, -0.2, 0.5, 0.7, -0.1, 0.2}
-	for _, b := range backends() {
+	for _, b := range backends(t) {
 		for _, e := range optim.All {
 			step := func(change func(*optim.Group)) []float64 {
 				group := weights(b, w, g)
@@ -48,7 +48,7 @@ func TestSpansOutsideTheGroupPanic(t *testing.T) {
 					t.Errorf("spans %v of 3 elements were taken", spans)
 				}
 			}()
-			b := backends()[0]
+			b := backends(t)[0]
 			g := weights(b, []float64{1, 2, 3}, []float64{0, 0, 0})
 			g.Spared = spans
 			optim.New(b, optim.All[0].Value, g)

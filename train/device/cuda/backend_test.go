@@ -12,6 +12,7 @@ import (
 	"hgld/train/device"
 	"hgld/train/device/cuda"
 	"hgld/train/device/cuda/emu"
+	"hgld/train/device/devicetest"
 )
 
 // numbers are the bytes of F32 numbers.
@@ -174,36 +175,37 @@ func TestProgramEqualsTheFirstPass(t *testing.T) {
 	}
 }
 
-func TestRecordingOfWhatHasNotRunIsAnError(t *testing.T) {
-	t.Setenv(cuda.LibrariesVariable, emu.Build(t))
+// failing is emulated for a test that ends with the backend's failure.
+func failing(t *testing.T) *cuda.Backend {
+	t.Helper()
+	if !devicetest.OnCard() {
+		t.Setenv(cuda.LibrariesVariable, emu.Build(t))
+	}
 	b, err := cuda.Open(0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.Close()
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+func TestRecordingOfWhatHasNotRunIsAnError(t *testing.T) {
+	b := failing(t)
 	x, y := device.New(b, device.F32, 3000, 400), device.New(b, device.F32, 400)
 	b.Fill(x, 1)
-	_, err = b.Record(func() { b.Sums(y, x, device.SumCols, 0) })
+	_, err := b.Record(func() { b.Sums(y, x, device.SumCols, 0) })
 	if err == nil || !strings.Contains(err.Error(), "Sums") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestOutOfMemoryTellsTheSizes(t *testing.T) {
-	libs := emu.Build(t)
-	t.Setenv(cuda.LibrariesVariable, libs)
-	b, err := cuda.Open(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	card := emu.Open(t, libs)
-	card.Memory(1 << 20)
-	defer card.Memory(2 << 30)
+	b := failing(t)
 	b.Alloc(300 << 10)
-	b.Alloc(2 << 20)
+	want := 2 * b.Card().Memory
+	b.Alloc(want)
 	var oom *device.OutOfMemory
-	if err := b.Sync(); !errors.As(err, &oom) || oom.Want != 2<<20 || oom.Used < 300<<10 {
+	if err := b.Sync(); !errors.As(err, &oom) || oom.Want != want || oom.Used < 300<<10 {
 		t.Errorf("got %v", err)
 	}
 }

@@ -17,9 +17,13 @@ type card struct {
 // FailNext makes the next kernel fail as one that reads where nothing is.
 func (c card) FailNext() { c.emulator.Fail("cuLaunchKernel:1:700") }
 
-// open opens a backend on the emulator.
+// open opens a backend on the emulator. A test that needs what a card has not is
+// skipped where tests are to compute on one.
 func open(t *testing.T) card {
 	t.Helper()
+	if devicetest.OnCard() {
+		t.Skip("needs the emulator: $" + devicetest.CardVariable + " is set")
+	}
 	libs := emu.Build(t)
 	t.Logf("emulator in %s", libs)
 	t.Setenv(cuda.LibrariesVariable, libs)
@@ -31,9 +35,15 @@ func open(t *testing.T) card {
 	return card{b, control}
 }
 
-// emulated is open for a test in which nothing may fail.
+// emulated is open for a test in which nothing may fail and which may compute on a card
+// as well.
 func emulated(t *testing.T) *cuda.Backend {
 	t.Helper()
+	if devicetest.OnCard() {
+		b := devicetest.Card(t)
+		b.Poison = false
+		return b
+	}
 	c := open(t)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
@@ -48,6 +58,10 @@ func emulated(t *testing.T) *cuda.Backend {
 const emulatedWork = 1 << 20
 
 func TestConformance(t *testing.T) {
+	if devicetest.OnCard() {
+		devicetest.Run(t, devicetest.Card(t))
+		return
+	}
 	c := open(t)
 	c.Poison = true
 	devicetest.RunWithin(t, c, devicetest.Limits{Work: emulatedWork})

@@ -1,5 +1,11 @@
 package cuda
 
+import (
+	"regexp"
+
+	"hgld/train/device"
+)
+
 // PoisonScratch fills the memory that operations keep for themselves with NaN.
 func (b *Backend) PoisonScratch() {
 	b.mu.Lock()
@@ -8,4 +14,33 @@ func (b *Backend) PoisonScratch() {
 		defer b.enter()()
 		b.check("PoisonScratch", b.drv.Set8(m.addr, 0xFF, m.size, b.compute))
 	}
+}
+
+// OpenDriver opens the driver that Open takes.
+var OpenDriver = openDriver
+
+// PeakEmpty queues a kernel that does nothing.
+func (b *Backend) PeakEmpty() { b.op("PeakEmpty").i32(0).run("peak", "peak_empty", 1, 32, 0) }
+
+// PeakFMA queues 128 multiply-adds, 256 operations, for each element of dst and each round.
+func (b *Backend) PeakFMA(dst device.Array, rounds int) {
+	b.op("PeakFMA").ptr(dst).f32(0.5).f32(1).i32(rounds).run("peak", "peak_fma", dst.Len()/256, 256, 0)
+}
+
+// Kernels lists the kernels of all modules.
+func Kernels() (names []string, err error) {
+	files, err := ptx.ReadDir("ptx")
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		text, err := ptx.ReadFile("ptx/" + f.Name())
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range regexp.MustCompile(`\.visible \.entry (\w+)`).FindAllSubmatch(text, -1) {
+			names = append(names, string(m[1]))
+		}
+	}
+	return names, nil
 }

@@ -5,17 +5,12 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/device/cuda"
-	"hgld/train/device/cuda/emu"
 )
 
 // A goroutine's stack moves when it grows, and the driver must not be given addresses
 // on it. So memory is allocated from stacks that are full to different degrees.
 func TestResultsArriveWhileTheStackGrows(t *testing.T) {
-	t.Setenv("HGLD_CUDA_LIBS", emu.Build(t))
-	b, err := cuda.Open(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := emulated(t)
 	for depth := range 500 {
 		done := make(chan device.Buffer)
 		go func() { done <- allocate(b, depth) }()
@@ -25,9 +20,6 @@ func TestResultsArriveWhileTheStackGrows(t *testing.T) {
 		if err := b.Sync(); err != nil {
 			t.Fatalf("%d frames deep: %v", depth, err)
 		}
-	}
-	if err := b.Close(); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -1,0 +1,231 @@
+#!/usr/bin/env bash
+# Does hgld compute rightly on this machine's card, and how fast? One command, at most 9
+# minutes, on a machine with a card and NVIDIA's driver and without Go: it lies in the
+# folder that scripts/gpu_pack.sh makes and runs what is there.
+#
+#   ./gpu_check.sh
+#
+# Results go to $OUT, by default gpu_check in the current folder: gpu_check.json,
+# gpu_check.md, and a log of every part. A part runs whatever became of the others.
+# Exit status 0 only if all checks passed. CUDA_VISIBLE_DEVICES chooses the card, and
+# PARTS="devicetest training" runs these parts alone.
+#
+# With HGLD_CUDA_LIBS naming the emulator and HGLD_GPU_CHECK_SMALL=1 it tries itself on a
+# machine without a card: scripts/check_gpu_script.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+if [ ! -x "$here/bin/hgld" ]; then
+  echo "$here has no bin/hgld: unpack what scripts/gpu_pack.sh makes, and run the gpu_check.sh in it" >&2
+  exit 2
+fi
+out=${OUT:-gpu_check}
+mkdir -p "$out" || exit 1
+out=$(cd "$out" && pwd)
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+budget=${BUDGET:-540} # seconds in all
+small=${HGLD_GPU_CHECK_SMALL:-}
+export HGLD_GPU_CHECK=1 HGLD_GOLDENS=$here/goldens HGLD_GPU_CHECK_DIGESTS=$here/digests HGLD_TURBOJPEG=off
+export CUDA_CACHE_PATH=$work/compiled # the driver compiles the kernels once, in the first parts
+unset HGLD_DEVICE
+cd "$work" || exit 1
+: > "$out/parts.tsv"
+failed=0
+
+# part KIND NAME SECONDS COMMAND...: runs a part and notes what became of it: ok, failed,
+# timeout, "no time", or "absent" where the command returns 77. KIND is check, or figure
+# for what is only measured and fails nothing.
+part() {
+  local kind=$1 name=$2 limit=$3 start=$SECONDS left result code
+  shift 3
+  case " ${PARTS:-$name} " in *" $name "*) ;; *) return ;; esac
+  left=$((budget - SECONDS))
+  if [ "$left" -lt "$limit" ]; then limit=$left; fi
+  if [ "$limit" -lt 5 ]; then
+    result="no time"
+    : > "$out/$name.log"
+  else
+    # QUIT makes Go print where every goroutine is.
+    timeout -s QUIT -k 5 "$limit" bash -c '"$@"' _ "$@" > "$out/$name.log" 2>&1
+    code=$?
+    case $code in
+      0) result=ok ;;
+      77) result=absent ;;
+      124 | 137) result=timeout ;;
+      *) result=failed ;;
+    esac
+  fi
+  if [ "$kind" = check ] && [ "$result" != ok ] && [ "$result" != absent ]; then failed=$((failed + 1)); fi
+  printf '%s\t%s\t%s\t%d\n' "$kind" "$name" "$result" $((SECONDS - start)) >> "$out/parts.tsv"
+  printf '%-12s %-8s %3d s\n' "$name" "$result" $((SECONDS - start))
+}
+
+# tests BINARY PATTERN: runs tests. One that is skipped is a failure, and so is a pattern
+# that selects none.
+tests() {
+  local log code
+  log=$(mktemp)
+  if [ -n "$small" ] && [ ! -e "$here/bin/$1" ]; then echo "not packed: $1"; return 77; fi
+  "$here/bin/$1" -test.v -test.run "$2" 2>&1 | tee "$log" | grep -v '^=== '
+  code=${PIPESTATUS[0]}
+  count() { grep -c -- "--- $1" "$log"; }
+  echo "$(count PASS) passed, $(count FAIL) failed, $(count SKIP) skipped"
+  if [ "$code" -ne 0 ] || grep -q -- '--- SKIP' "$log"; then return 1; fi
+  grep -q -- '--- PASS' "$log"
+}
+
+doctor() {
+  "$here/bin/hgld" doctor
+  "$here/bin/hgld" doctor --json > "$out/doctor.json" || return 1
+  grep -A 1 '"name": "cuda"' "$out/doctor.json" | grep -q '"ok": true'
+}
+
+# train STEPS DEVICE RUN: the demo's training, without the evaluations in between.
+train() {
+  [ -d "$work/project" ] || cp -r "$here/project" "$work/project"
+  (cd "$work/project" &&
+    "$here/bin/hgld" train run --quiet -o "steps=$1" -o run.evaluate=0 --device "$2" --out "$work/runs/$3")
+}
+
+weights() { sha256sum < "$(ls "$work/runs/$1"/checkpoints/step-*/model.safetensors)" | cut -d ' ' -f 1; }
+
+# figures RUN: the loss of each step and the metrics at the end, a name and a number a line.
+figures() {
+  sed -n 's/^{"event":"step","step":\([0-9]*\),.*"loss":\([^,}]*\).*/step \1 \2/p' "$work/runs/$1/events.jsonl"
+  grep '^{"event":"evaluation"' "$work/runs/$1/events.jsonl" | tail -n 1 | grep -o '"key":"[^"]*","mean":[^,}]*' |
+    sed 's/"key":"\(.*\)","mean":\(.*\)/metric \1 \2/'
+}
+
+# Steps on the card give the bytes that the emulator gave when this was packed.
+emulated() {
+  local steps hash got
+  read -r steps hash < "$here/weights"
+  train "$steps" cuda emulated || return 1
+  got=$(weights emulated)
+  echo "weights after $steps steps: $got, the emulator's $hash"
+  [ "$got" = "$hash" ]
+}
+
+# A training on the card agrees with the processor's, and with itself byte for byte.
+#
+# Both sum in float32 in other orders, so losses part slowly. Measured between two matrix
+# libraries of the processor (HGLD_BLAS=native, gonum) and between native and the emulated
+# card: 2e-7 in eight steps; in 200, whose ranks and ReLUs change side one after the other,
+# 0.7 % on average (both) and 3.4 and 5.7 % of one step's loss; 0.004 of a metric. Allowed
+# is 50 times as much at first, and later four times on average, three in a step and five
+# in a metric. A wrong gradient shows in the second step.
+training() {
+  local steps=200 one again
+  [ -z "$small" ] || steps=4
+  train "$steps" cpu cpu && train "$steps" cuda card && train "$steps" cuda again || return 1
+  one=$(weights card) again=$(weights again)
+  echo "weights of the card after $steps steps: $one, repeated: $again"
+  [ -n "$one" ] && [ "$one" = "$again" ] || { echo "the card does not repeat its bytes"; return 1; }
+  figures cpu > "$work/cpu" && figures card > "$work/card"
+  paste -d ' ' "$work/cpu" "$work/card" | awk -v steps="$steps" '
+    function off(a, b) { return a > b ? a - b : b - a }
+    $1 != $4 || $2 != $5 || NF != 6 { print "not the same figures: " $0; bad = 1; next }
+    $1 == "step" {
+      n++; d = off($3, $6) / $3
+      if (!(d <= ($2 <= 8 ? 1e-5 : 0.2))) { print "loss differs: " $0; bad = 1 }
+      if ($2 <= 8 && d > early) early = d
+      if (d > late) late = d
+      sum += d
+    }
+    $1 == "metric" {
+      m++; d = off($3, $6)
+      if (!(d <= 0.02)) { print "metric differs: " $0; bad = 1 }
+      if (d > metric) metric = d
+    }
+    END {
+      printf "%d losses, relative difference at most %.2g in the first eight steps (allowed 1e-05)", n, early
+      printf ", %.2g in one step (0.2), %.2g on average (0.03)\n", late, sum / n
+      printf "%d metrics, difference at most %.2g (allowed 0.02)\n", m, metric
+      exit bad || n != steps || m == 0 || sum > 0.03 * n
+    }'
+}
+
+# sanitizer TOOL: compute-sanitizer over every operation, once at small shapes.
+sanitizer() {
+  local program
+  program=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2> /dev/null) ||
+    { echo "compute-sanitizer is not installed"; return 77; }
+  "$program" --tool "$1" --error-exitcode 9 "$here/bin/cuda.test" -test.v \
+    -test.run TestEveryOrderAndEveryCardGivesTheSameBytes
+}
+
+throughput() {
+  HGLD_GPU_CHECK_RATES=$out/throughput.json "$here/bin/cuda.test" -test.run '^$' -test.bench Kernels -test.benchtime 1x
+}
+
+anchor() {
+  if [ -n "$small" ] || [ ! -e "$here/anchor_torch.py" ] || ! python3 -c 'import torch, timm' 2> /dev/null; then
+    echo "on the emulator, not packed, or python3 has no torch and timm"
+    return 77
+  fi
+  python3 "$here/anchor_torch.py" --only limits,train --out "$out/anchor.json"
+}
+export -f doctor tests train weights figures emulated training sanitizer throughput anchor
+export here out work small
+
+rm -f "$out"/{doctor,throughput,anchor}.json "$out/throughput.md"
+driver='TestNoSuchCard|TestProbe|TestUpload|TestLargeTransfers|TestHostBuffer|TestProgram|TestRecording|TestOutOfMemory'
+driver="$driver|TestLaunches|TestResultsArrive"
+conformance='^TestConformance$' ranks=TestRank optim='TestGolden(Trajectories|Clipping|Averages)'
+if [ -n "$small" ]; then
+  conformance='^TestConformance$/F32/^(Axpby|Sums)$' ranks=TestRankOperationsWithoutQueries optim=TestGoldenAverages
+fi
+part check doctor 20 doctor
+part check driver 45 tests cuda.test "$driver"
+part check bytes 120 tests cuda.test TestEveryOrderAndEveryCardGivesTheSameBytes
+part check emulated 30 emulated
+part check devicetest 150 tests cuda.test "$conformance"
+part check ranks 40 tests cuda.test "$ranks"
+[ -n "$small" ] || part check layers 30 tests cuda.test TestGoldenLayers
+part check nn 30 tests nn.test TestGoldenLayers
+part check losses 45 tests loss.test TestGoldenLosses
+part check optim 20 tests optim.test "$optim"
+part check backbones 60 tests backbone.test TestGoldenBackbones
+part check metrics 20 tests train.test TestGoldenEvaluation
+part check trace 30 tests train.test TestGoldenTrace
+part check training 90 training
+part figure throughput 60 throughput
+part check memcheck 60 sanitizer memcheck
+part check racecheck 60 sanitizer racecheck
+part figure anchor 120 anchor
+
+# One JSON file and one table. A part without a result is null.
+json() { if [ -s "$out/$1" ]; then cat "$out/$1"; else echo null; fi; }
+text() { tr -d '\000-\037"\\' | head -c 200; }
+commit=$(text < "$here/COMMIT")
+card=$(grep -A 2 '"name": "cuda"' "$out/doctor.json" 2> /dev/null | sed -n 's/.*"text": "\(.*\)".*/\1/p' | text)
+driver=$( (nvidia-smi --query-gpu=driver_version --format=csv,noheader 2> /dev/null || true) | head -n 1 | text)
+{
+  printf '{\n"commit": "%s",\n"date": "%s",\n"card": "%s",\n"driver": "%s",\n' \
+    "$commit" "$(date -u +%FT%TZ)" "$card" "$driver"
+  printf '"failed": %d,\n"seconds": %d,\n"parts": [\n' "$failed" "$SECONDS"
+  awk -F '\t' '{
+    printf "%s {\"kind\": \"%s\", \"name\": \"%s\",", (NR > 1 ? ",\n" : ""), $1, $2
+    printf " \"result\": \"%s\", \"seconds\": %d}", $3, $4
+  }' "$out/parts.tsv"
+  printf '\n],\n"doctor": %s,\n"throughput": %s,\n"anchor": %s\n}\n' \
+    "$(json doctor.json)" "$(json throughput.json)" "$(json anchor.json)"
+} > "$out/gpu_check.json"
+{
+  verdict='All checks passed.'
+  [ "$failed" -eq 0 ] || verdict="$failed checks failed."
+  [ -z "${PARTS:-}" ] || verdict="$verdict Only these parts ran: $PARTS."
+  printf '# gpu_check\n\n%s\n\nDriver %s, commit %s, %s, %d s. **%s**\n\n' \
+    "$card" "${driver:-(nvidia-smi says nothing)}" "$commit" "$(date -u +%F)" "$SECONDS" "$verdict"
+  printf '| part | result | s | last line |\n|---|---|---:|---|\n'
+  while IFS=$'\t' read -r _ name result seconds; do
+    last=$(grep -v '^$' "$out/$name.log" | tail -n 1 | tr '|' '/' | text)
+    printf '| %s | %s | %d | %s |\n' "$name" "$result" "$seconds" "$last"
+  done < "$out/parts.tsv"
+  if [ -s "$out/throughput.md" ]; then printf '\n## Throughput\n\n' && cat "$out/throughput.md"; fi
+  if [ -s "$out/anchor.json" ]; then
+    printf '\n## PyTorch on the same card\n\n```json\n' && cat "$out/anchor.json" && printf '\n```\n'
+  fi
+} > "$out/gpu_check.md"
+echo "$out/gpu_check.md, $out/gpu_check.json"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,70 @@
+package cuda_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/train/device/cuda"
+	"hgld/train/device/devicetest"
+)
+
+// digestsVariable names a file of digests, a call and its SHA-256 a line: the emulator
+// writes it and a card is compared with it.
+const digestsVariable = "HGLD_GPU_CHECK_DIGESTS"
+
+// Kernels are IEEE 754 throughout and sum in an order that depends on shapes alone. So a
+// card gives the emulator's bytes, and the emulator those of any order of threads.
+func TestEveryOrderAndEveryCardGivesTheSameBytes(t *testing.T) {
+	path := os.Getenv(digestsVariable)
+	if devicetest.OnCard() {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatalf("the emulator's digests ($%s): %v", digestsVariable, err)
+		}
+		compareDigests(t, "the card", lines(devicetest.Digests(t, emulated(t))), strings.Split(string(data), "\n"))
+		return
+	}
+	c := open(t)
+	forward := lines(devicetest.Digests(t, c))
+	c.emulator.Order("shuffled:11")
+	compareDigests(t, "the order shuffled:11", lines(devicetest.Digests(t, c)), forward)
+	if path != "" {
+		if err := os.WriteFile(path, []byte(strings.Join(forward, "\n")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Errorf("%v: %s", err, c.emulator.LastError())
+	}
+}
+
+func lines(all []devicetest.Digest) (text []string) {
+	for _, d := range all {
+		text = append(text, fmt.Sprint(d.Call, " ", d.SHA256))
+	}
+	return text
+}
+
+func compareDigests(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d calls, want the %d of the file: it was made by another version", len(got), len(want))
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			t.Errorf("%s gives %s, want %s", what, got[i], want[i])
+		}
+	}
+}
+
+// What is listed as measured must exist: BenchmarkKernels names the kernels that it did
+// not launch.
+func TestKernelsAreListed(t *testing.T) {
+	names, err := cuda.Kernels()
+	if err != nil || len(names) < 80 || !slices.Contains(names, "axpby_f32") {
+		t.Errorf("%d kernels, %v", len(names), err)
+	}
+}

@@ -1,0 +1,373 @@
+package cuda_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"hgld/train/device"
+	"hgld/train/device/cuda"
+	"hgld/train/device/cuda/emu"
+	"hgld/train/device/devicetest"
+)
+
+const (
+	// ratesVariable names the JSON file that BenchmarkKernels writes, and a table beside
+	// it with the ending .md.
+	ratesVariable = "HGLD_GPU_CHECK_RATES"
+
+	// smallVariable makes the shapes small enough for the emulator.
+	smallVariable = "HGLD_GPU_CHECK_SMALL"
+)
+
+// rates are what BenchmarkKernels measures. Times are those of the card between two
+// events, the least of several; bytes count each array of a call once.
+type rates struct {
+	Card       string   `json:"card"`
+	Copy       float64  `json:"copy_gb_s"`       // cuMemcpyDtoD, read and written
+	FMA        float64  `json:"fma_tflop_s"`     // out of registers
+	Launch     float64  `json:"launch_us"`       // an empty kernel after another, on the card
+	LaunchHost float64  `json:"launch_host_us"`  // what the host takes to queue it
+	Graph      float64  `json:"graph_node_us"`   // an empty kernel in a graph of a thousand
+	GraphHost  float64  `json:"graph_launch_us"` // what the host takes to queue the graph
+	Operations []rate   `json:"operations"`
+	Unmeasured []string `json:"kernels_not_used"` // at these shapes
+}
+
+// rate is an operation at one shape.
+type rate struct {
+	Name    string       `json:"name"`
+	Ms      float64      `json:"ms"`
+	GBs     float64      `json:"gb_s,omitempty"`
+	TFLOPs  float64      `json:"tflop_s,omitempty"`
+	Peak    float64      `json:"of_peak"` // of the copy rate, or of the rate of multiply-adds
+	Kernels []kernelTime `json:"kernels,omitempty"`
+}
+
+// kernelTime is a kernel's part of an operation.
+type kernelTime struct {
+	Name     string  `json:"name"`
+	Launches int     `json:"launches"`
+	Ms       float64 `json:"ms"`
+}
+
+// BenchmarkKernels measures every operation at the shapes of a training, on a card where
+// tests compute on one, with the kernels that it consists of.
+func BenchmarkKernels(b *testing.B) {
+	m := newMeasure(b)
+	r := rates{Card: m.b.Name()}
+	m.peaks(&r)
+	for _, c := range m.cases() {
+		r.Operations = append(r.Operations, m.rate(c, &r))
+	}
+	if err := m.b.Sync(); err != nil {
+		b.Fatal(err)
+	}
+	names, err := cuda.Kernels()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range names {
+		if !m.watch.seen[name] && name != "peak_empty" && name != "peak_fma" {
+			r.Unmeasured = append(r.Unmeasured, name)
+		}
+	}
+	table := r.table()
+	b.Log("\n" + table)
+	if path := os.Getenv(ratesVariable); path != "" {
+		data, err := json.MarshalIndent(r, "", " ")
+		if err != nil {
+			b.Fatal(err)
+		}
+		for name, text := range map[string]string{path: string(data), strings.TrimSuffix(path, ".json") + ".md": table} {
+			if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// table is the rates as Markdown.
+func (r *rates) table() string {
+	var t strings.Builder
+	fmt.Fprintf(&t, "%s: copies %.0f GB/s, multiply-adds %.1f TFLOP/s; a launch takes the card %.2f µs and the host %.2f µs; "+
+		"in a graph it takes the card %.2f µs, and the whole graph the host %.1f µs.\n\n",
+		r.Card, r.Copy, r.FMA, r.Launch, r.LaunchHost, r.Graph, r.GraphHost)
+	fmt.Fprint(&t, "| operation | ms | GB/s | TFLOP/s | of peak | kernels (ms) |\n|---|---:|---:|---:|---:|---|\n")
+	for _, o := range r.Operations {
+		var kernels []string
+		for _, k := range o.Kernels {
+			kernels = append(kernels, fmt.Sprintf("%s %.4f", k.Name, k.Ms))
+		}
+		fmt.Fprintf(&t, "| %s | %.4f | %s | %s | %.0f %% | %s |\n",
+			o.Name, o.Ms, figure(o.GBs), figure(o.TFLOPs), 100*o.Peak, strings.Join(kernels, ", "))
+	}
+	if len(r.Unmeasured) > 0 {
+		fmt.Fprintf(&t, "\nNot used at these shapes: %s.\n", strings.Join(r.Unmeasured, ", "))
+	}
+	return t.String()
+}
+
+// figure writes a rate; one that does not apply is empty.
+func figure(v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// measure times what a card does.
+type measure struct {
+	testing.TB
+	b     *cuda.Backend
+	watch *stopwatch
+	small bool
+	list  []benchCase
+}
+
+func newMeasure(b *testing.B) *measure {
+	small := os.Getenv(smallVariable) != ""
+	if !devicetest.OnCard() {
+		b.Setenv(cuda.LibrariesVariable, emu.Build(b))
+		small = true
+	}
+	drv, _, err := cuda.OpenDriver()
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := &stopwatch{Driver: drv, names: map[cuda.Function]string{}, seen: map[string]bool{}}
+	backend, err := cuda.OpenWith(w, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := backend.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return &measure{TB: b, b: backend, watch: w, small: small}
+}
+
+// benchCase is an operation at one shape.
+type benchCase struct {
+	name         string
+	bytes, flops float64
+	run          func()
+}
+
+const (
+	leastTime = 10e-3 // seconds that an operation is repeated for
+	mostRuns  = 200
+	rounds    = 3 // of which the fastest counts
+)
+
+// seconds returns how long f takes on the card, once it has run: the fastest of several
+// rounds of repetitions.
+func (m *measure) seconds(f func()) float64 {
+	f()
+	once := m.watch.time(m, f)
+	runs := min(max(int(leastTime/max(once, 1e-7)), 1), mostRuns)
+	best := once
+	for range rounds {
+		if m.small {
+			break
+		}
+		best = min(best, m.watch.time(m, func() {
+			for range runs {
+				f()
+			}
+		})/float64(runs))
+	}
+	return best
+}
+
+// rate measures a case, and then each of its kernels.
+func (m *measure) rate(c benchCase, r *rates) rate {
+	s := m.seconds(c.run)
+	o := rate{Name: c.name, Ms: 1e3 * s, Kernels: m.watch.kernels(m, c.run)}
+	if c.flops > 0 {
+		o.TFLOPs = c.flops / s / 1e12
+		o.Peak = o.TFLOPs / r.FMA
+	} else {
+		o.GBs = c.bytes / s / 1e9
+		o.Peak = o.GBs / r.Copy
+	}
+	return o
+}
+
+// peaks measures what the card can do at most, and what a launch costs.
+func (m *measure) peaks(r *rates) {
+	size, threads, iterations, launches := 1<<30, 1<<20, 256, 1000
+	if m.small {
+		size, threads, iterations, launches = 1<<20, 1<<10, 4, 20
+	}
+	from, to := device.New(m.b, device.U8, size), device.New(m.b, device.U8, size)
+	r.Copy = 2 * float64(size) / m.seconds(func() { m.b.Copy(to, from) }) / 1e9
+	sums := device.New(m.b, device.F32, threads)
+	r.FMA = 256 * float64(threads) * float64(iterations) / m.seconds(func() { m.b.PeakFMA(sums, iterations) }) / 1e12
+	for _, a := range []device.Array{from, to, sums} {
+		m.b.Free(a.Buf)
+	}
+	many := func() {
+		for range launches {
+			m.b.PeakEmpty()
+		}
+	}
+	us := func(seconds float64) float64 { return 1e6 * seconds / float64(launches) }
+	r.Launch = us(m.seconds(many))
+	r.LaunchHost = us(m.host(many))
+	program, err := m.b.Record(many)
+	if err != nil {
+		m.Fatal(err)
+	}
+	r.Graph = us(m.seconds(program.Run))
+	r.GraphHost = 1e6 * m.host(program.Run)
+	program.Close()
+}
+
+// host returns how long it takes the host to queue f.
+func (m *measure) host(f func()) float64 {
+	best := 1e9
+	for range rounds {
+		start := time.Now()
+		f()
+		best = min(best, time.Since(start).Seconds())
+		if err := m.b.Sync(); err != nil {
+			m.Fatal(err)
+		}
+	}
+	return best
+}
+
+// stopwatch is a driver that times what is launched.
+type stopwatch struct {
+	cuda.Driver
+	ctx     cuda.Context
+	compute cuda.Stream // the first that was made
+	names   map[cuda.Function]string
+	seen    map[string]bool
+	on      bool
+	spans   []span
+}
+
+// span is the time of one launch.
+type span struct {
+	name     string
+	from, to cuda.Event
+}
+
+func (w *stopwatch) Retain(ordinal int) (ctx cuda.Context, err error) {
+	ctx, err = w.Driver.Retain(ordinal)
+	w.ctx = ctx
+	return ctx, err
+}
+
+func (w *stopwatch) NewStream() (cuda.Stream, error) {
+	s, err := w.Driver.NewStream()
+	if w.compute == 0 {
+		w.compute = s
+	}
+	return s, err
+}
+
+func (w *stopwatch) Function(m cuda.Module, name string) (cuda.Function, error) {
+	f, err := w.Driver.Function(m, name)
+	w.names[f] = name
+	return f, err
+}
+
+func (w *stopwatch) Launch(f cuda.Function, grid, block [3]uint32, shared int, s cuda.Stream, params unsafe.Pointer) error {
+	w.seen[w.names[f]] = true
+	if !w.on {
+		return w.Driver.Launch(f, grid, block, shared, s, params)
+	}
+	from, err := w.mark()
+	if err == nil {
+		err = w.Driver.Launch(f, grid, block, shared, s, params)
+	}
+	if err != nil {
+		return err
+	}
+	to, err := w.mark()
+	w.spans = append(w.spans, span{w.names[f], from, to})
+	return err
+}
+
+// mark records a timed event on the stream of operations.
+func (w *stopwatch) mark() (cuda.Event, error) {
+	e, err := w.NewEvent(true)
+	if err != nil {
+		return e, err
+	}
+	return e, w.Record(e, w.compute)
+}
+
+// between returns the seconds between two events, which it frees.
+func (w *stopwatch) between(from, to cuda.Event) (float64, error) {
+	if err := w.SyncEvent(to); err != nil {
+		return 0, err
+	}
+	ms, err := w.Elapsed(from, to)
+	for _, e := range []cuda.Event{from, to} {
+		if err == nil {
+			err = w.FreeEvent(e)
+		}
+	}
+	return float64(ms) / 1e3, err
+}
+
+// enter makes the context current until what it returns is called.
+func (w *stopwatch) enter(m *measure) func() {
+	runtime.LockOSThread()
+	if err := w.SetCurrent(w.ctx); err != nil {
+		m.Fatal(err)
+	}
+	return runtime.UnlockOSThread
+}
+
+// time returns the seconds that f takes on the card.
+func (w *stopwatch) time(m *measure, f func()) float64 {
+	defer w.enter(m)()
+	from, err := w.mark()
+	if err != nil {
+		m.Fatal(err)
+	}
+	f()
+	to, err := w.mark()
+	if err != nil {
+		m.Fatal(err)
+	}
+	s, err := w.between(from, to)
+	if err != nil {
+		m.Fatal(err)
+	}
+	return s
+}
+
+// kernels runs f with an event before and after each kernel, and adds up the times by
+// name, in the order in which they began.
+func (w *stopwatch) kernels(m *measure, f func()) (all []kernelTime) {
+	defer w.enter(m)()
+	w.on, w.spans = true, nil
+	f()
+	w.on = false
+	for _, s := range w.spans {
+		seconds, err := w.between(s.from, s.to)
+		if err != nil {
+			m.Fatal(err)
+		}
+		i := slices.IndexFunc(all, func(k kernelTime) bool { return k.Name == s.name })
+		if i < 0 {
+			i, all = len(all), append(all, kernelTime{Name: s.name})
+		}
+		all[i].Launches++
+		all[i].Ms += 1e3 * seconds
+	}
+	return all
+}

@@ -1,0 +1,41 @@
+package devicetest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/train/device"
+)
+
+// Digest names a call of some operations and the SHA-256 of the bytes that it writes.
+type Digest struct{ Call, SHA256 string }
+
+// Digests makes every operation of b once, on arrays that are the same everywhere. Two
+// backends with the same arithmetic have the same digests. A result that is NaN fails
+// the test, because no standard says which of its bits are set.
+func Digests(t *testing.T, b device.Backend) (all []Digest) {
+	s := &suite{T: t, b: b, dtype: device.F32, r: rand.New(rand.NewPCG(4, 1))}
+	for i, c := range s.calls(b) {
+		c.run()
+		sum := sha256.New()
+		for k, data := range s.results(&c) {
+			sum.Write(data)
+			if out := c.out[k]; slices.ContainsFunc(decode(out.Type, data), func(v float64) bool { return v != v }) {
+				t.Errorf("%v: result %d, %v, has a NaN", c.ops, k, out)
+			}
+		}
+		all = append(all, Digest{fmt.Sprintf("%d:%s", i, strings.Join(c.ops, "+")), hex.EncodeToString(sum.Sum(nil))})
+	}
+	if err := b.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	for _, buf := range s.buffers {
+		b.Free(buf)
+	}
+	return all
+}
