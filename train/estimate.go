@@ -55,7 +55,7 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	l := &ledger{}
 	b := observe.Operations(l, func(_ string, flops float64, _ func()) { l.flops += flops })
 	config.Model.Weights, config.From = "", "" // they change no size
-	r, err := New(config, data, Options{Backend: b})
+	r, err := New(config, data, Options{Backend: b, planned: true})
 	if err != nil {
 		return nil, err
 	}

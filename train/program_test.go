@@ -231,3 +231,23 @@ func batchesOf(t *testing.T, r *Run, n int) (list []*batch) {
 	}
 	return list
 }
+
+// A device with memory of its own gives a step what the plan says, in one piece and
+// before it begins.
+func TestStepsMemoryIsReserved(t *testing.T) {
+	c, d := tiny(4)
+	r, err := New(c, Data{Train: d}, Options{Backend: newRecorder()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	reserved := r.network.arena.Held()
+	for _, err := range r.Events(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if held := r.network.arena.Held(); reserved == 0 || held != reserved {
+		t.Errorf("%d bytes were reserved, %d are held", reserved, held)
+	}
+}

@@ -45,6 +45,8 @@ type Options struct {
 	// the rates as they are given: a network, a loss and labels that fit one another
 	// bring the loss down. It needs a Limit and no Dir.
 	Overfit bool
+
+	planned bool // the run is a plan: nothing is reserved for it
 }
 
 // Run is a training, begun or resumed.
@@ -92,6 +94,7 @@ func New(config Config, data Data, o Options) (*Run, error) {
 		config.Schedule = Schedule{Named: Named{Name: "constant"}}
 		config.Steps = o.Limit
 	}
+	asked := config
 	p, err := config.resolve()
 	if err != nil {
 		return nil, err
@@ -100,10 +103,30 @@ func New(config Config, data Data, o Options) (*Run, error) {
 		return nil, &ConfigError{err}
 	}
 	r := &Run{config: config, parts: p, data: data, o: o, lane: newLane(o.Backend), saved: -1}
-	if err := r.lane.do(r.prepare); err != nil {
+	err = r.lane.do(r.prepare)
+	if err == nil {
+		err = r.reserve(asked)
+	}
+	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
+}
+
+// reserve takes the memory of a step in one piece, as large as the plan says, on a
+// device that has its own. A processor takes memory as it comes.
+func (r *Run) reserve(asked Config) error {
+	if _, able := r.o.Backend.(device.Graphs); !able || r.o.planned {
+		return nil
+	}
+	e, err := Plan(asked, r.data)
+	if err != nil {
+		return err
+	}
+	return r.lane.do(func() error {
+		r.network.arena.Reserve(int(e.Peak - e.Kept))
+		return r.o.Backend.Sync()
+	})
 }
 
 // absentClasses counts the finest classes of which an epoch has no row.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"hgld/train/device"
 )
 
 // The exit codes of hgld, documented in docs/exit-codes.md.
@@ -75,6 +77,11 @@ func hints(err error) []string {
 		}
 		return e.hint == ""
 	})
+	var memory *device.OutOfMemory
+	if errors.As(err, &memory) {
+		list = append(list, "a training needs less with a smaller -o sampler.batch, or with the same batch in chunks: "+
+			"-o passes.chunk=32; --dry-run says how much")
+	}
 	return list
 }
 

@@ -85,9 +85,20 @@ func (a *Arena) Alloc(bytes int) Buffer {
 	return b
 }
 
+// Reserve takes one segment from the Memory, so that the arena holds the given bytes in
+// all. A step whose need is known then has no second segment to leave room in.
+func (a *Arena) Reserve(bytes int) {
+	if n := (bytes+arenaUnit-1)/arenaUnit*arenaUnit - a.held; n > 0 {
+		a.release(a.segment(n))
+	}
+}
+
 // grow takes a segment that holds n bytes from the Memory.
 func (a *Arena) grow(n int) *piece {
-	size := max(n, min(max(a.held, leastSegment), mostSegment))
+	return a.segment(max(n, min(max(a.held, leastSegment), mostSegment)))
+}
+
+func (a *Arena) segment(size int) *piece {
 	a.segs = append(a.segs, a.mem.Alloc(size))
 	a.held += size
 	return a.piece(part{len(a.segs) - 1, 0, size})

@@ -160,3 +160,16 @@ func TestArenaPanicsWhenABufferIsGivenBackTwice(t *testing.T) {
 	}()
 	a.Free(b)
 }
+
+func TestReservedMemoryIsOneSegment(t *testing.T) {
+	plan := NewArena(&counting{})
+	step(plan, rand.New(rand.NewPCG(1, 1)))
+	m := &counting{}
+	a := NewArena(m)
+	a.Reserve(plan.Held())
+	a.Reserve(plan.Held() / 2) // it is there already
+	step(a, rand.New(rand.NewPCG(1, 1)))
+	if m.allocs != 1 || a.Held() < plan.Held() {
+		t.Errorf("%d segments of %d bytes, after %d were reserved", m.allocs, a.Held(), plan.Held())
+	}
+}
