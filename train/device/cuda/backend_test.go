@@ -57,7 +57,7 @@ func TestProbeDescribesTheCard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Cards) != 1 || r.Version < 11080 || !strings.HasSuffix(r.Driver, "libcuda.so.1") || r.Free[0] <= 0 {
+	if len(r.Cards) != 1 || r.Version < 11080 || r.Driver == "" || r.Free[0] <= 0 {
 		t.Errorf("got %+v", r)
 	}
 }

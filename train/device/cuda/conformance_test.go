@@ -32,6 +32,7 @@ func open(t *testing.T) card {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { b.Close() }) // a failure, which a test may have asked for, ends with the context
 	return card{b, control}
 }
 
