@@ -9,6 +9,7 @@ type OutOfMemory struct {
 	Want, Used, Free, Total int    // bytes; Used by this process, Free on the device
 }
 
+// Error gives what was wanted and what there is, in MiB.
 func (e *OutOfMemory) Error() string {
 	return fmt.Sprintf("out of device memory: %s wants %s more, %s are in use here, %s of %s are free",
 		e.What, mebibytes(e.Want), mebibytes(e.Used), mebibytes(e.Free), mebibytes(e.Total))

@@ -111,6 +111,7 @@ type Error struct {
 	Text string // what the driver says of it
 }
 
+// Error is the call, the name of its code and what the driver says of it.
 func (e *Error) Error() string {
 	if e.Name == "" {
 		return fmt.Sprintf("%s: error %d", e.Call, e.Code)
