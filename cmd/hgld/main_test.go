@@ -2,7 +2,10 @@ package main
 
 import (
 	"os"
+	"os/signal"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -11,8 +14,15 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if strings.Contains(filepath.Base(os.Args[0]), ".test") { // and not the command of a script
+		heedHangups()
+	}
 	testscript.Main(m, map[string]func(){"hgld": main})
 }
+
+// heedHangups makes this process and those that it starts heed SIGHUP, also where the
+// tests were started by nohup: a signal that is handled has its default in a new process.
+func heedHangups() { signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) }
 
 // TestScript runs the command lines of testdata/script: each file is a page of
 // the manual. $SHARED is the folder of reference material, empty where it is

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"io"
-	"os"
 	"os/signal"
 	"syscall"
 	"testing"
@@ -35,11 +34,7 @@ func TestHangupSavesAndStops(t *testing.T) {
 
 func TestHangupIsIgnoredUnderNohup(t *testing.T) {
 	signal.Ignore(syscall.SIGHUP)
-	defer func() { // Reset alone leaves it ignored
-		heard := make(chan os.Signal, 1)
-		signal.Notify(heard, syscall.SIGHUP)
-		signal.Stop(heard)
-	}()
+	defer heedHangups() // Reset alone leaves it ignored
 	ctx, end := interruptible(io.Discard)
 	defer end()
 	hangUp(t)
