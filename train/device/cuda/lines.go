@@ -37,7 +37,7 @@ func (l lines) len() int { return l.rows * l.width }
 // elements.
 func (l lines) blocks() int { return blocks(l.len(), 1024) }
 
-// rowsOf returns the rows of a matrix-like array, their width and the distance between
+// matrixOf returns the rows of a matrix-like array, their width and the distance between
 // two.
 func matrixOf(a device.Array) (rows, width, ld int) { return a.Rows(), a.Cols(), stride(a) }
 
