@@ -106,11 +106,7 @@ func structure[T any](c *call, v *T) *call {
 // run launches a kernel with a one-dimensional grid; shared is its dynamic shared
 // memory in bytes. An empty grid is no launch.
 func (c *call) run(module, name string, grid, block, shared int) {
-	c.launch(module, name, [3]uint32{uint32(grid), 1, 1}, block, shared)
-}
-
-func (c *call) launch(module, name string, grid [3]uint32, block, shared int) {
-	if grid[0] == 0 || grid[1] == 0 {
+	if grid == 0 {
 		return
 	}
 	b := c.b
@@ -131,7 +127,8 @@ func (c *call) launch(module, name string, grid [3]uint32, block, shared int) {
 		k.shared = shared
 	}
 	b.awaitUploads(c.marked)
-	b.check(c.op, b.drv.Launch(k.fn, grid, [3]uint32{uint32(block), 1, 1}, shared, b.compute, unsafe.Pointer(&c.params)))
+	b.check(c.op, b.drv.Launch(k.fn, [3]uint32{uint32(grid), 1, 1}, [3]uint32{uint32(block), 1, 1}, shared, b.compute,
+		unsafe.Pointer(&c.params)))
 	b.markUse(c.op, c.marked)
 }
 
