@@ -58,6 +58,7 @@ var internalMay = map[string][]string{
 	"internal/goldens/traces": {"internal/goldens", "internal/tensorfile"},
 	"internal/tensorboard":    {"internal/protowire"},
 	"internal/tensorfile":     {"internal/half"},
+	"internal/torchfile":      {"internal/tensorfile"},
 	"internal/img":            {"internal/dlopen"},
 }
 
