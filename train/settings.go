@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/registry"
-	"hgld/internal/setting"
+	"hgld/internal/settings"
 )
 
 // pick returns the entry of a table with its settings applied to a copy of the
@@ -30,7 +30,7 @@ func pick[T any](table registry.Table[T], kind, where string, n Named) (T, error
 	if err != nil {
 		return value, fmt.Errorf("%s.settings: %s: %w", where, n.Name, err)
 	}
-	if err := setting.CheckEntry(changed.Interface()); err != nil {
+	if err := settings.CheckEntry(changed.Interface()); err != nil {
 		return value, fmt.Errorf("%s.settings: %s: %w", where, n.Name, err)
 	}
 	if bounded, ok := changed.Interface().(interface{ Check() error }); ok {
@@ -108,7 +108,7 @@ func fieldNamed(v reflect.Value, name string) (field reflect.Value, known []stri
 		}
 		key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if key == "" {
-			key = setting.Snake(f.Name)
+			key = settings.Snake(f.Name)
 		}
 		known = append(known, key)
 		if key == name {
@@ -125,7 +125,7 @@ func assign(field reflect.Value, value any) error {
 		return nil
 	}
 	if isFraction(value, field.Type()) {
-		return setting.Misfit(fmt.Sprint(value), field.Type())
+		return settings.Misfit(fmt.Sprint(value), field.Type())
 	}
 	if _, nested := value.(map[string]any); nested && field.Kind() == reflect.Pointer && field.IsNil() {
 		field.Set(reflect.New(field.Type().Elem())) // a part that the literal does not have
@@ -154,7 +154,7 @@ func assign(field reflect.Value, value any) error {
 		return err
 	}
 	if err != nil {
-		return setting.Misfit(fmt.Sprint(value), field.Type())
+		return settings.Misfit(fmt.Sprint(value), field.Type())
 	}
 	field.Set(fresh.Elem())
 	return nil

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"hgld/internal/registry"
-	"hgld/internal/setting"
+	"hgld/internal/settings"
 	"hgld/train"
 	"hgld/train/backbone"
 	"hgld/train/loss"
@@ -50,7 +50,7 @@ func TestConfigCheckKnowsTheBoundsOfEveryNumber(t *testing.T) {
 	swept := 0
 	for _, s := range sections() {
 		for _, f := range fieldsOf(s.settings()) {
-			if !setting.Numeric(f.value.Type()) {
+			if !settings.Numeric(f.value.Type()) {
 				continue
 			}
 			bounds := strings.Fields(f.tag.Get("range"))
@@ -123,7 +123,7 @@ func numbersOf(v reflect.Value, path []string) (list [][]string) {
 	}
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
-		key, inline := setting.Key(f)
+		key, inline := settings.Key(f)
 		if key == "-" || !f.IsExported() {
 			continue
 		}
@@ -131,7 +131,7 @@ func numbersOf(v reflect.Value, path []string) (list [][]string) {
 		if !inline {
 			here = append(append([]string{}, path...), key)
 		}
-		if setting.Numeric(f.Type) {
+		if settings.Numeric(f.Type) {
 			list = append(list, here)
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
 
-	"hgld/internal/setting"
+	"hgld/internal/settings"
 )
 
 func configCommand() *cli.Command {
@@ -191,7 +191,7 @@ func schemaOf(t reflect.Type, about string) map[string]any {
 		s["type"] = "boolean"
 	case t.Kind() == reflect.Slice || t.Kind() == reflect.Array:
 		s["type"], s["items"] = "array", schemaOf(t.Elem(), "")
-	case setting.IsReal(t):
+	case settings.IsReal(t):
 		s["type"] = "number"
 	case reflect.Zero(t).CanInt() || reflect.Zero(t).CanUint():
 		s["type"] = "integer"
@@ -202,7 +202,7 @@ func schemaOf(t reflect.Type, about string) map[string]any {
 // boundedSchema describes a setting, with its bounds if it has any.
 func boundedSchema(f reflect.StructField) map[string]any {
 	s := schemaOf(f.Type, f.Tag.Get("usage"))
-	bounds, bounded := setting.BoundsOf(f)
+	bounds, bounded := settings.BoundsOf(f)
 	if !bounded {
 		return s
 	}

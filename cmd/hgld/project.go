@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/registry"
-	"hgld/internal/setting"
+	"hgld/internal/settings"
 )
 
 // projectFile is the name of a project's configuration; its folder is the
@@ -151,8 +151,8 @@ func (p *project) load(c *cli.Context, section string, s any) error {
 
 // checkBounds reports a number out of its bounds, and where it comes from.
 func (p *project) checkBounds(section string, s any) error {
-	err := setting.Check(s)
-	var out *setting.BoundsError
+	err := settings.Check(s)
+	var out *settings.BoundsError
 	if !errors.As(err, &out) {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 //	usage:"…"        the sentence of the help text
 //	path:"in|out"    a file: relative to the project where hgld.yaml or the default names it
 //	alias:"k"        a second name of the flag
-//	range:"0 64"     the least and the greatest number (package setting)
+//	range:"0 64"     the least and the greatest number (package settings)
 //
 // Nested structs have no flags of their own: -o optim.lr=1e-5 sets them.
 

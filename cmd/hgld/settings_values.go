@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/registry"
-	"hgld/internal/setting"
+	"hgld/internal/settings"
 )
 
 // set parses s, as YAML would, into the setting. Nothing is a value of a text, a
@@ -35,10 +35,10 @@ func (f field) set(s string) error {
 	}
 	node, err := scalarOf(s)
 	if err != nil {
-		return setting.Misfit(strconv.Quote(s), f.value.Type())
+		return settings.Misfit(strconv.Quote(s), f.value.Type())
 	}
 	if node.ShortTag() == "!!null" && f.value.Kind() != reflect.Pointer {
-		return fmt.Errorf("is empty, want %s", setting.Kind(f.value.Type()))
+		return fmt.Errorf("is empty, want %s", settings.Kind(f.value.Type()))
 	}
 	return decode(node, f.value)
 }
@@ -95,7 +95,7 @@ func decode(node *yaml.Node, v reflect.Value) error {
 			err = errors.New(strings.Join(unfit.Errors, "; "))
 		}
 	} else if err != nil || isFraction(node, v.Type()) {
-		err = setting.Misfit(valueText(node), v.Type())
+		err = settings.Misfit(valueText(node), v.Type())
 	}
 	if err != nil {
 		return err

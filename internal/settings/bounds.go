@@ -1,4 +1,4 @@
-package setting
+package settings
 
 import (
 	"errors"
@@ -37,7 +37,7 @@ func BoundsOf(f reflect.StructField) (Bounds, bool) {
 	low, err := strconv.ParseFloat(least, 64)
 	high, err2 := strconv.ParseFloat(most, 64)
 	if err := errors.Join(err, err2); err != nil {
-		panic(fmt.Sprintf("setting: the range %q of %s: %v", text, f.Name, err))
+		panic(fmt.Sprintf("settings: the range %q of %s: %v", text, f.Name, err))
 	}
 	return Bounds{low, high}, true
 }
@@ -70,7 +70,7 @@ func number(x float64) string {
 // Check compares every number in a struct of settings, or in what a pointer points
 // to, with its bounds. Fields without bounds are left alone. The first that is out of
 // them is a *BoundsError.
-func Check(settings any) error { return check(reflect.ValueOf(settings), "", false) }
+func Check(ptr any) error { return check(reflect.ValueOf(ptr), "", false) }
 
 // CheckEntry is Check for an entry of a table, whose keys are those of [Key]. A number
 // without bounds of its own has those that keep a slip from being a crash.

@@ -1,5 +1,5 @@
-// Package setting says in a user's words what a setting can hold.
-package setting
+// Package settings says in a user's words what a setting can hold.
+package settings
 
 import (
 	"fmt"
