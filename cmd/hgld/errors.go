@@ -29,13 +29,17 @@ const (
 func withCode(code int, err error) error { return exitcode.With(code, err) }
 
 // withHint is [exitcode.Hint].
-func withHint(err error, format string, args ...any) error { return exitcode.Hint(err, format, args...) }
+func withHint(err error, format string, args ...any) error {
+	return exitcode.Hint(err, format, args...)
+}
 
 // exitCode is [exitcode.Of].
 func exitCode(err error) int { return exitcode.Of(err) }
 
 // usagef returns an error in how hgld was called or configured.
-func usagef(format string, args ...any) error { return withCode(exitUsage, fmt.Errorf(format, args...)) }
+func usagef(format string, args ...any) error {
+	return withCode(exitUsage, fmt.Errorf(format, args...))
+}
 
 // hints lists the next steps for an error, with those that a training without enough
 // memory has.
