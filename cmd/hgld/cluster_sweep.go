@@ -13,6 +13,7 @@ import (
 
 	"hgld/cluster"
 	"hgld/internal/registry"
+	"hgld/internal/settings"
 )
 
 func clusterSweepCommand() *cli.Command {
@@ -132,12 +133,12 @@ func runClusterSweep(c *cli.Context) error {
 func (w *sweep) run(s *clusterSettings, list string, asked bool) ([]sweepPoint, error) {
 	var points []sweepPoint
 	for _, values := range combinations(w.varied) {
-		own, settings := *s, map[string]string{}
-		fields := fieldsOf(&own)
+		own, varied := *s, map[string]string{}
+		fields := settings.Fields(&own)
 		for i, v := range w.varied {
-			settings[v.key] = values[i]
-			at, _ := findKey(fields, v.key)
-			if err := fields[at].set(values[i]); err != nil {
+			varied[v.key] = values[i]
+			at, _ := settings.Find(fields, v.key)
+			if err := fields[at].Set(values[i]); err != nil {
 				return nil, withCode(exitUsage, fmt.Errorf("--vary %s: %w", v.key, err))
 			}
 		}
@@ -153,7 +154,7 @@ func (w *sweep) run(s *clusterSettings, list string, asked bool) ([]sweepPoint, 
 			if err != nil {
 				return nil, err
 			}
-			p.Settings = settings
+			p.Settings = varied
 			points = append(points, p)
 		}
 	}
@@ -306,8 +307,8 @@ type variation struct {
 // variations reads what --vary names: KEY=A,B, or KEY=A;B where values have commas.
 func variations(list []string) ([]variation, error) {
 	var known []string
-	for _, f := range fieldsOf(clusterStage().settings()) {
-		if key := f.key(); key != "k" && key != "out" && key != "tags" && key != "seed" {
+	for _, f := range settings.Fields(clusterStage().settings()) {
+		if key := f.Key(); key != "k" && key != "out" && key != "tags" && key != "seed" {
 			known = append(known, key)
 		}
 	}

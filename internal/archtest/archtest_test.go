@@ -56,6 +56,7 @@ var may = map[string][]string{
 var internalMay = map[string][]string{
 	"internal/blas":           {"internal/dlopen"},
 	"internal/goldens/traces": {"internal/goldens", "internal/tensorfile"},
+	"internal/settings":       {"internal/registry"},
 	"internal/tensorboard":    {"internal/protowire"},
 	"internal/tensorfile":     {"internal/half"},
 	"internal/torchfile":      {"internal/tensorfile"},

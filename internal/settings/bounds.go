@@ -1,4 +1,4 @@
-package setting
+package settings
 
 import (
 	"errors"
@@ -9,17 +9,15 @@ import (
 	"strings"
 )
 
-// A numeric setting has bounds, which its field says in a tag:
-//
-//	range:"1 65536"    the least and the greatest value, both allowed
-//
-// A list has those of each of its numbers.
+// Bounds are the least and the greatest value of a numeric setting, both allowed. The
+// field's tag holds them: range:"1 65536". Those of a list hold for each of its numbers.
+type Bounds struct {
+	Least float64 // smallest value allowed
+	Most  float64 // greatest value allowed
+}
 
-// Bounds are the least and the greatest value of a setting.
-type Bounds struct{ Least, Most float64 }
-
-// unbounded are the bounds of numbers in an entry of a table that says none: what is
-// counted is not negative, and nothing is so great that it stands for a slip.
+// unbounded returns the bounds of a number that declares none, in an entry of a table.
+// Counts are not negative, and a number this large is a slip.
 func unbounded(t reflect.Type) Bounds {
 	if IsReal(t) {
 		return Bounds{-1e9, 1e9}
@@ -27,7 +25,8 @@ func unbounded(t reflect.Type) Bounds {
 	return Bounds{0, 1e6}
 }
 
-// BoundsOf reads the tag of a field; false where it has none.
+// BoundsOf returns the bounds in the tag of a field, and false if it has none. It panics
+// if they are not two numbers.
 func BoundsOf(f reflect.StructField) (Bounds, bool) {
 	text, ok := f.Tag.Lookup("range")
 	if !ok {
@@ -37,17 +36,17 @@ func BoundsOf(f reflect.StructField) (Bounds, bool) {
 	low, err := strconv.ParseFloat(least, 64)
 	high, err2 := strconv.ParseFloat(most, 64)
 	if err := errors.Join(err, err2); err != nil {
-		panic(fmt.Sprintf("setting: the range %q of %s: %v", text, f.Name, err))
+		panic(fmt.Sprintf("settings: the range %q of %s: %v", text, f.Name, err))
 	}
 	return Bounds{low, high}, true
 }
 
-// BoundsError says that a setting is out of its bounds.
+// BoundsError is the error for a setting out of its bounds.
 type BoundsError struct {
-	Key   string // dotted
-	Value float64
-	Want  Bounds
-	Whole bool
+	Key   string  // dotted
+	Value float64 // of the setting
+	Want  Bounds  // of the setting
+	Whole bool    // the setting is a whole number
 }
 
 // Error names the setting and its bounds.
@@ -67,13 +66,13 @@ func number(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// Check compares every number in a struct of settings, or in what a pointer points
-// to, with its bounds. Fields without bounds are left alone. The first that is out of
-// them is a *BoundsError.
-func Check(settings any) error { return check(reflect.ValueOf(settings), "", false) }
+// Check compares every number in the settings that ptr points to with its bounds. It
+// skips fields without bounds, and returns a *[BoundsError] for the first that is out of
+// its bounds.
+func Check(ptr any) error { return check(reflect.ValueOf(ptr), "", false) }
 
-// CheckEntry is Check for an entry of a table, whose keys are those of [Key]. A number
-// without bounds of its own has those that keep a slip from being a crash.
+// CheckEntry is Check for an entry of a table. Numbers that declare no bounds get wide
+// ones, so that a slip is an error and not a crash.
 func CheckEntry(entry any) error { return check(reflect.ValueOf(entry), "", true) }
 
 func check(v reflect.Value, path string, entry bool) error {
@@ -113,7 +112,7 @@ func check(v reflect.Value, path string, entry bool) error {
 	return nil
 }
 
-// within compares a number, or each of a list, with bounds.
+// within compares a number, or each number of a list, with bounds.
 func within(v reflect.Value, key string, want Bounds) error {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -138,61 +137,28 @@ func within(v reflect.Value, key string, want Bounds) error {
 	default:
 		x = float64(v.Int())
 	}
-	if !(x >= want.Least && x <= want.Most) { // NaN is in no bounds
+	if !(x >= want.Least && x <= want.Most) { // NaN is outside all bounds
 		return &BoundsError{Key: key, Value: x, Want: want, Whole: !v.CanFloat()}
 	}
 	return nil
 }
 
-// Numeric reports whether a type holds numbers: one, or a list of them. A number that
-// has names, or text of its own, is none.
+// Numeric reports whether a type holds a number or a list of numbers. A named type, such
+// as an enumeration, does not count as a number.
 func Numeric(t reflect.Type) bool {
 	t = element(t)
-	if t.Name() != t.Kind().String() { // a type of its own
+	if t.Name() != t.Kind().String() { // a named type
 		return false
 	}
 	zero := reflect.Zero(t)
 	return IsReal(t) || zero.CanInt() || zero.CanUint()
 }
 
-// element is the type of a list's, or a pointer's, values.
+// element returns the type of the values in a list or behind a pointer.
 func element(t reflect.Type) reflect.Type {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array:
 		return element(t.Elem())
 	}
 	return t
-}
-
-// Key is the key of a field: what its yaml tag says, or its own name in snake case.
-// The fields of an inline one stand beside it.
-func Key(f reflect.StructField) (key string, inline bool) {
-	key, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-	if options == "inline" || key == "" && f.Anonymous {
-		return "", true
-	}
-	if key == "" {
-		key = Snake(f.Name)
-	}
-	return key, false
-}
-
-// Snake writes a Go name as a key: PerTuple is per_tuple, NBins n_bins.
-func Snake(name string) string {
-	var b strings.Builder
-	for i, r := range name {
-		upper := r >= 'A' && r <= 'Z'
-		if upper && i > 0 {
-			before := name[i-1]
-			startsWord := i+1 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z'
-			if before >= 'a' && before <= 'z' || before >= '0' && before <= '9' || startsWord {
-				b.WriteByte('_')
-			}
-		}
-		if upper {
-			r += 'a' - 'A'
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }

@@ -1,5 +1,4 @@
-// Package setting says in a user's words what a setting can hold.
-package setting
+package settings
 
 import (
 	"fmt"
@@ -8,12 +7,12 @@ import (
 	"time"
 )
 
-// Misfit says that a text is no value of a type.
+// Misfit returns the error for text that is not a value of a type.
 func Misfit(text string, t reflect.Type) error {
 	return fmt.Errorf("%s is no %s", text, strings.TrimPrefix(Kind(t), "a "))
 }
 
-// Kind says what a setting expects, in a user's words.
+// Kind returns what a setting of a type expects, in a user's words: "a whole number".
 func Kind(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
@@ -40,5 +39,5 @@ func Kind(t reflect.Type) string {
 	return t.String()
 }
 
-// IsReal reports whether a type holds numbers that need not be whole.
+// IsReal reports whether a type holds floating-point numbers.
 func IsReal(t reflect.Type) bool { return t.Kind() == reflect.Float32 || t.Kind() == reflect.Float64 }

@@ -1,4 +1,4 @@
-package setting
+package settings
 
 import (
 	"reflect"
@@ -8,9 +8,11 @@ import (
 
 func TestKindsAreInAUsersWords(t *testing.T) {
 	for want, of := range map[string]any{
-		"a whole number": 1, "a whole number from 0 up": uint64(1), "a number": float32(1), "true or false": true, "a text": "",
-		"a duration (90s, 5m)": time.Second, "a list; each is a text": []string{}, "a list of 2; each is a number": [2]float64{},
-		"a group of keys": map[string]any{},
+		"a whole number": 1, "a whole number from 0 up": uint64(1), "a number": float32(1),
+		"true or false": true, "a text": "",
+		"a duration (90s, 5m)": time.Second, "a list; each is a text": []string{},
+		"a list of 2; each is a number": [2]float64{},
+		"a group of keys":               map[string]any{},
 	} {
 		if got := Kind(reflect.TypeOf(of)); got != want {
 			t.Errorf("%T is %q, want %q", of, got, want)
