@@ -1,4 +1,4 @@
-package cpu
+package reference
 
 import (
 	"math"
@@ -11,7 +11,7 @@ import (
 // released code for SOP and for iNaturalist.
 var (
 	handSigmoid    = Step{Kind: device.Sigmoid, Tau: 0.01}
-	handContinuous = Step{Kind: device.Upper, Tau: 0.01, Rho: 100, Delta: 0.05, Start: 0.5, Offset: 0.5 + sigmoid(5), Zero: 0.5}
+	handContinuous = Step{Kind: device.Upper, Tau: 0.01, Rho: 100, Delta: 0.05, Start: 0.5, Offset: 0.5 + Sigmoid(5), Zero: 0.5}
 	handSOP        = Step{Kind: device.Upper, Tau: 0.01, Rho: 100, Delta: 0.05, Start: 0.5, Offset: 1.44, Zero: 0.5}
 	handINat       = Step{Kind: device.Upper, Tau: 0.01, Rho: 100, Delta: 0.05, Offset: 1, Zero: 0.5}
 	handH          = Step{Kind: device.Heaviside}
@@ -61,7 +61,7 @@ func TestStepHasThePublishedValues(t *testing.T) {
 	if paper.Value(0) != 1 || paper.Slope(0) != 25 {
 		t.Errorf("the paper's H⁻(0) is %v with slope %v, want 1 and 25", paper.Value(0), paper.Slope(0))
 	}
-	if s := newStep(device.Step{Kind: device.Upper, Rho: -1, Tau: 0.5}); s.Value(0.5) != sigmoid(1) {
+	if s := newStep(device.Step{Kind: device.Upper, Rho: -1, Tau: 0.5}); s.Value(0.5) != Sigmoid(1) {
 		t.Error("rho −1 is not a sigmoid")
 	}
 	if s := newStep(device.Step{Kind: device.Upper, Rho: 1, Tau: 0.01, Delta: 0.05, Start: 0.5, AutoOffset: true}); math.Abs(s.Value(0.0500001)-s.Value(0.05)) > 1e-6 {
@@ -202,4 +202,20 @@ func TestHierarchicalAPIsAnArea(t *testing.T) {
 	if math.Abs(gained-1) > 1e-12 || math.Abs(1-ap-d.loss) > 1e-12 {
 		t.Errorf("1 − H-AP is %v, the area leaves %v", d.loss, 1-ap)
 	}
+}
+
+// definition is what the rank op gives of a row.
+type definition struct {
+	rank, plus, ds []float64
+	loss           float64
+}
+
+func countLevels(sh []uint8, levels int) []int32 {
+	n := make([]int32, levels+1)
+	for _, l := range sh {
+		if int(l) <= levels {
+			n[l]++
+		}
+	}
+	return n
 }

@@ -1,4 +1,4 @@
-package cpu
+package reference
 
 import (
 	"math"
@@ -24,11 +24,12 @@ type Steps struct{ Rank, Plus [3]Step }
 // NewSteps converts h.
 func NewSteps(h *device.Steps) *Steps {
 	n := new(Steps)
-	n.set(h)
+	n.Set(h)
 	return n
 }
 
-func (n *Steps) set(h *device.Steps) {
+// Set makes n what NewSteps returns.
+func (n *Steps) Set(h *device.Steps) {
 	for c := range h.Rank {
 		n.Rank[c], n.Plus[c] = newStep(h.Rank[c]), newStep(h.Plus[c])
 	}
@@ -45,7 +46,7 @@ func newStep(d device.Step) Step {
 		s.Kind = device.Sigmoid
 	}
 	if d.AutoOffset {
-		s.Offset = s.Start + sigmoid(s.Delta/s.Tau)
+		s.Offset = s.Start + Sigmoid(s.Delta/s.Tau)
 	}
 	return s
 }
@@ -53,14 +54,15 @@ func newStep(d device.Step) Step {
 // clamp is the |t|/τ beyond which a sigmoid is flat.
 const clamp = 50
 
-func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(min(max(-x, -clamp), clamp))) }
+// Sigmoid is 1/(1 + e^−x), flat beyond ±50.
+func Sigmoid(x float64) float64 { return 1 / (1 + math.Exp(min(max(-x, -clamp), clamp))) }
 
-// sigmoidSlope is the derivative of sigmoid(t/τ) by t.
+// sigmoidSlope is the derivative of Sigmoid(t/τ) by t.
 func sigmoidSlope(t, tau float64) float64 {
 	if math.Abs(t) > clamp*tau {
 		return 0
 	}
-	y := sigmoid(t / tau)
+	y := Sigmoid(t / tau)
 	return y * (1 - y) / tau
 }
 
@@ -73,15 +75,15 @@ func (s *Step) Value(t float64) float64 {
 		}
 		return 0
 	case device.Sigmoid:
-		return sigmoid(t / s.Tau)
+		return Sigmoid(t / s.Tau)
 	case device.Upper:
 		switch {
 		case t < 0:
-			return sigmoid(t / s.Tau)
+			return Sigmoid(t / s.Tau)
 		case t == 0:
 			return s.Zero
 		case t <= s.Delta:
-			return s.Start + sigmoid(t/s.Tau)
+			return s.Start + Sigmoid(t/s.Tau)
 		}
 		return s.Rho*(t-s.Delta) + s.Offset
 	case device.Leak:
@@ -114,8 +116,8 @@ func (s *Step) Slope(t float64) float64 {
 	return 0
 }
 
-// class compares level i with level k.
-func class(i, k uint8) int {
+// Class compares level i with level k: device.Higher, Equal or Lower.
+func Class(i, k uint8) int {
 	switch {
 	case i > k:
 		return device.Higher
@@ -143,7 +145,7 @@ func PairRank[T float32 | float64](rank, plus []float64, s []T, sh []uint8, rel 
 				continue
 			}
 			t := float64(T(s[i] - s[k]))
-			c := class(li, lk)
+			c := Class(li, lk)
 			rank[k] += h.Rank[c].Value(t)
 			if li >= 1 {
 				plus[k] += min(rel[li], rel[lk]) * h.Plus[c].Value(t)
@@ -166,7 +168,7 @@ func PairRankGrad[T float32 | float64](ds, drank, dplus []float64, s []T, sh []u
 				continue
 			}
 			t := float64(T(s[i] - s[k]))
-			c := class(li, lk)
+			c := Class(li, lk)
 			d := drank[k] * h.Rank[c].Slope(t)
 			if li >= 1 {
 				d += dplus[k] * min(rel[li], rel[lk]) * h.Plus[c].Slope(t)
