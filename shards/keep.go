@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+
+	"hgld/internal/filehash"
 )
 
 // keep looks whether a shard is there already, under its name or waiting: its sidecar
@@ -100,21 +102,8 @@ func series(tool string) string {
 
 // hashFile runs a file of size bytes through h; of one that has grown, a byte more.
 func hashFile(ctx context.Context, f *os.File, size int64, h hash.Hash) error {
-	in := io.NewSectionReader(f, 0, size+1)
-	buf := make([]byte, 1<<20)
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n, err := in.Read(buf)
-		h.Write(buf[:n])
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	_, err := filehash.Copy(ctx, h, io.NewSectionReader(f, 0, size+1))
+	return err
 }
 
 // readFooter reads the footer key "hgld" of a shard that may be damaged.
