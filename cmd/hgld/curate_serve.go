@@ -22,8 +22,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/cluster/space"
 	"hgld/curate"
 	"hgld/curate/serve"
+	"hgld/shards/examples"
 )
 
 // servePort is the default port: a fixed one, so that a page that is open finds
@@ -224,29 +226,48 @@ func (o *serveOptions) fill(j *job, c *serve.Config, files *curation) (func() er
 	if path == "" && files.draft.Origin.Vectors != "" {
 		path = filepath.Join(filepath.Dir(o.draft), filepath.Base(files.draft.Origin.Vectors))
 	}
-	space, err := openSpace(path, o.draft, files.draft)
+	vectors, err := space.Open(path, o.draft, files.draft)
 	switch {
 	case err == nil:
-		c.Suggester, c.Splitter, c.Mapper = space, space, space
+		c.Suggester, c.Splitter, c.Mapper = vectors, vectors, vectors
 	case errors.Is(err, fs.ErrNotExist) && o.vectors == "":
 		j.say("there are no vectors of %s: no suggestions, no dividing, no map", o.draft)
 	default:
-		return nothing, err
+		return nothing, vectorsHint(err)
 	}
 	_, err = os.Stat(o.tags)
 	if errors.Is(err, fs.ErrNotExist) && o.images == "" && !o.named {
 		j.say("there is no %s: no examples of landmarks", o.tags)
 		return nothing, nil
 	}
-	examples, err := openExamples(files.draft, o.tags, o.images)
+	found, err := examples.Open(files.draft, o.tags, o.images)
+	err = imagesHint(err)
 	if _, missing := os.Stat(o.tags); errors.Is(missing, fs.ErrNotExist) {
 		err = withHint(err, "images of a label are found by the landmarks that carry it in tags.jsonl; name it with --tags")
 	}
 	if err != nil {
 		return nothing, err
 	}
-	c.Examples = examples
-	return examples.Close, nil
+	c.Examples = found
+	return found.Close, nil
+}
+
+// wantImages is what --images takes.
+const wantImages = "--images takes the folder that `hgld shards build` wrote, or one with a folder of images for each landmark: " +
+	"DIR/<landmark>/*.jpg"
+
+// imagesHint says what --images takes.
+func imagesHint(err error) error {
+	var folder *examples.ImagesError
+	switch {
+	case !errors.As(err, &folder):
+		return err
+	case folder.Err != nil:
+		return withHint(err, wantImages)
+	case folder.Finest != "":
+		return withHint(withCode(exitUsage, err), "`hgld shards build --labels labels.csv` makes shards of landmarks; %s", wantImages)
+	}
+	return withHint(withCode(exitUsage, err), wantImages)
 }
 
 // finish does what `hgld curate apply` does, and returns what it prints.
