@@ -23,6 +23,13 @@ type VectorsOrigin struct {
 	Tags    string // Fingerprint
 }
 
+// Suits reports whether vectors are what is wanted: of the same tags, and of the encoder
+// and the prompt that want names. An empty encoder or prompt in want is any.
+func (o VectorsOrigin) Suits(want VectorsOrigin) bool {
+	return o.Tags == want.Tags && (want.Encoder == "" || want.Encoder == o.Encoder) &&
+		(want.Prompt == "" || want.Prompt == o.Prompt)
+}
+
 // WriteVectors writes a file of vectors.
 func WriteVectors(w io.Writer, x Matrix, o VectorsOrigin) error {
 	t := tensorfile.NewF32("vectors", []int{x.Rows, x.Cols}, x.Data)

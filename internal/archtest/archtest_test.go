@@ -28,6 +28,7 @@ var may = map[string][]string{
 	"cluster":                 {"labels"},
 	"cluster/report":          {"cluster", "labels"},
 	"cluster/space":           {"cluster", "labels"},
+	"cluster/sweep":           {"cluster", "labels"},
 	"curate":                  {"labels"},
 	"curate/format":           {"curate", "labels"},
 	"curate/serve":            {"curate", "labels"},
