@@ -30,20 +30,62 @@ func pick[T any](table registry.Table[T], kind, where string, n Named) (T, error
 	if err != nil {
 		return value, fmt.Errorf("%s.settings: %s: %w", where, n.Name, err)
 	}
-	if err := setting.CheckEntry(changed.Interface()); err != nil {
+	if err := checkEntry(changed.Interface()); err != nil {
 		return value, fmt.Errorf("%s.settings: %s: %w", where, n.Name, err)
 	}
-	if bounded, ok := changed.Interface().(interface{ Check() error }); ok {
-		if err := bounded.Check(); err != nil {
-			return value, fmt.Errorf("%s.settings: %s: %w", where, n.Name, err)
+	return changed.Interface().(T), nil
+}
+
+// composed is an entry whose settings are those of its parts, such as loss.Composition.
+type composed interface {
+	// Part returns the part whose settings are under key, or nil.
+	Part(key string) any
+	// With returns a copy with settings applied; change applies those of a part to it. A
+	// key that it does not have is a *registry.UnknownError, beside the copy so far.
+	With(settings map[string]any, change func(part any, settings map[string]any) (any, error)) (any, error)
+}
+
+// appliedToParts is applied for an entry that is composed.
+func appliedToParts(c composed, settings map[string]any) (reflect.Value, error) {
+	changed, err := c.With(settings, func(part any, settings map[string]any) (any, error) {
+		value, err := applied(reflect.ValueOf(part), settings)
+		if err != nil {
+			return nil, err
+		}
+		return value.Interface(), checkEntry(value.Interface())
+	})
+	if unknown, ok := err.(*registry.UnknownError); ok {
+		for _, name := range unknown.Known {
+			part := reflect.ValueOf(changed.(composed).Part(name))
+			if part.Kind() != reflect.Struct {
+				continue
+			}
+			if inner, _ := fieldNamed(part, unknown.Name); inner.IsValid() {
+				unknown.Nearest = name + "." + unknown.Name
+				break
+			}
 		}
 	}
-	return changed.Interface().(T), nil
+	return reflect.ValueOf(changed), err
+}
+
+// checkEntry checks the bounds of the numbers in an entry, and what it says of itself.
+func checkEntry(entry any) error {
+	if err := setting.CheckEntry(entry); err != nil {
+		return err
+	}
+	if bounded, ok := entry.(interface{ Check() error }); ok {
+		return bounded.Check()
+	}
+	return nil
 }
 
 // applied returns a copy of a struct, or of the struct that a pointer points to,
 // with the named fields set.
 func applied(v reflect.Value, settings map[string]any) (reflect.Value, error) {
+	if c, ok := v.Interface().(composed); ok {
+		return appliedToParts(c, settings)
+	}
 	if v.Kind() == reflect.Pointer {
 		inner, err := applied(v.Elem(), settings)
 		if err != nil {

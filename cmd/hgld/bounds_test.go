@@ -121,6 +121,13 @@ func numbersOf(v reflect.Value, path []string) (list [][]string) {
 	if v.Kind() != reflect.Struct {
 		return nil
 	}
+	if c, ok := v.Interface().(loss.Composition); ok {
+		list = append(list, []string{"weights"})
+		for _, term := range c.Terms {
+			list = append(list, numbersOf(reflect.ValueOf(term.Loss), append(path[:len(path):len(path)], term.Name))...)
+		}
+		return list
+	}
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		key, inline := setting.Key(f)

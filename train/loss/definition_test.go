@@ -28,7 +28,7 @@ func addDefinition(t *testing.T, k loss.Kind, in *batch, weight float64, r *resu
 			addDefinition(t, term.Loss, in, weight*term.Weight, r)
 		}
 	case loss.Composition:
-		addDefinition(t, loss.Sum{Terms: k.Parts()}, in, weight, r)
+		addDefinition(t, loss.Sum{Terms: k.Terms}, in, weight, r)
 	case loss.SumTriplet:
 		levels, weights := levelsOf(k.Levels, k.Weights, len(in.labels[0]))
 		for i, level := range levels {
