@@ -1,4 +1,4 @@
-package main
+package sweep
 
 import (
 	"bufio"
@@ -12,41 +12,45 @@ import (
 	"hgld/labels"
 )
 
-// truth is a list of tags whose groups are known: a tab-separated file with one
-// line of column names, of which the first column is the tag and the second its
-// group. A tag without a group is not judged.
-type truth struct {
+// Truth is a list of tags whose groups are known: a tab-separated file whose first line
+// names the columns. The first column is the tag, the second its group. A tag without a
+// group is not judged.
+type Truth struct {
 	path   string
 	groups map[string]string // of each tag
 }
 
-// judgement is how far the clusters of the judged tags are from their groups, over
-// the seeds. All judged tags are clustered with the others; only they count.
-type judgement struct {
-	Tags     int      `json:"tags"`
-	Purity   estimate `json:"purity"`
-	ARI      estimate `json:"ari"`
-	NMI      estimate `json:"nmi"`
-	AMI      estimate `json:"ami"`
-	Moves    estimate `json:"moves"`    // tags whose group is not the majority of their cluster
-	Clusters estimate `json:"clusters"` // that hold a judged tag
-	Actions  estimate `json:"actions"`  // moves and a decision for each cluster, a tag
+// Judgement measures the clusters of the judged tags against their groups, over the
+// seeds. All tags are clustered together; only the judged ones count.
+type Judgement struct {
+	// Tags is the number of judged tags.
+	Tags int `json:"tags"`
+	// Purity is the share of tags that are in the majority group of their cluster.
+	Purity Estimate `json:"purity"`
+	// ARI is the adjusted Rand index.
+	ARI Estimate `json:"ari"`
+	// NMI is the normalised mutual information, by the arithmetic mean.
+	NMI Estimate `json:"nmi"`
+	// AMI is the adjusted mutual information.
+	AMI Estimate `json:"ami"`
+	// Moves is the number of tags that are not in the majority group of their cluster.
+	Moves Estimate `json:"moves"`
+	// Clusters is the number of clusters that hold a judged tag.
+	Clusters Estimate `json:"clusters"`
+	// Actions is the work of a curator for each tag: the moves, and a decision for each
+	// cluster.
+	Actions Estimate `json:"actions"`
 }
 
-// readTruth reads the file at path, if there is one; judge is COLUMN=VALUE or "".
-func readTruth(path, judge string) (*truth, error) {
-	if path == "" {
-		if judge != "" {
-			return nil, usagef("--judge chooses rows of a list; name it with --truth")
-		}
-		return nil, nil
-	}
+// ReadTruth reads the file at path. judge is COLUMN=VALUE to take only the rows with that
+// value, or "". A column that is not there is a *cluster.OptionError.
+func ReadTruth(path, judge string) (*Truth, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	t := &truth{path: path, groups: map[string]string{}}
+	t := &Truth{path: path, groups: map[string]string{}}
 	lines := bufio.NewScanner(f)
 	lines.Scan()
 	columns := strings.Split(lines.Text(), "\t")
@@ -56,7 +60,7 @@ func readTruth(path, judge string) (*truth, error) {
 	by, value, only := strings.Cut(judge, "=")
 	at := slices.Index(columns, by)
 	if judge != "" && (!only || at < 0) {
-		return nil, usagef("--judge %s: want COLUMN=VALUE with a column of %s: %s", judge, path, strings.Join(columns, ", "))
+		return nil, optionf("judging by %q: want COLUMN=VALUE with a column of %s: %s", judge, path, strings.Join(columns, ", "))
 	}
 	for row := 2; lines.Scan(); row++ {
 		cells := strings.Split(lines.Text(), "\t")
@@ -80,8 +84,8 @@ func readTruth(path, judge string) (*truth, error) {
 	return t, nil
 }
 
-// has reports whether a tag is judged.
-func (t *truth) has(tag string) bool {
+// has reports whether a tag is judged; a nil Truth judges none.
+func (t *Truth) has(tag string) bool {
 	if t == nil {
 		return false
 	}
@@ -90,7 +94,7 @@ func (t *truth) has(tag string) bool {
 }
 
 // judge measures a partition of tags by the known groups.
-func (t *truth) judge(g *judgement, add func(*estimate, float64), tags []labels.DraftTag, partition []int32) error {
+func (t *Truth) judge(g *Judgement, add func(*Estimate, float64), tags []labels.DraftTag, partition []int32) error {
 	number := map[string]int{}
 	var want, got []int
 	for i, tag := range tags {
@@ -104,7 +108,7 @@ func (t *truth) judge(g *judgement, add func(*estimate, float64), tags []labels.
 		want, got = append(want, number[group]), append(got, int(partition[i]))
 	}
 	if len(want) == 0 {
-		return fmt.Errorf("%s: none of its %s is among those to cluster", t.path, count(len(t.groups), "tag"))
+		return fmt.Errorf("%s: none of its tags, %d in number, is among those to cluster", t.path, len(t.groups))
 	}
 	e, err := cluster.Compare(want, got)
 	if err != nil {
@@ -112,7 +116,7 @@ func (t *truth) judge(g *judgement, add func(*estimate, float64), tags []labels.
 	}
 	g.Tags = e.Items
 	for _, m := range []struct {
-		of *estimate
+		of *Estimate
 		v  float64
 	}{{&g.Purity, e.Purity}, {&g.ARI, e.ARI}, {&g.NMI, e.NMI}, {&g.AMI, e.AMI}, {&g.Moves, float64(e.Moves)},
 		{&g.Clusters, float64(e.Clusters)}, {&g.Actions, e.ActionsPerItem()}} {
@@ -121,8 +125,8 @@ func (t *truth) judge(g *judgement, add func(*estimate, float64), tags []labels.
 	return nil
 }
 
-// cells is the judgement in the columns of the table.
-func (g *judgement) cells() []string {
+// cells returns the judgement as columns of the table.
+func (g *Judgement) cells() []string {
 	return []string{digits(g.Purity.Mean, 'f', 3), digits(g.ARI.Mean, 'f', 3), digits(g.ARI.Deviation, 'f', 3),
 		digits(g.NMI.Mean, 'f', 3), digits(g.AMI.Mean, 'f', 3), digits(g.Moves.Mean, 'f', 1), digits(g.Clusters.Mean, 'f', 1),
 		digits(g.Actions.Mean, 'f', 3), digits(g.Actions.Deviation, 'f', 3)}

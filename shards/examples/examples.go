@@ -1,4 +1,7 @@
-package main
+// Package examples finds landmarks that carry a tag of a draft, and their images, for
+// the page of stage 3. It reads tags.jsonl, and images from shards or from a folder
+// with a folder for each landmark.
+package examples
 
 import (
 	"bufio"
@@ -17,19 +20,19 @@ import (
 	"strings"
 	"sync"
 
-	"hgld/curate/serve"
 	"hgld/labels"
 	"hgld/shards"
 )
 
-// examples finds landmarks that carry a tag, and their images in shards or in a
-// folder with a folder for each landmark. Of tags.jsonl it keeps where lines are:
-// the records themselves would take more than all else that the page needs.
-type examples struct {
+// Examples finds landmarks by tag. It is safe for concurrent use.
+//
+// Of tags.jsonl it keeps the positions of lines: the records themselves would take
+// more memory than everything else that the page needs.
+type Examples struct {
 	draft  *labels.Draft
 	tags   *os.File
 	header []byte    // first line of tags
-	carry  [][]int64 // lines of tags, by their offset: at most a few landmarks a tag
+	lines  [][]int64 // offsets in tags of the landmarks of each tag, at most a few
 	folder string
 	set    *shards.Set
 	rows   map[string][]image // of the set, by the landmark's class: its labels.LandmarkKey
@@ -40,7 +43,7 @@ type examples struct {
 
 type tagKey struct{ name, qid string }
 
-// image is a file, or a row of a view.
+// image is a file, or a row of a view if that is set.
 type image struct {
 	path string
 	view *shards.View
@@ -48,17 +51,40 @@ type image struct {
 }
 
 const (
-	examplesKept = 12 // landmarks of a tag
-	imagesKept   = 3  // images of a landmark
+	landmarksKept = 12 // of each tag
+	imagesKept    = 3  // of each landmark
 )
 
-// openExamples gathers what tags.jsonl and the images offer. images may be "".
-func openExamples(d *labels.Draft, tags, images string) (*examples, error) {
+// ImagesError says that a folder cannot show images of landmarks.
+type ImagesError struct {
+	Folder string
+	Finest string // finest level of the shards in it, "" if it has none
+	Err    error  // why the folder cannot be read; nil if it can
+}
+
+// Error names the folder and what it holds.
+func (e *ImagesError) Error() string {
+	switch {
+	case e.Err != nil:
+		return e.Err.Error()
+	case e.Finest != "":
+		return fmt.Sprintf("the images of %s are of no landmarks: its finest classes are %s", e.Folder, e.Finest)
+	}
+	return fmt.Sprintf("%s has neither shards nor a folder of a landmark", e.Folder)
+}
+
+// Unwrap returns Err.
+func (e *ImagesError) Unwrap() error { return e.Err }
+
+// Open indexes the file tags, a tags.jsonl, by the tags of d. images is the folder of a
+// data set of shards or of its Parquet files, or a folder with a folder of images for
+// each landmark, named by its number; "" for no images.
+func Open(d *labels.Draft, tags, images string) (*Examples, error) {
 	f, err := os.Open(tags)
 	if err != nil {
 		return nil, err
 	}
-	x := &examples{draft: d, tags: f, carry: make([][]int64, len(d.Tags)), images: map[string]image{}}
+	x := &Examples{draft: d, tags: f, lines: make([][]int64, len(d.Tags)), images: map[string]image{}}
 	err = x.indexTags()
 	if err == nil && images != "" {
 		err = x.openImages(images)
@@ -70,7 +96,7 @@ func openExamples(d *labels.Draft, tags, images string) (*examples, error) {
 }
 
 // indexTags notes the lines of landmarks that carry a tag of the draft.
-func (x *examples) indexTags() error {
+func (x *Examples) indexTags() error {
 	at := make(map[tagKey]int, len(x.draft.Tags))
 	for i, t := range x.draft.Tags {
 		at[tagKey{t.Name, t.QID}] = i
@@ -103,8 +129,8 @@ func (x *examples) indexTags() error {
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			return fmt.Errorf("%s:%d: %w; `hgld labels check` lists all that is wrong with it", x.tags.Name(), number, err)
 		}
-		if i, known := at[tagKey{r.Tag, r.QID}]; known && r.Outcome == labels.OK && len(x.carry[i]) < examplesKept {
-			x.carry[i] = append(x.carry[i], start)
+		if i, known := at[tagKey{r.Tag, r.QID}]; known && r.Outcome == labels.OK && len(x.lines[i]) < landmarksKept {
+			x.lines[i] = append(x.lines[i], start)
 		}
 	}
 	if err := lines.Err(); err != nil {
@@ -121,7 +147,7 @@ func (x *examples) indexTags() error {
 const tagsLine = 1 << 20
 
 // record reads a line of tags.jsonl.
-func (x *examples) record(offset int64) (labels.Record, error) {
+func (x *Examples) record(offset int64) (labels.Record, error) {
 	line, err := bufio.NewReader(io.NewSectionReader(x.tags, offset, tagsLine)).ReadBytes('\n')
 	if err != nil && err != io.EOF {
 		return labels.Record{}, err
@@ -136,20 +162,16 @@ func (x *examples) record(offset int64) (labels.Record, error) {
 	return records[0], nil
 }
 
-// wantImages is what --images takes.
-const wantImages = "--images takes the folder that `hgld shards build` wrote, or one with a folder of images for each landmark: " +
-	"DIR/<landmark>/*.jpg"
-
-// openImages opens shards, by their folder or the one of their files in it, or notes
-// a folder of images.
-func (x *examples) openImages(images string) error {
+// openImages opens shards by the folder of the data set or of its files. Another folder
+// is taken as one of images.
+func (x *Examples) openImages(images string) error {
 	set, err := shards.Open(images)
 	if info, there := os.Stat(images); errors.Is(err, fs.ErrNotExist) && there == nil && info.IsDir() {
 		set, err = shards.Open(filepath.Dir(filepath.Clean(images)))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		x.folder = images
-		return checkImageFolder(images)
+		return checkFolder(images)
 	}
 	if err != nil {
 		return err
@@ -157,28 +179,26 @@ func (x *examples) openImages(images string) error {
 	return x.openSet(set, images)
 }
 
-// checkImageFolder looks whether a folder has the folder of a landmark: one that
-// has none would show no image, and not say why.
-func checkImageFolder(images string) error {
+// checkFolder returns an error unless a folder has a folder named by a landmark's
+// number. Otherwise the page would silently show no images.
+func checkFolder(images string) error {
 	entries, err := os.ReadDir(images)
 	if err != nil {
-		return withHint(err, wantImages)
+		return &ImagesError{Folder: images, Err: err}
 	}
 	for _, e := range entries {
 		if _, err := strconv.Atoi(e.Name()); err == nil {
 			return nil
 		}
 	}
-	err = fmt.Errorf("%s has neither shards nor a folder of a landmark", images)
-	return withHint(withCode(exitUsage, err), wantImages)
+	return &ImagesError{Folder: images}
 }
 
-// openSet notes the images of shards, which must be of landmarks.
-func (x *examples) openSet(set *shards.Set, images string) error {
+// openSet notes the images of shards, whose finest classes must be landmarks.
+func (x *Examples) openSet(set *shards.Set, images string) error {
 	if !set.Manifest().Landmarks {
-		finest := set.Manifest().Levels[0].Name
-		err := withCode(exitUsage, fmt.Errorf("the images of %s are of no landmarks: its finest classes are %s", images, finest))
-		return withHint(errors.Join(err, set.Close()), "`hgld shards build --labels labels.csv` makes shards of landmarks; %s", wantImages)
+		err := &ImagesError{Folder: images, Finest: set.Manifest().Levels[0].Name}
+		return errors.Join(err, set.Close())
 	}
 	x.set, x.rows = set, map[string][]image{}
 	for _, split := range set.Manifest().Splits() {
@@ -191,8 +211,8 @@ func (x *examples) openSet(set *shards.Set, images string) error {
 	return nil
 }
 
-// index notes some rows of every landmark.
-func (x *examples) index(view *shards.View) {
+// index notes the first rows of every landmark.
+func (x *Examples) index(view *shards.View) {
 	names := view.Classes(0)
 	for i := range view.Len() {
 		path := view.Labels(i)
@@ -205,38 +225,56 @@ func (x *examples) index(view *shards.View) {
 	}
 }
 
-// Examples implements serve.Exampler: landmarks with images first.
-func (x *examples) Examples(tag, n int) ([]serve.Example, error) {
-	var list []serve.Example
-	for _, offset := range x.carry[tag] {
+// Examples calls show for at most n landmarks that carry the tag, those with images
+// first: with the title, the address of the Commons category ("" for none) and the names
+// of images, for Image.
+func (x *Examples) Examples(tag, n int, show func(title, link string, images []string)) error {
+	type landmark struct {
+		title, link string
+		images      []string
+	}
+	var list []landmark
+	for _, offset := range x.lines[tag] {
 		r, err := x.record(offset)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		e := serve.Example{Title: r.Title, Link: commonsLink(r.Category)}
-		if e.Title == "" {
-			e.Title = strings.ReplaceAll(filepath.Base(r.Category), "_", " ")
+		title := r.Title
+		if title == "" {
+			title = strings.ReplaceAll(filepath.Base(r.Category), "_", " ")
 		}
-		e.Title = strings.TrimPrefix(e.Title, "Category:")
-		found, err := x.of(r)
-		if err != nil {
-			return nil, err
+		l := landmark{title: strings.TrimPrefix(title, "Category:"), link: commonsLink(r.Category)}
+		if l.images, err = x.name(r); err != nil {
+			return err
 		}
-		for i, image := range found {
-			name := fmt.Sprintf("%s-%d-%d", r.Split, r.Landmark, i)
-			x.mu.Lock()
-			x.images[name] = image
-			x.mu.Unlock()
-			e.Images = append(e.Images, name)
-		}
-		list = append(list, e)
+		list = append(list, l)
 	}
-	slices.SortStableFunc(list, func(a, b serve.Example) int { return min(1, len(b.Images)) - min(1, len(a.Images)) })
-	return list[:min(n, len(list))], nil
+	slices.SortStableFunc(list, func(a, b landmark) int { return min(1, len(b.images)) - min(1, len(a.images)) })
+	for _, l := range list[:min(n, len(list))] {
+		show(l.title, l.link, l.images)
+	}
+	return nil
 }
 
-// of lists images of a landmark.
-func (x *examples) of(r labels.Record) ([]image, error) {
+// name gives the images of a landmark names by which Image finds them.
+func (x *Examples) name(r labels.Record) ([]string, error) {
+	found, err := x.of(r)
+	if err != nil {
+		return nil, err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var names []string
+	for i, image := range found {
+		name := fmt.Sprintf("%s-%d-%d", r.Split, r.Landmark, i)
+		x.images[name] = image
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// of returns images of a landmark.
+func (x *Examples) of(r labels.Record) ([]image, error) {
 	if x.folder == "" {
 		return x.rows[labels.LandmarkKey{Split: r.Split, Landmark: r.Landmark}.String()], nil
 	}
@@ -257,8 +295,8 @@ func (x *examples) of(r labels.Record) ([]image, error) {
 	return found, err
 }
 
-// commonsLink returns the address of a category if it is one of Commons: what a
-// table says is not opened unseen.
+// commonsLink returns the https address of a category of Commons, and "" for any other
+// address: the page must not link to wherever a table points.
 func commonsLink(category string) string {
 	u, err := url.Parse(category)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host != "commons.wikimedia.org" {
@@ -268,8 +306,8 @@ func commonsLink(category string) string {
 	return u.String()
 }
 
-// Image implements serve.Exampler. Only images that Examples has named are known.
-func (x *examples) Image(ctx context.Context, name string) ([]byte, error) {
+// Image returns the bytes of an image that Examples has named; others are not found.
+func (x *Examples) Image(ctx context.Context, name string) ([]byte, error) {
 	x.mu.Lock()
 	i, known := x.images[name]
 	x.mu.Unlock()
@@ -282,7 +320,7 @@ func (x *examples) Image(ctx context.Context, name string) ([]byte, error) {
 	return readImage(i.path)
 }
 
-// largestImage is that of a file that the page shows.
+// largestImage is the largest image file that is read, in bytes.
 const largestImage = 32 << 20
 
 // readImage reads an image file of bounded size.
@@ -300,7 +338,7 @@ func readImage(path string) ([]byte, error) {
 }
 
 // Close closes the files.
-func (x *examples) Close() error {
+func (x *Examples) Close() error {
 	if x.set == nil {
 		return x.tags.Close()
 	}

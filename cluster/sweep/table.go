@@ -1,4 +1,4 @@
-package main
+package sweep
 
 import (
 	"io"
@@ -15,15 +15,15 @@ import (
 	"hgld/internal/atomicfile"
 )
 
-// printTable writes the settings that vary and the measures, a row for each
-// combination.
-func (w *sweep) printTable(points []sweepPoint) {
+// Table returns the points as aligned text: the settings that vary and the measures, a line
+// for each point.
+func Table(points []Point, varied []Variation) string {
 	var heads []string
-	for _, v := range w.varied {
-		heads = append(heads, v.key)
+	for _, v := range varied {
+		heads = append(heads, v.Key)
 	}
 	heads = append(heads, "k")
-	if w.truth != nil {
+	if len(points) > 0 && points[0].Judged != nil {
 		heads = append(heads, "purity", "ARI", "±", "NMI", "AMI", "moves", "clusters", "actions", "±")
 	} else {
 		heads = append(heads, "inertia", "silhouette", "by cosine", "Cal.-Har.", "Dav.-Bou.")
@@ -31,8 +31,8 @@ func (w *sweep) printTable(points []sweepPoint) {
 	rows := [][]string{append(heads, "stability", "largest", "alone")}
 	for _, p := range points {
 		var row []string
-		for _, v := range w.varied {
-			row = append(row, strings.ReplaceAll(p.Settings[v.key], "\n", " "))
+		for _, v := range varied {
+			row = append(row, strings.ReplaceAll(p.Settings[v.Key], "\n", " "))
 		}
 		row = append(row, strconv.Itoa(p.K))
 		if p.Judged != nil {
@@ -53,40 +53,44 @@ func (w *sweep) printTable(points []sweepPoint) {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
+	var text strings.Builder
 	for _, row := range rows {
 		for i, cell := range row {
 			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
 			switch {
-			case i < len(w.varied): // settings stand left, measures right
-				w.print("%s%s  ", cell, pad)
+			case i < len(varied): // settings are aligned left, measures right
+				text.WriteString(cell + pad + "  ")
 			case i+1 < len(row):
-				w.print("%s%s  ", pad, cell)
+				text.WriteString(pad + cell + "  ")
 			default:
-				w.print("%s%s\n", pad, cell)
+				text.WriteString(pad + cell + "\n")
 			}
 		}
 	}
+	return text.String()
 }
 
 func digits(v float64, format byte, n int) string { return strconv.FormatFloat(v, format, n, 64) }
 
-// plotSweep writes a plot of each measure against k, a line for each combination.
-func plotSweep(j *job, folder string, points []sweepPoint) error {
+// Plot writes a plot of each measure against k into a folder, a line for each combination
+// of settings, and returns the paths written (SVG). Measures that no point has are left
+// out.
+func Plot(folder string, points []Point) (paths []string, err error) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return err
+		return nil, err
 	}
 	for _, measure := range []struct {
 		file, title string
-		of          func(sweepPoint) (v float64, defined bool)
+		of          func(Point) (v float64, defined bool)
 	}{
-		{"inertia", "inertia", func(p sweepPoint) (float64, bool) { return p.Inertia.Mean, true }},
-		{"silhouette", "silhouette (higher is better)", byShape(func(m *shapeMeasures) estimate { return m.Silhouette })},
-		{"silhouette_cosine", "silhouette by cosine (higher is better)", byShape(func(m *shapeMeasures) estimate { return m.SilhouetteCosine })},
-		{"calinski_harabasz", "Calinski–Harabasz (higher is better)", byShape(func(m *shapeMeasures) estimate { return m.CalinskiHarabasz })},
-		{"davies_bouldin", "Davies–Bouldin (lower is better)", byShape(func(m *shapeMeasures) estimate { return m.DaviesBouldin })},
-		{"ari", "adjusted Rand index with the known groups", judgedBy(func(g *judgement) estimate { return g.ARI })},
-		{"actions", "actions a judged tag (lower is better)", judgedBy(func(g *judgement) estimate { return g.Actions })},
-		{"stability", "mean ARI of two seeds", func(p sweepPoint) (float64, bool) {
+		{"inertia", "inertia", func(p Point) (float64, bool) { return p.Inertia.Mean, true }},
+		{"silhouette", "silhouette (higher is better)", byShape(func(m *Shape) Estimate { return m.Silhouette })},
+		{"silhouette_cosine", "silhouette by cosine (higher is better)", byShape(func(m *Shape) Estimate { return m.SilhouetteCosine })},
+		{"calinski_harabasz", "Calinski–Harabasz (higher is better)", byShape(func(m *Shape) Estimate { return m.CalinskiHarabasz })},
+		{"davies_bouldin", "Davies–Bouldin (lower is better)", byShape(func(m *Shape) Estimate { return m.DaviesBouldin })},
+		{"ari", "adjusted Rand index with the known groups", judgedBy(func(g *Judgement) Estimate { return g.ARI })},
+		{"actions", "actions a judged tag (lower is better)", judgedBy(func(g *Judgement) Estimate { return g.Actions })},
+		{"stability", "mean ARI of two seeds", func(p Point) (float64, bool) {
 			if p.Stability == nil {
 				return 0, false
 			}
@@ -96,26 +100,26 @@ func plotSweep(j *job, folder string, points []sweepPoint) error {
 		path := filepath.Join(folder, measure.file+".svg")
 		drawn, err := plotLines(path, measure.title, points, measure.of)
 		if err != nil {
-			return err
+			return paths, err
 		}
 		if drawn {
-			j.say("%s written", path)
+			paths = append(paths, path)
 		}
 	}
-	return nil
+	return paths, nil
 }
 
-func byShape(of func(*shapeMeasures) estimate) func(sweepPoint) (float64, bool) {
-	return func(p sweepPoint) (float64, bool) {
-		if p.shapeMeasures == nil {
+func byShape(of func(*Shape) Estimate) func(Point) (float64, bool) {
+	return func(p Point) (float64, bool) {
+		if p.Shape == nil {
 			return 0, false
 		}
-		return of(p.shapeMeasures).Mean, true
+		return of(p.Shape).Mean, true
 	}
 }
 
-func judgedBy(of func(*judgement) estimate) func(sweepPoint) (float64, bool) {
-	return func(p sweepPoint) (float64, bool) {
+func judgedBy(of func(*Judgement) Estimate) func(Point) (float64, bool) {
+	return func(p Point) (float64, bool) {
 		if p.Judged == nil {
 			return 0, false
 		}
@@ -123,8 +127,8 @@ func judgedBy(of func(*judgement) estimate) func(sweepPoint) (float64, bool) {
 	}
 }
 
-// plotLines draws what is defined, and nothing if that is nothing.
-func plotLines(path, title string, points []sweepPoint, of func(sweepPoint) (float64, bool)) (drawn bool, err error) {
+// plotLines draws the points that have the measure, and no file if none has.
+func plotLines(path, title string, points []Point, of func(Point) (float64, bool)) (drawn bool, err error) {
 	p := plot.New()
 	p.X.Label.Text, p.Y.Label.Text = "clusters", title
 	p.Add(plotter.NewGrid())

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package space
 
 import (
 	"unsafe"
@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// letGo tells the system that a part of a mapped file will not be read again, so
-// that its pages do not count as this process's. It is a hint: what cannot be let
-// go stays. Where the file could not be mapped and was read, what is let go holds
-// zeros afterwards.
-func letGo(mapped []byte) {
+// release tells the system that part of a mapped file will not be read again, so that
+// its pages no longer count towards this process. It is a hint, and errors are
+// ignored. If the file was read into memory rather than mapped, the released part
+// holds zeros afterwards.
+func release(mapped []byte) {
 	if len(mapped) == 0 {
 		return
 	}

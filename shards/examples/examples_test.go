@@ -1,8 +1,9 @@
-package main
+package examples
 
 import (
 	"bytes"
 	"context"
+	"errors"
 	"image/png"
 	"io"
 	"iter"
@@ -71,15 +72,17 @@ func TestExamplesHaveImagesOfShardsAndOfAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, images := range []string{set, filepath.Join(set, "data"), folder} {
-		x, err := openExamples(draft, tags, images)
+		x, err := Open(draft, tags, images)
 		if err != nil {
 			t.Fatal(err)
 		}
-		list, err := x.Examples(0, 6)
-		if err != nil || len(list) != 2 || list[0].Title != "St Mary" || len(list[0].Images) != 2 || len(list[1].Images) != 0 {
-			t.Fatalf("%s: %+v, %v; want two images of the landmark that has some, first", images, list, err)
+		var titles []string
+		var named [][]string
+		err = x.Examples(0, 6, func(title, _ string, images []string) { titles, named = append(titles, title), append(named, images) })
+		if err != nil || len(titles) != 2 || titles[0] != "St Mary" || len(named[0]) != 2 || len(named[1]) != 0 {
+			t.Fatalf("%s: %q with %q, %v; want two images of the landmark that has some, first", images, titles, named, err)
 		}
-		data, err := x.Image(t.Context(), list[0].Images[1])
+		data, err := x.Image(t.Context(), named[0][1])
 		if err != nil || !bytes.Equal(data, picture.Bytes()) {
 			t.Errorf("%s: %d bytes of an image, %v", images, len(data), err)
 		}
@@ -92,7 +95,7 @@ func TestExamplesHaveImagesOfShardsAndOfAFolder(t *testing.T) {
 	}
 }
 
-// A folder that can show nothing is refused, with what is wanted.
+// A folder that can show nothing is refused.
 func TestExamplesRefuseAFolderWithoutLandmarks(t *testing.T) {
 	dir := t.TempDir()
 	tags, flat := filepath.Join(dir, "tags.jsonl"), filepath.Join(dir, "flat")
@@ -106,9 +109,10 @@ func TestExamplesRefuseAFolderWithoutLandmarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, images := range []string{flat, filepath.Join(dir, "none")} {
-		_, err := openExamples(&labels.Draft{}, tags, images)
-		if err == nil || !strings.Contains(strings.Join(hints(err), " "), "shards build") {
-			t.Errorf("%s: error %v with hints %q, want one that says what --images takes", images, err, hints(err))
+		_, err := Open(&labels.Draft{}, tags, images)
+		var missing *ImagesError
+		if !errors.As(err, &missing) || missing.Folder != images {
+			t.Errorf("%s: error %v, want an ImagesError", images, err)
 		}
 	}
 }
@@ -123,7 +127,7 @@ func TestExamplesNameTheLineThatIsDamaged(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := openExamples(&labels.Draft{}, path, ""); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Open(&labels.Draft{}, path, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %q", text, err, want)
 		}
 	}

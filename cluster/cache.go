@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"context"
@@ -14,66 +14,74 @@ import (
 	"strings"
 	"time"
 
-	"hgld/cluster"
 	"hgld/internal/atomicfile"
 	"hgld/internal/tensorfile"
 )
 
-// Texts that clip and bert have encoded are kept in a folder for each encoder,
-// which is called by the SHA-256 of Encoder.Name and so by that of the weights:
+// The cache keeps the vectors of texts that an encoder has computed, in a folder for
+// each encoder named by the SHA-256 of Encoder.Name, which includes that of its weights:
 //
 //	.hgld/vectors/<name>/<contents>.safetensors
 //
-// A file is a piece of the cache: keys, U8 [N,32], the SHA-256 of each text with
-// its prompt, and vectors, F32 [N,D]. It is called by the SHA-256 of its contents,
-// written whole and never changed, so that a process that is killed leaves pieces
-// that are complete, and two processes do not disturb each other. What is damaged
-// later is found by its name.
+// Each file is one piece of the cache. It has the tensors "keys", U8 [N,32], the SHA-256
+// of each text with its prompt, and "vectors", F32 [N,D]. A piece is named by the
+// SHA-256 of its contents, written in one step and never changed: a process that is
+// killed leaves complete pieces, two processes do not disturb each other, and later
+// damage is found by comparing a file with its name.
 
-// cacheable is an encoder whose vector of a text depends on nothing else.
-type cacheable interface {
-	cluster.Encoder
-	// Watch makes Encode tell how many texts are done.
+// Cacheable is an encoder whose vector of a text depends on that text alone.
+type Cacheable interface {
+	Encoder
+	// Watch sets a function that Encode calls with the number of texts done so far.
 	Watch(func(done int))
 }
 
-// cachedEncoder keeps what an encoder has made.
-type cachedEncoder struct {
-	cacheable
-	j       *job
-	dir     string
+// Cache is an encoder that encodes every text once and keeps the vectors on disk.
+type Cache struct {
+	Cacheable
+	dir     string // "" to keep nothing on disk
 	vectors map[textKey][]float32
 }
 
+// textKey is the SHA-256 of a text.
 type textKey [sha256.Size]byte
 
-// A piece is written after so many new texts, or the time, whichever is later: some
-// seconds of work are lost by a kill, and a large job does not leave a thousand
+// CacheError says that a piece of a cache is damaged.
+type CacheError struct {
+	// Err names the file, and what is wrong with it.
+	Err error
+}
+
+// Error is the text of Err.
+func (e *CacheError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *CacheError) Unwrap() error { return e.Err }
+
+// A piece is written after pieceTexts new texts and pieceTime, whichever is later. A
+// kill then loses a few seconds of work, and a large job does not leave a thousand
 // pieces.
 const (
 	pieceTexts = 2048
 	pieceTime  = 10 * time.Second
 )
 
-// withCache returns e with the cache below dir, if it can have one.
-func withCache(j *job, e cluster.Encoder, dir string) (cluster.Encoder, error) {
-	c, ok := e.(cacheable)
-	if !ok {
-		return e, nil
-	}
+// OpenCache returns e with the cache below the folder dir; with dir "", texts are
+// encoded once in this process alone. A damaged piece is a *CacheError.
+func OpenCache(e Cacheable, dir string) (*Cache, error) {
 	name := sha256.Sum256([]byte(e.Name()))
-	cached := &cachedEncoder{cacheable: c, j: j, vectors: map[textKey][]float32{}}
+	c := &Cache{Cacheable: e, vectors: map[textKey][]float32{}}
 	if dir != "" {
-		cached.dir = filepath.Join(dir, hex.EncodeToString(name[:8]))
-		if err := cached.load(); err != nil {
+		c.dir = filepath.Join(dir, hex.EncodeToString(name[:8]))
+		if err := c.load(); err != nil {
 			return nil, err
 		}
 	}
-	return cached, nil
+	return c, nil
 }
 
 // load reads all pieces.
-func (c *cachedEncoder) load() error {
+func (c *Cache) load() error {
 	entries, err := os.ReadDir(c.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -83,20 +91,22 @@ func (c *cachedEncoder) load() error {
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") || filepath.Ext(e.Name()) != ".safetensors" {
-			continue // what a kill left half written
+			continue // a temporary file that a killed process left behind
 		}
 		if err := c.loadPiece(filepath.Join(c.dir, e.Name())); err != nil {
-			return withHint(withCode(exitIntegrity, err), "remove the file; its vectors are made again")
+			return &CacheError{err}
 		}
 	}
 	return nil
 }
 
-func (c *cachedEncoder) loadPiece(path string) error {
-	sum, err := sha256File(path)
+func (c *Cache) loadPiece(path string) error {
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
+	digest := sha256.Sum256(data)
+	sum := hex.EncodeToString(digest[:])
 	if want := strings.TrimSuffix(filepath.Base(path), ".safetensors"); sum != want {
 		return fmt.Errorf("%s: the cached vectors are damaged: sha256 %.16s…", path, sum)
 	}
@@ -124,8 +134,8 @@ func (c *cachedEncoder) loadPiece(path string) error {
 	return nil
 }
 
-// Encode takes what the cache has and encodes the rest, longer texts later.
-func (c *cachedEncoder) Encode(ctx context.Context, texts []string) ([][]float32, error) {
+// Missing returns the texts that the cache does not have, each once, in their order.
+func (c *Cache) Missing(texts []string) []string {
 	var missing []string
 	seen := map[textKey]bool{}
 	for _, t := range texts {
@@ -135,18 +145,26 @@ func (c *cachedEncoder) Encode(ctx context.Context, texts []string) ([][]float32
 			missing = append(missing, t)
 		}
 	}
-	if n := len(texts) - len(missing); n > 0 {
-		c.j.say("%s known or repeated, %d to encode", count(n, "text"), len(missing))
-	}
+	return missing
+}
+
+// Encode returns the vectors of texts and encodes those that are missing.
+func (c *Cache) Encode(ctx context.Context, texts []string) ([][]float32, error) {
+	return c.EncodeWatched(ctx, texts, func(int) {})
+}
+
+// EncodeWatched is Encode, and calls watch with the number of Missing texts done so far.
+// Short texts come first. If ctx is cancelled or the encoder fails, the vectors computed
+// so far are kept.
+func (c *Cache) EncodeWatched(ctx context.Context, texts []string, watch func(done int)) ([][]float32, error) {
+	missing := c.Missing(texts)
 	slices.SortStableFunc(missing, func(a, b string) int { return len(a) - len(b) })
-	bar := c.j.progress("encoding", len(missing))
-	defer bar.end()
 	var fresh []string
 	written := time.Now()
 	for done := 0; done < len(missing); {
 		part := missing[done:min(done+pieceTexts, len(missing))]
-		c.Watch(func(n int) { bar.set(done+n, "") })
-		vectors, err := c.cacheable.Encode(ctx, part)
+		c.Watch(func(n int) { watch(done + n) })
+		vectors, err := c.Cacheable.Encode(ctx, part)
 		if err != nil {
 			return nil, errors.Join(err, c.save(fresh))
 		}
@@ -169,7 +187,7 @@ func (c *cachedEncoder) Encode(ctx context.Context, texts []string) ([][]float32
 }
 
 // save writes the vectors of texts as a piece.
-func (c *cachedEncoder) save(texts []string) error {
+func (c *Cache) save(texts []string) error {
 	if c.dir == "" || len(texts) == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package main
+package space
 
 import (
 	"context"
@@ -8,16 +8,16 @@ import (
 	"hgld/internal/blas"
 )
 
-// mapIterations is that of the t-SNE of centroids: some hundred points settle in
-// it, and a curator waits for it once.
+// mapIterations is the number of t-SNE iterations for the centroids. A few hundred
+// points settle within it, and the curator waits for it only once.
 const mapIterations = 500
 
-// Map implements serve.Mapper: the centroids of the draft's clusters are placed by
-// t-SNE, which is exact and so would take minutes for all tags. Around its place a
-// cluster's tags fill a disc like the seeds of a sunflower, the nearest to the
-// centroid in the middle, each drawn towards the neighbouring clusters that it
-// resembles.
-func (s *space) Map(ctx context.Context) ([][2]float32, error) {
+// Map places all tags in the unit square and returns x and y for each, [tags][2]. The
+// centroids of the draft's clusters are placed by t-SNE; the exact method would take
+// minutes for all tags. The tags of a cluster then fill a disc around its centroid,
+// arranged like sunflower seeds with the nearest tag in the middle. Each tag is pulled
+// towards the neighbouring clusters that it resembles.
+func (s *Space) Map(ctx context.Context) ([][2]float32, error) {
 	means := make([][]float64, len(s.draft.Clusters))
 	x := cluster.NewMatrix(len(means), s.cols)
 	at := map[int]int{} // position of a cluster by its id
@@ -55,11 +55,12 @@ func (s *space) Map(ctx context.Context) ([][2]float32, error) {
 	return out, nil
 }
 
-// mapPull is how far a tag leaves its cluster for those it resembles.
+// mapPull is the share of the way that a tag is moved from its own cluster towards the
+// clusters it resembles.
 const mapPull = 0.3
 
-// seedDistance is the distance of neighbouring seeds at which the discs of all
-// tags cover a third of the picture.
+// seedDistance returns the distance between neighbouring seeds at which the discs of
+// all tags cover a third of the picture.
 func seedDistance(places [][2]float64, tags int) float64 {
 	area := 1.0
 	for axis := range 2 {
@@ -72,8 +73,8 @@ func seedDistance(places [][2]float64, tags int) float64 {
 	return math.Sqrt(area / 3 / math.Pi / float64(max(tags, 1)))
 }
 
-// placeClusters places the rows of x in the plane: by t-SNE, or, too few for it,
-// in a circle.
+// placeClusters places the rows of x in the plane by t-SNE. Fewer than eight rows are
+// too few for it and go on a circle.
 func placeClusters(ctx context.Context, x cluster.Matrix) ([][2]float64, error) {
 	places := make([][2]float64, x.Rows)
 	if x.Rows < 8 {
@@ -97,10 +98,10 @@ func placeClusters(ctx context.Context, x cluster.Matrix) ([][2]float64, error) 
 	return places, nil
 }
 
-// between is the mean of the places of the clusters near[0], the tag's own, and
-// the others, weighted by exp(−d²/2σ²) with σ half the distance to the nearest
-// other.
-func (s *space) between(tag int, near []int, x cluster.Matrix, places [][2]float64) [2]float64 {
+// between returns the weighted mean of the places of the clusters in near. near[0] is
+// the tag's own cluster. The weights are exp(−d²/2σ²), where d is the distance from the
+// tag to a cluster's centroid and σ is half the distance to the nearest other cluster.
+func (s *Space) between(tag int, near []int, x cluster.Matrix, places [][2]float64) [2]float64 {
 	d2 := make([]float64, len(near))
 	least := math.Inf(1)
 	for i, k := range near {
@@ -122,7 +123,7 @@ func (s *space) between(tag int, near []int, x cluster.Matrix, places [][2]float
 	return [2]float64{out[0] / total, out[1] / total}
 }
 
-// fit brings places into the unit square, with a margin.
+// fit scales places into the unit square, with a margin of 0.03.
 func fit(places [][2]float32) {
 	for axis := range 2 {
 		low, high := float32(math.Inf(1)), float32(math.Inf(-1))

@@ -1,4 +1,4 @@
-package main
+package space
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"hgld/cluster"
 	"hgld/curate"
 	"hgld/curate/serve"
 	"hgld/internal/half"
@@ -15,26 +16,30 @@ import (
 
 // randomSpace is the space of n labels with 384 random values each, in clusters of
 // 38, and its session.
-func randomSpace(t testing.TB, n int) (*space, *curate.Session) {
+func randomSpace(t testing.TB, n int) (*Space, *curate.Session) {
 	t.Helper()
 	d := &labels.Draft{Version: labels.DraftVersion}
 	r := rand.New(rand.NewPCG(1, uint64(n)))
-	s := &space{draft: d, cols: 384, wide: halves(), byName: map[string]int{}}
+	x := cluster.NewMatrix(n, 384)
 	var centre []float64
 	for i := range n {
 		if i%38 == 0 {
 			d.Clusters = append(d.Clusters, labels.Cluster{ID: i / 38, Name: fmt.Sprintf("cluster %d", i/38)})
 			centre = centre[:0]
-			for range s.cols {
+			for range x.Cols {
 				centre = append(centre, r.NormFloat64())
 			}
 		}
 		c := &d.Clusters[len(d.Clusters)-1]
 		c.Members = append(c.Members, labels.Member{Tag: i})
 		d.Tags = append(d.Tags, labels.DraftTag{Tag: labels.Tag{Name: fmt.Sprintf("tag %d", i)}})
-		for _, v := range centre {
-			s.rows = append(s.rows, half.ToF16(float32(0.03*(v+r.NormFloat64()))))
+		for k, v := range centre {
+			x.Row(i)[k] = float32(0.03 * (v + r.NormFloat64()))
 		}
+	}
+	s, err := New(d, x)
+	if err != nil {
+		t.Fatal(err)
 	}
 	session, err := curate.NewSession(d, nil)
 	if err != nil {
@@ -48,34 +53,71 @@ func TestCandidatesAreTheNearestTags(t *testing.T) {
 	s, _ := randomSpace(t, 700)
 	take := func(i int) bool { return i%3 > 0 }
 	centre, _ := s.mean([]int{38, 39, 40})
-	s.Place(serve.Placement{Groups: len(s.groups), Tags: []serve.Placed{{Tag: 38, Group: 0}, {Tag: 39, Group: 0}, {Tag: 40, Group: 0}}})
-	var rest []serve.Placed // leaves the three of them in group 0
-	for i := range 38 {
-		rest = append(rest, serve.Placed{Tag: i, Group: 1})
+	s.Place(len(s.groups), nil, []int{38, 39, 40}, []int{0, 0, 0})
+	for i := range 38 { // leaves the three of them in group 0
+		s.Place(len(s.groups), nil, []int{i}, []int{1})
 	}
-	s.Place(serve.Placement{Groups: len(s.groups), Tags: rest})
-	var want []serve.Near
+	var want []near
 	for i := range s.of {
 		d := 0.0
 		for k, h := range s.row(i) {
 			d += math.Pow(float64(half.F16(h))-centre[k], 2)
 		}
 		if take(i) {
-			want = append(want, serve.Near{At: i, Distance: math.Sqrt(d)})
+			want = append(want, near{i, math.Sqrt(d)})
 		}
 	}
 	slices.SortFunc(want, byDistance)
-	got := s.Candidates(0, 60, take)
-	if len(got) != 60 {
-		t.Fatalf("%d candidates, want 60", len(got))
+	tags, distances := s.Candidates(0, 60, take)
+	if len(tags) != 60 {
+		t.Fatalf("%d candidates, want 60", len(tags))
 	}
-	for i, near := range got { // sums of 384 float32 against float64
-		if math.Abs(near.Distance-want[i].Distance) > 1e-5*want[i].Distance {
-			t.Errorf("candidate %d is %+v, want %+v", i, near, want[i])
+	for i, d := range distances { // sums of 384 float32 against float64
+		if math.Abs(d-want[i].distance) > 1e-5*want[i].distance {
+			t.Errorf("candidate %d is %d at %g, want %+v", i, tags[i], d, want[i])
 		}
 	}
-	if all := s.Candidates(0, 1000, func(i int) bool { return i < 5 }); len(all) != 5 {
+	if all, _ := s.Candidates(0, 1000, func(i int) bool { return i < 5 }); len(all) != 5 {
 		t.Errorf("%d candidates of 5", len(all))
+	}
+}
+
+// TestSuggestionsAreTheNearestCentroids compares the sums that are kept with means
+// computed anew, after random moves.
+func TestSuggestionsAreTheNearestCentroids(t *testing.T) {
+	s, session := randomSpace(t, 700)
+	of, groups := make([]int, 700), len(session.Draft().Clusters)
+	for i := range of {
+		of[i] = session.Node(0, i).Parent
+	}
+	for step := range 400 {
+		tag, group := step*7%len(of), step*13%(groups+1)-1
+		of[tag] = group
+		s.Place(groups, nil, []int{tag}, []int{group})
+	}
+	tags := []int{5, 99, 420}
+	x, _ := s.mean(tags)
+	var want []near
+	for g := range groups {
+		var members []int
+		for i, at := range of {
+			if at == g {
+				members = append(members, i)
+			}
+		}
+		mean, _ := s.mean(members)
+		d := 0.0
+		for k := range x {
+			d += (x[k] - mean[k]) * (x[k] - mean[k])
+		}
+		want = append(want, near{g, math.Sqrt(d)})
+	}
+	slices.SortFunc(want, byDistance)
+	got, distances := s.Nearest(tags, 5, func(int) bool { return false })
+	for i := range got {
+		if got[i] != want[i].at || math.Abs(distances[i]-want[i].distance) > 1e-9 {
+			t.Errorf("suggestion %d is %d at %g, want %+v", i+1, got[i], distances[i], want[i])
+		}
 	}
 }
 
@@ -93,7 +135,7 @@ func BenchmarkSuggest(b *testing.B) {
 					b.Fatal(err)
 				}
 				s.Place(serve.Where(session, session.Changed()))
-				if near := s.Nearest([]int{(i + 1) % n}, 5, func(int) bool { return false }); len(near) != 5 {
+				if near, _ := s.Nearest([]int{(i + 1) % n}, 5, func(int) bool { return false }); len(near) != 5 {
 					b.Fatal(near)
 				}
 			}
