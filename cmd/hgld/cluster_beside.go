@@ -20,7 +20,7 @@ import (
 
 // logsOn returns the logs with edits that were made for a draft: those of the
 // project, and those beside the draft. There is none if there is no draft.
-func (p *project) logsOn(draft string) ([]*curationLog, error) {
+func logsOn(p *project, draft string) ([]*curationLog, error) {
 	sum, err := sha256File(draft)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -28,8 +28,8 @@ func (p *project) logsOn(draft string) ([]*curationLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings := curateStage().settings().(*curateSettings)
-	if err := p.load(nil, "curate", settings); err != nil {
+	settings, err := curateStage().Load(p, nil)
+	if err != nil {
 		return nil, err
 	}
 	beside, err := filepath.Glob(filepath.Join(filepath.Dir(draft), "*.jsonl"))
@@ -38,7 +38,7 @@ func (p *project) logsOn(draft string) ([]*curationLog, error) {
 	}
 	var logs []*curationLog
 	for _, path := range append(slices.Clone(settings.Logs), beside...) {
-		if slices.ContainsFunc(logs, func(l *curationLog) bool { return p.inside(l.path) == p.inside(path) }) {
+		if slices.ContainsFunc(logs, func(l *curationLog) bool { return p.Inside(l.path) == p.Inside(path) }) {
 			continue
 		}
 		l, err := logOf(path, sum)
@@ -149,7 +149,7 @@ func bothCurated(draft, written string, logs []*curationLog) error {
 // beside it, or, if stage 2 is stale, that there will be one; "" if the draft was not
 // curated.
 func (s *clusterSettings) ofCurated(p *project, stale bool) (string, error) {
-	logs, err := p.logsOn(s.Out)
+	logs, err := logsOn(p, s.Out)
 	if err != nil || len(logs) == 0 {
 		return "", err
 	}
@@ -158,13 +158,13 @@ func (s *clusterSettings) ofCurated(p *project, stale bool) (string, error) {
 		if !stale {
 			return "", nil
 		}
-		return fmt.Sprintf("%s was curated in %s: a new draft goes beside it", p.inside(s.Out), logNames(logs)), nil
+		return fmt.Sprintf("%s was curated in %s: a new draft goes beside it", p.Inside(s.Out), logNames(logs)), nil
 	}
 	lost, err := losses(written, logs)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s is beside it: %s", p.inside(written), lost), nil
+	return fmt.Sprintf("%s is beside it: %s", p.Inside(written), lost), nil
 }
 
 // ofOtherDraft says, for hgld status, what the logs of another draft lose on the

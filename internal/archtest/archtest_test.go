@@ -57,6 +57,7 @@ var internalMay = map[string][]string{
 	"internal/blas":           {"internal/dlopen"},
 	"internal/goldens/traces": {"internal/goldens", "internal/tensorfile"},
 	"internal/settings":       {"internal/registry"},
+	"internal/pipeline":       {"internal/settings", "internal/exitcode", "internal/atomicfile", "internal/registry"},
 	"internal/tensorboard":    {"internal/protowire"},
 	"internal/tensorfile":     {"internal/half"},
 	"internal/img":            {"internal/dlopen"},
