@@ -26,8 +26,8 @@ func clusterShowCommand() *cli.Command {
 			if len(j.args) > 1 {
 				return usagef("cluster show takes the name or id of one cluster, got %d", len(j.args))
 			}
-			s := clusterStage().settings().(*clusterSettings)
-			if err := j.project.load(nil, "cluster", s); err != nil {
+			s, err := clusterStage().Load(j.project, nil)
+			if err != nil {
 				return err
 			}
 			if path := c.String("draft"); path != "" {
