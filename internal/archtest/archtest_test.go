@@ -27,11 +27,14 @@ var may = map[string][]string{
 	"scrape/fakecommons":      {"labels"},
 	"cluster":                 {"labels"},
 	"cluster/report":          {"cluster", "labels"},
+	"cluster/space":           {"cluster", "labels"},
+	"cluster/sweep":           {"cluster", "labels"},
 	"curate":                  {"labels"},
 	"curate/format":           {"curate", "labels"},
 	"curate/serve":            {"curate", "labels"},
 	"shards":                  {"labels"},
 	"shards/dataset":          {"labels", "shards"},
+	"shards/examples":         {"labels", "shards"},
 	"train":                   {"labels", "train/…"},
 	"train/tensor":            {"train/device"},
 	"train/device":            {},
@@ -47,6 +50,7 @@ var may = map[string][]string{
 	"train/text":              {"train/nn", "train/grad", "train/tensor", "train/device"},
 	"train/loss":              {"train/grad", "train/device", "train/nn", "labels"},
 	"train/metric":            {"labels"},
+	"train/embeddings":        {"labels"},
 	"train/export":            {"train", "train/backbone", "train/nn"},
 	"train/sample":            {"labels"},
 	"train/optim":             {"train/device", "train/grad"},
@@ -57,8 +61,10 @@ var may = map[string][]string{
 var internalMay = map[string][]string{
 	"internal/blas":           {"internal/dlopen"},
 	"internal/goldens/traces": {"internal/goldens", "internal/tensorfile"},
+	"internal/settings":       {"internal/registry"},
 	"internal/tensorboard":    {"internal/protowire"},
 	"internal/tensorfile":     {"internal/half"},
+	"internal/torchfile":      {"internal/tensorfile"},
 	"internal/img":            {"internal/dlopen"},
 }
 
