@@ -10,6 +10,7 @@ import (
 
 	"hgld/scripts/recipes"
 	"hgld/train"
+	"hgld/train/history"
 )
 
 func evalCompareCommand() *cli.Command {
@@ -113,7 +114,7 @@ func compareResults(files []string, results []*train.Result) comparison {
 	for _, key := range keys {
 		line := comparedLine{Key: key}
 		for _, r := range results {
-			line.Values = append(line.Values, measured(r, key))
+			line.Values = append(line.Values, history.Percent(r, key))
 		}
 		t.Rows = append(t.Rows, line)
 	}
@@ -167,7 +168,7 @@ func comparePaper(name string, files []string, results []*train.Result) ([]compa
 		for _, n := range numbers {
 			line := comparedLine{Key: n.Key, Values: []train.Number{train.Number(n.Value)}}
 			for _, r := range results {
-				line.Values = append(line.Values, measured(r, n.Key))
+				line.Values = append(line.Values, history.Percent(r, n.Key))
 			}
 			t.Rows = append(t.Rows, line)
 		}

@@ -1,17 +1,15 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"hgld/scripts/recipes"
 	"hgld/train"
+	"hgld/train/history"
 )
 
 // comparedRow is a row of a paper's table, and what a run measured.
@@ -54,42 +52,22 @@ func comparedRows(r recipes.Recipe, result *train.Result) ([]comparedRow, error)
 		}
 		row := comparedRow{Paper: tables.Papers[table.Paper], Table: place.Table, Method: place.Method, Part: place.Part}
 		for _, n := range numbers {
-			row.Numbers = append(row.Numbers, comparedNumber{n.Key, train.Number(n.Value), measured(result, n.Key)})
+			row.Numbers = append(row.Numbers, comparedNumber{n.Key, train.Number(n.Value), history.Percent(result, n.Key)})
 		}
 		list = append(list, row)
 	}
 	return list, nil
 }
 
-// measured is what a run has for a column of a table, in percent.
-func measured(r *train.Result, key string) train.Number {
-	if r == nil {
-		return train.Number(math.NaN())
-	}
-	if name, ok := strings.CutPrefix(key, "mean("); ok {
-		if v, ok := r.Overall[strings.TrimSuffix(name, ")")]; ok {
-			return 100 * v
-		}
-		return train.Number(math.NaN())
-	}
-	return train.Number(100 * r.Mean(key))
-}
-
 // readEvaluation reads the last evaluation of a run.
 func readEvaluation(run string) (*train.Result, error) {
 	path := filepath.Join(run, evaluationFile)
-	data, err := os.ReadFile(path)
+	r, err := history.ReadResult(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, withHint(usagef("%s has no %s: nothing was evaluated there", run, evaluationFile), "hgld train run evaluates when it ends, if it knows the queries")
+		return nil, withHint(usagef("%s has no %s: nothing was evaluated there", run, evaluationFile),
+			"hgld train run evaluates when it ends, if it knows the queries")
 	}
-	if err != nil {
-		return nil, err
-	}
-	r := new(train.Result)
-	if err := json.Unmarshal(data, r); err != nil {
-		return nil, withCode(exitIntegrity, fmt.Errorf("%s: %w", path, err))
-	}
-	return r, nil
+	return r, historyError(err)
 }
 
 // printPublished prints the rows of the paper, and beside them what a run measured.

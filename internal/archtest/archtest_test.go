@@ -48,6 +48,7 @@ var may = map[string][]string{
 	"train/metric":            {"labels"},
 	"train/embeddings":        {"labels"},
 	"train/export":            {"train", "train/backbone", "train/nn"},
+	"train/history":           {"train"},
 	"train/sample":            {"labels"},
 	"train/optim":             {"train/device", "train/grad"},
 	"cmd/hgld":                {"…"},
