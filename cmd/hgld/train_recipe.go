@@ -11,8 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
 
-	"hgld/scripts/recipes"
 	"hgld/train"
+	"hgld/train/recipe"
 )
 
 const trainRecipeExamples = "  hgld train recipe list                  the published runs, with the tables that they stand in\n" +
@@ -51,9 +51,9 @@ func trainRecipeCommand() *cli.Command {
 	return cmd
 }
 
-// recipeNamed is recipes.Get for the command line.
-func recipeNamed(name string) (recipes.Recipe, error) {
-	r, err := recipes.Get(name)
+// recipeNamed is recipe.Get for the command line.
+func recipeNamed(name string) (recipe.Recipe, error) {
+	r, err := recipe.Get(name)
 	return r, withHint(withCode(exitUsage, err), "hgld train recipe list lists them")
 }
 
@@ -62,7 +62,7 @@ func listRecipes(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := recipes.All()
+	list, err := recipe.All()
 	if err != nil {
 		return err
 	}
@@ -114,14 +114,14 @@ func showRecipe(c *cli.Context) error {
 			return err
 		}
 	}
-	rows, err := comparedRows(r, result)
+	rows, err := recipe.Compare(r, result)
 	if err != nil {
 		return err
 	}
 	if j.json {
 		return writeJSON(j, struct {
-			recipes.Recipe
-			Published []comparedRow `json:"published"`
+			recipe.Recipe
+			Published []recipe.ComparedRow `json:"published"`
 		}{r, rows})
 	}
 	j.print("%s: %s\n", r.Name, r.About)
@@ -157,7 +157,7 @@ func printIndented(j *job, kind, note string) {
 
 // printChanges says in what a run departed from a recipe: numbers beside each other
 // mean little without it.
-func printChanges(j *job, r recipes.Recipe, dir string) error {
+func printChanges(j *job, r recipe.Recipe, dir string) error {
 	run, err := readPastRun(dir)
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func printChanges(j *job, r recipes.Recipe, dir string) error {
 }
 
 // recipeSettings are the settings of a recipe: the defaults, and what it names.
-func recipeSettings(r recipes.Recipe) (*trainSettings, error) {
+func recipeSettings(r recipe.Recipe) (*trainSettings, error) {
 	p, err := recipeProject(r)
 	if err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ func checkRecipes(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := recipes.All()
+	list, err := recipe.All()
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func checkRecipes(c *cli.Context) error {
 			err = s.Config.Check(r.Classes...)
 		}
 		if err == nil {
-			_, err = comparedRows(r, nil)
+			_, err = recipe.Compare(r, nil)
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", r.Name, err))
@@ -243,7 +243,7 @@ func (s stage) recipeCommand() *cli.Command {
 	return cmd
 }
 
-func (s stage) runRecipe(c *cli.Context, j *job, r recipes.Recipe) error {
+func (s stage) runRecipe(c *cli.Context, j *job, r recipe.Recipe) error {
 	settings, err := recipeSettings(r)
 	if err != nil {
 		return err
@@ -275,7 +275,7 @@ func (s stage) runRecipe(c *cli.Context, j *job, r recipes.Recipe) error {
 		j.say("what was measured is of the validation classes, and the paper's numbers are of a test: none stands beside them; train.query names one")
 		return nil
 	}
-	rows, err := comparedRows(r, result)
+	rows, err := recipe.Compare(r, result)
 	if err != nil {
 		return err
 	}
@@ -302,7 +302,7 @@ func changes(recipe, run *trainSettings) []string {
 }
 
 // recipeProject is the project that a recipe's file is.
-func recipeProject(r recipes.Recipe) (*project, error) {
+func recipeProject(r recipe.Recipe) (*project, error) {
 	p := &project{file: r.Name + ".yaml", sections: map[string]*yaml.Node{}, origin: map[string]string{}}
 	return p, p.parse([]byte(r.Text))
 }

@@ -7,26 +7,10 @@ import (
 	"math"
 	"path/filepath"
 
-	"hgld/scripts/recipes"
 	"hgld/train"
 	"hgld/train/history"
+	"hgld/train/recipe"
 )
-
-// comparedRow is a row of a paper's table, and what a run measured.
-type comparedRow struct {
-	Paper   string           `json:"paper"`
-	Table   string           `json:"table"`
-	Method  string           `json:"method"`
-	Part    string           `json:"part"`
-	Numbers []comparedNumber `json:"numbers"`
-}
-
-// comparedNumber is in percent; NaN, null in JSON, where there is none.
-type comparedNumber struct {
-	Key   string       `json:"key"`
-	Paper train.Number `json:"paper"`
-	Run   train.Number `json:"run"`
-}
 
 // testOf reads what a run measured on its test.
 func testOf(run string) (*train.Result, error) {
@@ -36,27 +20,6 @@ func testOf(run string) (*train.Result, error) {
 			"the test is measured when the run is complete, if train.query names it; hgld eval run measures it now")
 	}
 	return result, err
-}
-
-// comparedRows finds the rows of a recipe; result is of a run, or nil.
-func comparedRows(r recipes.Recipe, result *train.Result) ([]comparedRow, error) {
-	tables, err := recipes.Published()
-	if err != nil {
-		return nil, err
-	}
-	var list []comparedRow
-	for _, place := range r.Rows {
-		table, numbers, err := tables.Find(place)
-		if err != nil {
-			return nil, err
-		}
-		row := comparedRow{Paper: tables.Papers[table.Paper], Table: place.Table, Method: place.Method, Part: place.Part}
-		for _, n := range numbers {
-			row.Numbers = append(row.Numbers, comparedNumber{n.Key, train.Number(n.Value), history.Percent(result, n.Key)})
-		}
-		list = append(list, row)
-	}
-	return list, nil
 }
 
 // readEvaluation reads the last evaluation of a run.
@@ -71,7 +34,7 @@ func readEvaluation(run string) (*train.Result, error) {
 }
 
 // printPublished prints the rows of the paper, and beside them what a run measured.
-func printPublished(j *job, rows []comparedRow) {
+func printPublished(j *job, rows []recipe.ComparedRow) {
 	for _, row := range rows {
 		j.print("\n%s, table %s, %s on %s (quoted, %%)\n", row.Paper, row.Table, row.Method, row.Part)
 		run := false

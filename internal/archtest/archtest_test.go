@@ -49,6 +49,7 @@ var may = map[string][]string{
 	"train/embeddings":        {"labels"},
 	"train/export":            {"train", "train/backbone", "train/nn"},
 	"train/history":           {"train"},
+	"train/recipe":            {"train", "train/history"},
 	"train/sample":            {"labels"},
 	"train/optim":             {"train/device", "train/grad"},
 	"cmd/hgld":                {"…"},

@@ -170,3 +170,16 @@ func TestFoldersMoveWithTheirRun(t *testing.T) {
 		}
 	}
 }
+
+func TestColumnsOfEqualNamesAreToldApartByFolders(t *testing.T) {
+	for _, c := range [][2][]string{
+		{{"a.json", "b.json"}, {"a", "b"}},
+		{{"runs/a/eval.json", "runs/b/eval.json"}, {"a/eval", "b/eval"}},
+		{{"x/a/eval.json", "y/a/eval.json", "eval.json"}, {"x/a/eval", "y/a/eval", "eval"}},
+		{{"e.json", "e.json"}, {"e", "e"}},
+	} {
+		if got := ShortNames(c[0]); !slices.Equal(got, c[1]) {
+			t.Errorf("%v: %v, want %v", c[0], got, c[1])
+		}
+	}
+}
