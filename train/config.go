@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"hgld/internal/registry"
-	"hgld/internal/setting"
+	"hgld/internal/settings"
 	"hgld/train/backbone"
 	"hgld/train/loss"
 	"hgld/train/metric"
@@ -332,7 +332,7 @@ const mostDecoded = 64 << 30
 
 // check looks at the plain numbers.
 func (c *Config) check() error {
-	if err := setting.Check(c); err != nil {
+	if err := settings.Check(c); err != nil {
 		return err
 	}
 	if bytes := 3 * float64(c.Input.Size) * float64(c.Input.Size) * float64(c.Sampler.Batch) * float64(max(c.Run.Prefetch, 1)+1); bytes > mostDecoded {
