@@ -52,6 +52,8 @@ var may = map[string][]string{
 	"train/metric":            {"labels"},
 	"train/embeddings":        {"labels"},
 	"train/export":            {"train", "train/backbone", "train/nn"},
+	"train/history":           {"train"},
+	"train/recipe":            {"train", "train/history"},
 	"train/sample":            {"labels"},
 	"train/optim":             {"train/device", "train/grad"},
 	"cmd/hgld":                {"…"},
