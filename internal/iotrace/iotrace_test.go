@@ -240,6 +240,28 @@ func TestProcessesOfTheProgramAreFollowed(t *testing.T) {
 	}
 }
 
+func TestOtherChildrenAreLeftAlone(t *testing.T) {
+	dir := t.TempDir()
+	var wait sync.WaitGroup
+	for range 3 {
+		wait.Go(func() {
+			for range 40 {
+				if err := exec.Command("/bin/true").Run(); err != nil {
+					t.Errorf("a child that is not traced: %v", err)
+				}
+			}
+		})
+		wait.Go(func() {
+			for range 5 {
+				if _, err := Record(t.Context(), program(t, "many", t.TempDir()), dir); err != nil {
+					t.Errorf("a traced one: %v", err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+}
+
 func sleep(string) error { time.Sleep(time.Minute); return nil }
 
 // whole reads the file "in" and replaces it by twice its contents.

@@ -69,6 +69,7 @@ func (t *tracer) run(ctx context.Context, cmd *exec.Cmd) error {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Ptrace = true
+	cmd.SysProcAttr.Setpgid = true // a group of its own is waited for, and no other child of this thread
 	if err := cmd.Start(); errors.Is(err, syscall.EPERM) {
 		return fmt.Errorf("iotrace: this machine does not let a process trace its own child (ptrace): %w", err)
 	} else if err != nil {
@@ -81,7 +82,7 @@ func (t *tracer) run(ctx context.Context, cmd *exec.Cmd) error {
 	for err == nil {
 		var pid int
 		var ended bool
-		pid, ended, err = next()
+		pid, ended, err = next(cmd.Process.Pid)
 		switch {
 		case err != nil:
 		case !ended || pid != cmd.Process.Pid:
@@ -119,13 +120,13 @@ func (t *tracer) first(pid int) error {
 	return unix.PtraceSyscall(pid, 0)
 }
 
-// next waits for a thread to stop or end, and leaves it waited for. Children that other
-// threads of this process have started are theirs to wait for.
-func next() (pid int, ended bool, err error) {
+// next waits for a thread of the program, whose process group is given, to stop or end,
+// and leaves it waited for.
+func next(group int) (pid int, ended bool, err error) {
 	var info unix.Siginfo
 	for {
 		const options = unix.WEXITED | unix.WSTOPPED | unix.WNOWAIT | unix.WALL | unix.WNOTHREAD
-		if err = unix.Waitid(unix.P_ALL, 0, &info, options, nil); err != unix.EINTR {
+		if err = unix.Waitid(unix.P_PGID, group, &info, options, nil); err != unix.EINTR {
 			break
 		}
 	}
