@@ -157,7 +157,7 @@ func (v *verifier) companions(ctx context.Context, m *Manifest) error {
 			if _, err := v.hash(ctx, name, c.Bytes, c.SHA256); err != nil {
 				return err
 			}
-		} else if exists(filepath.Join(v.dir, name)) {
+		} else if mayExist(filepath.Join(v.dir, name)) {
 			v.found(&DamageError{name, -1, "is not in " + ManifestFile})
 		}
 	}
