@@ -30,7 +30,9 @@ type heals struct{ store }
 
 func (heals) find(string) (entry, error) { return entry{}, fs.ErrPermission }
 
-func (heals) open(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("image")), nil }
+func (heals) open(string) (io.ReadCloser, error) {
+	return io.NopCloser(strings.NewReader("image")), nil
+}
 
 func TestImageThatComesBackDuringABuildStopsIt(t *testing.T) {
 	item := &shards.Item{Path: "a.jpg", Where: "images.csv:2"}
