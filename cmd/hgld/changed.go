@@ -73,6 +73,9 @@ func (s stage) distrust(p *project, c *change) error {
 // latest of them; nil where it is as one of them left it, or none has written it.
 func (p *project) changeOf(path string) (*change, error) {
 	info, err := os.Stat(path)
+	if err != nil && !isMissing(err) {
+		return nil, err
+	}
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, nil // a missing one is found out by those who need it
 	}
@@ -118,7 +121,11 @@ func sumsOf(prints map[string]string) (map[string]string, error) {
 		if (stamp{Out: prints}).sum(path) != "" {
 			continue
 		}
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		info, err := os.Stat(path)
+		if err != nil && !isMissing(err) {
+			return nil, err
+		}
+		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
 		sum, err := sha256File(path)

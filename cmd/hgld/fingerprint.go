@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -66,7 +67,11 @@ func fingerprintOf(path string) (string, error) {
 		return sha256File(path)
 	}
 	for _, name := range described {
-		if p, err := fingerprintOf(filepath.Join(path, name)); err == nil {
+		p, err := fingerprintOf(filepath.Join(path, name))
+		if err != nil && !isMissing(err) {
+			return "", err
+		}
+		if err == nil {
 			var damage *shards.DamageError
 			if errors.As(shards.Glance(path), &damage) && damage.File != shards.ManifestFile {
 				return spoiled + damage.Error(), nil // else it is another's manifest, or its own hash tells
@@ -74,7 +79,11 @@ func fingerprintOf(path string) (string, error) {
 			return p, nil
 		}
 	}
-	if files := runFiles(path); len(files) > 0 {
+	files, err := runFiles(path)
+	if err != nil {
+		return "", err
+	}
+	if len(files) > 0 {
 		return hashFiles(path, files)
 	}
 	return folderPrint(path)
@@ -83,17 +92,43 @@ func fingerprintOf(path string) (string, error) {
 // runFiles lists what makes up a run directory: its settings, the sums of its
 // checkpoints, and which is the best. The logs beside them grow whenever the run is
 // looked at again. A folder without checkpoints has none.
-func runFiles(dir string) []string {
-	sums, err := fs.Glob(os.DirFS(dir), "checkpoints/*/SHA256SUMS")
-	if err != nil || len(sums) == 0 {
-		return nil
+func runFiles(dir string) ([]string, error) {
+	checkpoints, err := os.ReadDir(filepath.Join(dir, checkpointsFolder)) // fs.Glob would not tell an error
+	if isMissing(err) {
+		return nil, nil
 	}
-	for _, name := range []string{settingsFile, "best.json"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			sums = append(sums, name)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, c := range checkpoints {
+		name := path.Join(checkpointsFolder, c.Name(), "SHA256SUMS")
+		if there, err := isThere(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			return nil, err
+		} else if there {
+			files = append(files, name)
 		}
 	}
-	return sums
+	if len(files) == 0 {
+		return nil, nil
+	}
+	for _, name := range []string{settingsFile, "best.json"} {
+		if there, err := isThere(filepath.Join(dir, name)); err != nil {
+			return nil, err
+		} else if there {
+			files = append(files, name)
+		}
+	}
+	return files, nil
+}
+
+// isThere reports whether a path leads to something. An error says nothing of that.
+func isThere(path string) (bool, error) {
+	_, err := os.Stat(path)
+	if isMissing(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // folderPrint identifies a folder by names and contents or, if they are large, by

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -34,6 +35,7 @@ type project struct {
 	given    map[string]given  // sections that the command line takes from elsewhere
 	origin   map[string]string // "cluster.k" -> where its value came from
 	ways     map[string]string // path as commands use it -> as hgld.yaml or a default names it
+	here     string            // the current folder when the command began; "" if that is not known
 }
 
 // given is a section that a file of its own holds.
@@ -48,11 +50,17 @@ type given struct {
 func openProject(c *cli.Context) (*project, error) {
 	p := &project{sections: map[string]*yaml.Node{}, given: map[string]given{}, origin: map[string]string{},
 		ways: map[string]string{}}
+	var err error
+	if p.here, err = os.Getwd(); err != nil && !isMissing(err) {
+		return nil, fmt.Errorf("current folder: %w", err)
+	}
 	dir := c.String("project")
 	if p.asked = dir; dir != "" {
 		p.file = filepath.Join(dir, projectFile)
 	} else {
-		p.file = findUp(projectFile)
+		if p.file, err = findUp(projectFile); err != nil {
+			return nil, err
+		}
 	}
 	if err := checkEnvironment(); err != nil {
 		return nil, withCode(exitUsage, err)
@@ -374,20 +382,25 @@ func listOf(c *cli.Context, flag string) []string {
 }
 
 // findUp returns the path of a file called name in the current folder or the
-// nearest above it, or "".
-func findUp(name string) string {
+// nearest above it, or "". A folder above that may not be looked into holds none; any
+// other error says nothing of what is there.
+func findUp(name string) (string, error) {
 	dir := "."
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return ""
+		return "", fmt.Errorf("current folder: %w", err)
 	}
 	for {
 		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			return path
+		info, err := os.Stat(path)
+		switch {
+		case err == nil && info.Mode().IsRegular():
+			return path, nil
+		case err != nil && !isMissing(err) && !errors.Is(err, fs.ErrPermission):
+			return "", err
 		}
 		if filepath.Dir(abs) == abs {
-			return ""
+			return "", nil
 		}
 		abs, dir = filepath.Dir(abs), filepath.Join("..", dir)
 	}

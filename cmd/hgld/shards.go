@@ -40,6 +40,8 @@ type shardsSettings struct {
 	AllowMissing   float64         `yaml:"allow_missing" range:"0 1" usage:"share of images that may be missing or broken, 0 to 1"`
 	Workers        int             `yaml:"workers" range:"0 1024" usage:"images prepared at once; 0: all processors (the result is the same)"`
 	Columns        dataset.Columns `yaml:"columns"`
+
+	look error // of looking for the folders with the images, by shardsStage's files
 }
 
 func shardsStage() stage {
@@ -47,7 +49,9 @@ func shardsStage() stage {
 		shardsSettings{Dataset: "csv", Input: "images.csv", Out: "shards", Split: string(labels.Train),
 			ShardSize: "500MB", ShortSide: 256, Quality: 95, AllowMissing: 0.01},
 		func(s *shardsSettings) (in, out []string) {
-			return append(s.imageFolders(), s.Input, s.Images, s.Labels, s.Hierarchy), []string{s.Out}
+			var folders []string
+			folders, s.look = s.imageFolders()
+			return append(folders, s.Input, s.Images, s.Labels, s.Hierarchy), []string{s.Out}
 		},
 		func(j *job, s *shardsSettings) error { return runShardsBuild(j, s, false) }, (*shardsSettings).check)
 }

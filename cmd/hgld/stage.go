@@ -34,7 +34,10 @@ func newStage[S any](name, command string, defaults S, files func(*S) (in, out [
 		run:      func(j *job, s any) error { return run(j, s.(*S)) },
 		check: func(s any) error {
 			for _, check := range checks {
-				if err := check(s.(*S)); err != nil {
+				switch err := check(s.(*S)); {
+				case unread(err) != nil && !isMissing(err): // the disk, and not the settings
+					return err
+				case err != nil:
 					return withCode(exitUsage, err)
 				}
 			}
@@ -117,6 +120,10 @@ func (s stage) action(c *cli.Context) error {
 	return s.execute(j, settings)
 }
 
+// looker are settings of a stage some of whose inputs are named by a file. lookError is
+// why they are not all known.
+type looker interface{ lookError() error }
+
 // execute runs the stage and records what it read and wrote, so that `hgld
 // status` can tell whether its result is still good. A run that some items
 // failed is recorded too: its files are complete.
@@ -129,6 +136,9 @@ func (s stage) execute(j *job, settings any) error {
 	}
 	in, out := s.files(settings)
 	before, err := fingerprint(in)
+	if l, ok := settings.(looker); ok {
+		err = errors.Join(err, l.lookError())
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.command, err)
 	}

@@ -122,14 +122,14 @@ func (p *project) relative(prints map[string]string) map[string]string {
 // inside names a path from the project's folder: the same from wherever the project is
 // looked at. One that is named from the root and lies elsewhere stays so.
 func (p *project) inside(path string) string {
-	dir, err := filepath.Abs(p.dir)
+	dir, err := p.abs(p.dir)
 	if err != nil || path == "" {
 		return path
 	}
 	if way, anchored := p.ways[path]; anchored {
 		return filepath.ToSlash(way)
 	}
-	abs, err := filepath.Abs(path)
+	abs, err := p.abs(path)
 	if err != nil {
 		return path
 	}
@@ -138,6 +138,15 @@ func (p *project) inside(path string) string {
 		return path
 	}
 	return filepath.ToSlash(rel)
+}
+
+// abs is a path from the root. It does not ask the disk where the command was given, if
+// that was known when it began.
+func (p *project) abs(path string) (string, error) {
+	if rooted := filepath.VolumeName(path) != "" || path != "" && os.IsPathSeparator(path[0]); p.here == "" || rooted {
+		return filepath.Abs(path)
+	}
+	return filepath.Join(p.here, path), nil
 }
 
 // named is paths as a user of the project knows them.
@@ -198,6 +207,9 @@ func (st state) good(limit int) bool {
 // stateOf compares a stage's stamp with the files and settings of now.
 func (s stage) stateOf(p *project, settings any) (state, error) {
 	in, out := s.files(settings)
+	if l, ok := settings.(looker); ok && l.lookError() != nil {
+		return state{}, fmt.Errorf("%s: %w", s.command, l.lookError())
+	}
 	st := state{Stage: s.name, Command: s.command, State: "missing", Outputs: out, Missing: missing(in)}
 	was, err := s.stampIn(p)
 	switch {

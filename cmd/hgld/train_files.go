@@ -92,10 +92,16 @@ func curvesOf(e train.Event) []tensorboard.Scalar {
 func writeRunSettings(s *trainSettings) (same bool, err error) {
 	copied := *s
 	copied.Out = "."
-	copied.Images.Data = fromRun(s.Out, s.Images.Data)
+	if copied.Images.Data, err = fromRun(s.Out, s.Images.Data); err != nil {
+		return false, err
+	}
 	copied.Images.Benchmarks = nil
 	for _, folder := range s.Images.Benchmarks {
-		copied.Images.Benchmarks = append(copied.Images.Benchmarks, fromRun(s.Out, folder))
+		from, err := fromRun(s.Out, folder)
+		if err != nil {
+			return false, err
+		}
+		copied.Images.Benchmarks = append(copied.Images.Benchmarks, from)
 	}
 	text, err := yaml.Marshal(copied)
 	if err != nil {
@@ -110,23 +116,23 @@ func writeRunSettings(s *trainSettings) (same bool, err error) {
 
 // fromRun names a folder from the run directory; one that was named from the root
 // stays so, unless the run was too.
-func fromRun(run, folder string) string {
+func fromRun(run, folder string) (string, error) {
 	if filepath.IsAbs(folder) && !filepath.IsAbs(run) {
-		return folder
+		return folder, nil
 	}
 	base, err := filepath.Abs(run)
 	if err != nil {
-		return folder
+		return "", err
 	}
 	whole, err := filepath.Abs(folder)
 	if err != nil {
-		return folder
+		return "", err
 	}
 	rel, err := filepath.Rel(base, whole)
 	if err != nil {
-		return whole // on another drive of Windows
+		return whole, nil // on another drive of Windows
 	}
-	return filepath.ToSlash(rel)
+	return filepath.ToSlash(rel), nil
 }
 
 // isDone reports whether the last event of a run is its end, at the given step. Where
@@ -171,7 +177,7 @@ func readRunSettings(run string) (*trainSettings, error) {
 	s.Images.Data = atRun(run, s.Images.Data)
 	for i, folder := range s.Images.Benchmarks {
 		at := atRun(run, folder)
-		if _, err := os.Stat(at); err == nil { // runs of before name them from where the command was given
+		if _, err := os.Stat(at); !isMissing(err) { // runs of before name them from where the command was given
 			s.Images.Benchmarks[i] = at
 		}
 	}
