@@ -233,7 +233,11 @@ func (v *verifier) shard(ctx context.Context, set *Set, f File) error {
 	v.result.Rows += f.Rows
 	x, err := readIndex(v.dir, f, set.manifest)
 	if err != nil {
-		damage := asDamage(indexName(f.Name), err)
+		name := indexName(f.Name)
+		if at := (*fs.PathError)(nil); errors.As(err, &at) && at.Path == f.Name {
+			name = f.Name // it is looked at once more, for its size
+		}
+		damage := asDamage(name, err)
 		if known && whole { // else it was found already as a wrong hash, size or missing file
 			v.found(damage)
 		}
