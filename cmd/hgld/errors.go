@@ -106,6 +106,15 @@ func usagef(format string, args ...any) error {
 	return withCode(exitUsage, fmt.Errorf(format, args...))
 }
 
+// settingError gives an error of checking a setting its code: wrong configuration, unless
+// it comes from a disk that could not be asked.
+func settingError(err error) error {
+	if unread(err) != nil && !isMissing(err) {
+		return err
+	}
+	return withCode(exitUsage, err)
+}
+
 // exitCode finds the code that an error ends the process with.
 func exitCode(err error) int {
 	var coded *codedError

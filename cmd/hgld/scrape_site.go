@@ -159,7 +159,7 @@ func scrapeConfig(j *job, s *scrapeSettings, w *way) (scrape.Config, error) {
 	var cfg scrape.Config
 	out := scrape.Output{Tags: s.Out, Policy: s.Policy, PaperText: s.PaperText, Tool: "hgld " + version}
 	if err := out.Check(); err != nil {
-		return cfg, withCode(exitUsage, fmt.Errorf("scrape: %w", err))
+		return cfg, settingError(fmt.Errorf("scrape: %w", err))
 	}
 	j.say("reading %s", strings.Join(s.Categories, ", "))
 	input, err := readCategories(s.Categories, labels.Split(s.Split))

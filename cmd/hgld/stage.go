@@ -34,11 +34,8 @@ func newStage[S any](name, command string, defaults S, files func(*S) (in, out [
 		run:      func(j *job, s any) error { return run(j, s.(*S)) },
 		check: func(s any) error {
 			for _, check := range checks {
-				switch err := check(s.(*S)); {
-				case unread(err) != nil && !isMissing(err): // the disk, and not the settings
-					return err
-				case err != nil:
-					return withCode(exitUsage, err)
+				if err := check(s.(*S)); err != nil {
+					return settingError(err)
 				}
 			}
 			return nil

@@ -25,6 +25,16 @@ func unreadable(t *testing.T, path string) {
 	}
 }
 
+func TestErrorOfTheDiskIsNoWrongSetting(t *testing.T) {
+	t.Chdir(t.TempDir())
+	unreadable(t, "kept")
+	for tags, want := range map[string]int{"kept/tags.jsonl": exitFailed, "nowhere/tags.jsonl": exitUsage} {
+		if err := settingError(scrape.Output{Policy: "first", Tags: tags}.Check()); exitCode(err) != want {
+			t.Errorf("%s: exit code %d, want %d: %v", tags, exitCode(err), want, err)
+		}
+	}
+}
+
 func TestFailureToLookIsNotTakenForAbsence(t *testing.T) {
 	run := func(t *testing.T) string {
 		dir := t.TempDir()
