@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -78,8 +79,7 @@ func (s *Server) entity(id string, props []string) object {
 	}
 	e := about("item", id, c.Revision+1, props)
 	e.labelled(strings.TrimPrefix(c.Title, "Category:"), props)
-	e.has(props, "sitelinks", object{"commonswiki": object{"site": "commonswiki", "title": c.Title, "badges": []string{}},
-		"enwiki": object{"site": "enwiki", "title": strings.TrimPrefix(c.Title, "Category:"), "badges": []string{"Q17437798"}}})
+	e.linked(c.Title, props)
 	if c.Merged != "" && id == c.Item {
 		e["redirects"] = object{"from": id, "to": c.Merged}
 		e["id"] = c.Merged
@@ -121,6 +121,20 @@ func (e object) labelled(text string, props []string) {
 	}
 	e.has(props, "descriptions", object{language: label})
 	e.has(props, "aliases", object{language: []object{label}})
+}
+
+// linked adds the links to Commons and to a Wikipedia, and their addresses where these
+// are asked for.
+func (e object) linked(title string, props []string) {
+	commons := object{"site": "commonswiki", "title": title, "badges": []string{}}
+	article := object{"site": "enwiki", "title": strings.TrimPrefix(title, "Category:"), "badges": []string{"Q17437798"}}
+	links := object{"commonswiki": commons, "enwiki": article}
+	e.has(props, "sitelinks", links)
+	if slices.Contains(props, "sitelinks/urls") {
+		commons["url"] = "https://commons.wikimedia.org" + path(title)
+		article["url"] = "https://en.wikipedia.org/wiki/" + url.PathEscape(article["title"].(string))
+		e["sitelinks"] = links
+	}
 }
 
 // claims are the statements of an item.

@@ -65,8 +65,8 @@ func (s *Server) query(r *http.Request, titles []string) object {
 
 // normal writes a title as MediaWiki does.
 func normal(title string) string {
-	name, ok := strings.CutPrefix(strings.ReplaceAll(title, "_", " "), "Category:")
-	if !ok || name == "" {
+	space, name, ok := strings.Cut(strings.ReplaceAll(title, "_", " "), ":")
+	if !ok || name == "" || !strings.EqualFold(space, "Category") {
 		return title
 	}
 	first, size := utf8.DecodeRuneInString(name)
