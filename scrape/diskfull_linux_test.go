@@ -12,16 +12,16 @@ import (
 
 // TestFullDiskKeepsTheStateOfPages meets the end of the disk at the writes of a crawl:
 // the next run, with more room, gives the bytes of an undisturbed one.
-func TestFullDiskKeepsTheStateOfPages(t *testing.T) { fullDisk(t, scrapetest.Sources[0], 60, 32) }
+func TestFullDiskKeepsTheStateOfPages(t *testing.T) { fullDisk(t, scrapetest.Sources[0], 20) }
 
 // TestFullDiskKeepsTheStateOfTheAPI does the same with the other source.
-func TestFullDiskKeepsTheStateOfTheAPI(t *testing.T) { fullDisk(t, scrapetest.Sources[1], 300, 32) }
+func TestFullDiskKeepsTheStateOfTheAPI(t *testing.T) { fullDisk(t, scrapetest.Sources[1], 60) }
 
-func fullDisk(t *testing.T, source scrapetest.Source, n, step int) {
+func fullDisk(t *testing.T, source scrapetest.Source, n int) {
 	t.Helper()
 	s := scrapetest.NewSite(t, scrapetest.Places(n))
 	_, want := scrapetest.Run(t, s.Config(t, source, t.TempDir()))
-	smalldisk.Run(t, 4, step,
+	smalldisk.Run(t, 4, 4, // a page of memory more each time, so that every write is met
 		func(dir string) error { _, err := scrape.Run(t.Context(), s.Config(t, source, dir)); return err },
 		func(dir string) { scrapetest.Run(t, s.Config(t, source, dir)) },
 		func(dir string) {
