@@ -22,12 +22,8 @@ func TestFullDiskEndsAScrapeWithItsExitCode(t *testing.T) {
 	places := scrapetest.Places(30)
 	server := httptest.NewServer(fakecommons.New(places))
 	defer server.Close()
-	var table bytes.Buffer
-	if err := fakecommons.WriteCSV(&table, places); err != nil {
-		t.Fatal(err)
-	}
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("train_categories.csv", table.Bytes(), 0o644); err != nil {
+	if err := writeCategories("train_categories.csv", places); err != nil {
 		t.Fatal(err)
 	}
 	run := func(dir, source string) (int, string) {

@@ -21,12 +21,28 @@ var special = map[string]string{
 	"Wikimedia disambiguation page": "Q4167410", "Wikimedia disambiguation category": "Q15407973", "Wikimedia category": "Q4167836",
 }
 
-func (c *classes) id(text string) string {
+// add numbers a value, by the item that it names if it does.
+func (c *classes) add(v Value) {
+	if v.Class == "" {
+		c.id(v.Text)
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.make()
+	c.ids[v.Text], c.texts[v.Class] = v.Class, v.Text
+}
+
+func (c *classes) make() {
 	if c.ids == nil {
 		c.ids, c.texts = map[string]string{}, map[string]string{}
 	}
+}
+
+func (c *classes) id(text string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.make()
 	if c.ids[text] == "" {
 		id := special[text]
 		for n := hash(text) % 1_500_000_000; id == ""; n++ { // the same in every server

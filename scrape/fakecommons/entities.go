@@ -53,7 +53,7 @@ var entityID = regexp.MustCompile(`^[QPM][1-9][0-9]*$`)
 // entity is one of the "entities".
 func (s *Server) entity(id string, props []string) object {
 	if text, ok := s.classes.text(id); ok {
-		e := about("item", id, 1, props)
+		e := about("item", id, 1+int64(hash(text)%1e9), props) // another label is another revision
 		e.labelled(text, props)
 		e.has(props, "claims", object{})
 		return e

@@ -41,6 +41,7 @@ type Value struct {
 	Text       string   // byte for byte
 	Qualifiers []string // in parentheses behind it
 	Link       string   // where the text links to, "" for plain text
+	Class      string   // API: its item; "": one that follows from the text
 	Rank       string   // API: "preferred", "deprecated", "" for normal; a page does not print a deprecated value
 }
 
@@ -118,7 +119,7 @@ func New(categories []Category) *Server {
 			}
 		}
 		for _, v := range c.Values { // so that ids do not depend on the order of requests
-			s.classes.id(v.Text)
+			s.classes.add(v)
 			for _, q := range v.Qualifiers {
 				if !years.MatchString(q) {
 					s.classes.id(q)
