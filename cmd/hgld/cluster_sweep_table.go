@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -72,7 +71,7 @@ func digits(v float64, format byte, n int) string { return strconv.FormatFloat(v
 
 // plotSweep writes a plot of each measure against k, a line for each combination.
 func plotSweep(j *job, folder string, points []sweepPoint) error {
-	if err := os.MkdirAll(folder, 0o777); err != nil {
+	if err := atomicfile.MkdirAll(folder, 0o777); err != nil {
 		return err
 	}
 	for _, measure := range []struct {

@@ -173,7 +173,7 @@ func (c *cachedEncoder) save(texts []string) error {
 	if c.dir == "" || len(texts) == 0 {
 		return nil
 	}
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+	if err := atomicfile.MkdirAll(c.dir, 0o755); err != nil {
 		return err
 	}
 	keys := tensorfile.Tensor{Name: "keys", DType: "U8", Shape: []int{len(texts), sha256.Size}}

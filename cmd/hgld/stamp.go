@@ -77,7 +77,7 @@ func (s stage) writeStamp(p *project, st stamp) error {
 		return err
 	}
 	dir := filepath.Join(p.dir, ".hgld")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := atomicfile.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	return atomicfile.WriteFile(filepath.Join(dir, s.name+".json"), append(data, '\n'))

@@ -54,9 +54,10 @@ var may = map[string][]string{
 
 // internalMay lists what a package below internal may import of ours.
 var internalMay = map[string][]string{
+	"internal/atomicfile":     {"internal/filelock"},
 	"internal/blas":           {"internal/dlopen"},
 	"internal/goldens/traces": {"internal/goldens", "internal/tensorfile"},
-	"internal/tensorboard":    {"internal/protowire"},
+	"internal/tensorboard":    {"internal/atomicfile", "internal/protowire"},
 	"internal/tensorfile":     {"internal/half"},
 	"internal/img":            {"internal/dlopen"},
 }
@@ -177,6 +178,28 @@ func TestOnlyTheCommandEndsTheProcess(t *testing.T) {
 			}
 			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "os" && (sel.Sel.Name == "Exit" || sel.Sel.Name == "Args") {
 				t.Errorf("%s: os.%s outside cmd/hgld", f.set.Position(sel.Pos()), sel.Sel.Name)
+			}
+			return true
+		})
+	}
+}
+
+// makesFolders lists who may call os.Mkdir and os.MkdirAll: a folder that they make
+// can vanish in a power cut, with the files that were synced in it.
+var makesFolders = []string{"internal/atomicfile", "train/device/cuda/emu"} // the emulator's folder is a cache
+
+func TestFoldersAreMadeDurably(t *testing.T) {
+	for _, f := range parseAll(t) {
+		if f.test || slices.Contains(makesFolders, f.pkg) || strings.HasPrefix(f.pkg, "scripts/") {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "os" && (sel.Sel.Name == "Mkdir" || sel.Sel.Name == "MkdirAll") {
+				t.Errorf("%s: os.%s; atomicfile.%[2]s also syncs the folder above", f.set.Position(sel.Pos()), sel.Sel.Name)
 			}
 			return true
 		})
