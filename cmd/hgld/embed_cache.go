@@ -72,8 +72,9 @@ func withCache(j *job, e cluster.Encoder, dir string) (cluster.Encoder, error) {
 	return cached, nil
 }
 
-// load reads all pieces.
+// load reads all pieces. What killed processes left half written is removed.
 func (c *cachedEncoder) load() error {
+	atomicfile.RemoveLeftovers(c.dir)
 	entries, err := os.ReadDir(c.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -83,7 +84,7 @@ func (c *cachedEncoder) load() error {
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") || filepath.Ext(e.Name()) != ".safetensors" {
-			continue // what a kill left half written
+			continue // half written by another process
 		}
 		if err := c.loadPiece(filepath.Join(c.dir, e.Name())); err != nil {
 			return withHint(withCode(exitIntegrity, err), "remove the file; its vectors are made again")
