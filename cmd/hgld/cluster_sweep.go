@@ -283,7 +283,7 @@ func sweepSizes(list string, asked bool, plan *clusterPlan) ([]int, error) {
 	for text := range strings.SplitSeq(list, ",") {
 		k, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil {
-			return nil, usagef("--ks: %q is no whole number", text)
+			return nil, usagef("--ks: %.80q is no whole number", text)
 		}
 		if k >= least && k <= most {
 			ks = append(ks, k)

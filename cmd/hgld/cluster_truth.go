@@ -67,7 +67,7 @@ func readTruth(path, judge string) (*truth, error) {
 			continue
 		}
 		if have, twice := t.groups[cells[0]]; twice && have != cells[1] {
-			return nil, fmt.Errorf("%s: line %d puts tag %q into %q, and an earlier one into %q", path, row, cells[0], cells[1], have)
+			return nil, fmt.Errorf("%s: line %d puts tag %.80q into %.80q, and an earlier one into %.80q", path, row, cells[0], cells[1], have)
 		}
 		t.groups[cells[0]] = cells[1]
 	}

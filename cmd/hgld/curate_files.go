@@ -59,7 +59,7 @@ func readCuration(j *job, draft string, logs []string) (*curation, error) {
 		}
 		l.header, l.edits = c.Header, c.Edits
 		if first := f.logs; len(first) > 0 && !slices.Equal(first[0].header.Levels, l.header.Levels) {
-			return nil, fmt.Errorf("%s has the levels %q, %s has %q; they cannot be joined", first[0].path, first[0].header.Levels, path, l.header.Levels)
+			return nil, fmt.Errorf("%s has the levels %.80q, %s has %.80q; they cannot be joined", first[0].path, first[0].header.Levels, path, l.header.Levels)
 		}
 		if l.header.DraftSHA256 != f.draftSHA256 {
 			j.say("%s was made for another draft than %s (%s); tags are found by text and item", path, draft, l.header.Draft)

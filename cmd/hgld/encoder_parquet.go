@@ -114,7 +114,7 @@ func (c vectorColumns) add(row parquet.Row, texts *[]string, x *cluster.Matrix) 
 		x.Cols = values
 	}
 	if !hasText || values == 0 || values != x.Cols {
-		return fmt.Errorf("text %q with %d values, want a text with %d", text, values, x.Cols)
+		return fmt.Errorf("text %.80q with %d values, want a text with %d", text, values, x.Cols)
 	}
 	x.Rows++
 	*texts = append(*texts, text)

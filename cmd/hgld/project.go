@@ -97,7 +97,7 @@ func (p *project) parse(data []byte) error {
 			return usagef("%s:%d: %w", p.file, key.Line, registry.Unknown("section", key.Value, names))
 		}
 		if p.sections[key.Value] != nil {
-			return usagef("%s:%d: section %q appears twice", p.file, key.Line, key.Value)
+			return usagef("%s:%d: section %.80q appears twice", p.file, key.Line, key.Value)
 		}
 		p.sections[key.Value] = value
 	}

@@ -48,7 +48,7 @@ func (f field) set(s string) error {
 func (f field) setInner(path []string, s string) error {
 	var value any
 	if err := yaml.Unmarshal([]byte(s), &value); err != nil {
-		return fmt.Errorf("%q is no value", s)
+		return fmt.Errorf("%.80q is no value", s)
 	}
 	if value == nil {
 		return errors.New("is empty, want a value")
@@ -190,7 +190,7 @@ func (s sectionFile) fill(node *yaml.Node, v reflect.Value, path []string) error
 			return fmt.Errorf("%s:%d: %w", s.path, key.Line, unknownKey(here, slices.Sorted(maps.Keys(known))))
 		}
 		if line, twice := seen[key.Value]; twice {
-			return fmt.Errorf("%s:%d: key %q appears twice, first in line %d", s.path, key.Line, strings.Join(here, "."), line)
+			return fmt.Errorf("%s:%d: key %.80q appears twice, first in line %d", s.path, key.Line, strings.Join(here, "."), line)
 		}
 		seen[key.Value] = key.Line
 		if err := s.fill(value, inner, here); err != nil {
@@ -204,7 +204,7 @@ func (s sectionFile) fill(node *yaml.Node, v reflect.Value, path []string) error
 func (s sectionFile) note(path []string, line int) error {
 	key := strings.Join(path, ".")
 	if before, twice := s.lines[key]; twice {
-		return fmt.Errorf("%s:%d: key %q appears twice, first in line %d", s.path, line, key, before)
+		return fmt.Errorf("%s:%d: key %.80q appears twice, first in line %d", s.path, line, key, before)
 	}
 	s.lines[key] = line
 	s.origin(path[1:], line)

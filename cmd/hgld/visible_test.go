@@ -6,6 +6,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"hgld/internal/longdata"
 )
 
 func TestTerminalCommandsInDataAreShown(t *testing.T) {
@@ -25,6 +29,31 @@ func TestTerminalCommandsInDataAreShown(t *testing.T) {
 	}
 	if got, want := visibleName("a\nb\tc"), `a\nb\tc`; got != want {
 		t.Errorf("a name of two lines is %q, want %q", got, want)
+	}
+}
+
+// Packages quote a line of data; this is of what libraries quote, such as YAML.
+func TestMessagesAboutSettingsAreShort(t *testing.T) {
+	sample := "hgld: 1\ncluster:\n  k: 5\n  tol: 0.5\n  init: ward\n  center: true\nembed: {encoder: hashing}\n"
+	longdata.Replace(t, []byte(sample), func(data []byte) error {
+		p := &project{file: "hgld.yaml", sections: map[string]*yaml.Node{}, origin: map[string]string{}, ways: map[string]string{}}
+		err := p.parse(data)
+		for _, s := range []stage{clusterStage(), embedStage()} {
+			if err == nil {
+				err = p.load(nil, s.name, s.settings())
+			}
+		}
+		if err == nil {
+			return nil
+		}
+		var b strings.Builder
+		reportError(err, &b)
+		return errors.New(b.String())
+	})
+	long := "x: " + strings.Repeat("y", 1<<20) + "; want z\nnext"
+	got := bounded(long)
+	if len(got) > longestLine || !strings.HasPrefix(got, "x: yyy") || !strings.HasSuffix(got, "yyy; want z\nnext") {
+		t.Errorf("a long line has become %.100q of %d bytes", got, len(got))
 	}
 }
 

@@ -295,3 +295,43 @@ func interfaceMethod(d *ast.FuncDecl) bool {
 	return d.Recv != nil && slices.Contains([]string{"Error", "String", "Unwrap", "Len", "Less", "Swap", "Close", "Read", "Write",
 		"MarshalJSON", "UnmarshalJSON", "MarshalYAML", "UnmarshalYAML", "Is"}, d.Name.Name)
 }
+
+// quotes are the functions whose messages quote what users and files say. %q alone
+// would quote a megabyte of it.
+var quotes = []string{"Errorf", "Sprintf", "usagef", "errorf", "withHint", "bad", "broken", "fail", "report", "warn"}
+
+// quoteFreely lists packages that no data of users reach.
+var quoteFreely = []string{"scrape/fakecommons", "train/device", "train/device/cuda/emu", "train/device/devicetest",
+	"internal/goldens", "internal/smalldisk", "internal/longdata", "internal/iotrace", "internal/powercut"}
+
+func TestMessagesQuoteBoundedText(t *testing.T) {
+	for _, f := range parseAll(t) {
+		if f.test || slices.Contains(quoteFreely, f.pkg) || strings.HasPrefix(f.pkg, "scripts/") {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || !slices.Contains(quotes, calledName(call)) {
+				return true
+			}
+			ast.Inspect(call, func(n ast.Node) bool {
+				if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && strings.Contains(text.Value, "%q") {
+					t.Errorf("%s: %%q quotes without end; %%.80q quotes 80 characters", f.set.Position(text.Pos()))
+				}
+				return true
+			})
+			return true
+		})
+	}
+}
+
+// calledName is the name of the function or method that is called.
+func calledName(call *ast.CallExpr) string {
+	switch f := call.Fun.(type) {
+	case *ast.Ident:
+		return f.Name
+	case *ast.SelectorExpr:
+		return f.Sel.Name
+	}
+	return ""
+}

@@ -145,7 +145,7 @@ func (c Scope) param(name string, init Init, l layout) *Param {
 // computed by one product. Each part starts as the parameter of its name would.
 func (c Scope) Stacked(names []string, init Init, dims ...int) *Param {
 	if len(names) == 0 || dims[0]%len(names) != 0 {
-		panic(fmt.Sprintf("nn: %v rows under the names %q", dims, names))
+		panic(fmt.Sprintf("nn: %v rows under the names %.80q", dims, names))
 	}
 	part := append([]int{dims[0] / len(names)}, dims[1:]...)
 	p := &Param{entry: &entry{name: c.prefix + names[0], layout: same(dims...)}, init: init}
@@ -180,7 +180,7 @@ func (s *Store) Running() []*Statistics { return s.stats }
 // declare adds a name, which must be new.
 func (s *Store) declare(name string, l layout) *entry {
 	if s.byName[name] != nil {
-		panic(fmt.Sprintf("nn: %q is declared twice", name))
+		panic(fmt.Sprintf("nn: %.80q is declared twice", name))
 	}
 	e := &entry{name: name, layout: l}
 	s.byName[name] = e
