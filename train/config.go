@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"hgld/internal/registry"
-	"hgld/internal/setting"
+	"hgld/internal/settings"
 	"hgld/train/backbone"
 	"hgld/train/loss"
 	"hgld/train/metric"
@@ -290,10 +290,14 @@ func (c *Config) checkSampler() error {
 	return nil
 }
 
-// plan finds a schedule; one with a length that is not given ends with the run.
+// plan returns the schedule that n names. One that ends does so with the run, unless
+// its length is given.
 func (c *Config) plan(where string, n Named) (optim.Schedule, error) {
-	switch n.Name {
-	case "cosine", "linear-cosine":
+	s, err := optim.Schedules.Get("schedule", n.Name)
+	if err != nil {
+		return nil, fmt.Errorf("%s.name: %w", where, err)
+	}
+	if _, ends := s.(optim.Finite); ends {
 		if _, given := n.Settings["length"]; !given {
 			n.Settings = with(n.Settings, "length", max(c.Steps, c.Epochs))
 		}
@@ -328,7 +332,7 @@ const mostDecoded = 64 << 30
 
 // check looks at the plain numbers.
 func (c *Config) check() error {
-	if err := setting.Check(c); err != nil {
+	if err := settings.Check(c); err != nil {
 		return err
 	}
 	if bytes := 3 * float64(c.Input.Size) * float64(c.Input.Size) * float64(c.Sampler.Batch) * float64(max(c.Run.Prefetch, 1)+1); bytes > mostDecoded {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 

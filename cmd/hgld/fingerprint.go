@@ -1,17 +1,18 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
 
+	"hgld/internal/filehash"
 	"hgld/shards"
 )
 
@@ -150,14 +151,6 @@ func hashFiles(dir string, names []string) (string, error) {
 
 // sha256File returns the hex sha256 of a file.
 func sha256File(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	sum, _, err := filehash.SHA256(context.Background(), path)
+	return sum, err
 }

@@ -7,15 +7,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/registry"
-	"hgld/internal/setting"
+	"hgld/internal/settings"
 )
 
 // projectFile is the name of a project's configuration; its folder is the
@@ -119,72 +117,55 @@ func (p *project) checkVersion() error {
 	return nil
 }
 
-// load fills the settings of a section: flags over -o over HGLD_* variables over
-// hgld.yaml, or the file that the command line gives in its place, over the
-// defaults that s points to. Without a command line they are the project's own.
-func (p *project) load(c *cli.Context, section string, s any) error {
-	fields := fieldsOf(s)
-	for _, f := range fields {
-		p.origin[section+"."+f.key()] = "default"
-	}
-	p.anchor(fields)
-	read := p.loadFile
-	if from, ok := p.given[section]; ok && c != nil {
-		read = func(section string, s any) error { return p.fill(from, section, s) }
-	}
-	if err := read(section, s); err != nil {
-		return withCode(exitUsage, err)
-	}
-	if err := p.loadEnv(section, fields); err != nil {
-		return withCode(exitUsage, err)
-	}
-	if c != nil {
-		if err := p.loadOverrides(section, fields, c.StringSlice("override")); err != nil {
-			return withCode(exitUsage, err)
-		}
-		if err := p.loadFlags(section, fields, c); err != nil {
-			return withCode(exitUsage, err)
-		}
-	}
-	return withCode(exitUsage, p.checkBounds(section, s))
+// section prepares the settings that ptr points to for loading. Their origins go to the
+// project.
+func (p *project) section(name string, ptr any) settings.Section {
+	return settings.Section{Name: name, Ptr: ptr, Words: keysElsewhere,
+		Origin: func(key, from string) { p.origin[name+"."+key] = from }}
 }
 
-// checkBounds reports a number out of its bounds, and where it comes from.
-func (p *project) checkBounds(section string, s any) error {
-	err := setting.Check(s)
-	var out *setting.BoundsError
-	if !errors.As(err, &out) {
-		return err
+// load fills the settings of a section: flags over -o over HGLD_* variables over
+// hgld.yaml, or the file that the command line names in its place, over the defaults
+// that ptr points to. Without a command line they are the project's own.
+func (p *project) load(c *cli.Context, name string, ptr any) error {
+	s := p.section(name, ptr)
+	s.Defaults()
+	p.anchor(settings.Fields(ptr))
+	from := given{path: p.file, node: p.sections[name]}
+	if other, ok := p.given[name]; ok && c != nil {
+		from = other
 	}
-	if from := p.origin[section+"."+out.Key]; from != "" {
-		return fmt.Errorf("%s: %s.%w", from, section, err)
+	err := p.fill(s, from)
+	if err == nil {
+		err = s.Environment()
 	}
-	return fmt.Errorf("%s.%w", section, err)
+	if err == nil && c != nil {
+		err = s.Assign(c.StringSlice("override"))
+	}
+	if err == nil && c != nil {
+		err = s.Flags(c)
+	}
+	if err == nil {
+		err = s.Check(func(key string) string { return p.origin[name+"."+key] })
+	}
+	return withCode(exitUsage, err)
+}
+
+// fill takes what a file says of a section. Its relative paths start at the project's folder.
+func (p *project) fill(s settings.Section, from given) error {
+	set, err := s.File(from.path, from.node)
+	p.anchor(set)
+	return err
 }
 
 // anchor makes relative paths start at the project's folder.
-func (p *project) anchor(fields []field) {
+func (p *project) anchor(fields []settings.Field) {
+	if p.dir == "" {
+		return
+	}
 	for _, f := range fields {
-		if f.tag.Get("path") == "" || p.dir == "" {
-			continue
-		}
-		switch v := f.value.Interface().(type) {
-		case string:
-			f.value.SetString(p.join(v))
-		case []string:
-			f.value.Set(reflect.ValueOf(p.joinAll(v)))
-		case fileList:
-			f.value.Set(reflect.ValueOf(fileList(p.joinAll(v))))
-		}
+		f.MapPaths(p.join)
 	}
-}
-
-func (p *project) joinAll(paths []string) []string {
-	joined := make([]string, len(paths))
-	for i := range paths {
-		joined[i] = p.join(paths[i])
-	}
-	return joined
 }
 
 func (p *project) join(path string) string {
@@ -198,180 +179,20 @@ func (p *project) join(path string) string {
 	return joined
 }
 
-// loadFile takes what hgld.yaml says of a section.
-func (p *project) loadFile(section string, s any) error {
-	return p.fill(given{path: p.file, node: p.sections[section]}, section, s)
-}
+// sectionOfVariable returns the section whose setting an environment variable holds by
+// its name, or "".
+func sectionOfVariable(name string) string { return settings.SectionOf(name, stageNames()) }
 
-// fill takes what a file says of a section.
-func (p *project) fill(from given, section string, s any) error {
-	if from.node == nil {
-		return nil
-	}
-	var set [][]string
-	in := sectionFile{path: from.path, lines: map[string]int{}, origin: func(key []string, line int) {
-		p.origin[section+"."+strings.Join(key, ".")] = fmt.Sprintf("%s:%d", from.path, line)
-		set = append(set, key)
-	}}
-	if err := in.fill(from.node, reflect.ValueOf(s).Elem(), []string{section}); err != nil {
-		return err
-	}
-	for _, f := range fieldsOf(s) {
-		if slices.ContainsFunc(set, func(key []string) bool { return slices.Equal(key, f.path) }) {
-			p.anchor([]field{f})
-		}
-	}
-	return nil
-}
-
-func (p *project) loadEnv(section string, fields []field) error {
-	var known []string
-	for _, f := range fields {
-		known = append(known, f.env(section))
-		v, ok := os.LookupEnv(f.env(section))
-		if !ok {
-			continue
-		}
-		if err := f.set(v); err != nil {
-			return fmt.Errorf("%s: %w", f.env(section), err)
-		}
-		p.origin[section+"."+f.key()] = "$" + f.env(section)
-	}
-	for _, pair := range os.Environ() {
-		name, _, _ := strings.Cut(pair, "=")
-		if sectionOfVariable(name) == section && !slices.Contains(known, name) {
-			return unknownVariable(name, name, known)
-		}
-	}
-	return nil
-}
-
-// sectionOfVariable is the section that HGLD_SECTION_KEY sets a key of; "" for a
-// variable that is none of these.
-func sectionOfVariable(name string) string {
-	rest, ok := strings.CutPrefix(name, "HGLD_")
-	word, _, more := strings.Cut(rest, "_")
-	if ok && more && slices.Contains(stageNames(), strings.ToLower(word)) {
-		return strings.ToLower(word)
-	}
-	return ""
-}
-
-// unknownVariable is the error for a variable, by what its name should have been
-// like. All known ones are too many for a line where a near one is among them.
-func unknownVariable(name, like string, known []string) error {
-	err := &registry.UnknownError{Kind: "environment variable", Name: name, Nearest: registry.Nearest(like, known)}
-	if err.Nearest == "" {
-		err.Known = known
-	}
-	return err
-}
-
-// checkEnvironment refuses HGLD_CLUSTR_K: a variable whose section is misspelt
-// would set nothing. Other words behind HGLD_ are not those of settings.
+// checkEnvironment refuses a variable with a misspelt section.
 func checkEnvironment() error {
-	for _, pair := range os.Environ() {
-		name, _, _ := strings.Cut(pair, "=")
-		rest, ok := strings.CutPrefix(name, "HGLD_")
-		word, key, more := strings.Cut(rest, "_")
-		if !ok || !more || sectionOfVariable(name) != "" {
-			continue
-		}
-		near := registry.Nearest(strings.ToLower(word), stageNames())
-		if near == "" {
-			continue
-		}
-		var known []string
-		for _, f := range fieldsOf(sections()[slices.Index(stageNames(), near)].settings()) {
-			known = append(known, f.env(near))
-		}
-		return unknownVariable(name, "HGLD_"+strings.ToUpper(near)+"_"+key, known)
-	}
-	return nil
+	return settings.CheckEnvironment(stageNames(), func(section string) any {
+		return sections()[slices.Index(stageNames(), section)].settings()
+	})
 }
 
-// loadOverrides applies -o key=value.
-func (p *project) loadOverrides(section string, fields []field, overrides []string) error {
-	var known []string
-	for _, f := range fields {
-		known = append(known, f.key())
-	}
-	for _, o := range overrides {
-		key, value, ok := strings.Cut(o, "=")
-		if !ok {
-			return fmt.Errorf("-o %s: expected key=value", o)
-		}
-		key = strings.TrimPrefix(key, section+".")
-		i, inner := findKey(fields, key)
-		if i < 0 {
-			return fmt.Errorf("-o %s: %w", o, unknownSetting(key, known))
-		}
-		set := fields[i].set
-		if inner != "" {
-			set = func(text string) error { return fields[i].setInner(strings.Split(inner, "."), text) }
-		}
-		if err := set(value); err != nil {
-			return fmt.Errorf("-o %s: %w", o, err)
-		}
-		p.origin[section+"."+fields[i].key()] = "-o " + o
-	}
-	return nil
-}
-
-// findKey finds the setting that a dotted key names; where that is a map, inner is
-// the key in it: loss.settings.tau. A group stands for its name: loss for loss.name.
-func findKey(fields []field, key string) (i int, inner string) {
-	for i, f := range fields {
-		if f.key() == key || f.key() == key+"."+nameKey {
-			return i, ""
-		}
-		if rest, ok := strings.CutPrefix(key, f.key()+"."); ok && f.value.Kind() == reflect.Map {
-			return i, rest
-		}
-	}
-	return -1, ""
-}
-
-// nameKey is the setting of a group that says which entry of a table it is.
-const nameKey = "name"
-
-func (p *project) loadFlags(section string, fields []field, c *cli.Context) error {
-	for _, f := range fields {
-		if len(f.path) > 1 || f.tag.Get("usage") == "" || !c.IsSet(f.flag()) {
-			continue
-		}
-		var value string
-		switch f.value.Kind() {
-		case reflect.Bool:
-			value = fmt.Sprint(c.Bool(f.flag()))
-		case reflect.Slice:
-			parts := listOf(c, f.flag())
-			if s, ok := f.value.Addr().Interface().(*[]string); ok {
-				*s = parts
-				p.origin[section+"."+f.key()] = "--" + f.flag()
-				continue
-			}
-			value = strings.Join(parts, ",")
-		default:
-			value = c.String(f.flag())
-		}
-		if err := f.set(value); err != nil {
-			return fmt.Errorf("--%s: %w", f.flag(), err)
-		}
-		p.origin[section+"."+f.key()] = "--" + f.flag()
-	}
-	return nil
-}
-
-// listOf is the values of a flag that takes several: given again, or with commas.
-// Those of -o are not cut, since a value may have commas of its own.
-func listOf(c *cli.Context, flag string) []string {
-	var list []string
-	for _, part := range c.StringSlice(flag) {
-		list = append(list, strings.Split(part, ",")...)
-	}
-	return list
-}
+// listOf returns the values of a flag that takes several. Those of -o are not split, since
+// a value may have commas of its own.
+func listOf(c *cli.Context, flag string) []string { return settings.Split(c.StringSlice(flag)) }
 
 // findUp returns the path of a file called name in the current folder or the
 // nearest above it, or "".

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/exitcode"
 	"hgld/internal/registry"
 )
 
@@ -104,7 +105,7 @@ func runStages(j *job, stages []stage) error {
 	for i, s := range stages {
 		ran, err := runStale(j, s)
 		if exitCode(err) == exitSomeFailed && i+1 < len(stages) {
-			return errors.Join(err, stoppedAfter(j, s, stages[i+1], repeatable(err)))
+			return errors.Join(err, stoppedAfter(j, s, stages[i+1], exitcode.IsRetryable(err)))
 		}
 		if err != nil {
 			return err

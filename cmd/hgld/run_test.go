@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hgld/internal/exitcode"
 )
 
 type noted struct {
@@ -34,7 +36,7 @@ func TestRunStopsWhereSomethingFailedAndGoesOnWhenAsked(t *testing.T) {
 		again []string // who works when the same command runs again
 	}{
 		{failed, "`hgld run` goes on without them", []string{"second"}},
-		{worthRepeating(failed),
+		{exitcode.Retryable(failed),
 			"`hgld run` tries them again first; `hgld second run` goes on without them", []string{"first"}},
 	} {
 		j := projectHere(t, "{}\n")

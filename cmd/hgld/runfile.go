@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+
+	"hgld/internal/settings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -26,12 +27,12 @@ func (p *project) useFile(section, path string, s any) error {
 		return fmt.Errorf("%s: expected settings, such as \"steps: 1000\"", path)
 	}
 	node := doc.Content[0]
-	if under := valueOf(node, section); under != nil {
+	if under := settings.Lookup(node, section); under != nil {
 		node = under
 	}
-	for _, f := range fieldsOf(s) {
-		value := valueOf(node, strings.Join(f.path, "."))
-		if f.tag.Get("path") == "" || value == nil {
+	for _, f := range settings.Fields(s) {
+		value := settings.Lookup(node, f.Key())
+		if !f.IsPath() || value == nil {
 			continue
 		}
 		paths := []*yaml.Node{value}
@@ -64,16 +65,6 @@ func (p *project) fromFolder(folder string, value *yaml.Node) error {
 	value.Value = whole
 	if rel, err := filepath.Rel(home, whole); err == nil {
 		value.Value = rel
-	}
-	return nil
-}
-
-// valueOf is the value of a key of a mapping, nil if it has none.
-func valueOf(node *yaml.Node, key string) *yaml.Node {
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value == key {
-			return node.Content[i+1]
-		}
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/registry"
+	"hgld/internal/settings"
 	"hgld/train"
 )
 
@@ -132,13 +133,13 @@ func commonStart(dirs []string) string {
 // otherSettings lists the settings in which two runs differ: key, first, second.
 func otherSettings(a, b *pastRun, butSeeds bool) [][3]string {
 	var list [][3]string
-	second := fieldsOf(b.Settings)
-	for i, f := range fieldsOf(a.Settings) {
-		key := f.key()
-		if key == "out" || f.path[0] == "run" || butSeeds && (key == "seed" || key == "hold_out_seed") {
+	second := settings.Fields(b.Settings)
+	for i, f := range settings.Fields(a.Settings) {
+		key := f.Key()
+		if key == "out" || f.Path[0] == "run" || butSeeds && (key == "seed" || key == "hold_out_seed") {
 			continue
 		}
-		if was, now := text(f.value), text(second[i].value); was != now {
+		if was, now := settings.Text(f.Value), settings.Text(second[i].Value); was != now {
 			list = append(list, [3]string{key, was, now})
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"hgld/internal/exitcode"
+
 	"github.com/urfave/cli/v2"
 )
 
@@ -136,7 +138,7 @@ func (s stage) execute(j *job, settings any) error {
 	if err != nil && exitCode(err) != exitSomeFailed {
 		return err
 	}
-	return errors.Join(err, s.record(j, settings, before, out, repeatable(err)))
+	return errors.Join(err, s.record(j, settings, before, out, exitcode.IsRetryable(err)))
 }
 
 // subcommand is the urfave command of a stage: its flags come from the settings.

@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/settings"
 )
 
 // stampVersion is the format version of the stamps.
@@ -151,32 +152,15 @@ func (p *project) named(paths []string) []string {
 
 // portable prints settings as YAML with the project's files named from its
 // folder: the same text from wherever the project is looked at.
-func (p *project) portable(settings any) (string, error) {
-	for _, f := range fieldsOf(settings) {
-		if f.tag.Get("path") == "" {
-			continue
-		}
-		before := reflect.ValueOf(f.value.Interface())
-		defer f.value.Set(before)
-		switch v := f.value.Interface().(type) {
-		case string:
-			f.value.SetString(p.inside(v))
-		case []string:
-			f.value.Set(reflect.ValueOf(p.allInside(v)))
-		case fileList:
-			f.value.Set(reflect.ValueOf(fileList(p.allInside(v))))
+func (p *project) portable(ptr any) (string, error) {
+	for _, f := range settings.Fields(ptr) {
+		if f.IsPath() {
+			defer f.Value.Set(reflect.ValueOf(f.Value.Interface()))
+			f.MapPaths(p.inside)
 		}
 	}
-	text, err := yaml.Marshal(settings)
+	text, err := yaml.Marshal(ptr)
 	return string(text), err
-}
-
-func (p *project) allInside(paths []string) []string {
-	list := make([]string, len(paths))
-	for i := range paths {
-		list[i] = p.inside(paths[i])
-	}
-	return list
 }
 
 // state is what `hgld status` says of a stage.
@@ -243,16 +227,16 @@ func (s stage) stateOf(p *project, settings any) (state, error) {
 // completed is the settings of a stamp with the defaults of what this hgld has added
 // since: a key that did not exist has not changed.
 func (s stage) completed(text string) (string, error) {
-	settings := s.settings()
-	for _, f := range fieldsOf(settings) { // a list of before is not joined with the default
-		if f.value.Kind() == reflect.Map {
-			f.value.SetZero()
+	ptr := s.settings()
+	for _, f := range settings.Fields(ptr) { // YAML would merge a map into the default
+		if f.Value.Kind() == reflect.Map {
+			f.Value.SetZero()
 		}
 	}
-	if err := yaml.Unmarshal([]byte(text), settings); err != nil {
+	if err := yaml.Unmarshal([]byte(text), ptr); err != nil {
 		return text, nil // of another version: the difference is named as it stands
 	}
-	all, err := yaml.Marshal(settings)
+	all, err := yaml.Marshal(ptr)
 	return string(all), err
 }
 
@@ -271,7 +255,7 @@ func missing(paths []string) []string {
 }
 
 // compare decides whether a recorded result is still good, and if not, why.
-func (was stamp) compare(in, out map[string]string, settings string) (string, string) {
+func (was stamp) compare(in, out map[string]string, now string) (string, string) {
 	for _, path := range slices.Sorted(maps.Keys(out)) {
 		if out[path] == "" {
 			return "missing", path + " is gone"
@@ -280,8 +264,8 @@ func (was stamp) compare(in, out map[string]string, settings string) (string, st
 			return "stale", path + changed(out[path], " was changed by something else")
 		}
 	}
-	if was.Settings != settings {
-		return "stale", "its settings changed: " + firstDifference(was.Settings, settings)
+	if was.Settings != now {
+		return "stale", "its settings changed: " + settings.Difference(was.Settings, now)
 	}
 	for _, path := range slices.Sorted(maps.Keys(was.In)) {
 		switch {
@@ -308,50 +292,4 @@ func changed(now, otherwise string) string {
 		return ": " + what
 	}
 	return otherwise
-}
-
-// firstDifference names the first setting in which two YAML texts differ.
-func firstDifference(was, now string) string {
-	var a, b yaml.Node
-	if yaml.Unmarshal([]byte(was), &a) != nil || yaml.Unmarshal([]byte(now), &b) != nil || len(a.Content) == 0 || len(b.Content) == 0 {
-		return "they cannot be compared"
-	}
-	if d := difference(nil, a.Content[0], b.Content[0]); d != "" {
-		return d
-	}
-	return "their order"
-}
-
-// difference says where the first setting stands in which one YAML value differs
-// from another, and what it was; "" if there is none.
-func difference(path []string, was, now *yaml.Node) string {
-	if now == nil || was == nil || now.Kind != yaml.MappingNode || was.Kind != yaml.MappingNode {
-		if before, after := onLine(was), onLine(now); before != after {
-			return fmt.Sprintf("%s: %s (was %s)", strings.Join(path, "."), after, before)
-		}
-		return ""
-	}
-	for _, pair := range [][2]*yaml.Node{{was, now}, {now, was}} { // keys of now, then those that only was has
-		for i := 0; i+1 < len(pair[1].Content); i += 2 {
-			key := pair[1].Content[i].Value
-			if d := difference(append(slices.Clone(path), key), valueOf(was, key), valueOf(now, key)); d != "" {
-				return d
-			}
-		}
-	}
-	return ""
-}
-
-// onLine prints a YAML value on one line.
-func onLine(node *yaml.Node) string {
-	if node == nil {
-		return "unset"
-	}
-	flow := *node
-	flow.Style = yaml.FlowStyle
-	text, err := yaml.Marshal(&flow)
-	if err != nil {
-		return node.Value
-	}
-	return strings.Join(strings.Fields(string(text)), " ")
 }

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"hgld/internal/exitcode"
 	"hgld/labels"
 	"hgld/scrape"
 )
@@ -85,8 +86,8 @@ func TestScrapeThatMayDoBetterNextTimeIsNotDone(t *testing.T) {
 	j := &job{json: true, stdout: io.Discard}
 	for outcome, want := range map[labels.Outcome]bool{labels.Retryable: true, labels.Failed: false} {
 		err := printScrape(j, &scrapeSettings{}, &scrape.Report{Failed: []scrape.Failure{{Outcome: outcome}}})
-		if exitCode(err) != exitSomeFailed || repeatable(err) != want {
-			t.Errorf("%s: %v, repeatable %v, want %v", outcome, err, repeatable(err), want)
+		if exitCode(err) != exitSomeFailed || exitcode.IsRetryable(err) != want {
+			t.Errorf("%s: %v, repeatable %v, want %v", outcome, err, exitcode.IsRetryable(err), want)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"hgld/internal/settings"
+
 	"github.com/urfave/cli/v2"
 )
 
@@ -169,21 +171,21 @@ func writtenBy(states []state, paths []string) bool {
 }
 
 // another says how a file or folder that is not there is named instead.
-func (s stage) another(f field, path string) string {
-	if m, err := knownModels(); err == nil && f.flag() == "weights" &&
+func (s stage) another(f settings.Field, path string) string {
+	if m, err := knownModels(); err == nil && f.Flag() == "weights" &&
 		slices.ContainsFunc(m, func(k knownModel) bool { return k.Name == path }) {
 		return "a file of weights is wanted: hgld models show " + path + " says where they are published"
 	}
-	if len(f.path) > 1 {
-		return fmt.Sprintf("name another one: -o %s=…", f.key())
+	if len(f.Path) > 1 {
+		return fmt.Sprintf("name another one: -o %s=…", f.Key())
 	}
-	return fmt.Sprintf("name another one: --%s …", f.flag())
+	return fmt.Sprintf("name another one: --%s …", f.Flag())
 }
 
 // missingInput turns the absence of a stage's input into an error that says
 // which command writes it.
-func (s stage) missingInput(j *job, settings any) error {
-	in, _ := s.files(settings)
+func (s stage) missingInput(j *job, ptr any) error {
+	in, _ := s.files(ptr)
 	for _, path := range missing(in) {
 		err := fmt.Errorf("%s: %s does not exist", s.command, path)
 		for _, other := range sections() {
@@ -195,8 +197,8 @@ func (s stage) missingInput(j *job, settings any) error {
 				return withHint(err, "`%s` writes it", j.project.typed(other.command))
 			}
 		}
-		for _, f := range fieldsOf(settings) {
-			if f.tag.Get("path") == "in" && text(f.value) == path {
+		for _, f := range settings.Fields(ptr) {
+			if f.IsInput() && settings.Text(f.Value) == path {
 				return withHint(err, "%s", s.another(f, path))
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
 
+	"hgld/internal/settings"
 	"hgld/scripts/recipes"
 	"hgld/train"
 )
@@ -181,7 +182,7 @@ func recipeSettings(r recipes.Recipe) (*trainSettings, error) {
 	}
 	s := trainStage().settings().(*trainSettings)
 	s.Out = filepath.Join("runs", strings.ReplaceAll(r.Name, "/", "-"))
-	return s, withCode(exitUsage, p.loadFile("train", s))
+	return s, withCode(exitUsage, p.fill(p.section("train", s), given{path: p.file, node: p.sections["train"]}))
 }
 
 // checkRecipes resolves every recipe against the tables of backbones, losses,
@@ -244,7 +245,7 @@ func (s stage) recipeCommand() *cli.Command {
 }
 
 func (s stage) runRecipe(c *cli.Context, j *job, r recipes.Recipe) error {
-	settings, err := recipeSettings(r)
+	own, err := recipeSettings(r)
 	if err != nil {
 		return err
 	}
@@ -252,22 +253,22 @@ func (s stage) runRecipe(c *cli.Context, j *job, r recipes.Recipe) error {
 	if err != nil {
 		return err
 	}
-	if err := j.project.load(c, s.name, settings); err != nil {
+	if err := j.project.load(c, s.name, own); err != nil {
 		return err
 	}
 	j.say("recipe %s: %s", r.Name, r.About)
-	changed := changes(published, settings)
+	changed := changes(published, own)
 	for _, change := range changed {
 		j.say("  other than the recipe: %s", change)
 	}
-	if err := s.execute(j, settings); err != nil || j.json {
+	if err := s.execute(j, own); err != nil || j.json {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(settings.Out, evaluationFile)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(own.Out, evaluationFile)); errors.Is(err, fs.ErrNotExist) {
 		j.say("nothing was evaluated, so there is nothing to stand beside the paper: train.query names the test")
 		return nil
 	}
-	result, err := readEvaluation(settings.Out)
+	result, err := readEvaluation(own.Out)
 	if err != nil {
 		return err
 	}
@@ -287,15 +288,15 @@ func (s stage) runRecipe(c *cli.Context, j *job, r recipes.Recipe) error {
 // changes lists the settings that decide the result of a run and are others than
 // the recipe's. A recipe without mean and deviation leaves them to the backbone.
 func changes(recipe, run *trainSettings) []string {
-	was := fieldsOf(recipe)
+	was := settings.Fields(recipe)
 	var list []string
-	for i, f := range fieldsOf(run) {
-		now, before := text(f.value), text(was[i].value)
+	for i, f := range settings.Fields(run) {
+		now, before := settings.Text(f.Value), settings.Text(was[i].Value)
 		switch {
-		case now == before, f.path[0] == "data", f.path[0] == "benchmarks", f.path[0] == "out", f.path[0] == "run":
-		case (f.key() == "input.mean" || f.key() == "input.std") && was[i].value.IsZero():
+		case now == before, f.Path[0] == "data", f.Path[0] == "benchmarks", f.Path[0] == "out", f.Path[0] == "run":
+		case (f.Key() == "input.mean" || f.Key() == "input.std") && was[i].Value.IsZero():
 		default:
-			list = append(list, fmt.Sprintf("%s is %s, there %s", f.key(), now, before))
+			list = append(list, fmt.Sprintf("%s is %s, there %s", f.Key(), now, before))
 		}
 	}
 	return list

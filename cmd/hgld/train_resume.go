@@ -29,7 +29,7 @@ func trainResumeCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			if err := j.project.loadOverrides("train", fieldsOf(s), c.StringSlice("override")); err != nil {
+			if err := j.project.section("train", s).Assign(c.StringSlice("override")); err != nil {
 				return withCode(exitUsage, err)
 			}
 			return trainStage().goingOn().execute(j, s)

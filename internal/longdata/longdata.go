@@ -68,9 +68,9 @@ func check(t *testing.T, err error, word, with string) {
 	text := err.Error()
 	shown := text[:min(len(text), 160)]
 	if len(text) > mostBytes {
-		t.Errorf("with a megabyte of %q for %s the error has %d bytes: %q", with, word, len(text), shown)
+		t.Errorf("with a megabyte of %.80q for %s the error has %d bytes: %.80q", with, word, len(text), shown)
 	}
 	if strings.ContainsAny(text, "\x1b\u202e") {
-		t.Errorf("with a megabyte of %q for %s the error acts on a terminal: %q", with, word, shown)
+		t.Errorf("with a megabyte of %.80q for %s the error acts on a terminal: %.80q", with, word, shown)
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// Entry is one row of a table: a kebab-case name, the sentence that help texts
-// and the README print, and the value with its published defaults.
+// Entry is one row of a table.
 type Entry[T any] struct {
-	Name  string
-	About string
-	Value T
+	Name   string // kebab-case, unique in its table
+	About  string // one line for help texts and documents
+	Source string // "authors, title, venue; place in it"; empty where there is no publication
+	Value  T      // with the published defaults
 }
 
 // Table is an ordered list of entries with unique names.

@@ -3,6 +3,7 @@ package loss
 import (
 	"fmt"
 
+	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
 )
@@ -31,6 +32,12 @@ type BlackBoxAP struct {
 	Epsilon    float64    `yaml:"epsilon"`
 	Level      int        `yaml:"level"` // 0 is the finest
 	Against    `yaml:",inline"`
+}
+
+var blackBoxAPEntry = registry.Entry[Kind]{
+	Name: "blackbox-ap", About: "BlackBox-AP (CVPR 2020): average precision by interpolated gradients of the ranks",
+	Source: "Rolínek et al., Optimizing Rank-based Metrics with Blackbox Differentiation, CVPR 2020; Eq. 14, 21 and 22",
+	Value:  BlackBoxAP{Lambda: 4, Margin: 0.02},
 }
 
 // MarginKind is how far scores are moved before they are ranked.

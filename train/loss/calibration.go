@@ -1,6 +1,9 @@
 package loss
 
-import "hgld/train/device"
+import (
+	"hgld/internal/registry"
+	"hgld/train/device"
+)
 
 // Calibration is L_DG of ROADMAP (Ramzi et al., NeurIPS 2021; "Optimization of Rank
 // Losses", Eq. 7), which makes the scores of different batches comparable: those
@@ -22,6 +25,12 @@ type Calibration struct {
 	Normalise bool          `yaml:"normalise"`
 	Level     int           `yaml:"level"` // 0 is the finest
 	Against   `yaml:",inline"`
+}
+
+var calibrationEntry = registry.Entry[Kind]{
+	Name: "calibration", About: "L_DG of ROADMAP (NeurIPS 2021): hinges that hold positives above 0.9 and the others below 0.6",
+	Source: "Ramzi et al., Robust and Decomposable Average Precision, NeurIPS 2021; Optimization of Rank Losses, Eq. 7",
+	Value:  paperCalibration,
 }
 
 // PairReduction is what a sum of hinges is divided by.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
 )
@@ -23,6 +24,12 @@ import (
 type CrossEntropy struct {
 	Epsilon float64 `yaml:"epsilon"`
 	Level   int     `yaml:"level"` // 0 is the finest
+}
+
+var crossEntropyEntry = registry.Entry[Kind]{
+	Name: "cross-entropy", About: "cross-entropy of a linear classifier (ECCV 2020), its target smoothed",
+	Source: "Boudiaf et al., A Unifying Mutual Information View of Metric Learning, ECCV 2020; its code",
+	Value:  CrossEntropy{Epsilon: 0.1},
 }
 
 // New makes the loss, with a classifier of the level's classes.
@@ -45,6 +52,9 @@ func (l CrossEntropy) New(f Facts) (Loss, error) {
 	}
 	return ce, nil
 }
+
+// ByRows is true: each query is compared with the proxies alone.
+func (CrossEntropy) ByRows() bool { return true }
 
 type crossEntropy struct {
 	level        int

@@ -3,6 +3,7 @@ package loss
 import (
 	"fmt"
 
+	"hgld/internal/registry"
 	"hgld/train/device"
 )
 
@@ -29,6 +30,12 @@ type CSL struct {
 	Scale   float64   `yaml:"scale"`
 	Margins []float64 `yaml:"margins"`
 	Reduce  Reduce    `yaml:"reduce"`
+}
+
+var cslEntry = registry.Entry[Kind]{
+	Name: "csl", About: "CSL (CVPR 2021): at every level, the own proxy ahead of all that differ there by a margin",
+	Source: "Sun et al., Dynamic Metric Learning, CVPR 2021; as in SupRank",
+	Value:  CSL{Scale: 32},
 }
 
 // Reduce is how the losses of several levels become one.
@@ -72,6 +79,9 @@ func (l CSL) New(f Facts) (Loss, error) {
 	pairs := device.Pairs{Kind: device.Levels, PosScale: float32(l.Scale), Margins: narrow(margins)}
 	return proxied{pairs: pairs, to: levels, paths: f.Paths}.make(f)
 }
+
+// ByRows is true: each query is compared with the proxies alone.
+func (CSL) ByRows() bool { return true }
 
 // margins is Margins, or those of the released configurations.
 func (l CSL) margins(levels int) []float64 {

@@ -1,6 +1,9 @@
 package loss
 
-import "hgld/train/device"
+import (
+	"hgld/internal/registry"
+	"hgld/train/device"
+)
 
 // FastAP is the loss of Cakir et al., "Deep Metric Learning to Rank", CVPR 2019:
 // SoftBinAP over NumBins bins of the squared distance d² = 2 − 2s, between 0 and 4,
@@ -16,6 +19,12 @@ type FastAP struct {
 	NumBins       int     `yaml:"num_bins" range:"1 4096"`
 	Level         int     `yaml:"level"` // 0 is the finest
 	MemoryCombine Combine `yaml:"memory_combine"`
+}
+
+var fastAPEntry = registry.Entry[Kind]{
+	Name: "fast-ap", About: "FastAP (CVPR 2019): average precision of a histogram of the distances",
+	Source: "Cakir et al., Deep Metric Learning to Rank, CVPR 2019; its code",
+	Value:  FastAP{NumBins: 10},
 }
 
 // New makes the loss.

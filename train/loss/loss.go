@@ -70,6 +70,21 @@ type Kind interface {
 	New(f Facts) (Loss, error)
 }
 
+// RowWise is a Kind that may be a mean over the rows of a batch, none of which depends
+// on another. The losses of the parts of a batch then add up to that of the whole, and
+// the loss reads no memory. Losses with proxies are of this kind.
+type RowWise interface {
+	Kind
+	// ByRows reports whether it is.
+	ByRows() bool
+}
+
+// ByRows reports whether a loss is a mean over independent rows; see RowWise.
+func ByRows(k Kind) bool {
+	r, ok := k.(RowWise)
+	return ok && r.ByRows()
+}
+
 // Trained is a Loss with parameters. They form an optimizer's group of their own.
 type Trained interface {
 	Loss

@@ -1,6 +1,9 @@
 package loss
 
-import "hgld/train/device"
+import (
+	"hgld/internal/registry"
+	"hgld/train/device"
+)
 
 // MultiSimilarity is the loss of Wang et al., "Multi-Similarity Loss with General
 // Pair Weighting", CVPR 2019:
@@ -24,6 +27,14 @@ type MultiSimilarity struct {
 	Normalise    bool    `yaml:"normalise"`
 	Level        int     `yaml:"level"` // 0 is the finest
 	Against      `yaml:",inline"`
+}
+
+var multiSimilarityEntry = registry.Entry[Kind]{
+	Name: "multi-similarity", About: "multi-similarity (CVPR 2019): soft hinges over the mined items of a query",
+	Source: "Wang et al., Multi-Similarity Loss with General Pair Weighting, CVPR 2019; its code",
+	Value: MultiSimilarity{
+		Alpha: 2, Beta: 40, Base: 0.5, Mining: true, MiningMargin: 0.1, Epsilon: 1e-5,
+	},
 }
 
 // New makes the loss.

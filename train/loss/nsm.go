@@ -3,6 +3,7 @@ package loss
 import (
 	"fmt"
 
+	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
 )
@@ -29,12 +30,21 @@ type NSM struct {
 	TemperatureCenters float64 `yaml:"temperature_centers"`
 }
 
+var nsmEntry = registry.Entry[Kind]{
+	Name: "nsm", About: "normalised softmax (BMVC 2019): cross-entropy over proxies of the classes",
+	Source: "Zhai and Wu, Classification is a Strong Baseline for Deep Metric Learning, BMVC 2019; L*_DG of Optimization of Rank Losses, Eq. 8",
+	Value:  paperNSM,
+}
+
 var paperNSM = NSM{Temperature: 0.05, NumCenters: 1, TemperatureCenters: 0.1}
 
 // New makes the loss, with its proxies for each class.
 func (l NSM) New(f Facts) (Loss, error) {
 	return newNSM(f, nsm{level: l.Level, temperature: l.Temperature, centers: l.NumCenters, softness: l.TemperatureCenters})
 }
+
+// ByRows is true: each query is compared with the proxies alone.
+func (NSM) ByRows() bool { return true }
 
 // nsm is the cross-entropy of a classifier of unit rows.
 type nsm struct {

@@ -1,6 +1,9 @@
 package loss
 
-import "hgld/train/device"
+import (
+	"hgld/internal/registry"
+	"hgld/train/device"
+)
 
 // ProxyNCA is the loss of Movshovitz-Attias et al., "No Fuss Distance Metric
 // Learning using Proxies", ICCV 2017: NCAPP with the proxies of the other classes
@@ -17,6 +20,12 @@ type ProxyNCA struct {
 	Level int     `yaml:"level"` // whose classes have proxies; 0 is the finest
 }
 
+var proxyNCAEntry = registry.Entry[Kind]{
+	Name: "proxy-nca", About: "Proxy-NCA (ICCV 2017): the same without the own proxy below the line",
+	Source: "Movshovitz-Attias et al., No Fuss Distance Metric Learning using Proxies, ICCV 2017; as in ProxyNCA++'s code",
+	Value:  ProxyNCA{Scale: 3},
+}
+
 // New makes the loss, with a proxy for each class.
 func (l ProxyNCA) New(f Facts) (Loss, error) {
 	made, err := newProxied(f, proxied{
@@ -28,3 +37,6 @@ func (l ProxyNCA) New(f Facts) (Loss, error) {
 	fromNCA(made.(*proxied).proxies)
 	return made, nil
 }
+
+// ByRows is true: each query is compared with the proxies alone.
+func (ProxyNCA) ByRows() bool { return true }

@@ -3,6 +3,7 @@ package loss
 import (
 	"fmt"
 
+	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
 )
@@ -33,6 +34,12 @@ type RamboRecall struct {
 	BatchMemory int          `yaml:"batch_memory" range:"0 1024"` // τ
 	Level       int          `yaml:"level"`                       // 0 is the finest
 	Against     `yaml:",inline"`
+}
+
+var ramboRecallEntry = registry.Entry[Kind]{
+	Name: "rambo-recall", About: "recall of RaMBO (CVPR 2020) by interpolated gradients of the ranks",
+	Source: "Rolínek et al., Optimizing Rank-based Metrics with Blackbox Differentiation, CVPR 2020; sections 4.3 and 4.5",
+	Value:  RamboRecall{Lambda: 4, Margin: 0.02},
 }
 
 // RecallWeight is how a rank counts in RamboRecall.

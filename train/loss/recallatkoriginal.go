@@ -1,6 +1,7 @@
 package loss
 
 import (
+	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
 )
@@ -21,6 +22,12 @@ type RecallAtKOriginal struct {
 	Level         int          `yaml:"level"` // 0 is the finest
 	SiMix         bool         `yaml:"simix"`
 	MemoryCombine Combine      `yaml:"memory_combine"`
+}
+
+var recallAtKOriginalEntry = registry.Entry[Kind]{
+	Name: "recall-at-k-original", About: "R@k as its authors computed it, the query counted in ranks",
+	Source: "Patel et al., Recall@k Surrogate Loss, CVPR 2022; its code, with SiMix as a setting",
+	Value:  RecallAtKOriginal{Tau: 0.01, AtK: recallAt, Temp: Temperatures{All: 1}},
 }
 
 // New makes the loss.

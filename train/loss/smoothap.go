@@ -1,5 +1,7 @@
 package loss
 
+import "hgld/internal/registry"
+
 // SmoothAP is the loss of Brown et al., "Smooth-AP", ECCV 2020: one minus average
 // precision, with the step in the rank replaced by a sigmoid of temperature Tau:
 //
@@ -19,6 +21,12 @@ type SmoothAP struct {
 	Level       int     `yaml:"level"` // 0 is the finest
 	Against     `yaml:",inline"`
 	ScoreMixing `yaml:",inline"`
+}
+
+var smoothAPEntry = registry.Entry[Kind]{
+	Name: "smooth-ap", About: "Smooth-AP (ECCV 2020): average precision with sigmoids for steps",
+	Source: "Brown et al., Smooth-AP, ECCV 2020; supplement, Table S1",
+	Value:  SmoothAP{Tau: 0.01},
 }
 
 // New makes the loss.

@@ -1,5 +1,7 @@
 package loss
 
+import "hgld/internal/registry"
+
 // SmoothHAP is one minus hierarchical average precision with sigmoids for steps,
 // the baseline of Ramzi et al., "Hierarchical Average Precision Training for
 // Pertinent Image Retrieval", ECCV 2022:
@@ -16,6 +18,12 @@ type SmoothHAP struct {
 	Tau       float64   `yaml:"tau"`
 	Relevance Relevance `yaml:"relevance"`
 	Against   `yaml:",inline"`
+}
+
+var smoothHAPEntry = registry.Entry[Kind]{
+	Name: "smooth-h-ap", About: "hierarchical AP with sigmoids for steps",
+	Source: "Ramzi et al., HAPPIER, ECCV 2022; Optimization of Rank Losses, Table X",
+	Value:  SmoothHAP{Tau: 0.01, Relevance: paperRelevance},
 }
 
 // New makes the loss.

@@ -1,6 +1,9 @@
 package loss
 
-import "hgld/train/device"
+import (
+	"hgld/internal/registry"
+	"hgld/train/device"
+)
 
 // SmoothNDCG is one minus normalised discounted cumulative gain over all levels,
 // with a sigmoid for the step in the rank ("Optimization of Rank Losses",
@@ -15,6 +18,12 @@ import "hgld/train/device"
 type SmoothNDCG struct {
 	Tau     float64 `yaml:"tau"`
 	Against `yaml:",inline"`
+}
+
+var smoothNDCGEntry = registry.Entry[Kind]{
+	Name: "smooth-ndcg", About: "NDCG over all levels with sigmoids for steps",
+	Source: "Ramzi et al., Optimization of Rank Losses; Eq. 24 with sigmoids",
+	Value:  SmoothNDCG{Tau: 0.01},
 }
 
 // New makes the loss.

@@ -1,6 +1,9 @@
 package loss
 
-import "hgld/train/device"
+import (
+	"hgld/internal/registry"
+	"hgld/train/device"
+)
 
 // SmoothRecall is the recall at k of Patel et al., "Recall@k Surrogate Loss",
 // CVPR 2022, as SupRank computes it: both the step in the rank and the test that
@@ -23,6 +26,12 @@ type SmoothRecall struct {
 	Level       int          `yaml:"level"` // 0 is the finest
 	Against     `yaml:",inline"`
 	ScoreMixing `yaml:",inline"`
+}
+
+var smoothRecallEntry = registry.Entry[Kind]{
+	Name: "smooth-recall", About: "R@k (CVPR 2022) with sigmoids, over several k",
+	Source: "Patel et al., Recall@k Surrogate Loss, CVPR 2022; as in SupRank",
+	Value:  SmoothRecall{Tau: 0.01, AtK: recallAt, Temp: Temperatures{All: 1}},
 }
 
 // New makes the loss.

@@ -1,6 +1,9 @@
 package loss
 
-import "hgld/train/device"
+import (
+	"hgld/internal/registry"
+	"hgld/train/device"
+)
 
 // SoftBinAP is AP_Q of Revaud et al., "Learning with Average Precision: Training
 // Image Retrieval with a Listwise Loss", ICCV 2019: one minus average precision of
@@ -21,6 +24,12 @@ type SoftBinAP struct {
 	Max     float64 `yaml:"max"`
 	Level   int     `yaml:"level"` // 0 is the finest
 	Against `yaml:",inline"`
+}
+
+var softBinAPEntry = registry.Entry[Kind]{
+	Name: "softbin-ap", About: "AP_Q (ICCV 2019): average precision of a histogram of the scores",
+	Source: "Revaud et al., Learning with Average Precision, ICCV 2019; Eq. 1 to 11 of the supplement",
+	Value:  SoftBinAP{NQ: 20, Min: -1, Max: 1},
 }
 
 // New makes the loss.

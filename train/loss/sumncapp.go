@@ -1,5 +1,7 @@
 package loss
 
+import "hgld/internal/registry"
+
 // SumNCAPP is NCAPP at several levels, ΣNCA++ of "Optimization of Rank Losses", each
 // with proxies of its own:
 //
@@ -13,7 +15,16 @@ type SumNCAPP struct {
 	Scale   float64   `yaml:"scale"`
 }
 
+var sumNCAPPEntry = registry.Entry[Kind]{
+	Name: "sum-nca-pp", About: "ΣNCA++: ProxyNCA++ at every level",
+	Source: "Ramzi et al., Optimization of Rank Losses; the row ΣNCA++",
+	Value:  SumNCAPP{Scale: 3},
+}
+
 // New makes the loss.
 func (l SumNCAPP) New(f Facts) (Loss, error) {
 	return overLevels(f, l.Levels, l.Weights, func(level int) Kind { return NCAPP{Scale: l.Scale, Level: level} })
 }
+
+// ByRows is true: each query is compared with the proxies alone.
+func (SumNCAPP) ByRows() bool { return true }

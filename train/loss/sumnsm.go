@@ -1,5 +1,7 @@
 package loss
 
+import "hgld/internal/registry"
+
 // SumNSM is NSM at several levels, ΣNSM of "Optimization of Rank Losses", each with
 // proxies of its own:
 //
@@ -13,9 +15,18 @@ type SumNSM struct {
 	Temperature float64   `yaml:"temperature"`
 }
 
+var sumNSMEntry = registry.Entry[Kind]{
+	Name: "sum-nsm", About: "ΣNSM: NSM at every level",
+	Source: "Ramzi et al., Optimization of Rank Losses; the row ΣNSM",
+	Value:  SumNSM{Temperature: 0.05},
+}
+
 // New makes the loss.
 func (l SumNSM) New(f Facts) (Loss, error) {
 	return overLevels(f, l.Levels, l.Weights, func(level int) Kind {
 		return NSM{Temperature: l.Temperature, Level: level}
 	})
 }
+
+// ByRows is true: each query is compared with the proxies alone.
+func (SumNSM) ByRows() bool { return true }

@@ -1,6 +1,10 @@
 package loss
 
-import "fmt"
+import (
+	"fmt"
+
+	"hgld/internal/registry"
+)
 
 // SumTriplet is Triplet at several levels, ΣTL of "Optimization of Rank Losses":
 //
@@ -14,6 +18,12 @@ type SumTriplet struct {
 	Margin    float64   `yaml:"margin"`
 	Normalise bool      `yaml:"normalise"`
 	Against   `yaml:",inline"`
+}
+
+var sumTripletEntry = registry.Entry[Kind]{
+	Name: "sum-triplet", About: "ΣTL: triplets at every level",
+	Source: "Ramzi et al., Optimization of Rank Losses; the row ΣTL",
+	Value:  SumTriplet{Margin: 0.05},
 }
 
 // New makes the loss.

@@ -1,5 +1,7 @@
 package loss
 
+import "hgld/internal/registry"
+
 // SupAP is the loss of Ramzi et al., "Robust and Decomposable Average Precision
 // for Image Retrieval", NeurIPS 2021 ("Optimization of Rank Losses", Eq. 11): an
 // upper bound of one minus average precision. Negatives ahead of a positive are
@@ -22,6 +24,12 @@ type SupAP struct {
 	Level       int `yaml:"level"` // 0 is the finest
 	Against     `yaml:",inline"`
 	ScoreMixing `yaml:",inline"`
+}
+
+var supAPEntry = registry.Entry[Kind]{
+	Name: "sup-ap", About: "Sup-AP (NeurIPS 2021): an upper bound of 1 − AP",
+	Source: "Ramzi et al., Robust and Decomposable Average Precision, NeurIPS 2021; Optimization of Rank Losses, Eq. 4 and 11",
+	Value:  SupAP{HMinus: paperStep},
 }
 
 // New makes the loss.

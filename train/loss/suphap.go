@@ -1,6 +1,9 @@
 package loss
 
-import "hgld/train/device"
+import (
+	"hgld/internal/registry"
+	"hgld/train/device"
+)
 
 // SupHAP is the loss of HAPPIER (Ramzi et al., "Hierarchical Average Precision
 // Training for Pertinent Image Retrieval", ECCV 2022; "Optimization of Rank
@@ -23,6 +26,12 @@ type SupHAP struct {
 	HRank     `yaml:",inline"`
 	Relevance Relevance `yaml:"relevance"`
 	Against   `yaml:",inline"`
+}
+
+var supHAPEntry = registry.Entry[Kind]{
+	Name: "sup-h-ap", About: "Sup-H-AP of HAPPIER (ECCV 2022): an upper bound of 1 − H-AP",
+	Source: "Ramzi et al., HAPPIER, ECCV 2022; Optimization of Rank Losses, Eq. 18 to 21",
+	Value:  paperSupHAP(1),
 }
 
 // HRank is a smooth step for items of higher level in hrank⁺: Leak·t up to t = 0,
@@ -57,4 +66,9 @@ func (l SupHAP) New(f Facts) (Loss, error) {
 func (l SupHAP) Released() Kind {
 	l.HMinus, l.Relevance, l.Against = l.HMinus.released(), l.Relevance.released(), l.Against.released()
 	return l
+}
+
+// paperSupHAP weighs levels by their share of all levels to the power alpha.
+func paperSupHAP(alpha float64) SupHAP {
+	return SupHAP{HMinus: paperStep, HRank: defaultHRank, Relevance: Relevance{Type: Population, Alpha: alpha}}
 }

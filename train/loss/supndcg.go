@@ -1,6 +1,9 @@
 package loss
 
-import "hgld/train/device"
+import (
+	"hgld/internal/registry"
+	"hgld/train/device"
+)
 
 // SupNDCG is SmoothNDCG with the ranks of SupHAP: items of a lower level than k
 // are counted by H⁻, the others by the exact step, which has no gradient. It is an
@@ -11,6 +14,12 @@ import "hgld/train/device"
 type SupNDCG struct {
 	HMinus  `yaml:",inline"`
 	Against `yaml:",inline"`
+}
+
+var supNDCGEntry = registry.Entry[Kind]{
+	Name: "sup-ndcg", About: "NDCG over all levels with the upper bound of Sup-AP",
+	Source: "Ramzi et al., Optimization of Rank Losses; Eq. 24",
+	Value:  SupNDCG{HMinus: paperStep},
 }
 
 // New makes the loss.

@@ -1,5 +1,7 @@
 package loss
 
+import "hgld/internal/registry"
+
 // SupRecall is SmoothRecall with the ranks of SupAP: items that are no positives
 // are counted by H⁻, positives by the exact step (Ramzi et al., "Optimization of
 // Rank Losses", Eq. 16):
@@ -15,6 +17,12 @@ type SupRecall struct {
 	Level       int          `yaml:"level"` // 0 is the finest
 	Against     `yaml:",inline"`
 	ScoreMixing `yaml:",inline"`
+}
+
+var supRecallEntry = registry.Entry[Kind]{
+	Name: "sup-recall", About: "R@k with the upper bound of Sup-AP",
+	Source: "Ramzi et al., Optimization of Rank Losses; Eq. 16",
+	Value:  paperSupRecall,
 }
 
 // New makes the loss.
@@ -34,3 +42,8 @@ func (l SupRecall) Released() Kind {
 	l.HMinus, l.Against = l.HMinus.released(), l.Against.released()
 	return l
 }
+
+// recallAt are the k of the published recall losses.
+var recallAt = []float64{1, 2, 4, 8, 16}
+
+var paperSupRecall = SupRecall{HMinus: paperStep, AtK: recallAt, Temp: Temperatures{All: 1}}

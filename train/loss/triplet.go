@@ -1,6 +1,9 @@
 package loss
 
-import "hgld/train/device"
+import (
+	"hgld/internal/registry"
+	"hgld/train/device"
+)
 
 // Triplet is the loss of Schroff et al., "FaceNet", CVPR 2015, on scores: every
 // positive p of a query is to be Margin ahead of every other item n,
@@ -20,6 +23,12 @@ type Triplet struct {
 	Normalise bool    `yaml:"normalise"`
 	Level     int     `yaml:"level"` // 0 is the finest
 	Against   `yaml:",inline"`
+}
+
+var tripletEntry = registry.Entry[Kind]{
+	Name: "triplet", About: "triplets (CVPR 2015): every positive ahead of every other item by a margin",
+	Source: "Schroff et al., FaceNet, CVPR 2015; on scores, all triplets: TL_SH of Optimization of Rank Losses",
+	Value:  Triplet{Margin: 0.05},
 }
 
 // Mining is a choice of triplets.

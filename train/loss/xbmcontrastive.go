@@ -1,6 +1,9 @@
 package loss
 
-import "hgld/train/device"
+import (
+	"hgld/internal/registry"
+	"hgld/train/device"
+)
 
 // XBMContrastive is the loss of Wang et al., "Cross-Batch Memory for Embedding
 // Learning", CVPR 2020:
@@ -17,6 +20,12 @@ type XBMContrastive struct {
 	Epsilon       float64 `yaml:"epsilon"`
 	Level         int     `yaml:"level"` // 0 is the finest
 	MemoryCombine Combine `yaml:"memory_combine"`
+}
+
+var xbmContrastiveEntry = registry.Entry[Kind]{
+	Name: "xbm-contrastive", About: "contrastive loss of Cross-Batch Memory (CVPR 2020)",
+	Source: "Wang et al., Cross-Batch Memory for Embedding Learning, CVPR 2020; its code",
+	Value:  XBMContrastive{Margin: 0.5, Epsilon: 1e-5},
 }
 
 // New makes the loss.

@@ -12,7 +12,16 @@ import (
 // steps that the schedule has advanced; base is the group's own rate. (The
 // published recipes step per epoch: epoch e from 1 has at = e − 1.)
 type Schedule interface {
+	// Rate returns the rate at a time from 0 up.
 	Rate(base float64, at int) float64
+}
+
+// Finite is a Schedule with an end, whose setting is called length. A run that does not
+// set it sets the run's own length.
+type Finite interface {
+	Schedule
+	// End returns the time from which the rate no longer changes.
+	End() int
 }
 
 // Schedules lists the schedules; lengths and milestones come from the recipe.
@@ -40,6 +49,9 @@ type Cosine struct {
 func (c Cosine) Rate(base float64, at int) float64 {
 	return c.Min + (base-c.Min)/2*(1+math.Cos(math.Pi*float64(at)/float64(c.Length)))
 }
+
+// End returns Length.
+func (c Cosine) End() int { return c.Length }
 
 // Check says which settings give no curve.
 func (c Cosine) Check() error {
@@ -88,6 +100,9 @@ func (l LinearCosine) Rate(base float64, at int) float64 {
 	}
 	return Cosine{Length: l.Length - l.Rise, Min: l.Min}.Rate(base, at-l.Rise)
 }
+
+// End returns Length.
+func (l LinearCosine) End() int { return l.Length }
 
 // Check says which settings give no curve.
 func (l LinearCosine) Check() error {
