@@ -34,7 +34,6 @@ func commands() []*cli.Command {
 
 // newApp builds the application for one command line.
 func newApp(stdout, stderr io.Writer, args []string) *cli.App {
-	cli.FlagStringer = describeFlag
 	app := &cli.App{
 		Name: "hgld", Usage: "hierarchical labels for image retrieval, and models trained on them",
 		Writer: stdout, ErrWriter: stderr,
@@ -53,7 +52,7 @@ func newApp(stdout, stderr io.Writer, args []string) *cli.App {
 // none, and flags behind an argument, which the flag package takes for arguments.
 func guard(list []*cli.Command, args []string) {
 	for _, cmd := range list {
-		cmd.CustomHelpTemplate = commandHelp
+		cmd.CustomHelpTemplate = commandHelp + flagHelp(cmd.Flags)
 		if len(cmd.Subcommands) > 0 {
 			cmd.CustomHelpTemplate = groupHelp
 		}
@@ -244,6 +243,19 @@ func takenByCommands(name string) bool {
 	return slices.ContainsFunc(commonFlags(), func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
 }
 
+// flagHelp returns the part of a help template that describes flags. It is text and not
+// an action over the flags, which would print them by cli.FlagStringer, a variable of
+// the whole process.
+func flagHelp(flags []cli.Flag) string {
+	var b strings.Builder
+	for _, f := range slices.Concat(flags, []cli.Flag{cli.HelpFlag}) {
+		if seen, ok := f.(cli.VisibleFlag); !ok || seen.IsVisible() {
+			fmt.Fprintf(&b, "  %s\n", describeFlag(f))
+		}
+	}
+	return strings.ReplaceAll(b.String(), "{{", "{{`{{`}}")
+}
+
 // flagColumn is where the description of a flag begins.
 const flagColumn = 26
 
@@ -321,5 +333,4 @@ Examples:
 Usage: {{.HelpName}} [flags]{{if .ArgsUsage}} {{.ArgsUsage}}{{end}}
 
 Flags:
-{{range .VisibleFlags}}  {{.}}
-{{end}}`
+`
