@@ -142,15 +142,13 @@ func clustered(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := planCluster(j, s, s.K, true)
+	p, made, err := planCluster(j, s, s.K, true)
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := p.run(j, s, s.K, s.Seed, "clustering")
-	if err != nil {
-		return nil, nil, err
-	}
-	own, err := r.Of(p.x, p.base.Weights)
+	watch, end := clusterProgress(j, "clustering", s.NInit)
+	defer end()
+	r, err := p.Run(j.ctx, s.K, s.Seed, watch)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -159,12 +157,8 @@ func clustered(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, erro
 		return nil, nil, err
 	}
 	origin := labels.Origin{
-		Tool: "hgld " + version, Encoder: p.made.Encoder, Weights: weightsHash(p.made.Encoder), Prompt: string(p.made.Prompt), Seed: s.Seed,
+		Tool: "hgld " + version, Encoder: made.Encoder, Weights: weightsHash(made.Encoder), Prompt: string(made.Prompt), Seed: s.Seed,
 		Input: filepath.Base(s.Tags), InputSHA256: input, Vectors: filepath.Base(s.Vectors), VectorsSHA256: sum,
-		Center: s.Center, PCA: s.PCA, Whiten: s.Whiten, Smooth: p.neighbours(s, s.K),
-	}
-	if len(r.Restarts) > 0 {
-		origin.Init = s.Init
 	}
 	if s.Weigh != "tags" {
 		origin.WeightedBy = s.Weigh
@@ -175,7 +169,7 @@ func clustered(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, erro
 			return nil, nil, err
 		}
 	}
-	draft, err := cluster.NewDraft(p.tags, p.x, own, origin)
+	draft, err := p.Draft(r, origin)
 	return draft, r, err
 }
 
@@ -205,7 +199,7 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 			return cluster.Matrix{}, want, err
 		}
 	}
-	if exists && suits(have, want) && x.Rows == len(tags) {
+	if exists && have.Suits(want) && x.Rows == len(tags) {
 		j.say("%s has the vectors of these tags: %s of %q", s.Vectors, have.Encoder, string(have.Prompt))
 		return x, have, nil
 	}
@@ -255,11 +249,6 @@ func embeddingOf(j *job, s *clusterSettings, have cluster.VectorsOrigin) (*embed
 		e.Prompt = string(have.Prompt)
 	}
 	return e, nil
-}
-
-// suits reports whether vectors are what is wanted, where "" is anything.
-func suits(have, want cluster.VectorsOrigin) bool {
-	return have.Tags == want.Tags && (want.Encoder == "" || want.Encoder == have.Encoder) && (want.Prompt == "" || want.Prompt == have.Prompt)
 }
 
 // reportDraft says what was written.

@@ -53,11 +53,8 @@ func runCurateAgree(j *job, draft string, logs []string, adjudication string) er
 	}
 	sessions := make([]*curate.Session, curators)
 	for k := range sessions {
-		if sessions[k], err = files.fresh(); err != nil {
-			return err
-		}
-		if err := files.one(sessions[k], files.logs[k], curate.Skip); err != nil {
-			return err
+		if sessions[k], err = files.Single(files.Logs[k], curate.Skip); err != nil {
+			return logError(err)
 		}
 	}
 	if curators > 2 {
@@ -70,12 +67,12 @@ func runCurateAgree(j *job, draft string, logs []string, adjudication string) er
 	result := map[string]any{"comparison": c}
 	openTags, openParents := c.Differences, c.Parents
 	if adjudication != "" {
-		if len(files.logs[2].header.Adjudicates) == 0 {
+		if !files.Logs[2].Adjudicates() {
 			return usagef("%s does not decide between two logs", adjudication)
 		}
-		session, err := files.replay(curate.Skip)
+		session, err := files.Replay(curate.Skip)
 		if err != nil {
-			return err
+			return logError(err)
 		}
 		openTags, openParents = c.Open(session)
 		result["open"], result["open_parents"] = openTags, openParents
@@ -83,7 +80,7 @@ func runCurateAgree(j *job, draft string, logs []string, adjudication string) er
 	if j.json {
 		return writeJSON(j, result)
 	}
-	names := [2]string{files.logs[0].curator(), files.logs[1].curator()}
+	names := [2]string{files.Logs[0].Curator(), files.Logs[1].Curator()}
 	printAgreement(j, c, names)
 	if adjudication != "" {
 		j.print("\n%s leaves open:\n", adjudication)
@@ -91,9 +88,6 @@ func runCurateAgree(j *job, draft string, logs []string, adjudication string) er
 	printDifferences(j, openTags, openParents, names)
 	return nil
 }
-
-// curator names the author of a log, or its file.
-func (l *curationLog) curator() string { return cmp.Or(l.header.By, l.Name) }
 
 // printFigure prints a measure with its interval, where it has one.
 func printFigure(j *job, what string, v *float64, ci *[2]float64) {

@@ -95,9 +95,9 @@ func lintProject(c *cli.Context, j *job) (lintedFile, error) {
 	if err != nil {
 		return lintedFile{}, err
 	}
-	session, err := files.replay(curate.Skip)
+	session, err := files.Replay(curate.Skip)
 	if err != nil {
-		return lintedFile{}, err
+		return lintedFile{}, logError(err)
 	}
 	var found []format.Problem
 	for _, p := range session.Problems() {

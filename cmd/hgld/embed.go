@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -213,4 +214,37 @@ func printTexts(c *cli.Context) error {
 		j.print("%s\n", t)
 	}
 	return nil
+}
+
+// withCache returns e with the cache below dir, if its vectors can be kept in one.
+func withCache(j *job, e cluster.Encoder, dir string) (cluster.Encoder, error) {
+	c, ok := e.(cluster.Cacheable)
+	if !ok {
+		return e, nil
+	}
+	cache, err := cluster.OpenCache(c, dir)
+	if err != nil {
+		var damaged *cluster.CacheError
+		if errors.As(err, &damaged) {
+			err = withHint(withCode(exitIntegrity, err), "remove the file; its vectors are computed again")
+		}
+		return nil, err
+	}
+	return cachedEncoder{cache, j}, nil
+}
+
+// cachedEncoder tells the user how far a cache's encoder is.
+type cachedEncoder struct {
+	*cluster.Cache
+	j *job
+}
+
+func (c cachedEncoder) Encode(ctx context.Context, texts []string) ([][]float32, error) {
+	missing := len(c.Missing(texts))
+	if n := len(texts) - missing; n > 0 {
+		c.j.say("%s known or repeated, %d to encode", count(n, "text"), missing)
+	}
+	bar := c.j.progress("encoding", missing)
+	defer bar.end()
+	return c.EncodeWatched(ctx, texts, func(done int) { bar.set(done, "") })
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"hgld/cluster"
 	"hgld/internal/registry"
 	"hgld/scrape"
 	"hgld/train/metric"
@@ -32,8 +33,8 @@ func (s *embedSettings) check() error {
 }
 
 func (s *clusterSettings) check() error {
-	if weights := []string{"tags", "landmarks", "images"}; !slices.Contains(weights, s.Weigh) {
-		return registry.Unknown("weight", s.Weigh, weights)
+	if !slices.Contains(cluster.Weights, s.Weigh) {
+		return registry.Unknown("weight", s.Weigh, cluster.Weights)
 	}
 	if s.Prompt != "" {
 		if _, err := promptOf(s.Prompt); err != nil {
@@ -45,7 +46,7 @@ func (s *clusterSettings) check() error {
 			return err
 		}
 	}
-	return new(clusterPlan).choose(s)
+	return s.options().Check()
 }
 
 func (s *curateSettings) check() error {

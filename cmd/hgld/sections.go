@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"hgld/internal/filehash"
 	"hgld/internal/pipeline"
 	"hgld/internal/settings"
 	"hgld/shards"
@@ -101,5 +103,8 @@ func missing(paths []string) []string { return pipeline.Missing(paths) }
 // isMissing is [pipeline.IsMissing].
 func isMissing(err error) bool { return pipeline.IsMissing(err) }
 
-// sha256File is [pipeline.SHA256].
-func sha256File(path string) (string, error) { return pipeline.SHA256(path) }
+// sha256File returns the SHA-256 of a file, in hex.
+func sha256File(path string) (string, error) {
+	sum, _, err := filehash.SHA256(context.Background(), path)
+	return sum, err
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 )
 
@@ -31,9 +30,25 @@ func (s *Server) suggest(w http.ResponseWriter, r *http.Request) {
 			own = -1
 		}
 	}
-	near, version := s.c.Suggester.Nearest(q.Tags, suggestions, func(g int) bool { return g == own }), s.session.Version()
+	near := listNear(s.c.Suggester.Nearest(q.Tags, suggestions, func(g int) bool { return g == own }))
+	version := s.session.Version()
 	s.mu.Unlock()
 	write(w, http.StatusOK, map[string]any{"version": version, "near": near})
+}
+
+// near is a group or a tag, and its distance from what was asked about.
+type near struct {
+	At       int     `json:"at"` // place of the group, or the tag
+	Distance float64 `json:"distance"`
+}
+
+// listNear joins what a Suggester returns.
+func listNear(at []int, distances []float64) []near {
+	var list []near
+	for i := range at {
+		list = append(list, near{at[i], distances[i]})
+	}
+	return list
 }
 
 // known checks tags that a request names.
@@ -67,26 +82,26 @@ func (s *Server) candidates(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this draft has no vectors", http.StatusNotFound)
 		return
 	}
-	near, version, there := s.closeBy(q.Group)
+	list, version, there := s.closeBy(q.Group)
 	if !there {
 		http.Error(w, "there is no such group", http.StatusBadRequest)
 		return
 	}
-	write(w, http.StatusOK, map[string]any{"version": version, "near": near})
+	write(w, http.StatusOK, map[string]any{"version": version, "near": list})
 }
 
 // closeBy finds the candidates for a group, and whether there is such a group.
-func (s *Server) closeBy(group int) (near []Near, version int, there bool) {
+func (s *Server) closeBy(group int) (list []near, version int, there bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if group < 0 || group >= s.session.Size(1) || s.session.Node(1, group).Gone {
 		return nil, 0, false
 	}
-	near = s.c.Suggester.Candidates(group, mostCandidates, func(i int) bool {
+	list = listNear(s.c.Suggester.Candidates(group, mostCandidates, func(i int) bool {
 		n := s.session.Node(0, i)
 		return n.Parent != group && !n.Decided
-	})
-	return near, s.session.Version(), true
+	}))
+	return list, s.session.Version(), true
 }
 
 // split answers a preview; the page turns it into an edit.
@@ -158,17 +173,17 @@ func (s *Server) examples(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no tags.jsonl is given", http.StatusNotFound)
 		return
 	}
-	list, err := s.c.Examples.Examples(tag, mostExamples)
+	var list []Example
+	err = s.c.Examples.Examples(tag, mostExamples, func(title, link string, images []string) {
+		x := Example{Title: title, Link: link}
+		for _, name := range images {
+			x.Images = append(x.Images, s.guard.stamp(name))
+		}
+		list = append(list, x)
+	})
 	if err != nil {
 		write(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
 		return
-	}
-	list = slices.Clone(list)
-	for i, x := range list {
-		list[i].Images = make([]string, len(x.Images))
-		for k, name := range x.Images {
-			list[i].Images[k] = s.guard.stamp(name)
-		}
 	}
 	write(w, http.StatusOK, map[string]any{"examples": list})
 }

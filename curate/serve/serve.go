@@ -22,80 +22,72 @@ import (
 	"hgld/curate"
 )
 
-// Near is a group or a tag and how far it is from what was asked about.
-type Near struct {
-	At       int     `json:"at"` // place of the group, or the tag
-	Distance float64 `json:"distance"`
-}
-
-// Suggester knows the vectors of the tags. It is used by one goroutine at a time.
+// Suggester knows the vectors of the tags. The server calls it from one goroutine at a
+// time. The interfaces here use plain types only, so that the packages that satisfy
+// them need not import this one.
 type Suggester interface {
-	// Place says where tags are: all of them first, then what each edit changed.
-	Place(Placement)
-	// Nearest returns the n groups whose centroids are nearest to the mean of the
-	// tags, without those for which skip is true.
-	Nearest(tags []int, n int, skip func(group int) bool) []Near
-	// Candidates returns the n tags nearest to a group's centroid among those for
-	// which take is true.
-	Candidates(group, n int, take func(tag int) bool) []Near
-	// Distance is that of a tag to the centroid of its group.
+	// Place says where tags are and what groups are called: everything at first, then
+	// what each edit changed. groups is the number of groups, those that are gone
+	// included. names gives groups their names, "" to a group that is gone. Tag tags[i]
+	// is in group in[i], or in none if that is −1. The rest stays as it was.
+	Place(groups int, names map[int]string, tags, in []int)
+	// Nearest returns the n groups whose centroids are nearest to the mean of the tags,
+	// and their distances, nearest first. It leaves out groups for which skip is true.
+	Nearest(tags []int, n int, skip func(group int) bool) (groups []int, distances []float64)
+	// Candidates returns the n tags nearest to a group's centroid among those for which
+	// take is true, and their distances, nearest first.
+	Candidates(group, n int, take func(tag int) bool) (tags []int, distances []float64)
+	// Distance returns the distance from a tag to the centroid of its group.
 	Distance(tag int) float64
 }
 
-// Placement says in which groups tags are and what groups are called. What it does
-// not name is as before.
-type Placement struct {
-	Groups int      // places of groups, of those that are gone too
-	Names  []Named  // of groups
-	Tags   []Placed // in groups
-}
-
-// Named is the name of a group by its place; "" is a group that is gone.
-type Named struct {
-	Group int
-	Name  string
-}
-
-// Placed is the group of a tag, −1 for none.
-type Placed struct{ Tag, Group int }
-
-// Where returns the placement of what stands at places of a session.
-func Where(s *curate.Session, places []curate.Place) Placement {
-	p := Placement{Groups: s.Size(1)}
+// Where returns what stands at places of a session, as Suggester.Place takes it.
+func Where(s *curate.Session, places []curate.Place) (groups int, names map[int]string, tags, in []int) {
+	names = map[int]string{}
 	for _, at := range places {
 		switch n := s.Node(at.Level, at.At); {
 		case at.Level == 0:
-			p.Tags = append(p.Tags, Placed{at.At, n.Parent})
+			tags, in = append(tags, at.At), append(in, n.Parent)
 		case at.Level == 1 && n.Gone:
-			p.Names = append(p.Names, Named{Group: at.At})
+			names[at.At] = ""
 		case at.Level == 1:
-			p.Names = append(p.Names, Named{at.At, n.Name})
+			names[at.At] = n.Name
 		}
 	}
-	return p
+	return s.Size(1), names, tags, in
 }
 
-// Splitter divides tags into k parts by k-means, each part nearest to its
-// centroid first. The same seed gives the same parts.
+// Splitter divides groups.
 type Splitter interface {
+	// Split divides tags into at most k parts by k-means, each part with the tags
+	// nearest to its centroid first. The same seed gives the same parts. It may run
+	// beside other calls.
 	Split(ctx context.Context, tags []int, k int, seed uint64) ([][]int, error)
 }
 
-// Mapper places all tags in a plane: x and y for each, from 0 to 1.
+// Mapper draws the map.
 type Mapper interface {
+	// Map returns x and y of every tag in the unit square, [tags][2]. It may run beside
+	// other calls.
 	Map(ctx context.Context) ([][2]float32, error)
 }
 
 // Example is a landmark that carries a tag.
 type Example struct {
-	Title  string   `json:"title"`
-	Link   string   `json:"link,omitempty"`   // its Commons category
-	Images []string `json:"images,omitempty"` // names for Image
+	// Title is the landmark's name.
+	Title string `json:"title"`
+	// Link is the address of its Commons category, "" if it has none.
+	Link string `json:"link,omitempty"`
+	// Images are names that Exampler.Image takes.
+	Images []string `json:"images,omitempty"`
 }
 
-// Exampler finds examples of what a tag stands for.
+// Exampler finds examples of what a tag stands for. It is safe for concurrent use.
 type Exampler interface {
-	Examples(tag, n int) ([]Example, error)
+	// Examples calls show for at most n landmarks that carry the tag, those with images
+	// first, with the title, the address of the Commons category ("" for none) and the
+	// names of images.
+	Examples(tag, n int, show func(title, link string, images []string)) error
 	// Image returns the bytes of an image that Examples named.
 	Image(ctx context.Context, name string) ([]byte, error)
 }

@@ -132,12 +132,12 @@ func (s *Server) status(n curate.Node, at int) (status int) {
 
 // place tells the suggester what has changed, and measures the tags that have.
 func (s *Server) place(changed []curate.Place) {
-	p := Where(s.session, changed)
+	groups, names, tags, in := Where(s.session, changed)
 	if s.c.Suggester != nil {
-		s.c.Suggester.Place(p)
+		s.c.Suggester.Place(groups, names, tags, in)
 	}
-	for _, t := range p.Tags {
-		s.measure(t.Tag, t.Group)
+	for i, tag := range tags {
+		s.measure(tag, in[i])
 	}
 }
 

@@ -1,16 +1,18 @@
 package pipeline
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"hgld/internal/filehash"
 )
 
 // WholeFile is the size in bytes up to which a file, or a folder in all, is identified by
@@ -81,7 +83,7 @@ func (l *Pipeline) fingerprint(path string) (string, error) {
 		if info.Size() > WholeFile {
 			return fmt.Sprintf("size %d, changed %s", info.Size(), info.ModTime().UTC().Format(time.RFC3339Nano)), nil
 		}
-		return SHA256(path)
+		return sumOf(path)
 	}
 	known, is := Folder{}, false
 	if l.Folder != nil {
@@ -141,7 +143,7 @@ func folderPrint(dir string) (string, error) {
 func hashFiles(dir string, names []string) (string, error) {
 	h := sha256.New()
 	for _, name := range names {
-		sum, err := SHA256(filepath.Join(dir, filepath.FromSlash(name)))
+		sum, err := sumOf(filepath.Join(dir, filepath.FromSlash(name)))
 		if IsMissing(err) {
 			continue
 		}
@@ -153,16 +155,8 @@ func hashFiles(dir string, names []string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// SHA256 returns the SHA-256 of a file, in hex.
-func SHA256(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+// sumOf returns the SHA-256 of a file, in hex.
+func sumOf(path string) (string, error) {
+	sum, _, err := filehash.SHA256(context.Background(), path)
+	return sum, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/device/cpu"
+	"hgld/train/device/reference"
 	"hgld/train/grad"
 	"hgld/train/loss"
 )
@@ -152,12 +153,12 @@ func plainRank(b *testing.B, be device.Backend, s, sh, rel, count device.Array, 
 	for i := range room {
 		room[i] = make([]float64, rows)
 	}
-	rank, plus, drank, dplus, ds, steps, n := room[0], room[1], room[2], room[3], room[4], cpu.NewSteps(h), rel.Dims[1]
+	rank, plus, drank, dplus, ds, steps, n := room[0], room[1], room[2], room[3], room[4], reference.NewSteps(h), rel.Dims[1]
 	return func(q int) {
 		s, sh, rel := scores[q*rows:(q+1)*rows], levels[q*rows:(q+1)*rows], relevances[q*n:(q+1)*n]
-		cpu.PairRank(rank, plus, s, sh, rel, steps)
-		cpu.RankScore(drank, dplus, rank, plus, sh, rel, counts[q*n:(q+1)*n], o)
-		cpu.PairRankGrad(ds, drank, dplus, s, sh, rel, steps)
+		reference.PairRank(rank, plus, s, sh, rel, steps)
+		reference.RankScore(drank, dplus, rank, plus, sh, rel, counts[q*n:(q+1)*n], o)
+		reference.PairRankGrad(ds, drank, dplus, s, sh, rel, steps)
 	}
 }
 

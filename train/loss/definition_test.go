@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"hgld/train/device"
-	"hgld/train/device/cpu"
+	"hgld/train/device/reference"
 	"hgld/train/loss"
 )
 
@@ -92,7 +92,7 @@ func levelsOf(levels []int, weights []float64, n int) ([]int, []float64) {
 
 // ranking says in float64 what a loss on ranks computes.
 type ranking struct {
-	steps    cpu.Steps
+	steps    reference.Steps
 	score    device.Score
 	at       []float64 // of a recall, with its temperatures
 	temp     loss.Temperatures
@@ -106,28 +106,28 @@ type ranking struct {
 
 func rankingOf(t *testing.T, k loss.Kind, levels, gallery int) ranking {
 	t.Helper()
-	sup := func(h loss.HMinus) cpu.Steps {
-		s := cpu.Step{Kind: device.Upper, Tau: h.Tau, Rho: h.Rho, Delta: h.Delta, Start: h.Start, Zero: h.Zero}
+	sup := func(h loss.HMinus) reference.Steps {
+		s := reference.Step{Kind: device.Upper, Tau: h.Tau, Rho: h.Rho, Delta: h.Delta, Start: h.Start, Zero: h.Zero}
 		if h.Offset != nil {
 			s.Offset = *h.Offset
 		} else {
 			s.Offset = h.Start + 1/(1+math.Exp(-h.Delta/h.Tau))
 		}
 		if h.Rho == -1 {
-			s = cpu.Step{Kind: device.Sigmoid, Tau: h.Tau}
+			s = reference.Step{Kind: device.Sigmoid, Tau: h.Tau}
 		}
-		exact := cpu.Step{Kind: device.Heaviside}
-		return cpu.Steps{Rank: [3]cpu.Step{exact, exact, s}, Plus: [3]cpu.Step{exact, exact, exact}}
+		exact := reference.Step{Kind: device.Heaviside}
+		return reference.Steps{Rank: [3]reference.Step{exact, exact, s}, Plus: [3]reference.Step{exact, exact, exact}}
 	}
-	smooth := func(tau float64) cpu.Steps {
-		s := cpu.Step{Kind: device.Sigmoid, Tau: tau}
-		return cpu.Steps{Rank: [3]cpu.Step{s, s, s}, Plus: [3]cpu.Step{s, s, s}}
+	smooth := func(tau float64) reference.Steps {
+		s := reference.Step{Kind: device.Sigmoid, Tau: tau}
+		return reference.Steps{Rank: [3]reference.Step{s, s, s}, Plus: [3]reference.Step{s, s, s}}
 	}
 	ap, ndcg, recall := device.Score{}, device.Score{Kind: device.ScoreNDCG}, device.Score{Kind: device.ScoreRecall}
-	one := func(s cpu.Steps, o device.Score, level int, a loss.Against, m loss.ScoreMixing) ranking {
+	one := func(s reference.Steps, o device.Score, level int, a loss.Against, m loss.ScoreMixing) ranking {
 		return ranking{steps: s, score: o, from: level, to: level + 1, self: selfOf(a), rel: always, combine: a.MemoryCombine, mixing: m.UsePosMixup}
 	}
-	all := func(s cpu.Steps, o device.Score, a loss.Against) ranking {
+	all := func(s reference.Steps, o device.Score, a loss.Against) ranking {
 		return ranking{steps: s, score: o, to: levels, self: selfOf(a), rel: always, combine: a.MemoryCombine}
 	}
 	counting := func(d ranking, at []float64, temp loss.Temperatures) ranking {
@@ -161,7 +161,7 @@ func rankingOf(t *testing.T, k loss.Kind, levels, gallery int) ranking {
 	case loss.SupHAP:
 		d := all(sup(k.HMinus), ap, k.Against)
 		if k.WithHRank {
-			d.steps.Plus[device.Higher] = cpu.Step{Kind: device.Leak, LeakSlope: k.Leak, Beta: k.Beta, Gamma: k.Gamma}
+			d.steps.Plus[device.Higher] = reference.Step{Kind: device.Leak, LeakSlope: k.Leak, Beta: k.Beta, Gamma: k.Gamma}
 		}
 		d.rel = relevances(k.Relevance, levels, k.Against)
 		return d
@@ -239,10 +239,10 @@ func (d ranking) add(in *batch, weight float64, r *result) {
 		n, count := len(sh), d.count(sh)
 		rel := d.rel(count)
 		rank, plus, u, v, ds := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
-		cpu.PairRank(rank, plus, row, sh, rel, &d.steps)
+		reference.PairRank(rank, plus, row, sh, rel, &d.steps)
 		w := weight / float64(counted)
 		r.value += w * d.ofRanks(u, v, rank, plus, sh, rel, count)
-		cpu.PairRankGrad(ds, u, v, row, sh, rel, &d.steps)
+		reference.PairRankGrad(ds, u, v, row, sh, rel, &d.steps)
 		fold(ds)
 		own := &in.gallery[0] == &in.query[0]
 		for g, s := range ds[:len(in.gallery)] {
@@ -260,7 +260,7 @@ func (d ranking) add(in *batch, weight float64, r *result) {
 // constants are those of the settings, which device.Score rounds to float32.
 func (d ranking) ofRanks(u, v, rank, plus []float64, sh []uint8, rel []float64, count []int32) float64 {
 	if d.score.Kind != device.ScoreRecall {
-		return cpu.RankScore(u, v, rank, plus, sh, rel, count, &d.score)
+		return reference.RankScore(u, v, rank, plus, sh, rel, count, &d.score)
 	}
 	clear(u)
 	clear(v)

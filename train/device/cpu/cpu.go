@@ -1,10 +1,9 @@
-// Package cpu is the reference Backend: every operation as one readable function
-// in float32 with float64 sums, and matrix products by a BLAS. Other backends
-// are compared with it.
+// Package cpu is the Backend that computes on the host: float32 with float64 sums, and
+// matrix products by a BLAS. Package reference defines the operations in plain loops;
+// here they are made fast.
 //
-// Results are the same bytes for any number of threads: work is cut into spans
-// by its shape alone, a span is the work of one thread, and partial sums are
-// joined in span order.
+// The number of threads changes no byte of a result. Work is cut into spans by its shape
+// alone, one thread computes a span, and partial sums are joined in span order.
 package cpu
 
 import (

@@ -1,6 +1,9 @@
 package cpu
 
-import "hgld/train/device"
+import (
+	"hgld/train/device"
+	"hgld/train/device/reference"
+)
 
 // rankRow computes the rank loss of one query and its gradient. It is the
 // working memory of one thread and keeps its slices from row to row.
@@ -136,7 +139,7 @@ func (r *rankRow) forward(p *rankPlan, count []int32, o *device.Score) float64 {
 	for i := range p.blocks {
 		r.addRanks(&p.blocks[i])
 	}
-	return RankScore(room(&r.u, n), room(&r.v, n), rank, plus, r.level, r.rel, count, o)
+	return reference.RankScore(room(&r.u, n), room(&r.v, n), rank, plus, r.level, r.rel, count, o)
 }
 
 // addRanks adds the sums of a block to the ranks of its positives.
@@ -234,7 +237,7 @@ func (r *rankRow) choose(b *block) []int32 {
 	return chosen
 }
 
-func (r *rankRow) sum(f *Step) {
+func (r *rankRow) sum(f *reference.Step) {
 	if r.sorted {
 		r.sumSorted(f)
 	} else {

@@ -1,6 +1,9 @@
 package cpu
 
-import "hgld/train/device"
+import (
+	"hgld/train/device"
+	"hgld/train/device/reference"
+)
 
 // sums is what the rank op comes down to. For sources x and targets y, both
 // falling, and a step function f, forward
@@ -27,7 +30,7 @@ type sums struct {
 }
 
 // sumSorted adds to value and slope in O(sources + targets).
-func (c *sums) sumSorted(f *Step) {
+func (c *sums) sumSorted(f *reference.Step) {
 	c.cut(f)
 	switch f.Kind {
 	case device.Heaviside:
@@ -86,7 +89,7 @@ func (c *sums) addLinear(slope, value float64) {
 }
 
 // addLeak: Leak·t up to 0, then Beta·t + Gamma until that is 1.
-func (c *sums) addLeak(f *Step) {
+func (c *sums) addLeak(f *reference.Step) {
 	n := int32(len(c.x))
 	for j, a := range c.above {
 		w, far := c.total(a), c.total(c.beyond[j])
@@ -103,7 +106,7 @@ func (c *sums) addLeak(f *Step) {
 
 // cut finds the pieces of f among the sources of each target, and the prefix sums
 // over them.
-func (c *sums) cut(f *Step) {
+func (c *sums) cut(f *reference.Step) {
 	n := len(c.x)
 	above, notBelow := room(&c.above, len(c.y)), room(&c.notBelow, len(c.y))
 	a, b := 0, 0
@@ -127,7 +130,7 @@ func (c *sums) cut(f *Step) {
 }
 
 // cutBeyond finds the sources on the last piece of an Upper or a Leak.
-func (c *sums) cutBeyond(f *Step) {
+func (c *sums) cutBeyond(f *reference.Step) {
 	beyond := room(&c.beyond, len(c.y))
 	n, a, far := len(c.x), 0, float32(f.Delta)
 	for j, y := range c.y {
