@@ -13,6 +13,7 @@ import (
 
 	"hgld/internal/pipeline"
 	"hgld/train"
+	"hgld/train/history"
 	"hgld/train/metric"
 )
 
@@ -106,7 +107,7 @@ func runEval(j *job, s *evalSettings) error {
 	if err != nil {
 		return err
 	}
-	saved := saveJSON(s.Out, result) // what was measured is shown even where it cannot be kept
+	saved := history.WriteJSON(s.Out, result) // what was measured is shown even where it cannot be kept
 	if j.json {
 		return errors.Join(saved, writeJSON(j, result))
 	}
@@ -309,7 +310,7 @@ func (s *evalSettings) choice() (*retrievalData, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(s.Run, checkpointsFolder)); run == nil && isMissing(err) {
+	if _, err := os.Stat(filepath.Join(s.Run, history.CheckpointsFolder)); run == nil && isMissing(err) {
 		if _, err := os.Stat(filepath.Join(s.Run, "SHA256SUMS")); isMissing(err) || isShards(s.Run) {
 			return nil, withHint(usagef("%s is neither a run directory nor a checkpoint", s.Run),
 				"hgld runs list lists the runs; images are named with --data")

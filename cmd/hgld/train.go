@@ -15,6 +15,7 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/shards"
 	"hgld/train"
+	"hgld/train/history"
 )
 
 // trainSettings is the section "train" of hgld.yaml.
@@ -128,7 +129,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		return err
 	}
 	total := r.Total()
-	if same && r.Step() >= total && isDone(s.Out, r.Step()) {
+	if same && r.Step() >= total && history.IsDone(s.Out, r.Step()) {
 		return showDone(j, s.Out, r.Step())
 	}
 	where := "from the start"
@@ -144,11 +145,11 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	if data.Query == nil && len(data.Benchmarks) == 0 {
 		j.say("nothing will be evaluated: --hold-out leaves classes out for it, --query names a split")
 	}
-	log, err := openRunLog(s.Out, r.Step())
+	log, err := history.OpenLog(s.Out, r.Step())
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, log.close()) }()
+	defer func() { err = errors.Join(err, log.Close()) }()
 	return trainError(followRun(j, r, s, data, total, log))
 }
 
@@ -194,7 +195,7 @@ func absentText(absent, classes int) string {
 }
 
 // followRun prints and keeps the events of a run.
-func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int, log *runLog) error {
+func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int, log *history.Log) error {
 	p := j.progress("train", total)
 	p.from(r.Step())
 	defer p.end()
@@ -204,7 +205,7 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int
 		if err != nil {
 			return err
 		}
-		if err := log.add(e); err != nil {
+		if err := log.Add(e); err != nil {
 			return err
 		}
 		switch e.Kind {
@@ -220,7 +221,7 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int
 			}
 			p.set(e.Step, speed.note(e))
 		case train.Skipped:
-			j.say("step %d was skipped: a value was not finite; the batch and its images are listed in %s", e.Step, log.events.path)
+			j.say("step %d was skipped: a value was not finite; the batch and its images are listed in %s", e.Step, log.Path())
 		case train.Saved:
 			p.set(e.Step, "saved "+filepath.Base(e.Path))
 		case train.Evaluated:
@@ -249,7 +250,7 @@ func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *openData, e tr
 	if result.Of, err = ofRun(r, s, data, e); err != nil {
 		return err
 	}
-	if err := saveJSON(filepath.Join(s.Out, evaluationFile), result); err != nil {
+	if err := history.WriteJSON(filepath.Join(s.Out, evaluationFile), result); err != nil {
 		return err
 	}
 	if j.json {

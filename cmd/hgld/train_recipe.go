@@ -12,8 +12,8 @@ import (
 
 	"hgld/internal/pipeline"
 	"hgld/internal/settings"
-	"hgld/scripts/recipes"
 	"hgld/train"
+	"hgld/train/recipe"
 )
 
 const trainRecipeExamples = "  hgld train recipe list                  the published runs, with the tables that they stand in\n" +
@@ -52,9 +52,9 @@ func trainRecipeCommand() *cli.Command {
 	return cmd
 }
 
-// recipeNamed is recipes.Get for the command line.
-func recipeNamed(name string) (recipes.Recipe, error) {
-	r, err := recipes.Get(name)
+// recipeNamed is recipe.Get for the command line.
+func recipeNamed(name string) (recipe.Recipe, error) {
+	r, err := recipe.Get(name)
 	return r, withHint(withCode(exitUsage, err), "hgld train recipe list lists them")
 }
 
@@ -63,7 +63,7 @@ func listRecipes(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := recipes.All()
+	list, err := recipe.All()
 	if err != nil {
 		return err
 	}
@@ -115,14 +115,14 @@ func showRecipe(c *cli.Context) error {
 			return err
 		}
 	}
-	rows, err := comparedRows(r, result)
+	rows, err := recipe.Compare(r, result)
 	if err != nil {
 		return err
 	}
 	if j.json {
 		return writeJSON(j, struct {
-			recipes.Recipe
-			Published []comparedRow `json:"published"`
+			recipe.Recipe
+			Published []recipe.ComparedRow `json:"published"`
 		}{r, rows})
 	}
 	j.print("%s: %s\n", r.Name, r.About)
@@ -158,7 +158,7 @@ func printIndented(j *job, kind, note string) {
 
 // printChanges says in what a run departed from a recipe: numbers beside each other
 // mean little without it.
-func printChanges(j *job, r recipes.Recipe, dir string) error {
+func printChanges(j *job, r recipe.Recipe, dir string) error {
 	run, err := readPastRun(dir)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func printChanges(j *job, r recipes.Recipe, dir string) error {
 }
 
 // recipeSettings are the settings of a recipe: the defaults, and what it names.
-func recipeSettings(r recipes.Recipe) (*trainSettings, error) {
+func recipeSettings(r recipe.Recipe) (*trainSettings, error) {
 	p, err := recipeProject(r)
 	if err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func checkRecipes(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := recipes.All()
+	list, err := recipe.All()
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func checkRecipes(c *cli.Context) error {
 			err = s.Config.Check(r.Classes...)
 		}
 		if err == nil {
-			_, err = comparedRows(r, nil)
+			_, err = recipe.Compare(r, nil)
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", r.Name, err))
@@ -246,7 +246,7 @@ func recipeRunCommand() *cli.Command {
 }
 
 // runRecipe trains with a recipe and prints the paper's row beside the result.
-func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipes.Recipe) error {
+func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error {
 	own, err := recipeSettings(r)
 	if err != nil {
 		return err
@@ -278,7 +278,7 @@ func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipes.Recipe) error
 		j.say("what was measured is of the validation classes, and the paper's numbers are of a test: none stands beside them; train.query names one")
 		return nil
 	}
-	rows, err := comparedRows(r, result)
+	rows, err := recipe.Compare(r, result)
 	if err != nil {
 		return err
 	}
@@ -305,4 +305,4 @@ func changes(recipe, run *trainSettings) []string {
 }
 
 // recipeProject reads a recipe's file as a project.
-func recipeProject(r recipes.Recipe) (*project, error) { return stages().Parse(r.Name+".yaml", r.Text) }
+func recipeProject(r recipe.Recipe) (*project, error) { return stages().Parse(r.Name+".yaml", r.Text) }

@@ -81,7 +81,7 @@ func (p *Project) changeOf(path string) (*change, error) {
 		if want == "" {
 			continue
 		}
-		now, err := sumOf(path)
+		now, err := hashOf(path)
 		if err != nil || now == want {
 			return nil, err
 		}
@@ -113,7 +113,7 @@ func sumsOf(prints map[string]string) (map[string]string, error) {
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		sum, err := sumOf(path)
+		sum, err := hashOf(path)
 		if err != nil {
 			return nil, err
 		}

@@ -83,7 +83,7 @@ func (l *Pipeline) fingerprint(path string) (string, error) {
 		if info.Size() > WholeFile {
 			return fmt.Sprintf("size %d, changed %s", info.Size(), info.ModTime().UTC().Format(time.RFC3339Nano)), nil
 		}
-		return sumOf(path)
+		return hashOf(path)
 	}
 	known, is := Folder{}, false
 	if l.Folder != nil {
@@ -143,7 +143,7 @@ func folderPrint(dir string) (string, error) {
 func hashFiles(dir string, names []string) (string, error) {
 	h := sha256.New()
 	for _, name := range names {
-		sum, err := sumOf(filepath.Join(dir, filepath.FromSlash(name)))
+		sum, err := hashOf(filepath.Join(dir, filepath.FromSlash(name)))
 		if IsMissing(err) {
 			continue
 		}
@@ -155,8 +155,8 @@ func hashFiles(dir string, names []string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// sumOf returns the SHA-256 of a file, in hex.
-func sumOf(path string) (string, error) {
+// hashOf returns the SHA-256 of a file, in hex.
+func hashOf(path string) (string, error) {
 	sum, _, err := filehash.SHA256(context.Background(), path)
 	return sum, err
 }
