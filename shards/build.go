@@ -147,7 +147,7 @@ func makeFolder(dir string) error {
 	if err != nil {
 		return err
 	}
-	ours := exists(filepath.Join(dir, lockName)) || exists(filepath.Join(dir, ManifestFile))
+	ours := mayExist(filepath.Join(dir, lockName)) || mayExist(filepath.Join(dir, ManifestFile))
 	for _, e := range entries {
 		if !ours && shardNames().MatchString("data/"+e.Name()) {
 			return fmt.Errorf("data/%s is there, but no %s: choose an empty folder", e.Name(), ManifestFile)
@@ -166,9 +166,10 @@ func removeUnfinished(dir string, patterns ...string) error {
 	return nil
 }
 
-func exists(path string) bool {
+// mayExist reports whether something is at path, or may be because nobody could look.
+func mayExist(path string) bool {
 	_, err := os.Stat(path)
-	return err == nil
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // builder is a build at work.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,13 +86,16 @@ func lookAt(dir string) (*finished, error) {
 }
 
 func lookAtSidecars(dir string) (*finished, error) {
-	names, err := fs.Glob(os.DirFS(dir), "data/*.idx")
-	if err != nil {
+	entries, err := os.ReadDir(filepath.Join(dir, "data")) // fs.Glob would not tell an error, and rows go uncounted
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	was := &finished{}
-	for _, name := range names {
-		data, err := readPlain(dir, name, maxSidecar)
+	for _, e := range entries {
+		if path.Ext(e.Name()) != ".idx" {
+			continue
+		}
+		data, err := readPlain(dir, "data/"+e.Name(), maxSidecar)
 		if err != nil && !errors.As(err, new(*DamageError)) {
 			return nil, err
 		}

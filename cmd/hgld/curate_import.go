@@ -92,12 +92,9 @@ func formatHint(err error, path string) error {
 }
 
 func runCurateImport(c *cli.Context) error {
-	j, err := newJob(c)
+	j, err := jobWith(c, 1, 1, "one file")
 	if err != nil {
 		return err
-	}
-	if len(j.args) != 1 {
-		return usagef("curate import takes one file; got %d", len(j.args))
 	}
 	policy, err := conflictPolicy(c.String("on-conflict"))
 	if err != nil {

@@ -26,12 +26,9 @@ func labelsStatsCommand() *cli.Command {
 }
 
 func runLabelsStats(c *cli.Context) error {
-	j, err := newJob(c)
+	j, err := jobWith(c, 0, 1, "one file")
 	if err != nil {
 		return err
-	}
-	if len(j.args) > 1 {
-		return usagef("labels stats takes one file, got %d", len(j.args))
 	}
 	if len(j.args) == 0 && (c.Bool("one-id-space") || c.String("split") != "" && !c.IsSet("images")) {
 		return usagef("labels stats: --split and --one-id-space are about a file, and none is named; tags.jsonl says the split of every landmark itself")

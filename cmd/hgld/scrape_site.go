@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/filelock"
+	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/labels"
 	"hgld/scrape"
@@ -159,7 +160,7 @@ func scrapeConfig(j *job, s *scrapeSettings, w *way) (scrape.Config, error) {
 	var cfg scrape.Config
 	out := scrape.Output{Tags: s.Out, Policy: s.Policy, PaperText: s.PaperText, Tool: "hgld " + version}
 	if err := out.Check(); err != nil {
-		return cfg, withCode(exitUsage, fmt.Errorf("scrape: %w", err))
+		return cfg, pipeline.SettingError(fmt.Errorf("scrape: %w", err))
 	}
 	j.say("reading %s", strings.Join(s.Categories, ", "))
 	input, err := readCategories(s.Categories, labels.Split(s.Split))

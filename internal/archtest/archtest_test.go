@@ -25,6 +25,7 @@ var may = map[string][]string{
 	"scrape/api":              {"scrape", "scrape/polite", "labels"},
 	"scrape/polite":           {},
 	"scrape/fakecommons":      {"labels"},
+	"scrape/scrapetest":       {"scrape", "scrape/page", "scrape/api", "scrape/polite", "scrape/fakecommons", "labels"},
 	"cluster":                 {"labels"},
 	"cluster/report":          {"cluster", "labels"},
 	"cluster/space":           {"cluster", "labels"},

@@ -232,6 +232,9 @@ func (s *Source) fetch(ctx context.Context, host string, values url.Values) (scr
 		req.Body, req.GetBody, req.ContentLength = nil, nil, 0
 	}
 	resp, err := s.client.Do(req)
+	if whole := (*url.Error)(nil); errors.As(err, &whole) { // its address names fifty titles, and would leave no room for the reason
+		err = fmt.Errorf("%s %s/w/api.php: %w", a.Method, host, whole.Err)
+	}
 	if err != nil {
 		return a, err
 	}
