@@ -66,11 +66,12 @@ var internalMay = map[string][]string{
 	"internal/blas":           {"internal/dlopen"},
 	"internal/goldens/traces": {"internal/goldens", "internal/tensorfile"},
 	"internal/settings":       {"internal/registry"},
-	"internal/pipeline":       {"internal/settings", "internal/exitcode", "internal/atomicfile", "internal/filehash", "internal/registry"},
-	"internal/tensorboard":    {"internal/atomicfile", "internal/protowire"},
-	"internal/tensorfile":     {"internal/half"},
-	"internal/torchfile":      {"internal/tensorfile"},
-	"internal/img":            {"internal/dlopen"},
+	"internal/pipeline": {"internal/settings", "internal/exitcode", "internal/atomicfile",
+		"internal/filehash", "internal/registry"},
+	"internal/tensorboard": {"internal/atomicfile", "internal/protowire"},
+	"internal/tensorfile":  {"internal/half"},
+	"internal/torchfile":   {"internal/tensorfile"},
+	"internal/img":         {"internal/dlopen"},
 }
 
 // backends are named by cmd/hgld, devicetest and tests alone; everyone else
