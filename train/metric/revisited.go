@@ -5,9 +5,9 @@ import "slices"
 // Truth is the ground truth of a query of Revisited Oxford and Paris
 // (Radenović et al., CVPR 2018): gallery rows that are easy, hard, or junk.
 type Truth struct {
-	Easy []int32 `json:"easy"`
-	Hard []int32 `json:"hard"`
-	Junk []int32 `json:"junk"`
+	Easy []int32 `json:"easy"` // rows of the gallery
+	Hard []int32 `json:"hard"` // rows of the gallery
+	Junk []int32 `json:"junk"` // rows that no protocol counts
 }
 
 // Protocol says which rows of a Truth are positive and which are taken out of
