@@ -1,4 +1,4 @@
-// Package recipes holds the published runs of the papers, one file each, and the
+// Package recipe holds the published runs of the papers, one file each, and the
 // tables of their numbers.
 //
 // A recipe is a whole hgld.yaml: `hgld train recipe show --yaml NAME > hgld.yaml`
@@ -9,7 +9,7 @@
 // have their defaults.
 //
 // Numbers of the tables are quoted, not reproduced: see published.yaml.
-package recipes
+package recipe
 
 import (
 	"bytes"
@@ -63,7 +63,7 @@ func All() ([]Recipe, error) {
 		}
 		r, err := parse(strings.TrimSuffix(path, ".yaml"), string(text))
 		if err != nil {
-			return nil, fmt.Errorf("recipes: %s: %w", path, err)
+			return nil, fmt.Errorf("recipe: %s: %w", path, err)
 		}
 		list = append(list, r)
 	}
@@ -140,7 +140,7 @@ func Published() (*Tables, error) {
 	d.KnownFields(true)
 	t := new(Tables)
 	if err := d.Decode(t); err != nil {
-		return nil, fmt.Errorf("recipes: published.yaml: %w", err)
+		return nil, fmt.Errorf("recipe: published.yaml: %w", err)
 	}
 	return t, nil
 }
@@ -155,7 +155,7 @@ type Number struct {
 func (t *Tables) Find(p Place) (Table, []Number, error) {
 	at := slices.IndexFunc(t.Tables, func(x Table) bool { return x.Name == p.Table })
 	if at < 0 {
-		return Table{}, nil, fmt.Errorf("recipes: no table %q", p.Table)
+		return Table{}, nil, fmt.Errorf("recipe: no table %q", p.Table)
 	}
 	table := t.Tables[at]
 	for _, row := range table.Rows {
@@ -164,7 +164,7 @@ func (t *Tables) Find(p Place) (Table, []Number, error) {
 			continue
 		}
 		if len(values) != len(keys) {
-			return table, nil, fmt.Errorf("recipes: table %s, %s, %s: %d numbers in %d columns", p.Table, p.Method, p.Part, len(values), len(keys))
+			return table, nil, fmt.Errorf("recipe: table %s, %s, %s: %d numbers in %d columns", p.Table, p.Method, p.Part, len(values), len(keys))
 		}
 		numbers := make([]Number, len(keys))
 		for i, key := range keys {
@@ -175,5 +175,5 @@ func (t *Tables) Find(p Place) (Table, []Number, error) {
 		}
 		return table, numbers, nil
 	}
-	return table, nil, fmt.Errorf("recipes: table %s has no row %q with a part %q", p.Table, p.Method, p.Part)
+	return table, nil, fmt.Errorf("recipe: table %s has no row %q with a part %q", p.Table, p.Method, p.Part)
 }
