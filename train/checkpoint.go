@@ -255,7 +255,7 @@ func readTensors(path, name string) ([]tensorfile.Tensor, error) {
 // ResumeError says why a run directory cannot be continued: it was begun with
 // other settings or other data.
 type ResumeError struct {
-	Checkpoint  string
+	Checkpoint  string   // its folder
 	Differences []string // "optim.lr is 0.01, the checkpoint has 0.001"
 }
 

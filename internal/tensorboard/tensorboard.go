@@ -23,8 +23,8 @@ import (
 
 // Scalar is a value of a curve.
 type Scalar struct {
-	Tag   string // "train/loss": what stands before the slash groups the curves
-	Value float64
+	Tag   string  // "train/loss": what stands before the slash groups the curves
+	Value float64 // finite
 }
 
 // Writer appends to an event file. Every call is one write: a process that is

@@ -106,7 +106,7 @@ func safetensorsHeader(ts []Tensor, meta map[string]string) ([]byte, error) {
 
 // File is an open safetensors file.
 type File struct {
-	Metadata map[string]string
+	Metadata map[string]string // __metadata__ of the header
 
 	entries []entry        // in the order of the data
 	index   map[string]int // into entries

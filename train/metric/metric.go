@@ -47,7 +47,7 @@ type Graded interface {
 // Kind is a row of the table of metrics: the symbol that its names begin with,
 // and how the rest of a name is read.
 type Kind struct {
-	Symbol string
+	Symbol string                            // "R" of R@k
 	New    func(rest string) (Metric, error) // rest of "R@10" is "@10"
 }
 

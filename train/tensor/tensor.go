@@ -17,8 +17,8 @@ import (
 
 // Tensor is a dense row-major array. A tensor without dimensions is one number.
 type Tensor struct {
-	Dims []int
-	Data []float32
+	Dims []int     // none: a single number
+	Data []float32 // row-major
 }
 
 // New returns a tensor of zeros.

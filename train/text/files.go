@@ -17,8 +17,8 @@ import (
 // Files are the weights of an encoder: the safetensors file, with the others of the
 // model beside it, and its SHA-256, which goes into the encoder's name.
 type Files struct {
-	Weights string
-	SHA256  string
+	Weights string // path of the .safetensors
+	SHA256  string // of that file, in hexadecimal
 }
 
 func (f Files) companion(name string) string { return filepath.Join(filepath.Dir(f.Weights), name) }
