@@ -14,6 +14,7 @@ import (
 	"hgld/cluster"
 	"hgld/internal/atomicfile"
 	"hgld/labels"
+	"hgld/shards/provenance"
 )
 
 // clusterSettings is the section "cluster" of hgld.yaml.
@@ -149,7 +150,7 @@ func clustered(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, erro
 		return nil, nil, err
 	}
 	origin := labels.Origin{
-		Tool: "hgld " + version, Encoder: made.Encoder, Weights: weightsHash(made.Encoder), Prompt: string(made.Prompt), Seed: s.Seed,
+		Tool: "hgld " + version, Encoder: made.Encoder, Weights: provenance.Weights(made.Encoder), Prompt: string(made.Prompt), Seed: s.Seed,
 		Input: filepath.Base(s.Tags), InputSHA256: input, Vectors: filepath.Base(s.Vectors), VectorsSHA256: sum,
 	}
 	if s.Weigh != "tags" {
