@@ -115,7 +115,7 @@ func surplusArgument(c *cli.Context) error {
 	switch {
 	case path == "run" && slices.Contains(stageNames(), first):
 		i := slices.Index(stageNames(), first)
-		return withHint(err, "hgld run --until %s runs the stages up to it, hgld %s that one alone", first, sections()[i].command)
+		return withHint(err, "hgld run --until %s runs the stages up to it, hgld %s that one alone", first, sections()[i].Command)
 	}
 	if meant := argumentMeant(path, first); meant != "" {
 		return withHint(err, "%s", meant)

@@ -17,7 +17,7 @@ import (
 
 func clusterSweepCommand() *cli.Command {
 	var flags []cli.Flag
-	for _, f := range flagsOf(clusterStage().settings()) {
+	for _, f := range flagsOf(clusterStage().Defaults()) {
 		if name := f.Names()[0]; name != "k" && name != "out" {
 			flags = append(flags, f)
 		}
@@ -63,12 +63,11 @@ func runClusterSweep(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	stage := clusterStage()
-	s := stage.settings().(*clusterSettings)
-	if err := j.project.load(c, "cluster", s); err != nil {
+	s, err := clusterStage().Load(j.project, c)
+	if err != nil {
 		return err
 	}
-	if err := stage.missingInput(j, s); err != nil {
+	if err := clusterStage().MissingInput(j.project, s); err != nil {
 		return err
 	}
 	w := &clusterSweep{job: j, Sweep: sweep.Sweep{Seeds: c.Int("seeds"), Drop: c.Float64("drop")}}
@@ -82,7 +81,7 @@ func runClusterSweep(c *cli.Context) error {
 		return err
 	}
 	points, err := w.run(s, c.String("ks"), c.IsSet("ks"))
-	if err = errors.Join(err, j.closeDevices()); err != nil {
+	if err = errors.Join(err, j.Close()); err != nil {
 		return err
 	}
 	if folder := c.String("plots"); folder != "" {
@@ -167,7 +166,7 @@ func (w *clusterSweep) choose(s *clusterSettings) error {
 // variations reads what --vary names: KEY=A,B, or KEY=A;B where values have commas.
 func variations(list []string) ([]sweep.Variation, error) {
 	var known []string
-	for _, f := range settings.Fields(clusterStage().settings()) {
+	for _, f := range settings.Fields(clusterStage().Defaults()) {
 		if key := f.Key(); key != "k" && key != "out" && key != "tags" && key != "seed" {
 			known = append(known, key)
 		}

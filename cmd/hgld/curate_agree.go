@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -22,18 +23,15 @@ func curateAgreeCommand() *cli.Command {
 			&cli.StringFlag{Name: "adjudication", Usage: "third log, that decides between the two"},
 		),
 		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
+			j, err := jobWith(c, 2, math.MaxInt, "the logs of two or more curators")
 			if err != nil {
 				return err
-			}
-			if len(j.args) < 2 {
-				return usagef("curate agree takes the logs of two or more curators; got %d", len(j.args))
 			}
 			if len(j.args) > 2 && c.String("adjudication") != "" {
 				return usagef("--adjudication decides between two curators; got the logs of %d", len(j.args))
 			}
-			settings := curateStage().settings().(*curateSettings)
-			if err := j.project.load(nil, "curate", settings); err != nil {
+			settings, err := curateStage().Load(j.project, nil)
+			if err != nil {
 				return err
 			}
 			return runCurateAgree(j, cmp.Or(c.String("draft"), settings.Draft), j.args, c.String("adjudication"))

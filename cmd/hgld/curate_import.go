@@ -45,8 +45,8 @@ func formatFlags(more ...cli.Flag) []cli.Flag {
 // curateFiles are the project's names of the files of stage 3, with those that
 // the command line gives in their place.
 func curateFiles(c *cli.Context, j *job) (draft, log, out string, err error) {
-	s := curateStage().settings().(*curateSettings)
-	if err := j.project.load(nil, "curate", s); err != nil {
+	s, err := curateStage().Load(j.project, nil)
+	if err != nil {
 		return "", "", "", err
 	}
 	if len(s.Logs) > 0 {
@@ -92,12 +92,9 @@ func formatHint(err error, path string) error {
 }
 
 func runCurateImport(c *cli.Context) error {
-	j, err := newJob(c)
+	j, err := jobWith(c, 1, 1, "one file")
 	if err != nil {
 		return err
-	}
-	if len(j.args) != 1 {
-		return usagef("curate import takes one file; got %d", len(j.args))
 	}
 	policy, err := conflictPolicy(c.String("on-conflict"))
 	if err != nil {

@@ -96,7 +96,7 @@ func (d *demo) embed(name string, data train.Dataset) (rows [][]float32, err err
 		return nil, err
 	}
 	j := &job{stderr: d.stderr, device: d.device, quiet: true}
-	defer func() { err = errors.Join(err, j.closeDevices()) }()
+	defer func() { err = errors.Join(err, j.Close()) }()
 	b, err := j.openDevice(d.threads)
 	if err != nil {
 		return nil, err

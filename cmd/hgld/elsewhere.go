@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/pipeline"
 	"hgld/internal/settings"
 	"hgld/shards"
 )
@@ -84,9 +85,8 @@ var dataSetsElsewhere = map[string]string{
 // command, or by -o.
 func flagLike(name string, c *cli.Context) string {
 	path := commandPath(c)
-	at := slices.IndexFunc(sections(), func(s stage) bool {
-		return s.command == path || path == "train recipe run" &&
-			s.name == "train"
+	at := slices.IndexFunc(sections(), func(s pipeline.Stage) bool {
+		return s.Command == path || path == "train recipe run" && s.Name == "train"
 	})
 	if at < 0 {
 		if path != "" && slices.ContainsFunc(c.Command.Subcommands,
@@ -95,7 +95,7 @@ func flagLike(name string, c *cli.Context) string {
 		}
 		return ""
 	}
-	known := settings.Keys(settings.Fields(sections()[at].settings()))
+	known := settings.Keys(settings.Fields(sections()[at].Settings()))
 	key := keysElsewhere.Meant(strings.ReplaceAll(name, "-", "_"), known)
 	switch {
 	case key == "":

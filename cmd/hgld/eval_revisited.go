@@ -36,7 +36,7 @@ func evalRevisitedCommand() *cli.Command {
 					return withHint(usagef("eval revisited needs --%s", name), "hgld eval revisited --help has an example")
 				}
 			}
-			return errors.Join(runEvalRevisited(c, j), j.closeDevices())
+			return errors.Join(runEvalRevisited(c, j), j.Close())
 		},
 	}
 }

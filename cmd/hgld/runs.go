@@ -114,7 +114,7 @@ func runsListCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			folder := j.project.join("runs")
+			folder := j.project.Join("runs")
 			switch len(j.args) {
 			case 0:
 			case 1:

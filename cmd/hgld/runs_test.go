@@ -19,7 +19,7 @@ func pastRunFiles(t *testing.T, dir string, seed uint64, loss string, hap float6
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s := trainStage().settings().(*trainSettings)
+	s := trainStage().Defaults()
 	s.Out, s.Seed, s.Loss.Name, s.Steps = dir, seed, loss, 3
 	if _, err := writeRunSettings(s); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestRunsListReadsARunBehindAHalfLine(t *testing.T) {
 
 func TestStateTellsHowFarARunHasCome(t *testing.T) {
 	r := &pastRun{&history.Run{Events: []train.Event{{Kind: train.Stepped, Step: 3}, {Kind: train.Done, Step: 3}}},
-		trainStage().settings().(*trainSettings)}
+		trainStage().Defaults()}
 	for steps, want := range map[int]string{3: "done", 9: "step 3 of 9", 0: "step 3"} {
 		if r.Settings.Steps = steps; r.state() != want {
 			t.Errorf("%d steps: %s, want %s", steps, r.state(), want)

@@ -6,6 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"hgld/internal/pipeline"
 	"hgld/shards"
 	"hgld/shards/dataset"
 	"hgld/shards/provenance"
@@ -61,19 +62,19 @@ type projectRecords struct{ project *project }
 
 // Changed implements provenance.Records.
 func (p projectRecords) Changed(path string) (string, error) {
-	if p.project.file == "" {
+	if p.project.File == "" {
 		return "", nil
 	}
 	for _, s := range sections() {
-		was, err := s.stampIn(p.project)
-		if isMissing(err) || errors.Is(err, errOtherStamp) {
+		was, err := s.Stamp(p.project)
+		if isMissing(err) || errors.Is(err, pipeline.ErrOtherStamp) {
 			continue
 		}
 		if err != nil {
 			return "", err
 		}
-		if was.Changed[p.project.inside(path)] != "" {
-			return s.command, nil
+		if was.Changed[p.project.Inside(path)] != "" {
+			return s.Command, nil
 		}
 	}
 	return "", nil
@@ -81,18 +82,20 @@ func (p projectRecords) Changed(path string) (string, error) {
 
 // Draft implements provenance.Records.
 func (p projectRecords) Draft() (string, error) {
-	curate := curateStage().settings().(*curateSettings)
-	err := p.project.load(nil, "curate", curate)
-	return curate.Draft, err
+	curate, err := curateStage().Load(p.project, nil)
+	if err != nil {
+		return "", err
+	}
+	return curate.Draft, nil
 }
 
 // Labels implements provenance.Records.
 func (p projectRecords) Labels(path string) (*provenance.LabelsRecord, string, error) {
-	if p.project.file == "" {
+	if p.project.File == "" {
 		return nil, "no project is here whose stages recorded it", nil
 	}
-	was, err := labelsStage().stampIn(p.project)
-	if isMissing(err) || errors.Is(err, errOtherStamp) {
+	was, err := labelsStage().Stamp(p.project)
+	if isMissing(err) || errors.Is(err, pipeline.ErrOtherStamp) {
 		return nil, "no record of `hgld labels build` is here", nil
 	}
 	if err != nil {
@@ -102,16 +105,16 @@ func (p projectRecords) Labels(path string) (*provenance.LabelsRecord, string, e
 	if err != nil {
 		return nil, "", err
 	}
-	if was.Out[p.project.inside(path)] != now[path] {
+	if was.Out[p.project.Inside(path)] != now[path] {
 		return nil, "not as `hgld labels build` left it", nil
 	}
-	s := labelsStage().settings().(*labelsSettings)
+	s := labelsStage().Defaults()
 	if err := yaml.Unmarshal([]byte(was.Settings), s); err != nil {
 		return nil, "", err
 	}
 	r := &provenance.LabelsRecord{Tool: "hgld " + was.Tool, Limit: was.Limit}
 	for to, file := range map[*provenance.Source]string{&r.Tags: s.Tags, &r.Hierarchy: s.Hierarchy} {
-		to.Path = p.project.join(filepath.FromSlash(file))
+		to.Path = p.project.Join(filepath.FromSlash(file))
 		now, err := fingerprint([]string{to.Path})
 		if err != nil {
 			return nil, "", err

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/filelock"
+	"hgld/internal/pipeline"
 	"hgld/shards"
 	"hgld/train"
 	"hgld/train/history"
@@ -39,15 +40,20 @@ const (
 		"  hgld train run --profile                where the time of a step goes"
 )
 
-func trainStage() stage {
-	return newStage("train", "train run", trainSettings{Images: defaultData(), Out: "runs/default", Config: train.Default()},
-		func(s *trainSettings) (in, out []string) {
+func trainStage() pipeline.StageOf[trainSettings] {
+	return pipeline.New(pipeline.Spec[trainSettings]{
+		Name: "train", Command: "train run",
+		Defaults: trainSettings{Images: defaultData(), Out: "runs/default", Config: train.Default()},
+		Files: func(s *trainSettings) (in, out []string) {
 			return append([]string{s.Images.Data, s.weights()}, s.Images.Benchmarks...), []string{s.Out}
-		}, runTrain, (*trainSettings).check)
+		},
+		Run:    onJob(runTrain),
+		Checks: []func(*trainSettings) error{(*trainSettings).check},
+	})
 }
 
 func trainCommand() *cli.Command {
-	run := trainStage().subcommand("run", "train, or continue the run in the run directory", trainRunExamples)
+	run := stageCommand(trainStage().Stage, "run", "train, or continue the run in the run directory", trainRunExamples)
 	run.Flags = append(append(run.Flags, deviceFlag()), trainRunFlags()...)
 	run.Action = trainRunAction
 	return group("train", "stage 5: shards -> a retrieval model", trainExamples,
@@ -67,11 +73,11 @@ func configFlag() cli.Flag {
 // command does.
 func loadTrain(c *cli.Context, j *job, s *trainSettings) error {
 	if path := c.String("config"); path != "" {
-		if err := j.project.useFile("train", path, s); err != nil {
+		if err := j.project.UseFile("train", path, s); err != nil {
 			return withCode(exitUsage, err)
 		}
 	}
-	return j.project.load(c, "train", s)
+	return j.project.Load(c, "train", s)
 }
 
 func trainRunAction(c *cli.Context) error {
@@ -80,7 +86,7 @@ func trainRunAction(c *cli.Context) error {
 		return err
 	}
 	st := trainStage()
-	s := st.settings().(*trainSettings)
+	s := st.Defaults()
 	if err := loadTrain(c, j, s); err != nil {
 		return err
 	}
@@ -89,9 +95,9 @@ func trainRunAction(c *cli.Context) error {
 		return err
 	}
 	if rehearse != nil {
-		return errors.Join(trainError(rehearse(j, s)), j.closeDevices())
+		return errors.Join(trainError(rehearse(j, s)), j.Close())
 	}
-	return st.execute(j, s)
+	return st.Execute(j, s)
 }
 
 func runTrain(j *job, s *trainSettings) (err error) {

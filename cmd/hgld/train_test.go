@@ -186,7 +186,7 @@ func TestRunElsewhereFindsItsFolders(t *testing.T) {
 	}
 	t.Chdir(filepath.Join(dir, "here"))
 	for _, run := range []string{elsewhere, filepath.Join("..", "elsewhere")} {
-		s := trainStage().settings().(*trainSettings)
+		s := trainStage().Defaults()
 		s.Out, s.Images.Benchmarks = run, []string{"part"}
 		if _, err := writeRunSettings(s); err != nil {
 			t.Fatal(err)

@@ -65,6 +65,7 @@ var internalMay = map[string][]string{
 	"internal/blas":           {"internal/dlopen"},
 	"internal/goldens/traces": {"internal/goldens", "internal/tensorfile"},
 	"internal/settings":       {"internal/registry"},
+	"internal/pipeline":       {"internal/settings", "internal/exitcode", "internal/atomicfile", "internal/filehash", "internal/registry"},
 	"internal/tensorboard":    {"internal/protowire"},
 	"internal/tensorfile":     {"internal/half"},
 	"internal/torchfile":      {"internal/tensorfile"},

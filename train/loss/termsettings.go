@@ -114,7 +114,7 @@ func (l *Composition) setTerm(key string, value any, change func(any, map[string
 			return err
 		}
 		zero := reflect.Zero(reflect.TypeOf(kind)).Interface().(Kind)
-		i = l.place(key)
+		i = l.insertAt(key)
 		l.Terms = slices.Insert(l.Terms, i, Term{Name: key, Loss: zero})
 	}
 	changed, err := change(l.Terms[i].Loss, own)
@@ -125,9 +125,9 @@ func (l *Composition) setTerm(key string, value any, change func(any, map[string
 	return nil
 }
 
-// place returns the index at which a new term is inserted, which pairs it with its
+// insertAt returns the index at which a new term is inserted, which pairs it with its
 // weight: in the order of termOrder, others last.
-func (l *Composition) place(key string) int {
+func (l *Composition) insertAt(key string) int {
 	order := func(name string) int {
 		if i := slices.Index(termOrder, name); i >= 0 {
 			return i

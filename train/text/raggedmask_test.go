@@ -41,8 +41,8 @@ func TestDevicesWithoutWaysGiveTheSameVectors(t *testing.T) {
 
 func TestPairsOfTokenAndPlaceAreThereOnce(t *testing.T) {
 	s := sentencesOf([]job{{ids: []int32{1, 5, 9}}, {ids: []int32{1, 6, 9}}, {ids: []int32{1, 5, 5, 9}}})
-	if !slices.Equal(s.ids, []int32{1, 5, 9, 6, 5, 9}) || !slices.Equal(s.places, []int32{0, 1, 2, 1, 2, 3}) {
-		t.Errorf("pairs of %v at %v", s.ids, s.places)
+	if !slices.Equal(s.ids, []int32{1, 5, 9, 6, 5, 9}) || !slices.Equal(s.positions, []int32{0, 1, 2, 1, 2, 3}) {
+		t.Errorf("pairs of %v at %v", s.ids, s.positions)
 	}
 	if want := []int32{0, 1, 2, 0, 3, 2, 0, 1, 4, 5}; !slices.Equal(s.pairs, want) {
 		t.Errorf("tokens %v, want %v", s.pairs, want)

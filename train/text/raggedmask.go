@@ -6,23 +6,23 @@ import (
 	"hgld/train/device"
 )
 
-// way says what attention looks at: row i of its result belongs to the query in
+// raggedMask says what attention reads: row i of its result belongs to the query in
 // row rows[i] of the tokens, and to the keys in their rows keys[from:upto], spans
 // having from and upto of each. Without rows every token is a query.
-type way struct {
+type raggedMask struct {
 	rows, keys, spans []int32
-	on                *placed
+	uploaded          *uploadedMask
 }
 
-// placed is a way in a device's memory.
-type placed struct{ rows, keys, spans device.Array }
+// uploadedMask is a ragged mask in a device's memory.
+type uploadedMask struct{ rows, keys, spans device.Array }
 
 // queries is how many rows the result has.
-func (w *way) queries() int { return len(w.spans) / 2 }
+func (w *raggedMask) queries() int { return len(w.spans) / 2 }
 
 // pick is w for some of its results.
-func (w *way) pick(wanted []int32) *way {
-	p := &way{keys: w.keys}
+func (w *raggedMask) pick(wanted []int32) *raggedMask {
+	p := &raggedMask{keys: w.keys}
 	for _, i := range wanted {
 		row := i
 		if w.rows != nil {
@@ -34,20 +34,20 @@ func (w *way) pick(wanted []int32) *way {
 }
 
 // upload places w in the device's memory, once in a pass.
-func (p *pass) upload(w *way) *placed {
-	if w.on == nil {
-		w.on = &placed{keys: p.index(w.keys, len(w.keys)), spans: p.index(w.spans, w.queries(), 2)}
+func (p *pass) upload(w *raggedMask) *uploadedMask {
+	if w.uploaded == nil {
+		w.uploaded = &uploadedMask{keys: p.index(w.keys, len(w.keys)), spans: p.index(w.spans, w.queries(), 2)}
 		if w.rows != nil {
-			w.on.rows = p.index(w.rows, len(w.rows))
+			w.uploaded.rows = p.index(w.rows, len(w.rows))
 		}
 	}
-	return w.on
+	return w.uploaded
 }
 
 // attend is attention, before its projection: a row of dst [Q,D] for each query of
 // w, of the packed queries, keys and values qkv [N,3D]. A device that is not Ragged
 // has it computed by what every device has.
-func (p *pass) attend(dst, qkv device.Array, w *way, heads int) {
+func (p *pass) attend(dst, qkv device.Array, w *raggedMask, heads int) {
 	on, able := p.b.(device.Ragged)
 	if !able {
 		p.attendPadded(dst, qkv, w, heads)
@@ -62,7 +62,7 @@ const paddedTokens = 1 << 13
 
 // attendPadded makes a text of its own of each query's keys, padded to the longest:
 // the query is among them.
-func (p *pass) attendPadded(dst, qkv device.Array, w *way, heads int) {
+func (p *pass) attendPadded(dst, qkv device.Array, w *raggedMask, heads int) {
 	longest := 0
 	for i := range w.queries() {
 		longest = max(longest, int(w.spans[2*i+1]-w.spans[2*i]))

@@ -7,9 +7,9 @@ import (
 	"hgld/train/optim"
 )
 
-// Elements that are spared are stepped like those of a group without decay, also
-// where the gradient is bounded; all others as if nothing were spared.
-func TestSparedElementsAreNotDecayed(t *testing.T) {
+// Elements in NoDecay are stepped like those of a group without decay, also where the
+// gradient is bounded. All others are stepped as if NoDecay were empty.
+func TestNoDecayElementsAreNotDecayed(t *testing.T) {
 	w, g := []float64{1, -2, 3, 4, -5, 6, 7}, []float64{0.3, 0.1, -0.2, 0.5, 0.7, -0.1, 0.2}
 	for _, b := range backends(t) {
 		for _, e := range optim.All {
@@ -30,7 +30,7 @@ func TestSparedElementsAreNotDecayed(t *testing.T) {
 			}
 			decayed := step(func(*optim.Group) {})
 			plain := step(func(g *optim.Group) { g.Decay = 0 })
-			got := step(func(g *optim.Group) { g.Spared = []optim.Span{{Lo: 0, Hi: 2}, {Lo: 4, Hi: 5}, {Lo: 5, Hi: 6}} })
+			got := step(func(g *optim.Group) { g.NoDecay = []optim.Span{{Lo: 0, Hi: 2}, {Lo: 4, Hi: 5}, {Lo: 5, Hi: 6}} })
 			want := append(append(append([]float64{}, plain[:2]...), decayed[2:4]...), plain[4:6]...)
 			near(t, e.Name, got, append(want, decayed[6]), 0)
 			if decayed[0] == plain[0] {
@@ -50,7 +50,7 @@ func TestSpansOutsideTheGroupPanic(t *testing.T) {
 			}()
 			b := backends(t)[0]
 			g := weights(b, []float64{1, 2, 3}, []float64{0, 0, 0})
-			g.Spared = spans
+			g.NoDecay = spans
 			optim.New(b, optim.All[0].Value, g)
 		}()
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package pipeline
 
 import (
 	"path/filepath"
@@ -16,7 +16,7 @@ func TestNamedPipeIsNotReadForItsFingerprint(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() {
-		_, err := fingerprintOf(path)
+		_, err := new(Pipeline).fingerprint(path)
 		done <- err
 	}()
 	select {

@@ -11,10 +11,10 @@ import (
 	"hgld/train/device"
 )
 
-// helpers counts the goroutines of all crews.
+// helpers counts the goroutines of all worker pools.
 func helpers() int {
 	stacks := make([]byte, 1<<20)
-	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "(*crew).help(")
+	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "(*workerPool).help(")
 }
 
 // eventually asks until it is so.
@@ -63,9 +63,9 @@ func TestThreadsAllocateNothingOnceTheyRun(t *testing.T) {
 	t.Errorf("%d allocations in the last 1,000 operations", after.Mallocs-before.Mallocs)
 }
 
-func TestCrewDoesEverySpanOnce(t *testing.T) {
+func TestWorkerPoolDoesEverySpanOnce(t *testing.T) {
 	for _, threads := range []int{1, 2, 5} {
-		c := newCrew(threads)
+		c := newWorkerPool(threads)
 		for _, n := range []int{1, 7, 64, 1000} {
 			visits := make(visitTask, n)
 			for range 50 {
