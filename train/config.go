@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"hgld/internal/registry"
-	"hgld/internal/setting"
+	"hgld/internal/settings"
 	"hgld/train/backbone"
 	"hgld/train/loss"
 	"hgld/train/metric"
@@ -120,7 +120,7 @@ type Average struct {
 type Schedule struct {
 	Named  `yaml:",inline"`
 	WarmUp int      `yaml:"warmup" json:"warmup" range:"0 1e9" usage:"steps or epochs in which groups of idle rest and no schedule advances"`
-	Idle   []string `yaml:"idle" json:"idle" usage:"groups that rest in the warm-up: backbone, head, proxies"`
+	Frozen []string `yaml:"idle" json:"idle" usage:"groups that rest in the warm-up: backbone, head, proxies"`
 
 	Advances bool `yaml:"warmup_advances" json:"warmup_advances,omitempty" usage:"schedules count the warm-up; in the released code they wait for its end"`
 
@@ -153,7 +153,7 @@ func Default() Config {
 		Loss:     Loss{Named: Named{Name: "smooth-ap"}, Preset: "paper"},
 		Sampler:  Sampler{Named: Named{Name: "m-per-class"}, Batch: 64, M: 4},
 		Optim:    Optim{Named: Named{Name: "adam"}, Rate: 1e-3, HeadFactor: 1, ProxyRate: 1e-2, Decay: 1e-4},
-		Schedule: Schedule{Named: Named{Name: "cosine"}, Idle: []string{"backbone"}},
+		Schedule: Schedule{Named: Named{Name: "cosine"}, Frozen: []string{"backbone"}},
 		Epochs:   100,
 		Run:      Upkeep{Prefetch: 3, Watch: watchValidation, Checkpoint: 500, Keep: 2, Metrics: DefaultMetrics()},
 	}
@@ -332,7 +332,7 @@ const mostDecoded = 64 << 30
 
 // check looks at the plain numbers.
 func (c *Config) check() error {
-	if err := setting.Check(c); err != nil {
+	if err := settings.Check(c); err != nil {
 		return err
 	}
 	if bytes := 3 * float64(c.Input.Size) * float64(c.Input.Size) * float64(c.Sampler.Batch) * float64(max(c.Run.Prefetch, 1)+1); bytes > mostDecoded {
@@ -378,7 +378,7 @@ func (c *Config) check() error {
 		}
 	}
 	groups := []string{backboneGroup, headGroup, proxyGroup}
-	for _, group := range c.Schedule.Idle {
+	for _, group := range c.Schedule.Frozen {
 		if !slices.Contains(groups, group) {
 			return fmt.Errorf("schedule.idle: %w", registry.Unknown("group", group, groups))
 		}

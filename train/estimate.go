@@ -76,7 +76,7 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	e.Host = int64(r.loader.prefetch+1) * int64(len(full.pixels)+4*len(full.crop)+4*len(full.labels))
 	l.flops = 0
 	err = r.lane.do(func() error {
-		_, err := r.step.take(full, config.Schedule.WarmUp) // the first step in which no group rests
+		_, err := r.step.queue(full, config.Schedule.WarmUp) // the first step in which no group rests
 		return err
 	})
 	if err != nil {

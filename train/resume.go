@@ -108,7 +108,7 @@ func (r *Run) continueFrom(path string) error {
 		return err
 	}
 	r.step.update.setCounts(r.o.Backend, s.Steps)
-	r.step.update.taken = s.Step
+	r.step.update.steps = s.Step
 	r.state.Step, r.state.Position, r.state.Skipped, r.state.Started = s.Step, s.Position, s.Skipped, s.Started
 	r.resumed, r.saved = path, s.Step
 	if extends != nil {

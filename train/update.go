@@ -26,7 +26,7 @@ type update struct {
 	norm  *optim.NormClip  // nil: none
 	ema   *optim.EMA       // nil: none
 
-	taken int // steps, skipped ones included: what the random numbers of a step depend on
+	steps int // taken, skipped ones included: what the random numbers of a step depend on
 	key   [4]byte
 }
 
@@ -38,17 +38,17 @@ func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 		store: n.store, schedule: p.schedule, proxyPlan: p.proxyPlan,
 		warmUp: warmUpOf(c),
 	}
-	spared, err := sparedParams(n.store, c.Optim.NoDecay)
+	noDecay, err := paramsWithoutDecay(n.store, c.Optim.NoDecay)
 	if err != nil {
 		return nil, err
 	}
 	var net, proxies []*optim.Group
 	largest := 0
 	for _, g := range n.store.Groups {
-		group := &optim.Group{Name: g.Name, Weights: g.Values, Grads: g.Grads, Rate: c.Optim.Rate, Decay: c.Optim.Decay, Spared: spared[g.Name]}
+		group := &optim.Group{Name: g.Name, Weights: g.Values, Grads: g.Grads, Rate: c.Optim.Rate, Decay: c.Optim.Decay, NoDecay: noDecay[g.Name]}
 		switch g.Name {
 		case proxyGroup:
-			group.Rate, group.Decay, group.Spared = c.Optim.ProxyRate, c.Optim.ProxyDecay, nil
+			group.Rate, group.Decay, group.NoDecay = c.Optim.ProxyRate, c.Optim.ProxyDecay, nil
 			proxies = append(proxies, group)
 			continue
 		case headGroup:
@@ -81,7 +81,7 @@ func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 }
 
 func warmUpOf(c *Config) optim.Warmup {
-	return optim.Warmup{Epochs: c.Schedule.WarmUp, Idle: c.Schedule.Idle, Advances: c.Schedule.Advances}
+	return optim.Warmup{Epochs: c.Schedule.WarmUp, Frozen: c.Schedule.Frozen, Advances: c.Schedule.Advances}
 }
 
 // The groups of the store: the backbone, what stands behind it, and what the loss
@@ -110,13 +110,13 @@ func averaged(s *nn.Store) (list []device.Array) {
 // one dimension: biases, γ and β, the exponent of GeM.
 const oneDimensional = "1d"
 
-// sparedParams finds the parameters without weight decay: by group, the runs of
+// paramsWithoutDecay finds the parameters without weight decay: by group, the runs of
 // elements in its flat array. An entry that fits no parameter is an error.
-func sparedParams(s *nn.Store, rules []string) (map[string][]optim.Span, error) {
+func paramsWithoutDecay(s *nn.Store, rules []string) (map[string][]optim.Span, error) {
 	if len(rules) == 0 {
 		return nil, nil
 	}
-	spared, used := map[string][]optim.Span{}, map[string]bool{}
+	noDecay, used := map[string][]optim.Span{}, map[string]bool{}
 	for _, g := range s.Groups {
 		if g.Name == proxyGroup {
 			continue // their decay is a setting of its own
@@ -130,7 +130,7 @@ func sparedParams(s *nn.Store, rules []string) (map[string][]optim.Span, error) 
 				continue
 			}
 			used[hit] = true
-			spared[g.Name] = append(spared[g.Name], optim.Span{Lo: p.Value.Off, Hi: p.Value.Off + p.Value.Len()})
+			noDecay[g.Name] = append(noDecay[g.Name], optim.Span{Lo: p.Value.Off, Hi: p.Value.Off + p.Value.Len()})
 		}
 	}
 	for _, rule := range rules {
@@ -139,7 +139,7 @@ func sparedParams(s *nn.Store, rules []string) (map[string][]optim.Span, error) 
 				rule, modelFile, s.Groups[0].Params[0].Name())}
 		}
 	}
-	return spared, nil
+	return noDecay, nil
 }
 
 // matches returns the first of the rules that fits a parameter, "" if none does.
@@ -195,12 +195,12 @@ func (u *update) adjust(at int) (changed bool) {
 	return changed
 }
 
-// begin counts a step and sends what is new in it to the device: constants of the
+// prepare counts a step and sends what is new in it to the device: constants of the
 // optimizers, the key of the random numbers.
-func (u *update) begin(b device.Backend) {
-	binary.LittleEndian.PutUint32(u.key[:], uint32(u.taken))
+func (u *update) prepare(b device.Backend) {
+	binary.LittleEndian.PutUint32(u.key[:], uint32(u.steps))
 	b.Upload(u.store.Key.RowRange(1, 2), u.key[:])
-	u.taken++
+	u.steps++
 	u.net.Begin(b)
 	if u.proxies != nil {
 		u.proxies.Begin(b)

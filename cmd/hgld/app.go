@@ -11,7 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/registry"
-	"hgld/internal/setting"
+	"hgld/internal/settings"
 )
 
 const welcome = `hgld builds labels with a hierarchy for image retrieval, and trains models on them.
@@ -115,7 +115,7 @@ func surplusArgument(c *cli.Context) error {
 	switch {
 	case path == "run" && slices.Contains(stageNames(), first):
 		i := slices.Index(stageNames(), first)
-		return withHint(err, "hgld run --until %s runs the stages up to it, hgld %s that one alone", first, sections()[i].command)
+		return withHint(err, "hgld run --until %s runs the stages up to it, hgld %s that one alone", first, sections()[i].Command)
 	}
 	if meant := argumentMeant(path, first); meant != "" {
 		return withHint(err, "%s", meant)
@@ -125,7 +125,7 @@ func surplusArgument(c *cli.Context) error {
 
 // flagBounds are those of numeric flags that are no settings; the settings' own stand
 // at their fields.
-var flagBounds = map[string]setting.Bounds{
+var flagBounds = map[string]settings.Bounds{
 	"threads": {Least: 0, Most: 1024}, "iterations": {Least: 1, Most: 1e6}, "seeds": {Least: 1, Most: 1000},
 	"measure": {Least: 1, Most: 1e6},
 }
@@ -139,7 +139,7 @@ func checkFlagBounds(c *cli.Context) error {
 		}
 		if want, bounded := flagBounds[number.Name]; bounded {
 			if x := float64(c.Int(number.Name)); x < want.Least || x > want.Most {
-				return withCode(exitUsage, &setting.BoundsError{Key: "--" + number.Name, Value: x, Want: want,
+				return withCode(exitUsage, &settings.BoundsError{Key: "--" + number.Name, Value: x, Want: want,
 					Whole: true})
 			}
 		}

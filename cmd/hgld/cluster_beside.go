@@ -17,7 +17,7 @@ import (
 
 // logsOn returns the logs with edits that were made for a draft: those of the
 // project, and those beside the draft. There is none if there is no draft.
-func (p *project) logsOn(draft string) ([]*curate.LogFile, error) {
+func logsOn(p *project, draft string) ([]*curate.LogFile, error) {
 	sum, err := sha256File(draft)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -25,8 +25,8 @@ func (p *project) logsOn(draft string) ([]*curate.LogFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings := curateStage().settings().(*curateSettings)
-	if err := p.load(nil, "curate", settings); err != nil {
+	settings, err := curateStage().Load(p, nil)
+	if err != nil {
 		return nil, err
 	}
 	beside, err := filepath.Glob(filepath.Join(filepath.Dir(draft), "*.jsonl"))
@@ -35,7 +35,7 @@ func (p *project) logsOn(draft string) ([]*curate.LogFile, error) {
 	}
 	var logs []*curate.LogFile
 	for _, path := range append(slices.Clone(settings.Logs), beside...) {
-		if slices.ContainsFunc(logs, func(l *curate.LogFile) bool { return p.inside(l.Path) == p.inside(path) }) {
+		if slices.ContainsFunc(logs, func(l *curate.LogFile) bool { return p.Inside(l.Path) == p.Inside(path) }) {
 			continue
 		}
 		l, err := curate.ReadLogOn(path, sum)
@@ -111,7 +111,7 @@ func bothCurated(draft, written string, logs []*curate.LogFile) error {
 // beside it, or, if stage 2 is stale, that there will be one; "" if the draft was not
 // curated.
 func (s *clusterSettings) ofCurated(p *project, stale bool) (string, error) {
-	logs, err := p.logsOn(s.Out)
+	logs, err := logsOn(p, s.Out)
 	if err != nil || len(logs) == 0 {
 		return "", err
 	}
@@ -120,13 +120,13 @@ func (s *clusterSettings) ofCurated(p *project, stale bool) (string, error) {
 		if !stale {
 			return "", nil
 		}
-		return fmt.Sprintf("%s was curated in %s: a new draft goes beside it", p.inside(s.Out), logNames(logs)), nil
+		return fmt.Sprintf("%s was curated in %s: a new draft goes beside it", p.Inside(s.Out), logNames(logs)), nil
 	}
 	lost, err := losses(written, logs)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s is beside it: %s", p.inside(written), lost), nil
+	return fmt.Sprintf("%s is beside it: %s", p.Inside(written), lost), nil
 }
 
 // ofOtherDraft says, for hgld status, what the logs of another draft lose on the

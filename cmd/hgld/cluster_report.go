@@ -87,8 +87,8 @@ func runClusterReport(c *cli.Context) error {
 
 // draftAndVectors reads a draft and makes sure that the vectors are its own.
 func draftAndVectors(c *cli.Context, j *job) (*labels.Draft, cluster.Matrix, error) {
-	s := clusterStage().settings().(*clusterSettings)
-	if err := j.project.load(nil, "cluster", s); err != nil {
+	s, err := clusterStage().Load(j.project, nil)
+	if err != nil {
 		return nil, cluster.Matrix{}, err
 	}
 	if path := c.String("draft"); path != "" {

@@ -23,8 +23,8 @@ func clusterShowCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			s := clusterStage().settings().(*clusterSettings)
-			if err := j.project.load(nil, "cluster", s); err != nil {
+			s, err := clusterStage().Load(j.project, nil)
+			if err != nil {
 				return err
 			}
 			if path := c.String("draft"); path != "" {

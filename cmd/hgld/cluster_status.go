@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+
+	"hgld/internal/pipeline"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 
@@ -11,16 +13,16 @@ import (
 // otherVectors tells why the vectors that a draft was made of are not those that
 // the section embed describes; "" if they are, or if nobody names an encoder there.
 // before has the states of the stages before.
-func (s *clusterSettings) otherVectors(p *project, before []state) (string, error) {
-	e := embedStage().settings().(*embedSettings)
-	if err := p.load(nil, "embed", e); err != nil {
+func (s *clusterSettings) otherVectors(p *project, before []pipeline.State) (string, error) {
+	e, err := embedStage().Load(p, nil)
+	if err != nil {
 		return "", err
 	}
 	if e.Out != s.Vectors {
 		return "", nil
 	}
 	for _, st := range before {
-		if st.Stage == "embed" && st.State == "stale" {
+		if st.Stage == "embed" && st.State == pipeline.Stale {
 			return "embed comes before it and is not done", nil
 		}
 	}
@@ -36,7 +38,7 @@ func (s *clusterSettings) otherVectors(p *project, before []state) (string, erro
 		return fmt.Sprintf("embed.encoder is %s, which cannot be opened: %v", e.Encoder, err), nil
 	}
 	if encoder.Name() != have.Encoder {
-		return fmt.Sprintf("embed.encoder or embed.weights changed: %s was made by %s", p.inside(s.Vectors), have.Encoder), nil
+		return fmt.Sprintf("embed.encoder or embed.weights changed: %s was made by %s", p.Inside(s.Vectors), have.Encoder), nil
 	}
 	return "", nil
 }

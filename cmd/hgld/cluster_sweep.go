@@ -12,11 +12,12 @@ import (
 	"hgld/cluster"
 	"hgld/cluster/sweep"
 	"hgld/internal/registry"
+	"hgld/internal/settings"
 )
 
 func clusterSweepCommand() *cli.Command {
 	var flags []cli.Flag
-	for _, f := range flagsOf(clusterStage().settings()) {
+	for _, f := range flagsOf(clusterStage().Defaults()) {
 		if name := f.Names()[0]; name != "k" && name != "out" {
 			flags = append(flags, f)
 		}
@@ -62,12 +63,11 @@ func runClusterSweep(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	stage := clusterStage()
-	s := stage.settings().(*clusterSettings)
-	if err := j.project.load(c, "cluster", s); err != nil {
+	s, err := clusterStage().Load(j.project, c)
+	if err != nil {
 		return err
 	}
-	if err := stage.missingInput(j, s); err != nil {
+	if err := clusterStage().MissingInput(j.project, s); err != nil {
 		return err
 	}
 	w := &clusterSweep{job: j, Sweep: sweep.Sweep{Seeds: c.Int("seeds"), Drop: c.Float64("drop")}}
@@ -81,7 +81,7 @@ func runClusterSweep(c *cli.Context) error {
 		return err
 	}
 	points, err := w.run(s, c.String("ks"), c.IsSet("ks"))
-	if err = errors.Join(err, j.closeDevices()); err != nil {
+	if err = errors.Join(err, j.Close()); err != nil {
 		return err
 	}
 	if folder := c.String("plots"); folder != "" {
@@ -117,12 +117,12 @@ func readTruth(path, judge string) (*sweep.Truth, error) {
 func (w *clusterSweep) run(s *clusterSettings, list string, asked bool) ([]sweep.Point, error) {
 	var points []sweep.Point
 	for _, values := range sweep.Combinations(w.varied) {
-		own, settings := *s, map[string]string{}
-		fields := fieldsOf(&own)
+		own, varied := *s, map[string]string{}
+		fields := settings.Fields(&own)
 		for i, v := range w.varied {
-			settings[v.Key] = values[i]
-			at, _ := findKey(fields, v.Key)
-			if err := fields[at].set(values[i]); err != nil {
+			varied[v.Key] = values[i]
+			at, _ := settings.Find(fields, v.Key)
+			if err := fields[at].Set(values[i]); err != nil {
 				return nil, withCode(exitUsage, fmt.Errorf("--vary %s: %w", v.Key, err))
 			}
 		}
@@ -141,7 +141,7 @@ func (w *clusterSweep) run(s *clusterSettings, list string, asked bool) ([]sweep
 			if err != nil {
 				return nil, optionCode(err)
 			}
-			p.Settings = settings
+			p.Settings = varied
 			points = append(points, p)
 		}
 	}
@@ -166,8 +166,8 @@ func (w *clusterSweep) choose(s *clusterSettings) error {
 // variations reads what --vary names: KEY=A,B, or KEY=A;B where values have commas.
 func variations(list []string) ([]sweep.Variation, error) {
 	var known []string
-	for _, f := range fieldsOf(clusterStage().settings()) {
-		if key := f.key(); key != "k" && key != "out" && key != "tags" && key != "seed" {
+	for _, f := range settings.Fields(clusterStage().Defaults()) {
+		if key := f.Key(); key != "k" && key != "out" && key != "tags" && key != "seed" {
 			known = append(known, key)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"hgld/curate"
 	"hgld/internal/atomicfile"
 	"hgld/internal/filelock"
+	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/labels"
 )
@@ -26,13 +27,18 @@ type curateSettings struct {
 	Undecided  bool     `yaml:"undecided" usage:"keep tags that nobody decided in their cluster"`
 }
 
-func curateStage() stage {
-	return newStage("curate", "curate apply",
-		curateSettings{Draft: "draft.json", Logs: []string{"edits.jsonl"}, Out: "hierarchy.json", OnConflict: "stop"},
-		func(s *curateSettings) (in, out []string) {
+func curateStage() pipeline.StageOf[curateSettings] {
+	return pipeline.New(pipeline.Spec[curateSettings]{
+		Name: "curate", Command: "curate apply",
+		Defaults: curateSettings{Draft: "draft.json", Logs: []string{"edits.jsonl"}, Out: "hierarchy.json",
+			OnConflict: "stop"},
+		Files: func(s *curateSettings) (in, out []string) {
 			return append([]string{s.Draft}, s.Logs...), []string{s.Out}
 		},
-		runCurateApply, (*curateSettings).check)
+		Run:    onJob(runCurateApply),
+		Checks: []func(*curateSettings) error{(*curateSettings).check},
+		Note:   func(_ *project, s *curateSettings, _ pipeline.State) (string, error) { return s.ofOtherDraft() },
+	})
 }
 
 func curateCommand() *cli.Command {
@@ -49,7 +55,7 @@ func curateCommand() *cli.Command {
 // curateApplyCommand takes the draft and the logs as arguments too.
 func curateApplyCommand() *cli.Command {
 	s := curateStage()
-	cmd := s.subcommand("apply", "replay logs of edits on a draft",
+	cmd := stageCommand(s.Stage, "apply", "replay logs of edits on a draft",
 		"  hgld curate apply                                        draft.json + edits.jsonl -> hierarchy.json\n"+
 			"  hgld curate apply draft.json anna.jsonl                  the same with names\n"+
 			"  hgld curate apply draft.json anna.jsonl ben.jsonl third.jsonl   two curators and an adjudication\n"+
@@ -60,8 +66,8 @@ func curateApplyCommand() *cli.Command {
 		if err != nil {
 			return err
 		}
-		settings := s.settings().(*curateSettings)
-		if err := j.project.load(c, s.name, settings); err != nil {
+		settings, err := s.Load(j.project, c)
+		if err != nil {
 			return err
 		}
 		if len(j.args) > 0 {
@@ -70,7 +76,7 @@ func curateApplyCommand() *cli.Command {
 		if len(j.args) > 1 {
 			settings.Logs = j.args[1:]
 		}
-		return s.execute(j, settings)
+		return s.Execute(j, settings)
 	}
 	return cmd
 }

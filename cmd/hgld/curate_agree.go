@@ -30,8 +30,8 @@ func curateAgreeCommand() *cli.Command {
 			if len(j.args) > 2 && c.String("adjudication") != "" {
 				return usagef("--adjudication decides between two curators; got the logs of %d", len(j.args))
 			}
-			settings := curateStage().settings().(*curateSettings)
-			if err := j.project.load(nil, "curate", settings); err != nil {
+			settings, err := curateStage().Load(j.project, nil)
+			if err != nil {
 				return err
 			}
 			return runCurateAgree(j, cmp.Or(c.String("draft"), settings.Draft), j.args, c.String("adjudication"))

@@ -45,8 +45,8 @@ func formatFlags(more ...cli.Flag) []cli.Flag {
 // curateFiles are the project's names of the files of stage 3, with those that
 // the command line gives in their place.
 func curateFiles(c *cli.Context, j *job) (draft, log, out string, err error) {
-	s := curateStage().settings().(*curateSettings)
-	if err := j.project.load(nil, "curate", s); err != nil {
+	s, err := curateStage().Load(j.project, nil)
+	if err != nil {
 		return "", "", "", err
 	}
 	if len(s.Logs) > 0 {

@@ -84,8 +84,8 @@ func newLinted(path string, found []format.Problem) lintedFile {
 // lintProject looks at the state that the logs of the project lead to. All of it
 // is for the curator to judge, and none an error.
 func lintProject(c *cli.Context, j *job) (lintedFile, error) {
-	s := curateStage().settings().(*curateSettings)
-	if err := j.project.load(nil, "curate", s); err != nil {
+	s, err := curateStage().Load(j.project, nil)
+	if err != nil {
 		return lintedFile{}, err
 	}
 	if c.IsSet("draft") {

@@ -59,12 +59,12 @@ func curateServeCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			settings := curateStage().settings().(*curateSettings)
-			if err := j.project.load(nil, "curate", settings); err != nil {
+			settings, err := curateStage().Load(j.project, nil)
+			if err != nil {
 				return err
 			}
-			tags := clusterStage().settings().(*clusterSettings)
-			if err := j.project.load(nil, "cluster", tags); err != nil {
+			tags, err := clusterStage().Load(j.project, nil)
+			if err != nil {
 				return err
 			}
 			o := &serveOptions{
@@ -262,9 +262,9 @@ func (o *serveOptions) finish(j *job) (string, error) {
 	var out bytes.Buffer
 	apply := *j
 	apply.stdout, apply.stderr, apply.json, apply.args = &out, io.Discard, false, nil
-	settings := curateStage().settings().(*curateSettings)
+	settings := curateStage().Defaults()
 	settings.Draft, settings.Logs, settings.Out, settings.OnConflict, settings.Undecided = o.draft, o.logs(), o.out, o.onConflict, o.undecided
-	err := curateStage().execute(&apply, settings)
+	err := curateStage().Execute(&apply, settings)
 	if err != nil && exitCode(err) == exitSomeFailed {
 		return out.String() + err.Error(), nil
 	}

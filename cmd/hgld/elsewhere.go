@@ -9,7 +9,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hgld/internal/registry"
+	"hgld/internal/pipeline"
+	"hgld/internal/settings"
 	"hgld/shards"
 )
 
@@ -17,7 +18,7 @@ import (
 // is often one of these, and no edit distance finds the right one.
 
 // keysElsewhere are settings of a training: by the last part of the key.
-var keysElsewhere = map[string]string{
+var keysElsewhere = settings.Synonyms{
 	"learning_rate": "optim.lr", "base_lr": "optim.lr", "rate": "optim.lr", "wd": "optim.weight_decay",
 	"optimizer": "optim.name",
 	"momentum":  "optim.settings", "grad_clip": "optim.clip", "clip_grad": "optim.clip", "clip_norm": "optim.clip",
@@ -80,58 +81,12 @@ var dataSetsElsewhere = map[string]string{
 	"stanford_online_products": "sop", "gld": "gldv2", "landmarks": "gldv2",
 }
 
-// keyLike finds the setting that a key probably means: what another program calls so,
-// the only one that ends so, or a setting of the entry that a group names.
-func keyLike(key string, known []string) string {
-	last := key[strings.LastIndex(key, ".")+1:]
-	if group := strings.TrimSuffix(key, "."+last); group != key && slices.Contains(known, group+".settings") {
-		if near := registry.Nearest(key, known); near == "" || strings.HasSuffix(near, ".name") {
-			if keysElsewhere[last] == "" || strings.HasPrefix(keysElsewhere[last], group+".settings") {
-				return group + ".settings." + last
-			}
-		}
-	}
-	if to := keysElsewhere[strings.ReplaceAll(last, "-", "_")]; slices.Contains(known, to) {
-		if strings.HasSuffix(to, ".settings") {
-			to += "." + last
-		}
-		return to
-	}
-	if slices.Contains(known, key+"."+nameKey) {
-		return key
-	}
-	var ends []string
-	for _, k := range known {
-		if strings.HasSuffix(k, "."+last) || strings.HasSuffix(k, "."+last+"."+nameKey) {
-			ends = append(ends, k)
-		}
-	}
-	if len(ends) == 1 {
-		return strings.TrimSuffix(ends[0], "."+nameKey)
-	}
-	return ""
-}
-
-// unknownSetting is the error for a key that a section does not have. All known ones
-// are too many for a line where the one that is meant is among them.
-func unknownSetting(key string, known []string) error {
-	err := &registry.UnknownError{Kind: "key", Name: key, Nearest: keyLike(key, known)}
-	if err.Nearest == "" {
-		err.Nearest = registry.Nearest(key, known)
-	}
-	if err.Nearest == "" {
-		err.Known = known
-	}
-	return err
-}
-
 // flagLike says how what a flag of another program sets is set here: by a flag of this
 // command, or by -o.
 func flagLike(name string, c *cli.Context) string {
 	path := commandPath(c)
-	at := slices.IndexFunc(sections(), func(s stage) bool {
-		return s.command == path || path == "train recipe run" &&
-			s.name == "train"
+	at := slices.IndexFunc(sections(), func(s pipeline.Stage) bool {
+		return s.Command == path || path == "train recipe run" && s.Name == "train"
 	})
 	if at < 0 {
 		if path != "" && slices.ContainsFunc(c.Command.Subcommands,
@@ -140,11 +95,8 @@ func flagLike(name string, c *cli.Context) string {
 		}
 		return ""
 	}
-	var known []string
-	for _, f := range fieldsOf(sections()[at].settings()) {
-		known = append(known, f.key())
-	}
-	key := keyLike(strings.ReplaceAll(name, "-", "_"), known)
+	known := settings.Keys(settings.Fields(sections()[at].Settings()))
+	key := keysElsewhere.Meant(strings.ReplaceAll(name, "-", "_"), known)
 	switch {
 	case key == "":
 		return ""

@@ -12,6 +12,7 @@ import (
 
 	"hgld/cluster"
 	"hgld/internal/atomicfile"
+	"hgld/internal/pipeline"
 	"hgld/labels"
 )
 
@@ -29,21 +30,24 @@ type embedSettings struct {
 	Vectors vectorSettings `yaml:"vectors"`
 }
 
-func embedStage() stage {
-	return newStage("embed", "embed",
-		embedSettings{Tags: "tags.jsonl", Out: cluster.VectorsFile, Cache: ".hgld/vectors"},
-		func(s *embedSettings) (in, out []string) {
+func embedStage() pipeline.StageOf[embedSettings] {
+	return pipeline.New(pipeline.Spec[embedSettings]{
+		Name: "embed", Command: "embed",
+		Defaults: embedSettings{Tags: "tags.jsonl", Out: cluster.VectorsFile, Cache: ".hgld/vectors"},
+		Files: func(s *embedSettings) (in, out []string) {
 			in = []string{s.Tags}
 			if s.Weights != "" {
 				in = append(in, s.Weights)
 			}
 			return in, []string{s.Out}
 		},
-		runEmbed, (*embedSettings).check)
+		Run:    onJob(runEmbed),
+		Checks: []func(*embedSettings) error{(*embedSettings).check},
+	})
 }
 
 func embedCommand() *cli.Command {
-	c := embedStage().subcommand("embed", "stage 2: a vector for every distinct tag",
+	c := stageCommand(embedStage().Stage, "embed", "stage 2: a vector for every distinct tag",
 		"  hgld embed --list                                the encoders, and where their weights are published\n"+
 			"  hgld embed --encoder hashing                     vectors.safetensors from tags.jsonl, without weights\n"+
 			"  hgld embed --encoder bert --weights all-MiniLM-L6-v2/\n"+
@@ -174,8 +178,8 @@ func printTexts(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	settings := embedStage().settings().(*embedSettings)
-	if err := j.project.load(c, "embed", settings); err != nil {
+	settings, err := embedStage().Load(j.project, c)
+	if err != nil {
 		return err
 	}
 	prompt, err := settings.prompt()

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"hgld/cluster"
+	"hgld/train/embeddings"
 	"hgld/train/tensor"
 )
 
@@ -50,7 +51,7 @@ func openImported(s *embedSettings) (cluster.Encoder, error) {
 	case ".npy", ".safetensors":
 		v.x, err = readVectors(v.path, s.Vectors.Tensor)
 	case ".parquet":
-		texts, v.x, err = readParquetVectors(v.path, s.Vectors)
+		texts, v.x, err = readTextVectors(v.path, s.Vectors)
 	default:
 		err = withCode(exitUsage, fmt.Errorf("%s: vectors are read from .npy, .safetensors and .parquet", v.path))
 	}
@@ -115,6 +116,26 @@ func (v *importedVectors) Encode(_ context.Context, texts []string) ([][]float32
 			"hgld embed --print-texts lists what to encode; --prompt says what stands around a tag")
 	}
 	return out, nil
+}
+
+// readTextVectors reads a Parquet file. The settings name its columns where their types
+// do not tell them.
+func readTextVectors(path string, s vectorSettings) ([]string, cluster.Matrix, error) {
+	v, err := embeddings.ReadTextVectors(path, s.TextColumn, s.VectorColumn)
+	var column *embeddings.ColumnError
+	switch {
+	case errors.As(err, &column):
+		setting := "vector_column"
+		if column.Of == embeddings.OfTexts {
+			setting = "text_column"
+		}
+		return nil, cluster.Matrix{}, usagef("%w; -o vectors.%s=NAME chooses it", err, setting)
+	case errors.As(err, new(*fs.PathError)):
+		return nil, cluster.Matrix{}, err
+	case err != nil:
+		return nil, cluster.Matrix{}, withCode(exitIntegrity, err)
+	}
+	return v.Texts, cluster.Matrix{Rows: len(v.Texts), Cols: v.Cols, Data: v.Values}, nil
 }
 
 // readVectors reads an array of rows, of a file with several tensors the named one.

@@ -68,15 +68,15 @@ func runLabelsStats(c *cli.Context) error {
 // without writing.
 func projectLabels(j *job) (*labels.Table, error) {
 	stage := labelsStage()
-	stage.command = "labels stats"
-	settings := stage.settings()
-	if err := j.project.load(nil, stage.name, settings); err != nil {
+	stage.Command = "labels stats"
+	s, err := stage.Load(j.project, nil)
+	if err != nil {
 		return nil, err
 	}
-	if err := stage.missingInput(j, settings); err != nil {
+	if err := stage.MissingInput(j.project, s); err != nil {
 		return nil, err
 	}
-	return buildLabels(j, stage.command, settings.(*labelsSettings))
+	return buildLabels(j, stage.Command, s)
 }
 
 func addImages(c *cli.Context, counts map[labels.LandmarkKey]int, path string) (map[labels.LandmarkKey]int, error) {

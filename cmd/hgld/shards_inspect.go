@@ -24,8 +24,7 @@ func shardsFolder(j *job) (string, error) {
 	if len(j.args) > 1 {
 		return "", usagef("one folder of shards is wanted, got %d", len(j.args))
 	}
-	s := shardsStage().settings().(*shardsSettings)
-	err := j.project.load(nil, "shards", s)
+	s, err := shardsStage().Load(j.project, nil)
 	return s.Out, err
 }
 

@@ -17,11 +17,11 @@ func loadShards(c *cli.Context) (*job, *shardsSettings, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	s := shardsStage().settings().(*shardsSettings)
-	if err := j.project.load(c, "shards", s); err != nil {
+	s, err := shardsStage().Load(j.project, c)
+	if err != nil {
 		return nil, nil, err
 	}
-	return j, s, shardsStage().trustInputs(j, s)
+	return j, s, shardsStage().TrustInputs(j, s)
 }
 
 func shardsSliceCommand() *cli.Command {
@@ -31,7 +31,7 @@ func shardsSliceCommand() *cli.Command {
 			"  sbatch --array=1-8 --wrap 'hgld shards slice … auto'         SLURM's array says which\n" +
 			"  hgld shards slice … auto/8                                   or JOB_COMPLETION_INDEX of Kubernetes\n" +
 			"  hgld shards build …                                          at the end, with the same settings",
-		Flags: append(append(flagsOf(shardsStage().settings()), stageFlags()...), replaceFlag()),
+		Flags: append(append(flagsOf(shardsStage().Defaults()), stageFlags()...), replaceFlag()),
 		Action: func(c *cli.Context) error {
 			j, s, err := loadShards(c)
 			if err != nil {
@@ -117,7 +117,7 @@ func shardsPlanCommand() *cli.Command {
 		Name: "plan", Usage: "the shards that a build would write, and which are there",
 		Description: "  hgld shards plan                      every shard with its images\n" +
 			"  hgld shards plan --missing 8          the slices of 8 that miss one: sbatch --array=$(…)",
-		Flags: append(flagsOf(shardsStage().settings()), append(stageFlags(),
+		Flags: append(flagsOf(shardsStage().Defaults()), append(stageFlags(),
 			&cli.IntFlag{Name: "missing", Usage: "print only which of `T` slices have to be run, as 2,5,7"})...),
 		Action: func(c *cli.Context) error {
 			j, s, err := loadShards(c)

@@ -29,10 +29,10 @@ func trainResumeCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			if err := j.project.loadOverrides("train", fieldsOf(s), c.StringSlice("override")); err != nil {
+			if err := j.project.Section("train", s).Assign(c.StringSlice("override")); err != nil {
 				return withCode(exitUsage, err)
 			}
-			return trainStage().goingOn().execute(j, s)
+			return trainStage().Continued().Execute(j, s)
 		},
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 
+	"hgld/internal/filehash"
 	"hgld/shards"
 )
 
@@ -143,9 +144,11 @@ func FileInput(ctx context.Context, name string) (shards.Input, error) {
 		return shards.Input{}, err
 	}
 	defer f.Close()
-	h := &hashed{ctx: ctx, sum: sha256.New()}
-	if _, err := io.CopyBuffer(h, struct{ io.Reader }{f}, make([]byte, 1<<20)); err != nil {
+	sum := sha256.New()
+	in := shards.Input{Name: filepath.Base(name)}
+	if in.Bytes, err = filehash.Copy(ctx, sum, f); err != nil {
 		return shards.Input{}, err
 	}
-	return h.input(filepath.Base(name)), nil
+	sum.Sum(in.SHA256[:0])
+	return in, nil
 }

@@ -31,7 +31,7 @@ var fastAPEntry = registry.Entry[Kind]{
 func (l FastAP) New(f Facts) (Loss, error) {
 	return newBinned(f, binned{
 		bins:   device.Bins{N: l.NumBins + 1, Min: -1, Max: 1},
-		shared: oneLevel(l.Level, Against{}), combine: l.MemoryCombine, normalise: true,
+		shared: oneLevel(l.Level, GalleryOptions{}), combine: l.MemoryCombine, normalise: true,
 	})
 }
 

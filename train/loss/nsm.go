@@ -6,6 +6,7 @@ import (
 	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/nn"
 )
 
 // NSM is the normalised softmax of Zhai & Wu, "Classification is a Strong Baseline
@@ -82,7 +83,7 @@ func (l *nsm) Forward(t *grad.Tape, b *Batch) *grad.Var {
 	if l.normalise {
 		query = unit(t, query)
 	}
-	z := linear(t, query, unit(t, t.Leaf(l.proxies.Value, l.proxies.Grad)), nil)
+	z := nn.Affine(t, query, unit(t, t.Leaf(l.proxies.Value, l.proxies.Grad)), nil)
 	if l.centers > 1 {
 		z = overCenters(t, z, l.centers, float32(l.softness))
 	}

@@ -56,7 +56,7 @@ func (r Relevance) released() Relevance {
 }
 
 // kind returns the device's rule for data with the given number of levels.
-func (r Relevance) kind(levels int, a Against) (device.RelKind, error) {
+func (r Relevance) kind(levels int, a GalleryOptions) (device.RelKind, error) {
 	if a.SelfInGallery && !r.CountsQuery {
 		return device.RelKind{}, errors.New("relevance.counts_query is false, but self_in_gallery has the query among the items that are counted")
 	}

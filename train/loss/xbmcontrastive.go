@@ -32,7 +32,7 @@ var xbmContrastiveEntry = registry.Entry[Kind]{
 func (l XBMContrastive) New(f Facts) (Loss, error) {
 	return newPairwise(f, pairwise{
 		pairs:  device.Pairs{Kind: device.CrossBatch, NegMargin: float32(l.Margin), Ceiling: ceiling(l.Epsilon)},
-		shared: oneLevel(l.Level, Against{}), combine: l.MemoryCombine,
+		shared: oneLevel(l.Level, GalleryOptions{}), combine: l.MemoryCombine,
 	})
 }
 

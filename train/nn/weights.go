@@ -31,9 +31,6 @@ func (s *Store) Layout() []Shape {
 	for _, g := range s.Groups {
 		for _, p := range g.Params {
 			trained[p.entry.name] = true
-			for _, e := range p.parts {
-				trained[e.name] = true
-			}
 		}
 	}
 	list := make([]Shape, len(s.entries))

@@ -38,21 +38,21 @@ type Group struct {
 	Rate  float64 // what the schedule starts from
 	Decay float64 // weight decay
 
-	// Spared are the runs of elements, in rising order, that no decay touches.
-	Spared []Span
+	// NoDecay are the runs of elements, in rising order, without weight decay.
+	NoDecay []Span
 
 	Eta float64 // rate of the step to come; Begin sends it to the device
 
-	// Idle groups are not stepped: neither weights nor moments nor the step count
-	// move. It is a constant of a recorded step: when it changes, record again.
-	Idle bool
+	// Frozen groups are not stepped: weights, moments and step count stay. Frozen is a
+	// constant of a recorded step, which must be re-recorded when it changes.
+	Frozen bool
 
 	Steps   device.Array   // I32 [1]: taken so far; part of a checkpoint
 	Moments []device.Array // F32 [n]; part of a checkpoint
 	Hyper   device.Array   // F32 [device.HyperLen]
 
 	parts   []part
-	bare    device.Array // Hyper without decay, for what is spared; absent if nothing is
+	bare    device.Array // Hyper without decay, for NoDecay; absent if that is empty
 	staging [4 * sent]byte
 }
 
@@ -69,10 +69,10 @@ type part struct {
 	moments               []device.Array
 }
 
-// split lays out the parts of a group: one, or with Spared the runs of both kinds
+// split lays out the parts of a group: one, or with NoDecay the runs of both kinds
 // in turn.
 func (g *Group) split(b device.Backend) {
-	if len(g.Spared) > 0 {
+	if len(g.NoDecay) > 0 {
 		g.bare = device.New(b, device.F32, device.HyperLen)
 	}
 	at := 0
@@ -87,9 +87,9 @@ func (g *Group) split(b device.Backend) {
 		g.parts = append(g.parts, p)
 		at = hi
 	}
-	for _, s := range g.Spared {
+	for _, s := range g.NoDecay {
 		if s.Lo < at || s.Hi < s.Lo || s.Hi > g.Weights.Len() {
-			panic(fmt.Sprintf("optim: spared elements %v of %d", g.Spared, g.Weights.Len()))
+			panic(fmt.Sprintf("optim: elements without decay are %v of %d", g.NoDecay, g.Weights.Len()))
 		}
 		add(s.Lo, g.Hyper)
 		add(s.Hi, g.bare)
@@ -125,11 +125,11 @@ func New(b device.Backend, k Kind, groups ...*Group) *Optimizer {
 // MomentNames names the moments of every group, in the order of Group.Moments.
 func (o *Optimizer) MomentNames() []string { return o.Kind.moments() }
 
-// Begin sends the constants of every group that is not idle to the device. It comes
-// before the recorded part of a step, once.
+// Begin sends the constants of every group that is not frozen to the device. Call it once,
+// before the recorded part of a step.
 func (o *Optimizer) Begin(b device.Backend) {
 	for _, g := range o.Groups {
-		if g.Idle {
+		if g.Frozen {
 			continue
 		}
 		g.send(b, g.Hyper, g.Decay)
@@ -146,12 +146,12 @@ func (g *Group) send(b device.Backend, to device.Array, decay float64) {
 	b.Upload(to.RowRange(0, sent), g.staging[:])
 }
 
-// Step counts a step of every group that is not idle and changes its weights by their
-// gradients, unless flag, the count of non-finite values, is set. It is the part that
-// is recorded.
+// Step counts a step of every group that is not frozen and changes its weights by their
+// gradients, unless flag, the count of non-finite values, is set. It is the recorded part
+// of a step.
 func (o *Optimizer) Step(b device.Backend, flag device.Array) {
 	for _, g := range o.Groups {
-		if g.Idle {
+		if g.Frozen {
 			continue
 		}
 		b.Pace(g.Hyper.RowRange(device.HyperBias1, device.HyperFirstStep+1), g.Steps, flag, o.Kind.pace())

@@ -112,13 +112,13 @@ func (l LinearCosine) Check() error {
 	return nil
 }
 
-// Warmup is SupRank's warm-up: in the first Epochs epochs the groups named in Idle
+// Warmup is SupRank's warm-up: in the first Epochs epochs the groups named in Frozen
 // are not stepped, and no schedule advances, of no group. With a cosine over T
 // epochs the last one therefore does not reach the end of the curve; it does with
 // Advances, where schedules count those epochs too.
 type Warmup struct {
 	Epochs   int
-	Idle     []string
+	Frozen   []string
 	Advances bool
 }
 
@@ -132,18 +132,18 @@ func (w Warmup) At(epoch int) int {
 
 // Stepped reports whether the named group is stepped in epoch, counted from 1.
 func (w Warmup) Stepped(epoch int, group string) bool {
-	return epoch > w.Epochs || !slices.Contains(w.Idle, group)
+	return epoch > w.Epochs || !slices.Contains(w.Frozen, group)
 }
 
 // Adjust prepares the groups for an epoch, counted from 1: their rates by s, and
-// who is idle by w. It reports whether others are idle than before: a recorded step
+// who is frozen by w. It reports whether others are frozen than before: a recorded step
 // is then to be recorded anew.
 func (o *Optimizer) Adjust(s Schedule, w Warmup, epoch int) (changed bool) {
 	for _, g := range o.Groups {
 		g.Eta = s.Rate(g.Rate, w.At(epoch))
-		idle := !w.Stepped(epoch, g.Name)
-		changed = changed || idle != g.Idle
-		g.Idle = idle
+		frozen := !w.Stepped(epoch, g.Name)
+		changed = changed || frozen != g.Frozen
+		g.Frozen = frozen
 	}
 	return changed
 }
