@@ -10,9 +10,9 @@ import (
 	"hgld/cluster"
 )
 
-// otherVectors tells why the vectors that a draft was made of are not those that
-// the section embed describes; "" if they are, or if nobody names an encoder there.
-// before has the states of the stages before.
+// otherVectors says why the vectors that a draft was made from are not those that the
+// section embed describes; "" if they are, or if that section names no encoder. before
+// has the states of the earlier stages.
 func (s *clusterSettings) otherVectors(p *project, before []pipeline.State) (string, error) {
 	e, err := embedStage().Load(p, nil)
 	if err != nil {
