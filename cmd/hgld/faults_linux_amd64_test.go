@@ -41,15 +41,7 @@ var faults = []struct {
 //   - the command that succeeds leaves what an undisturbed run leaves;
 //   - the same command again succeeds, and leaves that too.
 func TestFailingCallLosesNothing(t *testing.T) {
-	most, seed := 2, uint64(1)
-	if text := os.Getenv("HGLD_FAULTS_SEED"); text != "" {
-		seed = uint64(number(t, text))
-	}
-	if text := os.Getenv("HGLD_FAULTS"); text == "all" {
-		most = 1 << 30
-	} else if text != "" {
-		most = number(t, text)
-	}
+	most, seed := faultsAsked(t)
 	var workers []*faultWorker
 	for range max(1, min(2, runtime.NumCPU())) {
 		workers = append(workers, newFaultWorker(t))
@@ -72,6 +64,20 @@ func TestFailingCallLosesNothing(t *testing.T) {
 
 // faultWidths are the columns of the faults in the table.
 var faultWidths = []int{15, 13, 13, 13}
+
+// faultsAsked reads HGLD_FAULTS, how many of each command, and HGLD_FAULTS_SEED.
+func faultsAsked(t *testing.T) (most int, seed uint64) {
+	most, seed = 2, 1
+	if text := os.Getenv("HGLD_FAULTS_SEED"); text != "" {
+		seed = uint64(number(t, text))
+	}
+	if text := os.Getenv("HGLD_FAULTS"); text == "all" {
+		most = 1 << 30
+	} else if text != "" {
+		most = number(t, text)
+	}
+	return most, seed
+}
 
 func number(t *testing.T, text string) int {
 	n, err := strconv.Atoi(text)
@@ -172,6 +178,31 @@ func differing(want, got map[string]string) string {
 	return strings.Join(list, ", ")
 }
 
+// faultAt is one fault: an index into faults, and the call among those that can meet it.
+type faultAt struct{ fault, n int }
+
+// chooseFaults takes so many of the faults that a run can meet, at equal distances from a
+// random one, and says how many there are of each kind.
+func chooseFaults(calls []iotrace.Call, most int, r *rand.Rand) (chosen chan faultAt, possible []int) {
+	possible = make([]int, len(faults))
+	var all []faultAt
+	for i, f := range faults {
+		for _, c := range calls {
+			if (iotrace.Fault{Err: f.err}).Applies(c) {
+				possible[i]++
+				all = append(all, faultAt{i, possible[i]})
+			}
+		}
+	}
+	stride := max(1, float64(len(all))/float64(most))
+	chosen = make(chan faultAt, len(all))
+	for at := r.Float64() * (stride - 1); int(at) < len(all); at += stride {
+		chosen <- all[int(at)]
+	}
+	close(chosen)
+	return chosen, possible
+}
+
 // runFaults tries the faults on one command and prints its rows of the table.
 func runFaults(t *testing.T, workers []*faultWorker, s faultStage, most int, r *rand.Rand) faultTally {
 	runs := make([]*undisturbed, len(workers))
@@ -179,30 +210,11 @@ func runFaults(t *testing.T, workers []*faultWorker, s faultStage, most int, r *
 		runs[i] = w.prepare(s)
 	}
 	calls := workers[0].count(runs[0])
+	queue, possible := chooseFaults(calls, most, r)
 	tallies := make([]faultTally, len(faults))
-	type job struct{ fault, n int }
-	var jobs []job
-	for i, f := range faults {
-		for _, c := range calls {
-			if (iotrace.Fault{Err: f.err}).Applies(c) {
-				tallies[i].calls++
-				jobs = append(jobs, job{i, tallies[i].calls})
-			}
-		}
+	for i, n := range possible {
+		tallies[i].calls = n
 	}
-	if most < len(jobs) { // every so many-th of them, from a random one
-		stride := float64(len(jobs)) / float64(most)
-		var chosen []job
-		for at := r.Float64() * stride; at < float64(len(jobs)); at += stride {
-			chosen = append(chosen, jobs[int(at)])
-		}
-		jobs = chosen
-	}
-	queue := make(chan job, len(jobs))
-	for _, j := range jobs {
-		queue <- j
-	}
-	close(queue)
 	var mu sync.Mutex
 	found := map[string]int{}
 	var wait sync.WaitGroup
@@ -297,7 +309,7 @@ func (w *faultWorker) try(u *undisturbed, f iotrace.Fault, name string) (outcome
 		if !slices.Contains(documented, code) {
 			find("exit code %d:\n%s", code, text)
 		}
-		if !w.names(text, hit) {
+		if !w.names(u, text, hit) {
 			find("the message does not name the file:\n%s", text)
 		}
 	}
@@ -347,8 +359,9 @@ func (u *undisturbed) losses(t *testing.T, after map[string]string, code int) (l
 func replaced(name string) bool { return name == "shards/MANIFEST.json" || name == "shards/SHA256SUMS" }
 
 // names reports whether a message names the file of a call: by its path, as that of the
-// file that it is made to replace, or by its folder.
-func (w *faultWorker) names(text string, hit *iotrace.Call) bool {
+// file that it is made to replace, or by its folder. A call on the project's folder is
+// made on behalf of a file in it.
+func (w *faultWorker) names(u *undisturbed, text string, hit *iotrace.Call) bool {
 	for _, path := range []string{hit.Path, hit.To} {
 		rel, err := filepath.Rel(w.dir, strings.TrimSuffix(path, " (deleted)"))
 		if path == "" || err != nil {
@@ -360,7 +373,17 @@ func (w *faultWorker) names(text string, hit *iotrace.Call) bool {
 		}
 		folder := filepath.Dir(rel)
 		if strings.Contains(text, base) && base != "." || folder != "." && strings.Contains(text, folder) ||
-			rel == "." && (strings.Contains(text, w.dir) || strings.Contains(text, " .: ")) {
+			rel == "." && (strings.Contains(text, w.dir) || strings.Contains(text, " .: ") || u.mentioned(text)) {
+			return true
+		}
+	}
+	return false
+}
+
+// mentioned reports whether a text names one of the project's files.
+func (u *undisturbed) mentioned(text string) bool {
+	for name := range u.before {
+		if strings.Contains(text, name) {
 			return true
 		}
 	}
