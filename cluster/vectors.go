@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"hgld/internal/tensorfile"
+	"hgld/labels"
 )
 
 // VectorsFile is the usual name of the file of vectors beside draft.json: a
@@ -20,6 +21,13 @@ type VectorsOrigin struct {
 	Encoder string // Encoder.Name
 	Prompt  Prompt
 	Tags    string // Fingerprint
+}
+
+// Suits reports whether vectors are what is wanted: of the same tags, and of the encoder
+// and the prompt that want names. An empty encoder or prompt in want is any.
+func (o VectorsOrigin) Suits(want VectorsOrigin) bool {
+	return o.Tags == want.Tags && (want.Encoder == "" || want.Encoder == o.Encoder) &&
+		(want.Prompt == "" || want.Prompt == o.Prompt)
 }
 
 // WriteVectors writes a file of vectors.
@@ -54,4 +62,26 @@ func ReadVectors(path string) (Matrix, VectorsOrigin, error) {
 		return Matrix{}, VectorsOrigin{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return x, VectorsOrigin{Encoder: f.Metadata["encoder"], Prompt: Prompt(f.Metadata["prompt"]), Tags: f.Metadata["tags"]}, nil
+}
+
+// OtherTagsError says that a file of vectors does not belong to the tags of a draft.
+type OtherTagsError struct {
+	Vectors string // path of the vectors
+	Draft   string // path of the draft
+	Made    string // name of the vectors that the draft was made from
+}
+
+// Error names both files.
+func (e *OtherTagsError) Error() string {
+	return fmt.Sprintf("%s has the vectors of other tags than %s", e.Vectors, e.Draft)
+}
+
+// CheckTags returns an *OtherTagsError unless a file of vectors has as many rows as d
+// has tags and, if the file has a fingerprint, that of d's tags. path and draft are
+// the names of the two files.
+func CheckTags(path string, rows int, fingerprint, draft string, d *labels.Draft) error {
+	if rows == len(d.Tags) && (fingerprint == "" || fingerprint == Fingerprint(d.Tags)) {
+		return nil
+	}
+	return &OtherTagsError{Vectors: path, Draft: draft, Made: d.Origin.Vectors}
 }

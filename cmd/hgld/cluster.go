@@ -13,6 +13,7 @@ import (
 
 	"hgld/cluster"
 	"hgld/internal/atomicfile"
+	"hgld/internal/pipeline"
 	"hgld/labels"
 )
 
@@ -43,21 +44,28 @@ type clusterSettings struct {
 	keep bool // the draft that is there was curated: nothing of it is overwritten
 }
 
-// rereads are the vectors, which the stage makes if there are none.
-func (s *clusterSettings) rereads() []string { return []string{s.Vectors} }
-
-func clusterStage() stage {
-	return newStage("cluster", "cluster run",
-		clusterSettings{Tags: "tags.jsonl", Vectors: cluster.VectorsFile, Out: "draft.json", K: 150, Seed: 1, NInit: 10, MaxIter: 300,
-			Algorithm: "elkan", Init: "ward", Smooth: 10, Weigh: "tags"},
-		func(s *clusterSettings) (in, out []string) {
+func clusterStage() pipeline.StageOf[clusterSettings] {
+	return pipeline.New(pipeline.Spec[clusterSettings]{
+		Name: "cluster", Command: "cluster run",
+		Defaults: clusterSettings{Tags: "tags.jsonl", Vectors: cluster.VectorsFile, Out: "draft.json", K: 150, Seed: 1,
+			NInit: 10, MaxIter: 300, Algorithm: "elkan", Init: "ward", Smooth: 10, Weigh: "tags"},
+		Files: func(s *clusterSettings) (in, out []string) {
 			in = append([]string{s.Tags}, s.Counts...)
 			if s.Given != "" {
 				in = append(in, s.Given)
 			}
 			return in, []string{s.Out, s.Vectors}
 		},
-		runCluster, (*clusterSettings).check)
+		Run:     onJob(runCluster),
+		Checks:  []func(*clusterSettings) error{(*clusterSettings).check},
+		Rereads: func(s *clusterSettings) []string { return []string{s.Vectors} }, // made if there are none
+		Doubt: func(p *project, s *clusterSettings, before []pipeline.State) (string, error) {
+			return s.otherVectors(p, before)
+		},
+		Note: func(p *project, s *clusterSettings, st pipeline.State) (string, error) {
+			return s.ofCurated(p, st.State == pipeline.Stale)
+		},
+	})
 }
 
 func clusterCommand() *cli.Command {
@@ -75,7 +83,7 @@ func clusterCommand() *cli.Command {
 
 // clusterRunCommand is the stage with --replace.
 func clusterRunCommand() *cli.Command {
-	cmd := clusterStage().subcommand("run", "cluster the tags into a draft",
+	cmd := stageCommand(clusterStage().Stage, "run", "cluster the tags into a draft",
 		"  hgld cluster run --k 150                        150 clusters of the vectors that are there\n"+
 			"  hgld cluster run --init greedy-k-means++ --n-init 20\n"+
 			"                                                  the best of 20 drawn starts\n"+
@@ -92,7 +100,7 @@ func clusterRunCommand() *cli.Command {
 // runCluster is `hgld cluster run`. A draft that was curated stays, and the new one
 // is written beside it.
 func runCluster(j *job, s *clusterSettings) error {
-	curated, err := j.project.logsOn(s.Out)
+	curated, err := logsOn(j.project, s.Out)
 	if err != nil {
 		return err
 	}
@@ -115,7 +123,7 @@ func runCluster(j *job, s *clusterSettings) error {
 	}
 	if s.keep {
 		s.Out = beside(s.Out)
-		if others, err := j.project.logsOn(s.Out); err != nil || len(others) > 0 {
+		if others, err := logsOn(j.project, s.Out); err != nil || len(others) > 0 {
 			return errors.Join(err, bothCurated(kept, s.Out, append(curated, others...)))
 		}
 	}
@@ -134,15 +142,13 @@ func clustered(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := planCluster(j, s, s.K, true)
+	p, made, err := planCluster(j, s, s.K, true)
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := p.run(j, s, s.K, s.Seed, "clustering")
-	if err != nil {
-		return nil, nil, err
-	}
-	own, err := r.Of(p.x, p.base.Weights)
+	watch, end := clusterProgress(j, "clustering", s.NInit)
+	defer end()
+	r, err := p.Run(j.ctx, s.K, s.Seed, watch)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -151,12 +157,8 @@ func clustered(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, erro
 		return nil, nil, err
 	}
 	origin := labels.Origin{
-		Tool: "hgld " + version, Encoder: p.made.Encoder, Weights: weightsHash(p.made.Encoder), Prompt: string(p.made.Prompt), Seed: s.Seed,
+		Tool: "hgld " + version, Encoder: made.Encoder, Weights: weightsHash(made.Encoder), Prompt: string(made.Prompt), Seed: s.Seed,
 		Input: filepath.Base(s.Tags), InputSHA256: input, Vectors: filepath.Base(s.Vectors), VectorsSHA256: sum,
-		Center: s.Center, PCA: s.PCA, Whiten: s.Whiten, Smooth: p.neighbours(s, s.K),
-	}
-	if len(r.Restarts) > 0 {
-		origin.Init = s.Init
 	}
 	if s.Weigh != "tags" {
 		origin.WeightedBy = s.Weigh
@@ -167,7 +169,7 @@ func clustered(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, erro
 			return nil, nil, err
 		}
 	}
-	draft, err := cluster.NewDraft(p.tags, p.x, own, origin)
+	draft, err := p.Draft(r, origin)
 	return draft, r, err
 }
 
@@ -197,7 +199,7 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 			return cluster.Matrix{}, want, err
 		}
 	}
-	if exists && suits(have, want) && x.Rows == len(tags) {
+	if exists && have.Suits(want) && x.Rows == len(tags) {
 		j.say("%s has the vectors of these tags: %s of %q", s.Vectors, have.Encoder, string(have.Prompt))
 		return x, have, nil
 	}
@@ -233,8 +235,8 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 // nobody names one, vectors that needed no weights are made by the same encoder as
 // before, with the same prompt.
 func embeddingOf(j *job, s *clusterSettings, have cluster.VectorsOrigin) (*embedSettings, error) {
-	e := embedStage().settings().(*embedSettings)
-	if err := j.project.load(nil, "embed", e); err != nil {
+	e, err := embedStage().Load(j.project, nil)
+	if err != nil {
 		return nil, err
 	}
 	if s.Encoder != "" && s.Encoder != e.Encoder {
@@ -247,11 +249,6 @@ func embeddingOf(j *job, s *clusterSettings, have cluster.VectorsOrigin) (*embed
 		e.Prompt = string(have.Prompt)
 	}
 	return e, nil
-}
-
-// suits reports whether vectors are what is wanted, where "" is anything.
-func suits(have, want cluster.VectorsOrigin) bool {
-	return have.Tags == want.Tags && (want.Encoder == "" || want.Encoder == have.Encoder) && (want.Prompt == "" || want.Prompt == have.Prompt)
 }
 
 // reportDraft says what was written.

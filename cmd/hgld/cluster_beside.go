@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,7 +17,7 @@ import (
 
 // logsOn returns the logs with edits that were made for a draft: those of the
 // project, and those beside the draft. There is none if there is no draft.
-func (p *project) logsOn(draft string) ([]*curationLog, error) {
+func logsOn(p *project, draft string) ([]*curate.LogFile, error) {
 	sum, err := sha256File(draft)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -28,8 +25,8 @@ func (p *project) logsOn(draft string) ([]*curationLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings := curateStage().settings().(*curateSettings)
-	if err := p.load(nil, "curate", settings); err != nil {
+	settings, err := curateStage().Load(p, nil)
+	if err != nil {
 		return nil, err
 	}
 	entries, err := os.ReadDir(filepath.Dir(draft)) // filepath.Glob would not tell an error, and a draft look uncurated
@@ -42,51 +39,20 @@ func (p *project) logsOn(draft string) ([]*curationLog, error) {
 			beside = append(beside, filepath.Join(filepath.Dir(draft), e.Name()))
 		}
 	}
-	var logs []*curationLog
+	var logs []*curate.LogFile
 	for _, path := range append(slices.Clone(settings.Logs), beside...) {
-		if slices.ContainsFunc(logs, func(l *curationLog) bool { return p.inside(l.path) == p.inside(path) }) {
+		if slices.ContainsFunc(logs, func(l *curate.LogFile) bool { return p.Inside(l.Path) == p.Inside(path) }) {
 			continue
 		}
-		l, err := logOf(path, sum)
+		l, err := curate.ReadLogOn(path, sum)
 		if err != nil {
-			return nil, err
+			return nil, logError(err)
 		}
 		if l != nil {
 			logs = append(logs, l)
 		}
 	}
 	return logs, nil
-}
-
-// longestHeader is more than the first line of a log takes.
-const longestHeader = 64 << 10
-
-// logOf reads a log if its header names the draft and it has edits; otherwise it
-// returns nil. Of other files only the beginning is read: tags.jsonl may be large.
-func logOf(path, draftSHA256 string) (*curationLog, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	line, err := bufio.NewReader(io.LimitReader(f, longestHeader)).ReadBytes('\n')
-	if err != nil && err != io.EOF {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if !bytes.Contains(line, []byte(draftSHA256)) {
-		return nil, nil
-	}
-	c, err := curate.ReadLog(path)
-	if err != nil {
-		return nil, logError(err)
-	}
-	if c.Header.DraftSHA256 != draftSHA256 || len(c.Edits) == 0 {
-		return nil, nil
-	}
-	return &curationLog{Name: filepath.Base(path), path: path, header: c.Header, edits: c.Edits}, nil
 }
 
 // beside names a file that stands beside another: draft.new.json.
@@ -96,33 +62,29 @@ func beside(path string) string {
 }
 
 // logNames lists logs with their numbers of edits.
-func logNames(logs []*curationLog) string {
+func logNames(logs []*curate.LogFile) string {
 	var list []string
 	for _, l := range logs {
-		list = append(list, fmt.Sprintf("%s (%s)", l.Name, count(len(l.edits), "edit")))
+		list = append(list, fmt.Sprintf("%s (%s)", l.Name, count(len(l.Contents.Edits), "edit")))
 	}
 	return strings.Join(list, ", ")
 }
 
 // losses says what logs of one draft would lose on another.
-func losses(draft string, logs []*curationLog) (string, error) {
+func losses(draft string, logs []*curate.LogFile) (string, error) {
 	d, err := readDraft(draft)
 	if err != nil {
 		return "", err
 	}
 	var list []string
 	for _, l := range logs {
-		if len(l.header.Adjudicates) > 0 {
+		if l.Adjudicates() {
 			list = append(list, fmt.Sprintf("%s decides between two others and is carried over with them", l.Name))
 			continue
 		}
-		session, err := curate.NewSession(d, l.header.Levels)
+		r, err := l.ReplayOn(d)
 		if err != nil {
 			return "", err
-		}
-		r, err := session.Replay(l.edits, curate.Skip)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", l.path, err)
 		}
 		text := fmt.Sprintf("%s would lose %d of its %s there", l.Name, r.TargetGone+r.Impossible, count(r.Edits, "edit"))
 		if r.Partly > 0 {
@@ -135,18 +97,18 @@ func losses(draft string, logs []*curationLog) (string, error) {
 
 // keptDraft is the error of a clustering whose draft went beside a curated one: it
 // says what is where, what the logs would lose, and how to go on.
-func keptDraft(draft, written string, logs []*curationLog) error {
+func keptDraft(draft, written string, logs []*curate.LogFile) error {
 	lost, err := losses(written, logs)
 	if err != nil {
 		return err
 	}
 	err = fmt.Errorf("%s was curated in %s and is kept; the new draft is %s: %s", draft, logNames(logs), written, lost)
 	return withHint(err, "`hgld curate serve --draft %s --log %s --on-conflict skip` carries the log over; "+
-		"`hgld cluster run --replace` overwrites %s", written, logs[0].path, draft)
+		"`hgld cluster run --replace` overwrites %s", written, logs[0].Path, draft)
 }
 
 // bothCurated is the error of a clustering that finds no place for its draft.
-func bothCurated(draft, written string, logs []*curationLog) error {
+func bothCurated(draft, written string, logs []*curate.LogFile) error {
 	err := fmt.Errorf("%s and %s were both curated, in %s; neither is overwritten", draft, written, logNames(logs))
 	return withHint(err, "name another file with --out, or overwrite %s with --replace", draft)
 }
@@ -155,7 +117,7 @@ func bothCurated(draft, written string, logs []*curationLog) error {
 // beside it, or, if stage 2 is stale, that there will be one; "" if the draft was not
 // curated.
 func (s *clusterSettings) ofCurated(p *project, stale bool) (string, error) {
-	logs, err := p.logsOn(s.Out)
+	logs, err := logsOn(p, s.Out)
 	if err != nil || len(logs) == 0 {
 		return "", err
 	}
@@ -164,13 +126,13 @@ func (s *clusterSettings) ofCurated(p *project, stale bool) (string, error) {
 		if !stale {
 			return "", nil
 		}
-		return fmt.Sprintf("%s was curated in %s: a new draft goes beside it", p.inside(s.Out), logNames(logs)), nil
+		return fmt.Sprintf("%s was curated in %s: a new draft goes beside it", p.Inside(s.Out), logNames(logs)), nil
 	}
 	lost, err := losses(written, logs)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s is beside it: %s", p.inside(written), lost), nil
+	return fmt.Sprintf("%s is beside it: %s", p.Inside(written), lost), nil
 }
 
 // ofOtherDraft says, for hgld status, what the logs of another draft lose on the
@@ -183,17 +145,17 @@ func (s *curateSettings) ofOtherDraft() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var logs []*curationLog
+	var logs []*curate.LogFile
 	for _, path := range s.Logs {
-		c, err := curate.ReadLog(path)
+		l, err := curate.ReadLogFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return "", nil
 		}
 		if err != nil {
 			return "", logError(err)
 		}
-		if c.Header.DraftSHA256 != sum && len(c.Edits) > 0 {
-			logs = append(logs, &curationLog{Name: filepath.Base(path), path: path, header: c.Header, edits: c.Edits})
+		if l.Contents.Header.DraftSHA256 != sum && len(l.Contents.Edits) > 0 {
+			logs = append(logs, l)
 		}
 	}
 	if len(logs) == 0 {

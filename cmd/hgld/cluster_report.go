@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"errors"
 	"os"
 
 	"github.com/urfave/cli/v2"
@@ -87,8 +87,8 @@ func runClusterReport(c *cli.Context) error {
 
 // draftAndVectors reads a draft and makes sure that the vectors are its own.
 func draftAndVectors(c *cli.Context, j *job) (*labels.Draft, cluster.Matrix, error) {
-	s := clusterStage().settings().(*clusterSettings)
-	if err := j.project.load(nil, "cluster", s); err != nil {
+	s, err := clusterStage().Load(j.project, nil)
+	if err != nil {
 		return nil, cluster.Matrix{}, err
 	}
 	if path := c.String("draft"); path != "" {
@@ -106,14 +106,14 @@ func draftAndVectors(c *cli.Context, j *job) (*labels.Draft, cluster.Matrix, err
 	if err != nil {
 		return nil, x, withHint(err, "`hgld cluster run` writes the vectors beside its draft; name others with --vectors")
 	}
-	return d, x, sameTags(s.Vectors, x.Rows, have.Tags, s.Out, d)
+	return d, x, vectorsHint(cluster.CheckTags(s.Vectors, x.Rows, have.Tags, s.Out, d))
 }
 
-// sameTags holds a file of vectors to a draft: as many rows as it has tags, and,
-// where the file says what tags they are of, the fingerprint of the draft's.
-func sameTags(path string, rows int, fingerprint, draft string, d *labels.Draft) error {
-	if rows == len(d.Tags) && (fingerprint == "" || fingerprint == cluster.Fingerprint(d.Tags)) {
-		return nil
+// vectorsHint names the vectors that a draft was made of if others were given.
+func vectorsHint(err error) error {
+	var other *cluster.OtherTagsError
+	if errors.As(err, &other) {
+		return withHint(err, "--vectors names the file that the draft was made of: %s", other.Made)
 	}
-	return withHint(fmt.Errorf("%s has the vectors of other tags than %s", path, draft), "--vectors names the file that the draft was made of: %s", d.Origin.Vectors)
+	return err
 }

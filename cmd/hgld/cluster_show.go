@@ -19,15 +19,12 @@ func clusterShowCommand() *cli.Command {
 			"  hgld cluster show --draft other.json --json",
 		Flags: append(commonFlags(), &cli.StringFlag{Name: "draft", Usage: "draft to read (default: the project's)"}),
 		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
+			j, err := jobWith(c, 0, 1, "the name or id of one cluster")
 			if err != nil {
 				return err
 			}
-			if len(j.args) > 1 {
-				return usagef("cluster show takes the name or id of one cluster, got %d", len(j.args))
-			}
-			s := clusterStage().settings().(*clusterSettings)
-			if err := j.project.load(nil, "cluster", s); err != nil {
+			s, err := clusterStage().Load(j.project, nil)
+			if err != nil {
 				return err
 			}
 			if path := c.String("draft"); path != "" {

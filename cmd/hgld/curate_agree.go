@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -22,18 +23,15 @@ func curateAgreeCommand() *cli.Command {
 			&cli.StringFlag{Name: "adjudication", Usage: "third log, that decides between the two"},
 		),
 		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
+			j, err := jobWith(c, 2, math.MaxInt, "the logs of two or more curators")
 			if err != nil {
 				return err
-			}
-			if len(j.args) < 2 {
-				return usagef("curate agree takes the logs of two or more curators; got %d", len(j.args))
 			}
 			if len(j.args) > 2 && c.String("adjudication") != "" {
 				return usagef("--adjudication decides between two curators; got the logs of %d", len(j.args))
 			}
-			settings := curateStage().settings().(*curateSettings)
-			if err := j.project.load(nil, "curate", settings); err != nil {
+			settings, err := curateStage().Load(j.project, nil)
+			if err != nil {
 				return err
 			}
 			return runCurateAgree(j, cmp.Or(c.String("draft"), settings.Draft), j.args, c.String("adjudication"))
@@ -53,11 +51,8 @@ func runCurateAgree(j *job, draft string, logs []string, adjudication string) er
 	}
 	sessions := make([]*curate.Session, curators)
 	for k := range sessions {
-		if sessions[k], err = files.fresh(); err != nil {
-			return err
-		}
-		if err := files.one(sessions[k], files.logs[k], curate.Skip); err != nil {
-			return err
+		if sessions[k], err = files.Single(files.Logs[k], curate.Skip); err != nil {
+			return logError(err)
 		}
 	}
 	if curators > 2 {
@@ -70,12 +65,12 @@ func runCurateAgree(j *job, draft string, logs []string, adjudication string) er
 	result := map[string]any{"comparison": c}
 	openTags, openParents := c.Differences, c.Parents
 	if adjudication != "" {
-		if len(files.logs[2].header.Adjudicates) == 0 {
+		if !files.Logs[2].Adjudicates() {
 			return usagef("%s does not decide between two logs", adjudication)
 		}
-		session, err := files.replay(curate.Skip)
+		session, err := files.Replay(curate.Skip)
 		if err != nil {
-			return err
+			return logError(err)
 		}
 		openTags, openParents = c.Open(session)
 		result["open"], result["open_parents"] = openTags, openParents
@@ -83,7 +78,7 @@ func runCurateAgree(j *job, draft string, logs []string, adjudication string) er
 	if j.json {
 		return writeJSON(j, result)
 	}
-	names := [2]string{files.logs[0].curator(), files.logs[1].curator()}
+	names := [2]string{files.Logs[0].Curator(), files.Logs[1].Curator()}
 	printAgreement(j, c, names)
 	if adjudication != "" {
 		j.print("\n%s leaves open:\n", adjudication)
@@ -91,9 +86,6 @@ func runCurateAgree(j *job, draft string, logs []string, adjudication string) er
 	printDifferences(j, openTags, openParents, names)
 	return nil
 }
-
-// curator names the author of a log, or its file.
-func (l *curationLog) curator() string { return cmp.Or(l.header.By, l.Name) }
 
 // printFigure prints a measure with its interval, where it has one.
 func printFigure(j *job, what string, v *float64, ci *[2]float64) {
@@ -161,5 +153,5 @@ func quoted(name string) string {
 	if name == (curate.Category{Dropped: true}).String() {
 		return name
 	}
-	return fmt.Sprintf("%q", name)
+	return fmt.Sprintf("%.80q", name)
 }

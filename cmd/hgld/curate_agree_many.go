@@ -8,16 +8,16 @@ import (
 )
 
 // agreeMany is `hgld curate agree` of three or more curators.
-func agreeMany(j *job, files *curation, sessions []*curate.Session) error {
+func agreeMany(j *job, files *curate.Curation, sessions []*curate.Session) error {
 	c, err := curate.CompareMany(sessions)
 	if err != nil {
 		return err
 	}
 	names := make([]string, len(sessions))
 	for k := range names {
-		names[k] = files.logs[k].curator()
+		names[k] = files.Logs[k].Curator()
 		if slices.Contains(names[:k], names[k]) {
-			names[k] = files.logs[k].Name
+			names[k] = files.Logs[k].Name
 		}
 	}
 	if j.json {

@@ -26,12 +26,9 @@ func curateDiffCommand() *cli.Command {
 }
 
 func runCurateDiff(c *cli.Context) error {
-	j, err := newJob(c)
+	j, err := jobWith(c, 2, 2, "two files")
 	if err != nil {
 		return err
-	}
-	if len(j.args) != 2 {
-		return usagef("curate diff takes two files; got %d", len(j.args))
 	}
 	draft, _, _, err := curateFiles(c, j)
 	if err != nil {

@@ -41,12 +41,9 @@ func formatTable() string {
 }
 
 func runCurateExport(c *cli.Context) error {
-	j, err := newJob(c)
+	j, err := jobWith(c, 0, 2, "a file to read and one to write")
 	if err != nil {
 		return err
-	}
-	if len(j.args) > 2 {
-		return usagef("curate export takes a file to read and one to write; got %d", len(j.args))
 	}
 	to := c.String("to")
 	if to == "" {

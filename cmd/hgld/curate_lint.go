@@ -84,8 +84,8 @@ func newLinted(path string, found []format.Problem) lintedFile {
 // lintProject looks at the state that the logs of the project lead to. All of it
 // is for the curator to judge, and none an error.
 func lintProject(c *cli.Context, j *job) (lintedFile, error) {
-	s := curateStage().settings().(*curateSettings)
-	if err := j.project.load(nil, "curate", s); err != nil {
+	s, err := curateStage().Load(j.project, nil)
+	if err != nil {
 		return lintedFile{}, err
 	}
 	if c.IsSet("draft") {
@@ -95,13 +95,13 @@ func lintProject(c *cli.Context, j *job) (lintedFile, error) {
 	if err != nil {
 		return lintedFile{}, err
 	}
-	session, err := files.replay(curate.Skip)
+	session, err := files.Replay(curate.Skip)
 	if err != nil {
-		return lintedFile{}, err
+		return lintedFile{}, logError(err)
 	}
 	var found []format.Problem
 	for _, p := range session.Problems() {
-		found = append(found, format.Problem{Warning: true, File: s.Draft, Found: fmt.Sprintf("%s %q %s", session.Levels()[p.Level], p.Name, p.What),
+		found = append(found, format.Problem{Warning: true, File: s.Draft, Found: fmt.Sprintf("%s %.80q %s", session.Levels()[p.Level], p.Name, p.What),
 			Next: "rename the group, or note that the source spells it so"})
 	}
 	for _, r := range session.Undecided() {

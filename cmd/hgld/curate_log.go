@@ -16,12 +16,9 @@ func curateLogCommand() *cli.Command {
 			"  hgld curate log --json edits.jsonl      as they stand in the log, checked",
 		Flags: commonFlags(),
 		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
+			j, err := jobWith(c, 1, 1, "one log of edits")
 			if err != nil {
 				return err
-			}
-			if len(j.args) != 1 {
-				return usagef("curate log takes one log of edits; got %d", len(j.args))
 			}
 			return runCurateLog(j, j.args[0])
 		},

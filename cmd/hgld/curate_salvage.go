@@ -19,12 +19,9 @@ func curateSalvageCommand() *cli.Command {
 			"  hgld curate salvage edits.jsonl sound.jsonl      the same with a name; the damaged log stays as it is",
 		Flags: commonFlags(),
 		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
+			j, err := jobWith(c, 1, 2, "a damaged log and the name of the new one")
 			if err != nil {
 				return err
-			}
-			if n := len(j.args); n != 1 && n != 2 {
-				return usagef("curate salvage takes a damaged log and the name of the new one; got %s", count(n, "argument"))
 			}
 			to := strings.TrimSuffix(j.args[0], filepath.Ext(j.args[0])) + ".salvaged" + filepath.Ext(j.args[0])
 			if len(j.args) == 2 {

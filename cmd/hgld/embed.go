@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"hgld/cluster"
 	"hgld/internal/atomicfile"
+	"hgld/internal/pipeline"
 	"hgld/labels"
 )
 
@@ -28,21 +30,24 @@ type embedSettings struct {
 	Vectors vectorSettings `yaml:"vectors"`
 }
 
-func embedStage() stage {
-	return newStage("embed", "embed",
-		embedSettings{Tags: "tags.jsonl", Out: cluster.VectorsFile, Cache: ".hgld/vectors"},
-		func(s *embedSettings) (in, out []string) {
+func embedStage() pipeline.StageOf[embedSettings] {
+	return pipeline.New(pipeline.Spec[embedSettings]{
+		Name: "embed", Command: "embed",
+		Defaults: embedSettings{Tags: "tags.jsonl", Out: cluster.VectorsFile, Cache: ".hgld/vectors"},
+		Files: func(s *embedSettings) (in, out []string) {
 			in = []string{s.Tags}
 			if s.Weights != "" {
 				in = append(in, s.Weights)
 			}
 			return in, []string{s.Out}
 		},
-		runEmbed, (*embedSettings).check)
+		Run:    onJob(runEmbed),
+		Checks: []func(*embedSettings) error{(*embedSettings).check},
+	})
 }
 
 func embedCommand() *cli.Command {
-	c := embedStage().subcommand("embed", "stage 2: a vector for every distinct tag",
+	c := stageCommand(embedStage().Stage, "embed", "stage 2: a vector for every distinct tag",
 		"  hgld embed --list                                the encoders, and where their weights are published\n"+
 			"  hgld embed --encoder hashing                     vectors.safetensors from tags.jsonl, without weights\n"+
 			"  hgld embed --encoder bert --weights all-MiniLM-L6-v2/\n"+
@@ -173,8 +178,8 @@ func printTexts(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	settings := embedStage().settings().(*embedSettings)
-	if err := j.project.load(c, "embed", settings); err != nil {
+	settings, err := embedStage().Load(j.project, c)
+	if err != nil {
 		return err
 	}
 	prompt, err := settings.prompt()
@@ -209,4 +214,37 @@ func printTexts(c *cli.Context) error {
 		j.print("%s\n", t)
 	}
 	return nil
+}
+
+// withCache returns e with the cache below dir, if its vectors can be kept in one.
+func withCache(j *job, e cluster.Encoder, dir string) (cluster.Encoder, error) {
+	c, ok := e.(cluster.Cacheable)
+	if !ok {
+		return e, nil
+	}
+	cache, err := cluster.OpenCache(c, dir)
+	if err != nil {
+		var damaged *cluster.CacheError
+		if errors.As(err, &damaged) {
+			err = withHint(withCode(exitIntegrity, err), "remove the file; its vectors are computed again")
+		}
+		return nil, err
+	}
+	return cachedEncoder{cache, j}, nil
+}
+
+// cachedEncoder tells the user how far a cache's encoder is.
+type cachedEncoder struct {
+	*cluster.Cache
+	j *job
+}
+
+func (c cachedEncoder) Encode(ctx context.Context, texts []string) ([][]float32, error) {
+	missing := len(c.Missing(texts))
+	if n := len(texts) - missing; n > 0 {
+		c.j.say("%s known or repeated, %d to encode", count(n, "text"), missing)
+	}
+	bar := c.j.progress("encoding", missing)
+	defer bar.end()
+	return c.EncodeWatched(ctx, texts, func(done int) { bar.set(done, "") })
 }

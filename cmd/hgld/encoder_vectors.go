@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"hgld/cluster"
+	"hgld/train/embeddings"
 	"hgld/train/tensor"
 )
 
@@ -50,7 +51,7 @@ func openImported(s *embedSettings) (cluster.Encoder, error) {
 	case ".npy", ".safetensors":
 		v.x, err = readVectors(v.path, s.Vectors.Tensor)
 	case ".parquet":
-		texts, v.x, err = readParquetVectors(v.path, s.Vectors)
+		texts, v.x, err = readTextVectors(v.path, s.Vectors)
 	default:
 		err = withCode(exitUsage, fmt.Errorf("%s: vectors are read from .npy, .safetensors and .parquet", v.path))
 	}
@@ -84,7 +85,7 @@ func (v *importedVectors) index(texts []string, list string) error {
 		}
 		first, twice := v.rows[t]
 		if twice && !slices.Equal(v.x.Row(first), v.x.Row(i)) {
-			return withCode(exitIntegrity, fmt.Errorf("%s: %q stands in rows %d and %d, with different vectors", list, t, first, i))
+			return withCode(exitIntegrity, fmt.Errorf("%s: %.80q stands in rows %d and %d, with different vectors", list, t, first, i))
 		}
 		if !twice {
 			v.rows[t] = i
@@ -111,10 +112,30 @@ func (v *importedVectors) Encode(_ context.Context, texts []string) ([][]float32
 		out[i] = v.x.Row(row)
 	}
 	if len(missing) > 0 {
-		return nil, withHint(fmt.Errorf("%s has no vector for %d of %d texts, the first of which are %q", v.path, len(missing), len(texts), missing[:min(3, len(missing))]),
+		return nil, withHint(fmt.Errorf("%s has no vector for %d of %d texts, the first of which are %.80q", v.path, len(missing), len(texts), missing[:min(3, len(missing))]),
 			"hgld embed --print-texts lists what to encode; --prompt says what stands around a tag")
 	}
 	return out, nil
+}
+
+// readTextVectors reads a Parquet file. The settings name its columns where their types
+// do not tell them.
+func readTextVectors(path string, s vectorSettings) ([]string, cluster.Matrix, error) {
+	v, err := embeddings.ReadTextVectors(path, s.TextColumn, s.VectorColumn)
+	var column *embeddings.ColumnError
+	switch {
+	case errors.As(err, &column):
+		setting := "vector_column"
+		if column.Of == embeddings.OfTexts {
+			setting = "text_column"
+		}
+		return nil, cluster.Matrix{}, usagef("%w; -o vectors.%s=NAME chooses it", err, setting)
+	case errors.As(err, new(*fs.PathError)):
+		return nil, cluster.Matrix{}, err
+	case err != nil:
+		return nil, cluster.Matrix{}, withCode(exitIntegrity, err)
+	}
+	return v.Texts, cluster.Matrix{Rows: len(v.Texts), Cols: v.Cols, Data: v.Values}, nil
 }
 
 // readVectors reads an array of rows, of a file with several tensors the named one.

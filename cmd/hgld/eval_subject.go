@@ -94,7 +94,7 @@ func (s *evalSettings) filesMeasured() (*train.Subject, error) {
 		if path == "" || i%2 == 1 && path == []string{s.Embeddings, s.GalleryEmbeddings}[i/2] {
 			continue // labels in the file of the vectors
 		}
-		sum, _, err := hashFile(path)
+		sum, err := sha256File(path)
 		if err != nil {
 			return nil, err
 		}

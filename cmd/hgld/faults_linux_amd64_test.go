@@ -346,7 +346,7 @@ func (u *undisturbed) losses(t *testing.T, after map[string]string, code int) (l
 		case !there:
 			list = append(list, name+" is gone")
 		case bytes.HasPrefix(data, []byte(`{"hgld_edits"`)) && strings.HasPrefix(now, was) && strings.HasPrefix(want, now):
-		case filepath.Base(name) == eventsFile && strings.HasPrefix(now, was) && strings.HasPrefix(want, now):
+		case filepath.Base(name) == journalFile && strings.HasPrefix(now, was) && strings.HasPrefix(want, now):
 		default:
 			list = append(list, name+" is neither the old nor the new one")
 		}

@@ -186,6 +186,9 @@ func matches(name string, patterns []string) bool {
 // moments are the parts of a file that tell when it was written, or how long that took.
 var moments = regexp.MustCompile(`"(finished|time|started|took|seconds|waited|at|created)": ?("[^"]*"|[0-9.e+-]+)`)
 
+// journalFile is the journal of a training, a line an event.
+const journalFile = "events.jsonl"
+
 // steps are the lines of a training's journal that tell of a step.
 var steps = regexp.MustCompile(`(?m)^\{"event":"step".*$`)
 
@@ -204,7 +207,7 @@ func comparable(t *testing.T, name string, data []byte) string {
 	if strings.HasSuffix(name, ".jsonl") && bytes.Contains(data, []byte(`"hgld_edits"`)) {
 		return editsOf(t, data)
 	}
-	if filepath.Base(name) == eventsFile { // the steps; the other lines tell which process took them
+	if filepath.Base(name) == journalFile { // the steps; the other lines tell which process took them
 		return strings.Join(steps.FindAllString(moments.ReplaceAllString(string(data), `"$1":-`), -1), "\n")
 	}
 	if ext := filepath.Ext(name); ext == ".json" || ext == ".jsonl" || ext == ".html" {

@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/labels"
 )
@@ -29,17 +30,21 @@ type labelsSettings struct {
 	Unlabelled string `yaml:"unlabelled" path:"out" usage:"list to write of the landmarks without a label, with the reason; \"\" for none"`
 }
 
-func labelsStage() stage {
-	return newStage("labels", "labels build",
-		labelsSettings{Tags: "tags.jsonl", Hierarchy: "hierarchy.json", Out: "labels.csv", Form: string(labels.HierarchicalForm), Unlabelled: "unlabelled.csv"},
-		func(s *labelsSettings) (in, out []string) {
+func labelsStage() pipeline.StageOf[labelsSettings] {
+	return pipeline.New(pipeline.Spec[labelsSettings]{
+		Name: "labels", Command: "labels build",
+		Defaults: labelsSettings{Tags: "tags.jsonl", Hierarchy: "hierarchy.json", Out: "labels.csv",
+			Form: string(labels.HierarchicalForm), Unlabelled: "unlabelled.csv"},
+		Files: func(s *labelsSettings) (in, out []string) {
 			out = labelFiles(s.Out)
 			if s.Unlabelled != "" {
 				out = append(out, s.Unlabelled)
 			}
 			return []string{s.Tags, s.Hierarchy}, out
 		},
-		runLabelsBuild, (*labelsSettings).check)
+		Run:    onJob(runLabelsBuild),
+		Checks: []func(*labelsSettings) error{(*labelsSettings).check},
+	})
 }
 
 func labelsCommand() *cli.Command {
@@ -48,7 +53,7 @@ func labelsCommand() *cli.Command {
 			"  hgld labels stats                                   classes, landmarks, and why some have no label\n"+
 			"  hgld labels check --split train labels.csv          is it a tree? are the names sound?\n"+
 			"  hgld labels convert --to levels train_labels.csv    another layout",
-		labelsStage().subcommand("build", "join tags and hierarchy into labels",
+		stageCommand(labelsStage().Stage, "build", "join tags and hierarchy into labels",
 			"  hgld labels build                                 published columns, labelled landmarks only\n"+
 				"  hgld labels build --blank                         all landmarks, empty cells where there is no label\n"+
 				"  hgld labels build --form json --out labels.json   with split, level names and reasons"),
@@ -262,7 +267,7 @@ func buildLabels(j *job, command string, s *labelsSettings) (*labels.Table, erro
 		}
 	}
 	if tagged := slices.ContainsFunc(table.Rows, func(l labels.LandmarkLabel) bool { return l.Labelled() }); unknown > 0 && !tagged {
-		return nil, withHint(fmt.Errorf("%s: %s knows none of the tags in %s", command, s.Hierarchy, s.Tags), "are they of the same project? the level %q of the hierarchy has to hold the tags", hierarchy.Levels[0].Name)
+		return nil, withHint(fmt.Errorf("%s: %s knows none of the tags in %s", command, s.Hierarchy, s.Tags), "are they of the same project? the level %.80q of the hierarchy has to hold the tags", hierarchy.Levels[0].Name)
 	}
 	if unknown > 0 {
 		j.say("%s with a tag that %s does not know; curate them: hgld curate apply", count(unknown, "landmark"), s.Hierarchy)

@@ -26,12 +26,9 @@ func labelsStatsCommand() *cli.Command {
 }
 
 func runLabelsStats(c *cli.Context) error {
-	j, err := newJob(c)
+	j, err := jobWith(c, 0, 1, "one file")
 	if err != nil {
 		return err
-	}
-	if len(j.args) > 1 {
-		return usagef("labels stats takes one file, got %d", len(j.args))
 	}
 	if len(j.args) == 0 && (c.Bool("one-id-space") || c.String("split") != "" && !c.IsSet("images")) {
 		return usagef("labels stats: --split and --one-id-space are about a file, and none is named; tags.jsonl says the split of every landmark itself")
@@ -71,15 +68,15 @@ func runLabelsStats(c *cli.Context) error {
 // without writing.
 func projectLabels(j *job) (*labels.Table, error) {
 	stage := labelsStage()
-	stage.command = "labels stats"
-	settings := stage.settings()
-	if err := j.project.load(nil, stage.name, settings); err != nil {
+	stage.Command = "labels stats"
+	s, err := stage.Load(j.project, nil)
+	if err != nil {
 		return nil, err
 	}
-	if err := stage.missingInput(j, settings); err != nil {
+	if err := stage.MissingInput(j.project, s); err != nil {
 		return nil, err
 	}
-	return buildLabels(j, stage.command, settings.(*labelsSettings))
+	return buildLabels(j, stage.Command, s)
 }
 
 func addImages(c *cli.Context, counts map[labels.LandmarkKey]int, path string) (map[labels.LandmarkKey]int, error) {

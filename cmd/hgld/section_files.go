@@ -16,14 +16,14 @@ import (
 	"hgld/train"
 )
 
-// looked is how many rows of a table of images are looked at for their folders:
-// enough to meet all of them, and few enough for status to stay instant.
+// looked is how many rows of a table of images imageFolders reads: enough to meet all
+// folders, and few enough that status stays instant.
 const looked = 10_000
 
-// imageFolders are the folders with the images of a CSV that lie beside it: those
-// that the paths in its first rows begin with. Images in the very folder of the CSV
-// are not told from what else is there, and a CSV that is missing or none names none.
-// The error is one of reading, which leaves folders unknown.
+// imageFolders returns the folders beside a CSV that hold its images: those with which
+// the paths in its first rows begin. Images in the CSV's own folder cannot be told from
+// other files there. It returns none for a CSV that is missing or malformed, and an error
+// if the CSV cannot be read.
 func (s *shardsSettings) imageFolders() ([]string, error) {
 	if s.Dataset != "csv" || s.Images != "" {
 		return nil, nil
@@ -88,11 +88,9 @@ func unread(err error) error {
 	return nil
 }
 
-// lookError is why the folders with images are not all known.
-func (s *shardsSettings) lookError() error { return s.look }
-
-// weights is the file or the run that the training starts from. A run that has a
-// checkpoint goes on without it.
+// weights returns the file or the run that the training starts from. A run that has a
+// checkpoint continues from that and needs no such file: then weights returns "" for a
+// file that is gone.
 func (s *trainSettings) weights() string {
 	path := cmp.Or(s.Model.Weights, s.From)
 	if files, err := runFiles(s.Out); err == nil && len(files) > 0 && len(missing([]string{path})) > 0 {
@@ -101,8 +99,8 @@ func (s *trainSettings) weights() string {
 	return path
 }
 
-// outInInput refuses class folders with the data set among them: the next build would
-// read it. Other data sets say which images are theirs.
+// outInInput returns an error if the output lies inside class folders: the next build
+// would read it. Other data sets name their images.
 func (s *shardsSettings) outInInput() error {
 	if s.Dataset != "folder" {
 		return nil
@@ -138,7 +136,8 @@ func sourceError(err error) error {
 	return err
 }
 
-// importer finds the importer of the data set, and refuses a folder for a table.
+// importer returns the importer of the data set. A folder in the place of a table is an
+// error.
 func (s *shardsSettings) importer() (dataset.Importer, error) {
 	importer, err := dataset.All.Get("data set", s.Dataset)
 	var unknown *registry.UnknownError
@@ -152,7 +151,7 @@ func (s *shardsSettings) importer() (dataset.Importer, error) {
 	return importer, err
 }
 
-// checkLevelCount refuses data that could neither be trained on nor evaluated.
+// checkLevelCount returns an error for more levels than training and evaluation take.
 func checkLevelCount(levels []string) error {
 	if n := len(levels); n > train.MostLevels {
 		return usagef("there are %d levels, want at most %d: name fewer by --levels", n, train.MostLevels)

@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"hgld/internal/pipeline"
 	"hgld/shards"
 	"hgld/shards/dataset"
 )
@@ -77,19 +78,19 @@ func (s *shardsSettings) provenance(j *job) (shards.Provenance, error) {
 
 // changed says of a file that a stage wrote that it was changed on purpose since.
 func (t *trail) changed(path string) error {
-	if t.project.file == "" {
+	if t.project.File == "" {
 		return nil
 	}
 	for _, s := range sections() {
-		was, err := s.stampIn(t.project)
-		if isMissing(err) || errors.Is(err, errOtherStamp) {
+		was, err := s.Stamp(t.project)
+		if isMissing(err) || errors.Is(err, pipeline.ErrOtherStamp) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if was.Changed[t.project.inside(path)] != "" {
-			t.ends(path, "changed by hand since `hgld %s` wrote it", s.command)
+		if was.Changed[t.project.Inside(path)] != "" {
+			t.ends(path, "changed by hand since `hgld %s` wrote it", s.Command)
 		}
 	}
 	return nil
@@ -103,15 +104,15 @@ func (t *trail) ends(path, format string, args ...any) {
 // labels follows a label file, if it is as the project's stage 3 left it.
 func (t *trail) labels(path string) error {
 	p := t.project
-	if p.file == "" {
+	if p.File == "" {
 		t.ends(path, "no project is here whose stages recorded it")
 		return nil
 	}
 	if err := t.changed(path); err != nil {
 		return err
 	}
-	was, err := labelsStage().stampIn(p)
-	if isMissing(err) || errors.Is(err, errOtherStamp) {
+	was, err := labelsStage().Stamp(p)
+	if isMissing(err) || errors.Is(err, pipeline.ErrOtherStamp) {
 		t.ends(path, "no record of `hgld labels build` is here")
 		return nil
 	}
@@ -122,11 +123,11 @@ func (t *trail) labels(path string) error {
 	if err != nil {
 		return err
 	}
-	if was.Out[p.inside(path)] != now[path] {
+	if was.Out[p.Inside(path)] != now[path] {
 		t.ends(path, "not as `hgld labels build` left it")
 		return nil
 	}
-	s := labelsStage().settings().(*labelsSettings)
+	s := labelsStage().Defaults()
 	if err := yaml.Unmarshal([]byte(was.Settings), s); err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func (t *trail) labels(path string) error {
 		file   string
 		follow func(string) error
 	}{{s.Tags, t.scrape}, {s.Hierarchy, t.hierarchy}} {
-		file := p.join(filepath.FromSlash(step.file))
+		file := p.Join(filepath.FromSlash(step.file))
 		now, err := fingerprint([]string{file})
 		if err != nil {
 			return err
@@ -175,8 +176,8 @@ func (t *trail) hierarchy(path string) error {
 		return nil
 	}
 	t.made.Curation = h.Origin
-	curate := curateStage().settings().(*curateSettings)
-	if err := t.project.load(nil, "curate", curate); err != nil {
+	curate, err := curateStage().Load(t.project, nil)
+	if err != nil {
 		return err
 	}
 	for _, file := range []string{filepath.Join(filepath.Dir(path), filepath.Base(of.Draft)), curate.Draft} {

@@ -39,7 +39,7 @@ func TestTrailFollowsADraftByItsHashes(t *testing.T) {
 	}
 	draft := write("draft.json", text.String())
 	follow := func() shards.Provenance {
-		found := &trail{ctx: t.Context(), project: &project{dir: dir}}
+		found := &trail{ctx: t.Context(), project: &project{Dir: dir}}
 		if err := found.draft(draft); err != nil {
 			t.Fatal(err)
 		}

@@ -17,11 +17,11 @@ func loadShards(c *cli.Context) (*job, *shardsSettings, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	s := shardsStage().settings().(*shardsSettings)
-	if err := j.project.load(c, "shards", s); err != nil {
+	s, err := shardsStage().Load(j.project, c)
+	if err != nil {
 		return nil, nil, err
 	}
-	return j, s, shardsStage().trustInputs(j, s)
+	return j, s, shardsStage().TrustInputs(j, s)
 }
 
 func shardsSliceCommand() *cli.Command {
@@ -31,14 +31,14 @@ func shardsSliceCommand() *cli.Command {
 			"  sbatch --array=1-8 --wrap 'hgld shards slice … auto'         SLURM's array says which\n" +
 			"  hgld shards slice … auto/8                                   or JOB_COMPLETION_INDEX of Kubernetes\n" +
 			"  hgld shards build …                                          at the end, with the same settings",
-		Flags: append(append(flagsOf(shardsStage().settings()), stageFlags()...), replaceFlag()),
+		Flags: append(append(flagsOf(shardsStage().Defaults()), stageFlags()...), replaceFlag()),
 		Action: func(c *cli.Context) error {
 			j, s, err := loadShards(c)
 			if err != nil {
 				return err
 			}
 			if len(j.args) != 1 {
-				return usagef("name one slice, such as 3/8, behind the flags; got %q", strings.Join(j.args, " "))
+				return usagef("name one slice, such as 3/8, behind the flags; got %.80q", strings.Join(j.args, " "))
 			}
 			n, of, err := parseSlice(j.args[0], os.Getenv)
 			if err != nil {
@@ -56,13 +56,13 @@ func parseSlice(text string, getenv func(string) string) (n, of int, err error) 
 	first, rest, counted := strings.Cut(text, "/")
 	if counted {
 		if of, err = strconv.Atoi(rest); err != nil {
-			return 0, 0, usagef("slice %q; want N/T, such as 3/8, or auto", text)
+			return 0, 0, usagef("slice %.80q; want N/T, such as 3/8, or auto", text)
 		}
 	}
 	if first != "auto" {
 		n, err = strconv.Atoi(first)
 		if err != nil || !counted || n < 1 || n > of {
-			return 0, 0, usagef("slice %q; want N/T, such as 3/8, with N from 1 to T, or auto", text)
+			return 0, 0, usagef("slice %.80q; want N/T, such as 3/8, with N from 1 to T, or auto", text)
 		}
 		return n, of, nil
 	}
@@ -83,10 +83,10 @@ func parseSlice(text string, getenv func(string) string) (n, of int, err error) 
 			return 0, 0, usagef("JOB_COMPLETION_INDEX is %d of unknown many; name their number: auto/8", index)
 		}
 	} else {
-		return 0, 0, usagef("slice %q, and neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; name it, such as 3/8", text)
+		return 0, 0, usagef("slice %.80q, and neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; name it, such as 3/8", text)
 	}
 	if n < 1 || n > of {
-		return 0, 0, usagef("slice %q is %d of %d here; want an array of tasks that follow each other, as many as there are slices", text, n, of)
+		return 0, 0, usagef("slice %.80q is %d of %d here; want an array of tasks that follow each other, as many as there are slices", text, n, of)
 	}
 	return n, of, nil
 }
@@ -117,7 +117,7 @@ func shardsPlanCommand() *cli.Command {
 		Name: "plan", Usage: "the shards that a build would write, and which are there",
 		Description: "  hgld shards plan                      every shard with its images\n" +
 			"  hgld shards plan --missing 8          the slices of 8 that miss one: sbatch --array=$(…)",
-		Flags: append(flagsOf(shardsStage().settings()), append(stageFlags(),
+		Flags: append(flagsOf(shardsStage().Defaults()), append(stageFlags(),
 			&cli.IntFlag{Name: "missing", Usage: "print only which of `T` slices have to be run, as 2,5,7"})...),
 		Action: func(c *cli.Context) error {
 			j, s, err := loadShards(c)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"hgld/internal/pipeline"
 	"hgld/scrape"
 )
 
@@ -29,7 +30,7 @@ func TestErrorOfTheDiskIsNoWrongSetting(t *testing.T) {
 	t.Chdir(t.TempDir())
 	unreadable(t, "kept")
 	for tags, want := range map[string]int{"kept/tags.jsonl": exitFailed, "nowhere/tags.jsonl": exitUsage} {
-		if err := settingError(scrape.Output{Policy: "first", Tags: tags}.Check()); exitCode(err) != want {
+		if err := pipeline.SettingError(scrape.Output{Policy: "first", Tags: tags}.Check()); exitCode(err) != want {
 			t.Errorf("%s: exit code %d, want %d: %v", tags, exitCode(err), want, err)
 		}
 	}
@@ -42,14 +43,14 @@ func TestFailureToLookIsNotTakenForAbsence(t *testing.T) {
 		return dir
 	}
 	fingerprinted := func(dir string) error {
-		_, err := fingerprint([]string{dir})
+		_, err := stages().Fingerprint([]string{dir})
 		return err
 	}
 	for name, try := range map[string]func(t *testing.T) (string, error){
 		"hgld.yaml": func(t *testing.T) (string, error) {
 			t.Chdir(t.TempDir())
 			unreadable(t, "hgld.yaml")
-			_, err := findUp("hgld.yaml")
+			_, err := stages().Open("")
 			return "hgld.yaml", err
 		},
 		"a manifest": func(t *testing.T) (string, error) {
@@ -72,18 +73,6 @@ func TestFailureToLookIsNotTakenForAbsence(t *testing.T) {
 			dir := t.TempDir()
 			unreadable(t, filepath.Join(dir, "checkpoints"))
 			return "checkpoints", fingerprinted(dir)
-		},
-		"an input": func(t *testing.T) (string, error) {
-			j := projectHere(t, "{}\n")
-			unreadable(t, "tags.jsonl")
-			_, err := j.project.changeOf("tags.jsonl")
-			return "tags.jsonl", err
-		},
-		"an output": func(t *testing.T) (string, error) {
-			t.Chdir(t.TempDir())
-			unreadable(t, "vectors")
-			_, err := sumsOf(map[string]string{"vectors": "size 1, changed now"})
-			return "vectors", err
 		},
 		"a table of images": func(t *testing.T) (string, error) {
 			t.Chdir(t.TempDir())

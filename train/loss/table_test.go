@@ -2,7 +2,6 @@ package loss_test
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -65,14 +64,18 @@ func TestPresetsSettleAllSwitches(t *testing.T) {
 		p.Normalise || p.SelfInGallery || r.Reduction != loss.Violations || !r.Normalise || !r.SelfInGallery {
 		t.Errorf("paper: %+v, released: %+v", p, r)
 	}
-	if r := get("released", "rod-recall").(loss.Composition); r.Weights[0] != 0.5 || r.Weights[1] != 0.5 || *r.SupRecall.Offset != 1.44 || r.Calibration.Reduction != loss.Violations {
+	if r := get("released", "rod-recall").(loss.Composition); r.Terms[0].Weight != 0.5 ||
+		r.Terms[1].Weight != 0.5 || *r.Part("sup_recall").(loss.SupRecall).Offset != 1.44 ||
+		r.Part("calibration").(loss.Calibration).Reduction != loss.Violations {
 		t.Errorf("released: %+v", r)
 	}
 	for _, preset := range []string{"paper", "released"} {
-		if h := get(preset, "happier").(loss.Composition); !slices.Equal(h.Weights, []float64{0.9, 0.1}) || h.NSM.Temperature != 0.05 {
+		if h := get(preset, "happier").(loss.Composition); h.Terms[0].Weight != 0.9 ||
+			h.Terms[1].Weight != 0.1 || h.Part("nsm").(loss.NSM).Temperature != 0.05 {
 			t.Errorf("%s: %+v", preset, h)
 		}
-		if h := get(preset, "happier-f").(loss.Composition); !slices.Equal(h.Weights, []float64{0.5, 0.5}) || h.SupHAP.Relevance.Alpha != 5 {
+		if h := get(preset, "happier-f").(loss.Composition); h.Terms[0].Weight != 0.5 ||
+			h.Terms[1].Weight != 0.5 || h.Part("sup_h_ap").(loss.SupHAP).Relevance.Alpha != 5 {
 			t.Errorf("%s: %+v", preset, h)
 		}
 	}
@@ -124,12 +127,13 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{loss.CrossEntropy{Epsilon: 1}, "epsilon is 1"},
 		{loss.SumNSM{Temperature: 1, Weights: []float64{1}}, "1 weights for 3 levels"},
 		{loss.SumTriplet{Levels: []int{0, 5}}, "level is 5"},
-		{loss.Composition{Weights: []float64{1, 1}, SupAP: &loss.SupAP{}, NSM: &loss.NSM{Temperature: 1}}, "tau is 0"},
+		{loss.Composition{Terms: []loss.Term{{Weight: 1, Loss: loss.SupAP{}}, {Weight: 1, Loss: loss.NSM{Temperature: 1}}}}, "tau is 0"},
 		{loss.SmoothAP{Tau: 1, ScoreMixing: loss.ScoreMixing{UsePosMixup: true}}, "does not say how many rows"},
 		{loss.RecallAtKOriginal{Tau: 1, AtK: []float64{1}, Temp: loss.Temperatures{All: 1}, SiMix: true}, "simix mixes the rows"},
 		{loss.RamboRecall{Lambda: 1, BatchMemory: 1}, "batch_memory is 1"},
 		{loss.NSM{Temperature: 1, NumCenters: 2}, "temperature_centers is 0"},
-		{loss.Composition{Weights: []float64{1}}, "1 weights for 0 parts"},
+		{loss.Composition{}, "without terms"},
+		{loss.Composition{Terms: []loss.Term{{Weight: -1, Loss: loss.NSM{Temperature: 1}}}}, "weights are [-1]"},
 		{loss.CSL{Scale: 32, Margins: []float64{1}}, "1 margins for 3 levels"},
 		{loss.CSL{}, "scale is 0"},
 	} {
@@ -141,9 +145,9 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 
 func TestSettingsSurviveAConfiguration(t *testing.T) {
 	want := loss.SupHAP{
-		HMinus:    loss.HMinus{Tau: 0.02, Rho: 50, Delta: 0.1, Start: 0.25, Offset: new(1.5), Zero: 0.5},
-		Relevance: loss.Relevance{Type: loss.Mapped, Weights: []float64{0.5, 0.25, 0.25}, CountsQuery: true},
-		Against:   loss.Against{SelfInGallery: true, MemoryCombine: loss.Average},
+		HMinus:         loss.HMinus{Tau: 0.02, Rho: 50, Delta: 0.1, Start: 0.25, Offset: new(1.5), Zero: 0.5},
+		Relevance:      loss.Relevance{Type: loss.Mapped, Weights: []float64{0.5, 0.25, 0.25}, CountsQuery: true},
+		GalleryOptions: loss.GalleryOptions{SelfInGallery: true, MemoryCombine: loss.Average},
 	}
 	text, err := yaml.Marshal(want)
 	if err != nil {
