@@ -19,9 +19,9 @@ import (
 // in every other. Lines of format version 1 end with the checksum.
 //
 // A line is acknowledged when it is on disk. What a crash leaves of the next one
-// has no valid checksum and no line end, and is cut when the log is opened for
-// writing; the line before it still has the count. Without the count the log is a
-// copy that was cut, and damaged. Fields that a reader does not know are kept.
+// has no valid checksum and is cut when the log is opened for writing; the line
+// before it still has the count. Without the count the log is a copy that was cut, or
+// damaged. Fields that a reader does not know are kept.
 
 // LogVersion is the format version of the log that this hgld writes; it reads
 // every version up to it.
@@ -95,8 +95,8 @@ type Contents struct {
 	size   int64  // of the good lines
 	crc    uint32 // of the last one
 	end    bool   // whether the last one has its line end
-	before count  // of the line before the last one
-	last   count  // of the last one
+	stale  []count // of lines before the last one that still have digits
+	last   count   // of the last one
 }
 
 // ReadLog reads a log and changes nothing. A log that is not as it was written is
@@ -121,8 +121,8 @@ func parseLog(path string, data []byte) (*Contents, error) {
 		text, rest, ended := bytes.Cut(data, []byte("\n"))
 		l, err := unseal(text, c.crc, line-1)
 		switch {
-		case err != nil && !ended && !sealedWithin(text, c.crc, line-1):
-			c.Torn = &Torn{Path: path, Line: line, Rest: bytes.Clone(text), Uncounted: c.last.is == uncounted}
+		case err != nil && c.torn(data, line):
+			c.Torn = &Torn{Path: path, Line: line, Rest: bytes.Clone(data), Uncounted: c.last.is == uncounted}
 			if line == 1 {
 				return c, &DamageError{path, 1, "the header is not complete; this is no log of edits"}
 			}
@@ -138,7 +138,10 @@ func parseLog(path string, data []byte) (*Contents, error) {
 		if err := c.take(l.object, line); err != nil {
 			return c, &DamageError{path, line, err.Error()}
 		}
-		c.before, c.last = c.last, l.count.from(c.size)
+		if c.last.is == final || c.last.torn {
+			c.stale = append(c.stale, c.last)
+		}
+		c.last = l.count.from(c.size)
 		c.size += int64(len(text))
 		if ended {
 			c.size++
@@ -149,6 +152,19 @@ func parseLog(path string, data []byte) (*Contents, error) {
 		return c, &DamageError{path, 1, "the file is empty; this is no log of edits"}
 	}
 	return c, c.whole(path)
+}
+
+// torn reports whether data, from a line without a valid checksum to the end of the
+// log, is what a crash has left of an edit that was not acknowledged: the beginning of
+// its line or, after a power cut, a line with zeros in the place of any part. The line
+// before it then has its count, which it loses when the edit is on disk. No line that
+// was written has a zero byte.
+func (c *Contents) torn(data []byte, line int) bool {
+	end := bytes.IndexByte(data, '\n')
+	if c.last.is == final && bytes.IndexByte(data, 0) >= 0 {
+		return end < 0 || end == len(data)-1
+	}
+	return end < 0 && !sealedWithin(data, c.crc, line-1)
 }
 
 // whole is a *DamageError if an edit once followed the last line.

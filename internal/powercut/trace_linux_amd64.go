@@ -1,13 +1,17 @@
 package powercut
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"hgld/internal/iotrace"
@@ -167,3 +171,26 @@ func (c *Crash) list() string {
 	})
 	return fmt.Sprint(slices.Sorted(slices.Values(list)))
 }
+
+// Child returns the test that calls it as a program of its own, with variables in its
+// environment by which it knows that it is.
+func Child(t *testing.T, variables ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], "-test.run=^"+regexp.QuoteMeta(t.Name())+"$")
+	cmd.Env = append(os.Environ(), variables...)
+	cmd.Stdout, cmd.Stderr = new(bytes.Buffer), new(bytes.Buffer)
+	return cmd
+}
+
+// Acknowledge is called by a traced program to say that somebody relies on something
+// from now on: a line in the file Acknowledgements of the traced folder.
+func Acknowledge(dir, line string) error {
+	f, err := os.OpenFile(filepath.Join(dir, Acknowledgements), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(line + "\n")
+	return errors.Join(err, f.Close())
+}
+
+// Lines are what was acknowledged.
+func (c *Crash) Lines() []string { return strings.Fields(c.Acknowledged) }
