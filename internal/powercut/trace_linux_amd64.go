@@ -36,6 +36,7 @@ const randomOf = 4
 
 // Trace is what a program did to the files below a folder.
 type Trace struct {
+	dir   string
 	start func() (*disk, error)
 	ops   []iotrace.Op
 }
@@ -56,7 +57,7 @@ func Record(t *testing.T, cmd *exec.Cmd, dir string) *Trace {
 	if err != nil {
 		t.Fatalf("%v\n%s%s", err, cmd.Stdout, cmd.Stderr)
 	}
-	return &Trace{ops: ops, start: func() (*disk, error) {
+	return &Trace{dir: dir, ops: ops, start: func() (*disk, error) {
 		d, err := newDisk(before)
 		if d != nil {
 			d.at = dir
@@ -194,3 +195,33 @@ func Acknowledge(dir, line string) error {
 
 // Lines are what was acknowledged.
 func (c *Crash) Lines() []string { return strings.Fields(c.Acknowledged) }
+
+// Calls lists the calls that change names or make something durable, as "rename a b" or
+// "sync .", with paths from the traced folder, for tests of their order.
+func (tr *Trace) Calls() []string {
+	var list []string
+	for _, op := range tr.ops {
+		switch op.Kind {
+		case iotrace.Write, iotrace.Close, iotrace.Dup, iotrace.Seek, iotrace.Lock, iotrace.Map:
+			continue
+		case iotrace.Open:
+			if !op.Created {
+				continue
+			}
+		}
+		line := string(op.Kind) + " " + tr.relative(op.Path)
+		if op.Kind == iotrace.Rename {
+			line += " " + tr.relative(op.To)
+		}
+		list = append(list, line)
+	}
+	return list
+}
+
+func (tr *Trace) relative(path string) string {
+	rel, err := filepath.Rel(tr.dir, path)
+	if err != nil {
+		return path
+	}
+	return rel
+}
