@@ -194,7 +194,12 @@ func Acknowledge(dir, line string) error {
 }
 
 // Lines are what was acknowledged.
-func (c *Crash) Lines() []string { return strings.Fields(c.Acknowledged) }
+func (c *Crash) Lines() []string {
+	if c.Acknowledged == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(c.Acknowledged, "\n"), "\n")
+}
 
 // Calls lists the calls that change names or make something durable, as "rename a b" or
 // "sync .", with paths from the traced folder, for tests of their order.
