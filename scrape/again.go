@@ -33,7 +33,8 @@ type Retry struct {
 // Retries lists what can be asked for again although it has a finding.
 var Retries = registry.Table[Retry]{
 	{Name: "failed", About: "titles given up as error_final", Value: Retry{Outcomes: []labels.Outcome{labels.Failed}}},
-	{Name: "malformed", About: "titles whose answer could not be read", Value: Retry{Outcomes: []labels.Outcome{labels.Malformed}}},
+	{Name: "malformed", About: "titles whose answer could not be read",
+		Value: Retry{Outcomes: []labels.Outcome{labels.Malformed}}},
 	{Name: "missing", About: "categories that did not exist", Value: Retry{Outcomes: []labels.Outcome{labels.Missing}}},
 	{Name: lost, About: "titles whose kept responses are no longer in the state", Value: Retry{Lost: true}},
 }

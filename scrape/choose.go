@@ -39,7 +39,8 @@ func all(values []labels.TagValue) ([]labels.TagValue, labels.Outcome, string) {
 
 func dropMulti(values []labels.TagValue) ([]labels.TagValue, labels.Outcome, string) {
 	if len(values) > 1 {
-		return nil, labels.Several, fmt.Sprintf("%d different values, which the policy drop-multi does not choose from", len(values))
+		return nil, labels.Several, fmt.Sprintf("%d different values, which the policy drop-multi does not choose from",
+			len(values))
 	}
 	return values, labels.OK, ""
 }

@@ -80,7 +80,8 @@ func convertAnswers(tx *sql.Tx) error {
 			i+1, a.url, a.status, a.kind, a.fetched, a.sum); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(`INSERT INTO fact VALUES ('page', ?, ?, '', '') ON CONFLICT (step, key) DO UPDATE SET batch = excluded.batch`,
+		if _, err := tx.Exec(`INSERT INTO fact VALUES ('page', ?, ?, '', '') ON CONFLICT (step, key) DO UPDATE SET `+
+			`batch = excluded.batch`,
 			key, i+1); err != nil {
 			return err
 		}

@@ -163,7 +163,8 @@ func newCrawl(cfg Config, s *state, f *frontier) (*crawl, error) {
 		return nil, err
 	}
 	n := len(f.titles)
-	c := &crawl{cfg: cfg, state: s, source: cfg.Source, titles: f.titles, total: n, known: make([]bool, n), over: make([]bool, n),
+	c := &crawl{cfg: cfg, state: s, source: cfg.Source, titles: f.titles, total: n, known: make([]bool, n),
+		over:   make([]bool, n),
 		queues: map[string][]string{}, waiting: map[Task][]int{}}
 	for i, title := range f.titles {
 		outcome := done[title]

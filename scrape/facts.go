@@ -100,7 +100,8 @@ func (s *state) fact(tx *sql.Tx, source Source, t Task) (Fact, bool, error) {
 
 // answers returns the kept responses of a batch, in the order of asking.
 func (s *state) answers(tx *sql.Tx, batch int64) ([]Answer, error) {
-	rows, err := tx.Query(`SELECT method, url, form, status, type, fetched, sha256 FROM response WHERE batch = ? ORDER BY id`, batch)
+	rows, err := tx.Query(`SELECT method, url, form, status, type, fetched, sha256 FROM response WHERE batch = ? `+
+		`ORDER BY id`, batch)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,8 @@ func (o Output) Check() error {
 		return fmt.Errorf("%s is a folder; want the name of a file for the tags", o.Tags)
 	}
 	if info, err := os.Stat(filepath.Dir(o.Tags)); err != nil || !info.IsDir() {
-		return fmt.Errorf("%s: there is no folder %s for the tags; make it, or name another file", o.Tags, filepath.Dir(o.Tags))
+		return fmt.Errorf("%s: there is no folder %s for the tags; make it, or name another file", o.Tags,
+			filepath.Dir(o.Tags))
 	}
 	return nil
 }
@@ -104,7 +105,8 @@ func (o Output) record(s *state, f *frontier, i int, l Landmark) (labels.Record,
 func (o Output) header(cfg Config) (labels.TagsHeader, error) {
 	h := labels.TagsHeader{Tool: o.Tool, Source: cfg.Source.Name(), Extra: map[string]json.RawMessage{}}
 	for key, value := range map[string]any{
-		"input": filepath.Base(cfg.Input.Name), "input_sha256": cfg.Input.SHA256, "policy": o.Policy, "paper_text": o.PaperText,
+		"input": filepath.Base(cfg.Input.Name), "input_sha256": cfg.Input.SHA256, "policy": o.Policy,
+		"paper_text": o.PaperText,
 	} {
 		text, err := json.Marshal(value)
 		if err != nil {

@@ -82,7 +82,8 @@ func NewPlan(cfg Config) (Plan, error) {
 		p.Stages = source.Forecast(p.Titles - p.Done)
 	}
 	if again > 0 {
-		p.Stages = append(p.Stages, Stage{Step: "again", Requests: again, About: "at most, for what was damaged or is wanted again"})
+		p.Stages = append(p.Stages, Stage{Step: "again", Requests: again,
+			About: "at most, for what was damaged or is wanted again"})
 	}
 	for _, stage := range p.Stages {
 		p.Requests += stage.Requests

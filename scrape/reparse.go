@@ -57,7 +57,8 @@ func reparse(ctx context.Context, cfg Config, s *state) (*Report, error) {
 		}
 	}
 	if r.missing > 0 {
-		return nil, &IncompleteError{Done: len(f.titles) - r.missing, Total: len(f.titles), Cause: cmp.Or(damage, ErrMoreNeeded)}
+		return nil, &IncompleteError{Done: len(f.titles) - r.missing, Total: len(f.titles),
+			Cause: cmp.Or(damage, ErrMoreNeeded)}
 	}
 	return cfg.Out.write(cfg, s, f)
 }

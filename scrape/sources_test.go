@@ -21,7 +21,8 @@ func TestAPIAndPagesGiveTheSameTags(t *testing.T) {
 	for i, want := range records[0] {
 		got := records[1][i]
 		if got.Outcome != want.Outcome || got.Tag != want.Tag || !slices.Equal(got.Redirects, want.Redirects) ||
-			len(want.Values) > 0 && got.Outcome == labels.OK && !slices.Equal(got.Values[len(got.Values)-1].Qualifiers, want.Values[len(want.Values)-1].Qualifiers) {
+			len(want.Values) > 0 && got.Outcome == labels.OK && !slices.Equal(got.Values[len(got.Values)-1].Qualifiers,
+				want.Values[len(want.Values)-1].Qualifiers) {
 			t.Errorf("%s:\nAPI   %+v\npages %+v", got.Title, got, want)
 		}
 	}

@@ -28,7 +28,8 @@ type MismatchError struct {
 
 // Error names the setting, both of its values, and the ways out.
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("%s was begun with %s %s, now it is %s; use another state folder, or remove this one to start over", e.Dir, e.Setting, e.Have, e.Want)
+	return fmt.Sprintf("%s was begun with %s %s, now it is %s; use another state folder, or remove this one to start over",
+		e.Dir, e.Setting, e.Have, e.Want)
 }
 
 // state is an open state folder.
@@ -212,7 +213,8 @@ func (s *state) tables(tx *sql.Tx, create bool) (n int, err error) {
 	case format == "1":
 		s.old = true
 	case format != strconv.Itoa(stateVersion):
-		return n, &MismatchError{Dir: s.dir, Setting: "format", Have: strconv.Quote(format), Want: strconv.Quote(strconv.Itoa(stateVersion))}
+		return n, &MismatchError{Dir: s.dir, Setting: "format", Have: strconv.Quote(format),
+			Want: strconv.Quote(strconv.Itoa(stateVersion))}
 	}
 	return n, nil
 }

@@ -130,7 +130,8 @@ func (s *state) verifyBatch(tx *sql.Tx, source Source, b batch, v *Verification)
 			return err
 		}
 		if data != "" && data != string(facts[key]) {
-			v.problem("%s %s: what is kept is not what its response says; `hgld scrape run --reparse` reads it again", b.step, key)
+			v.problem("%s %s: what is kept is not what its response says; `hgld scrape run --reparse` reads it again", b.step,
+				key)
 		}
 	}
 	return nil
@@ -182,7 +183,8 @@ func (s *state) verifyTags(cfg Config, f *frontier, v *Verification) error {
 	case err != nil:
 		v.problem("%w", err)
 	case line > 0:
-		v.problem("%s:%d: differs from what the state gives with policy %s; `hgld scrape run --reparse` writes it anew", cfg.Out.Tags, line, cfg.Out.Policy)
+		v.problem("%s:%d: differs from what the state gives with policy %s; `hgld scrape run --reparse` writes it anew",
+			cfg.Out.Tags, line, cfg.Out.Policy)
 	}
 	return nil
 }

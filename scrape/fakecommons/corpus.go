@@ -21,11 +21,13 @@ func Corpus(n int) []Category {
 const corpusClasses = 6000
 
 var corpusNames = []string{
-	"Church of St. Mary, %d", "Städtisches Museum %d (Göttingen)", "Château de l'Île %d", "第%d公園", "Парк № %d", "Wat %d & Garden", "Castle \"%d\"?", "مسجد %d",
+	"Church of St. Mary, %d", "Städtisches Museum %d (Göttingen)", "Château de l'Île %d", "第%d公園", "Парк № %d",
+	"Wat %d & Garden", "Castle \"%d\"?", "مسجد %d",
 }
 
 func corpusCategory(i int, all []Category) Category {
-	c := Category{Landmark: labels.LandmarkID(i), Title: "Category:" + fmt.Sprintf(corpusNames[i%len(corpusNames)], i), Item: fmt.Sprintf("Q%d", 10_000_000+i)}
+	c := Category{Landmark: labels.LandmarkID(i), Title: "Category:" + fmt.Sprintf(corpusNames[i%len(corpusNames)], i),
+		Item: fmt.Sprintf("Q%d", 10_000_000+i)}
 	class := (i * 7919) % corpusClasses
 	c.Values = []Value{{Text: fmt.Sprintf("class %d", class)}}
 	if i%9 == 0 {

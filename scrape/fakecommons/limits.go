@@ -90,12 +90,15 @@ func (s *Server) admit(r *http.Request, on *surface, pace Pace) *failure {
 	case s.Limits.MaxForm > 0 && r.ContentLength > int64(s.Limits.MaxForm):
 		return refuse(longForm, "a body of %d bytes", r.ContentLength)
 	case early:
-		return refuse(tooMany(hold.until.Sub(now)), "a request %v before the moment that Retry-After named", hold.until.Sub(now).Round(time.Millisecond))
+		return refuse(tooMany(hold.until.Sub(now)), "a request %v before the moment that Retry-After named",
+			hold.until.Sub(now).Round(time.Millisecond))
 	case pace.Rest > 0 && now.Before(on.restUntil):
-		return refuse(tooMany(on.restUntil.Sub(now)), "a request %v after a slow answer; want %v", pace.Rest-on.restUntil.Sub(now), pace.Rest)
+		return refuse(tooMany(on.restUntil.Sub(now)), "a request %v after a slow answer; want %v",
+			pace.Rest-on.restUntil.Sub(now), pace.Rest)
 	case pace.InFlight > 0 && on.now > pace.InFlight:
 		return refuse(tooMany(time.Second), "%d requests at a time", on.now)
-	case pace.Rate > 0 && len(on.times) > int(pace.Rate*window.Seconds())+max(1, pace.InFlight): // those may have been on their way
+	// those may have been on their way
+	case pace.Rate > 0 && len(on.times) > int(pace.Rate*window.Seconds())+max(1, pace.InFlight):
 		return refuse(tooMany(on.times[0].Add(window).Sub(now)), "%d requests within %v", len(on.times), window)
 	}
 	return nil
@@ -125,15 +128,19 @@ func (s *Server) hush(r *http.Request, on *surface, pace Pace, retryAfter string
 var (
 	noAgent = &failure{name: "no contact", status: http.StatusForbidden, kind: "text/plain; charset=utf-8",
 		body: "Please set a user-agent and respect our robot policy https://w.wiki/4wJS.\n"}
-	longURL  = &failure{name: "long address", status: http.StatusRequestURITooLong, kind: htmlType, body: "<!DOCTYPE html><html><p>URI Too Long</html>"}
-	longForm = &failure{name: "long body", status: http.StatusRequestEntityTooLarge, kind: htmlType, body: "<!DOCTYPE html><html><p>Payload Too Large</html>"}
+	longURL = &failure{name: "long address", status: http.StatusRequestURITooLong, kind: htmlType,
+		body: "<!DOCTYPE html><html><p>URI Too Long</html>"}
+	longForm = &failure{name: "long body", status: http.StatusRequestEntityTooLarge, kind: htmlType,
+		body: "<!DOCTYPE html><html><p>Payload Too Large</html>"}
 )
 
 // tooMany is the answer to a request that comes too early. Wikimedia names whole
 // seconds.
 func tooMany(wait time.Duration) *failure {
 	seconds := max(1, int64((wait+time.Second-1)/time.Second))
-	return &failure{name: "too early", status: http.StatusTooManyRequests, kind: htmlType, retryAfter: strconv.FormatInt(seconds, 10),
-		header: http.Header{"X-Wmf-Ratelimit-Class": {"unauthed-bot"}},
-		body:   "<!DOCTYPE html><html><head><title>Too many requests</title></head><p>Too many requests. " + strings.Repeat("Please slow down. ", 2) + "</html>"}
+	return &failure{name: "too early", status: http.StatusTooManyRequests, kind: htmlType,
+		retryAfter: strconv.FormatInt(seconds, 10),
+		header:     http.Header{"X-Wmf-Ratelimit-Class": {"unauthed-bot"}},
+		body: "<!DOCTYPE html><html><head><title>Too many requests</title></head><p>Too many requests. " +
+			strings.Repeat("Please slow down. ", 2) + "</html>"}
 }

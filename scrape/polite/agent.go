@@ -32,7 +32,8 @@ func checkContact(contact string) error {
 	host := ""
 	if m := mail.FindStringSubmatch(contact); m != nil {
 		host = m[1]
-	} else if u, err := url.Parse(contact); err == nil && (u.Scheme == "https" || u.Scheme == "http") && strings.Contains(u.Host, ".") && !strings.ContainsAny(contact, " ()<>") {
+	} else if u, err := url.Parse(contact); err == nil && (u.Scheme == "https" || u.Scheme == "http") &&
+		strings.Contains(u.Host, ".") && !strings.ContainsAny(contact, " ()<>") {
 		host = u.Hostname()
 	}
 	if host == "" {

@@ -47,7 +47,8 @@ func apiFault(resp *http.Response, now time.Time) (*fault, error) {
 	}
 	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	trimmed := bytes.TrimSpace(body)
-	if err != nil || media != "application/json" || len(trimmed) == 0 || trimmed[0] != '{' || trimmed[len(trimmed)-1] != '}' {
+	if err != nil || media != "application/json" || len(trimmed) == 0 || trimmed[0] != '{' ||
+		trimmed[len(trimmed)-1] != '}' {
 		return &fault{err: fmt.Errorf("no JSON from the API, but %.80q of type %.40q", trimmed, media), again: true}, nil
 	}
 	if len(body) > 1<<20 || resp.Header.Get("MediaWiki-API-Error") == "" && !bytes.Contains(body, []byte(`"error"`)) {
@@ -57,7 +58,8 @@ func apiFault(resp *http.Response, now time.Time) (*fault, error) {
 	if err := json.Unmarshal(body, &reply); err != nil || reply.Error == nil {
 		return nil, nil
 	}
-	f := &fault{err: &APIError{reply.Error.Code, reply.Error.Info}, retryAfter: RetryAfter(resp.Header.Get("Retry-After"), now)}
+	f := &fault{err: &APIError{reply.Error.Code, reply.Error.Info},
+		retryAfter: RetryAfter(resp.Header.Get("Retry-After"), now)}
 	switch code := reply.Error.Code; {
 	case code == "maxlag":
 		f.err = &LagError{reply.Error.Info}

@@ -10,7 +10,8 @@ import (
 // files its robot policy covers.
 var families = []string{
 	"wikimedia.org", "wikipedia.org", "wikidata.org", "mediawiki.org", "wiktionary.org", "wikibooks.org", "wikinews.org",
-	"wikiquote.org", "wikisource.org", "wikiversity.org", "wikivoyage.org", "wikifunctions.org", "wmflabs.org", "toolforge.org",
+	"wikiquote.org", "wikisource.org", "wikiversity.org", "wikivoyage.org", "wikifunctions.org", "wmflabs.org",
+	"toolforge.org",
 }
 
 // Wikimedia says whether a host ("name" or "name:port") belongs to Wikimedia.
