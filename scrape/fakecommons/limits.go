@@ -52,12 +52,17 @@ type surface struct {
 	holds     map[string]*hold // by host
 }
 
-// hold is the moment until which an answer has asked for silence. As many requests
-// as may have been on their way when it was sent are let through.
+// hold is the moment until which an answer asks for silence. A client with one request
+// at a time has read the answer before it sends the next. With several, others go on
+// until it has: late of them are let through.
 type hold struct {
 	until time.Time
 	late  int
 }
+
+// latePerSlot is how many requests each of a client's other slots may send before the
+// client has read an answer. On a loaded machine three were seen.
+const latePerSlot = 8
 
 // contact is a user agent with an e-mail address or a URL in parentheses.
 var contact = regexp.MustCompile(`\([^)]*(@|https?://)[^)]*\)`)
@@ -121,7 +126,7 @@ func (s *Server) hush(r *http.Request, on *surface, pace Pace, retryAfter string
 	if on.holds == nil {
 		on.holds = map[string]*hold{}
 	}
-	on.holds[r.Host] = &hold{until: until, late: max(pace.InFlight-1, 0)}
+	on.holds[r.Host] = &hold{until: until, late: latePerSlot * max(pace.InFlight-1, 0)}
 }
 
 // The answers to requests that break a rule.
