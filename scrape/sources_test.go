@@ -43,6 +43,12 @@ func TestFailuresLoseNoTag(t *testing.T) {
 			t.Parallel()
 			places := fakecommons.Corpus(1500)
 			_, want := scrapetest.Run(t, scrapetest.NewSite(t, places).Config(t, source, t.TempDir()))
+			outcomes, tags := fakecommons.Expected(places)
+			for i, rec := range scrapetest.Records(t, want) {
+				if rec.Outcome != outcomes[i] || rec.Tag != tags[i] {
+					t.Errorf("%s: %s %q, want %s %q", rec.Title, rec.Outcome, rec.Tag, outcomes[i], tags[i])
+				}
+			}
 			rough := scrapetest.NewSite(t, places)
 			rough.Failures, rough.Seed = 0.2, 11
 			cfg := rough.Config(t, source, t.TempDir())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"io"
@@ -39,6 +40,7 @@ func fakeWikimediaCommand() *cli.Command {
 			&cli.IntFlag{Name: "landmarks", Usage: "`N` landmarks; GLDv2 has 304391", Value: 1000},
 			&cli.StringFlag{Name: "categories", Usage: "`FILE` to write with the list of their categories",
 				Value: "categories.csv"},
+			&cli.StringFlag{Name: "expect", Usage: "`FILE` to write with the outcome and tag that a scrape has to find for each"},
 			&cli.StringFlag{Name: "log", Usage: "`FILE` to write at the end with one line of JSON a request"},
 			&cli.BoolFlag{Name: "no-limits", Usage: "serve requests that break Wikimedia's rules"},
 			&cli.Float64Flag{Name: "failures", Usage: "`SHARE` of the requests that fail"},
@@ -58,6 +60,9 @@ func serveFakeWikimedia(c *cli.Context) (err error) {
 	j := jobIn(c, nil)
 	pages := fakecommons.Corpus(n)
 	if err := writeFakeCategories(c.String("categories"), pages); err != nil {
+		return err
+	}
+	if err := writeExpected(c.String("expect"), pages); err != nil {
 		return err
 	}
 	site := fakecommons.New(pages)
@@ -118,4 +123,21 @@ func writeFakeCategories(path string, pages []fakecommons.Category) error {
 		return err
 	}
 	return f.Commit()
+}
+
+// writeExpected writes a CSV of landmark_id, outcome and tag; nothing where path is "".
+func writeExpected(path string, pages []fakecommons.Category) error {
+	if path == "" {
+		return nil
+	}
+	outcomes, tags := fakecommons.Expected(pages)
+	return atomicfile.Write(path, func(w io.Writer) error {
+		table := csv.NewWriter(w)
+		_ = table.Write([]string{"landmark_id", "outcome", "tag"}) // Flush has the error
+		for i, c := range pages {
+			_ = table.Write([]string{strconv.Itoa(int(c.Landmark)), string(outcomes[i]), tags[i]})
+		}
+		table.Flush()
+		return table.Error()
+	})
 }

@@ -52,3 +52,31 @@ func corpusCategory(i int, all []Category) Category {
 	}
 	return c
 }
+
+// Expected returns what a scrape has to find for each category of a list: the outcome,
+// and the first value as tag. It knows what Corpus makes, and no other variants.
+func Expected(categories []Category) (outcomes []labels.Outcome, tags []string) {
+	at := make(map[string]*Category, len(categories))
+	for i := range categories {
+		at[categories[i].Title] = &categories[i]
+	}
+	for i := range categories {
+		c := &categories[i]
+		if c.Target != "" {
+			c = at[c.Target]
+		}
+		outcome, tag := labels.OK, ""
+		switch c.Variant {
+		case Missing:
+			outcome = labels.Missing
+		case Disambiguation:
+			outcome = labels.Disambiguation
+		case NoTag:
+			outcome = labels.NoTag
+		default:
+			tag = c.Values[0].Text
+		}
+		outcomes, tags = append(outcomes, outcome), append(tags, tag)
+	}
+	return outcomes, tags
+}
