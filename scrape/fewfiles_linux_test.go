@@ -62,7 +62,7 @@ func TestProcessOutOfFilesDropsNoPage(t *testing.T) {
 		}
 		refused++
 		if strings.Contains(string(out), "too many open files") &&
-			strings.Contains(string(out), "its kept response cannot be read") {
+			strings.Contains(string(out), "its stored response cannot be read") {
 			ofPages++
 		}
 		if n > 60 {

@@ -58,7 +58,7 @@ func runScrapeImport(c *cli.Context) error {
 		out = c.String("out")
 	}
 	if out == "" {
-		return usagef("scrape import: no name for the tags; want --out tags.jsonl")
+		return usagef("scrape import: no file name for the tags; want --out tags.jsonl")
 	}
 	if sameFile(path, out) {
 		return usagef("scrape import: %s is read, and would be overwritten; name the output otherwise: --out tags.jsonl",

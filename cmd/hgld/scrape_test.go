@@ -143,7 +143,7 @@ func TestScrapeExitCodes(t *testing.T) {
 		}
 	}
 	expect(exitUsage, `did you mean "first"`, "--policy", "frist")
-	expect(exitUsage, "no name for the tags", "--out", "")
+	expect(exitUsage, "no file name for the tags", "--out", "")
 	expect(exitUsage, "there is no folder nowhere", "--out", "nowhere/tags.jsonl")
 	expect(exitUsage, "want 2 or more", "--max-requests", "1")
 	expect(exitUsage, "scrape.max_requests is -3, want", "--max-requests", "-3")
