@@ -94,7 +94,7 @@ func TestWikimediaNeedsAContact(t *testing.T) {
 		"":                            "no contact is given",
 		"hgld-bot/1":                  "no contact is given",
 		"hgld-bot/1 (me@example.com)": "placeholder",
-		"hgld-bot/1 (me at home)":     "no e-mail address and no URL",
+		"hgld-bot/1 (me at home)":     "neither an e-mail address nor a URL",
 	} {
 		s.UserAgent = agent
 		if _, err := New(s, http.DefaultTransport); err == nil || !strings.Contains(err.Error(), want) {
