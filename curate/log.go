@@ -113,11 +113,11 @@ type Contents struct {
 	// Torn is a torn last line; nil if the log ends as it should.
 	Torn *Torn
 
-	size   int64  // of the valid lines, in bytes
-	crc    uint32 // of the last one
-	end    bool   // whether the last one has its line end
-	stale  []count // of lines before the last one that still have digits
-	last   count   // of the last one
+	size  int64   // of the valid lines, in bytes
+	crc   uint32  // of the last one
+	end   bool    // whether the last one has its line end
+	stale []count // of lines before the last one that still have digits
+	last  count   // of the last one
 }
 
 // ReadLog reads a log without changing it. The error is a *DamageError if the log is
