@@ -140,7 +140,7 @@ func prepareFolder(dir string) (*filelock.Lock, error) {
 // makeFolder makes the folders of a data set, unless others' shards are there.
 func makeFolder(dir string) error {
 	data := filepath.Join(dir, "data")
-	if err := os.MkdirAll(data, 0o755); err != nil {
+	if err := atomicfile.MkdirAll(data, 0o755); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(data)

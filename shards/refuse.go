@@ -154,7 +154,7 @@ func (b *builder) place() error {
 		return err
 	}
 	b.aside = true
-	return os.MkdirAll(filepath.Join(b.dir, nextFolder), 0o755)
+	return atomicfile.MkdirAll(filepath.Join(b.dir, nextFolder), 0o755)
 }
 
 // takePlaces moves the shards that wait to their places.

@@ -290,7 +290,7 @@ func (v *verifier) rows(ctx context.Context, set *Set, sh *shard) error {
 			v.found(&DamageError{sh.file.Name, at, fmt.Sprintf("image %s: sha256 %x, want %x", row.ID, sum, row.SHA256)})
 		}
 		if row.Split != sh.file.Split {
-			v.found(&DamageError{sh.file.Name, at, fmt.Sprintf("split %q in a shard of %q", row.Split, sh.file.Split)})
+			v.found(&DamageError{sh.file.Name, at, fmt.Sprintf("split %.80q in a shard of %.80q", row.Split, sh.file.Split)})
 		}
 	})
 	if err != nil {

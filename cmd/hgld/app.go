@@ -98,7 +98,7 @@ func trailingFlag(c *cli.Context, args []string) error {
 	list := c.Args().Slice()
 	for _, a := range list[:max(0, len(list)-free)] {
 		if len(a) > 1 && a[0] == '-' {
-			return withHint(usagef("flag %s stands behind the argument %q and would be ignored", a, list[0]),
+			return withHint(usagef("flag %s stands behind the argument %.80q and would be ignored", a, list[0]),
 				"write flags first: hgld %s %s … %s", commandPath(c), a, list[0])
 		}
 	}
@@ -111,7 +111,7 @@ func surplusArgument(c *cli.Context) error {
 		return nil
 	}
 	path, first := commandPath(c), c.Args().First()
-	err := usagef("%s takes no arguments, only flags; got %q", path, strings.Join(c.Args().Slice(), " "))
+	err := usagef("%s takes no arguments, only flags; got %.80q", path, strings.Join(c.Args().Slice(), " "))
 	switch {
 	case path == "run" && slices.Contains(stageNames(), first):
 		i := slices.Index(stageNames(), first)

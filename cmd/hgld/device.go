@@ -79,7 +79,7 @@ func placeOf(name string) (place, error) {
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 0 || kind == deviceAuto || kind == deviceCPU {
-		return place{}, fmt.Errorf("device %q: want one of %s, and behind a card's a number, such as cuda:1", name, strings.Join(known, ", "))
+		return place{}, fmt.Errorf("device %.80q: want one of %s, and behind a card's a number, such as cuda:1", name, strings.Join(known, ", "))
 	}
 	p.card = n
 	return p, nil

@@ -105,7 +105,7 @@ func (s *scrapeSettings) way(j *job) (*way, error) {
 	for _, address := range kind.hosts(s) {
 		base, err := url.Parse(address)
 		if err != nil || base.Host == "" {
-			return nil, usagef("%q is no address of a site; want https://commons.wikimedia.org", address)
+			return nil, usagef("%.80q is no address of a site; want https://commons.wikimedia.org", address)
 		}
 		w.polite.Hosts = append(w.polite.Hosts, base.Host)
 	}
@@ -203,7 +203,7 @@ func answerClock() (func() time.Time, error) {
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return nil, usagef("SOURCE_DATE_EPOCH: %q is no number of seconds since 1970", text)
+		return nil, usagef("SOURCE_DATE_EPOCH: %.80q is no number of seconds since 1970", text)
 	}
 	return func() time.Time { return time.Unix(seconds, 0) }, nil
 }

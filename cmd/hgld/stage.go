@@ -55,7 +55,7 @@ func jobIn(c *cli.Context, p *project) *job {
 // say tells the user on stderr what is going on. It is silent with --quiet.
 func (j *job) say(format string, args ...any) {
 	if !j.quiet {
-		fmt.Fprintln(j.stderr, visible(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(j.stderr, visible(bounded(fmt.Sprintf(format, args...))))
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 
 // LockedError says that another process holds a lock.
 type LockedError struct {
-	Path string
-	PID  int // 0 if it could not be read
+	Path string // of the lock file
+	PID  int    // 0 if it could not be read
 }
 
 // Error names the lock and the process that holds it.

@@ -118,7 +118,7 @@ func (p *Project) parse(data []byte) error {
 			return usagef("%s:%d: %w", p.File, key.Line, registry.Unknown("section", key.Value, names))
 		}
 		if p.sections[key.Value] != nil {
-			return usagef("%s:%d: section %q appears twice", p.File, key.Line, key.Value)
+			return usagef("%s:%d: section %.80q appears twice", p.File, key.Line, key.Value)
 		}
 		p.sections[key.Value] = value
 	}

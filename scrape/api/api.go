@@ -79,7 +79,7 @@ func New(o Options, transport http.RoundTripper) (*Source, error) {
 	for _, base := range []*string{&o.Commons, &o.Wikidata} {
 		u, err := url.Parse(*base)
 		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
-			return nil, fmt.Errorf("api: %q is no address of a site; want https://commons.wikimedia.org", *base)
+			return nil, fmt.Errorf("api: %.80q is no address of a site; want https://commons.wikimedia.org", *base)
 		}
 		*base = u.Scheme + "://" + u.Host
 	}

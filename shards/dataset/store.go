@@ -106,7 +106,7 @@ func openStore(ctx context.Context, name string) (store, error) {
 // come back as paths of rows.
 func checkMember(archive, name string) error {
 	clean := strings.TrimSuffix(name, "/")
-	bad := func(why string) error { return fmt.Errorf("%s: member %q %s", filepath.Base(archive), name, why) }
+	bad := func(why string) error { return fmt.Errorf("%s: member %.80q %s", filepath.Base(archive), name, why) }
 	switch {
 	case strings.ContainsRune(name, 0):
 		return bad("has a NUL in its name")

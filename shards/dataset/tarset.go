@@ -227,7 +227,7 @@ func publishedMD5(tar string) (string, error) {
 		}
 		fields := strings.Fields(string(text))
 		if len(fields) == 0 || len(fields[0]) != 2*md5.Size {
-			return "", fmt.Errorf("%s: %q is no MD5 sum; load the file again", file, strings.TrimSpace(string(text)))
+			return "", fmt.Errorf("%s: %.80q is no MD5 sum; load the file again", file, strings.TrimSpace(string(text)))
 		}
 		return fields[0], nil
 	}
