@@ -23,9 +23,12 @@ type cropFunc func(w *cutter, dst, src *img.RGB, random *sample.Random)
 // cropTable names the training crops.
 var cropTable = registry.Table[cropFunc]{
 	{Name: "resized", About: "a random part of the image at a random shape, resized", Value: (*cutter).resized},
-	{Name: "padded", About: "the centre crop in a black frame of pad pixels, and a random window of it", Value: (*cutter).padded},
-	{Name: "centre", About: "as in evaluation", Value: func(c *cutter, dst, src *img.RGB, _ *sample.Random) { c.centre(dst, src) }},
-	{Name: "whole", About: "the whole image, without regard to its shape", Value: func(c *cutter, dst, src *img.RGB, _ *sample.Random) { c.whole(dst, src) }},
+	{Name: "padded", About: "the centre crop in a black frame of pad pixels, and a random window of it",
+		Value: (*cutter).padded},
+	{Name: "centre", About: "as in evaluation",
+		Value: func(c *cutter, dst, src *img.RGB, _ *sample.Random) { c.centre(dst, src) }},
+	{Name: "whole", About: "the whole image, without regard to its shape",
+		Value: func(c *cutter, dst, src *img.RGB, _ *sample.Random) { c.whole(dst, src) }},
 }
 
 // cutter cuts and resizes with scratch memory of its own: one serves one

@@ -69,7 +69,8 @@ func (c *Config) watchable(d Data) error {
 	case c.Run.Watch == watchTest && !d.tested():
 		return fmt.Errorf("run.watch is test, and no images are named as the test's queries")
 	case c.Run.Evaluate > 0 && c.Run.Watch == watchValidation && d.Validation == nil && d.tested():
-		return fmt.Errorf("run.evaluate is %d, and there are no validation classes: hold some out of the training (hold_out), or say run.watch=test to look at the test during the training", c.Run.Evaluate)
+		return fmt.Errorf("run.evaluate is %d, and there are no validation classes: hold some out of the training "+
+			"(hold_out), or say run.watch=test to look at the test during the training", c.Run.Evaluate)
 	}
 	return checkBenchmarks(d.Benchmarks)
 }
@@ -105,7 +106,8 @@ func (r *Run) watch(ctx context.Context, yield func(Event, error) bool) (proceed
 		if proceed, err := r.checkpoint(yield); err != nil || !proceed {
 			return proceed, err
 		}
-		r.best = Best{Version: BestVersion, Metric: key, Value: Number(value), On: e.On, Step: r.state.Step, Checkpoint: filepath.ToSlash(checkpointName(r.state.Step))}
+		r.best = Best{Version: BestVersion, Metric: key, Value: Number(value), On: e.On, Step: r.state.Step,
+			Checkpoint: filepath.ToSlash(checkpointName(r.state.Step))}
 	}
 	r.best.Evaluated = r.state.Step
 	if err := r.writeBest(); err != nil {

@@ -124,7 +124,8 @@ type Schedule struct {
 
 	Advances bool `yaml:"warmup_advances" json:"warmup_advances,omitempty" usage:"schedules count the warm-up; in the released code they wait for its end"`
 
-	Proxies Named `yaml:"proxies" json:"proxies,omitzero"` // schedule of the proxies' rate; without a name that of the others
+	// schedule of the proxies' rate; without a name that of the others
+	Proxies Named `yaml:"proxies" json:"proxies,omitzero"`
 }
 
 // Upkeep is what does not change the result of a run.
@@ -243,7 +244,8 @@ func (c *Config) lookUp() (p parts, err error) {
 		return p, err
 	}
 	if c.Memory.exists() && loss.ByRows(p.loss) {
-		return p, fmt.Errorf("%s reads no memory: leave memory.size and memory.unique out, or train with a ranking or pair loss", c.Loss.Name)
+		return p, fmt.Errorf("%s reads no memory: leave memory.size and memory.unique out, or train with a ranking or pair "+
+			"loss", c.Loss.Name)
 	}
 	sampler := c.Sampler.Named
 	sampler.Settings = with(with(sampler.Settings, "batch", c.Sampler.Batch), "m", c.Sampler.M)
@@ -314,13 +316,15 @@ func (c *Config) fits(f backbone.Facts) error {
 		return fmt.Errorf("model.pooling is none, but %s gives an image of features: want one of %s",
 			name, strings.Join(backbone.Poolings.Names(), ", "))
 	case f.Fixed && c.Input.Size != f.Input:
-		return fmt.Errorf("input.size is %d, but %s is made for images of %d: set one of input.size and model.backbone.settings.input", c.Input.Size, name, f.Input)
+		return fmt.Errorf("input.size is %d, but %s is made for images of %d: set one of input.size and "+
+			"model.backbone.settings.input", c.Input.Size, name, f.Input)
 	case f.Fixed && len(c.Input.Scales) > 0:
 		return fmt.Errorf("input.scales is %v, but %s takes images of one size", c.Input.Scales, name)
 	}
 	for _, s := range c.Input.Scales {
 		if side := s * float64(c.Input.Size); !(side >= 8 && side <= 1<<13) {
-			return fmt.Errorf("input.scales has %v: an image of %d pixels would have %.0f, want 8 to 8192", s, c.Input.Size, side)
+			return fmt.Errorf("input.scales has %v: an image of %d pixels would have %.0f, want 8 to 8192", s,
+				c.Input.Size, side)
 		}
 	}
 	return nil
@@ -335,7 +339,8 @@ func (c *Config) check() error {
 	if err := settings.Check(c); err != nil {
 		return err
 	}
-	if bytes := 3 * float64(c.Input.Size) * float64(c.Input.Size) * float64(c.Sampler.Batch) * float64(max(c.Run.Prefetch, 1)+1); bytes > mostDecoded {
+	if bytes := 3 * float64(c.Input.Size) * float64(c.Input.Size) * float64(c.Sampler.Batch) * float64(max(c.Run.Prefetch,
+		1)+1); bytes > mostDecoded {
 		return fmt.Errorf("sampler.batch is %d, input.size %d and run.prefetch %d: the decoded images would "+
 			"take %.0f GiB, want at most %d",
 			c.Sampler.Batch, c.Input.Size, c.Run.Prefetch, bytes/(1<<30), mostDecoded>>30)
@@ -346,17 +351,24 @@ func (c *Config) check() error {
 		text   string
 		args   []any
 	}{
-		{c.Steps < 0 || c.Epochs < 0 || c.Steps == 0 && c.Epochs == 0, "steps is %d and epochs %d: want one of them positive, and none negative", []any{c.Steps, c.Epochs}},
+		{c.Steps < 0 || c.Epochs < 0 || c.Steps == 0 && c.Epochs == 0,
+			"steps is %d and epochs %d: want one of them positive, and none negative", []any{c.Steps, c.Epochs}},
 		{in.Size < 8, "input.size is %d, want at least 8 pixels", []any{in.Size}},
 		{in.Resize != 0 && in.Resize < in.Size, "input.resize is %d, less than input.size = %d", []any{in.Resize, in.Size}},
-		{!(in.Scale[0] > 0 && in.Scale[0] <= in.Scale[1] && in.Scale[1] <= 1), "input.scale is %v, want 0 < low <= high <= 1", []any{in.Scale}},
+		{!(in.Scale[0] > 0 && in.Scale[0] <= in.Scale[1] && in.Scale[1] <= 1), "input.scale is %v, want 0 < low <= high <= 1",
+			[]any{in.Scale}},
 		{!(in.Ratio[0] > 0 && in.Ratio[0] <= in.Ratio[1]), "input.ratio is %v, want 0 < low <= high", []any{in.Ratio}},
-		{in.Pad < 0 || in.Crop == "padded" && in.Pad >= in.Size, "input.pad is %d, want 0 or more, and less than input.size = %d", []any{in.Pad, in.Size}},
-		{in.Std != none && !(in.Std[0] > 0 && in.Std[1] > 0 && in.Std[2] > 0), "input.std is %v, want positive numbers", []any{in.Std}},
-		{in.Std == none && in.Mean != none, "input.mean is %v without input.std: give both, or neither for those of the backbone", []any{in.Mean}},
+		{in.Pad < 0 || in.Crop == "padded" && in.Pad >= in.Size,
+			"input.pad is %d, want 0 or more, and less than input.size = %d", []any{in.Pad, in.Size}},
+		{in.Std != none && !(in.Std[0] > 0 && in.Std[1] > 0 && in.Std[2] > 0), "input.std is %v, want positive numbers",
+			[]any{in.Std}},
+		{in.Std == none && in.Mean != none, "input.mean is %v without input.std: give both, or neither for those of the " +
+			"backbone", []any{in.Mean}},
 		{!(c.Optim.Rate > 0), "optim.lr is %v, want a positive rate", []any{c.Optim.Rate}},
-		{c.Optim.Clip < 0 || c.Optim.ClipValue < 0, "optim.clip is %v and optim.clip_value %v, want bounds, or 0 for none", []any{c.Optim.Clip, c.Optim.ClipValue}},
-		{!(c.EMA.Decay >= 0 && c.EMA.Decay < 1), "ema.decay is %v, want 0 (no average) or a share below 1, such as 0.999", []any{c.EMA.Decay}},
+		{c.Optim.Clip < 0 || c.Optim.ClipValue < 0, "optim.clip is %v and optim.clip_value %v, want bounds, or 0 for none",
+			[]any{c.Optim.Clip, c.Optim.ClipValue}},
+		{!(c.EMA.Decay >= 0 && c.EMA.Decay < 1), "ema.decay is %v, want 0 (no average) or a share below 1, such as 0.999",
+			[]any{c.EMA.Decay}},
 		{c.Run.Keep < 1, "run.keep is %d, want at least 1 checkpoint", []any{c.Run.Keep}},
 	} {
 		if rule.broken {
@@ -367,10 +379,13 @@ func (c *Config) check() error {
 		key   string
 		value float64
 	}{
-		{"optim.head_factor", c.Optim.HeadFactor}, {"optim.proxy_lr", c.Optim.ProxyRate}, {"optim.weight_decay", c.Optim.Decay},
+		{"optim.head_factor", c.Optim.HeadFactor}, {"optim.proxy_lr", c.Optim.ProxyRate},
+		{"optim.weight_decay", c.Optim.Decay},
 		{"optim.proxy_weight_decay", c.Optim.ProxyDecay},
-		{"model.dim", float64(c.Model.Dim)}, {"model.fit_on", float64(c.Model.FitOn)}, {"schedule.warmup", float64(c.Schedule.WarmUp)},
-		{"run.evaluate", float64(c.Run.Evaluate)}, {"run.checkpoint", float64(c.Run.Checkpoint)}, {"run.threads", float64(c.Run.Threads)},
+		{"model.dim", float64(c.Model.Dim)}, {"model.fit_on", float64(c.Model.FitOn)},
+		{"schedule.warmup", float64(c.Schedule.WarmUp)},
+		{"run.evaluate", float64(c.Run.Evaluate)}, {"run.checkpoint", float64(c.Run.Checkpoint)},
+		{"run.threads", float64(c.Run.Threads)},
 		{"run.workers", float64(c.Run.Workers)}, {"run.prefetch", float64(c.Run.Prefetch)},
 	} {
 		if !(n.value >= 0) {

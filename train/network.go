@@ -112,7 +112,8 @@ func (n *network) embed(ctx context.Context, d Dataset, o embedOptions) (out dev
 
 // through hands what record makes of a data set in evaluation's view to each, a batch
 // of rows at a time, with the number of those before it.
-func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape, *inputs) *grad.Var, o embedOptions, each func(done int, rows device.Array) error) error {
+func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape, *inputs) *grad.Var, o embedOptions,
+	each func(done int, rows device.Array) error) error {
 	list, err := paths(d)
 	if err != nil {
 		return err

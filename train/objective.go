@@ -24,7 +24,8 @@ type objective struct {
 // data, counts the number of classes of each level.
 func newObjective(n *network, c *Config, p *parts, rows []labels.Path, counts []int) (*objective, error) {
 	remembered := c.Memory.of(len(rows))
-	f := loss.Facts{Classes: counts, Dim: c.Model.Dim, Paths: classPaths(rows, counts[0]), Batch: p.sampler.Size(), Memory: remembered.Size}
+	f := loss.Facts{Classes: counts, Dim: c.Model.Dim, Paths: classPaths(rows, counts[0]), Batch: p.sampler.Size(),
+		Memory: remembered.Size}
 	if f.Dim == 0 {
 		f.Dim = n.net.Backbone.Channels()
 	}

@@ -42,7 +42,8 @@ func (r *Run) startProjection(ctx context.Context, yield func(Event, error) bool
 	began := time.Now()
 	some := Subset{Of: r.data.Train, Rows: fitRows(r.data.Train.Len(), r.config.Model.FitOn, r.config.Seed)}
 	features := new(backbone.Features)
-	err = r.network.features(ctx, &some, embedOptions{lane: r.lane, workers: r.config.Run.Workers, prefetch: r.config.Run.Prefetch}, features.Add)
+	err = r.network.features(ctx, &some, embedOptions{lane: r.lane, workers: r.config.Run.Workers,
+		prefetch: r.config.Run.Prefetch}, features.Add)
 	if err != nil {
 		return true, r.stopped(ctx, err)
 	}
@@ -115,7 +116,8 @@ func (m *Model) startProjection() error {
 	}
 	dim, channels := m.Config.Model.Dim, m.network.net.Backbone.Channels()
 	if !slices.Equal(weight.Dims, []int{dim, channels}) || !slices.Equal(bias.Dims, []int{dim}) {
-		return &DamagedError{path, fmt.Sprintf("weight is %v and bias %v, want %d components of %d features", weight.Dims, bias.Dims, dim, channels)}
+		return &DamagedError{path, fmt.Sprintf("weight is %v and bias %v, want %d components of %d features", weight.Dims,
+			bias.Dims, dim, channels)}
 	}
 	m.network.net.Project(m.network.b, weight, bias)
 	return m.network.b.Sync()

@@ -325,7 +325,8 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 			return false, nil
 		}
 		if r.state.Skipped >= maxSkipped {
-			return true, fmt.Errorf("train: step %d: values were not finite in %d steps in a row; a lower optim.lr may help", r.state.Step, maxSkipped)
+			return true, fmt.Errorf("train: step %d: values were not finite in %d steps in a row; a lower optim.lr may help",
+				r.state.Step, maxSkipped)
 		}
 		if r.complete() {
 			return true, nil

@@ -30,8 +30,10 @@ func (p Passes) check(c *Config, kind loss.Kind) error {
 	case p.Accumulate && p.Chunk == 0:
 		return errors.New("passes.accumulate adds up the gradients of chunks, but passes.chunk is 0: there is one")
 	case p.Accumulate && !loss.ByRows(kind):
-		return fmt.Errorf("passes.accumulate: %s ranks each query against the whole batch, and is no sum of the losses of its chunks: adding up their gradients "+
-			"would train on rankings of %d items in place of %d; leave passes.accumulate out, and passes.chunk alone gives the gradient of the whole batch, for a second forward pass",
+		return fmt.Errorf("passes.accumulate: %s ranks each query against the whole batch, and is no sum of the losses of "+
+			"its chunks: adding up their gradients "+
+			"would train on rankings of %d items in place of %d; leave passes.accumulate out, and passes.chunk alone gives "+
+			"the gradient of the whole batch, for a second forward pass",
 			c.Loss.Name, p.Chunk, c.Sampler.Batch)
 	}
 	return nil
@@ -40,8 +42,10 @@ func (p Passes) check(c *Config, kind loss.Kind) error {
 // checkNorm refuses chunks where they would be normalised by their own statistics.
 func (p Passes) checkNorm(n *network, c *Config, batch int) error {
 	if p.Chunk > 0 && p.Chunk < batch && !c.Model.FreezeNorm && len(n.store.Running()) > 0 {
-		return &ConfigError{fmt.Errorf("passes.chunk is %d of %d rows, but %s normalises by the statistics of what goes through together, so that chunks give another gradient "+
-			"than the batch: set model.freeze_norm, as the recipes with pretrained weights do", p.Chunk, batch, c.Model.Backbone.Name)}
+		return &ConfigError{fmt.Errorf("passes.chunk is %d of %d rows, but %s normalises by the statistics of what goes "+
+			"through together, so that chunks give another gradient "+
+			"than the batch: set model.freeze_norm, as the recipes with pretrained weights do", p.Chunk, batch,
+			c.Model.Backbone.Name)}
 	}
 	return nil
 }

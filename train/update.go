@@ -45,7 +45,8 @@ func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 	var net, proxies []*optim.Group
 	largest := 0
 	for _, g := range n.store.Groups {
-		group := &optim.Group{Name: g.Name, Weights: g.Values, Grads: g.Grads, Rate: c.Optim.Rate, Decay: c.Optim.Decay, NoDecay: noDecay[g.Name]}
+		group := &optim.Group{Name: g.Name, Weights: g.Values, Grads: g.Grads, Rate: c.Optim.Rate, Decay: c.Optim.Decay,
+			NoDecay: noDecay[g.Name]}
 		switch g.Name {
 		case proxyGroup:
 			group.Rate, group.Decay, group.NoDecay = c.Optim.ProxyRate, c.Optim.ProxyDecay, nil
@@ -135,7 +136,8 @@ func paramsWithoutDecay(s *nn.Store, rules []string) (map[string][]optim.Span, e
 	}
 	for _, rule := range rules {
 		if !used[rule] {
-			return nil, &ConfigError{fmt.Errorf("optim.no_decay: %q fits no parameter that an entry before it does not; the names are those in a checkpoint's %s, such as %s",
+			return nil, &ConfigError{fmt.Errorf("optim.no_decay: %q fits no parameter that an entry before it does not; the "+
+				"names are those in a checkpoint's %s, such as %s",
 				rule, modelFile, s.Groups[0].Params[0].Name())}
 		}
 	}

@@ -16,7 +16,8 @@ type axis struct {
 func newAxis(n, out int, lo, hi float32, filter Filter) axis {
 	scale := float64(hi-lo) / float64(out)
 	widen := max(scale, 1)
-	return axis{n: n, lo: float64(lo), scale: scale, support: filter.support() * widen, narrowing: 1 / widen, filter: filter}
+	return axis{n: n, lo: float64(lo), scale: scale, support: filter.support() * widen, narrowing: 1 / widen,
+		filter: filter}
 }
 
 // width is the most inputs that an output is made of.

@@ -20,7 +20,8 @@ const JPEGVariable = "HGLD_TURBOJPEG"
 // turboNames are tried in order: the Linux distributions' names, or Homebrew's.
 func turboNames() []string {
 	if runtime.GOOS == "darwin" {
-		return []string{"libturbojpeg.dylib", "/opt/homebrew/opt/jpeg-turbo/lib/libturbojpeg.dylib", "/usr/local/opt/jpeg-turbo/lib/libturbojpeg.dylib"}
+		return []string{"libturbojpeg.dylib", "/opt/homebrew/opt/jpeg-turbo/lib/libturbojpeg.dylib",
+			"/usr/local/opt/jpeg-turbo/lib/libturbojpeg.dylib"}
 	}
 	return []string{"libturbojpeg.so.0", "libturbojpeg.so"}
 }
@@ -138,7 +139,8 @@ func openTurbo(names ...string) (*turbo, error) {
 	for _, f := range []struct {
 		fn   *uintptr
 		name string
-	}{{&t.create, "tjInitDecompress"}, {&t.header, "tjDecompressHeader3"}, {&t.decompress, "tjDecompress2"}, {&t.destroy, "tjDestroy"}} {
+	}{{&t.create, "tjInitDecompress"}, {&t.header, "tjDecompressHeader3"}, {&t.decompress, "tjDecompress2"},
+		{&t.destroy, "tjDestroy"}} {
 		if *f.fn, err = lib.Symbol(f.name); err != nil {
 			return nil, err
 		}

@@ -43,7 +43,8 @@ const vitEps = 1e-6
 // Facts of a size that timm has.
 func (s ViT) Facts() Facts {
 	half := [3]float32{0.5, 0.5, 0.5}
-	f := Facts{Input: s.Input, Fixed: true, Channels: s.Width, Vector: true, Heads: []string{"head."}, Mean: half, Std: half}
+	f := Facts{Input: s.Input, Fixed: true, Channels: s.Width, Vector: true, Heads: []string{"head."},
+		Mean: half, Std: half}
 	if size := sizeName(s.Width); size != "" {
 		for _, trained := range []string{"augreg_in21k", "augreg_in21k_ft_in1k"} {
 			from := fmt.Sprintf("vit_%s_patch%d_%d.%s", size, s.Patch, s.Input, trained)
@@ -141,7 +142,8 @@ func (n *vit) token(t *grad.Tape, x *grad.Var) *grad.Var {
 func (n *vit) Logits(t *grad.Tape, x *grad.Var) []*grad.Var {
 	var list []*grad.Var
 	for i, head := range n.heads {
-		list = append(list, nn.Chain(t, x, func(t *grad.Tape, x *grad.Var) *grad.Var { return nn.Token(t, x, i) }, head.Forward))
+		list = append(list, nn.Chain(t, x, func(t *grad.Tape, x *grad.Var) *grad.Var { return nn.Token(t, x, i) },
+			head.Forward))
 	}
 	return list
 }

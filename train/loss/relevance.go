@@ -35,8 +35,10 @@ const (
 
 // Relevances are the rules by name.
 var Relevances = registry.Table[RelevanceType]{
-	{Name: "pop", About: "(l/L)^alpha by the number of items of level l: every level weighs the same whatever its size", Value: Population},
-	{Name: "map", About: "weights of the levels by the items of each and finer ones: H-AP is then the weighted sum of the levels' AP", Value: Mapped},
+	{Name: "pop", About: "(l/L)^alpha by the number of items of level l: every level weighs the same whatever its size",
+		Value: Population},
+	{Name: "map", About: "weights of the levels by the items of each and finer ones: H-AP is then the weighted sum of " +
+		"the levels' AP", Value: Mapped},
 }
 
 // MarshalText returns "pop" or "map".
@@ -58,12 +60,14 @@ func (r Relevance) released() Relevance {
 // kind returns the device's rule for data with the given number of levels.
 func (r Relevance) kind(levels int, a GalleryOptions) (device.RelKind, error) {
 	if a.SelfInGallery && !r.CountsQuery {
-		return device.RelKind{}, errors.New("relevance.counts_query is false, but self_in_gallery has the query among the items that are counted")
+		return device.RelKind{}, errors.New("relevance.counts_query is false, but self_in_gallery has the query among the " +
+			"items that are counted")
 	}
 	if r.Type == Population && len(r.Weights) > 0 {
 		return device.RelKind{}, errors.New("relevance.weights are those of type map, and relevance.type is pop")
 	}
-	o := device.RelKind{Mode: device.RelPop, Alpha: float32(r.Alpha), Divisor: float32(r.Divisor), CountSelf: !a.SelfInGallery && r.CountsQuery}
+	o := device.RelKind{Mode: device.RelPop, Alpha: float32(r.Alpha), Divisor: float32(r.Divisor),
+		CountSelf: !a.SelfInGallery && r.CountsQuery}
 	if r.Divisor <= 0 {
 		o.Divisor = float32(float64(levels) + r.Divisor)
 	}

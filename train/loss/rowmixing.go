@@ -80,7 +80,8 @@ func (m *rowMixing) extend(t *grad.Tape, b *Batch, level int) *Batch {
 		d.Gather(classes.Value.RowRange(rows, all), b.QueryLabels, left.Value)
 	})
 	x := mixture(t, b.Query, left, right, share, other)
-	extended := &Batch{Query: x, Gallery: x, QueryLabels: classes.Value, GalleryLabels: classes.Value, Self: m.identity, Key: b.Key}
+	extended := &Batch{Query: x, Gallery: x, QueryLabels: classes.Value, GalleryLabels: classes.Value, Self: m.identity,
+		Key: b.Key}
 	if b.Memory != nil {
 		extended.Memory = m.memory(t, b.Memory, rows, all)
 	}

@@ -27,7 +27,8 @@ func (m ScoreMixing) mixing(f Facts) (*mixing, error) {
 		return nil, nil
 	}
 	if f.PerClass < 2 {
-		return nil, errors.New("use_pos_mixup mixes the positives of a query, and the sampler does not say how many rows of a class a batch has")
+		return nil, errors.New("use_pos_mixup mixes the positives of a query, and the sampler does not say how many rows " +
+			"of a class a batch has")
 	}
 	if n := f.Batch * max(f.Batch, f.Memory); n > maxMixed {
 		return nil, fmt.Errorf("use_pos_mixup with %d scores of a batch and its memory, want at most %d", n, maxMixed)
@@ -151,7 +152,8 @@ func (m *mixed) fold(d device.Backend, ds device.Array) {
 }
 
 func (m *mixed) done(t *grad.Tape) {
-	for _, v := range []*grad.Var{m.share, m.s, m.ds, m.sh, m.shared, m.order, m.at, m.index, m.item, m.level, m.l, m.r, m.levels, m.all} {
+	for _, v := range []*grad.Var{m.share, m.s, m.ds, m.sh, m.shared, m.order, m.at, m.index, m.item, m.level, m.l, m.r,
+		m.levels, m.all} {
 		t.Done(v)
 	}
 }

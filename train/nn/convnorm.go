@@ -14,7 +14,8 @@ import (
 // With given statistics (a frozen layer, an evaluation) these are folded into the
 // weights, and it is a single convolution with an epilogue. Its gradient needs
 // neither the convolution's result nor x̂, so that it is exact at γ = 0 too.
-func ConvNormAct(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residual *grad.Var, act device.Func) *grad.Var {
+func ConvNormAct(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residual *grad.Var,
+	act device.Func) *grad.Var {
 	if conv.Bias != nil || norm.Gamma == nil {
 		panic(fmt.Sprintf("nn: %s: a bias before, or a norm without one", conv.Weight.Name()))
 	}

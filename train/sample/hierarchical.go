@@ -39,7 +39,8 @@ func (s *Hierarchical) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]in
 		return nil, err
 	}
 	if len(supers) < s.Supers {
-		return nil, fmt.Errorf("sample: a batch is made of %d super-classes, and level %d has %d", s.Supers, s.Outer, len(supers))
+		return nil, fmt.Errorf("sample: a batch is made of %d super-classes, and level %d has %d", s.Supers, s.Outer,
+			len(supers))
 	}
 	r := NewRandom(seed, uint64(epoch))
 	var batches [][]int

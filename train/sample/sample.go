@@ -39,12 +39,17 @@ type Grouped interface {
 
 // All is the table of samplers, with the settings of the published recipes.
 var All = registry.Table[Sampler]{
-	{Name: "m-per-class", About: "m rows of each of batch/m classes, every row at most once an epoch", Value: &MPerClass{Batch: 256, M: 4}},
-	{Name: "random-m-per-class", About: "m rows of each of batch/m classes drawn anew for every batch", Value: &RandomMPerClass{Batch: 256, M: 4, Batches: 1000}},
-	{Name: "balanced", About: "m rows of each of batch/m classes drawn anew, a class going through its rows in turn", Value: &Balanced{Batch: 256, M: 4}},
-	{Name: "dyml", About: "m rows of one class of every level to an item, as Dynamic Metric Learning reads its data", Value: &DyML{Batch: 240, M: 4}},
+	{Name: "m-per-class", About: "m rows of each of batch/m classes, every row at most once an epoch",
+		Value: &MPerClass{Batch: 256, M: 4}},
+	{Name: "random-m-per-class", About: "m rows of each of batch/m classes drawn anew for every batch",
+		Value: &RandomMPerClass{Batch: 256, M: 4, Batches: 1000}},
+	{Name: "balanced", About: "m rows of each of batch/m classes drawn anew, a class going through its rows in turn",
+		Value: &Balanced{Batch: 256, M: 4}},
+	{Name: "dyml", About: "m rows of one class of every level to an item, as Dynamic Metric Learning reads its data",
+		Value: &DyML{Batch: 240, M: 4}},
 	{Name: "random", About: "all rows in random order, without regard to classes", Value: &Shuffled{Batch: 256, M: 1}},
-	{Name: "hierarchical", About: "batches of two super-classes, every pair equally often", Value: &Hierarchical{Batch: 256, M: 4, PerTuple: 5, Supers: 2, Outer: 1}},
+	{Name: "hierarchical", About: "batches of two super-classes, every pair equally often",
+		Value: &Hierarchical{Batch: 256, M: 4, PerTuple: 5, Supers: 2, Outer: 1}},
 }
 
 // class is the rows of one class.

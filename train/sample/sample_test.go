@@ -96,7 +96,8 @@ func TestOrderOfRowsOnlyRenumbersThem(t *testing.T) {
 }
 
 func TestRowsWithoutClassAreLeftOut(t *testing.T) {
-	rows := append(data(8, 8, 8, 8, 8, 8, 8, 8), labels.Path{-1, 0}, labels.Path{-1, -1}, labels.Path{-1, 1}, labels.Path{-1, 0})
+	rows := append(data(8, 8, 8, 8, 8, 8, 8, 8), labels.Path{-1, 0}, labels.Path{-1, -1}, labels.Path{-1, 1},
+		labels.Path{-1, 0})
 	for name, s := range small() {
 		for epoch := range 5 {
 			batches, err := s.Epoch(rows, 1, epoch)

@@ -39,7 +39,8 @@ func OpenCLIP(b device.Backend, f Files, o CLIPOptions) (*CLIP, error) {
 	}
 	names := clipNames(w)
 	if names == nil {
-		return nil, errors.Join(fmt.Errorf("text: %s: neither text_model.embeddings.token_embedding.weight nor token_embedding.weight: no text tower of CLIP?", f.Weights), w.file.Close())
+		return nil, errors.Join(fmt.Errorf("text: %s: neither text_model.embeddings.token_embedding.weight nor "+
+			"token_embedding.weight: no text tower of CLIP?", f.Weights), w.file.Close())
 	}
 	if err := names.options(f, &o); err != nil {
 		return nil, errors.Join(fmt.Errorf("text: %w", err), w.file.Close())
@@ -96,7 +97,8 @@ var openAI = &naming{
 	last: "ln_final", block: "transformer.resblocks.%d.",
 	norm1: "ln_1", norm2: "ln_2", qkv: []string{"attn.in_proj_"},
 	proj: "attn.out_proj.", fc1: "mlp.c_fc.", fc2: "mlp.c_proj.", out: "text_projection", transposed: true,
-	ignored: []string{"visual.", "logit_scale", "logit_bias", "input_resolution", "context_length", "vocab_size", "attn_mask"},
+	ignored: []string{"visual.", "logit_scale", "logit_bias", "input_resolution", "context_length", "vocab_size",
+		"attn_mask"},
 }
 
 // clipNames finds the naming of a file.
@@ -184,15 +186,18 @@ func (o *CLIPOptions) complete(activation string, heads int, eps float32) error 
 
 // ErrActivation says that no file beside the weights says which activation they were
 // trained with, and neither do the options. The tensors cannot show it.
-var ErrActivation = errors.New("neither config.json nor open_clip_config.json beside the weights says whether their activation is quick_gelu, as in OpenAI's, or gelu, as in most others")
+var ErrActivation = errors.New("neither config.json nor open_clip_config.json beside the weights says whether their " +
+	"activation is quick_gelu, as in OpenAI's, or gelu, as in most others")
 
 // readCLIP reads the tower and closes the file.
 func readCLIP(w *weights, n *naming, o CLIPOptions) (*causalNet, clipSize, error) {
 	words, positions, out := w.shape(n.words, 2), w.shape(n.positions, 2), w.shape(n.out, 2)
 	if words == nil || positions == nil || out == nil {
-		return nil, clipSize{}, errors.Join(fmt.Errorf("%s: no matrices %s, %s and %s", w.path, n.words, n.positions, n.out), w.file.Close())
+		return nil, clipSize{}, errors.Join(fmt.Errorf("%s: no matrices %s, %s and %s", w.path, n.words, n.positions, n.out),
+			w.file.Close())
 	}
-	s := clipSize{words: words[0], tokens: positions[0], width: words[1], heads: o.Heads, vector: out[0], layers: w.count(n.block + n.norm1 + ".weight")}
+	s := clipSize{words: words[0], tokens: positions[0], width: words[1], heads: o.Heads, vector: out[0],
+		layers: w.count(n.block + n.norm1 + ".weight")}
 	if n.transposed {
 		s.vector = out[1]
 	}
@@ -200,10 +205,12 @@ func readCLIP(w *weights, n *naming, o CLIPOptions) (*causalNet, clipSize, error
 		s.heads = s.width / 64
 	}
 	if s.tokens < 2 || s.layers < 1 {
-		return nil, s, errors.Join(fmt.Errorf("%s: %d layers for %d tokens, want one at least, and two tokens", w.path, s.layers, s.tokens), w.file.Close())
+		return nil, s, errors.Join(fmt.Errorf("%s: %d layers for %d tokens, want one at least, and two tokens", w.path,
+			s.layers, s.tokens), w.file.Close())
 	}
 	if s.heads < 1 || s.width%s.heads != 0 {
-		return nil, s, errors.Join(fmt.Errorf("%s: its vectors of %d values do not divide into %d heads, as the settings or the configuration beside it say", w.path, s.width, s.heads), w.file.Close())
+		return nil, s, errors.Join(fmt.Errorf("%s: its vectors of %d values do not divide into %d heads, as the settings "+
+			"or the configuration beside it say", w.path, s.width, s.heads), w.file.Close())
 	}
 	net := &causalNet{
 		tower: tower{heads: s.heads, act: activations[o.Activation]},

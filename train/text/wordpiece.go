@@ -86,7 +86,8 @@ func (w *WordPiece) Encoder() func(text string) []int32 {
 func (w *WordPiece) pieces(word string) []int32 {
 	tokens, err := w.model.Tokenize(word)
 	if err != nil {
-		panic(fmt.Sprintf("text: wordpiece of %q: %v", word, err)) // of a vocabulary without [UNK], which NewWordPiece refuses
+		// of a vocabulary without [UNK], which NewWordPiece refuses
+		panic(fmt.Sprintf("text: wordpiece of %q: %v", word, err))
 	}
 	ids := make([]int32, len(tokens))
 	for i, t := range tokens {
@@ -158,8 +159,10 @@ func punctuation(r rune) bool {
 // ideographs are the blocks whose characters BERT takes for words: those of
 // Chinese characters, without kana and Hangul.
 var ideographs = &unicode.RangeTable{
-	R16: []unicode.Range16{{Lo: 0x3400, Hi: 0x4DBF, Stride: 1}, {Lo: 0x4E00, Hi: 0x9FFF, Stride: 1}, {Lo: 0xF900, Hi: 0xFAFF, Stride: 1}},
-	R32: []unicode.Range32{{Lo: 0x20000, Hi: 0x2A6DF, Stride: 1}, {Lo: 0x2A700, Hi: 0x2CEAF, Stride: 1}, {Lo: 0x2F800, Hi: 0x2FA1F, Stride: 1}},
+	R16: []unicode.Range16{{Lo: 0x3400, Hi: 0x4DBF, Stride: 1}, {Lo: 0x4E00, Hi: 0x9FFF, Stride: 1},
+		{Lo: 0xF900, Hi: 0xFAFF, Stride: 1}},
+	R32: []unicode.Range32{{Lo: 0x20000, Hi: 0x2A6DF, Stride: 1}, {Lo: 0x2A700, Hi: 0x2CEAF, Stride: 1},
+		{Lo: 0x2F800, Hi: 0x2FA1F, Stride: 1}},
 }
 
 func ideograph(r rune) bool { return unicode.Is(ideographs, r) }

@@ -176,7 +176,8 @@ func (t *packFilters) span(_, lo, hi int) {
 		j := at * t.panel
 		for _, pass := range t.passes {
 			k, first := pass.cols(), pass.tapLo*t.in.chans+pass.chanLo
-			t.lib.PackPanels(t.panels[first*t.width+j*k:], k*t.panel, true, min(t.panel, t.n-j), k, 1, t.w[j*t.ldW+first:], t.ldW)
+			t.lib.PackPanels(t.panels[first*t.width+j*k:], k*t.panel, true, min(t.panel, t.n-j), k, 1,
+				t.w[j*t.ldW+first:], t.ldW)
 		}
 	}
 }
