@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -121,12 +120,15 @@ func markFolder(ctx context.Context, dir string) error {
 // endSlices removes the locks of finished slices; one that is held is a
 // *filelock.LockedError.
 func endSlices(dir string) error {
-	names, err := fs.Glob(os.DirFS(dir), lockName+"-*-of-*")
+	entries, err := os.ReadDir(dir) // fs.Glob would not tell an error, and a slice at work be overlooked
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		lock, err := filelock.Acquire(filepath.Join(dir, name))
+	for _, e := range entries {
+		if ok, _ := path.Match(lockName+"-*-of-*", e.Name()); !ok {
+			continue
+		}
+		lock, err := filelock.Acquire(filepath.Join(dir, e.Name()))
 		if err != nil {
 			return err
 		}

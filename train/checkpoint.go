@@ -90,7 +90,7 @@ func writeCheckpoint(run string, s state, tensors, average []tensorfile.Tensor) 
 	if _, err := os.Stat(final); err == nil {
 		return final, nil
 	}
-	if err := os.MkdirAll(root, 0o755); err != nil {
+	if err := atomicfile.MkdirAll(root, 0o755); err != nil {
 		return "", err
 	}
 	tmp, err := os.MkdirTemp(root, ".new-")

@@ -218,7 +218,7 @@ func checkTree(d Dataset, list []labels.Path) error {
 			if !seen {
 				parent[l][p[l]] = i
 			} else if p[l] >= 0 && list[first][l+1] != p[l+1] {
-				return fmt.Errorf("train: %s %q has two parents: %s and %s are of different %s; the levels must be a tree",
+				return fmt.Errorf("train: %s %.80q has two parents: %s and %s are of different %s; the levels must be a tree",
 					d.Levels()[l], className(d, l, p[l]), d.ID(first), d.ID(i), d.Levels()[l+1])
 			}
 		}

@@ -29,9 +29,15 @@ func logsOn(p *project, draft string) ([]*curate.LogFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	beside, err := filepath.Glob(filepath.Join(filepath.Dir(draft), "*.jsonl"))
+	entries, err := os.ReadDir(filepath.Dir(draft)) // filepath.Glob would not tell an error, and a draft look uncurated
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Dir(draft), err)
+		return nil, err
+	}
+	var beside []string
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) == ".jsonl" {
+			beside = append(beside, filepath.Join(filepath.Dir(draft), e.Name()))
+		}
 	}
 	var logs []*curate.LogFile
 	for _, path := range append(slices.Clone(settings.Logs), beside...) {

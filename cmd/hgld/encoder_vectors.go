@@ -85,7 +85,7 @@ func (v *importedVectors) index(texts []string, list string) error {
 		}
 		first, twice := v.rows[t]
 		if twice && !slices.Equal(v.x.Row(first), v.x.Row(i)) {
-			return withCode(exitIntegrity, fmt.Errorf("%s: %q stands in rows %d and %d, with different vectors", list, t, first, i))
+			return withCode(exitIntegrity, fmt.Errorf("%s: %.80q stands in rows %d and %d, with different vectors", list, t, first, i))
 		}
 		if !twice {
 			v.rows[t] = i
@@ -112,7 +112,7 @@ func (v *importedVectors) Encode(_ context.Context, texts []string) ([][]float32
 		out[i] = v.x.Row(row)
 	}
 	if len(missing) > 0 {
-		return nil, withHint(fmt.Errorf("%s has no vector for %d of %d texts, the first of which are %q", v.path, len(missing), len(texts), missing[:min(3, len(missing))]),
+		return nil, withHint(fmt.Errorf("%s has no vector for %d of %d texts, the first of which are %.80q", v.path, len(missing), len(texts), missing[:min(3, len(missing))]),
 			"hgld embed --print-texts lists what to encode; --prompt says what stands around a tag")
 	}
 	return out, nil

@@ -38,7 +38,7 @@ func shardsSliceCommand() *cli.Command {
 				return err
 			}
 			if len(j.args) != 1 {
-				return usagef("name one slice, such as 3/8, behind the flags; got %q", strings.Join(j.args, " "))
+				return usagef("name one slice, such as 3/8, behind the flags; got %.80q", strings.Join(j.args, " "))
 			}
 			n, of, err := parseSlice(j.args[0], os.Getenv)
 			if err != nil {
@@ -56,13 +56,13 @@ func parseSlice(text string, getenv func(string) string) (n, of int, err error) 
 	first, rest, counted := strings.Cut(text, "/")
 	if counted {
 		if of, err = strconv.Atoi(rest); err != nil {
-			return 0, 0, usagef("slice %q; want N/T, such as 3/8, or auto", text)
+			return 0, 0, usagef("slice %.80q; want N/T, such as 3/8, or auto", text)
 		}
 	}
 	if first != "auto" {
 		n, err = strconv.Atoi(first)
 		if err != nil || !counted || n < 1 || n > of {
-			return 0, 0, usagef("slice %q; want N/T, such as 3/8, with N from 1 to T, or auto", text)
+			return 0, 0, usagef("slice %.80q; want N/T, such as 3/8, with N from 1 to T, or auto", text)
 		}
 		return n, of, nil
 	}
@@ -83,10 +83,10 @@ func parseSlice(text string, getenv func(string) string) (n, of int, err error) 
 			return 0, 0, usagef("JOB_COMPLETION_INDEX is %d of unknown many; name their number: auto/8", index)
 		}
 	} else {
-		return 0, 0, usagef("slice %q, and neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; name it, such as 3/8", text)
+		return 0, 0, usagef("slice %.80q, and neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; name it, such as 3/8", text)
 	}
 	if n < 1 || n > of {
-		return 0, 0, usagef("slice %q is %d of %d here; want an array of tasks that follow each other, as many as there are slices", text, n, of)
+		return 0, 0, usagef("slice %.80q is %d of %d here; want an array of tasks that follow each other, as many as there are slices", text, n, of)
 	}
 	return n, of, nil
 }

@@ -63,7 +63,7 @@ func (m Model) Build(s *nn.Store) (*Retrieval, error) {
 		return nil, err
 	}
 	if spec.Facts().Vector != (m.Pooling == "none") {
-		return nil, fmt.Errorf("pooling %q does not go with %s", m.Pooling, m.Backbone)
+		return nil, fmt.Errorf("pooling %.80q does not go with %s", m.Pooling, m.Backbone)
 	}
 	return NewRetrieval(s, spec, Options{FreezeNorm: m.FreezeNorm}, h), nil
 }

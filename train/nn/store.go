@@ -163,7 +163,7 @@ func (s *Store) Running() []*Statistics { return s.stats }
 // declare adds a name, which must be new.
 func (s *Store) declare(name string, l layout) *entry {
 	if s.byName[name] != nil {
-		panic(fmt.Sprintf("nn: %q is declared twice", name))
+		panic(fmt.Sprintf("nn: %.80q is declared twice", name))
 	}
 	e := &entry{name: name, layout: l}
 	s.byName[name] = e

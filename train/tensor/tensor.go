@@ -134,7 +134,7 @@ func Read(path, name string) (*Tensor, error) {
 		t, err := f.Tensor(name)
 		return finish(path, t, err, f.Close)
 	default:
-		return nil, fmt.Errorf("%s: arrays are read from .npy and .safetensors, not from %q", path, ext)
+		return nil, fmt.Errorf("%s: arrays are read from .npy and .safetensors, not from %.80q", path, ext)
 	}
 }
 

@@ -185,7 +185,7 @@ func (f Files) vocabulary() (lines []byte, from string, err error) {
 	tokens := make([][]byte, len(t.Model.Vocab))
 	for token, id := range t.Model.Vocab {
 		if id < 0 || id >= len(tokens) || tokens[id] != nil || strings.ContainsAny(token, "\r\n") {
-			return nil, "", fmt.Errorf("%s: token %q is number %d of %d, want each number once", from, token, id, len(tokens))
+			return nil, "", fmt.Errorf("%s: token %.80q is number %d of %d, want each number once", from, token, id, len(tokens))
 		}
 		tokens[id] = []byte(token)
 	}
