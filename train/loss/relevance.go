@@ -7,8 +7,8 @@ import (
 	"hgld/train/device"
 )
 
-// Relevance says how much an item counts by the levels that it shares with the
-// query. With n_l items of level l among L:
+// Relevance weighs an item by the levels that it shares with the query. With n_l items
+// of level l, of L levels:
 //
 //	pop  r(l) = (l/Divisor)^Alpha / n_l     ("Optimization of Rank Losses", Eq. 20)
 //	map  r(l) = Σ_{p≤l} Weights[p−1] / #(items of level ≥ p)
@@ -19,8 +19,8 @@ type Relevance struct {
 	Alpha   float64       `yaml:"alpha"`   // pop: the power
 	Weights []float64     `yaml:"weights"` // map: of each level, coarsest first
 	Divisor float64       `yaml:"divisor"` // at 0 or below: that much more than L, so 0 is L (paper), −1 is L−1 (released)
-	// CountsQuery counts the query itself among the items of level L. It must, where
-	// it is in its own gallery.
+	// CountsQuery counts the query itself among the items of level L. It must be set if the
+	// query is in its own gallery.
 	CountsQuery bool `yaml:"counts_query"`
 }
 
