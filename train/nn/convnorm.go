@@ -41,8 +41,8 @@ func convFolded(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residual
 	e := device.Epilogue{Bias: bf.Value, Residual: value(residual), Act: act}
 	t.Do(func(b device.Backend) { b.Conv(y.Value, x.Value, wf.Value, conv.Shape, e) })
 	t.Done(bf)
-	// Where x is the residual too, dz is what there is of the gradient of x, and
-	// nothing may be added to it while it is read.
+	// If x is the residual too, dz is a part of the gradient of x, and nothing may be added
+	// to it while it is read.
 	twice := residual != nil && residual.Value.Buf == x.Value.Buf && residual.Value.Off == x.Value.Off
 	t.Back(func(b device.Backend) {
 		dbf := t.Scratch(device.F32, beta.Value.Len())

@@ -84,8 +84,8 @@ var activations = map[string]device.Func{
 	"relu": device.ReLU,
 }
 
-// readBERT reads the network, of which everything but the activation and the number
-// of heads is seen in the weights, and returns its positions and words.
+// readBERT reads the network and returns its numbers of positions and words. The
+// weights show everything but the activation and the number of heads.
 func readBERT(b device.Backend, path string, c bertConfig) (net *sentenceNet, positions, words int, err error) {
 	w, err := openWeights(b, path)
 	if err != nil {
@@ -131,7 +131,7 @@ func readBERT(b device.Backend, path string, c bertConfig) (net *sentenceNet, po
 	return net, learnt[0], table[0], w.done(e+"position_ids", root+"pooler.", "cls.")
 }
 
-// bertBlock reads a block, whose norms stand behind the residuals.
+// bertBlock reads a block with the norms behind the residuals.
 func bertBlock(w *weights, at string, d int, eps float32) block {
 	hidden := 4 * d
 	if s := w.shape(at+"intermediate.dense.weight", 2); s != nil {

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// Files are the weights of an encoder: the safetensors file, with the others of the
-// model beside it, and its SHA-256, which goes into the encoder's name.
+// Files names the safetensors file of an encoder and its SHA-256, which is part of the
+// encoder's name. The model's other files are in the same folder.
 type Files struct {
 	Weights string // path of the .safetensors
 	SHA256  string // of that file, in hexadecimal
@@ -23,8 +23,7 @@ type Files struct {
 
 func (f Files) companion(name string) string { return filepath.Join(filepath.Dir(f.Weights), name) }
 
-// readJSON reads a file beside the weights. An optional one that is not there is
-// not read.
+// readJSON reads a companion file. A missing optional one is not an error.
 func (f Files) readJSON(name string, into any, optional bool) error {
 	data, err := os.ReadFile(f.companion(name))
 	if optional && errors.Is(err, fs.ErrNotExist) {
@@ -159,8 +158,8 @@ func (f Files) wordPiece(positions int) (w *WordPiece, sum string, err error) {
 	return w, fmt.Sprintf("%x", sha256.Sum256(vocabulary)), nil
 }
 
-// vocabulary is vocab.txt, a token a line, or what it would be by tokenizer.json:
-// transformers 5 writes that alone.
+// vocabulary returns vocab.txt, one token a line, or the same from tokenizer.json,
+// which is all that transformers 5 writes.
 func (f Files) vocabulary() (lines []byte, from string, err error) {
 	from = f.companion("vocab.txt")
 	if lines, err = os.ReadFile(from); !errors.Is(err, fs.ErrNotExist) {

@@ -61,7 +61,7 @@ func NewWordPiece(vocabulary []byte, lower bool, longest int) (*WordPiece, error
 // Size is the number of tokens in the vocabulary.
 func (w *WordPiece) Size() int { return w.model.GetVocabSize() }
 
-// Encoder returns a function that tokenizes, for one goroutine: it remembers words.
+// Encoder returns a function that tokenizes, for use by one goroutine; it caches words.
 // The ids begin with that of [CLS] and end with that of [SEP].
 func (w *WordPiece) Encoder() func(text string) []int32 {
 	known := map[string][]int32{}
@@ -135,8 +135,8 @@ func (w *WordPiece) fold(r rune) rune {
 	return r
 }
 
-// dropped reports characters that a text loses: control characters that are no
-// white space, those of private use, and the mark of invalid UTF-8.
+// dropped reports whether a text loses a character: a control character that is not
+// white space, one of private use, or the mark of invalid UTF-8.
 func dropped(r rune) bool {
 	switch r {
 	case '\t', '\n', '\r':
