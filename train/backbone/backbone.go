@@ -9,9 +9,9 @@ import (
 	"hgld/train/nn"
 )
 
-// Backbone turns images [N,H,W,4], the fourth channel zero, into features
-// [N,H',W',C], or into one vector [N,C] for each image, which is not pooled: what
-// its stages do, one after the other.
+// Backbone turns images [N,H,W,4], the fourth channel zero, into features [N,H',W',C],
+// or into one vector [N,C] for each image, which is not pooled. Its stages run one
+// after the other.
 type Backbone interface {
 	// Stages returns the parts of the network, in order.
 	Stages() []Stage
@@ -29,9 +29,9 @@ type Stage struct {
 // Options.Classes declares.
 type Classifier interface {
 	Backbone
-	// Logits gives one array [N,Classes] for each head: of the pooled features [N,C]
-	// of a convolutional network, of the tokens [N,T,C] of a transformer, which is
-	// what its last stage but one gives.
+	// Logits returns one array [N,Classes] for each head. x is the pooled features [N,C] of
+	// a convolutional network, or the tokens [N,T,C] of a transformer, which its last stage
+	// but one returns.
 	Logits(t *grad.Tape, x *grad.Var) []*grad.Var
 }
 
@@ -45,14 +45,14 @@ type Spec interface {
 
 // Options are what backbones have in common.
 type Options struct {
-	// FreezeNorm normalises by the running statistics in training too, as one does
-	// with pretrained weights; γ and β are trained all the same.
+	// FreezeNorm normalises by the running statistics in training too, which is usual with
+	// pretrained weights. γ and β are still trained.
 	FreezeNorm bool
 	// Classes of the published head; 0: without it, as retrieval wants it.
 	Classes int
 }
 
-// Facts are what one must know of a backbone before choosing it.
+// Facts help to choose a backbone.
 type Facts struct {
 	Input     int        // side of the images that it was published for, in pixels
 	Fixed     bool       // and it accepts no other
@@ -63,7 +63,7 @@ type Facts struct {
 	Mean, Std [3]float32 // of the pixels that the first of Weights saw
 }
 
-// Weights is where weights were published. They are no part of hgld.
+// Weights says where weights were published. They are not part of hgld.
 type Weights struct {
 	From    string // library and name in it
 	File    string // name of the file there
