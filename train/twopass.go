@@ -30,7 +30,8 @@ func (p Passes) check(c *Config, kind loss.Kind) error {
 	case p.Accumulate && p.Chunk == 0:
 		return errors.New("passes.accumulate adds up the gradients of chunks, but passes.chunk is 0: there is one")
 	case p.Accumulate && !loss.ByRows(kind):
-		return fmt.Errorf("passes.accumulate: %s ranks each query against the whole batch, and is no sum of the losses of "+
+		return fmt.Errorf("passes.accumulate: %s ranks each query against the whole batch, so its loss is not the sum of "+
+			"those of "+
 			"its chunks: adding up their gradients "+
 			"would train on rankings of %d items in place of %d; leave passes.accumulate out, and passes.chunk alone gives "+
 			"the gradient of the whole batch, for a second forward pass",

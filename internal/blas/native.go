@@ -5,13 +5,12 @@ import (
 	"unsafe"
 )
 
-// Native returns the matrix product of this package: the blocking of Goto and
-// van de Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS
-// 2008, over a kernel that keeps a small tile of c in registers, in assembly
-// where the processor has AVX-512 or AVX2. It is the fastest that needs nothing
-// installed, and the one whose rounding is known: an element of c depends on its
-// row of a, its column of b and k alone, wherever in c it lies and whatever m, n
-// and the strides are.
+// Native returns the matrix product of this package: the blocking of Goto and van de
+// Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 2008, over a
+// kernel that keeps a small tile of c in registers, in assembly where the processor has
+// AVX-512 or AVX2. It is the fastest that needs no installation. Its rounding is known:
+// an element of c depends only on its row of a, its column of b and k, not on its place
+// in c, on m, n or the strides.
 func Native() Library {
 	return &native{kernel: bestKernel()}
 }
@@ -36,8 +35,8 @@ type kernel struct {
 }
 
 const (
-	// depth is the part of k that one pass works on: a panel of b, 16 or 32 KiB, stays
-	// in the L1 cache while strips of a pass by.
+	// depth is the part of k that one pass covers: a panel of b, 16 or 32 KiB, stays in the
+	// L1 cache while the strips of a stream through.
 	depth = 256
 
 	// height is how many rows of a, and width how many columns of b, one pass works

@@ -70,7 +70,7 @@ func (s *Hierarchical) check() error {
 	case s.Supers < 1 || s.PerTuple < 1:
 		return fmt.Errorf("sample: supers is %d and per_tuple %d, want at least 1", s.Supers, s.PerTuple)
 	case s.Batch%s.Supers != 0:
-		return fmt.Errorf("sample: batch is %d, which is no multiple of supers = %d", s.Batch, s.Supers)
+		return fmt.Errorf("sample: batch is %d, which is not a multiple of supers = %d", s.Batch, s.Supers)
 	case s.Outer <= s.Inner:
 		return fmt.Errorf("sample: outer level %d is not coarser than inner level %d", s.Outer, s.Inner)
 	}

@@ -95,7 +95,7 @@ func checkBatch(batch, m int) error {
 		return fmt.Errorf("sample: m is %d, and a ranking needs at least 2 rows of a class", m)
 	}
 	if batch < m || batch%m != 0 {
-		return fmt.Errorf("sample: batch is %d, which is no multiple of m = %d", batch, m)
+		return fmt.Errorf("sample: batch is %d, which is not a multiple of m = %d", batch, m)
 	}
 	return nil
 }

@@ -185,7 +185,7 @@ func (o *CLIPOptions) complete(activation string, heads int, eps float32) error 
 
 // ErrActivation says that neither the options nor a companion file names the activation
 // that the weights were trained with. The tensors cannot show it.
-var ErrActivation = errors.New("neither config.json nor open_clip_config.json beside the weights says whether their " +
+var ErrActivation = errors.New("neither config.json nor open_clip_config.json next to the weights says whether their " +
 	"activation is quick_gelu, as in OpenAI's, or gelu, as in most others")
 
 // readCLIP reads the tower and closes the file.

@@ -39,7 +39,7 @@ func (f Files) readJSON(name string, into any, optional bool) error {
 		return fmt.Errorf("%s: %s is a %s, want a %s", f.companion(name), cmp.Or(kind.Field, "the whole"), kind.Value,
 			jsonKind(kind.Type))
 	case err != nil:
-		return fmt.Errorf("%s is no JSON: %w", f.companion(name), err)
+		return fmt.Errorf("%s is not JSON: %w", f.companion(name), err)
 	}
 	return nil
 }
