@@ -62,7 +62,9 @@ var may = map[string][]string{
 
 // internalMay lists what a package below internal may import of ours.
 var internalMay = map[string][]string{
-	"internal/blas":           {"internal/dlopen"},
+	"internal/blas": {"internal/dlopen"},
+	"internal/demo": {"internal/atomicfile", "internal/filehash", "internal/report", "internal/sketch",
+		"labels", "curate", "scrape/fakecommons", "train/history"}, // a user of every stage, as cmd/hgld is
 	"internal/goldens/traces": {"internal/goldens", "internal/tensorfile"},
 	"internal/settings":       {"internal/registry"},
 	"internal/pipeline":       {"internal/settings", "internal/exitcode", "internal/atomicfile", "internal/filehash", "internal/registry"},
