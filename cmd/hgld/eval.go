@@ -148,8 +148,8 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = outputs.finish(j.ctx, result, err) }()
-	o.Look = outputs.look()
+	defer func() { err = outputs.Finish(j.ctx, result, err) }()
+	o.Look = outputs.Look()
 	m, err := s.model(j)
 	if err != nil {
 		return nil, err

@@ -52,6 +52,7 @@ var may = map[string][]string{
 	"train/loss":              {"train/grad", "train/device", "train/nn", "labels"},
 	"train/metric":            {"labels"},
 	"train/embeddings":        {"labels"},
+	"train/evaluation":        {"train", "train/metric", "labels"},
 	"train/export":            {"train", "train/backbone", "train/nn"},
 	"train/history":           {"train"},
 	"train/recipe":            {"train", "train/history"},
