@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -123,12 +122,15 @@ func markFolder(ctx context.Context, dir string) error {
 // endSlices removes the locks of finished slices; one that is held is a
 // *filelock.LockedError.
 func endSlices(dir string) error {
-	names, err := fs.Glob(os.DirFS(dir), lockName+"-*-of-*")
+	entries, err := os.ReadDir(dir) // fs.Glob would not tell an error, and a slice at work be overlooked
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		lock, err := filelock.Acquire(filepath.Join(dir, name))
+	for _, e := range entries {
+		if ok, _ := path.Match(lockName+"-*-of-*", e.Name()); !ok {
+			continue
+		}
+		lock, err := filelock.Acquire(filepath.Join(dir, e.Name()))
 		if err != nil {
 			return err
 		}
@@ -175,13 +177,13 @@ func ParseSlice(text string, getenv func(string) string) (n, of int, err error) 
 	first, rest, counted := strings.Cut(text, "/")
 	if counted {
 		if of, err = strconv.Atoi(rest); err != nil {
-			return 0, 0, fmt.Errorf("slice %q; want N/T, such as 3/8, or auto", text)
+			return 0, 0, fmt.Errorf("slice %.80q; want N/T, such as 3/8, or auto", text)
 		}
 	}
 	if first != "auto" {
 		n, err = strconv.Atoi(first)
 		if err != nil || !counted || n < 1 || n > of {
-			return 0, 0, fmt.Errorf("slice %q; want N/T, such as 3/8, with N from 1 to T, or auto", text)
+			return 0, 0, fmt.Errorf("slice %.80q; want N/T, such as 3/8, with N from 1 to T, or auto", text)
 		}
 		return n, of, nil
 	}
@@ -202,11 +204,11 @@ func ParseSlice(text string, getenv func(string) string) (n, of int, err error) 
 			return 0, 0, fmt.Errorf("JOB_COMPLETION_INDEX is %d of unknown many; name their number: auto/8", index)
 		}
 	} else {
-		return 0, 0, fmt.Errorf("slice %q, and neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; "+
+		return 0, 0, fmt.Errorf("slice %.80q, and neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; "+
 			"name it, such as 3/8", text)
 	}
 	if n < 1 || n > of {
-		return 0, 0, fmt.Errorf("slice %q is %d of %d here; want an array of consecutive tasks, as many as there are "+
+		return 0, 0, fmt.Errorf("slice %.80q is %d of %d here; want an array of consecutive tasks, as many as there are "+
 			"slices", text, n, of)
 	}
 	return n, of, nil

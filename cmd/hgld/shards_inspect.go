@@ -228,7 +228,7 @@ func runShardsVerify(c *cli.Context, j *job) error {
 		part, err1 := strconv.Atoi(n)
 		of, err2 := strconv.Atoi(t)
 		if err1 != nil || err2 != nil || part < 1 || part > of {
-			return usagef("subset %q; want N/T, such as 1/7", text)
+			return usagef("subset %.80q; want N/T, such as 1/7", text)
 		}
 		o.Subset, o.Of = part, of
 	}

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"hgld/internal/atomicfile"
 	"hgld/internal/report"
 	"hgld/labels"
 )
@@ -160,7 +161,7 @@ func makeFolder(out string) (string, error) {
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
+	if err := atomicfile.MkdirAll(out, 0o755); err != nil {
 		return "", err
 	}
 	return filepath.Abs(out)

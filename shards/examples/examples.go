@@ -57,6 +57,7 @@ const (
 
 // ImagesError says that a folder cannot show images of landmarks.
 type ImagesError struct {
+	// Folder is the folder.
 	Folder string
 	Finest string // finest level of the shards in it, "" if it has none
 	Err    error  // why the folder cannot be read; nil if it can
@@ -313,7 +314,7 @@ func (x *Examples) Image(ctx context.Context, name string) ([]byte, error) {
 	x.mu.Unlock()
 	switch {
 	case !known:
-		return nil, fmt.Errorf("there is no image %q", name)
+		return nil, fmt.Errorf("there is no image %.80q", name)
 	case i.view != nil:
 		return i.view.Image(ctx, i.row)
 	}
