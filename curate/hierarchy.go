@@ -41,7 +41,8 @@ type TwinsError struct {
 
 // Error names the tag and both its groups, and says what to do.
 func (e *TwinsError) Error() string {
-	return fmt.Sprintf("tag %q stands for two Wikidata items, one in %q and one in %q, but labels identify a tag by its text; put both in one group",
+	return fmt.Sprintf("tag %q stands for two Wikidata items, one in %q and one in %q, but labels identify a tag by its "+
+		"text; put both in one group",
 		e.Tag, e.Groups[0], e.Groups[1])
 }
 

@@ -33,12 +33,14 @@ func (s *clusterSettings) otherVectors(p *project, before []pipeline.State) (str
 	if err != nil {
 		return "", err
 	}
-	encoder, err := openEncoder(e, func(threads int) (device.Backend, error) { return cpu.New(threads), nil }) // for its name
+	// for its name
+	encoder, err := openEncoder(e, func(threads int) (device.Backend, error) { return cpu.New(threads), nil })
 	if err != nil {
 		return fmt.Sprintf("embed.encoder is %s, which cannot be opened: %v", e.Encoder, err), nil
 	}
 	if encoder.Name() != have.Encoder {
-		return fmt.Sprintf("embed.encoder or embed.weights changed: %s was made by %s", p.Inside(s.Vectors), have.Encoder), nil
+		return fmt.Sprintf("embed.encoder or embed.weights changed: %s was made by %s", p.Inside(s.Vectors), have.Encoder),
+			nil
 	}
 	return "", nil
 }
