@@ -261,7 +261,7 @@ func TestBrowserSendsWhatWaitsFromAnotherTab(t *testing.T) {
 	// A tab without a pass, and one with that of a server that has ended, say what to do.
 	stranger := b.tab()
 	stranger.run(chromedp.Navigate(s.url[:strings.Index(s.url, "#")]))
-	stranger.until("it says so", `document.getElementById("alarm").textContent.includes("has not been let in; open the link")`)
+	stranger.until("it says so", `document.getElementById("alarm").textContent.includes("has no access; open the latest link")`)
 	b.run(chromedp.Reload())
 	b.until("it says so", `document.getElementById("alarm").textContent.includes("has ended. Open the link")`)
 	b.openHere(s.next())

@@ -150,7 +150,7 @@ func TestBrowserStaysOnItsLabel(t *testing.T) {
 	other.keys("x")
 	other.take("too generic")
 	other.saved(2)
-	b.says("“" + label + "” is dropped now: another page did that.")
+	b.says("“" + label + "” is dropped now: it was changed in another tab.")
 	b.clean()
 	other.clean()
 }

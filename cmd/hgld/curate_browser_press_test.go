@@ -172,7 +172,7 @@ func TestBrowserShapesEveryLevelOfTheLog(t *testing.T) {
 	b.saved(5)
 	onto("nature")
 	b.keys("p")
-	b.until("there is nothing above", `document.getElementById("toast").textContent === "Nothing stands above a realm."`)
+	b.until("there is nothing above", `document.getElementById("toast").textContent === "There is no level above realm."`)
 	b.shot("light-levels")
 	b.clean()
 	s.stop()
