@@ -80,8 +80,9 @@ func OpenCache(e Cacheable, dir string) (*Cache, error) {
 	return c, nil
 }
 
-// load reads all pieces.
+// load reads all pieces. What killed processes left half written is removed.
 func (c *Cache) load() error {
+	atomicfile.RemoveLeftovers(c.dir)
 	entries, err := os.ReadDir(c.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -91,7 +92,7 @@ func (c *Cache) load() error {
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") || filepath.Ext(e.Name()) != ".safetensors" {
-			continue // a temporary file that a killed process left behind
+			continue // half written by another process
 		}
 		if err := c.loadPiece(filepath.Join(c.dir, e.Name())); err != nil {
 			return &CacheError{err}
@@ -191,7 +192,7 @@ func (c *Cache) save(texts []string) error {
 	if c.dir == "" || len(texts) == 0 {
 		return nil
 	}
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+	if err := atomicfile.MkdirAll(c.dir, 0o755); err != nil {
 		return err
 	}
 	keys := tensorfile.Tensor{Name: "keys", DType: "U8", Shape: []int{len(texts), sha256.Size}}

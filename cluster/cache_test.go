@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -99,6 +100,9 @@ func TestCacheFindsDamageAndReadsOverHalfAFile(t *testing.T) {
 	}
 	if _, err := encodeCached(t, e, dir, "church"); err != nil || len(e.encoded) != 1 {
 		t.Errorf("with half a file: %v, %q", err, e.encoded)
+	}
+	if _, err := os.Stat(half); err == nil && runtime.GOOS != "windows" {
+		t.Error("what a killed process left half written is still there")
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {

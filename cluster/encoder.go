@@ -54,7 +54,7 @@ func (p Prompt) Fill(texts []string) ([][]string, error) {
 	filled := make([][]string, len(sentences))
 	for at, s := range sentences {
 		if !strings.Contains(s, "{}") {
-			return nil, fmt.Errorf(`prompt %q has no {} for the tag to stand in, as in "a photo of a {}"`, s)
+			return nil, fmt.Errorf(`prompt %.80q has no {} for the tag to stand in, as in "a photo of a {}"`, s)
 		}
 		filled[at] = make([]string, len(texts))
 		for i, t := range texts {
@@ -87,7 +87,7 @@ func Embed(ctx context.Context, e Encoder, p Prompt, texts []string) (Matrix, er
 			return x, err
 		}
 		if sum, err = addUnit(sum, x, at); err != nil {
-			return Matrix{}, fmt.Errorf("cluster: encoder %s: %q: %w", e.Name(), p.Sentences()[at], err)
+			return Matrix{}, fmt.Errorf("cluster: encoder %s: %.80q: %w", e.Name(), p.Sentences()[at], err)
 		}
 	}
 	mean, _, err := normalize(sum)

@@ -44,7 +44,7 @@ func (h Hashing) Encode(ctx context.Context, texts []string) ([][]float32, error
 	having := map[uint64]int{}
 	for i, text := range texts {
 		if features[i] = h.features(text); len(features[i]) == 0 {
-			return nil, fmt.Errorf("text %d is %q and has no characters to encode", i, text)
+			return nil, fmt.Errorf("text %d is %.80q and has no characters to encode", i, text)
 		}
 		for _, f := range slices.Compact(slices.Clone(features[i])) {
 			having[f]++

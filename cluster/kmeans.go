@@ -283,7 +283,7 @@ func (k *Known) check(clusters int) error {
 	}
 	for g, n := range rows {
 		if n == 0 {
-			return fmt.Errorf("known group %q has no row; leave it out", k.Names[g])
+			return fmt.Errorf("known group %.80q has no row; leave it out", k.Names[g])
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ func (s *state) apply(f finder, e *Edit) (effect, error) {
 	case Flag, Note:
 		fx = s.remark(f, e)
 	default:
-		panic(fmt.Sprintf("curate: apply %q", e.Op))
+		panic(fmt.Sprintf("curate: apply %.80q", e.Op))
 	}
 	if err == nil && len(fx.missing) > 0 && f.tags == nil {
 		err = missingError(e, fx.missing)
@@ -80,7 +80,7 @@ func (s *state) rename(f finder, e *Edit) (fx effect, err error) {
 		fx.missing = e.From
 		return fx, nil
 	case taken && other != i:
-		return fx, fmt.Errorf("rename: there is a group %q already; merge the two", e.To)
+		return fx, fmt.Errorf("rename: there is a group %.80q already; merge the two", e.To)
 	}
 	n := s.change(e.Level, i)
 	fx.changed = n.Ref != to || !n.declared
@@ -143,15 +143,15 @@ func (s *state) split(f finder, e *Edit) (fx effect, err error) {
 		}
 		for _, m := range members {
 			if s.at(e.Level-1, m).parent != group {
-				return fx, fmt.Errorf("split: %v is not in %q", s.at(e.Level-1, m).Ref, e.From[0].Name)
+				return fx, fmt.Errorf("split: %v is not in %.80q", s.at(e.Level-1, m).Ref, e.From[0].Name)
 			}
 		}
 		if other, there := s.index[e.Level][Ref{Name: part.To}]; there && other != group {
-			return fx, fmt.Errorf("split: there is a group %q already; choose another name", part.To)
+			return fx, fmt.Errorf("split: there is a group %.80q already; choose another name", part.To)
 		}
 	}
 	if f.tags == nil && len(fx.missing) == 0 && listed != int(s.at(e.Level, group).children) {
-		return fx, fmt.Errorf("split: the parts list %d members, %q has %d", listed, e.From[0].Name,
+		return fx, fmt.Errorf("split: the parts list %d members, %.80q has %d", listed, e.From[0].Name,
 			s.at(e.Level, group).children)
 	}
 	fx.changed = s.divide(e, group, parts)

@@ -118,7 +118,7 @@ func onOneDraft(sessions ...*Session) error {
 	first := sessions[0]
 	for _, s := range sessions[1:] {
 		if !slices.Equal(first.names, s.names) {
-			return fmt.Errorf("curate: the sessions have the levels %q and %q", first.names, s.names)
+			return fmt.Errorf("curate: the sessions have the levels %.80q and %.80q", first.names, s.names)
 		}
 		if !slices.EqualFunc(first.now.levels[0], s.now.levels[0], func(x, y node) bool { return x.Ref == y.Ref }) {
 			return fmt.Errorf("curate: the sessions are of different drafts")

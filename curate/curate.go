@@ -77,9 +77,9 @@ type Ref struct {
 // String returns the quoted name, with the item in parentheses if there is one.
 func (r Ref) String() string {
 	if r.QID == "" {
-		return fmt.Sprintf("%q", r.Name)
+		return fmt.Sprintf("%.80q", r.Name)
 	}
-	return fmt.Sprintf("%q (%s)", r.Name, r.QID)
+	return fmt.Sprintf("%.80q (%s)", r.Name, r.QID)
 }
 
 // Part is one group that a Split results in.
@@ -123,7 +123,7 @@ type Edit struct {
 // hierarchy with the given number of levels.
 func (e *Edit) Check(levels int) error {
 	if !slices.Contains(Ops, e.Op) {
-		return fmt.Errorf("unknown operation %q", e.Op)
+		return fmt.Errorf("unknown operation %.80q", e.Op)
 	}
 	if err := e.checkNames(); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (e *Edit) checkShape(levels int) error {
 	case needsTo && e.To == "":
 		return fmt.Errorf("%s without the name of a target", e.Op)
 	case e.To != "" && !needsTo && e.Op != SetParent:
-		return fmt.Errorf("%s takes no target; got %q", e.Op, e.To)
+		return fmt.Errorf("%s takes no target; got %.80q", e.Op, e.To)
 	case (e.Op == Rename || e.Op == Split) && len(e.From) != 1:
 		return fmt.Errorf("%s takes one group; got %d", e.Op, len(e.From))
 	}
@@ -185,11 +185,11 @@ func (e *Edit) checkNames() error {
 	members, parts := map[Ref]bool{}, map[string]bool{}
 	for _, p := range e.Parts {
 		if p.To == "" || parts[p.To] || len(p.Members) == 0 {
-			return fmt.Errorf("part %q: every part needs a name of its own and members", p.To)
+			return fmt.Errorf("part %.80q: every part needs a name of its own and members", p.To)
 		}
 		parts[p.To] = true
 		if !readable(p.To) {
-			return fmt.Errorf("%s: %q is not UTF-8 or holds a NUL", e.Op, p.To)
+			return fmt.Errorf("%s: %.80q is not UTF-8 or holds a NUL", e.Op, p.To)
 		}
 		if err := e.checkRefs(p.Members, members); err != nil {
 			return err
@@ -197,7 +197,7 @@ func (e *Edit) checkNames() error {
 	}
 	for _, t := range [...]string{e.By, e.To, e.Note} {
 		if !readable(t) {
-			return fmt.Errorf("%s: %q is not UTF-8 or holds a NUL", e.Op, t)
+			return fmt.Errorf("%s: %.80q is not UTF-8 or holds a NUL", e.Op, t)
 		}
 	}
 	return nil

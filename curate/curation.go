@@ -153,7 +153,7 @@ func (c *Curation) Add(path string) (*LogFile, error) {
 		return nil, err
 	}
 	if have, want := l.Contents.Header.Levels, c.levels(); len(c.Logs) > 0 && !slices.Equal(have, want) {
-		return nil, fmt.Errorf("%s has the levels %q, %s has %q; logs with different levels cannot be joined",
+		return nil, fmt.Errorf("%s has the levels %.80q, %s has %.80q; logs with different levels cannot be joined",
 			c.Logs[0].Path, want, path, have)
 	}
 	c.Logs = append(c.Logs, l)

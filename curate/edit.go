@@ -37,7 +37,7 @@ func encode(v any, extra map[string]json.RawMessage, own []string) ([]byte, erro
 	b.Truncate(b.Len() - len("}\n"))
 	for _, key := range slices.Sorted(maps.Keys(extra)) {
 		if slices.Contains(own, key) {
-			return nil, fmt.Errorf("extra field %q is one of hgld's own", key)
+			return nil, fmt.Errorf("extra field %.80q is one of hgld's own", key)
 		}
 		quoted, err := json.Marshal(key)
 		if err != nil {
@@ -47,7 +47,7 @@ func encode(v any, extra map[string]json.RawMessage, own []string) ([]byte, erro
 		b.Write(quoted)
 		b.WriteByte(':')
 		if err := json.Compact(&b, extra[key]); err != nil {
-			return nil, fmt.Errorf("field %q: %w", key, err)
+			return nil, fmt.Errorf("field %.80q: %w", key, err)
 		}
 	}
 	b.WriteByte('}')

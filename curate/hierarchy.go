@@ -26,7 +26,7 @@ func (e *OrphansError) Error() string {
 	if n := len(e.Groups) - len(shown); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Sprintf("%d of level %s have no %s: %q%s; set a parent for each (defaults: %q)",
+	return fmt.Sprintf("%d of level %s have no %s: %.80q%s; set a parent for each (defaults: %.80q)",
 		len(e.Groups), e.Level, e.Parent, shown, more, Kinds)
 }
 
@@ -41,8 +41,8 @@ type TwinsError struct {
 
 // Error names the tag and both its groups, and says what to do.
 func (e *TwinsError) Error() string {
-	return fmt.Sprintf("tag %q stands for two Wikidata items, one in %q and one in %q, but labels identify a tag by its "+
-		"text; put both in one group",
+	return fmt.Sprintf("tag %.80q stands for two Wikidata items, one in %.80q and one in %.80q, but labels identify a "+
+		"tag by its text; put both in one group",
 		e.Tag, e.Groups[0], e.Groups[1])
 }
 
@@ -204,7 +204,7 @@ func (s *Session) Problems() []Problem {
 			}
 			lower := strings.ToLower(n.Name)
 			if twin, there := twins[lower]; there && twin != n.Name {
-				report("differs from %q only in case", twin)
+				report("differs from %.80q only in case", twin)
 			}
 			twins[lower] = n.Name
 			if n.flagged {

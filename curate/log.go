@@ -211,9 +211,9 @@ func (h *Header) check() error {
 		return fmt.Errorf("format version %d is newer than version %d, which this hgld reads; use a newer hgld", h.Version,
 			LogVersion)
 	case len(h.Levels) < 2:
-		return fmt.Errorf("levels %q; want tags and at least one level of groups", h.Levels)
+		return fmt.Errorf("levels %.80q; want tags and at least one level of groups", h.Levels)
 	case slices.Contains(h.Levels, "") || len(slices.Compact(slices.Sorted(slices.Values(h.Levels)))) < len(h.Levels):
-		return fmt.Errorf("levels %q; want a different name for each", h.Levels)
+		return fmt.Errorf("levels %.80q; want a different name for each", h.Levels)
 	case h.DraftSHA256 == "":
 		return errors.New("draft_sha256, which identifies the draft, is missing")
 	case len(h.Adjudicates) != 0 && len(h.Adjudicates) != 2:

@@ -31,7 +31,7 @@ func NewSession(d *labels.Draft, levels []string) (*Session, error) {
 		levels = DefaultLevels
 	}
 	if len(levels) < 2 {
-		return nil, fmt.Errorf("curate: levels %q; want tags and at least one level of groups", levels)
+		return nil, fmt.Errorf("curate: levels %.80q; want tags and at least one level of groups", levels)
 	}
 	if err := d.Check(); err != nil {
 		return nil, fmt.Errorf("curate: draft: %w", err)
@@ -198,7 +198,7 @@ type Group struct {
 // clusters of the draft, then those that edits made.
 func (s *Session) Groups(level int) ([]Group, error) {
 	if level < 1 || level >= len(s.names) {
-		return nil, fmt.Errorf("curate: there is no level %d of groups; levels are %q", level, s.names)
+		return nil, fmt.Errorf("curate: there is no level %d of groups; levels are %.80q", level, s.names)
 	}
 	place := make([]int, len(s.now.levels[level]))
 	var groups []Group

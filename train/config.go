@@ -18,19 +18,19 @@ import (
 // Config says what a run computes. Default holds the values of a field that is
 // not given; class counts are read from the data and stand nowhere here.
 type Config struct {
-	Input    Input        `yaml:"input" json:"input"`
-	Model    Architecture `yaml:"model" json:"model"`
-	Loss     Loss         `yaml:"loss" json:"loss"`
-	Sampler  Sampler      `yaml:"sampler" json:"sampler"`
-	Optim    Optim        `yaml:"optim" json:"optim"`
-	Schedule Schedule     `yaml:"schedule" json:"schedule"`
-	EMA      Average      `yaml:"ema" json:"ema,omitzero"`
-	Memory   CrossBatch   `yaml:"memory" json:"memory,omitzero"`
-	Passes   Passes       `yaml:"passes" json:"passes,omitzero"`
+	Input    Input        `yaml:"input" json:"input"`            // images
+	Model    Architecture `yaml:"model" json:"model"`            // network
+	Loss     Loss         `yaml:"loss" json:"loss"`              // loss and its preset
+	Sampler  Sampler      `yaml:"sampler" json:"sampler"`        // batches
+	Optim    Optim        `yaml:"optim" json:"optim"`            // optimizer and rates
+	Schedule Schedule     `yaml:"schedule" json:"schedule"`      // change of the rates
+	EMA      Average      `yaml:"ema" json:"ema,omitzero"`       // moving average of the weights
+	Memory   CrossBatch   `yaml:"memory" json:"memory,omitzero"` // earlier embeddings as a second gallery
+	Passes   Passes       `yaml:"passes" json:"passes,omitzero"` // batches in chunks
 	Epochs   int          `yaml:"epochs" json:"epochs" range:"0 1e7" usage:"epochs of the sampler"`
 	Steps    int          `yaml:"steps" json:"steps" range:"0 1e9" usage:"optimizer steps, in place of epochs; 0: epochs count"`
 	Seed     uint64       `yaml:"seed" json:"seed" usage:"of weights, batches and augmentation"`
-	Run      Upkeep       `yaml:"run" json:"-"`
+	Run      Upkeep       `yaml:"run" json:"-"` // what does not change the result
 
 	From string `yaml:"from" json:"from,omitempty" path:"in" usage:"run directory, checkpoint or exported .safetensors whose whole network a new run starts from, with new proxies and a new optimizer"`
 }
@@ -65,7 +65,7 @@ type Input struct {
 // Architecture is the retrieval network: backbone, pooling, standardisation, projection,
 // unit length.
 type Architecture struct {
-	Backbone   Named  `yaml:"backbone" json:"backbone"`
+	Backbone   Named  `yaml:"backbone" json:"backbone"` // an entry of backbone.All
 	FreezeNorm bool   `yaml:"freeze_norm" json:"freeze_norm" usage:"normalise by the running statistics in training too"`
 	Pooling    string `yaml:"pooling" json:"pooling" usage:"gem, gem-frozen, avg, max, mean-max; none for a vision transformer"`
 	Standard   string `yaml:"standard" json:"standard" usage:"layernorm, l2 or none"`

@@ -16,7 +16,7 @@ import (
 
 // Model is a trained network ready to embed images.
 type Model struct {
-	Config Config
+	Config Config // as the checkpoint has it
 	Step   int    // steps that it was trained for
 	Path   string // checkpoint
 
@@ -66,9 +66,9 @@ func (r *Run) Saved() (folder, sum string, err error) {
 
 // EvalOptions are what an evaluation may vary.
 type EvalOptions struct {
-	Metrics  metric.Set
-	Ties     metric.Ties
-	PerQuery bool
+	Metrics  metric.Set            // what is measured
+	Ties     metric.Ties           // how equal scores are ordered
+	PerQuery bool                  // keep the value of every query
 	Progress func(done, total int) // images embedded; may be nil
 
 	// Self is the row of each query in a gallery of its own, which is left out of

@@ -12,20 +12,20 @@ import (
 
 // Result is what an evaluation measured; its JSON is eval.json.
 type Result struct {
-	Version int      `json:"hgld_eval"`    // format version
-	On      string   `json:"on,omitempty"` // during a training: validation or test
-	Queries int      `json:"queries"`
-	Gallery int      `json:"gallery"`
+	Version int      `json:"hgld_eval"`     // format version
+	On      string   `json:"on,omitempty"`  // during a training: validation or test
+	Queries int      `json:"queries"`       // number of them
+	Gallery int      `json:"gallery"`       // number of items
 	Self    bool     `json:"self_excluded"` // each query was left out of its own ranking
-	Ties    string   `json:"ties"`
-	Levels  []string `json:"levels"` // finest first
-	Values  []Value  `json:"metrics"`
+	Ties    string   `json:"ties"`          // how equal scores were ordered
+	Levels  []string `json:"levels"`        // finest first
+	Values  []Value  `json:"metrics"`       // one for each metric and level
 
 	// Overall is the unweighted mean of each per-level metric over the levels, the
 	// overall accuracy of DyML.
 	Overall map[string]Number `json:"overall"`
 
-	PerQuery *PerQuery `json:"per_query,omitempty"`
+	PerQuery *PerQuery `json:"per_query,omitempty"` // nil unless asked for
 
 	Of *Subject `json:"of,omitempty"` // nil in results of older versions
 }
@@ -33,7 +33,7 @@ type Result struct {
 // Subject is what an evaluation measured: a checkpoint on images, or vectors from
 // files.
 type Subject struct {
-	Run        string `json:"run,omitempty"`
+	Run        string `json:"run,omitempty"`            // run directory
 	Checkpoint string `json:"checkpoint,omitempty"`     // folder; empty: there is none of this step
 	Step       int    `json:"step"`                     // 0: untrained
 	Weights    string `json:"weights_sha256,omitempty"` // of the checkpoint's file
@@ -50,8 +50,8 @@ type Subject struct {
 
 // HashedFile is a file and its SHA-256.
 type HashedFile struct {
-	Path   string `json:"path"`
-	SHA256 string `json:"sha256"`
+	Path   string `json:"path"`   // as it was given
+	SHA256 string `json:"sha256"` // in hexadecimal
 }
 
 // String names the subject in one line.
@@ -81,16 +81,16 @@ const ResultVersion = 1
 
 // Value is the mean of a metric over the queries for which it is defined.
 type Value struct {
-	Key     string `json:"key"` // "mAP@R_level0", "H-AP"
-	Mean    Number `json:"mean"`
+	Key     string `json:"key"`     // "mAP@R_level0", "H-AP"
+	Mean    Number `json:"mean"`    // NaN if it is undefined for all queries
 	Skipped int    `json:"skipped"` // queries for which it is undefined
 }
 
 // PerQuery holds the value of every metric for every query, null where it is
 // undefined.
 type PerQuery struct {
-	IDs    []string            `json:"ids,omitempty"`
-	Values map[string][]Number `json:"values"`
+	IDs    []string            `json:"ids,omitempty"` // of the queries
+	Values map[string][]Number `json:"values"`        // by the key of the metric
 }
 
 // Number is a float64 whose NaN is null in JSON: undefined.

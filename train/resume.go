@@ -23,7 +23,7 @@ const lockFile = "lock"
 // open makes the run directory, keeps others out of it and loads the newest
 // checkpoint.
 func (r *Run) open() (err error) {
-	if err := os.MkdirAll(r.o.Dir, 0o755); err != nil {
+	if err := atomicfile.MkdirAll(r.o.Dir, 0o755); err != nil {
 		return err
 	}
 	if r.lock, err = filelock.Acquire(filepath.Join(r.o.Dir, lockFile)); err != nil {

@@ -16,7 +16,7 @@ import (
 // Data is what a run reads. Query without Gallery is evaluated against itself,
 // each item left out of its own ranking; so is Validation.
 type Data struct {
-	Train Dataset
+	Train Dataset // required
 
 	// Validation is classes that were held out of Train, see [HoldOut]: what is
 	// looked at while the training goes on. May be nil.
@@ -35,7 +35,7 @@ func (d *Data) tested() bool { return d.Query != nil || len(d.Benchmarks) > 0 }
 
 // Options are the parts that a run is put together from.
 type Options struct {
-	Backend device.Backend
+	Backend device.Backend    // required
 	Decoder *img.Decoder      // nil: with default limits
 	Dir     string            // run directory; "": nothing is read or written, for a rehearsal
 	Origin  map[string]string // tool version, command: kept in every checkpoint

@@ -135,7 +135,7 @@ func paramsWithoutDecay(s *nn.Store, rules []string) (map[string][]optim.Span, e
 	}
 	for _, rule := range rules {
 		if !used[rule] {
-			return nil, &ConfigError{fmt.Errorf("optim.no_decay: %q fits no parameter that an entry before it does not; the names are those in a checkpoint's %s, such as %s",
+			return nil, &ConfigError{fmt.Errorf("optim.no_decay: %.80q fits no parameter that an entry before it does not; the names are those in a checkpoint's %s, such as %s",
 				rule, modelFile, s.Groups[0].Params[0].Name())}
 		}
 	}
@@ -153,7 +153,7 @@ func matches(rules []string, p *nn.Param) (string, error) {
 		}
 		fits, err := path.Match(rule, p.Name())
 		if errors.Is(err, path.ErrBadPattern) {
-			return "", fmt.Errorf("optim.no_decay: %q: want %q or a name in which * stands for anything", rule, oneDimensional)
+			return "", fmt.Errorf("optim.no_decay: %.80q: want %.80q or a name in which * stands for anything", rule, oneDimensional)
 		}
 		if fits || strings.HasSuffix(p.Name(), "."+rule) {
 			return rule, nil

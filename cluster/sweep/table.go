@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -77,7 +76,7 @@ func digits(v float64, format byte, n int) string { return strconv.FormatFloat(v
 // of settings, and returns the paths written (SVG). Measures that no point has are left
 // out.
 func Plot(folder string, points []Point) (paths []string, err error) {
-	if err := os.MkdirAll(folder, 0o777); err != nil {
+	if err := atomicfile.MkdirAll(folder, 0o777); err != nil {
 		return nil, err
 	}
 	for _, measure := range []struct {

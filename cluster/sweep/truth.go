@@ -61,7 +61,7 @@ func ReadTruth(path, judge string) (*Truth, error) {
 	by, value, only := strings.Cut(judge, "=")
 	at := slices.Index(columns, by)
 	if judge != "" && (!only || at < 0) {
-		return nil, optionf("judging by %q: want COLUMN=VALUE with a column of %s: %s", judge, path,
+		return nil, optionf("judging by %.80q: want COLUMN=VALUE with a column of %s: %s", judge, path,
 			strings.Join(columns, ", "))
 	}
 	for row := 2; lines.Scan(); row++ {
@@ -73,8 +73,8 @@ func ReadTruth(path, judge string) (*Truth, error) {
 			continue
 		}
 		if have, twice := t.groups[cells[0]]; twice && have != cells[1] {
-			return nil, fmt.Errorf("%s: line %d puts tag %q into %q, and an earlier one into %q", path, row, cells[0], cells[1],
-				have)
+			return nil, fmt.Errorf("%s: line %d puts tag %.80q into %.80q, and an earlier one into %.80q", path, row, cells[0],
+				cells[1], have)
 		}
 		t.groups[cells[0]] = cells[1]
 	}

@@ -15,6 +15,7 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/pipeline"
 	"hgld/labels"
+	"hgld/shards/provenance"
 )
 
 // clusterSettings is the section "cluster" of hgld.yaml.
@@ -157,8 +158,8 @@ func clustered(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, erro
 		return nil, nil, err
 	}
 	origin := labels.Origin{
-		Tool: "hgld " + version, Encoder: made.Encoder, Weights: weightsHash(made.Encoder), Prompt: string(made.Prompt),
-		Seed:  s.Seed,
+		Tool: "hgld " + version, Encoder: made.Encoder, Weights: provenance.Weights(made.Encoder),
+		Prompt: string(made.Prompt), Seed: s.Seed,
 		Input: filepath.Base(s.Tags), InputSHA256: input, Vectors: filepath.Base(s.Vectors), VectorsSHA256: sum,
 	}
 	if s.Weigh != "tags" {

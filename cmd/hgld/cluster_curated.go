@@ -29,9 +29,15 @@ func logsOn(p *project, draft string) ([]*curate.LogFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	near, err := filepath.Glob(filepath.Join(filepath.Dir(draft), "*.jsonl"))
+	entries, err := os.ReadDir(filepath.Dir(draft)) // filepath.Glob hides errors, and the draft would seem uncurated
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Dir(draft), err)
+		return nil, err
+	}
+	var near []string
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) == ".jsonl" {
+			near = append(near, filepath.Join(filepath.Dir(draft), e.Name()))
+		}
 	}
 	var logs []*curate.LogFile
 	for _, path := range append(slices.Clone(settings.Logs), near...) {

@@ -10,9 +10,9 @@ import (
 	"hgld/cluster"
 )
 
-// otherVectors says why the vectors that a draft was made from are not those that the
-// section embed describes; "" if they are, or if that section names no encoder. before
-// has the states of the earlier stages.
+// otherVectors says why the vectors of a draft are not those that the section embed
+// describes. It returns "" if they are, or if embed names no encoder. before has the
+// states of the stages before.
 func (s *clusterSettings) otherVectors(p *project, before []pipeline.State) (string, error) {
 	e, err := embedStage().Load(p, nil)
 	if err != nil {
@@ -33,14 +33,14 @@ func (s *clusterSettings) otherVectors(p *project, before []pipeline.State) (str
 	if err != nil {
 		return "", err
 	}
-	// for its name
-	encoder, err := openEncoder(e, func(threads int) (device.Backend, error) { return cpu.New(threads), nil })
+	onCPU := func(threads int) (device.Backend, error) { return cpu.New(threads), nil }
+	encoder, err := openEncoder(e, onCPU) // for its name
 	if err != nil {
 		return fmt.Sprintf("embed.encoder is %s, which cannot be opened: %v", e.Encoder, err), nil
 	}
 	if encoder.Name() != have.Encoder {
-		return fmt.Sprintf("embed.encoder or embed.weights changed: %s was made by %s", p.Inside(s.Vectors), have.Encoder),
-			nil
+		return fmt.Sprintf("embed.encoder or embed.weights changed: %s was made by %s", p.Inside(s.Vectors),
+			have.Encoder), nil
 	}
 	return "", nil
 }

@@ -26,7 +26,7 @@ func configCommand() *cli.Command {
 	)
 }
 
-// resolved loads every section.
+// resolved loads the settings of every section, by its name.
 func resolved(p *project) (map[string]any, error) {
 	all := map[string]any{}
 	for _, s := range sections() {
@@ -94,7 +94,7 @@ func showJSON(j *job, all map[string]any, origin bool) error {
 	return enc.Encode(out)
 }
 
-// annotate writes the origin of each leaf behind it as a comment.
+// annotate adds the origin of each setting as a comment on its line.
 func annotate(node *yaml.Node, path string, p *project) {
 	for i := 0; i+1 < len(node.Content) && node.Kind == yaml.MappingNode; i += 2 {
 		here := path + "." + node.Content[i].Value

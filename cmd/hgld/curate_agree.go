@@ -154,5 +154,5 @@ func quoted(name string) string {
 	if name == (curate.Category{Dropped: true}).String() {
 		return name
 	}
-	return fmt.Sprintf("%q", name)
+	return fmt.Sprintf("%.80q", name)
 }

@@ -104,7 +104,7 @@ func lintProject(c *cli.Context, j *job) (lintedFile, error) {
 	var found []format.Problem
 	for _, p := range session.Problems() {
 		found = append(found, format.Problem{Warning: true, File: s.Draft,
-			Found: fmt.Sprintf("%s %q %s", session.Levels()[p.Level], p.Name, p.What),
+			Found: fmt.Sprintf("%s %.80q %s", session.Levels()[p.Level], p.Name, p.What),
 			Next:  "rename the group, or note that the source spells it so"})
 	}
 	for _, r := range session.Undecided() {

@@ -142,7 +142,7 @@ func (d *demo) enter(out string) error {
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
+	if err := atomicfile.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
 	dir, err := filepath.Abs(out)

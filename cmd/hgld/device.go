@@ -79,7 +79,7 @@ func placeOf(name string) (place, error) {
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 0 || kind == deviceAuto || kind == deviceCPU {
-		return place{}, fmt.Errorf("device %q: want one of %s, and behind a card's a number, such as cuda:1", name, strings.Join(known, ", "))
+		return place{}, fmt.Errorf("device %.80q: want one of %s, and behind a card's a number, such as cuda:1", name, strings.Join(known, ", "))
 	}
 	p.card = n
 	return p, nil
@@ -134,7 +134,7 @@ func (j *job) openTraining(s *trainSettings) (device.Backend, error) {
 // openDevice opens what a command computes on; threads are those of a processor.
 func (j *job) openDevice(threads int) (device.Backend, error) { return j.open(j.device, threads) }
 
-// open opens a device, to be closed by closeDevices.
+// open opens a device, which Close releases.
 func (j *job) open(name string, threads int) (device.Backend, error) {
 	b, err := openDevice(name, threads, j.say)
 	if closer, ok := b.(io.Closer); ok && err == nil {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"hgld/cluster"
@@ -146,15 +145,4 @@ func refusePickle(path string) error {
 		}
 	}
 	return nil
-}
-
-var weightsInName = regexp.MustCompile(`sha256=([0-9a-f]{64})\b`)
-
-// weightsHash returns the hash of the weights, or of the vectors, in the name of an
-// encoder; "" if there is none.
-func weightsHash(name string) string {
-	if found := weightsInName.FindStringSubmatch(name); found != nil {
-		return found[1]
-	}
-	return ""
 }

@@ -86,7 +86,8 @@ func (v *importedVectors) index(texts []string, list string) error {
 		}
 		first, twice := v.rows[t]
 		if twice && !slices.Equal(v.x.Row(first), v.x.Row(i)) {
-			return withCode(exitIntegrity, fmt.Errorf("%s: %q is in rows %d and %d, with different vectors", list, t, first, i))
+			return withCode(exitIntegrity, fmt.Errorf("%s: %.80q is in rows %d and %d, with different vectors", list, t, first,
+				i))
 		}
 		if !twice {
 			v.rows[t] = i
@@ -113,7 +114,7 @@ func (v *importedVectors) Encode(_ context.Context, texts []string) ([][]float32
 		out[i] = v.x.Row(row)
 	}
 	if len(missing) > 0 {
-		return nil, withHint(fmt.Errorf("%s has no vector for %d of %d texts, the first of them %q", v.path, len(missing),
+		return nil, withHint(fmt.Errorf("%s has no vector for %d of %d texts, the first of them %.80q", v.path, len(missing),
 			len(texts), missing[:min(3, len(missing))]),
 			"hgld embed --print-texts lists what to encode; --prompt sets the sentence around a tag")
 	}

@@ -59,7 +59,7 @@ func reportError(err error, stderr io.Writer) int {
 	if err == nil {
 		return code
 	}
-	text := visible(err.Error())
+	text := visible(bounded(err.Error()))
 	switch {
 	case code == exitInterrupted && errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "hgld: stopped, state saved; the same command continues")
@@ -70,7 +70,7 @@ func reportError(err error, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "hgld: %s\n", text)
 	}
 	for _, hint := range hints(err) {
-		fmt.Fprintf(stderr, "  %s\n", visible(hint))
+		fmt.Fprintf(stderr, "  %s\n", visible(bounded(hint)))
 	}
 	return code
 }

@@ -96,7 +96,7 @@ func runEval(j *job, s *evalSettings) error {
 	}
 	ties, known := tieRules[s.Ties]
 	if !known {
-		return usagef("ties is %q, want row or average", s.Ties)
+		return usagef("ties is %.80q, want row or average", s.Ties)
 	}
 	var result *train.Result
 	if s.Embeddings != "" {

@@ -61,16 +61,16 @@ func TestImagesBesideTheirTableAreWatched(t *testing.T) {
 	writeIn(t, dir, "photos/a/1.jpg", "x")
 	writeIn(t, dir, "more/2.jpg", "x")
 	s := &shardsSettings{Dataset: "csv", Input: filepath.Join(dir, "images.csv")}
-	got := s.imageFolders()
-	if len(got) != 2 || got[0] != filepath.Join(dir, "more") || got[1] != filepath.Join(dir, "photos") {
-		t.Errorf("folders %q, want more and photos", got)
+	got, err := s.imageFolders()
+	if err != nil || len(got) != 2 || got[0] != filepath.Join(dir, "more") || got[1] != filepath.Join(dir, "photos") {
+		t.Errorf("folders %q, want more and photos; error %v", got, err)
 	}
 	s.Columns.Path = "file"
-	if got := s.imageFolders(); got != nil {
+	if got, err := s.imageFolders(); got != nil || err != nil {
 		t.Errorf("folders %q of a table without the column", got)
 	}
 	s.Columns.Path, s.Images = "", "photos.zip"
-	if got := s.imageFolders(); got != nil {
+	if got, err := s.imageFolders(); got != nil || err != nil {
 		t.Errorf("folders %q, and the images are in an archive", got)
 	}
 }

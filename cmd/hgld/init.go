@@ -30,7 +30,7 @@ func initCommand() *cli.Command {
 			} else if !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-			if err := os.MkdirAll(dir, 0o755); err != nil {
+			if err := atomicfile.MkdirAll(dir, 0o755); err != nil {
 				return err
 			}
 			text, err := commented()

@@ -120,7 +120,7 @@ func labelFiles(name string) []string {
 	var files []string
 	for _, split := range labels.Splits {
 		path := strings.ReplaceAll(name, inSplit, string(split))
-		if _, err := os.Stat(path); err == nil {
+		if _, err := os.Stat(path); !isMissing(err) { // who reads it meets the error, if it is one
 			files = append(files, path)
 		}
 	}
@@ -269,7 +269,8 @@ func buildLabels(j *job, command string, s *labelsSettings) (*labels.Table, erro
 	if tagged := slices.ContainsFunc(table.Rows, func(l labels.LandmarkLabel) bool { return l.Labelled() }); unknown > 0 &&
 		!tagged {
 		return nil, withHint(fmt.Errorf("%s: %s knows none of the tags in %s", command, s.Hierarchy, s.Tags),
-			"do they belong to the same project? the level %q of the hierarchy must contain the tags", hierarchy.Levels[0].Name)
+			"do they belong to the same project? the level %.80q of the hierarchy must contain the tags",
+			hierarchy.Levels[0].Name)
 	}
 	if unknown > 0 {
 		j.say("%s with a tag that %s does not know; curate them: hgld curate apply", count(unknown, "landmark"), s.Hierarchy)

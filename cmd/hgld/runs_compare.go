@@ -46,7 +46,7 @@ func runsCompareCommand() *cli.Command {
 			}
 			write, known := groupWriters[c.String("format")]
 			if !known {
-				return usagef("--format is %q, want text, markdown or csv", c.String("format"))
+				return usagef("--format is %.80q, want text, markdown or csv", c.String("format"))
 			}
 			runs, err := readPastRuns(j.args)
 			if err != nil {

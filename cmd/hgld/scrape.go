@@ -124,7 +124,12 @@ func askSite(j *job, s *scrapeSettings, retry []string, since bool) (err error) 
 	if err != nil {
 		return scrapeError(s, err)
 	}
-	j.say("%s; asking %s for %d%s", planLine(plan), s.BaseURL, plan.Titles-plan.Done, pace(plan, way.polite.Rate))
+	switch {
+	case since:
+		j.say("%s; asking %s what has changed", planLine(plan), s.BaseURL)
+	default:
+		j.say("%s; asking %s for %d%s", planLine(plan), s.BaseURL, plan.Titles-plan.Done, pace(plan, way.polite.Rate))
+	}
 	bar := j.progress("scraping", plan.Titles)
 	cfg.Progress = showCrawl(bar, plan.Done)
 	report, err := scrape.Run(j.ctx, cfg)

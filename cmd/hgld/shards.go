@@ -41,6 +41,8 @@ type shardsSettings struct {
 	AllowMissing   float64         `yaml:"allow_missing" range:"0 1" usage:"share of images that may be missing or broken, 0 to 1"`
 	Workers        int             `yaml:"workers" range:"0 1024" usage:"images prepared at once; 0: all processors (the result is the same)"`
 	Columns        dataset.Columns `yaml:"columns"`
+
+	look error // why the folders with the images are not all known, set by the stage's Files
 }
 
 func shardsStage() pipeline.StageOf[shardsSettings] { return shardsStageOf(false) }
@@ -52,8 +54,11 @@ func shardsStageOf(replace bool) pipeline.StageOf[shardsSettings] {
 		Defaults: shardsSettings{Dataset: "csv", Input: "images.csv", Out: "shards", Split: string(labels.Train),
 			ShardSize: "500MB", ShortSide: 256, Quality: 95, AllowMissing: 0.01},
 		Files: func(s *shardsSettings) (in, out []string) {
-			return append(s.imageFolders(), s.Input, s.Images, s.Labels, s.Hierarchy), []string{s.Out}
+			var folders []string
+			folders, s.look = s.imageFolders()
+			return append(folders, s.Input, s.Images, s.Labels, s.Hierarchy), []string{s.Out}
 		},
+		Unread: func(s *shardsSettings) error { return s.look },
 		Run:    onJob(func(j *job, s *shardsSettings) error { return runShardsBuild(j, s, replace) }),
 		Checks: []func(*shardsSettings) error{(*shardsSettings).check},
 	})
@@ -153,7 +158,7 @@ func runShardsBuild(j *job, s *shardsSettings, replace bool) error {
 		return shardsError(err)
 	}
 	if j.json {
-		err = writeJSON(j, shardsSummary(result.Manifest))
+		err = writeJSON(j, result.Manifest.Summary())
 	} else {
 		printBuilt(j, s, result)
 	}
@@ -244,7 +249,7 @@ func parseSize(text string) (int64, error) {
 		}
 		return int64(v * u.bytes), nil
 	}
-	return 0, fmt.Errorf("%q is no size; want one such as 500MB or 1GB", text)
+	return 0, fmt.Errorf("%.80q is no size; want one such as 500MB or 1GB", text)
 }
 
 // shardsError gives errors of the package their exit code and hint.

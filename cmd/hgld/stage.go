@@ -10,21 +10,21 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// job is what a running command has: where it writes, whether it should stop,
-// and the options that all commands share.
+// job is a running command: where it writes, what stops it, and the options that all
+// commands share.
 type job struct {
 	ctx     context.Context
 	stdout  io.Writer // data
 	stderr  io.Writer // everything else
 	json    bool      // print data as JSON
 	limit   int       // trial on the first n items; 0: all
-	quiet   bool
-	changed bool // accept inputs that were changed since a stage wrote them
-	replace bool // overwrite what other work depends on
+	quiet   bool      // print results and errors only
+	changed bool      // accept inputs that were changed since a stage wrote them
+	replace bool      // overwrite what other work depends on
 	project *project
-	args    []string // arguments behind the flags
+	args    []string // arguments after the flags
 
-	device, deviceOrigin string      // what computes, and who says so
+	device, deviceOrigin string      // what computes, and where that was named
 	opened               []io.Closer // devices
 }
 
@@ -52,10 +52,10 @@ func jobIn(c *cli.Context, p *project) *job {
 	}
 }
 
-// say tells the user, on stderr, what is going on.
+// say tells the user on stderr what is going on. It is silent with --quiet.
 func (j *job) say(format string, args ...any) {
 	if !j.quiet {
-		fmt.Fprintln(j.stderr, visible(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(j.stderr, visible(bounded(fmt.Sprintf(format, args...))))
 	}
 }
 
@@ -69,7 +69,7 @@ func (j *job) Options() pipeline.Options {
 	return pipeline.Options{Project: j.project, Limit: j.limit, Changed: j.changed}
 }
 
-// Say is say.
+// Say is say, for the engine of stages.
 func (j *job) Say(format string, args ...any) { j.say(format, args...) }
 
 // stageAction makes the command-line action of a stage.

@@ -19,10 +19,16 @@ const (
 func writeRunSettings(s *trainSettings) (same bool, err error) {
 	copied := *s
 	copied.Out = "."
-	copied.Images.Data = history.Relative(s.Out, s.Images.Data)
+	if copied.Images.Data, err = history.Relative(s.Out, s.Images.Data); err != nil {
+		return false, err
+	}
 	copied.Images.Benchmarks = nil
 	for _, folder := range s.Images.Benchmarks {
-		copied.Images.Benchmarks = append(copied.Images.Benchmarks, history.Relative(s.Out, folder))
+		from, err := history.Relative(s.Out, folder)
+		if err != nil {
+			return false, err
+		}
+		copied.Images.Benchmarks = append(copied.Images.Benchmarks, from)
 	}
 	return history.WriteSettings(s.Out, copied)
 }
@@ -41,7 +47,7 @@ func readRunSettings(run string) (*trainSettings, error) {
 	s.Images.Data = history.Resolve(dir, s.Images.Data)
 	for i, folder := range s.Images.Benchmarks {
 		at := history.Resolve(dir, folder)
-		if _, err := os.Stat(at); err == nil { // older runs name them relative to the working directory
+		if _, err := os.Stat(at); !isMissing(err) { // older runs name them relative to the working directory
 			s.Images.Benchmarks[i] = at
 		}
 	}

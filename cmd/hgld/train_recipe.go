@@ -75,7 +75,7 @@ func listRecipes(c *cli.Context) error {
 			}
 		}
 		if len(kept) == 0 {
-			return withHint(usagef("no recipe is for %q", j.args[0]), "hgld train recipe list lists all")
+			return withHint(usagef("no recipe is for %.80q", j.args[0]), "hgld train recipe list lists all")
 		}
 		list = kept
 	}

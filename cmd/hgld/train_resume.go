@@ -37,7 +37,7 @@ func trainResumeCommand() *cli.Command {
 	}
 }
 
-// resumedSettings reads what a run was made with.
+// resumedSettings reads the settings with which a run was made.
 func resumedSettings(run string) (*trainSettings, error) {
 	s, err := readRunSettings(run)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curate.Ref, err error) {
 	levels := d.Hierarchy.Levels
 	if len(levels) > len(s.Levels()) {
-		return nil, nil, fmt.Errorf("the file has the %d levels %q, the log %q; start a new log for it", len(levels),
+		return nil, nil, fmt.Errorf("the file has the %d levels %.80q, the log %.80q; start a new log for it", len(levels),
 			levelNames(d.Hierarchy), s.Levels())
 	}
 	p := planner{s: s, version: s.Version(), index: indexTags(s), left: map[curate.Ref]bool{}}

@@ -89,13 +89,13 @@ func readGroups(data []byte, name string, _ labels.ReadOptions) (*Document, erro
 			return nil, fmt.Errorf("%s: a group without a name; want %s", e.where, strings.Join(groupColumns[:len(row)], ", "))
 		}
 		if other, twice := known[row[0]]; twice {
-			return nil, fmt.Errorf("%s: group %q appears twice, first at %s; remove one", e.where, row[0], other)
+			return nil, fmt.Errorf("%s: group %.80q appears twice, first at %s; remove one", e.where, row[0], other)
 		}
 		known[row[0]] = e.where
 		if len(row) == 3 && row[2] != "" {
 			n, err := parseCount(row[2])
 			if err != nil {
-				return nil, fmt.Errorf("%s: landmarks of %q: %w", e.where, row[0], err)
+				return nil, fmt.Errorf("%s: landmarks of %.80q: %w", e.where, row[0], err)
 			}
 			if d.Landmarks == nil {
 				d.Landmarks = []map[string]int{nil, {}}

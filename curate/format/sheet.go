@@ -169,7 +169,7 @@ func (r sheetRow) cell(column int) string {
 func (s *sheet) pairColumns(head []string, rows []sheetRow) {
 	for c := 0; c < len(head); {
 		if looksLikeCount(head[c]) && !holdsNames(rows, c) {
-			s.fail(1, c, fmt.Sprintf("a column of counts (%q) without names beside it", head[c]),
+			s.fail(1, c, fmt.Sprintf("a column of counts (%.80q) without names beside it", head[c]),
 				"a group's names, then its counts", "restore the column of names before it, or remove this one")
 			c++
 			continue
@@ -180,11 +180,11 @@ func (s *sheet) pairColumns(head []string, rows []sheetRow) {
 			(looksLikeCount(head[c+1]) || head[c+1] == "" || holdsCounts(rows, c+1))
 		switch {
 		case !paired:
-			s.fail(1, c, fmt.Sprintf("group %q has no column of counts beside it", head[c]),
+			s.fail(1, c, fmt.Sprintf("group %.80q has no column of counts beside it", head[c]),
 				"two columns a group: names, counts", "insert the column; its cells may be empty")
 		case head[c+1] == "" && !holdsCounts(rows, c+1): // a sheet without counts
 		case head[c+1] == "":
-			s.warn(1, c+1, fmt.Sprintf("the landmarks of group %q are empty", head[c]), "a whole number",
+			s.warn(1, c+1, fmt.Sprintf("the landmarks of group %.80q are empty", head[c]), "a whole number",
 				"enter the sum of the column")
 		default:
 			g.total = s.number(1, c+1, head[c+1])
@@ -198,7 +198,7 @@ func (s *sheet) pairColumns(head []string, rows []sheetRow) {
 	}
 	for _, r := range rows {
 		if len(r.cells) > len(head) && strings.Join(r.cells[len(head):], "") != "" {
-			s.fail(r.line, len(head), fmt.Sprintf("%q stands beyond the last column", r.cells[len(head)]),
+			s.fail(r.line, len(head), fmt.Sprintf("%.80q stands beyond the last column", r.cells[len(head)]),
 				fmt.Sprintf("%d columns, as in the first line", len(head)), "remove the cell, or give its column a group")
 		}
 	}
@@ -221,12 +221,12 @@ func (s *sheet) readColumn(g *sheetGroup, rows []sheetRow, counted bool) {
 			}
 			continue
 		case t.name == "":
-			s.fail(r.line, g.column, fmt.Sprintf("a count (%q) without a tag", count), "a tag's name",
+			s.fail(r.line, g.column, fmt.Sprintf("a count (%.80q) without a tag", count), "a tag's name",
 				"restore the name, or remove the count")
 			continue
 		}
 		if gap > 0 {
-			s.warn(gap, g.column, fmt.Sprintf("an empty cell within group %q", g.name), "tags without a gap",
+			s.warn(gap, g.column, fmt.Sprintf("an empty cell within group %.80q", g.name), "tags without a gap",
 				"look whether a tag was removed here")
 			gap = 0
 		}
@@ -234,14 +234,14 @@ func (s *sheet) readColumn(g *sheetGroup, rows []sheetRow, counted bool) {
 			t.landmarks = s.number(r.line, g.column+1, count)
 			sum += max(t.landmarks, 0)
 		} else if counted && (g.total >= 0 || holdsCounts(rows, g.column+1)) {
-			s.warn(r.line, g.column+1, fmt.Sprintf("tag %q has no count", t.name), "a whole number",
+			s.warn(r.line, g.column+1, fmt.Sprintf("tag %.80q has no count", t.name), "a whole number",
 				"enter the landmarks that carry the tag")
 		}
 		g.tags = append(g.tags, t)
 	}
 	if counted && g.total >= 0 && len(g.tags) > 0 && sum != g.total {
-		s.warn(1, g.column+1, fmt.Sprintf("group %q has %d landmarks by its first line and %d by its tags", g.name, g.total,
-			sum), "the sum of the column", "look which cell was changed")
+		s.warn(1, g.column+1, fmt.Sprintf("group %.80q has %d landmarks by its first line and %d by its tags", g.name,
+			g.total, sum), "the sum of the column", "look which cell was changed")
 	}
 }
 
@@ -264,11 +264,11 @@ var (
 func parseCount(text string) (int, error) {
 	m := wholeNumber.FindStringSubmatch(strings.TrimFunc(text, unicode.IsSpace))
 	if m == nil {
-		return 0, fmt.Errorf("%q is not a whole number", text)
+		return 0, fmt.Errorf("%.80q is not a whole number", text)
 	}
 	n, err := strconv.Atoi(spaces.ReplaceAllString(m[1], ""))
 	if err != nil {
-		return 0, fmt.Errorf("%q is too large", text)
+		return 0, fmt.Errorf("%.80q is too large", text)
 	}
 	return n, nil
 }

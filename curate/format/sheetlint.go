@@ -72,10 +72,10 @@ func (s *sheet) checkNames() {
 				first[t.name] = place{t.row, g.column, g.name}
 				names[t.name] = true
 			case p.group == g.name:
-				s.fail(t.row, g.column, fmt.Sprintf("tag %q appears twice in group %q, first in %s%d", t.name, g.name,
+				s.fail(t.row, g.column, fmt.Sprintf("tag %.80q appears twice in group %.80q, first in %s%d", t.name, g.name,
 					columnName(p.column), p.row), "every tag once", "remove one")
 			default:
-				s.fail(t.row, g.column, fmt.Sprintf("tag %q is in group %q and, in %s%d, in %q", t.name, g.name,
+				s.fail(t.row, g.column, fmt.Sprintf("tag %.80q is in group %.80q and, in %s%d, in %.80q", t.name, g.name,
 					columnName(p.column), p.row, p.group), "every tag in one group", "decide which, and remove the other")
 			}
 		}
@@ -99,7 +99,7 @@ func (s *sheet) checkGroups() {
 	names := map[string]bool{}
 	for _, g := range s.groups {
 		if first, twice := columns[g.name]; twice {
-			s.fail(1, g.column, fmt.Sprintf("group %q appears twice, first in column %s", g.name, columnName(first)),
+			s.fail(1, g.column, fmt.Sprintf("group %.80q appears twice, first in column %s", g.name, columnName(first)),
 				"a name of its own", "join the two, or rename one")
 			continue
 		}
@@ -107,16 +107,16 @@ func (s *sheet) checkGroups() {
 		base := mangled.FindStringSubmatch(g.name)
 		switch {
 		case strings.TrimSpace(g.name) == "" || unnamed.MatchString(g.name):
-			s.fail(1, g.column, fmt.Sprintf("a group without a name (%q)", g.name), "the name of a group",
+			s.fail(1, g.column, fmt.Sprintf("a group without a name (%.80q)", g.name), "the name of a group",
 				"restore the first line")
 		case base != nil && names[base[1]]:
-			s.fail(1, g.column, fmt.Sprintf("group %q is a second column %q that a program renamed", g.name, base[1]),
+			s.fail(1, g.column, fmt.Sprintf("group %.80q is a second column %.80q that a program renamed", g.name, base[1]),
 				"a name of its own", "join the two, or rename one")
 		default:
 			s.checkName(1, g.column, "group", g.name, g.marked)
 		}
 		if len(g.tags) == 0 {
-			s.warn(1, g.column, fmt.Sprintf("group %q has no tags", g.name), "tags below the name",
+			s.warn(1, g.column, fmt.Sprintf("group %.80q has no tags", g.name), "tags below the name",
 				"let it be, if it is to be filled later")
 		}
 	}

@@ -141,7 +141,7 @@ func readSKOS(data []byte, name string, _ labels.ReadOptions) (*Document, error)
 	for l, level := range levels {
 		for i, c := range level.concepts {
 			if _, twice := at[c]; twice {
-				return nil, g.errorf(c, "concept <%s> is in two levels, or twice in one; want each concept once", c)
+				return nil, g.errorf(c, "concept %s is in two levels, or twice in one; want each concept once", iri(c))
 			}
 			at[c] = [2]int{l, i}
 		}
@@ -201,6 +201,12 @@ func (g *graph) errorf(subject, format string, args ...any) error {
 		where += ":" + strconv.Itoa(t[0].line)
 	}
 	return fmt.Errorf("%s: "+format, append([]any{where}, args...)...)
+}
+
+// iri is an IRI as a message shows it, no longer than a line.
+func iri(value string) string {
+	text := fmt.Sprintf("%.120q", value)
+	return "<" + text[1:len(text)-1] + ">"
 }
 
 // objects returns the objects of a subject and a predicate.
@@ -326,7 +332,7 @@ func (g *graph) depths() ([]conceptLevel, error) {
 				break
 			}
 			if at = up[0].object.value; n > len(concepts) {
-				return nil, g.errorf(c, "concept <%s> is broader than itself; want a tree", c)
+				return nil, g.errorf(c, "concept %s is broader than itself; want a tree", iri(c))
 			}
 		}
 		depth[c] = n
@@ -350,7 +356,7 @@ func (g *graph) depths() ([]conceptLevel, error) {
 func (g *graph) class(c string, l int, at map[string][2]int) (labels.Class, error) {
 	class := labels.Class{Name: g.text(c, skosNS+"prefLabel"), Parent: -1, Note: g.text(c, skosNS+"editorialNote")}
 	if class.Name == "" {
-		return class, g.errorf(c, "concept <%s> has no skos:prefLabel; want its name", c)
+		return class, g.errorf(c, "concept %s has no skos:prefLabel; want its name", iri(c))
 	}
 	if id := g.text(c, skosNS+"notation"); g.ours || wikidataItem.MatchString(id) {
 		class.QID = id // in other schemes a notation is a number of their own
@@ -368,14 +374,15 @@ func (g *graph) class(c string, l int, at map[string][2]int) (labels.Class, erro
 	}
 	up := g.objects(c, skosNS+"broader")
 	if len(up) > 1 {
-		return class, g.errorf(c, "%q has two parents, <%s> and <%s>; a hierarchy is a tree, so remove one skos:broader",
-			class.Name, up[0].object.value, up[1].object.value)
+		return class, g.errorf(c, "%.80q has two parents, %s and %s; a hierarchy is a tree, so remove one skos:broader",
+			class.Name,
+			iri(up[0].object.value), iri(up[1].object.value))
 	}
 	if len(up) == 1 {
 		place, known := at[up[0].object.value]
 		if !known || place[0] != l+1 {
-			return class, g.errorf(c, "%q is below <%s>, which is not in the next level; want one level at a time", class.Name,
-				up[0].object.value)
+			return class, g.errorf(c, "%.80q is below %s, which is not in the next level; want one level at a time", class.Name,
+				iri(up[0].object.value))
 		}
 		class.Parent = int32(place[1])
 	}
@@ -390,7 +397,7 @@ func (g *graph) counted(d *Document, c string, l int, name string) error {
 		}
 		n, err := strconv.Atoi(t.object.value)
 		if err != nil || n < 0 {
-			return g.errorf(c, "%q has %q landmarks; want a whole number", name, t.object.value)
+			return g.errorf(c, "%.80q has %.80q landmarks; want a whole number", name, t.object.value)
 		}
 		if d.Landmarks[l] == nil {
 			d.Landmarks[l] = map[string]int{}

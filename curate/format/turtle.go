@@ -102,7 +102,7 @@ func (p *turtleParser) want(s, where string) error {
 	if p.take(s) {
 		return nil
 	}
-	return fmt.Errorf("%.20q; want %q %s", p.text[p.at:], s, where)
+	return fmt.Errorf("%.20q; want %.80q %s", p.text[p.at:], s, where)
 }
 
 func (p *turtleParser) statement() error {
@@ -313,7 +313,7 @@ func (p *turtleParser) name() (term, error) {
 	}
 	ns, known := p.prefixes[prefix]
 	if !known {
-		return term{}, fmt.Errorf("prefix %q is not declared; want @prefix %s: <…> above", prefix, prefix)
+		return term{}, fmt.Errorf("prefix %.80q is not declared; want @prefix %.80s: <…> above", prefix, prefix)
 	}
 	return term{value: ns + strings.ReplaceAll(local, `\`, "")}, nil
 }

@@ -31,7 +31,7 @@ func unescape(text string) (string, error) {
 		case digits > 0 && len(rest) > digits:
 			n, err := strconv.ParseUint(rest[1:1+digits], 16, 32)
 			if err != nil || !utf8.ValidRune(rune(n)) {
-				return "", fmt.Errorf("%q is not a character", `\`+rest[:1+digits])
+				return "", fmt.Errorf("%.80q is not a character", `\`+rest[:1+digits])
 			}
 			b.WriteRune(rune(n))
 			text = rest[1+digits:]

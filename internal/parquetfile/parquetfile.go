@@ -108,7 +108,7 @@ func checkFooter(in io.ReaderAt, size int64) error {
 		return err
 	}
 	if mark := string(tail[4:]); mark != "PAR1" {
-		return fmt.Errorf("no Parquet file: it ends with %q, want \"PAR1\"", mark)
+		return fmt.Errorf("no Parquet file: it ends with %.80q, want \"PAR1\"", mark)
 	}
 	n := int64(binary.LittleEndian.Uint32(tail[:]))
 	if most := min(size-4-tailBytes, maxFooterBytes); n > most {
@@ -147,7 +147,7 @@ func (p *File) Metadata(key string) (value string, ok bool) { return p.parquet.L
 type Leaf struct {
 	// Name is that of the column at the top, Depth how many names lead to the leaf.
 	Name  string
-	Depth int
+	Depth int // names from the top to the leaf
 
 	// Kind is the physical type of the values.
 	Kind parquet.Kind

@@ -65,6 +65,9 @@ func (s Stage) distrust(p *Project, c *change) error {
 // has written it.
 func (p *Project) changeOf(path string) (*change, error) {
 	info, err := os.Stat(path)
+	if err != nil && !IsMissing(err) {
+		return nil, err
+	}
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, nil // whoever needs a missing file reports it
 	}
@@ -110,7 +113,11 @@ func sumsOf(prints map[string]string) (map[string]string, error) {
 		if (Stamp{Out: prints}).sum(path) != "" {
 			continue
 		}
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		info, err := os.Stat(path)
+		if err != nil && !IsMissing(err) {
+			return nil, err
+		}
+		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
 		sum, err := hashOf(path)

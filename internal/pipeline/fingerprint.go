@@ -87,14 +87,17 @@ func (l *Pipeline) fingerprint(path string) (string, error) {
 	}
 	known, is := Folder{}, false
 	if l.Folder != nil {
-		known, is = l.Folder(path)
+		if known, is, err = l.Folder(path); err != nil {
+			return "", err
+		}
 	}
 	if is && known.Manifest != "" {
-		if print, err := l.fingerprint(filepath.Join(path, known.Manifest)); err == nil {
-			if known.Damage != "" {
-				return damaged + known.Damage, nil
-			}
-			return print, nil
+		print, err := l.fingerprint(filepath.Join(path, known.Manifest))
+		switch {
+		case err == nil && known.Damage != "":
+			return damaged + known.Damage, nil
+		case err == nil || !IsMissing(err):
+			return print, err
 		}
 	}
 	if is && len(known.Files) > 0 {

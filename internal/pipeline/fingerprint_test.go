@@ -56,7 +56,7 @@ func TestFolderOfAKnownKindIsIdentifiedByItsManifest(t *testing.T) {
 	writeIn(t, dir, "MANIFEST", "one\n")
 	writeIn(t, dir, "data", "x")
 	known := Folder{Manifest: "MANIFEST"}
-	l := &Pipeline{Folder: func(string) (Folder, bool) { return known, true }}
+	l := &Pipeline{Folder: func(string) (Folder, bool, error) { return known, true, nil }}
 	print := func() string {
 		t.Helper()
 		prints, err := l.Fingerprint([]string{dir, ""})

@@ -42,7 +42,7 @@ type Pipeline struct {
 	Tool string
 	// Folder returns what identifies a folder of a known kind, and false for others. It
 	// may be nil.
-	Folder func(dir string) (Folder, bool)
+	Folder func(dir string) (Folder, bool, error)
 	// Advice says what to do about an input that does not exist and that a setting names.
 	// It returns "" where it knows nothing better than to name another file. It may be nil.
 	Advice func(f settings.Field, path string) string

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -41,6 +42,7 @@ type Project struct {
 	instead  map[string]source // sections that the command line takes from files of their own
 	origin   map[string]string // "cluster.k" -> where its value came from
 	ways     map[string]string // path as commands use it -> as hgld.yaml or a default names it
+	here     string            // the current folder when the command began, "" if it is not known
 }
 
 // source is a section in a file.
@@ -55,12 +57,16 @@ type source struct {
 // stage also works from flags alone.
 func (l *Pipeline) Open(dir string) (*Project, error) {
 	p := &Project{Asked: dir, pipeline: l}
+	var err error
+	if p.here, err = os.Getwd(); err != nil && !IsMissing(err) {
+		return nil, fmt.Errorf("current folder: %w", err)
+	}
 	if dir != "" {
 		p.File = filepath.Join(dir, ProjectFile)
-	} else {
-		p.File = findUp(ProjectFile)
+	} else if p.File, err = findUp(ProjectFile); err != nil {
+		return nil, err
 	}
-	err := settings.CheckEnvironment(l.Names(), func(section string) any {
+	err = settings.CheckEnvironment(l.Names(), func(section string) any {
 		return l.Stages[slices.Index(l.Names(), section)].Settings()
 	})
 	if err != nil {
@@ -112,7 +118,7 @@ func (p *Project) parse(data []byte) error {
 			return usagef("%s:%d: %w", p.File, key.Line, registry.Unknown("section", key.Value, names))
 		}
 		if p.sections[key.Value] != nil {
-			return usagef("%s:%d: section %q appears twice", p.File, key.Line, key.Value)
+			return usagef("%s:%d: section %.80q appears twice", p.File, key.Line, key.Value)
 		}
 		p.sections[key.Value] = value
 	}
@@ -191,14 +197,14 @@ func (p *Project) Join(path string) string {
 // Inside returns a path relative to the project's folder, the same from whichever folder
 // the project is used. An absolute path outside the project stays.
 func (p *Project) Inside(path string) string {
-	dir, err := filepath.Abs(p.Dir)
+	dir, err := p.abs(p.Dir)
 	if err != nil || path == "" {
 		return path
 	}
 	if way, anchored := p.ways[path]; anchored {
 		return filepath.ToSlash(way)
 	}
-	abs, err := filepath.Abs(path)
+	abs, err := p.abs(path)
 	if err != nil {
 		return path
 	}
@@ -207,6 +213,16 @@ func (p *Project) Inside(path string) string {
 		return path
 	}
 	return filepath.ToSlash(rel)
+}
+
+// abs returns the absolute form of a path. It does not ask the disk for the current folder
+// if that was known when the command began.
+func (p *Project) abs(path string) (string, error) {
+	rooted := filepath.VolumeName(path) != "" || path != "" && os.IsPathSeparator(path[0])
+	if p.here == "" || rooted {
+		return filepath.Abs(path)
+	}
+	return filepath.Join(p.here, path), nil
 }
 
 // Named returns paths as a user of the project knows them, see [Project.Inside].
@@ -250,20 +266,25 @@ func (p *Project) portable(own any) (string, error) {
 }
 
 // findUp returns the path of a file called name in the current folder or the nearest above
-// it, or "".
-func findUp(name string) string {
+// it, or "". A folder above that may not be searched counts as empty; any other error is
+// returned, since it does not say what is there.
+func findUp(name string) (string, error) {
 	dir := "."
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return ""
+		return "", fmt.Errorf("current folder: %w", err)
 	}
 	for {
 		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			return path
+		info, err := os.Stat(path)
+		switch {
+		case err == nil && info.Mode().IsRegular():
+			return path, nil
+		case err != nil && !IsMissing(err) && !errors.Is(err, fs.ErrPermission):
+			return "", err
 		}
 		if filepath.Dir(abs) == abs {
-			return ""
+			return "", nil
 		}
 		abs, dir = filepath.Dir(abs), filepath.Join("..", dir)
 	}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"hgld/internal/exitcode"
@@ -20,6 +21,9 @@ type Spec[S any] struct {
 	// Files names the files and folders that the stage reads and writes with these
 	// settings. Their contents decide whether its result is stale.
 	Files func(s *S) (in, out []string)
+	// Unread says, after Files, why it could not find all files: those that another file
+	// names. It may be nil.
+	Unread func(s *S) error
 	// Run does the work. It may return early with context.Canceled if the job is stopped,
 	// having saved what is done.
 	Run func(j Job, s *S) error
@@ -46,6 +50,7 @@ type Stage struct {
 	// The functions take the settings as Settings returns them: a pointer.
 	settings func() any
 	files    func(s any) (in, out []string)
+	unread   func(s any) error
 	run      func(j Job, s any) error
 	check    func(s any) error
 	rereads  func(s any) []string
@@ -71,14 +76,18 @@ func New[S any](spec Spec[S]) StageOf[S] {
 		check: func(s any) error {
 			for _, check := range spec.Checks {
 				if err := check(s.(*S)); err != nil {
-					return exitcode.With(exitcode.Usage, err)
+					return SettingError(err)
 				}
 			}
 			return nil
 		},
+		unread:  func(any) error { return nil },
 		rereads: func(any) []string { return nil },
 		doubt:   func(*Project, any, []State) (string, error) { return "", nil },
 		note:    func(*Project, any, State) (string, error) { return "", nil },
+	}
+	if spec.Unread != nil {
+		s.unread = func(s any) error { return spec.Unread(s.(*S)) }
 	}
 	if spec.Rereads != nil {
 		s.rereads = func(s any) []string { return spec.Rereads(s.(*S)) }
@@ -90,6 +99,15 @@ func New[S any](spec Spec[S]) StageOf[S] {
 		s.note = func(p *Project, s any, st State) (string, error) { return spec.Note(p, s.(*S), st) }
 	}
 	return StageOf[S]{Stage: s, defaults: spec.Defaults}
+}
+
+// SettingError gives an error of checking settings its exit code: wrong configuration,
+// unless a file could not be read, which says nothing of the settings.
+func SettingError(err error) error {
+	if errors.As(err, new(*fs.PathError)) && !IsMissing(err) {
+		return err
+	}
+	return exitcode.With(exitcode.Usage, err)
 }
 
 // Defaults returns a fresh copy of the default settings. Maps and slices in it are shared.
@@ -130,7 +148,7 @@ func (s Stage) Execute(j Job, own any) error {
 	}
 	in, out := s.files(own)
 	before, err := p.engine().Fingerprint(in)
-	if err != nil {
+	if err = errors.Join(err, s.unread(own)); err != nil {
 		return fmt.Errorf("%s: %w", s.Command, err)
 	}
 	err = errors.Join(s.run(j, own), j.Close())

@@ -76,7 +76,7 @@ func (s Stage) writeStamp(p *Project, st Stamp) error {
 		return err
 	}
 	dir := filepath.Join(p.Dir, ".hgld")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := atomicfile.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	return atomicfile.WriteFile(filepath.Join(dir, s.Name+".json"), append(data, '\n'))

@@ -139,6 +139,9 @@ func writtenBy(states []State, paths []string) bool {
 // inputs do not exist, but whose outputs do, is done: a user brought them.
 func (s Stage) State(p *Project, own any) (State, error) {
 	in, out := s.files(own)
+	if err := s.unread(own); err != nil {
+		return State{}, fmt.Errorf("%s: %w", s.Command, err)
+	}
 	st := State{Stage: s.Name, Command: s.Command, State: Absent, Outputs: out, Missing: Missing(in)}
 	was, err := s.Stamp(p)
 	switch {

@@ -36,7 +36,7 @@ func BoundsOf(f reflect.StructField) (Bounds, bool) {
 	low, err := strconv.ParseFloat(least, 64)
 	high, err2 := strconv.ParseFloat(most, 64)
 	if err := errors.Join(err, err2); err != nil {
-		panic(fmt.Sprintf("settings: the range %q of %s: %v", text, f.Name, err))
+		panic(fmt.Sprintf("settings: the range %.80q of %s: %v", text, f.Name, err))
 	}
 	return Bounds{low, high}, true
 }

@@ -84,7 +84,7 @@ func (s filler) noteOnce(path []string, line int) error {
 
 // twice returns the error for a key that is set in two lines.
 func (s filler) twice(path []string, line, first int) error {
-	return fmt.Errorf("%s:%d: key %q appears twice, first in line %d", s.file, line, strings.Join(path, "."), first)
+	return fmt.Errorf("%s:%d: key %.80q appears twice, first in line %d", s.file, line, strings.Join(path, "."), first)
 }
 
 // fillDotted sets a key such as optim.lr, which means the key lr of the group optim. It

@@ -47,7 +47,7 @@ func (f Field) Set(text string) error {
 func (f Field) SetInner(path []string, text string) error {
 	var value any
 	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
-		return fmt.Errorf("%q is not a YAML value", text)
+		return fmt.Errorf("%.80q is not a YAML value", text)
 	}
 	if value == nil {
 		return errors.New("is empty, want a value")

@@ -139,7 +139,7 @@ func quoted(v any) string {
 	if len(text) > 60 {
 		text = text[:60] + "…"
 	}
-	return fmt.Sprintf("%q", text)
+	return fmt.Sprintf("%.80q", text)
 }
 
 // gather reads the tensors of a dictionary, of at most most bytes together.
@@ -280,7 +280,7 @@ func readZip(r io.ReaderAt, size int64) (any, storages, error) {
 			return nil, nil, err
 		}
 		if strings.TrimSpace(string(text)) != "little" {
-			return nil, nil, damaged("its numbers are %q-endian, expected little", text)
+			return nil, nil, damaged("its numbers are %.80q-endian, expected little", text)
 		}
 	}
 	text, err := content(pickle, mostPickle)

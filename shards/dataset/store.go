@@ -56,7 +56,14 @@ func attach(item *shards.Item, st store, name string) (entry, error) {
 		return e, fmt.Errorf("%s: %w", item.Where, err)
 	}
 	item.Size, item.Stamp = e.size, e.stamp
-	item.Open = func() (io.ReadCloser, error) { return st.open(name) }
+	item.Open = func() (io.ReadCloser, error) {
+		r, later := st.open(name)
+		if later == nil && shards.Unreadable(err) { // with its size the shards would be others
+			return nil, errors.Join(&shards.ReadError{Path: item.Path, Where: item.Where,
+				Err: errors.New("may be read now, and not when the build began")}, r.Close())
+		}
+		return r, later
+	}
 	return entry{path: item.Path, size: e.size}, nil
 }
 
@@ -99,7 +106,7 @@ func openStore(ctx context.Context, name string) (store, error) {
 // come back as paths of rows.
 func checkMember(archive, name string) error {
 	clean := strings.TrimSuffix(name, "/")
-	bad := func(why string) error { return fmt.Errorf("%s: member %q %s", filepath.Base(archive), name, why) }
+	bad := func(why string) error { return fmt.Errorf("%s: member %.80q %s", filepath.Base(archive), name, why) }
 	switch {
 	case strings.ContainsRune(name, 0):
 		return bad("has a NUL in its name")

@@ -314,7 +314,7 @@ func (x *Examples) Image(ctx context.Context, name string) ([]byte, error) {
 	x.mu.Unlock()
 	switch {
 	case !known:
-		return nil, fmt.Errorf("there is no image %q", name)
+		return nil, fmt.Errorf("there is no image %.80q", name)
 	case i.view != nil:
 		return i.view.Image(ctx, i.row)
 	}

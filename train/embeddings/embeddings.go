@@ -84,7 +84,7 @@ func matrixOf(f *tensorfile.File) (*matrix, error) {
 	name := "embeddings"
 	if names := f.Names(); !f.Has(name) {
 		if len(names) != 1 {
-			return nil, fmt.Errorf("it has %d tensors, %s, and none is called %q", len(names), firstFew(names), name)
+			return nil, fmt.Errorf("it has %d tensors, %s, and none is called %.80q", len(names), firstFew(names), name)
 		}
 		name = names[0]
 	}
@@ -93,7 +93,7 @@ func matrixOf(f *tensorfile.File) (*matrix, error) {
 		return nil, err
 	}
 	if len(shape) != 2 {
-		return nil, fmt.Errorf("the shape of %q is %v, want rows and columns", name, shape)
+		return nil, fmt.Errorf("the shape of %.80q is %v, want rows and columns", name, shape)
 	}
 	values, err := f.Float32(name)
 	return &matrix{shape[1], values}, err

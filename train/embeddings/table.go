@@ -229,7 +229,7 @@ func (t *table) textVectors(textColumn, vectorColumn string) (*TextVectors, erro
 		return nil, err
 	}
 	m, err := t.vectors(lists[0], func(row, values, want int) error {
-		return fmt.Errorf("row %d: text %q with %d values, want a text with %d", row, v.Texts[row], values, want)
+		return fmt.Errorf("row %d: text %.80q with %d values, want a text with %d", row, v.Texts[row], values, want)
 	})
 	v.Values, v.Cols = m.values, m.cols
 	return v, err

@@ -179,23 +179,23 @@ func ReadSettings(run string, into any) (dir string, err error) {
 
 // Relative returns the path of a folder as seen from the run directory, so that both
 // can be moved together. An absolute path stays as it is, unless run is absolute too.
-func Relative(run, folder string) string {
+func Relative(run, folder string) (string, error) {
 	if filepath.IsAbs(folder) && !filepath.IsAbs(run) {
-		return folder
+		return folder, nil
 	}
 	base, err := filepath.Abs(run)
 	if err != nil {
-		return folder
+		return "", err
 	}
 	whole, err := filepath.Abs(folder)
 	if err != nil {
-		return folder
+		return "", err
 	}
 	rel, err := filepath.Rel(base, whole)
 	if err != nil {
-		return whole // on another drive of Windows
+		return whole, nil // on another drive of Windows
 	}
-	return filepath.ToSlash(rel)
+	return filepath.ToSlash(rel), nil
 }
 
 // Resolve returns the folder that Relative has named.

@@ -26,11 +26,11 @@ import (
 //
 // A query without positives contributes nothing to the mean.
 type BlackBoxAP struct {
-	Lambda         float64    `yaml:"lambda"`
-	Margin         float64    `yaml:"margin"`
-	MarginKind     MarginKind `yaml:"margin_kind"`
-	Epsilon        float64    `yaml:"epsilon"`
-	Level          int        `yaml:"level"` // 0 is the finest
+	Lambda         float64    `yaml:"lambda"`      // how far scores move along their gradient
+	Margin         float64    `yaml:"margin"`      // by which the scores of positives are lowered
+	MarginKind     MarginKind `yaml:"margin_kind"` // fixed or drawn
+	Epsilon        float64    `yaml:"epsilon"`     // added to the number of positives
+	Level          int        `yaml:"level"`       // 0 is the finest
 	GalleryOptions `yaml:",inline"`
 }
 

@@ -19,11 +19,11 @@ import (
 //
 // A sum over nothing is 0; the mean is over all Q queries.
 type Calibration struct {
-	PosMargin      float64       `yaml:"pos_margin"`
-	NegMargin      float64       `yaml:"neg_margin"`
-	Reduction      PairReduction `yaml:"reduction"`
-	Normalise      bool          `yaml:"normalise"`
-	Level          int           `yaml:"level"` // 0 is the finest
+	PosMargin      float64       `yaml:"pos_margin"` // least similarity of a positive
+	NegMargin      float64       `yaml:"neg_margin"` // greatest similarity of a negative
+	Reduction      PairReduction `yaml:"reduction"`  // which of the two means
+	Normalise      bool          `yaml:"normalise"`  // rows are divided by their length first
+	Level          int           `yaml:"level"`      // 0 is the finest
 	GalleryOptions `yaml:",inline"`
 }
 

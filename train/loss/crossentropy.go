@@ -23,8 +23,8 @@ import (
 // A query without a label of the given Level counts −entropy; the mean is over all
 // Q.
 type CrossEntropy struct {
-	Epsilon float64 `yaml:"epsilon"`
-	Level   int     `yaml:"level"` // 0 is the finest
+	Epsilon float64 `yaml:"epsilon"` // smoothing of the target, from 0 to below 1
+	Level   int     `yaml:"level"`   // 0 is the finest
 }
 
 var crossEntropyEntry = registry.Entry[Kind]{

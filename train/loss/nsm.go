@@ -25,10 +25,10 @@ import (
 //
 // A query without a label of the given Level counts 0; the mean is over all Q.
 type NSM struct {
-	Temperature        float64 `yaml:"temperature"`
+	Temperature        float64 `yaml:"temperature"`              // of the softmax over classes
 	Level              int     `yaml:"level"`                    // whose classes have proxies; 0 is the finest
 	NumCenters         int     `yaml:"num_centers" range:"0 64"` // proxies of a class; 0 is 1
-	TemperatureCenters float64 `yaml:"temperature_centers"`
+	TemperatureCenters float64 `yaml:"temperature_centers"`      // of the softmax over the proxies of a class
 }
 
 var nsmEntry = registry.Entry[Kind]{

@@ -27,10 +27,10 @@ import (
 // count as further queries, without a gradient (section 4.3): they enlarge the mean
 // over positives. They are part of the loss' state.
 type RamboRecall struct {
-	Lambda         float64      `yaml:"lambda"`
-	Margin         float64      `yaml:"margin"`
-	Weight         RecallWeight `yaml:"weight"`
-	ScaleByRows    bool         `yaml:"scale_by_rows"`
+	Lambda         float64      `yaml:"lambda"`                      // how far scores move along their gradient
+	Margin         float64      `yaml:"margin"`                      // by which the scores of positives are lowered
+	Weight         RecallWeight `yaml:"weight"`                      // log or loglog
+	ScaleByRows    bool         `yaml:"scale_by_rows"`               // r is multiplied by Q/(Q − 1)
 	BatchMemory    int          `yaml:"batch_memory" range:"0 1024"` // τ
 	Level          int          `yaml:"level"`                       // 0 is the finest
 	GalleryOptions `yaml:",inline"`

@@ -17,7 +17,7 @@ import "hgld/internal/registry"
 //
 // A query without positives contributes nothing to the mean.
 type SmoothAP struct {
-	Tau            float64 `yaml:"tau"`
+	Tau            float64 `yaml:"tau"`   // temperature of the sigmoids
 	Level          int     `yaml:"level"` // 0 is the finest
 	GalleryOptions `yaml:",inline"`
 	ScoreMixing    `yaml:",inline"`

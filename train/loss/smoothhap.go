@@ -15,8 +15,8 @@ import "hgld/internal/registry"
 // With one level it is SmoothAP. A query without positives contributes nothing to
 // the mean.
 type SmoothHAP struct {
-	Tau            float64   `yaml:"tau"`
-	Relevance      Relevance `yaml:"relevance"`
+	Tau            float64   `yaml:"tau"`       // temperature of the sigmoids
+	Relevance      Relevance `yaml:"relevance"` // of the levels
 	GalleryOptions `yaml:",inline"`
 }
 

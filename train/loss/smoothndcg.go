@@ -16,7 +16,7 @@ import (
 // for the best order. Query is [Q, D] and Gallery [G, D], rows of unit length; the
 // loss is in [0, 1]. A query without positives contributes nothing to the mean.
 type SmoothNDCG struct {
-	Tau            float64 `yaml:"tau"`
+	Tau            float64 `yaml:"tau"` // temperature of the sigmoids
 	GalleryOptions `yaml:",inline"`
 }
 

@@ -20,9 +20,9 @@ import (
 //
 // A query without positives contributes nothing to the mean.
 type SmoothRecall struct {
-	Tau            float64      `yaml:"tau"`
-	AtK            []float64    `yaml:"at_k"`
-	Temp           Temperatures `yaml:"temp"`
+	Tau            float64      `yaml:"tau"`   // temperature of the sigmoid in the rank
+	AtK            []float64    `yaml:"at_k"`  // the k
+	Temp           Temperatures `yaml:"temp"`  // of the test that a rank is at most k
 	Level          int          `yaml:"level"` // 0 is the finest
 	GalleryOptions `yaml:",inline"`
 	ScoreMixing    `yaml:",inline"`

@@ -19,10 +19,10 @@ import (
 //
 // A query without positives contributes nothing to the mean.
 type SoftBinAP struct {
-	NQ             int     `yaml:"nq" range:"1 4096"`
-	Min            float64 `yaml:"min"`
-	Max            float64 `yaml:"max"`
-	Level          int     `yaml:"level"` // 0 is the finest
+	NQ             int     `yaml:"nq" range:"1 4096"` // number of bins
+	Min            float64 `yaml:"min"`               // centre of the last bin
+	Max            float64 `yaml:"max"`               // centre of the first bin
+	Level          int     `yaml:"level"`             // 0 is the finest
 	GalleryOptions `yaml:",inline"`
 }
 

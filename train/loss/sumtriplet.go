@@ -13,10 +13,10 @@ import (
 // Without Levels it is all levels of the data, without Weights their mean, as in
 // the released configurations.
 type SumTriplet struct {
-	Weights        []float64 `yaml:"weights"`
-	Levels         []int     `yaml:"levels"`
-	Margin         float64   `yaml:"margin"`
-	Normalise      bool      `yaml:"normalise"`
+	Weights        []float64 `yaml:"weights"`   // one for each level; none: their mean
+	Levels         []int     `yaml:"levels"`    // 0 is the finest; none: all
+	Margin         float64   `yaml:"margin"`    // as in Triplet
+	Normalise      bool      `yaml:"normalise"` // rows are divided by their length first
 	GalleryOptions `yaml:",inline"`
 }
 

@@ -24,7 +24,7 @@ import (
 type SupHAP struct {
 	HMinus         `yaml:",inline"`
 	HRank          `yaml:",inline"`
-	Relevance      Relevance `yaml:"relevance"`
+	Relevance      Relevance `yaml:"relevance"` // of the levels
 	GalleryOptions `yaml:",inline"`
 }
 
@@ -37,10 +37,10 @@ var supHAPEntry = registry.Entry[Kind]{
 // HRank is a smooth step for items of higher level in hrank⁺: Leak·t up to t = 0,
 // then Beta·t + Gamma until it reaches 1.
 type HRank struct {
-	WithHRank bool    `yaml:"with_hrank"`
-	Beta      float64 `yaml:"beta"`
-	Gamma     float64 `yaml:"gamma"`
-	Leak      float64 `yaml:"leak"`
+	WithHRank bool    `yaml:"with_hrank"` // use the step below
+	Beta      float64 `yaml:"beta"`       // slope above 0
+	Gamma     float64 `yaml:"gamma"`      // value just above 0
+	Leak      float64 `yaml:"leak"`       // slope below 0
 }
 
 // defaultHRank holds the constants of the released code, where it is off.

@@ -12,8 +12,8 @@ import "hgld/internal/registry"
 // positives contributes nothing to the mean.
 type SupRecall struct {
 	HMinus         `yaml:",inline"`
-	AtK            []float64    `yaml:"at_k"`
-	Temp           Temperatures `yaml:"temp"`
+	AtK            []float64    `yaml:"at_k"`  // the k
+	Temp           Temperatures `yaml:"temp"`  // of the test that a rank is at most k
 	Level          int          `yaml:"level"` // 0 is the finest
 	GalleryOptions `yaml:",inline"`
 	ScoreMixing    `yaml:",inline"`

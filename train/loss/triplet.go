@@ -18,10 +18,10 @@ import (
 // The released code has the query in its own gallery and divides rows by their
 // length inside the loss. Without a triplet the loss is 0.
 type Triplet struct {
-	Margin         float64 `yaml:"margin"`
-	Mining         Mining  `yaml:"mining"`
-	Normalise      bool    `yaml:"normalise"`
-	Level          int     `yaml:"level"` // 0 is the finest
+	Margin         float64 `yaml:"margin"`    // by which a positive must lead
+	Mining         Mining  `yaml:"mining"`    // which triplets
+	Normalise      bool    `yaml:"normalise"` // rows are divided by their length first
+	Level          int     `yaml:"level"`     // 0 is the finest
 	GalleryOptions `yaml:",inline"`
 }
 

@@ -4,8 +4,8 @@ import "hgld/train/grad"
 
 // MLP is FC2(Act(FC1(x))), token by token.
 type MLP struct {
-	FC1, FC2 *Linear
-	Act      Layer // such as GELU
+	FC1, FC2 *Linear // d → hidden → d
+	Act      Layer   // such as GELU
 }
 
 // NewMLP declares fc1 and fc2, with biases, under timm's names; d → hidden → d.
@@ -22,10 +22,10 @@ func (m *MLP) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 //
 //	y = x + Attention(Norm1(x)), z = y + MLP(Norm2(y))
 type Block struct {
-	Norm1     *LayerNorm
-	Attention *Attention
-	Norm2     *LayerNorm
-	MLP       *MLP
+	Norm1     *LayerNorm // before Attention
+	Attention *Attention // mixes tokens
+	Norm2     *LayerNorm // before MLP
+	MLP       *MLP       // token by token
 }
 
 // NewBlock declares norm1, attn, norm2 and mlp under timm's names.

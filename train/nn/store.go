@@ -23,7 +23,7 @@ import (
 // Store lists everything that is kept between steps, by name, in the order in
 // which it was declared.
 type Store struct {
-	Groups []*Group
+	Groups []*Group // in the order of their declaration
 
 	// Guard is I32 [1]: how many non-finite values the Guard operations of a step
 	// have met. Running statistics and optimizers change nothing while it is not
@@ -43,15 +43,15 @@ type Store struct {
 
 // Group is the parameters that share an optimizer's settings.
 type Group struct {
-	Name          string
+	Name          string       // backbone, head, proxies
 	Values, Grads device.Array // F32 [n]; the gaps between parameters hold zeros
-	Params        []*Param
+	Params        []*Param     // in the order of their declaration
 }
 
 // Param is an array that is trained: views of its group's buffers, absent until
 // Build.
 type Param struct {
-	Value, Grad device.Array
+	Value, Grad device.Array // F32, in the layout of the device
 
 	entry  *entry
 	offset int // in the group's buffers
@@ -163,7 +163,7 @@ func (s *Store) Running() []*Statistics { return s.stats }
 // declare adds a name, which must be new.
 func (s *Store) declare(name string, l layout) *entry {
 	if s.byName[name] != nil {
-		panic(fmt.Sprintf("nn: %q is declared twice", name))
+		panic(fmt.Sprintf("nn: %.80q is declared twice", name))
 	}
 	e := &entry{name: name, layout: l}
 	s.byName[name] = e

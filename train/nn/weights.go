@@ -20,9 +20,9 @@ var dtypes = map[device.DType]string{
 
 // Shape is the name of an array in files, and its dimensions there.
 type Shape struct {
-	Name    string
-	Dims    []int
-	Trained bool // a parameter, as against running statistics and state
+	Name    string // in files
+	Dims    []int  // in files
+	Trained bool   // a parameter, as against running statistics and state
 }
 
 // Layout lists what s holds in the order of its declaration. It needs no Build.

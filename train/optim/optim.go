@@ -32,7 +32,7 @@ var All = registry.Table[Kind]{
 // Group is the weights that share settings: one flat array, its gradient, and
 // what the optimizer keeps for it.
 type Group struct {
-	Name           string
+	Name           string       // of the parameters' group
 	Weights, Grads device.Array // F32 [n]
 
 	Rate  float64 // what the schedule starts from
@@ -99,8 +99,8 @@ func (g *Group) split(b device.Backend) {
 
 // Optimizer steps a list of groups by one rule.
 type Optimizer struct {
-	Kind   Kind
-	Groups []*Group
+	Kind   Kind     // the rule
+	Groups []*Group // stepped in this order
 }
 
 // New makes what the groups need on b: moments of zeros, the array of constants and a
@@ -213,8 +213,8 @@ func (a AdamW) step(b device.Backend, p part, flag device.Array) { Adam(a).apply
 //	u ← momentum·u + (1−dampening)·g    (u = g in the first step)
 //	w ← w − rate·u, or w − rate·(g + momentum·u) with Nesterov
 type SGD struct {
-	Momentum, Dampening float64
-	Nesterov            bool
+	Momentum, Dampening float64 // from 0 to below 1; from 0 to 1
+	Nesterov            bool    // look ahead by the momentum
 }
 
 // Check says which constants are no share of the gradients before.

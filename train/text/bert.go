@@ -36,11 +36,11 @@ func OpenBERT(b device.Backend, f Files) (*BERT, error) {
 	_, known := activations[c.Activation]
 	switch {
 	case c.Type != "bert":
-		return nil, fmt.Errorf("text: %s: model_type is %q, want \"bert\"", f.companion("config.json"), c.Type)
+		return nil, fmt.Errorf("text: %s: model_type is %.80q, want \"bert\"", f.companion("config.json"), c.Type)
 	case c.Positions != "absolute":
-		return nil, fmt.Errorf("text: %s: position_embedding_type is %q, want \"absolute\"", f.companion("config.json"), c.Positions)
+		return nil, fmt.Errorf("text: %s: position_embedding_type is %.80q, want \"absolute\"", f.companion("config.json"), c.Positions)
 	case !known:
-		return nil, fmt.Errorf("text: %s: hidden_act is %q, want gelu, gelu_new or relu", f.companion("config.json"), c.Activation)
+		return nil, fmt.Errorf("text: %s: hidden_act is %.80q, want gelu, gelu_new or relu", f.companion("config.json"), c.Activation)
 	}
 	var err error
 	if c.first, err = f.pooling(); err != nil {

@@ -177,7 +177,7 @@ func (o *CLIPOptions) complete(activation string, heads int, eps float32) error 
 	case o.Activation == "":
 		return ErrActivation
 	case !known:
-		return fmt.Errorf("activation %q is unknown; those of CLIP are quick_gelu and gelu", o.Activation)
+		return fmt.Errorf("activation %.80q is unknown; those of CLIP are quick_gelu and gelu", o.Activation)
 	}
 	return nil
 }

@@ -17,8 +17,8 @@ import (
 // Files are the weights of an encoder: the safetensors file, with the others of the
 // model beside it, and its SHA-256, which goes into the encoder's name.
 type Files struct {
-	Weights string
-	SHA256  string
+	Weights string // path of the .safetensors
+	SHA256  string // of that file, in hexadecimal
 }
 
 func (f Files) companion(name string) string { return filepath.Join(filepath.Dir(f.Weights), name) }
@@ -177,7 +177,7 @@ func (f Files) vocabulary() (lines []byte, from string, err error) {
 	tokens := make([][]byte, len(t.Model.Vocab))
 	for token, id := range t.Model.Vocab {
 		if id < 0 || id >= len(tokens) || tokens[id] != nil || strings.ContainsAny(token, "\r\n") {
-			return nil, "", fmt.Errorf("%s: token %q is number %d of %d, want each number once", from, token, id, len(tokens))
+			return nil, "", fmt.Errorf("%s: token %.80q is number %d of %d, want each number once", from, token, id, len(tokens))
 		}
 		tokens[id] = []byte(token)
 	}

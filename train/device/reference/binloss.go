@@ -8,8 +8,8 @@ import (
 
 // Bins are the constants of device.Bins in float64.
 type Bins struct {
-	N        int
-	Min, Max float64
+	N        int     // centres, at least 2
+	Min, Max float64 // the last and the first centre
 }
 
 // place returns the bin at or above a score (in falling order of scores), how much
