@@ -46,6 +46,7 @@ var may = map[string][]string{
 	"train/text":              {"train/nn", "train/grad", "train/tensor", "train/device"},
 	"train/loss":              {"train/grad", "train/device", "train/nn", "labels"},
 	"train/metric":            {"labels"},
+	"train/stats":             {"train/sample"},
 	"train/export":            {"train", "train/backbone", "train/nn"},
 	"train/sample":            {"labels"},
 	"train/optim":             {"train/device", "train/grad"},
