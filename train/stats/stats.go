@@ -9,6 +9,8 @@ package stats
 import (
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Interval is a confidence interval from Low to High.
@@ -121,12 +123,8 @@ func (t *Table) totals() (sums, counts []float64) {
 
 // add adds a unit to the totals, weight times.
 func (t *Table) add(sums, counts []float64, unit int, weight float64) {
-	for k, v := range t.sums[unit*t.figures:][:t.figures] {
-		sums[k] += weight * v
-	}
-	for m, n := range t.counts[unit*t.masks:][:t.masks] {
-		counts[m] += weight * n
-	}
+	floats.AddScaled(sums, weight, t.sums[unit*t.figures:][:t.figures])
+	floats.AddScaled(counts, weight, t.counts[unit*t.masks:][:t.masks])
 }
 
 // ratios divides sums by their counts.
