@@ -47,6 +47,9 @@ type Evaluation struct {
 	// changes no result.
 	Memory int
 
+	Mean      Unit       // ByClass: a class counts once in a mean; empty: every query does
+	Intervals *Intervals // of every figure; nil: none
+
 	PerQuery bool                  // keep the value of every query
 	Progress func(done, total int) // queries; may be nil
 	Look     *Look                 // nil: nothing is shown

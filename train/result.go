@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hgld/train/metric"
+	"hgld/train/stats"
 )
 
 // Result is what an evaluation measured; its JSON is eval.json.
@@ -21,9 +22,14 @@ type Result struct {
 	Levels  []string `json:"levels"` // finest first
 	Values  []Value  `json:"metrics"`
 
+	MeanOver Unit `json:"mean_over,omitempty"` // "class": a class counts once; empty: every query does
+
 	// Overall is the unweighted mean of each per-level metric over the levels, the
 	// overall accuracy of DyML.
-	Overall map[string]Number `json:"overall"`
+	Overall          map[string]Number `json:"overall"`
+	OverallIntervals map[string]Ends   `json:"overall_intervals,omitempty"`
+
+	Intervals *Intervals `json:"intervals,omitempty"` // nil: none were computed
 
 	PerQuery *PerQuery `json:"per_query,omitempty"`
 
@@ -84,12 +90,15 @@ type Value struct {
 	Key     string `json:"key"` // "mAP@R_level0", "H-AP"
 	Mean    Number `json:"mean"`
 	Skipped int    `json:"skipped"` // queries for which it is undefined
+
+	Interval *Ends `json:"interval,omitempty"`
 }
 
 // PerQuery holds the value of every metric for every query, null where it is
 // undefined.
 type PerQuery struct {
 	IDs    []string            `json:"ids,omitempty"`
+	Class  []int               `json:"class,omitempty"` // number of the finest class; a negative one is no class
 	Values map[string][]Number `json:"values"`
 }
 
@@ -117,19 +126,25 @@ func newResult(e *Evaluation, keys []string, columns [][]float64) *Result {
 	r := &Result{
 		Version: ResultVersion, Queries: len(e.Query.Labels), Gallery: len(e.Gallery.Labels), Self: e.Self != nil,
 		Ties: map[metric.Ties]string{metric.ScoreThenRow: "score-then-row", metric.AverageTies: "average"}[e.Ties], Levels: e.Levels,
-		Overall: map[string]Number{},
+		MeanOver: e.Mean, Overall: map[string]Number{},
 	}
-	means := make([]float64, len(keys))
+	class := finestClasses(e.Query.Labels)
+	var units *stats.Table
+	if e.Mean == ByClass || e.Intervals != nil {
+		units = table(columns, class, e.Mean, e.resample())
+	}
+	means, skipped := meansOf(columns, units, e.Mean)
 	for i, key := range keys {
-		mean, skipped := metric.Mean(columns[i])
-		means[i] = mean
-		r.Values = append(r.Values, Value{Key: key, Mean: Number(mean), Skipped: skipped})
+		r.Values = append(r.Values, Value{Key: key, Mean: Number(means[i]), Skipped: skipped[i]})
 	}
 	for name, mean := range metric.Overall(keys, means) {
 		r.Overall[name] = Number(mean)
 	}
+	if e.Intervals != nil {
+		r.addIntervals(e, units, keys)
+	}
 	if e.PerQuery {
-		r.PerQuery = &PerQuery{IDs: e.Query.IDs, Values: map[string][]Number{}}
+		r.PerQuery = &PerQuery{IDs: e.Query.IDs, Class: class, Values: map[string][]Number{}}
 		for i, key := range keys {
 			values := make([]Number, len(columns[i]))
 			for q, v := range columns[i] {
@@ -152,51 +167,70 @@ func (r *Result) Mean(key string) float64 {
 }
 
 // Table writes the means in percent: the per-level metrics as a table of levels,
-// the others below.
+// the others below. Half the width of each interval stands under or behind its figure.
 func (r *Result) Table(w io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d queries, %d gallery items", r.Queries, r.Gallery)
 	if r.Self {
 		text.WriteString(", each query left out of its own ranking")
 	}
+	if r.MeanOver == ByClass {
+		text.WriteString(", means over classes")
+	}
 	text.WriteString("\n\n")
-	var names []string // of the per-level metrics
-	for _, v := range r.Values {
-		if name, isFinest := strings.CutSuffix(v.Key, "_level0"); isFinest {
-			names = append(names, name)
-		}
-	}
-	width := len("level")
-	for _, level := range r.Levels {
-		width = max(width, len([]rune(level)))
-	}
-	fmt.Fprintf(&text, "%-*s", width, "level")
-	for _, name := range names {
-		fmt.Fprintf(&text, "  %7s", name)
-	}
-	text.WriteString("  skipped\n")
-	for h, level := range r.Levels {
-		fmt.Fprintf(&text, "%-*s", width, level)
-		skipped := 0
-		for _, name := range names {
-			v := r.value(fmt.Sprintf("%s_level%d", name, h))
-			skipped = max(skipped, v.Skipped)
-			fmt.Fprintf(&text, "  %7s", percent(v.Mean))
-		}
-		fmt.Fprintf(&text, "  %7d\n", skipped)
-	}
+	width := r.levelTable(&text)
 	text.WriteString("\n")
 	for _, v := range r.Values {
 		if !strings.Contains(v.Key, "_level") {
 			fmt.Fprintf(&text, "%-*s  %7s", width, v.Key, percent(v.Mean))
+			if v.Interval != nil {
+				fmt.Fprintf(&text, "  %s", v.plusMinus())
+			}
 			if v.Skipped > 0 {
 				fmt.Fprintf(&text, "  (%d queries skipped)", v.Skipped)
 			}
 			text.WriteString("\n")
 		}
 	}
+	if r.Intervals != nil {
+		fmt.Fprintf(&text, "\n%v\n", r.Intervals)
+	}
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// levelTable writes the table of levels and returns the width of its first column.
+func (r *Result) levelTable(text *strings.Builder) (width int) {
+	var names []string // of the per-level metrics
+	for _, v := range r.Values {
+		if name, isFinest := strings.CutSuffix(v.Key, "_level0"); isFinest {
+			names = append(names, name)
+		}
+	}
+	width = len("level")
+	for _, level := range r.Levels {
+		width = max(width, len([]rune(level)))
+	}
+	fmt.Fprintf(text, "%-*s", width, "level")
+	for _, name := range names {
+		fmt.Fprintf(text, "  %7s", name)
+	}
+	text.WriteString("  skipped\n")
+	for h, level := range r.Levels {
+		fmt.Fprintf(text, "%-*s", width, level)
+		skipped, under := 0, ""
+		for _, name := range names {
+			v := r.value(fmt.Sprintf("%s_level%d", name, h))
+			skipped = max(skipped, v.Skipped)
+			fmt.Fprintf(text, "  %7s", percent(v.Mean))
+			under += fmt.Sprintf("  %7s", v.plusMinus())
+		}
+		fmt.Fprintf(text, "  %7d\n", skipped)
+		if r.Intervals != nil {
+			fmt.Fprintf(text, "%*s%s\n", width, "", under)
+		}
+	}
+	return width
 }
 
 func (r *Result) value(key string) Value {

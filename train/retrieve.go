@@ -71,6 +71,9 @@ type EvalOptions struct {
 	PerQuery bool
 	Progress func(done, total int) // images embedded; may be nil
 
+	Mean      Unit       // see Evaluation
+	Intervals *Intervals // see Evaluation
+
 	// Self is the row of each query in a gallery of its own, which is left out of
 	// its ranking, or −1; nil: none has one.
 	Self []int32
@@ -131,7 +134,7 @@ func (m *Model) Close() error { return m.lane.close() }
 func (m *Model) Evaluate(ctx context.Context, query, gallery Dataset, o EvalOptions) (*Result, error) {
 	e := &Evaluation{
 		Levels: query.Levels(), Metrics: o.Metrics, Ties: o.Ties, PerQuery: o.PerQuery,
-		Threads: m.Config.Run.Threads, Look: o.Look,
+		Threads: m.Config.Run.Threads, Look: o.Look, Mean: o.Mean, Intervals: o.Intervals,
 	}
 	var err error
 	if e.Query, err = m.side(ctx, query, o); err != nil {

@@ -41,8 +41,14 @@ type evalSettings struct {
 	Metrics  []string `yaml:"metrics" usage:"what is measured: R@k P@k TR@k AP AP#l mAP@R mAP@k H-AP ASI NDCG NDCG@k"`
 	Ties     string   `yaml:"ties" usage:"order of equal scores: row, or average over all orders"`
 	PerQuery bool     `yaml:"per_query" usage:"keep the values of every query"`
-	Threads  int      `yaml:"threads" range:"0 1024" usage:"0: all processors"`
-	Out      string   `yaml:"out" path:"out" usage:"file for the result"`
+	Mean     string   `yaml:"mean" usage:"what counts once in a mean: query, or class, the mean over the queries of each finest class"`
+
+	Intervals bool   `yaml:"intervals" usage:"give every figure its 95 % interval, by a bootstrap"`
+	Resample  string `yaml:"resample" usage:"what the bootstrap draws again: query, or class with all its queries"`
+	Seed      uint64 `yaml:"seed" usage:"of the bootstrap"`
+
+	Threads int    `yaml:"threads" range:"0 1024" usage:"0: all processors"`
+	Out     string `yaml:"out" path:"out" usage:"file for the result"`
 
 	Report     string `yaml:"report" path:"out" usage:"HTML page to write: levels, curves, a map and what is retrieved"`
 	TREC       string `yaml:"trec" path:"out" usage:"write PREFIX.run and PREFIX.qrels for trec_eval"`
@@ -63,7 +69,7 @@ const (
 )
 
 func evalStage() stage {
-	defaults := evalSettings{Run: "runs/default", HoldOutSeed: 1, Unit: true, Metrics: train.DefaultMetrics(), Ties: "row", Out: "eval.json", TRECPlaces: 1000}
+	defaults := evalSettings{Run: "runs/default", HoldOutSeed: 1, Unit: true, Metrics: train.DefaultMetrics(), Ties: "row", Mean: "query", Intervals: true, Resample: "query", Seed: 1, Out: "eval.json", TRECPlaces: 1000}
 	return newStage("eval", "eval run", defaults, func(s *evalSettings) (in, out []string) {
 		if s.Embeddings != "" {
 			return []string{s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels}, []string{s.Out}
@@ -90,11 +96,16 @@ func runEval(j *job, s *evalSettings) error {
 	if !known {
 		return usagef("ties is %q, want row or average", s.Ties)
 	}
+	mean, intervals, err := s.sureness()
+	if err != nil {
+		return err
+	}
+	o := train.EvalOptions{Metrics: set, Ties: ties, PerQuery: s.PerQuery, Mean: mean, Intervals: intervals}
 	var result *train.Result
 	if s.Embeddings != "" {
-		result, err = evalEmbeddings(j, s, set, ties)
+		result, err = evalEmbeddings(j, s, o)
 	} else {
-		result, err = evalModel(j, s, train.EvalOptions{Metrics: set, Ties: ties, PerQuery: s.PerQuery})
+		result, err = evalModel(j, s, o)
 	}
 	if err != nil {
 		return err

@@ -16,18 +16,26 @@ func evalCompareCommand() *cli.Command {
 	return &cli.Command{
 		Name: "compare", Usage: "results side by side, and beside a paper's row", ArgsUsage: "FILE...",
 		Description: "  hgld eval compare a.json b.json                        every metric of both\n" +
+			"  hgld eval compare --resample class a.json b.json       intervals and tests over whole classes\n" +
+			"  hgld eval compare --format latex a.json b.json         a table for a paper\n" +
 			"  hgld eval compare --paper sop/happier eval.json        the columns of the recipe's tables\n" +
 			"  hgld eval compare --paper sop/happier                  the row of the paper alone",
 		Flags: append(commonFlags(), &cli.StringFlag{Name: "paper",
 			Usage: "`RECIPE` whose rows of the tables are quoted (hgld train recipe list)"},
 			&cli.BoolFlag{Name: "other-data",
-				Usage: "with --paper: show results of other data than the paper's as well"}),
+				Usage: "with --paper: show results of other data than the paper's as well"},
+			&cli.StringFlag{Name: "resample", Value: "query",
+				Usage: "what intervals and tests take as one: `UNIT` query, or class with all its queries"},
+			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of intervals and tests"},
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "of the tables: `FORMAT` text, markdown, latex or csv"}),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {
 				return err
 			}
-			return runEvalCompare(j, c.String("paper"), c.Bool("other-data"))
+			o := compareOptions{paper: c.String("paper"), otherData: c.Bool("other-data"),
+				resample: c.String("resample"), seed: c.Uint64("seed"), format: c.String("format")}
+			return runEvalCompare(j, o)
 		},
 	}
 }
@@ -38,16 +46,38 @@ type comparison struct {
 	Title   string         `json:"title"`
 	Sources []string       `json:"sources"` // "paper", and the files
 	Rows    []comparedLine `json:"rows"`
+	Pairs   []comparedPair `json:"pairs,omitempty"` // of the first file with each other one
+}
+
+// compareOptions are the flags of the command.
+type compareOptions struct {
+	paper     string
+	otherData bool
+	resample  string
+	seed      uint64
+	format    string
+}
+
+func (o compareOptions) check(files int) error {
+	if files == 0 && o.paper == "" {
+		return usagef("name the results of `hgld eval run`, or a paper's row by --paper")
+	}
+	if _, known := units[o.resample]; !known {
+		return usagef("--resample is %q, want query or class", o.resample)
+	}
+	return checkFormat(o.format)
 }
 
 type comparedLine struct {
 	Key    string         `json:"key"`
 	Values []train.Number `json:"values"` // one a source
+
+	Intervals []*train.Ends `json:"intervals,omitempty"` // one a source; nil: none is known
 }
 
-func runEvalCompare(j *job, paper string, otherData bool) error {
-	if len(j.args) == 0 && paper == "" {
-		return usagef("name the results of `hgld eval run`, or a paper's row by --paper")
+func runEvalCompare(j *job, o compareOptions) error {
+	if err := o.check(len(j.args)); err != nil {
+		return err
 	}
 	var results []*train.Result
 	for _, path := range j.args {
@@ -59,14 +89,19 @@ func runEvalCompare(j *job, paper string, otherData bool) error {
 	}
 	files := columnNames(j.args)
 	var tables []comparison
-	if paper == "" {
-		tables = []comparison{compareResults(files, results)}
-	} else {
+	if o.paper == "" {
+		t := compareResults(files, results)
 		var err error
-		if err = fitsPaper(j, paper, results, otherData); err != nil {
+		if t.Pairs, err = comparePairs(j, o, files, results); err != nil {
 			return err
 		}
-		if tables, err = comparePaper(paper, files, results); err != nil {
+		tables = []comparison{t}
+	} else {
+		var err error
+		if err = fitsPaper(j, o.paper, results, o.otherData); err != nil {
+			return err
+		}
+		if tables, err = comparePaper(o.paper, files, results); err != nil {
 			return withCode(exitUsage, err)
 		}
 	}
@@ -77,7 +112,9 @@ func runEvalCompare(j *job, paper string, otherData bool) error {
 		if i > 0 {
 			j.print("\n")
 		}
-		printSideBySide(j, t)
+		if err := printSideBySide(j, t, o.format); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -114,6 +151,7 @@ func compareResults(files []string, results []*train.Result) comparison {
 		line := comparedLine{Key: key}
 		for _, r := range results {
 			line.Values = append(line.Values, measured(r, key))
+			line.Intervals = append(line.Intervals, r.IntervalOf(key))
 		}
 		t.Rows = append(t.Rows, line)
 	}
@@ -176,24 +214,34 @@ func comparePaper(name string, files []string, results []*train.Result) ([]compa
 	return list, nil
 }
 
-func printSideBySide(j *job, t comparison) {
-	if t.Title != "" {
-		j.print("%s\n", t.Title)
+func printSideBySide(j *job, t comparison, format string) error {
+	if format == "csv" && len(t.Pairs) > 0 {
+		return pairsCSV(t.Pairs).write(j.stdout, format)
 	}
-	j.print("%-16s", "%")
-	for _, s := range t.Sources {
-		j.print(" %*s", max(8, len([]rune(s))), s)
-	}
-	j.print("\n")
+	c := cells{title: t.Title, head: append([]string{"%"}, t.Sources...)}
 	for _, line := range t.Rows {
-		j.print("%-16s", line.Key)
+		row := []string{line.Key}
 		for i, v := range line.Values {
 			places := 2
 			if t.Sources[i] == "paper" {
 				places = 1
 			}
-			j.print(" %*s", max(8, len([]rune(t.Sources[i]))), decimals(v, places, "–"))
+			cell := decimals(v, places, "–")
+			if format != "csv" && i < len(line.Intervals) && line.Intervals[i] != nil {
+				cell += " ±" + decimals(100*line.Intervals[i].Half(), places, "–")
+			}
+			row = append(row, cell)
 		}
-		j.print("\n")
+		c.rows = append(c.rows, row)
 	}
+	if err := c.write(j.stdout, format); err != nil {
+		return err
+	}
+	for _, p := range t.Pairs {
+		j.print("\n")
+		if err := p.cells().write(j.stdout, format); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -16,11 +16,10 @@ import (
 	"hgld/labels"
 	"hgld/train"
 	"hgld/train/device"
-	"hgld/train/metric"
 )
 
 // evalEmbeddings measures vectors from files.
-func evalEmbeddings(j *job, s *evalSettings, set metric.Set, ties metric.Ties) (*train.Result, error) {
+func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, error) {
 	s.Labels, s.GalleryLabels = labelsBeside(s.Labels, s.Embeddings), labelsBeside(s.GalleryLabels, s.GalleryEmbeddings)
 	if s.Labels == "" {
 		return nil, usagef("--embeddings needs --labels, one row for each vector")
@@ -33,7 +32,8 @@ func evalEmbeddings(j *job, s *evalSettings, set metric.Set, ties metric.Ties) (
 		return nil, err
 	}
 	classes := &classes{say: j.say}
-	e := &train.Evaluation{Metrics: set, Ties: ties, Threads: s.Threads, PerQuery: s.PerQuery}
+	e := &train.Evaluation{Metrics: o.Metrics, Ties: o.Ties, Threads: s.Threads, PerQuery: o.PerQuery, Mean: o.Mean,
+		Intervals: o.Intervals}
 	if e.Query, err = classes.side(b, s.Embeddings, s.Labels, s.Unit); err != nil {
 		return nil, err
 	}

@@ -22,6 +22,10 @@ type runGroup struct {
 	Runs    []string              `json:"runs"`
 	Metrics map[string]meanOfRuns `json:"metrics"`
 
+	// Differences are those from the first group, run by run with the same seeds; the
+	// first group has none.
+	Differences map[string]seedDifference `json:"differences,omitempty"`
+
 	runs []*pastRun
 }
 
@@ -37,10 +41,11 @@ func runsCompareCommand() *cli.Command {
 	return &cli.Command{
 		Name: "compare", Usage: "results side by side, and the settings that differ", ArgsUsage: "RUN…",
 		Description: "  hgld runs compare runs/smooth-ap runs/happier\n" +
-			"  hgld runs compare --seeds runs/*        mean ± deviation over runs that differ in their seeds alone\n" +
+			"  hgld runs compare --seeds runs/*        mean ± deviation over runs that differ in their seeds alone,\n" +
+			"                                          and 95 % intervals of the differences, seed by seed\n" +
 			"  hgld runs compare --seeds --metrics R@1_level0,H-AP --format markdown runs/*",
 		Flags: append(commonFlags(),
-			&cli.BoolFlag{Name: "seeds", Usage: "take runs that differ in seed and hold_out_seed alone together"},
+			&cli.BoolFlag{Name: "seeds", Usage: "take runs that differ in seed and hold_out_seed alone together, and compare the groups seed by seed"},
 			&cli.StringSliceFlag{Name: "metrics", Usage: "rows of the table, as `KEYS` of eval.json; without them all"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "of the table: `FORMAT` text, markdown or csv"}),
 		Action: func(c *cli.Context) error {
@@ -73,6 +78,9 @@ func runsCompareCommand() *cli.Command {
 			sayMixture(j, runs)
 			for _, g := range groups {
 				g.measure(keys)
+			}
+			if c.Bool("seeds") {
+				subtractFirst(groups, keys)
 			}
 			if j.json {
 				return writeJSON(j, groups)
@@ -229,6 +237,9 @@ func writeGroupsText(j *job, groups []*runGroup, keys []string) error {
 	if len(groups) == 1 && len(groups[0].runs) > 1 {
 		j.print("\nmean ± deviation over %d runs\n", len(groups[0].runs))
 	}
+	if err := writeDifferences(j, groups, keys, "text"); err != nil {
+		return err
+	}
 	for _, g := range groups[1:] {
 		j.print("\n%s\n", g.Name)
 		for _, d := range otherSettings(groups[0].runs[0], g.runs[0], false) {
@@ -247,20 +258,22 @@ func writeGroupsMarkdown(j *job, groups []*runGroup, keys []string) error {
 		}
 		j.print("| %s |\n", strings.Join(cells, " | "))
 	}
-	return nil
+	return writeDifferences(j, groups, keys, "markdown")
 }
 
 // writeGroupsCSV writes one line for each group and metric, so that a script finds
-// them by name.
+// them by name. The columns from difference on are of --seeds: see seedDifference.
 func writeGroupsCSV(j *job, groups []*runGroup, keys []string) error {
 	w := csv.NewWriter(j.stdout)
-	if err := w.Write([]string{"run", "metric", "mean", "deviation", "count"}); err != nil {
+	if err := w.Write([]string{"run", "metric", "mean", "deviation", "count",
+		"difference", "low", "high", "p", "pairs", "verdict"}); err != nil {
 		return err
 	}
 	for _, g := range groups {
 		for _, k := range keys {
 			m := g.Metrics[k]
-			if err := w.Write([]string{g.Name, k, decimals(m.Mean, 4, ""), decimals(m.Deviation, 4, ""), fmt.Sprint(m.Count)}); err != nil {
+			row := []string{g.Name, k, decimals(m.Mean, 4, ""), decimals(m.Deviation, 4, ""), fmt.Sprint(m.Count)}
+			if err := w.Write(append(row, g.Differences[k].fields()...)); err != nil {
 				return err
 			}
 		}

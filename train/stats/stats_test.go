@@ -238,3 +238,17 @@ func BenchmarkIntervalsOfSOP(b *testing.B) {
 		Bootstrap{Confidence: 0.95, Resamples: 2000, Method: Expanded}.Intervals(table)
 	}
 }
+
+func BenchmarkSignFlipOfSOP(b *testing.B) {
+	columns := make([][]float64, 18)
+	r := sample.NewRandom(1)
+	for k := range columns {
+		for range 60502 {
+			columns[k] = append(columns[k], r.Float64()-0.5)
+		}
+	}
+	table := ByQuery(columns)
+	for b.Loop() {
+		SignFlip(table, 1000, 1, 0)
+	}
+}

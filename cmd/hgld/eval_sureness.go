@@ -1,0 +1,23 @@
+package main
+
+import "hgld/train"
+
+// units names what a bootstrap draws again and what a mean counts once.
+var units = map[string]train.Unit{"query": train.ByQuery, "class": train.ByClass}
+
+// sureness reads over what the figures are means, and how their intervals are computed;
+// nil without intervals.
+func (s *evalSettings) sureness() (mean train.Unit, intervals *train.Intervals, err error) {
+	for _, of := range []struct{ flag, value string }{{"mean", s.Mean}, {"resample", s.Resample}} {
+		if _, known := units[of.value]; !known {
+			return "", nil, usagef("%s is %q, want query or class", of.flag, of.value)
+		}
+	}
+	if s.Mean == "class" {
+		mean = train.ByClass
+	}
+	if s.Intervals {
+		intervals = train.NewIntervals(units[s.Resample], s.Seed)
+	}
+	return mean, intervals, nil
+}
