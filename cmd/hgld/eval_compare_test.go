@@ -160,7 +160,7 @@ func TestCompareTestsTheDifferences(t *testing.T) {
 	writeResult(t, "a.json", 0.1, 0.1, 0.2, 0.2, 0.3, 0.3, 0.4, 0.4)
 	writeResult(t, "b_1.json", 0.2, 0.3, 0.3, 0.4, 0.4, 0.5, 0.5, 0.6)
 	code, out, errs := run(t, "eval", "compare", "a.json", "b_1.json")
-	for _, want := range []string{"b_1 − a\n", "AP_level0          +15.00 +10.00 to +17.50   0.0078   0.0078        *\n",
+	for _, want := range []string{"b_1 − a\n", "AP_level0            +15.00 +10.00 to +17.50   0.0078   0.0078        *\n",
 		"8 queries paired by id\n"} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("exit code %d, want %q in\n%s%s", code, want, out, errs)

@@ -134,7 +134,7 @@ func TestRunsCompareJudgesBySeeds(t *testing.T) {
 	args = append(args, "runs/high-seed4")
 	code, out, errs := run(t, args...)
 	if code != 0 || !strings.Contains(out, "high − low, seed by seed\n") ||
-		!strings.Contains(out, "H-AP               +16.00 +2.86 to +29.14   0.0346        3   higher\n") {
+		!strings.Contains(out, "H-AP                 +16.00 +2.86 to +29.14   0.0346        3   higher\n") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 	if d := differenceOf([]float64{10, 20, 3}); d.Verdict != "undecided" || d.Pairs != 3 {
