@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/labels"
 	"hgld/train/device/cpu"
+	"hgld/train/metric"
 )
 
 // resultOf is a result of AP alone, with values of the queries that ids name.
@@ -156,5 +158,31 @@ func TestMeanOverClassesCountsAClassOnce(t *testing.T) {
 	}
 	if r.MeanOver != ByClass {
 		t.Errorf("mean_over is %q", r.MeanOver)
+	}
+}
+
+// All scores are equal: the single positive of each query, among 3 items, is at any place.
+func TestTiesLeaveAFigureBetweenTwoValues(t *testing.T) {
+	b := cpu.New(2)
+	m := matrix{2, []float32{1, 0, 1, 0, 1, 0, 1, 0}}
+	side := sideOf(t, b, m, []labels.Path{{0}, {0}, {1}, {1}})
+	set, err := metric.ParseSet([]string{"R@1", "MRR", "AP"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Evaluate(t.Context(), b, &Evaluation{Query: side, Gallery: side, Self: []int32{0, 1, 2, 3},
+		Levels: []string{"a"}, Metrics: set})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]Ends{"R@1_level0": {0, 1}, "MRR_level0": {1.0 / 3, 1}, "AP_level0": {1.0 / 3, 1}} {
+		if v := r.value(key); v.Ties == nil || *v.Ties != want {
+			t.Errorf("%s is left between %v, want %v", key, v.Ties, want)
+		}
+	}
+	var table strings.Builder
+	if err := r.Table(&table); err != nil || !strings.Contains(table.String(),
+		"equal scores decide in 4 queries: by their order R@1_level0 is from 0.00 to 100.00") {
+		t.Errorf("%v\n%s", err, table.String())
 	}
 }

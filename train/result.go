@@ -19,7 +19,8 @@ type Result struct {
 	Gallery int      `json:"gallery"`
 	Self    bool     `json:"self_excluded"` // each query was left out of its own ranking
 	Ties    string   `json:"ties"`
-	Levels  []string `json:"levels"` // finest first
+	Tied    int      `json:"tied_queries,omitempty"` // queries with equal scores of items of different levels
+	Levels  []string `json:"levels"`                 // finest first
 	Values  []Value  `json:"metrics"`
 
 	MeanOver Unit `json:"mean_over,omitempty"` // "class": a class counts once; empty: every query does
@@ -30,6 +31,7 @@ type Result struct {
 	OverallIntervals map[string]Ends   `json:"overall_intervals,omitempty"`
 
 	Intervals *Intervals `json:"intervals,omitempty"` // nil: none were computed
+	Batches   *Batches   `json:"batches,omitempty"`   // of Gap; nil: it was not measured
 
 	PerQuery *PerQuery `json:"per_query,omitempty"`
 
@@ -92,6 +94,12 @@ type Value struct {
 	Skipped int    `json:"skipped"` // queries for which it is undefined
 
 	Interval *Ends `json:"interval,omitempty"`
+
+	// Ties are the least and the greatest mean over all orders of items with equal scores.
+	// Nil: the order decides nothing.
+	Ties *Ends `json:"ties,omitempty"`
+
+	Gap *Number `json:"gap,omitempty"` // decomposability gap, where it was measured
 }
 
 // PerQuery holds the value of every metric for every query, null where it is
@@ -122,7 +130,7 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*float64)(n))
 }
 
-func newResult(e *Evaluation, keys []string, columns [][]float64) *Result {
+func newResult(e *Evaluation, keys []string, columns [][]float64, ties *tieColumns) *Result {
 	r := &Result{
 		Version: ResultVersion, Queries: len(e.Query.Labels), Gallery: len(e.Gallery.Labels), Self: e.Self != nil,
 		Ties: map[metric.Ties]string{metric.ScoreThenRow: "score-then-row", metric.AverageTies: "average"}[e.Ties], Levels: e.Levels,
@@ -143,6 +151,7 @@ func newResult(e *Evaluation, keys []string, columns [][]float64) *Result {
 	if e.Intervals != nil {
 		r.addIntervals(e, units, keys)
 	}
+	r.addTies(e, ties, columns, class)
 	if e.PerQuery {
 		r.PerQuery = &PerQuery{IDs: e.Query.IDs, Class: class, Values: map[string][]Number{}}
 		for i, key := range keys {
@@ -194,6 +203,10 @@ func (r *Result) Table(w io.Writer) error {
 	}
 	if r.Intervals != nil {
 		fmt.Fprintf(&text, "\n%v\n", r.Intervals)
+	}
+	r.gapTable(&text)
+	if note := r.tieNote(); note != "" {
+		fmt.Fprintf(&text, "\n%s\n", note)
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

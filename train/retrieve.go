@@ -73,6 +73,8 @@ type EvalOptions struct {
 
 	Mean      Unit       // see Evaluation
 	Intervals *Intervals // see Evaluation
+	Gap       int        // see Evaluation
+	GapSeed   uint64     // see Evaluation
 
 	// Self is the row of each query in a gallery of its own, which is left out of
 	// its ranking, or −1; nil: none has one.
@@ -135,6 +137,7 @@ func (m *Model) Evaluate(ctx context.Context, query, gallery Dataset, o EvalOpti
 	e := &Evaluation{
 		Levels: query.Levels(), Metrics: o.Metrics, Ties: o.Ties, PerQuery: o.PerQuery,
 		Threads: m.Config.Run.Threads, Look: o.Look, Mean: o.Mean, Intervals: o.Intervals,
+		Gap: o.Gap, GapSeed: o.GapSeed,
 	}
 	var err error
 	if e.Query, err = m.side(ctx, query, o); err != nil {

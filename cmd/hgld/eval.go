@@ -38,14 +38,15 @@ type evalSettings struct {
 	GalleryLabels     string `yaml:"gallery_labels" path:"in" usage:"labels of the gallery"`
 	Unit              bool   `yaml:"unit" usage:"scale the vectors to length 1 first, so that scores are cosines"`
 
-	Metrics  []string `yaml:"metrics" usage:"what is measured: R@k P@k TR@k AP AP#l mAP@R mAP@k H-AP ASI NDCG NDCG@k"`
+	Metrics  []string `yaml:"metrics" usage:"what is measured: R@k P@k TR@k AP AP#l mAP@R mAP@k MRR Rprec H-AP ASI NDCG NDCG@k"`
 	Ties     string   `yaml:"ties" usage:"order of equal scores: row, or average over all orders"`
 	PerQuery bool     `yaml:"per_query" usage:"keep the values of every query"`
 	Mean     string   `yaml:"mean" usage:"what counts once in a mean: query, or class, the mean over the queries of each finest class"`
 
 	Intervals bool   `yaml:"intervals" usage:"give every figure its 95 % interval, by a bootstrap"`
+	Gap       int    `yaml:"gap" range:"0 1e9" usage:"measure the decomposability gap of batches of this size, dealt by seed; 0: not"`
 	Resample  string `yaml:"resample" usage:"what the bootstrap draws again: query, or class with all its queries"`
-	Seed      uint64 `yaml:"seed" usage:"of the bootstrap"`
+	Seed      uint64 `yaml:"seed" usage:"of the bootstrap, and of the batches of gap"`
 
 	Threads int    `yaml:"threads" range:"0 1024" usage:"0: all processors"`
 	Out     string `yaml:"out" path:"out" usage:"file for the result"`
@@ -100,7 +101,8 @@ func runEval(j *job, s *evalSettings) error {
 	if err != nil {
 		return err
 	}
-	o := train.EvalOptions{Metrics: set, Ties: ties, PerQuery: s.PerQuery, Mean: mean, Intervals: intervals}
+	o := train.EvalOptions{Metrics: set, Ties: ties, PerQuery: s.PerQuery, Mean: mean, Intervals: intervals,
+		Gap: s.Gap, GapSeed: s.Seed}
 	var result *train.Result
 	if s.Embeddings != "" {
 		result, err = evalEmbeddings(j, s, o)

@@ -33,7 +33,7 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 	}
 	classes := &classes{say: j.say}
 	e := &train.Evaluation{Metrics: o.Metrics, Ties: o.Ties, Threads: s.Threads, PerQuery: o.PerQuery, Mean: o.Mean,
-		Intervals: o.Intervals}
+		Intervals: o.Intervals, Gap: o.Gap, GapSeed: o.GapSeed}
 	if e.Query, err = classes.side(b, s.Embeddings, s.Labels, s.Unit); err != nil {
 		return nil, err
 	}

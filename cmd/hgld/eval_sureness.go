@@ -13,6 +13,9 @@ func (s *evalSettings) sureness() (mean train.Unit, intervals *train.Intervals, 
 			return "", nil, usagef("%s is %q, want query or class", of.flag, of.value)
 		}
 	}
+	if s.Gap == 1 {
+		return "", nil, usagef("gap is 1, want a batch size of 2 or more")
+	}
 	if s.Mean == "class" {
 		mean = train.ByClass
 	}
