@@ -91,6 +91,6 @@ func (r *Result) tieNote() string {
 	if math.IsNaN(float64(widest.Ties.Half())) || widest.Ties.Half() < shown {
 		return ""
 	}
-	return fmt.Sprintf("equal scores decide in %d queries: by their order %s is from %s to %s, and the others vary less",
+	return fmt.Sprintf("equal scores decide in %d queries: by their order %s is from %s to %s; no figure varies more",
 		r.Tied, widest.Key, percent(widest.Ties[0]), percent(widest.Ties[1]))
 }
