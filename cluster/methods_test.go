@@ -178,3 +178,30 @@ func TestKnownGroupKeepsItsNameAndTagsTheirImages(t *testing.T) {
 		t.Errorf("cluster %+v", d.Clusters[1])
 	}
 }
+
+func TestKnownTagIsFoundByItsItemToo(t *testing.T) {
+	class := func(name, qid string, parent int32) labels.Class {
+		return labels.Class{Name: name, QID: qid, Parent: parent}
+	}
+	h := &labels.Hierarchy{Levels: []labels.Level{
+		{Classes: []labels.Class{class("castle", "Q1", 0), class("lake", "Q2", 1), class("pond", "Q3", 1), class("basin", "Q3", 0), class("hill", "", 0)}},
+		{Classes: []labels.Class{class("castle / fort", "", -1), class("water", "", -1)}}}}
+	for name, c := range map[string]struct {
+		tag  labels.Tag
+		want int32
+	}{
+		"as it was":                     {labels.Tag{Name: "lake", QID: "Q2"}, 1},
+		"another label":                 {labels.Tag{Name: "castle or fort", QID: "Q1"}, 0},
+		"the label of another item":     {labels.Tag{Name: "lake", QID: "Q1"}, 0},
+		"the item of two groups":        {labels.Tag{Name: "pool", QID: "Q3"}, -1},
+		"and one of its labels":         {labels.Tag{Name: "pond", QID: "Q3"}, 1},
+		"by its text, without an item":  {labels.Tag{Name: "hill", QID: "Q9"}, 0},
+		"not known":                     {labels.Tag{Name: "tower", QID: "Q8"}, -1},
+		"not known and without an item": {labels.Tag{Name: "tower"}, -1},
+	} {
+		known := KnownFrom([]labels.DraftTag{{Tag: c.tag}, {Tag: labels.Tag{Name: "castle", QID: "Q1"}}, {Tag: labels.Tag{Name: "lake", QID: "Q2"}}}, h)
+		if known == nil || known.Of[0] != c.want {
+			t.Errorf("%s: %+v, want group %d", name, known, c.want)
+		}
+	}
+}

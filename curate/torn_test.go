@@ -142,7 +142,7 @@ func TestOldLogIsReadAndGoesOn(t *testing.T) {
 		if len(c.Edits) != whole || (c.Torn != nil) != torn {
 			t.Fatalf("%d of %d bytes: %d edits, torn %v; want %d, %v", size, len(data), len(c.Edits), c.Torn, whole, torn)
 		}
-		if torn && !strings.Contains(c.Torn.String(), "unless this is a copy that was cut") {
+		if torn && !strings.Contains(c.Torn.String(), "unless this is a truncated copy") {
 			t.Fatalf("torn line: %v", c.Torn)
 		}
 	}

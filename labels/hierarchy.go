@@ -59,9 +59,9 @@ func (e *ParentsError) Error() string {
 		if e.Parents[i] == "" {
 			return "none (" + e.Where[i] + ")"
 		}
-		return fmt.Sprintf("%q (%s)", e.Parents[i], e.Where[i])
+		return fmt.Sprintf("%.80q (%s)", e.Parents[i], e.Where[i])
 	}
-	return fmt.Sprintf("%s %q has two parents: %s and %s; a hierarchy is a tree, so give one of them another name or parent",
+	return fmt.Sprintf("%s %.80q has two parents: %s and %s; a hierarchy is a tree, so give one of them another name or parent",
 		e.Level, e.Class, of(0), of(1))
 }
 
@@ -151,7 +151,7 @@ func (h *Hierarchy) Check() error {
 	for l := range h.Levels {
 		level := &h.Levels[l]
 		if level.Name == "" || names[level.Name] {
-			return fmt.Errorf("level %d is called %q; want a name of its own", l, level.Name)
+			return fmt.Errorf("level %d is called %.80q; want a name of its own", l, level.Name)
 		}
 		names[level.Name] = true
 		parents := 0
@@ -174,16 +174,16 @@ func (level *Level) check(parents int, orphans bool) error {
 			return fmt.Errorf("%s: class %d has no name", level.Name, i)
 		}
 		if first, twice := known[c.Name]; twice {
-			return fmt.Errorf("%s: class %q stands twice, as class %d and class %d", level.Name, c.Name, first, i)
+			return fmt.Errorf("%s: class %.80q stands twice, as class %d and class %d", level.Name, c.Name, first, i)
 		}
 		known[c.Name] = i
 		switch {
 		case c.Parent == -1 && !orphans:
-			return fmt.Errorf("%s: class %q has no parent; only a class of level 0 may be without", level.Name, c.Name)
+			return fmt.Errorf("%s: class %.80q has no parent; only a class of level 0 may be without", level.Name, c.Name)
 		case c.Parent != -1 && (c.Parent < 0 || int(c.Parent) >= parents):
-			return fmt.Errorf("%s: class %q has parent %d; want a class of the next level, 0 to %d, or -1", level.Name, c.Name, c.Parent, parents-1)
+			return fmt.Errorf("%s: class %.80q has parent %d; want a class of the next level, 0 to %d, or -1", level.Name, c.Name, c.Parent, parents-1)
 		case c.Parent != -1 && c.Dropped != "":
-			return fmt.Errorf("%s: class %q is dropped (%s), but has parent %d; want -1", level.Name, c.Name, c.Dropped, c.Parent)
+			return fmt.Errorf("%s: class %.80q is dropped (%s), but has parent %d; want -1", level.Name, c.Name, c.Dropped, c.Parent)
 		}
 	}
 	return nil

@@ -79,14 +79,14 @@ func Lint(where string, names map[string]bool) []Problem {
 	numbered := !slices.ContainsFunc(sorted, func(n string) bool { return !isNumber(n) }) // a data set of class ids
 	for _, n := range sorted {
 		for _, fault := range faults(n) {
-			warn("class %q %s", n, fault)
+			warn("class %.80q %s", n, fault)
 		}
 		if isNumber(n) && !numbered {
-			warn("class %q is a number; a count may have become a name", n)
+			warn("class %.80q is a number; a count may have become a name", n)
 		}
 		key := strings.ToLower(strings.Join(strings.Fields(n), " "))
 		if other, twice := twins[key]; twice {
-			warn("classes %q and %q differ in case or white space alone", other, n)
+			warn("classes %.80q and %.80q differ in case or white space alone", other, n)
 		}
 		twins[key] = n
 	}

@@ -52,13 +52,13 @@ func (r *Record) Check() error {
 	case r.Landmark < 0:
 		return fmt.Errorf("landmark_id %d is negative", r.Landmark)
 	case !slices.Contains(Splits, r.Split):
-		return fmt.Errorf("unknown split %q; want one of %v", r.Split, Splits)
+		return fmt.Errorf("unknown split %.80q; want one of %v", r.Split, Splits)
 	case !slices.Contains(Outcomes, r.Outcome):
-		return fmt.Errorf("unknown outcome %q; want one of %v", r.Outcome, Outcomes)
+		return fmt.Errorf("unknown outcome %.80q; want one of %v", r.Outcome, Outcomes)
 	case r.Outcome == OK && r.Tag == "":
 		return errors.New("outcome ok, but no tag; want a tag, or the outcome that says why there is none")
 	case r.Outcome != OK && r.Tag != "":
-		return fmt.Errorf("outcome %s, but tag %q; only ok has a tag", r.Outcome, r.Tag)
+		return fmt.Errorf("outcome %s, but tag %.80q; only ok has a tag", r.Outcome, r.Tag)
 	}
 	return nil
 }

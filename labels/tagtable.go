@@ -3,7 +3,6 @@ package labels
 import (
 	"fmt"
 	"io"
-	"strings"
 )
 
 // TagRow is a row of a table of landmarks and their tags that somebody scraped.
@@ -23,7 +22,7 @@ type ColumnError struct {
 
 // Error names the columns that are there.
 func (e *ColumnError) Error() string {
-	return fmt.Sprintf("%s:1: column %q is missing; got %s", e.File, e.Column, strings.Join(e.Have, ","))
+	return fmt.Sprintf("%s:1: column %.80q is missing; got %s", e.File, e.Column, listed(e.Have))
 }
 
 // maxTagField bounds the fields that go into a line of tags.jsonl, so that the line,

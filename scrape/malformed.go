@@ -22,7 +22,7 @@ type MalformedRunError struct {
 
 // Error names the last title and what was wrong with its answer.
 func (e *MalformedRunError) Error() string {
-	return fmt.Sprintf("%d answers in a row could not be read, the last of %q: %s", e.Count, e.Title, e.Reason)
+	return fmt.Sprintf("%d answers in a row could not be read, the last of %.80q: %s", e.Count, e.Title, e.Reason)
 }
 
 // RetryAt is the zero time: waiting mends nothing. The method makes the error end a

@@ -13,6 +13,7 @@ import (
 	"hgld/labels"
 	"hgld/scrape"
 	"hgld/scrape/fakecommons"
+	"hgld/scrape/polite"
 )
 
 func TestReparseNeedsNoNetwork(t *testing.T) {
@@ -106,7 +107,7 @@ func TestFindingStandsUntilThereIsANewOne(t *testing.T) {
 	if _, err := scrape.Reparse(t.Context(), cfg); !errors.As(err, new(*scrape.DamageError)) {
 		t.Fatal(err)
 	}
-	s.polite.Retries, s.polite.Failures = 0, 1000
+	s.change = func(p *polite.Settings) { p.Retries, p.Failures = 0, 1000 }
 	s.Always = func(string) (fakecommons.Fault, bool) { return fakecommons.Fault{Status: 500}, true }
 	report, got := mustRun(t, s.config(t, filepath.Dir(cfg.State)))
 	if !bytes.Equal(got, want) || len(report.Stale) != 27 {

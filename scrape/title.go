@@ -34,7 +34,7 @@ func Title(category string) (string, error) {
 	// An NFC title may still differ from its spelling by a capital letter.
 	title = norm.NFC.String(title)
 	if bad := illegal.FindString(strings.TrimPrefix(title, Namespace)); bad != "" {
-		return "", fmt.Errorf("category %q: no title can hold %q there", category, bad)
+		return "", fmt.Errorf("category %.80q: no title can hold %.80q there", category, bad)
 	}
 	return title, nil
 }

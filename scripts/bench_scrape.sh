@@ -14,7 +14,7 @@ work=$(mktemp -d)
 trap 'kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
 go build -o "$work/hgld" ./cmd/hgld
 cd "$work"
-./hgld dev fake-wikimedia --port 0 --landmarks "$n" 2>server.log &
+./hgld dev fake-wikimedia --port 0 --landmarks "$n" --no-limits 2>server.log &
 server=$!
 until grep -q 'serving them at' server.log; do sleep 1; done
 url=$(sed -n 's/.*serving them at \(http[^ ]*\) .*/\1/p' server.log)

@@ -140,14 +140,14 @@ func prepareFolder(dir string) (*filelock.Lock, error) {
 // makeFolder makes the folders of a data set, unless others' shards are there.
 func makeFolder(dir string) error {
 	data := filepath.Join(dir, "data")
-	if err := os.MkdirAll(data, 0o755); err != nil {
+	if err := atomicfile.MkdirAll(data, 0o755); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(data)
 	if err != nil {
 		return err
 	}
-	ours := exists(filepath.Join(dir, lockName)) || exists(filepath.Join(dir, ManifestFile))
+	ours := mayExist(filepath.Join(dir, lockName)) || mayExist(filepath.Join(dir, ManifestFile))
 	for _, e := range entries {
 		if !ours && shardNames().MatchString("data/"+e.Name()) {
 			return fmt.Errorf("data/%s is there, but no %s: choose an empty folder", e.Name(), ManifestFile)
@@ -166,9 +166,10 @@ func removeUnfinished(dir string, patterns ...string) error {
 	return nil
 }
 
-func exists(path string) bool {
+// mayExist reports whether something is at path, or may be because nobody could look.
+func mayExist(path string) bool {
 	_, err := os.Stat(path)
-	return err == nil
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // builder is a build at work.

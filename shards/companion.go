@@ -45,7 +45,7 @@ func (m *Manifest) checkCompanions() error {
 	for _, c := range m.Companions {
 		at := slices.Index(known, c.Name)
 		if at < 0 || c.Bytes <= 0 || c.Rows < 0 {
-			return fmt.Errorf("companion %q of %d bytes; want some of %v, in this order", c.Name, c.Bytes, companionFiles())
+			return fmt.Errorf("companion %.80q of %d bytes; want some of %v, in this order", c.Name, c.Bytes, companionFiles())
 		}
 		known = known[at+1:]
 	}

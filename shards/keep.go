@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"hash"
 	"hash/crc32"
 	"io"
@@ -14,6 +13,9 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+
+	"hgld/internal/filehash"
+	"hgld/internal/parquetfile"
 )
 
 // keep looks whether a shard is there already, under its name or waiting: its sidecar
@@ -100,27 +102,14 @@ func series(tool string) string {
 
 // hashFile runs a file of size bytes through h; of one that has grown, a byte more.
 func hashFile(ctx context.Context, f *os.File, size int64, h hash.Hash) error {
-	in := io.NewSectionReader(f, 0, size+1)
-	buf := make([]byte, 1<<20)
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n, err := in.Read(buf)
-		h.Write(buf[:n])
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	_, err := filehash.Copy(ctx, h, io.NewSectionReader(f, 0, size+1))
+	return err
 }
 
 // readFooter reads the footer key "hgld" of a shard that may be damaged.
 func readFooter(f io.ReaderAt, size int64) (note footer, err error) {
-	defer recoverAs(&err)
-	file, err := parquet.OpenFile(f, size, parquet.SkipBloomFilters(true), parquet.SkipPageIndex(true))
+	defer parquetfile.Recover(&err)
+	file, err := parquetfile.OpenAt(f, size, parquet.SkipBloomFilters(true), parquet.SkipPageIndex(true))
 	if err != nil {
 		return note, err
 	}
@@ -129,14 +118,6 @@ func readFooter(f io.ReaderAt, size int64) (note footer, err error) {
 		return note, errors.New("not a shard of hgld: the footer has no key hgld")
 	}
 	return note, json.Unmarshal([]byte(text), &note)
-}
-
-// recoverAs turns a panic of the Parquet library, which damaged files cause, into
-// an error.
-func recoverAs(err *error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("damaged Parquet: %v", p)
-	}
 }
 
 // crcFile is the CRC-32C of a file of size bytes.

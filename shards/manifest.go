@@ -104,7 +104,7 @@ func (h *Hash) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q is no SHA-256; want 64 lower-case hexadecimal digits", text)
+	return fmt.Errorf("%.80q is no SHA-256; want 64 lower-case hexadecimal digits", text)
 }
 
 // shardName returns the name of a shard within the data set's folder.
@@ -208,10 +208,10 @@ func (m *Manifest) check() error {
 	}
 	for _, f := range m.Files {
 		if !slices.Contains(labels.Splits, f.Split) {
-			return fmt.Errorf("%s: unknown split %q", f.Name, f.Split)
+			return fmt.Errorf("%s: unknown split %.80q", f.Name, f.Split)
 		}
 		if want := shardName(f.Split, number[f.Split], total[f.Split]); f.Name != want {
-			return fmt.Errorf("file %q, want %q", f.Name, want)
+			return fmt.Errorf("file %.80q, want %.80q", f.Name, want)
 		}
 		if f.Rows < 0 || f.Bytes <= 0 || f.IndexBytes <= 0 {
 			return fmt.Errorf("%s: %d rows in %d and %d bytes", f.Name, f.Rows, f.Bytes, f.IndexBytes)

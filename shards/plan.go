@@ -42,7 +42,7 @@ func makePlan(ctx context.Context, src Source, o Options) (*plan, error) {
 		}
 		n++
 		if !slices.Contains(labels.Splits, item.Split) {
-			return nil, fmt.Errorf("%s: split %q of %s; want one of %v", item.Where, item.Split, item.Path, labels.Splits)
+			return nil, fmt.Errorf("%s: split %.80q of %s; want one of %v", item.Where, item.Split, item.Path, labels.Splits)
 		}
 		if first, twice := where[item.ID]; twice {
 			return nil, fmt.Errorf("%s: image %s (%s) stands twice, first in %s", item.Where, item.ID, item.Path, first)
@@ -173,12 +173,12 @@ func (t *tree) path(item *Item) (labels.Path, error) {
 	}
 	c, ok := t.lookup.Class(0, item.Names[0])
 	if !ok {
-		return nil, fmt.Errorf("%s: %s %q is not in the hierarchy", item.Where, t.given.Levels[0].Name, item.Names[0])
+		return nil, fmt.Errorf("%s: %s %.80q is not in the hierarchy", item.Where, t.given.Levels[0].Name, item.Names[0])
 	}
 	path := t.given.PathOf(c)
 	for l, name := range t.given.Names(path) {
 		if l < len(item.Names) && item.Names[l] != "" && item.Names[l] != name {
-			return nil, fmt.Errorf("%s: %s %q of %q; the hierarchy says %q",
+			return nil, fmt.Errorf("%s: %s %.80q of %.80q; the hierarchy says %.80q",
 				item.Where, t.given.Levels[l].Name, item.Names[l], item.Names[0], name)
 		}
 	}

@@ -69,7 +69,7 @@ func (p *preparer) prepare(ctx context.Context, item *Item, path labels.Path) (p
 func (p *preparer) fill(ctx context.Context, row *Row, item *Item) (FailureClass, error) {
 	a := item.Attributes
 	if p.settings.Attribution && item.Split == labels.Train && (a.Author == "" || a.License == "") {
-		return LicenceFailure, fmt.Errorf("author %q, licence %q; training images need both", a.Author, a.License)
+		return LicenceFailure, fmt.Errorf("author %.80q, licence %.80q; training images need both", a.Author, a.License)
 	}
 	data, class, err := read(item)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,13 +86,16 @@ func lookAt(dir string) (*finished, error) {
 }
 
 func lookAtSidecars(dir string) (*finished, error) {
-	names, err := fs.Glob(os.DirFS(dir), "data/*.idx")
-	if err != nil {
+	entries, err := os.ReadDir(filepath.Join(dir, "data")) // fs.Glob would not tell an error, and rows go uncounted
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	was := &finished{}
-	for _, name := range names {
-		data, err := readPlain(dir, name, maxSidecar)
+	for _, e := range entries {
+		if path.Ext(e.Name()) != ".idx" {
+			continue
+		}
+		data, err := readPlain(dir, "data/"+e.Name(), maxSidecar)
 		if err != nil && !errors.As(err, new(*DamageError)) {
 			return nil, err
 		}
@@ -150,7 +154,7 @@ func (b *builder) place() error {
 		return err
 	}
 	b.aside = true
-	return os.MkdirAll(filepath.Join(b.dir, nextFolder), 0o755)
+	return atomicfile.MkdirAll(filepath.Join(b.dir, nextFolder), 0o755)
 }
 
 // takePlaces moves the shards that wait to their places.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"hgld/internal/parquetfile"
 	"hgld/labels"
 )
 
@@ -162,8 +163,8 @@ func (s *Set) openRows(ctx context.Context, sh *shard, images bool) (r *rowReade
 	if err := sh.checkSound(ctx, f); err != nil {
 		return nil, err
 	}
-	defer recoverAs(&err)
-	file, err := parquet.OpenFile(f, sh.file.Bytes, parquet.SkipBloomFilters(true))
+	defer parquetfile.Recover(&err)
+	file, err := parquetfile.OpenAt(f, sh.file.Bytes, parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, &DamageError{sh.file.Name, -1, err.Error()}
 	}
@@ -245,7 +246,7 @@ func (sh *shard) checkSound(ctx context.Context, f *os.File) error {
 
 // Row returns row at of the shard.
 func (r *rowReader) Row(at int) (out *Row, err error) {
-	defer recoverAs(&err)
+	defer parquetfile.Recover(&err)
 	g := r.group
 	for g < 0 || at >= r.starts[g]+int(r.groups[g].NumRows()) {
 		g++

@@ -139,7 +139,7 @@ func imageIDColumn() column {
 	c.get = func(r *Row, v parquet.Value) (err error) {
 		id, ok := ParseImageID(string(v.ByteArray()))
 		if !ok {
-			return fmt.Errorf("image_id %q, want 16 hexadecimal digits", v.ByteArray())
+			return fmt.Errorf("image_id %.80q, want 16 hexadecimal digits", v.ByteArray())
 		}
 		r.ID = id
 		return nil

@@ -192,7 +192,7 @@ func (s *Set) Split(name labels.Split) (*View, error) {
 		}
 	}
 	if len(v.shards) == 0 {
-		return nil, fmt.Errorf("shards: %s has no split %q, only %v", s.dir, name, s.manifest.Splits())
+		return nil, fmt.Errorf("shards: %s has no split %.80q, only %v", s.dir, name, s.manifest.Splits())
 	}
 	for _, l := range s.manifest.Levels {
 		v.classes = append(v.classes, l.Classes)

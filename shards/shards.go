@@ -65,7 +65,7 @@ func (id ImageID) MarshalText() ([]byte, error) { return []byte(id.String()), ni
 func (id *ImageID) UnmarshalText(text []byte) error {
 	v, ok := ParseImageID(string(text))
 	if !ok {
-		return fmt.Errorf("%q is no image id; want 16 lower-case hexadecimal digits", text)
+		return fmt.Errorf("%.80q is no image id; want 16 lower-case hexadecimal digits", text)
 	}
 	*id = v
 	return nil

@@ -157,7 +157,7 @@ func (v *verifier) companions(ctx context.Context, m *Manifest) error {
 			if _, err := v.hash(ctx, name, c.Bytes, c.SHA256); err != nil {
 				return err
 			}
-		} else if exists(filepath.Join(v.dir, name)) {
+		} else if mayExist(filepath.Join(v.dir, name)) {
 			v.found(&DamageError{name, -1, "is not in " + ManifestFile})
 		}
 	}
@@ -233,7 +233,11 @@ func (v *verifier) shard(ctx context.Context, set *Set, f File) error {
 	v.result.Rows += f.Rows
 	x, err := readIndex(v.dir, f, set.manifest)
 	if err != nil {
-		damage := asDamage(indexName(f.Name), err)
+		name := indexName(f.Name)
+		if at := (*fs.PathError)(nil); errors.As(err, &at) && at.Path == f.Name {
+			name = f.Name // it is looked at once more, for its size
+		}
+		damage := asDamage(name, err)
 		if known && whole { // else it was found already as a wrong hash, size or missing file
 			v.found(damage)
 		}
@@ -286,7 +290,7 @@ func (v *verifier) rows(ctx context.Context, set *Set, sh *shard) error {
 			v.found(&DamageError{sh.file.Name, at, fmt.Sprintf("image %s: sha256 %x, want %x", row.ID, sum, row.SHA256)})
 		}
 		if row.Split != sh.file.Split {
-			v.found(&DamageError{sh.file.Name, at, fmt.Sprintf("split %q in a shard of %q", row.Split, sh.file.Split)})
+			v.found(&DamageError{sh.file.Name, at, fmt.Sprintf("split %.80q in a shard of %.80q", row.Split, sh.file.Split)})
 		}
 	})
 	if err != nil {

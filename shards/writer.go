@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/parquetfile"
 )
 
 // FormatVersion is the version of the data sets that this hgld writes; it reads
@@ -150,8 +151,8 @@ func (x *index) file(sidecar []byte) File {
 // the bytes; the page's place is in the offset index, and the lengths are known.
 // Every length is read back from the file.
 func (x *index) locate(r io.ReaderAt) (err error) {
-	defer recoverAs(&err)
-	f, err := parquet.OpenFile(r, x.shardBytes, parquet.SkipBloomFilters(true))
+	defer parquetfile.Recover(&err)
+	f, err := parquetfile.OpenAt(r, x.shardBytes, parquet.SkipBloomFilters(true))
 	if err != nil {
 		return err
 	}

@@ -22,11 +22,11 @@ const BestFile = "best.json"
 
 // Best is the checkpoint with the highest value of a metric.
 type Best struct {
-	Version    int    `json:"hgld_best"` // format version
-	Metric     string `json:"metric"`
-	Value      Number `json:"value"`
-	On         string `json:"on"` // what was measured: validation or test
-	Step       int    `json:"step"`
+	Version    int    `json:"hgld_best"`  // format version
+	Metric     string `json:"metric"`     // its key, such as H-AP
+	Value      Number `json:"value"`      // the highest so far
+	On         string `json:"on"`         // what was measured: validation or test
+	Step       int    `json:"step"`       // of the checkpoint
 	Checkpoint string `json:"checkpoint"` // folder, from the run directory
 	Evaluated  int    `json:"evaluated"`  // step of the newest evaluation
 }

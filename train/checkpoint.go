@@ -90,7 +90,7 @@ func writeCheckpoint(run string, s state, tensors, average []tensorfile.Tensor) 
 	if _, err := os.Stat(final); err == nil {
 		return final, nil
 	}
-	if err := os.MkdirAll(root, 0o755); err != nil {
+	if err := atomicfile.MkdirAll(root, 0o755); err != nil {
 		return "", err
 	}
 	tmp, err := os.MkdirTemp(root, ".new-")
@@ -255,7 +255,7 @@ func readTensors(path, name string) ([]tensorfile.Tensor, error) {
 // ResumeError says why a run directory cannot be continued: it was begun with
 // other settings or other data.
 type ResumeError struct {
-	Checkpoint  string
+	Checkpoint  string   // its folder
 	Differences []string // "optim.lr is 0.01, the checkpoint has 0.001"
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"hgld/internal/registry"
-	"hgld/internal/setting"
+	"hgld/internal/settings"
 	"hgld/train/backbone"
 	"hgld/train/loss"
 	"hgld/train/metric"
@@ -18,19 +18,19 @@ import (
 // Config says what a run computes. Default holds the values of a field that is
 // not given; class counts are read from the data and stand nowhere here.
 type Config struct {
-	Input    Input        `yaml:"input" json:"input"`
-	Model    Architecture `yaml:"model" json:"model"`
-	Loss     Loss         `yaml:"loss" json:"loss"`
-	Sampler  Sampler      `yaml:"sampler" json:"sampler"`
-	Optim    Optim        `yaml:"optim" json:"optim"`
-	Schedule Schedule     `yaml:"schedule" json:"schedule"`
-	EMA      Average      `yaml:"ema" json:"ema,omitzero"`
-	Memory   CrossBatch   `yaml:"memory" json:"memory,omitzero"`
-	Passes   Passes       `yaml:"passes" json:"passes,omitzero"`
+	Input    Input        `yaml:"input" json:"input"`            // images
+	Model    Architecture `yaml:"model" json:"model"`            // network
+	Loss     Loss         `yaml:"loss" json:"loss"`              // loss and its preset
+	Sampler  Sampler      `yaml:"sampler" json:"sampler"`        // batches
+	Optim    Optim        `yaml:"optim" json:"optim"`            // optimizer and rates
+	Schedule Schedule     `yaml:"schedule" json:"schedule"`      // change of the rates
+	EMA      Average      `yaml:"ema" json:"ema,omitzero"`       // moving average of the weights
+	Memory   CrossBatch   `yaml:"memory" json:"memory,omitzero"` // earlier embeddings as a second gallery
+	Passes   Passes       `yaml:"passes" json:"passes,omitzero"` // batches in chunks
 	Epochs   int          `yaml:"epochs" json:"epochs" range:"0 1e7" usage:"epochs of the sampler"`
 	Steps    int          `yaml:"steps" json:"steps" range:"0 1e9" usage:"optimizer steps, in place of epochs; 0: epochs count"`
 	Seed     uint64       `yaml:"seed" json:"seed" usage:"of weights, batches and augmentation"`
-	Run      Upkeep       `yaml:"run" json:"-"`
+	Run      Upkeep       `yaml:"run" json:"-"` // what does not change the result
 
 	From string `yaml:"from" json:"from,omitempty" path:"in" usage:"run directory, checkpoint or exported .safetensors whose whole network a new run starts from, with new proxies and a new optimizer"`
 }
@@ -65,7 +65,7 @@ type Input struct {
 // Architecture is the retrieval network: backbone, pooling, standardisation, projection,
 // unit length.
 type Architecture struct {
-	Backbone   Named  `yaml:"backbone" json:"backbone"`
+	Backbone   Named  `yaml:"backbone" json:"backbone"` // an entry of backbone.All
 	FreezeNorm bool   `yaml:"freeze_norm" json:"freeze_norm" usage:"normalise by the running statistics in training too"`
 	Pooling    string `yaml:"pooling" json:"pooling" usage:"gem, gem-frozen, avg, max, mean-max; none for a vision transformer"`
 	Standard   string `yaml:"standard" json:"standard" usage:"layernorm, l2 or none"`
@@ -120,7 +120,7 @@ type Average struct {
 type Schedule struct {
 	Named  `yaml:",inline"`
 	WarmUp int      `yaml:"warmup" json:"warmup" range:"0 1e9" usage:"steps or epochs in which groups of idle rest and no schedule advances"`
-	Idle   []string `yaml:"idle" json:"idle" usage:"groups that rest in the warm-up: backbone, head, proxies"`
+	Frozen []string `yaml:"idle" json:"idle" usage:"groups that rest in the warm-up: backbone, head, proxies"`
 
 	Advances bool `yaml:"warmup_advances" json:"warmup_advances,omitempty" usage:"schedules count the warm-up; in the released code they wait for its end"`
 
@@ -153,7 +153,7 @@ func Default() Config {
 		Loss:     Loss{Named: Named{Name: "smooth-ap"}, Preset: "paper"},
 		Sampler:  Sampler{Named: Named{Name: "m-per-class"}, Batch: 64, M: 4},
 		Optim:    Optim{Named: Named{Name: "adam"}, Rate: 1e-3, HeadFactor: 1, ProxyRate: 1e-2, Decay: 1e-4},
-		Schedule: Schedule{Named: Named{Name: "cosine"}, Idle: []string{"backbone"}},
+		Schedule: Schedule{Named: Named{Name: "cosine"}, Frozen: []string{"backbone"}},
 		Epochs:   100,
 		Run:      Upkeep{Prefetch: 3, Watch: watchValidation, Checkpoint: 500, Keep: 2, Metrics: DefaultMetrics()},
 	}
@@ -332,7 +332,7 @@ const mostDecoded = 64 << 30
 
 // check looks at the plain numbers.
 func (c *Config) check() error {
-	if err := setting.Check(c); err != nil {
+	if err := settings.Check(c); err != nil {
 		return err
 	}
 	if bytes := 3 * float64(c.Input.Size) * float64(c.Input.Size) * float64(c.Sampler.Batch) * float64(max(c.Run.Prefetch, 1)+1); bytes > mostDecoded {
@@ -378,7 +378,7 @@ func (c *Config) check() error {
 		}
 	}
 	groups := []string{backboneGroup, headGroup, proxyGroup}
-	for _, group := range c.Schedule.Idle {
+	for _, group := range c.Schedule.Frozen {
 		if !slices.Contains(groups, group) {
 			return fmt.Errorf("schedule.idle: %w", registry.Unknown("group", group, groups))
 		}

@@ -76,7 +76,7 @@ func TestWrongNumbersAreNamed(t *testing.T) {
 		"run.metrics: no metric is": func(c *Config) { c.Run.Metrics = nil },
 		"input.pad is 224, want":    func(c *Config) { c.Input.Crop, c.Input.Pad = "padded", 224 },
 		`unknown mining "hardd"`:    func(c *Config) { c.Loss.Named = Named{"triplet", map[string]any{"mining": "hardd"}} },
-		`did you mean "backbone"`:   func(c *Config) { c.Schedule.Idle = []string{"backbon"} },
+		`did you mean "backbone"`:   func(c *Config) { c.Schedule.Frozen = []string{"backbon"} },
 		"length is -3":              func(c *Config) { c.Schedule.Settings = map[string]any{"length": -3} },
 		"milestones are [3 1]":      func(c *Config) { c.Schedule.Named = Named{"multistep", map[string]any{"milestones": []any{3, 1}}} },
 		"gamma -1":                  func(c *Config) { c.Schedule.Proxies = Named{"multistep", map[string]any{"gamma": -1}} },

@@ -17,6 +17,7 @@ import (
 // Vectors is a matrix of embeddings on the host, read a few rows at a time, such
 // as an open .npy file.
 type Vectors interface {
+	// Rows returns the number of rows and columns.
 	Rows() (rows, cols int)
 	// ReadRows fills dst with rows from lo on.
 	ReadRows(dst []float32, lo int) error
@@ -24,24 +25,24 @@ type Vectors interface {
 
 // Side is one side of an evaluation: vectors with the labels of their rows.
 type Side struct {
-	Vectors device.Array // F32 [N,D]
-	Labels  []labels.Path
-	IDs     []string // for per-query values; may be nil
+	Vectors device.Array  // F32 [N,D]
+	Labels  []labels.Path // of each row
+	IDs     []string      // for per-query values; may be nil
 }
 
 // Evaluation is what Evaluate measures. The whole gallery is ranked for every
 // query by dot product, whatever the metrics need: nothing is cut off.
 type Evaluation struct {
-	Query, Gallery Side
+	Query, Gallery Side // both on the device
 
 	// Self is the row of each query in the gallery, which is left out of its
 	// ranking by that number and not by its place; nil where the two are disjoint.
 	Self []int32
 
-	Levels  []string // names, finest first
-	Metrics metric.Set
-	Ties    metric.Ties
-	Threads int // that measure; 0: all processors
+	Levels  []string    // names, finest first
+	Metrics metric.Set  // what is measured
+	Ties    metric.Ties // how equal scores are ordered
+	Threads int         // that measure; 0: all processors
 
 	// Memory bounds, in bytes, the scores held at a time; 0 means 256 MB. It
 	// changes no result.

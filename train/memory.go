@@ -88,10 +88,10 @@ func (m *memory) attach(b device.Backend, store *nn.Store) {
 	}
 }
 
-// begin prepares a step of the given items, the number of batches before it being
+// prepare prepares a step of the given items, the number of batches before it being
 // given, and reports whether it is the first whose loss reads the ring; at is how far
 // the run has come, in steps or epochs.
-func (m *memory) begin(b device.Backend, items []int, batches, at int) (changed bool) {
+func (m *memory) prepare(b device.Backend, items []int, batches, at int) (changed bool) {
 	switch {
 	case m.ring == nil:
 		return false

@@ -44,7 +44,7 @@ func (s *step) hasPositive(from *batch, at int) (bool, error) {
 		}
 		seen.add(row)
 	}
-	remembered, err := s.objective.memory.labels(s.n.b, from.rows, s.update.taken, at)
+	remembered, err := s.objective.memory.labels(s.n.b, from.rows, s.update.steps, at)
 	return slices.ContainsFunc(remembered, seen.share), err
 }
 

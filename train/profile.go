@@ -19,9 +19,9 @@ type Profiler struct {
 
 // OpTime is what the calls of an operation took.
 type OpTime struct {
-	Op      string  `json:"op"`
-	Calls   int     `json:"calls"`
-	Seconds float64 `json:"seconds"`
+	Op      string  `json:"op"`              // name of the operation
+	Calls   int     `json:"calls"`           // in the measured steps
+	Seconds float64 `json:"seconds"`         // of all calls
 	FLOPs   float64 `json:"flops,omitempty"` // of products
 }
 

@@ -186,7 +186,7 @@ func TestOutcomeMayBeAskedForOneStepLate(t *testing.T) {
 			finite = append(finite, o.finite)
 		}
 		for at, batch := range batchesOf(t, r, 6) {
-			p, err := r.step.take(batch, at)
+			p, err := r.step.queue(batch, at)
 			if err != nil {
 				t.Fatal(err)
 			}

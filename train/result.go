@@ -13,15 +13,15 @@ import (
 
 // Result is what an evaluation measured; its JSON is eval.json.
 type Result struct {
-	Version int      `json:"hgld_eval"`    // format version
-	On      string   `json:"on,omitempty"` // during a training: validation or test
-	Queries int      `json:"queries"`
-	Gallery int      `json:"gallery"`
-	Self    bool     `json:"self_excluded"` // each query was left out of its own ranking
-	Ties    string   `json:"ties"`
+	Version int      `json:"hgld_eval"`              // format version
+	On      string   `json:"on,omitempty"`           // during a training: validation or test
+	Queries int      `json:"queries"`                // number of them
+	Gallery int      `json:"gallery"`                // number of items
+	Self    bool     `json:"self_excluded"`          // each query was left out of its own ranking
+	Ties    string   `json:"ties"`                   // how equal scores were ordered
 	Tied    int      `json:"tied_queries,omitempty"` // queries with equal scores of items of different levels
 	Levels  []string `json:"levels"`                 // finest first
-	Values  []Value  `json:"metrics"`
+	Values  []Value  `json:"metrics"`                // one for each metric and level
 
 	MeanOver Unit `json:"mean_over,omitempty"` // "class": a class counts once; empty: every query does
 
@@ -33,7 +33,7 @@ type Result struct {
 	Intervals *Intervals `json:"intervals,omitempty"` // nil: none were computed
 	Batches   *Batches   `json:"batches,omitempty"`   // of Gap; nil: it was not measured
 
-	PerQuery *PerQuery `json:"per_query,omitempty"`
+	PerQuery *PerQuery `json:"per_query,omitempty"` // nil unless asked for
 
 	Of *Subject `json:"of,omitempty"` // nil in results of older versions
 }
@@ -41,7 +41,7 @@ type Result struct {
 // Subject is what an evaluation measured: a checkpoint on images, or vectors from
 // files.
 type Subject struct {
-	Run        string `json:"run,omitempty"`
+	Run        string `json:"run,omitempty"`            // run directory
 	Checkpoint string `json:"checkpoint,omitempty"`     // folder; empty: there is none of this step
 	Step       int    `json:"step"`                     // 0: untrained
 	Weights    string `json:"weights_sha256,omitempty"` // of the checkpoint's file
@@ -58,8 +58,8 @@ type Subject struct {
 
 // HashedFile is a file and its SHA-256.
 type HashedFile struct {
-	Path   string `json:"path"`
-	SHA256 string `json:"sha256"`
+	Path   string `json:"path"`   // as it was given
+	SHA256 string `json:"sha256"` // in hexadecimal
 }
 
 // String names the subject in one line.
@@ -89,8 +89,8 @@ const ResultVersion = 1
 
 // Value is the mean of a metric over the queries for which it is defined.
 type Value struct {
-	Key     string `json:"key"` // "mAP@R_level0", "H-AP"
-	Mean    Number `json:"mean"`
+	Key     string `json:"key"`     // "mAP@R_level0", "H-AP"
+	Mean    Number `json:"mean"`    // NaN if it is undefined for all queries
 	Skipped int    `json:"skipped"` // queries for which it is undefined
 
 	Interval *Ends `json:"interval,omitempty"`
@@ -105,9 +105,9 @@ type Value struct {
 // PerQuery holds the value of every metric for every query, null where it is
 // undefined.
 type PerQuery struct {
-	IDs    []string            `json:"ids,omitempty"`
+	IDs    []string            `json:"ids,omitempty"`   // of the queries
 	Class  []int               `json:"class,omitempty"` // number of the finest class; a negative one is no class
-	Values map[string][]Number `json:"values"`
+	Values map[string][]Number `json:"values"`          // by the key of the metric
 }
 
 // Number is a float64 whose NaN is null in JSON: undefined.

@@ -23,7 +23,7 @@ const lockFile = "lock"
 // open makes the run directory, keeps others out of it and loads the newest
 // checkpoint.
 func (r *Run) open() (err error) {
-	if err := os.MkdirAll(r.o.Dir, 0o755); err != nil {
+	if err := atomicfile.MkdirAll(r.o.Dir, 0o755); err != nil {
 		return err
 	}
 	if r.lock, err = filelock.Acquire(filepath.Join(r.o.Dir, lockFile)); err != nil {
@@ -108,7 +108,7 @@ func (r *Run) continueFrom(path string) error {
 		return err
 	}
 	r.step.update.setCounts(r.o.Backend, s.Steps)
-	r.step.update.taken = s.Step
+	r.step.update.steps = s.Step
 	r.state.Step, r.state.Position, r.state.Skipped, r.state.Started = s.Step, s.Position, s.Skipped, s.Started
 	r.resumed, r.saved = path, s.Step
 	if extends != nil {

@@ -16,7 +16,7 @@ import (
 // Data is what a run reads. Query without Gallery is evaluated against itself,
 // each item left out of its own ranking; so is Validation.
 type Data struct {
-	Train Dataset
+	Train Dataset // required
 
 	// Validation is classes that were held out of Train, see [HoldOut]: what is
 	// looked at while the training goes on. May be nil.
@@ -35,7 +35,7 @@ func (d *Data) tested() bool { return d.Query != nil || len(d.Benchmarks) > 0 }
 
 // Options are the parts that a run is put together from.
 type Options struct {
-	Backend device.Backend
+	Backend device.Backend    // required
 	Decoder *img.Decoder      // nil: with default limits
 	Dir     string            // run directory; "": nothing is read or written, for a rehearsal
 	Origin  map[string]string // tool version, command: kept in every checkpoint
@@ -258,7 +258,7 @@ func (r *Run) ended() bool {
 // stops listening, nothing is saved.
 func (r *Run) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		proceed, err := r.begin(ctx, yield)
+		proceed, err := r.start(ctx, yield)
 		if proceed && err == nil {
 			proceed, err = r.steps(ctx, yield)
 		}
@@ -288,9 +288,9 @@ func (r *Run) event(e Event) Event {
 	return e
 }
 
-// begin does what comes before the first step of this process: the start of the
+// start does what comes before the first step of this process: the start of the
 // projection, and an evaluation that was due when the run was stopped.
-func (r *Run) begin(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
+func (r *Run) start(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
 	if proceed, err := r.startProjection(ctx, yield); err != nil || !proceed {
 		return proceed, err
 	}
@@ -308,7 +308,7 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 	}
 	plan := epochs(r.parts.sampler, r.paths, r.config.Seed, r.state.Position)
 	if r.o.Overfit {
-		plan = again(plan)
+		plan = repeatFirst(plan)
 	}
 	asked := time.Now()
 	for b, err := range r.loader.batches(ctx, plan) {
@@ -316,7 +316,7 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 			return true, r.stopped(ctx, err)
 		}
 		waited := time.Since(asked)
-		e, err := r.take(b)
+		e, err := r.trainBatch(b)
 		if err != nil {
 			return true, err
 		}
@@ -349,8 +349,8 @@ func (r *Run) stopped(ctx context.Context, err error) error {
 	return fmt.Errorf("train: stopped after step %d: %w", r.state.Step, ctx.Err())
 }
 
-// take makes one step and moves the position on.
-func (r *Run) take(b *batch) (Event, error) {
+// trainBatch makes one step and moves the position on.
+func (r *Run) trainBatch(b *batch) (Event, error) {
 	at := r.state.Step
 	if r.config.Steps == 0 {
 		at = b.epoch
@@ -361,7 +361,7 @@ func (r *Run) take(b *batch) (Event, error) {
 		if compares, err = r.step.hasPositive(b, at); err != nil {
 			return err
 		}
-		t, err := r.step.take(b, at)
+		t, err := r.step.queue(b, at)
 		if err != nil {
 			return err
 		}

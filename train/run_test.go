@@ -264,7 +264,7 @@ func TestReplayedStepAllocatesNothing(t *testing.T) {
 		break // and so end the workers, whose allocations would count
 	}
 	take := func() {
-		if _, err := wait(r.step.take(b, 0)); err != nil {
+		if _, err := wait(r.step.queue(b, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}

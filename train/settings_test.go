@@ -37,8 +37,8 @@ func TestWrongSettingsNameTheNearest(t *testing.T) {
 	}{
 		{Named{Name: "adm"}, `did you mean "adam"`},
 		{Named{Name: "adam", Settings: map[string]any{"beta3": 1}}, `did you mean "beta`},
-		{Named{Name: "adam", Settings: map[string]any{"eps": "small"}}, "small is no number"},
-		{Named{Name: "sgd", Settings: map[string]any{"nesterov": 3}}, "3 is no true or false"},
+		{Named{Name: "adam", Settings: map[string]any{"eps": "small"}}, `"small" is no number`},
+		{Named{Name: "sgd", Settings: map[string]any{"nesterov": 3}}, `"3" is no true or false`},
 	} {
 		if _, err := pick(optim.All, "optimizer", "optim", c.named); err == nil || !strings.Contains(err.Error(), c.hint) {
 			t.Errorf("%+v: %v, want %q", c.named, err, c.hint)

@@ -86,20 +86,20 @@ func newStep(n *network, c *Config, p *parts, rows []labels.Path, counts []int) 
 	return s, n.b.Sync()
 }
 
-// take queues a step with a batch; at is how far the schedules have come, in steps
+// queue queues a step with a batch; at is how far the schedules have come, in steps
 // or epochs from 0. It runs on the lane.
-func (s *step) take(from *batch, at int) (*ticket, error) {
+func (s *step) queue(from *batch, at int) (*ticket, error) {
 	b := s.n.b
 	s.in.upload(b, from)
-	again := s.objective.memory.begin(b, from.rows, s.update.taken, at) || s.tape == nil
-	again = s.update.adjust(at) || again
-	s.update.begin(b)
-	if again {
+	rerecord := s.objective.memory.prepare(b, from.rows, s.update.steps, at) || s.tape == nil
+	rerecord = s.update.adjust(at) || rerecord
+	s.update.prepare(b)
+	if rerecord {
 		s.record()
 	} else if err := s.repeat(); err != nil {
 		return nil, err
 	}
-	t := &s.tickets[s.update.taken%len(s.tickets)]
+	t := &s.tickets[s.update.steps%len(s.tickets)]
 	t.b, t.rate, t.count = b, s.update.rate(), 2
 	t.downloads[0], t.downloads[1] = b.Download(t.loss[:], s.value.Value), b.Download(t.guard[:], s.n.store.Guard)
 	if s.update.norm != nil {

@@ -128,7 +128,7 @@ func TestStepsInChunksAreThoseOfTheWholeBatch(t *testing.T) {
 		for i, config := range []*Config{&whole, &cut} {
 			s, b := c.step(t, f, config)
 			for at := range 3 {
-				o, err := wait(s.take(b, at))
+				o, err := wait(s.queue(b, at))
 				if err != nil || !o.finite {
 					t.Fatalf("%s: %+v, %v", name, o, err)
 				}

@@ -26,7 +26,7 @@ type update struct {
 	norm  *optim.NormClip  // nil: none
 	ema   *optim.EMA       // nil: none
 
-	taken int // steps, skipped ones included: what the random numbers of a step depend on
+	steps int // taken, skipped ones included: what the random numbers of a step depend on
 	key   [4]byte
 }
 
@@ -38,17 +38,17 @@ func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 		store: n.store, schedule: p.schedule, proxyPlan: p.proxyPlan,
 		warmUp: warmUpOf(c),
 	}
-	spared, err := sparedParams(n.store, c.Optim.NoDecay)
+	noDecay, err := paramsWithoutDecay(n.store, c.Optim.NoDecay)
 	if err != nil {
 		return nil, err
 	}
 	var net, proxies []*optim.Group
 	largest := 0
 	for _, g := range n.store.Groups {
-		group := &optim.Group{Name: g.Name, Weights: g.Values, Grads: g.Grads, Rate: c.Optim.Rate, Decay: c.Optim.Decay, Spared: spared[g.Name]}
+		group := &optim.Group{Name: g.Name, Weights: g.Values, Grads: g.Grads, Rate: c.Optim.Rate, Decay: c.Optim.Decay, NoDecay: noDecay[g.Name]}
 		switch g.Name {
 		case proxyGroup:
-			group.Rate, group.Decay, group.Spared = c.Optim.ProxyRate, c.Optim.ProxyDecay, nil
+			group.Rate, group.Decay, group.NoDecay = c.Optim.ProxyRate, c.Optim.ProxyDecay, nil
 			proxies = append(proxies, group)
 			continue
 		case headGroup:
@@ -81,7 +81,7 @@ func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 }
 
 func warmUpOf(c *Config) optim.Warmup {
-	return optim.Warmup{Epochs: c.Schedule.WarmUp, Idle: c.Schedule.Idle, Advances: c.Schedule.Advances}
+	return optim.Warmup{Epochs: c.Schedule.WarmUp, Frozen: c.Schedule.Frozen, Advances: c.Schedule.Advances}
 }
 
 // The groups of the store: the backbone, what stands behind it, and what the loss
@@ -110,13 +110,13 @@ func averaged(s *nn.Store) (list []device.Array) {
 // one dimension: biases, γ and β, the exponent of GeM.
 const oneDimensional = "1d"
 
-// sparedParams finds the parameters without weight decay: by group, the runs of
+// paramsWithoutDecay finds the parameters without weight decay: by group, the runs of
 // elements in its flat array. An entry that fits no parameter is an error.
-func sparedParams(s *nn.Store, rules []string) (map[string][]optim.Span, error) {
+func paramsWithoutDecay(s *nn.Store, rules []string) (map[string][]optim.Span, error) {
 	if len(rules) == 0 {
 		return nil, nil
 	}
-	spared, used := map[string][]optim.Span{}, map[string]bool{}
+	noDecay, used := map[string][]optim.Span{}, map[string]bool{}
 	for _, g := range s.Groups {
 		if g.Name == proxyGroup {
 			continue // their decay is a setting of its own
@@ -130,16 +130,16 @@ func sparedParams(s *nn.Store, rules []string) (map[string][]optim.Span, error) 
 				continue
 			}
 			used[hit] = true
-			spared[g.Name] = append(spared[g.Name], optim.Span{Lo: p.Value.Off, Hi: p.Value.Off + p.Value.Len()})
+			noDecay[g.Name] = append(noDecay[g.Name], optim.Span{Lo: p.Value.Off, Hi: p.Value.Off + p.Value.Len()})
 		}
 	}
 	for _, rule := range rules {
 		if !used[rule] {
-			return nil, &ConfigError{fmt.Errorf("optim.no_decay: %q fits no parameter that an entry before it does not; the names are those in a checkpoint's %s, such as %s",
+			return nil, &ConfigError{fmt.Errorf("optim.no_decay: %.80q fits no parameter that an entry before it does not; the names are those in a checkpoint's %s, such as %s",
 				rule, modelFile, s.Groups[0].Params[0].Name())}
 		}
 	}
-	return spared, nil
+	return noDecay, nil
 }
 
 // matches returns the first of the rules that fits a parameter, "" if none does.
@@ -153,7 +153,7 @@ func matches(rules []string, p *nn.Param) (string, error) {
 		}
 		fits, err := path.Match(rule, p.Name())
 		if errors.Is(err, path.ErrBadPattern) {
-			return "", fmt.Errorf("optim.no_decay: %q: want %q or a name in which * stands for anything", rule, oneDimensional)
+			return "", fmt.Errorf("optim.no_decay: %.80q: want %.80q or a name in which * stands for anything", rule, oneDimensional)
 		}
 		if fits || strings.HasSuffix(p.Name(), "."+rule) {
 			return rule, nil
@@ -195,12 +195,12 @@ func (u *update) adjust(at int) (changed bool) {
 	return changed
 }
 
-// begin counts a step and sends what is new in it to the device: constants of the
+// prepare counts a step and sends what is new in it to the device: constants of the
 // optimizers, the key of the random numbers.
-func (u *update) begin(b device.Backend) {
-	binary.LittleEndian.PutUint32(u.key[:], uint32(u.taken))
+func (u *update) prepare(b device.Backend) {
+	binary.LittleEndian.PutUint32(u.key[:], uint32(u.steps))
 	b.Upload(u.store.Key.RowRange(1, 2), u.key[:])
-	u.taken++
+	u.steps++
 	u.net.Begin(b)
 	if u.proxies != nil {
 		u.proxies.Begin(b)

@@ -145,7 +145,7 @@ func exported(t *testing.T, m *Model, name string) []float32 {
 
 func TestParametersWithoutDecayAreThoseNamed(t *testing.T) {
 	c, d := tiny(1)
-	spared := func(rules ...string) []string {
+	noDecay := func(rules ...string) []string {
 		c.Optim.NoDecay = rules
 		r, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)})
 		if err != nil {
@@ -155,7 +155,7 @@ func TestParametersWithoutDecayAreThoseNamed(t *testing.T) {
 		var names []string
 		for i, g := range r.network.store.Groups {
 			for _, p := range g.Params {
-				for _, s := range r.step.update.groups()[i].Spared {
+				for _, s := range r.step.update.groups()[i].NoDecay {
 					if p.Value.Off >= s.Lo && p.Value.Off < s.Hi {
 						names = append(names, p.Name())
 					}
@@ -179,7 +179,7 @@ func TestParametersWithoutDecayAreThoseNamed(t *testing.T) {
 			}
 			continue
 		}
-		if got := strings.Join(spared(strings.Fields(rules)...), " "); got != want {
+		if got := strings.Join(noDecay(strings.Fields(rules)...), " "); got != want {
 			t.Errorf("%s: %s, want %s", rules, got, want)
 		}
 	}
@@ -255,7 +255,7 @@ func TestRandomNumbersDependOnTheStep(t *testing.T) {
 	}
 	defer r.Close()
 	for want := range 3 {
-		if _, err := wait(r.step.take(r.loader.newBatch(), 0)); err != nil {
+		if _, err := wait(r.step.queue(r.loader.newBatch(), 0)); err != nil {
 			t.Fatal(err)
 		}
 		key := make([]byte, 8)

@@ -18,6 +18,7 @@ import (
 
 	"hgld/curate"
 	"hgld/internal/atomicfile"
+	"hgld/internal/report"
 	"hgld/scrape/fakecommons"
 )
 
@@ -63,7 +64,7 @@ type demo struct {
 	device         string
 	dir            string
 	world          *world
-	done           []reportStep
+	done           []report.Step
 	table          demoTable
 	queries        int
 }
@@ -141,7 +142,7 @@ func (d *demo) enter(out string) error {
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
+	if err := atomicfile.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
 	dir, err := filepath.Abs(out)
@@ -216,7 +217,7 @@ func (d *demo) hgld(show int, args ...string) (string, error) {
 
 // note keeps a step for the report.
 func (d *demo) note(name, command, format string, args ...any) {
-	d.done = append(d.done, reportStep{Name: name, Command: command, Result: fmt.Sprintf(format, args...)})
+	d.done = append(d.done, report.Step{Name: name, Command: command, Result: fmt.Sprintf(format, args...)})
 }
 
 func (d *demo) scrape() error {

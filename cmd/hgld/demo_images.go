@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"hgld/internal/atomicfile"
 	"hgld/internal/sketch"
 )
 
@@ -20,7 +21,7 @@ const (
 // drawLandmarks writes the pictures of every landmark that has a form, and the
 // table images.csv: path, split and landmark id.
 func drawLandmarks(dir string, w *world) (pictures int, err error) {
-	if err := os.MkdirAll(filepath.Join(dir, "images"), 0o755); err != nil {
+	if err := atomicfile.MkdirAll(filepath.Join(dir, "images"), 0o755); err != nil {
 		return 0, err
 	}
 	var table bytes.Buffer

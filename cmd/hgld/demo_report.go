@@ -1,20 +1,17 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"slices"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/report"
 	"hgld/train"
+	"hgld/train/history"
 )
 
 const (
@@ -23,26 +20,26 @@ const (
 )
 
 func (d *demo) report() error {
-	r := report{Title: "hgld demo", Subtitle: "From noisy tags to a model that retrieves by hierarchy: every step ran on this machine's CPU, on made-up landmarks.", Steps: d.done}
+	r := report.Page{Title: "hgld demo", Subtitle: "From noisy tags to a model that retrieves by hierarchy: every step ran on this machine's CPU, on made-up landmarks.", Steps: d.done}
 	d.reportTable(&r)
-	for _, fill := range []func(*report) error{d.reportCases, d.reportCurves, d.reportTree} {
+	for _, fill := range []func(*report.Page) error{d.reportCases, d.reportCurves, d.reportTree} {
 		if err := fill(&r); err != nil {
 			return err
 		}
 	}
-	return atomicfile.Write("report.html", r.write)
+	return atomicfile.Write("report.html", r.Write)
 }
 
-func (d *demo) reportTable(r *report) {
-	t := &reportTable{Title: "Retrieval of unseen landmarks", Head: []string{"model"},
+func (d *demo) reportTable(r *report.Page) {
+	t := &report.Table{Title: "Retrieval of unseen landmarks", Head: []string{"model"},
 		Note: fmt.Sprintf("%d queries, percent. Smooth-AP is trained on landmarks alone; HAPPIER on landmark, supercategory and kind. mAP@R super counts a landmark of the same supercategory as right.", d.queries)}
 	for _, c := range demoColumns {
 		t.Head = append(t.Head, c.head)
 	}
 	for i, name := range d.table.names {
-		row := []reportCell{{Text: name}}
+		row := []report.Cell{{Text: name}}
 		for c, v := range d.table.values[i] {
-			row = append(row, reportCell{Text: fmt.Sprintf("%.1f", v), Best: d.table.best(i, c)})
+			row = append(row, report.Cell{Text: fmt.Sprintf("%.1f", v), Best: d.table.best(i, c)})
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -50,9 +47,10 @@ func (d *demo) reportTable(r *report) {
 }
 
 // reportCases shows what both models retrieve for the same queries.
-func (d *demo) reportCases(r *report) error {
+func (d *demo) reportCases(r *report.Page) error {
 	r.CasesNote = "The query, then the first places of each model's ranking of all other pictures."
-	r.Legend = []legendEntry{{3, "same landmark"}, {2, "same supercategory"}, {1, "same kind"}, {0, "nothing in common"}}
+	r.Legend = []report.Legend{{Level: 3, Text: "same landmark"}, {Level: 2, Text: "same supercategory"},
+		{Level: 1, Text: "same kind"}, {Level: 0, Text: "nothing in common"}}
 	choice := defaultData()
 	choice.HoldOut = 0.33
 	data, err := choice.open()
@@ -61,7 +59,7 @@ func (d *demo) reportCases(r *report) error {
 	}
 	defer data.close()
 	queries := distinctQueries(data.Query)
-	r.Cases = make([]reportCase, len(queries))
+	r.Cases = make([]report.Case, len(queries))
 	for _, name := range demoModels {
 		vectors, err := d.embed(name, data.Query)
 		if err != nil {
@@ -98,7 +96,7 @@ func (d *demo) embed(name string, data train.Dataset) (rows [][]float32, err err
 		return nil, err
 	}
 	j := &job{stderr: d.stderr, device: d.device, quiet: true}
-	defer func() { err = errors.Join(err, j.closeDevices()) }()
+	defer func() { err = errors.Join(err, j.Close()) }()
 	b, err := j.openDevice(d.threads)
 	if err != nil {
 		return nil, err
@@ -124,7 +122,7 @@ func (d *demo) embed(name string, data train.Dataset) (rows [][]float32, err err
 }
 
 // ranking is the row of pictures that a model retrieves for query q.
-func (d *demo) ranking(name string, data train.Dataset, vectors [][]float32, q int) (reportRow, error) {
+func (d *demo) ranking(name string, data train.Dataset, vectors [][]float32, q int) (report.Row, error) {
 	order := make([]int, 0, len(vectors))
 	scores := make([]float32, len(vectors))
 	for i, v := range vectors {
@@ -136,7 +134,7 @@ func (d *demo) ranking(name string, data train.Dataset, vectors [][]float32, q i
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
-	row := reportRow{Name: name}
+	row := report.Row{Name: name}
 	for place, i := range append([]int{q}, order[:min(demoPlaces, len(order))]...) {
 		picture, err := d.picture(data, q, i)
 		if err != nil {
@@ -150,60 +148,43 @@ func (d *demo) ranking(name string, data train.Dataset, vectors [][]float32, q i
 	return row, nil
 }
 
-func (d *demo) picture(data train.Dataset, q, i int) (reportPicture, error) {
+func (d *demo) picture(data train.Dataset, q, i int) (report.Picture, error) {
 	image, err := data.Image(d.ctx, i)
 	if err != nil {
-		return reportPicture{}, err
+		return report.Picture{}, err
 	}
 	path := data.Labels(i)
 	shared := path.Shared(data.Labels(q))
 	super := data.Classes(1)[path[1]]
-	return reportPicture{
-		Class: fmt.Sprintf("l%d", shared), Caption: super, Source: jpegURL(image),
+	return report.Picture{
+		Class: fmt.Sprintf("l%d", shared), Caption: super, Source: report.JPEG(image),
 		Alt: fmt.Sprintf("%s, %d of 3 levels shared with the query", super, shared),
 	}, nil
 }
 
 // reportCurves plots the losses that the runs recorded.
-func (d *demo) reportCurves(r *report) error {
-	var curves []curve
+func (d *demo) reportCurves(r *report.Page) error {
+	var curves []report.Line
 	for _, name := range demoModels {
-		values, err := readLosses("runs/" + name + "/" + eventsFile)
+		run, err := history.Read("runs/" + name)
 		if err != nil {
 			return err
 		}
-		curves = append(curves, curve{name, values})
+		line := report.Line{Name: name}
+		for _, e := range run.Steps() {
+			if e.Loss != nil {
+				line.Values = append(line.Values, *e.Loss)
+			}
+		}
+		curves = append(curves, line)
 	}
 	r.CurvesNote = "The loss by step, as a running mean. The two losses measure different things: their heights are not to be compared."
-	r.Curves = plotCurves(curves, "loss")
+	r.Curves = report.Lines(curves, "loss")
 	return nil
 }
 
-// readLosses reads the loss of each step from a run's events.
-func readLosses(path string) ([]float64, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var losses []float64
-	lines := bufio.NewReader(bytes.NewReader(data))
-	for {
-		line, err := lines.ReadBytes('\n')
-		if err == io.EOF {
-			return losses, nil
-		}
-		var e train.Event
-		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		if e.Kind == train.Stepped && e.Loss != nil {
-			losses = append(losses, *e.Loss)
-		}
-	}
-}
-
 // reportTree shows the curated hierarchy.
-func (d *demo) reportTree(r *report) error {
+func (d *demo) reportTree(r *report.Page) error {
 	h, err := readHierarchy("hierarchy.json")
 	if err != nil {
 		return err
@@ -216,9 +197,9 @@ func (d *demo) reportTree(r *report) error {
 	for _, t := range draft.Tags {
 		landmarks[t.Name] = t.Landmarks
 	}
-	groups := make([]reportGroup, len(h.Levels[1].Classes))
+	groups := make([]report.Group, len(h.Levels[1].Classes))
 	for i, c := range h.Levels[1].Classes {
-		groups[i] = reportGroup{Name: c.Name, Parent: h.Levels[2].Classes[c.Parent].Name}
+		groups[i] = report.Group{Name: c.Name, Parent: h.Levels[2].Classes[c.Parent].Name}
 	}
 	left := 0
 	for _, c := range h.Levels[0].Classes {
@@ -228,12 +209,12 @@ func (d *demo) reportTree(r *report) error {
 		}
 		n := landmarks[c.Name]
 		g := &groups[c.Parent]
-		g.Members, g.Count = append(g.Members, reportMember{c.Name, n}), g.Count+n
+		g.Members, g.Count = append(g.Members, report.Member{Name: c.Name, Count: n}), g.Count+n
 	}
 	for i := range groups {
-		slices.SortStableFunc(groups[i].Members, func(a, b reportMember) int { return cmp.Compare(b.Count, a.Count) })
+		slices.SortStableFunc(groups[i].Members, func(a, b report.Member) int { return cmp.Compare(b.Count, a.Count) })
 	}
-	slices.SortStableFunc(groups, func(a, b reportGroup) int {
+	slices.SortStableFunc(groups, func(a, b report.Group) int {
 		return cmp.Or(cmp.Compare(a.Parent, b.Parent), cmp.Compare(b.Count, a.Count))
 	})
 	r.Groups = groups

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -24,14 +26,19 @@ func fakeWikimediaCommand() *cli.Command {
 	return &cli.Command{
 		Name: "fake-wikimedia", Usage: "serve a made-up Wikimedia on this machine: category pages and both APIs",
 		Description: "  hgld dev fake-wikimedia --port 8099 --landmarks 1000 --categories categories.csv\n" +
-			"  hgld scrape run --split train --base-url http://127.0.0.1:8099 --wikidata-url http://127.0.0.1:8099 --source api\n" +
-			"  hgld dev fake-wikimedia --failures 0.2       one request to an API in five fails",
+			"  hgld scrape run --split train --base-url http://127.0.0.1:8099 --wikidata-url http://127.0.0.1:8099 --source api --contact you@university.edu\n" +
+			"  hgld dev fake-wikimedia --failures 0.2       one request in five fails\n" +
+			"  hgld dev fake-wikimedia --no-limits          for scrape run --rate 0\n\n" +
+			"It refuses what Wikimedia refuses: a client without a contact, more than one API request at a time or three a second,\n" +
+			"ten pages at a time or twenty a second, a request before Retry-After is over. At its end it says how often that happened.",
 		Flags: append(commonFlags(),
 			&cli.IntFlag{Name: "port", Usage: "`PORT` to serve on; 0: any that is free", Value: 8099},
 			&cli.IntFlag{Name: "landmarks", Usage: "`N` landmarks; GLDv2 has 304391", Value: 1000},
 			&cli.StringFlag{Name: "categories", Usage: "`FILE` to write with the list of their categories", Value: "categories.csv"},
-			&cli.Float64Flag{Name: "failures", Usage: "`SHARE` of the requests to the APIs that fail"},
-			&cli.DurationFlag{Name: "latency", Usage: "`TIME` before every answer of the APIs"},
+			&cli.StringFlag{Name: "log", Usage: "`FILE` to write at the end with one line of JSON a request"},
+			&cli.BoolFlag{Name: "no-limits", Usage: "serve requests that break Wikimedia's rules"},
+			&cli.Float64Flag{Name: "failures", Usage: "`SHARE` of the requests that fail"},
+			&cli.DurationFlag{Name: "latency", Usage: "`TIME` before every answer"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the failures", Value: 1}),
 		Action: serveFakeWikimedia,
 	}
@@ -49,7 +56,10 @@ func serveFakeWikimedia(c *cli.Context) (err error) {
 		return err
 	}
 	site := fakecommons.New(pages)
-	site.API.Failures, site.API.Latency, site.API.Seed = failures, c.Duration("latency"), c.Uint64("seed")
+	site.Failures, site.Latency, site.Seed = failures, c.Duration("latency"), c.Uint64("seed")
+	if !c.Bool("no-limits") {
+		site.Limits = fakecommons.WikimediaLimits()
+	}
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(c.Int("port"))))
 	if err != nil {
 		return err
@@ -61,12 +71,32 @@ func serveFakeWikimedia(c *cli.Context) (err error) {
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
-	asked := 0
-	for _, times := range site.Requests() {
-		asked += times
+	return reportFakeWikimedia(j, site, c.String("log"))
+}
+
+// reportFakeWikimedia says what was asked for, and writes the log of it.
+func reportFakeWikimedia(j *job, site *fakecommons.Server, log string) error {
+	asked := map[bool]int{} // of pages, or else of the API
+	requests := site.Log()
+	for _, r := range requests {
+		asked[r.Action == "page"]++
 	}
-	j.say("%d pages and %d API requests were asked for", asked, len(site.Log()))
-	return nil
+	j.say("%s for pages and %d to the APIs", count(asked[true], "request"), asked[false])
+	if broken := site.Violations(); len(broken) > 0 {
+		j.say("%s broke a rule, the first: %s", count(len(broken), "request"), broken[0])
+	}
+	if log == "" {
+		return nil
+	}
+	return atomicfile.Write(log, func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		for _, r := range requests {
+			if err := enc.Encode(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func writeFakeCategories(path string, pages []fakecommons.Category) error {

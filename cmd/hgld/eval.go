@@ -11,7 +11,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/pipeline"
 	"hgld/train"
+	"hgld/train/history"
 	"hgld/train/metric"
 )
 
@@ -69,19 +71,25 @@ const (
 		"  hgld eval run --trec happier            happier.run and happier.qrels for trec_eval"
 )
 
-func evalStage() stage {
-	defaults := evalSettings{Run: "runs/default", HoldOutSeed: 1, Unit: true, Metrics: train.DefaultMetrics(), Ties: "row", Mean: "query", Intervals: true, Resample: "query", Seed: 1, Out: "eval.json", TRECPlaces: 1000}
-	return newStage("eval", "eval run", defaults, func(s *evalSettings) (in, out []string) {
-		if s.Embeddings != "" {
-			return []string{s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels}, []string{s.Out}
-		}
-		return []string{s.Run, s.Data}, []string{s.Out}
-	}, runEval, (*evalSettings).check)
+func evalStage() pipeline.StageOf[evalSettings] {
+	return pipeline.New(pipeline.Spec[evalSettings]{
+		Name: "eval", Command: "eval run",
+		Defaults: evalSettings{Run: "runs/default", HoldOutSeed: 1, Unit: true, Metrics: train.DefaultMetrics(), Ties: "row",
+			Mean: "query", Intervals: true, Resample: "query", Seed: 1, Out: "eval.json", TRECPlaces: 1000},
+		Files: func(s *evalSettings) (in, out []string) {
+			if s.Embeddings != "" {
+				return []string{s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels}, []string{s.Out}
+			}
+			return []string{s.Run, s.Data}, []string{s.Out}
+		},
+		Run:    onJob(runEval),
+		Checks: []func(*evalSettings) error{(*evalSettings).check},
+	})
 }
 
 func evalCommand() *cli.Command {
 	return group("eval", "measure retrieval, of a model or of anybody's embeddings", evalExamples,
-		computing(evalStage().subcommand("run", "rank the gallery for every query and print the metrics", evalRunExamples)),
+		computing(stageCommand(evalStage().Stage, "run", "rank the gallery for every query and print the metrics", evalRunExamples)),
 		evalCompareCommand(), evalOverallCommand(), evalRevisitedCommand())
 }
 
@@ -95,7 +103,7 @@ func runEval(j *job, s *evalSettings) error {
 	}
 	ties, known := tieRules[s.Ties]
 	if !known {
-		return usagef("ties is %q, want row or average", s.Ties)
+		return usagef("ties is %.80q, want row or average", s.Ties)
 	}
 	mean, intervals, err := s.sureness()
 	if err != nil {
@@ -112,7 +120,7 @@ func runEval(j *job, s *evalSettings) error {
 	if err != nil {
 		return err
 	}
-	saved := saveJSON(s.Out, result) // what was measured is shown even where it cannot be kept
+	saved := history.WriteJSON(s.Out, result) // what was measured is shown even where it cannot be kept
 	if j.json {
 		return errors.Join(saved, writeJSON(j, result))
 	}
@@ -315,7 +323,7 @@ func (s *evalSettings) choice() (*retrievalData, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(s.Run, checkpointsFolder)); run == nil && isMissing(err) {
+	if _, err := os.Stat(filepath.Join(s.Run, history.CheckpointsFolder)); run == nil && isMissing(err) {
 		if _, err := os.Stat(filepath.Join(s.Run, "SHA256SUMS")); isMissing(err) || isShards(s.Run) {
 			return nil, withHint(usagef("%s is neither a run directory nor a checkpoint", s.Run),
 				"hgld runs list lists the runs; images are named with --data")

@@ -2,14 +2,13 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"hgld/scripts/recipes"
 	"hgld/train"
+	"hgld/train/history"
+	"hgld/train/recipe"
 )
 
 func evalCompareCommand() *cli.Command {
@@ -43,10 +42,8 @@ func evalCompareCommand() *cli.Command {
 // comparison is a table of metrics by source, in percent; a number that a source
 // does not have is null. `hgld eval compare --json` prints a list of them.
 type comparison struct {
-	Title   string         `json:"title"`
-	Sources []string       `json:"sources"` // "paper", and the files
-	Rows    []comparedLine `json:"rows"`
-	Pairs   []comparedPair `json:"pairs,omitempty"` // of the first file with each other one
+	history.Comparison
+	Pairs []comparedPair `json:"pairs,omitempty"` // of the first file with each other one
 }
 
 // compareOptions are the flags of the command.
@@ -68,13 +65,6 @@ func (o compareOptions) check(files int) error {
 	return checkFormat(o.format)
 }
 
-type comparedLine struct {
-	Key    string         `json:"key"`
-	Values []train.Number `json:"values"` // one a source
-
-	Intervals []*train.Ends `json:"intervals,omitempty"` // one a source; nil: none is known
-}
-
 func runEvalCompare(j *job, o compareOptions) error {
 	if err := o.check(len(j.args)); err != nil {
 		return err
@@ -87,21 +77,28 @@ func runEvalCompare(j *job, o compareOptions) error {
 		}
 		results = append(results, r)
 	}
-	files := columnNames(j.args)
+	files := history.ShortNames(j.args)
 	var tables []comparison
 	if o.paper == "" {
-		t := compareResults(files, results)
+		t := comparison{Comparison: history.Compare(files, results)}
 		var err error
 		if t.Pairs, err = comparePairs(j, o, files, results); err != nil {
 			return err
 		}
 		tables = []comparison{t}
 	} else {
-		var err error
-		if err = fitsPaper(j, o.paper, results, o.otherData); err != nil {
+		r, err := recipe.Get(o.paper)
+		if err != nil {
+			return withCode(exitUsage, err)
+		}
+		if err := fitsPaper(j, &r, results, o.otherData); err != nil {
 			return err
 		}
-		if tables, err = comparePaper(o.paper, files, results); err != nil {
+		list, err := recipe.ComparePaper(r, files, results)
+		for _, t := range list {
+			tables = append(tables, comparison{Comparison: t})
+		}
+		if err != nil {
 			return withCode(exitUsage, err)
 		}
 	}
@@ -119,55 +116,11 @@ func runEvalCompare(j *job, o compareOptions) error {
 	return nil
 }
 
-// columnNames are the names of files without folder and extension, and with as many
-// folders as it takes to tell all of them apart.
-func columnNames(paths []string) []string {
-	names := make([]string, len(paths))
-	for folders := 0; ; folders++ {
-		whole := true
-		for i, path := range paths {
-			parts := strings.Split(filepath.ToSlash(strings.TrimSuffix(path, ".json")), "/")
-			from := max(0, len(parts)-1-folders)
-			names[i], whole = strings.Join(parts[from:], "/"), whole && from == 0
-		}
-		if different := slices.Compact(slices.Sorted(slices.Values(names))); whole || len(different) == len(names) {
-			return names
-		}
-	}
-}
-
-// compareResults has every metric that one of the results has.
-func compareResults(files []string, results []*train.Result) comparison {
-	t := comparison{Sources: files}
-	var keys []string
-	for _, r := range results {
-		for _, v := range r.Values {
-			if !slices.Contains(keys, v.Key) {
-				keys = append(keys, v.Key)
-			}
-		}
-	}
-	for _, key := range keys {
-		line := comparedLine{Key: key}
-		for _, r := range results {
-			line.Values = append(line.Values, measured(r, key))
-			line.Intervals = append(line.Intervals, r.IntervalOf(key))
-		}
-		t.Rows = append(t.Rows, line)
-	}
-	return t
-}
-
 // fitsPaper refuses results of other data than the recipe's, as far as their levels
 // and queries tell; where they are allowed it says so.
-func fitsPaper(j *job, name string, results []*train.Result, otherData bool) error {
-	r, err := recipes.Get(name)
-	if err != nil {
-		return withCode(exitUsage, err)
-	}
+func fitsPaper(j *job, r *recipe.Recipe, results []*train.Result, otherData bool) error {
 	for i, result := range results {
-		levels := len(result.Levels)
-		if levels == len(r.Classes) && (r.Queries == 0 || r.Queries == result.Queries) {
+		if r.Fits(result) {
 			continue
 		}
 		queries := ""
@@ -175,7 +128,7 @@ func fitsPaper(j *job, name string, results []*train.Result, otherData bool) err
 			queries = fmt.Sprintf(" and %d queries", r.Queries)
 		}
 		err := usagef("%s was measured on %d queries of %d levels (%s), and %s is of data with %d levels%s: %s",
-			j.args[i], result.Queries, levels, strings.Join(result.Levels, ", "), name, len(r.Classes), queries, r.Data)
+			j.args[i], result.Queries, len(result.Levels), strings.Join(result.Levels, ", "), r.Name, len(r.Classes), queries, r.Data)
 		if !otherData {
 			return withHint(err, "name a result of that data; --other-data shows this one all the same")
 		}
@@ -184,41 +137,11 @@ func fitsPaper(j *job, name string, results []*train.Result, otherData bool) err
 	return nil
 }
 
-// comparePaper has the columns of each table that the recipe stands in.
-func comparePaper(name string, files []string, results []*train.Result) ([]comparison, error) {
-	r, err := recipes.Get(name)
-	if err != nil {
-		return nil, err
-	}
-	published, err := recipes.Published()
-	if err != nil {
-		return nil, err
-	}
-	var list []comparison
-	for _, place := range r.Rows {
-		table, numbers, err := published.Find(place)
-		if err != nil {
-			return nil, err
-		}
-		t := comparison{Title: published.Papers[table.Paper] + ", table " + place.Table + ", " + place.Method + " on " + place.Part + " (quoted)",
-			Sources: append([]string{"paper"}, files...)}
-		for _, n := range numbers {
-			line := comparedLine{Key: n.Key, Values: []train.Number{train.Number(n.Value)}}
-			for _, r := range results {
-				line.Values = append(line.Values, measured(r, n.Key))
-			}
-			t.Rows = append(t.Rows, line)
-		}
-		list = append(list, t)
-	}
-	return list, nil
-}
-
 func printSideBySide(j *job, t comparison, format string) error {
 	if format == "csv" && len(t.Pairs) > 0 {
 		return pairsCSV(t.Pairs).write(j.stdout, format)
 	}
-	c := cells{title: t.Title, head: append([]string{"%"}, t.Sources...)}
+	c := textTable{title: t.Title, head: append([]string{"%"}, t.Sources...)}
 	for _, line := range t.Rows {
 		row := []string{line.Key}
 		for i, v := range line.Values {
@@ -239,7 +162,7 @@ func printSideBySide(j *job, t comparison, format string) error {
 	}
 	for _, p := range t.Pairs {
 		j.print("\n")
-		if err := p.cells().write(j.stdout, format); err != nil {
+		if err := p.table().write(j.stdout, format); err != nil {
 			return err
 		}
 	}

@@ -6,11 +6,11 @@ import (
 	"io"
 	"math"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/train/history"
 )
 
 func TestCompareQuotesThePaperBesideTheResults(t *testing.T) {
@@ -32,7 +32,7 @@ func TestCompareQuotesThePaperBesideTheResults(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 	_, out, _ = run(t, "eval", "compare", "--json", "--paper", "sop/happier")
-	var tables []comparison
+	var tables []history.Comparison
 	if err := json.Unmarshal([]byte(out), &tables); err != nil || len(tables) == 0 || len(tables[0].Rows[0].Values) != 1 {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -60,19 +60,6 @@ func TestPaperIsComparedWithItsOwnData(t *testing.T) {
 		code, out, errs = run(t, "eval", "compare", "--other-data", "--paper", "sop/happier", name)
 		if code != 0 || !strings.Contains(out, "50.00") || !strings.Contains(errs, "was measured on") {
 			t.Errorf("%s: exit code %d\n%s%s", name, code, out, errs)
-		}
-	}
-}
-
-func TestColumnsOfEqualNamesAreToldApartByFolders(t *testing.T) {
-	for _, c := range [][2][]string{
-		{{"a.json", "b.json"}, {"a", "b"}},
-		{{"runs/a/eval.json", "runs/b/eval.json"}, {"a/eval", "b/eval"}},
-		{{"x/a/eval.json", "y/a/eval.json", "eval.json"}, {"x/a/eval", "y/a/eval", "eval"}},
-		{{"e.json", "e.json"}, {"e", "e"}},
-	} {
-		if got := columnNames(c[0]); !slices.Equal(got, c[1]) {
-			t.Errorf("%v: %v, want %v", c[0], got, c[1])
 		}
 	}
 }

@@ -50,9 +50,9 @@ func comparePairs(j *job, o compareOptions, files []string, results []*train.Res
 	return pairs, nil
 }
 
-// cells is the table of a pair's differences.
-func (p comparedPair) cells() cells {
-	c := cells{title: fmt.Sprintf("%s − %s", p.Second, p.First),
+// table is the table of a pair's differences.
+func (p comparedPair) table() textTable {
+	c := textTable{title: fmt.Sprintf("%s − %s", p.Second, p.First),
 		head: []string{"%", "difference", fmt.Sprintf("%g %% interval", 100*p.Intervals.Confidence), "P", "Holm", ""}}
 	marked := false
 	for _, d := range p.Differences {
@@ -68,8 +68,8 @@ func (p comparedPair) cells() cells {
 }
 
 // pairsCSV has a line for each metric of each pair, in percent but for the P.
-func pairsCSV(pairs []comparedPair) cells {
-	c := cells{head: []string{"metric", "first", "second", "mean_first", "mean_second", "difference", "low", "high",
+func pairsCSV(pairs []comparedPair) textTable {
+	c := textTable{head: []string{"metric", "first", "second", "mean_first", "mean_second", "difference", "low", "high",
 		"p", "p_holm", "queries"}}
 	for _, p := range pairs {
 		for _, d := range p.Differences {

@@ -14,6 +14,7 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/blas"
 	"hgld/internal/img"
+	"hgld/internal/report"
 	"hgld/train"
 	"hgld/train/metric"
 )
@@ -85,7 +86,7 @@ func (p *evalPage) ranking(query int, rows []int32, _ []float32) error {
 func (p *evalPage) abandon() error { return nil }
 
 func (p *evalPage) finish(ctx context.Context, r *train.Result) error {
-	page := report{Title: "Evaluation", Subtitle: p.subtitle(r), CurvesTitle: "Precision and recall"}
+	page := report.Page{Title: "Evaluation", Subtitle: p.subtitle(r), CurvesTitle: "Precision and recall"}
 	p.table(&page, r)
 	page.CurvesNote = "Interpolated precision at each recall, the mean over the queries with a positive at the level."
 	page.Curves = p.plot()
@@ -95,7 +96,7 @@ func (p *evalPage) finish(ctx context.Context, r *train.Result) error {
 	if err := p.drawMap(ctx, &page); err != nil {
 		return err
 	}
-	return atomicfile.Write(p.out, page.write)
+	return atomicfile.Write(p.out, page.Write)
 }
 
 func (p *evalPage) subtitle(r *train.Result) string {
@@ -111,8 +112,8 @@ func (p *evalPage) subtitle(r *train.Result) string {
 }
 
 // table has a row for each level, and the metrics of all levels below.
-func (p *evalPage) table(page *report, r *train.Result) {
-	t := &reportTable{Title: "By level", Head: []string{"level"}, Note: "Means in percent over the queries for which the metric is defined."}
+func (p *evalPage) table(page *report.Page, r *train.Result) {
+	t := &report.Table{Title: "By level", Head: []string{"level"}, Note: "Means in percent over the queries for which the metric is defined."}
 	var names, graded []string
 	for _, v := range r.Values {
 		if name, finest := strings.CutSuffix(v.Key, "_level0"); finest {
@@ -123,9 +124,9 @@ func (p *evalPage) table(page *report, r *train.Result) {
 	}
 	t.Head = append(t.Head, names...)
 	for h, level := range p.levels {
-		row := []reportCell{{Text: level}}
+		row := []report.Cell{{Text: level}}
 		for _, name := range names {
-			row = append(row, reportCell{Text: decimals(train.Number(100*r.Mean(fmt.Sprintf("%s_level%d", name, h))), 2, "–")})
+			row = append(row, report.Cell{Text: decimals(train.Number(100*r.Mean(fmt.Sprintf("%s_level%d", name, h))), 2, "–")})
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -182,8 +183,8 @@ func (p *evalPage) frame(shared int) int {
 	return 1
 }
 
-func (p *evalPage) legend() []legendEntry {
-	var list []legendEntry
+func (p *evalPage) legend() []report.Legend {
+	var list []report.Legend
 	for shared := len(p.levels); shared >= 0; shared-- {
 		text := "nothing in common"
 		if shared > 0 {
@@ -192,14 +193,14 @@ func (p *evalPage) legend() []legendEntry {
 		if n := len(list); n > 0 && list[n-1].Level == p.frame(shared) {
 			list[n-1].Text += ", " + strings.TrimPrefix(text, "same ")
 		} else {
-			list = append(list, legendEntry{p.frame(shared), text})
+			list = append(list, report.Legend{Level: p.frame(shared), Text: text})
 		}
 	}
 	return list
 }
 
 // cases shows rankings, where the data have images.
-func (p *evalPage) cases(ctx context.Context, page *report) error {
+func (p *evalPage) cases(ctx context.Context, page *report.Page) error {
 	query, ok := p.query.(train.Dataset)
 	gallery, also := p.gallery.(train.Dataset)
 	if !ok || !also {
@@ -212,7 +213,7 @@ func (p *evalPage) cases(ctx context.Context, page *report) error {
 		if err != nil {
 			return err
 		}
-		row := reportRow{Name: query.ID(q), Pictures: []reportPicture{first}}
+		row := report.Row{Name: query.ID(q), Pictures: []report.Picture{first}}
 		for _, g := range p.shown[q] {
 			shared := query.Labels(q).Shared(gallery.Labels(int(g)))
 			picture, err := p.picture(ctx, gallery, int(g), fmt.Sprintf("l%d", p.frame(shared)))
@@ -222,20 +223,20 @@ func (p *evalPage) cases(ctx context.Context, page *report) error {
 			picture.Alt = fmt.Sprintf("%s, %d of %d levels shared with the query", picture.Caption, shared, len(p.levels))
 			row.Pictures = append(row.Pictures, picture)
 		}
-		page.Cases = append(page.Cases, reportCase{Rows: []reportRow{row}})
+		page.Cases = append(page.Cases, report.Case{Rows: []report.Row{row}})
 	}
 	return nil
 }
 
 // picture is a thumbnail of an image.
-func (p *evalPage) picture(ctx context.Context, d train.Dataset, i int, class string) (reportPicture, error) {
+func (p *evalPage) picture(ctx context.Context, d train.Dataset, i int, class string) (report.Picture, error) {
 	data, err := d.Image(ctx, i)
 	if err != nil {
-		return reportPicture{}, err
+		return report.Picture{}, err
 	}
 	m, err := new(img.Decoder).Decode(data)
 	if err != nil {
-		return reportPicture{}, fmt.Errorf("%s: %w", d.ID(i), err)
+		return report.Picture{}, fmt.Errorf("%s: %w", d.ID(i), err)
 	}
 	if min(m.W, m.H) > pageThumbnail {
 		w, h := img.ShortSide(m.W, m.H, pageThumbnail)
@@ -243,10 +244,10 @@ func (p *evalPage) picture(ctx context.Context, d train.Dataset, i int, class st
 	}
 	var small bytes.Buffer
 	if err := img.EncodeJPEG(&small, m, 85); err != nil {
-		return reportPicture{}, err
+		return report.Picture{}, err
 	}
 	name := p.className(0, d.Labels(i)[0])
-	return reportPicture{Class: class, Alt: name, Caption: name, Source: jpegURL(small.Bytes())}, nil
+	return report.Picture{Class: class, Alt: name, Caption: name, Source: report.JPEG(small.Bytes())}, nil
 }
 
 func (p *evalPage) className(level int, class int32) string {
@@ -257,7 +258,7 @@ func (p *evalPage) className(level int, class int32) string {
 }
 
 // drawMap lays out the embeddings of some queries, coloured by the coarsest level.
-func (p *evalPage) drawMap(ctx context.Context, page *report) error {
+func (p *evalPage) drawMap(ctx context.Context, page *report.Page) error {
 	const least = 8 // points that make a map
 	if p.vectors.Rows < least {
 		return nil

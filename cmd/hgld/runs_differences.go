@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 
+	"hgld/internal/settings"
 	"hgld/train"
 	"hgld/train/stats"
 )
@@ -27,12 +28,12 @@ const seedConfidence = 0.95
 // seedsOf is what the runs of two groups are paired by.
 func (r *pastRun) seedsOf() [2]string {
 	var seeds [2]string
-	for _, f := range fieldsOf(r.Settings) {
-		switch f.key() {
+	for _, f := range settings.Fields(r.Settings) {
+		switch f.Key() {
 		case "seed":
-			seeds[0] = text(f.value)
+			seeds[0] = settings.Text(f.Value)
 		case "hold_out_seed":
-			seeds[1] = text(f.value)
+			seeds[1] = settings.Text(f.Value)
 		}
 	}
 	return seeds
@@ -94,7 +95,7 @@ func writeDifferences(j *job, groups []*runGroup, keys []string, format string) 
 		if g.Differences == nil {
 			continue
 		}
-		c := cells{title: fmt.Sprintf("%s − %s, seed by seed", g.Name, groups[0].Name),
+		c := textTable{title: fmt.Sprintf("%s − %s, seed by seed", g.Name, groups[0].Name),
 			head: []string{"%", "difference", "95 % interval", "P", "pairs", "verdict"},
 			note: "Student's interval for the mean of paired differences"}
 		for _, key := range keys {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hgld/train"
+	"hgld/train/history"
 )
 
 // pastRunFiles writes a run directory of three steps and an evaluation.
@@ -19,7 +20,7 @@ func pastRunFiles(t *testing.T, dir string, seed uint64, loss string, hap float6
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s := trainStage().settings().(*trainSettings)
+	s := trainStage().Defaults()
 	s.Out, s.Seed, s.Loss.Name, s.Steps = dir, seed, loss, 3
 	if _, err := writeRunSettings(s); err != nil {
 		t.Fatal(err)
@@ -27,7 +28,7 @@ func pastRunFiles(t *testing.T, dir string, seed uint64, loss string, hap float6
 	result := &train.Result{On: "test", Values: []train.Value{
 		{Key: "R@1_level0", Mean: train.Number(hap + 0.1)}, {Key: "H-AP", Mean: train.Number(hap)},
 	}}
-	if err := saveJSON(filepath.Join(dir, evaluationFile), result); err != nil {
+	if err := history.WriteJSON(filepath.Join(dir, evaluationFile), result); err != nil {
 		t.Fatal(err)
 	}
 	var lines strings.Builder
@@ -46,7 +47,7 @@ func pastRunFiles(t *testing.T, dir string, seed uint64, loss string, hap float6
 		lines.Write(append(line, '\n'))
 	}
 	lines.WriteString(`{"event":"st`) // what a killed process leaves
-	if err := os.WriteFile(filepath.Join(dir, eventsFile), []byte(lines.String()), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, history.EventsFile), []byte(lines.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -78,7 +79,8 @@ func TestRunsListReadsARunBehindAHalfLine(t *testing.T) {
 }
 
 func TestStateTellsHowFarARunHasCome(t *testing.T) {
-	r := &pastRun{Settings: trainStage().settings().(*trainSettings), Events: []train.Event{{Kind: train.Stepped, Step: 3}, {Kind: train.Done, Step: 3}}}
+	r := &pastRun{&history.Run{Events: []train.Event{{Kind: train.Stepped, Step: 3}, {Kind: train.Done, Step: 3}}},
+		trainStage().Defaults()}
 	for steps, want := range map[int]string{3: "done", 9: "step 3 of 9", 0: "step 3"} {
 		if r.Settings.Steps = steps; r.state() != want {
 			t.Errorf("%d steps: %s, want %s", steps, r.state(), want)
@@ -89,7 +91,7 @@ func TestStateTellsHowFarARunHasCome(t *testing.T) {
 // A run that cannot be read hides none of the others.
 func TestRunsListShowsTheRunsBesideADamagedOne(t *testing.T) {
 	threeRuns(t)
-	events := filepath.Join("runs", "happier-seed2", eventsFile)
+	events := filepath.Join("runs", "happier-seed2", history.EventsFile)
 	if err := os.WriteFile(events, []byte("{bad\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -145,15 +147,6 @@ func TestRunsCompareJudgesBySeeds(t *testing.T) {
 	}
 }
 
-func TestSampleOfOneHasNoDeviation(t *testing.T) {
-	if m := sampleOf([]float64{3}); m.Mean != 3 || !math.IsNaN(float64(m.Deviation)) || m.String() != "3.00" {
-		t.Errorf("%+v", m)
-	}
-	if m := sampleOf(nil); m.String() != "–" {
-		t.Errorf("%v", m)
-	}
-}
-
 func TestCommonStartDropsTheSeed(t *testing.T) {
 	for want, dirs := range map[string][]string{
 		"happier":         {"runs/happier-seed1", "runs/happier-seed2"},
@@ -203,30 +196,6 @@ func TestRunsPlotGivesItsPointsAsJSON(t *testing.T) {
 	}
 	if drawn.File != "loss.svg" || len(drawn.Curves) != 1 || len(drawn.Curves[0].Points) == 0 || drawn.Curves[0].Points[0][0] != 1 {
 		t.Errorf("%+v", drawn)
-	}
-}
-
-func TestNiceTicksAreRoundNumbers(t *testing.T) {
-	var labels []string
-	for _, tick := range (niceTicks{}).Ticks(0.03, 1.17) {
-		labels = append(labels, tick.Label)
-	}
-	if got := strings.Join(labels, " "); got != "0.2 0.4 0.6 0.8 1" {
-		t.Errorf("%s", got)
-	}
-}
-
-func TestLogTicksHaveLabelsWithinADecade(t *testing.T) {
-	for want, ends := range map[string][2]float64{"0.9 1 1.1 1.2 1.3 1.4 1.5": {0.85, 1.55}, "0.01 0.1": {0.004, 0.3}} {
-		var labels []string
-		for _, tick := range (logTicks{}).Ticks(ends[0], ends[1]) {
-			if tick.Label != "" {
-				labels = append(labels, tick.Label)
-			}
-		}
-		if got := strings.Join(labels, " "); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
 	}
 }
 

@@ -27,8 +27,8 @@ func runScrapeStats(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s := scrapeStage().settings().(*scrapeSettings)
-	if err := j.project.load(nil, "scrape", s); err != nil {
+	s, err := scrapeStage().Load(j.project, nil)
+	if err != nil {
 		return err
 	}
 	path := s.Out
@@ -80,7 +80,7 @@ func scrapeVerifyCommand() *cli.Command {
 	return &cli.Command{
 		Name: "verify", Usage: "compare state, kept responses and tags.jsonl with one another",
 		Description: "  hgld scrape verify          every response is read and hashed; nothing is changed",
-		Flags:       append(flagsOf(scrapeStage().settings()), append(commonFlags(), overrideFlag())...),
+		Flags:       append(flagsOf(scrapeStage().Defaults()), append(commonFlags(), overrideFlag())...),
 		Action:      runScrapeVerify,
 	}
 }
@@ -91,8 +91,8 @@ func runScrapeVerify(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s := scrapeStage().settings().(*scrapeSettings)
-	if err := j.project.load(c, "scrape", s); err != nil {
+	s, err := scrapeStage().Load(j.project, c)
+	if err != nil {
 		return err
 	}
 	cfg, err := offlineConfig(j, s)

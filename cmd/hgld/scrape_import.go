@@ -46,8 +46,8 @@ func runScrapeImport(c *cli.Context) error {
 		return err
 	}
 	stage := scrapeStage()
-	settings := stage.settings().(*scrapeSettings)
-	if err := j.project.load(nil, stage.name, settings); err != nil {
+	settings, err := stage.Load(j.project, nil)
+	if err != nil {
 		return err
 	}
 	out := settings.Out
@@ -60,7 +60,7 @@ func runScrapeImport(c *cli.Context) error {
 	if sameFile(path, out) {
 		return usagef("scrape import: %s is read, and would be overwritten; name the output otherwise: --out tags.jsonl", path)
 	}
-	in, outputs := stage.files(settings)
+	in, outputs := stage.Files(settings)
 	before, err := fingerprintImport(path, in)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func runScrapeImport(c *cli.Context) error {
 	if !sameFile(out, settings.Out) {
 		return nil // the project's own tags are others
 	}
-	return stage.record(j, settings, before, outputs, false)
+	return stage.Record(j, settings, before, outputs, false)
 }
 
 // fingerprintImport identifies what an imported stage 1 depends on: the file, and the

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"hgld/internal/exitcode"
 	"hgld/internal/filelock"
 	"hgld/labels"
 	"hgld/scrape"
@@ -95,7 +96,7 @@ func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 	}
 	if len(r.Stale) > 0 {
 		err := withCode(exitSomeFailed, fmt.Errorf("%s could not be had again, the first %s; what was known of them stands", count(len(r.Stale), "title"), r.Stale[0]))
-		return worthRepeating(withHint(err, "the same command asks for them again"))
+		return exitcode.Retryable(withHint(err, "the same command asks for them again"))
 	}
 	if len(r.Failed) == 0 {
 		return nil
@@ -111,7 +112,7 @@ func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 	}
 	err := withCode(exitSomeFailed, fmt.Errorf("%s failed; %s lists them", count(len(r.Failed), "landmark"), filepath.Join(s.State, "report.json")))
 	if slices.ContainsFunc(r.Failed, func(f scrape.Failure) bool { return f.Outcome == labels.Retryable }) {
-		return worthRepeating(withHint(err, "the same command asks again for those with error_retryable"))
+		return exitcode.Retryable(withHint(err, "the same command asks again for those with error_retryable"))
 	}
 	return err
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -30,23 +32,63 @@ func parks() []fakecommons.Category {
 	}
 }
 
+// sights are the categories of the site that testdata/scrape/since.txt asks, and
+// what has become of them later: a chapel is a church building, a bay a lagoon, the
+// class of castles has another label, and there is a lighthouse.
+func sights(later bool) []fakecommons.Category {
+	tags := []fakecommons.Value{{Text: "church building"}, {Text: "church building"}, {Text: "chapel"}, {Text: "lake"}, {Text: "lake"}, {Text: "bay"},
+		{Text: "road bridge"}, {Text: "railway bridge"}, {Text: "castle", Class: "Q23413"}, {Text: "castle", Class: "Q23413"}, {}}
+	if later {
+		tags[2].Text, tags[5].Text, tags[8].Text, tags[9].Text, tags[10].Text = "church building", "lagoon", "castle or fort", "castle or fort", "lighthouse"
+	}
+	var all []fakecommons.Category
+	for i, tag := range tags {
+		c := fakecommons.Category{Landmark: labels.LandmarkID(i), Title: fmt.Sprintf("Category:Sight %d", i), Item: fmt.Sprintf("Q%d", 1000+i),
+			Values: []fakecommons.Value{tag}, Revision: 900_000_000 + int64(i)}
+		if later && (i == 2 || i == 5 || i == 10) { // the label of a class is no edit of the item
+			c.Revision += 1000
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
 // TestScrapeScripts runs the command lines of testdata/scrape, which ask a fake
-// Commons at $COMMONS; $DOWN is one that answers 403 to everything.
+// Commons at $COMMONS; $DOWN is one that answers 403 to everything, and $SIGHTS one
+// that the command "later" changes.
 func TestScrapeScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: filepath.Join("testdata", "scrape"), RequireExplicitExec: true, Setup: func(e *testscript.Env) error {
-		site, down := fakecommons.New(parks()), fakecommons.New(nil)
-		down.Always = func(string) (fakecommons.Fault, bool) { return fakecommons.Fault{Status: 403}, true }
-		for name, handler := range map[string]*fakecommons.Server{"COMMONS": site, "DOWN": down} {
-			server := httptest.NewServer(handler)
+	type changing struct {
+		atomic.Pointer[fakecommons.Server]
+	}
+	later := func(ts *testscript.TestScript, _ bool, _ []string) {
+		ts.Value("sights").(*changing).Store(fakecommons.New(sights(true)))
+	}
+	testscript.Run(t, testscript.Params{Dir: filepath.Join("testdata", "scrape"), RequireExplicitExec: true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"later": later}, Setup: func(e *testscript.Env) error {
+			site, down := fakecommons.New(parks()), fakecommons.New(nil)
+			down.Always = func(string) (fakecommons.Fault, bool) { return fakecommons.Fault{Status: 403}, true }
+			for name, handler := range map[string]*fakecommons.Server{"COMMONS": site, "DOWN": down} {
+				server := httptest.NewServer(handler)
+				e.Defer(server.Close)
+				e.Setenv(name, server.URL)
+			}
+			now := &changing{}
+			now.Store(fakecommons.New(sights(false)))
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { now.Load().ServeHTTP(w, r) }))
 			e.Defer(server.Close)
-			e.Setenv(name, server.URL)
-		}
-		var table bytes.Buffer
-		if err := fakecommons.WriteCSV(&table, parks()[:5]); err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(e.WorkDir, "categories.csv"), table.Bytes(), 0o644)
-	}})
+			e.Setenv("SIGHTS", server.URL)
+			e.Values["sights"] = now
+			return errors.Join(writeCategories(filepath.Join(e.WorkDir, "categories.csv"), parks()[:5]),
+				writeCategories(filepath.Join(e.WorkDir, "train_sights.csv"), sights(false)))
+		}})
+}
+
+func writeCategories(path string, places []fakecommons.Category) error {
+	var table bytes.Buffer
+	if err := fakecommons.WriteCSV(&table, places); err != nil {
+		return err
+	}
+	return os.WriteFile(path, table.Bytes(), 0o644)
 }
 
 // crawlSite is a site of n pages in a folder of its own, which becomes the current
@@ -57,12 +99,8 @@ func crawlSite(t *testing.T, n int) (*fakecommons.Server, string) {
 	for i := range n {
 		pages = append(pages, fakecommons.Category{Landmark: labels.LandmarkID(i), Title: fmt.Sprintf("Category:Place %d", i), Values: []fakecommons.Value{{Text: "place"}}})
 	}
-	var table bytes.Buffer
-	if err := fakecommons.WriteCSV(&table, pages); err != nil {
-		t.Fatal(err)
-	}
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("train_categories.csv", table.Bytes(), 0o644); err != nil {
+	if err := writeCategories("train_categories.csv", pages); err != nil {
 		t.Fatal(err)
 	}
 	site := fakecommons.New(pages)

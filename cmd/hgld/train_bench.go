@@ -32,14 +32,14 @@ type benchResult struct {
 const benchWarmUp = 3
 
 func trainBenchCommand() *cli.Command {
-	defaults := trainStage()
+	stage := trainStage()
 	return &cli.Command{
 		Name: "bench", Usage: "how many images a second a training takes, and where it waits",
 		Description: "  hgld train bench                        with the settings of hgld.yaml, on its shards\n" +
 			"  hgld train bench --measure 50 -o model.backbone.name=resnet50 -o sampler.batch=128\n" +
 			"  hgld train bench --config run.yaml --json\n\n" +
 			"  Nothing is kept: no run directory, no evaluation.",
-		Flags: slices.Concat(flagsOf(defaults.settings()), commonFlags(), []cli.Flag{
+		Flags: slices.Concat(flagsOf(stage.Defaults()), commonFlags(), []cli.Flag{
 			overrideFlag(), configFlag(), deviceFlag(),
 			&cli.IntFlag{Name: "measure", Value: 20, Usage: "`STEPS` to measure, after 3 that are not"},
 		}),
@@ -48,14 +48,14 @@ func trainBenchCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			s := defaults.settings().(*trainSettings)
+			s := stage.Defaults()
 			if err := loadTrain(c, j, s); err != nil {
 				return err
 			}
 			if c.Int("measure") < 1 {
 				return usagef("--measure is %d, want at least one step", c.Int("measure"))
 			}
-			return errors.Join(runBench(j, s, c.Int("measure")), j.closeDevices())
+			return errors.Join(runBench(j, s, c.Int("measure")), j.Close())
 		},
 	}
 }

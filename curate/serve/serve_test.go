@@ -290,27 +290,27 @@ func TestStateHoldsAllAndHistoryTells(t *testing.T) {
 // numbers.
 type nearFake struct{ of [30]int }
 
-func (f *nearFake) Place(p Placement) {
-	for _, t := range p.Tags {
-		f.of[t.Tag] = t.Group
+func (f *nearFake) Place(_ int, _ map[int]string, tags, in []int) {
+	for i, tag := range tags {
+		f.of[tag] = in[i]
 	}
 }
 func (f *nearFake) Distance(tag int) float64 { return float64(tag) }
-func (f *nearFake) Nearest(tags []int, n int, skip func(int) bool) (near []Near) {
-	for g := 0; len(near) < n && g < 3; g++ {
+func (f *nearFake) Nearest(tags []int, n int, skip func(int) bool) (groups []int, distances []float64) {
+	for g := 0; len(groups) < n && g < 3; g++ {
 		if !skip(g) {
-			near = append(near, Near{g, float64(g)})
+			groups, distances = append(groups, g), append(distances, float64(g))
 		}
 	}
-	return near
+	return groups, distances
 }
-func (f *nearFake) Candidates(group, n int, take func(int) bool) (near []Near) {
+func (f *nearFake) Candidates(group, n int, take func(int) bool) (tags []int, distances []float64) {
 	for i := range f.of {
-		if take(i) && len(near) < n {
-			near = append(near, Near{i, float64(i)})
+		if take(i) && len(tags) < n {
+			tags, distances = append(tags, i), append(distances, float64(i))
 		}
 	}
-	return near
+	return tags, distances
 }
 func (f *nearFake) Split(_ context.Context, tags []int, k int, seed uint64) ([][]int, error) {
 	parts := make([][]int, k)
@@ -323,9 +323,9 @@ func (f *nearFake) Split(_ context.Context, tags []int, k int, seed uint64) ([][
 func TestSuggestionsFollowTheEdits(t *testing.T) {
 	fake := &nearFake{}
 	_, a, _ := newServer(t, testDraft(30), func(c *Config) { c.Suggester, c.Splitter = fake, fake })
-	var got struct{ Near []Near }
+	var got struct{ Near []near }
 	a.post("/api/suggest", map[string]any{"tags": []int{1, 2}}, &got)
-	if want := []Near{{1, 1}, {2, 2}}; !reflect.DeepEqual(got.Near, want) {
+	if want := []near{{1, 1}, {2, 2}}; !reflect.DeepEqual(got.Near, want) {
 		t.Errorf("near two tags of group 0: %v, want %v", got.Near, want)
 	}
 	a.post("/api/edit", move(0, "first", "cluster 2", 1), nil)
@@ -370,9 +370,12 @@ func TestOnlyImagesAreSentAsImages(t *testing.T) {
 
 type exampleFake struct{}
 
-var fakeExamples = []Example{{Title: "x", Images: []string{"good"}}}
+var fakeImages = []string{"good"}
 
-func (exampleFake) Examples(tag, n int) ([]Example, error) { return fakeExamples, nil }
+func (exampleFake) Examples(tag, n int, show func(title, link string, images []string)) error {
+	show("x", "", fakeImages)
+	return nil
+}
 func (exampleFake) Image(_ context.Context, name string) ([]byte, error) {
 	switch name {
 	case "good":

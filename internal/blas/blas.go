@@ -51,7 +51,7 @@ func Open(which string) (Library, error) {
 		return named(which, systemNames...)
 	}
 	if !strings.ContainsAny(which, `/\.`) {
-		return nil, fmt.Errorf("blas: unknown library %q (known: native, openblas, gonum, or the path of an OpenBLAS)", which)
+		return nil, fmt.Errorf("blas: unknown library %.80q (known: native, openblas, gonum, or the path of an OpenBLAS)", which)
 	}
 	return named(which, which)
 }

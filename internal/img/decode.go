@@ -48,13 +48,15 @@ func (l Limits) orDefault() Limits {
 // error that wraps errors.ErrUnsupported hands the file back to the standard
 // library.
 type JPEGDecoder interface {
+	// DecodeJPEG returns the pixels of a file of w×h pixels. It keeps no reference to
+	// data.
 	DecodeJPEG(data []byte, w, h int) (*RGB, error)
 }
 
 // Decoder decodes JPEG, PNG, GIF (first frame), WebP, BMP and TIFF. The zero
 // value has the default limits. It may be used by several goroutines at once.
 type Decoder struct {
-	Limits Limits
+	Limits Limits      // zero fields are the defaults
 	JPEG   JPEGDecoder // nil: image/jpeg; see OpenJPEG
 }
 

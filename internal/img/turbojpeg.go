@@ -48,7 +48,7 @@ func OpenJPEG(which string) (JPEGDecoder, error) {
 		return turboNamed(which, turboNames()...)
 	}
 	if !strings.ContainsAny(which, `/\.`) {
-		return nil, fmt.Errorf("img: unknown %s %q (known: on, off, or the path of a libturbojpeg)", JPEGVariable, which)
+		return nil, fmt.Errorf("img: unknown %s %.80q (known: on, off, or the path of a libturbojpeg)", JPEGVariable, which)
 	}
 	return turboNamed(which, which)
 }

@@ -90,8 +90,8 @@ func NPYHeader(dtype string, shape []int) ([]byte, error) {
 
 // NPY is an open .npy file.
 type NPY struct {
-	DType string
-	Shape []int
+	DType string // as in Tensor
+	Shape []int  // row-major
 
 	data source
 	size int // bytes of an element

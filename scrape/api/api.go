@@ -79,7 +79,7 @@ func New(o Options, transport http.RoundTripper) (*Source, error) {
 	for _, base := range []*string{&o.Commons, &o.Wikidata} {
 		u, err := url.Parse(*base)
 		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
-			return nil, fmt.Errorf("api: %q is no address of a site; want https://commons.wikimedia.org", *base)
+			return nil, fmt.Errorf("api: %.80q is no address of a site; want https://commons.wikimedia.org", *base)
 		}
 		*base = u.Scheme + "://" + u.Host
 	}
@@ -232,6 +232,9 @@ func (s *Source) fetch(ctx context.Context, host string, values url.Values) (scr
 		req.Body, req.GetBody, req.ContentLength = nil, nil, 0
 	}
 	resp, err := s.client.Do(req)
+	if whole := (*url.Error)(nil); errors.As(err, &whole) { // its address names fifty titles, and would leave no room for the reason
+		err = fmt.Errorf("%s %s/w/api.php: %w", a.Method, host, whole.Err)
+	}
 	if err != nil {
 		return a, err
 	}

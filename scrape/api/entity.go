@@ -53,21 +53,11 @@ type classFact struct {
 	Missing  bool   `json:"missing,omitempty"`
 }
 
-// statement and snak are Wikibase's JSON, as far as it is read.
-type statement struct {
-	Mainsnak        snak
-	Rank            string
-	Qualifiers      map[string][]snak
-	QualifiersOrder []string `json:"qualifiers-order"`
-}
-
+// snak is Wikibase's JSON of a property and its value, as far as it is read.
 type snak struct {
-	SnakType  string
-	Property  string
-	DataValue struct {
-		Type  string
-		Value json.RawMessage
-	}
+	snakType  string
+	valueType string
+	value     []byte // JSON; nil where there is none
 }
 
 // entity is one member of "entities".
@@ -133,11 +123,11 @@ func readEntity(c *cursor) (entity, error) {
 		var missing []byte
 		switch string(key) {
 		case "id":
-			return c.decode(&e.id)
+			e.id, err = c.text()
 		case "modified":
-			return c.decode(&e.modified)
+			e.modified, err = c.text()
 		case "lastrevid":
-			return c.decode(&e.revision)
+			e.revision, err = c.number()
 		case "missing":
 			missing, err = c.raw()
 			e.missing = string(missing) != "false"
@@ -194,11 +184,7 @@ func (e *entity) readClaims(c *cursor) error {
 		if property != instanceOf && property != mainTopic && property != combines {
 			return nil
 		}
-		var list []statement
-		if err := c.decode(&list); err != nil {
-			return fmt.Errorf("claims of %s: %w", property, err)
-		}
-		values, err := valuesOf(list)
+		values, err := readStatements(c)
 		if err != nil {
 			return fmt.Errorf("claims of %s: %w", property, err)
 		}
@@ -208,6 +194,7 @@ func (e *entity) readClaims(c *cursor) error {
 		case mainTopic:
 			e.topic = best(values)
 		case combines:
+			e.combines = nil // of a member that comes twice, the last counts, as everywhere
 			for _, v := range values {
 				e.combines = append(e.combines, v.QID)
 			}
@@ -228,84 +215,157 @@ func best(values []value) string {
 	return ""
 }
 
-// valuesOf lists the statements with an item as value. "No value" and "some value"
-// name no class.
-func valuesOf(list []statement) ([]value, error) {
-	var all []value
-	for _, s := range list {
-		if s.Mainsnak.SnakType != "value" {
-			continue
+// readStatements lists the statements that have an item as value. "No value" and
+// "some value" name no class.
+func readStatements(c *cursor) (all []value, err error) {
+	err = c.array(func(c *cursor) error {
+		v, item, err := readStatement(c)
+		if err == nil && item {
+			all = append(all, v)
 		}
-		id, err := s.Mainsnak.item()
-		if err != nil {
-			return nil, err
+		return err
+	})
+	return all, err
+}
+
+// readStatement reads one statement, and says whether it has a value.
+func readStatement(c *cursor) (v value, item bool, err error) {
+	var main snak
+	var order []string
+	qualifiers := map[string][]snak(nil)
+	err = c.object(func(c *cursor, key []byte) (err error) {
+		switch string(key) {
+		case "mainsnak":
+			main, err = readSnak(c)
+		case "rank":
+			v.Rank, err = c.text()
+		case "qualifiers":
+			qualifiers, err = readQualifiers(c)
+		case "qualifiers-order":
+			order = nil
+			err = c.array(func(c *cursor) error {
+				property, err := c.text()
+				order = append(order, property)
+				return err
+			})
 		}
-		v := value{QID: id, Rank: s.Rank}
-		if v.Rank != "preferred" && v.Rank != "normal" && v.Rank != "deprecated" {
-			return nil, fmt.Errorf("unknown rank %.20q", s.Rank)
-		}
-		for _, property := range s.QualifiersOrder {
-			for _, q := range s.Qualifiers[property] {
-				v.Qualifiers = append(v.Qualifiers, q.qualifier(property))
-			}
-		}
-		all = append(all, v)
+		return err
+	})
+	if err != nil || main.snakType != "value" {
+		return v, false, err
 	}
-	return all, nil
+	if v.QID, err = main.item(); err != nil {
+		return v, false, err
+	}
+	if v.Rank != "preferred" && v.Rank != "normal" && v.Rank != "deprecated" {
+		return v, false, fmt.Errorf("unknown rank %.20q", v.Rank)
+	}
+	for _, property := range order {
+		for _, q := range qualifiers[property] {
+			v.Qualifiers = append(v.Qualifiers, q.qualifier(property))
+		}
+	}
+	return v, true, nil
+}
+
+// readQualifiers reads the snaks of each property.
+func readQualifiers(c *cursor) (map[string][]snak, error) {
+	if c.list() { // none
+		return nil, nil
+	}
+	all := map[string][]snak{}
+	return all, c.object(func(c *cursor, key []byte) error {
+		var list []snak
+		err := c.array(func(c *cursor) error {
+			s, err := readSnak(c)
+			list = append(list, s)
+			return err
+		})
+		all[string(key)] = list
+		return err
+	})
+}
+
+// readSnak reads a snak. Its value stays in the text of the reply.
+func readSnak(c *cursor) (s snak, err error) {
+	err = c.object(func(c *cursor, key []byte) (err error) {
+		switch string(key) {
+		case "snaktype":
+			s.snakType, err = c.text()
+		case "datavalue":
+			err = c.object(func(c *cursor, key []byte) (err error) {
+				switch string(key) {
+				case "type":
+					s.valueType, err = c.text()
+				case "value":
+					s.value, err = c.raw()
+				}
+				return err
+			})
+		}
+		return err
+	})
+	return s, err
 }
 
 // item returns the item that is a snak's value. Old data has its number alone.
-func (s snak) item() (string, error) {
-	var v struct {
-		ID     string
-		Number int64 `json:"numeric-id"`
+func (s snak) item() (id string, err error) {
+	if s.valueType != "wikibase-entityid" {
+		return "", fmt.Errorf("a value of type %.40q; want an item", s.valueType)
 	}
-	if s.DataValue.Type != "wikibase-entityid" {
-		return "", fmt.Errorf("a value of type %.40q; want an item", s.DataValue.Type)
-	}
-	if err := json.Unmarshal(s.DataValue.Value, &v); err != nil {
+	var number int64
+	err = document(s.value, func(c *cursor, key []byte) (err error) {
+		switch string(key) {
+		case "id":
+			id, err = c.text()
+		case "numeric-id":
+			number, err = c.number()
+		}
+		return err
+	})
+	if err != nil {
 		return "", err
 	}
-	if v.ID == "" {
-		v.ID = "Q" + strconv.FormatInt(v.Number, 10)
+	if id == "" {
+		id = "Q" + strconv.FormatInt(number, 10)
 	}
-	if !validItem(v.ID) {
-		return "", fmt.Errorf("the value %.40q is no item", v.ID)
+	if !validItem(id) {
+		return "", fmt.Errorf("the value %.40q is no item", id)
 	}
-	return v.ID, nil
+	return id, nil
 }
 
 // qualifier takes property and value of a qualifier apart. A value that cannot be
 // read is kept as JSON.
 func (s snak) qualifier(property string) qualifier {
 	q := qualifier{Property: property}
-	if s.SnakType != "value" {
-		q.Text = s.SnakType
+	if s.snakType != "value" {
+		q.Text = s.snakType
 		return q
 	}
 	var v struct{ Text, Amount, Time string }
-	switch s.DataValue.Type {
+	switch s.valueType {
 	case "wikibase-entityid":
 		if id, err := s.item(); err == nil {
 			q.QID = id
 			return q
 		}
 	case "string":
-		if json.Unmarshal(s.DataValue.Value, &q.Text) == nil {
+		if json.Unmarshal(s.value, &q.Text) == nil {
 			return q
 		}
 	case "time":
-		if text, ok := printedTime(s.DataValue.Value); ok {
+		if text, ok := printedTime(s.value); ok {
 			q.Text = text
 			return q
 		}
 	case "monolingualtext", "quantity":
-		if json.Unmarshal(s.DataValue.Value, &v) == nil && v.Text+v.Amount != "" {
+		if json.Unmarshal(s.value, &v) == nil && v.Text+v.Amount != "" {
 			q.Text = v.Text + strings.TrimPrefix(v.Amount, "+")
 			return q
 		}
 	}
-	if q.Text = string(s.DataValue.Value); len(q.Text) > 200 {
+	if q.Text = string(s.value); len(q.Text) > 200 {
 		q.Text = strings.ToValidUTF8(q.Text[:200], "") + "…"
 	}
 	return q

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"unicode/utf8"
 )
 
 // A set of claims has a hundred properties, of which three are wanted. A cursor goes
@@ -109,6 +111,65 @@ func (c *cursor) decode(v any) error {
 	return json.Unmarshal(text, v)
 }
 
+// array calls use for every element of the list at the cursor. use has to read the
+// element.
+func (c *cursor) array(use func(c *cursor) error) error {
+	if !c.take('[') {
+		return fmt.Errorf("want a list, got %.20q", c.data[min(c.at, len(c.data)):])
+	}
+	if c.blank(); c.take(']') {
+		return nil
+	}
+	for {
+		c.blank()
+		if err := use(c); err != nil {
+			return err
+		}
+		switch c.blank(); {
+		case c.take(']'):
+			return nil
+		case !c.take(','):
+			return errBroken
+		}
+	}
+}
+
+// text reads the string at the cursor. null is "".
+func (c *cursor) text() (string, error) {
+	raw, err := c.raw()
+	if err != nil {
+		return "", err
+	}
+	if n := len(raw); n >= 2 && raw[0] == '"' {
+		plain := raw[1 : n-1]
+		for _, b := range plain {
+			if b == '\\' || b < ' ' || b >= utf8.RuneSelf {
+				plain = nil
+				break
+			}
+		}
+		if plain != nil {
+			return string(plain), nil
+		}
+	}
+	var text string
+	err = json.Unmarshal(raw, &text)
+	return text, err
+}
+
+// number reads the whole number at the cursor. null is 0.
+func (c *cursor) number() (int64, error) {
+	raw, err := c.raw()
+	if err != nil || string(raw) == "null" {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%.40q is no whole number of 64 bits", raw)
+	}
+	return n, nil
+}
+
 // list says whether the value at the cursor is a list: PHP writes an empty object so.
 func (c *cursor) list() bool { return c.at < len(c.data) && c.data[c.at] == '[' }
 
@@ -124,73 +185,4 @@ func (c *cursor) blank() {
 	for c.at < len(c.data) && c.data[c.at] <= ' ' && (c.data[c.at] == ' ' || c.data[c.at] == '\n' || c.data[c.at] == '\t' || c.data[c.at] == '\r') {
 		c.at++
 	}
-}
-
-// stepString returns the offset behind the string that begins at i, or -1.
-func stepString(data []byte, i int) int {
-	for i++; ; i++ {
-		n := bytes.IndexByte(data[i:], '"')
-		if n < 0 {
-			return -1
-		}
-		i += n
-		if data[i-1] != '\\' {
-			return i + 1
-		}
-		slashes := 1
-		for data[i-1-slashes] == '\\' {
-			slashes++
-		}
-		if slashes%2 == 0 {
-			return i + 1
-		}
-	}
-}
-
-// bracket classes the bytes that matter outside of strings.
-var bracket = [256]int8{'{': 1, '[': 1, '}': -1, ']': -1, '"': 2}
-
-// stepValue returns the offset behind the value that begins at i, or -1.
-func stepValue(data []byte, i int) int {
-	if i >= len(data) {
-		return -1
-	}
-	switch data[i] {
-	case '"':
-		return stepString(data, i)
-	case '{', '[':
-		return stepNested(data, i)
-	}
-	start := i
-	for i < len(data) && data[i] != ',' && data[i] != '}' && data[i] != ']' && data[i] > ' ' {
-		i++
-	}
-	if !json.Valid(data[start:i]) {
-		return -1
-	}
-	return i
-}
-
-func stepNested(data []byte, i int) int {
-	depth := 0
-	for i < len(data) {
-		class := bracket[data[i]]
-		switch {
-		case class == 0:
-			i++
-		case class == 2:
-			if i = stepString(data, i); i < 0 {
-				return -1
-			}
-		default:
-			i++
-			if depth += int(class); depth == 0 {
-				return i
-			}
-			if depth > maxDepth {
-				return -1
-			}
-		}
-	}
-	return -1
 }

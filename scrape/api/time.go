@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -21,14 +20,21 @@ const (
 // printedTime prints a time as the infobox does, up to its precision: a year, a
 // month, a day. What is less precise than a year is printed as one.
 func printedTime(data []byte) (string, bool) {
-	var v struct {
-		Time      string
-		Precision int
-	}
-	if json.Unmarshal(data, &v) != nil {
+	var moment string
+	var precision int64
+	err := document(data, func(c *cursor, key []byte) (err error) {
+		switch string(key) {
+		case "time":
+			moment, err = c.text()
+		case "precision":
+			precision, err = c.number()
+		}
+		return err
+	})
+	if err != nil {
 		return "", false
 	}
-	m := wikibaseTime.FindStringSubmatch(v.Time)
+	m := wikibaseTime.FindStringSubmatch(moment)
 	if m == nil {
 		return "", false
 	}
@@ -39,9 +45,9 @@ func printedTime(data []byte) (string, bool) {
 	text := strconv.FormatUint(year, 10)
 	month, _ := strconv.Atoi(m[3]) // two digits
 	day, _ := strconv.Atoi(m[4])
-	if v.Precision >= precisionMonth && 1 <= month && month <= 12 {
+	if precision >= precisionMonth && 1 <= month && month <= 12 {
 		text = time.Month(month).String() + " " + text
-		if v.Precision >= precisionDay && day > 0 {
+		if precision >= precisionDay && day > 0 {
 			text = fmt.Sprintf("%d %s", day, text)
 		}
 	}

@@ -1,6 +1,7 @@
-// Package fakecommons is a Wikimedia Commons for one machine: an http.Handler
-// that serves category pages in the shape of the real ones, with the tags and the
-// faults that a caller asks for. Tests of stage 1 and the demo of hgld crawl it on
+// Package fakecommons is a Wikimedia for one machine: an http.Handler that serves
+// category pages and the APIs of Commons and Wikidata in the shapes of the real ones,
+// with the tags and the faults that a caller asks for, and enforces the limits that
+// the real ones have. Tests of stage 1 and the demo of hgld crawl it on
 // the loopback address; nothing else imports it.
 //
 // The markup follows a real infobox (Category:Happy Valley Racecourse, landmark 0
@@ -40,6 +41,7 @@ type Value struct {
 	Text       string   // byte for byte
 	Qualifiers []string // in parentheses behind it
 	Link       string   // where the text links to, "" for plain text
+	Class      string   // API: its item; "": one that follows from the text
 	Rank       string   // API: "preferred", "deprecated", "" for normal; a page does not print a deprecated value
 }
 
@@ -78,12 +80,18 @@ type Fault struct {
 const Robots = "User-agent: *\nAllow: /w/api.php?action=mobileview&\nAllow: /w/load.php?\n" +
 	"Disallow: /w/\nDisallow: /api/\nDisallow: /trap/\nDisallow: /wiki/Special:\n"
 
-// Server serves categories. It is safe for concurrent use.
+// Server serves categories. It is safe for concurrent use. Its exported fields are set
+// before the first request.
 type Server struct {
-	Robots string                           // robots.txt; set before the first request
-	Always func(title string) (Fault, bool) // if set: a fault for every request that it wants one for
+	Robots string                           // robots.txt
+	Always func(title string) (Fault, bool) // if set: a fault for every page that it wants one for
 
-	API API // how the APIs behave; set before the first request
+	Limits   Limits        // what clients have to keep; lifted by default
+	Failures float64       // share of the requests that fail, each in a way that Seed chooses
+	Seed     uint64        // of the failures
+	Latency  time.Duration // before every answer
+	Clock    Clock         // for limits and latency; nil: the machine's
+	API      API           // how the APIs behave
 
 	pages map[string]*Category
 	items map[string]*Category // by Item, Topic and Merged
@@ -98,7 +106,8 @@ type Server struct {
 
 // New returns a server of the given categories. Any other title is missing.
 func New(categories []Category) *Server {
-	s := &Server{Robots: Robots, pages: map[string]*Category{}, items: map[string]*Category{}, requests: map[string]int{}, faults: map[string]int{}}
+	s := &Server{Robots: Robots, pages: map[string]*Category{}, items: map[string]*Category{},
+		requests: map[string]int{}, faults: map[string]int{}}
 	for i, c := range categories {
 		if c.Revision == 0 {
 			c.Revision = 900_000_000 + int64(i)
@@ -110,7 +119,7 @@ func New(categories []Category) *Server {
 			}
 		}
 		for _, v := range c.Values { // so that ids do not depend on the order of requests
-			s.classes.id(v.Text)
+			s.classes.add(v)
 			for _, q := range v.Qualifiers {
 				if !years.MatchString(q) {
 					s.classes.id(q)
@@ -131,38 +140,42 @@ func (s *Server) Requests() map[string]int {
 // ServeHTTP answers for /robots.txt, /wiki/… and /w/api.php, the last both as Commons
 // and as Wikidata.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/w/api.php" {
-		s.serveAPI(w, r)
-		return
-	}
-	name, ok := strings.CutPrefix(r.URL.Path, "/wiki/")
+	name, page := strings.CutPrefix(r.URL.Path, "/wiki/")
 	switch {
+	case r.URL.Path == "/w/api.php":
+		s.serveAPI(w, r)
 	case r.URL.Path == "/robots.txt":
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		io.WriteString(w, s.Robots)
-		return
-	case !ok || r.Method != http.MethodGet:
+	case page && r.Method == http.MethodGet:
+		s.serveTitle(w, r, strings.ReplaceAll(name, "_", " "))
+	default:
 		http.NotFound(w, r)
+	}
+}
+
+// serveTitle answers for a page.
+func (s *Server) serveTitle(w http.ResponseWriter, r *http.Request, title string) {
+	x := s.begin(w, r, &s.traffic.pages, s.Limits.Pages, []string{title})
+	if x == nil {
 		return
 	}
-	title := strings.ReplaceAll(name, "_", " ")
+	defer x.end()
 	c := s.pages[title]
 	if c == nil {
 		c = &Category{Title: title, Variant: Missing}
 	}
 	fault, faulty := s.fault(c)
-	if faulty && fault.Delay > 0 {
-		select {
-		case <-time.After(fault.Delay):
-		case <-r.Context().Done():
-			return
-		}
-	}
-	if faulty && (fault.Status != 0 || fault.Body != "" || fault.Cut > 0) {
-		s.serveFault(w, c, fault)
+	if !x.wait(s.Latency + fault.Delay) {
 		return
 	}
-	s.servePage(w, r, c)
+	if faulty && (fault.Status != 0 || fault.Body != "" || fault.Cut > 0) {
+		s.serveFault(x, c, fault)
+	} else if f := s.failure(r, pageFailures); f != nil {
+		x.fail(f)
+	} else {
+		s.servePage(x, c)
+	}
 }
 
 // fault counts the request and returns the fault that it meets.
@@ -180,39 +193,44 @@ func (s *Server) fault(c *Category) (Fault, bool) {
 	return Fault{}, false
 }
 
-func (s *Server) serveFault(w http.ResponseWriter, c *Category, f Fault) {
+func (s *Server) serveFault(x *exchange, c *Category, f Fault) {
 	body := f.Body
 	if body == "" && f.Status == 0 {
 		body = string(s.shown(c).HTML(0))
 	} else if body == "" {
 		body = fmt.Sprintf("<!DOCTYPE html>\n<html><head><title>%d</title></head><body><p>Too many requests or a server error.</p></body></html>\n", f.Status)
 	}
-	h := w.Header()
+	h := x.w.Header()
 	h.Set("Content-Type", "text/html; charset=UTF-8")
 	if f.Type != "" {
 		h.Set("Content-Type", f.Type)
 	}
 	if f.RetryAfter != "" {
 		h.Set("Retry-After", f.RetryAfter)
+		s.hush(x.r, x.on, x.pace, f.RetryAfter)
 	}
+	x.note("fault")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(max(f.Status, http.StatusOK))
+	x.w.WriteHeader(max(f.Status, http.StatusOK))
 	if f.Cut > 0 && f.Cut < len(body) { // the server closes the connection over the difference
 		body = body[:f.Cut]
 	}
-	io.WriteString(w, body)
+	x.write([]byte(body))
 }
 
-func (s *Server) servePage(w http.ResponseWriter, r *http.Request, c *Category) {
+func (s *Server) servePage(x *exchange, c *Category) {
+	x.note("")
 	if c.Variant == HTTPRedirect {
-		http.Redirect(w, r, path(c.Target), http.StatusMovedPermanently)
+		x.end()
+		http.Redirect(x.w, x.r, path(c.Target), http.StatusMovedPermanently)
 		return
 	}
-	w.Header().Set("Content-Type", "text/html; charset=UTF-8")
+	x.w.Header().Set("Content-Type", "text/html; charset=UTF-8")
+	status := http.StatusOK
 	if c.Variant == Missing {
-		w.WriteHeader(http.StatusNotFound)
+		status = http.StatusNotFound
 	}
-	w.Write(s.shown(c).HTML(0))
+	x.send(status, s.shown(c).HTML(0))
 }
 
 // shown is the page that is served under a title.

@@ -156,11 +156,11 @@ func (c *Category) row(b *strings.Builder, spanning bool) {
 }
 
 func (c *Category) foot(b *strings.Builder) {
-	b.WriteString("<div id=\"catlinks\" class=\"catlinks\"><div id=\"mw-normal-catlinks\"><ul>")
+	b.WriteString("</div>\n<div id=\"catlinks\" class=\"catlinks\"><div id=\"mw-normal-catlinks\"><ul>")
 	for _, name := range c.categories() {
 		fmt.Fprintf(b, "<li><a href=\"%s\" title=\"Category:%s\">%[2]s</a></li>", path("Category:"+name), name)
 	}
-	b.WriteString("</ul></div></div></div>\n")
+	b.WriteString("</ul></div></div>\n")
 	if c.Item != "" {
 		fmt.Fprintf(b, "<ul><li id=\"t-wikibase\" class=\"mw-list-item\"><a href=\"https://www.wikidata.org/wiki/Special:EntityPage/%s\">Wikidata item</a></li></ul>\n", c.Item)
 	}

@@ -44,7 +44,7 @@ type Source struct {
 func New(base string, transport http.RoundTripper, now func() time.Time) (*Source, error) {
 	u, err := url.Parse(base)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
-		return nil, fmt.Errorf("page: %q is no address of a site; want https://commons.wikimedia.org", base)
+		return nil, fmt.Errorf("page: %.80q is no address of a site; want https://commons.wikimedia.org", base)
 	}
 	return &Source{base: u, collector: newCollector(transport), now: now}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"hgld/internal/usertime"
 	"hgld/labels"
 	"hgld/scrape"
 	"hgld/scrape/fakecommons"
@@ -294,12 +295,5 @@ func BenchmarkPageWithoutTag(b *testing.B) {
 }
 
 func benchmarkParse(b *testing.B, body []byte) {
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := Parse(body); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pages/s")
+	usertime.Measure(b, body, func() error { _, err := Parse(body); return err })
 }

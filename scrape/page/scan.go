@@ -133,10 +133,20 @@ func (s *scanner) content(name []byte) {
 	s.text = s.data[start:s.at]
 }
 
-// ends says whether c ends a tag's name.
-func ends(c byte) bool { return space(c) || c == '/' || c == '>' }
+// The classes of the bytes that end a name or a value without quotes.
+const (
+	isSpace = 1 << iota
+	isSlash
+	isGreater
+	isEqual
+)
 
-func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
+var class = [256]uint8{' ': isSpace, '\n': isSpace, '\t': isSpace, '\r': isSpace, '\f': isSpace, '/': isSlash, '>': isGreater, '=': isEqual}
+
+// ends says whether c ends a tag's name.
+func ends(c byte) bool { return class[c]&(isSpace|isSlash|isGreater) != 0 }
+
+func space(c byte) bool { return class[c] == isSpace }
 
 func letter(c byte) bool { c |= 0x20; return 'a' <= c && c <= 'z' }
 
@@ -169,7 +179,7 @@ func (s *scanner) tag(skip int) kind {
 func (s *scanner) scanAttributes(i int) (int, bool) {
 	data := s.data
 	for {
-		for i < len(data) && (space(data[i]) || data[i] == '/') {
+		for i < len(data) && class[data[i]]&(isSpace|isSlash) != 0 {
 			i++
 		}
 		if i >= len(data) {
@@ -180,7 +190,7 @@ func (s *scanner) scanAttributes(i int) (int, bool) {
 		}
 		start := i
 		i++ // an "=" here belongs to the name
-		for i < len(data) && data[i] != '=' && !ends(data[i]) {
+		for i < len(data) && class[data[i]] == 0 {
 			i++
 		}
 		name := data[start:i]
@@ -215,7 +225,7 @@ func attributeValue(data []byte, i int) (value []byte, end int, ok bool) {
 		return data[i+1 : i+1+n], i + n + 2, true
 	}
 	start := i
-	for i < len(data) && !space(data[i]) && data[i] != '>' {
+	for i < len(data) && class[data[i]]&(isSpace|isGreater) == 0 {
 		i++
 	}
 	return data[start:i], i, true
@@ -224,21 +234,10 @@ func attributeValue(data []byte, i int) (value []byte, end int, ok bool) {
 // keep remembers the attributes that the parser uses; of two with one name the
 // first counts.
 func (s *scanner) keep(name, value []byte) {
-	var place *[]byte
-	switch {
-	case fold(name, "id"):
-		place = &s.id
-	case fold(name, "class"):
-		place = &s.class
-	case fold(name, "href"):
-		place = &s.href
-	case fold(name, "title"):
-		place = &s.title
-	case fold(name, "colspan"):
-		place = &s.colspan
-	case fold(name, "lang"):
-		place = &s.lang
+	if len(name) < 2 || len(name) > 7 {
+		return
 	}
+	place := s.place(name)
 	if place == nil || *place != nil {
 		return
 	}
@@ -248,41 +247,81 @@ func (s *scanner) keep(name, value []byte) {
 	*place = value
 }
 
-// fold says whether b, in any case, is the lower-case word s.
-func fold(b []byte, s string) bool {
-	if len(b) != len(s) {
-		return false
+// place is where an attribute is kept, nil if it is not.
+func (s *scanner) place(name []byte) *[]byte {
+	switch string(name) {
+	case "id":
+		return &s.id
+	case "class":
+		return &s.class
+	case "href":
+		return &s.href
+	case "title":
+		return &s.title
+	case "colspan":
+		return &s.colspan
+	case "lang":
+		return &s.lang
 	}
-	for i := range len(s) {
-		if b[i] != s[i] && b[i]|0x20 != s[i] {
-			return false
-		}
+	if capital(name) {
+		return s.place(bytes.ToLower(name))
 	}
-	return true
+	return nil
 }
 
-// names are the elements that the parser or the scanner treats specially, the
-// frequent ones first.
-var names = []string{
-	"a", "div", "span", "li", "td", "tr", "th", "img", "ul", "table", "tbody", "br", "script", "link", "input", "style", "html", "title", "meta", "ol", "hr",
-	"wbr", "textarea", "source", "track", "iframe", "noembed", "noframes", "xmp", "area", "base", "col", "embed", "param", "caption",
-	"thead", "tfoot",
-}
-
-// known returns the name of an element from the list above, or "".
-func known(b []byte) string {
-	for _, n := range names {
-		if string(b) == n {
-			return n
-		}
-	}
+// capital says whether there is a capital letter.
+func capital(b []byte) bool {
 	for _, c := range b {
 		if 'A' <= c && c <= 'Z' {
-			return known(bytes.ToLower(b))
+			return true
 		}
+	}
+	return false
+}
+
+// known returns the name of an element that the parser or the scanner treats
+// specially, in lower case, or "".
+func known(b []byte) string {
+	switch string(b) {
+	case "a":
+		return "a"
+	case "div":
+		return "div"
+	case "span":
+		return "span"
+	case "li":
+		return "li"
+	case "td":
+		return "td"
+	case "tr":
+		return "tr"
+	case "th":
+		return "th"
+	case "img":
+		return "img"
+	case "ul":
+		return "ul"
+	case "table":
+		return "table"
+	}
+	if name, ok := names[string(b)]; ok {
+		return name
+	}
+	if capital(b) {
+		return known(bytes.ToLower(b))
 	}
 	return ""
 }
+
+// names are the less frequent elements that known knows.
+var names = func() map[string]string {
+	all := map[string]string{}
+	for _, name := range []string{"tbody", "br", "script", "link", "input", "style", "html", "title", "meta", "ol", "hr", "wbr", "textarea", "source", "track", "iframe",
+		"noembed", "noframes", "xmp", "area", "base", "col", "embed", "param", "caption", "thead", "tfoot"} {
+		all[name] = name
+	}
+	return all
+}()
 
 func rawElement(name string) bool {
 	switch name {

@@ -92,6 +92,10 @@ func TestLagIsWaitedForUpToItsBound(t *testing.T) {
 	if !errors.As(err, &lag) || isStop(err) || tr.Requests() != 13 || clock.total() < time.Minute || clock.total() > 70*time.Second {
 		t.Errorf("%v after %d requests and %v; want a LagError after a minute of 5 s each", err, tr.Requests(), clock.total())
 	}
+	begin := clock.Now()
+	if _, _, err := fetch(tr, server.URL); !errors.As(err, &lag) || clock.Now().Sub(begin) < time.Minute+5*time.Second {
+		t.Errorf("the next request came %v later, without the pause that the last answer named", clock.Now().Sub(begin)-time.Minute)
+	}
 }
 
 func TestSlowAnswerIsFollowedByAPause(t *testing.T) {

@@ -65,7 +65,7 @@ func apiFault(resp *http.Response, now time.Time) (*fault, error) {
 	case code == "ratelimited":
 		f.refused, f.paused, f.again = true, true, true
 	case code == "readonly" || strings.HasPrefix(code, "internal_api_error"):
-		f.again = true
+		f.paused, f.again = f.retryAfter > 0, true
 	default:
 		return nil, nil
 	}

@@ -205,12 +205,12 @@ func (t *Transport) retry(req *http.Request) (*http.Response, error) {
 			}
 		}
 		if fault != nil && fault.lag {
+			t.gate.close(req.URL.Host, t.settings.Clock.Now().Add(fault.retryAfter)) // also for who asks without maxlag now
 			if lagged >= t.settings.LagWait {
 				return nil, fault.err
 			}
 			attempt-- // it is neither a failure nor an attempt
 			lagged += fault.retryAfter
-			t.gate.close(req.URL.Host, t.settings.Clock.Now().Add(fault.retryAfter))
 			continue
 		}
 		if fault == nil {

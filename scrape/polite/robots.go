@@ -21,7 +21,7 @@ type RobotsError struct{ URL, Agent string }
 
 // Error names the agent that the rules forbid.
 func (e *RobotsError) Error() string {
-	return fmt.Sprintf("the site's robots.txt forbids it to %q", e.Agent)
+	return fmt.Sprintf("the site's robots.txt forbids it to %.80q", e.Agent)
 }
 
 // robots keeps the rules of each host for a day.

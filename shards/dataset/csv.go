@@ -132,7 +132,7 @@ func (src *csvSource) open() (*os.File, *csv.Reader, []string, error) {
 func (src *csvSource) setColumns(header []string, names Columns) error {
 	for i, h := range header {
 		if slices.Index(header, h) != i {
-			return fmt.Errorf("column %q stands twice", h)
+			return fmt.Errorf("column %.80q stands twice", h)
 		}
 	}
 	var unknown error
@@ -165,11 +165,11 @@ func (src *csvSource) setColumns(header []string, names Columns) error {
 	case unknown != nil:
 		return unknown
 	case c.path < 0:
-		return fmt.Errorf("no column path among %s; name it by columns.path", strings.Join(header, ", "))
+		return fmt.Errorf("no column path among %s; name it by columns.path", shortList(header))
 	case src.labels != nil && c.landmark < 0:
-		return fmt.Errorf("no column landmark_id among %s, by which to join the labels; name it by columns.landmark", strings.Join(header, ", "))
+		return fmt.Errorf("no column landmark_id among %s, by which to join the labels; name it by columns.landmark", shortList(header))
 	case src.labels == nil && len(c.levels) == 0:
-		return fmt.Errorf("no label columns level_0, level_1 … among %s; name them by levels, finest first", strings.Join(header, ", "))
+		return fmt.Errorf("no label columns level_0, level_1 … among %s; name them by levels, finest first", shortList(header))
 	}
 	return nil
 }
@@ -225,7 +225,7 @@ func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 	}
 	item := shards.Item{Path: path.Clean(get(c.path)), Split: labels.Split(get(c.split)), Where: where, SHA256: strings.ToLower(get(c.sha256))}
 	if get(c.path) == "" || !fs.ValidPath(item.Path) {
-		return item, fmt.Errorf("%s: path %q; want one within the folder of images, with slashes", where, get(c.path))
+		return item, fmt.Errorf("%s: path %.80q; want one within the folder of images, with slashes", where, get(c.path))
 	}
 	item.ID = shards.NewImageID(item.Path)
 	if id := get(c.id); id != "" {

@@ -46,10 +46,10 @@ func (CUB) Open(ctx context.Context, s Settings) (shards.Source, error) {
 			}
 			class, err := strconv.Atoi(classOf[id])
 			if err != nil || families[class].name == "" {
-				return fmt.Errorf("image_class_labels.txt gives image %d the class %q; want one of 1 to 200", id, classOf[id])
+				return fmt.Errorf("image_class_labels.txt gives image %d the class %.80q; want one of 1 to 200", id, classOf[id])
 			}
 			if folder, _, _ := strings.Cut(file, "/"); folder != names[class] {
-				return fmt.Errorf("path %q is not in %q, the class %d of classes.txt; take the lists of one release", file, names[class], class)
+				return fmt.Errorf("path %.80q is not in %.80q, the class %d of classes.txt; take the lists of one release", file, names[class], class)
 			}
 			r := record{path: file, split: labels.Train, where: where}
 			if class > 100 {
@@ -86,7 +86,7 @@ func numberAnd(text, columns string) (int, string, error) {
 	first, rest, _ := strings.Cut(text, " ")
 	n, err := strconv.Atoi(first)
 	if err != nil || n < 1 || rest == "" {
-		return 0, "", fmt.Errorf("%q; want %s, the number from 1 up", text, columns)
+		return 0, "", fmt.Errorf("%.80q; want %s, the number from 1 up", text, columns)
 	}
 	return n, rest, nil
 }

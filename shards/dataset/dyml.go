@@ -125,7 +125,7 @@ func glued(head *regexp.Regexp, each func(text, where string) error) func(text, 
 		header := head.FindString(text)
 		switch {
 		case first && header == "":
-			return fmt.Errorf("%q; want the header %q, with or without the first record behind it", text, strings.ReplaceAll(strings.Trim(head.String(), `^\s*`), `\s*,\s*`, ", "))
+			return fmt.Errorf("%.80q; want the header %.80q, with or without the first record behind it", text, strings.ReplaceAll(strings.Trim(head.String(), `^\s*`), `\s*,\s*`, ", "))
 		case !first && header != "":
 			return errors.New("the header stands here again, as if two files had been joined; take the file as it was published")
 		case header == text:
@@ -141,12 +141,12 @@ func glued(head *regexp.Regexp, each func(text, where string) error) func(text, 
 func dymlRecord(text string, ids int) (file string, list []string, err error) {
 	columns := strings.Split(text, ",")
 	if len(columns) != ids+1 {
-		return "", nil, fmt.Errorf("%q has %d columns, want %d: a file and its labels", text, len(columns), ids+1)
+		return "", nil, fmt.Errorf("%.80q has %d columns, want %d: a file and its labels", text, len(columns), ids+1)
 	}
 	for _, c := range columns[1:] {
 		n, err := strconv.Atoi(strings.TrimSpace(c))
 		if err != nil || n < 0 {
-			return "", nil, fmt.Errorf("label %q of %s; want a whole number from 0 up", strings.TrimSpace(c), columns[0])
+			return "", nil, fmt.Errorf("label %.80q of %s; want a whole number from 0 up", strings.TrimSpace(c), columns[0])
 		}
 		list = append(list, strconv.Itoa(n))
 	}

@@ -82,10 +82,10 @@ func namedSplits(tops, asked []string) (map[string]labels.Split, error) {
 		folder, split, ok := strings.Cut(text, "=")
 		switch {
 		case !ok || !slices.Contains(labels.Splits, labels.Split(split)):
-			return nil, fmt.Errorf("split_folders has %q, want FOLDER=SPLIT with a split of %v, or %s alone", text,
+			return nil, fmt.Errorf("split_folders has %.80q, want FOLDER=SPLIT with a split of %v, or %s alone", text,
 				labels.Splits, asClasses)
 		case !slices.Contains(tops, folder):
-			return nil, fmt.Errorf("split_folders names %q, and the folders are %s", folder, shortList(tops))
+			return nil, fmt.Errorf("split_folders names %.80q, and the folders are %s", folder, shortList(tops))
 		}
 		own[folder] = labels.Split(split)
 	}
@@ -212,11 +212,18 @@ func (src *folderSource) Notes() (list []string) {
 	return list
 }
 
-// shortList names the first few.
+// shortList names the first few, each no longer than a line, and with what acts on a
+// terminal escaped.
 func shortList(names []string) string {
 	const few = 6
-	if len(names) > few {
-		return strings.Join(names[:few], ", ") + fmt.Sprintf(" and %d more", len(names)-few)
+	var list []string
+	for _, name := range names[:min(few, len(names))] {
+		quoted := fmt.Sprintf("%.80q", name)
+		list = append(list, quoted[1:len(quoted)-1])
 	}
-	return strings.Join(names, ", ")
+	text := strings.Join(list, ", ")
+	if len(names) > few {
+		text += fmt.Sprintf(" and %d more", len(names)-few)
+	}
+	return text
 }

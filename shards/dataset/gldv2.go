@@ -159,7 +159,7 @@ func (g *gldv2) readLabels(ctx context.Context, s Settings) error {
 // put takes an image of a split whose landmark is of an id space.
 func (g *gldv2) put(id string, split, space labels.Split, landmark, where string) error {
 	if _, ok := shards.ParseImageID(id); !ok {
-		return fmt.Errorf("image %q; want 16 hexadecimal digits", id)
+		return fmt.Errorf("image %.80q; want 16 hexadecimal digits", id)
 	}
 	of := g.labels[space]
 	if of == nil {
@@ -268,7 +268,7 @@ func (p *published) table(ctx context.Context, name string, columns []string, ea
 		at := make([]int, len(columns))
 		for i, c := range columns {
 			if at[i] = slices.Index(head, c); at[i] < 0 {
-				return fmt.Errorf("%s:1: no column %s among %s", name, c, strings.Join(head, ","))
+				return fmt.Errorf("%s:1: no column %s among %s", name, c, shortList(head))
 			}
 		}
 		row := make([]string, len(columns))

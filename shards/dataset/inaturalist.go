@@ -57,12 +57,12 @@ func (INaturalist) Open(ctx context.Context, s Settings) (shards.Source, error) 
 			err := p.lines(ctx, fmt.Sprintf(lists, split), func(text, where string) error {
 				parts := strings.Split(text, "/")
 				if len(parts) < 3 {
-					return fmt.Errorf("path %q; want …/group/category id/file", text)
+					return fmt.Errorf("path %.80q; want …/group/category id/file", text)
 				}
 				group, id := parts[len(parts)-3], parts[len(parts)-2]
 				class, known := species[id]
 				if !known {
-					return fmt.Errorf("path %q: %q is no id of a category; want one of the JSON, which has %d", text, id, len(species))
+					return fmt.Errorf("path %.80q: %.80q is no id of a category; want one of the JSON, which has %d", text, id, len(species))
 				}
 				class["group"] = group
 				return p.add(record{path: text, split: split, names: p.pick(class), where: where})
@@ -99,7 +99,7 @@ func (p *published) taxonomy(ctx context.Context) (map[string]map[string]string,
 		if list, err = readCategories(d); err != nil {
 			var wrong *json.UnmarshalTypeError
 			if errors.As(err, &wrong) {
-				err = fmt.Errorf("%s is a %s", wrong.Field, wrong.Value)
+				err = fmt.Errorf("%s is a %.80s", wrong.Field, wrong.Value)
 			}
 			err = fmt.Errorf("%s, near byte %d: %w; want the annotations or the categories of iNaturalist 2018, whole and as JSON", name, d.InputOffset(), err)
 		}

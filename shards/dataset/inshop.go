@@ -49,7 +49,7 @@ func (InShop) Open(ctx context.Context, s Settings) (shards.Source, error) {
 				return rest(text, where)
 			}
 			if records, err = strconv.Atoi(text); err != nil || records < 0 {
-				return fmt.Errorf("%q; want the number of records, as in the published file, whose first line is 52712", text)
+				return fmt.Errorf("%.80q; want the number of records, as in the published file, whose first line is 52712", text)
 			}
 			return nil
 		})
@@ -72,10 +72,10 @@ func (p *published) inShopRecord(text, where string) error {
 	item, status := columns[len(columns)-2], columns[len(columns)-1]
 	split := labels.Split(status)
 	if split != labels.Train && split != labels.Query && split != labels.Gallery {
-		return fmt.Errorf("evaluation_status %q; want train, query or gallery", status)
+		return fmt.Errorf("evaluation_status %.80q; want train, query or gallery", status)
 	}
 	if n, err := strconv.Atoi(strings.TrimPrefix(item, "id_")); err != nil || n < 0 || !strings.HasPrefix(item, "id_") {
-		return fmt.Errorf("item_id %q; want one such as id_00000002", item)
+		return fmt.Errorf("item_id %.80q; want one such as id_00000002", item)
 	}
 	file := strings.TrimSpace(text[:strings.LastIndex(strings.TrimSuffix(text, status), item)])
 	folders := strings.Split(path.Dir(file), "/")

@@ -58,7 +58,7 @@ func (l *landmarks) label(item *shards.Item, id string) error {
 	}
 	n, err := strconv.ParseInt(id, 10, 32)
 	if err != nil || n < 0 {
-		return fmt.Errorf("landmark_id %q; want a whole number from 0 up", id)
+		return fmt.Errorf("landmark_id %.80q; want a whole number from 0 up", id)
 	}
 	join := l.joins[item.Split]
 	if join == nil {

@@ -135,7 +135,7 @@ func (n *nesting) add(names []string, where string) {
 	for l := range len(names) - 1 {
 		before, known := n.parents[l][names[l]]
 		if known && before.parent != names[l+1] && n.broken == "" {
-			n.broken = fmt.Sprintf("%s %q has two parents: %q (%s) and %q (%s)", n.levels[l], names[l], before.parent,
+			n.broken = fmt.Sprintf("%s %.80q has two parents: %.80q (%s) and %.80q (%s)", n.levels[l], names[l], before.parent,
 				before.where, names[l+1], where)
 		}
 		if !known {

@@ -74,7 +74,7 @@ func openPublished(ctx context.Context, s Settings, known []level, marks ...stri
 		return nil, errors.New("its lists give the labels; no labels and no columns are wanted")
 	}
 	if s.Split != "" && s.Split != labels.Train {
-		return nil, fmt.Errorf("its lists give the splits; no split is wanted, and not %q", s.Split)
+		return nil, fmt.Errorf("its lists give the splits; no split is wanted, and not %.80q", s.Split)
 	}
 	levels, err := chooseLevels(known, s.Levels)
 	if err != nil {
@@ -224,7 +224,7 @@ func header(columns string, each func(text, where string) error) func(text, wher
 			first = false
 			return nil
 		case first:
-			return fmt.Errorf("%q; want the header %q", text, columns)
+			return fmt.Errorf("%.80q; want the header %.80q", text, columns)
 		case is:
 			return errors.New("the header stands here again, as if two files had been joined; take the file as it was published")
 		}
@@ -246,7 +246,7 @@ func (p *published) pick(class map[string]string) []string {
 func (p *published) add(r record) error {
 	clean := path.Clean(r.path)
 	if r.path == "" || !fs.ValidPath(clean) || strings.Contains(clean, `\`) {
-		return fmt.Errorf("path %q; want one within the data set's folder, with slashes", r.path)
+		return fmt.Errorf("path %.80q; want one within the data set's folder, with slashes", r.path)
 	}
 	r.path = clean
 	if p.sides != nil {
@@ -255,7 +255,7 @@ func (p *published) add(r record) error {
 		if !known {
 			p.sides[r.names[0]] = side
 		} else if first.train != side.train {
-			return fmt.Errorf("%s %q is trained on and tested, by this line and %s; the published lists share no class, so one of them is another file",
+			return fmt.Errorf("%s %.80q is trained on and tested, by this line and %s; the published lists share no class, so one of them is another file",
 				p.levels[0], r.names[0], first.where)
 		}
 	}

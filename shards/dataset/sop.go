@@ -61,13 +61,13 @@ func (c categories) read(text string) (file string, class map[string]string, err
 	var numbers [3]int
 	for i, name := range strings.Fields(sopColumns)[:3] {
 		if numbers[i], err = strconv.Atoi(columns[i]); err != nil || numbers[i] < 1 {
-			return "", nil, fmt.Errorf("%s %q; want a whole number from 1 up", name, columns[i])
+			return "", nil, fmt.Errorf("%s %.80q; want a whole number from 1 up", name, columns[i])
 		}
 	}
 	file, super := columns[3], numbers[2]
 	folder, _, nested := strings.Cut(file, "/")
 	if !nested {
-		return "", nil, fmt.Errorf("path %q; want category_final/file", file)
+		return "", nil, fmt.Errorf("path %.80q; want category_final/file", file)
 	}
 	folder = strings.TrimSuffix(folder, "_final")
 	if c[super] == "" {

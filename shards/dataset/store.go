@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 
+	"hgld/internal/filehash"
 	"hgld/shards"
 )
 
@@ -55,7 +56,14 @@ func attach(item *shards.Item, st store, name string) (entry, error) {
 		return e, fmt.Errorf("%s: %w", item.Where, err)
 	}
 	item.Size, item.Stamp = e.size, e.stamp
-	item.Open = func() (io.ReadCloser, error) { return st.open(name) }
+	item.Open = func() (io.ReadCloser, error) {
+		r, later := st.open(name)
+		if later == nil && shards.Unreadable(err) { // with its size the shards would be others
+			return nil, errors.Join(&shards.ReadError{Path: item.Path, Where: item.Where,
+				Err: errors.New("may be read now, and not when the build began")}, r.Close())
+		}
+		return r, later
+	}
 	return entry{path: item.Path, size: e.size}, nil
 }
 
@@ -98,7 +106,7 @@ func openStore(ctx context.Context, name string) (store, error) {
 // come back as paths of rows.
 func checkMember(archive, name string) error {
 	clean := strings.TrimSuffix(name, "/")
-	bad := func(why string) error { return fmt.Errorf("%s: member %q %s", filepath.Base(archive), name, why) }
+	bad := func(why string) error { return fmt.Errorf("%s: member %.80q %s", filepath.Base(archive), name, why) }
 	switch {
 	case strings.ContainsRune(name, 0):
 		return bad("has a NUL in its name")
@@ -143,9 +151,11 @@ func FileInput(ctx context.Context, name string) (shards.Input, error) {
 		return shards.Input{}, err
 	}
 	defer f.Close()
-	h := &hashed{ctx: ctx, sum: sha256.New()}
-	if _, err := io.CopyBuffer(h, struct{ io.Reader }{f}, make([]byte, 1<<20)); err != nil {
+	sum := sha256.New()
+	in := shards.Input{Name: filepath.Base(name)}
+	if in.Bytes, err = filehash.Copy(ctx, sum, f); err != nil {
 		return shards.Input{}, err
 	}
-	return h.input(filepath.Base(name)), nil
+	sum.Sum(in.SHA256[:0])
+	return in, nil
 }

@@ -59,9 +59,19 @@ func openTarSet(ctx context.Context, name string, splits []labels.Split) (*tarSe
 
 // index finds the members of a split's TARs.
 func (s *tarSet) index(ctx context.Context, split labels.Split) error {
-	files, err := filepath.Glob(filepath.Join(s.name, string(split), "images_*.tar"))
-	if err != nil || len(files) == 0 {
+	dir := filepath.Join(s.name, string(split))
+	entries, err := os.ReadDir(dir) // filepath.Glob would not tell an error, and the images seem missing
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
+	}
+	var files []string
+	for _, e := range entries {
+		if ok, _ := path.Match("images_*.tar", e.Name()); ok {
+			files = append(files, filepath.Join(dir, e.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil
 	}
 	members := map[shards.ImageID]place{}
 	for _, file := range files {
@@ -217,7 +227,7 @@ func publishedMD5(tar string) (string, error) {
 		}
 		fields := strings.Fields(string(text))
 		if len(fields) == 0 || len(fields[0]) != 2*md5.Size {
-			return "", fmt.Errorf("%s: %q is no MD5 sum; load the file again", file, strings.TrimSpace(string(text)))
+			return "", fmt.Errorf("%s: %.80q is no MD5 sum; load the file again", file, strings.TrimSpace(string(text)))
 		}
 		return fields[0], nil
 	}

@@ -116,7 +116,7 @@ func (s *tarStore) index() error {
 		if err := checkMember(s.name, h.Name); err != nil {
 			return err
 		}
-		bad := func(why string) error { return fmt.Errorf("%s: member %q %s", base, h.Name, why) }
+		bad := func(why string) error { return fmt.Errorf("%s: member %.80q %s", base, h.Name, why) }
 		switch h.Typeflag {
 		case tar.TypeDir, tar.TypeXGlobalHeader:
 			continue
@@ -129,7 +129,7 @@ func (s *tarStore) index() error {
 			if mode := h.FileInfo().Mode(); !mode.IsRegular() {
 				return bad("is " + kindOf(mode) + ", not a plain file")
 			}
-			return bad(fmt.Sprintf("is of unknown type %q", h.Typeflag))
+			return bad(fmt.Sprintf("is of unknown type %.80q", h.Typeflag))
 		}
 		for key := range h.PAXRecords {
 			if strings.HasPrefix(key, "GNU.sparse.") {

@@ -38,7 +38,7 @@ func (s *zipStore) index() error {
 		if err := checkMember(s.name, f.Name); err != nil {
 			return err
 		}
-		bad := func(why string) error { return fmt.Errorf("%s: member %q %s", filepath.Base(s.name), f.Name, why) }
+		bad := func(why string) error { return fmt.Errorf("%s: member %.80q %s", filepath.Base(s.name), f.Name, why) }
 		mode := f.Mode()
 		switch {
 		case mode.IsDir():

@@ -13,14 +13,16 @@ import (
 // [N,H',W',C], or into one vector [N,C] for each image, which is not pooled: what
 // its stages do, one after the other.
 type Backbone interface {
+	// Stages returns the parts of the network, in order.
 	Stages() []Stage
+	// Channels returns C, the size of the features.
 	Channels() int
 }
 
 // Stage is a part of a network with the name that its parameters share in files.
 type Stage struct {
-	Name  string
-	Layer nn.Layer
+	Name  string   // prefix of its parameters in files
+	Layer nn.Layer // its forward pass
 }
 
 // Classifier is a Backbone with the head of its published weights, which
@@ -37,6 +39,7 @@ type Classifier interface {
 type Spec interface {
 	// Build declares the parameters in c.
 	Build(c nn.Scope, o Options) Backbone
+	// Facts returns what is known before Build.
 	Facts() Facts
 }
 
@@ -51,19 +54,19 @@ type Options struct {
 
 // Facts are what one must know of a backbone before choosing it.
 type Facts struct {
-	Input     int      // side of the images that it was published for, in pixels
-	Fixed     bool     // and it accepts no other
-	Channels  int      // of its features: the embedding without a projection
-	Vector    bool     // it gives one vector for each image, and the pooling is "none"
-	Heads     []string // how the names of the published head's tensors begin
-	Weights   []Weights
+	Input     int        // side of the images that it was published for, in pixels
+	Fixed     bool       // and it accepts no other
+	Channels  int        // of its features: the embedding without a projection
+	Vector    bool       // it gives one vector for each image, and the pooling is "none"
+	Heads     []string   // how the names of the published head's tensors begin
+	Weights   []Weights  // published ones; the first is the usual choice
 	Mean, Std [3]float32 // of the pixels that the first of Weights saw
 }
 
 // Weights is where weights were published. They are no part of hgld.
 type Weights struct {
 	From    string // library and name in it
-	File    string
+	File    string // name of the file there
 	Licence string // as the library gives it; "": it gives none
 }
 

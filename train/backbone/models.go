@@ -14,9 +14,9 @@ type Model struct {
 	Pooling    string // entry of Poolings
 	Standard   string // entry of Standards
 	Dim        int    // of the projection; 0: none
-	FreezeNorm bool
-	Pretrained bool // starts from published weights
-	PCA        bool // and its projection from FitPCA
+	FreezeNorm bool   // BatchNorm uses its running statistics in training too
+	Pretrained bool   // starts from published weights
+	PCA        bool   // and its projection from FitPCA
 }
 
 // Models lists the nets that the papers' tables were made with.
@@ -57,7 +57,7 @@ func (m Model) Build(s *nn.Store) (*Retrieval, error) {
 		return nil, err
 	}
 	if spec.Facts().Vector != (m.Pooling == "none") {
-		return nil, fmt.Errorf("pooling %q does not go with %s", m.Pooling, m.Backbone)
+		return nil, fmt.Errorf("pooling %.80q does not go with %s", m.Pooling, m.Backbone)
 	}
 	return NewRetrieval(s, spec, Options{FreezeNorm: m.FreezeNorm}, h), nil
 }

@@ -24,7 +24,7 @@ import (
 // convolution ("v1.5"): published weights need it there.
 type ResNet struct {
 	Blocks     []int `range:"1 256"` // of each of the four layers
-	Bottleneck bool
+	Bottleneck bool  // blocks of 1×1, 3×3, 1×1 rather than two 3×3
 }
 
 // resnetWidths are the channels of the four layers, before a bottleneck widens.

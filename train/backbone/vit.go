@@ -13,11 +13,11 @@ import (
 // front and an MLP four times as wide, a norm at the end (ε 1e-6 in all). Images
 // [N,Input,Input,4] → [N,Width], the class token.
 type ViT struct {
-	Width int `range:"1 16384"`
-	Depth int `range:"1 256"`
-	Heads int `range:"1 256"`
-	Patch int `range:"1 1024"` // side, in pixels
-	Input int `range:"1 8192"` // side of the images: positions are learnt for one size
+	Width int `range:"1 16384"` // numbers of a token
+	Depth int `range:"1 256"`   // blocks
+	Heads int `range:"1 256"`   // a divisor of Width
+	Patch int `range:"1 1024"`  // side, in pixels
+	Input int `range:"1 8192"`  // side of the images: positions are learnt for one size
 }
 
 // DeiT is the transformer of Touvron et al., "Training data-efficient image
@@ -29,12 +29,12 @@ type ViT struct {
 // its position and its head are left out. SupRank's deit_small and deit_base are
 // made so.
 type DeiT struct {
-	Width     int `range:"1 16384"`
-	Depth     int `range:"1 256"`
-	Heads     int `range:"1 256"`
-	Patch     int `range:"1 1024"`
-	Input     int `range:"1 8192"`
-	Distilled bool
+	Width     int  `range:"1 16384"` // numbers of a token
+	Depth     int  `range:"1 256"`   // blocks
+	Heads     int  `range:"1 256"`   // a divisor of Width
+	Patch     int  `range:"1 1024"`  // side, in pixels
+	Input     int  `range:"1 8192"`  // side of the images
+	Distilled bool // with a distillation token
 }
 
 // vitEps is timm's ε of every LayerNorm in a ViT; torch's own default is 1e-5.

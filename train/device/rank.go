@@ -35,8 +35,8 @@ const (
 // SharedKind says which label columns Shared compares, [From, To); To 0 means
 // all of them. One column makes L = 1: an item is positive or not.
 type SharedKind struct {
-	From, To int
-	Self     SelfKind
+	From, To int      // label columns, finest first
+	Self     SelfKind // level of the query's own row
 }
 
 // RelMode is the rule by which levels get their relevance.
@@ -58,8 +58,8 @@ const (
 
 // RelKind says how Relevance weighs the levels.
 type RelKind struct {
-	Mode      RelMode
-	Alpha     float32
+	Mode      RelMode   // the rule
+	Alpha     float32   // RelPop: the power
 	Divisor   float32   // L in the paper, L−1 in the released code: no matter to H-AP, where it cancels
 	Weights   []float32 // RelMap: one for each level, coarsest first
 	CountSelf bool      // the query is counted in n_L though it is absent from the row
@@ -95,12 +95,12 @@ const (
 // which. Rho −1 makes it a Sigmoid. Leak is the numerator of HAPPIER's released
 // code ("with_hrank").
 type Step struct {
-	Kind                      StepKind
-	Tau                       float32
-	Rho, Delta, Start, Offset float32
-	AutoOffset                bool    // Offset is Start + σ(Delta/τ), which makes Upper continuous
-	Zero                      float32 // value of Upper at t = 0
-	LeakSlope, Beta, Gamma    float32
+	Kind                      StepKind // which step; the others are its constants
+	Tau                       float32  // Sigmoid, Upper: temperature, positive
+	Rho, Delta, Start, Offset float32  // Upper: see above
+	AutoOffset                bool     // Offset is Start + σ(Delta/τ), which makes Upper continuous
+	Zero                      float32  // value of Upper at t = 0
+	LeakSlope, Beta, Gamma    float32  // Leak: see above
 }
 
 // Steps holds the step of the rank (A) and of the positives' rank (B) by how an
@@ -111,7 +111,7 @@ type Step struct {
 //	sup-ap, sup-h-ap, sup-ndcg            A H H H⁻    B HHH
 //	smooth-recall, sup-recall             A as above, no B
 type Steps struct {
-	Rank, Plus [3]Step
+	Rank, Plus [3]Step // A and B, indexed by Higher, Equal, Lower
 }
 
 // Indices into Steps.Rank and Steps.Plus.
@@ -144,7 +144,7 @@ const (
 
 // Score says which score, with the constants of Recall.
 type Score struct {
-	Kind ScoreKind
+	Kind ScoreKind // which score
 	At   []float32 // Recall: K
 	Temp []float32 // Recall: T of each of K
 	Clip bool      // Recall: the sum for κ is at most κ
@@ -204,13 +204,13 @@ const (
 
 // Pairs says what PairLoss computes, with the constants of its kind.
 type Pairs struct {
-	Kind                     PairKind
-	Mean                     PairMean
-	PosMargin, NegMargin     float32
-	PosScale, NegScale, Base float32
-	Ceiling                  float32 // what takes out copies of the query: 1 − 1e-5, or +Inf
-	Mine                     bool
-	Easy                     bool
+	Kind                     PairKind  // which sum; the others are its constants
+	Mean                     PairMean  // of all queries
+	PosMargin, NegMargin     float32   // of positives and negatives
+	PosScale, NegScale, Base float32   // inverse temperatures, and the score they are applied around
+	Ceiling                  float32   // what takes out copies of the query: 1 − 1e-5, or +Inf
+	Mine                     bool      // MultiSimilarity: only violating items count
+	Easy                     bool      // Angular: φ is cos θ from θ = π/2 on
 	Smoothing                float32   // Angular: ε, by which the angle moves the negatives too
 	Margins                  []float32 // Levels: of each, finest first
 }
@@ -219,8 +219,8 @@ type Pairs struct {
 // Min. A score belongs to the two centres beside it, to each by 1 − distance/Δ;
 // beyond the ends it belongs to the last one.
 type Bins struct {
-	N        int
-	Min, Max float32
+	N        int     // centres, at least 2
+	Min, Max float32 // the last and the first centre
 }
 
 // Rank is what every ranking loss and metric is made of. For each query, items

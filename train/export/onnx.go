@@ -218,5 +218,5 @@ func (n *net) standard(x string) string {
 }
 
 func (n *net) fail(what, name string) {
-	n.err = errors.Join(n.err, fmt.Errorf("export: %s %q has no ONNX form", what, name))
+	n.err = errors.Join(n.err, fmt.Errorf("export: %s %.80q has no ONNX form", what, name))
 }

@@ -32,7 +32,7 @@ func (t *Tape) Recompute(f func(*Tape, *Var) *Var, x *Var) *Var {
 	forward := func() *Var { return f(t, x) }
 	x.root.holds++ // f may be done with x, the second pass is not
 	y := t.Detached(forward)
-	t.push(entry{reads: []*Var{x}, record: func() { t.again(forward, t.complete(y)) }})
+	t.push(entry{reads: []*Var{x}, record: func() { t.rerecord(forward, t.complete(y)) }})
 	t.release(x.root)
 	return y
 }
@@ -74,7 +74,7 @@ func TwoPass(t *Tape, chunks []device.Array, embed, loss func(*Tape, *Var) *Var)
 	t.push(entry{record: func() {
 		dall := t.complete(all)
 		for i := range chunks {
-			t.again(forward(i), dall.RowRange(first[i], first[i+1]))
+			t.rerecord(forward(i), dall.RowRange(first[i], first[i+1]))
 		}
 	}})
 	return loss(t, all)
@@ -86,8 +86,8 @@ func (t *Tape) complete(v *Var) device.Array {
 	return over(v, v.root.Grad)
 }
 
-// again records f a second time and its backward pass from the given gradient.
-func (t *Tape) again(f func() *Var, seed device.Array) {
+// rerecord records f a second time and its backward pass from the given gradient.
+func (t *Tape) rerecord(f func() *Var, seed device.Array) {
 	mark, keep := len(t.back), len(t.live)
 	t.repeats++
 	y := f()

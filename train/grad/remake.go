@@ -48,9 +48,9 @@ func (t *Tape) restore(v *Var) {
 	}
 	v.remake.dropped = false
 	t.remade = append(t.remade, v)
-	again := t.alloc(v.Value.Type, v.Value.Shape()...).Buf
+	fresh := t.alloc(v.Value.Type, v.Value.Shape()...).Buf
 	t.Do(func(b device.Backend) {
-		v.moveTo(again)
+		v.moveTo(fresh)
 		v.remake.op(b)
 	})
 }

@@ -32,16 +32,18 @@ import (
 	"hgld/train/device"
 )
 
-// Arena is where intermediates live: *device.Arena in earnest, a backend itself
-// where reuse does not matter.
+// Arena holds intermediate results. It is a *device.Arena, or a backend where reuse does
+// not matter.
 type Arena interface {
+	// Alloc returns memory with undefined contents.
 	Alloc(bytes int) device.Buffer
+	// Free takes memory back, once all work queued so far is done.
 	Free(device.Buffer)
 }
 
 // Var is an array in a computation and, in time, its gradient.
 type Var struct {
-	Value device.Array
+	Value device.Array // the result of the operation that made it
 	Grad  device.Array // absent until the backward pass reaches the Var; of a leaf as given
 
 	root    *Var // what a view lies over; itself otherwise

@@ -12,6 +12,7 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/device/cpu"
+	"hgld/train/device/reference"
 	"hgld/train/grad"
 	"hgld/train/loss"
 )
@@ -148,16 +149,16 @@ func plainRank(b *testing.B, be device.Backend, s, sh, rel, count device.Array, 
 		relevances[i] = float64(math.Float32frombits(binary.NativeEndian.Uint32(table[4*i:])))
 		counts[i] = int32(binary.NativeEndian.Uint32(numbers[4*i:]))
 	}
-	var room [5][]float64
-	for i := range room {
-		room[i] = make([]float64, rows)
+	var work [5][]float64
+	for i := range work {
+		work[i] = make([]float64, rows)
 	}
-	rank, plus, drank, dplus, ds, steps, n := room[0], room[1], room[2], room[3], room[4], cpu.NewSteps(h), rel.Dims[1]
+	rank, plus, drank, dplus, ds, steps, n := work[0], work[1], work[2], work[3], work[4], reference.NewSteps(h), rel.Dims[1]
 	return func(q int) {
 		s, sh, rel := scores[q*rows:(q+1)*rows], levels[q*rows:(q+1)*rows], relevances[q*n:(q+1)*n]
-		cpu.PairRank(rank, plus, s, sh, rel, steps)
-		cpu.RankScore(drank, dplus, rank, plus, sh, rel, counts[q*n:(q+1)*n], o)
-		cpu.PairRankGrad(ds, drank, dplus, s, sh, rel, steps)
+		reference.PairRank(rank, plus, s, sh, rel, steps)
+		reference.RankScore(drank, dplus, rank, plus, sh, rel, counts[q*n:(q+1)*n], o)
+		reference.PairRankGrad(ds, drank, dplus, s, sh, rel, steps)
 	}
 }
 

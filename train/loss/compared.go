@@ -13,7 +13,7 @@ type Compared interface {
 // Comparison says which items are the positives of a query: those that share the
 // label of at least one of the levels [From, To), To 0 meaning all from From up.
 type Comparison struct {
-	From, To int
+	From, To int // levels, finest 0
 	// Defined says that a batch in which no query has a positive has a loss all the
 	// same, that of its negatives.
 	Defined bool

@@ -72,7 +72,7 @@ func TestMemoryIsASecondGallery(t *testing.T) {
 		combine loss.Combine
 		weight  float64
 	}{{loss.Add, 1}, {loss.Average, 0.5}} {
-		k := loss.SmoothAP{Tau: 0.01, Against: loss.Against{MemoryCombine: c.combine}}
+		k := loss.SmoothAP{Tau: 0.01, GalleryOptions: loss.GalleryOptions{MemoryCombine: c.combine}}
 		want := c.weight * (forward(t, backend(), k, in).value + forward(t, backend(), k, &alone).value)
 		if got := forward(t, backend(), k, &both).value; math.Abs(got-want) > 1e-6 {
 			t.Errorf("combine %v: %v, want %v", c.combine, got, want)
@@ -96,16 +96,16 @@ func TestReplayedMixturesReadTheirInputsAgain(t *testing.T) {
 		}
 		return drawn
 	}
-	with := loss.Against{SelfInGallery: true}
+	with := loss.GalleryOptions{SelfInGallery: true}
 	for name, c := range map[string]struct {
 		k      loss.Kind
 		change func(*batch)
 	}{
-		"scores mixed": {loss.SupAP{HMinus: sopStep, Against: with, ScoreMixing: loss.ScoreMixing{UsePosMixup: true}}, func(b *batch) { b.drawn, b.perClass = shares(24), 4 }},
+		"scores mixed": {loss.SupAP{HMinus: sopStep, GalleryOptions: with, ScoreMixing: loss.ScoreMixing{UsePosMixup: true}}, func(b *batch) { b.drawn, b.perClass = shares(24), 4 }},
 		"scores mixed, of others alone": {loss.SmoothRecall{Tau: 0.01, AtK: []float64{1, 4}, Temp: loss.Temperatures{All: 1}, ScoreMixing: loss.ScoreMixing{UsePosMixup: true}},
 			func(b *batch) { b.drawn, b.perClass = shares(24), 4 }},
 		"rows mixed":               {loss.RecallAtKOriginal{Tau: 0.01, AtK: []float64{1, 4}, Temp: loss.Temperatures{All: 1}, SiMix: true}, func(b *batch) { b.drawn, b.perClass = shares(6), 4 }},
-		"a temperature for each k": {loss.SupRecall{HMinus: sopStep, AtK: []float64{1, 4, 2}, Temp: loss.Temperatures{Each: []float64{0.5, 3, 1}}, Against: with}, func(*batch) {}},
+		"a temperature for each k": {loss.SupRecall{HMinus: sopStep, AtK: []float64{1, 4, 2}, Temp: loss.Temperatures{Each: []float64{0.5, 3, 1}}, GalleryOptions: with}, func(*batch) {}},
 		"angles smoothed":          {loss.ArcFace{S: 30, M: 0.5, Smoothing: 0.2}, func(b *batch) { b.proxies = randomBatch(1, 6, 1, 8, 1).query }},
 		"three centres":            {loss.NSM{Temperature: 0.05, NumCenters: 3, TemperatureCenters: 0.1}, func(b *batch) { b.centers, b.proxies = 3, randomBatch(1, 18, 1, 8, 1).query }},
 	} {

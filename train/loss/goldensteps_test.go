@@ -92,7 +92,7 @@ func (g *golden) scoreMemory(t *testing.T, float32, released bool, check func(in
 		if released {
 			want, wantGrad = step.ValueCode, step.GradCode
 		}
-		d := scored{ranking: ranking{from: k.Level, to: k.Level + 1, self: selfOf(k.Against)}, of: ramboRecallOf(k, past)}
+		d := scored{ranking: ranking{from: k.Level, to: k.Level + 1, self: selfOf(k.GalleryOptions)}, of: ramboRecallOf(k, past)}
 		got := result{query: like(in.query)}
 		d.add(in, 1, &got)
 		if float32 {

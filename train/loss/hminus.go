@@ -16,10 +16,10 @@ import "hgld/train/device"
 // here, has 0.05. With the released constants H⁻ falls by 0.05 at Delta (offset
 // 1.44), and with those for iNaturalist (start 0) it is no upper bound.
 type HMinus struct {
-	Tau    float64  `yaml:"tau"`
-	Rho    float64  `yaml:"rho"` // −1: a sigmoid everywhere
-	Delta  float64  `yaml:"delta"`
-	Start  float64  `yaml:"start"`
+	Tau    float64  `yaml:"tau"`            // temperature of the sigmoids
+	Rho    float64  `yaml:"rho"`            // −1: a sigmoid everywhere
+	Delta  float64  `yaml:"delta"`          // where the linear piece begins
+	Start  float64  `yaml:"start"`          // added to the sigmoid above 0
 	Offset *float64 `yaml:"offset"`         // nil: Start + σ(Delta/Tau), which makes H⁻ continuous
 	Zero   float64  `yaml:"hminus_at_zero"` // 1 keeps the bound at a tie, 1/2 is the released code
 }

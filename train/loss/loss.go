@@ -16,6 +16,8 @@ import (
 
 // Loss records the loss of a batch: F32 [1].
 type Loss interface {
+	// Forward returns a Var F32 [1], whose backward pass reaches b.Query, b.Gallery and
+	// the parameters. It is called once for each recording.
 	Forward(t *grad.Tape, b *Batch) *grad.Var
 }
 
@@ -67,6 +69,7 @@ type Facts struct {
 // the loss; each call makes one with proxies of its own. Its error names the
 // setting; the caller knows the loss.
 type Kind interface {
+	// New returns the loss, or an error that names the wrong setting.
 	New(f Facts) (Loss, error)
 }
 
@@ -95,11 +98,11 @@ type Trained interface {
 // Param is a parameter of a loss. It starts from a uniform draw within ±1/√FanIn or
 // a normal one of the given Deviation; where both are 0, from 0.
 type Param struct {
-	Name        string
-	Dims        []int
-	FanIn       int
-	Deviation   float64
-	Value, Grad device.Array
+	Name        string       // unique within its loss
+	Dims        []int        // of Value and Grad
+	FanIn       int          // 0: no uniform start
+	Deviation   float64      // 0: no normal start
+	Value, Grad device.Array // F32; set by the owner
 }
 
 // Stateful is a Loss with arrays that outlive a step and belong in a checkpoint.
@@ -115,11 +118,11 @@ type Stateful interface {
 
 // State is an array that a loss keeps from step to step.
 type State struct {
-	Name  string
-	Type  device.DType
-	Dims  []int
-	Start float32
-	Value device.Array
+	Name  string       // unique within its loss
+	Type  device.DType // of Value
+	Dims  []int        // of Value
+	Start float32      // value of all elements before the first step
+	Value device.Array // set by the owner
 }
 
 // weighted records Σ_i weights[i]·terms[i] of numbers.

@@ -6,6 +6,7 @@ import (
 	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/nn"
 )
 
 // NSM is the normalised softmax of Zhai & Wu, "Classification is a Strong Baseline
@@ -24,10 +25,10 @@ import (
 //
 // A query without a label of the given Level counts 0; the mean is over all Q.
 type NSM struct {
-	Temperature        float64 `yaml:"temperature"`
+	Temperature        float64 `yaml:"temperature"`              // of the softmax over classes
 	Level              int     `yaml:"level"`                    // whose classes have proxies; 0 is the finest
 	NumCenters         int     `yaml:"num_centers" range:"0 64"` // proxies of a class; 0 is 1
-	TemperatureCenters float64 `yaml:"temperature_centers"`
+	TemperatureCenters float64 `yaml:"temperature_centers"`      // of the softmax over the proxies of a class
 }
 
 var nsmEntry = registry.Entry[Kind]{
@@ -82,7 +83,7 @@ func (l *nsm) Forward(t *grad.Tape, b *Batch) *grad.Var {
 	if l.normalise {
 		query = unit(t, query)
 	}
-	z := linear(t, query, unit(t, t.Leaf(l.proxies.Value, l.proxies.Grad)), nil)
+	z := nn.Affine(t, query, unit(t, t.Leaf(l.proxies.Value, l.proxies.Grad)), nil)
 	if l.centers > 1 {
 		z = overCenters(t, z, l.centers, float32(l.softness))
 	}

@@ -27,13 +27,13 @@ import (
 // count as further queries, without a gradient (section 4.3): they enlarge the mean
 // over positives. They are part of the loss' state.
 type RamboRecall struct {
-	Lambda      float64      `yaml:"lambda"`
-	Margin      float64      `yaml:"margin"`
-	Weight      RecallWeight `yaml:"weight"`
-	ScaleByRows bool         `yaml:"scale_by_rows"`
-	BatchMemory int          `yaml:"batch_memory" range:"0 1024"` // τ
-	Level       int          `yaml:"level"`                       // 0 is the finest
-	Against     `yaml:",inline"`
+	Lambda         float64      `yaml:"lambda"`                      // how far scores move along their gradient
+	Margin         float64      `yaml:"margin"`                      // by which the scores of positives are lowered
+	Weight         RecallWeight `yaml:"weight"`                      // log or loglog
+	ScaleByRows    bool         `yaml:"scale_by_rows"`               // r is multiplied by Q/(Q − 1)
+	BatchMemory    int          `yaml:"batch_memory" range:"0 1024"` // τ
+	Level          int          `yaml:"level"`                       // 0 is the finest
+	GalleryOptions `yaml:",inline"`
 }
 
 var ramboRecallEntry = registry.Entry[Kind]{
@@ -72,7 +72,7 @@ func (l RamboRecall) New(f Facts) (Loss, error) {
 		return nil, err
 	}
 	r := &ramboRecall{
-		moved:       moved{lambda: float32(l.Lambda), margin: float32(l.Margin), shared: oneLevel(l.Level, l.Against)},
+		moved:       moved{lambda: float32(l.Lambda), margin: float32(l.Margin), shared: oneLevel(l.Level, l.GalleryOptions)},
 		score:       device.Score{Kind: device.ScoreLog},
 		scaleByRows: l.ScaleByRows, combine: l.MemoryCombine,
 	}

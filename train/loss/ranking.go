@@ -5,8 +5,8 @@ import (
 	"hgld/train/grad"
 )
 
-// Against says what a query is ranked against.
-type Against struct {
+// GalleryOptions says what a query is ranked against.
+type GalleryOptions struct {
 	// SelfInGallery leaves the query in its own gallery, where it is a positive of
 	// full relevance, as in the released code. The papers' sums run over the other
 	// items; then a query without another positive is left out of the mean.
@@ -16,7 +16,9 @@ type Against struct {
 }
 
 // released is the code's choice in both.
-func (a Against) released() Against { return Against{SelfInGallery: true, MemoryCombine: Average} }
+func (a GalleryOptions) released() GalleryOptions {
+	return GalleryOptions{SelfInGallery: true, MemoryCombine: Average}
+}
 
 // ranking is every loss that is a score of ranks:
 //
@@ -58,14 +60,14 @@ func smoothSteps(tau float64) device.Steps {
 }
 
 // oneLevel compares the labels of one level.
-func oneLevel(level int, a Against) device.SharedKind {
+func oneLevel(level int, a GalleryOptions) device.SharedKind {
 	return device.SharedKind{From: level, To: level + 1, Self: a.self()}
 }
 
 // allLevels counts the levels in common.
-func allLevels(a Against) device.SharedKind { return device.SharedKind{Self: a.self()} }
+func allLevels(a GalleryOptions) device.SharedKind { return device.SharedKind{Self: a.self()} }
 
-func (a Against) self() device.SelfKind {
+func (a GalleryOptions) self() device.SelfKind {
 	if a.SelfInGallery {
 		return device.SelfLevel
 	}

@@ -15,8 +15,8 @@ import (
 //
 // A greater Alpha favours the finest level. Divisor cancels in H-AP.
 type Relevance struct {
-	Type    RelevanceType `yaml:"type"`
-	Alpha   float64       `yaml:"alpha"`
+	Type    RelevanceType `yaml:"type"`    // the rule
+	Alpha   float64       `yaml:"alpha"`   // pop: the power
 	Weights []float64     `yaml:"weights"` // map: of each level, coarsest first
 	Divisor float64       `yaml:"divisor"` // at 0 or below: that much more than L, so 0 is L (paper), −1 is L−1 (released)
 	// CountsQuery counts the query itself among the items of level L. It must, where
@@ -56,7 +56,7 @@ func (r Relevance) released() Relevance {
 }
 
 // kind returns the device's rule for data with the given number of levels.
-func (r Relevance) kind(levels int, a Against) (device.RelKind, error) {
+func (r Relevance) kind(levels int, a GalleryOptions) (device.RelKind, error) {
 	if a.SelfInGallery && !r.CountsQuery {
 		return device.RelKind{}, errors.New("relevance.counts_query is false, but self_in_gallery has the query among the items that are counted")
 	}

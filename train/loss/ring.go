@@ -64,7 +64,7 @@ func (r *Ring) At(b device.Backend, n int) {
 	for i := range own {
 		own[i] = int32(r.First(n) + i)
 	}
-	r.place(b, own, own)
+	r.setRows(b, own, own)
 }
 
 // AtItems says of which items the coming batch is, each of which has the row of its
@@ -82,10 +82,10 @@ func (r *Ring) AtItems(b device.Backend, items []int) {
 	for item, i := range last {
 		index[i] = item
 	}
-	r.place(b, index, own)
+	r.setRows(b, index, own)
 }
 
-func (r *Ring) place(b device.Backend, index, own []int32) {
+func (r *Ring) setRows(b device.Backend, index, own []int32) {
 	if r.index.Absent() {
 		r.index, r.own = device.New(b, device.I32, r.batch), device.New(b, device.I32, r.batch)
 		r.classes = device.New(b, device.I32, r.size, r.levels)

@@ -18,7 +18,7 @@ import (
 type rowMixing struct {
 	perClass    int
 	left, right device.Array // I32 [pairs]: rows of the batch sorted by class
-	place       device.Array // I32 [rows and pairs]: 0, 1, …
+	identity    device.Array // I32 [rows and pairs]: 0, 1, …
 }
 
 // mixedPairs lists the pairs of n rows in the authors' order, which is by distance
@@ -47,16 +47,16 @@ func (m *rowMixing) prepare(t *grad.Tape, rows int) {
 	if n := rows / m.perClass * len(pairs); m.left.Len() == n && !m.left.Absent() {
 		return
 	}
-	var left, right, place []int32
+	var left, right, identity []int32
 	for first := 0; first+m.perClass <= rows; first += m.perClass {
 		for _, p := range pairs {
 			left, right = append(left, int32(first+p[0])), append(right, int32(first+p[1]))
 		}
 	}
 	for i := range rows + len(left) {
-		place = append(place, int32(i))
+		identity = append(identity, int32(i))
 	}
-	m.left, m.right, m.place = constant(t, left), constant(t, right), constant(t, place)
+	m.left, m.right, m.identity = constant(t, left), constant(t, right), constant(t, identity)
 }
 
 // extend records b with its virtual rows behind the real ones. Their coefficients
@@ -80,7 +80,7 @@ func (m *rowMixing) extend(t *grad.Tape, b *Batch, level int) *Batch {
 		d.Gather(classes.Value.RowRange(rows, all), b.QueryLabels, left.Value)
 	})
 	x := mixture(t, b.Query, left, right, share, other)
-	extended := &Batch{Query: x, Gallery: x, QueryLabels: classes.Value, GalleryLabels: classes.Value, Self: m.place, Key: b.Key}
+	extended := &Batch{Query: x, Gallery: x, QueryLabels: classes.Value, GalleryLabels: classes.Value, Self: m.identity, Key: b.Key}
 	if b.Memory != nil {
 		extended.Memory = m.memory(t, b.Memory, rows, all)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/nn"
 )
 
 // gallery is what a batch is scored against: its own items, or a memory.
@@ -91,17 +92,7 @@ func (b *Batch) normalised(t *grad.Tape) *Batch {
 }
 
 // unit records rows divided by their length.
-func unit(t *grad.Tape, x *grad.Var) *grad.Var {
-	y, norm := t.New(device.F32, x.Value.Shape()...), t.New(device.F32, x.Value.Rows())
-	t.Do(func(d device.Backend) { d.Normalize(y.Value, norm.Value, x.Value, normEps) })
-	t.Back(func(d device.Backend) {
-		if dx := t.Into(x); !dx.Absent() {
-			d.NormalizeGrad(dx, t.Grad(y), y.Value, norm.Value)
-		}
-	}, y, norm)
-	t.Done(norm)
-	return y
-}
+func unit(t *grad.Tape, x *grad.Var) *grad.Var { return nn.Normalize(t, x, normEps) }
 
 // checkLevel reports a level that the data do not have.
 func checkLevel(level int, f Facts) error {

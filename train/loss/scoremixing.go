@@ -18,7 +18,7 @@ import (
 // query itself included where it is in its gallery; of more than that the first by
 // row are mixed.
 type ScoreMixing struct {
-	UsePosMixup bool `yaml:"use_pos_mixup"`
+	UsePosMixup bool `yaml:"use_pos_mixup"` // mix the scores of two positives
 }
 
 // mixing returns nil where it is off.

@@ -145,9 +145,9 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 
 func TestSettingsSurviveAConfiguration(t *testing.T) {
 	want := loss.SupHAP{
-		HMinus:    loss.HMinus{Tau: 0.02, Rho: 50, Delta: 0.1, Start: 0.25, Offset: new(1.5), Zero: 0.5},
-		Relevance: loss.Relevance{Type: loss.Mapped, Weights: []float64{0.5, 0.25, 0.25}, CountsQuery: true},
-		Against:   loss.Against{SelfInGallery: true, MemoryCombine: loss.Average},
+		HMinus:         loss.HMinus{Tau: 0.02, Rho: 50, Delta: 0.1, Start: 0.25, Offset: new(1.5), Zero: 0.5},
+		Relevance:      loss.Relevance{Type: loss.Mapped, Weights: []float64{0.5, 0.25, 0.25}, CountsQuery: true},
+		GalleryOptions: loss.GalleryOptions{SelfInGallery: true, MemoryCombine: loss.Average},
 	}
 	text, err := yaml.Marshal(want)
 	if err != nil {

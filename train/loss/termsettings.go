@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/registry"
-	"hgld/internal/setting"
+	"hgld/internal/settings"
 )
 
 // The settings of a Composition. Any of them may be given:
@@ -58,32 +58,32 @@ func (l Composition) index(key string) int {
 	return slices.IndexFunc(l.Terms, func(t Term) bool { return t.Name == key })
 }
 
-// With returns a copy with settings applied. change applies the settings of a term to its
+// With returns a copy with the settings in values applied. change applies the settings of a term to its
 // loss. There must be as many weights as terms. An unknown key is a
 // *registry.UnknownError, returned with the copy as it is by then.
-func (l Composition) With(settings map[string]any, change func(part any, settings map[string]any) (any, error)) (any, error) {
+func (l Composition) With(values map[string]any, change func(part any, values map[string]any) (any, error)) (any, error) {
 	l.Terms = slices.Clone(l.Terms)
-	if value, given := settings[termsKey]; given {
+	if value, given := values[termsKey]; given {
 		if err := l.setTerms(value, change); err != nil {
 			return nil, fmt.Errorf("%s: %w", termsKey, err)
 		}
 	}
 	weights, known := l.weights(), l.keys()
-	for _, key := range slices.Sorted(maps.Keys(settings)) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if key == weightsKey || key == termsKey {
 			continue
 		}
 		if !slices.Contains(known, key) {
 			return l, &registry.UnknownError{Kind: "setting", Name: key, Nearest: registry.Nearest(key, known), Known: known}
 		}
-		if err := l.setTerm(key, settings[key], change); err != nil {
+		if err := l.setTerm(key, values[key], change); err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
 	}
-	if value := settings[weightsKey]; value != nil {
+	if value := values[weightsKey]; value != nil {
 		weights = nil
 		if err := decode(value, &weights); err != nil {
-			return nil, fmt.Errorf("%s: %w", weightsKey, setting.Misfit(fmt.Sprint(value), reflect.TypeFor[[]float64]()))
+			return nil, fmt.Errorf("%s: %w", weightsKey, settings.Misfit(fmt.Sprint(value), reflect.TypeFor[[]float64]()))
 		}
 	}
 	if len(weights) != len(l.Terms) {
@@ -104,9 +104,9 @@ func (l *Composition) setTerm(key string, value any, change func(any, map[string
 		}
 		return nil
 	}
-	settings, ok := value.(map[string]any)
+	own, ok := value.(map[string]any)
 	if !ok {
-		return setting.Misfit(fmt.Sprint(value), reflect.TypeFor[map[string]any]())
+		return settings.Misfit(fmt.Sprint(value), reflect.TypeFor[map[string]any]())
 	}
 	if i < 0 {
 		kind, err := All.Get("loss", strings.ReplaceAll(key, "_", "-"))
@@ -114,10 +114,10 @@ func (l *Composition) setTerm(key string, value any, change func(any, map[string
 			return err
 		}
 		zero := reflect.Zero(reflect.TypeOf(kind)).Interface().(Kind)
-		i = l.place(key)
+		i = l.insertAt(key)
 		l.Terms = slices.Insert(l.Terms, i, Term{Name: key, Loss: zero})
 	}
-	changed, err := change(l.Terms[i].Loss, settings)
+	changed, err := change(l.Terms[i].Loss, own)
 	if err != nil {
 		return err
 	}
@@ -125,9 +125,9 @@ func (l *Composition) setTerm(key string, value any, change func(any, map[string
 	return nil
 }
 
-// place returns the index at which a new term is inserted, which pairs it with its
+// insertAt returns the index at which a new term is inserted, which pairs it with its
 // weight: in the order of termOrder, others last.
-func (l *Composition) place(key string) int {
+func (l *Composition) insertAt(key string) int {
 	order := func(name string) int {
 		if i := slices.Index(termOrder, name); i >= 0 {
 			return i

@@ -114,7 +114,7 @@ var negligible = math.Ldexp(1, -70)
 
 func newASI(rest string) (Metric, error) {
 	if rest != "" {
-		return nil, fmt.Errorf("ASI takes no %q", rest)
+		return nil, fmt.Errorf("ASI takes no %.80q", rest)
 	}
 	return ASI{}, nil
 }

@@ -105,7 +105,7 @@ func newHAP(rest string) (Metric, error) {
 	if found {
 		var err error
 		if alpha, err = strconv.ParseFloat(exponent, 64); err != nil || alpha <= 0 {
-			return nil, fmt.Errorf("the exponent %q is not a positive number", exponent)
+			return nil, fmt.Errorf("the exponent %.80q is not a positive number", exponent)
 		}
 	}
 	build, err := Relevances.Get("relevance", name)

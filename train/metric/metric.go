@@ -47,7 +47,7 @@ type Graded interface {
 // Kind is a row of the table of metrics: the symbol that its names begin with,
 // and how the rest of a name is read.
 type Kind struct {
-	Symbol string
+	Symbol string                            // "R" of R@k
 	New    func(rest string) (Metric, error) // rest of "R@10" is "@10"
 }
 
@@ -82,7 +82,7 @@ func Parse(name string) (Metric, error) {
 						"query), or mAP@100 of the first 100; the mean of AP over all places is AP")
 			}
 			if err != nil {
-				return nil, fmt.Errorf("metric %q: %w", name, err)
+				return nil, fmt.Errorf("metric %.80q: %w", name, err)
 			}
 			return m, nil
 		}
@@ -149,7 +149,7 @@ func after(mark, rest string) (int, error) {
 	digits, found := strings.CutPrefix(rest, mark)
 	k, err := strconv.Atoi(digits)
 	if !found || err != nil || k < 1 {
-		return 0, fmt.Errorf("want %s and a number from 1 on, not %q", mark, rest)
+		return 0, fmt.Errorf("want %s and a number from 1 on, not %.80q", mark, rest)
 	}
 	return k, nil
 }

@@ -19,10 +19,10 @@ import (
 // Of two passes over one batch (grad.TwoPass, Tape.Recompute) the first moves the
 // running statistics.
 type BatchNorm struct {
-	Gamma, Beta *Param // [C], both nil for a layer without them
-	Running     *Statistics
-	Eps         float32
-	Frozen      bool
+	Gamma, Beta *Param      // [C], both nil for a layer without them
+	Running     *Statistics // moved in training, read in evaluation
+	Eps         float32     // added to the variance
+	Frozen      bool        // normalise by Running always
 }
 
 // NewBatchNorm declares a layer with torch's ε 1e-5 and momentum 0.1, γ = 1 and

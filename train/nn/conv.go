@@ -9,9 +9,9 @@ import (
 
 // Conv is a two-dimensional cross-correlation, y[n,h,w,k] = Σ x·w (+ bias).
 type Conv struct {
-	Weight *Param // [K,R,S,C/groups]
-	Bias   *Param // [K], or nil
-	Shape  device.ConvShape
+	Weight *Param           // [K,R,S,C/groups]
+	Bias   *Param           // [K], or nil
+	Shape  device.ConvShape // strides, padding, dilation, groups
 }
 
 // ImageChannels is the number of channels that images have on the device: red,

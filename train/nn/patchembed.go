@@ -13,7 +13,7 @@ import (
 // token and, in a distilled DeiT, the distillation token; and positions added to
 // all.
 type PatchEmbed struct {
-	Proj      *Conv
+	Proj      *Conv    // of each patch
 	Class     *Param   // D numbers
 	More      []*Param // tokens after the class token, D numbers each
 	Positions *Param   // [..., T, D]
@@ -21,9 +21,9 @@ type PatchEmbed struct {
 
 // PatchShape says what a PatchEmbed is made for.
 type PatchShape struct {
-	Patch, Width int // the side of a patch; D
-	H, W         int // of images, in pixels
-	Distilled    bool
+	Patch, Width int  // the side of a patch; D
+	H, W         int  // of images, in pixels
+	Distilled    bool // with a distillation token
 }
 
 // NewPatchEmbed declares patch_embed.proj, with bias, cls_token, dist_token if

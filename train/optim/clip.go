@@ -6,7 +6,7 @@ import "hgld/train/device"
 // together (torch's clip_grad_norm_). The factor is computed on the device and
 // goes into the groups' Hyper: the gradients are not written once more.
 type NormClip struct {
-	Max  float64
+	Max  float64      // bound of the norm
 	Norm device.Array // F32 [1]: n of the last step
 
 	squares, bound  device.Array // F32 [2,1], mean 0 and a variance: see overRoot
@@ -101,7 +101,7 @@ func (c *EachNormClip) Apply(b device.Backend, flag device.Array) {
 
 // ValueClip bounds every element of the gradients to ±Max, in place.
 type ValueClip struct {
-	Max float64
+	Max float64 // bound of each element
 
 	limit, excess device.Array
 }

@@ -6,8 +6,8 @@ import "hgld/train/device"
 // step, which starts at their values. With Rise the decay of step t, from 1, is
 // min(Decay, (1+t)/(10+t)), so that the start is forgotten.
 type EMA struct {
-	Decay float64
-	Rise  bool
+	Decay float64 // share of the old average, from 0 to 1
+	Rise  bool    // Decay is at most (1+t)/(10+t) in step t
 
 	Steps    device.Array   // I32 [1]: taken so far; part of a checkpoint
 	Averages []device.Array // part of a checkpoint

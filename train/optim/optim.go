@@ -32,27 +32,27 @@ var All = registry.Table[Kind]{
 // Group is the weights that share settings: one flat array, its gradient, and
 // what the optimizer keeps for it.
 type Group struct {
-	Name           string
+	Name           string       // of the parameters' group
 	Weights, Grads device.Array // F32 [n]
 
 	Rate  float64 // what the schedule starts from
 	Decay float64 // weight decay
 
-	// Spared are the runs of elements, in rising order, that no decay touches.
-	Spared []Span
+	// NoDecay are the runs of elements, in rising order, without weight decay.
+	NoDecay []Span
 
 	Eta float64 // rate of the step to come; Begin sends it to the device
 
-	// Idle groups are not stepped: neither weights nor moments nor the step count
-	// move. It is a constant of a recorded step: when it changes, record again.
-	Idle bool
+	// Frozen groups are not stepped: weights, moments and step count stay. Frozen is a
+	// constant of a recorded step, which must be re-recorded when it changes.
+	Frozen bool
 
 	Steps   device.Array   // I32 [1]: taken so far; part of a checkpoint
 	Moments []device.Array // F32 [n]; part of a checkpoint
 	Hyper   device.Array   // F32 [device.HyperLen]
 
 	parts   []part
-	bare    device.Array // Hyper without decay, for what is spared; absent if nothing is
+	bare    device.Array // Hyper without decay, for NoDecay; absent if that is empty
 	staging [4 * sent]byte
 }
 
@@ -69,10 +69,10 @@ type part struct {
 	moments               []device.Array
 }
 
-// split lays out the parts of a group: one, or with Spared the runs of both kinds
+// split lays out the parts of a group: one, or with NoDecay the runs of both kinds
 // in turn.
 func (g *Group) split(b device.Backend) {
-	if len(g.Spared) > 0 {
+	if len(g.NoDecay) > 0 {
 		g.bare = device.New(b, device.F32, device.HyperLen)
 	}
 	at := 0
@@ -87,9 +87,9 @@ func (g *Group) split(b device.Backend) {
 		g.parts = append(g.parts, p)
 		at = hi
 	}
-	for _, s := range g.Spared {
+	for _, s := range g.NoDecay {
 		if s.Lo < at || s.Hi < s.Lo || s.Hi > g.Weights.Len() {
-			panic(fmt.Sprintf("optim: spared elements %v of %d", g.Spared, g.Weights.Len()))
+			panic(fmt.Sprintf("optim: elements without decay are %v of %d", g.NoDecay, g.Weights.Len()))
 		}
 		add(s.Lo, g.Hyper)
 		add(s.Hi, g.bare)
@@ -99,8 +99,8 @@ func (g *Group) split(b device.Backend) {
 
 // Optimizer steps a list of groups by one rule.
 type Optimizer struct {
-	Kind   Kind
-	Groups []*Group
+	Kind   Kind     // the rule
+	Groups []*Group // stepped in this order
 }
 
 // New makes what the groups need on b: moments of zeros, the array of constants and a
@@ -125,11 +125,11 @@ func New(b device.Backend, k Kind, groups ...*Group) *Optimizer {
 // MomentNames names the moments of every group, in the order of Group.Moments.
 func (o *Optimizer) MomentNames() []string { return o.Kind.moments() }
 
-// Begin sends the constants of every group that is not idle to the device. It comes
-// before the recorded part of a step, once.
+// Begin sends the constants of every group that is not frozen to the device. Call it once,
+// before the recorded part of a step.
 func (o *Optimizer) Begin(b device.Backend) {
 	for _, g := range o.Groups {
-		if g.Idle {
+		if g.Frozen {
 			continue
 		}
 		g.send(b, g.Hyper, g.Decay)
@@ -146,12 +146,12 @@ func (g *Group) send(b device.Backend, to device.Array, decay float64) {
 	b.Upload(to.RowRange(0, sent), g.staging[:])
 }
 
-// Step counts a step of every group that is not idle and changes its weights by their
-// gradients, unless flag, the count of non-finite values, is set. It is the part that
-// is recorded.
+// Step counts a step of every group that is not frozen and changes its weights by their
+// gradients, unless flag, the count of non-finite values, is set. It is the recorded part
+// of a step.
 func (o *Optimizer) Step(b device.Backend, flag device.Array) {
 	for _, g := range o.Groups {
-		if g.Idle {
+		if g.Frozen {
 			continue
 		}
 		b.Pace(g.Hyper.RowRange(device.HyperBias1, device.HyperFirstStep+1), g.Steps, flag, o.Kind.pace())
@@ -213,8 +213,8 @@ func (a AdamW) step(b device.Backend, p part, flag device.Array) { Adam(a).apply
 //	u ← momentum·u + (1−dampening)·g    (u = g in the first step)
 //	w ← w − rate·u, or w − rate·(g + momentum·u) with Nesterov
 type SGD struct {
-	Momentum, Dampening float64
-	Nesterov            bool
+	Momentum, Dampening float64 // from 0 to below 1; from 0 to 1
+	Nesterov            bool    // look ahead by the momentum
 }
 
 // Check says which constants are no share of the gradients before.

@@ -41,8 +41,8 @@ func (Steady) Rate(base float64, _ int) float64 { return base }
 // Cosine is torch's CosineAnnealingLR in closed form (Loshchilov and Hutter,
 // "SGDR", ICLR 2017): Min + (base − Min)·(1 + cos(π·at/Length))/2.
 type Cosine struct {
-	Length int `range:"0 1e9"`
-	Min    float64
+	Length int     `range:"0 1e9"` // epochs or steps to the end
+	Min    float64 // rate at the end
 }
 
 // Rate falls from base at 0 to Min at Length.
@@ -63,8 +63,8 @@ func (c Cosine) Check() error {
 
 // MultiStep is base·Gamma^k, k the number of milestones m ≤ at.
 type MultiStep struct {
-	Milestones []int `range:"0 1e9"`
-	Gamma      float64
+	Milestones []int   `range:"0 1e9"` // rising
+	Gamma      float64 // factor at each
 }
 
 // Rate falls at the milestones.
@@ -88,9 +88,9 @@ func (m MultiStep) Check() error {
 // LinearCosine rises to base in Rise steps, base·(at+1)/Rise, and follows half a
 // cosine to Min at Length.
 type LinearCosine struct {
-	Rise   int `range:"0 1e9"`
-	Length int `range:"0 1e9"`
-	Min    float64
+	Rise   int     `range:"0 1e9"` // epochs or steps of the linear rise
+	Length int     `range:"0 1e9"` // epochs or steps to the end, the rise included
+	Min    float64 // rate at the end
 }
 
 // Rate is base/Rise at step 0 and base at steps Rise−1 and Rise.
@@ -112,14 +112,14 @@ func (l LinearCosine) Check() error {
 	return nil
 }
 
-// Warmup is SupRank's warm-up: in the first Epochs epochs the groups named in Idle
+// Warmup is SupRank's warm-up: in the first Epochs epochs the groups named in Frozen
 // are not stepped, and no schedule advances, of no group. With a cosine over T
 // epochs the last one therefore does not reach the end of the curve; it does with
 // Advances, where schedules count those epochs too.
 type Warmup struct {
-	Epochs   int
-	Idle     []string
-	Advances bool
+	Epochs   int      // of the warm-up; 0: none
+	Frozen   []string // names of groups
+	Advances bool     // schedules count the warm-up
 }
 
 // At returns how far schedules have advanced in epoch, counted from 1.
@@ -132,18 +132,18 @@ func (w Warmup) At(epoch int) int {
 
 // Stepped reports whether the named group is stepped in epoch, counted from 1.
 func (w Warmup) Stepped(epoch int, group string) bool {
-	return epoch > w.Epochs || !slices.Contains(w.Idle, group)
+	return epoch > w.Epochs || !slices.Contains(w.Frozen, group)
 }
 
 // Adjust prepares the groups for an epoch, counted from 1: their rates by s, and
-// who is idle by w. It reports whether others are idle than before: a recorded step
+// who is frozen by w. It reports whether others are frozen than before: a recorded step
 // is then to be recorded anew.
 func (o *Optimizer) Adjust(s Schedule, w Warmup, epoch int) (changed bool) {
 	for _, g := range o.Groups {
 		g.Eta = s.Rate(g.Rate, w.At(epoch))
-		idle := !w.Stepped(epoch, g.Name)
-		changed = changed || idle != g.Idle
-		g.Idle = idle
+		frozen := !w.Stepped(epoch, g.Name)
+		changed = changed || frozen != g.Frozen
+		g.Frozen = frozen
 	}
 	return changed
 }

@@ -29,10 +29,11 @@ type Sampler interface {
 	Size() int
 }
 
-// Grouped is a Sampler whose batches have the same number of rows of each class in
-// them.
+// Grouped is a Sampler whose batches have the same number of rows of each class that is
+// in them.
 type Grouped interface {
 	Sampler
+	// PerClass returns that number.
 	PerClass() int
 }
 

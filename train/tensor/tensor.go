@@ -17,8 +17,8 @@ import (
 
 // Tensor is a dense row-major array. A tensor without dimensions is one number.
 type Tensor struct {
-	Dims []int
-	Data []float32
+	Dims []int     // none: a single number
+	Data []float32 // row-major
 }
 
 // New returns a tensor of zeros.
@@ -134,7 +134,7 @@ func Read(path, name string) (*Tensor, error) {
 		t, err := f.Tensor(name)
 		return finish(path, t, err, f.Close)
 	default:
-		return nil, fmt.Errorf("%s: arrays are read from .npy and .safetensors, not from %q", path, ext)
+		return nil, fmt.Errorf("%s: arrays are read from .npy and .safetensors, not from %.80q", path, ext)
 	}
 }
 

@@ -36,11 +36,11 @@ func OpenBERT(b device.Backend, f Files) (*BERT, error) {
 	_, known := activations[c.Activation]
 	switch {
 	case c.Type != "bert":
-		return nil, fmt.Errorf("text: %s: model_type is %q, want \"bert\"", f.beside("config.json"), c.Type)
+		return nil, fmt.Errorf("text: %s: model_type is %.80q, want \"bert\"", f.companion("config.json"), c.Type)
 	case c.Positions != "absolute":
-		return nil, fmt.Errorf("text: %s: position_embedding_type is %q, want \"absolute\"", f.beside("config.json"), c.Positions)
+		return nil, fmt.Errorf("text: %s: position_embedding_type is %.80q, want \"absolute\"", f.companion("config.json"), c.Positions)
 	case !known:
-		return nil, fmt.Errorf("text: %s: hidden_act is %q, want gelu, gelu_new or relu", f.beside("config.json"), c.Activation)
+		return nil, fmt.Errorf("text: %s: hidden_act is %.80q, want gelu, gelu_new or relu", f.companion("config.json"), c.Activation)
 	}
 	var err error
 	if c.first, err = f.pooling(); err != nil {
@@ -92,8 +92,8 @@ func readBERT(b device.Backend, path string, c bertConfig) (net *sentenceNet, po
 		root = "bert."
 	}
 	table := w.shape(root+"embeddings.word_embeddings.weight", 2)
-	places := w.shape(root+"embeddings.position_embeddings.weight", 2)
-	if table == nil || places == nil {
+	learnt := w.shape(root+"embeddings.position_embeddings.weight", 2)
+	if table == nil || learnt == nil {
 		return nil, 0, 0, errors.Join(fmt.Errorf("%s: no matrices embeddings.word_embeddings.weight and embeddings.position_embeddings.weight: no BERT of transformers?", path), w.file.Close())
 	}
 	d := table[1]
@@ -103,7 +103,7 @@ func readBERT(b device.Backend, path string, c bertConfig) (net *sentenceNet, po
 	e := root + "embeddings."
 	net = &sentenceNet{
 		tower: tower{heads: c.Heads, behind: true, act: activations[c.Activation]}, first: c.first,
-		words: w.param(table, e+"word_embeddings.weight"), places: w.param([]int{places[0], d}, e+"position_embeddings.weight"),
+		words: w.param(table, e+"word_embeddings.weight"), positions: w.param([]int{learnt[0], d}, e+"position_embeddings.weight"),
 		front: w.norm(e+"LayerNorm", d, c.Eps),
 	}
 	kinds := w.shape(e+"token_type_embeddings.weight", 2)
@@ -112,7 +112,7 @@ func readBERT(b device.Backend, path string, c bertConfig) (net *sentenceNet, po
 	}
 	kind := w.param([]int{kinds[0], d}, e+"token_type_embeddings.weight")
 	if !w.failed() {
-		addToRows(b, net.places, kind)
+		addToRows(b, net.positions, kind)
 	}
 	for i := range w.count(root + "encoder.layer.%d.attention.self.query.weight") {
 		net.blocks = append(net.blocks, bertBlock(w, fmt.Sprintf("%sencoder.layer.%d.", root, i), d, c.Eps))
@@ -120,7 +120,7 @@ func readBERT(b device.Backend, path string, c bertConfig) (net *sentenceNet, po
 	if len(net.blocks) == 0 {
 		return nil, 0, 0, errors.Join(fmt.Errorf("%s: no layer encoder.layer.0: no BERT of transformers?", path), w.file.Close())
 	}
-	return net, places[0], table[0], w.done(e+"position_ids", root+"pooler.", "cls.")
+	return net, learnt[0], table[0], w.done(e+"position_ids", root+"pooler.", "cls.")
 }
 
 // bertBlock reads a block, whose norms stand behind the residuals.

@@ -72,18 +72,18 @@ type clipSize struct{ words, tokens, width, layers, heads, vector int }
 
 // naming is how a library calls the parameters of a text tower.
 type naming struct {
-	words, places, last string
-	block               string // with the number of the block
-	norm1, norm2        string
-	qkv                 []string // of each part, as the next three in front of weight and bias
-	proj, fc1, fc2      string
-	out                 string
-	transposed          bool // out is [width, vector]
-	ignored             []string
+	words, positions, last string
+	block                  string // with the number of the block
+	norm1, norm2           string
+	qkv                    []string // of each part, as the next three in front of weight and bias
+	proj, fc1, fc2         string
+	out                    string
+	transposed             bool // out is [width, vector]
+	ignored                []string
 }
 
 var huggingFace = &naming{
-	words: "text_model.embeddings.token_embedding.weight", places: "text_model.embeddings.position_embedding.weight",
+	words: "text_model.embeddings.token_embedding.weight", positions: "text_model.embeddings.position_embedding.weight",
 	last: "text_model.final_layer_norm", block: "text_model.encoder.layers.%d.",
 	norm1: "layer_norm1", norm2: "layer_norm2",
 	qkv:  []string{"self_attn.q_proj.", "self_attn.k_proj.", "self_attn.v_proj."},
@@ -92,7 +92,7 @@ var huggingFace = &naming{
 }
 
 var openAI = &naming{
-	words: "token_embedding.weight", places: "positional_embedding",
+	words: "token_embedding.weight", positions: "positional_embedding",
 	last: "ln_final", block: "transformer.resblocks.%d.",
 	norm1: "ln_1", norm2: "ln_2", qkv: []string{"attn.in_proj_"},
 	proj: "attn.out_proj.", fc1: "mlp.c_fc.", fc2: "mlp.c_proj.", out: "text_projection", transposed: true,
@@ -177,7 +177,7 @@ func (o *CLIPOptions) complete(activation string, heads int, eps float32) error 
 	case o.Activation == "":
 		return ErrActivation
 	case !known:
-		return fmt.Errorf("activation %q is unknown; those of CLIP are quick_gelu and gelu", o.Activation)
+		return fmt.Errorf("activation %.80q is unknown; those of CLIP are quick_gelu and gelu", o.Activation)
 	}
 	return nil
 }
@@ -188,11 +188,11 @@ var ErrActivation = errors.New("neither config.json nor open_clip_config.json be
 
 // readCLIP reads the tower and closes the file.
 func readCLIP(w *weights, n *naming, o CLIPOptions) (*causalNet, clipSize, error) {
-	words, places, out := w.shape(n.words, 2), w.shape(n.places, 2), w.shape(n.out, 2)
-	if words == nil || places == nil || out == nil {
-		return nil, clipSize{}, errors.Join(fmt.Errorf("%s: no matrices %s, %s and %s", w.path, n.words, n.places, n.out), w.file.Close())
+	words, positions, out := w.shape(n.words, 2), w.shape(n.positions, 2), w.shape(n.out, 2)
+	if words == nil || positions == nil || out == nil {
+		return nil, clipSize{}, errors.Join(fmt.Errorf("%s: no matrices %s, %s and %s", w.path, n.words, n.positions, n.out), w.file.Close())
 	}
-	s := clipSize{words: words[0], tokens: places[0], width: words[1], heads: o.Heads, vector: out[0], layers: w.count(n.block + n.norm1 + ".weight")}
+	s := clipSize{words: words[0], tokens: positions[0], width: words[1], heads: o.Heads, vector: out[0], layers: w.count(n.block + n.norm1 + ".weight")}
 	if n.transposed {
 		s.vector = out[1]
 	}
@@ -207,7 +207,7 @@ func readCLIP(w *weights, n *naming, o CLIPOptions) (*causalNet, clipSize, error
 	}
 	net := &causalNet{
 		tower: tower{heads: s.heads, act: activations[o.Activation]},
-		words: w.param(words, n.words), places: w.param(places, n.places), last: w.norm(n.last, s.width, o.Eps),
+		words: w.param(words, n.words), positions: w.param(positions, n.positions), last: w.norm(n.last, s.width, o.Eps),
 	}
 	for i := range s.layers {
 		net.blocks = append(net.blocks, n.readBlock(w, fmt.Sprintf(n.block, i), s.width, o.Eps))

@@ -177,11 +177,11 @@ func TestPrefixesAreComputedOnce(t *testing.T) {
 	if want := []int32{1, 2, 9, 3, 9, 4, 9}; !slices.Equal(p.ids, want) {
 		t.Errorf("nodes %v, want %v", p.ids, want)
 	}
-	if want := []int32{0, 1, 2, 0, 1, 3, 4, 0, 5, 6}; !slices.Equal(p.way.keys, want) {
-		t.Errorf("keys %v, want %v", p.way.keys, want)
+	if want := []int32{0, 1, 2, 0, 1, 3, 4, 0, 5, 6}; !slices.Equal(p.mask.keys, want) {
+		t.Errorf("keys %v, want %v", p.mask.keys, want)
 	}
-	if want := []int32{0, 1, 0, 2, 0, 3, 3, 6, 3, 7, 7, 9, 7, 10}; !slices.Equal(p.way.spans, want) {
-		t.Errorf("spans %v, want %v", p.way.spans, want)
+	if want := []int32{0, 1, 0, 2, 0, 3, 3, 6, 3, 7, 7, 9, 7, 10}; !slices.Equal(p.mask.spans, want) {
+		t.Errorf("spans %v, want %v", p.mask.spans, want)
 	}
 	if want := []int32{2, 4, 6}; !slices.Equal(p.ends, want) {
 		t.Errorf("ends %v, want %v", p.ends, want)

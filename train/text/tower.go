@@ -5,7 +5,7 @@ import "hgld/train/device"
 // tower is a transformer (Vaswani et al., "Attention Is All You Need", NeurIPS 2017)
 // over texts that lie packed: a matrix x [M,D] has a row for each token and no row
 // for anything else. Every layer but the attention works on single rows, so texts
-// of all lengths share its products; what a token sees is said by a way.
+// of all lengths share its products; what a token sees is said by a ragged mask.
 //
 // With the norms in front, as CLIP has them, a block is
 //
@@ -84,7 +84,7 @@ func (r *rows) normalise(p *pass, n *layerNorm) device.Array {
 func (r *rows) swap() { r.x, r.spare = r.spare, r.x }
 
 // block computes the tokens of the next layer, one for each query of w.
-func (t *tower) block(p *pass, r *rows, b *block, w *way) {
+func (t *tower) block(p *pass, r *rows, b *block, w *raggedMask) {
 	d := r.x.Dims[1]
 	h := r.tokens()
 	if !t.behind {

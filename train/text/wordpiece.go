@@ -37,7 +37,7 @@ func NewWordPiece(vocabulary []byte, lower bool, longest int) (*WordPiece, error
 	for n := 0; lines.Scan(); n++ {
 		token := strings.TrimRight(lines.Text(), "\r")
 		if first, twice := words[token]; twice {
-			return nil, fmt.Errorf("lines %d and %d are both %q", first+1, n+1, token)
+			return nil, fmt.Errorf("lines %d and %d are both %.80q", first+1, n+1, token)
 		}
 		words[token] = n
 	}
@@ -86,7 +86,7 @@ func (w *WordPiece) Encoder() func(text string) []int32 {
 func (w *WordPiece) pieces(word string) []int32 {
 	tokens, err := w.model.Tokenize(word)
 	if err != nil {
-		panic(fmt.Sprintf("text: wordpiece of %q: %v", word, err)) // of a vocabulary without [UNK], which NewWordPiece refuses
+		panic(fmt.Sprintf("text: wordpiece of %.80q: %v", word, err)) // of a vocabulary without [UNK], which NewWordPiece refuses
 	}
 	ids := make([]int32, len(tokens))
 	for i, t := range tokens {

@@ -25,8 +25,9 @@ const (
 
 // Case is a training.
 type Case struct {
-	Name, Seed, Loss, BN string
-	Optimizer            struct {
+	Name, Seed, Loss, BN string // BN is the mode of BatchNorm: train or frozen
+	// Optimizer has the rule and its rates.
+	Optimizer struct {
 		Kind        string
 		LR          float64
 		HeadMult    float64 `json:"head_mult"`
@@ -34,10 +35,10 @@ type Case struct {
 		ProxyLR     float64 `json:"proxy_lr"`
 		Freeze      int     `json:"freeze_backbone_steps"`
 	}
-	Steps  int
-	Parts  []string  `json:"loss_parts"`
-	Losses []float64 `json:"loss_per_step"`
-	Norms  []float64 `json:"grad_norm_per_step"`
+	Steps  int       // optimizer steps
+	Parts  []string  `json:"loss_parts"`         // terms of the loss
+	Losses []float64 `json:"loss_per_step"`      // before each step
+	Norms  []float64 `json:"grad_norm_per_step"` // of the whole gradient
 }
 
 // Open reads cases.json into cases and opens the arrays beside it.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hgld/train/device"
+	"hgld/train/device/reference"
 )
 
 // The steps of the losses with the constants of the papers.
@@ -62,13 +63,13 @@ type definition struct {
 }
 
 // define is the rank loss of a row by its definition.
-func define(s []float32, sh []uint8, rel []float64, count []int32, h *Steps, o *device.Score) definition {
+func define(s []float32, sh []uint8, rel []float64, count []int32, h *reference.Steps, o *device.Score) definition {
 	g := len(s)
 	d := definition{make([]float64, g), make([]float64, g), make([]float64, g), 0}
 	u, v := make([]float64, g), make([]float64, g)
-	PairRank(d.rank, d.plus, s, sh, rel, h)
-	d.loss = RankScore(u, v, d.rank, d.plus, sh, rel, count, o)
-	PairRankGrad(d.ds, u, v, s, sh, rel, h)
+	reference.PairRank(d.rank, d.plus, s, sh, rel, h)
+	d.loss = reference.RankScore(u, v, d.rank, d.plus, sh, rel, count, o)
+	reference.PairRankGrad(d.ds, u, v, s, sh, rel, h)
 	return d
 }
 
@@ -108,7 +109,7 @@ func (e rowErrors) worst() float64 { return max(e.rank, e.plus, e.loss, e.ds) }
 func rowError(s []float32, sh []uint8, rel []float64, h *device.Steps, few int) rowErrors {
 	g, o := len(s), &device.Score{}
 	count := countLevels(sh, len(rel)-1)
-	want := define(s, sh, rel, count, NewSteps(h), o)
+	want := define(s, sh, rel, count, reference.NewSteps(h), o)
 	r := rankRow{rel: rel}
 	var p rankPlan
 	p.set(h, len(rel)-1)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"hgld/train/device"
+	"hgld/train/device/reference"
 )
 
 // testScores compares with the definition, and asks that a score have the same
@@ -15,7 +16,7 @@ func testScores(s *suite) {
 		dst := s.view(device.F32, d[0], d[1])
 		s.b.Scores(dst, dq, dg)
 		m := device.Mul{TransB: true, Alpha: 1}
-		s.same(fmt.Sprint(d), dst, matMul(q, g, nil, nil, m, d[0], d[1], d[2]).v, productTolerance)
+		s.same(fmt.Sprint(d), dst, reference.MatMul(q, g, nil, nil, m, d[0], d[1], d[2]).V, productTolerance)
 
 		for _, cut := range [][4]int{{0, d[0], d[1] / 2, d[1]}, {d[0] / 3, d[0], 0, d[1]}, {d[0] / 2, d[0]/2 + 1, d[1] / 3, d[1]/3 + 1}} {
 			part := s.view(device.F32, cut[1]-cut[0], cut[3]-cut[2])
