@@ -51,10 +51,8 @@ type Evaluation struct {
 	Mean      Unit       // ByClass: a class counts once in a mean; empty: every query does
 	Intervals *Intervals // of every figure; nil: none
 
-	// Gap is a batch size whose decomposability gap is measured; 0: none. GapSeed says how
-	// the gallery is dealt into batches.
-	Gap     int
-	GapSeed uint64
+	Gap     int    // batch size whose decomposability gap is measured; 0: none
+	GapSeed uint64 // how the gallery is dealt into batches
 
 	PerQuery bool                  // keep the value of every query
 	Progress func(done, total int) // queries; may be nil

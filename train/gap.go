@@ -108,9 +108,9 @@ func (g *gapMeter) read(query int, rows []int32, scores []float32) {
 
 // Batches say of what batches a gap is.
 type Batches struct {
-	Size  int    `json:"size"`
-	Count int    `json:"count"`
-	Seed  uint64 `json:"seed"`
+	Size  int    `json:"size"`  // items of each; the last may have fewer
+	Count int    `json:"count"` // number of them
+	Seed  uint64 `json:"seed"`  // of the deal
 }
 
 // addGap gives every figure the mean of its gap over the queries for which it is defined.

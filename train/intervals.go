@@ -25,11 +25,11 @@ const (
 // Intervals says how the confidence intervals of a result are computed: by a bootstrap
 // over its queries or classes (see [stats.Bootstrap]).
 type Intervals struct {
-	Confidence float64 `json:"confidence"`
-	Method     string  `json:"method"`
-	Resample   Unit    `json:"resample"`
-	Resamples  int     `json:"resamples"`
-	Seed       uint64  `json:"seed"`
+	Confidence float64 `json:"confidence"` // such as 0.95
+	Method     string  `json:"method"`     // in words
+	Resample   Unit    `json:"resample"`   // what is drawn again
+	Resamples  int     `json:"resamples"`  // how often
+	Seed       uint64  `json:"seed"`       // of the draws
 }
 
 // intervalMethod names stats.Expanded in eval.json.

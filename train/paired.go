@@ -11,14 +11,14 @@ import (
 // Difference is what two results on the same queries say of a metric: the second less the
 // first, over the queries for which both have a value.
 type Difference struct {
-	Key      string `json:"key"`
-	First    Number `json:"first"`  // means over these queries
-	Second   Number `json:"second"` //
-	Mean     Number `json:"difference"`
-	Interval Ends   `json:"interval"`
-	P        Number `json:"p"`      // of the randomisation test, two-sided
-	Holm     Number `json:"p_holm"` // corrected for all metrics and results that are compared
-	Queries  int    `json:"queries"`
+	Key      string `json:"key"`        // of the metric
+	First    Number `json:"first"`      // mean of the first result over these queries
+	Second   Number `json:"second"`     // mean of the second
+	Mean     Number `json:"difference"` // Second − First
+	Interval Ends   `json:"interval"`   // of Mean
+	P        Number `json:"p"`          // of the randomisation test, two-sided
+	Holm     Number `json:"p_holm"`     // corrected for all metrics and results that are compared
+	Queries  int    `json:"queries"`    // with a value in both
 }
 
 // Pairing is the comparison of two results.
@@ -130,14 +130,14 @@ func (p *Pairing) match(first, second *Result) (rows [][2]int, err error) {
 	at := make(map[string]int, len(b))
 	for q, id := range b {
 		if _, twice := at[id]; twice {
-			return nil, fmt.Errorf("train: the second result has two queries with the id %q", id)
+			return nil, fmt.Errorf("train: the second result has two queries with the id %.80q", id)
 		}
 		at[id] = q
 	}
 	seen := make(map[string]bool, len(a))
 	for q, id := range a {
 		if seen[id] {
-			return nil, fmt.Errorf("train: the first result has two queries with the id %q", id)
+			return nil, fmt.Errorf("train: the first result has two queries with the id %.80q", id)
 		}
 		seen[id] = true
 		if other, both := at[id]; both {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 
 	"hgld/train/metric"
@@ -28,7 +29,7 @@ type Result struct {
 	// Overall is the unweighted mean of each per-level metric over the levels, the
 	// overall accuracy of DyML.
 	Overall          map[string]Number `json:"overall"`
-	OverallIntervals map[string]Ends   `json:"overall_intervals,omitempty"`
+	OverallIntervals map[string]Ends   `json:"overall_intervals,omitempty"` // of Overall
 
 	Intervals *Intervals `json:"intervals,omitempty"` // nil: none were computed
 	Batches   *Batches   `json:"batches,omitempty"`   // of Gap; nil: it was not measured
@@ -93,7 +94,7 @@ type Value struct {
 	Mean    Number `json:"mean"`    // NaN if it is undefined for all queries
 	Skipped int    `json:"skipped"` // queries for which it is undefined
 
-	Interval *Ends `json:"interval,omitempty"`
+	Interval *Ends `json:"interval,omitempty"` // nil: it was not computed
 
 	// Ties are the least and the greatest mean over all orders of items with equal scores.
 	// Nil: the order decides nothing.
@@ -112,6 +113,14 @@ type PerQuery struct {
 
 // Number is a float64 whose NaN is null in JSON: undefined.
 type Number float64
+
+// Decimals prints a number with so many decimals, or none where it is undefined.
+func (n Number) Decimals(places int, none string) string {
+	if math.IsNaN(float64(n)) {
+		return none
+	}
+	return strconv.FormatFloat(float64(n), 'f', places, 64)
+}
 
 // MarshalJSON writes null for NaN.
 func (n Number) MarshalJSON() ([]byte, error) {
@@ -255,9 +264,4 @@ func (r *Result) value(key string) Value {
 	return Value{Key: key, Mean: Number(math.NaN())}
 }
 
-func percent(n Number) string {
-	if math.IsNaN(float64(n)) {
-		return "–"
-	}
-	return fmt.Sprintf("%.2f", 100*float64(n))
-}
+func percent(n Number) string { return (100 * n).Decimals(2, "–") }

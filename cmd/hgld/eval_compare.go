@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/texttable"
 	"hgld/train"
 	"hgld/train/history"
 	"hgld/train/recipe"
@@ -43,7 +45,7 @@ func evalCompareCommand() *cli.Command {
 // does not have is null. `hgld eval compare --json` prints a list of them.
 type comparison struct {
 	history.Comparison
-	Pairs []comparedPair `json:"pairs,omitempty"` // of the first file with each other one
+	Pairs []history.Pair `json:"pairs,omitempty"` // of the first file with each other one
 }
 
 // compareOptions are the flags of the command.
@@ -60,9 +62,24 @@ func (o compareOptions) check(files int) error {
 		return usagef("name the results of `hgld eval run`, or a paper's row by --paper")
 	}
 	if _, known := units[o.resample]; !known {
-		return usagef("--resample is %q, want query or class", o.resample)
+		return usagef("--resample is %.80q, want query or class", o.resample)
 	}
-	return checkFormat(o.format)
+	if err := texttable.CheckFormat(o.format); err != nil {
+		return withCode(exitUsage, fmt.Errorf("--format: %w", err))
+	}
+	return nil
+}
+
+// pairs compares the results query by query. Where one lacks the values of its queries it
+// says so, and compares nothing.
+func (o compareOptions) pairs(j *job, files []string, results []*train.Result) ([]history.Pair, error) {
+	pairs, err := history.Pairs(files, results, train.NewIntervals(units[o.resample], o.seed))
+	if errors.As(err, new(train.NoPerQueryError)) {
+		j.say("the differences are not tested, as not all files have the values of single queries: " +
+			"hgld eval run --per-query keeps them")
+		return nil, nil
+	}
+	return pairs, withCode(exitUsage, err)
 }
 
 func runEvalCompare(j *job, o compareOptions) error {
@@ -82,7 +99,7 @@ func runEvalCompare(j *job, o compareOptions) error {
 	if o.paper == "" {
 		t := comparison{Comparison: history.Compare(files, results)}
 		var err error
-		if t.Pairs, err = comparePairs(j, o, files, results); err != nil {
+		if t.Pairs, err = o.pairs(j, files, results); err != nil {
 			return err
 		}
 		tables = []comparison{t}
@@ -139,9 +156,9 @@ func fitsPaper(j *job, r *recipe.Recipe, results []*train.Result, otherData bool
 
 func printSideBySide(j *job, t comparison, format string) error {
 	if format == "csv" && len(t.Pairs) > 0 {
-		return pairsCSV(t.Pairs).write(j.stdout, format)
+		return history.PairsTable(t.Pairs).Write(j.stdout, format)
 	}
-	c := textTable{title: t.Title, head: append([]string{"%"}, t.Sources...)}
+	c := texttable.Table{Title: t.Title, Head: append([]string{"%"}, t.Sources...)}
 	for _, line := range t.Rows {
 		row := []string{line.Key}
 		for i, v := range line.Values {
@@ -155,14 +172,14 @@ func printSideBySide(j *job, t comparison, format string) error {
 			}
 			row = append(row, cell)
 		}
-		c.rows = append(c.rows, row)
+		c.Rows = append(c.Rows, row)
 	}
-	if err := c.write(j.stdout, format); err != nil {
+	if err := c.Write(j.stdout, format); err != nil {
 		return err
 	}
 	for _, p := range t.Pairs {
 		j.print("\n")
-		if err := p.table().write(j.stdout, format); err != nil {
+		if err := p.Table().Write(j.stdout, format); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,7 @@ var units = map[string]train.Unit{"query": train.ByQuery, "class": train.ByClass
 func (s *evalSettings) sureness() (mean train.Unit, intervals *train.Intervals, err error) {
 	for _, of := range []struct{ flag, value string }{{"mean", s.Mean}, {"resample", s.Resample}} {
 		if _, known := units[of.value]; !known {
-			return "", nil, usagef("%s is %q, want query or class", of.flag, of.value)
+			return "", nil, usagef("%s is %.80q, want query or class", of.flag, of.value)
 		}
 	}
 	if s.Gap == 1 {

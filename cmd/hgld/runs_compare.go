@@ -25,7 +25,7 @@ type runGroup struct {
 
 	// Differences are those from the first group, run by run with the same seeds; the
 	// first group has none.
-	Differences map[string]seedDifference `json:"differences,omitempty"`
+	Differences map[string]history.SeedDifference `json:"differences,omitempty"`
 
 	runs []*pastRun
 }
@@ -226,7 +226,7 @@ func writeGroupsMarkdown(j *job, groups []*runGroup, keys []string) error {
 }
 
 // writeGroupsCSV writes one line for each group and metric, so that a script finds
-// them by name. The columns from difference on are of --seeds: see seedDifference.
+// them by name. The columns from difference on are of --seeds: see history.SeedDifference.
 func writeGroupsCSV(j *job, groups []*runGroup, keys []string) error {
 	w := csv.NewWriter(j.stdout)
 	if err := w.Write([]string{"run", "metric", "mean", "deviation", "count",
@@ -237,11 +237,52 @@ func writeGroupsCSV(j *job, groups []*runGroup, keys []string) error {
 		for _, k := range keys {
 			m := g.Metrics[k]
 			row := []string{g.Name, k, decimals(m.Mean, 4, ""), decimals(m.Deviation, 4, ""), fmt.Sprint(m.Count)}
-			if err := w.Write(append(row, g.Differences[k].fields()...)); err != nil {
+			if err := w.Write(append(row, g.Differences[k].Fields()...)); err != nil {
 				return err
 			}
 		}
 	}
 	w.Flush()
 	return w.Error()
+}
+
+// seeds is what the runs of two groups are paired by.
+func (r *pastRun) seeds() (seeds [2]string) {
+	for _, f := range settings.Fields(r.Settings) {
+		if i := slices.Index([]string{"seed", "hold_out_seed"}, f.Key()); i >= 0 {
+			seeds[i] = settings.Text(f.Value)
+		}
+	}
+	return seeds
+}
+
+// subtractFirst compares every other group with the first.
+func subtractFirst(groups []*runGroup, keys []string) {
+	bySeeds := func(g *runGroup, key string) map[[2]string]train.Number {
+		values := map[[2]string]train.Number{}
+		for _, r := range g.runs {
+			values[r.seeds()] = r.percentOf(key)
+		}
+		return values
+	}
+	for _, g := range groups[1:] {
+		g.Differences = map[string]history.SeedDifference{}
+		for _, key := range keys {
+			g.Differences[key] = history.Subtract(bySeeds(g, key), bySeeds(groups[0], key))
+		}
+	}
+}
+
+// writeDifferences writes a table for each group that was compared with the first.
+func writeDifferences(j *job, groups []*runGroup, keys []string, format string) error {
+	for _, g := range groups[1:] {
+		if g.Differences == nil {
+			continue
+		}
+		j.print("\n")
+		if err := history.SeedTable(g.Name, groups[0].Name, keys, g.Differences).Write(j.stdout, format); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -55,7 +55,7 @@ var may = map[string][]string{
 	"train/stats":             {"train/sample"},
 	"train/embeddings":        {"labels"},
 	"train/export":            {"train", "train/backbone", "train/nn"},
-	"train/history":           {"train"},
+	"train/history":           {"train", "train/stats"},
 	"train/recipe":            {"train", "train/history"},
 	"train/sample":            {"labels"},
 	"train/optim":             {"train/device", "train/grad"},
@@ -72,6 +72,7 @@ var internalMay = map[string][]string{
 		"internal/filehash", "internal/registry"},
 	"internal/tensorboard": {"internal/atomicfile", "internal/protowire"},
 	"internal/tensorfile":  {"internal/half"},
+	"internal/texttable":   {"internal/registry"},
 	"internal/torchfile":   {"internal/tensorfile"},
 	"internal/img":         {"internal/dlopen"},
 }

@@ -28,7 +28,7 @@ func (MRR) AtLevel(v *View) (float64, bool) {
 
 func newMRR(rest string) (Metric, error) {
 	if rest != "" {
-		return nil, fmt.Errorf("MRR takes no %q", rest)
+		return nil, fmt.Errorf("MRR takes no %.80q", rest)
 	}
 	return MRR{}, nil
 }

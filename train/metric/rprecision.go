@@ -16,7 +16,7 @@ func (RPrecision) AtLevel(v *View) (float64, bool) {
 
 func newRPrecision(rest string) (Metric, error) {
 	if rest != "" {
-		return nil, fmt.Errorf("%s takes no %q", RPrecision{}.Name(), rest)
+		return nil, fmt.Errorf("%s takes no %.80q", RPrecision{}.Name(), rest)
 	}
 	return RPrecision{}, nil
 }

@@ -1,4 +1,5 @@
-package main
+// Package texttable writes a small table of text for a terminal, a page or a paper.
+package texttable
 
 import (
 	"encoding/csv"
@@ -11,61 +12,69 @@ import (
 	"hgld/internal/registry"
 )
 
-// textTable is a table of text that can be written for a terminal, a page or a paper. The
-// first column names the rows; the others are figures and stand to the right.
-type textTable struct {
-	title string
-	head  []string
-	rows  [][]string
-	note  string // below the table
+// Table is a table of text. The first column names the rows. The others are figures and
+// are aligned to the right.
+type Table struct {
+	// Title stands above the table; it may be "".
+	Title string
+
+	// Head are the headings of the columns.
+	Head []string
+
+	// Rows have a cell for each heading.
+	Rows [][]string
+
+	// Note stands below the table, in one line or several; it may be "".
+	Note string
 }
 
-var tableFormats = []string{"text", "markdown", "latex", "csv"}
+var formats = []string{"text", "markdown", "latex", "csv"}
 
-// checkFormat reports a format that there is not.
-func checkFormat(format string) error {
-	if !slices.Contains(tableFormats, format) {
-		return withCode(exitUsage, fmt.Errorf("--format: %w", registry.Unknown("format", format, tableFormats)))
+// CheckFormat returns a *registry.UnknownError for a format that Write does not know.
+func CheckFormat(format string) error {
+	if !slices.Contains(formats, format) {
+		return registry.Unknown("format", format, formats)
 	}
 	return nil
 }
 
-// write writes the table in one of tableFormats.
-func (c textTable) write(w io.Writer, format string) error {
+// Write writes the table as "text", "markdown", "latex" or "csv". LaTeX needs the package
+// booktabs. CSV has neither title nor note.
+func (c Table) Write(w io.Writer, format string) error {
 	switch format {
 	case "csv":
 		all := csv.NewWriter(w)
-		return all.WriteAll(append([][]string{c.head}, c.rows...))
+		return all.WriteAll(append([][]string{c.Head}, c.Rows...))
 	case "markdown":
-		c.note = strings.ReplaceAll(strings.ReplaceAll(c.note, "\n", "; "), "*", `\*`)
+		c.Note = strings.ReplaceAll(strings.ReplaceAll(c.Note, "\n", "; "), "*", `\*`)
 		return c.lines(w, "%s\n\n", c.markdown(), "\n%s\n")
 	case "latex":
-		c.note = strings.ReplaceAll(c.note, "\n", "\n% ")
+		c.Note = strings.ReplaceAll(c.Note, "\n", "\n% ")
 		return c.lines(w, "%% %s\n", c.latex(), "%% %s\n")
 	}
 	return c.lines(w, "%s\n", c.text(), "%s\n")
 }
 
 // lines writes the title and the note around the body, where there are any.
-func (c textTable) lines(w io.Writer, title, body, note string) error {
+func (c Table) lines(w io.Writer, title, body, note string) error {
 	all := body
-	if c.title != "" {
-		all = fmt.Sprintf(title, c.title) + all
+	if c.Title != "" {
+		all = fmt.Sprintf(title, c.Title) + all
 	}
-	if c.note != "" {
-		all += fmt.Sprintf(note, c.note)
+	if c.Note != "" {
+		all += fmt.Sprintf(note, c.Note)
 	}
 	_, err := io.WriteString(w, all)
 	return err
 }
 
-func (c textTable) text() string {
-	width := make([]int, len(c.head))
+func (c Table) text() string {
+	width := make([]int, len(c.Head))
 	for i := range width {
 		width[i] = 8
 	}
 	width[0] = 16
-	all := append([][]string{c.head}, c.rows...)
+	all := append([][]string{c.Head}, c.Rows...)
 	for _, row := range all {
 		for i, cell := range row {
 			width[i] = max(width[i], utf8.RuneCountInString(cell))
@@ -82,15 +91,15 @@ func (c textTable) text() string {
 	return b.String()
 }
 
-func (c textTable) markdown() string {
+func (c Table) markdown() string {
 	var b strings.Builder
-	for i, row := range append([][]string{c.head}, c.rows...) {
+	for i, row := range append([][]string{c.Head}, c.Rows...) {
 		for _, cell := range row {
 			b.WriteString("| " + strings.ReplaceAll(cell, "|", `\|`) + " ")
 		}
 		b.WriteString("|\n")
 		if i == 0 {
-			b.WriteString("|---|" + strings.Repeat("---:|", len(c.head)-1) + "\n")
+			b.WriteString("|---|" + strings.Repeat("---:|", len(c.Head)-1) + "\n")
 		}
 	}
 	return b.String()
@@ -102,10 +111,10 @@ var latexText = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%
 	"<", "$<$", "*", `$^*$`)
 
 // latex is a tabular with the rules of the package booktabs.
-func (c textTable) latex() string {
+func (c Table) latex() string {
 	var b strings.Builder
-	b.WriteString(`\begin{tabular}{l` + strings.Repeat("r", len(c.head)-1) + "}\n\\toprule\n")
-	for i, row := range append([][]string{c.head}, c.rows...) {
+	b.WriteString(`\begin{tabular}{l` + strings.Repeat("r", len(c.Head)-1) + "}\n\\toprule\n")
+	for i, row := range append([][]string{c.Head}, c.Rows...) {
 		for k, cell := range row {
 			if k > 0 {
 				b.WriteString(" & ")

@@ -1,90 +1,87 @@
-package main
+package history
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"hgld/internal/texttable"
 	"hgld/train"
 )
 
-// comparedPair is a result beside the first one, query by query.
-type comparedPair struct {
-	First     string           `json:"first"`
-	Second    string           `json:"second"`
+// Pair is a result beside the first one, query by query.
+type Pair struct {
+	// First is the name of the first result.
+	First string `json:"first"`
+
+	// Second is the name of the other one.
+	Second string `json:"second"`
+
+	// Intervals says how intervals and tests were computed.
 	Intervals *train.Intervals `json:"intervals"`
+
 	*train.Pairing
 }
 
 // significant is the corrected P up to which a difference is marked.
 const significant = 0.05
 
-// comparePairs compares the first result with each other one. Where a result lacks the
-// values of single queries it says so, and compares nothing.
-func comparePairs(j *job, o compareOptions, files []string, results []*train.Result) ([]comparedPair, error) {
-	if len(results) < 2 {
-		return nil, nil
-	}
-	n := train.NewIntervals(units[o.resample], o.seed)
+// Pairs compares the first result with each other one, and corrects P for all of the
+// differences. Means over classes are compared by classes. The error is a
+// train.NoPerQueryError if a result lacks the values of single queries.
+func Pairs(names []string, results []*train.Result, n *train.Intervals) ([]Pair, error) {
 	if results[0].MeanOver == train.ByClass {
 		n.Resample = train.ByClass
 	}
-	var pairs []comparedPair
+	var pairs []Pair
 	var family []*train.Pairing
 	for i, r := range results[1:] {
 		p, err := train.Pair(results[0], r, n, 0)
-		var without train.NoPerQueryError
-		if errors.As(err, &without) {
-			j.say("the differences are not tested, as not all files have the values of single queries: " +
-				"hgld eval run --per-query keeps them")
-			return nil, nil
-		}
 		if err != nil {
-			return nil, withCode(exitUsage, fmt.Errorf("%s and %s: %w", j.args[0], j.args[i+1], err))
+			return nil, fmt.Errorf("%s and %s: %w", names[0], names[i+1], err)
 		}
-		pairs = append(pairs, comparedPair{files[0], files[i+1], n, p})
+		pairs = append(pairs, Pair{names[0], names[i+1], n, p})
 		family = append(family, p)
 	}
 	train.Correct(family)
 	return pairs, nil
 }
 
-// table is the table of a pair's differences.
-func (p comparedPair) table() textTable {
-	c := textTable{title: fmt.Sprintf("%s − %s", p.Second, p.First),
-		head: []string{"%", "difference", fmt.Sprintf("%g %% interval", 100*p.Intervals.Confidence), "P", "Holm", ""}}
+// Table returns the table of a pair's differences, in percent.
+func (p Pair) Table() texttable.Table {
+	c := texttable.Table{Title: fmt.Sprintf("%s − %s", p.Second, p.First),
+		Head: []string{"%", "difference", fmt.Sprintf("%g %% interval", 100*p.Intervals.Confidence), "P", "Holm", ""}}
 	marked := false
 	for _, d := range p.Differences {
 		mark := ""
 		if d.Holm <= significant {
 			mark, marked = "*", true
 		}
-		c.rows = append(c.rows, []string{d.Key, signed(d.Mean), span(d.Interval), probability(d.P),
+		c.Rows = append(c.Rows, []string{d.Key, signed(d.Mean), span(d.Interval), probability(d.P),
 			probability(d.Holm), mark})
 	}
-	c.note = p.note(marked)
+	c.Note = p.note(marked)
 	return c
 }
 
-// pairsCSV has a line for each metric of each pair, in percent but for the P.
-func pairsCSV(pairs []comparedPair) textTable {
-	c := textTable{head: []string{"metric", "first", "second", "mean_first", "mean_second", "difference", "low", "high",
+// PairsTable has a line for each metric of each pair, in percent but for the P.
+func PairsTable(pairs []Pair) texttable.Table {
+	c := texttable.Table{Head: []string{"metric", "first", "second", "mean_first", "mean_second", "difference", "low", "high",
 		"p", "p_holm", "queries"}}
 	for _, p := range pairs {
 		for _, d := range p.Differences {
 			row := []string{d.Key, p.First, p.Second}
 			for _, v := range []train.Number{d.First, d.Second, d.Mean, d.Interval[0], d.Interval[1]} {
-				row = append(row, decimals(100*v, 4, ""))
+				row = append(row, (100*v).Decimals(4, ""))
 			}
-			c.rows = append(c.rows, append(row, decimals(d.P, 6, ""), decimals(d.Holm, 6, ""), strconv.Itoa(d.Queries)))
+			c.Rows = append(c.Rows, append(row, d.P.Decimals(6, ""), d.Holm.Decimals(6, ""), strconv.Itoa(d.Queries)))
 		}
 	}
 	return c
 }
 
 // note says how the table was made.
-func (p comparedPair) note(marked bool) string {
+func (p Pair) note(marked bool) string {
 	by, unit := "id", "query"
 	if p.ByRow {
 		by = "row"
@@ -106,7 +103,7 @@ func (p comparedPair) note(marked bool) string {
 
 // signed prints a difference in percent.
 func signed(v train.Number) string {
-	text := decimals(100*v, 2, "–")
+	text := (100 * v).Decimals(2, "–")
 	if v > 0 {
 		text = "+" + text
 	}
@@ -120,5 +117,5 @@ func probability(p train.Number) string {
 	if p < 0.0001 {
 		return "<0.0001"
 	}
-	return decimals(p, 4, "–")
+	return p.Decimals(4, "–")
 }
