@@ -16,10 +16,10 @@ import (
 // with replacement (Efron, "Better Bootstrap Confidence Intervals", 1987).
 type Bootstrap struct {
 	Confidence float64 // such as 0.95
-	Resamples  int
-	Seed       uint64
-	Threads    int // 0: all processors; they change no result
-	Method     Method
+	Resamples  int     // how often the units are drawn again
+	Seed       uint64  // of the draws
+	Threads    int     // 0: all processors; they change no result
+	Method     Method  // how the interval is taken from them
 
 	// Means are further figures: each the mean of the estimates of some columns, as
 	// the mean over levels.

@@ -10,10 +10,10 @@ import (
 // Student is what a few differences say of their mean by Student's t: for runs with the
 // same seeds, the differences between two losses seed by seed.
 type Student struct {
-	Mean     float64
+	Mean     float64  // of the differences
 	Interval Interval // ±∞ of a single difference
 	P        float64  // two-sided, of a mean of 0; NaN of a single difference
-	Count    int
+	Count    int      // of differences
 }
 
 // Paired computes the interval of the given confidence, such as 0.95, for the mean of the
