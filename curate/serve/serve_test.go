@@ -49,13 +49,23 @@ func newServer(t testing.TB, d *labels.Draft, fill func(*Config)) (*Server, *cli
 	if err := curate.CreateLog(path, curate.Header{By: "anna", DraftSHA256: "ab"}); err != nil {
 		t.Fatal(err)
 	}
-	log, _, err := curate.OpenLog(path)
+	s, a := serveLog(t, path, d, fill)
+	return s, a, path
+}
+
+// serveLog is newServer for a log that is there.
+func serveLog(t testing.TB, path string, d *labels.Draft, fill func(*Config)) (*Server, *client) {
+	t.Helper()
+	log, contents, err := curate.OpenLog(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
 	session, err := curate.NewSession(d, nil)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := session.Load(contents.Edits); err != nil {
 		t.Fatal(err)
 	}
 	c := Config{Session: session, Save: log.Append, By: "anna", Log: "edits.jsonl", Hosts: []string{testPort},
@@ -72,7 +82,7 @@ func newServer(t testing.TB, d *labels.Draft, fill func(*Config)) (*Server, *cli
 	t.Cleanup(s.Stop)
 	a := &client{t: t, url: web.URL, draft: s.draft}
 	a.enter(s)
-	return s, a, path
+	return s, a
 }
 
 // enter opens the one-time link.
