@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -16,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"hgld/internal/filehash"
 	"hgld/labels"
 )
 
@@ -307,7 +309,7 @@ func (l *LogFile) ReplayOn(d *labels.Draft) (Report, error) {
 // adjudicator decides between, or none; the new log then has their levels. The error is
 // fs.ErrExist if there is a file at path.
 func StartLog(path, draft, by string, levels, adjudicate []string, created time.Time) error {
-	sum, err := hashFile(draft)
+	sum, _, err := filehash.SHA256(context.Background(), draft)
 	if err != nil {
 		return err
 	}
@@ -321,18 +323,4 @@ func StartLog(path, draft, by string, levels, adjudicate []string, created time.
 		header.Levels = l.Contents.Header.Levels
 	}
 	return CreateLog(path, header)
-}
-
-// hashFile returns the hexadecimal SHA-256 of a file.
-func hashFile(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
 }

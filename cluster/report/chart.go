@@ -12,14 +12,20 @@ import (
 
 // Plot is a measure against the number of clusters.
 type Plot struct {
+	// Title names the measure.
 	Title string
-	Note  string // what is better
+	// Note says which values are better.
+	Note string
+	// Lines are one for each combination of settings.
 	Lines []Line
 }
 
-// Line is one line of a plot, by X ascending; Spread is drawn to both sides.
+// Line is one line of a plot.
 type Line struct {
-	Name         string // "" for the only one
+	// Name names the settings; "" for the only line.
+	Name string
+	// X are the numbers of clusters, ascending, Y the measures, and Spread their
+	// deviations, which are drawn to both sides.
 	X, Y, Spread []float64
 }
 
@@ -76,7 +82,7 @@ func histogram(sizes []int) template.HTML {
 				f.x(float64(i))+1, f.y(float64(n)), max(1, f.x(1)-f.x(0)-2), f.bottom-f.y(float64(n)), barText(i*width, width, n))
 		}
 		if i%max(1, len(bars)/10) == 0 {
-			at := f.x(float64(i)) // where the bar begins; below its middle if it is of one size
+			at := f.x(float64(i)) // start of the bar, or its middle if it is of one size
 			if width == 1 {
 				at = f.x(float64(i) + 0.5)
 			}

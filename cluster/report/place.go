@@ -11,13 +11,18 @@ import (
 // Place finds the positions [N,2] of the rows of x.
 type Place func(ctx context.Context, x cluster.Matrix, o PlaceOptions) (cluster.Matrix, error)
 
-// PlaceOptions are the settings of a Place; PCA has none.
+// PlaceOptions are the settings of a Place. PCA has none.
 type PlaceOptions struct {
-	Seed       uint64
-	Perplexity float64 // of t-SNE; 0 means its default
-	Iterations int     // of t-SNE; 0 means its default
-	BLAS       blas.Library
-	Watch      func(iteration int)
+	// Seed is that of t-SNE.
+	Seed uint64
+	// Perplexity is that of t-SNE; 0 means its default.
+	Perplexity float64
+	// Iterations is the number of iterations of t-SNE; 0 means its default.
+	Iterations int
+	// BLAS computes matrix products; nil means gonum.
+	BLAS blas.Library
+	// Watch is called after each iteration; it may be nil.
+	Watch func(iteration int)
 }
 
 // Methods are the ways to lay out the map.

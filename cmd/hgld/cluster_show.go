@@ -54,8 +54,8 @@ func showClusters(j *job, d *labels.Draft) error {
 	return nil
 }
 
-// use adds up what the members of a cluster are carried by; drafts of an earlier
-// format do not have the sums.
+// use returns the landmarks and images of a cluster's members. Drafts of an earlier
+// format do not have these sums.
 func use(d *labels.Draft, c labels.Cluster) (landmarks, images int) {
 	for _, m := range c.Members {
 		landmarks += d.Tags[m.Tag].Landmarks
@@ -64,7 +64,7 @@ func use(d *labels.Draft, c labels.Cluster) (landmarks, images int) {
 	return landmarks, images
 }
 
-// ifAny leaves a count blank where nothing was counted.
+// ifAny returns a count as text, blank for 0.
 func ifAny(n int) string {
 	if n == 0 {
 		return ""

@@ -23,27 +23,27 @@ func clusterSweepCommand() *cli.Command {
 		}
 	}
 	return &cli.Command{
-		Name: "sweep", Usage: "measure drafts of several sizes and settings, to choose them by",
+		Name: "sweep", Usage: "measure drafts of several sizes and settings, to choose between them",
 		Description: "  hgld cluster sweep                              k from 25 to 400\n" +
 			"  hgld cluster sweep --ks 50,100,150 --vary algorithm=lloyd,ward --vary smooth=0,10\n" +
 			"                                                  twelve drafts, a row each\n" +
 			"  hgld cluster sweep --vary vectors=clip.safetensors,minilm.safetensors --ks 150\n" +
 			"                                                  vectors that `hgld embed --out` made\n" +
 			"  hgld cluster sweep --vary 'prompt=tag;photo;tag,photo' --init greedy-k-means++ --seeds 10\n" +
-			"                                                  values that have commas; drawn starts, ten seeds\n" +
+			"                                                  values with commas; random starts, ten seeds\n" +
 			"  hgld cluster sweep --truth tag_pairs.tsv --judge how=hand\n" +
 			"                                                  purity, ARI and a curator's work by known groups\n" +
 			"  hgld cluster sweep --truth tag_pairs.tsv --drop 0.1 --seeds 10\n" +
-			"                                                  the same without a tenth of the other tags, ten times\n" +
+			"                                                  the same without 10 % of the other tags, ten times\n" +
 			"  hgld cluster sweep --plots figures --json       figures/inertia.svg and one for each other measure",
 		Flags: append(append(flags, stageFlags()...), deviceFlag(),
-			&cli.StringFlag{Name: "ks", Usage: "numbers of clusters, with commas", Value: "25,50,78,100,150,200,300,400"},
-			&cli.StringSliceFlag{Name: "vary", Usage: "setting and values to combine with all others: `KEY=A,B`, or KEY=A;B"},
-			&cli.IntFlag{Name: "seeds", Usage: "seeds to take the mean, the deviation and the stability of", Value: 3},
-			&cli.Float64Flag{Name: "drop", Usage: "leave out this share of the tags, others for each seed: how much a draft owes to chance even where nothing is drawn"},
-			&cli.StringFlag{Name: "truth", Usage: "tab-separated `FILE` of tags and their groups to judge by"},
-			&cli.StringFlag{Name: "judge", Usage: "judge only rows of that file with this value: `COLUMN=VALUE`"},
-			&cli.StringFlag{Name: "plots", Usage: "folder to write a plot of each measure to (SVG)"},
+			&cli.StringFlag{Name: "ks", Usage: "numbers of clusters, separated by commas", Value: "25,50,78,100,150,200,300,400"},
+			&cli.StringSliceFlag{Name: "vary", Usage: "setting and values to try in all combinations: `KEY=A,B`, or KEY=A;B"},
+			&cli.IntFlag{Name: "seeds", Usage: "number of seeds, for means, deviations and stability", Value: 3},
+			&cli.Float64Flag{Name: "drop", Usage: "leave out this share of the tags, a different one for each seed, to see how much a draft depends on chance"},
+			&cli.StringFlag{Name: "truth", Usage: "tab-separated `FILE` of tags and their true groups"},
+			&cli.StringFlag{Name: "judge", Usage: "use only rows of that file with this value: `COLUMN=VALUE`"},
+			&cli.StringFlag{Name: "plots", Usage: "folder for a plot of each measure (SVG)"},
 		),
 		Action: runClusterSweep,
 	}
@@ -113,7 +113,7 @@ func readTruth(path, judge string) (*sweep.Truth, error) {
 	return nil, nil
 }
 
-// run measures every combination, the numbers of clusters varying fastest.
+// run measures every combination; the number of clusters varies fastest.
 func (w *clusterSweep) run(s *clusterSettings, list string, asked bool) ([]sweep.Point, error) {
 	var points []sweep.Point
 	for _, values := range sweep.Combinations(w.varied) {
@@ -163,7 +163,7 @@ func (w *clusterSweep) choose(s *clusterSettings) error {
 	return err
 }
 
-// variations reads what --vary names: KEY=A,B, or KEY=A;B where values have commas.
+// variations parses --vary: KEY=A,B, or KEY=A;B for values with commas.
 func variations(list []string) ([]sweep.Variation, error) {
 	var known []string
 	for _, f := range settings.Fields(clusterStage().Defaults()) {

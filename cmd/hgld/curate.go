@@ -21,10 +21,10 @@ import (
 // curateSettings is the section "curate" of hgld.yaml.
 type curateSettings struct {
 	Draft      string   `yaml:"draft" path:"in" usage:"draft of stage 2"`
-	Logs       []string `yaml:"logs" path:"in" usage:"logs of edits, replayed one after the other; two curators' and an adjudicator's third"`
+	Logs       []string `yaml:"logs" path:"in" usage:"logs of edits, replayed in order: a curator's, or two curators' and an adjudicator's"`
 	Out        string   `yaml:"out" path:"out" usage:"hierarchy to write"`
-	OnConflict string   `yaml:"on_conflict" usage:"on another draft, where a tag or group is gone: stop, or skip and list it"`
-	Undecided  bool     `yaml:"undecided" usage:"keep tags that nobody decided in their cluster"`
+	OnConflict string   `yaml:"on_conflict" usage:"if a tag or group is missing on another draft: stop, or skip and list it"`
+	Undecided  bool     `yaml:"undecided" usage:"keep undecided tags in their cluster"`
 }
 
 func curateStage() pipeline.StageOf[curateSettings] {
@@ -43,21 +43,21 @@ func curateStage() pipeline.StageOf[curateSettings] {
 
 func curateCommand() *cli.Command {
 	return group("curate", "stage 3: draft + edits -> curated supercategories",
-		"  hgld curate serve                                        the page to curate in, on this machine alone\n"+
+		"  hgld curate serve                                        curate in the browser, on this machine only\n"+
 			"  hgld curate apply                                        hierarchy.json from draft.json and edits.jsonl\n"+
 			"  hgld curate log edits.jsonl                              what a curator did\n"+
-			"  hgld curate agree anna.jsonl ben.jsonl                   how far two curators agree, and where not",
+			"  hgld curate agree anna.jsonl ben.jsonl                   how far two curators agree, and where they differ",
 		curateServeCommand(), curateApplyCommand(), curateLogCommand(), curateAgreeCommand(),
 		curateImportCommand(), curateExportCommand(), curateLintCommand(), curateDiffCommand(), curateSalvageCommand(),
 	)
 }
 
-// curateApplyCommand takes the draft and the logs as arguments too.
+// curateApplyCommand also takes the draft and the logs as arguments.
 func curateApplyCommand() *cli.Command {
 	s := curateStage()
 	cmd := stageCommand(s.Stage, "apply", "replay logs of edits on a draft",
 		"  hgld curate apply                                        draft.json + edits.jsonl -> hierarchy.json\n"+
-			"  hgld curate apply draft.json anna.jsonl                  the same with names\n"+
+			"  hgld curate apply draft.json anna.jsonl                  the same, naming the files\n"+
 			"  hgld curate apply draft.json anna.jsonl ben.jsonl third.jsonl   two curators and an adjudication\n"+
 			"  hgld curate apply --on-conflict skip new.json anna.jsonl   on the draft of a later scrape")
 	cmd.ArgsUsage = "[DRAFT [LOG...]]"
@@ -212,7 +212,7 @@ func printReplay(j *job, l *curate.LogFile) {
 	}
 }
 
-// logError gives errors of the log their exit code and next step.
+// logError adds the exit code and the next step to an error of a log.
 func logError(err error) error {
 	var damage *curate.DamageError
 	var locked *filelock.LockedError
@@ -221,7 +221,7 @@ func logError(err error) error {
 	switch {
 	case errors.As(err, &damage) && damage.Line > 1:
 		return withHint(withCode(exitIntegrity, err),
-			"take the log from a backup; `hgld curate salvage %s` keeps the edits before the damage", filepath.Base(damage.Path))
+			"restore the log from a backup; `hgld curate salvage %s` keeps the edits before the damage", filepath.Base(damage.Path))
 	case errors.As(err, &damage):
 		return withCode(exitIntegrity, err)
 	case errors.As(err, &locked):
@@ -233,7 +233,7 @@ func logError(err error) error {
 	case errors.Is(err, curate.ErrConflict):
 		return withHint(err, "--on-conflict skip does what can be done and lists the rest")
 	case errors.Is(err, fs.ErrNotExist):
-		return withHint(err, "`hgld curate serve` and `hgld curate import` make a log of edits")
+		return withHint(err, "`hgld curate serve` and `hgld curate import` create a log of edits")
 	}
 	return err
 }

@@ -7,7 +7,7 @@ import (
 	"hgld/curate"
 )
 
-// agreeMany is `hgld curate agree` of three or more curators.
+// agreeMany is `hgld curate agree` for three or more curators.
 func agreeMany(j *job, files *curate.Curation, sessions []*curate.Session) error {
 	c, err := curate.CompareMany(sessions)
 	if err != nil {
@@ -32,7 +32,7 @@ func agreeMany(j *job, files *curate.Curation, sessions []*curate.Session) error
 	if g.Raters > 0 {
 		printFigure(j, "Fleiss' kappa", g.FleissKappa, nil)
 	} else {
-		j.print("%-34s -   (not every tag has as many decisions; alpha stands for it)\n", "Fleiss' kappa")
+		j.print("%-34s -   (not every tag has the same number of decisions; see alpha instead)\n", "Fleiss' kappa")
 	}
 	printFigure(j, "Gwet's AC1", g.AC1, nil)
 	printFigure(j, "Krippendorff's alpha", g.Alpha, nil)

@@ -13,12 +13,12 @@ import (
 
 func curateDiffCommand() *cli.Command {
 	return &cli.Command{
-		Name: "diff", Usage: "in what two curations differ", ArgsUsage: "A B",
-		Description: "  hgld curate diff old.json hierarchy.json                    groups renamed, merged, split, born, gone; tags moved\n" +
+		Name: "diff", Usage: "how two curations differ", ArgsUsage: "A B",
+		Description: "  hgld curate diff old.json hierarchy.json                    groups renamed, merged, split, new, gone; tags moved\n" +
 			"  hgld curate diff --draft draft.json anna.json ben.json      with the landmarks that each change touches\n" +
 			"  hgld curate diff --json sheet.csv hierarchy.json            files of any format",
 		Flags: formatFlags(
-			&cli.StringFlag{Name: "draft", Usage: "draft to count landmarks and images by (default: the project's, if there is one)"},
+			&cli.StringFlag{Name: "draft", Usage: "draft that counts landmarks and images (default: the project's, if there is one)"},
 			&cli.IntFlag{Name: "limit", Usage: "name the first `N` tags of a change (0: all)", Value: 5},
 		),
 		Action: runCurateDiff,
@@ -68,7 +68,7 @@ func printDiff(j *job, d *format.Difference) {
 		}
 	}
 	for _, p := range d.Parents {
-		j.print("belongs elsewhere: %q from %q to %q (%s)\n", p.Group, p.A, p.B, counted(p.Landmarks, p.Images))
+		j.print("other parent: %q from %q to %q (%s)\n", p.Group, p.A, p.B, counted(p.Landmarks, p.Images))
 	}
 	for _, list := range []struct {
 		what string
@@ -101,7 +101,7 @@ func fromTo(g format.GroupChange) string {
 	return strings.Join(sides, " -> ")
 }
 
-// groupText is a group's name in quotes; tags can be in none.
+// groupText returns a group's name in quotes, or "no group".
 func groupText(name string) string {
 	if name == "" {
 		return "no group"

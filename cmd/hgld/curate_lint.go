@@ -13,19 +13,19 @@ import (
 
 func curateLintCommand() *cli.Command {
 	return &cli.Command{
-		Name: "lint", Usage: "find what a person or a spreadsheet has damaged", ArgsUsage: "[FILE...]",
+		Name: "lint", Usage: "find damage done by people or spreadsheets", ArgsUsage: "[FILE...]",
 		Description: "  hgld curate lint                             the project's draft with its logs: names, flags, undecided tags\n" +
-			"  hgld curate lint sheet.csv                   every damage with its line and column\n" +
-			"  hgld curate lint --draft draft.json sheet.csv   tags that were lost or respelt, too; exit code 4 if not sound",
+			"  hgld curate lint sheet.csv                   all damage, with line and column\n" +
+			"  hgld curate lint --draft draft.json sheet.csv   also lost and respelt tags; exit code 4 if there are errors",
 		Flags: formatFlags(
-			&cli.StringFlag{Name: "draft", Usage: "draft that the file was made from: its tags are the right spelling"},
+			&cli.StringFlag{Name: "draft", Usage: "draft that the file was made from, whose tags have the right spelling"},
 			&cli.IntFlag{Name: "limit", Usage: "list the first `N` problems of each file"},
 		),
 		Action: runCurateLint,
 	}
 }
 
-// lintedFile is what was found in one file.
+// lintedFile is the result for one file.
 type lintedFile struct {
 	File     string           `json:"file"`
 	Errors   int              `json:"errors"`
@@ -81,8 +81,8 @@ func newLinted(path string, found []format.Problem) lintedFile {
 	return f
 }
 
-// lintProject looks at the state that the logs of the project lead to. All of it
-// is for the curator to judge, and none an error.
+// lintProject checks the state that the project's logs lead to. Its problems are for
+// the curator to judge, so none is an error.
 func lintProject(c *cli.Context, j *job) (lintedFile, error) {
 	s, err := curateStage().Load(j.project, nil)
 	if err != nil {

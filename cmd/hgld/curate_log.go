@@ -13,7 +13,7 @@ func curateLogCommand() *cli.Command {
 	return &cli.Command{
 		Name: "log", Usage: "list the edits of a log", ArgsUsage: "LOG",
 		Description: "  hgld curate log edits.jsonl             one edit a line\n" +
-			"  hgld curate log --json edits.jsonl      as they stand in the log, checked",
+			"  hgld curate log --json edits.jsonl      as they are in the log, checked",
 		Flags: commonFlags(),
 		Action: func(c *cli.Context) error {
 			j, err := jobWith(c, 1, 1, "one log of edits")
@@ -64,7 +64,7 @@ func orUnknown(s string) string {
 	return s
 }
 
-// describeEdit puts an edit into words.
+// describeEdit returns an edit in words.
 func describeEdit(e curate.Edit) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s", strings.ReplaceAll(string(e.Op), "_", " "))
@@ -88,7 +88,7 @@ func describeEdit(e curate.Edit) string {
 	return b.String()
 }
 
-// listRefs names at most five things.
+// listRefs names at most five references.
 func listRefs(before string, refs []curate.Ref) string {
 	var names []string
 	for _, r := range refs[:min(len(refs), 5)] {

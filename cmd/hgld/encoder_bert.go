@@ -30,7 +30,7 @@ func openBERT(s *embedSettings, on opener) (cluster.Encoder, error) {
 	return textenc.OpenBERT(b, files)
 }
 
-// filesOf finds the weights that path names and their SHA-256.
+// filesOf returns the weights that path names, with their SHA-256.
 func filesOf(path string) (textenc.Files, error) {
 	weights, err := weightsFile(path)
 	if err != nil {

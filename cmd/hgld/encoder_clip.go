@@ -7,14 +7,14 @@ import (
 	textenc "hgld/train/text"
 )
 
-// clipSettings say of CLIP's weights what no file beside them says.
+// clipSettings say about CLIP's weights what no file in their folder says.
 type clipSettings struct {
 	Activation string `yaml:"activation"`
 	Heads      int    `yaml:"heads" range:"0 1024"`
 }
 
-// What the repositories of OpenAI and LAION have of each tower: names of
-// transformers with their configuration, or names of open_clip with theirs.
+// The files of each tower in the repositories of OpenAI and LAION: those of transformers
+// and those of open_clip.
 var (
 	openAIFiles = []string{"model.safetensors (or pytorch_model.bin, converted)", "config.json"}
 	laionFiles  = []string{"open_clip_model.safetensors (or open_clip_pytorch_model.bin, converted)", "open_clip_config.json"}
@@ -45,7 +45,7 @@ func openCLIP(s *embedSettings, on opener) (cluster.Encoder, error) {
 	}
 	e, err := textenc.OpenCLIP(b, files, textenc.CLIPOptions{Activation: s.CLIP.Activation, Heads: s.CLIP.Heads})
 	if errors.Is(err, textenc.ErrActivation) {
-		return nil, withHint(withCode(exitUsage, err), "-o clip.activation=quick_gelu, or gelu, says it")
+		return nil, withHint(withCode(exitUsage, err), "name it: -o clip.activation=quick_gelu, or gelu")
 	}
 	return e, err
 }

@@ -18,7 +18,7 @@ func labelsStatsCommand() *cli.Command {
 			"  hgld labels stats index_label_to_hierarchical.csv  a label file\n" +
 			"  hgld labels stats --images train.csv               count images too",
 		Flags: labelFlags(
-			&cli.StringSliceFlag{Name: "images", Usage: "image list of GLDv2 (train.csv, train_clean.csv, index_image_to_landmark.csv) to count images by; repeatable"},
+			&cli.StringSliceFlag{Name: "images", Usage: "image list of GLDv2 to count images by (train.csv, train_clean.csv, index_image_to_landmark.csv); repeatable"},
 			&cli.IntFlag{Name: "limit", Usage: "print the largest `N` classes of a level (0: all)", Value: 20},
 		),
 		Action: runLabelsStats,
@@ -31,7 +31,7 @@ func runLabelsStats(c *cli.Context) error {
 		return err
 	}
 	if len(j.args) == 0 && (c.Bool("one-id-space") || c.String("split") != "" && !c.IsSet("images")) {
-		return usagef("labels stats: --split and --one-id-space are about a file, and none is named; tags.jsonl says the split of every landmark itself")
+		return usagef("labels stats: --split and --one-id-space need a file; tags.jsonl itself has the split of every landmark")
 	}
 	limit := j.limit
 	j.limit = 0 // of classes printed, not of landmarks
@@ -64,8 +64,8 @@ func runLabelsStats(c *cli.Context) error {
 	return nil
 }
 
-// projectLabels joins the project's tags and hierarchy as `labels build` does,
-// without writing.
+// projectLabels joins the project's tags and hierarchy as `labels build` does, without
+// writing.
 func projectLabels(j *job) (*labels.Table, error) {
 	stage := labelsStage()
 	stage.Command = "labels stats"
@@ -139,7 +139,7 @@ func printStats(j *job, stats labels.Stats, images bool) {
 
 func labelsCheckCommand() *cli.Command {
 	return &cli.Command{
-		Name: "check", Usage: "is a label file sound: a tree, one label a landmark, names undamaged; and does it equal another?", ArgsUsage: "FILE …",
+		Name: "check", Usage: "check a label file: a tree, one label per landmark, undamaged names; or compare it with another", ArgsUsage: "FILE …",
 		Description: "  hgld labels check --split train labels.csv                                  exit code 4 if not\n" +
 			"  hgld labels check --against index_label_to_hierarchical.csv index_mine.csv  list what differs\n" +
 			"  hgld labels check tags.jsonl draft.json hierarchy.json                      hgld's other files",
@@ -151,7 +151,7 @@ func labelsCheckCommand() *cli.Command {
 	}
 }
 
-// checkedFile is what `labels check` found in one file.
+// checkedFile is the result of `labels check` for one file.
 type checkedFile struct {
 	File     string           `json:"file"`
 	Kind     string           `json:"kind"` // labels, tags, draft or hierarchy
@@ -235,8 +235,8 @@ func compareWith(c *cli.Context, f checkedFile, against string) (*labels.Compari
 
 var kindOfFile = regexp.MustCompile(`"hgld_(tags|draft|hierarchy)"\s*:`)
 
-// checkFile reads a file as what it is. What is wrong with its contents is a
-// problem; the error is for what keeps it from being looked at.
+// checkFile reads a file as the kind it is. Faults of its contents are problems; the
+// error is for what prevents the check.
 func checkFile(c *cli.Context, path string) (checkedFile, error) {
 	f := checkedFile{File: path, Kind: "labels", Problems: []labels.Problem{}}
 	data, err := os.ReadFile(path)
@@ -321,7 +321,7 @@ func printChecked(j *job, f checkedFile) {
 	j.print("%s: %s\n", f.File, verdict)
 }
 
-// count says "1 error", "2 errors".
+// count returns a number with its noun: "1 error", "2 errors".
 func count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"

@@ -158,7 +158,7 @@ func runShardsBuild(j *job, s *shardsSettings, replace bool) error {
 		return shardsError(err)
 	}
 	if j.json {
-		err = writeJSON(j, shardsSummary(result.Manifest))
+		err = writeJSON(j, result.Manifest.Summary())
 	} else {
 		printBuilt(j, s, result)
 	}

@@ -15,7 +15,7 @@ func lintSheet(data []byte, name string, _ labels.ReadOptions) ([]Problem, *Docu
 	if err != nil && len(s.problems) == 0 {
 		s.fail(0, -1, err.Error(), "", "")
 	}
-	if err != nil { // its tags can be compared with a draft's all the same
+	if err != nil { // its tags can still be compared with a draft's
 		d = &Document{Hierarchy: &labels.Hierarchy{Levels: []labels.Level{{Name: tagKind}}}, place: s.find}
 		seen := map[string]bool{}
 		for _, g := range s.groups {
@@ -39,7 +39,7 @@ func (s *sheet) warn(row, column int, found, expected, next string) {
 	s.problems[len(s.problems)-1].Warning = true
 }
 
-// columnName is the spreadsheet's name of a column, A for 0; −1 has none.
+// columnName returns the spreadsheet's name of a column, A for 0; "" for −1.
 func columnName(column int) string {
 	name := ""
 	for column++; column > 0; column = (column - 1) / 26 {
@@ -50,10 +50,10 @@ func columnName(column int) string {
 
 var (
 	unnamed = regexp.MustCompile(`^Unnamed: [0-9]+$`)
-	mangled = regexp.MustCompile(`^(.*)\.[0-9]+$`) // how pandas tells columns of one name apart
+	mangled = regexp.MustCompile(`^(.*)\.[0-9]+$`) // pandas adds these endings to repeated column names
 )
 
-// checkNames looks at the names of groups and tags and at where they stand.
+// checkNames checks the names of groups and tags, and for repeated ones.
 func (s *sheet) checkNames() {
 	s.checkGroups()
 	type place struct {
@@ -71,7 +71,7 @@ func (s *sheet) checkNames() {
 				first[t.name] = place{t.row, g.column, g.name}
 				names[t.name] = true
 			case p.group == g.name:
-				s.fail(t.row, g.column, fmt.Sprintf("tag %.80q stands twice in group %.80q, first in %s%d", t.name, g.name, columnName(p.column), p.row), "every tag once", "remove one")
+				s.fail(t.row, g.column, fmt.Sprintf("tag %.80q appears twice in group %.80q, first in %s%d", t.name, g.name, columnName(p.column), p.row), "every tag once", "remove one")
 			default:
 				s.fail(t.row, g.column, fmt.Sprintf("tag %.80q is in group %.80q and, in %s%d, in %.80q", t.name, g.name, columnName(p.column), p.row, p.group), "every tag in one group", "decide which, and remove the other")
 			}
@@ -82,7 +82,7 @@ func (s *sheet) checkNames() {
 	}, s.name)...)
 }
 
-// checkName looks at a name. One that is marked as text is no number or formula.
+// checkName checks a name. A name that is marked as text is not a number or formula.
 func (s *sheet) checkName(row, column int, kind, name string, marked bool) {
 	for _, p := range nameFaults(s.name, row, columnName(column), kind, name) {
 		if p.Warning || !marked {
@@ -96,7 +96,7 @@ func (s *sheet) checkGroups() {
 	names := map[string]bool{}
 	for _, g := range s.groups {
 		if first, twice := columns[g.name]; twice {
-			s.fail(1, g.column, fmt.Sprintf("group %.80q stands twice, first in column %s", g.name, columnName(first)), "a name of its own", "join the two, or rename one")
+			s.fail(1, g.column, fmt.Sprintf("group %.80q appears twice, first in column %s", g.name, columnName(first)), "a name of its own", "join the two, or rename one")
 			continue
 		}
 		columns[g.name], names[g.name] = g.column, true

@@ -35,6 +35,7 @@ var may = map[string][]string{
 	"curate/serve":            {"curate", "labels"},
 	"shards":                  {"labels"},
 	"shards/dataset":          {"labels", "shards"},
+	"shards/provenance":       {"labels", "shards", "shards/dataset"},
 	"shards/examples":         {"labels", "shards"},
 	"train":                   {"labels", "train/…"},
 	"train/tensor":            {"train/device"},

@@ -1,4 +1,4 @@
-package main
+package provenance
 
 import (
 	"bytes"
@@ -8,13 +8,33 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/filehash"
 	"hgld/labels"
 	"hgld/shards"
 )
 
+// noRecords is the folder of somebody without a project.
+type noRecords struct{}
+
+func (noRecords) Changed(string) (string, error) { return "", nil }
+func (noRecords) Draft() (string, error)         { return "", nil }
+func (noRecords) Labels(string) (*LabelsRecord, string, error) {
+	return nil, "no project is here", nil
+}
+
+func TestLabelsWithoutARecordEndTheProvenance(t *testing.T) {
+	trace := New(noRecords{}, nil)
+	if err := trace.Labels(t.Context(), "some/labels.csv"); err != nil {
+		t.Fatal(err)
+	}
+	if got := trace.Provenance(); got.Labels != nil || !slices.Equal(got.Unknown, []string{"labels.csv: no project is here"}) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // The encoder's name has the hash of its weights; a draft is followed only to the very
 // tags that it was made of.
-func TestTrailFollowsADraftByItsHashes(t *testing.T) {
+func TestDraftIsFollowedByItsHashes(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -25,7 +45,7 @@ func TestTrailFollowsADraftByItsHashes(t *testing.T) {
 	}
 	tags := write("tags.jsonl", `{"hgld_tags":1}`+"\n"+
 		`{"landmark_id":1,"split":"train","category":"c","outcome":"ok","tag":"lake","fetched":"2026-11-03T10:00:00+02:00","source":"page"}`+"\n")
-	sum, err := sha256File(tags)
+	sum, _, err := filehash.SHA256(t.Context(), tags)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,11 +59,11 @@ func TestTrailFollowsADraftByItsHashes(t *testing.T) {
 	}
 	draft := write("draft.json", text.String())
 	follow := func() shards.Provenance {
-		found := &trail{ctx: t.Context(), project: &project{Dir: dir}}
-		if err := found.draft(draft); err != nil {
+		found := New(noRecords{}, nil)
+		if err := found.draft(t.Context(), draft); err != nil {
 			t.Fatal(err)
 		}
-		return found.made
+		return found.Provenance()
 	}
 	made := follow()
 	if made.Clusters.Weights != weights || made.Scrape == nil || made.Scrape.First.String() != "2026-11-03 08:00:00 +0000 UTC" || made.Scrape.Sources["page"] != 1 || len(made.Unknown) > 0 {
@@ -58,7 +78,7 @@ func TestTrailFollowsADraftByItsHashes(t *testing.T) {
 	if made = follow(); !slices.Equal(made.Unknown, []string{"draft.json: does not say of which tags it was made"}) {
 		t.Errorf("a draft of no tags file: %v", made.Unknown)
 	}
-	if same, err := hasHash(dir, sum); same || err != nil {
+	if same, err := hasHash(t.Context(), dir, sum); same || err != nil {
 		t.Errorf("a folder is a file with this hash: %v, %v", same, err)
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"hgld/curate"
 )
 
-// A draft that was curated is not overwritten: its log names tags and groups of it,
-// and another draft may not have them. A new draft is written beside it.
+// A draft that was curated is not overwritten: its log refers to tags and groups that
+// another draft may not have. A new draft is written next to it as draft.new.json.
 
-// logsOn returns the logs with edits that were made for a draft: those of the
-// project, and those beside the draft. There is none if there is no draft.
+// logsOn returns the logs with edits that were made for a draft: those of the project
+// and those in the draft's folder. There is none if there is no draft.
 func logsOn(p *project, draft string) ([]*curate.LogFile, error) {
 	sum, err := sha256File(draft)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -29,18 +29,18 @@ func logsOn(p *project, draft string) ([]*curate.LogFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(filepath.Dir(draft)) // filepath.Glob would not tell an error, and a draft look uncurated
+	entries, err := os.ReadDir(filepath.Dir(draft)) // filepath.Glob hides errors, and the draft would seem uncurated
 	if err != nil {
 		return nil, err
 	}
-	var beside []string
+	var near []string
 	for _, e := range entries {
 		if filepath.Ext(e.Name()) == ".jsonl" {
-			beside = append(beside, filepath.Join(filepath.Dir(draft), e.Name()))
+			near = append(near, filepath.Join(filepath.Dir(draft), e.Name()))
 		}
 	}
 	var logs []*curate.LogFile
-	for _, path := range append(slices.Clone(settings.Logs), beside...) {
+	for _, path := range append(slices.Clone(settings.Logs), near...) {
 		if slices.ContainsFunc(logs, func(l *curate.LogFile) bool { return p.Inside(l.Path) == p.Inside(path) }) {
 			continue
 		}
@@ -55,8 +55,9 @@ func logsOn(p *project, draft string) ([]*curate.LogFile, error) {
 	return logs, nil
 }
 
-// beside names a file that stands beside another: draft.new.json.
-func beside(path string) string {
+// newName returns the name of a new file next to another: draft.new.json for
+// draft.json.
+func newName(path string) string {
 	ext := filepath.Ext(path)
 	return strings.TrimSuffix(path, ext) + ".new" + ext
 }
@@ -95,8 +96,9 @@ func losses(draft string, logs []*curate.LogFile) (string, error) {
 	return strings.Join(list, "; "), nil
 }
 
-// keptDraft is the error of a clustering whose draft went beside a curated one: it
-// says what is where, what the logs would lose, and how to go on.
+// keptDraft is the error of a clustering that kept a curated draft and wrote the new
+// one next to it. It says which file is which, what the logs would lose, and how to
+// continue.
 func keptDraft(draft, written string, logs []*curate.LogFile) error {
 	lost, err := losses(written, logs)
 	if err != nil {
@@ -107,21 +109,22 @@ func keptDraft(draft, written string, logs []*curate.LogFile) error {
 		"`hgld cluster run --replace` overwrites %s", written, logs[0].Path, draft)
 }
 
-// bothCurated is the error of a clustering that finds no place for its draft.
+// bothCurated is the error of a clustering whose draft would overwrite a curated draft
+// under either name.
 func bothCurated(draft, written string, logs []*curate.LogFile) error {
 	err := fmt.Errorf("%s and %s were both curated, in %s; neither is overwritten", draft, written, logNames(logs))
 	return withHint(err, "name another file with --out, or overwrite %s with --replace", draft)
 }
 
-// ofCurated says, for hgld status, what the logs of a draft would lose on the one
-// beside it, or, if stage 2 is stale, that there will be one; "" if the draft was not
-// curated.
+// ofCurated says, for hgld status, what the logs of a curated draft would lose on the
+// new one next to it. If there is no new one but stage 2 is stale, it says that there
+// will be; "" if the draft was not curated.
 func (s *clusterSettings) ofCurated(p *project, stale bool) (string, error) {
 	logs, err := logsOn(p, s.Out)
 	if err != nil || len(logs) == 0 {
 		return "", err
 	}
-	written := beside(s.Out)
+	written := newName(s.Out)
 	if _, err := os.Stat(written); errors.Is(err, fs.ErrNotExist) {
 		if !stale {
 			return "", nil
@@ -135,8 +138,8 @@ func (s *clusterSettings) ofCurated(p *project, stale bool) (string, error) {
 	return fmt.Sprintf("%s is beside it: %s", p.Inside(written), lost), nil
 }
 
-// ofOtherDraft says, for hgld status, what the logs of another draft lose on the
-// one that there is; "" if they are of this one.
+// ofOtherDraft says, for hgld status, what logs of another draft lose on the current
+// one; "" if they belong to it.
 func (s *curateSettings) ofOtherDraft() (string, error) {
 	sum, err := sha256File(s.Draft)
 	if errors.Is(err, fs.ErrNotExist) {
