@@ -1,6 +1,6 @@
-// Package metric measures rankings. A metric is a pure function of one query's
-// gallery in ranked order, of which it sees one byte an item: the number of
-// label levels that the item shares with the query (see [List]).
+// Package metric measures rankings. A metric is a pure function of one query's ranked
+// gallery. It sees one byte an item: the number of label levels that the item shares
+// with the query (see [List]).
 //
 // Binary metrics look at one level h (0 is the finest): an item is positive if it
 // shares at least L−h levels, which in a tree means the same class in column h.
