@@ -40,9 +40,9 @@ type Options struct {
 
 // Result is what Build did.
 type Result struct {
-	Manifest *Manifest
-	Failures []Failure
-	Kept     int // shards that were there already
+	Manifest *Manifest // of the finished data set
+	Failures []Failure // images that were left out
+	Kept     int       // shards that were there already
 }
 
 // shardsAtOnce is how many shards are written at the same time: while one is

@@ -32,10 +32,10 @@ func companionFiles() []string {
 // SHA256SUMS as well, although most could be made from the shards again: a licence
 // that changed on a disk must be found, and only a listed file can be missing.
 type Companion struct {
-	Name   string `json:"name"`
-	Rows   int    `json:"rows,omitempty"`
-	Bytes  int64  `json:"bytes"`
-	SHA256 Hash   `json:"sha256"`
+	Name   string `json:"name"`           // file name
+	Rows   int    `json:"rows,omitempty"` // 0 for a file without rows
+	Bytes  int64  `json:"bytes"`          // size of the file
+	SHA256 Hash   `json:"sha256"`         // of the file
 }
 
 // checkCompanions says whether the manifest lists what its version has, each once

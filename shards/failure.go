@@ -28,13 +28,13 @@ const (
 // without a gap in the rows. It stands in the shard's footer too, so that an
 // interrupted build loses none.
 type Failure struct {
-	ID    ImageID      `json:"image_id"`
-	Path  string       `json:"path"`
-	Where string       `json:"where"`
-	Split labels.Split `json:"split"`
-	Shard string       `json:"shard"`
-	Class FailureClass `json:"class"`
-	Error string       `json:"error"`
+	ID    ImageID      `json:"image_id"` // of the image
+	Path  string       `json:"path"`     // as the input has it
+	Where string       `json:"where"`    // row of the input
+	Split labels.Split `json:"split"`    // of the image
+	Shard string       `json:"shard"`    // that it would be in
+	Class FailureClass `json:"class"`    // kind of failure
+	Error string       `json:"error"`    // what went wrong
 }
 
 // failure is the item as a failure; its shard is not known here.
@@ -61,7 +61,7 @@ func Unreadable(err error) bool {
 // stops a build, because a later one may succeed.
 type ReadError struct {
 	Path, Where string // of the item
-	Err         error
+	Err         error  // error of the system
 }
 
 // Error names the image and where it is listed.

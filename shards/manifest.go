@@ -29,61 +29,62 @@ const (
 type Manifest struct {
 	Version   int      `json:"hgld_shards"` // format version
 	Tool      string   `json:"tool"`        // hgld's version
-	Settings  Settings `json:"settings"`
-	Inputs    []Input  `json:"inputs"`
-	Landmarks bool     `json:"landmarks"` // GLDv2's columns
-	Levels    []Level  `json:"levels"`    // finest first
-	Hierarchy Sum      `json:"hierarchy"` // hierarchy.json
-	Failures  Sum      `json:"failures"`  // failures.jsonl
-	Files     []File   `json:"files"`     // in the order of splits and numbers
+	Settings  Settings `json:"settings"`    // that decided the bytes
+	Inputs    []Input  `json:"inputs"`      // the files it was made of
+	Landmarks bool     `json:"landmarks"`   // GLDv2's columns
+	Levels    []Level  `json:"levels"`      // finest first
+	Hierarchy Sum      `json:"hierarchy"`   // hierarchy.json
+	Failures  Sum      `json:"failures"`    // failures.jsonl
+	Files     []File   `json:"files"`       // in the order of splits and numbers
 
 	Companions []Companion `json:"companions,omitempty"` // from version 2 on
 }
 
 // Settings are what, beside the inputs, decides the bytes of shards.
 type Settings struct {
-	Shards         int   `json:"shards,omitempty"` // of each split, at most; before the next two
-	ImagesPerShard int   `json:"images_per_shard,omitempty"`
-	ShardBytes     int64 `json:"shard_bytes,omitempty"`
-	ShortSide      int   `json:"short_side,omitempty"` // larger images are made so small; 0: none
-	Quality        int   `json:"quality,omitempty"`    // of JPEG, for images made smaller
-	HeadersOnly    bool  `json:"headers_only,omitempty"`
-	Attribution    bool  `json:"attribution,omitempty"`
-	Limit          int   `json:"limit,omitempty"`
+	Shards         int   `json:"shards,omitempty"`           // of each split, at most; before the next two
+	ImagesPerShard int   `json:"images_per_shard,omitempty"` // 0: not bounded
+	ShardBytes     int64 `json:"shard_bytes,omitempty"`      // 0: not bounded
+	ShortSide      int   `json:"short_side,omitempty"`       // larger images are made so small; 0: none
+	Quality        int   `json:"quality,omitempty"`          // of JPEG, for images made smaller
+	HeadersOnly    bool  `json:"headers_only,omitempty"`     // images that were kept were not decoded
+	// Attribution is training images without author or licence were refused.
+	Attribution bool `json:"attribution,omitempty"`
+	Limit       int  `json:"limit,omitempty"` // of a trial: images; 0: all
 }
 
 // Input is a file or folder that a data set was made from.
 type Input struct {
-	Name   string `json:"name"` // without its folder
-	Bytes  int64  `json:"bytes"`
+	Name   string `json:"name"`   // without its folder
+	Bytes  int64  `json:"bytes"`  // size of the file
 	SHA256 Hash   `json:"sha256"` // of a folder: of the sorted lines "path<tab>bytes<newline>"
 }
 
 // Level is a level of classes with the number of its images.
 type Level struct {
-	Name    string                 `json:"name"`
-	Column  string                 `json:"column"`
-	Classes []string               `json:"classes"`
-	Rows    map[labels.Split][]int `json:"rows"` // images of each class, a list a split
+	Name    string                 `json:"name"`    // such as "supercategory"
+	Column  string                 `json:"column"`  // of the Parquet files
+	Classes []string               `json:"classes"` // by number
+	Rows    map[labels.Split][]int `json:"rows"`    // images of each class, a list a split
 }
 
 // Sum is a file with its hash.
 type Sum struct {
-	Rows   int   `json:"rows,omitempty"`
-	Bytes  int64 `json:"bytes"`
-	SHA256 Hash  `json:"sha256"`
+	Rows   int   `json:"rows,omitempty"` // rows of the file
+	Bytes  int64 `json:"bytes"`          // size of the file
+	SHA256 Hash  `json:"sha256"`         // of the file
 }
 
 // File is a shard with its sidecar.
 type File struct {
-	Name        string       `json:"name"`
-	Split       labels.Split `json:"split"`
-	Rows        int          `json:"rows"`
-	Bytes       int64        `json:"bytes"`
-	SHA256      Hash         `json:"sha256"`
-	IndexBytes  int64        `json:"index_bytes"`
-	IndexSHA256 Hash         `json:"index_sha256"`
-	Plan        Hash         `json:"plan"` // of the items and settings that it was made from
+	Name        string       `json:"name"`         // path below the folder
+	Split       labels.Split `json:"split"`        // of all its rows
+	Rows        int          `json:"rows"`         // images
+	Bytes       int64        `json:"bytes"`        // size of the shard
+	SHA256      Hash         `json:"sha256"`       // of the shard
+	IndexBytes  int64        `json:"index_bytes"`  // size of the sidecar
+	IndexSHA256 Hash         `json:"index_sha256"` // of the sidecar
+	Plan        Hash         `json:"plan"`         // of the items and settings that it was made from
 }
 
 // Hash is a SHA-256, in JSON 64 lower-case hexadecimal digits.

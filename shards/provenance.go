@@ -37,18 +37,18 @@ type Provenance struct {
 
 // LabelsOrigin says what a label file was made of.
 type LabelsOrigin struct {
-	Tool   string  `json:"tool"`
+	Tool   string  `json:"tool"`            // hgld's version
 	Limit  int     `json:"limit,omitempty"` // of a trial: landmarks
 	Inputs []Input `json:"inputs"`          // tags.jsonl and hierarchy.json
 }
 
 // ScrapeOrigin says where the tags are from.
 type ScrapeOrigin struct {
-	Tags    Input          `json:"tags"`    // tags.jsonl
-	Records int            `json:"records"` // landmarks
-	Sources map[string]int `json:"sources"` // landmarks by source: page, api or an import
-	First   time.Time      `json:"first_fetched,omitzero"`
-	Last    time.Time      `json:"last_fetched,omitzero"`
+	Tags    Input          `json:"tags"`                   // tags.jsonl
+	Records int            `json:"records"`                // landmarks
+	Sources map[string]int `json:"sources"`                // landmarks by source: page, api or an import
+	First   time.Time      `json:"first_fetched,omitzero"` // when the first page was fetched
+	Last    time.Time      `json:"last_fetched,omitzero"`  // when the last page was fetched
 }
 
 // encodeJSON is the text of a JSON file: indented, with the characters < > & as

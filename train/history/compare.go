@@ -23,8 +23,8 @@ type Comparison struct {
 // ComparedLine is a metric in percent, a value for each source; NaN, null in JSON, where
 // a source lacks it.
 type ComparedLine struct {
-	Key    string         `json:"key"`
-	Values []train.Number `json:"values"`
+	Key    string         `json:"key"`    // of the metric
+	Values []train.Number `json:"values"` // as long as Sources
 }
 
 // Compare returns a table of every metric that one of the results has.
