@@ -55,8 +55,8 @@ func (m *Manifest) Summary() Summary {
 	return s
 }
 
-// Description is a row without its image: the columns of the shard but for those that
-// are NULL, with the names of its classes beside their numbers.
+// Description is a row without its image: the columns of the shard that are not NULL,
+// with the class names beside the class numbers.
 type Description struct {
 	ID          ImageID            `json:"image_id"`                // 16 hexadecimal digits
 	Path        string             `json:"path"`                    // as the input had it
@@ -78,7 +78,8 @@ type Description struct {
 	Modified    string             `json:"modified,omitempty"`      // what was changed in the image
 }
 
-// Describe describes a row of the view. With landmarks, a labelled row has its landmark.
+// Describe describes a row of the view. With landmarks, a labelled row has its landmark
+// id.
 func (v *View) Describe(row *Row, landmarks bool) Description {
 	a := row.Attributes
 	d := Description{ID: row.ID, Path: row.Path, Split: row.Split, Labels: row.Labels, Names: map[string]string{},
