@@ -9,14 +9,11 @@ import (
 
 // CheckedFile is what CheckFile has found in a file.
 type CheckedFile struct {
-	// File is the path, and Kind "labels", "tags", "draft" or "hierarchy".
-	File string `json:"file"`
-	Kind string `json:"kind"`
-
-	// Errors and Warnings are the numbers of each among Problems.
-	Errors   int       `json:"errors"`
-	Warnings int       `json:"warnings"`
-	Problems []Problem `json:"problems"`
+	File     string    `json:"file"`     // path
+	Kind     string    `json:"kind"`     // labels, tags, draft or hierarchy
+	Errors   int       `json:"errors"`   // problems that are no warnings
+	Warnings int       `json:"warnings"` // problems that may be intended
+	Problems []Problem `json:"problems"` // errors and warnings, in the order of the file
 
 	// Table is the content of a label file, nil if it cannot be read.
 	Table *Table `json:"-"`

@@ -24,7 +24,7 @@ type TagsHeader struct {
 	Source  string    `json:"source,omitempty"` // "page", "api" or the name of an import
 	Created time.Time `json:"created,omitzero"` // in files of version 1
 
-	Extra map[string]json.RawMessage `json:"-"`
+	Extra map[string]json.RawMessage `json:"-"` // unknown fields
 }
 
 // MarshalJSON writes Extra beside the fields.

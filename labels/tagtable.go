@@ -16,8 +16,9 @@ type TagRow struct {
 
 // ColumnError says that a table has no column of a name that was asked for.
 type ColumnError struct {
+	// File is the table, Column the column asked for.
 	File, Column string
-	Have         []string
+	Have         []string // the columns of the file
 }
 
 // Error names the columns that are there.

@@ -16,8 +16,8 @@ import (
 
 // Image is a row of a View with its image file.
 type Image struct {
-	Row  int
-	File []byte
+	Row  int    // row of the view
+	File []byte // the image file
 }
 
 // Images yields the rows of the view in order, each with its image file, which is

@@ -22,8 +22,8 @@ import (
 // GLDv2's files, whose class is called "split/id" because train and index number
 // their landmarks apart. Test images have landmarks of the index.
 type Schema struct {
-	Classes   *labels.Hierarchy
-	Landmarks bool // GLDv2's columns; the levels are landmark, supercategory and kind
+	Classes   *labels.Hierarchy // the tree of classes
+	Landmarks bool              // GLDv2's columns; the levels are landmark, supercategory and kind
 }
 
 // levelColumn returns the name of a level's column.

@@ -73,28 +73,28 @@ func (id *ImageID) UnmarshalText(text []byte) error {
 
 // Row is one image of a shard.
 type Row struct {
-	ID         ImageID
-	Image      []byte // the file as it came, or JPEG where it was made smaller
-	Path       string // of the image in its source
-	Split      labels.Split
-	Labels     labels.Path // classes finest first, -1 for none
-	Landmark   labels.LandmarkID
-	W, H       int // as seen, after EXIF orientation
-	SHA256     [32]byte
-	Attributes Attributes
+	ID         ImageID           // of the image
+	Image      []byte            // the file as it came, or JPEG where it was made smaller
+	Path       string            // of the image in its source
+	Split      labels.Split      // of the image
+	Labels     labels.Path       // classes finest first, -1 for none
+	Landmark   labels.LandmarkID // −1 without one
+	W, H       int               // as seen, after EXIF orientation
+	SHA256     [32]byte          // of Image
+	Attributes Attributes        // what is known of the image
 }
 
 // Attributes are what is known of an image beside its pixels and classes. Empty
 // ones are NULL in a shard.
 type Attributes struct {
 	CategoryURL   string // page of the landmark's Commons category
-	WikidataQID   string
+	WikidataQID   string // item of the landmark
 	Tag           string // raw "instance of" value; the column is called supercategory, as in GLDv2's files
 	LabelSource   string // scraped, curated or propagated
-	Author        string
-	License       string
-	Title         string
-	SourceURL     string
+	Author        string // of the photograph
+	License       string // of the photograph
+	Title         string // of the photograph
+	SourceURL     string // where it was published
 	Modifications string // what was changed on the way, which CC BY asks to be stated
 }
 
@@ -103,7 +103,7 @@ type Attributes struct {
 type DamageError struct {
 	File string `json:"file"` // from the data set's folder
 	Row  int    `json:"row"`  // -1 where it concerns the file
-	What string `json:"what"`
+	What string `json:"what"` // what is wrong, and what was expected
 }
 
 // Error names the file, the row where there is one, and what is wrong.

@@ -16,10 +16,10 @@ import (
 
 // Slice is what BuildSlice did.
 type Slice struct {
-	Shards   int // of the slice
-	Images   int // in them, failures included
-	Kept     int // shards that were there already
-	Failures []Failure
+	Shards   int       // of the slice
+	Images   int       // in them, failures included
+	Kept     int       // shards that were there already
+	Failures []Failure // images that were left out
 }
 
 // BuildSlice makes slice n of of: the shards n, n+of, n+2·of … counted from 1. A
@@ -143,10 +143,10 @@ func endSlices(dir string) error {
 
 // Planned is a shard that Build would make.
 type Planned struct {
-	Name   string `json:"name"`
-	Images int    `json:"images"`
-	Bytes  int64  `json:"bytes"` // of the images as they are in the source
-	There  bool   `json:"there"` // made of the same items and whole
+	Name   string `json:"name"`   // path below the folder
+	Images int    `json:"images"` // that it will hold
+	Bytes  int64  `json:"bytes"`  // of the images as they are in the source
+	There  bool   `json:"there"`  // made of the same items and whole
 }
 
 // Plan says which shards Build would make of src in dir, and which of them are

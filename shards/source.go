@@ -25,13 +25,13 @@ type Source interface {
 
 // Item is an image on its way into a shard.
 type Item struct {
-	ID         ImageID
-	Path       string // in the source, with slashes; unique
-	Split      labels.Split
-	Names      []string // class names, finest first; none for an image without label
-	Landmark   labels.LandmarkID
-	Attributes Attributes
-	Where      string // for messages: "labels.csv:17"
+	ID         ImageID           // of the image
+	Path       string            // in the source, with slashes; unique
+	Split      labels.Split      // of the image
+	Names      []string          // class names, finest first; none for an image without label
+	Landmark   labels.LandmarkID // −1 without one
+	Attributes Attributes        // what is known of the image
+	Where      string            // for messages: "labels.csv:17"
 
 	Size    int64  // bytes; 0 where the image is missing or its size unknown
 	Missing bool   // the source has no such image; Open says so too

@@ -14,19 +14,19 @@ const statsVersion = 1
 // Stats is STATS.json: what a data set holds, counted. Every number can be counted
 // again from the shards and failures.jsonl.
 type Stats struct {
-	Version int          `json:"hgld_stats"`
-	Splits  []SplitStats `json:"splits"` // in the order of labels.Splits
+	Version int          `json:"hgld_stats"` // format version
+	Splits  []SplitStats `json:"splits"`     // in the order of labels.Splits
 }
 
 // SplitStats counts a split.
 type SplitStats struct {
-	Split      labels.Split         `json:"split"`
-	Images     int                  `json:"images"`
-	Shards     int                  `json:"shards"`
-	ShardBytes int64                `json:"shard_bytes"`
-	Failures   map[FailureClass]int `json:"failures"` // images that are missing, by the reason
-	Width      Distribution         `json:"width"`    // pixels, as seen
-	Height     Distribution         `json:"height"`
+	Split      labels.Split         `json:"split"`                   // name
+	Images     int                  `json:"images"`                  // rows
+	Shards     int                  `json:"shards"`                  // files
+	ShardBytes int64                `json:"shard_bytes"`             // size of the files
+	Failures   map[FailureClass]int `json:"failures"`                // images that are missing, by the reason
+	Width      Distribution         `json:"width"`                   // pixels, as seen
+	Height     Distribution         `json:"height"`                  // in pixels
 	Bytes      Distribution         `json:"bytes"`                   // of an image file
 	Licenses   []Counted            `json:"licenses,omitempty"`      // most frequent first
 	Sources    []Counted            `json:"label_sources,omitempty"` // of GLDv2's labels: scraped, curated, propagated
@@ -37,30 +37,30 @@ type SplitStats struct {
 // quantile q of n values is the ⌈q·n⌉-th smallest, so it is one of them. All are 0
 // where there is none.
 type Distribution struct {
-	Min    int     `json:"min"`
-	P5     int     `json:"p5"`
-	P25    int     `json:"p25"`
-	Median int     `json:"median"`
-	P75    int     `json:"p75"`
-	P95    int     `json:"p95"`
-	Max    int     `json:"max"`
-	Mean   float64 `json:"mean"`
+	Min    int     `json:"min"`    // least value
+	P5     int     `json:"p5"`     // 5th percentile
+	P25    int     `json:"p25"`    // 25th percentile
+	Median int     `json:"median"` // 50th percentile
+	P75    int     `json:"p75"`    // 75th percentile
+	P95    int     `json:"p95"`    // 95th percentile
+	Max    int     `json:"max"`    // greatest value
+	Mean   float64 `json:"mean"`   // arithmetic mean
 }
 
 // Counted is a value, "" where the row has none, with the number of its images.
 type Counted struct {
-	Value  string `json:"value"`
-	Images int    `json:"images"`
+	Value  string `json:"value"`  // as the rows have it
+	Images int    `json:"images"` // rows with it
 }
 
 // LevelStats counts the classes of a level that have images in a split.
 type LevelStats struct {
-	Name     string         `json:"name"`
-	Column   string         `json:"column"`
+	Name     string         `json:"name"`             // such as "supercategory"
+	Column   string         `json:"column"`           // of the Parquet files
 	Images   int            `json:"images"`           // with a class of the level
 	Classes  int            `json:"classes"`          // with an image
 	PerClass Distribution   `json:"images_per_class"` // over these
-	ByClass  map[string]int `json:"images_by_class"`
+	ByClass  map[string]int `json:"images_by_class"`  // images of a class
 }
 
 // splitCount counts the rows of a split: 12 bytes a row.

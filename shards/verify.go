@@ -16,6 +16,8 @@ import (
 // VerifyOptions choose what Verify looks at. Subset n of Of (1 ≤ n ≤ Of) is every
 // Of-th shard, so that Of runs together look at everything; the zero value is all.
 type VerifyOptions struct {
+	// Subset and Of choose every Of-th shard, from Subset on, counted from 1. Zeros choose
+	// all.
 	Subset, Of int
 	// Report, if not nil, is told of every damage as soon as it is found.
 	Report func(*DamageError)
@@ -25,10 +27,10 @@ type VerifyOptions struct {
 
 // Verified is what Verify looked at, and what it found.
 type Verified struct {
-	Files  int            `json:"files"`
-	Rows   int            `json:"rows"`
-	Bytes  int64          `json:"bytes"`
-	Damage []*DamageError `json:"damage"`
+	Files  int            `json:"files"`           // compared
+	Rows   int            `json:"rows"`            // compared
+	Bytes  int64          `json:"bytes"`           // read
+	Damage []*DamageError `json:"damage"`          // what differs, in the order of the files
 	Notes  []string       `json:"notes,omitempty"` // what is no damage, but worth knowing
 }
 

@@ -32,8 +32,8 @@ type StepTimes struct {
 
 	// Step is the median, Fastest and Slowest the extremes.
 	Step    float64 `json:"step_ms"`
-	Fastest float64 `json:"fastest_step_ms"`
-	Slowest float64 `json:"slowest_step_ms"`
+	Fastest float64 `json:"fastest_step_ms"` // the least
+	Slowest float64 `json:"slowest_step_ms"` // the greatest
 
 	// Images is the number of images a second.
 	Images float64 `json:"images_per_second"`
@@ -41,7 +41,7 @@ type StepTimes struct {
 	// Waiting is the share of the time that went into waiting for images, and
 	// Arithmetic the images a second without it.
 	Waiting    float64 `json:"waiting_share"`
-	Arithmetic float64 `json:"images_per_second_arithmetic"`
+	Arithmetic float64 `json:"images_per_second_arithmetic"` // images a second without waiting
 }
 
 // TimesOf sums up the times of steps. It returns zeros for none.

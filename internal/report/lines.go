@@ -9,8 +9,8 @@ import (
 
 // Line is a curve with a value for each step, from step 1 on.
 type Line struct {
-	Name   string
-	Values []float64
+	Name   string    // the label at the end of the curve
+	Values []float64 // a value for each step
 }
 
 // Lines draws up to two curves as inline SVG, each smoothed over a fiftieth of its

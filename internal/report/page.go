@@ -28,20 +28,21 @@ type Page struct {
 
 	// CasesNote introduces Cases, what some queries retrieve.
 	CasesNote string
-	Cases     []Case
+	// Cases have a row for each model.
+	Cases []Case
 
 	// CurvesTitle is the heading of Curves, "Training" if it is "".
 	CurvesTitle string
-	CurvesNote  string
-	Curves      template.HTML
+	CurvesNote  string        // the sentence above Curves
+	Curves      template.HTML // inline SVG, such as Lines returns
 
 	// MapNote introduces Map, a picture of the embeddings.
 	MapNote string
-	Map     template.HTML
+	Map     template.HTML // inline SVG
 
 	// GroupsNote introduces Groups, the classes of a hierarchy.
 	GroupsNote string
-	Groups     []Group
+	Groups     []Group // in the order of the page
 
 	// Steps are the commands that led to the page.
 	Steps []Step
@@ -54,20 +55,20 @@ type Table struct {
 
 	// Head has the headings of the columns, and Rows the cells.
 	Head []string
-	Rows [][]Cell
+	Rows [][]Cell // as long as Head
 }
 
 // Cell is a cell of a table. Best sets it in bold.
 type Cell struct {
-	Text string
-	Best bool
+	Text string // the content
+	Best bool   // set in bold
 }
 
 // Legend explains the frame of pictures that share so many levels with the query: 3 all
 // of them, 0 none.
 type Legend struct {
-	Level int
-	Text  string
+	Level int    // the colour
+	Text  string // the meaning
 }
 
 // Case shows one query and what each model retrieves for it.
@@ -75,27 +76,30 @@ type Case struct{ Rows []Row }
 
 // Row is the ranking of one model.
 type Row struct {
-	Name     string
-	Pictures []Picture
+	Name     string    // the model or the query
+	Pictures []Picture // the query, then its ranking
 }
 
 // Picture is an image in a frame. Class is its colour: query, l0, l1, l2 or l3.
 type Picture struct {
+	// Class is the colour of the frame, Alt the text for those who do not see the picture,
+	// Caption the line below it.
 	Class, Alt, Caption string
-	Source              template.URL
+	Source              template.URL // such as JPEG returns
 }
 
 // Group is a class of a hierarchy with its members. Count is the number of landmarks.
 type Group struct {
+	// Name is the class, Parent the coarser class it belongs to.
 	Name, Parent string
-	Count        int
-	Members      []Member
+	Count        int      // landmarks
+	Members      []Member // the finer classes
 }
 
 // Member is a class in a Group, with its number of landmarks.
 type Member struct {
-	Name  string
-	Count int
+	Name  string // the finer class
+	Count int    // landmarks
 }
 
 // Step is a command and its result.

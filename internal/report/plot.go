@@ -28,8 +28,8 @@ type Point struct{ X, Y float64 }
 
 // Curve is a named curve of a Plot.
 type Curve struct {
-	Name   string
-	Points []Point
+	Name   string  // the label in the legend
+	Points []Point // in the order of X
 
 	// Dots marks the points, where they are few.
 	Dots bool

@@ -30,6 +30,7 @@ type Settings struct {
 
 // Importer makes a shards.Source of a data set.
 type Importer interface {
+	// Open opens the data set that the settings name.
 	Open(ctx context.Context, s Settings) (shards.Source, error)
 }
 

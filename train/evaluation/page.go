@@ -36,7 +36,7 @@ type Page struct {
 	// Levels are the names of the levels, finest first, and Classes returns the names of
 	// the classes of one.
 	Levels  []string
-	Classes func(level int) []string
+	Classes func(level int) []string // returns the names of the classes of a level
 
 	// Query and Gallery are the items. The page has pictures if both are train.Datasets.
 	Query, Gallery Items

@@ -23,11 +23,11 @@ type Comparison struct {
 // ComparedLine is a metric in percent, a value for each source; NaN, null in JSON, where
 // a source lacks it.
 type ComparedLine struct {
-	Key    string         `json:"key"`
-	Values []train.Number `json:"values"`
+	Key    string         `json:"key"`    // of the metric
+	Values []train.Number `json:"values"` // as long as Sources
 
-	// Intervals are the confidence intervals, of 1 and not in percent; nil where a source
-	// has none.
+	// Intervals are the confidence intervals, as fractions and not percent; nil where a
+	// source has none.
 	Intervals []*train.Ends `json:"intervals,omitempty"`
 }
 

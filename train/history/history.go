@@ -41,7 +41,7 @@ const (
 type FormatError struct {
 	// Path is the file, and Line the line at fault, from 1; 0 for the whole file.
 	Path string
-	Line int
+	Line int // from 1; 0 for the whole file
 
 	// Err is what is wrong with it.
 	Err error

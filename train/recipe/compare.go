@@ -7,27 +7,19 @@ import (
 
 // ComparedRow is a row of a paper's table beside what a run measured.
 type ComparedRow struct {
-	// Paper is the title of the paper, and Table the name of the table in it.
-	Paper string `json:"paper"`
-	Table string `json:"table"`
-
-	// Method and Part name the row and the data set.
-	Method string `json:"method"`
-	Part   string `json:"part"`
-
-	// Numbers are the columns, in the order of the table.
-	Numbers []ComparedNumber `json:"numbers"`
+	Paper   string           `json:"paper"`   // title
+	Table   string           `json:"table"`   // name of the table in it
+	Method  string           `json:"method"`  // name of the row
+	Part    string           `json:"part"`    // data set
+	Numbers []ComparedNumber `json:"numbers"` // the columns, in the order of the table
 }
 
 // ComparedNumber is one column of a ComparedRow, in percent; NaN, null in JSON, where
 // there is no value.
 type ComparedNumber struct {
-	// Key is the metric's in eval.json, or mean(metric) over the levels.
-	Key string `json:"key"`
-
-	// Paper is the published number, and Run that of the run.
-	Paper train.Number `json:"paper"`
-	Run   train.Number `json:"run"`
+	Key   string       `json:"key"`   // metric in eval.json, or mean(metric) over the levels
+	Paper train.Number `json:"paper"` // published number
+	Run   train.Number `json:"run"`   // result of the run
 }
 
 // Compare returns the rows of the papers that a recipe reproduces, beside the result of

@@ -30,9 +30,9 @@ var files embed.FS
 
 // Recipe is a published run.
 type Recipe struct {
-	Name    string   `yaml:"-" json:"name"` // of the file, without .yaml: "sop/happier"
-	About   string   `yaml:"about" json:"about"`
-	Rows    []Place  `yaml:"rows" json:"rows"`
+	Name    string   `yaml:"-" json:"name"`                              // of the file, without .yaml: "sop/happier"
+	About   string   `yaml:"about" json:"about"`                         // one line on what the run is
+	Rows    []Place  `yaml:"rows" json:"rows"`                           // of the tables that it reproduces
 	Data    string   `yaml:"data" json:"data"`                           // levels, splits and sizes
 	Classes []int    `yaml:"classes" json:"classes,omitempty"`           // of the training data at each level, finest first
 	Queries int      `yaml:"queries" json:"queries,omitempty"`           // of the test; 0: not stated
@@ -44,9 +44,9 @@ type Recipe struct {
 
 // Place is a row of a table of the papers, in the part for one data set.
 type Place struct {
-	Table  string `yaml:"table" json:"table"`
-	Method string `yaml:"method" json:"method"`
-	Part   string `yaml:"part" json:"part"`
+	Table  string `yaml:"table" json:"table"`   // name of the table
+	Method string `yaml:"method" json:"method"` // name of the row
+	Part   string `yaml:"part" json:"part"`     // data set
 }
 
 // All lists the recipes by name.
@@ -111,21 +111,21 @@ func parse(name, text string) (Recipe, error) {
 // Tables are the published numbers.
 type Tables struct {
 	Papers map[string]string `yaml:"papers" json:"papers"` // title by short name
-	Tables []Table           `yaml:"tables" json:"tables"`
+	Tables []Table           `yaml:"tables" json:"tables"` // in the order of the papers
 }
 
 // Table is one table.
 type Table struct {
-	Name  string              `yaml:"name" json:"name"`
-	Paper string              `yaml:"paper" json:"paper"`
-	About string              `yaml:"about" json:"about"`
+	Name  string              `yaml:"name" json:"name"`   // as the paper numbers it
+	Paper string              `yaml:"paper" json:"paper"` // short name of the paper
+	About string              `yaml:"about" json:"about"` // what it shows
 	Parts map[string][]string `yaml:"parts" json:"parts"` // columns of each data set, as keys of eval.json, or mean(metric) over the levels
-	Rows  []Row               `yaml:"rows" json:"rows"`
+	Rows  []Row               `yaml:"rows" json:"rows"`   // in the order of the paper
 }
 
 // Row is a method's numbers, in percent; nil where the table has none.
 type Row struct {
-	Method string                `yaml:"method" json:"method"`
+	Method string                `yaml:"method" json:"method"`     // name of the row
 	Run    string                `yaml:"run" json:"run,omitempty"` // "own": by the authors of the paper; "": quoted there
 	Values map[string][]*float64 `yaml:",inline" json:"values"`    // by part
 }
