@@ -123,7 +123,7 @@ func prepareFolder(dir string) (*filelock.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = endSlices(dir)
+	err = errors.Join(markDurable(dir), endSlices(dir))
 	if err == nil {
 		unfinished := []string{"data/.*.tmp-*", nextFolder + "/.*.tmp-*"}
 		for _, name := range append(companionFiles(), ManifestFile, SumsFile, HierarchyFile, FailuresFile) {
@@ -136,6 +136,10 @@ func prepareFolder(dir string) (*filelock.Lock, error) {
 	}
 	return lock, nil
 }
+
+// markDurable makes the name of the lock file durable. Shards that are there without it
+// after a power cut would be taken for others'.
+func markDurable(dir string) error { return atomicfile.SyncDir(dir) }
 
 // makeFolder makes the folders of a data set, unless others' shards are there.
 func makeFolder(dir string) error {

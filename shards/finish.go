@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"hgld/internal/atomicfile"
 	"hgld/labels"
 )
 
@@ -38,6 +39,10 @@ func (b *builder) finish(ctx context.Context, src Source) (r *Result, err error)
 	}
 	if was, err := readPlain(b.dir, ManifestFile, maxManifest); err != nil || !bytes.Equal(was, text) {
 		if err := removeAll(b.dir, ManifestFile, SumsFile); err != nil {
+			return nil, err
+		}
+		// A power cut must not bring them back when shards have taken their places.
+		if err := atomicfile.SyncDir(b.dir); err != nil {
 			return nil, err
 		}
 	}

@@ -105,7 +105,7 @@ func markFolder(ctx context.Context, dir string) error {
 	for try := 0; ; try++ {
 		lock, err := filelock.Acquire(filepath.Join(dir, lockName))
 		if err == nil {
-			return lock.Close()
+			return errors.Join(markDurable(dir), lock.Close())
 		}
 		const tries = 50
 		if !errors.As(err, new(*filelock.LockedError)) || try == tries {

@@ -116,7 +116,8 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 func newResult(e *Evaluation, keys []string, columns [][]float64) *Result {
 	r := &Result{
 		Version: ResultVersion, Queries: len(e.Query.Labels), Gallery: len(e.Gallery.Labels), Self: e.Self != nil,
-		Ties: map[metric.Ties]string{metric.ScoreThenRow: "score-then-row", metric.AverageTies: "average"}[e.Ties], Levels: e.Levels,
+		Ties:    map[metric.Ties]string{metric.ScoreThenRow: "score-then-row", metric.AverageTies: "average"}[e.Ties],
+		Levels:  e.Levels,
 		Overall: map[string]Number{},
 	}
 	means := make([]float64, len(keys))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -133,23 +132,25 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 			"name a split with --query, and one with --gallery that they rank, or a share of classes with --hold-out")
 	}
 	if j.limit > 0 {
-		data.Query = firstOf(data.Query, j.limit)
+		data.Query = train.First(data.Query, j.limit)
 	}
 	ranked := data.Gallery
 	if ranked == nil {
 		ranked = data.Query
 	}
 	if s.LeaveOutCopies && data.Gallery != nil {
-		if o.Self, err = copiesOf(j, data.Query, data.Gallery); err != nil {
+		copies := 0
+		if o.Self, copies, err = train.Copies(j.ctx, data.Query, data.Gallery); err != nil {
 			return nil, err
 		}
+		j.say("%d of %d queries are in the gallery themselves, and are left out of their own ranking", copies, len(o.Self))
 	}
 	outputs, err := s.outputs(j, data.Query.Levels(), data.Query, ranked, data.Gallery == nil, o.Self, data.Query.Classes)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = outputs.finish(j.ctx, result, err) }()
-	o.Look = outputs.look()
+	defer func() { err = outputs.Finish(j.ctx, result, err) }()
+	o.Look = outputs.Look()
 	m, err := s.model(j)
 	if err != nil {
 		return nil, err
@@ -264,43 +265,6 @@ func checkpointOf(run string, best bool) (string, error) {
 			"without --best the newest checkpoint is taken")
 	}
 	return filepath.Join(run, b.Checkpoint), trainError(err)
-}
-
-// copiesOf finds, for each query, the first image of the gallery that is the same
-// file, −1 where there is none. Some benchmarks have their queries in the gallery
-// again, under another name.
-func copiesOf(j *job, query, gallery train.Dataset) ([]int32, error) {
-	rows := map[[sha256.Size]byte]int32{}
-	for i := range gallery.Len() {
-		data, err := gallery.Image(j.ctx, i)
-		if err != nil {
-			return nil, err
-		}
-		if sum := sha256.Sum256(data); rows[sum] == 0 {
-			rows[sum] = int32(i) + 1
-		}
-	}
-	self, copies := make([]int32, query.Len()), 0
-	for i := range self {
-		data, err := query.Image(j.ctx, i)
-		if err != nil {
-			return nil, err
-		}
-		if self[i] = rows[sha256.Sum256(data)] - 1; self[i] >= 0 {
-			copies++
-		}
-	}
-	j.say("%d of %d queries are in the gallery themselves, and are left out of their own ranking", copies, len(self))
-	return self, nil
-}
-
-// firstOf returns the first n items of a data set.
-func firstOf(d train.Dataset, n int) train.Dataset {
-	s := &train.Subset{Of: d}
-	for i := range min(n, d.Len()) {
-		s.Rows = append(s.Rows, i)
-	}
-	return s
 }
 
 // choice is the data to evaluate on: what the settings name, or what the run was

@@ -64,11 +64,14 @@ func scrapeCommand() *cli.Command {
 		"  hgld scrape run --limit 50 --contact …            a trial with the first 50 landmarks; what it fetched is kept")
 	run.Flags = append(run.Flags,
 		&cli.BoolFlag{Name: "dry-run", Usage: "say what is left to do, and do nothing"},
-		&cli.StringSliceFlag{Name: "retry", Usage: "ask again for `WHAT` has a finding: " + strings.Join(scrape.Retries.Names(), ", ")},
-		&cli.BoolFlag{Name: "since", Usage: "ask for revisions, then again for what has changed, and list the tags that are others now"},
+		&cli.StringSliceFlag{Name: "retry", Usage: "ask again for `WHAT` has a finding: " +
+			strings.Join(scrape.Retries.Names(), ", ")},
+		&cli.BoolFlag{Name: "since", Usage: "ask for revisions, then again for what has changed, and list the tags that " +
+			"are others now"},
 		&cli.BoolFlag{Name: "reparse", Usage: "read the pages again that were fetched before, and ask for none"})
 	run.Action = runScrapeCommand
-	return group("scrape", "stage 1: category pages -> \"instance of\" tags", examples, run, scrapeStatsCommand(), scrapeVerifyCommand(), scrapeImportCommand())
+	return group("scrape", "stage 1: category pages -> \"instance of\" tags", examples, run, scrapeStatsCommand(),
+		scrapeVerifyCommand(), scrapeImportCommand())
 }
 
 // runScrapeCommand is `hgld scrape run` with one of its ways to work.
@@ -182,9 +185,11 @@ func planScrape(c *cli.Context) error {
 	}
 	rate := s.politeness(source.polite()).Rate
 	if j.json {
-		return writeJSON(j, map[string]any{"plan": plan, "base_url": s.BaseURL, "rate": rate, "seconds": plan.Duration(rate).Seconds()})
+		return writeJSON(j, map[string]any{"plan": plan, "base_url": s.BaseURL, "rate": rate,
+			"seconds": plan.Duration(rate).Seconds()})
 	}
-	j.print("%s\n%d requests to %s are left, beside redirects and repeats%s\n", planLine(plan), plan.Requests, s.BaseURL, pace(plan, rate))
+	j.print("%s\n%d requests to %s are left, beside redirects and repeats%s\n", planLine(plan), plan.Requests, s.BaseURL,
+		pace(plan, rate))
 	if len(plan.Stages) > 1 {
 		for _, stage := range plan.Stages {
 			j.print("  %7d  %-6s %s\n", stage.Requests, stage.Step, stage.About)

@@ -57,11 +57,13 @@ func runScrapeStats(c *cli.Context) error {
 			j.print("%s, %s: %s, %d with several values\n", split.Split, p.Name, count(p.Landmarks, "landmark"), p.Several)
 			printOutcomes(j, p.Outcomes)
 			for _, kept := range p.Kept {
-				j.print("  %7d  kept by the policy %s (%.1f %%)\n", kept.Kept, kept.Policy, 100*float64(kept.Kept)/float64(p.Landmarks))
+				j.print("  %7d  kept by the policy %s (%.1f %%)\n", kept.Kept, kept.Policy,
+					100*float64(kept.Kept)/float64(p.Landmarks))
 			}
 		}
 		if split.PaperTagged > 0 {
-			j.print("  %7d  kept by the paper, of %d (%.1f %%)\n", split.PaperTagged, split.PaperLandmarks, 100*float64(split.PaperTagged)/float64(split.PaperLandmarks))
+			j.print("  %7d  kept by the paper, of %d (%.1f %%)\n", split.PaperTagged, split.PaperLandmarks,
+				100*float64(split.PaperTagged)/float64(split.PaperLandmarks))
 		}
 	}
 	return nil

@@ -18,12 +18,15 @@ import (
 func scrapeImportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "import", Usage: "take tags that somebody scraped before from a CSV file", ArgsUsage: "FILE",
-		Description: "  hgld scrape import rows.csv                            tags.jsonl from landmark_id, category, supercategory\n" +
+		Description: "  hgld scrape import rows.csv                            tags.jsonl from landmark_id, category, " +
+			"supercategory\n" +
 			"  hgld scrape import --column instance_of --split train rows.csv   other names",
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "out", Usage: "tags to write, a line a landmark", DefaultText: "scrape.out of the project: tags.jsonl"},
+			&cli.StringFlag{Name: "out", Usage: "tags to write, a line a landmark",
+				DefaultText: "scrape.out of the project: tags.jsonl"},
 			&cli.StringFlag{Name: "column", Usage: "`NAME` of the column with the tag", Value: "supercategory"},
-			&cli.StringFlag{Name: "split", Usage: "`SPLIT` of the landmarks, where neither a column nor the file's name says it"},
+			&cli.StringFlag{Name: "split", Usage: "`SPLIT` of the landmarks, where neither a column nor the file's name " +
+				"says it"},
 			&cli.IntFlag{Name: "limit", Usage: "trial: take only the first `N` rows"},
 		),
 		Action: runScrapeImport,
@@ -55,10 +58,11 @@ func runScrapeImport(c *cli.Context) error {
 		out = c.String("out")
 	}
 	if out == "" {
-		return usagef("scrape import: no name for the tags; want --out tags.jsonl")
+		return usagef("scrape import: no file name for the tags; want --out tags.jsonl")
 	}
 	if sameFile(path, out) {
-		return usagef("scrape import: %s is read, and would be overwritten; name the output otherwise: --out tags.jsonl", path)
+		return usagef("scrape import: %s is read, and would be overwritten; name the output otherwise: --out tags.jsonl",
+			path)
 	}
 	in, outputs := stage.Files(settings)
 	before, err := fingerprintImport(path, in)
@@ -142,7 +146,8 @@ func readTagTable(path, column string, split labels.Split) ([]labels.TagRow, err
 // importedRecord is what a row says. A tag of white space is none: the landmark's page
 // has no value.
 func importedRecord(row labels.TagRow) labels.Record {
-	r := labels.Record{Landmark: row.Landmark, Split: row.Split, Category: row.Category, Item: row.Item, Outcome: labels.NoTag, Source: "import"}
+	r := labels.Record{Landmark: row.Landmark, Split: row.Split, Category: row.Category, Item: row.Item,
+		Outcome: labels.NoTag, Source: "import"}
 	if title, err := scrape.Title(r.Category); err == nil {
 		r.Title = title
 	}

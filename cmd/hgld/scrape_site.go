@@ -186,10 +186,12 @@ func lockWikimedia(hosts []string) (unlock func() error, err error) {
 	}
 	lock, err := filelock.Acquire(filepath.Join(os.TempDir(), "hgld-wikimedia.lock"))
 	if locked := (*filelock.LockedError)(nil); errors.As(err, &locked) {
-		return nil, withHint(withCode(exitLocked, fmt.Errorf("another process of this machine asks Wikimedia: %w", err)), "its limits hold for both together: wait for the other to end")
+		return nil, withHint(withCode(exitLocked, fmt.Errorf("another process of this machine asks Wikimedia: %w", err)),
+			"its limits hold for both together: wait for the other to end")
 	}
 	if err != nil {
-		return nil, withHint(fmt.Errorf("one process a machine may ask Wikimedia: %w", err), "if nobody else does here, remove that file")
+		return nil, withHint(fmt.Errorf("one process a machine may ask Wikimedia: %w", err),
+			"if nobody else does here, remove that file")
 	}
 	return lock.Remove, nil
 }
@@ -233,7 +235,8 @@ func readCategories(paths []string, split labels.Split) (scrape.Input, error) {
 		for _, l := range landmarks {
 			key := id{l.Split, l.ID}
 			if first, twice := from[key]; twice {
-				return input, withHint(usagef("%s: %s landmark %d stands in %s already", path, l.Split, l.ID, first), "each list has landmarks of its own; a list of another split says so by its name or a column")
+				return input, withHint(usagef("%s: %s landmark %d stands in %s already", path, l.Split, l.ID, first),
+					"each list has landmarks of its own; a list of another split says so by its name or a column")
 			}
 			from[key] = path
 		}
@@ -262,7 +265,8 @@ func parseCategories(data []byte, path string, split labels.Split) ([]scrape.Lan
 		list = append(list, scrape.Landmark{ID: l.Landmark, Split: l.Split, Category: l.Category})
 	}
 	if !slices.ContainsFunc(list, func(l scrape.Landmark) bool { return l.Category != "" }) {
-		return nil, withHint(usagef("%s: no landmark has a category", path), "hgld reads GLDv2's train_label_to_category.csv and its like: columns landmark_id, category")
+		return nil, withHint(usagef("%s: no landmark has a category", path),
+			"hgld reads GLDv2's train_label_to_category.csv and its like: columns landmark_id, category")
 	}
 	return list, nil
 }

@@ -41,8 +41,6 @@ type shardsSettings struct {
 	AllowMissing   float64         `yaml:"allow_missing" range:"0 1" usage:"share of images that may be missing or broken, 0 to 1"`
 	Workers        int             `yaml:"workers" range:"0 1024" usage:"images prepared at once; 0: all processors (the result is the same)"`
 	Columns        dataset.Columns `yaml:"columns"`
-
-	look error // why the folders with the images are not all known, set by the stage's Files
 }
 
 func shardsStage() pipeline.StageOf[shardsSettings] { return shardsStageOf(false) }
@@ -54,11 +52,9 @@ func shardsStageOf(replace bool) pipeline.StageOf[shardsSettings] {
 		Defaults: shardsSettings{Dataset: "csv", Input: "images.csv", Out: "shards", Split: string(labels.Train),
 			ShardSize: "500MB", ShortSide: 256, Quality: 95, AllowMissing: 0.01},
 		Files: func(s *shardsSettings) (in, out []string) {
-			var folders []string
-			folders, s.look = s.imageFolders()
-			return append(folders, s.Input, s.Images, s.Labels, s.Hierarchy), []string{s.Out}
+			return []string{s.Input, s.Images, s.Labels, s.Hierarchy}, []string{s.Out}
 		},
-		Unread: func(s *shardsSettings) error { return s.look },
+		Found:  (*shardsSettings).imageFolders,
 		Run:    onJob(func(j *job, s *shardsSettings) error { return runShardsBuild(j, s, replace) }),
 		Checks: []func(*shardsSettings) error{(*shardsSettings).check},
 	})

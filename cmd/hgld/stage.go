@@ -33,7 +33,9 @@ func newJob(c *cli.Context) (*job, error) {
 	if n := c.Int("limit"); n < 0 {
 		return nil, usagef("--limit is %d, want a number of items, or 0 for all", n)
 	}
-	p, err := stages().Open(c.String("project"))
+	l := stages()
+	l.Isolated = c.App.Metadata[isolated] == true
+	p, err := l.Open(c.String("project"))
 	if err != nil {
 		return nil, err
 	}

@@ -209,7 +209,7 @@ func (x *exporting) embed() (*export.Embeddings, error) {
 		return nil, withHint(usagef("the run of %s has no %s images", x.run, x.of), "--of train embeds those that it was trained on")
 	}
 	if x.limit > 0 {
-		images = firstOf(images, x.limit)
+		images = train.First(images, x.limit)
 	}
 	p := x.progress("embed", images.Len())
 	defer p.end()

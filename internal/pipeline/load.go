@@ -28,7 +28,7 @@ func (p *Project) Load(line settings.Flags, section string, own any) error {
 		from = other
 	}
 	err := p.fill(s, from)
-	if err == nil {
+	if err == nil && !p.engine().Isolated {
 		err = s.Environment()
 	}
 	if err == nil && line != nil {

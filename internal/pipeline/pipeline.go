@@ -40,6 +40,8 @@ type Pipeline struct {
 	Words settings.Synonyms
 	// Tool is the version of the program, which stamps record.
 	Tool string
+	// Isolated leaves out the settings in environment variables.
+	Isolated bool
 	// Folder returns what identifies a folder of a known kind, and false for others. It
 	// may be nil.
 	Folder func(dir string) (Folder, bool, error)

@@ -66,11 +66,13 @@ func (l *Pipeline) Open(dir string) (*Project, error) {
 	} else if p.File, err = findUp(ProjectFile); err != nil {
 		return nil, err
 	}
-	err = settings.CheckEnvironment(l.Names(), func(section string) any {
-		return l.Stages[slices.Index(l.Names(), section)].Settings()
-	})
-	if err != nil {
-		return nil, exitcode.With(exitcode.Usage, err)
+	if !l.Isolated {
+		err := settings.CheckEnvironment(l.Names(), func(section string) any {
+			return l.Stages[slices.Index(l.Names(), section)].Settings()
+		})
+		if err != nil {
+			return nil, exitcode.With(exitcode.Usage, err)
+		}
 	}
 	if p.File == "" {
 		return p, nil

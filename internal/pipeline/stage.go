@@ -10,7 +10,7 @@ import (
 	"hgld/internal/settings"
 )
 
-// Spec declares a stage whose settings are an S. Rereads, Doubt and Note may be nil.
+// Spec declares a stage whose settings are an S. Found, Rereads, Doubt and Note may be nil.
 type Spec[S any] struct {
 	// Name is the section of hgld.yaml: "cluster".
 	Name string
@@ -21,9 +21,9 @@ type Spec[S any] struct {
 	// Files names the files and folders that the stage reads and writes with these
 	// settings. Their contents decide whether its result is stale.
 	Files func(s *S) (in, out []string)
-	// Unread says, after Files, why it could not find all files: those that another file
-	// names. It may be nil.
-	Unread func(s *S) error
+	// Found returns more inputs, which exist and which another input names, such as the
+	// folders of a table of images. It fails if that input cannot be read.
+	Found func(s *S) (in []string, err error)
 	// Run does the work. It may return early with context.Canceled if the job is stopped,
 	// having saved what is done.
 	Run func(j Job, s *S) error
@@ -50,7 +50,7 @@ type Stage struct {
 	// The functions take the settings as Settings returns them: a pointer.
 	settings func() any
 	files    func(s any) (in, out []string)
-	unread   func(s any) error
+	found    func(s any) ([]string, error)
 	run      func(j Job, s any) error
 	check    func(s any) error
 	rereads  func(s any) []string
@@ -81,13 +81,13 @@ func New[S any](spec Spec[S]) StageOf[S] {
 			}
 			return nil
 		},
-		unread:  func(any) error { return nil },
+		found:   func(any) ([]string, error) { return nil, nil },
 		rereads: func(any) []string { return nil },
 		doubt:   func(*Project, any, []State) (string, error) { return "", nil },
 		note:    func(*Project, any, State) (string, error) { return "", nil },
 	}
-	if spec.Unread != nil {
-		s.unread = func(s any) error { return spec.Unread(s.(*S)) }
+	if spec.Found != nil {
+		s.found = func(s any) ([]string, error) { return spec.Found(s.(*S)) }
 	}
 	if spec.Rereads != nil {
 		s.rereads = func(s any) []string { return spec.Rereads(s.(*S)) }
@@ -126,8 +126,18 @@ func (s StageOf[S]) Load(p *Project, line settings.Flags) (*S, error) {
 func (s Stage) Settings() any { return s.settings() }
 
 // Files returns the files and folders that the stage reads and writes with settings, as
-// Settings returns them.
+// Settings returns them. Inputs that another input names are not among them.
 func (s Stage) Files(own any) (in, out []string) { return s.files(own) }
+
+// allFiles returns Files, and the inputs that another input names.
+func (s Stage) allFiles(own any) (in, out []string, err error) {
+	in, out = s.files(own)
+	found, err := s.found(own)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", s.Command, err)
+	}
+	return slices.Concat(in, found), out, nil
+}
 
 // Continued returns the stage for a command that continues an earlier run with the
 // settings which that run kept: its stamp keeps the settings that it has.
@@ -146,9 +156,12 @@ func (s Stage) Execute(j Job, own any) error {
 	if err := s.TrustInputs(j, own); err != nil {
 		return err
 	}
-	in, out := s.files(own)
+	in, out, err := s.allFiles(own)
+	if err != nil {
+		return err
+	}
 	before, err := p.engine().Fingerprint(in)
-	if err = errors.Join(err, s.unread(own)); err != nil {
+	if err != nil {
 		return fmt.Errorf("%s: %w", s.Command, err)
 	}
 	err = errors.Join(s.run(j, own), j.Close())

@@ -68,7 +68,10 @@ func (p *Project) States(limit int) ([]State, error) {
 		if err != nil {
 			return nil, err
 		}
-		in, out := s.files(own)
+		in, out, err := s.allFiles(own)
+		if err != nil {
+			return nil, err
+		}
 		for _, path := range in {
 			if first := writerOf(doubtful, path); first != "" && st.Good(limit) {
 				st.State, st.Why = Stale, first+" comes before it and is not done"
@@ -138,9 +141,9 @@ func writtenBy(states []State, paths []string) bool {
 // State compares the stage's stamp with the files and settings of now. A stage whose
 // inputs do not exist, but whose outputs do, is done: a user brought them.
 func (s Stage) State(p *Project, own any) (State, error) {
-	in, out := s.files(own)
-	if err := s.unread(own); err != nil {
-		return State{}, fmt.Errorf("%s: %w", s.Command, err)
+	in, out, err := s.allFiles(own)
+	if err != nil {
+		return State{}, err
 	}
 	st := State{Stage: s.Name, Command: s.Command, State: Absent, Outputs: out, Missing: Missing(in)}
 	was, err := s.Stamp(p)

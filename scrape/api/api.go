@@ -78,12 +78,14 @@ type Source struct {
 func New(o Options, transport http.RoundTripper) (*Source, error) {
 	for _, base := range []*string{&o.Commons, &o.Wikidata} {
 		u, err := url.Parse(*base)
-		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" ||
+			u.RawQuery != "" {
 			return nil, fmt.Errorf("api: %.80q is no address of a site; want https://commons.wikimedia.org", *base)
 		}
 		*base = u.Scheme + "://" + u.Host
 	}
-	return &Source{options: o, client: &http.Client{Transport: transport, CheckRedirect: noRedirect}, sizes: batchSize{size: mostKeys}}, nil
+	return &Source{options: o, client: &http.Client{Transport: transport, CheckRedirect: noRedirect},
+		sizes: batchSize{size: mostKeys}}, nil
 }
 
 // noRedirect keeps answers from elsewhere out: an API does not redirect.
@@ -232,7 +234,8 @@ func (s *Source) fetch(ctx context.Context, host string, values url.Values) (scr
 		req.Body, req.GetBody, req.ContentLength = nil, nil, 0
 	}
 	resp, err := s.client.Do(req)
-	if whole := (*url.Error)(nil); errors.As(err, &whole) { // its address names fifty titles, and would leave no room for the reason
+	// its address names fifty titles, and would leave no room for the reason
+	if whole := (*url.Error)(nil); errors.As(err, &whole) {
 		err = fmt.Errorf("%s %s/w/api.php: %w", a.Method, host, whole.Err)
 	}
 	if err != nil {
@@ -242,7 +245,8 @@ func (s *Source) fetch(ctx context.Context, host string, values url.Values) (scr
 	if a.Body, err = io.ReadAll(io.LimitReader(resp.Body, maxReply+1)); err != nil {
 		return a, err
 	}
-	a.Status, a.Type, a.Fetched = resp.StatusCode, resp.Header.Get("Content-Type"), s.options.Now().UTC().Truncate(time.Second)
+	a.Status, a.Type, a.Fetched = resp.StatusCode, resp.Header.Get("Content-Type"),
+		s.options.Now().UTC().Truncate(time.Second)
 	switch {
 	case len(a.Body) > maxReply:
 		return a, fmt.Errorf("the API's reply is longer than %d bytes", maxReply)

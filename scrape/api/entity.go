@@ -149,7 +149,8 @@ func readEntity(c *cursor) (entity, error) {
 func readItems(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
 	found := map[string]itemFact{}
 	err := entities(keys, answers, func(key string, e entity) error {
-		f := itemFact{ID: e.id, Missing: e.missing, Revision: e.revision, Values: e.values, Topic: e.topic, Combines: e.combines}
+		f := itemFact{ID: e.id, Missing: e.missing, Revision: e.revision, Values: e.values, Topic: e.topic,
+			Combines: e.combines}
 		if e.modified != "" {
 			at, err := time.Parse(time.RFC3339, e.modified)
 			if err != nil {

@@ -182,7 +182,8 @@ func (c *cursor) take(b byte) bool {
 }
 
 func (c *cursor) blank() {
-	for c.at < len(c.data) && c.data[c.at] <= ' ' && (c.data[c.at] == ' ' || c.data[c.at] == '\n' || c.data[c.at] == '\t' || c.data[c.at] == '\r') {
+	for c.at < len(c.data) && c.data[c.at] <= ' ' && (c.data[c.at] == ' ' || c.data[c.at] == '\n' ||
+		c.data[c.at] == '\t' || c.data[c.at] == '\r') {
 		c.at++
 	}
 }

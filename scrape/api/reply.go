@@ -68,7 +68,8 @@ func followUp(body []byte, asked []string) (next, error) {
 		if !e.refused() || id == "" {
 			return next{}, e
 		}
-		return next{keys: slices.DeleteFunc(slices.Clone(asked), func(k string) bool { return k == id }), more: url.Values{}}, nil
+		return next{keys: slices.DeleteFunc(slices.Clone(asked), func(k string) bool { return k == id }), more: url.Values{}},
+			nil
 	}
 	if len(frame.Continue) == 0 {
 		return next{done: true}, nil

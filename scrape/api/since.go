@@ -46,11 +46,13 @@ func (s *Source) Versions(ctx context.Context, step string, keys []string) (map[
 	all := map[string]string{}
 	asked := keys
 	for range maxReplies {
-		values := url.Values{"format": {"json"}, "formatversion": {"2"}, "action": {"wbgetentities"}, "props": {"info"}, "ids": {joined(asked)}}
+		values := url.Values{"format": {"json"}, "formatversion": {"2"}, "action": {"wbgetentities"}, "props": {"info"},
+			"ids": {joined(asked)}}
 		host := s.options.Wikidata
 		if step == stepTitle {
 			host = s.options.Commons
-			values = url.Values{"format": {"json"}, "formatversion": {"2"}, "action": {"query"}, "redirects": {"1"}, "prop": {"pageprops|revisions"},
+			values = url.Values{"format": {"json"}, "formatversion": {"2"}, "action": {"query"}, "redirects": {"1"},
+				"prop":   {"pageprops|revisions"},
 				"ppprop": {"wikibase_item"}, "rvprop": {"ids|timestamp"}, "titles": {joined(asked)}}
 		}
 		answer, err := s.fetch(ctx, host, values)

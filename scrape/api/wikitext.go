@@ -11,10 +11,13 @@ import (
 // redirectTemplates are the templates of Commons that make a category redirect, in
 // lower case: those that pywikibot lists, and the redirects to them.
 var redirectTemplates = map[string]bool{
-	"category redirect": true, "categoryredirect": true, "cat redirect": true, "catredirect": true, "catredir": true, "cat-red": true,
-	"cat red": true, "catr": true, "redirect category": true, "rediscat": true, "seecat": true, "see cat": true, "category move": true,
-	"synonym taxon category redirect": true, "invalid taxon category redirect": true, "monotypic taxon category redirect": true,
-	"endashcatredirect": true,
+	"category redirect": true, "categoryredirect": true, "cat redirect": true, "catredirect": true, "catredir": true,
+	"cat-red": true,
+	"cat red": true, "catr": true, "redirect category": true, "rediscat": true, "seecat": true, "see cat": true,
+	"category move":                   true,
+	"synonym taxon category redirect": true, "invalid taxon category redirect": true,
+	"monotypic taxon category redirect": true,
+	"endashcatredirect":                 true,
 }
 
 var comment = regexp.MustCompile(`(?s)<!--.*?(?:-->|$)`)

@@ -12,17 +12,19 @@ import (
 
 // API says how the fake APIs behave, beside the pages that they tell of.
 type API struct {
-	PerKey        time.Duration // latency for every title or id that is asked for
-	ContinueAfter int           // > 0: a reply has categories for so many titles only, and the rest is asked for by "continue"
-	Truncate      int           // > 0: a reply has so many entities at most, and a warning
-	Lag           func() bool   // if set: whether the servers lag, which a request with maxlag hears of
+	PerKey time.Duration // latency for every title or id that is asked for
+	// > 0: a reply has categories for so many titles only, and the rest is asked for by "continue"
+	ContinueAfter int
+	Truncate      int         // > 0: a reply has so many entities at most, and a warning
+	Lag           func() bool // if set: whether the servers lag, which a request with maxlag hears of
 }
 
 // mostKeys is how many titles or ids a request may name.
 const mostKeys = 50
 
 // parameters are those that the APIs know. Others give a warning.
-var parameters = strings.Fields("action format formatversion maxlag titles ids sites sitefilter normalize redirects prop ppprop cllimit clcategories " +
+var parameters = strings.Fields("action format formatversion maxlag titles ids sites sitefilter normalize " +
+	"redirects prop ppprop cllimit clcategories " +
 	"clcontinue continue rvprop rvslots list letitle leprop lelimit props languages languagefallback")
 
 type object map[string]any
@@ -70,7 +72,8 @@ func (s *Server) reply(r *http.Request, keys []string) object {
 		if r.Form.Get("ids") != "" {
 			name = "ids"
 		}
-		return failed("toomanyvalues", fmt.Sprintf("Too many values supplied for parameter %q. The limit is %d.", name, mostKeys),
+		return failed("toomanyvalues", fmt.Sprintf("Too many values supplied for parameter %q. The limit is %d.", name,
+			mostKeys),
 			object{"parameter": name, "limit": mostKeys, "lowlimit": mostKeys, "highlimit": 500})
 	case r.Form.Get("action") == "wbgetentities":
 		return s.entities(r, keys)

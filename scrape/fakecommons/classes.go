@@ -18,7 +18,8 @@ const firstClass = 500_000_000
 
 // The items by which Wikidata says that a page is not about a thing.
 var special = map[string]string{
-	"Wikimedia disambiguation page": "Q4167410", "Wikimedia disambiguation category": "Q15407973", "Wikimedia category": "Q4167836",
+	"Wikimedia disambiguation page": "Q4167410", "Wikimedia disambiguation category": "Q15407973",
+	"Wikimedia category": "Q4167836",
 }
 
 // add numbers a value, by the item that it names if it does.

@@ -21,11 +21,13 @@ func Corpus(n int) []Category {
 const corpusClasses = 6000
 
 var corpusNames = []string{
-	"Church of St. Mary, %d", "Städtisches Museum %d (Göttingen)", "Château de l'Île %d", "第%d公園", "Парк № %d", "Wat %d & Garden", "Castle \"%d\"?", "مسجد %d",
+	"Church of St. Mary, %d", "Städtisches Museum %d (Göttingen)", "Château de l'Île %d", "第%d公園", "Парк № %d",
+	"Wat %d & Garden", "Castle \"%d\"?", "مسجد %d",
 }
 
 func corpusCategory(i int, all []Category) Category {
-	c := Category{Landmark: labels.LandmarkID(i), Title: "Category:" + fmt.Sprintf(corpusNames[i%len(corpusNames)], i), Item: fmt.Sprintf("Q%d", 10_000_000+i)}
+	c := Category{Landmark: labels.LandmarkID(i), Title: "Category:" + fmt.Sprintf(corpusNames[i%len(corpusNames)], i),
+		Item: fmt.Sprintf("Q%d", 10_000_000+i)}
 	class := (i * 7919) % corpusClasses
 	c.Values = []Value{{Text: fmt.Sprintf("class %d", class)}}
 	if i%9 == 0 {
@@ -49,4 +51,32 @@ func corpusCategory(i int, all []Category) Category {
 		c.Variant, c.Values = NoTag, nil
 	}
 	return c
+}
+
+// Expected returns what a scrape has to find for each category of a list: the outcome,
+// and the first value as tag. It knows what Corpus makes, and no other variants.
+func Expected(categories []Category) (outcomes []labels.Outcome, tags []string) {
+	at := make(map[string]*Category, len(categories))
+	for i := range categories {
+		at[categories[i].Title] = &categories[i]
+	}
+	for i := range categories {
+		c := &categories[i]
+		if c.Target != "" {
+			c = at[c.Target]
+		}
+		outcome, tag := labels.OK, ""
+		switch c.Variant {
+		case Missing:
+			outcome = labels.Missing
+		case Disambiguation:
+			outcome = labels.Disambiguation
+		case NoTag:
+			outcome = labels.NoTag
+		default:
+			tag = c.Values[0].Text
+		}
+		outcomes, tags = append(outcomes, outcome), append(tags, tag)
+	}
+	return outcomes, tags
 }

@@ -40,7 +40,8 @@ func (s *Server) entities(r *http.Request, keys []string) object {
 		}
 		if s.API.Truncate > 0 && len(all) == s.API.Truncate {
 			return object{"entities": all, "success": 1,
-				"warnings": object{"result": object{"warnings": "This result was truncated because it would otherwise be larger than the limit."}}}
+				"warnings": object{"result": object{"warnings": "This result was truncated because it would otherwise be " +
+					"larger than the limit."}}}
 		}
 		all[id] = s.entity(id, props)
 	}
@@ -145,7 +146,8 @@ func (s *Server) claims(c *Category, id string) object {
 	}
 	if c.Topic != "" && id == c.Item {
 		claims["P31"] = []object{s.statement("P31", Value{Text: "Wikimedia category"})}
-		claims["P301"] = []object{{"mainsnak": itemSnak("P301", c.Topic), "type": "statement", "id": "Q1$2", "rank": "normal"}}
+		claims["P301"] = []object{{"mainsnak": itemSnak("P301", c.Topic), "type": "statement", "id": "Q1$2",
+			"rank": "normal"}}
 		return claims
 	}
 	var list []object
@@ -222,10 +224,13 @@ func valueSnak(property, datatype, kind string, value any) object {
 // reader of JSON stumbles over.
 var decoration = func() map[string]json.RawMessage {
 	snaks := []object{
-		valueSnak("P18", "commonsMedia", "string", "A \"photo\" [1] {2}.jpg\\"), itemSnak("P17", "Q148"), timeSnak("P571", "1846"),
+		valueSnak("P18", "commonsMedia", "string", "A \"photo\" [1] {2}.jpg\\"), itemSnak("P17", "Q148"),
+		timeSnak("P571", "1846"),
 		valueSnak("P1705", "monolingualtext", "monolingualtext", object{"text": "跑馬地馬場", "language": "zh"}),
-		valueSnak("P1082", "quantity", "quantity", object{"amount": "+1.5", "unit": "1", "upperBound": "+2", "lowerBound": "+1"}),
-		valueSnak("P625", "globe-coordinate", "globecoordinate", object{"latitude": 22.2728, "longitude": 114.182, "altitude": nil,
+		valueSnak("P1082", "quantity", "quantity", object{"amount": "+1.5", "unit": "1", "upperBound": "+2",
+			"lowerBound": "+1"}),
+		valueSnak("P625", "globe-coordinate", "globecoordinate", object{"latitude": 22.2728, "longitude": 114.182,
+			"altitude":  nil,
 			"precision": 0.0001, "globe": "http://www.wikidata.org/entity/Q2"}),
 	}
 	all := map[string]json.RawMessage{}

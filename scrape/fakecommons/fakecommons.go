@@ -198,7 +198,8 @@ func (s *Server) serveFault(x *exchange, c *Category, f Fault) {
 	if body == "" && f.Status == 0 {
 		body = string(s.shown(c).HTML(0))
 	} else if body == "" {
-		body = fmt.Sprintf("<!DOCTYPE html>\n<html><head><title>%d</title></head><body><p>Too many requests or a server error.</p></body></html>\n", f.Status)
+		body = fmt.Sprintf("<!DOCTYPE html>\n<html><head><title>%d</title></head><body><p>Too many requests or a server "+
+			"error.</p></body></html>\n", f.Status)
 	}
 	h := x.w.Header()
 	h.Set("Content-Type", "text/html; charset=UTF-8")

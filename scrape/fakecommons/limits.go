@@ -52,12 +52,17 @@ type surface struct {
 	holds     map[string]*hold // by host
 }
 
-// hold is the moment until which an answer has asked for silence. As many requests
-// as may have been on their way when it was sent are let through.
+// hold is the moment until which an answer asks for silence. A client with one request
+// at a time has read the answer before it sends the next. With several, others go on
+// until it has: late of them are let through.
 type hold struct {
 	until time.Time
 	late  int
 }
+
+// latePerSlot is how many requests each of a client's other slots may send before the
+// client has read an answer. On a loaded machine three were seen.
+const latePerSlot = 8
 
 // contact is a user agent with an e-mail address or a URL in parentheses.
 var contact = regexp.MustCompile(`\([^)]*(@|https?://)[^)]*\)`)
@@ -90,12 +95,15 @@ func (s *Server) admit(r *http.Request, on *surface, pace Pace) *failure {
 	case s.Limits.MaxForm > 0 && r.ContentLength > int64(s.Limits.MaxForm):
 		return refuse(longForm, "a body of %d bytes", r.ContentLength)
 	case early:
-		return refuse(tooMany(hold.until.Sub(now)), "a request %v before the moment that Retry-After named", hold.until.Sub(now).Round(time.Millisecond))
+		return refuse(tooMany(hold.until.Sub(now)), "a request %v before the moment that Retry-After named",
+			hold.until.Sub(now).Round(time.Millisecond))
 	case pace.Rest > 0 && now.Before(on.restUntil):
-		return refuse(tooMany(on.restUntil.Sub(now)), "a request %v after a slow answer; want %v", pace.Rest-on.restUntil.Sub(now), pace.Rest)
+		return refuse(tooMany(on.restUntil.Sub(now)), "a request %v after a slow answer; want %v",
+			pace.Rest-on.restUntil.Sub(now), pace.Rest)
 	case pace.InFlight > 0 && on.now > pace.InFlight:
 		return refuse(tooMany(time.Second), "%d requests at a time", on.now)
-	case pace.Rate > 0 && len(on.times) > int(pace.Rate*window.Seconds())+max(1, pace.InFlight): // those may have been on their way
+	// those may have been on their way
+	case pace.Rate > 0 && len(on.times) > int(pace.Rate*window.Seconds())+max(1, pace.InFlight):
 		return refuse(tooMany(on.times[0].Add(window).Sub(now)), "%d requests within %v", len(on.times), window)
 	}
 	return nil
@@ -118,22 +126,26 @@ func (s *Server) hush(r *http.Request, on *surface, pace Pace, retryAfter string
 	if on.holds == nil {
 		on.holds = map[string]*hold{}
 	}
-	on.holds[r.Host] = &hold{until: until, late: max(pace.InFlight-1, 0)}
+	on.holds[r.Host] = &hold{until: until, late: latePerSlot * max(pace.InFlight-1, 0)}
 }
 
 // The answers to requests that break a rule.
 var (
 	noAgent = &failure{name: "no contact", status: http.StatusForbidden, kind: "text/plain; charset=utf-8",
 		body: "Please set a user-agent and respect our robot policy https://w.wiki/4wJS.\n"}
-	longURL  = &failure{name: "long address", status: http.StatusRequestURITooLong, kind: htmlType, body: "<!DOCTYPE html><html><p>URI Too Long</html>"}
-	longForm = &failure{name: "long body", status: http.StatusRequestEntityTooLarge, kind: htmlType, body: "<!DOCTYPE html><html><p>Payload Too Large</html>"}
+	longURL = &failure{name: "long address", status: http.StatusRequestURITooLong, kind: htmlType,
+		body: "<!DOCTYPE html><html><p>URI Too Long</html>"}
+	longForm = &failure{name: "long body", status: http.StatusRequestEntityTooLarge, kind: htmlType,
+		body: "<!DOCTYPE html><html><p>Payload Too Large</html>"}
 )
 
 // tooMany is the answer to a request that comes too early. Wikimedia names whole
 // seconds.
 func tooMany(wait time.Duration) *failure {
 	seconds := max(1, int64((wait+time.Second-1)/time.Second))
-	return &failure{name: "too early", status: http.StatusTooManyRequests, kind: htmlType, retryAfter: strconv.FormatInt(seconds, 10),
-		header: http.Header{"X-Wmf-Ratelimit-Class": {"unauthed-bot"}},
-		body:   "<!DOCTYPE html><html><head><title>Too many requests</title></head><p>Too many requests. " + strings.Repeat("Please slow down. ", 2) + "</html>"}
+	return &failure{name: "too early", status: http.StatusTooManyRequests, kind: htmlType,
+		retryAfter: strconv.FormatInt(seconds, 10),
+		header:     http.Header{"X-Wmf-Ratelimit-Class": {"unauthed-bot"}},
+		body: "<!DOCTYPE html><html><head><title>Too many requests</title></head><p>Too many requests. " +
+			strings.Repeat("Please slow down. ", 2) + "</html>"}
 }

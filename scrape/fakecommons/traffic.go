@@ -148,7 +148,8 @@ func (x *exchange) note(failed string) {
 	t := &x.s.traffic
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.log = append(t.log, Request{At: x.s.clock().Now(), Method: x.r.Method, Action: x.action(), Keys: len(x.keys), Failed: failed})
+	t.log = append(t.log, Request{At: x.s.clock().Now(), Method: x.r.Method, Action: x.action(), Keys: len(x.keys),
+		Failed: failed})
 	if failed != "" || x.on != &t.api || x.r.Form.Get("clcontinue") != "" {
 		return
 	}

@@ -56,7 +56,8 @@ func (p *parser) decoration() bool {
 // startInBox handles a start tag within the infobox.
 func (p *parser) startInBox() error {
 	b := &p.box
-	if p.name == "a" && p.page.Item == "" && (b.skip > 0 || p.decoration() || is(p.title, "Edit infobox data on Wikidata")) {
+	if p.name == "a" && p.page.Item == "" && (b.skip > 0 || p.decoration() ||
+		is(p.title, "Edit infobox data on Wikidata")) {
 		p.page.Item = itemOf(p.href)
 	}
 	if void(p.name) {

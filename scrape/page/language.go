@@ -22,7 +22,8 @@ var languages = sync.OnceValue(func() map[string]string {
 	codes := map[string]string{}
 	for line := range strings.Lines(p31labels) {
 		code, label, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		if label = strings.ToLower(scrape.Normal(label)); label != "" && label != strings.ToLower(Header) && codes[label] == "" {
+		if label = strings.ToLower(scrape.Normal(label)); label != "" && label != strings.ToLower(Header) &&
+			codes[label] == "" {
 			codes[label] = code
 		}
 	}
@@ -41,5 +42,6 @@ func checkLanguage(lang []byte) error {
 	if code == "" || code == "en" {
 		return nil
 	}
-	return fmt.Errorf("the page is in the language %.20q; want English, which a reader gets who sends no language", decode(lang))
+	return fmt.Errorf("the page is in the language %.20q; want English, which a reader gets who sends no language",
+		decode(lang))
 }

@@ -43,7 +43,8 @@ type Source struct {
 // waits, tries again or reads robots.txt. now stamps the answers.
 func New(base string, transport http.RoundTripper, now func() time.Time) (*Source, error) {
 	u, err := url.Parse(base)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" ||
+		u.RawQuery != "" {
 		return nil, fmt.Errorf("page: %.80q is no address of a site; want https://commons.wikimedia.org", base)
 	}
 	return &Source{base: u, collector: newCollector(transport), now: now}, nil
@@ -217,7 +218,8 @@ func read(a scrape.Answer) (fact, error) {
 		return f, nil
 	}
 	media, parameters, err := mime.ParseMediaType(a.Type)
-	if charset := parameters["charset"]; err != nil || media != "text/html" || charset != "" && !strings.EqualFold(charset, "utf-8") {
+	if charset := parameters["charset"]; err != nil || media != "text/html" || charset != "" &&
+		!strings.EqualFold(charset, "utf-8") {
 		f.Outcome, f.Error = labels.Malformed, fmt.Sprintf("Content-Type %.80q; want text/html in UTF-8", a.Type)
 		return f, nil
 	}

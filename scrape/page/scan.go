@@ -83,7 +83,8 @@ func (s *scanner) scan() kind {
 // comment skips <!-- … -->, <!doctype …>, <? … > and </ …>.
 func (s *scanner) comment(rest []byte) {
 	end, after := bytes.IndexByte(rest, '>'), 1
-	if bytes.HasPrefix(rest, []byte("<!--")) && !bytes.HasPrefix(rest[4:], []byte(">")) && !bytes.HasPrefix(rest[4:], []byte("->")) {
+	if bytes.HasPrefix(rest, []byte("<!--")) && !bytes.HasPrefix(rest[4:], []byte(">")) &&
+		!bytes.HasPrefix(rest[4:], []byte("->")) {
 		end, after = commentEnd(rest[4:])
 		end += 4
 		if after == 0 {
@@ -141,7 +142,8 @@ const (
 	isEqual
 )
 
-var class = [256]uint8{' ': isSpace, '\n': isSpace, '\t': isSpace, '\r': isSpace, '\f': isSpace, '/': isSlash, '>': isGreater, '=': isEqual}
+var class = [256]uint8{' ': isSpace, '\n': isSpace, '\t': isSpace, '\r': isSpace, '\f': isSpace, '/': isSlash,
+	'>': isGreater, '=': isEqual}
 
 // ends says whether c ends a tag's name.
 func ends(c byte) bool { return class[c]&(isSpace|isSlash|isGreater) != 0 }
@@ -316,7 +318,8 @@ func known(b []byte) string {
 // names are the less frequent elements that known knows.
 var names = func() map[string]string {
 	all := map[string]string{}
-	for _, name := range []string{"tbody", "br", "script", "link", "input", "style", "html", "title", "meta", "ol", "hr", "wbr", "textarea", "source", "track", "iframe",
+	for _, name := range []string{"tbody", "br", "script", "link", "input", "style", "html", "title", "meta", "ol", "hr",
+		"wbr", "textarea", "source", "track", "iframe",
 		"noembed", "noframes", "xmp", "area", "base", "col", "embed", "param", "caption", "thead", "tfoot"} {
 		all[name] = name
 	}

@@ -17,7 +17,8 @@ func Places(n int) []fakecommons.Category {
 		{Variant: fakecommons.NoTag}, {Variant: fakecommons.Missing}, {Variant: fakecommons.Disambiguation},
 		{Variant: fakecommons.SoftRedirect}, {Values: []fakecommons.Value{{Text: "Wikimedia category"}}},
 		{Variant: fakecommons.RedRedirect}, {Variant: fakecommons.HardRedirect},
-		{Values: []fakecommons.Value{{Text: "old mill", Rank: "deprecated"}, {Text: "county hall", Qualifiers: []string{"1900–", "King County"}}}},
+		{Values: []fakecommons.Value{{Text: "old mill", Rank: "deprecated"},
+			{Text: "county hall", Qualifiers: []string{"1900–", "King County"}}}},
 		{Values: []fakecommons.Value{{Text: "bridge"}}, Topic: "topic"},
 		{Values: []fakecommons.Value{{Text: "castle / fort"}}, Merged: "merged"},
 		{Values: []fakecommons.Value{{Text: "Wikimedia disambiguation page"}}},
@@ -26,7 +27,8 @@ func Places(n int) []fakecommons.Category {
 	all := make([]fakecommons.Category, n)
 	for i := range all {
 		c := kinds[i%Kinds]
-		c.Landmark, c.Title, c.Item = labels.LandmarkID(i), fmt.Sprintf("Category:Ort %d, Göttingen & 'x'", i), fmt.Sprintf("Q%d", 1000+i)
+		c.Landmark, c.Title, c.Item = labels.LandmarkID(i), fmt.Sprintf("Category:Ort %d, Göttingen & 'x'", i),
+			fmt.Sprintf("Q%d", 1000+i)
 		switch {
 		case c.Variant == fakecommons.SoftRedirect || c.Variant == fakecommons.HardRedirect:
 			c.Target, c.Item = all[i-i%Kinds].Title, ""

@@ -71,7 +71,8 @@ func Input(places []fakecommons.Category) scrape.Input {
 	in := scrape.Input{Name: "train_label_to_category.csv"}
 	hash := sha256.New()
 	for _, c := range places {
-		in.Landmarks = append(in.Landmarks, scrape.Landmark{ID: c.Landmark, Split: labels.Train, Category: labels.CategoryURL(c.Title)})
+		in.Landmarks = append(in.Landmarks, scrape.Landmark{ID: c.Landmark, Split: labels.Train,
+			Category: labels.CategoryURL(c.Title)})
 		fmt.Fprintln(hash, c.Landmark, c.Title)
 	}
 	in.SHA256 = hex.EncodeToString(hash.Sum(nil))
@@ -93,7 +94,10 @@ func NewSite(t testing.TB, places []fakecommons.Category) *Site {
 	t.Helper()
 	s := &Site{Places: places, Clock: &Clock{}}
 	s.Serve(places)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.Server.ServeHTTP(w, r) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		s.Server.ServeHTTP(w, r)
+	}))
 	t.Cleanup(server.Close)
 	s.URL = server.URL
 	return s
@@ -118,7 +122,8 @@ type Crawl struct {
 func (s *Site) Config(t testing.TB, source Source, dir string, change ...func(*Crawl)) scrape.Config {
 	t.Helper()
 	s.Clock.passed.Add(int64(time.Second))
-	cfg, err := Config(source, s.URL, dir, s.Places, append([]func(*Crawl){func(c *Crawl) { c.Polite.Clock = s.Clock }}, change...)...)
+	cfg, err := Config(source, s.URL, dir, s.Places, append([]func(*Crawl){func(c *Crawl) { c.Polite.Clock = s.Clock }},
+		change...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +131,8 @@ func (s *Site) Config(t testing.TB, source Source, dir string, change ...func(*C
 }
 
 // Config is a crawl for a process that has no Site of its own.
-func Config(source Source, url, dir string, places []fakecommons.Category, change ...func(*Crawl)) (scrape.Config, error) {
+func Config(source Source, url, dir string, places []fakecommons.Category, change ...func(*Crawl)) (scrape.Config,
+	error) {
 	c := Crawl{Polite: source.Polite(), Options: api.Options{Commons: url, Wikidata: url, Now: Stamp}}
 	c.Polite.Hosts, c.Polite.Clock, c.Polite.UserAgent = []string{strings.TrimPrefix(url, "http://")}, &Clock{}, Agent
 	for _, f := range change {
@@ -137,8 +143,9 @@ func Config(source Source, url, dir string, places []fakecommons.Category, chang
 		return scrape.Config{}, err
 	}
 	opened, err := source.open(c.Options, transport)
-	return scrape.Config{State: filepath.Join(dir, "state"), Input: Input(places), Source: opened, Workers: c.Polite.InFlight,
-		Out: scrape.Output{Tags: filepath.Join(dir, "tags.jsonl"), Policy: "first", Tool: "hgld test"}}, err
+	return scrape.Config{State: filepath.Join(dir, "state"), Input: Input(places), Source: opened,
+		Workers: c.Polite.InFlight,
+		Out:     scrape.Output{Tags: filepath.Join(dir, "tags.jsonl"), Policy: "first", Tool: "hgld test"}}, err
 }
 
 // Run crawls, and returns the report and the bytes of tags.jsonl.

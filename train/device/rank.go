@@ -343,7 +343,8 @@ func (o *Score) Check() error {
 		return fmt.Errorf("at_k has %d numbers, want at most %d", len(o.At), MaxAt)
 	}
 	if len(o.Temp) != len(o.At) {
-		return fmt.Errorf("temp has %d numbers and at_k %d, want a temperature for each k or one for all", len(o.Temp), len(o.At))
+		return fmt.Errorf("temp has %d numbers and at_k %d, want a temperature for each k or one for all",
+			len(o.Temp), len(o.At))
 	}
 	for i, k := range o.At {
 		if !(k >= 1) {
@@ -385,7 +386,8 @@ func (o *Pairs) Check() error {
 		}
 	case Levels:
 		if !(o.PosScale > 0) || len(o.Margins) == 0 {
-			return fmt.Errorf("scale is %v with %d margins, want a positive number and a margin for each level", o.PosScale, len(o.Margins))
+			return fmt.Errorf("scale is %v with %d margins, want a positive number and a margin for each level", o.PosScale,
+				len(o.Margins))
 		}
 		if len(o.Margins) > MaxLevels {
 			return fmt.Errorf("margins are %d numbers, want at most %d", len(o.Margins), MaxLevels)

@@ -118,7 +118,9 @@ func newHAP(rest string) (Metric, error) {
 // Relevances is the table of relevances that a name can ask for.
 var Relevances = registry.Table[func(alpha float64) Relevance]{
 	{Name: "pop", About: "(l/L)^α / n_l", Value: func(a float64) Relevance { return Pop{Alpha: a} }},
-	{Name: "pop-self", About: "the same with the query counted in n_L", Value: func(a float64) Relevance { return Pop{Alpha: a, CountSelf: true} }},
+	{Name: "pop-self", About: "the same with the query counted in n_L",
+		Value: func(a float64) Relevance { return Pop{Alpha: a, CountSelf: true} }},
 	{Name: "power", About: "(l/L)^α", Value: func(a float64) Relevance { return Power{Alpha: a} }},
-	{Name: "map", About: "Σ_{p≤l} (p/L)^(α−1) / L / #(level ≥ p): H-AP is a weighted sum of the levels' APs", Value: func(a float64) Relevance { return Map{Alpha: a} }},
+	{Name: "map", About: "Σ_{p≤l} (p/L)^(α−1) / L / #(level ≥ p): H-AP is a weighted sum of the levels' APs",
+		Value: func(a float64) Relevance { return Map{Alpha: a} }},
 }

@@ -25,7 +25,8 @@ type Kind interface {
 // All lists the optimizers with torch's defaults.
 var All = registry.Table[Kind]{
 	{Name: "adam", About: "Adam; weight decay is added to the gradient", Value: Adam{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}},
-	{Name: "adamw", About: "Adam; weight decay shrinks the weights apart", Value: AdamW{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}},
+	{Name: "adamw", About: "Adam; weight decay shrinks the weights apart",
+		Value: AdamW{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}},
 	{Name: "sgd", About: "momentum 0.9 with Nesterov's look ahead", Value: SGD{Momentum: 0.9, Nesterov: true}},
 }
 
@@ -140,7 +141,8 @@ func (o *Optimizer) Begin(b device.Backend) {
 }
 
 func (g *Group) send(b device.Backend, to device.Array, decay float64) {
-	for i, v := range [sent]float32{device.HyperRate: float32(g.Eta), device.HyperDecay: float32(decay), device.HyperScale: 1} {
+	for i, v := range [sent]float32{device.HyperRate: float32(g.Eta), device.HyperDecay: float32(decay),
+		device.HyperScale: 1} {
 		binary.LittleEndian.PutUint32(g.staging[4*i:], math.Float32bits(v))
 	}
 	b.Upload(to.RowRange(0, sent), g.staging[:])
@@ -178,7 +180,8 @@ type AdamW struct{ Beta1, Beta2, Eps float64 }
 // Check says which constants make no moving averages.
 func (a Adam) Check() error {
 	if !(a.Beta1 >= 0 && a.Beta1 < 1 && a.Beta2 >= 0 && a.Beta2 < 1 && a.Eps > 0) {
-		return fmt.Errorf("beta1 is %v, beta2 %v and eps %v; want shares from 0 to below 1, and a small positive number", a.Beta1, a.Beta2, a.Eps)
+		return fmt.Errorf("beta1 is %v, beta2 %v and eps %v; want shares from 0 to below 1, and a small positive number",
+			a.Beta1, a.Beta2, a.Eps)
 	}
 	return nil
 }
@@ -220,7 +223,8 @@ type SGD struct {
 // Check says which constants are no share of the gradients before.
 func (s SGD) Check() error {
 	if !(s.Momentum >= 0 && s.Momentum < 1 && s.Dampening >= 0 && s.Dampening <= 1) {
-		return fmt.Errorf("momentum is %v and dampening %v; want shares from 0 to below 1, and from 0 to 1", s.Momentum, s.Dampening)
+		return fmt.Errorf("momentum is %v and dampening %v; want shares from 0 to below 1, and from 0 to 1", s.Momentum,
+			s.Dampening)
 	}
 	return nil
 }

@@ -29,7 +29,8 @@ var Schedules = registry.Table[Schedule]{
 	{Name: "constant", About: "the group's rate throughout", Value: Steady{}},
 	{Name: "cosine", About: "half a cosine down to min after length epochs", Value: Cosine{Length: 100}},
 	{Name: "multistep", About: "times gamma at each milestone", Value: MultiStep{Milestones: []int{30, 70}, Gamma: 0.3}},
-	{Name: "linear-cosine", About: "per step: a linear rise, then half a cosine", Value: LinearCosine{Rise: 1000, Length: 10000}},
+	{Name: "linear-cosine", About: "per step: a linear rise, then half a cosine",
+		Value: LinearCosine{Rise: 1000, Length: 10000}},
 }
 
 // Steady is base throughout.
@@ -79,8 +80,10 @@ func (m MultiStep) Rate(base float64, at int) float64 {
 
 // Check says which settings give no rates.
 func (m MultiStep) Check() error {
-	if !slices.IsSorted(m.Milestones) || slices.ContainsFunc(m.Milestones, func(at int) bool { return at < 0 }) || !(m.Gamma > 0) {
-		return fmt.Errorf("milestones are %v and gamma %v; want times in rising order, and a positive factor", m.Milestones, m.Gamma)
+	if !slices.IsSorted(m.Milestones) || slices.ContainsFunc(m.Milestones, func(at int) bool { return at < 0 }) ||
+		!(m.Gamma > 0) {
+		return fmt.Errorf("milestones are %v and gamma %v; want times in rising order, and a positive factor",
+			m.Milestones, m.Gamma)
 	}
 	return nil
 }
@@ -107,7 +110,8 @@ func (l LinearCosine) End() int { return l.Length }
 // Check says which settings give no curve.
 func (l LinearCosine) Check() error {
 	if l.Rise < 0 || l.Length <= l.Rise || !(l.Min >= 0) {
-		return fmt.Errorf("rise is %d, length %d and min %v; want a rise from 0 up, a longer length, and a rate from 0 up", l.Rise, l.Length, l.Min)
+		return fmt.Errorf("rise is %d, length %d and min %v; want a rise from 0 up, a longer length, and a rate from 0 up",
+			l.Rise, l.Length, l.Min)
 	}
 	return nil
 }

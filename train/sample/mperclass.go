@@ -59,7 +59,8 @@ func (s *MPerClass) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, 
 	}
 	perBatch := s.Batch / s.M
 	if usable < perBatch {
-		return nil, fmt.Errorf("sample: a batch of %d needs %d classes with %d rows, and only %d of %d classes have as many; take a smaller batch or m, or random-m-per-class, which repeats the rows of a small class",
+		return nil, fmt.Errorf("sample: a batch of %d needs %d classes with %d rows, and only %d of %d classes have as "+
+			"many; take a smaller batch or m, or random-m-per-class, which repeats the rows of a small class",
 			s.Batch, perBatch, s.M, usable, len(list))
 	}
 	var batches [][]int

@@ -76,7 +76,8 @@ func Tensor(name string) string {
 
 // Start replaces tensors, as a store exports them, by those that the trace of a
 // seed starts from. Those that own is true of are left as they are.
-func Start(t *testing.T, f *tensorfile.File, seed string, tensors []tensorfile.Tensor, own func(tensorfile.Tensor) bool) {
+func Start(t *testing.T, f *tensorfile.File, seed string, tensors []tensorfile.Tensor,
+	own func(tensorfile.Tensor) bool) {
 	t.Helper()
 	for i, have := range tensors {
 		if own(have) {

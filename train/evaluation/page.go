@@ -1,4 +1,4 @@
-package main
+package evaluation
 
 import (
 	"bytes"
@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
-	"hgld/cluster"
 	"hgld/internal/atomicfile"
-	"hgld/internal/blas"
 	"hgld/internal/img"
 	"hgld/internal/report"
 	"hgld/train"
@@ -26,27 +25,46 @@ const (
 	pagePoints    = 800 // queries on the map: t-SNE's work grows as their square
 )
 
-// evalPage is the HTML report of an evaluation: a table of levels, curves of
-// precision by recall, a map of the embeddings, and, where there are images, what
-// some queries retrieve. Everything is in the one file, and the same evaluation
-// gives the same bytes.
-type evalPage struct {
-	j              *job
-	out            string
-	levels         []string
-	query, gallery rankedItems
-	classes        func(level int) []string
-	curves         []metric.Curve
-	shown          map[int][]int32 // rankings of the queries that are shown
-	points         []int
-	vectors        cluster.Matrix
+// Page says how the HTML page of an evaluation is made: a table of levels, curves of
+// precision by recall, a map of the embeddings, and, if there are images, what some
+// queries retrieve. Everything is in the one file, and equal evaluations give equal
+// bytes.
+type Page struct {
+	// Path is the file to write.
+	Path string
+
+	// Levels are the names of the levels, finest first, and Classes returns the names of
+	// the classes of one.
+	Levels  []string
+	Classes func(level int) []string
+
+	// Query and Gallery are the items. The page has pictures if both are train.Datasets.
+	Query, Gallery Items
+
+	// Limit is the number of queries of a trial, 0 for all.
+	Limit int
+
+	// Map lays out rows of cols numbers in two dimensions, two numbers a row.
+	Map func(ctx context.Context, vectors []float32, rows, cols int) (xy []float32, err error)
 }
 
-func newEvalPage(j *job, s *evalSettings, levels []string, query, gallery rankedItems, classes func(level int) []string) *evalPage {
-	p := &evalPage{j: j, out: s.Report, levels: levels, query: query, gallery: gallery, classes: classes, curves: make([]metric.Curve, len(levels)), shown: map[int][]int32{}}
-	n := query.Len()
-	if j.limit > 0 {
-		n = min(n, j.limit)
+// page is a page in the making.
+type page struct {
+	Page
+	curves []metric.Curve
+	shown  map[int][]int32 // rankings of the queries that are shown
+	points []int           // queries on the map
+
+	vectors    []float32
+	rows, cols int
+}
+
+// Open starts the page.
+func (o Page) Open() Output {
+	p := &page{Page: o, curves: make([]metric.Curve, len(o.Levels)), shown: map[int][]int32{}}
+	n := o.Query.Len()
+	if o.Limit > 0 {
+		n = min(n, o.Limit)
 	}
 	for _, q := range spread(n, pageCases) {
 		p.shown[q] = nil
@@ -65,41 +83,45 @@ func spread(n, k int) []int {
 	return list
 }
 
-func (p *evalPage) look(l *train.Look) {
+// Look implements Output.
+func (p *page) Look(l *train.Look) {
 	l.Places, l.Curves, l.Queries, l.Vector = pagePlaces, p.curves, p.points, p.vector
 }
 
-func (p *evalPage) vector(_ int, v []float32) error {
-	p.vectors.Cols = len(v)
-	p.vectors.Rows++
-	p.vectors.Data = append(p.vectors.Data, v...)
+func (p *page) vector(_ int, v []float32) error {
+	p.cols = len(v)
+	p.rows++
+	p.vectors = append(p.vectors, v...)
 	return nil
 }
 
-func (p *evalPage) ranking(query int, rows []int32, _ []float32) error {
+// Ranking implements Output.
+func (p *page) Ranking(query int, rows []int32, _ []float32) error {
 	if _, wanted := p.shown[query]; wanted {
 		p.shown[query] = slices.Clone(rows)
 	}
 	return nil
 }
 
-func (p *evalPage) abandon() error { return nil }
+// Close implements Output.
+func (p *page) Close() error { return nil }
 
-func (p *evalPage) finish(ctx context.Context, r *train.Result) error {
-	page := report.Page{Title: "Evaluation", Subtitle: p.subtitle(r), CurvesTitle: "Precision and recall"}
-	p.table(&page, r)
-	page.CurvesNote = "Interpolated precision at each recall, the mean over the queries with a positive at the level."
-	page.Curves = p.plot()
-	if err := p.cases(ctx, &page); err != nil {
+// Finish implements Output.
+func (p *page) Finish(ctx context.Context, r *train.Result) error {
+	out := report.Page{Title: "Evaluation", Subtitle: p.subtitle(r), CurvesTitle: "Precision and recall"}
+	p.table(&out, r)
+	out.CurvesNote = "Interpolated precision at each recall, the mean over the queries with a positive at the level."
+	out.Curves = p.plot()
+	if err := p.cases(ctx, &out); err != nil {
 		return err
 	}
-	if err := p.drawMap(ctx, &page); err != nil {
+	if err := p.drawMap(ctx, &out); err != nil {
 		return err
 	}
-	return atomicfile.Write(p.out, page.Write)
+	return atomicfile.Write(p.Path, out.Write)
 }
 
-func (p *evalPage) subtitle(r *train.Result) string {
+func (p *page) subtitle(r *train.Result) string {
 	s := fmt.Sprintf("%d queries, %d gallery items", r.Queries, r.Gallery)
 	if r.Self {
 		s += ", each query left out of its own ranking"
@@ -112,35 +134,44 @@ func (p *evalPage) subtitle(r *train.Result) string {
 }
 
 // table has a row for each level, and the metrics of all levels below.
-func (p *evalPage) table(page *report.Page, r *train.Result) {
-	t := &report.Table{Title: "By level", Head: []string{"level"}, Note: "Means in percent over the queries for which the metric is defined."}
+func (p *page) table(out *report.Page, r *train.Result) {
+	t := &report.Table{Title: "By level", Head: []string{"level"},
+		Note: "Means in percent over the queries for which the metric is defined."}
 	var names, graded []string
 	for _, v := range r.Values {
 		if name, finest := strings.CutSuffix(v.Key, "_level0"); finest {
 			names = append(names, name)
 		} else if !strings.Contains(v.Key, "_level") {
-			graded = append(graded, fmt.Sprintf("%s %s", v.Key, decimals(100*v.Mean, 2, "–")))
+			graded = append(graded, fmt.Sprintf("%s %s", v.Key, percent(v.Mean)))
 		}
 	}
 	t.Head = append(t.Head, names...)
-	for h, level := range p.levels {
+	for h, level := range p.Levels {
 		row := []report.Cell{{Text: level}}
 		for _, name := range names {
-			row = append(row, report.Cell{Text: decimals(train.Number(100*r.Mean(fmt.Sprintf("%s_level%d", name, h))), 2, "–")})
+			row = append(row, report.Cell{Text: percent(train.Number(r.Mean(fmt.Sprintf("%s_level%d", name, h))))})
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	if len(graded) > 0 {
 		t.Note += " Of all levels together: " + strings.Join(graded, ", ") + "."
 	}
-	page.Table = t
+	out.Table = t
+}
+
+// percent prints a share in percent, "–" where it is undefined.
+func percent(v train.Number) string {
+	if math.IsNaN(float64(v)) {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", 100*float64(v))
 }
 
 // levelColor is the colour of line or class i of n.
 func levelColor(i, n int) string { return fmt.Sprintf("hsl(%d 60%% 45%%)", 360*i/max(n, 1)) }
 
 // plot draws a curve for each level.
-func (p *evalPage) plot() template.HTML {
+func (p *page) plot() template.HTML {
 	const w, h, left, right, top, bottom = 720.0, 320.0, 44.0, 120.0, 12.0, 40.0
 	x := func(v float64) float64 { return left + (w-left-right)*v }
 	y := func(v float64) float64 { return top + (h-top-bottom)*(1-v) }
@@ -148,11 +179,12 @@ func (p *evalPage) plot() template.HTML {
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="precision by recall">`, w, h)
 	for i := range 6 {
 		v := float64(i) / 5
-		fmt.Fprintf(&b, `<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/><text x="%g" y="%.1f" text-anchor="end">%g</text><text x="%.1f" y="%g" text-anchor="middle">%g</text>`,
-			left, w-right, y(v), y(v), left-8, y(v)+4, v, x(v), h-bottom+18, v)
+		fmt.Fprintf(&b, `<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left, w-right, y(v), y(v))
+		fmt.Fprintf(&b, `<text x="%g" y="%.1f" text-anchor="end">%g</text>`, left-8, y(v)+4, v)
+		fmt.Fprintf(&b, `<text x="%.1f" y="%g" text-anchor="middle">%g</text>`, x(v), h-bottom+18, v)
 	}
 	fmt.Fprintf(&b, `<text x="%.1f" y="%g" text-anchor="middle">recall</text>`, x(0.5), h-4)
-	for l, level := range p.levels {
+	for l, level := range p.Levels {
 		if p.curves[l].Queries == 0 {
 			continue
 		}
@@ -161,9 +193,10 @@ func (p *evalPage) plot() template.HTML {
 			fmt.Fprintf(&d, "%c%.1f %.1f", "ML"[min(i, 1)], x(float64(i)/(metric.CurvePoints-1)), y(v))
 		}
 		at := top + 16 + 18*float64(l)
-		color := levelColor(l, len(p.levels))
-		fmt.Fprintf(&b, `<path fill="none" stroke-width="2" stroke="%s" d="%s"/><rect x="%g" y="%.1f" width="10" height="10" fill="%s"/><text x="%g" y="%.1f">%s</text>`,
-			color, d.String(), w-right+12, at-9, color, w-right+28, at, template.HTMLEscapeString(level))
+		color := levelColor(l, len(p.Levels))
+		fmt.Fprintf(&b, `<path fill="none" stroke-width="2" stroke="%s" d="%s"/>`, color, d.String())
+		fmt.Fprintf(&b, `<rect x="%g" y="%.1f" width="10" height="10" fill="%s"/><text x="%g" y="%.1f">%s</text>`,
+			w-right+12, at-9, color, w-right+28, at, template.HTMLEscapeString(level))
 	}
 	b.WriteString("</svg>")
 	return template.HTML(b.String())
@@ -171,8 +204,8 @@ func (p *evalPage) plot() template.HTML {
 
 // frame is the colour class of a picture that shares so many levels: 3 for all,
 // 0 for none, 2 and 1 for the finer and the coarser half between.
-func (p *evalPage) frame(shared int) int {
-	switch n := len(p.levels); {
+func (p *page) frame(shared int) int {
+	switch n := len(p.Levels); {
 	case shared == n:
 		return 3
 	case shared == 0:
@@ -183,12 +216,12 @@ func (p *evalPage) frame(shared int) int {
 	return 1
 }
 
-func (p *evalPage) legend() []report.Legend {
+func (p *page) legend() []report.Legend {
 	var list []report.Legend
-	for shared := len(p.levels); shared >= 0; shared-- {
+	for shared := len(p.Levels); shared >= 0; shared-- {
 		text := "nothing in common"
 		if shared > 0 {
-			text = "same " + p.levels[len(p.levels)-shared]
+			text = "same " + p.Levels[len(p.Levels)-shared]
 		}
 		if n := len(list); n > 0 && list[n-1].Level == p.frame(shared) {
 			list[n-1].Text += ", " + strings.TrimPrefix(text, "same ")
@@ -200,14 +233,14 @@ func (p *evalPage) legend() []report.Legend {
 }
 
 // cases shows rankings, where the data have images.
-func (p *evalPage) cases(ctx context.Context, page *report.Page) error {
-	query, ok := p.query.(train.Dataset)
-	gallery, also := p.gallery.(train.Dataset)
+func (p *page) cases(ctx context.Context, out *report.Page) error {
+	query, ok := p.Query.(train.Dataset)
+	gallery, also := p.Gallery.(train.Dataset)
 	if !ok || !also {
 		return nil
 	}
-	page.CasesNote = fmt.Sprintf("The query, then the first %d places of its ranking.", pagePlaces)
-	page.Legend = p.legend()
+	out.CasesNote = fmt.Sprintf("The query, then the first %d places of its ranking.", pagePlaces)
+	out.Legend = p.legend()
 	for _, q := range slices.Sorted(maps.Keys(p.shown)) {
 		first, err := p.picture(ctx, query, q, "query")
 		if err != nil {
@@ -220,16 +253,16 @@ func (p *evalPage) cases(ctx context.Context, page *report.Page) error {
 			if err != nil {
 				return err
 			}
-			picture.Alt = fmt.Sprintf("%s, %d of %d levels shared with the query", picture.Caption, shared, len(p.levels))
+			picture.Alt = fmt.Sprintf("%s, %d of %d levels shared with the query", picture.Caption, shared, len(p.Levels))
 			row.Pictures = append(row.Pictures, picture)
 		}
-		page.Cases = append(page.Cases, report.Case{Rows: []report.Row{row}})
+		out.Cases = append(out.Cases, report.Case{Rows: []report.Row{row}})
 	}
 	return nil
 }
 
 // picture is a thumbnail of an image.
-func (p *evalPage) picture(ctx context.Context, d train.Dataset, i int, class string) (report.Picture, error) {
+func (p *page) picture(ctx context.Context, d train.Dataset, i int, class string) (report.Picture, error) {
 	data, err := d.Image(ctx, i)
 	if err != nil {
 		return report.Picture{}, err
@@ -250,61 +283,61 @@ func (p *evalPage) picture(ctx context.Context, d train.Dataset, i int, class st
 	return report.Picture{Class: class, Alt: name, Caption: name, Source: report.JPEG(small.Bytes())}, nil
 }
 
-func (p *evalPage) className(level int, class int32) string {
-	if names := p.classes(level); class >= 0 && int(class) < len(names) {
+func (p *page) className(level int, class int32) string {
+	if names := p.Classes(level); class >= 0 && int(class) < len(names) {
 		return names[class]
 	}
 	return "–"
 }
 
 // drawMap lays out the embeddings of some queries, coloured by the coarsest level.
-func (p *evalPage) drawMap(ctx context.Context, page *report.Page) error {
+func (p *page) drawMap(ctx context.Context, out *report.Page) error {
 	const least = 8 // points that make a map
-	if p.vectors.Rows < least {
+	if p.rows < least {
 		return nil
 	}
-	lib, err := blas.Default()
-	if err != nil {
-		return withCode(exitUsage, err)
-	}
-	p.j.say("drawing a map of %s", count(p.vectors.Rows, "embedding"))
-	picture, err := cluster.TSNE{Seed: 1, MaxIter: 500, BLAS: lib}.Run(ctx, p.vectors)
+	xy, err := p.Page.Map(ctx, p.vectors, p.rows, p.cols)
 	if err != nil {
 		return err
 	}
-	coarsest := len(p.levels) - 1
+	coarsest := len(p.Levels) - 1
 	members := map[int32]int{}
 	for _, q := range p.points {
-		members[p.query.Labels(q)[coarsest]]++
+		members[p.Query.Labels(q)[coarsest]]++
 	}
-	byCount := slices.SortedFunc(maps.Keys(members), func(a, b int32) int { return cmp.Or(members[b]-members[a], cmp.Compare(a, b)) })
-	page.MapNote = fmt.Sprintf("t-SNE of the embeddings of %d of %d queries, coloured by %s. Neighbours are kept; distances between groups mean little.", p.vectors.Rows, p.query.Len(), p.levels[coarsest])
-	page.Map = p.scatter(picture.Y, byCount)
+	byCount := slices.SortedFunc(maps.Keys(members), func(a, b int32) int {
+		return cmp.Or(members[b]-members[a], cmp.Compare(a, b))
+	})
+	out.MapNote = fmt.Sprintf("t-SNE of the embeddings of %d of %d queries, coloured by %s. Neighbours are kept; "+
+		"distances between groups mean little.", p.rows, p.Query.Len(), p.Levels[coarsest])
+	out.Map = p.scatter(xy, byCount)
 	return nil
 }
 
 // scatter draws the points and a legend of the largest classes.
-func (p *evalPage) scatter(y cluster.Matrix, classes []int32) template.HTML {
+func (p *page) scatter(xy []float32, classes []int32) template.HTML {
 	const size, legend, margin, lines = 480.0, 220.0, 10.0, 24
-	low, high := [2]float32{y.Data[0], y.Data[1]}, [2]float32{y.Data[0], y.Data[1]}
-	for i, v := range y.Data {
+	low, high := [2]float32{xy[0], xy[1]}, [2]float32{xy[0], xy[1]}
+	for i, v := range xy {
 		low[i%2], high[i%2] = min(low[i%2], v), max(high[i%2], v)
 	}
 	at := func(i, axis int) float64 {
-		return margin + (size-2*margin)*float64(y.Data[2*i+axis]-low[axis])/float64(max(high[axis]-low[axis], 1e-9))
+		return margin + (size-2*margin)*float64(xy[2*i+axis]-low[axis])/float64(max(high[axis]-low[axis], 1e-9))
 	}
-	coarsest := len(p.levels) - 1
+	coarsest := len(p.Levels) - 1
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="map of the embeddings">`, size+legend, size)
 	for i, q := range p.points {
-		path := p.query.Labels(q)
+		path := p.Query.Labels(q)
 		color := levelColor(slices.Index(classes, path[coarsest]), len(classes))
 		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s" fill-opacity=".7"><title>%s: %s</title></circle>`,
-			at(i, 0), at(i, 1), color, template.HTMLEscapeString(p.query.ID(q)), template.HTMLEscapeString(p.className(0, path[0])))
+			at(i, 0), at(i, 1), color, template.HTMLEscapeString(p.Query.ID(q)),
+			template.HTMLEscapeString(p.className(0, path[0])))
 	}
 	for i, c := range classes[:min(lines, len(classes))] {
 		fmt.Fprintf(&b, `<rect x="%g" y="%d" width="10" height="10" fill="%s"/><text x="%g" y="%d">%s</text>`,
-			size+10, 10+18*i, levelColor(i, len(classes)), size+26, 19+18*i, template.HTMLEscapeString(p.className(coarsest, c)))
+			size+10, 10+18*i, levelColor(i, len(classes)), size+26, 19+18*i,
+			template.HTMLEscapeString(p.className(coarsest, c)))
 	}
 	b.WriteString("</svg>")
 	return template.HTML(b.String())

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	_ "embed"
@@ -16,11 +16,11 @@ import (
 	"hgld/scrape/fakecommons"
 )
 
-//go:embed demo/tags.tsv
-var demoTags string
+//go:embed tags.tsv
+var tagsTable string
 
-//go:embed demo/groups.tsv
-var demoGroups string
+//go:embed groups.tsv
+var groupsTable string
 
 // world is the made-up data of the demo: landmarks with noisy tags, what two
 // curators think of the tags, and what they agree on in the end.
@@ -79,19 +79,20 @@ var oddities = []string{"missing", "disambiguation", "no-infobox", "no-tag", "re
 // newWorld reads the bundled tables and makes up the landmarks.
 func newWorld() (*world, error) {
 	w := &world{}
-	for i, row := range tsv(demoGroups) {
+	for i, row := range tsv(groupsTable) {
 		if len(row) != 3 || !slices.Contains(sketch.Forms, row[2]) {
-			return nil, fmt.Errorf("demo/groups.tsv:%d: expected supercategory, kind and a form", i+2)
+			return nil, fmt.Errorf("groups.tsv:%d: expected supercategory, kind and a form", i+2)
 		}
 		w.groups = append(w.groups, worldGroup{row[0], row[1], slices.Index(sketch.Forms, row[2])})
 	}
-	for i, row := range tsv(demoTags) {
+	for i, row := range tsv(tagsTable) {
 		if len(row) != 5 {
-			return nil, fmt.Errorf("demo/tags.tsv:%d: expected tag, number of landmarks, supercategory and two curators", i+2)
+			return nil, fmt.Errorf("tags.tsv:%d: expected tag, number of landmarks, supercategory and two curators",
+				i+2)
 		}
 		n, err := strconv.Atoi(row[1])
 		if err != nil {
-			return nil, fmt.Errorf("demo/tags.tsv:%d: %w", i+2, err)
+			return nil, fmt.Errorf("tags.tsv:%d: %w", i+2, err)
 		}
 		tag := worldTag{text: row[0], landmarks: n, final: row[2], by: [2]string{row[3], row[4]}}
 		for c := range tag.by {
@@ -140,7 +141,8 @@ func (w *world) populate() {
 // placeName makes up a title with what real ones have: accents, commas,
 // parentheses, ampersands and apostrophes.
 func placeName(r *rand.Rand) string {
-	start := []string{"Al", "Bre", "Cor", "Dun", "Es", "Fal", "Gru", "Hel", "Is", "Kol", "Lo", "Mar", "Nor", "Ost", "Pel", "Ra", "Sel", "Tor", "Ul", "Vil"}
+	start := []string{"Al", "Bre", "Cor", "Dun", "Es", "Fal", "Gru", "Hel", "Is", "Kol",
+		"Lo", "Mar", "Nor", "Ost", "Pel", "Ra", "Sel", "Tor", "Ul", "Vil"}
 	middle := []string{"ba", "de", "ga", "li", "ma", "ne", "ra", "so", "ta", "vi", "ü", "é", "ø"}
 	end := []string{"burg", "dal", "ford", "heim", "mont", "nik", "sund", "ton", "vik", "zza"}
 	pick := func(list []string) string { return list[r.IntN(len(list))] }
@@ -163,7 +165,8 @@ func placeName(r *rand.Rand) string {
 func (w *world) pages() []fakecommons.Category {
 	var pages, targets []fakecommons.Category
 	for _, l := range w.landmarks {
-		page := fakecommons.Category{Landmark: labels.LandmarkID(l.id), Title: "Category:" + l.title, Item: fmt.Sprintf("Q%d", 9_000_000+l.id), Variant: worldVariants[l.oddity]}
+		page := fakecommons.Category{Landmark: labels.LandmarkID(l.id), Title: "Category:" + l.title,
+			Item: fmt.Sprintf("Q%d", 9_000_000+l.id), Variant: worldVariants[l.oddity]}
 		if l.tag >= 0 {
 			page.Values = []fakecommons.Value{w.tags[l.tag].value()}
 		}
