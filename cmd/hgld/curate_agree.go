@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -24,7 +23,7 @@ func curateAgreeCommand() *cli.Command {
 			&cli.StringFlag{Name: "adjudication", Usage: "the adjudicator's log, which decides between the two"},
 		),
 		Action: func(c *cli.Context) error {
-			j, err := jobWith(c, 2, math.MaxInt, "the logs of two or more curators")
+			j, err := jobWith(c, 2, anyNumber, "the logs of two or more curators")
 			if err != nil {
 				return err
 			}

@@ -263,7 +263,7 @@ func TestBrowserSendsWhatWaitsFromAnotherTab(t *testing.T) {
 	stranger.run(chromedp.Navigate(s.url[:strings.Index(s.url, "#")]))
 	stranger.until("it says so", `document.getElementById("alarm").textContent.includes("has no access; open the latest link")`)
 	b.run(chromedp.Reload())
-	b.until("it says so", `document.getElementById("alarm").textContent.includes("has ended. Open the link")`)
+	b.until("it says so", `document.getElementById("alarm").textContent.includes("has ended. Open the latest link")`)
 	b.openHere(s.next())
 	b.saved(1)
 	s.stop()

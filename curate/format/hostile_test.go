@@ -112,7 +112,9 @@ func TestHostileNamesComeBackFromEveryFormat(t *testing.T) {
 			case "groups":
 				for i, c := range d.Hierarchy.Levels[1].Classes {
 					got := back.Hierarchy.Levels[1].Classes[i]
-					if got.Name != c.Name || back.Hierarchy.Levels[2].Classes[got.Parent].Name != d.Hierarchy.Levels[2].Classes[c.Parent].Name || back.count(1)[c.Name] != d.count(1)[c.Name] {
+					if got.Name != c.Name ||
+						back.Hierarchy.Levels[2].Classes[got.Parent].Name !=
+							d.Hierarchy.Levels[2].Classes[c.Parent].Name || back.count(1)[c.Name] != d.count(1)[c.Name] {
 						t.Errorf("seed %d: group %+v, want %+v", seed, got, c)
 					}
 				}
