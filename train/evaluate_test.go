@@ -275,7 +275,8 @@ func TestEvaluationRefusesWhatDoesNotFit(t *testing.T) {
 
 func TestResultIsJSONAndATable(t *testing.T) {
 	r := &Result{Version: 1, Queries: 3, Gallery: 9, Levels: []string{"landmark", "kind"}, Values: []Value{
-		{Key: "AP_level0", Mean: 0.25, Skipped: 1}, {Key: "R@1_level0", Mean: 0.5, Skipped: 1}, {Key: "AP_level1", Mean: 0.75},
+		{Key: "AP_level0", Mean: 0.25, Skipped: 1}, {Key: "R@1_level0", Mean: 0.5, Skipped: 1},
+		{Key: "AP_level1", Mean: 0.75},
 		{Key: "R@1_level1", Mean: 1}, {Key: "H-AP", Mean: Number(math.NaN()), Skipped: 3},
 	}}
 	text, err := json.Marshal(r)
