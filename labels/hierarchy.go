@@ -176,7 +176,7 @@ func (level *Level) check(parents int, orphans bool) error {
 			return fmt.Errorf("%s: class %d has no name", level.Name, i)
 		}
 		if first, twice := known[c.Name]; twice {
-			return fmt.Errorf("%s: class %.80q stands twice, as class %d and class %d", level.Name, c.Name, first, i)
+			return fmt.Errorf("%s: class %.80q occurs twice, as class %d and class %d", level.Name, c.Name, first, i)
 		}
 		known[c.Name] = i
 		switch {

@@ -174,7 +174,7 @@ func (t *Table) Labelled() *Table {
 	return &out
 }
 
-// checkRows looks for images, and rows that are landmarks, that stand twice in a
+// checkRows looks for images, and rows that are landmarks, that occur twice in a
 // split. In one id space a landmark may: there rows can be images without a name, and
 // Join compares their labels.
 func (t *Table) checkRows() error {
@@ -197,7 +197,7 @@ func (t *Table) checkRows() error {
 			if l.Image != "" {
 				what = fmt.Sprintf("%s image %s", l.Split, l.Image)
 			}
-			return fmt.Errorf("%s: %s stands twice, first at %s", t.where(i), what, t.where(j))
+			return fmt.Errorf("%s: %s occurs twice, first at %s", t.where(i), what, t.where(j))
 		}
 		first[k] = i
 	}

@@ -64,7 +64,7 @@ func (r *Record) Check() error {
 }
 
 // ReadTags reads tags.jsonl. Errors begin with name and the line. A line longer
-// than 1 MiB, a landmark that stands twice (they are counted per tag later) and
+// than 1 MiB, a landmark that occurs twice (they are counted per tag later) and
 // whatever Record.Check finds are errors.
 func ReadTags(r io.Reader, name string) (TagsHeader, []Record, error) {
 	var header TagsHeader

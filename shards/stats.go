@@ -11,7 +11,7 @@ import (
 // statsVersion is the format version of STATS.json.
 const statsVersion = 1
 
-// Stats is STATS.json: what a data set holds, counted. Every number can be counted
+// Stats is STATS.json: counts of what a data set holds. Every number can be counted
 // again from the shards and failures.jsonl.
 type Stats struct {
 	Version int          `json:"hgld_stats"` // format version
@@ -33,9 +33,9 @@ type SplitStats struct {
 	Levels     []LevelStats         `json:"levels"`                  // finest first
 }
 
-// Distribution says how a quantity is distributed over images or classes. A
-// quantile q of n values is the ⌈q·n⌉-th smallest, so it is one of them. All are 0
-// where there is none.
+// Distribution describes the values of a quantity over images or classes. The quantile
+// q of n values is the ⌈q·n⌉-th smallest, so it is one of them. All fields are 0 if
+// there are no values.
 type Distribution struct {
 	Min    int     `json:"min"`    // least value
 	P5     int     `json:"p5"`     // 5th percentile
@@ -47,7 +47,8 @@ type Distribution struct {
 	Mean   float64 `json:"mean"`   // arithmetic mean
 }
 
-// Counted is a value, "" where the row has none, with the number of its images.
+// Counted is a value with the number of its images. The value is "" for rows without
+// one.
 type Counted struct {
 	Value  string `json:"value"`  // as the rows have it
 	Images int    `json:"images"` // rows with it
@@ -63,7 +64,7 @@ type LevelStats struct {
 	ByClass  map[string]int `json:"images_by_class"`  // images of a class
 }
 
-// splitCount counts the rows of a split: 12 bytes a row.
+// splitCount counts the rows of a split. It takes 12 bytes per row.
 type splitCount struct {
 	width, height, bytes []uint32
 	licenses, sources    map[string]int
@@ -74,7 +75,7 @@ func newSplitCount(rows int) *splitCount {
 		licenses: map[string]int{}, sources: map[string]int{}}
 }
 
-// add counts a row with an image of so many bytes.
+// add counts a row whose image has a number of bytes.
 func (c *splitCount) add(r *Row, bytes uint32) {
 	c.width, c.height, c.bytes = append(c.width, uint32(r.W)), append(c.height, uint32(r.H)), append(c.bytes, bytes)
 	c.licenses[r.Attributes.License]++
@@ -83,7 +84,7 @@ func (c *splitCount) add(r *Row, bytes uint32) {
 	}
 }
 
-// stats is what was counted, with what the manifest knows of the split.
+// stats combines the counts with the manifest's entries of the split.
 func (c *splitCount) stats(m *Manifest, split labels.Split, failures []Failure) SplitStats {
 	s := SplitStats{Split: split, Images: m.Rows(split), Failures: map[FailureClass]int{}, Levels: []LevelStats{},
 		Width: distribution(c.width), Height: distribution(c.height), Bytes: distribution(c.bytes),
@@ -120,7 +121,7 @@ func (l *Level) stats(split labels.Split) LevelStats {
 	return s
 }
 
-// distribution describes values, which it sorts.
+// distribution describes values. It sorts them.
 func distribution(values []uint32) Distribution {
 	n := len(values)
 	if n == 0 {
@@ -136,7 +137,7 @@ func distribution(values []uint32) Distribution {
 		Max: quantile(100), Mean: float64(sum) / float64(n)}
 }
 
-// counted lists values, the most frequent first, equal ones by their texts.
+// counted lists values, the most frequent first, then by their texts.
 func counted(images map[string]int) []Counted {
 	var list []Counted
 	for _, value := range slices.Sorted(maps.Keys(images)) {
