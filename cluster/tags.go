@@ -13,10 +13,10 @@ import (
 // identity is what makes a tag distinct.
 type identity struct{ name, qid string }
 
-// Tags lists the distinct tags of the records, by text byte for byte and by
-// Wikidata item, with the number of landmarks that carry each: most landmarks
-// first, then in the order of their bytes. Records without a tag do not count. A
-// landmark of train and one of index with the same number are two.
+// Tags lists the distinct tags of the records, by text byte for byte and by Wikidata
+// item, with the number of landmarks that carry each. Tags with most landmarks come
+// first, then they are in byte order. Records without a tag do not count. The same
+// number in train and in index is two landmarks.
 func Tags(records []labels.Record) []labels.DraftTag {
 	type landmark struct {
 		split labels.Split
@@ -52,20 +52,20 @@ func Names(tags []labels.DraftTag) []string {
 	return names
 }
 
-// Fingerprint is the SHA-256 of the tags' texts and items in their order: vectors
-// of tags with the same fingerprint belong to the same rows.
+// Fingerprint returns the SHA-256 of the tags' texts and items in order. Vectors of
+// tags with the same fingerprint belong to the same rows.
 func Fingerprint(tags []labels.DraftTag) string {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
 	for _, t := range tags {
 		if err := enc.Encode([2]string{t.Name, t.QID}); err != nil {
-			panic(err) // strings encode, and a hash takes all that is written
+			panic(err) // encoding strings and writing to a hash cannot fail
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// CountImages adds to tags the images of the landmarks that carry them.
+// CountImages adds to each tag the number of images of the landmarks that carry it.
 func CountImages(tags []labels.DraftTag, records []labels.Record, images map[labels.LandmarkKey]int) {
 	at := map[identity]int{}
 	for i, t := range tags {

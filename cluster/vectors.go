@@ -5,21 +5,32 @@ import (
 	"io"
 
 	"hgld/internal/tensorfile"
+	"hgld/labels"
 )
 
-// VectorsFile is the usual name of the file of vectors beside draft.json: a
-// safetensors file with one tensor "vectors", F32 [N,D], row i for tag i of the
-// draft, and the fields of VectorsOrigin as metadata.
+// VectorsFile is the usual name of the file of vectors in the folder of draft.json. It
+// is a safetensors file with one tensor "vectors", F32 [N,D], whose row i belongs to
+// tag i of the draft, and the fields of VectorsOrigin as metadata.
 const VectorsFile = "vectors.safetensors"
 
 const vectorsFormat = "hgld-vectors/1"
 
-// VectorsOrigin says what vectors were made from. Vectors with an equal origin
-// are the same.
+// VectorsOrigin is the provenance of vectors. Vectors with an equal origin are the
+// same.
 type VectorsOrigin struct {
-	Encoder string // Encoder.Name
-	Prompt  Prompt
-	Tags    string // Fingerprint
+	// Encoder is the Encoder.Name.
+	Encoder string
+	// Prompt is the prompt that the tags were put into.
+	Prompt Prompt
+	// Tags is the Fingerprint of the tags.
+	Tags string
+}
+
+// Suits reports whether vectors are what is wanted: of the same tags, and of the encoder
+// and the prompt that want names. An empty encoder or prompt in want is any.
+func (o VectorsOrigin) Suits(want VectorsOrigin) bool {
+	return o.Tags == want.Tags && (want.Encoder == "" || want.Encoder == o.Encoder) &&
+		(want.Prompt == "" || want.Prompt == o.Prompt)
 }
 
 // WriteVectors writes a file of vectors.
@@ -30,8 +41,8 @@ func WriteVectors(w io.Writer, x Matrix, o VectorsOrigin) error {
 	})
 }
 
-// ReadVectors reads a file of vectors. A tensor of F16 or BF16 is widened, and a
-// file of other make has the origin that its metadata give, which may be empty.
+// ReadVectors reads a file of vectors. It widens a tensor of F16 or BF16. In a file by
+// another program the origin is what the metadata say, and may be empty.
 func ReadVectors(path string) (Matrix, VectorsOrigin, error) {
 	f, err := tensorfile.OpenSafetensors(path)
 	if err != nil {
@@ -43,7 +54,8 @@ func ReadVectors(path string) (Matrix, VectorsOrigin, error) {
 		return Matrix{}, VectorsOrigin{}, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(shape) != 2 {
-		return Matrix{}, VectorsOrigin{}, fmt.Errorf("%s: tensor \"vectors\" has the shape %v, want [tags, values]", path, shape)
+		return Matrix{}, VectorsOrigin{}, fmt.Errorf("%s: tensor \"vectors\" has the shape %v, want [tags, values]", path,
+			shape)
 	}
 	data, err := f.Float32("vectors")
 	if err != nil {
@@ -53,5 +65,28 @@ func ReadVectors(path string) (Matrix, VectorsOrigin, error) {
 	if err := x.finite(); err != nil {
 		return Matrix{}, VectorsOrigin{}, fmt.Errorf("%s: %w", path, err)
 	}
-	return x, VectorsOrigin{Encoder: f.Metadata["encoder"], Prompt: Prompt(f.Metadata["prompt"]), Tags: f.Metadata["tags"]}, nil
+	return x, VectorsOrigin{Encoder: f.Metadata["encoder"], Prompt: Prompt(f.Metadata["prompt"]),
+		Tags: f.Metadata["tags"]}, nil
+}
+
+// OtherTagsError says that a file of vectors does not belong to the tags of a draft.
+type OtherTagsError struct {
+	Vectors string // path of the vectors
+	Draft   string // path of the draft
+	Made    string // name of the vectors that the draft was made from
+}
+
+// Error names both files.
+func (e *OtherTagsError) Error() string {
+	return fmt.Sprintf("%s has the vectors of other tags than %s", e.Vectors, e.Draft)
+}
+
+// CheckTags returns an *OtherTagsError unless a file of vectors has as many rows as d
+// has tags and, if the file has a fingerprint, that of d's tags. path and draft are
+// the names of the two files.
+func CheckTags(path string, rows int, fingerprint, draft string, d *labels.Draft) error {
+	if rows == len(d.Tags) && (fingerprint == "" || fingerprint == Fingerprint(d.Tags)) {
+		return nil
+	}
+	return &OtherTagsError{Vectors: path, Draft: draft, Made: d.Origin.Vectors}
 }

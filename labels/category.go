@@ -31,21 +31,21 @@ func Title(category string) (string, error) {
 	host, page, _ := strings.Cut(rest, "/")
 	name, isCategory := strings.CutPrefix(page, "wiki/Category:")
 	if !ok || host != "commons.wikimedia.org" && host != "commons.m.wikimedia.org" || !isCategory {
-		return "", fmt.Errorf("category %q: want a URL such as %sEiffel_Tower", category, categoryURL)
+		return "", fmt.Errorf("category %.80q: want a URL such as %sEiffel_Tower", category, categoryURL)
 	}
 	if i := strings.IndexAny(name, "?#"); i >= 0 {
-		return "", fmt.Errorf("category %q: %q begins a query or fragment; in a title it is written %%%02X", category, name[i], name[i])
+		return "", fmt.Errorf("category %.80q: %.80q begins a query or fragment; in a title it is written %%%02X", category, name[i], name[i])
 	}
 	name = strings.Join(strings.FieldsFunc(unescape(name), func(r rune) bool { return r == '_' || unicode.Is(unicode.Z, r) }), " ")
 	switch i := strings.IndexFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune("#<>[]{}|", r) }); {
 	case name == "":
-		return "", fmt.Errorf("category %q: the title is empty", category)
+		return "", fmt.Errorf("category %.80q: the title is empty", category)
 	case !utf8.ValidString(name):
-		return "", fmt.Errorf("category %q: the escapes do not give UTF-8", category)
+		return "", fmt.Errorf("category %.80q: the escapes do not give UTF-8", category)
 	case i >= 0:
-		return "", fmt.Errorf("category %q: no title can hold %q", category, name[i])
+		return "", fmt.Errorf("category %.80q: no title can hold %.80q", category, name[i])
 	case len(name) > 255:
-		return "", fmt.Errorf("category %q: the title has %d bytes; 255 are allowed", category, len(name))
+		return "", fmt.Errorf("category %.80q: the title has %d bytes; 255 are allowed", category, len(name))
 	}
 	first, size := utf8.DecodeRuneInString(name)
 	return "Category:" + string(unicode.ToTitle(first)) + name[size:], nil

@@ -98,7 +98,7 @@ func (s *sheet) setHeader(row sheetRow) error {
 	}
 	for i, c := range row.fields {
 		if slices.Contains(row.fields[:i], c) {
-			return fmt.Errorf("%s:1: column %q stands twice", s.name, c)
+			return fmt.Errorf("%s:1: column %.80q occurs twice", s.name, c)
 		}
 	}
 	s.columns, s.header = row.fields, row
@@ -115,6 +115,16 @@ func (s *sheet) where(row int) string { return s.name + ":" + strconv.Itoa(s.row
 // ends, quotes only where a field needs them.
 func newSheet(columns ...string) *sheet {
 	return &sheet{columns: columns, header: sheetRow{fields: columns}}
+}
+
+// headers lists the columns for a message.
+func (s *sheet) headers() string { return listed(s.columns) }
+
+// listed joins names for a message: at most a line of them, with what acts on a
+// terminal escaped.
+func listed(names []string) string {
+	text := fmt.Sprintf("%.200q", strings.Join(names, ","))
+	return text[1 : len(text)-1]
 }
 
 // write writes the given rows below the header. A row read from a file is written
@@ -215,7 +225,7 @@ func (c *csvScanner) record(size int) (fields []string, end string, err error) {
 		case strings.HasPrefix(rest, "\r\n"):
 			end = rest[:2]
 		default:
-			return nil, "", fmt.Errorf("%q behind a quoted field; want a comma or the end of the line", rest[0])
+			return nil, "", fmt.Errorf("%.80q behind a quoted field; want a comma or the end of the line", rest[0])
 		}
 		if end != "" {
 			c.at += len(end)

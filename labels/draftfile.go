@@ -53,11 +53,11 @@ func (d *Draft) Check() error {
 			return fmt.Errorf("tag %d has no name", i)
 		}
 		if first, twice := known[key]; twice {
-			return fmt.Errorf("tag %q stands twice, as tag %d and tag %d", t.Name, first, i)
+			return fmt.Errorf("tag %.80q occurs twice, as tag %d and tag %d", t.Name, first, i)
 		}
 		known[key] = i
 		if t.Landmarks < 0 || t.Images < 0 {
-			return fmt.Errorf("tag %q: %d landmarks and %d images; want no negative count", t.Name, t.Landmarks, t.Images)
+			return fmt.Errorf("tag %.80q: %d landmarks and %d images; want no negative count", t.Name, t.Landmarks, t.Images)
 		}
 	}
 	return d.checkClusters()
@@ -69,46 +69,46 @@ func (d *Draft) checkClusters() error {
 	for i := range d.Clusters {
 		c := &d.Clusters[i]
 		if ids[c.ID] {
-			return fmt.Errorf("cluster id %d stands twice", c.ID)
+			return fmt.Errorf("cluster id %d occurs twice", c.ID)
 		}
 		ids[c.ID] = true
 		if first, twice := names[c.Name]; twice {
-			return fmt.Errorf("cluster name %q stands twice, for cluster %d and cluster %d", c.Name, first, c.ID)
+			return fmt.Errorf("cluster name %.80q occurs twice, for cluster %d and cluster %d", c.Name, first, c.ID)
 		}
 		names[c.Name] = c.ID
 		if len(c.Members) == 0 {
-			return fmt.Errorf("cluster %d %q has no members", c.ID, c.Name)
+			return fmt.Errorf("cluster %d %.80q has no members", c.ID, c.Name)
 		}
 		for _, m := range c.Members {
 			if m.Tag < 0 || m.Tag >= len(d.Tags) {
-				return fmt.Errorf("cluster %d %q: there is no tag %d; want 0 to %d", c.ID, c.Name, m.Tag, len(d.Tags)-1)
+				return fmt.Errorf("cluster %d %.80q: there is no tag %d; want 0 to %d", c.ID, c.Name, m.Tag, len(d.Tags)-1)
 			}
 			if at := clusterOf[m.Tag]; at > 0 {
-				return fmt.Errorf("tag %d %q lies in two clusters, %d and %d", m.Tag, d.Tags[m.Tag].Name, d.Clusters[at-1].ID, c.ID)
+				return fmt.Errorf("tag %d %.80q lies in two clusters, %d and %d", m.Tag, d.Tags[m.Tag].Name, d.Clusters[at-1].ID, c.ID)
 			}
 			clusterOf[m.Tag] = i + 1
 			if !(m.Distance >= 0) || math.IsInf(m.Distance, 0) {
-				return fmt.Errorf("cluster %d %q: tag %d has distance %v; want 0 or more", c.ID, c.Name, m.Tag, m.Distance)
+				return fmt.Errorf("cluster %d %.80q: tag %d has distance %v; want 0 or more", c.ID, c.Name, m.Tag, m.Distance)
 			}
 		}
 	}
 	for i, at := range clusterOf {
 		if at == 0 {
-			return fmt.Errorf("tag %d %q lies in no cluster", i, d.Tags[i].Name)
+			return fmt.Errorf("tag %d %.80q lies in no cluster", i, d.Tags[i].Name)
 		}
 	}
 	for i, c := range d.Clusters {
 		for _, tag := range c.Alternatives {
 			if tag < 0 || tag >= len(d.Tags) || clusterOf[tag] != i+1 {
-				return fmt.Errorf("cluster %d %q: alternatives name tag %d, which is none of its members", c.ID, c.Name, tag)
+				return fmt.Errorf("cluster %d %.80q: alternatives name tag %d, which is none of its members", c.ID, c.Name, tag)
 			}
 		}
 		if c.Landmarks < 0 || c.Images < 0 {
-			return fmt.Errorf("cluster %d %q: %d landmarks and %d images; want no negative count", c.ID, c.Name, c.Landmarks, c.Images)
+			return fmt.Errorf("cluster %d %.80q: %d landmarks and %d images; want no negative count", c.ID, c.Name, c.Landmarks, c.Images)
 		}
 		for _, id := range c.Nearest {
 			if !ids[id] || id == c.ID {
-				return fmt.Errorf("cluster %d %q: nearest names cluster %d; want the id of another cluster", c.ID, c.Name, id)
+				return fmt.Errorf("cluster %d %.80q: nearest names cluster %d; want the id of another cluster", c.ID, c.Name, id)
 			}
 		}
 	}

@@ -68,7 +68,8 @@ func (e *SplitUnknownError) Error() string {
 // SplitAskedError says that a label file, or a row of one, is of another split than
 // the one asked for by ReadOptions.Split.
 type SplitAskedError struct {
-	Where        string // the file; with its line where a row says the split
+	Where string // the file; with its line where a row says the split
+	// Found is the split that the file states, Asked the one that the caller named.
 	Found, Asked Split
 	ByName       bool // the file's name says the split
 }
@@ -145,7 +146,7 @@ func (t *Table) setForm() error {
 	need := func(names ...string) error {
 		for _, name := range names {
 			if !has(name) {
-				return fmt.Errorf("%s:1: column %q is missing; got %s", s.name, name, strings.Join(s.columns, ","))
+				return fmt.Errorf("%s:1: column %.80q is missing; got %s", s.name, name, s.headers())
 			}
 		}
 		return nil
@@ -186,7 +187,7 @@ func (t *Table) setLevels(need func(...string) error) error {
 // splitOf finds the split of the rows that have no column for it.
 func splitOf(s *sheet, o ReadOptions) (Split, error) {
 	if o.Split != "" && !slices.Contains(Splits, o.Split) {
-		return "", fmt.Errorf("%s: unknown split %q; want one of %v", s.name, o.Split, Splits)
+		return "", fmt.Errorf("%s: unknown split %.80q; want one of %v", s.name, o.Split, Splits)
 	}
 	named := SplitInName(s.name)
 	if c := s.column("split"); c >= 0 {
@@ -291,7 +292,7 @@ func textCell(field func(*LandmarkLabel) *string) cell {
 func setLandmark(l *LandmarkLabel, s string) error {
 	n, err := strconv.ParseInt(s, 10, 32)
 	if err != nil || n < 0 || strconv.FormatInt(n, 10) != s {
-		return fmt.Errorf("got %q, want a whole number from 0 to 2147483647", s)
+		return fmt.Errorf("got %.80q, want a whole number from 0 to 2147483647", s)
 	}
 	l.Landmark = LandmarkID(n)
 	return nil
@@ -299,7 +300,7 @@ func setLandmark(l *LandmarkLabel, s string) error {
 
 func setSplit(l *LandmarkLabel, s string) error {
 	if !slices.Contains(Splits, Split(s)) {
-		return fmt.Errorf("got %q, want one of %v", s, Splits)
+		return fmt.Errorf("got %.80q, want one of %v", s, Splits)
 	}
 	l.Split = Split(s)
 	return nil
@@ -405,7 +406,7 @@ func (t *Table) newColumns(form Form) ([]string, error) {
 		return t.levelColumns(), nil
 	}
 	if columns == nil {
-		return nil, fmt.Errorf("form %q is no CSV; want one of %v", form, Forms[:5])
+		return nil, fmt.Errorf("form %.80q is no CSV; want one of %v", form, Forms[:5])
 	}
 	if form != CategoryForm && len(t.Levels) != 3 {
 		return nil, fmt.Errorf("form %s has the levels landmark, supercategory and kind; these labels have %d (%s): write the form %s", form, len(t.Levels), strings.Join(t.Levels, ", "), LevelsForm)

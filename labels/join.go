@@ -37,7 +37,7 @@ type Join struct {
 // in one id space) they must agree on its classes.
 func (t *Table) Join(split Split) (*Join, error) {
 	if !slices.Contains(Splits, split) {
-		return nil, fmt.Errorf("join: unknown split %q; want one of %v", split, Splits)
+		return nil, fmt.Errorf("join: unknown split %.80q; want one of %v", split, Splits)
 	}
 	j := &Join{t, make(map[LandmarkID]int, len(t.Rows))}
 	for i := range t.Rows {
@@ -51,7 +51,7 @@ func (t *Table) Join(split Split) (*Join, error) {
 			continue
 		}
 		if !slices.Equal(t.Rows[first].Names, l.Names) {
-			return nil, fmt.Errorf("%s: landmark %d is %q, but %q at %s; want one label a landmark", t.where(i), l.Landmark, l.Names, t.Rows[first].Names, t.where(first))
+			return nil, fmt.Errorf("%s: landmark %d is %.80q, but %.80q at %s; want one label a landmark", t.where(i), l.Landmark, l.Names, t.Rows[first].Names, t.where(first))
 		}
 	}
 	if len(j.rows) == 0 && len(t.Rows) > 0 {

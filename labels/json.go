@@ -131,7 +131,7 @@ func (d *document) checkValue(s span, depth int) error {
 	return nil
 }
 
-// checkKeys refuses a key that stands twice.
+// checkKeys refuses a key that occurs twice.
 func (d *document) checkKeys(members []member) error {
 	seen := map[string]bool{}
 	for i, m := range members {
@@ -142,7 +142,7 @@ func (d *document) checkKeys(members []member) error {
 			seen[m.key] = true
 		}
 		if twice {
-			return d.errorf(m.at, "field %q stands twice in one object; keep one of them", m.key)
+			return d.errorf(m.at, "field %.80q occurs twice in one object; keep one of them", m.key)
 		}
 	}
 	return nil
@@ -229,10 +229,10 @@ func (d *document) fields(s span, required ...string) ([]member, error) {
 	for _, name := range required {
 		i := slices.IndexFunc(members, func(m member) bool { return m.key == name })
 		if i < 0 {
-			return nil, d.errorf(s.start, "field %q is missing", name)
+			return nil, d.errorf(s.start, "field %.80q is missing", name)
 		}
 		if at := members[i].value.start; d.data[at] == 'n' {
-			return nil, d.errorf(at, "field %q is null; want a value", name)
+			return nil, d.errorf(at, "field %.80q is null; want a value", name)
 		}
 	}
 	return members, nil
@@ -257,7 +257,7 @@ func (d *document) unknown(members []member, known []string) (map[string]json.Ra
 			continue
 		}
 		if i := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, m.key) }); i >= 0 {
-			return nil, d.errorf(m.at, "field %q: want %q; case counts", m.key, known[i])
+			return nil, d.errorf(m.at, "field %.80q: want %.80q; case counts", m.key, known[i])
 		}
 		if extra == nil {
 			extra = map[string]json.RawMessage{}
@@ -282,7 +282,7 @@ func (d *document) value(s span, v any) error {
 		if field == "" {
 			field = "value"
 		}
-		return d.errorf(s.start+int(wrong.Offset)-1, "%s: want %s, got %s", field, wanted(wrong.Type), wrong.Value)
+		return d.errorf(s.start+int(wrong.Offset)-1, "%s: want %s, got %.80s", field, wanted(wrong.Type), wrong.Value)
 	}
 	return d.errorf(s.start, "%w", err)
 }
@@ -297,7 +297,7 @@ func (d *document) version(key string, reads int) (int, error) {
 	}
 	i := slices.IndexFunc(members, func(m member) bool { return m.key == key })
 	if i < 0 {
-		return 0, d.errorf(root.start, "field %q is missing: this is no %s file of hgld", key, strings.TrimPrefix(key, "hgld_"))
+		return 0, d.errorf(root.start, "field %.80q is missing: this is no %s file of hgld", key, strings.TrimPrefix(key, "hgld_"))
 	}
 	var v int
 	if err := d.value(members[i].value, &v); err != nil {

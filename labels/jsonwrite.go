@@ -29,7 +29,7 @@ func encodeObject(v any, extra map[string]json.RawMessage) ([]byte, error) {
 	full := bytes.NewBuffer(bytes.TrimSuffix(out, []byte("}")))
 	for _, key := range slices.Sorted(maps.Keys(extra)) {
 		if slices.Contains(known, key) {
-			return nil, fmt.Errorf("extra field %q is one of hgld's own", key)
+			return nil, fmt.Errorf("extra field %.80q is one of hgld's own", key)
 		}
 		quoted, err := json.Marshal(key)
 		if err != nil {
@@ -41,7 +41,7 @@ func encodeObject(v any, extra map[string]json.RawMessage) ([]byte, error) {
 		full.Write(quoted)
 		full.WriteByte(':')
 		if err := json.Compact(full, extra[key]); err != nil {
-			return nil, fmt.Errorf("extra field %q: %w", key, err)
+			return nil, fmt.Errorf("extra field %.80q: %w", key, err)
 		}
 	}
 	full.WriteByte('}')

@@ -11,9 +11,9 @@ import (
 // Problem is what a check found in labels or class names. A warning is legal and
 // occurs in published files ("ocean area " with its space behind).
 type Problem struct {
-	Warning bool   `json:"warning"`
-	Where   string `json:"where"` // "labels.csv:17", or a level
-	Text    string `json:"text"`
+	Warning bool   `json:"warning"` // it may be intended
+	Where   string `json:"where"`   // "labels.csv:17", or a level
+	Text    string `json:"text"`    // what is wrong
 }
 
 // String is the line that a report prints: place, severity, what is wrong.
@@ -79,14 +79,14 @@ func Lint(where string, names map[string]bool) []Problem {
 	numbered := !slices.ContainsFunc(sorted, func(n string) bool { return !isNumber(n) }) // a data set of class ids
 	for _, n := range sorted {
 		for _, fault := range faults(n) {
-			warn("class %q %s", n, fault)
+			warn("class %.80q %s", n, fault)
 		}
 		if isNumber(n) && !numbered {
-			warn("class %q is a number; a count may have become a name", n)
+			warn("class %.80q is a number; a count may have become a name", n)
 		}
 		key := strings.ToLower(strings.Join(strings.Fields(n), " "))
 		if other, twice := twins[key]; twice {
-			warn("classes %q and %q differ in case or white space alone", other, n)
+			warn("classes %.80q and %.80q differ in case or white space alone", other, n)
 		}
 		twins[key] = n
 	}

@@ -59,7 +59,7 @@ func TestBuildLabelsOrExplainsEveryLandmark(t *testing.T) {
 	if b.String() != "split,landmark_id,category,tag,reason,detail\ntrain,5,,organization,tag_dropped,no landmark\ntrain,6,,ocean,tag_unassigned,\ntrain,7,,moon,tag_unknown,\ntrain,8,,,malformed,no HTML\n" {
 		t.Errorf("unlabelled %s", b.String())
 	}
-	if _, err := Build(append(records, records[0]), hierarchyOf(t)); err == nil || !strings.Contains(err.Error(), "index landmark 5 stands twice") {
+	if _, err := Build(append(records, records[0]), hierarchyOf(t)); err == nil || !strings.Contains(err.Error(), "index landmark 5 occurs twice") {
 		t.Errorf("error %v for a landmark with two records", err)
 	}
 	if _, err := Build(records, &Hierarchy{Levels: []Level{{Name: "tag"}}}); err == nil || !strings.Contains(err.Error(), `has the level "tag" alone`) {
@@ -221,7 +221,7 @@ func TestLabelsJSONRoundTripKeepsEveryField(t *testing.T) {
 		"byte order":  {"{\n  \"hgld_labels\"", "\ufeff{\n  \"hgld_labels\"", "l:1: begins with a byte order mark"},
 		"newer":       {`"hgld_labels": 1`, `"hgld_labels": 2`, `l:2: format version 2 of hgld_labels is newer than version 1`},
 		"names":       {`["a","x"]`, `["a"]`, `l: train/5: 1 names, want one for each of the 2 levels`},
-		"split":       {`"split":"train","landmark_id":5`, `"split":"x","landmark_id":5`, `l:5: x landmark 5: want an id from 0 up and a split of`},
+		"split":       {`"split":"train","landmark_id":5`, `"split":"x","landmark_id":5`, `l:5: "x" landmark 5: want an id from 0 up and a split of`},
 		"other split": {`"split":"train","landmark_id":5`, `"split":"test","landmark_id":5`, `l: test/5: split is test, but train was asked for`},
 		"no id":       {`"landmark_id":5,`, ``, `l:5: field "landmark_id" is missing`},
 		"two parents": {`["b",""]`, `["a","y"]`, `species "a" has two parents: "x" (l: train/5) and "y" (l: train/6)`},

@@ -68,7 +68,7 @@ func readLabel(doc *document, s span, l *LandmarkLabel) (err error) {
 		return err
 	}
 	if l.Landmark < 0 || !slices.Contains(Splits, l.Split) {
-		return doc.errorf(s.start, "%s landmark %d: want an id from 0 up and a split of %v", l.Split, l.Landmark, Splits)
+		return doc.errorf(s.start, "%.80q landmark %d: want an id from 0 up and a split of %v", l.Split, l.Landmark, Splits)
 	}
 	return nil
 }

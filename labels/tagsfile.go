@@ -24,7 +24,7 @@ type TagsHeader struct {
 	Source  string    `json:"source,omitempty"` // "page", "api" or the name of an import
 	Created time.Time `json:"created,omitzero"` // in files of version 1
 
-	Extra map[string]json.RawMessage `json:"-"`
+	Extra map[string]json.RawMessage `json:"-"` // unknown fields
 }
 
 // MarshalJSON writes Extra beside the fields.
@@ -52,19 +52,19 @@ func (r *Record) Check() error {
 	case r.Landmark < 0:
 		return fmt.Errorf("landmark_id %d is negative", r.Landmark)
 	case !slices.Contains(Splits, r.Split):
-		return fmt.Errorf("unknown split %q; want one of %v", r.Split, Splits)
+		return fmt.Errorf("unknown split %.80q; want one of %v", r.Split, Splits)
 	case !slices.Contains(Outcomes, r.Outcome):
-		return fmt.Errorf("unknown outcome %q; want one of %v", r.Outcome, Outcomes)
+		return fmt.Errorf("unknown outcome %.80q; want one of %v", r.Outcome, Outcomes)
 	case r.Outcome == OK && r.Tag == "":
 		return errors.New("outcome ok, but no tag; want a tag, or the outcome that says why there is none")
 	case r.Outcome != OK && r.Tag != "":
-		return fmt.Errorf("outcome %s, but tag %q; only ok has a tag", r.Outcome, r.Tag)
+		return fmt.Errorf("outcome %s, but tag %.80q; only ok has a tag", r.Outcome, r.Tag)
 	}
 	return nil
 }
 
 // ReadTags reads tags.jsonl. Errors begin with name and the line. A line longer
-// than 1 MiB, a landmark that stands twice (they are counted per tag later) and
+// than 1 MiB, a landmark that occurs twice (they are counted per tag later) and
 // whatever Record.Check finds are errors.
 func ReadTags(r io.Reader, name string) (TagsHeader, []Record, error) {
 	var header TagsHeader

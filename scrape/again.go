@@ -166,7 +166,7 @@ func (s *state) gone() ([]int64, error) {
 			return nil, s.fault(err)
 		}
 		if len(sum) < 2 {
-			return nil, fmt.Errorf("response %d: %q is not a sha256; the state is damaged", batch, sum)
+			return nil, fmt.Errorf("response %d: %.80q is not a sha256; the state is damaged", batch, sum)
 		}
 		_, err := os.Stat(s.raw.path(sum))
 		switch {

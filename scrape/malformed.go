@@ -22,7 +22,7 @@ type MalformedRunError struct {
 
 // Error names the last title and why its answer could not be read.
 func (e *MalformedRunError) Error() string {
-	return fmt.Sprintf("%d answers in a row could not be read, the last of %q: %s", e.Count, e.Title, e.Reason)
+	return fmt.Sprintf("%d answers in a row could not be read, the last of %.80q: %s", e.Count, e.Title, e.Reason)
 }
 
 // RetryAt is the zero time, because waiting does not help. The method marks the error as

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"hgld/internal/atomicfile"
@@ -35,7 +37,11 @@ func (o Output) Check() error {
 	if info, err := os.Stat(o.Tags); err == nil && info.IsDir() {
 		return fmt.Errorf("%s is a folder; want the name of a file for the tags", o.Tags)
 	}
-	if info, err := os.Stat(filepath.Dir(o.Tags)); err != nil || !info.IsDir() {
+	info, err := os.Stat(filepath.Dir(o.Tags))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("%s: %w", o.Tags, err)
+	}
+	if err != nil || !info.IsDir() {
 		return fmt.Errorf("%s: there is no folder %s for the tags; make it, or name another file", o.Tags,
 			filepath.Dir(o.Tags))
 	}

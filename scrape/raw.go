@@ -35,12 +35,8 @@ func (s rawStore) put(body []byte) (string, error) {
 			return sum, nil
 		}
 	}
-	if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := atomicfile.Mkdir(filepath.Dir(path), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
-	} else if err == nil {
-		if err := atomicfile.SyncDir(s.dir); err != nil {
-			return "", err
-		}
 	}
 	return sum, atomicfile.Write(path, func(w io.Writer) error {
 		z := gzip.NewWriter(w)

@@ -52,7 +52,7 @@ type state struct {
 // missing because they will be fetched again. Errors include *filelock.LockedError and
 // *MismatchError.
 func openState(dir string, settings map[string]string, lost bool) (*state, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := atomicfile.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
 	lock, err := filelock.Acquire(filepath.Join(dir, "lock"))
@@ -82,7 +82,7 @@ func (s *state) openRaw(lost bool) error {
 		if kept > 0 && !lost {
 			return &ReadError{Err: err}
 		}
-		err = os.Mkdir(s.raw.dir, 0o755)
+		err = atomicfile.Mkdir(s.raw.dir, 0o755)
 	}
 	if err != nil {
 		return err

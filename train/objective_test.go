@@ -2,8 +2,11 @@ package train
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 
 	"hgld/train/device/cpu"
 	"hgld/train/loss"
@@ -12,7 +15,8 @@ import (
 // Proxies start as their authors' do: uniform within 1/√D, or normal for ProxyNCA++.
 // A classifier starts from 0.
 func TestParametersOfALossStartAsTheirAuthorsHaveThem(t *testing.T) {
-	for name, want := range map[string]float64{"nsm": 1 / math.Sqrt(3*8), "nca-pp": 1.0 / 8, "proxy-nca": 1.0 / 8, "cross-entropy": 0} {
+	for name, want := range map[string]float64{"nsm": 1 / math.Sqrt(3*8), "nca-pp": 1.0 / 8, "proxy-nca": 1.0 / 8,
+		"cross-entropy": 0} {
 		c, d := tiny(1)
 		c.Loss.Name, c.Model.Dim = name, 8
 		r, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)})
@@ -43,11 +47,12 @@ func TestPartsOfALossHaveSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := k.(loss.Composition)
-	if s := got.SupHAP; s.Tau != 0.02 || s.Relevance.Alpha != 3 || s.Rho != 100 || *s.Offset != 1.44 || !s.SelfInGallery || got.Weights[1] != 0.3 {
+	if s := got.Part("sup_h_ap").(loss.SupHAP); s.Tau != 0.02 || s.Relevance.Alpha != 3 || s.Rho != 100 ||
+		*s.Offset != 1.44 || !s.SelfInGallery || got.Terms[1].Weight != 0.3 {
 		t.Errorf("%+v of %+v", s, got)
 	}
 	l.Settings = nil
-	if k, err = lookUpLoss(l); err != nil || k.(loss.Composition).SupHAP.Tau != 0.01 {
+	if k, err = lookUpLoss(l); err != nil || k.(loss.Composition).Part("sup_h_ap").(loss.SupHAP).Tau != 0.01 {
 		t.Errorf("the table has changed: %+v, %v", k, err)
 	}
 	for want, settings := range map[string]map[string]any{
@@ -58,5 +63,85 @@ func TestPartsOfALossHaveSettings(t *testing.T) {
 		if _, err := lookUpLoss(l); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
+	}
+}
+
+// Any losses of the table can be added up, each with a weight and settings.
+func TestASumNamesItsTerms(t *testing.T) {
+	text := `
+name: sum
+preset: released
+settings:
+  terms:
+    - {name: smooth-ap, weight: 0.25, settings: {tau: 0.02}}
+    - {name: nsm, weight: 0.5}
+    - {name: nsm, weight: 1, settings: {level: 1}}
+  nsm_2: {temperature: 0.1}
+`
+	var l Loss
+	if err := yaml.Unmarshal([]byte(text), &l); err != nil {
+		t.Fatal(err)
+	}
+	k, err := lookUpLoss(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := k.(loss.Composition)
+	if s := got.Part("smooth_ap").(loss.SmoothAP); s.Tau != 0.02 || !s.SelfInGallery || got.Terms[0].Weight != 0.25 {
+		t.Errorf("smooth-ap is %+v in %+v", s, got)
+	}
+	if s := got.Part("nsm_2").(loss.NSM); s.Level != 1 || s.Temperature != 0.1 || got.Terms[2].Weight != 1 {
+		t.Errorf("the second nsm is %+v in %+v", s, got)
+	}
+	made, err := got.New(loss.Facts{Classes: []int{4, 2}, Dim: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range made.(loss.Trained).Params() {
+		names = append(names, p.Name)
+	}
+	if !slices.Equal(names, []string{"nsm.proxies", "nsm_2.proxies"}) {
+		t.Errorf("parameters are called %v", names)
+	}
+	for want, terms := range map[string]any{
+		"want a list of {name: …":            "smooth-ap",
+		`term 1: unknown loss "smoth-ap"`:    []any{map[string]any{"name": "smoth-ap", "weight": 1}},
+		"term 1: nsm has no weight":          []any{map[string]any{"name": "nsm"}},
+		`term 1: nsm: unknown setting "tau"`: []any{map[string]any{"name": "nsm", "weight": 1, "settings": map[string]any{"tau": 1}}},
+		"term 1: nsm: temperature is 1e+30, wa": []any{map[string]any{"name": "nsm", "weight": 1,
+			"settings": map[string]any{"temperature": 1e30}}},
+	} {
+		l.Settings = map[string]any{"terms": terms}
+		if _, err := lookUpLoss(l); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+// Configurations of earlier versions add and remove the terms of a composition under
+// their keys, and list the weights in a fixed order.
+func TestTermsAreAddedAndRemovedByKey(t *testing.T) {
+	l := Loss{Named: Named{Name: "roadmap", Settings: map[string]any{
+		"nsm": nil, "arcface": map[string]any{"s": 30, "m": 0.2}, "calibration": map[string]any{"pos_margin": 0.8},
+		"weights": []any{1, 2, 3},
+	}}, Preset: "paper"}
+	k, err := lookUpLoss(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, term := range k.(loss.Composition).Terms {
+		names = append(names, term.Name)
+	}
+	if !slices.Equal(names, []string{"sup_ap", "calibration", "arcface"}) {
+		t.Errorf("the terms are %v", names)
+	}
+	if c := k.(loss.Composition).Part("calibration").(loss.Calibration); c.PosMargin != 0.8 || c.NegMargin != 0 {
+		t.Errorf("an added term is %+v, want 0 where nothing is given", c)
+	}
+	l.Settings["weights"] = []any{1, 2}
+	if _, err := lookUpLoss(l); err == nil || !strings.Contains(err.Error(), "2 weights for 3 terms") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -10,7 +10,8 @@ import (
 )
 
 func TestPickAppliesSettingsToACopy(t *testing.T) {
-	s, err := pick(sample.All, "sampler", "sampler", Named{Name: "hierarchical", Settings: map[string]any{"batch": 64, "per_tuple": 2}})
+	s, err := pick(sample.All, "sampler", "sampler",
+		Named{Name: "hierarchical", Settings: map[string]any{"batch": 64, "per_tuple": 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +22,8 @@ func TestPickAppliesSettingsToACopy(t *testing.T) {
 	if table.(*sample.Hierarchical).Batch != 256 {
 		t.Error("the table's own entry was changed")
 	}
-	spec, err := pick(backbone.All, "backbone", "model.backbone", Named{Name: "convnet", Settings: map[string]any{"widths": []any{8, 16}, "strides": []int{2, 2}}})
+	spec, err := pick(backbone.All, "backbone", "model.backbone",
+		Named{Name: "convnet", Settings: map[string]any{"widths": []any{8, 16}, "strides": []int{2, 2}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,8 +39,8 @@ func TestWrongSettingsNameTheNearest(t *testing.T) {
 	}{
 		{Named{Name: "adm"}, `did you mean "adam"`},
 		{Named{Name: "adam", Settings: map[string]any{"beta3": 1}}, `did you mean "beta`},
-		{Named{Name: "adam", Settings: map[string]any{"eps": "small"}}, "small is no number"},
-		{Named{Name: "sgd", Settings: map[string]any{"nesterov": 3}}, "3 is no true or false"},
+		{Named{Name: "adam", Settings: map[string]any{"eps": "small"}}, `"small" is no number`},
+		{Named{Name: "sgd", Settings: map[string]any{"nesterov": 3}}, `"3" is no true or false`},
 	} {
 		if _, err := pick(optim.All, "optimizer", "optim", c.named); err == nil || !strings.Contains(err.Error(), c.hint) {
 			t.Errorf("%+v: %v, want %q", c.named, err, c.hint)
@@ -49,7 +51,8 @@ func TestWrongSettingsNameTheNearest(t *testing.T) {
 func TestWholeNumberIsNotCutOffAFraction(t *testing.T) {
 	for setting, value := range map[string]any{"per_tuple": 2.5, "batch": 1.5} {
 		named := Named{Name: "hierarchical", Settings: map[string]any{setting: value}}
-		if _, err := pick(sample.All, "sampler", "sampler", named); err == nil || !strings.Contains(err.Error(), " is no whole number") {
+		if _, err := pick(sample.All, "sampler", "sampler", named); err == nil ||
+			!strings.Contains(err.Error(), " is no whole number") {
 			t.Errorf("%s %v: %v", setting, value, err)
 		}
 	}
@@ -57,7 +60,8 @@ func TestWholeNumberIsNotCutOffAFraction(t *testing.T) {
 	if _, err := pick(backbone.All, "backbone", "model.backbone", widths); err == nil {
 		t.Error("a width of 16.5 is taken")
 	}
-	s, err := pick(sample.All, "sampler", "sampler", Named{Name: "hierarchical", Settings: map[string]any{"batch": 64.0, "per_tuple": nil}})
+	s, err := pick(sample.All, "sampler", "sampler",
+		Named{Name: "hierarchical", Settings: map[string]any{"batch": 64.0, "per_tuple": nil}})
 	if err != nil {
 		t.Fatal(err)
 	}

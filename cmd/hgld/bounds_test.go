@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"hgld/internal/registry"
-	"hgld/internal/setting"
+	"hgld/internal/settings"
 	"hgld/train"
 	"hgld/train/backbone"
 	"hgld/train/loss"
@@ -49,30 +49,30 @@ func TestConfigCheckKnowsTheBoundsOfEveryNumber(t *testing.T) {
 	t.Chdir(t.TempDir())
 	swept := 0
 	for _, s := range sections() {
-		for _, f := range fieldsOf(s.settings()) {
-			if !setting.Numeric(f.value.Type()) {
+		for _, f := range settings.Fields(s.Settings()) {
+			if !settings.Numeric(f.Value.Type()) {
 				continue
 			}
-			bounds := strings.Fields(f.tag.Get("range"))
-			seed := f.value.Type() == reflect.TypeFor[uint64]() // any number that fits
+			bounds := strings.Fields(f.Tag.Get("range"))
+			seed := f.Value.Type() == reflect.TypeFor[uint64]() // any number that fits
 			if len(bounds) != 2 && !seed {
-				t.Errorf("%s.%s has no bounds", s.name, f.key())
+				t.Errorf("%s.%s has no bounds", s.Name, f.Key())
 				continue
 			}
 			for _, slip := range slips {
 				swept++
-				if err := os.WriteFile(projectFile, []byte(nested(s.name, f.path, asList(f.value.Type(), slip))),
+				if err := os.WriteFile(projectFile, []byte(nested(s.Name, f.Path, asList(f.Value.Type(), slip))),
 					0o644); err != nil {
 					t.Fatal(err)
 				}
 				code, out, errs := run(t, "config", "check")
-				named := strings.Contains(errs, s.name+"."+f.key()) || strings.Contains(errs, f.key())
+				named := strings.Contains(errs, s.Name+"."+f.Key()) || strings.Contains(errs, f.Key())
 				if code != 0 && (code != exitUsage || !named) || code == 0 && !strings.Contains(out, "ok") {
-					t.Errorf("%s.%s: %s: exit code %d\n%s%s", s.name, f.key(), slip, code, out, errs)
+					t.Errorf("%s.%s: %s: exit code %d\n%s%s", s.Name, f.Key(), slip, code, out, errs)
 				}
 				if slip == "many" || slip == ".nan" || slip == "-1e300" || slip == ".inf" || slip == "-1" && seed {
 					if code != exitUsage {
-						t.Errorf("%s.%s: %s was taken", s.name, f.key(), slip)
+						t.Errorf("%s.%s: %s was taken", s.Name, f.Key(), slip)
 					}
 				}
 			}
@@ -121,9 +121,16 @@ func numbersOf(v reflect.Value, path []string) (list [][]string) {
 	if v.Kind() != reflect.Struct {
 		return nil
 	}
+	if c, ok := v.Interface().(loss.Composition); ok {
+		list = append(list, []string{"weights"})
+		for _, term := range c.Terms {
+			list = append(list, numbersOf(reflect.ValueOf(term.Loss), append(path[:len(path):len(path)], term.Name))...)
+		}
+		return list
+	}
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
-		key, inline := setting.Key(f)
+		key, inline := settings.Key(f)
 		if key == "-" || !f.IsExported() {
 			continue
 		}
@@ -131,7 +138,7 @@ func numbersOf(v reflect.Value, path []string) (list [][]string) {
 		if !inline {
 			here = append(append([]string{}, path...), key)
 		}
-		if setting.Numeric(f.Type) {
+		if settings.Numeric(f.Type) {
 			list = append(list, here)
 			continue
 		}

@@ -2,21 +2,19 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"reflect"
-	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
 
-	"hgld/internal/setting"
+	"hgld/internal/pipeline"
+	"hgld/internal/settings"
 )
 
 func configCommand() *cli.Command {
 	return group("config", "the resolved configuration, its check and its schema",
-		"  hgld config show --origin   every setting and where its value comes from\n  hgld config check           is hgld.yaml right?\n  hgld config schema          JSON Schema for an editor",
+		"  hgld config show --origin   every setting and where its value comes from\n"+
+			"  hgld config check           is hgld.yaml right?\n"+
+			"  hgld config schema          JSON Schema for an editor",
 		&cli.Command{Name: "show", Usage: "print the resolved configuration as YAML",
 			Description: "  hgld config show\n  hgld config show --origin\n  hgld config show --json",
 			Flags:       append(commonFlags(), &cli.BoolFlag{Name: "origin", Usage: "say where each value comes from"}),
@@ -28,33 +26,17 @@ func configCommand() *cli.Command {
 	)
 }
 
-// resolved loads every section.
+// resolved loads the settings of every section, by its name.
 func resolved(p *project) (map[string]any, error) {
 	all := map[string]any{}
 	for _, s := range sections() {
-		settings := s.settings()
-		if err := p.load(nil, s.name, settings); err != nil {
+		own := s.Settings()
+		if err := p.Load(nil, s.Name, own); err != nil {
 			return nil, err
 		}
-		all[s.name] = settings
+		all[s.Name] = own
 	}
 	return all, nil
-}
-
-// checkStages finds settings of stages that no table knows, all of them: a run of
-// hours does not end at the last stage for a misspelt name.
-func checkStages(p *project, stages []stage) error {
-	var wrong []error
-	for _, s := range stages {
-		settings := s.settings()
-		if err := p.load(nil, s.name, settings); err != nil {
-			return err
-		}
-		if err := s.check(settings); err != nil {
-			wrong = append(wrong, fmt.Errorf("%s: section %s: %w", p.file, s.name, err))
-		}
-	}
-	return withHint(errors.Join(wrong...), "hgld config show --origin says where a value comes from")
 }
 
 func showConfig(c *cli.Context) error {
@@ -77,13 +59,13 @@ func showConfig(c *cli.Context) error {
 	doc.Content = append(doc.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: deviceKey}, chosen)
 	for _, s := range sections() {
 		var body yaml.Node
-		if err := body.Encode(all[s.name]); err != nil {
+		if err := body.Encode(all[s.Name]); err != nil {
 			return err
 		}
 		if c.Bool("origin") {
-			annotate(&body, s.name, j.project.origin)
+			annotate(&body, s.Name, j.project)
 		}
-		doc.Content = append(doc.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: s.name}, &body)
+		doc.Content = append(doc.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: s.Name}, &body)
 	}
 	enc := yaml.NewEncoder(j.stdout)
 	enc.SetIndent(2)
@@ -96,15 +78,15 @@ func showJSON(j *job, all map[string]any, origin bool) error {
 		chosen = map[string]any{"value": j.device, "origin": j.deviceOrigin}
 	}
 	out := map[string]any{deviceKey: chosen}
-	for section, settings := range all {
+	for section, ptr := range all {
 		values := map[string]any{}
 		out[section] = values
-		for _, f := range fieldsOf(settings) {
-			var v any = f.value.Interface()
+		for _, f := range settings.Fields(ptr) {
+			v := f.Value.Interface()
 			if origin {
-				v = map[string]any{"value": v, "origin": j.project.origin[section+"."+f.key()]}
+				v = map[string]any{"value": v, "origin": j.project.Origin(section + "." + f.Key())}
 			}
-			values[f.key()] = v
+			values[f.Key()] = v
 		}
 	}
 	enc := json.NewEncoder(j.stdout)
@@ -112,19 +94,20 @@ func showJSON(j *job, all map[string]any, origin bool) error {
 	return enc.Encode(out)
 }
 
-// annotate writes the origin of each leaf behind it as a comment.
-func annotate(node *yaml.Node, path string, origin map[string]string) {
+// annotate adds the origin of each setting as a comment on its line.
+func annotate(node *yaml.Node, path string, p *project) {
 	for i := 0; i+1 < len(node.Content) && node.Kind == yaml.MappingNode; i += 2 {
 		here := path + "." + node.Content[i].Value
-		if from, ok := origin[here]; ok {
+		if from := p.Origin(here); from != "" {
 			target := node.Content[i+1]
-			if target.Kind == yaml.MappingNode || target.Kind == yaml.SequenceNode && target.Style != yaml.FlowStyle && len(target.Content) > 0 {
+			isBlock := target.Kind == yaml.SequenceNode && target.Style != yaml.FlowStyle && len(target.Content) > 0
+			if target.Kind == yaml.MappingNode || isBlock {
 				target = node.Content[i]
 			}
 			target.LineComment = from
 			continue
 		}
-		annotate(node.Content[i+1], here, origin)
+		annotate(node.Content[i+1], here, p)
 	}
 }
 
@@ -133,30 +116,27 @@ func checkConfig(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := needsProject(j.project); err != nil {
+	if err := j.project.Require(); err != nil {
 		return err
 	}
-	if err := checkStages(j.project, sections()); err != nil {
+	if err := j.project.Check(sections()); err != nil {
 		return err
 	}
 	if j.json {
-		return writeJSON(j, map[string]any{"file": j.project.file, "ok": true})
+		return writeJSON(j, map[string]any{"file": j.project.File, "ok": true})
 	}
-	j.print("%s: ok\n", j.project.file)
+	j.print("%s: ok\n", j.project.File)
 	return nil
 }
 
 func printSchema(c *cli.Context) error {
-	properties := map[string]any{"hgld": map[string]any{"type": "integer", "description": "format version", "maximum": projectVersion}}
-	properties[deviceKey] = map[string]any{"type": "string", "description": deviceUsage}
+	properties := map[string]any{
+		"hgld": map[string]any{"type": "integer", "description": "format version",
+			"maximum": pipeline.ProjectVersion},
+		deviceKey: map[string]any{"type": "string", "description": deviceUsage},
+	}
 	for _, s := range sections() {
-		section := schemaOf(reflect.TypeOf(s.settings()).Elem(), s.command)
-		for _, f := range fieldsOf(s.settings()) { // optim.lr stands for the key lr of optim
-			if len(f.path) > 1 {
-				section["properties"].(map[string]any)[f.key()] = boundedSchema(reflect.StructField{Type: f.value.Type(), Tag: f.tag})
-			}
-		}
-		properties[s.name] = section
+		properties[s.Name] = settings.Schema(s.Settings(), s.Command)
 	}
 	enc := json.NewEncoder(c.App.Writer)
 	enc.SetIndent("", " ")
@@ -164,64 +144,4 @@ func printSchema(c *cli.Context) error {
 		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": projectFile,
 		"type": "object", "properties": properties, "additionalProperties": false,
 	})
-}
-
-// schemaOf describes a settings type.
-func schemaOf(t reflect.Type, about string) map[string]any {
-	s := map[string]any{}
-	if about != "" {
-		s["description"] = about
-	}
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	switch {
-	case isGroup(t):
-		properties := map[string]any{}
-		addProperties(properties, t)
-		// A group whose keys are all commented out, as `+"`hgld init`"+` writes it, is null.
-		kinds := []string{"object", "null"}
-		if _, named := properties[nameKey]; named {
-			kinds = append(kinds, "string") // the name alone
-		}
-		s["type"], s["properties"], s["additionalProperties"] = kinds, properties, false
-	case t == reflect.TypeFor[time.Duration](), t.Kind() == reflect.String:
-		s["type"] = "string"
-	case t.Kind() == reflect.Bool:
-		s["type"] = "boolean"
-	case t.Kind() == reflect.Slice || t.Kind() == reflect.Array:
-		s["type"], s["items"] = "array", schemaOf(t.Elem(), "")
-	case setting.IsReal(t):
-		s["type"] = "number"
-	case reflect.Zero(t).CanInt() || reflect.Zero(t).CanUint():
-		s["type"] = "integer"
-	}
-	return s
-}
-
-// boundedSchema describes a setting, with its bounds if it has any.
-func boundedSchema(f reflect.StructField) map[string]any {
-	s := schemaOf(f.Type, f.Tag.Get("usage"))
-	bounds, bounded := setting.BoundsOf(f)
-	if !bounded {
-		return s
-	}
-	number := s
-	for inner, list := number["items"].(map[string]any); list; inner, list = number["items"].(map[string]any) {
-		number = inner
-	}
-	number["minimum"], number["maximum"] = bounds.Least, bounds.Most
-	return s
-}
-
-func addProperties(properties map[string]any, t reflect.Type) {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		if options == "inline" {
-			addProperties(properties, f.Type)
-		} else if name != "-" && f.IsExported() {
-			properties[name] = boundedSchema(f)
-		}
-	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"hgld/curate"
 	"hgld/internal/atomicfile"
 	"hgld/internal/filelock"
+	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/labels"
 )
@@ -21,38 +21,43 @@ import (
 // curateSettings is the section "curate" of hgld.yaml.
 type curateSettings struct {
 	Draft      string   `yaml:"draft" path:"in" usage:"draft of stage 2"`
-	Logs       []string `yaml:"logs" path:"in" usage:"logs of edits, replayed one after the other; two curators' and an adjudicator's third"`
+	Logs       []string `yaml:"logs" path:"in" usage:"logs of edits, replayed in order: a curator's, or two curators' and an adjudicator's"`
 	Out        string   `yaml:"out" path:"out" usage:"hierarchy to write"`
-	OnConflict string   `yaml:"on_conflict" usage:"on another draft, where a tag or group is gone: stop, or skip and list it"`
-	Undecided  bool     `yaml:"undecided" usage:"keep tags that nobody decided in their cluster"`
+	OnConflict string   `yaml:"on_conflict" usage:"if a tag or group is missing on another draft: stop, or skip and list it"`
+	Undecided  bool     `yaml:"undecided" usage:"keep undecided tags in their cluster"`
 }
 
-func curateStage() stage {
-	return newStage("curate", "curate apply",
-		curateSettings{Draft: "draft.json", Logs: []string{"edits.jsonl"}, Out: "hierarchy.json", OnConflict: "stop"},
-		func(s *curateSettings) (in, out []string) {
+func curateStage() pipeline.StageOf[curateSettings] {
+	return pipeline.New(pipeline.Spec[curateSettings]{
+		Name: "curate", Command: "curate apply",
+		Defaults: curateSettings{Draft: "draft.json", Logs: []string{"edits.jsonl"}, Out: "hierarchy.json",
+			OnConflict: "stop"},
+		Files: func(s *curateSettings) (in, out []string) {
 			return append([]string{s.Draft}, s.Logs...), []string{s.Out}
 		},
-		runCurateApply, (*curateSettings).check)
+		Run:    onJob(runCurateApply),
+		Checks: []func(*curateSettings) error{(*curateSettings).check},
+		Note:   func(_ *project, s *curateSettings, _ pipeline.State) (string, error) { return s.ofOtherDraft() },
+	})
 }
 
 func curateCommand() *cli.Command {
 	return group("curate", "stage 3: draft + edits -> curated supercategories",
-		"  hgld curate serve                                        the page to curate in, on this machine alone\n"+
+		"  hgld curate serve                                        curate in the browser, on this machine only\n"+
 			"  hgld curate apply                                        hierarchy.json from draft.json and edits.jsonl\n"+
 			"  hgld curate log edits.jsonl                              what a curator did\n"+
-			"  hgld curate agree anna.jsonl ben.jsonl                   how far two curators agree, and where not",
+			"  hgld curate agree anna.jsonl ben.jsonl                   how far two curators agree, and where they differ",
 		curateServeCommand(), curateApplyCommand(), curateLogCommand(), curateAgreeCommand(),
 		curateImportCommand(), curateExportCommand(), curateLintCommand(), curateDiffCommand(), curateSalvageCommand(),
 	)
 }
 
-// curateApplyCommand takes the draft and the logs as arguments too.
+// curateApplyCommand also takes the draft and the logs as arguments.
 func curateApplyCommand() *cli.Command {
 	s := curateStage()
-	cmd := s.subcommand("apply", "replay logs of edits on a draft",
+	cmd := stageCommand(s.Stage, "apply", "replay logs of edits on a draft",
 		"  hgld curate apply                                        draft.json + edits.jsonl -> hierarchy.json\n"+
-			"  hgld curate apply draft.json anna.jsonl                  the same with names\n"+
+			"  hgld curate apply draft.json anna.jsonl                  the same, naming the files\n"+
 			"  hgld curate apply draft.json anna.jsonl ben.jsonl third.jsonl   two curators and an adjudication\n"+
 			"  hgld curate apply --on-conflict skip new.json anna.jsonl   on the draft of a later scrape")
 	cmd.ArgsUsage = "[DRAFT [LOG...]]"
@@ -61,8 +66,8 @@ func curateApplyCommand() *cli.Command {
 		if err != nil {
 			return err
 		}
-		settings := s.settings().(*curateSettings)
-		if err := j.project.load(c, s.name, settings); err != nil {
+		settings, err := s.Load(j.project, c)
+		if err != nil {
 			return err
 		}
 		if len(j.args) > 0 {
@@ -71,7 +76,7 @@ func curateApplyCommand() *cli.Command {
 		if len(j.args) > 1 {
 			settings.Logs = j.args[1:]
 		}
-		return s.execute(j, settings)
+		return s.Execute(j, settings)
 	}
 	return cmd
 }
@@ -87,24 +92,21 @@ func runCurateApply(j *job, s *curateSettings) error {
 	if err != nil {
 		return err
 	}
-	session, err := files.replay(policy)
+	session, err := files.Replay(policy)
 	if err != nil {
-		return err
+		return logError(err)
 	}
-	h, err := session.Hierarchy(s.Undecided)
+	h, err := files.Hierarchy(session, s.Undecided, "hgld "+version)
+	if errors.Is(err, curate.ErrUndecided) {
+		return withHint(fmt.Errorf("%s: %w", strings.Join(s.Logs, ", "), err), "--undecided keeps the draft's clusters")
+	}
 	if err != nil {
-		return err
-	}
-	if len(h.Levels) == 1 {
-		return withHint(fmt.Errorf("%s: no tag is decided, so there is no class to write", strings.Join(s.Logs, ", ")), "--undecided keeps the draft's clusters")
-	}
-	if h.Origin, err = files.origin(); err != nil {
 		return err
 	}
 	if err := atomicfile.Write(s.Out, func(w io.Writer) error { return labels.WriteHierarchy(w, h) }); err != nil {
 		return err
 	}
-	return files.report(j, s, session, h)
+	return reportCuration(j, files, s, session, h)
 }
 
 func conflictPolicy(name string) (curate.OnConflict, error) {
@@ -117,9 +119,9 @@ func conflictPolicy(name string) (curate.OnConflict, error) {
 	return 0, withCode(exitUsage, registry.Unknown("on_conflict", name, []string{"stop", "skip"}))
 }
 
-// report says what came of the edits and what was written. Edits that could not
-// be done, and differences that the adjudicator left open, end in exit code 3.
-func (f *curation) report(j *job, s *curateSettings, session *curate.Session, h *labels.Hierarchy) error {
+// reportCuration prints what came of the edits and what was written. It returns exit
+// code 3 if edits could not be done or the adjudicator left differences open.
+func reportCuration(j *job, f *curate.Curation, s *curateSettings, session *curate.Session, h *labels.Hierarchy) error {
 	dropped := 0
 	for i := range session.Draft().Tags {
 		if session.Tag(i).Dropped {
@@ -127,23 +129,24 @@ func (f *curation) report(j *job, s *curateSettings, session *curate.Session, h 
 		}
 	}
 	undecided := session.Undecided()
-	openTags, openParents := f.open(session)
+	openTags, openParents := f.Open(session)
 	if j.json {
 		if err := writeJSON(j, map[string]any{
-			"hierarchy": s.Out, "logs": f.logs, "levels": levelSizes(h), "dropped": dropped, "undecided": undecided,
+			"hierarchy": s.Out, "logs": f.Logs, "levels": levelSizes(h), "dropped": dropped, "undecided": undecided,
 			"open": openTags, "open_parents": openParents, "problems": session.Problems(),
 		}); err != nil {
 			return err
 		}
 	} else {
-		for _, l := range f.logs {
-			l.print(j)
+		for _, l := range f.Logs {
+			printReplay(j, l)
 		}
 		var sizes []string
 		for _, l := range levelSizes(h) {
 			sizes = append(sizes, fmt.Sprintf("%s %d", l.Name, l.Classes))
 		}
-		j.print("%s written: %s; %s dropped, %d undecided\n", s.Out, strings.Join(sizes, ", "), count(dropped, "tag"), len(undecided))
+		j.print("%s written: %s; %s dropped, %d undecided\n", s.Out, strings.Join(sizes, ", "), count(dropped, "tag"),
+			len(undecided))
 		if len(undecided) > 0 {
 			j.print("undecided:%s\n", listRefs(" ", undecided))
 		}
@@ -156,7 +159,7 @@ func (f *curation) report(j *job, s *curateSettings, session *curate.Session, h 
 	}
 	var left []string
 	conflicts := 0
-	for _, l := range f.logs {
+	for _, l := range f.Logs {
 		conflicts += len(l.Report.Conflicts)
 	}
 	if conflicts > 0 {
@@ -185,14 +188,15 @@ func levelSizes(h *labels.Hierarchy) []levelSize {
 	return sizes
 }
 
-// print says what came of a log's edits.
-func (l *curationLog) print(j *job) {
+// printReplay prints what came of a log's edits.
+func printReplay(j *job, l *curate.LogFile) {
 	r := l.Report
 	parts := []string{fmt.Sprintf("%d applied", r.Applied)}
 	for _, p := range []struct {
 		n    int
 		what string
-	}{{r.AlreadyTrue, "already true"}, {r.Partly, "done in part"}, {r.TargetGone, "with a target that is gone"}, {r.Impossible, "impossible"}, {r.Reverted, "reverted or reverts"}} {
+	}{{r.AlreadyTrue, "already true"}, {r.Partly, "done in part"}, {r.TargetGone, "with a target that is gone"},
+		{r.Impossible, "impossible"}, {r.Reverted, "reverted or reverts"}} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}
@@ -210,35 +214,29 @@ func (l *curationLog) print(j *job) {
 	}
 }
 
-// origin is what hierarchy.json says of itself.
-func (f *curation) origin() (json.RawMessage, error) {
-	type source struct {
-		Name   string `json:"name"`
-		By     string `json:"by,omitempty"`
-		SHA256 string `json:"sha256"`
-		Edits  int    `json:"edits"`
-	}
-	var logs []source
-	for _, l := range f.logs {
-		logs = append(logs, source{Name: l.Name, By: l.header.By, SHA256: l.sha256, Edits: len(l.edits)})
-	}
-	return json.Marshal(map[string]any{"tool": "hgld " + version, "draft": f.draftName, "draft_sha256": f.draftSHA256, "logs": logs})
-}
-
-// logError gives errors of the log their exit code and next step.
+// logError adds the exit code and the next step to an error of a log.
 func logError(err error) error {
 	var damage *curate.DamageError
 	var locked *filelock.LockedError
+	var misplaced *curate.AdjudicationError
+	var mismatch *curate.MismatchError
 	switch {
 	case errors.As(err, &damage) && damage.Line > 1:
 		return withHint(withCode(exitIntegrity, err),
-			"take the log from a backup; `hgld curate salvage %s` keeps the edits before the damage", filepath.Base(damage.Path))
+			"restore the log from a backup; `hgld curate salvage %s` keeps the edits before the damage",
+			filepath.Base(damage.Path))
 	case errors.As(err, &damage):
 		return withCode(exitIntegrity, err)
 	case errors.As(err, &locked):
 		return withHint(withCode(exitLocked, err), "end that process, or wait for it")
+	case errors.As(err, &misplaced):
+		return withCode(exitUsage, err)
+	case errors.As(err, &mismatch):
+		return withCode(exitIntegrity, err)
+	case errors.Is(err, curate.ErrConflict):
+		return withHint(err, "--on-conflict skip does what can be done and lists the rest")
 	case errors.Is(err, fs.ErrNotExist):
-		return withHint(err, "`hgld curate serve` and `hgld curate import` make a log of edits")
+		return withHint(err, "`hgld curate serve` and `hgld curate import` create a log of edits")
 	}
 	return err
 }

@@ -3,17 +3,18 @@ package main
 import (
 	"cmp"
 	"maps"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"hgld/cluster"
+	"hgld/cluster/space"
 	"hgld/curate"
 	"hgld/curate/serve"
 	"hgld/internal/goldens"
-	"hgld/internal/half"
 	"hgld/internal/tensorfile"
+	"hgld/labels"
 )
 
 // greedy is a curator who knows tag_pairs.tsv by heart and does what the page
@@ -25,7 +26,7 @@ import (
 type greedy struct {
 	t       *testing.T
 	session *curate.Session
-	space   *space
+	space   *space.Space
 	want    map[string]string // group of each tag that is judged
 
 	actions, hits int              // moves, and those whose group was one of the five suggestions
@@ -65,7 +66,8 @@ func (g *greedy) run() {
 				}
 			}
 		}
-		best := slices.MaxFunc(slices.SortedFunc(maps.Keys(seen), compareScreens), func(a, b screen) int { return cmp.Compare(len(seen[a]), len(seen[b])) })
+		best := slices.MaxFunc(slices.SortedFunc(maps.Keys(seen), compareScreens),
+			func(a, b screen) int { return cmp.Compare(len(seen[a]), len(seen[b])) })
 		g.kinds[best.kind]++
 		g.move(slices.Sorted(slices.Values(seen[best])), best.group)
 	}
@@ -79,10 +81,7 @@ func compareScreens(a, b screen) int {
 // moved to it.
 func (g *greedy) closeBy(group string) []int {
 	if _, known := g.close[group]; !known {
-		g.close[group] = []int{}
-		for _, near := range g.space.Candidates(g.find(group), 60, func(i int) bool { return !g.session.Node(0, i).Decided }) {
-			g.close[group] = append(g.close[group], near.At)
-		}
+		g.close[group], _ = g.space.Candidates(g.find(group), 60, func(i int) bool { return !g.session.Node(0, i).Decided })
 	}
 	return g.close[group]
 }
@@ -106,8 +105,9 @@ func (g *greedy) move(tags []int, group string) {
 	g.actions++
 	delete(g.close, group)
 	own := g.session.Node(0, tags[0]).Parent
-	for _, near := range g.space.Nearest(tags, 5, func(at int) bool { return at == own && g.session.Node(1, at).Name != group }) {
-		if g.session.Node(1, near.At).Name == group {
+	near, _ := g.space.Nearest(tags, 5, func(at int) bool { return at == own && g.session.Node(1, at).Name != group })
+	for _, at := range near {
+		if g.session.Node(1, at).Name == group {
 			g.hits++
 		}
 	}
@@ -132,8 +132,6 @@ func (g *greedy) do(e curate.Edit) {
 // would need .42 to .58 actions a label (goldens/cluster/draft_quality.json).
 func TestGreedyCuratorNeedsFewActions(t *testing.T) {
 	draft := realDraft(t, realRecords(t))
-	space := realSpace(t)
-	space.draft = draft
 	w := readWants(t)
 	real := map[string]bool{}
 	for _, row := range readTable(t, '\t', filepath.Join(goldens.Dir(t, "cluster"), "tag_pairs.tsv"))[1:] {
@@ -152,9 +150,9 @@ func TestGreedyCuratorNeedsFewActions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		space.of, space.groups = nil, nil
-		space.Place(serve.Where(session, session.Places()))
-		g := &greedy{t: t, session: session, space: space, want: map[string]string{}}
+		near := realSpace(t, draft)
+		near.Place(serve.Where(session, session.Places()))
+		g := &greedy{t: t, session: session, space: near, want: map[string]string{}}
 		var names []curate.Ref
 		for name := range maps.Keys(w.kind) {
 			names = append(names, curate.Ref{Name: name})
@@ -176,15 +174,16 @@ func TestGreedyCuratorNeedsFewActions(t *testing.T) {
 			}
 		}
 		rate := float64(g.actions) / float64(c.labels)
-		t.Logf("%s: %d actions for %d labels, %.3f a label, by screens %v; the group was among the five suggestions in %d of them", c.name, g.actions, c.labels, rate, g.kinds, g.hits)
+		t.Logf("%s: %d actions for %d labels, %.3f a label, by screens %v; the group was among the five suggestions in %d "+
+			"of them", c.name, g.actions, c.labels, rate, g.kinds, g.hits)
 		if rate > c.most {
 			t.Errorf("%s: %.3f actions a label, want at most %.2f", c.name, rate, c.most)
 		}
 	}
 }
 
-// realSpace is the space of the real labels' vectors.
-func realSpace(t *testing.T) *space {
+// realSpace is the space of the real labels' vectors, which a draft has.
+func realSpace(t *testing.T, d *labels.Draft) *space.Space {
 	t.Helper()
 	f, err := tensorfile.OpenSafetensors(filepath.Join(goldens.Dir(t, "cluster"), "label_embeddings.safetensors"))
 	if err != nil {
@@ -195,54 +194,9 @@ func realSpace(t *testing.T) *space {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &space{cols: 384, wide: halves(), byName: map[string]int{}, rows: make([]uint16, len(data))}
-	for i, v := range data {
-		s.rows[i] = half.ToF16(v)
-	}
-	return s
-}
-
-// TestSuggestionsAreTheNearestCentroids compares the sums that are kept with means
-// computed anew, after random moves.
-func TestSuggestionsAreTheNearestCentroids(t *testing.T) {
-	draft := realDraft(t, realRecords(t))
-	s := realSpace(t)
-	s.draft = draft
-	session, err := curate.NewSession(draft, nil)
+	s, err := space.New(d, cluster.Matrix{Rows: len(d.Tags), Cols: 384, Data: data})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Place(serve.Where(session, session.Places()))
-	of, groups := make([]int, len(draft.Tags)), len(draft.Clusters)
-	for i := range of {
-		of[i] = session.Node(0, i).Parent
-	}
-	for step := range 400 {
-		tag, group := step*7%len(of), step*13%(groups+1)-1
-		of[tag] = group
-		s.Place(serve.Placement{Groups: groups, Tags: []serve.Placed{{Tag: tag, Group: group}}})
-	}
-	tags := []int{5, 99, 1200}
-	x, _ := s.mean(tags)
-	var want []serve.Near
-	for g := range groups {
-		var members []int
-		for i, at := range of {
-			if at == g {
-				members = append(members, i)
-			}
-		}
-		mean, _ := s.mean(members)
-		d := 0.0
-		for k := range x {
-			d += (x[k] - mean[k]) * (x[k] - mean[k])
-		}
-		want = append(want, serve.Near{At: g, Distance: math.Sqrt(d)})
-	}
-	slices.SortFunc(want, byDistance)
-	for i, got := range s.Nearest(tags, 5, func(int) bool { return false }) {
-		if got.At != want[i].At || math.Abs(got.Distance-want[i].Distance) > 1e-9 {
-			t.Errorf("suggestion %d is %+v, want %+v", i+1, got, want[i])
-		}
-	}
+	return s
 }

@@ -18,16 +18,17 @@ import (
 
 func curateImportCommand() *cli.Command {
 	return &cli.Command{
-		Name: "import", Usage: "take over a curation that was made elsewhere, as edits of a log", ArgsUsage: "FILE",
-		Description: "  hgld curate import sheet.csv                 the authors' sheet: two columns a group\n" +
+		Name: "import", Usage: "import a curation from another program, as edits of a log", ArgsUsage: "FILE",
+		Description: "  hgld curate import sheet.csv                 the authors' sheet: two columns per group\n" +
 			"  hgld curate import --dry-run sheet.csv       what it would do\n" +
-			"  hgld curate import groups.csv                names of groups and their kinds, tags to follow\n" +
-			"  hgld curate import --log anna.jsonl --by anna theirs.json   another hierarchy, as the beginning of Anna's log",
+			"  hgld curate import groups.csv                names and kinds of groups, before there are tags\n" +
+			"  hgld curate import --log anna.jsonl --by anna theirs.json   another hierarchy, as the start of Anna's log",
 		Flags: formatFlags(
-			&cli.StringFlag{Name: "draft", Usage: "draft whose tags are decided (default: the project's)"},
-			&cli.StringFlag{Name: "log", Usage: "log to append to; made if there is none (default: the project's first)"},
+			&cli.StringFlag{Name: "draft", Usage: "draft whose tags the file decides (default: the project's)"},
+			&cli.StringFlag{Name: "log", Usage: "log to append to; created if it does not exist (default: the project's first)"},
 			&cli.StringFlag{Name: "by", Usage: "who decided", Value: "import"},
-			&cli.StringFlag{Name: "on-conflict", Usage: "where a tag of the file is not in the draft: stop, or skip and list it", Value: "stop"},
+			&cli.StringFlag{Name: "on-conflict", Usage: "if a tag of the file is not in the draft: stop, or skip and list it",
+				Value: "stop"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "list the edits and write nothing"},
 		),
 		Action: runCurateImport,
@@ -37,16 +38,17 @@ func curateImportCommand() *cli.Command {
 // formatFlags are the flags of the commands that read files of any format.
 func formatFlags(more ...cli.Flag) []cli.Flag {
 	return append(append(commonFlags(),
-		&cli.StringFlag{Name: "format", Usage: "`FORMAT` of the file, where it does not look like it: " + strings.Join(format.Formats.Names(), ", ")},
-		&cli.StringFlag{Name: "split", Usage: "`SPLIT` of a label file, where neither a column nor its name says it"},
+		&cli.StringFlag{Name: "format", Usage: "`FORMAT` of the file, if it is not recognised: " +
+			strings.Join(format.Formats.Names(), ", ")},
+		&cli.StringFlag{Name: "split", Usage: "`SPLIT` of a label file, if neither a column nor its name says it"},
 	), more...)
 }
 
-// curateFiles are the project's names of the files of stage 3, with those that
-// the command line gives in their place.
+// curateFiles returns the project's files of stage 3, replaced by those that the
+// command line names.
 func curateFiles(c *cli.Context, j *job) (draft, log, out string, err error) {
-	s := curateStage().settings().(*curateSettings)
-	if err := j.project.load(nil, "curate", s); err != nil {
+	s, err := curateStage().Load(j.project, nil)
+	if err != nil {
 		return "", "", "", err
 	}
 	if len(s.Logs) > 0 {
@@ -69,7 +71,7 @@ func readFormat(c *cli.Context, path string) (*format.Document, error) {
 		}
 	}
 	if path == "" {
-		return nil, usagef("%s: a file has no name: an argument is empty", commandPath(c))
+		return nil, usagef("%s: an argument is empty; want the name of a file", commandPath(c))
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -79,7 +81,7 @@ func readFormat(c *cli.Context, path string) (*format.Document, error) {
 	return d, formatHint(err, path)
 }
 
-// formatHint says how to find out more about a file that cannot be read.
+// formatHint adds what helps with a file that cannot be read.
 func formatHint(err error, path string) error {
 	var split *labels.SplitUnknownError
 	switch {
@@ -88,16 +90,14 @@ func formatHint(err error, path string) error {
 	case errors.Is(err, format.ErrOther):
 		return withCode(exitUsage, err)
 	}
-	return withHint(err, "`hgld curate lint %s` lists all that is wrong with it; --format FORMAT if it was taken for another", filepath.Base(path))
+	return withHint(err, "`hgld curate lint %s` lists everything that is wrong with it; --format FORMAT if its format "+
+		"was mistaken", filepath.Base(path))
 }
 
 func runCurateImport(c *cli.Context) error {
-	j, err := newJob(c)
+	j, err := jobWith(c, 1, 1, "one file")
 	if err != nil {
 		return err
-	}
-	if len(j.args) != 1 {
-		return usagef("curate import takes one file; got %d", len(j.args))
 	}
 	policy, err := conflictPolicy(c.String("on-conflict"))
 	if err != nil {
@@ -114,148 +114,73 @@ func runCurateImport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	draft, err := readDraft(draftPath)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = withHint(err, "`hgld cluster run` makes a draft; `hgld curate export --to draft %s %s` makes one of this file", filepath.Base(j.args[0]), filepath.Base(draftPath))
-	}
+	into, err := format.OpenImport(logPath, draftPath, c.String("by"), c.Bool("dry-run"), d)
 	if err != nil {
-		return err
+		return importError(err, logPath, draftPath, j.args[0])
 	}
-	into := &importLog{path: logPath, draft: draftPath, by: c.String("by"), dry: c.Bool("dry-run")}
-	if err := into.open(draft, d); err != nil {
-		return err
-	}
-	return errors.Join(into.run(j, d, policy), into.close())
+	return errors.Join(runImport(j, into, logPath, draftPath, policy, c.Bool("dry-run")), into.Close())
 }
 
-// importLog is the log that an import appends to.
-type importLog struct {
-	path, draft, by string
-	dry             bool
-	fresh           *curate.Header // of a log that does not exist yet
-	log             *curate.Log    // nil before it is made, and in a dry run
-	session         *curate.Session
-}
-
-// open replays the log, and locks it unless this is a dry run. One that does not
-// exist is made when the first edit is to be written.
-func (l *importLog) open(draft *labels.Draft, d *format.Document) error {
-	sum, err := sha256File(l.draft)
-	if err != nil {
-		return err
+// importError adds the next step to an error of OpenImport.
+func importError(err error, logPath, draftPath, file string) error {
+	var other *format.OtherDraftError
+	if errors.As(err, &other) {
+		return withHint(err, "name a new log with --log; `hgld curate apply` replays both, the old one first")
 	}
-	contents, err := curate.ReadLog(l.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		l.fresh = &curate.Header{By: l.by, Draft: filepath.Base(l.draft), DraftSHA256: sum, Levels: importLevels(d), Created: now()}
-		contents = &curate.Contents{Header: *l.fresh}
-	case err != nil:
-		return logError(err)
-	case contents.Header.DraftSHA256 != sum:
-		return withHint(fmt.Errorf("%s was made for another draft than %s", l.path, l.draft), "name a new log with --log; `hgld curate apply` replays both, the old one first")
-	case len(contents.Header.Adjudicates) > 0:
-		return usagef("%s decides between two curators, and an import is a third; name another log with --log", l.path)
-	case !l.dry:
-		if l.log, contents, err = curate.OpenLog(l.path); err != nil {
-			return logError(err)
-		}
+	if _, missing := os.Stat(draftPath); errors.Is(missing, fs.ErrNotExist) {
+		return withHint(err, "`hgld cluster run` makes a draft; `hgld curate export --to draft %s %s` makes one of this file",
+			filepath.Base(file), filepath.Base(draftPath))
 	}
-	if l.session, err = curate.NewSession(draft, contents.Header.Levels); err == nil {
-		_, err = l.session.Load(contents.Edits)
-	}
-	if err != nil {
-		return errors.Join(withCode(exitIntegrity, fmt.Errorf("%s: %w", l.path, err)), l.close())
-	}
-	return nil
-}
-
-// create makes the log if it does not exist.
-func (l *importLog) create() (err error) {
-	if l.fresh == nil {
-		return nil
-	}
-	if err := curate.CreateLog(l.path, *l.fresh); err != nil {
-		return err
-	}
-	l.log, _, err = curate.OpenLog(l.path)
 	return logError(err)
-}
-
-func (l *importLog) close() error {
-	if l.log == nil {
-		return nil
-	}
-	return l.log.Close()
-}
-
-// importLevels are the levels of a new log: the file's own, if it has kinds.
-func importLevels(d *format.Document) []string {
-	if len(d.Hierarchy.Levels) < len(curate.DefaultLevels) {
-		return curate.DefaultLevels
-	}
-	var names []string
-	for _, level := range d.Hierarchy.Levels {
-		names = append(names, level.Name)
-	}
-	return names
 }
 
 // now is the time of an edit.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
-func (l *importLog) run(j *job, d *format.Document, policy curate.OnConflict) error {
-	edits, missing, err := format.Edits(l.session, d)
-	if err != nil {
-		return err
-	}
+// runImport appends the edits of an import, or lists them in a dry run. Tags that the
+// draft does not have stop it, or, if they are skipped, end in exit code 3.
+func runImport(j *job, into *format.Import, logPath, draftPath string, policy curate.OnConflict, dry bool) error {
+	missing := into.Missing
 	if len(missing) > 0 && policy == curate.Stop {
-		return withHint(fmt.Errorf("%s: %s not in %s:%s", j.args[0], count(len(missing), "tag"), l.draft, listRefs(" ", missing)),
-			"--on-conflict skip takes the others; `hgld curate lint --draft %s %s` says what they may be", filepath.Base(l.draft), filepath.Base(j.args[0]))
+		return withHint(fmt.Errorf("%s: %s not in %s:%s", j.args[0], count(len(missing), "tag"), draftPath,
+			listRefs(" ", missing)),
+			"--on-conflict skip takes the others; `hgld curate lint --draft %s %s` says what they may be",
+			filepath.Base(draftPath), filepath.Base(j.args[0]))
 	}
-	if l.dry {
-		return l.list(j, edits, missing)
+	if dry {
+		return listImport(j, into, logPath, draftPath)
 	}
-	if err := l.create(); err != nil {
-		return err
-	}
-	tags := 0
-	for _, e := range edits {
-		if err := j.ctx.Err(); err != nil {
-			return err
-		}
-		e.At, e.By = now(), l.by
-		if _, err := l.session.Apply(e, l.log.Append); err != nil {
-			return err
-		}
-		if e.Level == 0 && e.Op != curate.Note {
-			tags += len(e.From)
-		}
+	tags, err := into.Append(j.ctx)
+	if err != nil {
+		return logError(err)
 	}
 	if j.json {
-		err = writeJSON(j, map[string]any{"log": l.path, "edits": len(edits), "tags": tags, "missing": missing, "undecided": len(l.session.Undecided())})
+		err = writeJSON(j, map[string]any{"log": logPath, "edits": len(into.Edits), "tags": tags, "missing": missing,
+			"undecided": into.Undecided()})
 	} else {
-		j.print("%s: %s appended, %s decided; %d of the draft undecided\n", l.path, count(len(edits), "edit"), count(tags, "tag"), len(l.session.Undecided()))
+		j.print("%s: %s appended, %s decided; %d of the draft undecided\n", logPath, count(len(into.Edits), "edit"),
+			count(tags, "tag"), into.Undecided())
 		for _, r := range missing {
-			j.print("not in %s: %v\n", l.draft, r)
+			j.print("not in %s: %v\n", draftPath, r)
 		}
 	}
 	if err == nil && len(missing) > 0 {
-		return withCode(exitSomeFailed, fmt.Errorf("%s of %s not in %s", count(len(missing), "tag"), j.args[0], l.draft))
+		return withCode(exitSomeFailed, fmt.Errorf("%s of %s not in %s", count(len(missing), "tag"), j.args[0], draftPath))
 	}
 	return err
 }
 
-// list shows the edits of a dry run.
-func (l *importLog) list(j *job, edits []curate.Edit, missing []curate.Ref) error {
+// listImport shows the edits of a dry run.
+func listImport(j *job, into *format.Import, logPath, draftPath string) error {
 	if j.json {
-		return writeJSON(j, map[string]any{"edits": edits, "missing": missing})
+		return writeJSON(j, map[string]any{"edits": into.Edits, "missing": into.Missing})
 	}
-	for _, e := range edits {
+	for _, e := range into.Edits {
 		j.print("%4d  %s\n", e.Seq, describeEdit(e))
 	}
-	for _, r := range missing {
-		j.print("not in %s: %v\n", l.draft, r)
+	for _, r := range into.Missing {
+		j.print("not in %s: %v\n", draftPath, r)
 	}
-	j.say("%s would be appended to %s", count(len(edits), "edit"), l.path)
+	j.say("%s would be appended to %s", count(len(into.Edits), "edit"), logPath)
 	return nil
 }

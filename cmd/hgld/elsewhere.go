@@ -9,15 +9,16 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hgld/internal/registry"
+	"hgld/internal/pipeline"
+	"hgld/internal/settings"
 	"hgld/shards"
 )
 
-// What other programs call things, and what they are called here. A user's first word
-// is often one of these, and no edit distance finds the right one.
+// The tables below have the names that other programs use. A newcomer often types one of
+// them, and no edit distance finds the name that hgld uses.
 
-// keysElsewhere are settings of a training: by the last part of the key.
-var keysElsewhere = map[string]string{
+// keysElsewhere has settings of a training, by the last part of the key.
+var keysElsewhere = settings.Synonyms{
 	"learning_rate": "optim.lr", "base_lr": "optim.lr", "rate": "optim.lr", "wd": "optim.weight_decay",
 	"optimizer": "optim.name",
 	"momentum":  "optim.settings", "grad_clip": "optim.clip", "clip_grad": "optim.clip", "clip_norm": "optim.clip",
@@ -43,7 +44,7 @@ var keysElsewhere = map[string]string{
 	"tau": "loss.settings", "temperature": "loss.settings", "margin": "loss.settings", "alpha": "loss.settings",
 }
 
-// commandsElsewhere are commands, by the words that stand before them here.
+// commandsElsewhere has commands, by the group in which a user looks for them.
 var commandsElsewhere = map[string]map[string]string{
 	"": {
 		"evaluate": "eval run", "test": "eval run", "validate": "eval run", "score": "eval run",
@@ -71,7 +72,7 @@ var commandsElsewhere = map[string]map[string]string{
 	"config": {"set": "config show", "get": "config show", "validate": "config check", "list": "config show"},
 }
 
-// dataSetsElsewhere are importers by other names.
+// dataSetsElsewhere has importers.
 var dataSetsElsewhere = map[string]string{
 	"imagefolder": "folder", "image_folder": "folder", "folders": "folder", "directory": "folder", "dir": "folder",
 	"imagenet": "folder", "images": "folder",
@@ -80,58 +81,12 @@ var dataSetsElsewhere = map[string]string{
 	"stanford_online_products": "sop", "gld": "gldv2", "landmarks": "gldv2",
 }
 
-// keyLike finds the setting that a key probably means: what another program calls so,
-// the only one that ends so, or a setting of the entry that a group names.
-func keyLike(key string, known []string) string {
-	last := key[strings.LastIndex(key, ".")+1:]
-	if group := strings.TrimSuffix(key, "."+last); group != key && slices.Contains(known, group+".settings") {
-		if near := registry.Nearest(key, known); near == "" || strings.HasSuffix(near, ".name") {
-			if keysElsewhere[last] == "" || strings.HasPrefix(keysElsewhere[last], group+".settings") {
-				return group + ".settings." + last
-			}
-		}
-	}
-	if to := keysElsewhere[strings.ReplaceAll(last, "-", "_")]; slices.Contains(known, to) {
-		if strings.HasSuffix(to, ".settings") {
-			to += "." + last
-		}
-		return to
-	}
-	if slices.Contains(known, key+"."+nameKey) {
-		return key
-	}
-	var ends []string
-	for _, k := range known {
-		if strings.HasSuffix(k, "."+last) || strings.HasSuffix(k, "."+last+"."+nameKey) {
-			ends = append(ends, k)
-		}
-	}
-	if len(ends) == 1 {
-		return strings.TrimSuffix(ends[0], "."+nameKey)
-	}
-	return ""
-}
-
-// unknownSetting is the error for a key that a section does not have. All known ones
-// are too many for a line where the one that is meant is among them.
-func unknownSetting(key string, known []string) error {
-	err := &registry.UnknownError{Kind: "key", Name: key, Nearest: keyLike(key, known)}
-	if err.Nearest == "" {
-		err.Nearest = registry.Nearest(key, known)
-	}
-	if err.Nearest == "" {
-		err.Known = known
-	}
-	return err
-}
-
-// flagLike says how what a flag of another program sets is set here: by a flag of this
-// command, or by -o.
+// flagLike says how hgld sets what the flag of another program sets: by a flag of this
+// command, or by -o. It returns "" if it knows no such flag.
 func flagLike(name string, c *cli.Context) string {
 	path := commandPath(c)
-	at := slices.IndexFunc(sections(), func(s stage) bool {
-		return s.command == path || path == "train recipe run" &&
-			s.name == "train"
+	at := slices.IndexFunc(sections(), func(s pipeline.Stage) bool {
+		return s.Command == path || path == "train recipe run" && s.Name == "train"
 	})
 	if at < 0 {
 		if path != "" && slices.ContainsFunc(c.Command.Subcommands,
@@ -140,11 +95,8 @@ func flagLike(name string, c *cli.Context) string {
 		}
 		return ""
 	}
-	var known []string
-	for _, f := range fieldsOf(sections()[at].settings()) {
-		known = append(known, f.key())
-	}
-	key := keyLike(strings.ReplaceAll(name, "-", "_"), known)
+	known := settings.Keys(settings.Fields(sections()[at].Settings()))
+	key := keysElsewhere.Meant(strings.ReplaceAll(name, "-", "_"), known)
 	switch {
 	case key == "":
 		return ""
@@ -158,7 +110,8 @@ func hasFlag(cmd *cli.Command, name string) bool {
 	return slices.ContainsFunc(cmd.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
 }
 
-// argumentMeant says where an argument of a command that takes none belongs.
+// argumentMeant returns the command line that a user means who gives an argument to a
+// command that takes none, "" if it cannot tell.
 func argumentMeant(path, first string) string {
 	isFile := func(names ...string) bool {
 		_, err := os.Stat(filepath.Join(append([]string{first}, names...)...))

@@ -1,10 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -16,112 +12,6 @@ import (
 
 	"hgld/internal/tensorfile"
 )
-
-// counting is an encoder that counts what it encodes.
-type counting struct {
-	name    string
-	encoded []string
-	stop    int // texts after which it fails; 0: never
-}
-
-func (c *counting) Name() string { return c.name }
-
-func (c *counting) Watch(func(int)) {}
-
-func (c *counting) Encode(_ context.Context, texts []string) ([][]float32, error) {
-	if c.stop > 0 && len(c.encoded) >= c.stop {
-		return nil, context.Canceled
-	}
-	var out [][]float32
-	for _, t := range texts {
-		c.encoded = append(c.encoded, t)
-		out = append(out, []float32{float32(len(t)), 1})
-	}
-	return out, nil
-}
-
-func encodeCached(t *testing.T, e *counting, dir string, texts ...string) ([][]float32, error) {
-	t.Helper()
-	c, err := withCache(&job{ctx: t.Context(), stderr: new(bytes.Buffer)}, e, dir)
-	if err != nil {
-		return nil, err
-	}
-	return c.Encode(t.Context(), texts)
-}
-
-func pieces(t *testing.T, dir string) []string {
-	t.Helper()
-	list, err := filepath.Glob(filepath.Join(dir, "*", "*.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
-}
-
-func TestCacheEncodesATextOnce(t *testing.T) {
-	dir, e := t.TempDir(), &counting{name: "a"}
-	for range 2 {
-		got, err := encodeCached(t, e, dir, "church", "bay", "church")
-		if err != nil || len(got) != 3 || got[0][0] != 6 || got[1][0] != 3 || got[2][0] != 6 {
-			t.Fatalf("%v, %v", got, err)
-		}
-	}
-	if slices.Sort(e.encoded); !slices.Equal(e.encoded, []string{"bay", "church"}) {
-		t.Errorf("encoded %q", e.encoded)
-	}
-	other := &counting{name: "b"} // with other weights
-	if _, err := encodeCached(t, other, dir, "church"); err != nil || len(other.encoded) != 1 {
-		t.Errorf("encoded %q, %v", other.encoded, err)
-	}
-	none := &counting{name: "a"}
-	if _, err := encodeCached(t, none, "", "church"); err != nil || len(none.encoded) != 1 {
-		t.Errorf("without a folder: encoded %q, %v", none.encoded, err)
-	}
-}
-
-func TestCacheKeepsWhatWasDoneBeforeAnInterruption(t *testing.T) {
-	var texts []string
-	for i := range 2*pieceTexts + 10 {
-		texts = append(texts, fmt.Sprintf("%05d", i))
-	}
-	dir, e := t.TempDir(), &counting{name: "a", stop: 2 * pieceTexts}
-	if _, err := encodeCached(t, e, dir, texts...); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	e = &counting{name: "a"}
-	if _, err := encodeCached(t, e, dir, texts...); err != nil || len(e.encoded) != 10 {
-		t.Errorf("%d texts encoded again, %v", len(e.encoded), err)
-	}
-}
-
-func TestCacheFindsDamageAndReadsOverHalfAFile(t *testing.T) {
-	dir, e := t.TempDir(), &counting{name: "a"}
-	if _, err := encodeCached(t, e, dir, "church"); err != nil {
-		t.Fatal(err)
-	}
-	path := pieces(t, dir)[0]
-	half := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp-1")
-	if err := os.WriteFile(half, []byte("half"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := encodeCached(t, e, dir, "church"); err != nil || len(e.encoded) != 1 {
-		t.Errorf("with half a file: %v, %q", err, e.encoded)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for at := range data {
-		data[at] ^= 4
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := encodeCached(t, e, dir, "church"); exitCode(err) != exitIntegrity {
-			t.Fatalf("byte %d: %v", at, err)
-		}
-		data[at] ^= 4
-	}
-}
 
 // tableRow is a row of a Parquet file of vectors.
 type tableRow struct {
@@ -140,12 +30,14 @@ func parquetFile(t *testing.T, rows ...tableRow) string {
 }
 
 func TestVectorsAreReadFromParquet(t *testing.T) {
-	path := parquetFile(t, tableRow{1, "church", []float32{1, 2}}, tableRow{2, "bay", []float32{3, 4}}, tableRow{3, "bay", []float32{3, 4}})
+	path := parquetFile(t, tableRow{1, "church", []float32{1, 2}}, tableRow{2, "bay", []float32{3, 4}},
+		tableRow{3, "bay", []float32{3, 4}})
 	e, err := openImported(&embedSettings{Weights: path})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := e.Encode(t.Context(), []string{"bay", "church"}); err != nil || !slices.Equal(got[0], []float32{3, 4}) || !slices.Equal(got[1], []float32{1, 2}) {
+	if got, err := e.Encode(t.Context(), []string{"bay", "church"}); err != nil ||
+		!slices.Equal(got[0], []float32{3, 4}) || !slices.Equal(got[1], []float32{1, 2}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	data, err := os.ReadFile(path)
@@ -164,9 +56,10 @@ func TestVectorsAreReadFromParquet(t *testing.T) {
 
 func TestVectorsThatCannotBeMeantAreRefused(t *testing.T) {
 	for want, path := range map[string]string{
-		"want a text with 2":     parquetFile(t, tableRow{1, "church", []float32{1, 2}}, tableRow{2, "bay", []float32{3}}),
-		"with different vectors": parquetFile(t, tableRow{1, "church", []float32{1, 2}}, tableRow{2, "church", []float32{3, 4}}),
-		"every value must be":    parquetFile(t, tableRow{1, "church", []float32{1, float32(math.NaN())}}),
+		"want a text with 2": parquetFile(t, tableRow{1, "church", []float32{1, 2}}, tableRow{2, "bay", []float32{3}}),
+		"with different vectors": parquetFile(t, tableRow{1, "church", []float32{1, 2}},
+			tableRow{2, "church", []float32{3, 4}}),
+		"every value must be": parquetFile(t, tableRow{1, "church", []float32{1, float32(math.NaN())}}),
 	} {
 		if _, err := openImported(&embedSettings{Weights: path}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -181,7 +74,8 @@ func TestVectorsThatCannotBeMeantAreRefused(t *testing.T) {
 	if err := tensorfile.WriteNPY(f, tensorfile.NewF32("", []int{4}, make([]float32, 4))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openImported(&embedSettings{Weights: flat}); err == nil || !strings.Contains(err.Error(), "want [texts, values]") {
+	if _, err := openImported(&embedSettings{Weights: flat}); err == nil ||
+		!strings.Contains(err.Error(), "want [texts, values]") {
 		t.Errorf("one dimension: %v", err)
 	}
 }

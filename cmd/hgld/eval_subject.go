@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"hgld/shards"
 	"hgld/train"
@@ -43,6 +45,9 @@ func changedSince(m *train.Model, run string) (string, error) {
 	data, err := settings.Images.open()
 	if isMissing(err) {
 		return "", nil // a model is moved without its images
+	}
+	if errors.As(err, new(syscall.Errno)) { // they could not be read, which says nothing of them
+		return "", err
 	}
 	if err != nil {
 		return fmt.Sprintf("the images of the training cannot be compared with %s: %v", settings.Images.Data, err), nil
@@ -89,7 +94,7 @@ func (s *evalSettings) filesMeasured() (*train.Subject, error) {
 		if path == "" || i%2 == 1 && path == []string{s.Embeddings, s.GalleryEmbeddings}[i/2] {
 			continue // labels in the file of the vectors
 		}
-		sum, _, err := hashFile(path)
+		sum, err := sha256File(path)
 		if err != nil {
 			return nil, err
 		}

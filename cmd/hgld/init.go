@@ -9,15 +9,16 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
-	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/settings"
 )
 
 func initCommand() *cli.Command {
 	return &cli.Command{
 		Name: "init", Usage: "start a project: a folder with a commented hgld.yaml", ArgsUsage: "DIR",
-		Description: "  hgld init my-project        makes the folder and its hgld.yaml\n  hgld init .                 in the current folder",
+		Description: "  hgld init my-project        makes the folder and its hgld.yaml\n" +
+			"  hgld init .                 in the current folder",
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
 				return withHint(usagef("init takes one folder"), "hgld init my-project")
@@ -29,7 +30,7 @@ func initCommand() *cli.Command {
 			} else if !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-			if err := os.MkdirAll(dir, 0o755); err != nil {
+			if err := atomicfile.MkdirAll(dir, 0o755); err != nil {
 				return err
 			}
 			text, err := commented()
@@ -58,17 +59,19 @@ Next: put the category list of your landmarks beside it as categories.csv
   hgld run         every stage in order
 `
 
-// commented is a hgld.yaml that names every setting with its default, commented
+// commented returns a hgld.yaml that lists every setting with its default, commented
 // out: a project holds only what it changes.
 func commented() (string, error) {
 	var b strings.Builder
 	b.WriteString(commentedHead)
 	for _, s := range sections() {
-		fmt.Fprintf(&b, "\n%s:                # hgld %s\n", s.name, s.command)
-		for _, f := range fieldsOf(s.settings()) {
-			if err := writeCommented(&b, f); err != nil {
+		fmt.Fprintf(&b, "\n%s:                # hgld %s\n", s.Name, s.Command)
+		for _, f := range settings.Fields(s.Settings()) {
+			line, err := f.Commented()
+			if err != nil {
 				return "", err
 			}
+			fmt.Fprintln(&b, line)
 		}
 	}
 	return b.String(), nil
@@ -86,20 +89,3 @@ hgld: 1                # format version
 # what computes: auto (a card where one is usable), cpu, cuda, or cuda:N for card N
 # device: auto
 `
-
-// writeCommented writes a setting on a line of its own, which is a setting again when
-// its first # is removed.
-func writeCommented(b *strings.Builder, f field) error {
-	var node yaml.Node
-	if err := node.Encode(f.value.Interface()); err != nil {
-		return err
-	}
-	node.Style = yaml.FlowStyle
-	value := onLine(&node)
-	line := fmt.Sprintf("  #%s: %s", f.key(), value)
-	if usage := f.tag.Get("usage"); usage != "" {
-		line = fmt.Sprintf("%-32s # %s", line, usage)
-	}
-	_, err := fmt.Fprintln(b, line)
-	return err
-}

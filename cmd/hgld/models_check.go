@@ -2,16 +2,14 @@ package main
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/filehash"
 	"hgld/internal/tensorfile"
 	"hgld/train/backbone"
 	"hgld/train/nn"
@@ -67,7 +65,7 @@ func checkModel(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	sum, size, err := hashFile(path)
+	sum, size, err := filehash.SHA256(j.ctx, path)
 	if err != nil {
 		return err
 	}
@@ -133,18 +131,4 @@ func printFits(j *job, fits []modelFit, names int) {
 			}
 		}
 	}
-}
-
-// hashFile returns the SHA-256 of a file and its size.
-func hashFile(path string) (sum string, size int64, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", 0, err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if size, err = io.Copy(h, f); err != nil {
-		return "", 0, err
-	}
-	return fmt.Sprintf("%x", h.Sum(nil)), size, nil
 }

@@ -4,15 +4,19 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
 )
 
-// every is the time between two progress lines where there is no terminal.
-const every = 30 * time.Second
+const (
+	every  = 30 * time.Second       // between two progress lines where there is no terminal
+	redraw = 150 * time.Millisecond // between two states of a bar
+	cells  = 40                     // of a bar
+)
 
 // progress shows how far a long job is: a bar on a terminal, a line every 30
 // seconds otherwise. It is safe for concurrent use.
@@ -26,8 +30,8 @@ type progress struct {
 	start time.Time
 	last  time.Time
 	note  string
-	pool  *mpb.Progress
-	bar   *mpb.Bar
+	bar   bool // on a terminal
+	drawn int  // characters of the bar that are seen
 }
 
 // progress starts a display of total units (0: unknown).
@@ -37,10 +41,8 @@ func (j *job) progress(label string, total int) *progress {
 		p.out = io.Discard
 	}
 	if isTerminal(p.out) && os.Getenv("TERM") != "dumb" {
-		p.pool = mpb.New(mpb.WithOutput(p.out), mpb.WithWidth(40), mpb.WithRefreshRate(150*time.Millisecond))
-		p.bar = p.pool.AddBar(int64(total), mpb.BarRemoveOnComplete(),
-			mpb.PrependDecorators(decor.Name(label+" "), decor.CountersNoUnit("%d/%d ")),
-			mpb.AppendDecorators(decor.Percentage(), decor.Any(func(decor.Statistics) string { p.mu.Lock(); defer p.mu.Unlock(); return p.left() + " " + p.note })))
+		p.bar = true
+		p.draw()
 	}
 	return p
 }
@@ -61,18 +63,38 @@ func (p *progress) set(done int, note string) {
 	if note != "" {
 		p.note = visibleName(note)
 	}
-	line := ""
-	if p.bar == nil && time.Since(p.last) >= every {
+	defer p.mu.Unlock()
+	switch since := time.Since(p.last); {
+	case p.bar && since >= redraw:
 		p.last = time.Now()
-		line = p.line()
+		p.draw()
+	case !p.bar && since >= every:
+		p.last = time.Now()
+		fmt.Fprintln(p.out, p.line())
 	}
-	p.mu.Unlock()
-	if p.bar != nil {
-		p.bar.SetCurrent(int64(done))
+}
+
+// draw shows the bar in place of the one before; the caller holds the lock. A line
+// that is as wide as the terminal would break, and could not be drawn over.
+func (p *progress) draw() {
+	text := p.line()
+	if p.total > 0 {
+		full := int(cells * min(max(p.done, 0), p.total) / p.total)
+		text = fmt.Sprintf("[%s%s] %s", strings.Repeat("=", full), strings.Repeat("-", cells-full), text)
 	}
-	if line != "" {
-		fmt.Fprintln(p.out, line)
+	if f, ok := p.out.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			text = string([]rune(text)[:min(width-1, utf8.RuneCountInString(text))])
+		}
 	}
+	p.replace(text)
+}
+
+// replace writes a text over what is seen of the bar.
+func (p *progress) replace(text string) {
+	n := utf8.RuneCountInString(text)
+	fmt.Fprintf(p.out, "\r%s%s\r", text, strings.Repeat(" ", max(0, p.drawn-n)))
+	p.drawn = n
 }
 
 // line describes the state in one line; the caller holds the lock.
@@ -102,9 +124,10 @@ func (p *progress) left() string {
 
 // end removes the bar.
 func (p *progress) end() {
-	if p.bar == nil {
-		return
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar {
+		p.replace("")
+		p.bar = false
 	}
-	p.bar.Abort(true)
-	p.pool.Wait()
 }

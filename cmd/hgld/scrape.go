@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/pipeline"
 	"hgld/scrape"
 )
 
@@ -39,22 +40,26 @@ const crawlGC = 25
 const drain = 10 * time.Second
 
 // scrapeStageOf returns the stage with run as its action.
-func scrapeStageOf(run func(*job, *scrapeSettings) error) stage {
-	return newStage("scrape", "scrape run",
-		scrapeSettings{Categories: fileList{"categories.csv"}, Out: "tags.jsonl", Changes: "changes.jsonl", State: "scrape",
-			Source:  scrapeSources[0].Name,
-			BaseURL: "https://commons.wikimedia.org", WikidataURL: "https://www.wikidata.org", Policy: scrape.Policies[0].Name},
-		func(s *scrapeSettings) (in, out []string) { return s.Categories, []string{s.Out} }, run, (*scrapeSettings).check)
+func scrapeStageOf(run func(*job, *scrapeSettings) error) pipeline.StageOf[scrapeSettings] {
+	return pipeline.New(pipeline.Spec[scrapeSettings]{
+		Name: "scrape", Command: "scrape run",
+		Defaults: scrapeSettings{Categories: fileList{"categories.csv"}, Out: "tags.jsonl", Changes: "changes.jsonl",
+			State: "scrape", Source: scrapeSources[0].Name, Policy: scrape.Policies[0].Name,
+			BaseURL: "https://commons.wikimedia.org", WikidataURL: "https://www.wikidata.org"},
+		Files:  func(s *scrapeSettings) (in, out []string) { return s.Categories, []string{s.Out} },
+		Run:    onJob(run),
+		Checks: []func(*scrapeSettings) error{(*scrapeSettings).check},
+	})
 }
 
-func scrapeStage() stage { return scrapeStageOf(runScrape) }
+func scrapeStage() pipeline.StageOf[scrapeSettings] { return scrapeStageOf(runScrape) }
 
 func scrapeCommand() *cli.Command {
 	const examples = "  hgld scrape run --contact you@university.edu      fetch the tag of every landmark from Commons\n" +
 		"  hgld scrape run --source api --contact …          the same through the APIs: an hour for GLDv2, not a day\n" +
 		"  hgld scrape run --dry-run                         number of requests, and how long they take\n" +
 		"  hgld scrape run --reparse --policy drop-multi     parse the stored pages again, without a network"
-	run := scrapeStage().subcommand("run", "find the \"instance of\" of every category", examples+"\n"+
+	run := stageCommand(scrapeStage().Stage, "run", "find the \"instance of\" of every category", examples+"\n"+
 		"  hgld scrape run --limit 50 --contact …            a trial with the first 50 landmarks; its responses are kept")
 	run.Flags = append(run.Flags,
 		&cli.BoolFlag{Name: "dry-run", Usage: "show what is left to do, and do nothing"},
@@ -78,9 +83,10 @@ func runScrapeCommand(c *cli.Context) error {
 	case c.Bool("dry-run"):
 		return planScrape(c)
 	case c.Bool("reparse"):
-		return scrapeStageOf(reparse).action(c)
+		return stageAction(scrapeStageOf(reparse).Stage)(c)
 	}
-	return scrapeStageOf(func(j *job, s *scrapeSettings) error { return askSite(j, s, retry, since) }).action(c)
+	asks := func(j *job, s *scrapeSettings) error { return askSite(j, s, retry, since) }
+	return stageAction(scrapeStageOf(asks).Stage)(c)
 }
 
 // runScrape is `hgld scrape run` as a stage of `hgld run`.
@@ -159,8 +165,8 @@ func planScrape(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s := scrapeStage().settings().(*scrapeSettings)
-	if err := j.project.load(c, "scrape", s); err != nil {
+	s, err := scrapeStage().Load(j.project, c)
+	if err != nil {
 		return err
 	}
 	cfg, err := offlineConfig(j, s)

@@ -27,8 +27,8 @@ func runScrapeStats(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s := scrapeStage().settings().(*scrapeSettings)
-	if err := j.project.load(nil, "scrape", s); err != nil {
+	s, err := scrapeStage().Load(j.project, nil)
+	if err != nil {
 		return err
 	}
 	path := s.Out
@@ -82,7 +82,7 @@ func scrapeVerifyCommand() *cli.Command {
 	return &cli.Command{
 		Name: "verify", Usage: "check that state, stored responses and tags.jsonl agree",
 		Description: "  hgld scrape verify          reads and hashes every response; changes nothing",
-		Flags:       append(flagsOf(scrapeStage().settings()), append(commonFlags(), overrideFlag())...),
+		Flags:       append(flagsOf(scrapeStage().Defaults()), append(commonFlags(), overrideFlag())...),
 		Action:      runScrapeVerify,
 	}
 }
@@ -93,8 +93,8 @@ func runScrapeVerify(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s := scrapeStage().settings().(*scrapeSettings)
-	if err := j.project.load(c, "scrape", s); err != nil {
+	s, err := scrapeStage().Load(j.project, c)
+	if err != nil {
 		return err
 	}
 	cfg, err := offlineConfig(j, s)

@@ -47,8 +47,8 @@ func runScrapeImport(c *cli.Context) error {
 		return err
 	}
 	stage := scrapeStage()
-	settings := stage.settings().(*scrapeSettings)
-	if err := j.project.load(nil, stage.name, settings); err != nil {
+	settings, err := stage.Load(j.project, nil)
+	if err != nil {
 		return err
 	}
 	out := settings.Out
@@ -62,7 +62,7 @@ func runScrapeImport(c *cli.Context) error {
 		return usagef("scrape import: %s is read, and would be overwritten; name the output otherwise: --out tags.jsonl",
 			path)
 	}
-	in, outputs := stage.files(settings)
+	in, outputs := stage.Files(settings)
 	before, err := fingerprintImport(path, in)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func runScrapeImport(c *cli.Context) error {
 	if !sameFile(out, settings.Out) {
 		return nil // the project uses other tags
 	}
-	return stage.record(j, settings, before, outputs, false)
+	return stage.Record(j, settings, before, outputs, false)
 }
 
 // fingerprintImport returns the inputs of an imported stage 1: the file, and the stage's own

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"hgld/internal/exitcode"
 	"hgld/internal/filelock"
 	"hgld/labels"
 	"hgld/scrape"
@@ -101,7 +102,7 @@ func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 		err := withCode(exitSomeFailed,
 			fmt.Errorf("%s could not be fetched again, the first is %s; their earlier findings are kept",
 				count(len(r.Stale), "title"), r.Stale[0]))
-		return worthRepeating(withHint(err, "the same command tries again"))
+		return exitcode.Retryable(withHint(err, "the same command tries again"))
 	}
 	if len(r.Failed) == 0 {
 		return nil
@@ -118,7 +119,7 @@ func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 	err := withCode(exitSomeFailed, fmt.Errorf("%s failed; %s lists them", count(len(r.Failed), "landmark"),
 		filepath.Join(s.State, "report.json")))
 	if slices.ContainsFunc(r.Failed, func(f scrape.Failure) bool { return f.Outcome == labels.Retryable }) {
-		return worthRepeating(withHint(err, "the same command tries those with error_retryable again"))
+		return exitcode.Retryable(withHint(err, "the same command tries those with error_retryable again"))
 	}
 	return err
 }

@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/filelock"
+	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/labels"
 	"hgld/scrape"
@@ -104,7 +105,7 @@ func (s *scrapeSettings) way(j *job) (*way, error) {
 	for _, address := range kind.hosts(s) {
 		base, err := url.Parse(address)
 		if err != nil || base.Host == "" {
-			return nil, usagef("%q is not the URL of a site; want one such as https://commons.wikimedia.org", address)
+			return nil, usagef("%.80q is not the URL of a site; want one such as https://commons.wikimedia.org", address)
 		}
 		w.polite.Hosts = append(w.polite.Hosts, base.Host)
 	}
@@ -159,7 +160,7 @@ func scrapeConfig(j *job, s *scrapeSettings, w *way) (scrape.Config, error) {
 	var cfg scrape.Config
 	out := scrape.Output{Tags: s.Out, Policy: s.Policy, PaperText: s.PaperText, Tool: "hgld " + version}
 	if err := out.Check(); err != nil {
-		return cfg, withCode(exitUsage, fmt.Errorf("scrape: %w", err))
+		return cfg, pipeline.SettingError(fmt.Errorf("scrape: %w", err))
 	}
 	j.say("reading %s", strings.Join(s.Categories, ", "))
 	input, err := readCategories(s.Categories, labels.Split(s.Split))
@@ -204,7 +205,7 @@ func answerClock() (func() time.Time, error) {
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return nil, usagef("SOURCE_DATE_EPOCH: %q is not a number of seconds since 1970", text)
+		return nil, usagef("SOURCE_DATE_EPOCH: %.80q is not a number of seconds since 1970", text)
 	}
 	return func() time.Time { return time.Unix(seconds, 0) }, nil
 }

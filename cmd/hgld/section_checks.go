@@ -5,13 +5,14 @@ import (
 	"maps"
 	"slices"
 
+	"hgld/cluster"
 	"hgld/internal/registry"
 	"hgld/scrape"
 	"hgld/train/metric"
 )
 
-// The checks of the sections: what can be told of settings before any data are
-// read. Each command finds the same mistakes itself, when it comes to them.
+// The checks of the sections find mistakes in settings before any data are read. Each
+// command finds the same mistakes by itself when it comes to them.
 
 func (s *scrapeSettings) check() error {
 	if _, err := scrapeSources.Get("source", s.Source); err != nil {
@@ -32,8 +33,8 @@ func (s *embedSettings) check() error {
 }
 
 func (s *clusterSettings) check() error {
-	if weights := []string{"tags", "landmarks", "images"}; !slices.Contains(weights, s.Weigh) {
-		return registry.Unknown("weight", s.Weigh, weights)
+	if !slices.Contains(cluster.Weights, s.Weigh) {
+		return registry.Unknown("weight", s.Weigh, cluster.Weights)
 	}
 	if s.Prompt != "" {
 		if _, err := promptOf(s.Prompt); err != nil {
@@ -45,7 +46,7 @@ func (s *clusterSettings) check() error {
 			return err
 		}
 	}
-	return new(clusterPlan).choose(s)
+	return s.options().Check()
 }
 
 func (s *curateSettings) check() error {

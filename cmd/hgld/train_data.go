@@ -71,11 +71,11 @@ func (d *openData) close() error {
 func (r *retrievalData) open() (*openData, error) {
 	switch {
 	case r.Gallery != "" && r.Query == "":
-		return nil, usagef("gallery is %q, and no query split ranks it", r.Gallery)
+		return nil, usagef("gallery is %.80q, and no query split ranks it", r.Gallery)
 	case len(r.Splits) == 0:
 		return nil, usagef("splits is empty: name at least one, such as train")
 	case len(r.Benchmarks) > 0 && r.Query != "":
-		return nil, usagef("query is %q, and benchmarks is %s: the test is one of them", r.Query, strings.Join(r.Benchmarks, ","))
+		return nil, usagef("query is %.80q, and benchmarks is %s: the test is one of them", r.Query, strings.Join(r.Benchmarks, ","))
 	}
 	set, err := openShards(r.Data)
 	if err != nil {
@@ -205,7 +205,7 @@ func (r *retrievalData) noShards() error {
 		}
 		return usagef("data is %s, a file; want a folder of shards, as hgld shards build writes it", r.Data)
 	}
-	if _, err := os.Stat(filepath.Join(r.Data, shards.ManifestFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(r.Data, shards.ManifestFile)); !isMissing(err) {
 		return nil
 	}
 	const looked = 1000

@@ -9,10 +9,11 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
-	"go.yaml.in/yaml/v3"
 
-	"hgld/scripts/recipes"
+	"hgld/internal/pipeline"
+	"hgld/internal/settings"
 	"hgld/train"
+	"hgld/train/recipe"
 )
 
 const trainRecipeExamples = "  hgld train recipe list                  the published runs, with the tables that they stand in\n" +
@@ -40,7 +41,7 @@ func trainRecipeCommand() *cli.Command {
 				&cli.BoolFlag{Name: "yaml", Usage: "print the file itself, which is a whole hgld.yaml"}),
 			Action: showRecipe,
 		},
-		trainStage().recipeCommand())
+		recipeRunCommand())
 	cmd.Flags = append(commonFlags(), &cli.BoolFlag{Name: "check", Usage: "resolve every recipe and find its rows"})
 	cmd.Action = func(c *cli.Context) error {
 		if c.Bool("check") {
@@ -51,9 +52,9 @@ func trainRecipeCommand() *cli.Command {
 	return cmd
 }
 
-// recipeNamed is recipes.Get for the command line.
-func recipeNamed(name string) (recipes.Recipe, error) {
-	r, err := recipes.Get(name)
+// recipeNamed is recipe.Get for the command line.
+func recipeNamed(name string) (recipe.Recipe, error) {
+	r, err := recipe.Get(name)
 	return r, withHint(withCode(exitUsage, err), "hgld train recipe list lists them")
 }
 
@@ -62,7 +63,7 @@ func listRecipes(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := recipes.All()
+	list, err := recipe.All()
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func listRecipes(c *cli.Context) error {
 			}
 		}
 		if len(kept) == 0 {
-			return withHint(usagef("no recipe is for %q", j.args[0]), "hgld train recipe list lists all")
+			return withHint(usagef("no recipe is for %.80q", j.args[0]), "hgld train recipe list lists all")
 		}
 		list = kept
 	}
@@ -114,14 +115,14 @@ func showRecipe(c *cli.Context) error {
 			return err
 		}
 	}
-	rows, err := comparedRows(r, result)
+	rows, err := recipe.Compare(r, result)
 	if err != nil {
 		return err
 	}
 	if j.json {
 		return writeJSON(j, struct {
-			recipes.Recipe
-			Published []comparedRow `json:"published"`
+			recipe.Recipe
+			Published []recipe.ComparedRow `json:"published"`
 		}{r, rows})
 	}
 	j.print("%s: %s\n", r.Name, r.About)
@@ -157,7 +158,7 @@ func printIndented(j *job, kind, note string) {
 
 // printChanges says in what a run departed from a recipe: numbers beside each other
 // mean little without it.
-func printChanges(j *job, r recipes.Recipe, dir string) error {
+func printChanges(j *job, r recipe.Recipe, dir string) error {
 	run, err := readPastRun(dir)
 	if err != nil {
 		return err
@@ -174,14 +175,14 @@ func printChanges(j *job, r recipes.Recipe, dir string) error {
 }
 
 // recipeSettings are the settings of a recipe: the defaults, and what it names.
-func recipeSettings(r recipes.Recipe) (*trainSettings, error) {
+func recipeSettings(r recipe.Recipe) (*trainSettings, error) {
 	p, err := recipeProject(r)
 	if err != nil {
 		return nil, err
 	}
-	s := trainStage().settings().(*trainSettings)
+	s := trainStage().Defaults()
 	s.Out = filepath.Join("runs", strings.ReplaceAll(r.Name, "/", "-"))
-	return s, withCode(exitUsage, p.loadFile("train", s))
+	return s, p.LoadFile("train", s)
 }
 
 // checkRecipes resolves every recipe against the tables of backbones, losses,
@@ -191,7 +192,7 @@ func checkRecipes(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := recipes.All()
+	list, err := recipe.All()
 	if err != nil {
 		return err
 	}
@@ -202,7 +203,7 @@ func checkRecipes(c *cli.Context) error {
 			err = s.Config.Check(r.Classes...)
 		}
 		if err == nil {
-			_, err = comparedRows(r, nil)
+			_, err = recipe.Compare(r, nil)
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", r.Name, err))
@@ -218,11 +219,12 @@ func checkRecipes(c *cli.Context) error {
 	return nil
 }
 
-// recipeCommand is the stage with a recipe in place of the defaults. hgld.yaml, the
-// environment and flags change it, and what they change is said.
-func (s stage) recipeCommand() *cli.Command {
-	s.command = "train recipe run"
-	cmd := s.subcommand("run", "train by a recipe, and compare with the paper's row",
+// recipeRunCommand trains with a recipe in place of the defaults. hgld.yaml, the
+// environment and flags change it, and the command says what they change.
+func recipeRunCommand() *cli.Command {
+	s := trainStage().Stage
+	s.Command = "train recipe run"
+	cmd := stageCommand(s, "run", "train by a recipe, and compare with the paper's row",
 		"  hgld train recipe run --data shards sop/happier\n"+
 			"  hgld train recipe run --data shards -o sampler.batch=64 --out runs/small sop/happier")
 	cmd.Flags, cmd.ArgsUsage = append(cmd.Flags, deviceFlag()), "NAME"
@@ -232,19 +234,20 @@ func (s stage) recipeCommand() *cli.Command {
 			return err
 		}
 		if len(j.args) != 1 {
-			return withHint(usagef("%s takes one recipe, got %d", s.command, len(j.args)), "hgld train recipe list lists them")
+			return withHint(usagef("%s takes one recipe, got %d", s.Command, len(j.args)), "hgld train recipe list lists them")
 		}
 		r, err := recipeNamed(j.args[0])
 		if err != nil {
 			return err
 		}
-		return s.runRecipe(c, j, r)
+		return runRecipe(c, j, s, r)
 	}
 	return cmd
 }
 
-func (s stage) runRecipe(c *cli.Context, j *job, r recipes.Recipe) error {
-	settings, err := recipeSettings(r)
+// runRecipe trains with a recipe and prints the paper's row beside the result.
+func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error {
+	own, err := recipeSettings(r)
 	if err != nil {
 		return err
 	}
@@ -252,22 +255,22 @@ func (s stage) runRecipe(c *cli.Context, j *job, r recipes.Recipe) error {
 	if err != nil {
 		return err
 	}
-	if err := j.project.load(c, s.name, settings); err != nil {
+	if err := j.project.Load(c, s.Name, own); err != nil {
 		return err
 	}
 	j.say("recipe %s: %s", r.Name, r.About)
-	changed := changes(published, settings)
+	changed := changes(published, own)
 	for _, change := range changed {
 		j.say("  other than the recipe: %s", change)
 	}
-	if err := s.execute(j, settings); err != nil || j.json {
+	if err := s.Execute(j, own); err != nil || j.json {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(settings.Out, evaluationFile)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(own.Out, evaluationFile)); errors.Is(err, fs.ErrNotExist) {
 		j.say("nothing was evaluated, so there is nothing to stand beside the paper: train.query names the test")
 		return nil
 	}
-	result, err := readEvaluation(settings.Out)
+	result, err := readEvaluation(own.Out)
 	if err != nil {
 		return err
 	}
@@ -275,7 +278,7 @@ func (s stage) runRecipe(c *cli.Context, j *job, r recipes.Recipe) error {
 		j.say("what was measured is of the validation classes, and the paper's numbers are of a test: none stands beside them; train.query names one")
 		return nil
 	}
-	rows, err := comparedRows(r, result)
+	rows, err := recipe.Compare(r, result)
 	if err != nil {
 		return err
 	}
@@ -287,22 +290,19 @@ func (s stage) runRecipe(c *cli.Context, j *job, r recipes.Recipe) error {
 // changes lists the settings that decide the result of a run and are others than
 // the recipe's. A recipe without mean and deviation leaves them to the backbone.
 func changes(recipe, run *trainSettings) []string {
-	was := fieldsOf(recipe)
+	was := settings.Fields(recipe)
 	var list []string
-	for i, f := range fieldsOf(run) {
-		now, before := text(f.value), text(was[i].value)
+	for i, f := range settings.Fields(run) {
+		now, before := settings.Text(f.Value), settings.Text(was[i].Value)
 		switch {
-		case now == before, f.path[0] == "data", f.path[0] == "benchmarks", f.path[0] == "out", f.path[0] == "run":
-		case (f.key() == "input.mean" || f.key() == "input.std") && was[i].value.IsZero():
+		case now == before, f.Path[0] == "data", f.Path[0] == "benchmarks", f.Path[0] == "out", f.Path[0] == "run":
+		case (f.Key() == "input.mean" || f.Key() == "input.std") && was[i].Value.IsZero():
 		default:
-			list = append(list, fmt.Sprintf("%s is %s, there %s", f.key(), now, before))
+			list = append(list, fmt.Sprintf("%s is %s, there %s", f.Key(), now, before))
 		}
 	}
 	return list
 }
 
-// recipeProject is the project that a recipe's file is.
-func recipeProject(r recipes.Recipe) (*project, error) {
-	p := &project{file: r.Name + ".yaml", sections: map[string]*yaml.Node{}, origin: map[string]string{}}
-	return p, p.parse([]byte(r.Text))
-}
+// recipeProject reads a recipe's file as a project.
+func recipeProject(r recipe.Recipe) (*project, error) { return stages().Parse(r.Name+".yaml", r.Text) }

@@ -45,6 +45,29 @@ func visible(text string) string {
 	return b.String()
 }
 
+// A message quotes what the packages cut to a line. What libraries quote, such as the
+// number that strconv cannot read, is cut here.
+const (
+	longestLine = 2000 // bytes of a message's line
+	lineStart   = 1200 // of a longer one, what stays of its start
+	lineEnd     = 400  // and of its end, where a message says what is wanted
+)
+
+// bounded returns a message without the middle of lines that are too long.
+func bounded(message string) string {
+	if len(message) <= longestLine {
+		return message
+	}
+	lines := strings.Split(message, "\n")
+	for i, line := range lines {
+		if len(line) > longestLine {
+			left := len(line) - lineStart - lineEnd
+			lines[i] = fmt.Sprintf("%s … (%d bytes are left out here) … %s", line[:lineStart], left, line[len(line)-lineEnd:])
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // visibleName is visible for a name, which has to stay on its line.
 func visibleName(name string) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(visible(name))

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"hgld/internal/longdata"
+	"hgld/internal/pipeline"
 )
 
 func TestTerminalCommandsInDataAreShown(t *testing.T) {
@@ -25,6 +28,30 @@ func TestTerminalCommandsInDataAreShown(t *testing.T) {
 	}
 	if got, want := visibleName("a\nb\tc"), `a\nb\tc`; got != want {
 		t.Errorf("a name of two lines is %q, want %q", got, want)
+	}
+}
+
+// Packages quote a line of data; this is of what libraries quote, such as YAML.
+func TestMessagesAboutSettingsAreShort(t *testing.T) {
+	sample := "hgld: 1\ncluster:\n  k: 5\n  tol: 0.5\n  init: ward\n  center: true\nembed: {encoder: hashing}\n"
+	longdata.Replace(t, []byte(sample), func(data []byte) error {
+		p, err := stages().Parse("hgld.yaml", string(data))
+		for _, s := range []pipeline.Stage{clusterStage().Stage, embedStage().Stage} {
+			if err == nil {
+				err = p.Load(nil, s.Name, s.Settings())
+			}
+		}
+		if err == nil {
+			return nil
+		}
+		var b strings.Builder
+		reportError(err, &b)
+		return errors.New(b.String())
+	})
+	long := "x: " + strings.Repeat("y", 1<<20) + "; want z\nnext"
+	got := bounded(long)
+	if len(got) > longestLine || !strings.HasPrefix(got, "x: yyy") || !strings.HasSuffix(got, "yyy; want z\nnext") {
+		t.Errorf("a long line has become %.100q of %d bytes", got, len(got))
 	}
 }
 

@@ -1,12 +1,12 @@
-// Package serve is the page of stage 3: it shows the draft.json of stage 2 in a
+// Package serve is the web page of stage 3. It shows the draft.json of stage 2 in a
 // browser on the curator's machine and appends every edit to edits.jsonl.
 //
-// The state is the log. An edit is answered when it is on disk, by what it
-// changed; the page holds a copy of the state and asks for what is new. What the
-// page needs of vectors, k-means and images it gets through the interfaces below.
+// The log is the state. An edit is answered once it is on disk, with what it changed;
+// the page holds a copy of the state and asks for changes. Vectors, k-means and images
+// come through the interfaces below.
 //
-// Every request passes the guard (see guard.go): the page is reached by a link
-// that works once.
+// Every request passes the guard (see guard.go). The page is opened by a link that
+// works once.
 package serve
 
 import (
@@ -22,126 +22,134 @@ import (
 	"hgld/curate"
 )
 
-// Near is a group or a tag and how far it is from what was asked about.
-type Near struct {
-	At       int     `json:"at"` // place of the group, or the tag
-	Distance float64 `json:"distance"`
-}
-
-// Suggester knows the vectors of the tags. It is used by one goroutine at a time.
+// Suggester knows the vectors of the tags. The server calls it from one goroutine at a
+// time. The interfaces here use plain types only, so that the packages that satisfy
+// them need not import this one.
 type Suggester interface {
-	// Place says where tags are: all of them first, then what each edit changed.
-	Place(Placement)
-	// Nearest returns the n groups whose centroids are nearest to the mean of the
-	// tags, without those for which skip is true.
-	Nearest(tags []int, n int, skip func(group int) bool) []Near
-	// Candidates returns the n tags nearest to a group's centroid among those for
-	// which take is true.
-	Candidates(group, n int, take func(tag int) bool) []Near
-	// Distance is that of a tag to the centroid of its group.
+	// Place says where tags are and what groups are called: everything at first, then
+	// what each edit changed. groups is the number of groups, those that are gone
+	// included. names gives groups their names, "" to a group that is gone. Tag tags[i]
+	// is in group in[i], or in none if that is −1. The rest stays as it was.
+	Place(groups int, names map[int]string, tags, in []int)
+	// Nearest returns the n groups whose centroids are nearest to the mean of the tags,
+	// and their distances, nearest first. It leaves out groups for which skip is true.
+	Nearest(tags []int, n int, skip func(group int) bool) (groups []int, distances []float64)
+	// Candidates returns the n tags nearest to a group's centroid among those for which
+	// take is true, and their distances, nearest first.
+	Candidates(group, n int, take func(tag int) bool) (tags []int, distances []float64)
+	// Distance returns the distance from a tag to the centroid of its group.
 	Distance(tag int) float64
 }
 
-// Placement says in which groups tags are and what groups are called. What it does
-// not name is as before.
-type Placement struct {
-	Groups int      // places of groups, of those that are gone too
-	Names  []Named  // of groups
-	Tags   []Placed // in groups
-}
-
-// Named is the name of a group by its place; "" is a group that is gone.
-type Named struct {
-	Group int
-	Name  string
-}
-
-// Placed is the group of a tag, −1 for none.
-type Placed struct{ Tag, Group int }
-
-// Where returns the placement of what stands at places of a session.
-func Where(s *curate.Session, places []curate.Place) Placement {
-	p := Placement{Groups: s.Size(1)}
+// Where returns the state of places of a session, as Suggester.Place takes it.
+func Where(s *curate.Session, places []curate.Place) (groups int, names map[int]string, tags, in []int) {
+	names = map[int]string{}
 	for _, at := range places {
 		switch n := s.Node(at.Level, at.At); {
 		case at.Level == 0:
-			p.Tags = append(p.Tags, Placed{at.At, n.Parent})
+			tags, in = append(tags, at.At), append(in, n.Parent)
 		case at.Level == 1 && n.Gone:
-			p.Names = append(p.Names, Named{Group: at.At})
+			names[at.At] = ""
 		case at.Level == 1:
-			p.Names = append(p.Names, Named{at.At, n.Name})
+			names[at.At] = n.Name
 		}
 	}
-	return p
+	return s.Size(1), names, tags, in
 }
 
-// Splitter divides tags into k parts by k-means, each part nearest to its
-// centroid first. The same seed gives the same parts.
+// Splitter divides groups.
 type Splitter interface {
+	// Split divides tags into at most k parts by k-means, each part with the tags
+	// nearest to its centroid first. The same seed gives the same parts. It may run
+	// beside other calls.
 	Split(ctx context.Context, tags []int, k int, seed uint64) ([][]int, error)
 }
 
-// Mapper places all tags in a plane: x and y for each, from 0 to 1.
+// Mapper draws the map.
 type Mapper interface {
+	// Map returns x and y of every tag in the unit square, [tags][2]. It may run beside
+	// other calls.
 	Map(ctx context.Context) ([][2]float32, error)
 }
 
 // Example is a landmark that carries a tag.
 type Example struct {
-	Title  string   `json:"title"`
-	Link   string   `json:"link,omitempty"`   // its Commons category
-	Images []string `json:"images,omitempty"` // names for Image
+	// Title is the landmark's name.
+	Title string `json:"title"`
+	// Link is the address of its Commons category, "" if it has none.
+	Link string `json:"link,omitempty"`
+	// Images are names that Exampler.Image takes.
+	Images []string `json:"images,omitempty"`
 }
 
-// Exampler finds examples of what a tag stands for.
+// Exampler finds examples of what a tag stands for. It is safe for concurrent use.
 type Exampler interface {
-	Examples(tag, n int) ([]Example, error)
+	// Examples calls show for at most n landmarks that carry the tag, those with images
+	// first, with the title, the address of the Commons category ("" for none) and the
+	// names of images.
+	Examples(tag, n int, show func(title, link string, images []string)) error
 	// Image returns the bytes of an image that Examples named.
 	Image(ctx context.Context, name string) ([]byte, error)
 }
 
-// Config is what a page is made of. Session, Save, Hosts and Queue are needed;
-// without the others the page lacks what they give.
+// Config is what a page is made of. Session, Save, Hosts and Queue are required;
+// without one of the others the page lacks the feature.
 type Config struct {
-	Session *curate.Session         // with the log's edits
-	Save    func(curate.Edit) error // returns when the edit is on disk
-	By      string                  // the curator
-	Log     string                  // its name, to show
+	// Session has the edits of the log replayed on it.
+	Session *curate.Session
+	// Save appends an edit to the log and returns when it is on disk.
+	Save func(curate.Edit) error
+	// By is the name of the curator.
+	By string
+	// Log is the name of the log, to show.
+	Log string
 
-	Hosts []string // values of the Host header that are served: "127.0.0.1:8350"
-	Queue string   // names the log in the browser's storage, where edits wait: the same each time that it is served
+	// Hosts are the values of the Host header that are served, such as
+	// "127.0.0.1:8350".
+	Hosts []string
+	// Queue names the log in the browser's storage, where unsaved edits wait. It must
+	// be the same each time that the log is served.
+	Queue string
 
+	// Suggester suggests groups for tags, and tags for groups.
 	Suggester Suggester
-	Splitter  Splitter
-	Mapper    Mapper
-	Examples  Exampler
-	Compared  *curate.Comparison // what an adjudicator decides
-	Names     [2]string          // the two curators of Compared
+	// Splitter previews the division of a group.
+	Splitter Splitter
+	// Mapper draws the map.
+	Mapper Mapper
+	// Examples shows landmarks that carry a tag.
+	Examples Exampler
+	// Compared is the comparison that an adjudicator works through.
+	Compared *curate.Comparison
+	// Names are those of the two curators of Compared.
+	Names [2]string
 
-	// Finish writes the hierarchy and says what came of it.
+	// Finish writes the hierarchy and returns what to tell the curator.
 	Finish func() (string, error)
-	// Linked is told when the one-time link has been used, and the next one's key.
+	// Linked is called when the one-time link has been used, with the key of the next
+	// one.
 	Linked func(key string)
-	Now    func() time.Time // time of edits; nil: the clock
+	// Now returns the time of an edit; nil for the clock.
+	Now func() time.Time
 }
 
-// Server answers the page.
+// Server serves the page.
 type Server struct {
 	c     Config
 	guard *guard
 
 	mu      sync.Mutex
 	session *curate.Session
-	seen    [][]int32           // version at which each place changed last, by level
-	recent  []curate.Place      // what changed last, oldest first
-	whole   int                 // versions before this one get everything: recent does not reach back to them
-	ids     map[string]int      // numbers of the edits by the id their author gave them
+	seen    [][]int32           // version of the last change of each place, by level
+	recent  []curate.Place      // latest changed places, oldest first
+	whole   int                 // recent does not reach back before this version
+	ids     map[string]int      // numbers of the edits by their order's ID
 	changed chan struct{}       // closed at the next edit
-	extra   map[int]distanceRow // of tags that are not in their draft cluster
-	home    []int32             // cluster that the draft has each tag in
-	draftD  []float32           // distance that the draft has for each tag
+	extra   map[int]distanceRow // of tags that have left their draft cluster
+	home    []int32             // cluster of each tag in the draft
+	draftD  []float32           // distance of each tag in the draft
 	outlier []bool
-	draft   string // tells this draft from another
+	draft   string // identifies the draft
 
 	mapOnce sync.Mutex
 	places  [][2]float32
@@ -150,7 +158,7 @@ type Server struct {
 	stopped sync.Once
 }
 
-// distanceRow is the distance of a tag in the group it was moved to.
+// distanceRow is the distance of a tag in the group that it was moved to.
 type distanceRow struct {
 	group int
 	d     float32
@@ -159,12 +167,13 @@ type distanceRow struct {
 // New makes the server of a page.
 func New(c Config) (*Server, error) {
 	if c.Session == nil || c.Save == nil || len(c.Hosts) == 0 || c.Queue == "" {
-		return nil, errors.New("serve: a session, a log with a name for its queue, and a host are needed")
+		return nil, errors.New("serve: Session, Save, Hosts and Queue are required")
 	}
 	if c.Now == nil {
 		c.Now = func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 	}
-	s := &Server{c: c, session: c.Session, ids: map[string]int{}, changed: make(chan struct{}), closing: make(chan struct{}), extra: map[int]distanceRow{}}
+	s := &Server{c: c, session: c.Session, ids: map[string]int{}, changed: make(chan struct{}),
+		closing: make(chan struct{}), extra: map[int]distanceRow{}}
 	s.guard = newGuard(c.Hosts, c.Linked)
 	for _, e := range c.Session.Edits() {
 		if id := editID(e); id != "" {
@@ -180,7 +189,7 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// readDraft notes where the draft has each tag, and which draft it is.
+// readDraft notes where the draft has each tag, and computes its identifier.
 func (s *Server) readDraft() {
 	d := s.session.Draft()
 	s.home, s.draftD, s.outlier = make([]int32, len(d.Tags)), make([]float32, len(d.Tags)), make([]bool, len(d.Tags))
@@ -189,14 +198,14 @@ func (s *Server) readDraft() {
 			s.home[m.Tag], s.draftD[m.Tag], s.outlier[m.Tag] = int32(k), float32(m.Distance), m.Outlier
 		}
 	}
-	sum := sha256.New() // writing to it cannot fail
+	sum := sha256.New() // writing to a hash cannot fail
 	for i, t := range d.Tags {
 		fmt.Fprintf(sum, "%q %q %d\n", t.Name, t.QID, s.home[i])
 	}
 	s.draft = hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// touch fits the list of versions of a level to its size; new places changed
+// touch fits the list of versions of a level to its size. New places count as changed
 // now.
 func (s *Server) touch(level int) {
 	seen := s.seen[level]
@@ -207,14 +216,13 @@ func (s *Server) touch(level int) {
 	s.seen[level] = seen[:size]
 }
 
-// Key is that of the current one-time link, "/#key=…".
+// Key returns the key of the current one-time link, "/#key=…".
 func (s *Server) Key() string { return s.guard.key() }
 
-// Stop ends the requests that wait for changes, so that a server can be shut
-// down.
+// Stop ends the requests that wait for changes, so that the HTTP server can shut down.
 func (s *Server) Stop() { s.stopped.Do(func() { close(s.closing) }) }
 
-// Handler answers requests, guarded.
+// Handler returns the guarded handler of all requests.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page)

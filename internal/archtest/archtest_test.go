@@ -28,18 +28,23 @@ var may = map[string][]string{
 	"scrape/scrapetest":       {"scrape", "scrape/page", "scrape/api", "scrape/polite", "scrape/fakecommons", "labels"},
 	"cluster":                 {"labels"},
 	"cluster/report":          {"cluster", "labels"},
+	"cluster/space":           {"cluster", "labels"},
+	"cluster/sweep":           {"cluster", "labels"},
 	"curate":                  {"labels"},
 	"curate/format":           {"curate", "labels"},
 	"curate/serve":            {"curate", "labels"},
 	"shards":                  {"labels"},
 	"shards/dataset":          {"labels", "shards"},
+	"shards/provenance":       {"labels", "shards", "shards/dataset"},
+	"shards/examples":         {"labels", "shards"},
 	"train":                   {"labels", "train/…"},
 	"train/tensor":            {"train/device"},
 	"train/device":            {},
-	"train/device/cpu":        {"train/device"},
+	"train/device/reference":  {"train/device"},
+	"train/device/cpu":        {"train/device", "train/device/reference"},
 	"train/device/cuda":       {"train/device"},
 	"train/device/cuda/emu":   {},
-	"train/device/devicetest": {"train/device", "train/device/cpu", "train/device/cuda"},
+	"train/device/devicetest": {"train/device", "train/device/cpu", "train/device/cuda", "train/device/reference"},
 	"train/device/observe":    {"train/device"},
 	"train/grad":              {"train/device"},
 	"train/nn":                {"train/grad", "train/tensor", "train/device"},
@@ -47,7 +52,12 @@ var may = map[string][]string{
 	"train/text":              {"train/nn", "train/grad", "train/tensor", "train/device"},
 	"train/loss":              {"train/grad", "train/device", "train/nn", "labels"},
 	"train/metric":            {"labels"},
+	"train/stats":             {"train/sample"},
+	"train/embeddings":        {"labels"},
+	"train/evaluation":        {"train", "train/metric", "labels"},
 	"train/export":            {"train", "train/backbone", "train/nn"},
+	"train/history":           {"train", "train/stats"},
+	"train/recipe":            {"train", "train/history"},
 	"train/sample":            {"labels"},
 	"train/optim":             {"train/device", "train/grad"},
 	"cmd/hgld":                {"…"},
@@ -55,11 +65,20 @@ var may = map[string][]string{
 
 // internalMay lists what a package below internal may import of ours.
 var internalMay = map[string][]string{
-	"internal/blas":           {"internal/dlopen"},
+	"internal/atomicfile": {"internal/filelock"},
+	"internal/blas":       {"internal/dlopen"},
+	"internal/demo": {"internal/atomicfile", "internal/filehash", "internal/report", "internal/sketch",
+		"labels", "curate", "scrape/fakecommons", "train/history"}, // a user of every stage, as cmd/hgld is
 	"internal/goldens/traces": {"internal/goldens", "internal/tensorfile"},
-	"internal/tensorboard":    {"internal/protowire"},
-	"internal/tensorfile":     {"internal/half"},
-	"internal/img":            {"internal/dlopen"},
+	"internal/powercut":       {"internal/iotrace"},
+	"internal/settings":       {"internal/registry"},
+	"internal/pipeline": {"internal/settings", "internal/exitcode", "internal/atomicfile",
+		"internal/filehash", "internal/registry"},
+	"internal/tensorboard": {"internal/atomicfile", "internal/protowire"},
+	"internal/tensorfile":  {"internal/half"},
+	"internal/texttable":   {"internal/registry"},
+	"internal/torchfile":   {"internal/tensorfile"},
+	"internal/img":         {"internal/dlopen"},
 }
 
 // backends are named by cmd/hgld, devicetest and tests alone; everyone else
@@ -184,6 +203,32 @@ func TestOnlyTheCommandEndsTheProcess(t *testing.T) {
 	}
 }
 
+// makesFolders lists who may call os.Mkdir and os.MkdirAll: a folder that they make
+// can vanish in a power cut, with the files that were synced in it.
+var makesFolders = []string{
+	"internal/atomicfile",
+	"train/device/cuda/emu", // a cache
+	"internal/powercut",     // the folders that a power cut leaves
+}
+
+func TestFoldersAreMadeDurably(t *testing.T) {
+	for _, f := range parseAll(t) {
+		if f.test || slices.Contains(makesFolders, f.pkg) || strings.HasPrefix(f.pkg, "scripts/") {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "os" && (sel.Sel.Name == "Mkdir" || sel.Sel.Name == "MkdirAll") {
+				t.Errorf("%s: os.%s; atomicfile.%[2]s also syncs the folder above", f.set.Position(sel.Pos()), sel.Sel.Name)
+			}
+			return true
+		})
+	}
+}
+
 func TestEveryPackageSaysWhatItIs(t *testing.T) {
 	said := map[string]string{}
 	for _, f := range parseAll(t) {
@@ -272,4 +317,44 @@ func exportedReceiver(d *ast.FuncDecl) bool {
 func interfaceMethod(d *ast.FuncDecl) bool {
 	return d.Recv != nil && slices.Contains([]string{"Error", "String", "Unwrap", "Len", "Less", "Swap", "Close", "Read", "Write",
 		"MarshalJSON", "UnmarshalJSON", "MarshalYAML", "UnmarshalYAML", "Is"}, d.Name.Name)
+}
+
+// quotes are the functions whose messages quote what users and files say. %q alone
+// would quote a megabyte of it.
+var quotes = []string{"Errorf", "Sprintf", "usagef", "errorf", "withHint", "bad", "broken", "fail", "report", "warn"}
+
+// quoteFreely lists packages that no data of users reach.
+var quoteFreely = []string{"scrape/fakecommons", "train/device", "train/device/cuda/emu", "train/device/devicetest",
+	"internal/goldens", "internal/smalldisk", "internal/longdata", "internal/iotrace", "internal/powercut"}
+
+func TestMessagesQuoteBoundedText(t *testing.T) {
+	for _, f := range parseAll(t) {
+		if f.test || slices.Contains(quoteFreely, f.pkg) || strings.HasPrefix(f.pkg, "scripts/") {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || !slices.Contains(quotes, calledName(call)) {
+				return true
+			}
+			ast.Inspect(call, func(n ast.Node) bool {
+				if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && strings.Contains(text.Value, "%q") {
+					t.Errorf("%s: %%q quotes without end; %%.80q quotes 80 characters", f.set.Position(text.Pos()))
+				}
+				return true
+			})
+			return true
+		})
+	}
+}
+
+// calledName is the name of the function or method that is called.
+func calledName(call *ast.CallExpr) string {
+	switch f := call.Fun.(type) {
+	case *ast.Ident:
+		return f.Name
+	case *ast.SelectorExpr:
+		return f.Sel.Name
+	}
+	return ""
 }

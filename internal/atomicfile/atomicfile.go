@@ -1,6 +1,6 @@
-// Package atomicfile writes files that appear under their name only when they
-// are complete and on disk: temporary file, fsync, rename, fsync of the
-// directory. A reader, a second process or a kill -9 never sees half a file.
+// Package atomicfile writes files that appear under their name only when they are
+// complete and on disk: temporary file, fsync, rename, fsync of the directory. No
+// reader, second process or kill -9 leaves or sees half a file.
 package atomicfile
 
 import (
@@ -11,10 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"hgld/internal/filelock"
 )
 
-// File is a file in the making. Commit gives it its name; Close without Commit
-// removes it, so `defer f.Close()` is right after every Create.
+// File is an unfinished file. Commit gives it its name. Close without Commit removes
+// it, so `defer f.Close()` is right after every Create.
 type File struct {
 	*os.File
 	path   string // as Create was asked for it, for errors
@@ -22,16 +24,16 @@ type File struct {
 	done   bool
 }
 
-// errFolder is the reason why a folder is not written.
+// errFolder is the error of writing to a folder.
 var errFolder = errors.New("is a folder; want the name of a file")
 
 // Create starts a file that will be called path. The temporary file lies beside
-// it, so that the rename stays on one file system.
+// it, so that the rename stays on one file system. Those that killed processes left
+// of the same path are removed.
 //
-// What has the name already stays what it is: a symbolic link leads to the file
-// that is replaced, and a file keeps its mode. A device or a pipe cannot be
-// replaced, so that it is written straight, and what was written before an error
-// is out. A folder is an error.
+// An existing file keeps its kind and mode: if path is a symbolic link, the file that
+// it leads to is replaced. A device or a pipe cannot be replaced, so it is written
+// directly, and an error does not take back what was written. A folder is an error.
 func Create(path string) (*File, error) { return create(path, 0o644) }
 
 func create(path string, perm fs.FileMode) (*File, error) {
@@ -52,6 +54,7 @@ func create(path string, perm fs.FileMode) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	removeLeftovers(target)
 	f, err := temporary(target, perm)
 	if err != nil {
 		return nil, &fs.PathError{Op: "create", Path: path, Err: errors.Unwrap(err)}
@@ -86,16 +89,37 @@ func follow(path string) (string, error) {
 	return "", &fs.PathError{Op: "write", Path: path, Err: errors.New("leads round in a circle of symbolic links")}
 }
 
-// temporary makes a new file beside path, with the mode perm before umask. Its error is a *fs.PathError, as os has it.
+// temporarySuffix stands between the name of a file and the number of its temporary.
+const temporarySuffix = ".tmp-"
+
+// temporary makes a new file beside path, with the mode perm before umask, and locks
+// it. Its error is a *fs.PathError, as os has it.
 func temporary(path string, perm fs.FileMode) (*os.File, error) {
 	dir, base := filepath.Split(path)
 	for {
-		name := dir + "." + base + ".tmp-" + strconv.FormatUint(uint64(rand.Uint32()), 10)
+		name := dir + "." + base + temporarySuffix + strconv.FormatUint(uint64(rand.Uint32()), 10)
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
-		if !errors.Is(err, fs.ErrExist) {
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil || kept(f) {
 			return f, err
 		}
+		if err := f.Close(); err != nil {
+			return nil, err
+		}
 	}
+}
+
+// kept locks a new temporary file, so that nobody takes it for a leftover. It says
+// false if another process did so before the lock. On a file system without locks
+// nobody removes leftovers.
+func kept(f *os.File) bool {
+	if errors.As(filelock.Take(f), new(*filelock.LockedError)) {
+		return false
+	}
+	named, err := filelock.Named(f, f.Name())
+	return named || err != nil
 }
 
 // named makes an error of the temporary file speak of the file that a user knows.
@@ -139,14 +163,29 @@ func (f *File) Commit() error {
 	if err := f.Sync(); err != nil {
 		return f.named(err)
 	}
-	if err := f.File.Close(); err != nil {
-		return f.named(err)
+	if !renamesOpen {
+		if err := f.File.Close(); err != nil {
+			return f.named(err)
+		}
 	}
 	if err := os.Rename(f.Name(), f.target); err != nil {
 		return f.named(err)
 	}
 	f.done = true
+	if err := f.end(); err != nil {
+		return f.named(err)
+	}
 	return SyncDir(filepath.Dir(f.target))
+}
+
+// end gives the lock back and closes the file, if Commit has not done so before.
+func (f *File) end() error {
+	if !renamesOpen {
+		return nil
+	}
+	// A process that is just being started shares the lock until it runs its program.
+	_ = filelock.Release(f.File) // fails where there are no locks
+	return f.File.Close()
 }
 
 // Close drops the file unless it was committed.
@@ -155,10 +194,14 @@ func (f *File) Close() error {
 		return nil
 	}
 	f.done = true
-	err := f.File.Close()
 	if f.target == "" {
-		return err
+		return f.File.Close()
 	}
+	if !renamesOpen {
+		f.File.Close()
+		return os.Remove(f.Name())
+	}
+	defer f.end() // behind the removal: as long as the lock is held, nobody else removes the file
 	return os.Remove(f.Name())
 }
 

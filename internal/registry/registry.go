@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// Entry is one row of a table: a kebab-case name, the sentence that help texts
-// and the README print, and the value with its published defaults.
+// Entry is one row of a table.
 type Entry[T any] struct {
-	Name  string
-	About string
-	Value T
+	Name   string // kebab-case, unique in its table
+	About  string // one line for help texts and documents
+	Source string // "authors, title, venue; place in it"; empty where there is no publication
+	Value  T      // with the published defaults
 }
 
 // Table is an ordered list of entries with unique names.
@@ -43,18 +43,19 @@ func (t Table[T]) Names() []string {
 
 // UnknownError says that a name is not in a list, and what was probably meant.
 type UnknownError struct {
-	Kind, Name, Nearest string
-	Known               []string
+	Kind, Name, Nearest string   // Nearest is "" if no known name is similar
+	Known               []string // all names, in table order
 }
 
 // Error proposes the nearest name, and lists those that are known.
 func (e *UnknownError) Error() string {
-	s := fmt.Sprintf("unknown %s %q", e.Kind, e.Name)
+	s := fmt.Sprintf("unknown %s %.80q", e.Kind, e.Name)
 	if e.Nearest != "" {
-		s += fmt.Sprintf(": did you mean %q?", e.Nearest)
+		s += fmt.Sprintf(": did you mean %.80q?", e.Nearest)
 	}
 	if len(e.Known) > 0 {
-		s += fmt.Sprintf(" (known: %s)", strings.Join(e.Known, ", "))
+		known := fmt.Sprintf("%.800q", strings.Join(e.Known, ", ")) // columns of a file are among what can be known
+		s += " (known: " + known[1:len(known)-1] + ")"
 	}
 	return s
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func TestGetNamesTheNearest(t *testing.T) {
-	table := Table[int]{{"smooth-ap", "", 1}, {"sup-ap", "", 2}}
+	table := Table[int]{{Name: "smooth-ap", Value: 1}, {Name: "sup-ap", Value: 2}}
 	if v, err := table.Get("loss", "sup-ap"); err != nil || v != 2 {
 		t.Fatalf("Get = %d, %v", v, err)
 	}

@@ -17,13 +17,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"hgld/internal/atomicfile"
 	"hgld/internal/protowire"
 )
 
 // Scalar is a value of a curve.
 type Scalar struct {
-	Tag   string // "train/loss": what stands before the slash groups the curves
-	Value float64
+	Tag   string  // "train/loss": what stands before the slash groups the curves
+	Value float64 // finite
 }
 
 // Writer appends to an event file. Every call is one write: a process that is
@@ -41,7 +42,7 @@ const filePrefix = "events.out.tfevents."
 // after step: what earlier files say of later steps, which are taken again, no
 // longer counts. at is the time of now.
 func Create(dir string, step int, at time.Time) (*Writer, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := atomicfile.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
 	old, err := fs.Glob(os.DirFS(dir), filePrefix+"*")
@@ -55,7 +56,8 @@ func Create(dir string, step int, at time.Time) (*Writer, error) {
 			next = max(next, n+1)
 		}
 	}
-	file, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("%s%06d", filePrefix, next)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	file, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("%s%06d", filePrefix, next)),
+		os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, err
 	}

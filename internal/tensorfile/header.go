@@ -25,7 +25,7 @@ func (f *File) parse(header []byte) error {
 	seen := map[string]bool{}
 	err := members(d, func(name string) error {
 		if seen[name] {
-			return bad("tensor %q is there twice", name)
+			return bad("tensor %.80q is there twice", name)
 		}
 		seen[name] = true
 		if name == metadataKey {
@@ -55,7 +55,7 @@ func members(d *json.Decoder, f func(key string) error) error {
 		return err
 	}
 	if open != json.Delim('{') {
-		return fmt.Errorf("%v where an object is expected", open)
+		return fmt.Errorf("%.80q where an object is expected", fmt.Sprint(open))
 	}
 	for d.More() {
 		key, err := d.Token()
@@ -74,7 +74,7 @@ func (f *File) parseMetadata(d *json.Decoder) error {
 	f.Metadata = map[string]string{}
 	return members(d, func(key string) error {
 		if _, twice := f.Metadata[key]; twice {
-			return fmt.Errorf("metadata %q is there twice", key)
+			return fmt.Errorf("metadata %.80q is there twice", key)
 		}
 		v, err := d.Token()
 		if err != nil {
@@ -82,7 +82,7 @@ func (f *File) parseMetadata(d *json.Decoder) error {
 		}
 		s, ok := v.(string)
 		if !ok {
-			return fmt.Errorf("metadata %q is not a string", key)
+			return fmt.Errorf("metadata %.80q is not a string", key)
 		}
 		f.Metadata[key] = s
 		return nil
@@ -99,7 +99,7 @@ func parseEntry(d *json.Decoder, name string) (e entry, err error) {
 	seen := map[string]bool{}
 	err = members(d, func(key string) error {
 		if seen[key] {
-			return bad("%q is there twice", key)
+			return bad("%.80q is there twice", key)
 		}
 		seen[key] = true
 		switch key {
@@ -110,7 +110,7 @@ func parseEntry(d *json.Decoder, name string) (e entry, err error) {
 			}
 			s, ok := v.(string)
 			if _, known := dtypes[s]; !ok || !known {
-				return bad("unknown type %v", v)
+				return bad("unknown type %.80q", fmt.Sprint(v))
 			}
 			e.tensor.DType = s
 			return nil
@@ -119,7 +119,7 @@ func parseEntry(d *json.Decoder, name string) (e entry, err error) {
 		case "data_offsets":
 			offsets, err = numbers(d, 2)
 		default:
-			return bad("unknown key %q", key)
+			return bad("unknown key %.80q", key)
 		}
 		if err != nil {
 			return bad("%s: %v", key, err)
@@ -158,7 +158,7 @@ func numbers(d *json.Decoder, limit int) ([]uint64, error) {
 		return nil, err
 	}
 	if open != json.Delim('[') {
-		return nil, fmt.Errorf("%v where a list is expected", open)
+		return nil, fmt.Errorf("%.80q where a list is expected", fmt.Sprint(open))
 	}
 	list := []uint64{}
 	for d.More() {
@@ -168,11 +168,11 @@ func numbers(d *json.Decoder, limit int) ([]uint64, error) {
 		}
 		n, ok := v.(json.Number)
 		if !ok {
-			return nil, fmt.Errorf("%v where a number is expected", v)
+			return nil, fmt.Errorf("%.80q where a number is expected", fmt.Sprint(v))
 		}
 		u, err := strconv.ParseUint(n.String(), 10, 63)
 		if err != nil {
-			return nil, fmt.Errorf("%s is no whole number below 2^63", n)
+			return nil, fmt.Errorf("%.80s is no whole number below 2^63", n)
 		}
 		if len(list) == limit {
 			return nil, fmt.Errorf("more than %d numbers", limit)

@@ -16,7 +16,7 @@ func (a *NPY) parse(header string) (dims []uint64, err error) {
 		key := p.str()
 		p.want(":")
 		if seen[key] {
-			p.fail("%q is there twice", key)
+			p.fail("%.80q is there twice", key)
 		}
 		seen[key] = true
 		switch key {
@@ -35,7 +35,7 @@ func (a *NPY) parse(header string) (dims []uint64, err error) {
 		case "shape":
 			dims = p.tuple()
 		default:
-			p.fail("unknown key %q", key)
+			p.fail("unknown key %.80q", key)
 		}
 		if !p.accept(",") {
 			p.want("}")
@@ -80,7 +80,7 @@ func (p *literal) accept(s string) bool {
 
 func (p *literal) want(s string) {
 	if p.err == nil && !p.accept(s) {
-		p.fail("%q expected before %.20q", s, p.rest)
+		p.fail("%.80q expected before %.20q", s, p.rest)
 	}
 }
 
@@ -107,11 +107,11 @@ func (p *literal) dtype() string {
 	}
 	switch {
 	case strings.Contains(s, "O"):
-		p.fail("type %q: Python objects are pickles, which are never read", s)
+		p.fail("type %.80q: Python objects are pickles, which are never read", s)
 	case strings.HasPrefix(s, ">"):
-		p.fail("type %q is big endian; write it again with .astype('<%s')", s, s[1:])
+		p.fail("type %.80q is big endian; write it again with .astype('<%s')", s, s[1:])
 	default:
-		p.fail("unknown type %q (known: <f8 <f4 <f2 <i8 <i4 |u1)", s)
+		p.fail("unknown type %.80q (known: <f8 <f4 <f2 <i8 <i4 |u1)", s)
 	}
 	return ""
 }

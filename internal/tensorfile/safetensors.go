@@ -76,7 +76,7 @@ func safetensorsHeader(ts []Tensor, meta map[string]string) ([]byte, error) {
 	offset := 0
 	for _, t := range ts {
 		if seen[t.Name] || !utf8.ValidString(t.Name) {
-			return nil, fmt.Errorf("tensor %q: the name is taken, reserved or not UTF-8", t.Name)
+			return nil, fmt.Errorf("tensor %.80q: the name is taken, reserved or not UTF-8", t.Name)
 		}
 		seen[t.Name] = true
 		if err := t.check(); err != nil {
@@ -106,7 +106,7 @@ func safetensorsHeader(ts []Tensor, meta map[string]string) ([]byte, error) {
 
 // File is an open safetensors file.
 type File struct {
-	Metadata map[string]string
+	Metadata map[string]string // __metadata__ of the header
 
 	entries []entry        // in the order of the data
 	index   map[string]int // into entries
@@ -235,7 +235,7 @@ func (f *File) Tensor(name string) (Tensor, error) {
 	e := f.entries[i]
 	data, err := f.data.slice(int64(e.begin), int64(e.end-e.begin))
 	if err != nil {
-		return Tensor{}, fmt.Errorf("safetensors: tensor %q: %w", name, err)
+		return Tensor{}, fmt.Errorf("safetensors: tensor %.80q: %w", name, err)
 	}
 	t := e.tensor
 	t.Shape, t.Data = slices.Clone(t.Shape), data
@@ -262,7 +262,8 @@ func (f *File) Float64(name string) ([]float64, error) {
 
 func (f *File) unknown(name string) error {
 	names := f.Names()
-	return fmt.Errorf("safetensors: no tensor %q among %d, the first of which are %q", name, len(names), names[:min(3, len(names))])
+	return fmt.Errorf("safetensors: no tensor %.80q among %d, the first of which are %.80q", name, len(names),
+		names[:min(3, len(names))])
 }
 
 // ReadAll returns every tensor of a file, in the order of the data, and its

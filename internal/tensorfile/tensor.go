@@ -17,10 +17,10 @@ import (
 // endian; DType is a name of the safetensors format: F64 F32 F16 BF16, I64 I32
 // I16 I8, U64 U32 U16 U8, BOOL. A shape without dimensions is one number.
 type Tensor struct {
-	Name  string
-	DType string
-	Shape []int
-	Data  []byte
+	Name  string // unique in its file
+	DType string // in the words of safetensors: F32, BF16, I64 …
+	Shape []int  // row-major
+	Data  []byte // little-endian
 }
 
 // dtypes lists the element types with their sizes in bytes.
@@ -30,12 +30,12 @@ var dtypes = map[string]int{
 	"U64": 8, "U32": 4, "U16": 2, "U8": 1, "BOOL": 1,
 }
 
-// FormatError says that a file is not what its format promises: damaged, cut
-// off or crafted, as against a failure to read it.
+// FormatError says that a file violates its format: it is damaged, cut off or crafted.
+// Failures to read a file are other errors.
 type FormatError struct {
 	Format string // "safetensors" or "npy"
 	Tensor string // the tensor at fault, if it is one
-	Reason string
+	Reason string // what is wrong, and what was expected
 }
 
 // Error names the format, the tensor if it is of one, and what is wrong.
@@ -43,7 +43,7 @@ func (e *FormatError) Error() string {
 	if e.Tensor == "" {
 		return e.Format + ": " + e.Reason
 	}
-	return fmt.Sprintf("%s: tensor %q: %s", e.Format, e.Tensor, e.Reason)
+	return fmt.Sprintf("%s: tensor %.80q: %s", e.Format, e.Tensor, e.Reason)
 }
 
 // NewF32 returns a tensor of float32 values.
@@ -98,7 +98,7 @@ func (t Tensor) Int64() ([]int64, error) {
 		case "I64", "U64":
 			dst[i] = int64(le.Uint64(t.Data[8*i:]))
 			if t.DType == "U64" && dst[i] < 0 {
-				return nil, fmt.Errorf("tensor %q: %d at %d does not fit int64", t.Name, uint64(dst[i]), i)
+				return nil, fmt.Errorf("tensor %.80q: %d at %d does not fit int64", t.Name, uint64(dst[i]), i)
 			}
 		case "I32":
 			dst[i] = int64(int32(le.Uint32(t.Data[4*i:])))
@@ -113,7 +113,7 @@ func (t Tensor) Int64() ([]int64, error) {
 		case "U8", "BOOL":
 			dst[i] = int64(t.Data[i])
 		default:
-			return nil, fmt.Errorf("tensor %q: %s where integers are expected", t.Name, t.DType)
+			return nil, fmt.Errorf("tensor %.80q: %s where integers are expected", t.Name, t.DType)
 		}
 	}
 	return dst, nil
@@ -123,17 +123,17 @@ func (t Tensor) Int64() ([]int64, error) {
 func (t Tensor) check() error {
 	size, ok := dtypes[t.DType]
 	if !ok {
-		return fmt.Errorf("tensor %q: unknown type %q", t.Name, t.DType)
+		return fmt.Errorf("tensor %.80q: unknown type %.80q", t.Name, t.DType)
 	}
 	dims := make([]uint64, len(t.Shape))
 	for i, d := range t.Shape {
 		if d < 0 {
-			return fmt.Errorf("tensor %q: negative dimension in %v", t.Name, t.Shape)
+			return fmt.Errorf("tensor %.80q: negative dimension in %v", t.Name, t.Shape)
 		}
 		dims[i] = uint64(d)
 	}
 	if want, ok := byteSize(dims, size); !ok || want != uint64(len(t.Data)) {
-		return fmt.Errorf("tensor %q: %d bytes for %s%v", t.Name, len(t.Data), t.DType, t.Shape)
+		return fmt.Errorf("tensor %.80q: %d bytes for %s%v", t.Name, len(t.Data), t.DType, t.Shape)
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func byteSize(dims []uint64, size int) (uint64, bool) {
 func widen[T float32 | float64](dst []T, dtype string, src []byte) error {
 	size, ok := dtypes[dtype]
 	if !ok {
-		return fmt.Errorf("unknown type %q", dtype)
+		return fmt.Errorf("unknown type %.80q", dtype)
 	}
 	if len(src) != size*len(dst) {
 		return fmt.Errorf("%d bytes for %d elements of %s", len(src), len(dst), dtype)

@@ -80,7 +80,7 @@ func New(o Options, transport http.RoundTripper) (*Source, error) {
 		u, err := url.Parse(*base)
 		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" ||
 			u.RawQuery != "" {
-			return nil, fmt.Errorf("api: %q is not the URL of a site; want one such as https://commons.wikimedia.org", *base)
+			return nil, fmt.Errorf("api: %.80q is not the URL of a site; want one such as https://commons.wikimedia.org", *base)
 		}
 		*base = u.Scheme + "://" + u.Host
 	}

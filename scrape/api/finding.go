@@ -33,7 +33,7 @@ func (s *Source) Read(step string, keys []string, answers []scrape.Answer) (map[
 	case stepLog:
 		return readLog(keys, answers)
 	}
-	return nil, fmt.Errorf("unknown step %q", step)
+	return nil, fmt.Errorf("unknown step %.80q", step)
 }
 
 // Finding builds the record of a title. It follows the title to its item and the item's

@@ -106,7 +106,7 @@ func readFrame(body []byte, entities func(*cursor) error) (reply, error) {
 			}
 		}
 		if err != nil {
-			err = fmt.Errorf("its %q: %w", key, err)
+			err = fmt.Errorf("its %.80q: %w", key, err)
 		}
 		return err
 	})

@@ -129,7 +129,7 @@ func (b *infobox) truncate(level int) error {
 		if header == Header {
 			b.state, b.found = matched, true
 		} else if code := languageOf(header); code != "" {
-			return fmt.Errorf("the infobox is in the language %q: it has the header %q for %q", code, header, Header)
+			return fmt.Errorf("the infobox is in the language %.80q: it has the header %.80q for %.80q", code, header, Header)
 		}
 	case b.state == inCell && b.cell > level:
 		b.state, b.done = between, true
@@ -160,10 +160,10 @@ func (b *infobox) endValue(listed bool) error {
 		return nil
 	}
 	if b.size += len(text) + len(v.Link); b.size > maxText {
-		return fmt.Errorf("the values of %q have more than %d bytes", Header, maxText)
+		return fmt.Errorf("the values of %.80q have more than %d bytes", Header, maxText)
 	}
 	if b.values = append(b.values, v); len(b.values) > maxValues {
-		return fmt.Errorf("%q has more than %d values", Header, maxValues)
+		return fmt.Errorf("%.80q has more than %d values", Header, maxValues)
 	}
 	return nil
 }

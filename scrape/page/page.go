@@ -44,7 +44,7 @@ func New(base string, transport http.RoundTripper, now func() time.Time) (*Sourc
 	u, err := url.Parse(base)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" ||
 		u.RawQuery != "" {
-		return nil, fmt.Errorf("page: %q is not the URL of a site; want one such as https://commons.wikimedia.org", base)
+		return nil, fmt.Errorf("page: %.80q is not the URL of a site; want one such as https://commons.wikimedia.org", base)
 	}
 	return &Source{base: u, collector: newCollector(transport), now: now}, nil
 }

@@ -37,11 +37,11 @@ func checkContact(contact string) error {
 		host = u.Hostname()
 	}
 	if host == "" {
-		return fmt.Errorf("contact %q is neither an e-mail address nor a URL", contact)
+		return fmt.Errorf("contact %.80q is neither an e-mail address nor a URL", contact)
 	}
 	for _, p := range placeholders {
 		if host == p || strings.HasSuffix(host, "."+p) {
-			return fmt.Errorf("contact %q is a placeholder; give an address that reaches you", contact)
+			return fmt.Errorf("contact %.80q is a placeholder; give an address that reaches you", contact)
 		}
 	}
 	return nil

@@ -24,7 +24,7 @@ type RobotsError struct {
 
 // Error names the user agent.
 func (e *RobotsError) Error() string {
-	return fmt.Sprintf("the site's robots.txt forbids it to %q", e.Agent)
+	return fmt.Sprintf("the site's robots.txt forbids it to %.80q", e.Agent)
 }
 
 // robots caches the rules of each host for a day.

@@ -21,13 +21,13 @@ import (
 //	    img/WOMEN/Dresses/id_00000002/02_1_front.jpg  id_00000002  train
 //	img/WOMEN/Dresses/… or Img/img/WOMEN/Dresses/…
 //
-// The first line is the number of records; columns are parted by spaces, and the
-// last is train, query or gallery, which are the splits. Query and gallery share
-// their items, and training has none of them.
+// The first line is the number of records. Columns are separated by spaces, and the last
+// is the split: train, query or gallery. Query and gallery share their items; training has
+// other items.
 //
 // The levels are item (item_id) and category, the two folders of the path
 // (WOMEN/Dresses), of which there are 23 (Rolínek et al., "RaMBO", CVPR 2020). The
-// level department (WOMEN, MEN) may be named besides.
+// optional third level is department (WOMEN, MEN).
 type InShop struct{}
 
 const inShopColumns = "image_name item_id evaluation_status"
@@ -49,7 +49,7 @@ func (InShop) Open(ctx context.Context, s Settings) (shards.Source, error) {
 				return rest(text, where)
 			}
 			if records, err = strconv.Atoi(text); err != nil || records < 0 {
-				return fmt.Errorf("%q; want the number of records, as in the published file, whose first line is 52712", text)
+				return fmt.Errorf("%.80q; want the number of records, as in the published file, whose first line is 52712", text)
 			}
 			return nil
 		})
@@ -63,7 +63,7 @@ func (InShop) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	})
 }
 
-// inShopRecord reads a line. The path, which is first, may hold spaces.
+// inShopRecord parses a line. The path comes first and may contain spaces.
 func (p *published) inShopRecord(text, where string) error {
 	columns := strings.Fields(text)
 	if len(columns) < 3 {
@@ -72,10 +72,10 @@ func (p *published) inShopRecord(text, where string) error {
 	item, status := columns[len(columns)-2], columns[len(columns)-1]
 	split := labels.Split(status)
 	if split != labels.Train && split != labels.Query && split != labels.Gallery {
-		return fmt.Errorf("evaluation_status %q; want train, query or gallery", status)
+		return fmt.Errorf("evaluation_status %.80q; want train, query or gallery", status)
 	}
 	if n, err := strconv.Atoi(strings.TrimPrefix(item, "id_")); err != nil || n < 0 || !strings.HasPrefix(item, "id_") {
-		return fmt.Errorf("item_id %q; want one such as id_00000002", item)
+		return fmt.Errorf("item_id %.80q; want one such as id_00000002", item)
 	}
 	file := strings.TrimSpace(text[:strings.LastIndex(strings.TrimSuffix(text, status), item)])
 	folders := strings.Split(path.Dir(file), "/")

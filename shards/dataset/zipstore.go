@@ -38,7 +38,7 @@ func (s *zipStore) index() error {
 		if err := checkMember(s.name, f.Name); err != nil {
 			return err
 		}
-		bad := func(why string) error { return fmt.Errorf("%s: member %q %s", filepath.Base(s.name), f.Name, why) }
+		bad := func(why string) error { return fmt.Errorf("%s: member %.80q %s", filepath.Base(s.name), f.Name, why) }
 		mode := f.Mode()
 		switch {
 		case mode.IsDir():
@@ -52,7 +52,7 @@ func (s *zipStore) index() error {
 		}
 		p := memberPath(f.Name)
 		if s.members[p] != nil {
-			return bad("stands twice")
+			return bad("occurs twice")
 		}
 		s.members[p] = f
 	}

@@ -13,26 +13,9 @@ import (
 // Head says what stands between a backbone and the embedding: entries of Poolings
 // and Standards, and the size of the projection.
 type Head struct {
-	Pooling  Pooling
-	Standard nn.Layer
-	Dim      int // of the embedding; 0: no projection
-}
-
-// Pooling declares its parameters, if it has any, and returns the layer.
-type Pooling func(c nn.Scope) nn.Layer
-
-// Poolings lists how features [N,H,W,C] become one vector [N,C].
-var Poolings = registry.Table[Pooling]{
-	{Name: "gem", About: "generalised mean with a learnable exponent, 3 at the start",
-		Value: func(c nn.Scope) nn.Layer { return nn.NewGeM(c).Forward }},
-	{Name: "gem-frozen", About: "generalised mean with the exponent 3",
-		Value: func(nn.Scope) nn.Layer { return cubicMean }},
-	{Name: "avg", About: "mean over the image", Value: global(device.AvgPool)},
-	{Name: "max", About: "maximum over the image", Value: global(device.MaxPool)},
-	{Name: "mean-max", About: "the sum of mean and maximum over the image",
-		Value: func(nn.Scope) nn.Layer { return meanMax }},
-	{Name: "none", About: "for backbones that give one vector themselves",
-		Value: func(nn.Scope) nn.Layer { return same }},
+	Pooling  Pooling  // an entry of Poolings
+	Standard nn.Layer // an entry of Standards
+	Dim      int      // of the embedding; 0: no projection
 }
 
 // Standards lists what is done to the pooled vector before the projection.
@@ -47,7 +30,7 @@ var Standards = registry.Table[nn.Layer]{
 // its checkpoints: backbone → pooling → standard → fc → unit length. Parameters
 // behind the backbone are of the group "head", p of GeM among them.
 type Retrieval struct {
-	Backbone Backbone
+	Backbone Backbone // without its published head
 
 	pool, standard nn.Layer
 	fc             *nn.Linear // nil without a projection
@@ -57,7 +40,7 @@ type Retrieval struct {
 func NewRetrieval(s *nn.Store, spec Spec, o Options, h Head) *Retrieval {
 	r := &Retrieval{Backbone: spec.Build(s.Group("backbone").In("backbone"), o), standard: h.Standard}
 	head := s.Group("head")
-	r.pool = h.Pooling(head.In("pooling"))
+	r.pool = h.Pooling.New(head.In("pooling"))
 	if h.Dim > 0 {
 		r.fc = nn.NewLinear(head.In("fc"), r.Backbone.Channels(), h.Dim)
 	}
@@ -157,34 +140,3 @@ func average(t *grad.Tape, list ...*grad.Var) *grad.Var {
 func unit(t *grad.Tape, x *grad.Var) *grad.Var { return nn.Normalize(t, x, 1e-12) }
 
 func same(_ *grad.Tape, x *grad.Var) *grad.Var { return x }
-
-func global(mode device.PoolMode) Pooling {
-	return func(nn.Scope) nn.Layer {
-		return func(t *grad.Tape, x *grad.Var) *grad.Var { return nn.GlobalPool(t, x, mode) }
-	}
-}
-
-// meanMax is the sum of the mean and the maximum over each image.
-func meanMax(t *grad.Tape, x *grad.Var) *grad.Var {
-	mean, most := nn.GlobalPool(t, x, device.AvgPool), nn.GlobalPool(t, x, device.MaxPool)
-	y := nn.Add(t, mean, most)
-	t.Done(mean)
-	t.Done(most)
-	return y
-}
-
-// cubicMean is nn.GeM with its starting values, and nothing to learn.
-func cubicMean(t *grad.Tape, x *grad.Var) *grad.Var {
-	const exponent, eps = 3, 1e-6
-	p := t.New(device.F32, 1)
-	t.Do(func(b device.Backend) { b.Fill(p.Value, exponent) })
-	y := t.New(x.Value.Type, x.Value.Dims[0], x.Value.Dims[3])
-	t.Do(func(b device.Backend) { b.GeM(y.Value, x.Value, p.Value, eps) })
-	t.Back(func(b device.Backend) {
-		if dx := t.Into(x); !dx.Absent() {
-			b.GeMGrad(dx, device.Array{}, t.Grad(y), x.Value, y.Value, p.Value, eps, 0)
-		}
-	}, x, y, p)
-	t.Done(p)
-	return y
-}

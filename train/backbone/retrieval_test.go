@@ -83,7 +83,7 @@ func TestPoolingsHaveTheGradientOfTheirDefinition(t *testing.T) {
 	of := func(name string) (value, slope []float64) {
 		b := backend()
 		s := nn.NewStore()
-		layer := pooling(t, name)(s.Group("head"))
+		layer := pooling(t, name).New(s.Group("head"))
 		s.Build(b, 1)
 		tape := grad.NewTape(b, device.NewArena(b))
 		images := noise(b, 2, 6)

@@ -93,9 +93,9 @@ func (g *graph) weight(name string) string {
 	case g.declared[name]:
 		return name
 	case !ok && g.err == nil:
-		g.err = fmt.Errorf("export: the checkpoint has no tensor %q", name)
+		g.err = fmt.Errorf("export: the checkpoint has no tensor %.80q", name)
 	case ok && t.DType != "F32" && g.err == nil:
-		g.err = fmt.Errorf("export: tensor %q is %s, want F32", name, t.DType)
+		g.err = fmt.Errorf("export: tensor %.80q is %s, want F32", name, t.DType)
 	}
 	g.initialise(name, elementFloat, t.Shape, t.Data)
 	return name
@@ -113,7 +113,7 @@ func (g *graph) shapeOf(name string, n int) []int {
 	shape := g.tensors[name].Shape
 	if len(shape) != n {
 		if g.err == nil && g.has(name) {
-			g.err = fmt.Errorf("export: tensor %q is %v, want %d dimensions", name, shape, n)
+			g.err = fmt.Errorf("export: tensor %.80q is %v, want %d dimensions", name, shape, n)
 		}
 		return make([]int, n)
 	}

@@ -176,30 +176,28 @@ func (n *net) projected(images string) string {
 
 // pooled is one vector for each image, by an entry of backbone.Poolings.
 func (n *net) pooled(x string) string {
-	flat := func(x string) string { return n.op("Flatten", []string{x}) }
-	switch n.config.Pooling {
-	case "none":
+	pooling, err := backbone.Poolings.Get("pooling", n.config.Pooling)
+	if err != nil {
+		n.err = errors.Join(n.err, fmt.Errorf("export: %w", err))
 		return x
-	case "avg":
-		return flat(n.op("GlobalAveragePool", []string{x}))
-	case "max":
-		return flat(n.op("GlobalMaxPool", []string{x}))
-	case "mean-max":
-		return flat(n.op("Add", []string{n.op("GlobalAveragePool", []string{x}), n.op("GlobalMaxPool", []string{x})}))
-	case "gem":
-		return flat(n.gem(x, n.weight("pooling.p")))
-	case "gem-frozen":
-		return flat(n.gem(x, n.floats(3)))
 	}
-	n.fail("pooling", n.config.Pooling)
-	return x
+	return pooling.ONNX(poolingGraph{n.graph}, x)
 }
 
-// gem is (mean of max(x, 1e-6)^p)^(1/p), p a vector of one number.
-func (n *net) gem(x, p string) string {
-	power := n.op("Pow", []string{n.op("Max", []string{x, n.float(1e-6)}), p})
-	return n.op("Pow", []string{n.op("GlobalAveragePool", []string{power}), n.op("Reciprocal", []string{p})})
-}
+// poolingGraph is a graph as poolings see it.
+type poolingGraph struct{ *graph }
+
+// Op adds a node without attributes.
+func (g poolingGraph) Op(kind string, inputs ...string) string { return g.op(kind, inputs) }
+
+// Weight makes a tensor of the checkpoint an initialiser.
+func (g poolingGraph) Weight(name string) string { return g.weight(name) }
+
+// Float adds a constant number.
+func (g poolingGraph) Float(v float64) string { return g.float(v) }
+
+// Floats adds a constant vector.
+func (g poolingGraph) Floats(v ...float32) string { return g.floats(v...) }
 
 // standard is an entry of backbone.Standards.
 func (n *net) standard(x string) string {
@@ -220,5 +218,5 @@ func (n *net) standard(x string) string {
 }
 
 func (n *net) fail(what, name string) {
-	n.err = errors.Join(n.err, fmt.Errorf("export: %s %q has no ONNX form", what, name))
+	n.err = errors.Join(n.err, fmt.Errorf("export: %s %.80q has no ONNX form", what, name))
 }

@@ -1,6 +1,9 @@
 package loss
 
-import "hgld/train/device"
+import (
+	"hgld/internal/registry"
+	"hgld/train/device"
+)
 
 // ArcFace is the loss of Deng et al., "ArcFace: Additive Angular Margin Loss for
 // Deep Face Recognition", CVPR 2019: NSM of temperature 1/S where the angle θ
@@ -23,19 +26,29 @@ import "hgld/train/device"
 //
 // A query without a label of the given Level counts 0; the mean is over all Q.
 type ArcFace struct {
-	S          float64 `yaml:"s"`
-	M          float64 `yaml:"m"`
-	EasyMargin bool    `yaml:"easy_margin"`
-	Smoothing  float64 `yaml:"ls_eps"`
-	Level      int     `yaml:"level"` // whose classes have proxies; 0 is the finest
+	S          float64 `yaml:"s"`           // inverse temperature
+	M          float64 `yaml:"m"`           // margin, in radians
+	EasyMargin bool    `yaml:"easy_margin"` // no margin where θ > π/2
+	Smoothing  float64 `yaml:"ls_eps"`      // ε, from 0 to below 1
+	Level      int     `yaml:"level"`       // whose classes have proxies; 0 is the finest
+}
+
+var arcFaceEntry = registry.Entry[Kind]{
+	Name: "arcface", About: "ArcFace (CVPR 2019): softmax over proxies with an angular margin",
+	Source: "Deng et al., ArcFace, CVPR 2019; as in SupRank",
+	Value:  ArcFace{S: 30, M: 0.5},
 }
 
 // New makes the loss, with a proxy for each class.
 func (l ArcFace) New(f Facts) (Loss, error) {
 	return newProxied(f, proxied{
 		pairs: device.Pairs{
-			Kind: device.Angular, PosScale: float32(l.S), PosMargin: float32(l.M), Easy: l.EasyMargin, Smoothing: float32(l.Smoothing),
+			Kind: device.Angular, PosScale: float32(l.S), PosMargin: float32(l.M), Easy: l.EasyMargin,
+			Smoothing: float32(l.Smoothing),
 		},
 		level: l.Level, normalise: true,
 	})
 }
+
+// ByRows is true: each query is compared with the proxies alone.
+func (ArcFace) ByRows() bool { return true }

@@ -3,108 +3,87 @@ package loss
 import (
 	"fmt"
 	"slices"
+
+	"hgld/internal/registry"
 )
 
-// Composition is a method with a name of its own that is a weighted sum of other
-// losses ("Optimization of Rank Losses", Eq. 2): a rank loss, and a term that makes
-// the scores of different batches comparable,
+// Composition is a weighted sum of registered losses:
 //
-//	L = Weights[0]·rank loss + Weights[1]·L_DG,  Weights = 1−λ, λ with λ = 0.1
+//	L = Σ_i Terms[i].Weight · L_i
 //
-// L_DG is Calibration, or one with proxies, L*_DG: NSM or ArcFace. Which method has
-// which is said by the rows of the table. The parts stand in the order of the
-// fields, and each is a setting under its name; a part that is nil does not exist.
+// The published methods are a ranking loss and a term that makes the scores of
+// different batches comparable ("Optimization of Rank Losses", Eq. 2), weighted 1−λ and
+// λ with λ = 0.1. That term is Calibration (L_DG), NSM or ArcFace (L*_DG).
+//
+// The Name of a term is the key of its settings: that of the registry with _ for -, and
+// _2, _3 … after it if the loss occurs more than once.
 type Composition struct {
-	Weights []float64 `yaml:"weights"` // of the parts, always explicit
+	Terms []Term // at least one
+	// ReleasedWeights are those of a released configuration that names none, which the
+	// released code reads as 1/n each.
+	ReleasedWeights []float64
 
-	SupAP       *SupAP       `yaml:"sup_ap,omitempty"`
-	SupHAP      *SupHAP      `yaml:"sup_h_ap,omitempty"`
-	SupNDCG     *SupNDCG     `yaml:"sup_ndcg,omitempty"`
-	SupRecall   *SupRecall   `yaml:"sup_recall,omitempty"`
-	Calibration *Calibration `yaml:"calibration,omitempty"`
-	NSM         *NSM         `yaml:"nsm,omitempty"`
-	ArcFace     *ArcFace     `yaml:"arcface,omitempty"`
-
-	// ReleasedWeights are those of a released configuration that leaves them out,
-	// which the code reads as 1/n each.
-	ReleasedWeights []float64 `yaml:"-"`
+	released bool // terms come from the table of the released code
 }
 
-// tenth is the weights for λ = 0.1.
-func tenth() []float64 { return []float64{0.9, 0.1} }
+// greatestWeight bounds the weight of a term; a greater one is a slip.
+const greatestWeight = 1e9
 
-// New makes the loss, whose parameters are the proxies of its parts.
+var sumEntry = registry.Entry[Kind]{
+	Name: "sum", About: "weighted sum of any of these losses, named by terms; by default 0.9 Smooth-AP + 0.1 NSM",
+	Source: "Ramzi et al., Optimization of Rank Losses; Eq. 2",
+	Value:  Composition{Terms: []Term{{Name: "smooth_ap", Weight: 0.9, Loss: SmoothAP{Tau: 0.01}}, nsmTerm}},
+}
+
+// New makes the loss. Its parameters are the proxies of its terms. Their names begin
+// with the name of the term if more than one term has any.
 func (l Composition) New(f Facts) (Loss, error) {
-	parts := l.Parts()
-	if len(parts) != len(l.Weights) {
-		return nil, fmt.Errorf("%d weights for %d parts", len(l.Weights), len(parts))
+	if slices.ContainsFunc(l.Terms, func(t Term) bool { return !(t.Weight >= 0 && t.Weight <= greatestWeight) }) {
+		return nil, fmt.Errorf("weights are %v, want numbers from 0 to %g", l.weights(), greatestWeight)
 	}
-	if slices.ContainsFunc(l.Weights, func(w float64) bool { return !(w >= 0) }) {
-		return nil, fmt.Errorf("weights are %v, want numbers from 0 up", l.Weights)
+	losses, err := newTerms(l.Terms, f)
+	if err != nil {
+		return nil, err
 	}
-	if l.NSM == nil || l.ArcFace == nil {
-		for i := range parts {
-			parts[i].Name = "" // there is one set of proxies, which needs no name before its own
+	terms := slices.Clone(l.Terms)
+	keeping := 0
+	for _, made := range losses {
+		_, trained := made.(Trained)
+		_, stateful := made.(Stateful)
+		if trained || stateful {
+			keeping++
 		}
 	}
-	return Sum{Terms: parts}.New(f)
-}
-
-// Parts returns the losses that exist, with their weights.
-func (l Composition) Parts() (list []Term) {
-	list = appendPart(list, "sup_ap", l.SupAP)
-	list = appendPart(list, "sup_h_ap", l.SupHAP)
-	list = appendPart(list, "sup_ndcg", l.SupNDCG)
-	list = appendPart(list, "sup_recall", l.SupRecall)
-	list = appendPart(list, "calibration", l.Calibration)
-	list = appendPart(list, "nsm", l.NSM)
-	list = appendPart(list, "arcface", l.ArcFace)
-	for i := range min(len(list), len(l.Weights)) {
-		list[i].Weight = l.Weights[i]
+	if keeping < 2 {
+		for i := range terms {
+			terms[i].Name = ""
+		}
 	}
-	return list
+	return newSum(terms, losses), nil
 }
 
-func appendPart[K Kind](list []Term, name string, part *K) []Term {
-	if part == nil {
-		return list
-	}
-	return append(list, Term{Name: name, Loss: *part})
-}
-
-// Released has every part as in the released code.
+// Released has every term as in the released code.
 func (l Composition) Released() Kind {
-	l.SupAP, l.SupHAP = releasedPart(l.SupAP), releasedPart(l.SupHAP)
-	l.SupNDCG, l.SupRecall = releasedPart(l.SupNDCG), releasedPart(l.SupRecall)
-	l.Calibration = releasedPart(l.Calibration)
-	if l.ReleasedWeights != nil {
-		l.Weights = l.ReleasedWeights
+	l.released, l.Terms = true, slices.Clone(l.Terms)
+	for i, t := range l.Terms {
+		if s, ok := t.Loss.(Switched); ok {
+			l.Terms[i].Loss = s.Released()
+		}
+		if l.ReleasedWeights != nil {
+			l.Terms[i].Weight = l.ReleasedWeights[i]
+		}
 	}
 	return l
 }
 
-func releasedPart[K Switched](part *K) *K {
-	if part == nil {
-		return nil
-	}
-	return new((*part).Released().(K))
-}
+// ByRows reports whether all terms are sums over rows.
+func (l Composition) ByRows() bool { return Sum{Terms: l.Terms}.ByRows() }
 
-// ByRows reports whether a loss is a mean over the rows of a batch, of which none
-// depends on another: then the losses of its parts add up to that of the whole.
-func ByRows(k Kind) bool {
-	switch k := k.(type) {
-	case NSM, NCAPP, ProxyNCA, ArcFace, CSL, CrossEntropy, SumNSM, SumNCAPP:
-		return true
-	case Sum:
-		for _, term := range k.Terms {
-			if !ByRows(term.Loss) {
-				return false
-			}
-		}
-		return true
-	case Composition:
-		return ByRows(Sum{Terms: k.Parts()})
+// weights returns the weight of each term.
+func (l Composition) weights() []float64 {
+	list := make([]float64, len(l.Terms))
+	for i, t := range l.Terms {
+		list[i] = t.Weight
 	}
-	return false
+	return list
 }

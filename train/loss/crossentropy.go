@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 
+	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/nn"
 )
 
 // CrossEntropy is the loss of Boudiaf et al., "A Unifying Mutual Information View
@@ -21,8 +23,14 @@ import (
 // A query without a label of the given Level counts −entropy; the mean is over all
 // Q.
 type CrossEntropy struct {
-	Epsilon float64 `yaml:"epsilon"`
-	Level   int     `yaml:"level"` // 0 is the finest
+	Epsilon float64 `yaml:"epsilon"` // smoothing of the target, from 0 to below 1
+	Level   int     `yaml:"level"`   // 0 is the finest
+}
+
+var crossEntropyEntry = registry.Entry[Kind]{
+	Name: "cross-entropy", About: "cross-entropy of a linear classifier (ECCV 2020), its target smoothed",
+	Source: "Boudiaf et al., A Unifying Mutual Information View of Metric Learning, ECCV 2020; its code",
+	Value:  CrossEntropy{Epsilon: 0.1},
 }
 
 // New makes the loss, with a classifier of the level's classes.
@@ -46,6 +54,9 @@ func (l CrossEntropy) New(f Facts) (Loss, error) {
 	return ce, nil
 }
 
+// ByRows is true: each query is compared with the proxies alone.
+func (CrossEntropy) ByRows() bool { return true }
+
 type crossEntropy struct {
 	level        int
 	softmax      device.Softmax
@@ -58,6 +69,6 @@ func (l *crossEntropy) Params() []*Param { return []*Param{l.weight, l.bias} }
 
 // Forward records the mean over the queries.
 func (l *crossEntropy) Forward(t *grad.Tape, b *Batch) *grad.Var {
-	z := linear(t, b.Query, t.Leaf(l.weight.Value, l.weight.Grad), t.Leaf(l.bias.Value, l.bias.Grad))
+	z := nn.Affine(t, b.Query, t.Leaf(l.weight.Value, l.weight.Grad), t.Leaf(l.bias.Value, l.bias.Grad))
 	return classified(t, z, b.QueryLabels.ColRange(l.level, l.level+1), l.softmax, l.entropy)
 }

@@ -3,6 +3,7 @@ package loss
 import (
 	"fmt"
 
+	"hgld/internal/registry"
 	"hgld/train/device"
 )
 
@@ -26,9 +27,15 @@ import (
 // A query without a finest label counts 0; the mean is over all Q. The data sets'
 // own authors have published no code of it.
 type CSL struct {
-	Scale   float64   `yaml:"scale"`
-	Margins []float64 `yaml:"margins"`
-	Reduce  Reduce    `yaml:"reduce"`
+	Scale   float64   `yaml:"scale"`   // inverse temperature
+	Margins []float64 `yaml:"margins"` // one for each level, finest first; none: see above
+	Reduce  Reduce    `yaml:"reduce"`  // sum or mean over the levels
+}
+
+var cslEntry = registry.Entry[Kind]{
+	Name: "csl", About: "CSL (CVPR 2021): at every level, the own proxy ahead of all that differ there by a margin",
+	Source: "Sun et al., Dynamic Metric Learning, CVPR 2021; as in SupRank",
+	Value:  CSL{Scale: 32},
 }
 
 // Reduce is how the losses of several levels become one.
@@ -63,7 +70,8 @@ func (l CSL) New(f Facts) (Loss, error) {
 		return nil, err
 	}
 	if len(f.Paths) != f.Classes[0] {
-		return nil, fmt.Errorf("the labels of %d of %d classes are known: the loss needs those of every proxy", len(f.Paths), f.Classes[0])
+		return nil, fmt.Errorf("the labels of %d of %d classes are known: the loss needs those of every proxy", len(f.Paths),
+			f.Classes[0])
 	}
 	margins := l.margins(levels)
 	if len(margins) != levels {
@@ -72,6 +80,9 @@ func (l CSL) New(f Facts) (Loss, error) {
 	pairs := device.Pairs{Kind: device.Levels, PosScale: float32(l.Scale), Margins: narrow(margins)}
 	return proxied{pairs: pairs, to: levels, paths: f.Paths}.make(f)
 }
+
+// ByRows is true: each query is compared with the proxies alone.
+func (CSL) ByRows() bool { return true }
 
 // margins is Margins, or those of the released configurations.
 func (l CSL) margins(levels int) []float64 {

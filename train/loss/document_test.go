@@ -1,6 +1,7 @@
 package loss_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -19,7 +20,8 @@ func lines(t *testing.T, k loss.Kind) (list []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	joined := strings.ReplaceAll(strings.ReplaceAll(string(text), ":\n    - ", ": "), "\n    - ", ", ") // lists on one line
+	// lists on one line
+	joined := strings.ReplaceAll(strings.ReplaceAll(string(text), ":\n    - ", ": "), "\n    - ", ", ")
 	for line := range strings.Lines(joined) {
 		if !strings.HasPrefix(line, " ") {
 			list = append(list, strings.TrimSuffix(strings.TrimSpace(line), ":"))
@@ -31,7 +33,7 @@ func lines(t *testing.T, k loss.Kind) (list []string) {
 // row is a line of the table in docs/losses.md.
 func row(t *testing.T, i int) string {
 	t.Helper()
-	e, source := loss.All[i], loss.Sources[i]
+	e := loss.All[i]
 	paper, released := lines(t, e.Value), lines(t, loss.Presets[1].Value[i].Value)
 	var other []string
 	for j, s := range released {
@@ -48,18 +50,34 @@ func row(t *testing.T, i int) string {
 		}
 		return "`" + strings.Join(settings, "` `") + "`"
 	}
-	return fmt.Sprintf("| `%s` | %s | %s; %s | %s | %s |", e.Name, e.About, source.Value, source.About, list(paper), list(other))
+	return fmt.Sprintf("| `%s` | %s | %s | %s | %s |", e.Name, e.About, e.Source, list(paper), list(other))
 }
 
-// The document has the row of every loss, as the tables have it.
-func TestDocumentHasTheRowOfEveryLoss(t *testing.T) {
-	text, err := os.ReadFile("../../docs/losses.md")
+var update = flag.Bool("update", false, "write the table of docs/losses.md")
+
+// The table of docs/losses.md is generated from loss.All.
+func TestDocumentHasTheTableOfLosses(t *testing.T) {
+	const file, head = "../../docs/losses.md",
+		"| loss | what it is | source | settings | released |\n|---|---|---|---|---|\n"
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, e := range loss.All {
-		if want := row(t, i); !strings.Contains(string(text), want+"\n") {
-			t.Errorf("docs/losses.md lacks the row of %s:\n%s", e.Name, want)
+	before, rest, found := strings.Cut(string(text), head)
+	old, after, ends := strings.Cut(rest, "\n\n")
+	if !found || !ends {
+		t.Fatalf("%s has no table that begins with\n%s", file, head)
+	}
+	var rows []string
+	for i := range loss.All {
+		rows = append(rows, row(t, i))
+	}
+	want := strings.Join(rows, "\n")
+	if *update {
+		if err := os.WriteFile(file, []byte(before+head+want+"\n\n"+after), 0o644); err != nil {
+			t.Fatal(err)
 		}
+	} else if old != want {
+		t.Errorf("the table of %s is not that of loss.All: go test ./train/loss -run DocumentHas -update", file)
 	}
 }

@@ -1,6 +1,9 @@
 package loss
 
-import "hgld/train/device"
+import (
+	"hgld/internal/registry"
+	"hgld/train/device"
+)
 
 // FastAP is the loss of Cakir et al., "Deep Metric Learning to Rank", CVPR 2019:
 // SoftBinAP over NumBins bins of the squared distance d² = 2 − 2s, between 0 and 4,
@@ -13,16 +16,22 @@ import "hgld/train/device"
 //
 // A query without positives contributes nothing to the mean.
 type FastAP struct {
-	NumBins       int     `yaml:"num_bins" range:"1 4096"`
-	Level         int     `yaml:"level"` // 0 is the finest
-	MemoryCombine Combine `yaml:"memory_combine"`
+	NumBins       int     `yaml:"num_bins" range:"1 4096"` // of the histogram, which has one centre more
+	Level         int     `yaml:"level"`                   // 0 is the finest
+	MemoryCombine Combine `yaml:"memory_combine"`          // joins the losses against batch and memory
+}
+
+var fastAPEntry = registry.Entry[Kind]{
+	Name: "fast-ap", About: "FastAP (CVPR 2019): average precision of a histogram of the distances",
+	Source: "Cakir et al., Deep Metric Learning to Rank, CVPR 2019; its code",
+	Value:  FastAP{NumBins: 10},
 }
 
 // New makes the loss.
 func (l FastAP) New(f Facts) (Loss, error) {
 	return newBinned(f, binned{
 		bins:   device.Bins{N: l.NumBins + 1, Min: -1, Max: 1},
-		shared: oneLevel(l.Level, Against{}), combine: l.MemoryCombine, normalise: true,
+		shared: oneLevel(l.Level, GalleryOptions{}), combine: l.MemoryCombine, normalise: true,
 	})
 }
 

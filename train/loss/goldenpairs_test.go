@@ -120,24 +120,55 @@ func (g *golden) composition(t *testing.T, s settings) loss.Kind {
 		s.relevance(t)
 		s.push(t, "relevance", "sup_h_ap")
 	}
-	l := into(t, s, loss.Composition{})
-	if l.Calibration != nil { // its switches are not among the settings
-		*l.Calibration = l.Calibration.Released().(loss.Calibration)
-		l.Calibration.MemoryCombine = combine
+	var weights []float64
+	if err := json.Unmarshal(s["weights"], &weights); err != nil {
+		t.Fatal(err)
 	}
-	if l.SupAP != nil {
-		l.SupAP.MemoryCombine = combine
+	var l loss.Composition
+	for _, key := range []string{"sup_ap", "sup_h_ap", "sup_ndcg", "sup_recall", "calibration", "nsm", "arcface"} {
+		if s[key] != nil {
+			l.Terms = append(l.Terms, loss.Term{Name: key, Weight: weights[len(l.Terms)], Loss: g.term(t, key, s[key], combine)})
+		}
+		delete(s, key)
 	}
-	if l.SupHAP != nil {
-		l.SupHAP.MemoryCombine = combine
-	}
-	if l.SupNDCG != nil {
-		l.SupNDCG.MemoryCombine = combine
-	}
-	if l.SupRecall != nil {
-		l.SupRecall.MemoryCombine = combine
+	if delete(s, "weights"); len(s) > 0 || len(l.Terms) != len(weights) {
+		t.Fatalf("%d terms, %d weights, and settings without a meaning: %v", len(l.Terms), len(weights), s)
 	}
 	return l
+}
+
+// term is a part of a composition, with its settings strictly decoded.
+func (g *golden) term(t *testing.T, key string, text json.RawMessage, combine loss.Combine) loss.Kind {
+	t.Helper()
+	var s settings
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	switch key {
+	case "sup_ap":
+		l := into(t, s, loss.SupAP{})
+		l.MemoryCombine = combine
+		return l
+	case "sup_h_ap":
+		l := into(t, s, loss.SupHAP{})
+		l.MemoryCombine = combine
+		return l
+	case "sup_ndcg":
+		l := into(t, s, loss.SupNDCG{})
+		l.MemoryCombine = combine
+		return l
+	case "sup_recall":
+		l := into(t, s, loss.SupRecall{})
+		l.MemoryCombine = combine
+		return l
+	case "calibration":
+		l := into(t, s, loss.Calibration{}).Released().(loss.Calibration) // its switches are not among the settings
+		l.MemoryCombine = combine
+		return l
+	case "nsm":
+		return into(t, s, loss.NSM{})
+	}
+	return into(t, s, loss.ArcFace{})
 }
 
 // classifier is a loss over proxies; nil for another one.

@@ -1,6 +1,10 @@
 package loss
 
-import "fmt"
+import (
+	"fmt"
+
+	"hgld/internal/registry"
+)
 
 // NCAPP is ProxyNCA++ of Teh et al., ECCV 2020: the cross-entropy of softmax over
 // negative squared distances between a query and the proxies p, both brought to
@@ -14,8 +18,14 @@ import "fmt"
 //
 // A query without a label of the given Level counts 0; the mean is over all Q.
 type NCAPP struct {
-	Scale float64 `yaml:"scale"`
+	Scale float64 `yaml:"scale"` // of the vectors; the temperature is 1/(2·Scale²)
 	Level int     `yaml:"level"` // whose classes have proxies; 0 is the finest
+}
+
+var ncappEntry = registry.Entry[Kind]{
+	Name: "nca-pp", About: "ProxyNCA++ (ECCV 2020): softmax over squared distances to proxies",
+	Source: "Teh et al., ProxyNCA++, ECCV 2020; its code",
+	Value:  NCAPP{Scale: 3},
 }
 
 // New makes the loss, with a proxy for each class.
@@ -30,6 +40,9 @@ func (l NCAPP) New(f Facts) (Loss, error) {
 	fromNCA(made.(*nsm).proxies)
 	return made, nil
 }
+
+// ByRows is true: each query is compared with the proxies alone.
+func (NCAPP) ByRows() bool { return true }
 
 // fromNCA gives proxies the start that ProxyNCA++ has.
 func fromNCA(p *Param) { p.FanIn, p.Deviation = 0, 1.0/8 }

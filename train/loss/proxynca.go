@@ -1,6 +1,9 @@
 package loss
 
-import "hgld/train/device"
+import (
+	"hgld/internal/registry"
+	"hgld/train/device"
+)
 
 // ProxyNCA is the loss of Movshovitz-Attias et al., "No Fuss Distance Metric
 // Learning using Proxies", ICCV 2017: NCAPP with the proxies of the other classes
@@ -13,8 +16,14 @@ import "hgld/train/device"
 //
 // A query without a label of the given Level counts 0; the mean is over all Q.
 type ProxyNCA struct {
-	Scale float64 `yaml:"scale"`
+	Scale float64 `yaml:"scale"` // of the vectors; the temperature is 1/(2·Scale²)
 	Level int     `yaml:"level"` // whose classes have proxies; 0 is the finest
+}
+
+var proxyNCAEntry = registry.Entry[Kind]{
+	Name: "proxy-nca", About: "Proxy-NCA (ICCV 2017): the same without the own proxy below the line",
+	Source: "Movshovitz-Attias et al., No Fuss Distance Metric Learning using Proxies, ICCV 2017; as in ProxyNCA++'s code",
+	Value:  ProxyNCA{Scale: 3},
 }
 
 // New makes the loss, with a proxy for each class.
@@ -28,3 +37,6 @@ func (l ProxyNCA) New(f Facts) (Loss, error) {
 	fromNCA(made.(*proxied).proxies)
 	return made, nil
 }
+
+// ByRows is true: each query is compared with the proxies alone.
+func (ProxyNCA) ByRows() bool { return true }

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"hgld/train/device"
-	"hgld/train/device/cpu"
+	"hgld/train/device/reference"
 	"hgld/train/loss"
 )
 
@@ -18,52 +18,54 @@ type scored struct {
 
 // scoredOf returns nil for a loss of another sort.
 func scoredOf(k loss.Kind, in *batch) *scored {
-	one := func(level int, a loss.Against, normalise bool, of func([][]float64, [][]uint8) (float64, [][]float64)) *scored {
+	one := func(level int, a loss.GalleryOptions, normalise bool,
+		of func([][]float64, [][]uint8) (float64, [][]float64)) *scored {
 		return &scored{ranking{from: level, to: level + 1, self: selfOf(a), combine: a.MemoryCombine}, normalise, of}
 	}
 	switch k := k.(type) {
 	case loss.Calibration:
-		p := cpu.Pairs{Kind: device.Contrastive, Mean: device.MeanPairs, PosMargin: k.PosMargin, NegMargin: k.NegMargin}
+		p := reference.Pairs{Kind: device.Contrastive, Mean: device.MeanPairs, PosMargin: k.PosMargin, NegMargin: k.NegMargin}
 		if k.Reduction == loss.Violations {
 			p.Mean = device.MeanTerms
 		}
-		return one(k.Level, k.Against, k.Normalise, pairsOf(p))
+		return one(k.Level, k.GalleryOptions, k.Normalise, pairsOf(p))
 	case loss.Triplet:
-		p := cpu.Pairs{Kind: device.Triplet, Mean: device.MeanTerms, PosMargin: k.Margin}
+		p := reference.Pairs{Kind: device.Triplet, Mean: device.MeanTerms, PosMargin: k.Margin}
 		if k.Mining == loss.EasiestPositive {
 			p.Kind = device.EasyTriplet
 		}
-		return one(k.Level, k.Against, k.Normalise, pairsOf(p))
+		return one(k.Level, k.GalleryOptions, k.Normalise, pairsOf(p))
 	case loss.XBMContrastive:
-		p := cpu.Pairs{Kind: device.CrossBatch, NegMargin: k.Margin, Ceiling: 1 - k.Epsilon}
-		return one(k.Level, loss.Against{MemoryCombine: k.MemoryCombine}, false, pairsOf(p))
+		p := reference.Pairs{Kind: device.CrossBatch, NegMargin: k.Margin, Ceiling: 1 - k.Epsilon}
+		return one(k.Level, loss.GalleryOptions{MemoryCombine: k.MemoryCombine}, false, pairsOf(p))
 	case loss.MultiSimilarity:
-		p := cpu.Pairs{
+		p := reference.Pairs{
 			Kind: device.MultiSimilarity, PosScale: k.Alpha, NegScale: k.Beta, Base: k.Base,
 			Mine: k.Mining, PosMargin: k.MiningMargin, Ceiling: math.Inf(1),
 		}
 		if k.Epsilon > 0 {
 			p.Ceiling = 1 - k.Epsilon
 		}
-		return one(k.Level, k.Against, k.Normalise, pairsOf(p))
+		return one(k.Level, k.GalleryOptions, k.Normalise, pairsOf(p))
 	case loss.BlackBoxAP:
-		return one(k.Level, k.Against, false, blackBoxAPOf(k, in.draws()))
+		return one(k.Level, k.GalleryOptions, false, blackBoxAPOf(k, in.draws()))
 	case loss.RamboRecall:
-		return one(k.Level, k.Against, false, ramboRecallOf(k, new([][]float64)))
+		return one(k.Level, k.GalleryOptions, false, ramboRecallOf(k, new([][]float64)))
 	case loss.SoftBinAP:
-		return one(k.Level, k.Against, false, binsOf(cpu.Bins{N: k.NQ, Min: k.Min, Max: k.Max}))
+		return one(k.Level, k.GalleryOptions, false, binsOf(reference.Bins{N: k.NQ, Min: k.Min, Max: k.Max}))
 	case loss.FastAP:
-		return one(k.Level, loss.Against{MemoryCombine: k.MemoryCombine}, true, binsOf(cpu.Bins{N: k.NumBins + 1, Min: -1, Max: 1}))
+		return one(k.Level, loss.GalleryOptions{MemoryCombine: k.MemoryCombine}, true,
+			binsOf(reference.Bins{N: k.NumBins + 1, Min: -1, Max: 1}))
 	}
 	return nil
 }
 
-func pairsOf(p cpu.Pairs) func([][]float64, [][]uint8) (float64, [][]float64) {
+func pairsOf(p reference.Pairs) func([][]float64, [][]uint8) (float64, [][]float64) {
 	return func(s [][]float64, sh [][]uint8) (value float64, ds [][]float64) {
 		ds = like(s)
-		sums, total := make([]cpu.PairSum, len(s)), [2]int64{}
+		sums, total := make([]reference.PairSum, len(s)), [2]int64{}
 		for q := range s {
-			sums[q] = cpu.PairLoss(ds[q], s[q], sh[q], &p)
+			sums[q] = reference.PairLoss(ds[q], s[q], sh[q], &p)
 			total[0] += int64(sums[q].Count[0])
 			total[1] += int64(sums[q].Count[1])
 		}
@@ -82,12 +84,12 @@ func pairsOf(p cpu.Pairs) func([][]float64, [][]uint8) (float64, [][]float64) {
 	}
 }
 
-func binsOf(o cpu.Bins) func([][]float64, [][]uint8) (float64, [][]float64) {
+func binsOf(o reference.Bins) func([][]float64, [][]uint8) (float64, [][]float64) {
 	return func(s [][]float64, sh [][]uint8) (value float64, ds [][]float64) {
 		ds = like(s)
 		counted := 0.0
 		for q := range s {
-			value += cpu.BinLoss(ds[q], s[q], sh[q], o, make([]float64, 6*o.N))
+			value += reference.BinLoss(ds[q], s[q], sh[q], o, make([]float64, 6*o.N))
 			if hasPositive(sh[q]) {
 				counted++
 			}
@@ -197,7 +199,7 @@ func addTo(sum, x [][]float64) {
 // addProxied adds a loss of the scores against normalised proxies, of which the
 // query's class has one. It reports whether k is of that sort.
 func addProxied(k loss.Kind, in *batch, weight float64, r *result) bool {
-	var p cpu.Pairs
+	var p reference.Pairs
 	level, query := 0, in.query
 	switch k := k.(type) {
 	case loss.NCAPP:
@@ -213,14 +215,15 @@ func addProxied(k loss.Kind, in *batch, weight float64, r *result) bool {
 		if k.Reduce == loss.MeanOverLevels {
 			weight /= float64(len(in.labels[0]))
 		}
-		p = cpu.Pairs{Kind: device.Levels, PosScale: k.Scale, Margins: k.Margins}
+		p = reference.Pairs{Kind: device.Levels, PosScale: k.Scale, Margins: k.Margins}
 		if k.Margins == nil { // two or three levels
 			p.Margins = map[int][]float64{1: {0.45}, 2: {0.25, 0.45}, 3: {0.25, 0.35, 0.45}}[len(in.labels[0])]
 		}
 	case loss.ProxyNCA:
-		p, level, query = cpu.Pairs{Kind: device.Ratio, PosScale: 2 * k.Scale * k.Scale}, k.Level, units(in.query)
+		p, level, query = reference.Pairs{Kind: device.Ratio, PosScale: 2 * k.Scale * k.Scale}, k.Level, units(in.query)
 	case loss.ArcFace:
-		p, level, query = cpu.Pairs{Kind: device.Angular, PosScale: k.S, PosMargin: k.M, Easy: k.EasyMargin, Smoothing: k.Smoothing}, k.Level, units(in.query)
+		p, level, query = reference.Pairs{Kind: device.Angular, PosScale: k.S, PosMargin: k.M, Easy: k.EasyMargin,
+			Smoothing: k.Smoothing}, k.Level, units(in.query)
 	default:
 		return false
 	}

@@ -1,5 +1,7 @@
 package loss
 
+import "hgld/internal/registry"
+
 // SmoothAP is the loss of Brown et al., "Smooth-AP", ECCV 2020: one minus average
 // precision, with the step in the rank replaced by a sigmoid of temperature Tau:
 //
@@ -15,10 +17,16 @@ package loss
 //
 // A query without positives contributes nothing to the mean.
 type SmoothAP struct {
-	Tau         float64 `yaml:"tau"`
-	Level       int     `yaml:"level"` // 0 is the finest
-	Against     `yaml:",inline"`
-	ScoreMixing `yaml:",inline"`
+	Tau            float64 `yaml:"tau"`   // temperature of the sigmoids
+	Level          int     `yaml:"level"` // 0 is the finest
+	GalleryOptions `yaml:",inline"`
+	ScoreMixing    `yaml:",inline"`
+}
+
+var smoothAPEntry = registry.Entry[Kind]{
+	Name: "smooth-ap", About: "Smooth-AP (ECCV 2020): average precision with sigmoids for steps",
+	Source: "Brown et al., Smooth-AP, ECCV 2020; supplement, Table S1",
+	Value:  SmoothAP{Tau: 0.01},
 }
 
 // New makes the loss.
@@ -27,11 +35,12 @@ func (l SmoothAP) New(f Facts) (Loss, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRanking(f, ranking{steps: smoothSteps(l.Tau), shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine, mixing: mixing})
+	return newRanking(f, ranking{steps: smoothSteps(l.Tau), shared: oneLevel(l.Level, l.GalleryOptions),
+		combine: l.MemoryCombine, mixing: mixing})
 }
 
 // Released has the query in its own gallery.
 func (l SmoothAP) Released() Kind {
-	l.Against = l.Against.released()
+	l.GalleryOptions = l.GalleryOptions.released()
 	return l
 }

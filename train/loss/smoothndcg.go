@@ -1,6 +1,9 @@
 package loss
 
-import "hgld/train/device"
+import (
+	"hgld/internal/registry"
+	"hgld/train/device"
+)
 
 // SmoothNDCG is one minus normalised discounted cumulative gain over all levels,
 // with a sigmoid for the step in the rank ("Optimization of Rank Losses",
@@ -13,20 +16,26 @@ import "hgld/train/device"
 // for the best order. Query is [Q, D] and Gallery [G, D], rows of unit length; the
 // loss is in [0, 1]. A query without positives contributes nothing to the mean.
 type SmoothNDCG struct {
-	Tau     float64 `yaml:"tau"`
-	Against `yaml:",inline"`
+	Tau            float64 `yaml:"tau"` // temperature of the sigmoids
+	GalleryOptions `yaml:",inline"`
+}
+
+var smoothNDCGEntry = registry.Entry[Kind]{
+	Name: "smooth-ndcg", About: "NDCG over all levels with sigmoids for steps",
+	Source: "Ramzi et al., Optimization of Rank Losses; Eq. 24 with sigmoids",
+	Value:  SmoothNDCG{Tau: 0.01},
 }
 
 // New makes the loss.
 func (l SmoothNDCG) New(f Facts) (Loss, error) {
 	return newRanking(f, ranking{
 		steps: rankOnly(smoothSteps(l.Tau)), score: device.Score{Kind: device.ScoreNDCG},
-		shared: allLevels(l.Against), combine: l.MemoryCombine,
+		shared: allLevels(l.GalleryOptions), combine: l.MemoryCombine,
 	})
 }
 
 // Released has the query in its own gallery.
 func (l SmoothNDCG) Released() Kind {
-	l.Against = l.Against.released()
+	l.GalleryOptions = l.GalleryOptions.released()
 	return l
 }

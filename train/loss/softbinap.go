@@ -1,6 +1,9 @@
 package loss
 
-import "hgld/train/device"
+import (
+	"hgld/internal/registry"
+	"hgld/train/device"
+)
 
 // SoftBinAP is AP_Q of Revaud et al., "Learning with Average Precision: Training
 // Image Retrieval with a Listwise Loss", ICCV 2019: one minus average precision of
@@ -16,23 +19,29 @@ import "hgld/train/device"
 //
 // A query without positives contributes nothing to the mean.
 type SoftBinAP struct {
-	NQ      int     `yaml:"nq" range:"1 4096"`
-	Min     float64 `yaml:"min"`
-	Max     float64 `yaml:"max"`
-	Level   int     `yaml:"level"` // 0 is the finest
-	Against `yaml:",inline"`
+	NQ             int     `yaml:"nq" range:"1 4096"` // number of bins
+	Min            float64 `yaml:"min"`               // centre of the last bin
+	Max            float64 `yaml:"max"`               // centre of the first bin
+	Level          int     `yaml:"level"`             // 0 is the finest
+	GalleryOptions `yaml:",inline"`
+}
+
+var softBinAPEntry = registry.Entry[Kind]{
+	Name: "softbin-ap", About: "AP_Q (ICCV 2019): average precision of a histogram of the scores",
+	Source: "Revaud et al., Learning with Average Precision, ICCV 2019; Eq. 1 to 11 of the supplement",
+	Value:  SoftBinAP{NQ: 20, Min: -1, Max: 1},
 }
 
 // New makes the loss.
 func (l SoftBinAP) New(f Facts) (Loss, error) {
 	return newBinned(f, binned{
 		bins:   device.Bins{N: l.NQ, Min: float32(l.Min), Max: float32(l.Max)},
-		shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine,
+		shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine,
 	})
 }
 
 // Released has the query in its own gallery.
 func (l SoftBinAP) Released() Kind {
-	l.Against = l.Against.released()
+	l.GalleryOptions = l.GalleryOptions.released()
 	return l
 }

@@ -2,6 +2,7 @@ package loss
 
 import (
 	"errors"
+	"slices"
 
 	"hgld/train/device"
 	"hgld/train/grad"
@@ -14,47 +15,67 @@ import (
 // Weights are always explicit: the released code averages where a configuration
 // leaves them out.
 type Sum struct {
-	Terms []Term
+	Terms []Term // at least one
 }
 
 // Term is a loss in a Sum. Its parameters are named Name.parameter, or parameter
 // alone if Name is empty.
 type Term struct {
-	Name   string
-	Weight float64
-	Loss   Kind
+	Name   string  // in the names of parameters and states
+	Weight float64 // from 0 up
+	Loss   Kind    // any loss
 }
 
 // New makes the loss.
 func (s Sum) New(f Facts) (Loss, error) {
-	if len(s.Terms) == 0 {
+	losses, err := newTerms(s.Terms, f)
+	if err != nil {
+		return nil, err
+	}
+	return newSum(s.Terms, losses), nil
+}
+
+// ByRows reports whether all terms are sums over rows.
+func (s Sum) ByRows() bool {
+	return !slices.ContainsFunc(s.Terms, func(t Term) bool { return !ByRows(t.Loss) })
+}
+
+// newTerms makes the loss of each term.
+func newTerms(terms []Term, f Facts) ([]Loss, error) {
+	if len(terms) == 0 {
 		return nil, errors.New("a sum without terms")
 	}
-	l := new(sum)
-	for _, term := range s.Terms {
-		part, err := term.Loss.New(f)
+	var losses []Loss
+	for _, term := range terms {
+		made, err := term.Loss.New(f)
 		if err != nil {
 			return nil, err
 		}
+		losses = append(losses, made)
+	}
+	return losses, nil
+}
+
+// newSum adds up losses, one for each term.
+func newSum(terms []Term, losses []Loss) *sum {
+	l := &sum{terms: losses}
+	for i, term := range terms {
 		l.weights = append(l.weights, float32(term.Weight))
-		l.terms = append(l.terms, part)
-		if keeps, ok := part.(Stateful); ok {
+		if keeps, ok := losses[i].(Stateful); ok {
 			for _, state := range keeps.States() {
 				state.Name = named(term.Name, state.Name)
 				l.states = append(l.states, state)
 			}
 			l.keep = append(l.keep, keeps)
 		}
-		trained, ok := part.(Trained)
-		if !ok {
-			continue
-		}
-		for _, p := range trained.Params() {
-			p.Name = named(term.Name, p.Name)
-			l.params = append(l.params, p)
+		if trained, ok := losses[i].(Trained); ok {
+			for _, p := range trained.Params() {
+				p.Name = named(term.Name, p.Name)
+				l.params = append(l.params, p)
+			}
 		}
 	}
-	return l, nil
+	return l
 }
 
 type sum struct {

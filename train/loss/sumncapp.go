@@ -1,5 +1,7 @@
 package loss
 
+import "hgld/internal/registry"
+
 // SumNCAPP is NCAPP at several levels, ΣNCA++ of "Optimization of Rank Losses", each
 // with proxies of its own:
 //
@@ -8,12 +10,21 @@ package loss
 // Without Levels it is all levels of the data, without Weights their mean. No
 // configuration of it was released; this is that of ΣNSM.
 type SumNCAPP struct {
-	Weights []float64 `yaml:"weights"`
-	Levels  []int     `yaml:"levels"`
-	Scale   float64   `yaml:"scale"`
+	Weights []float64 `yaml:"weights"` // one for each level; none: their mean
+	Levels  []int     `yaml:"levels"`  // 0 is the finest; none: all
+	Scale   float64   `yaml:"scale"`   // as in NCAPP
+}
+
+var sumNCAPPEntry = registry.Entry[Kind]{
+	Name: "sum-nca-pp", About: "ΣNCA++: ProxyNCA++ at every level",
+	Source: "Ramzi et al., Optimization of Rank Losses; the row ΣNCA++",
+	Value:  SumNCAPP{Scale: 3},
 }
 
 // New makes the loss.
 func (l SumNCAPP) New(f Facts) (Loss, error) {
 	return overLevels(f, l.Levels, l.Weights, func(level int) Kind { return NCAPP{Scale: l.Scale, Level: level} })
 }
+
+// ByRows is true: each query is compared with the proxies alone.
+func (SumNCAPP) ByRows() bool { return true }

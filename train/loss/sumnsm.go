@@ -1,5 +1,7 @@
 package loss
 
+import "hgld/internal/registry"
+
 // SumNSM is NSM at several levels, ΣNSM of "Optimization of Rank Losses", each with
 // proxies of its own:
 //
@@ -8,9 +10,15 @@ package loss
 // Without Levels it is all levels of the data, without Weights their mean, as in
 // the released configurations.
 type SumNSM struct {
-	Weights     []float64 `yaml:"weights"`
-	Levels      []int     `yaml:"levels"`
-	Temperature float64   `yaml:"temperature"`
+	Weights     []float64 `yaml:"weights"`     // one for each level; none: their mean
+	Levels      []int     `yaml:"levels"`      // 0 is the finest; none: all
+	Temperature float64   `yaml:"temperature"` // as in NSM
+}
+
+var sumNSMEntry = registry.Entry[Kind]{
+	Name: "sum-nsm", About: "ΣNSM: NSM at every level",
+	Source: "Ramzi et al., Optimization of Rank Losses; the row ΣNSM",
+	Value:  SumNSM{Temperature: 0.05},
 }
 
 // New makes the loss.
@@ -19,3 +27,6 @@ func (l SumNSM) New(f Facts) (Loss, error) {
 		return NSM{Temperature: l.Temperature, Level: level}
 	})
 }
+
+// ByRows is true: each query is compared with the proxies alone.
+func (SumNSM) ByRows() bool { return true }

@@ -1,5 +1,7 @@
 package loss
 
+import "hgld/internal/registry"
+
 // SupAP is the loss of Ramzi et al., "Robust and Decomposable Average Precision
 // for Image Retrieval", NeurIPS 2021 ("Optimization of Rank Losses", Eq. 11): an
 // upper bound of one minus average precision. Negatives ahead of a positive are
@@ -18,10 +20,17 @@ package loss
 //
 // A query without positives contributes nothing to the mean.
 type SupAP struct {
-	HMinus      `yaml:",inline"`
-	Level       int `yaml:"level"` // 0 is the finest
-	Against     `yaml:",inline"`
-	ScoreMixing `yaml:",inline"`
+	HMinus         `yaml:",inline"`
+	Level          int `yaml:"level"` // 0 is the finest
+	GalleryOptions `yaml:",inline"`
+	ScoreMixing    `yaml:",inline"`
+}
+
+var supAPEntry = registry.Entry[Kind]{
+	Name: "sup-ap", About: "Sup-AP (NeurIPS 2021): an upper bound of 1 − AP",
+	Source: "Ramzi et al., Robust and Decomposable Average Precision, NeurIPS 2021; Optimization of Rank Losses, Eq. 4 " +
+		"and 11",
+	Value: SupAP{HMinus: paperStep},
 }
 
 // New makes the loss.
@@ -30,11 +39,12 @@ func (l SupAP) New(f Facts) (Loss, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRanking(f, ranking{steps: l.steps(), shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine, mixing: mixing})
+	return newRanking(f, ranking{steps: l.steps(), shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine,
+		mixing: mixing})
 }
 
 // Released has the query in its own gallery and the code's H⁻.
 func (l SupAP) Released() Kind {
-	l.HMinus, l.Against = l.HMinus.released(), l.Against.released()
+	l.HMinus, l.GalleryOptions = l.HMinus.released(), l.GalleryOptions.released()
 	return l
 }

@@ -1,6 +1,9 @@
 package loss
 
-import "hgld/train/device"
+import (
+	"hgld/internal/registry"
+	"hgld/train/device"
+)
 
 // SupNDCG is SmoothNDCG with the ranks of SupHAP: items of a lower level than k
 // are counted by H⁻, the others by the exact step, which has no gradient. It is an
@@ -9,20 +12,26 @@ import "hgld/train/device"
 // Query is [Q, D] and Gallery [G, D], rows of unit length. A query without
 // positives contributes nothing to the mean.
 type SupNDCG struct {
-	HMinus  `yaml:",inline"`
-	Against `yaml:",inline"`
+	HMinus         `yaml:",inline"`
+	GalleryOptions `yaml:",inline"`
+}
+
+var supNDCGEntry = registry.Entry[Kind]{
+	Name: "sup-ndcg", About: "NDCG over all levels with the upper bound of Sup-AP",
+	Source: "Ramzi et al., Optimization of Rank Losses; Eq. 24",
+	Value:  SupNDCG{HMinus: paperStep},
 }
 
 // New makes the loss.
 func (l SupNDCG) New(f Facts) (Loss, error) {
 	return newRanking(f, ranking{
 		steps: rankOnly(l.steps()), score: device.Score{Kind: device.ScoreNDCG},
-		shared: allLevels(l.Against), combine: l.MemoryCombine,
+		shared: allLevels(l.GalleryOptions), combine: l.MemoryCombine,
 	})
 }
 
 // Released has the query in its own gallery and the code's H⁻.
 func (l SupNDCG) Released() Kind {
-	l.HMinus, l.Against = l.HMinus.released(), l.Against.released()
+	l.HMinus, l.GalleryOptions = l.HMinus.released(), l.GalleryOptions.released()
 	return l
 }

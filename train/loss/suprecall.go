@@ -1,5 +1,7 @@
 package loss
 
+import "hgld/internal/registry"
+
 // SupRecall is SmoothRecall with the ranks of SupAP: items that are no positives
 // are counted by H⁻, positives by the exact step (Ramzi et al., "Optimization of
 // Rank Losses", Eq. 16):
@@ -9,12 +11,18 @@ package loss
 // Query is [Q, D] and Gallery [G, D], rows of unit length. A query without
 // positives contributes nothing to the mean.
 type SupRecall struct {
-	HMinus      `yaml:",inline"`
-	AtK         []float64    `yaml:"at_k"`
-	Temp        Temperatures `yaml:"temp"`
-	Level       int          `yaml:"level"` // 0 is the finest
-	Against     `yaml:",inline"`
-	ScoreMixing `yaml:",inline"`
+	HMinus         `yaml:",inline"`
+	AtK            []float64    `yaml:"at_k"`  // the k
+	Temp           Temperatures `yaml:"temp"`  // of the test that a rank is at most k
+	Level          int          `yaml:"level"` // 0 is the finest
+	GalleryOptions `yaml:",inline"`
+	ScoreMixing    `yaml:",inline"`
+}
+
+var supRecallEntry = registry.Entry[Kind]{
+	Name: "sup-recall", About: "R@k with the upper bound of Sup-AP",
+	Source: "Ramzi et al., Optimization of Rank Losses; Eq. 16",
+	Value:  paperSupRecall,
 }
 
 // New makes the loss.
@@ -25,12 +33,17 @@ func (l SupRecall) New(f Facts) (Loss, error) {
 	}
 	return newRanking(f, ranking{
 		steps: rankOnly(l.steps()), score: recall(l.AtK, l.Temp),
-		shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine, mixing: mixing,
+		shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine, mixing: mixing,
 	})
 }
 
 // Released has the query in its own gallery and the code's H⁻.
 func (l SupRecall) Released() Kind {
-	l.HMinus, l.Against = l.HMinus.released(), l.Against.released()
+	l.HMinus, l.GalleryOptions = l.HMinus.released(), l.GalleryOptions.released()
 	return l
 }
+
+// recallAt are the k of the published recall losses.
+var recallAt = []float64{1, 2, 4, 8, 16}
+
+var paperSupRecall = SupRecall{HMinus: paperStep, AtK: recallAt, Temp: Temperatures{All: 1}}

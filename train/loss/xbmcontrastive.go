@@ -1,6 +1,9 @@
 package loss
 
-import "hgld/train/device"
+import (
+	"hgld/internal/registry"
+	"hgld/train/device"
+)
 
 // XBMContrastive is the loss of Wang et al., "Cross-Batch Memory for Embedding
 // Learning", CVPR 2020:
@@ -13,17 +16,23 @@ import "hgld/train/device"
 //
 // The mean is over all Q queries.
 type XBMContrastive struct {
-	Margin        float64 `yaml:"margin"`
-	Epsilon       float64 `yaml:"epsilon"`
-	Level         int     `yaml:"level"` // 0 is the finest
-	MemoryCombine Combine `yaml:"memory_combine"`
+	Margin        float64 `yaml:"margin"`         // negatives count above it
+	Epsilon       float64 `yaml:"epsilon"`        // positives count below 1 − Epsilon
+	Level         int     `yaml:"level"`          // 0 is the finest
+	MemoryCombine Combine `yaml:"memory_combine"` // joins the losses against batch and memory
+}
+
+var xbmContrastiveEntry = registry.Entry[Kind]{
+	Name: "xbm-contrastive", About: "contrastive loss of Cross-Batch Memory (CVPR 2020)",
+	Source: "Wang et al., Cross-Batch Memory for Embedding Learning, CVPR 2020; its code",
+	Value:  XBMContrastive{Margin: 0.5, Epsilon: 1e-5},
 }
 
 // New makes the loss.
 func (l XBMContrastive) New(f Facts) (Loss, error) {
 	return newPairwise(f, pairwise{
 		pairs:  device.Pairs{Kind: device.CrossBatch, NegMargin: float32(l.Margin), Ceiling: ceiling(l.Epsilon)},
-		shared: oneLevel(l.Level, Against{}), combine: l.MemoryCombine,
+		shared: oneLevel(l.Level, GalleryOptions{}), combine: l.MemoryCombine,
 	})
 }
 

@@ -1,103 +1,9 @@
 package cpu
 
 import (
-	"math"
-
 	"hgld/train/device"
+	"hgld/train/device/reference"
 )
-
-// Bins are the constants of device.Bins in float64.
-type Bins struct {
-	N        int
-	Min, Max float64
-}
-
-// place returns the bin at or above a score (in falling order of scores), how much
-// of it belongs to the next one, and the slope of that.
-func (o Bins) place(s float64) (bin int, next, slope float64) {
-	x := (o.Max - s) / (o.Max - o.Min) * float64(o.N-1)
-	switch {
-	case x < 0:
-		return 0, 0, 0
-	case x >= float64(o.N-1):
-		return o.N - 2, 1, 0
-	}
-	floor := math.Floor(x)
-	return int(floor), x - floor, -float64(o.N-1) / (o.Max - o.Min)
-}
-
-// BinLoss is the definition of the loss by bins for one query: s [G] and sh [G]
-// are its scores and shared levels, ds its gradient, which may be nil, and room
-// [6N] is written over.
-func BinLoss[T float32 | float64](ds []float64, s []T, sh []uint8, o Bins, room []float64) float64 {
-	clear(ds)
-	clear(room)
-	n := o.N
-	all, pos := room[:n], room[n:2*n]
-	positives := 0.0
-	for i, l := range sh {
-		if l == device.AbsentLevel {
-			continue
-		}
-		bin, next, _ := o.place(float64(s[i]))
-		all[bin] += 1 - next
-		all[bin+1] += next
-		if l >= 1 {
-			pos[bin] += 1 - next
-			pos[bin+1] += next
-			positives++
-		}
-	}
-	if positives == 0 {
-		return 0
-	}
-	sumAll, sumPos := room[2*n:3*n], room[3*n:4*n]
-	ap, a, p := 0.0, 0.0, 0.0
-	for m := range n {
-		a, p = a+all[m], p+pos[m]
-		sumAll[m], sumPos[m] = a, p
-		if a > 0 {
-			ap += pos[m] * p / a
-		}
-	}
-	if ds == nil {
-		return 1 - ap/positives
-	}
-	byAll, byPos := room[4*n:5*n], room[5*n:]
-	binSlopes(byAll, byPos, pos, sumAll, sumPos)
-	for i, l := range sh {
-		if l == device.AbsentLevel {
-			continue
-		}
-		bin, _, slope := o.place(float64(s[i]))
-		if slope == 0 {
-			continue
-		}
-		d := byAll[bin+1] - byAll[bin]
-		if l >= 1 {
-			d += byPos[bin+1] - byPos[bin]
-		}
-		ds[i] = -slope * d / positives
-	}
-	return 1 - ap/positives
-}
-
-// binSlopes are the derivatives of Σ_m c⁺_m C⁺_m/C_m by the weight of a bin among
-// all, and by that among the positives:
-//
-//	byAll_j = −Σ_{m≥j} c⁺_m C⁺_m/C_m²    byPos_j = C⁺_j/C_j + Σ_{m≥j} c⁺_m/C_m
-func binSlopes(byAll, byPos, pos, sumAll, sumPos []float64) {
-	all, tail := 0.0, 0.0
-	for j := len(pos) - 1; j >= 0; j-- {
-		share := 0.0
-		if sumAll[j] > 0 {
-			share = sumPos[j] / sumAll[j]
-			all -= pos[j] * share / sumAll[j]
-			tail += pos[j] / sumAll[j]
-		}
-		byAll[j], byPos[j] = all, share+tail
-	}
-}
 
 // BinLoss computes the loss of each query and its gradient.
 func (b *Backend) BinLoss(loss, ds, s, sh device.Array, o *device.Bins) {
@@ -105,26 +11,26 @@ func (b *Backend) BinLoss(loss, ds, s, sh device.Array, o *device.Bins) {
 	if !fits || loss.Len() != sh.Rows() || o.N < 2 {
 		panic(shapes("BinLoss", loss, ds, s, sh))
 	}
-	t := binTask{loss: loss, ds: ds, s: s, sh: sh, bins: Bins{o.N, float64(o.Min), float64(o.Max)}}
-	t.room = scratch[float64](b, "binloss", b.Threads()*(6*o.N+sh.Cols()))
+	t := binTask{loss: loss, ds: ds, s: s, sh: sh, bins: reference.Bins{N: o.N, Min: float64(o.Min), Max: float64(o.Max)}}
+	t.work = scratch[float64](b, "binloss", b.Threads()*(6*o.N+sh.Cols()))
 	split(b, sh.Rows(), 1, t)
 }
 
 type binTask struct {
 	loss, ds, s, sh device.Array
-	bins            Bins
-	room            []float64
+	bins            reference.Bins
+	work            []float64
 }
 
 func (t *binTask) span(worker, lo, hi int) {
 	g, n := t.sh.Cols(), 6*t.bins.N
-	room := t.room[worker*(g+n):][:g+n]
+	work := t.work[worker*(g+n):][:g+n]
 	for q := lo; q < hi; q++ {
 		var grad []float64
 		if !t.ds.Absent() {
-			grad = room[n:]
+			grad = work[n:]
 		}
-		l := BinLoss(grad, row(f32(t.s), t.s, q), row(u8(t.sh), t.sh, q), t.bins, room[:n])
+		l := reference.BinLoss(grad, row(f32(t.s), t.s, q), row(u8(t.sh), t.sh, q), t.bins, work[:n])
 		f32(t.loss)[q] = float32(l)
 		if grad != nil {
 			narrow(row(f32(t.ds), t.ds, q), grad)

@@ -1,10 +1,9 @@
-// Package cpu is the reference Backend: every operation as one readable function
-// in float32 with float64 sums, and matrix products by a BLAS. Other backends
-// are compared with it.
+// Package cpu is the Backend that computes on the host: float32 with float64 sums, and
+// matrix products by a BLAS. Package reference defines the operations in plain loops;
+// here they are made fast.
 //
-// Results are the same bytes for any number of threads: work is cut into spans
-// by its shape alone, a span is the work of one thread, and partial sums are
-// joined in span order.
+// The number of threads changes no byte of a result. Work is cut into spans by its shape
+// alone, one thread computes a span, and partial sums are joined in span order.
 package cpu
 
 import (
@@ -15,14 +14,14 @@ import (
 	"hgld/train/device"
 )
 
-// Backend computes on the host. Operations come from one goroutine, are done on
-// return and allocate nothing once their scratch memory has grown to its size.
+// Backend computes on the host. Operations come from one goroutine and are done on
+// return. They allocate nothing once their scratch memory has grown to its size.
 type Backend struct {
-	// Poison fills what Alloc returns with NaN (bytes 0xFF, −1 as an integer), so
-	// that a test sees an operation that reads what it should have written.
+	// Poison fills the memory of Alloc with NaN (bytes 0xFF, −1 as an integer), so that
+	// tests notice an operation that reads what it should have written.
 	Poison bool
 
-	crew    *crew
+	pool    *workerPool
 	blas    blas.Library
 	exact   blas.Library   // of Scores
 	err     error          // why the BLAS that was asked for is not used
@@ -56,13 +55,13 @@ func NewWith(threads int, lib blas.Library) *Backend {
 		threads = runtime.GOMAXPROCS(0)
 	}
 	b := &Backend{
-		crew:    newCrew(threads),
+		pool:    newWorkerPool(threads),
 		blas:    lib,
 		exact:   blas.Native(),
 		scratch: map[string]any{},
 		tasks:   map[any]any{},
 	}
-	runtime.AddCleanup(b, (*crew).close, b.crew)
+	runtime.AddCleanup(b, (*workerPool).close, b.pool)
 	return b
 }
 
@@ -74,7 +73,7 @@ func (b *Backend) Name() string { return "cpu" }
 func (b *Backend) Supports(t device.DType) bool { return t == device.F32 }
 
 // Threads returns the number of threads that the Backend works with.
-func (b *Backend) Threads() int { return b.crew.threads }
+func (b *Backend) Threads() int { return b.pool.threads }
 
 // shapes describes a call whose arrays do not fit together.
 func shapes(op string, arrays ...device.Array) string {

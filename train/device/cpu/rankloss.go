@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"hgld/train/device"
+	"hgld/train/device/reference"
 )
 
 // RankLoss is PairRank, RankScore and PairRankGrad in one, in O(Q·G) memory and,
@@ -38,7 +39,7 @@ func (t *lossTask) span(worker, lo, hi int) {
 			clear(ds)
 		}
 		f32(t.loss)[q] = 0
-		widen(room(&r.rel, t.rel.Cols()), row(f32(t.rel), t.rel, q))
+		widen(resized(&r.rel, t.rel.Cols()), row(f32(t.rel), t.rel, q))
 		if !slices.ContainsFunc(cnt[1:], func(n int32) bool { return n > 0 }) {
 			continue
 		}
@@ -53,20 +54,20 @@ func (t *lossTask) span(worker, lo, hi int) {
 // rankPlan splits the double sum over items i and positives k into blocks with
 // one step function each. It depends on the number of levels alone.
 type rankPlan struct {
-	steps  Steps
+	steps  reference.Steps
 	blocks []block
 }
 
 // block is the sum over the items i of one level and the positives k of the
 // levels [lo, hi].
 type block struct {
-	step          *Step
+	step          *reference.Step
 	plus          bool // part of plus, with the factor min(r_i, r_k)
 	level, lo, hi uint8
 }
 
 func (p *rankPlan) set(h *device.Steps, levels int) {
-	p.steps.set(h)
+	p.steps.Set(h)
 	p.blocks = p.blocks[:0]
 	p.runs(&p.steps.Rank, false, 0, levels)
 	p.runs(&p.steps.Plus, true, 1, levels)
@@ -74,12 +75,12 @@ func (p *rankPlan) set(h *device.Steps, levels int) {
 
 // runs adds the blocks of the item levels from on, merging neighbouring levels of
 // positives whose steps are the same.
-func (p *rankPlan) runs(steps *[3]Step, plus bool, from, levels int) {
+func (p *rankPlan) runs(steps *[3]reference.Step, plus bool, from, levels int) {
 	for l := from; l <= levels; l++ {
 		for lo := 1; lo <= levels; {
-			step := &steps[class(uint8(l), uint8(lo))]
+			step := &steps[reference.Class(uint8(l), uint8(lo))]
 			hi := lo
-			for hi < levels && steps[class(uint8(l), uint8(hi+1))] == *step {
+			for hi < levels && steps[reference.Class(uint8(l), uint8(hi+1))] == *step {
 				hi++
 			}
 			if step.Kind != device.NoStep {
@@ -90,9 +91,9 @@ func (p *rankPlan) runs(steps *[3]Step, plus bool, from, levels int) {
 	}
 }
 
-// room returns n elements of a slice that grows and keeps its memory; a fourth
+// resized returns n elements of a slice that grows and keeps its memory; a fourth
 // more than asked for, because the rows to come differ in their counts.
-func room[T any](x *[]T, n int) []T {
+func resized[T any](x *[]T, n int) []T {
 	if cap(*x) < n {
 		*x = make([]T, n, n+n/4)
 	}

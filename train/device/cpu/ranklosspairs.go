@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"hgld/train/device"
+	"hgld/train/device/reference"
 )
 
 // upper holds the constants of an Upper for sums over pairs, with the slope in
@@ -16,7 +17,7 @@ type upper struct {
 	offset, zero              float32
 }
 
-func newUpper(f *Step) upper {
+func newUpper(f *reference.Step) upper {
 	exact := -math.Log2E / f.Tau
 	u := upper{scale: float32(exact), zero: 0.5, delta: float32(math.Inf(1))}
 	for i := range u.rest {
@@ -30,7 +31,7 @@ func newUpper(f *Step) upper {
 }
 
 // sumPairs adds to value and slope pair by pair; x and y need no order.
-func (c *sums) sumPairs(f *Step) {
+func (c *sums) sumPairs(f *reference.Step) {
 	switch {
 	case f.Kind == device.Heaviside:
 		for j, y := range c.y {
@@ -59,7 +60,7 @@ func (c *sums) sumPairs(f *Step) {
 	}
 }
 
-func (c *sums) leakPairs(f *Step) {
+func (c *sums) leakPairs(f *reference.Step) {
 	for j, y := range c.y {
 		for i, x := range c.x {
 			t := float64(x - y)

@@ -1,6 +1,9 @@
 package cpu
 
-import "hgld/train/device"
+import (
+	"hgld/train/device"
+	"hgld/train/device/reference"
+)
 
 // sums is what the rank op comes down to. For sources x and targets y, both
 // falling, and a step function f, forward
@@ -27,7 +30,7 @@ type sums struct {
 }
 
 // sumSorted adds to value and slope in O(sources + targets).
-func (c *sums) sumSorted(f *Step) {
+func (c *sums) sumSorted(f *reference.Step) {
 	c.cut(f)
 	switch f.Kind {
 	case device.Heaviside:
@@ -86,7 +89,7 @@ func (c *sums) addLinear(slope, value float64) {
 }
 
 // addLeak: Leak·t up to 0, then Beta·t + Gamma until that is 1.
-func (c *sums) addLeak(f *Step) {
+func (c *sums) addLeak(f *reference.Step) {
 	n := int32(len(c.x))
 	for j, a := range c.above {
 		w, far := c.total(a), c.total(c.beyond[j])
@@ -103,9 +106,9 @@ func (c *sums) addLeak(f *Step) {
 
 // cut finds the pieces of f among the sources of each target, and the prefix sums
 // over them.
-func (c *sums) cut(f *Step) {
+func (c *sums) cut(f *reference.Step) {
 	n := len(c.x)
-	above, notBelow := room(&c.above, len(c.y)), room(&c.notBelow, len(c.y))
+	above, notBelow := resized(&c.above, len(c.y)), resized(&c.notBelow, len(c.y))
 	a, b := 0, 0
 	for j, y := range c.y {
 		for a < n && c.x[a] > y {
@@ -116,19 +119,19 @@ func (c *sums) cut(f *Step) {
 		above[j], notBelow[j] = int32(a), int32(b)
 	}
 	if c.backward {
-		prefix(room(&c.weight, n+1), c.w)
+		prefix(resized(&c.weight, n+1), c.w)
 	}
 	if f.Kind == device.Upper || f.Kind == device.Leak {
 		c.cutBeyond(f)
 		if !c.backward {
-			prefix(room(&c.moment, n+1), c.x)
+			prefix(resized(&c.moment, n+1), c.x)
 		}
 	}
 }
 
 // cutBeyond finds the sources on the last piece of an Upper or a Leak.
-func (c *sums) cutBeyond(f *Step) {
-	beyond := room(&c.beyond, len(c.y))
+func (c *sums) cutBeyond(f *reference.Step) {
+	beyond := resized(&c.beyond, len(c.y))
 	n, a, far := len(c.x), 0, float32(f.Delta)
 	for j, y := range c.y {
 		if f.Kind == device.Upper {

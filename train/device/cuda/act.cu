@@ -1,5 +1,5 @@
 // act: dst = f(x), and dx = dy·f′(x). Reads an element of each input and writes one.
-// Reference: ../cpu/act.go
+// Reference: ../reference/act.go
 #include "act.h"
 #include "map.h"
 

@@ -7,7 +7,7 @@
 // δ being ⟨dy, y⟩ of the row (Dao et al., "FlashAttention", NeurIPS 2022, appendix B.2):
 // attention_grad_q has a warp a query and keeps δ, attention_grad_kv a warp a key.
 // attention_ragged has queries and keys of packed sequences, by their rows.
-// Reads O(t²·Dh) floats of each head, most from the cache. Reference: ../cpu/attention.go,
+// Reads O(t²·Dh) floats of each head, most from the cache. Reference: ../reference/attention.go,
 // ../cpu/attentiongrad.go, ../cpu/raggedattention.go
 #include "attention.h"
 

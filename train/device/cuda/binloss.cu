@@ -4,7 +4,7 @@
 // loss [Q], s and ds [Q,G], sh U8 [Q,G], ds may be null. A block takes a query. Weights
 // are whole numbers of 2^-40: their sums are exact, whatever the order of the atomics,
 // for fewer than 2^24 items. Reads 10·Q·G bytes, writes 4·Q·G.
-// Reference: ../cpu/binloss.go
+// Reference: ../reference/binloss.go
 #include "hg.h"
 
 enum { BIN_UNIT = 40, ABSENT_LEVEL = 255 };

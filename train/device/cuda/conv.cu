@@ -9,7 +9,7 @@
 // Pixels are cut into ranges, whose sums go to parts [splits][k·r·s·c/groups] and are
 // added in order by conv_join.
 //
-// Images are [n,h,w,c], filters [k,r,s,c/groups]. Reference: ../cpu/conv.go,
+// Images are [n,h,w,c], filters [k,r,s,c/groups]. Reference: ../reference/conv.go,
 // ../cpu/convgradx.go, ../cpu/convgradw.go
 #include "conv.h"
 

@@ -3,7 +3,7 @@
 // Nothing of NVIDIA's is needed to build hgld, and a machine without a card runs it.
 //
 // An operation is two files side by side: axpby.cu, the kernel with its formula, and
-// axpby.go, which checks shapes and launches it. ../cpu has the definition. Kernels
+// axpby.go, which checks shapes and launches it. ../reference has the definition. Kernels
 // are written in hg.h alone, whose arithmetic is IEEE 754 throughout, sums are joined
 // in an order that depends on shapes alone, and no float is added atomically: the same
 // step gives the same bytes on every card, and on the emulator of package emu.

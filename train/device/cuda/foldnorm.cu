@@ -5,7 +5,7 @@
 //
 // needs no output of the layer and is exact at γ = 0 too. Filters are rows of a width;
 // a block has one. gamma, beta and their gradients may be null. In double.
-// Reference: ../cpu/foldnorm.go
+// Reference: ../reference/foldnorm.go
 #include "hg.h"
 
 HG_KERNEL(256, foldnorm_f32, float *wf, float *bf, const float *w, const float *gamma, const float *beta,

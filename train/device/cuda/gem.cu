@@ -9,7 +9,7 @@
 //
 // A block has 32 channels of an image; warp w of 8 takes pixels w, w + 8, …. Powers are in
 // double: eps^p is a subnormal float from p = 6.3. Reads x once, or twice for the gradient.
-// Reference: ../cpu/gem.go
+// Reference: ../reference/gem.go
 #include "hg.h"
 
 // moments returns Σ v^p and Σ v^p·ln v of the lane's channel to all warps. room is

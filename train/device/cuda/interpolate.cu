@@ -1,7 +1,7 @@
 // interpolate: bilinear resizing of [n,h,w,c] to [n,out_h,out_w,c]. Output pixel i of an
 // axis lies at i·(in−1)/(out−1) if aligned, at max((i+½)/scale − ½, 0) otherwise, in
 // double; beyond the last pixel it is that pixel. A scale of 0 is out/in. Reads four
-// floats an element. Reference: ../cpu/interpolate.go
+// floats an element. Reference: ../reference/interpolate.go
 #include "hg.h"
 
 struct mix {

@@ -4,7 +4,7 @@
 //	dx = r(g − mean(g) − x̂·mean(g·x̂)), dγ = Σ dy·x̂, dβ = Σ dy over the rows
 //
 // stats[row] is mean and r. gamma and beta may be null. A warp has a row; the column
-// sums are those of columns.h. Sums in double. Reference: ../cpu/layernorm.go
+// sums are those of columns.h. Sums in double. Reference: ../reference/layernorm.go
 #include "columns.h"
 
 HG_KERNEL(256, layernorm_f32, float *dst, i64 ldd, float *stats, const float *x, i64 ldx, const float *gamma,

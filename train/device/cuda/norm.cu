@@ -10,7 +10,7 @@
 //	dx = γr(dz − dβ/n − x̂·dγ/n), or γr·dz with frozen statistics
 //
 // is norm_sums, norm_factors and norm_back. gamma, beta, residual and all gradients may be
-// null. Reference: ../cpu/norm.go
+// null. Reference: ../reference/norm.go
 #include "columns.h"
 
 HG_KERNEL(256, norm_moments_f32, double *parts, const float *x, i64 rows, i64 c) {

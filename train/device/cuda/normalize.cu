@@ -3,7 +3,7 @@
 //	dx = (dy − y·⟨y, dy⟩)/n, without the projection where n was eps
 //
 // norm[row] is n, negative where eps was taken. A warp has a row; sums in double.
-// Reads x twice, or dy and y twice. Reference: ../cpu/normalize.go
+// Reads x twice, or dy and y twice. Reference: ../reference/normalize.go
 #include "hg.h"
 
 HG_KERNEL(256, normalize_f32, float *dst, i64 ldd, float *norm, const float *x, i64 ldx, i64 rows, i64 width, float eps) {

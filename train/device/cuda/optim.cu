@@ -1,5 +1,5 @@
-// adam, sgd: one step of an optimizer over a group, formulas in ../cpu/adam.go and
-// ../cpu/sgd.go; average: dst += rate·(x − dst); guard: flag += the number of non-finite
+// adam, sgd: one step of an optimizer over a group, formulas in ../reference/adam.go and
+// ../reference/sgd.go; average: dst += rate·(x − dst); guard: flag += the number of non-finite
 // values of x; pace: what goes by the number of updates. Nothing changes where flag, which may be null, is not 0. hyper is that of
 // device.HyperRate …; shadow, if not null, receives w in the type shadow_type. All arrays
 // are flat but those of average and guard, which are rows of a width with strides.

@@ -1,7 +1,7 @@
 // pairlevels: Σ_c softplus(N_c + P + scale·margin_c) over the L levels, finest first, with
 // N_c = log Σ_{l < L−c} e^(scale·s) and P = log Σ_{l = L} e^(−scale·s), and its gradient.
 // A block takes a query. Reads 5 bytes an item 2·L + 3 times, writes 4.
-// Reference: ../cpu/pairlosslevels.go
+// Reference: ../reference/pairlosslevels.go
 #include "pairloss.h"
 
 // log_sum is log Σ e^z over the items of levels from low to high, z = scale·s; −∞

@@ -9,7 +9,7 @@
 //
 // A block takes a query, totals one block in all, mean 256 items. Reads 5 bytes an item
 // and pass (hinges 1, similarity 4, easy 4), writes 4; mean reads 5 and writes 4.
-// Reference: ../cpu/pairloss.go
+// Reference: ../reference/pairloss.go
 #include "pairloss.h"
 
 // pair_hinge is the term of one item, 0 where it is no violation.

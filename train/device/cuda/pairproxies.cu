@@ -5,7 +5,7 @@
 //   Ratio    N − z, h = 0
 //
 // A block takes a query. Reads 5 bytes an item four times, writes 4.
-// Reference: ../cpu/pairlossproxies.go
+// Reference: ../reference/pairlossproxies.go
 #include "pairloss.h"
 
 struct Mixed {

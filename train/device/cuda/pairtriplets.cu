@@ -7,7 +7,7 @@
 //   triplets_sums       sums[q] = Σ_p sum_p, cnt[q] = Σ_p count_p
 //
 // A term is in float32; at most 16 of them are added up before float64 takes the sum.
-// P·G pairs twice. Reference: ../cpu/pairloss.go
+// P·G pairs twice. Reference: ../reference/pairloss.go
 #include "pairloss.h"
 
 enum { TRIPLET_GROUP = 32, TRIPLET_TILE = 512 };

@@ -2,7 +2,7 @@
 // is greater than any number. pool_grad gives dy to the first of a window's maxima in
 // row-major order, or an equal share to all: an input pixel looks at the windows that
 // it lies in, in order, so that it has one writer. Images are [n,h,w,c]. Reads a window,
-// or what an input pixel's windows hold, for each element. Reference: ../cpu/pool.go
+// or what an input pixel's windows hold, for each element. Reference: ../reference/pool.go
 #include "hg.h"
 
 struct pool {

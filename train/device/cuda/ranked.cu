@@ -7,7 +7,7 @@
 //   ranked_slopes  ds = (place − ds) / (lambda·number), ds having been the places before
 //
 // A thread a place. Reads 9 bytes an item, the levels or the slopes at random, and writes
-// 5, 4 and 4. Reference: ../cpu/ranked.go, ../cpu/ranksgrad.go
+// 5, 4 and 4. Reference: ../reference/ranked.go, ../cpu/ranksgrad.go
 #include "hg.h"
 
 #define SORT_LAST 0xffffffffu

@@ -10,7 +10,7 @@
 // gaps hold the positives of pick.cu, and u, v, own take the places of rank, plus, srank.
 // Pairs in float32, at most 16 of them added up before float64 takes the sum.
 // 40 operations a pair, P·G pairs a query twice; memory does not matter.
-// Reference: ../cpu/pairrank.go
+// Reference: ../reference/pairrank.go
 #include "rankscore.h"
 #include "step.h"
 

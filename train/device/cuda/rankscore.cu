@@ -1,7 +1,7 @@
 // rankscore: loss[q] of the query's ranks, and its derivatives by rank and plus; see
 // rankscore.h. rank, plus, drank, dplus [Q,G], sh U8 [Q,G], rel and cnt [Q,L+1]; plus
 // and dplus may be null. A block takes a query. Reads 9·Q·G bytes at most, writes 8·Q·G.
-// Reference: ../cpu/rankscore.go
+// Reference: ../reference/rankscore.go
 #include "rankscore.h"
 
 HG_KERNEL(256, rankscore_f32, float *loss, float *drank, float *dplus, const float *rank, const float *plus,

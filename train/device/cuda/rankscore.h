@@ -6,7 +6,7 @@
 //   NDCG    1 − Σ_k (2^l_k − 1)/log2(1 + rank_k) / iDCG
 //   Log     Σ_k log(1 + rank_k − plus_k) / P;  LogLog with log(1 + ·) twice
 //
-// Everything is in float64. Reference: ../cpu/rankscore.go
+// Everything is in float64. Reference: ../reference/rankscore.go
 #pragma once
 #include "hg.h"
 

@@ -5,7 +5,7 @@
 //   binary  1          pop  (l/divisor)^alpha / n_l          map  Σ_{p≤l} weights[p−1] / Σ_{m≥p} n_m
 //
 // sh U8 [Q,G], rel F32 and cnt I32 [Q,L+1], weight F32 [Q]. A block takes a query, then
-// one block all the weights. Reads Q·G bytes. Reference: ../cpu/relevance.go
+// one block all the weights. Reads Q·G bytes. Reference: ../reference/relevance.go
 #include "hg.h"
 
 enum { REL_BINARY, REL_POP, REL_MAP };

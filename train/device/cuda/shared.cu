@@ -3,7 +3,7 @@
 // query's own row self[q], if there is one, becomes what own says.
 // sh U8 [Q,G], ql I32 [Q,L], gl I32 [G,L], self I32 [Q] or null. A block takes 256
 // gallery rows and 16 queries, so that gl is read once for 16 rows of sh; it reads
-// 4·L·G·Q/16 bytes and writes Q·G. Reference: ../cpu/shared.go
+// 4·L·G·Q/16 bytes and writes Q·G. Reference: ../reference/shared.go
 #include "hg.h"
 
 enum { SHARED_QUERIES = 16, ABSENT_LEVEL = 255 };

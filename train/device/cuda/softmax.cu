@@ -6,7 +6,7 @@
 //
 // A row with a target below 0 has loss and gradient 0. A block has a row; sums and
 // exponentials in double. dst may be x, dx may be dy. Reads a row three times.
-// Reference: ../cpu/softmaxrow.go, ../cpu/softmax.go
+// Reference: ../reference/softmax.go
 #include "hg.h"
 
 HG_DEVICE float top_of(const float *x, i64 width, float *room) {

@@ -1,5 +1,5 @@
 // step.h: the step functions of device.Step on t = s_i − s_k, in float32.
-// Reference: ../cpu/pairrank.go
+// Reference: ../reference/pairrank.go
 #pragma once
 #include "hg.h"
 

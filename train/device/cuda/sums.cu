@@ -1,5 +1,5 @@
 // sums: dst = acc·dst + Σ of x, or of its squares: all of it, each row, or each column.
-// Rows of a width and stride; sums in double. Reads x once. Reference: ../cpu/sums.go
+// Rows of a width and stride; sums in double. Reads x once. Reference: ../reference/sums.go
 #include "columns.h"
 
 HG_DEVICE double term(float v, int squares) { return squares ? (double)v * v : (double)v; }

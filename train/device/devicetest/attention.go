@@ -2,53 +2,10 @@ package devicetest
 
 import (
 	"fmt"
-	"math"
 
 	"hgld/train/device"
+	"hgld/train/device/reference"
 )
-
-// attend is the definition of Attention, one query after the other.
-func attend(qkv *array, lengths []int, o device.Heads) (y, lse *array) {
-	n, tokens, width := qkv.dims[0], qkv.dims[1], qkv.dims[2]/3
-	size := width / o.Heads
-	y, lse = zeros(n, tokens, width), zeros(n, o.Heads, tokens)
-	for i := range lse.v {
-		image, head, query := i/tokens/o.Heads, i/tokens%o.Heads, i%tokens
-		keys := tokens
-		if lengths != nil {
-			keys = lengths[image]
-		}
-		if o.Causal {
-			keys = min(keys, query+1)
-		}
-		at := func(part, token int) []float64 { // of this head
-			return qkv.v[(image*tokens+token)*3*width+part*width+head*size:][:size]
-		}
-		scores, top, sum := make([]float64, keys), math.Inf(-1), 0.0
-		for k := range scores {
-			key := at(1, k)
-			for j, q := range at(0, query) {
-				scores[k] += q * key[j] / math.Sqrt(float64(size))
-			}
-			top = max(top, scores[k])
-		}
-		for _, v := range scores {
-			sum += math.Exp(v - top)
-		}
-		lse.v[i] = math.Inf(-1)
-		if keys > 0 {
-			lse.v[i] = top + math.Log(sum)
-		}
-		out := y.v[(image*tokens+query)*width+head*size:][:size]
-		for k, v := range scores {
-			p := math.Exp(v - lse.v[i])
-			for j, value := range at(2, k) {
-				out[j] += p * value
-			}
-		}
-	}
-	return y, lse
-}
 
 // attentionTolerance is what the goldens' README advises for float32.
 const attentionTolerance = 2e-6
@@ -78,39 +35,39 @@ func testAttention(s *suite) {
 		}
 	}
 	large := s.activation(2, 33, 3*2*16)
-	for i := range large.v {
-		large.v[i] = rounded(s.dtype, 16*large.v[i])
+	for i := range large.V {
+		large.V[i] = rounded(s.dtype, 16*large.V[i])
 	}
 	// exp of the scores would overflow; an error of 1e-7 of a score of 1,000 is one
 	// of 1e-4 in its exponential
 	y, lse := s.alloc(s.dtype, 2, 33, 32), s.alloc(device.F32, 2, 2, 33)
 	o := device.Heads{Heads: 2}
 	s.b.Attention(y, lse, s.put(s.dtype, large), absent, o)
-	want, _ := attend(large, nil, o)
-	s.same("large scores", y, want.v, 2e-4)
+	want, _ := reference.Attention(large, nil, o)
+	s.same("large scores", y, want.V, 2e-4)
 }
 
 func (s *suite) attention(qkv *array, lengths []int, o device.Heads) {
 	s.Helper()
-	what := fmt.Sprintf("%v %+v lengths %v", qkv.dims, o, lengths)
+	what := fmt.Sprintf("%v %+v lengths %v", qkv.Dims, o, lengths)
 	length := absent
 	if lengths != nil {
 		list := zeros(len(lengths))
 		for i, v := range lengths {
-			list.v[i] = float64(v)
+			list.V[i] = float64(v)
 		}
 		length = s.put(device.I32, list)
 	}
-	wantY, wantLSE := attend(qkv, lengths, o)
-	y, lse, packed := s.alloc(s.dtype, wantY.dims...), s.alloc(device.F32, wantLSE.dims...), s.put(s.dtype, qkv)
+	wantY, wantLSE := reference.Attention(qkv, lengths, o)
+	y, lse, packed := s.alloc(s.dtype, wantY.Dims...), s.alloc(device.F32, wantLSE.Dims...), s.put(s.dtype, qkv)
 	s.b.Attention(y, lse, packed, length, o)
-	s.same(what, y, wantY.v, attentionTolerance)
-	s.same("lse "+what, lse, wantLSE.v, attentionTolerance)
+	s.same(what, y, wantY.V, attentionTolerance)
+	s.same("lse "+what, lse, wantLSE.V, attentionTolerance)
 
-	dy, dqkv := s.activation(wantY.dims...), s.alloc(s.dtype, qkv.dims...)
+	dy, dqkv := s.activation(wantY.Dims...), s.alloc(s.dtype, qkv.Dims...)
 	s.b.AttentionGrad(dqkv, s.put(s.dtype, dy), y, lse, packed, length, o)
 	s.gradient("gradient "+what, s.get(dqkv), qkv, func() float64 {
-		out, _ := attend(qkv, lengths, o)
+		out, _ := reference.Attention(qkv, lengths, o)
 		return weighted(dy, out)
 	}, max(1e-5, 8*s.unit(s.dtype)))
 }

@@ -5,28 +5,29 @@ import (
 	"math"
 
 	"hgld/train/device"
-	"hgld/train/device/cpu"
+	"hgld/train/device/reference"
 )
 
-var binKinds = []device.Bins{{N: 20, Min: -1, Max: 1}, {N: 25, Min: 0, Max: 1}, {N: 2, Min: -0.1, Max: 0.1}, {N: 11, Min: -1, Max: 1}}
+var binKinds = []device.Bins{{N: 20, Min: -1, Max: 1}, {N: 25, Min: 0, Max: 1}, {N: 2, Min: -0.1, Max: 0.1},
+	{N: 11, Min: -1, Max: 1}}
 
 // offCentres moves scores that lie within 1e-4 of the centre of a bin off it: on
 // which side they are depends on the rounding of one division.
 func (d *rankData) offCentres(o device.Bins) {
 	width := float64(o.Max-o.Min) / float64(o.N-1)
-	for i, v := range d.scores.v {
+	for i, v := range d.scores.V {
 		at := (float64(o.Max) - v) / width
 		if math.Abs(at-math.Round(at))*width < 1e-4 {
-			d.scores.v[i] = float64(float32(v - 3e-4))
+			d.scores.V[i] = float64(float32(v - 3e-4))
 		}
 	}
 }
 
 func definedBins(d *rankData, o device.Bins) (loss, ds *array) {
 	loss, ds = zeros(d.q), zeros(d.q, d.g)
-	bins := cpu.Bins{N: o.N, Min: float64(o.Min), Max: float64(o.Max)}
+	bins := reference.Bins{N: o.N, Min: float64(o.Min), Max: float64(o.Max)}
 	for q := range d.q {
-		loss.v[q] = cpu.BinLoss(ds.row(q), d.scores.row(q), d.sh(q), bins, make([]float64, 6*o.N))
+		loss.V[q] = reference.BinLoss(ds.Row(q), d.scores.Row(q), d.sh(q), bins, make([]float64, 6*o.N))
 	}
 	return loss, ds
 }
@@ -41,9 +42,9 @@ func testBinLoss(s *suite, b device.Rank) {
 			b.BinLoss(loss, ds, scores, shared, &o)
 			wantLoss, want := definedBins(d, o)
 			what := fmt.Sprint("BinLoss ", o, c)
-			s.losses(what, loss, wantLoss.v)
+			s.losses(what, loss, wantLoss.V)
 			// differences of sums over bins, of size 1/width, which may cancel
-			s.near(what+": ds", s.get(ds), want.v, slopeTolerance, cancelled)
+			s.near(what+": ds", s.get(ds), want.V, slopeTolerance, cancelled)
 			s.gapsAreKept(what, ds)
 			alone := s.alloc(device.F32, c.q)
 			b.BinLoss(alone, absent, scores, shared, &o)
@@ -53,12 +54,12 @@ func testBinLoss(s *suite, b device.Rank) {
 			}
 			total := func() (sum float64) {
 				loss, _ := definedBins(d, o)
-				for _, v := range loss.v {
+				for _, v := range loss.V {
 					sum += v
 				}
 				return sum
 			}
-			s.gradient(what+": differences", want.v, d.scores, total, 1e-5)
+			s.gradient(what+": differences", want.V, d.scores, total, 1e-5)
 		}
 	}
 }

@@ -54,16 +54,16 @@ func (c *caller) f32(dims ...int) device.Array { return c.put(device.F32, c.mast
 // positive is f32 of numbers above 0.
 func (c *caller) positive(dims ...int) device.Array {
 	a := c.master(dims...)
-	for i, v := range a.v {
-		a.v[i] = float64(float32(math.Abs(v) + 0.1))
+	for i, v := range a.V {
+		a.V[i] = float64(float32(math.Abs(v) + 0.1))
 	}
 	return c.put(device.F32, a)
 }
 
 func (c *caller) ints(limit int, dims ...int) device.Array {
 	a := zeros(dims...)
-	for i := range a.v {
-		a.v[i] = float64(c.r.IntN(limit))
+	for i := range a.V {
+		a.V[i] = float64(c.r.IntN(limit))
 	}
 	return c.put(device.I32, a)
 }
@@ -159,7 +159,7 @@ func (c *caller) steps() {
 		c.b.Pace(paced, count, free, device.PaceKind{Beta1: 0.9, Beta2: 0.99})
 	})
 	broken, found := c.master(n), c.put(device.I32, flag(2))
-	broken.v[5], broken.v[n-1] = math.NaN(), math.Inf(1)
+	broken.V[5], broken.V[n-1] = math.NaN(), math.Inf(1)
 	x := c.put(device.F32, broken)
 	c.named("Guard", []device.Array{found}, func() { c.b.Guard(found, x) })
 }
@@ -205,7 +205,7 @@ func (c *caller) images() {
 		c.b.Interpolate(small, x, device.Interpolation{AlignCorners: true})
 	})
 	raw, pixels := c.put(device.U8, c.whole(3, 20, 19, 3)), c.none(3, 17, 16, 4)
-	crop := c.put(device.I32, &array{[]int{3, 3}, []float64{1, 2, 0, 0, 0, 1, 2, 1, 1}})
+	crop := c.put(device.I32, &array{Dims: []int{3, 3}, V: []float64{1, 2, 0, 0, 0, 1, 2, 1, 1}})
 	c.named("Pixels", []device.Array{pixels}, func() {
 		c.b.Pixels(pixels, raw, crop, device.Pixel{Std: [3]float32{1, 2, 3}})
 	})
@@ -214,9 +214,9 @@ func (c *caller) images() {
 // A ranking has few positives and, at half of its rows, many.
 func (c *caller) rankings() {
 	d := c.ranking(rankCase{q: 9, g: 600, levels: 2, positives: 0.02})
-	for i := range d.shared.v[:5*d.g] {
-		if d.shared.v[i] == 0 && c.r.IntN(2) == 0 {
-			d.shared.v[i] = 1
+	for i := range d.shared.V[:5*d.g] {
+		if d.shared.V[i] == 0 && c.r.IntN(2) == 0 {
+			d.shared.V[i] = 1
 		}
 	}
 	d.recount()
@@ -303,7 +303,8 @@ func (s *suite) sameResults(when string, c *call, got, want [][]byte) {
 				at++
 			}
 			at /= a.Type.Size()
-			s.Errorf("%v %s: result %d, %v: element %d is %g, want %g", c.ops, when, i, a, at, decode(a.Type, got[i])[at], decode(a.Type, want[i])[at])
+			s.Errorf("%v %s: result %d, %v: element %d is %g, want %g", c.ops, when, i, a, at, decode(a.Type, got[i])[at],
+				decode(a.Type, want[i])[at])
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"hgld/train/device"
+	"hgld/train/device/reference"
 )
 
 // convCase is a convolution: image, filters, geometry.
@@ -42,49 +43,9 @@ var convCases = []convCase{
 	{2, 4, 3, 800, 5, 1, 1, device.ConvShape{StrideH: 2, StrideW: 2}},
 }
 
-// side is the number of places of a window in n elements.
-func side(n, k, stride, pad, dilation int) int {
-	return (n+2*pad-max(dilation, 1)*(k-1)-1)/max(stride, 1) + 1
-}
-
 func (c convCase) out() (h, w int) {
-	return side(c.h, c.r, c.shape.StrideH, c.shape.PadH, c.shape.DilationH),
-		side(c.w, c.s, c.shape.StrideW, c.shape.PadW, c.shape.DilationW)
-}
-
-// apply is the definition: seven loops.
-func (c convCase) apply(x, w *array) *array {
-	outH, outW := c.out()
-	groups := max(c.shape.Groups, 1)
-	out := zeros(c.n, outH, outW, c.k)
-	for n := range c.n {
-		for i := range outH {
-			for j := range outW {
-				for k := range c.k {
-					out.v[((n*outH+i)*outW+j)*c.k+k] = c.window(x, w, n, i, j, k, k/(c.k/groups), c.c/groups)
-				}
-			}
-		}
-	}
-	return out
-}
-
-// window is one sum: filter k at output pixel (i, j), channels of its group.
-func (c convCase) window(x, w *array, n, i, j, k, group, chans int) float64 {
-	sum := 0.0
-	for r := range c.r {
-		y := i*max(c.shape.StrideH, 1) + r*max(c.shape.DilationH, 1) - c.shape.PadH
-		for s := range c.s {
-			z := j*max(c.shape.StrideW, 1) + s*max(c.shape.DilationW, 1) - c.shape.PadW
-			if y < 0 || y >= c.h || z < 0 || z >= c.w {
-				continue
-			}
-			for p := range chans {
-				sum += x.v[((n*c.h+y)*c.w+z)*c.c+group*chans+p] * w.v[((k*c.r+r)*c.s+s)*chans+p]
-			}
-		}
-	}
-	return sum
+	return reference.Side(c.h, c.r, c.shape.StrideH, c.shape.PadH, c.shape.DilationH),
+		reference.Side(c.w, c.s, c.shape.StrideW, c.shape.PadW, c.shape.DilationW)
 }
 
 func testConv(s *suite) {
@@ -94,12 +55,12 @@ func testConv(s *suite) {
 		x, w := s.activation(c.n, c.h, c.w, c.c), s.activation(c.k, c.r, c.s, c.c/groups)
 		bias, residual, dy := s.master(c.k), s.activation(c.n, outH, outW, c.k), s.activation(c.n, outH, outW, c.k)
 		what := fmt.Sprintf("%+v", c)
-		want := c.apply(x, w)
+		want := reference.Conv(x, w, c.shape)
 		dx, dw := s.put(s.dtype, x), s.put(s.dtype, w)
 
 		y := s.alloc(s.dtype, c.n, outH, outW, c.k)
 		s.b.Conv(y, dx, dw, c.shape, device.Epilogue{})
-		s.same(what, y, want.v, productTolerance)
+		s.same(what, y, want.V, productTolerance)
 
 		e := device.Epilogue{Bias: s.put(device.F32, bias)}
 		if i%2 == 0 {
@@ -108,17 +69,17 @@ func testConv(s *suite) {
 		if i%3 != 0 {
 			e.Act = device.ReLU
 		}
-		fused := want.clone()
-		for j := range fused.v {
-			fused.v[j] += bias.v[j%c.k]
+		fused := want.Clone()
+		for j := range fused.V {
+			fused.V[j] += bias.V[j%c.k]
 			if i%2 == 0 {
-				fused.v[j] += residual.v[j]
+				fused.V[j] += residual.V[j]
 			}
-			fused.v[j] = activated(e.Act, fused.v[j])
+			fused.V[j] = reference.Act(e.Act, fused.V[j])
 		}
 		y = s.alloc(s.dtype, c.n, outH, outW, c.k)
 		s.b.Conv(y, dx, dw, c.shape, e)
-		s.same(what+" with epilogue", y, fused.v, productTolerance)
+		s.same(what+" with epilogue", y, fused.V, productTolerance)
 
 		s.convGradients(what, c, x, w, dy, dx, dw)
 	}
@@ -127,20 +88,20 @@ func testConv(s *suite) {
 // convGradients: the convolution is linear in x and in w, so central differences
 // have no error but rounding.
 func (s *suite) convGradients(what string, c convCase, x, w, dy *array, deviceX, deviceW device.Array) {
-	loss := func() float64 { return weighted(dy, c.apply(x, w)) }
+	loss := func() float64 { return weighted(dy, reference.Conv(x, w, c.shape)) }
 	up := s.put(s.dtype, dy)
 	for _, acc := range []float32{0, 1} {
-		before := s.activation(x.dims...)
+		before := s.activation(x.Dims...)
 		dx := s.put(s.dtype, before)
 		if acc == 0 {
-			dx = s.alloc(s.dtype, x.dims...)
+			dx = s.alloc(s.dtype, x.Dims...)
 		}
 		s.b.ConvGradX(dx, up, deviceW, c.shape, acc)
 		s.gradient(fmt.Sprint(what, " dx acc ", acc), s.minus(dx, before, acc), x, loss, max(1e-5, 4*s.unit(s.dtype)))
-		old := s.master(w.dims...)
+		old := s.master(w.Dims...)
 		dw := s.put(device.F32, old)
 		if acc == 0 {
-			dw = s.alloc(device.F32, w.dims...)
+			dw = s.alloc(device.F32, w.Dims...)
 		}
 		s.b.ConvGradW(dw, up, deviceX, c.shape, acc)
 		s.gradient(fmt.Sprint(what, " dw acc ", acc), s.minus(dw, old, acc), w, loss, 1e-5)

@@ -15,14 +15,14 @@ const noise = 1e-9
 // directions, where an error of a part e of the gradient shows as about e.
 func (s *suite) gradient(what string, got []float64, x *array, loss func() float64, tolerance float64) {
 	s.Helper()
-	if len(got) != len(x.v) {
-		s.Fatalf("%s: gradient of %d elements for %d", what, len(got), len(x.v))
+	if len(got) != len(x.V) {
+		s.Fatalf("%s: gradient of %d elements for %d", what, len(got), len(x.V))
 	}
 	const small, directions = 40, 6
-	if len(x.v) <= small {
-		want := make([]float64, len(x.v))
-		for i := range x.v {
-			direction := make([]float64, len(x.v))
+	if len(x.V) <= small {
+		want := make([]float64, len(x.V))
+		for i := range x.V {
+			direction := make([]float64, len(x.V))
 			direction[i] = 1
 			want[i] = slopeAlong(x, direction, loss)
 		}
@@ -34,7 +34,7 @@ func (s *suite) gradient(what string, got []float64, x *array, loss func() float
 		norm += g * g
 	}
 	for range directions {
-		direction, size, along := make([]float64, len(x.v)), 0.0, 0.0
+		direction, size, along := make([]float64, len(x.V)), 0.0, 0.0
 		for i := range direction {
 			direction[i] = s.r.NormFloat64()
 			size += direction[i] * direction[i]
@@ -54,23 +54,23 @@ func (s *suite) gradient(what string, got []float64, x *array, loss func() float
 
 // slopeAlong is the central difference of loss at x along a direction.
 func slopeAlong(x *array, direction []float64, loss func() float64) float64 {
-	kept := append([]float64(nil), x.v...)
+	kept := append([]float64(nil), x.V...)
 	var at [2]float64
 	for side, sign := range []float64{1, -1} {
 		for i, v := range kept {
-			x.v[i] = v + sign*step*direction[i]
+			x.V[i] = v + sign*step*direction[i]
 		}
 		at[side] = loss()
 	}
-	copy(x.v, kept)
+	copy(x.V, kept)
 	return (at[0] - at[1]) / (2 * step)
 }
 
 // weighted is Σ up·out: the loss whose gradient has the upstream up.
 func weighted(up, out *array) float64 {
 	sum := 0.0
-	for i, u := range up.v {
-		sum += u * out.v[i]
+	for i, u := range up.V {
+		sum += u * out.V[i]
 	}
 	return sum
 }

@@ -115,7 +115,7 @@ func (g *golden) tensor(key string) *array {
 	if len(dims) == 0 {
 		dims = []int{1}
 	}
-	return &array{dims, v}
+	return &array{Dims: dims, V: v}
 }
 
 // param uploads a parameter, absent if the case has none of that name.
@@ -142,13 +142,13 @@ func (g *golden) filters(name string) device.Array {
 // channelsLast moves the second of four dimensions to the end, channelsSecond
 // back.
 func channelsLast(a *array) *array {
-	if len(a.dims) != 4 {
+	if len(a.Dims) != 4 {
 		return a
 	}
-	n, c, hw := a.dims[0], a.dims[1], a.dims[2]*a.dims[3]
-	out := zeros(n, a.dims[2], a.dims[3], c)
-	for i, v := range a.v {
-		out.v[(i/hw/c*hw+i%hw)*c+i/hw%c] = v
+	n, c, hw := a.Dims[0], a.Dims[1], a.Dims[2]*a.Dims[3]
+	out := zeros(n, a.Dims[2], a.Dims[3], c)
+	for i, v := range a.V {
+		out.V[(i/hw/c*hw+i%hw)*c+i/hw%c] = v
 	}
 	return out
 }
@@ -178,7 +178,7 @@ func (g *golden) tolerance(key string) float64 {
 func (g *golden) check(key string, got []float64) {
 	g.Helper()
 	g.checked[key] = true
-	want := g.tensor(key).v
+	want := g.tensor(key).V
 	absolute := denormal
 	if g.Name == "bn_train_two_values" && key == "grad.x" {
 		absolute = 1e-4 // x̂ is ±1 whatever x is: the gradient is nearly zero

@@ -10,7 +10,7 @@ import (
 func (g *golden) rows(key string) device.Array {
 	g.Helper()
 	a := g.tensor(key)
-	return g.put(device.F32, &array{[]int{a.rows(), a.cols()}, a.v})
+	return g.put(device.F32, &array{Dims: []int{a.Rows(), a.Cols()}, V: a.V})
 }
 
 func driveLinear(g *golden) {
@@ -75,10 +75,10 @@ func driveSoftmax(g *golden) {
 // driveAttention: the linear maps around it are MatMul.
 func driveAttention(g *golden) {
 	set := g.Settings
-	dims := g.tensor("in.x").dims
+	dims := g.tensor("in.x").Dims
 	o, length := device.Heads{Heads: set.Heads, Causal: set.Causal}, absent
 	if set.Lengths != nil {
-		length = g.put(device.I32, &array{[]int{len(set.Lengths)}, set.Lengths})
+		length = g.put(device.I32, &array{Dims: []int{len(set.Lengths)}, V: set.Lengths})
 	}
 	x, dz := g.rows("in.x"), g.rows("up.y")
 	w, bias, out, outBias := g.param("qkv_weight"), g.param("qkv_bias"), g.param("out_weight"), g.param("out_bias")
@@ -115,8 +115,9 @@ func driveCrossEntropy(g *golden) {
 	x, target, up := g.rows("in.x"), g.put(device.I32, g.tensor("in.target")), g.tensor("up.y")
 	rows := x.Dims[0]
 	loss, dz := g.alloc(device.F32, rows), g.like(x)
-	g.b.SoftmaxLoss(loss, dz, x, target, device.Softmax{Temperature: float32(set.Temperature), Smoothing: float32(set.Smoothing)})
-	y, factor := g.get(loss), slices.Clone(up.v)
+	g.b.SoftmaxLoss(loss, dz, x, target, device.Softmax{Temperature: float32(set.Temperature),
+		Smoothing: float32(set.Smoothing)})
+	y, factor := g.get(loss), slices.Clone(up.V)
 	switch set.Reduction {
 	case "none":
 	case "sum", "mean":
@@ -124,7 +125,7 @@ func driveCrossEntropy(g *golden) {
 		for _, v := range y {
 			sum += v
 		}
-		factor = slices.Repeat(up.v, rows)
+		factor = slices.Repeat(up.V, rows)
 		if y = []float64{sum}; set.Reduction == "mean" {
 			y[0] /= float64(rows)
 			for i := range factor {

@@ -30,21 +30,21 @@ func drivePatchEmbed(g *golden) {
 	shape := device.ConvShape{StrideH: patch, StrideW: patch}
 	x, w, bias := g.image("in.x"), g.filters("proj_weight"), g.param("proj_bias")
 	position, up := g.tensor("param.pos_embed"), g.tensor("up.y")
-	n, width, depth := up.dims[0], up.dims[1]*up.dims[2], up.dims[2]
+	n, width, depth := up.Dims[0], up.Dims[1]*up.Dims[2], up.Dims[2]
 	pixels := g.alloc(device.F32, n, x.Dims[1]/patch, x.Dims[2]/patch, depth)
 	g.b.Conv(pixels, x, w, shape, device.Epilogue{Bias: bias})
 	tokens := []string{"cls_token", "dist_token"}
 	if g.param("dist_token").Absent() {
 		tokens = tokens[:1]
 	}
-	y, dy := g.alloc(device.F32, n, width), g.put(device.F32, &array{[]int{n, width}, up.v})
+	y, dy := g.alloc(device.F32, n, width), g.put(device.F32, &array{Dims: []int{n, width}, V: up.V})
 	first := g.put(device.I32, zeros(n))
 	for i, name := range tokens {
 		g.b.Gather(y.ColRange(i*depth, (i+1)*depth), g.param(name).Reshape(1, depth), first)
 	}
 	rest := len(tokens) * depth
 	g.b.Copy(y.ColRange(rest, width), pixels.Reshape(n, width-rest))
-	g.b.Axpby(y, 1, y, 1, g.put(device.F32, &array{[]int{width}, position.v}))
+	g.b.Axpby(y, 1, y, 1, g.put(device.F32, &array{Dims: []int{width}, V: position.V}))
 	g.checkImage("out.y", y)
 
 	dposition := g.alloc(device.F32, width)
@@ -94,7 +94,7 @@ func driveBatchNorm(g *golden) {
 // statistics uploads the running mean and variance as [2,C].
 func (g *golden) statistics() device.Array {
 	mean, variance := g.tensor("in.running_mean"), g.tensor("in.running_var")
-	return g.put(device.F32, &array{[]int{2, len(mean.v)}, append(mean.v, variance.v...)})
+	return g.put(device.F32, &array{Dims: []int{2, len(mean.V)}, V: append(mean.V, variance.V...)})
 }
 
 // driveNormReLU is the fused form: Norm with residual and ReLU.
@@ -118,7 +118,8 @@ func driveNormReLU(g *golden) {
 func drivePool(g *golden) {
 	set := g.Settings
 	x, dy := g.image("in.x"), g.image("up.y")
-	p := device.PoolShape{H: set.Kernel, W: set.Kernel, StrideH: set.Stride, StrideW: set.Stride, PadH: set.Padding, PadW: set.Padding}
+	p := device.PoolShape{H: set.Kernel, W: set.Kernel, StrideH: set.Stride, StrideW: set.Stride, PadH: set.Padding,
+		PadW: set.Padding}
 	if len(set.Output) == 2 {
 		p = device.PoolShape{Global: true}
 	}
@@ -131,14 +132,15 @@ func drivePool(g *golden) {
 	g.b.PoolGrad(dx, dy, x, y, p)
 	g.checkImage("grad.x", dx)
 	if p.Mode == device.MaxPool { // the maximum itself is copied, not computed
-		g.near("out.y exactly", channelsSecond(g.get(y), y.Dims[0], y.Dims[1]*y.Dims[2], y.Dims[3]), g.tensor("out.y").v, 0, 0)
+		g.near("out.y exactly", channelsSecond(g.get(y), y.Dims[0], y.Dims[1]*y.Dims[2], y.Dims[3]),
+			g.tensor("out.y").V, 0, 0)
 	}
 }
 
 func driveGeM(g *golden) {
 	eps := float32(g.Settings.Eps)
 	x, p, up := g.image("in.x"), g.param("p"), g.tensor("up.y")
-	dy := g.put(device.F32, &array{up.dims[:2], up.v})
+	dy := g.put(device.F32, &array{Dims: up.Dims[:2], V: up.V})
 	y, dx, dp := g.like(dy), g.like(x), g.like(p)
 	g.b.GeM(y, x, p, eps)
 	g.checkImage("out.y", y)

@@ -5,35 +5,8 @@ import (
 	"math"
 
 	"hgld/train/device"
+	"hgld/train/device/reference"
 )
-
-// interpolated is the definition: the hat function of width 1 around the place of
-// each output pixel.
-func interpolated(x *array, h, w int, o device.Interpolation) *array {
-	n, c := x.dims[0], x.dims[3]
-	place := func(i, out, in int, scale float64) float64 {
-		if o.AlignCorners {
-			return float64(i) * float64(in-1) / math.Max(float64(out-1), 1)
-		}
-		if scale == 0 {
-			scale = float64(out) / float64(in)
-		}
-		return min(max((float64(i)+0.5)/scale-0.5, 0), float64(in-1))
-	}
-	y := zeros(n, h, w, c)
-	for i := range y.v {
-		row, col := place(i/c/w%h, h, x.dims[1], o.ScaleH), place(i/c%w, w, x.dims[2], o.ScaleW)
-		for a := range x.dims[1] {
-			for b := range x.dims[2] {
-				share := max(0, 1-math.Abs(row-float64(a))) * max(0, 1-math.Abs(col-float64(b)))
-				if share > 0 {
-					y.v[i] += share * x.v[((i/c/w/h*x.dims[1]+a)*x.dims[2]+b)*c+i%c]
-				}
-			}
-		}
-	}
-	return y
-}
 
 // testInterpolate allows 2e-6, as the goldens' README advises for float32.
 func testInterpolate(s *suite) {
@@ -56,6 +29,6 @@ func testInterpolate(s *suite) {
 		x, what := s.activation(c.dims...), fmt.Sprintf("%v to %d×%d %+v", c.dims, c.h, c.w, c.o)
 		y := s.alloc(s.dtype, c.dims[0], c.h, c.w, c.dims[3])
 		s.b.Interpolate(y, s.put(s.dtype, x), c.o)
-		s.same(what, y, interpolated(x, c.h, c.w, c.o).v, 2e-6)
+		s.same(what, y, reference.Interpolate(x, c.h, c.w, c.o).V, 2e-6)
 	}
 }

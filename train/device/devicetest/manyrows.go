@@ -139,7 +139,7 @@ func (c *caller) manyImages() []rowwise {
 	gamma, beta, p := c.f32(4), c.f32(4), c.put(device.F32, flag(3))
 	mean := c.master(2, 4)
 	for i := range 4 {
-		mean.v[4+i] = 1 + float64(i)
+		mean.V[4+i] = 1 + float64(i)
 	}
 	stats, up, raw := c.put(device.F32, mean), c.f32(n, 4), c.put(device.U8, c.whole(n, 2, 2, 3))
 	image, pooled := shape(device.F32, n, 2, 2, 4), shape(device.F32, n, 1, 1, 4)
@@ -183,7 +183,8 @@ func (c *caller) manyQueries() []rowwise {
 			c.b.Shared(out[0], of(ql), gl, absent, device.SharedKind{})
 		}},
 		{"Relevance", []device.Array{shape(device.F32, n, 2), shape(device.I32, n, 2)}, func(out []device.Array, of rows) {
-			c.b.Relevance(out[0], out[1], c.none(out[0].Dims[0]), of(sh), device.RelKind{Mode: device.RelPop, Alpha: 1, Divisor: 1})
+			c.b.Relevance(out[0], out[1], c.none(out[0].Dims[0]), of(sh), device.RelKind{Mode: device.RelPop, Alpha: 1,
+				Divisor: 1})
 		}},
 		{"RankLoss", []device.Array{each, m}, func(out []device.Array, of rows) {
 			c.b.RankLoss(out[0], out[1], of(s), of(sh), of(rel), of(cnt), rankSteps()[0].Steps, &device.Score{})
@@ -219,25 +220,25 @@ func (s *suite) manyRowsIntoOne(b device.Backend) {
 	x, index := s.master(n, 3), zeros(n)
 	sums, added := zeros(3), zeros(5, 3)
 	for i := range n {
-		index.v[i] = float64(s.r.IntN(5))
-		for j, v := range x.row(i) {
-			sums.v[j] += v
-			added.row(int(index.v[i]))[j] += v
+		index.V[i] = float64(s.r.IntN(5))
+		for j, v := range x.Row(i) {
+			sums.V[j] += v
+			added.Row(int(index.V[i]))[j] += v
 		}
 	}
 	dx, got := s.put(device.F32, x), s.alloc(device.F32, 3)
 	b.Sums(got, dx, device.SumCols, 0)
-	s.near("Sums of many rows", s.get(got), sums.v, 0, tolerance)
+	s.near("Sums of many rows", s.get(got), sums.V, 0, tolerance)
 	scattered := s.alloc(device.F32, 5, 3)
 	b.ScatterAdd(scattered, dx, s.put(device.I32, index), 0)
-	s.near("ScatterAdd of many rows", s.get(scattered), added.v, 0, tolerance)
+	s.near("ScatterAdd of many rows", s.get(scattered), added.V, 0, tolerance)
 	score, places := zeros(1, n), zeros(1, n)
 	for i, at := range s.r.Perm(n) {
-		score.v[i], places.v[at] = float64(n-at), float64(i)
+		score.V[i], places.V[at] = float64(n-at), float64(i)
 	}
 	order, levels := s.alloc(device.I32, 1, n), s.alloc(device.U8, 1, n)
 	b.Ranked(levels, order, s.put(device.F32, score), s.put(device.U8, zeros(1, n)))
-	s.equal("Ranked of many items", order, places.v)
+	s.equal("Ranked of many items", order, places.V)
 }
 
 // manyMatrices is a batch of more products than a grid has blocks in its third dimension.
@@ -245,12 +246,12 @@ func (s *suite) manyMatrices(b device.Backend) {
 	const n = manyRows
 	x, y := s.master(n, 2, 1), s.master(n, 1, 2)
 	want := zeros(n, 2, 2)
-	for i := range want.v {
-		want.v[i] = x.v[i/2] * y.v[i/4*2+i%2]
+	for i := range want.V {
+		want.V[i] = x.V[i/2] * y.V[i/4*2+i%2]
 	}
 	got := s.alloc(device.F32, n, 2, 2)
 	b.MatMul(got, s.put(device.F32, x), s.put(device.F32, y), device.Mul{Alpha: 1})
-	s.same("MatMul of many matrices", got, want.v, elementTolerance)
+	s.same("MatMul of many matrices", got, want.V, elementTolerance)
 }
 
 // manyBlocks is elements of which each has the same value.
@@ -268,6 +269,7 @@ func (s *suite) manyBlocks(b device.Backend) {
 		for got[at] == four[at] {
 			at++
 		}
-		s.Errorf("Fill, Axpby and Act of %d elements: element %d is %g, want 3", manyBlocks, at/4, decode(device.F32, got)[at/4])
+		s.Errorf("Fill, Axpby and Act of %d elements: element %d is %g, want 3", manyBlocks, at/4,
+			decode(device.F32, got)[at/4])
 	}
 }

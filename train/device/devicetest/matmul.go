@@ -5,42 +5,13 @@ import (
 	"math"
 
 	"hgld/train/device"
+	"hgld/train/device/reference"
 )
 
 // productTolerance is for sums of up to 1,025 float32 products: errors of half a
 // unit in the last place (3e-8 of the largest partial sum) that add up like a
 // random walk over 1,025 steps, relative to a sum that is itself a random walk.
 const productTolerance = 2e-6
-
-// matMul is the definition of MatMul for one matrix; old is dst before.
-func matMul(x, y, old, bias *array, m device.Mul, rows, cols, inner int) *array {
-	out := zeros(rows, cols)
-	for i := range rows {
-		for j := range cols {
-			sum := 0.0
-			for k := range inner {
-				sum += element(x, i, k, m.TransA) * element(y, k, j, m.TransB)
-			}
-			sum *= float64(m.Alpha)
-			if m.Beta != 0 {
-				sum += float64(m.Beta) * old.v[i*cols+j]
-			}
-			if bias != nil {
-				sum += bias.v[j]
-			}
-			out.v[i*cols+j] = activated(m.Act, sum)
-		}
-	}
-	return out
-}
-
-// element is op(a)[i, j].
-func element(a *array, i, j int, trans bool) float64 {
-	if trans {
-		i, j = j, i
-	}
-	return a.v[i*a.cols()+j]
-}
 
 func testMatMul(s *suite) {
 	shapes := [][3]int{
@@ -79,10 +50,10 @@ func (s *suite) matMul(rows, cols, inner int, m device.Mul, withBias, views bool
 	dst := put(s.dtype, old)
 	if m.Beta == 0 {
 		nan := zeros(rows, cols)
-		for i := range nan.v {
-			nan.v[i] = math.NaN()
+		for i := range nan.V {
+			nan.V[i] = math.NaN()
 		}
-		s.b.Upload(dst, encode(s.dtype, nan.v)) // Beta 0: dst is not read
+		s.b.Upload(dst, encode(s.dtype, nan.V)) // Beta 0: dst is not read
 	}
 	var bias *array
 	if withBias {
@@ -91,7 +62,7 @@ func (s *suite) matMul(rows, cols, inner int, m device.Mul, withBias, views bool
 	}
 	s.b.MatMul(dst, put(s.dtype, x), put(s.dtype, y), m)
 	what := fmt.Sprintf("%d×%d×%d %+v", rows, cols, inner, m)
-	s.same(what, dst, matMul(x, y, old, bias, m, rows, cols, inner).v, productTolerance)
+	s.same(what, dst, reference.MatMul(x, y, old, bias, m, rows, cols, inner).V, productTolerance)
 }
 
 // batchedMatMul multiplies three matrices by three.
@@ -113,9 +84,9 @@ func (s *suite) batchedMatMul() {
 		for i := range batch {
 			part := func(a *array, d [2]int) *array {
 				n := d[0] * d[1]
-				return &array{d[:], a.v[i*n : (i+1)*n]}
+				return &array{Dims: d[:], V: a.V[i*n : (i+1)*n]}
 			}
-			want = append(want, matMul(part(x, dimsX), part(y, dimsY), nil, nil, m, rows, cols, inner).v...)
+			want = append(want, reference.MatMul(part(x, dimsX), part(y, dimsY), nil, nil, m, rows, cols, inner).V...)
 		}
 		s.same(fmt.Sprintf("batch %+v", m), dst, want, productTolerance)
 	}

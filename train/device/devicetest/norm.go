@@ -2,40 +2,10 @@ package devicetest
 
 import (
 	"fmt"
-	"math"
 
 	"hgld/train/device"
+	"hgld/train/device/reference"
 )
-
-// norm is the definition of Norm; given is nil or mean and variance of each
-// channel.
-func norm(x, gamma, beta, residual *array, given []float64, o device.NormKind) (y *array, stats []float64) {
-	c, n := x.cols(), float64(x.rows())
-	stats = given
-	if given == nil {
-		stats = make([]float64, 2*c)
-		for i, v := range x.v {
-			stats[i%c] += v / n
-		}
-		for i, v := range x.v {
-			d := v - stats[i%c]
-			stats[c+i%c] += d * d / n
-		}
-	}
-	y = zeros(x.dims...)
-	for i, v := range x.v {
-		j := i % c
-		z := (v-stats[j])/math.Sqrt(stats[c+j]+float64(o.Eps))*at(gamma, j, 1) + at(beta, j, 0)
-		if residual != nil {
-			z += residual.v[i]
-		}
-		if o.ReLU {
-			z = max(z, 0)
-		}
-		y.v[i] = z
-	}
-	return y, stats
-}
 
 // normShapes are images and rows; one value a channel has no statistics, two have
 // x̂ = ±1 whatever they are, so their gradient is nearly zero and not compared.
@@ -74,29 +44,29 @@ func (s *suite) norm(dims []int, o device.NormKind, affine, residual bool, acc f
 	if o.Frozen {
 		st := s.master(2, c)
 		for j := c; j < 2*c; j++ {
-			st.v[j] = rounded(device.F32, st.v[j]*st.v[j]+0.1)
+			st.V[j] = rounded(device.F32, st.V[j]*st.V[j]+0.1)
 		}
-		given, stats = st.v, s.put(device.F32, st)
+		given, stats = st.V, s.put(device.F32, st)
 	}
 	what := fmt.Sprintf("%v %+v affine %v residual %v", dims, o, affine, residual)
 	y, deviceX := s.alloc(s.dtype, dims...), s.put(s.dtype, x)
 	s.b.Norm(y, stats, deviceX, dGamma, dBeta, dRes, o)
-	want, wantStats := norm(x, gamma, beta, res, given, o)
-	s.same(what, y, want.v, 3e-6)
+	want, wantStats := reference.Norm(x, gamma, beta, res, given, o)
+	s.same(what, y, want.V, 3e-6)
 	s.same("statistics of "+what, stats, wantStats, 2e-6)
 
 	dx := s.alloc(s.dtype, dims...)
 	s.b.NormGrad(dx, gotRes, gotGamma, gotBeta, s.put(s.dtype, dy), deviceX, y, dGamma, stats, o, acc)
-	masked := dy.clone() // the mask stays as it is at x: differences must not cross a kink
-	for j, v := range want.v {
+	masked := dy.Clone() // the mask stays as it is at x: differences must not cross a kink
+	for j, v := range want.V {
 		if o.ReLU && v == 0 {
-			masked.v[j] = 0
+			masked.V[j] = 0
 		}
 	}
 	open := o
 	open.ReLU = false
 	loss := func() float64 {
-		y, _ := norm(x, gamma, beta, res, given, open)
+		y, _ := reference.Norm(x, gamma, beta, res, given, open)
 		return weighted(masked, y)
 	}
 	tolerance := max(2e-5, 8*s.unit(s.dtype))
@@ -118,45 +88,45 @@ func (s *suite) normOfBigMean() {
 		return
 	}
 	x := s.master(500, 6)
-	for i := range x.v {
-		x.v[i] = rounded(device.F32, 1000+x.v[i])
+	for i := range x.V {
+		x.V[i] = rounded(device.F32, 1000+x.V[i])
 	}
 	o := device.NormKind{Eps: 1e-5}
 	y, stats := s.alloc(device.F32, 500, 6), s.alloc(device.F32, 2, 6)
 	s.b.Norm(y, stats, s.put(device.F32, x), absent, absent, absent, o)
-	want, _ := norm(x, nil, nil, nil, nil, o)
-	s.same("big mean", y, want.v, 2e-4)
+	want, _ := reference.Norm(x, nil, nil, nil, nil, o)
+	s.same("big mean", y, want.V, 2e-4)
 }
 
 func testReluGrad(s *suite) {
 	for i, m := range append(matrices, [2]int{5000, 7}) {
 		y, dy, old := s.activation(m[0], m[1]), s.activation(m[0], m[1]), s.master(m[1])
-		for j, v := range y.v {
-			y.v[j] = max(v, 0)
+		for j, v := range y.V {
+			y.V[j] = max(v, 0)
 		}
 		acc := float32(i % 2)
 		want, bias := zeros(m[0], m[1]), zeros(m[1])
-		for j, d := range dy.v {
-			if y.v[j] > 0 {
-				want.v[j] = d
-				bias.v[j%m[1]] += d
+		for j, d := range dy.V {
+			if y.V[j] > 0 {
+				want.V[j] = d
+				bias.V[j%m[1]] += d
 			}
 		}
-		for j := range bias.v {
-			bias.v[j] += float64(acc) * old.v[j]
+		for j := range bias.V {
+			bias.V[j] += float64(acc) * old.V[j]
 		}
 		up, mask := s.put(s.dtype, dy), s.put(s.dtype, y)
 		dx, dbias := s.alloc(s.dtype, m[0], m[1]), s.put(device.F32, old)
 		s.b.ReluGrad(dx, dbias, up, mask, acc)
-		s.equal(fmt.Sprint("dx ", m), dx, want.v)
-		s.same(fmt.Sprint("dbias ", m), dbias, bias.v, 2e-6)
+		s.equal(fmt.Sprint("dx ", m), dx, want.V)
+		s.same(fmt.Sprint("dbias ", m), dbias, bias.V, 2e-6)
 		dx = s.alloc(s.dtype, m[0], m[1])
 		s.b.ReluGrad(dx, absent, up, mask, 0)
-		s.equal(fmt.Sprint("without dbias ", m), dx, want.v)
+		s.equal(fmt.Sprint("without dbias ", m), dx, want.V)
 		dbias = s.put(device.F32, old)
 		s.b.ReluGrad(absent, dbias, up, mask, acc)
-		s.same(fmt.Sprint("without dx ", m), dbias, bias.v, 2e-6)
+		s.same(fmt.Sprint("without dx ", m), dbias, bias.V, 2e-6)
 		s.b.ReluGrad(up, absent, up, mask, 0)
-		s.equal(fmt.Sprint("in place ", m), up, want.v)
+		s.equal(fmt.Sprint("in place ", m), up, want.V)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"hgld/train/device"
+	"hgld/train/device/reference"
 )
 
 // stepTolerance: an update is a few float32 operations on numbers of one size.
@@ -13,16 +14,16 @@ const stepTolerance = 1e-6
 // hyper returns the array that Adam and SGD read, for step t.
 func hyper(t int, rate, decay, scale, beta1, beta2 float64) *array {
 	h := zeros(device.HyperLen)
-	h.v[device.HyperRate], h.v[device.HyperDecay], h.v[device.HyperScale] = rate, decay, scale
-	h.v[device.HyperBias1] = 1 - math.Pow(beta1, float64(t))
-	h.v[device.HyperBias2] = 1 - math.Pow(beta2, float64(t))
+	h.V[device.HyperRate], h.V[device.HyperDecay], h.V[device.HyperScale] = rate, decay, scale
+	h.V[device.HyperBias1] = 1 - math.Pow(beta1, float64(t))
+	h.V[device.HyperBias2] = 1 - math.Pow(beta2, float64(t))
 	if t == 1 {
-		h.v[device.HyperFirstStep] = 1
+		h.V[device.HyperFirstStep] = 1
 	}
 	return h
 }
 
-func flag(v float64) *array { return &array{[]int{1}, []float64{v}} }
+func flag(v float64) *array { return &array{Dims: []int{1}, V: []float64{v}} }
 
 // shadowTypes are those in which a shadow copy of the weights is kept.
 var shadowTypes = []device.DType{device.F32, device.BF16, device.F16}
@@ -38,24 +39,24 @@ func testAdam(s *suite) {
 				shadow = absent
 			}
 			dw, dm, dv := s.put(device.F32, w), s.put(device.F32, m), s.put(device.F32, v)
-			start := w.clone()
+			start := w.Clone()
 			for t := 1; t <= 3; t++ {
 				g := s.master(n)
 				h := hyper(t, 0.01*float64(t), 0.1, 0.5, 0.9, 0.999)
 				s.b.Adam(dw, dm, dv, s.put(device.F32, g), shadow, s.put(device.F32, h), s.put(device.I32, flag(0)), o)
-				adam(w, m, v, g, h.v, o)
+				reference.Adam(w, m, v, g, h.V, o)
 			}
 			what := fmt.Sprint(n, " decoupled ", decoupled)
-			s.same("w "+what, dw, w.v, stepTolerance)
-			s.same("m "+what, dm, m.v, stepTolerance)
-			s.same("v "+what, dv, v.v, stepTolerance)
+			s.same("w "+what, dw, w.V, stepTolerance)
+			s.same("m "+what, dm, m.V, stepTolerance)
+			s.same("v "+what, dv, v.V, stepTolerance)
 			s.update(what, dw, start, w)
 			kept := s.get(dw)
 			if i%4 != 3 {
 				s.shadow(what, shadow, kept)
 			}
 			nan := zeros(n)
-			nan.v[n/2] = math.NaN()
+			nan.V[n/2] = math.NaN()
 			h := s.put(device.F32, hyper(4, 0.1, 0.1, 1, 0.9, 0.999))
 			s.b.Adam(dw, dm, dv, s.put(device.F32, nan), shadow, h, s.put(device.I32, flag(3)), o)
 			s.equal("w while the flag is set, "+what, dw, kept)
@@ -68,10 +69,10 @@ func testAdam(s *suite) {
 // size 1 is known to 6e-8/1e-2 = 6e-6.
 func (s *suite) update(what string, got device.Array, start, want *array) {
 	s.Helper()
-	v, moved := s.get(got), make([]float64, len(start.v))
+	v, moved := s.get(got), make([]float64, len(start.V))
 	for i := range v {
-		v[i] -= start.v[i]
-		moved[i] = want.v[i] - start.v[i]
+		v[i] -= start.V[i]
+		moved[i] = want.V[i] - start.V[i]
 	}
 	s.near("update "+what, v, moved, 5e-5, 0)
 }
@@ -83,23 +84,6 @@ func (s *suite) shadow(what string, shadow device.Array, w []float64) {
 		want[i] = rounded(shadow.Type, v)
 	}
 	s.equal("shadow "+what, shadow, want)
-}
-
-// adam is one step by the formulas of torch.
-func adam(w, m, v, g *array, h []float64, o device.AdamKind) {
-	b1, b2 := float64(o.Beta1), float64(o.Beta2)
-	for i := range w.v {
-		d := h[device.HyperScale] * g.v[i]
-		if o.Decoupled {
-			w.v[i] *= 1 - h[device.HyperRate]*h[device.HyperDecay]
-		} else {
-			d += h[device.HyperDecay] * w.v[i]
-		}
-		m.v[i] = b1*m.v[i] + (1-b1)*d
-		v.v[i] = b2*v.v[i] + (1-b2)*d*d
-		root := math.Sqrt(v.v[i]) / math.Sqrt(h[device.HyperBias2])
-		w.v[i] -= h[device.HyperRate] / h[device.HyperBias1] * m.v[i] / (root + float64(o.Eps))
-	}
 }
 
 func testSGD(s *suite) {
@@ -116,12 +100,12 @@ func testSGD(s *suite) {
 				g := s.master(n)
 				h := hyper(t, 0.1, 0.01, 0.5, 0.9, 0.9)
 				s.b.SGD(dw, dm, s.put(device.F32, g), shadow, s.put(device.F32, h), s.put(device.I32, flag(0)), o)
-				sgd(w, m, g, h.v, o)
+				reference.SGD(w, m, g, h.V, o)
 			}
 			what := fmt.Sprintf("%d %+v", n, o)
-			s.same("w "+what, dw, w.v, stepTolerance)
+			s.same("w "+what, dw, w.V, stepTolerance)
 			if k > 0 {
-				s.same("m "+what, dm, m.v, stepTolerance)
+				s.same("m "+what, dm, m.V, stepTolerance)
 			}
 			kept := s.get(dw)
 			s.shadow(what, shadow, kept)
@@ -134,41 +118,21 @@ func testSGD(s *suite) {
 	}
 }
 
-func sgd(w, m, g *array, h []float64, o device.SGDKind) {
-	for i := range w.v {
-		d := h[device.HyperScale]*g.v[i] + h[device.HyperDecay]*w.v[i]
-		switch {
-		case o.Momentum == 0:
-		case h[device.HyperFirstStep] != 0:
-			m.v[i] = d
-		default:
-			m.v[i] = float64(o.Momentum)*m.v[i] + (1-float64(o.Dampening))*d
-		}
-		switch {
-		case o.Nesterov:
-			d += float64(o.Momentum) * m.v[i]
-		case o.Momentum != 0:
-			d = m.v[i]
-		}
-		w.v[i] -= h[device.HyperRate] * d
-	}
-}
-
 func testAverage(s *suite) {
 	for _, m := range matrices {
 		old, x := s.master(m[0], m[1]), s.master(m[0], m[1])
 		want := zeros(m[0], m[1])
-		for i := range want.v {
-			want.v[i] = old.v[i] + 0.25*(x.v[i]-old.v[i])
+		for i := range want.V {
+			want.V[i] = old.V[i] + 0.25*(x.V[i]-old.V[i])
 		}
 		dst, dx, rate := s.put(device.F32, old), s.put(device.F32, x), s.put(device.F32, flag(0.25))
 		s.b.Average(dst, dx, rate, s.put(device.I32, flag(2)))
-		s.equal(fmt.Sprint("while the flag is set, ", m), dst, old.v)
+		s.equal(fmt.Sprint("while the flag is set, ", m), dst, old.V)
 		s.b.Average(dst, dx, rate, s.put(device.I32, flag(0)))
-		s.same(fmt.Sprint(m), dst, want.v, elementTolerance)
+		s.same(fmt.Sprint(m), dst, want.V, elementTolerance)
 		dst = s.put(device.F32, old)
 		s.b.Average(dst, dx, rate, absent)
-		s.same(fmt.Sprint("without flag, ", m), dst, want.v, elementTolerance)
+		s.same(fmt.Sprint("without flag, ", m), dst, want.V, elementTolerance)
 	}
 }
 
@@ -177,16 +141,16 @@ func testGuard(s *suite) {
 	for _, n := range append(sizes, 70000) {
 		x := s.master(n)
 		bad := 0.0
-		for i := range x.v {
+		for i := range x.V {
 			switch s.r.IntN(9) {
 			case 0:
-				x.v[i] = math.NaN()
+				x.V[i] = math.NaN()
 				bad++
 			case 1:
-				x.v[i] = math.Inf(s.r.IntN(2)*2 - 1)
+				x.V[i] = math.Inf(s.r.IntN(2)*2 - 1)
 				bad++
 			case 2:
-				x.v[i] = math.MaxFloat32
+				x.V[i] = math.MaxFloat32
 			}
 		}
 		f := s.put(device.I32, flag(5))

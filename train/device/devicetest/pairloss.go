@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"hgld/train/device"
-	"hgld/train/device/cpu"
+	"hgld/train/device/reference"
 )
 
 // pairKinds are the kinds of pairs with the constants of their losses, and every
@@ -32,24 +32,25 @@ func pairKinds(levels int) []device.Pairs {
 
 // definedPairs is PairLoss of all queries by its definition, of scores as they are
 // in float32 or, to differentiate them, in float64.
-func definedPairs[T float32 | float64](d *rankData, scores func(q int) []T, p *cpu.Pairs) (loss, count, ds *array) {
+func definedPairs[T float32 | float64](d *rankData, scores func(q int) []T, p *reference.Pairs) (loss, count,
+	ds *array) {
 	loss, count, ds = zeros(d.q), zeros(d.q, 2), zeros(d.q, d.g)
-	sums, total := make([]cpu.PairSum, d.q), [2]int64{}
+	sums, total := make([]reference.PairSum, d.q), [2]int64{}
 	for q := range sums {
-		sums[q] = cpu.PairLoss(ds.row(q), scores(q), d.sh(q), p)
+		sums[q] = reference.PairLoss(ds.Row(q), scores(q), d.sh(q), p)
 		for sign, n := range sums[q].Count {
 			total[sign] += int64(n)
-			count.row(q)[sign] = float64(n)
+			count.Row(q)[sign] = float64(n)
 		}
 	}
 	for q, r := range sums {
 		w := p.Weights(r.Count, total, d.q)
-		loss.v[q] = w[0]*r.Loss[0] + w[1]*r.Loss[1]
-		for i, l := range d.shared.row(q) {
+		loss.V[q] = w[0]*r.Loss[0] + w[1]*r.Loss[1]
+		for i, l := range d.shared.Row(q) {
 			if l == 0 {
-				ds.row(q)[i] *= w[1]
+				ds.Row(q)[i] *= w[1]
 			} else {
-				ds.row(q)[i] *= w[0]
+				ds.Row(q)[i] *= w[0]
 			}
 		}
 	}
@@ -65,11 +66,11 @@ func testPairLoss(s *suite, b device.Rank) {
 		for _, o := range pairKinds(c.levels) {
 			loss, count, ds := s.alloc(device.F32, c.q), s.view(device.I32, c.q, 2), s.view(device.F32, c.q, c.g)
 			b.PairLoss(loss, count, ds, scores, shared, &o)
-			wantLoss, wantCount, want := definedPairs(d, d.s32, cpu.NewPairs(&o))
+			wantLoss, wantCount, want := definedPairs(d, d.s32, reference.NewPairs(&o))
 			what := fmt.Sprint("PairLoss ", o, c)
-			s.near(what, s.get(loss), wantLoss.v, rankTolerance, rankTolerance)
-			s.equal(what+": count", count, wantCount.v)
-			s.same(what+": ds", ds, want.v, slopeTolerance)
+			s.near(what, s.get(loss), wantLoss.V, rankTolerance, rankTolerance)
+			s.equal(what+": count", count, wantCount.V)
+			s.same(what+": ds", ds, want.V, slopeTolerance)
 			s.gapsAreKept(what, ds)
 			alone := s.alloc(device.F32, c.q)
 			b.PairLoss(alone, count, absent, scores, shared, &o)
@@ -90,7 +91,7 @@ func (s *suite) pairLossDifferences() {
 			d := s.ranking(rankCase{q: 2, g: g, levels: 3, positives: 0.6})
 			for q := range d.q {
 				for i, place := range s.r.Perm(g) {
-					d.scores.row(q)[i] = 0.013*float64(place) - 0.0031
+					d.scores.Row(q)[i] = 0.013*float64(place) - 0.0031
 				}
 			}
 			s.pairSlopes(d, &o)
@@ -104,7 +105,8 @@ func (s *suite) pairLossDifferences() {
 func (s *suite) angularDifferences() {
 	s.Helper()
 	for _, o := range []device.Pairs{
-		{PosMargin: 0.5}, {PosMargin: 0.5, Smoothing: 0.1}, {PosMargin: 0.3, Smoothing: 0.7}, {PosMargin: 2.8, Smoothing: 0.4},
+		{PosMargin: 0.5}, {PosMargin: 0.5, Smoothing: 0.1}, {PosMargin: 0.3, Smoothing: 0.7},
+		{PosMargin: 2.8, Smoothing: 0.4},
 		{PosMargin: 0.5, Easy: true}, {PosMargin: 0.5, Easy: true, Smoothing: 0.1},
 	} {
 		o.Kind, o.PosScale = device.Angular, 8
@@ -114,10 +116,10 @@ func (s *suite) angularDifferences() {
 		}
 		near := []float64{edge - 0.001, edge + 0.001, -0.97, 0.97, 0.3, -0.4}
 		d := s.ranking(rankCase{q: len(near), g: len(near), levels: 1})
-		clear(d.shared.v)
+		clear(d.shared.V)
 		for q := range near {
-			copy(d.scores.row(q), near)
-			d.shared.row(q)[q] = 1
+			copy(d.scores.Row(q), near)
+			d.shared.Row(q)[q] = 1
 		}
 		s.pairSlopes(d, &o)
 	}
@@ -125,15 +127,15 @@ func (s *suite) angularDifferences() {
 
 func (s *suite) pairSlopes(d *rankData, o *device.Pairs) {
 	s.Helper()
-	p := cpu.NewPairs(o)
-	_, _, ds := definedPairs(d, d.scores.row, p)
+	p := reference.NewPairs(o)
+	_, _, ds := definedPairs(d, d.scores.Row, p)
 	total := func() (sum float64) {
-		loss, _, _ := definedPairs(d, d.scores.row, p)
-		for _, v := range loss.v {
+		loss, _, _ := definedPairs(d, d.scores.Row, p)
+		for _, v := range loss.V {
 			sum += v
 		}
 		return sum
 	}
 	// step² of the third derivative of an exponential of scale 50: 1e-10·50² = 2.5e-7
-	s.gradient(fmt.Sprint("PairLoss: differences ", *o), ds.v, d.scores, total, 1e-5)
+	s.gradient(fmt.Sprint("PairLoss: differences ", *o), ds.V, d.scores, total, 1e-5)
 }

@@ -5,62 +5,14 @@ import (
 	"math"
 
 	"hgld/train/device"
+	"hgld/train/device/reference"
 )
-
-// poolWindows calls f with the indices of the elements under each window.
-func poolWindows(dims []int, p device.PoolShape, f func(out int, in []int)) (outH, outW int) {
-	n, h, w, c := dims[0], dims[1], dims[2], dims[3]
-	if p.Global {
-		p = device.PoolShape{Mode: p.Mode, H: h, W: w}
-	}
-	outH, outW = side(h, p.H, p.StrideH, p.PadH, 1), side(w, p.W, p.StrideW, p.PadW, 1)
-	window := func(i, n, size, stride, pad int) (lo, hi int) {
-		lo = i*max(stride, 1) - pad
-		return max(lo, 0), min(lo+size, n)
-	}
-	for i := range n * outH * outW * c {
-		top, bottom := window(i/c/outW%outH, h, p.H, p.StrideH, p.PadH)
-		left, right := window(i/c%outW, w, p.W, p.StrideW, p.PadW)
-		var in []int
-		for y := top; y < bottom; y++ {
-			for x := left; x < right; x++ {
-				in = append(in, ((i/c/outW/outH*h+y)*w+x)*c+i%c)
-			}
-		}
-		f(i, in)
-	}
-	return outH, outW
-}
-
-// pooled returns the result and the gradient by x for the upstream up.
-func pooled(x, up *array, p device.PoolShape) (y, dx []float64) {
-	dx = make([]float64, len(x.v))
-	poolWindows(x.dims, p, func(out int, in []int) {
-		if p.Mode == device.MaxPool {
-			best := in[0]
-			for _, i := range in {
-				if x.v[i] > x.v[best] {
-					best = i
-				}
-			}
-			y = append(y, x.v[best])
-			dx[best] += up.v[out]
-			return
-		}
-		sum := 0.0
-		for _, i := range in {
-			sum += x.v[i]
-			dx[i] += up.v[out] / float64(len(in))
-		}
-		y = append(y, sum/float64(len(in)))
-	})
-	return y, dx
-}
 
 // testPool asks for equality of the maximum, also where values are equal; the
 // gradient of a maximum adds at most four numbers.
 func testPool(s *suite) {
-	for _, dims := range [][]int{{1, 1, 1, 1}, {2, 5, 7, 3}, {1, 8, 8, 33}, {2, 2, 2, 127}, {3, 32, 31, 2}, {1, 33, 3, 1025}} {
+	for _, dims := range [][]int{{1, 1, 1, 1}, {2, 5, 7, 3}, {1, 8, 8, 33}, {2, 2, 2, 127}, {3, 32, 31, 2},
+		{1, 33, 3, 1025}} {
 		for _, p := range []device.PoolShape{
 			{Global: true}, {H: 2, W: 2, StrideH: 2, StrideW: 2}, {H: 3, W: 3, StrideH: 2, StrideW: 2, PadH: 1, PadW: 1},
 			{H: 2, W: 3, StrideH: 1, StrideW: 2, PadW: 1}, {H: 1, W: 1},
@@ -81,15 +33,15 @@ func (s *suite) pool(dims []int, p device.PoolShape, ties bool) {
 	s.Helper()
 	x := s.activation(dims...)
 	if ties {
-		for i := range x.v {
-			x.v[i] = math.Round(x.v[i])
+		for i := range x.V {
+			x.V[i] = math.Round(x.V[i])
 		}
 	}
-	outH, outW := poolWindows(dims, p, func(int, []int) {})
+	outH, outW := reference.PoolWindows(dims, p, func(int, []int) {})
 	dy := s.activation(dims[0], outH, outW, dims[3])
-	wantY, wantDX := pooled(x, dy, p)
+	wantY, wantDX := reference.Pool(x, dy, p)
 	what := fmt.Sprintf("%v %+v ties %v", dims, p, ties)
-	y, dx, deviceX := s.alloc(s.dtype, dy.dims...), s.alloc(s.dtype, dims...), s.put(s.dtype, x)
+	y, dx, deviceX := s.alloc(s.dtype, dy.Dims...), s.alloc(s.dtype, dims...), s.put(s.dtype, x)
 	s.b.Pool(y, deviceX, p)
 	if p.Mode == device.MaxPool {
 		s.equal(what, y, wantY)
@@ -100,42 +52,30 @@ func (s *suite) pool(dims []int, p device.PoolShape, ties bool) {
 	s.same("gradient "+what, dx, wantDX, 1e-6)
 }
 
-func gem(x *array, p float64, eps float64) *array {
-	n, hw, c := x.dims[0], x.dims[1]*x.dims[2], x.dims[3]
-	y := zeros(n, c)
-	for i := range y.v {
-		sum := 0.0
-		for k := range hw {
-			sum += math.Pow(max(x.v[(i/c*hw+k)*c+i%c], eps), p)
-		}
-		y.v[i] = math.Pow(sum/float64(hw), 1/p)
-	}
-	return y
-}
-
 // testGeM allows 2e-6 for the result, whose power and root each cost a few units
 // in the last place, and 1e-5 for the gradients, dp being a difference.
 func testGeM(s *suite) {
 	const eps = 1e-6
-	for i, dims := range [][]int{{1, 1, 1, 1}, {2, 7, 7, 3}, {1, 5, 3, 127}, {3, 2, 2, 129}, {2, 16, 15, 33}, {1, 1, 2, 1025}} {
+	for i, dims := range [][]int{{1, 1, 1, 1}, {2, 7, 7, 3}, {1, 5, 3, 127}, {3, 2, 2, 129}, {2, 16, 15, 33},
+		{1, 1, 2, 1025}} {
 		for _, power := range []float64{1, 2.5, 3, 4.75, 6.5} {
 			x, dy := s.activation(dims...), s.activation(dims[0], dims[3])
-			p := &array{[]int{1}, []float64{power}}
-			for j := 0; j < len(x.v); j += dims[3] { // channel 0 has no value above eps
+			p := &array{Dims: []int{1}, V: []float64{power}}
+			for j := 0; j < len(x.V); j += dims[3] { // channel 0 has no value above eps
 				if dims[3] > 1 {
-					x.v[j] = -1
+					x.V[j] = -1
 				}
 			}
 			what := fmt.Sprint(dims, " p ", power)
 			deviceX, deviceP := s.put(s.dtype, x), s.put(device.F32, p)
 			y := s.alloc(s.dtype, dims[0], dims[3])
 			s.b.GeM(y, deviceX, deviceP, eps)
-			s.same(what, y, gem(x, power, eps).v, 2e-6)
+			s.same(what, y, reference.GeM(x, power, eps).V, 2e-6)
 
 			dx, old, acc := s.alloc(s.dtype, dims...), s.master(1), float32(i%2)
 			dp := s.put(device.F32, old)
 			s.b.GeMGrad(dx, dp, s.put(s.dtype, dy), deviceX, y, deviceP, eps, acc)
-			loss := func() float64 { return weighted(dy, gem(x, p.v[0], eps)) }
+			loss := func() float64 { return weighted(dy, reference.GeM(x, p.V[0], eps)) }
 			tolerance := max(1e-5, 8*s.unit(s.dtype))
 			s.gradient("dx "+what, s.get(dx), x, loss, tolerance)
 			if dims[1]*dims[2] > 1 { // the mean of one value does not depend on p

@@ -5,52 +5,23 @@ import (
 	"math"
 
 	"hgld/train/device"
+	"hgld/train/device/reference"
 )
 
-// ways are n texts of random lengths whose tokens lie anywhere in a matrix of so many
+// masks are n texts of random lengths whose tokens lie anywhere in a matrix of so many
 // rows: for each token a query, with the keys of its text up to itself.
-func (s *suite) ways(n, most, rows int) (queries, keys, spans *array) {
+func (s *suite) masks(n, most, rows int) (queries, keys, spans *array) {
 	queries, keys, spans = zeros(0), zeros(0), zeros(0)
 	for range n {
-		from := float64(len(keys.v))
+		from := float64(len(keys.V))
 		for range 1 + s.r.IntN(most) {
-			keys.v = append(keys.v, float64(s.r.IntN(rows)))
-			queries.v = append(queries.v, keys.v[len(keys.v)-1])
-			spans.v = append(spans.v, from, float64(len(keys.v)))
+			keys.V = append(keys.V, float64(s.r.IntN(rows)))
+			queries.V = append(queries.V, keys.V[len(keys.V)-1])
+			spans.V = append(spans.V, from, float64(len(keys.V)))
 		}
 	}
-	queries.dims, keys.dims, spans.dims = []int{len(queries.v)}, []int{len(keys.v)}, []int{len(queries.v), 2}
+	queries.Dims, keys.Dims, spans.Dims = []int{len(queries.V)}, []int{len(keys.V)}, []int{len(queries.V), 2}
 	return queries, keys, spans
-}
-
-// raggedAttention is the definition.
-func raggedAttention(qkv, rows, keys, spans *array, heads int) *array {
-	d := qkv.cols() / 3
-	size := d / heads
-	y := zeros(spans.rows(), d)
-	for i := range y.rows() {
-		row, own := i, keys.v[int(spans.v[2*i]):int(spans.v[2*i+1])]
-		if rows != nil {
-			row = int(rows.v[i])
-		}
-		for h := range heads {
-			q, sum := qkv.row(row)[h*size:][:size], 0.0
-			for _, k := range own {
-				score := 0.0
-				for j, v := range qkv.row(int(k))[d+h*size:][:size] {
-					score += q[j] * v / math.Sqrt(float64(size))
-				}
-				sum += math.Exp(score)
-				for j, v := range qkv.row(int(k))[2*d+h*size:][:size] {
-					y.row(i)[h*size+j] += math.Exp(score) * v
-				}
-			}
-			for j := range size {
-				y.row(i)[h*size+j] /= sum
-			}
-		}
-	}
-	return y
 }
 
 // testRagged allows what Attention is allowed. A device need not be Ragged.
@@ -62,24 +33,25 @@ func testRagged(s *suite) {
 	for _, c := range []struct{ texts, most, rows, heads, size int }{
 		{1, 1, 1, 1, 1}, {9, 40, 45, 2, 7}, {5, 3, 33, 3, 8}, {31, 9, 129, 12, 32}, {2, 130, 65, 1, 64},
 	} {
-		rows, keys, spans := s.ways(c.texts, c.most, c.rows)
+		rows, keys, spans := s.masks(c.texts, c.most, c.rows)
 		d := c.heads * c.size
 		qkv := s.activation(c.rows, 3*d)
 		deviceKeys, deviceSpans := s.put(device.I32, keys), s.put(device.I32, spans)
-		got := s.view(s.dtype, len(rows.v), d)
+		got := s.view(s.dtype, len(rows.V), d)
 		ragged.RaggedAttention(got, s.putView(s.dtype, qkv), s.put(device.I32, rows), deviceKeys, deviceSpans, c.heads)
-		s.same(fmt.Sprint(c), got, raggedAttention(qkv, rows, keys, spans, c.heads).v, attentionTolerance)
+		s.same(fmt.Sprint(c), got, reference.RaggedAttention(qkv, rows, keys, spans, c.heads).V, attentionTolerance)
 		// Without rows every row of qkv is a query.
-		gathered := zeros(len(rows.v), 3*d)
-		for i, row := range rows.v {
-			copy(gathered.row(i), qkv.row(int(row)))
+		gathered := zeros(len(rows.V), 3*d)
+		for i, row := range rows.V {
+			copy(gathered.Row(i), qkv.Row(int(row)))
 		}
-		own := keys.clone()
-		for i, k := range own.v {
-			own.v[i] = math.Mod(k, float64(len(rows.v)))
+		own := keys.Clone()
+		for i, k := range own.V {
+			own.V[i] = math.Mod(k, float64(len(rows.V)))
 		}
 		ragged.RaggedAttention(got, s.putView(s.dtype, gathered), absent, s.put(device.I32, own), deviceSpans, c.heads)
-		s.same(fmt.Sprint(c, " every row"), got, raggedAttention(gathered, nil, own, spans, c.heads).v, attentionTolerance)
+		s.same(fmt.Sprint(c, " every row"), got, reference.RaggedAttention(gathered, nil, own, spans, c.heads).V,
+			attentionTolerance)
 	}
 }
 

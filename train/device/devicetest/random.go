@@ -16,7 +16,7 @@ func word(key [2]uint32, stream uint32, element int) uint32 {
 var randomKey = [2]uint32{0x89ABCDEF, 3}
 
 func (s *suite) key(key [2]uint32) device.Array {
-	return s.put(device.I32, &array{[]int{2}, []float64{float64(int32(key[0])), float64(int32(key[1]))}})
+	return s.put(device.I32, &array{Dims: []int{2}, V: []float64{float64(int32(key[0])), float64(int32(key[1]))}})
 }
 
 // testRandom compares uniform numbers exactly and normal ones by their place in

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"hgld/train/device"
-	"hgld/train/device/cpu"
+	"hgld/train/device/reference"
 )
 
 // RunRank tests the operations of Rank against the definition, package cpu's
@@ -82,26 +82,26 @@ type rankData struct {
 // exists and is positive.
 func (s *suite) ranking(c rankCase) *rankData {
 	d := &rankData{c, zeros(c.q, c.g), zeros(c.q, c.g), zeros(c.q, c.levels+1), zeros(c.q, c.levels+1)}
-	for i := range d.scores.v {
+	for i := range d.scores.V {
 		v := s.r.NormFloat64() * 0.15
 		if s.r.Float64() < c.positives {
-			d.shared.v[i] = float64(1 + s.r.IntN(c.levels))
+			d.shared.V[i] = float64(1 + s.r.IntN(c.levels))
 			v += 0.1
 		} else if s.r.IntN(8) == 0 {
-			d.shared.v[i] = device.AbsentLevel
+			d.shared.V[i] = device.AbsentLevel
 			v = math.NaN()
 		}
 		if c.ties {
 			v = math.Round(v*64) / 64
 		}
-		d.scores.v[i] = float64(float32(v))
+		d.scores.V[i] = float64(float32(v))
 	}
 	for q := range c.q {
-		if i := s.r.IntN(c.g); !(d.shared.row(q)[i] >= 1 && d.shared.row(q)[i] <= float64(c.levels)) {
-			d.shared.row(q)[i], d.scores.row(q)[i] = 1, 0.25
+		if i := s.r.IntN(c.g); !(d.shared.Row(q)[i] >= 1 && d.shared.Row(q)[i] <= float64(c.levels)) {
+			d.shared.Row(q)[i], d.scores.Row(q)[i] = 1, 0.25
 		}
 		for l := 1; l <= c.levels; l++ {
-			d.rel.row(q)[l] = float64(float32(0.1 + s.r.Float64())) // neither rising nor falling
+			d.rel.Row(q)[l] = float64(float32(0.1 + s.r.Float64())) // neither rising nor falling
 		}
 	}
 	d.recount()
@@ -110,11 +110,11 @@ func (s *suite) ranking(c rankCase) *rankData {
 
 // recount counts the items of each level.
 func (d *rankData) recount() {
-	clear(d.count.v)
+	clear(d.count.V)
 	for q := range d.q {
-		for _, l := range d.shared.row(q) {
+		for _, l := range d.shared.Row(q) {
 			if l <= float64(d.levels) {
-				d.count.row(q)[int(l)]++
+				d.count.Row(q)[int(l)]++
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func (d *rankData) recount() {
 
 func (d *rankData) sh(q int) []uint8 {
 	out := make([]uint8, d.g)
-	for i, l := range d.shared.row(q) {
+	for i, l := range d.shared.Row(q) {
 		out[i] = uint8(l)
 	}
 	return out
@@ -130,7 +130,7 @@ func (d *rankData) sh(q int) []uint8 {
 
 func (d *rankData) counts(q int) []int32 {
 	out := make([]int32, d.levels+1)
-	for l, n := range d.count.row(q) {
+	for l, n := range d.count.Row(q) {
 		out[l] = int32(n)
 	}
 	return out
@@ -138,17 +138,18 @@ func (d *rankData) counts(q int) []int32 {
 
 func (d *rankData) s32(q int) []float32 {
 	out := make([]float32, d.g)
-	for i, v := range d.scores.row(q) {
+	for i, v := range d.scores.Row(q) {
 		out[i] = float32(v)
 	}
 	return out
 }
 
-func (d *rankData) existing(i int) bool { return d.shared.v[i] <= float64(d.levels) }
+func (d *rankData) existing(i int) bool { return d.shared.V[i] <= float64(d.levels) }
 
 // onDevice uploads the case.
 func (s *suite) onDevice(d *rankData) (scores, shared, rel, count device.Array) {
-	return s.putView(device.F32, d.scores), s.putView(device.U8, d.shared), s.putView(device.F32, d.rel), s.putView(device.I32, d.count)
+	return s.putView(device.F32, d.scores), s.putView(device.U8, d.shared), s.putView(device.F32, d.rel),
+		s.putView(device.I32, d.count)
 }
 
 // rankSteps are the steps of every loss on ranks, and a mixture in which each
@@ -196,16 +197,16 @@ func testShared(s *suite, b device.Rank) {
 		// Labels do not form a tree: equal columns are counted, whatever they are.
 		ql, gl, self := zeros(c.q, c.levels), zeros(c.g, c.levels), zeros(c.q)
 		for _, a := range []*array{ql, gl} {
-			for i := range a.v {
-				a.v[i] = float64(s.r.IntN(4) - 1)
+			for i := range a.V {
+				a.V[i] = float64(s.r.IntN(4) - 1)
 			}
 		}
-		for q := range self.v {
-			self.v[q] = float64(s.r.IntN(c.g+1) - 1)
+		for q := range self.V {
+			self.V[q] = float64(s.r.IntN(c.g+1) - 1)
 		}
 		for g := range min(3, c.g-1) {
 			for l := range c.levels {
-				gl.row(g)[l] = -1
+				gl.Row(g)[l] = -1
 			}
 		}
 		for _, given := range []bool{true, false} {
@@ -216,48 +217,27 @@ func testShared(s *suite, b device.Rank) {
 			want := zeros(c.q, c.g)
 			for q := range c.q {
 				for g := range c.g {
-					own := given && self.v[q] == float64(g)
-					want.row(q)[g] = sharedLevels(ql.row(q), gl.row(g), own, c.o)
+					own := given && self.V[q] == float64(g)
+					want.Row(q)[g] = reference.Shared(ql.Row(q), gl.Row(g), own, c.o)
 				}
 			}
 			got := s.view(device.U8, c.q, c.g)
 			b.Shared(got, s.putView(device.I32, ql), s.putView(device.I32, gl), selfArray, c.o)
-			s.equal(fmt.Sprint("Shared", c), got, want.v)
+			s.equal(fmt.Sprint("Shared", c), got, want.V)
 		}
 	}
-}
-
-func sharedLevels(ql, gl []float64, own bool, o device.SharedKind) float64 {
-	n, known := 0.0, false
-	to := o.To
-	if to == 0 {
-		to = len(ql)
-	}
-	for l := range ql {
-		known = known || gl[l] >= 0
-		if l >= o.From && l < to && ql[l] == gl[l] && ql[l] >= 0 {
-			n++
-		}
-	}
-	switch {
-	case !known, own && o.Self == device.SelfAbsent:
-		return device.AbsentLevel
-	case own && o.Self == device.SelfZero:
-		return 0
-	}
-	return n
 }
 
 func testRelevance(s *suite, b device.Rank) {
 	for _, c := range append(rankCases(), rankCase{4, 9, 3, 0, false}) {
 		d := s.ranking(c)
 		if c.positives == 0 { // queries without a positive
-			for i := range d.shared.v[:3*c.g] {
-				d.shared.v[i] = 0
+			for i := range d.shared.V[:3*c.g] {
+				d.shared.V[i] = 0
 			}
 			for q := range 3 {
-				d.count.row(q)[0] = float64(c.g)
-				clear(d.count.row(q)[1:])
+				d.count.Row(q)[0] = float64(c.g)
+				clear(d.count.Row(q)[1:])
 			}
 		}
 		for _, o := range []device.RelKind{
@@ -272,65 +252,19 @@ func testRelevance(s *suite, b device.Rank) {
 			weight := s.alloc(device.F32, c.q)
 			b.Relevance(rel, count, weight, s.putView(device.U8, d.shared), o)
 			what := fmt.Sprint("Relevance", c, o)
-			s.equal(what+": count", count, d.count.v)
-			wantRel, wantWeight := relevances(d, o)
+			s.equal(what+": count", count, d.count.V)
+			wantRel, wantWeight := reference.Relevance(d.count, o)
 			s.same(what, rel, wantRel, 1e-6) // a power, a quotient
 			s.same(what+": weight", weight, wantWeight, 1e-7)
 		}
 	}
 }
 
-// relevances is the formula of device.RelKind.
-func relevances(d *rankData, o device.RelKind) (rel, weight []float64) {
-	with := 0.0
-	for q := range d.q {
-		n := append([]float64(nil), d.count.row(q)...)
-		positive := 0.0
-		for _, m := range n[1:] {
-			positive = max(positive, math.Min(m, 1))
-		}
-		with += positive
-		weight = append(weight, positive)
-		if o.CountSelf {
-			n[d.levels]++
-		}
-		sum := 0.0
-		rel = append(rel, 0)
-		for l := 1; l <= d.levels; l++ {
-			above := 0.0
-			for _, m := range n[l:] {
-				above += m
-			}
-			r := 1.0
-			switch {
-			case o.Mode == device.RelPop && n[l] == 0:
-				r = 0
-			case o.Mode == device.RelPop:
-				r = math.Pow(float64(l)/float64(o.Divisor), float64(o.Alpha)) / n[l]
-			case o.Mode == device.RelMap:
-				if above > 0 {
-					sum += float64(o.Weights[l-1]) / above
-				}
-				r = sum
-			}
-			rel = append(rel, r)
-		}
-	}
-	for q := range weight {
-		if o.AllQ {
-			weight[q] = 1 / float64(d.q)
-		} else if with > 0 {
-			weight[q] /= with
-		}
-	}
-	return rel, weight
-}
-
 // definedRanks is PairRank of all queries by its definition.
 func definedRanks(d *rankData, h *device.Steps) (rank, plus *array) {
 	rank, plus = zeros(d.q, d.g), zeros(d.q, d.g)
 	for q := range d.q {
-		cpu.PairRank(rank.row(q), plus.row(q), d.s32(q), d.sh(q), d.rel.row(q), cpu.NewSteps(h))
+		reference.PairRank(rank.Row(q), plus.Row(q), d.s32(q), d.sh(q), d.rel.Row(q), reference.NewSteps(h))
 	}
 	return rank, plus
 }

@@ -1,26 +1,11 @@
 package devicetest
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"hgld/train/device"
+	"hgld/train/device/reference"
 )
-
-// places are the items of a query that exist, by (score falling, row).
-func places(d *rankData, q int, least float64) []int {
-	var list []int
-	for i, l := range d.shared.row(q) {
-		if l != device.AbsentLevel && l >= least {
-			list = append(list, i)
-		}
-	}
-	slices.SortFunc(list, func(a, b int) int {
-		return cmp.Or(cmp.Compare(d.scores.row(q)[b], d.scores.row(q)[a]), a-b)
-	})
-	return list
-}
 
 func testRanks(s *suite, b device.Rank) {
 	for _, c := range rankCases() {
@@ -29,13 +14,13 @@ func testRanks(s *suite, b device.Rank) {
 		for least := range uint8(3) {
 			want := zeros(c.q, c.g)
 			for q := range c.q {
-				for place, i := range places(d, q, float64(least)) {
-					want.row(q)[i] = float64(place + 1)
+				for place, i := range reference.Order(d.scores.Row(q), d.shared.Row(q), float64(least)) {
+					want.Row(q)[i] = float64(place + 1)
 				}
 			}
 			rank := s.view(device.F32, c.q, c.g)
 			b.Ranks(rank, scores, shared, least)
-			s.equal(fmt.Sprint("Ranks", c, least), rank, want.v)
+			s.equal(fmt.Sprint("Ranks", c, least), rank, want.V)
 		}
 	}
 }
@@ -43,9 +28,9 @@ func testRanks(s *suite, b device.Rank) {
 func testRanked(s *suite, b device.Rank) {
 	for _, c := range rankCases() {
 		d := s.ranking(c)
-		for i, v := range d.scores.v { // −0 and 0 are a tie
+		for i, v := range d.scores.V { // −0 and 0 are a tie
 			if v == 0 && s.r.IntN(2) == 0 {
-				d.scores.v[i] = -v
+				d.scores.V[i] = -v
 			}
 		}
 		scores, shared, _, _ := s.onDevice(d)
@@ -65,14 +50,14 @@ func testRanked(s *suite, b device.Rank) {
 
 func rankedOf(d *rankData, n int) (levels, order []float64) {
 	for q := range d.q {
-		list := places(d, q, 0)
+		list := reference.Order(d.scores.Row(q), d.shared.Row(q), 0)
 		for at := range n {
 			if at >= len(list) {
 				levels, order = append(levels, device.AbsentLevel), append(order, -1)
 				continue
 			}
-			l := d.shared.row(q)[list[at]]
-			if at > 0 && d.scores.row(q)[list[at]] == d.scores.row(q)[list[at-1]] {
+			l := d.shared.Row(q)[list[at]]
+			if at > 0 && d.scores.Row(q)[list[at]] == d.scores.Row(q)[list[at-1]] {
 				l += 128
 			}
 			levels, order = append(levels, l), append(order, float64(list[at]))

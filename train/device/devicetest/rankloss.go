@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"hgld/train/device"
-	"hgld/train/device/cpu"
+	"hgld/train/device/reference"
 )
 
 // rankLoss runs the op.
@@ -30,11 +30,12 @@ func testRankLoss(s *suite, b device.Rank) {
 				wantLoss, drank, dplus := definedScore(d, rank, plus, &o)
 				want := zeros(c.q, c.g)
 				for q := range c.q {
-					cpu.PairRankGrad(want.row(q), drank.row(q), dplus.row(q), d.s32(q), d.sh(q), d.rel.row(q), cpu.NewSteps(h.Steps))
+					reference.PairRankGrad(want.Row(q), drank.Row(q), dplus.Row(q), d.s32(q), d.sh(q), d.rel.Row(q),
+						reference.NewSteps(h.Steps))
 				}
 				what := fmt.Sprint("RankLoss ", h.name, o, c)
-				s.losses(what, loss, wantLoss.v)
-				s.near(what, s.get(ds), want.v, slopeTolerance, cancelled)
+				s.losses(what, loss, wantLoss.V)
+				s.near(what, s.get(ds), want.V, slopeTolerance, cancelled)
 				s.gapsAreKept(what, ds)
 				s.sumsToZero(what, s.get(ds), d)
 				scores, shared, rel, count := s.onDevice(d)
@@ -55,7 +56,7 @@ func testRankLossOrder(s *suite, b device.Rank) {
 			mixed := &rankData{c, zeros(c.q, c.g), zeros(c.q, c.g), d.rel, d.count}
 			for q := range c.q {
 				for at, i := range order {
-					mixed.scores.row(q)[at], mixed.shared.row(q)[at] = d.scores.row(q)[i], d.shared.row(q)[i]
+					mixed.scores.Row(q)[at], mixed.shared.Row(q)[at] = d.scores.Row(q)[i], d.shared.Row(q)[i]
 				}
 			}
 			o := &device.Score{}
@@ -80,12 +81,12 @@ func testRankLossWithoutPositives(s *suite, b device.Rank) {
 		d := s.ranking(rankCase{4, 65, 2, 0.3, false})
 		for q, level := range []float64{0, device.AbsentLevel} {
 			for i := range d.g {
-				d.shared.row(q)[i] = level
+				d.shared.Row(q)[i] = level
 			}
-			clear(d.count.row(q))
-			clear(d.rel.row(q))
+			clear(d.count.Row(q))
+			clear(d.rel.Row(q))
 			if level == 0 {
-				d.count.row(q)[0] = float64(d.g)
+				d.count.Row(q)[0] = float64(d.g)
 			}
 		}
 		loss, ds := s.rankLoss(b, d, rankSteps()[1].Steps, &o)

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"hgld/train/device"
-	"hgld/train/device/cpu"
+	"hgld/train/device/reference"
 )
 
 // rankScores are the scores, Recall with and without Clip and with a temperature
@@ -26,7 +26,8 @@ var logScores = []device.Score{{Kind: device.ScoreLog}, {Kind: device.ScoreLogLo
 func definedScore(d *rankData, rank, plus *array, o *device.Score) (loss, drank, dplus *array) {
 	loss, drank, dplus = zeros(d.q), zeros(d.q, d.g), zeros(d.q, d.g)
 	for q := range d.q {
-		loss.v[q] = cpu.RankScore(drank.row(q), dplus.row(q), rank.row(q), plus.row(q), d.sh(q), d.rel.row(q), d.counts(q), o)
+		loss.V[q] = reference.RankScore(drank.Row(q), dplus.Row(q), rank.Row(q), plus.Row(q), d.sh(q), d.rel.Row(q),
+			d.counts(q), o)
 	}
 	return loss, drank, dplus
 }
@@ -36,10 +37,10 @@ func testRankScore(s *suite, b device.Rank) {
 		for _, c := range rankCases() {
 			d := s.ranking(c)
 			rank, plus := zeros(c.q, c.g), zeros(c.q, c.g)
-			for i, l := range d.shared.v {
+			for i, l := range d.shared.V {
 				if l >= 1 && d.existing(i) {
-					rank.v[i] = rounded(device.F32, 1+math.Abs(s.r.NormFloat64())*float64(c.g)/4)
-					plus.v[i] = rounded(device.F32, s.r.Float64()*rank.v[i])
+					rank.V[i] = rounded(device.F32, 1+math.Abs(s.r.NormFloat64())*float64(c.g)/4)
+					plus.V[i] = rounded(device.F32, s.r.Float64()*rank.V[i])
 				}
 			}
 			_, shared, rel, count := s.onDevice(d)
@@ -48,25 +49,25 @@ func testRankScore(s *suite, b device.Rank) {
 			b.RankScore(loss, drank, dplus, s.putView(device.F32, rank), s.putView(device.F32, plus), shared, rel, count, &o)
 			wantLoss, wantRank, wantPlus := definedScore(d, rank, plus, &o)
 			what := fmt.Sprint("RankScore", o, c)
-			s.losses(what, loss, wantLoss.v)
-			s.same(what+": drank", drank, wantRank.v, slopeTolerance)
-			s.same(what+": dplus", dplus, wantPlus.v, slopeTolerance)
+			s.losses(what, loss, wantLoss.V)
+			s.same(what+": drank", drank, wantRank.V, slopeTolerance)
+			s.same(what+": dplus", dplus, wantPlus.V, slopeTolerance)
 			if c.g > 33 || o.Clip { // Clip has a kink where the sum is k
 				continue
 			}
 			total := func() float64 {
 				l, _, _ := definedScore(d, rank, plus, &o)
 				sum := 0.0
-				for _, v := range l.v {
+				for _, v := range l.V {
 					sum += v
 				}
 				return sum
 			}
-			s.gradient(what+": differences of rank", wantRank.v, rank, total, 1e-5)
+			s.gradient(what+": differences of rank", wantRank.V, rank, total, 1e-5)
 			if slices.Contains([]device.ScoreKind{device.ScoreLog, device.ScoreLogLog}, o.Kind) {
 				continue
 			}
-			s.gradient(what+": differences of plus", wantPlus.v, plus, total, 1e-5)
+			s.gradient(what+": differences of plus", wantPlus.V, plus, total, 1e-5)
 		}
 	}
 }

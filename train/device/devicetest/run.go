@@ -1,11 +1,11 @@
-// Package devicetest is what every device.Backend must pass: each operation over
-// shapes at and beside powers of two, compared with a deliberately plain
-// definition in float64. A backend's own test calls Run.
+// Package devicetest holds the tests that every device.Backend must pass. They compare
+// each operation with its definition in package reference, over shapes at and beside
+// powers of two. A backend's own test calls Run.
 //
-// Results are written into arrays full of NaN, matrices are views with a row
-// stride greater than their columns where an operation takes views, and what lies
-// between the rows must stay as it was. A gradient is compared with central
-// differences of the definition, so no gradient is derived twice.
+// Results are written into arrays full of NaN. Where an operation takes views, matrices
+// have a row stride greater than their columns, and what lies between the rows must not
+// change. A gradient is compared with central differences of the definition, so no
+// gradient is derived twice.
 package devicetest
 
 import (
@@ -17,6 +17,7 @@ import (
 
 	"hgld/internal/half"
 	"hgld/train/device"
+	"hgld/train/device/reference"
 )
 
 // Run tests b in every type of activations that it supports. Of a backend that is a
@@ -121,32 +122,15 @@ var matrices = [][2]int{
 
 // array is a host array in float64; its values are exact in the type in which it
 // was uploaded.
-type array struct {
-	dims []int
-	v    []float64
-}
+type array = reference.Array
 
-func zeros(dims ...int) *array {
-	n := 1
-	for _, d := range dims {
-		n *= d
-	}
-	return &array{dims, make([]float64, n)}
-}
-
-func (a *array) clone() *array { return &array{a.dims, slices.Clone(a.v)} }
-
-// rows and cols are those of device.Array.
-func (a *array) cols() int { return a.dims[len(a.dims)-1] }
-func (a *array) rows() int { return len(a.v) / a.cols() }
-
-func (a *array) row(i int) []float64 { return a.v[i*a.cols() : (i+1)*a.cols()] }
+func zeros(dims ...int) *array { return reference.Zeros(dims...) }
 
 // random draws from the normal distribution, exact in type t.
 func (s *suite) random(t device.DType, dims ...int) *array {
 	a := zeros(dims...)
-	for i := range a.v {
-		a.v[i] = rounded(t, s.r.NormFloat64())
+	for i := range a.V {
+		a.V[i] = rounded(t, s.r.NormFloat64())
 	}
 	return a
 }
@@ -232,15 +216,15 @@ func (s *suite) view(t device.DType, rows, cols int) device.Array {
 
 // put uploads a without gaps.
 func (s *suite) put(t device.DType, a *array) device.Array {
-	d := s.alloc(t, a.dims...)
-	s.b.Upload(d, encode(t, a.v))
+	d := s.alloc(t, a.Dims...)
+	s.b.Upload(d, encode(t, a.V))
 	return d
 }
 
 // putView uploads the matrix a as a view.
 func (s *suite) putView(t device.DType, a *array) device.Array {
-	d := s.view(t, a.rows(), a.cols())
-	s.b.Upload(d, encode(t, a.v))
+	d := s.view(t, a.Rows(), a.Cols())
+	s.b.Upload(d, encode(t, a.V))
 	return d
 }
 

@@ -2,34 +2,10 @@ package devicetest
 
 import (
 	"fmt"
-	"math"
 
 	"hgld/train/device"
+	"hgld/train/device/reference"
 )
-
-func softmaxLoss(z *array, target []int, o device.Softmax) []float64 {
-	loss, classes := make([]float64, z.rows()), float64(z.cols())
-	for i, k := range target {
-		if k < 0 {
-			continue
-		}
-		top, sum, smooth := math.Inf(-1), 0.0, float64(o.Smoothing)
-		for _, v := range z.row(i) {
-			top = max(top, v/float64(o.Temperature))
-		}
-		for _, v := range z.row(i) {
-			sum += math.Exp(v/float64(o.Temperature) - top)
-		}
-		for j, v := range z.row(i) {
-			logP := v/float64(o.Temperature) - top - math.Log(sum)
-			loss[i] -= smooth / classes * logP
-			if j == k {
-				loss[i] -= (1 - smooth) * logP
-			}
-		}
-	}
-	return loss
-}
 
 // testSoftmaxLoss allows 2e-6 for the loss: with one class in a thousand and
 // large logits it is the difference of numbers some ten times larger.
@@ -40,7 +16,7 @@ func testSoftmaxLoss(s *suite) {
 		targets := zeros(m[0])
 		for r := range target {
 			target[r] = s.r.IntN(m[1]+1) - 1
-			targets.v[r] = float64(target[r])
+			targets.V[r] = float64(target[r])
 		}
 		o := device.Softmax{Temperature: 1}
 		if i%2 == 1 {
@@ -57,19 +33,19 @@ func testSoftmaxLoss(s *suite) {
 				grad = absent
 			}
 			s.b.SoftmaxLoss(loss, grad, deviceZ, deviceTarget, o)
-			s.same(fmt.Sprint("loss ", m, o), loss, softmaxLoss(z, target, o), 2e-6)
+			s.same(fmt.Sprint("loss ", m, o), loss, reference.SoftmaxLoss(z, target, o), 2e-6)
 		}
 		s.gradient(fmt.Sprint("gradient ", m, o), s.get(dz), z, func() float64 {
 			sum := 0.0
-			for _, v := range softmaxLoss(z, target, o) {
+			for _, v := range reference.SoftmaxLoss(z, target, o) {
 				sum += v
 			}
 			return sum
 		}, max(1e-5, 8*s.unit(s.dtype)))
 	}
-	z := &array{[]int{1, 3}, []float64{1000, -1000, 999}} // exp would overflow
+	z := &array{Dims: []int{1, 3}, V: []float64{1000, -1000, 999}} // exp would overflow
 	loss, dz := s.alloc(device.F32, 1), s.alloc(device.F32, 1, 3)
 	o := device.Softmax{Temperature: 0.05}
-	s.b.SoftmaxLoss(loss, dz, s.put(device.F32, z), s.put(device.I32, &array{[]int{1}, []float64{1}}), o)
-	s.same("large logits", loss, softmaxLoss(z, []int{1}, o), 1e-6)
+	s.b.SoftmaxLoss(loss, dz, s.put(device.F32, z), s.put(device.I32, &array{Dims: []int{1}, V: []float64{1}}), o)
+	s.same("large logits", loss, reference.SoftmaxLoss(z, []int{1}, o), 1e-6)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"hgld/train/device"
+	"hgld/train/device/reference"
 )
 
 // testTrainingShapes is a convolution as it is trained: 3×3 with 64 channels at 56², the
@@ -22,19 +23,19 @@ func testTrainingShapes(s *suite, b device.Backend) {
 	x, dy := s.master(c.n, side, side, channels), s.master(c.n, side, side, channels)
 	w := s.master(channels, 3, 3, channels)
 	deviceX, deviceW, up := s.put(device.F32, x), s.put(device.F32, w), s.put(device.F32, dy)
-	y, dx, dw := s.alloc(device.F32, x.dims...), s.alloc(device.F32, x.dims...), s.alloc(device.F32, w.dims...)
+	y, dx, dw := s.alloc(device.F32, x.Dims...), s.alloc(device.F32, x.Dims...), s.alloc(device.F32, w.Dims...)
 	b.Conv(y, deviceX, deviceW, c.shape, device.Epilogue{})
 	b.ConvGradX(dx, up, deviceW, c.shape, 0)
 	b.ConvGradW(dw, up, deviceX, c.shape, 0)
 
-	s.sampled("Conv", y, c.n, func(n, i, j, k int) float64 { return c.window(x, w, n, i, j, k, 0, channels) })
+	s.sampled("Conv", y, c.n, func(n, i, j, k int) float64 { return reference.ConvAt(x, w, c.shape, n, i, j, k) })
 	s.sampled("ConvGradX", dx, c.n, func(n, i, j, k int) float64 {
 		sum := 0.0
 		for r := range 3 {
 			for q := range 3 {
 				if y, z := i+1-r, j+1-q; y >= 0 && y < side && z >= 0 && z < side {
 					for f := range channels {
-						sum += dy.v[((n*side+y)*side+z)*channels+f] * w.v[((f*3+r)*3+q)*channels+k]
+						sum += dy.V[((n*side+y)*side+z)*channels+f] * w.V[((f*3+r)*3+q)*channels+k]
 					}
 				}
 			}
@@ -47,7 +48,7 @@ func testTrainingShapes(s *suite, b device.Backend) {
 			for i := range side {
 				for j := range side {
 					if y, z := i+r-1, j+q-1; y >= 0 && y < side && z >= 0 && z < side {
-						sum += dy.v[((n*side+i)*side+j)*channels+f] * x.v[((n*side+y)*side+z)*channels+k]
+						sum += dy.V[((n*side+i)*side+j)*channels+f] * x.V[((n*side+y)*side+z)*channels+k]
 					}
 				}
 			}

@@ -1,0 +1,163 @@
+package sweep
+
+import (
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+
+	"hgld/internal/atomicfile"
+)
+
+// Table returns the points as aligned text: the settings that vary and the measures, a line
+// for each point.
+func Table(points []Point, varied []Variation) string {
+	var heads []string
+	for _, v := range varied {
+		heads = append(heads, v.Key)
+	}
+	heads = append(heads, "k")
+	if len(points) > 0 && points[0].Judged != nil {
+		heads = append(heads, "purity", "ARI", "±", "NMI", "AMI", "moves", "clusters", "actions", "±")
+	} else {
+		heads = append(heads, "inertia", "silhouette", "by cosine", "Cal.-Har.", "Dav.-Bou.")
+	}
+	rows := [][]string{append(heads, "stability", "largest", "alone")}
+	for _, p := range points {
+		var row []string
+		for _, v := range varied {
+			row = append(row, strings.ReplaceAll(p.Settings[v.Key], "\n", " "))
+		}
+		row = append(row, strconv.Itoa(p.K))
+		if p.Judged != nil {
+			row = append(row, p.Judged.cells()...)
+		} else {
+			row = append(row, digits(p.Inertia.Mean, 'g', 5), digits(p.Silhouette.Mean, 'f', 4),
+				digits(p.SilhouetteCosine.Mean, 'f', 4),
+				digits(p.CalinskiHarabasz.Mean, 'g', 4), digits(p.DaviesBouldin.Mean, 'f', 4))
+		}
+		stability := ""
+		if p.Stability != nil {
+			stability = digits(*p.Stability, 'f', 3)
+		}
+		rows = append(rows, append(row, stability, strconv.Itoa(p.Largest), strconv.Itoa(p.Alone)))
+	}
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var text strings.Builder
+	for _, row := range rows {
+		for i, cell := range row {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			switch {
+			case i < len(varied): // settings are aligned left, measures right
+				text.WriteString(cell + pad + "  ")
+			case i+1 < len(row):
+				text.WriteString(pad + cell + "  ")
+			default:
+				text.WriteString(pad + cell + "\n")
+			}
+		}
+	}
+	return text.String()
+}
+
+func digits(v float64, format byte, n int) string { return strconv.FormatFloat(v, format, n, 64) }
+
+// Plot writes a plot of each measure against k into a folder, a line for each combination
+// of settings, and returns the paths written (SVG). Measures that no point has are left
+// out.
+func Plot(folder string, points []Point) (paths []string, err error) {
+	if err := atomicfile.MkdirAll(folder, 0o777); err != nil {
+		return nil, err
+	}
+	for _, measure := range []struct {
+		file, title string
+		of          func(Point) (v float64, defined bool)
+	}{
+		{"inertia", "inertia", func(p Point) (float64, bool) { return p.Inertia.Mean, true }},
+		{"silhouette", "silhouette (higher is better)", byShape(func(m *Shape) Estimate { return m.Silhouette })},
+		{"silhouette_cosine", "silhouette by cosine (higher is better)",
+			byShape(func(m *Shape) Estimate { return m.SilhouetteCosine })},
+		{"calinski_harabasz", "Calinski–Harabasz (higher is better)",
+			byShape(func(m *Shape) Estimate { return m.CalinskiHarabasz })},
+		{"davies_bouldin", "Davies–Bouldin (lower is better)", byShape(func(m *Shape) Estimate { return m.DaviesBouldin })},
+		{"ari", "adjusted Rand index with the known groups", judgedBy(func(g *Judgement) Estimate { return g.ARI })},
+		{"actions", "actions a judged tag (lower is better)", judgedBy(func(g *Judgement) Estimate { return g.Actions })},
+		{"stability", "mean ARI of two seeds", func(p Point) (float64, bool) {
+			if p.Stability == nil {
+				return 0, false
+			}
+			return *p.Stability, true
+		}},
+	} {
+		path := filepath.Join(folder, measure.file+".svg")
+		drawn, err := plotLines(path, measure.title, points, measure.of)
+		if err != nil {
+			return paths, err
+		}
+		if drawn {
+			paths = append(paths, path)
+		}
+	}
+	return paths, nil
+}
+
+func byShape(of func(*Shape) Estimate) func(Point) (float64, bool) {
+	return func(p Point) (float64, bool) {
+		if p.Shape == nil {
+			return 0, false
+		}
+		return of(p.Shape).Mean, true
+	}
+}
+
+func judgedBy(of func(*Judgement) Estimate) func(Point) (float64, bool) {
+	return func(p Point) (float64, bool) {
+		if p.Judged == nil {
+			return 0, false
+		}
+		return of(p.Judged).Mean, true
+	}
+}
+
+// plotLines draws the points that have the measure, and no file if none has.
+func plotLines(path, title string, points []Point, of func(Point) (float64, bool)) (drawn bool, err error) {
+	p := plot.New()
+	p.X.Label.Text, p.Y.Label.Text = "clusters", title
+	p.Add(plotter.NewGrid())
+	var line plotter.XYs
+	for i, at := range points {
+		if y, defined := of(at); defined {
+			line = append(line, plotter.XY{X: float64(at.K), Y: y})
+		}
+		if i+1 < len(points) && points[i+1].K > at.K || len(line) == 0 {
+			continue
+		}
+		l, dots, err := plotter.NewLinePoints(line)
+		if err != nil {
+			return false, err
+		}
+		p.Add(l, dots)
+		line, drawn = nil, true
+	}
+	if !drawn {
+		return false, nil
+	}
+	w, err := p.WriterTo(12*vg.Centimeter, 8*vg.Centimeter, "svg")
+	if err != nil {
+		return false, err
+	}
+	return true, atomicfile.Write(path, func(out io.Writer) error {
+		_, err := w.WriteTo(out)
+		return err
+	})
+}

@@ -1,0 +1,327 @@
+package curate
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"hgld/internal/filehash"
+	"hgld/labels"
+)
+
+// Curation is a draft together with the logs of edits that are replayed on it.
+type Curation struct {
+	// Name is the draft's file name, without its folder.
+	Name string
+	// SHA256 is the hexadecimal SHA-256 of the draft's file.
+	SHA256 string
+	// Draft is the draft itself.
+	Draft *labels.Draft
+	// Logs are the logs in the order of their replay.
+	Logs []*LogFile
+	// Comparison is that of the two curators, after the replay of an adjudication; nil
+	// otherwise.
+	Comparison *Comparison
+}
+
+// LogFile is a log of edits by its file. Its JSON form is the file's name and Report.
+type LogFile struct {
+	// Name is the file name, without its folder.
+	Name string `json:"log"`
+	// Report says what came of the edits in the last replay.
+	Report Report `json:"report"`
+
+	// Path is the path of the file.
+	Path string `json:"-"`
+	// SHA256 is the hexadecimal SHA-256 of the file.
+	SHA256 string `json:"-"`
+	// Contents is what the file holds.
+	Contents *Contents `json:"-"`
+}
+
+// Curator returns the name of the log's author, or that of the file if the log does not
+// name one.
+func (l *LogFile) Curator() string { return cmp.Or(l.Contents.Header.By, l.Name) }
+
+// MismatchError says that a log does not belong to what it is replayed on: an edit is
+// impossible on the draft that the log names, or an adjudication decides between other
+// logs.
+type MismatchError struct {
+	Err error // names the log, and why it does not belong
+}
+
+// Error is the text of Err.
+func (e *MismatchError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *MismatchError) Unwrap() error { return e.Err }
+
+// AdjudicationError says that an adjudicator's log, which decides between the logs of
+// two curators, is used where it cannot be.
+type AdjudicationError struct {
+	Path string // of the adjudicator's log
+	Next string // what to do
+}
+
+// Error names the log and says what to do.
+func (e *AdjudicationError) Error() string {
+	return fmt.Sprintf("%s decides between two curators' logs; %s", e.Path, e.Next)
+}
+
+// ErrUndecided is returned by Curation.Hierarchy if no tag is decided.
+var ErrUndecided = errors.New("no tag is decided, so there is no class to write")
+
+// OpenCuration reads a draft. Add reads the logs.
+func OpenCuration(draft string) (*Curation, error) {
+	f, err := os.Open(draft)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	r := io.TeeReader(f, sum)
+	d, err := labels.ReadDraft(r, draft)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		return nil, fmt.Errorf("%s: %w", draft, err)
+	}
+	return &Curation{Name: filepath.Base(draft), SHA256: hex.EncodeToString(sum.Sum(nil)), Draft: d}, nil
+}
+
+// ReadLogFile reads a log of edits. The error is a *DamageError if the log is not as it
+// was written.
+func ReadLogFile(path string) (*LogFile, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := parseLog(path, data)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(data)
+	return &LogFile{Name: filepath.Base(path), Path: path, SHA256: hex.EncodeToString(sum[:]), Contents: c}, nil
+}
+
+// longestHeader is more than the first line of a log takes.
+const longestHeader = 64 << 10
+
+// ReadLogOn reads a log if it has edits and its header names the draft with the given
+// SHA-256. Otherwise, or if there is no such file, it returns nil. Of other files it
+// reads only the first line: tags.jsonl, which has the same ending, may be large.
+func ReadLogOn(path, draftSHA256 string) (*LogFile, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	line, err := bufio.NewReader(io.LimitReader(f, longestHeader)).ReadBytes('\n')
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if !bytes.Contains(line, []byte(draftSHA256)) {
+		return nil, nil
+	}
+	l, err := ReadLogFile(path)
+	if err != nil || l.Contents.Header.DraftSHA256 != draftSHA256 || len(l.Contents.Edits) == 0 {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Add reads a log and appends it to Logs. All logs must have the same levels.
+func (c *Curation) Add(path string) (*LogFile, error) {
+	l, err := ReadLogFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if have, want := l.Contents.Header.Levels, c.levels(); len(c.Logs) > 0 && !slices.Equal(have, want) {
+		return nil, fmt.Errorf("%s has the levels %.80q, %s has %.80q; logs with different levels cannot be joined",
+			c.Logs[0].Path, want, path, have)
+	}
+	c.Logs = append(c.Logs, l)
+	return l, nil
+}
+
+// Own reports whether a log was made for this draft.
+func (c *Curation) Own(l *LogFile) bool { return l.Contents.Header.DraftSHA256 == c.SHA256 }
+
+// levels returns the names of the levels of the first log, nil without any.
+func (c *Curation) levels() []string {
+	if len(c.Logs) == 0 {
+		return nil
+	}
+	return c.Logs[0].Contents.Header.Levels
+}
+
+// Replay returns the session of all logs, each one on top of those before it. The two
+// logs before an adjudicator's log are those of two curators: they are replayed side by
+// side, and the adjudicator's on top of what they agree on.
+//
+// The error is an *AdjudicationError if an adjudicator's log is not the third, a
+// *MismatchError if a log does not fit, and wraps ErrConflict if a replay on another
+// draft stopped at an edit.
+func (c *Curation) Replay(policy OnConflict) (*Session, error) {
+	session, err := NewSession(c.Draft, c.levels())
+	if err != nil {
+		return nil, err
+	}
+	for i := 0; i < len(c.Logs); i++ {
+		if i+2 < len(c.Logs) && c.Logs[i+2].Adjudicates() {
+			if session, err = c.adjudicate(i, policy); err != nil {
+				return nil, err
+			}
+			i++
+			continue
+		}
+		if c.Logs[i].Adjudicates() && (i < 2 || c.Comparison == nil) {
+			return nil, &AdjudicationError{c.Logs[i].Path, "name those two before it"}
+		}
+		session = session.Above()
+		if err := c.replayOne(session, c.Logs[i], policy); err != nil {
+			return nil, err
+		}
+	}
+	return session, nil
+}
+
+// Single returns the session of one log alone.
+func (c *Curation) Single(l *LogFile, policy OnConflict) (*Session, error) {
+	session, err := NewSession(c.Draft, c.levels())
+	if err != nil {
+		return nil, err
+	}
+	return session, c.replayOne(session, l, policy)
+}
+
+// Adjudicates reports whether this is an adjudicator's log.
+func (l *LogFile) Adjudicates() bool { return len(l.Contents.Header.Adjudicates) > 0 }
+
+// adjudicate returns the session that log i+2 starts from: that of logs i and i+1 side
+// by side.
+func (c *Curation) adjudicate(i int, policy OnConflict) (*Session, error) {
+	if i != 0 {
+		return nil, &AdjudicationError{c.Logs[i+2].Path, "they must be the first"}
+	}
+	both, third := c.Logs[:2], c.Logs[2]
+	have := []string{both[0].SHA256, both[1].SHA256}
+	want := slices.Clone(third.Contents.Header.Adjudicates)
+	slices.Sort(have)
+	slices.Sort(want)
+	if !slices.Equal(have, want) {
+		return nil, &MismatchError{fmt.Errorf("%s decides between other logs than %s and %s, or one of them was changed "+
+			"since",
+			third.Path, both[0].Path, both[1].Path)}
+	}
+	var sessions [2]*Session
+	for k, l := range both {
+		var err error
+		if sessions[k], err = c.Single(l, policy); err != nil {
+			return nil, err
+		}
+	}
+	session, comparison, err := Adjudicate(sessions[0], sessions[1])
+	c.Comparison = comparison
+	return session, err
+}
+
+// replayOne replays a log on a session and notes its Report. On the log's own draft
+// every edit must be possible.
+func (c *Curation) replayOne(s *Session, l *LogFile, policy OnConflict) (err error) {
+	if c.Own(l) {
+		if l.Report, err = s.Load(l.Contents.Edits); err != nil {
+			return &MismatchError{fmt.Errorf("%s: %w", l.Path, err)}
+		}
+		return nil
+	}
+	if l.Report, err = s.Replay(l.Contents.Edits, policy); err != nil {
+		return fmt.Errorf("%s: %w", l.Path, err)
+	}
+	return nil
+}
+
+// Open lists the differences between the two curators that the adjudicator's session s
+// has left undecided. There are none without an adjudication.
+func (c *Curation) Open(s *Session) ([]Difference, []ParentDifference) {
+	if c.Comparison == nil {
+		return nil, nil
+	}
+	return c.Comparison.Open(s)
+}
+
+// Hierarchy returns the classes of a session of Replay, as Session.Hierarchy does, and
+// records the draft and the logs as their origin. tool is the program and its version.
+// It returns ErrUndecided if no tag has a class.
+func (c *Curation) Hierarchy(s *Session, undecided bool, tool string) (*labels.Hierarchy, error) {
+	h, err := s.Hierarchy(undecided)
+	if err != nil {
+		return nil, err
+	}
+	if len(h.Levels) == 1 {
+		return nil, ErrUndecided
+	}
+	type source struct {
+		Name   string `json:"name"`
+		By     string `json:"by,omitempty"`
+		SHA256 string `json:"sha256"`
+		Edits  int    `json:"edits"`
+	}
+	var logs []source
+	for _, l := range c.Logs {
+		logs = append(logs, source{Name: l.Name, By: l.Contents.Header.By, SHA256: l.SHA256, Edits: len(l.Contents.Edits)})
+	}
+	h.Origin, err = json.Marshal(map[string]any{"tool": tool, "draft": c.Name, "draft_sha256": c.SHA256, "logs": logs})
+	return h, err
+}
+
+// ReplayOn replays a log on another draft alone, skipping what is impossible there, and
+// says what came of it.
+func (l *LogFile) ReplayOn(d *labels.Draft) (Report, error) {
+	session, err := NewSession(d, l.Contents.Header.Levels)
+	if err != nil {
+		return Report{}, err
+	}
+	report, err := session.Replay(l.Contents.Edits, Skip)
+	if err != nil {
+		return Report{}, fmt.Errorf("%s: %w", l.Path, err)
+	}
+	return report, nil
+}
+
+// StartLog makes a new log at path for the edits of a curator, by, on a draft. levels
+// may be nil for DefaultLevels. adjudicate names the two curators' logs that an
+// adjudicator decides between, or none; the new log then has their levels. The error is
+// fs.ErrExist if there is a file at path.
+func StartLog(path, draft, by string, levels, adjudicate []string, created time.Time) error {
+	sum, _, err := filehash.SHA256(context.Background(), draft)
+	if err != nil {
+		return err
+	}
+	header := Header{By: by, Draft: filepath.Base(draft), DraftSHA256: sum, Levels: levels, Created: created}
+	for _, path := range adjudicate {
+		l, err := ReadLogFile(path)
+		if err != nil {
+			return err
+		}
+		header.Adjudicates = append(header.Adjudicates, l.SHA256)
+		header.Levels = l.Contents.Header.Levels
+	}
+	return CreateLog(path, header)
+}

@@ -1,0 +1,133 @@
+package curate
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hgld/labels"
+)
+
+// written makes a draft and a log for each list of edits in a folder.
+func written(t *testing.T, d *labels.Draft, logs map[string][]Edit) string {
+	t.Helper()
+	dir := t.TempDir()
+	draft := filepath.Join(dir, "draft.json")
+	f, err := os.Create(draft)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(labels.WriteDraft(f, d), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for name, edits := range logs {
+		appendTo(t, filepath.Join(dir, name), draft, nil, edits...)
+	}
+	return dir
+}
+
+func appendTo(t *testing.T, path, draft string, adjudicate []string, edits ...Edit) {
+	t.Helper()
+	if err := StartLog(path, draft, strings.TrimSuffix(filepath.Base(path), ".jsonl"), nil, adjudicate,
+		time.Unix(1, 0).UTC()); err != nil {
+		t.Fatal(err)
+	}
+	l, _, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range edits {
+		e.Seq, e.Base = i+1, i
+		if err := l.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func curationOf(t *testing.T, dir string, logs ...string) *Curation {
+	t.Helper()
+	c, err := OpenCuration(filepath.Join(dir, "draft.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range logs {
+		if _, err := c.Add(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+func TestAnAdjudicationIsReplayedOnTwoCuratorsSideBySide(t *testing.T) {
+	move := func(to string) []Edit { return []Edit{{Op: Move, From: refs("church@Q1"), To: to}} }
+	dir := written(t, churches(t), map[string][]Edit{"anna.jsonl": move("peak"), "ben.jsonl": move("bridge")})
+	both := []string{filepath.Join(dir, "anna.jsonl"), filepath.Join(dir, "ben.jsonl")}
+	third := filepath.Join(dir, "third.jsonl")
+	appendTo(t, third, filepath.Join(dir, "draft.json"), both, move("temple")...)
+
+	c := curationOf(t, dir, "anna.jsonl", "ben.jsonl", "third.jsonl")
+	s, err := c.Replay(Stop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i, _ := s.Find(refs("church@Q1")[0]); s.Tag(i).Group != "temple" {
+		t.Errorf("church is in %q, want the adjudicator's temple", s.Tag(i).Group)
+	}
+	if tags, parents := c.Open(s); len(c.Comparison.Differences) != 1 || len(tags)+len(parents) != 0 {
+		t.Errorf("%d differences, open %v %v; want one, and none open", len(c.Comparison.Differences), tags, parents)
+	}
+	if h, err := c.Hierarchy(s, false, "test"); err != nil || !strings.Contains(string(h.Origin), c.SHA256) {
+		t.Errorf("%v, %v; want a hierarchy that names its draft", h, err)
+	}
+
+	var misplaced *AdjudicationError
+	for _, order := range [][]string{{"third.jsonl"}, {"anna.jsonl", "third.jsonl"}} {
+		if _, err := curationOf(t, dir, order...).Replay(Stop); !errors.As(err, &misplaced) || misplaced.Path != third {
+			t.Errorf("%v: error %v, want one that says where the adjudication belongs", order, err)
+		}
+	}
+	appendTo(t, filepath.Join(dir, "carla.jsonl"), filepath.Join(dir, "draft.json"), nil, move("peak")...)
+	var mismatch *MismatchError
+	if _, err := curationOf(t, dir, "anna.jsonl", "carla.jsonl", "third.jsonl").Replay(Stop); !errors.As(err, &mismatch) {
+		t.Errorf("the adjudication of other logs: error %v, want a MismatchError", err)
+	}
+}
+
+func TestALogOfAnotherDraftIsReplayedTolerantly(t *testing.T) {
+	dir := written(t, churches(t), map[string][]Edit{"anna.jsonl": {{Op: Drop, From: refs("hill"), Note: "vague"}}})
+	other := written(t, draftOf(t, "church: church@Q1 chapel@Q2"), map[string][]Edit{"empty.jsonl": nil})
+	path := filepath.Join(other, "anna.jsonl")
+	if err := os.Rename(filepath.Join(dir, "anna.jsonl"), path); err != nil {
+		t.Fatal(err)
+	}
+	c := curationOf(t, other, "anna.jsonl")
+	if c.Own(c.Logs[0]) {
+		t.Error("the log counts as the draft's own")
+	}
+	if _, err := c.Replay(Stop); !errors.Is(err, ErrConflict) {
+		t.Errorf("error %v, want a conflict", err)
+	}
+	s, err := c.Replay(Skip)
+	if err != nil || c.Logs[0].Report.TargetGone != 1 {
+		t.Fatalf("%v, report %+v; want one target gone", err, c.Logs[0].Report)
+	}
+	if _, err := c.Hierarchy(s, false, "test"); !errors.Is(err, ErrUndecided) {
+		t.Errorf("error %v, want ErrUndecided", err)
+	}
+	// Only logs with edits that were made for the draft count as its logs.
+	if l, err := ReadLogOn(path, c.SHA256); l != nil || err != nil {
+		t.Errorf("a log of another draft: %v, %v", l, err)
+	}
+	if l, err := ReadLogOn(filepath.Join(other, "empty.jsonl"), c.SHA256); l != nil || err != nil {
+		t.Errorf("a log without edits: %v, %v", l, err)
+	}
+	if l, err := ReadLogOn(path, c.Logs[0].Contents.Header.DraftSHA256); err != nil || l == nil || l.Curator() != "anna" {
+		t.Errorf("anna's log: %v, %v", l, err)
+	}
+}

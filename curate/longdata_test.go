@@ -1,0 +1,15 @@
+package curate
+
+import (
+	"testing"
+
+	"hgld/internal/longdata"
+)
+
+func TestErrorsQuoteLittleOfALog(t *testing.T) {
+	_, data := newLog(t, 2)
+	longdata.Replace(t, data, func(data []byte) error {
+		_, err := parseLog("edits.jsonl", data)
+		return err
+	})
+}

@@ -1,0 +1,104 @@
+//go:build unix && !solaris && !aix
+
+package atomicfile
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestTemporaryOfAKilledProcessIsRemovedByTheNext kills a process between two writes.
+func TestTemporaryOfAKilledProcessIsRemovedByTheNext(t *testing.T) {
+	if path := os.Getenv("ATOMICFILE_BEGIN"); path != "" {
+		f, err := Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		os.Stdout.WriteString("begun\n")
+		time.Sleep(time.Hour)
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.txt")
+	cmd := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), "ATOMICFILE_BEGIN="+path)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "begun\n" {
+		t.Fatalf("the other process says %q, %v", line, err)
+	}
+	if err := WriteFile(path, []byte("ours")); err != nil {
+		t.Fatal(err)
+	}
+	RemoveLeftovers(dir)
+	if left := names(t, dir); len(left) != 2 {
+		t.Errorf("beside a running process there are %v, want its temporary file and a.txt", left)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	if err := WriteFile(filepath.Join(dir, "b.txt"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if left := names(t, dir); len(left) != 3 {
+		t.Errorf("who writes another file has changed something: %v", left)
+	}
+	if err := WriteFile(path, []byte("next")); err != nil {
+		t.Fatal(err)
+	}
+	if left := names(t, dir); !slices.Equal(left, []string{"a.txt", "b.txt"}) {
+		t.Errorf("after the next write there are %v", left)
+	}
+}
+
+func TestOnlyTemporariesAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	others := []string{".a.txt.tmp-", ".a.txt.tmp-1x", ".tmp-1.a", "a.txt.tmp-1", ".a.txt.tmp-99999999999"}
+	for _, name := range append(others, ".a.txt.tmp-1", ".b.tmp-2.tmp-3") {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".c.tmp-4"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	RemoveLeftovers(dir)
+	RemoveLeftovers(filepath.Join(dir, "not there"))
+	want := append(others, ".c.tmp-4")
+	slices.Sort(want)
+	if left := names(t, dir); !slices.Equal(left, want) {
+		t.Errorf("there are %v, want %v", left, want)
+	}
+}
+
+// TestWritersDoNotRemoveEachOthersTemporaries has many of them at one file.
+func TestWritersDoNotRemoveEachOthersTemporaries(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.txt")
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 50 {
+				if err := WriteFile(path, []byte("text")); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if left := names(t, dir); !slices.Equal(left, []string{"a.txt"}) {
+		t.Errorf("there are %v", left)
+	}
+}

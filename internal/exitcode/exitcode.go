@@ -1,0 +1,118 @@
+// Package exitcode gives errors the code that a process ends with, and the next step
+// that its user can take. docs/exit-codes.md documents the codes.
+package exitcode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// The exit codes of hgld.
+const (
+	OK          = 0   // done
+	Failed      = 1   // failed; the message says why
+	Usage       = 2   // wrong usage or configuration
+	SomeFailed  = 3   // finished, but some items failed; they are listed
+	Integrity   = 4   // a check of files found damage
+	Temporary   = 5   // a network or a disk failed for the moment: run the command again
+	NoDevice    = 6   // the graphics card asked for cannot be used
+	NoProject   = 10  // no hgld.yaml here
+	Locked      = 11  // another process works on this; the message has its pid
+	DiskFull    = 12  // the disk is full or read-only; finished files are safe
+	Interrupted = 130 // stopped by a signal, state saved
+)
+
+// coded is an error with an exit code and, where one is known, the next step.
+type coded struct {
+	code      int
+	err       error
+	hint      string
+	retryable bool // the same command may succeed with what failed
+}
+
+func (e *coded) Error() string { return e.err.Error() }
+func (e *coded) Unwrap() error { return e.err }
+
+// With returns err with an exit code. It returns nil for nil.
+func With(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &coded{code: code, err: err}
+}
+
+// Hint returns err with a next step for the user, which is printed on a line of its
+// own. The exit code stays what it was. Hint returns nil for nil.
+func Hint(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return &coded{code: Of(err), err: err, hint: fmt.Sprintf(format, args...)}
+}
+
+// Retryable marks an error of code [SomeFailed] whose items may succeed when the same
+// command runs again, as after a failure of the network. A stage that ends with such
+// an error is not done. Without the mark the items have failed for good, and the
+// stage's result counts as complete.
+func Retryable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &coded{code: Of(err), err: err, retryable: true}
+}
+
+// IsRetryable reports whether [Retryable] marked err or an error within it.
+func IsRetryable(err error) bool {
+	found := false
+	each(err, func(e *coded) bool { found = found || e.retryable; return true })
+	return found
+}
+
+// Hints lists the next steps in err, each once. Of several hints around one error it
+// returns the outermost; of errors that are joined it returns one each.
+func Hints(err error) []string {
+	var list []string
+	each(err, func(e *coded) bool {
+		if e.hint != "" && !slices.Contains(list, e.hint) {
+			list = append(list, e.hint)
+		}
+		return e.hint == ""
+	})
+	return list
+}
+
+// each calls visit for the coded errors in err. It looks inside one only if visit
+// returns true for it.
+func each(err error, visit func(*coded) (deeper bool)) {
+	if e, ok := err.(*coded); ok && !visit(e) {
+		return
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		each(e.Unwrap(), visit)
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			each(inner, visit)
+		}
+	}
+}
+
+// Of returns the exit code for an error: [DiskFull] if the disk takes no more data,
+// else the outermost code given by [With], else [Interrupted] if a context was
+// cancelled, else [Failed].
+func Of(err error) int {
+	var c *coded
+	switch {
+	case err == nil:
+		return OK
+	case DiskTrouble(err) != "":
+		return DiskFull
+	case errors.As(err, &c):
+		return c.code
+	case errors.Is(err, context.Canceled):
+		return Interrupted
+	}
+	return Failed
+}

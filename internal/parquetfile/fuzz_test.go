@@ -1,0 +1,31 @@
+package parquetfile
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"unsafe"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+func sizeOf[T any]() int64 { return int64(unsafe.Sizeof(*new(T))) }
+
+// FuzzFile reads any bytes without a panic.
+func FuzzFile(f *testing.F) {
+	for _, version := range []int{1, 2} {
+		var out bytes.Buffer
+		if err := parquet.Write(&out, someRows(5), parquet.DataPageVersion(version)); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(out.Bytes())
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(t.TempDir(), "fuzz.parquet")
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = readAll(path)
+	})
+}

@@ -1,0 +1,229 @@
+// Package parquetfile reads single columns of Parquet files that anybody may have
+// written. The Parquet library trusts what a file says of itself: it allocates what a
+// header declares before it looks whether so much is there, and it panics on much of
+// what is damaged. This package checks every size first and turns panics into errors.
+//
+// What is read takes, besides its result, a few times maxPageBytes at most.
+package parquetfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// FormatError says that a file is no Parquet file, is damaged, or holds more than
+// this package reads.
+type FormatError struct{ Err error }
+
+// Error returns the reason. It does not name the file.
+func (e *FormatError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error of the Parquet library.
+func (e *FormatError) Unwrap() error { return e.Err }
+
+// Recover turns a panic of the Parquet library into an error. It is to be deferred by
+// every function that calls the library on a file that may be damaged.
+func Recover(err *error) {
+	if p := recover(); p != nil {
+		*err = &FormatError{fmt.Errorf("damaged Parquet: %v", p)}
+	}
+}
+
+// File is an open Parquet file.
+type File struct {
+	parquet *parquet.File
+	file    *os.File
+	leaves  []Leaf
+}
+
+// Open opens a Parquet file. What is wrong with its content is a *FormatError.
+func Open(path string) (p *File, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+		}
+	}()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	opened, err := OpenAt(f, info.Size(), parquet.SkipBloomFilters(true), parquet.SkipPageIndex(true))
+	if err != nil {
+		return nil, err
+	}
+	leaves, err := leavesOf(opened.Schema())
+	return &File{opened, f, leaves}, err
+}
+
+// OpenAt is parquet.OpenFile for a file of size bytes that may be damaged. What is
+// wrong with its content is a *FormatError.
+func OpenAt(in io.ReaderAt, size int64, options ...parquet.FileOption) (f *parquet.File, err error) {
+	defer Recover(&err)
+	if err := checkFooter(in, size); err != nil {
+		return nil, asFormat(err)
+	}
+	f, err = parquet.OpenFile(in, size, options...)
+	return f, asFormat(err)
+}
+
+// asFormat makes an error one of the content, unless it is the system's.
+func asFormat(err error) error {
+	if err == nil || errors.As(err, new(*FormatError)) || errors.As(err, new(*fs.PathError)) {
+		return err
+	}
+	return &FormatError{err}
+}
+
+const (
+	// maxFooterBytes bounds the footer. That of a shard of ten million images has some
+	// 80 MB.
+	maxFooterBytes = 256 << 20
+
+	// footerRatio bounds what a footer takes when it is decoded, by its own length and
+	// spareMemory beside it. A column chunk of 100 bytes is counted as four structs.
+	footerRatio = 64
+	spareMemory = 16 << 20
+
+	// tailBytes end a file: the length of the footer and the mark "PAR1".
+	tailBytes = 8
+)
+
+// checkFooter compares what the footer declares with its length and the file's.
+func checkFooter(in io.ReaderAt, size int64) error {
+	if size < 4+tailBytes {
+		return fmt.Errorf("no Parquet file: it has %d bytes", size)
+	}
+	var tail [tailBytes]byte
+	if err := readFull(in, tail[:], size-tailBytes); err != nil {
+		return err
+	}
+	if mark := string(tail[4:]); mark != "PAR1" {
+		return fmt.Errorf("no Parquet file: it ends with %.80q, want \"PAR1\"", mark)
+	}
+	n := int64(binary.LittleEndian.Uint32(tail[:]))
+	if most := min(size-4-tailBytes, maxFooterBytes); n > most {
+		return fmt.Errorf("its footer declares %d bytes, want %d at most", n, most)
+	}
+	footer := make([]byte, n)
+	if err := readFull(in, footer, size-tailBytes-n); err != nil {
+		return err
+	}
+	walk := walker{data: footer, budget: footerRatio*n + spareMemory}
+	if err := walk.walk(); err != nil {
+		return fmt.Errorf("its footer is damaged: %w", err)
+	}
+	return nil
+}
+
+// readFull fills buf from offset on.
+func readFull(in io.ReaderAt, buf []byte, offset int64) error {
+	n, err := in.ReadAt(buf, offset)
+	if n == len(buf) {
+		return nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// Close closes the file.
+func (p *File) Close() error { return p.file.Close() }
+
+// Metadata returns a value that the writer has put into the file's metadata.
+func (p *File) Metadata(key string) (value string, ok bool) { return p.parquet.Lookup(key) }
+
+// Leaf is a column of values.
+type Leaf struct {
+	// Name is that of the column at the top, Depth how many names lead to the leaf.
+	Name  string
+	Depth int // names from the top to the leaf
+
+	// Kind is the physical type of the values.
+	Kind parquet.Kind
+
+	// Lists is 0 where a row has one value, 1 where it has a list of them, and so on.
+	Lists int
+
+	column parquet.LeafColumn
+}
+
+// Leaves returns the columns in the order of the file.
+func (p *File) Leaves() []Leaf { return p.leaves }
+
+func leavesOf(schema *parquet.Schema) (list []Leaf, err error) {
+	defer Recover(&err)
+	for _, path := range schema.Columns() {
+		if leaf, ok := schema.Lookup(path...); ok {
+			list = append(list, Leaf{path[0], len(path), leaf.Node.Type().Kind(), leaf.MaxRepetitionLevel, leaf})
+		}
+	}
+	return list, nil
+}
+
+// Values calls each for the values of a column in order; first says that a value
+// begins a row. An error of each ends the reading and is returned as it is. What is
+// wrong with the file is a *FormatError.
+func (p *File) Values(leaf Leaf, each func(v parquet.Value, first bool) error) (err error) {
+	defer Recover(&err)
+	index := int(leaf.column.ColumnIndex)
+	for g, group := range p.parquet.RowGroups() {
+		meta := &p.parquet.Metadata().RowGroups[g].Columns[index].MetaData
+		if err := p.checkChunk(meta, leaf.column); err != nil {
+			return asFormat(fmt.Errorf("row group %d: %w", g, err))
+		}
+		rows := int64(0)
+		pages := group.ColumnChunks()[index].Pages()
+		err := eachValue(pages, func(v parquet.Value) error {
+			first := v.RepetitionLevel() == 0
+			if first {
+				rows++
+			}
+			return each(v, first)
+		})
+		if err = errors.Join(err, pages.Close()); err != nil {
+			return err
+		}
+		if rows != group.NumRows() {
+			return &FormatError{fmt.Errorf("row group %d has %d rows, want %d", g, rows, group.NumRows())}
+		}
+	}
+	return nil
+}
+
+// eachValue calls each for the values of all pages.
+func eachValue(pages parquet.Pages, each func(v parquet.Value) error) error {
+	var buf [1024]parquet.Value
+	for {
+		page, err := pages.ReadPage()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return asFormat(err)
+		}
+		for values := page.Values(); err == nil; {
+			var n int
+			n, err = values.ReadValues(buf[:])
+			for _, v := range buf[:n] {
+				if err := each(v); err != nil {
+					return err
+				}
+			}
+		}
+		parquet.Release(page)
+		if !errors.Is(err, io.EOF) {
+			return asFormat(err)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package settings
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"hgld/internal/registry"
+)
+
+// filler puts a YAML mapping of a file into settings.
+type filler struct {
+	file   string                           // for messages
+	lines  map[string]int                   // where each key was set, to find one that is set again
+	note   func(key []string, line int)     // told every setting that the file sets
+	unlike func(path, known []string) error // makes the error for an unknown key
+}
+
+// fill sets what a YAML mapping names in the settings v, which path leads to: the section
+// and keys within it. A key that v does not have, one that is set twice and a value of
+// another kind are errors that name the line. A key without a value leaves the default.
+func (s filler) fill(node *yaml.Node, v reflect.Value, path []string) error {
+	line := node.Line
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	if node.ShortTag() == "!!null" {
+		return nil
+	}
+	if !isGroup(v.Type()) {
+		if err := decode(node, v); err != nil {
+			return fmt.Errorf("%s:%d: %s: %w", s.file, line, strings.Join(path, "."), err)
+		}
+		return s.noteOnce(path, line)
+	}
+	known := map[string]reflect.Value{}
+	for _, m := range members(v) {
+		known[m.key] = m.value
+	}
+	if name, named := known[nameKey]; named && len(path) > 1 && node.Kind == yaml.ScalarNode {
+		return s.fill(node, name, append(slices.Clone(path), nameKey)) // loss: happier
+	}
+	if node.Kind != yaml.MappingNode {
+		return fmt.Errorf("%s:%d: %s: %s is no group of keys", s.file, line, strings.Join(path, "."), quote(node))
+	}
+	seen := map[string]int{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		here := append(slices.Clone(path), key.Value)
+		if dotted, err := s.fillDotted(key, value, v, path); err != nil {
+			return err
+		} else if dotted {
+			continue
+		}
+		inner, ok := known[key.Value]
+		if !ok {
+			return fmt.Errorf("%s:%d: %w", s.file, key.Line, s.unlike(here, slices.Sorted(maps.Keys(known))))
+		}
+		if line, twice := seen[key.Value]; twice {
+			return s.twice(here, key.Line, line)
+		}
+		seen[key.Value] = key.Line
+		if err := s.fill(value, inner, here); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noteOnce records where a key was set. A key that is set twice is an error.
+func (s filler) noteOnce(path []string, line int) error {
+	key := strings.Join(path, ".")
+	if before, twice := s.lines[key]; twice {
+		return s.twice(path, line, before)
+	}
+	s.lines[key] = line
+	s.note(path[1:], line)
+	return nil
+}
+
+// twice returns the error for a key that is set in two lines.
+func (s filler) twice(path []string, line, first int) error {
+	return fmt.Errorf("%s:%d: key %.80q appears twice, first in line %d", s.file, line, strings.Join(path, "."), first)
+}
+
+// fillDotted sets a key such as optim.lr, which means the key lr of the group optim. It
+// returns false for keys without a dot and for those that name no setting.
+func (s filler) fillDotted(key, value *yaml.Node, v reflect.Value, path []string) (dotted bool, err error) {
+	fields := walk(v, nil)
+	i, inner := Find(fields, key.Value)
+	if !strings.Contains(key.Value, ".") || i < 0 {
+		return false, nil
+	}
+	here := append(slices.Clone(path), fields[i].Path...)
+	if inner == "" {
+		return true, s.fill(value, fields[i].Value, here)
+	}
+	text, err := yaml.Marshal(value)
+	if err == nil {
+		err = fields[i].SetInner(strings.Split(inner, "."), string(text))
+	}
+	if err != nil {
+		return true, fmt.Errorf("%s:%d: %s.%s: %w", s.file, key.Line, strings.Join(path, "."), key.Value, err)
+	}
+	return true, s.noteOnce(append(here, strings.Split(inner, ".")...), key.Line)
+}
+
+// unknownKey returns the error for the last key of a path, which is not among those
+// known in its place.
+func unknownKey(path, known []string) error {
+	last := len(path) - 1
+	nearest := registry.Nearest(path[last], known)
+	if nearest != "" {
+		nearest = strings.Join(append(slices.Clone(path[:last]), nearest), ".")
+	}
+	return &registry.UnknownError{Kind: "key", Name: strings.Join(path, "."), Nearest: nearest, Known: known}
+}

@@ -1,0 +1,224 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"hgld/internal/registry"
+)
+
+// Section is a settings struct while it is filled: from a file, the environment,
+// assignments and flags, of which a later one beats an earlier one.
+type Section struct {
+	Name  string   // first part of the keys in files, second word of the variables: "cluster"
+	Ptr   any      // pointer to the settings; they hold the defaults at first
+	Words Synonyms // what other programs call the settings
+
+	// Origin receives, by dotted key without the section's name, where each value comes
+	// from: "default", "hgld.yaml:12", "$HGLD_CLUSTER_K", "-o k=3" or "--k".
+	Origin func(key, from string)
+}
+
+// Defaults notes that all values are defaults.
+func (s Section) Defaults() {
+	for _, f := range Fields(s.Ptr) {
+		s.Origin(f.Key(), "default")
+	}
+}
+
+// File sets what a YAML mapping in a file names, and returns the fields that it set. A nil
+// mapping sets nothing. Errors name the file and the line.
+func (s Section) File(path string, node *yaml.Node) ([]Field, error) {
+	if node == nil {
+		return nil, nil
+	}
+	var keys [][]string
+	in := filler{file: path, lines: map[string]int{}, unlike: s.unlike, note: func(key []string, line int) {
+		s.Origin(strings.Join(key, "."), fmt.Sprintf("%s:%d", path, line))
+		keys = append(keys, key)
+	}}
+	if err := in.fill(node, reflect.ValueOf(s.Ptr).Elem(), []string{s.Name}); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(Fields(s.Ptr), func(f Field) bool {
+		return !slices.ContainsFunc(keys, func(key []string) bool { return slices.Equal(key, f.Path) })
+	}), nil
+}
+
+// Environment sets what the section's environment variables hold. A variable of the
+// section that names no setting is an error.
+func (s Section) Environment() error {
+	var known []string
+	for _, f := range Fields(s.Ptr) {
+		name := f.Env(s.Name)
+		known = append(known, name)
+		value, ok := os.LookupEnv(name)
+		if !ok {
+			continue
+		}
+		if err := f.Set(value); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		s.Origin(f.Key(), "$"+name)
+	}
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		if SectionOf(name, []string{s.Name}) != "" && !slices.Contains(known, name) {
+			return unknownVariable(name, name, known)
+		}
+	}
+	return nil
+}
+
+// Assign sets what assignments of the form key=value name, as -o gives them. The key may
+// begin with the section's name.
+func (s Section) Assign(assignments []string) error {
+	fields := Fields(s.Ptr)
+	for _, a := range assignments {
+		key, value, ok := strings.Cut(a, "=")
+		if !ok {
+			return fmt.Errorf("-o %s: expected key=value", a)
+		}
+		key = strings.TrimPrefix(key, s.Name+".")
+		i, inner := Find(fields, key)
+		if i < 0 {
+			return fmt.Errorf("-o %s: %w", a, s.Words.unknown(key, Keys(fields)))
+		}
+		set := fields[i].Set
+		if inner != "" {
+			set = func(text string) error { return fields[i].SetInner(strings.Split(inner, "."), text) }
+		}
+		if err := set(value); err != nil {
+			return fmt.Errorf("-o %s: %w", a, err)
+		}
+		s.Origin(fields[i].Key(), "-o "+a)
+	}
+	return nil
+}
+
+// Flags are the flags of a command line, by their names.
+type Flags interface {
+	// IsSet reports whether the command line has the flag.
+	IsSet(name string) bool
+	// Bool returns the value of a flag that is on or off.
+	Bool(name string) bool
+	// String returns the value of a flag.
+	String(name string) string
+	// StringSlice returns the values of a flag that may be repeated.
+	StringSlice(name string) []string
+}
+
+// Flags sets what the flags of a command line hold. A flag of a list may be repeated, and
+// its values are split at commas.
+func (s Section) Flags(line Flags) error {
+	for _, f := range Fields(s.Ptr) {
+		name := f.Flag()
+		if !f.HasFlag() || !line.IsSet(name) {
+			continue
+		}
+		var err error
+		switch f.Value.Kind() {
+		case reflect.Bool:
+			err = f.Set(fmt.Sprint(line.Bool(name)))
+		case reflect.Slice:
+			list := Split(line.StringSlice(name))
+			if texts, ok := f.Value.Addr().Interface().(*[]string); ok {
+				*texts = list
+			} else {
+				err = f.Set(strings.Join(list, ","))
+			}
+		default:
+			err = f.Set(line.String(name))
+		}
+		if err != nil {
+			return fmt.Errorf("--%s: %w", name, err)
+		}
+		s.Origin(f.Key(), "--"+name)
+	}
+	return nil
+}
+
+// Split returns the values of a flag that takes several: the flag may be repeated, and
+// each value may hold several between commas.
+func Split(values []string) []string {
+	var list []string
+	for _, part := range values {
+		list = append(list, strings.Split(part, ",")...)
+	}
+	return list
+}
+
+// SectionOf returns the section, one of the names given, whose setting an environment
+// variable holds by its name: cluster for HGLD_CLUSTER_K. It returns "" for other
+// variables.
+func SectionOf(variable string, sections []string) string {
+	section, _ := splitVariable(variable)
+	if slices.Contains(sections, section) {
+		return section
+	}
+	return ""
+}
+
+// splitVariable splits HGLD_CLUSTER_N_INIT into cluster and N_INIT. Both are "" for names
+// of another form.
+func splitVariable(name string) (section, key string) {
+	rest, ok := strings.CutPrefix(name, EnvPrefix)
+	word, key, more := strings.Cut(rest, "_")
+	if !ok || !more {
+		return "", ""
+	}
+	return strings.ToLower(word), key
+}
+
+// CheckEnvironment returns an error for a variable with a misspelt section, such as
+// HGLD_CLUSTR_K, since it would set nothing. Variables whose second word is not close to
+// the name of a section belong to others. ptr returns the settings of a section.
+func CheckEnvironment(sections []string, ptr func(section string) any) error {
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		word, key := splitVariable(name)
+		if word == "" || slices.Contains(sections, word) {
+			continue
+		}
+		near := registry.Nearest(word, sections)
+		if near == "" {
+			continue
+		}
+		var known []string
+		for _, f := range Fields(ptr(near)) {
+			known = append(known, f.Env(near))
+		}
+		return unknownVariable(name, EnvPrefix+strings.ToUpper(near)+"_"+key, known)
+	}
+	return nil
+}
+
+// unknownVariable returns the error for a variable. like is its name with the section
+// spelt right. The known ones are listed only if none is close: they are many.
+func unknownVariable(name, like string, known []string) error {
+	err := &registry.UnknownError{Kind: "environment variable", Name: name, Nearest: registry.Nearest(like, known)}
+	if err.Nearest == "" {
+		err.Known = known
+	}
+	return err
+}
+
+// Check compares the section's numbers with their bounds. from returns where the value of
+// a dotted key comes from, or "".
+func (s Section) Check(from func(key string) string) error {
+	err := Check(s.Ptr)
+	var out *BoundsError
+	if !errors.As(err, &out) {
+		return err
+	}
+	if origin := from(out.Key); origin != "" {
+		return fmt.Errorf("%s: %s.%w", origin, s.Name, err)
+	}
+	return fmt.Errorf("%s.%w", s.Name, err)
+}

@@ -1,0 +1,108 @@
+package settings
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Text returns a setting's value on one line, in the form that [Field.Set] reads.
+func Text(v reflect.Value) string {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return "unset"
+		}
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.String:
+		if v.String() == "" {
+			return `""`
+		}
+		return v.String()
+	case reflect.Float32, reflect.Float64:
+		return strconv.FormatFloat(v.Float(), 'g', -1, v.Type().Bits())
+	case reflect.Slice:
+		parts := make([]string, v.Len())
+		for i := range parts {
+			parts[i] = Text(v.Index(i))
+		}
+		return strings.Join(parts, ",")
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+// Commented returns a setting and its value as a line of YAML that is commented out. The
+// line sets the value once its first # is removed.
+func (f Field) Commented() (string, error) {
+	var node yaml.Node
+	if err := node.Encode(f.Value.Interface()); err != nil {
+		return "", err
+	}
+	line := fmt.Sprintf("  #%s: %s", f.Key(), oneLine(&node))
+	if usage := f.Usage(); usage != "" {
+		line = fmt.Sprintf("%-32s # %s", line, usage)
+	}
+	return line, nil
+}
+
+// oneLine returns a YAML value on one line, and "unset" for nil.
+func oneLine(node *yaml.Node) string {
+	if node == nil {
+		return "unset"
+	}
+	flow := *node
+	flow.Style = yaml.FlowStyle
+	text, err := yaml.Marshal(&flow)
+	if err != nil {
+		return node.Value
+	}
+	return strings.Join(strings.Fields(string(text)), " ")
+}
+
+// Difference names the first setting in which two YAML texts differ, with both values:
+// "optim.lr: 0.1 (was 0.2)".
+func Difference(was, now string) string {
+	var a, b yaml.Node
+	if yaml.Unmarshal([]byte(was), &a) != nil || yaml.Unmarshal([]byte(now), &b) != nil || len(a.Content) == 0 ||
+		len(b.Content) == 0 {
+		return "they cannot be compared"
+	}
+	if d := difference(nil, a.Content[0], b.Content[0]); d != "" {
+		return d
+	}
+	return "their order"
+}
+
+// difference names the first setting in which two YAML values differ, "" if none does.
+func difference(path []string, was, now *yaml.Node) string {
+	if now == nil || was == nil || now.Kind != yaml.MappingNode || was.Kind != yaml.MappingNode {
+		if before, after := oneLine(was), oneLine(now); before != after {
+			return fmt.Sprintf("%s: %s (was %s)", strings.Join(path, "."), after, before)
+		}
+		return ""
+	}
+	for _, pair := range [][2]*yaml.Node{{was, now}, {now, was}} { // keys of now, then those that only was has
+		for i := 0; i+1 < len(pair[1].Content); i += 2 {
+			key := pair[1].Content[i].Value
+			if d := difference(append(slices.Clone(path), key), Lookup(was, key), Lookup(now, key)); d != "" {
+				return d
+			}
+		}
+	}
+	return ""
+}
+
+// Lookup returns the value of a key in a YAML mapping, or nil.
+func Lookup(node *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == key {
+			return node.Content[i+1]
+		}
+	}
+	return nil
+}

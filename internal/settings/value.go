@@ -1,0 +1,153 @@
+package settings
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Set parses text as YAML and stores it in the setting. Lists may omit their brackets.
+// Empty text is an error unless the setting is a string, a list or a map: "--k=" is a
+// slip and does not mean 0.
+func (f Field) Set(text string) error {
+	switch f.Value.Kind() {
+	case reflect.String:
+		f.Value.SetString(text)
+		return nil
+	case reflect.Slice, reflect.Array:
+		if !strings.HasPrefix(text, "[") {
+			text = "[" + text + "]"
+		}
+	case reflect.Map:
+		if strings.TrimSpace(text) == "" {
+			f.Value.SetZero()
+			return nil
+		}
+	}
+	node, err := parse(text)
+	if err != nil {
+		return Misfit(strconv.Quote(text), f.Value.Type())
+	}
+	if node.ShortTag() == "!!null" && f.Value.Kind() != reflect.Pointer {
+		return fmt.Errorf("is empty, want %s", Kind(f.Value.Type()))
+	}
+	return decode(node, f.Value)
+}
+
+// SetInner parses text as YAML and stores it under the keys of path in a setting that is
+// a map. The map's other values stay.
+func (f Field) SetInner(path []string, text string) error {
+	var value any
+	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+		return fmt.Errorf("%.80q is not a YAML value", text)
+	}
+	if value == nil {
+		return errors.New("is empty, want a value")
+	}
+	whole, ok := f.Value.Interface().(map[string]any)
+	if !ok {
+		return f.Set(fmt.Sprintf("{%s: %s}", strings.Join(path, "."), text))
+	}
+	whole = maps.Clone(whole)
+	if whole == nil {
+		whole = map[string]any{}
+	}
+	f.Value.Set(reflect.ValueOf(whole))
+	for _, key := range path[:len(path)-1] {
+		inner, _ := whole[key].(map[string]any)
+		if inner = maps.Clone(inner); inner == nil {
+			inner = map[string]any{}
+		}
+		whole[key], whole = inner, inner
+	}
+	whole[path[len(path)-1]] = value
+	return nil
+}
+
+// parse reads the text of one value. Empty text is the null value.
+func parse(text string) (*yaml.Node, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+		return nil, err
+	}
+	if len(doc.Content) == 0 {
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}, nil
+	}
+	return doc.Content[0], nil
+}
+
+// decode stores a YAML value in a setting, and leaves the setting alone if the value does
+// not fit. The error of a type that reads its own text or YAML is returned as it is,
+// since only the type knows what it accepts. The YAML package would truncate 1.5 to 1
+// for a whole number.
+func decode(node *yaml.Node, v reflect.Value) error {
+	fresh := reflect.New(v.Type())
+	if own, ok := fresh.Interface().(encoding.TextUnmarshaler); ok && node.ShortTag() == "!!str" {
+		if err := own.UnmarshalText([]byte(node.Value)); err != nil {
+			return err
+		}
+		v.Set(fresh.Elem())
+		return nil
+	}
+	err := node.Decode(fresh.Interface())
+	unfit := (*yaml.TypeError)(nil)
+	switch _, own := fresh.Interface().(yaml.Unmarshaler); {
+	case v.Kind() == reflect.Map && node.Kind == yaml.MappingNode:
+		if errors.As(err, &unfit) { // a key appears twice
+			err = errors.New(strings.Join(unfit.Errors, "; "))
+		}
+	case own && err != nil && !errors.As(err, &unfit):
+	case err != nil || isFraction(node, v.Type()):
+		err = Misfit(quote(node), v.Type())
+	}
+	if err != nil {
+		return err
+	}
+	v.Set(fresh.Elem())
+	return nil
+}
+
+// isFraction reports whether a number, or one in a list, is not a value of a type of
+// whole numbers. A float without a fraction, such as 1e3 or 64.0, is a whole number.
+func isFraction(node *yaml.Node, t reflect.Type) bool {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return isFraction(node, t.Elem())
+	case reflect.Slice, reflect.Array:
+		return slices.ContainsFunc(node.Content, func(n *yaml.Node) bool { return isFraction(n, t.Elem()) })
+	}
+	whole := reflect.Zero(t)
+	if node.ShortTag() != "!!float" || !whole.CanInt() && !whole.CanUint() {
+		return false
+	}
+	x, err := strconv.ParseFloat(strings.ReplaceAll(node.Value, "_", ""), 64) // fails for .inf and .nan
+	return err != nil || x != math.Trunc(x) || math.Abs(x) >= 1<<63 || x < 0 && whole.CanUint()
+}
+
+// quote returns a value in quotes for a message.
+func quote(node *yaml.Node) string {
+	switch node.Kind {
+	case yaml.AliasNode:
+		return quote(node.Alias)
+	case yaml.MappingNode:
+		return "a group of keys"
+	case yaml.SequenceNode:
+		var values []string
+		for _, n := range node.Content {
+			values = append(values, n.Value)
+		}
+		return strconv.Quote("[" + strings.Join(values, ", ") + "]")
+	}
+	return strconv.Quote(node.Value)
+}

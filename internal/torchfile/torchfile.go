@@ -1,0 +1,351 @@
+// Package torchfile reads the tensors of a file of torch.save (.pth, .pt, .bin, .ckpt)
+// without running anything in it.
+//
+// Such a file is a pickle, a program for a small stack machine, beside the bytes of
+// the tensors. The pickle can call any function of Python; this package knows the
+// opcodes and the six names that a dictionary of tensors needs, builds plain values
+// from them, and refuses all others. Both forms are read: the zip archive that PyTorch
+// writes since 1.6, and the stream of pickles before it. Sizes in the file are believed
+// only as far as the file's own size bears them out.
+package torchfile
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"hgld/internal/tensorfile"
+)
+
+// FormatError says that a file cannot be read: it is damaged, it holds more than
+// tensors in containers, or it is no file of torch.save at all.
+type FormatError struct {
+	// Reason is what is wrong.
+	Reason string
+	// Refused is set if the file asks for code to be run, and names it: "numpy.core.multiarray.scalar".
+	Refused string
+}
+
+// Error returns the reason.
+func (e *FormatError) Error() string { return "torch.save: " + e.Reason }
+
+func damaged(format string, args ...any) error {
+	return &FormatError{Reason: fmt.Sprintf(format, args...)}
+}
+
+// Limits on what a file may claim.
+const (
+	mostPickle = 64 << 20 // bytes of the pickle of a zip archive; ResNet-101's has 60 kB
+	mostRank   = 8        // dimensions of a tensor
+	mostDepth  = 8        // dictionaries around the weights
+	mostTimes  = 4        // bytes of all tensors as a multiple of the file's: tensors may share memory
+)
+
+// keysOfWeights are where training programs keep the weights in their checkpoints, in
+// the order of preference.
+var keysOfWeights = []string{"state_dict", "model_state_dict", "net_state", "net_state_dict", "model", "net",
+	"model_ema", "teacher"}
+
+// Read returns the tensors of the dictionary of weights in the file at path, in its
+// order, contiguous, with their names. If the dictionary lies inside another one under
+// a key such as state_dict or model, it is taken from there. Tensors that share memory
+// become two. An error of the contents is a *FormatError.
+func Read(path string) ([]tensorfile.Tensor, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	return ReadFrom(f, info.Size())
+}
+
+// ReadFrom is Read for size bytes at r.
+func ReadFrom(r io.ReaderAt, size int64) ([]tensorfile.Tensor, error) {
+	magic := make([]byte, 4)
+	if _, err := r.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	var root any
+	var data storages
+	var err error
+	if string(magic) == "PK\x03\x04" {
+		root, data, err = readZip(r, size)
+	} else {
+		root, data, err = readStream(r, size)
+	}
+	if err != nil {
+		return nil, err
+	}
+	weights, err := findWeights(root, 0)
+	if err != nil {
+		return nil, err
+	}
+	return gather(weights, data, mostTimes*size)
+}
+
+// storages reads the bytes of a storage by its key.
+type storages interface {
+	// bytes returns all of them; there have to be want.
+	bytes(key string, want int64) ([]byte, error)
+}
+
+// findWeights returns the dictionary of tensors in what a file holds. A crafted
+// dictionary may hold itself, hence the bound on depth.
+func findWeights(root any, depth int) (*dict, error) {
+	d, is := root.(*dict)
+	if !is || depth > mostDepth {
+		return nil, damaged("it holds %s, expected a dictionary of tensors", kindOf(root))
+	}
+	tensors := 0
+	for _, e := range d.entries {
+		if _, is := e.value.(*tensor); is {
+			tensors++
+		}
+	}
+	if tensors > 0 && tensors == len(d.entries) {
+		return d, nil
+	}
+	for _, key := range keysOfWeights {
+		if inner, is := d.get(key).(*dict); is {
+			if found, err := findWeights(inner, depth+1); err == nil {
+				return found, nil
+			}
+		}
+	}
+	var keys []string
+	for _, e := range d.entries[:min(8, len(d.entries))] {
+		keys = append(keys, quoted(e.key))
+	}
+	return nil, damaged("no dictionary of tensors in it; it has the keys %s", strings.Join(keys, ", "))
+}
+
+// quoted prints a key for a message, cut to a bounded length.
+func quoted(v any) string {
+	text, is := v.(string)
+	if !is {
+		return kindOf(v)
+	}
+	if len(text) > 60 {
+		text = text[:60] + "…"
+	}
+	return fmt.Sprintf("%.80q", text)
+}
+
+// gather reads the tensors of a dictionary, of at most most bytes together.
+func gather(weights *dict, data storages, most int64) ([]tensorfile.Tensor, error) {
+	list := make([]tensorfile.Tensor, 0, len(weights.entries))
+	for _, e := range weights.entries {
+		name, is := e.key.(string)
+		if !is {
+			return nil, damaged("a tensor's name is %s, expected a text", kindOf(e.key))
+		}
+		t := e.value.(*tensor)
+		raw, err := t.read(data)
+		if err != nil {
+			return nil, fmt.Errorf("%w (tensor %s)", err, quoted(name))
+		}
+		if most -= int64(len(raw)); most < 0 {
+			return nil, damaged("its tensors have more than %d times the bytes of the file", mostTimes)
+		}
+		list = append(list, tensorfile.Tensor{Name: name, DType: t.storage.kind.dtype, Shape: slices.Clone(t.shape),
+			Data: raw})
+	}
+	return list, nil
+}
+
+// storage is the memory of one or more tensors.
+type storage struct {
+	key   string
+	kind  storageKind
+	count int64 // elements
+}
+
+// tensor is a view of a storage: element (i, j, …) is at offset + i·stride[0] + j·stride[1] + ….
+type tensor struct {
+	storage *storage
+	offset  int64
+	shape   []int
+	stride  []int64
+}
+
+// check compares the view with its storage.
+func (t *tensor) check() error {
+	if len(t.shape) > mostRank || len(t.shape) != len(t.stride) {
+		return damaged("a tensor has %d dimensions and %d strides", len(t.shape), len(t.stride))
+	}
+	elements, last := int64(1), t.offset
+	for i, n := range t.shape {
+		if n < 0 || t.stride[i] < 0 || int64(n) > t.storage.count && n > 1 {
+			return damaged("a tensor has the shape %v and the strides %v in %d elements", t.shape, t.stride, t.storage.count)
+		}
+		if n == 0 {
+			return nil // nothing is read
+		}
+		if elements > math.MaxInt64/8/int64(n) || t.stride[i] > math.MaxInt64/2/int64(n) {
+			return damaged("a tensor has the shape %v", t.shape)
+		}
+		elements *= int64(n)
+		last += int64(n-1) * t.stride[i]
+	}
+	// An expanded tensor, of stride 0, could claim more elements than there are.
+	if t.offset < 0 || last < 0 || last >= t.storage.count || elements > t.storage.count {
+		return damaged("a tensor of shape %v at %d reaches beyond its %d elements", t.shape, t.offset, t.storage.count)
+	}
+	return nil
+}
+
+// read returns the elements in row-major order.
+func (t *tensor) read(data storages) ([]byte, error) {
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	size := int64(t.storage.kind.size)
+	raw, err := data.bytes(t.storage.key, t.storage.count*size)
+	if err != nil {
+		return nil, err
+	}
+	elements := int64(1)
+	for _, n := range t.shape {
+		elements *= int64(n)
+	}
+	if t.contiguous() {
+		return slices.Clone(raw[t.offset*size:][:elements*size]), nil
+	}
+	out := make([]byte, 0, elements*size)
+	at := make([]int, len(t.shape))
+	for range elements {
+		from := t.offset
+		for i := range at {
+			from += int64(at[i]) * t.stride[i]
+		}
+		out = append(out, raw[from*size:][:size]...)
+		for i := len(at) - 1; i >= 0; i-- {
+			if at[i]++; at[i] < t.shape[i] {
+				break
+			}
+			at[i] = 0
+		}
+	}
+	return out, nil
+}
+
+// contiguous reports whether the elements lie in row-major order.
+func (t *tensor) contiguous() bool {
+	step := int64(1)
+	for i := len(t.shape) - 1; i >= 0; i-- {
+		if t.shape[i] > 1 && t.stride[i] != step {
+			return false
+		}
+		step *= int64(t.shape[i])
+	}
+	return true
+}
+
+// readZip reads the form since PyTorch 1.6: a zip archive with data.pkl and one stored
+// member a storage, all in a folder of any name.
+func readZip(r io.ReaderAt, size int64) (any, storages, error) {
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, nil, damaged("the zip archive is cut or damaged: %v", err)
+	}
+	archive := &zipStorages{members: map[string]*zip.File{}}
+	var pickle *zip.File
+	for _, m := range z.File {
+		_, name, _ := strings.Cut(m.Name, "/")
+		switch {
+		case name == "data.pkl":
+			pickle = m
+		case strings.HasPrefix(name, "data/"):
+			archive.members[strings.TrimPrefix(name, "data/")] = m
+		case name == "constants.pkl" || strings.HasPrefix(name, "code/"):
+			return nil, nil, &FormatError{Reason: "it is a TorchScript archive: a program, and not weights alone",
+				Refused: "TorchScript"}
+		}
+	}
+	if pickle == nil {
+		return nil, nil, damaged("the zip archive has no data.pkl, so torch.save did not write it")
+	}
+	if order := member(z, "byteorder"); order != nil {
+		text, err := content(order, 16)
+		if err != nil {
+			return nil, nil, err
+		}
+		if strings.TrimSpace(string(text)) != "little" {
+			return nil, nil, damaged("its numbers are %.80q-endian, expected little", text)
+		}
+	}
+	text, err := content(pickle, mostPickle)
+	if err != nil {
+		return nil, nil, err
+	}
+	root, err := unpickle(&source{data: text})
+	return root, archive, err
+}
+
+// member finds a member of the archive's folder.
+func member(z *zip.Reader, name string) *zip.File {
+	i := slices.IndexFunc(z.File, func(m *zip.File) bool { return strings.HasSuffix(m.Name, "/"+name) })
+	if i < 0 {
+		return nil
+	}
+	return z.File[i]
+}
+
+// content reads a member of at most most bytes. torch.save compresses nothing, so the
+// archive's own size bounds what is allocated.
+func content(m *zip.File, most int64) ([]byte, error) {
+	if m.Method != zip.Store {
+		return nil, damaged("member %s is compressed, and torch.save compresses nothing", quoted(m.Name))
+	}
+	if m.UncompressedSize64 > uint64(most) || m.UncompressedSize64 != m.CompressedSize64 {
+		return nil, damaged("member %s has %d bytes, expected at most %d", quoted(m.Name), m.UncompressedSize64, most)
+	}
+	f, err := m.Open()
+	if err != nil {
+		return nil, damaged("member %s: %v", quoted(m.Name), err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return nil, damaged("member %s: %v", quoted(m.Name), err)
+	}
+	return data, nil
+}
+
+// zipStorages are the members data/0, data/1, …; the last one read is kept, because
+// neighbours in a dictionary may share it.
+type zipStorages struct {
+	members map[string]*zip.File
+	key     string
+	last    []byte
+}
+
+func (s *zipStorages) bytes(key string, want int64) ([]byte, error) {
+	if s.last != nil && s.key == key && int64(len(s.last)) == want {
+		return s.last, nil
+	}
+	m := s.members[key]
+	if m == nil {
+		return nil, damaged("the data of storage %s is missing", quoted(key))
+	}
+	if m.UncompressedSize64 != uint64(want) {
+		return nil, damaged("storage %s has %d bytes, expected %d", quoted(key), m.UncompressedSize64, want)
+	}
+	data, err := content(m, want)
+	if err == nil {
+		s.key, s.last = key, data
+	}
+	return data, err
+}

@@ -1,0 +1,37 @@
+// Package reference defines every operation of a device.Backend by its formula, in plain
+// loops and float64. Package devicetest compares backends with it, and differentiates it
+// to check their gradients; nothing here is made fast. Gradients are not defined apart but
+// for the ranks, the bins and the pairs, whose definitions package cpu uses too.
+//
+// Each file has the name of the operation's file in the backends. Arrays are dense, and
+// dimensions are those of the method of the same name in package device.
+package reference
+
+import "slices"
+
+// Array is a dense row-major array.
+type Array struct {
+	Dims []int     // at least one
+	V    []float64 // the elements
+}
+
+// Zeros returns an array of zeros.
+func Zeros(dims ...int) *Array {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return &Array{dims, make([]float64, n)}
+}
+
+// Clone returns a copy.
+func (a *Array) Clone() *Array { return &Array{a.Dims, slices.Clone(a.V)} }
+
+// Cols returns the last dimension.
+func (a *Array) Cols() int { return a.Dims[len(a.Dims)-1] }
+
+// Rows returns the product of all other dimensions.
+func (a *Array) Rows() int { return len(a.V) / a.Cols() }
+
+// Row returns row i, as part of a.
+func (a *Array) Row(i int) []float64 { return a.V[i*a.Cols() : (i+1)*a.Cols()] }

@@ -1,0 +1,144 @@
+// Package embeddings reads vectors and labels that hgld or another program has
+// written to files: .npy, .safetensors and Parquet for vectors, .csv, .npy and
+// Parquet for labels.
+//
+// A Parquet file of embeddings has a column of lists of floats. Beside it may stand
+// "id", which names the rows, and their classes as texts or numbers, in the columns
+// label_0, label_1 … or level_0, level_1 … from the finest level on. The levels' own
+// names are in the file's metadata under "hgld.level_0", "hgld.level_1" and so on.
+// `hgld train export` writes such a file.
+package embeddings
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hgld/internal/registry"
+	"hgld/internal/tensorfile"
+)
+
+// Vectors is an open matrix of embeddings, read a few rows at a time.
+type Vectors interface {
+	// Rows returns the size of the matrix.
+	Rows() (rows, cols int)
+
+	// ReadRows fills dst, whose length is a multiple of cols, with the rows from lo on.
+	ReadRows(dst []float32, lo int) error
+
+	// Close closes the file.
+	io.Closer
+}
+
+// kinds are the endings of the files that hold vectors.
+var kinds = []string{".npy", ".safetensors", ".parquet"}
+
+// Open opens a matrix: a .npy file, the tensor called "embeddings" or the only one of a
+// .safetensors file, or the list of floats of a Parquet file. Any other kind of file is
+// a *registry.UnknownError.
+func Open(path string) (Vectors, error) {
+	switch filepath.Ext(path) {
+	case ".npy":
+		a, err := tensorfile.OpenNPY(path)
+		if err != nil {
+			return nil, err
+		}
+		if len(a.Shape) != 2 {
+			return nil, errors.Join(fmt.Errorf("%s: its shape is %v, want rows and columns", path, a.Shape), a.Close())
+		}
+		return a, nil
+	case ".safetensors":
+		f, err := tensorfile.OpenSafetensors(path)
+		if err != nil {
+			return nil, err
+		}
+		m, err := matrixOf(f)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+		}
+		return m, f.Close()
+	case ".parquet":
+		p, err := openTable(path)
+		if err != nil {
+			return nil, err
+		}
+		m, err := p.matrix()
+		if err := errors.Join(err, p.Close()); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return m, nil
+	}
+	return nil, fmt.Errorf("%s: %w", path, registry.Unknown("kind of file", filepath.Ext(path), kinds))
+}
+
+// matrix is a tensor held in memory.
+type matrix struct {
+	cols   int
+	values []float32
+}
+
+func matrixOf(f *tensorfile.File) (*matrix, error) {
+	name := "embeddings"
+	if names := f.Names(); !f.Has(name) {
+		if len(names) != 1 {
+			return nil, fmt.Errorf("it has %d tensors, %s, and none is called %.80q", len(names), firstFew(names), name)
+		}
+		name = names[0]
+	}
+	_, shape, err := f.Shape(name)
+	if err != nil {
+		return nil, err
+	}
+	if len(shape) != 2 {
+		return nil, fmt.Errorf("the shape of %.80q is %v, want rows and columns", name, shape)
+	}
+	values, err := f.Float32(name)
+	return &matrix{shape[1], values}, err
+}
+
+// firstFew joins the first names, and says how many more there are.
+func firstFew(names []string) string {
+	const few = 5
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}
+
+// Rows implements Vectors.
+func (m *matrix) Rows() (rows, cols int) { return len(m.values) / max(m.cols, 1), m.cols }
+
+// Close implements Vectors.
+func (m *matrix) Close() error { return nil }
+
+// ReadRows implements Vectors.
+func (m *matrix) ReadRows(dst []float32, lo int) error {
+	copy(dst, m.values[lo*m.cols:])
+	return nil
+}
+
+// ZeroRows wraps Vectors and counts the rows of zeros among those that are read.
+type ZeroRows struct {
+	Vectors
+
+	// Count is the number of rows that have only zeros, First the first of them.
+	Count, First int
+}
+
+// ReadRows implements Vectors.
+func (z *ZeroRows) ReadRows(dst []float32, lo int) error {
+	err := z.Vectors.ReadRows(dst, lo)
+	_, cols := z.Rows()
+	for i := 0; err == nil && i < len(dst); i += cols {
+		if slices.ContainsFunc(dst[i:i+cols], func(x float32) bool { return x != 0 }) {
+			continue
+		}
+		if z.Count++; z.Count == 1 {
+			z.First = lo + i/cols
+		}
+	}
+	return err
+}

@@ -1,0 +1,169 @@
+package embeddings
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"hgld/internal/parquetfile"
+	"hgld/internal/registry"
+	"hgld/internal/tensorfile"
+	"hgld/labels"
+)
+
+// write makes a file in a temporary folder.
+func write(t *testing.T, name string, fill func(io.Writer) error) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(fill(f), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func text(t *testing.T, name, content string) string {
+	t.Helper()
+	return write(t, name, func(w io.Writer) error { _, err := io.WriteString(w, content); return err })
+}
+
+// record is a row of a Parquet file of embeddings by another program.
+type record struct {
+	ID     string    `parquet:"id"`
+	Fine   *int64    `parquet:"level_0,optional"`
+	Coarse string    `parquet:"level_1"`
+	Vector []float64 `parquet:"vector,list"`
+}
+
+func table3(t *testing.T) string {
+	return write(t, "e.parquet", func(w io.Writer) error {
+		return parquet.Write(w, []record{{"a", new(int64(4)), "x", []float64{1, 2}}, {"b", new(int64(5)), "x", []float64{3, 4}},
+			{"c", nil, "", []float64{0, 0}}}, parquet.KeyValueMetadata("hgld.level_0", "species"))
+	})
+}
+
+func TestEveryKindOfFileGivesTheSameMatrix(t *testing.T) {
+	values := []float32{1, 2, 3, 4, 0, 0}
+	tensor := func(name string) tensorfile.Tensor { return tensorfile.NewF32(name, []int{3, 2}, values) }
+	for _, path := range []string{
+		write(t, "e.npy", func(w io.Writer) error { return tensorfile.WriteNPY(w, tensor("")) }),
+		write(t, "e.safetensors", func(w io.Writer) error {
+			return tensorfile.WriteSafetensors(w, []tensorfile.Tensor{tensor("mine")}, nil)
+		}),
+		table3(t),
+	} {
+		v, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		zeros := &ZeroRows{Vectors: v}
+		rows, cols := v.Rows()
+		got := make([]float32, 4)
+		if err := zeros.ReadRows(got, 1); err != nil || rows != 3 || cols != 2 || !slices.Equal(got, values[2:]) {
+			t.Errorf("%s: %d×%d, %v, %v", filepath.Base(path), rows, cols, got, err)
+		}
+		if zeros.Count != 1 || zeros.First != 2 {
+			t.Errorf("%s: %d rows of zeros, the first %d", filepath.Base(path), zeros.Count, zeros.First)
+		}
+		if err := v.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := Open("e.txt"); !errors.As(err, new(*registry.UnknownError)) {
+		t.Error(err)
+	}
+}
+
+func TestEqualNamesAreEqualClassesInEveryFile(t *testing.T) {
+	var c Classes
+	parquetLabels, ids, err := c.Read(table3(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(ids, []string{"a", "b", "c"}) || !slices.Equal(c.Levels(), []string{"species", "level_1"}) {
+		t.Errorf("ids %q, levels %q", ids, c.Levels())
+	}
+	csvLabels, _, err := c.Read(text(t, "l.csv", "species,id,level_1\n5,q,x\n4,r,x\n,,\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range []int{1, 0, 2} {
+		if !slices.Equal(csvLabels[i], parquetLabels[row]) {
+			t.Errorf("row %d has the classes %v, want %v", i, csvLabels[i], parquetLabels[row])
+		}
+	}
+	if want := (labels.Path{-1, -1}); !slices.Equal(parquetLabels[2], want) {
+		t.Errorf("a row without classes has %v, want %v", parquetLabels[2], want)
+	}
+	if names := c.Names(0); !slices.Equal(names, []string{"4", "5"}) {
+		t.Errorf("the classes are %q", names)
+	}
+	if _, _, err := c.Read(text(t, "other.csv", "genus\na\n")); err == nil || !strings.Contains(err.Error(), "its levels are genus") {
+		t.Errorf("other levels: %v", err)
+	}
+}
+
+func TestLabelsInArraysMayHaveOneLevel(t *testing.T) {
+	var c Classes
+	list, ids, err := c.Read(write(t, "l.npy", func(w io.Writer) error {
+		return tensorfile.WriteNPY(w, tensorfile.Tensor{DType: "I32", Shape: []int{3},
+			Data: []byte{7, 0, 0, 0, 255, 255, 255, 255, 7, 0, 0, 0}})
+	}))
+	if err != nil || ids != nil || len(list) != 3 || list[0][0] != 0 || list[1][0] != -1 || list[2][0] != 0 {
+		t.Errorf("%v, %v, %v", list, ids, err)
+	}
+}
+
+func TestTextVectorsNeedOneColumnOfEach(t *testing.T) {
+	type row struct {
+		Text   string    `parquet:"text"`
+		Note   string    `parquet:"note"`
+		Vector []float32 `parquet:"vector,list"`
+	}
+	file := func(rows ...row) string {
+		return write(t, "v.parquet", func(w io.Writer) error { return parquet.Write(w, rows) })
+	}
+	sound := file(row{"church", "", []float32{1, 2}}, row{"bay", "", []float32{3, 4}})
+	var column *ColumnError
+	if _, err := ReadTextVectors(sound, "", ""); !errors.As(err, &column) || column.Of != OfTexts || len(column.Found) != 2 {
+		t.Errorf("two columns of texts: %v", err)
+	}
+	if _, err := ReadTextVectors(sound, "text", "none"); !errors.As(err, &column) || column.Of != OfVectors {
+		t.Errorf("no column of vectors: %v", err)
+	}
+	v, err := ReadTextVectors(sound, "text", "")
+	if err != nil || !slices.Equal(v.Texts, []string{"church", "bay"}) || v.Cols != 2 || !slices.Equal(v.Values, []float32{1, 2, 3, 4}) {
+		t.Errorf("%+v, %v", v, err)
+	}
+	for want, path := range map[string]string{
+		"want a text with 2": file(row{"church", "", []float32{1, 2}}, row{"bay", "", []float32{3}}),
+		"with 0 values":      file(row{"church", "", []float32{1, 2}}, row{"bay", "", nil}),
+		"with 0":             file(row{"church", "", nil}),
+	} {
+		if _, err := ReadTextVectors(path, "text", ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func TestDamagedParquetIsAFormatError(t *testing.T) {
+	whole, err := os.ReadFile(table3(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; n < len(whole); n += 5 {
+		path := text(t, "cut.parquet", string(whole[:n]))
+		if _, err := Open(path); !errors.As(err, new(*parquetfile.FormatError)) || !strings.Contains(err.Error(), "cut.parquet") {
+			t.Errorf("cut to %d of %d bytes: %v", n, len(whole), err)
+		}
+	}
+}

@@ -1,0 +1,252 @@
+package embeddings
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"hgld/internal/parquetfile"
+)
+
+// table is an open Parquet file of embeddings.
+type table struct{ *parquetfile.File }
+
+func openTable(path string) (*table, error) {
+	f, err := parquetfile.Open(path)
+	return &table{f}, err
+}
+
+// find returns the columns that match.
+func (t *table) find(match func(leaf parquetfile.Leaf) bool) (found []parquetfile.Leaf) {
+	for _, leaf := range t.Leaves() {
+		if match(leaf) {
+			found = append(found, leaf)
+		}
+	}
+	return found
+}
+
+// one returns the column that matches, or nil where none does.
+func (t *table) one(match func(leaf parquetfile.Leaf) bool) (*parquetfile.Leaf, error) {
+	found := t.find(match)
+	switch len(found) {
+	case 0:
+		return nil, nil
+	case 1:
+		return &found[0], nil
+	}
+	return nil, fmt.Errorf("the columns %s and %s could both be meant", found[0].Name, found[1].Name)
+}
+
+// isVector reports whether each row of a column is a list of floats.
+func isVector(leaf parquetfile.Leaf) bool {
+	return (leaf.Kind == parquet.Float || leaf.Kind == parquet.Double) && leaf.Lists == 1
+}
+
+// matrix reads the only column of vectors.
+func (t *table) matrix() (*matrix, error) {
+	leaf, err := t.one(isVector)
+	if err != nil {
+		return nil, err
+	}
+	if leaf == nil {
+		return nil, errors.New("no column is a list of floats; want one, such as the embedding of `hgld train export`")
+	}
+	m, err := t.vectors(*leaf, func(row, values, want int) error {
+		if values == 0 {
+			return fmt.Errorf("row %d has no vector", row)
+		}
+		return fmt.Errorf("row %d has %d numbers, want %d as in the first", row, values, want)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", leaf.Name, err)
+	}
+	return m, nil
+}
+
+// vectors reads a column of lists of floats. Where one is empty or has another length
+// than the first, mistake makes the error.
+func (t *table) vectors(leaf parquetfile.Leaf, mistake func(row, values, want int) error) (*matrix, error) {
+	m, rows := &matrix{}, 0
+	endRow := func() error {
+		if rows == 1 {
+			m.cols = len(m.values)
+		}
+		if n := len(m.values) - max(rows-1, 0)*m.cols; rows > 0 && (n == 0 || n != m.cols) {
+			return mistake(rows-1, n, m.cols)
+		}
+		return nil
+	}
+	err := t.Values(leaf, func(v parquet.Value, first bool) error {
+		if first {
+			if err := endRow(); err != nil {
+				return err
+			}
+			rows++
+		}
+		switch {
+		case v.IsNull():
+		case v.Kind() == parquet.Double:
+			m.values = append(m.values, float32(v.Double()))
+		default:
+			m.values = append(m.values, v.Float())
+		}
+		return nil
+	})
+	if err == nil {
+		err = endRow()
+	}
+	return m, err
+}
+
+// texts reads a column of texts or whole numbers; null is "".
+func (t *table) texts(leaf parquetfile.Leaf) (list []string, err error) {
+	err = t.Values(leaf, func(v parquet.Value, _ bool) error {
+		switch {
+		case v.IsNull():
+			list = append(list, "")
+		case v.Kind() == parquet.ByteArray:
+			list = append(list, string(v.ByteArray()))
+		case v.Kind() == parquet.Int32:
+			list = append(list, className(int64(v.Int32())))
+		case v.Kind() == parquet.Int64:
+			list = append(list, className(v.Int64()))
+		default:
+			return fmt.Errorf("%v; want texts or whole numbers", v.Kind())
+		}
+		return nil
+	})
+	return list, err
+}
+
+// className names a class that is given by a number; a negative one is no class.
+func className(n int64) string {
+	if n < 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// levels finds the columns of the classes, and the names of the levels.
+func (t *table) levels() (columns []parquetfile.Leaf, names []string, err error) {
+	for {
+		n := strconv.Itoa(len(columns))
+		leaf, err := t.one(func(leaf parquetfile.Leaf) bool {
+			return leaf.Lists == 0 && (leaf.Name == "label_"+n || leaf.Name == "level_"+n)
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		if leaf == nil {
+			break
+		}
+		name := leaf.Name
+		if own, ok := t.Metadata("hgld.level_" + n); ok {
+			name = own
+		}
+		columns, names = append(columns, *leaf), append(names, name)
+	}
+	if len(columns) == 0 {
+		return nil, nil, errors.New("no column label_0 or level_0; give the labels as a .csv by --labels")
+	}
+	return columns, names, nil
+}
+
+// What a column holds, in a ColumnError.
+const (
+	OfTexts   = "text"
+	OfVectors = "lists of floats"
+)
+
+// ColumnError says that no column of a Parquet file can be meant, or several.
+type ColumnError struct {
+	// Of is what the column should hold, OfTexts or OfVectors.
+	Of string
+
+	// Found are the names of the columns that hold such.
+	Found []string
+}
+
+// Error lists the columns.
+func (e *ColumnError) Error() string {
+	return fmt.Sprintf("%d columns of %s (%s), and one is wanted", len(e.Found), e.Of, strings.Join(e.Found, ", "))
+}
+
+// TextVectors is a table of texts, each with its vector.
+type TextVectors struct {
+	// Texts are those of the rows, in order.
+	Texts []string
+
+	// Values are the vectors, row by row, each of Cols numbers.
+	Values []float32
+
+	// Cols is the length of a vector.
+	Cols int
+}
+
+// ReadTextVectors reads a column of texts and one of lists of floats, all of one
+// length, of a Parquet file. The columns are found by name, or by type where a name is
+// "". A *ColumnError says that several, or none, could be meant.
+func ReadTextVectors(path, textColumn, vectorColumn string) (*TextVectors, error) {
+	t, err := openTable(path)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	v, err := t.textVectors(textColumn, vectorColumn)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return v, nil
+}
+
+func (t *table) textVectors(textColumn, vectorColumn string) (*TextVectors, error) {
+	texts := t.find(func(leaf parquetfile.Leaf) bool {
+		return leaf.Kind == parquet.ByteArray && leaf.Lists == 0 && leaf.Depth == 1 &&
+			(textColumn == "" || leaf.Name == textColumn)
+	})
+	lists := t.find(func(leaf parquetfile.Leaf) bool {
+		return isVector(leaf) && (vectorColumn == "" || leaf.Name == vectorColumn)
+	})
+	if len(texts) != 1 {
+		return nil, &ColumnError{OfTexts, names(texts)}
+	}
+	if len(lists) != 1 {
+		return nil, &ColumnError{OfVectors, names(lists)}
+	}
+	v := &TextVectors{Texts: []string{}}
+	err := t.Values(texts[0], func(text parquet.Value, _ bool) error {
+		if text.IsNull() {
+			return fmt.Errorf("row %d has no text", len(v.Texts))
+		}
+		v.Texts = append(v.Texts, string(text.ByteArray()))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	m, err := t.vectors(lists[0], func(row, values, want int) error {
+		return fmt.Errorf("row %d: text %.80q with %d values, want a text with %d", row, v.Texts[row], values, want)
+	})
+	v.Values, v.Cols = m.values, m.cols
+	return v, err
+}
+
+func names(leaves []parquetfile.Leaf) (list []string) {
+	for _, leaf := range leaves {
+		list = append(list, leaf.Name)
+	}
+	return list
+}
+
+// ids reads the column "id", if there is one.
+func (t *table) ids() ([]string, error) {
+	leaf, err := t.one(func(leaf parquetfile.Leaf) bool { return leaf.Name == "id" && leaf.Lists == 0 })
+	if err != nil || leaf == nil {
+		return nil, err
+	}
+	return t.texts(*leaf)
+}

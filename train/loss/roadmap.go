@@ -1,0 +1,31 @@
+package loss
+
+import "hgld/internal/registry"
+
+// ROADMAP, as its paper and its released configurations have it.
+var (
+	roadmapEntry = registry.Entry[Kind]{
+		Name: "roadmap", About: "ROADMAP: 0.9 Sup-AP + 0.1 NSM",
+		Source: "Ramzi et al., Robust and Decomposable Average Precision, NeurIPS 2021; " +
+			"Optimization of Rank Losses, Eq. 2, 8 and 11",
+		Value: Composition{Terms: []Term{supAPTerm, nsmTerm}},
+	}
+	roadmapCalibrationEntry = registry.Entry[Kind]{
+		Name: "roadmap-calibration", About: "ROADMAP without proxies: 0.9 Sup-AP + 0.1 calibration",
+		Source: "Ramzi et al., Robust and Decomposable Average Precision, NeurIPS 2021; " +
+			"Optimization of Rank Losses, Eq. 2, 7 and 11",
+		Value: Composition{Terms: []Term{supAPTerm, calibrationTerm}},
+	}
+	roadmapArcFaceEntry = registry.Entry[Kind]{
+		Name: "roadmap-arcface", About: "ROADMAP with ArcFace for NSM: 0.9 Sup-AP + 0.1 ArcFace",
+		Source: "Ramzi et al., Optimization of Rank Losses; released configurations ROADMAP_pp_arcface",
+		Value:  Composition{Terms: []Term{supAPTerm, {Name: "arcface", Weight: 0.1, Loss: ArcFace{S: 30, M: 0.5}}}},
+	}
+)
+
+// The terms of several compositions, weighted 1−λ and λ with λ = 0.1.
+var (
+	supAPTerm       = Term{Name: "sup_ap", Weight: 0.9, Loss: SupAP{HMinus: paperStep}}
+	nsmTerm         = Term{Name: "nsm", Weight: 0.1, Loss: paperNSM}
+	calibrationTerm = Term{Name: "calibration", Weight: 0.1, Loss: paperCalibration}
+)

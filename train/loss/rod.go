@@ -1,0 +1,26 @@
+package loss
+
+import "hgld/internal/registry"
+
+// ROD-NDCG and ROD-R@k: ROADMAP's sum with other ranking losses.
+var (
+	rodNDCGEntry = registry.Entry[Kind]{
+		Name: "rod-ndcg", About: "ROD-NDCG: 0.9 Sup-NDCG + 0.1 NSM",
+		Source: "Ramzi et al., Optimization of Rank Losses; Eq. 25",
+		Value:  Composition{Terms: []Term{{Name: "sup_ndcg", Weight: 0.9, Loss: SupNDCG{HMinus: paperStep}}, nsmTerm}},
+	}
+	rodRecallEntry = registry.Entry[Kind]{
+		Name: "rod-recall", About: "ROD-R@k: 0.9 Sup-R@k + 0.1 calibration",
+		Source: "Ramzi et al., Optimization of Rank Losses; Eq. 16 with Eq. 7",
+		Value: Composition{
+			Terms: []Term{supRecallTerm, calibrationTerm}, ReleasedWeights: []float64{0.5, 0.5},
+		},
+	}
+	rodRecallNSMEntry = registry.Entry[Kind]{
+		Name: "rod-recall-nsm", About: "ROD-R@k with proxies: 0.9 Sup-R@k + 0.1 NSM",
+		Source: "Ramzi et al., Optimization of Rank Losses; Eq. 16 with Eq. 8",
+		Value:  Composition{Terms: []Term{supRecallTerm, nsmTerm}, ReleasedWeights: []float64{0.5, 0.5}},
+	}
+)
+
+var supRecallTerm = Term{Name: "sup_recall", Weight: 0.9, Loss: paperSupRecall}
