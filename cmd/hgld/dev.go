@@ -36,7 +36,7 @@ func fakeWikimediaCommand() *cli.Command {
 			"ten pages at a time or twenty a second, a request before Retry-After is over. At its end it says how often " +
 			"that happened.",
 		Flags: append(commonFlags(),
-			&cli.IntFlag{Name: "port", Usage: "`PORT` to serve on; 0: any that is free", Value: 8099},
+			&cli.IntFlag{Name: "port", Usage: "`PORT` to serve on; 0: any free one", Value: 8099},
 			&cli.IntFlag{Name: "landmarks", Usage: "`N` landmarks; GLDv2 has 304391", Value: 1000},
 			&cli.StringFlag{Name: "categories", Usage: "`FILE` to write with the list of their categories",
 				Value: "categories.csv"},
@@ -50,7 +50,7 @@ func fakeWikimediaCommand() *cli.Command {
 	}
 }
 
-// serveFakeWikimedia is `hgld dev fake-wikimedia`.
+// serveFakeWikimedia runs `hgld dev fake-wikimedia`.
 func serveFakeWikimedia(c *cli.Context) (err error) {
 	n, failures := c.Int("landmarks"), c.Float64("failures")
 	if n < 1 || n > 10_000_000 || !(failures >= 0 && failures < 1) {
@@ -112,7 +112,7 @@ func reportFakeWikimedia(j *job, site *fakecommons.Server, log string) error {
 
 func writeFakeCategories(path string, pages []fakecommons.Category) error {
 	if _, err := os.Stat(path); err == nil {
-		return usagef("%s is there already; name another file: --categories fake.csv", path)
+		return usagef("%s exists already; name another file: --categories fake.csv", path)
 	}
 	f, err := atomicfile.Create(path)
 	if err != nil {
@@ -125,7 +125,8 @@ func writeFakeCategories(path string, pages []fakecommons.Category) error {
 	return f.Commit()
 }
 
-// writeExpected writes a CSV of landmark_id, outcome and tag; nothing where path is "".
+// writeExpected writes a CSV of landmark_id, outcome and tag. It writes nothing if path
+// is "".
 func writeExpected(path string, pages []fakecommons.Category) error {
 	if path == "" {
 		return nil
