@@ -224,7 +224,8 @@ func (h *Header) check() error {
 	case h.Version < 1:
 		return errors.New(`field "hgld_edits" is missing: this is not a log of edits`)
 	case h.Version > LogVersion:
-		return fmt.Errorf("format version %d is newer than version %d, which this hgld reads; use a newer hgld", h.Version, LogVersion)
+		return fmt.Errorf("format version %d is newer than version %d, which this hgld reads; use a newer hgld", h.Version,
+			LogVersion)
 	case len(h.Levels) < 2:
 		return fmt.Errorf("levels %.80q; want tags and at least one level of groups", h.Levels)
 	case slices.Contains(h.Levels, "") || len(slices.Compact(slices.Sorted(slices.Values(h.Levels)))) < len(h.Levels):

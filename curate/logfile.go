@@ -69,7 +69,8 @@ func writeNew(path string, data []byte) error {
 		return err
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-		return errors.Join(fmt.Errorf("curate: log %s: %w; open it, or choose another name", path, errors.Join(os.ErrExist, err)), lock.Close())
+		return errors.Join(fmt.Errorf("curate: log %s: %w; open it, or choose another name", path,
+			errors.Join(os.ErrExist, err)), lock.Close())
 	}
 	return errors.Join(atomicfile.WriteFileMode(path, data, logMode), lock.Close())
 }

@@ -90,7 +90,8 @@ func TestTornLastLineIsCutAndNamed(t *testing.T) {
 				continue
 			}
 			said := c.Torn.String()
-			if len(c.Torn.Rest) != size || !strings.Contains(said, fmt.Sprintf("edits.jsonl:%d", n+2)) || strings.Contains(said, "copy") {
+			if len(c.Torn.Rest) != size || !strings.Contains(said, fmt.Sprintf("edits.jsonl:%d", n+2)) ||
+				strings.Contains(said, "copy") {
 				t.Fatalf("torn line: %v, want %d bytes in line %d", c.Torn, size, n+2)
 			}
 		}

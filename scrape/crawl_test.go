@@ -293,7 +293,7 @@ func TestRowOfUnreadablePagesStopsTheCrawl(t *testing.T) {
 	var row *scrape.MalformedRunError
 	var incomplete *scrape.IncompleteError
 	if !errors.As(err, &row) || !errors.As(err, &incomplete) || incomplete.Done < 20 || incomplete.Done == 90 ||
-		!strings.Contains(err.Error(), "no category page") {
+		!strings.Contains(err.Error(), "not a category page") {
 		t.Fatalf("error %v after %d titles, want a stop behind the 20th", err, s.requestsOf())
 	}
 	login.Store(false)

@@ -39,7 +39,8 @@ func (m *Model) Benchmarks(ctx context.Context, list []Benchmark, o EvalOptions)
 			return nil, err
 		}
 		all.Queries, all.Gallery, all.Ties = all.Queries+r.Queries, all.Gallery+r.Gallery, r.Ties
-		all.Self = all.Self && r.Self
+		all.Self, all.MeanOver, all.Intervals = all.Self && r.Self, r.MeanOver, r.Intervals
+		all.Batches, all.Tied = r.Batches, all.Tied+r.Tied
 		all.Levels = append(all.Levels, r.Levels[0])
 		for _, v := range r.Values {
 			name, binary := strings.CutSuffix(v.Key, "_level0")

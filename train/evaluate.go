@@ -48,6 +48,12 @@ type Evaluation struct {
 	// changes no result.
 	Memory int
 
+	Mean      Unit       // ByClass: a class counts once in a mean; empty: every query does
+	Intervals *Intervals // of every figure; nil: none
+
+	Gap     int    // batch size whose decomposability gap is measured; 0: none
+	GapSeed uint64 // how the gallery is dealt into batches
+
 	PerQuery bool                  // keep the value of every query
 	Progress func(done, total int) // queries; may be nil
 	Look     *Look                 // nil: nothing is shown
@@ -70,10 +76,16 @@ func (e *Evaluation) run(ctx context.Context, b device.Backend, l *lane) (*Resul
 	for i := range columns {
 		columns[i] = make([]float64, len(e.Query.Labels))
 	}
+	ties := newTieColumns(len(keys), len(e.Query.Labels))
 	var m *meter
 	look := e.Look
 	if look == nil {
 		look = new(Look)
+	}
+	var gap *gapMeter
+	if e.Gap > 0 {
+		gap = newGapMeter(e, len(keys))
+		look = gap.look(look)
 	}
 	var shown *looker
 	if err := l.do(func() error { m = newMeter(b, e); shown = newLooker(m, look); return m.upload() }); err != nil {
@@ -95,12 +107,16 @@ func (e *Evaluation) run(ctx context.Context, b device.Backend, l *lane) (*Resul
 		if err != nil {
 			return nil, fmt.Errorf("train: evaluation: %w", err)
 		}
-		m.measure(lo, hi, columns, look.Curves)
+		m.measure(lo, hi, columns, ties, look.Curves)
 		if e.Progress != nil {
 			e.Progress(hi, total)
 		}
 	}
-	return newResult(e, keys, columns), nil
+	r := newResult(e, keys, columns, ties)
+	if gap != nil {
+		r.addGap(gap)
+	}
+	return r, nil
 }
 
 func (e *Evaluation) check() error {
@@ -115,6 +131,9 @@ func (e *Evaluation) check() error {
 		return fmt.Errorf("train: evaluation: %d queries, and the gallery rows of %d", q.Dims[0], len(e.Self))
 	case q.Dims[0] == 0 || g.Dims[0] == 0:
 		return fmt.Errorf("train: evaluation: %d queries and %d gallery items", q.Dims[0], g.Dims[0])
+	}
+	if e.Gap < 0 || e.Gap == 1 {
+		return fmt.Errorf("train: evaluation: batches of %d, want 2 or more", e.Gap)
 	}
 	if err := checkLevels(e.Levels); err != nil {
 		return fmt.Errorf("train: evaluation: %w", err)
@@ -222,7 +241,7 @@ func (m *meter) rank(lo, hi int) error {
 // measure writes the values of queries [lo, hi) into their columns. The queries
 // are dealt to the threads; each writes its own places, so their number changes
 // nothing.
-func (m *meter) measure(lo, hi int, columns [][]float64, curves []metric.Curve) {
+func (m *meter) measure(lo, hi int, columns [][]float64, ties *tieColumns, curves []metric.Curve) {
 	gallery := len(m.e.Gallery.Labels)
 	parts := make([][]metric.Curve, len(m.lists)) // of the curves, for each thread
 	var threads sync.WaitGroup
@@ -230,12 +249,14 @@ func (m *meter) measure(lo, hi int, columns [][]float64, curves []metric.Curve) 
 		parts[t] = make([]metric.Curve, len(curves))
 		threads.Go(func() {
 			values := make([]float64, len(columns))
+			bounds := ties.reader(len(m.e.Levels), m.e.Metrics)
 			for q := lo + t; q < hi; q += len(m.lists) {
 				list.Reset(m.bytes[(q-lo)*gallery:][:gallery])
 				m.e.Metrics.Measure(values, list)
 				for i, v := range values {
 					columns[i][q] = v
 				}
+				bounds.read(q, m.bytes[(q-lo)*gallery:][:gallery])
 				for level := range parts[t] {
 					parts[t][level].Add(list.Level(level))
 				}

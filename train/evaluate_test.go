@@ -275,8 +275,9 @@ func TestEvaluationRefusesWhatDoesNotFit(t *testing.T) {
 
 func TestResultIsJSONAndATable(t *testing.T) {
 	r := &Result{Version: 1, Queries: 3, Gallery: 9, Levels: []string{"landmark", "kind"}, Values: []Value{
-		{"AP_level0", 0.25, 1}, {"R@1_level0", 0.5, 1}, {"AP_level1", 0.75, 0}, {"R@1_level1", 1, 0},
-		{"H-AP", Number(math.NaN()), 3},
+		{Key: "AP_level0", Mean: 0.25, Skipped: 1}, {Key: "R@1_level0", Mean: 0.5, Skipped: 1},
+		{Key: "AP_level1", Mean: 0.75},
+		{Key: "R@1_level1", Mean: 1}, {Key: "H-AP", Mean: Number(math.NaN()), Skipped: 3},
 	}}
 	text, err := json.Marshal(r)
 	if err != nil || !strings.Contains(string(text), `{"key":"H-AP","mean":null,"skipped":3}`) {

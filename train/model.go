@@ -71,6 +71,11 @@ type EvalOptions struct {
 	PerQuery bool                  // keep the value of every query
 	Progress func(done, total int) // images embedded; may be nil
 
+	Mean      Unit       // see Evaluation
+	Intervals *Intervals // see Evaluation
+	Gap       int        // see Evaluation
+	GapSeed   uint64     // see Evaluation
+
 	// Self is the row of each query in a gallery of its own, which is left out of its
 	// ranking, or −1. nil means that no query has one.
 	Self []int32
@@ -132,7 +137,8 @@ func (m *Model) Close() error { return m.lane.close() }
 func (m *Model) Evaluate(ctx context.Context, query, gallery Dataset, o EvalOptions) (*Result, error) {
 	e := &Evaluation{
 		Levels: query.Levels(), Metrics: o.Metrics, Ties: o.Ties, PerQuery: o.PerQuery,
-		Threads: m.Config.Run.Threads, Look: o.Look,
+		Threads: m.Config.Run.Threads, Look: o.Look, Mean: o.Mean, Intervals: o.Intervals,
+		Gap: o.Gap, GapSeed: o.GapSeed,
 	}
 	var err error
 	if e.Query, err = m.side(ctx, query, o); err != nil {

@@ -22,7 +22,8 @@ import (
 // vectors. In a Parquet file the texts are a column. For an array in .npy or
 // .safetensors they are in a companion file with the same name and the ending .json (an
 // array of strings, or an object with one as "texts") or .txt (one text per line).
-var vectorFiles = fileEncoder{name: "vectors", files: "a file of vectors", open: func(s *embedSettings, _ opener) (cluster.Encoder, error) { return openImported(s) }}
+var vectorFiles = fileEncoder{name: "vectors", files: "a file of vectors",
+	open: func(s *embedSettings, _ opener) (cluster.Encoder, error) { return openImported(s) }}
 
 // vectorSettings say where in the files texts and vectors are.
 type vectorSettings struct {
@@ -64,7 +65,8 @@ func openImported(s *embedSettings) (cluster.Encoder, error) {
 		}
 	}
 	if len(texts) != v.x.Rows {
-		return nil, withHint(fmt.Errorf("%s has %s, and %s has %s", list, count(len(texts), "text"), v.path, count(v.x.Rows, "vector")),
+		return nil, withHint(fmt.Errorf("%s has %s, and %s has %s", list, count(len(texts), "text"), v.path,
+			count(v.x.Rows, "vector")),
 			"the list must have a text for each vector, in order; -o vectors.texts=FILE names another list")
 	}
 	if v.sum, err = sha256File(v.path); err != nil {
@@ -84,7 +86,8 @@ func (v *importedVectors) index(texts []string, list string) error {
 		}
 		first, twice := v.rows[t]
 		if twice && !slices.Equal(v.x.Row(first), v.x.Row(i)) {
-			return withCode(exitIntegrity, fmt.Errorf("%s: %.80q is in rows %d and %d, with different vectors", list, t, first, i))
+			return withCode(exitIntegrity, fmt.Errorf("%s: %.80q is in rows %d and %d, with different vectors", list, t, first,
+				i))
 		}
 		if !twice {
 			v.rows[t] = i
@@ -111,7 +114,8 @@ func (v *importedVectors) Encode(_ context.Context, texts []string) ([][]float32
 		out[i] = v.x.Row(row)
 	}
 	if len(missing) > 0 {
-		return nil, withHint(fmt.Errorf("%s has no vector for %d of %d texts, the first of them %.80q", v.path, len(missing), len(texts), missing[:min(3, len(missing))]),
+		return nil, withHint(fmt.Errorf("%s has no vector for %d of %d texts, the first of them %.80q", v.path, len(missing),
+			len(texts), missing[:min(3, len(missing))]),
 			"hgld embed --print-texts lists what to encode; --prompt sets the sentence around a tag")
 	}
 	return out, nil
@@ -170,7 +174,8 @@ func companionTexts(path, given string) (list string, texts []string, err error)
 		}
 		return list, texts, nil
 	}
-	return "", nil, withHint(usagef("%s: the texts of its rows are missing: there is neither %s nor %s", path, tries[0], tries[1]),
+	return "", nil, withHint(usagef("%s: the texts of its rows are missing: there is neither %s nor %s", path, tries[0],
+		tries[1]),
 		"-o vectors.texts=FILE names the list; hgld embed --print-texts writes one for the other program to read")
 }
 

@@ -38,11 +38,18 @@ type evalSettings struct {
 	GalleryLabels     string `yaml:"gallery_labels" path:"in" usage:"labels of the gallery"`
 	Unit              bool   `yaml:"unit" usage:"scale the vectors to length 1 first, so that scores are cosines"`
 
-	Metrics  []string `yaml:"metrics" usage:"metrics: R@k P@k TR@k AP AP#l mAP@R mAP@k H-AP ASI NDCG NDCG@k"`
+	Metrics  []string `yaml:"metrics" usage:"metrics: R@k P@k TR@k AP AP#l mAP@R mAP@k MRR Rprec H-AP ASI NDCG NDCG@k"`
 	Ties     string   `yaml:"ties" usage:"order of equal scores: row, or average over all orders"`
 	PerQuery bool     `yaml:"per_query" usage:"keep the values of every query"`
-	Threads  int      `yaml:"threads" range:"0 1024" usage:"0: all processors"`
-	Out      string   `yaml:"out" path:"out" usage:"file for the result"`
+	Mean     string   `yaml:"mean" usage:"what counts once in a mean: query, or class, the mean over the queries of each finest class"`
+
+	Intervals bool   `yaml:"intervals" usage:"give every figure its 95 % interval, by a bootstrap"`
+	Gap       int    `yaml:"gap" range:"0 1e9" usage:"measure the decomposability gap of batches of this size, dealt by seed; 0: not"`
+	Resample  string `yaml:"resample" usage:"what the bootstrap draws again: query, or class with all its queries"`
+	Seed      uint64 `yaml:"seed" usage:"of the bootstrap, and of the batches of gap"`
+
+	Threads int    `yaml:"threads" range:"0 1024" usage:"0: all processors"`
+	Out     string `yaml:"out" path:"out" usage:"file for the result"`
 
 	Report     string `yaml:"report" path:"out" usage:"HTML page to write: levels, curves, a map and what is retrieved"`
 	TREC       string `yaml:"trec" path:"out" usage:"write PREFIX.run and PREFIX.qrels for trec_eval"`
@@ -66,7 +73,7 @@ func evalStage() pipeline.StageOf[evalSettings] {
 	return pipeline.New(pipeline.Spec[evalSettings]{
 		Name: "eval", Command: "eval run",
 		Defaults: evalSettings{Run: "runs/default", HoldOutSeed: 1, Unit: true, Metrics: train.DefaultMetrics(), Ties: "row",
-			Out: "eval.json", TRECPlaces: 1000},
+			Mean: "query", Intervals: true, Resample: "query", Seed: 1, Out: "eval.json", TRECPlaces: 1000},
 		Files: func(s *evalSettings) (in, out []string) {
 			if s.Embeddings != "" {
 				return []string{s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels}, []string{s.Out}
@@ -96,11 +103,17 @@ func runEval(j *job, s *evalSettings) error {
 	if !known {
 		return usagef("ties is %.80q, want row or average", s.Ties)
 	}
+	mean, intervals, err := s.sureness()
+	if err != nil {
+		return err
+	}
+	o := train.EvalOptions{Metrics: set, Ties: ties, PerQuery: s.PerQuery, Mean: mean, Intervals: intervals,
+		Gap: s.Gap, GapSeed: s.Seed}
 	var result *train.Result
 	if s.Embeddings != "" {
-		result, err = evalEmbeddings(j, s, set, ties)
+		result, err = evalEmbeddings(j, s, o)
 	} else {
-		result, err = evalModel(j, s, train.EvalOptions{Metrics: set, Ties: ties, PerQuery: s.PerQuery})
+		result, err = evalModel(j, s, o)
 	}
 	if err != nil {
 		return err

@@ -12,11 +12,10 @@ import (
 	"hgld/train/device"
 	"hgld/train/embeddings"
 	"hgld/train/evaluation"
-	"hgld/train/metric"
 )
 
 // evalEmbeddings evaluates vectors from files.
-func evalEmbeddings(j *job, s *evalSettings, set metric.Set, ties metric.Ties) (*train.Result, error) {
+func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, error) {
 	s.Labels, s.GalleryLabels = embeddings.Beside(s.Labels, s.Embeddings), embeddings.Beside(s.GalleryLabels, s.GalleryEmbeddings)
 	if s.Labels == "" {
 		return nil, usagef("--embeddings needs --labels with one row per vector")
@@ -29,7 +28,8 @@ func evalEmbeddings(j *job, s *evalSettings, set metric.Set, ties metric.Ties) (
 		return nil, err
 	}
 	classes := &embeddings.Classes{}
-	e := &train.Evaluation{Metrics: set, Ties: ties, Threads: s.Threads, PerQuery: s.PerQuery}
+	e := &train.Evaluation{Metrics: o.Metrics, Ties: o.Ties, Threads: s.Threads, PerQuery: o.PerQuery, Mean: o.Mean,
+		Intervals: o.Intervals, Gap: o.Gap, GapSeed: o.GapSeed}
 	if e.Query, err = j.side(b, classes, s.Embeddings, s.Labels, s.Unit); err != nil {
 		return nil, err
 	}

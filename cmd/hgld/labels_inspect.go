@@ -11,12 +11,14 @@ import (
 
 func labelsStatsCommand() *cli.Command {
 	return &cli.Command{
-		Name: "stats", Usage: "classes of each level with their landmarks, and why landmarks have no label", ArgsUsage: "[FILE]",
+		Name: "stats", Usage: "classes of each level with their landmarks, and why landmarks have no label",
+		ArgsUsage: "[FILE]",
 		Description: "  hgld labels stats                                  the project's tags and hierarchy\n" +
 			"  hgld labels stats index_label_to_hierarchical.csv  a label file\n" +
 			"  hgld labels stats --images train.csv               count images too",
 		Flags: labelFlags(
-			&cli.StringSliceFlag{Name: "images", Usage: "image list of GLDv2 to count images by (train.csv, train_clean.csv, index_image_to_landmark.csv); repeatable"},
+			&cli.StringSliceFlag{Name: "images", Usage: "image list of GLDv2 to count images by (train.csv, train_clean.csv, " +
+				"index_image_to_landmark.csv); repeatable"},
 			&cli.IntFlag{Name: "limit", Usage: "print the largest `N` classes of a level (0: all)", Value: 20},
 		),
 		Action: runLabelsStats,
@@ -29,7 +31,8 @@ func runLabelsStats(c *cli.Context) error {
 		return err
 	}
 	if len(j.args) == 0 && (c.Bool("one-id-space") || c.String("split") != "" && !c.IsSet("images")) {
-		return usagef("labels stats: --split and --one-id-space need a file; tags.jsonl itself has the split of every landmark")
+		return usagef("labels stats: --split and --one-id-space need a file; tags.jsonl itself has the split of every " +
+			"landmark")
 	}
 	limit := j.limit
 	j.limit = 0 // of classes printed, not of landmarks
@@ -137,7 +140,8 @@ func printStats(j *job, stats labels.Stats, images bool) {
 
 func labelsCheckCommand() *cli.Command {
 	return &cli.Command{
-		Name: "check", Usage: "check a label file: a tree, one label per landmark, undamaged names; or compare it with another", ArgsUsage: "FILE …",
+		Name: "check", Usage: "check a label file: a tree, one label per landmark, undamaged names; or compare it with " +
+			"another", ArgsUsage: "FILE …",
 		Description: "  hgld labels check --split train labels.csv                                  exit code 4 if not\n" +
 			"  hgld labels check --against index_label_to_hierarchical.csv index_mine.csv  list what differs\n" +
 			"  hgld labels check tags.jsonl draft.json hierarchy.json                      hgld's other files",
@@ -266,7 +270,8 @@ func printComparison(j *job, c *labels.Comparison, a, b string) {
 	if c == nil {
 		return
 	}
-	j.print("A = %s, B = %s: %d landmarks with a label in both, %d the same; %d only in A, %d only in B\n", a, b, c.Both, c.Same, len(c.OnlyA), len(c.OnlyB))
+	j.print("A = %s, B = %s: %d landmarks with a label in both, %d the same; %d only in A, %d only in B\n", a, b, c.Both,
+		c.Same, len(c.OnlyA), len(c.OnlyB))
 	for _, l := range c.Levels {
 		if l.Differ == 0 {
 			continue

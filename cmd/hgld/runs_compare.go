@@ -23,6 +23,10 @@ type runGroup struct {
 	Runs    []string                  `json:"runs"`
 	Metrics map[string]history.Sample `json:"metrics"`
 
+	// Differences are those from the first group, run by run with the same seeds; the
+	// first group has none.
+	Differences map[string]history.SeedDifference `json:"differences,omitempty"`
+
 	runs []*pastRun
 }
 
@@ -30,10 +34,11 @@ func runsCompareCommand() *cli.Command {
 	return &cli.Command{
 		Name: "compare", Usage: "results side by side, and the settings that differ", ArgsUsage: "RUN…",
 		Description: "  hgld runs compare runs/smooth-ap runs/happier\n" +
-			"  hgld runs compare --seeds runs/*        mean ± deviation over runs that differ in their seeds alone\n" +
+			"  hgld runs compare --seeds runs/*        mean ± deviation over runs that differ in their seeds alone,\n" +
+			"                                          and 95 % intervals of the differences, seed by seed\n" +
 			"  hgld runs compare --seeds --metrics R@1_level0,H-AP --format markdown runs/*",
 		Flags: append(commonFlags(),
-			&cli.BoolFlag{Name: "seeds", Usage: "group runs that differ only in seed and hold_out_seed"},
+			&cli.BoolFlag{Name: "seeds", Usage: "group runs that differ only in seed and hold_out_seed, and compare the groups seed by seed"},
 			&cli.StringSliceFlag{Name: "metrics", Usage: "rows of the table, as `KEYS` of eval.json (default: all)"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the table: text, markdown or csv"}),
 		Action: func(c *cli.Context) error {
@@ -66,6 +71,9 @@ func runsCompareCommand() *cli.Command {
 			sayMixture(j, runs)
 			for _, g := range groups {
 				g.measure(keys)
+			}
+			if c.Bool("seeds") {
+				subtractFirst(groups, keys)
 			}
 			if j.json {
 				return writeJSON(j, groups)
@@ -193,6 +201,9 @@ func writeGroupsText(j *job, groups []*runGroup, keys []string) error {
 	if len(groups) == 1 && len(groups[0].runs) > 1 {
 		j.print("\nmean ± deviation over %d runs\n", len(groups[0].runs))
 	}
+	if err := writeDifferences(j, groups, keys, "text"); err != nil {
+		return err
+	}
 	for _, g := range groups[1:] {
 		j.print("\n%s\n", g.Name)
 		for _, d := range otherSettings(groups[0].runs[0], g.runs[0], false) {
@@ -211,24 +222,67 @@ func writeGroupsMarkdown(j *job, groups []*runGroup, keys []string) error {
 		}
 		j.print("| %s |\n", strings.Join(cells, " | "))
 	}
-	return nil
+	return writeDifferences(j, groups, keys, "markdown")
 }
 
 // writeGroupsCSV writes one line for each group and metric, so that a script finds
-// them by name.
+// them by name. The columns from difference on are of --seeds: see history.SeedDifference.
 func writeGroupsCSV(j *job, groups []*runGroup, keys []string) error {
 	w := csv.NewWriter(j.stdout)
-	if err := w.Write([]string{"run", "metric", "mean", "deviation", "count"}); err != nil {
+	if err := w.Write([]string{"run", "metric", "mean", "deviation", "count",
+		"difference", "low", "high", "p", "pairs", "verdict"}); err != nil {
 		return err
 	}
 	for _, g := range groups {
 		for _, k := range keys {
 			m := g.Metrics[k]
-			if err := w.Write([]string{g.Name, k, decimals(m.Mean, 4, ""), decimals(m.Deviation, 4, ""), fmt.Sprint(m.Count)}); err != nil {
+			row := []string{g.Name, k, decimals(m.Mean, 4, ""), decimals(m.Deviation, 4, ""), fmt.Sprint(m.Count)}
+			if err := w.Write(append(row, g.Differences[k].Fields()...)); err != nil {
 				return err
 			}
 		}
 	}
 	w.Flush()
 	return w.Error()
+}
+
+// seeds is what the runs of two groups are paired by.
+func (r *pastRun) seeds() (seeds [2]string) {
+	for _, f := range settings.Fields(r.Settings) {
+		if i := slices.Index([]string{"seed", "hold_out_seed"}, f.Key()); i >= 0 {
+			seeds[i] = settings.Text(f.Value)
+		}
+	}
+	return seeds
+}
+
+// subtractFirst compares every other group with the first.
+func subtractFirst(groups []*runGroup, keys []string) {
+	bySeeds := func(g *runGroup, key string) map[[2]string]train.Number {
+		values := map[[2]string]train.Number{}
+		for _, r := range g.runs {
+			values[r.seeds()] = r.percentOf(key)
+		}
+		return values
+	}
+	for _, g := range groups[1:] {
+		g.Differences = map[string]history.SeedDifference{}
+		for _, key := range keys {
+			g.Differences[key] = history.Subtract(bySeeds(g, key), bySeeds(groups[0], key))
+		}
+	}
+}
+
+// writeDifferences writes a table for each group that was compared with the first.
+func writeDifferences(j *job, groups []*runGroup, keys []string, format string) error {
+	for _, g := range groups[1:] {
+		if g.Differences == nil {
+			continue
+		}
+		j.print("\n")
+		if err := history.SeedTable(g.Name, groups[0].Name, keys, g.Differences).Write(j.stdout, format); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -103,15 +104,40 @@ func TestRunsListShowsTheRunsBesideADamagedOne(t *testing.T) {
 func TestRunsCompareTakesSeedsTogether(t *testing.T) {
 	threeRuns(t)
 	code, out, errs := run(t, "runs", "compare", "--seeds", "--format", "csv", "runs/happier-seed1", "runs/happier-seed2", "runs/smooth-ap-seed1")
-	want := "run,metric,mean,deviation,count\n" +
-		"happier,R@1_level0,65.0000,7.0711,2\nhappier,H-AP,55.0000,7.0711,2\n" + // the deviation of a sample: 10/√2
-		"smooth-ap-seed1,R@1_level0,50.0000,,1\nsmooth-ap-seed1,H-AP,40.0000,,1\n"
+	want := "run,metric,mean,deviation,count,difference,low,high,p,pairs,verdict\n" +
+		"happier,R@1_level0,65.0000,7.0711,2,,,,,,\nhappier,H-AP,55.0000,7.0711,2,,,,,,\n" + // the deviation of a sample: 10/√2
+		"smooth-ap-seed1,R@1_level0,50.0000,,1,-10.0000,,,,1,undecided\n" + // one seed in common decides nothing
+		"smooth-ap-seed1,H-AP,40.0000,,1,-10.0000,,,,1,undecided\n"
 	if code != 0 || out != want {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 	code, out, _ = run(t, "runs", "compare", "runs/happier-seed1", "runs/smooth-ap-seed1")
 	if code != 0 || !strings.Contains(out, "loss.name is smooth-ap, in happier-seed1 happier") || strings.Contains(out, "seed is") {
 		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
+// The differences are 10, 20 and 18, of mean 16 and deviation √28; t of 2 degrees at 97.5 %
+// is 4.30265, so that the interval is 16 ± 13.145. One of 10, 20 and 3 holds 0.
+func TestRunsCompareJudgesBySeeds(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for seed, v := range map[uint64][3]float64{1: {0.5, 0.4, 0.5}, 2: {0.6, 0.4, 0.4}, 3: {0.58, 0.4, 0.43}, 4: {0.9, 0.9, 0.8}} {
+		if seed < 4 { // the first group lacks a seed
+			pastRunFiles(t, fmt.Sprintf("runs/low-seed%d", seed), seed, "smooth-ap", v[1])
+		}
+		pastRunFiles(t, fmt.Sprintf("runs/high-seed%d", seed), seed, "happier", v[0])
+	}
+	args := []string{"runs", "compare", "--seeds", "--metrics", "H-AP"}
+	for _, name := range []string{"low", "high"} {
+		for seed := 1; seed < 4; seed++ {
+			args = append(args, fmt.Sprintf("runs/%s-seed%d", name, seed))
+		}
+	}
+	args = append(args, "runs/high-seed4")
+	code, out, errs := run(t, args...)
+	if code != 0 || !strings.Contains(out, "high − low, seed by seed\n") ||
+		!strings.Contains(out, "H-AP                 +16.00 +2.86 to +29.14   0.0346        3   higher\n") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 }
 

@@ -105,7 +105,7 @@ func (s *scrapeSettings) way(j *job) (*way, error) {
 	for _, address := range kind.hosts(s) {
 		base, err := url.Parse(address)
 		if err != nil || base.Host == "" {
-			return nil, usagef("%.80q is no address of a site; want https://commons.wikimedia.org", address)
+			return nil, usagef("%.80q is not the URL of a site; want one such as https://commons.wikimedia.org", address)
 		}
 		w.polite.Hosts = append(w.polite.Hosts, base.Host)
 	}

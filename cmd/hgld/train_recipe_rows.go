@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"math"
 	"path/filepath"
@@ -57,9 +56,4 @@ func printPublished(j *job, rows []recipe.ComparedRow) {
 }
 
 // decimals formats a number; none stands for an undefined one.
-func decimals(n train.Number, places int, none string) string {
-	if math.IsNaN(float64(n)) {
-		return none
-	}
-	return fmt.Sprintf("%.*f", places, float64(n))
-}
+func decimals(n train.Number, places int, none string) string { return n.Decimals(places, none) }

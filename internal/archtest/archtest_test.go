@@ -52,10 +52,11 @@ var may = map[string][]string{
 	"train/text":              {"train/nn", "train/grad", "train/tensor", "train/device"},
 	"train/loss":              {"train/grad", "train/device", "train/nn", "labels"},
 	"train/metric":            {"labels"},
+	"train/stats":             {"train/sample"},
 	"train/embeddings":        {"labels"},
 	"train/evaluation":        {"train", "train/metric", "labels"},
 	"train/export":            {"train", "train/backbone", "train/nn"},
-	"train/history":           {"train"},
+	"train/history":           {"train", "train/stats"},
 	"train/recipe":            {"train", "train/history"},
 	"train/sample":            {"labels"},
 	"train/optim":             {"train/device", "train/grad"},
@@ -69,11 +70,13 @@ var internalMay = map[string][]string{
 	"internal/demo": {"internal/atomicfile", "internal/filehash", "internal/report", "internal/sketch",
 		"labels", "curate", "scrape/fakecommons", "train/history"}, // a user of every stage, as cmd/hgld is
 	"internal/goldens/traces": {"internal/goldens", "internal/tensorfile"},
+	"internal/powercut":       {"internal/iotrace"},
 	"internal/settings":       {"internal/registry"},
 	"internal/pipeline": {"internal/settings", "internal/exitcode", "internal/atomicfile",
 		"internal/filehash", "internal/registry"},
 	"internal/tensorboard": {"internal/atomicfile", "internal/protowire"},
 	"internal/tensorfile":  {"internal/half"},
+	"internal/texttable":   {"internal/registry"},
 	"internal/torchfile":   {"internal/tensorfile"},
 	"internal/img":         {"internal/dlopen"},
 }
@@ -202,7 +205,11 @@ func TestOnlyTheCommandEndsTheProcess(t *testing.T) {
 
 // makesFolders lists who may call os.Mkdir and os.MkdirAll: a folder that they make
 // can vanish in a power cut, with the files that were synced in it.
-var makesFolders = []string{"internal/atomicfile", "train/device/cuda/emu"} // the emulator's folder is a cache
+var makesFolders = []string{
+	"internal/atomicfile",
+	"train/device/cuda/emu", // a cache
+	"internal/powercut",     // the folders that a power cut leaves
+}
 
 func TestFoldersAreMadeDurably(t *testing.T) {
 	for _, f := range parseAll(t) {

@@ -66,9 +66,9 @@ func Record(t *testing.T, cmd *exec.Cmd, dir string) *Trace {
 	}}
 }
 
-// crashes calls visit for each folder that a power cut during the trace may leave,
-// once. Every pass makes the same ones in the same order.
-func (tr *Trace) crashes(seed uint64, random int, visit func(*Crash)) (cuts int, err error) {
+// crashes calls visit for each folder that a power cut behind one of the calls at may
+// leave, once. Every pass makes the same ones in the same order.
+func (tr *Trace) crashes(seed uint64, random int, at func(call int) bool, visit func(*Crash)) (cuts int, err error) {
 	d, err := tr.start()
 	if err != nil {
 		return 0, err
@@ -84,7 +84,7 @@ func (tr *Trace) crashes(seed uint64, random int, visit func(*Crash)) (cuts int,
 	}
 	d.crashes(0, "the start", "", random, rng, once)
 	for i, op := range tr.ops {
-		if !d.do(op) {
+		if !d.do(op) || !at(i) {
 			continue
 		}
 		cuts++
@@ -124,7 +124,8 @@ func (tr *Trace) Check(t *testing.T, check func(dir string, c *Crash) error) {
 		}
 	}
 	var keys []uint64
-	cuts, err := tr.crashes(seed, random, func(c *Crash) { keys = append(keys, c.key) })
+	at := tr.cutsAt(seed, most)
+	cuts, err := tr.crashes(seed, random, at, func(c *Crash) { keys = append(keys, c.key) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,14 +135,14 @@ func (tr *Trace) Check(t *testing.T, check func(dir string, c *Crash) error) {
 			chosen[i] = true
 		}
 	}
-	at, lost := 0, 0
+	n, lost := 0, 0
 	base := t.TempDir()
-	_, err = tr.crashes(seed, random, func(c *Crash) {
-		at++
-		if !chosen[at-1] || lost >= 5 {
+	_, err = tr.crashes(seed, random, at, func(c *Crash) {
+		n++
+		if !chosen[n-1] || lost >= 5 {
 			return
 		}
-		dir := filepath.Join(base, fmt.Sprint(at))
+		dir := filepath.Join(base, fmt.Sprint(n))
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -159,8 +160,19 @@ func (tr *Trace) Check(t *testing.T, check func(dir string, c *Crash) error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d calls that change files, %d different folders, %d looked at, %d lost; seed %d",
-		cuts, len(keys), len(chosen), lost, seed)
+	t.Logf("cuts behind %d of %d calls leave %d different folders: %d looked at, %d lost; seed %d",
+		cuts, len(tr.ops), len(keys), len(chosen), lost, seed)
+}
+
+// cutsAt draws the calls behind which the power fails, if only so many folders are
+// looked at: to make those of all calls takes longer.
+func (tr *Trace) cutsAt(seed uint64, most int) func(call int) bool {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	at := make([]bool, len(tr.ops))
+	for i := range at {
+		at[i] = most == 0 || rng.IntN(len(at)) < 2*most
+	}
+	return func(call int) bool { return at[call] }
 }
 
 // list names the files of a folder with their sizes.
@@ -176,7 +188,12 @@ func (c *Crash) list() string {
 // Child returns the test that calls it as a program of its own, with variables in its
 // environment by which it knows that it is.
 func Child(t *testing.T, variables ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], "-test.run=^"+regexp.QuoteMeta(t.Name())+"$")
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "-test.run=^"+regexp.QuoteMeta(t.Name())+"$")
 	cmd.Env = append(os.Environ(), variables...)
 	cmd.Stdout, cmd.Stderr = new(bytes.Buffer), new(bytes.Buffer)
 	return cmd

@@ -73,7 +73,7 @@ var savedReplies = map[string]struct {
 	"wdtk/query-Cat.jpg.json": {step: stepTitle, keys: []string{"File:Cat.jpg"}, err: `its "query"`},
 	"wdtk/warnings.json":      {step: stepItem, keys: []string{"Q1"}, err: `neither "entities" nor "error"`},
 	"wdtk/wbgetentities-titles.json": {step: stepItem, keys: []string{"M89"},
-		err: `its id "M89" is none of an item`},
+		err: `its id "M89" is not that of an item`},
 	"wdtk/wbgetentities-Q6-Q42-P31.json": {step: stepItem, keys: []string{"Q6", "Q42"},
 		facts: map[string]string{"Q6": `{"id":"Q6","missing":true}`,
 			"Q42": `{"id":"Q42","revision":196015688,"revised":"2015-02-13T00:11:48Z","values":[{"qid":"Q5"`}},
@@ -88,7 +88,7 @@ var savedReplies = map[string]struct {
 
 	"pywikibot/Q60.wd": {step: stepItem, keys: []string{"Q60"},
 		facts: map[string]string{"Q60": `{"id":"Q60","revision":122836617,"values":[`}},
-	"pywikibot/Q60_only_sitelinks.wd": {step: stepItem, keys: []string{"Q60"}, err: `its id "" is none of an item`},
+	"pywikibot/Q60_only_sitelinks.wd": {step: stepItem, keys: []string{"Q60"}, err: `its id "" is not that of an item`},
 	"pywikibot/Q60_unknown_datatype.wd": {step: stepItem, keys: []string{"Q60"},
 		facts: map[string]string{"Q60": `{"id":"Q60","revision":122836617}`}},
 	"wikibase_Q1.json": {step: stepItem, keys: []string{"Q1"},

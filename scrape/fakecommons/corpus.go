@@ -6,10 +6,10 @@ import (
 	"hgld/labels"
 )
 
-// Corpus makes n categories in about the proportions of GLDv2: of a hundred, five
-// are category redirects, two hard redirects, two missing, one a disambiguation page,
-// twelve lead to a main topic, six have an item without "instance of", and most of
-// the others one value of 6,000 classes. Titles are of all kinds of script.
+// Corpus returns n categories in roughly the proportions of GLDv2. Of a hundred, five are
+// category redirects, two hard redirects, two missing, one is a disambiguation page, twelve
+// have a main topic, and six have an item without "instance of". Most of the others have
+// one value out of 6,000 classes. The titles use several scripts.
 func Corpus(n int) []Category {
 	all := make([]Category, n)
 	for i := range all {
@@ -53,8 +53,8 @@ func corpusCategory(i int, all []Category) Category {
 	return c
 }
 
-// Expected returns what a scrape has to find for each category of a list: the outcome,
-// and the first value as tag. It knows what Corpus makes, and no other variants.
+// Expected returns the outcome and the tag that a scrape with the policy "first" must find for
+// each category. It supports only the variants that Corpus uses.
 func Expected(categories []Category) (outcomes []labels.Outcome, tags []string) {
 	at := make(map[string]*Category, len(categories))
 	for i := range categories {

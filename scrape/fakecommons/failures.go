@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// failure is a way in which a request fails.
+// failure is a failing answer.
 type failure struct {
 	name       string
 	status     int
@@ -23,15 +23,15 @@ const (
 	jsonType = "application/json; charset=utf-8"
 )
 
-// lagging is what a request with maxlag hears while the servers are behind.
+// lagging is the answer to a request with maxlag while the servers lag.
 var lagging = &failure{name: "maxlag", status: 200, kind: jsonType, retryAfter: "5", code: "maxlag",
 	header: http.Header{"X-Database-Lag": {"3"}},
 	body: `{"error":{"code":"maxlag","info":"Waiting for all: 3.45 seconds lagged.","host":"all","lag":3.45` +
 		`,"type":"wikibase-queryservice","queryserviceLag":626,` +
 		`"docref":"See https://www.wikidata.org/w/api.php for API usage."},"servedby":"mw1280"}`}
 
-// edgeFailures are the ways in which Wikimedia fails before a wiki is asked, all of
-// them passing. The pauses are short, so that nobody has to wait for them.
+// edgeFailures are temporary failures of Wikimedia's caches and proxies. The pauses are short
+// so that nobody has to wait for them.
 var edgeFailures = []*failure{
 	{name: "429", status: 429, kind: htmlType, retryAfter: "0.02",
 		body: "<!DOCTYPE html><html><p>Too many requests</html>"},
@@ -43,7 +43,7 @@ var edgeFailures = []*failure{
 	{name: "504", status: 504, kind: "text/plain", body: "upstream request timeout"},
 }
 
-// pageFailures are the ways in which a page fails.
+// pageFailures are the temporary failures of pages.
 var pageFailures = slices.Concat(edgeFailures, []*failure{
 	{name: "cut connection", status: 200, kind: htmlType,
 		body: "<!DOCTYPE html>\n<html class=\"client-nojs\"><head><title>Cut</title></head></html>", cut: true},
@@ -52,8 +52,8 @@ var pageFailures = slices.Concat(edgeFailures, []*failure{
 			"id=\"mw-content-text\">"},
 })
 
-// apiFailures are the ways in which the APIs fail. A request without maxlag is spared
-// the last.
+// apiFailures are the temporary failures of the APIs. The last one only applies to requests
+// with maxlag.
 var apiFailures = slices.Concat(edgeFailures, []*failure{
 	{name: "ratelimited", status: 200, kind: jsonType, code: "ratelimited", retryAfter: "0.01",
 		body: `{"error":{"code":"ratelimited","info":"You've exceeded your rate limit. Please wait some time and try ` +
@@ -72,7 +72,7 @@ var apiFailures = slices.Concat(edgeFailures, []*failure{
 	lagging,
 })
 
-// failure draws whether and how a request fails.
+// failure decides at random whether a request fails, and how.
 func (s *Server) failure(r *http.Request, ways []*failure) *failure {
 	if s.Failures == 0 {
 		return nil

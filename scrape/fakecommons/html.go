@@ -10,8 +10,8 @@ import (
 	"hgld/labels"
 )
 
-// HTML is the category's page, with about filler bytes of navigation and file
-// lists around the infobox. A real page has 107 kB on average.
+// HTML returns the category's page with about filler bytes of navigation and file lists
+// around the infobox. Real pages have 107 kB on average.
 func (c *Category) HTML(filler int) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!DOCTYPE html>\n<html class=\"client-nojs\" lang=\"en\" dir=\"ltr\">\n<head>\n<meta "+
@@ -33,19 +33,19 @@ func (c *Category) HTML(filler int) []byte {
 	return []byte(b.String())
 }
 
-// path is the address of a title on this site.
+// path returns the path of a title on this site.
 func path(title string) string {
 	return strings.TrimPrefix(labels.CategoryURL(title), "http://commons.wikimedia.org")
 }
 
-// fill writes a line, numbered, up to a size.
+// fill repeats a numbered line up to a size in bytes.
 func fill(b *strings.Builder, line string, size int) {
 	for start, i := b.Len(), 0; b.Len()-start < size; i++ {
 		fmt.Fprintf(b, line, i)
 	}
 }
 
-// head writes the configuration script, minified as MediaWiki does.
+// head writes the configuration script, minified as by MediaWiki.
 func (c *Category) head(b *strings.Builder) {
 	id := c.Revision - 800_000_000
 	revision := c.Revision
@@ -63,7 +63,7 @@ func (c *Category) head(b *strings.Builder) {
 	b.WriteString("};\nRLSTATE={\"site.styles\":\"ready\"};RLPAGEMODULES=[\"site\"];</script>\n")
 }
 
-// quote encodes JSON, with < > & escaped as MediaWiki does.
+// quote encodes JSON with < > & escaped, as MediaWiki does.
 func quote(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -122,7 +122,7 @@ func (c *Category) content(b *strings.Builder) {
 	}
 }
 
-// box writes an infobox with what row writes as its first labelled row.
+// box writes an infobox. row writes its first labelled row.
 func (c *Category) box(b *strings.Builder, row func()) {
 	name := html.EscapeString(strings.TrimPrefix(c.Title, "Category:"))
 	fmt.Fprintf(b, "<table class=\"fileinfotpl-type-information vevent infobox mw-collapsible\" dir=\"ltr\" "+

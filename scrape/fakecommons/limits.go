@@ -9,29 +9,28 @@ import (
 	"time"
 )
 
-// Limits are the rules that a client has to keep. A request that breaks one is
-// refused in the way Wikimedia refuses it, and counted as a violation. The zero value
-// lifts them all.
+// Limits are the rules for clients. A request that breaks one is refused as Wikimedia would
+// refuse it, and counted as a violation. The zero value has no rules.
 type Limits struct {
-	API, Pages Pace
-	Agent      bool // the user agent names a contact, or the answer is 403
-	RetryAfter bool // nothing is asked before the moment that an answer named, or the answer is 429
-	MaxURL     int  // bytes of an address, beyond which the answer is 414; 0: any number
-	MaxForm    int  // bytes in the body of a POST, beyond which the answer is 413; 0: any number
+	API        Pace // of requests to the API
+	Pages      Pace // of requests for pages
+	Agent      bool // 403 unless the user agent contains a contact
+	RetryAfter bool // 429 for requests before the time that Retry-After named
+	MaxURL     int  // 414 for longer URLs, in bytes; 0: no limit
+	MaxForm    int  // 413 for longer bodies of a POST, in bytes; 0: no limit
 }
 
-// Pace bounds the requests to one surface, over all hosts. A request beyond it is
-// answered by 429.
+// Pace limits the requests to one surface, over all hosts. The answer to a request beyond it
+// is 429.
 type Pace struct {
-	InFlight int           // requests at a time; 0: any number
-	Rate     float64       // requests a second, on average over ten, and InFlight more; 0: any number
-	Slow     time.Duration // an answer that takes longer is followed by Rest; 0: no such rule
-	Rest     time.Duration // time without a request
+	InFlight int           // concurrent requests; 0: no limit
+	Rate     float64       // requests a second, averaged over ten seconds, plus InFlight; 0: no limit
+	Slow     time.Duration // answers that take longer must be followed by Rest
+	Rest     time.Duration // pause after a slow answer; 0: no such rule
 }
 
-// WikimediaLimits are those of Wikimedia's robot policy and user-agent policy. The
-// API gives a client with a contact 200 requests a minute over all hosts, which is
-// written here as 3 a second and leaves a burst of one.
+// WikimediaLimits returns the limits of Wikimedia's robot policy and user-agent policy. The
+// API grants a client with a contact 200 requests a minute over all hosts, or 3 a second.
 func WikimediaLimits() Limits {
 	return Limits{
 		API:   Pace{InFlight: 1, Rate: 3, Slow: time.Second, Rest: 5 * time.Second},
@@ -40,34 +39,33 @@ func WikimediaLimits() Limits {
 	}
 }
 
-// window is the time over which a rate is averaged.
+// window is the time over which rates are averaged.
 const window = 10 * time.Second
 
-// surface is what the server knows of its clients' requests to the pages, or to the
-// API.
+// surface is the state of the limits for pages, or for the API.
 type surface struct {
-	now       int         // requests in flight
+	now       int         // pending requests
 	times     []time.Time // of those within the window
 	restUntil time.Time
 	holds     map[string]*hold // by host
 }
 
-// hold is the moment until which an answer asks for silence. A client with one request
-// at a time has read the answer before it sends the next. With several, others go on
-// until it has: late of them are let through.
+// hold is the time until which an answer forbids further requests. A client with several
+// concurrent requests may send more before it has read that answer; late is how many of
+// these are still tolerated.
 type hold struct {
 	until time.Time
 	late  int
 }
 
-// latePerSlot is how many requests each of a client's other slots may send before the
-// client has read an answer. On a loaded machine three were seen.
+// latePerSlot is the number of tolerated requests for each further concurrent request of the
+// client. On a loaded machine up to three were seen.
 const latePerSlot = 8
 
-// contact is a user agent with an e-mail address or a URL in parentheses.
+// contact matches a user agent with an e-mail address or a URL in parentheses.
 var contact = regexp.MustCompile(`\([^)]*(@|https?://)[^)]*\)`)
 
-// admit notes a request and returns how it is refused, nil if it keeps the rules.
+// admit registers a request. It returns the refusal if the request breaks a rule, or nil.
 func (s *Server) admit(r *http.Request, on *surface, pace Pace) *failure {
 	t := &s.traffic
 	t.mu.Lock()
@@ -109,7 +107,7 @@ func (s *Server) admit(r *http.Request, on *surface, pace Pace) *failure {
 	return nil
 }
 
-// hush notes that an answer asks for silence.
+// hush registers the Retry-After of an answer.
 func (s *Server) hush(r *http.Request, on *surface, pace Pace, retryAfter string) {
 	now := s.clock().Now()
 	until := now
@@ -139,7 +137,7 @@ var (
 		body: "<!DOCTYPE html><html><p>Payload Too Large</html>"}
 )
 
-// tooMany is the answer to a request that comes too early. Wikimedia names whole
+// tooMany returns the answer to a request that comes too early. Its Retry-After has whole
 // seconds.
 func tooMany(wait time.Duration) *failure {
 	seconds := max(1, int64((wait+time.Second-1)/time.Second))

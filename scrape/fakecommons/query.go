@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// query answers action=query with prop=….
+// query answers action=query with prop.
 func (s *Server) query(r *http.Request, titles []string) object {
 	q, more := object{}, object{}
 	props := strings.Split(r.Form.Get("prop"), "|")
@@ -64,7 +64,7 @@ func (s *Server) query(r *http.Request, titles []string) object {
 	return object{"batchcomplete": true, "query": q}
 }
 
-// normal writes a title as MediaWiki does.
+// normal normalises a title as MediaWiki does.
 func normal(title string) string {
 	space, name, ok := strings.Cut(strings.ReplaceAll(title, "_", " "), ":")
 	if !ok || name == "" || !strings.EqualFold(space, "Category") {
@@ -74,7 +74,7 @@ func normal(title string) string {
 	return "Category:" + string(unicode.ToUpper(first)) + name[size:]
 }
 
-// page is one of the "pages".
+// page returns one member of "pages".
 func (s *Server) page(title string, c *Category, props []string) object {
 	if strings.ContainsAny(title, "[]{}<>") {
 		return object{"title": title, "invalid": true,
@@ -118,7 +118,7 @@ func (s *Server) page(title string, c *Category, props []string) object {
 	return p
 }
 
-// stampOf is the time of a revision, one second a revision.
+// stampOf returns the time of a revision: one second for each number.
 func stampOf(revision int64) string {
 	return time.Unix(1_000_000_000+revision, 0).UTC().Format(time.RFC3339)
 }

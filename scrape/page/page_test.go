@@ -203,7 +203,7 @@ func TestOtherAnswersAreNamed(t *testing.T) {
 		"414":        {fakecommons.Fault{Status: 414}, labels.Failed, "HTTP 414"},
 		"404":        {fakecommons.Fault{Status: 404}, labels.Missing, ""},
 		"410":        {fakecommons.Fault{Status: 410}, labels.Missing, ""},
-		"login wall": {fakecommons.Fault{Body: "<html><form></form></html>"}, labels.Malformed, "no category page"},
+		"login wall": {fakecommons.Fault{Body: "<html><form></form></html>"}, labels.Malformed, "not a category page"},
 	} {
 		category := church("Category:A")
 		category.Faults = []fakecommons.Fault{c.fault}

@@ -7,8 +7,8 @@ import (
 	"hgld/scrape/fakecommons"
 )
 
-// Places makes n categories of every kind that both sources see alike: the kind of
-// place i is that of place i mod Kinds.
+// Places returns n categories of all kinds for which both sources give the same result.
+// Places i and i+Kinds are of the same kind.
 func Places(n int) []fakecommons.Category {
 	kinds := []fakecommons.Category{
 		{Values: []fakecommons.Value{{Text: "church building", Qualifiers: []string{"1172–1954"}}}},

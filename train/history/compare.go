@@ -25,6 +25,10 @@ type Comparison struct {
 type ComparedLine struct {
 	Key    string         `json:"key"`    // of the metric
 	Values []train.Number `json:"values"` // as long as Sources
+
+	// Intervals are the confidence intervals, as fractions and not percent; nil where a
+	// source has none.
+	Intervals []*train.Ends `json:"intervals,omitempty"`
 }
 
 // Compare returns a table of every metric that one of the results has.
@@ -34,6 +38,7 @@ func Compare(names []string, results []*train.Result) Comparison {
 		line := ComparedLine{Key: key}
 		for _, r := range results {
 			line.Values = append(line.Values, Percent(r, key))
+			line.Intervals = append(line.Intervals, r.IntervalOf(key))
 		}
 		t.Rows = append(t.Rows, line)
 	}

@@ -13,9 +13,9 @@ import (
 //
 //	H-AP = Σ_k [Σ_{i≤k} min(rel_i, rel_k)] / k / Σ_k rel_k   over the k with rel_k > 0
 //
-// Items are told apart by level, not by relevance: the released evaluator counts
-// items twice where two levels happen to have equal relevance. Undefined where
-// all relevances are zero.
+// Items are distinguished by level, not by relevance. The released evaluator counts
+// items twice if two levels have equal relevance. It is undefined if all relevances are
+// zero.
 type HAP struct {
 	Relevance Relevance // nil: Pop{Alpha: 1}, the papers' choice
 	Label     string    // stands in the name behind a colon

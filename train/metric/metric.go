@@ -1,6 +1,6 @@
-// Package metric measures rankings. A metric is a pure function of one query's
-// gallery in ranked order, of which it sees one byte an item: the number of
-// label levels that the item shares with the query (see [List]).
+// Package metric measures rankings. A metric is a pure function of one query's ranked
+// gallery. It sees one byte an item: the number of label levels that the item shares
+// with the query (see [List]).
 //
 // Binary metrics look at one level h (0 is the finest): an item is positive if it
 // shares at least L−h levels, which in a tree means the same class in column h.
@@ -61,6 +61,8 @@ var All = registry.Table[Kind]{
 		Value: Kind{"TR", newAt(func(k int) Metric { return TrueRecall{K: k} })}},
 	{Name: "ap", About: "AP: average precision; AP#l: of one level with the finer ones deleted", Value: Kind{"AP", newAP}},
 	{Name: "map", About: "mAP@R, mAP@k: average precision of the first R or k", Value: Kind{"mAP", newMAP}},
+	{Name: "mrr", About: "MRR: one over the place of the first positive", Value: Kind{"MRR", newMRR}},
+	{Name: "r-precision", About: "Rprec: share of positives among the first R", Value: Kind{"Rprec", newRPrecision}},
 	{Name: "h-ap", About: "H-AP: hierarchical average precision; H-AP:power^5 with other relevances",
 		Value: Kind{"H-AP", newHAP}},
 	{Name: "asi", About: "ASI: average set intersection with the ideal ranking", Value: Kind{"ASI", newASI}},
@@ -101,6 +103,12 @@ func Parse(name string) (Metric, error) {
 // for none.
 func elsewhere(name string) string {
 	lower := strings.ToLower(strings.NewReplacer("_", "@", "-", "@", " ", "@").Replace(name))
+	switch lower {
+	case "r@precision", "r@prec", "rp", "rprec", "rprecision":
+		return "Rprec"
+	case "mrr", "rr", "reciprocal@rank", "recip@rank", "mean@reciprocal@rank":
+		return "MRR"
+	}
 	word, k, at := strings.Cut(lower, "@")
 	if !at {
 		word = strings.TrimRight(lower, "0123456789")

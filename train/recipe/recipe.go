@@ -155,7 +155,7 @@ type Number struct {
 func (t *Tables) Find(p Place) (Table, []Number, error) {
 	at := slices.IndexFunc(t.Tables, func(x Table) bool { return x.Name == p.Table })
 	if at < 0 {
-		return Table{}, nil, fmt.Errorf("recipe: no table %q", p.Table)
+		return Table{}, nil, fmt.Errorf("recipe: no table %.80q", p.Table)
 	}
 	table := t.Tables[at]
 	for _, row := range table.Rows {
@@ -164,7 +164,8 @@ func (t *Tables) Find(p Place) (Table, []Number, error) {
 			continue
 		}
 		if len(values) != len(keys) {
-			return table, nil, fmt.Errorf("recipe: table %s, %s, %s: %d numbers in %d columns", p.Table, p.Method, p.Part, len(values), len(keys))
+			return table, nil, fmt.Errorf("recipe: table %s, %s, %s: %d numbers in %d columns", p.Table, p.Method, p.Part,
+				len(values), len(keys))
 		}
 		numbers := make([]Number, len(keys))
 		for i, key := range keys {
@@ -175,5 +176,5 @@ func (t *Tables) Find(p Place) (Table, []Number, error) {
 		}
 		return table, numbers, nil
 	}
-	return table, nil, fmt.Errorf("recipe: table %s has no row %q with a part %q", p.Table, p.Method, p.Part)
+	return table, nil, fmt.Errorf("recipe: table %s has no row %.80q with a part %.80q", p.Table, p.Method, p.Part)
 }

@@ -36,7 +36,8 @@ func (s *DyML) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, error
 	}
 	perItem := s.M * len(levels)
 	if s.Batch%perItem != 0 {
-		return nil, fmt.Errorf("sample: batch is %d, which is not a multiple of m = %d rows at each of %d levels", s.Batch, s.M,
+		return nil, fmt.Errorf("sample: batch is %d, which is not a multiple of m = %d rows at each of %d levels",
+			s.Batch, s.M,
 			len(levels))
 	}
 	items := len(order) / s.M

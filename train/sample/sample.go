@@ -1,7 +1,7 @@
-// Package sample decides which rows of a data set make a batch. A sampler is a
-// pure function of the labels, a seed and the epoch: any epoch can be had without
-// the ones before it, so a run resumes in the middle of one, and the number of
-// workers that read the rows changes nothing.
+// Package sample decides which rows of a data set make a batch. A sampler is a pure
+// function of the labels, a seed and the epoch. Any epoch can be computed without the
+// ones before it, so a run can resume in the middle of one, and the number of workers
+// changes nothing.
 //
 // Rows are numbers 0…N−1; a label is a class at one level of a row's path, and a
 // row whose class is −1 at that level belongs to no class. Classes are gone
@@ -89,7 +89,7 @@ func byPath(rows []labels.Path) []int {
 	return order
 }
 
-// checkBatch says whether a batch divides into classes.
+// checkBatch returns an error if a batch does not divide into classes.
 func checkBatch(batch, m int) error {
 	if m < 2 {
 		return fmt.Errorf("sample: m is %d, and a ranking needs at least 2 rows of a class", m)
