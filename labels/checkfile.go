@@ -24,9 +24,9 @@ type CheckedFile struct {
 
 var kindOfFile = regexp.MustCompile(`"hgld_(tags|draft|hierarchy)"\s*:`)
 
-// CheckFile reads the content of any file of this package as what it is, and lists what
-// is wrong with it. It returns an error only if the options do not fit a label file: a
-// *SplitUnknownError, *SplitAskedError or *SplitError.
+// CheckFile detects which file of this package the content is, and lists its faults. It
+// returns an error only if the options do not fit a label file: a *SplitUnknownError,
+// *SplitAskedError or *SplitError.
 func CheckFile(path string, data []byte, o ReadOptions) (CheckedFile, error) {
 	f := CheckedFile{File: path, Kind: fileKind(data), Problems: []Problem{}}
 	r := bytes.NewReader(data)
@@ -71,7 +71,8 @@ func CheckFile(path string, data []byte, o ReadOptions) (CheckedFile, error) {
 	return f, nil
 }
 
-// fileKind tells the JSON files of hgld by their first key. Everything else is labels.
+// fileKind recognises the JSON files of hgld by their first key. Everything else is a
+// label file.
 func fileKind(data []byte) string {
 	m := kindOfFile.FindSubmatch(data[:min(len(data), 1<<16)])
 	if m == nil || !bytes.HasPrefix(bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff"))), []byte("{")) {

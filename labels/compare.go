@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Comparison lists in what two label tables differ. A landmark without a label
-// counts as absent.
+// Comparison is the difference between two label tables, A and B. A landmark without a
+// label counts as absent.
 type Comparison struct {
 	Both    int               `json:"both"`    // landmarks with a label in both
 	Same    int               `json:"same"`    // of those, with equal classes at every common level
@@ -17,8 +17,8 @@ type Comparison struct {
 	Changes []Change          `json:"changes"` // every landmark and level that differs, in order of A
 }
 
-// LevelComparison says how many landmarks differ at a level, and which classes
-// stand for which.
+// LevelComparison counts the landmarks that differ at a level, and lists which classes
+// of A are which classes of B.
 type LevelComparison struct {
 	Name   string       `json:"name"`   // of the level in A
 	Differ int          `json:"differ"` // landmarks whose classes differ
@@ -49,13 +49,12 @@ type Change struct {
 	B        string     `json:"b"`           // class in B
 }
 
-// Equal says whether nothing differs.
+// Equal reports whether nothing differs.
 func (c *Comparison) Equal() bool { return len(c.OnlyA)+len(c.OnlyB)+len(c.Changes) == 0 }
 
-// Compare finds in what the labels of b differ from those of a. Levels are matched
-// by name, and by position where no name is common; a GLDv2 landmark's own level is
-// left out. Tables without a common split are a *SplitError, unless both have one
-// id space.
+// Compare compares the labels of two tables. It matches levels by name, or by position
+// if no name is common, and leaves out the level of the landmarks themselves. Tables
+// without a common split are a *SplitError, unless both have one id space.
 func Compare(a, b *Table) (*Comparison, error) {
 	pairs, err := commonLevels(a, b)
 	if err != nil {
@@ -121,7 +120,7 @@ func commonLevels(a, b *Table) ([]levelPair, error) {
 	return pairs, nil
 }
 
-// keyedRows are the labelled landmarks of a table by name.
+// keyedRows returns the labelled landmarks of a table by name.
 type keyedRows struct {
 	oneSpace bool
 	order    []*LandmarkLabel
@@ -175,7 +174,7 @@ func countClasses(k keyedRows, level int) map[string]int {
 	return counts
 }
 
-// without lists the classes of a that b does not have, most landmarks first.
+// without returns the classes of a that b does not have, most landmarks first.
 func without(a, b map[string]int) []ClassCount {
 	list := []ClassCount{}
 	for name, n := range a {

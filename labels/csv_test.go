@@ -80,7 +80,7 @@ func TestReadCSVNamesTheLineOfAnError(t *testing.T) {
 		"column missing":     {"landmark_id,hierarchical_label\n", `train.csv:1: column "natural_or_human_made" is missing; got landmark_id,hierarchical_label`},
 		"no label column":    {"landmark_id,name\n", `train.csv:1: column "category" is missing`},
 		"column twice":       {"landmark_id,category,category\n", `train.csv:1: column "category" occurs twice`},
-		"same thing":         {"landmark_id,cluster,overall_cluster,hierarchical_label\n", `train.csv:1: columns hierarchical_label and cluster are the same thing`},
+		"same thing":         {"landmark_id,cluster,overall_cluster,hierarchical_label\n", `train.csv:1: columns hierarchical_label and cluster mean the same`},
 		"level missing":      {"landmark_id,level_0,level_2\n", `train.csv:1: column "level_1" is missing`},
 		"too many fields":    {header + "1,lake,natural\n2,a,b,natural\n", `train.csv:3: 4 fields, want 3 as in the header; a field that holds a comma needs quotes`},
 		"too few fields":     {header + "1,lake\n", `train.csv:2: 2 fields, want 3`},

@@ -141,7 +141,7 @@ func edit(t *testing.T, text, old, new string) string {
 func TestReadDraftNamesWhatIsWrong(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"newer":          {`"hgld_draft": 1`, `"hgld_draft": 9`, `d:2: format version 9 of hgld_draft is newer`},
-		"other file":     {`"hgld_draft": 1`, `"hgld_hierarchy": 1`, `d:1: field "hgld_draft" is missing: this is no draft file of hgld`},
+		"other file":     {`"hgld_draft": 1`, `"hgld_hierarchy": 1`, `d:1: field "hgld_draft" is missing: this is not a draft file of hgld`},
 		"tag twice":      {`"name":"Viña"`, `"name":"ocean area ","qid":"Q9"`, `d: tag "ocean area " occurs twice, as tag 0 and tag 2`},
 		"tag unnamed":    {`"name":"Viña"`, `"name":""`, `d: tag 2 has no name`},
 		"tag no name":    {`"name":"Viña",`, ``, `d:22: field "name" is missing`},
@@ -179,7 +179,7 @@ func TestReadHierarchyNamesWhatIsWrong(t *testing.T) {
 		"parent minus 2": {`"parent":1,"note"`, `"parent":-2,"note"`, `h: supercategory: class "ocean area " has parent -2`},
 		"root parent":    {`"human-made","parent":-1`, `"human-made","parent":0`, `h: kind: class "human-made" has parent 0`},
 		"dropped":        {`"parent":-1,"dropped"`, `"parent":1,"dropped"`, `h: tag: class "organization" is dropped (no landmark), but has parent 1`},
-		"level twice":    {`"name": "kind"`, `"name": "tag"`, `h: level 2 is called "tag"; want a name of its own`},
+		"level twice":    {`"name": "kind"`, `"name": "tag"`, `h: level 2 is called "tag"; want a unique name`},
 		"level unnamed":  {`"name": "kind",`, ``, `h:21: field "name" is missing`},
 		"empty":          {hierarchyText, `{"hgld_hierarchy":1,"levels":[]}`, `h: no levels`},
 	} {

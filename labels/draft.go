@@ -12,7 +12,7 @@ type Draft struct {
 	Extra map[string]json.RawMessage `json:"-"` // unknown fields, kept on rewriting; so in all types below
 }
 
-// Origin records how a draft came about, so that it can be made again.
+// Origin records how a draft was made, so that it can be made again.
 type Origin struct {
 	Tool    string `json:"tool"`    // hgld's version
 	Encoder string `json:"encoder"` // name, with the settings that change its output
@@ -41,8 +41,8 @@ type Origin struct {
 	Extra map[string]json.RawMessage `json:"-"` // unknown fields
 }
 
-// DraftTag is a distinct tag with the number of landmarks that carry it, and of
-// images where a count was given.
+// DraftTag is a distinct tag with the number of landmarks that carry it, and of their
+// images if these were counted.
 type DraftTag struct {
 	Tag
 	Landmarks int `json:"landmarks"`        // how many carry the tag

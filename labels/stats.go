@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// Stats is what a label table holds, counted.
+// Stats counts the content of a label table.
 type Stats struct {
 	Splits     []SplitStats  `json:"splits"`     // in the order of the list Splits
 	Levels     []LevelStats  `json:"levels"`     // of the labelled landmarks, finest first
 	Unlabelled []ReasonStats `json:"unlabelled"` // most landmarks first
 
-	// Outside counts the landmarks and images of the image counts given that the
-	// table has no row for.
+	// Outside counts the landmarks and images of the given image counts that have no
+	// row in the table.
 	Outside struct {
 		Landmarks int `json:"landmarks"`
 		Images    int `json:"images"`
 	} `json:"outside"`
 }
 
-// SplitStats counts the landmarks of a split, and their images where they are known.
+// SplitStats counts the landmarks of a split, and their images if these are known.
 type SplitStats struct {
 	Split          Split `json:"split"`                     // name
 	Landmarks      int   `json:"landmarks"`                 // all of them
@@ -28,8 +28,8 @@ type SplitStats struct {
 	LabelledImages int   `json:"labelled_images,omitempty"` // of the labelled landmarks
 }
 
-// LevelStats counts the classes of a level and the landmarks in each: the fewest,
-// the median (the lower one of two) and the most.
+// LevelStats counts the classes of a level and the landmarks in each. The median is the
+// lower of two.
 type LevelStats struct {
 	Name    string       `json:"name"`              // name
 	Classes int          `json:"classes"`           // with a landmark
@@ -58,8 +58,8 @@ type ReasonStats struct {
 
 const examples = 5
 
-// Stats counts a built table. images gives the images of each landmark; nil where
-// they are not known, unless the rows are images: those are counted.
+// Stats counts a built table. images holds the number of images of each landmark. If it
+// is nil, images are counted only if the rows are images.
 func (t *Table) Stats(images map[LandmarkKey]int) Stats {
 	landmarks := t.landmarks()
 	if images == nil {
@@ -99,7 +99,7 @@ func (t *Table) landmarks() []*LandmarkLabel {
 	return list
 }
 
-// imageRows counts the rows that are images.
+// imageRows returns the number of rows that are images.
 func (t *Table) imageRows() map[LandmarkKey]int {
 	counts := map[LandmarkKey]int{}
 	for i := range t.Rows {
@@ -185,7 +185,7 @@ func unlabelled(landmarks []*LandmarkLabel, images map[LandmarkKey]int) []Reason
 	return list
 }
 
-// example names a landmark for people: its id, and what else is known of it.
+// example describes a landmark for people: its id, and what else is known of it.
 func example(l *LandmarkLabel) string {
 	s := l.Key().String()
 	if l.Tag != "" {

@@ -132,7 +132,7 @@ func TestOneIDSpaceJoinsAcrossSplits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := table.Join(Query); err == nil || !strings.Contains(err.Error(), `l.csv:3: landmark 5 is ["b" "x"], but ["a" "x"] at l.csv:2; want one label a landmark`) {
+	if _, err := table.Join(Query); err == nil || !strings.Contains(err.Error(), `l.csv:3: landmark 5 is ["b" "x"], but ["a" "x"] at l.csv:2; want one label per landmark`) {
 		t.Errorf("error %v", err)
 	}
 }

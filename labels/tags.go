@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Outcome says how the search for a landmark's tag ended.
+// Outcome is how the search for a landmark's tag ended.
 type Outcome string
 
-// The outcomes of stage 1. Only OK carries a tag; every other one is the reason
-// why a landmark has none, and is listed by `hgld labels stats`.
+// The outcomes of stage 1. Only OK has a tag; every other one is the reason why a
+// landmark has none, and `hgld labels stats` lists it.
 const (
 	OK             Outcome = "ok"
 	NoInfobox      Outcome = "no_infobox"      // the page has no Wikidata infobox
@@ -26,7 +26,7 @@ const (
 	Failed         Outcome = "error_final"     // given up; Error says why
 )
 
-// TagValue is one value of "instance of", as the source gives it.
+// TagValue is one value of "instance of" as the source states it.
 type TagValue struct {
 	Raw        string   `json:"raw"`                  // as printed, byte for byte
 	Text       string   `json:"text"`                 // Raw with runs of white space made one space, trimmed, NFC
@@ -35,14 +35,14 @@ type TagValue struct {
 	Qualifiers []string `json:"qualifiers,omitempty"` // texts in parentheses behind the value
 	Link       string   `json:"link,omitempty"`       // target of the value's link on the page
 
-	// Details are the qualifiers one by one, as Wikidata has them. Pages print texts
-	// alone.
+	// Details are the qualifiers one by one, as Wikidata has them. Pages print only
+	// texts.
 	Details []Qualifier `json:"details,omitempty"`
 
 	Extra map[string]json.RawMessage `json:"-"` // unknown fields
 }
 
-// Qualifier says something about a value: since when it holds, or of what.
+// Qualifier qualifies a value: since when it holds, or of what.
 type Qualifier struct {
 	Property string `json:"property"`      // "P580"
 	QID      string `json:"qid,omitempty"` // of a value that is an item
@@ -52,8 +52,8 @@ type Qualifier struct {
 // Outcomes lists every outcome.
 var Outcomes = []Outcome{OK, NoInfobox, NoTag, NoItem, Missing, Deleted, RedirectLoop, Disambiguation, CategoryItem, Several, Malformed, Retryable, Failed}
 
-// Record is one line of tags.jsonl: all that stage 1 found out about one
-// landmark. Fields that a source cannot fill stay empty.
+// Record is one line of tags.jsonl: everything that stage 1 found out about one
+// landmark. Fields that a source does not provide are empty.
 type Record struct {
 	Landmark  LandmarkID `json:"landmark_id"`         // id within its split
 	Split     Split      `json:"split"`               // of the landmark

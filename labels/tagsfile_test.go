@@ -39,17 +39,17 @@ func TestReadTagsNamesTheLineOfAnError(t *testing.T) {
 	record := `{"landmark_id":1,"split":"train","category":"c","outcome":"no_tag"}` + "\n"
 	for name, c := range map[string]struct{ text, want string }{
 		"empty file":        {"", `t:1: is empty; want the header`},
-		"no header":         {record, `t:1: field "hgld_tags" is missing: this is no tags file of hgld`},
+		"no header":         {record, `t:1: field "hgld_tags" is missing: this is not a tags file of hgld`},
 		"newer":             {`{"hgld_tags":3}`, `t:1: format version 3 of hgld_tags is newer than version 2, which this hgld reads; use a newer hgld`},
 		"version 0":         {`{"hgld_tags":0}`, `t:1: format version 0 of hgld_tags does not exist`},
 		"version text":      {`{"hgld_tags":"1"}`, `t:1: value: want a whole number of 64 bits, got string`},
 		"byte order mark":   {"\ufeff" + header, `t:1: begins with a byte order mark`},
 		"no object":         {header + "[]\n", `t:2: want an object {…}, got a list`},
 		"empty line":        {header + "\n" + record, `t:2: is empty; want a JSON object`},
-		"cut short":         {header + record[:30], `t:2: the JSON text breaks off`},
-		"garbage behind":    {header + strings.TrimSpace(record) + " x\n", `t:2: more text after the end`},
-		"two on a line":     {header + strings.TrimSpace(record) + record, `t:2: more text after the end`},
-		"no JSON":           {header + "{'a':1}\n", `t:2: no valid JSON: invalid character '\''`},
+		"cut short":         {header + record[:30], `t:2: the JSON text is incomplete`},
+		"garbage behind":    {header + strings.TrimSpace(record) + " x\n", `t:2: there is text after the JSON value`},
+		"two on a line":     {header + strings.TrimSpace(record) + record, `t:2: there is text after the JSON value`},
+		"no JSON":           {header + "{'a':1}\n", `t:2: not valid JSON: invalid character '\''`},
 		"key twice":         {header + record + `{"landmark_id":2,"split":"train","landmark_id":3}`, `t:3: field "landmark_id" occurs twice in one object`},
 		"key twice escaped": {header + record + `{"tag":"a","t\u0061g":"b"}`, `t:3: field "tag" occurs twice`},
 		"key twice within":  {header + record + `{"new":[{"a":1,"a":2}]}`, `t:3: field "a" occurs twice`},
@@ -67,9 +67,9 @@ func TestReadTagsNamesTheLineOfAnError(t *testing.T) {
 		"id negative":       {header + `{"landmark_id":-1,"split":"train","outcome":"no_tag"}`, `t:2: landmark_id -1 is negative`},
 		"split":             {header + `{"landmark_id":1,"split":"Train","outcome":"no_tag"}`, `t:2: unknown split "Train"; want one of [train index`},
 		"outcome":           {header + `{"landmark_id":1,"split":"train","outcome":"fine"}`, `t:2: unknown outcome "fine"`},
-		"ok without tag":    {header + `{"landmark_id":1,"split":"train","outcome":"ok"}`, `t:2: outcome ok, but no tag`},
+		"ok without tag":    {header + `{"landmark_id":1,"split":"train","outcome":"ok"}`, `t:2: outcome ok without a tag`},
 		"tag without ok":    {header + `{"landmark_id":1,"split":"train","outcome":"no_tag","tag":"x"}`, `t:2: outcome no_tag, but tag "x"`},
-		"landmark twice":    {header + record + record, `t:3: train landmark 1 stands in line 2 already`},
+		"landmark twice":    {header + record + record, `t:3: train landmark 1 is in line 2 already`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := ReadTags(strings.NewReader(c.text), "t")
@@ -95,7 +95,7 @@ func TestTagsWriterRefusesWhatAReaderWould(t *testing.T) {
 		"no split":   {with(func(r *Record) { r.Split = "" }), `unknown split ""`},
 		"not UTF-8":  {with(func(r *Record) { r.Landmark, r.Tag = 2, "Vi\xf1a" }), "text is not UTF-8"},
 		"NUL":        {with(func(r *Record) { r.Landmark, r.Raw = 2, "a\x00" }), "text holds a NUL"},
-		"long":       {with(func(r *Record) { r.Landmark, r.Raw = 2, strings.Repeat("x", maxLine) }), "a reader takes 1048576"},
+		"long":       {with(func(r *Record) { r.Landmark, r.Raw = 2, strings.Repeat("x", maxLine) }), "readers accept 1048576"},
 		"own extra":  {with(func(r *Record) { r.Landmark = 2; r.Extra = extra("tag", `"x"`) }), `extra field "tag" is one of hgld's own`},
 		"extra text": {with(func(r *Record) { r.Landmark = 2; r.Extra = extra("x", `{`) }), `extra field "x": unexpected end`},
 	} {

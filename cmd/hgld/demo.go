@@ -47,7 +47,7 @@ func demoCommand() *cli.Command {
 	}
 }
 
-// runDemo runs the demo by the commands of this program.
+// runDemo runs the demo with the commands of this program.
 func runDemo(ctx context.Context, o demo.Options) error {
 	o.Run = runIsolated
 	o.Embed = func(ctx context.Context, dir string, runs []string) (demo.Pictures, [][][]float32, error) {
@@ -56,15 +56,15 @@ func runDemo(ctx context.Context, o demo.Options) error {
 	err := demo.Run(ctx, o)
 	switch {
 	case errors.As(err, new(*demo.StoppedError)):
-		return withHint(withCode(exitInterrupted, err), "the demo begins anew: hgld demo --out another-folder")
+		return withHint(withCode(exitInterrupted, err), "the demo cannot be continued; start it again: hgld demo --out another-folder")
 	case errors.Is(err, demo.ErrInUse):
 		return withHint(withCode(exitUsage, err), "name a folder that does not exist yet: hgld demo --out new-folder")
 	}
 	return err
 }
 
-// runIsolated runs a command in a project and takes no settings from the environment,
-// which are those of other projects. Items that fail are no error.
+// runIsolated runs a command in a project without the settings in the environment,
+// which belong to other projects. Failed items are not an error.
 func runIsolated(ctx context.Context, stdout, stderr io.Writer, dir, command string, args ...string) error {
 	line := append(append([]string{"hgld"}, strings.Fields(command)...), "--project", dir)
 	line = append(line, args...)
@@ -76,10 +76,10 @@ func runIsolated(ctx context.Context, stdout, stderr io.Writer, dir, command str
 	return nil
 }
 
-// isolated is the key of the application's metadata that leaves out the environment.
+// isolated is the metadata key of an application that ignores HGLD_* variables.
 const isolated = "isolated"
 
-// heldOut are the images of the classes that the training left out.
+// heldOut is the images of the classes that the training held out.
 type heldOut struct {
 	train.Dataset
 	data *openData
@@ -88,7 +88,8 @@ type heldOut struct {
 // Close closes the shards.
 func (h heldOut) Close() error { return h.data.close() }
 
-// embedHeldOut embeds the held-out images of the demo's project by each of its models.
+// embedHeldOut embeds the held-out images of the demo's project with each of its
+// models.
 func embedHeldOut(ctx context.Context, o *demo.Options, dir string, runs []string) (_ demo.Pictures, rows [][][]float32, err error) {
 	choice := defaultData()
 	choice.Data, choice.HoldOut = filepath.Join(dir, choice.Data), 0.33

@@ -88,7 +88,7 @@ func TestInterruptedDemoPromisesNoContinuation(t *testing.T) {
 	if code := reportError(runDemo(ctx, o), &stderr); code != exitInterrupted {
 		t.Errorf("exit code %d, want %d", code, exitInterrupted)
 	}
-	if text := stderr.String(); !strings.Contains(text, "the demo begins anew") || strings.Contains(text, "continues") {
+	if text := stderr.String(); !strings.Contains(text, "the demo cannot be continued") || strings.Contains(text, "the same command continues") {
 		t.Errorf("message %q", text)
 	}
 }

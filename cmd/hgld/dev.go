@@ -35,7 +35,7 @@ func fakeWikimediaCommand() *cli.Command {
 			"3 a second, at most 10 concurrent pages and 20 a second, no request before Retry-After has passed.\n" +
 			"When it ends, it prints how many requests broke a rule.",
 		Flags: append(commonFlags(),
-			&cli.IntFlag{Name: "port", Usage: "`PORT` to serve on; 0: any that is free", Value: 8099},
+			&cli.IntFlag{Name: "port", Usage: "`PORT` to serve on; 0: any free one", Value: 8099},
 			&cli.IntFlag{Name: "landmarks", Usage: "`N` landmarks; GLDv2 has 304391", Value: 1000},
 			&cli.StringFlag{Name: "categories", Usage: "`FILE` to write with the landmarks and their categories",
 				Value: "categories.csv"},
@@ -49,7 +49,7 @@ func fakeWikimediaCommand() *cli.Command {
 	}
 }
 
-// serveFakeWikimedia is `hgld dev fake-wikimedia`.
+// serveFakeWikimedia runs `hgld dev fake-wikimedia`.
 func serveFakeWikimedia(c *cli.Context) (err error) {
 	n, failures := c.Int("landmarks"), c.Float64("failures")
 	if n < 1 || n > 10_000_000 || !(failures >= 0 && failures < 1) {
@@ -111,7 +111,7 @@ func reportFakeWikimedia(j *job, site *fakecommons.Server, log string) error {
 
 func writeFakeCategories(path string, pages []fakecommons.Category) error {
 	if _, err := os.Stat(path); err == nil {
-		return usagef("%s is there already; name another file: --categories fake.csv", path)
+		return usagef("%s exists already; name another file: --categories fake.csv", path)
 	}
 	f, err := atomicfile.Create(path)
 	if err != nil {
@@ -124,7 +124,8 @@ func writeFakeCategories(path string, pages []fakecommons.Category) error {
 	return f.Commit()
 }
 
-// writeExpected writes a CSV of landmark_id, outcome and tag; nothing where path is "".
+// writeExpected writes a CSV of landmark_id, outcome and tag. It writes nothing if path
+// is "".
 func writeExpected(path string, pages []fakecommons.Category) error {
 	if path == "" {
 		return nil

@@ -15,20 +15,20 @@ import (
 
 func evalCompareCommand() *cli.Command {
 	return &cli.Command{
-		Name: "compare", Usage: "results side by side, and beside a paper's row", ArgsUsage: "FILE...",
+		Name: "compare", Usage: "compare results with each other, or with a row of a paper", ArgsUsage: "FILE...",
 		Description: "  hgld eval compare a.json b.json                        every metric of both\n" +
 			"  hgld eval compare --resample class a.json b.json       intervals and tests over whole classes\n" +
 			"  hgld eval compare --format latex a.json b.json         a table for a paper\n" +
 			"  hgld eval compare --paper sop/happier eval.json        the columns of the recipe's tables\n" +
 			"  hgld eval compare --paper sop/happier                  the row of the paper alone",
 		Flags: append(commonFlags(), &cli.StringFlag{Name: "paper",
-			Usage: "`RECIPE` whose rows of the tables are quoted (hgld train recipe list)"},
+			Usage: "compare with the published rows of `RECIPE` (hgld train recipe list)"},
 			&cli.BoolFlag{Name: "other-data",
-				Usage: "with --paper: show results of other data than the paper's as well"},
+				Usage: "with --paper: also show results of other data than the paper's"},
 			&cli.StringFlag{Name: "resample", Value: "query",
-				Usage: "what intervals and tests take as one: `UNIT` query, or class with all its queries"},
+				Usage: "`UNIT` to resample for intervals and tests: query, or class with all its queries"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of intervals and tests"},
-			&cli.StringFlag{Name: "format", Value: "text", Usage: "of the tables: `FORMAT` text, markdown, latex or csv"}),
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the tables: text, markdown, latex or csv"}),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {
@@ -59,7 +59,7 @@ type compareOptions struct {
 
 func (o compareOptions) check(files int) error {
 	if files == 0 && o.paper == "" {
-		return usagef("name the results of `hgld eval run`, or a paper's row by --paper")
+		return usagef("name results of `hgld eval run`, or a recipe by --paper")
 	}
 	if _, known := units[o.resample]; !known {
 		return usagef("--resample is %.80q, want query or class", o.resample)
@@ -133,8 +133,8 @@ func runEvalCompare(j *job, o compareOptions) error {
 	return nil
 }
 
-// fitsPaper refuses results of other data than the recipe's, as far as their levels
-// and queries tell; where they are allowed it says so.
+// fitsPaper rejects results of other data than the recipe's, judging by their levels
+// and queries. If they are allowed, it reports them.
 func fitsPaper(j *job, r *recipe.Recipe, results []*train.Result, otherData bool) error {
 	for i, result := range results {
 		if r.Fits(result) {
@@ -144,10 +144,10 @@ func fitsPaper(j *job, r *recipe.Recipe, results []*train.Result, otherData bool
 		if r.Queries > 0 {
 			queries = fmt.Sprintf(" and %d queries", r.Queries)
 		}
-		err := usagef("%s was measured on %d queries of %d levels (%s), and %s is of data with %d levels%s: %s",
+		err := usagef("%s was measured on %d queries of %d levels (%s), but %s is of data with %d levels%s: %s",
 			j.args[i], result.Queries, len(result.Levels), strings.Join(result.Levels, ", "), r.Name, len(r.Classes), queries, r.Data)
 		if !otherData {
-			return withHint(err, "name a result of that data; --other-data shows this one all the same")
+			return withHint(err, "name a result of that data; --other-data shows this one anyway")
 		}
 		j.say("%v", err)
 	}

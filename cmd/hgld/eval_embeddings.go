@@ -14,11 +14,11 @@ import (
 	"hgld/train/evaluation"
 )
 
-// evalEmbeddings measures vectors from files.
+// evalEmbeddings evaluates vectors from files.
 func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, error) {
 	s.Labels, s.GalleryLabels = embeddings.Beside(s.Labels, s.Embeddings), embeddings.Beside(s.GalleryLabels, s.GalleryEmbeddings)
 	if s.Labels == "" {
-		return nil, usagef("--embeddings needs --labels, one row for each vector")
+		return nil, usagef("--embeddings needs --labels with one row per vector")
 	}
 	if (s.GalleryEmbeddings == "") != (s.GalleryLabels == "") {
 		return nil, usagef("--gallery-embeddings and --gallery-labels go together")
@@ -68,15 +68,15 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 	return r, outputs.Finish(j.ctx, r, err)
 }
 
-// sayWithoutPositives names the levels at which no two items share a class. A table
-// whose first column numbers or names its rows has such a one.
+// sayWithoutPositives reports the levels at which no two items share a class. A column
+// that numbers or names the rows looks like such a level.
 func sayWithoutPositives(j *job, r *train.Result) {
 	for l, level := range r.Levels {
 		without := func(v train.Value) bool {
 			return strings.HasSuffix(v.Key, fmt.Sprintf("_level%d", l)) && v.Skipped == r.Queries
 		}
 		if slices.ContainsFunc(r.Values, without) {
-			j.say("level %q: no query has an item of its class to find; if the column only names the rows, call it id", level)
+			j.say("level %q: no query has another item of its class; if the column only names the rows, call it id", level)
 		}
 	}
 }
@@ -105,8 +105,8 @@ func (j *job) side(b device.Backend, classes *embeddings.Classes, file, labelFil
 		if watched.First < len(ids) {
 			name = fmt.Sprintf(" (%s)", ids[watched.First])
 		}
-		j.say("careful: %d of %d vectors of %s are all zeros, row %d%s first; all their scores are 0, so that "+
-			"they rank by row and say nothing: look for images that were not embedded, and leave them out",
+		j.say("careful: %d of %d vectors of %s are all zeros, row %d%s first; all their scores are 0, so "+
+			"their ranking is arbitrary: look for images that were not embedded, and leave them out",
 			watched.Count, len(list), file, watched.First, name)
 	}
 	return train.Side{Vectors: a, Labels: list, IDs: ids}, nil

@@ -9,9 +9,9 @@ import (
 	"hgld/train/evaluation"
 )
 
-// outputs opens what the settings ask for. With same, query i is row i of the
-// gallery; else self is its row there, if it has one. classes names the classes of
-// a level.
+// outputs opens the outputs in the settings. With same, query i is row i of the
+// gallery; otherwise self holds its row there, if it has one. classes returns the names
+// of the classes of a level.
 func (s *evalSettings) outputs(j *job, levels []string, query, gallery evaluation.Items, same bool, self []int32,
 	classes func(level int) []string) (*evaluation.Outputs, error) {
 	var list []evaluation.Output

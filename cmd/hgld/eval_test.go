@@ -151,7 +151,7 @@ func TestEvalSaysWhatIsOddInItsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errs := run(t, "eval", "run", "--embeddings", "zero.npy", "--labels", "z.csv")
-	for _, hint := range []string{"1 of 3 vectors of zero.npy are all zeros, row 1 first", `level "path": no query has an item of its class`} {
+	for _, hint := range []string{"1 of 3 vectors of zero.npy are all zeros, row 1 first", `level "path": no query has another item of its class`} {
 		if code != 0 || !strings.Contains(errs, hint) {
 			t.Errorf("exit code %d, want %q\n%s", code, hint, errs)
 		}

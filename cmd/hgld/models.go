@@ -37,8 +37,8 @@ func modelsCommand() *cli.Command {
 		})
 }
 
-// knownModel is a network that weights may fit: a backbone alone, or a net around
-// one.
+// knownModel is a network that weights may fit: a backbone, or a complete network
+// around one.
 type knownModel struct {
 	Name       string          `json:"name"`
 	About      string          `json:"about"`
@@ -61,7 +61,7 @@ type modelWeights struct {
 	Licence string `json:"licence"`
 }
 
-// unstated is printed where a library names no licence for its weights.
+// unstated is printed if a library states no licence for its weights.
 const unstated = "not stated with the weights"
 
 // knownModels declares every backbone and every published net.
@@ -101,7 +101,7 @@ func knownModels() ([]knownModel, error) {
 	return list, nil
 }
 
-// modelNamed finds one of the networks.
+// modelNamed returns a network by name.
 func modelNamed(list []knownModel, name string) (knownModel, error) {
 	var names []string
 	for _, m := range list {
@@ -137,7 +137,7 @@ func listModels(c *cli.Context) error {
 	return nil
 }
 
-// source is the last column of the list.
+// source returns the last column of the list.
 func (m knownModel) source() string {
 	if m.Net {
 		return fmt.Sprintf("%s, %s, %s; %s", m.Backbone, m.model.Pooling, m.model.Standard, m.Released)
@@ -200,7 +200,7 @@ func showModel(c *cli.Context) error {
 	return nil
 }
 
-// shapeText is a shape as people write it.
+// shapeText formats a shape.
 func shapeText(dims []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(dims), " ", "×"), "[]")
 }

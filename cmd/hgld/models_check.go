@@ -15,7 +15,7 @@ import (
 	"hgld/train/nn"
 )
 
-// modelFit is how a file of weights compares with a network.
+// modelFit compares a file of weights with a network.
 type modelFit struct {
 	Name       string   `json:"name"`
 	Fits       bool     `json:"fits"`
@@ -26,8 +26,8 @@ type modelFit struct {
 
 func (f modelFit) differences() int { return len(f.Missing) + len(f.Unexpected) + len(f.Shapes) }
 
-// shownFits is how many of the nearest networks are printed for a file that fits
-// none, and shownNames how many names of a kind.
+// shownFits is the number of networks printed for a file that fits none, and shownNames
+// the number of tensor names of each kind.
 const (
 	shownFits  = 3
 	shownNames = 5

@@ -17,7 +17,7 @@ import (
 	"hgld/train/history"
 )
 
-// runGroup is runs that differ in nothing but their seeds, or a single run.
+// runGroup is a group of runs that differ only in their seeds, or a single run.
 type runGroup struct {
 	Name    string                    `json:"name"`
 	Runs    []string                  `json:"runs"`
@@ -38,9 +38,9 @@ func runsCompareCommand() *cli.Command {
 			"                                          and 95 % intervals of the differences, seed by seed\n" +
 			"  hgld runs compare --seeds --metrics R@1_level0,H-AP --format markdown runs/*",
 		Flags: append(commonFlags(),
-			&cli.BoolFlag{Name: "seeds", Usage: "take runs that differ in seed and hold_out_seed alone together, and compare the groups seed by seed"},
-			&cli.StringSliceFlag{Name: "metrics", Usage: "rows of the table, as `KEYS` of eval.json; without them all"},
-			&cli.StringFlag{Name: "format", Value: "text", Usage: "of the table: `FORMAT` text, markdown or csv"}),
+			&cli.BoolFlag{Name: "seeds", Usage: "group runs that differ only in seed and hold_out_seed, and compare the groups seed by seed"},
+			&cli.StringSliceFlag{Name: "metrics", Usage: "rows of the table, as `KEYS` of eval.json (default: all)"},
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the table: text, markdown or csv"}),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {
@@ -83,7 +83,7 @@ func runsCompareCommand() *cli.Command {
 	}
 }
 
-// groupRuns puts runs into groups by their settings; without seeds each is its own.
+// groupRuns groups runs by their settings. Without seeds, each run is its own group.
 func groupRuns(runs []*pastRun, seeds bool) []*runGroup {
 	var groups []*runGroup
 	for _, r := range runs {
@@ -106,7 +106,7 @@ func groupRuns(runs []*pastRun, seeds bool) []*runGroup {
 	return groups
 }
 
-// sayMixture warns of results that are not of the same images.
+// sayMixture warns if the results are of different images.
 func sayMixture(j *job, runs []*pastRun) {
 	for _, r := range runs {
 		if a, b := runs[0].Result, r.Result; a != nil && b != nil && a.On != b.On {
@@ -116,8 +116,8 @@ func sayMixture(j *job, runs []*pastRun) {
 	}
 }
 
-// commonStart is what the names of run directories begin with, without the
-// separator that a seed would follow.
+// commonStart returns the common prefix of the names of run directories, without the
+// separator before a seed.
 func commonStart(dirs []string) string {
 	start := filepath.Base(dirs[0])
 	for _, d := range dirs[1:] {
@@ -146,7 +146,7 @@ func otherSettings(a, b *pastRun, butSeeds bool) [][3]string {
 	return list
 }
 
-// resultsOf lists the last evaluations of runs; nil stands for none.
+// resultsOf returns the last evaluations of runs, nil for a run without one.
 func resultsOf(runs []*pastRun) (list []*train.Result) {
 	for _, r := range runs {
 		list = append(list, r.Result)
@@ -165,7 +165,7 @@ func (g *runGroup) measure(keys []string) {
 	}
 }
 
-// sampleText prints a mean, and its deviation if there are several values.
+// sampleText formats a mean, and its deviation if there are several values.
 func sampleText(m history.Sample) string {
 	s := decimals(m.Mean, 2, "–")
 	if m.Count > 1 {
@@ -174,7 +174,7 @@ func sampleText(m history.Sample) string {
 	return s
 }
 
-// groupWriters print the table in the formats there are.
+// groupWriters holds the function that prints the table in each format.
 var groupWriters = map[string]func(j *job, groups []*runGroup, keys []string) error{
 	"text": writeGroupsText, "markdown": writeGroupsMarkdown, "csv": writeGroupsCSV,
 }

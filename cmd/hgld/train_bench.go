@@ -10,7 +10,7 @@ import (
 	"hgld/train"
 )
 
-// benchResult is what `hgld train bench` measures. Times are in milliseconds.
+// benchResult is the result of `hgld train bench`. Times are in milliseconds.
 type benchResult struct {
 	Backbone string `json:"backbone"`
 	Loss     string `json:"loss"`
@@ -21,21 +21,21 @@ type benchResult struct {
 	train.StepTimes
 }
 
-// benchWarmUp steps are not measured: the first allocates and records, and the
-// loader is ahead in those after it.
+// benchWarmUp is the number of steps that are not measured: the first allocates and
+// records, and in the next ones the loader is still ahead.
 const benchWarmUp = 3
 
 func trainBenchCommand() *cli.Command {
 	stage := trainStage()
 	return &cli.Command{
-		Name: "bench", Usage: "how many images a second a training takes, and where it waits",
+		Name: "bench", Usage: "measure the speed of a training, and where it waits",
 		Description: "  hgld train bench                        with the settings of hgld.yaml, on its shards\n" +
 			"  hgld train bench --measure 50 -o model.backbone.name=resnet50 -o sampler.batch=128\n" +
 			"  hgld train bench --config run.yaml --json\n\n" +
 			"  Nothing is kept: no run directory, no evaluation.",
 		Flags: slices.Concat(flagsOf(stage.Defaults()), commonFlags(), []cli.Flag{
 			overrideFlag(), configFlag(), deviceFlag(),
-			&cli.IntFlag{Name: "measure", Value: 20, Usage: "`STEPS` to measure, after 3 that are not"},
+			&cli.IntFlag{Name: "measure", Value: 20, Usage: "`STEPS` to measure, after 3 for warm-up"},
 		}),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)

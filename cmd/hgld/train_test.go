@@ -164,9 +164,9 @@ func TestTrainRunNamesWrongSettings(t *testing.T) {
 		"there are no validation classes":       {"-o", "run.evaluate=3", "--query", "test"},
 		`did you mean "validation"`:             {"-o", "run.watch=validaton"},
 		"train.hold_out is -0.1, want a number": {"--hold-out", "-0.1"},
-		"--dry-run and --profile are two":       {"--dry-run", "--profile"},
+		"--dry-run and --profile exclude":       {"--dry-run", "--profile"},
 		"a loss falls in 2 steps":               {"--overfit", "--limit", "1"},
-		"no query split ranks it":               {"--gallery", "train"},
+		"but no query split ranks it":           {"--gallery", "train"},
 		`did you mean "sampler.settings"`:       {"-o", "sampler.setting=1"},
 		"input.resize is 12, less than":         {"-o", "input.resize=12"},
 	} {
