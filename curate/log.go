@@ -92,11 +92,11 @@ type Contents struct {
 	Edits  []Edit
 	Torn   *Torn // nil if the log ends as it should
 
-	size   int64  // of the good lines
-	crc    uint32 // of the last one
-	end    bool   // whether the last one has its line end
-	stale  []count // of lines before the last one that still have digits
-	last   count   // of the last one
+	size  int64   // of the good lines
+	crc   uint32  // of the last one
+	end   bool    // whether the last one has its line end
+	stale []count // of lines before the last one that still have digits
+	last  count   // of the last one
 }
 
 // ReadLog reads a log and changes nothing. A log that is not as it was written is

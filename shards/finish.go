@@ -137,7 +137,7 @@ func (b *builder) levels() []Level {
 }
 
 // removeStale removes the shards and companions of an earlier build that this one
-// does not have.
+// does not have. They must not come back beside the new manifest after a power cut.
 func (b *builder) removeStale(m *Manifest) error {
 	for _, name := range companionFiles() {
 		if m.companion(name) == nil {
@@ -161,5 +161,5 @@ func (b *builder) removeStale(m *Manifest) error {
 			}
 		}
 	}
-	return nil
+	return errors.Join(atomicfile.SyncDir(filepath.Join(b.dir, "data")), atomicfile.SyncDir(b.dir))
 }

@@ -62,6 +62,7 @@ var internalMay = map[string][]string{
 	"internal/atomicfile":     {"internal/filelock"},
 	"internal/blas":           {"internal/dlopen"},
 	"internal/goldens/traces": {"internal/goldens", "internal/tensorfile"},
+	"internal/powercut":       {"internal/iotrace"},
 	"internal/settings":       {"internal/registry"},
 	"internal/tensorboard":    {"internal/atomicfile", "internal/protowire"},
 	"internal/tensorfile":     {"internal/half"},
