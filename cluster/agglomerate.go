@@ -9,50 +9,57 @@ import (
 	"hgld/internal/blas"
 )
 
-// Linkage says how far two clusters of an Agglomerate run are apart.
+// Linkage is the distance between two clusters of an Agglomerate run.
 type Linkage int
 
 const (
-	// Ward is the root of twice the growth of the inertia by a merge (Ward, JASA 58,
-	// 1963), in SciPy's scale: √(2ab/(a+b)) · ‖c_A − c_B‖ for clusters of a and b rows
-	// with the means c_A and c_B.
+	// Ward is the square root of twice the increase of the inertia by a merge (Ward,
+	// JASA 58, 1963), on SciPy's scale: √(2ab/(a+b)) · ‖c_A − c_B‖ for clusters of a and b
+	// rows with the means c_A and c_B.
 	Ward Linkage = iota
-	// Average is the mean Euclidean distance of a row of the one to a row of the
-	// other (UPGMA).
+	// Average is the mean Euclidean distance between a row of one cluster and a row of
+	// the other (UPGMA).
 	Average
 )
 
-// String is the linkage's name in Methods.
+// String returns the linkage's name in Methods.
 func (l Linkage) String() string { return [...]string{Ward: "ward", Average: "average"}[l] }
 
-// Merge is one step of a Tree: the clusters A and B become one of Size rows.
-// Clusters 0 … N−1 are the rows, and N+m is what merge m made.
+// Merge is one step of a Tree: the clusters A and B become one. Clusters 0 … N−1 are
+// the rows, and cluster N+m is the result of merge m.
 type Merge struct {
-	A, B   int // A < B
+	// A and B are the merged clusters, A < B.
+	A, B int
+	// Height is their distance.
 	Height float64
-	Size   int
+	// Size is the number of rows of the result.
+	Size int
 }
 
-// Tree is the result of agglomerative clustering, N−1 merges by rising height.
+// Tree is the result of agglomerative clustering.
 type Tree struct {
-	Rows    int
+	// Rows is the number of rows, N.
+	Rows int
+	// Linkage is the distance that it was made by.
 	Linkage Linkage
-	Merges  []Merge
+	// Merges are the N−1 merges by ascending height.
+	Merges []Merge
 }
 
-// Agglomerate merges the two nearest clusters until one is left, on a triangle of
-// float32 distances: 2N² bytes, O(N²·D) time. Products are lib's; nil means gonum.
+// Agglomerate merges the two nearest clusters until one is left. It keeps a triangle of
+// float32 distances: 2N² bytes, O(N²·D) time. lib computes the matrix products; nil
+// means gonum.
 //
-// Neither linkage lets a merge bring a third cluster nearer than the nearer of the
-// two was, so clusters that are each other's nearest may be merged in any order:
-// all such pairs in rounds while there are many, then one after the other by the
+// With either linkage a merge never brings a third cluster nearer than the nearer of
+// the two was. Pairs of clusters that are each other's nearest may therefore be merged
+// in any order: in rounds while there are many, then one after the other along the
 // chain of nearest neighbours (Murtagh, The Computer Journal 26, 1983).
 //
-// Distances of merged clusters follow Lance and Williams in float32, which only
-// decides between neighbours; heights of Ward are computed from the means in
-// float64, those of Average are the distances. Of clusters equally near, the one
-// the chain came from is taken, else the one of the lowest row. A cancelled ctx
-// ends it with ctx's error.
+// Distances of merged clusters follow Lance and Williams in float32; they only decide
+// which clusters are neighbours. Heights of Ward are computed from the means in
+// float64; those of Average are the distances. Of equally near clusters the one that
+// the chain came from is taken, otherwise the one of the lowest row. If ctx is
+// cancelled, the error is that of ctx.
 func Agglomerate(ctx context.Context, x Matrix, linkage Linkage, lib blas.Library) (*Tree, error) {
 	if x.Rows == 0 {
 		return nil, fmt.Errorf("cluster: agglomerate: no rows")
@@ -67,7 +74,7 @@ func Agglomerate(ctx context.Context, x Matrix, linkage Linkage, lib blas.Librar
 	return t, nil
 }
 
-// grow is Agglomerate of rows that are known to be finite.
+// grow is Agglomerate for rows that are known to be finite.
 func grow(ctx context.Context, x Matrix, linkage Linkage, lib blas.Library) (*Tree, error) {
 	p, err := KMeans{}.prepare(x)
 	if err != nil {
@@ -80,9 +87,9 @@ func grow(ctx context.Context, x Matrix, linkage Linkage, lib blas.Library) (*Tr
 	return c.tree(ctx)
 }
 
-// triangle holds a distance for every pair of slots, once, in blocks of side ×
-// side: a cache line for each row of a block, so that a column, which a chain reads
-// as often as a row, does not touch a page of memory for each of its numbers.
+// triangle holds the distance of every pair of slots once, in blocks of side × side.
+// Each row of a block is a cache line, so that reading a column, which a chain does as
+// often as reading a row, does not touch a memory page for each number.
 type triangle []float32
 
 const (
@@ -96,7 +103,7 @@ func newTriangle(n int) triangle {
 	return make(triangle, blocks*(blocks+1)/2<<blockBits)
 }
 
-// row returns where the row of slot i begins; column j < i lies at across(j).
+// row returns the offset of the row of slot i; column j < i is at across(j).
 func row(i int) int {
 	block := i >> sideBits
 	return block*(block+1)/2<<blockBits + i&(side-1)<<sideBits
@@ -104,25 +111,26 @@ func row(i int) int {
 
 func across(j int) int { return j>>sideBits<<blockBits + j&(side-1) }
 
-// at is the distance of two different slots.
+// at returns the distance of two different slots.
 func (d triangle) at(i, j int) *float32 {
 	return &d[row(max(i, j))+across(min(i, j))]
 }
 
-// chain is a run of Agglomerate. A cluster lives in the slot of one of its rows.
+// chain is a run of Agglomerate. A cluster occupies the slot of one of its rows.
 type chain struct {
 	*problem
 	linkage Linkage
 	d       triangle
 	sizes   []int
-	origin  []int       // row that each slot was at first
+	origin  []int       // original row of each slot
 	active  []int       // slots that hold a cluster, ascending
 	sums    [][]float64 // of the rows; nil for a single row
-	path    []int       // each slot the nearest neighbour of the one before
+	path    []int       // slots, each the nearest neighbour of the one before
 	merges  []joined
 }
 
-// newChain begins with every row in its own slot, and returns the nearest of each.
+// newChain starts with every row in its own slot, and returns the nearest neighbour of
+// each.
 func newChain(lib blas.Library, p *problem, linkage Linkage) (*chain, *nearest) {
 	n := p.y.Rows
 	c := &chain{problem: p, linkage: linkage, sizes: make([]int, n), sums: make([][]float64, n), origin: make([]int, n)}
@@ -148,14 +156,14 @@ func (c *chain) tree(ctx context.Context) (*Tree, error) {
 	return c.order(), nil
 }
 
-// joined is a merge as the chain finds it: not yet in the order of heights.
+// joined is a merge as the chain finds it, before sorting by height.
 type joined struct {
-	kept, gone int // rows that the slots were at first
+	kept, gone int // original rows of the slots
 	height     float64
 }
 
-// follow extends the chain until its last two clusters are each other's nearest,
-// and merges them.
+// follow extends the chain until its last two clusters are each other's nearest, and
+// merges them.
 func (c *chain) follow() {
 	if len(c.path) == 0 {
 		c.path = append(c.path, c.active[0])
@@ -177,7 +185,7 @@ func (c *chain) follow() {
 	}
 }
 
-// nearest finds the slot nearest to i; best is as near as near and stays unless
+// nearest returns the slot nearest to i. best, at the distance near, stays unless
 // another is nearer.
 func (c *chain) nearest(i, best int, near float32) int {
 	cut, _ := slices.BinarySearch(c.active, i)
@@ -202,8 +210,8 @@ func (c *chain) nearest(i, best int, near float32) int {
 	return best
 }
 
-// merge joins the cluster of slot gone into that of kept > gone, whose part of
-// the triangle lies together.
+// merge joins the cluster of slot gone into that of kept > gone, whose part of the
+// triangle is contiguous.
 func (c *chain) merge(gone, kept int) {
 	apart := *c.d.at(kept, gone)
 	at, _ := slices.BinarySearch(c.active, gone)
@@ -218,7 +226,7 @@ func (c *chain) merge(gone, kept int) {
 	c.join(gone, kept, apart)
 }
 
-// join notes the merge of two slots that are apart so far; the cluster is then in
+// join records the merge of two slots at the distance apart. The cluster is then in
 // slot kept.
 func (c *chain) join(gone, kept int, apart float32) {
 	height := float64(apart)
@@ -229,9 +237,9 @@ func (c *chain) join(gone, kept int, apart float32) {
 	c.merges = append(c.merges, joined{c.origin[kept], c.origin[gone], height})
 }
 
-// merger has the distance of other clusters to one that is made of two.
+// merger computes the distance of other clusters to a merged one.
 type merger struct {
-	a, b, apart float64 // rows of the two, and how far apart they are
+	a, b, apart float64 // numbers of rows of the two, and their distance
 	ward        bool
 }
 
@@ -239,8 +247,8 @@ func (c *chain) weigh(a, b int, apart float32) merger {
 	return merger{float64(c.sizes[a]), float64(c.sizes[b]), float64(apart), c.linkage == Ward}
 }
 
-// between is the distance of a cluster of so many rows from the one made of two
-// that are from and to away.
+// between returns the distance of a cluster with the given number of rows to the merged
+// one, from its distances to the two parts.
 func (m *merger) between(from, to float32, rows int) float32 {
 	if !m.ward {
 		return float32((m.a*float64(from) + m.b*float64(to)) / (m.a + m.b))
@@ -249,7 +257,7 @@ func (m *merger) between(from, to float32, rows int) float32 {
 	return float32(((m.a+n)*float64(from) + (m.b+n)*float64(to) - n*m.apart) / (m.a + m.b + n))
 }
 
-// wardHeight is the height of a merge from the sums of the rows, which it joins.
+// wardHeight returns the height of a merge from the sums of the rows, which it joins.
 func (c *chain) wardHeight(gone, kept int) float64 {
 	s, t := c.sum(gone), c.sum(kept)
 	a, b := float64(c.sizes[gone]), float64(c.sizes[kept])
@@ -274,9 +282,8 @@ func (c *chain) sum(slot int) []float64 {
 	return s
 }
 
-// order puts the merges in the order of their heights. Rounding may put a merge below one that it is
-// made of; it is raised to that one's height, so that a merge never comes before
-// its parts.
+// order sorts the merges by height. Rounding may put a merge below one of its parts; it
+// is raised to that height, so that it never comes before its parts.
 func (c *chain) order() *Tree {
 	n := c.x.Rows
 	floor := make([]float64, n)
@@ -307,8 +314,8 @@ func (c *chain) order() *Tree {
 	return t
 }
 
-// Cut returns the cluster of each row when k clusters are left, numbered in the
-// order of their first rows.
+// Cut returns the cluster of each row when k clusters are left, numbered in the order
+// of their first rows. k must be from 1 to Rows.
 func (t *Tree) Cut(k int) ([]int32, error) {
 	if k < 1 || k > t.Rows {
 		return nil, fmt.Errorf("cluster: cut into %d clusters, want 1 to %d", k, t.Rows)
@@ -334,8 +341,8 @@ func (t *Tree) Cut(k int) ([]int32, error) {
 	return labels, nil
 }
 
-// Partition cuts the tree of the rows x into k clusters and gives them centroids,
-// the means of their rows.
+// Partition cuts the tree of the rows x into k clusters, whose centroids are the means
+// of their rows.
 func (t *Tree) Partition(x Matrix, k int) (*Result, error) {
 	if x.Rows != t.Rows {
 		panic("cluster: the tree of other rows")

@@ -1,10 +1,11 @@
-// Package cluster is stage 2 of hgld: it reads tags.jsonl, the "instance of"
-// tags of stage 1, and writes draft.json, clusters of tags that are a draft of
-// supercategories, with vectors.safetensors beside it.
+// Package cluster is stage 2 of hgld. It reads tags.jsonl, the "instance of" tags of
+// stage 1, and writes draft.json, clusters of tags as a draft of supercategories, and
+// vectors.safetensors.
 //
-// An Encoder turns each distinct tag into a vector, KMeans groups the vectors,
-// and NewDraft names the groups and orders their members for the curator. The
-// same tags, settings and seed give the same files on any number of cores.
+// An Encoder turns each distinct tag into a vector, KMeans clusters the vectors, and
+// NewDraft names the clusters and orders their members for the curator; a Plan runs these
+// steps with the settings of a project. The same tags, settings and seed give the same
+// files on any number of cores.
 //
 // Dimensions: N rows (tags), D embedding, K clusters.
 package cluster
@@ -16,8 +17,10 @@ import (
 
 // Matrix is a dense row-major matrix [Rows, Cols].
 type Matrix struct {
+	// Rows and Cols are the shape.
 	Rows, Cols int
-	Data       []float32
+	// Data has Rows·Cols values, row by row.
+	Data []float32
 }
 
 // NewMatrix returns a matrix of zeros.
@@ -28,9 +31,8 @@ func NewMatrix(rows, cols int) Matrix {
 // Row returns row i; writing to it writes to the matrix.
 func (m Matrix) Row(i int) []float32 { return m.Data[i*m.Cols : (i+1)*m.Cols : (i+1)*m.Cols] }
 
-// Pack copies vectors of equal length, as an Encoder returns them, into a
-// matrix. Vectors of different length or with a value that is not finite are an
-// error that names the row.
+// Pack copies vectors of equal length, as an Encoder returns them, into a matrix. If a
+// vector has another length or a value that is not finite, the error names its row.
 func Pack(vectors [][]float32) (Matrix, error) {
 	if len(vectors) == 0 {
 		return Matrix{}, nil
@@ -57,14 +59,15 @@ func (m Matrix) finite() error {
 	return nil
 }
 
-// normalize returns x with rows of unit length, and the lengths. A row of zeros
-// has no direction and is an error.
+// normalize returns x with rows of unit length, and the original lengths. A row of
+// zeros has no direction and is an error.
 func normalize(x Matrix) (Matrix, []float64, error) {
 	y, norms := NewMatrix(x.Rows, x.Cols), make([]float64, x.Rows)
 	for i := range norms {
 		norms[i] = math.Sqrt(square(x.Row(i)))
 		if norms[i] == 0 {
-			return Matrix{}, nil, fmt.Errorf("vector %d is zero and has no direction; leave the tag out or cluster with Euclidean distances", i)
+			return Matrix{}, nil, fmt.Errorf("vector %d is zero and has no direction; leave the tag out or cluster with "+
+				"Euclidean distances", i)
 		}
 		for j, v := range x.Row(i) {
 			y.Data[i*x.Cols+j] = float32(float64(v) / norms[i])

@@ -9,26 +9,26 @@ import (
 	"hgld/labels"
 )
 
-// neighbours is how many closest clusters a cluster of a draft lists: as many as
-// a curator is offered with the keys 1 to 5.
+// neighbours is the number of nearest clusters that a cluster of a draft lists: as many
+// as a curator is offered by the keys 1 to 5.
 const neighbours = 5
 
-// alternatives is how many other names a cluster of a draft lists.
+// alternatives is the number of other names that a cluster of a draft lists.
 const alternatives = 5
 
-// NewDraft makes the draft of a partition r of tags, x being their vectors. It
-// fills in of origin what r knows.
+// NewDraft makes the draft of a partition r of tags with the vectors x. It completes
+// origin with what r knows.
 //
-// Clusters are ordered by the number of landmarks, most first; clusters without
+// Clusters are ordered by their number of landmarks, most first, and clusters without
 // members are left out. Members are ordered by their Euclidean distance to the
-// centroid. A cluster is named after the member nearest to the mean of its
-// vectors weighted by landmarks: the typical tag that is also used. The next
-// nearest are its alternatives. Of two clusters that would have one name, the
-// later takes its next nearest member's. A known group keeps the name it has.
+// centroid. A cluster is named after the member nearest to the mean of its vectors
+// weighted by landmarks, that is, after a typical and frequent tag; the next nearest
+// are its alternatives. If two clusters would have the same name, the later one is
+// named after its next nearest member. A known group keeps its name.
 //
-// A member is an outlier if its distance lies beyond Tukey's fence, the third
-// quartile of its cluster's distances plus 1.5 times the range between the
-// quartiles (Exploratory Data Analysis, 1977), in clusters of four or more.
+// In clusters of four or more, a member is an outlier if its distance is beyond Tukey's
+// fence: the third quartile of the distances plus 1.5 times the interquartile range
+// (Exploratory Data Analysis, 1977).
 func NewDraft(tags []labels.DraftTag, x Matrix, r *Result, origin labels.Origin) (*labels.Draft, error) {
 	if len(tags) != x.Rows || len(r.Labels) != x.Rows {
 		return nil, fmt.Errorf("cluster: draft of %d tags with %d vectors and %d labels", len(tags), x.Rows, len(r.Labels))
@@ -78,8 +78,8 @@ func NewDraft(tags []labels.DraftTag, x Matrix, r *Result, origin labels.Origin)
 	return d, nil
 }
 
-// byLandmarks returns the tags of each cluster and the clusters that have any,
-// those with most landmarks first.
+// byLandmarks returns the tags of each cluster, and the clusters that have any, those
+// with most landmarks first.
 func byLandmarks(tags []labels.DraftTag, r *Result) (members [][]int, order []int) {
 	members = make([][]int, len(r.Sizes))
 	landmarks := make([]int, len(r.Sizes))
@@ -119,7 +119,8 @@ func bySuit(tags []labels.DraftTag, x Matrix, members []int) []int {
 	return byNearness
 }
 
-// clusterName picks the name, of members by suit, and marks it as taken.
+// clusterName returns the first name, of members in the order of suit, that is not
+// taken, and marks it as taken.
 func clusterName(tags []labels.DraftTag, suited []int, taken map[string]bool) string {
 	for _, i := range suited {
 		if name := tags[i].Name; !taken[name] {
@@ -127,7 +128,7 @@ func clusterName(tags []labels.DraftTag, suited []int, taken map[string]bool) st
 			return name
 		}
 	}
-	// Only tags that differ by their item alone can all be taken.
+	// All names can be taken only if tags differ just by their item.
 	for n := 2; ; n++ {
 		if name := fmt.Sprintf("%s (%d)", tags[suited[0]].Name, n); !taken[name] {
 			taken[name] = true
@@ -154,7 +155,7 @@ func byDistance(x Matrix, centroid []float64, tags []int) []labels.Member {
 	return members
 }
 
-// quantile interpolates between the sorted distances.
+// quantile returns a quantile of sorted distances by linear interpolation.
 func quantile(members []labels.Member, q float64) float64 {
 	at := q * float64(len(members)-1)
 	i := int(at)

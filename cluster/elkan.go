@@ -9,37 +9,38 @@ import (
 )
 
 // bounds holds, for each row and each group of centroids, a lower bound of the
-// distances to the centroids of the group but the row's own. A group whose bound
-// is above the distance to the row's own centroid is left out. The others are
-// compared by products in float32 as Lloyd compares all, so that what is the
-// nearest, and how near, is the same; bounds leave room for the products'
-// rounding, so that what they exclude is farther.
+// distances to the centroids of the group, except the row's own. A group is skipped if
+// its bound is above the distance to the row's own centroid. The other groups are
+// compared by products in float32, exactly as Lloyd compares all, so that the nearest
+// centroid and its distance are the same. Bounds allow for the rounding of the
+// products, so that what they exclude is farther.
 //
-// A group is a panel of the matrix product. Centroids are put into groups by how
-// near they are at the start.
+// A group is a panel of the matrix product. Centroids are grouped by their distances at
+// the start.
 type bounds struct {
 	*descent
 	groups   int
-	order    []int32     // centroid at each place of the panels [K]
-	place    []int32     // and where each is [K]
+	order    []int32     // centroid at each position of the panels [K]
+	place    []int32     // position of each centroid [K]
 	sorted   Matrix      // centroids in that order
 	sortedCC []float32   // and cc [K]
 	packed   *factor     // of sorted
-	known    [][]float32 // products of all rows with each of the first centroids; nil: to be made
+	known    [][]float32 // products of all rows with each of the first centroids; nil if not computed
 	lower    []float32   // [N,groups]; nil before the first assignment
-	before   []float64   // centroids of the assignment before [K,D]
-	shift    []float32   // how far the farthest of each group has moved since, rounded up [groups]
+	before   []float64   // centroids of the previous assignment [K,D]
+	shift    []float32   // largest movement in each group since then, rounded up [groups]
 	free     sync.Pool   // of *boundsTile
 }
 
-// rounding is a bound of the error of a squared distance from products in
-// float32, relative to ‖x‖²+‖c‖². An error of 2⁻²⁴ in each of 512 terms of random
-// sign leaves 2⁻¹⁹·⁵ of the sum of their magnitudes at worst by far.
+// rounding bounds the error of a squared distance from products in float32, relative to
+// ‖x‖²+‖c‖². An error of 2⁻²⁴ with random sign in each of 512 terms leaves much less
+// than 2⁻¹⁹·⁵ of the sum of their magnitudes.
 const rounding = 1. / (1 << 19)
 
 func newBounds(w *descent, known [][]float32) *bounds {
 	k := w.c.Rows
-	return &bounds{descent: w, known: known, before: make([]float64, len(w.centroids)), order: make([]int32, k), place: make([]int32, k), sorted: NewMatrix(k, w.c.Cols), sortedCC: make([]float32, k)}
+	return &bounds{descent: w, known: known, before: make([]float64, len(w.centroids)), order: make([]int32, k),
+		place: make([]int32, k), sorted: NewMatrix(k, w.c.Cols), sortedCC: make([]float32, k)}
 }
 
 // assign finds the nearest centroid of each row.
@@ -67,8 +68,8 @@ func (b *bounds) assign() {
 	b.known = nil
 }
 
-// arrange puts near centroids side by side: by a chain from the first, each next
-// the nearest that is left.
+// arrange puts near centroids next to each other: a chain from the first centroid, each
+// followed by the nearest that is left.
 func (b *bounds) arrange() {
 	k := b.c.Rows
 	left, at := make([]int32, k), int32(0)
@@ -88,7 +89,7 @@ func (b *bounds) arrange() {
 	}
 }
 
-// length2 is ‖c_k‖² as it enters a distance: cc is zero for spherical k-means.
+// length2 returns ‖c_k‖² as it enters a distance; it is zero for spherical k-means.
 func (b *bounds) length2(k int) float64 {
 	if b.norms != nil {
 		return 1
@@ -96,7 +97,8 @@ func (b *bounds) length2(k int) float64 {
 	return float64(b.cc[k])
 }
 
-// ends returns bounds of the distance of row i to centroid k from cc − 2y·c.
+// ends returns lower and upper bounds of the distance of row i to centroid k, from cc −
+// 2y·c.
 func (b *bounds) ends(i, k int, dist float32) (low, high float64) {
 	size := b.yy[i] + b.length2(k)
 	square := b.yy[i] + b.length2(k) - float64(b.cc[k]) + float64(dist)
@@ -117,23 +119,23 @@ func (b *bounds) measureShift() {
 	}
 }
 
-// boundsTile is what assigning some rows works with.
+// boundsTile is the scratch memory for assigning some rows.
 type boundsTile struct {
 	*bounds
 	lo, hi int
-	wanted []bool     // groups that a row is compared with [rows, groups]
+	wanted []bool     // whether a row is compared with a group [rows, groups]
 	marked []int32    // rows that a group is compared with
-	places []*float32 // where they begin
-	rows   []float32  // their vectors together, for a library that wants them so
+	places []*float32 // their vectors
+	rows   []float32  // their vectors, contiguous, for libraries that need that
 	buf    []float32  // products [marked, width]
 	best   []rivals   // of each row and group that are compared [rows, groups]
 }
 
-// rivals are the nearest centroid of a group and the next nearest.
+// rivals are the nearest and the second nearest centroid of a group.
 type rivals struct{ first, second rival }
 
-// rival is a centroid and its cc − 2y·c in one number, which sorts as the distance
-// does and then as the centroid.
+// rival packs a centroid and its cc − 2y·c into one number that sorts by the distance
+// and then by the centroid.
 type rival int64
 
 // nobody is farther than any centroid.
@@ -141,7 +143,7 @@ const nobody rival = math.MaxInt64
 
 func newRival(k int32, dist float32) rival {
 	bits := int32(math.Float32bits(dist))
-	return rival(bits^int32(uint32(bits>>31)>>1))<<32 | rival(k) // a negative number sorts by its complement
+	return rival(bits^int32(uint32(bits>>31)>>1))<<32 | rival(k) // the complement makes negative numbers sort correctly
 }
 
 func (r rival) centroid() int32 { return int32(uint32(r)) }
@@ -151,7 +153,7 @@ func (r rival) dist() float32 {
 	return math.Float32frombits(uint32(bits ^ int32(uint32(bits>>31)>>1)))
 }
 
-// tile returns room for assigning rows lo to hi.
+// tile returns scratch memory for assigning rows lo to hi.
 func (b *bounds) tile(lo, hi int) *boundsTile {
 	t, used := b.free.Get().(*boundsTile)
 	if !used {
@@ -189,8 +191,8 @@ func (t *boundsTile) assign(first bool) {
 	t.free.Put(t)
 }
 
-// want brings the bounds of row i up to date and tells which groups may hold a
-// centroid as near as its own; if any does, its own group is compared too.
+// want updates the bounds of row i and marks the groups that may hold a centroid as
+// near as its own. If there are any, its own group is marked too.
 func (t *boundsTile) want(i int, wanted []bool) {
 	own := int(t.index[i])
 	t.dist[i] = t.cc[own] - 2*dot(t.y.Row(i), t.c.Row(own))
@@ -205,7 +207,7 @@ func (t *boundsTile) want(i int, wanted []bool) {
 	wanted[int(t.place[own])/t.packed.width] = any
 }
 
-// compare finds the rivals in group g of the rows that want it.
+// compare finds the rivals in group g for the rows that want it.
 func (t *boundsTile) compare(g int) {
 	from, to := g*t.packed.width, min((g+1)*t.packed.width, t.c.Rows)
 	t.marked = t.marked[:0]
@@ -230,7 +232,7 @@ func (t *boundsTile) compare(g int) {
 	}
 }
 
-// multiply fills buf with the products of the marked rows and centroids [from,to).
+// multiply fills buf with the products of the marked rows and the centroids [from,to).
 func (t *boundsTile) multiply(from, to int) {
 	d, n := t.y.Cols, len(t.marked)
 	switch {
@@ -256,7 +258,7 @@ func (t *boundsTile) multiply(from, to int) {
 	}
 }
 
-// settle gives row i to the nearest of its rivals and takes their bounds.
+// settle assigns row i to the nearest of its rivals and takes their bounds.
 func (t *boundsTile) settle(i int) {
 	at := (i - t.lo) * t.groups
 	wanted, best := t.wanted[at:][:t.groups], t.best[at:][:t.groups]
@@ -287,5 +289,5 @@ func (t *boundsTile) settle(i int) {
 	}
 }
 
-// dot is x·y in float32.
+// dot returns x·y in float32.
 func dot(x, y []float32) float32 { return gonum.Implementation{}.Sdot(len(x), x, 1, y, 1) }

@@ -5,35 +5,35 @@ import (
 	"math"
 )
 
-// External compares a partition with a true one over the same items. Logarithms
-// are natural. Purity is Σ over clusters of the largest overlap with a class,
-// divided by n; moves and actions say what that means to a curator.
+// External compares a partition with a true one of the same items. Logarithms are
+// natural.
 //
-// Adjusted measures are 0 in expectation for partitions drawn at random with the
-// same sizes: ARI of Hubert and Arabie (Journal of Classification 2, 1985), AMI
-// of Vinh, Epps and Bailey (JMLR 11, 2010) with the arithmetic mean of the
-// entropies. Where a formula gives 0/0 the conventions of scikit-learn hold: two
-// equal partitions score 1 in all measures but FowlkesMallows, which is 0 when no
-// pair of items is together.
+// Adjusted measures have the expectation 0 for random partitions with the same sizes:
+// the ARI of Hubert and Arabie (Journal of Classification 2, 1985), and the AMI of
+// Vinh, Epps and Bailey (JMLR 11, 2010) with the arithmetic mean of the entropies.
+// Where a formula gives 0/0, the conventions of scikit-learn apply: two equal
+// partitions score 1 in all measures except FowlkesMallows, which is 0 if no pair of
+// items is together.
 type External struct {
 	ARI, Rand, FowlkesMallows    float64 // over pairs of items
 	MI                           float64 // mutual information, in nats
 	Homogeneity, Completeness    float64 // MI over the entropy of the classes, of the clusters
 	NMI                          float64 // MI over the arithmetic mean of both: the V-measure
 	NMIGeometric, NMIMin, NMIMax float64 // MI over another mean
-	AMI                          float64
-	Purity, InversePurity        float64
+	AMI                          float64 // adjusted mutual information
+	// Σ over the clusters (classes) of the largest overlap with a class (cluster), divided by n
+	Purity, InversePurity float64
 
-	Items, Clusters int
-	Moves           int // items whose class is not the majority of their cluster
+	Items, Clusters int // number of items and of clusters
+	Moves           int // items whose class is not the majority class of their cluster
 }
 
-// ActionsPerItem is the curator's work on a draft: a move for each item in the
-// wrong cluster and a decision for each cluster, divided by the items.
+// ActionsPerItem returns the curator's work on a draft per item: a move for each item
+// in the wrong cluster, and a decision for each cluster.
 func (e External) ActionsPerItem() float64 { return float64(e.Moves+e.Clusters) / float64(e.Items) }
 
-// Compare measures predicted, the cluster of each item, against truth, its
-// class. Both may use any numbers. Without items nothing is defined.
+// Compare measures predicted, the cluster of each item, against truth, its class. Both
+// may use any numbers. No items are an error.
 func Compare(truth, predicted []int) (External, error) {
 	if len(truth) != len(predicted) {
 		panic("cluster: Compare: lists of different length")
@@ -100,7 +100,7 @@ func cross(truth, predicted []int) table {
 	return t
 }
 
-// equal reports whether both partitions are the same up to numbers.
+// equal reports whether both partitions are the same except for their numbers.
 func (t table) equal() bool { return len(t.cells) == len(t.rows) && len(t.cells) == len(t.cols) }
 
 // maxima returns the largest cell of each row (axis 0) or column (axis 1).
@@ -163,7 +163,7 @@ func (e *External) information(t table) {
 		e.NMI, e.NMIGeometric, e.NMIMin, e.NMIMax, e.AMI = 1, 1, 1, 1, 1
 		return
 	}
-	if len(t.rows) == 1 || len(t.cols) == 1 { // nothing is known of the other
+	if len(t.rows) == 1 || len(t.cols) == 1 { // one partition says nothing about the other
 		return
 	}
 	e.NMI = e.MI / ((rows + cols) / 2)

@@ -2,21 +2,21 @@ package cluster
 
 import "hgld/internal/blas"
 
-// factor is a matrix c [K,D] made ready for the products of its rows with those of
-// many others: packed once, where the library can.
+// factor is a matrix c [K,D] prepared for products of its rows with many others. It is
+// packed once, if the library can.
 type factor struct {
 	lib    blas.Library
-	panels blas.Panels // nil: packed is not used
+	panels blas.Panels // nil if packed is not used
 	c      Matrix
-	width  int       // columns of a panel: products of so many rows of c are fastest
+	width  int       // columns of a panel: the number of rows of c for which products are fastest
 	packed []float32 // for each pass over D panel after panel
 }
 
-// fallbackWidth is the width where no library says otherwise.
+// fallbackWidth is the width if the library does not have one.
 const fallbackWidth = 16
 
-// factor packs c for lib. It may be called again for another c of the same shape,
-// with the factor before to be written over.
+// factor packs c for lib. It may be called again for another c of the same shape, and
+// then reuses the memory of over.
 func (o CPU) factor(c Matrix, over *factor) *factor {
 	f := over
 	if f == nil {
@@ -38,7 +38,8 @@ func (o CPU) factor(c Matrix, over *factor) *factor {
 		j := panel * f.width
 		for q := 0; q < c.Cols; q += blas.Depth {
 			k := min(blas.Depth, c.Cols-q)
-			f.panels.PackPanels(f.packed[f.at(j, q, k):], f.width*k, true, min(f.width, c.Rows-j), k, 1, c.Data[j*c.Cols+q:], c.Cols)
+			f.panels.PackPanels(f.packed[f.at(j, q, k):], f.width*k, true, min(f.width, c.Rows-j), k, 1, c.Data[j*c.Cols+q:],
+				c.Cols)
 		}
 	})
 	return f
@@ -47,11 +48,11 @@ func (o CPU) factor(c Matrix, over *factor) *factor {
 // across rounds up to whole panels.
 func (f *factor) across(rows int) int { return (rows + f.width - 1) / f.width * f.width }
 
-// at is where the panel of row j begins in the pass from q on, of depth k.
+// at returns the offset of the panel of row j in the pass from q on, of depth k.
 func (f *factor) at(j, q, k int) int { return f.across(f.c.Rows)*q + j*k }
 
-// products is dst[i·ld + j-from] = x_i·c_j for m rows of x, D apart, and rows
-// [from,to) of c, from being a multiple of width.
+// products computes dst[i·ld + j-from] = x_i·c_j for m rows of x, D apart, and the rows
+// [from,to) of c. from is a multiple of width.
 func (f *factor) products(dst []float32, ld int, x []float32, m, from, to int) {
 	d := f.c.Cols
 	if f.panels == nil {
@@ -64,8 +65,8 @@ func (f *factor) products(dst []float32, ld int, x []float32, m, from, to int) {
 	}
 }
 
-// strip is how many rows of x meet a panel at a time, and gather whether these may
-// lie anywhere.
+// strip returns the number of rows of x that meet a panel at a time, and whether they
+// may be anywhere in memory.
 func (f *factor) strip() (rows int, gather bool) {
 	if f.panels == nil {
 		return 1, false
@@ -74,8 +75,7 @@ func (f *factor) strip() (rows int, gather bool) {
 	return rows, gather
 }
 
-// gathered is products for the rows of x that begin at m addresses, in room for
-// more until a whole strip. x holds them all.
+// gathered is products for the rows of x at m addresses. x has room for a whole strip.
 func (f *factor) gathered(dst []float32, ld int, x []*float32, m, from, to int) {
 	rows, _ := f.strip()
 	for len(x)%rows > 0 {

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// frontier is rows and how far each is from the nearest of the centroids so far.
+// frontier is a set of rows with their distances to the nearest centroid so far.
 type frontier struct {
 	*problem
-	mass    []float64 // weight of each row, 0 where it is not to be drawn
+	mass    []float64 // weight of each row, 0 if it must not be drawn
 	nearest []float32 // squared distance of each row to the nearest centroid [N]
 	bar     []float32 // (‖y‖² − nearest)/2: what y·c must exceed, less ‖c‖²/2, to be nearer [N]
 }
@@ -26,7 +26,7 @@ func newFrontier(p *problem) *frontier {
 	return f
 }
 
-// after takes centroids.
+// after takes account of centroids.
 func (f *frontier) after(centroids []float64) {
 	d := f.y.Cols
 	parallel((f.y.Rows+tileRows-1)/tileRows, func(tile int) {
@@ -38,22 +38,23 @@ func (f *frontier) after(centroids []float64) {
 	})
 }
 
-// note takes a centroid at the squared distance d of row i.
+// note takes account of a centroid at the squared distance d from row i.
 func (f *frontier) note(i int, d float32) {
 	if d < f.nearest[i] {
 		f.nearest[i], f.bar[i] = d, float32((f.yy[i]-float64(d))/2)
 	}
 }
 
-// approach is note of a centroid of the squared length own by its product with row
+// approach is note for a centroid with the squared length own, by its product with row
 // i.
 func (f *frontier) approach(i int, own float64, dot float32) { f.note(i, gap(f.yy[i], own, dot)) }
 
-// gap is the squared distance of two rows of the squared lengths a and b.
+// gap returns the squared distance of two rows with the squared lengths a and b.
 func gap(a, b float64, dot float32) float32 { return float32(max(0, a+b-2*float64(dot))) }
 
-// gain is half of what a centroid of the squared length own takes from
-// Σ mass·nearest: nearest − ‖y−c‖² = 2·(y·c − bar − ‖c‖²/2) where that is positive.
+// gain returns half of the amount by which a centroid with the squared length own
+// reduces Σ mass·nearest: nearest − ‖y−c‖² = 2·(y·c − bar − ‖c‖²/2) where that is
+// positive.
 func (f *frontier) gain(own float64, dots []float32) (gain float64) {
 	half := float32(own / 2)
 	mass, bar := f.mass[:len(dots)], f.bar[:len(dots)]
@@ -65,8 +66,8 @@ func (f *frontier) gain(own float64, dots []float32) (gain float64) {
 	return gain
 }
 
-// own is the part of a row in its own gain, if it is among the rows of f, which are
-// those of, or all.
+// own returns the part of a row in its own gain, if it is among the rows of f. These
+// are of, or all if of is nil.
 func (f *frontier) own(row int, of []int) float64 {
 	if of == nil {
 		return 0
@@ -78,8 +79,8 @@ func (f *frontier) own(row int, of []int) float64 {
 	return f.mass[at] * float64(f.nearest[at]) / 2
 }
 
-// draw draws rows with replacement, by weight if it is the first centroid, else
-// by weight times distance. When nothing is left to draw it is the last row.
+// draw draws rows with replacement: by weight for the first centroid, otherwise by
+// weight times squared distance. If nothing is left to draw, it returns the last row.
 func (f *frontier) draw(count int, first bool, random *rand.Rand) []candidate {
 	n := f.y.Rows
 	cumulative, sum := make([]float64, n), 0.0

@@ -12,9 +12,9 @@ const (
 	pairCols = 512
 )
 
-// lowerPairs calls f with the products of row i of y and rows from … j of y,
-// j ≤ i, for all pairs with j < i or, at the end of a run, j = i. f is called on
-// several cores, for one i on one.
+// lowerPairs calls f with the products of row i of y and rows from … j of y, j ≤ i, for
+// all pairs with j < i or, at the end of a run, j = i. Different rows i may be on
+// different cores.
 func lowerPairs(y Matrix, lib blas.Library, f func(i, from int, dots []float32)) {
 	n, right := y.Rows, CPU{BLAS: lib}.factor(y, nil)
 	tiles := (n + pairRows - 1) / pairRows
@@ -32,11 +32,11 @@ func lowerPairs(y Matrix, lib blas.Library, f func(i, from int, dots []float32))
 	})
 }
 
-// mostGram is how many bytes the products of all rows may take.
+// mostGram is the largest number of bytes that the products of all rows may take.
 const mostGram = 512 << 20
 
-// gram returns the products of all rows with all, [N,N], where the starts will
-// use more rows of it than there are and it is small enough; else nil.
+// gram returns the products of all pairs of rows, [N,N], if the starts use more of its
+// rows than there are and it is small enough; otherwise nil.
 func (o KMeans) gram(p *problem, starts int) []float32 {
 	n := p.y.Rows
 	drawn := starts * o.K * (2 + int(math.Log(float64(o.K))))

@@ -9,37 +9,36 @@ import (
 	"strings"
 )
 
-// Hashing encodes a text by its character n-grams, without any weights: lexical
-// likeness ("road bridge", "railway bridge") and nothing of meaning ("church",
-// "chapel").
+// Hashing encodes a text by its character n-grams, without any weights. It sees lexical
+// likeness ("road bridge", "railway bridge") but no meaning ("church", "chapel").
 //
-// The text in lower case is split at white space, each word is put between two
-// spaces, and every run of MinN to MaxN characters of it is a feature. Feature f
-// adds ±1 to value h(f) mod Dim, with the sign from another bit of h, FNV-1a of
-// 64 bits, mixed (signed feature hashing, Weinberger et al., ICML 2009: the
-// collisions cancel in expectation). With IDF a feature weighs ln((1+n)/(1+df))+1
-// for df of the n texts of one Encode having it, so that what all texts share, a
-// prompt too, counts least; a vector then depends on the other texts. The row is
-// divided by its length.
+// The text is lower-cased and split at white space, each word is put between two
+// spaces, and every run of MinN to MaxN characters is a feature. Feature f adds ±1 to
+// value h(f) mod Dim, with the sign from another bit of h, 64-bit FNV-1a with its bits
+// mixed (signed feature hashing, Weinberger et al., ICML 2009: collisions cancel in
+// expectation). With IDF a feature has the weight ln((1+n)/(1+df))+1 if df of the n
+// texts of one Encode have it. Features that all texts share, such as those of a
+// prompt, then count least, and a vector depends on the other texts. Rows have unit
+// length.
 //
-// Of 753 labels with a known supercategory, 150 clusters of it put 63 % into a
-// cluster whose majority they share; those of MiniLM put 72 %.
+// Of 753 labels with a known supercategory, 150 clusters of it put 63 % into a cluster
+// whose majority they share; those of MiniLM put 72 %.
 type Hashing struct {
 	Dim        int  // values of a vector
 	MinN, MaxN int  // characters of an n-gram
 	IDF        bool // weigh rare n-grams more
 }
 
-// Name gives the settings, as in "hashing(dim=1024,ngrams=2-4,idf=true)".
+// Name returns the settings, as in "hashing(dim=1024,ngrams=2-4,idf=true)".
 func (h Hashing) Name() string {
 	return fmt.Sprintf("hashing(dim=%d,ngrams=%d-%d,idf=%t)", h.Dim, h.MinN, h.MaxN, h.IDF)
 }
 
-// Encode implements Encoder. A text of white space alone has no n-grams and is
-// an error.
+// Encode implements Encoder. A text of only white space has no n-grams and is an error.
 func (h Hashing) Encode(ctx context.Context, texts []string) ([][]float32, error) {
 	if h.Dim < 1 || h.MinN < 1 || h.MaxN < h.MinN {
-		return nil, fmt.Errorf("dim %d and n-grams %d to %d: want a positive dim and 1 ≤ min_n ≤ max_n", h.Dim, h.MinN, h.MaxN)
+		return nil, fmt.Errorf("dim %d and n-grams %d to %d: want a positive dim and 1 ≤ min_n ≤ max_n", h.Dim, h.MinN,
+			h.MaxN)
 	}
 	features := make([][]uint64, len(texts))
 	having := map[uint64]int{}
@@ -78,7 +77,7 @@ func (h Hashing) features(text string) []uint64 {
 	return hashes
 }
 
-// mix spreads the bits of FNV-1a, whose high bits of short texts are alike: the
+// mix spreads the bits of FNV-1a, whose high bits are alike for short texts, by the
 // finaliser of MurmurHash3.
 func mix(h uint64) uint64 {
 	h ^= h >> 33
@@ -88,8 +87,8 @@ func mix(h uint64) uint64 {
 	return h ^ h>>33
 }
 
-// vector adds up the features. Sums of one sign pattern can cancel to nothing in
-// a small Dim; the row is then left zero.
+// vector adds up the features. With a small Dim the sums can cancel; the row is then
+// zero.
 func (h Hashing) vector(features []uint64, having map[uint64]int, texts int) []float32 {
 	sums := make([]float64, h.Dim)
 	for _, f := range features {

@@ -8,8 +8,8 @@ import (
 	"hgld/internal/blas"
 )
 
-// Internal measures a partition by the vectors alone. All are undefined for one
-// cluster and for as many as there are rows.
+// Internal measures a partition by the vectors alone. The measures are undefined for
+// one cluster and for as many clusters as rows.
 type Internal struct {
 	Silhouette       float64 `json:"silhouette"`        // mean of Silhouettes, −1 to 1; higher is better
 	SilhouetteCosine float64 `json:"silhouette_cosine"` // the same with 1 − cos as distance
@@ -18,15 +18,15 @@ type Internal struct {
 }
 
 // Measure computes all internal measures. For clusters of n_k rows with means c_k
-// around the mean c of all N,
+// around the mean c of all N rows,
 //
 //	Calinski–Harabasz = Σ n_k‖c_k − c‖² / (K−1) · (N−K) / Σ‖x − c_k‖²
 //	Davies–Bouldin    = mean_k max_{l≠k} (s_k + s_l) / ‖c_k − c_l‖
 //
-// with s_k the mean distance of a row to its c_k (Communications in Statistics 3,
-// 1974; IEEE PAMI 1, 1979). As in scikit-learn the first is 1 if all rows lie on
-// their means, and means that coincide do not count in the second. Products are
-// lib's; nil means gonum.
+// where s_k is the mean distance of a row to its c_k (Communications in Statistics 3,
+// 1974; IEEE PAMI 1, 1979). As in scikit-learn, the first is 1 if all rows equal their
+// means, and coinciding means do not count in the second. lib computes the matrix
+// products; nil means gonum.
 func Measure(x Matrix, labels []int32, lib blas.Library) (Internal, error) {
 	var m Internal
 	for i, cosine := range []bool{false, true} {
@@ -50,9 +50,9 @@ func Measure(x Matrix, labels []int32, lib blas.Library) (Internal, error) {
 	return m, nil
 }
 
-// Silhouettes is (b−a)/max(a,b) for each row, a being its mean distance to the
+// Silhouettes returns (b−a)/max(a,b) for each row, where a is its mean distance to the
 // other rows of its cluster and b that to the rows of the nearest other cluster
-// (Rousseeuw, J. Comput. Appl. Math. 20, 1987); 0 for a row alone in its cluster.
+// (Rousseeuw, J. Comput. Appl. Math. 20, 1987). It is 0 for a row alone in its cluster.
 // The distance is Euclidean, or 1 − cos.
 func Silhouettes(x Matrix, labels []int32, cosine bool, lib blas.Library) ([]float64, error) {
 	own, sizes := renumber(labels)
@@ -93,7 +93,8 @@ func checkPartition(x Matrix, labels []int32, k int) error {
 		panic("cluster: a partition of another number of rows")
 	}
 	if k < 2 || k >= x.Rows {
-		return fmt.Errorf("cluster: measures of %d clusters of %d rows are not defined; want 2 to %d clusters", k, x.Rows, x.Rows-1)
+		return fmt.Errorf("cluster: measures of %d clusters of %d rows are not defined; want 2 to %d clusters", k, x.Rows,
+			x.Rows-1)
 	}
 	if err := x.finite(); err != nil {
 		return fmt.Errorf("cluster: %w", err)
@@ -101,7 +102,7 @@ func checkPartition(x Matrix, labels []int32, k int) error {
 	return nil
 }
 
-// renumber numbers the labels that occur from 0, in their order, and counts them.
+// renumber numbers the labels that occur from 0 in ascending order, and counts them.
 func renumber(labels []int32) (own []int, sizes []int) {
 	used := slices.Compact(slices.Sorted(slices.Values(labels)))
 	own, sizes = make([]int, len(labels)), make([]int, len(used))
@@ -112,7 +113,7 @@ func renumber(labels []int32) (own []int, sizes []int) {
 	return own, sizes
 }
 
-// scatter is how the rows of a partition lie around its means.
+// scatter describes how the rows of a partition lie around its means.
 type scatter struct {
 	d               int
 	means           []float64 // [K,D]
@@ -158,7 +159,7 @@ func (s *scatter) daviesBouldin() float64 {
 	return sum / float64(len(s.spread))
 }
 
-// gap2 is ‖a−b‖².
+// gap2 returns ‖a−b‖².
 func gap2(a, b []float64) float64 {
 	s := 0.0
 	for j, v := range a {
@@ -167,21 +168,22 @@ func gap2(a, b []float64) float64 {
 	return s
 }
 
-// Trustworthiness says how far a picture y of the rows x keeps neighbours: 1 if
-// the k nearest rows of each row in y are among its k nearest in x (Venna and
-// Kaski, ICANN 2001),
+// Trustworthiness measures how well a picture y of the rows x keeps neighbours: it is 1
+// if the k nearest rows of each row in y are among its k nearest in x (Venna and Kaski,
+// ICANN 2001). It is
 //
 //	1 − 2/(N·k·(2N−3k−1)) Σ_i Σ_j (rank of j from i in x − k)
 //
-// over those of the k nearest j in y that are not among the k nearest in x. A tie
-// goes to the lower row. It is defined for 1 ≤ k < N/2.
+// over those of the k nearest j in y that are not among the k nearest in x. A tie goes
+// to the lower row. It is defined for 1 ≤ k < N/2.
 func Trustworthiness(x, y Matrix, k int, lib blas.Library) (float64, error) {
 	n := x.Rows
 	if y.Rows != n {
 		panic("cluster: Trustworthiness: a picture of other rows")
 	}
 	if k < 1 || 2*k >= n {
-		return 0, fmt.Errorf("cluster: trustworthiness of %d neighbours among %d rows is not defined; want 1 to %d", k, n, (n-1)/2)
+		return 0, fmt.Errorf("cluster: trustworthiness of %d neighbours among %d rows is not defined; want 1 to %d", k, n,
+			(n-1)/2)
 	}
 	nearest, err := neighbourRows(y, k, lib)
 	if err != nil {
@@ -224,7 +226,7 @@ func neighbourRows(x Matrix, k int, lib blas.Library) ([][]int, error) {
 				continue
 			}
 			at, _ := slices.BinarySearchFunc(order, v, func(l int, v float64) int {
-				if d[l] <= v { // rows come in order, so this one goes behind its equals
+				if d[l] <= v { // rows come in order, so this one comes after its equals
 					return -1
 				}
 				return 1
@@ -237,8 +239,9 @@ func neighbourRows(x Matrix, k int, lib blas.Library) ([][]int, error) {
 	return rows, nil
 }
 
-// Stability says how much partitions of the same rows, from other seeds, agree:
-// the mean adjusted Rand index of their pairs, 1 if all are equal. It needs two.
+// Stability measures how much partitions of the same rows from different seeds agree:
+// the mean adjusted Rand index of their pairs, 1 if all are equal. It needs at least
+// two.
 func Stability(partitions [][]int32) (float64, error) {
 	if len(partitions) < 2 {
 		return 0, fmt.Errorf("cluster: stability of %d partitions is not defined; want 2 or more", len(partitions))

@@ -10,66 +10,82 @@ import (
 	"hgld/internal/vec"
 )
 
-// KMeans holds the settings of k-means, named as in scikit-learn (n_clusters is
-// K). It minimises the inertia
+// KMeans holds the settings of k-means, named as in scikit-learn (n_clusters is K). It
+// minimises the inertia
 //
 //	Σ_i ‖x_i − c_label(i)‖²
 //
-// by Lloyd's rule from several starts and keeps the best. A start is drawn as
-// Init says unless it is given. With Weights row i counts w_i times: in the
-// inertia, the means and the draws.
+// by Lloyd's rule from several starts and keeps the best. Init says how a start is
+// drawn unless Start gives one. With Weights, row i counts w_i times in the inertia,
+// the means and the draws.
 //
-// Spherical takes directions alone (Dhillon and Modha, Machine Learning 42,
-// 2001): rows are normalised, the nearest centroid is the one with the largest
-// dot product, a centroid is the normalised sum of its rows, and the inertia is
-// Σ (1 − cos).
+// With Spherical only directions count (Dhillon and Modha, Machine Learning 42, 2001):
+// rows are normalised, the nearest centroid is the one with the largest dot product, a
+// centroid is the normalised sum of its rows, and the inertia is Σ (1 − cos).
 //
-// A tie goes to the lower cluster. A cluster that lost all its rows takes,
-// before means are formed, the row farthest from its own centroid (ties: the
-// lowest row); several empty clusters take the farthest rows in order. Such a
-// row leaves its cluster. Fewer distinct rows than K leave clusters empty.
+// A tie goes to the lower cluster. A cluster that lost all its rows takes, before the
+// means are computed, the row farthest from its own centroid (ties: the lowest row);
+// several empty clusters take the farthest rows in order. Such a row leaves its
+// cluster. With fewer distinct rows than K, clusters stay empty.
 //
-// With Known, clusters 0 … G−1 are groups of an earlier curation, their rows stay
-// there, and the K−G others are open (Constrained-KMeans of Basu, Banerjee and
-// Mooney, ICML 2002): a group starts at the mean of its rows, open clusters are
-// drawn among the rest, and every other row joins the nearest of all K, whose
-// means take it in. Rows of one group so must link, rows of two cannot.
+// With Known, clusters 0 … G−1 are groups of an earlier curation that keep their rows,
+// and the K−G others are open (Constrained-KMeans of Basu, Banerjee and Mooney, ICML
+// 2002). A group starts at the mean of its rows, and open clusters are drawn among the
+// other rows. Every other row joins the nearest of all K clusters and counts in its
+// mean. Rows of one group must link; rows of two groups cannot.
 type KMeans struct {
-	K         int
+	// K is the number of clusters.
+	K int
+	// Algorithm finds the nearest centroids.
 	Algorithm Algorithm
-	Init      Init
-	NInit     int     // starts; 0 means 1
-	MaxIter   int     // most assignments in one start; 0 means 300
-	Tol       float64 // stop when Σ‖c−c'‖² ≤ Tol · mean variance of the columns; 0 runs until nothing changes, where scikit-learn's default is 1e-4
+	// Init draws the starts.
+	Init Init
+	// NInit is the number of starts; 0 means 1.
+	NInit int
+	// MaxIter is the largest number of assignments of one start; 0 means 300.
+	MaxIter int
+	// Tol ends a start when Σ‖c−c'‖² ≤ Tol · mean variance of the columns. 0 runs until
+	// nothing changes; scikit-learn's default is 1e-4.
+	Tol float64
+	// Spherical clusters directions instead of positions.
 	Spherical bool
-	Batch     int             // rows of a step of MiniBatch; 0 means 4096
-	Weights   []float64       // of the rows, above 0; nil: all 1
-	Known     *Known          // rows that have a group already; may be nil
-	Start     Matrix          // centroids to start from [K,D]; none: drawn
-	Tree      *Tree           // of these rows, for WardMeans or agglomerative clustering; nil: made
-	Ops       Ops             // nil means CPU with BLAS
-	BLAS      blas.Library    // for CPU and for drawing starts; nil means gonum
-	Watch     func(Iteration) // called after each iteration; may be nil
+	// Batch is the number of rows of a step of MiniBatch; 0 means 4096.
+	Batch int
+	// Weights are those of the rows, above 0; nil for 1 each.
+	Weights []float64
+	// Known are the rows that have a group already; nil for none.
+	Known *Known
+	// Start has the centroids to start from, [K,D]; without rows they are drawn.
+	Start Matrix
+	// Tree is a tree of these rows for WardMeans or agglomerative clustering; nil to
+	// make one.
+	Tree *Tree
+	// Ops computes; nil means CPU with BLAS.
+	Ops Ops
+	// BLAS is the library for CPU and for drawing starts; nil means gonum.
+	BLAS blas.Library
+	// Watch is called after each iteration; it may be nil.
+	Watch func(Iteration)
 }
 
-// Algorithm says how KMeans finds the nearest centroid of each row.
+// Algorithm is how KMeans finds the nearest centroid of each row.
 type Algorithm int
 
 const (
 	// Lloyd compares every row with every centroid.
 	Lloyd Algorithm = iota
-	// Elkan leaves out what the triangle inequality excludes (ICML 2003), with one
-	// bound for each group of centroids as Yinyang k-means has (Ding et al., ICML
-	// 2015): the same partition, in 4·N·K/16 bytes of bounds or fewer, and 4·N·K bytes
-	// of products while a start that was drawn from all rows is assigned.
+	// Elkan skips what the triangle inequality excludes (ICML 2003), with one bound for
+	// each group of centroids as in Yinyang k-means (Ding et al., ICML 2015). The
+	// partition is the same. It takes at most 4·N·K/16 bytes of bounds, and 4·N·K bytes of
+	// products while a start that was drawn from all rows is assigned.
 	Elkan
-	// MiniBatch moves centroids by random batches (Sculley, WWW 2010) and compares
-	// all rows once, at the end: for sets that take too long otherwise, at a higher
-	// inertia.
+	// MiniBatch moves centroids by random batches (Sculley, WWW 2010) and compares all
+	// rows once, at the end. It is for sets that take too long otherwise, and reaches a
+	// higher inertia.
 	MiniBatch
 )
 
-// Init says how starts are drawn.
+// Init is how starts are drawn.
 type Init int
 
 const (
@@ -80,16 +96,18 @@ const (
 	PlusPlus
 	// Random takes rows at random, whatever their weights.
 	Random
-	// WardMeans starts at the means of the clusters that Ward's tree of the rows is
-	// cut into: nothing is drawn, so there is one start whatever NInit says. Weights
-	// do not enter the tree.
+	// WardMeans starts from the means of clusters that Ward's tree of the rows is cut
+	// into. Nothing is drawn, so there is one start whatever NInit says. The tree does not
+	// take weights into account.
 	WardMeans
 )
 
-// Known gives rows to named groups that they stay in.
+// Known assigns rows to named groups, which keep them.
 type Known struct {
+	// Names are the names of the groups.
 	Names []string
-	Of    []int32 // index into Names for each row, −1 for none
+	// Of is the index into Names of each row's group, −1 for none.
+	Of []int32
 }
 
 func (k *Known) groups() int {
@@ -102,11 +120,11 @@ func (k *Known) groups() int {
 // fixed reports whether row i has a group.
 func (k *Known) fixed(i int) bool { return k != nil && k.Of[i] >= 0 }
 
-// Iteration tells how a run is going.
+// Iteration reports the progress of a run.
 type Iteration struct {
 	Restart   int     `json:"restart"`   // from 0
 	Iteration int     `json:"iteration"` // from 1
-	Inertia   float64 `json:"inertia"`   // of this assignment to the centroids before they move, to float32's accuracy
+	Inertia   float64 `json:"inertia"`   // of this assignment to the centroids before they move, in float32 accuracy
 	Moved     int     `json:"moved"`     // rows that changed their cluster
 	Refilled  int     `json:"refilled"`  // empty clusters that took a row
 	Shift     float64 `json:"shift"`     // Σ‖c−c'‖² of the centroids
@@ -129,9 +147,9 @@ type Result struct {
 
 const defaultMaxIter = 300
 
-// Run clusters the rows of x. Start number r draws from a random stream of (seed,
-// r), so more starts never change the earlier ones. A cancelled ctx ends it
-// between two iterations with ctx's error.
+// Run clusters the rows of x. Start number r draws from a random stream of (seed, r),
+// so that more starts never change the earlier ones. If ctx is cancelled, Run returns
+// its error after the current iteration.
 func (o KMeans) Run(ctx context.Context, x Matrix, seed uint64) (*Result, error) {
 	if err := o.check(x); err != nil {
 		return nil, fmt.Errorf("cluster: k-means: %w", err)
@@ -174,7 +192,7 @@ func (o KMeans) Run(ctx context.Context, x Matrix, seed uint64) (*Result, error)
 	return best, nil
 }
 
-// starts is how many starts are made.
+// starts returns the number of starts.
 func (o KMeans) starts() int {
 	if o.Start.Rows == 0 && o.Init == WardMeans {
 		return 1
@@ -185,7 +203,7 @@ func (o KMeans) starts() int {
 // start is where a run begins.
 type start struct {
 	centroids []float64   // [K,D] in the space of y
-	products  [][]float32 // of all rows with each; nil where they are not known
+	products  [][]float32 // of all rows with each; nil if they are not known
 }
 
 func (p *problem) start(ctx context.Context, o KMeans, gram []float32, random *rand.Rand) (start, error) {
@@ -221,8 +239,10 @@ func (o KMeans) check(x Matrix) error {
 	case x.Cols == 0:
 		return fmt.Errorf("the vectors have no values")
 	case o.NInit < 0 || o.MaxIter < 0 || o.Batch < 0 || !(o.Tol >= 0):
-		return fmt.Errorf("n_init %d, max_iter %d, batch %d and tol %v must not be negative", o.NInit, o.MaxIter, o.Batch, o.Tol)
-	case o.Weights != nil && len(o.Weights) != x.Rows || o.Known != nil && len(o.Known.Of) != x.Rows || o.Tree != nil && (o.Tree.Rows != x.Rows || o.Tree.Linkage != Ward):
+		return fmt.Errorf("n_init %d, max_iter %d, batch %d and tol %v must not be negative", o.NInit, o.MaxIter, o.Batch,
+			o.Tol)
+	case o.Weights != nil && len(o.Weights) != x.Rows || o.Known != nil && len(o.Known.Of) != x.Rows || o.Tree != nil &&
+		(o.Tree.Rows != x.Rows || o.Tree.Linkage != Ward):
 		panic("cluster: weights, groups or a tree of other rows")
 	case o.Start.Rows > 0 && o.Known != nil:
 		return fmt.Errorf("a given start and known groups exclude each other")
@@ -269,8 +289,8 @@ func (k *Known) check(clusters int) error {
 	return nil
 }
 
-// problem is x made ready for fast comparison: of unit length for spherical
-// k-means, else shifted where the rows lie far from the origin.
+// problem is x prepared for fast comparison: with unit length for spherical k-means,
+// otherwise shifted if the rows are far from the origin.
 type problem struct {
 	x        Matrix    // as given
 	norms    []float64 // lengths of the rows of x; nil unless spherical
@@ -282,7 +302,7 @@ type problem struct {
 	known    *Known
 }
 
-// weight is what row i counts.
+// weight returns the weight of row i.
 func (p *problem) weight(i int) float64 {
 	if p.weights == nil {
 		return 1
@@ -290,10 +310,10 @@ func (p *problem) weight(i int) float64 {
 	return p.weights[i]
 }
 
-// farAway is the ratio of ‖mean‖² to the rows' mean squared distance from it
-// above which rows are shifted: there cc − 2x·c loses more than log2(64) = 6 of
-// float32's 24 bits. Below it rows are left as they are, so that small integers
-// stay exact and ties are found.
+// farAway is the ratio of ‖mean‖² to the mean squared distance of the rows from their
+// mean above which rows are shifted. Beyond it cc − 2x·c loses more than log2(64) = 6
+// of the 24 bits of a float32. Below it rows are left as they are, so that small
+// integers stay exact and ties are found.
 const farAway = 64
 
 func (o KMeans) prepare(x Matrix) (*problem, error) {
@@ -345,7 +365,7 @@ func meanScatter(x Matrix) (mean []float64, scatter float64) {
 	return mean, scatter
 }
 
-// given brings start points into the space of y.
+// given maps start points into the space of y.
 func (p *problem) given(start Matrix) []float64 {
 	c := make([]float64, len(start.Data))
 	for i, v := range start.Data {
@@ -362,7 +382,7 @@ func (p *problem) given(start Matrix) []float64 {
 	return c
 }
 
-// unit divides v by its length and reports whether it has one.
+// unit divides v by its length and reports whether that is not zero.
 func unit(v []float64) bool {
 	n := 0.0
 	for _, a := range v {

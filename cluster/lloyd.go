@@ -17,21 +17,21 @@ type descent struct {
 	c         Matrix    // the same in float32
 	cc        []float32 // squared lengths of c; all zero for spherical k-means
 	index     []int32   // nearest centroid of each row [N]
-	dist      []float32 // and how near [N]
-	labels    []int32   // index, changed where an empty cluster took a row [N]
+	dist      []float32 // cc − 2y·c of that centroid [N]
+	labels    []int32   // index, except for rows that an empty cluster took [N]
 	sizes     []int     // rows of each label [K]
-	sums      []float64 // of the rows of each label, as summed has them [K,D]
-	summed    []int32   // labels that are in sums, −1 for none [N]; nil before the first
-	enter     []int32   // what changes: the sum that each row enters, −1 for none [N]
-	leave     []int32   // and the one that it leaves [N]
+	sums      []float64 // of the rows of each label in summed [K,D]
+	summed    []int32   // labels that sums is made from, −1 for none [N]; nil at first
+	enter     []int32   // the sum that each row enters, −1 for none [N]
+	leave     []int32   // the sum that each row leaves [N]
 	left      []float64 // sums of the rows that leave [K,D]
 	masses    []float64 // weight of the rows of each label [K]
 	bounds    *bounds   // of Elkan; nil for others
 }
 
-// descend alternates assignment and means from the given start until no label
-// changes, no centroid moves (or moves by Tol at most), or MaxIter assignments
-// are made. The result is the last assignment.
+// descend alternates assignment and means from the given start until no label changes,
+// the centroids move by at most Tol, or MaxIter assignments are made. The result is the
+// last assignment.
 func (p *problem) descend(ctx context.Context, o KMeans, from start, restart int) (*Result, error) {
 	w := newDescent(p, o, from.centroids)
 	if o.Algorithm == Elkan {
@@ -70,15 +70,16 @@ func (p *problem) descend(ctx context.Context, o KMeans, from start, restart int
 func newDescent(p *problem, o KMeans, start []float64) *descent {
 	n, d := p.y.Rows, p.y.Cols
 	w := &descent{problem: p, ops: o.Ops, lib: o.BLAS, centroids: start,
-		c: NewMatrix(o.K, d), cc: make([]float32, o.K), labels: make([]int32, n), sizes: make([]int, o.K), masses: make([]float64, o.K),
-		index: make([]int32, n), dist: make([]float32, n), sums: make([]float64, o.K*d)}
+		c: NewMatrix(o.K, d), cc: make([]float32, o.K), labels: make([]int32, n), sizes: make([]int, o.K),
+		masses: make([]float64, o.K),
+		index:  make([]int32, n), dist: make([]float32, n), sums: make([]float64, o.K*d)}
 	for i := range w.labels {
 		w.labels[i] = -1
 	}
 	return w
 }
 
-// assign gives every row to its nearest centroid and returns how many rows
+// assign assigns every row to its nearest centroid. It returns the number of rows that
 // changed, and the inertia.
 func (w *descent) assign() (moved int, inertia float64) {
 	for i, v := range w.centroids {
@@ -114,7 +115,7 @@ func (w *descent) assign() (moved int, inertia float64) {
 	return moved, inertia
 }
 
-// hold keeps the rows of known groups there.
+// hold keeps the rows of known groups in their groups.
 func (w *descent) hold() {
 	if w.known == nil {
 		return
@@ -161,8 +162,8 @@ func (w *descent) refill() int {
 	return len(empty)
 }
 
-// move puts every centroid at the mean of its rows and returns Σ‖c−c'‖². A
-// cluster without rows, or with rows whose sum has no direction, stays.
+// move puts every centroid at the mean of its rows and returns Σ‖c−c'‖². A cluster
+// without rows, or whose rows sum to no direction, stays where it is.
 func (w *descent) move() (shift float64) {
 	w.sum()
 	d := w.y.Cols
@@ -182,9 +183,8 @@ func (w *descent) move() (shift float64) {
 	return shift
 }
 
-// sum brings the sums up to date: rows that changed their cluster leave the sum of
-// the one and enter that of the other, in float64. Rows that changed are few after
-// the first iterations.
+// sum updates the sums in float64: rows that changed their cluster leave one sum and
+// enter another. After the first iterations only few rows change.
 func (w *descent) sum() {
 	if w.summed == nil {
 		w.summed, w.enter, w.leave = make([]int32, len(w.labels)), make([]int32, len(w.labels)), make([]int32, len(w.labels))
@@ -208,7 +208,7 @@ func (w *descent) sum() {
 		w.sums[i] -= v
 	}
 	for k, size := range w.sizes {
-		if size == 0 { // nothing of the rounding stays
+		if size == 0 { // no rounding error may remain
 			clear(w.sums[k*d : (k+1)*d])
 		}
 	}
@@ -222,7 +222,7 @@ func (w *descent) scatter(dst []float64, index []int32) {
 	}
 }
 
-// scatterWeighted adds row i, times its weight, to row index[i] of dst; −1 skips.
+// scatterWeighted adds row i times its weight to row index[i] of dst; −1 skips a row.
 func scatterWeighted(dst []float64, x Matrix, index []int32, weights []float64) {
 	for i, k := range index {
 		if k < 0 {
@@ -235,8 +235,8 @@ func scatterWeighted(dst []float64, x Matrix, index []int32, weights []float64) 
 	}
 }
 
-// mean turns the weighted sum of rows into their centroid and reports whether
-// there is one.
+// mean turns the weighted sum of rows into their centroid and reports whether there is
+// one.
 func mean(sum []float64, weight float64, spherical bool) bool {
 	if spherical {
 		return unit(sum)
@@ -247,8 +247,8 @@ func mean(sum []float64, weight float64, spherical bool) bool {
 	return true
 }
 
-// finish computes centroids and inertia of the labels in float64 from the rows
-// as they were given; an empty cluster keeps the centroid it was left at.
+// finish computes centroids and inertia of the labels in float64 from the original
+// rows. An empty cluster keeps the centroid in left.
 func (p *problem) finish(r *Result, left []float64) {
 	n, d := p.x.Rows, p.x.Cols
 	r.Centroids = make([]float64, len(left))
@@ -291,8 +291,8 @@ func (p *problem) finish(r *Result, left []float64) {
 	}
 }
 
-// addScaled adds every row, times its weight and in directions at unit length, to
-// the sum of its label, and the weight to the mass.
+// addScaled adds every row times its weight, at unit length for directions, to the sum
+// of its label, and its weight to the mass.
 func (p *problem) addScaled(sums, masses []float64, labels []int32) {
 	d := p.x.Cols
 	for i, k := range labels {
@@ -307,7 +307,8 @@ func (p *problem) addScaled(sums, masses []float64, labels []int32) {
 	}
 }
 
-// distance2 is ‖x−c‖² in float64, in four sums, which do not wait for each other.
+// distance2 returns ‖x−c‖² in float64. It uses four running sums, because the additions
+// of a single one would wait for each other.
 func distance2(x []float32, c []float64) float64 {
 	var s [4]float64
 	c = c[:len(x)]

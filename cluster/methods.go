@@ -7,7 +7,8 @@ import (
 	"hgld/internal/registry"
 )
 
-// Method partitions the rows of x into o.K clusters, by o where it is a k-means.
+// Method partitions the rows of x into o.K clusters. It uses the settings of o that
+// apply to it.
 type Method func(ctx context.Context, o KMeans, x Matrix, seed uint64) (*Result, error)
 
 // Methods are the algorithms by name.
@@ -20,7 +21,7 @@ var Methods = registry.Table[Method]{
 	{Name: "average", About: "agglomerative: the least mean distance", Value: byLinkage(Average)},
 }
 
-// Inits are the ways to draw a start by name.
+// Inits are the ways to start by name.
 var Inits = registry.Table[Init]{
 	{Name: "greedy-k-means++", About: "the best of several candidates a step", Value: GreedyPlusPlus},
 	{Name: "k-means++", About: "far rows are likelier", Value: PlusPlus},
@@ -43,7 +44,7 @@ func bySpherical(ctx context.Context, o KMeans, x Matrix, seed uint64) (*Result,
 func byLinkage(l Linkage) Method {
 	return func(ctx context.Context, o KMeans, x Matrix, _ uint64) (*Result, error) {
 		if o.Known != nil || o.Weights != nil || o.Spherical {
-			return nil, fmt.Errorf("cluster: %s takes neither known groups nor weights nor directions; k-means does", l)
+			return nil, fmt.Errorf("cluster: %s takes neither known groups nor weights nor directions; use k-means for these", l)
 		}
 		tree := o.Tree
 		if tree == nil || tree.Linkage != l {

@@ -8,14 +8,13 @@ import (
 const (
 	defaultBatch = 4096
 
-	// epochs is how often a run of MiniBatch sees each row, on average.
+	// epochs is the mean number of times that a run of MiniBatch sees each row.
 	epochs = 10
 )
 
-// miniBatch moves the centroids by batches of rows drawn with replacement: each
-// row of a batch pulls its nearest centroid, as it was before the batch, to the
-// mean of all rows that the centroid has ever been given. Known rows pull the
-// centroid of their group.
+// miniBatch moves the centroids by batches of rows drawn with replacement. Each row of
+// a batch pulls its nearest centroid, as it was before the batch, to the mean of all
+// rows ever assigned to it. Known rows pull the centroid of their group.
 func (p *problem) miniBatch(ctx context.Context, o KMeans, centroids []float64, random *rand.Rand) error {
 	size, d := o.Batch, p.y.Cols
 	if size == 0 {

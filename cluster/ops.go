@@ -7,24 +7,24 @@ import (
 	"hgld/internal/vec"
 )
 
-// Ops are the two array operations that k-means spends its time in. They mean
-// the same as those of a training device, so that a GPU can stand in for CPU. In
-// one run of KMeans x is the same matrix in every call, which lets an
-// implementation keep it where it computes.
+// Ops are the two array operations that k-means spends its time in. They have the
+// meaning of those of a training device, so that a GPU can replace CPU. In one run of
+// KMeans every call has the same matrix x, so that an implementation can keep it on its
+// device.
 type Ops interface {
-	// Nearest finds for each row of x [N,D] the row of c [K,D] with the least
-	// cc − 2x·c, cc [K] being the squared norms of c; a tie goes to the lower
-	// row. index [N] receives the row, dist [N] the value. With cc all zero the
-	// nearest is the row of largest dot product.
+	// Nearest finds for each row of x [N,D] the row of c [K,D] with the smallest
+	// cc − 2x·c, where cc [K] has the squared norms of c; a tie goes to the lower row.
+	// index [N] receives the row and dist [N] the value. If cc is all zero, the nearest is
+	// the row with the largest dot product.
 	Nearest(index []int32, dist []float32, x, c Matrix, cc []float32)
-	// ScatterAdd adds row i of x to row index[i] of dst [K,D], in row order; −1
-	// skips.
+	// ScatterAdd adds row i of x to row index[i] of dst [K,D], in row order; −1 skips a
+	// row.
 	ScatterAdd(dst []float64, x Matrix, index []int32)
 }
 
-// CPU does Ops on all cores: Nearest by matrix products in float32, ScatterAdd
-// in float64. Work is cut into tiles by its shape, so with one BLAS the bytes are
-// the same on any number of cores.
+// CPU implements Ops on all cores: Nearest by matrix products in float32, ScatterAdd in
+// float64. The tiles depend on the shapes alone, so that with one BLAS library the
+// result is the same on any number of cores.
 type CPU struct {
 	BLAS blas.Library // nil means gonum
 }
@@ -64,7 +64,7 @@ func (o CPU) Nearest(index []int32, dist []float32, x, c Matrix, cc []float32) {
 	})
 }
 
-// products is dst[i-lo, j-from] = x_i·c_j for rows [lo,hi) of x and [from,to) of
+// products computes dst[i-lo, j-from] = x_i·c_j for rows [lo,hi) of x and [from,to) of
 // c.
 func (o CPU) products(dst []float32, x Matrix, lo, hi int, c Matrix, from, to int) {
 	lib, d := o.BLAS, x.Cols
@@ -87,7 +87,7 @@ func (CPU) ScatterAdd(dst []float64, x Matrix, index []int32) {
 	})
 }
 
-// rowsOfEach lists the rows of each of k labels, in their order; those of −1 are left
+// rowsOfEach lists the rows of each of k labels in order. Rows with label −1 are left
 // out.
 func rowsOfEach(index []int32, k int) [][]int32 {
 	sizes := make([]int, k)

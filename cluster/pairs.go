@@ -2,8 +2,8 @@ package cluster
 
 import "math"
 
-// pairs compares every row of x with every other: squared Euclidean distances,
-// or 1 − cos.
+// pairs compares every row of x with every other by squared Euclidean distance, or by 1
+// − cos.
 type pairs struct {
 	cpu    CPU
 	x      Matrix
@@ -11,13 +11,13 @@ type pairs struct {
 	cosine bool
 }
 
-// near is the share of ‖x‖²+‖y‖² (of 1, for cosines) below which a distance is
-// computed again, from differences in float64: there the product in float32 has
-// lost four of its 24 bits to cancellation.
+// near is the share of ‖x‖²+‖y‖² (of 1 for cosines) below which a distance is computed
+// again from differences in float64. There the product in float32 has lost four of its
+// 24 bits to cancellation.
 const near = 1. / 16
 
 func newPairs(x Matrix, cpu CPU, cosine bool) (*pairs, error) {
-	p, err := KMeans{}.prepare(x) // shifts rows that lie far out
+	p, err := KMeans{}.prepare(x) // shifts rows that are far from the origin
 	if err != nil {
 		return nil, err
 	}
@@ -34,8 +34,8 @@ func newPairs(x Matrix, cpu CPU, cosine bool) (*pairs, error) {
 	return q, nil
 }
 
-// each calls f for every row i with its distances to all rows; f is called on
-// several cores, and may keep nothing of d.
+// each calls f for every row i with its distances to all rows. f is called on several
+// cores and must not keep d.
 func (p *pairs) each(f func(i int, d []float64)) {
 	n := p.x.Rows
 	parallel((n+tileRows-1)/tileRows, func(tile int) {
@@ -74,7 +74,7 @@ func (p *pairs) distance(i, j int, dot float64) float64 {
 	return d
 }
 
-// chord is ‖x/‖x‖ − y/‖y‖‖² = 2(1 − cos).
+// chord returns ‖x/‖x‖ − y/‖y‖‖² = 2(1 − cos).
 func (p *pairs) chord(i, j int) float64 {
 	a, b := math.Sqrt(p.square[i]), math.Sqrt(p.square[j])
 	s, y := 0.0, p.x.Row(j)

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// parallel calls f(0) … f(n-1) on all cores and returns when all are done. The
-// pieces are cut by the shape of the problem, never by the number of cores, and
-// each writes only what is its own: so results do not depend on the machine.
+// parallel calls f(0) … f(n-1) on all cores and returns when all are done. The pieces
+// depend on the shape of the problem, never on the number of cores, and each writes
+// only its own part, so that results do not depend on the machine.
 func parallel(n int, f func(piece int)) {
 	workers := min(runtime.GOMAXPROCS(0), n)
 	if workers <= 1 {

@@ -9,16 +9,17 @@ import (
 	"hgld/internal/pca"
 )
 
-// PCA is the projection onto the directions of largest variance. With the
-// centred rows X = U·S·Vᵀ, Components are the first rows of Vᵀ and the explained
-// variance is S²/(N−1). The sign of a component is such that the entry of largest
-// absolute value in its column of U, the lowest of equals, is positive.
+// PCA is the projection onto the directions of largest variance. With the centred rows
+// X = U·S·Vᵀ, Components are the first rows of Vᵀ, and the explained variance is
+// S²/(N−1). The sign of a component makes the entry of largest absolute value in its
+// column of U positive (the lowest of equals).
 type PCA struct {
 	Mean       []float64 // [D]
 	Components []float64 // [Dims,D]
 	Variance   []float64 // explained by each component [Dims]
 	Ratio      []float64 // its share of the total variance [Dims]
-	Dims       int
+	// Dims is the number of components.
+	Dims int
 }
 
 // FitPCA finds the first dims components of x, at most min(N−1, D), in float64. A
@@ -45,8 +46,8 @@ func FitPCA(x Matrix, dims int) (*PCA, error) {
 	return p, nil
 }
 
-// Project returns the scores of the rows, (x − mean)·Componentsᵀ [N, Dims]. With
-// whiten each is divided by the root of its component's variance.
+// Project returns the scores of the rows, (x − mean)·Componentsᵀ [N, Dims]. With whiten
+// each score is divided by the standard deviation of its component.
 func (p *PCA) Project(x Matrix, whiten bool) Matrix {
 	if x.Cols != len(p.Mean) {
 		panic("cluster: PCA of other vectors")
@@ -73,7 +74,7 @@ func (p *PCA) Project(x Matrix, whiten bool) Matrix {
 	return y
 }
 
-// Center subtracts the mean of the rows: vectors of CLIP share a large one, which
+// Center subtracts the mean of the rows. Vectors of CLIP share a large mean, which
 // spherical k-means would take for likeness.
 func Center(x Matrix) Matrix {
 	mean, _ := meanScatter(x)

@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// draw returns start centroids: the means of the known groups, then rows as
-// o.Init says. The first row of k-means++ is drawn in proportion to the weights
-// of the rows, each further one to weight times squared distance from the nearest
-// centroid so far. Of several candidates the one is taken that leaves the least
-// sum of these products (of equal ones the first drawn). Rows of known groups are
-// not drawn, nor rows that are chosen already; when no other is left, the last row
-// is repeated.
+// draw returns start centroids: the means of the known groups, then rows drawn as
+// o.Init says. The first row of k-means++ is drawn in proportion to the weights of the
+// rows, and each further one to weight times squared distance from the nearest centroid
+// so far. Of several candidates it takes the one that leaves the smallest sum of these
+// products (of equal ones the first drawn). Rows of known groups and rows already
+// chosen are not drawn; if no other is left, the last row is repeated.
 //
-// Of more than seedRows·K rows a random sample of so many is drawn from. Candidates
-// are compared on judgeRows·K rows at most, another sample.
+// If there are more than seedRows·K rows, it draws from a random sample of that many.
+// Candidates are compared on at most judgeRows·K rows, another sample.
 //
-// For Elkan's first assignment the products come with centroids that are rows.
+// For Elkan's first assignment, the products with centroids that are rows are returned
+// too.
 func (p *problem) draw(o KMeans, gram []float32, random *rand.Rand) start {
 	centroids := p.groupMeans(o.K)
 	if o.Init == Random {
@@ -46,8 +46,8 @@ func (p *problem) draw(o KMeans, gram []float32, random *rand.Rand) start {
 	return start{centroids, s.kept}
 }
 
-// seedRows is how many rows for each cluster a start is drawn from: it only has to
-// find a row of every dense region, and Lloyd's rule then takes in all rows.
+// seedRows is the number of rows per cluster that a start is drawn from. It only has to
+// find a row of every dense region; Lloyd's rule then uses all rows.
 const seedRows = 64
 
 // drawRows draws some of n rows without replacement and returns them in order.

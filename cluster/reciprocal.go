@@ -7,7 +7,8 @@ import (
 	"hgld/internal/blas"
 )
 
-// nearest is the nearest other slot of each (ties: the lowest), and how far it is.
+// nearest holds the nearest other slot of each slot (ties: the lowest) and its
+// distance.
 type nearest struct {
 	slot []int32 // −1: none yet
 	dist []float32
@@ -21,7 +22,7 @@ func newNearest(n int) *nearest {
 	return near
 }
 
-// meet takes the distances of slot i from all before it.
+// meet takes account of the distances of slot i from all slots before it.
 func (near *nearest) meet(i int32, line []float32) {
 	slot, dist := near.slot[:len(line)], near.dist[:len(line)]
 	best, at := near.dist[i], near.slot[i]
@@ -36,8 +37,8 @@ func (near *nearest) meet(i int32, line []float32) {
 	near.dist[i], near.slot[i] = best, at
 }
 
-// distances fills the triangle with those of all pairs of rows, squared for Ward,
-// and finds the nearest of each row.
+// distances fills the triangle with the distances of all pairs of rows, squared for
+// Ward, and finds the nearest neighbour of each row.
 func distances(lib blas.Library, p *problem, linkage Linkage) (triangle, *nearest) {
 	n := p.y.Rows
 	d := newTriangle(n)
@@ -62,12 +63,13 @@ func distances(lib blas.Library, p *problem, linkage Linkage) (triangle, *neares
 	return d, near
 }
 
-// fewestPairs is the share of the clusters, one in so many, that a round has to
-// merge: it goes over all distances.
+// fewestPairs is the share of the clusters, one in that many, that a round must merge,
+// because it goes through all distances.
 const fewestPairs = 16
 
-// rounds merges all pairs of clusters that are each other's nearest, near being
-// the nearest of each, and closes up the slots, as long as there are many.
+// rounds merges all pairs of clusters that are each other's nearest, and compacts the
+// slots, as long as there are many such pairs. near has the nearest neighbour of each
+// slot.
 func (c *chain) rounds(ctx context.Context, near *nearest) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -91,20 +93,20 @@ func (c *chain) rounds(ctx context.Context, near *nearest) error {
 	}
 }
 
-// couple is what becomes one slot: two, or one twice.
+// couple is what becomes one slot: two slots, or one twice.
 type couple struct {
 	lo, hi int
 	size   int // rows of both
 	merger
 }
 
-// closeUp makes each couple a slot, the lower one's at the latest, and returns the
-// nearest of each. Numbers of the triangle only move to where no later one is read:
-// the distances of a couple with those before it are read at its lower slot or
-// after, and written there or before.
+// closeUp makes each couple a slot, at the lower one's position or before, and returns
+// the nearest neighbour of each. A number of the triangle is only overwritten after its
+// last use: the distances of a couple to those before it are read at its lower slot or
+// later, and written there or before.
 func (c *chain) closeUp(next []couple) *nearest {
 	near := newNearest(len(next))
-	var pairs []int32 // those that are two
+	var pairs []int32 // couples of two slots
 	line, columns, rows := make([]float32, len(next)), make([]int32, len(next)), make([]int32, len(next))
 	for t := range next {
 		g := &next[t]
@@ -137,8 +139,8 @@ func (c *chain) closeUp(next []couple) *nearest {
 	return near
 }
 
-// lower fills a line with the distances of the couple g from the lower slots of
-// those before it, which lie in these columns and have so many rows.
+// lower fills a line with the distances of the couple g to the lower slots of the
+// couples before it, which are in the given columns and have the given numbers of rows.
 func (c *chain) lower(line []float32, g *couple, columns, rows []int32) {
 	from, columns := c.d[row(g.lo):], columns[:len(line)]
 	if g.lo == g.hi {

@@ -7,55 +7,56 @@ import (
 
 // seeding draws the rows of k-means++.
 //
-// A row whose turn comes is drawn with the distances of that moment, but products
-// are fastest for many rows at once. So a pool of rows is drawn together; distances
-// only shrink, so a row of the pool that is then accepted with the probability
-// (distance now) / (distance when it was drawn) is distributed as if it were drawn
-// now (von Neumann's rejection). All rows are told of the centroids of a pool when
-// the next one is drawn; until then only the pool and the judges know them.
+// Products are fastest for many rows at once, but each row should be drawn with the
+// distances of that moment. So a pool of rows is drawn together. Distances only shrink,
+// so a row of the pool that is accepted with the probability (distance now) / (distance
+// when it was drawn) is distributed as if it were drawn now (von Neumann's rejection).
+// The distances of all rows are updated when the next pool is drawn; until then only
+// those of the pool and the judges are.
 //
-// Candidates are compared by what they take from the judges: all rows, or a sample
-// of them, where what a candidate takes from itself as a judge is left out, since a
-// candidate that is no judge has no such part.
+// Candidates are compared on the judges: all rows, or a sample. In a sample, what a
+// candidate gains from itself as a judge is left out, because a candidate that is not a
+// judge has no such part.
 type seeding struct {
 	all     *frontier
-	judges  *frontier // may be all
-	of      []int     // rows that the judges are, ascending; nil: all
+	judges  *frontier // may be the frontier of all rows
+	of      []int     // rows of the judges, ascending; nil for all
 	packed  *factor   // of the judges; nil with gram
-	gram    []float32 // products of all rows [N,N]; may be nil, otherwise all are judges
+	gram    []float32 // products of all rows [N,N]; may be nil, otherwise all rows are judges
 	cpu     CPU
 	random  *rand.Rand
 	left    int         // centroids that are still to be chosen
 	tries   int         // candidates for each
 	pool    []candidate // rows drawn
-	used    int         // rows of the pool that are used up
+	used    int         // number of rows of the pool that are used
 	dots    []float32   // products of each with the judges [pool, judges]
-	apart   []float32   // and with each other [pool, pool]
-	pending []int       // rows chosen that all rows have not been told of
-	keep    bool        // whether to keep
-	kept    [][]float32 // the products of all rows with each row chosen, where those are told
+	apart   []float32   // products of the pool with itself [pool, pool]
+	pending []int       // chosen rows that the distances of all rows do not include yet
+	keep    bool        // whether to fill kept
+	kept    [][]float32 // products of all rows with each chosen row
 }
 
 // candidate is a row of a pool.
 type candidate struct {
 	row   int
-	drawn float32 // its distance when it was drawn; 0: the last resort
-	now   float32 // and now
+	drawn float32 // its distance when it was drawn; 0 if nothing else was left
+	now   float32 // its distance now
 }
 
 const (
-	// judgeRows is how many rows for each cluster candidates are compared on. Over 24
-	// seeds on two sets the mean inertia then reached is 0.1 and 0.3 % above that of all
-	// rows, less than two starts differ.
+	// judgeRows is the number of rows per cluster on which candidates are compared. Over
+	// 24 seeds on two sets, the mean inertia is 0.1 and 0.3 % above that with all rows,
+	// which is less than the difference between two starts.
 	judgeRows = 16
 
-	// pendingRows is how many centroids all rows are told of together: whole panels
-	// of every kernel.
+	// pendingRows is the number of centroids by which the distances of all rows are
+	// updated together: whole panels of every kernel.
 	pendingRows = 32
 )
 
 func newSeeding(p *problem, o KMeans, tries int, gram []float32, random *rand.Rand) *seeding {
-	s := &seeding{all: newFrontier(p), gram: gram, cpu: CPU{BLAS: o.BLAS}, random: random, left: o.K - p.known.groups(), tries: tries}
+	s := &seeding{all: newFrontier(p), gram: gram, cpu: CPU{BLAS: o.BLAS}, random: random, left: o.K - p.known.groups(),
+		tries: tries}
 	s.judges = s.all
 	if gram != nil {
 		return s
@@ -68,7 +69,7 @@ func newSeeding(p *problem, o KMeans, tries int, gram []float32, random *rand.Ra
 	return s
 }
 
-// after takes centroids that are there before any row is drawn.
+// after takes account of centroids that exist before any row is drawn.
 func (s *seeding) after(centroids []float64) {
 	s.all.after(centroids)
 	if s.judges != s.all {
@@ -76,8 +77,7 @@ func (s *seeding) after(centroids []float64) {
 	}
 }
 
-// next draws candidates, or one row if it is the first centroid, and returns the
-// row of the best.
+// next draws candidates, or one row for the first centroid, and returns the best row.
 func (s *seeding) next(first bool) int {
 	if first {
 		s.fill(s.all.draw(1, true, s.random))
@@ -103,9 +103,9 @@ func (s *seeding) next(first bool) int {
 	return s.choose(s.best(places))
 }
 
-// refill tells all rows of the centroids that they do not know and draws further
-// rows to those of the pool that were not used and to the accepted ones, at places,
-// which become the first.
+// refill updates the distances of all rows by the pending centroids. It then draws new
+// rows for the pool, keeping those that were not used and the accepted ones at places,
+// which come first.
 func (s *seeding) refill(places []int) []int {
 	s.tell()
 	var pool []candidate
@@ -114,7 +114,7 @@ func (s *seeding) refill(places []int) []int {
 	}
 	pool = append(pool, s.pool[s.used:]...)
 	chosen := min(pendingRows, s.left)
-	room := (chosen + chosen/8 + 1) * s.tries // some will be rejected
+	room := (chosen + chosen/8 + 1) * s.tries // some will be rejected later
 	s.fill(append(pool, s.all.draw(max(room-len(pool), 1), false, s.random)...))
 	s.used = len(places)
 	return places
@@ -152,8 +152,7 @@ func (s *seeding) line(at int) []float32 {
 	return s.dots[at*m : (at+1)*m]
 }
 
-// best returns which of the candidates takes most from Σ mass·nearest of the
-// judges.
+// best returns the candidate that most reduces Σ mass·nearest of the judges.
 func (s *seeding) best(places []int) int {
 	gains := make([]float64, len(places))
 	parallel(len(places), func(i int) {
@@ -198,7 +197,7 @@ func (s *seeding) choose(at int) int {
 	return row
 }
 
-// tell has all rows know the centroids that were chosen.
+// tell updates the distances of all rows by the chosen centroids.
 func (s *seeding) tell() {
 	m, d := len(s.pending), s.all.y.Cols
 	if s.judges != s.all {

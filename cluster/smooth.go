@@ -6,17 +6,16 @@ import (
 	"hgld/internal/blas"
 )
 
-// Smooth replaces every row by the mean of itself and of its nearest rows, all of
-// unit length, divided by its length: those of largest cosine (ties: the lower).
-// Rows between two clusters move to the one that most of their neighbours belong
-// to, and what a vector owes to the accident of its words is averaged away. It is
-// one step of diffusion on the graph of neighbours, the filter that precedes
-// k-means in Zhang et al., "Attributed Graph Clustering via Adaptive Graph
-// Convolution" (IJCAI 2019).
+// Smooth replaces every row by the mean of itself and its nearest rows, all of unit
+// length, scaled to unit length again. The nearest rows are those of largest cosine
+// (ties: the lower row). Rows between two clusters move to the one that most of their
+// neighbours belong to, and accidents of wording are averaged away. It is one step of
+// diffusion on the graph of neighbours, the filter before k-means in Zhang et al.,
+// "Attributed Graph Clustering via Adaptive Graph Convolution" (IJCAI 2019).
 //
-// A neighbourhood should be smaller than a cluster. Rows without a direction are
-// an error; a row that its neighbours cancel is left as it is. Products are lib's;
-// nil means gonum.
+// A neighbourhood should be smaller than a cluster. Rows without a direction are an
+// error; a row whose neighbours cancel it is left as it is. lib computes the matrix
+// products; nil means gonum.
 func Smooth(x Matrix, nearest int, lib blas.Library) (Matrix, error) {
 	if nearest < 1 || nearest >= x.Rows {
 		return Matrix{}, fmt.Errorf("cluster: smooth over %d neighbours of %d rows; want 1 to %d", nearest, x.Rows, x.Rows-1)
@@ -51,14 +50,14 @@ func Smooth(x Matrix, nearest int, lib blas.Library) (Matrix, error) {
 	return y, nil
 }
 
-// Neighbourhood is the number of neighbours to smooth n rows over that are to
-// become k clusters: most, but no more than half of a cluster of mean size, beyond
-// which Smooth would blend clusters; 0 where there is none.
+// Neighbourhood returns the number of neighbours for smoothing n rows that become k
+// clusters: most, but at most half the mean size of a cluster, beyond which Smooth
+// would blend clusters.
 func Neighbourhood(most, n, k int) int { return min(most, n/(2*k)) }
 
-// Of gives the partition r, found on rows made from x, the centroids of the rows
-// of x itself, which count as weights say (nil: 1 each); of directions if r is
-// spherical. Its inertia stays that of the rows it was found on.
+// Of returns r, a partition of rows made from x, with the centroids of the rows of x
+// itself, weighted by weights (nil for 1 each), and of directions if r is spherical.
+// The inertia stays that of the rows it was found on.
 func (r *Result) Of(x Matrix, weights []float64) (*Result, error) {
 	if x.Rows != len(r.Labels) {
 		panic("cluster: the partition of other rows")

@@ -13,10 +13,10 @@ import (
 // identity is what makes a tag distinct.
 type identity struct{ name, qid string }
 
-// Tags lists the distinct tags of the records, by text byte for byte and by
-// Wikidata item, with the number of landmarks that carry each: most landmarks
-// first, then in the order of their bytes. Records without a tag do not count. A
-// landmark of train and one of index with the same number are two.
+// Tags lists the distinct tags of the records, by text byte for byte and by Wikidata
+// item, with the number of landmarks that carry each. Tags with most landmarks come
+// first, then they are in byte order. Records without a tag do not count. The same
+// number in train and in index is two landmarks.
 func Tags(records []labels.Record) []labels.DraftTag {
 	type landmark struct {
 		split labels.Split
@@ -52,20 +52,20 @@ func Names(tags []labels.DraftTag) []string {
 	return names
 }
 
-// Fingerprint is the SHA-256 of the tags' texts and items in their order: vectors
-// of tags with the same fingerprint belong to the same rows.
+// Fingerprint returns the SHA-256 of the tags' texts and items in order. Vectors of
+// tags with the same fingerprint belong to the same rows.
 func Fingerprint(tags []labels.DraftTag) string {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
 	for _, t := range tags {
 		if err := enc.Encode([2]string{t.Name, t.QID}); err != nil {
-			panic(err) // strings encode, and a hash takes all that is written
+			panic(err) // encoding strings and writing to a hash cannot fail
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// CountImages adds to tags the images of the landmarks that carry them.
+// CountImages adds to each tag the number of images of the landmarks that carry it.
 func CountImages(tags []labels.DraftTag, records []labels.Record, images map[labels.LandmarkKey]int) {
 	at := map[identity]int{}
 	for i, t := range tags {
@@ -88,33 +88,16 @@ func CountImages(tags []labels.DraftTag, records []labels.Record, images map[lab
 
 // KnownFrom gives the tags the groups that they have in an earlier hierarchy: the
 // classes above its finest level, in their order. A tag is looked up by text and
-// item, then by its text alone, where that is unambiguous; groups without a tag in
-// the list are left out, and nil is returned if none is left.
+// item, then by its item alone, whose label may have changed since, then by its text
+// alone, each where that is unambiguous. Groups without a tag in the list are left
+// out, and nil is returned if none is left.
 func KnownFrom(tags []labels.DraftTag, h *labels.Hierarchy) *Known {
-	const ambiguous = -2
-	exact, byName := map[identity]int32{}, map[string]int32{}
-	for _, c := range h.Levels[0].Classes {
-		if c.Parent < 0 {
-			continue
-		}
-		exact[identity{c.Name, c.QID}] = c.Parent
-		if p, twice := byName[c.Name]; twice && p != c.Parent {
-			byName[c.Name] = ambiguous
-		} else {
-			byName[c.Name] = c.Parent
-		}
-	}
+	earlier := parentsOf(h)
 	k, index := &Known{Of: make([]int32, len(tags))}, map[int32]int32{}
 	parents, used := make([]int32, len(tags)), map[int32]bool{}
 	for i, t := range tags {
-		parent, found := exact[identity{t.Name, t.QID}]
-		if !found {
-			if parent, found = byName[t.Name]; !found {
-				parent = -1
-			}
-		}
-		parents[i] = parent
-		used[parent] = true
+		parents[i] = earlier.find(t.Tag)
+		used[parents[i]] = true
 	}
 	for g, c := range h.Levels[1].Classes {
 		if used[int32(g)] {
@@ -132,4 +115,48 @@ func KnownFrom(tags []labels.DraftTag, h *labels.Hierarchy) *Known {
 		}
 	}
 	return k
+}
+
+// parents are the groups of an earlier hierarchy's tags, by each way to know a tag
+// again. A group of ambiguous has several.
+type parents struct {
+	exact       map[identity]int32
+	item, named map[string]int32
+}
+
+const ambiguous = -2
+
+func parentsOf(h *labels.Hierarchy) parents {
+	p := parents{map[identity]int32{}, map[string]int32{}, map[string]int32{}}
+	add := func(to map[string]int32, key string, parent int32) {
+		if other, twice := to[key]; twice && other != parent {
+			parent = ambiguous
+		}
+		to[key] = parent
+	}
+	for _, c := range h.Levels[0].Classes {
+		if c.Parent < 0 {
+			continue
+		}
+		p.exact[identity{c.Name, c.QID}] = c.Parent
+		add(p.named, c.Name, c.Parent)
+		if c.QID != "" {
+			add(p.item, c.QID, c.Parent)
+		}
+	}
+	return p
+}
+
+// find returns the group of a tag, or a negative number.
+func (p parents) find(t labels.Tag) int32 {
+	if parent, found := p.exact[identity{t.Name, t.QID}]; found {
+		return parent
+	}
+	if parent, found := p.item[t.QID]; found && parent >= 0 {
+		return parent
+	}
+	if parent, found := p.named[t.Name]; found {
+		return parent
+	}
+	return -1
 }

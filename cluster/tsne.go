@@ -9,25 +9,28 @@ import (
 	"hgld/internal/blas"
 )
 
-// TSNE holds the settings of t-SNE (van der Maaten and Hinton, JMLR 9, 2008), a
-// picture of the rows in two dimensions that keeps neighbours together. It
-// minimises KL(P‖Q), with q_ij ∝ 1/(1+‖y_i−y_j‖²) and p_ij from Gaussians whose
-// width gives each row Perplexity neighbours.
+// TSNE holds the settings of t-SNE (van der Maaten and Hinton, JMLR 9, 2008), which
+// draws the rows in two dimensions and keeps neighbours together. It minimises KL(P‖Q),
+// with q_ij ∝ 1/(1+‖y_i−y_j‖²) and p_ij from Gaussians whose widths give each row
+// Perplexity neighbours.
 //
-// The repulsion of all pairs is computed exactly; p_ij is taken as 0 beyond the
-// 3·Perplexity nearest rows, as Barnes–Hut t-SNE does (JMLR 15, 2014). The
-// picture starts at the first two principal components, scaled to a deviation of
-// 1e-4, and the schedule is scikit-learn's: 250 iterations with P exaggerated
-// 12-fold and a momentum of 0.5, then 0.8; a rate of max(N/48, 50); Jacobs' gains.
+// The repulsion of all pairs is computed exactly. p_ij is taken as 0 beyond the
+// 3·Perplexity nearest rows, as in Barnes–Hut t-SNE (JMLR 15, 2014). The picture starts
+// from the first two principal components, scaled to a standard deviation of 1e-4. The
+// schedule is scikit-learn's: 250 iterations with P exaggerated 12-fold and a momentum
+// of 0.5, then 0.8; a rate of max(N/48, 50); Jacobs' gains.
 //
-// A picture depends on the rows and settings alone. Seed matters where rows are
-// equal: they are pulled apart by noise of 1e-8.
+// A picture depends only on the rows and the settings.
 type TSNE struct {
-	Perplexity float64 // 0 means 30, or (N−1)/3 where that is less
-	MaxIter    int     // 0 means 1000
-	Seed       uint64
-	BLAS       blas.Library        // nil means gonum
-	Watch      func(iteration int) // called after each iteration; may be nil
+	// Perplexity is the effective number of neighbours; 0 means 30, or (N−1)/3 if that
+	// is less.
+	Perplexity float64
+	// MaxIter is the number of iterations; 0 means 1000.
+	MaxIter int
+	// Seed draws the noise of 1e-8 that separates equal rows.
+	Seed  uint64
+	BLAS  blas.Library        // nil means gonum
+	Watch func(iteration int) // called after each iteration; may be nil
 }
 
 // Picture is the result of t-SNE.
@@ -43,7 +46,8 @@ const (
 	widthIterations = 100
 )
 
-// Run makes a picture of x. A cancelled ctx ends it with ctx's error.
+// Run makes a picture of x, which needs at least 4 rows. If ctx is cancelled, it
+// returns the error of ctx.
 func (o TSNE) Run(ctx context.Context, x Matrix) (*Picture, error) {
 	if x.Rows < 4 {
 		return nil, fmt.Errorf("cluster: t-SNE of %d rows; want at least 4", x.Rows)
@@ -55,7 +59,8 @@ func (o TSNE) Run(ctx context.Context, x Matrix) (*Picture, error) {
 		o.MaxIter = 1000
 	}
 	if !(o.Perplexity >= 1) || o.Perplexity >= float64(x.Rows) || o.MaxIter < 0 {
-		return nil, fmt.Errorf("cluster: t-SNE with perplexity %v and %d iterations; want a perplexity from 1 to below the %d rows", o.Perplexity, o.MaxIter, x.Rows)
+		return nil, fmt.Errorf("cluster: t-SNE with perplexity %v and %d iterations; want a perplexity from 1 to below the "+
+			"%d rows", o.Perplexity, o.MaxIter, x.Rows)
 	}
 	e, err := o.affinities(x)
 	if err != nil {
@@ -89,7 +94,7 @@ type affinity struct {
 	p   float64
 }
 
-// embedding is a run of t-SNE. Its two coordinates lie apart, for speed.
+// embedding is a run of t-SNE. The two coordinates are stored apart, for speed.
 type embedding struct {
 	near  [][]affinity // of each row, by row; symmetric
 	rate  float64
@@ -101,8 +106,8 @@ type embedding struct {
 	z     []float64    // Σ_j 1/(1+‖y_i−y_j‖²)
 }
 
-// affinities finds P: for each row the width at which its neighbours' entropy is
-// ln(Perplexity), then p_ij = (p_{j|i} + p_{i|j}) / 2N.
+// affinities computes P: for each row the width at which the entropy of its neighbours
+// is ln(Perplexity), then p_ij = (p_{j|i} + p_{i|j}) / 2N.
 func (o TSNE) affinities(x Matrix) (*embedding, error) {
 	n := x.Rows
 	k := min(n-1, int(3*o.Perplexity+1))
@@ -151,8 +156,8 @@ func (e *embedding) add(i, j int, p float64) {
 	e.near[i] = append(e.near[i], affinity{j, p})
 }
 
-// conditional returns p ∝ exp(−β·d2) with the β, found by bisection, that gives
-// the entropy; distances come nearest first.
+// conditional returns p ∝ exp(−β·d2) with the β, found by bisection, that gives the
+// entropy. Distances come nearest first.
 func conditional(d2 []float64, entropy float64) []float64 {
 	p := make([]float64, len(d2))
 	beta, low, high := 1.0, 0.0, math.Inf(1)
@@ -184,8 +189,8 @@ func conditional(d2 []float64, entropy float64) []float64 {
 	return p
 }
 
-// start places the rows at their principal components; where there are fewer
-// than two, at nothing but noise.
+// start places the rows at their first two principal components, and at noise alone if
+// there are fewer.
 func (e *embedding) start(x Matrix, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	var first Matrix
@@ -226,7 +231,7 @@ func (e *embedding) repulse() (z float64) {
 				px += q * dx
 				py += q * dy
 			}
-			e.z[i], e.push[0][i], e.push[1][i] = sum-1, px, py // but for the row itself
+			e.z[i], e.push[0][i], e.push[1][i] = sum-1, px, py // without the row itself
 		}
 	})
 	for _, v := range e.z {
@@ -253,8 +258,8 @@ func (e *embedding) gradient(scale float64) {
 	})
 }
 
-// step moves the rows. A coordinate that keeps its direction gains rate, one that
-// turns loses it.
+// step moves the rows. The rate of a coordinate grows while it keeps its direction and
+// shrinks when it turns.
 func (e *embedding) step(momentum float64) {
 	for c := range 2 {
 		for i, g := range e.slope[c] {

@@ -8,19 +8,22 @@ import (
 	"hgld/labels"
 )
 
-// VectorsFile is the usual name of the file of vectors beside draft.json: a
-// safetensors file with one tensor "vectors", F32 [N,D], row i for tag i of the
-// draft, and the fields of VectorsOrigin as metadata.
+// VectorsFile is the usual name of the file of vectors in the folder of draft.json. It
+// is a safetensors file with one tensor "vectors", F32 [N,D], whose row i belongs to
+// tag i of the draft, and the fields of VectorsOrigin as metadata.
 const VectorsFile = "vectors.safetensors"
 
 const vectorsFormat = "hgld-vectors/1"
 
-// VectorsOrigin says what vectors were made from. Vectors with an equal origin
-// are the same.
+// VectorsOrigin is the provenance of vectors. Vectors with an equal origin are the
+// same.
 type VectorsOrigin struct {
-	Encoder string // Encoder.Name
-	Prompt  Prompt
-	Tags    string // Fingerprint
+	// Encoder is the Encoder.Name.
+	Encoder string
+	// Prompt is the prompt that the tags were put into.
+	Prompt Prompt
+	// Tags is the Fingerprint of the tags.
+	Tags string
 }
 
 // Suits reports whether vectors are what is wanted: of the same tags, and of the encoder
@@ -38,8 +41,8 @@ func WriteVectors(w io.Writer, x Matrix, o VectorsOrigin) error {
 	})
 }
 
-// ReadVectors reads a file of vectors. A tensor of F16 or BF16 is widened, and a
-// file of other make has the origin that its metadata give, which may be empty.
+// ReadVectors reads a file of vectors. It widens a tensor of F16 or BF16. In a file by
+// another program the origin is what the metadata say, and may be empty.
 func ReadVectors(path string) (Matrix, VectorsOrigin, error) {
 	f, err := tensorfile.OpenSafetensors(path)
 	if err != nil {
@@ -51,7 +54,8 @@ func ReadVectors(path string) (Matrix, VectorsOrigin, error) {
 		return Matrix{}, VectorsOrigin{}, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(shape) != 2 {
-		return Matrix{}, VectorsOrigin{}, fmt.Errorf("%s: tensor \"vectors\" has the shape %v, want [tags, values]", path, shape)
+		return Matrix{}, VectorsOrigin{}, fmt.Errorf("%s: tensor \"vectors\" has the shape %v, want [tags, values]", path,
+			shape)
 	}
 	data, err := f.Float32("vectors")
 	if err != nil {
@@ -61,7 +65,8 @@ func ReadVectors(path string) (Matrix, VectorsOrigin, error) {
 	if err := x.finite(); err != nil {
 		return Matrix{}, VectorsOrigin{}, fmt.Errorf("%s: %w", path, err)
 	}
-	return x, VectorsOrigin{Encoder: f.Metadata["encoder"], Prompt: Prompt(f.Metadata["prompt"]), Tags: f.Metadata["tags"]}, nil
+	return x, VectorsOrigin{Encoder: f.Metadata["encoder"], Prompt: Prompt(f.Metadata["prompt"]),
+		Tags: f.Metadata["tags"]}, nil
 }
 
 // OtherTagsError says that a file of vectors does not belong to the tags of a draft.

@@ -2,9 +2,9 @@ package cluster
 
 import "context"
 
-// wardMeans returns the means of the known groups, then those of the clusters that
-// the tree of the other rows is cut into. When these are fewer rows than open
-// clusters, the last row is repeated.
+// wardMeans returns the means of the known groups, then those of the clusters that the
+// tree of the other rows is cut into. If there are fewer such rows than open clusters,
+// the last row is repeated.
 func (p *problem) wardMeans(ctx context.Context, o KMeans) ([]float64, error) {
 	centroids := p.groupMeans(o.K)
 	open := o.K - p.known.groups()
@@ -37,8 +37,8 @@ func (p *problem) wardMeans(ctx context.Context, o KMeans) ([]float64, error) {
 	return p.repeatLast(centroids, o.K), nil
 }
 
-// meansOf returns the weighted means of the rows, labels[at] being the cluster of
-// row rows[at].
+// meansOf returns the weighted means of the rows; labels[at] is the cluster of row
+// rows[at].
 func (p *problem) meansOf(rows []int, labels []int32, clusters int) []float64 {
 	d := p.y.Cols
 	means, masses := make([]float64, clusters*d), make([]float64, clusters)

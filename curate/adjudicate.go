@@ -1,9 +1,9 @@
 package curate
 
-// Adjudicate starts the session of an adjudicator between two curators: what they
-// agree on is decided, and so is what only one of them has decided. Where they
-// differ, the tag is undecided in A's group (in none if A dropped it), and the
-// group has no parent. The adjudicator's log is replayed on it.
+// Adjudicate starts the session of an adjudicator between two curators. It takes over
+// what they agree on and what only one of them has decided. A tag that they decided
+// differently is undecided and in A's group, or in none if A dropped it; a group with
+// different parents has none. The adjudicator's log is replayed on this session.
 func Adjudicate(a, b *Session) (*Session, *Comparison, error) {
 	c, err := Compare(a, b)
 	if err != nil {
@@ -22,8 +22,8 @@ func Adjudicate(a, b *Session) (*Session, *Comparison, error) {
 	return s, c, nil
 }
 
-// adopt takes over from other what s has not decided itself: declared groups,
-// parents of groups without one, decided tags, notes and flags.
+// adopt takes over from other what s has not decided: declared groups, parents of
+// groups without one, decided tags, notes and flags.
 func (s *state) adopt(other *state) {
 	for l := len(s.levels) - 1; l >= 1; l-- { // parents first
 		for _, n := range other.levels[l] {
@@ -66,8 +66,8 @@ func (n *node) remarksOf(other node) {
 	}
 }
 
-// Open lists what of a comparison's differences the adjudicator's session s has
-// not settled: tags that are still undecided, groups still without a parent.
+// Open lists the differences that the adjudicator's session s has not settled: tags
+// that are still undecided, and groups that still have no parent.
 func (c *Comparison) Open(s *Session) (tags []Difference, parents []ParentDifference) {
 	for _, d := range c.Differences {
 		if !s.now.at(0, int32(d.Tag)).decided {

@@ -2,55 +2,75 @@ package curate
 
 import "math"
 
-// Agreement says how far two annotators agree. A measure that is not defined for
-// a table is nil, and null in JSON: never 0, 1 or NaN.
+// Agreement measures how far two annotators agree. A measure that is undefined for a
+// table is nil, and null in JSON; it is never 0, 1 or NaN instead.
 //
-// With p_ab the share of items that A put in category a and B in b, r_a and c_b
-// its margins, n the items, q the declared categories and π_a = (r_a + c_a)/2:
+// With p_ab the share of items that A put in category a and B in b, r_a and c_b its
+// margins, n the number of items, q the number of declared categories and π_a = (r_a +
+// c_a)/2:
 //
 //	raw    p_o = Σ p_aa
 //	kappa  (p_o − p_e)/(1 − p_e), p_e = Σ r_a c_a            Cohen 1960
 //	AC1    (p_o − p_g)/(1 − p_g), p_g = Σ π_a(1−π_a)/(q−1)   Gwet 2008
 //	alpha  1 − (1 − p_o)/D_e, nominal                        Krippendorff
 //
-// Kappa falls when one category holds most items, however well people agree; AC1
-// stands beside it for that reason. q counts categories that nobody used, so it
-// is what was on offer that matters. Intervals are of 95 %, normal, not clipped.
+// Kappa falls when one category holds most items, however well people agree. AC1 does
+// not, and is reported with it for that reason. q includes categories that nobody used:
+// the choices that were offered count. Intervals are of 95 %, by the normal
+// distribution and not clipped.
 type Agreement struct {
-	N          int `json:"n"`
+	// N is the number of items.
+	N int `json:"n"`
+	// Categories is the number of declared categories.
 	Categories int `json:"categories"`
 
-	Raw         *float64 `json:"raw"`
+	// Raw is the share of items that both put into the same category.
+	Raw *float64 `json:"raw"`
+	// ChanceKappa is the agreement by chance that kappa assumes.
 	ChanceKappa *float64 `json:"chance_kappa"`
-	Kappa       *float64 `json:"kappa"`
+	// Kappa is Cohen's kappa.
+	Kappa *float64 `json:"kappa"`
 	// KappaSE is the standard error of Fleiss, Cohen and Everitt (Psychological
-	// Bulletin 72, 1969), not under the null hypothesis; KappaCI is the interval
-	// that is shown to users. The simple ones are Cohen's of 1960, for comparison.
-	KappaSE       *float64    `json:"kappa_se"`
-	KappaCI       *[2]float64 `json:"kappa_ci95"`
-	KappaSESimple *float64    `json:"kappa_se_simple"`
+	// Bulletin 72, 1969), not under the null hypothesis.
+	KappaSE *float64 `json:"kappa_se"`
+	// KappaCI is the interval by KappaSE, which is the one shown to users.
+	KappaCI *[2]float64 `json:"kappa_ci95"`
+	// KappaSESimple is Cohen's standard error of 1960, for comparison.
+	KappaSESimple *float64 `json:"kappa_se_simple"`
+	// KappaCISimple is the interval by KappaSESimple.
 	KappaCISimple *[2]float64 `json:"kappa_ci95_simple"`
 
-	ChanceAC1 *float64    `json:"chance_ac1"`
-	AC1       *float64    `json:"ac1"`
-	AC1SE     *float64    `json:"ac1_se"`
-	AC1CI     *[2]float64 `json:"ac1_ci95_normal"`
+	// ChanceAC1 is the agreement by chance that AC1 assumes.
+	ChanceAC1 *float64 `json:"chance_ac1"`
+	// AC1 is Gwet's AC1.
+	AC1 *float64 `json:"ac1"`
+	// AC1SE is its standard error.
+	AC1SE *float64 `json:"ac1_se"`
+	// AC1CI is its interval.
+	AC1CI *[2]float64 `json:"ac1_ci95_normal"`
 
+	// Alpha is Krippendorff's alpha for nominal categories.
 	Alpha *float64 `json:"alpha"`
-	// WeightedKappa counts a disagreement between categories of one parent half of
-	// one between parents. It is nil where no parents are given.
+	// WeightedKappa counts a disagreement between categories with the same parent as
+	// half of one between parents. It is nil if no parents are given.
 	WeightedKappa *float64 `json:"weighted_kappa_tree"`
 
+	// ByCategory is the agreement on each category.
 	ByCategory []CategoryAgreement `json:"by_category"`
 }
 
-// CategoryAgreement is how far two annotators agree on one category: of the items
-// that either put there, how many both did, 2·Both/(A+B).
+// CategoryAgreement is how far two annotators agree on one category: of the items that
+// either put there, the share that both did, 2·Both/(A+B).
 type CategoryAgreement struct {
-	Category int      `json:"category"`
-	A        int      `json:"a"`
-	B        int      `json:"b"`
-	Both     int      `json:"both"`
+	// Category is its position in the list of categories.
+	Category int `json:"category"`
+	// A is the number of items that A put there.
+	A int `json:"a"`
+	// B is the number of items that B put there.
+	B int `json:"b"`
+	// Both is the number of items that both put there.
+	Both int `json:"both"`
+	// Specific is 2·Both/(A+B); nil if nobody put an item there.
 	Specific *float64 `json:"specific_agreement"`
 }
 
@@ -65,10 +85,10 @@ type ratings struct {
 	same int // on the diagonal
 }
 
-// Agree measures the agreement in a table of items, cell [a][b] counting those
-// that A put in a and B in b, with one row and column for each declared category,
-// used or not. parent gives the parent of each category; nil for none. A table
-// that is not square, or a list of parents of another length, panics.
+// Agree measures the agreement in a square table of items: [a][b] is the number that A
+// put in a and B in b. It has a row and a column for each declared category, used or
+// not. parent gives the parent of each category; nil for none. Agree panics if the
+// table is not square or parent has another length.
 func Agree(table [][]int, parent []int) Agreement {
 	q := len(table)
 	t := ratings{cell: table, r: make([]int, q), c: make([]int, q)}
@@ -104,7 +124,7 @@ func Agree(table [][]int, parent []int) Agreement {
 	return g
 }
 
-// ratio is a/b, nil if b is zero.
+// ratio returns a/b, nil if b is zero.
 func ratio(a, b float64) *float64 {
 	if b == 0 {
 		return nil
@@ -112,14 +132,14 @@ func ratio(a, b float64) *float64 {
 	return new(a / b)
 }
 
-// interval is the 95 % interval around x.
+// interval returns the 95 % interval around x.
 func interval(x, se float64) *[2]float64 {
 	return &[2]float64{x - normal95*se, x + normal95*se}
 }
 
 func (g *Agreement) kappa(t ratings) {
 	n := float64(t.n)
-	chance := 0 // n² p_e, whole numbers: 1 is met exactly
+	chance := 0 // n² p_e as a whole number, so that p_e = 1 is found exactly
 	for a := range t.r {
 		chance += t.r[a] * t.c[a]
 	}
@@ -129,9 +149,9 @@ func (g *Agreement) kappa(t ratings) {
 		return
 	}
 	kappa := (po - pe) / (1 - pe)
-	// The variance as the mean of squares about the mean: the published difference
-	// of two sums leaves a rest of rounding where all agree, and the root of it is
-	// no small number.
+	// The variance is computed as the mean of squares about the mean. The published
+	// difference of two sums leaves a rounding error if all agree, and its square root is
+	// not small.
 	sum, mean := 0.0, kappa-pe*(1-kappa)
 	for a, row := range t.cell {
 		for b, count := range row {
@@ -189,9 +209,9 @@ func (g *Agreement) alpha(t ratings) {
 	}
 }
 
-// disagreementByChance is Krippendorff's D_e for nominal categories: the chance
-// that two of all ratings, drawn without putting the first back, differ. It is 0
-// where it is not defined: with fewer than two ratings, or all in one category.
+// disagreementByChance returns Krippendorff's D_e for nominal categories: the
+// probability that two of all ratings, drawn without replacement, differ. It returns 0
+// if that is undefined: with fewer than two ratings, or all in one category.
 func disagreementByChance(m []int) float64 {
 	total, pairs := 0, 0
 	for _, of := range m {

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// effect is what came of an edit.
+// effect says what an edit did.
 type effect struct {
 	changed bool
-	missing []Ref // what it names and is not there
+	missing []Ref // references that do not exist
 }
 
-// apply does an edit other than Revert. With a tolerant finder it does as much
-// as it can and reports what is missing; with an exact one anything missing is an
-// error. After an error the edit must be taken back: see journal.go.
+// apply does an edit other than Revert. With a tolerant finder it does as much as it
+// can and reports what is missing; with an exact one a missing reference is an error.
+// After an error the caller must undo the edit (see journal.go).
 func (s *state) apply(f finder, e *Edit) (effect, error) {
 	if err := e.Check(len(s.levels)); err != nil {
 		return effect{}, err
@@ -42,7 +42,7 @@ func (s *state) apply(f finder, e *Edit) (effect, error) {
 	return fx, err
 }
 
-// decide is Accept, Move and Drop.
+// decide does Accept, Move and Drop.
 func (s *state) decide(f finder, e *Edit) (fx effect) {
 	tags, missing := f.findAll(0, e.From)
 	fx.missing = missing
@@ -75,7 +75,7 @@ func (s *state) rename(f finder, e *Edit) (fx effect, err error) {
 	other, taken := s.index[e.Level][to]
 	switch {
 	case !ok && taken && f.tags != nil:
-		return fx, nil // another draft calls it so already
+		return fx, nil // it has this name already on another draft
 	case !ok:
 		fx.missing = e.From
 		return fx, nil
@@ -95,7 +95,7 @@ func (s *state) merge(f finder, e *Edit) (fx effect) {
 	fx.missing = missing
 	if len(groups) == 0 {
 		if _, there := s.index[e.Level][Ref{Name: e.To}]; there && f.tags != nil {
-			fx.missing = nil // another draft has it in one already
+			fx.missing = nil // the group exists already on another draft
 		}
 		return fx
 	}
@@ -129,7 +129,7 @@ func (s *state) split(f finder, e *Edit) (fx effect, err error) {
 			fx.missing = e.From
 			return fx, nil
 		}
-		group = -1 // on another draft its members may be spread already
+		group = -1 // on another draft its members may be in other groups
 	}
 	parts := make([][]int32, len(e.Parts))
 	listed := 0
@@ -151,14 +151,15 @@ func (s *state) split(f finder, e *Edit) (fx effect, err error) {
 		}
 	}
 	if f.tags == nil && len(fx.missing) == 0 && listed != int(s.at(e.Level, group).children) {
-		return fx, fmt.Errorf("split: the parts list %d members, %.80q has %d", listed, e.From[0].Name, s.at(e.Level, group).children)
+		return fx, fmt.Errorf("split: the parts list %d members, %.80q has %d", listed, e.From[0].Name,
+			s.at(e.Level, group).children)
 	}
 	fx.changed = s.divide(e, group, parts)
 	return fx, nil
 }
 
-// divide puts the members of each part into its group; a group that no part is
-// called after is gone if nothing is left in it.
+// divide puts the members of each part into the part's group. The divided group is gone
+// if no part has its name and no member is left in it.
 func (s *state) divide(e *Edit, group int32, parts [][]int32) (changed bool) {
 	parent := int32(-1)
 	if group >= 0 {
@@ -203,7 +204,7 @@ func (s *state) setParent(e *Edit) (fx effect) {
 	return fx
 }
 
-// remark is Flag and Note.
+// remark does Flag and Note.
 func (s *state) remark(f finder, e *Edit) (fx effect) {
 	nodes, missing := f.findAll(e.Level, e.From)
 	fx.missing = missing

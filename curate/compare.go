@@ -6,29 +6,40 @@ import (
 	"slices"
 )
 
-// Comparison sets two curators' sessions on one draft side by side. A tag counts
-// where both have decided it, and one that only one of them has decided is a
-// missing rating.
+// Comparison compares the sessions of two curators on one draft. It is over the tags
+// that both have decided; a tag that only one has decided is a missing rating.
 type Comparison struct {
-	Categories []Category `json:"categories"` // what a tag could be put into: see Compare
-	Table      [][]int    `json:"-"`          // [a][b]: tags that A put into category a and B into b
-	Agreement  Agreement  `json:"agreement"`
-	OnlyA      int        `json:"only_a"` // tags that A alone has decided
-	OnlyB      int        `json:"only_b"`
-	Neither    int        `json:"neither"`
+	// Categories are what a tag could be put into (see Compare).
+	Categories []Category `json:"categories"`
+	// Table counts tags: [a][b] is the number that A put into category a and B into b.
+	Table [][]int `json:"-"`
+	// Agreement measures Table.
+	Agreement Agreement `json:"agreement"`
+	// OnlyA is the number of tags that only A has decided.
+	OnlyA int `json:"only_a"`
+	// OnlyB is the number of tags that only B has decided.
+	OnlyB int `json:"only_b"`
+	// Neither is the number of tags that neither has decided.
+	Neither int `json:"neither"`
 
-	Differences []Difference       `json:"differences"` // most landmarks first
-	Parents     []ParentDifference `json:"parent_differences"`
+	// Differences are the tags that they put into different categories, most landmarks
+	// first.
+	Differences []Difference `json:"differences"`
+	// Parents are the groups that they put under different parents.
+	Parents []ParentDifference `json:"parent_differences"`
 }
 
 // Category is a declared group, or the act of dropping a tag.
 type Category struct {
-	Name    string `json:"name"`
-	Dropped bool   `json:"dropped,omitempty"`
-	Parent  string `json:"parent,omitempty"` // in the first session that has one
+	// Name is the name of the group.
+	Name string `json:"name"`
+	// Dropped is set for the act of dropping; Name is "" then.
+	Dropped bool `json:"dropped,omitempty"`
+	// Parent is the name of its parent in the first session that has one.
+	Parent string `json:"parent,omitempty"`
 }
 
-// String is the name, and "(dropped)" for dropping.
+// String returns the name, or "(dropped)".
 func (c Category) String() string {
 	if c.Dropped {
 		return "(dropped)"
@@ -38,27 +49,37 @@ func (c Category) String() string {
 
 // Difference is a tag that two curators have put into different categories.
 type Difference struct {
-	Tag       int    `json:"tag"` // position in the draft
-	Name      string `json:"name"`
-	QID       string `json:"qid,omitempty"`
-	Landmarks int    `json:"landmarks"`
-	A         string `json:"a"` // group, or "(dropped)"
-	B         string `json:"b"`
+	// Tag is its position in the draft.
+	Tag int `json:"tag"`
+	// Name is its text.
+	Name string `json:"name"`
+	// QID is its Wikidata item.
+	QID string `json:"qid,omitempty"`
+	// Landmarks is the number of landmarks that carry it.
+	Landmarks int `json:"landmarks"`
+	// A is the name of A's group, or "(dropped)".
+	A string `json:"a"`
+	// B is the name of B's group, or "(dropped)".
+	B string `json:"b"`
 }
 
 // ParentDifference is a group that two curators have put under different
 // parents.
 type ParentDifference struct {
-	Level int    `json:"level"`
+	// Level is the level of the group.
+	Level int `json:"level"`
+	// Group is its name.
 	Group string `json:"group"`
-	A     string `json:"a"`
-	B     string `json:"b"`
+	// A is the parent that A put it under.
+	A string `json:"a"`
+	// B is the parent that B put it under.
+	B string `json:"b"`
 }
 
-// Compare compares two sessions on the same draft. The categories are the groups
-// that either has declared, by name, whether they hold tags or not, and dropping
-// if either has dropped a tag; they are compared at level 1, and their parents
-// weigh the disagreements.
+// Compare compares two sessions on the same draft. The categories are the groups of
+// level 1 that either session has declared, by name and with or without tags, and
+// dropping if either has dropped a tag. The parents of the categories weigh the
+// disagreements.
 func Compare(a, b *Session) (*Comparison, error) {
 	if err := onOneDraft(a, b); err != nil {
 		return nil, err
@@ -91,7 +112,8 @@ func Compare(a, b *Session) (*Comparison, error) {
 	return c, nil
 }
 
-// onOneDraft reports sessions of other levels or of another draft than the first.
+// onOneDraft returns an error if sessions have other levels or another draft than the
+// first.
 func onOneDraft(sessions ...*Session) error {
 	first := sessions[0]
 	for _, s := range sessions[1:] {
@@ -105,7 +127,7 @@ func onOneDraft(sessions ...*Session) error {
 	return nil
 }
 
-// positions finds a choice in a list of categories.
+// positions maps each category to its position in the list.
 func positions(list []Category) map[Category]int {
 	index := map[Category]int{}
 	for i, category := range list {
@@ -114,10 +136,10 @@ func positions(list []Category) map[Category]int {
 	return index
 }
 
-// choice is the category that a decided tag is in.
+// choice returns the category of a decided tag.
 func (t TagState) choice() Category { return Category{Name: t.Group, Dropped: t.Dropped} }
 
-// categories lists the declared groups of all sessions by name, then dropping.
+// categories lists the declared groups of all sessions by name, followed by dropping.
 func categories(sessions ...*Session) []Category {
 	var list []Category
 	known := map[string]bool{}
@@ -156,8 +178,8 @@ func (s *Session) parentOf(level int, name string) string {
 	return s.now.at(level+1, s.now.at(level, i).parent).Name
 }
 
-// numberParents gives parents as Agree takes them: categories without one are
-// each alone. Where none has one the result is nil.
+// numberParents returns parents as Agree takes them. A category without a parent is a
+// parent of its own. The result is nil if no category has a parent.
 func numberParents(categories []Category) []int {
 	numbers := map[string]int{}
 	parents := make([]int, len(categories))
@@ -177,8 +199,8 @@ func numberParents(categories []Category) []int {
 	return parents
 }
 
-// parentDifferences lists the groups that both sessions put under a parent, but
-// not under the same.
+// parentDifferences lists the groups that both sessions put under a parent, but under
+// different ones.
 func parentDifferences(a, b *Session) []ParentDifference {
 	list := []ParentDifference{}
 	for l := 1; l+1 < len(a.names); l++ {

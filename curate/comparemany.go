@@ -5,34 +5,51 @@ import (
 	"slices"
 )
 
-// ManyComparison sets the sessions of any number of curators on one draft side by
-// side, as Comparison does for two. A tag counts where two or more have decided it.
+// ManyComparison compares the sessions of any number of curators on one draft, as
+// Comparison does for two. A tag counts if at least two have decided it.
 type ManyComparison struct {
-	Categories []Category      `json:"categories"` // as in Compare
-	Agreement  ManyAgreement   `json:"agreement"`
-	Decided    []int           `json:"decided"` // tags that each curator has decided
-	Pairs      []PairAgreement `json:"pairs"`
+	// Categories are those of Compare.
+	Categories []Category `json:"categories"`
+	// Agreement is that of all curators.
+	Agreement ManyAgreement `json:"agreement"`
+	// Decided is the number of tags that each curator has decided.
+	Decided []int `json:"decided"`
+	// Pairs has the agreement of each pair of curators.
+	Pairs []PairAgreement `json:"pairs"`
 
-	Disagreements []Disagreement `json:"disagreements"` // most landmarks first
+	// Disagreements are the tags that they decided differently, most landmarks first.
+	Disagreements []Disagreement `json:"disagreements"`
 }
 
-// PairAgreement is that of two of the curators, over the tags that both have decided.
+// PairAgreement is the agreement of two curators over the tags that both have decided.
 type PairAgreement struct {
-	A     int      `json:"a"` // positions of the curators
-	B     int      `json:"b"`
-	Tags  int      `json:"tags"`
-	Raw   *float64 `json:"raw"`
-	Kappa *float64 `json:"kappa"` // Cohen's
-	AC1   *float64 `json:"ac1"`
+	// A is the position of the first curator.
+	A int `json:"a"`
+	// B is the position of the second curator.
+	B int `json:"b"`
+	// Tags is the number of tags that both have decided.
+	Tags int `json:"tags"`
+	// Raw is the share of them on which they agree.
+	Raw *float64 `json:"raw"`
+	// Kappa is Cohen's kappa.
+	Kappa *float64 `json:"kappa"`
+	// AC1 is Gwet's AC1.
+	AC1 *float64 `json:"ac1"`
 }
 
-// Disagreement is a tag that not all who have decided it have put into one category.
+// Disagreement is a tag that curators have put into different categories.
 type Disagreement struct {
-	Tag       int      `json:"tag"` // position in the draft
-	Name      string   `json:"name"`
-	QID       string   `json:"qid,omitempty"`
-	Landmarks int      `json:"landmarks"`
-	Choices   []string `json:"choices"` // of each curator: group, "(dropped)", or "" where undecided
+	// Tag is its position in the draft.
+	Tag int `json:"tag"`
+	// Name is its text.
+	Name string `json:"name"`
+	// QID is its Wikidata item.
+	QID string `json:"qid,omitempty"`
+	// Landmarks is the number of landmarks that carry it.
+	Landmarks int `json:"landmarks"`
+	// Choices are the curators' choices in order: a group, "(dropped)", or "" where
+	// undecided.
+	Choices []string `json:"choices"`
 }
 
 // CompareMany compares two or more sessions on one draft.
@@ -40,7 +57,8 @@ func CompareMany(sessions []*Session) (*ManyComparison, error) {
 	if err := onOneDraft(sessions...); err != nil {
 		return nil, err
 	}
-	c := &ManyComparison{Categories: categories(sessions...), Decided: make([]int, len(sessions)), Disagreements: []Disagreement{}}
+	c := &ManyComparison{Categories: categories(sessions...), Decided: make([]int, len(sessions)),
+		Disagreements: []Disagreement{}}
 	index := positions(c.Categories)
 	tags := len(sessions[0].now.levels[0])
 	ratings := make([][]int, len(sessions))

@@ -1,15 +1,16 @@
-// Package curate is stage 3 of hgld: it reads draft.json, the clusters of stage
-// 2, and edits.jsonl, what a curator did to them, and writes hierarchy.json, the
-// curated classes.
+// Package curate is stage 3 of hgld. It reads draft.json, the clusters of stage 2, and
+// edits.jsonl, a log of the edits that a curator made to them. It writes hierarchy.json,
+// the curated classes.
 //
-// The log of edits is the truth: a Session is a draft with the edits replayed on
-// it, and nothing is ever changed but by appending an Edit. Edits name tags by
-// text and Wikidata item and groups by name, never by position, so a log can be
-// replayed on the draft of a later scrape.
+// The log is the source of truth. A Session is a draft with the edits replayed on it,
+// and changes only by appending an Edit. Edits refer to tags by text and Wikidata item
+// and to groups by name, never by position, so a log can be replayed on the draft of a
+// later scrape. A Curation replays several logs: those of two curators and of the
+// adjudicator between them.
 //
-// A hierarchy has levels, finest first: tags, the groups that they are in
-// (supercategories), and what these belong to (kinds). The number of levels is
-// data: it stands in the header of the log.
+// A hierarchy has levels, finest first: tags, their groups (supercategories), and the
+// parents of the groups (kinds). The header of the log lists them, so their number is
+// not fixed.
 package curate
 
 import (
@@ -22,57 +23,58 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultLevels names the levels of a log that names none.
+// DefaultLevels are the levels of a log whose header names none.
 var DefaultLevels = []string{"tag", "supercategory", "kind"}
 
-// Kinds are the parents that supercategories have by default.
+// Kinds are the default parents of supercategories.
 var Kinds = []string{"natural", "human-made"}
 
 // Op is what an edit does.
 type Op string
 
-// The operations. Level says where From is: 0 tags, 1 groups of tags, and so on.
-// A group that To names and that does not exist is made.
+// The operations. Level is that of From: 0 for tags, 1 for groups of tags, and so on. A
+// group that To names is made if it does not exist.
 const (
-	// Accept confirms that the tags From are in the group To, and Move puts them
-	// there; both decide the tags. They differ in what the curator saw, not in what
-	// results: on another draft an accepted tag may have to be moved.
+	// Accept confirms that the tags From are in the group To; Move puts them there. Both
+	// decide the tags and have the same result. They record what the curator saw: on
+	// another draft an accepted tag may have to be moved.
 	Accept Op = "accept"
 	Move   Op = "move"
 	// Rename gives the group From the name To, which no other group may have.
 	Rename Op = "rename"
-	// Merge puts all that the groups From hold into the group To, which may be one
-	// of them; the others are gone. A new group gets the parent that they share.
+	// Merge puts the members of the groups From into the group To, which may be one of
+	// them; the others are gone. A new group gets the parent that they share.
 	Merge Op = "merge"
-	// Split divides the group From into Parts, which list all its members; replay
-	// never clusters anew. New parts get the group's parent. It decides no tag.
+	// Split divides the group From into Parts, which list all its members, so that a
+	// replay does not run k-means. New parts get the group's parent. It decides no tag.
 	Split Op = "split"
-	// SetParent puts the groups From under To, a class of the next coarser level;
-	// an empty To takes the parent away. A group that does not exist is declared.
+	// SetParent puts the groups From under To, a class of the next coarser level; an
+	// empty To removes the parent. A group that does not exist is declared.
 	SetParent Op = "set_parent"
-	// Drop leaves the tags From out of the hierarchy and decides them; Note says
-	// why.
+	// Drop leaves the tags From out of the hierarchy and decides them; Note says why.
 	Drop Op = "drop"
 	// Flag marks From for another look; Note says why.
 	Flag Op = "flag"
-	// Note replaces the note of each of From; an empty one erases it.
+	// Note replaces the note of each of From; an empty one removes it.
 	Note Op = "note"
-	// Revert undoes the edit whose Seq is Of, as if it had never been made; later
-	// edits must be possible without it. Reverting a Revert does the edit again.
+	// Revert undoes the edit whose Seq is Of, as if it had never been made. Later edits
+	// must be possible without it. Reverting a Revert restores the edit.
 	Revert Op = "revert"
 )
 
 // Ops lists every operation.
 var Ops = []Op{Accept, Move, Rename, Merge, Split, SetParent, Drop, Flag, Note, Revert}
 
-// Ref names a tag by its text, byte for byte, and its Wikidata item where known;
-// or a group by its name.
+// Ref refers to a tag by its text, byte for byte, and its Wikidata item if that is
+// known, or to a group by its name.
 type Ref struct {
+	// Name is the text of a tag or the name of a group.
 	Name string `json:"name"`
-	QID  string `json:"qid,omitempty"`
+	// QID is the Wikidata item of a tag, such as "Q16970"; "" for none.
+	QID string `json:"qid,omitempty"`
 }
 
-// String is the quoted name, with the item in brackets where there is one.
+// String returns the quoted name, with the item in parentheses if there is one.
 func (r Ref) String() string {
 	if r.QID == "" {
 		return fmt.Sprintf("%.80q", r.Name)
@@ -82,29 +84,43 @@ func (r Ref) String() string {
 
 // Part is one group that a Split results in.
 type Part struct {
-	To      string `json:"to"`
-	Members []Ref  `json:"members"`
+	// To is the name of the group.
+	To string `json:"to"`
+	// Members are all its members.
+	Members []Ref `json:"members"`
 }
 
-// Edit is one act of a curator and one line of the log.
+// Edit is one decision of a curator and one line of the log.
 type Edit struct {
-	Seq   int       `json:"seq"`  // position in the log, from 1
-	Base  int       `json:"base"` // version, the number of edits, that its author saw
-	At    time.Time `json:"at"`
-	By    string    `json:"by"`
-	Op    Op        `json:"op"`
-	Level int       `json:"level,omitempty"` // of From
-	From  []Ref     `json:"from,omitempty"`
-	To    string    `json:"to,omitempty"`
-	Parts []Part    `json:"parts,omitempty"` // Split only
-	Of    int       `json:"of,omitempty"`    // Revert only
-	Note  string    `json:"note,omitempty"`
+	// Seq is its number in the log, from 1.
+	Seq int `json:"seq"`
+	// Base is the version that its author saw: a number of edits.
+	Base int `json:"base"`
+	// At is the time of the edit.
+	At time.Time `json:"at"`
+	// By is the name of the curator.
+	By string `json:"by"`
+	// Op is the operation.
+	Op Op `json:"op"`
+	// Level is the level of From.
+	Level int `json:"level,omitempty"`
+	// From are the tags or groups that the edit is about.
+	From []Ref `json:"from,omitempty"`
+	// To is the name of the group that they go to.
+	To string `json:"to,omitempty"`
+	// Parts are the parts of a Split.
+	Parts []Part `json:"parts,omitempty"`
+	// Of is the number of the edit that a Revert undoes.
+	Of int `json:"of,omitempty"`
+	// Note is a note or a reason.
+	Note string `json:"note,omitempty"`
 
-	Extra map[string]json.RawMessage `json:"-"` // fields of a newer minor version, kept on rewriting
+	// Extra holds the fields of a newer minor version, which are kept on rewriting.
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
-// Check says what is wrong with an edit by itself, whatever it is applied to, in
-// a hierarchy of the given number of levels.
+// Check returns an error if an edit is wrong in itself, whatever it is applied to, in a
+// hierarchy with the given number of levels.
 func (e *Edit) Check(levels int) error {
 	if !slices.Contains(Ops, e.Op) {
 		return fmt.Errorf("unknown operation %.80q", e.Op)
@@ -122,15 +138,15 @@ func (e *Edit) Check(levels int) error {
 		return fmt.Errorf("%s has the number of an edit (%d), which only revert takes", e.Op, e.Of)
 	}
 	if len(e.From) == 0 {
-		return fmt.Errorf("%s names nothing", e.Op)
+		return fmt.Errorf("%s refers to nothing", e.Op)
 	}
 	if (e.Op == Split) != (len(e.Parts) > 0) {
-		return fmt.Errorf("%s with %d parts; split has parts and nothing else does", e.Op, len(e.Parts))
+		return fmt.Errorf("%s with %d parts; only split has parts", e.Op, len(e.Parts))
 	}
 	return e.checkShape(levels)
 }
 
-// checkShape holds the edit to what its operation takes.
+// checkShape checks the fields that the operation takes.
 func (e *Edit) checkShape(levels int) error {
 	low, high := 0, levels-1
 	needsTo := false
@@ -152,17 +168,16 @@ func (e *Edit) checkShape(levels int) error {
 	case e.Level < low || e.Level > high:
 		return fmt.Errorf("%s of level %d; in a hierarchy of %d levels it takes %d to %d", e.Op, e.Level, levels, low, high)
 	case needsTo && e.To == "":
-		return fmt.Errorf("%s without a name to go to", e.Op)
+		return fmt.Errorf("%s without the name of a target", e.Op)
 	case e.To != "" && !needsTo && e.Op != SetParent:
-		return fmt.Errorf("%s takes no name to go to; got %.80q", e.Op, e.To)
+		return fmt.Errorf("%s takes no target; got %.80q", e.Op, e.To)
 	case (e.Op == Rename || e.Op == Split) && len(e.From) != 1:
 		return fmt.Errorf("%s takes one group; got %d", e.Op, len(e.From))
 	}
 	return nil
 }
 
-// checkNames refuses names that stand twice and text that the log could not give
-// back.
+// checkNames refuses repeated names, and text that the log could not reproduce.
 func (e *Edit) checkNames() error {
 	if err := e.checkRefs(e.From, map[Ref]bool{}); err != nil {
 		return err
@@ -194,7 +209,7 @@ func (e *Edit) checkRefs(refs []Ref, seen map[Ref]bool) error {
 		case r.Name == "":
 			return fmt.Errorf("%s: a name is empty", e.Op)
 		case seen[r]:
-			return fmt.Errorf("%s: %v stands twice", e.Op, r)
+			return fmt.Errorf("%s: %v is repeated", e.Op, r)
 		case !readable(r.Name) || !readable(r.QID):
 			return fmt.Errorf("%s: %v is not UTF-8 or holds a NUL", e.Op, r)
 		}

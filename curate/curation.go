@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -16,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"hgld/internal/filehash"
 	"hgld/labels"
 )
 
@@ -224,7 +226,8 @@ func (c *Curation) adjudicate(i int, policy OnConflict) (*Session, error) {
 	slices.Sort(have)
 	slices.Sort(want)
 	if !slices.Equal(have, want) {
-		return nil, &MismatchError{fmt.Errorf("%s decides between other logs than %s and %s, or one of them was changed since",
+		return nil, &MismatchError{fmt.Errorf("%s decides between other logs than %s and %s, or one of them was changed "+
+			"since",
 			third.Path, both[0].Path, both[1].Path)}
 	}
 	var sessions [2]*Session
@@ -307,7 +310,7 @@ func (l *LogFile) ReplayOn(d *labels.Draft) (Report, error) {
 // adjudicator decides between, or none; the new log then has their levels. The error is
 // fs.ErrExist if there is a file at path.
 func StartLog(path, draft, by string, levels, adjudicate []string, created time.Time) error {
-	sum, err := hashFile(draft)
+	sum, _, err := filehash.SHA256(context.Background(), draft)
 	if err != nil {
 		return err
 	}
@@ -321,18 +324,4 @@ func StartLog(path, draft, by string, levels, adjudicate []string, created time.
 		header.Levels = l.Contents.Header.Levels
 	}
 	return CreateLog(path, header)
-}
-
-// hashFile returns the hexadecimal SHA-256 of a file.
-func hashFile(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
 }

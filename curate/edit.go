@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// MarshalJSON writes Extra behind the fields.
+// MarshalJSON writes the fields of Extra after the others.
 func (e Edit) MarshalJSON() ([]byte, error) {
 	type plain Edit
 	return encode((*plain)(&e), e.Extra, editFields)
 }
 
-// UnmarshalJSON keeps the fields it does not know in Extra.
+// UnmarshalJSON keeps unknown fields in Extra.
 func (e *Edit) UnmarshalJSON(data []byte) error {
 	type plain Edit
 	*e = Edit{}
@@ -25,8 +25,8 @@ func (e *Edit) UnmarshalJSON(data []byte) error {
 
 var editFields = []string{"seq", "base", "at", "by", "op", "level", "from", "to", "parts", "of", "note"}
 
-// encode writes v as a JSON object with the fields of extra, sorted, behind its
-// own. Characters that matter to HTML are left as they are.
+// encode returns v as a JSON object, followed by the fields of extra in sorted order.
+// It does not escape HTML characters.
 func encode(v any, extra map[string]json.RawMessage, own []string) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -54,7 +54,7 @@ func encode(v any, extra map[string]json.RawMessage, own []string) ([]byte, erro
 	return b.Bytes(), nil
 }
 
-// decode reads a JSON object into v and returns the fields that are not known.
+// decode reads a JSON object into v and returns its unknown fields.
 func decode(data []byte, v any, known []string) (map[string]json.RawMessage, error) {
 	if err := json.Unmarshal(data, v); err != nil {
 		return nil, err

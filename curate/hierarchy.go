@@ -10,14 +10,16 @@ import (
 	"hgld/labels"
 )
 
-// OrphansError says that some groups of a level have a parent and others, listed
-// here, have none.
+// OrphansError says that some groups of a level have a parent and others have none.
 type OrphansError struct {
-	Level, Parent string // names of the two levels
-	Groups        []string
+	// Level is the name of the level, Parent that of the next coarser one.
+	Level, Parent string
+	// Groups are the groups without a parent.
+	Groups []string
 }
 
-// Error counts the groups without a parent, names the first five and says what to do.
+// Error gives the number of groups without a parent and the first five of them, and
+// says what to do.
 func (e *OrphansError) Error() string {
 	shown := e.Groups[:min(len(e.Groups), 5)]
 	more := ""
@@ -28,30 +30,33 @@ func (e *OrphansError) Error() string {
 		len(e.Groups), e.Level, e.Parent, shown, more, Kinds)
 }
 
-// TwinsError says that two tags with the same text, of different Wikidata items,
-// are in different groups, which a hierarchy cannot express.
+// TwinsError says that two tags with the same text and different Wikidata items are in
+// different groups, which a hierarchy cannot express.
 type TwinsError struct {
-	Tag    string
+	// Tag is the text of the tags.
+	Tag string
+	// Groups are the names of their groups.
 	Groups [2]string
 }
 
 // Error names the tag and both its groups, and says what to do.
 func (e *TwinsError) Error() string {
-	return fmt.Sprintf("tag %.80q stands for two Wikidata items, one in %.80q and one in %.80q; labels know a tag by its text: put both in one group",
+	return fmt.Sprintf("tag %.80q stands for two Wikidata items, one in %.80q and one in %.80q, but labels identify a "+
+		"tag by its text; put both in one group",
 		e.Tag, e.Groups[0], e.Groups[1])
 }
 
-// Hierarchy returns the classes as the session has them: level 0 holds every tag
-// of the draft in its order, the further levels the groups that hold something,
-// by name. Names are kept byte for byte.
+// Hierarchy returns the classes of the session. Level 0 holds every tag of the draft in
+// its order; the other levels hold the groups that have members, by name. Names are
+// kept byte for byte.
 //
-// A tag that was dropped, or that no curator has decided, has no parent. With
-// undecided, tags that nobody decided stay in their cluster, and an uncurated
-// draft gives a hierarchy too. Where no group of a level has a parent, the coarser
-// levels are left out; where some have none, the error is an *OrphansError.
+// A tag that was dropped or is undecided has no parent. If undecided is set, undecided
+// tags stay in their cluster, so that an uncurated draft gives a hierarchy too. Coarser
+// levels are left out if no group of the level below has a parent; if only some have
+// one, the error is an *OrphansError.
 //
-// A hierarchy knows a tag by its text alone. Tags of one text and several items
-// are one class, without an item; if they are in different groups, the error is a
+// A hierarchy identifies a tag by its text. Tags with one text and several items become
+// one class without an item; if they are in different groups, the error is a
 // *TwinsError.
 func (s *Session) Hierarchy(undecided bool) (*labels.Hierarchy, error) {
 	h := &labels.Hierarchy{Version: labels.HierarchyVersion, Levels: []labels.Level{{Name: s.names[0]}}}
@@ -81,8 +86,8 @@ func (s *Session) Hierarchy(undecided bool) (*labels.Hierarchy, error) {
 	return h, nil
 }
 
-// tagClasses makes the classes of level 0, whose parents are still positions in
-// the session.
+// tagClasses returns the classes of level 0. Their parents are still positions in the
+// session.
 func (s *Session) tagClasses(undecided bool) ([]labels.Class, error) {
 	var classes []labels.Class
 	index := map[string]int{}
@@ -113,7 +118,7 @@ func (s *Session) tagClasses(undecided bool) ([]labels.Class, error) {
 	return classes, nil
 }
 
-// fate names the group of a class of level 0 whose parent is a position.
+// fate returns the name of the group of a class of level 0 whose parent is a position.
 func (s *Session) fate(c labels.Class) string {
 	if c.Parent < 0 {
 		return Category{Dropped: true}.String()
@@ -121,9 +126,9 @@ func (s *Session) fate(c labels.Class) string {
 	return s.now.at(1, c.Parent).Name
 }
 
-// lift makes the classes of level l from the parents of the level below, and
-// turns those from positions in the session into indices of the classes. The
-// classes' own parents are still positions.
+// lift makes the classes of level l from the parents of the level below, and turns
+// those parents from positions in the session into indices of the classes. The parents
+// of the new classes are still positions.
 func (s *Session) lift(l int, below *labels.Level) []labels.Class {
 	var nodes []int32
 	seen := map[int32]bool{}
@@ -148,7 +153,7 @@ func (s *Session) lift(l int, below *labels.Level) []labels.Class {
 	return classes
 }
 
-// orphans finds the classes of a level below another that have no parent.
+// orphans returns an *OrphansError if classes of a level have no parent.
 func (s *Session) orphans(l int, level labels.Level) error {
 	var names []string
 	for _, c := range level.Classes {
@@ -162,17 +167,19 @@ func (s *Session) orphans(l int, level labels.Level) error {
 	return &OrphansError{Level: level.Name, Parent: s.names[l+1], Groups: names}
 }
 
-// Problem is something that a curator should look at. It stops nothing.
+// Problem is something that a curator should look at. It does not stop anything.
 type Problem struct {
-	Level int    `json:"level"`
-	Name  string `json:"name"`
-	What  string `json:"what"`
+	// Level is the level of the tag or group.
+	Level int `json:"level"`
+	// Name is its name.
+	Name string `json:"name"`
+	// What says what is suspicious about it.
+	What string `json:"what"`
 }
 
-// Problems looks for what goes wrong in the curation of names: white space that
-// cannot be seen, counts in place of names, names that differ in case alone, and
-// flags that nobody has settled. The published spreadsheet of H-GLDv2 has the
-// first two.
+// Problems lists suspicious names: white space that cannot be seen, counts in place of
+// names, names that differ only in case, and open flags. The published spreadsheet of
+// H-GLDv2 has the first two.
 func (s *Session) Problems() []Problem {
 	var found []Problem
 	for l, nodes := range s.now.levels {
@@ -186,7 +193,7 @@ func (s *Session) Problems() []Problem {
 			}
 			switch {
 			case strings.TrimFunc(n.Name, unicode.IsSpace) != n.Name:
-				report("begins or ends in white space")
+				report("begins or ends with white space")
 			case strings.Contains(n.Name, "  "):
 				report("has two spaces in a row")
 			case strings.ContainsFunc(n.Name, func(r rune) bool { return unicode.IsSpace(r) && r != ' ' }):
@@ -197,7 +204,7 @@ func (s *Session) Problems() []Problem {
 			}
 			lower := strings.ToLower(n.Name)
 			if twin, there := twins[lower]; there && twin != n.Name {
-				report("differs from %.80q in case alone", twin)
+				report("differs from %.80q only in case", twin)
 			}
 			twins[lower] = n.Name
 			if n.flagged {

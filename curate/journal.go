@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// A session changes its state in place. Before an edit changes a node it records
-// how that stood; the records of an edit take it back, when it is refused or
-// reverted. What it costs to make or undo an edit therefore depends on what the
-// edit names, and not on how many labels there are.
+// A session changes its state in place. Before an edit changes a node, the node is
+// recorded; the records of an edit are rolled back if it is refused or reverted. The
+// cost of an edit or an undo therefore depends on the labels it names, not on the
+// number of labels.
 
-// record is a node as it stood before an edit.
+// record is a node before an edit changed it.
 type record struct {
 	level  int
 	at     int32
-	fresh  bool // there was none
+	fresh  bool // the edit made the node
 	before node
 }
 
-// begin starts the records of an edit.
+// begin starts recording an edit.
 func (s *state) begin() {
 	s.edit++
 	s.records = s.records[:0]
@@ -31,8 +31,8 @@ func (s *state) begin() {
 	}
 }
 
-// change returns a node that is about to be changed. The first time that an edit
-// does so is recorded; before the first edit nothing is.
+// change returns a node that is about to be changed, and records it at its first change
+// by the current edit. Nothing is recorded before the first edit.
 func (s *state) change(level int, i int32) *node {
 	n := s.at(level, i)
 	if s.edit > 0 && s.stamps[level][i] != s.edit {
@@ -42,8 +42,8 @@ func (s *state) change(level int, i int32) *node {
 	return n
 }
 
-// undo takes back what records tell, all those of the latest edit. Names may
-// have gone from one group to another, so first all of them are given up.
+// undo rolls back the records of the latest edit. Names may have passed from one group
+// to another, so it first removes all of them from the index.
 func (s *state) undo(records []record) {
 	for _, r := range records {
 		if n := s.at(r.level, r.at); r.level > 0 && !n.gone {
@@ -52,7 +52,7 @@ func (s *state) undo(records []record) {
 	}
 	for _, r := range slices.Backward(records) {
 		if r.fresh {
-			clear(s.levels[r.level][r.at:]) // its texts can be swept
+			clear(s.levels[r.level][r.at:]) // so that its texts can be collected
 			s.levels[r.level], s.stamps[r.level] = s.levels[r.level][:r.at], s.stamps[r.level][:r.at]
 			continue
 		}
@@ -63,27 +63,27 @@ func (s *state) undo(records []record) {
 	}
 }
 
-// step is an edit that holds, with what takes it back.
+// step is an active edit with the records to roll it back.
 type step struct {
 	seq     int
 	records []record
 }
 
-// journalRoom is how many records a session keeps: 16 MB, or 40,000 edits of one
-// label. What is older is done again from the beginning when it is reverted.
+// journalRoom is the number of records that a session keeps: 16 MB, or 40,000 edits of
+// one label. Reverting an older edit replays the log from the beginning.
 const journalRoom = 1 << 17
 
-// journal is the edits that hold, in order: each prefix of it is a state that the
-// session has been in, and replay would give.
+// journal lists the active edits in order. Rolling back its last steps gives the state
+// that a replay of the remaining ones would.
 type journal struct {
 	steps []step
-	kept  int    // records of all steps
-	room  int    // most of them, as journalRoom
-	lost  int    // steps at the beginning whose records are gone
-	base  *state // before the first step; made when records are given up
+	kept  int    // number of records of all steps
+	room  int    // largest number of them, as journalRoom
+	lost  int    // steps at the beginning whose records were dropped
+	base  *state // before the first step; made when records are first dropped
 }
 
-// recordsKept is how much room for records one edit leaves to the next.
+// recordsKept is the capacity for records that one edit leaves to the next.
 const recordsKept = 1 << 10
 
 // push adds an edit that has just been done.
@@ -95,8 +95,8 @@ func (j *journal) push(seq int, s *state) {
 	}
 }
 
-// trim gives the oldest records up where there are too many; the latest edit can
-// always be taken back.
+// trim drops the oldest records if there are too many. Those of the latest edit are
+// always kept.
 func (j *journal) trim(s *state) {
 	for j.kept > j.room && j.lost < len(j.steps)-1 {
 		if j.base == nil {
@@ -115,7 +115,7 @@ func (j *journal) trim(s *state) {
 // last returns the records of the latest edit.
 func (j *journal) last() []record { return j.steps[len(j.steps)-1].records }
 
-// pop takes the latest edit back.
+// pop rolls back the latest edit.
 func (j *journal) pop(s *state) {
 	last := len(j.steps) - 1
 	s.undo(j.steps[last].records)
@@ -123,7 +123,7 @@ func (j *journal) pop(s *state) {
 	j.steps = j.steps[:last]
 }
 
-// first returns the state before all steps; the journal is of no use afterwards.
+// first returns the state before all steps. The journal cannot be used afterwards.
 func (j *journal) first(s *state) *state {
 	if j.base != nil {
 		return j.base
@@ -134,16 +134,19 @@ func (j *journal) first(s *state) *state {
 	return s
 }
 
-// Place is where a tag or a group stands: its level, and its place there.
-type Place struct{ Level, At int }
-
-// priors gathers how nodes stood before an edit, each once.
-type priors struct {
-	list  []prior
-	known [][]bool // places in the list, by level
+// Place is the position of a tag or a group.
+type Place struct {
+	// Level is the level, 0 for tags, and At the position in it.
+	Level, At int
 }
 
-// prior is how a node stood; without existed there was none.
+// priors collects nodes as they were before an edit, each once.
+type priors struct {
+	list  []prior
+	known [][]bool // places that are in the list, by level
+}
+
+// prior is a node before an edit; existed is false if the edit made it.
 type prior struct {
 	Place
 	node
@@ -163,7 +166,7 @@ func (p *priors) add(level int, at int32, n node, existed bool) {
 	}
 }
 
-// changed lists the places whose nodes differ from what they were, in order.
+// changed lists the places whose nodes differ from before, in order.
 func (p *priors) changed(s *state) []Place {
 	var places []Place
 	for _, w := range p.list {
@@ -175,7 +178,7 @@ func (p *priors) changed(s *state) []Place {
 	return places
 }
 
-// do does an edit other than Revert; one that is refused leaves nothing behind.
+// do does an edit other than Revert. An edit that is refused changes nothing.
 func (s *Session) do(f finder, e *Edit) (Replayed, error) {
 	s.now.begin()
 	r, err := s.now.one(f, e)
@@ -188,27 +191,26 @@ func (s *Session) do(f finder, e *Edit) (Replayed, error) {
 	return r, nil
 }
 
-// again does an edit of the log once more, as replay does.
+// again repeats an edit of the log, as a replay does.
 func (s *Session) again(seq int) error {
 	_, err := s.do(s.finder(), &s.edits[seq-1])
-	if err != nil && s.tolerant { // replay skips it, too
+	if err != nil && s.tolerant { // a replay skips it as well
 		s.journal.push(seq, s.now)
 		return nil
 	}
 	return err
 }
 
-// revert makes the state that of the edits that hold once e, the Revert at the
-// end of the log, stands: it goes back to the first edit that no longer holds, or
-// holds again, and does those behind it once more. It returns what that changed
-// and what takes it back.
+// revert applies e, the Revert at the end of the log. It rolls back to the first edit
+// whose activity changes and repeats the active edits from there. It returns the
+// changed places and a function that rolls the revert back.
 func (s *Session) revert(e *Edit) (changed []Place, rollback func(), err error) {
 	if err := e.Check(len(s.names)); err != nil {
 		return nil, nil, err
 	}
 	switch {
 	case e.Of >= e.Seq:
-		return nil, nil, fmt.Errorf("revert: there is no edit %d before it", e.Of)
+		return nil, nil, fmt.Errorf("revert: there is no edit %d before this one", e.Of)
 	case !s.active[e.Of-1]:
 		return nil, nil, fmt.Errorf("revert: edit %d is reverted already", e.Of)
 	}
@@ -251,7 +253,7 @@ func (s *Session) revert(e *Edit) (changed []Place, rollback func(), err error) 
 	return seen.changed(s.now), rollback, nil
 }
 
-// holding lists the edits of the log that hold, without the Reverts.
+// holding lists the active edits of the log, without the Reverts.
 func (s *Session) holding() []int {
 	var hold []int
 	for i, on := range Active(s.edits) {
@@ -262,13 +264,13 @@ func (s *Session) holding() []int {
 	return hold
 }
 
-// needed says that an edit cannot be reverted because a later one needs it.
+// needed is the error of a Revert of an edit that a later one depends on.
 func needed(e *Edit, by int, err error) error {
 	return fmt.Errorf("revert of edit %d: edit %d needs it: %w", e.Of, by, err)
 }
 
-// startOver is revert where the records do not reach back far enough: the edits
-// that hold are done again from the beginning.
+// startOver does what revert does if the records do not reach back far enough: it
+// repeats the active edits from the beginning.
 func (s *Session) startOver(e *Edit, hold []int) (changed []Place, rollback func(), err error) {
 	now, old := s.now, s.journal
 	rollback = func() { s.now, s.journal = now, old }

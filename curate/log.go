@@ -10,45 +10,55 @@ import (
 	"time"
 )
 
-// The log, edits.jsonl: UTF-8, one JSON object a line, each line ended by "\n".
-// Line 1 is a Header, line n+1 the edit number n. The last field of every line is
-// "crc", eight hexadecimal digits: CRC-32C of the line up to the comma before it,
-// continued from the line before (from 0 for the header). A line that is
-// changed, lost or moved is therefore found; so is one pasted from another log.
-// Behind it stands "end" (see seal.go): the number of edits in the last line, dashes
-// in every other. Lines of format version 1 end with the checksum.
+// The log, edits.jsonl, is UTF-8 with one JSON object per line, and every line ends with
+// "\n". Line 1 is a Header, line n+1 is edit n. Two fields end each line:
 //
-// A line is acknowledged when it is on disk. What a crash leaves of the next one
-// has no valid checksum and is cut when the log is opened for writing; the line
-// before it still has the count. Without the count the log is a copy that was cut, or
-// damaged. Fields that a reader does not know are kept.
+//   - "crc" is the CRC-32C of the line up to the comma before it, continued from the
+//     line before (from 0 for the header), as eight hexadecimal digits. It detects lines
+//     that were changed, lost, moved, or pasted from another log.
+//   - "end" is the number of edits in the last line and dashes in every other (see
+//     seal.go). Format version 1 does not have it.
+//
+// A line is acknowledged once it is on disk. What a crash leaves of the next line has no
+// valid checksum. It is cut off when the log is opened for writing, and the line before
+// it still has the count. A log without the count is a truncated copy and counts as
+// damaged. Unknown fields are kept.
 
-// LogVersion is the format version of the log that this hgld writes; it reads
-// every version up to it.
+// LogVersion is the format version that this hgld writes. It reads every version up to
+// this one.
 const LogVersion = 2
 
 // Header is the first line of a log.
 type Header struct {
-	Version     int       `json:"hgld_edits"` // format version
-	By          string    `json:"by,omitempty"`
-	Draft       string    `json:"draft,omitempty"` // name of the draft's file
-	DraftSHA256 string    `json:"draft_sha256"`
-	Levels      []string  `json:"levels"`                // names, finest first
-	Adjudicates []string  `json:"adjudicates,omitempty"` // SHA-256 of the two logs that this one decides between
-	Created     time.Time `json:"created,omitzero"`
+	// Version is the format version.
+	Version int `json:"hgld_edits"`
+	// By is the name of the curator.
+	By string `json:"by,omitempty"`
+	// Draft is the file name of the draft, for people; DraftSHA256 identifies it.
+	Draft string `json:"draft,omitempty"`
+	// DraftSHA256 is the hexadecimal SHA-256 of the draft's file.
+	DraftSHA256 string `json:"draft_sha256"`
+	// Levels are the names of the levels, finest first.
+	Levels []string `json:"levels"`
+	// Adjudicates has the SHA-256 of the two logs that an adjudicator's log decides
+	// between; it is empty for a curator's own log.
+	Adjudicates []string `json:"adjudicates,omitempty"`
+	// Created is the time at which the log was made.
+	Created time.Time `json:"created,omitzero"`
 
+	// Extra holds the fields of a newer minor version, which are kept on rewriting.
 	Extra map[string]json.RawMessage `json:"-"`
 }
 
 var headerFields = []string{"hgld_edits", "by", "draft", "draft_sha256", "levels", "adjudicates", "created"}
 
-// MarshalJSON writes Extra behind the fields.
+// MarshalJSON writes the fields of Extra after the others.
 func (h Header) MarshalJSON() ([]byte, error) {
 	type plain Header
 	return encode((*plain)(&h), h.Extra, headerFields)
 }
 
-// UnmarshalJSON keeps the fields it does not know in Extra.
+// UnmarshalJSON keeps unknown fields in Extra.
 func (h *Header) UnmarshalJSON(data []byte) error {
 	type plain Header
 	*h = Header{}
@@ -59,48 +69,59 @@ func (h *Header) UnmarshalJSON(data []byte) error {
 
 // DamageError says that a log is not what was written.
 type DamageError struct {
-	Path   string
-	Line   int
+	// Path is the path of the log.
+	Path string
+	// Line is the line where the damage begins, from 1.
+	Line int
+	// Reason says what is wrong.
 	Reason string
 }
 
-// Error is the line of the log, and what is wrong with it.
+// Error names the file and the line, and says what is wrong.
 func (e *DamageError) Error() string { return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Reason) }
 
-// Torn is the rest of a line that a crash left at the end of a log. Its edit was
-// never acknowledged, which the count of the line before it shows.
+// Torn is the part of a line that a crash left at the end of a log. The count of the
+// line before shows that its edit was never acknowledged.
 type Torn struct {
-	Path      string
-	Line      int
-	Rest      []byte
-	Uncounted bool // the line before has no count: of a copy that was cut, this may be all
+	// Path is the path of the log.
+	Path string
+	// Line is the number of the torn line, from 1.
+	Line int
+	// Rest is what is left of it.
+	Rest []byte
+	// Uncounted is set if the line before has no count, as in format version 1. The log
+	// may then also be a truncated copy.
+	Uncounted bool
 }
 
-// String says where the torn line stands and how it begins.
+// String says where the torn line is and how it begins.
 func (t *Torn) String() string {
 	text := fmt.Sprintf("%s:%d: the last line is torn: %d bytes of an edit that was never acknowledged",
 		t.Path, t.Line, len(t.Rest))
 	if t.Uncounted {
-		text += ", unless this is a copy that was cut: the line before is of an hgld that wrote no count"
+		text += ", unless this is a truncated copy: the line before was written by an hgld that kept no count"
 	}
 	return fmt.Sprintf("%s (%.60q)", text, t.Rest)
 }
 
 // Contents is what a log holds.
 type Contents struct {
+	// Header is the first line.
 	Header Header
-	Edits  []Edit
-	Torn   *Torn // nil if the log ends as it should
+	// Edits are the edits in order.
+	Edits []Edit
+	// Torn is a torn last line; nil if the log ends as it should.
+	Torn *Torn
 
-	size  int64   // of the good lines
+	size  int64   // of the valid lines, in bytes
 	crc   uint32  // of the last one
 	end   bool    // whether the last one has its line end
 	stale []count // of lines before the last one that still have digits
 	last  count   // of the last one
 }
 
-// ReadLog reads a log and changes nothing. A log that is not as it was written is
-// a *DamageError.
+// ReadLog reads a log without changing it. The error is a *DamageError if the log is
+// not as it was written.
 func ReadLog(path string) (*Contents, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -113,8 +134,8 @@ func ReadLog(path string) (*Contents, error) {
 	return c, nil
 }
 
-// parseLog reads the lines of a log. With a *DamageError, it returns those before
-// the damage as well.
+// parseLog reads the lines of a log. With a *DamageError it also returns the lines
+// before the damage.
 func parseLog(path string, data []byte) (*Contents, error) {
 	c := &Contents{end: true}
 	for line := 1; len(data) > 0; line++ {
@@ -124,11 +145,11 @@ func parseLog(path string, data []byte) (*Contents, error) {
 		case err != nil && c.torn(data, line):
 			c.Torn = &Torn{Path: path, Line: line, Rest: bytes.Clone(data), Uncounted: c.last.is == uncounted}
 			if line == 1 {
-				return c, &DamageError{path, 1, "the header is not complete; this is no log of edits"}
+				return c, &DamageError{path, 1, "the header is incomplete; this is not a log of edits"}
 			}
 			return c, c.whole(path)
 		case err != nil && line == 1 && !bytes.Contains(text, []byte(`"hgld_edits"`)):
-			return c, &DamageError{path, 1, "this is no log of edits, as `hgld curate serve` writes it"}
+			return c, &DamageError{path, 1, "this is not a log of edits, as `hgld curate serve` writes it"}
 		case err != nil:
 			return c, &DamageError{path, line, err.Error()}
 		}
@@ -149,16 +170,16 @@ func parseLog(path string, data []byte) (*Contents, error) {
 		c.crc, c.end, data = l.crc, ended, rest
 	}
 	if c.size == 0 {
-		return c, &DamageError{path, 1, "the file is empty; this is no log of edits"}
+		return c, &DamageError{path, 1, "the file is empty; this is not a log of edits"}
 	}
 	return c, c.whole(path)
 }
 
-// torn reports whether data, from a line without a valid checksum to the end of the
-// log, is what a crash has left of an edit that was not acknowledged: the beginning of
-// its line or, after a power cut, a line with zeros in the place of any part. The line
-// before it then has its count, which it loses when the edit is on disk. No line that
-// was written has a zero byte.
+// torn reports whether data, which reaches from a line without a valid checksum to the
+// end of the log, is what a crash left of an unacknowledged edit: the beginning of its
+// line or, after a power cut, a line with zeros in any place. The line before it then
+// still has its count, which it loses only when the edit is on disk. A line as written
+// never contains a zero byte.
 func (c *Contents) torn(data []byte, line int) bool {
 	end := bytes.IndexByte(data, '\n')
 	if c.last.is == final && bytes.IndexByte(data, 0) >= 0 {
@@ -167,16 +188,16 @@ func (c *Contents) torn(data []byte, line int) bool {
 	return end < 0 && !sealedWithin(data, c.crc, line-1)
 }
 
-// whole is a *DamageError if an edit once followed the last line.
+// whole returns a *DamageError if the last line was once followed by another edit.
 func (c *Contents) whole(path string) error {
 	if c.last.is != followed {
 		return nil
 	}
 	return &DamageError{path, len(c.Edits) + 2, fmt.Sprintf("the log is cut: edit %d was acknowledged and is missing, "+
-		"with all that followed; this is a copy that did not come to its end", len(c.Edits)+1)}
+		"with all edits after it; this is a truncated copy", len(c.Edits)+1)}
 }
 
-// take decodes a line whose checksum is right.
+// take decodes a line with a valid checksum.
 func (c *Contents) take(body []byte, line int) error {
 	if line == 1 {
 		if err := json.Unmarshal(body, &c.Header); err != nil {
@@ -189,7 +210,7 @@ func (c *Contents) take(body []byte, line int) error {
 		return err
 	}
 	if e.Seq != line-1 {
-		return fmt.Errorf("edit %d stands where edit %d belongs", e.Seq, line-1)
+		return fmt.Errorf("this is edit %d; want edit %d", e.Seq, line-1)
 	}
 	if err := e.Check(len(c.Header.Levels)); err != nil {
 		return err
@@ -201,15 +222,16 @@ func (c *Contents) take(body []byte, line int) error {
 func (h *Header) check() error {
 	switch {
 	case h.Version < 1:
-		return errors.New(`field "hgld_edits" is missing: this is no log of edits`)
+		return errors.New(`field "hgld_edits" is missing: this is not a log of edits`)
 	case h.Version > LogVersion:
-		return fmt.Errorf("format version %d is newer than version %d, which this hgld reads; use a newer hgld", h.Version, LogVersion)
+		return fmt.Errorf("format version %d is newer than version %d, which this hgld reads; use a newer hgld", h.Version,
+			LogVersion)
 	case len(h.Levels) < 2:
 		return fmt.Errorf("levels %.80q; want tags and at least one level of groups", h.Levels)
 	case slices.Contains(h.Levels, "") || len(slices.Compact(slices.Sorted(slices.Values(h.Levels)))) < len(h.Levels):
-		return fmt.Errorf("levels %.80q; want a name for each, and each once", h.Levels)
+		return fmt.Errorf("levels %.80q; want a different name for each", h.Levels)
 	case h.DraftSHA256 == "":
-		return errors.New("draft_sha256 is missing: the draft that the edits belong to")
+		return errors.New("draft_sha256, which identifies the draft, is missing")
 	case len(h.Adjudicates) != 0 && len(h.Adjudicates) != 2:
 		return fmt.Errorf("adjudicates %d logs, want two", len(h.Adjudicates))
 	}

@@ -12,9 +12,9 @@ import (
 	"hgld/internal/filelock"
 )
 
-// Log is a log that is open for appending. No other process can open it
-// meanwhile: it holds a lock file beside the log, and a lock on the log itself for
-// the case that somebody removes that file.
+// Log is a log that is open for appending. No other process can open it meanwhile: it
+// holds a lock file next to the log, and a lock on the log itself in case somebody
+// removes that file.
 type Log struct {
 	path     string
 	file     appender
@@ -24,8 +24,8 @@ type Log struct {
 	size     int64
 	crc      uint32
 	last     count   // of the last line
-	unmarked []count // of lines before it, while dashes are due there
-	broken   error   // set when the end of the file is in doubt
+	unmarked []count // of lines before it, until dashes replace them
+	broken   error   // set if the end of the file may be wrong
 }
 
 // appender is what Log needs of its file.
@@ -37,12 +37,13 @@ type appender interface {
 	Truncate(size int64) error
 }
 
-// logMode is the mode of a new log: it says who decided what. One that exists keeps
+// logMode is the mode of a new log, which says who decided what. An existing log keeps
 // the mode that its owner gave it.
 const logMode = 0o600
 
-// CreateLog makes a log with the given header, which must not exist yet. The error
-// is a *filelock.LockedError if another process makes it or has it open.
+// CreateLog makes a log with the given header. The error is fs.ErrExist if there is a
+// file at path, and a *filelock.LockedError if another process is making it or has it
+// open.
 func CreateLog(path string, h Header) error {
 	h.Version = LogVersion
 	if len(h.Levels) == 0 {
@@ -60,15 +61,16 @@ func CreateLog(path string, h Header) error {
 }
 
 // writeNew makes a log with the given bytes. The error is fs.ErrExist if there is a
-// file of this name.
+// file at path.
 func writeNew(path string, data []byte) error {
-	// Between the look and the rename nobody else may make the log and append to it.
+	// Nobody else may make the log, and append to it, between the check and the rename.
 	lock, err := lockLog(path)
 	if err != nil {
 		return err
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-		return errors.Join(fmt.Errorf("curate: log %s: %w; open it, or choose another name", path, errors.Join(os.ErrExist, err)), lock.Close())
+		return errors.Join(fmt.Errorf("curate: log %s: %w; open it, or choose another name", path,
+			errors.Join(os.ErrExist, err)), lock.Close())
 	}
 	return errors.Join(atomicfile.WriteFileMode(path, data, logMode), lock.Close())
 }
@@ -82,7 +84,7 @@ func lockLog(path string) (*filelock.Lock, error) {
 	return lock, nil
 }
 
-// lockError makes an error of a lock speak of the log.
+// lockError makes an error of a lock name the log.
 func lockError(path string, err error) error {
 	var locked *filelock.LockedError
 	switch {
@@ -94,10 +96,9 @@ func lockError(path string, err error) error {
 	return err
 }
 
-// OpenLog opens a log for appending and returns what it holds. A torn last line
-// is cut off, and Contents.Torn says what it was. The error is a
-// *filelock.LockedError if
-// another process has the log open and a *DamageError if the log is not as it was
+// OpenLog opens a log for appending and returns its contents. It cuts off a torn last
+// line, which Contents.Torn then describes. The error is a *filelock.LockedError if
+// another process has the log open, and a *DamageError if the log is not as it was
 // written.
 func OpenLog(path string) (*Log, *Contents, error) {
 	lock, err := lockLog(path)
@@ -116,7 +117,7 @@ func OpenLog(path string) (*Log, *Contents, error) {
 	return l, c, nil
 }
 
-// begin locks the log itself, reads it and mends its end.
+// begin locks the log itself, reads it and repairs its end.
 func (l *Log) begin(f *os.File) (*Contents, error) {
 	if err := filelock.Take(f); err != nil {
 		return nil, lockError(l.path, err)
@@ -141,7 +142,7 @@ func (l *Log) begin(f *os.File) (*Contents, error) {
 	return c, nil
 }
 
-// mend cuts a torn line off and ends the last one.
+// mend cuts off a torn line and completes the line end of the last one.
 func (l *Log) mend(c *Contents) error {
 	if c.Torn != nil {
 		if err := l.file.Truncate(c.size); err != nil {
@@ -162,8 +163,8 @@ func (l *Log) mend(c *Contents) error {
 	return l.mark()
 }
 
-// mark puts dashes in the place of counts that an edit follows by now. A power cut that
-// takes them back does no harm.
+// mark replaces counts by dashes after the next edit. It is harmless if a power cut
+// reverts that.
 func (l *Log) mark() error {
 	for len(l.unmarked) > 0 {
 		if _, err := l.file.WriteAt(dashes(l.unmarked[0].n), l.unmarked[0].at); err != nil {
@@ -175,9 +176,9 @@ func (l *Log) mark() error {
 }
 
 // Append writes an edit and returns when it is on disk. Its Seq must be the next
-// number. After an error the log is as before; if even that cannot be ensured, no
-// further edit is taken. Nor is one taken while the log is not the file of its
-// name, or another process has written to it.
+// number. After an error the log is as before; if that cannot be ensured, no further
+// edit is accepted. Append also fails if the log is no longer the file at its path, or
+// if another process has written to it.
 func (l *Log) Append(e Edit) error {
 	if err := l.append(e); err != nil {
 		return fmt.Errorf("log %s: %w", l.path, err)
@@ -187,7 +188,7 @@ func (l *Log) Append(e Edit) error {
 
 func (l *Log) append(e Edit) error {
 	if l.broken != nil {
-		return fmt.Errorf("no edit is taken since %w; close the log and open it again", l.broken)
+		return fmt.Errorf("no edits are accepted after an earlier failure: %w; close the log and open it again", l.broken)
 	}
 	if e.Seq != l.seq+1 {
 		return fmt.Errorf("edit %d cannot follow edit %d", e.Seq, l.seq)
@@ -202,7 +203,7 @@ func (l *Log) append(e Edit) error {
 	line, s := seal(object, l.crc, e.Seq)
 	line = append(line, '\n')
 	if bytes.IndexByte(line, '\n') != len(line)-1 {
-		return errors.New("a field that hgld does not know holds a line end")
+		return errors.New("an unknown field contains a line end")
 	}
 	if err := l.ours(); err != nil {
 		return err
@@ -218,11 +219,11 @@ func (l *Log) append(e Edit) error {
 	}
 	l.last = s.count.from(l.size)
 	l.seq, l.crc, l.size = e.Seq, s.crc, l.size+int64(len(line))
-	_ = l.mark() // the edit is on disk whatever comes of it; the next one tries again
+	_ = l.mark() // the edit is on disk in any case; the next one tries again
 	return nil
 }
 
-// write appends a line and waits until it is on disk. After an error it is taken
+// write appends a line and waits until it is on disk. After an error it rolls the line
 // back.
 func (l *Log) write(line []byte) error {
 	_, err := l.file.WriteAt(line, l.size)
@@ -242,8 +243,8 @@ func (l *Log) write(line []byte) error {
 	return err
 }
 
-// ours is an error unless the file that we hold is still the log, and as we left
-// it. Edits written to a file that was removed would be gone with it.
+// ours returns an error unless the open file is still the one at the log's path, with
+// the size it had. Edits written to a file that was removed would be lost with it.
 func (l *Log) ours() error {
 	held, err := l.file.Stat()
 	if err != nil {
@@ -252,12 +253,12 @@ func (l *Log) ours() error {
 	named, err := os.Stat(l.path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return errors.New("the file was moved or removed while it was open; put it back under its name")
+		return errors.New("the file was moved or removed while it was open; move it back")
 	case err != nil:
 		return err
 	case !os.SameFile(held, named):
-		return errors.New("another file has taken its name while it was open; " +
-			"put the first one back, or start again with the new one")
+		return errors.New("another file was put in its place while it was open; " +
+			"restore the first one, or start again with the new one")
 	case held.Size() != l.size:
 		return fmt.Errorf("another program has changed it: it has %d bytes and had %d; "+
 			"check it with `hgld curate log`, and start again", held.Size(), l.size)
@@ -266,8 +267,8 @@ func (l *Log) ours() error {
 	if err != nil || lockHeld {
 		return err
 	}
-	// The lock file is gone. The lock on the log keeps others out; a new lock file tells
-	// them who has it.
+	// The lock file is gone. The lock on the log itself keeps others out; a new lock file
+	// tells them who holds it.
 	fresh, err := lockLog(l.path)
 	if err != nil {
 		return err

@@ -1,22 +1,28 @@
 package curate
 
-// ManyAgreement says how far any number of annotators agree. An item with fewer
-// than two ratings does not count. What is not defined is nil.
+// ManyAgreement measures how far any number of annotators agree. Items with fewer than
+// two ratings do not count. Undefined measures are nil.
 type ManyAgreement struct {
-	Items   int      `json:"items"`   // that count
-	Ratings int      `json:"ratings"` // of those items
-	Raters  int      `json:"raters"`  // of each item; 0 where items differ
-	Raw     *float64 `json:"raw"`     // mean over items of the share of agreeing pairs
-	// FleissKappa is that of Fleiss (Psychological Bulletin 76, 1971); it needs the
+	// Items is the number of items that count.
+	Items int `json:"items"`
+	// Ratings is the number of ratings of those items.
+	Ratings int `json:"ratings"`
+	// Raters is the number of ratings of each item; 0 if that differs.
+	Raters int `json:"raters"`
+	// Raw is the mean over the items of the share of agreeing pairs.
+	Raw *float64 `json:"raw"`
+	// FleissKappa is that of Fleiss (Psychological Bulletin 76, 1971). It needs the
 	// same number of ratings for each item.
 	FleissKappa *float64 `json:"fleiss_kappa"`
-	AC1         *float64 `json:"ac1"`
-	Alpha       *float64 `json:"alpha"` // Krippendorff's, nominal
+	// AC1 is Gwet's AC1.
+	AC1 *float64 `json:"ac1"`
+	// Alpha is Krippendorff's alpha for nominal categories.
+	Alpha *float64 `json:"alpha"`
 }
 
-// AgreeMany measures agreement from the number of ratings that each item has in
-// each category, counts [items][categories], declared categories being columns
-// whether used or not.
+// AgreeMany measures agreement from counts, [items][categories], the number of ratings
+// that each item has in each category. Declared categories have a column whether they
+// are used or not.
 func AgreeMany(counts [][]int) ManyAgreement {
 	var g ManyAgreement
 	var m []int         // ratings of each category
@@ -83,8 +89,8 @@ func (g *ManyAgreement) fleiss(m []int, raw float64) {
 	g.FleissKappa = new((raw - pe) / (1 - pe))
 }
 
-// Counts turns ratings [annotators][items], -1 where an annotator did not rate an
-// item, into the counts of AgreeMany with the given number of categories.
+// Counts turns ratings, [annotators][items] with -1 for no rating, into the counts of
+// AgreeMany with the given number of categories.
 func Counts(ratings [][]int, categories int) [][]int {
 	if len(ratings) == 0 {
 		return nil

@@ -74,7 +74,7 @@ func TestEditsGoToTheFileOfTheLogsName(t *testing.T) {
 	if err := os.Rename(path, path+".away"); err != nil {
 		t.Fatal(err)
 	}
-	refused("moved away", "put it back")
+	refused("moved away", "move it back")
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -2,26 +2,35 @@ package curate
 
 import "slices"
 
-// Node is a tag or a group by its place in a session. Tags keep their places,
-// those of the draft; groups keep theirs until an edit is reverted.
+// Node is a tag or a group at a place of a session. Tags keep the places that they have
+// in the draft. Groups keep theirs until an edit is reverted.
 type Node struct {
 	Ref
-	Parent   int  // place in the next level, -1 for none
-	Decided  bool // a tag that a curator put where it is, or dropped
-	Dropped  bool
-	Declared bool // a group that an edit named
-	Gone     bool // a group that is no longer there; its place stays
-	Flagged  bool
-	Reason   string // of the drop
-	Flag     string // reason of the flag
-	Note     string
+	// Parent is the place of its parent in the next level, -1 for none.
+	Parent int
+	// Decided is set for a tag that a curator placed or dropped.
+	Decided bool
+	// Dropped is set for a tag that is left out of the hierarchy.
+	Dropped bool
+	// Declared is set for a group that an edit named.
+	Declared bool
+	// Gone is set for a group that no longer exists; its place stays.
+	Gone bool
+	// Flagged is set if it is marked for another look.
+	Flagged bool
+	// Reason is that of the drop.
+	Reason string
+	// Flag is the reason of the flag.
+	Flag string
+	// Note is the curator's note.
+	Note string
 }
 
-// Size is the number of places of a level, those of groups that are gone
-// included.
+// Size returns the number of places of a level, including those of groups that are
+// gone.
 func (s *Session) Size(level int) int { return len(s.now.levels[level]) }
 
-// Node returns what stands at a place.
+// Node returns the node at a place.
 func (s *Session) Node(level, at int) Node {
 	n := s.now.at(level, int32(at))
 	return Node{Ref: n.Ref, Parent: int(n.parent), Decided: n.decided, Dropped: n.dropped, Declared: n.declared,
@@ -39,15 +48,13 @@ func (s *Session) Places() []Place {
 	return all
 }
 
-// Changed lists the places whose nodes the last edit that Apply did has changed,
-// level by level. Places that are new count; a level may also have become
-// smaller.
+// Changed lists the places whose nodes the last edit of Apply changed, level by level.
+// New places count as changed; a level may also have become smaller.
 func (s *Session) Changed() []Place { return slices.Clone(s.changed) }
 
-// Undo returns the numbers of the edits that a curator who asks for "undo" and
-// for "redo" would revert; 0 for none. Undone is the latest edit that holds.
-// Redone is the latest undoing since the last edit of another kind: reverting it
-// brings its edit back.
+// Undo returns the numbers of the edits that "undo" and "redo" would revert, 0 for
+// none. undo is the latest active edit. redo is the latest undo since the last edit of
+// another kind: reverting it restores its edit.
 func (s *Session) Undo() (undo, redo int) {
 	for i := len(s.edits) - 1; i >= 0 && undo == 0; i-- {
 		if s.active[i] && s.edits[i].Op != Revert {

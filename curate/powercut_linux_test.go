@@ -59,23 +59,24 @@ func TestPowerCutsLoseNoAcknowledgedEdit(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	powercut.Record(t, powercut.Child(t, "HGLD_POWERCUT_CHILD="+dir), dir).Check(t, func(dir string, c *powercut.Crash) error {
-		path := filepath.Join(dir, "edits.jsonl")
-		acknowledged := len(c.Lines())
-		read, err := ReadLog(path)
-		if err != nil && (acknowledged > 0 || !errors.Is(err, fs.ErrNotExist)) {
+	powercut.Record(t, powercut.Child(t, "HGLD_POWERCUT_CHILD="+dir), dir).Check(t,
+		func(dir string, c *powercut.Crash) error {
+			path := filepath.Join(dir, "edits.jsonl")
+			acknowledged := len(c.Lines())
+			read, err := ReadLog(path)
+			if err != nil && (acknowledged > 0 || !errors.Is(err, fs.ErrNotExist)) {
+				return err
+			}
+			if err == nil && len(read.Edits) < acknowledged {
+				return fmt.Errorf("the log has %d edits, and %d were acknowledged", len(read.Edits), acknowledged)
+			}
+			if _, err := logEdits(dir, func(int) error { return nil }); err != nil {
+				return err
+			}
+			got, err := os.ReadFile(path)
+			if err == nil && !slices.Equal(got, want) {
+				err = fmt.Errorf("the log ends as\n%s\nwant\n%s", got, want)
+			}
 			return err
-		}
-		if err == nil && len(read.Edits) < acknowledged {
-			return fmt.Errorf("the log has %d edits, and %d were acknowledged", len(read.Edits), acknowledged)
-		}
-		if _, err := logEdits(dir, func(int) error { return nil }); err != nil {
-			return err
-		}
-		got, err := os.ReadFile(path)
-		if err == nil && !slices.Equal(got, want) {
-			err = fmt.Errorf("the log ends as\n%s\nwant\n%s", got, want)
-		}
-		return err
-	})
+		})
 }

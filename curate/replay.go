@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// OnConflict says what a replay on another draft does when an edit names what is
-// not there.
+// OnConflict says what a replay on another draft does if an edit names what is not
+// there.
 type OnConflict int
 
 // Stop ends the replay with an error; Skip does what can be done and reports the
@@ -16,11 +16,11 @@ const (
 	Skip
 )
 
-// ErrConflict is wrapped by the error of a replay that stops at a conflict; the
-// caller may offer to skip.
+// ErrConflict is wrapped by the error of a replay that stops at a conflict. The caller
+// may offer to skip.
 var ErrConflict = errors.New("conflict")
 
-// Outcome is what came of an edit in a replay.
+// Outcome is what an edit did in a replay.
 type Outcome string
 
 // The outcomes. An edit that did what it could and missed something is Partly.
@@ -32,40 +32,53 @@ const (
 	Impossible  Outcome = "impossible" // as a rename to a name that is taken
 )
 
-// Replayed is an edit of a replay that did not go all the way.
+// Replayed is an edit that a replay could not do in full.
 type Replayed struct {
-	Seq     int     `json:"seq"`
-	Op      Op      `json:"op"`
+	// Seq is its number in the log.
+	Seq int `json:"seq"`
+	// Op is its operation.
+	Op Op `json:"op"`
+	// Outcome is what it did.
 	Outcome Outcome `json:"outcome"`
-	Missing []Ref   `json:"missing,omitempty"`
-	Reason  string  `json:"reason,omitempty"`
+	// Missing are the references that do not exist.
+	Missing []Ref `json:"missing,omitempty"`
+	// Reason says why it is impossible.
+	Reason string `json:"reason,omitempty"`
 }
 
-// Report counts the outcomes of a replay's edits. Reverted edits, and the
-// Reverts, are not done and count as such. Unassigned are the tags that no edit
-// has decided: on a new draft, its new labels.
+// Report counts the edits of a replay by outcome.
 type Report struct {
-	Edits       int        `json:"edits"`
-	Applied     int        `json:"applied"`
-	AlreadyTrue int        `json:"already_true"`
-	Partly      int        `json:"partly"`
-	TargetGone  int        `json:"target_gone"`
-	Impossible  int        `json:"impossible"`
-	Reverted    int        `json:"reverted"`
-	Conflicts   []Replayed `json:"conflicts,omitempty"`
-	Unassigned  []Ref      `json:"unassigned,omitempty"`
+	// Edits is the number of edits of the log.
+	Edits int `json:"edits"`
+	// Applied is the number of edits that changed something.
+	Applied int `json:"applied"`
+	// AlreadyTrue is the number of edits whose result was there already.
+	AlreadyTrue int `json:"already_true"`
+	// Partly is the number of edits that did part of what they say.
+	Partly int `json:"partly"`
+	// TargetGone is the number of edits that name nothing that exists.
+	TargetGone int `json:"target_gone"`
+	// Impossible is the number of edits that could not be done.
+	Impossible int `json:"impossible"`
+	// Reverted is the number of reverted edits and of Reverts, which a replay leaves
+	// out.
+	Reverted int `json:"reverted"`
+	// Conflicts are the edits that were not done in full.
+	Conflicts []Replayed `json:"conflicts,omitempty"`
+	// Unassigned are the tags that no edit has decided; on a later draft these are its
+	// new labels.
+	Unassigned []Ref `json:"unassigned,omitempty"`
 }
 
-// Load replays a log on the draft that it was made for. Everything that an edit
-// names must be there: an edit that is not possible is an error, because the log
-// cannot be that of this draft. The session must not have edits yet.
+// Load replays a log on the draft that it was made for. An edit that is impossible is
+// an error, because the log cannot belong to this draft. The session must not have
+// edits yet.
 func (s *Session) Load(edits []Edit) (Report, error) { return s.replay(edits, Stop, false) }
 
-// Replay replays a log on another draft than its own. Tags are found by text and
-// item; a text with an item on one side only, or an item with another text, is
-// the same tag if only one fits. With Stop the first conflict is an error that
-// names the edit, and the session stays without edits; with Skip every edit does
-// what it can.
+// Replay replays a log on another draft than its own. Tags are found by text and item.
+// A text that has an item on one side only, or an item with another text, is the same
+// tag if only one tag matches. With Stop the first conflict is an error that names the
+// edit, and the session stays without edits; with Skip every edit does what it can.
 func (s *Session) Replay(edits []Edit, o OnConflict) (Report, error) {
 	return s.replay(edits, o, true)
 }
@@ -89,7 +102,7 @@ func (s *Session) replay(edits []Edit, o OnConflict, tolerant bool) (Report, err
 	return report, nil
 }
 
-// replayAll does the edits that hold.
+// replayAll does the active edits.
 func (s *Session) replayAll(o OnConflict) (Report, error) {
 	report := Report{Edits: len(s.edits)}
 	for i, on := range Active(s.edits) {
@@ -114,7 +127,7 @@ func (s *Session) replayAll(o OnConflict) (Report, error) {
 	return report, nil
 }
 
-// one does an edit and says what came of it.
+// one does an edit and reports what it did.
 func (s *state) one(f finder, e *Edit) (Replayed, error) {
 	r := Replayed{Seq: e.Seq, Op: e.Op, Outcome: Applied}
 	fx, err := s.apply(f, e)
@@ -162,8 +175,8 @@ func (r *Report) count(one Replayed) {
 	}
 }
 
-// checkSequence makes sure of edits what a Session would have: numbers without a
-// gap, bases that existed, reverts of earlier edits that held.
+// checkSequence checks what a Session guarantees: numbers without a gap, bases that
+// existed, and reverts of earlier edits.
 func checkSequence(edits []Edit, levels int) error {
 	for i := range edits {
 		e := &edits[i]
@@ -182,7 +195,7 @@ func checkSequence(edits []Edit, levels int) error {
 	return nil
 }
 
-// Undecided returns the tags that no curator has decided, in the draft's order.
+// Undecided returns the undecided tags in the draft's order.
 func (s *Session) Undecided() []Ref {
 	var refs []Ref
 	for _, n := range s.now.levels[0] {

@@ -9,16 +9,18 @@ import (
 // Salvaged says what Salvage kept of a log.
 type Salvaged struct {
 	*Contents
-	Damage *DamageError // what the log broke off at; nil if it is sound
-	Left   int          // lines of the log from there on, of one that was cut those that are there
+	// Damage is where the log broke off; nil if it is sound.
+	Damage *DamageError
+	// Left is the number of lines from the damage on, as far as they are there.
+	Left int
 }
 
-// Salvage writes the lines of a log before its damage to a new log, which ends with
-// its count. The damaged log stays as it is. A sound log, or one with a torn line
-// alone, which OpenLog cuts by itself, is not written again.
+// Salvage copies the lines of a log before its damage to a new log, which ends with
+// their count. The damaged log stays as it is. No new log is written if the log is
+// sound or only has a torn last line, which OpenLog cuts off.
 //
-// The error is a *DamageError if not even the header is sound, fs.ErrExist if to
-// exists, and a *filelock.LockedError if another process makes it.
+// The error is a *DamageError if not even the header is sound, fs.ErrExist if there is
+// a file at to, and a *filelock.LockedError if another process is making it.
 func Salvage(from, to string) (*Salvaged, error) {
 	data, err := os.ReadFile(from)
 	if err != nil {
@@ -39,7 +41,7 @@ func Salvage(from, to string) (*Salvaged, error) {
 	return s, writeNew(to, c.counted(data[:c.size]))
 }
 
-// counted returns the lines of a log, the last of them with the count.
+// counted returns the lines of a log with the count in the last one.
 func (c *Contents) counted(lines []byte) []byte {
 	digits := []byte(strconv.Itoa(len(c.Edits)))
 	if lines = bytes.Clone(bytes.TrimSuffix(lines, []byte("\n"))); c.last.is == uncounted {

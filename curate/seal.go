@@ -12,12 +12,12 @@ import (
 //
 //	{"seq":17, … ,"crc":"9a8b7c6d","end":"17"}
 //
-// The count says that the log ends here with so many edits. When the next edit is
-// on disk, and not before, dashes replace it: "end":"--". The checksum does not
-// cover it. After a crash the last whole line therefore still has its count, and a
-// torn line behind it was never acknowledged. A copy that was cut, even between two
-// lines, ends with dashes. A power cut may bring the count of the line before the
-// last one back; that is no damage.
+// The count says that the log ends here, after that many edits. Dashes replace it,
+// "end":"--", once the next edit is on disk and not before. The checksum does not cover
+// it. After a crash the last complete line therefore still has its count, and a torn
+// line after it was never acknowledged. A truncated copy ends with dashes, even if it
+// was cut between two lines. A power cut may restore the count of the line before the
+// last one; that is harmless.
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -28,42 +28,43 @@ const (
 	lineEnd    = `"}`
 )
 
-// countKind is what a line says of the end of the log.
+// countKind is what a line says about the end of the log.
 type countKind int
 
 const (
 	uncounted countKind = iota // nothing: the line is of format version 1
 	final                      // the log ends here
-	followed                   // an edit was acknowledged behind it
+	followed                   // a later edit was acknowledged
 )
 
 // count is the field "end" of a line.
 type count struct {
 	is countKind
-	at int64 // of its digits: in the line, or in the file
-	n  int   // digits
+	at int64 // offset of its digits, in the line or in the file
+	n  int   // number of digits
 
-	torn bool // some of the digits are dashes: it is followed
+	torn bool // some of the digits are already dashes: another line follows
 }
 
-// from returns the count of a line that begins at a place of the file.
+// from returns the count of a line that starts at the given offset of the file.
 func (c count) from(line int64) count {
 	c.at += line
 	return c
 }
 
-// dashes replace a count of n digits.
+// dashes returns what replaces a count of n digits.
 func dashes(n int) []byte { return bytes.Repeat([]byte("-"), n) }
 
-// sealed is a line whose checksum is right.
+// sealed is a line with a valid checksum.
 type sealed struct {
-	object []byte // without checksum and count
+	object []byte // the line without its checksum and count
 	crc    uint32
-	count  count // its place is that in the line
+	count  count // its offset is that in the line
 }
 
-// seal turns a JSON object into a line of the log without its line end, the last
-// one of a log with so many edits. The checksum continues from the line before.
+// seal turns a JSON object into the last line of a log with the given number of edits,
+// without the line end. before is the checksum of the line before, which this one
+// continues.
 func seal(object []byte, before uint32, edits int) ([]byte, sealed) {
 	body := object[:len(object)-1]
 	s := sealed{object: object, crc: crc32.Update(before, castagnoli, body)}
@@ -73,8 +74,8 @@ func seal(object []byte, before uint32, edits int) ([]byte, sealed) {
 	return append(append(line, digits...), lineEnd...), s
 }
 
-// unseal checks a line and returns what it holds. Edits is how many the log has up
-// to this line.
+// unseal checks a line and returns what it holds. edits is the number of edits up to
+// this line.
 func unseal(line []byte, before uint32, edits int) (s sealed, err error) {
 	rest, ended := bytes.CutSuffix(line, []byte(lineEnd))
 	if digits := strconv.Itoa(edits); ended {
@@ -86,14 +87,14 @@ func unseal(line []byte, before uint32, edits int) (s sealed, err error) {
 	body := rest[:len(rest)-sealSize]
 	s.crc = crc32.Update(before, castagnoli, body)
 	if want := fmt.Sprintf("%s%08x\"", sealStart, s.crc); string(rest[len(body):]) != want {
-		return s, errors.New("the line does not fit its checksum: it, or one before it, was changed after it was written")
+		return s, errors.New("the checksum does not match: this line, or one before it, was changed after it was written")
 	}
 	s.object = append(bytes.Clone(body), '}')
 	return s, nil
 }
 
-// cutCount takes the count off a line that has lost its lineEnd. What is left ends
-// with the checksum's quote.
+// cutCount removes the count from a line that has lost its line end. What is left ends
+// with the quote of the checksum.
 func cutCount(line []byte, digits string) (count, []byte) {
 	if at := len(line) - len(digits); at >= 0 {
 		if rest, has := bytes.CutSuffix(line[:at], []byte(countStart)); has {
@@ -120,11 +121,11 @@ func partlyDashes(text, digits string) bool {
 	return true
 }
 
-// countMost is room for the field "end" of any line.
+// countMost is the largest number of bytes that the field "end" of any line takes.
 const countMost = 40
 
-// sealedWithin says whether a whole line stands at the beginning of text: then
-// it was acknowledged, and what follows it is damage and no torn line.
+// sealedWithin reports whether text begins with a complete line. Such a line was
+// acknowledged, so what follows it is damage and not a torn line.
 func sealedWithin(text []byte, before uint32, edits int) bool {
 	for from := 0; ; {
 		at := bytes.Index(text[from:], []byte(sealStart))

@@ -7,25 +7,25 @@ import (
 	"hgld/labels"
 )
 
-// Session is a draft with edits replayed on it. It belongs to one log: its
-// version is the number of that log's edits. A session may begin where another
-// one stands (Above), as that of an adjudicator does.
+// Session is a draft with edits replayed on it. It belongs to one log, and its version
+// is the number of that log's edits. A session may start from the state of another one
+// (Above), as an adjudicator's does.
 //
-// A Session is not safe for use by several goroutines.
+// A Session is not safe for concurrent use.
 type Session struct {
 	draft    *labels.Draft
 	names    []string // of the levels
 	now      *state
 	edits    []Edit
-	active   []bool // of each edit, whether it holds
+	active   []bool // of each edit, whether it is in force
 	journal  journal
 	changed  []Place   // by the last edit
 	tolerant bool      // the log was made for another draft
-	tags     *tagTable // of this draft; made when it is needed
+	tags     *tagTable // of this draft; made on first use
 }
 
-// NewSession starts a session on a draft, with the levels of a log's header;
-// without any, DefaultLevels.
+// NewSession starts a session on a draft with the levels of a log's header, or with
+// DefaultLevels if there are none.
 func NewSession(d *labels.Draft, levels []string) (*Session, error) {
 	if len(levels) == 0 {
 		levels = DefaultLevels
@@ -36,39 +36,44 @@ func NewSession(d *labels.Draft, levels []string) (*Session, error) {
 	if err := d.Check(); err != nil {
 		return nil, fmt.Errorf("curate: draft: %w", err)
 	}
-	return &Session{draft: d, names: slices.Clone(levels), now: newState(d, len(levels)), journal: journal{room: journalRoom}}, nil
+	return &Session{draft: d, names: slices.Clone(levels), now: newState(d, len(levels)),
+		journal: journal{room: journalRoom}}, nil
 }
 
-// Above returns a session that begins where s stands, with no edits of its own.
+// Above returns a session that starts from the state of s and has no edits of its own.
 func (s *Session) Above() *Session {
 	return &Session{draft: s.draft, names: s.names, now: s.now.clone(), journal: journal{room: s.journal.room}}
 }
 
-// Draft returns the draft below the session.
+// Draft returns the draft of the session.
 func (s *Session) Draft() *labels.Draft { return s.draft }
 
 // Levels returns the names of the levels, finest first.
 func (s *Session) Levels() []string { return slices.Clone(s.names) }
 
-// Version is the number of edits of the session's log.
+// Version returns the number of edits of the session's log.
 func (s *Session) Version() int { return len(s.edits) }
 
 // Edits returns the edits of the session's log, reverted ones included.
 func (s *Session) Edits() []Edit { return slices.Clone(s.edits) }
 
-// StaleError says that an edit was made on another version than the current one:
-// its author has to look again.
-type StaleError struct{ Base, Version int }
-
-// Error gives the version that the edit was made on and that of now.
-func (e *StaleError) Error() string {
-	return fmt.Sprintf("the edit was made on version %d, but version %d is current; reload and decide again", e.Base, e.Version)
+// StaleError says that an edit was made on another version than the current one, so
+// that its author has to decide again.
+type StaleError struct {
+	// Base is the version that the edit was made on, Version the current one.
+	Base, Version int
 }
 
-// Apply does an edit. Its Base must be the current version, or the error is a
-// *StaleError; what it names must exist. Apply numbers the edit and, when it has
-// been found possible, hands it to save (as Log.Append), which may be nil; only
-// if save succeeds does it take effect. After an error the session is as before.
+// Error names the edit's version and the current one.
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("the edit was made on version %d, but version %d is current; reload and decide again", e.Base,
+		e.Version)
+}
+
+// Apply does an edit. The error is a *StaleError unless its Base is the current
+// version; everything it names must exist. Apply numbers the edit, checks that it is
+// possible, and passes it to save (Log.Append, or nil). The edit takes effect only if
+// save succeeds. After an error the session is as before.
 func (s *Session) Apply(e Edit, save func(Edit) error) (Edit, error) {
 	if e.Base != len(s.edits) {
 		return e, &StaleError{Base: e.Base, Version: len(s.edits)}
@@ -93,8 +98,8 @@ func (s *Session) Apply(e Edit, save func(Edit) error) (Edit, error) {
 	return e, nil
 }
 
-// perform does the edit at the end of the log, and returns what that changed and
-// what takes it back.
+// perform does the edit at the end of the log. It returns the changed places and a
+// function that rolls the edit back.
 func (s *Session) perform(e *Edit) (changed []Place, rollback func(), err error) {
 	if e.Op == Revert {
 		return s.revert(e)
@@ -116,8 +121,8 @@ func (s *Session) finder() finder {
 	return finder{s.now, s.tags}
 }
 
-// Active says of each edit of a log whether it holds: whether no later Revert
-// that holds itself takes it back.
+// Active reports for each edit of a log whether it is in force: whether no Revert that
+// is in force itself undoes it.
 func Active(edits []Edit) []bool {
 	on := make([]bool, len(edits))
 	for i := range on {
@@ -131,16 +136,24 @@ func Active(edits []Edit) []bool {
 	return on
 }
 
-// TagState is where a tag is.
+// TagState is the state of a tag.
 type TagState struct {
 	Ref
-	Group     string // "" for none
-	Decided   bool   // a curator put it there, or dropped it
-	Dropped   bool
-	Reason    string // of the drop
-	Flagged   bool
-	Flag      string // reason of the flag
-	Note      string
+	// Group is the name of its group, "" for none.
+	Group string
+	// Decided is set if a curator placed or dropped the tag.
+	Decided bool
+	// Dropped is set if the tag is left out of the hierarchy.
+	Dropped bool
+	// Reason is that of the drop.
+	Reason string
+	// Flagged is set if the tag is marked for another look.
+	Flagged bool
+	// Flag is the reason of the flag.
+	Flag string
+	// Note is the curator's note.
+	Note string
+	// Landmarks is the number of landmarks that carry the tag.
 	Landmarks int
 }
 
@@ -163,18 +176,26 @@ func (s *Session) Find(r Ref) (int, bool) {
 
 // Group is a class of level 1 or coarser.
 type Group struct {
-	Name     string
-	Parent   string // "" for none
-	Declared bool   // an edit named it; it stays even without members
-	Flagged  bool
-	Flag     string
-	Note     string
-	Members  []Ref // of the next finer level, in its order
-	Decided  int   // of the members, tags that a curator put there
+	// Name is the name of the group.
+	Name string
+	// Parent is the name of its parent, "" for none.
+	Parent string
+	// Declared is set if an edit named the group; it then stays even without members.
+	Declared bool
+	// Flagged is set if the group is marked for another look.
+	Flagged bool
+	// Flag is the reason of the flag.
+	Flag string
+	// Note is the curator's note.
+	Note string
+	// Members are its members at the next finer level, in the order of that level.
+	Members []Ref
+	// Decided is the number of members that a curator placed.
+	Decided int
 }
 
-// Groups returns the groups of a level in the order they came up: the clusters
-// of the draft, then what edits made.
+// Groups returns the groups of a level in the order in which they arose: first the
+// clusters of the draft, then those that edits made.
 func (s *Session) Groups(level int) ([]Group, error) {
 	if level < 1 || level >= len(s.names) {
 		return nil, fmt.Errorf("curate: there is no level %d of groups; levels are %.80q", level, s.names)

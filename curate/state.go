@@ -13,25 +13,25 @@ type node struct {
 	Ref
 	parent   int32 // position in the next level, -1 for none
 	children int32
-	decided  bool // a tag that a curator put where it is, or dropped
+	decided  bool // a tag that a curator placed or dropped
 	dropped  bool
-	declared bool // a group that an edit named: it stays without members
-	gone     bool // merged, split up, or undeclared and empty
+	declared bool // a group that an edit named: it stays even without members
+	gone     bool // merged, divided, or undeclared and empty
 	flagged  bool
-	reason   string // of a drop
-	flag     string // reason of a flag
+	reason   string // of the drop
+	flag     string // reason of the flag
 	note     string
 }
 
-// state is where everything is: for each level its nodes and their positions.
-// Level 0 never grows or shrinks.
+// state holds the nodes of each level and an index of their names. Level 0 never grows
+// or shrinks.
 type state struct {
 	levels [][]node
 	index  []map[Ref]int32
 
-	edit    uint32     // counts the edits, to know what one of them has changed already
-	stamps  [][]uint32 // the edit that changed each node last
-	records []record   // of this edit
+	edit    uint32     // number of the current edit
+	stamps  [][]uint32 // number of the edit that last changed each node
+	records []record   // of the current edit
 }
 
 // newState puts the tags of a draft into its clusters.
@@ -52,8 +52,8 @@ func newState(d *labels.Draft, levels int) *state {
 	return s
 }
 
-// clone copies the state, without records; the index of tags, which never
-// changes, is shared.
+// clone copies the state without its records. The copy shares the index of tags, which
+// never changes.
 func (s *state) clone() *state {
 	c := &state{levels: make([][]node, len(s.levels)), index: make([]map[Ref]int32, len(s.index))}
 	for l := range s.levels {
@@ -65,7 +65,7 @@ func (s *state) clone() *state {
 	return c
 }
 
-// at is a node by level and position.
+// at returns the node at a position of a level.
 func (s *state) at(level int, i int32) *node { return &s.levels[level][i] }
 
 func (s *state) add(level int, r Ref) int32 {
@@ -79,8 +79,8 @@ func (s *state) add(level int, r Ref) int32 {
 	return i
 }
 
-// declare returns the group called name, which it makes if there is none, and
-// whether that changed anything.
+// declare returns the group with the given name and makes it if there is none. It
+// reports whether that changed anything.
 func (s *state) declare(level int, name string) (int32, bool) {
 	i, known := s.index[level][Ref{Name: name}]
 	if !known {
@@ -93,7 +93,7 @@ func (s *state) declare(level int, name string) (int32, bool) {
 	return i, true
 }
 
-// put sets the parent of a node and reports whether it had another.
+// put sets the parent of a node and reports whether it had another one before.
 func (s *state) put(level int, i, parent int32) bool {
 	if s.at(level, i).parent == parent {
 		return false
@@ -109,7 +109,7 @@ func (s *state) put(level int, i, parent int32) bool {
 	return true
 }
 
-// remove takes a group without members away.
+// remove removes a group without members.
 func (s *state) remove(level int, i int32) {
 	n := s.change(level, i)
 	if level+1 < len(s.levels) {
@@ -119,9 +119,8 @@ func (s *state) remove(level int, i int32) {
 	n.gone = true
 }
 
-// sweep removes those of the groups of tags that are empty and were never named
-// by an edit: clusters of the draft whose tags have all moved elsewhere. Groups
-// may stand twice; -1 is none.
+// sweep removes empty groups of tags that no edit has named: clusters of the draft
+// whose tags have all moved. groups may repeat a group; -1 stands for none.
 func (s *state) sweep(groups []int32) {
 	for _, i := range groups {
 		if i < 0 {
@@ -148,15 +147,15 @@ func (s *state) childrenOf(level int, groups []int32) []int32 {
 	return children
 }
 
-// finder looks up what a Ref names. On the draft that an edit was made for, a
-// Ref is met exactly; on another one a tag may have gained or lost its item, or
-// changed its text and kept its item, if that leaves no doubt.
+// finder looks up references. On the draft that an edit was made for, a reference
+// matches exactly. On another draft a tag may have gained or lost its item, or may have
+// kept its item under another text, if only one tag matches.
 type finder struct {
 	*state
-	tags *tagTable // nil: exact
+	tags *tagTable // nil: exact matches only
 }
 
-// tagTable has the tags of a draft by text and by item.
+// tagTable indexes the tags of a draft by text and by item.
 type tagTable struct{ byName, byQID map[string][]int32 }
 
 func (s *state) exact() finder { return finder{state: s} }
@@ -185,9 +184,9 @@ func (f finder) find(level int, r Ref) (int32, bool) {
 	return -1, false
 }
 
-// findAll returns the positions of refs and those that are not there. Refs of tags
-// become the draft's own, which are equal: a log that names each label many times
-// then holds its text once.
+// findAll returns the positions of refs, and the refs that do not exist. It replaces
+// refs of tags by the draft's own, which are equal, so that a log that names each label
+// many times holds its text once.
 func (f finder) findAll(level int, refs []Ref) (found []int32, missing []Ref) {
 	for k, r := range refs {
 		if i, ok := f.find(level, r); ok {
@@ -202,7 +201,7 @@ func (f finder) findAll(level int, refs []Ref) (found []int32, missing []Ref) {
 	return found, missing
 }
 
-// missingError says what an edit names and the session does not have.
+// missingError is the error of an edit that names what the session does not have.
 func missingError(e *Edit, missing []Ref) error {
 	what := "group"
 	if e.Level == 0 || e.Op == Split && e.Level == 1 && missing[0] != e.From[0] {
@@ -211,5 +210,6 @@ func missingError(e *Edit, missing []Ref) error {
 	if len(missing) == 1 {
 		return fmt.Errorf("%s: there is no %s %v", e.Op, what, missing[0])
 	}
-	return fmt.Errorf("%s: there is no %s %v, nor %d others that it names", e.Op, what, missing[0], len(missing)-1)
+	return fmt.Errorf("%s: there is no %s %v, and %d others that it names are missing too", e.Op, what, missing[0],
+		len(missing)-1)
 }

@@ -1,9 +1,8 @@
 package curate
 
-// Successor returns the name of the group that stands now for the one that was
-// once called name: the group itself, what it was renamed to or merged into, or the
-// first part that it was divided into. It returns false if no group has, or was
-// left behind by, that name.
+// Successor returns the name of the group that took the place of the one once called
+// name: the group itself, what it was renamed to or merged into, or the first part it
+// was divided into. It returns false if there is none.
 func (s *Session) Successor(level int, name string) (string, bool) {
 	if level < 1 || level >= len(s.names) {
 		return "", false
@@ -20,8 +19,8 @@ func (s *Session) Successor(level int, name string) (string, bool) {
 	}
 }
 
-// left finds the last edit, not before from, that took a name of a group away, and
-// the name that its members are under since. It returns −1 if there is none.
+// left finds the last edit, from number from on, that took the name of a group away,
+// and the name that its members have had since. It returns −1 if there is none.
 func (s *Session) left(level int, name string, from int) (at int, to string) {
 	for i := len(s.edits) - 1; i >= from; i-- {
 		e := &s.edits[i]
@@ -38,7 +37,7 @@ func (s *Session) left(level int, name string, from int) (at int, to string) {
 	return -1, ""
 }
 
-// namesGroup reports whether an edit begins with a group called name.
+// namesGroup reports whether the first reference of an edit is the group called name.
 func namesGroup(e *Edit, name string) bool {
 	for _, r := range e.From {
 		if r.Name == name {

@@ -90,7 +90,8 @@ func TestTornLastLineIsCutAndNamed(t *testing.T) {
 				continue
 			}
 			said := c.Torn.String()
-			if len(c.Torn.Rest) != size || !strings.Contains(said, fmt.Sprintf("edits.jsonl:%d", n+2)) || strings.Contains(said, "copy") {
+			if len(c.Torn.Rest) != size || !strings.Contains(said, fmt.Sprintf("edits.jsonl:%d", n+2)) ||
+				strings.Contains(said, "copy") {
 				t.Fatalf("torn line: %v, want %d bytes in line %d", c.Torn, size, n+2)
 			}
 		}
@@ -142,7 +143,7 @@ func TestOldLogIsReadAndGoesOn(t *testing.T) {
 		if len(c.Edits) != whole || (c.Torn != nil) != torn {
 			t.Fatalf("%d of %d bytes: %d edits, torn %v; want %d, %v", size, len(data), len(c.Edits), c.Torn, whole, torn)
 		}
-		if torn && !strings.Contains(c.Torn.String(), "unless this is a copy that was cut") {
+		if torn && !strings.Contains(c.Torn.String(), "unless this is a truncated copy") {
 			t.Fatalf("torn line: %v", c.Torn)
 		}
 	}

@@ -98,7 +98,7 @@ func (s *sheet) setHeader(row sheetRow) error {
 	}
 	for i, c := range row.fields {
 		if slices.Contains(row.fields[:i], c) {
-			return fmt.Errorf("%s:1: column %.80q stands twice", s.name, c)
+			return fmt.Errorf("%s:1: column %.80q occurs twice", s.name, c)
 		}
 	}
 	s.columns, s.header = row.fields, row

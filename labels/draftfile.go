@@ -53,7 +53,7 @@ func (d *Draft) Check() error {
 			return fmt.Errorf("tag %d has no name", i)
 		}
 		if first, twice := known[key]; twice {
-			return fmt.Errorf("tag %.80q stands twice, as tag %d and tag %d", t.Name, first, i)
+			return fmt.Errorf("tag %.80q occurs twice, as tag %d and tag %d", t.Name, first, i)
 		}
 		known[key] = i
 		if t.Landmarks < 0 || t.Images < 0 {
@@ -69,11 +69,11 @@ func (d *Draft) checkClusters() error {
 	for i := range d.Clusters {
 		c := &d.Clusters[i]
 		if ids[c.ID] {
-			return fmt.Errorf("cluster id %d stands twice", c.ID)
+			return fmt.Errorf("cluster id %d occurs twice", c.ID)
 		}
 		ids[c.ID] = true
 		if first, twice := names[c.Name]; twice {
-			return fmt.Errorf("cluster name %.80q stands twice, for cluster %d and cluster %d", c.Name, first, c.ID)
+			return fmt.Errorf("cluster name %.80q occurs twice, for cluster %d and cluster %d", c.Name, first, c.ID)
 		}
 		names[c.Name] = c.ID
 		if len(c.Members) == 0 {

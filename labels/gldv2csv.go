@@ -68,7 +68,8 @@ func (e *SplitUnknownError) Error() string {
 // SplitAskedError says that a label file, or a row of one, is of another split than
 // the one asked for by ReadOptions.Split.
 type SplitAskedError struct {
-	Where        string // the file; with its line where a row says the split
+	Where string // the file; with its line where a row says the split
+	// Found is the split that the file states, Asked the one that the caller named.
 	Found, Asked Split
 	ByName       bool // the file's name says the split
 }

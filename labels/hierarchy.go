@@ -12,8 +12,8 @@ import (
 // hierarchy.json holds, and every class of a level but the coarsest has exactly
 // one parent in the next.
 type Hierarchy struct {
-	Version int             `json:"hgld_hierarchy"` // format version
-	Levels  []Level         `json:"levels"`
+	Version int             `json:"hgld_hierarchy"`   // format version
+	Levels  []Level         `json:"levels"`           // finest first
 	Origin  json.RawMessage `json:"origin,omitempty"` // where it came from: draft and log hashes, annotators
 
 	Extra map[string]json.RawMessage `json:"-"` // unknown fields, kept on rewriting; so in Level and Class
@@ -22,34 +22,36 @@ type Hierarchy struct {
 // Level is one level of a hierarchy: its name ("supercategory") and its
 // classes. A class is addressed by its index.
 type Level struct {
-	Name    string  `json:"name"`
-	Classes []Class `json:"classes"`
+	Name    string  `json:"name"`    // such as "supercategory"
+	Classes []Class `json:"classes"` // by number
 
-	Extra map[string]json.RawMessage `json:"-"`
+	Extra map[string]json.RawMessage `json:"-"` // unknown fields
 }
 
 // Class is a node of the tree. A class of level 0 without a parent is a tag that
 // curation dropped, with its reason in Dropped, or has not assigned yet.
 type Class struct {
-	Name    string `json:"name"`
-	QID     string `json:"qid,omitempty"`
-	Parent  int32  `json:"parent"` // index in the next coarser level; -1 in the coarsest, or where it was dropped
-	Dropped string `json:"dropped,omitempty"`
-	Note    string `json:"note,omitempty"`
+	Name    string `json:"name"`              // unique within the level
+	QID     string `json:"qid,omitempty"`     // Wikidata item, "" if unknown
+	Parent  int32  `json:"parent"`            // index in the next coarser level; -1 in the coarsest, or where it was dropped
+	Dropped string `json:"dropped,omitempty"` // a curator removed the tag as irrelevant
+	Note    string `json:"note,omitempty"`    // the curator's words
 
-	Extra map[string]json.RawMessage `json:"-"`
+	Extra map[string]json.RawMessage `json:"-"` // unknown fields
 }
 
 // Row is one labelled thing for building a Hierarchy: class names finest first,
 // and where they stand, for messages.
 type Row struct {
-	Names []string
-	Where string // "labels.csv:17"
+	Names []string // class names, finest first
+	Where string   // "labels.csv:17"
 }
 
 // ParentsError says that a class has two parents, so that the rows are no tree.
 type ParentsError struct {
-	Level, Class   string
+	// Level and Class name the class.
+	Level, Class string
+	// Parents are its two parents, and Where the rows that give them.
 	Parents, Where [2]string
 }
 
@@ -174,7 +176,7 @@ func (level *Level) check(parents int, orphans bool) error {
 			return fmt.Errorf("%s: class %d has no name", level.Name, i)
 		}
 		if first, twice := known[c.Name]; twice {
-			return fmt.Errorf("%s: class %.80q stands twice, as class %d and class %d", level.Name, c.Name, first, i)
+			return fmt.Errorf("%s: class %.80q occurs twice, as class %d and class %d", level.Name, c.Name, first, i)
 		}
 		known[c.Name] = i
 		switch {

@@ -131,7 +131,7 @@ func (d *document) checkValue(s span, depth int) error {
 	return nil
 }
 
-// checkKeys refuses a key that stands twice.
+// checkKeys refuses a key that occurs twice.
 func (d *document) checkKeys(members []member) error {
 	seen := map[string]bool{}
 	for i, m := range members {
@@ -142,7 +142,7 @@ func (d *document) checkKeys(members []member) error {
 			seen[m.key] = true
 		}
 		if twice {
-			return d.errorf(m.at, "field %.80q stands twice in one object; keep one of them", m.key)
+			return d.errorf(m.at, "field %.80q occurs twice in one object; keep one of them", m.key)
 		}
 	}
 	return nil

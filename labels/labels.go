@@ -31,9 +31,9 @@ var Splits = []Split{Train, Index, Test, Query, Gallery, Val}
 // byte, and its Wikidata item where the source knows it. Qualifiers are the
 // texts that the infobox prints in parentheses behind the value.
 type Tag struct {
-	Name       string   `json:"name"`
-	QID        string   `json:"qid,omitempty"`
-	Qualifiers []string `json:"qualifiers,omitempty"`
+	Name       string   `json:"name"`                 // the text, byte for byte
+	QID        string   `json:"qid,omitempty"`        // Wikidata item of the class, "" if unknown
+	Qualifiers []string `json:"qualifiers,omitempty"` // texts in parentheses behind the value
 }
 
 // Path holds the classes of one landmark, finest first: [landmark,

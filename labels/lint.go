@@ -11,9 +11,9 @@ import (
 // Problem is what a check found in labels or class names. A warning is legal and
 // occurs in published files ("ocean area " with its space behind).
 type Problem struct {
-	Warning bool   `json:"warning"`
-	Where   string `json:"where"` // "labels.csv:17", or a level
-	Text    string `json:"text"`
+	Warning bool   `json:"warning"` // it may be intended
+	Where   string `json:"where"`   // "labels.csv:17", or a level
+	Text    string `json:"text"`    // what is wrong
 }
 
 // String is the line that a report prints: place, severity, what is wrong.

@@ -7,7 +7,7 @@ import (
 
 // Stats is what a label table holds, counted.
 type Stats struct {
-	Splits     []SplitStats  `json:"splits"`
+	Splits     []SplitStats  `json:"splits"`     // in the order of the list Splits
 	Levels     []LevelStats  `json:"levels"`     // of the labelled landmarks, finest first
 	Unlabelled []ReasonStats `json:"unlabelled"` // most landmarks first
 
@@ -21,39 +21,39 @@ type Stats struct {
 
 // SplitStats counts the landmarks of a split, and their images where they are known.
 type SplitStats struct {
-	Split          Split `json:"split"`
-	Landmarks      int   `json:"landmarks"`
-	Labelled       int   `json:"labelled"`
-	Images         int   `json:"images,omitempty"`
-	LabelledImages int   `json:"labelled_images,omitempty"`
+	Split          Split `json:"split"`                     // name
+	Landmarks      int   `json:"landmarks"`                 // all of them
+	Labelled       int   `json:"labelled"`                  // of these, with a label
+	Images         int   `json:"images,omitempty"`          // of all landmarks
+	LabelledImages int   `json:"labelled_images,omitempty"` // of the labelled landmarks
 }
 
 // LevelStats counts the classes of a level and the landmarks in each: the fewest,
 // the median (the lower one of two) and the most.
 type LevelStats struct {
-	Name    string       `json:"name"`
-	Classes int          `json:"classes"`
-	Min     int          `json:"min_landmarks"`
-	Median  int          `json:"median_landmarks"`
-	Max     int          `json:"max_landmarks"`
+	Name    string       `json:"name"`              // name
+	Classes int          `json:"classes"`           // with a landmark
+	Min     int          `json:"min_landmarks"`     // landmarks of the smallest class
+	Median  int          `json:"median_landmarks"`  // landmarks of the median class
+	Max     int          `json:"max_landmarks"`     // landmarks of the largest class
 	Largest []ClassStats `json:"largest,omitempty"` // most landmarks first; empty where the finest level has one landmark a class
 }
 
 // ClassStats counts a class.
 type ClassStats struct {
-	Name      string `json:"name"`
-	Parent    string `json:"parent,omitempty"`
-	Landmarks int    `json:"landmarks"`
-	Images    int    `json:"images,omitempty"`
+	Name      string `json:"name"`             // name
+	Parent    string `json:"parent,omitempty"` // class one level up, "" at the coarsest level
+	Landmarks int    `json:"landmarks"`        // of the class
+	Images    int    `json:"images,omitempty"` // of these landmarks
 }
 
 // ReasonStats counts the landmarks that have no label for one reason.
 type ReasonStats struct {
-	Reason    Reason   `json:"reason"`
+	Reason    Reason   `json:"reason"`           // why they have no label
 	Detail    string   `json:"detail,omitempty"` // a curator's words for dropping a tag
-	Landmarks int      `json:"landmarks"`
-	Images    int      `json:"images,omitempty"`
-	Examples  []string `json:"examples"` // the first few, "train/5 (tag)"
+	Landmarks int      `json:"landmarks"`        // how many
+	Images    int      `json:"images,omitempty"` // of these landmarks
+	Examples  []string `json:"examples"`         // the first few, "train/5 (tag)"
 }
 
 const examples = 5

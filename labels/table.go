@@ -20,7 +20,7 @@ const (
 type Table struct {
 	Version int             `json:"hgld_labels"` // format version of labels.json
 	Levels  []string        `json:"levels"`      // level names, finest first
-	Rows    []LandmarkLabel `json:"rows"`
+	Rows    []LandmarkLabel `json:"rows"`        // by split and landmark
 
 	// OneIDSpace says that a landmark has the same id in every split. It is false
 	// for GLDv2, where train 5 and index 5 are different places.
@@ -39,15 +39,15 @@ type Table struct {
 // LandmarkLabel is one row of a Table: a landmark, or an image of one, with its
 // classes or the reason why it has none.
 type LandmarkLabel struct {
-	Split    Split      `json:"split"`
-	Landmark LandmarkID `json:"landmark_id"`
+	Split    Split      `json:"split"`              // of the landmark
+	Landmark LandmarkID `json:"landmark_id"`        // id within its split
 	Image    string     `json:"image_id,omitempty"` // only where a row is an image
 	Category string     `json:"category,omitempty"` // URL of the Commons page, byte for byte
-	Tag      string     `json:"tag,omitempty"`
-	Names    []string   `json:"names"`            // class names, finest first; "" above the finest without a label
-	Source   string     `json:"source,omitempty"` // scraped, curated or propagated, where it is known
-	Reason   Reason     `json:"reason,omitempty"` // why there is no label
-	Detail   string     `json:"detail,omitempty"` // what the reason says no more of: an error, a curator's words
+	Tag      string     `json:"tag,omitempty"`      // raw "instance of" tag
+	Names    []string   `json:"names"`              // class names, finest first; "" above the finest without a label
+	Source   string     `json:"source,omitempty"`   // scraped, curated or propagated, where it is known
+	Reason   Reason     `json:"reason,omitempty"`   // why there is no label
+	Detail   string     `json:"detail,omitempty"`   // what the reason says no more of: an error, a curator's words
 
 	// Raw is the tag as it was scraped, byte for byte, where Build knows it. It is in no
 	// file by itself.
@@ -56,7 +56,7 @@ type LandmarkLabel struct {
 	// Path holds the classes of Names in Table.Hierarchy, -1 where there is none.
 	Path Path `json:"-"`
 
-	Extra map[string]json.RawMessage `json:"-"`
+	Extra map[string]json.RawMessage `json:"-"` // unknown fields
 
 	from *sheet // the CSV that the row was read from
 	row  int    // its place there
@@ -76,8 +76,8 @@ const (
 
 // LandmarkKey names a landmark: its id within its split.
 type LandmarkKey struct {
-	Split    Split      `json:"split"`
-	Landmark LandmarkID `json:"landmark_id"`
+	Split    Split      `json:"split"`       // of the landmark
+	Landmark LandmarkID `json:"landmark_id"` // id within the split
 }
 
 // String writes the key as split/landmark.
@@ -174,7 +174,7 @@ func (t *Table) Labelled() *Table {
 	return &out
 }
 
-// checkRows looks for images, and rows that are landmarks, that stand twice in a
+// checkRows looks for images, and rows that are landmarks, that occur twice in a
 // split. In one id space a landmark may: there rows can be images without a name, and
 // Join compares their labels.
 func (t *Table) checkRows() error {
@@ -197,7 +197,7 @@ func (t *Table) checkRows() error {
 			if l.Image != "" {
 				what = fmt.Sprintf("%s image %s", l.Split, l.Image)
 			}
-			return fmt.Errorf("%s: %s stands twice, first at %s", t.where(i), what, t.where(j))
+			return fmt.Errorf("%s: %s occurs twice, first at %s", t.where(i), what, t.where(j))
 		}
 		first[k] = i
 	}

@@ -39,7 +39,7 @@ type TagValue struct {
 	// alone.
 	Details []Qualifier `json:"details,omitempty"`
 
-	Extra map[string]json.RawMessage `json:"-"`
+	Extra map[string]json.RawMessage `json:"-"` // unknown fields
 }
 
 // Qualifier says something about a value: since when it holds, or of what.
@@ -55,8 +55,8 @@ var Outcomes = []Outcome{OK, NoInfobox, NoTag, NoItem, Missing, Deleted, Redirec
 // Record is one line of tags.jsonl: all that stage 1 found out about one
 // landmark. Fields that a source cannot fill stay empty.
 type Record struct {
-	Landmark  LandmarkID `json:"landmark_id"`
-	Split     Split      `json:"split"`
+	Landmark  LandmarkID `json:"landmark_id"`         // id within its split
+	Split     Split      `json:"split"`               // of the landmark
 	Category  string     `json:"category"`            // URL as in the GLDv2 file, byte for byte
 	Title     string     `json:"title,omitempty"`     // page title asked for, canonical: "Category:Eiffel Tower"
 	Outcome   Outcome    `json:"outcome"`             // why there is a tag, or none
@@ -69,18 +69,18 @@ type Record struct {
 	Combines  []string   `json:"combines,omitempty"`  // items of a category that combines topics
 	Infobox   *bool      `json:"infobox,omitempty"`   // whether the page shows a Wikidata infobox, where that is known
 	Redirects []string   `json:"redirects,omitempty"` // titles followed, in order
-	PageID    int64      `json:"page_id,omitempty"`
-	Revision  int64      `json:"revision,omitempty"` // of the page that was read
-	Revised   time.Time  `json:"revised,omitzero"`   // when that revision was made
+	PageID    int64      `json:"page_id,omitempty"`   // of the category page
+	Revision  int64      `json:"revision,omitempty"`  // of the page that was read
+	Revised   time.Time  `json:"revised,omitzero"`    // when that revision was made
 
 	// The same of the item whose values these are.
 	ItemRevision int64     `json:"item_revision,omitempty"`
-	ItemRevised  time.Time `json:"item_revised,omitzero"`
+	ItemRevised  time.Time `json:"item_revised,omitzero"` // when that revision was made
 
-	Fetched time.Time `json:"fetched,omitzero"` // in files of version 1
-	Source  string    `json:"source,omitempty"` // "page", "api" or the name of an import
-	Status  int       `json:"http_status,omitempty"`
-	Error   string    `json:"error,omitempty"`
+	Fetched time.Time `json:"fetched,omitzero"`      // in files of version 1
+	Source  string    `json:"source,omitempty"`      // "page", "api" or the name of an import
+	Status  int       `json:"http_status,omitempty"` // HTTP status of the last answer
+	Error   string    `json:"error,omitempty"`       // what went wrong, "" if nothing did
 
 	Extra map[string]json.RawMessage `json:"-"` // unknown fields, kept on rewriting; so in TagValue
 }

@@ -24,7 +24,7 @@ type TagsHeader struct {
 	Source  string    `json:"source,omitempty"` // "page", "api" or the name of an import
 	Created time.Time `json:"created,omitzero"` // in files of version 1
 
-	Extra map[string]json.RawMessage `json:"-"`
+	Extra map[string]json.RawMessage `json:"-"` // unknown fields
 }
 
 // MarshalJSON writes Extra beside the fields.
@@ -64,7 +64,7 @@ func (r *Record) Check() error {
 }
 
 // ReadTags reads tags.jsonl. Errors begin with name and the line. A line longer
-// than 1 MiB, a landmark that stands twice (they are counted per tag later) and
+// than 1 MiB, a landmark that occurs twice (they are counted per tag later) and
 // whatever Record.Check finds are errors.
 func ReadTags(r io.Reader, name string) (TagsHeader, []Record, error) {
 	var header TagsHeader

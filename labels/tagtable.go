@@ -16,8 +16,9 @@ type TagRow struct {
 
 // ColumnError says that a table has no column of a name that was asked for.
 type ColumnError struct {
+	// File is the table, Column the column asked for.
 	File, Column string
-	Have         []string
+	Have         []string // the columns of the file
 }
 
 // Error names the columns that are there.
@@ -33,7 +34,7 @@ const maxTagField = 16 << 10
 // ReadTagTable reads a CSV of landmarks and tags: columns landmark_id and the given
 // one, which holds the tag; split, category and wikidata_id where it has them. Other
 // columns are left alone. The split is found as in ParseCSV, and the errors are of the
-// same kinds: *SplitUnknownError, *SplitAskedError, a landmark that stands twice; a
+// same kinds: *SplitUnknownError, *SplitAskedError, a landmark that occurs twice; a
 // column that is missing is a *ColumnError.
 func ReadTagTable(r io.Reader, name, column string, o ReadOptions) ([]TagRow, error) {
 	s, err := readSheet(r, name)
@@ -70,7 +71,7 @@ func ReadTagTable(r io.Reader, name, column string, o ReadOptions) ([]TagRow, er
 			}
 		}
 		if j, twice := first[rows[i].LandmarkKey]; twice {
-			return nil, fmt.Errorf("%s: %s landmark %d stands twice, first at %s", rows[i].Where, rows[i].Split, rows[i].Landmark, rows[j].Where)
+			return nil, fmt.Errorf("%s: %s landmark %d occurs twice, first at %s", rows[i].Where, rows[i].Split, rows[i].Landmark, rows[j].Where)
 		}
 		first[rows[i].LandmarkKey] = i
 	}

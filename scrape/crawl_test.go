@@ -3,13 +3,9 @@ package scrape_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -21,30 +17,20 @@ import (
 	"hgld/labels"
 	"hgld/scrape"
 	"hgld/scrape/fakecommons"
-	"hgld/scrape/page"
 	"hgld/scrape/polite"
+	"hgld/scrape/scrapetest"
 )
-
-// stamp is the time of every answer, so that runs can be compared byte by byte.
-func stamp() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
-
-// hurried is a clock that begins at stamp and whose waits take no time.
-type hurried struct{ passed atomic.Int64 }
-
-func (h *hurried) Now() time.Time { return stamp().Add(time.Duration(h.passed.Load())) }
-
-func (h *hurried) Sleep(ctx context.Context, d time.Duration) error {
-	h.passed.Add(int64(max(0, d)))
-	return ctx.Err()
-}
 
 // places makes the categories of a test: every kind of page, n in all.
 func places(n int) []fakecommons.Category {
 	kinds := []fakecommons.Category{
-		{Values: []fakecommons.Value{{Text: "church building", Qualifiers: []string{"1172–1954"}, Link: "/wiki/Category:Churches"}}},
-		{Values: []fakecommons.Value{{Text: "neighborhood  park"}, {Text: "urban park"}}, Variant: fakecommons.SpanningHeader},
+		{Values: []fakecommons.Value{{Text: "church building", Qualifiers: []string{"1172–1954"},
+			Link: "/wiki/Category:Churches"}}},
+		{Values: []fakecommons.Value{{Text: "neighborhood  park"}, {Text: "urban park"}},
+			Variant: fakecommons.SpanningHeader},
 		{Values: []fakecommons.Value{{Text: "lake "}}, Variant: fakecommons.SeveralBoxes},
-		{Variant: fakecommons.NoTag}, {Variant: fakecommons.NoInfobox}, {Variant: fakecommons.Missing}, {Variant: fakecommons.Disambiguation},
+		{Variant: fakecommons.NoTag}, {Variant: fakecommons.NoInfobox}, {Variant: fakecommons.Missing},
+		{Variant: fakecommons.Disambiguation},
 		{Variant: fakecommons.SoftRedirect}, {Values: []fakecommons.Value{{Text: "Wikimedia category"}}},
 	}
 	all := make([]fakecommons.Category, n)
@@ -60,70 +46,28 @@ func places(n int) []fakecommons.Category {
 	return all
 }
 
-// input is the category file of some places.
-func input(categories []fakecommons.Category) scrape.Input {
-	in := scrape.Input{Name: "train_label_to_category.csv"}
-	hash := sha256.New()
-	for _, c := range categories {
-		in.Landmarks = append(in.Landmarks, scrape.Landmark{ID: c.Landmark, Split: labels.Train, Category: labels.CategoryURL(c.Title)})
-		fmt.Fprintln(hash, c.Landmark, c.Title)
-	}
-	in.SHA256 = hex.EncodeToString(hash.Sum(nil))
-	return in
-}
-
-// site is a fake Commons on the loopback address with a crawl of it.
+// site is a site that is crawled through its pages.
 type site struct {
-	*fakecommons.Server
-	url    string
-	places []fakecommons.Category
-	polite polite.Settings
+	*scrapetest.Site
+	change func(*polite.Settings) // of the crawls; nil: as they are
 }
 
 func newSite(t *testing.T, categories []fakecommons.Category) *site {
 	t.Helper()
-	s := &site{Server: fakecommons.New(categories), places: categories}
-	server := httptest.NewServer(s.Server)
-	t.Cleanup(server.Close)
-	s.url = server.URL
-	s.polite = quick(server.URL)
-	return s
-}
-
-func quick(url string) polite.Settings {
-	p := polite.Defaults()
-	p.Hosts, p.Clock, p.Rate, p.InFlight = []string{strings.TrimPrefix(url, "http://")}, &hurried{}, 1e6, 4
-	return p
+	return &site{Site: scrapetest.NewSite(t, categories)}
 }
 
 // config is a crawl into dir.
 func (s *site) config(t testing.TB, dir string) scrape.Config {
 	t.Helper()
-	cfg, err := config(dir, s.url, s.polite, s.places)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cfg
+	return s.Config(t, scrapetest.Sources[0], dir, func(c *scrapetest.Crawl) {
+		if s.change != nil {
+			s.change(&c.Polite)
+		}
+	})
 }
 
-func config(dir, url string, settings polite.Settings, categories []fakecommons.Category) (scrape.Config, error) {
-	transport, err := polite.New(settings, http.DefaultTransport)
-	if err != nil {
-		return scrape.Config{}, err
-	}
-	source, err := page.New(url, transport, stamp)
-	return scrape.Config{State: filepath.Join(dir, "state"), Input: input(categories), Source: source, Workers: settings.InFlight,
-		Out: scrape.Output{Tags: filepath.Join(dir, "tags.jsonl"), Policy: "first", Tool: "hgld test"}}, err
-}
-
-func mustRun(t testing.TB, cfg scrape.Config) (*scrape.Report, []byte) {
-	t.Helper()
-	report, err := scrape.Run(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return report, readFile(t, cfg.Out.Tags)
-}
+var mustRun = scrapetest.Run
 
 func readFile(t testing.TB, path string) []byte {
 	t.Helper()
@@ -140,47 +84,57 @@ func TestCrawlWritesARecordForEveryLandmark(t *testing.T) {
 	cfg := s.config(t, t.TempDir())
 	shared := cfg.Input.Landmarks[0]
 	shared.ID, shared.Category = 100, strings.Replace(shared.Category, "Place", "place", 1)
-	cfg.Input.Landmarks = append(cfg.Input.Landmarks, shared, scrape.Landmark{ID: 101, Split: labels.Index, Category: "http://evil.net/x"})
+	cfg.Input.Landmarks = append(cfg.Input.Landmarks, shared, scrape.Landmark{ID: 101, Split: labels.Index,
+		Category: "http://evil.net/x"})
 	report, tags := mustRun(t, cfg)
 	header, records, err := labels.ReadTags(bytes.NewReader(tags), "tags.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if header.Source != "page" || header.Tool != "hgld test" || string(header.Extra["policy"]) != `"first"` || !header.Created.IsZero() {
+	if header.Source != "page" || header.Tool != "hgld test" || string(header.Extra["policy"]) != `"first"` ||
+		!header.Created.IsZero() {
 		t.Errorf("header %+v", header)
 	}
-	outcomes := []labels.Outcome{labels.OK, labels.OK, labels.OK, labels.NoTag, labels.NoInfobox, labels.Missing, labels.Disambiguation, labels.OK, labels.CategoryItem}
+	outcomes := []labels.Outcome{labels.OK, labels.OK, labels.OK, labels.NoTag, labels.NoInfobox, labels.Missing,
+		labels.Disambiguation, labels.OK, labels.CategoryItem}
 	raws := []string{"church building", "neighborhood  park", "lake ", "", "", "", "", "church building", ""}
 	if len(records) != 20 {
 		t.Fatalf("%d records", len(records))
 	}
 	for i, rec := range records[:18] {
-		if int(rec.Landmark) != i || rec.Outcome != outcomes[i%9] || rec.Raw != raws[i%9] || rec.Tag != scrape.Normal(raws[i%9]) ||
-			rec.Category != cfg.Input.Landmarks[i].Category || rec.Title != s.places[i].Title || rec.Source != "page" {
+		if int(rec.Landmark) != i || rec.Outcome != outcomes[i%9] || rec.Raw != raws[i%9] ||
+			rec.Tag != scrape.Normal(raws[i%9]) ||
+			rec.Category != cfg.Input.Landmarks[i].Category || rec.Title != s.Places[i].Title || rec.Source != "page" {
 			t.Errorf("landmark %d: %+v", i, rec)
 		}
 	}
-	if r := records[7]; !reflect.DeepEqual(r.Redirects, []string{s.places[0].Title}) || r.Values[0].Qualifiers[0] != "1172–1954" {
+	if r := records[7]; !reflect.DeepEqual(r.Redirects, []string{s.Places[0].Title}) ||
+		r.Values[0].Qualifiers[0] != "1172–1954" {
 		t.Errorf("redirected: %+v", r)
 	}
 	if r := records[18]; r.Landmark != 100 || r.Tag != "church building" || s.Requests()[r.Title] != 1 {
-		t.Errorf("a landmark with the same category, and the target of a redirect: %+v, asked for %d times", r, s.Requests()[r.Title])
+		t.Errorf("a landmark with the same category, and the target of a redirect: %+v, asked for %d times", r,
+			s.Requests()[r.Title])
 	}
 	if r := records[19]; r.Outcome != labels.Failed || !strings.Contains(r.Error, "evil.net") {
 		t.Errorf("a landmark without a category: %+v", r)
 	}
-	if report.Titles != 18 || report.Several != 2 || report.Tags != 3 || len(report.Failed) != 1 || len(report.Splits) != 2 {
+	if report.Titles != 18 || report.Several != 2 || report.Tags != 3 || len(report.Failed) != 1 ||
+		len(report.Splits) != 2 {
 		t.Errorf("report %+v", report)
 	}
-	if train := report.Splits[0]; train.Landmarks != 19 || train.Tagged != 9 || train.PaperTagged != 129100 || train.Outcomes[labels.Missing] != 2 {
+	if train := report.Splits[0]; train.Landmarks != 19 || train.Tagged != 9 || train.PaperTagged != 129100 ||
+		train.Outcomes[labels.Missing] != 2 {
 		t.Errorf("report of train %+v", train)
 	}
 }
 
 // everyFault is each fault that a server can answer with, all of them passing.
 var everyFault = []fakecommons.Fault{
-	{Status: 429, RetryAfter: "7"}, {Status: 429}, {Status: 429, RetryAfter: "0.5"}, {Status: 503, RetryAfter: "Fri, 02 Jan 2026 03:05:05 GMT"},
-	{Status: 500}, {Status: 502}, {Status: 503}, {Status: 504}, {Cut: 1}, {Cut: 1000}, {Status: 503, Body: "upstream", Type: "text/plain"},
+	{Status: 429, RetryAfter: "7"}, {Status: 429}, {Status: 429, RetryAfter: "0.5"},
+	{Status: 503, RetryAfter: "Fri, 02 Jan 2026 03:05:05 GMT"},
+	{Status: 500}, {Status: 502}, {Status: 503}, {Status: 504}, {Cut: 1}, {Cut: 1000},
+	{Status: 503, Body: "upstream", Type: "text/plain"},
 }
 
 func TestCrawlSurvivesEveryFault(t *testing.T) {
@@ -192,12 +146,13 @@ func TestCrawlSurvivesEveryFault(t *testing.T) {
 		rough[i].Faults = []fakecommons.Fault{everyFault[i%len(everyFault)], everyFault[(3*i+1)%len(everyFault)]}
 	}
 	s := newSite(t, rough)
-	s.polite.Refusals = 1000
+	s.change = func(p *polite.Settings) { p.Refusals = 1000 }
 	cfg := s.config(t, t.TempDir())
 	report, got := mustRun(t, cfg)
 	if !bytes.Equal(got, want) || len(report.Failed) != 0 {
 		t.Errorf("with faults tags.jsonl differs from that without; failed: %+v", report.Failed)
 	}
+	s.KeptRules(t)
 	if kept, err := filepath.Glob(filepath.Join(cfg.State, "raw", "*", "*")); err != nil || len(kept) != 60 {
 		t.Errorf("%d bodies kept, %v; want the 60 pages and no error page", len(kept), err)
 	}
@@ -209,7 +164,7 @@ func TestFailedTitlesAreAskedForAgain(t *testing.T) {
 	categories[0].Faults = []fakecommons.Fault{{Status: 403}, {Status: 500}}
 	categories[1].Faults = []fakecommons.Fault{{Body: "<html><div id=\"mw-content-text\">"}} // breaks off
 	s := newSite(t, categories)
-	s.polite.Retries = 0
+	s.change = func(p *polite.Settings) { p.Retries = 0 }
 	cfg := s.config(t, t.TempDir())
 	report, _ := mustRun(t, cfg)
 	if len(report.Failed) != 3 || report.Splits[0].Outcomes[labels.Retryable] != 3 { // 0, 1, and 7, which redirects to 0
@@ -260,7 +215,8 @@ func TestCancelledCrawlGoesOnWhereItStopped(t *testing.T) {
 				break
 			}
 			var incomplete *scrape.IncompleteError
-			if !errors.As(err, &incomplete) || !errors.Is(err, context.Canceled) || incomplete.Done != len(acknowledged) || incomplete.Total != 120 {
+			if !errors.As(err, &incomplete) || !errors.Is(err, context.Canceled) || incomplete.Done != len(acknowledged) ||
+				incomplete.Total != 120 {
 				t.Fatalf("seed %d: %v with %d acknowledged", seed, err, len(acknowledged))
 			}
 			if _, err := os.Stat(cfg.Out.Tags); !errors.Is(err, os.ErrNotExist) {
@@ -303,7 +259,8 @@ func TestRefusingSiteStopsTheCrawlAndKeepsTheState(t *testing.T) {
 		_, err := scrape.Run(t.Context(), cfg)
 		var incomplete *scrape.IncompleteError
 		var stop *polite.StopError
-		if !errors.As(err, &incomplete) || !errors.As(err, &stop) || incomplete.RetryAt.Before(stamp().Add(10*time.Minute)) || incomplete.Done < 30 {
+		if !errors.As(err, &incomplete) || !errors.As(err, &stop) ||
+			incomplete.RetryAt.Before(scrapetest.Stamp().Add(10*time.Minute)) || incomplete.Done < 30 {
 			t.Fatalf("%s: error %v", name, err)
 		}
 		for _, n := range s.Requests() {
@@ -335,7 +292,8 @@ func TestRowOfUnreadablePagesStopsTheCrawl(t *testing.T) {
 	_, err := scrape.Run(t.Context(), cfg)
 	var row *scrape.MalformedRunError
 	var incomplete *scrape.IncompleteError
-	if !errors.As(err, &row) || !errors.As(err, &incomplete) || incomplete.Done < 20 || incomplete.Done == 90 || !strings.Contains(err.Error(), "no category page") {
+	if !errors.As(err, &row) || !errors.As(err, &incomplete) || incomplete.Done < 20 || incomplete.Done == 90 ||
+		!strings.Contains(err.Error(), "not a category page") {
 		t.Fatalf("error %v after %d titles, want a stop behind the 20th", err, s.requestsOf())
 	}
 	login.Store(false)
@@ -350,7 +308,7 @@ func TestMaxRequestsEndsARunEarly(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, places(30))
 	_, want := mustRun(t, s.config(t, t.TempDir()))
-	s.polite.MaxRequests = 12
+	s.change = func(p *polite.Settings) { p.MaxRequests = 12 }
 	dir := t.TempDir()
 	for run := range 6 { // 30 pages and 3 targets of redirects, at most 11 a run beside robots.txt
 		cfg := s.config(t, dir)
@@ -373,7 +331,7 @@ func TestStateBelongsToOneCrawl(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, places(9))
 	cfg := s.config(t, t.TempDir())
-	cfg.Settings = map[string]string{"base_url": s.url}
+	cfg.Settings = map[string]string{"base_url": s.URL}
 	mustRun(t, cfg)
 	for name, change := range map[string]func(*scrape.Config){
 		"base_url": func(c *scrape.Config) { c.Settings = map[string]string{"base_url": "http://127.0.0.1:1"} },

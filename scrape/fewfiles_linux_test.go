@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hgld/scrape"
+	"hgld/scrape/scrapetest"
 )
 
 // fewFiles names the limit of open files in the environment of a child that reads
@@ -22,7 +23,7 @@ func rereadProcess(t *testing.T, url, dir, limit string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := config(dir, url, quick(url), places(27))
+	cfg, err := scrapetest.Config(scrapetest.Sources[0], url, dir, places(27))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestProcessOutOfFilesDropsNoPage(t *testing.T) {
 	refused, ofPages := 0, 0
 	for n := 4; ; n++ {
 		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-		cmd.Env = append(os.Environ(), fewFiles+"="+strconv.Itoa(n), fewFiles+"_URL="+s.url, fewFiles+"_DIR="+dir)
+		cmd.Env = append(os.Environ(), fewFiles+"="+strconv.Itoa(n), fewFiles+"_URL="+s.URL, fewFiles+"_DIR="+dir)
 		out, err := cmd.CombinedOutput()
 		plan, planErr := scrape.NewPlan(cfg)
 		if planErr != nil || plan.Done != 27 || !bytes.Equal(readFile(t, cfg.Out.Tags), want) {
@@ -60,7 +61,8 @@ func TestProcessOutOfFilesDropsNoPage(t *testing.T) {
 			break
 		}
 		refused++
-		if strings.Contains(string(out), "too many open files") && strings.Contains(string(out), "its kept response cannot be read") {
+		if strings.Contains(string(out), "too many open files") &&
+			strings.Contains(string(out), "its stored response cannot be read") {
 			ofPages++
 		}
 		if n > 60 {

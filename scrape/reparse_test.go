@@ -13,6 +13,7 @@ import (
 	"hgld/labels"
 	"hgld/scrape"
 	"hgld/scrape/fakecommons"
+	"hgld/scrape/polite"
 )
 
 func TestReparseNeedsNoNetwork(t *testing.T) {
@@ -106,7 +107,7 @@ func TestFindingStandsUntilThereIsANewOne(t *testing.T) {
 	if _, err := scrape.Reparse(t.Context(), cfg); !errors.As(err, new(*scrape.DamageError)) {
 		t.Fatal(err)
 	}
-	s.polite.Retries, s.polite.Failures = 0, 1000
+	s.change = func(p *polite.Settings) { p.Retries, p.Failures = 0, 1000 }
 	s.Always = func(string) (fakecommons.Fault, bool) { return fakecommons.Fault{Status: 500}, true }
 	report, got := mustRun(t, s.config(t, filepath.Dir(cfg.State)))
 	if !bytes.Equal(got, want) || len(report.Stale) != 27 {
@@ -135,10 +136,12 @@ func TestReadErrorDropsNoPage(t *testing.T) {
 		spoil, mend func() error
 		gone        bool
 	}{
-		"folder moved away": {func() error { return os.Rename(raw, raw+".away") }, func() error { return os.Rename(raw+".away", raw) }, true},
-		"one file removed":  {func() error { return os.Remove(one) }, func() error { return os.WriteFile(one, whole, 0o644) }, true},
-		"link to itself":    {replace(func() error { return os.Symlink(one, one) }), restore, false},
-		"folder in place":   {replace(func() error { return os.Mkdir(one, 0o755) }), restore, false},
+		"folder moved away": {func() error { return os.Rename(raw, raw+".away") },
+			func() error { return os.Rename(raw+".away", raw) }, true},
+		"one file removed": {func() error { return os.Remove(one) }, func() error { return os.WriteFile(one, whole, 0o644) },
+			true},
+		"link to itself":  {replace(func() error { return os.Symlink(one, one) }), restore, false},
+		"folder in place": {replace(func() error { return os.Mkdir(one, 0o755) }), restore, false},
 	} {
 		if err := c.spoil(); err != nil {
 			t.Fatal(err)

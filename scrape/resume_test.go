@@ -11,36 +11,42 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"hgld/internal/filelock"
 	"hgld/scrape"
+	"hgld/scrape/fakecommons"
+	"hgld/scrape/scrapetest"
 )
 
 // TestMain is also the program that TestKilledCrawlLosesNothing kills: with
-// HGLD_CRAWL_URL set it crawls that site into HGLD_CRAWL_DIR and prints every
-// title that is acknowledged.
+// HGLD_CRAWL_URL set it crawls that site into HGLD_CRAWL_DIR through the source
+// HGLD_CRAWL_SOURCE.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("HGLD_CRAWL_URL"); url != "" {
-		os.Exit(crawlProcess(url, os.Getenv("HGLD_CRAWL_DIR")))
+		os.Exit(crawlProcess(url, os.Getenv("HGLD_CRAWL_DIR"), os.Getenv("HGLD_CRAWL_SOURCE")))
 	}
 	os.Exit(m.Run())
 }
 
-const placesToKill = 200
+// landmarksToKill is the size of a crawl that is killed: about 65 commits each.
+var landmarksToKill = map[string]int{"page": 150, "api": 1500}
 
-func crawlProcess(url, dir string) int {
-	cfg, err := config(dir, url, quick(url), places(placesToKill))
+// crawlProcess prints a line "commit" for every commit, and then the titles that it
+// acknowledges.
+func crawlProcess(url, dir, name string) int {
+	source := scrapetest.Sources[0]
+	if name == scrapetest.Sources[1].Name {
+		source = scrapetest.Sources[1]
+	}
+	cfg, err := scrapetest.Config(source, url, dir, scrapetest.Places(landmarksToKill[name]))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	cfg.Progress = func(p scrape.Progress) {
-		for _, title := range p.Titles {
-			fmt.Println(title)
-		}
-	}
+	cfg.Progress = func(p scrape.Progress) { fmt.Println(strings.Join(append([]string{"commit"}, p.Titles...), "\n")) }
 	_, err = scrape.Run(context.Background(), cfg)
 	var locked *filelock.LockedError
 	switch {
@@ -54,67 +60,87 @@ func crawlProcess(url, dir string) int {
 	return 0
 }
 
-func process(t *testing.T, url, dir string) *exec.Cmd {
+func process(t *testing.T, url, dir string, source scrapetest.Source) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "HGLD_CRAWL_URL="+url, "HGLD_CRAWL_DIR="+dir)
+	cmd.Env = append(os.Environ(), "HGLD_CRAWL_URL="+url, "HGLD_CRAWL_DIR="+dir, "HGLD_CRAWL_SOURCE="+source.Name)
 	cmd.Stderr = os.Stderr
 	return cmd
 }
 
-// TestKilledCrawlLosesNothing kills a crawling process 20 times, or as often as
+// unpaced is a site for processes, which have clocks of their own. A killed one may
+// leave a request behind.
+func unpaced(t *testing.T, places []fakecommons.Category) *scrapetest.Site {
+	t.Helper()
+	s := scrapetest.NewSite(t, places)
+	s.Limits.API, s.Limits.Pages = fakecommons.Pace{}, fakecommons.Pace{}
+	return s
+}
+
+// TestKilledCrawlLosesNothing kills a crawling process ten times, or as often as
 // HGLD_KILLS says, at random moments.
 func TestKilledCrawlLosesNothing(t *testing.T) {
 	t.Parallel()
-	kills := 20
+	kills := 10
 	if text := os.Getenv("HGLD_KILLS"); text != "" {
 		var err error
 		if kills, err = strconv.Atoi(text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s := newSite(t, places(placesToKill))
-	_, want := mustRun(t, s.config(t, t.TempDir()))
-	r := rand.New(rand.NewPCG(uint64(kills), 9))
-	round := newRound(t)
-	for killed, lost := 0, 0; ; {
-		finished := round.run(t, s, r, killed < kills)
-		if !finished {
-			killed++
-			continue
-		}
-		if got := readFile(t, filepath.Join(round.dir, "tags.jsonl")); !bytes.Equal(got, want) {
-			t.Errorf("after %d kills tags.jsonl differs from that of a run in one go", killed)
-		}
-		for title, n := range s.Requests() {
-			if at, ok := round.acknowledged[title]; ok && n != at && !isTarget(s, title) {
-				lost++
-				t.Errorf("%s was acknowledged, and asked for %d times after that", title, n-at)
+	for _, source := range scrapetest.Sources {
+		t.Run(source.Name, func(t *testing.T) {
+			t.Parallel()
+			places := scrapetest.Places(landmarksToKill[source.Name])
+			_, want := scrapetest.Run(t, scrapetest.NewSite(t, places).Config(t, source, t.TempDir()))
+			random := rand.New(rand.NewPCG(uint64(kills), 9))
+			for killed, lost := 0, 0; ; {
+				r := &round{source: source, site: unpaced(t, places), dir: t.TempDir(), acknowledged: map[string]int{}}
+				for !r.run(t, random, killed < kills) {
+					killed++
+				}
+				if got := readFile(t, filepath.Join(r.dir, "tags.jsonl")); !bytes.Equal(got, want) {
+					t.Errorf("after %d kills tags.jsonl differs from that of a run in one go", killed)
+				}
+				for _, c := range places {
+					if at, ok := r.acknowledged[c.Title]; ok && r.asked(c) != at {
+						lost++
+						t.Errorf("%s was acknowledged, and asked for %d times after that", c.Title, r.asked(c)-at)
+					}
+				}
+				if t.Failed() || killed >= kills {
+					t.Logf("%s: %d kills, %d acknowledged titles lost", source.Name, killed, lost)
+					return
+				}
 			}
-		}
-		if lost > 0 || killed >= kills {
-			t.Logf("%d kills, %d acknowledged titles lost", killed, lost)
-			return
-		}
-		round = newRound(t)
+		})
 	}
 }
 
 // round is one crawl from an empty folder to its end, over many processes.
 type round struct {
+	source       scrapetest.Source
+	site         *scrapetest.Site
 	dir          string
-	acknowledged map[string]int // title: requests by the time that its process was dead
+	acknowledged map[string]int // title: how often it was asked for by the time that its process was dead
 }
 
-func newRound(t *testing.T) *round {
-	return &round{dir: t.TempDir(), acknowledged: map[string]int{}}
+// asked is how often the site was asked for the title, and for the items, of a place.
+func (r *round) asked(c fakecommons.Category) int {
+	n := r.site.Requests()[c.Title]
+	answered := r.site.Answered()
+	n += answered["query pageprops|categories|revisions "+c.Title]
+	for _, item := range []string{c.Item, c.Topic} {
+		n += answered["wbgetentities claims|info "+item]
+	}
+	return n
 }
 
-// run starts a process, kills it after a random number of acknowledgements and
-// says whether it had finished before.
-func (r *round) run(t *testing.T, s *site, random *rand.Rand, kill bool) bool {
+// run starts a process, kills it after a random number of commits and says whether
+// it had finished before.
+func (r *round) run(t *testing.T, random *rand.Rand, kill bool) bool {
 	t.Helper()
-	cmd := process(t, s.url, r.dir)
+	cmd := process(t, r.site.URL, r.dir, r.source)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +148,7 @@ func (r *round) run(t *testing.T, s *site, random *rand.Rand, kill bool) bool {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	left := random.IntN(60)
+	left := random.IntN(25)
 	if random.IntN(4) == 0 { // while it starts
 		time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond)
 		left = 0
@@ -130,7 +156,7 @@ func (r *round) run(t *testing.T, s *site, random *rand.Rand, kill bool) bool {
 	var titles []string
 	for lines := bufio.NewScanner(out); ; {
 		if kill && left <= 0 {
-			time.Sleep(time.Duration(random.IntN(3000)) * time.Microsecond)
+			time.Sleep(time.Duration(random.IntN(4000)) * time.Microsecond)
 			if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 				t.Fatal(err)
 			}
@@ -139,16 +165,25 @@ func (r *round) run(t *testing.T, s *site, random *rand.Rand, kill bool) bool {
 		if !lines.Scan() {
 			break
 		}
-		titles = append(titles, lines.Text())
-		left--
+		if lines.Text() == "commit" {
+			left--
+		} else {
+			titles = append(titles, lines.Text())
+		}
 	}
 	err = cmd.Wait()
-	requests := s.Requests()
+	places := map[string]fakecommons.Category{}
+	for _, c := range r.site.Places {
+		places[c.Title] = c
+	}
 	for _, title := range titles {
-		if _, twice := r.acknowledged[title]; twice {
-			t.Errorf("%s was acknowledged twice", title)
+		c, known := places[title]
+		if _, twice := r.acknowledged[title]; twice || !known && !strings.HasPrefix(title, "Category:") {
+			t.Errorf("%q was acknowledged twice, or is no title", title)
 		}
-		r.acknowledged[title] = requests[title]
+		if known { // a line may be cut by the kill
+			r.acknowledged[title] = r.asked(c)
+		}
 	}
 	if err != nil && cmd.ProcessState.ExitCode() > 0 {
 		t.Fatalf("the process ended by itself: %v", err)
@@ -156,22 +191,12 @@ func (r *round) run(t *testing.T, s *site, random *rand.Rand, kill bool) bool {
 	return err == nil
 }
 
-// isTarget says whether a redirect leads to a title, which is then asked for on
-// another's behalf.
-func isTarget(s *site, title string) bool {
-	for _, p := range s.places {
-		if p.Target == title {
-			return true
-		}
-	}
-	return false
-}
-
 func TestTwoProcessesCannotShareAState(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, places(placesToKill))
+	source := scrapetest.Sources[0]
+	s := unpaced(t, scrapetest.Places(landmarksToKill[source.Name]))
 	dir := t.TempDir()
-	first := process(t, s.url, dir)
+	first := process(t, s.URL, dir, source)
 	out, err := first.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -184,12 +209,13 @@ func TestTwoProcessesCannotShareAState(t *testing.T) {
 	if !lines.Scan() {
 		t.Fatal("the first process acknowledged nothing")
 	}
-	_, err = scrape.Run(t.Context(), s.config(t, dir))
+	cfg := s.Config(t, source, dir)
+	_, err = scrape.Run(t.Context(), cfg)
 	var locked *filelock.LockedError
 	if !errors.As(err, &locked) || locked.PID != first.Process.Pid {
 		t.Fatalf("error %v, want the lock of process %d", err, first.Process.Pid)
 	}
-	if _, err := scrape.NewPlan(s.config(t, dir)); err != nil {
+	if _, err := scrape.NewPlan(cfg); err != nil {
 		t.Errorf("a plan beside a running crawl: %v", err)
 	}
 	if err := first.Process.Kill(); err != nil {
@@ -197,18 +223,17 @@ func TestTwoProcessesCannotShareAState(t *testing.T) {
 	}
 	_ = first.Wait()
 	// The lock of a killed process is free, and another process sees ours.
-	cfg := s.config(t, dir)
 	tried := false
 	cfg.Progress = func(scrape.Progress) {
 		if tried {
 			return
 		}
 		tried = true
-		second := process(t, s.url, dir)
+		second := process(t, s.URL, dir, source)
 		text, err := second.Output()
 		if want := fmt.Sprintf("locked by %d\n", os.Getpid()); err == nil || string(text) != want {
 			t.Errorf("the second process printed %q, %v; want %q", text, err, want)
 		}
 	}
-	mustRun(t, cfg)
+	scrapetest.Run(t, cfg)
 }

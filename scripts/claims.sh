@@ -83,40 +83,24 @@ take() {
 		--out "$out" > /dev/null
 }
 
-# differences DATA A B KEYS prints, for each metric, the mean of A − B over the seeds
-# that have both, its standard error, and in how many seeds A is higher.
+# differences DATA A B KEYS prints, for each metric, A − B over the seeds that have both,
+# with the 95 % interval of Student's t for paired differences. The verdict is that of
+# hgld: a difference whose interval holds 0 is undecided.
 differences() {
-	local data=$1 a=$2 b=$3 keys=$4 list=()
-	local run
-	for run in "$runs/$data-$BACKBONE-$a"-seed* "$runs/$data-$BACKBONE-$b"-seed*; do
+	local data=$1 a=$2 b=$3 keys=$4 list=() run
+	for run in "$runs/$data-$BACKBONE-$b"-seed* "$runs/$data-$BACKBONE-$a"-seed*; do
 		if finished "$run"; then list+=("$run"); fi
 	done
 	[ ${#list[@]} -gt 0 ] || return 0
-	./hgld runs compare --format csv --metrics "$keys" "${list[@]}" |
-		awk -F, -v a="$data-$BACKBONE-$a-seed" -v b="$data-$BACKBONE-$b-seed" -v data="$data" -v keys="$keys" '
-		NR > 1 && $3 != "" {
-			if (index($1, a) == 1) one[$2, substr($1, length(a) + 1)] = $3
-			if (index($1, b) == 1) { two[$2, substr($1, length(b) + 1)] = $3; seeds[substr($1, length(b) + 1)] }
-		}
-		END {
-			split(keys, order, ",")
-			for (k = 1; k in order; k++) {
-				n = sum = square = higher = lower = 0
-				for (s in seeds) if ((order[k], s) in one && (order[k], s) in two) {
-					d = one[order[k], s] - two[order[k], s]
-					n++; sum += d; square += d * d; higher += d > 0; lower += d < 0
-				}
-				if (!n) continue
-				mean = sum / n
-				error = n > 1 ? sprintf(" ± %.2f", sqrt((square - n * mean * mean > 0 ? square - n * mean * mean : 0) / (n - 1) / n)) : ""
-				verdict = higher == n ? "higher" : lower == n ? "lower" : "undecided"
-				printf "| %s | %s | %+.2f%s | %d of %d | %s |\n", data, order[k], mean, error, higher, n, verdict
-			}
+	./hgld runs compare --seeds --format csv --metrics "$keys" "${list[@]}" | awk -F, -v data="$data" '
+		NR > 1 && $10 > 0 {
+			interval = $7 == "" ? "–" : sprintf("%+.2f to %+.2f", $7, $8)
+			printf "| %s | %s | %+.2f | %s | %d | %s |\n", data, $2, $6, interval, $10, $11
 		}'
 }
 
 claim() {
-	printf '\n%s\n\n| data | metric | difference | higher in seeds | |\n|---|---|---|---|---|\n' "$1"
+	printf '\n%s\n\n| data | metric | difference | 95 %% interval | seeds | |\n|---|---|---|---|---|---|\n' "$1"
 	local data
 	for data in emoji48 grocery128; do differences "$data" "$2" "$3" "$4"; done
 }
@@ -136,12 +120,12 @@ table() {
 			done
 			[ ${#list[@]} -gt 0 ] || continue
 			printf '\n%s, %s\n\n' "$data" "$kind"
-			./hgld runs compare --seeds --format markdown "${list[@]}"
+			./hgld runs compare --seeds --format markdown "${list[@]}" | sed '/, seed by seed$/,$d' # means alone
 			[ "$kind" != resnet18 ] || break
 		done
 	done
 	echo
-	echo "Differences below are taken seed by seed (the same classes, first weights and batches), mean ± standard error."
+	echo "Differences below are taken seed by seed (the same classes, first weights and batches), with Student's interval."
 	claim "ROADMAP − Smooth-AP on fine metrics: the paper has it above." roadmap smooth-ap R@1_level0,mAP@R_level0,AP_level0
 	claim "HAPPIER − ROADMAP on hierarchical metrics: the paper has it above." happier roadmap H-AP,ASI,NDCG,AP_level1,AP_level2
 	claim "HAPPIER − ROADMAP on fine metrics: the paper has it on a par." happier roadmap R@1_level0,mAP@R_level0,AP_level0

@@ -80,7 +80,7 @@ func TestNothingFoundIsNoDataSet(t *testing.T) {
 	o := small()
 	o.Replace = true
 	refused(t, src, dir, o)
-	if exists(dir) {
+	if mayExist(dir) {
 		t.Error("the folder is there")
 	}
 	bad := newSource(t, 40)

@@ -26,6 +26,7 @@ import (
 
 // Dataset is images with labels. It is read by several goroutines at once.
 type Dataset interface {
+	// Len returns the number of items.
 	Len() int
 	// Levels names the levels, finest first.
 	Levels() []string
@@ -44,8 +45,8 @@ type Dataset interface {
 // Subset is a part of a data set, in the order of Rows. Classes keep their
 // numbers, so that parts of one data set can be evaluated against each other.
 type Subset struct {
-	Of   Dataset
-	Rows []int
+	Of   Dataset // the data set that items are chosen from
+	Rows []int   // the chosen items of Of, in order
 }
 
 // Len returns the number of rows.
@@ -175,7 +176,8 @@ func HoldOut(d Dataset, share float64, seed uint64) (rest, held *Subset, err err
 		}
 	}
 	if len(rest.Rows) == 0 || len(held.Rows) == 0 {
-		return nil, nil, fmt.Errorf("train: hold-out: a share of %v of %d classes leaves one side without images", share, len(known))
+		return nil, nil, fmt.Errorf("train: hold-out: a share of %v of %d classes leaves one side without images", share,
+			len(known))
 	}
 	return rest, held, nil
 }

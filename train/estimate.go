@@ -13,19 +13,19 @@ import (
 
 // Estimate is what a run will need, known before it takes any of it.
 type Estimate struct {
-	Images   int         `json:"images"`
-	Classes  []int       `json:"classes"`        // of each level, finest first
-	Absent   int         `json:"classes_absent"` // finest ones that the first epoch has no image of
-	Batch    int         `json:"batch"`          // images of a step
-	PerEpoch int         `json:"steps_per_epoch"`
-	Steps    int         `json:"steps"`
-	Groups   []GroupSize `json:"groups"`
+	Images   int         `json:"images"`          // of the training data
+	Classes  []int       `json:"classes"`         // of each level, finest first
+	Absent   int         `json:"classes_absent"`  // finest ones that the first epoch has no image of
+	Batch    int         `json:"batch"`           // images of a step
+	PerEpoch int         `json:"steps_per_epoch"` // of an epoch
+	Steps    int         `json:"steps"`           // of the whole run
+	Groups   []GroupSize `json:"groups"`          // of parameters
 
 	// Kept is the bytes of arrays that live as long as the run: weights, gradients,
 	// moments, averages, inputs, memories. Peak is the most at any moment of a step,
 	// those included. What a backend takes for itself comes on top.
 	Kept int64 `json:"bytes_kept"`
-	Peak int64 `json:"bytes_peak"`
+	Peak int64 `json:"bytes_peak"`          // see Kept
 	Host int64 `json:"bytes_decoded_ahead"` // of batches, beside the device
 
 	// Evaluation is the most at any moment of an evaluation, after a first step: what
@@ -45,8 +45,8 @@ type Estimate struct {
 
 // GroupSize is the trained values of a group.
 type GroupSize struct {
-	Name   string `json:"name"`
-	Values int    `json:"values"`
+	Name   string `json:"name"`   // backbone, head or proxies
+	Values int    `json:"values"` // number of them
 }
 
 // Plan finds out what a run needs, by taking a step in which every array is
@@ -61,7 +61,8 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	}
 	defer r.Close()
 	e := &Estimate{
-		Images: len(r.paths), Classes: r.classes, Absent: r.absent, Batch: r.parts.sampler.Size(), PerEpoch: r.perEpoch, Steps: r.Total(), Kept: l.used,
+		Images: len(r.paths), Classes: r.classes, Absent: r.absent, Batch: r.parts.sampler.Size(), PerEpoch: r.perEpoch,
+		Steps: r.Total(), Kept: l.used,
 	}
 	for _, g := range r.network.store.Groups {
 		e.Groups = append(e.Groups, GroupSize{g.Name, g.Size()})
@@ -76,7 +77,7 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	e.Host = int64(r.loader.prefetch+1) * int64(len(full.pixels)+4*len(full.crop)+4*len(full.labels))
 	l.flops = 0
 	err = r.lane.do(func() error {
-		_, err := r.step.take(full, config.Schedule.WarmUp) // the first step in which no group rests
+		_, err := r.step.queue(full, config.Schedule.WarmUp) // the first step in which no group rests
 		return err
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 // Vectors is a matrix of embeddings on the host, read a few rows at a time, such
 // as an open .npy file.
 type Vectors interface {
+	// Rows returns the number of rows and columns.
 	Rows() (rows, cols int)
 	// ReadRows fills dst with rows from lo on.
 	ReadRows(dst []float32, lo int) error
@@ -24,28 +25,34 @@ type Vectors interface {
 
 // Side is one side of an evaluation: vectors with the labels of their rows.
 type Side struct {
-	Vectors device.Array // F32 [N,D]
-	Labels  []labels.Path
-	IDs     []string // for per-query values; may be nil
+	Vectors device.Array  // F32 [N,D]
+	Labels  []labels.Path // of each row
+	IDs     []string      // for per-query values; may be nil
 }
 
 // Evaluation is what Evaluate measures. The whole gallery is ranked for every
 // query by dot product, whatever the metrics need: nothing is cut off.
 type Evaluation struct {
-	Query, Gallery Side
+	Query, Gallery Side // both on the device
 
 	// Self is the row of each query in the gallery, which is left out of its
 	// ranking by that number and not by its place; nil where the two are disjoint.
 	Self []int32
 
-	Levels  []string // names, finest first
-	Metrics metric.Set
-	Ties    metric.Ties
-	Threads int // that measure; 0: all processors
+	Levels  []string    // names, finest first
+	Metrics metric.Set  // what is measured
+	Ties    metric.Ties // how equal scores are ordered
+	Threads int         // that measure; 0: all processors
 
 	// Memory bounds, in bytes, the scores held at a time; 0 means 256 MB. It
 	// changes no result.
 	Memory int
+
+	Mean      Unit       // ByClass: a class counts once in a mean; empty: every query does
+	Intervals *Intervals // of every figure; nil: none
+
+	Gap     int    // batch size whose decomposability gap is measured; 0: none
+	GapSeed uint64 // how the gallery is dealt into batches
 
 	PerQuery bool                  // keep the value of every query
 	Progress func(done, total int) // queries; may be nil
@@ -69,10 +76,16 @@ func (e *Evaluation) run(ctx context.Context, b device.Backend, l *lane) (*Resul
 	for i := range columns {
 		columns[i] = make([]float64, len(e.Query.Labels))
 	}
+	ties := newTieColumns(len(keys), len(e.Query.Labels))
 	var m *meter
 	look := e.Look
 	if look == nil {
 		look = new(Look)
+	}
+	var gap *gapMeter
+	if e.Gap > 0 {
+		gap = newGapMeter(e, len(keys))
+		look = gap.look(look)
 	}
 	var shown *looker
 	if err := l.do(func() error { m = newMeter(b, e); shown = newLooker(m, look); return m.upload() }); err != nil {
@@ -94,12 +107,16 @@ func (e *Evaluation) run(ctx context.Context, b device.Backend, l *lane) (*Resul
 		if err != nil {
 			return nil, fmt.Errorf("train: evaluation: %w", err)
 		}
-		m.measure(lo, hi, columns, look.Curves)
+		m.measure(lo, hi, columns, ties, look.Curves)
 		if e.Progress != nil {
 			e.Progress(hi, total)
 		}
 	}
-	return newResult(e, keys, columns), nil
+	r := newResult(e, keys, columns, ties)
+	if gap != nil {
+		r.addGap(gap)
+	}
+	return r, nil
 }
 
 func (e *Evaluation) check() error {
@@ -108,11 +125,15 @@ func (e *Evaluation) check() error {
 	case q.N != 2 || g.N != 2 || q.Cols() != g.Cols():
 		return fmt.Errorf("train: evaluation: queries are %v and the gallery %v, want two matrices of the same width", q, g)
 	case q.Dims[0] != len(e.Query.Labels) || g.Dims[0] != len(e.Gallery.Labels):
-		return fmt.Errorf("train: evaluation: %d query and %d gallery vectors with %d and %d labels", q.Dims[0], g.Dims[0], len(e.Query.Labels), len(e.Gallery.Labels))
+		return fmt.Errorf("train: evaluation: %d query and %d gallery vectors with %d and %d labels", q.Dims[0], g.Dims[0],
+			len(e.Query.Labels), len(e.Gallery.Labels))
 	case e.Self != nil && len(e.Self) != q.Dims[0]:
 		return fmt.Errorf("train: evaluation: %d queries, and the gallery rows of %d", q.Dims[0], len(e.Self))
 	case q.Dims[0] == 0 || g.Dims[0] == 0:
 		return fmt.Errorf("train: evaluation: %d queries and %d gallery items", q.Dims[0], g.Dims[0])
+	}
+	if e.Gap < 0 || e.Gap == 1 {
+		return fmt.Errorf("train: evaluation: batches of %d, want 2 or more", e.Gap)
 	}
 	if err := checkLevels(e.Levels); err != nil {
 		return fmt.Errorf("train: evaluation: %w", err)
@@ -220,7 +241,7 @@ func (m *meter) rank(lo, hi int) error {
 // measure writes the values of queries [lo, hi) into their columns. The queries
 // are dealt to the threads; each writes its own places, so their number changes
 // nothing.
-func (m *meter) measure(lo, hi int, columns [][]float64, curves []metric.Curve) {
+func (m *meter) measure(lo, hi int, columns [][]float64, ties *tieColumns, curves []metric.Curve) {
 	gallery := len(m.e.Gallery.Labels)
 	parts := make([][]metric.Curve, len(m.lists)) // of the curves, for each thread
 	var threads sync.WaitGroup
@@ -228,12 +249,14 @@ func (m *meter) measure(lo, hi int, columns [][]float64, curves []metric.Curve) 
 		parts[t] = make([]metric.Curve, len(curves))
 		threads.Go(func() {
 			values := make([]float64, len(columns))
+			bounds := ties.reader(len(m.e.Levels), m.e.Metrics)
 			for q := lo + t; q < hi; q += len(m.lists) {
 				list.Reset(m.bytes[(q-lo)*gallery:][:gallery])
 				m.e.Metrics.Measure(values, list)
 				for i, v := range values {
 					columns[i][q] = v
 				}
+				bounds.read(q, m.bytes[(q-lo)*gallery:][:gallery])
 				for level := range parts[t] {
 					parts[t][level].Add(list.Level(level))
 				}

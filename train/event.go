@@ -15,7 +15,7 @@ const (
 
 // Event is one thing that happened in a run. Its JSON is a line of events.jsonl.
 type Event struct {
-	Kind  Kind `json:"event"`
+	Kind  Kind `json:"event"` // what happened
 	Step  int  `json:"step"`  // steps taken so far
 	Epoch int  `json:"epoch"` // epochs completed
 
@@ -26,15 +26,15 @@ type Event struct {
 	// Norm is that of the gradient of backbone and head before it is bounded, nil
 	// unless optim.clip is set.
 	Norm    *float64 `json:"grad_norm,omitempty"`
-	Images  int      `json:"images,omitempty"`
-	Seconds float64  `json:"seconds,omitempty"`
-	Waited  float64  `json:"waited,omitempty"` // of these, waiting for images
-	Batch   *BatchOf `json:"batch,omitempty"`
-	IDs     []string `json:"ids,omitempty"`
-	On      string   `json:"on,omitempty"` // validation or test
-	Best    bool     `json:"best,omitempty"`
-	Result  *Result  `json:"result,omitempty"`
-	Path    string   `json:"path,omitempty"`
+	Images  int      `json:"images,omitempty"`  // of the batch
+	Seconds float64  `json:"seconds,omitempty"` // of the step or the evaluation
+	Waited  float64  `json:"waited,omitempty"`  // of these, waiting for images
+	Batch   *BatchOf `json:"batch,omitempty"`   // of a skipped step
+	IDs     []string `json:"ids,omitempty"`     // of the images of a skipped step
+	On      string   `json:"on,omitempty"`      // validation or test
+	Best    bool     `json:"best,omitempty"`    // the evaluation is the best so far
+	Result  *Result  `json:"result,omitempty"`  // of the evaluation
+	Path    string   `json:"path,omitempty"`    // of the checkpoint
 }
 
 // BatchOf says which batch of the sampler's stream a step was taken with: with the

@@ -49,7 +49,7 @@ type batch struct {
 	err     error // the first
 }
 
-type place struct {
+type slot struct {
 	b  *batch
 	at int
 }
@@ -67,10 +67,10 @@ func (l *loader) batches(ctx context.Context, plan iter.Seq2[work, error]) iter.
 			free <- l.newBatch()
 		}
 		queue := make(chan *batch, l.prefetch+1) // in the order of the plan
-		places := make(chan place)
-		workers.Go(func() { l.schedule(ctx, plan, free, queue, places) })
+		slots := make(chan slot)
+		workers.Go(func() { l.schedule(ctx, plan, free, queue, slots) })
 		for range l.workers {
-			workers.Go(func() { l.fill(ctx, places) })
+			workers.Go(func() { l.fill(ctx, slots) })
 		}
 		for b := range queue {
 			b.missing.Wait()
@@ -102,10 +102,11 @@ func (l *loader) newBatch() *batch {
 	}
 }
 
-// schedule hands out the places of one batch after the other.
-func (l *loader) schedule(ctx context.Context, plan iter.Seq2[work, error], free, queue chan *batch, places chan<- place) {
+// schedule hands out the rows of one batch after the other.
+func (l *loader) schedule(ctx context.Context, plan iter.Seq2[work, error], free, queue chan *batch,
+	slots chan<- slot) {
 	defer close(queue)
-	defer close(places)
+	defer close(slots)
 	for w, err := range plan {
 		var b *batch
 		select {
@@ -126,7 +127,7 @@ func (l *loader) schedule(ctx context.Context, plan iter.Seq2[work, error], free
 		queue <- b // never blocks: there is room for every batch
 		for at := range w.rows {
 			select {
-			case places <- place{b, at}:
+			case slots <- slot{b, at}:
 			case <-ctx.Done():
 				b.missing.Add(at - len(w.rows))
 				return
@@ -146,9 +147,9 @@ func (l *loader) pad(b *batch) {
 }
 
 // fill is a worker.
-func (l *loader) fill(ctx context.Context, places <-chan place) {
+func (l *loader) fill(ctx context.Context, slots <-chan slot) {
 	c := cutter{in: l.in, filter: l.filter, crop: cropOf(l.in)}
-	for p := range places {
+	for p := range slots {
 		if err := l.load(ctx, &c, p); err != nil {
 			p.b.mu.Lock()
 			if p.b.err == nil {
@@ -161,7 +162,7 @@ func (l *loader) fill(ctx context.Context, places <-chan place) {
 }
 
 // load puts one image into its place.
-func (l *loader) load(ctx context.Context, c *cutter, p place) error {
+func (l *loader) load(ctx context.Context, c *cutter, p slot) error {
 	row := p.b.rows[p.at]
 	data, err := l.data.Image(ctx, row)
 	if err != nil {
@@ -236,8 +237,8 @@ func epochs(s sample.Sampler, paths []labels.Path, seed uint64, at position) ite
 	}
 }
 
-// again is the first batch of a plan, over and over.
-func again(plan iter.Seq2[work, error]) iter.Seq2[work, error] {
+// repeatFirst yields the first batch of a plan without end.
+func repeatFirst(plan iter.Seq2[work, error]) iter.Seq2[work, error] {
 	return func(yield func(work, error) bool) {
 		for w, err := range plan {
 			w.last = false

@@ -15,11 +15,11 @@ type Look struct {
 	// Places is how many of the first places of each query Ranking is given: the
 	// rows of the gallery and their scores, falling. Fewer where the gallery ends.
 	Places  int
-	Ranking func(query int, rows []int32, scores []float32) error
+	Ranking func(query int, rows []int32, scores []float32) error // nil: not called
 
 	// Vector is given the embeddings of Queries, which rise.
 	Queries []int
-	Vector  func(query int, v []float32) error
+	Vector  func(query int, v []float32) error // nil: not called
 
 	// Curves, one for each level or nil, are filled.
 	Curves []metric.Curve

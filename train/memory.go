@@ -25,9 +25,11 @@ type CrossBatch struct {
 func (m CrossBatch) check() error {
 	switch {
 	case m.Size < 0 || m.Start < 0 || !(m.Weight >= 0):
-		return fmt.Errorf("memory.size is %d, memory.start %d and memory.weight %v, want numbers from 0 up", m.Size, m.Start, m.Weight)
+		return fmt.Errorf("memory.size is %d, memory.start %d and memory.weight %v, want numbers from 0 up", m.Size,
+			m.Start, m.Weight)
 	case m.Size > 0 && m.Unique:
-		return fmt.Errorf("memory.size is %d, and with memory.unique there is a place for each training image: leave one of them out", m.Size)
+		return fmt.Errorf("memory.size is %d, and with memory.unique there is a place for each training image: leave one "+
+			"of them out", m.Size)
 	}
 	return nil
 }
@@ -88,10 +90,10 @@ func (m *memory) attach(b device.Backend, store *nn.Store) {
 	}
 }
 
-// begin prepares a step of the given items, the number of batches before it being
+// prepare prepares a step of the given items, the number of batches before it being
 // given, and reports whether it is the first whose loss reads the ring; at is how far
 // the run has come, in steps or epochs.
-func (m *memory) begin(b device.Backend, items []int, batches, at int) (changed bool) {
+func (m *memory) prepare(b device.Backend, items []int, batches, at int) (changed bool) {
 	switch {
 	case m.ring == nil:
 		return false

@@ -56,7 +56,7 @@ func TestMemoryFillsBeforeItIsRead(t *testing.T) {
 	ring := s.objective.memory.ring.States()
 	losses := map[int]float64{}
 	for at := range 4 {
-		o, err := wait(s.take(b, at))
+		o, err := wait(s.queue(b, at))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestMemoryHasOnePlaceForEachImage(t *testing.T) {
 	}
 	b.rows[5] = 6 // of an image that comes twice the last embedding stays
 	for range 2 {
-		if _, err := wait(s.take(b, 0)); err != nil {
+		if _, err := wait(s.queue(b, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -131,12 +131,12 @@ func TestMemoryForgetsAStepThatWasNotTaken(t *testing.T) {
 	config.Memory = CrossBatch{Size: 64}
 	config.Loss = Loss{Named: Named{Name: "rambo-recall", Settings: map[string]any{"batch_memory": 2}}, Preset: "paper"}
 	s, b := c.step(t, f, &config)
-	if _, err := wait(s.take(b, 0)); err != nil {
+	if _, err := wait(s.queue(b, 0)); err != nil {
 		t.Fatal(err)
 	}
 	g := s.n.b.(given)
 	s.n.b.Fill(g.images.RowRange(3, 4), float32(math.NaN()))
-	o, err := wait(s.take(b, 1))
+	o, err := wait(s.queue(b, 1))
 	if err != nil || o.finite {
 		t.Fatalf("%+v, %v", o, err)
 	}
@@ -150,7 +150,7 @@ func TestMemoryForgetsAStepThatWasNotTaken(t *testing.T) {
 		t.Errorf("memory of scores: places %v are filled, want the older one", filled)
 	}
 	s.n.b.Fill(g.images.RowRange(3, 4), 0)
-	if o, err := wait(s.take(b, 2)); err != nil || !o.finite {
+	if o, err := wait(s.queue(b, 2)); err != nil || !o.finite {
 		t.Fatalf("the step after: %+v, %v", o, err)
 	}
 }

@@ -2,180 +2,187 @@ package train
 
 import (
 	"context"
-	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"hgld/internal/img"
-	"hgld/labels"
-	"hgld/train/backbone"
+	"hgld/internal/tensorfile"
 	"hgld/train/device"
-	"hgld/train/grad"
-	"hgld/train/nn"
+	"hgld/train/metric"
 )
 
-// network is a retrieval net with everything that it needs to run.
-type network struct {
-	b       device.Backend
-	arena   *device.Arena
-	store   *nn.Store
-	net     *backbone.Retrieval
-	in      Input
-	filter  filter
-	decoder *img.Decoder
+// Model is a trained network ready to embed images.
+type Model struct {
+	Config Config // as the checkpoint has it
+	Step   int    // steps that it was trained for
+	Path   string // checkpoint
+
+	state   state
+	network *network
+	lane    *lane
 }
 
-// newNetwork declares the net; store.Build follows when the loss has declared its
-// own parameters.
-func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network {
-	store := nn.NewStore()
-	if d == nil {
-		d = new(img.Decoder)
-	}
-	return &network{
-		b: b, arena: device.NewArena(b), store: store,
-		net: backbone.NewRetrieval(store, p.backbone, backbone.Options{FreezeNorm: c.Model.FreezeNorm}, p.head),
-		in:  c.Input, filter: p.filter, decoder: d,
-	}
-}
-
-// inputs are the arrays that a recorded pass reads: what changes from batch to
-// batch is uploaded into them.
-type inputs struct {
-	pixels device.Array // U8 [B,H,W,3]
-	crop   device.Array // I32 [B,3]
-	labels device.Array // I32 [B,L]
-	bytes  []byte       // staging for crop and labels
-}
-
-func newInputs(b device.Backend, size, side, levels int) *inputs {
-	return &inputs{
-		pixels: device.New(b, device.U8, size, side, side, 3),
-		crop:   device.New(b, device.I32, size, 3),
-		labels: device.New(b, device.I32, size, levels),
-		bytes:  make([]byte, 4*size*max(levels, 3)),
-	}
-}
-
-func (i *inputs) free(b device.Backend) {
-	for _, a := range []device.Array{i.pixels, i.crop, i.labels} {
-		b.Free(a.Buf)
-	}
-}
-
-// upload brings a batch to the device.
-func (i *inputs) upload(b device.Backend, from *batch) {
-	b.Upload(i.pixels, from.pixels)
-	b.Upload(i.crop, i.stage(from.crop))
-	b.Upload(i.labels, i.stage(from.labels))
-}
-
-func (i *inputs) stage(values []int32) []byte {
-	for at, v := range values {
-		binary.LittleEndian.PutUint32(i.bytes[4*at:], uint32(v))
-	}
-	return i.bytes[:4*len(values)]
-}
-
-// forward records pixels to embeddings [B,D] of unit length.
-func (n *network) forward(t *grad.Tape, in *inputs) *grad.Var {
-	embed := n.net.Forward
-	if t.Evaluating() && len(n.in.Scales) > 0 {
-		embed = func(t *grad.Tape, x *grad.Var) *grad.Var { return n.net.MultiScale(t, x, n.in.Scales) }
-	}
-	return n.normalised(t, in, embed)
-}
-
-// normalised records pixels to what f makes of them when they are normalised.
-func (n *network) normalised(t *grad.Tape, in *inputs, f nn.Layer) *grad.Var {
-	x := t.Input(device.F32, in.pixels.Dims[0], n.in.Size, n.in.Size, 4)
-	pixel := device.Pixel{Mean: n.in.Mean, Std: n.in.Std}
-	t.Do(func(b device.Backend) { b.Pixels(x.Value, in.pixels, in.crop, pixel) })
-	e := f(t, x)
-	t.Done(x)
-	return e
-}
-
-// embedBatch is the number of images that an evaluation embeds at a time. It is
-// one number for all data sets: the rounding of a product may depend on its shape.
-const embedBatch = 64
-
-// embed returns the embeddings [N,D] of a data set in evaluation's view.
-func (n *network) embed(ctx context.Context, d Dataset, o embedOptions) (out device.Array, err error) {
-	err = n.through(ctx, d, n.forward, o, func(done int, rows device.Array) error {
-		if out.Absent() {
-			out = device.New(n.b, device.F32, d.Len(), rows.Cols())
-		}
-		n.b.Copy(out.RowRange(done, done+rows.Dims[0]), rows)
-		return n.b.Sync()
-	})
-	return out, err
-}
-
-// through hands what record makes of a data set in evaluation's view to take, a batch
-// of rows at a time, with the number of those before it.
-func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape, *inputs) *grad.Var, o embedOptions, take func(done int, rows device.Array) error) error {
+// TrainedOn reports whether d holds exactly the images and labels that the model was
+// trained on.
+func (m *Model) TrainedOn(d Dataset) (bool, error) {
 	list, err := paths(d)
+	if err != nil {
+		return false, err
+	}
+	known := m.state.Pixels == "" || m.state.Pixels == pixels(d)
+	return known && m.state.Data == fingerprint(d, list), nil
+}
+
+// WeightsSum returns the SHA-256 of the file with the weights, in hexadecimal.
+func (m *Model) WeightsSum() (string, error) { return weightsSum(m.Path, &m.state) }
+
+// weightsSum reads the SHA-256 of the weights that an evaluation of a checkpoint uses.
+func weightsSum(folder string, s *state) (string, error) {
+	sums, err := os.ReadFile(filepath.Join(folder, sumsFile))
+	if err != nil {
+		return "", fmt.Errorf("train: %w", err)
+	}
+	for line := range strings.Lines(string(sums)) {
+		if sum, name, ok := strings.Cut(strings.TrimSpace(line), "  "); ok && name == s.evaluated() {
+			return sum, nil
+		}
+	}
+	return "", &DamagedError{filepath.Join(folder, sumsFile), "it does not name " + s.evaluated()}
+}
+
+// Saved returns the folder of the checkpoint of the current step, and the SHA-256 of
+// its weights. Both are empty if there is none.
+func (r *Run) Saved() (folder, sum string, err error) {
+	if r.o.Dir == "" || r.saved != r.state.Step {
+		return "", "", nil
+	}
+	folder = filepath.Join(r.o.Dir, checkpointName(r.saved))
+	sum, err = weightsSum(folder, &r.state)
+	return folder, sum, err
+}
+
+// EvalOptions are what an evaluation may vary.
+type EvalOptions struct {
+	Metrics  metric.Set            // what is measured
+	Ties     metric.Ties           // how equal scores are ordered
+	PerQuery bool                  // keep the value of every query
+	Progress func(done, total int) // images embedded; may be nil
+
+	Mean      Unit       // see Evaluation
+	Intervals *Intervals // see Evaluation
+	Gap       int        // see Evaluation
+	GapSeed   uint64     // see Evaluation
+
+	// Self is the row of each query in a gallery of its own, which is left out of its
+	// ranking, or −1. nil means that no query has one.
+	Self []int32
+
+	Look *Look // nil: nothing is shown
+}
+
+// Open loads the network of a run directory from its newest checkpoint, or that of one
+// checkpoint folder. If untrained is set, it returns the network with the weights that
+// the run started from, the baseline for its training. Call Close when done with the
+// backend.
+func Open(path string, b device.Backend, d *img.Decoder, untrained bool) (*Model, error) {
+	folder, s, err := checkpointIn(path)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.Config.resolve()
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Config: s.Config, Step: s.Step, Path: folder, state: s, lane: newLane(b)}
+	err = m.lane.do(func() error {
+		m.network = newNetwork(b, &m.Config, &p, d)
+		m.network.store.Build(b, m.Config.Seed)
+		if !untrained {
+			return m.load()
+		}
+		m.Step = 0
+		if _, err := m.network.warmStart(&m.Config, &p); err != nil {
+			return err
+		}
+		return m.startProjection()
+	})
+	if err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return m, nil
+}
+
+// load fills the network from its checkpoint, with the averaged weights if there are
+// any. Tensors of the loss are not read.
+func (m *Model) load() error {
+	name := (&state{Config: m.Config}).evaluated()
+	tensors, err := readTensors(m.Path, name)
 	if err != nil {
 		return err
 	}
-	l := &loader{
-		data: d, labels: list, size: embedBatch, in: n.in, filter: n.filter, decoder: n.decoder,
-		workers: workersOr(o.workers), prefetch: max(o.prefetch, 1),
-	}
-	in := newInputs(n.b, embedBatch, n.in.Size, len(d.Levels()))
-	defer in.free(n.b)
-	tape := grad.NewTape(n.b, n.arena).Evaluate()
-	defer tape.Free()
-	var e *grad.Var
-	done := 0
-	for b, err := range l.batches(ctx, inOrder(d.Len(), embedBatch)) {
-		if err != nil {
-			return err
-		}
-		err = o.lane.do(func() error {
-			in.upload(n.b, b)
-			if e == nil {
-				e = tape.Keep(record(tape, in))
-			} else {
-				tape.Replay()
-			}
-			return take(done, e.Value.RowRange(0, len(b.rows)))
-		})
-		if err != nil {
-			return err
-		}
-		done += len(b.rows)
-		if o.progress != nil {
-			o.progress(done, d.Len())
-		}
+	if err := m.network.load(tensors); err != nil {
+		return fmt.Errorf("train: %s: %w", filepath.Join(m.Path, name), err)
 	}
 	return nil
 }
 
-type embedOptions struct {
-	lane              *lane
-	workers, prefetch int
-	progress          func(done, total int)
+// Close ends the goroutine that uses the backend.
+func (m *Model) Close() error { return m.lane.close() }
+
+// Evaluate embeds query and gallery and measures retrieval. Without a gallery, the
+// queries rank each other, each left out of its own ranking.
+func (m *Model) Evaluate(ctx context.Context, query, gallery Dataset, o EvalOptions) (*Result, error) {
+	e := &Evaluation{
+		Levels: query.Levels(), Metrics: o.Metrics, Ties: o.Ties, PerQuery: o.PerQuery,
+		Threads: m.Config.Run.Threads, Look: o.Look, Mean: o.Mean, Intervals: o.Intervals,
+		Gap: o.Gap, GapSeed: o.GapSeed,
+	}
+	var err error
+	if e.Query, err = m.side(ctx, query, o); err != nil {
+		return nil, err
+	}
+	defer m.free(e.Query)
+	if gallery == nil {
+		e.Gallery = e.Query
+		e.Self = make([]int32, query.Len())
+		for i := range e.Self {
+			e.Self[i] = int32(i)
+		}
+	} else {
+		if e.Gallery, err = m.side(ctx, gallery, o); err != nil {
+			return nil, err
+		}
+		defer m.free(e.Gallery)
+		e.Self = o.Self
+	}
+	return e.run(ctx, m.network.b, m.lane)
 }
 
-// side embeds a data set and collects its labels and names.
-func (n *network) side(ctx context.Context, d Dataset, o embedOptions) (Side, error) {
-	vectors, err := n.embed(ctx, d, o)
+func (m *Model) side(ctx context.Context, d Dataset, o EvalOptions) (Side, error) {
+	return m.network.side(ctx, d, embedOptions{
+		lane: m.lane, workers: m.Config.Run.Workers, prefetch: m.Config.Run.Prefetch, progress: o.Progress,
+	})
+}
+
+func (m *Model) free(s Side) {
+	m.lane.do(func() error {
+		m.network.b.Free(s.Vectors.Buf)
+		return nil
+	})
+}
+
+// Embed returns the embeddings of a data set, one row an item.
+func (m *Model) Embed(ctx context.Context, d Dataset, progress func(done, total int)) (tensorfile.Tensor, error) {
+	s, err := m.side(ctx, d, EvalOptions{Progress: progress})
 	if err != nil {
-		return Side{}, err
+		return tensorfile.Tensor{}, err
 	}
-	s := Side{Vectors: vectors, Labels: make([]labels.Path, d.Len()), IDs: make([]string, d.Len())}
-	for i := range s.Labels {
-		s.Labels[i], s.IDs[i] = d.Labels(i), d.ID(i)
-	}
-	return s, nil
+	defer m.free(s)
+	t := tensorfile.Tensor{Name: "embeddings", DType: "F32", Shape: s.Vectors.Shape()}
+	t.Data = make([]byte, 4*s.Vectors.Len())
+	err = m.lane.do(func() error { return m.network.b.Wait(m.network.b.Download(t.Data, s.Vectors)) })
+	return t, err
 }
-
-// backbonePrefix begins the names of the backbone's parameters.
-const backbonePrefix = backbone.Prefix
-
-// lossScope is the place in the store of what the loss trains, and lossPrefix how
-// its names begin.
-const (
-	lossScope  = "loss"
-	lossPrefix = lossScope + "."
-)

@@ -5,27 +5,36 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 
 	"hgld/train/metric"
+	"hgld/train/stats"
 )
 
 // Result is what an evaluation measured; its JSON is eval.json.
 type Result struct {
-	Version int      `json:"hgld_eval"`    // format version
-	On      string   `json:"on,omitempty"` // during a training: validation or test
-	Queries int      `json:"queries"`
-	Gallery int      `json:"gallery"`
-	Self    bool     `json:"self_excluded"` // each query was left out of its own ranking
-	Ties    string   `json:"ties"`
-	Levels  []string `json:"levels"` // finest first
-	Values  []Value  `json:"metrics"`
+	Version int      `json:"hgld_eval"`              // format version
+	On      string   `json:"on,omitempty"`           // during a training: validation or test
+	Queries int      `json:"queries"`                // number of them
+	Gallery int      `json:"gallery"`                // number of items
+	Self    bool     `json:"self_excluded"`          // each query was left out of its own ranking
+	Ties    string   `json:"ties"`                   // how equal scores were ordered
+	Tied    int      `json:"tied_queries,omitempty"` // queries with equal scores of items of different levels
+	Levels  []string `json:"levels"`                 // finest first
+	Values  []Value  `json:"metrics"`                // one for each metric and level
+
+	MeanOver Unit `json:"mean_over,omitempty"` // "class": a class counts once; empty: every query does
 
 	// Overall is the unweighted mean of each per-level metric over the levels, the
 	// overall accuracy of DyML.
-	Overall map[string]Number `json:"overall"`
+	Overall          map[string]Number `json:"overall"`
+	OverallIntervals map[string]Ends   `json:"overall_intervals,omitempty"` // of Overall
 
-	PerQuery *PerQuery `json:"per_query,omitempty"`
+	Intervals *Intervals `json:"intervals,omitempty"` // nil: none were computed
+	Batches   *Batches   `json:"batches,omitempty"`   // of Gap; nil: it was not measured
+
+	PerQuery *PerQuery `json:"per_query,omitempty"` // nil unless asked for
 
 	Of *Subject `json:"of,omitempty"` // nil in results of older versions
 }
@@ -33,7 +42,7 @@ type Result struct {
 // Subject is what an evaluation measured: a checkpoint on images, or vectors from
 // files.
 type Subject struct {
-	Run        string `json:"run,omitempty"`
+	Run        string `json:"run,omitempty"`            // run directory
 	Checkpoint string `json:"checkpoint,omitempty"`     // folder; empty: there is none of this step
 	Step       int    `json:"step"`                     // 0: untrained
 	Weights    string `json:"weights_sha256,omitempty"` // of the checkpoint's file
@@ -50,8 +59,8 @@ type Subject struct {
 
 // HashedFile is a file and its SHA-256.
 type HashedFile struct {
-	Path   string `json:"path"`
-	SHA256 string `json:"sha256"`
+	Path   string `json:"path"`   // as it was given
+	SHA256 string `json:"sha256"` // in hexadecimal
 }
 
 // String names the subject in one line.
@@ -81,20 +90,37 @@ const ResultVersion = 1
 
 // Value is the mean of a metric over the queries for which it is defined.
 type Value struct {
-	Key     string `json:"key"` // "mAP@R_level0", "H-AP"
-	Mean    Number `json:"mean"`
+	Key     string `json:"key"`     // "mAP@R_level0", "H-AP"
+	Mean    Number `json:"mean"`    // NaN if it is undefined for all queries
 	Skipped int    `json:"skipped"` // queries for which it is undefined
+
+	Interval *Ends `json:"interval,omitempty"` // nil: it was not computed
+
+	// Ties are the least and the greatest mean over all orders of items with equal scores.
+	// Nil: the order decides nothing.
+	Ties *Ends `json:"ties,omitempty"`
+
+	Gap *Number `json:"gap,omitempty"` // decomposability gap, where it was measured
 }
 
 // PerQuery holds the value of every metric for every query, null where it is
 // undefined.
 type PerQuery struct {
-	IDs    []string            `json:"ids,omitempty"`
-	Values map[string][]Number `json:"values"`
+	IDs    []string            `json:"ids,omitempty"`   // of the queries
+	Class  []int               `json:"class,omitempty"` // number of the finest class; a negative one is no class
+	Values map[string][]Number `json:"values"`          // by the key of the metric
 }
 
 // Number is a float64 whose NaN is null in JSON: undefined.
 type Number float64
+
+// Decimals prints a number with so many decimals, or none where it is undefined.
+func (n Number) Decimals(places int, none string) string {
+	if math.IsNaN(float64(n)) {
+		return none
+	}
+	return strconv.FormatFloat(float64(n), 'f', places, 64)
+}
 
 // MarshalJSON writes null for NaN.
 func (n Number) MarshalJSON() ([]byte, error) {
@@ -113,23 +139,32 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*float64)(n))
 }
 
-func newResult(e *Evaluation, keys []string, columns [][]float64) *Result {
+func newResult(e *Evaluation, keys []string, columns [][]float64, ties *tieColumns) *Result {
 	r := &Result{
 		Version: ResultVersion, Queries: len(e.Query.Labels), Gallery: len(e.Gallery.Labels), Self: e.Self != nil,
-		Ties: map[metric.Ties]string{metric.ScoreThenRow: "score-then-row", metric.AverageTies: "average"}[e.Ties], Levels: e.Levels,
-		Overall: map[string]Number{},
+		Ties:     map[metric.Ties]string{metric.ScoreThenRow: "score-then-row", metric.AverageTies: "average"}[e.Ties],
+		Levels:   e.Levels,
+		MeanOver: e.Mean,
+		Overall:  map[string]Number{},
 	}
-	means := make([]float64, len(keys))
+	class := finestClasses(e.Query.Labels)
+	var units *stats.Table
+	if e.Mean == ByClass || e.Intervals != nil {
+		units = table(columns, class, e.Mean, e.resample())
+	}
+	means, skipped := meansOf(columns, units, e.Mean)
 	for i, key := range keys {
-		mean, skipped := metric.Mean(columns[i])
-		means[i] = mean
-		r.Values = append(r.Values, Value{Key: key, Mean: Number(mean), Skipped: skipped})
+		r.Values = append(r.Values, Value{Key: key, Mean: Number(means[i]), Skipped: skipped[i]})
 	}
 	for name, mean := range metric.Overall(keys, means) {
 		r.Overall[name] = Number(mean)
 	}
+	if e.Intervals != nil {
+		r.addIntervals(e, units, keys)
+	}
+	r.addTies(e, ties, columns, class)
 	if e.PerQuery {
-		r.PerQuery = &PerQuery{IDs: e.Query.IDs, Values: map[string][]Number{}}
+		r.PerQuery = &PerQuery{IDs: e.Query.IDs, Class: class, Values: map[string][]Number{}}
 		for i, key := range keys {
 			values := make([]Number, len(columns[i]))
 			for q, v := range columns[i] {
@@ -152,51 +187,74 @@ func (r *Result) Mean(key string) float64 {
 }
 
 // Table writes the means in percent: the per-level metrics as a table of levels,
-// the others below.
+// the others below. Half the width of each interval stands under or behind its figure.
 func (r *Result) Table(w io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d queries, %d gallery items", r.Queries, r.Gallery)
 	if r.Self {
 		text.WriteString(", each query left out of its own ranking")
 	}
+	if r.MeanOver == ByClass {
+		text.WriteString(", means over classes")
+	}
 	text.WriteString("\n\n")
-	var names []string // of the per-level metrics
-	for _, v := range r.Values {
-		if name, isFinest := strings.CutSuffix(v.Key, "_level0"); isFinest {
-			names = append(names, name)
-		}
-	}
-	width := len("level")
-	for _, level := range r.Levels {
-		width = max(width, len([]rune(level)))
-	}
-	fmt.Fprintf(&text, "%-*s", width, "level")
-	for _, name := range names {
-		fmt.Fprintf(&text, "  %7s", name)
-	}
-	text.WriteString("  skipped\n")
-	for h, level := range r.Levels {
-		fmt.Fprintf(&text, "%-*s", width, level)
-		skipped := 0
-		for _, name := range names {
-			v := r.value(fmt.Sprintf("%s_level%d", name, h))
-			skipped = max(skipped, v.Skipped)
-			fmt.Fprintf(&text, "  %7s", percent(v.Mean))
-		}
-		fmt.Fprintf(&text, "  %7d\n", skipped)
-	}
+	width := r.levelTable(&text)
 	text.WriteString("\n")
 	for _, v := range r.Values {
 		if !strings.Contains(v.Key, "_level") {
 			fmt.Fprintf(&text, "%-*s  %7s", width, v.Key, percent(v.Mean))
+			if v.Interval != nil {
+				fmt.Fprintf(&text, "  %s", v.plusMinus())
+			}
 			if v.Skipped > 0 {
 				fmt.Fprintf(&text, "  (%d queries skipped)", v.Skipped)
 			}
 			text.WriteString("\n")
 		}
 	}
+	if r.Intervals != nil {
+		fmt.Fprintf(&text, "\n%v\n", r.Intervals)
+	}
+	r.gapTable(&text)
+	if note := r.tieNote(); note != "" {
+		fmt.Fprintf(&text, "\n%s\n", note)
+	}
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// levelTable writes the table of levels and returns the width of its first column.
+func (r *Result) levelTable(text *strings.Builder) (width int) {
+	var names []string // of the per-level metrics
+	for _, v := range r.Values {
+		if name, isFinest := strings.CutSuffix(v.Key, "_level0"); isFinest {
+			names = append(names, name)
+		}
+	}
+	width = len("level")
+	for _, level := range r.Levels {
+		width = max(width, len([]rune(level)))
+	}
+	fmt.Fprintf(text, "%-*s", width, "level")
+	for _, name := range names {
+		fmt.Fprintf(text, "  %7s", name)
+	}
+	text.WriteString("  skipped\n")
+	for h, level := range r.Levels {
+		fmt.Fprintf(text, "%-*s", width, level)
+		skipped, under := 0, ""
+		for _, name := range names {
+			v := r.value(fmt.Sprintf("%s_level%d", name, h))
+			skipped = max(skipped, v.Skipped)
+			fmt.Fprintf(text, "  %7s", percent(v.Mean))
+			under += fmt.Sprintf("  %7s", v.plusMinus())
+		}
+		fmt.Fprintf(text, "  %7d\n", skipped)
+		if r.Intervals != nil {
+			fmt.Fprintf(text, "%*s%s\n", width, "", under)
+		}
+	}
+	return width
 }
 
 func (r *Result) value(key string) Value {
@@ -208,9 +266,4 @@ func (r *Result) value(key string) Value {
 	return Value{Key: key, Mean: Number(math.NaN())}
 }
 
-func percent(n Number) string {
-	if math.IsNaN(float64(n)) {
-		return "–"
-	}
-	return fmt.Sprintf("%.2f", 100*float64(n))
-}
+func percent(n Number) string { return (100 * n).Decimals(2, "–") }

@@ -62,7 +62,7 @@ func (c traceCase) run(t *testing.T, f *tensorfile.File) {
 	config := c.config(t)
 	s, b := c.step(t, f, &config)
 	for i := range c.Steps {
-		got, err := wait(s.take(b, i))
+		got, err := wait(s.queue(b, i))
 		if err != nil || !got.finite {
 			t.Fatalf("step %d: %+v, %v", i, got, err)
 		}

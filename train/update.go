@@ -13,7 +13,7 @@ import (
 )
 
 // update is the second half of a step, from gradients to weights: clipping, the
-// optimizers of the network and of the proxies, the moving average.
+// optimizers of network and proxies, the moving average.
 type update struct {
 	store *nn.Store
 
@@ -26,29 +26,29 @@ type update struct {
 	norm  *optim.NormClip  // nil: none
 	ema   *optim.EMA       // nil: none
 
-	taken int // steps, skipped ones included: what the random numbers of a step depend on
+	steps int // taken, skipped ones included: what the random numbers of a step depend on
 	key   [4]byte
 }
 
 // newUpdate makes the optimizers of the network and of the proxies, and adds their
-// state to what a checkpoint holds.
-// The store is built.
+// state to the checkpoint. The store must be built.
 func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 	u := &update{
 		store: n.store, schedule: p.schedule, proxyPlan: p.proxyPlan,
 		warmUp: warmUpOf(c),
 	}
-	spared, err := sparedParams(n.store, c.Optim.NoDecay)
+	noDecay, err := paramsWithoutDecay(n.store, c.Optim.NoDecay)
 	if err != nil {
 		return nil, err
 	}
 	var net, proxies []*optim.Group
 	largest := 0
 	for _, g := range n.store.Groups {
-		group := &optim.Group{Name: g.Name, Weights: g.Values, Grads: g.Grads, Rate: c.Optim.Rate, Decay: c.Optim.Decay, Spared: spared[g.Name]}
+		group := &optim.Group{Name: g.Name, Weights: g.Values, Grads: g.Grads, Rate: c.Optim.Rate, Decay: c.Optim.Decay,
+			NoDecay: noDecay[g.Name]}
 		switch g.Name {
 		case proxyGroup:
-			group.Rate, group.Decay, group.Spared = c.Optim.ProxyRate, c.Optim.ProxyDecay, nil
+			group.Rate, group.Decay, group.NoDecay = c.Optim.ProxyRate, c.Optim.ProxyDecay, nil
 			proxies = append(proxies, group)
 			continue
 		case headGroup:
@@ -81,19 +81,19 @@ func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 }
 
 func warmUpOf(c *Config) optim.Warmup {
-	return optim.Warmup{Epochs: c.Schedule.WarmUp, Idle: c.Schedule.Idle, Advances: c.Schedule.Advances}
+	return optim.Warmup{Epochs: c.Schedule.WarmUp, Frozen: c.Schedule.Frozen, Advances: c.Schedule.Advances}
 }
 
-// The groups of the store: the backbone, what stands behind it, and what the loss
-// trains.
+// The groups of the store: the backbone, everything after it, and the parameters of the
+// loss.
 const (
 	backboneGroup = "backbone"
 	headGroup     = "head"
 	proxyGroup    = "proxies"
 )
 
-// averaged lists what a moving average follows: the weights of the network and its
-// running statistics, as an evaluation reads them.
+// averaged lists the arrays that a moving average follows: the weights of the network
+// and its running statistics, as an evaluation reads them.
 func averaged(s *nn.Store) (list []device.Array) {
 	for _, g := range s.Groups {
 		if g.Name != proxyGroup {
@@ -110,13 +110,13 @@ func averaged(s *nn.Store) (list []device.Array) {
 // one dimension: biases, γ and β, the exponent of GeM.
 const oneDimensional = "1d"
 
-// sparedParams finds the parameters without weight decay: by group, the runs of
+// paramsWithoutDecay finds the parameters without weight decay: by group, the runs of
 // elements in its flat array. An entry that fits no parameter is an error.
-func sparedParams(s *nn.Store, rules []string) (map[string][]optim.Span, error) {
+func paramsWithoutDecay(s *nn.Store, rules []string) (map[string][]optim.Span, error) {
 	if len(rules) == 0 {
 		return nil, nil
 	}
-	spared, used := map[string][]optim.Span{}, map[string]bool{}
+	noDecay, used := map[string][]optim.Span{}, map[string]bool{}
 	for _, g := range s.Groups {
 		if g.Name == proxyGroup {
 			continue // their decay is a setting of its own
@@ -130,16 +130,17 @@ func sparedParams(s *nn.Store, rules []string) (map[string][]optim.Span, error) 
 				continue
 			}
 			used[hit] = true
-			spared[g.Name] = append(spared[g.Name], optim.Span{Lo: p.Value.Off, Hi: p.Value.Off + p.Value.Len()})
+			noDecay[g.Name] = append(noDecay[g.Name], optim.Span{Lo: p.Value.Off, Hi: p.Value.Off + p.Value.Len()})
 		}
 	}
 	for _, rule := range rules {
 		if !used[rule] {
-			return nil, &ConfigError{fmt.Errorf("optim.no_decay: %.80q fits no parameter that an entry before it does not; the names are those in a checkpoint's %s, such as %s",
+			return nil, &ConfigError{fmt.Errorf("optim.no_decay: %.80q fits no parameter that an entry before it does not; "+
+				"the names are those in a checkpoint's %s, such as %s",
 				rule, modelFile, s.Groups[0].Params[0].Name())}
 		}
 	}
-	return spared, nil
+	return noDecay, nil
 }
 
 // matches returns the first of the rules that fits a parameter, "" if none does.
@@ -153,7 +154,8 @@ func matches(rules []string, p *nn.Param) (string, error) {
 		}
 		fits, err := path.Match(rule, p.Name())
 		if errors.Is(err, path.ErrBadPattern) {
-			return "", fmt.Errorf("optim.no_decay: %.80q: want %.80q or a name in which * stands for anything", rule, oneDimensional)
+			return "", fmt.Errorf("optim.no_decay: %.80q: want %.80q or a name in which * stands for anything", rule,
+				oneDimensional)
 		}
 		if fits || strings.HasSuffix(p.Name(), "."+rule) {
 			return rule, nil
@@ -181,9 +183,9 @@ func (u *update) groups() []*optim.Group {
 // rate is that of the backbone in the step to come.
 func (u *update) rate() float64 { return u.net.Groups[0].Eta }
 
-// adjust sets the rates for a step; at is how far the schedules have come, in steps
-// or epochs from 0. It reports whether another set of groups rests than in the step
-// before: then the step is to be recorded anew.
+// adjust sets the rates for a step. at is the time of the schedules, in steps or epochs
+// from 0. It reports whether the set of frozen groups has changed: then the step must
+// be re-recorded.
 func (u *update) adjust(at int) (changed bool) {
 	for _, o := range u.all() {
 		plan := u.schedule
@@ -195,12 +197,12 @@ func (u *update) adjust(at int) (changed bool) {
 	return changed
 }
 
-// begin counts a step and sends what is new in it to the device: constants of the
-// optimizers, the key of the random numbers.
-func (u *update) begin(b device.Backend) {
-	binary.LittleEndian.PutUint32(u.key[:], uint32(u.taken))
+// prepare counts a step and uploads what is new in it: constants of the optimizers, the
+// key of the random numbers.
+func (u *update) prepare(b device.Backend) {
+	binary.LittleEndian.PutUint32(u.key[:], uint32(u.steps))
 	b.Upload(u.store.Key.RowRange(1, 2), u.key[:])
-	u.taken++
+	u.steps++
 	u.net.Begin(b)
 	if u.proxies != nil {
 		u.proxies.Begin(b)

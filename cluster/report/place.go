@@ -11,23 +11,30 @@ import (
 // Place finds the positions [N,2] of the rows of x.
 type Place func(ctx context.Context, x cluster.Matrix, o PlaceOptions) (cluster.Matrix, error)
 
-// PlaceOptions are the settings of a Place; PCA has none.
+// PlaceOptions are the settings of a Place. PCA has none.
 type PlaceOptions struct {
-	Seed       uint64
-	Perplexity float64 // of t-SNE; 0 means its default
-	Iterations int     // of t-SNE; 0 means its default
-	BLAS       blas.Library
-	Watch      func(iteration int)
+	// Seed is that of t-SNE.
+	Seed uint64
+	// Perplexity is that of t-SNE; 0 means its default.
+	Perplexity float64
+	// Iterations is the number of iterations of t-SNE; 0 means its default.
+	Iterations int
+	// BLAS computes matrix products; nil means gonum.
+	BLAS blas.Library
+	// Watch is called after each iteration; it may be nil.
+	Watch func(iteration int)
 }
 
 // Methods are the ways to lay out the map.
 var Methods = registry.Table[Place]{
 	{Name: "t-sne", About: "t-SNE keeps neighbours together, and distances between groups mean little", Value: tsne},
-	{Name: "pca", About: "the two principal components keep directions, and what differs in others falls together", Value: pca},
+	{Name: "pca", About: "the two principal components keep directions, and what differs in others falls together",
+		Value: pca},
 }
 
 func tsne(ctx context.Context, x cluster.Matrix, o PlaceOptions) (cluster.Matrix, error) {
-	p, err := cluster.TSNE{Seed: o.Seed, Perplexity: o.Perplexity, MaxIter: o.Iterations, BLAS: o.BLAS, Watch: o.Watch}.Run(ctx, x)
+	p, err := cluster.TSNE{Seed: o.Seed, Perplexity: o.Perplexity, MaxIter: o.Iterations, BLAS: o.BLAS,
+		Watch: o.Watch}.Run(ctx, x)
 	if err != nil {
 		return cluster.Matrix{}, err
 	}

@@ -1,10 +1,10 @@
 // Package report draws a draft of stage 2 as one HTML page: a map of the tags, the
-// clusters with their members, and how large they are. Everything is in the file;
-// it asks the network for nothing, and the same draft gives the same bytes.
+// clusters with their members, and their sizes. The file is complete and loads nothing
+// from the network. The same draft gives the same bytes.
 //
-// Tags are scraped text. The page holds them as JSON in a data block that
-// html/template escapes, and its script puts them on screen as text alone; a
-// content security policy lets no other script run.
+// Tags are scraped text. The page holds them as JSON in a data block that html/template
+// escapes, and its script shows them as text only. A content security policy forbids any
+// other script.
 package report
 
 import (
@@ -33,17 +33,23 @@ var (
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// Page is what a page shows.
+// Page is the content of a page.
 type Page struct {
-	Draft     *labels.Draft
-	Positions cluster.Matrix // [tags,2]
-	Method    string         // how they were found: a name of Methods
-	Seed      uint64
-	Trust     *float64 // trustworthiness of the map; nil if it is not defined
-	Sweep     []Plot   // measures by number of clusters; may be empty
+	// Draft is the draft to draw.
+	Draft *labels.Draft
+	// Positions are those of the tags on the map, [tags,2].
+	Positions cluster.Matrix
+	// Method is the name in Methods of how they were found.
+	Method string
+	// Seed is that of the map.
+	Seed uint64
+	// Trust is the trustworthiness of the map; nil if it is undefined.
+	Trust *float64
+	// Sweep has measures by number of clusters; it may be empty.
+	Sweep []Plot
 }
 
-// TrustNeighbours is the number of neighbours that Page.Trust is of.
+// TrustNeighbours is the number of neighbours for Page.Trust.
 const TrustNeighbours = 12
 
 // view is what the template sees.
@@ -67,14 +73,14 @@ type drawnPlot struct {
 
 type fact struct{ Name, Value string }
 
-// data is the block that the page's script reads. Lists of tags stand side by
-// side, which is half the size of a list of objects.
+// data is the block that the page's script reads. Lists of tags are columns, which take
+// half the space of a list of objects.
 type data struct {
 	Tags     tagColumns    `json:"tags"`
 	Clusters []clusterData `json:"clusters"`
 	Light    []string      `json:"light"`
 	Dark     []string      `json:"dark"`
-	Images   bool          `json:"images"` // whether images were counted
+	Images   bool          `json:"images"` // whether images are counted
 }
 
 type tagColumns struct {
@@ -118,11 +124,12 @@ func (p *Page) Write(w io.Writer) error {
 		Title:   "Clusters of tags",
 		Summary: p.summary(d),
 		MapNote: p.mapNote(),
-		Policy:  "default-src 'none'; style-src 'unsafe-inline'; script-src '" + hash(scriptText) + "'; base-uri 'none'; form-action 'none'",
-		Style:   template.CSS(styleText),
-		Script:  template.JS(scriptText),
-		Data:    d,
-		Sizes:   histogram(sizes), SizesNote: sizesNote(sizes),
+		Policy: "default-src 'none'; style-src 'unsafe-inline'; script-src '" + hash(scriptText) +
+			"'; base-uri 'none'; form-action 'none'",
+		Style:  template.CSS(styleText),
+		Script: template.JS(scriptText),
+		Data:   d,
+		Sizes:  histogram(sizes), SizesNote: sizesNote(sizes),
 		Origin: p.origin(),
 	}
 	for _, plot := range p.Sweep {
@@ -147,7 +154,8 @@ func (p *Page) data() data {
 	x, y := square(p.Positions)
 	d := data{Light: Light, Dark: Dark, Tags: tagColumns{
 		Name: make([]string, len(tags)), QID: make([]string, len(tags)), Cluster: make([]int, len(tags)), X: x, Y: y,
-		Distance: make([]float64, len(tags)), Outlier: []int{}, Landmarks: make([]int, len(tags)), Images: make([]int, len(tags)),
+		Distance: make([]float64, len(tags)), Outlier: []int{}, Landmarks: make([]int, len(tags)),
+		Images: make([]int, len(tags)),
 	}}
 	for i, t := range tags {
 		d.Tags.Name[i], d.Tags.QID[i], d.Tags.Landmarks[i], d.Tags.Images[i] = t.Name, t.QID, t.Landmarks, t.Images
@@ -236,16 +244,20 @@ func (p *Page) mapNote() string {
 			about = m.About
 		}
 	}
-	note := fmt.Sprintf("Each mark is a tag, near those like it: %s. Its size is the number of landmarks, its colour the cluster; clusters side by side have different colours, those far apart may share one. Triangles are outliers.", about)
+	note := fmt.Sprintf("Each mark is a tag, near those like it: %s. Its size is the number of landmarks, its colour "+
+		"the cluster; clusters side by side have different colours, those far apart may share one. Triangles are outliers.",
+		about)
 	if p.Trust != nil {
-		note += fmt.Sprintf(" Trustworthiness of %d neighbours: %.3f, and 1 if all neighbours on the map are neighbours.", TrustNeighbours, *p.Trust)
+		note += fmt.Sprintf(" Trustworthiness of %d neighbours: %.3f, and 1 if all neighbours on the map are neighbours.",
+			TrustNeighbours, *p.Trust)
 	}
 	return note
 }
 
 func (p *Page) origin() []fact {
 	o := p.Draft.Origin
-	list := []fact{{"tags", o.Input}, {"encoder", o.Encoder}, {"prompt", o.Prompt}, {"algorithm", o.Algorithm}, {"start", o.Init},
+	list := []fact{{"tags", o.Input}, {"encoder", o.Encoder}, {"prompt", o.Prompt}, {"algorithm", o.Algorithm},
+		{"start", o.Init},
 		{"weighted by", o.WeightedBy}, {"groups kept from", o.Given}, {"made with", o.Tool}}
 	list = slices.DeleteFunc(list, func(f fact) bool { return strings.TrimSpace(f.Value) == "" })
 	if o.Algorithm != "" {

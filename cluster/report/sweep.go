@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// measures are the fields of a sweep in their order on the page, with what is
-// better. A field that is not listed is drawn behind these.
+// measures are the fields of a sweep in the order of the page, with what is better.
+// Other fields are drawn after these.
 var measures = []struct{ field, title, note string }{
 	{"inertia", "Inertia", "falls with every cluster; look for the bend"},
 	{"silhouette", "Silhouette", "higher is better"},
@@ -22,20 +22,21 @@ var measures = []struct{ field, title, note string }{
 	{"alone", "Clusters of one tag", ""},
 }
 
-// point is one object of a sweep: its measures by name, and the settings that set
-// it apart from others with the same number of clusters.
+// point is one object of a sweep: its measures by name, and the settings that
+// distinguish it from others with the same number of clusters.
 type point struct {
 	k        float64
 	settings string
 	values   map[string]estimate
 }
 
-// estimate is a measure with its deviation over seeds, 0 where there is none.
+// estimate is a measure with its deviation over the seeds, 0 if there is none.
 type estimate struct{ mean, deviation float64 }
 
-// ReadSweep reads what `hgld cluster sweep --json` prints, a list of objects with
-// the number of clusters k and measures, into a plot for each measure. A measure is
-// a number, or an object with mean and deviation; "settings" tells lines apart.
+// ReadSweep reads what `hgld cluster sweep --json` prints, a list of objects with the
+// number of clusters k and measures, into a plot for each measure. A measure is a
+// number, or an object with mean and deviation. Points with different "settings" are
+// different lines.
 func ReadSweep(text []byte, name string) ([]Plot, error) {
 	var objects []map[string]any
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&objects); err != nil {
@@ -49,7 +50,8 @@ func ReadSweep(text []byte, name string) ([]Plot, error) {
 	for i, o := range objects {
 		k, ok := o["k"].(float64)
 		if !ok {
-			return nil, fmt.Errorf("%s: point %d has no number of clusters k; want what `hgld cluster sweep --json` prints", name, i+1)
+			return nil, fmt.Errorf("%s: point %d has no number of clusters k; want what `hgld cluster sweep --json` prints",
+				name, i+1)
 		}
 		p := point{k: k, values: map[string]estimate{}}
 		if settings, ok := o["settings"].(map[string]any); ok {
@@ -82,7 +84,7 @@ func ReadSweep(text []byte, name string) ([]Plot, error) {
 	return plots, nil
 }
 
-// take collects the measures of an object and of those within it.
+// take collects the measures of an object and of the objects in it.
 func (p *point) take(before string, object map[string]any) {
 	for name, v := range object {
 		switch v := v.(type) {
@@ -100,7 +102,7 @@ func (p *point) take(before string, object map[string]any) {
 	}
 }
 
-// plotOf makes a line of each combination of settings, in the order they come.
+// plotOf makes a line for each combination of settings, in their order.
 func plotOf(points []point, field, title, note string) Plot {
 	plot, at := Plot{Title: title, Note: note}, map[string]int{}
 	for _, p := range points {

@@ -193,7 +193,7 @@ func Sizes(list string, fit bool, p *cluster.Plan) ([]int, error) {
 	for text := range strings.SplitSeq(list, ",") {
 		k, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil {
-			return nil, optionf("%.80q is no whole number", text)
+			return nil, optionf("%.80q is not a whole number", text)
 		}
 		if k >= least && k <= most {
 			ks = append(ks, k)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hgld/internal/pipeline"
 )
 
 // The state of a project is the same from wherever it is asked for, with inputs that
@@ -48,7 +50,7 @@ func TestStatusIsTheSameFromEveryFolder(t *testing.T) {
 			}
 			texts = append(texts, text+errs)
 			_, out, _ := run(t, append([]string{"status", "--json"}, from.args...)...)
-			var answer struct{ Stages []state }
+			var answer struct{ Stages []pipeline.State }
 			if err := json.Unmarshal([]byte(out), &answer); err != nil {
 				t.Fatal(err)
 			}

@@ -22,7 +22,7 @@ const welcome = `hgld builds labels with a hierarchy for image retrieval, and tr
   hgld --help              all commands
 `
 
-// commands is the tree of commands. It is final: later versions add, none moves.
+// commands returns the tree of commands. Later versions may add commands, but move none.
 func commands() []*cli.Command {
 	return []*cli.Command{
 		demoCommand(), initCommand(), statusCommand(), runCommand(),
@@ -34,7 +34,6 @@ func commands() []*cli.Command {
 
 // newApp builds the application for one command line.
 func newApp(stdout, stderr io.Writer, args []string) *cli.App {
-	cli.FlagStringer = describeFlag
 	app := &cli.App{
 		Name: "hgld", Usage: "hierarchical labels for image retrieval, and models trained on them",
 		Writer: stdout, ErrWriter: stderr,
@@ -48,12 +47,12 @@ func newApp(stdout, stderr io.Writer, args []string) *cli.App {
 	return app
 }
 
-// guard completes every command: help template, errors for wrong flags, and a
-// refusal of what would silently be ignored: arguments of a command that takes
-// none, and flags behind an argument, which the flag package takes for arguments.
+// guard completes every command with its help template and with errors for wrong flags.
+// It also refuses what would silently be ignored: arguments of a command that takes
+// none, and flags after an argument, which the flag package takes for arguments.
 func guard(list []*cli.Command, args []string) {
 	for _, cmd := range list {
-		cmd.CustomHelpTemplate = commandHelp
+		cmd.CustomHelpTemplate = commandHelp + flagHelp(cmd.Flags)
 		if len(cmd.Subcommands) > 0 {
 			cmd.CustomHelpTemplate = groupHelp
 		}
@@ -82,15 +81,15 @@ func guard(list []*cli.Command, args []string) {
 	}
 }
 
-// asksForHelp reports whether an argument is --help, which stands behind others where
-// a user has typed a whole command and then wonders.
+// asksForHelp reports whether an argument is --help: users append it to a command line
+// that they have typed.
 func asksForHelp(c *cli.Context, args []string) bool {
 	return !slices.Contains(args, "--") && slices.ContainsFunc(c.Args().Slice(),
 		func(a string) bool { return a == "--help" || a == "-h" })
 }
 
-// trailingFlag refuses an argument that looks like a flag, unless the user wrote
-// "--" before it.
+// trailingFlag returns an error for an argument that looks like a flag, unless the user
+// wrote "--" before it.
 func trailingFlag(c *cli.Context, args []string) error {
 	free := 0
 	if i := slices.Index(args, "--"); i >= 0 {
@@ -99,13 +98,14 @@ func trailingFlag(c *cli.Context, args []string) error {
 	list := c.Args().Slice()
 	for _, a := range list[:max(0, len(list)-free)] {
 		if len(a) > 1 && a[0] == '-' {
-			return withHint(usagef("flag %s stands behind the argument %.80q and would be ignored", a, list[0]), "write flags first: hgld %s %s … %s", commandPath(c), a, list[0])
+			return withHint(usagef("flag %s stands behind the argument %.80q and would be ignored", a, list[0]),
+				"write flags first: hgld %s %s … %s", commandPath(c), a, list[0])
 		}
 	}
 	return nil
 }
 
-// surplusArgument refuses the arguments of a command that takes none.
+// surplusArgument returns an error for the arguments of a command that takes none.
 func surplusArgument(c *cli.Context) error {
 	if c.Command.ArgsUsage != "" || c.NArg() == 0 {
 		return nil
@@ -115,7 +115,8 @@ func surplusArgument(c *cli.Context) error {
 	switch {
 	case path == "run" && slices.Contains(stageNames(), first):
 		i := slices.Index(stageNames(), first)
-		return withHint(err, "hgld run --until %s runs the stages up to it, hgld %s that one alone", first, sections()[i].command)
+		return withHint(err, "hgld run --until %s runs the stages up to it, hgld %s that one alone", first,
+			sections()[i].Command)
 	}
 	if meant := argumentMeant(path, first); meant != "" {
 		return withHint(err, "%s", meant)
@@ -123,14 +124,14 @@ func surplusArgument(c *cli.Context) error {
 	return err
 }
 
-// flagBounds are those of numeric flags that are no settings; the settings' own stand
-// at their fields.
+// flagBounds are the bounds of numeric flags that are not settings. A setting has its
+// bounds at its field.
 var flagBounds = map[string]settings.Bounds{
 	"threads": {Least: 0, Most: 1024}, "iterations": {Least: 1, Most: 1e6}, "seeds": {Least: 1, Most: 1000},
 	"measure": {Least: 1, Most: 1e6},
 }
 
-// checkFlagBounds reports a numeric flag that is out of its bounds.
+// checkFlagBounds returns an error for a numeric flag out of its bounds.
 func checkFlagBounds(c *cli.Context) error {
 	for _, f := range c.Command.Flags {
 		number, is := f.(*cli.IntFlag)
@@ -189,7 +190,7 @@ func needsSubcommand(c *cli.Context) error {
 	return withHint(withCode(exitUsage, unknown), "%s --help lists the commands", help)
 }
 
-// showHelp is "help" in the place of a command.
+// showHelp is the action of the word "help" in the place of a command.
 func showHelp(c *cli.Context) error {
 	if rest := c.Args().Tail(); len(rest) > 0 {
 		command := strings.Join(append(strings.Fields(commandPath(c)), rest...), " ")
@@ -203,8 +204,7 @@ func showHelp(c *cli.Context) error {
 
 var undefinedFlag = regexp.MustCompile(`flag provided but not defined: -+(\S+)`)
 
-// wrongFlag turns the flag package's message into one that names the nearest
-// flag.
+// wrongFlag replaces the flag package's error by one that names the nearest flag.
 func wrongFlag(c *cli.Context, err error, _ bool) error {
 	m := undefinedFlag.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -244,11 +244,24 @@ func takenByCommands(name string) bool {
 	return slices.ContainsFunc(commonFlags(), func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
 }
 
+// flagHelp returns the part of a help template that describes flags. It is text and not
+// an action over the flags, which would print them by cli.FlagStringer, a variable of
+// the whole process.
+func flagHelp(flags []cli.Flag) string {
+	var b strings.Builder
+	for _, f := range slices.Concat(flags, []cli.Flag{cli.HelpFlag}) {
+		if seen, ok := f.(cli.VisibleFlag); !ok || seen.IsVisible() {
+			fmt.Fprintf(&b, "  %s\n", describeFlag(f))
+		}
+	}
+	return strings.ReplaceAll(b.String(), "{{", "{{`{{`}}")
+}
+
 // flagColumn is where the description of a flag begins.
 const flagColumn = 26
 
-// describeFlag prints a flag for a help text: names and value, then what it does,
-// with the default where there is one to tell.
+// describeFlag returns the line of a help text for a flag: names and value, what it does,
+// and its default unless that is nothing.
 func describeFlag(f cli.Flag) string {
 	var names []string
 	for _, n := range f.Names() {
@@ -276,7 +289,8 @@ func describeFlag(f cli.Flag) string {
 	return fmt.Sprintf("%-*s %s", flagColumn, left, usage)
 }
 
-// unquoteUsage takes the name of a flag's value out of its back quotes.
+// unquoteUsage returns the usage without back quotes, and the name of the flag's value,
+// which stands between them.
 func unquoteUsage(usage string) (text, value string) {
 	before, rest, found := strings.Cut(usage, "`")
 	name, after, closed := strings.Cut(rest, "`")
@@ -321,5 +335,4 @@ Examples:
 Usage: {{.HelpName}} [flags]{{if .ArgsUsage}} {{.ArgsUsage}}{{end}}
 
 Flags:
-{{range .VisibleFlags}}  {{.}}
-{{end}}`
+`

@@ -49,30 +49,30 @@ func TestConfigCheckKnowsTheBoundsOfEveryNumber(t *testing.T) {
 	t.Chdir(t.TempDir())
 	swept := 0
 	for _, s := range sections() {
-		for _, f := range settings.Fields(s.settings()) {
+		for _, f := range settings.Fields(s.Settings()) {
 			if !settings.Numeric(f.Value.Type()) {
 				continue
 			}
 			bounds := strings.Fields(f.Tag.Get("range"))
 			seed := f.Value.Type() == reflect.TypeFor[uint64]() // any number that fits
 			if len(bounds) != 2 && !seed {
-				t.Errorf("%s.%s has no bounds", s.name, f.Key())
+				t.Errorf("%s.%s has no bounds", s.Name, f.Key())
 				continue
 			}
 			for _, slip := range slips {
 				swept++
-				if err := os.WriteFile(projectFile, []byte(nested(s.name, f.Path, asList(f.Value.Type(), slip))),
+				if err := os.WriteFile(projectFile, []byte(nested(s.Name, f.Path, asList(f.Value.Type(), slip))),
 					0o644); err != nil {
 					t.Fatal(err)
 				}
 				code, out, errs := run(t, "config", "check")
-				named := strings.Contains(errs, s.name+"."+f.Key()) || strings.Contains(errs, f.Key())
+				named := strings.Contains(errs, s.Name+"."+f.Key()) || strings.Contains(errs, f.Key())
 				if code != 0 && (code != exitUsage || !named) || code == 0 && !strings.Contains(out, "ok") {
-					t.Errorf("%s.%s: %s: exit code %d\n%s%s", s.name, f.Key(), slip, code, out, errs)
+					t.Errorf("%s.%s: %s: exit code %d\n%s%s", s.Name, f.Key(), slip, code, out, errs)
 				}
 				if slip == "many" || slip == ".nan" || slip == "-1e300" || slip == ".inf" || slip == "-1" && seed {
 					if code != exitUsage {
-						t.Errorf("%s.%s: %s was taken", s.name, f.Key(), slip)
+						t.Errorf("%s.%s: %s was taken", s.Name, f.Key(), slip)
 					}
 				}
 			}

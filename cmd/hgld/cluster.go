@@ -13,59 +13,68 @@ import (
 
 	"hgld/cluster"
 	"hgld/internal/atomicfile"
+	"hgld/internal/pipeline"
 	"hgld/labels"
+	"hgld/shards/provenance"
 )
 
 // clusterSettings is the section "cluster" of hgld.yaml.
 type clusterSettings struct {
 	Tags      string  `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
-	Vectors   string  `yaml:"vectors" path:"out" usage:"vectors of the tags; made if there are none"`
+	Vectors   string  `yaml:"vectors" path:"out" usage:"vectors of the tags; computed if there are none"`
 	Out       string  `yaml:"out" path:"out" usage:"draft to write"`
-	Encoder   string  `yaml:"encoder" usage:"what turns a tag into a vector: hashing, clip or bert; empty: what made the vectors, or embed.encoder"`
-	Prompt    string  `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, or a text with {} for the tag; empty: as the vectors, or embed.prompt"`
+	Encoder   string  `yaml:"encoder" usage:"what turns a tag into a vector: hashing, clip or bert; empty: the encoder of the vectors, or embed.encoder"`
+	Prompt    string  `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, or a text with {} for the tag; empty: the prompt of the vectors, or embed.prompt"`
 	K         int     `yaml:"k" range:"1 1e6" usage:"number of clusters"`
 	Seed      uint64  `yaml:"seed" usage:"seed of the random starts"`
-	NInit     int     `yaml:"n_init" range:"1 1e5" usage:"number of starts, of which the best is kept"`
-	MaxIter   int     `yaml:"max_iter" range:"1 1e6" usage:"most iterations of one start"`
+	NInit     int     `yaml:"n_init" range:"1 1e5" usage:"number of starts; the best one is kept"`
+	MaxIter   int     `yaml:"max_iter" range:"1 1e6" usage:"largest number of iterations of one start"`
 	Tol       float64 `yaml:"tol" range:"0 1" usage:"stop when centroids move less than this share of the variance; 0: when nothing changes"`
-	Spherical bool    `yaml:"spherical" usage:"cluster directions (cosine) and not positions"`
+	Spherical bool    `yaml:"spherical" usage:"cluster by direction (cosine) instead of position"`
 
 	Algorithm string   `yaml:"algorithm" usage:"lloyd, elkan, spherical, mini-batch, ward or average"`
-	Init      string   `yaml:"init" usage:"where k-means starts: ward (the means of its clusters, nothing is drawn), greedy-k-means++, k-means++ or random"`
+	Init      string   `yaml:"init" usage:"where k-means starts: ward (the means of Ward's clusters, not random), greedy-k-means++, k-means++ or random"`
 	Center    bool     `yaml:"center" usage:"subtract the mean of the vectors first"`
 	PCA       int      `yaml:"pca" range:"0 65536" usage:"keep this many principal components; 0: all"`
-	Whiten    bool     `yaml:"whiten" usage:"divide each principal component by its deviation"`
-	Smooth    int      `yaml:"smooth" range:"0 1e6" usage:"average each vector with this many neighbours, at most half a cluster of mean size; 0: none"`
+	Whiten    bool     `yaml:"whiten" usage:"divide each principal component by its standard deviation"`
+	Smooth    int      `yaml:"smooth" range:"0 1e6" usage:"average each vector with this many neighbours, at most half the mean size of a cluster; 0: none"`
 	Given     string   `yaml:"given" path:"in" usage:"hierarchy.json of an earlier curation: its tags keep their groups, new ones join or open clusters"`
 	Counts    []string `yaml:"counts" path:"in" usage:"image lists of GLDv2 (train.csv, …) to count each tag's images by"`
-	Weigh     string   `yaml:"weigh" usage:"what a tag counts by in k-means: tags (1 each), landmarks or images"`
+	Weigh     string   `yaml:"weigh" usage:"weight of a tag in k-means: tags (1 each), landmarks or images"`
 
-	keep bool // the draft that is there was curated: nothing of it is overwritten
+	keep bool // the existing draft was curated and is not overwritten
 }
 
-// rereads are the vectors, which the stage makes if there are none.
-func (s *clusterSettings) rereads() []string { return []string{s.Vectors} }
-
-func clusterStage() stage {
-	return newStage("cluster", "cluster run",
-		clusterSettings{Tags: "tags.jsonl", Vectors: cluster.VectorsFile, Out: "draft.json", K: 150, Seed: 1, NInit: 10, MaxIter: 300,
-			Algorithm: "elkan", Init: "ward", Smooth: 10, Weigh: "tags"},
-		func(s *clusterSettings) (in, out []string) {
+func clusterStage() pipeline.StageOf[clusterSettings] {
+	return pipeline.New(pipeline.Spec[clusterSettings]{
+		Name: "cluster", Command: "cluster run",
+		Defaults: clusterSettings{Tags: "tags.jsonl", Vectors: cluster.VectorsFile, Out: "draft.json", K: 150, Seed: 1,
+			NInit: 10, MaxIter: 300, Algorithm: "elkan", Init: "ward", Smooth: 10, Weigh: "tags"},
+		Files: func(s *clusterSettings) (in, out []string) {
 			in = append([]string{s.Tags}, s.Counts...)
 			if s.Given != "" {
 				in = append(in, s.Given)
 			}
 			return in, []string{s.Out, s.Vectors}
 		},
-		runCluster, (*clusterSettings).check)
+		Run:     onJob(runCluster),
+		Checks:  []func(*clusterSettings) error{(*clusterSettings).check},
+		Rereads: func(s *clusterSettings) []string { return []string{s.Vectors} }, // made if there are none
+		Doubt: func(p *project, s *clusterSettings, before []pipeline.State) (string, error) {
+			return s.otherVectors(p, before)
+		},
+		Note: func(p *project, s *clusterSettings, st pipeline.State) (string, error) {
+			return s.ofCurated(p, st.State == pipeline.Stale)
+		},
+	})
 }
 
 func clusterCommand() *cli.Command {
 	return group("cluster", "stage 2: tags -> draft supercategories",
 		"  hgld cluster run                  150 clusters: draft.json from the vectors of hgld embed\n"+
 			"  hgld cluster run --encoder hashing\n"+
-			"                                    without weights: by the letters of the tags\n"+
-			"  hgld cluster run --k 200          more clusters: fewer tags to move, more clusters to decide\n"+
+			"                                    without weights: by the spelling of the tags\n"+
+			"  hgld cluster run --k 200          more clusters: fewer tags to move, more clusters to accept\n"+
 			"  hgld cluster sweep --ks 50,100    measures of drafts with 50 and with 100 clusters\n"+
 			"  hgld cluster show church          the cluster named church",
 		computing(clusterRunCommand()),
@@ -75,7 +84,7 @@ func clusterCommand() *cli.Command {
 
 // clusterRunCommand is the stage with --replace.
 func clusterRunCommand() *cli.Command {
-	cmd := clusterStage().subcommand("run", "cluster the tags into a draft",
+	cmd := stageCommand(clusterStage().Stage, "run", "cluster the tags into a draft",
 		"  hgld cluster run --k 150                        150 clusters of the vectors that are there\n"+
 			"  hgld cluster run --init greedy-k-means++ --n-init 20\n"+
 			"                                                  the best of 20 drawn starts\n"+
@@ -83,16 +92,16 @@ func clusterRunCommand() *cli.Command {
 			"  hgld cluster run --algorithm ward               agglomerative: nothing is drawn\n"+
 			"  hgld cluster run --given hierarchy.json --k 90  tags with a group keep it; 90 clusters in all\n"+
 			"  hgld cluster run --limit 300 --k 20             a trial on the 300 most used tags\n"+
-			"  hgld cluster run --k 200 --replace              overwrite a draft that was curated; without it the new one\n"+
-			"                                                  goes beside it, as draft.new.json")
+			"  hgld cluster run --k 200 --replace              overwrite a curated draft; without it the new one\n"+
+			"                                                  is written as draft.new.json")
 	cmd.Flags = append(cmd.Flags, &cli.BoolFlag{Name: "replace", Usage: "overwrite a draft that has a log of edits"})
 	return cmd
 }
 
-// runCluster is `hgld cluster run`. A draft that was curated stays, and the new one
-// is written beside it.
+// runCluster is `hgld cluster run`. It keeps a curated draft and writes the new one
+// next to it.
 func runCluster(j *job, s *clusterSettings) error {
-	curated, err := j.project.logsOn(s.Out)
+	curated, err := logsOn(j.project, s.Out)
 	if err != nil {
 		return err
 	}
@@ -114,8 +123,8 @@ func runCluster(j *job, s *clusterSettings) error {
 		s.keep = !bytes.Equal(was, text.Bytes())
 	}
 	if s.keep {
-		s.Out = beside(s.Out)
-		if others, err := j.project.logsOn(s.Out); err != nil || len(others) > 0 {
+		s.Out = newName(s.Out)
+		if others, err := logsOn(j.project, s.Out); err != nil || len(others) > 0 {
 			return errors.Join(err, bothCurated(kept, s.Out, append(curated, others...)))
 		}
 	}
@@ -149,7 +158,8 @@ func clustered(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, erro
 		return nil, nil, err
 	}
 	origin := labels.Origin{
-		Tool: "hgld " + version, Encoder: made.Encoder, Weights: weightsHash(made.Encoder), Prompt: string(made.Prompt), Seed: s.Seed,
+		Tool: "hgld " + version, Encoder: made.Encoder, Weights: provenance.Weights(made.Encoder),
+		Prompt: string(made.Prompt), Seed: s.Seed,
 		Input: filepath.Base(s.Tags), InputSHA256: input, Vectors: filepath.Base(s.Vectors), VectorsSHA256: sum,
 	}
 	if s.Weigh != "tags" {
@@ -165,10 +175,11 @@ func clustered(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, erro
 	return draft, r, err
 }
 
-// vectorsOf returns the vectors of the tags. Those of the file are taken if they
-// are of these tags and nothing else was asked for; otherwise new ones are made, as
-// the section embed says, and written if they are to be kept.
-func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (cluster.Matrix, cluster.VectorsOrigin, error) {
+// vectorsOf returns the vectors of the tags. It uses those of the file if they belong
+// to these tags and suit the encoder and the prompt. Otherwise it computes new ones, as
+// the section embed says, and writes them if keep is set.
+func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (cluster.Matrix, cluster.VectorsOrigin,
+	error) {
 	want := cluster.VectorsOrigin{Tags: cluster.Fingerprint(tags)}
 	x, have, err := cluster.ReadVectors(s.Vectors)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -200,8 +211,9 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 			return cluster.Matrix{}, want, err
 		}
 		if exists && have.Encoder != encoder.Name() {
-			return cluster.Matrix{}, want, withHint(fmt.Errorf("%s is of other tags or another prompt, and was made by %s", s.Vectors, have.Encoder),
-				"`hgld embed` makes it anew; --encoder %s replaces it", e.Encoder)
+			return cluster.Matrix{}, want, withHint(fmt.Errorf("%s belongs to other tags or another prompt, and was made by %s",
+				s.Vectors, have.Encoder),
+				"`hgld embed` computes it again; --encoder %s replaces it", e.Encoder)
 		}
 	}
 	if want.Encoder = encoder.Name(); want.Prompt == "" {
@@ -213,8 +225,8 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 		return cluster.Matrix{}, want, err
 	}
 	if keep {
-		if s.keep && exists { // those that are there belong to the draft that stays
-			s.Vectors = beside(s.Vectors)
+		if s.keep && exists { // the existing ones belong to the draft that is kept
+			s.Vectors = newName(s.Vectors)
 		}
 		x, err = encodeTags(j, encoder, want.Prompt, tags, s.Vectors)
 	} else {
@@ -223,12 +235,12 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 	return x, want, err
 }
 
-// embeddingOf is the section embed with the encoder that a clustering names. Where
-// nobody names one, vectors that needed no weights are made by the same encoder as
-// before, with the same prompt.
+// embeddingOf returns the section embed with the encoder that a clustering names. If
+// none is named, vectors that needed no weights are computed again by the same encoder
+// and with the same prompt.
 func embeddingOf(j *job, s *clusterSettings, have cluster.VectorsOrigin) (*embedSettings, error) {
-	e := embedStage().settings().(*embedSettings)
-	if err := j.project.load(nil, "embed", e); err != nil {
+	e, err := embedStage().Load(j.project, nil)
+	if err != nil {
 		return nil, err
 	}
 	if s.Encoder != "" && s.Encoder != e.Encoder {
@@ -243,7 +255,7 @@ func embeddingOf(j *job, s *clusterSettings, have cluster.VectorsOrigin) (*embed
 	return e, nil
 }
 
-// reportDraft says what was written.
+// reportDraft prints what was written.
 func reportDraft(j *job, s *clusterSettings, d *labels.Draft, r *cluster.Result) error {
 	outliers := 0
 	for _, c := range d.Clusters {
@@ -254,17 +266,21 @@ func reportDraft(j *job, s *clusterSettings, d *labels.Draft, r *cluster.Result)
 		}
 	}
 	if j.json {
-		return writeJSON(j, map[string]any{"draft": s.Out, "tags": len(d.Tags), "clusters": len(d.Clusters), "outliers": outliers,
-			"inertia": r.Inertia, "iterations": r.Iterations, "start": r.Restart, "inertia_of_starts": r.Restarts, "history": r.History})
+		return writeJSON(j, map[string]any{"draft": s.Out, "tags": len(d.Tags), "clusters": len(d.Clusters),
+			"outliers": outliers,
+			"inertia":  r.Inertia, "iterations": r.Iterations, "start": r.Restart, "inertia_of_starts": r.Restarts,
+			"history": r.History})
 	}
-	j.print("%s written: %s in %s, %s\n", s.Out, count(len(d.Tags), "tag"), count(len(d.Clusters), "cluster"), count(outliers, "outlier"))
+	j.print("%s written: %s in %s, %s\n", s.Out, count(len(d.Tags), "tag"), count(len(d.Clusters), "cluster"),
+		count(outliers, "outlier"))
 	if len(r.Restarts) > 0 {
-		j.print("inertia %.6g after %s, start %d of %d\n", r.Inertia, count(r.Iterations, "iteration"), r.Restart+1, len(r.Restarts))
+		j.print("inertia %.6g after %s, start %d of %d\n", r.Inertia, count(r.Iterations, "iteration"), r.Restart+1,
+			len(r.Restarts))
 	} else {
 		j.print("inertia %.6g by %s\n", r.Inertia, r.Algorithm)
 	}
 	if n := len(r.Sizes) - len(d.Clusters); n > 0 {
-		j.say("%s stayed empty: there are fewer different tags than k", count(n, "cluster"))
+		j.say("%s stayed empty: there are fewer than k different tags", count(n, "cluster"))
 	}
 	return nil
 }

@@ -74,7 +74,8 @@ func keepGroups(j *job, p *cluster.Plan, s *clusterSettings, k int) error {
 	if groups == 0 {
 		return fmt.Errorf("%s: none of its groups has a tag of %s", s.Given, s.Tags)
 	}
-	j.say("%s of %s keep their groups; %s to place", count(known, "tag"), count(groups, "group"), count(len(p.Tags)-known, "tag"))
+	j.say("%s of %s keep their groups; %s to place", count(known, "tag"), count(groups, "group"),
+		count(len(p.Tags)-known, "tag"))
 	return nil
 }
 

@@ -15,17 +15,18 @@ import (
 
 func clusterReportCommand() *cli.Command {
 	return &cli.Command{
-		Name: "report", Usage: "draw a draft as one HTML page: a map of the tags, clusters, sizes",
+		Name: "report", Usage: "draw a draft as one HTML page: a map of the tags, the clusters and their sizes",
 		Description: "  hgld cluster report                              clusters.html, with a map by t-SNE\n" +
-			"  hgld cluster report --map pca                    quicker: the two principal components\n" +
+			"  hgld cluster report --map pca                    faster: the first two principal components\n" +
 			"  hgld cluster report --sweep sweep.json           with the measures that `hgld cluster sweep --json` printed",
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "draft", Usage: "draft to draw (default: the project's)"},
 			&cli.StringFlag{Name: "vectors", Usage: "vectors of its tags (default: the project's)"},
 			&cli.StringFlag{Name: "out", Usage: "page to write", Value: "clusters.html"},
-			&cli.StringFlag{Name: "map", Usage: "how the tags are laid out: t-sne or pca", Value: pages.Methods[0].Name},
+			&cli.StringFlag{Name: "map", Usage: "how to place the tags: t-sne or pca", Value: pages.Methods[0].Name},
 			&cli.Uint64Flag{Name: "seed", Usage: "seed of the map", Value: 1},
-			&cli.Float64Flag{Name: "perplexity", Usage: "neighbours that t-SNE gives each tag (default: 30, or fewer for few tags)"},
+			&cli.Float64Flag{Name: "perplexity", Usage: "effective number of neighbours in t-SNE (default: 30, or fewer for " +
+				"few tags)"},
 			&cli.IntFlag{Name: "iterations", Usage: "iterations of t-SNE", Value: 1000},
 			&cli.StringFlag{Name: "sweep", Usage: "what `hgld cluster sweep --json` printed"},
 		),
@@ -79,16 +80,17 @@ func runClusterReport(c *cli.Context) error {
 		return err
 	}
 	if j.json {
-		return writeJSON(j, map[string]any{"page": out, "tags": len(p.Draft.Tags), "clusters": len(p.Draft.Clusters), "map": p.Method, "trustworthiness": p.Trust})
+		return writeJSON(j, map[string]any{"page": out, "tags": len(p.Draft.Tags), "clusters": len(p.Draft.Clusters),
+			"map": p.Method, "trustworthiness": p.Trust})
 	}
 	j.print("%s written: %s in %s\n", out, count(len(p.Draft.Tags), "tag"), count(len(p.Draft.Clusters), "cluster"))
 	return nil
 }
 
-// draftAndVectors reads a draft and makes sure that the vectors are its own.
+// draftAndVectors reads a draft and its vectors, and checks that they belong together.
 func draftAndVectors(c *cli.Context, j *job) (*labels.Draft, cluster.Matrix, error) {
-	s := clusterStage().settings().(*clusterSettings)
-	if err := j.project.load(nil, "cluster", s); err != nil {
+	s, err := clusterStage().Load(j.project, nil)
+	if err != nil {
 		return nil, cluster.Matrix{}, err
 	}
 	if path := c.String("draft"); path != "" {
@@ -104,7 +106,7 @@ func draftAndVectors(c *cli.Context, j *job) (*labels.Draft, cluster.Matrix, err
 	}
 	x, have, err := cluster.ReadVectors(s.Vectors)
 	if err != nil {
-		return nil, x, withHint(err, "`hgld cluster run` writes the vectors beside its draft; name others with --vectors")
+		return nil, x, withHint(err, "`hgld cluster run` writes the vectors next to its draft; name others with --vectors")
 	}
 	return d, x, vectorsHint(cluster.CheckTags(s.Vectors, x.Rows, have.Tags, s.Out, d))
 }

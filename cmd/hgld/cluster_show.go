@@ -19,15 +19,12 @@ func clusterShowCommand() *cli.Command {
 			"  hgld cluster show --draft other.json --json",
 		Flags: append(commonFlags(), &cli.StringFlag{Name: "draft", Usage: "draft to read (default: the project's)"}),
 		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
+			j, err := jobWith(c, 0, 1, "the name or id of one cluster")
 			if err != nil {
 				return err
 			}
-			if len(j.args) > 1 {
-				return usagef("cluster show takes the name or id of one cluster, got %d", len(j.args))
-			}
-			s := clusterStage().settings().(*clusterSettings)
-			if err := j.project.load(nil, "cluster", s); err != nil {
+			s, err := clusterStage().Load(j.project, nil)
+			if err != nil {
 				return err
 			}
 			if path := c.String("draft"); path != "" {
@@ -57,8 +54,8 @@ func showClusters(j *job, d *labels.Draft) error {
 	return nil
 }
 
-// use adds up what the members of a cluster are carried by; drafts of an earlier
-// format do not have the sums.
+// use returns the landmarks and images of a cluster's members. Drafts of an earlier
+// format do not have these sums.
 func use(d *labels.Draft, c labels.Cluster) (landmarks, images int) {
 	for _, m := range c.Members {
 		landmarks += d.Tags[m.Tag].Landmarks
@@ -67,7 +64,7 @@ func use(d *labels.Draft, c labels.Cluster) (landmarks, images int) {
 	return landmarks, images
 }
 
-// ifAny leaves a count blank where nothing was counted.
+// ifAny returns a count as text, blank for 0.
 func ifAny(n int) string {
 	if n == 0 {
 		return ""
@@ -87,7 +84,8 @@ func showCluster(j *job, d *labels.Draft, which string) error {
 		known = append(known, c.Name)
 	}
 	if at < 0 {
-		return withHint(withCode(exitUsage, &registry.UnknownError{Kind: "cluster", Name: which, Nearest: registry.Nearest(which, known)}),
+		return withHint(withCode(exitUsage, &registry.UnknownError{Kind: "cluster", Name: which,
+			Nearest: registry.Nearest(which, known)}),
 			"`hgld cluster show` lists them")
 	}
 	c := d.Clusters[at]

@@ -3,25 +3,26 @@ package main
 import (
 	"fmt"
 
+	"hgld/internal/pipeline"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 
 	"hgld/cluster"
 )
 
-// otherVectors tells why the vectors that a draft was made of are not those that
-// the section embed describes; "" if they are, or if nobody names an encoder there.
-// before has the states of the stages before.
-func (s *clusterSettings) otherVectors(p *project, before []state) (string, error) {
-	e := embedStage().settings().(*embedSettings)
-	if err := p.load(nil, "embed", e); err != nil {
+// otherVectors says why the vectors of a draft are not those that the section embed
+// describes. It returns "" if they are, or if embed names no encoder. before has the
+// states of the stages before.
+func (s *clusterSettings) otherVectors(p *project, before []pipeline.State) (string, error) {
+	e, err := embedStage().Load(p, nil)
+	if err != nil {
 		return "", err
 	}
 	if e.Out != s.Vectors {
 		return "", nil
 	}
 	for _, st := range before {
-		if st.Stage == "embed" && st.State == "stale" {
+		if st.Stage == "embed" && st.State == pipeline.Stale {
 			return "embed comes before it and is not done", nil
 		}
 	}
@@ -32,12 +33,14 @@ func (s *clusterSettings) otherVectors(p *project, before []state) (string, erro
 	if err != nil {
 		return "", err
 	}
-	encoder, err := openEncoder(e, func(threads int) (device.Backend, error) { return cpu.New(threads), nil }) // for its name
+	onCPU := func(threads int) (device.Backend, error) { return cpu.New(threads), nil }
+	encoder, err := openEncoder(e, onCPU) // for its name
 	if err != nil {
 		return fmt.Sprintf("embed.encoder is %s, which cannot be opened: %v", e.Encoder, err), nil
 	}
 	if encoder.Name() != have.Encoder {
-		return fmt.Sprintf("embed.encoder or embed.weights changed: %s was made by %s", p.inside(s.Vectors), have.Encoder), nil
+		return fmt.Sprintf("embed.encoder or embed.weights changed: %s was made by %s", p.Inside(s.Vectors),
+			have.Encoder), nil
 	}
 	return "", nil
 }

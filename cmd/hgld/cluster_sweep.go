@@ -17,33 +17,35 @@ import (
 
 func clusterSweepCommand() *cli.Command {
 	var flags []cli.Flag
-	for _, f := range flagsOf(clusterStage().settings()) {
+	for _, f := range flagsOf(clusterStage().Defaults()) {
 		if name := f.Names()[0]; name != "k" && name != "out" {
 			flags = append(flags, f)
 		}
 	}
 	return &cli.Command{
-		Name: "sweep", Usage: "measure drafts of several sizes and settings, to choose them by",
+		Name: "sweep", Usage: "measure drafts of several sizes and settings, to choose between them",
 		Description: "  hgld cluster sweep                              k from 25 to 400\n" +
 			"  hgld cluster sweep --ks 50,100,150 --vary algorithm=lloyd,ward --vary smooth=0,10\n" +
 			"                                                  twelve drafts, a row each\n" +
 			"  hgld cluster sweep --vary vectors=clip.safetensors,minilm.safetensors --ks 150\n" +
 			"                                                  vectors that `hgld embed --out` made\n" +
 			"  hgld cluster sweep --vary 'prompt=tag;photo;tag,photo' --init greedy-k-means++ --seeds 10\n" +
-			"                                                  values that have commas; drawn starts, ten seeds\n" +
+			"                                                  values with commas; random starts, ten seeds\n" +
 			"  hgld cluster sweep --truth tag_pairs.tsv --judge how=hand\n" +
 			"                                                  purity, ARI and a curator's work by known groups\n" +
 			"  hgld cluster sweep --truth tag_pairs.tsv --drop 0.1 --seeds 10\n" +
-			"                                                  the same without a tenth of the other tags, ten times\n" +
+			"                                                  the same without 10 % of the other tags, ten times\n" +
 			"  hgld cluster sweep --plots figures --json       figures/inertia.svg and one for each other measure",
 		Flags: append(append(flags, stageFlags()...), deviceFlag(),
-			&cli.StringFlag{Name: "ks", Usage: "numbers of clusters, with commas", Value: "25,50,78,100,150,200,300,400"},
-			&cli.StringSliceFlag{Name: "vary", Usage: "setting and values to combine with all others: `KEY=A,B`, or KEY=A;B"},
-			&cli.IntFlag{Name: "seeds", Usage: "seeds to take the mean, the deviation and the stability of", Value: 3},
-			&cli.Float64Flag{Name: "drop", Usage: "leave out this share of the tags, others for each seed: how much a draft owes to chance even where nothing is drawn"},
-			&cli.StringFlag{Name: "truth", Usage: "tab-separated `FILE` of tags and their groups to judge by"},
-			&cli.StringFlag{Name: "judge", Usage: "judge only rows of that file with this value: `COLUMN=VALUE`"},
-			&cli.StringFlag{Name: "plots", Usage: "folder to write a plot of each measure to (SVG)"},
+			&cli.StringFlag{Name: "ks", Usage: "numbers of clusters, separated by commas",
+				Value: "25,50,78,100,150,200,300,400"},
+			&cli.StringSliceFlag{Name: "vary", Usage: "setting and values to try in all combinations: `KEY=A,B`, or KEY=A;B"},
+			&cli.IntFlag{Name: "seeds", Usage: "number of seeds, for means, deviations and stability", Value: 3},
+			&cli.Float64Flag{Name: "drop", Usage: "leave out this share of the tags, a different one for each seed, to see " +
+				"how much a draft depends on chance"},
+			&cli.StringFlag{Name: "truth", Usage: "tab-separated `FILE` of tags and their true groups"},
+			&cli.StringFlag{Name: "judge", Usage: "use only rows of that file with this value: `COLUMN=VALUE`"},
+			&cli.StringFlag{Name: "plots", Usage: "folder for a plot of each measure (SVG)"},
 		),
 		Action: runClusterSweep,
 	}
@@ -63,12 +65,11 @@ func runClusterSweep(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	stage := clusterStage()
-	s := stage.settings().(*clusterSettings)
-	if err := j.project.load(c, "cluster", s); err != nil {
+	s, err := clusterStage().Load(j.project, c)
+	if err != nil {
 		return err
 	}
-	if err := stage.missingInput(j, s); err != nil {
+	if err := clusterStage().MissingInput(j.project, s); err != nil {
 		return err
 	}
 	w := &clusterSweep{job: j, Sweep: sweep.Sweep{Seeds: c.Int("seeds"), Drop: c.Float64("drop")}}
@@ -82,7 +83,7 @@ func runClusterSweep(c *cli.Context) error {
 		return err
 	}
 	points, err := w.run(s, c.String("ks"), c.IsSet("ks"))
-	if err = errors.Join(err, j.closeDevices()); err != nil {
+	if err = errors.Join(err, j.Close()); err != nil {
 		return err
 	}
 	if folder := c.String("plots"); folder != "" {
@@ -114,7 +115,7 @@ func readTruth(path, judge string) (*sweep.Truth, error) {
 	return nil, nil
 }
 
-// run measures every combination, the numbers of clusters varying fastest.
+// run measures every combination; the number of clusters varies fastest.
 func (w *clusterSweep) run(s *clusterSettings, list string, asked bool) ([]sweep.Point, error) {
 	var points []sweep.Point
 	for _, values := range sweep.Combinations(w.varied) {
@@ -153,7 +154,8 @@ func (w *clusterSweep) run(s *clusterSettings, list string, asked bool) ([]sweep
 // clusters, and its smoothed vectors and trees are kept.
 func (w *clusterSweep) choose(s *clusterSettings) error {
 	same := *s
-	same.Algorithm, same.Init, same.NInit, same.MaxIter, same.Tol, same.Spherical, same.Smooth, same.Seed = "", "", 0, 0, 0, false, 0, 0
+	same.Algorithm, same.Init, same.NInit, same.MaxIter, same.Tol, same.Spherical, same.Smooth, same.Seed = "", "", 0, 0,
+		0, false, 0, 0
 	made := fmt.Sprintf("%+v", same)
 	if made == w.made {
 		return optionCode(w.plan.SetOptions(s.options()))
@@ -164,10 +166,10 @@ func (w *clusterSweep) choose(s *clusterSettings) error {
 	return err
 }
 
-// variations reads what --vary names: KEY=A,B, or KEY=A;B where values have commas.
+// variations parses --vary: KEY=A,B, or KEY=A;B for values with commas.
 func variations(list []string) ([]sweep.Variation, error) {
 	var known []string
-	for _, f := range settings.Fields(clusterStage().settings()) {
+	for _, f := range settings.Fields(clusterStage().Defaults()) {
 		if key := f.Key(); key != "k" && key != "out" && key != "tags" && key != "seed" {
 			known = append(known, key)
 		}

@@ -2,12 +2,11 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
 
+	"hgld/internal/pipeline"
 	"hgld/internal/settings"
 )
 
@@ -27,33 +26,17 @@ func configCommand() *cli.Command {
 	)
 }
 
-// resolved loads every section.
+// resolved loads the settings of every section, by its name.
 func resolved(p *project) (map[string]any, error) {
 	all := map[string]any{}
 	for _, s := range sections() {
-		settings := s.settings()
-		if err := p.load(nil, s.name, settings); err != nil {
+		own := s.Settings()
+		if err := p.Load(nil, s.Name, own); err != nil {
 			return nil, err
 		}
-		all[s.name] = settings
+		all[s.Name] = own
 	}
 	return all, nil
-}
-
-// checkStages finds settings of stages that no table knows, all of them: a run of
-// hours does not end at the last stage for a misspelt name.
-func checkStages(p *project, stages []stage) error {
-	var wrong []error
-	for _, s := range stages {
-		settings := s.settings()
-		if err := p.load(nil, s.name, settings); err != nil {
-			return err
-		}
-		if err := s.check(settings); err != nil {
-			wrong = append(wrong, fmt.Errorf("%s: section %s: %w", p.file, s.name, err))
-		}
-	}
-	return withHint(errors.Join(wrong...), "hgld config show --origin says where a value comes from")
 }
 
 func showConfig(c *cli.Context) error {
@@ -76,13 +59,13 @@ func showConfig(c *cli.Context) error {
 	doc.Content = append(doc.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: deviceKey}, chosen)
 	for _, s := range sections() {
 		var body yaml.Node
-		if err := body.Encode(all[s.name]); err != nil {
+		if err := body.Encode(all[s.Name]); err != nil {
 			return err
 		}
 		if c.Bool("origin") {
-			annotate(&body, s.name, j.project.origin)
+			annotate(&body, s.Name, j.project)
 		}
-		doc.Content = append(doc.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: s.name}, &body)
+		doc.Content = append(doc.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: s.Name}, &body)
 	}
 	enc := yaml.NewEncoder(j.stdout)
 	enc.SetIndent(2)
@@ -101,7 +84,7 @@ func showJSON(j *job, all map[string]any, origin bool) error {
 		for _, f := range settings.Fields(ptr) {
 			v := f.Value.Interface()
 			if origin {
-				v = map[string]any{"value": v, "origin": j.project.origin[section+"."+f.Key()]}
+				v = map[string]any{"value": v, "origin": j.project.Origin(section + "." + f.Key())}
 			}
 			values[f.Key()] = v
 		}
@@ -111,11 +94,11 @@ func showJSON(j *job, all map[string]any, origin bool) error {
 	return enc.Encode(out)
 }
 
-// annotate writes the origin of each leaf behind it as a comment.
-func annotate(node *yaml.Node, path string, origin map[string]string) {
+// annotate adds the origin of each setting as a comment on its line.
+func annotate(node *yaml.Node, path string, p *project) {
 	for i := 0; i+1 < len(node.Content) && node.Kind == yaml.MappingNode; i += 2 {
 		here := path + "." + node.Content[i].Value
-		if from, ok := origin[here]; ok {
+		if from := p.Origin(here); from != "" {
 			target := node.Content[i+1]
 			isBlock := target.Kind == yaml.SequenceNode && target.Style != yaml.FlowStyle && len(target.Content) > 0
 			if target.Kind == yaml.MappingNode || isBlock {
@@ -124,7 +107,7 @@ func annotate(node *yaml.Node, path string, origin map[string]string) {
 			target.LineComment = from
 			continue
 		}
-		annotate(node.Content[i+1], here, origin)
+		annotate(node.Content[i+1], here, p)
 	}
 }
 
@@ -133,26 +116,27 @@ func checkConfig(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := needsProject(j.project); err != nil {
+	if err := j.project.Require(); err != nil {
 		return err
 	}
-	if err := checkStages(j.project, sections()); err != nil {
+	if err := j.project.Check(sections()); err != nil {
 		return err
 	}
 	if j.json {
-		return writeJSON(j, map[string]any{"file": j.project.file, "ok": true})
+		return writeJSON(j, map[string]any{"file": j.project.File, "ok": true})
 	}
-	j.print("%s: ok\n", j.project.file)
+	j.print("%s: ok\n", j.project.File)
 	return nil
 }
 
 func printSchema(c *cli.Context) error {
 	properties := map[string]any{
-		"hgld":    map[string]any{"type": "integer", "description": "format version", "maximum": projectVersion},
+		"hgld": map[string]any{"type": "integer", "description": "format version",
+			"maximum": pipeline.ProjectVersion},
 		deviceKey: map[string]any{"type": "string", "description": deviceUsage},
 	}
 	for _, s := range sections() {
-		properties[s.name] = settings.Schema(s.settings(), s.command)
+		properties[s.Name] = settings.Schema(s.Settings(), s.Command)
 	}
 	enc := json.NewEncoder(c.App.Writer)
 	enc.SetIndent("", " ")

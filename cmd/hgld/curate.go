@@ -13,6 +13,7 @@ import (
 	"hgld/curate"
 	"hgld/internal/atomicfile"
 	"hgld/internal/filelock"
+	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/labels"
 )
@@ -20,38 +21,43 @@ import (
 // curateSettings is the section "curate" of hgld.yaml.
 type curateSettings struct {
 	Draft      string   `yaml:"draft" path:"in" usage:"draft of stage 2"`
-	Logs       []string `yaml:"logs" path:"in" usage:"logs of edits, replayed one after the other; two curators' and an adjudicator's third"`
+	Logs       []string `yaml:"logs" path:"in" usage:"logs of edits, replayed in order: a curator's, or two curators' and an adjudicator's"`
 	Out        string   `yaml:"out" path:"out" usage:"hierarchy to write"`
-	OnConflict string   `yaml:"on_conflict" usage:"on another draft, where a tag or group is gone: stop, or skip and list it"`
-	Undecided  bool     `yaml:"undecided" usage:"keep tags that nobody decided in their cluster"`
+	OnConflict string   `yaml:"on_conflict" usage:"if a tag or group is missing on another draft: stop, or skip and list it"`
+	Undecided  bool     `yaml:"undecided" usage:"keep undecided tags in their cluster"`
 }
 
-func curateStage() stage {
-	return newStage("curate", "curate apply",
-		curateSettings{Draft: "draft.json", Logs: []string{"edits.jsonl"}, Out: "hierarchy.json", OnConflict: "stop"},
-		func(s *curateSettings) (in, out []string) {
+func curateStage() pipeline.StageOf[curateSettings] {
+	return pipeline.New(pipeline.Spec[curateSettings]{
+		Name: "curate", Command: "curate apply",
+		Defaults: curateSettings{Draft: "draft.json", Logs: []string{"edits.jsonl"}, Out: "hierarchy.json",
+			OnConflict: "stop"},
+		Files: func(s *curateSettings) (in, out []string) {
 			return append([]string{s.Draft}, s.Logs...), []string{s.Out}
 		},
-		runCurateApply, (*curateSettings).check)
+		Run:    onJob(runCurateApply),
+		Checks: []func(*curateSettings) error{(*curateSettings).check},
+		Note:   func(_ *project, s *curateSettings, _ pipeline.State) (string, error) { return s.ofOtherDraft() },
+	})
 }
 
 func curateCommand() *cli.Command {
 	return group("curate", "stage 3: draft + edits -> curated supercategories",
-		"  hgld curate serve                                        the page to curate in, on this machine alone\n"+
+		"  hgld curate serve                                        curate in the browser, on this machine only\n"+
 			"  hgld curate apply                                        hierarchy.json from draft.json and edits.jsonl\n"+
 			"  hgld curate log edits.jsonl                              what a curator did\n"+
-			"  hgld curate agree anna.jsonl ben.jsonl                   how far two curators agree, and where not",
+			"  hgld curate agree anna.jsonl ben.jsonl                   how far two curators agree, and where they differ",
 		curateServeCommand(), curateApplyCommand(), curateLogCommand(), curateAgreeCommand(),
 		curateImportCommand(), curateExportCommand(), curateLintCommand(), curateDiffCommand(), curateSalvageCommand(),
 	)
 }
 
-// curateApplyCommand takes the draft and the logs as arguments too.
+// curateApplyCommand also takes the draft and the logs as arguments.
 func curateApplyCommand() *cli.Command {
 	s := curateStage()
-	cmd := s.subcommand("apply", "replay logs of edits on a draft",
+	cmd := stageCommand(s.Stage, "apply", "replay logs of edits on a draft",
 		"  hgld curate apply                                        draft.json + edits.jsonl -> hierarchy.json\n"+
-			"  hgld curate apply draft.json anna.jsonl                  the same with names\n"+
+			"  hgld curate apply draft.json anna.jsonl                  the same, naming the files\n"+
 			"  hgld curate apply draft.json anna.jsonl ben.jsonl third.jsonl   two curators and an adjudication\n"+
 			"  hgld curate apply --on-conflict skip new.json anna.jsonl   on the draft of a later scrape")
 	cmd.ArgsUsage = "[DRAFT [LOG...]]"
@@ -60,8 +66,8 @@ func curateApplyCommand() *cli.Command {
 		if err != nil {
 			return err
 		}
-		settings := s.settings().(*curateSettings)
-		if err := j.project.load(c, s.name, settings); err != nil {
+		settings, err := s.Load(j.project, c)
+		if err != nil {
 			return err
 		}
 		if len(j.args) > 0 {
@@ -70,7 +76,7 @@ func curateApplyCommand() *cli.Command {
 		if len(j.args) > 1 {
 			settings.Logs = j.args[1:]
 		}
-		return s.execute(j, settings)
+		return s.Execute(j, settings)
 	}
 	return cmd
 }
@@ -139,7 +145,8 @@ func reportCuration(j *job, f *curate.Curation, s *curateSettings, session *cura
 		for _, l := range levelSizes(h) {
 			sizes = append(sizes, fmt.Sprintf("%s %d", l.Name, l.Classes))
 		}
-		j.print("%s written: %s; %s dropped, %d undecided\n", s.Out, strings.Join(sizes, ", "), count(dropped, "tag"), len(undecided))
+		j.print("%s written: %s; %s dropped, %d undecided\n", s.Out, strings.Join(sizes, ", "), count(dropped, "tag"),
+			len(undecided))
 		if len(undecided) > 0 {
 			j.print("undecided:%s\n", listRefs(" ", undecided))
 		}
@@ -188,7 +195,8 @@ func printReplay(j *job, l *curate.LogFile) {
 	for _, p := range []struct {
 		n    int
 		what string
-	}{{r.AlreadyTrue, "already true"}, {r.Partly, "done in part"}, {r.TargetGone, "with a target that is gone"}, {r.Impossible, "impossible"}, {r.Reverted, "reverted or reverts"}} {
+	}{{r.AlreadyTrue, "already true"}, {r.Partly, "done in part"}, {r.TargetGone, "with a target that is gone"},
+		{r.Impossible, "impossible"}, {r.Reverted, "reverted or reverts"}} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}
@@ -206,7 +214,7 @@ func printReplay(j *job, l *curate.LogFile) {
 	}
 }
 
-// logError gives errors of the log their exit code and next step.
+// logError adds the exit code and the next step to an error of a log.
 func logError(err error) error {
 	var damage *curate.DamageError
 	var locked *filelock.LockedError
@@ -215,7 +223,8 @@ func logError(err error) error {
 	switch {
 	case errors.As(err, &damage) && damage.Line > 1:
 		return withHint(withCode(exitIntegrity, err),
-			"take the log from a backup; `hgld curate salvage %s` keeps the edits before the damage", filepath.Base(damage.Path))
+			"restore the log from a backup; `hgld curate salvage %s` keeps the edits before the damage",
+			filepath.Base(damage.Path))
 	case errors.As(err, &damage):
 		return withCode(exitIntegrity, err)
 	case errors.As(err, &locked):
@@ -227,7 +236,7 @@ func logError(err error) error {
 	case errors.Is(err, curate.ErrConflict):
 		return withHint(err, "--on-conflict skip does what can be done and lists the rest")
 	case errors.Is(err, fs.ErrNotExist):
-		return withHint(err, "`hgld curate serve` and `hgld curate import` make a log of edits")
+		return withHint(err, "`hgld curate serve` and `hgld curate import` create a log of edits")
 	}
 	return err
 }

@@ -16,24 +16,22 @@ func curateAgreeCommand() *cli.Command {
 		Description: "  hgld curate agree anna.jsonl ben.jsonl                         on draft.json\n" +
 			"  hgld curate agree --adjudication third.jsonl anna.jsonl ben.jsonl   what is still open\n" +
 			"  hgld curate agree --json anna.jsonl ben.jsonl                  with the figures of every category\n" +
-			"  hgld curate agree anna.jsonl ben.jsonl carla.jsonl             three curators: Fleiss' kappa, and that of each pair",
+			"  hgld curate agree anna.jsonl ben.jsonl carla.jsonl             three curators: Fleiss' kappa, and that of each " +
+			"pair",
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "draft", Usage: "the `FILE` that was curated", DefaultText: "draft.json"},
-			&cli.StringFlag{Name: "adjudication", Usage: "third log, that decides between the two"},
+			&cli.StringFlag{Name: "adjudication", Usage: "the adjudicator's log, which decides between the two"},
 		),
 		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
+			j, err := jobWith(c, 2, anyNumber, "the logs of two or more curators")
 			if err != nil {
 				return err
-			}
-			if len(j.args) < 2 {
-				return usagef("curate agree takes the logs of two or more curators; got %d", len(j.args))
 			}
 			if len(j.args) > 2 && c.String("adjudication") != "" {
 				return usagef("--adjudication decides between two curators; got the logs of %d", len(j.args))
 			}
-			settings := curateStage().settings().(*curateSettings)
-			if err := j.project.load(nil, "curate", settings); err != nil {
+			settings, err := curateStage().Load(j.project, nil)
+			if err != nil {
 				return err
 			}
 			return runCurateAgree(j, cmp.Or(c.String("draft"), settings.Draft), j.args, c.String("adjudication"))
@@ -89,17 +87,17 @@ func runCurateAgree(j *job, draft string, logs []string, adjudication string) er
 	return nil
 }
 
-// printFigure prints a measure with its interval, where it has one.
+// printFigure prints a measure, with its interval if it has one.
 func printFigure(j *job, what string, v *float64, ci *[2]float64) {
 	interval := ""
 	if v != nil && ci != nil {
-		// An interval by the normal distribution can reach beyond what a figure can be.
+		// An interval by the normal distribution can exceed the range of the measure.
 		interval = fmt.Sprintf("   (95 %%: %.3f to %.3f)", max(ci[0], -1), min(ci[1], 1))
 	}
 	j.print("%-34s %s%s\n", what, measure(v), interval)
 }
 
-// measure writes a measure with three decimals; what is not defined is a dash.
+// measure returns a measure with three decimals, "-" if it is undefined.
 func measure(v *float64) string {
 	if v == nil {
 		return "-"
@@ -107,7 +105,7 @@ func measure(v *float64) string {
 	return fmt.Sprintf("%.3f", *v)
 }
 
-// printAgreement prints the figures of two curators.
+// printAgreement prints the measures for two curators.
 func printAgreement(j *job, c *curate.Comparison, names [2]string) {
 	g := c.Agreement
 	j.print("%s decided by both, declared categories: %d; %d by %s alone, %d by %s alone, %d by neither\n\n",
@@ -129,7 +127,7 @@ func printAgreement(j *job, c *curate.Comparison, names [2]string) {
 	if len(worst) == 0 {
 		return
 	}
-	j.print("\n%9s %7s %7s %7s  categories with least agreement\n", "agreement", names[0], names[1], "both")
+	j.print("\n%9s %7s %7s %7s  categories with the lowest agreement\n", "agreement", names[0], names[1], "both")
 	for _, of := range worst[:min(len(worst), 10)] {
 		j.print("%9.3f %7d %7d %7d  %s\n", *of.Specific, of.A, of.B, of.Both, c.Categories[of.Category])
 	}
@@ -150,7 +148,7 @@ func printDifferences(j *job, tags []curate.Difference, parents []curate.ParentD
 	}
 }
 
-// quoted quotes the name of a group, so that a space at its end is seen.
+// quoted returns the name of a group in quotes, which show a trailing space.
 func quoted(name string) string {
 	if name == (curate.Category{Dropped: true}).String() {
 		return name

@@ -7,7 +7,7 @@ import (
 	"hgld/curate"
 )
 
-// agreeMany is `hgld curate agree` of three or more curators.
+// agreeMany is `hgld curate agree` for three or more curators.
 func agreeMany(j *job, files *curate.Curation, sessions []*curate.Session) error {
 	c, err := curate.CompareMany(sessions)
 	if err != nil {
@@ -27,12 +27,13 @@ func agreeMany(j *job, files *curate.Curation, sessions []*curate.Session) error
 		}{names, c})
 	}
 	g := c.Agreement
-	j.print("%s decided by two or more of %s, declared categories: %d\n\n", count(g.Items, "tag"), count(len(names), "curator"), len(c.Categories))
+	j.print("%s decided by two or more of %s, declared categories: %d\n\n", count(g.Items, "tag"),
+		count(len(names), "curator"), len(c.Categories))
 	printFigure(j, "agreement of two of them", g.Raw, nil)
 	if g.Raters > 0 {
 		printFigure(j, "Fleiss' kappa", g.FleissKappa, nil)
 	} else {
-		j.print("%-34s -   (not every tag has as many decisions; alpha stands for it)\n", "Fleiss' kappa")
+		j.print("%-34s -   (not every tag has the same number of decisions; see alpha instead)\n", "Fleiss' kappa")
 	}
 	printFigure(j, "Gwet's AC1", g.AC1, nil)
 	printFigure(j, "Krippendorff's alpha", g.Alpha, nil)

@@ -13,12 +13,14 @@ import (
 
 func curateDiffCommand() *cli.Command {
 	return &cli.Command{
-		Name: "diff", Usage: "in what two curations differ", ArgsUsage: "A B",
-		Description: "  hgld curate diff old.json hierarchy.json                    groups renamed, merged, split, born, gone; tags moved\n" +
+		Name: "diff", Usage: "how two curations differ", ArgsUsage: "A B",
+		Description: "  hgld curate diff old.json hierarchy.json                    groups renamed, merged, split, new, " +
+			"gone; tags moved\n" +
 			"  hgld curate diff --draft draft.json anna.json ben.json      with the landmarks that each change touches\n" +
 			"  hgld curate diff --json sheet.csv hierarchy.json            files of any format",
 		Flags: formatFlags(
-			&cli.StringFlag{Name: "draft", Usage: "draft to count landmarks and images by (default: the project's, if there is one)"},
+			&cli.StringFlag{Name: "draft", Usage: "draft that counts landmarks and images (default: the project's, if there " +
+				"is one)"},
 			&cli.IntFlag{Name: "limit", Usage: "name the first `N` tags of a change (0: all)", Value: 5},
 		),
 		Action: runCurateDiff,
@@ -26,12 +28,9 @@ func curateDiffCommand() *cli.Command {
 }
 
 func runCurateDiff(c *cli.Context) error {
-	j, err := newJob(c)
+	j, err := jobWith(c, 2, 2, "two files")
 	if err != nil {
 		return err
-	}
-	if len(j.args) != 2 {
-		return usagef("curate diff takes two files; got %d", len(j.args))
 	}
 	draft, _, _, err := curateFiles(c, j)
 	if err != nil {
@@ -58,20 +57,22 @@ func runCurateDiff(c *cli.Context) error {
 }
 
 func printDiff(j *job, d *format.Difference) {
-	j.print("%s in both, %d in the same group; %d only in %s, %d only in %s\n", count(d.Tags, "tag"), d.Equal, len(d.TagsGone), j.args[0], len(d.TagsNew), j.args[1])
+	j.print("%s in both, %d in the same group; %d only in %s, %d only in %s\n", count(d.Tags, "tag"), d.Equal,
+		len(d.TagsGone), j.args[0], len(d.TagsNew), j.args[1])
 	if a := d.Agreement; a.Kappa != nil {
 		j.print("as two curators: agreement %.3f, Cohen's kappa %.3f\n", *a.Raw, *a.Kappa)
 	}
 	for _, list := range []struct {
 		what string
 		of   []format.GroupChange
-	}{{"renamed", d.Renamed}, {"merged", d.Merged}, {"split", d.Split}, {"new group", d.Added}, {"gone", d.Removed}, {"moved", d.Moved}} {
+	}{{"renamed", d.Renamed}, {"merged", d.Merged}, {"split", d.Split}, {"new group", d.Added}, {"gone", d.Removed},
+		{"moved", d.Moved}} {
 		for _, g := range list.of {
 			j.print("%s: %s (%s)%s\n", list.what, fromTo(g), touches(len(g.Tags), g.Landmarks, g.Images), someTags(j, g.Tags))
 		}
 	}
 	for _, p := range d.Parents {
-		j.print("belongs elsewhere: %q from %q to %q (%s)\n", p.Group, p.A, p.B, counted(p.Landmarks, p.Images))
+		j.print("other parent: %q from %q to %q (%s)\n", p.Group, p.A, p.B, counted(p.Landmarks, p.Images))
 	}
 	for _, list := range []struct {
 		what string
@@ -104,7 +105,7 @@ func fromTo(g format.GroupChange) string {
 	return strings.Join(sides, " -> ")
 }
 
-// groupText is a group's name in quotes; tags can be in none.
+// groupText returns a group's name in quotes, or "no group".
 func groupText(name string) string {
 	if name == "" {
 		return "no group"

@@ -15,17 +15,19 @@ import (
 func curateExportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "export", Usage: "write a curation in another format", ArgsUsage: "[FILE [OUT]]",
-		Description: "  hgld curate export --to sheet                              hierarchy.json as the authors' sheet, to stdout\n" +
+		Description: "  hgld curate export --to sheet                              hierarchy.json as the authors' sheet, " +
+			"to stdout\n" +
 			"  hgld curate export --to sheet --tags tags.jsonl hierarchy.json sheet.csv     with the landmarks of each tag\n" +
 			"  hgld curate export --to skos hierarchy.json places.ttl     SKOS in Turtle\n" +
-			"  hgld curate export --to labels --tags tags.jsonl hierarchy.json labels.csv   a row a landmark\n" +
+			"  hgld curate export --to labels --tags tags.jsonl hierarchy.json labels.csv   one row per landmark\n" +
 			"  hgld curate export --to draft sheet.csv draft.json         a sheet, to curate from\n\n" +
 			"Formats:\n" + formatTable(),
 		Flags: formatFlags(
 			&cli.StringFlag{Name: "to", Usage: "`FORMAT` to write: " + strings.Join(format.Formats.Names(), ", ")},
-			&cli.StringFlag{Name: "draft", Usage: "draft to take counts of landmarks and Wikidata items from (default: the project's, beside its hierarchy)"},
+			&cli.StringFlag{Name: "draft", Usage: "draft with the counts of landmarks and the Wikidata items (default: the " +
+				"project's, for its own hierarchy)"},
 			&cli.StringFlag{Name: "tags",
-				Usage: "tags.jsonl of stage 1: the landmarks of --to labels, the counts of the others"},
+				Usage: "tags.jsonl of stage 1: landmarks for --to labels, counts for the others"},
 		),
 		Action: runCurateExport,
 	}
@@ -41,12 +43,9 @@ func formatTable() string {
 }
 
 func runCurateExport(c *cli.Context) error {
-	j, err := newJob(c)
+	j, err := jobWith(c, 0, 2, "a file to read and one to write")
 	if err != nil {
 		return err
-	}
-	if len(j.args) > 2 {
-		return usagef("curate export takes a file to read and one to write; got %d", len(j.args))
 	}
 	to := c.String("to")
 	if to == "" {
@@ -106,8 +105,8 @@ func runCurateExport(c *cli.Context) error {
 	return nil
 }
 
-// countByDraft adds the counts of a draft that was asked for, or that stands
-// beside the project's own hierarchy.
+// countByDraft adds the counts of a draft that was named, or of the project's draft for
+// the project's own hierarchy.
 func countByDraft(c *cli.Context, d *format.Document, path string, own bool) error {
 	if !own && !c.IsSet("draft") {
 		return nil

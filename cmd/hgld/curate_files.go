@@ -9,8 +9,8 @@ import (
 	"hgld/labels"
 )
 
-// readCuration reads a draft and logs, and tells the user what the logs are not: whole,
-// or of this draft.
+// readCuration reads a draft and logs. It tells the user about torn logs and logs of
+// another draft.
 func readCuration(j *job, draft string, logs []string) (*curate.Curation, error) {
 	c, err := curate.OpenCuration(draft)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -28,7 +28,8 @@ func readCuration(j *job, draft string, logs []string) (*curate.Curation, error)
 			j.say("%v; it is left out", l.Contents.Torn)
 		}
 		if !c.Own(l) {
-			j.say("%s was made for another draft than %s (%s); tags are found by text and item", path, draft, l.Contents.Header.Draft)
+			j.say("%s was made for another draft than %s (%s); tags are found by text and item", path, draft,
+				l.Contents.Header.Draft)
 		}
 	}
 	if len(logs) == 0 {

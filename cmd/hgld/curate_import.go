@@ -18,16 +18,17 @@ import (
 
 func curateImportCommand() *cli.Command {
 	return &cli.Command{
-		Name: "import", Usage: "take over a curation that was made elsewhere, as edits of a log", ArgsUsage: "FILE",
-		Description: "  hgld curate import sheet.csv                 the authors' sheet: two columns a group\n" +
+		Name: "import", Usage: "import a curation from another program, as edits of a log", ArgsUsage: "FILE",
+		Description: "  hgld curate import sheet.csv                 the authors' sheet: two columns per group\n" +
 			"  hgld curate import --dry-run sheet.csv       what it would do\n" +
-			"  hgld curate import groups.csv                names of groups and their kinds, tags to follow\n" +
-			"  hgld curate import --log anna.jsonl --by anna theirs.json   another hierarchy, as the beginning of Anna's log",
+			"  hgld curate import groups.csv                names and kinds of groups, before there are tags\n" +
+			"  hgld curate import --log anna.jsonl --by anna theirs.json   another hierarchy, as the start of Anna's log",
 		Flags: formatFlags(
-			&cli.StringFlag{Name: "draft", Usage: "draft whose tags are decided (default: the project's)"},
-			&cli.StringFlag{Name: "log", Usage: "log to append to; made if there is none (default: the project's first)"},
+			&cli.StringFlag{Name: "draft", Usage: "draft whose tags the file decides (default: the project's)"},
+			&cli.StringFlag{Name: "log", Usage: "log to append to; created if it does not exist (default: the project's first)"},
 			&cli.StringFlag{Name: "by", Usage: "who decided", Value: "import"},
-			&cli.StringFlag{Name: "on-conflict", Usage: "where a tag of the file is not in the draft: stop, or skip and list it", Value: "stop"},
+			&cli.StringFlag{Name: "on-conflict", Usage: "if a tag of the file is not in the draft: stop, or skip and list it",
+				Value: "stop"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "list the edits and write nothing"},
 		),
 		Action: runCurateImport,
@@ -37,16 +38,17 @@ func curateImportCommand() *cli.Command {
 // formatFlags are the flags of the commands that read files of any format.
 func formatFlags(more ...cli.Flag) []cli.Flag {
 	return append(append(commonFlags(),
-		&cli.StringFlag{Name: "format", Usage: "`FORMAT` of the file, where it does not look like it: " + strings.Join(format.Formats.Names(), ", ")},
-		&cli.StringFlag{Name: "split", Usage: "`SPLIT` of a label file, where neither a column nor its name says it"},
+		&cli.StringFlag{Name: "format", Usage: "`FORMAT` of the file, if it is not recognised: " +
+			strings.Join(format.Formats.Names(), ", ")},
+		&cli.StringFlag{Name: "split", Usage: "`SPLIT` of a label file, if neither a column nor its name says it"},
 	), more...)
 }
 
-// curateFiles are the project's names of the files of stage 3, with those that
-// the command line gives in their place.
+// curateFiles returns the project's files of stage 3, replaced by those that the
+// command line names.
 func curateFiles(c *cli.Context, j *job) (draft, log, out string, err error) {
-	s := curateStage().settings().(*curateSettings)
-	if err := j.project.load(nil, "curate", s); err != nil {
+	s, err := curateStage().Load(j.project, nil)
+	if err != nil {
 		return "", "", "", err
 	}
 	if len(s.Logs) > 0 {
@@ -69,7 +71,7 @@ func readFormat(c *cli.Context, path string) (*format.Document, error) {
 		}
 	}
 	if path == "" {
-		return nil, usagef("%s: a file has no name: an argument is empty", commandPath(c))
+		return nil, usagef("%s: an argument is empty; want the name of a file", commandPath(c))
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -79,7 +81,7 @@ func readFormat(c *cli.Context, path string) (*format.Document, error) {
 	return d, formatHint(err, path)
 }
 
-// formatHint says how to find out more about a file that cannot be read.
+// formatHint adds what helps with a file that cannot be read.
 func formatHint(err error, path string) error {
 	var split *labels.SplitUnknownError
 	switch {
@@ -88,16 +90,14 @@ func formatHint(err error, path string) error {
 	case errors.Is(err, format.ErrOther):
 		return withCode(exitUsage, err)
 	}
-	return withHint(err, "`hgld curate lint %s` lists all that is wrong with it; --format FORMAT if it was taken for another", filepath.Base(path))
+	return withHint(err, "`hgld curate lint %s` lists everything that is wrong with it; --format FORMAT if its format "+
+		"was mistaken", filepath.Base(path))
 }
 
 func runCurateImport(c *cli.Context) error {
-	j, err := newJob(c)
+	j, err := jobWith(c, 1, 1, "one file")
 	if err != nil {
 		return err
-	}
-	if len(j.args) != 1 {
-		return usagef("curate import takes one file; got %d", len(j.args))
 	}
 	policy, err := conflictPolicy(c.String("on-conflict"))
 	if err != nil {
@@ -142,8 +142,10 @@ func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 func runImport(j *job, into *format.Import, logPath, draftPath string, policy curate.OnConflict, dry bool) error {
 	missing := into.Missing
 	if len(missing) > 0 && policy == curate.Stop {
-		return withHint(fmt.Errorf("%s: %s not in %s:%s", j.args[0], count(len(missing), "tag"), draftPath, listRefs(" ", missing)),
-			"--on-conflict skip takes the others; `hgld curate lint --draft %s %s` says what they may be", filepath.Base(draftPath), filepath.Base(j.args[0]))
+		return withHint(fmt.Errorf("%s: %s not in %s:%s", j.args[0], count(len(missing), "tag"), draftPath,
+			listRefs(" ", missing)),
+			"--on-conflict skip takes the others; `hgld curate lint --draft %s %s` says what they may be",
+			filepath.Base(draftPath), filepath.Base(j.args[0]))
 	}
 	if dry {
 		return listImport(j, into, logPath, draftPath)
@@ -153,9 +155,11 @@ func runImport(j *job, into *format.Import, logPath, draftPath string, policy cu
 		return logError(err)
 	}
 	if j.json {
-		err = writeJSON(j, map[string]any{"log": logPath, "edits": len(into.Edits), "tags": tags, "missing": missing, "undecided": into.Undecided()})
+		err = writeJSON(j, map[string]any{"log": logPath, "edits": len(into.Edits), "tags": tags, "missing": missing,
+			"undecided": into.Undecided()})
 	} else {
-		j.print("%s: %s appended, %s decided; %d of the draft undecided\n", logPath, count(len(into.Edits), "edit"), count(tags, "tag"), into.Undecided())
+		j.print("%s: %s appended, %s decided; %d of the draft undecided\n", logPath, count(len(into.Edits), "edit"),
+			count(tags, "tag"), into.Undecided())
 		for _, r := range missing {
 			j.print("not in %s: %v\n", draftPath, r)
 		}

@@ -13,15 +13,12 @@ func curateLogCommand() *cli.Command {
 	return &cli.Command{
 		Name: "log", Usage: "list the edits of a log", ArgsUsage: "LOG",
 		Description: "  hgld curate log edits.jsonl             one edit a line\n" +
-			"  hgld curate log --json edits.jsonl      as they stand in the log, checked",
+			"  hgld curate log --json edits.jsonl      as they are in the log, checked",
 		Flags: commonFlags(),
 		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
+			j, err := jobWith(c, 1, 1, "one log of edits")
 			if err != nil {
 				return err
-			}
-			if len(j.args) != 1 {
-				return usagef("curate log takes one log of edits; got %d", len(j.args))
 			}
 			return runCurateLog(j, j.args[0])
 		},
@@ -35,7 +32,8 @@ func runCurateLog(j *job, path string) error {
 		return logError(err)
 	}
 	h := log.Header
-	j.say("%s: %s by %s on %s (sha256 %.12s…), levels %s", path, count(len(log.Edits), "edit"), orUnknown(h.By), orUnknown(h.Draft), h.DraftSHA256, strings.Join(h.Levels, " < "))
+	j.say("%s: %s by %s on %s (sha256 %.12s…), levels %s", path, count(len(log.Edits), "edit"), orUnknown(h.By),
+		orUnknown(h.Draft), h.DraftSHA256, strings.Join(h.Levels, " < "))
 	if log.Torn != nil {
 		j.say("%v", log.Torn)
 	}
@@ -55,7 +53,8 @@ func runCurateLog(j *job, path string) error {
 		if !holds[i] {
 			mark = "  [reverted]"
 		}
-		j.print("%4d  %s  %s  %s%s\n", e.Seq, e.At.UTC().Format("2006-01-02 15:04:05"), orUnknown(e.By), describeEdit(e), mark)
+		j.print("%4d  %s  %s  %s%s\n", e.Seq, e.At.UTC().Format("2006-01-02 15:04:05"), orUnknown(e.By), describeEdit(e),
+			mark)
 	}
 	return nil
 }
@@ -67,7 +66,7 @@ func orUnknown(s string) string {
 	return s
 }
 
-// describeEdit puts an edit into words.
+// describeEdit returns an edit in words.
 func describeEdit(e curate.Edit) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s", strings.ReplaceAll(string(e.Op), "_", " "))
@@ -91,7 +90,7 @@ func describeEdit(e curate.Edit) string {
 	return b.String()
 }
 
-// listRefs names at most five things.
+// listRefs names at most five references.
 func listRefs(before string, refs []curate.Ref) string {
 	var names []string
 	for _, r := range refs[:min(len(refs), 5)] {

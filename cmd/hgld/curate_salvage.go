@@ -14,17 +14,14 @@ import (
 
 func curateSalvageCommand() *cli.Command {
 	return &cli.Command{
-		Name: "salvage", Usage: "keep what stands before the damage in a log of edits", ArgsUsage: "LOG [NEW]",
-		Description: "  hgld curate salvage edits.jsonl                  the sound edits to edits.salvaged.jsonl\n" +
-			"  hgld curate salvage edits.jsonl sound.jsonl      the same with a name; the damaged log stays as it is",
+		Name: "salvage", Usage: "keep the edits before the damage in a log", ArgsUsage: "LOG [NEW]",
+		Description: "  hgld curate salvage edits.jsonl                  writes the sound edits to edits.salvaged.jsonl\n" +
+			"  hgld curate salvage edits.jsonl sound.jsonl      to a name of your own; the damaged log stays as it is",
 		Flags: commonFlags(),
 		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
+			j, err := jobWith(c, 1, 2, "a damaged log and the name of the new one")
 			if err != nil {
 				return err
-			}
-			if n := len(j.args); n != 1 && n != 2 {
-				return usagef("curate salvage takes a damaged log and the name of the new one; got %s", count(n, "argument"))
 			}
 			to := strings.TrimSuffix(j.args[0], filepath.Ext(j.args[0])) + ".salvaged" + filepath.Ext(j.args[0])
 			if len(j.args) == 2 {
@@ -35,17 +32,17 @@ func curateSalvageCommand() *cli.Command {
 	}
 }
 
-// runCurateSalvage is `hgld curate salvage`. A log that lost edits ends in exit code
-// 3.
+// runCurateSalvage is `hgld curate salvage`. It ends with exit code 3 if edits are
+// lost.
 func runCurateSalvage(j *job, from, to string) error {
 	s, err := curate.Salvage(from, to)
 	var damage *curate.DamageError
 	switch {
 	case errors.As(err, &damage):
 		return withHint(withCode(exitIntegrity, err),
-			"the header says what the edits belong to, and without it none can be kept: take the log from a backup")
+			"without the header, which names the draft, no edit can be kept: restore the log from a backup")
 	case errors.Is(err, fs.ErrExist):
-		return withHint(err, "name another file behind %s", filepath.Base(from))
+		return withHint(err, "name another file after %s", filepath.Base(from))
 	case err != nil:
 		return logError(err)
 	}
@@ -67,8 +64,8 @@ func runCurateSalvage(j *job, from, to string) error {
 	}
 	if !j.json {
 		j.print("%s written: %s; %s left out\n", to, edits, count(s.Left, "line"))
-		j.print("go on with it: hgld curate serve --log %s\n", to)
+		j.print("continue with it: hgld curate serve --log %s\n", to)
 	}
 	return withCode(exitSomeFailed,
-		fmt.Errorf("the edits from edit %d on could not be kept: %w", len(s.Edits)+1, s.Damage))
+		fmt.Errorf("edit %d and all edits after it could not be kept: %w", len(s.Edits)+1, s.Damage))
 }

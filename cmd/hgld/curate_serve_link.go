@@ -16,7 +16,7 @@ import (
 	"hgld/internal/atomicfile"
 )
 
-// isTerminal reports whether what is written to w is seen on a terminal.
+// isTerminal reports whether w writes to a terminal.
 func isTerminal(w io.Writer) bool {
 	if o, ok := w.(*output); ok {
 		w = o.to
@@ -25,13 +25,13 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// pageLink tells the curator the link that opens the page once. On a terminal it is
-// printed. What is printed elsewhere may be kept or sent on, so there it stands in a
-// file that its owner alone can read, and that ends with the server.
+// pageLink gives the curator the link that opens the page once. It is printed on a
+// terminal. Other output may be kept or forwarded, so the link is then written to a
+// file that only its owner can read and that is removed when the server ends.
 type pageLink struct {
 	j    *job
 	base string // address of the page
-	file string // "" on a terminal
+	file string // "" for a terminal
 }
 
 func newPageLink(j *job, base, log string) *pageLink {
@@ -42,14 +42,14 @@ func newPageLink(j *job, base, log string) *pageLink {
 	return l
 }
 
-// show tells the link of a key. The key stands behind the #: no request carries it.
+// show gives the link of a key. The key is after the #, so no request carries it.
 func (l *pageLink) show(what, key string) error {
 	link := fmt.Sprintf("%s/#key=%s", l.base, key)
 	if l.file == "" {
 		l.j.print("%s: %s\n", what, link)
 		return nil
 	}
-	if err := l.remove(); err != nil { // whatever mode or target it has
+	if err := l.remove(); err != nil { // it may have another mode, or be a link
 		return err
 	}
 	if err := atomicfile.WriteFileMode(l.file, []byte(link+"\n"), 0o600); err != nil {
@@ -59,7 +59,7 @@ func (l *pageLink) show(what, key string) error {
 	return nil
 }
 
-// remove takes the file of the link away.
+// remove removes the file of the link.
 func (l *pageLink) remove() error {
 	if err := os.Remove(l.file); l.file != "" && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -67,9 +67,8 @@ func (l *pageLink) remove() error {
 	return nil
 }
 
-// queueName names a log in the browser's storage, where edits wait for the server.
-// It is the same each time that the log is served, and another for a copy in
-// another place.
+// queueName names a log in the browser's storage, where edits wait for the server. It
+// is the same whenever the log is served, and different for a copy elsewhere.
 func queueName(path string, h curate.Header) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -83,8 +82,8 @@ func queueName(path string, h curate.Header) (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// dropSecret removes the file by which an earlier hgld knew its browsers again. It
-// opens nothing any more.
+// dropSecret removes the file by which an earlier hgld recognised its browsers. It is
+// no longer used.
 func (o *serveOptions) dropSecret() error {
 	if err := os.Remove(o.log + ".secret"); !errors.Is(err, fs.ErrNotExist) {
 		return err

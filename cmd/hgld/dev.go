@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/csv"
+	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -24,14 +27,24 @@ func fakeWikimediaCommand() *cli.Command {
 	return &cli.Command{
 		Name: "fake-wikimedia", Usage: "serve a made-up Wikimedia on this machine: category pages and both APIs",
 		Description: "  hgld dev fake-wikimedia --port 8099 --landmarks 1000 --categories categories.csv\n" +
-			"  hgld scrape run --split train --base-url http://127.0.0.1:8099 --wikidata-url http://127.0.0.1:8099 --source api\n" +
-			"  hgld dev fake-wikimedia --failures 0.2       one request to an API in five fails",
+			"  hgld scrape run --split train --base-url http://127.0.0.1:8099 --wikidata-url http://127.0.0.1:8099 " +
+			"--source api --contact you@university.edu\n" +
+			"  hgld dev fake-wikimedia --failures 0.2       one request in five fails\n" +
+			"  hgld dev fake-wikimedia --no-limits          for scrape run --rate 0\n\n" +
+			"It refuses what Wikimedia refuses: a client without a contact, more than one API request at a time or three a " +
+			"second,\n" +
+			"ten pages at a time or twenty a second, a request before Retry-After is over. At its end it says how often " +
+			"that happened.",
 		Flags: append(commonFlags(),
 			&cli.IntFlag{Name: "port", Usage: "`PORT` to serve on; 0: any that is free", Value: 8099},
 			&cli.IntFlag{Name: "landmarks", Usage: "`N` landmarks; GLDv2 has 304391", Value: 1000},
-			&cli.StringFlag{Name: "categories", Usage: "`FILE` to write with the list of their categories", Value: "categories.csv"},
-			&cli.Float64Flag{Name: "failures", Usage: "`SHARE` of the requests to the APIs that fail"},
-			&cli.DurationFlag{Name: "latency", Usage: "`TIME` before every answer of the APIs"},
+			&cli.StringFlag{Name: "categories", Usage: "`FILE` to write with the list of their categories",
+				Value: "categories.csv"},
+			&cli.StringFlag{Name: "expect", Usage: "`FILE` to write with the outcome and tag that a scrape has to find for each"},
+			&cli.StringFlag{Name: "log", Usage: "`FILE` to write at the end with one line of JSON a request"},
+			&cli.BoolFlag{Name: "no-limits", Usage: "serve requests that break Wikimedia's rules"},
+			&cli.Float64Flag{Name: "failures", Usage: "`SHARE` of the requests that fail"},
+			&cli.DurationFlag{Name: "latency", Usage: "`TIME` before every answer"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the failures", Value: 1}),
 		Action: serveFakeWikimedia,
 	}
@@ -41,15 +54,22 @@ func fakeWikimediaCommand() *cli.Command {
 func serveFakeWikimedia(c *cli.Context) (err error) {
 	n, failures := c.Int("landmarks"), c.Float64("failures")
 	if n < 1 || n > 10_000_000 || !(failures >= 0 && failures < 1) {
-		return usagef("--landmarks %d, --failures %g; want 1 to 10000000 landmarks, and a share of 0 to less than 1", n, failures)
+		return usagef("--landmarks %d, --failures %g; want 1 to 10000000 landmarks, and a share of 0 to less than 1", n,
+			failures)
 	}
 	j := jobIn(c, nil)
 	pages := fakecommons.Corpus(n)
 	if err := writeFakeCategories(c.String("categories"), pages); err != nil {
 		return err
 	}
+	if err := writeExpected(c.String("expect"), pages); err != nil {
+		return err
+	}
 	site := fakecommons.New(pages)
-	site.API.Failures, site.API.Latency, site.API.Seed = failures, c.Duration("latency"), c.Uint64("seed")
+	site.Failures, site.Latency, site.Seed = failures, c.Duration("latency"), c.Uint64("seed")
+	if !c.Bool("no-limits") {
+		site.Limits = fakecommons.WikimediaLimits()
+	}
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(c.Int("port"))))
 	if err != nil {
 		return err
@@ -57,16 +77,37 @@ func serveFakeWikimedia(c *cli.Context) (err error) {
 	server := &http.Server{Handler: site, ReadHeaderTimeout: 10 * time.Second}
 	stop := context.AfterFunc(j.ctx, func() { _ = server.Close() })
 	defer stop()
-	j.say("%s in %s; serving them at http://%s until ctrl-C", count(n, "landmark"), c.String("categories"), listener.Addr())
+	j.say("%s in %s; serving them at http://%s until ctrl-C", count(n, "landmark"), c.String("categories"),
+		listener.Addr())
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
-	asked := 0
-	for _, times := range site.Requests() {
-		asked += times
+	return reportFakeWikimedia(j, site, c.String("log"))
+}
+
+// reportFakeWikimedia says what was asked for, and writes the log of it.
+func reportFakeWikimedia(j *job, site *fakecommons.Server, log string) error {
+	asked := map[bool]int{} // of pages, or else of the API
+	requests := site.Log()
+	for _, r := range requests {
+		asked[r.Action == "page"]++
 	}
-	j.say("%d pages and %d API requests were asked for", asked, len(site.Log()))
-	return nil
+	j.say("%s for pages and %d to the APIs", count(asked[true], "request"), asked[false])
+	if broken := site.Violations(); len(broken) > 0 {
+		j.say("%s broke a rule, the first: %s", count(len(broken), "request"), broken[0])
+	}
+	if log == "" {
+		return nil
+	}
+	return atomicfile.Write(log, func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		for _, r := range requests {
+			if err := enc.Encode(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func writeFakeCategories(path string, pages []fakecommons.Category) error {
@@ -82,4 +123,21 @@ func writeFakeCategories(path string, pages []fakecommons.Category) error {
 		return err
 	}
 	return f.Commit()
+}
+
+// writeExpected writes a CSV of landmark_id, outcome and tag; nothing where path is "".
+func writeExpected(path string, pages []fakecommons.Category) error {
+	if path == "" {
+		return nil
+	}
+	outcomes, tags := fakecommons.Expected(pages)
+	return atomicfile.Write(path, func(w io.Writer) error {
+		table := csv.NewWriter(w)
+		_ = table.Write([]string{"landmark_id", "outcome", "tag"}) // Flush has the error
+		for i, c := range pages {
+			_ = table.Write([]string{strconv.Itoa(int(c.Landmark)), string(outcomes[i]), tags[i]})
+		}
+		table.Flush()
+		return table.Error()
+	})
 }

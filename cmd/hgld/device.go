@@ -97,8 +97,8 @@ func deviceFlag() cli.Flag { return &cli.StringFlag{Name: deviceKey, Usage: devi
 // names, and where it was named.
 func chosenDevice(c *cli.Context, p *project) (name, origin string, err error) {
 	name, origin = deviceAuto, "default"
-	if node := p.sections[deviceKey]; node != nil && node.Tag != "!!null" {
-		name, origin = node.Value, fmt.Sprintf("%s:%d", p.file, node.Line)
+	if node := p.Value(deviceKey); node != nil && node.Tag != "!!null" {
+		name, origin = node.Value, fmt.Sprintf("%s:%d", p.File, node.Line)
 		if node.Kind != yaml.ScalarNode {
 			return "", "", usagef("%s: device: want a name such as auto, cpu or cuda", origin)
 		}
@@ -118,7 +118,7 @@ func chosenDevice(c *cli.Context, p *project) (name, origin string, err error) {
 // trainingDevice is the device of a training: its own setting run.device, unless
 // --device or HGLD_DEVICE names one. An own -o or variable beats the latter.
 func (j *job) trainingDevice(s *trainSettings) string {
-	own, from := s.Config.Run.Device, j.project.origin["train.run.device"]
+	own, from := s.Config.Run.Device, j.project.Origin("train.run.device")
 	switch said := strings.HasPrefix(from, "-o") || strings.HasPrefix(from, "$"); {
 	case own == "", j.deviceOrigin == "--"+deviceKey, j.deviceOrigin == "$"+deviceVariable && !said:
 		return j.device
@@ -134,7 +134,7 @@ func (j *job) openTraining(s *trainSettings) (device.Backend, error) {
 // openDevice opens what a command computes on; threads are those of a processor.
 func (j *job) openDevice(threads int) (device.Backend, error) { return j.open(j.device, threads) }
 
-// open opens a device, to be closed by closeDevices.
+// open opens a device, which Close releases.
 func (j *job) open(name string, threads int) (device.Backend, error) {
 	b, err := openDevice(name, threads, j.say)
 	if closer, ok := b.(io.Closer); ok && err == nil {
@@ -143,8 +143,8 @@ func (j *job) open(name string, threads int) (device.Backend, error) {
 	return b, err
 }
 
-// closeDevices gives back what was opened.
-func (j *job) closeDevices() error {
+// Close releases the devices that the job opened.
+func (j *job) Close() error {
 	var errs []error
 	for _, b := range j.opened {
 		errs = append(errs, b.Close())
@@ -204,7 +204,7 @@ func usableDevice(name string) error {
 	}
 	j := &job{quiet: true}
 	_, err = j.open(name, 1)
-	return errors.Join(err, j.closeDevices())
+	return errors.Join(err, j.Close())
 }
 
 // unusable is the error of a card that was asked for and does not compute.

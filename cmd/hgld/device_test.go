@@ -194,8 +194,9 @@ func TestTrainingHasADeviceOfItsOwn(t *testing.T) {
 		{"cuda:1", "$HGLD_TRAIN_RUN_DEVICE", "cpu", "$HGLD_DEVICE", "cuda:1"},
 		{"cuda:1", "-o run.device=cuda:1", "cpu", "--device", "cpu"},
 	} {
-		j := &job{project: &project{origin: map[string]string{"train.run.device": c.from}}, device: c.device, deviceOrigin: c.origin}
-		s := trainStage().settings().(*trainSettings)
+		j := &job{project: &project{}, device: c.device, deviceOrigin: c.origin}
+		j.project.SetOrigin("train.run.device", c.from)
+		s := trainStage().Defaults()
 		s.Config.Run.Device = c.own
 		if got := j.trainingDevice(s); got != c.want {
 			t.Errorf("%+v: %s", c, got)

@@ -30,7 +30,7 @@ func doctorCommand() *cli.Command {
 		Description: "  hgld doctor\n  hgld doctor --json",
 		Flags:       commonFlags(),
 		Action: func(c *cli.Context) error {
-			p, unreadable := openProject(c)
+			p, unreadable := stages().Open(c.String("project"))
 			j := jobIn(c, p)
 			findings := append(examine(), projectFinding(p, unreadable), writable())
 			if j.json {
@@ -94,17 +94,17 @@ func gibibytes(n int) float64 { return float64(n) / (1 << 30) }
 // projectFinding says whether the project can be worked on; err is why it could not
 // be opened.
 func projectFinding(p *project, err error) finding {
-	if err == nil && p.file == "" {
+	if err == nil && p.File == "" {
 		return finding{Name: "project", Text: "no hgld.yaml here", Advice: "hgld init my-project starts one; not needed for single commands"}
 	}
 	if err == nil {
-		err = checkStages(p, sections())
+		err = p.Check(sections())
 	}
 	if err != nil {
 		advice := append(hints(err), "hgld config check")[0]
 		return finding{Name: "project", Text: strings.ReplaceAll(err.Error(), "\n", "; "), Advice: advice}
 	}
-	return finding{Name: "project", OK: true, Text: p.file}
+	return finding{Name: "project", OK: true, Text: p.File}
 }
 
 // features lists the vector instructions that matter.

@@ -9,14 +9,15 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/pipeline"
 	"hgld/internal/settings"
 	"hgld/shards"
 )
 
-// What other programs call things, and what they are called here. A user's first word
-// is often one of these, and no edit distance finds the right one.
+// The tables below have the names that other programs use. A newcomer often types one of
+// them, and no edit distance finds the name that hgld uses.
 
-// keysElsewhere are settings of a training: by the last part of the key.
+// keysElsewhere has settings of a training, by the last part of the key.
 var keysElsewhere = settings.Synonyms{
 	"learning_rate": "optim.lr", "base_lr": "optim.lr", "rate": "optim.lr", "wd": "optim.weight_decay",
 	"optimizer": "optim.name",
@@ -43,7 +44,7 @@ var keysElsewhere = settings.Synonyms{
 	"tau": "loss.settings", "temperature": "loss.settings", "margin": "loss.settings", "alpha": "loss.settings",
 }
 
-// commandsElsewhere are commands, by the words that stand before them here.
+// commandsElsewhere has commands, by the group in which a user looks for them.
 var commandsElsewhere = map[string]map[string]string{
 	"": {
 		"evaluate": "eval run", "test": "eval run", "validate": "eval run", "score": "eval run",
@@ -71,7 +72,7 @@ var commandsElsewhere = map[string]map[string]string{
 	"config": {"set": "config show", "get": "config show", "validate": "config check", "list": "config show"},
 }
 
-// dataSetsElsewhere are importers by other names.
+// dataSetsElsewhere has importers.
 var dataSetsElsewhere = map[string]string{
 	"imagefolder": "folder", "image_folder": "folder", "folders": "folder", "directory": "folder", "dir": "folder",
 	"imagenet": "folder", "images": "folder",
@@ -80,13 +81,12 @@ var dataSetsElsewhere = map[string]string{
 	"stanford_online_products": "sop", "gld": "gldv2", "landmarks": "gldv2",
 }
 
-// flagLike says how what a flag of another program sets is set here: by a flag of this
-// command, or by -o.
+// flagLike says how hgld sets what the flag of another program sets: by a flag of this
+// command, or by -o. It returns "" if it knows no such flag.
 func flagLike(name string, c *cli.Context) string {
 	path := commandPath(c)
-	at := slices.IndexFunc(sections(), func(s stage) bool {
-		return s.command == path || path == "train recipe run" &&
-			s.name == "train"
+	at := slices.IndexFunc(sections(), func(s pipeline.Stage) bool {
+		return s.Command == path || path == "train recipe run" && s.Name == "train"
 	})
 	if at < 0 {
 		if path != "" && slices.ContainsFunc(c.Command.Subcommands,
@@ -95,7 +95,7 @@ func flagLike(name string, c *cli.Context) string {
 		}
 		return ""
 	}
-	known := settings.Keys(settings.Fields(sections()[at].settings()))
+	known := settings.Keys(settings.Fields(sections()[at].Settings()))
 	key := keysElsewhere.Meant(strings.ReplaceAll(name, "-", "_"), known)
 	switch {
 	case key == "":
@@ -110,7 +110,8 @@ func hasFlag(cmd *cli.Command, name string) bool {
 	return slices.ContainsFunc(cmd.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
 }
 
-// argumentMeant says where an argument of a command that takes none belongs.
+// argumentMeant returns the command line that a user means who gives an argument to a
+// command that takes none, "" if it cannot tell.
 func argumentMeant(path, first string) string {
 	isFile := func(names ...string) bool {
 		_, err := os.Stat(filepath.Join(append([]string{first}, names...)...))

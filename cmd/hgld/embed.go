@@ -12,6 +12,7 @@ import (
 
 	"hgld/cluster"
 	"hgld/internal/atomicfile"
+	"hgld/internal/pipeline"
 	"hgld/labels"
 )
 
@@ -21,40 +22,43 @@ type embedSettings struct {
 	Out     string `yaml:"out" path:"out" usage:"vectors to write (safetensors)"`
 	Encoder string `yaml:"encoder" usage:"what turns a tag into a vector: hashing, clip, bert or vectors (--list)"`
 	Weights string `yaml:"weights" path:"in" usage:"of clip and bert: folder or .safetensors file; of vectors: .npy, .safetensors or .parquet"`
-	Prompt  string `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, captions, several of them (tag,photo: averaged), or a text with {} for the tag; empty: photo for clip and bert, tag for the others"`
+	Prompt  string `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, captions, several (tag,photo) to average, or a text with {} for the tag; empty: photo for clip and bert, tag for the others"`
 	Cache   string `yaml:"cache" path:"out" usage:"folder that keeps the vectors of clip and bert; empty: none"`
-	Threads int    `yaml:"threads" range:"0 1024" usage:"of clip and bert; 0: one for each processor"`
+	Threads int    `yaml:"threads" range:"0 1024" usage:"threads of clip and bert; 0: one per processor"`
 
 	CLIP    clipSettings   `yaml:"clip"`
 	Vectors vectorSettings `yaml:"vectors"`
 }
 
-func embedStage() stage {
-	return newStage("embed", "embed",
-		embedSettings{Tags: "tags.jsonl", Out: cluster.VectorsFile, Cache: ".hgld/vectors"},
-		func(s *embedSettings) (in, out []string) {
+func embedStage() pipeline.StageOf[embedSettings] {
+	return pipeline.New(pipeline.Spec[embedSettings]{
+		Name: "embed", Command: "embed",
+		Defaults: embedSettings{Tags: "tags.jsonl", Out: cluster.VectorsFile, Cache: ".hgld/vectors"},
+		Files: func(s *embedSettings) (in, out []string) {
 			in = []string{s.Tags}
 			if s.Weights != "" {
 				in = append(in, s.Weights)
 			}
 			return in, []string{s.Out}
 		},
-		runEmbed, (*embedSettings).check)
+		Run:    onJob(runEmbed),
+		Checks: []func(*embedSettings) error{(*embedSettings).check},
+	})
 }
 
 func embedCommand() *cli.Command {
-	c := embedStage().subcommand("embed", "stage 2: a vector for every distinct tag",
+	c := stageCommand(embedStage().Stage, "embed", "stage 2: a vector for every distinct tag",
 		"  hgld embed --list                                the encoders, and where their weights are published\n"+
 			"  hgld embed --encoder hashing                     vectors.safetensors from tags.jsonl, without weights\n"+
 			"  hgld embed --encoder bert --weights all-MiniLM-L6-v2/\n"+
-			"                                                   by a sentence-transformer in a folder\n"+
+			"                                                   with a sentence-transformer in a folder\n"+
 			"  hgld embed --encoder clip --weights clip-vit-base-patch32/ --prompt tag\n"+
-			"                                                   of \"church\" and not of \"a photo of a church\"\n"+
+			"                                                   encodes \"church\" instead of \"a photo of a church\"\n"+
 			"  hgld embed --encoder vectors --weights mine.npy  the rows of mine.npy, texts in mine.txt\n"+
 			"  hgld embed --limit 100                           the 100 most used tags")
 	c.Flags = append(c.Flags, deviceFlag(),
-		&cli.BoolFlag{Name: "list", Usage: "list the encoders and how to get their weights, and stop"},
-		&cli.BoolFlag{Name: "print-texts", Usage: "print the texts that would be encoded, one a line, and stop"})
+		&cli.BoolFlag{Name: "list", Usage: "list the encoders and where to get their weights, and stop"},
+		&cli.BoolFlag{Name: "print-texts", Usage: "print the texts that would be encoded, one per line, and stop"})
 	run := c.Action
 	c.Action = func(c *cli.Context) error {
 		switch {
@@ -94,14 +98,15 @@ func runEmbed(j *job, s *embedSettings) error {
 		return err
 	}
 	if j.json {
-		return writeJSON(j, map[string]any{"vectors": s.Out, "rows": x.Rows, "columns": x.Cols, "encoder": encoder.Name(), "prompt": string(prompt)})
+		return writeJSON(j, map[string]any{"vectors": s.Out, "rows": x.Rows, "columns": x.Cols, "encoder": encoder.Name(),
+			"prompt": string(prompt)})
 	}
 	j.print("%s written: %d × %d, %s of %q\n", s.Out, x.Rows, x.Cols, encoder.Name(), string(prompt))
 	return nil
 }
 
-// prompt is the sentence to encode: without one, that in which a caption names a
-// thing for encoders that read sentences, and the tag alone for the others.
+// prompt returns the sentence to encode. By default it is the encoder's best caption
+// for encoders that read sentences, and the tag alone for others.
 func (s *embedSettings) prompt() (cluster.Prompt, error) {
 	name := s.Prompt
 	if name == "" {
@@ -115,8 +120,8 @@ func (s *embedSettings) prompt() (cluster.Prompt, error) {
 	return promptOf(name)
 }
 
-// promptOf finds prompts by name, several of them separated by commas; a text with
-// {} is itself one.
+// promptOf returns named prompts, several separated by commas. A text with {} is a
+// prompt itself.
 func promptOf(name string) (cluster.Prompt, error) {
 	if strings.Contains(name, "{}") {
 		_, err := cluster.Prompt(name).Fill(nil)
@@ -126,15 +131,16 @@ func promptOf(name string) (cluster.Prompt, error) {
 	for part := range strings.SplitSeq(name, ",") {
 		p, err := cluster.Prompts.Get("prompt", part)
 		if err != nil {
-			return "", withHint(withCode(exitUsage, err), `a prompt of your own has {} where the tag goes: --prompt "a photo of a {}"`)
+			return "", withHint(withCode(exitUsage, err),
+				`your own prompt needs {} in place of the tag: --prompt "a photo of a {}"`)
 		}
 		sentences = append(sentences, string(p))
 	}
 	return cluster.Prompt(strings.Join(sentences, "\n")), nil
 }
 
-// distinctTags reads tags.jsonl and lists its distinct tags, the most used ones
-// if there is a limit.
+// distinctTags reads tags.jsonl and returns its distinct tags, or the most frequent
+// ones if there is a limit.
 func distinctTags(j *job, path string) ([]labels.DraftTag, error) {
 	j.say("reading %s", path)
 	records, err := readTags(path)
@@ -143,7 +149,8 @@ func distinctTags(j *job, path string) ([]labels.DraftTag, error) {
 	}
 	tags := cluster.Tags(records)
 	if len(tags) == 0 {
-		return nil, withHint(fmt.Errorf("%s: none of its %s has a tag", path, count(len(records), "landmark")), "`hgld scrape` finds tags")
+		return nil, withHint(fmt.Errorf("%s: none of its %s has a tag", path, count(len(records), "landmark")),
+			"`hgld scrape` finds tags")
 	}
 	carriers := 0
 	for _, t := range tags {
@@ -156,8 +163,9 @@ func distinctTags(j *job, path string) ([]labels.DraftTag, error) {
 	return tags, nil
 }
 
-// encodeTags makes the vectors of tags and writes them.
-func encodeTags(j *job, e cluster.Encoder, p cluster.Prompt, tags []labels.DraftTag, out string) (cluster.Matrix, error) {
+// encodeTags computes the vectors of tags and writes them.
+func encodeTags(j *job, e cluster.Encoder, p cluster.Prompt, tags []labels.DraftTag, out string) (cluster.Matrix,
+	error) {
 	j.say("encoding %s with %s", count(len(tags), "tag"), e.Name())
 	x, err := cluster.Embed(j.ctx, e, p, cluster.Names(tags))
 	if err != nil {
@@ -167,15 +175,15 @@ func encodeTags(j *job, e cluster.Encoder, p cluster.Prompt, tags []labels.Draft
 	return x, atomicfile.Write(out, func(w io.Writer) error { return cluster.WriteVectors(w, x, origin) })
 }
 
-// printTexts is `hgld embed --print-texts`: what another program is to encode, with
-// --json as an array of strings.
+// printTexts is `hgld embed --print-texts`: the texts for another program to encode,
+// with --json as an array of strings.
 func printTexts(c *cli.Context) error {
 	j, err := newJob(c)
 	if err != nil {
 		return err
 	}
-	settings := embedStage().settings().(*embedSettings)
-	if err := j.project.load(c, "embed", settings); err != nil {
+	settings, err := embedStage().Load(j.project, c)
+	if err != nil {
 		return err
 	}
 	prompt, err := settings.prompt()
@@ -205,7 +213,7 @@ func printTexts(c *cli.Context) error {
 	}
 	for _, t := range texts {
 		if strings.Contains(t, "\n") {
-			return withHint(errors.New("a text has a line break in it"), "--json prints an array of strings")
+			return withHint(errors.New("a text contains a line break"), "--json prints an array of strings")
 		}
 		j.print("%s\n", t)
 	}
@@ -229,7 +237,7 @@ func withCache(j *job, e cluster.Encoder, dir string) (cluster.Encoder, error) {
 	return cachedEncoder{cache, j}, nil
 }
 
-// cachedEncoder tells the user how far a cache's encoder is.
+// cachedEncoder shows the progress of a cache's encoder.
 type cachedEncoder struct {
 	*cluster.Cache
 	j *job

@@ -38,8 +38,9 @@ func listEncoders(c *cli.Context) error {
 			}
 		}
 	}
-	j.print("\nRepositories are those of huggingface.co unless said otherwise. hgld fetches nothing: get the files by any\n" +
-		"client, put them into one folder, and name it with --weights. Where no sha256 stands here, hgld computes that\n" +
-		"of the file it read and writes it into the vectors' origin.\n")
+	j.print("\nRepositories are on huggingface.co unless stated otherwise. hgld does not download: get the files with " +
+		"any\n" +
+		"client, put them into one folder, and name it with --weights. hgld computes the sha256 of the file it reads and\n" +
+		"records it as the origin of the vectors.\n")
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"hgld/cluster"
@@ -16,60 +15,63 @@ import (
 	"hgld/train/device"
 )
 
-// encoders is the table of what can turn tags into vectors. The first needs
-// nothing; the others are made of files that the user has, by openEncoder.
+// encoders is the table of what can turn tags into vectors. The first encoder needs
+// nothing; openEncoder makes the others from the user's files.
 var encoders = registry.Table[cluster.Encoder]{
-	{Name: "hashing", About: "character n-grams: likeness of letters, nothing of meaning; needs no weights", Value: hashing},
+	{Name: "hashing", About: "character n-grams: likeness of letters, nothing of meaning; needs no weights",
+		Value: hashing},
 	{Name: "clip", About: "text towers of CLIP, OpenAI's and open_clip's", Value: clipFiles},
 	{Name: "bert", About: "sentence-transformers of the BERT family, such as all-MiniLM-L6-v2", Value: bertFiles},
 	{Name: "vectors", About: "vectors that another program made: .npy, .safetensors or .parquet", Value: vectorFiles},
 }
 
-// fileEncoder is a row of encoders that has no vectors until open has read the
-// files that the settings name.
+// fileEncoder is an encoder that has no vectors until open has read the files that the
+// settings name.
 type fileEncoder struct {
 	name   string
-	files  string // what --weights names
-	prompt string // the best one measured (docs/clustering.md); "": the tag alone
+	files  string // what --weights must name
+	prompt string // the best prompt measured (docs/clustering.md); "" for the tag alone
 	open   func(s *embedSettings, on opener) (cluster.Encoder, error)
 	known  []knownWeights
 }
 
-// knownWeights is where weights were published. They are no part of hgld, which
-// opens no connection to get them.
+// knownWeights says where weights are published. hgld does not contain them, and does
+// not download them.
 type knownWeights struct {
 	From    string   `json:"from"` // repository
 	About   string   `json:"about"`
 	Licence string   `json:"licence"`
 	Files   []string `json:"files"`
-	Bytes   int64    `json:"bytes,omitempty"`  // of the weights; 0: not verified
-	SHA256  string   `json:"sha256,omitempty"` // "": not verified
+	Bytes   int64    `json:"bytes,omitempty"`  // of the weights; 0 if not verified
+	SHA256  string   `json:"sha256,omitempty"` // "" if not verified
 }
 
-// unstatedByModel is the licence of weights whose repository says nothing of them.
+// unstatedByModel is the licence of weights whose repository does not state one.
 const unstatedByModel = "not stated with the weights"
 
-// Name is that of the row.
+// Name returns the name of the row.
 func (f fileEncoder) Name() string { return f.name }
 
-// Encode says what is missing: a row of the table has no weights.
+// Encode returns the error of missing files: a row of the table has no weights.
 func (f fileEncoder) Encode(context.Context, []string) ([][]float32, error) { return nil, f.missing() }
 
 // missing is the error of an encoder whose files were not named.
 func (f fileEncoder) missing() error {
 	return withHint(withCode(exitUsage, fmt.Errorf("encoder %s needs %s, and there are none", f.name, f.files)),
-		"hgld embed --encoder %s --weights PATH makes the vectors (hgld embed --list: where to get them); --encoder hashing needs none", f.name)
+		"hgld embed --encoder %s --weights PATH makes the vectors (hgld embed --list: where to get them); --encoder "+
+			"hashing needs none", f.name)
 }
 
-// opener opens what an encoder computes on, if it computes; threads are those of a
-// processor.
+// opener opens the device that an encoder computes on. threads is the number of threads
+// on a processor.
 type opener func(threads int) (device.Backend, error)
 
 // openEncoder makes the encoder that the settings name.
 func openEncoder(s *embedSettings, on opener) (cluster.Encoder, error) {
 	if s.Encoder == "" {
 		return nil, withHint(usagef("no encoder is named, and there are no vectors yet"),
-			"hgld embed --encoder bert --weights PATH makes them by meaning (hgld embed --list: where to get weights); --encoder hashing needs none and compares letters")
+			"hgld embed --encoder bert --weights PATH encodes the meaning (hgld embed --list: where to get weights); "+
+				"--encoder hashing needs none and compares spellings")
 	}
 	e, err := encoders.Get("encoder", s.Encoder)
 	if err != nil {
@@ -78,7 +80,8 @@ func openEncoder(s *embedSettings, on opener) (cluster.Encoder, error) {
 	f, isFile := e.(fileEncoder)
 	switch {
 	case !isFile && s.Weights != "":
-		return nil, withHint(usagef("encoder %s has no weights, and %s was named", s.Encoder, s.Weights), "--encoder clip, bert or vectors reads them")
+		return nil, withHint(usagef("encoder %s has no weights, but %s was named", s.Encoder, s.Weights),
+			"--encoder clip, bert or vectors reads them")
 	case !isFile:
 		return e, nil
 	case s.Weights == "":
@@ -95,15 +98,14 @@ func openEncoder(s *embedSettings, on opener) (cluster.Encoder, error) {
 	return e, err
 }
 
-// weightNames are the names of weights in a folder as it was published, the
-// preferred first.
+// weightNames are the names of weights in published folders, the preferred one first.
 var weightNames = []string{"model.safetensors", "open_clip_model.safetensors"}
 
-// pickled are the endings of files that only Python's pickle reads.
+// pickled are the endings of files that only Python's pickle can read.
 var pickled = []string{".bin", ".pt", ".pth", ".ckpt", ".pkl"}
 
-// weightsFile finds the safetensors file that path names, itself or by its folder.
-// A pickle is never opened.
+// weightsFile returns the safetensors file that path names, itself or its folder. It
+// never opens a pickle.
 func weightsFile(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -130,10 +132,11 @@ func weightsFile(path string) (string, error) {
 	if pickle != "" {
 		return "", refusePickle(pickle)
 	}
-	return "", withHint(usagef("%s: no %s in it", path, strings.Join(weightNames, " and no ")), "hgld embed --list says which files are needed; --weights takes a file of another name, too")
+	return "", withHint(usagef("%s has no %s", path, strings.Join(weightNames, " and no ")),
+		"hgld embed --list says which files are needed; --weights also takes a file with another name")
 }
 
-// refusePickle is an error for a file that would have to be unpickled.
+// refusePickle returns an error for a file that would have to be unpickled.
 func refusePickle(path string) error {
 	for _, ext := range pickled {
 		if strings.EqualFold(filepath.Ext(path), ext) {
@@ -142,15 +145,4 @@ func refusePickle(path string) error {
 		}
 	}
 	return nil
-}
-
-var weightsInName = regexp.MustCompile(`sha256=([0-9a-f]{64})\b`)
-
-// weightsHash returns the hash of the weights, or of the vectors, in the name of an
-// encoder; "" if it has neither.
-func weightsHash(name string) string {
-	if found := weightsInName.FindStringSubmatch(name); found != nil {
-		return found[1]
-	}
-	return ""
 }

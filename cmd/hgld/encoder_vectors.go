@@ -18,12 +18,12 @@ import (
 	"hgld/train/tensor"
 )
 
-// vectorFiles takes the vectors of another program: a table of texts and vectors.
-// In a Parquet file the texts are a column; beside an array in .npy or .safetensors
-// they are a list of their own, in a file of the same name with the ending .json
-// (an array of strings, or an object that has one as "texts") or .txt (one text a
-// line).
-var vectorFiles = fileEncoder{name: "vectors", files: "a file of vectors", open: func(s *embedSettings, _ opener) (cluster.Encoder, error) { return openImported(s) }}
+// vectorFiles reads vectors that another program computed: a table of texts and
+// vectors. In a Parquet file the texts are a column. For an array in .npy or
+// .safetensors they are in a companion file with the same name and the ending .json (an
+// array of strings, or an object with one as "texts") or .txt (one text per line).
+var vectorFiles = fileEncoder{name: "vectors", files: "a file of vectors",
+	open: func(s *embedSettings, _ opener) (cluster.Encoder, error) { return openImported(s) }}
 
 // vectorSettings say where in the files texts and vectors are.
 type vectorSettings struct {
@@ -60,13 +60,14 @@ func openImported(s *embedSettings) (cluster.Encoder, error) {
 	}
 	list := v.path
 	if texts == nil {
-		if list, texts, err = textsBeside(v.path, s.Vectors.Texts); err != nil {
+		if list, texts, err = companionTexts(v.path, s.Vectors.Texts); err != nil {
 			return nil, err
 		}
 	}
 	if len(texts) != v.x.Rows {
-		return nil, withHint(fmt.Errorf("%s has %s, and %s has %s", list, count(len(texts), "text"), v.path, count(v.x.Rows, "vector")),
-			"a text for each vector, in their order: -o vectors.texts=FILE names another list")
+		return nil, withHint(fmt.Errorf("%s has %s, and %s has %s", list, count(len(texts), "text"), v.path,
+			count(v.x.Rows, "vector")),
+			"the list must have a text for each vector, in order; -o vectors.texts=FILE names another list")
 	}
 	if v.sum, err = sha256File(v.path); err != nil {
 		return nil, err
@@ -74,8 +75,8 @@ func openImported(s *embedSettings) (cluster.Encoder, error) {
 	return v, v.index(texts, list)
 }
 
-// index checks the vectors and finds them by text. A text may recur with the same
-// vector.
+// index checks the vectors and indexes them by text. A text may be repeated with the
+// same vector.
 func (v *importedVectors) index(texts []string, list string) error {
 	for i, t := range texts {
 		for at, a := range v.x.Row(i) {
@@ -85,7 +86,8 @@ func (v *importedVectors) index(texts []string, list string) error {
 		}
 		first, twice := v.rows[t]
 		if twice && !slices.Equal(v.x.Row(first), v.x.Row(i)) {
-			return withCode(exitIntegrity, fmt.Errorf("%s: %.80q stands in rows %d and %d, with different vectors", list, t, first, i))
+			return withCode(exitIntegrity, fmt.Errorf("%s: %.80q is in rows %d and %d, with different vectors", list, t, first,
+				i))
 		}
 		if !twice {
 			v.rows[t] = i
@@ -94,12 +96,12 @@ func (v *importedVectors) index(texts []string, list string) error {
 	return nil
 }
 
-// Name gives the file and what it holds.
+// Name names the file and its SHA-256.
 func (v *importedVectors) Name() string {
 	return fmt.Sprintf("vectors(%s,sha256=%s)", filepath.Base(v.path), v.sum)
 }
 
-// Encode looks the texts up. One that the file does not have is an error.
+// Encode looks the texts up. A text that the file does not have is an error.
 func (v *importedVectors) Encode(_ context.Context, texts []string) ([][]float32, error) {
 	out := make([][]float32, len(texts))
 	var missing []string
@@ -112,8 +114,9 @@ func (v *importedVectors) Encode(_ context.Context, texts []string) ([][]float32
 		out[i] = v.x.Row(row)
 	}
 	if len(missing) > 0 {
-		return nil, withHint(fmt.Errorf("%s has no vector for %d of %d texts, the first of which are %.80q", v.path, len(missing), len(texts), missing[:min(3, len(missing))]),
-			"hgld embed --print-texts lists what to encode; --prompt says what stands around a tag")
+		return nil, withHint(fmt.Errorf("%s has no vector for %d of %d texts, the first of them %.80q", v.path, len(missing),
+			len(texts), missing[:min(3, len(missing))]),
+			"hgld embed --print-texts lists what to encode; --prompt sets the sentence around a tag")
 	}
 	return out, nil
 }
@@ -138,11 +141,11 @@ func readTextVectors(path string, s vectorSettings) ([]string, cluster.Matrix, e
 	return v.Texts, cluster.Matrix{Rows: len(v.Texts), Cols: v.Cols, Data: v.Values}, nil
 }
 
-// readVectors reads an array of rows, of a file with several tensors the named one.
+// readVectors reads an array of rows; from a file with several tensors, the named one.
 func readVectors(path, name string) (cluster.Matrix, error) {
 	t, err := tensor.Read(path, name)
 	if err != nil {
-		return cluster.Matrix{}, withHint(err, "-o vectors.tensor=NAME chooses a tensor of a file with several")
+		return cluster.Matrix{}, withHint(err, "-o vectors.tensor=NAME chooses one of several tensors")
 	}
 	if len(t.Dims) != 2 {
 		return cluster.Matrix{}, fmt.Errorf("%s has the shape %v, want [texts, values]", path, t.Dims)
@@ -150,9 +153,8 @@ func readVectors(path, name string) (cluster.Matrix, error) {
 	return cluster.Matrix{Rows: t.Dims[0], Cols: t.Dims[1], Data: t.Data}, nil
 }
 
-// textsBeside reads the list of texts of an array: the file given, or the one
-// beside it.
-func textsBeside(path, given string) (list string, texts []string, err error) {
+// companionTexts reads the list of texts of an array: the given file, or its companion.
+func companionTexts(path, given string) (list string, texts []string, err error) {
 	stem := strings.TrimSuffix(path, filepath.Ext(path))
 	tries := []string{stem + ".json", stem + ".txt"}
 	if given != "" {
@@ -172,7 +174,8 @@ func textsBeside(path, given string) (list string, texts []string, err error) {
 		}
 		return list, texts, nil
 	}
-	return "", nil, withHint(usagef("%s: which texts its rows belong to is not said: there is neither %s nor %s", path, tries[0], tries[1]),
+	return "", nil, withHint(usagef("%s: the texts of its rows are missing: there is neither %s nor %s", path, tries[0],
+		tries[1]),
 		"-o vectors.texts=FILE names the list; hgld embed --print-texts writes one for the other program to read")
 }
 
@@ -196,7 +199,7 @@ func parseTexts(data []byte, isJSON bool) ([]string, error) {
 		Texts []string `json:"texts"`
 	}
 	if err := json.Unmarshal(data, &object); err != nil || object.Texts == nil {
-		return nil, fmt.Errorf(`expected an array of strings, or an object that has one as "texts"`)
+		return nil, fmt.Errorf(`want an array of strings, or an object with one as "texts"`)
 	}
 	return object.Texts, nil
 }

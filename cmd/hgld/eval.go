@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +10,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/pipeline"
 	"hgld/train"
+	"hgld/train/history"
 	"hgld/train/metric"
 )
 
@@ -38,11 +39,18 @@ type evalSettings struct {
 	GalleryLabels     string `yaml:"gallery_labels" path:"in" usage:"labels of the gallery"`
 	Unit              bool   `yaml:"unit" usage:"scale the vectors to length 1 first, so that scores are cosines"`
 
-	Metrics  []string `yaml:"metrics" usage:"what is measured: R@k P@k TR@k AP AP#l mAP@R mAP@k H-AP ASI NDCG NDCG@k"`
+	Metrics  []string `yaml:"metrics" usage:"what is measured: R@k P@k TR@k AP AP#l mAP@R mAP@k MRR Rprec H-AP ASI NDCG NDCG@k"`
 	Ties     string   `yaml:"ties" usage:"order of equal scores: row, or average over all orders"`
 	PerQuery bool     `yaml:"per_query" usage:"keep the values of every query"`
-	Threads  int      `yaml:"threads" range:"0 1024" usage:"0: all processors"`
-	Out      string   `yaml:"out" path:"out" usage:"file for the result"`
+	Mean     string   `yaml:"mean" usage:"what counts once in a mean: query, or class, the mean over the queries of each finest class"`
+
+	Intervals bool   `yaml:"intervals" usage:"give every figure its 95 % interval, by a bootstrap"`
+	Gap       int    `yaml:"gap" range:"0 1e9" usage:"measure the decomposability gap of batches of this size, dealt by seed; 0: not"`
+	Resample  string `yaml:"resample" usage:"what the bootstrap draws again: query, or class with all its queries"`
+	Seed      uint64 `yaml:"seed" usage:"of the bootstrap, and of the batches of gap"`
+
+	Threads int    `yaml:"threads" range:"0 1024" usage:"0: all processors"`
+	Out     string `yaml:"out" path:"out" usage:"file for the result"`
 
 	Report     string `yaml:"report" path:"out" usage:"HTML page to write: levels, curves, a map and what is retrieved"`
 	TREC       string `yaml:"trec" path:"out" usage:"write PREFIX.run and PREFIX.qrels for trec_eval"`
@@ -62,19 +70,25 @@ const (
 		"  hgld eval run --trec happier            happier.run and happier.qrels for trec_eval"
 )
 
-func evalStage() stage {
-	defaults := evalSettings{Run: "runs/default", HoldOutSeed: 1, Unit: true, Metrics: train.DefaultMetrics(), Ties: "row", Out: "eval.json", TRECPlaces: 1000}
-	return newStage("eval", "eval run", defaults, func(s *evalSettings) (in, out []string) {
-		if s.Embeddings != "" {
-			return []string{s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels}, []string{s.Out}
-		}
-		return []string{s.Run, s.Data}, []string{s.Out}
-	}, runEval, (*evalSettings).check)
+func evalStage() pipeline.StageOf[evalSettings] {
+	return pipeline.New(pipeline.Spec[evalSettings]{
+		Name: "eval", Command: "eval run",
+		Defaults: evalSettings{Run: "runs/default", HoldOutSeed: 1, Unit: true, Metrics: train.DefaultMetrics(), Ties: "row",
+			Mean: "query", Intervals: true, Resample: "query", Seed: 1, Out: "eval.json", TRECPlaces: 1000},
+		Files: func(s *evalSettings) (in, out []string) {
+			if s.Embeddings != "" {
+				return []string{s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels}, []string{s.Out}
+			}
+			return []string{s.Run, s.Data}, []string{s.Out}
+		},
+		Run:    onJob(runEval),
+		Checks: []func(*evalSettings) error{(*evalSettings).check},
+	})
 }
 
 func evalCommand() *cli.Command {
 	return group("eval", "measure retrieval, of a model or of anybody's embeddings", evalExamples,
-		computing(evalStage().subcommand("run", "rank the gallery for every query and print the metrics", evalRunExamples)),
+		computing(stageCommand(evalStage().Stage, "run", "rank the gallery for every query and print the metrics", evalRunExamples)),
 		evalCompareCommand(), evalOverallCommand(), evalRevisitedCommand())
 }
 
@@ -90,16 +104,22 @@ func runEval(j *job, s *evalSettings) error {
 	if !known {
 		return usagef("ties is %.80q, want row or average", s.Ties)
 	}
+	mean, intervals, err := s.sureness()
+	if err != nil {
+		return err
+	}
+	o := train.EvalOptions{Metrics: set, Ties: ties, PerQuery: s.PerQuery, Mean: mean, Intervals: intervals,
+		Gap: s.Gap, GapSeed: s.Seed}
 	var result *train.Result
 	if s.Embeddings != "" {
-		result, err = evalEmbeddings(j, s, set, ties)
+		result, err = evalEmbeddings(j, s, o)
 	} else {
-		result, err = evalModel(j, s, train.EvalOptions{Metrics: set, Ties: ties, PerQuery: s.PerQuery})
+		result, err = evalModel(j, s, o)
 	}
 	if err != nil {
 		return err
 	}
-	saved := saveJSON(s.Out, result) // what was measured is shown even where it cannot be kept
+	saved := history.WriteJSON(s.Out, result) // what was measured is shown even where it cannot be kept
 	if j.json {
 		return errors.Join(saved, writeJSON(j, result))
 	}
@@ -125,23 +145,25 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 			"name a split with --query, and one with --gallery that they rank, or a share of classes with --hold-out")
 	}
 	if j.limit > 0 {
-		data.Query = firstOf(data.Query, j.limit)
+		data.Query = train.First(data.Query, j.limit)
 	}
 	ranked := data.Gallery
 	if ranked == nil {
 		ranked = data.Query
 	}
 	if s.LeaveOutCopies && data.Gallery != nil {
-		if o.Self, err = copiesOf(j, data.Query, data.Gallery); err != nil {
+		copies := 0
+		if o.Self, copies, err = train.Copies(j.ctx, data.Query, data.Gallery); err != nil {
 			return nil, err
 		}
+		j.say("%d of %d queries are in the gallery themselves, and are left out of their own ranking", copies, len(o.Self))
 	}
 	outputs, err := s.outputs(j, data.Query.Levels(), data.Query, ranked, data.Gallery == nil, o.Self, data.Query.Classes)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = outputs.finish(j.ctx, result, err) }()
-	o.Look = outputs.look()
+	defer func() { err = outputs.Finish(j.ctx, result, err) }()
+	o.Look = outputs.Look()
 	m, err := s.model(j)
 	if err != nil {
 		return nil, err
@@ -258,43 +280,6 @@ func checkpointOf(run string, best bool) (string, error) {
 	return filepath.Join(run, b.Checkpoint), trainError(err)
 }
 
-// copiesOf finds, for each query, the first image of the gallery that is the same
-// file, −1 where there is none. Some benchmarks have their queries in the gallery
-// again, under another name.
-func copiesOf(j *job, query, gallery train.Dataset) ([]int32, error) {
-	rows := map[[sha256.Size]byte]int32{}
-	for i := range gallery.Len() {
-		data, err := gallery.Image(j.ctx, i)
-		if err != nil {
-			return nil, err
-		}
-		if sum := sha256.Sum256(data); rows[sum] == 0 {
-			rows[sum] = int32(i) + 1
-		}
-	}
-	self, copies := make([]int32, query.Len()), 0
-	for i := range self {
-		data, err := query.Image(j.ctx, i)
-		if err != nil {
-			return nil, err
-		}
-		if self[i] = rows[sha256.Sum256(data)] - 1; self[i] >= 0 {
-			copies++
-		}
-	}
-	j.say("%d of %d queries are in the gallery themselves, and are left out of their own ranking", copies, len(self))
-	return self, nil
-}
-
-// firstOf returns the first n items of a data set.
-func firstOf(d train.Dataset, n int) train.Dataset {
-	s := &train.Subset{Of: d}
-	for i := range min(n, d.Len()) {
-		s.Rows = append(s.Rows, i)
-	}
-	return s
-}
-
 // choice is the data to evaluate on: what the settings name, or what the run was
 // trained with.
 func (s *evalSettings) choice() (*retrievalData, error) {
@@ -302,7 +287,7 @@ func (s *evalSettings) choice() (*retrievalData, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(s.Run, checkpointsFolder)); run == nil && isMissing(err) {
+	if _, err := os.Stat(filepath.Join(s.Run, history.CheckpointsFolder)); run == nil && isMissing(err) {
 		if _, err := os.Stat(filepath.Join(s.Run, "SHA256SUMS")); isMissing(err) || isShards(s.Run) {
 			return nil, withHint(usagef("%s is neither a run directory nor a checkpoint", s.Run),
 				"hgld runs list lists the runs; images are named with --data")

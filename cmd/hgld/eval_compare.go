@@ -1,33 +1,42 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"hgld/scripts/recipes"
+	"hgld/internal/texttable"
 	"hgld/train"
+	"hgld/train/history"
+	"hgld/train/recipe"
 )
 
 func evalCompareCommand() *cli.Command {
 	return &cli.Command{
 		Name: "compare", Usage: "results side by side, and beside a paper's row", ArgsUsage: "FILE...",
 		Description: "  hgld eval compare a.json b.json                        every metric of both\n" +
+			"  hgld eval compare --resample class a.json b.json       intervals and tests over whole classes\n" +
+			"  hgld eval compare --format latex a.json b.json         a table for a paper\n" +
 			"  hgld eval compare --paper sop/happier eval.json        the columns of the recipe's tables\n" +
 			"  hgld eval compare --paper sop/happier                  the row of the paper alone",
 		Flags: append(commonFlags(), &cli.StringFlag{Name: "paper",
 			Usage: "`RECIPE` whose rows of the tables are quoted (hgld train recipe list)"},
 			&cli.BoolFlag{Name: "other-data",
-				Usage: "with --paper: show results of other data than the paper's as well"}),
+				Usage: "with --paper: show results of other data than the paper's as well"},
+			&cli.StringFlag{Name: "resample", Value: "query",
+				Usage: "what intervals and tests take as one: `UNIT` query, or class with all its queries"},
+			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of intervals and tests"},
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "of the tables: `FORMAT` text, markdown, latex or csv"}),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {
 				return err
 			}
-			return runEvalCompare(j, c.String("paper"), c.Bool("other-data"))
+			o := compareOptions{paper: c.String("paper"), otherData: c.Bool("other-data"),
+				resample: c.String("resample"), seed: c.Uint64("seed"), format: c.String("format")}
+			return runEvalCompare(j, o)
 		},
 	}
 }
@@ -35,19 +44,47 @@ func evalCompareCommand() *cli.Command {
 // comparison is a table of metrics by source, in percent; a number that a source
 // does not have is null. `hgld eval compare --json` prints a list of them.
 type comparison struct {
-	Title   string         `json:"title"`
-	Sources []string       `json:"sources"` // "paper", and the files
-	Rows    []comparedLine `json:"rows"`
+	history.Comparison
+	Pairs []history.Pair `json:"pairs,omitempty"` // of the first file with each other one
 }
 
-type comparedLine struct {
-	Key    string         `json:"key"`
-	Values []train.Number `json:"values"` // one a source
+// compareOptions are the flags of the command.
+type compareOptions struct {
+	paper     string
+	otherData bool
+	resample  string
+	seed      uint64
+	format    string
 }
 
-func runEvalCompare(j *job, paper string, otherData bool) error {
-	if len(j.args) == 0 && paper == "" {
+func (o compareOptions) check(files int) error {
+	if files == 0 && o.paper == "" {
 		return usagef("name the results of `hgld eval run`, or a paper's row by --paper")
+	}
+	if _, known := units[o.resample]; !known {
+		return usagef("--resample is %.80q, want query or class", o.resample)
+	}
+	if err := texttable.CheckFormat(o.format); err != nil {
+		return withCode(exitUsage, fmt.Errorf("--format: %w", err))
+	}
+	return nil
+}
+
+// pairs compares the results query by query. Where one lacks the values of its queries it
+// says so, and compares nothing.
+func (o compareOptions) pairs(j *job, files []string, results []*train.Result) ([]history.Pair, error) {
+	pairs, err := history.Pairs(files, results, train.NewIntervals(units[o.resample], o.seed))
+	if errors.As(err, new(train.NoPerQueryError)) {
+		j.say("the differences are not tested, as not all files have the values of single queries: " +
+			"hgld eval run --per-query keeps them")
+		return nil, nil
+	}
+	return pairs, withCode(exitUsage, err)
+}
+
+func runEvalCompare(j *job, o compareOptions) error {
+	if err := o.check(len(j.args)); err != nil {
+		return err
 	}
 	var results []*train.Result
 	for _, path := range j.args {
@@ -57,16 +94,28 @@ func runEvalCompare(j *job, paper string, otherData bool) error {
 		}
 		results = append(results, r)
 	}
-	files := columnNames(j.args)
+	files := history.ShortNames(j.args)
 	var tables []comparison
-	if paper == "" {
-		tables = []comparison{compareResults(files, results)}
-	} else {
+	if o.paper == "" {
+		t := comparison{Comparison: history.Compare(files, results)}
 		var err error
-		if err = fitsPaper(j, paper, results, otherData); err != nil {
+		if t.Pairs, err = o.pairs(j, files, results); err != nil {
 			return err
 		}
-		if tables, err = comparePaper(paper, files, results); err != nil {
+		tables = []comparison{t}
+	} else {
+		r, err := recipe.Get(o.paper)
+		if err != nil {
+			return withCode(exitUsage, err)
+		}
+		if err := fitsPaper(j, &r, results, o.otherData); err != nil {
+			return err
+		}
+		list, err := recipe.ComparePaper(r, files, results)
+		for _, t := range list {
+			tables = append(tables, comparison{Comparison: t})
+		}
+		if err != nil {
 			return withCode(exitUsage, err)
 		}
 	}
@@ -77,59 +126,18 @@ func runEvalCompare(j *job, paper string, otherData bool) error {
 		if i > 0 {
 			j.print("\n")
 		}
-		printSideBySide(j, t)
+		if err := printSideBySide(j, t, o.format); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// columnNames are the names of files without folder and extension, and with as many
-// folders as it takes to tell all of them apart.
-func columnNames(paths []string) []string {
-	names := make([]string, len(paths))
-	for folders := 0; ; folders++ {
-		whole := true
-		for i, path := range paths {
-			parts := strings.Split(filepath.ToSlash(strings.TrimSuffix(path, ".json")), "/")
-			from := max(0, len(parts)-1-folders)
-			names[i], whole = strings.Join(parts[from:], "/"), whole && from == 0
-		}
-		if different := slices.Compact(slices.Sorted(slices.Values(names))); whole || len(different) == len(names) {
-			return names
-		}
-	}
-}
-
-// compareResults has every metric that one of the results has.
-func compareResults(files []string, results []*train.Result) comparison {
-	t := comparison{Sources: files}
-	var keys []string
-	for _, r := range results {
-		for _, v := range r.Values {
-			if !slices.Contains(keys, v.Key) {
-				keys = append(keys, v.Key)
-			}
-		}
-	}
-	for _, key := range keys {
-		line := comparedLine{Key: key}
-		for _, r := range results {
-			line.Values = append(line.Values, measured(r, key))
-		}
-		t.Rows = append(t.Rows, line)
-	}
-	return t
-}
-
 // fitsPaper refuses results of other data than the recipe's, as far as their levels
 // and queries tell; where they are allowed it says so.
-func fitsPaper(j *job, name string, results []*train.Result, otherData bool) error {
-	r, err := recipes.Get(name)
-	if err != nil {
-		return withCode(exitUsage, err)
-	}
+func fitsPaper(j *job, r *recipe.Recipe, results []*train.Result, otherData bool) error {
 	for i, result := range results {
-		levels := len(result.Levels)
-		if levels == len(r.Classes) && (r.Queries == 0 || r.Queries == result.Queries) {
+		if r.Fits(result) {
 			continue
 		}
 		queries := ""
@@ -137,7 +145,7 @@ func fitsPaper(j *job, name string, results []*train.Result, otherData bool) err
 			queries = fmt.Sprintf(" and %d queries", r.Queries)
 		}
 		err := usagef("%s was measured on %d queries of %d levels (%s), and %s is of data with %d levels%s: %s",
-			j.args[i], result.Queries, levels, strings.Join(result.Levels, ", "), name, len(r.Classes), queries, r.Data)
+			j.args[i], result.Queries, len(result.Levels), strings.Join(result.Levels, ", "), r.Name, len(r.Classes), queries, r.Data)
 		if !otherData {
 			return withHint(err, "name a result of that data; --other-data shows this one all the same")
 		}
@@ -146,54 +154,34 @@ func fitsPaper(j *job, name string, results []*train.Result, otherData bool) err
 	return nil
 }
 
-// comparePaper has the columns of each table that the recipe stands in.
-func comparePaper(name string, files []string, results []*train.Result) ([]comparison, error) {
-	r, err := recipes.Get(name)
-	if err != nil {
-		return nil, err
+func printSideBySide(j *job, t comparison, format string) error {
+	if format == "csv" && len(t.Pairs) > 0 {
+		return history.PairsTable(t.Pairs).Write(j.stdout, format)
 	}
-	published, err := recipes.Published()
-	if err != nil {
-		return nil, err
-	}
-	var list []comparison
-	for _, place := range r.Rows {
-		table, numbers, err := published.Find(place)
-		if err != nil {
-			return nil, err
-		}
-		t := comparison{Title: published.Papers[table.Paper] + ", table " + place.Table + ", " + place.Method + " on " + place.Part + " (quoted)",
-			Sources: append([]string{"paper"}, files...)}
-		for _, n := range numbers {
-			line := comparedLine{Key: n.Key, Values: []train.Number{train.Number(n.Value)}}
-			for _, r := range results {
-				line.Values = append(line.Values, measured(r, n.Key))
-			}
-			t.Rows = append(t.Rows, line)
-		}
-		list = append(list, t)
-	}
-	return list, nil
-}
-
-func printSideBySide(j *job, t comparison) {
-	if t.Title != "" {
-		j.print("%s\n", t.Title)
-	}
-	j.print("%-16s", "%")
-	for _, s := range t.Sources {
-		j.print(" %*s", max(8, len([]rune(s))), s)
-	}
-	j.print("\n")
+	c := texttable.Table{Title: t.Title, Head: append([]string{"%"}, t.Sources...)}
 	for _, line := range t.Rows {
-		j.print("%-16s", line.Key)
+		row := []string{line.Key}
 		for i, v := range line.Values {
 			places := 2
 			if t.Sources[i] == "paper" {
 				places = 1
 			}
-			j.print(" %*s", max(8, len([]rune(t.Sources[i]))), decimals(v, places, "–"))
+			cell := decimals(v, places, "–")
+			if format != "csv" && i < len(line.Intervals) && line.Intervals[i] != nil {
+				cell += " ±" + decimals(100*line.Intervals[i].Half(), places, "–")
+			}
+			row = append(row, cell)
 		}
-		j.print("\n")
+		c.Rows = append(c.Rows, row)
 	}
+	if err := c.Write(j.stdout, format); err != nil {
+		return err
+	}
+	for _, p := range t.Pairs {
+		j.print("\n")
+		if err := p.Table().Write(j.stdout, format); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -2,14 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/train/history"
 )
 
 func TestCompareQuotesThePaperBesideTheResults(t *testing.T) {
@@ -31,7 +32,7 @@ func TestCompareQuotesThePaperBesideTheResults(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 	_, out, _ = run(t, "eval", "compare", "--json", "--paper", "sop/happier")
-	var tables []comparison
+	var tables []history.Comparison
 	if err := json.Unmarshal([]byte(out), &tables); err != nil || len(tables) == 0 || len(tables[0].Rows[0].Values) != 1 {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -59,19 +60,6 @@ func TestPaperIsComparedWithItsOwnData(t *testing.T) {
 		code, out, errs = run(t, "eval", "compare", "--other-data", "--paper", "sop/happier", name)
 		if code != 0 || !strings.Contains(out, "50.00") || !strings.Contains(errs, "was measured on") {
 			t.Errorf("%s: exit code %d\n%s%s", name, code, out, errs)
-		}
-	}
-}
-
-func TestColumnsOfEqualNamesAreToldApartByFolders(t *testing.T) {
-	for _, c := range [][2][]string{
-		{{"a.json", "b.json"}, {"a", "b"}},
-		{{"runs/a/eval.json", "runs/b/eval.json"}, {"a/eval", "b/eval"}},
-		{{"x/a/eval.json", "y/a/eval.json", "eval.json"}, {"x/a/eval", "y/a/eval", "eval"}},
-		{{"e.json", "e.json"}, {"e", "e"}},
-	} {
-		if got := columnNames(c[0]); !slices.Equal(got, c[1]) {
-			t.Errorf("%v: %v, want %v", c[0], got, c[1])
 		}
 	}
 }
@@ -131,6 +119,83 @@ func TestRevisitedTakesJunkOutOfTheRanking(t *testing.T) {
 		revisitedFiles(t, truth)
 		if code, _, errs := run(t, args...); code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d\n%s", truth, code, errs)
+		}
+	}
+}
+
+// writeResult writes a result of AP with the values of queries a, b, c …
+func writeResult(t *testing.T, name string, values ...float64) {
+	t.Helper()
+	var ids, numbers []string
+	sum := 0.0
+	for q, v := range values {
+		ids, numbers = append(ids, fmt.Sprintf("%q", string(rune('a'+q)))), append(numbers, fmt.Sprint(v))
+		sum += v
+	}
+	text := fmt.Sprintf(`{"hgld_eval":1,"queries":%d,"levels":["x"],"metrics":[{"key":"AP_level0","mean":%v}],"overall":{},`+
+		`"per_query":{"ids":[%s],"class":[0,0,1,1,2,2,3,3],"values":{"AP_level0":[%s]}}}`, len(values), sum/float64(len(values)),
+		strings.Join(ids, ","), strings.Join(numbers, ","))
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// All eight queries gain: of 256 choices of signs 2 are as far from 0. Of classes there
+// are four, and 2 of 16.
+func TestCompareTestsTheDifferences(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeResult(t, "a.json", 0.1, 0.1, 0.2, 0.2, 0.3, 0.3, 0.4, 0.4)
+	writeResult(t, "b_1.json", 0.2, 0.3, 0.3, 0.4, 0.4, 0.5, 0.5, 0.6)
+	code, out, errs := run(t, "eval", "compare", "a.json", "b_1.json")
+	for _, want := range []string{"b_1 − a\n", "AP_level0            +15.00 +10.00 to +17.50   0.0078   0.0078        *\n",
+		"8 queries paired by id\n"} {
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, want %q in\n%s%s", code, want, out, errs)
+		}
+	}
+	code, out, errs = run(t, "eval", "compare", "--resample", "class", "--format", "latex", "a.json", "b_1.json")
+	if code != 0 || !strings.Contains(out, "AP\\_level0 & +15.00 & +15.00 to +15.00 & 0.1250 & 0.1250 &  \\\\\n") ||
+		!strings.Contains(out, "\\% & a & b\\_1 \\\\\n\\midrule") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	code, out, errs = run(t, "eval", "compare", "--format", "csv", "a.json", "b_1.json", "a.json")
+	want := "metric,first,second,mean_first,mean_second,difference,low,high,p,p_holm,queries\n" +
+		"AP_level0,a,b_1,25.0000,40.0000,15.0000,10.0000,17.5000,0.007812,0.015625,8\n" +
+		"AP_level0,a,a,25.0000,25.0000,0.0000,0.0000,0.0000,1.000000,1.000000,8\n"
+	if code != 0 || out != want {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	code, out, errs = run(t, "eval", "compare", "--format", "markdown", "a.json", "b_1.json")
+	if code != 0 || !strings.Contains(out, "| AP_level0 | 25.00 | 40.00 |\n") || !strings.Contains(out, "|---|---:|---:|\n") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+}
+
+func TestCompareSaysWhyItTestsNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeResult(t, "a.json", 0.1, 0.1)
+	writeResult(t, "other.json", 0.1, 0.1, 0.1)
+	text := `{"hgld_eval":1,"queries":2,"levels":["x"],"metrics":[{"key":"AP_level0","mean":0.5}],"overall":{}}`
+	if err := os.WriteFile("bare.json", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := run(t, "eval", "compare", "a.json", "bare.json"); code != 0 || !strings.Contains(errs, "--per-query") ||
+		strings.Contains(out, "−") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	for want, args := range map[string][]string{
+		`--resample is "row"`:                {"--resample", "row", "a.json"},
+		`unknown format "tex": did you mean`: {"--format", "tex", "a.json"},
+		"1 of other left out":                nil,
+	} {
+		if args == nil {
+			if code, out, _ := run(t, "eval", "compare", "a.json", "other.json"); code != 0 || !strings.Contains(out, want) {
+				t.Errorf("exit code %d\n%s", code, out)
+			}
+			continue
+		}
+		if code, _, errs := run(t, append([]string{"eval", "compare"}, args...)...); code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit code %d\n%s", args, code, errs)
 		}
 	}
 }

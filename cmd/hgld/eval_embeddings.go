@@ -11,11 +11,11 @@ import (
 	"hgld/train"
 	"hgld/train/device"
 	"hgld/train/embeddings"
-	"hgld/train/metric"
+	"hgld/train/evaluation"
 )
 
 // evalEmbeddings measures vectors from files.
-func evalEmbeddings(j *job, s *evalSettings, set metric.Set, ties metric.Ties) (*train.Result, error) {
+func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, error) {
 	s.Labels, s.GalleryLabels = embeddings.Beside(s.Labels, s.Embeddings), embeddings.Beside(s.GalleryLabels, s.GalleryEmbeddings)
 	if s.Labels == "" {
 		return nil, usagef("--embeddings needs --labels, one row for each vector")
@@ -28,7 +28,8 @@ func evalEmbeddings(j *job, s *evalSettings, set metric.Set, ties metric.Ties) (
 		return nil, err
 	}
 	classes := &embeddings.Classes{}
-	e := &train.Evaluation{Metrics: set, Ties: ties, Threads: s.Threads, PerQuery: s.PerQuery}
+	e := &train.Evaluation{Metrics: o.Metrics, Ties: o.Ties, Threads: s.Threads, PerQuery: o.PerQuery, Mean: o.Mean,
+		Intervals: o.Intervals, Gap: o.Gap, GapSeed: o.GapSeed}
 	if e.Query, err = j.side(b, classes, s.Embeddings, s.Labels, s.Unit); err != nil {
 		return nil, err
 	}
@@ -50,21 +51,21 @@ func evalEmbeddings(j *job, s *evalSettings, set metric.Set, ties metric.Ties) (
 	p := j.progress("rank", len(e.Query.Labels))
 	defer p.end()
 	e.Progress = func(done, _ int) { p.set(done, "") }
-	outputs, err := s.outputs(j, e.Levels, vectorItems{&e.Query}, vectorItems{&e.Gallery}, e.Self != nil, nil, classes.Names)
+	outputs, err := s.outputs(j, e.Levels, evaluation.Rows{Side: &e.Query}, evaluation.Rows{Side: &e.Gallery}, e.Self != nil, nil, classes.Names)
 	if err != nil {
 		return nil, err
 	}
-	e.Look = outputs.look()
+	e.Look = outputs.Look()
 	of, err := s.filesMeasured()
 	if err != nil {
-		return nil, errors.Join(err, outputs.finish(j.ctx, nil, err))
+		return nil, errors.Join(err, outputs.Finish(j.ctx, nil, err))
 	}
 	r, err := train.Evaluate(j.ctx, b, e)
 	if err == nil {
 		r.Of = of
 		sayWithoutPositives(j, r)
 	}
-	return r, outputs.finish(j.ctx, r, err)
+	return r, outputs.Finish(j.ctx, r, err)
 }
 
 // sayWithoutPositives names the levels at which no two items share a class. A table

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/train"
+	"hgld/train/history"
 	"hgld/train/metric"
 )
 
@@ -90,13 +90,9 @@ func readResultFile(path string) (*train.Result, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, evaluationFile) // of a run
 	}
-	data, err := os.ReadFile(path)
+	r, err := history.ReadResult(path)
 	if err != nil {
-		return nil, err
-	}
-	r := new(train.Result)
-	if err := json.Unmarshal(data, r); err != nil {
-		return nil, withCode(exitIntegrity, fmt.Errorf("%s: %w", path, err))
+		return nil, historyError(err)
 	}
 	switch {
 	case r.Version == 0 || len(r.Levels) == 0:

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -37,7 +36,7 @@ func evalRevisitedCommand() *cli.Command {
 					return withHint(usagef("eval revisited needs --%s", name), "hgld eval revisited --help has an example")
 				}
 			}
-			return errors.Join(runEvalRevisited(c, j), j.closeDevices())
+			return errors.Join(runEvalRevisited(c, j), j.Close())
 		},
 	}
 }
@@ -52,11 +51,6 @@ type revisitedRow struct {
 	MP10     train.Number `json:"mP@10"`
 	Skipped  int          `json:"skipped"`
 }
-
-var revisitedProtocols = []struct {
-	name     string
-	protocol metric.Protocol
-}{{"easy", metric.EasyOnly}, {"medium", metric.Medium}, {"hard", metric.HardOnly}}
 
 func runEvalRevisited(c *cli.Context, j *job) error {
 	b, err := j.openDevice(c.Int("threads"))
@@ -81,39 +75,29 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 		}
 	}
 	gallery := len(e.Gallery.Labels)
-	truth, err := readRevisited(c.String("truth"), len(e.Query.Labels), gallery)
+	data, err := os.ReadFile(c.String("truth"))
 	if err != nil {
 		return withCode(exitUsage, err)
 	}
+	truth, err := metric.ParseTruths(data, len(e.Query.Labels), gallery)
+	if err != nil {
+		return withCode(exitUsage, fmt.Errorf("%s: %w", c.String("truth"), err))
+	}
 	j.say("ranking %d gallery items for %d queries", gallery, len(truth))
-	values := make([][4][]float64, len(revisitedProtocols))
+	revisited := metric.NewRevisited(truth)
 	e.Levels, e.Threads = []string{"query"}, c.Int("threads")
 	e.Look = &train.Look{Places: gallery, Ranking: func(q int, rows []int32, _ []float32) error {
-		for i, p := range revisitedProtocols {
-			at := p.protocol.Positions(rows, truth[q])
-			ap, ok := metric.TrapezoidAP(at)
-			if !ok {
-				continue
-			}
-			values[i][0] = append(values[i][0], ap)
-			for k, cut := range []int{1, 5, 10} {
-				share, _ := metric.PrecisionWithin(at, cut)
-				values[i][k+1] = append(values[i][k+1], share)
-			}
-		}
+		revisited.Add(q, rows)
 		return nil
 	}}
 	if _, err := train.Evaluate(j.ctx, b, &e); err != nil {
 		return err
 	}
 	var rows []revisitedRow
-	for i, p := range revisitedProtocols {
-		var mean [4]train.Number
-		for k, list := range values[i] {
-			m, _ := metric.Mean(list)
-			mean[k] = train.Number(100 * m)
-		}
-		rows = append(rows, revisitedRow{p.name, mean[0], mean[1], mean[2], mean[3], len(truth) - len(values[i][0])})
+	for _, m := range revisited.Means() {
+		percent := func(v float64) train.Number { return train.Number(100 * v) }
+		rows = append(rows, revisitedRow{m.Protocol.String(), percent(m.AP), percent(m.Precision[0]),
+			percent(m.Precision[1]), percent(m.Precision[2]), m.Skipped})
 	}
 	if j.json {
 		return writeJSON(j, rows)
@@ -127,44 +111,4 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 		j.print(" %8d\n", r.Skipped)
 	}
 	return nil
-}
-
-// readRevisited reads a list of truths, or an object whose "gnd" it is, and checks
-// its rows.
-func readRevisited(path string, queries, gallery int) ([]metric.Truth, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var list []metric.Truth
-	if err := json.Unmarshal(data, &list); err != nil {
-		var file struct {
-			GND []metric.Truth `json:"gnd"`
-		}
-		if err := json.Unmarshal(data, &file); err != nil || file.GND == nil {
-			return nil, fmt.Errorf(`%s: want [{"easy": [3], "hard": [], "junk": [5]}, …], or that as "gnd" (%v)`, path, err)
-		}
-		list = file.GND
-	}
-	if len(list) != queries {
-		return nil, fmt.Errorf("%s has the truth of %d queries, and there are %d vectors", path, len(list), queries)
-	}
-	for q, t := range list {
-		kind := map[int32]string{}
-		for _, rows := range []struct {
-			name string
-			list []int32
-		}{{"easy", t.Easy}, {"hard", t.Hard}, {"junk", t.Junk}} {
-			for _, r := range rows.list {
-				if r < 0 || int(r) >= gallery {
-					return nil, fmt.Errorf("%s: query %d has %s row %d; want 0 to %d", path, q, rows.name, r, gallery-1)
-				}
-				if kind[r] != "" {
-					return nil, fmt.Errorf("%s: query %d has row %d as %s and as %s", path, q, r, kind[r], rows.name)
-				}
-				kind[r] = rows.name
-			}
-		}
-	}
-	return list, nil
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"hgld/shards"
 	"hgld/train"
@@ -43,6 +45,9 @@ func changedSince(m *train.Model, run string) (string, error) {
 	data, err := settings.Images.open()
 	if isMissing(err) {
 		return "", nil // a model is moved without its images
+	}
+	if errors.As(err, new(syscall.Errno)) { // they could not be read, which says nothing of them
+		return "", err
 	}
 	if err != nil {
 		return fmt.Sprintf("the images of the training cannot be compared with %s: %v", settings.Images.Data, err), nil

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 )
 
 // writeIn makes a file in a folder of the test.
@@ -19,36 +18,14 @@ func writeIn(t *testing.T, dir, name, text string) {
 	}
 }
 
-// printOf is the fingerprint of a path that is there.
+// printOf is the fingerprint of a path that exists.
 func printOf(t *testing.T, path string) string {
 	t.Helper()
-	p, err := fingerprintOf(path)
+	prints, err := fingerprint([]string{path})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
-}
-
-func TestFolderIsKnownByItsContents(t *testing.T) {
-	dir := t.TempDir()
-	writeIn(t, dir, "a/1.jpg", "one")
-	writeIn(t, dir, "a/2.jpg", "two")
-	was := printOf(t, dir)
-	later := time.Now().Add(time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, "a", "1.jpg"), later, later); err != nil {
-		t.Fatal(err)
-	}
-	if printOf(t, dir) != was {
-		t.Error("a copy with other times is another folder")
-	}
-	writeIn(t, dir, "a/1.jpg", "eno")
-	if printOf(t, dir) == was {
-		t.Error("a file of the same size with other contents goes unnoticed")
-	}
-	if err := os.Symlink(filepath.Join(dir, "gone"), filepath.Join(dir, "dangling")); err != nil {
-		return
-	}
-	printOf(t, dir) // a file that vanishes while the folder is read looks like this
+	return prints[path]
 }
 
 func TestRunDirectoryIsKnownByItsCheckpoints(t *testing.T) {
@@ -77,34 +54,23 @@ func TestRunDirectoryIsKnownByItsCheckpoints(t *testing.T) {
 	}
 }
 
-func TestPathThroughAFileIsMissing(t *testing.T) {
-	dir := t.TempDir()
-	writeIn(t, dir, "tags.jsonl", "")
-	path := filepath.Join(dir, "tags.jsonl", "deeper")
-	if list := missing([]string{"", path, dir}); len(list) != 1 || list[0] != path {
-		t.Errorf("missing: %q", list)
-	}
-	if prints, err := fingerprint([]string{path}); err != nil || prints[path] != "" {
-		t.Errorf("fingerprint %q, error %v", prints[path], err)
-	}
-}
-
 func TestImagesBesideTheirTableAreWatched(t *testing.T) {
 	dir := t.TempDir()
-	writeIn(t, dir, "images.csv", "landmark_id,path\n1,photos/a/1.jpg\n2,more/2.jpg\n3,flat.jpg\n4,../up/4.jpg\n5,gone/5.jpg\n6,photos/6.jpg\n")
+	writeIn(t, dir, "images.csv", "landmark_id,path\n1,photos/a/1.jpg\n2,more/2.jpg\n3,flat.jpg\n"+
+		"4,../up/4.jpg\n5,gone/5.jpg\n6,photos/6.jpg\n")
 	writeIn(t, dir, "photos/a/1.jpg", "x")
 	writeIn(t, dir, "more/2.jpg", "x")
 	s := &shardsSettings{Dataset: "csv", Input: filepath.Join(dir, "images.csv")}
-	got := s.imageFolders()
-	if len(got) != 2 || got[0] != filepath.Join(dir, "more") || got[1] != filepath.Join(dir, "photos") {
-		t.Errorf("folders %q, want more and photos", got)
+	got, err := s.imageFolders()
+	if err != nil || len(got) != 2 || got[0] != filepath.Join(dir, "more") || got[1] != filepath.Join(dir, "photos") {
+		t.Errorf("folders %q, want more and photos; error %v", got, err)
 	}
 	s.Columns.Path = "file"
-	if got := s.imageFolders(); got != nil {
+	if got, err := s.imageFolders(); got != nil || err != nil {
 		t.Errorf("folders %q of a table without the column", got)
 	}
 	s.Columns.Path, s.Images = "", "photos.zip"
-	if got := s.imageFolders(); got != nil {
+	if got, err := s.imageFolders(); got != nil || err != nil {
 		t.Errorf("folders %q, and the images are in an archive", got)
 	}
 }

@@ -65,8 +65,8 @@ func commented() (string, error) {
 	var b strings.Builder
 	b.WriteString(commentedHead)
 	for _, s := range sections() {
-		fmt.Fprintf(&b, "\n%s:                # hgld %s\n", s.name, s.command)
-		for _, f := range settings.Fields(s.settings()) {
+		fmt.Fprintf(&b, "\n%s:                # hgld %s\n", s.Name, s.Command)
+		for _, f := range settings.Fields(s.Settings()) {
 			line, err := f.Commented()
 			if err != nil {
 				return "", err

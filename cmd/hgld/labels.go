@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/labels"
 )
@@ -23,23 +24,27 @@ import (
 type labelsSettings struct {
 	Tags       string `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
 	Hierarchy  string `yaml:"hierarchy" path:"in" usage:"hierarchy.json of stage 3"`
-	Out        string `yaml:"out" path:"out" usage:"labels to write, a row a landmark; with {split} in the name, a file for each split: {split}_label_to_hierarchical.csv"`
+	Out        string `yaml:"out" path:"out" usage:"labels to write, one row per landmark; with {split} in the name, one file per split: {split}_label_to_hierarchical.csv"`
 	Form       string `yaml:"form" usage:"layout of the labels: hierarchical (as GLDv2 publishes them), three-column, clusters, category, levels, json"`
 	Blank      bool   `yaml:"blank" usage:"keep landmarks without a label, with empty cells"`
-	Unlabelled string `yaml:"unlabelled" path:"out" usage:"list to write of the landmarks without a label, with the reason; \"\" for none"`
+	Unlabelled string `yaml:"unlabelled" path:"out" usage:"list of landmarks without a label to write, with the reasons; \"\" for none"`
 }
 
-func labelsStage() stage {
-	return newStage("labels", "labels build",
-		labelsSettings{Tags: "tags.jsonl", Hierarchy: "hierarchy.json", Out: "labels.csv", Form: string(labels.HierarchicalForm), Unlabelled: "unlabelled.csv"},
-		func(s *labelsSettings) (in, out []string) {
+func labelsStage() pipeline.StageOf[labelsSettings] {
+	return pipeline.New(pipeline.Spec[labelsSettings]{
+		Name: "labels", Command: "labels build",
+		Defaults: labelsSettings{Tags: "tags.jsonl", Hierarchy: "hierarchy.json", Out: "labels.csv",
+			Form: string(labels.HierarchicalForm), Unlabelled: "unlabelled.csv"},
+		Files: func(s *labelsSettings) (in, out []string) {
 			out = labelFiles(s.Out)
 			if s.Unlabelled != "" {
 				out = append(out, s.Unlabelled)
 			}
 			return []string{s.Tags, s.Hierarchy}, out
 		},
-		runLabelsBuild, (*labelsSettings).check)
+		Run:    onJob(runLabelsBuild),
+		Checks: []func(*labelsSettings) error{(*labelsSettings).check},
+	})
 }
 
 func labelsCommand() *cli.Command {
@@ -48,7 +53,7 @@ func labelsCommand() *cli.Command {
 			"  hgld labels stats                                   classes, landmarks, and why some have no label\n"+
 			"  hgld labels check --split train labels.csv          is it a tree? are the names sound?\n"+
 			"  hgld labels convert --to levels train_labels.csv    another layout",
-		labelsStage().subcommand("build", "join tags and hierarchy into labels",
+		stageCommand(labelsStage().Stage, "build", "join tags and hierarchy into labels",
 			"  hgld labels build                                 published columns, labelled landmarks only\n"+
 				"  hgld labels build --blank                         all landmarks, empty cells where there is no label\n"+
 				"  hgld labels build --form json --out labels.json   with split, level names and reasons"),
@@ -103,11 +108,11 @@ func runLabelsBuild(j *job, s *labelsSettings) error {
 	return nil
 }
 
-// inSplit stands in the name of the labels for the name of a split.
+// inSplit is the placeholder for a split in the name of the labels.
 const inSplit = "{split}"
 
-// labelFiles lists the files that a name of labels stands for: for one with {split},
-// those of the splits that are there, or the name itself while there is none.
+// labelFiles lists the files that a name of labels stands for. For a name with {split}
+// these are the existing files of the splits, or the name itself if there is none.
 func labelFiles(name string) []string {
 	if !strings.Contains(name, inSplit) {
 		return []string{name}
@@ -115,7 +120,7 @@ func labelFiles(name string) []string {
 	var files []string
 	for _, split := range labels.Splits {
 		path := strings.ReplaceAll(name, inSplit, string(split))
-		if _, err := os.Stat(path); err == nil {
+		if _, err := os.Stat(path); !isMissing(err) { // who reads it meets the error, if it is one
 			files = append(files, path)
 		}
 	}
@@ -125,14 +130,14 @@ func labelFiles(name string) []string {
 	return files
 }
 
-// labelPart is what one file of labels holds.
+// labelPart is the content of one file of labels.
 type labelPart struct {
 	path  string
 	table *labels.Table
 }
 
-// bySplit says which rows go to which file. Files of one split are those that GLDv2
-// publishes: their tags are the scraped ones, byte for byte.
+// bySplit assigns rows to files. Files of one split are in GLDv2's published layout,
+// with the tags as scraped, byte for byte.
 func bySplit(name string, kept *labels.Table) []labelPart {
 	if !strings.Contains(name, inSplit) {
 		return []labelPart{{name, kept}}
@@ -149,7 +154,7 @@ func bySplit(name string, kept *labels.Table) []labelPart {
 	return parts
 }
 
-// writeLabels writes the labels, and the list of what has none where it is wanted.
+// writeLabels writes the labels and, if wanted, the list of landmarks without a label.
 // No file appears before all are complete.
 func writeLabels(s *labelsSettings, form labels.Form, table *labels.Table, parts []labelPart) error {
 	var files []*atomicfile.File
@@ -184,27 +189,26 @@ func writeLabels(s *labelsSettings, form labels.Form, table *labels.Table, parts
 	return nil
 }
 
-// checkLabelsOut refuses outputs that would take the place of each other, or of what
-// is read.
+// checkLabelsOut refuses outputs that would overwrite each other or an input.
 func checkLabelsOut(s *labelsSettings, form labels.Form) error {
 	if s.Out == "" {
 		return usagef("labels build: no name for the labels; want --out labels.csv")
 	}
 	if s.Unlabelled != "" && sameFile(s.Out, s.Unlabelled) {
-		return usagef("labels build: %s is to hold both the labels and what has none; name one of them otherwise", s.Out)
+		return usagef("labels build: %s is named for both the labels and the unlabelled landmarks; use two names", s.Out)
 	}
 	for _, in := range []string{s.Tags, s.Hierarchy} {
 		for _, out := range []string{s.Out, s.Unlabelled} {
 			if out != "" && sameFile(in, out) {
-				return usagef("labels build: %s is read, and would be overwritten; name the output otherwise", in)
+				return usagef("labels build: %s is an input and would be overwritten; choose another output", in)
 			}
 		}
 	}
 	return checkFormInName(s.Out, form)
 }
 
-// sameFile says whether two paths lead to one file, which need not be there yet. One
-// device may serve for several outputs.
+// sameFile reports whether two paths lead to one file, which may not exist yet. A
+// device may be used for several outputs.
 func sameFile(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
@@ -216,28 +220,29 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && absA == absB
 }
 
-// checkFormInName refuses a name that speaks of another form: the ending of a file is
-// what tells a person, and most programs, how to read it.
+// checkFormInName refuses a file name whose ending belongs to another form, because
+// people and programs go by the ending.
 func checkFormInName(path string, form labels.Form) error {
 	ext := strings.ToLower(filepath.Ext(path))
 	if isJSON := form == labels.JSONForm; ext == ".csv" && isJSON || ext == ".json" && !isJSON {
 		want := map[bool]string{true: ".json", false: ".csv"}[isJSON]
-		return withHint(usagef("%s would hold the form %s", path, form), "name the output otherwise: %s", strings.TrimSuffix(path, filepath.Ext(path))+want)
+		return withHint(usagef("%s would contain the form %s", path, form), "choose another name: %s",
+			strings.TrimSuffix(path, filepath.Ext(path))+want)
 	}
 	return nil
 }
 
-// checkSplitInName refuses a name that speaks of another split than the labels are
-// of: a reader would believe it.
+// checkSplitInName refuses a file name that names another split than that of the
+// labels.
 func checkSplitInName(path string, table *labels.Table) error {
 	named := labels.SplitInName(path)
 	if splits := table.Splits(); named != "" && len(splits) > 0 && !slices.Equal(splits, []labels.Split{named}) {
-		return usagef("%s is called a file of split %s, but the labels are of %v; name the output otherwise", path, named, splits)
+		return usagef("%s is named for split %s, but the labels are of %v; choose another name", path, named, splits)
 	}
 	return nil
 }
 
-// buildLabels joins the files of stages 1 and 3 for a command.
+// buildLabels joins the files of stages 1 and 3.
 func buildLabels(j *job, command string, s *labelsSettings) (*labels.Table, error) {
 	j.say("reading %s and %s", s.Tags, s.Hierarchy)
 	records, err := readTags(s.Tags)
@@ -261,8 +266,11 @@ func buildLabels(j *job, command string, s *labelsSettings) (*labels.Table, erro
 			unknown++
 		}
 	}
-	if tagged := slices.ContainsFunc(table.Rows, func(l labels.LandmarkLabel) bool { return l.Labelled() }); unknown > 0 && !tagged {
-		return nil, withHint(fmt.Errorf("%s: %s knows none of the tags in %s", command, s.Hierarchy, s.Tags), "are they of the same project? the level %.80q of the hierarchy has to hold the tags", hierarchy.Levels[0].Name)
+	if tagged := slices.ContainsFunc(table.Rows, func(l labels.LandmarkLabel) bool { return l.Labelled() }); unknown > 0 &&
+		!tagged {
+		return nil, withHint(fmt.Errorf("%s: %s knows none of the tags in %s", command, s.Hierarchy, s.Tags),
+			"do they belong to the same project? the level %.80q of the hierarchy must contain the tags",
+			hierarchy.Levels[0].Name)
 	}
 	if unknown > 0 {
 		j.say("%s with a tag that %s does not know; curate them: hgld curate apply", count(unknown, "landmark"), s.Hierarchy)
@@ -304,12 +312,13 @@ func labelForm(name string) (labels.Form, error) {
 // labelFlags are the flags of the commands that read label files.
 func labelFlags(more ...cli.Flag) []cli.Flag {
 	return append(append(commonFlags(),
-		&cli.StringFlag{Name: "split", Usage: "`SPLIT` of the files, where neither a column nor their names say it: train, index, test, query, gallery, val"},
-		&cli.BoolFlag{Name: "one-id-space", Usage: "the data set numbers its landmarks through all splits (GLDv2 does not)"},
+		&cli.StringFlag{Name: "split", Usage: "`SPLIT` of the files, if neither a column nor their names say it: train, " +
+			"index, test, query, gallery, val"},
+		&cli.BoolFlag{Name: "one-id-space", Usage: "landmark numbers are unique across all splits (in GLDv2 they are not)"},
 	), more...)
 }
 
-// readLabels reads a label file of any form. strict also wants it to be a tree.
+// readLabels reads a label file of any form. With strict it must be a tree.
 func readLabels(c *cli.Context, path string, strict bool) (*labels.Table, error) {
 	split, err := splitFlag(c)
 	if err != nil {
@@ -327,7 +336,7 @@ func readLabels(c *cli.Context, path string, strict bool) (*labels.Table, error)
 	return read(f, path, labels.ReadOptions{Split: split, OneIDSpace: c.Bool("one-id-space")})
 }
 
-// splitFlag is the value of --split, "" where it is not given.
+// splitFlag returns the value of --split, "" if it is not given.
 func splitFlag(c *cli.Context) (labels.Split, error) {
 	name := c.String("split")
 	var known []string
@@ -340,17 +349,16 @@ func splitFlag(c *cli.Context) (labels.Split, error) {
 	return labels.Split(name), nil
 }
 
-// labelHint gives the errors about splits their exit code, and adds the flag that
-// helps.
+// labelHint adds the exit code and the helpful flag to errors about splits.
 func labelHint(err error, path string) error {
 	if unknown := (*labels.SplitUnknownError)(nil); errors.As(err, &unknown) {
-		return withHint(withCode(exitUsage, err), "say it: --split train %s", filepath.Base(path))
+		return withHint(withCode(exitUsage, err), "name it: --split train %s", filepath.Base(path))
 	}
 	if asked := (*labels.SplitAskedError)(nil); errors.As(err, &asked) {
-		return withHint(withCode(exitUsage, err), "leave --split out: the file says it itself")
+		return withHint(withCode(exitUsage, err), "omit --split: the file itself says it")
 	}
 	if wrong := (*labels.SplitError)(nil); errors.As(err, &wrong) {
-		return withHint(withCode(exitUsage, err), "a data set with one id space is declared by --one-id-space; GLDv2 has two")
+		return withHint(withCode(exitUsage, err), "--one-id-space declares a data set with one id space; GLDv2 has two")
 	}
 	return err
 }
@@ -367,7 +375,7 @@ func writeJSON(j *job, v any) error {
 	return err
 }
 
-// printReasons lists why landmarks have no label; limit 0 prints all.
+// printReasons lists why landmarks have no label; limit 0 prints all reasons.
 func printReasons(j *job, list []labels.ReasonStats, limit int) {
 	if len(list) == 0 {
 		return

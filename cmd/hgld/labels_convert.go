@@ -25,12 +25,9 @@ func labelsConvertCommand() *cli.Command {
 }
 
 func runLabelsConvert(c *cli.Context) error {
-	j, err := newJob(c)
+	j, err := jobWith(c, 1, 2, "a file to read and one to write")
 	if err != nil {
 		return err
-	}
-	if len(j.args) < 1 || len(j.args) > 2 {
-		return usagef("labels convert: want FILE and OUT, got %d arguments", len(j.args))
 	}
 	if c.String("to") == "" {
 		return usagef("labels convert: --to FORM is missing; forms: %v", labels.Forms)

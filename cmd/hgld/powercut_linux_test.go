@@ -18,7 +18,7 @@ import (
 )
 
 // hgldIn is a command line of hgld in a folder, as a program of its own.
-func hgldIn(t *testing.T, dir string, args ...string) *exec.Cmd {
+func hgldCut(t *testing.T, dir string, args ...string) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func hgldIn(t *testing.T, dir string, args ...string) *exec.Cmd {
 
 // hgldOut runs hgldIn and returns what it printed.
 func hgldOut(t *testing.T, dir string, args ...string) (string, error) {
-	out, err := hgldIn(t, dir, args...).CombinedOutput()
+	out, err := hgldCut(t, dir, args...).CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("hgld %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
@@ -130,7 +130,7 @@ func TestPowerCutsStopNoProject(t *testing.T) {
 			screen, err := os.Create(filepath.Join(dir, powercut.Acknowledgements))
 			must(err)
 			defer screen.Close()
-			cmd := hgldIn(t, dir, run...)
+			cmd := hgldCut(t, dir, run...)
 			cmd.Stdout = screen
 			powercut.Record(t, cmd, dir).Check(t, func(dir string, cut *powercut.Crash) error {
 				got, err := projectFiles(dir)

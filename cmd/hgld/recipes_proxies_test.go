@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/scripts/recipes"
 	"hgld/train"
 	"hgld/train/loss"
+	"hgld/train/recipe"
 )
 
 // hasProxies reports whether a recipe's loss trains proxies.
-func hasProxies(t *testing.T, r recipes.Recipe, c *train.Config) bool {
+func hasProxies(t *testing.T, r recipe.Recipe, c *train.Config) bool {
 	t.Helper()
 	table, err := loss.Presets.Get("preset", c.Loss.Preset)
 	if err != nil {
@@ -35,7 +35,7 @@ func hasProxies(t *testing.T, r recipes.Recipe, c *train.Config) bool {
 // Proxies are trained as the released configurations have it: DyML's by SGD, those of
 // transformers by AdamW, and by the head's optimizer where they name that.
 func TestRecipesTrainProxiesAsPublished(t *testing.T) {
-	list, err := recipes.All()
+	list, err := recipe.All()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestRecipesTrainProxiesAsPublished(t *testing.T) {
 	}
 	for name, want := range map[string][2]float64{"inat-base/nsm": {2e-5, 4e-4}, "inat-full/nsm": {2e-5, 4e-4},
 		"inat-full/sum-nsm": {2e-5, 4e-4}, "sop/sum-nsm": {10, 0}} {
-		r, err := recipes.Get(name)
+		r, err := recipe.Get(name)
 		if err != nil {
 			t.Fatal(err)
 		}

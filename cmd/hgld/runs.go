@@ -1,24 +1,21 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"time"
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/train"
+	"hgld/train/history"
 )
 
 const runsExamples = "  hgld runs list                          what stands in runs/: state, loss, speed, result\n" +
@@ -31,13 +28,10 @@ func runsCommand() *cli.Command {
 	return group("runs", "look at trainings: list, compare, plot", runsExamples, runsListCommand(), runsCompareCommand(), runsPlotCommand())
 }
 
-// pastRun is a run directory as its files tell of it.
+// pastRun is a run directory with the settings of its training.
 type pastRun struct {
-	Dir      string
+	*history.Run
 	Settings *trainSettings
-	Events   []train.Event
-	Result   *train.Result // of the last evaluation, nil without one
-	Changed  time.Time     // of the last event
 }
 
 // readPastRun reads a run directory.
@@ -53,19 +47,16 @@ func readPastRun(dir string) (*pastRun, error) {
 	if s == nil {
 		return nil, withHint(usagef("%s has no %s: it is no run directory", dir, settingsFile), "hgld runs list lists them")
 	}
-	r := &pastRun{Dir: dir, Settings: s}
-	if r.Events, err = readEventFile(filepath.Join(dir, eventsFile)); err != nil {
-		return nil, err
+	r, err := history.Read(dir)
+	return &pastRun{r, s}, historyError(err)
+}
+
+// historyError gives the errors of damaged files in a run directory their exit code.
+func historyError(err error) error {
+	if errors.As(err, new(*history.FormatError)) {
+		return withCode(exitIntegrity, err)
 	}
-	if info, err := os.Stat(filepath.Join(dir, eventsFile)); err == nil {
-		r.Changed = info.ModTime()
-	}
-	if _, err := os.Stat(filepath.Join(dir, evaluationFile)); err == nil {
-		if r.Result, err = readEvaluation(dir); err != nil {
-			return nil, err
-		}
-	}
-	return r, nil
+	return err
 }
 
 // readPastRuns reads several.
@@ -81,107 +72,20 @@ func readPastRuns(dirs []string) ([]*pastRun, error) {
 	return list, nil
 }
 
-// readEventFile reads a log of events. A half line at the end is what a process
-// was killed over, or is writing.
-func readEventFile(path string) ([]train.Event, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var list []train.Event
-	lines := bufio.NewReader(f)
-	for n := 1; ; n++ {
-		line, err := lines.ReadBytes('\n')
-		if err == io.EOF {
-			return list, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		var e train.Event
-		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, withCode(exitIntegrity, fmt.Errorf("%s:%d: %w", path, n, err))
-		}
-		list = append(list, e)
-	}
-}
-
 // state says how far the run has come.
 func (r *pastRun) state() string {
-	step, last := 0, train.Event{}
-	for _, e := range r.Events {
-		step, last = max(step, e.Step), e
-	}
-	c := r.Settings.Config // a trial comes to its own end before the run's
-	if last.Kind == train.Done && (c.Steps > 0 && step >= c.Steps || c.Steps == 0 && last.Epoch >= c.Epochs) {
+	step, done := r.Progress(&r.Settings.Config)
+	switch steps := r.Settings.Steps; {
+	case done:
 		return "done"
-	}
-	if c.Steps > 0 {
-		return fmt.Sprintf("step %d of %d", step, c.Steps)
+	case steps > 0:
+		return fmt.Sprintf("step %d of %d", step, steps)
 	}
 	return fmt.Sprintf("step %d", step)
 }
 
-// steps are the events of steps.
-func (r *pastRun) steps() []train.Event {
-	return slices.DeleteFunc(slices.Clone(r.Events), func(e train.Event) bool { return e.Kind != train.Stepped })
-}
-
-// loss is the mean over the last tenth of the steps that have one, at least one; NaN
-// without any.
-func (r *pastRun) loss() train.Number {
-	steps := slices.DeleteFunc(r.steps(), func(e train.Event) bool { return e.Loss == nil })
-	sum, n := 0.0, max(1, len(steps)/10)
-	if len(steps) == 0 {
-		return train.Number(math.NaN())
-	}
-	for _, e := range steps[len(steps)-n:] {
-		sum += *e.Loss
-	}
-	return train.Number(sum / float64(n))
-}
-
-// undefined is the number of steps without a loss.
-func (r *pastRun) undefined() (n int) {
-	for _, e := range r.steps() {
-		if e.Loss == nil {
-			n++
-		}
-	}
-	return n
-}
-
-// speed is images a second in training, over all steps but the first, which
-// allocates.
-func (r *pastRun) speed() train.Number {
-	images, seconds := 0, 0.0
-	for i, e := range r.steps() {
-		if i > 0 {
-			images += e.Images
-			seconds += e.Seconds
-		}
-	}
-	if seconds == 0 {
-		return train.Number(math.NaN())
-	}
-	return train.Number(float64(images) / seconds)
-}
-
-// trained is the time of all steps, without evaluations.
-func (r *pastRun) trained() time.Duration {
-	seconds := 0.0
-	for _, e := range r.steps() {
-		seconds += e.Seconds
-	}
-	return time.Duration(seconds * float64(time.Second)).Round(time.Second)
-}
-
 // percentOf is a metric of the last evaluation, in percent.
-func (r *pastRun) percentOf(key string) train.Number { return measured(r.Result, key) }
+func (r *pastRun) percentOf(key string) train.Number { return history.Percent(r.Result, key) }
 
 // runLine is a line of `hgld runs list`.
 type runLine struct {
@@ -210,7 +114,7 @@ func runsListCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			folder := j.project.join("runs")
+			folder := j.project.Join("runs")
 			switch len(j.args) {
 			case 0:
 			case 1:
@@ -248,9 +152,9 @@ func listRuns(j *job, folder string) error {
 		}
 		list = append(list, runLine{
 			On: on, Run: r.Dir, State: r.state(), Backbone: r.Settings.Model.Backbone.Name, LossName: r.Settings.Loss.Name, Seed: r.Settings.Seed,
-			Loss: r.loss(), NoLoss: r.undefined(), Speed: r.speed(), Fine: r.percentOf("R@1_level0"),
+			Loss: r.Loss(), NoLoss: r.WithoutLoss(), Speed: r.Speed(), Fine: r.percentOf("R@1_level0"),
 			HAP:     r.percentOf("H-AP"),
-			Trained: r.trained().Seconds(), Changed: r.Changed,
+			Trained: r.Trained().Seconds(), Changed: r.Changed,
 		})
 	}
 	failed := errors.Join(unread...)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/csv"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,33 +14,31 @@ import (
 	"hgld/internal/registry"
 	"hgld/internal/settings"
 	"hgld/train"
+	"hgld/train/history"
 )
 
 // runGroup is runs that differ in nothing but their seeds, or a single run.
 type runGroup struct {
-	Name    string                `json:"name"`
-	Runs    []string              `json:"runs"`
-	Metrics map[string]meanOfRuns `json:"metrics"`
+	Name    string                    `json:"name"`
+	Runs    []string                  `json:"runs"`
+	Metrics map[string]history.Sample `json:"metrics"`
+
+	// Differences are those from the first group, run by run with the same seeds; the
+	// first group has none.
+	Differences map[string]history.SeedDifference `json:"differences,omitempty"`
 
 	runs []*pastRun
-}
-
-// meanOfRuns is a metric over the runs of a group, in percent. The deviation is
-// that of a sample, with n−1 below; NaN, null in JSON, of a single run.
-type meanOfRuns struct {
-	Mean      train.Number `json:"mean"`
-	Deviation train.Number `json:"deviation"`
-	Count     int          `json:"count"`
 }
 
 func runsCompareCommand() *cli.Command {
 	return &cli.Command{
 		Name: "compare", Usage: "results side by side, and the settings that differ", ArgsUsage: "RUN…",
 		Description: "  hgld runs compare runs/smooth-ap runs/happier\n" +
-			"  hgld runs compare --seeds runs/*        mean ± deviation over runs that differ in their seeds alone\n" +
+			"  hgld runs compare --seeds runs/*        mean ± deviation over runs that differ in their seeds alone,\n" +
+			"                                          and 95 % intervals of the differences, seed by seed\n" +
 			"  hgld runs compare --seeds --metrics R@1_level0,H-AP --format markdown runs/*",
 		Flags: append(commonFlags(),
-			&cli.BoolFlag{Name: "seeds", Usage: "take runs that differ in seed and hold_out_seed alone together"},
+			&cli.BoolFlag{Name: "seeds", Usage: "take runs that differ in seed and hold_out_seed alone together, and compare the groups seed by seed"},
 			&cli.StringSliceFlag{Name: "metrics", Usage: "rows of the table, as `KEYS` of eval.json; without them all"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "of the table: `FORMAT` text, markdown or csv"}),
 		Action: func(c *cli.Context) error {
@@ -62,7 +59,7 @@ func runsCompareCommand() *cli.Command {
 			}
 			groups := groupRuns(runs, c.Bool("seeds"))
 			keys := listOf(c, "metrics")
-			all := keysOfRuns(runs)
+			all := history.Keys(resultsOf(runs))
 			for _, key := range keys {
 				if !slices.Contains(all, key) {
 					return withCode(exitUsage, fmt.Errorf("--metrics: %w", registry.Unknown("metric", key, all)))
@@ -74,6 +71,9 @@ func runsCompareCommand() *cli.Command {
 			sayMixture(j, runs)
 			for _, g := range groups {
 				g.measure(keys)
+			}
+			if c.Bool("seeds") {
+				subtractFirst(groups, keys)
 			}
 			if j.json {
 				return writeJSON(j, groups)
@@ -92,7 +92,7 @@ func groupRuns(runs []*pastRun, seeds bool) []*runGroup {
 			at = slices.IndexFunc(groups, func(g *runGroup) bool { return len(otherSettings(g.runs[0], r, true)) == 0 })
 		}
 		if at < 0 {
-			groups = append(groups, &runGroup{Name: filepath.Base(r.Dir), Metrics: map[string]meanOfRuns{}})
+			groups = append(groups, &runGroup{Name: filepath.Base(r.Dir), Metrics: map[string]history.Sample{}})
 			at = len(groups) - 1
 		}
 		groups[at].runs = append(groups[at].runs, r)
@@ -146,56 +146,27 @@ func otherSettings(a, b *pastRun, butSeeds bool) [][3]string {
 	return list
 }
 
-// keysOfRuns lists the metrics that any of the runs has, in the order of the first.
-func keysOfRuns(runs []*pastRun) []string {
-	var keys []string
+// resultsOf lists the last evaluations of runs; nil stands for none.
+func resultsOf(runs []*pastRun) (list []*train.Result) {
 	for _, r := range runs {
-		if r.Result == nil {
-			continue
-		}
-		for _, v := range r.Result.Values {
-			if !slices.Contains(keys, v.Key) {
-				keys = append(keys, v.Key)
-			}
-		}
+		list = append(list, r.Result)
 	}
-	return keys
+	return list
 }
 
 // measure fills the metrics of a group.
 func (g *runGroup) measure(keys []string) {
 	for _, key := range keys {
-		var values []float64
+		var values []train.Number
 		for _, r := range g.runs {
-			if v := float64(r.percentOf(key)); !math.IsNaN(v) {
-				values = append(values, v)
-			}
+			values = append(values, r.percentOf(key))
 		}
-		g.Metrics[key] = sampleOf(values)
+		g.Metrics[key] = history.SampleOf(values)
 	}
 }
 
-// sampleOf is the mean and the deviation of a sample.
-func sampleOf(values []float64) meanOfRuns {
-	nan := train.Number(math.NaN())
-	m := meanOfRuns{Mean: nan, Deviation: nan, Count: len(values)}
-	if len(values) == 0 {
-		return m
-	}
-	mean, square := 0.0, 0.0
-	for i, v := range values {
-		d := v - mean
-		mean += d / float64(i+1)
-		square += d * (v - mean)
-	}
-	m.Mean = train.Number(mean)
-	if len(values) > 1 {
-		m.Deviation = train.Number(math.Sqrt(square / float64(len(values)-1)))
-	}
-	return m
-}
-
-func (m meanOfRuns) String() string {
+// sampleText prints a mean, and its deviation if there are several values.
+func sampleText(m history.Sample) string {
 	s := decimals(m.Mean, 2, "–")
 	if m.Count > 1 {
 		s += " ± " + decimals(m.Deviation, 2, "–")
@@ -223,12 +194,15 @@ func writeGroupsText(j *job, groups []*runGroup, keys []string) error {
 	for _, k := range keys {
 		j.print("%-*s", first, k)
 		for i, g := range groups {
-			j.print("  %*s", width[i], g.Metrics[k])
+			j.print("  %*s", width[i], sampleText(g.Metrics[k]))
 		}
 		j.print("\n")
 	}
 	if len(groups) == 1 && len(groups[0].runs) > 1 {
 		j.print("\nmean ± deviation over %d runs\n", len(groups[0].runs))
+	}
+	if err := writeDifferences(j, groups, keys, "text"); err != nil {
+		return err
 	}
 	for _, g := range groups[1:] {
 		j.print("\n%s\n", g.Name)
@@ -244,28 +218,71 @@ func writeGroupsMarkdown(j *job, groups []*runGroup, keys []string) error {
 	for _, g := range groups {
 		cells := []string{g.Name, strconv.Itoa(len(g.runs))}
 		for _, k := range keys {
-			cells = append(cells, g.Metrics[k].String())
+			cells = append(cells, sampleText(g.Metrics[k]))
 		}
 		j.print("| %s |\n", strings.Join(cells, " | "))
 	}
-	return nil
+	return writeDifferences(j, groups, keys, "markdown")
 }
 
 // writeGroupsCSV writes one line for each group and metric, so that a script finds
-// them by name.
+// them by name. The columns from difference on are of --seeds: see history.SeedDifference.
 func writeGroupsCSV(j *job, groups []*runGroup, keys []string) error {
 	w := csv.NewWriter(j.stdout)
-	if err := w.Write([]string{"run", "metric", "mean", "deviation", "count"}); err != nil {
+	if err := w.Write([]string{"run", "metric", "mean", "deviation", "count",
+		"difference", "low", "high", "p", "pairs", "verdict"}); err != nil {
 		return err
 	}
 	for _, g := range groups {
 		for _, k := range keys {
 			m := g.Metrics[k]
-			if err := w.Write([]string{g.Name, k, decimals(m.Mean, 4, ""), decimals(m.Deviation, 4, ""), fmt.Sprint(m.Count)}); err != nil {
+			row := []string{g.Name, k, decimals(m.Mean, 4, ""), decimals(m.Deviation, 4, ""), fmt.Sprint(m.Count)}
+			if err := w.Write(append(row, g.Differences[k].Fields()...)); err != nil {
 				return err
 			}
 		}
 	}
 	w.Flush()
 	return w.Error()
+}
+
+// seeds is what the runs of two groups are paired by.
+func (r *pastRun) seeds() (seeds [2]string) {
+	for _, f := range settings.Fields(r.Settings) {
+		if i := slices.Index([]string{"seed", "hold_out_seed"}, f.Key()); i >= 0 {
+			seeds[i] = settings.Text(f.Value)
+		}
+	}
+	return seeds
+}
+
+// subtractFirst compares every other group with the first.
+func subtractFirst(groups []*runGroup, keys []string) {
+	bySeeds := func(g *runGroup, key string) map[[2]string]train.Number {
+		values := map[[2]string]train.Number{}
+		for _, r := range g.runs {
+			values[r.seeds()] = r.percentOf(key)
+		}
+		return values
+	}
+	for _, g := range groups[1:] {
+		g.Differences = map[string]history.SeedDifference{}
+		for _, key := range keys {
+			g.Differences[key] = history.Subtract(bySeeds(g, key), bySeeds(groups[0], key))
+		}
+	}
+}
+
+// writeDifferences writes a table for each group that was compared with the first.
+func writeDifferences(j *job, groups []*runGroup, keys []string, format string) error {
+	for _, g := range groups[1:] {
+		if g.Differences == nil {
+			continue
+		}
+		j.print("\n")
+		if err := history.SeedTable(g.Name, groups[0].Name, keys, g.Differences).Write(j.stdout, format); err != nil {
+			return err
+		}
+	}
+	return nil
 }

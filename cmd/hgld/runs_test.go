@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"hgld/train"
+	"hgld/train/history"
 )
 
 // pastRunFiles writes a run directory of three steps and an evaluation.
@@ -18,7 +20,7 @@ func pastRunFiles(t *testing.T, dir string, seed uint64, loss string, hap float6
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s := trainStage().settings().(*trainSettings)
+	s := trainStage().Defaults()
 	s.Out, s.Seed, s.Loss.Name, s.Steps = dir, seed, loss, 3
 	if _, err := writeRunSettings(s); err != nil {
 		t.Fatal(err)
@@ -26,7 +28,7 @@ func pastRunFiles(t *testing.T, dir string, seed uint64, loss string, hap float6
 	result := &train.Result{On: "test", Values: []train.Value{
 		{Key: "R@1_level0", Mean: train.Number(hap + 0.1)}, {Key: "H-AP", Mean: train.Number(hap)},
 	}}
-	if err := saveJSON(filepath.Join(dir, evaluationFile), result); err != nil {
+	if err := history.WriteJSON(filepath.Join(dir, evaluationFile), result); err != nil {
 		t.Fatal(err)
 	}
 	var lines strings.Builder
@@ -45,7 +47,7 @@ func pastRunFiles(t *testing.T, dir string, seed uint64, loss string, hap float6
 		lines.Write(append(line, '\n'))
 	}
 	lines.WriteString(`{"event":"st`) // what a killed process leaves
-	if err := os.WriteFile(filepath.Join(dir, eventsFile), []byte(lines.String()), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, history.EventsFile), []byte(lines.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -77,7 +79,8 @@ func TestRunsListReadsARunBehindAHalfLine(t *testing.T) {
 }
 
 func TestStateTellsHowFarARunHasCome(t *testing.T) {
-	r := &pastRun{Settings: trainStage().settings().(*trainSettings), Events: []train.Event{{Kind: train.Stepped, Step: 3}, {Kind: train.Done, Step: 3}}}
+	r := &pastRun{&history.Run{Events: []train.Event{{Kind: train.Stepped, Step: 3}, {Kind: train.Done, Step: 3}}},
+		trainStage().Defaults()}
 	for steps, want := range map[int]string{3: "done", 9: "step 3 of 9", 0: "step 3"} {
 		if r.Settings.Steps = steps; r.state() != want {
 			t.Errorf("%d steps: %s, want %s", steps, r.state(), want)
@@ -88,7 +91,7 @@ func TestStateTellsHowFarARunHasCome(t *testing.T) {
 // A run that cannot be read hides none of the others.
 func TestRunsListShowsTheRunsBesideADamagedOne(t *testing.T) {
 	threeRuns(t)
-	events := filepath.Join("runs", "happier-seed2", eventsFile)
+	events := filepath.Join("runs", "happier-seed2", history.EventsFile)
 	if err := os.WriteFile(events, []byte("{bad\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -101,9 +104,10 @@ func TestRunsListShowsTheRunsBesideADamagedOne(t *testing.T) {
 func TestRunsCompareTakesSeedsTogether(t *testing.T) {
 	threeRuns(t)
 	code, out, errs := run(t, "runs", "compare", "--seeds", "--format", "csv", "runs/happier-seed1", "runs/happier-seed2", "runs/smooth-ap-seed1")
-	want := "run,metric,mean,deviation,count\n" +
-		"happier,R@1_level0,65.0000,7.0711,2\nhappier,H-AP,55.0000,7.0711,2\n" + // the deviation of a sample: 10/√2
-		"smooth-ap-seed1,R@1_level0,50.0000,,1\nsmooth-ap-seed1,H-AP,40.0000,,1\n"
+	want := "run,metric,mean,deviation,count,difference,low,high,p,pairs,verdict\n" +
+		"happier,R@1_level0,65.0000,7.0711,2,,,,,,\nhappier,H-AP,55.0000,7.0711,2,,,,,,\n" + // the deviation of a sample: 10/√2
+		"smooth-ap-seed1,R@1_level0,50.0000,,1,-10.0000,,,,1,undecided\n" + // one seed in common decides nothing
+		"smooth-ap-seed1,H-AP,40.0000,,1,-10.0000,,,,1,undecided\n"
 	if code != 0 || out != want {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
@@ -113,12 +117,27 @@ func TestRunsCompareTakesSeedsTogether(t *testing.T) {
 	}
 }
 
-func TestSampleOfOneHasNoDeviation(t *testing.T) {
-	if m := sampleOf([]float64{3}); m.Mean != 3 || !math.IsNaN(float64(m.Deviation)) || m.String() != "3.00" {
-		t.Errorf("%+v", m)
+// The differences are 10, 20 and 18, of mean 16 and deviation √28; t of 2 degrees at 97.5 %
+// is 4.30265, so that the interval is 16 ± 13.145. One of 10, 20 and 3 holds 0.
+func TestRunsCompareJudgesBySeeds(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for seed, v := range map[uint64][3]float64{1: {0.5, 0.4, 0.5}, 2: {0.6, 0.4, 0.4}, 3: {0.58, 0.4, 0.43}, 4: {0.9, 0.9, 0.8}} {
+		if seed < 4 { // the first group lacks a seed
+			pastRunFiles(t, fmt.Sprintf("runs/low-seed%d", seed), seed, "smooth-ap", v[1])
+		}
+		pastRunFiles(t, fmt.Sprintf("runs/high-seed%d", seed), seed, "happier", v[0])
 	}
-	if m := sampleOf(nil); m.String() != "–" {
-		t.Errorf("%v", m)
+	args := []string{"runs", "compare", "--seeds", "--metrics", "H-AP"}
+	for _, name := range []string{"low", "high"} {
+		for seed := 1; seed < 4; seed++ {
+			args = append(args, fmt.Sprintf("runs/%s-seed%d", name, seed))
+		}
+	}
+	args = append(args, "runs/high-seed4")
+	code, out, errs := run(t, args...)
+	if code != 0 || !strings.Contains(out, "high − low, seed by seed\n") ||
+		!strings.Contains(out, "H-AP                 +16.00 +2.86 to +29.14   0.0346        3   higher\n") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 }
 
@@ -171,30 +190,6 @@ func TestRunsPlotGivesItsPointsAsJSON(t *testing.T) {
 	}
 	if drawn.File != "loss.svg" || len(drawn.Curves) != 1 || len(drawn.Curves[0].Points) == 0 || drawn.Curves[0].Points[0][0] != 1 {
 		t.Errorf("%+v", drawn)
-	}
-}
-
-func TestNiceTicksAreRoundNumbers(t *testing.T) {
-	var labels []string
-	for _, tick := range (niceTicks{}).Ticks(0.03, 1.17) {
-		labels = append(labels, tick.Label)
-	}
-	if got := strings.Join(labels, " "); got != "0.2 0.4 0.6 0.8 1" {
-		t.Errorf("%s", got)
-	}
-}
-
-func TestLogTicksHaveLabelsWithinADecade(t *testing.T) {
-	for want, ends := range map[string][2]float64{"0.9 1 1.1 1.2 1.3 1.4 1.5": {0.85, 1.55}, "0.01 0.1": {0.004, 0.3}} {
-		var labels []string
-		for _, tick := range (logTicks{}).Ticks(ends[0], ends[1]) {
-			if tick.Label != "" {
-				labels = append(labels, tick.Label)
-			}
-		}
-		if got := strings.Join(labels, " "); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/pipeline"
 	"hgld/scrape"
 )
 
@@ -40,29 +41,37 @@ const crawlGC = 25
 const drain = 10 * time.Second
 
 // scrapeStageOf is the stage with one of its two ways to work.
-func scrapeStageOf(run func(*job, *scrapeSettings) error) stage {
-	return newStage("scrape", "scrape run",
-		scrapeSettings{Categories: fileList{"categories.csv"}, Out: "tags.jsonl", Changes: "changes.jsonl", State: "scrape", Source: scrapeSources[0].Name,
-			BaseURL: "https://commons.wikimedia.org", WikidataURL: "https://www.wikidata.org", Policy: scrape.Policies[0].Name},
-		func(s *scrapeSettings) (in, out []string) { return s.Categories, []string{s.Out} }, run, (*scrapeSettings).check)
+func scrapeStageOf(run func(*job, *scrapeSettings) error) pipeline.StageOf[scrapeSettings] {
+	return pipeline.New(pipeline.Spec[scrapeSettings]{
+		Name: "scrape", Command: "scrape run",
+		Defaults: scrapeSettings{Categories: fileList{"categories.csv"}, Out: "tags.jsonl", Changes: "changes.jsonl",
+			State: "scrape", Source: scrapeSources[0].Name, Policy: scrape.Policies[0].Name,
+			BaseURL: "https://commons.wikimedia.org", WikidataURL: "https://www.wikidata.org"},
+		Files:  func(s *scrapeSettings) (in, out []string) { return s.Categories, []string{s.Out} },
+		Run:    onJob(run),
+		Checks: []func(*scrapeSettings) error{(*scrapeSettings).check},
+	})
 }
 
-func scrapeStage() stage { return scrapeStageOf(runScrape) }
+func scrapeStage() pipeline.StageOf[scrapeSettings] { return scrapeStageOf(runScrape) }
 
 func scrapeCommand() *cli.Command {
 	const examples = "  hgld scrape run --contact you@university.edu      ask Commons for the tag of every landmark\n" +
 		"  hgld scrape run --source api --contact …          the same through the APIs: an hour for GLDv2, not a day\n" +
 		"  hgld scrape run --dry-run                         how many requests, and how long they take\n" +
 		"  hgld scrape run --reparse --policy drop-multi     the same pages again, without a network"
-	run := scrapeStage().subcommand("run", "find the \"instance of\" of every category", examples+"\n"+
+	run := stageCommand(scrapeStage().Stage, "run", "find the \"instance of\" of every category", examples+"\n"+
 		"  hgld scrape run --limit 50 --contact …            a trial with the first 50 landmarks; what it fetched is kept")
 	run.Flags = append(run.Flags,
 		&cli.BoolFlag{Name: "dry-run", Usage: "say what is left to do, and do nothing"},
-		&cli.StringSliceFlag{Name: "retry", Usage: "ask again for `WHAT` has a finding: " + strings.Join(scrape.Retries.Names(), ", ")},
-		&cli.BoolFlag{Name: "since", Usage: "ask for revisions, then again for what has changed, and list the tags that are others now"},
+		&cli.StringSliceFlag{Name: "retry", Usage: "ask again for `WHAT` has a finding: " +
+			strings.Join(scrape.Retries.Names(), ", ")},
+		&cli.BoolFlag{Name: "since", Usage: "ask for revisions, then again for what has changed, and list the tags that " +
+			"are others now"},
 		&cli.BoolFlag{Name: "reparse", Usage: "read the pages again that were fetched before, and ask for none"})
 	run.Action = runScrapeCommand
-	return group("scrape", "stage 1: category pages -> \"instance of\" tags", examples, run, scrapeStatsCommand(), scrapeVerifyCommand(), scrapeImportCommand())
+	return group("scrape", "stage 1: category pages -> \"instance of\" tags", examples, run, scrapeStatsCommand(),
+		scrapeVerifyCommand(), scrapeImportCommand())
 }
 
 // runScrapeCommand is `hgld scrape run` with one of its ways to work.
@@ -76,9 +85,10 @@ func runScrapeCommand(c *cli.Context) error {
 	case c.Bool("dry-run"):
 		return planScrape(c)
 	case c.Bool("reparse"):
-		return scrapeStageOf(reparse).action(c)
+		return stageAction(scrapeStageOf(reparse).Stage)(c)
 	}
-	return scrapeStageOf(func(j *job, s *scrapeSettings) error { return askSite(j, s, retry, since) }).action(c)
+	asks := func(j *job, s *scrapeSettings) error { return askSite(j, s, retry, since) }
+	return stageAction(scrapeStageOf(asks).Stage)(c)
 }
 
 // runScrape is `hgld scrape run` as a stage of `hgld run`.
@@ -117,7 +127,12 @@ func askSite(j *job, s *scrapeSettings, retry []string, since bool) (err error) 
 	if err != nil {
 		return scrapeError(s, err)
 	}
-	j.say("%s; asking %s for %d%s", planLine(plan), s.BaseURL, plan.Titles-plan.Done, pace(plan, way.polite.Rate))
+	switch {
+	case since:
+		j.say("%s; asking %s what has changed", planLine(plan), s.BaseURL)
+	default:
+		j.say("%s; asking %s for %d%s", planLine(plan), s.BaseURL, plan.Titles-plan.Done, pace(plan, way.polite.Rate))
+	}
 	bar := j.progress("scraping", plan.Titles)
 	cfg.Progress = showCrawl(bar, plan.Done)
 	report, err := scrape.Run(j.ctx, cfg)
@@ -152,8 +167,8 @@ func planScrape(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s := scrapeStage().settings().(*scrapeSettings)
-	if err := j.project.load(c, "scrape", s); err != nil {
+	s, err := scrapeStage().Load(j.project, c)
+	if err != nil {
 		return err
 	}
 	cfg, err := offlineConfig(j, s)
@@ -170,9 +185,11 @@ func planScrape(c *cli.Context) error {
 	}
 	rate := s.politeness(source.polite()).Rate
 	if j.json {
-		return writeJSON(j, map[string]any{"plan": plan, "base_url": s.BaseURL, "rate": rate, "seconds": plan.Duration(rate).Seconds()})
+		return writeJSON(j, map[string]any{"plan": plan, "base_url": s.BaseURL, "rate": rate,
+			"seconds": plan.Duration(rate).Seconds()})
 	}
-	j.print("%s\n%d requests to %s are left, beside redirects and repeats%s\n", planLine(plan), plan.Requests, s.BaseURL, pace(plan, rate))
+	j.print("%s\n%d requests to %s are left, beside redirects and repeats%s\n", planLine(plan), plan.Requests, s.BaseURL,
+		pace(plan, rate))
 	if len(plan.Stages) > 1 {
 		for _, stage := range plan.Stages {
 			j.print("  %7d  %-6s %s\n", stage.Requests, stage.Step, stage.About)

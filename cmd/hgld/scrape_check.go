@@ -27,8 +27,8 @@ func runScrapeStats(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s := scrapeStage().settings().(*scrapeSettings)
-	if err := j.project.load(nil, "scrape", s); err != nil {
+	s, err := scrapeStage().Load(j.project, nil)
+	if err != nil {
 		return err
 	}
 	path := s.Out
@@ -57,11 +57,13 @@ func runScrapeStats(c *cli.Context) error {
 			j.print("%s, %s: %s, %d with several values\n", split.Split, p.Name, count(p.Landmarks, "landmark"), p.Several)
 			printOutcomes(j, p.Outcomes)
 			for _, kept := range p.Kept {
-				j.print("  %7d  kept by the policy %s (%.1f %%)\n", kept.Kept, kept.Policy, 100*float64(kept.Kept)/float64(p.Landmarks))
+				j.print("  %7d  kept by the policy %s (%.1f %%)\n", kept.Kept, kept.Policy,
+					100*float64(kept.Kept)/float64(p.Landmarks))
 			}
 		}
 		if split.PaperTagged > 0 {
-			j.print("  %7d  kept by the paper, of %d (%.1f %%)\n", split.PaperTagged, split.PaperLandmarks, 100*float64(split.PaperTagged)/float64(split.PaperLandmarks))
+			j.print("  %7d  kept by the paper, of %d (%.1f %%)\n", split.PaperTagged, split.PaperLandmarks,
+				100*float64(split.PaperTagged)/float64(split.PaperLandmarks))
 		}
 	}
 	return nil
@@ -80,7 +82,7 @@ func scrapeVerifyCommand() *cli.Command {
 	return &cli.Command{
 		Name: "verify", Usage: "compare state, kept responses and tags.jsonl with one another",
 		Description: "  hgld scrape verify          every response is read and hashed; nothing is changed",
-		Flags:       append(flagsOf(scrapeStage().settings()), append(commonFlags(), overrideFlag())...),
+		Flags:       append(flagsOf(scrapeStage().Defaults()), append(commonFlags(), overrideFlag())...),
 		Action:      runScrapeVerify,
 	}
 }
@@ -91,8 +93,8 @@ func runScrapeVerify(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s := scrapeStage().settings().(*scrapeSettings)
-	if err := j.project.load(c, "scrape", s); err != nil {
+	s, err := scrapeStage().Load(j.project, c)
+	if err != nil {
 		return err
 	}
 	cfg, err := offlineConfig(j, s)

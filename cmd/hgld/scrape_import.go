@@ -18,12 +18,15 @@ import (
 func scrapeImportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "import", Usage: "take tags that somebody scraped before from a CSV file", ArgsUsage: "FILE",
-		Description: "  hgld scrape import rows.csv                            tags.jsonl from landmark_id, category, supercategory\n" +
+		Description: "  hgld scrape import rows.csv                            tags.jsonl from landmark_id, category, " +
+			"supercategory\n" +
 			"  hgld scrape import --column instance_of --split train rows.csv   other names",
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "out", Usage: "tags to write, a line a landmark", DefaultText: "scrape.out of the project: tags.jsonl"},
+			&cli.StringFlag{Name: "out", Usage: "tags to write, a line a landmark",
+				DefaultText: "scrape.out of the project: tags.jsonl"},
 			&cli.StringFlag{Name: "column", Usage: "`NAME` of the column with the tag", Value: "supercategory"},
-			&cli.StringFlag{Name: "split", Usage: "`SPLIT` of the landmarks, where neither a column nor the file's name says it"},
+			&cli.StringFlag{Name: "split", Usage: "`SPLIT` of the landmarks, where neither a column nor the file's name " +
+				"says it"},
 			&cli.IntFlag{Name: "limit", Usage: "trial: take only the first `N` rows"},
 		),
 		Action: runScrapeImport,
@@ -46,8 +49,8 @@ func runScrapeImport(c *cli.Context) error {
 		return err
 	}
 	stage := scrapeStage()
-	settings := stage.settings().(*scrapeSettings)
-	if err := j.project.load(nil, stage.name, settings); err != nil {
+	settings, err := stage.Load(j.project, nil)
+	if err != nil {
 		return err
 	}
 	out := settings.Out
@@ -55,12 +58,13 @@ func runScrapeImport(c *cli.Context) error {
 		out = c.String("out")
 	}
 	if out == "" {
-		return usagef("scrape import: no name for the tags; want --out tags.jsonl")
+		return usagef("scrape import: no file name for the tags; want --out tags.jsonl")
 	}
 	if sameFile(path, out) {
-		return usagef("scrape import: %s is read, and would be overwritten; name the output otherwise: --out tags.jsonl", path)
+		return usagef("scrape import: %s is read, and would be overwritten; name the output otherwise: --out tags.jsonl",
+			path)
 	}
-	in, outputs := stage.files(settings)
+	in, outputs := stage.Files(settings)
 	before, err := fingerprintImport(path, in)
 	if err != nil {
 		return err
@@ -71,7 +75,7 @@ func runScrapeImport(c *cli.Context) error {
 	if !sameFile(out, settings.Out) {
 		return nil // the project's own tags are others
 	}
-	return stage.record(j, settings, before, outputs, false)
+	return stage.Record(j, settings, before, outputs, false)
 }
 
 // fingerprintImport identifies what an imported stage 1 depends on: the file, and the
@@ -142,7 +146,8 @@ func readTagTable(path, column string, split labels.Split) ([]labels.TagRow, err
 // importedRecord is what a row says. A tag of white space is none: the landmark's page
 // has no value.
 func importedRecord(row labels.TagRow) labels.Record {
-	r := labels.Record{Landmark: row.Landmark, Split: row.Split, Category: row.Category, Item: row.Item, Outcome: labels.NoTag, Source: "import"}
+	r := labels.Record{Landmark: row.Landmark, Split: row.Split, Category: row.Category, Item: row.Item,
+		Outcome: labels.NoTag, Source: "import"}
 	if title, err := scrape.Title(r.Category); err == nil {
 		r.Title = title
 	}

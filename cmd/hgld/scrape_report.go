@@ -61,7 +61,9 @@ func scrapeError(s *scrapeSettings, err error) error {
 	case errors.As(err, &mismatch):
 		return withHint(withCode(exitUsage, err), "--state another-folder keeps both")
 	case errors.As(err, &unread) && errors.Is(err, fs.ErrNotExist):
-		return withHint(withCode(exitIntegrity, err), "put back what is gone from %s; if that is impossible, `hgld scrape run --retry lost` asks for its pages again", filepath.Join(s.State, "raw"))
+		return withHint(withCode(exitIntegrity, err),
+			"put back what is gone from %s; if that is impossible, `hgld scrape run --retry lost` asks for its pages again",
+			filepath.Join(s.State, "raw"))
 	case errors.As(err, &unread):
 		return withHint(err, "nothing was thrown away: once the file can be read, run the same command again")
 	case errors.As(err, &damage):
@@ -69,13 +71,15 @@ func scrapeError(s *scrapeSettings, err error) error {
 	case errors.Is(err, scrape.ErrMoreNeeded):
 		return withHint(withCode(exitTemporary, err), "`hgld scrape run` without --reparse fetches the rest")
 	case errors.As(err, &malformed):
-		return withHint(withCode(exitTemporary, err), "see what %s answers in a browser; the same command goes on, with --retry malformed from those titles", s.BaseURL)
+		return withHint(withCode(exitTemporary, err),
+			"see what %s answers in a browser; the same command goes on, with --retry malformed from those titles", s.BaseURL)
 	case errors.As(err, &incomplete) && errors.As(err, &stop):
 		when := "now"
 		if !incomplete.RetryAt.IsZero() {
 			when = "after " + incomplete.RetryAt.Local().Format("15:04:05 on 2 January 2006")
 		}
-		return withHint(withCode(exitTemporary, err), "what was fetched is kept in %s; run the same command again %s", s.State, when)
+		return withHint(withCode(exitTemporary, err), "what was fetched is kept in %s; run the same command again %s",
+			s.State, when)
 	case errors.As(err, &incomplete) && !errors.Is(err, context.Canceled):
 		return withHint(withCode(exitTemporary, err), "what was fetched is kept in %s; the same command goes on", s.State)
 	}
@@ -95,7 +99,8 @@ func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 		j.print("%s written: %s\n", s.Changes, count(r.Changes, "change"))
 	}
 	if len(r.Stale) > 0 {
-		err := withCode(exitSomeFailed, fmt.Errorf("%s could not be had again, the first %s; what was known of them stands", count(len(r.Stale), "title"), r.Stale[0]))
+		err := withCode(exitSomeFailed, fmt.Errorf("%s could not be had again, the first %s; what was known of them stands",
+			count(len(r.Stale), "title"), r.Stale[0]))
 		return exitcode.Retryable(withHint(err, "the same command asks for them again"))
 	}
 	if len(r.Failed) == 0 {
@@ -110,7 +115,8 @@ func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 			j.print("  %s/%d %s: %s\n", f.Split, f.Landmark, f.Outcome, f.Error)
 		}
 	}
-	err := withCode(exitSomeFailed, fmt.Errorf("%s failed; %s lists them", count(len(r.Failed), "landmark"), filepath.Join(s.State, "report.json")))
+	err := withCode(exitSomeFailed, fmt.Errorf("%s failed; %s lists them", count(len(r.Failed), "landmark"),
+		filepath.Join(s.State, "report.json")))
 	if slices.ContainsFunc(r.Failed, func(f scrape.Failure) bool { return f.Outcome == labels.Retryable }) {
 		return exitcode.Retryable(withHint(err, "the same command asks again for those with error_retryable"))
 	}
@@ -119,9 +125,11 @@ func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 
 func printCoverage(j *job, s *scrapeSettings, r *scrape.Report) {
 	for _, split := range r.Splits {
-		j.print("%s: %d of %s have a tag (%.1f %%)", split.Split, split.Tagged, count(split.Landmarks, "landmark"), 100*split.Coverage)
+		j.print("%s: %d of %s have a tag (%.1f %%)", split.Split, split.Tagged, count(split.Landmarks, "landmark"),
+			100*split.Coverage)
 		if split.PaperTagged > 0 && split.Landmarks == split.PaperLandmarks { // else it is no comparison
-			j.print("; the paper: %d of %d (%.1f %%)", split.PaperTagged, split.PaperLandmarks, 100*float64(split.PaperTagged)/float64(split.PaperLandmarks))
+			j.print("; the paper: %d of %d (%.1f %%)", split.PaperTagged, split.PaperLandmarks,
+				100*float64(split.PaperTagged)/float64(split.PaperLandmarks))
 		}
 		j.print("\n")
 		printOutcomes(j, split.Outcomes)

@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/filelock"
+	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/labels"
 	"hgld/scrape"
@@ -104,7 +105,7 @@ func (s *scrapeSettings) way(j *job) (*way, error) {
 	for _, address := range kind.hosts(s) {
 		base, err := url.Parse(address)
 		if err != nil || base.Host == "" {
-			return nil, usagef("%.80q is no address of a site; want https://commons.wikimedia.org", address)
+			return nil, usagef("%.80q is not the URL of a site; want one such as https://commons.wikimedia.org", address)
 		}
 		w.polite.Hosts = append(w.polite.Hosts, base.Host)
 	}
@@ -159,7 +160,7 @@ func scrapeConfig(j *job, s *scrapeSettings, w *way) (scrape.Config, error) {
 	var cfg scrape.Config
 	out := scrape.Output{Tags: s.Out, Policy: s.Policy, PaperText: s.PaperText, Tool: "hgld " + version}
 	if err := out.Check(); err != nil {
-		return cfg, withCode(exitUsage, fmt.Errorf("scrape: %w", err))
+		return cfg, pipeline.SettingError(fmt.Errorf("scrape: %w", err))
 	}
 	j.say("reading %s", strings.Join(s.Categories, ", "))
 	input, err := readCategories(s.Categories, labels.Split(s.Split))
@@ -185,10 +186,12 @@ func lockWikimedia(hosts []string) (unlock func() error, err error) {
 	}
 	lock, err := filelock.Acquire(filepath.Join(os.TempDir(), "hgld-wikimedia.lock"))
 	if locked := (*filelock.LockedError)(nil); errors.As(err, &locked) {
-		return nil, withHint(withCode(exitLocked, fmt.Errorf("another process of this machine asks Wikimedia: %w", err)), "its limits hold for both together: wait for the other to end")
+		return nil, withHint(withCode(exitLocked, fmt.Errorf("another process of this machine asks Wikimedia: %w", err)),
+			"its limits hold for both together: wait for the other to end")
 	}
 	if err != nil {
-		return nil, withHint(fmt.Errorf("one process a machine may ask Wikimedia: %w", err), "if nobody else does here, remove that file")
+		return nil, withHint(fmt.Errorf("one process a machine may ask Wikimedia: %w", err),
+			"if nobody else does here, remove that file")
 	}
 	return lock.Remove, nil
 }
@@ -232,7 +235,8 @@ func readCategories(paths []string, split labels.Split) (scrape.Input, error) {
 		for _, l := range landmarks {
 			key := id{l.Split, l.ID}
 			if first, twice := from[key]; twice {
-				return input, withHint(usagef("%s: %s landmark %d stands in %s already", path, l.Split, l.ID, first), "each list has landmarks of its own; a list of another split says so by its name or a column")
+				return input, withHint(usagef("%s: %s landmark %d stands in %s already", path, l.Split, l.ID, first),
+					"each list has landmarks of its own; a list of another split says so by its name or a column")
 			}
 			from[key] = path
 		}
@@ -261,7 +265,8 @@ func parseCategories(data []byte, path string, split labels.Split) ([]scrape.Lan
 		list = append(list, scrape.Landmark{ID: l.Landmark, Split: l.Split, Category: l.Category})
 	}
 	if !slices.ContainsFunc(list, func(l scrape.Landmark) bool { return l.Category != "" }) {
-		return nil, withHint(usagef("%s: no landmark has a category", path), "hgld reads GLDv2's train_label_to_category.csv and its like: columns landmark_id, category")
+		return nil, withHint(usagef("%s: no landmark has a category", path),
+			"hgld reads GLDv2's train_label_to_category.csv and its like: columns landmark_id, category")
 	}
 	return list, nil
 }

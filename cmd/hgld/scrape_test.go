@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -21,32 +23,83 @@ import (
 // parks are the categories of the site that the scripts of testdata/scrape ask.
 func parks() []fakecommons.Category {
 	return []fakecommons.Category{
-		{Landmark: 0, Title: "Category:Happy Valley Racecourse", Values: []fakecommons.Value{{Text: "horse racing venue", Link: "/wiki/Category:Racecourses"}}, Item: "Q837662"},
-		{Landmark: 1, Title: "Category:Luitpoldpark (München)", Variant: fakecommons.SoftRedirect, Target: "Category:Luitpoldpark"},
-		{Landmark: 2, Title: "Category:St. Mary's, Old & New", Values: []fakecommons.Value{{Text: "church building", Qualifiers: []string{"1172–1954"}}, {Text: "tourist attraction"}}},
+		{Landmark: 0, Title: "Category:Happy Valley Racecourse",
+			Values: []fakecommons.Value{{Text: "horse racing venue", Link: "/wiki/Category:Racecourses"}}, Item: "Q837662"},
+		{Landmark: 1, Title: "Category:Luitpoldpark (München)", Variant: fakecommons.SoftRedirect,
+			Target: "Category:Luitpoldpark"},
+		{Landmark: 2, Title: "Category:St. Mary's, Old & New",
+			Values: []fakecommons.Value{{Text: "church building", Qualifiers: []string{"1172–1954"}},
+				{Text: "tourist attraction"}}},
 		{Landmark: 3, Title: "Category:Nobody knows", Variant: fakecommons.NoTag},
 		{Landmark: 4, Title: "Category:Gone", Variant: fakecommons.Missing},
 		{Title: "Category:Luitpoldpark", Values: []fakecommons.Value{{Text: "park"}}},
 	}
 }
 
+// sights are the categories of the site that testdata/scrape/since.txt asks, and
+// what has become of them later: a chapel is a church building, a bay a lagoon, the
+// class of castles has another label, and there is a lighthouse.
+func sights(later bool) []fakecommons.Category {
+	tags := []fakecommons.Value{{Text: "church building"}, {Text: "church building"}, {Text: "chapel"}, {Text: "lake"},
+		{Text: "lake"}, {Text: "bay"},
+		{Text: "road bridge"}, {Text: "railway bridge"}, {Text: "castle", Class: "Q23413"}, {Text: "castle", Class: "Q23413"},
+		{}}
+	if later {
+		tags[2].Text, tags[5].Text, tags[8].Text, tags[9].Text, tags[10].Text = "church building", "lagoon", "castle or fort",
+			"castle or fort", "lighthouse"
+	}
+	var all []fakecommons.Category
+	for i, tag := range tags {
+		c := fakecommons.Category{Landmark: labels.LandmarkID(i), Title: fmt.Sprintf("Category:Sight %d", i),
+			Item:   fmt.Sprintf("Q%d", 1000+i),
+			Values: []fakecommons.Value{tag}, Revision: 900_000_000 + int64(i)}
+		if later && (i == 2 || i == 5 || i == 10) { // the label of a class is no edit of the item
+			c.Revision += 1000
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
 // TestScrapeScripts runs the command lines of testdata/scrape, which ask a fake
-// Commons at $COMMONS; $DOWN is one that answers 403 to everything.
+// Commons at $COMMONS; $DOWN is one that answers 403 to everything, and $SIGHTS one
+// that the command "later" changes.
 func TestScrapeScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: filepath.Join("testdata", "scrape"), RequireExplicitExec: true, Setup: func(e *testscript.Env) error {
-		site, down := fakecommons.New(parks()), fakecommons.New(nil)
-		down.Always = func(string) (fakecommons.Fault, bool) { return fakecommons.Fault{Status: 403}, true }
-		for name, handler := range map[string]*fakecommons.Server{"COMMONS": site, "DOWN": down} {
-			server := httptest.NewServer(handler)
+	type changing struct {
+		atomic.Pointer[fakecommons.Server]
+	}
+	later := func(ts *testscript.TestScript, _ bool, _ []string) {
+		ts.Value("sights").(*changing).Store(fakecommons.New(sights(true)))
+	}
+	testscript.Run(t, testscript.Params{Dir: filepath.Join("testdata", "scrape"), RequireExplicitExec: true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"later": later}, Setup: func(e *testscript.Env) error {
+			site, down := fakecommons.New(parks()), fakecommons.New(nil)
+			down.Always = func(string) (fakecommons.Fault, bool) { return fakecommons.Fault{Status: 403}, true }
+			for name, handler := range map[string]*fakecommons.Server{"COMMONS": site, "DOWN": down} {
+				server := httptest.NewServer(handler)
+				e.Defer(server.Close)
+				e.Setenv(name, server.URL)
+			}
+			now := &changing{}
+			now.Store(fakecommons.New(sights(false)))
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+				r *http.Request) {
+				now.Load().ServeHTTP(w, r)
+			}))
 			e.Defer(server.Close)
-			e.Setenv(name, server.URL)
-		}
-		var table bytes.Buffer
-		if err := fakecommons.WriteCSV(&table, parks()[:5]); err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(e.WorkDir, "categories.csv"), table.Bytes(), 0o644)
-	}})
+			e.Setenv("SIGHTS", server.URL)
+			e.Values["sights"] = now
+			return errors.Join(writeCategories(filepath.Join(e.WorkDir, "categories.csv"), parks()[:5]),
+				writeCategories(filepath.Join(e.WorkDir, "train_sights.csv"), sights(false)))
+		}})
+}
+
+func writeCategories(path string, places []fakecommons.Category) error {
+	var table bytes.Buffer
+	if err := fakecommons.WriteCSV(&table, places); err != nil {
+		return err
+	}
+	return os.WriteFile(path, table.Bytes(), 0o644)
 }
 
 // crawlSite is a site of n pages in a folder of its own, which becomes the current
@@ -55,14 +108,11 @@ func crawlSite(t *testing.T, n int) (*fakecommons.Server, string) {
 	t.Helper()
 	var pages []fakecommons.Category
 	for i := range n {
-		pages = append(pages, fakecommons.Category{Landmark: labels.LandmarkID(i), Title: fmt.Sprintf("Category:Place %d", i), Values: []fakecommons.Value{{Text: "place"}}})
-	}
-	var table bytes.Buffer
-	if err := fakecommons.WriteCSV(&table, pages); err != nil {
-		t.Fatal(err)
+		pages = append(pages, fakecommons.Category{Landmark: labels.LandmarkID(i), Title: fmt.Sprintf("Category:Place %d", i),
+			Values: []fakecommons.Value{{Text: "place"}}})
 	}
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("train_categories.csv", table.Bytes(), 0o644); err != nil {
+	if err := writeCategories("train_categories.csv", pages); err != nil {
 		t.Fatal(err)
 	}
 	site := fakecommons.New(pages)
@@ -75,7 +125,8 @@ func crawlSite(t *testing.T, n int) (*fakecommons.Server, string) {
 // it printed.
 func scrapeRun(url string, more ...string) (int, string) {
 	var out bytes.Buffer
-	args := append([]string{"hgld", "scrape", "run", "--categories", "train_categories.csv", "--base-url", url, "--rate", "0"}, more...)
+	args := append([]string{"hgld", "scrape", "run", "--categories", "train_categories.csv", "--base-url", url, "--rate",
+		"0"}, more...)
 	return hgld(args, &out, &out), out.String()
 }
 
@@ -92,7 +143,7 @@ func TestScrapeExitCodes(t *testing.T) {
 		}
 	}
 	expect(exitUsage, `did you mean "first"`, "--policy", "frist")
-	expect(exitUsage, "no name for the tags", "--out", "")
+	expect(exitUsage, "no file name for the tags", "--out", "")
 	expect(exitUsage, "there is no folder nowhere", "--out", "nowhere/tags.jsonl")
 	expect(exitUsage, "want 2 or more", "--max-requests", "1")
 	expect(exitUsage, "scrape.max_requests is -3, want", "--max-requests", "-3")
@@ -161,7 +212,8 @@ func TestScrapeOfALoginPageStops(t *testing.T) {
 		return fakecommons.Fault{Body: "<html><form></form></html>"}, true
 	}
 	code, out := scrapeRun(url)
-	if code != exitTemporary || !strings.Contains(out, "20 answers in a row could not be read") || !strings.Contains(out, "--retry malformed") {
+	if code != exitTemporary || !strings.Contains(out, "20 answers in a row could not be read") ||
+		!strings.Contains(out, "--retry malformed") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 }
@@ -191,7 +243,8 @@ func TestScrapeShowsTerminalEscapesEscaped(t *testing.T) {
 // nothing.
 func TestPaperStandsBesideItsOwnLandmarksAlone(t *testing.T) {
 	report := &scrape.Report{Splits: []scrape.SplitReport{
-		{Split: labels.Train, Landmarks: 203094, Tagged: 130000, Coverage: 0.6401, PaperLandmarks: 203094, PaperTagged: 129100},
+		{Split: labels.Train, Landmarks: 203094, Tagged: 130000, Coverage: 0.6401, PaperLandmarks: 203094,
+			PaperTagged: 129100},
 		{Split: labels.Index, Landmarks: 50, Tagged: 40, Coverage: 0.8, PaperLandmarks: 101297, PaperTagged: 68100},
 	}}
 	var out bytes.Buffer

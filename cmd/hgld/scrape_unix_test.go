@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,6 +48,54 @@ func TestSignalEndsAScrapeThatGoesOn(t *testing.T) {
 				t.Errorf("%v: %s was asked for %d times", signal, title, n)
 			}
 		}
+	}
+}
+
+// TestFakeWikimediaKeepsItsClientsToTheRules serves a site, crawls it within its rules
+// and outside of them, and reads what it says at its end.
+func TestFakeWikimediaKeepsItsClientsToTheRules(t *testing.T) {
+	t.Chdir(t.TempDir())
+	said, err := os.Create("said.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	ended := make(chan int)
+	go func() {
+		args := []string{"hgld", "dev", "fake-wikimedia", "--port", "0", "--landmarks", "20", "--categories",
+			"train_categories.csv", "--log", "log.jsonl"}
+		ended <- hgld(args, said, said)
+	}()
+	text := func() string {
+		data, err := os.ReadFile("said.txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	for !strings.Contains(text(), "until ctrl-C") {
+		time.Sleep(5 * time.Millisecond)
+	}
+	url := regexp.MustCompile(`http://[^ ]+`).FindString(text())
+	if code, out := scrapeRun(url, "--source", "api", "--wikidata-url", url, "--contact", "me@uni.edu", "--rate",
+		"3"); code != exitOK {
+		t.Errorf("within the rules: exit code %d\n%s", code, out)
+	}
+	if code, out := scrapeRun(url, "--source", "api", "--wikidata-url", url, "--state", "other"); code != exitSomeFailed ||
+		!strings.Contains(out, "error_retryable: GET "+url+"/w/api.php: HTTP 403 Forbidden\n") {
+		t.Errorf("without a contact: exit code %d\n%s", code, out)
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := <-ended; code != exitOK || !strings.Contains(text(), "0 requests for pages and 5 to the APIs") ||
+		!strings.Contains(text(), "1 request broke a rule, the first: user agent \"Go-http-client/1.1\"\n") {
+		t.Errorf("exit code %d\n%s", code, text())
+	}
+	log, err := os.ReadFile("log.jsonl")
+	if err != nil || strings.Count(string(log), "\n") != 5 || !strings.Contains(string(log),
+		`"keys":20,"failed":"no contact"}`) {
+		t.Errorf("log %s, %v", log, err)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"hgld/train/metric"
 )
 
-// The checks of the sections: what can be told of settings before any data are
-// read. Each command finds the same mistakes itself, when it comes to them.
+// The checks of the sections find mistakes in settings before any data are read. Each
+// command finds the same mistakes by itself when it comes to them.
 
 func (s *scrapeSettings) check() error {
 	if _, err := scrapeSources.Get("source", s.Source); err != nil {

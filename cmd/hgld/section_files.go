@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,27 +16,34 @@ import (
 	"hgld/train"
 )
 
-// looked is how many rows of a table of images are looked at for their folders:
-// enough to meet all of them, and few enough for status to stay instant.
+// looked is how many rows of a table of images imageFolders reads: enough to meet all
+// folders, and few enough that status stays instant.
 const looked = 10_000
 
-// imageFolders are the folders with the images of a CSV that lie beside it: those
-// that the paths in its first rows begin with. Images in the very folder of the CSV
-// are not told from what else is there, and a CSV that cannot be read names none.
-func (s *shardsSettings) imageFolders() []string {
+// imageFolders returns the folders beside a CSV that hold its images: those with which
+// the paths in its first rows begin. Images in the CSV's own folder cannot be told from
+// other files there. It returns none for a CSV that is missing or malformed, and an error
+// if the CSV cannot be read.
+func (s *shardsSettings) imageFolders() ([]string, error) {
 	if s.Dataset != "csv" || s.Images != "" {
-		return nil
+		return nil, nil
 	}
 	f, err := os.Open(s.Input)
+	if isMissing(err) {
+		return nil, nil
+	}
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.IsDir() {
+		return nil, err
+	}
 	rows := csv.NewReader(f)
 	rows.FieldsPerRecord = -1
 	head, err := rows.Read()
 	if err != nil {
-		return nil
+		return nil, unread(err)
 	}
 	head[0] = strings.TrimPrefix(head[0], "\ufeff")
 	name := s.Columns.Path
@@ -44,13 +52,13 @@ func (s *shardsSettings) imageFolders() []string {
 	}
 	at := slices.Index(head, name)
 	if at < 0 {
-		return nil
+		return nil, nil
 	}
 	var folders []string
 	for range looked {
 		row, err := rows.Read()
 		if err != nil {
-			break
+			return slices.Sorted(slices.Values(folders)), unread(err)
 		}
 		if at >= len(row) {
 			continue
@@ -60,26 +68,39 @@ func (s *shardsSettings) imageFolders() []string {
 		if !inFolder || !filepath.IsLocal(top) || top == "." || slices.Contains(folders, folder) {
 			continue
 		}
-		if info, err := os.Stat(folder); err == nil && info.IsDir() {
+		info, err := os.Stat(folder)
+		switch {
+		case err != nil && !isMissing(err):
+			return nil, err
+		case err == nil && info.IsDir():
 			folders = append(folders, folder)
 		}
 	}
 	slices.Sort(folders)
-	return folders
+	return folders, nil
 }
 
-// weights is the file or the run that the training starts from. A run that has a
-// checkpoint goes on without it.
+// unread is an error if it comes from reading a file, and nil if it is about what was read.
+func unread(err error) error {
+	if errors.As(err, new(*fs.PathError)) {
+		return err
+	}
+	return nil
+}
+
+// weights returns the file or the run that the training starts from. A run that has a
+// checkpoint continues from that and needs no such file: then weights returns "" for a
+// file that is gone.
 func (s *trainSettings) weights() string {
 	path := cmp.Or(s.Model.Weights, s.From)
-	if len(missing([]string{path})) > 0 && len(runFiles(s.Out)) > 0 {
+	if files, err := runFiles(s.Out); err == nil && len(files) > 0 && len(missing([]string{path})) > 0 {
 		return ""
 	}
 	return path
 }
 
-// outInInput refuses class folders with the data set among them: the next build would
-// read it. Other data sets say which images are theirs.
+// outInInput returns an error if the output lies inside class folders: the next build
+// would read it. Other data sets name their images.
 func (s *shardsSettings) outInInput() error {
 	if s.Dataset != "folder" {
 		return nil
@@ -115,7 +136,8 @@ func sourceError(err error) error {
 	return err
 }
 
-// importer finds the importer of the data set, and refuses a folder for a table.
+// importer returns the importer of the data set. A folder in the place of a table is an
+// error.
 func (s *shardsSettings) importer() (dataset.Importer, error) {
 	importer, err := dataset.All.Get("data set", s.Dataset)
 	var unknown *registry.UnknownError
@@ -129,7 +151,7 @@ func (s *shardsSettings) importer() (dataset.Importer, error) {
 	return importer, err
 }
 
-// checkLevelCount refuses data that could neither be trained on nor evaluated.
+// checkLevelCount returns an error for more levels than training and evaluation take.
 func checkLevelCount(levels []string) error {
 	if n := len(levels); n > train.MostLevels {
 		return usagef("there are %d levels, want at most %d: name fewer by --levels", n, train.MostLevels)

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/filelock"
+	"hgld/internal/pipeline"
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/shards/dataset"
@@ -42,28 +43,31 @@ type shardsSettings struct {
 	Columns        dataset.Columns `yaml:"columns"`
 }
 
-func shardsStage() stage {
-	return newStage("shards", "shards build",
-		shardsSettings{Dataset: "csv", Input: "images.csv", Out: "shards", Split: string(labels.Train),
+func shardsStage() pipeline.StageOf[shardsSettings] { return shardsStageOf(false) }
+
+// shardsStageOf is the stage that replaces a data set which others depend on, or refuses to.
+func shardsStageOf(replace bool) pipeline.StageOf[shardsSettings] {
+	return pipeline.New(pipeline.Spec[shardsSettings]{
+		Name: "shards", Command: "shards build",
+		Defaults: shardsSettings{Dataset: "csv", Input: "images.csv", Out: "shards", Split: string(labels.Train),
 			ShardSize: "500MB", ShortSide: 256, Quality: 95, AllowMissing: 0.01},
-		func(s *shardsSettings) (in, out []string) {
-			return append(s.imageFolders(), s.Input, s.Images, s.Labels, s.Hierarchy), []string{s.Out}
+		Files: func(s *shardsSettings) (in, out []string) {
+			return []string{s.Input, s.Images, s.Labels, s.Hierarchy}, []string{s.Out}
 		},
-		func(j *job, s *shardsSettings) error { return runShardsBuild(j, s, false) }, (*shardsSettings).check)
+		Found:  (*shardsSettings).imageFolders,
+		Run:    onJob(func(j *job, s *shardsSettings) error { return runShardsBuild(j, s, replace) }),
+		Checks: []func(*shardsSettings) error{(*shardsSettings).check},
+	})
 }
 
 // shardsBuildCommand is that of the stage with a flag that no file of settings should
 // hold, because it is meant once.
 func shardsBuildCommand() *cli.Command {
-	cmd := shardsStage().subcommand("build",
+	cmd := stageCommand(shardsStage().Stage, "build",
 		"write images and classes as Parquet; the same command continues after a stop", shardsBuildExamples())
 	cmd.Flags = append(cmd.Flags, replaceFlag())
 	cmd.Action = func(c *cli.Context) error {
-		s := shardsStage()
-		s.run = func(j *job, settings any) error {
-			return runShardsBuild(j, settings.(*shardsSettings), c.Bool("replace"))
-		}
-		return s.action(c)
+		return stageAction(shardsStageOf(c.Bool("replace")).Stage)(c)
 	}
 	return cmd
 }
@@ -150,7 +154,7 @@ func runShardsBuild(j *job, s *shardsSettings, replace bool) error {
 		return shardsError(err)
 	}
 	if j.json {
-		err = writeJSON(j, shardsSummary(result.Manifest))
+		err = writeJSON(j, result.Manifest.Summary())
 	} else {
 		printBuilt(j, s, result)
 	}

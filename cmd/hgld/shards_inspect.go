@@ -24,8 +24,7 @@ func shardsFolder(j *job) (string, error) {
 	if len(j.args) > 1 {
 		return "", usagef("one folder of shards is wanted, got %d", len(j.args))
 	}
-	s := shardsStage().settings().(*shardsSettings)
-	err := j.project.load(nil, "shards", s)
+	s, err := shardsStage().Load(j.project, nil)
 	return s.Out, err
 }
 
@@ -48,60 +47,12 @@ func shardsLsCommand() *cli.Command {
 				return shardsError(err)
 			}
 			if j.json {
-				return writeJSON(j, shardsSummary(m))
+				return writeJSON(j, m.Summary())
 			}
 			printManifest(j, m)
 			return nil
 		},
 	}
-}
-
-// shardsList is what `hgld shards ls --json` prints.
-type shardsList struct {
-	Tool     string             `json:"tool"`
-	Rows     int                `json:"rows"`
-	Bytes    int64              `json:"bytes"`
-	Failures int                `json:"failures"`
-	Files    []shardsListFile   `json:"files"`
-	Levels   []shardsListLevels `json:"levels"`
-	Beside   []shardsListBeside `json:"companions,omitempty"`
-}
-
-type shardsListFile struct {
-	Name  string       `json:"name"`
-	Split labels.Split `json:"split"`
-	Rows  int          `json:"rows"`
-	Bytes int64        `json:"bytes"`
-}
-
-// shardsListBeside is a file that stands beside the shards.
-type shardsListBeside struct {
-	Name  string `json:"name"`
-	Rows  int    `json:"rows,omitempty"`
-	Bytes int64  `json:"bytes"`
-}
-
-type shardsListLevels struct {
-	Name    string                 `json:"name"`
-	Column  string                 `json:"column"`
-	Classes []string               `json:"classes"`
-	Rows    map[labels.Split][]int `json:"rows"`
-}
-
-func shardsSummary(m *shards.Manifest) shardsList {
-	list := shardsList{Tool: m.Tool, Failures: m.Failures.Rows}
-	for _, f := range m.Files {
-		list.Rows += f.Rows
-		list.Bytes += f.Bytes
-		list.Files = append(list.Files, shardsListFile{f.Name, f.Split, f.Rows, f.Bytes})
-	}
-	for _, l := range m.Levels {
-		list.Levels = append(list.Levels, shardsListLevels(l))
-	}
-	for _, c := range m.Companions {
-		list.Beside = append(list.Beside, shardsListBeside{c.Name, c.Rows, c.Bytes})
-	}
-	return list
 }
 
 func printManifest(j *job, m *shards.Manifest) {
@@ -231,51 +182,14 @@ func writeImage(j *job, view *shards.View, row int, out string) error {
 	return nil
 }
 
-// catRow is a line of `hgld shards cat`: the columns of the shard, without NULLs,
-// with class names instead of numbers.
-type catRow struct {
-	ID          shards.ImageID     `json:"image_id"`
-	Path        string             `json:"path"`
-	Split       labels.Split       `json:"split"`
-	Landmark    *labels.LandmarkID `json:"landmark_id,omitempty"`
-	Labels      labels.Path        `json:"labels"`
-	Names       map[string]string  `json:"names"` // by level
-	Width       int                `json:"width"`
-	Height      int                `json:"height"`
-	SHA256      string             `json:"sha256"`
-	CategoryURL string             `json:"category_url,omitempty"`
-	WikidataQID string             `json:"wikidata_qid,omitempty"`
-	Tag         string             `json:"supercategory,omitempty"`
-	LabelSource string             `json:"label_source,omitempty"`
-	Author      string             `json:"author,omitempty"`
-	License     string             `json:"license,omitempty"`
-	Title       string             `json:"title,omitempty"`
-	SourceURL   string             `json:"source_url,omitempty"`
-	Modified    string             `json:"modified,omitempty"`
-}
-
 func printRows(j *job, view *shards.View, landmarks bool) error {
-	levels := view.Levels()
 	enc := json.NewEncoder(j.stdout)
 	enc.SetEscapeHTML(false)
 	for row, err := range view.Rows(j.ctx, false) {
 		if err != nil {
 			return err
 		}
-		a := row.Attributes
-		out := catRow{ID: row.ID, Path: row.Path, Split: row.Split, Labels: row.Labels, Names: map[string]string{},
-			Width: row.W, Height: row.H, SHA256: shards.Hash(row.SHA256).String(),
-			CategoryURL: a.CategoryURL, WikidataQID: a.WikidataQID, Tag: a.Tag, LabelSource: a.LabelSource,
-			Author: a.Author, License: a.License, Title: a.Title, SourceURL: a.SourceURL, Modified: a.Modifications}
-		if landmarks && row.Labels[0] >= 0 {
-			out.Landmark = &row.Landmark
-		}
-		for l, class := range row.Labels {
-			if class >= 0 {
-				out.Names[levels[l]] = view.Classes(l)[class]
-			}
-		}
-		if err := enc.Encode(out); err != nil {
+		if err := enc.Encode(view.Describe(row, landmarks)); err != nil {
 			return err
 		}
 	}

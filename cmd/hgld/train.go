@@ -12,8 +12,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/filelock"
+	"hgld/internal/pipeline"
 	"hgld/shards"
 	"hgld/train"
+	"hgld/train/history"
 )
 
 // trainSettings is the section "train" of hgld.yaml.
@@ -38,15 +40,20 @@ const (
 		"  hgld train run --profile                where the time of a step goes"
 )
 
-func trainStage() stage {
-	return newStage("train", "train run", trainSettings{Images: defaultData(), Out: "runs/default", Config: train.Default()},
-		func(s *trainSettings) (in, out []string) {
+func trainStage() pipeline.StageOf[trainSettings] {
+	return pipeline.New(pipeline.Spec[trainSettings]{
+		Name: "train", Command: "train run",
+		Defaults: trainSettings{Images: defaultData(), Out: "runs/default", Config: train.Default()},
+		Files: func(s *trainSettings) (in, out []string) {
 			return append([]string{s.Images.Data, s.weights()}, s.Images.Benchmarks...), []string{s.Out}
-		}, runTrain, (*trainSettings).check)
+		},
+		Run:    onJob(runTrain),
+		Checks: []func(*trainSettings) error{(*trainSettings).check},
+	})
 }
 
 func trainCommand() *cli.Command {
-	run := trainStage().subcommand("run", "train, or continue the run in the run directory", trainRunExamples)
+	run := stageCommand(trainStage().Stage, "run", "train, or continue the run in the run directory", trainRunExamples)
 	run.Flags = append(append(run.Flags, deviceFlag()), trainRunFlags()...)
 	run.Action = trainRunAction
 	return group("train", "stage 5: shards -> a retrieval model", trainExamples,
@@ -66,11 +73,11 @@ func configFlag() cli.Flag {
 // command does.
 func loadTrain(c *cli.Context, j *job, s *trainSettings) error {
 	if path := c.String("config"); path != "" {
-		if err := j.project.useFile("train", path, s); err != nil {
+		if err := j.project.UseFile("train", path, s); err != nil {
 			return withCode(exitUsage, err)
 		}
 	}
-	return j.project.load(c, "train", s)
+	return j.project.Load(c, "train", s)
 }
 
 func trainRunAction(c *cli.Context) error {
@@ -79,7 +86,7 @@ func trainRunAction(c *cli.Context) error {
 		return err
 	}
 	st := trainStage()
-	s := st.settings().(*trainSettings)
+	s := st.Defaults()
 	if err := loadTrain(c, j, s); err != nil {
 		return err
 	}
@@ -88,9 +95,9 @@ func trainRunAction(c *cli.Context) error {
 		return err
 	}
 	if rehearse != nil {
-		return errors.Join(trainError(rehearse(j, s)), j.closeDevices())
+		return errors.Join(trainError(rehearse(j, s)), j.Close())
 	}
-	return st.execute(j, s)
+	return st.Execute(j, s)
 }
 
 func runTrain(j *job, s *trainSettings) (err error) {
@@ -122,7 +129,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		return err
 	}
 	total := r.Total()
-	if same && r.Step() >= total && isDone(s.Out, r.Step()) {
+	if same && r.Step() >= total && history.IsDone(s.Out, r.Step()) {
 		return showDone(j, s.Out, r.Step())
 	}
 	where := "from the start"
@@ -138,11 +145,11 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	if data.Query == nil && len(data.Benchmarks) == 0 {
 		j.say("nothing will be evaluated: --hold-out leaves classes out for it, --query names a split")
 	}
-	log, err := openRunLog(s.Out, r.Step())
+	log, err := history.OpenLog(s.Out, r.Step())
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, log.close()) }()
+	defer func() { err = errors.Join(err, log.Close()) }()
 	return trainError(followRun(j, r, s, data, total, log))
 }
 
@@ -188,7 +195,7 @@ func absentText(absent, classes int) string {
 }
 
 // followRun prints and keeps the events of a run.
-func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int, log *runLog) error {
+func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int, log *history.Log) error {
 	p := j.progress("train", total)
 	p.from(r.Step())
 	defer p.end()
@@ -198,7 +205,7 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int
 		if err != nil {
 			return err
 		}
-		if err := log.add(e); err != nil {
+		if err := log.Add(e); err != nil {
 			return err
 		}
 		switch e.Kind {
@@ -214,7 +221,7 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int
 			}
 			p.set(e.Step, speed.note(e))
 		case train.Skipped:
-			j.say("step %d was skipped: a value was not finite; the batch and its images are listed in %s", e.Step, log.events.path)
+			j.say("step %d was skipped: a value was not finite; the batch and its images are listed in %s", e.Step, log.Path())
 		case train.Saved:
 			p.set(e.Step, "saved "+filepath.Base(e.Path))
 		case train.Evaluated:
@@ -243,7 +250,7 @@ func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *openData, e tr
 	if result.Of, err = ofRun(r, s, data, e); err != nil {
 		return err
 	}
-	if err := saveJSON(filepath.Join(s.Out, evaluationFile), result); err != nil {
+	if err := history.WriteJSON(filepath.Join(s.Out, evaluationFile), result); err != nil {
 		return err
 	}
 	if j.json {

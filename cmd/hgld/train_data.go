@@ -205,7 +205,7 @@ func (r *retrievalData) noShards() error {
 		}
 		return usagef("data is %s, a file; want a folder of shards, as hgld shards build writes it", r.Data)
 	}
-	if _, err := os.Stat(filepath.Join(r.Data, shards.ManifestFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(r.Data, shards.ManifestFile)); !isMissing(err) {
 		return nil
 	}
 	const looked = 1000

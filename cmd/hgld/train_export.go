@@ -44,10 +44,10 @@ func trainExportCommand() *cli.Command {
 				return err
 			}
 			err = runExport(j, exportChoice{
-				run: j.project.join(c.String("run")), backbone: c.Bool("backbone"), data: c.String("data"),
+				run: j.project.Join(c.String("run")), backbone: c.Bool("backbone"), data: c.String("data"),
 				of: c.String("of"), split: c.String("split"), best: c.Bool("best"), threads: c.Int("threads"), files: j.args,
 			})
-			return errors.Join(err, j.closeDevices())
+			return errors.Join(err, j.Close())
 		},
 	}
 }
@@ -209,7 +209,7 @@ func (x *exporting) embed() (*export.Embeddings, error) {
 		return nil, withHint(usagef("the run of %s has no %s images", x.run, x.of), "--of train embeds those that it was trained on")
 	}
 	if x.limit > 0 {
-		images = firstOf(images, x.limit)
+		images = train.First(images, x.limit)
 	}
 	p := x.progress("embed", images.Len())
 	defer p.end()

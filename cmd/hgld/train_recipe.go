@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
-	"go.yaml.in/yaml/v3"
 
+	"hgld/internal/pipeline"
 	"hgld/internal/settings"
-	"hgld/scripts/recipes"
 	"hgld/train"
+	"hgld/train/recipe"
 )
 
 const trainRecipeExamples = "  hgld train recipe list                  the published runs, with the tables that they stand in\n" +
@@ -41,7 +41,7 @@ func trainRecipeCommand() *cli.Command {
 				&cli.BoolFlag{Name: "yaml", Usage: "print the file itself, which is a whole hgld.yaml"}),
 			Action: showRecipe,
 		},
-		trainStage().recipeCommand())
+		recipeRunCommand())
 	cmd.Flags = append(commonFlags(), &cli.BoolFlag{Name: "check", Usage: "resolve every recipe and find its rows"})
 	cmd.Action = func(c *cli.Context) error {
 		if c.Bool("check") {
@@ -52,9 +52,9 @@ func trainRecipeCommand() *cli.Command {
 	return cmd
 }
 
-// recipeNamed is recipes.Get for the command line.
-func recipeNamed(name string) (recipes.Recipe, error) {
-	r, err := recipes.Get(name)
+// recipeNamed is recipe.Get for the command line.
+func recipeNamed(name string) (recipe.Recipe, error) {
+	r, err := recipe.Get(name)
 	return r, withHint(withCode(exitUsage, err), "hgld train recipe list lists them")
 }
 
@@ -63,7 +63,7 @@ func listRecipes(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := recipes.All()
+	list, err := recipe.All()
 	if err != nil {
 		return err
 	}
@@ -115,14 +115,14 @@ func showRecipe(c *cli.Context) error {
 			return err
 		}
 	}
-	rows, err := comparedRows(r, result)
+	rows, err := recipe.Compare(r, result)
 	if err != nil {
 		return err
 	}
 	if j.json {
 		return writeJSON(j, struct {
-			recipes.Recipe
-			Published []comparedRow `json:"published"`
+			recipe.Recipe
+			Published []recipe.ComparedRow `json:"published"`
 		}{r, rows})
 	}
 	j.print("%s: %s\n", r.Name, r.About)
@@ -158,7 +158,7 @@ func printIndented(j *job, kind, note string) {
 
 // printChanges says in what a run departed from a recipe: numbers beside each other
 // mean little without it.
-func printChanges(j *job, r recipes.Recipe, dir string) error {
+func printChanges(j *job, r recipe.Recipe, dir string) error {
 	run, err := readPastRun(dir)
 	if err != nil {
 		return err
@@ -175,14 +175,14 @@ func printChanges(j *job, r recipes.Recipe, dir string) error {
 }
 
 // recipeSettings are the settings of a recipe: the defaults, and what it names.
-func recipeSettings(r recipes.Recipe) (*trainSettings, error) {
+func recipeSettings(r recipe.Recipe) (*trainSettings, error) {
 	p, err := recipeProject(r)
 	if err != nil {
 		return nil, err
 	}
-	s := trainStage().settings().(*trainSettings)
+	s := trainStage().Defaults()
 	s.Out = filepath.Join("runs", strings.ReplaceAll(r.Name, "/", "-"))
-	return s, withCode(exitUsage, p.fill(p.section("train", s), given{path: p.file, node: p.sections["train"]}))
+	return s, p.LoadFile("train", s)
 }
 
 // checkRecipes resolves every recipe against the tables of backbones, losses,
@@ -192,7 +192,7 @@ func checkRecipes(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := recipes.All()
+	list, err := recipe.All()
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func checkRecipes(c *cli.Context) error {
 			err = s.Config.Check(r.Classes...)
 		}
 		if err == nil {
-			_, err = comparedRows(r, nil)
+			_, err = recipe.Compare(r, nil)
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", r.Name, err))
@@ -219,11 +219,12 @@ func checkRecipes(c *cli.Context) error {
 	return nil
 }
 
-// recipeCommand is the stage with a recipe in place of the defaults. hgld.yaml, the
-// environment and flags change it, and what they change is said.
-func (s stage) recipeCommand() *cli.Command {
-	s.command = "train recipe run"
-	cmd := s.subcommand("run", "train by a recipe, and compare with the paper's row",
+// recipeRunCommand trains with a recipe in place of the defaults. hgld.yaml, the
+// environment and flags change it, and the command says what they change.
+func recipeRunCommand() *cli.Command {
+	s := trainStage().Stage
+	s.Command = "train recipe run"
+	cmd := stageCommand(s, "run", "train by a recipe, and compare with the paper's row",
 		"  hgld train recipe run --data shards sop/happier\n"+
 			"  hgld train recipe run --data shards -o sampler.batch=64 --out runs/small sop/happier")
 	cmd.Flags, cmd.ArgsUsage = append(cmd.Flags, deviceFlag()), "NAME"
@@ -233,18 +234,19 @@ func (s stage) recipeCommand() *cli.Command {
 			return err
 		}
 		if len(j.args) != 1 {
-			return withHint(usagef("%s takes one recipe, got %d", s.command, len(j.args)), "hgld train recipe list lists them")
+			return withHint(usagef("%s takes one recipe, got %d", s.Command, len(j.args)), "hgld train recipe list lists them")
 		}
 		r, err := recipeNamed(j.args[0])
 		if err != nil {
 			return err
 		}
-		return s.runRecipe(c, j, r)
+		return runRecipe(c, j, s, r)
 	}
 	return cmd
 }
 
-func (s stage) runRecipe(c *cli.Context, j *job, r recipes.Recipe) error {
+// runRecipe trains with a recipe and prints the paper's row beside the result.
+func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error {
 	own, err := recipeSettings(r)
 	if err != nil {
 		return err
@@ -253,7 +255,7 @@ func (s stage) runRecipe(c *cli.Context, j *job, r recipes.Recipe) error {
 	if err != nil {
 		return err
 	}
-	if err := j.project.load(c, s.name, own); err != nil {
+	if err := j.project.Load(c, s.Name, own); err != nil {
 		return err
 	}
 	j.say("recipe %s: %s", r.Name, r.About)
@@ -261,7 +263,7 @@ func (s stage) runRecipe(c *cli.Context, j *job, r recipes.Recipe) error {
 	for _, change := range changed {
 		j.say("  other than the recipe: %s", change)
 	}
-	if err := s.execute(j, own); err != nil || j.json {
+	if err := s.Execute(j, own); err != nil || j.json {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(own.Out, evaluationFile)); errors.Is(err, fs.ErrNotExist) {
@@ -276,7 +278,7 @@ func (s stage) runRecipe(c *cli.Context, j *job, r recipes.Recipe) error {
 		j.say("what was measured is of the validation classes, and the paper's numbers are of a test: none stands beside them; train.query names one")
 		return nil
 	}
-	rows, err := comparedRows(r, result)
+	rows, err := recipe.Compare(r, result)
 	if err != nil {
 		return err
 	}
@@ -302,8 +304,5 @@ func changes(recipe, run *trainSettings) []string {
 	return list
 }
 
-// recipeProject is the project that a recipe's file is.
-func recipeProject(r recipes.Recipe) (*project, error) {
-	p := &project{file: r.Name + ".yaml", sections: map[string]*yaml.Node{}, origin: map[string]string{}}
-	return p, p.parse([]byte(r.Text))
-}
+// recipeProject reads a recipe's file as a project.
+func recipeProject(r recipe.Recipe) (*project, error) { return stages().Parse(r.Name+".yaml", r.Text) }

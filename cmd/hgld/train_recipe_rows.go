@@ -1,34 +1,15 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
-	"strings"
 
-	"hgld/scripts/recipes"
 	"hgld/train"
+	"hgld/train/history"
+	"hgld/train/recipe"
 )
-
-// comparedRow is a row of a paper's table, and what a run measured.
-type comparedRow struct {
-	Paper   string           `json:"paper"`
-	Table   string           `json:"table"`
-	Method  string           `json:"method"`
-	Part    string           `json:"part"`
-	Numbers []comparedNumber `json:"numbers"`
-}
-
-// comparedNumber is in percent; NaN, null in JSON, where there is none.
-type comparedNumber struct {
-	Key   string       `json:"key"`
-	Paper train.Number `json:"paper"`
-	Run   train.Number `json:"run"`
-}
 
 // testOf reads what a run measured on its test.
 func testOf(run string) (*train.Result, error) {
@@ -40,60 +21,19 @@ func testOf(run string) (*train.Result, error) {
 	return result, err
 }
 
-// comparedRows finds the rows of a recipe; result is of a run, or nil.
-func comparedRows(r recipes.Recipe, result *train.Result) ([]comparedRow, error) {
-	tables, err := recipes.Published()
-	if err != nil {
-		return nil, err
-	}
-	var list []comparedRow
-	for _, place := range r.Rows {
-		table, numbers, err := tables.Find(place)
-		if err != nil {
-			return nil, err
-		}
-		row := comparedRow{Paper: tables.Papers[table.Paper], Table: place.Table, Method: place.Method, Part: place.Part}
-		for _, n := range numbers {
-			row.Numbers = append(row.Numbers, comparedNumber{n.Key, train.Number(n.Value), measured(result, n.Key)})
-		}
-		list = append(list, row)
-	}
-	return list, nil
-}
-
-// measured is what a run has for a column of a table, in percent.
-func measured(r *train.Result, key string) train.Number {
-	if r == nil {
-		return train.Number(math.NaN())
-	}
-	if name, ok := strings.CutPrefix(key, "mean("); ok {
-		if v, ok := r.Overall[strings.TrimSuffix(name, ")")]; ok {
-			return 100 * v
-		}
-		return train.Number(math.NaN())
-	}
-	return train.Number(100 * r.Mean(key))
-}
-
 // readEvaluation reads the last evaluation of a run.
 func readEvaluation(run string) (*train.Result, error) {
 	path := filepath.Join(run, evaluationFile)
-	data, err := os.ReadFile(path)
+	r, err := history.ReadResult(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, withHint(usagef("%s has no %s: nothing was evaluated there", run, evaluationFile), "hgld train run evaluates when it ends, if it knows the queries")
+		return nil, withHint(usagef("%s has no %s: nothing was evaluated there", run, evaluationFile),
+			"hgld train run evaluates when it ends, if it knows the queries")
 	}
-	if err != nil {
-		return nil, err
-	}
-	r := new(train.Result)
-	if err := json.Unmarshal(data, r); err != nil {
-		return nil, withCode(exitIntegrity, fmt.Errorf("%s: %w", path, err))
-	}
-	return r, nil
+	return r, historyError(err)
 }
 
 // printPublished prints the rows of the paper, and beside them what a run measured.
-func printPublished(j *job, rows []comparedRow) {
+func printPublished(j *job, rows []recipe.ComparedRow) {
 	for _, row := range rows {
 		j.print("\n%s, table %s, %s on %s (quoted, %%)\n", row.Paper, row.Table, row.Method, row.Part)
 		run := false
@@ -116,9 +56,4 @@ func printPublished(j *job, rows []comparedRow) {
 }
 
 // decimals prints a number, or none where it is undefined.
-func decimals(n train.Number, places int, none string) string {
-	if math.IsNaN(float64(n)) {
-		return none
-	}
-	return fmt.Sprintf("%.*f", places, float64(n))
-}
+func decimals(n train.Number, places int, none string) string { return n.Decimals(places, none) }

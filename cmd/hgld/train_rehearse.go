@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -43,24 +42,10 @@ func rehearsalOf(c *cli.Context) (rehearsal, error) {
 
 // rehearse takes steps without a run directory and hands each to see.
 func rehearse(j *job, s *trainSettings, data train.Data, o train.Options, see func(train.Event)) (err error) {
-	data.Validation, data.Query, data.Gallery, data.Benchmarks = nil, nil, nil, nil
-	config := s.Config
-	config.Run.Evaluate, config.Run.Watch = 0, train.Default().Run.Watch
 	if o.Decoder, _, err = imageDecoder(); err != nil {
 		return err
 	}
-	r, err := train.New(config, data, o)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	for e, err := range r.Events(j.ctx) {
-		if err != nil {
-			return err
-		}
-		see(e)
-	}
-	return nil
+	return train.Rehearse(j.ctx, s.Config, data, o, see)
 }
 
 // limitOr is --limit, or n without it.

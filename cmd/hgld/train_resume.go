@@ -29,15 +29,15 @@ func trainResumeCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			if err := j.project.section("train", s).Assign(c.StringSlice("override")); err != nil {
+			if err := j.project.Section("train", s).Assign(c.StringSlice("override")); err != nil {
 				return withCode(exitUsage, err)
 			}
-			return trainStage().goingOn().execute(j, s)
+			return trainStage().Continued().Execute(j, s)
 		},
 	}
 }
 
-// resumedSettings reads what a run was made with.
+// resumedSettings reads the settings with which a run was made.
 func resumedSettings(run string) (*trainSettings, error) {
 	s, err := readRunSettings(run)
 	if err != nil {

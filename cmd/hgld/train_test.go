@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"image/png"
 	"os"
@@ -18,6 +16,7 @@ import (
 	"hgld/shards"
 	"hgld/shards/dataset"
 	"hgld/train"
+	"hgld/train/history"
 )
 
 // pictureShards builds shards/ of drawings in a new folder, which becomes the
@@ -110,18 +109,9 @@ func TestTrainRunContinuesWithTheSameCommand(t *testing.T) {
 
 func readEvents(t *testing.T, dir string) []train.Event {
 	t.Helper()
-	f, err := os.Open(filepath.Join(dir, eventsFile))
+	list, err := history.ReadEvents(filepath.Join(dir, history.EventsFile))
 	if err != nil {
 		t.Fatal(err)
-	}
-	defer f.Close()
-	var list []train.Event
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var e train.Event
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, e)
 	}
 	return list
 }
@@ -146,53 +136,6 @@ func TestCompleteRunIsNotEvaluatedTwice(t *testing.T) {
 	code, third, errs := run(t, append(args, "-o", "run.metrics=[P@1]")...)
 	if code != 0 || !strings.Contains(third, "P@1") {
 		t.Errorf("exit code %d\n%s\n%s", code, errs, third)
-	}
-}
-
-func TestEventsAfterTheCheckpointAreDroppedOnResume(t *testing.T) {
-	path := filepath.Join(t.TempDir(), eventsFile)
-	old := `{"event":"step","step":1}` + "\n" + `{"event":"step","step":2}` + "\n" + `{"event":"step","step":3}` + "\n" + `{"event":"st`
-	if err := os.WriteFile(path, []byte(old), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	log, err := openEvents(path, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := log.add(train.Event{Kind: train.Stepped, Step: 3, Loss: new(0.5)}); err != nil {
-		t.Fatal(err)
-	}
-	if err := log.close(); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	want := `{"event":"step","step":1}` + "\n" + `{"event":"step","step":2}` + "\n" + `{"event":"step","step":3,"epoch":0,"loss":0.5}` + "\n"
-	if err != nil || string(text) != want {
-		t.Errorf("%v:\n%s", err, text)
-	}
-}
-
-// A complete run whose metrics change is measured anew, and is not complete while that
-// may be interrupted.
-func TestRunThatIsMeasuredAnewIsNotDone(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, eventsFile)
-	measured := `{"event":"evaluation","step":3}` + "\n"
-	if err := os.WriteFile(path, []byte(measured+`{"event":"done","step":3}`+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if !isDone(dir, 3) {
-		t.Error("a run that has ended is not done")
-	}
-	log, err := openEvents(path, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := log.close(); err != nil {
-		t.Fatal(err)
-	}
-	if text, err := os.ReadFile(path); err != nil || string(text) != measured || isDone(dir, 3) {
-		t.Errorf("%v, done %v:\n%s", err, isDone(dir, 3), text)
 	}
 }
 
@@ -243,7 +186,7 @@ func TestRunElsewhereFindsItsFolders(t *testing.T) {
 	}
 	t.Chdir(filepath.Join(dir, "here"))
 	for _, run := range []string{elsewhere, filepath.Join("..", "elsewhere")} {
-		s := trainStage().settings().(*trainSettings)
+		s := trainStage().Defaults()
 		s.Out, s.Images.Benchmarks = run, []string{"part"}
 		if _, err := writeRunSettings(s); err != nil {
 			t.Fatal(err)

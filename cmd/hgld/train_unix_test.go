@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"hgld/train/history"
 )
 
 // TestSignalSavesATrainingThatGoesOn interrupts a run once it has taken three
@@ -23,7 +25,7 @@ func TestSignalSavesATrainingThatGoesOn(t *testing.T) {
 		go func() {
 			defer close(stop)
 			for range 2000 {
-				text, err := os.ReadFile(filepath.Join(dir, eventsFile))
+				text, err := os.ReadFile(filepath.Join(dir, history.EventsFile))
 				if err == nil && bytes.Count(text, []byte("\n")) >= 3 {
 					if err := syscall.Kill(os.Getpid(), signal); err != nil {
 						t.Error(err)

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
-
 	"hgld/internal/longdata"
+	"hgld/internal/pipeline"
 )
 
 func TestTerminalCommandsInDataAreShown(t *testing.T) {
@@ -36,11 +35,10 @@ func TestTerminalCommandsInDataAreShown(t *testing.T) {
 func TestMessagesAboutSettingsAreShort(t *testing.T) {
 	sample := "hgld: 1\ncluster:\n  k: 5\n  tol: 0.5\n  init: ward\n  center: true\nembed: {encoder: hashing}\n"
 	longdata.Replace(t, []byte(sample), func(data []byte) error {
-		p := &project{file: "hgld.yaml", sections: map[string]*yaml.Node{}, origin: map[string]string{}, ways: map[string]string{}}
-		err := p.parse(data)
-		for _, s := range []stage{clusterStage(), embedStage()} {
+		p, err := stages().Parse("hgld.yaml", string(data))
+		for _, s := range []pipeline.Stage{clusterStage().Stage, embedStage().Stage} {
 			if err == nil {
-				err = p.load(nil, s.name, s.settings())
+				err = p.Load(nil, s.Name, s.Settings())
 			}
 		}
 		if err == nil {

@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// Spreadsheets take some texts for something else: what begins as a formula is
-// run, what is written as a number is reformatted. A name like that is written
-// with an apostrophe before it, by which spreadsheets and people mark text, and
-// read without; so is one that has such an apostrophe itself. A number or formula
-// without it is no name, but what a spreadsheet has made of one.
+// Spreadsheets run texts that begin like a formula and reformat texts that look like a
+// number. Such a name is written with an apostrophe before it, which marks text in a
+// spreadsheet, and read without it. So is a name that begins with an apostrophe itself.
+// A number or formula without the mark is not a name but what a spreadsheet made of one.
 
 // mark returns a name as it is written into a cell.
 func mark(name string) string {
@@ -28,15 +27,15 @@ func unmark(cell string) (name string, marked bool) {
 	return cell, false
 }
 
-// mistakable says whether a program may take a name for a formula, a number, an
-// error or, at the beginning of a file, a byte order mark.
+// mistakable reports whether a program may take a name for a formula, a number, an
+// error or, at the start of a file, a byte order mark.
 func mistakable(name string) bool {
 	return name != "" && strings.ContainsAny(name[:1], "=+-@\t\r") || strings.HasPrefix(name, "\ufeff") ||
 		looksLikeCount(name) || spreadsheetError.MatchString(name)
 }
 
-// newCSVReader reads CSV with or without a byte order mark. Where encoding/csv
-// would turn a line end of two characters within quotes into one, both are kept.
+// newCSVReader reads CSV with or without a byte order mark. It keeps line ends of two
+// characters within quotes, which encoding/csv would turn into one.
 func newCSVReader(data []byte) *csv.Reader {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var kept []byte

@@ -9,64 +9,89 @@ import (
 	"hgld/labels"
 )
 
-// Difference is in what document B differs from document A. Lists are ordered by
-// the landmarks that they touch, most first, then by name.
+// Difference lists how document B differs from document A. Lists are ordered by the
+// number of landmarks they touch, most first, then by name.
 //
-// A group is gone if A alone has its name, and born if B alone has. Of the tags
-// that both have in groups: a group A is merged into B if B holds most of its
-// tags, B holds most of those of another group too, and one of these is gone; a
-// group is split into those of B that get most of their tags from it, if there are
-// two or more and one of them is born; it is renamed if it is gone, the other is
-// born, and each holds most of the other's tags. What these explain is no move.
+// A group is gone if only A has its name, and born if only B has. The other changes are
+// about the tags that have a group in both documents. Groups are merged into a group of
+// B if it holds most of the tags of each and one of them is gone. A group is split if
+// two or more groups of B take most of their tags from it and one of them is born. A
+// group is renamed if it is gone, another is born, and each holds most of the other's
+// tags. Tags that these changes do not explain have moved.
 type Difference struct {
-	Tags  int `json:"tags"` // that both have
+	// Tags is the number of tags that both documents have.
+	Tags int `json:"tags"`
+	// Equal is the number of them that are in the same group.
 	Equal int `json:"equal"`
 
-	Renamed  []GroupChange `json:"renamed"`
-	Merged   []GroupChange `json:"merged"`
-	Split    []GroupChange `json:"split"`
-	Added    []GroupChange `json:"added"`   // born otherwise
-	Removed  []GroupChange `json:"removed"` // gone otherwise
-	Parents  []ParentMove  `json:"parents"` // groups of both that belong elsewhere
-	Moved    []GroupChange `json:"moved"`   // tags, by the groups that they left and went to; "" for none
-	TagsNew  []TagChange   `json:"tags_added"`
-	TagsGone []TagChange   `json:"tags_removed"`
+	// Renamed are the renamed groups.
+	Renamed []GroupChange `json:"renamed"`
+	// Merged are the merged groups.
+	Merged []GroupChange `json:"merged"`
+	// Split are the split groups.
+	Split []GroupChange `json:"split"`
+	// Added are the other groups that only B has.
+	Added []GroupChange `json:"added"`
+	// Removed are the other groups that only A has.
+	Removed []GroupChange `json:"removed"`
+	// Parents are the groups of both that have another parent.
+	Parents []ParentMove `json:"parents"`
+	// Moved are the moved tags, by the groups they left and went to; "" for none.
+	Moved []GroupChange `json:"moved"`
+	// TagsNew are the tags that only B has.
+	TagsNew []TagChange `json:"tags_added"`
+	// TagsGone are the tags that only A has.
+	TagsGone []TagChange `json:"tags_removed"`
 
-	Agreement curate.Agreement `json:"agreement"` // of A and B as two curators
+	// Agreement is that of A and B as two curators.
+	Agreement curate.Agreement `json:"agreement"`
 }
 
-// GroupChange is what became of groups, and the tags that it touches.
+// GroupChange is a change of groups with the tags that it touches.
 type GroupChange struct {
-	From      []string `json:"from,omitempty"`
-	To        []string `json:"to,omitempty"`
-	Tags      []string `json:"tags"`
-	Landmarks int      `json:"landmarks"`
-	Images    int      `json:"images"`
+	// From are the groups of A.
+	From []string `json:"from,omitempty"`
+	// To are the groups of B.
+	To []string `json:"to,omitempty"`
+	// Tags are the texts of the tags.
+	Tags []string `json:"tags"`
+	// Landmarks is the number of landmarks that carry them.
+	Landmarks int `json:"landmarks"`
+	// Images is the number of images of these landmarks.
+	Images int `json:"images"`
 }
 
 // ParentMove is a group that two documents put under different parents.
 type ParentMove struct {
 	curate.ParentDifference
+	// Landmarks is the number of landmarks of the group.
 	Landmarks int `json:"landmarks"`
-	Images    int `json:"images"`
+	// Images is the number of images of these landmarks.
+	Images int `json:"images"`
 }
 
-// TagChange is a tag that one document has alone, with its group there.
+// TagChange is a tag that only one of the documents has.
 type TagChange struct {
-	Name      string `json:"name"`
-	QID       string `json:"qid,omitempty"`
-	Group     string `json:"group"`
-	Landmarks int    `json:"landmarks"`
-	Images    int    `json:"images"`
+	// Name is its text.
+	Name string `json:"name"`
+	// QID is its Wikidata item.
+	QID string `json:"qid,omitempty"`
+	// Group is its group, "" for none.
+	Group string `json:"group"`
+	// Landmarks is the number of landmarks that carry it.
+	Landmarks int `json:"landmarks"`
+	// Images is the number of images of these landmarks.
+	Images int `json:"images"`
 }
 
-// None says whether nothing differs.
+// None reports whether nothing differs.
 func (d *Difference) None() bool {
-	return len(d.Renamed)+len(d.Merged)+len(d.Split)+len(d.Added)+len(d.Removed)+len(d.Parents)+len(d.Moved)+len(d.TagsNew)+len(d.TagsGone) == 0
+	groups := len(d.Renamed) + len(d.Merged) + len(d.Split) + len(d.Added) + len(d.Removed) + len(d.Parents)
+	return groups+len(d.Moved)+len(d.TagsNew)+len(d.TagsGone) == 0
 }
 
-// Diff compares two documents. It replays both, as the edits of two curators, on
-// one draft of all their tags.
+// Diff compares two documents. It replays both, as the edits of two curators, on one
+// draft of all their tags.
 func Diff(a, b *Document) (*Difference, error) {
 	draft := unionDraft(a, b)
 	if len(draft.Tags) == 0 {
@@ -76,7 +101,7 @@ func Diff(a, b *Document) (*Difference, error) {
 	if n := len(b.Hierarchy.Levels); n > len(names) {
 		names = levelNames(b.Hierarchy)
 	}
-	if len(names) == 1 { // tags alone, which can be dropped
+	if len(names) == 1 { // only tags, which can be dropped
 		names = append(names, curate.DefaultLevels[1])
 	}
 	c := comparison{draft: draft}
@@ -102,11 +127,12 @@ func Diff(a, b *Document) (*Difference, error) {
 	return c.difference(a, b), nil
 }
 
-// everything is the cluster of the tags that a document leaves without a group.
+// everything is the name of the cluster of tags that a document leaves without a group.
 const everything = "\u200bwithout a group"
 
-// unionDraft is a draft of the tags of both documents, in one cluster. A tag that
-// only one of them gives an item, or that they give different ones, is one tag.
+// unionDraft returns a draft of the tags of both documents in one cluster. Two tags
+// with one text are one tag, whether one of them has no item or both have different
+// ones.
 func unionDraft(a, b *Document) *labels.Draft {
 	draft := &labels.Draft{Version: labels.DraftVersion}
 	at := map[string]int{}
@@ -120,7 +146,7 @@ func unionDraft(a, b *Document) *labels.Draft {
 			}
 			t := &draft.Tags[i]
 			if t.QID = cmp.Or(t.QID, c.QID); c.QID != "" && c.QID != t.QID {
-				t.QID = "" // known by its text, as both files know it
+				t.QID = "" // identified by its text, which both files have
 			}
 			t.Landmarks = max(t.Landmarks, d.count(0)[c.Name])
 			t.Images = max(t.Images, d.Images[c.Name])
@@ -148,7 +174,7 @@ func tagsOf(s *curate.Session, d *Document) []bool {
 	return has
 }
 
-// comparison is a curate.Comparison with what belongs to it.
+// comparison is a curate.Comparison with its sessions and counts.
 type comparison struct {
 	*curate.Comparison
 	draft *labels.Draft
@@ -161,7 +187,7 @@ type pairKey struct{ a, b string }
 
 func (c *comparison) difference(a, b *Document) *Difference {
 	d := &Difference{Agreement: c.Agreement}
-	flow := map[pairKey][]int{} // tags of both, by their groups
+	flow := map[pairKey][]int{} // common tags, by their groups
 	for i, t := range c.draft.Tags {
 		x, y := c.group(0, i), c.group(1, i)
 		switch {
@@ -189,7 +215,7 @@ func (c *comparison) difference(a, b *Document) *Difference {
 	return d
 }
 
-// group is where a tag is: a group, "(dropped)", or "" for none.
+// group returns the group of a tag, "(dropped)", or "" for none.
 func (c *comparison) group(side, tag int) string {
 	t := c.sides[side].Tag(tag)
 	if !t.Decided {
@@ -200,7 +226,10 @@ func (c *comparison) group(side, tag int) string {
 
 func (c *comparison) change(from, to []string, tags []int) GroupChange {
 	g := GroupChange{From: from, To: to, Tags: []string{}}
-	slices.SortStableFunc(tags, func(i, j int) int { return cmp.Compare(c.draft.Tags[j].Landmarks, c.draft.Tags[i].Landmarks) })
+	slices.SortStableFunc(tags, func(i, j int) int {
+		return cmp.Compare(c.draft.Tags[j].Landmarks,
+			c.draft.Tags[i].Landmarks)
+	})
 	for _, i := range tags {
 		g.Tags = append(g.Tags, c.draft.Tags[i].Name)
 		g.Landmarks += c.draft.Tags[i].Landmarks
@@ -209,7 +238,7 @@ func (c *comparison) change(from, to []string, tags []int) GroupChange {
 	return g
 }
 
-// parents lists the groups that belong elsewhere, renamed ones included.
+// parents lists the groups that have another parent, including renamed ones.
 func (c *comparison) parents(d *Difference, g *groupFlow, flow map[pairKey][]int) {
 	touched := func(level int, a, b string) (landmarks, images int) {
 		for key, tags := range flow {
@@ -228,7 +257,8 @@ func (c *comparison) parents(d *Difference, g *groupFlow, flow map[pairKey][]int
 	for a, b := range g.renamed {
 		if x, y := of[0][a], of[1][b]; x != "" && y != "" && x != y {
 			n, m := touched(1, a, b)
-			d.Parents = append(d.Parents, ParentMove{curate.ParentDifference{Level: 1, Group: fmt.Sprintf("%s -> %s", a, b), A: x, B: y}, n, m})
+			d.Parents = append(d.Parents, ParentMove{curate.ParentDifference{Level: 1, Group: fmt.Sprintf("%s -> %s", a, b),
+				A: x, B: y}, n, m})
 		}
 	}
 }
@@ -255,8 +285,8 @@ func groupNames(d *Document) map[string]bool {
 	return names
 }
 
-// diffGroups compares documents without tags by the names of their groups and by
-// what these belong to.
+// diffGroups compares documents without tags by the names and the parents of their
+// groups.
 func diffGroups(a, b *Document) *Difference {
 	d := &Difference{}
 	in := [2]map[string]bool{groupNames(a), groupNames(b)}
@@ -275,7 +305,8 @@ func diffGroups(a, b *Document) *Difference {
 		in := [2]map[string]string{parentNames(a, l), parentNames(b, l)}
 		for name, x := range in[0] {
 			if y, both := in[1][name]; both && x != y {
-				d.Parents = append(d.Parents, ParentMove{curate.ParentDifference{Level: l, Group: name, A: x, B: y}, max(a.count(l)[name], b.count(l)[name]), 0})
+				d.Parents = append(d.Parents, ParentMove{curate.ParentDifference{Level: l, Group: name, A: x, B: y},
+					max(a.count(l)[name], b.count(l)[name]), 0})
 			}
 		}
 	}
@@ -283,7 +314,7 @@ func diffGroups(a, b *Document) *Difference {
 	return d
 }
 
-// parentNames are the parents of the groups of a level, which all have one.
+// parentNames returns the parents of the groups of a level, all of which have one.
 func parentNames(d *Document, level int) map[string]string {
 	parents := map[string]string{}
 	for _, c := range d.Hierarchy.Levels[level].Classes {
@@ -295,7 +326,8 @@ func parentNames(d *Document, level int) map[string]string {
 func (d *Difference) sort() {
 	for _, list := range []*[]GroupChange{&d.Renamed, &d.Merged, &d.Split, &d.Added, &d.Removed, &d.Moved} {
 		slices.SortFunc(*list, func(x, y GroupChange) int {
-			return cmp.Or(cmp.Compare(y.Landmarks, x.Landmarks), cmp.Compare(len(y.Tags), len(x.Tags)), slices.Compare(x.From, y.From), slices.Compare(x.To, y.To))
+			return cmp.Or(cmp.Compare(y.Landmarks, x.Landmarks), cmp.Compare(len(y.Tags), len(x.Tags)),
+				slices.Compare(x.From, y.From), slices.Compare(x.To, y.To))
 		})
 		if *list == nil {
 			*list = []GroupChange{}

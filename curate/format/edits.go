@@ -8,19 +8,19 @@ import (
 	"hgld/labels"
 )
 
-// Edits lists the edits that bring a session to what a document says, numbered on
-// from its version, with neither time nor author, and the tags of the document
-// that the session's draft does not have. What already holds needs no edit, so an
-// import that was cut off goes on where it ended.
+// Edits returns the edits that make a session agree with a document, and the tags of
+// the document that the session's draft does not have. The edits are numbered on from
+// the session's version and have neither time nor author. There are no edits for what
+// already holds, so an interrupted import can be repeated.
 //
-// A tag is found by text and item, or by its text alone where one side has no
-// item, or by its item alone; a text that stands for several items in the draft is
-// all of them. Tags that the document leaves without a group, and tags that it
-// does not have, are left as they are.
+// A tag is found by text and item, by its text alone if one side has no item, or by its
+// item alone. A text with several items in the draft stands for all of them. Tags
+// without a group in the document, and tags that it does not have, stay as they are.
 func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curate.Ref, err error) {
 	levels := d.Hierarchy.Levels
 	if len(levels) > len(s.Levels()) {
-		return nil, nil, fmt.Errorf("the file has the %d levels %.80q, the log %.80q; start a new log for it", len(levels), levelNames(d.Hierarchy), s.Levels())
+		return nil, nil, fmt.Errorf("the file has the %d levels %.80q, the log %.80q; start a new log for it", len(levels),
+			levelNames(d.Hierarchy), s.Levels())
 	}
 	p := planner{s: s, version: s.Version(), index: indexTags(s), left: map[curate.Ref]bool{}}
 	for range s.Levels() {
@@ -77,7 +77,7 @@ func levelNames(h *labels.Hierarchy) []string {
 	return names
 }
 
-// byText collects tags by a text, in the order of its first tag.
+// byText groups tags by a text, in the order of their first tag.
 type byText struct {
 	texts []string
 	of    map[string][]curate.Ref
@@ -111,9 +111,8 @@ func indexTags(s *curate.Session) tagIndex {
 	return x
 }
 
-// find returns the tags that each class stands for. Texts go before items: a class
-// that only shares its item with a tag does not take it from the class that is
-// called as the tag is.
+// find returns the tags of each class. Texts take precedence over items: a class that
+// only shares its item with a tag does not take it from the class with the tag's text.
 func (x tagIndex) find(classes []labels.Class) [][]int {
 	found := make([][]int, len(classes))
 	for i := range classes {
@@ -127,7 +126,7 @@ func (x tagIndex) find(classes []labels.Class) [][]int {
 	return found
 }
 
-// named returns the tags with the text of a class, and none with another item.
+// named returns the tags that have the text of a class and no other item.
 func (x tagIndex) named(c *labels.Class) []int {
 	if i, exact := x.s.Find(curate.Ref{Name: c.Name, QID: c.QID}); exact {
 		return []int{i}
@@ -138,7 +137,7 @@ func (x tagIndex) named(c *labels.Class) []int {
 	return slices.DeleteFunc(slices.Clone(x.byName[c.Name]), func(i int) bool { return x.s.Draft().Tags[i].QID != "" })
 }
 
-// free takes the tags that no other class has taken.
+// free claims and returns the tags that no other class has claimed.
 func (x tagIndex) free(tags []int) []int {
 	var free []int
 	for _, i := range tags {
@@ -178,7 +177,8 @@ func (p *planner) place(group string, tags []int) {
 			accept = append(accept, t.Ref)
 		}
 	}
-	for _, e := range []curate.Edit{{Op: curate.Accept, From: accept, To: group}, {Op: curate.Move, From: move, To: group}} {
+	for _, e := range []curate.Edit{{Op: curate.Accept, From: accept, To: group},
+		{Op: curate.Move, From: move, To: group}} {
 		if len(e.From) > 0 {
 			p.add(e)
 		}
@@ -188,12 +188,12 @@ func (p *planner) place(group string, tags []int) {
 	}
 }
 
-// parents puts groups under their parents, and declares those that hold no tag or
-// would be gone when their last one has left.
+// parents puts groups under their parents. It declares groups without tags, and groups
+// that would vanish with their last tag.
 func (p *planner) parents(levels []labels.Level) error {
 	for l := 1; l < len(levels); l++ {
 		if l+1 == len(p.s.Levels()) {
-			return nil // the log's coarsest level has no parents
+			return nil // the coarsest level of the log has no parents
 		}
 		have, err := p.groups(l)
 		if err != nil {
@@ -237,8 +237,7 @@ func (p *planner) groups(level int) (map[string]curate.Group, error) {
 	return have, nil
 }
 
-// groupNotes sets the notes of the groups of all levels, but of those that are not
-// there then.
+// groupNotes sets the notes of the groups that exist after the edits so far.
 func (p *planner) groupNotes(levels []labels.Level) error {
 	for l := 1; l < len(levels); l++ {
 		have, err := p.groups(l)
@@ -258,8 +257,8 @@ func (p *planner) groupNotes(levels []labels.Level) error {
 	return nil
 }
 
-// stays says whether a group is there after the edits so far; now is what the
-// session has of it.
+// stays reports whether a group exists after the edits so far. now is its state in the
+// session.
 func (p *planner) stays(level int, now curate.Group, name string) bool {
 	stays := func(tag curate.Ref) bool { return !p.left[tag] }
 	return p.named[level][name] || now.Declared || level == 1 && slices.ContainsFunc(now.Members, stays)

@@ -1,12 +1,11 @@
-// Package format reads and writes the files in which a curation is exchanged:
-// the spreadsheet of two columns a cluster that the authors of H-GLDv2 worked in,
-// GLDv2's published labels, lists of groups, SKOS, and hgld's own draft.json and
-// hierarchy.json.
+// Package format reads and writes the files that exchange a curation: the spreadsheet
+// of the authors of H-GLDv2, with two columns per cluster, GLDv2's published labels,
+// lists of groups, SKOS, and hgld's own draft.json and hierarchy.json.
 //
-// Every format reads into a Document and writes one. What a Document says becomes
-// edits of a log (Edits), so an import is curation like any other: it can be
-// listed, reverted and replayed. Lint finds what a person or a spreadsheet has
-// damaged in such a file, and Diff compares two of them.
+// Every format reads and writes a Document. Edits turns a Document into edits of a log,
+// so that an import can be listed, reverted and replayed like any other curation. Lint
+// finds damage that a person or a spreadsheet has done to a file, and Diff compares two
+// files.
 package format
 
 import (
@@ -20,26 +19,34 @@ import (
 	"hgld/labels"
 )
 
-// Document is what a file says of a curation. The finest level of its Hierarchy
-// holds tags and may be empty; a group may be without members.
+// Document is the content of a file about a curation.
 type Document struct {
+	// Hierarchy holds the classes. Its finest level holds tags and may be empty; a
+	// group may be without members.
 	Hierarchy *labels.Hierarchy
-	Landmarks []map[string]int // that carry a class, by level and name; nil where the file counts none
-	Images    map[string]int   // of each tag, where the file counts them
+	// Landmarks is the number of landmarks that carry a class, by level and name; nil
+	// if the file has no counts.
+	Landmarks []map[string]int
+	// Images is the number of images of each tag, if the file counts them.
+	Images map[string]int
 
-	Draft *labels.Draft // the file itself, where it is one
-	Table *labels.Table // the file itself, where it is a label file
+	// Draft is the file itself if it is a draft, otherwise nil.
+	Draft *labels.Draft
+	// Table is the file itself if it is a label file, otherwise nil.
+	Table *labels.Table
 
-	form labels.Form // that Table is written in; "" as it was read
-	read string      // format that the document was read in
+	form labels.Form // form to write Table in; "" for the form it was read in
+	read string      // name of the format that the document was read in
 
-	place func(tag string) (row int, column string) // of a tag in the file, where the format knows
+	place func(tag string) (row int, column string) // of a tag in the file; nil if the format does not know
 }
 
-// Format is a kind of file. Read reads a file that Lint finds no error in; its
-// errors begin with the file's name and, where one is to blame, its line.
+// Format is a kind of file.
 type Format struct {
-	Read  func(data []byte, name string, o labels.ReadOptions) (*Document, error)
+	// Read reads a file in which Lint finds no error. Its errors begin with the file's
+	// name and, if possible, the line.
+	Read func(data []byte, name string, o labels.ReadOptions) (*Document, error)
+	// Write writes a document.
 	Write func(w io.Writer, d *Document) error
 
 	holds holding
@@ -47,7 +54,7 @@ type Format struct {
 	lint  func(data []byte, name string, o labels.ReadOptions) ([]Problem, *Document)
 }
 
-// Formats are the formats by name. A file is taken for the first that it looks
+// Formats are the formats by name. A file is taken for the first format that it looks
 // like.
 var Formats = registry.Table[Format]{
 	{Name: "hierarchy", About: "hierarchy.json", Value: Format{
@@ -70,26 +77,24 @@ var Formats = registry.Table[Format]{
 		holds: holding{counts: true, empty: true}}},
 }
 
-// Detect names the format that a file looks like.
+// Detect returns the name of the format that a file looks like.
 func Detect(data []byte) string {
 	at := slices.IndexFunc(Formats, func(e registry.Entry[Format]) bool { return e.Value.is(data) })
 	return Formats[at].Name
 }
 
-// ownFiles are hgld's files that no format reads, by the field that they begin
-// with.
+// ownFiles are hgld's files that no format reads, by their first field.
 var ownFiles = []struct{ field, next string }{
 	{"hgld_edits", "a log of edits: `hgld curate log` lists it, `hgld curate apply` makes hierarchy.json of it"},
 	{"hgld_tags", "the tags of stage 1: `hgld cluster run` makes a draft of them"},
 }
 
-// ErrOther is wrapped by the error of a file that is hgld's own and of no format;
-// the error says what to do with it.
+// ErrOther is wrapped by the error of a file of hgld that is not in one of the formats.
+// The error says what to do with it.
 var ErrOther = errors.New("none of the formats of a curation, but")
 
-// noText says where a file holds what no text does: zero bytes, as a crash or a
-// disk leaves them, and UTF-16 has them too. Almost anything else could be a list of
-// groups.
+// noText returns an error if a file contains zero bytes, as a crash or a failing disk
+// leaves them and UTF-16 has them. Almost any other file could be a list of groups.
 func noText(data []byte, name string) error {
 	at := bytes.IndexByte(data, 0)
 	if at < 0 {
@@ -99,10 +104,10 @@ func noText(data []byte, name string) error {
 	if zeros := bytes.Count(data, []byte{0}); zeros == len(data) {
 		return fmt.Errorf("%s: all of its %d bytes are zero: the file is damaged; take it from a backup", name, zeros)
 	}
-	return fmt.Errorf("%s:%d: holds a zero byte, which no text does: the file is damaged, or not in UTF-8", name, line)
+	return fmt.Errorf("%s:%d: contains a zero byte: the file is damaged, or not in UTF-8", name, line)
 }
 
-// choose returns a format by its name, or, without one, that of what data look
+// choose returns a format by its name or, if that is "", the format that the data look
 // like.
 func choose(data []byte, name, format string) (string, Format, error) {
 	if format == "" {
@@ -117,7 +122,8 @@ func choose(data []byte, name, format string) (string, Format, error) {
 	return format, f, err
 }
 
-// Read reads a file of the given format, or, without one, of that it looks like.
+// Read reads a file of the named format or, if format is "", of the format that it
+// looks like.
 func Read(data []byte, name, format string, o labels.ReadOptions) (*Document, error) {
 	if err := noText(data, name); err != nil {
 		return nil, err
@@ -134,7 +140,7 @@ func Read(data []byte, name, format string, o labels.ReadOptions) (*Document, er
 	return d, nil
 }
 
-// Write writes a document and says what of it the format cannot hold.
+// Write writes a document in a format, and lists what the format cannot hold of it.
 func (d *Document) Write(w io.Writer, format string) (lost []string, err error) {
 	f, err := Formats.Get("format", format)
 	if err != nil {
@@ -146,13 +152,13 @@ func (d *Document) Write(w io.Writer, format string) (lost []string, err error) 
 	return lost, f.Write(w, d)
 }
 
-// holding says what a format can hold beside tags and their groups.
+// holding says what a format can hold in addition to tags and their groups.
 type holding struct {
 	items, drops, open, notes, levels, empty, counts bool
 	groupsOnly                                       bool
 }
 
-// lost lists what a file of the format does not hold of d.
+// lost lists what a file of the format cannot hold of d.
 func (d *Document) lost(h holding) []string {
 	var list []string
 	say := func(held bool, n int, one, many string) {
@@ -211,9 +217,8 @@ func (d *Document) count(level int) map[string]int {
 	return d.Landmarks[level]
 }
 
-// CountBy takes the counts of landmarks and images, and the Wikidata items that d
-// lacks, from a draft with the same tags. A document without tags keeps its own
-// counts.
+// CountBy takes the counts of landmarks and images from a draft with the same tags, and
+// the Wikidata items that d lacks. A document without tags keeps its own counts.
 func (d *Document) CountBy(draft *labels.Draft) {
 	if len(d.Hierarchy.Levels[0].Classes) == 0 {
 		return
@@ -226,7 +231,7 @@ func (d *Document) CountBy(draft *labels.Draft) {
 			d.Images[t.Name] += t.Images
 		}
 		if _, twin := items[t.Name]; twin {
-			t.QID = "" // two items of one text
+			t.QID = "" // one text with two items
 		}
 		items[t.Name] = t.QID
 	}
@@ -243,7 +248,7 @@ func (d *Document) CountBy(draft *labels.Draft) {
 	d.Landmarks = []map[string]int{counts, above}
 }
 
-// CountByTags takes the counts of landmarks from what stage 1 found. A document
+// CountByTags takes the counts of landmarks from the records of stage 1. A document
 // without tags keeps its own counts.
 func (d *Document) CountByTags(records []labels.Record) {
 	if len(d.Hierarchy.Levels[0].Classes) == 0 {
@@ -264,8 +269,7 @@ func (d *Document) CountByTags(records []labels.Record) {
 	}
 }
 
-// LabelBy gives d the landmarks that stage 1 found, so that it can be written as
-// labels.
+// LabelBy gives d the landmarks of stage 1, so that it can be written as labels.
 func (d *Document) LabelBy(records []labels.Record) error {
 	table, err := labels.Build(records, d.Hierarchy)
 	if err != nil {
@@ -275,16 +279,16 @@ func (d *Document) LabelBy(records []labels.Record) error {
 	return nil
 }
 
-// entry is what a file says in one place: a tag with the classes above it, finest
-// first, or, where the tag is "", of a group alone.
+// entry is one row of a file: a tag with the classes above it, finest first, or a group
+// alone if the tag is "".
 type entry struct {
 	names []string
 	qid   string
 	where string
 }
 
-// gather makes the hierarchy of entries, classes in the order of the file. A
-// class with two parents is a *labels.ParentsError.
+// gather makes the hierarchy of entries, with classes in the order of the file. A class
+// with two parents is a *labels.ParentsError.
 func gather(levels []string, entries []entry) (*labels.Hierarchy, error) {
 	groups, tags := labels.NewBuilder(levels[1:]...), labels.NewBuilder(levels[:2]...)
 	items := map[string]string{}

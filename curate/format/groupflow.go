@@ -5,16 +5,17 @@ import (
 	"slices"
 )
 
-// groupFlow is how the tags of A's groups are spread over those of B.
+// groupFlow says how the tags of A's groups are spread over those of B.
 type groupFlow struct {
 	born, gone map[string]bool
-	out, in    map[string]map[string]int // tags of a group of A by B's, and the other way round
+	out, in    map[string]map[string]int // number of tags of each group of A in each of B's, and vice versa
 	flow       map[pairKey][]int
 	renamed    map[string]string
 }
 
 func newGroupFlow(a, b map[string]bool, flow map[pairKey][]int) *groupFlow {
-	g := &groupFlow{map[string]bool{}, map[string]bool{}, map[string]map[string]int{}, map[string]map[string]int{}, flow, map[string]string{}}
+	g := &groupFlow{map[string]bool{}, map[string]bool{}, map[string]map[string]int{}, map[string]map[string]int{}, flow,
+		map[string]string{}}
 	for name := range a {
 		g.gone[name] = !b[name]
 	}
@@ -23,7 +24,7 @@ func newGroupFlow(a, b map[string]bool, flow map[pairKey][]int) *groupFlow {
 	}
 	for key, tags := range flow {
 		if !a[key.a] || !b[key.b] {
-			continue // dropped, or in no group
+			continue // dropped, or without a group
 		}
 		count(g.out, key.a, key.b, len(tags))
 		count(g.in, key.b, key.a, len(tags))
@@ -38,7 +39,8 @@ func count(of map[string]map[string]int, from, to string, n int) {
 	of[from][to] += n
 }
 
-// most returns where most of a group's tags are, "" where no group has over half.
+// most returns the group that has more than half of a group's tags, "" if there is
+// none.
 func most(spread map[string]int) string {
 	all, at := 0, ""
 	for name, n := range spread {
@@ -53,8 +55,8 @@ func most(spread map[string]int) string {
 	return at
 }
 
-// mains lists, for each group of the other side, the groups that have most of
-// their tags there.
+// mains lists, for each group of the other side, the groups that have most of their
+// tags in it.
 func mains(spread map[string]map[string]int) map[string][]string {
 	of := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(spread)) {
@@ -65,9 +67,9 @@ func mains(spread map[string]map[string]int) map[string][]string {
 	return of
 }
 
-// explain finds the groups that were merged, split, renamed, born and gone, and
-// returns the flows of tags that this accounts for. A flow that belongs to two
-// changes, as when one of a split group's parts is merged, is told with the first.
+// explain finds the groups that were merged, split, renamed, born and gone, and returns
+// the flows of tags that these changes account for. A flow that belongs to two changes,
+// as when a part of a split group is merged, is reported with the first.
 func (g *groupFlow) explain(c *comparison, d *Difference) map[pairKey]bool {
 	explained, told := map[pairKey]bool{}, [2]map[string]bool{{}, {}}
 	tell := func(from, to []string) GroupChange {

@@ -14,10 +14,10 @@ import (
 	"hgld/labels"
 )
 
-// A list of groups is CSV with one to three columns: group, parent, landmarks. The
-// first line is a header if it says "group", holds an underscore, as names of
-// columns do, or has no number where the others have their landmarks. A text file
-// with a name a line is such a list.
+// A list of groups is CSV with one to three columns: group, parent, landmarks. The first
+// line is a header if it says "group", contains an underscore, as column names do, or has
+// no number where the other lines have their landmarks. A text file with one name per
+// line is such a list.
 
 var groupColumns = []string{"group", "parent", "landmarks"}
 
@@ -37,7 +37,8 @@ func isGroupHeader(row []string) bool {
 	return len(row) == 3 && !isCount(row[2])
 }
 
-// firstInvalid finds the first byte that is not UTF-8, −1 if there is none.
+// firstInvalid returns the offset of the first byte that is not UTF-8, −1 if there is
+// none.
 func firstInvalid(data []byte) int {
 	for at := 0; at < len(data); {
 		r, size := utf8.DecodeRune(data[at:])
@@ -52,7 +53,7 @@ func firstInvalid(data []byte) int {
 func readGroups(data []byte, name string, _ labels.ReadOptions) (*Document, error) {
 	if at := firstInvalid(data); at >= 0 {
 		line := 1 + bytes.Count(data[:at], []byte("\n"))
-		return nil, fmt.Errorf("%s:%d: is not UTF-8; want a name a line, or CSV, in UTF-8", name, line)
+		return nil, fmt.Errorf("%s:%d: is not UTF-8; want one name per line, or CSV, in UTF-8", name, line)
 	}
 	r := newCSVReader(data)
 	levels := curate.DefaultLevels[:2]
@@ -88,7 +89,7 @@ func readGroups(data []byte, name string, _ labels.ReadOptions) (*Document, erro
 			return nil, fmt.Errorf("%s: a group without a name; want %s", e.where, strings.Join(groupColumns[:len(row)], ", "))
 		}
 		if other, twice := known[row[0]]; twice {
-			return nil, fmt.Errorf("%s: group %.80q stands twice, first at %s; remove one", e.where, row[0], other)
+			return nil, fmt.Errorf("%s: group %.80q appears twice, first at %s; remove one", e.where, row[0], other)
 		}
 		known[row[0]] = e.where
 		if len(row) == 3 && row[2] != "" {
@@ -104,7 +105,7 @@ func readGroups(data []byte, name string, _ labels.ReadOptions) (*Document, erro
 		entries = append(entries, e)
 	}
 	if len(entries) == 0 {
-		return nil, fmt.Errorf("%s: has no group; want a name a line", name)
+		return nil, fmt.Errorf("%s: has no group; want one name per line", name)
 	}
 	for i := range entries {
 		entries[i].names = entries[i].names[:len(levels)]
@@ -143,7 +144,7 @@ func writeGroups(w io.Writer, d *Document) error {
 	return out.WriteAll(rows)
 }
 
-// csvError puts an error of encoding/csv behind the file and line.
+// csvError adds the file and the line to an error of encoding/csv.
 func csvError(name string, err error) error {
 	var syntax *csv.ParseError
 	if errors.As(err, &syntax) {

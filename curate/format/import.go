@@ -26,7 +26,8 @@ type Import struct {
 
 // OtherDraftError says that a log was made for another draft than an import's.
 type OtherDraftError struct {
-	Log, Draft string // paths
+	// Log is the path of the log, Draft that of the draft.
+	Log, Draft string
 }
 
 // Error names the log and the draft.
@@ -93,8 +94,8 @@ func importLevels(d *Document) []string {
 func importTime() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
 // Append writes the edits to the log, each on disk before the next, and returns the
-// number of tags they decide. If ctx is cancelled, the edits written so far stay; the
-// same import continues behind them.
+// number of tags they decide. If ctx is cancelled, the edits written so far stay, and
+// the same import can be repeated.
 func (i *Import) Append(ctx context.Context) (tags int, err error) {
 	if i.fresh != nil {
 		if err := curate.CreateLog(i.path, *i.fresh); err != nil {

@@ -21,7 +21,7 @@ func readHierarchy(data []byte, name string, _ labels.ReadOptions) (*Document, e
 
 func writeHierarchy(w io.Writer, d *Document) error { return labels.WriteHierarchy(w, d.Hierarchy) }
 
-// readDraft takes the clusters of a draft for groups that its tags are in.
+// readDraft takes the clusters of a draft as groups.
 func readDraft(data []byte, name string, _ labels.ReadOptions) (*Document, error) {
 	draft, err := labels.ReadDraft(bytes.NewReader(data), name)
 	if err != nil {
@@ -39,12 +39,12 @@ func readDraft(data []byte, name string, _ labels.ReadOptions) (*Document, error
 	return d, nil
 }
 
-// looseCluster holds, in a draft made of a hierarchy, the tags without a group. It
-// gets more brackets where a group is called so.
+// looseCluster is the cluster of the tags without a group in a draft made from a
+// hierarchy. It gets more parentheses if a group has this name.
 const looseCluster = "(no group)"
 
-// writeDraft writes the draft that d is, or makes one: its groups are clusters,
-// the largest first, whose members have no distances.
+// writeDraft writes d.Draft, or makes a draft whose clusters are the groups, the
+// largest first, and whose members have no distances.
 func writeDraft(w io.Writer, d *Document) error {
 	if d.Draft != nil {
 		return labels.WriteDraft(w, d.Draft)
@@ -65,7 +65,8 @@ func writeDraft(w io.Writer, d *Document) error {
 		clusters = append(clusters, labels.Cluster{Name: name})
 	}
 	for i, c := range d.Hierarchy.Levels[0].Classes {
-		t := labels.DraftTag{Tag: labels.Tag{Name: c.Name, QID: c.QID}, Landmarks: d.count(0)[c.Name], Images: d.Images[c.Name]}
+		t := labels.DraftTag{Tag: labels.Tag{Name: c.Name, QID: c.QID}, Landmarks: d.count(0)[c.Name],
+			Images: d.Images[c.Name]}
 		draft.Tags = append(draft.Tags, t)
 		at := int(c.Parent)
 		if at < 0 || len(names) == 0 {
@@ -88,12 +89,13 @@ func isLabels(data []byte) bool {
 	if isDocument("hgld_labels")(data) {
 		return true
 	}
-	_, err := labels.ParseCSV(bytes.NewReader([]byte(firstLine(data)+"\n")), "header", labels.ReadOptions{Split: labels.Train})
+	_, err := labels.ParseCSV(bytes.NewReader([]byte(firstLine(data)+"\n")), "header",
+		labels.ReadOptions{Split: labels.Train})
 	return err == nil
 }
 
-// readLabels takes the tags and groups from the rows of a label file. Rows without
-// a label count for nothing but their tag, where no other row labels it.
+// readLabels takes the tags and groups from the rows of a label file. A row without a
+// label only counts for its tag, if no other row labels it.
 func readLabels(data []byte, name string, o labels.ReadOptions) (*Document, error) {
 	t, err := labels.Read(bytes.NewReader(data), name, o)
 	if err != nil {
@@ -104,7 +106,7 @@ func readLabels(data []byte, name string, o labels.ReadOptions) (*Document, erro
 		d.form = labels.JSONForm
 	}
 	if len(t.Levels) < 2 {
-		return nil, fmt.Errorf("%s: has landmarks and no classes; want a label file", name)
+		return nil, fmt.Errorf("%s: has landmarks but no classes; want a label file", name)
 	}
 	if t.Levels[0] != labels.LandmarkLevel {
 		d.Hierarchy = t.Hierarchy
@@ -144,11 +146,11 @@ func readLabels(data []byte, name string, o labels.ReadOptions) (*Document, erro
 	return d, err
 }
 
-// writeLabels writes the landmarks that d has; a file that was read comes out byte
-// for byte.
+// writeLabels writes the landmarks of d. A file that was read is written byte for byte.
 func writeLabels(w io.Writer, d *Document) error {
 	if d.Table == nil {
-		return fmt.Errorf("a label file has a row a landmark, and this has none; give the landmarks of stage 1 with --tags tags.jsonl, or run `hgld labels build`")
+		return fmt.Errorf("a label file has one row per landmark, and this document has no landmarks; give those of stage " +
+			"1 with --tags tags.jsonl, or run `hgld labels build`")
 	}
 	if d.form == "" {
 		return labels.WriteCSV(w, d.Table, "")

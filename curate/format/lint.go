@@ -19,22 +19,29 @@ import (
 	"hgld/labels"
 )
 
-// Problem is a place in a file that a person or a spreadsheet has damaged. A file
-// with a warning can be imported: names such as "ocean area ", with its space
-// behind, are published.
+// Problem is a place in a file that a person or a spreadsheet has damaged. A file with
+// warnings only can be imported: names such as "ocean area ", with its trailing space,
+// are published.
 type Problem struct {
-	Warning  bool   `json:"warning"`
-	File     string `json:"file"`
-	Row      int    `json:"row,omitempty"`    // line in the file, from 1
-	Column   string `json:"column,omitempty"` // of a sheet: A, B, …
-	Found    string `json:"found"`
+	// Warning is set if the file can be imported all the same.
+	Warning bool `json:"warning"`
+	// File is the name of the file.
+	File string `json:"file"`
+	// Row is the line in the file, from 1; 0 if it is unknown.
+	Row int `json:"row,omitempty"`
+	// Column is that of a sheet: A, B, …
+	Column string `json:"column,omitempty"`
+	// Found says what was found.
+	Found string `json:"found"`
+	// Expected says what was expected.
 	Expected string `json:"expected,omitempty"`
-	Next     string `json:"next,omitempty"` // what to do about it
+	// Next says what to do about it.
+	Next string `json:"next,omitempty"`
 
 	tag string // the tag whose name it is about
 }
 
-// String is one line: where, what was found, what was expected, and what to do.
+// String returns one line: where, what was found, what was expected, and what to do.
 func (p Problem) String() string {
 	severity := "error: "
 	if p.Warning {
@@ -67,10 +74,10 @@ func (p Problem) tail() string {
 	return tail
 }
 
-// Lint lists what is wrong in a file of the given format ("": what it looks like).
-// With a draft, it also lists tags that the file and the draft do not share; where
-// a name of the file differs in white space or case alone from a tag of the draft,
-// that is what it was; and a name that the draft has is as it should be.
+// Lint lists what is wrong in a file of the named format ("": the one that it looks
+// like). With a draft it also lists the tags that only one of the two has. A name that
+// differs from a tag of the draft only in white space or case is a damaged one, and a
+// name that the draft has is correct.
 func Lint(data []byte, name, format string, o labels.ReadOptions, draft *labels.Draft) ([]Problem, error) {
 	if err := noText(data, name); err != nil {
 		return []Problem{fromLabels(name, labels.ProblemOf(name, err))}, nil
@@ -92,16 +99,17 @@ func Lint(data []byte, name, format string, o labels.ReadOptions, draft *labels.
 		list = slices.DeleteFunc(list, func(p Problem) bool { return p.Warning && known[p.tag] })
 		list = append(list, compareTags(name, d, draft, place)...)
 	}
-	slices.SortStableFunc(list, func(a, b Problem) int { // those of no line last
+	slices.SortStableFunc(list, func(a, b Problem) int { // problems without a line come last
 		return cmp.Or(cmp.Compare(min(b.Row, 1), min(a.Row, 1)), cmp.Compare(a.Row, b.Row))
 	})
 	return list, nil
 }
 
-// lintNames looks at the names of a document that read reads. A name that hgld
-// itself has written as a name, as it does with one that a spreadsheet would take
-// for a count, is no damage: quoted, or marked in a list of groups.
-func lintNames(read func([]byte, string, labels.ReadOptions) (*Document, error)) func([]byte, string, labels.ReadOptions) ([]Problem, *Document) {
+// lintNames checks the names of a document that read returns. A suspicious name that
+// hgld itself wrote as a name, in quotes or marked in a list of groups, is only a
+// warning.
+func lintNames(read func([]byte, string, labels.ReadOptions) (*Document, error)) func([]byte, string,
+	labels.ReadOptions) ([]Problem, *Document) {
 	return func(data []byte, name string, o labels.ReadOptions) ([]Problem, *Document) {
 		d, err := read(data, name, o)
 		if err != nil {
@@ -117,7 +125,7 @@ func lintNames(read func([]byte, string, labels.ReadOptions) (*Document, error))
 			for _, c := range level.Classes {
 				names[c.Name] = true
 				faults := nameFaults(name, 0, "", kind, c.Name)
-				if len(faults) > 0 { // most names have none, and finding a row takes a search
+				if len(faults) > 0 { // most names have none, and finding the row takes a search
 					row := rowOf(data, c.Name)
 					written := isWritten(data, c.Name)
 					for i := range faults {
@@ -133,8 +141,8 @@ func lintNames(read func([]byte, string, labels.ReadOptions) (*Document, error))
 	}
 }
 
-// isWritten reports whether a file holds a name as text and not as a cell: between
-// quotes behind the field of a name, or marked (see mark).
+// isWritten reports whether a file has a name as text and not as a plain cell: in
+// quotes after a name field, or marked (see mark).
 func isWritten(data []byte, name string) bool {
 	text := quote(name)
 	for _, before := range nameFields {
@@ -149,7 +157,7 @@ func isWritten(data []byte, name string) bool {
 func lintLabels(data []byte, name string, o labels.ReadOptions) ([]Problem, *Document) {
 	t, err := labels.Parse(bytes.NewReader(data), name, o)
 	if unknown := (*labels.SplitUnknownError)(nil); errors.As(err, &unknown) {
-		o.Split = labels.Train // names are judged alike in all splits
+		o.Split = labels.Train // names are checked alike in all splits
 		t, err = labels.Parse(bytes.NewReader(data), name, o)
 	}
 	if err != nil {
@@ -166,8 +174,8 @@ func lintLabels(data []byte, name string, o labels.ReadOptions) ([]Problem, *Doc
 	return list, d
 }
 
-// fromLabels takes over a problem of package labels, whose place is a line of the
-// file or a level.
+// fromLabels converts a problem of package labels, whose place is a line of the file or
+// a level.
 func fromLabels(file string, p labels.Problem) Problem {
 	out := Problem{Warning: p.Warning, File: file, Found: p.Text}
 	row, isLine := strings.CutPrefix(p.Where, file+":")
@@ -179,8 +187,8 @@ func fromLabels(file string, p labels.Problem) Problem {
 	return out
 }
 
-// rowOf finds the line where a JSON or text file has a name first, 0 if it is
-// written otherwise.
+// rowOf returns the line where a name first occurs in a JSON or text file, 0 if it is
+// not found as it is.
 func rowOf(data []byte, name string) int {
 	text := quote(name)
 	for _, before := range nameFields {
@@ -195,13 +203,14 @@ func rowOf(data []byte, name string) int {
 		}
 		at += from
 		from = at + len(name)
-		if (at == 0 || strings.IndexByte(",\"\n", data[at-1]) >= 0) && (from == len(data) || strings.IndexByte(",\"\r\n", data[from]) >= 0) {
+		if (at == 0 || strings.IndexByte(",\"\n", data[at-1]) >= 0) &&
+			(from == len(data) || strings.IndexByte(",\"\r\n", data[from]) >= 0) {
 			return lineAt(data, at)
 		}
 	}
 }
 
-// nameFields stand before a name in hgld's JSON documents and in SKOS.
+// nameFields come before a name in hgld's JSON documents and in SKOS.
 var nameFields = []string{`"name":`, `"name": `, `skos:prefLabel `}
 
 // quote returns a name as hgld writes it in JSON and in Turtle.
@@ -219,13 +228,13 @@ func lineAt(data []byte, at int) int { return 1 + bytes.Count(data[:at], []byte(
 
 var spreadsheetError = regexp.MustCompile(`^(#(REF|NAME|N/A|VALUE|DIV/0|NUM|NULL|NOM)[!?]?.*|=.*)$`)
 
-// numberIn is a number as counts are written, within or behind a name.
+// numberIn matches a number, written as counts are, within or after a name.
 var numberIn = regexp.MustCompile(`[0-9]{1,3}(?:\p{Zs}[0-9]{3})+|[0-9]+[.,]0+(?:\p{Zs}|$)|\p{Zs}[0-9]+$`)
 
 const tagKind = "tag"
 
-// nameFaults lists what is suspicious in one name. A count and a spreadsheet's
-// error are errors, the rest warnings.
+// nameFaults lists what is suspicious in one name. A count and a spreadsheet's error
+// are errors; the rest are warnings.
 func nameFaults(file string, row int, column, kind, name string) []Problem {
 	var list []Problem
 	add := func(warning bool, found, expected, next string) {
@@ -237,7 +246,8 @@ func nameFaults(file string, row int, column, kind, name string) []Problem {
 	}
 	switch {
 	case looksLikeCount(name):
-		add(false, fmt.Sprintf("a count (%.80q) stands for a name", name), "the name of a "+kind, "restore the name from the draft or an earlier version")
+		add(false, fmt.Sprintf("a count (%.80q) stands for a name", name), "the name of a "+kind,
+			"restore the name from the draft or an earlier version")
 		return list
 	case spreadsheetError.MatchString(name):
 		add(false, fmt.Sprintf("%.80q is a spreadsheet's formula or error", name), "the name of a "+kind, "restore the name")
@@ -245,29 +255,34 @@ func nameFaults(file string, row int, column, kind, name string) []Problem {
 	}
 	plain := strings.Join(strings.Fields(name), " ")
 	for _, p := range labels.Lint(kind, map[string]bool{name: true}) {
-		add(true, kind+" "+strings.TrimPrefix(p.Text, "class "), fmt.Sprintf("%.80q, unless the source spells it so", plain), "compare with the draft: --draft draft.json")
+		add(true, kind+" "+strings.TrimPrefix(p.Text, "class "), fmt.Sprintf("%.80q, unless the source spells it so", plain),
+			"compare with the draft: --draft draft.json")
 	}
 	if number := strings.TrimFunc(numberIn.FindString(name), unicode.IsSpace); number != "" {
-		add(true, fmt.Sprintf("%s %.80q holds a number (%.80q)", kind, name, number), "a name without its count", "move the number into the column of counts, unless the source spells it so")
+		add(true, fmt.Sprintf("%s %.80q contains a number (%.80q)", kind, name, number), "a name without its count",
+			"move the number into the column of counts, unless the source spells it so")
 	}
 	if strings.ContainsRune(name, utf8.RuneError) {
-		add(true, fmt.Sprintf("%s %.80q holds the sign for a character that was lost", kind, name), "the character", "save the source as UTF-8 and copy the name again")
+		add(true, fmt.Sprintf("%s %.80q contains the sign for a lost character", kind, name), "the character",
+			"save the source as UTF-8 and copy the name again")
 	} else if was, wrong := misread(name); wrong {
-		add(true, fmt.Sprintf("%s %.80q is UTF-8 that was read as Windows-1252", kind, name), fmt.Sprintf("%.80q", was), "read the file as UTF-8")
+		add(true, fmt.Sprintf("%s %.80q is UTF-8 that was read as Windows-1252", kind, name), fmt.Sprintf("%.80q", was),
+			"read the file as UTF-8")
 	}
 	if strings.Count(name, "(") != strings.Count(name, ")") {
-		add(true, fmt.Sprintf("%s %.80q opens or closes a parenthesis alone", kind, name), "a whole name", "it may have been cut; look at the page it came from")
+		add(true, fmt.Sprintf("%s %.80q has an unmatched parenthesis", kind, name), "a whole name",
+			"it may have been cut; look at the page it came from")
 	}
 	return list
 }
 
-// misread undoes reading UTF-8 as Windows-1252, if that is what happened.
+// misread undoes reading UTF-8 as Windows-1252, and reports whether that happened.
 func misread(name string) (string, bool) {
 	was, err := charmap.Windows1252.NewEncoder().String(name)
 	return was, err == nil && was != name && utf8.ValidString(was)
 }
 
-// twins lists names that differ in case or white space alone.
+// twins lists names that differ only in case or white space.
 func twins(names map[string]bool, place func(string) (row int, column string), file string) []Problem {
 	var list []Problem
 	first := map[string]string{}
@@ -280,7 +295,8 @@ func twins(names map[string]bool, place func(string) (row int, column string), f
 		}
 		row, column := place(n)
 		where, _ := place(other)
-		list = append(list, Problem{Warning: true, File: file, Row: row, Column: column, Found: fmt.Sprintf("%.80q differs from %.80q (line %d) in case or white space alone", n, other, where),
+		list = append(list, Problem{Warning: true, File: file, Row: row, Column: column,
+			Found:    fmt.Sprintf("%.80q differs from %.80q (line %d) only in case or white space", n, other, where),
 			Expected: "one name", Next: "if they are one tag, keep the one of the draft; if they are two, let them be"})
 	}
 	return list
@@ -288,7 +304,7 @@ func twins(names map[string]bool, place func(string) (row int, column string), f
 
 func folded(name string) string { return strings.ToLower(strings.Join(strings.Fields(name), " ")) }
 
-// compareTags lists the tags that a file and a draft do not share.
+// compareTags lists the tags that only one of a file and a draft has.
 func compareTags(name string, d *Document, draft *labels.Draft, place func(string) (row int, column string)) []Problem {
 	inDraft, byFold := map[string]bool{}, map[string]string{}
 	for _, t := range draft.Tags {
@@ -310,18 +326,21 @@ func compareTags(name string, d *Document, draft *labels.Draft, place func(strin
 		}
 		if was, twin := byFold[folded(c.Name)]; twin {
 			listed[was] = true
-			p.Expected, p.Next = fmt.Sprintf("%.255q, byte for byte", was), "the file lost white space or case; take the draft's name"
+			p.Expected, p.Next = fmt.Sprintf("%.255q, byte for byte", was), "the file lost white space or case; take the "+
+				"draft's name"
 		} else if near := known.nearest(c.Name); near != "" {
 			p.Warning, p.Next = true, fmt.Sprintf("it may be %.80q", near)
 		} else {
-			p.Warning, p.Next = true, "it is of another scrape; an import leaves it out"
+			p.Warning, p.Next = true, "it comes from another scrape; an import leaves it out"
 		}
 		list = append(list, p)
 	}
 	for _, t := range draft.Tags {
 		if !listed[t.Name] {
 			listed[t.Name] = true
-			list = append(list, Problem{Warning: true, File: name, Found: fmt.Sprintf("tag %.80q of the draft (%d landmarks) is not assigned", t.Name, t.Landmarks), Expected: "every tag in a group, or dropped", Next: "add it to a column, or decide it after the import"})
+			list = append(list, Problem{Warning: true, File: name, Found: fmt.Sprintf("tag %.80q of the draft (%d landmarks) "+
+				"is not assigned", t.Name, t.Landmarks), Expected: "every tag in a group, or dropped",
+				Next: "add it to a column, or decide it after the import"})
 		}
 	}
 	return list

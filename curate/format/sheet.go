@@ -14,19 +14,19 @@ import (
 	"hgld/labels"
 )
 
-// The authors' sheet is a spreadsheet saved as CSV, two columns a group: in the
-// first line the group's name and the landmarks of the group, below it the tags
-// and the landmarks of each.
+// The authors' sheet is a spreadsheet saved as CSV, with two columns per group. The first
+// line has the name of the group and its number of landmarks; below are its tags and the
+// number of landmarks of each.
 //
 //	church,"12 871,00",lake,1847
 //	church building,"9 034,00",lake,1320
 //	chapel,"1 222,00",reservoir,527
 //	abbey,15,,
 //
-// Counts are whole numbers, as spreadsheets print them: with spaces between the
-// thousands (plain, no-break or narrow) and zeros behind a decimal comma or point.
+// Counts are whole numbers as spreadsheets print them: with spaces between the thousands
+// (plain, no-break or narrow) and zeros after a decimal comma or point.
 
-// sheet is a spreadsheet as it was found.
+// sheet is a spreadsheet as it was read.
 type sheet struct {
 	name     string
 	groups   []sheetGroup
@@ -37,7 +37,7 @@ type sheetGroup struct {
 	name   string
 	marked bool // see mark
 	column int  // of the names, from 0
-	total  int  // −1: the sheet gives none
+	total  int  // −1 if the sheet has none
 	tags   []sheetTag
 }
 
@@ -45,7 +45,7 @@ type sheetTag struct {
 	name      string
 	marked    bool
 	row       int // line in the file
-	landmarks int // −1: the sheet gives none
+	landmarks int // −1 if the sheet has none
 }
 
 func readSheet(data []byte, name string, _ labels.ReadOptions) (*Document, error) {
@@ -59,7 +59,7 @@ func readSheet(data []byte, name string, _ labels.ReadOptions) (*Document, error
 	return s.document()
 }
 
-// document makes a hierarchy of a sheet without errors.
+// document makes the hierarchy of a sheet without errors.
 func (s *sheet) document() (*Document, error) {
 	d := &Document{Landmarks: []map[string]int{{}, {}}}
 	d.place = s.find
@@ -95,8 +95,8 @@ func (s *sheet) find(tag string) (row int, column string) {
 	return 0, ""
 }
 
-// parseSheet reads a sheet as far as it can be understood, and lists what is wrong
-// with its layout and counts.
+// parseSheet reads a sheet as far as possible and lists what is wrong with its layout
+// and counts.
 func parseSheet(data []byte, name string) *sheet {
 	s := &sheet{name: name}
 	r := newCSVReader(data)
@@ -135,8 +135,8 @@ func parseSheet(data []byte, name string) *sheet {
 	return s
 }
 
-// hasSemicolons says whether the cells of a sheet are separated by semicolons: by
-// commas they would be no pairs of a name and a count, which may be empty.
+// hasSemicolons reports whether the cells of a sheet are separated by semicolons,
+// because commas would not give pairs of a name and a count.
 func hasSemicolons(head string) bool {
 	r := newCSVReader([]byte(head))
 	cells, err := r.Read()
@@ -164,24 +164,28 @@ func (r sheetRow) cell(column int) string {
 	return r.cells[column]
 }
 
-// pairColumns finds the two columns of each group. One that is missing, or that
-// stands alone, is reported once, and the columns behind it are still read.
+// pairColumns finds the two columns of each group. A missing or single column is
+// reported once, and the columns after it are still read.
 func (s *sheet) pairColumns(head []string, rows []sheetRow) {
 	for c := 0; c < len(head); {
 		if looksLikeCount(head[c]) && !holdsNames(rows, c) {
-			s.fail(1, c, fmt.Sprintf("a column of counts (%.80q) without names beside it", head[c]), "a group's names, then its counts", "restore the column of names before it, or remove this one")
+			s.fail(1, c, fmt.Sprintf("a column of counts (%.80q) without names beside it", head[c]),
+				"a group's names, then its counts", "restore the column of names before it, or remove this one")
 			c++
 			continue
 		}
 		g := sheetGroup{column: c, total: -1}
 		g.name, g.marked = unmark(head[c])
-		paired := c+1 < len(head) && !holdsNames(rows, c+1) && (looksLikeCount(head[c+1]) || head[c+1] == "" || holdsCounts(rows, c+1))
+		paired := c+1 < len(head) && !holdsNames(rows, c+1) &&
+			(looksLikeCount(head[c+1]) || head[c+1] == "" || holdsCounts(rows, c+1))
 		switch {
 		case !paired:
-			s.fail(1, c, fmt.Sprintf("group %.80q has no column of counts beside it", head[c]), "two columns a group: names, counts", "insert the column; its cells may be empty")
+			s.fail(1, c, fmt.Sprintf("group %.80q has no column of counts beside it", head[c]),
+				"two columns a group: names, counts", "insert the column; its cells may be empty")
 		case head[c+1] == "" && !holdsCounts(rows, c+1): // a sheet without counts
 		case head[c+1] == "":
-			s.warn(1, c+1, fmt.Sprintf("the landmarks of group %.80q are empty", head[c]), "a whole number", "enter the sum of the column")
+			s.warn(1, c+1, fmt.Sprintf("the landmarks of group %.80q are empty", head[c]), "a whole number",
+				"enter the sum of the column")
 		default:
 			g.total = s.number(1, c+1, head[c+1])
 		}
@@ -194,7 +198,8 @@ func (s *sheet) pairColumns(head []string, rows []sheetRow) {
 	}
 	for _, r := range rows {
 		if len(r.cells) > len(head) && strings.Join(r.cells[len(head):], "") != "" {
-			s.fail(r.line, len(head), fmt.Sprintf("%.80q stands beyond the last column", r.cells[len(head)]), fmt.Sprintf("%d columns, as in the first line", len(head)), "remove the cell, or give its column a group")
+			s.fail(r.line, len(head), fmt.Sprintf("%.80q stands beyond the last column", r.cells[len(head)]),
+				fmt.Sprintf("%d columns, as in the first line", len(head)), "remove the cell, or give its column a group")
 		}
 	}
 }
@@ -216,27 +221,31 @@ func (s *sheet) readColumn(g *sheetGroup, rows []sheetRow, counted bool) {
 			}
 			continue
 		case t.name == "":
-			s.fail(r.line, g.column, fmt.Sprintf("a count (%.80q) without a tag", count), "a tag's name", "restore the name, or remove the count")
+			s.fail(r.line, g.column, fmt.Sprintf("a count (%.80q) without a tag", count), "a tag's name",
+				"restore the name, or remove the count")
 			continue
 		}
 		if gap > 0 {
-			s.warn(gap, g.column, fmt.Sprintf("an empty cell within group %.80q", g.name), "tags without a gap", "look whether a tag was removed here")
+			s.warn(gap, g.column, fmt.Sprintf("an empty cell within group %.80q", g.name), "tags without a gap",
+				"look whether a tag was removed here")
 			gap = 0
 		}
 		if count != "" {
 			t.landmarks = s.number(r.line, g.column+1, count)
 			sum += max(t.landmarks, 0)
 		} else if counted && (g.total >= 0 || holdsCounts(rows, g.column+1)) {
-			s.warn(r.line, g.column+1, fmt.Sprintf("tag %.80q has no count", t.name), "a whole number", "enter the landmarks that carry the tag")
+			s.warn(r.line, g.column+1, fmt.Sprintf("tag %.80q has no count", t.name), "a whole number",
+				"enter the landmarks that carry the tag")
 		}
 		g.tags = append(g.tags, t)
 	}
 	if counted && g.total >= 0 && len(g.tags) > 0 && sum != g.total {
-		s.warn(1, g.column+1, fmt.Sprintf("group %.80q has %d landmarks by its first line and %d by its tags", g.name, g.total, sum), "the sum of the column", "look which cell was changed")
+		s.warn(1, g.column+1, fmt.Sprintf("group %.80q has %d landmarks by its first line and %d by its tags", g.name,
+			g.total, sum), "the sum of the column", "look which cell was changed")
 	}
 }
 
-// number reads a count and reports one that is none, with −1.
+// number parses a count. It returns −1 and reports a problem if the text is not one.
 func (s *sheet) number(row, column int, text string) int {
 	n, err := parseCount(text)
 	if err != nil {
@@ -251,11 +260,11 @@ var (
 	spaces      = regexp.MustCompile(`\p{Zs}`)
 )
 
-// parseCount reads a count as spreadsheets print it.
+// parseCount parses a count as spreadsheets print it.
 func parseCount(text string) (int, error) {
 	m := wholeNumber.FindStringSubmatch(strings.TrimFunc(text, unicode.IsSpace))
 	if m == nil {
-		return 0, fmt.Errorf("%.80q is no whole number", text)
+		return 0, fmt.Errorf("%.80q is not a whole number", text)
 	}
 	n, err := strconv.Atoi(spaces.ReplaceAllString(m[1], ""))
 	if err != nil {
@@ -271,8 +280,7 @@ func isCount(text string) bool {
 
 var scientific = regexp.MustCompile(`^[0-9.,]+[eE][+-]?[0-9]+$`)
 
-// looksLikeCount is true of every number, whole or not, that is not marked as a
-// name.
+// looksLikeCount reports whether a text is a number, whole or not.
 func looksLikeCount(text string) bool {
 	if _, marked := unmark(text); marked {
 		return false
@@ -281,13 +289,13 @@ func looksLikeCount(text string) bool {
 		strings.ContainsFunc(text, unicode.IsDigit) && !strings.ContainsFunc(text, unicode.IsLetter)
 }
 
-// holdsNames reports whether most filled cells of a column are no counts.
+// holdsNames reports whether most filled cells of a column are not counts.
 func holdsNames(rows []sheetRow, column int) bool { return balance(rows, column) > 0 }
 
 // holdsCounts reports whether most filled cells of a column are counts.
 func holdsCounts(rows []sheetRow, column int) bool { return balance(rows, column) < 0 }
 
-// balance is the number of names less the number of counts in a column.
+// balance returns the number of names minus the number of counts in a column.
 func balance(rows []sheetRow, column int) int {
 	n := 0
 	for _, r := range rows {
@@ -302,7 +310,7 @@ func balance(rows []sheetRow, column int) int {
 	return n
 }
 
-// writeSheet writes the groups in their order, tags in theirs.
+// writeSheet writes groups and their tags in the order of the hierarchy.
 func writeSheet(w io.Writer, d *Document) error {
 	levels := d.Hierarchy.Levels
 	if len(levels) < 2 {

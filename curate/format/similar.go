@@ -8,15 +8,15 @@ import (
 	"hgld/labels"
 )
 
-// similar finds the tag of a draft that a name may be a misspelling of. Edit
-// distances to all tags of a large draft would take minutes for a file of another
-// scrape, so only those are measured that share most groups of three letters.
+// similar finds the tag of a draft that a name may be a misspelling of. Edit distances
+// to all tags of a large draft would take minutes for a file of another scrape, so they
+// are computed only for the tags that share most trigrams.
 type similar struct {
 	names  []string
-	having map[[3]rune][]int // names by the groups of letters in them
+	having map[[3]rune][]int // names by their trigrams
 }
 
-// similarMeasured is how many names an edit distance is measured to.
+// similarMeasured is the number of names whose edit distance is computed.
 const similarMeasured = 50
 
 func newSimilar(tags []labels.DraftTag) *similar {
@@ -30,7 +30,7 @@ func newSimilar(tags []labels.DraftTag) *similar {
 	return s
 }
 
-// threes are the groups of three letters in a name, its ends included.
+// threes returns the trigrams of a name, including its ends.
 func threes(name string) map[[3]rune]bool {
 	text := []rune(" " + folded(name) + " ")
 	groups := map[[3]rune]bool{}
@@ -40,7 +40,7 @@ func threes(name string) map[[3]rune]bool {
 	return groups
 }
 
-// nearest returns the name, "" if none is close enough.
+// nearest returns the nearest name, "" if none is close enough.
 func (s *similar) nearest(name string) string {
 	shared := map[int]int{}
 	for group := range threes(name) {

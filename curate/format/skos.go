@@ -15,16 +15,16 @@ import (
 	"hgld/labels"
 )
 
-// A curation in SKOS (W3C Recommendation, 2009) is a concept scheme: a tag or
-// group is a concept, its parent skos:broader, its Wikidata item skos:exactMatch,
-// a curator's note skos:editorialNote. A dropped tag is owl:deprecated, with the
-// reason as skos:changeNote. The levels are classification levels of XKOS, the
-// coarsest first, and ordered collections, so that classes keep their order. The
-// landmarks that carry a tag are a property that the file itself defines. IRIs are
-// relative: they become those of the address that the file is published at.
+// A curation in SKOS (W3C Recommendation, 2009) is a concept scheme. A tag or group is a
+// concept, its parent is skos:broader, its Wikidata item skos:exactMatch, and a
+// curator's note skos:editorialNote. A dropped tag is owl:deprecated, with the reason as
+// skos:changeNote. The levels are classification levels of XKOS, coarsest first, and
+// ordered collections, so that classes keep their order. The number of landmarks that
+// carry a tag is a property that the file itself defines. IRIs are relative and resolve
+// against the address that the file is published at.
 //
-// A SKOS file of other make needs no levels: a concept's depth below the top
-// concepts gives them.
+// SKOS files by other programs need no levels: they follow from the depth of a concept
+// below the top concepts.
 
 const (
 	skosNS     = "http://www.w3.org/2004/02/skos/core#"
@@ -50,7 +50,7 @@ const skosHead = `@prefix rdf: <` + rdfNS + `> .
 
 var item = regexp.MustCompile(`^Q[1-9][0-9]*$`)
 
-// turtleStart is how the first statement of a file begins, behind comments.
+// turtleStart matches the start of the first statement of a file, after comments.
 var turtleStart = regexp.MustCompile(`^(?:\s|#[^\n]*\n)*(?i:@?prefix\s|@?base\s+<)`)
 
 func isTurtle(data []byte) bool { return turtleStart.Match(data[:min(len(data), 1<<16)]) }
@@ -85,7 +85,8 @@ func writeSKOS(w io.Writer, d *Document) error {
 	fmt.Fprint(b, " .\n")
 	for l := top; l >= 0; l-- {
 		level := h.Levels[l]
-		fmt.Fprintf(b, "\n%s a xkos:ClassificationLevel, skos:OrderedCollection ;\n    xkos:depth %d ;\n    skos:prefLabel %s ;\n    skos:memberList (",
+		fmt.Fprintf(b, "\n%s a xkos:ClassificationLevel, skos:OrderedCollection ;\n    xkos:depth %d ;\n    skos:prefLabel "+
+			"%s ;\n    skos:memberList (",
 			localIRI("level", level.Name), top-l+1, turtleString(level.Name))
 		for _, c := range level.Classes {
 			fmt.Fprintf(b, "\n        %s", localIRI(level.Name, c.Name))
@@ -102,7 +103,8 @@ func writeSKOS(w io.Writer, d *Document) error {
 
 func (d *Document) writeConcept(b *bufio.Writer, l int, c *labels.Class) {
 	h := d.Hierarchy
-	fmt.Fprintf(b, "\n%s a skos:Concept ;\n    skos:inScheme <#scheme> ;\n    skos:prefLabel %s", localIRI(h.Levels[l].Name, c.Name), turtleString(c.Name))
+	fmt.Fprintf(b, "\n%s a skos:Concept ;\n    skos:inScheme <#scheme> ;\n    skos:prefLabel %s",
+		localIRI(h.Levels[l].Name, c.Name), turtleString(c.Name))
 	if c.Parent >= 0 && l+1 < len(h.Levels) {
 		fmt.Fprintf(b, " ;\n    skos:broader %s", localIRI(h.Levels[l+1].Name, h.Levels[l+1].Classes[c.Parent].Name))
 	}
@@ -133,7 +135,8 @@ func readSKOS(data []byte, name string, _ labels.ReadOptions) (*Document, error)
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{Hierarchy: &labels.Hierarchy{Version: labels.HierarchyVersion, Levels: make([]labels.Level, len(levels))}}
+	d := &Document{Hierarchy: &labels.Hierarchy{Version: labels.HierarchyVersion,
+		Levels: make([]labels.Level, len(levels))}}
 	at := map[string][2]int{} // concept -> level, position
 	for l, level := range levels {
 		for i, c := range level.concepts {
@@ -171,12 +174,12 @@ func readSKOS(data []byte, name string, _ labels.ReadOptions) (*Document, error)
 	return d, nil
 }
 
-// graph is a file's triples by subject.
+// graph holds the triples of a file by subject.
 type graph struct {
 	name     string
-	order    []string // subjects, as they come up
+	order    []string // subjects in the order of the file
 	subjects map[string][]triple
-	ours     bool // it has levels, as the files that we write
+	ours     bool // the file has levels, as those that we write do
 }
 
 var wikidataItem = regexp.MustCompile(`^Q[1-9][0-9]*$`)
@@ -206,7 +209,7 @@ func iri(value string) string {
 	return "<" + text[1:len(text)-1] + ">"
 }
 
-// objects returns what a subject is related to.
+// objects returns the objects of a subject and a predicate.
 func (g *graph) objects(subject, predicate string) []triple {
 	var list []triple
 	for _, t := range g.subjects[subject] {
@@ -217,8 +220,7 @@ func (g *graph) objects(subject, predicate string) []triple {
 	return list
 }
 
-// text returns the text of a property: that without a language, or in English,
-// before others.
+// text returns the text of a property, preferring one without a language, then English.
 func (g *graph) text(subject, predicate string) string {
 	best, found := 3, ""
 	for _, t := range g.objects(subject, predicate) {
@@ -238,7 +240,7 @@ func (g *graph) text(subject, predicate string) string {
 	return found
 }
 
-// of lists the subjects with a property, in their order.
+// of lists the subjects that have a property, in order.
 func (g *graph) of(predicate, object string) []string {
 	var list []string
 	for _, s := range g.order {
@@ -272,7 +274,7 @@ type conceptLevel struct {
 	concepts []string
 }
 
-// levels finds the levels of a scheme, finest first.
+// levels returns the levels of a scheme, finest first.
 func (g *graph) levels() ([]conceptLevel, error) {
 	schemes := g.of(rdfNS+"type", skosNS+"ConceptScheme")
 	for _, s := range schemes {
@@ -306,15 +308,16 @@ func (g *graph) levels() ([]conceptLevel, error) {
 	return g.depths()
 }
 
-// depths makes levels of a scheme that has none.
+// depths derives levels for a scheme that has none.
 func (g *graph) depths() ([]conceptLevel, error) {
 	concepts := g.of(rdfNS+"type", skosNS+"Concept")
 	if len(concepts) == 0 {
 		return nil, fmt.Errorf("%s: has no skos:Concept; want a SKOS concept scheme", g.name)
 	}
-	for _, c := range concepts { // skos:narrower is skos:broader the other way round
+	for _, c := range concepts { // skos:narrower is the inverse of skos:broader
 		for _, t := range g.objects(c, skosNS+"narrower") {
-			if child := t.object.value; !slices.ContainsFunc(g.objects(child, skosNS+"broader"), func(b triple) bool { return b.object.value == c }) {
+			if child := t.object.value; !slices.ContainsFunc(g.objects(child, skosNS+"broader"),
+				func(b triple) bool { return b.object.value == c }) {
 				g.subjects[child] = append(g.subjects[child], triple{child, skosNS + "broader", term{value: c}, t.line})
 			}
 		}
@@ -356,7 +359,7 @@ func (g *graph) class(c string, l int, at map[string][2]int) (labels.Class, erro
 		return class, g.errorf(c, "concept %s has no skos:prefLabel; want its name", iri(c))
 	}
 	if id := g.text(c, skosNS+"notation"); g.ours || wikidataItem.MatchString(id) {
-		class.QID = id // elsewhere a notation is a number of the scheme's own
+		class.QID = id // in other schemes a notation is a number of their own
 	}
 	for _, t := range g.objects(c, skosNS+"exactMatch") {
 		if id, ok := strings.CutPrefix(t.object.value, wikidataNS); ok {
@@ -371,7 +374,8 @@ func (g *graph) class(c string, l int, at map[string][2]int) (labels.Class, erro
 	}
 	up := g.objects(c, skosNS+"broader")
 	if len(up) > 1 {
-		return class, g.errorf(c, "%.80q has two parents, %s and %s; a hierarchy is a tree, so remove one skos:broader", class.Name,
+		return class, g.errorf(c, "%.80q has two parents, %s and %s; a hierarchy is a tree, so remove one skos:broader",
+			class.Name,
 			iri(up[0].object.value), iri(up[1].object.value))
 	}
 	if len(up) == 1 {
@@ -385,7 +389,7 @@ func (g *graph) class(c string, l int, at map[string][2]int) (labels.Class, erro
 	return class, nil
 }
 
-// counted takes a concept's landmarks.
+// counted reads a concept's number of landmarks.
 func (g *graph) counted(d *Document, c string, l int, name string) error {
 	for _, t := range g.subjects[c] {
 		if !strings.HasSuffix(t.predicate, countIRI) {

@@ -57,9 +57,9 @@ func TestDamagedTurtleNamesTheLine(t *testing.T) {
 		{head + "\n<a> a other:Thing .", `x.ttl:3: prefix "other" is not declared`},
 		{head + "<a b> a skos:Concept .", "is not closed"},
 		{head + "\"a\" a skos:Concept .", "is the subject"},
-		{head + "<a> skos:prefLabel \"\\q\" .", "is no escape"},
-		{head + "<a> skos:prefLabel \"\\uD800\" .", "is no character"},
-		{head + "<a> skos:member ( <b> ", "ends within"},
+		{head + "<a> skos:prefLabel \"\\q\" .", "is not an escape"},
+		{head + "<a> skos:prefLabel \"\\uD800\" .", "is not a character"},
+		{head + "<a> skos:member ( <b> ", "ends in the middle"},
 		{head, "no skos:Concept"},
 		{strings.Repeat("(", 1000), "brackets are open"},
 		{"@prefix a: <b> . (.[", "want an IRI"},
@@ -69,7 +69,8 @@ func TestDamagedTurtleNamesTheLine(t *testing.T) {
 		{two + "<c> a skos:Concept ; skos:prefLabel \"a\" .\n", `class "a" stands twice`},
 		{head + "<a> skos:prefLabel \"\xff\" .", "not UTF-8"},
 		{strings.Replace(string(mustSKOS(t)), "<#landmarks> 1320", "<#landmarks> -4", 1), `"lake" has "-4" landmarks`},
-		{strings.Replace(string(mustSKOS(t)), "skos:broader <#supercategory/lake>", "skos:broader <#kind/natural>", 1), "not in the next level"},
+		{strings.Replace(string(mustSKOS(t)), "skos:broader <#supercategory/lake>", "skos:broader <#kind/natural>", 1),
+			"not in the next level"},
 	} {
 		_, err := Read([]byte(c.text), "x.ttl", "skos", labels.ReadOptions{})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "x.ttl") {

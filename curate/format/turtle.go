@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// Turtle (W3C Recommendation, 2014) as far as SKOS files use it: directives,
-// prefixed names, predicate and object lists, blank nodes, collections, literals
-// of every kind. Relative IRIs are kept as they are where the file gives no base.
+// The parser reads Turtle (W3C Recommendation, 2014) as far as SKOS files use it:
+// directives, prefixed names, predicate and object lists, blank nodes, collections and
+// all literals. Relative IRIs are kept as they are if the file gives no base.
 
 const rdfNS = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
-// deepest is how many brackets may be open; SKOS has a list within a statement.
+// deepest is the largest number of open brackets; SKOS has a list within a statement.
 const deepest = 64
 
-// term is a node of the graph. A literal is no resource; blank nodes are "_:n".
+// term is a node of the graph. A literal is not a resource; blank nodes are "_:n".
 type term struct {
 	value    string
 	literal  bool
@@ -40,7 +40,7 @@ type turtleParser struct {
 	triples  []triple
 }
 
-// parseTurtle returns the triples of a file in their order.
+// parseTurtle returns the triples of a file in order.
 func parseTurtle(data []byte, name string) ([]triple, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("%s: is not UTF-8; save the file as UTF-8", name)
@@ -76,7 +76,7 @@ func (p *turtleParser) space() {
 	}
 }
 
-// take skips s, behind white space, if it comes next.
+// take skips white space and then s, if it comes next, and reports whether it did.
 func (p *turtleParser) take(s string) bool {
 	p.space()
 	if !strings.HasPrefix(p.text[p.at:], s) {
@@ -86,11 +86,12 @@ func (p *turtleParser) take(s string) bool {
 	return true
 }
 
-// word takes a keyword in any case, if a space or an IRI follows it.
+// word takes a keyword in any case if a space or an IRI follows it.
 func (p *turtleParser) word(w string) bool {
 	p.space()
 	rest := p.text[p.at:]
-	if len(rest) <= len(w) || !strings.EqualFold(rest[:len(w)], w) || !strings.ContainsRune(" \t\r\n<", rune(rest[len(w)])) {
+	if len(rest) <= len(w) || !strings.EqualFold(rest[:len(w)], w) ||
+		!strings.ContainsRune(" \t\r\n<", rune(rest[len(w)])) {
 		return false
 	}
 	p.at += len(w)
@@ -217,7 +218,7 @@ func (p *turtleParser) object() (term, error) {
 	rest := p.text[p.at:]
 	switch {
 	case rest == "":
-		return term{}, fmt.Errorf("the file ends within a statement")
+		return term{}, fmt.Errorf("the file ends in the middle of a statement")
 	case rest[0] == '<':
 		iri, err := p.iri()
 		return term{value: iri}, err
@@ -317,7 +318,7 @@ func (p *turtleParser) name() (term, error) {
 	return term{value: ns + strings.ReplaceAll(local, `\`, "")}, nil
 }
 
-// quoted reads text, with its language or type.
+// quoted reads a text with its language or type.
 func (p *turtleParser) quoted() (term, error) {
 	mark := p.text[p.at : p.at+1]
 	if long := strings.Repeat(mark, 3); strings.HasPrefix(p.text[p.at:], long) {
@@ -327,7 +328,7 @@ func (p *turtleParser) quoted() (term, error) {
 	start := p.at
 	for !strings.HasPrefix(p.text[min(p.at, len(p.text)):], mark) {
 		if p.at >= len(p.text) || len(mark) == 1 && p.text[p.at] == '\n' {
-			return term{}, fmt.Errorf("the text %.40q is not closed; want %s behind it", p.text[start:], mark)
+			return term{}, fmt.Errorf("the text %.40q is not closed; want %s after it", p.text[start:], mark)
 		}
 		if p.text[p.at] == '\n' {
 			p.line++
@@ -338,7 +339,7 @@ func (p *turtleParser) quoted() (term, error) {
 		p.at++
 	}
 	for len(mark) == 3 && strings.HasPrefix(p.text[p.at+1:], mark) {
-		p.at++ // a long text may end in quotes of its own
+		p.at++ // a long text may itself end in quotes
 	}
 	text, err := unescape(p.text[start:p.at])
 	if err != nil {

@@ -8,9 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-var turtleEscapes = map[byte]string{'t': "\t", 'b': "\b", 'n': "\n", 'r': "\r", 'f': "\f", '"': `"`, '\'': "'", '\\': `\`}
+var turtleEscapes = map[byte]string{'t': "\t", 'b': "\b", 'n': "\n", 'r': "\r", 'f': "\f", '"': `"`, '\'': "'",
+	'\\': `\`}
 
-// unescape reads the escapes of Turtle's texts and IRIs.
+// unescape resolves the escapes of Turtle's texts and IRIs.
 func unescape(text string) (string, error) {
 	var b strings.Builder
 	for {
@@ -30,18 +31,18 @@ func unescape(text string) (string, error) {
 		case digits > 0 && len(rest) > digits:
 			n, err := strconv.ParseUint(rest[1:1+digits], 16, 32)
 			if err != nil || !utf8.ValidRune(rune(n)) {
-				return "", fmt.Errorf("%.80q is no character", `\`+rest[:1+digits])
+				return "", fmt.Errorf("%.80q is not a character", `\`+rest[:1+digits])
 			}
 			b.WriteRune(rune(n))
 			text = rest[1+digits:]
 		default:
-			return "", fmt.Errorf("%.10q is no escape; want \\t, \\n, \\\", \\\\ or \\u0000", `\`+rest)
+			return "", fmt.Errorf("%.10q is not an escape; want \\t, \\n, \\\", \\\\ or \\u0000", `\`+rest)
 		}
 	}
 }
 
-// turtleString writes text in quotes. Control characters are escaped, all others
-// stand as they are.
+// turtleString returns a text in quotes. It escapes control characters and keeps all
+// others.
 func turtleString(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -66,7 +67,7 @@ func turtleString(text string) string {
 	return b.String()
 }
 
-// localIRI is the IRI of a class within its file.
+// localIRI returns the IRI of a class within its file.
 func localIRI(level, name string) string {
 	return "<#" + url.PathEscape(level) + "/" + url.PathEscape(name) + ">"
 }

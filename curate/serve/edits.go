@@ -13,10 +13,10 @@ import (
 	"hgld/curate"
 )
 
-// order is an edit as the page sends it. ID is a name that the page makes up: an
-// edit that was saved and whose answer was lost is sent again under the same ID
-// and is not made twice. Draft is the View's that its author saw: the number of an
-// edit alone does not tell one draft from another.
+// order is an edit as the page sends it. ID is made up by the page: an edit that was
+// saved but whose answer was lost is sent again with the same ID, and not made twice.
+// Draft is that of the View its author saw, because the same edit number can belong to
+// two drafts.
 type order struct {
 	ID    string        `json:"id"`
 	Draft string        `json:"draft"`
@@ -30,7 +30,7 @@ type order struct {
 	Note  string        `json:"note"`
 }
 
-// idField is the field of the log that keeps an order's ID.
+// idField is the field of the log that holds an order's ID.
 const idField = "id"
 
 func editID(e curate.Edit) string {
@@ -41,18 +41,18 @@ func editID(e curate.Edit) string {
 	return id
 }
 
-// answer is what the page gets for an edit, and on asking what is new.
+// answer is sent for an edit, and for a request for changes.
 type answer struct {
 	Seq      int    `json:"seq,omitempty"` // the edit's number
 	Error    string `json:"error,omitempty"`
-	Reverted *past  `json:"reverted,omitempty"` // by a revert: the edit that was taken back, or made again if it is active
+	Reverted *past  `json:"reverted,omitempty"` // for a revert: the edit that it undid, or restored if it is active
 	*View
 }
 
-// edit takes one edit. 200: it is on disk. 409: it was made on an older state,
-// which the answer brings up to date, or on another draft. 422: it is not possible. 500: the log did
-// not take it, 507: because the disk is full; the page keeps it. Whatever is not
-// 200 has changed nothing.
+// edit takes one edit. The status is 200 if the edit is on disk; 409 if it was made on
+// an older state, which the answer brings up to date, or on another draft; 422 if it is
+// impossible; 500 if the log could not be written, and 507 if the disk is full. The
+// page then keeps the edit. Nothing has changed unless the status is 200.
 func (s *Server) edit(w http.ResponseWriter, r *http.Request) {
 	var o order
 	if !read(w, r, &o) {
@@ -71,7 +71,7 @@ func (s *Server) edit(w http.ResponseWriter, r *http.Request) {
 	write(w, code, a)
 }
 
-// take does an order and returns the answer to it.
+// take does an order and returns the status and the answer.
 func (s *Server) take(o order, id json.RawMessage) (int, answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,8 @@ func (s *Server) take(o order, id json.RawMessage) (int, answer) {
 		unsaved = s.c.Save(e)
 		return unsaved
 	}
-	e, err := s.session.Apply(curate.Edit{Base: o.Base, At: s.c.Now(), By: s.c.By, Op: o.Op, Level: o.Level, From: o.From, To: o.To,
+	e, err := s.session.Apply(curate.Edit{Base: o.Base, At: s.c.Now(), By: s.c.By, Op: o.Op, Level: o.Level, From: o.From,
+		To:    o.To,
 		Parts: o.Parts, Of: o.Of, Note: o.Note, Extra: map[string]json.RawMessage{idField: id}}, save)
 	if err != nil {
 		var stale *curate.StaleError
@@ -107,8 +108,8 @@ func (s *Server) take(o order, id json.RawMessage) (int, answer) {
 	return http.StatusOK, answer{Seq: e.Seq, Reverted: s.reverted(e), View: s.since(o.Base)}
 }
 
-// reverted describes the edit that a revert is about in the end; nil for other
-// edits.
+// reverted describes the edit that a revert finally undoes or restores; it returns nil
+// for other edits.
 func (s *Server) reverted(e curate.Edit) *past {
 	if e.Op != curate.Revert {
 		return nil
@@ -121,11 +122,11 @@ func (s *Server) reverted(e curate.Edit) *past {
 	return &p
 }
 
-// mostRecent is how many changed places are kept in order. A page that is behind
-// them is looked through the whole state for.
+// mostRecent is the number of changed places that are kept in order. For a page that is
+// further behind, the whole state is searched.
 const mostRecent = 1 << 14
 
-// update notes what an edit changed and tells those who wait.
+// update notes what an edit changed and wakes waiting requests.
 func (s *Server) update(changed []curate.Place) {
 	version := int32(s.session.Version())
 	for l := range s.seen {
@@ -142,11 +143,11 @@ func (s *Server) update(changed []curate.Place) {
 	s.changed = make(chan struct{})
 }
 
-// longPoll is how long a request for changes waits for some.
+// longPoll is how long a request for changes waits.
 const longPoll = 20 * time.Second
 
-// changes answers what is newer than a version, and with wait=1 only when there
-// is something, or after some time.
+// changes answers with what is newer than a version. With wait=1 it waits until there
+// is something, but at most longPoll.
 func (s *Server) changes(w http.ResponseWriter, r *http.Request) {
 	since, err := strconv.Atoi(r.URL.Query().Get("since"))
 	if err != nil {
@@ -196,13 +197,13 @@ func (s *Server) finish(w http.ResponseWriter, r *http.Request) {
 // unfinished says why no hierarchy was written.
 type unfinished struct {
 	Error   string   `json:"error"`
-	Orphans []string `json:"orphans,omitempty"` // groups of Level that have no Parent
+	Orphans []string `json:"orphans,omitempty"` // groups of Level without a Parent
 	Level   string   `json:"level,omitempty"`
 	Parent  string   `json:"parent,omitempty"`
 }
 
-// unfinishedBy takes over an error of Finish; where groups lack a parent, the page
-// leads to them.
+// unfinishedBy makes the answer for an error of Finish. If groups lack a parent, it
+// lists them, so that the page can lead to them.
 func unfinishedBy(err error) unfinished {
 	a := unfinished{Error: strings.TrimPrefix(err.Error(), "curate: ")}
 	if orphans := (*curate.OrphansError)(nil); errors.As(err, &orphans) {
@@ -211,7 +212,8 @@ func unfinishedBy(err error) unfinished {
 	return a
 }
 
-// read decodes the body of a POST, strictly.
+// read decodes the body of a POST strictly. It answers errors itself and reports
+// whether there was none.
 func read(w http.ResponseWriter, r *http.Request, v any) bool {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
@@ -231,21 +233,21 @@ func read(w http.ResponseWriter, r *http.Request, v any) bool {
 	return true
 }
 
-// WriteLimit is how long a browser may take to read an answer.
+// WriteLimit is the longest time that a browser may take to read an answer.
 const WriteLimit = 2 * time.Minute
 
-// write sends an answer. No lock is held meanwhile: a browser that does not read
-// stops nobody else.
+// write sends an answer. No lock may be held, so that a browser that does not read does
+// not block others.
 func write(w http.ResponseWriter, code int, v any) {
 	data, err := json.Marshal(v)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	// Making a map may have taken longer than an answer may; a connection that knows
-	// no deadline has none to move.
+	// Making the map may have used up the deadline of the answer. A connection without
+	// deadlines has none to extend.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(WriteLimit))
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(code)
-	w.Write(data) // a browser that has gone away needs no answer
+	w.Write(data) // an error means that the browser has gone away
 }

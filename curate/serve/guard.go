@@ -12,49 +12,50 @@ import (
 	"sync"
 )
 
-// A page on localhost is open to every page that the browser shows and to every
-// user of the machine. The guard lets a request pass only if
+// guard protects the server. A page on localhost can be reached by every page in the
+// browser and by every user of the machine. The guard lets a request pass only if
 //
-//   - its Host is one that the server was started for: a name that an attacker
-//     points at 127.0.0.1 is not (DNS rebinding);
-//   - its Origin, if it has one, is that host, and Sec-Fetch-Site, if the browser
-//     sends it, says that the page itself asks;
-//   - it carries the page's token as a header, GETs included, or asks for an image
-//     by a name that only the page was told, or for one of the page's own files,
-//     which hold nothing of the log;
-//   - it is a GET or a POST, a POST in JSON and of limited size.
+//   - its Host is one that the server was started for, which a name that an attacker points
+//     at 127.0.0.1 is not (DNS rebinding);
+//   - its Origin, if it has one, is that host, and its Sec-Fetch-Site, if it has one, says
+//     that the page itself made the request;
+//   - it carries the page's token as a header (GETs included), or asks for an image by a name
+//     that only the page was told, or for one of the page's own files, which contain nothing
+//     of the log;
+//   - it is a GET or a POST, and a POST is JSON of limited size.
 //
-// No cookie is used: a browser sends those of one port of a host to all others. The
-// link's key stands in its fragment, which no request carries; it works once, and
-// the page exchanges it for a pass, which lives in that tab alone and ends with the
-// server. The pass has a token to send, and a secret that is never sent: by the
-// secret the server proves every answer. A program that takes the port afterwards
-// can neither pass for the server nor learn what the next one accepts.
+// There is no cookie, because a browser sends the cookies of a host to all of its
+// ports. The key of the link is in its fragment, which no request carries. The key
+// works once: the page exchanges it for a pass, which belongs to that tab and ends with
+// the server. The pass has a token, which the page sends, and a secret, which nobody
+// sends and by which the server proves every answer. A program that takes over the port
+// later can neither pass for the server nor learn anything that the next server
+// accepts.
 type guard struct {
 	hosts  []string
 	secret string
 	linked func(key string)
 
 	mu   sync.Mutex
-	once string // key of the link that was not used yet
+	once string // key of the link that has not been used yet
 }
 
-// The headers by which the page and the server know each other: the page's token,
-// a text that the page makes up, and the server's proof that it knows the secret.
+// The headers by which the page and the server recognise each other.
 const (
-	TokenHeader = "X-Hgld-Token"
-	NonceHeader = "X-Hgld-Nonce"
-	ProofHeader = "X-Hgld-Proof"
+	TokenHeader = "X-Hgld-Token" // the page's token
+	NonceHeader = "X-Hgld-Nonce" // a text that the page makes up
+	ProofHeader = "X-Hgld-Proof" // the server's proof, from the nonce and the secret
 )
 
-// bodyLimit is that of a POST: a split of 57,000 tags takes 5 MB.
+// bodyLimit is the largest body of a POST, in bytes: a split of 57,000 tags takes 5 MB.
 const bodyLimit = 16 << 20
 
 func newGuard(hosts []string, linked func(string)) *guard {
 	return &guard{hosts: hosts, secret: rand.Text(), linked: linked, once: rand.Text()}
 }
 
-// derive makes one of several independent values from the secret, in hexadecimal.
+// derive returns one of several independent values derived from the secret, in
+// hexadecimal.
 func (g *guard) derive(what string) string {
 	h := hmac.New(sha256.New, []byte(g.secret))
 	h.Write([]byte(what))
@@ -66,11 +67,11 @@ func (g *guard) token() string { return g.derive("token") }
 // imageStamp is the length of the proof in an image's name.
 const imageStamp = 32
 
-// stamp puts a proof before the name of an image: an element of the page asks for it,
-// and sends no header.
+// stamp puts a proof before the name of an image. An image element sends no headers, so
+// the proof must be in its address.
 func (g *guard) stamp(name string) string { return g.derive("image " + name)[:imageStamp] + name }
 
-// stamped returns the name of an image, and whether it has its proof.
+// stamped returns the name of an image, and whether its proof is right.
 func (g *guard) stamped(text string) (string, bool) {
 	if len(text) < imageStamp {
 		return "", false
@@ -87,10 +88,11 @@ func (g *guard) key() string {
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// policy are the headers of every answer: nothing but our own files runs, and no
-// other page may hold ours in a frame or read from it.
+// policy has the headers of every answer: only our own files may run, and no other page
+// may frame or read ours.
 var policy = [][2]string{
-	{"Content-Security-Policy", "default-src 'self'; img-src 'self'; object-src 'none'; base-uri 'none'; worker-src 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"},
+	{"Content-Security-Policy", "default-src 'self'; img-src 'self'; object-src 'none'; base-uri 'none'; worker-src " +
+		"'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"},
 	{"X-Content-Type-Options", "nosniff"},
 	{"X-Frame-Options", "DENY"},
 	{"Referrer-Policy", "no-referrer"},
@@ -126,54 +128,56 @@ func refuse(w http.ResponseWriter, why string) {
 	http.Error(w, why, http.StatusForbidden)
 }
 
-// foreign says what shows that a request is not the page's; "" for nothing.
+// foreign says why a request does not come from the page; "" if nothing speaks against
+// it.
 func (g *guard) foreign(r *http.Request) string {
 	site := r.Header.Get("Sec-Fetch-Site")
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodPost:
-		return "only GET and POST are answered"
+		return "only GET and POST requests are answered"
 	case !slices.Contains(g.hosts, r.Host):
-		return "this host is not served; open the link that `hgld curate serve` prints, through a tunnel with the same port on both sides"
+		return "this host is not served; use the link that `hgld curate serve` prints, through a tunnel with the same port " +
+			"on both sides"
 	case len(r.Header.Values("Origin")) > 1 || r.Header.Get("Origin") != "" && r.Header.Get("Origin") != "http://"+r.Host:
-		return "another page asks"
+		return "this request comes from another page"
 	case r.Method == http.MethodPost && r.Header.Get("Origin") == "":
-		return "a POST says where it comes from"
+		return "a POST request needs an Origin header"
 	case site != "" && site != "same-origin" && (site != "none" || r.URL.Path != "/"):
-		return "another page asks"
+		return "this request comes from another page"
 	}
 	return ""
 }
 
-// longestNonce is the longest one that is answered.
+// longestNonce is the longest nonce that is answered.
 const longestNonce = 64
 
-// opening is the path that takes a link's key; it needs no token.
+// opening is the path that takes the key of a link; it needs no token.
 const opening = "/api/open"
 
 // unknown says what a request lacks that only the page has.
 func (g *guard) unknown(r *http.Request) string {
 	switch path := r.URL.Path; {
 	case r.Method == http.MethodPost && r.Header.Get("Content-Type") != "application/json":
-		return "a POST is JSON"
+		return "a POST request must be JSON"
 	case path == "/" || strings.HasPrefix(path, "/page/") || path == opening:
 	case strings.HasPrefix(path, "/image/"):
 		if _, ok := g.stamped(strings.TrimPrefix(path, "/image/")); !ok {
-			return "the page was not told of an image of this name; reload it"
+			return "this image name was not given to the page; reload it"
 		}
 	case !equal(r.Header.Get(TokenHeader), g.token()):
-		return "this page has not been let in; open the link that `hgld curate serve` gave last"
+		return "this page has no access; open the latest link of `hgld curate serve`"
 	}
 	return ""
 }
 
-// pass is what the page gets for the key of a link.
+// pass is what the page receives for the key of a link.
 type pass struct {
 	Token  string `json:"token"`
 	Secret string `json:"secret"`
 	Queue  string `json:"queue"` // the log's name in the browser's storage
 }
 
-// open takes the key of a link, once, and makes the next one.
+// open takes the key of a link, which works once, and makes the next one.
 func (g *guard) open(key string) bool {
 	g.mu.Lock()
 	good := equal(key, g.once)
@@ -197,7 +201,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.guard.open(link.Key) {
-		refuse(w, "this link has been used, or is of a server that has ended; open the one that `hgld curate serve` gave last")
+		refuse(w, "this link has been used, or its server has ended; open the latest link of `hgld curate serve`")
 		return
 	}
 	write(w, http.StatusOK, pass{Token: s.guard.token(), Secret: s.guard.secret, Queue: s.c.Queue})

@@ -52,7 +52,7 @@ func describe(e curate.Edit, active bool) past {
 	return p
 }
 
-// successor answers which group stands for one that is, or was, called by a name.
+// successor answers which group took the place of the one that has, or had, a name.
 func (s *Server) successor(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("name")
 	s.mu.Lock()

@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// suggestions is how many groups the page offers: the keys 1 to 5.
+// suggestions is the number of groups that the page offers, by the keys 1 to 5.
 const suggestions = 5
 
-// suggest answers the groups nearest to a selection of tags, without the group
+// suggest answers with the groups nearest to a selection of tags, without the group
 // that all of them are in.
 func (s *Server) suggest(w http.ResponseWriter, r *http.Request) {
 	var q struct {
@@ -51,11 +51,11 @@ func listNear(at []int, distances []float64) []near {
 	return list
 }
 
-// known checks tags that a request names.
+// known checks the tags that a request names; it answers errors itself.
 func (s *Server) known(w http.ResponseWriter, tags []int) bool {
 	size := len(s.home)
 	if len(tags) == 0 || len(tags) > size {
-		http.Error(w, "name some tags", http.StatusBadRequest)
+		http.Error(w, "the request names no tags", http.StatusBadRequest)
 		return false
 	}
 	for _, i := range tags {
@@ -67,10 +67,10 @@ func (s *Server) known(w http.ResponseWriter, tags []int) bool {
 	return true
 }
 
-// mostCandidates is how many tags from other groups a group is offered.
+// mostCandidates is the number of tags from other groups that a group is offered.
 const mostCandidates = 60
 
-// candidates answers undecided tags outside a group that are nearest to it.
+// candidates answers with the undecided tags outside a group that are nearest to it.
 func (s *Server) candidates(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Group int `json:"group"`
@@ -90,7 +90,7 @@ func (s *Server) candidates(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusOK, map[string]any{"version": version, "near": list})
 }
 
-// closeBy finds the candidates for a group, and whether there is such a group.
+// closeBy finds the candidates for a group, and reports whether there is such a group.
 func (s *Server) closeBy(group int) (list []near, version int, there bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +104,7 @@ func (s *Server) closeBy(group int) (list []near, version int, there bool) {
 	return list, s.session.Version(), true
 }
 
-// split answers a preview; the page turns it into an edit.
+// split answers with the preview of a split, which the page turns into an edit.
 func (s *Server) split(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Tags []int  `json:"tags"`
@@ -119,7 +119,8 @@ func (s *Server) split(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if q.K < 2 || q.K > 8 || q.K > len(q.Tags) {
-		write(w, http.StatusUnprocessableEntity, answer{Error: fmt.Sprintf("a split of %d labels into %d; it takes 2 to 8 parts, and a label for each", len(q.Tags), q.K)})
+		write(w, http.StatusUnprocessableEntity, answer{Error: fmt.Sprintf("a split of %d labels into %d parts; want 2 to "+
+			"8 parts, with at least one label each", len(q.Tags), q.K)})
 		return
 	}
 	parts, err := s.c.Splitter.Split(r.Context(), q.Tags, q.K, q.Seed)
@@ -130,7 +131,7 @@ func (s *Server) split(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusOK, map[string]any{"parts": parts})
 }
 
-// plane answers the map of all tags, which is made at the first request.
+// plane answers with the map of all tags, which the first request makes.
 func (s *Server) plane(w http.ResponseWriter, r *http.Request) {
 	if s.c.Mapper == nil {
 		http.Error(w, "this draft has no vectors", http.StatusNotFound)
@@ -144,7 +145,7 @@ func (s *Server) plane(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusOK, map[string]any{"places": places})
 }
 
-// placed makes the map, or returns the one that was made.
+// placed returns the map and makes it if necessary.
 func (s *Server) placed(ctx context.Context) ([][2]float32, error) {
 	s.mapOnce.Lock()
 	defer s.mapOnce.Unlock()
@@ -158,9 +159,10 @@ func (s *Server) placed(ctx context.Context) ([][2]float32, error) {
 	return s.places, nil
 }
 
-// mostExamples is how many landmarks are shown of a tag.
+// mostExamples is the number of landmarks that are shown for a tag.
 const mostExamples = 6
 
+// examples answers with landmarks that carry a tag.
 func (s *Server) examples(w http.ResponseWriter, r *http.Request) {
 	tag, err := strconv.Atoi(r.URL.Query().Get("tag"))
 	if err != nil {
@@ -188,8 +190,8 @@ func (s *Server) examples(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusOK, map[string]any{"examples": list})
 }
 
-// image answers the bytes of an example. Only what is an image by its first
-// bytes is sent, as what it is.
+// image answers with the bytes of an example. It sends only what its first bytes show
+// to be an image.
 func (s *Server) image(w http.ResponseWriter, r *http.Request) {
 	if s.c.Examples == nil {
 		http.NotFound(w, r)
@@ -209,7 +211,7 @@ func (s *Server) image(w http.ResponseWriter, r *http.Request) {
 	switch kind {
 	case "image/jpeg", "image/png", "image/gif", "image/webp":
 	default:
-		http.Error(w, "no image that a browser shows", http.StatusUnsupportedMediaType)
+		http.Error(w, "not an image that browsers can show", http.StatusUnsupportedMediaType)
 		return
 	}
 	w.Header().Set("Content-Type", kind)
@@ -217,10 +219,10 @@ func (s *Server) image(w http.ResponseWriter, r *http.Request) {
 	w.Write(data)
 }
 
-// agreement answers how far the two curators agree, and where not.
+// agreement answers with the comparison of the two curators.
 func (s *Server) agreement(w http.ResponseWriter, _ *http.Request) {
 	if s.c.Compared == nil {
-		http.Error(w, "this is no adjudication", http.StatusNotFound)
+		http.Error(w, "this is not an adjudication", http.StatusNotFound)
 		return
 	}
 	write(w, http.StatusOK, map[string]any{"names": s.c.Names, "comparison": s.c.Compared, "table": s.c.Compared.Table})

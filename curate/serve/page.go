@@ -10,14 +10,14 @@ import (
 //go:embed page
 var files embed.FS
 
-// kinds of the page's files.
+// contentTypes are the media types of the page's files.
 var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml",
 }
 
-// page answers the page. It is the same for everybody: what it shows it asks for.
+// page answers with the page, which is the same for everybody; it requests its data.
 func (s *Server) page(w http.ResponseWriter, _ *http.Request) {
 	data, err := files.ReadFile("page/page.html")
 	if err != nil {
@@ -28,7 +28,7 @@ func (s *Server) page(w http.ResponseWriter, _ *http.Request) {
 	w.Write(data)
 }
 
-// asset answers a file of the page.
+// asset answers with a file of the page.
 func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	kind, known := contentTypes[path.Ext(name)]

@@ -53,7 +53,8 @@ func TestPowerCutsLoseNoEditThatWasAnswered(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	if err := curate.CreateLog(filepath.Join(dir, "edits.jsonl"), curate.Header{By: "anna", DraftSHA256: "ab"}); err != nil {
+	header := curate.Header{By: "anna", DraftSHA256: "ab"}
+	if err := curate.CreateLog(filepath.Join(dir, "edits.jsonl"), header); err != nil {
 		t.Fatal(err)
 	}
 	trace := powercut.Record(t, powercut.Child(t, "HGLD_POWERCUT_CHILD="+dir), dir)

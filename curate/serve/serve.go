@@ -1,12 +1,12 @@
-// Package serve is the page of stage 3: it shows the draft.json of stage 2 in a
+// Package serve is the web page of stage 3. It shows the draft.json of stage 2 in a
 // browser on the curator's machine and appends every edit to edits.jsonl.
 //
-// The state is the log. An edit is answered when it is on disk, by what it
-// changed; the page holds a copy of the state and asks for what is new. What the
-// page needs of vectors, k-means and images it gets through the interfaces below.
+// The log is the state. An edit is answered once it is on disk, with what it changed;
+// the page holds a copy of the state and asks for changes. Vectors, k-means and images
+// come through the interfaces below.
 //
-// Every request passes the guard (see guard.go): the page is reached by a link
-// that works once.
+// Every request passes the guard (see guard.go). The page is opened by a link that
+// works once.
 package serve
 
 import (
@@ -41,7 +41,7 @@ type Suggester interface {
 	Distance(tag int) float64
 }
 
-// Where returns what stands at places of a session, as Suggester.Place takes it.
+// Where returns the state of places of a session, as Suggester.Place takes it.
 func Where(s *curate.Session, places []curate.Place) (groups int, names map[int]string, tags, in []int) {
 	names = map[int]string{}
 	for _, at := range places {
@@ -92,48 +92,64 @@ type Exampler interface {
 	Image(ctx context.Context, name string) ([]byte, error)
 }
 
-// Config is what a page is made of. Session, Save, Hosts and Queue are needed;
-// without the others the page lacks what they give.
+// Config is what a page is made of. Session, Save, Hosts and Queue are required;
+// without one of the others the page lacks the feature.
 type Config struct {
-	Session *curate.Session         // with the log's edits
-	Save    func(curate.Edit) error // returns when the edit is on disk
-	By      string                  // the curator
-	Log     string                  // its name, to show
+	// Session has the edits of the log replayed on it.
+	Session *curate.Session
+	// Save appends an edit to the log and returns when it is on disk.
+	Save func(curate.Edit) error
+	// By is the name of the curator.
+	By string
+	// Log is the name of the log, to show.
+	Log string
 
-	Hosts []string // values of the Host header that are served: "127.0.0.1:8350"
-	Queue string   // names the log in the browser's storage, where edits wait: the same each time that it is served
+	// Hosts are the values of the Host header that are served, such as
+	// "127.0.0.1:8350".
+	Hosts []string
+	// Queue names the log in the browser's storage, where unsaved edits wait. It must
+	// be the same each time that the log is served.
+	Queue string
 
+	// Suggester suggests groups for tags, and tags for groups.
 	Suggester Suggester
-	Splitter  Splitter
-	Mapper    Mapper
-	Examples  Exampler
-	Compared  *curate.Comparison // what an adjudicator decides
-	Names     [2]string          // the two curators of Compared
+	// Splitter previews the division of a group.
+	Splitter Splitter
+	// Mapper draws the map.
+	Mapper Mapper
+	// Examples shows landmarks that carry a tag.
+	Examples Exampler
+	// Compared is the comparison that an adjudicator works through.
+	Compared *curate.Comparison
+	// Names are those of the two curators of Compared.
+	Names [2]string
 
-	// Finish writes the hierarchy and says what came of it.
+	// Finish writes the hierarchy and returns what to tell the curator.
 	Finish func() (string, error)
-	// Linked is told when the one-time link has been used, and the next one's key.
+	// Linked is called when the one-time link has been used, with the key of the next
+	// one.
 	Linked func(key string)
-	Now    func() time.Time // time of edits; nil: the clock
+	// Now returns the time of an edit; nil for the clock.
+	Now func() time.Time
 }
 
-// Server answers the page.
+// Server serves the page.
 type Server struct {
 	c     Config
 	guard *guard
 
 	mu      sync.Mutex
 	session *curate.Session
-	seen    [][]int32           // version at which each place changed last, by level
-	recent  []curate.Place      // what changed last, oldest first
-	whole   int                 // versions before this one get everything: recent does not reach back to them
-	ids     map[string]int      // numbers of the edits by the id their author gave them
+	seen    [][]int32           // version of the last change of each place, by level
+	recent  []curate.Place      // latest changed places, oldest first
+	whole   int                 // recent does not reach back before this version
+	ids     map[string]int      // numbers of the edits by their order's ID
 	changed chan struct{}       // closed at the next edit
-	extra   map[int]distanceRow // of tags that are not in their draft cluster
-	home    []int32             // cluster that the draft has each tag in
-	draftD  []float32           // distance that the draft has for each tag
+	extra   map[int]distanceRow // of tags that have left their draft cluster
+	home    []int32             // cluster of each tag in the draft
+	draftD  []float32           // distance of each tag in the draft
 	outlier []bool
-	draft   string // tells this draft from another
+	draft   string // identifies the draft
 
 	mapOnce sync.Mutex
 	places  [][2]float32
@@ -142,7 +158,7 @@ type Server struct {
 	stopped sync.Once
 }
 
-// distanceRow is the distance of a tag in the group it was moved to.
+// distanceRow is the distance of a tag in the group that it was moved to.
 type distanceRow struct {
 	group int
 	d     float32
@@ -151,12 +167,13 @@ type distanceRow struct {
 // New makes the server of a page.
 func New(c Config) (*Server, error) {
 	if c.Session == nil || c.Save == nil || len(c.Hosts) == 0 || c.Queue == "" {
-		return nil, errors.New("serve: a session, a log with a name for its queue, and a host are needed")
+		return nil, errors.New("serve: Session, Save, Hosts and Queue are required")
 	}
 	if c.Now == nil {
 		c.Now = func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 	}
-	s := &Server{c: c, session: c.Session, ids: map[string]int{}, changed: make(chan struct{}), closing: make(chan struct{}), extra: map[int]distanceRow{}}
+	s := &Server{c: c, session: c.Session, ids: map[string]int{}, changed: make(chan struct{}),
+		closing: make(chan struct{}), extra: map[int]distanceRow{}}
 	s.guard = newGuard(c.Hosts, c.Linked)
 	for _, e := range c.Session.Edits() {
 		if id := editID(e); id != "" {
@@ -172,7 +189,7 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// readDraft notes where the draft has each tag, and which draft it is.
+// readDraft notes where the draft has each tag, and computes its identifier.
 func (s *Server) readDraft() {
 	d := s.session.Draft()
 	s.home, s.draftD, s.outlier = make([]int32, len(d.Tags)), make([]float32, len(d.Tags)), make([]bool, len(d.Tags))
@@ -181,14 +198,14 @@ func (s *Server) readDraft() {
 			s.home[m.Tag], s.draftD[m.Tag], s.outlier[m.Tag] = int32(k), float32(m.Distance), m.Outlier
 		}
 	}
-	sum := sha256.New() // writing to it cannot fail
+	sum := sha256.New() // writing to a hash cannot fail
 	for i, t := range d.Tags {
 		fmt.Fprintf(sum, "%q %q %d\n", t.Name, t.QID, s.home[i])
 	}
 	s.draft = hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// touch fits the list of versions of a level to its size; new places changed
+// touch fits the list of versions of a level to its size. New places count as changed
 // now.
 func (s *Server) touch(level int) {
 	seen := s.seen[level]
@@ -199,14 +216,13 @@ func (s *Server) touch(level int) {
 	s.seen[level] = seen[:size]
 }
 
-// Key is that of the current one-time link, "/#key=…".
+// Key returns the key of the current one-time link, "/#key=…".
 func (s *Server) Key() string { return s.guard.key() }
 
-// Stop ends the requests that wait for changes, so that a server can be shut
-// down.
+// Stop ends the requests that wait for changes, so that the HTTP server can shut down.
 func (s *Server) Stop() { s.stopped.Do(func() { close(s.closing) }) }
 
-// Handler answers requests, guarded.
+// Handler returns the guarded handler of all requests.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page)

@@ -8,16 +8,23 @@ import (
 	"hgld/curate"
 )
 
-// View is the state of a session for the page, or the part of it that is newer
-// than a version. Lists are by column: the n-th entries belong together.
+// View is the state of a session for the page, or the part of it that is newer than a
+// version. Lists are columns: their n-th entries belong together.
 type View struct {
-	Draft   string      `json:"draft"` // of another one nothing here holds
-	Version int         `json:"version"`
-	Undo    int         `json:"undo"` // edit that undoing reverts, 0 for none
-	Redo    int         `json:"redo"`
-	Sizes   []int       `json:"sizes"` // places of each level
-	Tags    tagView     `json:"tags"`
-	Groups  []groupView `json:"groups"`
+	// Draft identifies the draft; a View of another draft is useless.
+	Draft string `json:"draft"`
+	// Version is the number of edits.
+	Version int `json:"version"`
+	// Undo is the number of the edit that undo reverts, 0 for none.
+	Undo int `json:"undo"`
+	// Redo is the number of the edit that redo reverts, 0 for none.
+	Redo int `json:"redo"`
+	// Sizes is the number of places of each level.
+	Sizes []int `json:"sizes"`
+	// Tags are the changed tags.
+	Tags tagView `json:"tags"`
+	// Groups are the changed groups of each coarser level.
+	Groups []groupView `json:"groups"`
 }
 
 type tagView struct {
@@ -28,8 +35,8 @@ type tagView struct {
 	Remarks  map[int][3]string `json:"remarks"`  // reason of the drop, of the flag, note; for tags that have one
 }
 
-// Bits of a tag's status. An outlier is one of the draft's that still is where it
-// was.
+// The bits of a tag's status. An outlier of the draft counts as one while it is in its
+// draft cluster.
 const (
 	statusDecided = 1 << iota
 	statusDropped
@@ -49,7 +56,7 @@ type groupView struct {
 	Note     string `json:"note,omitempty"`
 }
 
-// since returns what has changed after a version; after −1, everything.
+// since returns what has changed after a version, and everything for version −1.
 func (s *Server) since(version int) *View {
 	v := &View{Draft: s.draft, Version: s.session.Version(),
 		Tags: tagView{Remarks: map[int][3]string{}}, Groups: []groupView{}}
@@ -65,13 +72,14 @@ func (s *Server) since(version int) *View {
 			continue
 		}
 		n := s.session.Node(p.Level, p.At)
-		v.Groups = append(v.Groups, groupView{Level: p.Level, At: p.At, Name: n.Name, Parent: n.Parent, Declared: n.Declared, Gone: n.Gone,
+		v.Groups = append(v.Groups, groupView{Level: p.Level, At: p.At, Name: n.Name, Parent: n.Parent, Declared: n.Declared,
+			Gone:    n.Gone,
 			Flagged: n.Flagged, Flag: n.Flag, Note: n.Note})
 	}
 	return v
 }
 
-// grow makes room for n tags.
+// grow allocates room for n tags.
 func (v *tagView) grow(n int) {
 	if n > 0 {
 		v.At, v.Parent, v.Status, v.Distance = make([]int, 0, n), make([]int, 0, n), make([]int, 0, n), make([]float32, 0, n)
@@ -92,14 +100,17 @@ func (s *Server) newer(version int) (places []curate.Place) {
 		return places
 	}
 	for _, p := range slices.Backward(s.recent) {
-		if seen := s.seen[p.Level]; p.At < len(seen) { // a Revert may have taken it away
+		if seen := s.seen[p.Level]; p.At < len(seen) { // a Revert may have removed it
 			if int(seen[p.At]) <= version {
 				break
 			}
 			places = append(places, p)
 		}
 	}
-	slices.SortFunc(places, func(a, b curate.Place) int { return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.At, b.At)) })
+	slices.SortFunc(places, func(a, b curate.Place) int {
+		return cmp.Or(cmp.Compare(a.Level, b.Level),
+			cmp.Compare(a.At, b.At))
+	})
 	return slices.Compact(places)
 }
 
@@ -122,7 +133,8 @@ func (s *Server) status(n curate.Node, at int) (status int) {
 	for _, b := range []struct {
 		on  bool
 		bit int
-	}{{n.Decided, statusDecided}, {n.Dropped, statusDropped}, {n.Flagged, statusFlagged}, {s.outlier[at] && n.Parent == int(s.home[at]), statusOutlier}} {
+	}{{n.Decided, statusDecided}, {n.Dropped, statusDropped}, {n.Flagged, statusFlagged},
+		{s.outlier[at] && n.Parent == int(s.home[at]), statusOutlier}} {
 		if b.on {
 			status |= b.bit
 		}
@@ -130,7 +142,7 @@ func (s *Server) status(n curate.Node, at int) (status int) {
 	return status
 }
 
-// place tells the suggester what has changed, and measures the tags that have.
+// place tells the suggester what has changed, and updates the distances of moved tags.
 func (s *Server) place(changed []curate.Place) {
 	groups, names, tags, in := Where(s.session, changed)
 	if s.c.Suggester != nil {
@@ -141,9 +153,9 @@ func (s *Server) place(changed []curate.Place) {
 	}
 }
 
-// measure notes how far a tag is from the centroid of the group it was moved to;
-// where the draft has it, the draft's distance stays, so that the order on the
-// screen does.
+// measure notes the distance of a tag from the centroid of the group it was moved to.
+// In its draft cluster a tag keeps the draft's distance, so that the order on the
+// screen stays.
 func (s *Server) measure(tag, group int) {
 	if group == int(s.home[tag]) || group < 0 {
 		delete(s.extra, tag)
@@ -159,7 +171,7 @@ func (s *Server) measure(tag, group int) {
 	s.extra[tag] = x
 }
 
-// whole is what the page is opened with: the view and what never changes.
+// whole is what the page loads first: the view and what never changes.
 type whole struct {
 	By        string          `json:"by"`
 	Log       string          `json:"log"`
@@ -174,7 +186,7 @@ type whole struct {
 	*View
 }
 
-// state answers everything.
+// state answers with everything.
 func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	view := s.since(-1)
@@ -183,7 +195,8 @@ func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
 		Has: map[string]bool{"suggest": s.c.Suggester != nil, "split": s.c.Splitter != nil, "map": s.c.Mapper != nil,
 			"examples": s.c.Examples != nil, "agreement": s.c.Compared != nil, "finish": s.c.Finish != nil}}
 	tags := s.session.Draft().Tags
-	a.Names, a.Items, a.Landmarks, a.Images = make([]string, 0, len(tags)), make([]string, 0, len(tags)), make([]int, 0, len(tags)), make([]int, 0, len(tags))
+	a.Names, a.Items, a.Landmarks, a.Images = make([]string, 0, len(tags)), make([]string, 0, len(tags)),
+		make([]int, 0, len(tags)), make([]int, 0, len(tags))
 	for _, t := range tags {
 		a.Names, a.Items = append(a.Names, t.Name), append(a.Items, t.QID)
 		a.Landmarks, a.Images = append(a.Landmarks, t.Landmarks), append(a.Images, t.Images)

@@ -25,6 +25,7 @@ var may = map[string][]string{
 	"scrape/api":              {"scrape", "scrape/polite", "labels"},
 	"scrape/polite":           {},
 	"scrape/fakecommons":      {"labels"},
+	"scrape/scrapetest":       {"scrape", "scrape/page", "scrape/api", "scrape/polite", "scrape/fakecommons", "labels"},
 	"cluster":                 {"labels"},
 	"cluster/report":          {"cluster", "labels"},
 	"cluster/space":           {"cluster", "labels"},
@@ -34,6 +35,7 @@ var may = map[string][]string{
 	"curate/serve":            {"curate", "labels"},
 	"shards":                  {"labels"},
 	"shards/dataset":          {"labels", "shards"},
+	"shards/provenance":       {"labels", "shards", "shards/dataset"},
 	"shards/examples":         {"labels", "shards"},
 	"train":                   {"labels", "train/…"},
 	"train/tensor":            {"train/device"},
@@ -50,8 +52,12 @@ var may = map[string][]string{
 	"train/text":              {"train/nn", "train/grad", "train/tensor", "train/device"},
 	"train/loss":              {"train/grad", "train/device", "train/nn", "labels"},
 	"train/metric":            {"labels"},
+	"train/stats":             {"train/sample"},
 	"train/embeddings":        {"labels"},
+	"train/evaluation":        {"train", "train/metric", "labels"},
 	"train/export":            {"train", "train/backbone", "train/nn"},
+	"train/history":           {"train", "train/stats"},
+	"train/recipe":            {"train", "train/history"},
 	"train/sample":            {"labels"},
 	"train/optim":             {"train/device", "train/grad"},
 	"cmd/hgld":                {"…"},
@@ -59,15 +65,20 @@ var may = map[string][]string{
 
 // internalMay lists what a package below internal may import of ours.
 var internalMay = map[string][]string{
-	"internal/atomicfile":     {"internal/filelock"},
-	"internal/blas":           {"internal/dlopen"},
+	"internal/atomicfile": {"internal/filelock"},
+	"internal/blas":       {"internal/dlopen"},
+	"internal/demo": {"internal/atomicfile", "internal/filehash", "internal/report", "internal/sketch",
+		"labels", "curate", "scrape/fakecommons", "train/history"}, // a user of every stage, as cmd/hgld is
 	"internal/goldens/traces": {"internal/goldens", "internal/tensorfile"},
 	"internal/powercut":       {"internal/iotrace"},
 	"internal/settings":       {"internal/registry"},
-	"internal/tensorboard":    {"internal/atomicfile", "internal/protowire"},
-	"internal/tensorfile":     {"internal/half"},
-	"internal/torchfile":      {"internal/tensorfile"},
-	"internal/img":            {"internal/dlopen"},
+	"internal/pipeline": {"internal/settings", "internal/exitcode", "internal/atomicfile",
+		"internal/filehash", "internal/registry"},
+	"internal/tensorboard": {"internal/atomicfile", "internal/protowire"},
+	"internal/tensorfile":  {"internal/half"},
+	"internal/texttable":   {"internal/registry"},
+	"internal/torchfile":   {"internal/tensorfile"},
+	"internal/img":         {"internal/dlopen"},
 }
 
 // backends are named by cmd/hgld, devicetest and tests alone; everyone else
@@ -194,7 +205,11 @@ func TestOnlyTheCommandEndsTheProcess(t *testing.T) {
 
 // makesFolders lists who may call os.Mkdir and os.MkdirAll: a folder that they make
 // can vanish in a power cut, with the files that were synced in it.
-var makesFolders = []string{"internal/atomicfile", "train/device/cuda/emu"} // the emulator's folder is a cache
+var makesFolders = []string{
+	"internal/atomicfile",
+	"train/device/cuda/emu", // a cache
+	"internal/powercut",     // the folders that a power cut leaves
+}
 
 func TestFoldersAreMadeDurably(t *testing.T) {
 	for _, f := range parseAll(t) {

@@ -19,8 +19,8 @@ import (
 
 // LockedError says that another process holds a lock.
 type LockedError struct {
-	Path string
-	PID  int // 0 if it could not be read
+	Path string // of the lock file
+	PID  int    // 0 if it could not be read
 }
 
 // Error names the lock and the process that holds it.
@@ -65,7 +65,7 @@ func Acquire(path string) (*Lock, error) {
 func take(f *os.File) (bool, error) {
 	free, err := tryLock(f)
 	if err != nil {
-		return false, err
+		return false, &fs.PathError{Op: "lock", Path: f.Name(), Err: err}
 	}
 	if !free {
 		return false, &LockedError{Path: f.Name(), PID: owner(f)}
@@ -83,7 +83,8 @@ func take(f *os.File) (bool, error) {
 	if mode := held.Mode().Perm(); mode&0o077 != 0 && mode&0o022 == 0 {
 		// An earlier version made it readable to others. One that others may write was
 		// opened to them on purpose.
-		if err := f.Chmod(lockMode); err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, errors.ErrUnsupported) {
+		if err := f.Chmod(lockMode); err != nil && !errors.Is(err, fs.ErrPermission) &&
+			!errors.Is(err, errors.ErrUnsupported) {
 			return false, err
 		}
 	}
@@ -128,17 +129,25 @@ func Named(f *os.File, path string) (bool, error) {
 // gives the lock back.
 func Take(f *os.File) error {
 	free, err := tryLock(f)
-	if err == nil && !free {
-		err = &LockedError{Path: f.Name()}
+	switch {
+	case err != nil:
+		return &fs.PathError{Op: "lock", Path: f.Name(), Err: err}
+	case !free:
+		return &LockedError{Path: f.Name()}
 	}
-	return err
+	return nil
 }
 
 // Release gives back what Take has locked; the file stays open.
-func Release(f *os.File) error { return unlock(f) }
+func Release(f *os.File) error {
+	if err := unlock(f); err != nil {
+		return &fs.PathError{Op: "unlock", Path: f.Name(), Err: err}
+	}
+	return nil
+}
 
 // Close gives the lock back; the file stays.
-func (l *Lock) Close() error { return errors.Join(unlock(l.f), l.f.Close()) }
+func (l *Lock) Close() error { return errors.Join(Release(l.f), l.f.Close()) }
 
 // Remove takes the file away and gives the lock back. Where the system cannot
 // remove an open file, the lock is given back first.

@@ -3,7 +3,9 @@
 package filelock
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -31,5 +33,21 @@ func TestLockIsFreeWhileAnotherDescriptorIsOpen(t *testing.T) {
 	}
 	if err := again.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestErrorOfLockingNamesTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "edits.jsonl")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{"Take": Take(f), "Release": Release(f)} {
+		if err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s of a closed file: %v, want an error with its name", what, err)
+		}
 	}
 }

@@ -19,8 +19,8 @@ import (
 // RGB is an image of 8 bits a channel: Pix holds H rows of W pixels of three
 // bytes, red first, without padding.
 type RGB struct {
-	W, H int
-	Pix  []byte
+	W, H int    // pixels
+	Pix  []byte // [H,W,3], row-major
 }
 
 // NewRGB returns a black image.

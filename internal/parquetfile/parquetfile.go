@@ -147,7 +147,7 @@ func (p *File) Metadata(key string) (value string, ok bool) { return p.parquet.L
 type Leaf struct {
 	// Name is that of the column at the top, Depth how many names lead to the leaf.
 	Name  string
-	Depth int
+	Depth int // names from the top to the leaf
 
 	// Kind is the physical type of the values.
 	Kind parquet.Kind

@@ -114,13 +114,15 @@ func outcomes(t *testing.T, name string) []string {
 
 func TestPowerCutsLeaveWhatFileSystemsMay(t *testing.T) {
 	for name, c := range map[string]struct{ some, never []string }{
-		"in place":         {some: []string{"a=", "a=new text", "a=old text", "a=n", "a=new ", "a=\x00\x00\x00\x00\x00\x00\x00\x00"}},
+		"in place": {some: []string{"a=", "a=new text", "a=old text", "a=n", "a=new ",
+			"a=\x00\x00\x00\x00\x00\x00\x00\x00"}},
 		"renamed unsynced": {some: []string{"a=", "a=new text", "a=old text", "a=old text b=new text", "a=old text b="}},
 		"atomicfile":       {some: []string{"a=new text", "a=old text"}},
 		"two in order":     {some: []string{"a=old text", "a=old text first=1", "a=old text first=1 second=2"}},
 		"folder unsynced":  {some: []string{"!a=old text", "!a=old text x/y/c=new"}},
 		"folder":           {some: []string{"a=old text", "!a=old text x/y/c=new"}, never: []string{"!a=old text"}},
-		"append": {some: []string{"a=old text", "a=old text log=", "!a=old text log=one\n", "!!a=old text log=one\ntwo\n", "!!a=old text log=one\ntwo\nt"},
+		"append": {some: []string{"a=old text", "a=old text log=", "!a=old text log=one\n", "!!a=old text log=one\ntwo\n",
+			"!!a=old text log=one\ntwo\nt"},
 			never: []string{"!a=old text log=", "!a=old text", "!!a=old text log=one\n", "!a=old text log="}},
 		"between": {some: []string{"a=old text x/a=", "a=old text y/a="}, never: []string{"a=old text x/a= y/a="}},
 	} {
@@ -132,7 +134,8 @@ func TestPowerCutsLeaveWhatFileSystemsMay(t *testing.T) {
 			}
 		}
 		for _, state := range got {
-			if slices.Contains(c.never, state) || (name == "atomicfile" || name == "two in order") && !slices.Contains(c.some, state) {
+			if slices.Contains(c.never, state) || (name == "atomicfile" || name == "two in order") &&
+				!slices.Contains(c.some, state) {
 				t.Errorf("%s: %q is left", name, state)
 			}
 		}

@@ -188,7 +188,12 @@ func (c *Crash) list() string {
 // Child returns the test that calls it as a program of its own, with variables in its
 // environment by which it knows that it is.
 func Child(t *testing.T, variables ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], "-test.run=^"+regexp.QuoteMeta(t.Name())+"$")
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "-test.run=^"+regexp.QuoteMeta(t.Name())+"$")
 	cmd.Env = append(os.Environ(), variables...)
 	cmd.Stdout, cmd.Stderr = new(bytes.Buffer), new(bytes.Buffer)
 	return cmd

@@ -43,8 +43,8 @@ func (t Table[T]) Names() []string {
 
 // UnknownError says that a name is not in a list, and what was probably meant.
 type UnknownError struct {
-	Kind, Name, Nearest string
-	Known               []string
+	Kind, Name, Nearest string   // Nearest is "" if no known name is similar
+	Known               []string // all names, in table order
 }
 
 // Error proposes the nearest name, and lists those that are known.

@@ -61,7 +61,7 @@ func (s filler) fill(node *yaml.Node, v reflect.Value, path []string) error {
 			return fmt.Errorf("%s:%d: %w", s.file, key.Line, s.unlike(here, slices.Sorted(maps.Keys(known))))
 		}
 		if line, twice := seen[key.Value]; twice {
-			return fmt.Errorf("%s:%d: key %.80q appears twice, first in line %d", s.file, key.Line, strings.Join(here, "."), line)
+			return s.twice(here, key.Line, line)
 		}
 		seen[key.Value] = key.Line
 		if err := s.fill(value, inner, here); err != nil {
@@ -75,11 +75,16 @@ func (s filler) fill(node *yaml.Node, v reflect.Value, path []string) error {
 func (s filler) noteOnce(path []string, line int) error {
 	key := strings.Join(path, ".")
 	if before, twice := s.lines[key]; twice {
-		return fmt.Errorf("%s:%d: key %.80q appears twice, first in line %d", s.file, line, key, before)
+		return s.twice(path, line, before)
 	}
 	s.lines[key] = line
 	s.note(path[1:], line)
 	return nil
+}
+
+// twice returns the error for a key that is set in two lines.
+func (s filler) twice(path []string, line, first int) error {
+	return fmt.Errorf("%s:%d: key %.80q appears twice, first in line %d", s.file, line, strings.Join(path, "."), first)
 }
 
 // fillDotted sets a key such as optim.lr, which means the key lr of the group optim. It

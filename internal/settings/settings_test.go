@@ -102,13 +102,14 @@ func TestTextForAGroupIsItsName(t *testing.T) {
 
 func TestSectionNamesLineAndKeyOfAMistake(t *testing.T) {
 	for text, want := range map[string]string{
-		"k: 3\nrate: fast":           `x.yaml:2: probe.rate: "fast" is no number`,
-		"k: 1.5":                     `x.yaml:1: probe.k: "1.5" is no whole number`,
-		"ks: [1, 2.5]":               `x.yaml:1: probe.ks: "[1, 2.5]" is no list; each is a whole number`,
-		"inner: 5":                   `x.yaml:1: probe.inner: "5" is no group of keys`,
-		"7":                          `x.yaml:1: probe: "7" is no group of keys`,
-		"kind: [a]":                  `x.yaml:1: probe.kind: "[a]" is no group of keys`,
-		"inner:\n  depht: 1":         `x.yaml:2: unknown key "probe.inner.depht": did you mean "probe.inner.depth"? (known: depth)`,
+		"k: 3\nrate: fast": `x.yaml:2: probe.rate: "fast" is no number`,
+		"k: 1.5":           `x.yaml:1: probe.k: "1.5" is no whole number`,
+		"ks: [1, 2.5]":     `x.yaml:1: probe.ks: "[1, 2.5]" is no list; each is a whole number`,
+		"inner: 5":         `x.yaml:1: probe.inner: "5" is no group of keys`,
+		"7":                `x.yaml:1: probe: "7" is no group of keys`,
+		"kind: [a]":        `x.yaml:1: probe.kind: "[a]" is no group of keys`,
+		"inner:\n  depht: 1": `x.yaml:2: unknown key "probe.inner.depht": did you mean "probe.inner.depth"? ` +
+			`(known: depth)`,
 		"k: 1\nk: 2":                 `x.yaml:2: key "probe.k" appears twice, first in line 1`,
 		"more: {a: 1, a: 2}":         `x.yaml:1: probe.more: line 1: mapping key "a" already defined at line 1`,
 		"name: &n b\nk: *n":          `x.yaml:2: probe.k: "b" is no whole number`,

@@ -44,8 +44,10 @@ type place struct {
 func newPlace(r *rand.Rand) *place {
 	hue := r.Float64()
 	return &place{
-		sky: hsl(0.5+0.2*r.Float64(), 0.3+0.5*r.Float64(), 0.6+0.3*r.Float64()), ground: hsl(0.08+0.3*r.Float64(), 0.2+0.5*r.Float64(), 0.25+0.3*r.Float64()),
-		wall: hsl(hue, 0.2+0.6*r.Float64(), 0.35+0.4*r.Float64()), roof: hsl(hue+0.3+0.4*r.Float64(), 0.4+0.5*r.Float64(), 0.25+0.35*r.Float64()),
+		sky:    hsl(0.5+0.2*r.Float64(), 0.3+0.5*r.Float64(), 0.6+0.3*r.Float64()),
+		ground: hsl(0.08+0.3*r.Float64(), 0.2+0.5*r.Float64(), 0.25+0.3*r.Float64()),
+		wall:   hsl(hue, 0.2+0.6*r.Float64(), 0.35+0.4*r.Float64()), roof: hsl(hue+0.3+0.4*r.Float64(), 0.4+0.5*r.Float64(),
+			0.25+0.35*r.Float64()),
 		accent: hsl(r.Float64(), 0.7, 0.5+0.3*r.Float64()),
 		a:      r.Float64(), b: r.Float64(), c: r.Float64(), n: 2 + r.IntN(5),
 	}

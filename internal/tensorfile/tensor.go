@@ -17,10 +17,10 @@ import (
 // endian; DType is a name of the safetensors format: F64 F32 F16 BF16, I64 I32
 // I16 I8, U64 U32 U16 U8, BOOL. A shape without dimensions is one number.
 type Tensor struct {
-	Name  string
-	DType string
-	Shape []int
-	Data  []byte
+	Name  string // unique in its file
+	DType string // in the words of safetensors: F32, BF16, I64 …
+	Shape []int  // row-major
+	Data  []byte // little-endian
 }
 
 // dtypes lists the element types with their sizes in bytes.
@@ -30,12 +30,12 @@ var dtypes = map[string]int{
 	"U64": 8, "U32": 4, "U16": 2, "U8": 1, "BOOL": 1,
 }
 
-// FormatError says that a file is not what its format promises: damaged, cut
-// off or crafted, as against a failure to read it.
+// FormatError says that a file violates its format: it is damaged, cut off or crafted.
+// Failures to read a file are other errors.
 type FormatError struct {
 	Format string // "safetensors" or "npy"
 	Tensor string // the tensor at fault, if it is one
-	Reason string
+	Reason string // what is wrong, and what was expected
 }
 
 // Error names the format, the tensor if it is of one, and what is wrong.

@@ -11,7 +11,7 @@ import (
 	"hgld/scrape"
 )
 
-// The properties that are read.
+// The properties that hgld reads.
 const (
 	instanceOf  = "P31"
 	mainTopic   = "P301"
@@ -21,18 +21,18 @@ const (
 	ofQualifier = "P642"
 )
 
-// itemFact is what Wikidata says about an item.
+// itemFact is the fact of the step item.
 type itemFact struct {
-	ID       string    `json:"id"` // of the item that it was merged into, else its own
+	ID       string    `json:"id"` // own id, or that of the item into which it was merged
 	Missing  bool      `json:"missing,omitempty"`
 	Revision int64     `json:"revision,omitempty"`
 	Revised  time.Time `json:"revised,omitzero"`
-	Values   []value   `json:"values,omitempty"`   // of "instance of", in the order of the item
+	Values   []value   `json:"values,omitempty"`   // of "instance of", in Wikidata's order
 	Topic    string    `json:"topic,omitempty"`    // best value of "category's main topic"
 	Combines []string  `json:"combines,omitempty"` // values of "category combines topics"
 }
 
-// value is one statement.
+// value is a statement whose value is an item.
 type value struct {
 	QID        string      `json:"qid"`
 	Rank       string      `json:"rank"`
@@ -42,32 +42,22 @@ type value struct {
 type qualifier struct {
 	Property string `json:"property"`
 	QID      string `json:"qid,omitempty"`
-	Text     string `json:"text,omitempty"` // where it is no item
+	Text     string `json:"text,omitempty"` // value of a qualifier that is not an item
 }
 
-// classFact is the label of an item.
+// classFact is the fact of the step class: the label of an item.
 type classFact struct {
-	Label    string `json:"label,omitempty"` // English, or else in no language; "" if it has none
+	Label    string `json:"label,omitempty"` // English, or else language-independent (mul); "" if there is neither
 	Language string `json:"language,omitempty"`
 	Revision int64  `json:"revision,omitempty"`
 	Missing  bool   `json:"missing,omitempty"`
 }
 
-// statement and snak are Wikibase's JSON, as far as it is read.
-type statement struct {
-	Mainsnak        snak
-	Rank            string
-	Qualifiers      map[string][]snak
-	QualifiersOrder []string `json:"qualifiers-order"`
-}
-
+// snak is Wikibase's pair of a property and a value, as far as hgld needs it.
 type snak struct {
-	SnakType  string
-	Property  string
-	DataValue struct {
-		Type  string
-		Value json.RawMessage
-	}
+	snakType  string
+	valueType string
+	value     []byte // JSON; nil if there is none
 }
 
 // entity is one member of "entities".
@@ -75,22 +65,22 @@ type entity struct {
 	id, modified string
 	revision     int64
 	missing      bool
-	claimed      bool // it has claims, or none but a word for them
+	claimed      bool // it has the member "claims", even if that is empty
 	values       []value
 	topic        string
 	combines     []string
 	labels       []byte
 }
 
-// entities calls use for every entity of the replies to one question that was asked
-// for, under the id that was asked for. Ids that the API refused are missing.
+// entities calls use for every requested entity in the replies to one Ask, with the
+// requested id. Ids that the API rejected are passed as missing entities.
 func entities(keys []string, answers []scrape.Answer, use func(key string, e entity) error) error {
 	asked := make(map[string]bool, len(keys))
 	for _, key := range keys {
 		asked[key] = true
 	}
 	each := func(c *cursor) error {
-		if c.list() { // none
+		if c.list() { // empty
 			return nil
 		}
 		return c.object(func(c *cursor, key []byte) error {
@@ -133,11 +123,11 @@ func readEntity(c *cursor) (entity, error) {
 		var missing []byte
 		switch string(key) {
 		case "id":
-			return c.decode(&e.id)
+			e.id, err = c.text()
 		case "modified":
-			return c.decode(&e.modified)
+			e.modified, err = c.text()
 		case "lastrevid":
-			return c.decode(&e.revision)
+			e.revision, err = c.number()
 		case "missing":
 			missing, err = c.raw()
 			e.missing = string(missing) != "false"
@@ -150,16 +140,17 @@ func readEntity(c *cursor) (entity, error) {
 		return err
 	})
 	if err == nil && !e.missing && !validItem(e.id) {
-		err = fmt.Errorf("its id %.40q is none of an item", e.id)
+		err = fmt.Errorf("its id %.40q is not that of an item", e.id)
 	}
 	return e, err
 }
 
-// readItems makes the facts about items.
+// readItems parses the facts of items.
 func readItems(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
 	found := map[string]itemFact{}
 	err := entities(keys, answers, func(key string, e entity) error {
-		f := itemFact{ID: e.id, Missing: e.missing, Revision: e.revision, Values: e.values, Topic: e.topic, Combines: e.combines}
+		f := itemFact{ID: e.id, Missing: e.missing, Revision: e.revision, Values: e.values, Topic: e.topic,
+			Combines: e.combines}
 		if e.modified != "" {
 			at, err := time.Parse(time.RFC3339, e.modified)
 			if err != nil {
@@ -184,7 +175,7 @@ func readItems(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, 
 	})
 }
 
-// readClaims reads the three properties that are wanted.
+// readClaims reads the three properties that hgld needs.
 func (e *entity) readClaims(c *cursor) error {
 	if c.list() { // none
 		return nil
@@ -194,11 +185,7 @@ func (e *entity) readClaims(c *cursor) error {
 		if property != instanceOf && property != mainTopic && property != combines {
 			return nil
 		}
-		var list []statement
-		if err := c.decode(&list); err != nil {
-			return fmt.Errorf("claims of %s: %w", property, err)
-		}
-		values, err := valuesOf(list)
+		values, err := readStatements(c)
 		if err != nil {
 			return fmt.Errorf("claims of %s: %w", property, err)
 		}
@@ -208,6 +195,7 @@ func (e *entity) readClaims(c *cursor) error {
 		case mainTopic:
 			e.topic = best(values)
 		case combines:
+			e.combines = nil // if a member occurs twice, the last one counts
 			for _, v := range values {
 				e.combines = append(e.combines, v.QID)
 			}
@@ -228,90 +216,162 @@ func best(values []value) string {
 	return ""
 }
 
-// valuesOf lists the statements with an item as value. "No value" and "some value"
-// name no class.
-func valuesOf(list []statement) ([]value, error) {
-	var all []value
-	for _, s := range list {
-		if s.Mainsnak.SnakType != "value" {
-			continue
+// readStatements reads the statements that have an item as value. It skips "no value" and
+// "some value", which name no class.
+func readStatements(c *cursor) (all []value, err error) {
+	err = c.array(func(c *cursor) error {
+		v, item, err := readStatement(c)
+		if err == nil && item {
+			all = append(all, v)
 		}
-		id, err := s.Mainsnak.item()
-		if err != nil {
-			return nil, err
-		}
-		v := value{QID: id, Rank: s.Rank}
-		if v.Rank != "preferred" && v.Rank != "normal" && v.Rank != "deprecated" {
-			return nil, fmt.Errorf("unknown rank %.20q", s.Rank)
-		}
-		for _, property := range s.QualifiersOrder {
-			for _, q := range s.Qualifiers[property] {
-				v.Qualifiers = append(v.Qualifiers, q.qualifier(property))
-			}
-		}
-		all = append(all, v)
-	}
-	return all, nil
+		return err
+	})
+	return all, err
 }
 
-// item returns the item that is a snak's value. Old data has its number alone.
-func (s snak) item() (string, error) {
-	var v struct {
-		ID     string
-		Number int64 `json:"numeric-id"`
+// readStatement reads one statement and reports whether it has a value.
+func readStatement(c *cursor) (v value, item bool, err error) {
+	var main snak
+	var order []string
+	qualifiers := map[string][]snak(nil)
+	err = c.object(func(c *cursor, key []byte) (err error) {
+		switch string(key) {
+		case "mainsnak":
+			main, err = readSnak(c)
+		case "rank":
+			v.Rank, err = c.text()
+		case "qualifiers":
+			qualifiers, err = readQualifiers(c)
+		case "qualifiers-order":
+			order = nil
+			err = c.array(func(c *cursor) error {
+				property, err := c.text()
+				order = append(order, property)
+				return err
+			})
+		}
+		return err
+	})
+	if err != nil || main.snakType != "value" {
+		return v, false, err
 	}
-	if s.DataValue.Type != "wikibase-entityid" {
-		return "", fmt.Errorf("a value of type %.40q; want an item", s.DataValue.Type)
+	if v.QID, err = main.item(); err != nil {
+		return v, false, err
 	}
-	if err := json.Unmarshal(s.DataValue.Value, &v); err != nil {
+	if v.Rank != "preferred" && v.Rank != "normal" && v.Rank != "deprecated" {
+		return v, false, fmt.Errorf("unknown rank %.20q", v.Rank)
+	}
+	for _, property := range order {
+		for _, q := range qualifiers[property] {
+			v.Qualifiers = append(v.Qualifiers, q.qualifier(property))
+		}
+	}
+	return v, true, nil
+}
+
+// readQualifiers reads the snaks of each property.
+func readQualifiers(c *cursor) (map[string][]snak, error) {
+	if c.list() { // none
+		return nil, nil
+	}
+	all := map[string][]snak{}
+	return all, c.object(func(c *cursor, key []byte) error {
+		var list []snak
+		err := c.array(func(c *cursor) error {
+			s, err := readSnak(c)
+			list = append(list, s)
+			return err
+		})
+		all[string(key)] = list
+		return err
+	})
+}
+
+// readSnak reads a snak. The value aliases the reply.
+func readSnak(c *cursor) (s snak, err error) {
+	err = c.object(func(c *cursor, key []byte) (err error) {
+		switch string(key) {
+		case "snaktype":
+			s.snakType, err = c.text()
+		case "datavalue":
+			err = c.object(func(c *cursor, key []byte) (err error) {
+				switch string(key) {
+				case "type":
+					s.valueType, err = c.text()
+				case "value":
+					s.value, err = c.raw()
+				}
+				return err
+			})
+		}
+		return err
+	})
+	return s, err
+}
+
+// item returns the item that is the snak's value. Old data contains only its number.
+func (s snak) item() (id string, err error) {
+	if s.valueType != "wikibase-entityid" {
+		return "", fmt.Errorf("a value of type %.40q; want an item", s.valueType)
+	}
+	var number int64
+	err = document(s.value, func(c *cursor, key []byte) (err error) {
+		switch string(key) {
+		case "id":
+			id, err = c.text()
+		case "numeric-id":
+			number, err = c.number()
+		}
+		return err
+	})
+	if err != nil {
 		return "", err
 	}
-	if v.ID == "" {
-		v.ID = "Q" + strconv.FormatInt(v.Number, 10)
+	if id == "" {
+		id = "Q" + strconv.FormatInt(number, 10)
 	}
-	if !validItem(v.ID) {
-		return "", fmt.Errorf("the value %.40q is no item", v.ID)
+	if !validItem(id) {
+		return "", fmt.Errorf("the value %.40q is not an item", id)
 	}
-	return v.ID, nil
+	return id, nil
 }
 
-// qualifier takes property and value of a qualifier apart. A value that cannot be
-// read is kept as JSON.
+// qualifier converts a snak to a qualifier. Values of unknown types are kept as JSON.
 func (s snak) qualifier(property string) qualifier {
 	q := qualifier{Property: property}
-	if s.SnakType != "value" {
-		q.Text = s.SnakType
+	if s.snakType != "value" {
+		q.Text = s.snakType
 		return q
 	}
 	var v struct{ Text, Amount, Time string }
-	switch s.DataValue.Type {
+	switch s.valueType {
 	case "wikibase-entityid":
 		if id, err := s.item(); err == nil {
 			q.QID = id
 			return q
 		}
 	case "string":
-		if json.Unmarshal(s.DataValue.Value, &q.Text) == nil {
+		if json.Unmarshal(s.value, &q.Text) == nil {
 			return q
 		}
 	case "time":
-		if text, ok := printedTime(s.DataValue.Value); ok {
+		if text, ok := printedTime(s.value); ok {
 			q.Text = text
 			return q
 		}
 	case "monolingualtext", "quantity":
-		if json.Unmarshal(s.DataValue.Value, &v) == nil && v.Text+v.Amount != "" {
+		if json.Unmarshal(s.value, &v) == nil && v.Text+v.Amount != "" {
 			q.Text = v.Text + strings.TrimPrefix(v.Amount, "+")
 			return q
 		}
 	}
-	if q.Text = string(s.DataValue.Value); len(q.Text) > 200 {
+	if q.Text = string(s.value); len(q.Text) > 200 {
 		q.Text = strings.ToValidUTF8(q.Text[:200], "") + "…"
 	}
 	return q
 }
 
-// readClasses makes the facts about the labels of items.
+// readClasses parses the labels of items.
 func readClasses(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
 	found := map[string]classFact{}
 	err := entities(keys, answers, func(key string, e entity) error {

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"unicode/utf8"
 )
 
-// A set of claims has a hundred properties, of which three are wanted. A cursor goes
-// over the text once, into the objects that are asked for, and steps over the rest
-// without decoding it. What it steps over is checked for balance and for nothing else.
+// A cursor reads JSON in one pass and skips what the caller does not need: a set of claims
+// has a hundred properties, of which hgld reads three. Skipped text is checked for balanced
+// brackets and quotes only.
 type cursor struct {
 	data []byte
 	at   int
@@ -17,23 +19,23 @@ type cursor struct {
 
 var errBroken = errors.New("the JSON text breaks off or is not well formed")
 
-// maxDepth bounds the nesting that is stepped over; Wikibase has about 12.
+// maxDepth limits the nesting of skipped values. Wikibase's replies have about 12 levels.
 const maxDepth = 64
 
-// document calls use for every member of the object that is all of the text.
+// document calls use for every member of the object that makes up the whole text.
 func document(data []byte, use func(c *cursor, key []byte) error) error {
 	c := &cursor{data: data}
 	if err := c.object(use); err != nil {
 		return err
 	}
 	if c.blank(); c.at < len(data) {
-		return fmt.Errorf("more text behind its end: %.20q", data[c.at:])
+		return fmt.Errorf("more text after its end: %.20q", data[c.at:])
 	}
 	return nil
 }
 
-// object calls use for every member of the object at the cursor. use either reads
-// the value, with a method of the cursor, or leaves it, which steps over it.
+// object calls use for every member of the object at the cursor. use reads the value with a
+// method of the cursor, or leaves it, and then object skips it.
 func (c *cursor) object(use func(c *cursor, key []byte) error) error {
 	c.blank()
 	if !c.take('{') {
@@ -66,7 +68,7 @@ func (c *cursor) object(use func(c *cursor, key []byte) error) error {
 	}
 }
 
-// key reads a key and the colon behind it.
+// key reads a key and the colon after it.
 func (c *cursor) key() ([]byte, error) {
 	start := c.at
 	if c.at >= len(c.data) || c.data[c.at] != '"' {
@@ -90,7 +92,7 @@ func (c *cursor) key() ([]byte, error) {
 	return key, nil
 }
 
-// raw returns the value at the cursor and steps over it.
+// raw returns the text of the value at the cursor and moves past it.
 func (c *cursor) raw() ([]byte, error) {
 	start := c.at
 	if c.at = stepValue(c.data, c.at); c.at < 0 {
@@ -109,7 +111,65 @@ func (c *cursor) decode(v any) error {
 	return json.Unmarshal(text, v)
 }
 
-// list says whether the value at the cursor is a list: PHP writes an empty object so.
+// array calls use for every element of the list at the cursor. use must read the element.
+func (c *cursor) array(use func(c *cursor) error) error {
+	if !c.take('[') {
+		return fmt.Errorf("want a list, got %.20q", c.data[min(c.at, len(c.data)):])
+	}
+	if c.blank(); c.take(']') {
+		return nil
+	}
+	for {
+		c.blank()
+		if err := use(c); err != nil {
+			return err
+		}
+		switch c.blank(); {
+		case c.take(']'):
+			return nil
+		case !c.take(','):
+			return errBroken
+		}
+	}
+}
+
+// text reads the string at the cursor. null reads as "".
+func (c *cursor) text() (string, error) {
+	raw, err := c.raw()
+	if err != nil {
+		return "", err
+	}
+	if n := len(raw); n >= 2 && raw[0] == '"' {
+		plain := raw[1 : n-1]
+		for _, b := range plain {
+			if b == '\\' || b < ' ' || b >= utf8.RuneSelf {
+				plain = nil
+				break
+			}
+		}
+		if plain != nil {
+			return string(plain), nil
+		}
+	}
+	var text string
+	err = json.Unmarshal(raw, &text)
+	return text, err
+}
+
+// number reads the integer at the cursor. null reads as 0.
+func (c *cursor) number() (int64, error) {
+	raw, err := c.raw()
+	if err != nil || string(raw) == "null" {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%.40q is not a 64-bit integer", raw)
+	}
+	return n, nil
+}
+
+// list reports whether the value at the cursor is a list. PHP encodes empty objects as lists.
 func (c *cursor) list() bool { return c.at < len(c.data) && c.data[c.at] == '[' }
 
 func (c *cursor) take(b byte) bool {
@@ -121,76 +181,8 @@ func (c *cursor) take(b byte) bool {
 }
 
 func (c *cursor) blank() {
-	for c.at < len(c.data) && c.data[c.at] <= ' ' && (c.data[c.at] == ' ' || c.data[c.at] == '\n' || c.data[c.at] == '\t' || c.data[c.at] == '\r') {
+	for c.at < len(c.data) && c.data[c.at] <= ' ' && (c.data[c.at] == ' ' || c.data[c.at] == '\n' ||
+		c.data[c.at] == '\t' || c.data[c.at] == '\r') {
 		c.at++
 	}
-}
-
-// stepString returns the offset behind the string that begins at i, or -1.
-func stepString(data []byte, i int) int {
-	for i++; ; i++ {
-		n := bytes.IndexByte(data[i:], '"')
-		if n < 0 {
-			return -1
-		}
-		i += n
-		if data[i-1] != '\\' {
-			return i + 1
-		}
-		slashes := 1
-		for data[i-1-slashes] == '\\' {
-			slashes++
-		}
-		if slashes%2 == 0 {
-			return i + 1
-		}
-	}
-}
-
-// bracket classes the bytes that matter outside of strings.
-var bracket = [256]int8{'{': 1, '[': 1, '}': -1, ']': -1, '"': 2}
-
-// stepValue returns the offset behind the value that begins at i, or -1.
-func stepValue(data []byte, i int) int {
-	if i >= len(data) {
-		return -1
-	}
-	switch data[i] {
-	case '"':
-		return stepString(data, i)
-	case '{', '[':
-		return stepNested(data, i)
-	}
-	start := i
-	for i < len(data) && data[i] != ',' && data[i] != '}' && data[i] != ']' && data[i] > ' ' {
-		i++
-	}
-	if !json.Valid(data[start:i]) {
-		return -1
-	}
-	return i
-}
-
-func stepNested(data []byte, i int) int {
-	depth := 0
-	for i < len(data) {
-		class := bracket[data[i]]
-		switch {
-		case class == 0:
-			i++
-		case class == 2:
-			if i = stepString(data, i); i < 0 {
-				return -1
-			}
-		default:
-			i++
-			if depth += int(class); depth == 0 {
-				return i
-			}
-			if depth > maxDepth {
-				return -1
-			}
-		}
-	}
-	return -1
 }

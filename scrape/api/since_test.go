@@ -3,8 +3,6 @@ package api_test
 import (
 	"bufio"
 	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,33 +11,32 @@ import (
 	"hgld/labels"
 	"hgld/scrape"
 	"hgld/scrape/fakecommons"
+	"hgld/scrape/scrapetest"
 )
 
 // TestSinceAsksForWhatHasChanged changes five of 300 landmarks and looks again.
 func TestSinceAsksForWhatHasChanged(t *testing.T) {
 	t.Parallel()
-	places := landmarks(300)
-	s := newSite(t, places)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.Server.ServeHTTP(w, r) }))
-	defer server.Close()
-	s.url = server.URL
+	places := scrapetest.Places(300)
+	s := scrapetest.NewSite(t, places)
 	dir := t.TempDir()
-	_, _, before := mustRun(t, s.config(t, dir))
+	_, _, before := mustRun(t, s.Config(t, through, dir))
 
-	changed := landmarks(300)
+	changed := scrapetest.Places(300)
 	for i := range changed {
 		changed[i].Revision = 900_000_000 + int64(i)
 	}
 	edit := func(i int, values ...fakecommons.Value) {
 		changed[i].Values, changed[i].Revision = values, 950_000_000
 	}
-	edit(0, fakecommons.Value{Text: "cathedral"})                                                                                      // another tag; 6 and 9 lead to it
-	edit(2)                                                                                                                            // no value any more
-	edit(15, fakecommons.Value{Text: "church building"})                                                                               // its qualifier has gone: the tag stays
-	changed[30].Item = "Q7777777"                                                                                                      // another item, without an edit of the page
-	changed[34] = fakecommons.Category{Title: places[34].Title, Item: "Q8", Landmark: 34, Values: []fakecommons.Value{{Text: "pier"}}} // was missing
-	s.Server = fakecommons.New(changed)
-	cfg := s.config(t, dir)
+	edit(0, fakecommons.Value{Text: "cathedral"})        // another tag; 6 and 9 lead to it
+	edit(2)                                              // no value any more
+	edit(15, fakecommons.Value{Text: "church building"}) // its qualifier has gone: the tag stays
+	changed[30].Item = "Q7777777"                        // another item, without an edit of the page
+	changed[34] = fakecommons.Category{Title: places[34].Title, Item: "Q8", Landmark: 34,
+		Values: []fakecommons.Value{{Text: "pier"}}} // was missing
+	s.Serve(changed)
+	cfg := s.Config(t, through, dir)
 	cfg.Since, cfg.Out.Changes = true, filepath.Join(dir, "changes.jsonl")
 	report, _, after := mustRun(t, cfg)
 
@@ -59,7 +56,8 @@ func TestSinceAsksForWhatHasChanged(t *testing.T) {
 		}
 		got[c.Landmark] = c.Before.Tag + " -> " + string(c.After.Outcome) + " " + c.After.Tag
 	}
-	want := map[labels.LandmarkID]string{0: "church building -> ok cathedral", 6: "church building -> ok cathedral", 9: "church building -> ok cathedral",
+	want := map[labels.LandmarkID]string{0: "church building -> ok cathedral", 6: "church building -> ok cathedral",
+		9: "church building -> ok cathedral",
 		2: "lake -> no_tag ", 34: " -> ok pier"}
 	for id, change := range want {
 		if got[id] != change {

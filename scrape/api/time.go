@@ -1,34 +1,40 @@
 package api
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
 	"time"
 )
 
-// wikibaseTime is "+1172-05-00T00:00:00Z"; a year may have up to 16 digits, and a
-// part that the precision leaves open is 00.
+// wikibaseTime matches times such as "+1172-05-00T00:00:00Z". A year has up to 16 digits, and
+// parts beyond the precision are 00.
 var wikibaseTime = regexp.MustCompile(`^([+-])(\d{1,16})-(\d\d)-(\d\d)T`)
 
-// The precisions of a time that are printed in full.
+// The precisions of a time that are finer than a year.
 const (
 	precisionMonth = 10
 	precisionDay   = 11
 )
 
-// printedTime prints a time as the infobox does, up to its precision: a year, a
-// month, a day. What is less precise than a year is printed as one.
+// printedTime formats a time as the infobox does, up to its precision: day, month or year.
+// Times less precise than a year are printed as a year.
 func printedTime(data []byte) (string, bool) {
-	var v struct {
-		Time      string
-		Precision int
-	}
-	if json.Unmarshal(data, &v) != nil {
+	var moment string
+	var precision int64
+	err := document(data, func(c *cursor, key []byte) (err error) {
+		switch string(key) {
+		case "time":
+			moment, err = c.text()
+		case "precision":
+			precision, err = c.number()
+		}
+		return err
+	})
+	if err != nil {
 		return "", false
 	}
-	m := wikibaseTime.FindStringSubmatch(v.Time)
+	m := wikibaseTime.FindStringSubmatch(moment)
 	if m == nil {
 		return "", false
 	}
@@ -39,9 +45,9 @@ func printedTime(data []byte) (string, bool) {
 	text := strconv.FormatUint(year, 10)
 	month, _ := strconv.Atoi(m[3]) // two digits
 	day, _ := strconv.Atoi(m[4])
-	if v.Precision >= precisionMonth && 1 <= month && month <= 12 {
+	if precision >= precisionMonth && 1 <= month && month <= 12 {
 		text = time.Month(month).String() + " " + text
-		if v.Precision >= precisionDay && day > 0 {
+		if precision >= precisionDay && day > 0 {
 			text = fmt.Sprintf("%d %s", day, text)
 		}
 	}

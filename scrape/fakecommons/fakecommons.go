@@ -1,10 +1,10 @@
-// Package fakecommons is a Wikimedia Commons for one machine: an http.Handler
-// that serves category pages in the shape of the real ones, with the tags and the
-// faults that a caller asks for. Tests of stage 1 and the demo of hgld crawl it on
-// the loopback address; nothing else imports it.
+// Package fakecommons is a fake Wikimedia: an http.Handler that serves category pages and the
+// APIs of Commons and Wikidata. Pages and replies have the shape of real ones. The caller
+// chooses tags and faults, and the server enforces Wikimedia's limits. The tests of stage 1,
+// the demo and `hgld dev fake-wikimedia` serve it on the loopback address.
 //
-// The markup follows a real infobox (Category:Happy Valley Racecourse, landmark 0
-// of GLDv2's train split); the page around it is shortened.
+// The markup follows a real infobox (Category:Happy Valley Racecourse, landmark 0 of GLDv2's
+// train split). The page around it is shortened.
 package fakecommons
 
 import (
@@ -23,27 +23,28 @@ import (
 
 // Category is one landmark's category page.
 type Category struct {
-	Landmark labels.LandmarkID
-	Title    string  // canonical: "Category:Eiffel Tower"
-	Values   []Value // of "instance of"
-	Variant  Variant
-	Target   string  // title that a redirect leads to
-	Item     string  // Wikidata item, "" for none
-	Topic    string  // main topic of Item, which then is a category's item: the values are the topic's
-	Merged   string  // item that Item was merged into: the values are that one's
-	Revision int64   // 0: a number that follows from the position
-	Faults   []Fault // answered one a request, before the page
+	Landmark labels.LandmarkID // in WriteCSV
+	Title    string            // canonical: "Category:Eiffel Tower"
+	Values   []Value           // of "instance of"
+	Variant  Variant           // form of the page
+	Target   string            // target of a redirect; of a missing page, where it was moved
+	Item     string            // Wikidata item, "" for none
+	Topic    string            // main topic of Item; the values are those of the topic
+	Merged   string            // item into which Item was merged; the values are those of Merged
+	Revision int64             // 0: a number derived from the position
+	Faults   []Fault           // served one per request, before the page
 }
 
 // Value is a value of "instance of" as the infobox prints it.
 type Value struct {
 	Text       string   // byte for byte
-	Qualifiers []string // in parentheses behind it
-	Link       string   // where the text links to, "" for plain text
+	Qualifiers []string // printed in parentheses after it
+	Link       string   // target of the link; "" for plain text
+	Class      string   // API: its item; "": an item derived from the text
 	Rank       string   // API: "preferred", "deprecated", "" for normal; a page does not print a deprecated value
 }
 
-// Variant is the form of a page.
+// Variant is the form of a category page.
 type Variant int
 
 // The forms that real pages take.
@@ -64,7 +65,7 @@ const (
 	MissingButKnown                // 200, but wgArticleId is 0
 )
 
-// Fault is an answer in place of the page.
+// Fault is an answer that is served instead of the page.
 type Fault struct {
 	Status     int           // 0: 200
 	RetryAfter string        // header, as written
@@ -74,16 +75,22 @@ type Fault struct {
 	Delay      time.Duration // before the answer
 }
 
-// Robots is the part of Wikimedia's robots.txt that concerns wikis.
+// Robots is the part of Wikimedia's robots.txt that applies to wikis.
 const Robots = "User-agent: *\nAllow: /w/api.php?action=mobileview&\nAllow: /w/load.php?\n" +
 	"Disallow: /w/\nDisallow: /api/\nDisallow: /trap/\nDisallow: /wiki/Special:\n"
 
-// Server serves categories. It is safe for concurrent use.
+// Server serves categories. It is safe for concurrent use. Set its fields before the first
+// request.
 type Server struct {
-	Robots string                           // robots.txt; set before the first request
-	Always func(title string) (Fault, bool) // if set: a fault for every request that it wants one for
+	Robots string                           // robots.txt
+	Always func(title string) (Fault, bool) // may be nil; returns a fault to serve instead of a page, if any
 
-	API API // how the APIs behave; set before the first request
+	Limits   Limits        // rules for clients; none by default
+	Failures float64       // share of requests that fail, in ways chosen by Seed
+	Seed     uint64        // of the failures
+	Latency  time.Duration // before every answer
+	Clock    Clock         // for Limits and Latency; nil: the system's
+	API      API           // how the APIs behave
 
 	pages map[string]*Category
 	items map[string]*Category // by Item, Topic and Merged
@@ -96,9 +103,10 @@ type Server struct {
 	faults   map[string]int
 }
 
-// New returns a server of the given categories. Any other title is missing.
+// New returns a server for some categories. All other titles are missing.
 func New(categories []Category) *Server {
-	s := &Server{Robots: Robots, pages: map[string]*Category{}, items: map[string]*Category{}, requests: map[string]int{}, faults: map[string]int{}}
+	s := &Server{Robots: Robots, pages: map[string]*Category{}, items: map[string]*Category{},
+		requests: map[string]int{}, faults: map[string]int{}}
 	for i, c := range categories {
 		if c.Revision == 0 {
 			c.Revision = 900_000_000 + int64(i)
@@ -110,7 +118,7 @@ func New(categories []Category) *Server {
 			}
 		}
 		for _, v := range c.Values { // so that ids do not depend on the order of requests
-			s.classes.id(v.Text)
+			s.classes.add(v)
 			for _, q := range v.Qualifiers {
 				if !years.MatchString(q) {
 					s.classes.id(q)
@@ -121,51 +129,55 @@ func New(categories []Category) *Server {
 	return s
 }
 
-// Requests returns how often each title was asked for.
+// Requests returns how often the page of each title was requested.
 func (s *Server) Requests() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.requests)
 }
 
-// ServeHTTP answers for /robots.txt, /wiki/… and /w/api.php, the last both as Commons
-// and as Wikidata.
+// ServeHTTP serves /robots.txt, /wiki/… and /w/api.php, the last for both Commons and
+// Wikidata.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/w/api.php" {
-		s.serveAPI(w, r)
-		return
-	}
-	name, ok := strings.CutPrefix(r.URL.Path, "/wiki/")
+	name, page := strings.CutPrefix(r.URL.Path, "/wiki/")
 	switch {
+	case r.URL.Path == "/w/api.php":
+		s.serveAPI(w, r)
 	case r.URL.Path == "/robots.txt":
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		io.WriteString(w, s.Robots)
-		return
-	case !ok || r.Method != http.MethodGet:
+	case page && r.Method == http.MethodGet:
+		s.serveTitle(w, r, strings.ReplaceAll(name, "_", " "))
+	default:
 		http.NotFound(w, r)
+	}
+}
+
+// serveTitle serves a page.
+func (s *Server) serveTitle(w http.ResponseWriter, r *http.Request, title string) {
+	x := s.begin(w, r, &s.traffic.pages, s.Limits.Pages, []string{title})
+	if x == nil {
 		return
 	}
-	title := strings.ReplaceAll(name, "_", " ")
+	defer x.end()
 	c := s.pages[title]
 	if c == nil {
 		c = &Category{Title: title, Variant: Missing}
 	}
 	fault, faulty := s.fault(c)
-	if faulty && fault.Delay > 0 {
-		select {
-		case <-time.After(fault.Delay):
-		case <-r.Context().Done():
-			return
-		}
-	}
-	if faulty && (fault.Status != 0 || fault.Body != "" || fault.Cut > 0) {
-		s.serveFault(w, c, fault)
+	if !x.wait(s.Latency + fault.Delay) {
 		return
 	}
-	s.servePage(w, r, c)
+	if faulty && (fault.Status != 0 || fault.Body != "" || fault.Cut > 0) {
+		s.serveFault(x, c, fault)
+	} else if f := s.failure(r, pageFailures); f != nil {
+		x.fail(f)
+	} else {
+		s.servePage(x, c)
+	}
 }
 
-// fault counts the request and returns the fault that it meets.
+// fault counts a request and returns the fault to serve, if any.
 func (s *Server) fault(c *Category) (Fault, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,42 +192,48 @@ func (s *Server) fault(c *Category) (Fault, bool) {
 	return Fault{}, false
 }
 
-func (s *Server) serveFault(w http.ResponseWriter, c *Category, f Fault) {
+func (s *Server) serveFault(x *exchange, c *Category, f Fault) {
 	body := f.Body
 	if body == "" && f.Status == 0 {
 		body = string(s.shown(c).HTML(0))
 	} else if body == "" {
-		body = fmt.Sprintf("<!DOCTYPE html>\n<html><head><title>%d</title></head><body><p>Too many requests or a server error.</p></body></html>\n", f.Status)
+		body = fmt.Sprintf("<!DOCTYPE html>\n<html><head><title>%d</title></head><body><p>Too many requests or a server "+
+			"error.</p></body></html>\n", f.Status)
 	}
-	h := w.Header()
+	h := x.w.Header()
 	h.Set("Content-Type", "text/html; charset=UTF-8")
 	if f.Type != "" {
 		h.Set("Content-Type", f.Type)
 	}
 	if f.RetryAfter != "" {
 		h.Set("Retry-After", f.RetryAfter)
+		s.hush(x.r, x.on, x.pace, f.RetryAfter)
 	}
+	x.note("fault")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(max(f.Status, http.StatusOK))
+	x.w.WriteHeader(max(f.Status, http.StatusOK))
 	if f.Cut > 0 && f.Cut < len(body) { // the server closes the connection over the difference
 		body = body[:f.Cut]
 	}
-	io.WriteString(w, body)
+	x.write([]byte(body))
 }
 
-func (s *Server) servePage(w http.ResponseWriter, r *http.Request, c *Category) {
+func (s *Server) servePage(x *exchange, c *Category) {
+	x.note("")
 	if c.Variant == HTTPRedirect {
-		http.Redirect(w, r, path(c.Target), http.StatusMovedPermanently)
+		x.end()
+		http.Redirect(x.w, x.r, path(c.Target), http.StatusMovedPermanently)
 		return
 	}
-	w.Header().Set("Content-Type", "text/html; charset=UTF-8")
+	x.w.Header().Set("Content-Type", "text/html; charset=UTF-8")
+	status := http.StatusOK
 	if c.Variant == Missing {
-		w.WriteHeader(http.StatusNotFound)
+		status = http.StatusNotFound
 	}
-	w.Write(s.shown(c).HTML(0))
+	x.send(status, s.shown(c).HTML(0))
 }
 
-// shown is the page that is served under a title.
+// shown returns the page that is served under a title.
 func (s *Server) shown(c *Category) *Category {
 	if target := s.pages[c.Target]; c.Variant == HardRedirect && target != nil {
 		return target

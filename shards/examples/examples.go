@@ -57,6 +57,7 @@ const (
 
 // ImagesError says that a folder cannot show images of landmarks.
 type ImagesError struct {
+	// Folder is the folder.
 	Folder string
 	Finest string // finest level of the shards in it, "" if it has none
 	Err    error  // why the folder cannot be read; nil if it can

@@ -23,8 +23,9 @@ type Graph interface {
 	Op(kind string, inputs ...string) string
 	// Weight returns the name of a tensor of the checkpoint; its prefix is that of the head.
 	Weight(name string) string
-	// Float adds a constant number, Floats a constant vector; both return its name.
+	// Float adds a constant number and returns its name.
 	Float(v float64) string
+	// Floats adds a constant vector and returns its name.
 	Floats(v ...float32) string
 }
 

@@ -24,7 +24,7 @@ import (
 // convolution ("v1.5"): published weights need it there.
 type ResNet struct {
 	Blocks     []int `range:"1 256"` // of each of the four layers
-	Bottleneck bool
+	Bottleneck bool  // blocks of 1×1, 3×3, 1×1 rather than two 3×3
 }
 
 // resnetWidths are the channels of the four layers, before a bottleneck widens.
@@ -147,8 +147,8 @@ func (u unitOf) forward(t *grad.Tape, x, residual *grad.Var, act device.Func) *g
 	return nn.ConvNormAct(t, x, u.conv, u.norm, residual, act)
 }
 
-// forward lets go of every value as soon as the next has been computed from it;
-// the short way around comes last, so that it lies beside one other image only.
+// forward frees every value as soon as the next has been computed from it. The shortcut
+// comes last, so that it is live together with one other image only.
 func (r *residual) forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	last := len(r.units) - 1
 	h := x

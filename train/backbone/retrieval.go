@@ -13,9 +13,9 @@ import (
 // Head says what stands between a backbone and the embedding: entries of Poolings
 // and Standards, and the size of the projection.
 type Head struct {
-	Pooling  Pooling
-	Standard nn.Layer
-	Dim      int // of the embedding; 0: no projection
+	Pooling  Pooling  // an entry of Poolings
+	Standard nn.Layer // an entry of Standards
+	Dim      int      // of the embedding; 0: no projection
 }
 
 // Standards lists what is done to the pooled vector before the projection.
@@ -30,7 +30,7 @@ var Standards = registry.Table[nn.Layer]{
 // its checkpoints: backbone → pooling → standard → fc → unit length. Parameters
 // behind the backbone are of the group "head", p of GeM among them.
 type Retrieval struct {
-	Backbone Backbone
+	Backbone Backbone // without its published head
 
 	pool, standard nn.Layer
 	fc             *nn.Linear // nil without a projection

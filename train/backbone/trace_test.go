@@ -177,7 +177,7 @@ func runTrace(t *testing.T, f *tensorfile.File, c traces.Case) {
 	var emb, loss *grad.Var
 	for step := range c.Steps {
 		for _, g := range all[0].Groups {
-			g.Idle = g.Name == "backbone" && step < c.Optimizer.Freeze
+			g.Frozen = g.Name == "backbone" && step < c.Optimizer.Freeze
 		}
 		if step == 0 {
 			emb = tape.Keep(tr.net.Forward(tape, x))

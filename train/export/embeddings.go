@@ -29,8 +29,10 @@ const rowsPerGroup = 8192
 // file's metadata as "hgld.level_0" and so on. The same arguments give the same
 // bytes.
 func (e *Embeddings) Parquet(w io.Writer) error {
-	if len(e.Vectors.Shape) != 2 || e.Vectors.Shape[1] == 0 || e.Vectors.Shape[0] != len(e.IDs) || len(e.Classes) != len(e.IDs) {
-		return fmt.Errorf("export: %d images and %d rows of labels for vectors %v", len(e.IDs), len(e.Classes), e.Vectors.Shape)
+	if len(e.Vectors.Shape) != 2 || e.Vectors.Shape[1] == 0 || e.Vectors.Shape[0] != len(e.IDs) ||
+		len(e.Classes) != len(e.IDs) {
+		return fmt.Errorf("export: %d images and %d rows of labels for vectors %v", len(e.IDs), len(e.Classes),
+			e.Vectors.Shape)
 	}
 	values, err := e.Vectors.Float32()
 	if err != nil {

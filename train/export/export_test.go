@@ -226,7 +226,8 @@ func TestBackboneHasTheNamesOfItsLibrary(t *testing.T) {
 	for _, x := range own {
 		names = append(names, x.Name)
 	}
-	for _, name := range []string{"conv1.weight", "layer4.1.bn2.running_var", "layer2.0.downsample.0.weight", "bn1.num_batches_tracked"} {
+	for _, name := range []string{"conv1.weight", "layer4.1.bn2.running_var", "layer2.0.downsample.0.weight",
+		"bn1.num_batches_tracked"} {
 		if !slices.Contains(names, name) {
 			t.Errorf("%s is missing", name)
 		}
@@ -245,7 +246,8 @@ func TestBackboneHasTheNamesOfItsLibrary(t *testing.T) {
 // vectors are four embeddings with classes at eleven levels: label_10 sorts before
 // label_2.
 func vectors() *Embeddings {
-	e := &Embeddings{Vectors: tensorfile.NewF32("embeddings", []int{4, 3}, []float32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})}
+	e := &Embeddings{Vectors: tensorfile.NewF32("embeddings", []int{4, 3},
+		[]float32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})}
 	for level := range 11 {
 		e.Levels = append(e.Levels, fmt.Sprint("level ", level))
 	}

@@ -12,9 +12,11 @@ import (
 func (g *graph) conv(x, conv, norm string, stride, pad int, relu bool) string {
 	k := g.shapeOf(backbone.Prefix+conv+".weight", 4)[2:]
 	x = g.op("Conv", []string{x, g.weight(backbone.Prefix + conv + ".weight")},
-		attribute{"kernel_shape", k}, attribute{"strides", []int{stride, stride}}, attribute{"pads", []int{pad, pad, pad, pad}})
+		attribute{"kernel_shape", k}, attribute{"strides", []int{stride, stride}},
+		attribute{"pads", []int{pad, pad, pad, pad}})
 	n := backbone.Prefix + norm + "."
-	x = g.op("BatchNormalization", []string{x, g.weight(n + "weight"), g.weight(n + "bias"), g.weight(n + "running_mean"), g.weight(n + "running_var")},
+	x = g.op("BatchNormalization", []string{x, g.weight(n + "weight"), g.weight(n + "bias"), g.weight(n + "running_mean"),
+		g.weight(n + "running_var")},
 		attribute{"epsilon", float32(1e-5)})
 	if relu {
 		x = g.op("Relu", []string{x})
@@ -48,7 +50,8 @@ type resnet struct {
 
 func (n resnet) features(x string) string {
 	x = n.conv(x, "conv1", "bn1", 2, 3, true)
-	x = n.op("MaxPool", []string{x}, attribute{"kernel_shape", []int{3, 3}}, attribute{"strides", []int{2, 2}}, attribute{"pads", []int{1, 1, 1, 1}})
+	x = n.op("MaxPool", []string{x}, attribute{"kernel_shape", []int{3, 3}}, attribute{"strides", []int{2, 2}},
+		attribute{"pads", []int{1, 1, 1, 1}})
 	for layer, blocks := range n.spec.Blocks {
 		for block := range blocks {
 			stride := 1
@@ -116,7 +119,8 @@ func (n transformer) slice(x string, from, to int) string {
 // their positions.
 func (n transformer) tokens(images string) string {
 	p := n.spec.Patch
-	x := n.op("Conv", []string{images, n.weight(n.name("patch_embed.proj.weight")), n.weight(n.name("patch_embed.proj.bias"))},
+	x := n.op("Conv", []string{images, n.weight(n.name("patch_embed.proj.weight")),
+		n.weight(n.name("patch_embed.proj.bias"))},
 		attribute{"kernel_shape", []int{p, p}}, attribute{"strides", []int{p, p}})
 	x = n.op("Reshape", []string{x, n.ints(0, n.spec.Width, -1)})
 	x = n.op("Transpose", []string{x}, attribute{"perm", []int{0, 2, 1}})

@@ -26,11 +26,11 @@ import (
 //
 // A query without a label of the given Level counts 0; the mean is over all Q.
 type ArcFace struct {
-	S          float64 `yaml:"s"`
-	M          float64 `yaml:"m"`
-	EasyMargin bool    `yaml:"easy_margin"`
-	Smoothing  float64 `yaml:"ls_eps"`
-	Level      int     `yaml:"level"` // whose classes have proxies; 0 is the finest
+	S          float64 `yaml:"s"`           // inverse temperature
+	M          float64 `yaml:"m"`           // margin, in radians
+	EasyMargin bool    `yaml:"easy_margin"` // no margin where θ > π/2
+	Smoothing  float64 `yaml:"ls_eps"`      // ε, from 0 to below 1
+	Level      int     `yaml:"level"`       // whose classes have proxies; 0 is the finest
 }
 
 var arcFaceEntry = registry.Entry[Kind]{
@@ -43,7 +43,8 @@ var arcFaceEntry = registry.Entry[Kind]{
 func (l ArcFace) New(f Facts) (Loss, error) {
 	return newProxied(f, proxied{
 		pairs: device.Pairs{
-			Kind: device.Angular, PosScale: float32(l.S), PosMargin: float32(l.M), Easy: l.EasyMargin, Smoothing: float32(l.Smoothing),
+			Kind: device.Angular, PosScale: float32(l.S), PosMargin: float32(l.M), Easy: l.EasyMargin,
+			Smoothing: float32(l.Smoothing),
 		},
 		level: l.Level, normalise: true,
 	})

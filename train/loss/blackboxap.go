@@ -26,12 +26,12 @@ import (
 //
 // A query without positives contributes nothing to the mean.
 type BlackBoxAP struct {
-	Lambda     float64    `yaml:"lambda"`
-	Margin     float64    `yaml:"margin"`
-	MarginKind MarginKind `yaml:"margin_kind"`
-	Epsilon    float64    `yaml:"epsilon"`
-	Level      int        `yaml:"level"` // 0 is the finest
-	Against    `yaml:",inline"`
+	Lambda         float64    `yaml:"lambda"`      // how far scores move along their gradient
+	Margin         float64    `yaml:"margin"`      // by which the scores of positives are lowered
+	MarginKind     MarginKind `yaml:"margin_kind"` // fixed or drawn
+	Epsilon        float64    `yaml:"epsilon"`     // added to the number of positives
+	Level          int        `yaml:"level"`       // 0 is the finest
+	GalleryOptions `yaml:",inline"`
 }
 
 var blackBoxAPEntry = registry.Entry[Kind]{
@@ -72,7 +72,8 @@ func (l BlackBoxAP) New(f Facts) (Loss, error) {
 	}
 	return &blackBoxAP{
 		moved: moved{
-			lambda: float32(l.Lambda), margin: float32(l.Margin), drawn: l.MarginKind == HalfNormal, shared: oneLevel(l.Level, l.Against),
+			lambda: float32(l.Lambda), margin: float32(l.Margin), drawn: l.MarginKind == HalfNormal,
+			shared: oneLevel(l.Level, l.GalleryOptions),
 		},
 		epsilon: float32(l.Epsilon), combine: l.MemoryCombine,
 	}, nil
@@ -80,7 +81,7 @@ func (l BlackBoxAP) New(f Facts) (Loss, error) {
 
 // Released has the query in its own gallery, and the code's margin and Epsilon.
 func (l BlackBoxAP) Released() Kind {
-	l.MarginKind, l.Epsilon, l.Against = HalfNormal, 1e-5, l.Against.released()
+	l.MarginKind, l.Epsilon, l.GalleryOptions = HalfNormal, 1e-5, l.GalleryOptions.released()
 	return l
 }
 
@@ -109,7 +110,8 @@ func (l *blackBoxAP) against(t *grad.Tape, b *Batch, g gallery) *grad.Var {
 		d.Relevance(rel.Value, count.Value, weight.Value, sh, device.RelKind{})
 		d.Axpby(rel.Value, 1, rel.Value, l.epsilon, share.Value)
 		r.rank(d, s, sh)
-		d.RankScore(each.Value.Reshape(Q), drank.Value, dplus.Value, r.all.Value, r.plus.Value, sh, rel.Value, count.Value, score)
+		d.RankScore(each.Value.Reshape(Q), drank.Value, dplus.Value, r.all.Value, r.plus.Value, sh, rel.Value,
+			count.Value, score)
 		d.Scale(drank.Value, drank.Value, weight.Value) // how far scores move depends on it
 		d.RanksGrad(ds, drank.Value, r.s.Value, sh, l.lambda)
 		d.Scale(each.Value, each.Value, weight.Value)

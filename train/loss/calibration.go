@@ -19,16 +19,17 @@ import (
 //
 // A sum over nothing is 0; the mean is over all Q queries.
 type Calibration struct {
-	PosMargin float64       `yaml:"pos_margin"`
-	NegMargin float64       `yaml:"neg_margin"`
-	Reduction PairReduction `yaml:"reduction"`
-	Normalise bool          `yaml:"normalise"`
-	Level     int           `yaml:"level"` // 0 is the finest
-	Against   `yaml:",inline"`
+	PosMargin      float64       `yaml:"pos_margin"` // least similarity of a positive
+	NegMargin      float64       `yaml:"neg_margin"` // greatest similarity of a negative
+	Reduction      PairReduction `yaml:"reduction"`  // which of the two means
+	Normalise      bool          `yaml:"normalise"`  // rows are divided by their length first
+	Level          int           `yaml:"level"`      // 0 is the finest
+	GalleryOptions `yaml:",inline"`
 }
 
 var calibrationEntry = registry.Entry[Kind]{
-	Name: "calibration", About: "L_DG of ROADMAP (NeurIPS 2021): hinges that hold positives above 0.9 and the others below 0.6",
+	Name: "calibration", About: "L_DG of ROADMAP (NeurIPS 2021): hinges that hold positives above 0.9 and the others " +
+		"below 0.6",
 	Source: "Ramzi et al., Robust and Decomposable Average Precision, NeurIPS 2021; Optimization of Rank Losses, Eq. 7",
 	Value:  paperCalibration,
 }
@@ -64,13 +65,14 @@ func (l Calibration) New(f Facts) (Loss, error) {
 		mean = device.MeanTerms
 	}
 	return newPairwise(f, pairwise{
-		pairs:  device.Pairs{Kind: device.Contrastive, Mean: mean, PosMargin: float32(l.PosMargin), NegMargin: float32(l.NegMargin)},
-		shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine, normalise: l.Normalise,
+		pairs: device.Pairs{Kind: device.Contrastive, Mean: mean, PosMargin: float32(l.PosMargin),
+			NegMargin: float32(l.NegMargin)},
+		shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine, normalise: l.Normalise,
 	})
 }
 
 // Released has the code's mean, and its rows of unit length.
 func (l Calibration) Released() Kind {
-	l.Reduction, l.Normalise, l.Against = Violations, true, l.Against.released()
+	l.Reduction, l.Normalise, l.GalleryOptions = Violations, true, l.GalleryOptions.released()
 	return l
 }

@@ -5,37 +5,12 @@ import (
 	"hgld/train/grad"
 )
 
-// linear records x·wᵀ + bias [Q,C] from x [Q,D], w [C,D] and bias [C], which may be
-// nil.
-func linear(t *grad.Tape, x, w, bias *grad.Var) *grad.Var {
-	z, o := t.New(device.F32, x.Value.Dims[0], w.Value.Dims[0]), device.Mul{TransB: true, Alpha: 1}
-	if bias != nil {
-		o.Bias = bias.Value
-	}
-	t.Do(func(d device.Backend) { d.MatMul(z.Value, x.Value, w.Value, o) })
-	t.Back(func(d device.Backend) {
-		dz := t.Grad(z)
-		if dx, acc := t.Onto(x); !dx.Absent() {
-			d.MatMul(dx, dz, w.Value, device.Mul{Alpha: 1, Beta: acc})
-		}
-		if dw, acc := t.Onto(w); !dw.Absent() {
-			d.MatMul(dw, dz, x.Value, device.Mul{TransA: true, Alpha: 1, Beta: acc})
-		}
-		if bias == nil {
-			return
-		}
-		if db, acc := t.Onto(bias); !db.Absent() {
-			d.Sums(db, dz, device.SumCols, acc)
-		}
-	}, x, w)
-	return z
-}
-
 // classified records the mean over all Q rows of the cross-entropy of z [Q,C] with
 // the classes I32 [Q,1], less the constant least. A row of class −1 counts 0.
 func classified(t *grad.Tape, z *grad.Var, classes device.Array, o device.Softmax, least float32) *grad.Var {
 	Q := z.Value.Dims[0]
-	class, each, dz, loss := t.New(device.I32, Q), t.New(device.F32, Q), t.New(device.F32, z.Value.Shape()...), t.New(device.F32, 1)
+	class, each, dz, loss := t.New(device.I32, Q), t.New(device.F32, Q), t.New(device.F32, z.Value.Shape()...),
+		t.New(device.F32, 1)
 	t.Do(func(d device.Backend) {
 		d.Copy(class.Value.Reshape(Q, 1), classes)
 		d.SoftmaxLoss(each.Value, dz.Value, z.Value, class.Value, o)

@@ -18,7 +18,7 @@ import (
 // The Name of a term is the key of its settings: that of the registry with _ for -, and
 // _2, _3 … after it if the loss occurs more than once.
 type Composition struct {
-	Terms []Term
+	Terms []Term // at least one
 	// ReleasedWeights are those of a released configuration that names none, which the
 	// released code reads as 1/n each.
 	ReleasedWeights []float64

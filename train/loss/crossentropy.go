@@ -7,6 +7,7 @@ import (
 	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/nn"
 )
 
 // CrossEntropy is the loss of Boudiaf et al., "A Unifying Mutual Information View
@@ -22,8 +23,8 @@ import (
 // A query without a label of the given Level counts −entropy; the mean is over all
 // Q.
 type CrossEntropy struct {
-	Epsilon float64 `yaml:"epsilon"`
-	Level   int     `yaml:"level"` // 0 is the finest
+	Epsilon float64 `yaml:"epsilon"` // smoothing of the target, from 0 to below 1
+	Level   int     `yaml:"level"`   // 0 is the finest
 }
 
 var crossEntropyEntry = registry.Entry[Kind]{
@@ -68,6 +69,6 @@ func (l *crossEntropy) Params() []*Param { return []*Param{l.weight, l.bias} }
 
 // Forward records the mean over the queries.
 func (l *crossEntropy) Forward(t *grad.Tape, b *Batch) *grad.Var {
-	z := linear(t, b.Query, t.Leaf(l.weight.Value, l.weight.Grad), t.Leaf(l.bias.Value, l.bias.Grad))
+	z := nn.Affine(t, b.Query, t.Leaf(l.weight.Value, l.weight.Grad), t.Leaf(l.bias.Value, l.bias.Grad))
 	return classified(t, z, b.QueryLabels.ColRange(l.level, l.level+1), l.softmax, l.entropy)
 }

@@ -27,9 +27,9 @@ import (
 // A query without a finest label counts 0; the mean is over all Q. The data sets'
 // own authors have published no code of it.
 type CSL struct {
-	Scale   float64   `yaml:"scale"`
-	Margins []float64 `yaml:"margins"`
-	Reduce  Reduce    `yaml:"reduce"`
+	Scale   float64   `yaml:"scale"`   // inverse temperature
+	Margins []float64 `yaml:"margins"` // one for each level, finest first; none: see above
+	Reduce  Reduce    `yaml:"reduce"`  // sum or mean over the levels
 }
 
 var cslEntry = registry.Entry[Kind]{
@@ -70,7 +70,8 @@ func (l CSL) New(f Facts) (Loss, error) {
 		return nil, err
 	}
 	if len(f.Paths) != f.Classes[0] {
-		return nil, fmt.Errorf("the labels of %d of %d classes are known: the loss needs those of every proxy", len(f.Paths), f.Classes[0])
+		return nil, fmt.Errorf("the labels of %d of %d classes are known: the loss needs those of every proxy", len(f.Paths),
+			f.Classes[0])
 	}
 	margins := l.margins(levels)
 	if len(margins) != levels {

@@ -32,7 +32,8 @@ func addDefinition(t *testing.T, k loss.Kind, in *batch, weight float64, r *resu
 	case loss.SumTriplet:
 		levels, weights := levelsOf(k.Levels, k.Weights, len(in.labels[0]))
 		for i, level := range levels {
-			addDefinition(t, loss.Triplet{Margin: k.Margin, Normalise: k.Normalise, Level: level, Against: k.Against}, in, weight*weights[i], r)
+			addDefinition(t, loss.Triplet{Margin: k.Margin, Normalise: k.Normalise, Level: level,
+				GalleryOptions: k.GalleryOptions}, in, weight*weights[i], r)
 		}
 	case loss.SumNSM:
 		levels, weights := levelsOf(k.Levels, k.Weights, len(in.labels[0]))
@@ -124,10 +125,11 @@ func rankingOf(t *testing.T, k loss.Kind, levels, gallery int) ranking {
 		return reference.Steps{Rank: [3]reference.Step{s, s, s}, Plus: [3]reference.Step{s, s, s}}
 	}
 	ap, ndcg, recall := device.Score{}, device.Score{Kind: device.ScoreNDCG}, device.Score{Kind: device.ScoreRecall}
-	one := func(s reference.Steps, o device.Score, level int, a loss.Against, m loss.ScoreMixing) ranking {
-		return ranking{steps: s, score: o, from: level, to: level + 1, self: selfOf(a), rel: always, combine: a.MemoryCombine, mixing: m.UsePosMixup}
+	one := func(s reference.Steps, o device.Score, level int, a loss.GalleryOptions, m loss.ScoreMixing) ranking {
+		return ranking{steps: s, score: o, from: level, to: level + 1, self: selfOf(a), rel: always, combine: a.MemoryCombine,
+			mixing: m.UsePosMixup}
 	}
-	all := func(s reference.Steps, o device.Score, a loss.Against) ranking {
+	all := func(s reference.Steps, o device.Score, a loss.GalleryOptions) ranking {
 		return ranking{steps: s, score: o, to: levels, self: selfOf(a), rel: always, combine: a.MemoryCombine}
 	}
 	counting := func(d ranking, at []float64, temp loss.Temperatures) ranking {
@@ -136,41 +138,41 @@ func rankingOf(t *testing.T, k loss.Kind, levels, gallery int) ranking {
 	}
 	switch k := k.(type) {
 	case loss.SmoothAP:
-		return one(smooth(k.Tau), ap, k.Level, k.Against, k.ScoreMixing)
+		return one(smooth(k.Tau), ap, k.Level, k.GalleryOptions, k.ScoreMixing)
 	case loss.SupAP:
-		return one(sup(k.HMinus), ap, k.Level, k.Against, k.ScoreMixing)
+		return one(sup(k.HMinus), ap, k.Level, k.GalleryOptions, k.ScoreMixing)
 	case loss.SmoothRecall:
-		return counting(one(smooth(k.Tau), recall, k.Level, k.Against, k.ScoreMixing), k.AtK, k.Temp)
+		return counting(one(smooth(k.Tau), recall, k.Level, k.GalleryOptions, k.ScoreMixing), k.AtK, k.Temp)
 	case loss.SupRecall:
-		return counting(one(sup(k.HMinus), recall, k.Level, k.Against, k.ScoreMixing), k.AtK, k.Temp)
+		return counting(one(sup(k.HMinus), recall, k.Level, k.GalleryOptions, k.ScoreMixing), k.AtK, k.Temp)
 	case loss.RecallAtKOriginal:
-		d := counting(one(smooth(k.Tau), recall, k.Level, loss.Against{}, loss.ScoreMixing{}), nil, k.Temp)
+		d := counting(one(smooth(k.Tau), recall, k.Level, loss.GalleryOptions{}, loss.ScoreMixing{}), nil, k.Temp)
 		d.self, d.allQ, d.score.Clip = func(uint8) uint8 { return 0 }, true, true
 		for _, at := range k.AtK {
 			d.at = append(d.at, min(at, float64(gallery)))
 		}
 		return d
 	case loss.SmoothNDCG:
-		return all(smooth(k.Tau), ndcg, k.Against)
+		return all(smooth(k.Tau), ndcg, k.GalleryOptions)
 	case loss.SupNDCG:
-		return all(sup(k.HMinus), ndcg, k.Against)
+		return all(sup(k.HMinus), ndcg, k.GalleryOptions)
 	case loss.SmoothHAP:
-		d := all(smooth(k.Tau), ap, k.Against)
-		d.rel = relevances(k.Relevance, levels, k.Against)
+		d := all(smooth(k.Tau), ap, k.GalleryOptions)
+		d.rel = relevances(k.Relevance, levels, k.GalleryOptions)
 		return d
 	case loss.SupHAP:
-		d := all(sup(k.HMinus), ap, k.Against)
+		d := all(sup(k.HMinus), ap, k.GalleryOptions)
 		if k.WithHRank {
 			d.steps.Plus[device.Higher] = reference.Step{Kind: device.Leak, LeakSlope: k.Leak, Beta: k.Beta, Gamma: k.Gamma}
 		}
-		d.rel = relevances(k.Relevance, levels, k.Against)
+		d.rel = relevances(k.Relevance, levels, k.GalleryOptions)
 		return d
 	}
 	t.Fatalf("no definition of %T", k)
 	return ranking{}
 }
 
-func selfOf(a loss.Against) func(uint8) uint8 {
+func selfOf(a loss.GalleryOptions) func(uint8) uint8 {
 	if a.SelfInGallery {
 		return func(l uint8) uint8 { return l }
 	}
@@ -185,7 +187,7 @@ func always(count []int32) []float64 {
 	return rel
 }
 
-func relevances(r loss.Relevance, levels int, a loss.Against) func([]int32) []float64 {
+func relevances(r loss.Relevance, levels int, a loss.GalleryOptions) func([]int32) []float64 {
 	divisor := r.Divisor
 	if divisor <= 0 {
 		divisor += float64(levels)
@@ -238,7 +240,8 @@ func (d ranking) add(in *batch, weight float64, r *result) {
 		}
 		n, count := len(sh), d.count(sh)
 		rel := d.rel(count)
-		rank, plus, u, v, ds := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+		rank, plus, u, v, ds := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n),
+			make([]float64, n)
 		reference.PairRank(rank, plus, row, sh, rel, &d.steps)
 		w := weight / float64(counted)
 		r.value += w * d.ofRanks(u, v, rank, plus, sh, rel, count)

@@ -16,9 +16,9 @@ import (
 //
 // A query without positives contributes nothing to the mean.
 type FastAP struct {
-	NumBins       int     `yaml:"num_bins" range:"1 4096"`
-	Level         int     `yaml:"level"` // 0 is the finest
-	MemoryCombine Combine `yaml:"memory_combine"`
+	NumBins       int     `yaml:"num_bins" range:"1 4096"` // of the histogram, which has one centre more
+	Level         int     `yaml:"level"`                   // 0 is the finest
+	MemoryCombine Combine `yaml:"memory_combine"`          // joins the losses against batch and memory
 }
 
 var fastAPEntry = registry.Entry[Kind]{
@@ -31,7 +31,7 @@ var fastAPEntry = registry.Entry[Kind]{
 func (l FastAP) New(f Facts) (Loss, error) {
 	return newBinned(f, binned{
 		bins:   device.Bins{N: l.NumBins + 1, Min: -1, Max: 1},
-		shared: oneLevel(l.Level, Against{}), combine: l.MemoryCombine, normalise: true,
+		shared: oneLevel(l.Level, GalleryOptions{}), combine: l.MemoryCombine, normalise: true,
 	})
 }
 

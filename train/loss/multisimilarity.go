@@ -18,15 +18,15 @@ import (
 //
 // The mean is over all Q queries.
 type MultiSimilarity struct {
-	Alpha        float64 `yaml:"alpha"` // of positives
-	Beta         float64 `yaml:"beta"`  // of the others
-	Base         float64 `yaml:"base"`
-	Mining       bool    `yaml:"mining"`
-	MiningMargin float64 `yaml:"mining_margin"`
-	Epsilon      float64 `yaml:"epsilon"` // 0: no positive is a copy
-	Normalise    bool    `yaml:"normalise"`
-	Level        int     `yaml:"level"` // 0 is the finest
-	Against      `yaml:",inline"`
+	Alpha          float64 `yaml:"alpha"`         // of positives
+	Beta           float64 `yaml:"beta"`          // of the others
+	Base           float64 `yaml:"base"`          // origin of the scores
+	Mining         bool    `yaml:"mining"`        // only violating items count
+	MiningMargin   float64 `yaml:"mining_margin"` // slack of the mining
+	Epsilon        float64 `yaml:"epsilon"`       // 0: no positive is a copy
+	Normalise      bool    `yaml:"normalise"`     // rows are divided by their length first
+	Level          int     `yaml:"level"`         // 0 is the finest
+	GalleryOptions `yaml:",inline"`
 }
 
 var multiSimilarityEntry = registry.Entry[Kind]{
@@ -44,7 +44,7 @@ func (l MultiSimilarity) New(f Facts) (Loss, error) {
 			Kind: device.MultiSimilarity, PosScale: float32(l.Alpha), NegScale: float32(l.Beta), Base: float32(l.Base),
 			Mine: l.Mining, PosMargin: float32(l.MiningMargin), Ceiling: ceiling(l.Epsilon),
 		},
-		shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine, normalise: l.Normalise,
+		shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine, normalise: l.Normalise,
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/nn"
 )
 
 // NSM is the normalised softmax of Zhai & Wu, "Classification is a Strong Baseline
@@ -24,23 +25,25 @@ import (
 //
 // A query without a label of the given Level counts 0; the mean is over all Q.
 type NSM struct {
-	Temperature        float64 `yaml:"temperature"`
+	Temperature        float64 `yaml:"temperature"`              // of the softmax over classes
 	Level              int     `yaml:"level"`                    // whose classes have proxies; 0 is the finest
 	NumCenters         int     `yaml:"num_centers" range:"0 64"` // proxies of a class; 0 is 1
-	TemperatureCenters float64 `yaml:"temperature_centers"`
+	TemperatureCenters float64 `yaml:"temperature_centers"`      // of the softmax over the proxies of a class
 }
 
 var nsmEntry = registry.Entry[Kind]{
 	Name: "nsm", About: "normalised softmax (BMVC 2019): cross-entropy over proxies of the classes",
-	Source: "Zhai and Wu, Classification is a Strong Baseline for Deep Metric Learning, BMVC 2019; L*_DG of Optimization of Rank Losses, Eq. 8",
-	Value:  paperNSM,
+	Source: "Zhai and Wu, Classification is a Strong Baseline for Deep Metric Learning, BMVC 2019; L*_DG of " +
+		"Optimization of Rank Losses, Eq. 8",
+	Value: paperNSM,
 }
 
 var paperNSM = NSM{Temperature: 0.05, NumCenters: 1, TemperatureCenters: 0.1}
 
 // New makes the loss, with its proxies for each class.
 func (l NSM) New(f Facts) (Loss, error) {
-	return newNSM(f, nsm{level: l.Level, temperature: l.Temperature, centers: l.NumCenters, softness: l.TemperatureCenters})
+	return newNSM(f, nsm{level: l.Level, temperature: l.Temperature, centers: l.NumCenters,
+		softness: l.TemperatureCenters})
 }
 
 // ByRows is true: each query is compared with the proxies alone.
@@ -82,11 +85,12 @@ func (l *nsm) Forward(t *grad.Tape, b *Batch) *grad.Var {
 	if l.normalise {
 		query = unit(t, query)
 	}
-	z := linear(t, query, unit(t, t.Leaf(l.proxies.Value, l.proxies.Grad)), nil)
+	z := nn.Affine(t, query, unit(t, t.Leaf(l.proxies.Value, l.proxies.Grad)), nil)
 	if l.centers > 1 {
 		z = overCenters(t, z, l.centers, float32(l.softness))
 	}
-	return classified(t, z, b.QueryLabels.ColRange(l.level, l.level+1), device.Softmax{Temperature: float32(l.temperature)}, 0)
+	return classified(t, z, b.QueryLabels.ColRange(l.level, l.level+1),
+		device.Softmax{Temperature: float32(l.temperature)}, 0)
 }
 
 // overCenters records the scores z [Q,C] of classes from those of their centres

@@ -16,7 +16,7 @@ import (
 //
 // A query without a label of the given Level counts 0; the mean is over all Q.
 type ProxyNCA struct {
-	Scale float64 `yaml:"scale"`
+	Scale float64 `yaml:"scale"` // of the vectors; the temperature is 1/(2·Scale²)
 	Level int     `yaml:"level"` // whose classes have proxies; 0 is the finest
 }
 

@@ -5,24 +5,26 @@ import (
 	"hgld/train/grad"
 )
 
-// Against says what a query is ranked against.
-type Against struct {
-	// SelfInGallery leaves the query in its own gallery, where it is a positive of
-	// full relevance, as in the released code. The papers' sums run over the other
-	// items; then a query without another positive is left out of the mean.
+// GalleryOptions says what a query is ranked against.
+type GalleryOptions struct {
+	// SelfInGallery keeps the query in its own gallery, as a positive of full relevance;
+	// the released code does. The papers sum over the other items. A query without another
+	// positive is then left out of the mean.
 	SelfInGallery bool `yaml:"self_in_gallery"`
 	// MemoryCombine joins the losses against batch and memory.
 	MemoryCombine Combine `yaml:"memory_combine"`
 }
 
-// released is the code's choice in both.
-func (a Against) released() Against { return Against{SelfInGallery: true, MemoryCombine: Average} }
+// released returns the released code's choice of both.
+func (a GalleryOptions) released() GalleryOptions {
+	return GalleryOptions{SelfInGallery: true, MemoryCombine: Average}
+}
 
-// ranking is every loss that is a score of ranks:
+// ranking is a loss that scores ranks:
 //
 //	L = Σ_q weight_q L_q,  L_q the device.Score of the ranks that device.Steps give
 //
-// with the scores s = ⟨query, gallery⟩ of rows as they are: they should have unit
+// with the scores s = ⟨query, gallery⟩ of the rows as they are; they should have unit
 // length. The weight is 1/(queries with a positive), so that a query without one
 // contributes nothing.
 type ranking struct {
@@ -51,21 +53,21 @@ func newRanking(f Facts, r ranking) (Loss, error) {
 	return r, nil
 }
 
-// smoothSteps has sigmoids everywhere.
+// smoothSteps returns sigmoids for all steps.
 func smoothSteps(tau float64) device.Steps {
 	s := device.Step{Kind: device.Sigmoid, Tau: float32(tau)}
 	return device.Steps{Rank: [3]device.Step{s, s, s}, Plus: [3]device.Step{s, s, s}}
 }
 
 // oneLevel compares the labels of one level.
-func oneLevel(level int, a Against) device.SharedKind {
+func oneLevel(level int, a GalleryOptions) device.SharedKind {
 	return device.SharedKind{From: level, To: level + 1, Self: a.self()}
 }
 
 // allLevels counts the levels in common.
-func allLevels(a Against) device.SharedKind { return device.SharedKind{Self: a.self()} }
+func allLevels(a GalleryOptions) device.SharedKind { return device.SharedKind{Self: a.self()} }
 
-func (a Against) self() device.SelfKind {
+func (a GalleryOptions) self() device.SelfKind {
 	if a.SelfInGallery {
 		return device.SelfLevel
 	}

@@ -16,12 +16,12 @@ import (
 // the rows of each class are further queries and items of the gallery; then Gallery
 // must be Query. No κ is greater than the number of real items.
 type RecallAtKOriginal struct {
-	Tau           float64      `yaml:"tau"`
-	AtK           []float64    `yaml:"at_k"`
-	Temp          Temperatures `yaml:"temp"`
-	Level         int          `yaml:"level"` // 0 is the finest
-	SiMix         bool         `yaml:"simix"`
-	MemoryCombine Combine      `yaml:"memory_combine"`
+	Tau           float64      `yaml:"tau"`            // temperature of the sigmoid in the rank
+	AtK           []float64    `yaml:"at_k"`           // the k
+	Temp          Temperatures `yaml:"temp"`           // of the test that a rank is at most k
+	Level         int          `yaml:"level"`          // 0 is the finest
+	SiMix         bool         `yaml:"simix"`          // mixtures of two rows of a class are further queries and items
+	MemoryCombine Combine      `yaml:"memory_combine"` // joins the losses against batch and memory
 }
 
 var recallAtKOriginalEntry = registry.Entry[Kind]{

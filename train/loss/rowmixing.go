@@ -7,18 +7,18 @@ import (
 	"hgld/train/grad"
 )
 
-// rowMixing is SiMix of Patel et al., "Recall@k Surrogate Loss", CVPR 2022: for all
-// pairs of rows of a class the batch gets a further row
+// rowMixing is SiMix of Patel et al., "Recall@k Surrogate Loss", CVPR 2022. It adds a
+// row to the batch for every pair of rows of a class,
 //
 //	v = a·x_i + (1−a)·x_j,  a uniform on [0, 1), one for each pair
 //
-// which is a query and an item of the gallery, and is not divided by its length.
-// Every class of the batch must have the same number of rows, as the m-per-class
-// samplers see to. It keeps the numbers of every step.
+// which is a query and a gallery item, and is not divided by its length. Every class of
+// the batch must have the same number of rows, as the m-per-class samplers ensure. The
+// arrays are constants of all steps.
 type rowMixing struct {
 	perClass    int
 	left, right device.Array // I32 [pairs]: rows of the batch sorted by class
-	place       device.Array // I32 [rows and pairs]: 0, 1, …
+	identity    device.Array // I32 [rows and pairs]: 0, 1, …
 }
 
 // mixedPairs lists the pairs of n rows in the authors' order, which is by distance
@@ -47,20 +47,20 @@ func (m *rowMixing) prepare(t *grad.Tape, rows int) {
 	if n := rows / m.perClass * len(pairs); m.left.Len() == n && !m.left.Absent() {
 		return
 	}
-	var left, right, place []int32
+	var left, right, identity []int32
 	for first := 0; first+m.perClass <= rows; first += m.perClass {
 		for _, p := range pairs {
 			left, right = append(left, int32(first+p[0])), append(right, int32(first+p[1]))
 		}
 	}
 	for i := range rows + len(left) {
-		place = append(place, int32(i))
+		identity = append(identity, int32(i))
 	}
-	m.left, m.right, m.place = constant(t, left), constant(t, right), constant(t, place)
+	m.left, m.right, m.identity = constant(t, left), constant(t, right), constant(t, identity)
 }
 
-// extend records b with its virtual rows behind the real ones. Their coefficients
-// are class after class, by falling label, and pair after pair.
+// extend records b followed by its virtual rows. Their coefficients go class by class,
+// by falling label, and pair by pair.
 func (m *rowMixing) extend(t *grad.Tape, b *Batch, level int) *Batch {
 	if b.Gallery != b.Query || b.QueryLabels.Dims[0]%m.perClass != 0 {
 		panic(fmt.Sprintf("loss: SiMix of a batch that is not its own gallery, or no multiple of %d rows", m.perClass))
@@ -80,7 +80,8 @@ func (m *rowMixing) extend(t *grad.Tape, b *Batch, level int) *Batch {
 		d.Gather(classes.Value.RowRange(rows, all), b.QueryLabels, left.Value)
 	})
 	x := mixture(t, b.Query, left, right, share, other)
-	extended := &Batch{Query: x, Gallery: x, QueryLabels: classes.Value, GalleryLabels: classes.Value, Self: m.place, Key: b.Key}
+	extended := &Batch{Query: x, Gallery: x, QueryLabels: classes.Value, GalleryLabels: classes.Value, Self: m.identity,
+		Key: b.Key}
 	if b.Memory != nil {
 		extended.Memory = m.memory(t, b.Memory, rows, all)
 	}
@@ -100,7 +101,7 @@ func (m *rowMixing) sort(t *grad.Tape, d device.Backend, left, right, class devi
 	d.Gather(right.Reshape(right.Len(), 1), order.Reshape(rows, 1), m.right)
 }
 
-// mixture records the rows of x, and behind them share·x[left] + other·x[right].
+// mixture records the rows of x, followed by share·x[left] + other·x[right].
 func mixture(t *grad.Tape, x, left, right, share, other *grad.Var) *grad.Var {
 	rows, D, virtual := x.Value.Dims[0], x.Value.Dims[1], left.Value.Len()
 	y := t.New(device.F32, rows+virtual, D)

@@ -18,7 +18,8 @@ type scored struct {
 
 // scoredOf returns nil for a loss of another sort.
 func scoredOf(k loss.Kind, in *batch) *scored {
-	one := func(level int, a loss.Against, normalise bool, of func([][]float64, [][]uint8) (float64, [][]float64)) *scored {
+	one := func(level int, a loss.GalleryOptions, normalise bool,
+		of func([][]float64, [][]uint8) (float64, [][]float64)) *scored {
 		return &scored{ranking{from: level, to: level + 1, self: selfOf(a), combine: a.MemoryCombine}, normalise, of}
 	}
 	switch k := k.(type) {
@@ -27,16 +28,16 @@ func scoredOf(k loss.Kind, in *batch) *scored {
 		if k.Reduction == loss.Violations {
 			p.Mean = device.MeanTerms
 		}
-		return one(k.Level, k.Against, k.Normalise, pairsOf(p))
+		return one(k.Level, k.GalleryOptions, k.Normalise, pairsOf(p))
 	case loss.Triplet:
 		p := reference.Pairs{Kind: device.Triplet, Mean: device.MeanTerms, PosMargin: k.Margin}
 		if k.Mining == loss.EasiestPositive {
 			p.Kind = device.EasyTriplet
 		}
-		return one(k.Level, k.Against, k.Normalise, pairsOf(p))
+		return one(k.Level, k.GalleryOptions, k.Normalise, pairsOf(p))
 	case loss.XBMContrastive:
 		p := reference.Pairs{Kind: device.CrossBatch, NegMargin: k.Margin, Ceiling: 1 - k.Epsilon}
-		return one(k.Level, loss.Against{MemoryCombine: k.MemoryCombine}, false, pairsOf(p))
+		return one(k.Level, loss.GalleryOptions{MemoryCombine: k.MemoryCombine}, false, pairsOf(p))
 	case loss.MultiSimilarity:
 		p := reference.Pairs{
 			Kind: device.MultiSimilarity, PosScale: k.Alpha, NegScale: k.Beta, Base: k.Base,
@@ -45,15 +46,16 @@ func scoredOf(k loss.Kind, in *batch) *scored {
 		if k.Epsilon > 0 {
 			p.Ceiling = 1 - k.Epsilon
 		}
-		return one(k.Level, k.Against, k.Normalise, pairsOf(p))
+		return one(k.Level, k.GalleryOptions, k.Normalise, pairsOf(p))
 	case loss.BlackBoxAP:
-		return one(k.Level, k.Against, false, blackBoxAPOf(k, in.draws()))
+		return one(k.Level, k.GalleryOptions, false, blackBoxAPOf(k, in.draws()))
 	case loss.RamboRecall:
-		return one(k.Level, k.Against, false, ramboRecallOf(k, new([][]float64)))
+		return one(k.Level, k.GalleryOptions, false, ramboRecallOf(k, new([][]float64)))
 	case loss.SoftBinAP:
-		return one(k.Level, k.Against, false, binsOf(reference.Bins{N: k.NQ, Min: k.Min, Max: k.Max}))
+		return one(k.Level, k.GalleryOptions, false, binsOf(reference.Bins{N: k.NQ, Min: k.Min, Max: k.Max}))
 	case loss.FastAP:
-		return one(k.Level, loss.Against{MemoryCombine: k.MemoryCombine}, true, binsOf(reference.Bins{N: k.NumBins + 1, Min: -1, Max: 1}))
+		return one(k.Level, loss.GalleryOptions{MemoryCombine: k.MemoryCombine}, true,
+			binsOf(reference.Bins{N: k.NumBins + 1, Min: -1, Max: 1}))
 	}
 	return nil
 }
@@ -220,7 +222,8 @@ func addProxied(k loss.Kind, in *batch, weight float64, r *result) bool {
 	case loss.ProxyNCA:
 		p, level, query = reference.Pairs{Kind: device.Ratio, PosScale: 2 * k.Scale * k.Scale}, k.Level, units(in.query)
 	case loss.ArcFace:
-		p, level, query = reference.Pairs{Kind: device.Angular, PosScale: k.S, PosMargin: k.M, Easy: k.EasyMargin, Smoothing: k.Smoothing}, k.Level, units(in.query)
+		p, level, query = reference.Pairs{Kind: device.Angular, PosScale: k.S, PosMargin: k.M, Easy: k.EasyMargin,
+			Smoothing: k.Smoothing}, k.Level, units(in.query)
 	default:
 		return false
 	}

@@ -17,10 +17,10 @@ import "hgld/internal/registry"
 //
 // A query without positives contributes nothing to the mean.
 type SmoothAP struct {
-	Tau         float64 `yaml:"tau"`
-	Level       int     `yaml:"level"` // 0 is the finest
-	Against     `yaml:",inline"`
-	ScoreMixing `yaml:",inline"`
+	Tau            float64 `yaml:"tau"`   // temperature of the sigmoids
+	Level          int     `yaml:"level"` // 0 is the finest
+	GalleryOptions `yaml:",inline"`
+	ScoreMixing    `yaml:",inline"`
 }
 
 var smoothAPEntry = registry.Entry[Kind]{
@@ -35,11 +35,12 @@ func (l SmoothAP) New(f Facts) (Loss, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRanking(f, ranking{steps: smoothSteps(l.Tau), shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine, mixing: mixing})
+	return newRanking(f, ranking{steps: smoothSteps(l.Tau), shared: oneLevel(l.Level, l.GalleryOptions),
+		combine: l.MemoryCombine, mixing: mixing})
 }
 
 // Released has the query in its own gallery.
 func (l SmoothAP) Released() Kind {
-	l.Against = l.Against.released()
+	l.GalleryOptions = l.GalleryOptions.released()
 	return l
 }

@@ -15,9 +15,9 @@ import "hgld/internal/registry"
 // With one level it is SmoothAP. A query without positives contributes nothing to
 // the mean.
 type SmoothHAP struct {
-	Tau       float64   `yaml:"tau"`
-	Relevance Relevance `yaml:"relevance"`
-	Against   `yaml:",inline"`
+	Tau            float64   `yaml:"tau"`       // temperature of the sigmoids
+	Relevance      Relevance `yaml:"relevance"` // of the levels
+	GalleryOptions `yaml:",inline"`
 }
 
 var smoothHAPEntry = registry.Entry[Kind]{
@@ -28,15 +28,16 @@ var smoothHAPEntry = registry.Entry[Kind]{
 
 // New makes the loss.
 func (l SmoothHAP) New(f Facts) (Loss, error) {
-	rel, err := l.Relevance.kind(len(f.Classes), l.Against)
+	rel, err := l.Relevance.kind(len(f.Classes), l.GalleryOptions)
 	if err != nil {
 		return nil, err
 	}
-	return newRanking(f, ranking{steps: smoothSteps(l.Tau), rel: rel, shared: allLevels(l.Against), combine: l.MemoryCombine})
+	return newRanking(f, ranking{steps: smoothSteps(l.Tau), rel: rel, shared: allLevels(l.GalleryOptions),
+		combine: l.MemoryCombine})
 }
 
 // Released has the query in its own gallery and among the items counted.
 func (l SmoothHAP) Released() Kind {
-	l.Relevance, l.Against = l.Relevance.released(), l.Against.released()
+	l.Relevance, l.GalleryOptions = l.Relevance.released(), l.GalleryOptions.released()
 	return l
 }

@@ -16,8 +16,8 @@ import (
 // for the best order. Query is [Q, D] and Gallery [G, D], rows of unit length; the
 // loss is in [0, 1]. A query without positives contributes nothing to the mean.
 type SmoothNDCG struct {
-	Tau     float64 `yaml:"tau"`
-	Against `yaml:",inline"`
+	Tau            float64 `yaml:"tau"` // temperature of the sigmoids
+	GalleryOptions `yaml:",inline"`
 }
 
 var smoothNDCGEntry = registry.Entry[Kind]{
@@ -30,12 +30,12 @@ var smoothNDCGEntry = registry.Entry[Kind]{
 func (l SmoothNDCG) New(f Facts) (Loss, error) {
 	return newRanking(f, ranking{
 		steps: rankOnly(smoothSteps(l.Tau)), score: device.Score{Kind: device.ScoreNDCG},
-		shared: allLevels(l.Against), combine: l.MemoryCombine,
+		shared: allLevels(l.GalleryOptions), combine: l.MemoryCombine,
 	})
 }
 
 // Released has the query in its own gallery.
 func (l SmoothNDCG) Released() Kind {
-	l.Against = l.Against.released()
+	l.GalleryOptions = l.GalleryOptions.released()
 	return l
 }

@@ -20,12 +20,12 @@ import (
 //
 // A query without positives contributes nothing to the mean.
 type SmoothRecall struct {
-	Tau         float64      `yaml:"tau"`
-	AtK         []float64    `yaml:"at_k"`
-	Temp        Temperatures `yaml:"temp"`
-	Level       int          `yaml:"level"` // 0 is the finest
-	Against     `yaml:",inline"`
-	ScoreMixing `yaml:",inline"`
+	Tau            float64      `yaml:"tau"`   // temperature of the sigmoid in the rank
+	AtK            []float64    `yaml:"at_k"`  // the k
+	Temp           Temperatures `yaml:"temp"`  // of the test that a rank is at most k
+	Level          int          `yaml:"level"` // 0 is the finest
+	GalleryOptions `yaml:",inline"`
+	ScoreMixing    `yaml:",inline"`
 }
 
 var smoothRecallEntry = registry.Entry[Kind]{
@@ -42,13 +42,13 @@ func (l SmoothRecall) New(f Facts) (Loss, error) {
 	}
 	return newRanking(f, ranking{
 		steps: rankOnly(smoothSteps(l.Tau)), score: recall(l.AtK, l.Temp),
-		shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine, mixing: mixing,
+		shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine, mixing: mixing,
 	})
 }
 
 // Released has the query in its own gallery.
 func (l SmoothRecall) Released() Kind {
-	l.Against = l.Against.released()
+	l.GalleryOptions = l.GalleryOptions.released()
 	return l
 }
 

@@ -19,11 +19,11 @@ import (
 //
 // A query without positives contributes nothing to the mean.
 type SoftBinAP struct {
-	NQ      int     `yaml:"nq" range:"1 4096"`
-	Min     float64 `yaml:"min"`
-	Max     float64 `yaml:"max"`
-	Level   int     `yaml:"level"` // 0 is the finest
-	Against `yaml:",inline"`
+	NQ             int     `yaml:"nq" range:"1 4096"` // number of bins
+	Min            float64 `yaml:"min"`               // centre of the last bin
+	Max            float64 `yaml:"max"`               // centre of the first bin
+	Level          int     `yaml:"level"`             // 0 is the finest
+	GalleryOptions `yaml:",inline"`
 }
 
 var softBinAPEntry = registry.Entry[Kind]{
@@ -36,12 +36,12 @@ var softBinAPEntry = registry.Entry[Kind]{
 func (l SoftBinAP) New(f Facts) (Loss, error) {
 	return newBinned(f, binned{
 		bins:   device.Bins{N: l.NQ, Min: float32(l.Min), Max: float32(l.Max)},
-		shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine,
+		shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine,
 	})
 }
 
 // Released has the query in its own gallery.
 func (l SoftBinAP) Released() Kind {
-	l.Against = l.Against.released()
+	l.GalleryOptions = l.GalleryOptions.released()
 	return l
 }

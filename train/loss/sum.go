@@ -15,15 +15,15 @@ import (
 // Weights are always explicit: the released code averages where a configuration
 // leaves them out.
 type Sum struct {
-	Terms []Term
+	Terms []Term // at least one
 }
 
 // Term is a loss in a Sum. Its parameters are named Name.parameter, or parameter
 // alone if Name is empty.
 type Term struct {
-	Name   string
-	Weight float64
-	Loss   Kind
+	Name   string  // in the names of parameters and states
+	Weight float64 // from 0 up
+	Loss   Kind    // any loss
 }
 
 // New makes the loss.

@@ -10,9 +10,9 @@ import "hgld/internal/registry"
 // Without Levels it is all levels of the data, without Weights their mean. No
 // configuration of it was released; this is that of ΣNSM.
 type SumNCAPP struct {
-	Weights []float64 `yaml:"weights"`
-	Levels  []int     `yaml:"levels"`
-	Scale   float64   `yaml:"scale"`
+	Weights []float64 `yaml:"weights"` // one for each level; none: their mean
+	Levels  []int     `yaml:"levels"`  // 0 is the finest; none: all
+	Scale   float64   `yaml:"scale"`   // as in NCAPP
 }
 
 var sumNCAPPEntry = registry.Entry[Kind]{

@@ -10,9 +10,9 @@ import "hgld/internal/registry"
 // Without Levels it is all levels of the data, without Weights their mean, as in
 // the released configurations.
 type SumNSM struct {
-	Weights     []float64 `yaml:"weights"`
-	Levels      []int     `yaml:"levels"`
-	Temperature float64   `yaml:"temperature"`
+	Weights     []float64 `yaml:"weights"`     // one for each level; none: their mean
+	Levels      []int     `yaml:"levels"`      // 0 is the finest; none: all
+	Temperature float64   `yaml:"temperature"` // as in NSM
 }
 
 var sumNSMEntry = registry.Entry[Kind]{

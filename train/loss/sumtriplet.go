@@ -13,11 +13,11 @@ import (
 // Without Levels it is all levels of the data, without Weights their mean, as in
 // the released configurations.
 type SumTriplet struct {
-	Weights   []float64 `yaml:"weights"`
-	Levels    []int     `yaml:"levels"`
-	Margin    float64   `yaml:"margin"`
-	Normalise bool      `yaml:"normalise"`
-	Against   `yaml:",inline"`
+	Weights        []float64 `yaml:"weights"`   // one for each level; none: their mean
+	Levels         []int     `yaml:"levels"`    // 0 is the finest; none: all
+	Margin         float64   `yaml:"margin"`    // as in Triplet
+	Normalise      bool      `yaml:"normalise"` // rows are divided by their length first
+	GalleryOptions `yaml:",inline"`
 }
 
 var sumTripletEntry = registry.Entry[Kind]{
@@ -29,13 +29,13 @@ var sumTripletEntry = registry.Entry[Kind]{
 // New makes the loss.
 func (l SumTriplet) New(f Facts) (Loss, error) {
 	return overLevels(f, l.Levels, l.Weights, func(level int) Kind {
-		return Triplet{Margin: l.Margin, Normalise: l.Normalise, Level: level, Against: l.Against}
+		return Triplet{Margin: l.Margin, Normalise: l.Normalise, Level: level, GalleryOptions: l.GalleryOptions}
 	})
 }
 
 // Released has the query in its own gallery and rows of unit length.
 func (l SumTriplet) Released() Kind {
-	l.Normalise, l.Against = true, l.Against.released()
+	l.Normalise, l.GalleryOptions = true, l.GalleryOptions.released()
 	return l
 }
 

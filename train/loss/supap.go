@@ -20,16 +20,17 @@ import "hgld/internal/registry"
 //
 // A query without positives contributes nothing to the mean.
 type SupAP struct {
-	HMinus      `yaml:",inline"`
-	Level       int `yaml:"level"` // 0 is the finest
-	Against     `yaml:",inline"`
-	ScoreMixing `yaml:",inline"`
+	HMinus         `yaml:",inline"`
+	Level          int `yaml:"level"` // 0 is the finest
+	GalleryOptions `yaml:",inline"`
+	ScoreMixing    `yaml:",inline"`
 }
 
 var supAPEntry = registry.Entry[Kind]{
 	Name: "sup-ap", About: "Sup-AP (NeurIPS 2021): an upper bound of 1 − AP",
-	Source: "Ramzi et al., Robust and Decomposable Average Precision, NeurIPS 2021; Optimization of Rank Losses, Eq. 4 and 11",
-	Value:  SupAP{HMinus: paperStep},
+	Source: "Ramzi et al., Robust and Decomposable Average Precision, NeurIPS 2021; Optimization of Rank Losses, Eq. 4 " +
+		"and 11",
+	Value: SupAP{HMinus: paperStep},
 }
 
 // New makes the loss.
@@ -38,11 +39,12 @@ func (l SupAP) New(f Facts) (Loss, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRanking(f, ranking{steps: l.steps(), shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine, mixing: mixing})
+	return newRanking(f, ranking{steps: l.steps(), shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine,
+		mixing: mixing})
 }
 
 // Released has the query in its own gallery and the code's H⁻.
 func (l SupAP) Released() Kind {
-	l.HMinus, l.Against = l.HMinus.released(), l.Against.released()
+	l.HMinus, l.GalleryOptions = l.HMinus.released(), l.GalleryOptions.released()
 	return l
 }

@@ -22,10 +22,10 @@ import (
 // With one level it is SupAP. A query without positives contributes nothing to the
 // mean.
 type SupHAP struct {
-	HMinus    `yaml:",inline"`
-	HRank     `yaml:",inline"`
-	Relevance Relevance `yaml:"relevance"`
-	Against   `yaml:",inline"`
+	HMinus         `yaml:",inline"`
+	HRank          `yaml:",inline"`
+	Relevance      Relevance `yaml:"relevance"` // of the levels
+	GalleryOptions `yaml:",inline"`
 }
 
 var supHAPEntry = registry.Entry[Kind]{
@@ -37,10 +37,10 @@ var supHAPEntry = registry.Entry[Kind]{
 // HRank is a smooth step for items of higher level in hrank⁺: Leak·t up to t = 0,
 // then Beta·t + Gamma until it reaches 1.
 type HRank struct {
-	WithHRank bool    `yaml:"with_hrank"`
-	Beta      float64 `yaml:"beta"`
-	Gamma     float64 `yaml:"gamma"`
-	Leak      float64 `yaml:"leak"`
+	WithHRank bool    `yaml:"with_hrank"` // use the step below
+	Beta      float64 `yaml:"beta"`       // slope above 0
+	Gamma     float64 `yaml:"gamma"`      // value just above 0
+	Leak      float64 `yaml:"leak"`       // slope below 0
 }
 
 // defaultHRank holds the constants of the released code, where it is off.
@@ -48,7 +48,7 @@ var defaultHRank = HRank{Beta: 25, Gamma: 0.5, Leak: 10}
 
 // New makes the loss.
 func (l SupHAP) New(f Facts) (Loss, error) {
-	rel, err := l.Relevance.kind(len(f.Classes), l.Against)
+	rel, err := l.Relevance.kind(len(f.Classes), l.GalleryOptions)
 	if err != nil {
 		return nil, err
 	}
@@ -58,13 +58,13 @@ func (l SupHAP) New(f Facts) (Loss, error) {
 			Kind: device.Leak, LeakSlope: float32(l.Leak), Beta: float32(l.Beta), Gamma: float32(l.Gamma),
 		}
 	}
-	return newRanking(f, ranking{steps: steps, rel: rel, shared: allLevels(l.Against), combine: l.MemoryCombine})
+	return newRanking(f, ranking{steps: steps, rel: rel, shared: allLevels(l.GalleryOptions), combine: l.MemoryCombine})
 }
 
 // Released has the query in its own gallery and among the items counted, and the
 // code's H⁻.
 func (l SupHAP) Released() Kind {
-	l.HMinus, l.Relevance, l.Against = l.HMinus.released(), l.Relevance.released(), l.Against.released()
+	l.HMinus, l.Relevance, l.GalleryOptions = l.HMinus.released(), l.Relevance.released(), l.GalleryOptions.released()
 	return l
 }
 

@@ -12,8 +12,8 @@ import (
 // Query is [Q, D] and Gallery [G, D], rows of unit length. A query without
 // positives contributes nothing to the mean.
 type SupNDCG struct {
-	HMinus  `yaml:",inline"`
-	Against `yaml:",inline"`
+	HMinus         `yaml:",inline"`
+	GalleryOptions `yaml:",inline"`
 }
 
 var supNDCGEntry = registry.Entry[Kind]{
@@ -26,12 +26,12 @@ var supNDCGEntry = registry.Entry[Kind]{
 func (l SupNDCG) New(f Facts) (Loss, error) {
 	return newRanking(f, ranking{
 		steps: rankOnly(l.steps()), score: device.Score{Kind: device.ScoreNDCG},
-		shared: allLevels(l.Against), combine: l.MemoryCombine,
+		shared: allLevels(l.GalleryOptions), combine: l.MemoryCombine,
 	})
 }
 
 // Released has the query in its own gallery and the code's H⁻.
 func (l SupNDCG) Released() Kind {
-	l.HMinus, l.Against = l.HMinus.released(), l.Against.released()
+	l.HMinus, l.GalleryOptions = l.HMinus.released(), l.GalleryOptions.released()
 	return l
 }

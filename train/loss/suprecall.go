@@ -11,12 +11,12 @@ import "hgld/internal/registry"
 // Query is [Q, D] and Gallery [G, D], rows of unit length. A query without
 // positives contributes nothing to the mean.
 type SupRecall struct {
-	HMinus      `yaml:",inline"`
-	AtK         []float64    `yaml:"at_k"`
-	Temp        Temperatures `yaml:"temp"`
-	Level       int          `yaml:"level"` // 0 is the finest
-	Against     `yaml:",inline"`
-	ScoreMixing `yaml:",inline"`
+	HMinus         `yaml:",inline"`
+	AtK            []float64    `yaml:"at_k"`  // the k
+	Temp           Temperatures `yaml:"temp"`  // of the test that a rank is at most k
+	Level          int          `yaml:"level"` // 0 is the finest
+	GalleryOptions `yaml:",inline"`
+	ScoreMixing    `yaml:",inline"`
 }
 
 var supRecallEntry = registry.Entry[Kind]{
@@ -33,13 +33,13 @@ func (l SupRecall) New(f Facts) (Loss, error) {
 	}
 	return newRanking(f, ranking{
 		steps: rankOnly(l.steps()), score: recall(l.AtK, l.Temp),
-		shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine, mixing: mixing,
+		shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine, mixing: mixing,
 	})
 }
 
 // Released has the query in its own gallery and the code's H⁻.
 func (l SupRecall) Released() Kind {
-	l.HMinus, l.Against = l.HMinus.released(), l.Against.released()
+	l.HMinus, l.GalleryOptions = l.HMinus.released(), l.GalleryOptions.released()
 	return l
 }
 

@@ -14,7 +14,7 @@ import (
 // most k. As a setting they are one number (SupRank), or a list with one for each k
 // in the order of at_k (the authors' code of Recall@k).
 type Temperatures struct {
-	All  float64   `yaml:"-"`
+	All  float64   `yaml:"-"` // of every k
 	Each []float64 `yaml:"-"` // nil: All for every k
 }
 

@@ -61,7 +61,8 @@ func (l Composition) index(key string) int {
 // With returns a copy with the settings in values applied. change applies the settings of a term to its
 // loss. There must be as many weights as terms. An unknown key is a
 // *registry.UnknownError, returned with the copy as it is by then.
-func (l Composition) With(values map[string]any, change func(part any, values map[string]any) (any, error)) (any, error) {
+func (l Composition) With(values map[string]any, change func(part any, values map[string]any) (any, error)) (any,
+	error) {
 	l.Terms = slices.Clone(l.Terms)
 	if value, given := values[termsKey]; given {
 		if err := l.setTerms(value, change); err != nil {
@@ -114,7 +115,7 @@ func (l *Composition) setTerm(key string, value any, change func(any, map[string
 			return err
 		}
 		zero := reflect.Zero(reflect.TypeOf(kind)).Interface().(Kind)
-		i = l.place(key)
+		i = l.insertAt(key)
 		l.Terms = slices.Insert(l.Terms, i, Term{Name: key, Loss: zero})
 	}
 	changed, err := change(l.Terms[i].Loss, own)
@@ -125,9 +126,9 @@ func (l *Composition) setTerm(key string, value any, change func(any, map[string
 	return nil
 }
 
-// place returns the index at which a new term is inserted, which pairs it with its
+// insertAt returns the index at which a new term is inserted, which pairs it with its
 // weight: in the order of termOrder, others last.
-func (l *Composition) place(key string) int {
+func (l *Composition) insertAt(key string) int {
 	order := func(name string) int {
 		if i := slices.Index(termOrder, name); i >= 0 {
 			return i

@@ -18,11 +18,11 @@ import (
 // The released code has the query in its own gallery and divides rows by their
 // length inside the loss. Without a triplet the loss is 0.
 type Triplet struct {
-	Margin    float64 `yaml:"margin"`
-	Mining    Mining  `yaml:"mining"`
-	Normalise bool    `yaml:"normalise"`
-	Level     int     `yaml:"level"` // 0 is the finest
-	Against   `yaml:",inline"`
+	Margin         float64 `yaml:"margin"`    // by which a positive must lead
+	Mining         Mining  `yaml:"mining"`    // which triplets
+	Normalise      bool    `yaml:"normalise"` // rows are divided by their length first
+	Level          int     `yaml:"level"`     // 0 is the finest
+	GalleryOptions `yaml:",inline"`
 }
 
 var tripletEntry = registry.Entry[Kind]{
@@ -60,12 +60,12 @@ func (l Triplet) New(f Facts) (Loss, error) {
 	}
 	return newPairwise(f, pairwise{
 		pairs:  device.Pairs{Kind: kind, Mean: device.MeanTerms, PosMargin: float32(l.Margin)},
-		shared: oneLevel(l.Level, l.Against), combine: l.MemoryCombine, normalise: l.Normalise,
+		shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine, normalise: l.Normalise,
 	})
 }
 
 // Released has the query in its own gallery and rows of unit length.
 func (l Triplet) Released() Kind {
-	l.Normalise, l.Against = true, l.Against.released()
+	l.Normalise, l.GalleryOptions = true, l.GalleryOptions.released()
 	return l
 }

@@ -16,10 +16,10 @@ import (
 //
 // The mean is over all Q queries.
 type XBMContrastive struct {
-	Margin        float64 `yaml:"margin"`
-	Epsilon       float64 `yaml:"epsilon"`
-	Level         int     `yaml:"level"` // 0 is the finest
-	MemoryCombine Combine `yaml:"memory_combine"`
+	Margin        float64 `yaml:"margin"`         // negatives count above it
+	Epsilon       float64 `yaml:"epsilon"`        // positives count below 1 − Epsilon
+	Level         int     `yaml:"level"`          // 0 is the finest
+	MemoryCombine Combine `yaml:"memory_combine"` // joins the losses against batch and memory
 }
 
 var xbmContrastiveEntry = registry.Entry[Kind]{
@@ -32,7 +32,7 @@ var xbmContrastiveEntry = registry.Entry[Kind]{
 func (l XBMContrastive) New(f Facts) (Loss, error) {
 	return newPairwise(f, pairwise{
 		pairs:  device.Pairs{Kind: device.CrossBatch, NegMargin: float32(l.Margin), Ceiling: ceiling(l.Epsilon)},
-		shared: oneLevel(l.Level, Against{}), combine: l.MemoryCombine,
+		shared: oneLevel(l.Level, GalleryOptions{}), combine: l.MemoryCombine,
 	})
 }
 

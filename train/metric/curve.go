@@ -14,7 +14,7 @@ const CurvePoints = 101
 // its last place. A query without positives adds nothing. Sums are whole numbers,
 // so that their order, and the number of threads, changes nothing.
 type Curve struct {
-	Queries int
+	Queries int // added so far, those without positives left out
 	sums    [CurvePoints]int64
 }
 

@@ -1,6 +1,6 @@
-// Package metric measures rankings. A metric is a pure function of one query's
-// gallery in ranked order, of which it sees one byte an item: the number of
-// label levels that the item shares with the query (see [List]).
+// Package metric measures rankings. A metric is a pure function of one query's ranked
+// gallery. It sees one byte an item: the number of label levels that the item shares
+// with the query (see [List]).
 //
 // Binary metrics look at one level h (0 is the finest): an item is positive if it
 // shares at least L−h levels, which in a tree means the same class in column h.
@@ -47,18 +47,24 @@ type Graded interface {
 // Kind is a row of the table of metrics: the symbol that its names begin with,
 // and how the rest of a name is read.
 type Kind struct {
-	Symbol string
+	Symbol string                            // "R" of R@k
 	New    func(rest string) (Metric, error) // rest of "R@10" is "@10"
 }
 
 // All is the table of metrics.
 var All = registry.Table[Kind]{
-	{Name: "recall", About: "R@k: a positive among the first k", Value: Kind{"R", newAt(func(k int) Metric { return Recall{K: k} })}},
-	{Name: "precision", About: "P@k: share of positives among the first k", Value: Kind{"P", newAt(func(k int) Metric { return Precision{K: k} })}},
-	{Name: "true-recall", About: "TR@k: share of the min(R,k) positives among the first k", Value: Kind{"TR", newAt(func(k int) Metric { return TrueRecall{K: k} })}},
+	{Name: "recall", About: "R@k: a positive among the first k",
+		Value: Kind{"R", newAt(func(k int) Metric { return Recall{K: k} })}},
+	{Name: "precision", About: "P@k: share of positives among the first k",
+		Value: Kind{"P", newAt(func(k int) Metric { return Precision{K: k} })}},
+	{Name: "true-recall", About: "TR@k: share of the min(R,k) positives among the first k",
+		Value: Kind{"TR", newAt(func(k int) Metric { return TrueRecall{K: k} })}},
 	{Name: "ap", About: "AP: average precision; AP#l: of one level with the finer ones deleted", Value: Kind{"AP", newAP}},
 	{Name: "map", About: "mAP@R, mAP@k: average precision of the first R or k", Value: Kind{"mAP", newMAP}},
-	{Name: "h-ap", About: "H-AP: hierarchical average precision; H-AP:power^5 with other relevances", Value: Kind{"H-AP", newHAP}},
+	{Name: "mrr", About: "MRR: one over the place of the first positive", Value: Kind{"MRR", newMRR}},
+	{Name: "r-precision", About: "Rprec: share of positives among the first R", Value: Kind{"Rprec", newRPrecision}},
+	{Name: "h-ap", About: "H-AP: hierarchical average precision; H-AP:power^5 with other relevances",
+		Value: Kind{"H-AP", newHAP}},
 	{Name: "asi", About: "ASI: average set intersection with the ideal ranking", Value: Kind{"ASI", newASI}},
 	{Name: "ndcg", About: "NDCG, NDCG@k: discounted cumulative gain 2^l−1 over the ideal", Value: Kind{"NDCG", newNDCG}},
 }
@@ -97,6 +103,12 @@ func Parse(name string) (Metric, error) {
 // for none.
 func elsewhere(name string) string {
 	lower := strings.ToLower(strings.NewReplacer("_", "@", "-", "@", " ", "@").Replace(name))
+	switch lower {
+	case "r@precision", "r@prec", "rp", "rprec", "rprecision":
+		return "Rprec"
+	case "mrr", "rr", "reciprocal@rank", "recip@rank", "mean@reciprocal@rank":
+		return "MRR"
+	}
 	word, k, at := strings.Cut(lower, "@")
 	if !at {
 		word = strings.TrimRight(lower, "0123456789")

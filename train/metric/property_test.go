@@ -10,7 +10,7 @@ import (
 // everything is one metric of each kind, settings varied.
 var everything = Set{
 	Recall{1}, Recall{3}, Precision{2}, Precision{9}, TrueRecall{2}, TrueRecall{5}, AP{}, MAPAtR{}, MAPAt{3},
-	HardAP{1}, HardAP{2}, HardAP{3}, ASI{}, NDCG{}, NDCG{K: 4},
+	MRR{}, RPrecision{}, HardAP{1}, HardAP{2}, HardAP{3}, ASI{}, NDCG{}, NDCG{K: 4},
 	HAP{}, HAP{Relevance: Power{2}, Label: "power^2"}, HAP{Relevance: Map{Alpha: 2}, Label: "map^2"},
 	HAP{Relevance: Table{0, 3, 1, 2}, Label: "not monotone"},
 }
@@ -47,7 +47,7 @@ func byDefinition(levels []int, top int) []float64 {
 		}
 		R := float64(positives)
 		row := []float64{min(hits(1), 1), min(hits(3), 1), hits(2) / 2, hits(9) / 9, hits(2) / min(R, 2), hits(5) / min(R, 5),
-			ap(len(r)) / R, ap(positives) / R, ap(3) / min(R, 3), asi}
+			ap(len(r)) / R, ap(positives) / R, ap(3) / min(R, 3), 1 / float64(1+slices.Index(r, 1)), hits(positives) / R, asi}
 		for i := range row {
 			if positives == 0 {
 				row[i] = nan
@@ -66,7 +66,8 @@ func byDefinition(levels []int, top int) []float64 {
 		}
 		values = append(values, sum/n) // 0/0 is NaN: undefined
 	}
-	values = append(values, asiByDefinition(levels, top), ndcgByDefinition(levels, len(levels)), ndcgByDefinition(levels, 4))
+	values = append(values, asiByDefinition(levels, top), ndcgByDefinition(levels, len(levels)),
+		ndcgByDefinition(levels, 4))
 	count := make([]int, top+1)
 	for _, l := range levels {
 		count[l]++
@@ -200,7 +201,8 @@ func TestAverageTiesIsTheMeanOverAllOrders(t *testing.T) {
 		})
 		for i := range want {
 			if !equal(got[i], want[i]/orders) {
-				t.Fatalf("trial %d, levels %v, ties %v: %s = %v, want %v", trial, levels, tie[:len(levels)], keys[i], got[i], want[i]/orders)
+				t.Fatalf("trial %d, levels %v, ties %v: %s = %v, want %v", trial, levels, tie[:len(levels)], keys[i], got[i],
+					want[i]/orders)
 			}
 		}
 	}

@@ -14,8 +14,8 @@ type Relevance interface {
 // (l/L)^Alpha however many items each has. CountSelf adds the query to n_L, as
 // the released test tables do where the query is in the gallery.
 type Pop struct {
-	Alpha     float64
-	CountSelf bool
+	Alpha     float64 // the power
+	CountSelf bool    // n_L counts the query
 }
 
 // Fill divides by the counts.
@@ -47,8 +47,8 @@ func (p Power) Fill(rel []float64, _ []int) {
 // where positives are ranked by level. Weights run from the coarsest level on;
 // without them w_p is (p/L)^(Alpha−1)/L, uniform for Alpha 1.
 type Map struct {
-	Weights []float64
-	Alpha   float64
+	Weights []float64 // coarsest level first; nil: by Alpha
+	Alpha   float64   // read without Weights
 }
 
 // Fill adds up from the coarsest level.

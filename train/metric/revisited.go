@@ -1,13 +1,67 @@
 package metric
 
-import "slices"
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
 
 // Truth is the ground truth of a query of Revisited Oxford and Paris
-// (Radenović et al., CVPR 2018): gallery rows that are easy, hard, or junk.
+// (Radenović et al., CVPR 2018), as rows of the gallery.
 type Truth struct {
+	// Easy are the rows that show the landmark clearly.
 	Easy []int32 `json:"easy"`
+
+	// Hard are the rows that show it from an odd side, or badly.
 	Hard []int32 `json:"hard"`
+
+	// Junk are the rows that nobody can tell; they count neither way.
 	Junk []int32 `json:"junk"`
+}
+
+// ParseTruths reads a JSON list of truths, or an object that has the list as "gnd",
+// for a number of queries and of gallery rows. It fails if their number differs, or if
+// a row is not in the gallery or is listed twice.
+func ParseTruths(data []byte, queries, gallery int) ([]Truth, error) {
+	var list []Truth
+	if err := json.Unmarshal(data, &list); err != nil {
+		var file struct {
+			GND []Truth `json:"gnd"`
+		}
+		if err := json.Unmarshal(data, &file); err != nil || file.GND == nil {
+			return nil, fmt.Errorf(`want [{"easy": [3], "hard": [], "junk": [5]}, …], or that as "gnd" (%v)`, err)
+		}
+		list = file.GND
+	}
+	if len(list) != queries {
+		return nil, fmt.Errorf("it has the truth of %d queries, and there are %d vectors", len(list), queries)
+	}
+	for q, t := range list {
+		if err := t.check(gallery); err != nil {
+			return nil, fmt.Errorf("query %d %w", q, err)
+		}
+	}
+	return list, nil
+}
+
+// check reports a row that is not in the gallery or is listed twice.
+func (t *Truth) check(gallery int) error {
+	kind := map[int32]string{}
+	for _, rows := range []struct {
+		name string
+		list []int32
+	}{{"easy", t.Easy}, {"hard", t.Hard}, {"junk", t.Junk}} {
+		for _, r := range rows.list {
+			if r < 0 || int(r) >= gallery {
+				return fmt.Errorf("has %s row %d; want 0 to %d", rows.name, r, gallery-1)
+			}
+			if kind[r] != "" {
+				return fmt.Errorf("has row %d as %s and as %s", r, kind[r], rows.name)
+			}
+			kind[r] = rows.name
+		}
+	}
+	return nil
 }
 
 // Protocol says which rows of a Truth are positive and which are taken out of
@@ -22,6 +76,9 @@ const (
 	Medium
 	HardOnly
 )
+
+// String returns "easy", "medium" or "hard".
+func (p Protocol) String() string { return [...]string{"easy", "medium", "hard"}[p] }
 
 // Positions returns the places, from 0, of the positives in a ranked list of
 // gallery rows from which the ignored rows have been taken out.
@@ -80,4 +137,63 @@ func PrecisionWithin(positions []int, k int) (float64, bool) {
 	k = min(k, positions[len(positions)-1]+1)
 	hits, _ := slices.BinarySearch(positions, k)
 	return float64(hits) / float64(k), true
+}
+
+// revisitedCuts are the k of mP@k that the benchmark reports.
+var revisitedCuts = [3]int{1, 5, 10}
+
+// Revisited gathers the rankings of an evaluation on Revisited Oxford or Paris. Its
+// methods are to be called by one goroutine.
+type Revisited struct {
+	truth  []Truth
+	values [HardOnly + 1][1 + len(revisitedCuts)][]float64
+}
+
+// NewRevisited starts an evaluation of queries with these truths.
+func NewRevisited(truth []Truth) *Revisited { return &Revisited{truth: truth} }
+
+// Add adds the ranking of a query: all rows of the gallery, the best first.
+func (r *Revisited) Add(query int, order []int32) {
+	for p := range r.values {
+		at := Protocol(p).Positions(order, r.truth[query])
+		ap, ok := TrapezoidAP(at)
+		if !ok {
+			continue
+		}
+		values := &r.values[p]
+		values[0] = append(values[0], ap)
+		for i, k := range revisitedCuts {
+			share, _ := PrecisionWithin(at, k) // defined, because there is a positive
+			values[i+1] = append(values[i+1], share)
+		}
+	}
+}
+
+// RevisitedMeans are the means of a protocol, NaN where no query counts.
+type RevisitedMeans struct {
+	// Protocol is the one that the means are of.
+	Protocol Protocol
+
+	// AP is the mean of TrapezoidAP, in [0, 1].
+	AP float64
+
+	// Precision is mP@1, mP@5 and mP@10, in [0, 1].
+	Precision [3]float64
+
+	// Skipped is the number of queries without a positive.
+	Skipped int
+}
+
+// Means returns the means of the three protocols over the rankings added so far.
+func (r *Revisited) Means() []RevisitedMeans {
+	var list []RevisitedMeans
+	for p, values := range r.values {
+		m := RevisitedMeans{Protocol: Protocol(p), Skipped: len(r.truth) - len(values[0])}
+		m.AP, _ = Mean(values[0])
+		for i := range m.Precision {
+			m.Precision[i], _ = Mean(values[i+1])
+		}
+		list = append(list, m)
+	}
+	return list
 }

@@ -111,6 +111,10 @@ func trecValue(name string, l *List, v *View, depth int) (value float64, defined
 	case name == "map":
 		value, defined = MAPAt{K: depth}.AtLevel(v)
 		value *= float64(min(v.R, depth)) / float64(v.R) // trec_eval divides by R
+	case name == "recip_rank":
+		value, defined = MRR{}.AtLevel(v)
+	case name == "Rprec" && v.R <= depth:
+		value, defined = RPrecision{}.AtLevel(v)
 	case name == "ndcg" && v.R <= depth:
 		value, defined = NDCG{K: depth}.OfList(l)
 	case err != nil || k > depth: // a place behind the run holds what was not retrieved

@@ -8,17 +8,19 @@ import (
 )
 
 // Attention is multi-head self-attention (Vaswani et al., "Attention Is All You
-// Need", NeurIPS 2017, section 3.2): each token becomes, in each head, the mean of
-// the values of the tokens that it sees, weighted by softmax(q·kᵀ/√Dh), and the
-// heads side by side pass through Proj.
+// Need", NeurIPS 2017, section 3.2). In each head, a token becomes the mean of the
+// values of all tokens, weighted by softmax(q·kᵀ/√Dh). Proj maps the concatenated
+// heads.
 //
 // The rows of QKV are all queries, then keys, then values, head after head in
 // each: timm's qkv and the in_proj of torch's MultiheadAttention.
+//
+// Package text has a transformer of its own: it computes ragged batches without
+// gradients.
 type Attention struct {
-	QKV    *Linear // D → 3D
-	Proj   *Linear // D → D
-	Heads  int
-	Causal bool // a token sees itself and those before it
+	QKV   *Linear // D → 3D
+	Proj  *Linear // D → D
+	Heads int     // a divisor of D
 }
 
 // NewAttention declares qkv and proj, with biases, under timm's names.
@@ -26,15 +28,8 @@ func NewAttention(c Scope, d, heads int) *Attention {
 	return &Attention{QKV: NewLinear(c.In("qkv"), d, 3*d), Proj: NewLinear(c.In("proj"), d, d), Heads: heads}
 }
 
-// Forward is [N,T,D] → [N,T,D], all tokens being keys.
+// Forward maps tokens [N,T,D] to [N,T,D].
 func (a *Attention) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
-	return a.Keys(t, x, device.Array{})
-}
-
-// Keys is Forward where the first length[n] tokens of row n alone are seen; length
-// is I32 [N], absent for all. What a token beyond them becomes is computed all the
-// same, and means nothing.
-func (a *Attention) Keys(t *grad.Tape, x *grad.Var, length device.Array) *grad.Var {
 	v := x.Value
 	if v.N != 3 || a.Heads < 1 || v.Dims[2]%a.Heads != 0 {
 		panic(fmt.Sprintf("nn: %d heads over %v", a.Heads, v))
@@ -42,11 +37,11 @@ func (a *Attention) Keys(t *grad.Tape, x *grad.Var, length device.Array) *grad.V
 	qkv := a.QKV.Forward(t, x)
 	y := t.New(v.Type, v.Dims[0], v.Dims[1], qkv.Value.Dims[2]/3)
 	lse := t.New(device.F32, v.Dims[0], a.Heads, v.Dims[1])
-	o := device.Heads{Heads: a.Heads, Causal: a.Causal}
-	t.Do(func(b device.Backend) { b.Attention(y.Value, lse.Value, qkv.Value, length, o) })
+	o := device.Heads{Heads: a.Heads}
+	t.Do(func(b device.Backend) { b.Attention(y.Value, lse.Value, qkv.Value, device.Array{}, o) })
 	t.Back(func(b device.Backend) {
 		if dqkv := t.Into(qkv); !dqkv.Absent() {
-			b.AttentionGrad(dqkv, t.Grad(y), y.Value, lse.Value, qkv.Value, length, o)
+			b.AttentionGrad(dqkv, t.Grad(y), y.Value, lse.Value, qkv.Value, device.Array{}, o)
 		}
 	}, y, lse, qkv)
 	t.Done(lse)

@@ -1,14 +1,11 @@
 package nn
 
-import (
-	"hgld/train/device"
-	"hgld/train/grad"
-)
+import "hgld/train/grad"
 
 // MLP is FC2(Act(FC1(x))), token by token.
 type MLP struct {
-	FC1, FC2 *Linear
-	Act      Layer // such as GELU
+	FC1, FC2 *Linear // d → hidden → d
+	Act      Layer   // such as GELU
 }
 
 // NewMLP declares fc1 and fc2, with biases, under timm's names; d → hidden → d.
@@ -21,24 +18,17 @@ func (m *MLP) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	return Chain(t, x, m.FC1.Forward, m.Act, m.FC2.Forward)
 }
 
-// Block is a layer of a transformer: attention and MLP, each beside a residual.
-// With the norms in front, as ViT, DeiT and CLIP have them,
+// Block is a layer of a vision transformer, with residuals and the norms in front:
 //
-//	y = x + Attention(Norm1(x)), z = y + MLP(Norm2(y)),
-//
-// and with the norms behind, as BERT,
-//
-//	y = Norm1(x + Attention(x)), z = Norm2(y + MLP(y)).
+//	y = x + Attention(Norm1(x)), z = y + MLP(Norm2(y))
 type Block struct {
-	Norm1     *LayerNorm
-	Attention *Attention
-	Norm2     *LayerNorm
-	MLP       *MLP
-	Behind    bool
+	Norm1     *LayerNorm // before Attention
+	Attention *Attention // mixes tokens
+	Norm2     *LayerNorm // before MLP
+	MLP       *MLP       // token by token
 }
 
-// NewBlock declares norm1, attn, norm2 and mlp under timm's names, with the norms
-// in front.
+// NewBlock declares norm1, attn, norm2 and mlp under timm's names.
 func NewBlock(c Scope, d, heads, hidden int, eps float32) *Block {
 	return &Block{
 		Norm1:     NewLayerNorm(c.In("norm1"), d, eps),
@@ -48,31 +38,18 @@ func NewBlock(c Scope, d, heads, hidden int, eps float32) *Block {
 	}
 }
 
-// Forward is [N,T,D] → [N,T,D], all tokens being keys.
-func (l *Block) Forward(t *grad.Tape, x *grad.Var) *grad.Var { return l.Keys(t, x, device.Array{}) }
-
-// Keys is Forward with the keys that Attention.Keys describes.
-func (l *Block) Keys(t *grad.Tape, x *grad.Var, length device.Array) *grad.Var {
-	attend := func(t *grad.Tape, x *grad.Var) *grad.Var { return l.Attention.Keys(t, x, length) }
-	y := l.beside(t, x, l.Norm1.Forward, attend)
-	z := l.beside(t, y, l.Norm2.Forward, l.MLP.Forward)
+// Forward maps tokens [N,T,D] to [N,T,D].
+func (l *Block) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
+	y := residual(t, x, l.Norm1.Forward, l.Attention.Forward)
+	z := residual(t, y, l.Norm2.Forward, l.MLP.Forward)
 	t.Done(y)
 	return z
 }
 
-// beside is x + f(norm(x)), or norm(x + f(x)).
-func (l *Block) beside(t *grad.Tape, x *grad.Var, norm, f Layer) *grad.Var {
-	layers := []Layer{norm, f}
-	if l.Behind {
-		layers = layers[1:]
-	}
+// residual records x + layers(x).
+func residual(t *grad.Tape, x *grad.Var, layers ...Layer) *grad.Var {
 	change := Chain(t, x, layers...)
 	y := Add(t, x, change)
 	t.Done(change)
-	if !l.Behind {
-		return y
-	}
-	z := norm(t, y)
-	t.Done(y)
-	return z
+	return y
 }

@@ -9,18 +9,18 @@ import (
 
 // Conv is a two-dimensional cross-correlation, y[n,h,w,k] = Σ x·w (+ bias).
 type Conv struct {
-	Weight *Param // [K,R,S,C/groups]
-	Bias   *Param // [K], or nil
-	Shape  device.ConvShape
+	Weight *Param           // [K,R,S,C/groups]
+	Bias   *Param           // [K], or nil
+	Shape  device.ConvShape // strides, padding, dilation, groups
 }
 
 // ImageChannels is the number of channels that images have on the device: red,
 // green, blue and a fourth of zeros, which makes a pixel four numbers wide.
 const ImageChannels = 4
 
-// NewConv declares a convolution without bias of out filters of size k × k over
-// in channels, started as KaimingNormal. in = 3 is the stem: it reads
-// ImageChannels channels of which files know three.
+// NewConv declares a convolution without bias: out filters of size k × k over in
+// channels, started as KaimingNormal. in = 3 declares the stem, which reads
+// ImageChannels channels; files have three.
 func NewConv(c Scope, in, out, k int, shape device.ConvShape) *Conv {
 	perGroup := in / max(shape.Groups, 1)
 	channels := perGroup

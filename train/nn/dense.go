@@ -9,9 +9,6 @@ import (
 type Linear struct {
 	Weight *Param // [out, in]
 	Bias   *Param // [out], or nil
-
-	// Transposed: Weight is [in, out], as OpenAI's CLIP keeps its projections.
-	Transposed bool
 }
 
 // NewLinear declares a layer with bias, started as torch's Linear unless c says
@@ -24,37 +21,34 @@ func NewLinear(c Scope, in, out int) *Linear {
 	return &Linear{Weight: c.Param("weight", weight, out, in), Bias: c.Param("bias", bias, out)}
 }
 
-// Forward is [..., in] → [..., out].
+// Forward maps [..., in] to [..., out].
 func (l *Linear) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
-	w := l.Weight.Var(t)
-	dims := append([]int(nil), x.Value.Shape()...)
-	dims[len(dims)-1] = w.Value.Dims[0]
-	if l.Transposed {
-		dims[len(dims)-1] = w.Value.Dims[1]
-	}
-	y := t.New(x.Value.Type, dims...)
-	m := device.Mul{TransB: !l.Transposed, Alpha: 1}
 	var bias *grad.Var
 	if l.Bias != nil {
 		bias = l.Bias.Var(t)
-		m.Bias = bias.Value
 	}
+	return Affine(t, x, l.Weight.Var(t), bias)
+}
+
+// Affine records x·wᵀ + bias over the last axis: x [..., in], w [out, in], bias [out] or
+// nil. The result [..., out] has the type of x.
+func Affine(t *grad.Tape, x, w, bias *grad.Var) *grad.Var {
+	dims := append([]int(nil), x.Value.Shape()...)
+	dims[len(dims)-1] = w.Value.Dims[0]
+	y := t.New(x.Value.Type, dims...)
+	m := device.Mul{TransB: true, Alpha: 1, Bias: value(bias)}
 	t.Do(func(b device.Backend) { b.MatMul(matrix(y.Value), matrix(x.Value), w.Value, m) })
 	t.Back(func(b device.Backend) {
 		dy := matrix(t.Grad(y))
 		if dx, acc := t.Onto(x); !dx.Absent() {
-			b.MatMul(matrix(dx), dy, w.Value, device.Mul{TransB: l.Transposed, Alpha: 1, Beta: acc})
+			b.MatMul(matrix(dx), dy, w.Value, device.Mul{Alpha: 1, Beta: acc})
 		}
 		if dw, acc := t.Onto(w); !dw.Absent() {
-			left, right := dy, matrix(x.Value)
-			if l.Transposed {
-				left, right = right, left
-			}
-			b.MatMul(dw, left, right, device.Mul{TransA: true, Alpha: 1, Beta: acc})
+			b.MatMul(dw, dy, matrix(x.Value), device.Mul{TransA: true, Alpha: 1, Beta: acc})
 		}
 		if bias != nil {
 			addColumns(t, b, bias, dy)
 		}
-	}, x)
+	}, x, w)
 	return y
 }

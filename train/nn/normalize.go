@@ -9,8 +9,8 @@ import (
 //
 //	y = γ (x − mean) / √(variance + ε) + β.
 type LayerNorm struct {
-	Gamma, Beta *Param // [D], both nil for a layer without them
-	Eps         float32
+	Gamma, Beta *Param  // [D], both nil for a layer without them
+	Eps         float32 // added to the variance
 }
 
 // NewLayerNorm declares a layer over d numbers with γ = 1 and β = 0. A layer

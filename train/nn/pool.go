@@ -37,8 +37,8 @@ func GlobalPool(t *grad.Tape, x *grad.Var, mode device.PoolMode) *grad.Var {
 //
 // between the mean (p = 1) and the maximum (p → ∞). x below ε has gradient 0.
 type GeM struct {
-	P   *Param // [1]
-	Eps float32
+	P   *Param  // [1]
+	Eps float32 // least value that is raised to the power
 }
 
 // NewGeM declares a layer with p = 3 and ε = 1e-6, SupRank's values.

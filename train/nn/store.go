@@ -23,7 +23,7 @@ import (
 // Store lists everything that is kept between steps, by name, in the order in
 // which it was declared.
 type Store struct {
-	Groups []*Group
+	Groups []*Group // in the order of their declaration
 
 	// Guard is I32 [1]: how many non-finite values the Guard operations of a step
 	// have met. Running statistics and optimizers change nothing while it is not
@@ -43,19 +43,18 @@ type Store struct {
 
 // Group is the parameters that share an optimizer's settings.
 type Group struct {
-	Name          string
+	Name          string       // backbone, head, proxies
 	Values, Grads device.Array // F32 [n]; the gaps between parameters hold zeros
-	Params        []*Param
+	Params        []*Param     // in the order of their declaration
 }
 
 // Param is an array that is trained: views of its group's buffers, absent until
 // Build.
 type Param struct {
-	Value, Grad device.Array
+	Value, Grad device.Array // F32, in the layout of the device
 
 	entry  *entry
-	parts  []*entry // what files keep apart of it, its rows one under the other; else nil
-	offset int      // in the group's buffers
+	offset int // in the group's buffers
 	init   Init
 }
 
@@ -136,22 +135,6 @@ func (c Scope) Param(name string, init Init, dims ...int) *Param {
 
 func (c Scope) param(name string, init Init, l layout) *Param {
 	p := &Param{entry: c.store.declare(c.prefix+name, l), init: init}
-	c.group.Params = append(c.group.Params, p)
-	return p
-}
-
-// Stacked declares a parameter whose rows files keep apart under several names,
-// equally many rows each: the queries, keys and values of an attention that are
-// computed by one product. Each part starts as the parameter of its name would.
-func (c Scope) Stacked(names []string, init Init, dims ...int) *Param {
-	if len(names) == 0 || dims[0]%len(names) != 0 {
-		panic(fmt.Sprintf("nn: %v rows under the names %.80q", dims, names))
-	}
-	part := append([]int{dims[0] / len(names)}, dims[1:]...)
-	p := &Param{entry: &entry{name: c.prefix + names[0], layout: same(dims...)}, init: init}
-	for _, name := range names {
-		p.parts = append(p.parts, c.store.declare(c.prefix+name, same(part...)))
-	}
 	c.group.Params = append(c.group.Params, p)
 	return p
 }
@@ -240,25 +223,14 @@ func (g *Group) allocate(b device.Backend) {
 		p.Value = device.Make(g.Values.Buf, p.offset, device.F32, dims...)
 		p.Grad = device.Make(g.Grads.Buf, p.offset, device.F32, dims...)
 		p.entry.array = p.Value
-		for i, e := range p.parts {
-			rows := e.layout.device[0]
-			e.array = p.Value.RowRange(i*rows, (i+1)*rows)
-		}
 	}
 }
 
 // start fills values, in the layout of the device, as p starts.
 func (p *Param) start(values []float32, seed uint64) {
-	parts := p.parts
-	if parts == nil {
-		parts = []*entry{p.entry}
-	}
-	for _, e := range parts {
-		file := make([]float32, size(e.layout.file))
-		p.init(file, e.layout.file, newDraws(seed, e.name))
-		e.layout.toDevice(values, file)
-		values = values[size(e.layout.device):]
-	}
+	file := make([]float32, size(p.entry.layout.file))
+	p.init(file, p.entry.layout.file, newDraws(seed, p.entry.name))
+	p.entry.layout.toDevice(values, file)
 }
 
 // Size returns the number of trained numbers in the store, as files have them.

@@ -20,9 +20,9 @@ var dtypes = map[device.DType]string{
 
 // Shape is the name of an array in files, and its dimensions there.
 type Shape struct {
-	Name    string
-	Dims    []int
-	Trained bool // a parameter, as against running statistics and state
+	Name    string // in files
+	Dims    []int  // in files
+	Trained bool   // a parameter, as against running statistics and state
 }
 
 // Layout lists what s holds in the order of its declaration. It needs no Build.
@@ -31,9 +31,6 @@ func (s *Store) Layout() []Shape {
 	for _, g := range s.Groups {
 		for _, p := range g.Params {
 			trained[p.entry.name] = true
-			for _, e := range p.parts {
-				trained[e.name] = true
-			}
 		}
 	}
 	list := make([]Shape, len(s.entries))

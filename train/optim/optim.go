@@ -1,7 +1,7 @@
-// Package optim holds the optimizers, the schedules of their rates, clipping and
-// the moving average of weights. The arithmetic of a step is the backend's; what
-// changes from step to step (rates, bias corrections, the clipping factor) lies in
-// device memory, so that a recorded step can be replayed.
+// Package optim holds the optimizers, the schedules of their rates, gradient clipping
+// and the moving average of weights. Backends compute the steps. What changes from step
+// to step (rates, bias corrections, the clipping factor) is in device memory, so that a
+// recorded step can be replayed.
 package optim
 
 import (
@@ -15,9 +15,9 @@ import (
 
 // Kind is a rule for a step: Adam or SGD with their constants.
 type Kind interface {
-	// moments is how many arrays of the size of the weights a group keeps.
+	// moments names the arrays of the size of the weights that a group keeps.
 	moments() []string
-	// pace is what goes by the number of steps taken.
+	// pace returns the constants that depend on the number of steps.
 	pace() device.PaceKind
 	step(b device.Backend, p part, flag device.Array)
 }
@@ -25,39 +25,40 @@ type Kind interface {
 // All lists the optimizers with torch's defaults.
 var All = registry.Table[Kind]{
 	{Name: "adam", About: "Adam; weight decay is added to the gradient", Value: Adam{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}},
-	{Name: "adamw", About: "Adam; weight decay shrinks the weights apart", Value: AdamW{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}},
+	{Name: "adamw", About: "Adam; weight decay shrinks the weights apart",
+		Value: AdamW{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}},
 	{Name: "sgd", About: "momentum 0.9 with Nesterov's look ahead", Value: SGD{Momentum: 0.9, Nesterov: true}},
 }
 
-// Group is the weights that share settings: one flat array, its gradient, and
-// what the optimizer keeps for it.
+// Group is a set of weights with the same settings: one flat array, its gradient and
+// the optimizer's state.
 type Group struct {
-	Name           string
+	Name           string       // of the parameters' group
 	Weights, Grads device.Array // F32 [n]
 
 	Rate  float64 // what the schedule starts from
 	Decay float64 // weight decay
 
-	// Spared are the runs of elements, in rising order, that no decay touches.
-	Spared []Span
+	// NoDecay are the runs of elements, in rising order, without weight decay.
+	NoDecay []Span
 
 	Eta float64 // rate of the step to come; Begin sends it to the device
 
-	// Idle groups are not stepped: neither weights nor moments nor the step count
-	// move. It is a constant of a recorded step: when it changes, record again.
-	Idle bool
+	// Frozen groups are not stepped: weights, moments and step count stay. Frozen is a
+	// constant of a recorded step, which must be re-recorded when it changes.
+	Frozen bool
 
 	Steps   device.Array   // I32 [1]: taken so far; part of a checkpoint
 	Moments []device.Array // F32 [n]; part of a checkpoint
 	Hyper   device.Array   // F32 [device.HyperLen]
 
 	parts   []part
-	bare    device.Array // Hyper without decay, for what is spared; absent if nothing is
+	bare    device.Array // Hyper without decay, for NoDecay; absent if that is empty
 	staging [4 * sent]byte
 }
 
-// sent is how many of a group's constants come from the host in every step: rate,
-// decay and scale. The others go by the number of steps, which the device counts.
+// sent is how many of a group's constants the host uploads in every step: rate, decay
+// and scale. The device computes the others from its count of steps.
 const sent = device.HyperBias1
 
 // Span is the elements [Lo, Hi) of a group's arrays.
@@ -69,10 +70,10 @@ type part struct {
 	moments               []device.Array
 }
 
-// split lays out the parts of a group: one, or with Spared the runs of both kinds
+// split lays out the parts of a group: one, or with NoDecay the runs of both kinds
 // in turn.
 func (g *Group) split(b device.Backend) {
-	if len(g.Spared) > 0 {
+	if len(g.NoDecay) > 0 {
 		g.bare = device.New(b, device.F32, device.HyperLen)
 	}
 	at := 0
@@ -87,9 +88,9 @@ func (g *Group) split(b device.Backend) {
 		g.parts = append(g.parts, p)
 		at = hi
 	}
-	for _, s := range g.Spared {
+	for _, s := range g.NoDecay {
 		if s.Lo < at || s.Hi < s.Lo || s.Hi > g.Weights.Len() {
-			panic(fmt.Sprintf("optim: spared elements %v of %d", g.Spared, g.Weights.Len()))
+			panic(fmt.Sprintf("optim: elements without decay are %v of %d", g.NoDecay, g.Weights.Len()))
 		}
 		add(s.Lo, g.Hyper)
 		add(s.Hi, g.bare)
@@ -99,12 +100,12 @@ func (g *Group) split(b device.Backend) {
 
 // Optimizer steps a list of groups by one rule.
 type Optimizer struct {
-	Kind   Kind
-	Groups []*Group
+	Kind   Kind     // the rule
+	Groups []*Group // stepped in this order
 }
 
-// New makes what the groups need on b: moments of zeros, the array of constants and a
-// count of no steps. The rate of the first step is Rate.
+// New allocates the state of the groups on b: moments of zeros, the constants, and a
+// step count of 0. The rate of the first step is Rate.
 func New(b device.Backend, k Kind, groups ...*Group) *Optimizer {
 	for _, g := range groups {
 		g.Eta = g.Rate
@@ -125,11 +126,11 @@ func New(b device.Backend, k Kind, groups ...*Group) *Optimizer {
 // MomentNames names the moments of every group, in the order of Group.Moments.
 func (o *Optimizer) MomentNames() []string { return o.Kind.moments() }
 
-// Begin sends the constants of every group that is not idle to the device. It comes
-// before the recorded part of a step, once.
+// Begin sends the constants of every group that is not frozen to the device. Call it once,
+// before the recorded part of a step.
 func (o *Optimizer) Begin(b device.Backend) {
 	for _, g := range o.Groups {
-		if g.Idle {
+		if g.Frozen {
 			continue
 		}
 		g.send(b, g.Hyper, g.Decay)
@@ -140,18 +141,19 @@ func (o *Optimizer) Begin(b device.Backend) {
 }
 
 func (g *Group) send(b device.Backend, to device.Array, decay float64) {
-	for i, v := range [sent]float32{device.HyperRate: float32(g.Eta), device.HyperDecay: float32(decay), device.HyperScale: 1} {
+	for i, v := range [sent]float32{device.HyperRate: float32(g.Eta), device.HyperDecay: float32(decay),
+		device.HyperScale: 1} {
 		binary.LittleEndian.PutUint32(g.staging[4*i:], math.Float32bits(v))
 	}
 	b.Upload(to.RowRange(0, sent), g.staging[:])
 }
 
-// Step counts a step of every group that is not idle and changes its weights by their
-// gradients, unless flag, the count of non-finite values, is set. It is the part that
-// is recorded.
+// Step counts a step of every group that is not frozen and changes its weights by their
+// gradients, unless flag, the count of non-finite values, is set. It is the recorded part
+// of a step.
 func (o *Optimizer) Step(b device.Backend, flag device.Array) {
 	for _, g := range o.Groups {
-		if g.Idle {
+		if g.Frozen {
 			continue
 		}
 		b.Pace(g.Hyper.RowRange(device.HyperBias1, device.HyperFirstStep+1), g.Steps, flag, o.Kind.pace())
@@ -175,10 +177,11 @@ type Adam struct{ Beta1, Beta2, Eps float64 }
 // w ← w·(1 − rate·decay) first, and the decay does not enter the moments.
 type AdamW struct{ Beta1, Beta2, Eps float64 }
 
-// Check says which constants make no moving averages.
+// Check returns an error for constants that do not make moving averages.
 func (a Adam) Check() error {
 	if !(a.Beta1 >= 0 && a.Beta1 < 1 && a.Beta2 >= 0 && a.Beta2 < 1 && a.Eps > 0) {
-		return fmt.Errorf("beta1 is %v, beta2 %v and eps %v; want shares from 0 to below 1, and a small positive number", a.Beta1, a.Beta2, a.Eps)
+		return fmt.Errorf("beta1 is %v, beta2 %v and eps %v; want shares from 0 to below 1, and a small positive number",
+			a.Beta1, a.Beta2, a.Eps)
 	}
 	return nil
 }
@@ -188,8 +191,8 @@ func (a AdamW) Check() error { return Adam(a).Check() }
 
 func (Adam) moments() []string { return []string{"m", "v"} }
 
-// pace corrects for the β that the device has, rounded to float32: 1 − 0.999 is
-// 1.3e-5 off there, in v and in the correction alike, so that it cancels.
+// pace corrects for β as the device has it, rounded to float32. There 1 − 0.999 is off
+// by 1.3e-5, in v and in the correction alike, so that the error cancels.
 func (a Adam) pace() device.PaceKind {
 	return device.PaceKind{Beta1: float32(a.Beta1), Beta2: float32(a.Beta2)}
 }
@@ -213,14 +216,15 @@ func (a AdamW) step(b device.Backend, p part, flag device.Array) { Adam(a).apply
 //	u ← momentum·u + (1−dampening)·g    (u = g in the first step)
 //	w ← w − rate·u, or w − rate·(g + momentum·u) with Nesterov
 type SGD struct {
-	Momentum, Dampening float64
-	Nesterov            bool
+	Momentum, Dampening float64 // from 0 to below 1; from 0 to 1
+	Nesterov            bool    // look ahead by the momentum
 }
 
-// Check says which constants are no share of the gradients before.
+// Check returns an error for constants outside their ranges.
 func (s SGD) Check() error {
 	if !(s.Momentum >= 0 && s.Momentum < 1 && s.Dampening >= 0 && s.Dampening <= 1) {
-		return fmt.Errorf("momentum is %v and dampening %v; want shares from 0 to below 1, and from 0 to 1", s.Momentum, s.Dampening)
+		return fmt.Errorf("momentum is %v and dampening %v; want shares from 0 to below 1, and from 0 to 1", s.Momentum,
+			s.Dampening)
 	}
 	return nil
 }

@@ -43,17 +43,17 @@ func TestNothingMovesWhileTheFlagIsSet(t *testing.T) {
 
 func TestIdleGroupKeepsWeightsMomentsAndCount(t *testing.T) {
 	for _, b := range backends(t) {
-		idle, head := weights(b, []float64{1}, []float64{1}), weights(b, []float64{1}, []float64{1})
-		idle.Idle = true
-		o := optim.New(b, optim.All[0].Value, idle, head)
+		frozen, head := weights(b, []float64{1}, []float64{1}), weights(b, []float64{1}, []float64{1})
+		frozen.Frozen = true
+		o := optim.New(b, optim.All[0].Value, frozen, head)
 		for range 3 {
 			o.Begin(b)
 			o.Step(b, device.Array{})
 		}
-		near(t, "steps of the idle group", count(t, b, idle.Steps), []float64{0}, 0)
+		near(t, "steps of the frozen group", count(t, b, frozen.Steps), []float64{0}, 0)
 		near(t, "steps of the other", count(t, b, head.Steps), []float64{3}, 0)
-		near(t, "idle", download(t, b, idle.Weights), []float64{1}, 0)
-		near(t, "moment", download(t, b, idle.Moments[0]), []float64{0}, 0)
+		near(t, "frozen", download(t, b, frozen.Weights), []float64{1}, 0)
+		near(t, "moment", download(t, b, frozen.Moments[0]), []float64{0}, 0)
 		if w := download(t, b, head.Weights)[0]; w > 0.72 || w < 0.68 {
 			t.Errorf("%s: the head went to %v in three steps of 0.1", b.Name(), w)
 		}

@@ -17,15 +17,15 @@ import (
 
 // Tensor is a dense row-major array. A tensor without dimensions is one number.
 type Tensor struct {
-	Dims []int
-	Data []float32
+	Dims []int     // none: a single number
+	Data []float32 // row-major
 }
 
 // New returns a tensor of zeros.
 func New(dims ...int) *Tensor { return From(make([]float32, size(dims)), dims...) }
 
-// From lays dimensions over data, which is kept and not copied. It panics unless
-// there are as many elements as the dimensions ask for.
+// From returns a tensor over data, which is not copied. It panics unless data has as
+// many elements as the dimensions ask for.
 func From(data []float32, dims ...int) *Tensor {
 	if size(dims) != len(data) {
 		panic(fmt.Sprintf("tensor: %d elements for %v", len(data), dims))

@@ -6,47 +6,47 @@ import (
 	"hgld/train/device"
 )
 
-// causalNet is a tower in which a token sees itself and the tokens before it. Texts
-// that begin alike have tokens with equal vectors there, in every layer; so a batch
-// is computed as the tree of its texts' beginnings. A node of the tree is a token
-// behind those on the way from the root, and a row of the matrices: 5,700 labels in
-// "A picture of a {}" have 9.3 tokens each, and 3.0 nodes.
+// causalNet is a tower with a causal mask: a token sees itself and the tokens before
+// it. Texts with a common beginning have the same vectors there, in every layer. So a
+// batch is computed as the prefix tree of its texts. A node of the tree is a token
+// after those on the path from the root, and a row of the matrices: 5,700 labels in "A
+// picture of a {}" have 9.3 tokens each, and 3.0 nodes.
 type causalNet struct {
 	tower
-	words, places device.Array
-	last          layerNorm
-	project       linear // of the end token: [N,D] → [N,vector]
+	words, positions device.Array
+	last             layerNorm
+	project          linear // of the end token: [N,D] → [N,vector]
 }
 
-// prefixes is the tree of a batch.
+// prefixes is the prefix tree of a batch.
 type prefixes struct {
-	ids, places []int32 // of each node: the token, and how many are before it
-	way         way     // of the attention
-	ends        []int32 // the last node of each text
+	ids, positions []int32    // of each node: the token, and how many are before it
+	mask           raggedMask // of the attention
+	ends           []int32    // the last node of each text
 }
 
-// prefixesOf builds the tree of texts that are sorted by their ids.
+// prefixesOf builds the prefix tree of texts that are sorted by their ids.
 func prefixesOf(jobs []job) *prefixes {
 	p := &prefixes{}
 	before := 0 // where the keys of the text before begin
 	for i, j := range jobs {
-		from, shared := len(p.way.keys), 0
+		from, shared := len(p.mask.keys), 0
 		if i > 0 {
 			shared = common(jobs[i-1].ids, j.ids)
-			p.way.keys = append(p.way.keys, p.way.keys[before:][:shared]...)
+			p.mask.keys = append(p.mask.keys, p.mask.keys[before:][:shared]...)
 		}
 		for at := shared; at < len(j.ids); at++ {
-			p.way.keys = append(p.way.keys, int32(len(p.ids)))
-			p.way.spans = append(p.way.spans, int32(from), int32(len(p.way.keys)))
-			p.ids, p.places = append(p.ids, j.ids[at]), append(p.places, int32(at))
+			p.mask.keys = append(p.mask.keys, int32(len(p.ids)))
+			p.mask.spans = append(p.mask.spans, int32(from), int32(len(p.mask.keys)))
+			p.ids, p.positions = append(p.ids, j.ids[at]), append(p.positions, int32(at))
 		}
-		p.ends = append(p.ends, p.way.keys[len(p.way.keys)-1])
+		p.ends = append(p.ends, p.mask.keys[len(p.mask.keys)-1])
 		before = from
 	}
 	return p
 }
 
-// common is the length of the longest common beginning.
+// common returns the length of the longest common prefix.
 func common(a, b []int32) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -74,11 +74,11 @@ func (c *causalNet) forward(p *pass, jobs []job) device.Array {
 	tree := prefixesOf(jobs)
 	r := c.newRows(p, len(tree.ids))
 	p.gather(r.x, c.words, tree.ids)
-	p.gather(r.spare, c.places, tree.places)
+	p.gather(r.spare, c.positions, tree.positions)
 	p.b.Axpby(r.x, 1, r.x, 1, r.spare)
 	p.shows(r.x)
 	for i := range c.blocks {
-		w := &tree.way
+		w := &tree.mask
 		if i == len(c.blocks)-1 {
 			w = w.pick(tree.ends) // of the last block the end tokens alone are wanted
 		}

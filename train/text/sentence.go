@@ -7,41 +7,40 @@ import (
 	"hgld/train/device"
 )
 
-// sentenceNet is a tower in which all tokens of a text see each other. Before its
-// first block the vector of a token depends on the token and its place alone, so
-// that what texts have in common, a prompt first of all, meets the first product
-// once.
+// sentenceNet is a tower in which all tokens of a text see each other. Before the first
+// block, the vector of a token depends only on the token and its position. So the first
+// product is computed once for what texts have in common, such as a prompt.
 type sentenceNet struct {
 	tower
-	words, places device.Array // places hold the vector of the first sentence, too
-	front         layerNorm
-	first         bool // the vector of a text is that of its first token, and not the mean
+	words, positions device.Array // positions hold the vector of the first sentence, too
+	front            layerNorm
+	first            bool // the vector of a text is that of its first token, and not the mean
 }
 
-// sentences is a batch: the tokens of its texts one after the other.
+// sentences is a batch: the concatenated tokens of its texts.
 type sentences struct {
-	ids, places []int32 // of each pair that occurs, in the order of the first
-	pairs       []int32 // of each token: its pair
-	spans       []int32 // of each token: the tokens of its text
-	text        []int32 // of each token
-	heads       []int32 // the first token of each text
-	share       []float32
+	ids, positions []int32 // of each pair that occurs, in the order of the first
+	pairs          []int32 // of each token: its pair
+	spans          []int32 // of each token: the tokens of its text
+	text           []int32 // of each token
+	heads          []int32 // the first token of each text
+	share          []float32
 }
 
 func sentencesOf(jobs []job) *sentences {
 	s := &sentences{}
-	type pair struct{ id, place int32 }
+	type pair struct{ id, position int32 }
 	seen := map[pair]int32{}
 	for i, j := range jobs {
 		from := int32(len(s.pairs))
 		s.heads = append(s.heads, from)
 		s.share = append(s.share, 1/float32(len(j.ids)))
-		for place, id := range j.ids {
-			at, known := seen[pair{id, int32(place)}]
+		for position, id := range j.ids {
+			at, known := seen[pair{id, int32(position)}]
 			if !known {
 				at = int32(len(s.ids))
-				seen[pair{id, int32(place)}] = at
-				s.ids, s.places = append(s.ids, id), append(s.places, int32(place))
+				seen[pair{id, int32(position)}] = at
+				s.ids, s.positions = append(s.ids, id), append(s.positions, int32(position))
 			}
 			s.pairs = append(s.pairs, at)
 			s.spans = append(s.spans, from, from+int32(len(j.ids)))
@@ -51,23 +50,23 @@ func sentencesOf(jobs []job) *sentences {
 	return s
 }
 
-// ways are those of the first block, whose rows are pairs, of the ones between, and
+// masks are those of the first block, whose rows are pairs, of the ones between, and
 // of the last.
-func (s *sentences) ways(blocks int, first bool) []*way {
+func (s *sentences) masks(blocks int, first bool) []*raggedMask {
 	all := make([]int32, len(s.pairs))
 	for i := range all {
 		all[i] = int32(i)
 	}
-	ways := make([]*way, blocks)
-	between := &way{keys: all, spans: s.spans}
-	for i := range ways {
-		ways[i] = between
+	masks := make([]*raggedMask, blocks)
+	between := &raggedMask{keys: all, spans: s.spans}
+	for i := range masks {
+		masks[i] = between
 	}
-	ways[0] = &way{rows: s.pairs, keys: s.pairs, spans: s.spans}
+	masks[0] = &raggedMask{rows: s.pairs, keys: s.pairs, spans: s.spans}
 	if first {
-		ways[blocks-1] = ways[blocks-1].pick(s.heads)
+		masks[blocks-1] = masks[blocks-1].pick(s.heads)
 	}
-	return ways
+	return masks
 }
 
 func (s *sentenceNet) compare(a, b job) int {
@@ -89,14 +88,14 @@ func (s *sentenceNet) forward(p *pass, jobs []job) device.Array {
 	r := s.newRows(p, len(in.pairs))
 	r.n = len(in.ids)
 	p.gather(r.tokens(), s.words, in.ids)
-	places := r.of(r.spare, r.x.Dims[1])
-	p.gather(places, s.places, in.places)
-	p.b.Axpby(r.tokens(), 1, r.tokens(), 1, places)
+	positions := r.of(r.spare, r.x.Dims[1])
+	p.gather(positions, s.positions, in.positions)
+	p.b.Axpby(r.tokens(), 1, r.tokens(), 1, positions)
 	p.shows(r.tokens())
 	r.normalise(p, &s.front)
 	r.swap()
 	p.shows(r.tokens())
-	for i, w := range in.ways(len(s.blocks), s.first) {
+	for i, w := range in.masks(len(s.blocks), s.first) {
 		s.block(p, r, &s.blocks[i], w)
 	}
 	if s.first {

@@ -25,8 +25,9 @@ const (
 
 // Case is a training.
 type Case struct {
-	Name, Seed, Loss, BN string
-	Optimizer            struct {
+	Name, Seed, Loss, BN string // BN is the mode of BatchNorm: train or frozen
+	// Optimizer has the rule and its rates.
+	Optimizer struct {
 		Kind        string
 		LR          float64
 		HeadMult    float64 `json:"head_mult"`
@@ -34,10 +35,10 @@ type Case struct {
 		ProxyLR     float64 `json:"proxy_lr"`
 		Freeze      int     `json:"freeze_backbone_steps"`
 	}
-	Steps  int
-	Parts  []string  `json:"loss_parts"`
-	Losses []float64 `json:"loss_per_step"`
-	Norms  []float64 `json:"grad_norm_per_step"`
+	Steps  int       // optimizer steps
+	Parts  []string  `json:"loss_parts"`         // terms of the loss
+	Losses []float64 `json:"loss_per_step"`      // before each step
+	Norms  []float64 `json:"grad_norm_per_step"` // of the whole gradient
 }
 
 // Open reads cases.json into cases and opens the arrays beside it.
@@ -75,7 +76,8 @@ func Tensor(name string) string {
 
 // Start replaces tensors, as a store exports them, by those that the trace of a
 // seed starts from. Those that own is true of are left as they are.
-func Start(t *testing.T, f *tensorfile.File, seed string, tensors []tensorfile.Tensor, own func(tensorfile.Tensor) bool) {
+func Start(t *testing.T, f *tensorfile.File, seed string, tensors []tensorfile.Tensor,
+	own func(tensorfile.Tensor) bool) {
 	t.Helper()
 	for i, have := range tensors {
 		if own(have) {

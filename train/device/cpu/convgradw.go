@@ -25,13 +25,13 @@ func (b *Backend) ConvGradW(dw, dy, x device.Array, shape device.ConvShape, acc 
 		if t.chunks > 1 {
 			t.parts = scratch[float32](b, "convgradw.parts", t.chunks*inGroup*cols)
 		}
-		t.room = pixelBlock * t.widest()
+		t.patchLen = pixelBlock * t.widest()
 		if lib, ok := b.blas.(blas.Panels); ok {
 			if _, panel, _ := lib.Shape(); c.cg%panel == 0 && (acc == 0 || acc == 1) {
 				t.panels, t.panel = lib, panel
 			}
 		}
-		t.buf = scratch[float32](b, "convgradw.patches", b.Threads()*t.room)
+		t.buf = scratch[float32](b, "convgradw.patches", b.Threads()*t.patchLen)
 		split(b, t.chunks*len(t.blocks), 1, t)
 		if t.chunks > 1 {
 			split(b, inGroup*cols, lineWidth, joinTask{t.dw, t.parts, t.chunks, acc})
@@ -74,7 +74,7 @@ type weightGrad struct {
 	blocks             []columnBlock
 	chunk, chunks      int       // output pixels of a chunk, number of chunks
 	buf                []float32 // patches, for each worker
-	room               int       // their number
+	patchLen           int       // floats of a worker's patches
 
 	panels blas.Panels // if patches are packed straight for its kernel
 	panel  int
@@ -89,7 +89,7 @@ func (t *weightGrad) widest() int {
 }
 
 func (t *weightGrad) span(worker, lo, hi int) {
-	buf := t.buf[worker*t.room:][:t.room]
+	buf := t.buf[worker*t.patchLen:][:t.patchLen]
 	for at := lo; at < hi; at++ {
 		chunk, k := at/len(t.blocks), t.blocks[at%len(t.blocks)]
 		dst, beta := t.dw, t.acc

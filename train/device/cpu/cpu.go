@@ -14,14 +14,14 @@ import (
 	"hgld/train/device"
 )
 
-// Backend computes on the host. Operations come from one goroutine, are done on
-// return and allocate nothing once their scratch memory has grown to its size.
+// Backend computes on the host. Operations come from one goroutine and are done on
+// return. They allocate nothing once their scratch memory has grown to its size.
 type Backend struct {
-	// Poison fills what Alloc returns with NaN (bytes 0xFF, −1 as an integer), so
-	// that a test sees an operation that reads what it should have written.
+	// Poison fills the memory of Alloc with NaN (bytes 0xFF, −1 as an integer), so that
+	// tests notice an operation that reads what it should have written.
 	Poison bool
 
-	crew    *crew
+	pool    *workerPool
 	blas    blas.Library
 	exact   blas.Library   // of Scores
 	err     error          // why the BLAS that was asked for is not used
@@ -55,13 +55,13 @@ func NewWith(threads int, lib blas.Library) *Backend {
 		threads = runtime.GOMAXPROCS(0)
 	}
 	b := &Backend{
-		crew:    newCrew(threads),
+		pool:    newWorkerPool(threads),
 		blas:    lib,
 		exact:   blas.Native(),
 		scratch: map[string]any{},
 		tasks:   map[any]any{},
 	}
-	runtime.AddCleanup(b, (*crew).close, b.crew)
+	runtime.AddCleanup(b, (*workerPool).close, b.pool)
 	return b
 }
 
@@ -73,7 +73,7 @@ func (b *Backend) Name() string { return "cpu" }
 func (b *Backend) Supports(t device.DType) bool { return t == device.F32 }
 
 // Threads returns the number of threads that the Backend works with.
-func (b *Backend) Threads() int { return b.crew.threads }
+func (b *Backend) Threads() int { return b.pool.threads }
 
 // shapes describes a call whose arrays do not fit together.
 func shapes(op string, arrays ...device.Array) string {

@@ -39,7 +39,7 @@ func (t *lossTask) span(worker, lo, hi int) {
 			clear(ds)
 		}
 		f32(t.loss)[q] = 0
-		widen(room(&r.rel, t.rel.Cols()), row(f32(t.rel), t.rel, q))
+		widen(resized(&r.rel, t.rel.Cols()), row(f32(t.rel), t.rel, q))
 		if !slices.ContainsFunc(cnt[1:], func(n int32) bool { return n > 0 }) {
 			continue
 		}
@@ -91,9 +91,9 @@ func (p *rankPlan) runs(steps *[3]reference.Step, plus bool, from, levels int) {
 	}
 }
 
-// room returns n elements of a slice that grows and keeps its memory; a fourth
+// resized returns n elements of a slice that grows and keeps its memory; a fourth
 // more than asked for, because the rows to come differ in their counts.
-func room[T any](x *[]T, n int) []T {
+func resized[T any](x *[]T, n int) []T {
 	if cap(*x) < n {
 		*x = make([]T, n, n+n/4)
 	}

@@ -58,21 +58,21 @@ func (r *rankRow) load(s []float32, sh []uint8, count []int32, few int) {
 	}
 	n := int(r.start[len(count)])
 	positives := n - int(r.start[1])
-	room(&r.z, n)
-	room(&r.row, n)
-	room(&r.order, positives)
+	resized(&r.z, n)
+	resized(&r.row, n)
+	resized(&r.order, positives)
 	if r.sorted = positives > few; r.sorted {
 		r.loadSorted(s, sh)
 	} else {
 		r.loadPlain(s, sh)
 	}
-	level := room(&r.level, positives)[:0]
+	level := resized(&r.level, positives)[:0]
 	for l := 1; l < len(count); l++ {
 		for range count[l] {
 			level = append(level, uint8(l))
 		}
 	}
-	neg := room(&r.neg, n)
+	neg := resized(&r.neg, n)
 	for p, z := range r.z {
 		neg[n-1-p] = -z
 	}
@@ -103,7 +103,7 @@ func (r *rankRow) loadPlain(s []float32, sh []uint8) {
 func (r *rankRow) loadSorted(s []float32, sh []uint8) {
 	top := uint8(len(r.rel) - 1)
 	negatives := int(r.start[1])
-	keys, spare := room(&r.keys, len(r.z)), room(&r.spare, len(r.z))
+	keys, spare := resized(&r.keys, len(r.z)), resized(&r.spare, len(r.z))
 	a, b := 0, negatives
 	for i, l := range sh {
 		if l == 0 {
@@ -130,16 +130,16 @@ func (r *rankRow) loadSorted(s []float32, sh []uint8) {
 // forward computes the ranks and returns the loss.
 func (r *rankRow) forward(p *rankPlan, count []int32, o *device.Score) float64 {
 	n := len(r.level)
-	rank, plus := room(&r.rank, n), room(&r.plus, n)
-	clear(room(&r.srank, n))
-	clear(room(&r.splus, n))
+	rank, plus := resized(&r.rank, n), resized(&r.plus, n)
+	clear(resized(&r.srank, n))
+	clear(resized(&r.splus, n))
 	for k, l := range r.level {
 		rank[k], plus[k] = 1, r.rel[l]
 	}
 	for i := range p.blocks {
 		r.addRanks(&p.blocks[i])
 	}
-	return reference.RankScore(room(&r.u, n), room(&r.v, n), rank, plus, r.level, r.rel, count, o)
+	return reference.RankScore(resized(&r.u, n), resized(&r.v, n), rank, plus, r.level, r.rel, count, o)
 }
 
 // addRanks adds the sums of a block to the ranks of its positives.
@@ -151,7 +151,8 @@ func (r *rankRow) addRanks(b *block) {
 	}
 	r.backward = false
 	r.x, r.w = r.z[first:last], r.unit(int(last-first))
-	r.y, r.value, r.slope = room(&r.scores, len(chosen)), room(&r.values, len(chosen)), room(&r.slopes, len(chosen))
+	r.y, r.value, r.slope = resized(&r.scores, len(chosen)), resized(&r.values, len(chosen)),
+		resized(&r.slopes, len(chosen))
 	clear(r.value)
 	clear(r.slope)
 	for j, k := range chosen {
@@ -178,7 +179,7 @@ func (r *rankRow) addRanks(b *block) {
 
 // gradient writes the gradient of the row.
 func (r *rankRow) gradient(p *rankPlan, ds []float32) {
-	dz := room(&r.dz, len(r.z))
+	dz := resized(&r.dz, len(r.z))
 	clear(dz)
 	for i := range p.blocks {
 		if b := &p.blocks[i]; b.step.Kind != device.Heaviside {
@@ -208,7 +209,7 @@ func (r *rankRow) addGrad(b *block) {
 	}
 	r.backward = true
 	r.y, r.slope = r.neg[first:last], r.dz[first:last]
-	r.x, r.w = room(&r.scores, len(chosen)), room(&r.weights, len(chosen))
+	r.x, r.w = resized(&r.scores, len(chosen)), resized(&r.weights, len(chosen))
 	for i, k := range chosen {
 		g := r.u[k]
 		if b.plus {
@@ -228,7 +229,7 @@ func (r *rankRow) choose(b *block) []int32 {
 	if int(b.hi-b.lo) == len(r.rel)-2 {
 		return r.order
 	}
-	chosen := room(&r.chosen, len(r.order))[:0]
+	chosen := resized(&r.chosen, len(r.order))[:0]
 	for _, k := range r.order {
 		if l := r.level[k]; l >= b.lo && l <= b.hi {
 			chosen = append(chosen, k)

@@ -108,7 +108,7 @@ func (c *sums) addLeak(f *reference.Step) {
 // over them.
 func (c *sums) cut(f *reference.Step) {
 	n := len(c.x)
-	above, notBelow := room(&c.above, len(c.y)), room(&c.notBelow, len(c.y))
+	above, notBelow := resized(&c.above, len(c.y)), resized(&c.notBelow, len(c.y))
 	a, b := 0, 0
 	for j, y := range c.y {
 		for a < n && c.x[a] > y {
@@ -119,19 +119,19 @@ func (c *sums) cut(f *reference.Step) {
 		above[j], notBelow[j] = int32(a), int32(b)
 	}
 	if c.backward {
-		prefix(room(&c.weight, n+1), c.w)
+		prefix(resized(&c.weight, n+1), c.w)
 	}
 	if f.Kind == device.Upper || f.Kind == device.Leak {
 		c.cutBeyond(f)
 		if !c.backward {
-			prefix(room(&c.moment, n+1), c.x)
+			prefix(resized(&c.moment, n+1), c.x)
 		}
 	}
 }
 
 // cutBeyond finds the sources on the last piece of an Upper or a Leak.
 func (c *sums) cutBeyond(f *reference.Step) {
-	beyond := room(&c.beyond, len(c.y))
+	beyond := resized(&c.beyond, len(c.y))
 	n, a, far := len(c.x), 0, float32(f.Delta)
 	for j, y := range c.y {
 		if f.Kind == device.Upper {

@@ -30,7 +30,7 @@ const reach = 40
 // prepareTails fills decay[i] = e^−(x[i−1]−x[i])/τ, with zeros at both ends.
 func (c *sums) prepareTails(tau float64) {
 	n := len(c.x)
-	decay, scale := room(&c.decay, n+1), 1/tau
+	decay, scale := resized(&c.decay, n+1), 1/tau
 	for i := 1; i < n; i++ {
 		decay[i] = (float64(c.x[i-1]) - float64(c.x[i])) * scale
 	}
@@ -59,7 +59,7 @@ func (c *sums) tailSums(dir int, cut []int32, tau, vs, ds float64) {
 	if dir < 0 {
 		decay = decay[1:] // from the source below
 	}
-	room(&c.out, 2*len(cut))
+	resized(&c.out, 2*len(cut))
 	if !c.sweepFast(dir, decay) {
 		c.sweep(dir, decay)
 	}
@@ -80,7 +80,7 @@ func (c *sums) tailSums(dir int, cut []int32, tau, vs, ds float64) {
 // e^−d/τ for the distance to the last source, 0 for a target without one.
 func (c *sums) ranges(dir int, cut []int32, tau float64) {
 	n := len(cut)
-	near, first, stop := room(&c.near, n), room(&c.first, n), room(&c.stop, n)
+	near, first, stop := resized(&c.near, n), resized(&c.first, n), resized(&c.stop, n)
 	far, scale := float32(reach*tau), 1/tau
 	i, j, edge := int32(0), 0, int32(0)
 	if dir < 0 {

@@ -14,20 +14,20 @@ func (b *Backend) RankScore(loss, drank, dplus, rank, plus, sh, rel, cnt device.
 		panic(shapes("RankScore", loss, drank, dplus, rank, plus, sh, rel, cnt))
 	}
 	t := scoreTask{loss: loss, drank: drank, dplus: dplus, rank: rank, plus: plus, sh: sh, rel: rel, cnt: cnt, o: o}
-	t.room = scratch[float64](b, "rankscore", b.Threads()*(4*sh.Cols()+rel.Cols()))
+	t.work = scratch[float64](b, "rankscore", b.Threads()*(4*sh.Cols()+rel.Cols()))
 	split(b, sh.Rows(), 1, t)
 }
 
 type scoreTask struct {
 	loss, drank, dplus, rank, plus, sh, rel, cnt device.Array
 	o                                            *device.Score
-	room                                         []float64
+	work                                         []float64
 }
 
 func (t *scoreTask) span(worker, lo, hi int) {
 	g, n := t.sh.Cols(), t.rel.Cols()
-	room := t.room[worker*(4*g+n):]
-	drank, dplus, rank, plus, rel := room[:g], room[g:2*g], room[2*g:3*g], room[3*g:4*g], room[4*g:4*g+n]
+	work := t.work[worker*(4*g+n):]
+	drank, dplus, rank, plus, rel := work[:g], work[g:2*g], work[2*g:3*g], work[3*g:4*g], work[4*g:4*g+n]
 	for q := lo; q < hi; q++ {
 		widen(rel, row(f32(t.rel), t.rel, q))
 		widen(rank, row(f32(t.rank), t.rank, q))

@@ -26,7 +26,7 @@ func split[T any, P interface {
 	}
 	p := kept.(*T)
 	*p = t
-	b.crew.each(n, grain, P(p))
+	b.pool.each(n, grain, P(p))
 	var none T
 	*p = none            // keeps no array alive
 	runtime.KeepAlive(b) // its helpers end with it

@@ -9,8 +9,8 @@ import (
 type Report struct {
 	Driver  string // path of the library, or the name of the driver that was built in
 	Version int    // 12040 is CUDA 12.4
-	Cards   []Card
-	Free    []int // bytes of each card that nobody uses; −1 where it cannot be told
+	Cards   []Card // all that the driver knows
+	Free    []int  // bytes of each card that nobody uses; −1 where it cannot be told
 }
 
 // First is the first card that can be used; a report without an error has one.

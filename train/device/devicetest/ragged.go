@@ -8,9 +8,9 @@ import (
 	"hgld/train/device/reference"
 )
 
-// ways are n texts of random lengths whose tokens lie anywhere in a matrix of so many
+// masks are n texts of random lengths whose tokens lie anywhere in a matrix of so many
 // rows: for each token a query, with the keys of its text up to itself.
-func (s *suite) ways(n, most, rows int) (queries, keys, spans *array) {
+func (s *suite) masks(n, most, rows int) (queries, keys, spans *array) {
 	queries, keys, spans = zeros(0), zeros(0), zeros(0)
 	for range n {
 		from := float64(len(keys.V))
@@ -33,7 +33,7 @@ func testRagged(s *suite) {
 	for _, c := range []struct{ texts, most, rows, heads, size int }{
 		{1, 1, 1, 1, 1}, {9, 40, 45, 2, 7}, {5, 3, 33, 3, 8}, {31, 9, 129, 12, 32}, {2, 130, 65, 1, 64},
 	} {
-		rows, keys, spans := s.ways(c.texts, c.most, c.rows)
+		rows, keys, spans := s.masks(c.texts, c.most, c.rows)
 		d := c.heads * c.size
 		qkv := s.activation(c.rows, 3*d)
 		deviceKeys, deviceSpans := s.put(device.I32, keys), s.put(device.I32, spans)
@@ -50,7 +50,8 @@ func testRagged(s *suite) {
 			own.V[i] = math.Mod(k, float64(len(rows.V)))
 		}
 		ragged.RaggedAttention(got, s.putView(s.dtype, gathered), absent, s.put(device.I32, own), deviceSpans, c.heads)
-		s.same(fmt.Sprint(c, " every row"), got, reference.RaggedAttention(gathered, nil, own, spans, c.heads).V, attentionTolerance)
+		s.same(fmt.Sprint(c, " every row"), got, reference.RaggedAttention(gathered, nil, own, spans, c.heads).V,
+			attentionTolerance)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 
 // Bins are the constants of device.Bins in float64.
 type Bins struct {
-	N        int
-	Min, Max float64
+	N        int     // centres, at least 2
+	Min, Max float64 // the last and the first centre
 }
 
 // place returns the bin at or above a score (in falling order of scores), how much
@@ -27,13 +27,13 @@ func (o Bins) place(s float64) (bin int, next, slope float64) {
 }
 
 // BinLoss is the definition of the loss by bins for one query: s [G] and sh [G]
-// are its scores and shared levels, ds its gradient, which may be nil, and room
+// are its scores and shared levels, ds its gradient, which may be nil, and work
 // [6N] is written over.
-func BinLoss[T float32 | float64](ds []float64, s []T, sh []uint8, o Bins, room []float64) float64 {
+func BinLoss[T float32 | float64](ds []float64, s []T, sh []uint8, o Bins, work []float64) float64 {
 	clear(ds)
-	clear(room)
+	clear(work)
 	n := o.N
-	all, pos := room[:n], room[n:2*n]
+	all, pos := work[:n], work[n:2*n]
 	positives := 0.0
 	for i, l := range sh {
 		if l == device.AbsentLevel {
@@ -51,7 +51,7 @@ func BinLoss[T float32 | float64](ds []float64, s []T, sh []uint8, o Bins, room 
 	if positives == 0 {
 		return 0
 	}
-	sumAll, sumPos := room[2*n:3*n], room[3*n:4*n]
+	sumAll, sumPos := work[2*n:3*n], work[3*n:4*n]
 	ap, a, p := 0.0, 0.0, 0.0
 	for m := range n {
 		a, p = a+all[m], p+pos[m]
@@ -63,7 +63,7 @@ func BinLoss[T float32 | float64](ds []float64, s []T, sh []uint8, o Bins, room 
 	if ds == nil {
 		return 1 - ap/positives
 	}
-	byAll, byPos := room[4*n:5*n], room[5*n:]
+	byAll, byPos := work[4*n:5*n], work[5*n:]
 	binSlopes(byAll, byPos, pos, sumAll, sumPos)
 	for i, l := range sh {
 		if l == device.AbsentLevel {

@@ -8,14 +8,14 @@ import (
 
 // Pairs are the constants of device.Pairs in float64.
 type Pairs struct {
-	Kind                     device.PairKind
-	Mean                     device.PairMean
-	PosMargin, NegMargin     float64
-	PosScale, NegScale, Base float64
-	Ceiling                  float64
-	Mine, Easy               bool
-	Smoothing                float64
-	Margins                  []float64
+	Kind                     device.PairKind // which sum
+	Mean                     device.PairMean // of all queries
+	PosMargin, NegMargin     float64         // of positives and negatives
+	PosScale, NegScale, Base float64         // inverse temperatures and their origin
+	Ceiling                  float64         // positives from this score on do not count
+	Mine, Easy               bool            // as in device.Pairs
+	Smoothing                float64         // Angular: ε
+	Margins                  []float64       // Levels: finest first
 }
 
 // Set makes p what NewPairs returns.
@@ -41,8 +41,8 @@ func NewPairs(o *device.Pairs) *Pairs {
 // negatives, and the number of terms of each. Triplets, and sums that are not
 // over terms, are in the first.
 type PairSum struct {
-	Loss  [2]float64
-	Count [2]int32
+	Loss  [2]float64 // over positives, over negatives
+	Count [2]int32   // terms of each
 }
 
 // Weights returns the factors of a query's two sums, and of their gradients: n is

@@ -10,11 +10,11 @@ import (
 // to be evaluated: the automatic offset is filled in and an Upper with Rho −1 has
 // become the Sigmoid that it means. See device.Step for the functions.
 type Step struct {
-	Kind                      device.StepKind
-	Tau                       float64
-	Rho, Delta, Start, Offset float64
-	Zero                      float64
-	LeakSlope, Beta, Gamma    float64
+	Kind                      device.StepKind // which step
+	Tau                       float64         // Sigmoid, Upper: temperature
+	Rho, Delta, Start, Offset float64         // Upper
+	Zero                      float64         // Upper: its value at 0
+	LeakSlope, Beta, Gamma    float64         // Leak
 }
 
 // Steps are the steps of the rank and of the positives' rank, by how the level of

@@ -11,8 +11,8 @@ import "slices"
 
 // Array is a dense row-major array.
 type Array struct {
-	Dims []int
-	V    []float64
+	Dims []int     // at least one
+	V    []float64 // the elements
 }
 
 // Zeros returns an array of zeros.

@@ -1,0 +1,19 @@
+package main
+
+import "github.com/urfave/cli/v2"
+
+// anyNumber is the most arguments of a command that takes any number of them.
+const anyNumber = 1 << 30
+
+// jobWith is newJob for a command that takes from least to most arguments. what names
+// them, for the error of any other number.
+func jobWith(c *cli.Context, least, most int, what string) (*job, error) {
+	j, err := newJob(c)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(j.args); n < least || n > most {
+		return nil, usagef("%s takes %s; got %s", commandPath(c), what, count(n, "argument"))
+	}
+	return j, nil
+}

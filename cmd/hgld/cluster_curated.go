@@ -1,0 +1,172 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hgld/curate"
+)
+
+// A draft that was curated is not overwritten: its log refers to tags and groups that
+// another draft may not have. A new draft is written next to it as draft.new.json.
+
+// logsOn returns the logs with edits that were made for a draft: those of the project
+// and those in the draft's folder. There is none if there is no draft.
+func logsOn(p *project, draft string) ([]*curate.LogFile, error) {
+	sum, err := sha256File(draft)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	settings, err := curateStage().Load(p, nil)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(filepath.Dir(draft)) // filepath.Glob hides errors, and the draft would seem uncurated
+	if err != nil {
+		return nil, err
+	}
+	var near []string
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) == ".jsonl" {
+			near = append(near, filepath.Join(filepath.Dir(draft), e.Name()))
+		}
+	}
+	var logs []*curate.LogFile
+	for _, path := range append(slices.Clone(settings.Logs), near...) {
+		if slices.ContainsFunc(logs, func(l *curate.LogFile) bool { return p.Inside(l.Path) == p.Inside(path) }) {
+			continue
+		}
+		l, err := curate.ReadLogOn(path, sum)
+		if err != nil {
+			return nil, logError(err)
+		}
+		if l != nil {
+			logs = append(logs, l)
+		}
+	}
+	return logs, nil
+}
+
+// newName returns the name of a new file next to another: draft.new.json for
+// draft.json.
+func newName(path string) string {
+	ext := filepath.Ext(path)
+	return strings.TrimSuffix(path, ext) + ".new" + ext
+}
+
+// logNames lists logs with their numbers of edits.
+func logNames(logs []*curate.LogFile) string {
+	var list []string
+	for _, l := range logs {
+		list = append(list, fmt.Sprintf("%s (%s)", l.Name, count(len(l.Contents.Edits), "edit")))
+	}
+	return strings.Join(list, ", ")
+}
+
+// losses says what logs of one draft would lose on another.
+func losses(draft string, logs []*curate.LogFile) (string, error) {
+	d, err := readDraft(draft)
+	if err != nil {
+		return "", err
+	}
+	var list []string
+	for _, l := range logs {
+		if l.Adjudicates() {
+			list = append(list, fmt.Sprintf("%s decides between two others and is carried over with them", l.Name))
+			continue
+		}
+		r, err := l.ReplayOn(d)
+		if err != nil {
+			return "", err
+		}
+		text := fmt.Sprintf("%s would lose %d of its %s there", l.Name, r.TargetGone+r.Impossible, count(r.Edits, "edit"))
+		if r.Partly > 0 {
+			text += fmt.Sprintf(", and %d would be done in part", r.Partly)
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, "; "), nil
+}
+
+// keptDraft is the error of a clustering that kept a curated draft and wrote the new
+// one next to it. It says which file is which, what the logs would lose, and how to
+// continue.
+func keptDraft(draft, written string, logs []*curate.LogFile) error {
+	lost, err := losses(written, logs)
+	if err != nil {
+		return err
+	}
+	err = fmt.Errorf("%s was curated in %s and is kept; the new draft is %s: %s", draft, logNames(logs), written, lost)
+	return withHint(err, "`hgld curate serve --draft %s --log %s --on-conflict skip` carries the log over; "+
+		"`hgld cluster run --replace` overwrites %s", written, logs[0].Path, draft)
+}
+
+// bothCurated is the error of a clustering whose draft would overwrite a curated draft
+// under either name.
+func bothCurated(draft, written string, logs []*curate.LogFile) error {
+	err := fmt.Errorf("%s and %s were both curated, in %s; neither is overwritten", draft, written, logNames(logs))
+	return withHint(err, "name another file with --out, or overwrite %s with --replace", draft)
+}
+
+// ofCurated says, for hgld status, what the logs of a curated draft would lose on the
+// new one next to it. If there is no new one but stage 2 is stale, it says that there
+// will be; "" if the draft was not curated.
+func (s *clusterSettings) ofCurated(p *project, stale bool) (string, error) {
+	logs, err := logsOn(p, s.Out)
+	if err != nil || len(logs) == 0 {
+		return "", err
+	}
+	written := newName(s.Out)
+	if _, err := os.Stat(written); errors.Is(err, fs.ErrNotExist) {
+		if !stale {
+			return "", nil
+		}
+		return fmt.Sprintf("%s was curated in %s: a new draft goes beside it", p.Inside(s.Out), logNames(logs)), nil
+	}
+	lost, err := losses(written, logs)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s is beside it: %s", p.Inside(written), lost), nil
+}
+
+// ofOtherDraft says, for hgld status, what logs of another draft lose on the current
+// one; "" if they belong to it.
+func (s *curateSettings) ofOtherDraft() (string, error) {
+	sum, err := sha256File(s.Draft)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	var logs []*curate.LogFile
+	for _, path := range s.Logs {
+		l, err := curate.ReadLogFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", nil
+		}
+		if err != nil {
+			return "", logError(err)
+		}
+		if l.Contents.Header.DraftSHA256 != sum && len(l.Contents.Edits) > 0 {
+			logs = append(logs, l)
+		}
+	}
+	if len(logs) == 0 {
+		return "", nil
+	}
+	lost, err := losses(s.Draft, logs)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s is another draft than it was curated on: %s", filepath.Base(s.Draft), lost), nil
+}

@@ -1,0 +1,26 @@
+package main
+
+import "hgld/train"
+
+// units names what a bootstrap draws again and what a mean counts once.
+var units = map[string]train.Unit{"query": train.ByQuery, "class": train.ByClass}
+
+// sureness reads over what the figures are means, and how their intervals are computed;
+// nil without intervals.
+func (s *evalSettings) sureness() (mean train.Unit, intervals *train.Intervals, err error) {
+	for _, of := range []struct{ flag, value string }{{"mean", s.Mean}, {"resample", s.Resample}} {
+		if _, known := units[of.value]; !known {
+			return "", nil, usagef("%s is %.80q, want query or class", of.flag, of.value)
+		}
+	}
+	if s.Gap == 1 {
+		return "", nil, usagef("gap is 1, want a batch size of 2 or more")
+	}
+	if s.Mean == "class" {
+		mean = train.ByClass
+	}
+	if s.Intervals {
+		intervals = train.NewIntervals(units[s.Resample], s.Seed)
+	}
+	return mean, intervals, nil
+}

@@ -1,0 +1,91 @@
+package pipeline
+
+import (
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"hgld/internal/exitcode"
+)
+
+// recordedFile writes a file and the stamp of the stage that wrote it.
+func recordedFile(t *testing.T, j *told, s Stage, path string, data []byte) {
+	t.Helper()
+	own := s.Settings()
+	if err := j.options.Project.Load(nil, s.Name, own); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, out := s.Files(own)
+	if err := s.Record(j, own, nil, out, false); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFlippedIntermediatesAreNamed flips bits in what stages leave for each other.
+func TestFlippedIntermediatesAreNamed(t *testing.T) {
+	j := projectHere(t, "{}\n", spec("a", ""), spec("b", "a.txt"), spec("c", "b.txt"))
+	p := j.options.Project
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, s := range p.pipeline.Stages {
+		path := s.Name + ".txt"
+		data := make([]byte, 1+rng.IntN(5000))
+		for i := range data {
+			data[i] = byte(rng.Uint32())
+		}
+		recordedFile(t, j, s, path, data)
+		for range 100 {
+			at, mask := rng.IntN(len(data)), byte(1)<<rng.IntN(8)
+			data[at] ^= mask
+			if err := os.WriteFile(path, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if c, err := p.changeOf(path); err != nil || c == nil || c.by.Name != s.Name {
+				t.Errorf("%s: byte %d changed by %#x: %+v, %v", path, at, mask, c, err)
+			}
+			data[at] ^= mask
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := p.changeOf(path); c != nil || err != nil {
+			t.Errorf("%s as it was: %+v, %v", path, c, err)
+		}
+	}
+}
+
+// A file that is too large for its fingerprint is compared by its contents as well: a
+// disk that loses a bit does not change the time.
+func TestLargeIntermediateIsComparedByItsContents(t *testing.T) {
+	j := projectHere(t, "{}\n", spec("a", ""), spec("b", "a.txt"))
+	p := j.options.Project
+	recordedFile(t, j, p.pipeline.Stages[0], "a.txt", make([]byte, WholeFile+1))
+	was, err := os.Stat("a.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile("a.txt", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteAt([]byte{1}, 1<<20)
+	if err != nil || f.Close() != nil || os.Chtimes("a.txt", was.ModTime(), was.ModTime()) != nil {
+		t.Fatal("not changed", err)
+	}
+	reader := p.pipeline.Stages[1]
+	if err := reader.Execute(j, reader.Settings()); exitcode.Of(err) != exitcode.Integrity {
+		t.Fatalf("a changed input is taken: %v", err)
+	}
+	j.options.Changed = true
+	if err := reader.Execute(j, reader.Settings()); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := p.changeOf("a.txt"); c != nil || err != nil {
+		t.Errorf("accepted: %+v, %v", c, err)
+	}
+	if st, err := p.pipeline.Stages[0].Stamp(p); err != nil || len(st.Changed) != 1 || st.Changed["a.txt"] == "" {
+		t.Errorf("%+v, %v: want the change recorded", st.Changed, err)
+	}
+}

@@ -1,0 +1,135 @@
+package pipeline
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"go.yaml.in/yaml/v3"
+
+	"hgld/internal/exitcode"
+	"hgld/internal/settings"
+)
+
+// OverrideFlag is the name of the flag whose values are assignments, key=value.
+const OverrideFlag = "override"
+
+// Load fills the settings of a section, to whose defaults own points. Flags beat
+// assignments by -o, which beat HGLD_* variables, which beat hgld.yaml, or the file that
+// [Project.UseFile] named in its place. Without a command line, for which line is nil,
+// they are the project's own settings. Errors have code [exitcode.Usage].
+func (p *Project) Load(line settings.Flags, section string, own any) error {
+	s := p.Section(section, own)
+	s.Defaults()
+	p.anchor(settings.Fields(own))
+	from := source{p.File, p.sections[section]}
+	if other, ok := p.instead[section]; ok && line != nil {
+		from = other
+	}
+	err := p.fill(s, from)
+	if err == nil && !p.engine().Isolated {
+		err = s.Environment()
+	}
+	if err == nil && line != nil {
+		err = s.Assign(line.StringSlice(OverrideFlag))
+	}
+	if err == nil && line != nil {
+		err = s.Flags(line)
+	}
+	if err == nil {
+		err = s.Check(func(key string) string { return p.Origin(section + "." + key) })
+	}
+	return exitcode.With(exitcode.Usage, err)
+}
+
+// LoadFile fills the settings of a section, to whose defaults own points, from hgld.yaml
+// alone. Errors have code [exitcode.Usage].
+func (p *Project) LoadFile(section string, own any) error {
+	return exitcode.With(exitcode.Usage, p.fill(p.Section(section, own), source{p.File, p.sections[section]}))
+}
+
+// Section returns the settings that own points to as a section that can be filled. The
+// project keeps where their values come from.
+func (p *Project) Section(name string, own any) settings.Section {
+	return settings.Section{Name: name, Ptr: own, Words: p.engine().Words,
+		Origin: func(key, from string) { p.SetOrigin(name+"."+key, from) }}
+}
+
+// fill sets what a file has of a section. Its relative paths start at the project's folder.
+func (p *Project) fill(s settings.Section, from source) error {
+	set, err := s.File(from.file, from.node)
+	p.anchor(set)
+	return err
+}
+
+// anchor makes relative paths start at the project's folder.
+func (p *Project) anchor(fields []settings.Field) {
+	if p.Dir == "" {
+		return
+	}
+	for _, f := range fields {
+		f.MapPaths(p.Join)
+	}
+}
+
+// UseFile makes [Project.Load] take a section from another file: the section alone, as
+// run.yaml has it, or under its name, as in hgld.yaml. Relative paths in it start at its
+// folder. own points to settings of the section.
+func (p *Project) UseFile(section, path string, own any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
+		return fmt.Errorf("%s: expected settings, such as \"steps: 1000\"", path)
+	}
+	node := doc.Content[0]
+	if under := settings.Lookup(node, section); under != nil {
+		node = under
+	}
+	for _, f := range settings.Fields(own) {
+		value := settings.Lookup(node, f.Key())
+		if !f.IsPath() || value == nil {
+			continue
+		}
+		paths := []*yaml.Node{value}
+		if value.Kind == yaml.SequenceNode {
+			paths = value.Content
+		}
+		for _, node := range paths {
+			if err := p.fromFolder(filepath.Dir(path), node); err != nil {
+				return err
+			}
+		}
+	}
+	if p.instead == nil {
+		p.instead = map[string]source{}
+	}
+	p.instead[section] = source{path, node}
+	return nil
+}
+
+// fromFolder makes a path that starts at a folder start at the project's.
+func (p *Project) fromFolder(folder string, value *yaml.Node) error {
+	if value.Kind != yaml.ScalarNode || value.Value == "" || filepath.IsAbs(value.Value) {
+		return nil
+	}
+	whole, err := filepath.Abs(filepath.Join(folder, filepath.FromSlash(value.Value)))
+	if err != nil {
+		return err
+	}
+	home, err := filepath.Abs(cmp.Or(p.Dir, "."))
+	if err != nil {
+		return err
+	}
+	value.Value = whole
+	if rel, err := filepath.Rel(home, whole); err == nil {
+		value.Value = rel
+	}
+	return nil
+}

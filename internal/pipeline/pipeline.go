@@ -1,0 +1,156 @@
+// Package pipeline is the engine of stages. A stage reads files, writes files and has
+// settings, which are a section of hgld.yaml. The engine finds a project, loads the
+// settings of its stages, records what each stage read and wrote, tells from that which
+// results are stale and why, and runs the stale stages in order.
+//
+// The package knows no stage: a command declares its stages with [New] and lists them in
+// a [Pipeline].
+//
+// A project has the folder .hgld with a stamp for each stage, STAGE.json:
+//
+//	hgld_stamp  1, the format version
+//	stage       name of the stage
+//	tool        version of the program
+//	finished    time, UTC
+//	limit       a trial on so many items; absent otherwise
+//	partial     true if some items failed that the same command may mend
+//	settings    of the stage, as YAML, with paths relative to the project
+//	in, out     path -> fingerprint of what was read and written
+//	sums        path -> SHA-256 of files whose fingerprint is not one
+//	changed     path -> SHA-256 before a user changed the file on purpose
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"hgld/internal/exitcode"
+	"hgld/internal/registry"
+	"hgld/internal/settings"
+)
+
+// Pipeline is a list of stages, in the order in which they run.
+type Pipeline struct {
+	// Stages are the stages in order.
+	Stages []Stage
+	// Keys are the keys of hgld.yaml beside the stages' sections and the format version.
+	Keys []string
+	// Words are the names of settings in other programs.
+	Words settings.Synonyms
+	// Tool is the version of the program, which stamps record.
+	Tool string
+	// Isolated leaves out the settings in environment variables.
+	Isolated bool
+	// Folder returns what identifies a folder of a known kind, and false for others. It
+	// may be nil.
+	Folder func(dir string) (Folder, bool, error)
+	// Advice says what to do about an input that does not exist and that a setting names.
+	// It returns "" where it knows nothing better than to name another file. It may be nil.
+	Advice func(f settings.Field, path string) string
+}
+
+// Names lists the names of the stages.
+func (l *Pipeline) Names() []string {
+	names := make([]string, len(l.Stages))
+	for i, s := range l.Stages {
+		names[i] = s.Name
+	}
+	return names
+}
+
+// Until returns the stages up to the one called name, or all of them for "".
+func (l *Pipeline) Until(name string) ([]Stage, error) {
+	if name == "" {
+		return l.Stages, nil
+	}
+	i := slices.Index(l.Names(), name)
+	if i < 0 {
+		return nil, exitcode.With(exitcode.Usage, registry.Unknown("stage", name, l.Names()))
+	}
+	return l.Stages[:i+1], nil
+}
+
+// Options are what a command line asks of every stage.
+type Options struct {
+	// Project is what the command works in.
+	Project *Project
+	// Limit makes a trial on the first items; 0 takes all.
+	Limit int
+	// Changed accepts inputs that were changed since a stage wrote them.
+	Changed bool
+}
+
+// Job is a running command.
+type Job interface {
+	// Options returns what the command line asked for.
+	Options() Options
+	// Say tells the user what is going on.
+	Say(format string, args ...any)
+	// Close releases what a stage opened, such as a device.
+	Close() error
+}
+
+// Check finds mistakes in the settings of stages before any of them runs: a run of hours
+// does not end at its last stage because of a misspelt name. It returns all of them.
+func (p *Project) Check(stages []Stage) error {
+	var wrong []error
+	for _, s := range stages {
+		own := s.Settings()
+		if err := p.Load(nil, s.Name, own); err != nil {
+			return err
+		}
+		if err := s.check(own); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: section %s: %w", p.File, s.Name, err))
+		}
+	}
+	return exitcode.Hint(errors.Join(wrong...), "hgld config show --origin says where a value comes from")
+}
+
+// Run executes each stage whose result is not good. It stops after a stage in which some
+// items failed: the user decides whether the later stages go on without them.
+func Run(j Job, stages []Stage) error {
+	p := j.Options().Project
+	if err := p.Check(stages); err != nil {
+		return err
+	}
+	for i, s := range stages {
+		ran, err := s.runStale(j)
+		if exitcode.Of(err) == exitcode.SomeFailed && i+1 < len(stages) {
+			return errors.Join(err, p.stoppedAfter(s, stages[i+1], exitcode.IsRetryable(err)))
+		}
+		if err != nil {
+			return err
+		}
+		if !ran {
+			j.Say("%-8s done", s.Name)
+		}
+	}
+	return nil
+}
+
+// stoppedAfter returns the error of a run that ended before its last stage, with the
+// command that continues it.
+func (p *Project) stoppedAfter(s, next Stage, retryable bool) error {
+	err := exitcode.With(exitcode.SomeFailed, fmt.Errorf("run: stopped after %s", s.Name))
+	if retryable {
+		return exitcode.Hint(err, "`%s` tries them again first; `%s` goes on without them",
+			p.Typed("run"), p.Typed(next.Command))
+	}
+	return exitcode.Hint(err, "`%s` goes on without them", p.Typed("run"))
+}
+
+// runStale executes a stage unless its result is good. It reports whether it did.
+func (s Stage) runStale(j Job) (bool, error) {
+	o := j.Options()
+	own := s.Settings()
+	if err := o.Project.Load(nil, s.Name, own); err != nil {
+		return false, err
+	}
+	st, err := s.State(o.Project, own)
+	if err != nil || st.Good(o.Limit) {
+		return false, err
+	}
+	j.Say("%s", st.Heading(o.Project))
+	return true, s.Execute(j, own)
+}

@@ -1,0 +1,293 @@
+package pipeline
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"hgld/internal/exitcode"
+	"hgld/internal/registry"
+	"hgld/internal/settings"
+)
+
+// ProjectFile is the name of a project's configuration; its folder is the project.
+const ProjectFile = "hgld.yaml"
+
+// ProjectVersion is the format version of hgld.yaml.
+const ProjectVersion = 1
+
+// versionKey is the key of hgld.yaml with its format version.
+const versionKey = "hgld"
+
+// Project is the folder that a command works in, with its hgld.yaml. The zero Project is
+// a folder without one: paths are relative to the current folder, and nothing is recorded.
+type Project struct {
+	// Dir is the folder, "" if there is no hgld.yaml.
+	Dir string
+	// File is the path of hgld.yaml, "" if there is none.
+	File string
+	// Asked is the folder that the command line named, "" if none.
+	Asked string
+
+	pipeline *Pipeline
+	sections map[string]*yaml.Node
+	instead  map[string]source // sections that the command line takes from files of their own
+	origin   map[string]string // "cluster.k" -> where its value came from
+	ways     map[string]string // path as commands use it -> as hgld.yaml or a default names it
+	here     string            // the current folder when the command began, "" if it is not known
+}
+
+// source is a section in a file.
+type source struct {
+	file string
+	node *yaml.Node
+}
+
+// Open finds hgld.yaml in dir or, if dir is "", in the current folder or the nearest above
+// it, and checks its form. Without one in dir it returns an error of code
+// [exitcode.NoProject]; without one here it returns a project without a file, since every
+// stage also works from flags alone.
+func (l *Pipeline) Open(dir string) (*Project, error) {
+	p := &Project{Asked: dir, pipeline: l}
+	var err error
+	if p.here, err = os.Getwd(); err != nil && !IsMissing(err) {
+		return nil, fmt.Errorf("current folder: %w", err)
+	}
+	if dir != "" {
+		p.File = filepath.Join(dir, ProjectFile)
+	} else if p.File, err = findUp(ProjectFile); err != nil {
+		return nil, err
+	}
+	if !l.Isolated {
+		err := settings.CheckEnvironment(l.Names(), func(section string) any {
+			return l.Stages[slices.Index(l.Names(), section)].Settings()
+		})
+		if err != nil {
+			return nil, exitcode.With(exitcode.Usage, err)
+		}
+	}
+	if p.File == "" {
+		return p, nil
+	}
+	p.Dir = filepath.Dir(p.File)
+	data, err := os.ReadFile(p.File)
+	if errors.Is(err, os.ErrNotExist) {
+		err := fmt.Errorf("no %s in %s", ProjectFile, dir)
+		return nil, exitcode.Hint(exitcode.With(exitcode.NoProject, err), "`hgld init %s` starts a project there", dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, p.parse(data)
+}
+
+// Parse returns the project that the text of a hgld.yaml describes. It has no folder; file
+// stands in messages.
+func (l *Pipeline) Parse(file, text string) (*Project, error) {
+	p := &Project{File: file, pipeline: l}
+	return p, p.parse([]byte(text))
+}
+
+// parse reads the top level of hgld.yaml.
+func (p *Project) parse(data []byte) error {
+	var doc yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+		return nil
+	} else if err != nil {
+		return usagef("%s: %w", p.File, err)
+	}
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return usagef("%s: more than one YAML document; a project has one", p.File)
+	}
+	root := doc.Content[0]
+	if root.Kind != yaml.MappingNode {
+		return usagef("%s:%d: expected sections such as \"cluster:\"", p.File, root.Line)
+	}
+	p.sections = map[string]*yaml.Node{}
+	names := slices.Concat([]string{versionKey}, p.engine().Keys, p.engine().Names())
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, value := root.Content[i], root.Content[i+1]
+		if !slices.Contains(names, key.Value) {
+			return usagef("%s:%d: %w", p.File, key.Line, registry.Unknown("section", key.Value, names))
+		}
+		if p.sections[key.Value] != nil {
+			return usagef("%s:%d: section %.80q appears twice", p.File, key.Line, key.Value)
+		}
+		p.sections[key.Value] = value
+	}
+	return p.checkVersion()
+}
+
+func (p *Project) checkVersion() error {
+	node := p.sections[versionKey]
+	if node == nil {
+		return nil
+	}
+	var v int
+	if err := node.Decode(&v); err != nil || v < 1 {
+		return usagef("%s:%d: hgld: expected the format version, a whole number such as %d", p.File, node.Line,
+			ProjectVersion)
+	}
+	if v > ProjectVersion {
+		return usagef("%s:%d: format version %d; this hgld reads up to %d: use a newer hgld", p.File, node.Line, v,
+			ProjectVersion)
+	}
+	return nil
+}
+
+// usagef returns an error in how a project is configured.
+func usagef(format string, args ...any) error {
+	return exitcode.With(exitcode.Usage, fmt.Errorf(format, args...))
+}
+
+// engine returns the pipeline of the project, an empty one for the zero Project.
+func (p *Project) engine() *Pipeline {
+	if p.pipeline == nil {
+		return &Pipeline{}
+	}
+	return p.pipeline
+}
+
+// Require returns an error of code [exitcode.NoProject] if there is no hgld.yaml.
+func (p *Project) Require() error {
+	if p.File != "" {
+		return nil
+	}
+	err := fmt.Errorf("no %s here or in any folder above", ProjectFile)
+	return exitcode.Hint(exitcode.With(exitcode.NoProject, err),
+		"`hgld init my-project` starts a project; `hgld demo` shows one")
+}
+
+// Value returns what hgld.yaml has under a key at its top level, nil if it lacks the key.
+func (p *Project) Value(key string) *yaml.Node { return p.sections[key] }
+
+// Origin returns where the value of a setting came from when it was loaded, "" if it was
+// not. The key begins with the section: "cluster.k".
+func (p *Project) Origin(key string) string { return p.origin[key] }
+
+// SetOrigin records where the value of a setting came from, see [Project.Origin].
+func (p *Project) SetOrigin(key, from string) {
+	if p.origin == nil {
+		p.origin = map[string]string{}
+	}
+	p.origin[key] = from
+}
+
+// Join returns a path of hgld.yaml, which starts at the project's folder, as commands use
+// it. Absolute paths stay.
+func (p *Project) Join(path string) string {
+	if path == "" || filepath.IsAbs(path) || p.Dir == "." {
+		return path
+	}
+	joined := filepath.Join(p.Dir, path)
+	if p.ways == nil {
+		p.ways = map[string]string{}
+	}
+	p.ways[joined] = filepath.Clean(path)
+	return joined
+}
+
+// Inside returns a path relative to the project's folder, the same from whichever folder
+// the project is used. An absolute path outside the project stays.
+func (p *Project) Inside(path string) string {
+	dir, err := p.abs(p.Dir)
+	if err != nil || path == "" {
+		return path
+	}
+	if way, anchored := p.ways[path]; anchored {
+		return filepath.ToSlash(way)
+	}
+	abs, err := p.abs(path)
+	if err != nil {
+		return path
+	}
+	rel, err := filepath.Rel(dir, abs)
+	if err != nil || filepath.IsAbs(path) && !filepath.IsLocal(rel) {
+		return path
+	}
+	return filepath.ToSlash(rel)
+}
+
+// abs returns the absolute form of a path. It does not ask the disk for the current folder
+// if that was known when the command began.
+func (p *Project) abs(path string) (string, error) {
+	rooted := filepath.VolumeName(path) != "" || path != "" && os.IsPathSeparator(path[0])
+	if p.here == "" || rooted {
+		return filepath.Abs(path)
+	}
+	return filepath.Join(p.here, path), nil
+}
+
+// Named returns paths as a user of the project knows them, see [Project.Inside].
+func (p *Project) Named(paths []string) []string {
+	list := make([]string, len(paths))
+	for i, path := range paths {
+		list[i] = p.Inside(path)
+	}
+	return list
+}
+
+// Typed returns a command as a user types it for this project: "hgld run -C DIR".
+func (p *Project) Typed(command string) string {
+	if p.Asked != "" {
+		command += " -C " + p.Asked
+	}
+	return "hgld " + command
+}
+
+// relative returns a copy of prints with its paths relative to the project's folder, so
+// that the project can be moved.
+func (p *Project) relative(prints map[string]string) map[string]string {
+	out := make(map[string]string, len(prints))
+	for path, v := range prints {
+		out[p.Inside(path)] = v
+	}
+	return out
+}
+
+// portable returns settings as YAML with paths relative to the project's folder: the same
+// text from whichever folder the project is used.
+func (p *Project) portable(own any) (string, error) {
+	for _, f := range settings.Fields(own) {
+		if f.IsPath() {
+			defer f.Value.Set(reflect.ValueOf(f.Value.Interface()))
+			f.MapPaths(p.Inside)
+		}
+	}
+	text, err := yaml.Marshal(own)
+	return string(text), err
+}
+
+// findUp returns the path of a file called name in the current folder or the nearest above
+// it, or "". A folder above that may not be searched counts as empty; any other error is
+// returned, since it does not say what is there.
+func findUp(name string) (string, error) {
+	dir := "."
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("current folder: %w", err)
+	}
+	for {
+		path := filepath.Join(dir, name)
+		info, err := os.Stat(path)
+		switch {
+		case err == nil && info.Mode().IsRegular():
+			return path, nil
+		case err != nil && !IsMissing(err) && !errors.Is(err, fs.ErrPermission):
+			return "", err
+		}
+		if filepath.Dir(abs) == abs {
+			return "", nil
+		}
+		abs, dir = filepath.Dir(abs), filepath.Join("..", dir)
+	}
+}

@@ -1,0 +1,178 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/internal/exitcode"
+)
+
+// files are the settings of a stage in tests.
+type files struct {
+	In   string         `yaml:"in" path:"in" usage:"what it reads"`
+	Out  string         `yaml:"out" path:"out" usage:"what it writes"`
+	Size int            `yaml:"size" usage:"of it" range:"0 100"`
+	More map[string]any `yaml:"more"`
+}
+
+// spec declares a stage that writes name.txt, from in if that is not "".
+func spec(name, in string) Spec[files] {
+	return Spec[files]{
+		Name: name, Command: name + " run", Defaults: files{In: in, Out: name + ".txt", Size: 3},
+		Files: func(s *files) (in, out []string) { return []string{s.In}, []string{s.Out} },
+		Run:   func(_ Job, s *files) error { return os.WriteFile(s.Out, []byte(s.In), 0o644) },
+	}
+}
+
+// told is a job that keeps what it is told to say.
+type told struct {
+	options Options
+	said    []string
+	closed  int
+}
+
+func (j *told) Options() Options               { return j.options }
+func (j *told) Say(format string, args ...any) { j.said = append(j.said, fmt.Sprintf(format, args...)) }
+func (j *told) Close() error                   { j.closed++; return nil }
+
+// projectHere makes the current folder of the test a project with this hgld.yaml and
+// these stages.
+func projectHere(t *testing.T, text string, specs ...Spec[files]) *told {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	writeIn(t, ".", ProjectFile, text)
+	l := &Pipeline{Tool: "1.0"}
+	for _, s := range specs {
+		l.Stages = append(l.Stages, New(s).Stage)
+	}
+	return &told{options: Options{Project: open(t, l, "")}}
+}
+
+func open(t *testing.T, l *Pipeline, dir string) *Project {
+	t.Helper()
+	p, err := l.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestRunStopsWhereSomethingFailedAndGoesOnWhenAsked(t *testing.T) {
+	failed := exitcode.With(exitcode.SomeFailed, errors.New("2 images left out"))
+	for _, c := range []struct {
+		err   error
+		hint  string
+		again []string // who works when the same command runs again
+	}{
+		{failed, "`hgld run` goes on without them", []string{"second"}},
+		{exitcode.Retryable(failed),
+			"`hgld run` tries them again first; `hgld second run` goes on without them", []string{"first"}},
+	} {
+		var ran []string
+		worker := func(name string, end error) Spec[files] {
+			s := spec(name, "")
+			work := s.Run
+			s.Run = func(j Job, own *files) error { ran = append(ran, name); return errors.Join(work(j, own), end) }
+			return s
+		}
+		j := projectHere(t, "{}\n", worker("first", c.err), worker("second", nil))
+		stages := j.options.Project.pipeline.Stages
+		err := Run(j, stages)
+		if exitcode.Of(err) != exitcode.SomeFailed || !slices.Equal(ran, []string{"first"}) || j.closed != 1 {
+			t.Errorf("%v worked, %v; want the first alone, and code 3", ran, err)
+		}
+		hints := exitcode.Hints(err)
+		if !slices.Contains(hints, c.hint) || !strings.Contains(err.Error(), "2 images left out") {
+			t.Errorf("%v, hints %q; want %q", err, hints, c.hint)
+		}
+		ran = nil
+		err = Run(j, stages)
+		if !slices.Equal(ran, c.again) {
+			t.Errorf("again: %v worked, %v; want %v", ran, err, c.again)
+		}
+	}
+}
+
+func TestRunExecutesStaleStagesInOrder(t *testing.T) {
+	j := projectHere(t, "b: {size: 5}\n", spec("a", "source"), spec("b", "a.txt"))
+	p := j.options.Project
+	err := Run(j, p.pipeline.Stages)
+	if err == nil || !strings.Contains(err.Error(), "a run: source does not exist") ||
+		!slices.Equal(exitcode.Hints(err), []string{"name another one: --in …"}) {
+		t.Fatalf("%v, hints %q", err, exitcode.Hints(err))
+	}
+	writeIn(t, ".", "source", "x")
+	if err := Run(j, p.pipeline.Stages); err != nil {
+		t.Fatal(err)
+	}
+	states := func() string {
+		t.Helper()
+		list, err := p.States(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := ""
+		for _, st := range list {
+			text += st.Heading(p) + "\n"
+		}
+		return text + p.Next(list)
+	}
+	if got, want := states(), "a        done: a.txt -> hgld a run\nb        done: b.txt -> hgld b run\n"+
+		"nothing: everything is done"; got != want {
+		t.Errorf("states\n%s\nwant\n%s", got, want)
+	}
+	writeIn(t, ".", "source", "y")
+	if got, want := states(), "a        stale: source changed since -> hgld a run\n"+
+		"b        stale: a comes before it and is not done -> hgld b run\nhgld a run"; got != want {
+		t.Errorf("states\n%s\nwant\n%s", got, want)
+	}
+	j.said = nil
+	if err := Run(j, p.pipeline.Stages); err != nil || len(j.said) != 2 || j.said[1] != "b        done" {
+		t.Errorf("%v, said %q: want b done, since a wrote the same again", err, j.said)
+	}
+}
+
+func TestHooksOfAStageChangeItsState(t *testing.T) {
+	a := spec("a", "")
+	doubt := "its source is another"
+	a.Doubt = func(_ *Project, s *files, before []State) (string, error) {
+		if s.Size != 3 || len(before) != 0 {
+			t.Errorf("settings %+v, before %+v", s, before)
+		}
+		return doubt, nil
+	}
+	a.Note = func(_ *Project, _ *files, st State) (string, error) { return "it is " + st.State, nil }
+	j := projectHere(t, "{}\n", a)
+	p := j.options.Project
+	if err := Run(j, p.pipeline.Stages); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ doubt, state, why string }{
+		{"its source is another", Stale, "its source is another; it is stale"},
+		{"", Done, "it is done"},
+	} {
+		doubt = c.doubt
+		if list, err := p.States(0); err != nil || list[0].State != c.state || list[0].Why != c.why {
+			t.Errorf("doubt %q: %+v, %v; want %s: %s", c.doubt, list, err, c.state, c.why)
+		}
+	}
+}
+
+func TestUnknownStageAndMistakesAreFoundBeforeTheRun(t *testing.T) {
+	a := spec("a", "")
+	a.Checks = []func(*files) error{func(s *files) error { return fmt.Errorf("size is %d, want less", s.Size) }}
+	j := projectHere(t, "{}\n", a)
+	l := j.options.Project.pipeline
+	err := Run(j, l.Stages)
+	if exitcode.Of(err) != exitcode.Usage || err.Error() != "hgld.yaml: section a: size is 3, want less" {
+		t.Errorf("code %d: %v", exitcode.Of(err), err)
+	}
+	_, err = l.Until("aa")
+	if exitcode.Of(err) != exitcode.Usage || !strings.Contains(err.Error(), `did you mean "a"`) {
+		t.Errorf("code %d: %v", exitcode.Of(err), err)
+	}
+}

@@ -1,0 +1,210 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"hgld/internal/exitcode"
+	"hgld/internal/settings"
+)
+
+// Spec declares a stage whose settings are an S. Found, Rereads, Doubt and Note may be nil.
+type Spec[S any] struct {
+	// Name is the section of hgld.yaml: "cluster".
+	Name string
+	// Command is what a user types: "cluster run".
+	Command string
+	// Defaults are the settings before any are loaded.
+	Defaults S
+	// Files names the files and folders that the stage reads and writes with these
+	// settings. Their contents decide whether its result is stale.
+	Files func(s *S) (in, out []string)
+	// Found returns more inputs, which exist and which another input names, such as the
+	// folders of a table of images. It fails if that input cannot be read.
+	Found func(s *S) (in []string, err error)
+	// Run does the work. It may return early with context.Canceled if the job is stopped,
+	// having saved what is done.
+	Run func(j Job, s *S) error
+	// Checks find mistakes in settings without reading data, such as names that no table
+	// has. A command finds the same mistakes by itself when it comes to them.
+	Checks []func(s *S) error
+	// Rereads names outputs that the stage reads if they exist.
+	Rereads func(s *S) []string
+	// Doubt says why a result that seems good is stale, or returns "". before has the
+	// states of the stages before this one.
+	Doubt func(p *Project, s *S, before []State) (string, error)
+	// Note returns words that are added to the state of the stage, or "".
+	Note func(p *Project, s *S, st State) (string, error)
+}
+
+// Stage is one step of a pipeline, whatever its settings are: a section of hgld.yaml, a
+// command, and a line of `hgld status`.
+type Stage struct {
+	// Name is the section of hgld.yaml: "cluster".
+	Name string
+	// Command is what a user types: "cluster run".
+	Command string
+
+	// The functions take the settings as Settings returns them: a pointer.
+	settings func() any
+	files    func(s any) (in, out []string)
+	found    func(s any) ([]string, error)
+	run      func(j Job, s any) error
+	check    func(s any) error
+	rereads  func(s any) []string
+	doubt    func(p *Project, s any, before []State) (string, error)
+	note     func(p *Project, s any, st State) (string, error)
+
+	continued bool // see Continued
+}
+
+// StageOf is a stage whose settings are an S.
+type StageOf[S any] struct {
+	Stage
+	defaults S
+}
+
+// New makes a stage.
+func New[S any](spec Spec[S]) StageOf[S] {
+	s := Stage{
+		Name: spec.Name, Command: spec.Command,
+		settings: func() any { own := spec.Defaults; return &own },
+		files:    func(s any) ([]string, []string) { return spec.Files(s.(*S)) },
+		run:      func(j Job, s any) error { return spec.Run(j, s.(*S)) },
+		check: func(s any) error {
+			for _, check := range spec.Checks {
+				if err := check(s.(*S)); err != nil {
+					return SettingError(err)
+				}
+			}
+			return nil
+		},
+		found:   func(any) ([]string, error) { return nil, nil },
+		rereads: func(any) []string { return nil },
+		doubt:   func(*Project, any, []State) (string, error) { return "", nil },
+		note:    func(*Project, any, State) (string, error) { return "", nil },
+	}
+	if spec.Found != nil {
+		s.found = func(s any) ([]string, error) { return spec.Found(s.(*S)) }
+	}
+	if spec.Rereads != nil {
+		s.rereads = func(s any) []string { return spec.Rereads(s.(*S)) }
+	}
+	if spec.Doubt != nil {
+		s.doubt = func(p *Project, s any, before []State) (string, error) { return spec.Doubt(p, s.(*S), before) }
+	}
+	if spec.Note != nil {
+		s.note = func(p *Project, s any, st State) (string, error) { return spec.Note(p, s.(*S), st) }
+	}
+	return StageOf[S]{Stage: s, defaults: spec.Defaults}
+}
+
+// SettingError gives an error of checking settings its exit code: wrong configuration,
+// unless a file could not be read, which says nothing of the settings.
+func SettingError(err error) error {
+	if errors.As(err, new(*fs.PathError)) && !IsMissing(err) {
+		return err
+	}
+	return exitcode.With(exitcode.Usage, err)
+}
+
+// Defaults returns a fresh copy of the default settings. Maps and slices in it are shared.
+func (s StageOf[S]) Defaults() *S {
+	own := s.defaults
+	return &own
+}
+
+// Load returns the settings of the stage in a project, see [Project.Load].
+func (s StageOf[S]) Load(p *Project, line settings.Flags) (*S, error) {
+	own := s.Defaults()
+	return own, p.Load(line, s.Name, own)
+}
+
+// Settings returns a pointer to a fresh copy of the default settings.
+func (s Stage) Settings() any { return s.settings() }
+
+// Files returns the files and folders that the stage reads and writes with settings, as
+// Settings returns them. Inputs that another input names are not among them.
+func (s Stage) Files(own any) (in, out []string) { return s.files(own) }
+
+// allFiles returns Files, and the inputs that another input names.
+func (s Stage) allFiles(own any) (in, out []string, err error) {
+	in, out = s.files(own)
+	found, err := s.found(own)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", s.Command, err)
+	}
+	return slices.Concat(in, found), out, nil
+}
+
+// Continued returns the stage for a command that continues an earlier run with the
+// settings which that run kept: its stamp keeps the settings that it has.
+func (s Stage) Continued() Stage {
+	s.continued = true
+	return s
+}
+
+// Execute runs the stage and records what it read and wrote. A run in which some items
+// failed is recorded too, since its files are complete.
+func (s Stage) Execute(j Job, own any) error {
+	p := j.Options().Project
+	if err := s.MissingInput(p, own); err != nil {
+		return err
+	}
+	if err := s.TrustInputs(j, own); err != nil {
+		return err
+	}
+	in, out, err := s.allFiles(own)
+	if err != nil {
+		return err
+	}
+	before, err := p.engine().Fingerprint(in)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Command, err)
+	}
+	err = errors.Join(s.run(j, own), j.Close())
+	if err != nil && exitcode.Of(err) != exitcode.SomeFailed {
+		return err
+	}
+	return errors.Join(err, s.Record(j, own, before, out, exitcode.IsRetryable(err)))
+}
+
+// MissingInput returns an error for the first input of the stage that does not exist,
+// with the command that writes it. It returns nil if all exist.
+func (s Stage) MissingInput(p *Project, own any) error {
+	in, _ := s.files(own)
+	for _, path := range Missing(in) {
+		err := fmt.Errorf("%s: %s does not exist", s.Command, path)
+		for _, other := range p.engine().Stages {
+			o := other.settings()
+			if p.Load(nil, other.Name, o) != nil {
+				continue
+			}
+			if _, out := other.files(o); slices.Contains(out, path) {
+				return exitcode.Hint(err, "`%s` writes it", p.Typed(other.Command))
+			}
+		}
+		for _, f := range settings.Fields(own) {
+			if f.IsInput() && settings.Text(f.Value) == path {
+				return exitcode.Hint(err, "%s", p.engine().another(f, path))
+			}
+		}
+		return exitcode.Hint(err, "name another file: hgld %s --help", s.Command)
+	}
+	return nil
+}
+
+// another says how to name another file than one that does not exist.
+func (l *Pipeline) another(f settings.Field, path string) string {
+	if l.Advice != nil {
+		if advice := l.Advice(f, path); advice != "" {
+			return advice
+		}
+	}
+	if len(f.Path) > 1 {
+		return fmt.Sprintf("name another one: -o %s=…", f.Key())
+	}
+	return fmt.Sprintf("name another one: --%s …", f.Flag())
+}

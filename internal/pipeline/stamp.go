@@ -1,0 +1,127 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"hgld/internal/atomicfile"
+	"hgld/internal/settings"
+)
+
+// stampVersion is the format version of the stamps.
+const stampVersion = 1
+
+// Stamp is .hgld/STAGE.json in a project: what a stage read, with which settings, and
+// what it wrote. `hgld status` compares it with the files as they are now.
+type Stamp struct {
+	Version  int               `json:"hgld_stamp"`        // of the format
+	Stage    string            `json:"stage"`             // name of the stage
+	Tool     string            `json:"tool"`              // version of the program
+	Finished time.Time         `json:"finished"`          // UTC, whole seconds
+	Limit    int               `json:"limit,omitempty"`   // a trial on so many items
+	Partial  bool              `json:"partial,omitempty"` // some items failed that the same command may mend
+	Settings string            `json:"settings"`          // resolved, as YAML
+	In       map[string]string `json:"in"`                // path -> fingerprint
+	Out      map[string]string `json:"out"`               // path -> fingerprint
+
+	Sums    map[string]string `json:"sums,omitempty"`    // SHA-256 of outputs whose fingerprint is not one
+	Changed map[string]string `json:"changed,omitempty"` // SHA-256 of outputs before a user changed them on purpose
+}
+
+// Record writes the stage's stamp, if there is a project. A result written to other paths
+// than the project's own settings name does not count as the project's output. in has
+// the fingerprints of the inputs before the stage ran, out the paths of its outputs.
+// retryable says that some items failed which the same command may mend.
+func (s Stage) Record(j Job, own any, in map[string]string, out []string, retryable bool) error {
+	o := j.Options()
+	p := o.Project
+	if p.File == "" || !s.isOwn(p, out) {
+		return nil
+	}
+	after, err := p.engine().Fingerprint(out)
+	if err != nil {
+		return err
+	}
+	text, err := p.portable(own)
+	if err != nil {
+		return err
+	}
+	if s.continued {
+		if was, err := s.Stamp(p); err == nil {
+			text = was.Settings
+		}
+	}
+	sums, err := sumsOf(after)
+	if err != nil {
+		return err
+	}
+	return s.writeStamp(p, Stamp{
+		Version: stampVersion, Stage: s.Name, Tool: p.engine().Tool, Finished: time.Now().UTC().Truncate(time.Second),
+		Limit: o.Limit, Partial: retryable, Settings: text, In: p.relative(in), Out: p.relative(after),
+		Sums: p.relative(sums),
+	})
+}
+
+// writeStamp writes the stage's stamp in a project.
+func (s Stage) writeStamp(p *Project, st Stamp) error {
+	data, err := json.MarshalIndent(st, "", " ")
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(p.Dir, ".hgld")
+	if err := atomicfile.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(filepath.Join(dir, s.Name+".json"), append(data, '\n'))
+}
+
+// isOwn reports whether these outputs are the ones that the project's own settings name.
+// It returns false if the settings cannot be read.
+func (s Stage) isOwn(p *Project, out []string) bool {
+	settings := s.settings()
+	if err := p.Load(nil, s.Name, settings); err != nil {
+		return false
+	}
+	_, own := s.files(settings)
+	return slices.EqualFunc(own, out, func(a, b string) bool { return p.Inside(a) == p.Inside(b) })
+}
+
+// Stamp reads the stage's stamp in a project. It returns an error that is fs.ErrNotExist
+// if there is none, and [ErrOtherStamp] for one of another version.
+func (s Stage) Stamp(p *Project) (Stamp, error) {
+	var was Stamp
+	data, err := os.ReadFile(filepath.Join(p.Dir, ".hgld", s.Name+".json"))
+	if err != nil {
+		return was, err
+	}
+	if err := json.Unmarshal(data, &was); err != nil || was.Version > stampVersion {
+		return was, ErrOtherStamp
+	}
+	return was, nil
+}
+
+// ErrOtherStamp is the error for a stamp that this hgld cannot read.
+var ErrOtherStamp = errors.New("its stamp in .hgld was written by another version")
+
+// completed returns the settings of a stamp, with the defaults of keys that were added
+// since it was written: a new key is not a change.
+func (s Stage) completed(text string) (string, error) {
+	own := s.settings()
+	for _, f := range settings.Fields(own) { // YAML would merge a map into the default
+		if f.Value.Kind() == reflect.Map {
+			f.Value.SetZero()
+		}
+	}
+	if err := yaml.Unmarshal([]byte(text), own); err != nil {
+		return text, nil // of another version: the text itself is compared
+	}
+	all, err := yaml.Marshal(own)
+	return string(all), err
+}

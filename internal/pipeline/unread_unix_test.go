@@ -1,0 +1,28 @@
+//go:build unix
+
+package pipeline
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A link that leads to itself is an error which says nothing of what would be there, as one
+// of the disk, also for root.
+func TestFailureToLookAtAFileIsAnError(t *testing.T) {
+	j := projectHere(t, "{}\n", spec("a", ""))
+	if err := os.Symlink("lost", "lost"); err != nil {
+		t.Fatal(err)
+	}
+	_, ofInput := j.options.Project.changeOf("lost")
+	_, ofOutput := sumsOf(map[string]string{"lost": "size 1, changed now"})
+	_, ofPrint := j.options.Project.engine().Fingerprint([]string{"lost"})
+	for name, err := range map[string]error{"input": ofInput, "output": ofOutput, "fingerprint": ofPrint} {
+		if !errors.Is(err, syscall.ELOOP) || !strings.Contains(err.Error(), "lost") {
+			t.Errorf("%s: %v, expected the failure to look at the file", name, err)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	plottext "gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// curveColours are told apart by those who do not see red and green (Okabe and
+// Ito), and on white paper.
+var curveColours = []color.RGBA{
+	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255},
+	{230, 159, 0, 255}, {86, 180, 233, 255}, {0, 0, 0, 255},
+}
+
+// Point is a point of a curve.
+type Point struct{ X, Y float64 }
+
+// Curve is a named curve of a Plot.
+type Curve struct {
+	Name   string  // the label in the legend
+	Points []Point // in the order of X
+
+	// Dots marks the points, where they are few.
+	Dots bool
+}
+
+// Plot is a picture of curves over the steps of trainings.
+type Plot struct {
+	// YLabel says what the curves show.
+	YLabel string
+
+	// Log draws the values on a logarithmic axis and leaves out those that are not
+	// positive.
+	Log bool
+
+	// Curves are drawn in order. One without points is left out.
+	Curves []Curve
+}
+
+// ErrEmpty says that no curve has a point to draw.
+var ErrEmpty = errors.New("there is no value to draw")
+
+// Draw makes the picture. Curves beyond the colours are dashed. It returns ErrEmpty if
+// there is nothing to draw.
+func (p *Plot) Draw() (*Drawing, error) {
+	drawing := plot.New()
+	drawing.X.Label.Text, drawing.Y.Label.Text = "step", p.YLabel
+	drawing.Legend.Top = true
+	drawing.Legend.Padding = vg.Points(2)
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{215}, color.Gray{215}
+	drawing.Add(grid)
+	drawing.X.Tick.Marker, drawing.Y.Tick.Marker = niceTicks{}, niceTicks{}
+	if p.Log {
+		drawing.Y.Scale, drawing.Y.Tick.Marker = plot.LogScale{}, logTicks{}
+	}
+	drawn := 0
+	for i, c := range p.Curves {
+		points := make(plotter.XYs, 0, len(c.Points))
+		for _, at := range c.Points {
+			if !p.Log || at.Y > 0 {
+				points = append(points, plotter.XY(at))
+			}
+		}
+		if len(points) == 0 {
+			continue
+		}
+		drawn++
+		line, marks, err := plotter.NewLinePoints(points)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
+		}
+		colour := curveColours[i%len(curveColours)]
+		line.Color, line.Width = colour, vg.Points(1.5)
+		if round := i / len(curveColours); round > 0 {
+			line.Dashes = []vg.Length{vg.Points(float64(2 + 2*round)), vg.Points(2)}
+		}
+		drawing.Add(line)
+		if c.Dots {
+			marks.Color, marks.Shape, marks.Radius = colour, draw.CircleGlyph{}, vg.Points(2.5)
+			drawing.Add(marks)
+		}
+		drawing.Legend.Add(c.Name, line)
+	}
+	if drawn == 0 {
+		return nil, ErrEmpty
+	}
+	roomForLegend(drawing, drawn)
+	return &Drawing{drawing}, nil
+}
+
+// Drawing is a picture that can be written in several formats.
+type Drawing struct{ plot *plot.Plot }
+
+// roomForLegend raises the upper end of a linear axis, so that the legend in the
+// corner hides no curve.
+func roomForLegend(p *plot.Plot, entries int) {
+	if _, linear := p.Y.Scale.(plot.LinearScale); linear {
+		const share = 0.055 // of the height, for an entry
+		p.Y.Max += (p.Y.Max - p.Y.Min) * min(0.6, share*float64(entries)/(1-share*float64(entries)))
+	}
+}
+
+// niceTicks are at multiples of 1, 2 or 5 times a power of ten, five to ten of them.
+type niceTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (niceTicks) Ticks(low, high float64) (list []plot.Tick) {
+	_, _, tick := niceRange(low, (low+high)/2)
+	for i := math.Ceil(low / tick); i*tick <= high; i++ {
+		list = append(list, plot.Tick{Value: i * tick, Label: strconv.FormatFloat(i*tick, 'g', 6, 64)})
+	}
+	return list
+}
+
+// logTicks are at powers of ten, as long as there are two of them; values within a
+// decade have those of niceTicks.
+type logTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (logTicks) Ticks(low, high float64) (list []plot.Tick) {
+	for _, t := range (plot.LogTicks{Prec: -1}).Ticks(low, high) {
+		if t.Value >= low && t.Value <= high {
+			list = append(list, t)
+		}
+	}
+	labelled := func(t plot.Tick) bool { return t.Label != "" }
+	if first := slices.IndexFunc(list, labelled); first < 0 || !slices.ContainsFunc(list[first+1:], labelled) {
+		return niceTicks{}.Ticks(low, high)
+	}
+	return list
+}
+
+// Write writes the picture as "svg" or "png", on white, with room at the right for the
+// last number of the axis.
+func (d *Drawing) Write(w io.Writer, format string) error {
+	p := d.plot
+	for _, style := range []*plottext.Style{
+		&p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle,
+	} {
+		style.Font.Variant = "Sans"
+	}
+	canvas, err := draw.NewFormattedCanvas(16*vg.Centimeter, 10*vg.Centimeter, format)
+	if err != nil {
+		return err
+	}
+	whole := draw.New(canvas)
+	whole.SetColor(color.White)
+	whole.Fill(whole.Rectangle.Path())
+	const margin = 4 * vg.Millimeter
+	p.Draw(draw.Crop(whole, 0, -margin, margin/4, -margin/2))
+	_, err = canvas.WriteTo(w)
+	return err
+}

@@ -1,0 +1,87 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestNiceTicksAreRoundNumbers(t *testing.T) {
+	var labels []string
+	for _, tick := range (niceTicks{}).Ticks(0.03, 1.17) {
+		labels = append(labels, tick.Label)
+	}
+	if got := strings.Join(labels, " "); got != "0.2 0.4 0.6 0.8 1" {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestLogTicksHaveLabelsWithinADecade(t *testing.T) {
+	for want, ends := range map[string][2]float64{"0.9 1 1.1 1.2 1.3 1.4 1.5": {0.85, 1.55}, "0.01 0.1": {0.004, 0.3}} {
+		var labels []string
+		for _, tick := range (logTicks{}).Ticks(ends[0], ends[1]) {
+			if tick.Label != "" {
+				labels = append(labels, tick.Label)
+			}
+		}
+		if got := strings.Join(labels, " "); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// The picture holds the names of the curves, and equal plots give equal bytes.
+func TestPlotIsDrawn(t *testing.T) {
+	p := &Plot{YLabel: "loss", Curves: []Curve{{Name: "first", Points: []Point{{1, 3}, {2, 1}}}, {Name: "none"},
+		{Name: "second", Points: []Point{{1, 2}, {2, 0}}, Dots: true}}}
+	var pictures [2]bytes.Buffer
+	for i := range pictures {
+		drawing, err := p.Draw()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := drawing.Write(&pictures[i], "svg"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := pictures[0].String()
+	if !strings.Contains(text, "first") || !strings.Contains(text, "second") || strings.Contains(text, "none<") {
+		t.Errorf("%.400s", text)
+	}
+	if text != pictures[1].String() {
+		t.Error("the same plot has other bytes")
+	}
+	p = &Plot{Log: true, Curves: []Curve{{Name: "zeros", Points: []Point{{1, 0}, {2, -1}}}}}
+	if _, err := p.Draw(); !errors.Is(err, ErrEmpty) {
+		t.Errorf("%v, want ErrEmpty", err)
+	}
+}
+
+func TestSmoothIsARunningMean(t *testing.T) {
+	for i, v := range Smooth([]float64{2, 4, 6, 8}, 2) {
+		if want := []float64{2, 3, 5, 7}[i]; v != want {
+			t.Errorf("value %d is %v, want %v", i, v, want)
+		}
+	}
+}
+
+func TestLinesOfNothingAreEmpty(t *testing.T) {
+	if text := Lines([]Line{{Name: "a"}}, "loss"); text != "" {
+		t.Errorf("%s", text)
+	}
+	if text := string(Lines([]Line{{"<b>", []float64{1, 2}}}, "loss")); !strings.Contains(text, "&lt;b&gt;") {
+		t.Errorf("%s", text)
+	}
+}
+
+func TestPageHasOnlyTheGivenParts(t *testing.T) {
+	var out bytes.Buffer
+	page := &Page{Title: "T", Table: &Table{Title: "Figures", Head: []string{"a"}, Rows: [][]Cell{{{"1", true}}}}}
+	if err := page.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, "Figures") || strings.Contains(text, "<h2>Training</h2>") {
+		t.Errorf("%s", text)
+	}
+}

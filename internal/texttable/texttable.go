@@ -1,0 +1,131 @@
+// Package texttable writes a small table of text for a terminal, a page or a paper.
+package texttable
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"hgld/internal/registry"
+)
+
+// Table is a table of text. The first column names the rows. The others are figures and
+// are aligned to the right.
+type Table struct {
+	// Title stands above the table; it may be "".
+	Title string
+
+	// Head are the headings of the columns.
+	Head []string
+
+	// Rows have a cell for each heading.
+	Rows [][]string
+
+	// Note stands below the table, in one line or several; it may be "".
+	Note string
+}
+
+var formats = []string{"text", "markdown", "latex", "csv"}
+
+// CheckFormat returns a *registry.UnknownError for a format that Write does not know.
+func CheckFormat(format string) error {
+	if !slices.Contains(formats, format) {
+		return registry.Unknown("format", format, formats)
+	}
+	return nil
+}
+
+// Write writes the table as "text", "markdown", "latex" or "csv". LaTeX needs the package
+// booktabs. CSV has neither title nor note.
+func (c Table) Write(w io.Writer, format string) error {
+	switch format {
+	case "csv":
+		all := csv.NewWriter(w)
+		return all.WriteAll(append([][]string{c.Head}, c.Rows...))
+	case "markdown":
+		c.Note = strings.ReplaceAll(strings.ReplaceAll(c.Note, "\n", "; "), "*", `\*`)
+		return c.lines(w, "%s\n\n", c.markdown(), "\n%s\n")
+	case "latex":
+		c.Note = strings.ReplaceAll(c.Note, "\n", "\n% ")
+		return c.lines(w, "%% %s\n", c.latex(), "%% %s\n")
+	}
+	return c.lines(w, "%s\n", c.text(), "%s\n")
+}
+
+// lines writes the title and the note around the body, where there are any.
+func (c Table) lines(w io.Writer, title, body, note string) error {
+	all := body
+	if c.Title != "" {
+		all = fmt.Sprintf(title, c.Title) + all
+	}
+	if c.Note != "" {
+		all += fmt.Sprintf(note, c.Note)
+	}
+	_, err := io.WriteString(w, all)
+	return err
+}
+
+func (c Table) text() string {
+	width := make([]int, len(c.Head))
+	for i := range width {
+		width[i] = 8
+	}
+	width[0] = 16
+	all := append([][]string{c.Head}, c.Rows...)
+	for _, row := range all {
+		for i, cell := range row {
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var b strings.Builder
+	for _, row := range all {
+		line := fmt.Sprintf("%-*s", width[0], row[0])
+		for i, cell := range row[1:] {
+			line += fmt.Sprintf(" %*s", width[i+1], cell)
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+func (c Table) markdown() string {
+	var b strings.Builder
+	for i, row := range append([][]string{c.Head}, c.Rows...) {
+		for _, cell := range row {
+			b.WriteString("| " + strings.ReplaceAll(cell, "|", `\|`) + " ")
+		}
+		b.WriteString("|\n")
+		if i == 0 {
+			b.WriteString("|---|" + strings.Repeat("---:|", len(c.Head)-1) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// latexText writes what has a meaning in LaTeX as itself.
+var latexText = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
+	"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "±", `$\pm$`, "–", "--", "−", "$-$",
+	"<", "$<$", "*", `$^*$`)
+
+// latex is a tabular with the rules of the package booktabs.
+func (c Table) latex() string {
+	var b strings.Builder
+	b.WriteString(`\begin{tabular}{l` + strings.Repeat("r", len(c.Head)-1) + "}\n\\toprule\n")
+	for i, row := range append([][]string{c.Head}, c.Rows...) {
+		for k, cell := range row {
+			if k > 0 {
+				b.WriteString(" & ")
+			}
+			b.WriteString(latexText.Replace(cell))
+		}
+		b.WriteString(" \\\\\n")
+		if i == 0 {
+			b.WriteString("\\midrule\n")
+		}
+	}
+	b.WriteString("\\bottomrule\n\\end{tabular}\n")
+	return b.String()
+}

@@ -1,0 +1,34 @@
+package texttable
+
+import (
+	"strings"
+	"testing"
+)
+
+var example = Table{Title: "a & b", Head: []string{"%", "x_1"}, Rows: [][]string{{"AP|R", "1.00 ±0.5"}, {"P", "–"}},
+	Note: "* first\nsecond"}
+
+func TestTableIsWrittenInEveryFormat(t *testing.T) {
+	for format, want := range map[string]string{
+		"text": "a & b\n" +
+			"%                      x_1\n" +
+			"AP|R             1.00 ±0.5\n" +
+			"P                        –\n" +
+			"* first\nsecond\n",
+		"markdown": "a & b\n\n| % | x_1 |\n|---|---:|\n| AP\\|R | 1.00 ±0.5 |\n| P | – |\n\n\\* first; second\n",
+		"latex": "% a & b\n\\begin{tabular}{lr}\n\\toprule\n\\% & x\\_1 \\\\\n\\midrule\nAP|R & 1.00 $\\pm$0.5 \\\\\n" +
+			"P & -- \\\\\n\\bottomrule\n\\end{tabular}\n% * first\n% second\n",
+		"csv": "%,x_1\nAP|R,1.00 ±0.5\nP,–\n",
+	} {
+		var b strings.Builder
+		if err := example.Write(&b, format); err != nil || b.String() != want {
+			t.Errorf("%s: %v\n%s\nwant\n%s", format, err, b.String(), want)
+		}
+		if err := CheckFormat(format); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := CheckFormat("tex"); err == nil {
+		t.Error("the format tex is taken")
+	}
+}

@@ -1,0 +1,253 @@
+package fakecommons
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// everything lists the props of wbgetentities if a request names none.
+const everything = "info|sitelinks|aliases|labels|descriptions|claims|datatype"
+
+// entities answers action=wbgetentities with ids, or with sites and titles.
+func (s *Server) entities(r *http.Request, keys []string) object {
+	props := strings.Split(everything, "|")
+	if text := r.Form.Get("props"); text != "" {
+		props = strings.Split(text, "|")
+	}
+	all := object{}
+	if site := r.Form.Get("sites"); site != "" {
+		for _, title := range keys {
+			if c := s.pages[title]; c != nil && c.Item != "" {
+				all[c.Item] = s.entity(c.Item, props)
+			} else {
+				all[strconv.Itoa(-len(all)-1)] = object{"site": site, "title": title, "missing": ""}
+			}
+		}
+		return object{"entities": all, "success": 1}
+	}
+	for _, id := range keys {
+		if !entityID.MatchString(id) || len(id) > 11 {
+			text := fmt.Sprintf("Could not find an entity with the ID %q.", id)
+			return failed("no-such-entity", text, object{"id": id,
+				"messages": []object{{"name": "wikibase-api-no-such-entity", "parameters": []string{id}, "html": text}}})
+		}
+		if s.API.Truncate > 0 && len(all) == s.API.Truncate {
+			return object{"entities": all, "success": 1,
+				"warnings": object{"result": object{"warnings": "This result was truncated because it would otherwise be " +
+					"larger than the limit."}}}
+		}
+		all[id] = s.entity(id, props)
+	}
+	return object{"entities": all, "success": 1}
+}
+
+// entityID matches the id of an item, a property or a file.
+var entityID = regexp.MustCompile(`^[QPM][1-9][0-9]*$`)
+
+// entity returns one member of "entities".
+func (s *Server) entity(id string, props []string) object {
+	if text, ok := s.classes.text(id); ok {
+		e := about("item", id, 1+int64(hash(text)%1e9), props) // another label is another revision
+		e.labelled(text, props)
+		e.has(props, "claims", object{})
+		return e
+	}
+	switch id[0] {
+	case 'P':
+		e := about("property", id, 1, props)
+		e.labelled("property "+id[1:], props)
+		e.has(props, "datatype", "wikibase-item")
+		e.has(props, "claims", decoration)
+		return e
+	case 'M':
+		e := about("mediainfo", id, 1, props)
+		e["ns"], e["title"], e["statements"] = 6, "File:"+id+".jpg", []any{} // as PHP writes an empty object
+		e.labelled("a photograph", props)
+		delete(e, "aliases")
+		delete(e, "sitelinks")
+		return e
+	}
+	c := s.items[id]
+	if c == nil {
+		return object{"id": id, "missing": ""}
+	}
+	e := about("item", id, c.Revision+1, props)
+	e.labelled(strings.TrimPrefix(c.Title, "Category:"), props)
+	e.linked(c.Title, props)
+	if c.Merged != "" && id == c.Item {
+		e["redirects"] = object{"from": id, "to": c.Merged}
+		e["id"] = c.Merged
+		id = c.Merged
+	}
+	e.has(props, "claims", s.claims(c, id))
+	return e
+}
+
+// about returns what every entity has: type, id and, with the prop info, its page.
+func about(kind, id string, revision int64, props []string) object {
+	e := object{"type": kind, "id": id}
+	if slices.Contains(props, "info") {
+		number, _ := strconv.Atoi(id[1:]) // of a form that entityID has seen
+		e["pageid"], e["ns"], e["title"] = number, 0, id
+		e["lastrevid"], e["modified"] = revision, stampOf(revision)
+	}
+	return e
+}
+
+// has sets a member if props contains its name.
+func (e object) has(props []string, name string, value any) {
+	if slices.Contains(props, name) {
+		e[name] = value
+	}
+}
+
+// labelled sets labels, descriptions and aliases. A text that begins with "mul " becomes a
+// language-independent label. A text that looks like an id stands for no label.
+func (e object) labelled(text string, props []string) {
+	language := "en"
+	if strings.HasPrefix(text, "mul ") {
+		language = "mul"
+	}
+	label := object{"language": language, "value": text}
+	e.has(props, "labels", object{language: label})
+	if entityID.MatchString(text) {
+		e.has(props, "labels", object{})
+	}
+	e.has(props, "descriptions", object{language: label})
+	e.has(props, "aliases", object{language: []object{label}})
+}
+
+// linked sets the links to Commons and a Wikipedia, with URLs if props has sitelinks/urls.
+func (e object) linked(title string, props []string) {
+	commons := object{"site": "commonswiki", "title": title, "badges": []string{}}
+	article := object{"site": "enwiki", "title": strings.TrimPrefix(title, "Category:"), "badges": []string{"Q17437798"}}
+	links := object{"commonswiki": commons, "enwiki": article}
+	e.has(props, "sitelinks", links)
+	if slices.Contains(props, "sitelinks/urls") {
+		commons["url"] = "https://commons.wikimedia.org" + path(title)
+		article["url"] = "https://en.wikipedia.org/wiki/" + url.PathEscape(article["title"].(string))
+		e["sitelinks"] = links
+	}
+}
+
+// claims returns the statements of an item.
+func (s *Server) claims(c *Category, id string) object {
+	claims := object{}
+	for property, list := range decoration {
+		claims[property] = list
+	}
+	if c.Topic != "" && id == c.Item {
+		claims["P31"] = []object{s.statement("P31", Value{Text: "Wikimedia category"})}
+		claims["P301"] = []object{{"mainsnak": itemSnak("P301", c.Topic), "type": "statement", "id": "Q1$2",
+			"rank": "normal"}}
+		return claims
+	}
+	var list []object
+	if c.Variant != NoTag {
+		for _, v := range c.Values {
+			if v.Text != "" {
+				list = append(list, s.statement("P31", v))
+			}
+		}
+	}
+	if list != nil {
+		claims["P31"] = list
+	}
+	return claims
+}
+
+// itemSnak returns a property with an item as value.
+func itemSnak(property, id string) object {
+	n, _ := strconv.Atoi(id[1:]) // of our own making
+	return object{"snaktype": "value", "property": property, "hash": "0123456789abcdef", "datatype": "wikibase-item",
+		"datavalue": object{"value": object{"entity-type": "item", "numeric-id": n, "id": id}, "type": "wikibase-entityid"}}
+}
+
+// years matches qualifiers that stand for a start time and an end time: "1172–1954".
+var years = regexp.MustCompile(`^(\d{1,4})?–(\d{1,4})?$`)
+
+// timeSnak returns a property with a year as value.
+func timeSnak(property, year string) object {
+	return object{"snaktype": "value", "property": property, "hash": "0123456789abcdef", "datatype": "time",
+		"datavalue": object{"type": "time", "value": object{"time": fmt.Sprintf("+%04s-00-00T00:00:00Z", year), "timezone": 0,
+			"before": 0, "after": 0, "precision": 9, "calendarmodel": "http://www.wikidata.org/entity/Q1985727"}}}
+}
+
+// statement returns a value with its rank and qualifiers.
+func (s *Server) statement(property string, v Value) object {
+	rank := v.Rank
+	if rank == "" {
+		rank = "normal"
+	}
+	st := object{"mainsnak": itemSnak(property, s.classes.id(v.Text)), "type": "statement", "id": "Q1$1", "rank": rank}
+	qualifiers, order := map[string][]object{}, []string{}
+	add := func(property string, snak object) {
+		if qualifiers[property] == nil {
+			order = append(order, property)
+		}
+		qualifiers[property] = append(qualifiers[property], snak)
+	}
+	for _, q := range v.Qualifiers {
+		m := years.FindStringSubmatch(q)
+		if m == nil {
+			add("P642", itemSnak("P642", s.classes.id(q)))
+			continue
+		}
+		for i, property := range []string{"P580", "P582"} {
+			if m[i+1] != "" {
+				add(property, timeSnak(property, m[i+1]))
+			}
+		}
+	}
+	if len(order) > 0 {
+		st["qualifiers"], st["qualifiers-order"] = qualifiers, order
+	}
+	return st
+}
+
+// valueSnak returns a property with a value of any type.
+func valueSnak(property, datatype, kind string, value any) object {
+	return object{"snaktype": "value", "property": property, "hash": "0123456789abcdef", "datatype": datatype,
+		"datavalue": object{"type": kind, "value": value}}
+}
+
+// decoration are further statements of every item, one of each datatype. The first also has
+// a qualifier and a reference of each datatype, and a file name with characters that a
+// careless JSON parser trips over.
+var decoration = func() map[string]json.RawMessage {
+	snaks := []object{
+		valueSnak("P18", "commonsMedia", "string", "A \"photo\" [1] {2}.jpg\\"), itemSnak("P17", "Q148"),
+		timeSnak("P571", "1846"),
+		valueSnak("P1705", "monolingualtext", "monolingualtext", object{"text": "跑馬地馬場", "language": "zh"}),
+		valueSnak("P1082", "quantity", "quantity", object{"amount": "+1.5", "unit": "1", "upperBound": "+2",
+			"lowerBound": "+1"}),
+		valueSnak("P625", "globe-coordinate", "globecoordinate", object{"latitude": 22.2728, "longitude": 114.182,
+			"altitude":  nil,
+			"precision": 0.0001, "globe": "http://www.wikidata.org/entity/Q2"}),
+	}
+	all := map[string]json.RawMessage{}
+	qualifiers, order := map[string][]object{}, []string{}
+	for _, snak := range snaks {
+		property := snak["property"].(string)
+		qualifiers[property], order = []object{snak}, append(order, property)
+	}
+	for i, snak := range snaks {
+		st := object{"mainsnak": snak, "type": "statement", "id": fmt.Sprintf("Q1$%d", 10+i), "rank": "normal"}
+		if i == 0 {
+			st["qualifiers"], st["qualifiers-order"] = qualifiers, order
+			st["references"] = []object{{"hash": "0123456789abcdef", "snaks": qualifiers, "snaks-order": order}}
+		}
+		text, err := json.Marshal([]object{st}) // here, for every item has it
+		if err != nil {
+			panic(err) // maps of strings and numbers
+		}
+		all[snak["property"].(string)] = text
+	}
+	return all
+}()

@@ -1,0 +1,378 @@
+package fakecommons
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"hgld/internal/goldens"
+)
+
+// keyed are the objects whose keys are data: ids, languages, sites. Their members
+// have one shape.
+var keyed = []string{"entities", "claims", "statements", "labels", "descriptions", "aliases", "sitelinks", "qualifiers",
+	"snaks"}
+
+// shape adds the paths of a value and their types: "query.pages[].ns number".
+func shape(v any, path, key string, all map[string]bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		all[path+" object"] = true
+		for name, member := range v {
+			step := name
+			switch {
+			case slices.Contains(keyed, key) || key == "pages": // pages by id are of formatversion 1
+				step = "*"
+			case key == "datavalue" && name == "value":
+				step = fmt.Sprintf("value<%v>", v["type"])
+			}
+			inner := name
+			if step == "*" {
+				inner = ""
+			}
+			shape(member, path+"."+step, inner, all)
+		}
+	case []any:
+		if len(v) == 0 && slices.Contains(keyed, key) {
+			all[path+" object"] = true // PHP writes an empty object so
+			return
+		}
+		all[path+" array"] = true
+		for _, member := range v {
+			shape(member, path+"[]", "", all)
+		}
+	case nil:
+		all[path+" null"] = true
+	default:
+		all[path+" "+map[bool]string{true: "number", false: fmt.Sprintf("%T", v)}[fmt.Sprintf("%T", v) == "float64"]] = true
+	}
+}
+
+func shapeOf(t *testing.T, text []byte) map[string]bool {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	shape(v, "", "", all)
+	return all
+}
+
+// samples are the places that the requests below are about.
+var samples = []Category{
+	{Title: "Category:Happy Valley Racecourse", Item: "Q837662",
+		Values: []Value{{Text: "park", Qualifiers: []string{"1172–1954", "x"}}}},
+	{Title: "Category:Old name", Variant: HardRedirect, Target: "Category:Happy Valley Racecourse"},
+	{Title: "Category:Soft redirected", Variant: SoftRedirect, Target: "Category:Happy Valley Racecourse"},
+	{Title: "Category:No item yet", Variant: NoInfobox}, {Title: "Category:Disambiguation", Variant: Disambiguation},
+	{Title: "Category:Merged", Item: "Q100", Merged: "Q200"}, {Title: "Category:Deleted one", Variant: Missing},
+	{Title: "Category:Moved", Variant: Missing, Target: "Category:No item yet"},
+}
+
+// reply asks the fake. inside takes the only entity out of it, for files that hold
+// one alone.
+func (f faked) reply(t *testing.T) []byte {
+	t.Helper()
+	s := New(samples)
+	s.API.Lag = func() bool { return true }
+	query, err := url.ParseQuery(f.query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.version == 0 {
+		query.Set("formatversion", "2")
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/w/api.php?format=json&"+query.Encode(), nil))
+	if f.entity == "" {
+		return w.Body.Bytes()
+	}
+	var frame struct{ Entities map[string]json.RawMessage }
+	if err := json.Unmarshal(w.Body.Bytes(), &frame); err != nil {
+		t.Fatal(err)
+	}
+	return frame.Entities[f.entity]
+}
+
+// faked is how the fake makes the shape of a saved reply.
+type faked struct {
+	query   string
+	version int               // 1: formatversion 1
+	entity  string            // the file holds this entity alone
+	lacks   map[string]string // paths that the fake does not make, and why
+}
+
+const byID = "action=wbgetentities&ids="
+
+// savedReplies lists every saved reply.
+var savedReplies = map[string]faked{
+	"shapes/commons_pageprops_fv2.json": {query: "action=query&redirects=1&prop=pageprops|categories&titles=" +
+		"category:Happy_Valley_Racecourse|Category:Old name|Category:Soft redirected|Category:No item " +
+		"yet|Category:Deleted one|Category:Bad[title"},
+	"shapes/errors_fv2.json 0": {query: byID + "Q1&maxlag=5"},
+	"shapes/errors_fv2.json 2": {query: byID + strings.Repeat("Q1|", 50) + "Q1"},
+	"shapes/errors_fv2.json 3": {query: byID + "Q0"},
+	"shapes/errors_fv2.json 4": {query: byID + "Q999999999"},
+	"shapes/errors_fv2.json 5": {query: byID + "Q100"},
+
+	"wdtk/error-maxlag-full.json": {query: byID + "Q1&maxlag=5", version: 1,
+		lacks: map[string]string{".error.* string": "the fake's maxlag is that of formatversion 2"}},
+	"wdtk/error-maxlag.json":        {query: byID + "Q1&maxlag=5", version: 1},
+	"wdtk/error.json":               {query: byID + "Q0", version: 1},
+	"wdtk/wbgetentities-bogus.json": {query: byID + "bogus", version: 1},
+	"wdtk/query-Cat.jpg.json":       {query: "action=query&titles=Category:No item yet", version: 1},
+	"wdtk/warnings.json": {query: "action=query&rmparam=1&list=raremodule&titles=x", version: 1, lacks: map[string]string{
+		".warnings.wbeditentity": "a warning about an edit, which nobody asks for here",
+		".warnings.test":         "made up by Wikidata-Toolkit",
+	}},
+	"wdtk/wbgetentities-titles.json": {query: byID + "M89", version: 1},
+	"wdtk/wbgetentities-1234567890-missing.json": {query: "action=wbgetentities&sites=dewiki&titles=1234567890",
+		version: 1},
+	"wdtk/wbgetentites-Oliver-Kahn.json": {query: "action=wbgetentities&sites=commonswiki&titles=Category:Happy " +
+		"Valley Racecourse", version: 1},
+	"wdtk/wbgetentities-Q6-Q42-P31.json":    {query: byID + "Q6|Q837662|P31", version: 1},
+	"wdtk/wbgetentities-Q1.json":            {query: byID + "Q837662", version: 1},
+	"wdtk/wbgetentities-Douglas-Adams.json": {query: byID + "Q837662", version: 1},
+
+	"pywikibot/Q60.wd":                {query: byID + "Q837662", entity: "Q837662"},
+	"pywikibot/Q60_only_sitelinks.wd": {query: byID + "Q837662&props=info|sitelinks", entity: "Q837662"},
+	"pywikibot/Q60_unknown_datatype.wd": {query: byID + "Q837662", entity: "Q837662",
+		lacks: map[string]string{"value<bar-unknown-foo>": "made up by pywikibot"}},
+	"wikibase_Q1.json": {query: byID + "Q837662&props=" + everything + "|sitelinks/urls",
+		entity: "Q837662"},
+	"wikibase_Q1752.json": {query: byID + "Q837662&props=" + everything + "|sitelinks/urls",
+		entity: "Q837662"},
+	"wikibase_Q183.json": {query: byID + "Q837662", entity: "Q837662"},
+}
+
+// savedTexts reads every saved reply; a file of several is a name with a number each.
+func savedTexts(t *testing.T) map[string][]byte {
+	t.Helper()
+	folder := goldens.Shared(t, "data", "wikimedia", "json")
+	texts := map[string][]byte{}
+	for _, pattern := range []string{"*.json", "*/*.json", "*/*.wd"} {
+		paths, err := filepath.Glob(filepath.Join(folder, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name, err := filepath.Rel(folder, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var several []json.RawMessage
+			if json.Unmarshal(text, &several) != nil {
+				texts[filepath.ToSlash(name)] = text
+			}
+			for i, one := range several {
+				texts[fmt.Sprint(filepath.ToSlash(name), " ", i)] = one
+			}
+		}
+	}
+	return texts
+}
+
+// Every path of a saved reply, with its type, is one that the fake makes.
+func TestFakeMakesTheShapeOfEverySavedReply(t *testing.T) {
+	texts := savedTexts(t)
+	delete(texts, "shapes/errors_fv2.json 1") // ratelimited: compared below
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		how, known := savedReplies[name]
+		if !known {
+			t.Errorf("%s: no request is listed that makes its shape", name)
+			continue
+		}
+		made := shapeOf(t, how.reply(t))
+		for path := range shapeOf(t, texts[name]) {
+			if !made[path] && !slices.ContainsFunc(slices.Collect(maps.Keys(how.lacks)),
+				func(p string) bool { return strings.Contains(path, p) }) {
+				t.Errorf("%s: the fake does not make %s", name, path)
+			}
+		}
+	}
+	limited := slices.IndexFunc(apiFailures, func(f *failure) bool { return f.name == "ratelimited" })
+	if got, want := shapeOf(t, []byte(apiFailures[limited].body)),
+		shapeOf(t, savedTexts(t)["shapes/errors_fv2.json 1"]); !maps.Equal(got, want) {
+		t.Errorf("ratelimited has the shape %v, want %v", got, want)
+	}
+}
+
+// unsaved are the paths that no saved reply has, with their source.
+var unsaved = map[string]string{
+	".query.pages[].revisions":                "MediaWiki's documentation of prop=revisions",
+	".query.pages[].pageprops.disambiguation": "of ppprop=disambiguation",
+	".query.logevents":                        "of list=logevents",
+	".continue":                               "of continue",
+	".value<wikibase-entityid>.id string":     "Wikibase since 2017; the saved items are older",
+	".hash string":                            "Wikibase, for every snak",
+	".datavalue.value<quantity>":              "saved of a statement, here also of qualifiers and references",
+	".datavalue.value<globecoordinate>":       "likewise",
+	".datavalue.value<monolingualtext>":       "likewise",
+	".servedby string":                        "sent with every error",
+	".warnings.result":                        "ApiResult, where a reply is too large",
+}
+
+// What the fake replies to hgld's own requests has no path that real replies lack.
+func TestFakeRepliesHaveNoShapeOfTheirOwn(t *testing.T) {
+	real := map[string]bool{}
+	for name, text := range savedTexts(t) {
+		for path := range shapeOf(t, text) {
+			if savedReplies[name].entity != "" { // an entity alone
+				path = ".entities.*" + path
+			}
+			real[path] = true
+		}
+	}
+	const titles = "&titles=Category:Happy_Valley_Racecourse|Category:Old name|Category:Soft " +
+		"redirected|Category:Disambiguation|Category:Deleted one|Category:Bad[title"
+	for _, query := range []string{
+		"action=query&redirects=1&prop=pageprops|categories|revisions" + titles,
+		"action=query&redirects=1&prop=pageprops|revisions" + titles,
+		"action=query&prop=revisions&rvprop=content|ids&rvslots=main&titles=Category:Soft redirected",
+		"action=query&list=logevents&letitle=Category:Deleted one", "action=query&list=logevents&letitle=Category:Moved",
+		byID + "Q837662|Q100|Q6&props=claims|info", byID + "Q837662|Q6&props=labels|info", byID + "Q837662&props=info",
+		byID + "Q0",
+	} {
+		made := shapeOf(t, faked{query: query}.reply(t))
+		for path := range made {
+			if !real[path] && !slices.ContainsFunc(slices.Collect(maps.Keys(unsaved)),
+				func(p string) bool { return strings.Contains(path, p) }) {
+				t.Errorf("%.60s: no saved reply has %s", query, path)
+			}
+		}
+	}
+}
+
+// The headers that Wikimedia's answers have, as far as a client heeds them; those of
+// an edge that refuses and of an API that lags.
+func TestFakeSendsTheHeadersOfTheRealOne(t *testing.T) {
+	lag := httptest.NewRecorder()
+	s := New(samples)
+	s.API.Lag = func() bool { return true }
+	s.ServeHTTP(lag, httptest.NewRequest(http.MethodGet, "/w/api.php?action=wbgetentities&ids=Q1&maxlag=5", nil))
+	s.Limits = WikimediaLimits()
+	refused := httptest.NewRecorder()
+	for range 40 {
+		refused = httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodGet, "/w/api.php?action=wbgetentities&ids=Q1", nil)
+		r.Header.Set("User-Agent", politeAgent)
+		s.ServeHTTP(refused, r)
+	}
+	for _, c := range []struct {
+		from *httptest.ResponseRecorder
+		name string
+	}{{lag, "Retry-After"}, {lag, "Mediawiki-Api-Error"}, {lag, "X-Database-Lag"}, {lag, "Content-Type"},
+		{refused, "Retry-After"}, {refused, "X-Wmf-Ratelimit-Class"}} {
+		if c.from.Header().Get(c.name) == "" {
+			t.Errorf("no %s in an answer with status %d: %v", c.name, c.from.Code, c.from.Header())
+		}
+	}
+}
+
+// infoboxElements lists the elements of a page that a reader of infoboxes looks for,
+// by where they stand: the table, header cells, and what is within the row "Instance of".
+func infoboxElements(t *testing.T, text []byte) map[string]bool {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	var walk func(n *html.Node, path string, within bool)
+	walk = func(n *html.Node, path string, within bool) {
+		if n.Type == html.ElementNode {
+			path += " " + element(n)
+			read := within || strings.Contains(path, "#wdinfobox") &&
+				(n.Data == "table" || n.Data == "caption" || n.Data == "th")
+			if read || strings.Contains(path, "#mw-content-text") && !strings.Contains(path, "#wdinfobox") {
+				all[path] = true
+			}
+			within = within || n.Data == "tr" && strings.HasPrefix(textOf(n), "Instance of")
+		}
+		for child := n.FirstChild; child != nil; child = child.NextSibling {
+			walk(child, path, within)
+		}
+	}
+	walk(root, "", false)
+	return all
+}
+
+// element is a selector of an element, with the names of the attributes that a value's
+// link has.
+func element(n *html.Node) string {
+	var id, classes string
+	var links []string
+	for _, a := range n.Attr {
+		switch a.Key {
+		case "id":
+			id = "#" + a.Val
+		case "class":
+			names := strings.Fields(a.Val)
+			slices.Sort(names)
+			classes = "." + strings.Join(names, ".")
+		case "href", "title", "lang", "dir":
+			links = append(links, "["+a.Key+"]")
+		}
+	}
+	slices.Sort(links)
+	return n.Data + id + classes + strings.Join(links, "")
+}
+
+func textOf(n *html.Node) string {
+	if n.Type == html.TextNode {
+		return n.Data
+	}
+	var all string
+	for child := n.FirstChild; child != nil; child = child.NextSibling {
+		all += textOf(child)
+	}
+	return all
+}
+
+// The elements that the page parser reads are those of the saved infobox, and the
+// other way round.
+func TestFakeInfoboxHasTheElementsOfTheSavedOne(t *testing.T) {
+	saved, err := os.ReadFile(goldens.Shared(t, "data", "wikimedia", "html", "infobox_happy_valley_racecourse.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Category{Title: "Category:Happy Valley Racecourse",
+		Values: []Value{{Text: "horse racing venue", Link: "/wiki/Category:Racecourses"}}}
+	body := func(text []byte) map[string]bool {
+		short := map[string]bool{}
+		for path := range infoboxElements(t, text) {
+			_, path, _ = strings.Cut(path, "#mw-content-text")
+			short[path] = true
+		}
+		return short
+	}
+	real, made := body(saved), body(c.HTML(0))
+	if len(real) < 8 {
+		t.Fatalf("only %d elements were found in the saved page", len(real))
+	}
+	for path := range real {
+		if !made[path] {
+			t.Errorf("the fake does not make %s", path)
+		}
+	}
+	for path := range made {
+		if !real[path] {
+			t.Errorf("no saved page has %s", path)
+		}
+	}
+}

@@ -1,0 +1,281 @@
+// Package provenance follows the labels of a data set back through the stages, for
+// BUILD.json. Every step is taken by a record that names the file before it by its
+// hash: the record of the stage that joined the labels, the origin in hierarchy.json,
+// and the origin in draft.json. Where a file is missing or has changed since, the
+// provenance ends there and says so.
+package provenance
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"syscall"
+
+	"hgld/internal/filehash"
+	"hgld/labels"
+	"hgld/shards"
+	"hgld/shards/dataset"
+)
+
+// LabelsRecord is what the stage that joins tags and hierarchy has recorded of a label
+// file.
+type LabelsRecord struct {
+	Tool  string // version of hgld
+	Limit int    // landmarks of a trial; 0: all
+
+	// Tags and Hierarchy are the files that it was made of.
+	Tags, Hierarchy Source
+}
+
+// Source is a file that another was made of.
+type Source struct {
+	Path string // of the file
+	Same bool   // it has not changed since
+}
+
+// Records is what a project knows of its files.
+type Records interface {
+	// Changed returns the command that wrote a file, if the user has changed the file
+	// by hand since, else "".
+	Changed(path string) (command string, err error)
+
+	// Labels returns the record of a label file. Without one it returns nil and the
+	// reason.
+	Labels(path string) (r *LabelsRecord, reason string, err error)
+
+	// Draft returns where the project keeps its draft, "" without a project.
+	Draft() (path string, err error)
+}
+
+// Trace follows the files of a data set.
+type Trace struct {
+	records Records
+	made    shards.Provenance
+}
+
+// New starts a trace of a data set whose importer has these settings.
+func New(records Records, source any) *Trace {
+	return &Trace{records: records, made: shards.Provenance{Source: source}}
+}
+
+// Provenance returns what has been found so far.
+func (t *Trace) Provenance() shards.Provenance { return t.made }
+
+// end notes that nothing is known before a file, and why.
+func (t *Trace) end(path, format string, args ...any) {
+	t.made.Unknown = append(t.made.Unknown, filepath.Base(path)+": "+fmt.Sprintf(format, args...))
+}
+
+// noteChange notes a change by hand.
+func (t *Trace) noteChange(path string) error {
+	command, err := t.records.Changed(path)
+	if command != "" {
+		t.end(path, "changed by hand since `hgld %s` wrote it", command)
+	}
+	return err
+}
+
+// Hierarchy follows the hierarchy.json that numbers the classes.
+func (t *Trace) Hierarchy(ctx context.Context, path string) error {
+	in, err := dataset.FileInput(ctx, path)
+	if err != nil {
+		return err
+	}
+	t.made.Hierarchy = &in
+	return t.hierarchy(ctx, path)
+}
+
+// Labels follows a label file, if it is as the project's stage has left it.
+func (t *Trace) Labels(ctx context.Context, path string) error {
+	was, reason, err := t.records.Labels(path)
+	if err != nil {
+		return err
+	}
+	if err := t.noteChange(path); err != nil {
+		return err
+	}
+	if was == nil {
+		t.end(path, "%s", reason)
+		return nil
+	}
+	t.made.Labels = &shards.LabelsOrigin{Tool: was.Tool, Limit: was.Limit, Inputs: []shards.Input{}}
+	for _, step := range []struct {
+		of     Source
+		follow func(context.Context, string) error
+	}{{was.Tags, t.scrape}, {was.Hierarchy, t.hierarchy}} {
+		if !step.of.Same {
+			t.end(step.of.Path, "changed since %s was made of it", filepath.Base(path))
+			continue
+		}
+		in, err := dataset.FileInput(ctx, step.of.Path)
+		if err != nil {
+			return err
+		}
+		t.made.Labels.Inputs = append(t.made.Labels.Inputs, in)
+		if err := step.follow(ctx, step.of.Path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hierarchy follows a hierarchy.json by its origin to the draft, which lies beside it
+// or where the project keeps it.
+func (t *Trace) hierarchy(ctx context.Context, path string) error {
+	h, err := readHierarchy(path)
+	if err != nil {
+		return err
+	}
+	if err := t.noteChange(path); err != nil {
+		return err
+	}
+	var of struct {
+		Draft  string `json:"draft"`
+		SHA256 string `json:"draft_sha256"`
+	}
+	if len(h.Origin) == 0 || json.Unmarshal(h.Origin, &of) != nil || of.SHA256 == "" {
+		t.end(path, "does not say of which draft it was made")
+		return nil
+	}
+	t.made.Curation = h.Origin
+	own, err := t.records.Draft()
+	if err != nil {
+		return err
+	}
+	for _, file := range []string{filepath.Join(filepath.Dir(path), filepath.Base(of.Draft)), own} {
+		same, err := hasHash(ctx, file, of.SHA256)
+		if err != nil {
+			return err
+		}
+		if same {
+			return t.draft(ctx, file)
+		}
+	}
+	t.end(of.Draft, "not found as %s was made of it", filepath.Base(path))
+	return nil
+}
+
+// weightsInName finds the hash of the weights in the name of an encoder.
+var weightsInName = regexp.MustCompile(`sha256=([0-9a-f]{64})\b`)
+
+// Weights returns the hash of the weights, or of the vectors, in the name of an encoder,
+// "" if it has none.
+func Weights(encoder string) string {
+	if found := weightsInName.FindStringSubmatch(encoder); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
+// draft follows a draft to its tags, unless the label file has led there.
+func (t *Trace) draft(ctx context.Context, path string) error {
+	d, err := readDraft(path)
+	if err != nil {
+		return err
+	}
+	if err := t.noteChange(path); err != nil {
+		return err
+	}
+	origin := d.Origin
+	origin.Weights = cmp.Or(origin.Weights, Weights(origin.Encoder)) // older drafts have the name alone
+	t.made.Clusters = &origin
+	if t.made.Scrape != nil {
+		return nil
+	}
+	if origin.Input == "" || origin.InputSHA256 == "" { // of a draft that was made of a spreadsheet
+		t.end(path, "does not say of which tags it was made")
+		return nil
+	}
+	tags := filepath.Join(filepath.Dir(path), filepath.Base(origin.Input))
+	same, err := hasHash(ctx, tags, origin.InputSHA256)
+	if err != nil {
+		return err
+	}
+	if !same {
+		t.end(origin.Input, "not found as %s was made of it", filepath.Base(path))
+		return nil
+	}
+	return t.scrape(ctx, tags)
+}
+
+// scrape says when the tags were fetched, and from where.
+func (t *Trace) scrape(ctx context.Context, path string) error {
+	if err := t.noteChange(path); err != nil {
+		return err
+	}
+	in, err := dataset.FileInput(ctx, path)
+	if err != nil {
+		return err
+	}
+	records, err := readTags(path)
+	if err != nil {
+		return err
+	}
+	s := &shards.ScrapeOrigin{Tags: in, Records: len(records), Sources: map[string]int{}}
+	for i := range records {
+		r := &records[i]
+		if r.Source != "" {
+			s.Sources[r.Source]++
+		}
+		if r.Fetched.IsZero() {
+			continue
+		}
+		at := r.Fetched.UTC()
+		if s.First.IsZero() || at.Before(s.First) {
+			s.First = at
+		}
+		if at.After(s.Last) {
+			s.Last = at
+		}
+	}
+	t.made.Scrape = s
+	return nil
+}
+
+// hasHash reports whether a file is there, with this SHA-256.
+func hasHash(ctx context.Context, path, want string) (bool, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && !info.Mode().IsRegular() {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	sum, _, err := filehash.SHA256(ctx, path)
+	return sum == want, err
+}
+
+func readHierarchy(path string) (*labels.Hierarchy, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return labels.ReadHierarchy(bufio.NewReader(f), path)
+}
+
+func readDraft(path string) (*labels.Draft, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return labels.ReadDraft(f, path)
+}
+
+func readTags(path string) ([]labels.Record, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	_, records, err := labels.ReadTags(f, path)
+	return records, err
+}

@@ -1,0 +1,84 @@
+package provenance
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/internal/filehash"
+	"hgld/labels"
+	"hgld/shards"
+)
+
+// noRecords is the folder of somebody without a project.
+type noRecords struct{}
+
+func (noRecords) Changed(string) (string, error) { return "", nil }
+func (noRecords) Draft() (string, error)         { return "", nil }
+func (noRecords) Labels(string) (*LabelsRecord, string, error) {
+	return nil, "no project is here", nil
+}
+
+func TestLabelsWithoutARecordEndTheProvenance(t *testing.T) {
+	trace := New(noRecords{}, nil)
+	if err := trace.Labels(t.Context(), "some/labels.csv"); err != nil {
+		t.Fatal(err)
+	}
+	if got := trace.Provenance(); got.Labels != nil || !slices.Equal(got.Unknown, []string{"labels.csv: no project is here"}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// The encoder's name has the hash of its weights; a draft is followed only to the very
+// tags that it was made of.
+func TestDraftIsFollowedByItsHashes(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	tags := write("tags.jsonl", `{"hgld_tags":1}`+"\n"+
+		`{"landmark_id":1,"split":"train","category":"c","outcome":"ok","tag":"lake","fetched":"2026-11-03T10:00:00+02:00","source":"page"}`+"\n")
+	sum, _, err := filehash.SHA256(t.Context(), tags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights := strings.Repeat("0123456789abcdef", 4)
+	var text bytes.Buffer
+	err = labels.WriteDraft(&text, &labels.Draft{Version: labels.DraftVersion, Origin: labels.Origin{
+		Encoder: "clip(12 layers of 512,sha256=" + weights + ")", K: 1, Input: "tags.jsonl", InputSHA256: sum},
+		Tags: []labels.DraftTag{{Tag: labels.Tag{Name: "lake"}, Landmarks: 1}}, Clusters: []labels.Cluster{{Name: "lake", Members: []labels.Member{{}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	draft := write("draft.json", text.String())
+	follow := func() shards.Provenance {
+		found := New(noRecords{}, nil)
+		if err := found.draft(t.Context(), draft); err != nil {
+			t.Fatal(err)
+		}
+		return found.Provenance()
+	}
+	made := follow()
+	if made.Clusters.Weights != weights || made.Scrape == nil || made.Scrape.First.String() != "2026-11-03 08:00:00 +0000 UTC" || made.Scrape.Sources["page"] != 1 || len(made.Unknown) > 0 {
+		t.Errorf("%+v, %+v, %v", made.Clusters, made.Scrape, made.Unknown)
+	}
+	write("tags.jsonl", `{"hgld_tags":1}`+"\n")
+	made = follow()
+	if made.Scrape != nil || !slices.Equal(made.Unknown, []string{"tags.jsonl: not found as draft.json was made of it"}) {
+		t.Errorf("%+v, %v", made.Scrape, made.Unknown)
+	}
+	write("draft.json", strings.NewReplacer(`"tags.jsonl"`, `""`, sum, "").Replace(text.String()))
+	if made = follow(); !slices.Equal(made.Unknown, []string{"draft.json: does not say of which tags it was made"}) {
+		t.Errorf("a draft of no tags file: %v", made.Unknown)
+	}
+	if same, err := hasHash(t.Context(), dir, sum); same || err != nil {
+		t.Errorf("a folder is a file with this hash: %v, %v", same, err)
+	}
+}

@@ -1,0 +1,29 @@
+//go:build unix
+
+package shards
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// TestFolderThatCannotBeReadIsNotTakenForEmpty puts a link that leads to itself in the
+// place of a folder: root cannot list it either.
+func TestFolderThatCannotBeReadIsNotTakenForEmpty(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink("data", filepath.Join(dir, "data")); err != nil {
+		t.Fatal(err)
+	}
+	if was, err := lookAtSidecars(dir); !errors.Is(err, syscall.ELOOP) {
+		t.Errorf("%+v is to be replaced, error %v, want one of data", was, err)
+	}
+	if err := endSlices(filepath.Join(dir, "data")); !errors.Is(err, syscall.ELOOP) {
+		t.Errorf("error %v, want one: a slice may be at work", err)
+	}
+	if !mayExist(filepath.Join(dir, "data")) {
+		t.Error("what nobody could look at is taken for absent")
+	}
+}

@@ -1,0 +1,78 @@
+package cpu
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// workerPool holds the threads of a Backend: the calling one, and helpers that wait for
+// work. Helpers refer to the pool alone, so that an unreachable Backend is collected.
+// Its cleanup closes wake, and they end.
+type workerPool struct {
+	threads int
+	wake    chan struct{} // a token for each helper that a task wants
+	started bool
+
+	job    task // what work is doing; nil between tasks
+	items  int
+	grain  int
+	next   atomic.Int64 // the first span that nobody has taken
+	worker atomic.Int64 // the number of the next worker
+	done   sync.WaitGroup
+}
+
+func newWorkerPool(threads int) *workerPool {
+	return &workerPool{threads: threads, wake: make(chan struct{}, threads)}
+}
+
+// close lets the helpers end.
+func (p *workerPool) close() { close(p.wake) }
+
+// each distributes the spans of t among the threads, the calling one included. The
+// first task of several spans starts the helpers.
+func (p *workerPool) each(n, grain int, t task) {
+	workers := min(p.threads, (n+grain-1)/grain)
+	if workers <= 1 {
+		for lo := 0; lo < n; lo += grain {
+			t.span(0, lo, min(lo+grain, n))
+		}
+		return
+	}
+	if !p.started {
+		p.started = true
+		for range p.threads - 1 {
+			go p.help()
+		}
+	}
+	p.job, p.items, p.grain = t, n, grain
+	p.next.Store(0)
+	p.worker.Store(0)
+	p.done.Add(workers - 1)
+	for range workers - 1 {
+		p.wake <- struct{}{}
+	}
+	p.work()
+	p.done.Wait()
+	p.job = nil
+}
+
+// help works for each token. A quick helper may take two tokens of a task: it is then
+// two workers, one after the other.
+func (p *workerPool) help() {
+	for range p.wake {
+		p.work()
+		p.done.Done()
+	}
+}
+
+// work takes spans until none is left.
+func (p *workerPool) work() {
+	worker := int(p.worker.Add(1)) - 1
+	for {
+		lo := int(p.next.Add(1)-1) * p.grain
+		if lo >= p.items {
+			return
+		}
+		p.job.span(worker, lo, min(lo+p.grain, p.items))
+	}
+}

@@ -1,0 +1,89 @@
+package cpu
+
+import (
+	"bytes"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"hgld/internal/blas"
+	"hgld/train/device"
+)
+
+// helpers counts the goroutines of all worker pools.
+func helpers() int {
+	stacks := make([]byte, 1<<20)
+	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "(*workerPool).help(")
+}
+
+// eventually asks until it is so.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(what)
+		}
+		runtime.GC()
+	}
+}
+
+func TestHelpersEndWithTheirBackend(t *testing.T) {
+	eventually(t, "the helpers of other tests do not end", func() bool { return helpers() == 0 })
+	func() {
+		b := NewWith(4, blas.Native())
+		x := device.New(b, device.F32, 1<<20)
+		if n := helpers(); n != 0 {
+			t.Errorf("%d helpers before there is work", n)
+		}
+		b.Fill(x, 1)
+		eventually(t, "there are no 3 helpers", func() bool { return helpers() == 3 })
+		runtime.KeepAlive(b)
+	}()
+	eventually(t, "helpers outlive their Backend", func() bool { return helpers() == 0 })
+}
+
+// AllocsPerRun lets one processor work at a time; here the threads meet. The
+// runtime makes what a goroutine waits with once, and anything else in the process
+// may allocate too: hence one quiet round of many is asked for.
+func TestThreadsAllocateNothingOnceTheyRun(t *testing.T) {
+	b := NewWith(2, blas.Native())
+	x := device.New(b, device.F32, 1<<18)
+	var before, after runtime.MemStats
+	for range 20 {
+		runtime.ReadMemStats(&before)
+		for range 1000 {
+			b.Fill(x, 1)
+		}
+		runtime.ReadMemStats(&after)
+		if after.Mallocs == before.Mallocs {
+			return
+		}
+	}
+	t.Errorf("%d allocations in the last 1,000 operations", after.Mallocs-before.Mallocs)
+}
+
+func TestWorkerPoolDoesEverySpanOnce(t *testing.T) {
+	for _, threads := range []int{1, 2, 5} {
+		c := newWorkerPool(threads)
+		for _, n := range []int{1, 7, 64, 1000} {
+			visits := make(visitTask, n)
+			for range 50 {
+				c.each(n, 7, visits)
+			}
+			if want := bytes.Repeat([]byte{50}, n); !bytes.Equal(visits, want) {
+				t.Errorf("%d threads, %d items: %v", threads, n, visits)
+			}
+		}
+		c.close()
+	}
+}
+
+// visitTask counts how often an item is met.
+type visitTask []byte
+
+func (v visitTask) span(_, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		v[i]++
+	}
+}

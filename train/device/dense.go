@@ -1,0 +1,215 @@
+package device
+
+// Func is an activation.
+type Func uint8
+
+// The activations: x; max(x, 0), with gradient 0 at 0; x·Φ(x); its approximation
+// by tanh, ½x(1 + tanh(√(2/π)(x + 0.044715x³))); CLIP's, x·σ(1.702x).
+const (
+	Identity Func = iota
+	ReLU
+	GELU
+	GELUTanh
+	QuickGELU
+)
+
+// Mul says how MatMul multiplies: dst = Act(Alpha·op(a)·op(b) + Beta·dst + Bias),
+// op transposing where asked. Bias [columns of dst] may be absent. Three
+// dimensions are a batch of matrices.
+type Mul struct {
+	TransA, TransB bool    // op(a), op(b) is the transpose
+	Alpha, Beta    float32 // with Beta 0, dst is not read
+	Bias           Array   // F32 [columns of dst], or absent
+	Act            Func    // applied last
+}
+
+// Sum names what Sums adds up.
+type Sum uint8
+
+// SumAll gives one number, SumRows one per row (over the columns), SumCols one per
+// column (over the rows). Squares sum x² instead of x.
+const (
+	SumAll Sum = iota
+	SumRows
+	SumCols
+	SquaresAll
+	SquaresRows
+	SquaresCols
+)
+
+// Softmax says what SoftmaxLoss computes: the cross-entropy of softmax(z /
+// Temperature) with the target class of each row, −1 meaning that the row does
+// not count (loss 0, gradient 0). Smoothing s: (1−s)·CE + s·mean of −log p.
+type Softmax struct {
+	Temperature float32 // positive
+	Smoothing   float32 // 0 ≤ s < 1
+}
+
+// Heads says how Attention attends: the number of heads, and whether token t sees
+// tokens 0 … t only. The head size Dh is the last dimension of qkv divided by
+// three times Heads; scores are scaled by 1/√Dh.
+type Heads struct {
+	Heads  int  // a divisor of D
+	Causal bool // token t sees tokens 0 … t only
+}
+
+// DistKind is a distribution of random numbers.
+type DistKind uint8
+
+// The distributions: uniform on [A, B); normal with mean A and standard deviation
+// B; and the same cut off outside two standard deviations. All are drawn by the
+// inverse of their distribution function, so that one word makes one element: with
+// w the word and Φ the normal distribution,
+//
+//	Uniform:         A + (B − A)·⌊w/2⁸⌋/2²⁴
+//	Normal:          A + B·Φ⁻¹(v), v = (w + ½)/2³²
+//	TruncatedNormal: A + B·Φ⁻¹(Φ(−2) + v·(Φ(2) − Φ(−2)))
+const (
+	Uniform DistKind = iota
+	Normal
+	TruncatedNormal
+)
+
+// Dist is a distribution and its two parameters.
+type Dist struct {
+	Kind DistKind // which distribution
+	A, B float32  // its parameters; see the kinds
+}
+
+// AdamKind holds the constants of an Adam step.
+type AdamKind struct {
+	Beta1, Beta2, Eps float32 // decay of the two moments, and what is added to the root
+	Decoupled         bool    // AdamW: the decay multiplies w and does not enter the moments
+}
+
+// SGDKind holds the constants of an SGD step.
+type SGDKind struct {
+	Momentum, Dampening float32 // of the buffer m; without Momentum, m may be absent
+	Nesterov            bool    // look ahead by the momentum
+}
+
+// PaceKind says what Pace writes of update t, counted from 1: computed in float64,
+// rounded to F32.
+//
+//	Moments: dst [3]  1 − Beta1^t, 1 − Beta2^t; 1 if t is 1, 0 otherwise
+//	Mean:    dst [1]  1 − Decay, with Rise 1 − min(Decay, (1+t)/(10+t))
+type PaceKind struct {
+	Kind         PaceOf  // which of the two
+	Beta1, Beta2 float32 // Moments
+	Decay        float64 // Mean
+	Rise         bool    // Mean
+}
+
+// PaceOf names the constants that depend on the number of updates.
+type PaceOf uint8
+
+// The bias corrections of an optimizer, in the order of the hyper array from
+// HyperBias1 on; the rate of a moving average.
+const (
+	Moments PaceOf = iota
+	Mean
+)
+
+// Positions in the hyper array [8] F32 of Adam and SGD: what changes from step
+// to step lives in device memory, so that a recorded step can be replayed.
+const (
+	HyperRate      = 0 // learning rate
+	HyperDecay     = 1 // weight decay
+	HyperScale     = 2 // factor on the gradient (clipping, loss scale)
+	HyperBias1     = 3 // 1 − β1^t
+	HyperBias2     = 4 // 1 − β2^t
+	HyperFirstStep = 5 // 1 in the first step (SGD's buffer takes the gradient itself)
+	HyperLen       = 8
+)
+
+// Dense is the algebra of matrices and vectors. Here and in Image, a name beginning with
+// d is a gradient, and acc, 0 or 1, says that the result is added to what a gradient
+// holds: with acc 0 the destination is not read. Rows are all but the last axis.
+//
+// Every operation panics if shapes or types do not fit together.
+type Dense interface {
+	// MatMul is dst = Act(Alpha·op(a)·op(b) + Beta·dst + Bias); see Mul. op(a) is [m,k],
+	// op(b) [k,n] and dst [m,n], or each with the same leading batch dimension.
+	MatMul(dst, a, b Array, m Mul)
+	// Scores is dst = q·gᵀ in F32: [Q,G] from [Q,D] and [G,D]. The rounding of an element
+	// depends on D alone, so that blocks of any size give the same bytes.
+	Scores(dst, q, g Array)
+	// Axpby is dst = a·x + b·y; y may lack leading dimensions of x. With b = 0, y is
+	// not read and may be absent.
+	Axpby(dst Array, a float32, x Array, b float32, y Array)
+	// Scale is dst = s·x; s holds one number, or one per row.
+	Scale(dst, x, s Array)
+	// Sums is dst = acc·dst + Σ over what k names, in F32.
+	Sums(dst, x Array, k Sum, acc float32)
+	// Act is dst = f(x), element by element.
+	Act(dst, x Array, f Func)
+	// ActGrad is dx = dy·f′(x). For ReLU, x may be the result of Act.
+	ActGrad(dx, dy, x Array, f Func)
+	// Normalize is dst = x/n for each row, with n = max(‖x‖, eps). norm F32 [rows]
+	// receives n, negative where it is eps; it may be absent.
+	Normalize(dst, norm, x Array, eps float32)
+	// NormalizeGrad is the gradient of Normalize from its results y and norm:
+	// dx = (dy − y·⟨y, dy⟩)/n, and dy/eps where norm is negative.
+	NormalizeGrad(dx, dy, y, norm Array)
+	// LayerNorm is dst = γ(x − mean)/√(var + eps) + β for each row of x [rows,D], with the
+	// biased variance. gamma and beta are F32 [D] and may both be absent. stats F32
+	// [rows,2] receives mean and 1/√(var + eps).
+	LayerNorm(dst, stats, x, gamma, beta Array, eps float32)
+	// LayerNormGrad is the gradient of LayerNorm. With x̂ = (x − mean)·r and g = γ·dy:
+	//
+	//	dx = r·(g − mean(g) − x̂·mean(g·x̂)),  dγ = acc·dγ + Σ dy·x̂,  dβ = acc·dβ + Σ dy
+	//
+	// where means run over a row and sums over the rows. dgamma and dbeta are F32 [D],
+	// absent where gamma is; stats is what LayerNorm wrote.
+	LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats Array, acc float32)
+	// Softmax is the softmax of each row, or with log its logarithm.
+	Softmax(dst, x Array, log bool)
+	// SoftmaxGrad is the gradient of Softmax from its result y: dx = y·(dy − ⟨y, dy⟩), or
+	// with log dx = dy − e^y·Σdy.
+	SoftmaxGrad(dx, dy, y Array, log bool)
+	// Attention is softmax(q·kᵀ/√Dh)·v for each head. qkv is packed [N,T,3·H·Dh]: of
+	// each token all queries, then keys, then values, head after head. dst is [N,T,H·Dh].
+	// lse F32 [N,H,T] receives the logarithms of the softmax's denominators, for the
+	// gradient.
+	//
+	// length I32 [N] gives how many tokens of a row are keys, taken to lie in 0 … T; absent:
+	// all. Queries beyond it are computed all the same. A row without keys has dst 0 and
+	// lse −∞, and gives no gradient.
+	Attention(dst, lse, qkv, length Array, o Heads)
+	// AttentionGrad is the gradient of Attention by qkv, from its results y and lse. With
+	// P = e^(q·kᵀ/√Dh − lse) for each head:
+	//
+	//	dv = Pᵀ·dy,  dS = P∘(dy·vᵀ − ⟨dy, y⟩),  dq = dS·k/√Dh,  dk = dSᵀ·q/√Dh
+	//
+	// dqkv is packed as qkv; length and o are those of Attention.
+	AttentionGrad(dqkv, dy, y, lse, qkv, length Array, o Heads)
+	// SoftmaxLoss writes the loss F32 [rows] of each row of z [rows,C] with its target I32
+	// [rows], and its gradient dz with upstream 1 for every row; see Softmax. dz may be
+	// absent.
+	SoftmaxLoss(loss, dz, z, target Array, o Softmax)
+	// Gather copies row index[i] of x to row i of dst, for any type; index −1 leaves the
+	// row of dst as it is. A row is what one index of the first dimension selects.
+	Gather(dst, x, index Array)
+	// ScatterAdd adds row i of x to row index[i] of dst, in row order. With acc 0, the
+	// rows that are hit start from zero. Index −1 skips a row.
+	ScatterAdd(dst, x, index Array, acc float32)
+	// Random draws every element of dst (F32) from d. The word of element i is word
+	// i mod 4 of Philox with counter (i div 4, low and high word; stream; 0) and key,
+	// I32 [2]: seed and step.
+	Random(dst, key Array, stream uint32, d Dist)
+	// Adam makes a step of Adam or AdamW: it changes w, m and v by dw, all F32 [n], unless
+	// flag, I32 [1], is set. hyper is F32 [HyperLen]. shadow, if present, receives w in its
+	// own type. Package optim has the formulas.
+	Adam(w, m, v, dw, shadow, hyper, flag Array, o AdamKind)
+	// SGD makes a step of stochastic gradient descent: it changes w and m by dw, as Adam
+	// does. m is absent without momentum.
+	SGD(w, m, dw, shadow, hyper, flag Array, o SGDKind)
+	// Pace counts an update: count, I32 [1], becomes t, one more than before, and dst
+	// receives what o says of t. If flag is set, nothing changes; flag may be absent. So a
+	// host need not know which updates were made.
+	Pace(dst, count, flag Array, o PaceKind)
+	// Average is dst += rate·(x − dst), rate F32 [1], unless flag is set.
+	Average(dst, x, rate, flag Array)
+	// Guard adds the number of non-finite values of x to flag, I32 [1].
+	Guard(flag, x Array)
+}

@@ -1,0 +1,108 @@
+package device
+
+// ConvShape holds the geometry of a convolution; zero strides, dilations and
+// groups mean 1.
+type ConvShape struct {
+	StrideH, StrideW     int // pixels between windows; 0: 1
+	PadH, PadW           int // pixels of zeros on each side
+	DilationH, DilationW int // pixels between taps; 0: 1
+	Groups               int // a divisor of both channel counts; 0: 1
+}
+
+// Epilogue is what a convolution does to its result before it is stored:
+// Act(y + Bias + Residual). Absent arrays are left out.
+type Epilogue struct {
+	Bias, Residual Array // F32 [K]; the shape and type of the result
+	Act            Func  // Identity or ReLU
+}
+
+// NormKind says how Norm normalises each channel.
+type NormKind struct {
+	Eps    float32 // added to the variance
+	ReLU   bool    // applied last, after the residual is added
+	Frozen bool    // stats are given (running mean, variance) and not computed
+}
+
+// PoolMode is the kind of pooling.
+type PoolMode uint8
+
+// The kinds of pooling. AvgPool divides by the window's size inside the image.
+const (
+	MaxPool PoolMode = iota
+	AvgPool
+)
+
+// PoolShape is a pooling window. Global takes the whole image.
+type PoolShape struct {
+	Mode             PoolMode // maximum or mean
+	Global           bool     // the window is the whole image; the sizes below are not read
+	H, W             int      // of the window
+	StrideH, StrideW int      // pixels between windows; 0: 1
+	PadH, PadW       int      // pixels on each side, which never win and are not counted
+}
+
+// Pixel says how Pixels turns bytes into activations: (b/255 − Mean)/Std per
+// channel, each step rounded to F32; channels beyond three are zero.
+type Pixel struct {
+	Mean, Std [3]float32 // of red, green and blue, in 0 … 1
+}
+
+// Interpolation says how Interpolate places output pixel i of an axis with n input
+// pixels: at i·(n−1)/(out−1) with AlignCorners, otherwise at
+// max((i+½)/Scale − ½, 0), Scale being out/n where it is 0. Positions beyond the
+// last pixel take that pixel.
+type Interpolation struct {
+	AlignCorners   bool    // the first and last pixels keep their places
+	ScaleH, ScaleW float64 // 0: the ratio of the sizes; not read with AlignCorners
+}
+
+// Image holds the operations of convolutional networks. Activations are [N,H,W,C], x
+// before and y after an operation.
+type Image interface {
+	// Conv is dst = Act(x ∗ w + Bias + Residual), a cross-correlation: dst [N,H',W',K] from
+	// x [N,H,W,C] and w [K,R,S,C/Groups],
+	//
+	//	dst[n,i,j,k] = Σ_{r,s,c} x[n, i·StrideH + r·DilationH − PadH, …, c]·w[k,r,s,c]
+	//
+	// with H' = (H + 2·PadH − DilationH·(R−1) − 1)/StrideH + 1, rounded down, and W' alike.
+	Conv(dst, x, w Array, c ConvShape, e Epilogue)
+	// ConvGradX is the gradient of Conv without its epilogue by x: dx = acc·dx + …
+	ConvGradX(dx, dy, w Array, c ConvShape, acc float32)
+	// ConvGradW is the gradient of Conv without its epilogue by w: dw = acc·dw + …, F32.
+	ConvGradW(dw, dy, x Array, c ConvShape, acc float32)
+	// FoldNorm folds frozen statistics into weights: r = 1/√(variance + eps),
+	// wf = γ·r·w, bf = β − γ·r·mean.
+	FoldNorm(wf, bf, w, gamma, beta, mean, variance Array, eps float32)
+	// FoldNormGrad is the gradient of FoldNorm: dw = γr·dwf, dβ = dbf,
+	// dγ = r(⟨w, dwf⟩ − mean·dbf), exact also at γ = 0.
+	FoldNormGrad(dw, dgamma, dbeta, dwf, dbf, w, gamma, mean, variance Array, eps, acc float32)
+	// Norm is batch normalisation over all but the last axis with the biased variance:
+	// dst = γ(x − mean)/√(var + eps) + β, then + residual, then ReLU, where asked for.
+	// stats F32 [2,C] is mean and biased variance, computed, or given if o.Frozen.
+	Norm(dst, stats, x, gamma, beta, residual Array, o NormKind)
+	// NormGrad is the gradient of Norm. It needs y = dst for the mask of ReLU. dres may be
+	// absent.
+	NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats Array, o NormKind, acc float32)
+	// ReluGrad is dx = dy where y > 0, and dbias = acc·dbias + its column sums. Either may
+	// be absent.
+	ReluGrad(dx, dbias, dy, y Array, acc float32)
+	// Pool is the maximum or the mean of each window: [N,H',W',C].
+	Pool(dst, x Array, p PoolShape)
+	// PoolGrad is the gradient of Pool. Of equal maxima, the first in row-major order
+	// takes the gradient.
+	PoolGrad(dx, dy, x, y Array, p PoolShape)
+	// GeM is (mean over the image of max(x, eps)^p)^(1/p), [N,C]; p is F32 [1].
+	GeM(dst, x, p Array, eps float32)
+	// GeMGrad is the gradient of GeM by x and, unless dp is absent, by p:
+	//
+	//	dx = dy·y^(1−p)·x^(p−1)/HW where x > eps, otherwise 0
+	//	dp = acc·dp + Σ dy·y·(Σ x^p·ln x / Σ x^p − ln y)/p, x being max(x, eps)
+	GeMGrad(dx, dp, dy, x, y, p Array, eps, acc float32)
+	// Interpolate resizes images bilinearly. It has no gradient: only evaluations resize
+	// images.
+	Interpolate(dst, x Array, o Interpolation)
+	// Pixels cuts a window out of bytes U8 [N,H',W',3] and normalises it to dst [N,H,W,C];
+	// see Pixel. crop I32 [N,3] gives its top, its left, and 1 to mirror it. Without crop
+	// it is the centre, not mirrored.
+	Pixels(dst, bytes, crop Array, o Pixel)
+}

@@ -1,0 +1,105 @@
+// Package evaluation writes what an evaluation shows beside its figures: an HTML page,
+// and files for trec_eval.
+package evaluation
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"hgld/labels"
+	"hgld/train"
+)
+
+// Items is one side of an evaluation. A train.Dataset is one, and so is Rows.
+type Items interface {
+	// Len returns the number of items.
+	Len() int
+
+	// ID returns the name of an item.
+	ID(i int) string
+
+	// Labels returns the classes of an item, finest first.
+	Labels(i int) labels.Path
+}
+
+// Rows are vectors from files. An item is named by its id, or by its number.
+type Rows struct{ *train.Side }
+
+// Len implements Items.
+func (r Rows) Len() int { return len(r.Side.Labels) }
+
+// Labels implements Items.
+func (r Rows) Labels(i int) labels.Path { return r.Side.Labels[i] }
+
+// ID implements Items.
+func (r Rows) ID(i int) string {
+	if r.IDs == nil {
+		return strconv.Itoa(i)
+	}
+	return r.IDs[i]
+}
+
+// Output is something that an evaluation writes beside its figures.
+type Output interface {
+	// Look sets what the output wants to be shown.
+	Look(l *train.Look)
+
+	// Ranking takes the first rows of a query's ranking with their scores.
+	Ranking(query int, rows []int32, scores []float32) error
+
+	// Finish writes the output when the evaluation is complete.
+	Finish(ctx context.Context, r *train.Result) error
+
+	// Close frees what is open. Without Finish it leaves no files.
+	Close() error
+}
+
+// Outputs are several outputs of one evaluation, which share its look.
+type Outputs struct {
+	list   []Output
+	places []int
+	shared train.Look
+}
+
+// Join makes one look of those of all outputs.
+func Join(list ...Output) *Outputs {
+	o := &Outputs{list: list}
+	for _, out := range list {
+		var l train.Look
+		out.Look(&l)
+		o.places = append(o.places, l.Places)
+		o.shared.Places = max(o.shared.Places, l.Places)
+		if l.Vector != nil {
+			o.shared.Queries, o.shared.Vector = l.Queries, l.Vector
+		}
+		if l.Curves != nil {
+			o.shared.Curves = l.Curves
+		}
+	}
+	o.shared.Ranking = func(query int, rows []int32, scores []float32) error {
+		for i, out := range o.list {
+			n := min(o.places[i], len(rows))
+			if err := out.Ranking(query, rows[:n], scores[:n]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return o
+}
+
+// Look returns what the evaluation is to show.
+func (o *Outputs) Look() *train.Look { return &o.shared }
+
+// Finish writes all outputs. If the evaluation has failed with err, or an output fails,
+// it writes no further ones and returns the errors.
+func (o *Outputs) Finish(ctx context.Context, r *train.Result, err error) error {
+	for _, out := range o.list {
+		if err == nil {
+			err = out.Finish(ctx, r)
+		}
+		err = errors.Join(err, out.Close())
+	}
+	return err
+}

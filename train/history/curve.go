@@ -1,0 +1,65 @@
+package history
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"hgld/internal/registry"
+	"hgld/internal/report"
+	"hgld/train"
+)
+
+// stepCurves are the curves with a point for every step. A nil value was not recorded.
+var stepCurves = registry.Table[func(e train.Event) *float64]{
+	{Name: "loss", Value: func(e train.Event) *float64 { return e.Loss }},
+	{Name: "lr", Value: func(e train.Event) *float64 { return &e.Rate }},
+	{Name: "grad_norm", Value: func(e train.Event) *float64 { return e.Norm }},
+	{Name: "img/s", Value: func(e train.Event) *float64 { return new(float64(e.Images) / e.Seconds) }},
+}
+
+// Curve returns the points of "loss", "lr", "grad_norm", "img/s", or of a metric of the
+// evaluations in percent; dots says that they are so few. A curve of steps is the running
+// mean over smooth of them, of a fiftieth of all if smooth is 0. It fails if the run
+// has no such curve.
+func (r *Run) Curve(what string, smooth int) (points []report.Point, dots bool, err error) {
+	value, err := stepCurves.Get("curve", what)
+	if err == nil {
+		return r.stepCurve(value, smooth), false, nil
+	}
+	known := stepCurves.Names()
+	for _, e := range r.Events {
+		if e.Kind != train.Evaluated || e.Result == nil {
+			continue
+		}
+		for _, v := range e.Result.Values {
+			if !slices.Contains(known, v.Key) {
+				known = append(known, v.Key)
+			}
+		}
+		if v := e.Result.Mean(what); !math.IsNaN(v) {
+			points = append(points, report.Point{X: float64(e.Step), Y: 100 * v})
+		}
+	}
+	if !slices.Contains(known, what) {
+		return nil, true, fmt.Errorf("%s: %w", r.Dir, registry.Unknown("curve", what, known))
+	}
+	return points, true, nil
+}
+
+func (r *Run) stepCurve(value func(e train.Event) *float64, smooth int) (points []report.Point) {
+	var values []float64
+	for _, e := range r.Steps() {
+		if v := value(e); v != nil {
+			points = append(points, report.Point{X: float64(e.Step)})
+			values = append(values, *v)
+		}
+	}
+	if smooth <= 0 {
+		smooth = max(1, len(values)/50)
+	}
+	for i, v := range report.Smooth(values, smooth) {
+		points[i].Y = v
+	}
+	return points
+}

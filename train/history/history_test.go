@@ -1,0 +1,185 @@
+package history
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/internal/registry"
+	"hgld/internal/report"
+	"hgld/train"
+)
+
+func TestEventsAfterTheCheckpointAreDroppedOnResume(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, EventsFile)
+	old := `{"event":"step","step":1}` + "\n" + `{"event":"step","step":2}` + "\n" + `{"event":"step","step":3}` + "\n" + `{"event":"st`
+	if err := os.WriteFile(path, []byte(old), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	log, err := OpenLog(dir, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Add(train.Event{Kind: train.Stepped, Step: 3, Loss: new(0.5)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	want := `{"event":"step","step":1}` + "\n" + `{"event":"step","step":2}` + "\n" + `{"event":"step","step":3,"epoch":0,"loss":0.5}` + "\n"
+	if err != nil || string(text) != want {
+		t.Errorf("%v:\n%s", err, text)
+	}
+}
+
+// A complete run whose metrics change is measured anew, and is not complete while that
+// may be interrupted.
+func TestRunThatIsMeasuredAnewIsNotDone(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, EventsFile)
+	measured := `{"event":"evaluation","step":3}` + "\n"
+	if err := os.WriteFile(path, []byte(measured+`{"event":"done","step":3}`+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if !IsDone(dir, 3) {
+		t.Error("a run that has ended is not done")
+	}
+	log, err := OpenLog(dir, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != measured || IsDone(dir, 3) {
+		t.Errorf("%v, done %v:\n%s", err, IsDone(dir, 3), text)
+	}
+}
+
+func TestSampleOfOneHasNoDeviation(t *testing.T) {
+	nan := train.Number(math.NaN())
+	if s := SampleOf([]train.Number{3, nan}); s.Mean != 3 || s.Count != 1 || !math.IsNaN(float64(s.Deviation)) {
+		t.Errorf("%+v", s)
+	}
+	if s := SampleOf([]train.Number{nan}); !math.IsNaN(float64(s.Mean)) || s.Count != 0 {
+		t.Errorf("%+v", s)
+	}
+	if s := SampleOf([]train.Number{1, 3}); s.Mean != 2 || math.Abs(float64(s.Deviation)-math.Sqrt2) > 1e-15 {
+		t.Errorf("%+v, want the deviation √2", s)
+	}
+}
+
+// A value of 0 is recorded; one that is missing is not.
+func TestScalarsAreThoseOfTheEvent(t *testing.T) {
+	tags := func(e train.Event) (list []string) {
+		for _, s := range scalars(e) {
+			list = append(list, s.Tag)
+		}
+		return list
+	}
+	with := tags(train.Event{Kind: train.Stepped, Loss: new(0.0), Norm: new(0.0), Images: 1, Seconds: 1})
+	without := tags(train.Event{Kind: train.Stepped, Images: 1, Seconds: 1})
+	for _, tag := range []string{"train/loss", "train/grad_norm"} {
+		if !slices.Contains(with, tag) || slices.Contains(without, tag) {
+			t.Errorf("%s: %q with a value, %q without", tag, with, without)
+		}
+	}
+}
+
+func TestRunSumsUpItsEvents(t *testing.T) {
+	dir := t.TempDir()
+	result := &train.Result{Levels: []string{"a"}, Values: []train.Value{{Key: "H-AP", Mean: 0.5}},
+		Overall: map[string]train.Number{"AP": 0.25}}
+	log, err := OpenLog(dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []train.Event{
+		{Kind: train.Stepped, Step: 1, Loss: new(0.9), Images: 8, Seconds: 5},
+		{Kind: train.Stepped, Step: 2, Images: 8, Seconds: 0.1},
+		{Kind: train.Evaluated, Step: 2, Result: result},
+		{Kind: train.Stepped, Step: 3, Loss: new(0.4), Images: 8, Seconds: 0.1},
+		{Kind: train.Done, Step: 3, Epoch: 1},
+	} {
+		if err := log.Add(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(log.Close(), WriteJSON(filepath.Join(dir, EvaluationFile), result)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Loss() != 0.4 || r.WithoutLoss() != 1 || r.Speed() != 80 || r.Trained().Seconds() != 5 || r.Changed.IsZero() {
+		t.Errorf("loss %v, %d without, %v img/s, %v", r.Loss(), r.WithoutLoss(), r.Speed(), r.Trained())
+	}
+	for _, c := range []struct {
+		config train.Config
+		done   bool
+	}{{train.Config{Steps: 3}, true}, {train.Config{Steps: 4}, false}, {train.Config{Epochs: 1}, true}, {train.Config{Epochs: 2}, false}} {
+		if step, done := r.Progress(&c.config); step != 3 || done != c.done {
+			t.Errorf("%d steps, %d epochs: step %d, done %v", c.config.Steps, c.config.Epochs, step, done)
+		}
+	}
+	if Percent(r.Result, "H-AP") != 50 || Percent(r.Result, "mean(AP)") != 25 || !math.IsNaN(float64(Percent(nil, "H-AP"))) {
+		t.Errorf("%v, %v", Percent(r.Result, "H-AP"), Percent(r.Result, "mean(AP)"))
+	}
+	points, dots, err := r.Curve("loss", 1)
+	if err != nil || dots || !slices.Equal(points, []report.Point{{X: 1, Y: 0.9}, {X: 3, Y: 0.4}}) {
+		t.Errorf("%v, %v, %v", points, dots, err)
+	}
+	points, dots, err = r.Curve("H-AP", 0)
+	if err != nil || !dots || !slices.Equal(points, []report.Point{{X: 2, Y: 50}}) {
+		t.Errorf("%v, %v, %v", points, dots, err)
+	}
+	if _, _, err := r.Curve("los", 0); !errors.As(err, new(*registry.UnknownError)) {
+		t.Error(err)
+	}
+}
+
+func TestDamagedLogIsAFormatError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), EventsFile)
+	if err := os.WriteFile(path, []byte("{\"event\":\"step\"}\n{bad\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var damaged *FormatError
+	if _, err := ReadEvents(path); !errors.As(err, &damaged) || damaged.Line != 2 || !strings.HasPrefix(err.Error(), path+":2: ") {
+		t.Error(err)
+	}
+}
+
+func TestFoldersMoveWithTheirRun(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, c := range [][3]string{{"runs/a", "shards", "../../shards"}, {"runs/a", filepath.Join(dir, "s"), filepath.Join(dir, "s")},
+		{filepath.Join(dir, "runs", "a"), filepath.Join(dir, "s"), "../../s"}} {
+		got, err := Relative(c[0], c[1])
+		if err != nil || got != c[2] {
+			t.Errorf("%s from %s is %s, want %s: %v", c[1], c[0], got, c[2], err)
+		}
+		if back := Resolve(c[0], got); back != filepath.Clean(c[1]) {
+			t.Errorf("%s at %s is %s, want %s", got, c[0], back, c[1])
+		}
+	}
+}
+
+func TestColumnsOfEqualNamesAreToldApartByFolders(t *testing.T) {
+	for _, c := range [][2][]string{
+		{{"a.json", "b.json"}, {"a", "b"}},
+		{{"runs/a/eval.json", "runs/b/eval.json"}, {"a/eval", "b/eval"}},
+		{{"x/a/eval.json", "y/a/eval.json", "eval.json"}, {"x/a/eval", "y/a/eval", "eval"}},
+		{{"e.json", "e.json"}, {"e", "e"}},
+	} {
+		if got := ShortNames(c[0]); !slices.Equal(got, c[1]) {
+			t.Errorf("%v: %v, want %v", c[0], got, c[1])
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package history
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"hgld/internal/texttable"
+	"hgld/train"
+)
+
+// Pair is a result beside the first one, query by query.
+type Pair struct {
+	// First is the name of the first result.
+	First string `json:"first"`
+
+	// Second is the name of the other one.
+	Second string `json:"second"`
+
+	// Intervals says how intervals and tests were computed.
+	Intervals *train.Intervals `json:"intervals"`
+
+	*train.Pairing
+}
+
+// significant is the corrected P up to which a difference is marked.
+const significant = 0.05
+
+// Pairs compares the first result with each other one, and corrects P for all of the
+// differences. Means over classes are compared by classes. The error is a
+// train.NoPerQueryError if a result lacks the values of single queries.
+func Pairs(names []string, results []*train.Result, n *train.Intervals) ([]Pair, error) {
+	if results[0].MeanOver == train.ByClass {
+		n.Resample = train.ByClass
+	}
+	var pairs []Pair
+	var family []*train.Pairing
+	for i, r := range results[1:] {
+		p, err := train.Pair(results[0], r, n, 0)
+		if err != nil {
+			return nil, fmt.Errorf("%s and %s: %w", names[0], names[i+1], err)
+		}
+		pairs = append(pairs, Pair{names[0], names[i+1], n, p})
+		family = append(family, p)
+	}
+	train.Correct(family)
+	return pairs, nil
+}
+
+// Table returns the table of a pair's differences, in percent.
+func (p Pair) Table() texttable.Table {
+	c := texttable.Table{Title: fmt.Sprintf("%s − %s", p.Second, p.First),
+		Head: []string{"%", "difference", fmt.Sprintf("%g %% interval", 100*p.Intervals.Confidence), "P", "Holm", ""}}
+	marked := false
+	for _, d := range p.Differences {
+		mark := ""
+		if d.Holm <= significant {
+			mark, marked = "*", true
+		}
+		c.Rows = append(c.Rows, []string{d.Key, signed(d.Mean), span(d.Interval), probability(d.P),
+			probability(d.Holm), mark})
+	}
+	c.Note = p.note(marked)
+	return c
+}
+
+// PairsTable has a line for each metric of each pair, in percent but for the P.
+func PairsTable(pairs []Pair) texttable.Table {
+	c := texttable.Table{Head: []string{"metric", "first", "second", "mean_first", "mean_second", "difference", "low", "high",
+		"p", "p_holm", "queries"}}
+	for _, p := range pairs {
+		for _, d := range p.Differences {
+			row := []string{d.Key, p.First, p.Second}
+			for _, v := range []train.Number{d.First, d.Second, d.Mean, d.Interval[0], d.Interval[1]} {
+				row = append(row, (100*v).Decimals(4, ""))
+			}
+			c.Rows = append(c.Rows, append(row, d.P.Decimals(6, ""), d.Holm.Decimals(6, ""), strconv.Itoa(d.Queries)))
+		}
+	}
+	return c
+}
+
+// note says how the table was made.
+func (p Pair) note(marked bool) string {
+	by, unit := "id", "query"
+	if p.ByRow {
+		by = "row"
+	}
+	if p.Intervals.Resample == train.ByClass {
+		unit = "class"
+	}
+	parts := []string{fmt.Sprintf("%d queries paired by %s", p.Both, by)}
+	if p.OnlyFirst+p.OnlySecond > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s and %d of %s left out", p.OnlyFirst, p.First, p.OnlySecond, p.Second))
+	}
+	parts = append(parts, "bootstrap and randomisation test by "+unit,
+		"Holm: P corrected for all differences of this comparison")
+	if marked {
+		parts = append(parts, fmt.Sprintf("* corrected P of at most %g", significant))
+	}
+	return strings.Join(parts, "\n")
+}
+
+// signed prints a difference in percent.
+func signed(v train.Number) string {
+	text := (100 * v).Decimals(2, "–")
+	if v > 0 {
+		text = "+" + text
+	}
+	return text
+}
+
+func span(e train.Ends) string { return signed(e[0]) + " to " + signed(e[1]) }
+
+// probability prints a P with four places.
+func probability(p train.Number) string {
+	if p < 0.0001 {
+		return "<0.0001"
+	}
+	return p.Decimals(4, "–")
+}

@@ -1,0 +1,82 @@
+package metric
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// groupEnds says for each item where its group of equal scores ends.
+func groupEnds(tie []bool) []int {
+	end := make([]int, len(tie))
+	for i := len(tie) - 1; i >= 0; i-- {
+		end[i] = i + 1
+		if i+1 < len(tie) && tie[i+1] {
+			end[i] = end[i+1]
+		}
+	}
+	return end
+}
+
+func TestBoundsAreThoseOfAllOrders(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	keys := everything.Keys(3)
+	bounds := NewBounds(3)
+	least, greatest := make([]float64, len(keys)), make([]float64, len(keys))
+	plain, values := NewList(3, ScoreThenRow), make([]float64, len(keys))
+	changed := 0
+	for trial := range 150 {
+		n := 1 + random.IntN(7)
+		levels, tie := make([]int, n), make([]bool, n)
+		for i := range levels {
+			levels[i], tie[i] = random.IntN(4), i > 0 && random.IntN(3) > 0
+		}
+		shared := append(bytesOf(levels, tie), beyond)
+		if bounds.Measure(least, greatest, everything, shared) {
+			changed++
+		} else {
+			plain.Reset(shared)
+			everything.Measure(values, plain)
+			copy(least, values)
+			copy(greatest, values)
+		}
+		low, high := slices.Repeat([]float64{math.Inf(1)}, len(keys)), slices.Repeat([]float64{math.Inf(-1)}, len(keys))
+		permutations(slices.Clone(levels), groupEnds(tie), 0, func(order []int) {
+			for i, v := range byDefinition(order, 3) {
+				low[i], high[i] = min(low[i], v), max(high[i], v) // NaN stays
+			}
+		})
+		for i := range keys {
+			if !equal(least[i], low[i]) || !equal(greatest[i], high[i]) {
+				t.Fatalf("trial %d, levels %v, ties %v: %s from %v to %v, want %v to %v", trial, levels, tie, keys[i],
+					least[i], greatest[i], low[i], high[i])
+			}
+		}
+	}
+	if changed < 50 {
+		t.Errorf("only %d trials had ties that matter", changed)
+	}
+}
+
+// Equal scores of items of one level leave nothing open.
+func TestBoundsPassTiesThatDoNotMatter(t *testing.T) {
+	if NewBounds(1).Measure(nil, nil, everything, []byte{1, 1 | tied, 0, tied, tied, beyond, beyond}) {
+		t.Error("ties inside levels change something")
+	}
+}
+
+func TestNamesOfOtherToolsAreKnown(t *testing.T) {
+	for name, want := range map[string]string{
+		"mrr": "MRR", "recip_rank": "MRR", "R-precision": "Rprec", "r_prec": "Rprec",
+	} {
+		if got := elsewhere(name); got != want {
+			t.Errorf("%s is taken for %q, want %s", name, got, want)
+		}
+	}
+	for _, name := range []string{"MRR@10", "Rprec#1"} {
+		if _, err := Parse(name); err == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+package metric
+
+import "fmt"
+
+// MRR is the reciprocal rank, 1/i of the first positive: its mean over queries is the mean
+// reciprocal rank, trec_eval's recip_rank. Undefined for R = 0.
+type MRR struct{}
+
+// Name returns "MRR".
+func (MRR) Name() string { return "MRR" }
+
+// AtLevel is, where the first positives are p of t items with equal scores, the mean over
+// the places s of the first of them: it is at s with probability
+// Π_{x<s} (t−p−x+1)/(t−x+1) · p/(t−s+1), x from 1.
+func (MRR) AtLevel(v *View) (float64, bool) {
+	if v.R == 0 {
+		return 0, false
+	}
+	first := v.Runs[0]
+	sum, none := 0.0, 1.0 // none: the chance that no positive stands before the place
+	for s := 0; s <= first.Size-first.Hits; s++ {
+		left := float64(first.Size - s)
+		sum += none * float64(first.Hits) / left / float64(first.First+s+1)
+		none *= (left - float64(first.Hits)) / left
+	}
+	return sum, true
+}
+
+func newMRR(rest string) (Metric, error) {
+	if rest != "" {
+		return nil, fmt.Errorf("MRR takes no %.80q", rest)
+	}
+	return MRR{}, nil
+}

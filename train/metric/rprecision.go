@@ -1,0 +1,22 @@
+package metric
+
+import "fmt"
+
+// RPrecision is the share of positives among the first R, trec_eval's Rprec. Undefined for
+// R = 0.
+type RPrecision struct{}
+
+// Name returns "Rprec".
+func (RPrecision) Name() string { return "Rprec" }
+
+// AtLevel counts.
+func (RPrecision) AtLevel(v *View) (float64, bool) {
+	return v.within(v.R) / float64(max(v.R, 1)), v.R > 0
+}
+
+func newRPrecision(rest string) (Metric, error) {
+	if rest != "" {
+		return nil, fmt.Errorf("%s takes no %.80q", RPrecision{}.Name(), rest)
+	}
+	return RPrecision{}, nil
+}

@@ -1,0 +1,181 @@
+package train
+
+import (
+	"context"
+	"encoding/binary"
+
+	"hgld/internal/img"
+	"hgld/labels"
+	"hgld/train/backbone"
+	"hgld/train/device"
+	"hgld/train/grad"
+	"hgld/train/nn"
+)
+
+// network is a retrieval net on a device, as a run trains it and a Model evaluates it.
+type network struct {
+	b       device.Backend
+	arena   *device.Arena
+	store   *nn.Store
+	net     *backbone.Retrieval
+	in      Input
+	filter  filter
+	decoder *img.Decoder
+}
+
+// newNetwork declares the net. The caller calls store.Build when the loss has declared
+// its own parameters.
+func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network {
+	store := nn.NewStore()
+	if d == nil {
+		d = new(img.Decoder)
+	}
+	return &network{
+		b: b, arena: device.NewArena(b), store: store,
+		net: backbone.NewRetrieval(store, p.backbone, backbone.Options{FreezeNorm: c.Model.FreezeNorm}, p.head),
+		in:  c.Input, filter: p.filter, decoder: d,
+	}
+}
+
+// inputs are the arrays that a recorded pass reads. Each batch is uploaded into them.
+type inputs struct {
+	pixels device.Array // U8 [B,H,W,3]
+	crop   device.Array // I32 [B,3]
+	labels device.Array // I32 [B,L]
+	bytes  []byte       // staging for crop and labels
+}
+
+func newInputs(b device.Backend, size, side, levels int) *inputs {
+	return &inputs{
+		pixels: device.New(b, device.U8, size, side, side, 3),
+		crop:   device.New(b, device.I32, size, 3),
+		labels: device.New(b, device.I32, size, levels),
+		bytes:  make([]byte, 4*size*max(levels, 3)),
+	}
+}
+
+func (i *inputs) free(b device.Backend) {
+	for _, a := range []device.Array{i.pixels, i.crop, i.labels} {
+		b.Free(a.Buf)
+	}
+}
+
+// upload brings a batch to the device.
+func (i *inputs) upload(b device.Backend, from *batch) {
+	b.Upload(i.pixels, from.pixels)
+	b.Upload(i.crop, i.stage(from.crop))
+	b.Upload(i.labels, i.stage(from.labels))
+}
+
+func (i *inputs) stage(values []int32) []byte {
+	for at, v := range values {
+		binary.LittleEndian.PutUint32(i.bytes[4*at:], uint32(v))
+	}
+	return i.bytes[:4*len(values)]
+}
+
+// forward records pixels to embeddings [B,D] of unit length.
+func (n *network) forward(t *grad.Tape, in *inputs) *grad.Var {
+	embed := n.net.Forward
+	if t.Evaluating() && len(n.in.Scales) > 0 {
+		embed = func(t *grad.Tape, x *grad.Var) *grad.Var { return n.net.MultiScale(t, x, n.in.Scales) }
+	}
+	return n.normalised(t, in, embed)
+}
+
+// normalised records the normalisation of pixels, followed by f.
+func (n *network) normalised(t *grad.Tape, in *inputs, f nn.Layer) *grad.Var {
+	x := t.Input(device.F32, in.pixels.Dims[0], n.in.Size, n.in.Size, 4)
+	pixel := device.Pixel{Mean: n.in.Mean, Std: n.in.Std}
+	t.Do(func(b device.Backend) { b.Pixels(x.Value, in.pixels, in.crop, pixel) })
+	e := f(t, x)
+	t.Done(x)
+	return e
+}
+
+// embedBatch is the number of images that an evaluation embeds at a time. It is the
+// same for all data sets, because the rounding of a product may depend on its shape.
+const embedBatch = 64
+
+// embed returns the embeddings [N,D] of a data set in evaluation's view.
+func (n *network) embed(ctx context.Context, d Dataset, o embedOptions) (out device.Array, err error) {
+	err = n.through(ctx, d, n.forward, o, func(done int, rows device.Array) error {
+		if out.Absent() {
+			out = device.New(n.b, device.F32, d.Len(), rows.Cols())
+		}
+		n.b.Copy(out.RowRange(done, done+rows.Dims[0]), rows)
+		return n.b.Sync()
+	})
+	return out, err
+}
+
+// through records a pass over images and runs it on a data set in evaluation's view. It
+// calls each for every batch of results, with the number of rows before it.
+func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape, *inputs) *grad.Var, o embedOptions,
+	each func(done int, rows device.Array) error) error {
+	list, err := paths(d)
+	if err != nil {
+		return err
+	}
+	l := &loader{
+		data: d, labels: list, size: embedBatch, in: n.in, filter: n.filter, decoder: n.decoder,
+		workers: workersOr(o.workers), prefetch: max(o.prefetch, 1),
+	}
+	in := newInputs(n.b, embedBatch, n.in.Size, len(d.Levels()))
+	defer in.free(n.b)
+	tape := grad.NewTape(n.b, n.arena).Evaluate()
+	defer tape.Free()
+	var e *grad.Var
+	done := 0
+	for b, err := range l.batches(ctx, inOrder(d.Len(), embedBatch)) {
+		if err != nil {
+			return err
+		}
+		err = o.lane.do(func() error {
+			in.upload(n.b, b)
+			if e == nil {
+				e = tape.Keep(record(tape, in))
+			} else {
+				tape.Replay()
+			}
+			return each(done, e.Value.RowRange(0, len(b.rows)))
+		})
+		if err != nil {
+			return err
+		}
+		done += len(b.rows)
+		if o.progress != nil {
+			o.progress(done, d.Len())
+		}
+	}
+	return nil
+}
+
+type embedOptions struct {
+	lane              *lane
+	workers, prefetch int
+	progress          func(done, total int)
+}
+
+// side embeds a data set and collects its labels and names.
+func (n *network) side(ctx context.Context, d Dataset, o embedOptions) (Side, error) {
+	vectors, err := n.embed(ctx, d, o)
+	if err != nil {
+		return Side{}, err
+	}
+	s := Side{Vectors: vectors, Labels: make([]labels.Path, d.Len()), IDs: make([]string, d.Len())}
+	for i := range s.Labels {
+		s.Labels[i], s.IDs[i] = d.Labels(i), d.ID(i)
+	}
+	return s, nil
+}
+
+// backbonePrefix begins the names of the backbone's parameters.
+const backbonePrefix = backbone.Prefix
+
+// lossScope is the scope of the loss' parameters in the store; lossPrefix begins their
+// names.
+const (
+	lossScope  = "loss"
+	lossPrefix = lossScope + "."
+)

@@ -1,0 +1,180 @@
+// Package recipe holds the published runs of the papers, one file each, and the
+// tables of their numbers.
+//
+// A recipe is a whole hgld.yaml: `hgld train recipe show --yaml NAME > hgld.yaml`
+// starts a project with it. Its first lines, comments for everybody else, are YAML
+// once the "# " is taken away: what the run is, the rows of the tables that it
+// stands in, the data that it wants, where code and paper differ and which of the
+// two is followed, and what had to be guessed. Settings that a recipe does not name
+// have their defaults.
+//
+// Numbers of the tables are quoted, not reproduced: see published.yaml.
+package recipe
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"io/fs"
+	"math"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"hgld/internal/registry"
+)
+
+//go:embed published.yaml */*.yaml
+var files embed.FS
+
+// Recipe is a published run.
+type Recipe struct {
+	Name    string   `yaml:"-" json:"name"`                              // of the file, without .yaml: "sop/happier"
+	About   string   `yaml:"about" json:"about"`                         // one line on what the run is
+	Rows    []Place  `yaml:"rows" json:"rows"`                           // of the tables that it reproduces
+	Data    string   `yaml:"data" json:"data"`                           // levels, splits and sizes
+	Classes []int    `yaml:"classes" json:"classes,omitempty"`           // of the training data at each level, finest first
+	Queries int      `yaml:"queries" json:"queries,omitempty"`           // of the test; 0: not stated
+	Differs []string `yaml:"differs" json:"differs,omitempty"`           // where paper, released code and this recipe differ
+	Guessed []string `yaml:"guessed,omitempty" json:"guessed,omitempty"` // what was published nowhere
+
+	Text string `yaml:"-" json:"-"` // of the file
+}
+
+// Place is a row of a table of the papers, in the part for one data set.
+type Place struct {
+	Table  string `yaml:"table" json:"table"`   // name of the table
+	Method string `yaml:"method" json:"method"` // name of the row
+	Part   string `yaml:"part" json:"part"`     // data set
+}
+
+// All lists the recipes by name.
+func All() ([]Recipe, error) {
+	paths, err := fs.Glob(files, "*/*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var list []Recipe
+	for _, path := range paths {
+		text, err := files.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		r, err := parse(strings.TrimSuffix(path, ".yaml"), string(text))
+		if err != nil {
+			return nil, fmt.Errorf("recipe: %s: %w", path, err)
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// Get returns the recipe called name; the error for an unknown one names the
+// nearest.
+func Get(name string) (Recipe, error) {
+	list, err := All()
+	if err != nil {
+		return Recipe{}, err
+	}
+	var names []string
+	for _, r := range list {
+		if r.Name == name {
+			return r, nil
+		}
+		names = append(names, r.Name)
+	}
+	return Recipe{}, &registry.UnknownError{Kind: "recipe", Name: name, Nearest: registry.Nearest(name, names)}
+}
+
+// parse reads the head of a recipe.
+func parse(name, text string) (Recipe, error) {
+	r := Recipe{Name: name, Text: text}
+	var head strings.Builder
+	for line := range strings.Lines(text) {
+		if line[0] != '#' {
+			break
+		}
+		head.WriteString(strings.TrimPrefix(strings.TrimPrefix(line, "#"), " "))
+	}
+	d := yaml.NewDecoder(strings.NewReader(head.String()))
+	d.KnownFields(true)
+	if err := d.Decode(&r); err != nil {
+		return r, err
+	}
+	if r.About == "" || len(r.Rows) == 0 || r.Data == "" {
+		return r, fmt.Errorf("the comment at the top does not say what the run is, its rows and its data")
+	}
+	return r, nil
+}
+
+// Tables are the published numbers.
+type Tables struct {
+	Papers map[string]string `yaml:"papers" json:"papers"` // title by short name
+	Tables []Table           `yaml:"tables" json:"tables"` // in the order of the papers
+}
+
+// Table is one table.
+type Table struct {
+	Name  string              `yaml:"name" json:"name"`   // as the paper numbers it
+	Paper string              `yaml:"paper" json:"paper"` // short name of the paper
+	About string              `yaml:"about" json:"about"` // what it shows
+	Parts map[string][]string `yaml:"parts" json:"parts"` // columns of each data set, as keys of eval.json, or mean(metric) over the levels
+	Rows  []Row               `yaml:"rows" json:"rows"`   // in the order of the paper
+}
+
+// Row is a method's numbers, in percent; nil where the table has none.
+type Row struct {
+	Method string                `yaml:"method" json:"method"`     // name of the row
+	Run    string                `yaml:"run" json:"run,omitempty"` // "own": by the authors of the paper; "": quoted there
+	Values map[string][]*float64 `yaml:",inline" json:"values"`    // by part
+}
+
+// Published returns the tables.
+func Published() (*Tables, error) {
+	text, err := files.ReadFile("published.yaml")
+	if err != nil {
+		return nil, err
+	}
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	t := new(Tables)
+	if err := d.Decode(t); err != nil {
+		return nil, fmt.Errorf("recipe: published.yaml: %w", err)
+	}
+	return t, nil
+}
+
+// Number is one number of a row.
+type Number struct {
+	Key   string  // of eval.json, or mean(metric)
+	Value float64 // in percent; NaN: the table has none
+}
+
+// Find returns the table of a place and the numbers of its row there.
+func (t *Tables) Find(p Place) (Table, []Number, error) {
+	at := slices.IndexFunc(t.Tables, func(x Table) bool { return x.Name == p.Table })
+	if at < 0 {
+		return Table{}, nil, fmt.Errorf("recipe: no table %.80q", p.Table)
+	}
+	table := t.Tables[at]
+	for _, row := range table.Rows {
+		values, keys := row.Values[p.Part], table.Parts[p.Part]
+		if row.Method != p.Method || values == nil {
+			continue
+		}
+		if len(values) != len(keys) {
+			return table, nil, fmt.Errorf("recipe: table %s, %s, %s: %d numbers in %d columns", p.Table, p.Method, p.Part,
+				len(values), len(keys))
+		}
+		numbers := make([]Number, len(keys))
+		for i, key := range keys {
+			numbers[i] = Number{key, math.NaN()}
+			if values[i] != nil {
+				numbers[i].Value = *values[i]
+			}
+		}
+		return table, numbers, nil
+	}
+	return table, nil, fmt.Errorf("recipe: table %s has no row %.80q with a part %.80q", p.Table, p.Method, p.Part)
+}

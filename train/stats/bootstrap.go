@@ -1,0 +1,226 @@
+package stats
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"hgld/train/sample"
+)
+
+// Bootstrap computes intervals for the figures of a table by drawing its units again,
+// with replacement (Efron, "Better Bootstrap Confidence Intervals", 1987).
+type Bootstrap struct {
+	Confidence float64 // such as 0.95
+	Resamples  int     // how often the units are drawn again
+	Seed       uint64  // of the draws
+	Threads    int     // 0: all processors; they change no result
+	Method     Method  // how the interval is taken from them
+
+	// Means are further figures: each the mean of the estimates of some columns, as
+	// the mean over levels.
+	Means [][]int
+}
+
+// Method says how an interval is taken from the distribution of the resamples.
+type Method int
+
+// Percentile takes its quantiles. BCa corrects their bias and skewness. Expanded also
+// widens BCa for a small number of units n, as Student's t does a normal interval
+// (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015, 5.2): the normal
+// quantile z becomes √(n/(n−1))·t_{n−1}.
+const (
+	Percentile Method = iota
+	BCa
+	Expanded
+)
+
+// Intervals returns an interval for each figure, those of Means last. A figure that is
+// undefined, or has fewer than two units, has the interval NaN to NaN. A figure whose
+// resamples are all equal has an interval of no width.
+func (b Bootstrap) Intervals(t *Table) []Interval {
+	figures := t.figures + len(b.Means)
+	estimate := b.withMeans(t.Estimates())
+	drawn := b.draw(t)
+	speed := make([]float64, figures)
+	if b.Method != Percentile {
+		speed = b.acceleration(t)
+	}
+	units := b.unitsWithValues(t)
+	intervals := make([]Interval, figures)
+	parallel(b.Threads, figures, func(k int) {
+		values := make([]float64, 0, b.Resamples)
+		for r := range b.Resamples {
+			if v := drawn[r*figures+k]; !math.IsNaN(v) { // a resample may have no value
+				values = append(values, v)
+			}
+		}
+		intervals[k] = b.interval(units[k], estimate[k], values, speed[k])
+	})
+	return intervals
+}
+
+// unitsWithValues counts, for each figure, the units that have a value; for a mean of
+// columns those of the column with the fewest.
+func (b Bootstrap) unitsWithValues(t *Table) []int {
+	units := make([]int, t.figures, t.figures+len(b.Means))
+	for k := range units {
+		for u := range t.units {
+			if t.counts[u*t.masks+t.mask[k]] > 0 {
+				units[k]++
+			}
+		}
+	}
+	for _, columns := range b.Means {
+		fewest := t.units
+		for _, k := range columns {
+			fewest = min(fewest, units[k])
+		}
+		units = append(units, fewest)
+	}
+	return units
+}
+
+// withMeans appends the means of some columns.
+func (b Bootstrap) withMeans(estimates []float64) []float64 {
+	for _, columns := range b.Means {
+		sum := 0.0
+		for _, k := range columns {
+			sum += estimates[k]
+		}
+		estimates = append(estimates, sum/float64(len(columns)))
+	}
+	return estimates
+}
+
+// draw returns the figures of every resample, [resamples, figures]. Resample r draws as
+// many units as there are, by the stream of (seed, r).
+func (b Bootstrap) draw(t *Table) []float64 {
+	figures := t.figures + len(b.Means)
+	all := make([]float64, b.Resamples*figures)
+	type scratch struct {
+		weight       []uint32
+		sums, counts []float64
+	}
+	pool := sync.Pool{New: func() any {
+		return &scratch{make([]uint32, t.units), make([]float64, t.figures), make([]float64, t.masks)}
+	}}
+	parallel(b.Threads, b.Resamples, func(r int) {
+		s := pool.Get().(*scratch)
+		defer pool.Put(s)
+		clear(s.weight)
+		clear(s.sums)
+		clear(s.counts)
+		random := sample.NewRandom(b.Seed, uint64(r))
+		for range t.units {
+			s.weight[random.IntN(t.units)]++
+		}
+		for u, w := range s.weight {
+			if w > 0 {
+				t.add(s.sums, s.counts, u, float64(w))
+			}
+		}
+		row := all[r*figures:][:t.figures:figures]
+		b.withMeans(t.ratios(row, s.sums, s.counts))
+	})
+	return all
+}
+
+// acceleration is that of BCa for each figure: the skewness of the estimates that leave
+// one unit out, over 6.
+func (b Bootstrap) acceleration(t *Table) []float64 {
+	sums, counts := t.totals()
+	figures := t.figures + len(b.Means)
+	less := func(u int, each func(estimates []float64)) {
+		s, c := slices.Clone(sums), slices.Clone(counts)
+		t.add(s, c, u, -1)
+		each(b.withMeans(t.ratios(make([]float64, t.figures, figures), s, c)))
+	}
+	mean := make([]float64, figures)
+	for u := range t.units {
+		less(u, func(estimates []float64) {
+			for k, v := range estimates {
+				mean[k] += v / float64(t.units)
+			}
+		})
+	}
+	squares, cubes := make([]float64, figures), make([]float64, figures)
+	for u := range t.units {
+		less(u, func(estimates []float64) {
+			for k, v := range estimates {
+				d := mean[k] - v
+				squares[k] += d * d
+				cubes[k] += d * d * d
+			}
+		})
+	}
+	for k, square := range squares {
+		if square > 0 { // else all are equal, and so are the resamples
+			cubes[k] /= 6 * math.Pow(square, 1.5)
+		}
+	}
+	return cubes
+}
+
+var normal = distuv.UnitNormal
+
+// interval takes the quantiles of one figure's resamples.
+func (b Bootstrap) interval(units int, estimate float64, values []float64, speed float64) Interval {
+	if units < 2 || math.IsNaN(estimate) || len(values) == 0 {
+		return Interval{math.NaN(), math.NaN()}
+	}
+	slices.Sort(values)
+	if values[0] == values[len(values)-1] {
+		return Interval{values[0], values[0]}
+	}
+	z := normal.Quantile((1 + b.Confidence) / 2)
+	if b.Method == Expanded {
+		n := float64(units)
+		z = math.Sqrt(n/(n-1)) * distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile((1+b.Confidence)/2)
+	}
+	bias := 0.0
+	if b.Method != Percentile {
+		below, _ := slices.BinarySearch(values, estimate)
+		upTo, _ := slices.BinarySearch(values, math.Nextafter(estimate, math.Inf(1)))
+		share := float64(below+upTo) / 2 / float64(len(values))
+		least := 0.5 / float64(len(values)) // the bias stays finite where no resample is lower, or none higher
+		bias = normal.Quantile(min(max(share, least), 1-least))
+	}
+	place := func(z float64) float64 {
+		shifted := bias + (bias+z)/(1-speed*(bias+z))
+		return quantile(values, normal.CDF(shifted))
+	}
+	return Interval{place(-z), place(z)}
+}
+
+// quantile interpolates between the values, which are sorted.
+func quantile(sorted []float64, p float64) float64 {
+	at := p * float64(len(sorted)-1)
+	if math.IsNaN(at) {
+		return math.NaN()
+	}
+	i := min(int(at), len(sorted)-1)
+	next := min(i+1, len(sorted)-1)
+	return sorted[i] + (at-float64(i))*(sorted[next]-sorted[i])
+}
+
+// parallel calls do for 0 … n−1 on several threads.
+func parallel(threads, n int, do func(i int)) {
+	if threads <= 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(threads, n) {
+		wait.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	wait.Wait()
+}

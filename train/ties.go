@@ -1,0 +1,96 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"hgld/train/metric"
+	"hgld/train/stats"
+)
+
+// tieColumns collects between which values ties leave each query. Only queries with
+// equal scores of items of different levels are in it.
+type tieColumns struct {
+	figures, queries int
+
+	mu              sync.Mutex
+	touched         []int // queries, in no order
+	least, greatest map[int][]float64
+}
+
+func newTieColumns(figures, queries int) *tieColumns {
+	return &tieColumns{figures: figures, queries: queries, least: map[int][]float64{}, greatest: map[int][]float64{}}
+}
+
+// tieReader is the part of one thread.
+type tieReader struct {
+	c               *tieColumns
+	bounds          *metric.Bounds
+	set             metric.Set
+	least, greatest []float64
+}
+
+func (c *tieColumns) reader(levels int, set metric.Set) *tieReader {
+	return &tieReader{c, metric.NewBounds(levels), set, make([]float64, c.figures), make([]float64, c.figures)}
+}
+
+// read takes the ranked bytes of a query.
+func (r *tieReader) read(query int, shared []byte) {
+	if !r.bounds.Measure(r.least, r.greatest, r.set, shared) {
+		return
+	}
+	r.c.mu.Lock()
+	defer r.c.mu.Unlock()
+	r.c.touched = append(r.c.touched, query)
+	r.c.least[query], r.c.greatest[query] = slices.Clone(r.least), slices.Clone(r.greatest)
+}
+
+// with returns the columns with the values of the touched queries replaced.
+func (c *tieColumns) with(columns [][]float64, replaced map[int][]float64) [][]float64 {
+	list := make([][]float64, len(columns))
+	for k, column := range columns {
+		list[k] = slices.Clone(column)
+		for q, values := range replaced {
+			list[k][q] = values[k]
+		}
+	}
+	return list
+}
+
+// addTies says between which values the order of equal scores leaves each figure.
+func (r *Result) addTies(e *Evaluation, c *tieColumns, columns [][]float64, class []int) {
+	r.Tied = len(c.touched)
+	if r.Tied == 0 {
+		return
+	}
+	ends := make([][]float64, 2)
+	for i, replaced := range []map[int][]float64{c.least, c.greatest} {
+		list := c.with(columns, replaced)
+		var t *stats.Table
+		if e.Mean == ByClass {
+			t = stats.MeansOfClasses(list, class)
+		}
+		ends[i], _ = meansOf(list, t, e.Mean)
+	}
+	for k := range r.Values {
+		r.Values[k].Ties = &Ends{Number(ends[0][k]), Number(ends[1][k])}
+	}
+}
+
+// tieNote says in a line how far ties matter; empty where they do not show.
+func (r *Result) tieNote() string {
+	widest := Value{Ties: &Ends{}}
+	for _, v := range r.Values {
+		if v.Ties != nil && v.Ties.Half() > widest.Ties.Half() {
+			widest = v
+		}
+	}
+	const shown = 0.00005 // half of the last decimal of the table
+	if math.IsNaN(float64(widest.Ties.Half())) || widest.Ties.Half() < shown {
+		return ""
+	}
+	return fmt.Sprintf("equal scores decide in %d queries: by their order %s is from %s to %s; no figure varies more",
+		r.Tied, widest.Key, percent(widest.Ties[0]), percent(widest.Ties[1]))
+}
