@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"hgld/internal/exitcode"
+	"hgld/internal/terminal"
 	"hgld/train/device"
 )
 
@@ -59,7 +60,7 @@ func reportError(err error, stderr io.Writer) int {
 	if err == nil {
 		return code
 	}
-	text := visible(bounded(err.Error()))
+	text := terminal.Visible(terminal.Bounded(err.Error()))
 	switch {
 	case code == exitInterrupted && errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "hgld: stopped, state saved; the same command continues")
@@ -70,7 +71,7 @@ func reportError(err error, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "hgld: %s\n", text)
 	}
 	for _, hint := range hints(err) {
-		fmt.Fprintf(stderr, "  %s\n", visible(bounded(hint)))
+		fmt.Fprintf(stderr, "  %s\n", terminal.Visible(terminal.Bounded(hint)))
 	}
 	return code
 }
