@@ -69,7 +69,6 @@ func ImageFolders(table, column string) ([]string, error) {
 	return folders, nil
 }
 
-
 // unread is an error if it comes from reading a file, and nil if it is about what was read.
 func unread(err error) error {
 	if errors.As(err, new(*fs.PathError)) {
@@ -78,6 +77,7 @@ func unread(err error) error {
 	return nil
 }
 
-
 // missing reports whether an error says that a path does not exist.
-func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
