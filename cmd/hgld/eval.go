@@ -218,12 +218,12 @@ func showEmbedding(j *job, o *train.EvalOptions, images int) (end func()) {
 	p := j.progress("embed", images)
 	before := 0
 	o.Progress = func(done, total int) {
-		p.set(before+done, "")
+		p.Set(before+done, "")
 		if done == total {
 			before += total
 		}
 	}
-	return p.end
+	return p.End
 }
 
 // evalBenchmarks evaluates a test of several parts, one per level, each with its own

@@ -17,6 +17,7 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
+	"hgld/internal/terminal"
 	"hgld/labels"
 )
 
@@ -371,7 +372,7 @@ func writeJSON(j *job, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := j.stdout.Write(visibleJSON(b.Bytes()))
+	_, err := j.stdout.Write(terminal.VisibleJSON(b.Bytes()))
 	return err
 }
 

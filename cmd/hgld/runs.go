@@ -48,7 +48,11 @@ func readPastRun(dir string) (*pastRun, error) {
 		return nil, withHint(usagef("%s has no %s: it is not a run directory", dir, settingsFile), "hgld runs list lists them")
 	}
 	r, err := history.Read(dir)
-	return &pastRun{r, s}, historyError(err)
+	if err != nil {
+		return nil, historyError(err)
+	}
+	r.Settings = s
+	return &pastRun{r, s}, nil
 }
 
 // historyError adds the exit code to errors about damaged files in a run directory.

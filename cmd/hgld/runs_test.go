@@ -141,18 +141,6 @@ func TestRunsCompareJudgesBySeeds(t *testing.T) {
 	}
 }
 
-func TestCommonStartDropsTheSeed(t *testing.T) {
-	for want, dirs := range map[string][]string{
-		"happier":         {"runs/happier-seed1", "runs/happier-seed2"},
-		"emoji48-csl":     {"a/emoji48-csl-1", "a/emoji48-csl-2"},
-		"grocery.triplet": {"grocery.triplet.seed3", "grocery.triplet.seed11"},
-	} {
-		if got := commonStart(dirs); got != want {
-			t.Errorf("%q of %v, want %q", got, dirs, want)
-		}
-	}
-}
-
 func TestRunsPlotDrawsBothKindsOfCurves(t *testing.T) {
 	threeRuns(t)
 	for _, c := range []struct{ out, begins string }{{"loss.svg", "<?xml"}, {"loss.png", "\x89PNG"}} {
