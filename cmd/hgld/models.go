@@ -24,15 +24,17 @@ func modelsCommand() *cli.Command {
 		},
 		&cli.Command{
 			Name: "show", Usage: "the layers of one, with shapes and totals", ArgsUsage: "NAME",
-			Description: "  hgld models show deit-small\n  hgld models show resnet-ln-gem      a published net, with its projection",
-			Flags:       commonFlags(), Action: showModel,
+			Description: "  hgld models show deit-small\n  hgld models show resnet-ln-gem      a published net, with its " +
+				"projection",
+			Flags: commonFlags(), Action: showModel,
 		},
 		&cli.Command{
 			Name: "check", Usage: "which networks a safetensors file fits", ArgsUsage: "FILE",
 			Description: "  hgld models check resnet50.safetensors\n" +
 				"  hgld models check --model resnet50 my.safetensors    every name that is missing or too many\n\n" +
 				"  A .pth file becomes safetensors by scripts/convert_weights.py.",
-			Flags:  append(commonFlags(), &cli.StringFlag{Name: "model", Usage: "compare with `NAME` alone, and list every difference"}),
+			Flags: append(commonFlags(), &cli.StringFlag{Name: "model",
+				Usage: "compare with `NAME` alone, and list every difference"}),
 			Action: checkModel,
 		})
 }
@@ -110,7 +112,8 @@ func modelNamed(list []knownModel, name string) (knownModel, error) {
 		}
 		names = append(names, m.Name)
 	}
-	return knownModel{}, withHint(withCode(exitUsage, registry.Unknown("model", name, names)), "hgld models list lists them")
+	return knownModel{}, withHint(withCode(exitUsage, registry.Unknown("model", name, names)),
+		"hgld models list lists them")
 }
 
 func listModels(c *cli.Context) error {
@@ -130,7 +133,8 @@ func listModels(c *cli.Context) error {
 	for _, m := range list {
 		if m.Net && !nets {
 			nets = true
-			j.print("\n%-22s %11s %9s %6s  %s\n", "net", "parameters", "embedding", "input", "backbone, pooling, standard; its name in SupRank")
+			j.print("\n%-22s %11s %9s %6s  %s\n", "net", "parameters", "embedding", "input",
+				"backbone, pooling, standard; its name in SupRank")
 		}
 		j.print("%-22s %11d %9d %6d  %s\n", m.Name, m.Parameters, m.Embedding, m.Input, m.source())
 	}
@@ -172,7 +176,8 @@ func showModel(c *cli.Context) error {
 		}{m, m.store.Layout()})
 	}
 	j.print("%s: %s\n", m.Name, m.About)
-	j.print("input %d×%d, embedding %d, pixels of mean %v and deviation %v\n", m.Input, m.Input, m.Embedding, m.facts.Mean, m.facts.Std)
+	j.print("input %d×%d, embedding %d, pixels of mean %v and deviation %v\n", m.Input, m.Input, m.Embedding,
+		m.facts.Mean, m.facts.Std)
 	if m.Net {
 		j.print("%s; projection %d, frozen BatchNorm %v, pretrained %v, whitening by PCA %v\n",
 			m.source(), m.model.Dim, m.model.FreezeNorm, m.model.Pretrained, m.model.PCA)

@@ -55,7 +55,8 @@ func checkModel(c *cli.Context) error {
 		list, names = []knownModel{m}, 1<<31-1
 	}
 	if ext := filepath.Ext(path); ext == ".pth" || ext == ".pt" || ext == ".bin" {
-		return withHint(usagef("%s: want weights as safetensors, not as a pickle", path), "scripts/convert_weights.py %s converts it", path)
+		return withHint(usagef("%s: want weights as safetensors, not as a pickle", path),
+			"scripts/convert_weights.py %s converts it", path)
 	}
 	tensors, _, err := tensorfile.ReadAll(path)
 	var damaged *tensorfile.FormatError
@@ -117,7 +118,8 @@ func printFits(j *job, fits []modelFit, names int) {
 		case f.Fits:
 			j.print("fits %s\n", f.Name)
 		case !fits[0].Fits && i < shownFits:
-			j.print("not %s: %d missing, %d unexpected, %d of another shape\n", f.Name, len(f.Missing), len(f.Unexpected), len(f.Shapes))
+			j.print("not %s: %d missing, %d unexpected, %d of another shape\n", f.Name, len(f.Missing), len(f.Unexpected),
+				len(f.Shapes))
 			for _, part := range []struct {
 				what string
 				list []string

@@ -66,7 +66,8 @@ func (p Pair) Table() texttable.Table {
 
 // PairsTable has a line for each metric of each pair, in percent but for the P.
 func PairsTable(pairs []Pair) texttable.Table {
-	c := texttable.Table{Head: []string{"metric", "first", "second", "mean_first", "mean_second", "difference", "low", "high",
+	c := texttable.Table{Head: []string{"metric", "first", "second", "mean_first", "mean_second", "difference", "low",
+		"high",
 		"p", "p_holm", "queries"}}
 	for _, p := range pairs {
 		for _, d := range p.Differences {
