@@ -18,7 +18,8 @@ import (
 // or what curation did with its tag. records and h are as their readers return them.
 func Build(records []Record, h *Hierarchy) (*Table, error) {
 	if len(h.Levels) < 2 {
-		return nil, fmt.Errorf("build: the hierarchy has the level %.80q alone; want tags and at least one coarser level", h.Levels[0].Name)
+		return nil, fmt.Errorf("build: the hierarchy has the level %.80q alone; want tags and at least one coarser level",
+			h.Levels[0].Name)
 	}
 	t := &Table{Version: TableVersion, Levels: []string{LandmarkLevel}, Rows: make([]LandmarkLabel, len(records))}
 	for _, level := range h.Levels[1:] {

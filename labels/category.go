@@ -33,10 +33,15 @@ func Title(category string) (string, error) {
 		return "", fmt.Errorf("category %.80q: want a URL such as %sEiffel_Tower", category, categoryURL)
 	}
 	if i := strings.IndexAny(name, "?#"); i >= 0 {
-		return "", fmt.Errorf("category %.80q: %.80q begins a query or fragment; in a title it is written %%%02X", category, name[i], name[i])
+		return "", fmt.Errorf("category %.80q: %.80q begins a query or fragment; in a title it is written %%%02X", category,
+			name[i], name[i])
 	}
-	name = strings.Join(strings.FieldsFunc(unescape(name), func(r rune) bool { return r == '_' || unicode.Is(unicode.Z, r) }), " ")
-	switch i := strings.IndexFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune("#<>[]{}|", r) }); {
+	name = strings.Join(strings.FieldsFunc(unescape(name),
+		func(r rune) bool { return r == '_' || unicode.Is(unicode.Z, r) }), " ")
+	switch i := strings.IndexFunc(name, func(r rune) bool {
+		return r < ' ' || r == 0x7f ||
+			strings.ContainsRune("#<>[]{}|", r)
+	}); {
 	case name == "":
 		return "", fmt.Errorf("category %.80q: the title is empty", category)
 	case !utf8.ValidString(name):

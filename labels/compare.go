@@ -62,7 +62,8 @@ func Compare(a, b *Table) (*Comparison, error) {
 	}
 	oneSpace := a.OneIDSpace && b.OneIDSpace
 	as, bs := a.labelledByKey(oneSpace), b.labelledByKey(oneSpace)
-	if splits := b.Splits(); !oneSpace && len(splits) > 0 && !slices.ContainsFunc(a.Splits(), func(s Split) bool { return slices.Contains(splits, s) }) && len(a.Rows) > 0 {
+	if splits := b.Splits(); !oneSpace && len(splits) > 0 && !slices.ContainsFunc(a.Splits(),
+		func(s Split) bool { return slices.Contains(splits, s) }) && len(a.Rows) > 0 {
 		return nil, &SplitError{Table: b.name, Asked: a.Rows[0].Split, Have: splits, ID: b.Rows[0].Landmark}
 	}
 	c := &Comparison{OnlyA: []LandmarkKey{}, OnlyB: []LandmarkKey{}, Changes: []Change{}}
@@ -182,6 +183,9 @@ func without(a, b map[string]int) []ClassCount {
 			list = append(list, ClassCount{name, n})
 		}
 	}
-	slices.SortFunc(list, func(x, y ClassCount) int { return cmp.Or(y.Landmarks-x.Landmarks, cmp.Compare(x.Name, y.Name)) })
+	slices.SortFunc(list, func(x, y ClassCount) int {
+		return cmp.Or(y.Landmarks-x.Landmarks,
+			cmp.Compare(x.Name, y.Name))
+	})
 	return list
 }

@@ -85,7 +85,8 @@ func (s *sheet) parse(text string) error {
 			return fmt.Errorf("%s:%d: is an empty line; want %d fields", s.name, row.line, len(s.columns))
 		}
 		if len(row.fields) != len(s.columns) {
-			return fmt.Errorf("%s:%d: %d fields, want %d as in the header; a field that holds a comma needs quotes", s.name, row.line, len(row.fields), len(s.columns))
+			return fmt.Errorf("%s:%d: %d fields, want %d as in the header; a field that holds a comma needs quotes", s.name,
+				row.line, len(row.fields), len(s.columns))
 		}
 		s.rows = append(s.rows, row)
 	}
@@ -242,7 +243,8 @@ func (c *csvScanner) bare() (string, error) {
 	if n < 0 {
 		n = len(rest)
 	} else if rest[n] == '"' {
-		return "", fmt.Errorf("a quote inside the unquoted field %.40q; put the field in quotes and double the inner one", rest)
+		return "", fmt.Errorf("a quote inside the unquoted field %.40q; put the field in quotes and double the inner one",
+			rest)
 	} else if rest[n] == '\r' && !strings.HasPrefix(rest[n:], "\r\n") {
 		return "", fmt.Errorf("a carriage return without line feed behind %.40q; want lines that end in LF or CRLF", rest[:n])
 	}

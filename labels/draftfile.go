@@ -84,7 +84,8 @@ func (d *Draft) checkClusters() error {
 				return fmt.Errorf("cluster %d %.80q: there is no tag %d; want 0 to %d", c.ID, c.Name, m.Tag, len(d.Tags)-1)
 			}
 			if at := clusterOf[m.Tag]; at > 0 {
-				return fmt.Errorf("tag %d %.80q lies in two clusters, %d and %d", m.Tag, d.Tags[m.Tag].Name, d.Clusters[at-1].ID, c.ID)
+				return fmt.Errorf("tag %d %.80q lies in two clusters, %d and %d", m.Tag, d.Tags[m.Tag].Name, d.Clusters[at-1].ID,
+					c.ID)
 			}
 			clusterOf[m.Tag] = i + 1
 			if !(m.Distance >= 0) || math.IsInf(m.Distance, 0) {
@@ -104,7 +105,8 @@ func (d *Draft) checkClusters() error {
 			}
 		}
 		if c.Landmarks < 0 || c.Images < 0 {
-			return fmt.Errorf("cluster %d %.80q: %d landmarks and %d images; want no negative count", c.ID, c.Name, c.Landmarks, c.Images)
+			return fmt.Errorf("cluster %d %.80q: %d landmarks and %d images; want no negative count", c.ID, c.Name,
+				c.Landmarks, c.Images)
 		}
 		for _, id := range c.Nearest {
 			if !ids[id] || id == c.ID {

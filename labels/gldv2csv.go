@@ -63,7 +63,8 @@ type SplitUnknownError struct{ File string }
 
 // Error names the file and the ways to state its split.
 func (e *SplitUnknownError) Error() string {
-	return fmt.Sprintf("%s: nothing says which split this file is of; train and index number their landmarks apart, so name the file train_… or index_…, add a column split, or name the split", e.File)
+	return fmt.Sprintf("%s: nothing says which split this file is of; train and index number their landmarks apart, so "+
+		"name the file train_… or index_…, add a column split, or name the split", e.File)
 }
 
 // SplitAskedError says that a label file, or one of its rows, is of another split than
@@ -78,7 +79,8 @@ type SplitAskedError struct {
 // Error names both splits.
 func (e *SplitAskedError) Error() string {
 	if e.ByName {
-		return fmt.Sprintf("%s: is a file of split %s by its name, but %s was asked for; their landmark ids are different id spaces", e.Where, e.Found, e.Asked)
+		return fmt.Sprintf("%s: is a file of split %s by its name, but %s was asked for; their landmark ids are different id "+
+			"spaces", e.Where, e.Found, e.Asked)
 	}
 	return fmt.Sprintf("%s: split is %s, but %s was asked for", e.Where, e.Found, e.Asked)
 }
@@ -152,7 +154,8 @@ func (t *Table) setForm() error {
 		}
 		return nil
 	}
-	for _, same := range [][2]string{{"supercategory", "tag"}, {"hierarchical_label", "cluster"}, {"natural_or_human_made", "overall_cluster"}} {
+	for _, same := range [][2]string{{"supercategory", "tag"}, {"hierarchical_label", "cluster"},
+		{"natural_or_human_made", "overall_cluster"}} {
 		if has(same[0]) && has(same[1]) {
 			return fmt.Errorf("%s:1: columns %s and %s mean the same; remove or rename one", s.name, same[0], same[1])
 		}
@@ -409,7 +412,8 @@ func (t *Table) newColumns(form Form) ([]string, error) {
 		return nil, fmt.Errorf("form %.80q is not a CSV; want one of %v", form, Forms[:5])
 	}
 	if form != CategoryForm && len(t.Levels) != 3 {
-		return nil, fmt.Errorf("form %s has the levels landmark, supercategory and kind; these labels have %d (%s): write the form %s", form, len(t.Levels), strings.Join(t.Levels, ", "), LevelsForm)
+		return nil, fmt.Errorf("form %s has the levels landmark, supercategory and kind; these labels have %d (%s): write "+
+			"the form %s", form, len(t.Levels), strings.Join(t.Levels, ", "), LevelsForm)
 	}
 	if len(t.Splits()) > 1 {
 		columns = append(columns, "split")

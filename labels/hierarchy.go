@@ -62,7 +62,8 @@ func (e *ParentsError) Error() string {
 		}
 		return fmt.Sprintf("%.80q (%s)", e.Parents[i], e.Where[i])
 	}
-	return fmt.Sprintf("%s %.80q has two parents: %s and %s; a hierarchy is a tree, so give one of them another name or parent",
+	return fmt.Sprintf("%s %.80q has two parents: %s and %s; a hierarchy is a tree, so give one of them another name or "+
+		"parent",
 		e.Level, e.Class, of(0), of(1))
 }
 
@@ -103,7 +104,8 @@ func (b *Builder) Add(r Row) (Path, error) {
 			continue
 		}
 		if name == "" {
-			return nil, fmt.Errorf("%s: %s is empty; want a class at every level, or at none above the finest", r.Where, b.h.Levels[l].Name)
+			return nil, fmt.Errorf("%s: %s is empty; want a class at every level, or at none above the finest", r.Where,
+				b.h.Levels[l].Name)
 		}
 		c, known := b.index[l][name]
 		if !known {
@@ -181,9 +183,11 @@ func (level *Level) check(parents int, orphans bool) error {
 		case c.Parent == -1 && !orphans:
 			return fmt.Errorf("%s: class %.80q has no parent; only a class of level 0 may lack one", level.Name, c.Name)
 		case c.Parent != -1 && (c.Parent < 0 || int(c.Parent) >= parents):
-			return fmt.Errorf("%s: class %.80q has parent %d; want a class of the next level, 0 to %d, or -1", level.Name, c.Name, c.Parent, parents-1)
+			return fmt.Errorf("%s: class %.80q has parent %d; want a class of the next level, 0 to %d, or -1", level.Name,
+				c.Name, c.Parent, parents-1)
 		case c.Parent != -1 && c.Dropped != "":
-			return fmt.Errorf("%s: class %.80q is dropped (%s), but has parent %d; want -1", level.Name, c.Name, c.Dropped, c.Parent)
+			return fmt.Errorf("%s: class %.80q is dropped (%s), but has parent %d; want -1", level.Name, c.Name, c.Dropped,
+				c.Parent)
 		}
 	}
 	return nil

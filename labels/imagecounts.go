@@ -17,7 +17,8 @@ func ReadImageCounts(r io.Reader, name string, o ReadOptions) (map[LandmarkKey]i
 	}
 	images := s.column("images")
 	if s.column("landmark_id") < 0 || images < 0 && s.column("id") < 0 && s.column("image_id") < 0 {
-		return nil, fmt.Errorf("%s:1: got %s; want id,landmark_id (one row per image) or landmark_id,images (one row per landmark)", name, s.headers())
+		return nil, fmt.Errorf("%s:1: got %s; want id,landmark_id (one row per image) or landmark_id,images (one row per "+
+			"landmark)", name, s.headers())
 	}
 	split, err := splitOf(s, o)
 	if err != nil {

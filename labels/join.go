@@ -21,7 +21,9 @@ func (e *SplitError) Error() string {
 	if table == "" {
 		table = "the label table"
 	}
-	return fmt.Sprintf("%s holds landmarks of split %v and cannot be joined with split %s: their ids are different id spaces, %s %d and %s %d are different places; use the label file of split %s, or, if this data set numbers its landmarks through all splits, declare one id space",
+	return fmt.Sprintf("%s holds landmarks of split %v and cannot be joined with split %s: their ids are different id "+
+		"spaces, %s %d and %s %d are different places; use the label file of split %s, or, if this data set numbers its "+
+		"landmarks through all splits, declare one id space",
 		table, e.Have, e.Asked, e.Asked, e.ID, e.Have[0], e.ID, e.Asked)
 }
 
@@ -51,7 +53,8 @@ func (t *Table) Join(split Split) (*Join, error) {
 			continue
 		}
 		if !slices.Equal(t.Rows[first].Names, l.Names) {
-			return nil, fmt.Errorf("%s: landmark %d is %.80q, but %.80q at %s; want one label per landmark", t.where(i), l.Landmark, l.Names, t.Rows[first].Names, t.where(first))
+			return nil, fmt.Errorf("%s: landmark %d is %.80q, but %.80q at %s; want one label per landmark", t.where(i),
+				l.Landmark, l.Names, t.Rows[first].Names, t.where(first))
 		}
 	}
 	if len(j.rows) == 0 && len(t.Rows) > 0 {

@@ -295,14 +295,16 @@ func (d *document) version(key string, reads int) (int, error) {
 	}
 	i := slices.IndexFunc(members, func(m member) bool { return m.key == key })
 	if i < 0 {
-		return 0, d.errorf(root.start, "field %.80q is missing: this is not a %s file of hgld", key, strings.TrimPrefix(key, "hgld_"))
+		return 0, d.errorf(root.start, "field %.80q is missing: this is not a %s file of hgld", key,
+			strings.TrimPrefix(key, "hgld_"))
 	}
 	var v int
 	if err := d.value(members[i].value, &v); err != nil {
 		return 0, err
 	}
 	if v > reads {
-		return 0, d.errorf(members[i].at, "format version %d of %s is newer than version %d, which this hgld reads; use a newer hgld", v, key, reads)
+		return 0, d.errorf(members[i].at,
+			"format version %d of %s is newer than version %d, which this hgld reads; use a newer hgld", v, key, reads)
 	}
 	if v < 1 {
 		return 0, d.errorf(members[i].at, "format version %d of %s does not exist; want 1 to %d", v, key, reads)

@@ -105,7 +105,10 @@ func faults(name string) []string {
 	if strings.ContainsFunc(name, func(r rune) bool { return r != ' ' && unicode.IsSpace(r) }) {
 		list = append(list, "holds white space other than the plain space")
 	}
-	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsSpace(r) && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) }) {
+	if strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsSpace(r) &&
+			(unicode.IsControl(r) || unicode.Is(unicode.Cf, r))
+	}) {
 		list = append(list, "holds a character that cannot be seen")
 	}
 	return list

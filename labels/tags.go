@@ -50,7 +50,8 @@ type Qualifier struct {
 }
 
 // Outcomes lists every outcome.
-var Outcomes = []Outcome{OK, NoInfobox, NoTag, NoItem, Missing, Deleted, RedirectLoop, Disambiguation, CategoryItem, Several, Malformed, Retryable, Failed}
+var Outcomes = []Outcome{OK, NoInfobox, NoTag, NoItem, Missing, Deleted, RedirectLoop, Disambiguation, CategoryItem,
+	Several, Malformed, Retryable, Failed}
 
 // Record is one line of tags.jsonl: everything that stage 1 found out about one
 // landmark. Fields that a source does not provide are empty.

@@ -80,7 +80,8 @@ func ReadTags(r io.Reader, name string) (TagsHeader, []Record, error) {
 		}
 		k := landmarkKey{rec.Split, rec.Landmark}
 		if first, twice := lineOf[k]; twice {
-			return d.errorf(0, "%s landmark %d is in line %d already; want one record per landmark", rec.Split, rec.Landmark, first)
+			return d.errorf(0, "%s landmark %d is in line %d already; want one record per landmark", rec.Split, rec.Landmark,
+				first)
 		}
 		lineOf[k] = d.line
 		records = append(records, rec)

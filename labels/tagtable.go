@@ -67,11 +67,13 @@ func ReadTagTable(r io.Reader, name, column string, o ReadOptions) ([]TagRow, er
 		}
 		for _, f := range []string{rows[i].Tag, rows[i].Category, rows[i].Item} {
 			if len(f) > maxTagField {
-				return nil, fmt.Errorf("%s: %.40q… has %d bytes; want a tag, a category or an item of at most %d", rows[i].Where, f, len(f), maxTagField)
+				return nil, fmt.Errorf("%s: %.40q… has %d bytes; want a tag, a category or an item of at most %d",
+					rows[i].Where, f, len(f), maxTagField)
 			}
 		}
 		if j, twice := first[rows[i].LandmarkKey]; twice {
-			return nil, fmt.Errorf("%s: %s landmark %d occurs twice, first at %s", rows[i].Where, rows[i].Split, rows[i].Landmark, rows[j].Where)
+			return nil, fmt.Errorf("%s: %s landmark %d occurs twice, first at %s", rows[i].Where, rows[i].Split,
+				rows[i].Landmark, rows[j].Where)
 		}
 		first[rows[i].LandmarkKey] = i
 	}

@@ -111,7 +111,9 @@ func (m *Manifest) allRows() int {
 func (c Card) readme(m *Manifest, licences []Counted) []byte {
 	var b bytes.Buffer
 	quoted := func(s string) string { text, _ := json.Marshal(s); return string(text) } // JSON is YAML
-	fmt.Fprintf(&b, "---\npretty_name: %s\nlicense: %s\nsize_categories:\n- %s\ntask_categories:\n- image-feature-extraction\ntags:\n- image-retrieval\n- hierarchical-labels\nconfigs:\n- config_name: default\n  data_files:\n",
+	fmt.Fprintf(&b, "---\npretty_name: %s\nlicense: %s\nsize_categories:\n- %s\ntask_categories:\n- "+
+		"image-feature-extraction\ntags:\n- image-retrieval\n- hierarchical-labels\nconfigs:\n- config_name: default\n  "+
+		"data_files:\n",
 		quoted(c.Title), quoted(cmp.Or(c.License, "other")), sizeCategory(m.allRows()))
 	for _, split := range m.Splits() {
 		fmt.Fprintf(&b, "  - split: %s\n    path: data/%s-*.parquet\n", split, split)
@@ -130,7 +132,8 @@ func (c Card) readme(m *Manifest, licences []Counted) []byte {
 		}
 		fmt.Fprintf(&b, "| %s | %d | %d |\n", split, m.Rows(split), files)
 	}
-	b.WriteString("\n## Classes\n\nThe levels form a tree, which `hierarchy.json` holds. Columns hold class numbers, finest level first.\n\n| level | column |")
+	b.WriteString("\n## Classes\n\nThe levels form a tree, which `hierarchy.json` holds. Columns hold class numbers, " +
+		"finest level first.\n\n| level | column |")
 	for _, split := range m.Splits() {
 		fmt.Fprintf(&b, " classes in %s |", split)
 	}
@@ -146,7 +149,8 @@ func (c Card) readme(m *Manifest, licences []Counted) []byte {
 	for _, l := range licences {
 		fmt.Fprintf(&b, "| %s | %d |\n", oneLine(cmp.Or(l.Value, "not stated in the rows")), l.Images)
 	}
-	b.WriteString("\nAuthor, licence, title and address of each image stand in its row; `modified` says what was changed.\n")
+	b.WriteString("\nAuthor, licence, title and address of each image stand in its row; `modified` says what was " +
+		"changed.\n")
 	if m.companion(AttributionFile) != nil {
 		fmt.Fprintf(&b, "`%s` has them in one file, without the images.\n", AttributionFile)
 	}

@@ -17,14 +17,22 @@ type object map[string]any
 // (docs.mlcommons.org/croissant).
 func croissantContext() object {
 	return object{
-		"@language": "en", "@vocab": "https://schema.org/", "citeAs": "cr:citeAs", "column": "cr:column", "conformsTo": "dct:conformsTo",
-		"cr": "http://mlcommons.org/croissant/", "rai": "http://mlcommons.org/croissant/RAI/", "data": object{"@id": "cr:data", "@type": "@json"},
-		"dataType": object{"@id": "cr:dataType", "@type": "@vocab"}, "dct": "http://purl.org/dc/terms/", "equivalentProperty": "cr:equivalentProperty",
-		"examples": object{"@id": "cr:examples", "@type": "@json"}, "extract": "cr:extract", "field": "cr:field", "fileProperty": "cr:fileProperty",
-		"fileObject": "cr:fileObject", "fileSet": "cr:fileSet", "format": "cr:format", "includes": "cr:includes", "isLiveDataset": "cr:isLiveDataset",
-		"jsonPath": "cr:jsonPath", "key": "cr:key", "md5": "cr:md5", "parentField": "cr:parentField", "path": "cr:path", "recordSet": "cr:recordSet",
-		"references": "cr:references", "regex": "cr:regex", "repeated": "cr:repeated", "replace": "cr:replace", "samplingRate": "cr:samplingRate",
-		"sc": "https://schema.org/", "separator": "cr:separator", "source": "cr:source", "subField": "cr:subField", "transform": "cr:transform",
+		"@language": "en", "@vocab": "https://schema.org/", "citeAs": "cr:citeAs", "column": "cr:column",
+		"conformsTo": "dct:conformsTo",
+		"cr":         "http://mlcommons.org/croissant/", "rai": "http://mlcommons.org/croissant/RAI/",
+		"data":     object{"@id": "cr:data", "@type": "@json"},
+		"dataType": object{"@id": "cr:dataType", "@type": "@vocab"}, "dct": "http://purl.org/dc/terms/",
+		"equivalentProperty": "cr:equivalentProperty",
+		"examples":           object{"@id": "cr:examples", "@type": "@json"}, "extract": "cr:extract", "field": "cr:field",
+		"fileProperty": "cr:fileProperty",
+		"fileObject":   "cr:fileObject", "fileSet": "cr:fileSet", "format": "cr:format", "includes": "cr:includes",
+		"isLiveDataset": "cr:isLiveDataset",
+		"jsonPath":      "cr:jsonPath", "key": "cr:key", "md5": "cr:md5", "parentField": "cr:parentField", "path": "cr:path",
+		"recordSet":  "cr:recordSet",
+		"references": "cr:references", "regex": "cr:regex", "repeated": "cr:repeated", "replace": "cr:replace",
+		"samplingRate": "cr:samplingRate",
+		"sc":           "https://schema.org/", "separator": "cr:separator", "source": "cr:source", "subField": "cr:subField",
+		"transform": "cr:transform",
 	}
 }
 
@@ -67,17 +75,20 @@ func (c Card) croissant(m *Manifest) ([]byte, error) {
 			of = append(of, object{"@id": f.Name})
 		}
 		set := string(split) + "-shards"
-		files = append(files, object{"@type": "cr:FileSet", "@id": set, "name": set, "description": fmt.Sprintf("the shards of split %s", split),
+		files = append(files, object{"@type": "cr:FileSet", "@id": set, "name": set,
+			"description": fmt.Sprintf("the shards of split %s", split),
 			"containedIn": of, "encodingFormat": parquetType, "includes": fmt.Sprintf("data/%s-*.parquet", split)})
 		records = append(records, m.records(split, set))
 	}
 	for _, c := range m.Companions {
-		files = append(files, object{"@type": "cr:FileObject", "@id": c.Name, "name": c.Name, "contentUrl": c.Name, "description": c.about(),
+		files = append(files, object{"@type": "cr:FileObject", "@id": c.Name, "name": c.Name, "contentUrl": c.Name,
+			"description": c.about(),
 			"contentSize": fmt.Sprintf("%d B", c.Bytes), "encodingFormat": c.mediaType(), "sha256": c.SHA256.String()})
 	}
 	doc := object{
 		"@context": croissantContext(), "@type": "sc:Dataset", "conformsTo": "http://mlcommons.org/croissant/1.1",
-		"name": c.Title, "description": cmp.Or(c.Description, c.Title+": images with a hierarchy of classes."), "license": cmp.Or(c.License, "other"),
+		"name": c.Title, "description": cmp.Or(c.Description, c.Title+": images with a hierarchy of classes."),
+		"license":      cmp.Or(c.License, "other"),
 		"distribution": files, "recordSet": records,
 	}
 	for key, value := range map[string]string{"url": c.URL, "citeAs": c.Citation} {
@@ -97,7 +108,8 @@ func (m *Manifest) records(split labels.Split, set string) object {
 		if transform != nil {
 			source["transform"] = transform
 		}
-		fields = append(fields, object{"@type": "cr:Field", "@id": string(split) + "/" + column, "name": string(split) + "/" + column, "description": about, "dataType": kind, "source": source})
+		fields = append(fields, object{"@type": "cr:Field", "@id": string(split) + "/" + column, "name": string(split) +
+			"/" + column, "description": about, "dataType": kind, "source": source})
 	}
 	add("image", "sc:ImageObject", "the image file", object{"jsonPath": "bytes"})
 	add("image_id", "sc:Text", "16 hexadecimal digits, unique in the data set", nil)
@@ -109,11 +121,13 @@ func (m *Manifest) records(split labels.Split, set string) object {
 		add(l.Column, "sc:Integer", about, nil)
 	}
 	for _, c := range []struct{ column, kind, about string }{
-		{"width", "sc:Integer", "pixels, as seen"}, {"height", "sc:Integer", "pixels, as seen"}, {"sha256", "sc:Text", "of the image file"},
+		{"width", "sc:Integer", "pixels, as seen"}, {"height", "sc:Integer", "pixels, as seen"},
+		{"sha256", "sc:Text", "of the image file"},
 		{"author", "sc:Text", "of the image"}, {"license", "sc:Text", "of the image"}, {"title", "sc:Text", "of the image"},
 		{"source_url", "sc:Text", "where the image is from"}, {"modified", "sc:Text", "what was changed of the image"},
 	} {
 		add(c.column, c.kind, c.about, nil)
 	}
-	return object{"@type": "cr:RecordSet", "@id": string(split), "name": string(split), "description": fmt.Sprintf("the images of split %s", split), "field": fields}
+	return object{"@type": "cr:RecordSet", "@id": string(split), "name": string(split),
+		"description": fmt.Sprintf("the images of split %s", split), "field": fields}
 }

@@ -116,7 +116,8 @@ func (b *builder) describe(ctx context.Context, src Source, to *beside) (*Result
 func (b *builder) levels() []Level {
 	var levels []Level
 	for l, from := range b.plan.schema.Classes.Levels {
-		level := Level{Name: from.Name, Column: b.plan.schema.levelColumn(l), Classes: []string{}, Rows: map[labels.Split][]int{}}
+		level := Level{Name: from.Name, Column: b.plan.schema.levelColumn(l), Classes: []string{},
+			Rows: map[labels.Split][]int{}}
 		for _, c := range from.Classes {
 			level.Classes = append(level.Classes, c.Name)
 		}

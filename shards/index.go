@@ -101,12 +101,14 @@ func decodeIndex(data []byte) (*index, error) {
 	copy(x.shardSHA[:], data[32:64])
 	rows := le.Uint64(data[16:])
 	perRow := uint64(24 + 4*x.levels)
-	if rest := uint64(len(body) - indexHeader); x.levels < 1 || x.levels > 1000 || rest%perRow != 0 || rest/perRow != rows {
+	if rest := uint64(len(body) - indexHeader); x.levels < 1 || x.levels > 1000 || rest%perRow != 0 ||
+		rest/perRow != rows {
 		return nil, fmt.Errorf("%d bytes for %d rows of %d levels", len(data), rows, x.levels)
 	}
 	n := int(rows)
 	at := body[indexHeader:]
-	x.offsets, x.lengths, x.crcs, x.ids, x.classes = make([]int64, n), make([]uint32, n), make([]uint32, n), make([]ImageID, n), make([]int32, n*x.levels)
+	x.offsets, x.lengths, x.crcs, x.ids, x.classes = make([]int64, n), make([]uint32, n), make([]uint32, n),
+		make([]ImageID, n), make([]int32, n*x.levels)
 	take := func(size int) []byte {
 		v := at[:size]
 		at = at[size:]
@@ -119,7 +121,8 @@ func decodeIndex(data []byte) (*index, error) {
 	for i := range n {
 		x.lengths[i] = le.Uint32(take(4))
 		if x.offsets[i] < end || x.offsets[i] > x.shardBytes-int64(x.lengths[i]) {
-			return nil, fmt.Errorf("row %d: image at %d, %d bytes, in a shard of %d", i, x.offsets[i], x.lengths[i], x.shardBytes)
+			return nil, fmt.Errorf("row %d: image at %d, %d bytes, in a shard of %d", i, x.offsets[i], x.lengths[i],
+				x.shardBytes)
 		}
 		end = x.offsets[i] + int64(x.lengths[i])
 	}

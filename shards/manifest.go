@@ -155,7 +155,8 @@ var errNewer = errors.New("newer")
 func readManifest(dir string) (*Manifest, []byte, error) {
 	data, err := readPlain(dir, ManifestFile, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("no %s, so this data set is not finished; run `hgld shards build`: %w", ManifestFile, fs.ErrNotExist)
+		return nil, nil, fmt.Errorf("no %s, so this data set is not finished; run `hgld shards build`: %w", ManifestFile,
+			fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, nil, err

@@ -51,7 +51,8 @@ type prepared struct {
 // prepare returns a failure for a fault of one image. Its error is a *ReadError, an
 // *InputError, or the error of a cancelled context.
 func (p *preparer) prepare(ctx context.Context, item *Item, path labels.Path) (prepared, error) {
-	row := &Row{ID: item.ID, Path: item.Path, Split: item.Split, Labels: path, Landmark: item.Landmark, Attributes: item.Attributes}
+	row := &Row{ID: item.ID, Path: item.Path, Split: item.Split, Labels: path, Landmark: item.Landmark,
+		Attributes: item.Attributes}
 	class, err := p.fill(ctx, row, item)
 	if ctx.Err() != nil {
 		return prepared{}, ctx.Err()
@@ -112,7 +113,8 @@ func (p *preparer) decode(row *Row, shrink bool) error {
 		return err
 	}
 	row.Image, row.W, row.H = out.Bytes(), w, h
-	row.Attributes.Modifications = fmt.Sprintf("resized from %d×%d, bicubic, JPEG quality %d", m.W, m.H, p.settings.Quality)
+	row.Attributes.Modifications = fmt.Sprintf("resized from %d×%d, bicubic, JPEG quality %d", m.W, m.H,
+		p.settings.Quality)
 	return nil
 }
 

@@ -128,7 +128,8 @@ func (s *Set) repairBeside(ctx context.Context, taxonomy TaxonomyWriter) (fixed 
 		}
 		switch f := to.file(name); {
 		case f == nil:
-			damage = append(damage, &DamageError{name, -1, "cannot be made from the shards; `hgld shards build` with the same inputs writes it"})
+			damage = append(damage, &DamageError{name, -1,
+				"cannot be made from the shards; `hgld shards build` with the same inputs writes it"})
 		case f.hash() != s.wanted(name).SHA256:
 			damage = append(damage, &DamageError{name, -1, "made anew, it differs from " + ManifestFile})
 		default:

@@ -92,7 +92,8 @@ func (v *View) Rows(ctx context.Context, images bool) iter.Seq2[*Row, error] {
 
 // shardRows yields the rows from i on that are in one shard, up to the first row in
 // another shard or earlier in the file.
-func (v *View) shardRows(ctx context.Context, sh *shard, i int, images bool, yield func(*Row, error) bool) (next int, stopped bool, err error) {
+func (v *View) shardRows(ctx context.Context, sh *shard, i int, images bool,
+	yield func(*Row, error) bool) (next int, stopped bool, err error) {
 	r, err := v.set.openRows(ctx, sh, images)
 	if err != nil {
 		return i, false, err
@@ -218,7 +219,8 @@ func checkLayout(file *parquet.File, cols []column) error {
 				return fmt.Errorf("row group %d, %s: %d values, packed by %v", i, cols[j].name, m.NumValues, m.Codec)
 			}
 			if start != end || m.TotalCompressedSize <= 0 || m.TotalCompressedSize > file.Size()-start {
-				return fmt.Errorf("row group %d, %s: %d bytes at %d, want them at %d", i, cols[j].name, m.TotalCompressedSize, start, end)
+				return fmt.Errorf("row group %d, %s: %d bytes at %d, want them at %d", i, cols[j].name, m.TotalCompressedSize,
+					start, end)
 			}
 			end = start + m.TotalCompressedSize
 		}
@@ -238,7 +240,8 @@ func (sh *shard) checkSound(ctx context.Context, f *os.File) error {
 		return err
 	}
 	if crc != sh.index.shardCRC {
-		return &DamageError{sh.file.Name, -1, fmt.Sprintf("checksum %08x, want %08x; run `hgld shards verify`", crc, sh.index.shardCRC)}
+		return &DamageError{sh.file.Name, -1, fmt.Sprintf("checksum %08x, want %08x; run `hgld shards verify`", crc,
+			sh.index.shardCRC)}
 	}
 	sh.sound = true
 	return nil

@@ -74,7 +74,8 @@ type (
 // columns lists the leaves in order. The first two are the children of image.
 func (s *Schema) columns() []column {
 	cols := []column{
-		{"bytes", parquet.Compressed(parquet.Encoded(parquet.Leaf(parquet.ByteArrayType), &parquet.Plain), &parquet.Uncompressed), nil,
+		{"bytes", parquet.Compressed(parquet.Encoded(parquet.Leaf(parquet.ByteArrayType), &parquet.Plain),
+			&parquet.Uncompressed), nil,
 			func(r *Row) parquet.Value { return parquet.ByteArrayValue(r.Image) },
 			func(r *Row, v parquet.Value) error { r.Image = v.ByteArray(); return nil }},
 		plainText("path", func(r *Row) *string { return &r.Path }),
@@ -162,7 +163,8 @@ func hashColumn() column {
 }
 
 func sizeColumn(name string, field func(*Row) *int) column {
-	return column{name, zstd(parquet.Encoded(parquet.Leaf(parquet.Int32Type), &parquet.RLEDictionary)), valueFeature{"int32", "Value"},
+	return column{name, zstd(parquet.Encoded(parquet.Leaf(parquet.Int32Type), &parquet.RLEDictionary)),
+		valueFeature{"int32", "Value"},
 		func(r *Row) parquet.Value { return parquet.Int32Value(int32(*field(r))) },
 		func(r *Row, v parquet.Value) error { *field(r) = int(v.Int32()); return nil }}
 }

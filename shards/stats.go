@@ -133,7 +133,8 @@ func distribution(values []uint32) Distribution {
 		sum += uint64(v)
 	}
 	quantile := func(percent int) int { return int(values[max((percent*n+99)/100, 1)-1]) }
-	return Distribution{Min: quantile(0), P5: quantile(5), P25: quantile(25), Median: quantile(50), P75: quantile(75), P95: quantile(95),
+	return Distribution{Min: quantile(0), P5: quantile(5), P25: quantile(25), Median: quantile(50), P75: quantile(75),
+		P95: quantile(95),
 		Max: quantile(100), Mean: float64(sum) / float64(n)}
 }
 

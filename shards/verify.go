@@ -152,8 +152,9 @@ func (v *verifier) byManifest(ctx context.Context, m *Manifest) error {
 // have none, which is no damage.
 func (v *verifier) companions(ctx context.Context, m *Manifest) error {
 	if m.Version == 1 {
-		v.result.Notes = append(v.result.Notes, fmt.Sprintf("written by %s, before data sets had %s, %s and %s; `hgld shards build` with the same inputs adds them",
-			m.Tool, AttributionFile, StatsFile, BuildFile))
+		v.result.Notes = append(v.result.Notes,
+			fmt.Sprintf("written by %s, before data sets had %s, %s and %s; `hgld shards build` with the same inputs adds them",
+				m.Tool, AttributionFile, StatsFile, BuildFile))
 		return nil
 	}
 	for _, name := range companionFiles() {

@@ -56,7 +56,8 @@ func runDemo(ctx context.Context, o demo.Options) error {
 	err := demo.Run(ctx, o)
 	switch {
 	case errors.As(err, new(*demo.StoppedError)):
-		return withHint(withCode(exitInterrupted, err), "the demo cannot be continued; start it again: hgld demo --out another-folder")
+		return withHint(withCode(exitInterrupted, err),
+			"the demo cannot be continued; start it again: hgld demo --out another-folder")
 	case errors.Is(err, demo.ErrInUse):
 		return withHint(withCode(exitUsage, err), "name a folder that does not exist yet: hgld demo --out new-folder")
 	}
@@ -90,7 +91,8 @@ func (h heldOut) Close() error { return h.data.close() }
 
 // embedHeldOut embeds the held-out images of the demo's project with each of its
 // models.
-func embedHeldOut(ctx context.Context, o *demo.Options, dir string, runs []string) (_ demo.Pictures, rows [][][]float32, err error) {
+func embedHeldOut(ctx context.Context, o *demo.Options, dir string,
+	runs []string) (_ demo.Pictures, rows [][][]float32, err error) {
 	choice := defaultData()
 	choice.Data, choice.HoldOut = filepath.Join(dir, choice.Data), 0.33
 	data, err := choice.open()

@@ -79,7 +79,8 @@ func placeOf(name string) (place, error) {
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 0 || kind == deviceAuto || kind == deviceCPU {
-		return place{}, fmt.Errorf("device %.80q: want one of %s, a GPU optionally with its number, such as cuda:1", name, strings.Join(known, ", "))
+		return place{}, fmt.Errorf("device %.80q: want one of %s, a GPU optionally with its number, such as cuda:1", name,
+			strings.Join(known, ", "))
 	}
 	p.card = n
 	return p, nil

@@ -87,7 +87,8 @@ func evalStage() pipeline.StageOf[evalSettings] {
 
 func evalCommand() *cli.Command {
 	return group("eval", "measure retrieval, of a model or of anybody's embeddings", evalExamples,
-		computing(stageCommand(evalStage().Stage, "run", "rank the gallery for every query and print the metrics", evalRunExamples)),
+		computing(stageCommand(evalStage().Stage, "run", "rank the gallery for every query and print the metrics",
+			evalRunExamples)),
 		evalCompareCommand(), evalOverallCommand(), evalRevisitedCommand())
 }
 
@@ -228,13 +229,16 @@ func showEmbedding(j *job, o *train.EvalOptions, images int) (end func()) {
 
 // evalBenchmarks evaluates a test of several parts, one per level, each with its own
 // images. Outputs that show single rankings need a single data set.
-func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *retrievalData, data *openData) (result *train.Result, err error) {
+func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *retrievalData,
+	data *openData) (result *train.Result, err error) {
 	for _, of := range []struct {
 		flag string
 		set  bool
-	}{{"report", s.Report != ""}, {"trec", s.TREC != ""}, {"per-query", s.PerQuery}, {"leave-out-copies", s.LeaveOutCopies}, {"limit", j.limit > 0}} {
+	}{{"report", s.Report != ""}, {"trec", s.TREC != ""}, {"per-query", s.PerQuery},
+		{"leave-out-copies", s.LeaveOutCopies}, {"limit", j.limit > 0}} {
 		if of.set {
-			return nil, withHint(usagef("--%s needs one data set, and the test of %s has several: %s", of.flag, s.Run, strings.Join(choice.Benchmarks, ", ")),
+			return nil, withHint(usagef("--%s needs one data set, and the test of %s has several: %s", of.flag, s.Run,
+				strings.Join(choice.Benchmarks, ", ")),
 				"--data FOLDER --query query --gallery gallery names one of them")
 		}
 	}
@@ -273,7 +277,8 @@ func checkpointOf(run string, best bool) (string, error) {
 	}
 	b, err := train.ReadBest(run)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", withHint(usagef("%s has no %s, as a run directory has after an evaluation in the training", run, train.BestFile),
+		return "", withHint(usagef("%s has no %s, as a run directory has after an evaluation in the training", run,
+			train.BestFile),
 			"without --best the newest checkpoint is taken")
 	}
 	return filepath.Join(run, b.Checkpoint), trainError(err)

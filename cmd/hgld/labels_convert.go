@@ -17,7 +17,8 @@ func labelsConvertCommand() *cli.Command {
 			"  hgld labels convert --to hierarchical --categories index_label_to_category.csv index_3col.csv index_5col.csv",
 		Flags: labelFlags(
 			&cli.StringFlag{Name: "to", Usage: "`FORM`: hierarchical, three-column, clusters, category, levels, json"},
-			&cli.StringFlag{Name: "categories", Usage: "label `FILE` of the same split to take missing categories and tags from"},
+			&cli.StringFlag{Name: "categories",
+				Usage: "label `FILE` of the same split to take missing categories and tags from"},
 			&cli.IntFlag{Name: "limit", Usage: "convert the first `N` rows only"},
 		),
 		Action: runLabelsConvert,

@@ -24,15 +24,17 @@ func modelsCommand() *cli.Command {
 		},
 		&cli.Command{
 			Name: "show", Usage: "the layers of one, with shapes and totals", ArgsUsage: "NAME",
-			Description: "  hgld models show deit-small\n  hgld models show resnet-ln-gem      a published net, with its projection",
-			Flags:       commonFlags(), Action: showModel,
+			Description: "  hgld models show deit-small\n  hgld models show resnet-ln-gem      a published net, with its " +
+				"projection",
+			Flags: commonFlags(), Action: showModel,
 		},
 		&cli.Command{
 			Name: "check", Usage: "which networks a safetensors file fits", ArgsUsage: "FILE",
 			Description: "  hgld models check resnet50.safetensors\n" +
 				"  hgld models check --model resnet50 my.safetensors    every name that is missing or too many\n\n" +
 				"  A .pth file becomes safetensors by scripts/convert_weights.py.",
-			Flags:  append(commonFlags(), &cli.StringFlag{Name: "model", Usage: "compare with `NAME` alone, and list every difference"}),
+			Flags: append(commonFlags(), &cli.StringFlag{Name: "model",
+				Usage: "compare with `NAME` alone, and list every difference"}),
 			Action: checkModel,
 		})
 }
@@ -66,7 +68,8 @@ func listModels(c *cli.Context) error {
 	for _, m := range list {
 		if m.Net && !nets {
 			nets = true
-			j.print("\n%-22s %11s %9s %6s  %s\n", "net", "parameters", "embedding", "input", "backbone, pooling, standard; its name in SupRank")
+			j.print("\n%-22s %11s %9s %6s  %s\n", "net", "parameters", "embedding", "input",
+				"backbone, pooling, standard; its name in SupRank")
 		}
 		j.print("%-22s %11d %9d %6d  %s\n", m.Name, m.Parameters, m.Embedding, m.Input, modelSource(m))
 	}

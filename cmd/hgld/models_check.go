@@ -94,7 +94,8 @@ func printFits(j *job, fits []backbone.Fit, names int) {
 		case f.Fits:
 			j.print("fits %s\n", f.Name)
 		case !fits[0].Fits && i < shownFits:
-			j.print("not %s: %d missing, %d unexpected, %d of another shape\n", f.Name, len(f.Missing), len(f.Unexpected), len(f.Shapes))
+			j.print("not %s: %d missing, %d unexpected, %d of another shape\n", f.Name, len(f.Missing), len(f.Unexpected),
+				len(f.Shapes))
 			for _, part := range []struct {
 				what string
 				list []string

@@ -84,7 +84,8 @@ func shardsCommand() *cli.Command {
 			"  hgld shards cat --split train --row 17                a row as JSON\n"+
 			"  hgld shards verify                                    compare every byte with its hash",
 		shardsBuildCommand(),
-		shardsPlanCommand(), shardsSliceCommand(), shardsLsCommand(), shardsCatCommand(), shardsVerifyCommand(), shardsCardCommand(),
+		shardsPlanCommand(), shardsSliceCommand(), shardsLsCommand(), shardsCatCommand(), shardsVerifyCommand(),
+		shardsCardCommand(),
 	)
 }
 
@@ -159,7 +160,8 @@ func runShardsBuild(j *job, s *shardsSettings, replace bool) error {
 	} else {
 		printBuilt(j, s, result)
 	}
-	return errors.Join(err, failureError(result.Failures, s.Out+"/"+shards.FailuresFile+" lists them; mend them and run the same command again"))
+	return errors.Join(err, failureError(result.Failures,
+		s.Out+"/"+shards.FailuresFile+" lists them; mend them and run the same command again"))
 }
 
 // showImages shows the number of finished images.
@@ -194,7 +196,8 @@ func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
 	if s.Attribution && s.Unattributed {
 		return nil, usagef("attribution and allow_unattributed exclude each other")
 	}
-	for name, v := range map[string]int{"shards": s.Shards, "images_per_shard": s.ImagesPerShard, "short_side": s.ShortSide, "workers": s.Workers} {
+	for name, v := range map[string]int{"shards": s.Shards, "images_per_shard": s.ImagesPerShard,
+		"short_side": s.ShortSide, "workers": s.Workers} {
 		if v < 0 {
 			return nil, usagef("%s is %d; want a number from 0 up", name, v)
 		}
@@ -234,7 +237,8 @@ func parseSize(text string) (int64, error) {
 	units := []struct {
 		suffix string
 		bytes  float64
-	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1}, {"", 1}}
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1},
+		{"", 1}}
 	for _, u := range units {
 		number, ok := strings.CutSuffix(text, u.suffix)
 		if !ok {
@@ -279,7 +283,8 @@ func refusedHint(err error, r *shards.RefusedError) error {
 		return withHint(err, "check where the images are: --images, or the paths")
 	}
 	share := math.Ceil(1000*float64(len(r.Failures))/float64(r.Images)) / 1000
-	return withHint(err, "mend them, or accept their absence: --allow-missing %g (in hgld.yaml: shards.allow_missing)", share)
+	return withHint(err, "mend them, or accept their absence: --allow-missing %g (in hgld.yaml: shards.allow_missing)",
+		share)
 }
 
 // listRefused prints the images because of which a data set was not published: all of

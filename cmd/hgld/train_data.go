@@ -74,7 +74,8 @@ func (r *retrievalData) open() (*openData, error) {
 	case len(r.Splits) == 0:
 		return nil, usagef("splits is empty: name at least one, such as train")
 	case len(r.Benchmarks) > 0 && r.Query != "":
-		return nil, usagef("query is %.80q, and benchmarks is %s: name one of them as the test", r.Query, strings.Join(r.Benchmarks, ","))
+		return nil, usagef("query is %.80q, and benchmarks is %s: name one of them as the test", r.Query,
+			strings.Join(r.Benchmarks, ","))
 	}
 	set, err := openShards(r.Data)
 	if err != nil {

@@ -21,7 +21,8 @@ const trainExportExamples = "  hgld train export net.onnx              the netwo
 	"  hgld train export --backbone resnet50.safetensors\n" +
 	"                                          the backbone alone, as torchvision or timm load it\n" +
 	"  hgld train export --run runs/happier vectors.npy vectors.parquet\n" +
-	"                                          embeddings of the queries; vectors.csv beside the .npy has ids and classes\n" +
+	"                                          embeddings of the queries; vectors.csv beside the .npy has ids and " +
+	"classes\n" +
 	"  hgld train export --of gallery gallery.npy\n" +
 	"  hgld train export --data elsewhere --split test test.npy"
 
@@ -96,7 +97,8 @@ func runExport(j *job, o exportChoice) (err error) {
 	}
 	for _, path := range o.files {
 		if exporters[filepath.Ext(path)] == nil {
-			return withCode(exitUsage, fmt.Errorf("%s: %w", path, registry.Unknown("kind of file", filepath.Ext(path), exportExtensions)))
+			return withCode(exitUsage, fmt.Errorf("%s: %w", path,
+				registry.Unknown("kind of file", filepath.Ext(path), exportExtensions)))
 		}
 	}
 	path, err := checkpointOf(o.run, o.best)

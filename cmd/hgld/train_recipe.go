@@ -16,8 +16,10 @@ import (
 	"hgld/train/recipe"
 )
 
-const trainRecipeExamples = "  hgld train recipe list                  the published runs, with the tables that they stand in\n" +
-	"  hgld train recipe show sop/happier      its row in the paper, where code and paper differ, what had to be guessed\n" +
+const trainRecipeExamples = "  hgld train recipe list                  the published runs, with the tables that they " +
+	"stand in\n" +
+	"  hgld train recipe show sop/happier      its row in the paper, where code and paper differ, what had to be " +
+	"guessed\n" +
 	"  hgld train recipe show --yaml sop/happier > hgld.yaml\n" +
 	"  hgld train recipe run --data shards sop/happier\n" +
 	"                                          train by it, and print the paper's row beside the result\n" +
@@ -275,7 +277,8 @@ func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error 
 		return err
 	}
 	if result.On == "validation" {
-		j.say("the result is of the validation classes and the paper's numbers are of a test, so they are not compared; train.query names the test")
+		j.say("the result is of the validation classes and the paper's numbers are of a test, so they are not compared; " +
+			"train.query names the test")
 		return nil
 	}
 	rows, err := recipe.Compare(r, result)

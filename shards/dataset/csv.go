@@ -151,7 +151,8 @@ func (src *csvSource) setColumns(header []string, names Columns) error {
 	c.split = find(names.Split, "split")
 	c.id = find(names.ID, "image_id", "id")
 	c.sha256 = find(names.SHA256, "sha256")
-	c.author, c.license, c.title, c.source = find("", "author"), find("", "license"), find("", "title"), find("", "source_url")
+	c.author, c.license, c.title, c.source = find("", "author"), find("", "license"), find("", "title"),
+		find("", "source_url")
 	c.landmark = find(names.Landmark, "landmark_id")
 	if len(src.levels) == 0 {
 		for slices.Contains(header, "level_"+strconv.Itoa(len(src.levels))) {
@@ -167,9 +168,11 @@ func (src *csvSource) setColumns(header []string, names Columns) error {
 	case c.path < 0:
 		return fmt.Errorf("no column path among %s; columns.path names another", shortList(header))
 	case src.labels != nil && c.landmark < 0:
-		return fmt.Errorf("no column landmark_id among %s to join the labels by; columns.landmark names another", shortList(header))
+		return fmt.Errorf("no column landmark_id among %s to join the labels by; columns.landmark names another",
+			shortList(header))
 	case src.labels == nil && len(c.levels) == 0:
-		return fmt.Errorf("no label columns level_0, level_1 … among %s; levels names others, finest first", shortList(header))
+		return fmt.Errorf("no label columns level_0, level_1 … among %s; levels names others, finest first",
+			shortList(header))
 	}
 	return nil
 }
@@ -223,7 +226,8 @@ func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 		}
 		return record[i]
 	}
-	item := shards.Item{Path: path.Clean(get(c.path)), Split: labels.Split(get(c.split)), Where: where, SHA256: strings.ToLower(get(c.sha256))}
+	item := shards.Item{Path: path.Clean(get(c.path)), Split: labels.Split(get(c.split)), Where: where,
+		SHA256: strings.ToLower(get(c.sha256))}
 	if get(c.path) == "" || !fs.ValidPath(item.Path) {
 		return item, fmt.Errorf("%s: path %.80q; want one within the folder of images, with slashes", where, get(c.path))
 	}
@@ -234,7 +238,8 @@ func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 	if item.Split == "" {
 		item.Split = src.split
 	}
-	item.Attributes = shards.Attributes{Author: get(c.author), License: get(c.license), Title: get(c.title), SourceURL: get(c.source)}
+	item.Attributes = shards.Attributes{Author: get(c.author), License: get(c.license), Title: get(c.title),
+		SourceURL: get(c.source)}
 	if err := src.label(&item, get); err != nil {
 		return item, fmt.Errorf("%s: %w", where, err)
 	}

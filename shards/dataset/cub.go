@@ -49,13 +49,15 @@ func (CUB) Open(ctx context.Context, s Settings) (shards.Source, error) {
 				return fmt.Errorf("image_class_labels.txt gives image %d the class %.80q; want one of 1 to 200", id, classOf[id])
 			}
 			if folder, _, _ := strings.Cut(file, "/"); folder != names[class] {
-				return fmt.Errorf("path %.80q is not in %.80q, the class %d of classes.txt; take the lists of one release", file, names[class], class)
+				return fmt.Errorf("path %.80q is not in %.80q, the class %d of classes.txt; take the lists of one release", file,
+					names[class], class)
 			}
 			r := record{path: file, split: labels.Train, where: where}
 			if class > 100 {
 				r.split = labels.Test
 			}
-			r.names = p.pick(map[string]string{"class": names[class], "family": families[class].name, "order": families[class].order})
+			r.names = p.pick(map[string]string{"class": names[class], "family": families[class].name,
+				"order": families[class].order})
 			return p.add(r)
 		})
 		if err != nil {

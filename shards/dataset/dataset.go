@@ -36,12 +36,20 @@ type Importer interface {
 
 // All lists the importers.
 var All = registry.Table[Importer]{
-	{Name: "folder", About: "class folders of any depth: fruit/apple/red/1.jpg; a first folder called train, val, test … is the split", Value: Folder{}},
-	{Name: "csv", About: "a table with a path, label columns (--levels, finest first) or a landmark_id (--labels), and optionally split, author, license …", Value: CSV{}},
-	{Name: "gldv2", About: "Google Landmarks v2 from its tables and TARs, with the labels of stage 3: landmark < supercategory < kind", Value: GLDv2{}},
-	{Name: "sop", About: "Stanford Online Products, by Ebay_train.txt and Ebay_test.txt: product < category", Value: SOP{}},
+	{Name: "folder", About: "class folders of any depth: fruit/apple/red/1.jpg; a first folder called train, val, test " +
+		"… is the split", Value: Folder{}},
+	{Name: "csv", About: "a table with a path, label columns (--levels, finest first) or a landmark_id (--labels), and " +
+		"optionally split, author, license …", Value: CSV{}},
+	{Name: "gldv2", About: "Google Landmarks v2 from its tables and TARs, with the labels of stage 3: landmark < " +
+		"supercategory < kind", Value: GLDv2{}},
+	{Name: "sop", About: "Stanford Online Products, by Ebay_train.txt and Ebay_test.txt: product < category",
+		Value: SOP{}},
 	{Name: "cub", About: "CUB-200-2011, classes 1–100 against 101–200: class < family < order", Value: CUB{}},
-	{Name: "inaturalist", About: "iNaturalist 2018, by Inat_dataset_splits: species < genus < … < kingdom; --levels species,group for iNat-base", Value: INaturalist{}},
-	{Name: "dyml", About: "DyML-Vehicle, -Animal or -Product: fine < middle < coarse; --levels fine for the benchmark of that level", Value: DyML{}},
-	{Name: "in-shop", About: "DeepFashion In-shop, by list_eval_partition.txt: item < category; splits train, query, gallery", Value: InShop{}},
+	{Name: "inaturalist",
+		About: "iNaturalist 2018, by Inat_dataset_splits: species < genus < … < kingdom; --levels species,group for " +
+			"iNat-base", Value: INaturalist{}},
+	{Name: "dyml", About: "DyML-Vehicle, -Animal or -Product: fine < middle < coarse; --levels fine for the benchmark of " +
+		"that level", Value: DyML{}},
+	{Name: "in-shop", About: "DeepFashion In-shop, by list_eval_partition.txt: item < category; splits train, query, " +
+		"gallery", Value: InShop{}},
 }

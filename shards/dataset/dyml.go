@@ -52,7 +52,8 @@ func (DyML) Open(ctx context.Context, s Settings) (shards.Source, error) {
 		case len(p.levels) == 1 && !product:
 			return p.benchmark(ctx, p.levels[0])
 		case len(p.levels) != 3:
-			return fmt.Errorf("levels %s; want fine,middle,coarse for the training images, or one of them alone for its benchmark of Vehicle or Animal", strings.Join(p.levels, ","))
+			return fmt.Errorf("levels %s; want fine,middle,coarse for the training images, or one of them alone for its "+
+				"benchmark of Vehicle or Animal", strings.Join(p.levels, ","))
 		}
 		if err := p.allLevels(ctx, "train", labels.Train); err != nil {
 			return err
@@ -108,7 +109,8 @@ func (p *published) benchmark(ctx context.Context, level string) error {
 			if err != nil {
 				return err
 			}
-			return p.add(record{path: path.Join(dir, string(split), file), split: split, names: []string{"test/" + ids[0]}, where: where})
+			return p.add(record{path: path.Join(dir, string(split), file), split: split, names: []string{"test/" + ids[0]},
+				where: where})
 		}))
 		if err != nil {
 			return err

@@ -45,7 +45,8 @@ func (GLDv2) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	if len(s.Levels) > 0 || s.Columns != (Columns{}) || s.Split != "" && s.Split != labels.Train {
 		return nil, errors.New("dataset: gldv2: its tables give levels, columns and splits; leave these settings out")
 	}
-	g := &gldv2{published: published{levels: []string{labels.LandmarkLevel, labels.SupercategoryLevel, labels.KindLevel}, landmarks: true}}
+	g := &gldv2{published: published{levels: []string{labels.LandmarkLevel, labels.SupercategoryLevel, labels.KindLevel},
+		landmarks: true}}
 	if err := g.open(ctx, s); err != nil {
 		return nil, errors.Join(fmt.Errorf("dataset: gldv2: %w", err), g.Close())
 	}
@@ -150,7 +151,8 @@ func (g *gldv2) readLabels(ctx context.Context, s Settings) error {
 		}
 	}
 	if len(g.labels) == 0 {
-		return errors.New("no labels: want --labels, such as the labels.csv of `hgld labels build`, or train_label_to_hierarchical.csv and index_label_to_hierarchical.csv among the tables")
+		return errors.New("no labels: want --labels, such as the labels.csv of `hgld labels build`, or " +
+			"train_label_to_hierarchical.csv and index_label_to_hierarchical.csv among the tables")
 	}
 	return nil
 }
@@ -168,7 +170,8 @@ func (g *gldv2) put(id string, split, space labels.Split, landmark, where string
 	if err := of.label(&item, landmark); err != nil {
 		return err
 	}
-	r := record{path: path.Join(string(split), id[:1], id[1:2], id[2:3], id+".jpg"), id: id, split: split, names: item.Names, landmark: item.Landmark, where: where}
+	r := record{path: path.Join(string(split), id[:1], id[1:2], id[2:3], id+".jpg"), id: id, split: split,
+		names: item.Names, landmark: item.Landmark, where: where}
 	if item.Attributes != (shards.Attributes{}) {
 		r.attributes = &item.Attributes
 	}
@@ -236,26 +239,29 @@ func (g *gldv2) readCredits(ctx context.Context) error {
 		return nil
 	}
 	if !g.has(gldv2Credits) {
-		g.notes = append(g.notes, gldv2Credits+" is missing, so the training images have no author and no licence, which CC BY asks for")
+		g.notes = append(g.notes,
+			gldv2Credits+" is missing, so the training images have no author and no licence, which CC BY asks for")
 		return nil
 	}
-	return g.table(ctx, gldv2Credits, []string{"id", "url", "author", "license", "title"}, func(row []string, _ string) error {
-		i, wanted := rows[row[0]]
-		if !wanted {
+	return g.table(ctx, gldv2Credits, []string{"id", "url", "author", "license", "title"},
+		func(row []string, _ string) error {
+			i, wanted := rows[row[0]]
+			if !wanted {
+				return nil
+			}
+			a := g.records[i].attributes
+			if a == nil {
+				a = new(shards.Attributes)
+				g.records[i].attributes = a
+			}
+			a.SourceURL, a.Author, a.License, a.Title = row[1], row[2], row[3], row[4]
 			return nil
-		}
-		a := g.records[i].attributes
-		if a == nil {
-			a = new(shards.Attributes)
-			g.records[i].attributes = a
-		}
-		a.SourceURL, a.Author, a.License, a.Title = row[1], row[2], row[3], row[4]
-		return nil
-	})
+		})
 }
 
 // table calls each for every record of a CSV, with the named columns.
-func (p *published) table(ctx context.Context, name string, columns []string, each func(row []string, where string) error) error {
+func (p *published) table(ctx context.Context, name string, columns []string,
+	each func(row []string, where string) error) error {
 	return p.use(ctx, name, func(in io.Reader) error {
 		r := csv.NewReader(in)
 		r.ReuseRecord = true

@@ -61,7 +61,8 @@ func (INaturalist) Open(ctx context.Context, s Settings) (shards.Source, error) 
 				group, id := parts[len(parts)-3], parts[len(parts)-2]
 				class, known := species[id]
 				if !known {
-					return fmt.Errorf("path %.80q: %.80q is not the id of a category; want one of the %d in the JSON", text, id, len(species))
+					return fmt.Errorf("path %.80q: %.80q is not the id of a category; want one of the %d in the JSON", text, id,
+						len(species))
 				}
 				class["group"] = group
 				return p.add(record{path: text, split: split, names: p.pick(class), where: where})
@@ -100,7 +101,8 @@ func (p *published) taxonomy(ctx context.Context) (map[string]map[string]string,
 			if errors.As(err, &wrong) {
 				err = fmt.Errorf("%s is a %.80s", wrong.Field, wrong.Value)
 			}
-			err = fmt.Errorf("%s, near byte %d: %w; want the annotations or the categories of iNaturalist 2018, whole and as JSON", name, d.InputOffset(), err)
+			err = fmt.Errorf("%s, near byte %d: %w; want the annotations or the categories of iNaturalist 2018, whole and as "+
+				"JSON", name, d.InputOffset(), err)
 		}
 		return err
 	})
@@ -113,7 +115,8 @@ func (p *published) taxonomy(ctx context.Context) (map[string]map[string]string,
 			return nil, fmt.Errorf("%s: category %d of the list has no id; want a whole number from 0 up", name, i)
 		}
 		id := strconv.Itoa(*c.ID)
-		class := map[string]string{"species": c.Name, "genus": c.Genus, "family": c.Family, "order": c.Order, "class": c.Class, "phylum": c.Phylum, "kingdom": c.Kingdom}
+		class := map[string]string{"species": c.Name, "genus": c.Genus, "family": c.Family, "order": c.Order,
+			"class": c.Class, "phylum": c.Phylum, "kingdom": c.Kingdom}
 		for _, rank := range slices.Concat([]string{"species"}, ranks) {
 			if class[rank] == "" && slices.Contains(p.levels, rank) {
 				return nil, fmt.Errorf("%s: category %s has no %s; take the file of 2018, or other levels", name, id, rank)

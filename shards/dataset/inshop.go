@@ -57,9 +57,11 @@ func (InShop) Open(ctx context.Context, s Settings) (shards.Source, error) {
 			return err
 		}
 		if records != len(p.records) {
-			p.notes = append(p.notes, fmt.Sprintf("%s has %d records, and its first line says %d", list, len(p.records), records))
+			p.notes = append(p.notes, fmt.Sprintf("%s has %d records, and its first line says %d", list, len(p.records),
+				records))
 		}
-		return p.ready([]count{{labels.Train, 25882, 3997}, {labels.Query, 14218, 3985}, {labels.Gallery, 12612, 3985}}, "", "Img")
+		return p.ready([]count{{labels.Train, 25882, 3997}, {labels.Query, 14218, 3985}, {labels.Gallery, 12612, 3985}}, "",
+			"Img")
 	})
 }
 

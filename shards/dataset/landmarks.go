@@ -29,7 +29,8 @@ func readLandmarks(file string, split labels.Split) (*landmarks, error) {
 		return nil, err
 	}
 	if len(table.Levels) != 3 || table.Levels[0] != labels.LandmarkLevel || table.OneIDSpace {
-		return nil, fmt.Errorf("%s: levels %v; want labels of landmarks (landmark, supercategory, kind)", filepath.Base(file), table.Levels)
+		return nil, fmt.Errorf("%s: levels %v; want labels of landmarks (landmark, supercategory, kind)",
+			filepath.Base(file), table.Levels)
 	}
 	return newLandmarks(file, table), nil
 }

@@ -116,7 +116,8 @@ func chooseLevels(known []level, asked []string) ([]string, error) {
 			return nil, registry.Unknown("level", name, names)
 		}
 		if at <= last {
-			return nil, fmt.Errorf("levels %s; want them once each and finest first, of %s", strings.Join(asked, ", "), strings.Join(names, ", "))
+			return nil, fmt.Errorf("levels %s; want them once each and finest first, of %s", strings.Join(asked, ", "),
+				strings.Join(names, ", "))
 		}
 		last = at
 	}
@@ -137,7 +138,8 @@ func topWith(st store, marks []string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("no %s there; --input is the folder, .zip or .tar as it was published, with its lists", strings.Join(marks, " and no "))
+	return "", fmt.Errorf("no %s there; --input is the folder, .zip or .tar as it was published, with its lists",
+		strings.Join(marks, " and no "))
 }
 
 // has reports whether a list exists.
@@ -255,7 +257,8 @@ func (p *published) add(r record) error {
 		if !known {
 			p.sides[r.names[0]] = side
 		} else if first.train != side.train {
-			return fmt.Errorf("%s %.80q is trained on and tested, by this line and %s; the published lists share no class, so one of them is another file",
+			return fmt.Errorf("%s %.80q is trained on and tested, by this line and %s; the published lists share no class, so "+
+				"one of them is another file",
 				p.levels[0], r.names[0], first.where)
 		}
 	}
@@ -323,7 +326,8 @@ func (p *published) compare(want count) {
 		p.notes = append(p.notes, fmt.Sprintf("%s has %d images, as published %d", want.split, images, want.images))
 	}
 	if want.classes > 0 && len(classes) != want.classes {
-		p.notes = append(p.notes, fmt.Sprintf("%s has %d classes of level %s, as published %d", want.split, len(classes), p.levels[0], want.classes))
+		p.notes = append(p.notes, fmt.Sprintf("%s has %d classes of level %s, as published %d", want.split, len(classes),
+			p.levels[0], want.classes))
 	}
 }
 
@@ -339,7 +343,8 @@ func (p *published) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
 		p.used = nil
 		for i := range p.records {
 			r := &p.records[i]
-			item := shards.Item{ID: shards.NewImageID(cmp.Or(r.id, r.path)), Path: r.path, Split: r.split, Names: r.names, Landmark: r.landmark, Where: r.where}
+			item := shards.Item{ID: shards.NewImageID(cmp.Or(r.id, r.path)), Path: r.path, Split: r.split, Names: r.names,
+				Landmark: r.landmark, Where: r.where}
 			if r.attributes != nil {
 				item.Attributes = *r.attributes
 			}

@@ -74,7 +74,8 @@ func (c categories) read(text string) (file string, class map[string]string, err
 		c[super] = folder
 	}
 	if c[super] != folder {
-		return "", nil, fmt.Errorf("super_class_id %d is %s here and %s in an earlier line; take the list as it was published", super, folder, c[super])
+		return "", nil, fmt.Errorf("super_class_id %d is %s here and %s in an earlier line; take the list as it was "+
+			"published", super, folder, c[super])
 	}
 	return file, map[string]string{"product": strconv.Itoa(numbers[1]), "category": folder}, nil
 }

@@ -96,7 +96,8 @@ func openStore(ctx context.Context, name string) (store, error) {
 		return openTar(ctx, name)
 	case strings.HasSuffix(lower, ".tar.gz"), strings.HasSuffix(lower, ".tgz"), strings.HasSuffix(lower, ".tar.bz2"),
 		strings.HasSuffix(lower, ".tar.xz"), strings.HasSuffix(lower, ".tar.zst"):
-		return nil, fmt.Errorf("%s: a compressed tar file cannot be read at random; unpack it to .tar (images do not shrink anyway)", name)
+		return nil, fmt.Errorf("%s: a compressed tar file cannot be read at random; unpack it to .tar (images do not shrink "+
+			"anyway)", name)
 	}
 	return nil, fmt.Errorf("%s: want a folder, a .zip or a .tar", name)
 }
