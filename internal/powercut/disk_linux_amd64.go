@@ -10,7 +10,7 @@
 //   - fsync and fdatasync of a file make its data and its size durable, and nothing
 //     else: not the name of a new file in its folder.
 //   - fsync of a folder makes the names in it durable. Changes of names in one folder
-//     reach the disk in their order, those of different folders in any.
+//     reach the disk in order. Those in different folders reach it in any order.
 //   - A rename is atomic, even between folders.
 //   - Unsynced changes may or may not have reached the disk: names before data, data
 //     before names, later writes before earlier ones, a write to its first bytes or to
