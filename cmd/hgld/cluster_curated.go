@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hgld/curate"
+	"hgld/internal/pipeline"
 )
 
 // A draft that was curated is not overwritten: its log refers to tags and groups that
@@ -16,7 +17,7 @@ import (
 
 // logsOn returns the logs with edits that were made for a draft: those of the project
 // and those in the draft's folder. It returns none if the draft does not exist.
-func logsOn(p *project, draft string) ([]*curate.LogFile, error) {
+func logsOn(p *pipeline.Project, draft string) ([]*curate.LogFile, error) {
 	settings, err := curateStage().Load(p, nil)
 	if err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func bothCurated(draft, written string, logs []*curate.LogFile) error {
 // ofCurated says, for hgld status, what the logs of a curated draft would lose on the
 // new one next to it. If there is no new one but stage 2 is stale, it says that there
 // will be; "" if the draft was not curated.
-func (s *clusterSettings) ofCurated(p *project, stale bool) (string, error) {
+func (s *clusterSettings) ofCurated(p *pipeline.Project, stale bool) (string, error) {
 	logs, err := logsOn(p, s.Out)
 	if err != nil || len(logs) == 0 {
 		return "", err

@@ -93,7 +93,7 @@ func fingerprintImport(path string, in []string) (map[string]string, error) {
 		}
 		in = append(in, whole)
 	}
-	return fingerprint(in)
+	return stages().Fingerprint(in)
 }
 
 // importTags turns a table of landmarks and tags into tags.jsonl.

@@ -15,9 +15,6 @@ import (
 	"hgld/train/history"
 )
 
-// project is a folder with a hgld.yaml, or none.
-type project = pipeline.Project
-
 // projectFile is the name of a project's configuration.
 const projectFile = pipeline.ProjectFile
 
@@ -39,10 +36,6 @@ func sections() []pipeline.Stage { return stages().Stages }
 // stageNames lists the names of the stages in order.
 func stageNames() []string { return stages().Names() }
 
-// sectionOfVariable returns the section whose setting an environment variable holds by
-// its name, or "".
-func sectionOfVariable(name string) string { return settings.SectionOf(name, stageNames()) }
-
 // onJob makes the function that runs a stage from one that takes this command's job. The
 // engine hands back the job that it was given.
 func onJob[S any](run func(*job, *S) error) func(pipeline.Job, *S) error {
@@ -56,7 +49,7 @@ func knownFolder(dir string) (pipeline.Folder, bool, error) {
 		return pipeline.Folder{}, false, err
 	}
 	for _, name := range []string{shards.ManifestFile, "SHA256SUMS"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); isMissing(err) {
+		if _, err := os.Stat(filepath.Join(dir, name)); pipeline.IsMissing(err) {
 			continue
 		} else if err != nil {
 			return pipeline.Folder{}, false, err
@@ -83,15 +76,6 @@ func publishedWeights(f settings.Field, path string) string {
 	}
 	return "a file of weights is wanted: hgld models show " + path + " says where they are published"
 }
-
-// fingerprint is [pipeline.Pipeline.Fingerprint].
-func fingerprint(paths []string) (map[string]string, error) { return stages().Fingerprint(paths) }
-
-// missing is [pipeline.Missing].
-func missing(paths []string) []string { return pipeline.Missing(paths) }
-
-// isMissing is [pipeline.IsMissing].
-func isMissing(err error) bool { return pipeline.IsMissing(err) }
 
 // sha256File returns the SHA-256 of a file, in hex.
 func sha256File(path string) (string, error) {
