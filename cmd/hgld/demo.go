@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/demo"
+	"hgld/internal/pipeline"
 	"hgld/train"
 )
 
@@ -32,7 +33,7 @@ func demoCommand() *cli.Command {
 			if c.Int("steps") < 1 {
 				return usagef("--steps is %d, want at least 1", c.Int("steps"))
 			}
-			name, _, err := chosenDevice(c, &project{})
+			name, _, err := chosenDevice(c, &pipeline.Project{})
 			if err != nil {
 				return err
 			}

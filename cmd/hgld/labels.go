@@ -121,7 +121,7 @@ func labelFiles(name string) []string {
 	var files []string
 	for _, split := range labels.Splits {
 		path := strings.ReplaceAll(name, inSplit, string(split))
-		if _, err := os.Stat(path); !isMissing(err) { // who reads it meets the error, if it is one
+		if _, err := os.Stat(path); !pipeline.IsMissing(err) { // who reads it meets the error, if it is one
 			files = append(files, path)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/registry"
+	"hgld/internal/settings"
 	"hgld/train"
 	"hgld/train/history"
 )
@@ -42,7 +43,7 @@ func runsCompareCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			keys := listOf(c, "metrics")
+			keys := settings.Split(c.StringSlice("metrics"))
 			var members []*history.Run
 			var results []*train.Result
 			for _, r := range runs {
@@ -79,9 +80,9 @@ func sayMixture(j *job, runs []*pastRun) {
 
 // sampleText formats a mean, and its deviation if there are several values.
 func sampleText(m history.Sample) string {
-	s := decimals(m.Mean, 2, "–")
+	s := m.Mean.Decimals(2, "–")
 	if m.Count > 1 {
-		s += " ± " + decimals(m.Deviation, 2, "–")
+		s += " ± " + m.Deviation.Decimals(2, "–")
 	}
 	return s
 }
@@ -148,7 +149,7 @@ func writeGroupsCSV(j *job, groups []*history.Group, keys []string) error {
 	for _, g := range groups {
 		for _, k := range keys {
 			m := g.Metrics[k]
-			row := []string{g.Name, k, decimals(m.Mean, 4, ""), decimals(m.Deviation, 4, ""), fmt.Sprint(m.Count)}
+			row := []string{g.Name, k, m.Mean.Decimals(4, ""), m.Deviation.Decimals(4, ""), fmt.Sprint(m.Count)}
 			if err := w.Write(append(row, g.Differences[k].Fields()...)); err != nil {
 				return err
 			}

@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/shards/dataset"
 	"hgld/train"
+	"hgld/train/history"
 )
 
 // imageFolders returns the folders beside a CSV that hold its images.
@@ -26,7 +28,7 @@ func (s *shardsSettings) imageFolders() ([]string, error) {
 // file that is gone.
 func (s *trainSettings) weights() string {
 	path := cmp.Or(s.Model.Weights, s.From)
-	if files, err := runFiles(s.Out); err == nil && len(files) > 0 && len(missing([]string{path})) > 0 {
+	if files, err := history.Files(s.Out); err == nil && len(files) > 0 && len(pipeline.Missing([]string{path})) > 0 {
 		return ""
 	}
 	return path

@@ -22,7 +22,7 @@ type job struct {
 	quiet   bool      // print results and errors only
 	changed bool      // accept inputs that were changed since a stage wrote them
 	replace bool      // overwrite what other work depends on
-	project *project
+	project *pipeline.Project
 	args    []string // arguments after the flags
 
 	device, deviceOrigin string      // what computes, and where that was named
@@ -46,7 +46,7 @@ func newJob(c *cli.Context) (*job, error) {
 }
 
 // jobIn reads the common flags for a command in a project.
-func jobIn(c *cli.Context, p *project) *job {
+func jobIn(c *cli.Context, p *pipeline.Project) *job {
 	return &job{
 		ctx: c.Context, stdout: c.App.Writer, stderr: c.App.ErrWriter,
 		json: c.Bool("json"), limit: c.Int("limit"), quiet: c.Bool("quiet"), changed: c.Bool("changed"),

@@ -177,7 +177,7 @@ func sayStart(j *job, s *trainSettings, r *train.Run) {
 // run. would be measured again.
 func showDone(j *job, run string, step int) error {
 	j.say("%s is complete: %s, nothing is left to do", run, count(step, "step"))
-	if _, err := os.Stat(filepath.Join(run, evaluationFile)); isMissing(err) {
+	if _, err := os.Stat(filepath.Join(run, evaluationFile)); pipeline.IsMissing(err) {
 		return nil // nothing was evaluated
 	}
 	result, err := readEvaluation(run)
