@@ -83,10 +83,14 @@ func checkLevels(data []byte, most int, values, encoding int64) error {
 	return checkRuns(data, bits.Len(uint(most)), values)
 }
 
+// plainDictionary is PLAIN_DICTIONARY of the Parquet format, deprecated in files, which
+// older writers use in data pages all the same.
+const plainDictionary format.Encoding = 2
+
 // checkValues compares the lengths within encoded values with their number.
 func checkValues(data []byte, values, encoding int64) error {
 	switch format.Encoding(encoding) {
-	case format.PlainDictionary, format.RLEDictionary:
+	case plainDictionary, format.RLEDictionary:
 		if len(data) == 0 {
 			return nil
 		}
