@@ -19,10 +19,13 @@ type Result struct {
 	Queries int      `json:"queries"`                // number of them
 	Gallery int      `json:"gallery"`                // number of items
 	Self    bool     `json:"self_excluded"`          // each query was left out of its own ranking
+	LeftOut int      `json:"left_out"`               // queries that were
 	Ties    string   `json:"ties"`                   // how equal scores were ordered
 	Tied    int      `json:"tied_queries,omitempty"` // queries with equal scores of items of different levels
 	Levels  []string `json:"levels"`                 // finest first
 	Values  []Value  `json:"metrics"`                // one for each metric and level
+
+	Independent bool `json:"independent_levels,omitempty"` // the levels are no tree
 
 	MeanOver Unit `json:"mean_over,omitempty"` // "class": a class counts once; empty: every query does
 
@@ -141,10 +144,11 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 
 func newResult(e *Evaluation, keys []string, columns [][]float64, ties *tieColumns) *Result {
 	r := &Result{
-		Version: ResultVersion, Queries: len(e.Query.Labels), Gallery: len(e.Gallery.Labels), Self: e.Self != nil,
+		Version: ResultVersion, Queries: len(e.Query.Labels), Gallery: len(e.Gallery.Labels), LeftOut: e.leftOut(),
 		Ties: map[metric.Ties]string{metric.ScoreThenRow: "score-then-row", metric.AverageTies: "average"}[e.Ties], Levels: e.Levels,
 		MeanOver: e.Mean, Overall: map[string]Number{},
 	}
+	r.Self = r.LeftOut == r.Queries
 	class := finestClasses(e.Query.Labels)
 	var units *stats.Table
 	if e.Mean == ByClass || e.Intervals != nil {
@@ -174,6 +178,16 @@ func newResult(e *Evaluation, keys []string, columns [][]float64, ties *tieColum
 	return r
 }
 
+// leftOut counts the queries that have a row in the gallery.
+func (e *Evaluation) leftOut() (n int) {
+	for _, row := range e.Self {
+		if row >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // Mean returns the mean of a metric by its key, NaN if it was not measured.
 func (r *Result) Mean(key string) float64 {
 	for _, v := range r.Values {
@@ -189,8 +203,11 @@ func (r *Result) Mean(key string) float64 {
 func (r *Result) Table(w io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d queries, %d gallery items", r.Queries, r.Gallery)
-	if r.Self {
+	switch {
+	case r.Self:
 		text.WriteString(", each query left out of its own ranking")
+	case r.LeftOut > 0:
+		fmt.Fprintf(&text, ", %d queries left out of their own ranking", r.LeftOut)
 	}
 	if r.MeanOver == ByClass {
 		text.WriteString(", means over classes")

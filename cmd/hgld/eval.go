@@ -38,6 +38,8 @@ type evalSettings struct {
 	Labels            string `yaml:"labels" path:"in" usage:"their labels: .csv with a column for each level, finest first, .npy of integers, or .parquet with label_0, label_1 …; empty: in the .parquet of the vectors"`
 	GalleryEmbeddings string `yaml:"gallery_embeddings" path:"in" usage:"vectors that they rank; empty: the queries themselves"`
 	GalleryLabels     string `yaml:"gallery_labels" path:"in" usage:"labels of the gallery"`
+	Levels            string `yaml:"levels" usage:"tree, or independent for columns of labels that are no tree"`
+	Ignore            string `yaml:"ignore" usage:"column of the labels, such as camera: items that share its value with the query are taken out of its ranking"`
 	Unit              bool   `yaml:"unit" usage:"scale the vectors to length 1 first, so that scores are cosines"`
 
 	Metrics  []string `yaml:"metrics" usage:"what is measured: R@k P@k TR@k AP AP#l mAP@R mAP@k MRR Rprec H-AP ASI NDCG NDCG@k"`
@@ -75,7 +77,7 @@ func evalStage() pipeline.StageOf[evalSettings] {
 	return pipeline.New(pipeline.Spec[evalSettings]{
 		Name: "eval", Command: "eval run",
 		Defaults: evalSettings{Run: "runs/default", HoldOutSeed: 1, Unit: true, Metrics: train.DefaultMetrics(), Ties: "row",
-			Mean: "query", Intervals: true, Resample: "query", Seed: 1, Out: "eval.json", TRECPlaces: 1000},
+			Levels: "tree", Mean: "query", Intervals: true, Resample: "query", Seed: 1, Out: "eval.json", TRECPlaces: 1000},
 		Files: func(s *evalSettings) (in, out []string) {
 			if s.Embeddings != "" {
 				return []string{s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels}, []string{s.Out}

@@ -9,8 +9,8 @@ import (
 
 	"hgld/internal/registry"
 	"hgld/train"
-	"hgld/train/device"
 	"hgld/train/embeddings"
+	"hgld/train/vectors"
 )
 
 // evalEmbeddings measures vectors from files.
@@ -26,40 +26,33 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 	if err != nil {
 		return nil, err
 	}
-	classes := &embeddings.Classes{}
-	e := &train.Evaluation{Metrics: o.Metrics, Ties: o.Ties, Threads: s.Threads, PerQuery: o.PerQuery, Mean: o.Mean,
-		Intervals: o.Intervals, Gap: o.Gap, GapSeed: o.GapSeed}
-	if e.Query, err = j.side(b, classes, s.Embeddings, s.Labels, s.Unit); err != nil {
-		return nil, err
+	in := vectors.Input{Embeddings: s.Embeddings, Labels: s.Labels, GalleryEmbeddings: s.GalleryEmbeddings,
+		GalleryLabels: s.GalleryLabels, Unit: s.Unit, Ignore: s.Ignore, Independent: s.Levels == "independent", Limit: j.limit, Open: openVectors, Say: j.say}
+	e, err := in.Load(b)
+	if err != nil {
+		return nil, asUsage(err)
 	}
-	if s.GalleryEmbeddings == "" {
-		e.Gallery = e.Query
-		e.Self = make([]int32, len(e.Query.Labels))
-		for i := range e.Self {
-			e.Self[i] = int32(i)
-		}
-	} else if e.Gallery, err = j.side(b, classes, s.GalleryEmbeddings, s.GalleryLabels, s.Unit); err != nil {
-		return nil, err
-	}
-	if n := min(j.limit, len(e.Query.Labels)); n > 0 {
-		e.Query.Vectors, e.Query.Labels = e.Query.Vectors.RowRange(0, n), e.Query.Labels[:n]
-		e.Query.IDs, e.Self = e.Query.IDs[:min(n, len(e.Query.IDs))], e.Self[:min(n, len(e.Self))]
-	}
-	e.Levels = classes.Levels()
+	e.Metrics, e.Ties, e.Threads, e.PerQuery, e.Mean = o.Metrics, o.Ties, s.Threads, o.PerQuery, o.Mean
+	e.Intervals, e.Gap, e.GapSeed = o.Intervals, o.Gap, o.GapSeed
 	j.say("evaluating %s: %d queries, %d gallery items, %d levels", s.Embeddings, len(e.Query.Labels), len(e.Gallery.Labels), len(e.Levels))
 	p := j.progress("rank", len(e.Query.Labels))
 	defer p.end()
 	e.Progress = func(done, _ int) { p.set(done, "") }
-	outputs, err := s.outputs(j, e.Levels, vectorItems{&e.Query}, vectorItems{&e.Gallery}, e.Self != nil, nil, classes.Names)
+	outputs, err := s.outputs(j, e.Levels, vectorItems{&e.Query}, vectorItems{&e.Gallery}, e.Same, e.Self, e.Classes.Names)
 	if err != nil {
 		return nil, err
 	}
-	e.Look = outputs.look()
+	evaluate := train.Evaluate
+	if s.Levels == "independent" {
+		evaluate = train.EvaluateIndependent
+	} else {
+		e.Look = outputs.look()
+	}
 	of, err := s.filesMeasured()
 	if err != nil {
 		return nil, errors.Join(err, outputs.finish(j.ctx, nil, err))
 	}
-	r, err := train.Evaluate(j.ctx, b, e)
+	r, err := evaluate(j.ctx, b, &e.Evaluation)
 	if err == nil {
 		r.Of = of
 		sayWithoutPositives(j, r)
@@ -80,35 +73,13 @@ func sayWithoutPositives(j *job, r *train.Result) {
 	}
 }
 
-// side reads vectors and their labels.
-func (j *job) side(b device.Backend, classes *embeddings.Classes, file, labelFile string, unit bool) (train.Side, error) {
-	list, ids, err := classes.Read(labelFile)
-	if err != nil {
-		return train.Side{}, withCode(exitUsage, err)
+// asUsage gives an error in how files are put together the exit code of usage. Values
+// that no ranking can have, and files that have a code, keep theirs.
+func asUsage(err error) error {
+	if exitCode(err) != exitFailed || errors.As(err, new(*vectors.ValuesError)) {
+		return err
 	}
-	v, err := openVectors(file)
-	if err != nil {
-		return train.Side{}, err
-	}
-	defer v.Close()
-	if rows, _ := v.Rows(); rows != len(list) {
-		return train.Side{}, usagef("%s has %d vectors and %s %d rows of labels", file, rows, labelFile, len(list))
-	}
-	watched := &embeddings.ZeroRows{Vectors: v}
-	a, err := train.Upload(b, watched, unit)
-	if err != nil {
-		return train.Side{}, fmt.Errorf("%s: %w", file, err)
-	}
-	if watched.Count > 0 {
-		name := ""
-		if watched.First < len(ids) {
-			name = fmt.Sprintf(" (%s)", ids[watched.First])
-		}
-		j.say("careful: %d of %d vectors of %s are all zeros, row %d%s first; all their scores are 0, so that "+
-			"they rank by row and say nothing: look for images that were not embedded, and leave them out",
-			watched.Count, len(list), file, watched.First, name)
-	}
-	return train.Side{Vectors: a, Labels: list, IDs: ids}, nil
+	return withCode(exitUsage, err)
 }
 
 // openVectors opens a file of vectors and gives its errors their exit codes.

@@ -13,6 +13,15 @@ func (s *evalSettings) sureness() (mean train.Unit, intervals *train.Intervals, 
 			return "", nil, usagef("%s is %.80q, want query or class", of.flag, of.value)
 		}
 	}
+	if s.Levels != "tree" && s.Levels != "independent" {
+		return "", nil, usagef("levels is %.80q, want tree or independent", s.Levels)
+	}
+	if s.Levels == "independent" && (s.Report != "" || s.TREC != "") {
+		return "", nil, usagef("--report and --trec need levels that are a tree; leave them out with --levels independent")
+	}
+	if s.Embeddings == "" && (s.Levels != "tree" || s.Ignore != "") {
+		return "", nil, usagef("--levels and --ignore read the labels of vectors from files, by --embeddings")
+	}
 	if s.Gap == 1 {
 		return "", nil, usagef("gap is 1, want a batch size of 2 or more")
 	}

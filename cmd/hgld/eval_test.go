@@ -122,18 +122,58 @@ func TestEvalOfEmbeddingsDoesNotDependOnTheFileFormat(t *testing.T) {
 
 func TestEvalRanksAnotherGallery(t *testing.T) {
 	embeddingFiles(t)
-	code, _, errs := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--limit", "7", "--per-query",
-		"--gallery-embeddings", "e.npy", "--gallery-labels", "l.csv", "--metrics", "R@1,AP", "--out", "other.json")
-	if code != 0 {
+	labels, err := os.ReadFile("l.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := strings.ReplaceAll(string(labels), "img", "other")
+	if err := os.WriteFile("other.csv", []byte(other), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--limit", "7", "--per-query",
+		"--gallery-embeddings", "e.npy", "--metrics", "R@1,AP", "--out", "other.json", "--gallery-labels"}
+	if code, _, errs := run(t, append(args, "other.csv")...); code != 0 {
 		t.Fatal(errs)
 	}
 	r := readResult(t, "other.json")
 	// Nobody is left out of the ranking here, and every query is its own neighbour.
-	if r.Queries != 7 || r.Gallery != 60 || r.Self || r.Mean("R@1_level0") != 1 {
+	if r.Queries != 7 || r.Gallery != 60 || r.Self || r.LeftOut != 0 || r.Mean("R@1_level0") != 1 {
 		t.Errorf("result %+v", r)
 	}
 	if len(r.PerQuery.IDs) != 7 || r.PerQuery.IDs[6] != "img6" || len(r.PerQuery.Values["AP_level1"]) != 7 {
 		t.Errorf("values of the queries %+v", r.PerQuery)
+	}
+	// The same ids are the same images, of which the gallery may have some.
+	if err := os.WriteFile("other.csv", []byte(strings.Replace(other, "other3,", "img3,", 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := run(t, append(args, "other.csv")...)
+	if r := readResult(t, "other.json"); code != 0 || r.LeftOut != 1 || r.Self ||
+		!strings.Contains(out, "1 queries left out of their own ranking") ||
+		!strings.Contains(errs, "1 of 7 queries are in the gallery themselves") {
+		t.Errorf("exit code %d\n%s%s%+v", code, out, errs, r)
+	}
+}
+
+// One table with both sides gives what two tables give.
+func TestEvalTakesBothSidesFromOneTable(t *testing.T) {
+	embeddingFiles(t)
+	data, err := os.ReadFile("l.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	table := strings.ReplaceAll(lines[0], ",", "\t") + "\tis_query\tis_gallery\n"
+	for i, line := range lines[1:] {
+		table += fmt.Sprintf("%s\t%v\t%v\n", strings.ReplaceAll(line, ",", "\t"), i%3 == 0, i%2 == 0)
+	}
+	if err := os.WriteFile("both.tsv", []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "both.tsv", "--per-query")
+	r := readResult(t, "eval.json")
+	if code != 0 || r.Queries != 20 || r.Gallery != 30 || r.LeftOut != 10 || r.PerQuery.IDs[1] != "img3" {
+		t.Fatalf("exit code %d\n%s%s%+v", code, out, errs, r)
 	}
 }
 

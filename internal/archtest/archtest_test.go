@@ -55,6 +55,7 @@ var may = map[string][]string{
 	"train/stats":             {"train/sample"},
 	"train/embeddings":        {"labels"},
 	"train/export":            {"train", "train/backbone", "train/nn"},
+	"train/vectors":           {"train", "train/embeddings", "train/device"},
 	"train/history":           {"train", "train/stats"},
 	"train/recipe":            {"train", "train/history"},
 	"train/sample":            {"labels"},
