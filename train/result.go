@@ -29,6 +29,11 @@ type Result struct {
 
 	MeanOver Unit `json:"mean_over,omitempty"` // "class": a class counts once; empty: every query does
 
+	// Definitions say what the metrics measure, by their names.
+	Definitions map[string]string `json:"definitions,omitempty"`
+
+	Tool string `json:"hgld,omitempty"` // version of the program that measured
+
 	// Overall is the unweighted mean of each per-level metric over the levels, the
 	// overall accuracy of DyML.
 	Overall          map[string]Number `json:"overall"`
@@ -56,6 +61,9 @@ type Subject struct {
 	// Changed says what of the training's images is not as the checkpoint has it; empty:
 	// nothing, or they are not at hand.
 	Changed string `json:"changed,omitempty"`
+
+	// Settings are those that decide how Files are read, by their names.
+	Settings map[string]string `json:"settings,omitempty"`
 
 	Files []HashedFile `json:"files,omitempty"` // vectors and labels
 }
@@ -147,8 +155,12 @@ func newResult(e *Evaluation, keys []string, columns [][]float64, ties *tieColum
 		Version: ResultVersion, Queries: len(e.Query.Labels), Gallery: len(e.Gallery.Labels), LeftOut: e.leftOut(),
 		Ties: map[metric.Ties]string{metric.ScoreThenRow: "score-then-row", metric.AverageTies: "average"}[e.Ties], Levels: e.Levels,
 		MeanOver: e.Mean, Overall: map[string]Number{},
+		Definitions: map[string]string{},
 	}
 	r.Self = r.LeftOut == r.Queries
+	for _, m := range e.Metrics {
+		r.Definitions[m.Name()] = metric.Definition(m.Name())
+	}
 	class := finestClasses(e.Query.Labels)
 	var units *stats.Table
 	if e.Mean == ByClass || e.Intervals != nil {
@@ -214,10 +226,11 @@ func (r *Result) Table(w io.Writer) error {
 	}
 	text.WriteString("\n\n")
 	width := r.levelTable(&text)
-	text.WriteString("\n")
+	between := "\n" // the two tables
 	for _, v := range r.Values {
 		if !strings.Contains(v.Key, "_level") {
-			fmt.Fprintf(&text, "%-*s  %7s", width, v.Key, percent(v.Mean))
+			fmt.Fprintf(&text, "%s%-*s  %7s", between, width, v.Key, percent(v.Mean))
+			between = ""
 			if v.Interval != nil {
 				fmt.Fprintf(&text, "  %s", v.plusMinus())
 			}

@@ -38,6 +38,8 @@ type evalSettings struct {
 	Labels            string `yaml:"labels" path:"in" usage:"their labels: .csv with a column for each level, finest first, .npy of integers, or .parquet with label_0, label_1 …; empty: in the .parquet of the vectors"`
 	GalleryEmbeddings string `yaml:"gallery_embeddings" path:"in" usage:"vectors that they rank; empty: the queries themselves"`
 	GalleryLabels     string `yaml:"gallery_labels" path:"in" usage:"labels of the gallery"`
+	Qrels             string `yaml:"qrels" path:"in" usage:"what is right for each query, by ids, in place of labels: TREC qrels, the solution .csv of Google Landmarks, or .json with positives and junk"`
+	QrelsUsage        string `yaml:"qrels_usage" usage:"part of a solution .csv: public or private; empty: both"`
 	Levels            string `yaml:"levels" usage:"tree, or independent for columns of labels that are no tree"`
 	Ignore            string `yaml:"ignore" usage:"column of the labels, such as camera: items that share its value with the query are taken out of its ranking"`
 	Unit              bool   `yaml:"unit" usage:"scale the vectors to length 1 first, so that scores are cosines"`
@@ -80,7 +82,7 @@ func evalStage() pipeline.StageOf[evalSettings] {
 			Levels: "tree", Mean: "query", Intervals: true, Resample: "query", Seed: 1, Out: "eval.json", TRECPlaces: 1000},
 		Files: func(s *evalSettings) (in, out []string) {
 			if s.Embeddings != "" {
-				return []string{s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels}, []string{s.Out}
+				return []string{s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels, s.Qrels}, []string{s.Out}
 			}
 			return []string{s.Run, s.Data}, []string{s.Out}
 		},
@@ -122,6 +124,7 @@ func runEval(j *job, s *evalSettings) error {
 	if err != nil {
 		return err
 	}
+	result.Tool = strings.TrimSpace(version + " " + thisBuild().Commit)
 	saved := history.WriteJSON(s.Out, result) // what was measured is shown even where it cannot be kept
 	if j.json {
 		return errors.Join(saved, writeJSON(j, result))

@@ -27,7 +27,8 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 		return nil, err
 	}
 	in := vectors.Input{Embeddings: s.Embeddings, Labels: s.Labels, GalleryEmbeddings: s.GalleryEmbeddings,
-		GalleryLabels: s.GalleryLabels, Unit: s.Unit, Ignore: s.Ignore, Independent: s.Levels == "independent", Limit: j.limit, Open: openVectors, Say: j.say}
+		GalleryLabels: s.GalleryLabels, Unit: s.Unit, Ignore: s.Ignore, Independent: s.Levels == "independent", Limit: j.limit,
+		Qrels: s.Qrels, Usage: s.QrelsUsage, Open: openVectors, Say: j.say}
 	e, err := in.Load(b)
 	if err != nil {
 		return nil, asUsage(err)
@@ -43,7 +44,7 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 		return nil, err
 	}
 	evaluate := train.Evaluate
-	if s.Levels == "independent" {
+	if s.Levels == "independent" && s.Qrels == "" {
 		evaluate = train.EvaluateIndependent
 	} else {
 		e.Look = outputs.look()

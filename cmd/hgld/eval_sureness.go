@@ -19,8 +19,19 @@ func (s *evalSettings) sureness() (mean train.Unit, intervals *train.Intervals, 
 	if s.Levels == "independent" && (s.Report != "" || s.TREC != "") {
 		return "", nil, usagef("--report and --trec need levels that are a tree; leave them out with --levels independent")
 	}
-	if s.Embeddings == "" && (s.Levels != "tree" || s.Ignore != "") {
-		return "", nil, usagef("--levels and --ignore read the labels of vectors from files, by --embeddings")
+	if s.Embeddings == "" && (s.Levels != "tree" || s.Ignore != "" || s.Qrels != "") {
+		return "", nil, usagef("--levels, --ignore and --qrels are of vectors from files, by --embeddings")
+	}
+	if s.Qrels != "" {
+		for _, of := range []struct {
+			flag string
+			set  bool
+		}{{"levels independent", s.Levels == "independent"}, {"ignore", s.Ignore != ""}, {"mean class", s.Mean == "class"},
+			{"resample class", s.Resample == "class"}, {"report", s.Report != ""}, {"trec", s.TREC != ""}} {
+			if of.set {
+				return "", nil, usagef("--%s needs labels, which --qrels replaces", of.flag)
+			}
+		}
 	}
 	if s.Gap == 1 {
 		return "", nil, usagef("gap is 1, want a batch size of 2 or more")

@@ -177,6 +177,94 @@ func TestEvalTakesBothSidesFromOneTable(t *testing.T) {
 	}
 }
 
+// Judgements that say what the labels say give the same figures, in each kind of file;
+// junk is taken out as an ignored column takes it out.
+func TestEvalMeasuresByJudgements(t *testing.T) {
+	embeddingFiles(t)
+	var ids, qrels, solution, both strings.Builder
+	truth := map[string]map[string][]string{}
+	ids.WriteString("id,is_query,is_gallery\n")
+	both.WriteString("id,landmark,parity,is_query,is_gallery\n")
+	solution.WriteString("id,images,Usage\n")
+	for i := range 60 { // the first 12 are queries, of the classes l0 to l11
+		fmt.Fprintf(&ids, "img%d,%v,%v\n", i, i < 12, i >= 12)
+		fmt.Fprintf(&both, "img%d,l%d,%d,%v,%v\n", i, i%12, i/12%2, i < 12, i >= 12)
+	}
+	for q := range 12 {
+		query := fmt.Sprintf("img%d", q)
+		list := map[string][]string{}
+		var right []string
+		for i := 12; i < 60; i++ {
+			item := fmt.Sprintf("img%d", i)
+			if i%12 == q {
+				fmt.Fprintf(&qrels, "%s 0 %s 1\n", query, item)
+				right = append(right, item)
+			}
+			switch { // img0 to img11 have the parity 0
+			case i/12%2 == 0:
+				list["junk"] = append(list["junk"], item)
+			case i%12 == q:
+				list["positives"] = append(list["positives"], item)
+			}
+		}
+		fmt.Fprintf(&solution, "%s,%s,Public\n", query, strings.Join(right, " "))
+		truth[query] = list
+	}
+	data, err := json.Marshal(truth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"ids.csv": ids.String(), "both.csv": both.String(), "x.qrels": qrels.String(),
+		"solution.csv": solution.String(), "truth.json": string(data)} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	measure := func(args ...string) *train.Result {
+		t.Helper()
+		args = append([]string{"eval", "run", "--embeddings", "e.npy", "--metrics", "R@1,AP,NDCG,MRR"}, args...)
+		if code, out, errs := run(t, args...); code != 0 {
+			t.Fatalf("%v: exit code %d\n%s%s", args, code, out, errs)
+		}
+		return readResult(t, "eval.json")
+	}
+	land := strings.NewReplacer(",parity", "", ",0,", ",", ",1,", ",").Replace(both.String())
+	unknown := "id\n"
+	for i := range 60 {
+		unknown += fmt.Sprintf("x%d\n", i)
+	}
+	for name, text := range map[string]string{"land.csv": land, "unknown.csv": unknown} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ labels, judged []string }{
+		{[]string{"--labels", "land.csv"}, []string{"--qrels", "x.qrels"}},
+		{[]string{"--labels", "land.csv"}, []string{"--qrels", "solution.csv"}},
+		{[]string{"--labels", "both.csv", "--ignore", "parity"}, []string{"--qrels", "truth.json"}},
+	} {
+		want, got := measure(c.labels...), measure(append(c.judged, "--labels", "ids.csv")...)
+		for i, v := range want.Values {
+			if w := got.Values[i]; w.Mean != v.Mean || w.Skipped != v.Skipped || v.Mean <= 0 {
+				t.Errorf("%v: %s is %v (%d skipped), by %v it is %v (%d)", c.judged, w.Key, w.Mean, w.Skipped, c.labels, v.Mean, v.Skipped)
+			}
+		}
+		if n := len(got.Of.Files); n != 3 || got.Of.Files[2].Path != c.judged[1] || got.Tool == "" || got.Definitions["MRR"] == "" {
+			t.Errorf("the result does not name its files and definitions: %+v", got)
+		}
+	}
+	for want, args := range map[string][]string{
+		"--mean class needs labels":            {"ids.csv", "--qrels", "x.qrels", "--mean", "class"},
+		"only a .csv with a column Usage":      {"ids.csv", "--qrels", "x.qrels", "--qrels-usage", "public"},
+		"ids of the judgements are other ones": {"l.csv", "--qrels", "x.qrels", "--gallery-embeddings", "e.npy", "--gallery-labels", "unknown.csv"},
+	} {
+		code, _, errs := run(t, append([]string{"eval", "run", "--embeddings", "e.npy", "--labels"}, args...)...)
+		if code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit code %d, want %q in\n%s", args, code, want, errs)
+		}
+	}
+}
+
 func TestEvalSaysWhatIsOddInItsFiles(t *testing.T) {
 	embeddingFiles(t)
 	f, err := os.Create("zero.npy")

@@ -20,6 +20,9 @@ type Classes struct {
 	// another; "" stands for no column.
 	Ignore string
 
+	// OnlyIDs says that no levels are read: the rows need no classes.
+	OnlyIDs bool
+
 	levels  []string
 	builder *labels.Builder  // of a tree
 	columns []map[string]int // of independent levels
@@ -28,7 +31,7 @@ type Classes struct {
 
 // Rows are the rows of a label file.
 type Rows struct {
-	// Labels are the classes of each row, −1 where it has none.
+	// Labels are the classes of each row, −1 where it has none; nil paths with OnlyIDs.
 	Labels []labels.Path
 
 	// IDs name the rows; nil where the file has no column "id".
@@ -77,11 +80,13 @@ func (c *Classes) Read(path string) (*Rows, error) {
 	if c.Ignore != "" {
 		aside = append(slices.Clone(asides), c.Ignore)
 	}
-	s, err := readSheet(path, aside)
+	s, err := readSheet(path, aside, c.OnlyIDs)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.declare(path, s.levels); err != nil {
+	if c.OnlyIDs {
+		s.levels, s.classes = nil, nil
+	} else if err := c.declare(path, s.levels); err != nil {
 		return nil, err
 	}
 	r := &Rows{IDs: s.other["id"], Labels: make([]labels.Path, s.rows)}
@@ -98,6 +103,9 @@ func (c *Classes) Read(path string) (*Rows, error) {
 	for i := range r.Labels {
 		for l := range names {
 			names[l] = s.classes[l][i]
+		}
+		if c.OnlyIDs {
+			continue
 		}
 		if r.Labels[i], err = c.add(names, s.where(i)); err != nil {
 			return nil, s.proposeOrder(err)

@@ -28,12 +28,13 @@ type sheet struct {
 var asides = []string{"id", "is_query", "is_gallery"}
 
 // readSheet reads a file of labels. The columns of aside, if it has them, are no levels.
-func readSheet(path string, aside []string) (*sheet, error) {
+// A Parquet file needs columns of levels unless onlyIDs is set.
+func readSheet(path string, aside []string, onlyIDs bool) (*sheet, error) {
 	switch filepath.Ext(path) {
 	case ".npy":
 		return readNPY(path)
 	case ".parquet":
-		return readParquet(path, aside)
+		return readParquet(path, aside, onlyIDs)
 	case ".tsv":
 		return readText(path, '\t', aside)
 	default:
@@ -123,14 +124,14 @@ func rowOf(path string) func(row int) string {
 	return func(row int) string { return fmt.Sprintf("%s, row %d", path, row) }
 }
 
-func readParquet(path string, aside []string) (*sheet, error) {
+func readParquet(path string, aside []string, onlyIDs bool) (*sheet, error) {
 	t, err := openTable(path)
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
 	leaves, levels, err := t.levels()
-	if err != nil {
+	if err != nil && !onlyIDs {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	s := &sheet{path: path, levels: levels, other: map[string][]string{}, where: rowOf(path)}
@@ -147,7 +148,7 @@ func readParquet(path string, aside []string) (*sheet, error) {
 			return nil, fmt.Errorf("%s: %s: %w", path, name, err)
 		}
 		if column != nil {
-			s.other[name] = column
+			s.other[name], s.rows = column, len(column)
 		}
 	}
 	return s, nil

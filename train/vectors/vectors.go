@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"slices"
 
+	"hgld/labels"
 	"hgld/train"
 	"hgld/train/device"
 	"hgld/train/embeddings"
+	"hgld/train/qrels"
 )
 
 // Input names the files of an evaluation.
@@ -26,6 +28,13 @@ type Input struct {
 
 	// Independent says that the levels are no tree.
 	Independent bool
+
+	// Qrels is a file of judgements that says what is right for a query, in place of the
+	// labels, of which the ids alone are read; "": the labels do.
+	Qrels string
+
+	// Usage chooses a part of Qrels, see qrels.Read.
+	Usage string
 
 	// Limit takes the first queries alone; 0: all.
 	Limit int
@@ -51,7 +60,7 @@ type Evaluation struct {
 // Load reads the files. The evaluation still lacks its metrics. A query whose id is also in
 // a gallery of its own is left out of its ranking there.
 func (in *Input) Load(b device.Backend) (*Evaluation, error) {
-	e := &Evaluation{Classes: &embeddings.Classes{Independent: in.Independent, Ignore: in.Ignore}}
+	e := &Evaluation{Classes: &embeddings.Classes{Independent: in.Independent, Ignore: in.Ignore, OnlyIDs: in.Qrels != ""}}
 	query, err := in.open(e.Classes, in.Embeddings, in.Labels)
 	if err != nil {
 		return nil, err
@@ -77,6 +86,9 @@ func (in *Input) Load(b device.Backend) (*Evaluation, error) {
 	e.Levels = e.Classes.Levels()
 	if err := in.upload(b, e, query, gallery); err != nil {
 		return nil, err
+	}
+	if in.Qrels != "" {
+		return e, in.judge(e)
 	}
 	return e, nil
 }
@@ -118,6 +130,32 @@ func (in *Input) upload(b device.Backend, e *Evaluation, query, gallery *side) (
 	if found > 0 {
 		e.Self = self
 		in.Say("%d of %d queries are in the gallery themselves, and are left out of their own ranking", found, len(self))
+	}
+	return nil
+}
+
+// judge takes the truth from the file of judgements.
+func (in *Input) judge(e *Evaluation) error {
+	q, err := qrels.Read(in.Qrels, in.Usage)
+	if err != nil {
+		return err
+	}
+	truth, err := q.Bind(e.Query.IDs, e.Gallery.IDs)
+	if err != nil {
+		return fmt.Errorf("%s: %w", in.Qrels, err)
+	}
+	if truth.Unjudged > 0 {
+		in.Say("%d of %d queries have no judgement in %s; no figure counts them", truth.Unjudged, len(e.Query.IDs), in.Qrels)
+	}
+	if truth.Missing > 0 {
+		in.Say("careful: %d positive items of %s are not in the gallery, and are not missed by any figure", truth.Missing, in.Qrels)
+	}
+	e.Truth, e.Levels = truth, q.Levels()
+	none := slices.Repeat(labels.Path{-1}, len(e.Levels))
+	for _, list := range [][]labels.Path{e.Query.Labels, e.Gallery.Labels} {
+		for i := range list {
+			list[i] = none
+		}
 	}
 	return nil
 }
