@@ -33,7 +33,10 @@ func newLabelsBut(e *Evaluation) *labelsBut {
 
 // Shared implements Truth.
 func (t *labelsBut) Shared(dst []byte, query int) {
-	path, own := t.e.Query.Labels[query], t.e.Query.Ignore[query]
+	path, own := t.e.Query.Labels[query], int32(-1)
+	if t.e.Query.Ignore != nil && t.e.Gallery.Ignore != nil {
+		own = t.e.Query.Ignore[query]
+	}
 	levels := len(path)
 	for row := range dst {
 		if own >= 0 && t.e.Gallery.Ignore[row] == own {

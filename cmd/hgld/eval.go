@@ -38,6 +38,7 @@ type evalSettings struct {
 	Labels            string `yaml:"labels" path:"in" usage:"their labels: .csv with a column for each level, finest first, .npy of integers, or .parquet with label_0, label_1 …; empty: in the .parquet of the vectors"`
 	GalleryEmbeddings string `yaml:"gallery_embeddings" path:"in" usage:"vectors that they rank; empty: the queries themselves"`
 	GalleryLabels     string `yaml:"gallery_labels" path:"in" usage:"labels of the gallery"`
+	Ranking           string `yaml:"ranking" path:"in" usage:"measure these rankings of another program, as far as they reach, not vectors: a TREC run, or .npy of rows of the gallery as faiss finds them"`
 	Qrels             string `yaml:"qrels" path:"in" usage:"what is right for each query, by ids, in place of labels: TREC qrels, the solution .csv of Google Landmarks, or .json with positives and junk"`
 	QrelsUsage        string `yaml:"qrels_usage" usage:"part of a solution .csv: public or private; empty: both"`
 	Levels            string `yaml:"levels" usage:"tree, or independent for columns of labels that are no tree"`
@@ -81,8 +82,8 @@ func evalStage() pipeline.StageOf[evalSettings] {
 		Defaults: evalSettings{Run: "runs/default", HoldOutSeed: 1, Unit: true, Metrics: train.DefaultMetrics(), Ties: "row",
 			Levels: "tree", Mean: "query", Intervals: true, Resample: "query", Seed: 1, Out: "eval.json", TRECPlaces: 1000},
 		Files: func(s *evalSettings) (in, out []string) {
-			if s.Embeddings != "" {
-				return []string{s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels, s.Qrels}, []string{s.Out}
+			if s.Embeddings != "" || s.Ranking != "" {
+				return []string{s.Ranking, s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels, s.Qrels}, []string{s.Out}
 			}
 			return []string{s.Run, s.Data}, []string{s.Out}
 		},
@@ -116,7 +117,9 @@ func runEval(j *job, s *evalSettings) error {
 	o := train.EvalOptions{Metrics: set, Ties: ties, PerQuery: s.PerQuery, Mean: mean, Intervals: intervals,
 		Gap: s.Gap, GapSeed: s.Seed}
 	var result *train.Result
-	if s.Embeddings != "" {
+	if s.Ranking != "" {
+		result, err = evalRankings(j, s, o)
+	} else if s.Embeddings != "" {
 		result, err = evalEmbeddings(j, s, o)
 	} else {
 		result, err = evalModel(j, s, o)
@@ -124,7 +127,7 @@ func runEval(j *job, s *evalSettings) error {
 	if err != nil {
 		return err
 	}
-	result.Tool = strings.TrimSpace(version + " " + thisBuild().Commit)
+	result.Tool = thisTool()
 	saved := history.WriteJSON(s.Out, result) // what was measured is shown even where it cannot be kept
 	if j.json {
 		return errors.Join(saved, writeJSON(j, result))

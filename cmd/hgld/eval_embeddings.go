@@ -26,15 +26,12 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 	if err != nil {
 		return nil, err
 	}
-	in := vectors.Input{Embeddings: s.Embeddings, Labels: s.Labels, GalleryEmbeddings: s.GalleryEmbeddings,
-		GalleryLabels: s.GalleryLabels, Unit: s.Unit, Ignore: s.Ignore, Independent: s.Levels == "independent", Limit: j.limit,
-		Qrels: s.Qrels, Usage: s.QrelsUsage, Open: openVectors, Say: j.say}
+	in := s.input(j)
 	e, err := in.Load(b)
 	if err != nil {
 		return nil, asUsage(err)
 	}
-	e.Metrics, e.Ties, e.Threads, e.PerQuery, e.Mean = o.Metrics, o.Ties, s.Threads, o.PerQuery, o.Mean
-	e.Intervals, e.Gap, e.GapSeed = o.Intervals, o.Gap, o.GapSeed
+	s.choose(e, o)
 	j.say("evaluating %s: %d queries, %d gallery items, %d levels", s.Embeddings, len(e.Query.Labels), len(e.Gallery.Labels), len(e.Levels))
 	p := j.progress("rank", len(e.Query.Labels))
 	defer p.end()
@@ -59,6 +56,42 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 		sayWithoutPositives(j, r)
 	}
 	return r, outputs.finish(j.ctx, r, err)
+}
+
+// input names the files.
+func (s *evalSettings) input(j *job) *vectors.Input {
+	return &vectors.Input{Embeddings: s.Embeddings, Labels: s.Labels, GalleryEmbeddings: s.GalleryEmbeddings,
+		GalleryLabels: s.GalleryLabels, Unit: s.Unit, Ignore: s.Ignore, Independent: s.Levels == "independent",
+		Limit: j.limit, Qrels: s.Qrels, Usage: s.QrelsUsage, Open: openVectors, Say: j.say}
+}
+
+// choose says what is measured.
+func (s *evalSettings) choose(e *vectors.Evaluation, o train.EvalOptions) {
+	e.Metrics, e.Ties, e.Threads, e.PerQuery, e.Mean = o.Metrics, o.Ties, s.Threads, o.PerQuery, o.Mean
+	e.Intervals, e.Gap, e.GapSeed = o.Intervals, o.Gap, o.GapSeed
+}
+
+// evalRankings measures what another program found.
+func evalRankings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, error) {
+	if j.limit > 0 {
+		return nil, usagef("--limit takes the first vectors, and --ranking has none")
+	}
+	e, list, err := s.input(j).LoadRankings(s.Ranking)
+	if err != nil {
+		return nil, asUsage(err)
+	}
+	s.choose(e, o)
+	j.say("measuring %s: %d queries, %d gallery items, %d levels", s.Ranking, len(e.Query.Labels), len(e.Gallery.Labels), len(e.Levels))
+	r, err := train.EvaluateRankings(j.ctx, &e.Evaluation, list)
+	var short *train.ReachError
+	if errors.As(err, &short) {
+		return nil, withHint(usagef("%s: %w", s.Ranking, err), "--metrics names those that reach no further, such as R@1 and mAP@%d", max(short.Has, 1))
+	}
+	if err != nil {
+		return nil, asUsage(fmt.Errorf("%s: %w", s.Ranking, err))
+	}
+	r.Of, err = s.filesMeasured()
+	return r, err
 }
 
 // sayWithoutPositives names the levels at which no two items share a class. A table

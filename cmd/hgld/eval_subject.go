@@ -97,7 +97,7 @@ func (s *evalSettings) filesMeasured() (*train.Subject, error) {
 		}
 	}
 	var read []string
-	for _, path := range []string{s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels, s.Qrels} {
+	for _, path := range []string{s.Ranking, s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels, s.Qrels} {
 		if path == "" || len(read) > 0 && path == read[len(read)-1] {
 			continue // labels in the file of the vectors
 		}

@@ -19,7 +19,21 @@ func (s *evalSettings) sureness() (mean train.Unit, intervals *train.Intervals, 
 	if s.Levels == "independent" && (s.Report != "" || s.TREC != "") {
 		return "", nil, usagef("--report and --trec need levels that are a tree; leave them out with --levels independent")
 	}
-	if s.Embeddings == "" && (s.Levels != "tree" || s.Ignore != "" || s.Qrels != "") {
+	if s.Ranking != "" {
+		for _, of := range []struct {
+			flag string
+			set  bool
+		}{{"embeddings", s.Embeddings != ""}, {"gallery-embeddings", s.GalleryEmbeddings != ""}, {"gap", s.Gap > 0},
+			{"levels independent", s.Levels == "independent"}, {"report", s.Report != ""}, {"trec", s.TREC != ""}} {
+			if of.set {
+				return "", nil, usagef("--%s needs vectors, and --ranking has none", of.flag)
+			}
+		}
+		if s.Labels == "" {
+			return "", nil, usagef("--ranking needs --labels, a row for each query")
+		}
+	}
+	if s.Embeddings == "" && s.Ranking == "" && (s.Levels != "tree" || s.Ignore != "" || s.Qrels != "") {
 		return "", nil, usagef("--levels, --ignore and --qrels are of vectors from files, by --embeddings")
 	}
 	if s.Qrels != "" {

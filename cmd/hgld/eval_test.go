@@ -265,6 +265,38 @@ func TestEvalMeasuresByJudgements(t *testing.T) {
 	}
 }
 
+// What hgld ranks and writes for trec_eval, it measures alike when it reads it back.
+func TestEvalMeasuresARankingAsFarAsItReaches(t *testing.T) {
+	embeddingFiles(t)
+	metrics := []string{"--metrics", "R@1,mAP@20"}
+	if code, _, errs := run(t, append([]string{"eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--trec", "x",
+		"--trec-places", "20", "--out", "vectors.json"}, metrics...)...); code != 0 {
+		t.Fatal(errs)
+	}
+	want := readResult(t, "vectors.json")
+	if code, _, errs := run(t, append([]string{"eval", "run", "--ranking", "x.run", "--labels", "l.csv"}, metrics...)...); code != 0 {
+		t.Fatal(errs)
+	}
+	got := readResult(t, "eval.json")
+	for i, v := range want.Values {
+		if w := got.Values[i]; w.Mean != v.Mean || *w.Interval != *v.Interval {
+			t.Errorf("%s is %v, of the vectors %v", w.Key, w.Mean, v.Mean)
+		}
+	}
+	if len(got.Of.Files) != 2 || got.Of.Files[0].Path != "x.run" || !got.Self {
+		t.Errorf("%+v", got.Of)
+	}
+	code, _, errs := run(t, "eval", "run", "--ranking", "x.run", "--labels", "l.csv", "--metrics", "AP")
+	if code != exitUsage || !strings.Contains(errs, "AP looks at 59 places, and the ranking of query 0 has 20") ||
+		!strings.Contains(errs, "such as R@1 and mAP@20") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	code, _, errs = run(t, "eval", "run", "--ranking", "x.run", "--labels", "l.csv", "--gap", "8")
+	if code != exitUsage || !strings.Contains(errs, "--gap needs vectors") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
 func TestEvalSaysWhatIsOddInItsFiles(t *testing.T) {
 	embeddingFiles(t)
 	f, err := os.Create("zero.npy")

@@ -32,7 +32,7 @@ func pick[T any](list []T, rows []int) []T {
 // id of the vectors has no row, or if the rows have one twice. left counts the rows that no
 // vector has.
 func (r *Rows) Match(ids []string) (matched *Rows, left int, err error) {
-	row, err := rowsByID(r.IDs)
+	row, err := RowsByID(r.IDs)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -47,8 +47,8 @@ func (r *Rows) Match(ids []string) (matched *Rows, left int, err error) {
 	return r.at(at), len(r.IDs) - len(ids), nil
 }
 
-// rowsByID maps ids to their rows.
-func rowsByID(ids []string) (map[string]int, error) {
+// RowsByID maps ids to their rows. It fails if two rows have the same id.
+func RowsByID(ids []string) (map[string]int, error) {
 	row := make(map[string]int, len(ids))
 	for i, id := range ids {
 		if first, twice := row[id]; twice {
@@ -60,23 +60,23 @@ func rowsByID(ids []string) (map[string]int, error) {
 }
 
 // Common returns for each query the row of the gallery with the same id, −1 where there is
-// none, and how many there are. It fails if the gallery has an id twice.
-func Common(query, gallery []string) (self []int32, found int, err error) {
+// none; nil if either side has no ids. It fails if the gallery has an id twice.
+func Common(query, gallery []string) (self []int32, err error) {
 	if query == nil || gallery == nil {
-		return nil, 0, nil
+		return nil, nil
 	}
-	row, err := rowsByID(gallery)
+	row, err := RowsByID(gallery)
 	if err != nil {
-		return nil, 0, fmt.Errorf("gallery: %w", err)
+		return nil, fmt.Errorf("gallery: %w", err)
 	}
 	self = make([]int32, len(query))
 	for q, id := range query {
 		self[q] = -1
 		if k, known := row[id]; known {
-			self[q], found = int32(k), found+1
+			self[q] = int32(k)
 		}
 	}
-	return self, found, nil
+	return self, nil
 }
 
 // IDs returns the ids of the vectors of a Parquet file, nil if it has no column "id" or is

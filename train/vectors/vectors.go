@@ -106,30 +106,38 @@ func (in *Input) upload(b device.Backend, e *Evaluation, query, gallery *side) (
 	}
 	if e.Same {
 		e.Gallery = all
-		e.Self = make([]int32, len(e.Query.Labels))
+	} else if e.Gallery, err = in.side(b, gallery); err != nil {
+		return err
+	}
+	return in.findSelf(e, query, gallery)
+}
+
+// findSelf finds the rows of the queries in the gallery, which are left out of their own
+// rankings.
+func (in *Input) findSelf(e *Evaluation, query, gallery *side) (err error) {
+	queries := len(e.Query.Labels)
+	if e.Same {
+		e.Self = make([]int32, queries)
 		for i := range e.Self {
 			e.Self[i] = int32(i)
 		}
 		return nil
 	}
-	if e.Gallery, err = in.side(b, gallery); err != nil {
-		return err
-	}
-	self, found := gallery.self(query, len(e.Query.Labels)), 0
+	self := gallery.self(query, queries)
 	if self == nil {
-		if self, found, err = embeddings.Common(e.Query.IDs, e.Gallery.IDs); err != nil {
+		if self, err = embeddings.Common(e.Query.IDs, e.Gallery.IDs); err != nil {
 			return err
 		}
-	} else {
-		for _, row := range self {
-			if row >= 0 {
-				found++
-			}
+	}
+	found := 0
+	for _, row := range self {
+		if row >= 0 {
+			found++
 		}
 	}
 	if found > 0 {
 		e.Self = self
-		in.Say("%d of %d queries are in the gallery themselves, and are left out of their own ranking", found, len(self))
+		in.Say("%d of %d queries are in the gallery themselves, and are left out of their own ranking", found, queries)
 	}
 	return nil
 }
