@@ -43,7 +43,8 @@ func BenchmarkKMeans(b *testing.B) {
 		k, starts int
 		algorithm string
 		most      int // iterations; 0: until Tol, 25: as faiss
-	}{{200, 1, "lloyd", 0}, {200, 10, "lloyd", 0}, {200, 1, "elkan", 0}, {200, 10, "elkan", 0}, {500, 1, "lloyd", 0}, {500, 1, "elkan", 0}, {500, 1, "elkan", 25}} {
+	}{{200, 1, "lloyd", 0}, {200, 10, "lloyd", 0}, {200, 1, "elkan", 0}, {200, 10, "elkan", 0}, {500, 1, "lloyd", 0},
+		{500, 1, "elkan", 0}, {500, 1, "elkan", 25}} {
 		name := fmt.Sprintf("%dx%d/k=%d/starts=%d/%s", x.Rows, x.Cols, c.k, c.starts, c.algorithm)
 		if c.most > 0 {
 			name += fmt.Sprintf("-%d", c.most)

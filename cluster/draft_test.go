@@ -79,7 +79,8 @@ func TestDraftNamesOrdersAndMarksOutliers(t *testing.T) {
 	if !slices.Equal(order, []int{0, 3, 2, 1, 4}) {
 		t.Errorf("members in the order %v, want the nearest first", order)
 	}
-	if o := d.Origin; o.K != 2 || o.NInit != 1 || o.Seed != 7 || o.Algorithm != "k-means" || o.Inertia != r.Inertia || o.Iterations != r.Iterations {
+	if o := d.Origin; o.K != 2 || o.NInit != 1 || o.Seed != 7 || o.Algorithm != "k-means" || o.Inertia != r.Inertia ||
+		o.Iterations != r.Iterations {
 		t.Errorf("origin %+v", o)
 	}
 	if !slices.Equal(d.Clusters[0].Nearest, []int{1}) {
@@ -146,7 +147,8 @@ func TestVectorsSurviveTheirFile(t *testing.T) {
 var hashing = Hashing{Dim: 256, MinN: 2, MaxN: 4, IDF: true}
 
 func TestHashingPutsLikeWordsTogether(t *testing.T) {
-	x, err := Embed(context.Background(), hashing, "{}", []string{"road bridge", "railway bridge", "Road Bridge", "volcano", "pont"})
+	x, err := Embed(context.Background(), hashing, "{}",
+		[]string{"road bridge", "railway bridge", "Road Bridge", "volcano", "pont"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,8 @@ const rounding = 1. / (1 << 19)
 
 func newBounds(w *descent, known [][]float32) *bounds {
 	k := w.c.Rows
-	return &bounds{descent: w, known: known, before: make([]float64, len(w.centroids)), order: make([]int32, k), place: make([]int32, k), sorted: NewMatrix(k, w.c.Cols), sortedCC: make([]float32, k)}
+	return &bounds{descent: w, known: known, before: make([]float64, len(w.centroids)), order: make([]int32, k),
+		place: make([]int32, k), sorted: NewMatrix(k, w.c.Cols), sortedCC: make([]float32, k)}
 }
 
 // assign finds the nearest centroid of each row.

@@ -79,7 +79,8 @@ func Embed(ctx context.Context, e Encoder, p Prompt, texts []string) (Matrix, er
 			return Matrix{}, fmt.Errorf("cluster: encoder %s: %w", e.Name(), err)
 		}
 		if len(vectors) != len(texts) {
-			return Matrix{}, fmt.Errorf("cluster: encoder %s returned %d vectors for %d texts", e.Name(), len(vectors), len(texts))
+			return Matrix{}, fmt.Errorf("cluster: encoder %s returned %d vectors for %d texts", e.Name(), len(vectors),
+				len(texts))
 		}
 		x, err := Pack(vectors)
 		if err != nil || len(filled) == 1 {

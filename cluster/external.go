@@ -21,7 +21,8 @@ type External struct {
 	NMI                          float64 // MI over the arithmetic mean of both: the V-measure
 	NMIGeometric, NMIMin, NMIMax float64 // MI over another mean
 	AMI                          float64 // adjusted mutual information
-	Purity, InversePurity        float64 // Σ over the clusters (classes) of the largest overlap with a class (cluster), divided by n
+	// Σ over the clusters (classes) of the largest overlap with a class (cluster), divided by n
+	Purity, InversePurity float64
 
 	Items, Clusters int // number of items and of clusters
 	Moves           int // items whose class is not the majority class of their cluster

@@ -38,7 +38,8 @@ func (o CPU) factor(c Matrix, over *factor) *factor {
 		j := panel * f.width
 		for q := 0; q < c.Cols; q += blas.Depth {
 			k := min(blas.Depth, c.Cols-q)
-			f.panels.PackPanels(f.packed[f.at(j, q, k):], f.width*k, true, min(f.width, c.Rows-j), k, 1, c.Data[j*c.Cols+q:], c.Cols)
+			f.panels.PackPanels(f.packed[f.at(j, q, k):], f.width*k, true, min(f.width, c.Rows-j), k, 1, c.Data[j*c.Cols+q:],
+				c.Cols)
 		}
 	})
 	return f

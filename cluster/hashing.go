@@ -37,7 +37,8 @@ func (h Hashing) Name() string {
 // Encode implements Encoder. A text of only white space has no n-grams and is an error.
 func (h Hashing) Encode(ctx context.Context, texts []string) ([][]float32, error) {
 	if h.Dim < 1 || h.MinN < 1 || h.MaxN < h.MinN {
-		return nil, fmt.Errorf("dim %d and n-grams %d to %d: want a positive dim and 1 ≤ min_n ≤ max_n", h.Dim, h.MinN, h.MaxN)
+		return nil, fmt.Errorf("dim %d and n-grams %d to %d: want a positive dim and 1 ≤ min_n ≤ max_n", h.Dim, h.MinN,
+			h.MaxN)
 	}
 	features := make([][]uint64, len(texts))
 	having := map[uint64]int{}

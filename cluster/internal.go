@@ -93,7 +93,8 @@ func checkPartition(x Matrix, labels []int32, k int) error {
 		panic("cluster: a partition of another number of rows")
 	}
 	if k < 2 || k >= x.Rows {
-		return fmt.Errorf("cluster: measures of %d clusters of %d rows are not defined; want 2 to %d clusters", k, x.Rows, x.Rows-1)
+		return fmt.Errorf("cluster: measures of %d clusters of %d rows are not defined; want 2 to %d clusters", k, x.Rows,
+			x.Rows-1)
 	}
 	if err := x.finite(); err != nil {
 		return fmt.Errorf("cluster: %w", err)
@@ -181,7 +182,8 @@ func Trustworthiness(x, y Matrix, k int, lib blas.Library) (float64, error) {
 		panic("cluster: Trustworthiness: a picture of other rows")
 	}
 	if k < 1 || 2*k >= n {
-		return 0, fmt.Errorf("cluster: trustworthiness of %d neighbours among %d rows is not defined; want 1 to %d", k, n, (n-1)/2)
+		return 0, fmt.Errorf("cluster: trustworthiness of %d neighbours among %d rows is not defined; want 1 to %d", k, n,
+			(n-1)/2)
 	}
 	nearest, err := neighbourRows(y, k, lib)
 	if err != nil {

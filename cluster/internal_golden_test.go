@@ -36,7 +36,8 @@ func TestGoldenInternal(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkNearAll(t, "silhouette of row", each, want.PerPoint, smallTolerance)
-			checkInternal(t, x, c.Labels, Internal{want.Silhouette, want.SilhouetteCosine, want.CalinskiHarabasz, want.DaviesBouldin}, smallTolerance)
+			checkInternal(t, x, c.Labels, Internal{want.Silhouette, want.SilhouetteCosine, want.CalinskiHarabasz,
+				want.DaviesBouldin}, smallTolerance)
 		})
 	}
 }

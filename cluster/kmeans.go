@@ -239,8 +239,10 @@ func (o KMeans) check(x Matrix) error {
 	case x.Cols == 0:
 		return fmt.Errorf("the vectors have no values")
 	case o.NInit < 0 || o.MaxIter < 0 || o.Batch < 0 || !(o.Tol >= 0):
-		return fmt.Errorf("n_init %d, max_iter %d, batch %d and tol %v must not be negative", o.NInit, o.MaxIter, o.Batch, o.Tol)
-	case o.Weights != nil && len(o.Weights) != x.Rows || o.Known != nil && len(o.Known.Of) != x.Rows || o.Tree != nil && (o.Tree.Rows != x.Rows || o.Tree.Linkage != Ward):
+		return fmt.Errorf("n_init %d, max_iter %d, batch %d and tol %v must not be negative", o.NInit, o.MaxIter, o.Batch,
+			o.Tol)
+	case o.Weights != nil && len(o.Weights) != x.Rows || o.Known != nil && len(o.Known.Of) != x.Rows || o.Tree != nil &&
+		(o.Tree.Rows != x.Rows || o.Tree.Linkage != Ward):
 		panic("cluster: weights, groups or a tree of other rows")
 	case o.Start.Rows > 0 && o.Known != nil:
 		return fmt.Errorf("a given start and known groups exclude each other")

@@ -41,7 +41,8 @@ func TestKMeansInertiaNeverRises(t *testing.T) {
 			last := math.Inf(1)
 			o := KMeans{K: 15, Spherical: spherical, Watch: func(it Iteration) {
 				if it.Inertia > last*(1+1e-5) { // the inertia of an iteration is of float32 distances
-					t.Errorf("seed %d, spherical %v: iteration %d has inertia %v after %v", seed, spherical, it.Iteration, it.Inertia, last)
+					t.Errorf("seed %d, spherical %v: iteration %d has inertia %v after %v", seed, spherical, it.Iteration, it.Inertia,
+						last)
 				}
 				last = it.Inertia
 			}}
@@ -150,7 +151,8 @@ func TestKMeansStopsEarlyWithATolerance(t *testing.T) {
 	x := planted(2000, 6, 5, 3, 6)
 	strict, loose := run(t, KMeans{K: 20}, x, 1), run(t, KMeans{K: 20, Tol: 1e-2}, x, 1)
 	if loose.Iterations >= strict.Iterations || loose.Inertia < strict.Inertia {
-		t.Errorf("tol 1e-2 took %d iterations to %v, tol 0 took %d to %v", loose.Iterations, loose.Inertia, strict.Iterations, strict.Inertia)
+		t.Errorf("tol 1e-2 took %d iterations to %v, tol 0 took %d to %v", loose.Iterations, loose.Inertia, strict.Iterations,
+			strict.Inertia)
 	}
 	if r := run(t, KMeans{K: 20, MaxIter: 3}, x, 1); r.Iterations != 3 {
 		t.Errorf("max_iter 3 took %d iterations", r.Iterations)

@@ -70,8 +70,9 @@ func (p *problem) descend(ctx context.Context, o KMeans, from start, restart int
 func newDescent(p *problem, o KMeans, start []float64) *descent {
 	n, d := p.y.Rows, p.y.Cols
 	w := &descent{problem: p, ops: o.Ops, lib: o.BLAS, centroids: start,
-		c: NewMatrix(o.K, d), cc: make([]float32, o.K), labels: make([]int32, n), sizes: make([]int, o.K), masses: make([]float64, o.K),
-		index: make([]int32, n), dist: make([]float32, n), sums: make([]float64, o.K*d)}
+		c: NewMatrix(o.K, d), cc: make([]float32, o.K), labels: make([]int32, n), sizes: make([]int, o.K),
+		masses: make([]float64, o.K),
+		index:  make([]int32, n), dist: make([]float32, n), sums: make([]float64, o.K*d)}
 	for i := range w.labels {
 		w.labels[i] = -1
 	}

@@ -42,7 +42,8 @@ func TestWeightIsTheSameAsRepeatedRows(t *testing.T) {
 		weighted := run(t, KMeans{K: 6, Start: start, Weights: weights, Algorithm: a}, x, 0)
 		long := run(t, KMeans{K: 6, Start: start, Algorithm: a}, repeated, 0)
 		if math.Abs(weighted.Inertia-long.Inertia) > 1e-9*long.Inertia || weighted.Iterations != long.Iterations {
-			t.Errorf("inertia %v after %d iterations, of repeated rows %v after %d", weighted.Inertia, weighted.Iterations, long.Inertia, long.Iterations)
+			t.Errorf("inertia %v after %d iterations, of repeated rows %v after %d", weighted.Inertia, weighted.Iterations,
+				long.Inertia, long.Iterations)
 		}
 	}
 }
@@ -100,7 +101,8 @@ func TestEveryMethodIsTheSameOnAnyNumberOfCores(t *testing.T) {
 
 func TestMiniBatchComesNearLloyd(t *testing.T) {
 	x := planted(3000, 12, 10, 0.4, 1)
-	batch, full := run(t, KMeans{K: 10, NInit: 3, Algorithm: MiniBatch, Batch: 256}, x, 1), run(t, KMeans{K: 10, NInit: 3}, x, 1)
+	batch, full := run(t, KMeans{K: 10, NInit: 3, Algorithm: MiniBatch, Batch: 256}, x, 1),
+		run(t, KMeans{K: 10, NInit: 3}, x, 1)
 	if batch.Inertia < full.Inertia*0.999 || batch.Inertia > full.Inertia*1.05 {
 		t.Errorf("inertia %v by batches, %v by all rows", batch.Inertia, full.Inertia)
 	}
@@ -157,8 +159,10 @@ func TestPictureIsTheSameOnAnyNumberOfCoresAndBearsEqualRows(t *testing.T) {
 
 func TestKnownGroupKeepsItsNameAndTagsTheirImages(t *testing.T) {
 	tags, x := line([]float32{0, 1, 50, 51}, []int{5, 3, 2, 1})
-	records := []labels.Record{record(1, labels.Train, "a", ""), record(1, labels.Train, "a", ""), record(2, labels.Index, "c", "")}
-	CountImages(tags, records, map[labels.LandmarkKey]int{{Split: labels.Train, Landmark: 1}: 4, {Split: labels.Index, Landmark: 2}: 9})
+	records := []labels.Record{record(1, labels.Train, "a", ""), record(1, labels.Train, "a", ""),
+		record(2, labels.Index, "c", "")}
+	CountImages(tags, records, map[labels.LandmarkKey]int{{Split: labels.Train, Landmark: 1}: 4,
+		{Split: labels.Index, Landmark: 2}: 9})
 	h := &labels.Hierarchy{Levels: []labels.Level{
 		{Classes: []labels.Class{{Name: "b", Parent: 1}, {Name: "z", Parent: 0}, {Name: "a", Parent: -1}}},
 		{Classes: []labels.Class{{Name: "unused", Parent: -1}, {Name: "low", Parent: -1}}}}}
@@ -184,7 +188,8 @@ func TestKnownTagIsFoundByItsItemToo(t *testing.T) {
 		return labels.Class{Name: name, QID: qid, Parent: parent}
 	}
 	h := &labels.Hierarchy{Levels: []labels.Level{
-		{Classes: []labels.Class{class("castle", "Q1", 0), class("lake", "Q2", 1), class("pond", "Q3", 1), class("basin", "Q3", 0), class("hill", "", 0)}},
+		{Classes: []labels.Class{class("castle", "Q1", 0), class("lake", "Q2", 1), class("pond", "Q3", 1),
+			class("basin", "Q3", 0), class("hill", "", 0)}},
 		{Classes: []labels.Class{class("castle / fort", "", -1), class("water", "", -1)}}}}
 	for name, c := range map[string]struct {
 		tag  labels.Tag
@@ -199,7 +204,8 @@ func TestKnownTagIsFoundByItsItemToo(t *testing.T) {
 		"not known":                     {labels.Tag{Name: "tower", QID: "Q8"}, -1},
 		"not known and without an item": {labels.Tag{Name: "tower"}, -1},
 	} {
-		known := KnownFrom([]labels.DraftTag{{Tag: c.tag}, {Tag: labels.Tag{Name: "castle", QID: "Q1"}}, {Tag: labels.Tag{Name: "lake", QID: "Q2"}}}, h)
+		known := KnownFrom([]labels.DraftTag{{Tag: c.tag}, {Tag: labels.Tag{Name: "castle", QID: "Q1"}},
+			{Tag: labels.Tag{Name: "lake", QID: "Q2"}}}, h)
 		if known == nil || known.Of[0] != c.want {
 			t.Errorf("%s: %+v, want group %d", name, known, c.want)
 		}

@@ -186,7 +186,8 @@ func (p *Plan) KeepGroups(h *labels.Hierarchy, k int) (groups, tags int, err err
 		}
 	}
 	if k > 0 && k < groups {
-		return groups, tags, optionf("k is %d, and %d groups of the hierarchy have a tag here; choose at least that many clusters", k, groups)
+		return groups, tags, optionf("k is %d, and %d groups of the hierarchy have a tag here; choose at least that many "+
+			"clusters", k, groups)
 	}
 	return groups, tags, nil
 }

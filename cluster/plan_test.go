@@ -77,7 +77,8 @@ func TestPlanClustersAndNamesItsDraft(t *testing.T) {
 // that a random one does not depend on the groups.
 func TestPlanWithoutKeepsKnownGroups(t *testing.T) {
 	p := planOf(t, 6)
-	h := &labels.Hierarchy{Levels: []labels.Level{{Classes: []labels.Class{{Name: "tag 1", Parent: 0}}}, {Classes: []labels.Class{{Name: "odd", Parent: -1}}}}}
+	h := &labels.Hierarchy{Levels: []labels.Level{{Classes: []labels.Class{{Name: "tag 1", Parent: 0}}},
+		{Classes: []labels.Class{{Name: "odd", Parent: -1}}}}}
 	if groups, tags, err := p.KeepGroups(h, 2); groups != 1 || tags != 1 || err != nil {
 		t.Fatalf("%d groups of %d tags, %v", groups, tags, err)
 	}
@@ -86,7 +87,8 @@ func TestPlanWithoutKeepsKnownGroups(t *testing.T) {
 	if !slices.Equal(asked, []int{0, 1, 2, 3, 4, 5}) {
 		t.Errorf("asked about %v", asked)
 	}
-	if got := Names(q.Tags); !slices.Equal(got, []string{"tag 1", "tag 3", "tag 4", "tag 5"}) || q.Groups() != 1 || q.x.Row(0)[1] != 1 {
+	if got := Names(q.Tags); !slices.Equal(got, []string{"tag 1", "tag 3", "tag 4", "tag 5"}) || q.Groups() != 1 ||
+		q.x.Row(0)[1] != 1 {
 		t.Errorf("%q are left with %v", got, q.x)
 	}
 }

@@ -16,7 +16,8 @@ func TestRoundsAndTheChainGrowTheSameTree(t *testing.T) {
 	for i := range gaps.Rows {
 		gaps.Data[i] = float32(math.Pow(1.3, float64(i)))
 	}
-	for name, x := range map[string]Matrix{"planted": planted(400, 12, 9, 1, 5), "gaps": gaps, "two rows": rowsOf(gaps, 0, 2), "a row": rowsOf(gaps, 0, 1)} {
+	for name, x := range map[string]Matrix{"planted": planted(400, 12, 9, 1, 5), "gaps": gaps,
+		"two rows": rowsOf(gaps, 0, 2), "a row": rowsOf(gaps, 0, 1)} {
 		for _, linkage := range []Linkage{Ward, Average} {
 			got, err := Agglomerate(context.Background(), x, linkage, nil)
 			if err != nil {

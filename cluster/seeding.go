@@ -55,7 +55,8 @@ const (
 )
 
 func newSeeding(p *problem, o KMeans, tries int, gram []float32, random *rand.Rand) *seeding {
-	s := &seeding{all: newFrontier(p), gram: gram, cpu: CPU{BLAS: o.BLAS}, random: random, left: o.K - p.known.groups(), tries: tries}
+	s := &seeding{all: newFrontier(p), gram: gram, cpu: CPU{BLAS: o.BLAS}, random: random, left: o.K - p.known.groups(),
+		tries: tries}
 	s.judges = s.all
 	if gram != nil {
 		return s

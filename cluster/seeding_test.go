@@ -24,7 +24,8 @@ func TestDistancesWhileSeedingAreThoseToTheChosenRows(t *testing.T) {
 		name     string
 		k, tries int
 		gram     bool
-	}{{"some judge", 100, 6, false}, {"all judge", 130, 6, false}, {"products of all rows", 130, 6, true}, {"one candidate", 100, 1, false}} {
+	}{{"some judge", 100, 6, false}, {"all judge", 130, 6, false}, {"products of all rows", 130, 6, true},
+		{"one candidate", 100, 1, false}} {
 		t.Run(c.name, func(t *testing.T) {
 			o := KMeans{K: c.k, BLAS: lib}
 			p, err := o.prepare(x)

@@ -48,7 +48,8 @@ func TestSmoothNeedsDirectionsAndOtherRows(t *testing.T) {
 }
 
 func TestNeighbourhoodIsAtMostHalfACluster(t *testing.T) {
-	for _, c := range []struct{ most, n, k, want int }{{5, 3358, 150, 5}, {20, 3358, 150, 11}, {5, 6, 3, 1}, {5, 6, 4, 0}, {0, 100, 2, 0}} {
+	for _, c := range []struct{ most, n, k, want int }{{5, 3358, 150, 5}, {20, 3358, 150, 11}, {5, 6, 3, 1}, {5, 6, 4, 0},
+		{0, 100, 2, 0}} {
 		if got := Neighbourhood(c.most, c.n, c.k); got != c.want {
 			t.Errorf("%d neighbours of %d rows in %d clusters become %d, want %d", c.most, c.n, c.k, got, c.want)
 		}

@@ -59,7 +59,8 @@ func (o TSNE) Run(ctx context.Context, x Matrix) (*Picture, error) {
 		o.MaxIter = 1000
 	}
 	if !(o.Perplexity >= 1) || o.Perplexity >= float64(x.Rows) || o.MaxIter < 0 {
-		return nil, fmt.Errorf("cluster: t-SNE with perplexity %v and %d iterations; want a perplexity from 1 to below the %d rows", o.Perplexity, o.MaxIter, x.Rows)
+		return nil, fmt.Errorf("cluster: t-SNE with perplexity %v and %d iterations; want a perplexity from 1 to below the "+
+			"%d rows", o.Perplexity, o.MaxIter, x.Rows)
 	}
 	e, err := o.affinities(x)
 	if err != nil {

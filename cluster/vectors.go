@@ -54,7 +54,8 @@ func ReadVectors(path string) (Matrix, VectorsOrigin, error) {
 		return Matrix{}, VectorsOrigin{}, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(shape) != 2 {
-		return Matrix{}, VectorsOrigin{}, fmt.Errorf("%s: tensor \"vectors\" has the shape %v, want [tags, values]", path, shape)
+		return Matrix{}, VectorsOrigin{}, fmt.Errorf("%s: tensor \"vectors\" has the shape %v, want [tags, values]", path,
+			shape)
 	}
 	data, err := f.Float32("vectors")
 	if err != nil {
@@ -64,7 +65,8 @@ func ReadVectors(path string) (Matrix, VectorsOrigin, error) {
 	if err := x.finite(); err != nil {
 		return Matrix{}, VectorsOrigin{}, fmt.Errorf("%s: %w", path, err)
 	}
-	return x, VectorsOrigin{Encoder: f.Metadata["encoder"], Prompt: Prompt(f.Metadata["prompt"]), Tags: f.Metadata["tags"]}, nil
+	return x, VectorsOrigin{Encoder: f.Metadata["encoder"], Prompt: Prompt(f.Metadata["prompt"]),
+		Tags: f.Metadata["tags"]}, nil
 }
 
 // OtherTagsError says that a file of vectors does not belong to the tags of a draft.

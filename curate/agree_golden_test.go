@@ -134,7 +134,8 @@ func TestPerfectAgreementHasNoInterval(t *testing.T) {
 	for n := 2; n < 60; n++ {
 		table := [][]int{{n, 0, 0, 0}, {0, 2*n + 1, 0, 0}, {0, 0, 3, 0}, {0, 0, 0, 0}}
 		g := Agree(table, []int{0, 0, 1, 1})
-		if *g.Kappa != 1 || *g.KappaSE != 0 || *g.KappaSESimple != 0 || *g.AC1 != 1 || *g.AC1SE != 0 || *g.Alpha != 1 || *g.WeightedKappa != 1 {
+		if *g.Kappa != 1 || *g.KappaSE != 0 || *g.KappaSESimple != 0 || *g.AC1 != 1 || *g.AC1SE != 0 || *g.Alpha != 1 ||
+			*g.WeightedKappa != 1 {
 			t.Errorf("%v: kappa %v ± %v, AC1 %v ± %v", table, *g.Kappa, *g.KappaSE, *g.AC1, *g.AC1SE)
 		}
 	}
@@ -147,7 +148,8 @@ func TestAgreementOfNothingIsUndefined(t *testing.T) {
 			t.Errorf("table %v: %+v, want nothing defined", table, g)
 		}
 	}
-	if g := Agree([][]int{{3}}, []int{0}); g.Raw == nil || *g.Raw != 1 || g.Kappa != nil || g.AC1 != nil || g.WeightedKappa != nil {
+	if g := Agree([][]int{{3}}, []int{0}); g.Raw == nil || *g.Raw != 1 || g.Kappa != nil || g.AC1 != nil ||
+		g.WeightedKappa != nil {
 		t.Errorf("one category: %+v, want raw agreement alone", g)
 	}
 	if g := AgreeMany([][]int{{1, 0}, {0, 0}}); g.Items != 0 || g.Raw != nil || g.Alpha != nil {

@@ -151,7 +151,8 @@ func (s *state) split(f finder, e *Edit) (fx effect, err error) {
 		}
 	}
 	if f.tags == nil && len(fx.missing) == 0 && listed != int(s.at(e.Level, group).children) {
-		return fx, fmt.Errorf("split: the parts list %d members, %.80q has %d", listed, e.From[0].Name, s.at(e.Level, group).children)
+		return fx, fmt.Errorf("split: the parts list %d members, %.80q has %d", listed, e.From[0].Name,
+			s.at(e.Level, group).children)
 	}
 	fx.changed = s.divide(e, group, parts)
 	return fx, nil

@@ -17,7 +17,8 @@ func benchDraft(n int) *labels.Draft {
 		}
 		c := &d.Clusters[len(d.Clusters)-1]
 		c.Members = append(c.Members, labels.Member{Tag: i})
-		d.Tags = append(d.Tags, labels.DraftTag{Tag: labels.Tag{Name: fmt.Sprintf("tag %d", i), QID: fmt.Sprintf("Q%d", i+1)}, Landmarks: 1})
+		d.Tags = append(d.Tags, labels.DraftTag{Tag: labels.Tag{Name: fmt.Sprintf("tag %d", i), QID: fmt.Sprintf("Q%d", i+1)},
+			Landmarks: 1})
 	}
 	return d
 }
@@ -41,7 +42,8 @@ func eachSize(b *testing.B, edits int, bench func(b *testing.B, s *Session)) {
 func moveNext(b *testing.B, s *Session) {
 	i := s.Version() * 7919 % len(s.Draft().Tags)
 	t := s.Draft().Tags[i]
-	if _, err := s.Apply(Edit{Base: s.Version(), Op: Move, From: []Ref{{t.Name, t.QID}}, To: fmt.Sprintf("group %d", s.Version()%78)}, nil); err != nil {
+	if _, err := s.Apply(Edit{Base: s.Version(), Op: Move, From: []Ref{{t.Name, t.QID}},
+		To: fmt.Sprintf("group %d", s.Version()%78)}, nil); err != nil {
 		b.Fatal(err)
 	}
 }

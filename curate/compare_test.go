@@ -40,7 +40,8 @@ func TestComparisonIsOverAllDeclaredGroups(t *testing.T) {
 	for _, category := range c.Categories {
 		names = append(names, category.String()+"/"+category.Parent)
 	}
-	if want := []string{"church/human-made", "crossing/human-made", "fire/", "peak/human-made", "unused/natural", "(dropped)/"}; !slices.Equal(names, want) {
+	if want := []string{"church/human-made", "crossing/human-made", "fire/", "peak/human-made", "unused/natural",
+		"(dropped)/"}; !slices.Equal(names, want) {
 		t.Errorf("categories %q, want %q", names, want)
 	}
 	want := [][]int{5: nil}
@@ -61,7 +62,8 @@ func TestComparisonIsOverAllDeclaredGroups(t *testing.T) {
 	if !reflect.DeepEqual(c.Differences, differences) {
 		t.Errorf("differences %+v", c.Differences)
 	}
-	if want := []ParentDifference{{Level: 1, Group: "peak", A: "human-made", B: "natural"}}; !reflect.DeepEqual(c.Parents, want) {
+	if want := []ParentDifference{{Level: 1, Group: "peak", A: "human-made", B: "natural"}}; !reflect.DeepEqual(c.Parents,
+		want) {
 		t.Errorf("differences of parents %+v", c.Parents)
 	}
 }
@@ -85,7 +87,8 @@ func TestComparisonOfThreeCuratorsIsThatOfTheirRatings(t *testing.T) {
 	if g.Items != 6 || g.Ratings != 17 || g.Raters != 0 || g.FleissKappa != nil || math.Abs(*g.Raw-(4+2.0/3)/6) > 1e-12 {
 		t.Errorf("agreement %+v, raw %v", g, *g.Raw)
 	}
-	if p := c.Pairs; len(p) != 3 || p[0].Tags != 5 || math.Abs(*p[0].Raw-0.6) > 1e-12 || p[1].B != 2 || *p[1].Kappa != 1 || p[1].Tags != 6 {
+	if p := c.Pairs; len(p) != 3 || p[0].Tags != 5 || math.Abs(*p[0].Raw-0.6) > 1e-12 || p[1].B != 2 || *p[1].Kappa != 1 ||
+		p[1].Tags != 6 {
 		t.Errorf("pairs %+v", p)
 	}
 	want := []Disagreement{
@@ -95,14 +98,16 @@ func TestComparisonOfThreeCuratorsIsThatOfTheirRatings(t *testing.T) {
 	if !reflect.DeepEqual(c.Disagreements, want) {
 		t.Errorf("disagreements %+v", c.Disagreements)
 	}
-	if _, err := CompareMany([]*Session{a, b, start(t, draftOf(t, "a: x"))}); err == nil || !strings.Contains(err.Error(), "different drafts") {
+	if _, err := CompareMany([]*Session{a, b, start(t, draftOf(t, "a: x"))}); err == nil ||
+		!strings.Contains(err.Error(), "different drafts") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestComparisonNeedsOneDraft(t *testing.T) {
 	a := start(t, churches(t))
-	if _, err := Compare(a, start(t, draftOf(t, "a: x"))); err == nil || !strings.Contains(err.Error(), "different drafts") {
+	if _, err := Compare(a, start(t, draftOf(t, "a: x"))); err == nil ||
+		!strings.Contains(err.Error(), "different drafts") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -116,7 +121,8 @@ func TestAdjudicationDecidesWhatDiffers(t *testing.T) {
 	if tags, parents := c.Open(s); len(tags) != 2 || len(parents) != 1 {
 		t.Fatalf("open at first: %v and %v", tags, parents)
 	}
-	for i, want := range []string{"church true", "church true", "church false", "peak true", " false", "fire false", "crossing true", " true"} {
+	for i, want := range []string{"church true", "church true", "church false", "peak true", " false", "fire false",
+		"crossing true", " true"} {
 		tag := s.Tag(i)
 		if got := tag.Group + map[bool]string{true: " true", false: " false"}[tag.Decided]; got != want {
 			t.Errorf("%s: group and decided are %q, want %q", tag.Name, got, want)

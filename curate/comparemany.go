@@ -57,7 +57,8 @@ func CompareMany(sessions []*Session) (*ManyComparison, error) {
 	if err := onOneDraft(sessions...); err != nil {
 		return nil, err
 	}
-	c := &ManyComparison{Categories: categories(sessions...), Decided: make([]int, len(sessions)), Disagreements: []Disagreement{}}
+	c := &ManyComparison{Categories: categories(sessions...), Decided: make([]int, len(sessions)),
+		Disagreements: []Disagreement{}}
 	index := positions(c.Categories)
 	tags := len(sessions[0].now.levels[0])
 	ratings := make([][]int, len(sessions))

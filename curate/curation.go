@@ -226,7 +226,8 @@ func (c *Curation) adjudicate(i int, policy OnConflict) (*Session, error) {
 	slices.Sort(have)
 	slices.Sort(want)
 	if !slices.Equal(have, want) {
-		return nil, &MismatchError{fmt.Errorf("%s decides between other logs than %s and %s, or one of them was changed since",
+		return nil, &MismatchError{fmt.Errorf("%s decides between other logs than %s and %s, or one of them was changed "+
+			"since",
 			third.Path, both[0].Path, both[1].Path)}
 	}
 	var sessions [2]*Session

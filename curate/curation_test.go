@@ -31,7 +31,8 @@ func written(t *testing.T, d *labels.Draft, logs map[string][]Edit) string {
 
 func appendTo(t *testing.T, path, draft string, adjudicate []string, edits ...Edit) {
 	t.Helper()
-	if err := StartLog(path, draft, strings.TrimSuffix(filepath.Base(path), ".jsonl"), nil, adjudicate, time.Unix(1, 0).UTC()); err != nil {
+	if err := StartLog(path, draft, strings.TrimSuffix(filepath.Base(path), ".jsonl"), nil, adjudicate,
+		time.Unix(1, 0).UTC()); err != nil {
 		t.Fatal(err)
 	}
 	l, _, err := OpenLog(path)

@@ -41,7 +41,8 @@ type TwinsError struct {
 
 // Error names the tag and both its groups, and says what to do.
 func (e *TwinsError) Error() string {
-	return fmt.Sprintf("tag %.80q stands for two Wikidata items, one in %.80q and one in %.80q, but labels identify a tag by its text; put both in one group",
+	return fmt.Sprintf("tag %.80q stands for two Wikidata items, one in %.80q and one in %.80q, but labels identify a "+
+		"tag by its text; put both in one group",
 		e.Tag, e.Groups[0], e.Groups[1])
 }
 

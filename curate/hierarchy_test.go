@@ -46,7 +46,8 @@ func TestHierarchyHoldsWhatWasDecided(t *testing.T) {
 	for _, c := range h.Levels[0].Classes {
 		parents = append(parents, c.Parent)
 	}
-	if !slices.Equal(parents, []int32{0, 0, -1, -1, -1, 1, -1, -1}) || h.Levels[1].Classes[1].Parent != 1 || h.Levels[1].Classes[0].Note != "with chapels" {
+	if !slices.Equal(parents, []int32{0, 0, -1, -1, -1, 1, -1, -1}) || h.Levels[1].Classes[1].Parent != 1 ||
+		h.Levels[1].Classes[0].Note != "with chapels" {
 		t.Errorf("parents %v, groups %+v", parents, h.Levels[1].Classes)
 	}
 	if c := h.Levels[0].Classes; c[0].QID != "Q1" || c[4].Dropped != "too generic" || c[2].Dropped != "" {
@@ -66,7 +67,8 @@ func TestHierarchyKnowsATagByItsText(t *testing.T) {
 	s := start(t, draftOf(t, "a: fort@Q1 fort@Q2 fort wall"))
 	do(t, s, Edit{Op: Move, From: refs("fort@Q2", "wall"), To: "castle"})
 	h, err := s.Hierarchy(false)
-	if err != nil || !slices.Equal(classNames(h.Levels[0]), []string{"fort", "wall"}) || h.Levels[0].Classes[0].QID != "" || h.Levels[0].Classes[0].Parent != 0 {
+	if err != nil || !slices.Equal(classNames(h.Levels[0]), []string{"fort", "wall"}) ||
+		h.Levels[0].Classes[0].QID != "" || h.Levels[0].Classes[0].Parent != 0 {
 		t.Fatalf("hierarchy %+v, %v; want fort, decided for one of its items, in castle", h, err)
 	}
 	do(t, s, Edit{Op: Drop, From: refs("fort@Q1")})

@@ -152,7 +152,8 @@ func TestAFailedReplayLeavesNothing(t *testing.T) {
 		s.journal.room = room
 		before := s.now.clone()
 		edits := []Edit{
-			{Seq: 1, Op: Move, From: refs("hill", "bridge"), To: "new"}, {Seq: 2, Base: 1, Op: Move, From: refs("volcano"), To: "new"},
+			{Seq: 1, Op: Move, From: refs("hill", "bridge"), To: "new"},
+			{Seq: 2, Base: 1, Op: Move, From: refs("volcano"), To: "new"},
 			{Seq: 3, Base: 2, Op: Drop, From: refs("volcano", "nothing")},
 		}
 		if _, err := s.Load(edits); err == nil {

@@ -19,10 +19,10 @@ import (
 //   - "end" is the number of edits in the last line and dashes in every other (see
 //     seal.go). Format version 1 does not have it.
 //
-// A line is acknowledged once it is on disk. What a crash leaves of the next line has
-// neither a valid checksum nor a line end. It is cut off when the log is opened for
-// writing, and the line before it still has the count. A log without the count is a
-// truncated copy and counts as damaged. Unknown fields are kept.
+// A line is acknowledged once it is on disk. What a crash leaves of the next line has no
+// valid checksum. It is cut off when the log is opened for writing, and the line before
+// it still has the count. A log without the count is a truncated copy and counts as
+// damaged. Unknown fields are kept.
 
 // LogVersion is the format version that this hgld writes. It reads every version up to
 // this one.
@@ -113,11 +113,11 @@ type Contents struct {
 	// Torn is a torn last line; nil if the log ends as it should.
 	Torn *Torn
 
-	size   int64  // of the valid lines, in bytes
-	crc    uint32 // of the last one
-	end    bool   // whether the last one has its line end
-	before count  // of the line before the last one
-	last   count  // of the last one
+	size  int64   // of the valid lines, in bytes
+	crc   uint32  // of the last one
+	end   bool    // whether the last one has its line end
+	stale []count // of lines before the last one that still have digits
+	last  count   // of the last one
 }
 
 // ReadLog reads a log without changing it. The error is a *DamageError if the log is
@@ -142,8 +142,8 @@ func parseLog(path string, data []byte) (*Contents, error) {
 		text, rest, ended := bytes.Cut(data, []byte("\n"))
 		l, err := unseal(text, c.crc, line-1)
 		switch {
-		case err != nil && !ended && !sealedWithin(text, c.crc, line-1):
-			c.Torn = &Torn{Path: path, Line: line, Rest: bytes.Clone(text), Uncounted: c.last.is == uncounted}
+		case err != nil && c.torn(data, line):
+			c.Torn = &Torn{Path: path, Line: line, Rest: bytes.Clone(data), Uncounted: c.last.is == uncounted}
 			if line == 1 {
 				return c, &DamageError{path, 1, "the header is incomplete; this is not a log of edits"}
 			}
@@ -159,7 +159,10 @@ func parseLog(path string, data []byte) (*Contents, error) {
 		if err := c.take(l.object, line); err != nil {
 			return c, &DamageError{path, line, err.Error()}
 		}
-		c.before, c.last = c.last, l.count.from(c.size)
+		if c.last.is == final || c.last.torn {
+			c.stale = append(c.stale, c.last)
+		}
+		c.last = l.count.from(c.size)
 		c.size += int64(len(text))
 		if ended {
 			c.size++
@@ -170,6 +173,19 @@ func parseLog(path string, data []byte) (*Contents, error) {
 		return c, &DamageError{path, 1, "the file is empty; this is not a log of edits"}
 	}
 	return c, c.whole(path)
+}
+
+// torn reports whether data, which reaches from a line without a valid checksum to the
+// end of the log, is what a crash left of an unacknowledged edit: the beginning of its
+// line or, after a power cut, a line with zeros in any place. The line before it then
+// still has its count, which it loses only when the edit is on disk. A line as written
+// never contains a zero byte.
+func (c *Contents) torn(data []byte, line int) bool {
+	end := bytes.IndexByte(data, '\n')
+	if c.last.is == final && bytes.IndexByte(data, 0) >= 0 {
+		return end < 0 || end == len(data)-1
+	}
+	return end < 0 && !sealedWithin(data, c.crc, line-1)
 }
 
 // whole returns a *DamageError if the last line was once followed by another edit.
@@ -208,7 +224,8 @@ func (h *Header) check() error {
 	case h.Version < 1:
 		return errors.New(`field "hgld_edits" is missing: this is not a log of edits`)
 	case h.Version > LogVersion:
-		return fmt.Errorf("format version %d is newer than version %d, which this hgld reads; use a newer hgld", h.Version, LogVersion)
+		return fmt.Errorf("format version %d is newer than version %d, which this hgld reads; use a newer hgld", h.Version,
+			LogVersion)
 	case len(h.Levels) < 2:
 		return fmt.Errorf("levels %.80q; want tags and at least one level of groups", h.Levels)
 	case slices.Contains(h.Levels, "") || len(slices.Compact(slices.Sorted(slices.Values(h.Levels)))) < len(h.Levels):

@@ -311,7 +311,8 @@ func FuzzParseLog(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(rest, false)
-	f.Add([]byte(`{"seq":1,"op":"split","level":1,"from":[{"name":"a"}],"parts":[{"to":"b","members":[{"name":"c"}]}]}`), true)
+	f.Add([]byte(`{"seq":1,"op":"split","level":1,"from":[{"name":"a"}],"parts":[{"to":"b","members":[{"name":"c"}]}]}`),
+		true)
 	f.Add([]byte(`{"seq":1,"op":"revert","of":-1,"from":null}`), true)
 	f.Fuzz(func(t *testing.T, line []byte, sealed bool) {
 		if sealed && len(line) > 0 {

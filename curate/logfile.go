@@ -23,9 +23,9 @@ type Log struct {
 	seq      int
 	size     int64
 	crc      uint32
-	last     count // of the last line
-	unmarked count // of the line before it, until dashes replace it
-	broken   error // set if the end of the file may be wrong
+	last     count   // of the last line
+	unmarked []count // of lines before it, until dashes replace them
+	broken   error   // set if the end of the file may be wrong
 }
 
 // appender is what Log needs of its file.
@@ -69,7 +69,8 @@ func writeNew(path string, data []byte) error {
 		return err
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-		return errors.Join(fmt.Errorf("curate: log %s: %w; open it, or choose another name", path, errors.Join(os.ErrExist, err)), lock.Close())
+		return errors.Join(fmt.Errorf("curate: log %s: %w; open it, or choose another name", path,
+			errors.Join(os.ErrExist, err)), lock.Close())
 	}
 	return errors.Join(atomicfile.WriteFileMode(path, data, logMode), lock.Close())
 }
@@ -134,9 +135,7 @@ func (l *Log) begin(f *os.File) (*Contents, error) {
 		return nil, err
 	}
 	l.header, l.seq, l.size, l.crc, l.last = c.Header, len(c.Edits), c.size, c.crc, c.last
-	if c.before.is == final {
-		l.unmarked = c.before
-	}
+	l.unmarked = c.stale
 	if err := l.mend(c); err != nil {
 		return nil, fmt.Errorf("curate: log %s: its end: %w", l.path, err)
 	}
@@ -164,16 +163,15 @@ func (l *Log) mend(c *Contents) error {
 	return l.mark()
 }
 
-// mark replaces a count by dashes after the next edit. It is harmless if a power cut
+// mark replaces counts by dashes after the next edit. It is harmless if a power cut
 // reverts that.
 func (l *Log) mark() error {
-	if l.unmarked.is != final {
-		return nil
+	for len(l.unmarked) > 0 {
+		if _, err := l.file.WriteAt(dashes(l.unmarked[0].n), l.unmarked[0].at); err != nil {
+			return err
+		}
+		l.unmarked = l.unmarked[1:]
 	}
-	if _, err := l.file.WriteAt(dashes(l.unmarked.n), l.unmarked.at); err != nil {
-		return err
-	}
-	l.unmarked = count{}
 	return nil
 }
 
@@ -210,13 +208,16 @@ func (l *Log) append(e Edit) error {
 	if err := l.ours(); err != nil {
 		return err
 	}
-	if err := l.mark(); err != nil { // at most one may be pending
+	if err := l.mark(); err != nil { // some may be due
 		return err
 	}
 	if err := l.write(line); err != nil {
 		return err
 	}
-	l.unmarked, l.last = l.last, s.count.from(l.size)
+	if l.last.is == final {
+		l.unmarked = append(l.unmarked, l.last)
+	}
+	l.last = s.count.from(l.size)
 	l.seq, l.crc, l.size = e.Seq, s.crc, l.size+int64(len(line))
 	_ = l.mark() // the edit is on disk in any case; the next one tries again
 	return nil

@@ -12,7 +12,8 @@ func TestChangedNamesWhatAnEditChanged(t *testing.T) {
 	if want := []Place{{0, 4}, {0, 7}, {1, 1}, {1, 2}, {1, 3}}; !slices.Equal(s.Changed(), want) {
 		t.Errorf("changed %v, want %v", s.Changed(), want)
 	}
-	if n := s.Node(0, 4); n.Name != "hill" || n.Parent != 3 || !n.Decided || s.Node(1, 3).Name != "landform" || s.Size(1) != 4 {
+	if n := s.Node(0, 4); n.Name != "hill" || n.Parent != 3 || !n.Decided || s.Node(1, 3).Name != "landform" ||
+		s.Size(1) != 4 {
 		t.Errorf("hill is %+v, level 1 has %d places", n, s.Size(1))
 	}
 	do(t, s, Edit{Op: Revert, Of: 1})

@@ -27,7 +27,8 @@ func randomEdit(s *Session, random *rand.Rand) Edit {
 		}
 		names[l] = append(names[l], fmt.Sprintf("new %d", random.IntN(6)))
 	}
-	e := Edit{Base: s.Version(), By: "fuzz", Op: Ops[random.IntN(len(Ops))], Note: pick([]string{"", "why", "a\nb \u2028\""})}
+	e := Edit{Base: s.Version(), By: "fuzz", Op: Ops[random.IntN(len(Ops))],
+		Note: pick([]string{"", "why", "a\nb \u2028\""})}
 	switch e.Op {
 	case Accept, Move:
 		e.From, e.To = tags, pick(names[1])
@@ -198,7 +199,8 @@ func TestReplayOnAnotherDraftReportsWhatCameOfEachEdit(t *testing.T) {
 		t.Errorf("odd %+v, want viaduct (Q4), as aqueduct (Q4) was", g)
 	}
 	stopped := start(t, other)
-	if _, err := stopped.Replay(s.Edits(), Stop); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "edit 2") || stopped.Version() != 0 {
+	if _, err := stopped.Replay(s.Edits(), Stop); !errors.Is(err, ErrConflict) ||
+		!strings.Contains(err.Error(), "edit 2") || stopped.Version() != 0 {
 		t.Errorf("stop at the first conflict: %v", err)
 	}
 }

@@ -24,13 +24,14 @@ func TestSalvageKeepsTheEditsBeforeTheDamage(t *testing.T) {
 		keep int
 		left int
 	}{
-		"a changed byte in edit 7":      {flipped, 6, 6},
-		"cut between two edits":         {slices.Concat(lines[:6]...), 5, 0},
-		"cut within an edit":            {slices.Concat(slices.Concat(lines[:6]...), lines[6][:50]), 5, 1},
-		"cut behind the header":         {lines[0], 0, 0},
-		"a line is missing":             {slices.Concat(slices.Concat(lines[:4]...), slices.Concat(lines[5:]...)), 3, 8},
-		"zeros behind it":               {slices.Concat(data, make([]byte, 99), []byte("\n")), 12, 1},
-		"an old one, a line is missing": {slices.Concat(slices.Concat(oldLines[:4]...), slices.Concat(oldLines[5:]...)), 3, 8},
+		"a changed byte in edit 7": {flipped, 6, 6},
+		"cut between two edits":    {slices.Concat(lines[:6]...), 5, 0},
+		"cut within an edit":       {slices.Concat(slices.Concat(lines[:6]...), lines[6][:50]), 5, 1},
+		"cut behind the header":    {lines[0], 0, 0},
+		"a line is missing":        {slices.Concat(slices.Concat(lines[:4]...), slices.Concat(lines[5:]...)), 3, 8},
+		"zeros behind it":          {slices.Concat(data, make([]byte, 99), []byte("\nand more\n")), 12, 2},
+		"an old one, a line is missing": {slices.Concat(slices.Concat(oldLines[:4]...), slices.Concat(oldLines[5:]...)), 3,
+			8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"strconv"
-	"strings"
 )
 
 // A line ends with its checksum and its count:
@@ -43,6 +42,8 @@ type count struct {
 	is countKind
 	at int64 // offset of its digits, in the line or in the file
 	n  int   // number of digits
+
+	torn bool // some of the digits are already dashes: another line follows
 }
 
 // from returns the count of a line that starts at the given offset of the file.
@@ -95,12 +96,29 @@ func unseal(line []byte, before uint32, edits int) (s sealed, err error) {
 // cutCount removes the count from a line that has lost its line end. What is left ends
 // with the quote of the checksum.
 func cutCount(line []byte, digits string) (count, []byte) {
-	for is, text := range map[countKind]string{final: digits, followed: strings.Repeat("-", len(digits))} {
-		if rest, has := bytes.CutSuffix(line, []byte(countStart+text)); has {
-			return count{is: is, at: int64(len(line) - len(text)), n: len(text)}, rest
+	if at := len(line) - len(digits); at >= 0 {
+		if rest, has := bytes.CutSuffix(line[:at], []byte(countStart)); has {
+			switch found := string(line[at:]); {
+			case found == digits:
+				return count{is: final, at: int64(at), n: len(digits)}, rest
+			case partlyDashes(found, digits):
+				torn := found != string(dashes(len(digits)))
+				return count{is: followed, at: int64(at), n: len(digits), torn: torn}, rest
+			}
 		}
 	}
 	return count{}, append(bytes.Clone(line), '"') // version 1: the quote belongs to the checksum
+}
+
+// partlyDashes reports whether dashes have begun to replace digits: a power cut may tear
+// them. They are written when the next edit is on disk.
+func partlyDashes(text, digits string) bool {
+	for i := range text {
+		if text[i] != '-' && text[i] != digits[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // countMost is the largest number of bytes that the field "end" of any line takes.

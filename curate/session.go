@@ -36,7 +36,8 @@ func NewSession(d *labels.Draft, levels []string) (*Session, error) {
 	if err := d.Check(); err != nil {
 		return nil, fmt.Errorf("curate: draft: %w", err)
 	}
-	return &Session{draft: d, names: slices.Clone(levels), now: newState(d, len(levels)), journal: journal{room: journalRoom}}, nil
+	return &Session{draft: d, names: slices.Clone(levels), now: newState(d, len(levels)),
+		journal: journal{room: journalRoom}}, nil
 }
 
 // Above returns a session that starts from the state of s and has no edits of its own.
@@ -65,7 +66,8 @@ type StaleError struct {
 
 // Error names the edit's version and the current one.
 func (e *StaleError) Error() string {
-	return fmt.Sprintf("the edit was made on version %d, but version %d is current; reload and decide again", e.Base, e.Version)
+	return fmt.Sprintf("the edit was made on version %d, but version %d is current; reload and decide again", e.Base,
+		e.Version)
 }
 
 // Apply does an edit. The error is a *StaleError unless its Base is the current

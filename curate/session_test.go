@@ -31,7 +31,8 @@ func draftOf(t testing.TB, clusters ...string) *labels.Draft {
 }
 
 func churches(t testing.TB) *labels.Draft {
-	return draftOf(t, "church: church@Q1 chapel@Q2 cathedral", "peak: mountain@Q3 hill volcano", "bridge: bridge aqueduct@Q4")
+	return draftOf(t, "church: church@Q1 chapel@Q2 cathedral", "peak: mountain@Q3 hill volcano",
+		"bridge: bridge aqueduct@Q4")
 }
 
 func start(t testing.TB, d *labels.Draft) *Session {
@@ -115,7 +116,8 @@ func TestMoveDecidesTagsAndMakesGroups(t *testing.T) {
 	if tag := s.Tag(5); tag.Group != "ocean area " || !tag.Decided {
 		t.Errorf("volcano is %+v", tag)
 	}
-	do(t, s, Edit{Op: Accept, From: refs("bridge"), To: "bridge"}, Edit{Op: Move, From: refs("mountain@Q3", "hill"), To: "bridge"})
+	do(t, s, Edit{Op: Accept, From: refs("bridge"), To: "bridge"},
+		Edit{Op: Move, From: refs("mountain@Q3", "hill"), To: "bridge"})
 	if g := group(t, s, 1, "peak"); g != nil {
 		t.Errorf("the cluster peak lost its last tag and is still there: %+v", g)
 	}
@@ -193,7 +195,8 @@ func TestSplitListsTheResultingMembers(t *testing.T) {
 	}
 	do(t, s, split)
 	chapel, church := group(t, s, 1, "chapel"), group(t, s, 1, "church")
-	if chapel == nil || chapel.Parent != "human-made" || len(chapel.Members) != 1 || len(church.Members) != 2 || church.Decided != 0 {
+	if chapel == nil || chapel.Parent != "human-made" || len(chapel.Members) != 1 || len(church.Members) != 2 ||
+		church.Decided != 0 {
 		t.Errorf("parts %+v and %+v", chapel, church)
 	}
 }
@@ -238,7 +241,8 @@ func TestRevertOfAnEarlierEditKeepsLaterOnes(t *testing.T) {
 	do(t, s,
 		Edit{Op: Rename, Level: 1, From: refs("peak"), To: "mountain"},
 		Edit{Op: Flag, Level: 1, From: refs("mountain")})
-	if _, err := s.Apply(Edit{Base: 7, Op: Revert, Of: 6}, nil); err == nil || !strings.Contains(err.Error(), "edit 7 needs it") {
+	if _, err := s.Apply(Edit{Base: 7, Op: Revert, Of: 6}, nil); err == nil ||
+		!strings.Contains(err.Error(), "edit 7 needs it") {
 		t.Errorf("revert of an edit that another needs: %v", err)
 	}
 }
@@ -248,11 +252,13 @@ func TestApplyRefusesStaleAndImpossibleEdits(t *testing.T) {
 	do(t, s, Edit{Op: Move, From: refs("hill"), To: "church"})
 	before := snapshot(t, s)
 	var stale *StaleError
-	if _, err := s.Apply(Edit{Base: 0, Op: Move, From: refs("hill"), To: "peak"}, nil); !errors.As(err, &stale) || stale.Version != 1 {
+	if _, err := s.Apply(Edit{Base: 0, Op: Move, From: refs("hill"), To: "peak"}, nil); !errors.As(err, &stale) ||
+		stale.Version != 1 {
 		t.Errorf("stale edit: %v", err)
 	}
 	disk := errors.New("disk full")
-	if _, err := s.Apply(Edit{Base: 1, Op: Move, From: refs("hill"), To: "peak"}, func(Edit) error { return disk }); !errors.Is(err, disk) {
+	if _, err := s.Apply(Edit{Base: 1, Op: Move, From: refs("hill"), To: "peak"},
+		func(Edit) error { return disk }); !errors.Is(err, disk) {
 		t.Errorf("edit that could not be saved: %v", err)
 	}
 	for what, e := range map[string]Edit{

@@ -210,5 +210,6 @@ func missingError(e *Edit, missing []Ref) error {
 	if len(missing) == 1 {
 		return fmt.Errorf("%s: there is no %s %v", e.Op, what, missing[0])
 	}
-	return fmt.Errorf("%s: there is no %s %v, and %d others that it names are missing too", e.Op, what, missing[0], len(missing)-1)
+	return fmt.Errorf("%s: there is no %s %v, and %d others that it names are missing too", e.Op, what, missing[0],
+		len(missing)-1)
 }

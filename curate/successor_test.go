@@ -8,11 +8,13 @@ func TestSuccessorIsWhereAGroupHasGone(t *testing.T) {
 		Edit{Op: Rename, Level: 1, From: refs("church"), To: "sacred"},
 		Edit{Op: Merge, Level: 1, From: refs("sacred", "bridge"), To: "building"},
 		Edit{Op: Rename, Level: 1, From: refs("building"), To: "built"},
-		Edit{Op: Split, Level: 1, From: refs("peak"), Parts: []Part{{"top", refs("mountain@Q3")}, {"high", refs("hill", "volcano")}}},
+		Edit{Op: Split, Level: 1, From: refs("peak"),
+			Parts: []Part{{"top", refs("mountain@Q3")}, {"high", refs("hill", "volcano")}}},
 		Edit{Op: Rename, Level: 1, From: refs("top"), To: "summit"},
 		Edit{Op: Revert, Of: 5},
 	)
-	for name, want := range map[string]string{"church": "built", "sacred": "built", "bridge": "built", "building": "built", "built": "built", "peak": "top", "high": "high", "summit": "", "never": ""} {
+	for name, want := range map[string]string{"church": "built", "sacred": "built", "bridge": "built", "building": "built",
+		"built": "built", "peak": "top", "high": "high", "summit": "", "never": ""} {
 		got, known := s.Successor(1, name)
 		if got != want || known != (want != "") {
 			t.Errorf("the successor of %q is %q (%v), want %q", name, got, known, want)

@@ -57,8 +57,8 @@ func reopen(t *testing.T, data []byte) (*Contents, error) {
 		t.Fatal(err)
 	}
 	again, err := ReadLog(path)
-	if err != nil || len(again.Edits) != n || again.Torn != nil || again.before.is == final || again.last.is != final {
-		t.Fatalf("after an append: %v, the line before has the count %v, the last one %v", err, again.before, again.last)
+	if err != nil || len(again.Edits) != n || again.Torn != nil || len(again.stale) > 0 || again.last.is != final {
+		t.Fatalf("after an append: %v, lines before have the counts %v, the last one %v", err, again.stale, again.last)
 	}
 	return c, nil
 }
@@ -90,7 +90,8 @@ func TestTornLastLineIsCutAndNamed(t *testing.T) {
 				continue
 			}
 			said := c.Torn.String()
-			if len(c.Torn.Rest) != size || !strings.Contains(said, fmt.Sprintf("edits.jsonl:%d", n+2)) || strings.Contains(said, "copy") {
+			if len(c.Torn.Rest) != size || !strings.Contains(said, fmt.Sprintf("edits.jsonl:%d", n+2)) ||
+				strings.Contains(said, "copy") {
 				t.Fatalf("torn line: %v, want %d bytes in line %d", c.Torn, size, n+2)
 			}
 		}
@@ -170,5 +171,56 @@ func TestLostDashesAreNoDamage(t *testing.T) {
 	c, err := reopen(t, data)
 	if err != nil || len(c.Edits) != 10 {
 		t.Errorf("%d edits, %v", len(c.Edits), err)
+	}
+}
+
+// A power cut may leave zeros in the place of any part of the last line, and of its end.
+func TestZerosOfAPowerCutAreCutAndNamed(t *testing.T) {
+	_, before := newLog(t, 11)
+	_, after := newLog(t, 12)
+	added := bytes.SplitAfter(after, []byte("\n"))[12]
+	for from := 0; from < len(added); from += 7 {
+		for to := from + 1; to <= len(added); to += 11 {
+			line := slices.Clone(added)
+			clear(line[from:to])
+			c, err := parseLog("edits.jsonl", slices.Concat(before, line))
+			if from%14 == 0 && to == from+1 {
+				c, err = reopen(t, slices.Concat(before, line))
+			}
+			if err != nil || len(c.Edits) != 11 || c.Torn == nil || !bytes.Equal(c.Torn.Rest, line) {
+				t.Fatalf("zeros from %d to %d: %v, %+v", from, to, err, c)
+			}
+		}
+	}
+	line := slices.Clone(added)
+	line[len(line)-1] = 0
+	if c, err := reopen(t, slices.Concat(before, line)); err != nil || len(c.Edits) != 11 || c.Torn == nil {
+		t.Errorf("a zero for the line end: %v", err)
+	}
+	for name, data := range map[string][]byte{
+		"another line":            slices.Concat(before, []byte("{\"seq\":12}\n")),
+		"zeros and another line":  slices.Concat(before, make([]byte, 9), []byte("\nmore\n")),
+		"zeros where edit 12 was": slices.Concat(after[:len(before)], make([]byte, len(added))),
+	} {
+		if _, err := parseLog("edits.jsonl", data); !errors.As(err, new(*DamageError)) {
+			t.Errorf("%s: %v, want damage", name, err)
+		}
+	}
+}
+
+// The dashes of two digits may be torn between two sectors. The edit behind them is on
+// the disk by then.
+func TestTornDashesAreDashes(t *testing.T) {
+	_, data := newLog(t, 12)
+	at := bytes.Index(data, []byte(`"end":"--"`)) + len(`"end":"`)
+	for _, text := range []string{"1-", "-0"} {
+		copy(data[at:], text)
+		if c, err := reopen(t, data); err != nil || len(c.Edits) != 12 {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	copy(data[at:], "-1")
+	if _, err := parseLog("edits.jsonl", data); !errors.As(err, new(*DamageError)) {
+		t.Errorf("-1 for edit 10: %v, want damage", err)
 	}
 }

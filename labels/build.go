@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// Build joins the tags of stage 1 with the hierarchy of stage 3 into a label for
-// every landmark:
+// Build joins the tags of stage 1 with the hierarchy of stage 3 and gives every landmark
+// its label:
 //
 //	landmark -> tag (records) -> supercategory -> kind (hierarchy)
 //
-// The hierarchy's finest level holds the tags; the table's finest level holds the
-// landmarks, and its other levels are the hierarchy's. Every record gives one row,
-// ordered by split and id; a row without a label has its Reason: the outcome of its
-// record, or what curation did with its tag. records and h are as their readers
-// return them.
+// The hierarchy's finest level holds the tags. The table's finest level holds the
+// landmarks, and its other levels are the hierarchy's. Every record becomes one row,
+// ordered by split and id. A row without a label has a Reason: the outcome of its record,
+// or what curation did with its tag. records and h are as their readers return them.
 func Build(records []Record, h *Hierarchy) (*Table, error) {
 	if len(h.Levels) < 2 {
 		return nil, fmt.Errorf("build: the hierarchy has the level %.80q alone; want tags and at least one coarser level", h.Levels[0].Name)
@@ -61,9 +60,9 @@ func Build(records []Record, h *Hierarchy) (*Table, error) {
 	return t, t.Build()
 }
 
-// rawTag is a record's tag byte for byte. A tag with the qualifiers that a page prints
-// behind it (hgld scrape run --paper-text) is not in the record's Raw; it is what was
-// printed.
+// rawTag returns a record's tag byte for byte. With --paper-text the tag includes the
+// qualifiers that the page prints after it; these are not in the record's Raw, so the
+// printed text is returned.
 func rawTag(rec *Record) string {
 	if strings.HasPrefix(rec.Tag, strings.Join(strings.Fields(rec.Raw), " ")+" (") {
 		return rec.Tag

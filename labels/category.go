@@ -8,21 +8,20 @@ import (
 	"unicode/utf8"
 )
 
-// categoryURL is how every URL of a GLDv2 file begins.
+// categoryURL is the start of every URL in a GLDv2 file.
 const categoryURL = "http://commons.wikimedia.org/wiki/Category:"
 
 // Title returns the canonical title of a Commons category page from its URL in a
-// GLDv2 file: percent escapes decoded, runs of underscores and spaces of any width
-// made one space and none at the ends, the first letter in title case, "Category:"
-// in front.
+// GLDv2 file. It decodes percent escapes, replaces runs of underscores and spaces of any
+// width by one space, trims the ends, puts the first letter in title case and prefixes
+// "Category:".
 //
 //	http://commons.wikimedia.org/wiki/Category:Fort_Warren_%26_Co -> Category:Fort Warren & Co
 //
-// A % that begins no escape stands for itself. The title is not brought into
-// Unicode normal form C, which MediaWiki does with every title. Undefined for a URL
-// of another site or page, with a query or a fragment, or with what no title can
-// hold (# < > [ ] { } |, control characters, bytes that are not UTF-8, over 255
-// bytes): an error.
+// A % that does not start an escape stands for itself. Title does not convert to Unicode
+// normal form C, as MediaWiki does. It fails for a URL of another site or page, with a
+// query or a fragment, or with content that is not allowed in titles (# < > [ ] { } |,
+// control characters, bytes that are not UTF-8, more than 255 bytes).
 func Title(category string) (string, error) {
 	_, rest, ok := strings.Cut(category, "://")
 	if !ok {
@@ -51,7 +50,7 @@ func Title(category string) (string, error) {
 	return "Category:" + string(unicode.ToTitle(first)) + name[size:], nil
 }
 
-// unescape decodes percent escapes and leaves a stray % alone.
+// unescape decodes percent escapes and keeps a stray %.
 func unescape(s string) string {
 	if !strings.Contains(s, "%") {
 		return s
@@ -75,10 +74,9 @@ func unescape(s string) string {
 }
 
 // CategoryURL returns the URL of a category page as GLDv2's files write it: http,
-// underscores for spaces, upper-case escapes for every byte outside ASCII and for
-// ASCII but letters, digits, - _ . , ' ( ) and ! * : / ~ ; @ $. Of the last eight,
-// none of which occurs in the rows seen, MediaWiki leaves bare what is listed.
-// It is the inverse of Title for the URLs of GLDv2.
+// underscores for spaces, and upper-case escapes for every byte except ASCII letters,
+// digits and - _ . , ' ( ) ! * : / ~ ; @ $. The last eight do not occur in the known
+// rows; they follow MediaWiki. It is the inverse of Title for the URLs of GLDv2.
 func CategoryURL(title string) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder

@@ -6,56 +6,55 @@ import (
 	"slices"
 )
 
-// Comparison lists in what two label tables differ. A landmark without a label
-// counts as absent.
+// Comparison is the difference between two label tables, A and B. A landmark without a
+// label counts as absent.
 type Comparison struct {
-	Both    int               `json:"both"` // landmarks with a label in both
-	Same    int               `json:"same"` // of those, with equal classes at every common level
-	OnlyA   []LandmarkKey     `json:"only_a"`
-	OnlyB   []LandmarkKey     `json:"only_b"`
-	Levels  []LevelComparison `json:"levels"`
+	Both    int               `json:"both"`    // landmarks with a label in both
+	Same    int               `json:"same"`    // of those, with equal classes at every common level
+	OnlyA   []LandmarkKey     `json:"only_a"`  // landmarks with a label in A alone
+	OnlyB   []LandmarkKey     `json:"only_b"`  // landmarks with a label in B alone
+	Levels  []LevelComparison `json:"levels"`  // the common levels, finest first
 	Changes []Change          `json:"changes"` // every landmark and level that differs, in order of A
 }
 
-// LevelComparison says how many landmarks differ at a level, and which classes
-// stand for which.
+// LevelComparison counts the landmarks that differ at a level, and lists which classes
+// of A are which classes of B.
 type LevelComparison struct {
-	Name   string       `json:"name"`
-	Differ int          `json:"differ"`
+	Name   string       `json:"name"`   // of the level in A
+	Differ int          `json:"differ"` // landmarks whose classes differ
 	Swaps  []SwapCount  `json:"swaps"`  // most landmarks first
 	OnlyA  []ClassCount `json:"only_a"` // classes that B does not have
-	OnlyB  []ClassCount `json:"only_b"`
+	OnlyB  []ClassCount `json:"only_b"` // classes that A does not have
 }
 
 // SwapCount counts the landmarks of class A that have class B in the other table.
 type SwapCount struct {
-	A         string `json:"a"`
-	B         string `json:"b"`
-	Landmarks int    `json:"landmarks"`
+	A         string `json:"a"`         // class in A
+	B         string `json:"b"`         // class in B
+	Landmarks int    `json:"landmarks"` // how many have both
 }
 
 // ClassCount counts the landmarks of a class.
 type ClassCount struct {
-	Name      string `json:"name"`
-	Landmarks int    `json:"landmarks"`
+	Name      string `json:"name"`      // of the class
+	Landmarks int    `json:"landmarks"` // how many have it
 }
 
 // Change is one landmark whose class at one level differs.
 type Change struct {
-	Split    Split      `json:"split"`
-	Landmark LandmarkID `json:"landmark_id"`
-	Level    string     `json:"level"`
-	A        string     `json:"a"`
-	B        string     `json:"b"`
+	Split    Split      `json:"split"`       // of the landmark
+	Landmark LandmarkID `json:"landmark_id"` // id within the split
+	Level    string     `json:"level"`       // name of the level
+	A        string     `json:"a"`           // class in A
+	B        string     `json:"b"`           // class in B
 }
 
-// Equal says whether nothing differs.
+// Equal reports whether nothing differs.
 func (c *Comparison) Equal() bool { return len(c.OnlyA)+len(c.OnlyB)+len(c.Changes) == 0 }
 
-// Compare finds in what the labels of b differ from those of a. Levels are matched
-// by name, and by position where no name is common; a GLDv2 landmark's own level is
-// left out. Tables without a common split are a *SplitError, unless both have one
-// id space.
+// Compare compares the labels of two tables. It matches levels by name, or by position
+// if no name is common, and leaves out the level of the landmarks themselves. Tables
+// without a common split are a *SplitError, unless both have one id space.
 func Compare(a, b *Table) (*Comparison, error) {
 	pairs, err := commonLevels(a, b)
 	if err != nil {
@@ -121,7 +120,7 @@ func commonLevels(a, b *Table) ([]levelPair, error) {
 	return pairs, nil
 }
 
-// keyedRows are the labelled landmarks of a table by name.
+// keyedRows returns the labelled landmarks of a table by name.
 type keyedRows struct {
 	oneSpace bool
 	order    []*LandmarkLabel
@@ -175,7 +174,7 @@ func countClasses(k keyedRows, level int) map[string]int {
 	return counts
 }
 
-// without lists the classes of a that b does not have, most landmarks first.
+// without returns the classes of a that b does not have, most landmarks first.
 func without(a, b map[string]int) []ClassCount {
 	list := []ClassCount{}
 	for name, n := range a {

@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// sheet is a CSV file that can be written again byte for byte. encoding/csv gives
-// the values but forgets the byte order mark, the line ends and which fields were
-// quoted; people compare label files with diff and sha256, so a sheet keeps every
-// row as text until one of its fields is changed.
+// sheet is a CSV file that can be rewritten byte for byte. encoding/csv returns the
+// values but not the byte order mark, the line ends and the quotes. People compare
+// label files with diff and sha256, so a sheet keeps the text of every row until one of
+// its fields changes.
 type sheet struct {
 	name    string
 	bom     bool
@@ -30,10 +30,10 @@ type sheetRow struct {
 	line   int    // its first line in the file, 0 for a new row
 }
 
-// readSheet reads a CSV file with a header. It refuses what two programs would
-// read differently: a quote inside an unquoted field, text behind a quoted one, a
-// lone carriage return, rows of another length than the header, empty lines,
-// columns of the same name, NUL and bytes that are not UTF-8.
+// readSheet reads a CSV file with a header. It rejects text that two programs would
+// read differently: a quote inside an unquoted field, text after a quoted one, a lone
+// carriage return, rows of another length than the header, empty lines, two columns
+// with the same name, NUL and bytes that are not UTF-8.
 func readSheet(r io.Reader, name string) (*sheet, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxSheet+1))
 	if err != nil {
@@ -60,8 +60,8 @@ func readSheet(r io.Reader, name string) (*sheet, error) {
 	return s, s.parse(text)
 }
 
-// maxSheet bounds a CSV: the index file of images and landmarks has 761,757 rows
-// in 18 MB.
+// maxSheet bounds the size of a CSV. GLDv2's file of index images and landmarks has
+// 761,757 rows in 18 MB.
 const maxSheet = 1 << 30
 
 func (s *sheet) parse(text string) error {
@@ -98,21 +98,21 @@ func (s *sheet) setHeader(row sheetRow) error {
 	}
 	for i, c := range row.fields {
 		if slices.Contains(row.fields[:i], c) {
-			return fmt.Errorf("%s:1: column %.80q stands twice", s.name, c)
+			return fmt.Errorf("%s:1: column %.80q occurs twice", s.name, c)
 		}
 	}
 	s.columns, s.header = row.fields, row
 	return nil
 }
 
-// column returns the position of a column, -1 if there is none.
+// column returns the position of a column, −1 if it is missing.
 func (s *sheet) column(name string) int { return slices.Index(s.columns, name) }
 
 // where names a row for messages.
 func (s *sheet) where(row int) string { return s.name + ":" + strconv.Itoa(s.rows[row].line) }
 
-// newSheet starts a sheet in the published style: no byte order mark, "\n" line
-// ends, quotes only where a field needs them.
+// newSheet creates a sheet in the published style: no byte order mark, "\n" line ends,
+// and quotes only if a field needs them.
 func newSheet(columns ...string) *sheet {
 	return &sheet{columns: columns, header: sheetRow{fields: columns}}
 }
@@ -120,16 +120,16 @@ func newSheet(columns ...string) *sheet {
 // headers lists the columns for a message.
 func (s *sheet) headers() string { return listed(s.columns) }
 
-// listed joins names for a message: at most a line of them, with what acts on a
-// terminal escaped.
+// listed joins names for a message. It shortens the list to a line and escapes what
+// acts on a terminal.
 func listed(names []string) string {
 	text := fmt.Sprintf("%.200q", strings.Join(names, ","))
 	return text[1 : len(text)-1]
 }
 
-// write writes the given rows below the header. A row read from a file is written
-// as it stood there; a new or changed one gets the file's line end. Text that
-// readSheet would refuse is an error.
+// write writes the given rows below the header. An unchanged row keeps its text; a new
+// or changed one gets the file's line end. Text that readSheet would reject is an
+// error.
 func (s *sheet) write(w io.Writer, rows []sheetRow) error {
 	end := s.header.end
 	if end == "" {
@@ -172,8 +172,8 @@ func (r *sheetRow) append(b *bytes.Buffer, end string, last bool) {
 	b.WriteString(end)
 }
 
-// joinCSV encodes a record as GLDv2's files do: a field is quoted only if it holds
-// a comma, a quote or a line end.
+// joinCSV encodes a record as GLDv2's files do: a field is quoted only if it contains a
+// comma, a quote or a line end.
 func joinCSV(fields []string) string {
 	var b strings.Builder
 	for i, f := range fields {

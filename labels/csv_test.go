@@ -79,8 +79,8 @@ func TestReadCSVNamesTheLineOfAnError(t *testing.T) {
 		"semicolons":         {"landmark_id;hierarchical_label\n", `train.csv:1: columns are separated by semicolons or tabs; want commas`},
 		"column missing":     {"landmark_id,hierarchical_label\n", `train.csv:1: column "natural_or_human_made" is missing; got landmark_id,hierarchical_label`},
 		"no label column":    {"landmark_id,name\n", `train.csv:1: column "category" is missing`},
-		"column twice":       {"landmark_id,category,category\n", `train.csv:1: column "category" stands twice`},
-		"same thing":         {"landmark_id,cluster,overall_cluster,hierarchical_label\n", `train.csv:1: columns hierarchical_label and cluster are the same thing`},
+		"column twice":       {"landmark_id,category,category\n", `train.csv:1: column "category" occurs twice`},
+		"same thing":         {"landmark_id,cluster,overall_cluster,hierarchical_label\n", `train.csv:1: columns hierarchical_label and cluster mean the same`},
 		"level missing":      {"landmark_id,level_0,level_2\n", `train.csv:1: column "level_1" is missing`},
 		"too many fields":    {header + "1,lake,natural\n2,a,b,natural\n", `train.csv:3: 4 fields, want 3 as in the header; a field that holds a comma needs quotes`},
 		"too few fields":     {header + "1,lake\n", `train.csv:2: 2 fields, want 3`},
@@ -100,12 +100,12 @@ func TestReadCSVNamesTheLineOfAnError(t *testing.T) {
 		"id negative":        {header + "-1,lake,natural\n", `train.csv:2: landmark_id: got "-1"`},
 		"id too large":       {header + "2147483648,lake,natural\n", `train.csv:2: landmark_id: got "2147483648"`},
 		"split":              {"split,landmark_id,category\nTrain,1,u\n", `train.csv:2: split: got "Train", want one of [train`},
-		"landmark twice":     {header + "1,lake,natural\n2,lake,natural\n1,lake,natural\n", `train.csv:4: train landmark 1 stands twice, first at train.csv:2`},
+		"landmark twice":     {header + "1,lake,natural\n2,lake,natural\n1,lake,natural\n", `train.csv:4: train landmark 1 occurs twice, first at train.csv:2`},
 		"half a label":       {header + "1,lake,\n", `train.csv:2: kind is empty; want a class at every level, or at none above the finest`},
 		"other half":         {header + "1,,natural\n", `train.csv:2: supercategory is empty`},
 		"two parents":        {header + "1,lake,natural\n2,x,natural\n3,lake,human-made\n", `supercategory "lake" has two parents: "natural" (train.csv:2) and "human-made" (train.csv:4)`},
 		"level empty":        {"split,level_0,level_1\ntrain,,x\n", `train.csv:2: level_0 is empty`},
-		"image twice":        {"image_id,landmark_id,category\na,1,u\na,2,u\n", `train.csv:3: train image a stands twice, first at train.csv:2`},
+		"image twice":        {"image_id,landmark_id,category\na,1,u\na,2,u\n", `train.csv:3: train image a occurs twice, first at train.csv:2`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := readCSV(strings.NewReader(c.text), "train.csv", ReadOptions{})

@@ -141,8 +141,8 @@ func edit(t *testing.T, text, old, new string) string {
 func TestReadDraftNamesWhatIsWrong(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"newer":          {`"hgld_draft": 1`, `"hgld_draft": 9`, `d:2: format version 9 of hgld_draft is newer`},
-		"other file":     {`"hgld_draft": 1`, `"hgld_hierarchy": 1`, `d:1: field "hgld_draft" is missing: this is no draft file of hgld`},
-		"tag twice":      {`"name":"Viña"`, `"name":"ocean area ","qid":"Q9"`, `d: tag "ocean area " stands twice, as tag 0 and tag 2`},
+		"other file":     {`"hgld_draft": 1`, `"hgld_hierarchy": 1`, `d:1: field "hgld_draft" is missing: this is not a draft file of hgld`},
+		"tag twice":      {`"name":"Viña"`, `"name":"ocean area ","qid":"Q9"`, `d: tag "ocean area " occurs twice, as tag 0 and tag 2`},
 		"tag unnamed":    {`"name":"Viña"`, `"name":""`, `d: tag 2 has no name`},
 		"tag no name":    {`"name":"Viña",`, ``, `d:22: field "name" is missing`},
 		"count":          {`"landmarks":249`, `"landmarks":"1 222,00"`, `d:20: landmarks: want a whole number of 64 bits, got string`},
@@ -153,8 +153,8 @@ func TestReadDraftNamesWhatIsWrong(t *testing.T) {
 		"out of range":   {`{"tag":1,"distance":0}`, `{"tag":3,"distance":0}`, `d: cluster 7 "fort": there is no tag 3; want 0 to 2`},
 		"distance":       {`{"tag":1,"distance":0}`, `{"tag":1,"distance":-1}`, `d: cluster 7 "fort": tag 1 has distance -1`},
 		"empty cluster":  {`{"tag":1,"distance":0}`, ``, `d: cluster 7 "fort" has no members`},
-		"id twice":       {`"id": 7`, `"id": 4`, `d: cluster id 4 stands twice`},
-		"name twice":     {`"name": "fort"`, `"name": "ocean area "`, `d: cluster name "ocean area " stands twice, for cluster 4 and cluster 7`},
+		"id twice":       {`"id": 7`, `"id": 4`, `d: cluster id 4 occurs twice`},
+		"name twice":     {`"name": "fort"`, `"name": "ocean area "`, `d: cluster name "ocean area " occurs twice, for cluster 4 and cluster 7`},
 		"nearest":        {`[7]`, `[8]`, `d: cluster 4 "ocean area ": nearest names cluster 8`},
 		"clusters":       {`"clusters": [`, `"Clusters": [`, `d:1: field "clusters" is missing`},
 		"not a list":     {`"qualifiers":["ruin"]`, `"qualifiers":"ruin"`, `d:21: qualifiers: want a list, got string`},
@@ -172,14 +172,14 @@ func TestReadDraftNamesWhatIsWrong(t *testing.T) {
 func TestReadHierarchyNamesWhatIsWrong(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"newer":          {`"hgld_hierarchy": 1`, `"hgld_hierarchy": 2`, `h:2: format version 2 of hgld_hierarchy is newer`},
-		"class twice":    {`"name":"ocean"`, `"name":"lake"`, `h: tag: class "lake" stands twice, as class 1 and class 3`},
+		"class twice":    {`"name":"ocean"`, `"name":"lake"`, `h: tag: class "lake" occurs twice, as class 1 and class 3`},
 		"no parent":      {`"parent":1,"note"`, `"note"`, `h:17: field "parent" is missing`},
 		"orphan above":   {`"parent":1,"note"`, `"parent":-1,"note"`, `h: supercategory: class "ocean area " has no parent; only a class of level 0`},
 		"parent range":   {`"parent":1,"note"`, `"parent":2,"note"`, `h: supercategory: class "ocean area " has parent 2; want a class of the next level, 0 to 1, or -1`},
 		"parent minus 2": {`"parent":1,"note"`, `"parent":-2,"note"`, `h: supercategory: class "ocean area " has parent -2`},
 		"root parent":    {`"human-made","parent":-1`, `"human-made","parent":0`, `h: kind: class "human-made" has parent 0`},
 		"dropped":        {`"parent":-1,"dropped"`, `"parent":1,"dropped"`, `h: tag: class "organization" is dropped (no landmark), but has parent 1`},
-		"level twice":    {`"name": "kind"`, `"name": "tag"`, `h: level 2 is called "tag"; want a name of its own`},
+		"level twice":    {`"name": "kind"`, `"name": "tag"`, `h: level 2 is called "tag"; want a unique name`},
 		"level unnamed":  {`"name": "kind",`, ``, `h:21: field "name" is missing`},
 		"empty":          {hierarchyText, `{"hgld_hierarchy":1,"levels":[]}`, `h: no levels`},
 	} {

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// DraftVersion is the format version of draft.json that this hgld writes; it
+// DraftVersion is the format version of draft.json that this version of hgld writes; it
 // reads every version up to it.
 const DraftVersion = 1
 
@@ -41,9 +41,9 @@ func (m Member) MarshalJSON() ([]byte, error) {
 	return encodeObject((*plain)(&m), m.Extra)
 }
 
-// Check says whether a draft is one: tags (by text and item) and cluster names
-// and ids are unique, every tag lies in exactly one cluster, no cluster is empty,
-// and every index and distance is in range.
+// Check checks a draft: tags (by text and item) and cluster names and ids are unique,
+// every tag is in exactly one cluster, no cluster is empty, and every index and
+// distance is in range.
 func (d *Draft) Check() error {
 	type identity struct{ name, qid string }
 	known := make(map[identity]int, len(d.Tags))
@@ -53,7 +53,7 @@ func (d *Draft) Check() error {
 			return fmt.Errorf("tag %d has no name", i)
 		}
 		if first, twice := known[key]; twice {
-			return fmt.Errorf("tag %.80q stands twice, as tag %d and tag %d", t.Name, first, i)
+			return fmt.Errorf("tag %.80q occurs twice, as tag %d and tag %d", t.Name, first, i)
 		}
 		known[key] = i
 		if t.Landmarks < 0 || t.Images < 0 {
@@ -69,11 +69,11 @@ func (d *Draft) checkClusters() error {
 	for i := range d.Clusters {
 		c := &d.Clusters[i]
 		if ids[c.ID] {
-			return fmt.Errorf("cluster id %d stands twice", c.ID)
+			return fmt.Errorf("cluster id %d occurs twice", c.ID)
 		}
 		ids[c.ID] = true
 		if first, twice := names[c.Name]; twice {
-			return fmt.Errorf("cluster name %.80q stands twice, for cluster %d and cluster %d", c.Name, first, c.ID)
+			return fmt.Errorf("cluster name %.80q occurs twice, for cluster %d and cluster %d", c.Name, first, c.ID)
 		}
 		names[c.Name] = c.ID
 		if len(c.Members) == 0 {
@@ -115,8 +115,8 @@ func (d *Draft) checkClusters() error {
 	return nil
 }
 
-// ReadDraft reads draft.json and checks it as Draft.Check does. Errors begin
-// with name and, where one line is to blame, with it.
+// ReadDraft reads draft.json and checks it with Draft.Check. Errors begin with name
+// and, if possible, the line.
 func ReadDraft(r io.Reader, name string) (*Draft, error) {
 	doc, err := readDocument(r, name)
 	if err != nil {
@@ -174,8 +174,8 @@ func readMember(doc *document, s span, m *Member) (err error) {
 	return err
 }
 
-// readList decodes the array in m, element by element, so that every element
-// keeps its unknown fields.
+// readList decodes the array in m element by element, so that every element keeps its
+// unknown fields.
 func readList[T any](doc *document, m member, one func(*document, span, *T) error) ([]T, error) {
 	elements, err := doc.list(m.key, m.value)
 	if err != nil {
@@ -190,8 +190,8 @@ func readList[T any](doc *document, m member, one func(*document, span, *T) erro
 	return list, nil
 }
 
-// WriteDraft writes draft.json, one tag or member a line, in the format version
-// of this hgld. A draft that Check refuses is not written.
+// WriteDraft writes draft.json with one tag or member per line, in the current format
+// version. It fails if Check does.
 func WriteDraft(w io.Writer, d *Draft) error {
 	if err := d.Check(); err != nil {
 		return fmt.Errorf("draft: %w", err)

@@ -15,7 +15,7 @@ package labels
 //	level_0 … level_{L−1}   the classes, finest first
 //	split, image_id, tag, label_source, reason, detail
 //
-// No other file knows these names.
+// These names occur in no other file.
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ import (
 	"strings"
 )
 
-// Form is a layout of a label file.
+// Form is the layout of a label file.
 type Form string
 
 // The forms of label files. The first four are GLDv2's.
@@ -51,24 +51,26 @@ var formColumns = map[Form][]string{
 	CategoryForm:     {"landmark_id", "category"},
 }
 
-// ReadOptions say what a label file does not say itself.
+// ReadOptions supply what a label file does not state itself.
 type ReadOptions struct {
 	Split      Split // of all rows, if neither a column nor the file's name gives it
 	OneIDSpace bool  // the data set numbers its landmarks through all splits
 }
 
-// SplitUnknownError says that nothing tells which split a label file belongs to.
+// SplitUnknownError says that neither the file nor the options state the split of a
+// label file.
 type SplitUnknownError struct{ File string }
 
-// Error names the file, and the ways to say which split it is of.
+// Error names the file and the ways to state its split.
 func (e *SplitUnknownError) Error() string {
 	return fmt.Sprintf("%s: nothing says which split this file is of; train and index number their landmarks apart, so name the file train_… or index_…, add a column split, or name the split", e.File)
 }
 
-// SplitAskedError says that a label file, or a row of one, is of another split than
-// the one asked for by ReadOptions.Split.
+// SplitAskedError says that a label file, or one of its rows, is of another split than
+// ReadOptions.Split.
 type SplitAskedError struct {
-	Where        string // the file; with its line where a row says the split
+	Where string // the file; with its line where a row says the split
+	// Found is the split that the file states, Asked the one that the caller named.
 	Found, Asked Split
 	ByName       bool // the file's name says the split
 }
@@ -81,13 +83,13 @@ func (e *SplitAskedError) Error() string {
 	return fmt.Sprintf("%s: split is %s, but %s was asked for", e.Where, e.Found, e.Asked)
 }
 
-// ParseCSV reads a label file of any form but JSON. The form follows from the header;
-// columns may stand in any order, and unknown ones are kept. The split is taken from
+// ParseCSV reads a label file of any form except JSON. The header determines the form;
+// the order of columns does not matter, and unknown ones are kept. The split comes from
 // a column, else from the file's name (train_label_to_hierarchical.csv), else from
-// o.Split: without any it is a *SplitUnknownError, and o.Split against the others a
-// *SplitAskedError. Without a column landmark_id a landmark is a class of level_0,
-// which all splits share. Table.Build makes the Hierarchy, and Table.Conflicts says
-// why the rows form none.
+// o.Split. Without any of them ParseCSV returns a *SplitUnknownError; if o.Split
+// contradicts the others, a *SplitAskedError. Without a column landmark_id a landmark
+// is a class of level_0, which all splits share. Table.Build makes the Hierarchy, and
+// Table.Conflicts lists the rows that contradict each other.
 func ParseCSV(r io.Reader, name string, o ReadOptions) (*Table, error) {
 	s, err := readSheet(r, name)
 	if err != nil {
@@ -126,7 +128,7 @@ func ParseCSV(r io.Reader, name string, o ReadOptions) (*Table, error) {
 	return t, t.checkRows()
 }
 
-// number counts the distinct names.
+// number returns the number of distinct names.
 func number(ids map[string]LandmarkID, name string) LandmarkID {
 	id, ok := ids[name]
 	if !ok {
@@ -138,7 +140,7 @@ func number(ids map[string]LandmarkID, name string) LandmarkID {
 
 var levelColumn = regexp.MustCompile(`^level_(0|[1-9][0-9]?)$`)
 
-// setForm finds the form and the levels from the header.
+// setForm determines the form and the levels from the header.
 func (t *Table) setForm() error {
 	s := t.sheet
 	has := func(name string) bool { return s.column(name) >= 0 }
@@ -152,7 +154,7 @@ func (t *Table) setForm() error {
 	}
 	for _, same := range [][2]string{{"supercategory", "tag"}, {"hierarchical_label", "cluster"}, {"natural_or_human_made", "overall_cluster"}} {
 		if has(same[0]) && has(same[1]) {
-			return fmt.Errorf("%s:1: columns %s and %s are the same thing; remove or rename one", s.name, same[0], same[1])
+			return fmt.Errorf("%s:1: columns %s and %s mean the same; remove or rename one", s.name, same[0], same[1])
 		}
 	}
 	t.Levels = []string{LandmarkLevel, SupercategoryLevel, KindLevel}
@@ -183,7 +185,7 @@ func (t *Table) setLevels(need func(...string) error) error {
 	return need(t.Levels...)
 }
 
-// splitOf finds the split of the rows that have no column for it.
+// splitOf returns the split of rows without a column for it.
 func splitOf(s *sheet, o ReadOptions) (Split, error) {
 	if o.Split != "" && !slices.Contains(Splits, o.Split) {
 		return "", fmt.Errorf("%s: unknown split %.80q; want one of %v", s.name, o.Split, Splits)
@@ -208,8 +210,8 @@ func splitOf(s *sheet, o ReadOptions) (Split, error) {
 	return "", &SplitUnknownError{File: s.name}
 }
 
-// SplitInName returns the split that a file's name speaks of as a word
-// (train_label_to_category.csv), "" if it names none or several.
+// SplitInName returns the split that a file's name contains as a word
+// (train_label_to_category.csv), "" if it contains none or several.
 func SplitInName(name string) Split {
 	words := strings.FieldsFunc(strings.ToLower(path.Base(strings.ReplaceAll(name, `\`, "/"))), func(r rune) bool { return r < 'a' || r > 'z' })
 	var found Split
@@ -263,7 +265,7 @@ func (t *Table) cells(columns []string, form Form) []cell {
 	return list
 }
 
-// levelOf returns the level whose class names a column holds, -1 for none.
+// levelOf returns the level whose class names a column holds, −1 for none.
 func levelOf(column string, form Form) int {
 	if form == LevelsForm {
 		if m := levelColumn.FindStringSubmatch(column); m != nil {
@@ -305,7 +307,7 @@ func setSplit(l *LandmarkLabel, s string) error {
 	return nil
 }
 
-// landmark reads which landmark a row is of; split counts where no column says it.
+// landmark reads the landmark of a row. split applies if no column states it.
 func (s *sheet) landmark(row int, split Split) (LandmarkKey, error) {
 	l := LandmarkLabel{Split: split}
 	for _, c := range []struct {
@@ -323,12 +325,11 @@ func (s *sheet) landmark(row int, split Split) (LandmarkKey, error) {
 	return l.Key(), nil
 }
 
-// WriteCSV writes a table as CSV. In the form that it was read in ("" means that
-// form) the file comes out byte for byte, except for rows that were changed, taken
-// out or added. In another form it gets the published layout: LF line ends, no
-// byte order mark, quotes only around a field with a comma, quote or line end;
-// a column split follows where the rows are of several splits, and image_id where
-// they are images.
+// WriteCSV writes a table as CSV. In the form it was read in ("" means that form) the
+// file is the same byte for byte, except for rows that were changed, removed or added.
+// Another form gets the published layout: LF line ends, no byte order mark, and quotes
+// only around a field with a comma, quote or line end. A column split is added if the
+// rows are of several splits, and image_id if they are images.
 func WriteCSV(w io.Writer, t *Table, form Form) error {
 	if form == "" {
 		form = t.form
@@ -343,7 +344,7 @@ func WriteCSV(w io.Writer, t *Table, form Form) error {
 	return t.writeColumns(w, columns, form, func(*LandmarkLabel) bool { return true })
 }
 
-// WriteUnlabelled writes the landmarks that have no label, with the reason:
+// WriteUnlabelled writes the landmarks without a label and the reason:
 // split,landmark_id,category,tag,reason,detail. ParseCSV reads it as the form
 // "category".
 func WriteUnlabelled(w io.Writer, t *Table) error {
@@ -351,7 +352,7 @@ func WriteUnlabelled(w io.Writer, t *Table) error {
 	return t.writeColumns(w, columns, CategoryForm, func(l *LandmarkLabel) bool { return !l.Labelled() })
 }
 
-// writeColumns writes a new file with the rows that take chooses.
+// writeColumns writes a new file with the rows for which take is true.
 func (t *Table) writeColumns(w io.Writer, columns []string, form Form, take func(*LandmarkLabel) bool) error {
 	s := newSheet(columns...)
 	cells := t.cells(columns, form)
@@ -369,7 +370,7 @@ func (t *Table) writeColumns(w io.Writer, columns []string, form Form, take func
 	return s.write(w, rows)
 }
 
-// rewrite writes the table into the CSV that it came from.
+// rewrite writes the table into its own CSV.
 func (t *Table) rewrite(w io.Writer) error {
 	cells := t.cells(t.sheet.columns, t.form)
 	rows := make([]sheetRow, len(t.Rows))
@@ -405,7 +406,7 @@ func (t *Table) newColumns(form Form) ([]string, error) {
 		return t.levelColumns(), nil
 	}
 	if columns == nil {
-		return nil, fmt.Errorf("form %.80q is no CSV; want one of %v", form, Forms[:5])
+		return nil, fmt.Errorf("form %.80q is not a CSV; want one of %v", form, Forms[:5])
 	}
 	if form != CategoryForm && len(t.Levels) != 3 {
 		return nil, fmt.Errorf("form %s has the levels landmark, supercategory and kind; these labels have %d (%s): write the form %s", form, len(t.Levels), strings.Join(t.Levels, ", "), LevelsForm)

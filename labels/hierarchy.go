@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// Hierarchy is a tree of classes in levels, finest first. It is what
-// hierarchy.json holds, and every class of a level but the coarsest has exactly
-// one parent in the next.
+// Hierarchy is the content of hierarchy.json: a tree of classes in levels, finest
+// first. Every class has exactly one parent in the next coarser level.
 type Hierarchy struct {
-	Version int             `json:"hgld_hierarchy"` // format version
-	Levels  []Level         `json:"levels"`
+	Version int             `json:"hgld_hierarchy"`   // format version
+	Levels  []Level         `json:"levels"`           // finest first
 	Origin  json.RawMessage `json:"origin,omitempty"` // where it came from: draft and log hashes, annotators
 
 	Extra map[string]json.RawMessage `json:"-"` // unknown fields, kept on rewriting; so in Level and Class
@@ -22,34 +21,36 @@ type Hierarchy struct {
 // Level is one level of a hierarchy: its name ("supercategory") and its
 // classes. A class is addressed by its index.
 type Level struct {
-	Name    string  `json:"name"`
-	Classes []Class `json:"classes"`
+	Name    string  `json:"name"`    // such as "supercategory"
+	Classes []Class `json:"classes"` // by number
 
-	Extra map[string]json.RawMessage `json:"-"`
+	Extra map[string]json.RawMessage `json:"-"` // unknown fields
 }
 
 // Class is a node of the tree. A class of level 0 without a parent is a tag that
-// curation dropped, with its reason in Dropped, or has not assigned yet.
+// curation dropped, with the reason in Dropped, or has not assigned yet.
 type Class struct {
-	Name    string `json:"name"`
-	QID     string `json:"qid,omitempty"`
-	Parent  int32  `json:"parent"` // index in the next coarser level; -1 in the coarsest, or where it was dropped
-	Dropped string `json:"dropped,omitempty"`
-	Note    string `json:"note,omitempty"`
+	Name    string `json:"name"`              // unique within the level
+	QID     string `json:"qid,omitempty"`     // Wikidata item, "" if unknown
+	Parent  int32  `json:"parent"`            // index in the next coarser level; -1 in the coarsest, or where it was dropped
+	Dropped string `json:"dropped,omitempty"` // a curator removed the tag as irrelevant
+	Note    string `json:"note,omitempty"`    // the curator's words
 
-	Extra map[string]json.RawMessage `json:"-"`
+	Extra map[string]json.RawMessage `json:"-"` // unknown fields
 }
 
-// Row is one labelled thing for building a Hierarchy: class names finest first,
-// and where they stand, for messages.
+// Row is one labelled item for building a Hierarchy: its class names finest first, and
+// its place for messages.
 type Row struct {
-	Names []string
-	Where string // "labels.csv:17"
+	Names []string // class names, finest first
+	Where string   // "labels.csv:17"
 }
 
-// ParentsError says that a class has two parents, so that the rows are no tree.
+// ParentsError says that a class has two parents, so the rows are not a tree.
 type ParentsError struct {
-	Level, Class   string
+	// Level and Class name the class.
+	Level, Class string
+	// Parents are its two parents, and Where the rows that give them.
 	Parents, Where [2]string
 }
 
@@ -65,15 +66,15 @@ func (e *ParentsError) Error() string {
 		e.Level, e.Class, of(0), of(1))
 }
 
-// Builder collects rows into a Hierarchy, classes in the order of their first
-// row, and returns each row's Path.
+// Builder builds a Hierarchy from rows and returns each row's Path. Classes are
+// numbered in the order of their first row.
 type Builder struct {
 	h     *Hierarchy
 	index []map[string]int32
 	where [][]string
 }
 
-// NewBuilder starts a hierarchy with the given level names, finest first.
+// NewBuilder returns a Builder for the given level names, finest first.
 func NewBuilder(levels ...string) *Builder {
 	b := &Builder{h: &Hierarchy{Version: HierarchyVersion}}
 	for _, name := range levels {
@@ -84,10 +85,10 @@ func NewBuilder(levels ...string) *Builder {
 	return b
 }
 
-// Add takes one row. A class whose parent differs from that of an earlier row
-// is a *ParentsError; a row with an empty name or another number of levels is
-// an error too. A row without a label, which has a name at the finest level alone,
-// makes a class without a parent.
+// Add adds a row. It returns a *ParentsError if a class has another parent than in an
+// earlier row, and an error if a name is empty or the number of levels differs. A row
+// without a label, which has a name only at the finest level, adds a class without a
+// parent.
 func (b *Builder) Add(r Row) (Path, error) {
 	if len(r.Names) != len(b.h.Levels) {
 		return nil, fmt.Errorf("%s: %d class names, want %d (%s)", r.Where, len(r.Names), len(b.h.Levels), b.levelNames())
@@ -138,11 +139,10 @@ func (b *Builder) levelNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Check says whether the hierarchy is a tree: it has levels with unique names,
-// class names are unique within their level and not empty, every parent is a
-// class of the next coarser level, and the coarsest has none. At level 0 alone a
-// class may lack a parent, because it was dropped or is not assigned yet;
-// Unassigned lists those.
+// Check checks that the hierarchy is a tree: it has levels with unique names, class
+// names are unique within their level and not empty, every parent is a class of the
+// next coarser level, and the coarsest level has none. Only at level 0 may a class lack
+// a parent, because it was dropped or is not assigned yet; Unassigned lists those.
 func (h *Hierarchy) Check() error {
 	if len(h.Levels) == 0 {
 		return errors.New("no levels; want at least one")
@@ -151,7 +151,7 @@ func (h *Hierarchy) Check() error {
 	for l := range h.Levels {
 		level := &h.Levels[l]
 		if level.Name == "" || names[level.Name] {
-			return fmt.Errorf("level %d is called %.80q; want a name of its own", l, level.Name)
+			return fmt.Errorf("level %d is called %.80q; want a unique name", l, level.Name)
 		}
 		names[level.Name] = true
 		parents := 0
@@ -165,8 +165,8 @@ func (h *Hierarchy) Check() error {
 	return nil
 }
 
-// check looks at the classes of a level whose next coarser one has the given
-// number of classes, 0 for the coarsest. orphans allows classes without parent.
+// check checks the classes of a level. parents is the number of classes of the next
+// coarser level, 0 for the coarsest. orphans allows classes without a parent.
 func (level *Level) check(parents int, orphans bool) error {
 	known := make(map[string]int, len(level.Classes))
 	for i, c := range level.Classes {
@@ -174,12 +174,12 @@ func (level *Level) check(parents int, orphans bool) error {
 			return fmt.Errorf("%s: class %d has no name", level.Name, i)
 		}
 		if first, twice := known[c.Name]; twice {
-			return fmt.Errorf("%s: class %.80q stands twice, as class %d and class %d", level.Name, c.Name, first, i)
+			return fmt.Errorf("%s: class %.80q occurs twice, as class %d and class %d", level.Name, c.Name, first, i)
 		}
 		known[c.Name] = i
 		switch {
 		case c.Parent == -1 && !orphans:
-			return fmt.Errorf("%s: class %.80q has no parent; only a class of level 0 may be without", level.Name, c.Name)
+			return fmt.Errorf("%s: class %.80q has no parent; only a class of level 0 may lack one", level.Name, c.Name)
 		case c.Parent != -1 && (c.Parent < 0 || int(c.Parent) >= parents):
 			return fmt.Errorf("%s: class %.80q has parent %d; want a class of the next level, 0 to %d, or -1", level.Name, c.Name, c.Parent, parents-1)
 		case c.Parent != -1 && c.Dropped != "":
@@ -195,8 +195,8 @@ func (h *Hierarchy) Level(name string) (int, bool) {
 	return i, i >= 0
 }
 
-// Unassigned lists the classes of level 0 that have no parent although there is
-// a coarser level: dropped in curation, or not assigned.
+// Unassigned returns the classes of level 0 that were dropped in curation or not
+// assigned: they have no parent although there is a coarser level.
 func (h *Hierarchy) Unassigned() []int32 {
 	var list []int32
 	for i, c := range h.Levels[0].Classes {
@@ -207,7 +207,7 @@ func (h *Hierarchy) Unassigned() []int32 {
 	return list
 }
 
-// Names returns the class names along p, "" where p has -1.
+// Names returns the class names along p, "" for −1.
 func (h *Hierarchy) Names(p Path) []string {
 	names := make([]string, len(p))
 	for l, c := range p {
@@ -218,8 +218,8 @@ func (h *Hierarchy) Names(p Path) []string {
 	return names
 }
 
-// PathOf returns the path from class c of level 0 up, with -1 above a class
-// without parent.
+// PathOf returns the path from class c of level 0 up, with −1 above a class without a
+// parent.
 func (h *Hierarchy) PathOf(c int32) Path {
 	path := make(Path, len(h.Levels))
 	for l := range path {
@@ -231,9 +231,9 @@ func (h *Hierarchy) PathOf(c int32) Path {
 	return path
 }
 
-// Path returns the path of the class of level 0 with that name. It is false for
-// an unknown class and for one without parent below a coarser level. It looks
-// through all classes; for many names make a Lookup once.
+// Path returns the path of a class of level 0 by name. It returns false for an unknown
+// class, and for one without a parent below a coarser level. It searches all classes;
+// use a Lookup for many names.
 func (h *Hierarchy) Path(class string) (Path, bool) {
 	for i := range h.Levels[0].Classes {
 		if h.Levels[0].Classes[i].Name == class {
@@ -250,8 +250,8 @@ func (h *Hierarchy) assigned(c int32) (Path, bool) {
 	return h.PathOf(c), true
 }
 
-// Lookup finds classes by name in constant time. It reflects the hierarchy at
-// the time it was made.
+// Lookup finds classes by name in constant time. It does not follow later changes of
+// the hierarchy.
 type Lookup struct {
 	h     *Hierarchy
 	index []map[string]int32

@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// HierarchyVersion is the format version of hierarchy.json that this hgld
+// HierarchyVersion is the format version of hierarchy.json that this version of hgld
 // writes; it reads every version up to it.
 const HierarchyVersion = 1
 
@@ -28,8 +28,8 @@ func (c Class) MarshalJSON() ([]byte, error) {
 	return encodeObject((*plain)(&c), c.Extra)
 }
 
-// ReadHierarchy reads hierarchy.json and checks it as Hierarchy.Check does.
-// Errors begin with name and, where one line is to blame, with it.
+// ReadHierarchy reads hierarchy.json and checks it with Hierarchy.Check. Errors begin
+// with name and, if possible, the line.
 func ReadHierarchy(r io.Reader, name string) (*Hierarchy, error) {
 	doc, err := readDocument(r, name)
 	if err != nil {
@@ -90,8 +90,8 @@ func readClass(doc *document, s span, c *Class) (err error) {
 	return err
 }
 
-// WriteHierarchy writes hierarchy.json, one class a line, in the format version
-// of this hgld. A hierarchy that Check refuses is not written.
+// WriteHierarchy writes hierarchy.json with one class per line, in the current format
+// version. It fails if Check does.
 func WriteHierarchy(w io.Writer, h *Hierarchy) error {
 	if err := h.Check(); err != nil {
 		return fmt.Errorf("hierarchy: %w", err)
@@ -99,7 +99,7 @@ func WriteHierarchy(w io.Writer, h *Hierarchy) error {
 	current := *h
 	current.Version = HierarchyVersion
 	if len(current.Origin) > 0 && !json.Valid(current.Origin) {
-		return fmt.Errorf("hierarchy: origin is no JSON: %.80s", current.Origin)
+		return fmt.Errorf("hierarchy: origin is not JSON: %.80s", current.Origin)
 	}
 	return writeDocument(w, "hierarchy", current.MarshalJSON)
 }

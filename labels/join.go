@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// SplitError says that landmarks of one split were to be joined with labels of
-// another. In GLDv2 train and index number their landmarks apart, so such a join
-// gives every landmark the label of another place, and nothing looks wrong.
+// SplitError says that landmarks of one split were to be joined with labels of another.
+// In GLDv2 train and index number their landmarks independently, so such a join would
+// give every landmark the label of another place without any visible sign.
 type SplitError struct {
 	Table string     // the label file
 	Asked Split      // the split of the landmarks
@@ -15,7 +15,7 @@ type SplitError struct {
 	ID    LandmarkID // an id of the table, as an example
 }
 
-// Error names the splits that cannot be joined, and which file to take.
+// Error names the splits and the right file.
 func (e *SplitError) Error() string {
 	table := e.Table
 	if table == "" {
@@ -25,16 +25,16 @@ func (e *SplitError) Error() string {
 		table, e.Have, e.Asked, e.Asked, e.ID, e.Have[0], e.ID, e.Asked)
 }
 
-// Join is a table made ready to be looked into by landmark id, for one split.
+// Join is an index of a table by landmark id, for one split.
 type Join struct {
 	table *Table
 	rows  map[LandmarkID]int
 }
 
-// Join prepares the labels for the landmarks of one split. Unless t has one id
-// space, only rows of that split are taken, and a table without any is a
-// *SplitError. Where an id has several rows (images of it, or rows of several splits
-// in one id space) they must agree on its classes.
+// Join indexes the labels of one split. Unless t has one id space, it takes only rows
+// of that split and returns a *SplitError if there are none. If an id has several rows
+// (its images, or rows of several splits in one id space), they must agree on its
+// classes.
 func (t *Table) Join(split Split) (*Join, error) {
 	if !slices.Contains(Splits, split) {
 		return nil, fmt.Errorf("join: unknown split %.80q; want one of %v", split, Splits)
@@ -51,7 +51,7 @@ func (t *Table) Join(split Split) (*Join, error) {
 			continue
 		}
 		if !slices.Equal(t.Rows[first].Names, l.Names) {
-			return nil, fmt.Errorf("%s: landmark %d is %.80q, but %.80q at %s; want one label a landmark", t.where(i), l.Landmark, l.Names, t.Rows[first].Names, t.where(first))
+			return nil, fmt.Errorf("%s: landmark %d is %.80q, but %.80q at %s; want one label per landmark", t.where(i), l.Landmark, l.Names, t.Rows[first].Names, t.where(first))
 		}
 	}
 	if len(j.rows) == 0 && len(t.Rows) > 0 {
@@ -60,7 +60,7 @@ func (t *Table) Join(split Split) (*Join, error) {
 	return j, nil
 }
 
-// Label returns the row of a landmark of the split that the join was made for.
+// Label returns the row of a landmark.
 func (j *Join) Label(id LandmarkID) (*LandmarkLabel, bool) {
 	i, ok := j.rows[id]
 	if !ok {
@@ -69,9 +69,9 @@ func (j *Join) Label(id LandmarkID) (*LandmarkLabel, bool) {
 	return &j.table.Rows[i], true
 }
 
-// Fill gives rows without category or tag those of the same landmark in from, and
-// returns the number of rows that it changed. Splits of t that from does not have
-// are a *SplitError.
+// Fill copies category and tag from the rows of the same landmark in from to rows that
+// lack them, and returns the number of changed rows. It returns a *SplitError if from
+// lacks a split of t.
 func (t *Table) Fill(from *Table) (int, error) {
 	joins := map[Split]*Join{}
 	for _, split := range t.Splits() {

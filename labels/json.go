@@ -12,11 +12,10 @@ import (
 	"unicode/utf8"
 )
 
-// encoding/json takes the last of two equal keys, matches keys in any case,
-// turns broken UTF-8 into U+FFFD and leaves out what it does not know. In files
-// that people edit and merge by hand each of these loses labels without a word,
-// so this file reads JSON by position: every error names its line, and unknown
-// fields are kept.
+// encoding/json takes the last of two equal keys, matches keys in any case, turns
+// broken UTF-8 into U+FFFD and ignores unknown fields. In files that people edit and
+// merge by hand, each of these loses labels silently. This file therefore reads JSON by
+// position: every error names its line, and unknown fields are kept.
 
 const (
 	maxLine     = 1 << 20   // bytes of a line of tags.jsonl or a field of a CSV
@@ -24,17 +23,17 @@ const (
 	maxNesting  = 64        // our own files need five levels
 )
 
-// document is JSON text with the file name and first line for messages.
+// document is JSON text with its file name and first line for messages.
 type document struct {
 	name string
 	line int // line of the first byte, 1 for a whole file
 	data []byte
 }
 
-// span is a value's place in a document.
+// span is the position of a value in a document.
 type span struct{ start, end int }
 
-// member is a key of an object and the place of its value.
+// member is a key of an object and the position of its value.
 type member struct {
 	key   string
 	at    int // offset of the key
@@ -54,16 +53,16 @@ func readDocument(r io.Reader, name string) (*document, error) {
 	return d, d.check()
 }
 
-// errorf makes an error that begins with the file and the line of offset at.
+// errorf returns an error that begins with the file and the line of offset at.
 func (d *document) errorf(at int, format string, args ...any) error {
 	at = min(max(at, 0), len(d.data))
 	line := d.line + bytes.Count(d.data[:at], []byte{'\n'})
 	return fmt.Errorf("%s:%d: %w", d.name, line, fmt.Errorf(format, args...))
 }
 
-// check says whether the document is one JSON value that can be read without
-// loss: UTF-8 without byte order mark and NUL, no key twice in an object, no half
-// of a surrogate pair.
+// check checks that the document is one JSON value that can be read without loss: UTF-8
+// without byte order mark and NUL, no duplicate key in an object, no half of a
+// surrogate pair.
 func (d *document) check() error {
 	if bytes.HasPrefix(d.data, []byte("\xef\xbb\xbf")) {
 		return d.errorf(0, "begins with a byte order mark; save the file as UTF-8 without one")
@@ -80,7 +79,7 @@ func (d *document) check() error {
 	return d.checkValue(d.root(), 0)
 }
 
-// syntaxError gives encoding/json's message the line that it lacks.
+// syntaxError adds the line to a message of encoding/json.
 func (d *document) syntaxError(err error) error {
 	at := len(d.data)
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
@@ -90,19 +89,19 @@ func (d *document) syntaxError(err error) error {
 		return d.errorf(0, "is empty; want a JSON object")
 	}
 	if strings.Contains(err.Error(), "after top-level value") {
-		return d.errorf(at, "more text after the end of the JSON value; want nothing behind it")
+		return d.errorf(at, "there is text after the JSON value; want none")
 	}
 	if strings.Contains(err.Error(), "unexpected end") {
-		return d.errorf(len(d.data), "the JSON text breaks off; the file was cut short")
+		return d.errorf(len(d.data), "the JSON text is incomplete; the file was cut short")
 	}
-	return d.errorf(at, "no valid JSON: %w", err)
+	return d.errorf(at, "not valid JSON: %w", err)
 }
 
 func (d *document) root() span {
 	return span{skipSpace(d.data, 0), len(d.data)}
 }
 
-// checkValue looks through the strings and keys of a syntactically right value.
+// checkValue checks the strings and keys of a syntactically valid value.
 func (d *document) checkValue(s span, depth int) error {
 	if depth > maxNesting {
 		return d.errorf(s.start, "nested more than %d deep", maxNesting)
@@ -131,7 +130,7 @@ func (d *document) checkValue(s span, depth int) error {
 	return nil
 }
 
-// checkKeys refuses a key that stands twice.
+// checkKeys rejects duplicate keys.
 func (d *document) checkKeys(members []member) error {
 	seen := map[string]bool{}
 	for i, m := range members {
@@ -142,13 +141,13 @@ func (d *document) checkKeys(members []member) error {
 			seen[m.key] = true
 		}
 		if twice {
-			return d.errorf(m.at, "field %.80q stands twice in one object; keep one of them", m.key)
+			return d.errorf(m.at, "field %.80q occurs twice in one object; keep one of them", m.key)
 		}
 	}
 	return nil
 }
 
-// checkString refuses escapes that do not stand for text.
+// checkString rejects escapes that are not text.
 func (d *document) checkString(start int) error {
 	text := d.data[start:skipString(d.data, start)]
 	for i := 0; i < len(text); i++ {
@@ -167,13 +166,13 @@ func (d *document) checkString(start int) error {
 		case 0xD800 <= u && u < 0xDC00 && bytes.HasPrefix(text[i+1:], []byte(`\u`)) && hex4(text[i+3:])>>10 == 0xDC00>>10:
 			i += 6
 		case 0xD800 <= u && u < 0xE000:
-			return d.errorf(start+i, `\u%04x is half of a surrogate pair and no character`, u)
+			return d.errorf(start+i, `\u%04x is half of a surrogate pair, not a character`, u)
 		}
 	}
 	return nil
 }
 
-// members lists the fields of the object at s in file order.
+// members returns the fields of the object at s in file order.
 func (d *document) members(s span) []member {
 	all := make([]member, 0, 16)
 	for i := skipSpace(d.data, s.start+1); d.data[i] != '}'; {
@@ -190,7 +189,7 @@ func (d *document) members(s span) []member {
 	return all
 }
 
-// elements lists the values of the array at s.
+// elements returns the values of the array at s.
 func (d *document) elements(s span) []span {
 	var all []span
 	for i := skipSpace(d.data, s.start+1); d.data[i] != ']'; {
@@ -203,10 +202,9 @@ func (d *document) elements(s span) []span {
 	return all
 }
 
-// object decodes the object at s into the struct that v points to, whose fields
-// have the names in known, and returns the other fields, nil if there are none. A
-// field that differs from a known one in case alone is an error, and so is the
-// absence of a required one.
+// object decodes the object at s into the struct that v points to, whose fields have
+// the names in known. It returns the other fields, nil if there are none. A field that
+// differs from a known one only in case is an error, and so is a missing required one.
 func (d *document) object(s span, v any, known []string, required ...string) (map[string]json.RawMessage, error) {
 	members, err := d.fields(s, required...)
 	if err != nil {
@@ -219,8 +217,8 @@ func (d *document) object(s span, v any, known []string, required ...string) (ma
 	return extra, d.value(s, v)
 }
 
-// fields lists the members of the object at s, and checks that it is an object
-// and has the required ones.
+// fields returns the members of the object at s. It checks that it is an object and has
+// the required fields.
 func (d *document) fields(s span, required ...string) ([]member, error) {
 	if d.data[s.start] != '{' {
 		return nil, d.errorf(s.start, "want an object {…}, got %s", kindOf(d.data[s.start]))
@@ -287,8 +285,8 @@ func (d *document) value(s span, v any) error {
 	return d.errorf(s.start, "%w", err)
 }
 
-// version decodes the format version in the field called key and compares it
-// with the one that this hgld reads.
+// version decodes the format version in the field key and checks that this version of
+// hgld reads it.
 func (d *document) version(key string, reads int) (int, error) {
 	root := d.root()
 	members, err := d.fields(root)
@@ -297,7 +295,7 @@ func (d *document) version(key string, reads int) (int, error) {
 	}
 	i := slices.IndexFunc(members, func(m member) bool { return m.key == key })
 	if i < 0 {
-		return 0, d.errorf(root.start, "field %.80q is missing: this is no %s file of hgld", key, strings.TrimPrefix(key, "hgld_"))
+		return 0, d.errorf(root.start, "field %.80q is missing: this is not a %s file of hgld", key, strings.TrimPrefix(key, "hgld_"))
 	}
 	var v int
 	if err := d.value(members[i].value, &v); err != nil {
@@ -312,7 +310,7 @@ func (d *document) version(key string, reads int) (int, error) {
 	return v, nil
 }
 
-// wanted describes a Go type in the words of JSON.
+// wanted describes a Go type in terms of JSON.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -331,7 +329,7 @@ func wanted(t reflect.Type) string {
 	return "an object"
 }
 
-// kindOf names the JSON value that begins with c.
+// kindOf names the kind of the JSON value that begins with c.
 func kindOf(c byte) string {
 	switch c {
 	case '{':
@@ -348,7 +346,7 @@ func kindOf(c byte) string {
 	return "a number"
 }
 
-// The JSON names of the fields of what the files hold.
+// The JSON names of the fields in the files.
 var (
 	headerFields    = fieldNames(&TagsHeader{})
 	recordFields    = fieldNames(&Record{})
@@ -365,8 +363,8 @@ var (
 	labelFields     = fieldNames(&LandmarkLabel{})
 )
 
-// fieldNames lists the JSON names of the struct that v points to, those of
-// embedded structs included.
+// fieldNames returns the JSON names of the struct that v points to, including those of
+// embedded structs.
 func fieldNames(v any) []string {
 	var names []string
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(v).Elem()) {
@@ -392,7 +390,7 @@ func invalidUTF8(data []byte) int {
 	return -1
 }
 
-// The functions below walk JSON text that encoding/json has found valid.
+// The functions below walk JSON text that encoding/json has accepted.
 
 func skipSpace(data []byte, i int) int {
 	for i < len(data) && (data[i] == ' ' || data[i] == '\n' || data[i] == '\r' || data[i] == '\t') {

@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// encodeObject encodes the struct that v points to as a JSON object with extra behind its own fields,
-// sorted. Text that is not UTF-8 or holds a NUL is an error, because a reader
-// could not get it back. < > & stay as they are.
+// encodeObject encodes the struct that v points to as a JSON object, followed by the
+// fields of extra in sorted order. Text that is not UTF-8 or contains a NUL is an
+// error, because a reader could not restore it. The characters < > & are not escaped.
 func encodeObject(v any, extra map[string]json.RawMessage) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -48,9 +48,8 @@ func encodeObject(v any, extra map[string]json.RawMessage) ([]byte, error) {
 	return full.Bytes(), nil
 }
 
-// unreadable finds what encoding/json writes in place of text that is not UTF-8
-// (the escape of U+FFFD, which it never writes for the character itself), and
-// the escape of NUL.
+// unreadable finds the escape of U+FFFD, which encoding/json writes for text that is
+// not UTF-8 and never for the character itself, and the escape of NUL.
 func unreadable(out []byte) error {
 	for i := 0; i < len(out); i++ {
 		if out[i] != '\\' {
@@ -67,9 +66,9 @@ func unreadable(out []byte) error {
 	return nil
 }
 
-// layout indents compact JSON for people and for diff: an object in a list that
-// holds no other object, and a list without objects, take one line; everything
-// else one line a field or element. So a tag, a member or a class is a line.
+// layout indents compact JSON for people and for diff. An object in a list that
+// contains no other object, and a list without objects, take one line; everything else
+// takes one line per field or element. So a tag, a member or a class is a line.
 func layout(dst *bytes.Buffer, src []byte) {
 	d := &document{data: src}
 	d.layout(dst, d.root(), "", false)
@@ -107,7 +106,7 @@ func separate(dst *bytes.Buffer, i int, indent string) {
 	dst.WriteString("\n" + indent)
 }
 
-// holdsObject says whether an object lies inside the value at s.
+// holdsObject reports whether the value at s contains an object.
 func (d *document) holdsObject(s span) bool {
 	for i := s.start + 1; i < s.end; i++ {
 		switch d.data[i] {

@@ -1,13 +1,13 @@
-// Package labels says what a landmark is, and holds every file that passes
-// between the stages of hgld: tags.jsonl (stage 1 to 2), draft.json (2 to 3),
+// Package labels defines landmarks and their classes, and reads and writes the files that
+// pass between the stages of hgld: tags.jsonl (stage 1 to 2), draft.json (2 to 3),
 // hierarchy.json (3 to 4), labels.csv and the label files of GLDv2.
 //
-// It imports the standard library alone, and no stage imports another: they
-// meet in the types and files of this package.
+// It imports only the standard library. No stage imports another; they meet in the types
+// and files of this package.
 package labels
 
-// LandmarkID is a landmark's number as in the GLDv2 files. Train and index
-// number their landmarks apart, so an id means nothing without its Split.
+// LandmarkID is the number of a landmark in the GLDv2 files. Train and index number
+// their landmarks independently, so an id means nothing without its Split.
 type LandmarkID int32
 
 // Split names the part of a data set that an image or a landmark belongs to.
@@ -27,23 +27,23 @@ const (
 // Splits lists every known split.
 var Splits = []Split{Train, Index, Test, Query, Gallery, Val}
 
-// Tag is an "instance of" value as a curator sees it: its text, kept byte for
-// byte, and its Wikidata item where the source knows it. Qualifiers are the
-// texts that the infobox prints in parentheses behind the value.
+// Tag is an "instance of" value as a curator sees it: its text, kept byte for byte, and
+// its Wikidata item if the source has it. Qualifiers are the texts in parentheses after
+// the value in the infobox.
 type Tag struct {
-	Name       string   `json:"name"`
-	QID        string   `json:"qid,omitempty"`
-	Qualifiers []string `json:"qualifiers,omitempty"`
+	Name       string   `json:"name"`                 // the text, byte for byte
+	QID        string   `json:"qid,omitempty"`        // Wikidata item of the class, "" if unknown
+	Qualifiers []string `json:"qualifiers,omitempty"` // texts in parentheses behind the value
 }
 
-// Path holds the classes of one landmark, finest first: [landmark,
-// supercategory, kind] for GLDv2, seven levels for iNaturalist, two for SOP. A
-// class is the index of its name in the Level; -1 means none.
+// Path holds the classes of one landmark, finest first: [landmark, supercategory, kind]
+// for GLDv2, seven levels for iNaturalist, two for SOP. A class is the index of its
+// name in the Level; −1 is none.
 type Path []int32
 
-// Shared counts the levels that two paths have in common from the coarsest
-// down: 0 for a negative, len(p) for the same landmark. In a tree this equals
-// the number of equal columns.
+// Shared returns the number of levels that two paths have in common, counted from the
+// coarsest: 0 for a negative, len(p) for the same landmark. In a tree this equals the
+// number of equal columns.
 func (p Path) Shared(q Path) int {
 	n := 0
 	for l := len(p) - 1; l >= 0 && p[l] == q[l] && p[l] >= 0; l-- {

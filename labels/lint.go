@@ -8,15 +8,15 @@ import (
 	"unicode"
 )
 
-// Problem is what a check found in labels or class names. A warning is legal and
-// occurs in published files ("ocean area " with its space behind).
+// Problem is a fault that a check found in labels or class names. A warning is legal
+// and occurs in published files, such as the space at the end of "ocean area ".
 type Problem struct {
-	Warning bool   `json:"warning"`
-	Where   string `json:"where"` // "labels.csv:17", or a level
-	Text    string `json:"text"`
+	Warning bool   `json:"warning"` // it may be intended
+	Where   string `json:"where"`   // "labels.csv:17", or a level
+	Text    string `json:"text"`    // what is wrong
 }
 
-// String is the line that a report prints: place, severity, what is wrong.
+// String returns the line of a report: place, severity and fault.
 func (p Problem) String() string {
 	severity := "error"
 	if p.Warning {
@@ -27,8 +27,8 @@ func (p Problem) String() string {
 
 var lineInFile = regexp.MustCompile(`^:[0-9]+`)
 
-// ProblemOf makes a problem of an error about the file called name, and takes the
-// place from the error's text where that begins with it ("labels.csv:17: …").
+// ProblemOf converts an error about the file name to a problem. It takes the place from
+// the start of the error's text, if it is there ("labels.csv:17: …").
 func ProblemOf(name string, err error) Problem {
 	rest, ok := strings.CutPrefix(err.Error(), name)
 	line := lineInFile.FindString(rest)
@@ -39,8 +39,8 @@ func ProblemOf(name string, err error) Problem {
 	return Problem{Where: name + line, Text: text}
 }
 
-// Check lists what is wrong with a table that Parse has read: every class with two
-// parents, every half label, and, as warnings, suspicious class names.
+// Check lists the faults of a table that Parse has read: every class with two parents,
+// every incomplete label and, as warnings, suspicious class names.
 func (t *Table) Check() []Problem {
 	var list []Problem
 	for _, err := range t.Conflicts() {
@@ -61,10 +61,10 @@ func (t *Table) Check() []Problem {
 	return list
 }
 
-// Lint looks for class names that a person or a spreadsheet has damaged: white space
-// doubled, at an end or other than the plain space, control characters, a number in
-// place of a name, and two names that differ in case or white space alone. All are
-// warnings; where names the level.
+// Lint finds class names that a person or a spreadsheet has damaged: doubled, leading,
+// trailing or unusual white space, control characters, a number instead of a name, and
+// two names that differ only in case or white space. All are warnings; where names the
+// level.
 func Lint(where string, names map[string]bool) []Problem {
 	var list []Problem
 	warn := func(format string, args ...any) {
@@ -93,7 +93,7 @@ func Lint(where string, names map[string]bool) []Problem {
 	return list
 }
 
-// faults says what is suspicious in one class name.
+// faults returns what is suspicious about a class name.
 func faults(name string) []string {
 	var list []string
 	if strings.TrimSpace(name) != name {

@@ -5,61 +5,61 @@ import (
 	"slices"
 )
 
-// Stats is what a label table holds, counted.
+// Stats counts the content of a label table.
 type Stats struct {
-	Splits     []SplitStats  `json:"splits"`
+	Splits     []SplitStats  `json:"splits"`     // in the order of the list Splits
 	Levels     []LevelStats  `json:"levels"`     // of the labelled landmarks, finest first
 	Unlabelled []ReasonStats `json:"unlabelled"` // most landmarks first
 
-	// Outside counts the landmarks and images of the image counts given that the
-	// table has no row for.
+	// Outside counts the landmarks and images of the given image counts that have no
+	// row in the table.
 	Outside struct {
 		Landmarks int `json:"landmarks"`
 		Images    int `json:"images"`
 	} `json:"outside"`
 }
 
-// SplitStats counts the landmarks of a split, and their images where they are known.
+// SplitStats counts the landmarks of a split, and their images if these are known.
 type SplitStats struct {
-	Split          Split `json:"split"`
-	Landmarks      int   `json:"landmarks"`
-	Labelled       int   `json:"labelled"`
-	Images         int   `json:"images,omitempty"`
-	LabelledImages int   `json:"labelled_images,omitempty"`
+	Split          Split `json:"split"`                     // name
+	Landmarks      int   `json:"landmarks"`                 // all of them
+	Labelled       int   `json:"labelled"`                  // of these, with a label
+	Images         int   `json:"images,omitempty"`          // of all landmarks
+	LabelledImages int   `json:"labelled_images,omitempty"` // of the labelled landmarks
 }
 
-// LevelStats counts the classes of a level and the landmarks in each: the fewest,
-// the median (the lower one of two) and the most.
+// LevelStats counts the classes of a level and the landmarks in each. The median is the
+// lower of two.
 type LevelStats struct {
-	Name    string       `json:"name"`
-	Classes int          `json:"classes"`
-	Min     int          `json:"min_landmarks"`
-	Median  int          `json:"median_landmarks"`
-	Max     int          `json:"max_landmarks"`
+	Name    string       `json:"name"`              // name
+	Classes int          `json:"classes"`           // with a landmark
+	Min     int          `json:"min_landmarks"`     // landmarks of the smallest class
+	Median  int          `json:"median_landmarks"`  // landmarks of the median class
+	Max     int          `json:"max_landmarks"`     // landmarks of the largest class
 	Largest []ClassStats `json:"largest,omitempty"` // most landmarks first; empty where the finest level has one landmark a class
 }
 
 // ClassStats counts a class.
 type ClassStats struct {
-	Name      string `json:"name"`
-	Parent    string `json:"parent,omitempty"`
-	Landmarks int    `json:"landmarks"`
-	Images    int    `json:"images,omitempty"`
+	Name      string `json:"name"`             // name
+	Parent    string `json:"parent,omitempty"` // class one level up, "" at the coarsest level
+	Landmarks int    `json:"landmarks"`        // of the class
+	Images    int    `json:"images,omitempty"` // of these landmarks
 }
 
 // ReasonStats counts the landmarks that have no label for one reason.
 type ReasonStats struct {
-	Reason    Reason   `json:"reason"`
+	Reason    Reason   `json:"reason"`           // why they have no label
 	Detail    string   `json:"detail,omitempty"` // a curator's words for dropping a tag
-	Landmarks int      `json:"landmarks"`
-	Images    int      `json:"images,omitempty"`
-	Examples  []string `json:"examples"` // the first few, "train/5 (tag)"
+	Landmarks int      `json:"landmarks"`        // how many
+	Images    int      `json:"images,omitempty"` // of these landmarks
+	Examples  []string `json:"examples"`         // the first few, "train/5 (tag)"
 }
 
 const examples = 5
 
-// Stats counts a built table. images gives the images of each landmark; nil where
-// they are not known, unless the rows are images: those are counted.
+// Stats counts a built table. images holds the number of images of each landmark. If it
+// is nil, images are counted only if the rows are images.
 func (t *Table) Stats(images map[LandmarkKey]int) Stats {
 	landmarks := t.landmarks()
 	if images == nil {
@@ -99,7 +99,7 @@ func (t *Table) landmarks() []*LandmarkLabel {
 	return list
 }
 
-// imageRows counts the rows that are images.
+// imageRows returns the number of rows that are images.
 func (t *Table) imageRows() map[LandmarkKey]int {
 	counts := map[LandmarkKey]int{}
 	for i := range t.Rows {
@@ -185,7 +185,7 @@ func unlabelled(landmarks []*LandmarkLabel, images map[LandmarkKey]int) []Reason
 	return list
 }
 
-// example names a landmark for people: its id, and what else is known of it.
+// example describes a landmark for people: its id, and what else is known of it.
 func example(l *LandmarkLabel) string {
 	s := l.Key().String()
 	if l.Tag != "" {

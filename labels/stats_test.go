@@ -71,7 +71,7 @@ func TestReadImageCounts(t *testing.T) {
 		})
 	}
 	for text, want := range map[string]string{
-		"a,b\n":                        "train.csv:1: got a,b; want id,landmark_id (a row an image) or landmark_id,images",
+		"a,b\n":                        "train.csv:1: got a,b; want id,landmark_id (one row per image) or landmark_id,images",
 		"id,landmark_id\na,x\n":        `train.csv:2: landmark_id: got "x"`,
 		"id,landmark_id,split\na,1,\n": `train.csv:2: split: got ""`,
 	} {

@@ -14,13 +14,13 @@ const (
 	KindLevel          = "kind" // natural or human-made
 )
 
-// Table holds the label of every landmark of a data set: what stage 3 hands to
-// stages 4 and 5 as labels.csv. For GLDv2 the levels are landmark, supercategory
-// and kind; a data set with L levels calls them level_0 to level_{L−1}.
+// Table holds the label of every landmark of a data set. Stage 3 passes it to stages 4
+// and 5 as labels.csv. For GLDv2 the levels are landmark, supercategory and kind; a
+// data set with L levels calls them level_0 to level_{L−1}.
 type Table struct {
 	Version int             `json:"hgld_labels"` // format version of labels.json
 	Levels  []string        `json:"levels"`      // level names, finest first
-	Rows    []LandmarkLabel `json:"rows"`
+	Rows    []LandmarkLabel `json:"rows"`        // by split and landmark
 
 	// OneIDSpace says that a landmark has the same id in every split. It is false
 	// for GLDv2, where train 5 and index 5 are different places.
@@ -36,37 +36,37 @@ type Table struct {
 	sheet *sheet // that CSV
 }
 
-// LandmarkLabel is one row of a Table: a landmark, or an image of one, with its
+// LandmarkLabel is one row of a Table: a landmark, or one of its images, with its
 // classes or the reason why it has none.
 type LandmarkLabel struct {
-	Split    Split      `json:"split"`
-	Landmark LandmarkID `json:"landmark_id"`
+	Split    Split      `json:"split"`              // of the landmark
+	Landmark LandmarkID `json:"landmark_id"`        // id within its split
 	Image    string     `json:"image_id,omitempty"` // only where a row is an image
 	Category string     `json:"category,omitempty"` // URL of the Commons page, byte for byte
-	Tag      string     `json:"tag,omitempty"`
-	Names    []string   `json:"names"`            // class names, finest first; "" above the finest without a label
-	Source   string     `json:"source,omitempty"` // scraped, curated or propagated, where it is known
-	Reason   Reason     `json:"reason,omitempty"` // why there is no label
-	Detail   string     `json:"detail,omitempty"` // what the reason says no more of: an error, a curator's words
+	Tag      string     `json:"tag,omitempty"`      // raw "instance of" tag
+	Names    []string   `json:"names"`              // class names, finest first; "" above the finest without a label
+	Source   string     `json:"source,omitempty"`   // scraped, curated or propagated, where it is known
+	Reason   Reason     `json:"reason,omitempty"`   // why there is no label
+	Detail   string     `json:"detail,omitempty"`   // what the reason says no more of: an error, a curator's words
 
-	// Raw is the tag as it was scraped, byte for byte, where Build knows it. It is in no
-	// file by itself.
+	// Raw is the tag byte for byte as it was scraped, if Build knows it. No file
+	// contains it.
 	Raw string `json:"-"`
 
 	// Path holds the classes of Names in Table.Hierarchy, -1 where there is none.
 	Path Path `json:"-"`
 
-	Extra map[string]json.RawMessage `json:"-"`
+	Extra map[string]json.RawMessage `json:"-"` // unknown fields
 
 	from *sheet // the CSV that the row was read from
 	row  int    // its place there
 }
 
-// Reason says why a landmark has no label: an Outcome of stage 1, or one of the
-// reasons below.
+// Reason is why a landmark has no label: an Outcome of stage 1, or one of the reasons
+// below.
 type Reason string
 
-// The reasons beside the outcomes of stage 1.
+// The reasons besides the outcomes of stage 1.
 const (
 	TagUnknown    Reason = "tag_unknown"    // the hierarchy does not have the tag: scraped after curation
 	TagUnassigned Reason = "tag_unassigned" // curation has not assigned the tag to a supercategory
@@ -74,10 +74,10 @@ const (
 	Blank         Reason = "blank"          // the label file has the landmark without a label
 )
 
-// LandmarkKey names a landmark: its id within its split.
+// LandmarkKey identifies a landmark: its id within its split.
 type LandmarkKey struct {
-	Split    Split      `json:"split"`
-	Landmark LandmarkID `json:"landmark_id"`
+	Split    Split      `json:"split"`       // of the landmark
+	Landmark LandmarkID `json:"landmark_id"` // id within the split
 }
 
 // String writes the key as split/landmark.
@@ -86,8 +86,8 @@ func (k LandmarkKey) String() string { return string(k.Split) + "/" + strconv.It
 // Key returns the landmark's name.
 func (l *LandmarkLabel) Key() LandmarkKey { return LandmarkKey{l.Split, l.Landmark} }
 
-// Labelled says whether the row has a class above the finest level, or at it
-// where that is the only one.
+// Labelled reports whether the row has a class above the finest level, or at it if
+// there is only one level.
 func (l *LandmarkLabel) Labelled() bool {
 	return len(l.Names) > 0 && l.Names[min(1, len(l.Names)-1)] != ""
 }
@@ -100,9 +100,9 @@ func (t *Table) className(k LandmarkKey) string {
 	return k.String()
 }
 
-// Build makes Hierarchy from the rows, and their Paths. A class with two parents
-// is a *ParentsError; a row with a class at one level and none at a coarser one is
-// an error too. Conflicts lists all of them.
+// Build makes Hierarchy from the rows, and their Paths. It returns a *ParentsError for
+// a class with two parents, and an error for a row with a class at one level and none
+// at a coarser one. Conflicts lists all of them.
 func (t *Table) Build() error {
 	b := NewBuilder(t.Levels...)
 	for i := range t.Rows {
@@ -116,8 +116,8 @@ func (t *Table) Build() error {
 	return nil
 }
 
-// Conflicts lists every reason why the rows are no tree, each class with two
-// parents once per pair of parents.
+// Conflicts lists every reason why the rows are not a tree, each class with two parents
+// once per pair of parents.
 func (t *Table) Conflicts() []error {
 	var list []error
 	b := NewBuilder(t.Levels...)
@@ -138,7 +138,7 @@ func (t *Table) Conflicts() []error {
 	return list
 }
 
-// where names row i for messages: its line if it was read from a CSV.
+// where returns the place of row i for messages: its line if it was read from a CSV.
 func (t *Table) where(i int) string {
 	if l := &t.Rows[i]; l.from != nil {
 		return l.from.where(l.row)
@@ -149,7 +149,7 @@ func (t *Table) where(i int) string {
 	return t.Rows[i].Key().String()
 }
 
-// Splits lists the splits of the rows in the order of the list Splits.
+// Splits returns the splits of the rows in the order of the list Splits.
 func (t *Table) Splits() []Split {
 	var list []Split
 	for i := range t.Rows {
@@ -161,8 +161,8 @@ func (t *Table) Splits() []Split {
 	return list
 }
 
-// Labelled returns the table with only the rows that have a label. Paths stay
-// those of the same Hierarchy.
+// Labelled returns the table with only the rows that have a label. Paths still refer to
+// the same Hierarchy.
 func (t *Table) Labelled() *Table {
 	out := *t
 	out.Rows = nil
@@ -174,9 +174,9 @@ func (t *Table) Labelled() *Table {
 	return &out
 }
 
-// checkRows looks for images, and rows that are landmarks, that stand twice in a
-// split. In one id space a landmark may: there rows can be images without a name, and
-// Join compares their labels.
+// checkRows finds images and landmarks that occur twice in a split. In one id space a
+// landmark may occur twice, because rows may be images without a name; Join compares
+// their labels.
 func (t *Table) checkRows() error {
 	type key struct {
 		LandmarkKey
@@ -197,7 +197,7 @@ func (t *Table) checkRows() error {
 			if l.Image != "" {
 				what = fmt.Sprintf("%s image %s", l.Split, l.Image)
 			}
-			return fmt.Errorf("%s: %s stands twice, first at %s", t.where(i), what, t.where(j))
+			return fmt.Errorf("%s: %s occurs twice, first at %s", t.where(i), what, t.where(j))
 		}
 		first[k] = i
 	}

@@ -59,7 +59,7 @@ func TestBuildLabelsOrExplainsEveryLandmark(t *testing.T) {
 	if b.String() != "split,landmark_id,category,tag,reason,detail\ntrain,5,,organization,tag_dropped,no landmark\ntrain,6,,ocean,tag_unassigned,\ntrain,7,,moon,tag_unknown,\ntrain,8,,,malformed,no HTML\n" {
 		t.Errorf("unlabelled %s", b.String())
 	}
-	if _, err := Build(append(records, records[0]), hierarchyOf(t)); err == nil || !strings.Contains(err.Error(), "index landmark 5 stands twice") {
+	if _, err := Build(append(records, records[0]), hierarchyOf(t)); err == nil || !strings.Contains(err.Error(), "index landmark 5 occurs twice") {
 		t.Errorf("error %v for a landmark with two records", err)
 	}
 	if _, err := Build(records, &Hierarchy{Levels: []Level{{Name: "tag"}}}); err == nil || !strings.Contains(err.Error(), `has the level "tag" alone`) {
@@ -132,7 +132,7 @@ func TestOneIDSpaceJoinsAcrossSplits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := table.Join(Query); err == nil || !strings.Contains(err.Error(), `l.csv:3: landmark 5 is ["b" "x"], but ["a" "x"] at l.csv:2; want one label a landmark`) {
+	if _, err := table.Join(Query); err == nil || !strings.Contains(err.Error(), `l.csv:3: landmark 5 is ["b" "x"], but ["a" "x"] at l.csv:2; want one label per landmark`) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// TableVersion is the format version of labels.json that this hgld writes; it
-// reads every version up to it.
+// TableVersion is the format version of labels.json that this version of hgld writes;
+// it reads every version up to it.
 const TableVersion = 1
 
 // MarshalJSON writes Extra beside the fields.
@@ -25,7 +25,7 @@ func (l LandmarkLabel) MarshalJSON() ([]byte, error) {
 }
 
 // ParseTable reads labels.json. Table.Build makes its Hierarchy, and Table.Conflicts
-// says why the rows form none.
+// lists the rows that contradict each other.
 func ParseTable(r io.Reader, name string) (*Table, error) {
 	doc, err := readDocument(r, name)
 	if err != nil {
@@ -73,8 +73,7 @@ func readLabel(doc *document, s span, l *LandmarkLabel) (err error) {
 	return nil
 }
 
-// WriteTable writes labels.json, one row a line, in the format version of this
-// hgld.
+// WriteTable writes labels.json with one row per line, in the current format version.
 func WriteTable(w io.Writer, t *Table) error {
 	current := *t
 	current.Version = TableVersion
@@ -89,8 +88,8 @@ func (t *Table) Write(w io.Writer, form Form) error {
 	return WriteCSV(w, t, form)
 }
 
-// Read reads a label file in any form, told apart by its first character, and makes
-// its Hierarchy; rows that form no tree are a *ParentsError.
+// Read reads a label file of any form, recognised by its first character, and makes its
+// Hierarchy. If the rows are not a tree, it returns a *ParentsError.
 func Read(r io.Reader, name string, o ReadOptions) (*Table, error) {
 	t, err := Parse(r, name, o)
 	if err != nil {
@@ -117,7 +116,7 @@ func Parse(r io.Reader, name string, o ReadOptions) (*Table, error) {
 	return t, t.only(o.Split)
 }
 
-// only refuses a table with rows of another split than the one asked for.
+// only rejects a table with rows of another split than the requested one.
 func (t *Table) only(split Split) error {
 	for i := range t.Rows {
 		if split != "" && t.Rows[i].Split != split {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Outcome says how the search for a landmark's tag ended.
+// Outcome is how the search for a landmark's tag ended.
 type Outcome string
 
-// The outcomes of stage 1. Only OK carries a tag; every other one is the reason
-// why a landmark has none, and is listed by `hgld labels stats`.
+// The outcomes of stage 1. Only OK has a tag; every other one is the reason why a
+// landmark has none, and `hgld labels stats` lists it.
 const (
 	OK             Outcome = "ok"
 	NoInfobox      Outcome = "no_infobox"      // the page has no Wikidata infobox
@@ -26,7 +26,7 @@ const (
 	Failed         Outcome = "error_final"     // given up; Error says why
 )
 
-// TagValue is one value of "instance of", as the source gives it.
+// TagValue is one value of "instance of" as the source states it.
 type TagValue struct {
 	Raw        string   `json:"raw"`                  // as printed, byte for byte
 	Text       string   `json:"text"`                 // Raw with runs of white space made one space, trimmed, NFC
@@ -35,14 +35,14 @@ type TagValue struct {
 	Qualifiers []string `json:"qualifiers,omitempty"` // texts in parentheses behind the value
 	Link       string   `json:"link,omitempty"`       // target of the value's link on the page
 
-	// Details are the qualifiers one by one, as Wikidata has them. Pages print texts
-	// alone.
+	// Details are the qualifiers one by one, as Wikidata has them. Pages print only
+	// texts.
 	Details []Qualifier `json:"details,omitempty"`
 
-	Extra map[string]json.RawMessage `json:"-"`
+	Extra map[string]json.RawMessage `json:"-"` // unknown fields
 }
 
-// Qualifier says something about a value: since when it holds, or of what.
+// Qualifier qualifies a value: since when it holds, or of what.
 type Qualifier struct {
 	Property string `json:"property"`      // "P580"
 	QID      string `json:"qid,omitempty"` // of a value that is an item
@@ -52,11 +52,11 @@ type Qualifier struct {
 // Outcomes lists every outcome.
 var Outcomes = []Outcome{OK, NoInfobox, NoTag, NoItem, Missing, Deleted, RedirectLoop, Disambiguation, CategoryItem, Several, Malformed, Retryable, Failed}
 
-// Record is one line of tags.jsonl: all that stage 1 found out about one
-// landmark. Fields that a source cannot fill stay empty.
+// Record is one line of tags.jsonl: everything that stage 1 found out about one
+// landmark. Fields that a source does not provide are empty.
 type Record struct {
-	Landmark  LandmarkID `json:"landmark_id"`
-	Split     Split      `json:"split"`
+	Landmark  LandmarkID `json:"landmark_id"`         // id within its split
+	Split     Split      `json:"split"`               // of the landmark
 	Category  string     `json:"category"`            // URL as in the GLDv2 file, byte for byte
 	Title     string     `json:"title,omitempty"`     // page title asked for, canonical: "Category:Eiffel Tower"
 	Outcome   Outcome    `json:"outcome"`             // why there is a tag, or none
@@ -69,18 +69,18 @@ type Record struct {
 	Combines  []string   `json:"combines,omitempty"`  // items of a category that combines topics
 	Infobox   *bool      `json:"infobox,omitempty"`   // whether the page shows a Wikidata infobox, where that is known
 	Redirects []string   `json:"redirects,omitempty"` // titles followed, in order
-	PageID    int64      `json:"page_id,omitempty"`
-	Revision  int64      `json:"revision,omitempty"` // of the page that was read
-	Revised   time.Time  `json:"revised,omitzero"`   // when that revision was made
+	PageID    int64      `json:"page_id,omitempty"`   // of the category page
+	Revision  int64      `json:"revision,omitempty"`  // of the page that was read
+	Revised   time.Time  `json:"revised,omitzero"`    // when that revision was made
 
 	// The same of the item whose values these are.
 	ItemRevision int64     `json:"item_revision,omitempty"`
-	ItemRevised  time.Time `json:"item_revised,omitzero"`
+	ItemRevised  time.Time `json:"item_revised,omitzero"` // when that revision was made
 
-	Fetched time.Time `json:"fetched,omitzero"` // in files of version 1
-	Source  string    `json:"source,omitempty"` // "page", "api" or the name of an import
-	Status  int       `json:"http_status,omitempty"`
-	Error   string    `json:"error,omitempty"`
+	Fetched time.Time `json:"fetched,omitzero"`      // in files of version 1
+	Source  string    `json:"source,omitempty"`      // "page", "api" or the name of an import
+	Status  int       `json:"http_status,omitempty"` // HTTP status of the last answer
+	Error   string    `json:"error,omitempty"`       // what went wrong, "" if nothing did
 
 	Extra map[string]json.RawMessage `json:"-"` // unknown fields, kept on rewriting; so in TagValue
 }

@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// TagsVersion is the format version of tags.jsonl that this hgld writes; it
+// TagsVersion is the format version of tags.jsonl that this version of hgld writes; it
 // reads every version up to it. Version 2 has the outcomes several and deleted, and no
 // times of fetching, so that equal pages give equal files.
 const TagsVersion = 2
 
-// TagsHeader is the first line of tags.jsonl, which says what the file is and
-// how it came about. One Record a line follows, one for each landmark.
+// TagsHeader is the first line of tags.jsonl: what the file is and how it was made. One
+// Record per landmark follows, each on its own line.
 type TagsHeader struct {
 	Version int       `json:"hgld_tags"`        // format version
 	Tool    string    `json:"tool,omitempty"`   // hgld's version
 	Source  string    `json:"source,omitempty"` // "page", "api" or the name of an import
 	Created time.Time `json:"created,omitzero"` // in files of version 1
 
-	Extra map[string]json.RawMessage `json:"-"`
+	Extra map[string]json.RawMessage `json:"-"` // unknown fields
 }
 
 // MarshalJSON writes Extra beside the fields.
@@ -45,8 +45,8 @@ func (v TagValue) MarshalJSON() ([]byte, error) {
 	return encodeObject((*plain)(&v), v.Extra)
 }
 
-// Check says what is wrong with a record taken by itself: an id below 0, an
-// unknown split or outcome, a tag without OK or OK without a tag.
+// Check checks a record by itself. It rejects an id below 0, an unknown split or
+// outcome, a tag without OK, and OK without a tag.
 func (r *Record) Check() error {
 	switch {
 	case r.Landmark < 0:
@@ -56,16 +56,16 @@ func (r *Record) Check() error {
 	case !slices.Contains(Outcomes, r.Outcome):
 		return fmt.Errorf("unknown outcome %.80q; want one of %v", r.Outcome, Outcomes)
 	case r.Outcome == OK && r.Tag == "":
-		return errors.New("outcome ok, but no tag; want a tag, or the outcome that says why there is none")
+		return errors.New("outcome ok without a tag; want a tag, or the outcome that explains why there is none")
 	case r.Outcome != OK && r.Tag != "":
 		return fmt.Errorf("outcome %s, but tag %.80q; only ok has a tag", r.Outcome, r.Tag)
 	}
 	return nil
 }
 
-// ReadTags reads tags.jsonl. Errors begin with name and the line. A line longer
-// than 1 MiB, a landmark that stands twice (they are counted per tag later) and
-// whatever Record.Check finds are errors.
+// ReadTags reads tags.jsonl. Errors begin with name and the line. It rejects a line
+// longer than 1 MiB, a landmark that occurs twice (landmarks are counted per tag
+// later), and what Record.Check rejects.
 func ReadTags(r io.Reader, name string) (TagsHeader, []Record, error) {
 	var header TagsHeader
 	var records []Record
@@ -80,7 +80,7 @@ func ReadTags(r io.Reader, name string) (TagsHeader, []Record, error) {
 		}
 		k := landmarkKey{rec.Split, rec.Landmark}
 		if first, twice := lineOf[k]; twice {
-			return d.errorf(0, "%s landmark %d stands in line %d already; want one record a landmark", rec.Split, rec.Landmark, first)
+			return d.errorf(0, "%s landmark %d is in line %d already; want one record per landmark", rec.Split, rec.Landmark, first)
 		}
 		lineOf[k] = d.line
 		records = append(records, rec)
@@ -126,7 +126,7 @@ func readRecord(d *document, rec *Record) error {
 	return nil
 }
 
-// eachLine calls use for every line of r as a checked document of its own.
+// eachLine calls use for every line of r, as a checked document.
 func eachLine(r io.Reader, name string, use func(*document) error) error {
 	lines := bufio.NewReaderSize(r, maxLine)
 	for number := 1; ; number++ {
@@ -156,15 +156,15 @@ type TagsWriter struct {
 	seen map[landmarkKey]bool
 }
 
-// landmarkKey is what names a landmark: its id within its split.
+// landmarkKey identifies a landmark: its id within its split.
 type landmarkKey struct {
 	split    Split
 	landmark LandmarkID
 }
 
-// NewTagsWriter writes the header, in the format version of this hgld, and
-// returns a writer for the records. It does not buffer: give it a bufio.Writer,
-// or a file that is synced after each record.
+// NewTagsWriter writes the header in the current format version and returns a writer
+// for the records. It does not buffer: pass a bufio.Writer, or a file that is synced
+// after each record.
 func NewTagsWriter(w io.Writer, h TagsHeader) (*TagsWriter, error) {
 	h.Version = TagsVersion
 	t := &TagsWriter{w: w, seen: map[landmarkKey]bool{}}
@@ -174,13 +174,13 @@ func NewTagsWriter(w io.Writer, h TagsHeader) (*TagsWriter, error) {
 	return t, nil
 }
 
-// Write appends one record as one line in a single call of the underlying
-// writer. What ReadTags would refuse is an error, and nothing is written.
+// Write appends one record as one line, in a single call of the underlying writer. If
+// ReadTags would reject the record, it returns an error and writes nothing.
 func (t *TagsWriter) Write(rec Record) error {
 	key := landmarkKey{rec.Split, rec.Landmark}
 	err := rec.Check()
 	if err == nil && t.seen[key] {
-		err = errors.New("written already; want one record a landmark")
+		err = errors.New("written already; want one record per landmark")
 	}
 	if err == nil {
 		err = t.line(rec.MarshalJSON())
@@ -197,7 +197,7 @@ func (t *TagsWriter) line(data []byte, err error) error {
 		return err
 	}
 	if len(data) >= maxLine {
-		return fmt.Errorf("line of %d bytes; a reader takes %d", len(data), maxLine)
+		return fmt.Errorf("line of %d bytes; readers accept %d", len(data), maxLine)
 	}
 	_, err = t.w.Write(append(data, '\n'))
 	return err

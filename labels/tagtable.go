@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// TagRow is a row of a table of landmarks and their tags that somebody scraped.
+// TagRow is a row of a table of landmarks and tags from another source.
 type TagRow struct {
 	LandmarkKey
 	Category string // URL of the Commons page, "" where no column says it
@@ -14,27 +14,28 @@ type TagRow struct {
 	Where    string // file and line, for messages
 }
 
-// ColumnError says that a table has no column of a name that was asked for.
+// ColumnError says that a table lacks a requested column.
 type ColumnError struct {
+	// File is the table, Column the column asked for.
 	File, Column string
-	Have         []string
+	Have         []string // the columns of the file
 }
 
-// Error names the columns that are there.
+// Error lists the columns of the file.
 func (e *ColumnError) Error() string {
 	return fmt.Sprintf("%s:1: column %.80q is missing; got %s", e.File, e.Column, listed(e.Have))
 }
 
-// maxTagField bounds the fields that go into a line of tags.jsonl, so that the line,
-// with a tag of control characters in four places, stays below maxLine. The longest
-// known category has 255 bytes before its escapes.
+// maxTagField bounds the fields that become part of a line of tags.jsonl, so that the
+// line stays below maxLine even if a tag of control characters occurs in it four times.
+// The longest known category has 255 bytes before its escapes.
 const maxTagField = 16 << 10
 
-// ReadTagTable reads a CSV of landmarks and tags: columns landmark_id and the given
-// one, which holds the tag; split, category and wikidata_id where it has them. Other
-// columns are left alone. The split is found as in ParseCSV, and the errors are of the
-// same kinds: *SplitUnknownError, *SplitAskedError, a landmark that stands twice; a
-// column that is missing is a *ColumnError.
+// ReadTagTable reads a CSV of landmarks and tags: landmark_id, the given column with
+// the tag, and optionally split, category and wikidata_id. Other columns are ignored.
+// The split is determined as in ParseCSV, with the same errors: *SplitUnknownError,
+// *SplitAskedError, and a landmark that occurs twice. A missing column is a
+// *ColumnError.
 func ReadTagTable(r io.Reader, name, column string, o ReadOptions) ([]TagRow, error) {
 	s, err := readSheet(r, name)
 	if err != nil {
@@ -70,7 +71,7 @@ func ReadTagTable(r io.Reader, name, column string, o ReadOptions) ([]TagRow, er
 			}
 		}
 		if j, twice := first[rows[i].LandmarkKey]; twice {
-			return nil, fmt.Errorf("%s: %s landmark %d stands twice, first at %s", rows[i].Where, rows[i].Split, rows[i].Landmark, rows[j].Where)
+			return nil, fmt.Errorf("%s: %s landmark %d occurs twice, first at %s", rows[i].Where, rows[i].Split, rows[i].Landmark, rows[j].Where)
 		}
 		first[rows[i].LandmarkKey] = i
 	}

@@ -11,31 +11,31 @@ import (
 	"hgld/labels"
 )
 
-// why says for which reason a fact is asked for again.
+// why is the reason for fetching a fact again.
 type why string
 
 const (
-	damaged      why = "damaged" // a kept response is not what was kept
-	insufficient why = "more"    // the kept responses do not give the fact any more
-	wanted       why = "wanted"  // by Config.Retry
+	damaged      why = "damaged" // a stored response does not match its hash
+	insufficient why = "more"    // the stored responses no longer yield the fact
+	wanted       why = "wanted"  // requested by Config.Retry
 )
 
-// lost is the name of the retry for titles whose kept responses are gone.
+// lost is the name of the retry that refetches titles whose stored responses are gone.
 const lost = "lost"
 
-// Retry chooses titles to be asked for again by their outcome; or, where Lost is
-// set, by their responses: those whose file is no longer there.
+// Retry selects titles to fetch again.
 type Retry struct {
-	Outcomes []labels.Outcome
-	Lost     bool
+	Outcomes []labels.Outcome // titles with one of these outcomes
+	Lost     bool             // titles whose stored responses are missing
 }
 
-// Retries lists what can be asked for again although it has a finding.
+// Retries lists the groups of finished titles that can be fetched again.
 var Retries = registry.Table[Retry]{
 	{Name: "failed", About: "titles given up as error_final", Value: Retry{Outcomes: []labels.Outcome{labels.Failed}}},
-	{Name: "malformed", About: "titles whose answer could not be read", Value: Retry{Outcomes: []labels.Outcome{labels.Malformed}}},
+	{Name: "malformed", About: "titles whose answer could not be read",
+		Value: Retry{Outcomes: []labels.Outcome{labels.Malformed}}},
 	{Name: "missing", About: "categories that did not exist", Value: Retry{Outcomes: []labels.Outcome{labels.Missing}}},
-	{Name: lost, About: "titles whose kept responses are no longer in the state", Value: Retry{Lost: true}},
+	{Name: lost, About: "titles whose stored responses are missing from the state", Value: Retry{Lost: true}},
 }
 
 // retries looks up the names in cfg.Retry.
@@ -51,13 +51,13 @@ func (cfg *Config) retries() ([]Retry, error) {
 	return all, nil
 }
 
-// finding makes the record of a title, or returns the tasks that it lacks.
+// finding builds the record of a title, or returns the tasks that are still missing.
 func (s *state) finding(tx *sql.Tx, source Source, title string) (labels.Record, []Task, error) {
 	rec, tasks, _, err := s.trace(tx, source, title)
 	return rec, tasks, err
 }
 
-// trace is finding that also returns the tasks whose facts were looked up.
+// trace is like finding and also returns the tasks whose facts it looked up.
 func (s *state) trace(tx *sql.Tx, source Source, title string) (rec labels.Record, lacking, used []Task, err error) {
 	rec, lacking = source.Finding(title, func(t Task) (Fact, bool) {
 		if err != nil {
@@ -84,19 +84,19 @@ func (s *state) trace(tx *sql.Tx, source Source, title string) (rec labels.Recor
 	return rec, lacking, used, nil
 }
 
-// markFact notes that a fact is to be asked for again.
+// markFact marks a fact for fetching again.
 func markFact(tx *sql.Tx, t Task, reason why) error {
 	_, err := tx.Exec(`UPDATE fact SET again = ? WHERE step = ? AND key = ?`, string(reason), t.Step, t.Key)
 	return err
 }
 
-// markBatch does so for all facts of a batch of responses.
+// markBatch marks all facts of a batch of responses.
 func markBatch(tx *sql.Tx, batch int64, reason why) error {
 	_, err := tx.Exec(`UPDATE fact SET again = ? WHERE batch = ?`, string(reason), batch)
 	return err
 }
 
-// marked returns the number of facts that are to be asked for again.
+// marked returns the number of facts marked for fetching again.
 func (s *state) marked() (n int, err error) {
 	if s.old {
 		return 0, nil
@@ -105,8 +105,8 @@ func (s *state) marked() (n int, err error) {
 	return n, s.fault(err)
 }
 
-// want marks what the retries choose, in one transaction: an interrupted run goes on
-// without naming them again.
+// want marks the facts that the retries select, in one transaction. An interrupted run
+// therefore resumes without naming the retries again.
 func (s *state) want(source Source, titles []string, retries []Retry) error {
 	if len(retries) == 0 {
 		return nil
@@ -151,7 +151,7 @@ func (s *state) want(source Source, titles []string, retries []Retry) error {
 	})
 }
 
-// gone returns the batches of which a response has no file any more.
+// gone returns the batches with at least one response whose file is missing.
 func (s *state) gone() ([]int64, error) {
 	rows, err := s.db.Query(`SELECT batch, sha256 FROM response`)
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *state) gone() ([]int64, error) {
 			return nil, s.fault(err)
 		}
 		if len(sum) < 2 {
-			return nil, fmt.Errorf("response %d: %.80q is no sha256; the state is damaged", batch, sum)
+			return nil, fmt.Errorf("response %d: %.80q is not a sha256; the state is damaged", batch, sum)
 		}
 		_, err := os.Stat(s.raw.path(sum))
 		switch {

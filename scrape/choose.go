@@ -10,21 +10,20 @@ import (
 	"hgld/labels"
 )
 
-// Policy decides which of several "instance of" values become a landmark's tag.
-// It gets the values that differ, are not empty and not deprecated, at least one: a
-// page prints no others. It returns
-// those that it takes, or none, with the outcome and the reason.
+// Policy decides which of several "instance of" values become a landmark's tag. It
+// receives one or more distinct values that are neither empty nor deprecated. It returns
+// the values that it takes, or none together with the outcome and the reason.
 //
-// The paper does not say what was done where a category has several values. That
-// 0.25 % of the landmarks were removed, while several values are common, suggests
-// that its scraper took one.
+// The paper does not say how it handled categories with several values. Such categories
+// are common, yet only 0.25 % of the landmarks were removed, so its scraper probably took
+// one value each.
 type Policy func(values []labels.TagValue) (taken []labels.TagValue, outcome labels.Outcome, why string)
 
-// Policies lists the choices. A policy works on what is kept, so it can be
-// changed without asking the site again.
+// Policies lists the policies. A policy works on the stored values, so changing it needs
+// no new requests.
 var Policies = registry.Table[Policy]{
 	{Name: "first", About: "the first value on the page", Value: first},
-	{Name: "drop-multi", About: "no tag for a landmark with several different values", Value: dropMulti},
+	{Name: "drop-multi", About: "no tag if a landmark has several different values", Value: dropMulti},
 	{Name: "all", About: `all values, joined to one tag by "; "`, Value: all},
 	{Name: "best-rank", About: "the first preferred value, or else the first", Value: bestRank},
 }
@@ -39,20 +38,21 @@ func all(values []labels.TagValue) ([]labels.TagValue, labels.Outcome, string) {
 
 func dropMulti(values []labels.TagValue) ([]labels.TagValue, labels.Outcome, string) {
 	if len(values) > 1 {
-		return nil, labels.Several, fmt.Sprintf("%d different values, which the policy drop-multi does not choose from", len(values))
+		return nil, labels.Several, fmt.Sprintf("%d different values; the policy drop-multi drops such landmarks",
+			len(values))
 	}
 	return values, labels.OK, ""
 }
 
-// bestRank takes one of the values that SPARQL's wdt: would give. A page prints
-// no ranks: its values count as normal.
+// bestRank takes the first of the values that SPARQL's wdt: would return. Pages print no
+// ranks, so their values count as normal.
 func bestRank(values []labels.TagValue) ([]labels.TagValue, labels.Outcome, string) {
 	i := slices.IndexFunc(values, func(v labels.TagValue) bool { return v.Rank == "preferred" })
 	return first(values[max(0, i):])
 }
 
-// different returns the values that are neither empty nor deprecated, each once: two
-// are one value if they have the same item, or without items the same Text.
+// different returns the distinct values that are neither empty nor deprecated. Two values
+// are equal if they have the same item or, if they have no item, the same Text.
 func different(values []labels.TagValue) []labels.TagValue {
 	seen := map[string]bool{}
 	var list []labels.TagValue
@@ -65,9 +65,9 @@ func different(values []labels.TagValue) []labels.TagValue {
 	return list
 }
 
-// choose fills the tag of a record that has values. Where the policy takes none,
-// the outcome is the policy's, with the reason in Error. paperText adds the qualifiers
-// as the page prints them: "church building (1172–1954)".
+// choose sets the tag of a record. If the policy takes no value, choose sets the policy's
+// outcome and puts the reason into Error. paperText appends the qualifiers as the page
+// prints them: "church building (1172–1954)".
 func choose(rec *labels.Record, policy Policy, paperText bool) {
 	if rec.Outcome != labels.OK {
 		return

@@ -20,7 +20,8 @@ func values(texts ...string) []labels.TagValue {
 			rank = "normal"
 		}
 		text = strings.TrimLeft(text, "+-=")
-		all = append(all, labels.TagValue{Raw: text + " ", Text: text, Rank: rank, QID: "Q" + text, Qualifiers: []string{"1900", "x"}})
+		all = append(all, labels.TagValue{Raw: text + " ", Text: text, Rank: rank, QID: "Q" + text,
+			Qualifiers: []string{"1900", "x"}})
 	}
 	return all
 }

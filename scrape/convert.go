@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// convertVersion1 turns the tables of format 1, which knew only the pages of one
-// source, into those of format 2:
+// convertVersion1 converts the tables of format 1, which stored only pages, to format 2:
 //
 //	page    title, outcome, tries, record                     -> finding
 //	answer  title, hop, url, status, type, fetched, sha256     -> response, fact
 //	again   title, why                                         -> fact.again
 //
-// A page's fact is left empty, and read from its body when it is asked for. Of
-// several answers for one title, as where two titles redirect to it, the latest
-// counts.
+// The fact of a page stays empty until it is needed and is then parsed from the stored
+// body. If a title has several answers, for example because two titles redirect to it, the
+// latest one counts.
 func convertVersion1(tx *sql.Tx) error {
 	if _, err := tx.Exec(`ALTER TABLE page RENAME TO finding`); err != nil {
 		return err
@@ -46,8 +45,8 @@ func convertVersion1(tx *sql.Tx) error {
 	return nil
 }
 
-// convertAnswers copies the rows of answer. The first of a title is that title's
-// page; a later one is the page of the title in its address.
+// convertAnswers copies the rows of the table answer. The first answer of a title is that
+// title's own page. Later answers belong to the title in their URL.
 func convertAnswers(tx *sql.Tx) error {
 	rows, err := tx.Query(`SELECT title, hop, url, status, type, fetched, sha256 FROM answer ORDER BY fetched, title, hop`)
 	if err != nil {
@@ -80,7 +79,8 @@ func convertAnswers(tx *sql.Tx) error {
 			i+1, a.url, a.status, a.kind, a.fetched, a.sum); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(`INSERT INTO fact VALUES ('page', ?, ?, '', '') ON CONFLICT (step, key) DO UPDATE SET batch = excluded.batch`,
+		if _, err := tx.Exec(`INSERT INTO fact VALUES ('page', ?, ?, '', '') ON CONFLICT (step, key) DO UPDATE SET `+
+			`batch = excluded.batch`,
 			key, i+1); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func convertAnswers(tx *sql.Tx) error {
 	return nil
 }
 
-// titleOf returns the title in the address of a page, "" if there is none.
+// titleOf returns the title in the URL of a page, or "" if there is none.
 func titleOf(address string) string {
 	_, path, found := strings.Cut(address, "/wiki/")
 	if !found {

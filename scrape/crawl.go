@@ -14,53 +14,52 @@ import (
 
 // Config describes a crawl.
 type Config struct {
-	State    string // folder of the state, created if need be
-	Input    Input  // may change between runs: what is new is asked for
-	Source   Source
-	Settings map[string]string // what else must not change between runs: the site's address
-	Agent    string            // user agent of the requests, kept with the responses
-	Workers  int               // requests at a time
-	Limit    int               // trial with the first landmarks only; 0: all
-	Grace    time.Duration     // after ctx ends, the time that answers under way still have
-	Retry    []string          // names of Retries: what else is asked for again
-	Since    bool              // ask for what has changed; the source has to be a Watcher
-	Progress func(Progress)    // called after every commit; nil: not wanted
+	State    string            // state folder; created if it does not exist
+	Input    Input             // may change between runs: new landmarks are fetched
+	Source   Source            // where to fetch from
+	Settings map[string]string // further settings that must not change between runs, such as the site's URL
+	Agent    string            // user agent of the requests; stored with the responses
+	Workers  int               // concurrent requests
+	Limit    int               // number of landmarks from the start of the input; 0: all
+	Grace    time.Duration     // how long pending requests may continue after ctx ends
+	Retry    []string          // names from Retries: finished titles to fetch again
+	Since    bool              // fetch what has changed; the source must be a Watcher
+	Progress func(Progress)    // called after every commit; may be nil
 
-	Out Output
+	Out Output // what to write at the end
 }
 
-// Progress says what has just been committed.
+// Progress describes one commit and the state of the crawl after it.
 type Progress struct {
 	Done, Total int              // titles
-	Asked       int              // times that the source was asked in this run, for a title or a batch
-	Titles      []string         // committed just now
-	Outcomes    []labels.Outcome // theirs
+	Asked       int              // requests of this run; a batch counts once
+	Titles      []string         // the titles of this commit
+	Outcomes    []labels.Outcome // their outcomes
 }
 
-// IncompleteError says that a crawl ended early. What is done is kept, and the
-// same call goes on. Cause is the context's error, or what made every further
-// title pointless.
+// IncompleteError reports that a crawl ended early. Finished titles are stored, and the
+// same call resumes.
 type IncompleteError struct {
-	Done, Total int // titles
-	RetryAt     time.Time
-	Cause       error
+	Done, Total int       // titles
+	RetryAt     time.Time // when to run again; zero: any time
+	Cause       error     // the context's error, or the error that stopped the source
 }
 
-// Error says how far the crawl came, and what ended it.
+// Error states how far the crawl came and what ended it.
 func (e *IncompleteError) Error() string {
 	return fmt.Sprintf("%d of %d titles are done: %v", e.Done, e.Total, e.Cause)
 }
 
-// Unwrap returns what ended the crawl.
+// Unwrap returns Cause.
 func (e *IncompleteError) Unwrap() error { return e.Cause }
 
-// Run asks the source for every title of the input that is not done yet, and
-// then writes the output. Titles that ended in error_retryable are asked for
-// again, and so is what Reparse has marked and what Config.Retry names; a finding
-// that a title has stands until there is a new one.
+// Run fetches every title of the input that is not finished yet and then writes the
+// output. It also fetches again titles that ended in error_retryable, titles that Reparse
+// has marked, and titles that Config.Retry selects. A title keeps its finding until there
+// is a new one.
 //
-// Errors: *filelock.LockedError, *MismatchError and *ReadError before anything is
-// done, *IncompleteError when the crawl has to be run again, and those of the disk.
+// Run returns a *filelock.LockedError, *MismatchError or *ReadError before it changes
+// anything, an *IncompleteError if the crawl has to be run again, and disk errors.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err := cfg.Out.Check(); err != nil {
 		return nil, fmt.Errorf("scrape: %w", err)
@@ -122,7 +121,7 @@ func (cfg *Config) landmarks() []Landmark {
 	return cfg.Input.Landmarks
 }
 
-// settings are what makes two runs the same crawl.
+// settings returns the settings that two runs of the same crawl must share.
 func (cfg *Config) settings() map[string]string {
 	all := map[string]string{"source": cfg.Source.Name()}
 	for k, v := range cfg.Settings {
@@ -131,24 +130,24 @@ func (cfg *Config) settings() map[string]string {
 	return all
 }
 
-// crawl is one pass over the titles that are not done: workers that ask, and one
-// writer that commits what they bring and decides what is asked next.
+// crawl is one pass over the unfinished titles. Workers send the requests; a single writer
+// commits the results and decides what to request next.
 type crawl struct {
 	cfg    Config
 	state  *state
 	source Source
 	titles []string
-	known  []bool // titles with a finding that was no failure, at the beginning
-	open   []int  // titles that are not done, in order; those before next are waiting
+	known  []bool // titles that had a finding other than a failure at the start
+	open   []int  // unfinished titles in order; those before next have been looked at
 	next   int
-	over   []bool // titles that have a finding or have failed in this run
-	left   int    // titles that are neither
+	over   []bool // titles that got a finding or failed in this run
+	left   int    // titles that did neither
 
-	queues  map[string][]string // keys to be asked for, by step
-	waiting map[Task][]int      // titles that wait for a task
+	queues  map[string][]string // keys to request, by step
+	waiting map[Task][]int      // titles waiting for a task
 
 	row         malformedRow
-	stale       []string // titles that failed; their earlier finding stands
+	stale       []string // titles that failed and keep their earlier finding
 	asked       int
 	done, total int
 }
@@ -163,12 +162,13 @@ func newCrawl(cfg Config, s *state, f *frontier) (*crawl, error) {
 		return nil, err
 	}
 	n := len(f.titles)
-	c := &crawl{cfg: cfg, state: s, source: cfg.Source, titles: f.titles, total: n, known: make([]bool, n), over: make([]bool, n),
+	c := &crawl{cfg: cfg, state: s, source: cfg.Source, titles: f.titles, total: n, known: make([]bool, n),
+		over:   make([]bool, n),
 		queues: map[string][]string{}, waiting: map[Task][]int{}}
 	for i, title := range f.titles {
 		outcome := done[title]
 		c.known[i] = outcome != "" && outcome != labels.Retryable
-		if marked > 0 || !c.known[i] { // a mark is on a fact, which any title may need
+		if marked > 0 || !c.known[i] { // any title may need a marked fact
 			c.open = append(c.open, i)
 		}
 	}
@@ -176,13 +176,11 @@ func newCrawl(cfg Config, s *state, f *frontier) (*crawl, error) {
 	return c, nil
 }
 
-// maxCommit bounds the results of one transaction: with bodies of 100 kB, about
-// 6 MB wait for the disk.
+// maxCommit limits the results in one transaction: 64 bodies of 100 kB are about 6 MB.
 const maxCommit = 64
 
-// ask asks for and commits what the open titles need. The first signal to stop, from
-// ctx or the source, ends the asking; answers under way are waited for, at most Grace
-// after the end of ctx.
+// ask requests and commits what the open titles need. It sends no further requests once
+// ctx ends or the source returns a stop error. Pending requests get Grace to finish.
 func (c *crawl) ask(ctx context.Context) error {
 	feeding, stopFeeding := context.WithCancel(ctx)
 	defer stopFeeding()
@@ -243,12 +241,12 @@ func (c *crawl) ask(ctx context.Context) error {
 	case c.left == 0:
 		return nil
 	case stop == nil || ctx.Err() != nil:
-		stop = cmp.Or(ctx.Err(), errors.New("the source leaves titles without an answer"))
+		stop = cmp.Or(ctx.Err(), errors.New("the source left titles without an answer"))
 	}
 	return &IncompleteError{Done: c.done, Total: c.total, RetryAt: retryAt(stop), Cause: stop}
 }
 
-// collect takes what else has arrived, so that one transaction serves for it.
+// collect gathers further results that have arrived, to commit them in one transaction.
 func collect(first exchange, more <-chan exchange) []exchange {
 	batch := []exchange{first}
 	for len(batch) < maxCommit {
@@ -262,8 +260,8 @@ func collect(first exchange, more <-chan exchange) []exchange {
 	return batch
 }
 
-// exchange asks the source and reads the answers. After the end of feeding nothing
-// more is asked.
+// exchange sends one request and parses the answers. It sends nothing once feeding has
+// ended.
 func (c *crawl) exchange(feeding, fetching context.Context, e exchange) exchange {
 	if e.stop = feeding.Err(); e.stop != nil {
 		return e
@@ -285,7 +283,7 @@ func (c *crawl) exchange(feeding, fetching context.Context, e exchange) exchange
 	return e
 }
 
-// isStop says whether an error ends the crawl, as Source.Fetch describes.
+// isStop reports whether an error ends the crawl; see Source.Ask.
 func isStop(err error) bool {
 	var stop interface{ RetryAt() time.Time }
 	return errors.As(err, &stop)
@@ -299,8 +297,7 @@ func retryAt(err error) time.Time {
 	return time.Time{}
 }
 
-// commit makes exchanges and the findings that they complete durable, and reports
-// them.
+// commit stores exchanges and the findings that they complete, and then reports them.
 func (c *crawl) commit(done []exchange) error {
 	if len(done) == 0 {
 		return nil
@@ -345,8 +342,8 @@ func (c *crawl) commit(done []exchange) error {
 	return nil
 }
 
-// arrived returns the titles that waited for the facts of an exchange. A key that got
-// none is asked for again.
+// arrived returns the titles that waited for the facts of an exchange. Keys without a fact
+// go back into the queue.
 func (c *crawl) arrived(e exchange) []int {
 	var touched []int
 	for _, key := range e.keys {
@@ -361,7 +358,7 @@ func (c *crawl) arrived(e exchange) []int {
 	return touched
 }
 
-// fail ends the titles that waited for a failed exchange: a later run asks again.
+// fail ends the titles that waited for a failed exchange. A later run retries them.
 func (c *crawl) fail(tx *sql.Tx, e exchange) ([]labels.Record, error) {
 	var found []labels.Record
 	for _, key := range e.keys {
@@ -386,8 +383,8 @@ func (c *crawl) fail(tx *sql.Tx, e exchange) ([]labels.Record, error) {
 	return found, nil
 }
 
-// settle makes and writes the finding of a title, if its facts suffice; otherwise
-// the title waits for what is lacking, and the record is nil.
+// settle stores the finding of a title if all its facts are known. Otherwise it queues the
+// missing tasks and returns nil.
 func (c *crawl) settle(tx *sql.Tx, i, tries int) (*labels.Record, error) {
 	if c.over[i] {
 		return nil, nil
@@ -409,7 +406,7 @@ func (c *crawl) settle(tx *sql.Tx, i, tries int) (*labels.Record, error) {
 		return nil, nil
 	}
 	c.end(i)
-	if tries == 0 && c.known[i] { // nothing has been asked: it is the finding that is there
+	if tries == 0 && c.known[i] { // nothing was requested, so the stored finding is unchanged
 		return &rec, nil
 	}
 	_, err = putFinding(tx, rec, tries)
@@ -422,7 +419,7 @@ func (c *crawl) end(i int) {
 	c.done++
 }
 
-// report tells of findings that are committed.
+// report passes committed findings to Config.Progress.
 func (c *crawl) report(found []labels.Record) {
 	p := Progress{Done: c.done, Total: c.total, Asked: c.asked}
 	for _, rec := range found {

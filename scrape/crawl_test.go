@@ -24,10 +24,13 @@ import (
 // places makes the categories of a test: every kind of page, n in all.
 func places(n int) []fakecommons.Category {
 	kinds := []fakecommons.Category{
-		{Values: []fakecommons.Value{{Text: "church building", Qualifiers: []string{"1172–1954"}, Link: "/wiki/Category:Churches"}}},
-		{Values: []fakecommons.Value{{Text: "neighborhood  park"}, {Text: "urban park"}}, Variant: fakecommons.SpanningHeader},
+		{Values: []fakecommons.Value{{Text: "church building", Qualifiers: []string{"1172–1954"},
+			Link: "/wiki/Category:Churches"}}},
+		{Values: []fakecommons.Value{{Text: "neighborhood  park"}, {Text: "urban park"}},
+			Variant: fakecommons.SpanningHeader},
 		{Values: []fakecommons.Value{{Text: "lake "}}, Variant: fakecommons.SeveralBoxes},
-		{Variant: fakecommons.NoTag}, {Variant: fakecommons.NoInfobox}, {Variant: fakecommons.Missing}, {Variant: fakecommons.Disambiguation},
+		{Variant: fakecommons.NoTag}, {Variant: fakecommons.NoInfobox}, {Variant: fakecommons.Missing},
+		{Variant: fakecommons.Disambiguation},
 		{Variant: fakecommons.SoftRedirect}, {Values: []fakecommons.Value{{Text: "Wikimedia category"}}},
 	}
 	all := make([]fakecommons.Category, n)
@@ -81,47 +84,57 @@ func TestCrawlWritesARecordForEveryLandmark(t *testing.T) {
 	cfg := s.config(t, t.TempDir())
 	shared := cfg.Input.Landmarks[0]
 	shared.ID, shared.Category = 100, strings.Replace(shared.Category, "Place", "place", 1)
-	cfg.Input.Landmarks = append(cfg.Input.Landmarks, shared, scrape.Landmark{ID: 101, Split: labels.Index, Category: "http://evil.net/x"})
+	cfg.Input.Landmarks = append(cfg.Input.Landmarks, shared, scrape.Landmark{ID: 101, Split: labels.Index,
+		Category: "http://evil.net/x"})
 	report, tags := mustRun(t, cfg)
 	header, records, err := labels.ReadTags(bytes.NewReader(tags), "tags.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if header.Source != "page" || header.Tool != "hgld test" || string(header.Extra["policy"]) != `"first"` || !header.Created.IsZero() {
+	if header.Source != "page" || header.Tool != "hgld test" || string(header.Extra["policy"]) != `"first"` ||
+		!header.Created.IsZero() {
 		t.Errorf("header %+v", header)
 	}
-	outcomes := []labels.Outcome{labels.OK, labels.OK, labels.OK, labels.NoTag, labels.NoInfobox, labels.Missing, labels.Disambiguation, labels.OK, labels.CategoryItem}
+	outcomes := []labels.Outcome{labels.OK, labels.OK, labels.OK, labels.NoTag, labels.NoInfobox, labels.Missing,
+		labels.Disambiguation, labels.OK, labels.CategoryItem}
 	raws := []string{"church building", "neighborhood  park", "lake ", "", "", "", "", "church building", ""}
 	if len(records) != 20 {
 		t.Fatalf("%d records", len(records))
 	}
 	for i, rec := range records[:18] {
-		if int(rec.Landmark) != i || rec.Outcome != outcomes[i%9] || rec.Raw != raws[i%9] || rec.Tag != scrape.Normal(raws[i%9]) ||
+		if int(rec.Landmark) != i || rec.Outcome != outcomes[i%9] || rec.Raw != raws[i%9] ||
+			rec.Tag != scrape.Normal(raws[i%9]) ||
 			rec.Category != cfg.Input.Landmarks[i].Category || rec.Title != s.Places[i].Title || rec.Source != "page" {
 			t.Errorf("landmark %d: %+v", i, rec)
 		}
 	}
-	if r := records[7]; !reflect.DeepEqual(r.Redirects, []string{s.Places[0].Title}) || r.Values[0].Qualifiers[0] != "1172–1954" {
+	if r := records[7]; !reflect.DeepEqual(r.Redirects, []string{s.Places[0].Title}) ||
+		r.Values[0].Qualifiers[0] != "1172–1954" {
 		t.Errorf("redirected: %+v", r)
 	}
 	if r := records[18]; r.Landmark != 100 || r.Tag != "church building" || s.Requests()[r.Title] != 1 {
-		t.Errorf("a landmark with the same category, and the target of a redirect: %+v, asked for %d times", r, s.Requests()[r.Title])
+		t.Errorf("a landmark with the same category, and the target of a redirect: %+v, asked for %d times", r,
+			s.Requests()[r.Title])
 	}
 	if r := records[19]; r.Outcome != labels.Failed || !strings.Contains(r.Error, "evil.net") {
 		t.Errorf("a landmark without a category: %+v", r)
 	}
-	if report.Titles != 18 || report.Several != 2 || report.Tags != 3 || len(report.Failed) != 1 || len(report.Splits) != 2 {
+	if report.Titles != 18 || report.Several != 2 || report.Tags != 3 || len(report.Failed) != 1 ||
+		len(report.Splits) != 2 {
 		t.Errorf("report %+v", report)
 	}
-	if train := report.Splits[0]; train.Landmarks != 19 || train.Tagged != 9 || train.PaperTagged != 129100 || train.Outcomes[labels.Missing] != 2 {
+	if train := report.Splits[0]; train.Landmarks != 19 || train.Tagged != 9 || train.PaperTagged != 129100 ||
+		train.Outcomes[labels.Missing] != 2 {
 		t.Errorf("report of train %+v", train)
 	}
 }
 
 // everyFault is each fault that a server can answer with, all of them passing.
 var everyFault = []fakecommons.Fault{
-	{Status: 429, RetryAfter: "7"}, {Status: 429}, {Status: 429, RetryAfter: "0.5"}, {Status: 503, RetryAfter: "Fri, 02 Jan 2026 03:05:05 GMT"},
-	{Status: 500}, {Status: 502}, {Status: 503}, {Status: 504}, {Cut: 1}, {Cut: 1000}, {Status: 503, Body: "upstream", Type: "text/plain"},
+	{Status: 429, RetryAfter: "7"}, {Status: 429}, {Status: 429, RetryAfter: "0.5"},
+	{Status: 503, RetryAfter: "Fri, 02 Jan 2026 03:05:05 GMT"},
+	{Status: 500}, {Status: 502}, {Status: 503}, {Status: 504}, {Cut: 1}, {Cut: 1000},
+	{Status: 503, Body: "upstream", Type: "text/plain"},
 }
 
 func TestCrawlSurvivesEveryFault(t *testing.T) {
@@ -202,7 +215,8 @@ func TestCancelledCrawlGoesOnWhereItStopped(t *testing.T) {
 				break
 			}
 			var incomplete *scrape.IncompleteError
-			if !errors.As(err, &incomplete) || !errors.Is(err, context.Canceled) || incomplete.Done != len(acknowledged) || incomplete.Total != 120 {
+			if !errors.As(err, &incomplete) || !errors.Is(err, context.Canceled) || incomplete.Done != len(acknowledged) ||
+				incomplete.Total != 120 {
 				t.Fatalf("seed %d: %v with %d acknowledged", seed, err, len(acknowledged))
 			}
 			if _, err := os.Stat(cfg.Out.Tags); !errors.Is(err, os.ErrNotExist) {
@@ -245,7 +259,8 @@ func TestRefusingSiteStopsTheCrawlAndKeepsTheState(t *testing.T) {
 		_, err := scrape.Run(t.Context(), cfg)
 		var incomplete *scrape.IncompleteError
 		var stop *polite.StopError
-		if !errors.As(err, &incomplete) || !errors.As(err, &stop) || incomplete.RetryAt.Before(scrapetest.Stamp().Add(10*time.Minute)) || incomplete.Done < 30 {
+		if !errors.As(err, &incomplete) || !errors.As(err, &stop) ||
+			incomplete.RetryAt.Before(scrapetest.Stamp().Add(10*time.Minute)) || incomplete.Done < 30 {
 			t.Fatalf("%s: error %v", name, err)
 		}
 		for _, n := range s.Requests() {
@@ -277,7 +292,8 @@ func TestRowOfUnreadablePagesStopsTheCrawl(t *testing.T) {
 	_, err := scrape.Run(t.Context(), cfg)
 	var row *scrape.MalformedRunError
 	var incomplete *scrape.IncompleteError
-	if !errors.As(err, &row) || !errors.As(err, &incomplete) || incomplete.Done < 20 || incomplete.Done == 90 || !strings.Contains(err.Error(), "no category page") {
+	if !errors.As(err, &row) || !errors.As(err, &incomplete) || incomplete.Done < 20 || incomplete.Done == 90 ||
+		!strings.Contains(err.Error(), "not a category page") {
 		t.Fatalf("error %v after %d titles, want a stop behind the 20th", err, s.requestsOf())
 	}
 	login.Store(false)

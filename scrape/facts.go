@@ -9,18 +9,18 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// exchange is what one Ask has brought.
+// exchange is the result of one Ask.
 type exchange struct {
 	step    string
 	keys    []string
 	answers []Answer
 	facts   map[string]Fact
-	err     error // nothing is known about the keys
-	stop    error // and nothing else can be had either
+	err     error // the request failed; the keys are still unknown
+	stop    error // no further request can succeed
 }
 
-// putBodies writes the bodies of exchanges, several at a time because most of it is
-// waiting for the disk, and returns their hashes.
+// putBodies writes the bodies of exchanges and returns their hashes. It writes several at
+// a time because it mostly waits for the disk.
 func (s *state) putBodies(done []exchange) ([][]string, error) {
 	sums := make([][]string, len(done))
 	var writers errgroup.Group
@@ -40,7 +40,7 @@ func (s *state) putBodies(done []exchange) ([][]string, error) {
 	return sums, writers.Wait()
 }
 
-// putExchange writes the rows of one exchange, whose bodies have the given hashes.
+// putExchange inserts the rows of one exchange. sums are the hashes of its bodies.
 func putExchange(tx *sql.Tx, e exchange, sums []string, agent string) error {
 	var batch int64
 	for n, a := range e.answers {
@@ -69,8 +69,8 @@ func putExchange(tx *sql.Tx, e exchange, sums []string, agent string) error {
 	return nil
 }
 
-// fact looks up what a task has brought. It is false where nothing is known, or is
-// to be asked for again. A fact of a converted state is read from its body first.
+// fact looks up the fact of a task. It returns false if the fact is unknown or marked for
+// fetching again. Facts of a converted state are parsed from the stored body first.
 func (s *state) fact(tx *sql.Tx, source Source, t Task) (Fact, bool, error) {
 	var batch int64
 	var data string
@@ -98,9 +98,10 @@ func (s *state) fact(tx *sql.Tx, source Source, t Task) (Fact, bool, error) {
 	return facts[t.Key], true, err
 }
 
-// answers returns the kept responses of a batch, in the order of asking.
+// answers returns the stored responses of a batch, in the order of the requests.
 func (s *state) answers(tx *sql.Tx, batch int64) ([]Answer, error) {
-	rows, err := tx.Query(`SELECT method, url, form, status, type, fetched, sha256 FROM response WHERE batch = ? ORDER BY id`, batch)
+	rows, err := tx.Query(`SELECT method, url, form, status, type, fetched, sha256 FROM response WHERE batch = ? `+
+		`ORDER BY id`, batch)
 	if err != nil {
 		return nil, err
 	}
@@ -133,33 +134,33 @@ func (s *state) answers(tx *sql.Tx, batch int64) ([]Answer, error) {
 	return all, nil
 }
 
-// ReadError says that a kept response could not be read: its file, or the whole
-// folder, is gone (fs.ErrNotExist), the system refused it, or the disk failed. It
-// says nothing about the response itself, so that nothing is asked for again.
+// ReadError reports that a stored response could not be read: its file or the whole folder
+// is missing (fs.ErrNotExist), the system refused access, or the disk failed. The response
+// itself may be fine, so nothing is fetched again.
 type ReadError struct {
-	URL string // "" where the folder is gone
-	Err error
+	URL string // of the response; "" if the whole folder is missing
+	Err error  // from the file system
 }
 
-// Error names the address whose response it is, and the file.
+// Error names the URL of the response and the file.
 func (e *ReadError) Error() string {
 	if e.URL == "" {
-		return fmt.Sprintf("the kept responses cannot be read: %v", e.Err)
+		return fmt.Sprintf("the stored responses cannot be read: %v", e.Err)
 	}
-	return fmt.Sprintf("%.80s: its kept response cannot be read: %v", e.URL, e.Err)
+	return fmt.Sprintf("%.80s: its stored response cannot be read: %v", e.URL, e.Err)
 }
 
-// Unwrap returns why it could not be read.
+// Unwrap returns Err.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// DamageError says that a kept response was read and is not what was kept.
+// DamageError reports that a stored response was read and does not match its hash.
 type DamageError struct {
-	URL string
-	Err error
+	URL string // of the response
+	Err error  // how it is damaged
 }
 
-// Error names the address whose response is damaged, and how.
+// Error names the URL of the damaged response and the damage.
 func (e *DamageError) Error() string { return fmt.Sprintf("%.80s: %v", e.URL, e.Err) }
 
-// Unwrap returns how it is damaged.
+// Unwrap returns Err.
 func (e *DamageError) Unwrap() error { return e.Err }

@@ -61,7 +61,8 @@ func TestProcessOutOfFilesDropsNoPage(t *testing.T) {
 			break
 		}
 		refused++
-		if strings.Contains(string(out), "too many open files") && strings.Contains(string(out), "its kept response cannot be read") {
+		if strings.Contains(string(out), "too many open files") &&
+			strings.Contains(string(out), "its stored response cannot be read") {
 			ofPages++
 		}
 		if n > 60 {

@@ -8,10 +8,9 @@ import (
 	"hgld/labels"
 )
 
-// putFinding writes the record of a title; tries is how many requests have failed or
-// succeeded for it just now. A failure to reach the site does not take the place of
-// an earlier finding, which stands until there is a new one: the result is then
-// false.
+// putFinding stores the record of a title. tries is added to the number of requests made
+// for it. A failure to reach the site does not replace an earlier finding; putFinding then
+// returns false.
 func putFinding(tx *sql.Tx, rec labels.Record, tries int) (bool, error) {
 	text, err := json.Marshal(rec)
 	if err != nil {

@@ -1,12 +1,12 @@
 package scrape
 
-// frontier lists the titles of a crawl: each once, in the order of the first
-// landmark that needs it. Several landmarks of GLDv2 may share a category, and a
-// category may be written in more than one way.
+// frontier lists the titles of a crawl, each once, in the order of the first landmark that
+// needs it. Several landmarks of GLDv2 may share a category, and a category may be spelled
+// in more than one way.
 type frontier struct {
 	titles []string
-	of     []string // landmark's title, "" if it has none
-	errs   []error  // why it has none
+	of     []string // title of each landmark, "" if its category is unusable
+	errs   []error  // why it is unusable
 }
 
 func newFrontier(landmarks []Landmark) *frontier {

@@ -7,32 +7,32 @@ import (
 	"hgld/labels"
 )
 
-// mostMalformed is the number of answers in a row that could not be read after which
-// a crawl stops. One page may be broken; twenty one after another are a login page,
-// a proxy, or a site that has changed its form.
+// mostMalformed is the number of consecutive unreadable answers that stops a crawl. A
+// single page may be broken. Twenty in a row mean a login page, a proxy, or a site that has
+// changed its markup.
 const mostMalformed = 20
 
-// MalformedRunError says that a crawl has stopped because answer after answer could
-// not be read. What was read is kept with the outcome malformed.
+// MalformedRunError reports that a crawl stopped after mostMalformed unreadable answers in
+// a row. Their titles are stored with the outcome malformed.
 type MalformedRunError struct {
-	Count  int
-	Title  string // the last of them
+	Count  int    // answers in a row
+	Title  string // of the last one
 	Reason string // why it could not be read
 }
 
-// Error names the last title and what was wrong with its answer.
+// Error names the last title and why its answer could not be read.
 func (e *MalformedRunError) Error() string {
 	return fmt.Sprintf("%d answers in a row could not be read, the last of %.80q: %s", e.Count, e.Title, e.Reason)
 }
 
-// RetryAt is the zero time: waiting mends nothing. The method makes the error end a
-// crawl.
+// RetryAt is the zero time, because waiting does not help. The method marks the error as
+// one that ends the crawl.
 func (e *MalformedRunError) RetryAt() time.Time { return time.Time{} }
 
-// malformedRow counts malformed findings in a row.
+// malformedRow counts consecutive malformed findings.
 type malformedRow struct {
 	count int
-	err   error // once there are mostMalformed
+	err   error // set once count reaches mostMalformed
 }
 
 func (m *malformedRow) add(found []labels.Record) {

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// maxMessage is the most bytes of an error that are kept: more than a line of what
-// a server sent helps nobody.
+// maxMessage limits the stored text of an error, in bytes. It may quote the server, and
+// more than a line of that is of no use.
 const maxMessage = 300
 
-// message is an error's text for a record: a line of UTF-8 of bounded length, since
-// it may quote what a server sent. What a terminal would obey, such as an escape
-// sequence or a change of the direction of writing, is shown escaped.
+// message returns an error's text as one line of valid UTF-8 of at most maxMessage bytes.
+// Control characters, such as escape sequences and changes of the writing direction, are
+// escaped: a server may have sent them.
 func message(err error) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(err.Error(), "\uFFFD") {

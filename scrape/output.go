@@ -16,23 +16,23 @@ import (
 	"hgld/labels"
 )
 
-// Output says what is made of a finished crawl. It can change between runs.
+// Output describes the files written after a crawl. It may change between runs.
 type Output struct {
-	Tags      string // tags.jsonl to write
-	Policy    string // one of Policies
-	Changes   string // file to write with what differs from the tags before; "": none
-	PaperText bool   // the tag is the text as the page prints it, qualifiers in parentheses
-	Tool      string // hgld's version, for the header
+	Tags      string // path of tags.jsonl
+	Policy    string // a name from Policies
+	Changes   string // path for the list of changed tags; "": none
+	PaperText bool   // tags include the qualifiers, as the page prints them
+	Tool      string // name and version of the program, for the header
 }
 
-// Check says what is wrong with o before a crawl begins: a policy that is not known,
-// or a file that cannot be written when the crawl is done.
+// Check finds mistakes before a crawl begins: an unknown policy, or a path that cannot be
+// written when the crawl is done.
 func (o Output) Check() error {
 	if _, err := Policies.Get("policy", o.Policy); err != nil {
 		return err
 	}
 	if o.Tags == "" {
-		return errors.New("no name for the tags to write; want a file such as tags.jsonl")
+		return errors.New("no file name for the tags; want one such as tags.jsonl")
 	}
 	if info, err := os.Stat(o.Tags); err == nil && info.IsDir() {
 		return fmt.Errorf("%s is a folder; want the name of a file for the tags", o.Tags)
@@ -42,13 +42,13 @@ func (o Output) Check() error {
 		return fmt.Errorf("%s: %w", o.Tags, err)
 	}
 	if err != nil || !info.IsDir() {
-		return fmt.Errorf("%s: there is no folder %s for the tags; make it, or name another file", o.Tags, filepath.Dir(o.Tags))
+		return fmt.Errorf("%s: there is no folder %s for the tags; make it, or name another file", o.Tags,
+			filepath.Dir(o.Tags))
 	}
 	return nil
 }
 
-// write makes tags.jsonl and report.json from the state, in the order of the
-// input.
+// write creates tags.jsonl and report.json from the state, in the order of the input.
 func (o Output) write(cfg Config, s *state, f *frontier) (*Report, error) {
 	policy, err := Policies.Get("policy", o.Policy)
 	if err != nil {
@@ -90,7 +90,7 @@ func (o Output) write(cfg Config, s *state, f *frontier) (*Report, error) {
 	return report, atomicfile.WriteFile(filepath.Join(s.dir, "report.json"), append(text, '\n'))
 }
 
-// record is what is known about landmark i, before a value is chosen.
+// record returns what is known about landmark i, before a tag is chosen.
 func (o Output) record(s *state, f *frontier, i int, l Landmark) (labels.Record, error) {
 	rec := labels.Record{Outcome: labels.Failed}
 	if err := f.errs[i]; err != nil {
@@ -102,15 +102,16 @@ func (o Output) record(s *state, f *frontier, i int, l Landmark) (labels.Record,
 		}
 	}
 	rec.Landmark, rec.Split, rec.Category = l.ID, l.Split, l.Category
-	rec.Fetched = time.Time{} // of a converted state
+	rec.Fetched = time.Time{} // converted states have it; tags.jsonl must not
 	return rec, nil
 }
 
-// header describes the file. It says nothing of when the site was asked.
+// header returns the header of tags.jsonl. It contains no times.
 func (o Output) header(cfg Config) (labels.TagsHeader, error) {
 	h := labels.TagsHeader{Tool: o.Tool, Source: cfg.Source.Name(), Extra: map[string]json.RawMessage{}}
 	for key, value := range map[string]any{
-		"input": filepath.Base(cfg.Input.Name), "input_sha256": cfg.Input.SHA256, "policy": o.Policy, "paper_text": o.PaperText,
+		"input": filepath.Base(cfg.Input.Name), "input_sha256": cfg.Input.SHA256, "policy": o.Policy,
+		"paper_text": o.PaperText,
 	} {
 		text, err := json.Marshal(value)
 		if err != nil {

@@ -18,7 +18,7 @@ func TestOutputIsCheckedBeforeTheCrawl(t *testing.T) {
 	for tags, want := range map[string]string{
 		file:                            "",
 		filepath.Join(dir, "new.jsonl"): "",
-		"":                              "no name for the tags",
+		"":                              "no file name for the tags",
 		dir:                             "is a folder; want the name of a file",
 		filepath.Join(dir, "no", "x"):   "there is no folder",
 		filepath.Join(file, "x"):        "there is no folder",

@@ -7,32 +7,32 @@ import (
 	"hgld/labels"
 )
 
-// Plan says what a crawl has still to do.
+// Plan describes what is left to do of a crawl.
 type Plan struct {
-	Landmarks int     `json:"landmarks"`
-	Titles    int     `json:"titles"`   // different ones
-	Unusable  int     `json:"unusable"` // landmarks whose category names no title
-	Done      int     `json:"done"`     // titles
-	Retry     int     `json:"retry"`    // titles that failed and are asked for again
-	Requests  int     `json:"requests"` // that are left, without repeats
-	Stages    []Stage `json:"stages"`   // the same by step
+	Landmarks int     `json:"landmarks"` // of the input
+	Titles    int     `json:"titles"`    // distinct ones
+	Unusable  int     `json:"unusable"`  // landmarks whose category is not a valid URL
+	Done      int     `json:"done"`      // titles
+	Retry     int     `json:"retry"`     // titles that failed and will be fetched again
+	Requests  int     `json:"requests"`  // still to send, without repeats
+	Stages    []Stage `json:"stages"`    // Requests by step
 }
 
-// Stage is the number of requests that one step is expected to take.
+// Stage is the expected number of requests of one step.
 type Stage struct {
-	Step     string `json:"step"`
-	Requests int    `json:"requests"`
-	About    string `json:"about"` // what is asked
+	Step     string `json:"step"`     // as in Source.Steps
+	Requests int    `json:"requests"` // still to send
+	About    string `json:"about"`    // what the requests are for
 }
 
-// Forecaster is a Source that knows how many requests so many titles take.
+// Forecaster is a Source that can estimate its requests.
 type Forecaster interface {
-	// Forecast lists the requests by step for titles of which nothing is known.
+	// Forecast estimates the requests, by step, for a number of unknown titles.
 	Forecast(titles int) []Stage
 }
 
-// Duration is how long the requests take at a rate of so many a second; 0 where
-// there is no limit.
+// Duration returns how long the requests take at a rate in requests a second. A rate of 0
+// means no limit and returns 0.
 func (p Plan) Duration(rate float64) time.Duration {
 	if rate == 0 {
 		return 0
@@ -40,8 +40,8 @@ func (p Plan) Duration(rate float64) time.Duration {
 	return time.Duration(float64(p.Requests) / rate * float64(time.Second)).Round(time.Second)
 }
 
-// NewPlan compares the input with the state. It changes nothing, and does not
-// mind a crawl that is running. The error may be a *MismatchError.
+// NewPlan compares the input with the state. It changes nothing and works beside a running
+// crawl. The error may be a *MismatchError.
 func NewPlan(cfg Config) (Plan, error) {
 	landmarks := cfg.landmarks()
 	f := newFrontier(landmarks)
@@ -82,7 +82,8 @@ func NewPlan(cfg Config) (Plan, error) {
 		p.Stages = source.Forecast(p.Titles - p.Done)
 	}
 	if again > 0 {
-		p.Stages = append(p.Stages, Stage{Step: "again", Requests: again, About: "at most, for what was damaged or is wanted again"})
+		p.Stages = append(p.Stages, Stage{Step: "again", Requests: again,
+			About: "at most, for damaged responses and retries"})
 	}
 	for _, stage := range p.Stages {
 		p.Requests += stage.Requests

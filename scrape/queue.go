@@ -2,14 +2,13 @@ package scrape
 
 import "database/sql"
 
-// maxSeed is the number of titles that are looked at in one transaction.
+// maxSeed is the number of titles looked at in one transaction.
 const maxSeed = 512
 
-// pick returns the next keys to ask for, of a step with a full batch if there is
-// one: the last such step, so that the queues stay short. While answers are
-// under way, out of them, a part of a batch waits for more; without any, the first
-// step with a key is asked, since nothing can be added to it. The step is "" where
-// there is nothing to ask now.
+// pick returns the next keys to request. It prefers the last step that has a full batch,
+// which keeps the queues short. Partial batches wait as long as requests are pending (out
+// is their number), because the answers may fill them. Once none is pending, pick returns
+// the keys of the first nonempty step. The step is "" if there is nothing to request now.
 func (c *crawl) pick(out int) (exchange, error) {
 	steps := c.source.Steps()
 	if err := c.seed(steps[0]); err != nil {
@@ -38,8 +37,8 @@ func (c *crawl) take(step string, n int) exchange {
 	return e
 }
 
-// seed looks at further titles until the first step has enough to ask. Most of 300,000
-// titles are so looked at late, and wait nowhere until then.
+// seed looks at further titles until the first step has enough keys. Of 300,000 titles
+// most are looked at late, and use no queue until then.
 func (c *crawl) seed(first string) error {
 	for c.next < len(c.open) && len(c.queues[first]) < 2*max(1, c.cfg.Workers)*c.size(first) {
 		from := c.next

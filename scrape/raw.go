@@ -15,17 +15,17 @@ import (
 	"hgld/internal/atomicfile"
 )
 
-// rawStore keeps bodies by their content: equal bodies are one file, and a file
-// that does not match its name is damaged.
+// rawStore stores bodies under the hash of their content. Equal bodies share one file, and
+// a file that does not match its name is damaged.
 type rawStore struct{ dir string }
 
-// maxRaw bounds what a damaged or foreign file can make us decompress.
+// maxRaw limits what is decompressed of a damaged or foreign file, in bytes.
 const maxRaw = 64 << 20
 
 func (s rawStore) path(sum string) string { return filepath.Join(s.dir, sum[:2], sum+".gz") }
 
-// put writes body, unless it is there and whole, and returns its sha256. It is on
-// disk when put returns.
+// put stores body unless an intact copy exists, and returns its sha256. The body is on disk
+// when put returns.
 func (s rawStore) put(body []byte) (string, error) {
 	hash := sha256.Sum256(body)
 	sum := hex.EncodeToString(hash[:])
@@ -47,15 +47,15 @@ func (s rawStore) put(body []byte) (string, error) {
 	})
 }
 
-// errNotKept means that a file was read, and does not hold what was kept.
+// errNotKept means that a file was read and does not match its hash.
 var errNotKept = errors.New("the content does not match the name")
 
-// get returns the body with the given sha256. An error that wraps errNotKept means
-// that the file was read and is damaged. Any other error comes from reading and
-// says nothing about the body: it may be readable the next time.
+// get returns the body with the given sha256. An error that wraps errNotKept means that the
+// file was read and is damaged. Any other error comes from reading; the file may be
+// readable the next time.
 func (s rawStore) get(sum string) ([]byte, error) {
 	if len(sum) != 2*sha256.Size {
-		return nil, fmt.Errorf("%w: %.80q is no sha256", errNotKept, sum)
+		return nil, fmt.Errorf("%w: %.80q is not a sha256", errNotKept, sum)
 	}
 	path := s.path(sum)
 	data, err := readWhole(path)
@@ -72,15 +72,15 @@ func (s rawStore) get(sum string) ([]byte, error) {
 	return body, nil
 }
 
-// readWhole reads a kept file. What was put in its place and is no file, such as a
-// pipe that would never end, is an error.
+// readWhole reads a stored file. Anything but a regular file is an error: reading a pipe
+// might never end.
 func readWhole(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: is no regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -102,7 +102,7 @@ func gunzip(data []byte) ([]byte, error) {
 	return body, err
 }
 
-// sweep removes what a killed process left half-written.
+// sweep removes the temporary files of killed processes.
 func (s rawStore) sweep() error {
 	return atomicfile.Sweep(s.dir, "*/.*.tmp-*")
 }

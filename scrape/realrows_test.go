@@ -24,7 +24,8 @@ func realRows(t *testing.T) (places []fakecommons.Category, urls []string) {
 	}
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil || len(rows) != 920 || strings.Join(rows[0][:5], ",") != "split,landmark_id,category,wikidata_id,supercategory" {
+	if err != nil || len(rows) != 920 || strings.Join(rows[0][:5],
+		",") != "split,landmark_id,category,wikidata_id,supercategory" {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
 	for i, row := range rows[1:] {
@@ -42,7 +43,8 @@ func realRows(t *testing.T) (places []fakecommons.Category, urls []string) {
 		}
 		if tag := row[4]; tag != "" {
 			c.Variant, c.Values = fakecommons.Plain, []fakecommons.Value{{Text: tag}}
-			if head, inner, printed := strings.Cut(strings.TrimSuffix(tag, ")"), " ("); printed && strings.HasSuffix(tag, ")") { // a qualifier
+			// a qualifier
+			if head, inner, printed := strings.Cut(strings.TrimSuffix(tag, ")"), " ("); printed && strings.HasSuffix(tag, ")") {
 				c.Values = []fakecommons.Value{{Text: head, Qualifiers: []string{inner}}}
 			}
 		}

@@ -10,18 +10,17 @@ import (
 	"hgld/labels"
 )
 
-// ErrMoreNeeded is the cause of an IncompleteError of Reparse where the kept
-// responses do not suffice.
-var ErrMoreNeeded = errors.New("a response is needed that was not kept")
+// ErrMoreNeeded is the cause of an IncompleteError of Reparse if responses are missing.
+var ErrMoreNeeded = errors.New("a response is needed that was never stored")
 
-// Reparse reads every kept response again, with the present parser, makes the
-// findings anew, and then writes the output. No request is sent.
+// Reparse parses every stored response again, rebuilds the findings and then writes the
+// output. It sends no request.
 //
-// What comes from a damaged response, or no longer from a sound one, is marked: the
-// next Run asks for it, and until then the findings stand. Then, and where titles were
-// missing before, the error is an *IncompleteError, and with damage the first
-// *DamageError is its cause. A response that cannot be read ends it with a
-// *ReadError, and marks nothing.
+// Facts of damaged responses, and facts that a response no longer yields, are marked: the
+// next Run fetches them, and the old findings stay until then. Reparse then returns an
+// *IncompleteError, and likewise if titles were unfinished before. Its cause is the first
+// *DamageError, if there is damage. If a response cannot be read, Reparse returns a
+// *ReadError and marks nothing.
 func Reparse(ctx context.Context, cfg Config) (*Report, error) {
 	if err := cfg.Out.Check(); err != nil {
 		return nil, fmt.Errorf("scrape: %w", err)
@@ -57,18 +56,19 @@ func reparse(ctx context.Context, cfg Config, s *state) (*Report, error) {
 		}
 	}
 	if r.missing > 0 {
-		return nil, &IncompleteError{Done: len(f.titles) - r.missing, Total: len(f.titles), Cause: cmp.Or(damage, ErrMoreNeeded)}
+		return nil, &IncompleteError{Done: len(f.titles) - r.missing, Total: len(f.titles),
+			Cause: cmp.Or(damage, ErrMoreNeeded)}
 	}
 	return cfg.Out.write(cfg, s, f)
 }
 
-// remaking makes the findings of titles from facts.
+// remaking rebuilds the findings of titles from facts.
 type remaking struct {
 	cfg      Config
 	state    *state
 	titles   []string
 	outcomes map[string]labels.Outcome
-	missing  int // titles whose facts do not suffice
+	missing  int // titles with missing facts
 }
 
 func (r *remaking) remake(from, to int) error {
@@ -79,7 +79,7 @@ func (r *remaking) remake(from, to int) error {
 			switch {
 			case err != nil:
 				return err
-			case len(lacking) > 0 && r.outcomes[title] == labels.Retryable: // nothing was kept
+			case len(lacking) > 0 && r.outcomes[title] == labels.Retryable: // it failed, so nothing was stored
 				continue
 			case len(lacking) > 0:
 				r.missing++
@@ -98,8 +98,8 @@ func (r *remaking) remake(from, to int) error {
 	return err
 }
 
-// rereadAll reads every kept response once and replaces the facts by what it says
-// now. It returns the first damage.
+// rereadAll parses every stored response once and replaces its facts. It returns the first
+// damage.
 func (s *state) rereadAll(ctx context.Context, source Source) (damage, err error) {
 	batches, err := s.batches()
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *state) rereadAll(ctx context.Context, source Source) (damage, err error
 	return damage, nil
 }
 
-// batch is some responses that answer one question together.
+// batch identifies the responses that answer one question together.
 type batch struct {
 	id   int64
 	step string
@@ -150,10 +150,11 @@ func (s *state) batches() ([]batch, error) {
 	return all, s.fault(rows.Err())
 }
 
-// reread reads one batch again. A *DamageError is returned when its facts are marked.
+// reread parses one batch again. If it is damaged, reread marks its facts and returns a
+// *DamageError.
 func (s *state) reread(tx *sql.Tx, source Source, b batch) error {
 	keys, err := keysOf(tx, b.id)
-	if err != nil || len(keys) == 0 { // none: all were asked for again since
+	if err != nil || len(keys) == 0 { // none: all were fetched again since
 		return err
 	}
 	answers, err := s.answers(tx, b.id)

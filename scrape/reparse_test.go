@@ -136,10 +136,12 @@ func TestReadErrorDropsNoPage(t *testing.T) {
 		spoil, mend func() error
 		gone        bool
 	}{
-		"folder moved away": {func() error { return os.Rename(raw, raw+".away") }, func() error { return os.Rename(raw+".away", raw) }, true},
-		"one file removed":  {func() error { return os.Remove(one) }, func() error { return os.WriteFile(one, whole, 0o644) }, true},
-		"link to itself":    {replace(func() error { return os.Symlink(one, one) }), restore, false},
-		"folder in place":   {replace(func() error { return os.Mkdir(one, 0o755) }), restore, false},
+		"folder moved away": {func() error { return os.Rename(raw, raw+".away") },
+			func() error { return os.Rename(raw+".away", raw) }, true},
+		"one file removed": {func() error { return os.Remove(one) }, func() error { return os.WriteFile(one, whole, 0o644) },
+			true},
+		"link to itself":  {replace(func() error { return os.Symlink(one, one) }), restore, false},
+		"folder in place": {replace(func() error { return os.Mkdir(one, 0o755) }), restore, false},
 	} {
 		if err := c.spoil(); err != nil {
 			t.Fatal(err)

@@ -6,28 +6,26 @@ import (
 
 // Report counts what a finished crawl has found.
 type Report struct {
-	Tool        string        `json:"tool"`
-	Source      string        `json:"source"`
-	Input       string        `json:"input"`
-	InputSHA256 string        `json:"input_sha256"`
-	Policy      string        `json:"policy"`
-	Titles      int           `json:"titles"` // different categories
-	Tags        int           `json:"tags"`   // different tags
-	Splits      []SplitReport `json:"splits"`
+	Tool        string        `json:"tool"`         // name and version of the program
+	Source      string        `json:"source"`       // Source.Name
+	Input       string        `json:"input"`        // Input.Name
+	InputSHA256 string        `json:"input_sha256"` // Input.SHA256
+	Policy      string        `json:"policy"`       // Output.Policy
+	Titles      int           `json:"titles"`       // distinct categories
+	Tags        int           `json:"tags"`         // distinct tags
+	Splits      []SplitReport `json:"splits"`       // in the order of the input
 
-	// Several counts the landmarks with more than one different value, and
-	// Policies what each policy would do with them.
-	Several  int           `json:"several_values"`
-	Policies []PolicyCount `json:"policies"`
+	Several  int           `json:"several_values"` // landmarks with more than one distinct value
+	Policies []PolicyCount `json:"policies"`       // how many of them each policy would drop
 
-	// Failed lists the landmarks about which nothing could be found out.
+	// Failed lists the landmarks whose category could not be fetched or read.
 	Failed []Failure `json:"failed"`
 
-	// Stale lists the titles that were asked for again without an answer: what is
-	// reported of them is their earlier finding. It is not kept in report.json.
+	// Stale lists the titles that could not be fetched again. They are reported with their
+	// earlier finding. report.json does not contain the list.
 	Stale []string `json:"stale,omitempty"`
 
-	// Changes counts the lines of Output.Changes. It is not kept in report.json.
+	// Changes is the number of lines in Output.Changes. report.json does not contain it.
 	Changes int `json:"changes,omitempty"`
 
 	tags map[string]bool
@@ -35,38 +33,37 @@ type Report struct {
 
 // SplitReport counts the landmarks of one split.
 type SplitReport struct {
-	Split     labels.Split           `json:"split"`
-	Landmarks int                    `json:"landmarks"`
-	Tagged    int                    `json:"tagged"`
-	Coverage  float64                `json:"coverage"` // Tagged / Landmarks
-	Outcomes  map[labels.Outcome]int `json:"outcomes"`
+	Split     labels.Split           `json:"split"`     // whose landmarks are counted
+	Landmarks int                    `json:"landmarks"` // of the input
+	Tagged    int                    `json:"tagged"`    // landmarks with a tag
+	Coverage  float64                `json:"coverage"`  // Tagged / Landmarks
+	Outcomes  map[labels.Outcome]int `json:"outcomes"`  // landmarks by outcome
 
-	// What the paper reports for this split of GLDv2, 0 where it reports nothing.
-	PaperLandmarks int `json:"paper_landmarks,omitempty"`
-	PaperTagged    int `json:"paper_tagged,omitempty"`
+	PaperLandmarks int `json:"paper_landmarks,omitempty"` // Landmarks of the paper; 0: not reported
+	PaperTagged    int `json:"paper_tagged,omitempty"`    // Tagged of the paper; 0: not reported
 }
 
-// PolicyCount is the number of landmarks with a usable value that a policy gives
-// no tag.
+// PolicyCount counts the landmarks that have a usable value and would get no tag under a
+// policy.
 type PolicyCount struct {
-	Policy  string `json:"policy"`
-	Dropped int    `json:"dropped"`
+	Policy  string `json:"policy"`  // a name from Policies
+	Dropped int    `json:"dropped"` // landmarks
 }
 
 // Failure is a landmark whose outcome is error_retryable, error_final or
 // malformed.
 type Failure struct {
-	Landmark labels.LandmarkID `json:"landmark_id"`
-	Split    labels.Split      `json:"split"`
-	Category string            `json:"category"`
-	Outcome  labels.Outcome    `json:"outcome"`
-	Error    string            `json:"error"`
+	Landmark labels.LandmarkID `json:"landmark_id"` // within Split
+	Split    labels.Split      `json:"split"`       // of the landmark
+	Category string            `json:"category"`    // URL as in the input
+	Outcome  labels.Outcome    `json:"outcome"`     // one of the three
+	Error    string            `json:"error"`       // why it failed
 }
 
-// The paper: "Out of the original 203k landmarks in GLDv2-train, we were able to
+// paper returns the paper's counts: "Out of the original 203k landmarks in GLDv2-train, we were able to
 // scrape supercategories for 129.1k. For the 101k landmarks in GLDv2-index […]
 // 68.1k" (Optimization of Rank Losses for Image Retrieval, H-GLDv2). The pages
-// have changed since, so a scrape of today finds more.
+// have changed since, so a scrape finds more today.
 func paper(split labels.Split) (landmarks, tagged int) {
 	switch split {
 	case labels.Train:
@@ -86,7 +83,7 @@ func newReport(cfg Config, f *frontier) *Report {
 	return r
 }
 
-// countPolicies tries every policy on a record that has no tag chosen yet.
+// countPolicies tries every policy on a record whose tag is not chosen yet.
 func (r *Report) countPolicies(rec labels.Record) {
 	values := different(rec.Values)
 	if rec.Outcome != labels.OK || len(values) == 0 {

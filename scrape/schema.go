@@ -1,7 +1,7 @@
 package scrape
 
-// stateVersion is the format of scrape.db that this hgld writes. It reads format 1
-// too, and converts it.
+// stateVersion is the format of scrape.db. Format 1 is converted when it is opened for
+// writing.
 const stateVersion = 2
 
 const schema = `

@@ -15,42 +15,42 @@ import (
 	"hgld/labels"
 )
 
-// Watcher is a Source that can tell what has changed since it was asked, for less
-// than asking again.
+// Watcher is a Source that can find out what has changed more cheaply than by fetching
+// everything again.
 type Watcher interface {
 	Source
 
-	// Version returns what a fact of a step was read at, such as a revision, "" for
-	// steps that are not watched by themselves: they change with another fact of their
-	// key.
+	// Version returns the version of a stored fact, such as its revision. It returns ""
+	// for steps that have no version of their own and change with another fact of the
+	// same key.
 	Version(step string, fact Fact) string
 
-	// Versions asks for the present versions of some keys, at most BatchSize.
+	// Versions requests the current versions of at most BatchSize keys.
 	Versions(ctx context.Context, step string, keys []string) (map[string]string, error)
 }
 
-// Change is a line of changes.jsonl: a landmark whose outcome or tag is another than
-// in the tags.jsonl before.
+// Change is a line of changes.jsonl: a landmark whose outcome or tag differs from the
+// previous tags.jsonl.
 type Change struct {
-	Landmark labels.LandmarkID `json:"landmark_id"`
-	Split    labels.Split      `json:"split"`
-	Category string            `json:"category"`
-	Before   *Tagged           `json:"before"` // null: the landmark is new
-	After    Tagged            `json:"after"`
+	Landmark labels.LandmarkID `json:"landmark_id"` // within Split
+	Split    labels.Split      `json:"split"`       // of the landmark
+	Category string            `json:"category"`    // URL as in the input
+	Before   *Tagged           `json:"before"`      // in the previous file; null: the landmark is new
+	After    Tagged            `json:"after"`       // in the new file
 }
 
-// Tagged is what stage 1 says of a landmark, in short.
+// Tagged is the outcome and tag of a landmark, as in labels.Record.
 type Tagged struct {
-	Outcome labels.Outcome `json:"outcome"`
-	Tag     string         `json:"tag,omitempty"`
-	Raw     string         `json:"raw,omitempty"`
-	QID     string         `json:"qid,omitempty"`
+	Outcome labels.Outcome `json:"outcome"`       // as in Record.Outcome
+	Tag     string         `json:"tag,omitempty"` // normalised
+	Raw     string         `json:"raw,omitempty"` // byte for byte
+	QID     string         `json:"qid,omitempty"` // class item; "" for pages
 }
 
 func tagged(r labels.Record) Tagged { return Tagged{r.Outcome, r.Tag, r.Raw, r.QID} }
 
-// watch asks for the versions of all that is known, and marks what has changed, so
-// that it is asked for again. It commits batch by batch.
+// watch requests the versions of all known facts and marks those that have changed for
+// fetching again. It commits batch by batch.
 func (s *state) watch(ctx context.Context, source Source) error {
 	w, ok := source.(Watcher)
 	if !ok {
@@ -72,7 +72,7 @@ func (s *state) watch(ctx context.Context, source Source) error {
 	return nil
 }
 
-// versions are those of the facts of one step.
+// versions are the versions of the facts of one step.
 type versions struct {
 	keys []string
 	of   map[string]string
@@ -110,7 +110,7 @@ func (s *state) watchBatch(ctx context.Context, w Watcher, step string, keys []s
 			if now[key] == before[key] {
 				continue
 			}
-			// The text of a redirect, and the label of an item, change with the page of their key.
+			// The text of a redirect and the label of an item change with the page of the same key.
 			if _, err := tx.Exec(`UPDATE fact SET again = ? WHERE key = ?`, string(wanted), key); err != nil {
 				return err
 			}
@@ -119,11 +119,11 @@ func (s *state) watchBatch(ctx context.Context, w Watcher, step string, keys []s
 	})
 }
 
-// tagsBefore reads the tags.jsonl that a run will replace.
+// tagsBefore reads the tags.jsonl that the run is going to replace.
 func (o Output) tagsBefore() (map[labels.Split]map[labels.LandmarkID]Tagged, error) {
 	f, err := os.Open(o.Tags)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there are no tags to tell changes from: %w; run without --since first", err)
+		return nil, fmt.Errorf("there are no tags to compare with: %w; run without --since first", err)
 	}
 	if err != nil {
 		return nil, err
@@ -143,8 +143,8 @@ func (o Output) tagsBefore() (map[labels.Split]map[labels.LandmarkID]Tagged, err
 	return before, nil
 }
 
-// writeChanges writes o.Changes: the landmarks of the new tags.jsonl that differ from
-// before.
+// writeChanges writes the landmarks of the new tags.jsonl that differ from before, and
+// returns their number.
 func (o Output) writeChanges(before map[labels.Split]map[labels.LandmarkID]Tagged) (n int, err error) {
 	f, err := os.Open(o.Tags)
 	if err != nil {

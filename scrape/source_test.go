@@ -39,7 +39,8 @@ func (l *listed) Ask(_ context.Context, _ string, keys []string) ([]scrape.Answe
 	l.mu.Lock()
 	l.batches = append(l.batches, slices.Clone(keys))
 	l.mu.Unlock()
-	return []scrape.Answer{{Method: "GET", URL: "x", Status: 200, Fetched: scrapetest.Stamp(), Body: []byte("shared by all")}}, nil
+	return []scrape.Answer{{Method: "GET", URL: "x", Status: 200, Fetched: scrapetest.Stamp(),
+		Body: []byte("shared by all")}}, nil
 }
 
 func (l *listed) Read(_ string, keys []string, _ []scrape.Answer) (map[string]scrape.Fact, error) {
@@ -93,8 +94,9 @@ func park(title string) (labels.Record, error) {
 func listedConfig(t *testing.T, n int, source scrape.Source) scrape.Config {
 	t.Helper()
 	dir := t.TempDir()
-	return scrape.Config{State: filepath.Join(dir, "state"), Input: scrapetest.Input(places(n)), Source: source, Workers: 3,
-		Out: scrape.Output{Tags: filepath.Join(dir, "tags.jsonl"), Policy: "first"}}
+	return scrape.Config{State: filepath.Join(dir, "state"), Input: scrapetest.Input(places(n)), Source: source,
+		Workers: 3,
+		Out:     scrape.Output{Tags: filepath.Join(dir, "tags.jsonl"), Policy: "first"}}
 }
 
 func TestBatchSourceGetsFullBatches(t *testing.T) {
@@ -140,7 +142,8 @@ func TestFailedBatchIsAskedForAgain(t *testing.T) {
 	}
 	broken = false
 	calls := len(source.batches)
-	if report, _ = mustRun(t, cfg); len(report.Failed) != 0 || len(source.batches) != calls+1 || len(source.batches[calls]) != 5 {
+	if report, _ = mustRun(t, cfg); len(report.Failed) != 0 || len(source.batches) != calls+1 ||
+		len(source.batches[calls]) != 5 {
 		t.Errorf("the second run asked for %q; failed %+v", source.batches[calls:], report.Failed)
 	}
 }
@@ -162,7 +165,8 @@ func TestStopOfASourceIsNoResult(t *testing.T) {
 	cfg := listedConfig(t, 1000, source)
 	_, err := scrape.Run(t.Context(), cfg)
 	var incomplete *scrape.IncompleteError
-	if !errors.As(err, &incomplete) || !incomplete.RetryAt.Equal(at) || incomplete.Total != 1000 || incomplete.Done < 7 || incomplete.Done > 100 {
+	if !errors.As(err, &incomplete) || !incomplete.RetryAt.Equal(at) || incomplete.Total != 1000 || incomplete.Done < 7 ||
+		incomplete.Done > 100 {
 		t.Fatalf("error %+v", err)
 	}
 	plan, err := scrape.NewPlan(cfg)
@@ -188,9 +192,11 @@ func TestSourceThatSaysNothingIsMalformed(t *testing.T) {
 
 func TestPlanOfNothingCreatesNothing(t *testing.T) {
 	cfg := listedConfig(t, 9, &listed{reply: park})
-	cfg.Input.Landmarks = append(cfg.Input.Landmarks, scrape.Landmark{ID: 9, Split: labels.Train, Category: "x"}, cfg.Input.Landmarks[0])
+	cfg.Input.Landmarks = append(cfg.Input.Landmarks, scrape.Landmark{ID: 9, Split: labels.Train, Category: "x"},
+		cfg.Input.Landmarks[0])
 	plan, err := scrape.NewPlan(cfg)
-	want := scrape.Plan{Landmarks: 11, Titles: 9, Unusable: 1, Requests: 9, Stages: []scrape.Stage{{Step: "list", Requests: 9, About: "titles"}}}
+	want := scrape.Plan{Landmarks: 11, Titles: 9, Unusable: 1, Requests: 9,
+		Stages: []scrape.Stage{{Step: "list", Requests: 9, About: "titles"}}}
 	if err != nil || !reflect.DeepEqual(plan, want) {
 		t.Errorf("plan %+v, %v; want %+v", plan, err, want)
 	}
@@ -257,7 +263,8 @@ func TestUnwritableOutputIsAnErrorAndTheStateStays(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := scrape.Run(t.Context(), cfg); !errors.Is(err, syscall.ENOENT) || !strings.Contains(err.Error(), "tags.jsonl") {
+	if _, err := scrape.Run(t.Context(), cfg); !errors.Is(err, syscall.ENOENT) ||
+		!strings.Contains(err.Error(), "tags.jsonl") {
 		t.Fatalf("error %v", err)
 	}
 	cfg.Out.Tags = good

@@ -21,7 +21,8 @@ func TestAPIAndPagesGiveTheSameTags(t *testing.T) {
 	for i, want := range records[0] {
 		got := records[1][i]
 		if got.Outcome != want.Outcome || got.Tag != want.Tag || !slices.Equal(got.Redirects, want.Redirects) ||
-			len(want.Values) > 0 && got.Outcome == labels.OK && !slices.Equal(got.Values[len(got.Values)-1].Qualifiers, want.Values[len(want.Values)-1].Qualifiers) {
+			len(want.Values) > 0 && got.Outcome == labels.OK && !slices.Equal(got.Values[len(got.Values)-1].Qualifiers,
+				want.Values[len(want.Values)-1].Qualifiers) {
 			t.Errorf("%s:\nAPI   %+v\npages %+v", got.Title, got, want)
 		}
 	}
@@ -42,6 +43,12 @@ func TestFailuresLoseNoTag(t *testing.T) {
 			t.Parallel()
 			places := fakecommons.Corpus(1500)
 			_, want := scrapetest.Run(t, scrapetest.NewSite(t, places).Config(t, source, t.TempDir()))
+			outcomes, tags := fakecommons.Expected(places)
+			for i, rec := range scrapetest.Records(t, want) {
+				if rec.Outcome != outcomes[i] || rec.Tag != tags[i] {
+					t.Errorf("%s: %s %q, want %s %q", rec.Title, rec.Outcome, rec.Tag, outcomes[i], tags[i])
+				}
+			}
 			rough := scrapetest.NewSite(t, places)
 			rough.Failures, rough.Seed = 0.2, 11
 			cfg := rough.Config(t, source, t.TempDir())

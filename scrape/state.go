@@ -21,14 +21,18 @@ import (
 	"hgld/internal/filelock"
 )
 
-// MismatchError says that a state folder belongs to another crawl.
+// MismatchError reports that a state folder belongs to another crawl.
 type MismatchError struct {
-	Dir, Setting, Have, Want string
+	Dir     string // state folder
+	Setting string // that differs
+	Have    string // its quoted value in the state
+	Want    string // its quoted value in this run
 }
 
-// Error names the setting, both of its values, and the ways out.
+// Error names the setting, both values, and what to do.
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("%s was begun with %s %s, now it is %s; use another state folder, or remove this one to start over", e.Dir, e.Setting, e.Have, e.Want)
+	return fmt.Sprintf("%s was begun with %s %s, now it is %s; use another state folder, or remove this one to start over",
+		e.Dir, e.Setting, e.Have, e.Want)
 }
 
 // state is an open state folder.
@@ -36,17 +40,17 @@ type state struct {
 	dir  string
 	db   *sql.DB
 	raw  rawStore
-	lock *filelock.Lock // nil where it is only read
+	lock *filelock.Lock // nil if opened for reading
 	old  bool           // format 1, open for reading: it has outcomes and no facts
 
 	lookup *sql.Stmt // of a fact
 	found  *sql.Stmt // of a finding
 }
 
-// openState locks and opens the state folder, and creates it if need be. The
-// settings of a new one are kept, those of an old one must be equal. Errors are
-// *filelock.LockedError and *MismatchError among others.
-// lost says that kept responses may be gone: they will be asked for again.
+// openState locks and opens the state folder, or creates it. A new state stores the
+// settings; those of an existing one must be equal. lost means that responses may be
+// missing because they will be fetched again. Errors include *filelock.LockedError and
+// *MismatchError.
 func openState(dir string, settings map[string]string, lost bool) (*state, error) {
 	if err := atomicfile.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -65,9 +69,9 @@ func openState(dir string, settings map[string]string, lost bool) (*state, error
 	return s, nil
 }
 
-// openRaw makes the folder of the responses and sweeps it. A folder that has gone
-// although responses were kept in it is a *ReadError, and none is made in its place:
-// it can then be moved back.
+// openRaw creates or sweeps the folder of the responses. If the folder is missing although
+// responses were stored in it, openRaw returns a *ReadError and does not create a new one,
+// so that the old one can be moved back.
 func (s *state) openRaw(lost bool) error {
 	_, err := os.Stat(s.raw.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,8 +90,8 @@ func (s *state) openRaw(lost bool) error {
 	return s.raw.sweep()
 }
 
-// readState opens a state folder without lock for reading, for a look at what is
-// left to do. It returns nil where there is no state.
+// readState opens a state folder for reading, without a lock. It returns nil if there is no
+// state.
 func readState(dir string, settings map[string]string) (*state, error) {
 	if _, err := os.Stat(filepath.Join(dir, "scrape.db")); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -108,9 +112,9 @@ func readState(dir string, settings map[string]string) (*state, error) {
 	return s, nil
 }
 
-// unwritable says whether err means that SQLite could not make the shared-memory file
-// that readers of a write-ahead log need, in a folder that cannot be written, and
-// that there is no such log: then nobody writes, and the database is all there is.
+// unwritable reports whether SQLite failed only because the folder is read-only: readers of
+// a write-ahead log need a shared-memory file. If there is no log, nobody is writing and the
+// database file is complete, so it can be opened as immutable.
 func (s *state) unwritable(err error) bool {
 	var e *sqlite.Error
 	if !errors.As(err, &e) || e.Code()&0xFF != sqlite3.SQLITE_CANTOPEN && e.Code()&0xFF != sqlite3.SQLITE_READONLY {
@@ -120,12 +124,12 @@ func (s *state) unwritable(err error) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// errUnborn means that scrape.db is there, but was left before its first
-// transaction.
+// errUnborn means that scrape.db exists but has no tables: its first transaction was never
+// committed.
 var errUnborn = errors.New("the database is empty")
 
-// open opens the database: "rwc" for writing, "ro" for reading beside a writer,
-// "immutable" where there can be none.
+// open opens the database: "rwc" for writing, "ro" for reading beside a writer, "immutable"
+// for reading if there can be no writer.
 func (s *state) open(mode string, settings map[string]string) error {
 	path, err := filepath.Abs(filepath.Join(s.dir, "scrape.db"))
 	if err != nil {
@@ -147,7 +151,7 @@ func (s *state) open(mode string, settings map[string]string) error {
 	if err != nil {
 		return err
 	}
-	s.db.SetMaxOpenConns(1) // one writer, and a reader that never meets a lock
+	s.db.SetMaxOpenConns(1) // one writer; readers never wait for a lock
 	if err := s.check(settings, mode == "rwc"); err != nil || s.old {
 		return err
 	}
@@ -159,9 +163,9 @@ func (s *state) open(mode string, settings map[string]string) error {
 	return s.fault(err)
 }
 
-// check compares the settings with those of the first run, in the order of their
-// names. With create, it makes the tables of a new state, keeps its settings, and
-// converts an old one, all in one transaction.
+// check compares the settings with those of the first run, in alphabetical order. With
+// create, it also creates the tables of a new state, stores the settings, and converts an
+// old format. All of this is one transaction.
 func (s *state) check(settings map[string]string, create bool) error {
 	return s.within(func(tx *sql.Tx) error {
 		tables, err := s.tables(tx, create)
@@ -186,8 +190,8 @@ func (s *state) check(settings map[string]string, create bool) error {
 	})
 }
 
-// tables returns 0 for a database without tables. With create it makes them, or
-// converts those of format 1.
+// tables returns 0 if the database has no tables. With create, it creates them, or converts
+// those of format 1.
 func (s *state) tables(tx *sql.Tx, create bool) (n int, err error) {
 	if err := tx.QueryRow(`SELECT count(*) FROM sqlite_master WHERE name = 'meta'`).Scan(&n); err != nil {
 		return 0, err
@@ -212,26 +216,27 @@ func (s *state) tables(tx *sql.Tx, create bool) (n int, err error) {
 	case format == "1":
 		s.old = true
 	case format != strconv.Itoa(stateVersion):
-		return n, &MismatchError{Dir: s.dir, Setting: "format", Have: strconv.Quote(format), Want: strconv.Quote(strconv.Itoa(stateVersion))}
+		return n, &MismatchError{Dir: s.dir, Setting: "format", Have: strconv.Quote(format),
+			Want: strconv.Quote(strconv.Itoa(stateVersion))}
 	}
 	return n, nil
 }
 
-// within runs use in one transaction, durable when it returns nil.
+// within runs use in one transaction. The transaction is durable when within returns nil.
 func (s *state) within(use func(*sql.Tx) error) error {
 	tx, err := s.db.Begin()
 	if err != nil {
 		return s.fault(err)
 	}
 	if err := use(tx); err != nil {
-		_ = tx.Rollback() // fails where SQLite has done it already; err says more
+		_ = tx.Rollback() // it fails if SQLite has rolled back already; err says more
 		return s.fault(err)
 	}
 	return s.fault(tx.Commit())
 }
 
-// fault names the file in an error of SQLite, and makes a full disk known as
-// such: SQLite says SQLITE_FULL or, of its shared-memory file, I/O error.
+// fault adds the file name to an error of SQLite and translates a full disk to ENOSPC.
+// SQLite reports one as SQLITE_FULL or, for its shared-memory file, as an I/O error.
 func (s *state) fault(err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
@@ -262,7 +267,7 @@ func (s *state) close() error {
 	return errors.Join(errs...)
 }
 
-// probe writes as much as SQLite does at a time, to learn why SQLite could not.
+// probe writes as much as SQLite does at a time, to find out why SQLite could not.
 func (s *state) probe() error {
 	f, err := atomicfile.Create(filepath.Join(s.dir, "probe"))
 	if err != nil {

@@ -4,35 +4,34 @@ import (
 	"hgld/labels"
 )
 
-// Stats counts what a scrape has found, and what each policy would keep of it.
+// Stats counts the outcomes of a scrape and what each policy would keep.
 type Stats struct {
-	Splits []SplitStats `json:"splits"`
+	Splits []SplitStats `json:"splits"` // in the order of the records
 }
 
-// SplitStats are those of one split, for its populations.
+// SplitStats are the counts of one split.
 type SplitStats struct {
-	Split       labels.Split `json:"split"`
-	Populations []Population `json:"populations"`
+	Split       labels.Split `json:"split"`       // whose landmarks are counted
+	Populations []Population `json:"populations"` // AllLandmarks, WithInfobox
 
-	// What the paper reports for this split of GLDv2, 0 where it reports nothing.
-	PaperLandmarks int `json:"paper_landmarks,omitempty"`
-	PaperTagged    int `json:"paper_tagged,omitempty"`
+	PaperLandmarks int `json:"paper_landmarks,omitempty"` // landmarks of the paper; 0: not reported
+	PaperTagged    int `json:"paper_tagged,omitempty"`    // landmarks with a tag in the paper; 0: not reported
 }
 
-// Population is a set of landmarks: all of them, or those whose page shows an infobox,
-// which are the ones that the paper's scraper could see.
+// Population is a set of landmarks: all of them, or those whose page shows an infobox. The
+// paper's scraper could only see the latter.
 type Population struct {
-	Name      string                 `json:"name"`
-	Landmarks int                    `json:"landmarks"`
-	Outcomes  map[labels.Outcome]int `json:"outcomes"` // under the policy of the scrape
-	Several   int                    `json:"several"`  // landmarks with several different values
-	Kept      []PolicyKept           `json:"kept"`
+	Name      string                 `json:"name"`      // AllLandmarks or WithInfobox
+	Landmarks int                    `json:"landmarks"` // in the population
+	Outcomes  map[labels.Outcome]int `json:"outcomes"`  // landmarks by outcome, under the policy of the scrape
+	Several   int                    `json:"several"`   // landmarks with several distinct values
+	Kept      []PolicyKept           `json:"kept"`      // in the order of Policies
 }
 
-// PolicyKept is the number of landmarks that a policy gives a tag.
+// PolicyKept counts the landmarks that would get a tag under a policy.
 type PolicyKept struct {
-	Policy string `json:"policy"`
-	Kept   int    `json:"kept"`
+	Policy string `json:"policy"` // a name from Policies
+	Kept   int    `json:"kept"`   // landmarks
 }
 
 // The populations.
@@ -41,8 +40,8 @@ const (
 	WithInfobox  = "with an infobox"
 )
 
-// NewStats counts the records of a tags.jsonl. The population WithInfobox is there
-// where a record says whether its page has one.
+// NewStats counts the records of a tags.jsonl. It includes the population WithInfobox if
+// the records say which pages have an infobox.
 func NewStats(records []labels.Record) Stats {
 	var s Stats
 	for _, rec := range records {
@@ -81,8 +80,8 @@ func (s *SplitStats) population(name string) *Population {
 	return &s.Populations[len(s.Populations)-1]
 }
 
-// count adds a record. What the policy of the scrape has made of it is undone to try
-// the others.
+// count adds a record. It applies every policy to the record's values, whatever the policy
+// of the scrape chose.
 func (p *Population) count(rec labels.Record) {
 	p.Landmarks++
 	p.Outcomes[rec.Outcome]++

@@ -44,10 +44,14 @@ func TestTitleRefusesWhatIsNone(t *testing.T) {
 	const wiki = "http://commons.wikimedia.org/wiki/"
 	for _, category := range []string{
 		"", "Eiffel Tower", wiki, wiki + "Eiffel_Tower", wiki + "Category:", wiki + "Category:___", wiki + "File:A.jpg",
-		"http://evil.net/wiki/Category:A", "https://en.wikipedia.org/wiki/Category:A", "javascript:alert(1)", "/w/index.php?title=Category:A",
-		wiki + "Category:A%0Ab", wiki + "Category:A%00", wiki + "Category:%FF", wiki + "Category:<b>", wiki + "Category:a[b]", wiki + "Category:a|b",
-		wiki + "Category:..", wiki + "Category:../A", wiki + "Category:a/../b", wiki + "Category:a/.", wiki + "Category::A", wiki + "Category:A%2541",
-		wiki + "Category:A%26amp;b", wiki + "Category:a~~~b", wiki + "Category:" + strings.Repeat("x", 256), wiki + "Category:A%EF%BF%BD",
+		"http://evil.net/wiki/Category:A", "https://en.wikipedia.org/wiki/Category:A", "javascript:alert(1)",
+		"/w/index.php?title=Category:A",
+		wiki + "Category:A%0Ab", wiki + "Category:A%00", wiki + "Category:%FF", wiki + "Category:<b>", wiki + "Category:a[b]",
+		wiki + "Category:a|b",
+		wiki + "Category:..", wiki + "Category:../A", wiki + "Category:a/../b", wiki + "Category:a/.", wiki + "Category::A",
+		wiki + "Category:A%2541",
+		wiki + "Category:A%26amp;b", wiki + "Category:a~~~b", wiki + "Category:" + strings.Repeat("x", 256),
+		wiki + "Category:A%EF%BF%BD",
 	} {
 		if title, err := Title(category); err == nil {
 			t.Errorf("Title(%q) = %q, want an error", category, title)

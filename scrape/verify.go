@@ -14,16 +14,16 @@ import (
 	"strings"
 )
 
-// Verification is what comparing a state, its responses and tags.jsonl has shown.
+// Verification is the result of Verify.
 type Verification struct {
-	Responses int      `json:"responses"` // kept ones, each read and hashed
-	Facts     int      `json:"facts"`     // each compared with its responses
-	Titles    int      `json:"titles"`    // each finding compared with its facts
-	Again     int      `json:"again"`     // facts that the next run asks for again
-	Problems  []string `json:"problems"`
+	Responses int      `json:"responses"` // stored responses, all read and hashed
+	Facts     int      `json:"facts"`     // facts, all compared with their responses
+	Titles    int      `json:"titles"`    // findings, all compared with their facts
+	Again     int      `json:"again"`     // facts that the next run fetches again
+	Problems  []string `json:"problems"`  // one line each, at most mostProblems
 }
 
-// mostProblems bounds the list: a folder that is gone has 300,000 of them.
+// mostProblems limits the list: a missing folder means 300,000 problems.
 const mostProblems = 1000
 
 func (v *Verification) problem(format string, args ...any) {
@@ -36,10 +36,10 @@ func (v *Verification) problem(format string, args ...any) {
 	}
 }
 
-// Verify compares the parts of a finished crawl with one another and changes none:
-// every response is there and has its hash, every fact is what its responses say,
-// every finding is what its facts say, and cfg.Out.Tags is what the findings give. A
-// file that cannot be read is a problem, and the others are looked at all the same.
+// Verify checks a finished crawl and changes nothing. Every response must exist and match
+// its hash, every fact must follow from its responses, every finding from its facts, and
+// cfg.Out.Tags from the findings. A file that cannot be read counts as a problem; Verify
+// then continues with the others.
 func Verify(ctx context.Context, cfg Config) (*Verification, error) {
 	if err := cfg.Out.Check(); err != nil {
 		return nil, fmt.Errorf("scrape: %w", err)
@@ -53,7 +53,7 @@ func Verify(ctx context.Context, cfg Config) (*Verification, error) {
 	}
 	defer s.close()
 	if s.old {
-		return nil, fmt.Errorf("scrape: %s is of format 1; `hgld scrape run --reparse` converts it", cfg.State)
+		return nil, fmt.Errorf("scrape: %s has format 1; `hgld scrape run --reparse` converts it", cfg.State)
 	}
 	v := &Verification{Problems: []string{}}
 	if err := s.verify(ctx, cfg, v); err != nil {
@@ -101,8 +101,7 @@ func (s *state) verify(ctx context.Context, cfg Config, v *Verification) error {
 	return s.verifyTags(cfg, f, v)
 }
 
-// verifyBatch reads the responses of a batch and compares what they say with the
-// facts.
+// verifyBatch parses the responses of a batch and compares the result with the facts.
 func (s *state) verifyBatch(tx *sql.Tx, source Source, b batch, v *Verification) error {
 	answers, err := s.answers(tx, b.id)
 	damage, unread := (*DamageError)(nil), (*ReadError)(nil)
@@ -130,13 +129,14 @@ func (s *state) verifyBatch(tx *sql.Tx, source Source, b batch, v *Verification)
 			return err
 		}
 		if data != "" && data != string(facts[key]) {
-			v.problem("%s %s: what is kept is not what its response says; `hgld scrape run --reparse` reads it again", b.step, key)
+			v.problem("%s %s: what is kept is not what its response says; `hgld scrape run --reparse` reads it again", b.step,
+				key)
 		}
 	}
 	return nil
 }
 
-// verifyTitle compares a finding with its facts. It is false where there is none.
+// verifyTitle compares a finding with its facts. It returns false if there is no finding.
 func (s *state) verifyTitle(source Source, title string, v *Verification) (bool, error) {
 	kept, err := s.record(title)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -148,7 +148,7 @@ func (s *state) verifyTitle(source Source, title string, v *Verification) (bool,
 	v.Titles++
 	return true, s.within(func(tx *sql.Tx) error {
 		rec, lacking, err := s.finding(tx, source, title)
-		if err != nil || len(lacking) > 0 { // asked for again, or failed: counted elsewhere
+		if err != nil || len(lacking) > 0 { // marked or failed: counted elsewhere
 			return err
 		}
 		want, err := json.Marshal(rec)
@@ -163,7 +163,7 @@ func (s *state) verifyTitle(source Source, title string, v *Verification) (bool,
 	})
 }
 
-// verifyTags makes tags.jsonl again and compares it with the file.
+// verifyTags builds tags.jsonl again and compares it with the file.
 func (s *state) verifyTags(cfg Config, f *frontier, v *Verification) error {
 	dir, err := os.MkdirTemp("", "hgld-verify-")
 	if err != nil {
@@ -182,12 +182,13 @@ func (s *state) verifyTags(cfg Config, f *frontier, v *Verification) error {
 	case err != nil:
 		v.problem("%w", err)
 	case line > 0:
-		v.problem("%s:%d: differs from what the state gives with policy %s; `hgld scrape run --reparse` writes it anew", cfg.Out.Tags, line, cfg.Out.Policy)
+		v.problem("%s:%d: differs from what the state gives with policy %s; `hgld scrape run --reparse` writes it anew",
+			cfg.Out.Tags, line, cfg.Out.Policy)
 	}
 	return nil
 }
 
-// firstDifference returns the first line in which two files differ, 0 for none.
+// firstDifference returns the number of the first line that differs, or 0.
 func firstDifference(a, b string) (int, error) {
 	var texts [2]string
 	for i, path := range []string{a, b} {

@@ -6,18 +6,18 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// ATTRIBUTION.parquet names author, licence, title and address of every image in
-// one file, so that they can be looked through and handed on without the images. A
-// row an image, in the order of the shards:
+// ATTRIBUTION.parquet lists author, licence, title and address of every image, so that
+// they can be read and shared without the images. It has one row per image, in the
+// order of the shards:
 //
 //	image_id split author license title source_url modified
 //
-// All columns are texts, as they stand in the shards; what is not known is NULL.
-// Where no image of a data set has any of the four, there is no such file: what was
-// modified is an attribution only together with them.
+// All columns are texts with the values of the shards; unknown values are NULL. If no
+// image of a data set has any of the four, the file is not written: `modified` is part of
+// an attribution only together with them.
 
-// attributionGroup is the number of rows in a row group, which the library holds in
-// memory: some 10 MB.
+// attributionGroup is the number of rows in a row group. The library holds one in
+// memory, about 10 MB.
 const attributionGroup = 1 << 16
 
 // attribution writes ATTRIBUTION.parquet.

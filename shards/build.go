@@ -17,8 +17,7 @@ import (
 	"hgld/labels"
 )
 
-// Options say how Build makes a data set. The zero value of a field is its
-// default.
+// Options configure Build. The zero value of a field is its default.
 type Options struct {
 	Settings
 	Hierarchy *labels.Hierarchy // classes in this order; nil: in the order of the items
@@ -28,37 +27,38 @@ type Options struct {
 	Workers   int               // images prepared at once; 0: one. It does not change the result
 
 	// AllowMissing is the share of the images, from 0 to 1, that may be missing or
-	// unusable; with more of them there is a *RefusedError and no data set.
+	// unusable. If there are more, Build returns a *RefusedError and writes no data
+	// set.
 	AllowMissing float64
-	// Replace lets a data set take the place of a finished one with more images.
+	// Replace allows the data set to replace a finished one that has more images.
 	Replace bool
 
-	// Progress, if not nil, is told after every shard how many images are done. It
-	// is called by one goroutine at a time.
+	// Progress, if not nil, is called after every shard with the number of finished
+	// images, by one goroutine at a time.
 	Progress func(done, total int, shard string)
 }
 
-// Result is what Build did.
+// Result is the outcome of Build.
 type Result struct {
-	Manifest *Manifest
-	Failures []Failure
-	Kept     int // shards that were there already
+	Manifest *Manifest // of the finished data set
+	Failures []Failure // images that were left out
+	Kept     int       // shards that were there already
 }
 
-// shardsAtOnce is how many shards are written at the same time: while one is
-// flushed to disk, the next goes on.
+// shardsAtOnce is the number of shards written at the same time: while one is flushed
+// to disk, the next is written.
 const shardsAtOnce = 2
 
-// Build makes the data set of src in dir, or finishes the making of it: shards
-// that are there and were made of the same items with the same settings are kept.
-// A damaged or missing image is a Failure in the result; an error stops the
-// build, and so does ctx. Either way every finished shard stays good and the same
-// call continues. A shard with failures is kept only while they fail as before.
+// Build writes the data set of src to dir, or continues a build that was stopped. It
+// keeps the shards that are there and were made from the same items with the same
+// settings. A damaged or missing image becomes a Failure in the result; an error, or
+// the end of ctx, stops the build. Either way every finished shard stays valid, and the
+// same call continues. A shard with failures is kept only while they fail as before.
 //
-// A finished data set in dir stays as it is until the new one is complete and may
-// replace it: see RefusedError. An image that is there and cannot be read, by a fault
-// of the disk or the network, is a *ReadError. A folder that another process works in
-// is a *filelock.LockedError.
+// A finished data set in dir stays unchanged until the new one is complete and may
+// replace it: see RefusedError. Build returns a *ReadError if an image exists but
+// cannot be read because of a fault of the disk or the network, and a
+// *filelock.LockedError if another process works in the folder.
 func Build(ctx context.Context, src Source, dir string, o Options) (*Result, error) {
 	r, err := build(ctx, src, dir, o)
 	if err != nil {
@@ -109,12 +109,12 @@ func newBuilder(ctx context.Context, src Source, dir string, o Options) (*builde
 	return &builder{dir: dir, o: o, plan: p, preparer: newPreparer(o), made: make([]made, len(p.shards))}, nil
 }
 
-// lockName is the lock file in the data set's folder. It also marks a folder
-// whose build is not finished.
+// lockName is the lock file in the folder of the data set. It also marks a folder whose
+// build is not finished.
 const lockName = ".hgld-build"
 
-// prepareFolder locks dir and removes what a killed process left unfinished. A
-// folder with shards that no build of ours began is refused.
+// prepareFolder locks dir and removes the unfinished files of a killed process. It
+// refuses a folder with shards that were not written by a build of hgld.
 func prepareFolder(dir string) (*filelock.Lock, error) {
 	if err := makeFolder(dir); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func prepareFolder(dir string) (*filelock.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = endSlices(dir)
+	err = errors.Join(markDurable(dir), endSlices(dir))
 	if err == nil {
 		unfinished := []string{"data/.*.tmp-*", nextFolder + "/.*.tmp-*"}
 		for _, name := range append(companionFiles(), ManifestFile, SumsFile, HierarchyFile, FailuresFile) {
@@ -137,7 +137,12 @@ func prepareFolder(dir string) (*filelock.Lock, error) {
 	return lock, nil
 }
 
-// makeFolder makes the folders of a data set, unless others' shards are there.
+// markDurable makes the name of the lock file durable. After a power cut, shards
+// without a lock file would look like somebody else's.
+func markDurable(dir string) error { return atomicfile.SyncDir(dir) }
+
+// makeFolder makes the folders of a data set. It refuses a folder with shards of
+// another program.
 func makeFolder(dir string) error {
 	data := filepath.Join(dir, "data")
 	if err := atomicfile.MkdirAll(data, 0o755); err != nil {
@@ -166,13 +171,13 @@ func removeUnfinished(dir string, patterns ...string) error {
 	return nil
 }
 
-// mayExist reports whether something is at path, or may be because nobody could look.
+// mayExist reports whether path exists, or might: it is true if looking failed.
 func mayExist(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// builder is a build at work.
+// builder is a running build.
 type builder struct {
 	dir      string
 	o        Options
@@ -194,7 +199,7 @@ type made struct {
 	kept     bool
 }
 
-// run builds what is missing of the given shards.
+// run builds those of the given shards that are missing.
 func (b *builder) run(ctx context.Context, shards []int) error {
 	total := 0
 	for _, i := range shards {
@@ -244,7 +249,7 @@ type footer struct {
 	Failures []Failure `json:"failures"`
 }
 
-// shard builds one shard: items are prepared side by side and written in order.
+// shard builds one shard. It prepares items in parallel and writes them in order.
 func (b *builder) shard(ctx context.Context, p *planned) (made, error) {
 	at := p.name
 	if b.aside {
@@ -282,8 +287,8 @@ func (b *builder) shard(ctx context.Context, p *planned) (made, error) {
 	return made{file: file, at: at, index: w.index, failures: note.Failures}, nil
 }
 
-// inOrder prepares the items of a shard, up to Workers at once over all shards,
-// and hands the results to use in the order of the items.
+// inOrder prepares the items of a shard, at most Workers at a time over all shards, and
+// passes the results to use in the order of the items.
 func (b *builder) inOrder(ctx context.Context, p *planned, use func(prepared) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	queue := make(chan chan prepared, b.o.Workers)

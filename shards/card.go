@@ -13,14 +13,14 @@ import (
 	"hgld/labels"
 )
 
-// The files that WriteCard adds to a data set. They are no part of it: the
-// manifest does not know them, and they can be written again at any time.
+// The files that WriteCard writes beside a data set. The manifest does not list them,
+// and they can be rewritten at any time.
 const (
 	CardFile      = "README.md"
 	CroissantFile = "croissant.json"
 )
 
-// Card is what a data set does not know of itself.
+// Card is the information for the card that the data set itself does not contain.
 type Card struct {
 	Title       string // "": the folder's name
 	Description string // a sentence or more; may be empty
@@ -29,12 +29,12 @@ type Card struct {
 	Citation    string // how it is to be cited; may be empty
 }
 
-// WriteCard writes two descriptions of the finished data set in dir: README.md, the
-// card that the Hugging Face Hub shows, whose head lists the files of each split
-// (without it the Hub does not know a split called index), and croissant.json, the
-// same for machines, in Croissant 1.1 (MLCommons). The same data set and card give the
-// same bytes. The licences of the rows are counted from the shards, which are
-// compared with their hashes on the way.
+// WriteCard writes two descriptions of the finished data set in dir. README.md is the
+// card that the Hugging Face Hub shows; its head lists the files of each split, without
+// which the Hub does not know a split called index. croissant.json is the same for
+// machines, in Croissant 1.1 (MLCommons). The same data set and card give the same
+// bytes. WriteCard counts the licences from the rows and verifies the hashes of the
+// shards as it reads them.
 func WriteCard(ctx context.Context, dir string, c Card) error {
 	if err := writeCard(ctx, dir, c); err != nil {
 		return fmt.Errorf("shards: %s: card: %w", dir, err)
@@ -87,7 +87,7 @@ func countLicences(ctx context.Context, set *Set) ([]Counted, error) {
 	return counted(images), nil
 }
 
-// sizeCategory is the Hub's name for a number of rows.
+// sizeCategory returns the Hub's name for a number of rows.
 func sizeCategory(n int) string {
 	low, names := 1000, []string{"n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M"}
 	for i, name := range names {
@@ -176,7 +176,7 @@ func (c Card) readme(m *Manifest, licences []Counted) []byte {
 	return b.Bytes()
 }
 
-// used is the number of classes that have an image in a split.
+// used returns the number of classes that have an image in a split.
 func (l *Level) used(split labels.Split) int {
 	n := 0
 	for _, images := range l.Rows[split] {
@@ -187,7 +187,7 @@ func (l *Level) used(split labels.Split) int {
 	return n
 }
 
-// oneLine makes text fit for a cell of a table.
+// oneLine makes text fit into a cell of a table.
 func oneLine(s string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ", "<", "&lt;").Replace(s)
 }

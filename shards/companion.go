@@ -14,8 +14,9 @@ import (
 	"hgld/labels"
 )
 
-// The files that tell of a data set what its shards say only row by row, or not at
-// all. The first and the last are not there where there is nothing to tell.
+// The companion files: they say about the whole data set what the shards say only row
+// by row, or not at all. The first and the last are left out if there is nothing to
+// say.
 const (
 	AttributionFile = "ATTRIBUTION.parquet" // whose image it is, a row an image; see attribution.go
 	StatsFile       = "STATS.json"          // counts and sizes; see stats.go
@@ -23,23 +24,23 @@ const (
 	TaxonomyFile    = "taxonomy.skos.ttl"   // the tree of classes for other tools: SKOS in Turtle
 )
 
-// companionFiles lists them in the order of the manifest.
+// companionFiles lists the companion files in the order of the manifest.
 func companionFiles() []string {
 	return []string{AttributionFile, StatsFile, BuildFile, TaxonomyFile}
 }
 
-// Companion is one of those files. The manifest lists them with their hashes, and
-// SHA256SUMS as well, although most could be made from the shards again: a licence
-// that changed on a disk must be found, and only a listed file can be missing.
+// Companion is a companion file. The manifest and SHA256SUMS list it with its hash,
+// although most could be made from the shards again: a licence that changed on disk
+// must be noticed, and only a listed file can be missing.
 type Companion struct {
-	Name   string `json:"name"`
-	Rows   int    `json:"rows,omitempty"`
-	Bytes  int64  `json:"bytes"`
-	SHA256 Hash   `json:"sha256"`
+	Name   string `json:"name"`           // file name
+	Rows   int    `json:"rows,omitempty"` // 0 for a file without rows
+	Bytes  int64  `json:"bytes"`          // size of the file
+	SHA256 Hash   `json:"sha256"`         // of the file
 }
 
-// checkCompanions says whether the manifest lists what its version has, each once
-// and in order.
+// checkCompanions checks that the manifest lists the companion files of its version,
+// each once and in order.
 func (m *Manifest) checkCompanions() error {
 	known := companionFiles()
 	for _, c := range m.Companions {
@@ -60,7 +61,7 @@ func (m *Manifest) checkCompanions() error {
 	return nil
 }
 
-// companion returns the entry of a file, nil where there is none.
+// companion returns the entry of a file, nil if there is none.
 func (m *Manifest) companion(name string) *Companion {
 	at := slices.IndexFunc(m.Companions, func(c Companion) bool { return c.Name == name })
 	if at < 0 {
@@ -69,15 +70,14 @@ func (m *Manifest) companion(name string) *Companion {
 	return &m.Companions[at]
 }
 
-// beside holds the files that stand beside the shards, complete but not yet under
-// their names.
+// beside holds the companion files, complete but not yet under their names.
 type beside struct {
 	dir   string
 	files []*newFile
 }
 
-// newFile is a file in the making that knows its size and hash. Write is the only way
-// into it: nothing may get past the hash.
+// newFile is a file being written that counts its size and hash. Write is the only way
+// to add to it, so that nothing escapes the hash.
 type newFile struct {
 	file *atomicfile.File
 	name string
@@ -108,7 +108,7 @@ func (f *newFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// put makes a whole file.
+// put writes a whole file.
 func (s *beside) put(name string, data []byte) error {
 	f, err := s.create(name)
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *beside) put(name string, data []byte) error {
 
 func (f *newFile) hash() Hash { return Hash(f.sha.Sum(nil)) }
 
-// file finds a file by its name, nil where it was not made.
+// file returns a file by its name, nil if it was not made.
 func (s *beside) file(name string) *newFile {
 	for _, f := range s.files {
 		if f.name == name {
@@ -130,7 +130,7 @@ func (s *beside) file(name string) *newFile {
 	return nil
 }
 
-// companions describes those of the files that are companions.
+// companions describes the companion files for the manifest.
 func (s *beside) companions() []Companion {
 	var list []Companion
 	for _, name := range companionFiles() {
@@ -141,13 +141,13 @@ func (s *beside) companions() []Companion {
 	return list
 }
 
-// drop takes a file back.
+// drop discards a file.
 func (s *beside) drop(f *newFile) error {
 	s.files = slices.DeleteFunc(s.files, func(g *newFile) bool { return g == f })
 	return f.file.Close()
 }
 
-// commit gives the files their names.
+// commit renames the files to their names.
 func (s *beside) commit() error {
 	for _, f := range s.files {
 		if err := f.file.Commit(); err != nil {
@@ -158,7 +158,7 @@ func (s *beside) commit() error {
 	return nil
 }
 
-// close drops what was not committed.
+// close removes the files that were not committed.
 func (s *beside) close() error {
 	var errs []error
 	for _, f := range s.files {
@@ -167,9 +167,9 @@ func (s *beside) close() error {
 	return errors.Join(errs...)
 }
 
-// describe writes the two files that the rows tell, ATTRIBUTION.parquet and
-// STATS.json, from the columns of the shards beside the images. It holds 12 bytes a
-// row of one split, and the counts of classes.
+// describe writes ATTRIBUTION.parquet and STATS.json from the columns of the shards,
+// without the images. It holds 12 bytes per row of one split, and the counts of
+// classes.
 func (s *Set) describe(ctx context.Context, to *beside, failures []Failure) error {
 	f, err := to.create(AttributionFile)
 	if err != nil {
@@ -212,8 +212,8 @@ func (s *Set) describe(ctx context.Context, to *beside, failures []Failure) erro
 // the same bytes.
 type TaxonomyWriter func(w io.Writer, tree *labels.Hierarchy) error
 
-// writeTaxonomy writes taxonomy.skos.ttl, if there is a writer, and a hierarchy: some
-// class has a parent.
+// writeTaxonomy writes taxonomy.skos.ttl if there is a writer and the classes have a
+// hierarchy, that is, some class has a parent.
 func (s *Set) writeTaxonomy(to *beside, write TaxonomyWriter) error {
 	below := func(l labels.Level) bool {
 		return slices.ContainsFunc(l.Classes, func(c labels.Class) bool { return c.Parent >= 0 })
@@ -228,8 +228,8 @@ func (s *Set) writeTaxonomy(to *beside, write TaxonomyWriter) error {
 	return write(f, s.classes)
 }
 
-// each shows the rows of a shard, without their images. The shard's file is open
-// only as long.
+// each passes the rows of a shard, without their images, to see. It closes the shard's
+// file afterwards.
 func (s *Set) each(ctx context.Context, x *shard, see func(at int, row *Row) error) error {
 	sh := &shard{file: x.file, dir: x.dir, name: x.name, index: x.index, sound: x.sound}
 	err := s.eachRow(ctx, sh, false, see)

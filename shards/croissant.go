@@ -30,7 +30,7 @@ func croissantContext() object {
 
 const parquetType = "application/x-parquet"
 
-// about says in a sentence what a companion tells.
+// about describes a companion file in a sentence.
 func (c Companion) about() string {
 	return map[string]string{
 		AttributionFile: "author, licence, title and address of every image, a row an image",
@@ -40,7 +40,7 @@ func (c Companion) about() string {
 	}[c.Name]
 }
 
-// mediaType is what IANA and Croissant call a companion's format.
+// mediaType returns the media type of a companion file, as IANA and Croissant call it.
 func (c Companion) mediaType() string {
 	switch path.Ext(c.Name) {
 	case ".parquet":
@@ -51,9 +51,9 @@ func (c Companion) mediaType() string {
 	return "application/json"
 }
 
-// croissant writes the description for machines: every shard as a file with its
-// hash, the shards of a split as a set of files, and the columns of its rows; and the
-// companions.
+// croissant returns the description for machines: every shard as a file with its hash,
+// the shards of a split as a set of files, the columns of its rows, and the companion
+// files.
 func (c Card) croissant(m *Manifest) ([]byte, error) {
 	var files, records []any
 	for _, split := range m.Splits() {

@@ -14,7 +14,7 @@ import (
 // FailureClass says why an image is not in the shards.
 type FailureClass string
 
-// The classes of failures. Decode is also what no decoder knows.
+// The classes of failures. Decode includes formats that no decoder knows.
 const (
 	DecodeFailure  FailureClass = "decode"
 	TooBigFailure  FailureClass = "too big"
@@ -24,20 +24,20 @@ const (
 	ReadFailure    FailureClass = "read"    // no permission to read it, or an archive that is damaged there
 )
 
-// Failure is a line of failures.jsonl: an image that is missing from its shard,
-// without a gap in the rows. It stands in the shard's footer too, so that an
-// interrupted build loses none.
+// Failure is a line of failures.jsonl: an image that is missing from its shard. The row
+// numbers have no gap. The footer of the shard holds it too, so that an interrupted
+// build loses none.
 type Failure struct {
-	ID    ImageID      `json:"image_id"`
-	Path  string       `json:"path"`
-	Where string       `json:"where"`
-	Split labels.Split `json:"split"`
-	Shard string       `json:"shard"`
-	Class FailureClass `json:"class"`
-	Error string       `json:"error"`
+	ID    ImageID      `json:"image_id"` // of the image
+	Path  string       `json:"path"`     // as the input has it
+	Where string       `json:"where"`    // row of the input
+	Split labels.Split `json:"split"`    // of the image
+	Shard string       `json:"shard"`    // that it would be in
+	Class FailureClass `json:"class"`    // kind of failure
+	Error string       `json:"error"`    // what went wrong
 }
 
-// failure is the item as a failure; its shard is not known here.
+// failure returns the item as a failure. The caller sets its shard.
 func (item *Item) failure(class FailureClass, err error) Failure {
 	return Failure{ID: item.ID, Path: item.Path, Where: item.Where, Split: item.Split, Class: class, Error: err.Error()}
 }
@@ -45,8 +45,8 @@ func (item *Item) failure(class FailureClass, err error) Failure {
 var errMissing = errors.New("no such image")
 
 // Unreadable reports whether an error in opening or reading a file lies in that file,
-// like a lack of permission: it lasts, and the file is left out and listed. Other errors
-// of the system may pass, and stop a build.
+// such as a lack of permission. Such an error lasts, so the file is left out and
+// listed. Other errors of the system may pass, and stop a build.
 func Unreadable(err error) bool {
 	for _, of := range []error{fs.ErrPermission, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.ENOTDIR, syscall.EISDIR} {
 		if errors.Is(err, of) {
@@ -56,15 +56,15 @@ func Unreadable(err error) bool {
 	return false
 }
 
-// ReadError says that an image which is there could not be read, or is gone since the
-// build began: the disk, the network or the process has a fault, and not the image. It
-// stops a build, because a later one may succeed.
+// ReadError says that an image exists but could not be read, or has vanished since the
+// build began. The disk, the network or the process is at fault and not the image, so
+// the build stops: a later one may succeed.
 type ReadError struct {
 	Path, Where string // of the item
-	Err         error
+	Err         error  // error of the system
 }
 
-// Error names the image and where it is listed.
+// Error names the image and the row that lists it.
 func (e *ReadError) Error() string {
 	return fmt.Sprintf("%s (%s) cannot be read: %v", e.Path, e.Where, e.Err)
 }
@@ -76,13 +76,13 @@ func (e *ReadError) Unwrap() error { return e.Err }
 // build.
 type InputError struct{ Err error }
 
-// Error is that of what was found.
+// Error returns the text of the fault.
 func (e *InputError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what was found.
+// Unwrap returns the fault.
 func (e *InputError) Unwrap() error { return e.Err }
 
-// encodeFailures writes failures.jsonl.
+// encodeFailures returns the text of failures.jsonl.
 func encodeFailures(all []Failure) ([]byte, error) {
 	var out bytes.Buffer
 	for _, f := range all {

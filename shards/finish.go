@@ -8,13 +8,14 @@ import (
 	"os"
 	"path/filepath"
 
+	"hgld/internal/atomicfile"
 	"hgld/labels"
 )
 
-// finish writes what stands beside the shards. All of it is complete on disk before
-// the first file gets its name; then a manifest of an earlier build goes, unless it
-// is the one to be written; shards that wait take their places; the new manifest comes
-// last. So a folder with a manifest always has the files that the manifest speaks of.
+// finish publishes the data set. It first writes the companion files under temporary
+// names. It then removes the manifest of an earlier build, unless it equals the new
+// one, renames the waiting shards, and writes the new manifest last. A folder with a
+// manifest therefore always has the files that the manifest lists.
 func (b *builder) finish(ctx context.Context, src Source) (r *Result, err error) {
 	var failures []Failure
 	for _, m := range b.made {
@@ -40,6 +41,11 @@ func (b *builder) finish(ctx context.Context, src Source) (r *Result, err error)
 		if err := removeAll(b.dir, ManifestFile, SumsFile); err != nil {
 			return nil, err
 		}
+		// Without the sync, a power cut could bring them back after the new shards have
+		// their names.
+		if err := atomicfile.SyncDir(b.dir); err != nil {
+			return nil, err
+		}
 	}
 	if err := b.takePlaces(); err != nil {
 		return nil, err
@@ -56,7 +62,7 @@ func (b *builder) finish(ctx context.Context, src Source) (r *Result, err error)
 	return r, os.RemoveAll(filepath.Join(b.dir, nextFolder)) // shards of a build that was given up
 }
 
-// describe makes the manifest, and the files beside the shards.
+// describe makes the manifest and the companion files.
 func (b *builder) describe(ctx context.Context, src Source, to *beside) (*Result, error) {
 	inputs, err := src.Inputs(ctx)
 	if err != nil {
@@ -131,8 +137,9 @@ func (b *builder) levels() []Level {
 	return levels
 }
 
-// removeStale removes the shards and companions of an earlier build that this one
-// does not have.
+// removeStale removes shards and companion files of an earlier build that this build
+// does not have, and makes sure that a power cut does not bring them back beside the new
+// manifest.
 func (b *builder) removeStale(m *Manifest) error {
 	for _, name := range companionFiles() {
 		if m.companion(name) == nil {
@@ -156,5 +163,5 @@ func (b *builder) removeStale(m *Manifest) error {
 			}
 		}
 	}
-	return nil
+	return errors.Join(atomicfile.SyncDir(filepath.Join(b.dir, "data")), atomicfile.SyncDir(b.dir))
 }

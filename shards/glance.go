@@ -5,9 +5,9 @@ import (
 	"os"
 )
 
-// Glance compares the files of the data set in dir with the sizes that the manifest
-// states, without reading them: in an instant it finds what is missing or cut. The
-// first difference is a *DamageError. Verify reads everything.
+// Glance compares the sizes of the files in dir with the manifest, without reading
+// them, so that it finds missing and truncated files at once. The first difference is a
+// *DamageError. Verify reads everything.
 func Glance(dir string) error {
 	if err := glance(dir); err != nil {
 		return fmt.Errorf("shards: %s: %w", dir, err)

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// index is the sidecar of a shard: with it a row's image is one read at a known
-// place, without parsing Parquet. Little-endian:
+// index is the sidecar of a shard. With it, a row's image is one read at a known place,
+// without parsing Parquet. The file is little-endian:
 //
 //	 0  "HGLDIDX1"
 //	 8  uint32 levels L, uint32 CRC-32C of the shard
@@ -24,8 +24,8 @@ import (
 //	    N × L × int32 classes, finest first, −1 for none
 //	    uint32 CRC-32C of all bytes before
 //
-// All of it follows from the shard; readIndex checks it against the shard's size
-// and hash, and rebuildIndex makes it anew.
+// All of it can be derived from the shard: readIndex checks it against the shard's size
+// and hash, and rebuildIndex writes it again.
 type index struct {
 	levels     int
 	shardCRC   uint32
@@ -50,7 +50,7 @@ func indexName(shard string) string { return strings.TrimSuffix(shard, ".parquet
 
 func (x *index) rows() int { return len(x.offsets) }
 
-// add appends a row; its offset is known when the shard is complete.
+// add appends a row. Its offset is set when the shard is complete.
 func (x *index) add(r *Row) {
 	x.offsets = append(x.offsets, 0)
 	x.lengths = append(x.lengths, uint32(len(r.Image)))
@@ -86,12 +86,12 @@ func (x *index) encode() []byte {
 	return le.AppendUint32(out, crc32.Checksum(out, castagnoli()))
 }
 
-// decodeIndex reads a sidecar and checks that it is whole and that every image
-// lies within the shard, in order and apart from the others.
+// decodeIndex reads a sidecar. It checks that the sidecar is complete and that the
+// images lie within the shard, in order and without overlap.
 func decodeIndex(data []byte) (*index, error) {
 	le := binary.LittleEndian
 	if len(data) < indexHeader+4 || string(data[:8]) != indexMagic {
-		return nil, errors.New("no index of a shard")
+		return nil, errors.New("not an index of a shard")
 	}
 	body, sum := data[:len(data)-4], le.Uint32(data[len(data)-4:])
 	if got := crc32.Checksum(body, castagnoli()); got != sum {
@@ -138,7 +138,7 @@ func decodeIndex(data []byte) (*index, error) {
 	return x, nil
 }
 
-// equal says whether two indexes of one shard agree.
+// equal reports whether two indexes of a shard agree.
 func (x *index) equal(y *index) bool { return bytes.Equal(x.encode(), y.encode()) }
 
 // path returns the classes of a row.

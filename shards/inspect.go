@@ -4,46 +4,38 @@ import "hgld/labels"
 
 // Summary is a manifest without the hashes.
 type Summary struct {
-	// Tool is the version of hgld that wrote the data set.
-	Tool string `json:"tool"`
+	Tool     string         `json:"tool"`     // version of hgld that wrote the data set
+	Rows     int            `json:"rows"`     // images in all shards
+	Bytes    int64          `json:"bytes"`    // size of all shards
+	Failures int            `json:"failures"` // images that were left out
+	Files    []FileSummary  `json:"files"`    // the shards
+	Levels   []LevelSummary `json:"levels"`   // finest first
 
-	// Rows and Bytes are those of all shards, Failures the images that were left out.
-	Rows     int   `json:"rows"`
-	Bytes    int64 `json:"bytes"`
-	Failures int   `json:"failures"`
-
-	// Files are the shards.
-	Files []FileSummary `json:"files"`
-
-	// Levels are the levels, finest first, with their classes.
-	Levels []LevelSummary `json:"levels"`
-
-	// Companions are the other files of the data set.
-	Companions []CompanionSummary `json:"companions,omitempty"`
+	Companions []CompanionSummary `json:"companions,omitempty"` // the other files
 }
 
 // FileSummary describes a shard.
 type FileSummary struct {
-	Name  string       `json:"name"`
-	Split labels.Split `json:"split"`
-	Rows  int          `json:"rows"`
-	Bytes int64        `json:"bytes"`
+	Name  string       `json:"name"`  // path below the folder
+	Split labels.Split `json:"split"` // of all its rows
+	Rows  int          `json:"rows"`  // images
+	Bytes int64        `json:"bytes"` // size of the file
 }
 
 // CompanionSummary describes a companion file. Rows is 0 for a file without rows.
 type CompanionSummary struct {
-	Name  string `json:"name"`
-	Rows  int    `json:"rows,omitempty"`
-	Bytes int64  `json:"bytes"`
+	Name  string `json:"name"`           // file name
+	Rows  int    `json:"rows,omitempty"` // 0 for a file without rows
+	Bytes int64  `json:"bytes"`          // size of the file
 }
 
 // LevelSummary describes a level: its column, its classes by number, and the images of
 // each class in each split.
 type LevelSummary struct {
-	Name    string                 `json:"name"`
-	Column  string                 `json:"column"`
-	Classes []string               `json:"classes"`
-	Rows    map[labels.Split][]int `json:"rows"`
+	Name    string                 `json:"name"`    // such as "supercategory"
+	Column  string                 `json:"column"`  // of the Parquet files
+	Classes []string               `json:"classes"` // by number
+	Rows    map[labels.Split][]int `json:"rows"`    // images by split and class
 }
 
 // Summary returns the manifest without the hashes.
@@ -63,30 +55,31 @@ func (m *Manifest) Summary() Summary {
 	return s
 }
 
-// Description is a row without its image: the columns of the shard but for those that
-// are NULL, with the names of its classes beside their numbers.
+// Description is a row without its image: the columns of the shard that are not NULL,
+// with the class names beside the class numbers.
 type Description struct {
-	ID          ImageID            `json:"image_id"`
-	Path        string             `json:"path"`
-	Split       labels.Split       `json:"split"`
-	Landmark    *labels.LandmarkID `json:"landmark_id,omitempty"`
-	Labels      labels.Path        `json:"labels"`
-	Names       map[string]string  `json:"names"` // by level
-	Width       int                `json:"width"`
-	Height      int                `json:"height"`
-	SHA256      string             `json:"sha256"`
-	CategoryURL string             `json:"category_url,omitempty"`
-	WikidataQID string             `json:"wikidata_qid,omitempty"`
-	Tag         string             `json:"supercategory,omitempty"`
-	LabelSource string             `json:"label_source,omitempty"`
-	Author      string             `json:"author,omitempty"`
-	License     string             `json:"license,omitempty"`
-	Title       string             `json:"title,omitempty"`
-	SourceURL   string             `json:"source_url,omitempty"`
-	Modified    string             `json:"modified,omitempty"`
+	ID          ImageID            `json:"image_id"`                // 16 hexadecimal digits
+	Path        string             `json:"path"`                    // as the input had it
+	Split       labels.Split       `json:"split"`                   // of the image
+	Landmark    *labels.LandmarkID `json:"landmark_id,omitempty"`   // nil without one
+	Labels      labels.Path        `json:"labels"`                  // class numbers, finest first; −1: none
+	Names       map[string]string  `json:"names"`                   // by level
+	Width       int                `json:"width"`                   // pixels
+	Height      int                `json:"height"`                  // pixels
+	SHA256      string             `json:"sha256"`                  // of the image file
+	CategoryURL string             `json:"category_url,omitempty"`  // Commons page
+	WikidataQID string             `json:"wikidata_qid,omitempty"`  // item of the landmark
+	Tag         string             `json:"supercategory,omitempty"` // raw "instance of" tag
+	LabelSource string             `json:"label_source,omitempty"`  // scraped, curated or propagated
+	Author      string             `json:"author,omitempty"`        // of the photograph
+	License     string             `json:"license,omitempty"`       // of the photograph
+	Title       string             `json:"title,omitempty"`         // of the photograph
+	SourceURL   string             `json:"source_url,omitempty"`    // where it was published
+	Modified    string             `json:"modified,omitempty"`      // what was changed in the image
 }
 
-// Describe describes a row of the view. With landmarks, a labelled row has its landmark.
+// Describe describes a row of the view. With landmarks, a labelled row has its landmark
+// id.
 func (v *View) Describe(row *Row, landmarks bool) Description {
 	a := row.Attributes
 	d := Description{ID: row.ID, Path: row.Path, Split: row.Split, Labels: row.Labels, Names: map[string]string{},

@@ -18,10 +18,10 @@ import (
 	"hgld/internal/parquetfile"
 )
 
-// keep looks whether a shard is there already, under its name or waiting: its sidecar
-// is whole, its hash is the sidecar's, its footer names the plan that it is to be made
-// from, and what failed then fails now. An error is that of the disk; a shard of any
-// other state is to be built.
+// keep looks for a finished shard, under its name or its temporary one. It is kept if
+// its sidecar is complete, its hash equals the sidecar's, its footer names the same
+// plan, and the images that failed still fail. keep returns an error only for a fault
+// of the disk; any other shard is built again.
 func (b *builder) keep(ctx context.Context, p *planned) (made, bool, error) {
 	for _, at := range []string{p.name, waiting(p.name)} {
 		m, ok, err := b.keepAt(ctx, p, at)
@@ -32,7 +32,7 @@ func (b *builder) keep(ctx context.Context, p *planned) (made, bool, error) {
 	return made{}, false, nil
 }
 
-// maxSidecar bounds a sidecar: that of ten million rows with 7 levels takes 520 MB.
+// maxSidecar bounds the size of a sidecar. Ten million rows with 7 levels take 520 MB.
 const maxSidecar = 1 << 30
 
 func (b *builder) keepAt(ctx context.Context, p *planned, at string) (made, bool, error) {
@@ -71,8 +71,8 @@ func (b *builder) keepAt(ctx context.Context, p *planned, at string) (made, bool
 	return made{file: file, at: at, index: x, failures: note.Failures, kept: true}, true, nil
 }
 
-// failAgain tries the images that are missing from a shard once more: one may have been
-// mended without a change of its size, which the plan does not see.
+// failAgain tries the images that are missing from a shard once more. An image may have
+// been repaired without a change of its size, which the plan does not notice.
 func (b *builder) failAgain(ctx context.Context, p *planned, failures []Failure) (bool, error) {
 	k := 0
 	for _, f := range failures { // in the order of the items
@@ -90,8 +90,9 @@ func (b *builder) failAgain(ctx context.Context, p *planned, failures []Failure)
 	return true, nil
 }
 
-// series is the version of hgld without its last number: releases that differ in that
-// alone make the same rows of the same inputs, so they may build a data set together.
+// series returns the version of hgld without its last number. Releases that differ only
+// in that number make the same rows from the same inputs, so they may build a data set
+// together.
 func series(tool string) string {
 	parts := strings.SplitN(tool, ".", 3)
 	if len(parts) < 3 {
@@ -100,7 +101,8 @@ func series(tool string) string {
 	return parts[0] + "." + parts[1]
 }
 
-// hashFile runs a file of size bytes through h; of one that has grown, a byte more.
+// hashFile writes a file of size bytes to h. If the file has grown, it writes one byte
+// more.
 func hashFile(ctx context.Context, f *os.File, size int64, h hash.Hash) error {
 	_, err := filehash.Copy(ctx, h, io.NewSectionReader(f, 0, size+1))
 	return err
@@ -115,12 +117,12 @@ func readFooter(f io.ReaderAt, size int64) (note footer, err error) {
 	}
 	text, ok := file.Lookup("hgld")
 	if !ok {
-		return note, errors.New("not a shard of hgld: the footer has no key hgld")
+		return note, errors.New("not a shard of hgld: the footer has no key \"hgld\"")
 	}
 	return note, json.Unmarshal([]byte(text), &note)
 }
 
-// crcFile is the CRC-32C of a file of size bytes.
+// crcFile returns the CRC-32C of a file of size bytes.
 func crcFile(ctx context.Context, f *os.File, size int64) (uint32, error) {
 	h := crc32.New(castagnoli())
 	err := hashFile(ctx, f, size, h)

@@ -16,7 +16,7 @@ import (
 	"hgld/labels"
 )
 
-// The files of a data set beside its shards.
+// The files of a data set besides its shards.
 const (
 	ManifestFile  = "MANIFEST.json"
 	SumsFile      = "SHA256SUMS"
@@ -24,69 +24,71 @@ const (
 	FailuresFile  = "failures.jsonl"
 )
 
-// Manifest is MANIFEST.json: what the data set consists of, and from what it was
-// made. It is written last, so a folder with a manifest is complete.
+// Manifest is MANIFEST.json: the contents of a data set, and what it was made from. It
+// is written last, so a folder with a manifest is complete.
 type Manifest struct {
 	Version   int      `json:"hgld_shards"` // format version
 	Tool      string   `json:"tool"`        // hgld's version
-	Settings  Settings `json:"settings"`
-	Inputs    []Input  `json:"inputs"`
-	Landmarks bool     `json:"landmarks"` // GLDv2's columns
-	Levels    []Level  `json:"levels"`    // finest first
-	Hierarchy Sum      `json:"hierarchy"` // hierarchy.json
-	Failures  Sum      `json:"failures"`  // failures.jsonl
-	Files     []File   `json:"files"`     // in the order of splits and numbers
+	Settings  Settings `json:"settings"`    // that decided the bytes
+	Inputs    []Input  `json:"inputs"`      // the files it was made of
+	Landmarks bool     `json:"landmarks"`   // GLDv2's columns
+	Levels    []Level  `json:"levels"`      // finest first
+	Hierarchy Sum      `json:"hierarchy"`   // hierarchy.json
+	Failures  Sum      `json:"failures"`    // failures.jsonl
+	Files     []File   `json:"files"`       // in the order of splits and numbers
 
 	Companions []Companion `json:"companions,omitempty"` // from version 2 on
 }
 
-// Settings are what, beside the inputs, decides the bytes of shards.
+// Settings are the settings that, besides the inputs, determine the bytes of the
+// shards.
 type Settings struct {
-	Shards         int   `json:"shards,omitempty"` // of each split, at most; before the next two
-	ImagesPerShard int   `json:"images_per_shard,omitempty"`
-	ShardBytes     int64 `json:"shard_bytes,omitempty"`
-	ShortSide      int   `json:"short_side,omitempty"` // larger images are made so small; 0: none
-	Quality        int   `json:"quality,omitempty"`    // of JPEG, for images made smaller
-	HeadersOnly    bool  `json:"headers_only,omitempty"`
-	Attribution    bool  `json:"attribution,omitempty"`
-	Limit          int   `json:"limit,omitempty"`
+	Shards         int   `json:"shards,omitempty"`           // of each split, at most; before the next two
+	ImagesPerShard int   `json:"images_per_shard,omitempty"` // 0: not bounded
+	ShardBytes     int64 `json:"shard_bytes,omitempty"`      // 0: not bounded
+	ShortSide      int   `json:"short_side,omitempty"`       // larger images are made so small; 0: none
+	Quality        int   `json:"quality,omitempty"`          // of JPEG, for images made smaller
+	HeadersOnly    bool  `json:"headers_only,omitempty"`     // images that were kept were not decoded
+	// Attribution is training images without author or licence were refused.
+	Attribution bool `json:"attribution,omitempty"`
+	Limit       int  `json:"limit,omitempty"` // of a trial: images; 0: all
 }
 
 // Input is a file or folder that a data set was made from.
 type Input struct {
-	Name   string `json:"name"` // without its folder
-	Bytes  int64  `json:"bytes"`
+	Name   string `json:"name"`   // without its folder
+	Bytes  int64  `json:"bytes"`  // size of the file
 	SHA256 Hash   `json:"sha256"` // of a folder: of the sorted lines "path<tab>bytes<newline>"
 }
 
-// Level is a level of classes with the number of its images.
+// Level is a level of classes with the number of images of each class.
 type Level struct {
-	Name    string                 `json:"name"`
-	Column  string                 `json:"column"`
-	Classes []string               `json:"classes"`
-	Rows    map[labels.Split][]int `json:"rows"` // images of each class, a list a split
+	Name    string                 `json:"name"`    // such as "supercategory"
+	Column  string                 `json:"column"`  // of the Parquet files
+	Classes []string               `json:"classes"` // by number
+	Rows    map[labels.Split][]int `json:"rows"`    // images of each class, a list a split
 }
 
-// Sum is a file with its hash.
+// Sum is a file with its size and hash.
 type Sum struct {
-	Rows   int   `json:"rows,omitempty"`
-	Bytes  int64 `json:"bytes"`
-	SHA256 Hash  `json:"sha256"`
+	Rows   int   `json:"rows,omitempty"` // rows of the file
+	Bytes  int64 `json:"bytes"`          // size of the file
+	SHA256 Hash  `json:"sha256"`         // of the file
 }
 
 // File is a shard with its sidecar.
 type File struct {
-	Name        string       `json:"name"`
-	Split       labels.Split `json:"split"`
-	Rows        int          `json:"rows"`
-	Bytes       int64        `json:"bytes"`
-	SHA256      Hash         `json:"sha256"`
-	IndexBytes  int64        `json:"index_bytes"`
-	IndexSHA256 Hash         `json:"index_sha256"`
-	Plan        Hash         `json:"plan"` // of the items and settings that it was made from
+	Name        string       `json:"name"`         // path below the folder
+	Split       labels.Split `json:"split"`        // of all its rows
+	Rows        int          `json:"rows"`         // images
+	Bytes       int64        `json:"bytes"`        // size of the shard
+	SHA256      Hash         `json:"sha256"`       // of the shard
+	IndexBytes  int64        `json:"index_bytes"`  // size of the sidecar
+	IndexSHA256 Hash         `json:"index_sha256"` // of the sidecar
+	Plan        Hash         `json:"plan"`         // of the items and settings that it was made from
 }
 
-// Hash is a SHA-256, in JSON 64 lower-case hexadecimal digits.
+// Hash is a SHA-256. In JSON it is 64 lower-case hexadecimal digits.
 type Hash [32]byte
 
 // String writes 64 hexadecimal digits.
@@ -104,7 +106,7 @@ func (h *Hash) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%.80q is no SHA-256; want 64 lower-case hexadecimal digits", text)
+	return fmt.Errorf("%.80q is not a SHA-256; want 64 lower-case hexadecimal digits", text)
 }
 
 // shardName returns the name of a shard within the data set's folder.
@@ -112,12 +114,13 @@ func shardName(split labels.Split, number, of int) string {
 	return fmt.Sprintf("data/%s-%05d-of-%05d.parquet", split, number, of)
 }
 
-// shardNames matches shards and sidecars, whoever wrote them.
+// shardNames matches the names of shards and sidecars, no matter which program wrote
+// them.
 func shardNames() *regexp.Regexp {
 	return regexp.MustCompile(`^data/[a-z]+-\d{5,}-of-\d{5,}\.(parquet|idx)$`)
 }
 
-// ReadManifest reads and checks the manifest of the data set in dir, and compares it
+// ReadManifest reads and checks the manifest of the data set in dir and compares it
 // with SHA256SUMS. A difference is a *DamageError.
 func ReadManifest(dir string) (*Manifest, error) {
 	m, err := readSound(dir)
@@ -145,13 +148,14 @@ func readSound(dir string) (*Manifest, error) {
 // maxManifest bounds MANIFEST.json: 200,000 landmarks take 10 MB.
 const maxManifest = 512 << 20
 
-// errNewer is in the error for a data set whose format this hgld does not know yet.
+// errNewer is in the error for a data set with a format that this version of hgld does
+// not read yet.
 var errNewer = errors.New("newer")
 
 func readManifest(dir string) (*Manifest, []byte, error) {
 	data, err := readPlain(dir, ManifestFile, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("no %s, so this is no finished data set; run `hgld shards build`: %w", ManifestFile, fs.ErrNotExist)
+		return nil, nil, fmt.Errorf("no %s, so this data set is not finished; run `hgld shards build`: %w", ManifestFile, fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -167,8 +171,8 @@ func readManifest(dir string) (*Manifest, []byte, error) {
 	return m, data, nil
 }
 
-// decodeManifest parses and checks a manifest. Of one of a newer format only the
-// version is read.
+// decodeManifest parses and checks a manifest. If the format is newer, it reads only
+// the version.
 func decodeManifest(data []byte) (*Manifest, error) {
 	var version struct {
 		Version int `json:"hgld_shards"`
@@ -188,8 +192,8 @@ func decodeManifest(data []byte) (*Manifest, error) {
 	return m, m.check()
 }
 
-// check says whether a manifest can be used: names stay within the folder, counts
-// agree with each other.
+// check checks that a manifest is usable: file names stay within the folder, and the
+// counts agree.
 func (m *Manifest) check() error {
 	if m.Version < 1 {
 		return fmt.Errorf("format version %d does not exist", m.Version)
@@ -256,7 +260,7 @@ func (m *Manifest) Rows(split labels.Split) int {
 	return n
 }
 
-// sums is the only right content of SHA256SUMS.
+// sums returns the only correct content of SHA256SUMS.
 func (m *Manifest) sums(manifest []byte) []byte {
 	var out []byte
 	line := func(name string, h Hash) { out = fmt.Appendf(out, "%s  %s\n", h, name) }
@@ -273,13 +277,13 @@ func (m *Manifest) sums(manifest []byte) []byte {
 	return out
 }
 
-// encode is the text of MANIFEST.json.
+// encode returns the text of MANIFEST.json.
 func (m *Manifest) encode() ([]byte, error) {
 	data, err := json.MarshalIndent(m, "", " ")
 	return append(data, '\n'), err
 }
 
-// write puts MANIFEST.json and SHA256SUMS into dir, the manifest last.
+// write writes MANIFEST.json and SHA256SUMS to dir, the manifest last.
 func (m *Manifest) write(dir string) error {
 	data, err := m.encode()
 	if err != nil {

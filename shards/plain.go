@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// openPlain opens a file of the data set in dir for reading, and returns its size.
-// It opens plain files within dir only: a named pipe would block, a device may do
-// anything, and a link out of the folder leads to what nobody has hashed. These are
-// a *DamageError; other errors are those of the system.
+// openPlain opens a file of the data set in dir and returns its size. It opens only
+// regular files within dir and returns a *DamageError for others: a named pipe would
+// block, a device may do anything, and a link out of the folder leads to a file that
+// nobody has hashed. Other errors are the system's.
 func openPlain(dir, name string) (*os.File, int64, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -29,7 +29,7 @@ func openPlain(dir, name string) (*os.File, int64, error) {
 	return f, size, err
 }
 
-// plainSize returns the size of a plain file within root.
+// plainSize returns the size of a regular file within root.
 func plainSize(root *os.Root, name string) (int64, error) {
 	info, err := root.Stat(filepath.FromSlash(name))
 	if leadsOut(err) {
@@ -44,8 +44,8 @@ func plainSize(root *os.Root, name string) (int64, error) {
 	return info.Size(), nil
 }
 
-// checkPlace says whether files of a data set can be written: nothing is there, or a
-// plain file within dir. Writing to a named pipe would block, and a link out of the
+// checkPlace checks that files of a data set can be written: each is missing, or is a
+// regular file within dir. Writing to a named pipe would block, and a link out of the
 // folder would write elsewhere.
 func checkPlace(dir string, names ...string) error {
 	root, err := os.OpenRoot(dir)
@@ -61,7 +61,7 @@ func checkPlace(dir string, names ...string) error {
 	return nil
 }
 
-// checkSize compares the size of a plain file with the one it should have.
+// checkSize compares the size of a regular file with the expected one.
 func checkSize(dir, name string, want int64) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -82,14 +82,14 @@ func checkSizeIn(root *os.Root, name string, want int64) error {
 	return err
 }
 
-// leadsOut reports whether an os.Root refused a path that leads out of it: the only
-// one of its errors that is not the system's.
+// leadsOut reports whether an os.Root refused a path that leads out of it. This is its
+// only error that does not come from the system.
 func leadsOut(err error) bool {
 	var at *fs.PathError
 	return errors.As(err, &at) && !errors.As(at.Err, new(syscall.Errno))
 }
 
-// readPlain reads a file of at most limit bytes, whatever size the system states.
+// readPlain reads a file of at most limit bytes, whatever size the system reports.
 func readPlain(dir, name string, limit int64) ([]byte, error) {
 	f, size, err := openPlain(dir, name)
 	if err != nil {
@@ -106,8 +106,8 @@ func readPlain(dir, name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// asDamage makes an error in reading a file one of its damage. It returns nil where
-// the reading was only called off.
+// asDamage turns an error in reading a file into a *DamageError. It returns nil if the
+// reading was cancelled.
 func asDamage(name string, err error) *DamageError {
 	var damage *DamageError
 	var at *fs.PathError

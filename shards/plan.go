@@ -10,8 +10,7 @@ import (
 	"hgld/labels"
 )
 
-// plan says which items go into which shard. It depends on the items and the
-// settings alone.
+// plan assigns the items to shards. It depends only on the items and the settings.
 type plan struct {
 	schema *Schema
 	shards []planned
@@ -27,7 +26,7 @@ type planned struct {
 }
 
 // makePlan collects the items, checks that ids and paths are unique and that the
-// classes are a tree, and cuts every split into shards of consecutive items.
+// classes form a tree, and cuts every split into shards of consecutive items.
 func makePlan(ctx context.Context, src Source, o Options) (*plan, error) {
 	tree := newTree(src.Levels(), o.Hierarchy)
 	where := map[ImageID]string{}
@@ -45,7 +44,7 @@ func makePlan(ctx context.Context, src Source, o Options) (*plan, error) {
 			return nil, fmt.Errorf("%s: split %.80q of %s; want one of %v", item.Where, item.Split, item.Path, labels.Splits)
 		}
 		if first, twice := where[item.ID]; twice {
-			return nil, fmt.Errorf("%s: image %s (%s) stands twice, first in %s", item.Where, item.ID, item.Path, first)
+			return nil, fmt.Errorf("%s: image %s (%s) occurs twice, first in %s", item.Where, item.ID, item.Path, first)
 		}
 		where[item.ID] = item.Where
 		path, err := tree.path(&item)
@@ -74,7 +73,7 @@ func makePlan(ctx context.Context, src Source, o Options) (*plan, error) {
 	return p, p.hash(o.Settings)
 }
 
-// images counts the items.
+// images returns the number of items.
 func (p *plan) images() int {
 	n := 0
 	for i := range p.shards {
@@ -83,8 +82,8 @@ func (p *plan) images() int {
 	return n
 }
 
-// cut divides a split into as many shards as the settings say, or into shards of
-// as many images, or of as many as fit into their bytes.
+// cut divides a split into the number of shards that the settings give, into shards of
+// a number of images, or into shards of a number of bytes.
 func (all *planned) cut(s Settings) []planned {
 	if s.Shards > 0 {
 		s.ImagesPerShard = (len(all.items) + s.Shards - 1) / s.Shards
@@ -109,9 +108,9 @@ func (all *planned) cut(s Settings) []planned {
 	return parts
 }
 
-// hash gives every shard the key by which a later run knows that it need not be
-// built again: format, settings, columns and classes, and for each item all that
-// is known ahead of its pixels.
+// hash computes the key of every shard, by which a later build knows that the shard
+// need not be built again. It covers format, settings, columns and classes, and
+// everything that is known of each item before its pixels are read.
 func (p *plan) hash(s Settings) error {
 	s.Shards, s.ImagesPerShard, s.ShardBytes, s.Limit = 0, 0, 0, 0 // they show in the items
 	features, err := p.schema.features(p.schema.columns())
@@ -139,8 +138,8 @@ func (p *plan) hash(s Settings) error {
 	return nil
 }
 
-// tree finds the path of an item: in a given hierarchy by its finest class, or in
-// one that grows with the items.
+// tree finds the path of an item: by its finest class in a given hierarchy, or in a
+// hierarchy that grows with the items.
 type tree struct {
 	given   *labels.Hierarchy
 	lookup  *labels.Lookup
@@ -162,8 +161,8 @@ func (t *tree) hierarchy() *labels.Hierarchy {
 	return t.builder.Hierarchy()
 }
 
-// path returns the classes of an item, all −1 where it has no names. With a given
-// hierarchy, the names that the item brings along must agree with it.
+// path returns the classes of an item, all −1 if it has no names. The names must agree
+// with a given hierarchy.
 func (t *tree) path(item *Item) (labels.Path, error) {
 	if len(item.Names) == 0 {
 		return slices.Repeat(labels.Path{-1}, t.levels), nil

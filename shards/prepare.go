@@ -18,8 +18,8 @@ import (
 	"hgld/labels"
 )
 
-// preparer turns items into rows: it reads, checks, decodes and where asked
-// shrinks an image. It serves several goroutines at once.
+// preparer turns items into rows: it reads, checks and decodes an image, and shrinks it
+// if asked to. It serves several goroutines at once.
 type preparer struct {
 	settings Settings
 	decoder  *img.Decoder
@@ -42,14 +42,14 @@ const (
 	decodeMemory  = 288e6 // shared by all workers; the largest image allowed takes all of it
 )
 
-// prepared is the outcome for one item: a row or a failure.
+// prepared is the result for one item: a row or a failure.
 type prepared struct {
 	row     *Row
 	failure *Failure
 }
 
-// prepare never fails for what is wrong with one image; the error is a *ReadError, an
-// *InputError, or that of a cancelled context.
+// prepare returns a failure for a fault of one image. Its error is a *ReadError, an
+// *InputError, or the error of a cancelled context.
 func (p *preparer) prepare(ctx context.Context, item *Item, path labels.Path) (prepared, error) {
 	row := &Row{ID: item.ID, Path: item.Path, Split: item.Split, Labels: path, Landmark: item.Landmark, Attributes: item.Attributes}
 	class, err := p.fill(ctx, row, item)
@@ -98,8 +98,8 @@ func (p *preparer) fill(ctx context.Context, row *Row, item *Item) (FailureClass
 	return "", nil
 }
 
-// decode checks that all pixels can be read and, where the image is to be made
-// smaller, replaces it by a JPEG.
+// decode checks that all pixels can be read. If the image is to be made smaller, it
+// replaces it by a JPEG.
 func (p *preparer) decode(row *Row, shrink bool) error {
 	m, err := p.decoder.Decode(row.Image)
 	if err != nil || !shrink {
@@ -123,8 +123,8 @@ func imageClass(err error) FailureClass {
 	return DecodeFailure
 }
 
-// read takes an item's bytes. Messages leave out the folder of the input, so that
-// a shard does not depend on where its inputs lie. A fault of the system is a
+// read reads the bytes of an item. Its messages leave out the folder of the input, so
+// that a shard does not depend on where the input lies. A fault of the system is a
 // *ReadError, unless it lies in this file and lasts.
 func read(item *Item) ([]byte, FailureClass, error) {
 	if item.Size > maxImageBytes {

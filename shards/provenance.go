@@ -11,8 +11,8 @@ import (
 // buildVersion is the format version of BUILD.json.
 const buildVersion = 1
 
-// buildRecord is BUILD.json: what a data set was made of, and how. It has no time
-// and no machine of its own in it, so that the same inputs give the same bytes.
+// buildRecord is BUILD.json: what a data set was made of, and how. It contains no time
+// and no machine of the build, so that the same inputs give the same bytes.
 type buildRecord struct {
 	Version  int      `json:"hgld_build"`
 	Tool     string   `json:"tool"`     // hgld's version
@@ -21,10 +21,10 @@ type buildRecord struct {
 	Provenance
 }
 
-// Provenance is what a caller of Build knows of the inputs beyond their hashes: the
-// settings of the importer, and what the stages before recorded of the way to the
-// labels. Every part is followed from the one before by a hash; what is not known
-// is left out, and Unknown says why.
+// Provenance is what the caller of Build knows about the inputs beyond their hashes:
+// the settings of the importer, and what earlier stages recorded about the labels. Each
+// part is linked to the one before it by a hash. What is unknown is left out, and
+// Unknown says why.
 type Provenance struct {
 	Source    any             `json:"source,omitempty"`    // settings of the importer, files without their folders
 	Hierarchy *Input          `json:"hierarchy,omitempty"` // Options.Hierarchy, where it came from a file
@@ -35,24 +35,23 @@ type Provenance struct {
 	Unknown   []string        `json:"unknown,omitempty"`   // where a trail ends
 }
 
-// LabelsOrigin says what a label file was made of.
+// LabelsOrigin lists the files that a label file was made of.
 type LabelsOrigin struct {
-	Tool   string  `json:"tool"`
+	Tool   string  `json:"tool"`            // hgld's version
 	Limit  int     `json:"limit,omitempty"` // of a trial: landmarks
 	Inputs []Input `json:"inputs"`          // tags.jsonl and hierarchy.json
 }
 
-// ScrapeOrigin says where the tags are from.
+// ScrapeOrigin says where and when the tags were fetched.
 type ScrapeOrigin struct {
-	Tags    Input          `json:"tags"`    // tags.jsonl
-	Records int            `json:"records"` // landmarks
-	Sources map[string]int `json:"sources"` // landmarks by source: page, api or an import
-	First   time.Time      `json:"first_fetched,omitzero"`
-	Last    time.Time      `json:"last_fetched,omitzero"`
+	Tags    Input          `json:"tags"`                   // tags.jsonl
+	Records int            `json:"records"`                // landmarks
+	Sources map[string]int `json:"sources"`                // landmarks by source: page, api or an import
+	First   time.Time      `json:"first_fetched,omitzero"` // when the first page was fetched
+	Last    time.Time      `json:"last_fetched,omitzero"`  // when the last page was fetched
 }
 
-// encodeJSON is the text of a JSON file: indented, with the characters < > & as
-// they are.
+// encodeJSON returns v as indented JSON, without escapes for the characters < > &.
 func encodeJSON(v any) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)

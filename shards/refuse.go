@@ -14,8 +14,8 @@ import (
 	"hgld/internal/atomicfile"
 )
 
-// RefusedError says that a data set was not published, because it would be none, or a
-// worse one than that in its place. What was in the folder is there as before.
+// RefusedError says that a data set was not published, because it would be empty or
+// worse than the finished one in its folder. The folder is unchanged.
 type RefusedError struct {
 	Images   int       // that the source has
 	Failures []Failure // images that would be left out; of a source whose images are gone, without a shard
@@ -24,7 +24,7 @@ type RefusedError struct {
 	Fewer    bool      // refused because it would have fewer images than the finished one
 }
 
-// Error says how many images are concerned, and which is the first.
+// Error states how many images are affected and names the first.
 func (e *RefusedError) Error() string {
 	left := e.Images - len(e.Failures)
 	if e.Fewer {
@@ -46,7 +46,7 @@ func (e *RefusedError) first() string {
 	return fmt.Sprintf("; the first: %s (%s): %s", f.Path, f.Where, f.Error)
 }
 
-// CountFailures prints how many failures there are of each class: "decode 3, missing 1".
+// CountFailures returns the number of failures of each class: "decode 3, missing 1".
 func CountFailures(failures []Failure) string {
 	classes := map[FailureClass]int{}
 	for i := range failures {
@@ -59,15 +59,15 @@ func CountFailures(failures []Failure) string {
 	return strings.Join(parts, ", ")
 }
 
-// finished is a data set that stands where another one is to be built.
+// finished is a data set in the folder where another one is to be built.
 type finished struct {
 	rows  int
 	trial bool // made with Settings.Limit
 }
 
-// lookAt returns the finished data set in dir, nil where there is none. Where its
-// manifest is damaged, the sidecars tell its rows. A manifest that cannot be read is an
-// error: what it speaks of may be good.
+// lookAt returns the finished data set in dir, nil if there is none. If its manifest is
+// damaged, the rows are counted from the sidecars. A manifest that cannot be read is an
+// error, because its data set may be intact.
 func lookAt(dir string) (*finished, error) {
 	m, _, err := readManifest(dir)
 	switch {
@@ -106,8 +106,8 @@ func lookAtSidecars(dir string) (*finished, error) {
 	return was, nil
 }
 
-// refuse returns a *RefusedError unless what is left after the failures may be
-// published in place of what was there.
+// refuse returns a *RefusedError unless the images left after the failures may replace
+// the earlier data set.
 func (b *builder) refuse(failures []Failure, was *finished) error {
 	e := &RefusedError{Images: b.plan.images(), Failures: failures, Allowed: b.o.AllowMissing}
 	const rounding = 1e-9 // of the product: 0.29·100 is a little less than 29
@@ -122,7 +122,7 @@ func (b *builder) refuse(failures []Failure, was *finished) error {
 	return e
 }
 
-// refuseEarly is refuse by what is known before any image is opened.
+// refuseEarly is refuse with what is known before any image is opened.
 func (b *builder) refuseEarly() error {
 	was, err := lookAt(b.dir)
 	if err != nil {
@@ -139,15 +139,15 @@ func (b *builder) refuseEarly() error {
 	return b.refuse(gone, was)
 }
 
-// A build whose folder holds a finished data set leaves it alone until the new one is
-// complete: new shards wait in nextFolder, and those of a build that was stopped or
-// refused go on waiting there for the next.
+// A build leaves a finished data set in its folder alone until the new one is complete.
+// New shards are written to nextFolder; those of a build that was stopped or refused
+// stay there for the next.
 const nextFolder = ".hgld-next"
 
-// waiting is where a shard waits for its place, by its name in the data set.
+// waiting returns the temporary path of a shard, given its name in the data set.
 func waiting(name string) string { return nextFolder + "/" + strings.TrimPrefix(name, "data/") }
 
-// place says where new shards are written.
+// place returns where new shards are written.
 func (b *builder) place() error {
 	was, err := lookAt(b.dir)
 	if err != nil || was == nil {
@@ -157,7 +157,7 @@ func (b *builder) place() error {
 	return atomicfile.MkdirAll(filepath.Join(b.dir, nextFolder), 0o755)
 }
 
-// takePlaces moves the shards that wait to their places.
+// takePlaces renames the waiting shards to their names.
 func (b *builder) takePlaces() error {
 	moved := false
 	for i := range b.made {

@@ -13,16 +13,16 @@ import (
 	"hgld/internal/atomicfile"
 )
 
-// Repair makes anew, from the shards, what is missing or damaged of the sidecars, of
-// failures.jsonl and of the companions, and returns the names of the files. taxonomy
-// writes the tree of classes, as for Build. A shard that is damaged itself is left
-// alone, a *DamageError; so is a file that does not come out as the manifest says, and
-// BUILD.json, which tells what no shard knows.
+// Repair rebuilds, from the shards, the sidecars, failures.jsonl and companion files
+// that are missing or damaged, and returns their names. taxonomy writes the tree of
+// classes, as for Build. Repair leaves a damaged shard alone and returns a
+// *DamageError; the same holds for a file that does not come out as the manifest says,
+// and for BUILD.json, which cannot be derived from the shards.
 //
-// suspects are files that Verify found damaged. A sidecar among them is made anew
-// although its hash is right. Where it then differs, so did its hash in the manifest
-// speak of a wrong sidecar: MANIFEST.json and SHA256SUMS get the right one, provided
-// that they agreed with each other.
+// suspects are files that Verify found damaged. A sidecar among them is rebuilt
+// although its hash is right. If the result differs, the hash in the manifest belonged
+// to a wrong sidecar, so MANIFEST.json and SHA256SUMS get the right one, provided that
+// they agreed with each other.
 func Repair(ctx context.Context, dir string, taxonomy TaxonomyWriter, suspects ...string) ([]string, error) {
 	fixed, err := repair(ctx, dir, taxonomy, suspects)
 	if err != nil {
@@ -73,8 +73,8 @@ func repair(ctx context.Context, dir string, taxonomy TaxonomyWriter, suspects [
 	return append(fixed, made...), err
 }
 
-// orDamage is an error in reading a file as one of its damage, unless the reading was
-// called off.
+// orDamage turns an error in reading a file into a *DamageError, unless the reading was
+// cancelled.
 func orDamage(name string, err error) error {
 	if damage := asDamage(name, err); damage != nil {
 		return damage
@@ -82,8 +82,7 @@ func orDamage(name string, err error) error {
 	return err
 }
 
-// repairBeside makes what stands beside the shards anew, where it is not as the
-// manifest says.
+// repairBeside rebuilds the companion files that are not as the manifest says.
 func (s *Set) repairBeside(ctx context.Context, taxonomy TaxonomyWriter) (fixed []string, err error) {
 	bad, err := s.badBeside(ctx)
 	if err != nil || len(bad) == 0 {
@@ -142,7 +141,7 @@ func (s *Set) repairBeside(ctx context.Context, taxonomy TaxonomyWriter) (fixed 
 	return fixed, errors.Join(damage...)
 }
 
-// badBeside names the files that are not as the manifest says.
+// badBeside returns the companion files that are not as the manifest says.
 func (s *Set) badBeside(ctx context.Context) (map[string]bool, error) {
 	bad := map[string]bool{}
 	for _, name := range append([]string{FailuresFile}, companionFiles()...) {
@@ -161,7 +160,7 @@ func (s *Set) badBeside(ctx context.Context) (map[string]bool, error) {
 	return bad, nil
 }
 
-// wanted is what the manifest says of a file beside the shards, nil where it has none.
+// wanted returns the manifest's entry of a companion file, nil if there is none.
 func (s *Set) wanted(name string) *Sum {
 	if name == FailuresFile {
 		return &s.manifest.Failures
@@ -172,7 +171,7 @@ func (s *Set) wanted(name string) *Sum {
 	return nil
 }
 
-// failures reads what is missing of the shard from its footer.
+// failures reads the failures of a shard from its footer.
 func (sh *shard) failures() ([]Failure, error) {
 	f, _, err := openPlain(sh.dir, sh.name)
 	if err != nil {
@@ -186,8 +185,8 @@ func (sh *shard) failures() ([]Failure, error) {
 	return note.Failures, nil
 }
 
-// rewriteIndex writes the sidecar of a shard whose hash is right, and where amend says
-// so its hash into f.
+// rewriteIndex writes the sidecar of a shard whose hash is right. With amend it also
+// sets the sidecar's hash in f.
 func (s *Set) rewriteIndex(ctx context.Context, f *File, amend bool) error {
 	sh := &shard{file: *f, dir: s.dir, name: f.Name, sound: true}
 	x, err := s.reindex(ctx, sh, func(int, *Row) {})

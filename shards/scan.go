@@ -16,13 +16,13 @@ import (
 
 // Image is a row of a View with its image file.
 type Image struct {
-	Row  int
-	File []byte
+	Row  int    // row of the view
+	File []byte // the image file
 }
 
-// Images yields the rows of the view in order, each with its image file, which is
-// valid until the next one. Neighbouring images are read together, so that it
-// runs at the speed of the disk or of memory. After an error nothing follows.
+// Images yields the rows of the view in order, each with its image file, which is valid
+// until the next one. It reads neighbouring images together, so it runs at the speed of
+// the disk or of memory. It stops after an error.
 func (v *View) Images(ctx context.Context) iter.Seq2[Image, error] {
 	return func(yield func(Image, error) bool) {
 		var buf []byte
@@ -55,8 +55,9 @@ func (v *View) Images(ctx context.Context) iter.Seq2[Image, error] {
 
 const readAhead = 1 << 20
 
-// run returns the row behind the last that follows row `from` of the shard, both
-// in the view from i on and in the file, and fits into one read.
+// run returns the end of a run of rows that starts with row `from` of the shard: rows
+// that follow each other both in the view from i on and in the file, and that fit into
+// one read.
 func (v *View) run(i int, sh *shard, from int) int {
 	x := sh.index
 	to := from + 1
@@ -69,10 +70,9 @@ func (v *View) run(i int, sh *shard, from int) int {
 	return to
 }
 
-// Rows yields the complete rows of the view from the Parquet files, in order,
-// without images unless they are asked for. After an error nothing follows. A
-// shard is compared with its checksum before the first of its rows; what differs
-// is a *DamageError.
+// Rows yields the complete rows of the view from the Parquet files, in order, with or
+// without images. It compares a shard with its checksum before the first of its rows; a
+// difference is a *DamageError. It stops after an error.
 func (v *View) Rows(ctx context.Context, images bool) iter.Seq2[*Row, error] {
 	return func(yield func(*Row, error) bool) {
 		for i := 0; i < v.Len(); {
@@ -90,8 +90,8 @@ func (v *View) Rows(ctx context.Context, images bool) iter.Seq2[*Row, error] {
 	}
 }
 
-// shardRows yields the rows from i on that lie in one shard, up to the first that
-// lies elsewhere or further ahead in the file.
+// shardRows yields the rows from i on that are in one shard, up to the first row in
+// another shard or earlier in the file.
 func (v *View) shardRows(ctx context.Context, sh *shard, i int, images bool, yield func(*Row, error) bool) (next int, stopped bool, err error) {
 	r, err := v.set.openRows(ctx, sh, images)
 	if err != nil {
@@ -118,7 +118,7 @@ func (v *View) shardRows(ctx context.Context, sh *shard, i int, images bool, yie
 	return i, false, nil
 }
 
-// eachRow shows all rows of a shard in order.
+// eachRow passes all rows of a shard to see, in order.
 func (s *Set) eachRow(ctx context.Context, sh *shard, images bool, see func(at int, row *Row) error) error {
 	r, err := s.openRows(ctx, sh, images)
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Set) eachRow(ctx context.Context, sh *shard, images bool, see func(at i
 	return nil
 }
 
-// rowReader reads rows of one shard by the Parquet library.
+// rowReader reads rows of one shard through the Parquet library.
 type rowReader struct {
 	set    *Set
 	sh     *shard
@@ -153,8 +153,8 @@ type rowReader struct {
 	buf    [1]parquet.Row
 }
 
-// openRows opens a shard for reading by rows. The file is compared with its
-// checksum once: the library does not survive damage to headers.
+// openRows opens a shard for reading by rows. It compares the file with its checksum
+// once, because the library panics on damaged headers.
 func (s *Set) openRows(ctx context.Context, sh *shard, images bool) (r *rowReader, err error) {
 	f, err := sh.open()
 	if err != nil {
@@ -200,8 +200,8 @@ func (s *Set) openRows(ctx context.Context, sh *shard, images bool) (r *rowReade
 	return r, nil
 }
 
-// checkLayout says whether the column chunks are packed as Writer packs them and
-// lie one behind the other.
+// checkLayout checks that the column chunks are encoded as Writer encodes them, and
+// follow each other without gaps.
 func checkLayout(file *parquet.File, cols []column) error {
 	end := int64(len("PAR1"))
 	for i, g := range file.Metadata().RowGroups {
@@ -244,7 +244,7 @@ func (sh *shard) checkSound(ctx context.Context, f *os.File) error {
 	return nil
 }
 
-// Row returns row at of the shard.
+// Row returns a row of the shard.
 func (r *rowReader) Row(at int) (out *Row, err error) {
 	defer parquetfile.Recover(&err)
 	g := r.group
@@ -287,7 +287,7 @@ func (r *rowReader) Row(at int) (out *Row, err error) {
 	return row, nil
 }
 
-// enter goes to a row group.
+// enter moves to a row group.
 func (r *rowReader) enter(g int) error {
 	if r.rows != nil {
 		if err := r.rows.Close(); err != nil {

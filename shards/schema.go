@@ -11,19 +11,18 @@ import (
 	"hgld/labels"
 )
 
-// Schema says which columns a data set's shards have. All data sets share one
-// family: image, image_id, split, a column for each level, size, hash and
-// attributes.
+// Schema describes the columns of a data set's shards. All data sets have image,
+// image_id, split, a column for each level, size, hash and attributes. The levels are
 //
 //	GLDv2 (Landmarks)   landmark_id, hierarchical_label, natural_or_human_made
 //	every other set     level_0 … level_{L−1}, finest first
 //
-// Level columns hold class numbers (ClassLabel), but landmark_id holds the id of
-// GLDv2's files, whose class is called "split/id" because train and index number
-// their landmarks apart. Test images have landmarks of the index.
+// Level columns hold class numbers (ClassLabel). Only landmark_id holds the id of GLDv2's
+// files; its class is called "split/id", because train and index number their landmarks
+// independently. Test images have landmarks of the index.
 type Schema struct {
-	Classes   *labels.Hierarchy
-	Landmarks bool // GLDv2's columns; the levels are landmark, supercategory and kind
+	Classes   *labels.Hierarchy // the tree of classes
+	Landmarks bool              // GLDv2's columns; the levels are landmark, supercategory and kind
 }
 
 // levelColumn returns the name of a level's column.
@@ -34,7 +33,7 @@ func (s *Schema) levelColumn(level int) string {
 	return "level_" + strconv.Itoa(level)
 }
 
-// check says whether the columns can hold the hierarchy.
+// check checks that the columns can hold the hierarchy.
 func (s *Schema) check() error {
 	if err := s.Classes.Check(); err != nil {
 		return err
@@ -45,8 +44,8 @@ func (s *Schema) check() error {
 	return nil
 }
 
-// column is one leaf of the schema: how it is stored, what the Hub is told of it,
-// and how it comes from a Row and goes back.
+// column is one leaf of the schema: how it is stored, how the Hub is told about it, and
+// how it is converted from and to a Row.
 type column struct {
 	name    string
 	node    parquet.Node
@@ -55,12 +54,12 @@ type column struct {
 	get     func(r *Row, v parquet.Value) error
 }
 
-// inImage says whether the column is a child of image.
+// inImage reports whether the column is a child of image.
 func (c *column) inImage() bool { return c.name == "bytes" || c.name == "path" }
 
-// The Hub's names of types. A feature is taken only where the column's type and
-// its being optional equal what the feature stands for, so every column is
-// optional and class numbers are int64.
+// The Hub's names of types. The Hub accepts a feature only if the column's type and
+// optionality equal those of the feature. Every column is therefore optional, and class
+// numbers are int64.
 type (
 	valueFeature struct {
 		DType string `json:"dtype"`
@@ -99,7 +98,8 @@ func (s *Schema) columns() []column {
 	return append(cols, creditColumns()...)
 }
 
-// creditColumns say whose image it is, and what was done to it.
+// creditColumns are the columns with the author and licence of an image, and what was
+// done to it.
 func creditColumns() []column {
 	return []column{
 		dictText("author", func(r *Row) *string { return &r.Attributes.Author }),
@@ -112,7 +112,7 @@ func creditColumns() []column {
 
 func zstd(n parquet.Node) parquet.Node { return parquet.Compressed(n, &parquet.Zstd) }
 
-// plainText is a column of texts that seldom repeat.
+// plainText is a column of texts that rarely repeat.
 func plainText(name string, field func(*Row) *string) column {
 	return textColumn(name, zstd(parquet.Encoded(parquet.String(), &parquet.Plain)), field)
 }
@@ -167,7 +167,7 @@ func sizeColumn(name string, field func(*Row) *int) column {
 		func(r *Row, v parquet.Value) error { *field(r) = int(v.Int32()); return nil }}
 }
 
-// classColumn is the column of a level. A row without a class there is NULL.
+// classColumn is the column of a level. It is NULL for a row without a class.
 func (s *Schema) classColumn(level int) column {
 	c := column{
 		name: s.levelColumn(level),
@@ -211,7 +211,7 @@ func putLandmark(r *Row) parquet.Value {
 	return parquet.Int64Value(int64(r.Landmark))
 }
 
-// getLandmark leaves the class to be found by name: see landmarkClass.
+// getLandmark does not set the class, which is looked up by name: see landmarkClass.
 func getLandmark(r *Row, v parquet.Value) error {
 	r.Labels[0], r.Landmark = -1, -1
 	if !v.IsNull() {
@@ -223,7 +223,7 @@ func getLandmark(r *Row, v parquet.Value) error {
 	return nil
 }
 
-// ordered is a group whose fields keep their order; parquet.Group sorts them.
+// ordered is a group that keeps the order of its fields; parquet.Group sorts them.
 type ordered struct {
 	parquet.Group
 	fields []parquet.Field
@@ -231,7 +231,7 @@ type ordered struct {
 
 func (o ordered) Fields() []parquet.Field { return o.fields }
 
-// parquet returns the schema of the given columns as the library wants it.
+// parquet returns the schema of the given columns for the library.
 func (s *Schema) parquet(cols []column) *parquet.Schema {
 	image := parquet.Group{}
 	root := parquet.Group{}
@@ -252,7 +252,7 @@ func (s *Schema) parquet(cols []column) *parquet.Schema {
 	return parquet.NewSchema("hgld", inOrder(root, names))
 }
 
-// inOrder gives the fields of a group the order of their names.
+// inOrder orders the fields of a group like names.
 func inOrder(group parquet.Group, names []string) ordered {
 	byName := map[string]parquet.Field{}
 	for _, f := range group.Fields() {
@@ -265,7 +265,7 @@ func inOrder(group parquet.Group, names []string) ordered {
 	return o
 }
 
-// features is the value of the footer key "huggingface".
+// features returns the value of the footer key "huggingface".
 func (s *Schema) features(cols []column) (string, error) {
 	out := []byte(`{"info":{"features":{"image":{"_type":"Image"}`)
 	for _, c := range cols[2:] {
@@ -294,7 +294,7 @@ func values(dst parquet.Row, cols []column, r *Row) parquet.Row {
 	return dst
 }
 
-// row reads the leaves of a row. Byte slices of the result share their memory.
+// row converts the leaves of a row. Byte slices of the result share their memory.
 func row(cols []column, leaves parquet.Row, levels int) (*Row, error) {
 	if len(leaves) != len(cols) {
 		return nil, fmt.Errorf("%d values, want %d", len(leaves), len(cols))

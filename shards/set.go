@@ -17,9 +17,9 @@ import (
 	"hgld/labels"
 )
 
-// Set is a data set opened for reading. It keeps the classes and the places of
-// all images in memory, 28 bytes a row and 4 a level, and reads an image by one
-// read at a known offset. It may be used by several goroutines at once.
+// Set is a data set opened for reading. It keeps the classes and the positions of all
+// images in memory, 28 bytes per row and 4 per level, and reads an image by one read at
+// a known offset. It is safe for concurrent use.
 type Set struct {
 	dir      string
 	manifest *Manifest
@@ -45,9 +45,9 @@ type shard struct {
 	sound    bool // the whole file was compared with its checksum
 }
 
-// Open opens the data set in dir. It checks the manifest, the tree of classes and
-// the sidecars against their hashes and the shards against their sizes; an image
-// is checked when it is read. What differs is a *DamageError.
+// Open opens the data set in dir. It compares the manifest, the tree of classes and the
+// sidecars with their hashes, and the shards with their sizes; an image is checked when
+// it is read. A difference is a *DamageError.
 func Open(dir string) (*Set, error) {
 	s, err := open(dir)
 	if err != nil {
@@ -140,8 +140,7 @@ func readIndex(dir string, f File, m *Manifest) (*index, error) {
 	return x, nil
 }
 
-// Close closes the files. No method of the Set or its Views may be called
-// afterwards.
+// Close closes the files. The Set and its Views must not be used afterwards.
 func (s *Set) Close() error {
 	var errs []error
 	for _, sh := range s.shards {
@@ -152,26 +151,26 @@ func (s *Set) Close() error {
 	return errors.Join(errs...)
 }
 
-// Manifest returns what the data set consists of. It must not be changed.
+// Manifest returns the manifest. It must not be changed.
 func (s *Set) Manifest() *Manifest { return s.manifest }
 
 // Classes returns the tree of classes. It must not be changed.
 func (s *Set) Classes() *labels.Hierarchy { return s.classes }
 
-// lookup finds classes by name.
+// lookup returns the index of classes by name.
 func (s *Set) lookup() *labels.Lookup {
 	s.naming.Do(func() { s.names = s.classes.Lookup() })
 	return s.names
 }
 
-// open opens the shard's file at first use.
+// open opens the shard's file on first use.
 func (sh *shard) open() (*os.File, error) {
 	sh.once.Do(func() { sh.handle, _, sh.err = openPlain(sh.dir, sh.name) })
 	return sh.handle, sh.err
 }
 
-// View is a split of a Set, or a selection of its rows. It satisfies the data set
-// interface of the trainer, and it may be used by several goroutines at once.
+// View is a split of a Set, or a selection of its rows. It implements the trainer's
+// Dataset and is safe for concurrent use.
 type View struct {
 	set     *Set
 	shards  []*shard
@@ -200,7 +199,7 @@ func (s *Set) Split(name labels.Split) (*View, error) {
 	return v, nil
 }
 
-// Filter returns the view of the given rows of v, in the given order.
+// Filter returns a view of the given rows of v, in the given order.
 func (v *View) Filter(rows []int) *View {
 	out := *v
 	out.rows = make([]int, len(rows))
@@ -221,7 +220,7 @@ func (v *View) Len() int {
 	return v.length
 }
 
-// row returns the row of the split that row i of the view is.
+// row returns the row of the split that is row i of the view.
 func (v *View) row(i int) int {
 	if v.rows != nil {
 		return v.rows[i]
@@ -229,7 +228,8 @@ func (v *View) row(i int) int {
 	return i
 }
 
-// at returns the shard and the row in it of row i. Rows out of range panic.
+// at returns the shard of row i and the row's index in it. It panics if i is out of
+// range.
 func (v *View) at(i int) (*shard, int) {
 	r := v.row(i)
 	if r < 0 || r >= v.length {
@@ -251,11 +251,11 @@ func (v *View) Levels() []string {
 	return names
 }
 
-// Classes returns the names of a level's classes, in the order of their numbers.
-// It must not be changed.
+// Classes returns the names of a level's classes by number. The slice must not be
+// changed.
 func (v *View) Classes(level int) []string { return v.classes[level] }
 
-// Labels returns the classes of row i, finest first, -1 for none. It must not be
+// Labels returns the classes of row i, finest first, −1 for none. The slice must not be
 // changed.
 func (v *View) Labels(i int) labels.Path {
 	sh, r := v.at(i)
@@ -268,14 +268,14 @@ func (v *View) ID(i int) string {
 	return sh.index.ids[r].String()
 }
 
-// Image returns the image file of row i. It compares the checksum, so that a
-// damaged image is a *DamageError.
+// Image returns the image file of row i. It compares the checksum and returns a
+// *DamageError for a damaged image.
 func (v *View) Image(ctx context.Context, i int) ([]byte, error) {
 	return v.AppendImage(ctx, nil, i)
 }
 
-// AppendImage appends the image file of row i to dst, which spares memory where
-// dst is large enough.
+// AppendImage appends the image file of row i to dst. It allocates nothing if dst is
+// large enough.
 func (v *View) AppendImage(ctx context.Context, dst []byte, i int) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return dst, err
@@ -290,8 +290,8 @@ func (v *View) AppendImage(ctx context.Context, dst []byte, i int) ([]byte, erro
 	return dst[:len(dst)+n], nil
 }
 
-// read fills buf with the images of rows from ≤ r < to, and what lies between
-// them, and compares their checksums.
+// read fills buf with the images of rows from ≤ r < to and the bytes between them, and
+// compares their checksums.
 func (sh *shard) read(buf []byte, from, to int) error {
 	f, err := sh.open()
 	if err != nil {

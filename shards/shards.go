@@ -1,9 +1,9 @@
-// Package shards is stage 4 of hgld: it turns images and their classes into
-// Parquet files that a trainer reads at random and that other tools read as a
-// data set of the Hugging Face Hub.
+// Package shards is stage 4 of hgld: it writes images and their classes to Parquet
+// files. A trainer reads them in random order, and other tools read them as a data set
+// of the Hugging Face Hub.
 //
-// Its input is a Source of items (package shards/dataset imports them) and, where
-// the classes were curated, hierarchy.json of stage 3. Its output is a folder:
+// Its input is a Source of items (package shards/dataset imports them) and, if the
+// classes were curated, hierarchy.json of stage 3. Its output is a folder:
 //
 //	data/train-00000-of-00003.parquet  rows: image, classes, attributes
 //	data/train-00000-of-00003.idx      where each image lies in the shard (see index.go)
@@ -17,10 +17,10 @@
 //	SHA256SUMS                         hashes of all of these, for sha256sum -c
 //	.hgld-next/                        new shards beside a finished data set, until they may replace it
 //
-// A shard is a pure function of its number and the inputs: the same inputs give
-// the same bytes, whatever the number of workers and however often the build was
-// interrupted. Parquet is the only truth; everything else can be made from it, but
-// for the parents of classes in hierarchy.json, and for BUILD.json.
+// A shard is a pure function of its number and the inputs: the same inputs give the same
+// bytes for any number of workers and any number of interruptions. Everything else can be
+// derived from the Parquet files, except the parents of classes in hierarchy.json, and
+// BUILD.json.
 package shards
 
 import (
@@ -36,8 +36,8 @@ import (
 // digits, like the ids of GLDv2.
 type ImageID uint64
 
-// NewImageID returns the id that text writes or, for any other text, the first
-// eight bytes of its SHA-256.
+// NewImageID parses an image id. For any other text it returns the first eight bytes of
+// its SHA-256.
 func NewImageID(text string) ImageID {
 	if id, ok := ParseImageID(text); ok {
 		return id
@@ -65,7 +65,7 @@ func (id ImageID) MarshalText() ([]byte, error) { return []byte(id.String()), ni
 func (id *ImageID) UnmarshalText(text []byte) error {
 	v, ok := ParseImageID(string(text))
 	if !ok {
-		return fmt.Errorf("%.80q is no image id; want 16 lower-case hexadecimal digits", text)
+		return fmt.Errorf("%.80q is not an image id; want 16 lower-case hexadecimal digits", text)
 	}
 	*id = v
 	return nil
@@ -73,40 +73,40 @@ func (id *ImageID) UnmarshalText(text []byte) error {
 
 // Row is one image of a shard.
 type Row struct {
-	ID         ImageID
-	Image      []byte // the file as it came, or JPEG where it was made smaller
-	Path       string // of the image in its source
-	Split      labels.Split
-	Labels     labels.Path // classes finest first, -1 for none
-	Landmark   labels.LandmarkID
-	W, H       int // as seen, after EXIF orientation
-	SHA256     [32]byte
-	Attributes Attributes
+	ID         ImageID           // of the image
+	Image      []byte            // the file as it came, or JPEG where it was made smaller
+	Path       string            // of the image in its source
+	Split      labels.Split      // of the image
+	Labels     labels.Path       // classes finest first, -1 for none
+	Landmark   labels.LandmarkID // −1 without one
+	W, H       int               // as seen, after EXIF orientation
+	SHA256     [32]byte          // of Image
+	Attributes Attributes        // what is known of the image
 }
 
-// Attributes are what is known of an image beside its pixels and classes. Empty
-// ones are NULL in a shard.
+// Attributes are what is known of an image besides its pixels and classes. Empty ones
+// are NULL in a shard.
 type Attributes struct {
 	CategoryURL   string // page of the landmark's Commons category
-	WikidataQID   string
+	WikidataQID   string // item of the landmark
 	Tag           string // raw "instance of" value; the column is called supercategory, as in GLDv2's files
 	LabelSource   string // scraped, curated or propagated
-	Author        string
-	License       string
-	Title         string
-	SourceURL     string
+	Author        string // of the photograph
+	License       string // of the photograph
+	Title         string // of the photograph
+	SourceURL     string // where it was published
 	Modifications string // what was changed on the way, which CC BY asks to be stated
 }
 
-// DamageError says that a file is not what was written: a hash, a length or a
-// value differs. Every function that reads shards may return one.
+// DamageError says that a file differs from what was written: in a hash, a length or a
+// value. Every function that reads shards may return one.
 type DamageError struct {
 	File string `json:"file"` // from the data set's folder
 	Row  int    `json:"row"`  // -1 where it concerns the file
-	What string `json:"what"`
+	What string `json:"what"` // what is wrong, and what was expected
 }
 
-// Error names the file, the row where there is one, and what is wrong.
+// Error names the file, the row if one is known, and the difference.
 func (e *DamageError) Error() string {
 	if e.Row < 0 {
 		return fmt.Sprintf("%s: %s", e.File, e.What)

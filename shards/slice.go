@@ -14,26 +14,26 @@ import (
 	"hgld/internal/filelock"
 )
 
-// Slice is what BuildSlice did.
+// Slice is the outcome of BuildSlice.
 type Slice struct {
-	Shards   int // of the slice
-	Images   int // in them, failures included
-	Kept     int // shards that were there already
-	Failures []Failure
+	Shards   int       // of the slice
+	Images   int       // in them, failures included
+	Kept     int       // shards that were there already
+	Failures []Failure // images that were left out
 }
 
-// BuildSlice makes slice n of of: the shards n, n+of, n+2·of … counted from 1. A
-// shard is a function of its number and of the items, so several processes, on
-// several machines with one folder, build a data set together; a Build afterwards
-// finds all shards there, and writes what stands beside them. Until then the folder
-// has no manifest and is no data set.
+// BuildSlice builds slice n of of: the shards n, n+of, n+2·of …, counted from 1. A
+// shard is a function of its number and the items, so several processes, on several
+// machines with one folder, can build a data set together. A Build afterwards finds all
+// shards finished and writes the other files. Until then the folder has no manifest and
+// is not a data set.
 //
-// Beside a finished data set the shards of a slice wait until that Build. What is a
-// *RefusedError before any image is opened, it is here too; the Build looks at the
-// rest.
+// If the folder holds a finished data set, the shards of a slice stay in a temporary
+// folder until that Build. BuildSlice returns the *RefusedErrors that can be found
+// before any image is opened; Build checks the rest.
 //
-// A slice that another process works on, or a folder in which a Build does, is a
-// *filelock.LockedError.
+// BuildSlice returns a *filelock.LockedError if another process works on the slice, or
+// a Build on the folder.
 func BuildSlice(ctx context.Context, src Source, dir string, n, of int, o Options) (*Slice, error) {
 	s, err := buildSlice(ctx, src, dir, n, of, o)
 	if err != nil {
@@ -44,7 +44,7 @@ func BuildSlice(ctx context.Context, src Source, dir string, n, of int, o Option
 
 func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Options) (*Slice, error) {
 	if n < 1 || n > of {
-		return nil, errors.New("want a number from 1 to that of the slices")
+		return nil, errors.New("want a number from 1 to the number of slices")
 	}
 	b, err := newBuilder(ctx, src, dir, o)
 	if err != nil {
@@ -90,7 +90,7 @@ func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Option
 	return s, nil
 }
 
-// slice lists the shards of a slice.
+// slice returns the shards of a slice.
 func (b *builder) slice(n, of int) []int {
 	var list []int
 	for i := n - 1; i < len(b.plan.shards); i += of {
@@ -99,13 +99,14 @@ func (b *builder) slice(n, of int) []int {
 	return list
 }
 
-// markFolder makes the file that says that shards without manifest are ours, and
-// sees that no Build has it. Slices that begin together meet here for a moment.
+// markFolder writes the file that marks shards without a manifest as hgld's, and checks
+// that no Build holds it. Slices that start together wait for each other here for a
+// moment.
 func markFolder(ctx context.Context, dir string) error {
 	for try := 0; ; try++ {
 		lock, err := filelock.Acquire(filepath.Join(dir, lockName))
 		if err == nil {
-			return lock.Close()
+			return errors.Join(markDurable(dir), lock.Close())
 		}
 		const tries = 50
 		if !errors.As(err, new(*filelock.LockedError)) || try == tries {
@@ -119,7 +120,7 @@ func markFolder(ctx context.Context, dir string) error {
 	}
 }
 
-// endSlices removes the locks of finished slices; one that is held is a
+// endSlices removes the locks of finished slices. A lock that is held is a
 // *filelock.LockedError.
 func endSlices(dir string) error {
 	entries, err := os.ReadDir(dir) // fs.Glob would not tell an error, and a slice at work be overlooked
@@ -141,16 +142,16 @@ func endSlices(dir string) error {
 	return nil
 }
 
-// Planned is a shard that Build would make.
+// Planned is a shard that Build would write.
 type Planned struct {
-	Name   string `json:"name"`
-	Images int    `json:"images"`
-	Bytes  int64  `json:"bytes"` // of the images as they are in the source
-	There  bool   `json:"there"` // made of the same items and whole
+	Name   string `json:"name"`   // path below the folder
+	Images int    `json:"images"` // that it will hold
+	Bytes  int64  `json:"bytes"`  // of the images as they are in the source
+	There  bool   `json:"there"`  // made of the same items and whole
 }
 
-// Plan says which shards Build would make of src in dir, and which of them are
-// there. It changes nothing.
+// Plan lists the shards that Build would write for src in dir, and says which of them
+// exist. It changes nothing.
 func Plan(ctx context.Context, src Source, dir string, o Options) ([]Planned, error) {
 	b, err := newBuilder(ctx, src, dir, o)
 	if err != nil {
@@ -201,7 +202,7 @@ func ParseSlice(text string, getenv func(string) string) (n, of int, err error) 
 	} else if index, ok := number("JOB_COMPLETION_INDEX"); ok {
 		n = index + 1
 		if !counted {
-			return 0, 0, fmt.Errorf("JOB_COMPLETION_INDEX is %d of unknown many; name their number: auto/8", index)
+			return 0, 0, fmt.Errorf("JOB_COMPLETION_INDEX is %d, and the number of slices is unknown; name it: auto/8", index)
 		}
 	} else {
 		return 0, 0, fmt.Errorf("slice %.80q, and neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; "+

@@ -12,34 +12,33 @@ import (
 type Source interface {
 	// Levels returns the names of the levels, finest first.
 	Levels() []string
-	// Landmarks says whether the levels are GLDv2's and rows have its columns.
+	// Landmarks reports whether the levels are GLDv2's, so that rows have its columns.
 	Landmarks() bool
-	// Items yields every item, always in the same order. After an error nothing
-	// follows.
+	// Items yields every item, always in the same order. It stops after an error.
 	Items(ctx context.Context) iter.Seq2[Item, error]
-	// Inputs says what the data set is made from, for the manifest.
+	// Inputs lists the files that the data set is made from, for the manifest.
 	Inputs(ctx context.Context) ([]Input, error)
-	// Close frees what the open functions of items use.
+	// Close closes what the Open functions of items use.
 	Close() error
 }
 
-// Item is an image on its way into a shard.
+// Item is an image to be written to a shard.
 type Item struct {
-	ID         ImageID
-	Path       string // in the source, with slashes; unique
-	Split      labels.Split
-	Names      []string // class names, finest first; none for an image without label
-	Landmark   labels.LandmarkID
-	Attributes Attributes
-	Where      string // for messages: "labels.csv:17"
+	ID         ImageID           // of the image
+	Path       string            // in the source, with slashes; unique
+	Split      labels.Split      // of the image
+	Names      []string          // class names, finest first; none for an image without label
+	Landmark   labels.LandmarkID // −1 without one
+	Attributes Attributes        // what is known of the image
+	Where      string            // for messages: "labels.csv:17"
 
 	Size    int64  // bytes; 0 where the image is missing or its size unknown
 	Missing bool   // the source has no such image; Open says so too
 	Stamp   string // what the source knows of the content beside the size, like a zip's CRC-32
 	SHA256  string // expected hash in hexadecimal; "" where none is known
 
-	// Open returns the image. Where Missing, its error wraps fs.ErrNotExist and the item
-	// becomes a failure of class missing; so does one without Size. Several items may be
-	// open at once.
+	// Open returns the image. If Missing is set, the error wraps fs.ErrNotExist and the
+	// item becomes a failure of class missing; the same holds for an item without Size.
+	// Several items may be open at once.
 	Open func() (io.ReadCloser, error)
 }

@@ -11,59 +11,60 @@ import (
 // statsVersion is the format version of STATS.json.
 const statsVersion = 1
 
-// Stats is STATS.json: what a data set holds, counted. Every number can be counted
+// Stats is STATS.json: counts of what a data set holds. Every number can be counted
 // again from the shards and failures.jsonl.
 type Stats struct {
-	Version int          `json:"hgld_stats"`
-	Splits  []SplitStats `json:"splits"` // in the order of labels.Splits
+	Version int          `json:"hgld_stats"` // format version
+	Splits  []SplitStats `json:"splits"`     // in the order of labels.Splits
 }
 
 // SplitStats counts a split.
 type SplitStats struct {
-	Split      labels.Split         `json:"split"`
-	Images     int                  `json:"images"`
-	Shards     int                  `json:"shards"`
-	ShardBytes int64                `json:"shard_bytes"`
-	Failures   map[FailureClass]int `json:"failures"` // images that are missing, by the reason
-	Width      Distribution         `json:"width"`    // pixels, as seen
-	Height     Distribution         `json:"height"`
+	Split      labels.Split         `json:"split"`                   // name
+	Images     int                  `json:"images"`                  // rows
+	Shards     int                  `json:"shards"`                  // files
+	ShardBytes int64                `json:"shard_bytes"`             // size of the files
+	Failures   map[FailureClass]int `json:"failures"`                // images that are missing, by the reason
+	Width      Distribution         `json:"width"`                   // pixels, as seen
+	Height     Distribution         `json:"height"`                  // in pixels
 	Bytes      Distribution         `json:"bytes"`                   // of an image file
 	Licenses   []Counted            `json:"licenses,omitempty"`      // most frequent first
 	Sources    []Counted            `json:"label_sources,omitempty"` // of GLDv2's labels: scraped, curated, propagated
 	Levels     []LevelStats         `json:"levels"`                  // finest first
 }
 
-// Distribution says how a quantity is distributed over images or classes. A
-// quantile q of n values is the ⌈q·n⌉-th smallest, so it is one of them. All are 0
-// where there is none.
+// Distribution describes the values of a quantity over images or classes. The quantile
+// q of n values is the ⌈q·n⌉-th smallest, so it is one of them. All fields are 0 if
+// there are no values.
 type Distribution struct {
-	Min    int     `json:"min"`
-	P5     int     `json:"p5"`
-	P25    int     `json:"p25"`
-	Median int     `json:"median"`
-	P75    int     `json:"p75"`
-	P95    int     `json:"p95"`
-	Max    int     `json:"max"`
-	Mean   float64 `json:"mean"`
+	Min    int     `json:"min"`    // least value
+	P5     int     `json:"p5"`     // 5th percentile
+	P25    int     `json:"p25"`    // 25th percentile
+	Median int     `json:"median"` // 50th percentile
+	P75    int     `json:"p75"`    // 75th percentile
+	P95    int     `json:"p95"`    // 95th percentile
+	Max    int     `json:"max"`    // greatest value
+	Mean   float64 `json:"mean"`   // arithmetic mean
 }
 
-// Counted is a value, "" where the row has none, with the number of its images.
+// Counted is a value with the number of its images. The value is "" for rows without
+// one.
 type Counted struct {
-	Value  string `json:"value"`
-	Images int    `json:"images"`
+	Value  string `json:"value"`  // as the rows have it
+	Images int    `json:"images"` // rows with it
 }
 
 // LevelStats counts the classes of a level that have images in a split.
 type LevelStats struct {
-	Name     string         `json:"name"`
-	Column   string         `json:"column"`
+	Name     string         `json:"name"`             // such as "supercategory"
+	Column   string         `json:"column"`           // of the Parquet files
 	Images   int            `json:"images"`           // with a class of the level
 	Classes  int            `json:"classes"`          // with an image
 	PerClass Distribution   `json:"images_per_class"` // over these
-	ByClass  map[string]int `json:"images_by_class"`
+	ByClass  map[string]int `json:"images_by_class"`  // images of a class
 }
 
-// splitCount counts the rows of a split: 12 bytes a row.
+// splitCount counts the rows of a split. It takes 12 bytes per row.
 type splitCount struct {
 	width, height, bytes []uint32
 	licenses, sources    map[string]int
@@ -74,7 +75,7 @@ func newSplitCount(rows int) *splitCount {
 		licenses: map[string]int{}, sources: map[string]int{}}
 }
 
-// add counts a row with an image of so many bytes.
+// add counts a row whose image has a number of bytes.
 func (c *splitCount) add(r *Row, bytes uint32) {
 	c.width, c.height, c.bytes = append(c.width, uint32(r.W)), append(c.height, uint32(r.H)), append(c.bytes, bytes)
 	c.licenses[r.Attributes.License]++
@@ -83,7 +84,7 @@ func (c *splitCount) add(r *Row, bytes uint32) {
 	}
 }
 
-// stats is what was counted, with what the manifest knows of the split.
+// stats combines the counts with the manifest's entries of the split.
 func (c *splitCount) stats(m *Manifest, split labels.Split, failures []Failure) SplitStats {
 	s := SplitStats{Split: split, Images: m.Rows(split), Failures: map[FailureClass]int{}, Levels: []LevelStats{},
 		Width: distribution(c.width), Height: distribution(c.height), Bytes: distribution(c.bytes),
@@ -120,7 +121,7 @@ func (l *Level) stats(split labels.Split) LevelStats {
 	return s
 }
 
-// distribution describes values, which it sorts.
+// distribution describes values. It sorts them.
 func distribution(values []uint32) Distribution {
 	n := len(values)
 	if n == 0 {
@@ -136,7 +137,7 @@ func distribution(values []uint32) Distribution {
 		Max: quantile(100), Mean: float64(sum) / float64(n)}
 }
 
-// counted lists values, the most frequent first, equal ones by their texts.
+// counted lists values, the most frequent first, then by their texts.
 func counted(images map[string]int) []Counted {
 	var list []Counted
 	for _, value := range slices.Sorted(maps.Keys(images)) {

@@ -13,31 +13,34 @@ import (
 	"strings"
 )
 
-// VerifyOptions choose what Verify looks at. Subset n of Of (1 ≤ n ≤ Of) is every
-// Of-th shard, so that Of runs together look at everything; the zero value is all.
+// VerifyOptions configure Verify. With a Subset n of Of (1 ≤ n ≤ Of), it reads every
+// Of-th shard, so that Of runs together read everything. The zero value reads
+// everything.
 type VerifyOptions struct {
+	// Subset and Of choose every Of-th shard, from Subset on, counted from 1. Zeros choose
+	// all.
 	Subset, Of int
-	// Report, if not nil, is told of every damage as soon as it is found.
+	// Report, if not nil, is called for every difference as soon as it is found.
 	Report func(*DamageError)
-	// Progress, if not nil, is told after every shard.
+	// Progress, if not nil, is called after every shard.
 	Progress func(done, total int, shard string)
 }
 
-// Verified is what Verify looked at, and what it found.
+// Verified is the outcome of Verify.
 type Verified struct {
-	Files  int            `json:"files"`
-	Rows   int            `json:"rows"`
-	Bytes  int64          `json:"bytes"`
-	Damage []*DamageError `json:"damage"`
+	Files  int            `json:"files"`           // compared
+	Rows   int            `json:"rows"`            // compared
+	Bytes  int64          `json:"bytes"`           // read
+	Damage []*DamageError `json:"damage"`          // what differs, in the order of the files
 	Notes  []string       `json:"notes,omitempty"` // what is no damage, but worth knowing
 }
 
-// Verify compares a data set with its hashes: MANIFEST.json with SHA256SUMS,
-// every file with the manifest, and, where a file is whole, every row with its
-// sidecar and every image with its own SHA-256. One changed byte anywhere is
-// found. What is missing or cannot be read is damage too, and Verify goes on behind
-// it; without a manifest that can be read it goes by SHA256SUMS. A data set without
-// a row is damaged. The error is that of ctx, or says that dir is no data set.
+// Verify compares a data set with its hashes: MANIFEST.json with SHA256SUMS, every file
+// with the manifest, and in intact files every row with its sidecar and every image
+// with its own SHA-256. It finds one changed byte anywhere. Missing and unreadable
+// files are damage too, and Verify continues after them; if the manifest cannot be
+// read, it uses SHA256SUMS. A data set without rows is damaged. The error is that of
+// ctx, or says that dir is not a data set.
 func Verify(ctx context.Context, dir string, o VerifyOptions) (*Verified, error) {
 	v := &verifier{dir: dir, o: o}
 	if err := v.run(ctx); err != nil {
@@ -85,7 +88,8 @@ func (v *verifier) run(ctx context.Context) error {
 	return v.byManifest(ctx, m)
 }
 
-// bySums compares the files with SHA256SUMS, where no manifest tells more of them.
+// bySums compares the files with SHA256SUMS, if there is no manifest to compare them
+// with.
 func (v *verifier) bySums(ctx context.Context, sums []byte, unread error) error {
 	if unread != nil {
 		v.found(asDamage(SumsFile, unread))
@@ -144,8 +148,8 @@ func (v *verifier) byManifest(ctx context.Context, m *Manifest) error {
 	return nil
 }
 
-// companions compares what tells of the data set with its hashes. Data sets of
-// version 1 have none, and are no worse for it.
+// companions compares the companion files with their hashes. Data sets of version 1
+// have none, which is no damage.
 func (v *verifier) companions(ctx context.Context, m *Manifest) error {
 	if m.Version == 1 {
 		v.result.Notes = append(v.result.Notes, fmt.Sprintf("written by %s, before data sets had %s, %s and %s; `hgld shards build` with the same inputs adds them",
@@ -164,8 +168,8 @@ func (v *verifier) companions(ctx context.Context, m *Manifest) error {
 	return nil
 }
 
-// hash compares a file with its hash and says whether it is the right one; a size of
-// −1 is not known. The error is that of ctx.
+// hash compares a file with its size and hash and reports whether they are right. A
+// size of −1 is unknown. The error is that of ctx.
 func (v *verifier) hash(ctx context.Context, name string, size int64, want Hash) (bool, error) {
 	err := v.compare(ctx, name, size, want)
 	if err == nil {
@@ -200,8 +204,8 @@ func (v *verifier) compare(ctx context.Context, name string, size int64, want Ha
 	return nil
 }
 
-// strangers reports shards that the manifest does not know: other readers take
-// all of data/*.parquet.
+// strangers reports shards that are not in the manifest, because other readers take all
+// of data/*.parquet.
 func (v *verifier) strangers(m *Manifest) {
 	known := map[string]bool{}
 	for _, f := range m.Files {
@@ -219,8 +223,8 @@ func (v *verifier) strangers(m *Manifest) {
 	}
 }
 
-// shard verifies a shard with its sidecar. Of a damaged shard, or without the
-// tree of classes, it still tells which images are hurt.
+// shard verifies a shard with its sidecar. If the shard is damaged, or there is no tree
+// of classes, it still reports which images are damaged.
 func (v *verifier) shard(ctx context.Context, set *Set, f File) error {
 	known, err := v.hash(ctx, indexName(f.Name), f.IndexBytes, f.IndexSHA256)
 	if err != nil {
@@ -263,7 +267,7 @@ func (v *verifier) shard(ctx context.Context, set *Set, f File) error {
 	return nil
 }
 
-// images reports the hurt images of a damaged shard.
+// images reports the damaged images of a damaged shard.
 func (v *verifier) images(ctx context.Context, sh *shard) error {
 	var buf []byte
 	if _, err := sh.open(); err != nil {
@@ -283,7 +287,7 @@ func (v *verifier) images(ctx context.Context, sh *shard) error {
 	return nil
 }
 
-// rows compares every row of a whole shard with its sidecar and its own hash.
+// rows compares every row of an intact shard with its sidecar and its own hash.
 func (v *verifier) rows(ctx context.Context, set *Set, sh *shard) error {
 	fresh, err := set.reindex(ctx, sh, func(at int, row *Row) {
 		if sum := sha256.Sum256(row.Image); sum != row.SHA256 {
@@ -302,7 +306,7 @@ func (v *verifier) rows(ctx context.Context, set *Set, sh *shard) error {
 	return nil
 }
 
-// reindex makes the index of a whole shard from its rows, which it shows to see.
+// reindex rebuilds the index of an intact shard from its rows, and passes each to see.
 func (s *Set) reindex(ctx context.Context, sh *shard, see func(at int, row *Row)) (*index, error) {
 	x := &index{levels: len(s.manifest.Levels), shardBytes: sh.file.Bytes, shardSHA: sh.file.SHA256}
 	err := s.eachRow(ctx, sh, true, func(at int, row *Row) error {

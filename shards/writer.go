@@ -16,8 +16,8 @@ import (
 	"hgld/internal/parquetfile"
 )
 
-// FormatVersion is the version of the data sets that this hgld writes; it reads
-// every version up to it. Version 2 added the files that Companion describes.
+// FormatVersion is the version of the data sets that this version of hgld writes; it
+// reads every version up to it. Version 2 added the companion files.
 const FormatVersion = 2
 
 const (
@@ -28,8 +28,8 @@ const (
 	pageBytes     = 16 << 10 // an image of this size or more has a page of its own
 )
 
-// Writer writes one shard: a Parquet file and its sidecar. Rows are kept until a
-// row group is full, so it holds about two row groups in memory.
+// Writer writes one shard: a Parquet file and its sidecar. It keeps rows until a row
+// group is full, so it holds about two row groups in memory.
 type Writer struct {
 	path    string
 	file    *atomicfile.File
@@ -45,8 +45,8 @@ type Writer struct {
 	done    bool
 }
 
-// Create starts the shard that will be called path. Close drops it unless Finish
-// was called.
+// Create starts the shard with the name path. Close removes it unless Finish was
+// called.
 func Create(path string, s *Schema) (*Writer, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func Create(path string, s *Schema) (*Writer, error) {
 	return w, nil
 }
 
-// Write adds a row. The row and its image may be changed afterwards.
+// Write adds a row. The caller may change the row and its image afterwards.
 func (w *Writer) Write(r *Row) error {
 	if len(r.Labels) != w.index.levels {
 		return fmt.Errorf("%d classes for a row, want %d", len(r.Labels), w.index.levels)
@@ -83,7 +83,7 @@ func (w *Writer) Write(r *Row) error {
 		w.inGroup, w.rows = 0, 0
 	}
 	w.leaves = values(w.leaves[:0], w.cols, r)
-	// One row a call: the library looks at a page's size after each call.
+	// One row per call, because the library checks the size of a page after each call.
 	if _, err := w.parquet.WriteRows([]parquet.Row{w.leaves}); err != nil {
 		return err
 	}
@@ -98,9 +98,9 @@ func (w *Writer) Write(r *Row) error {
 // Rows returns the number of rows written so far.
 func (w *Writer) Rows() int { return w.index.rows() }
 
-// Finish completes the shard with a note for the footer key "hgld", gives it and
-// its sidecar their names and returns what the manifest records of them. Both are
-// on disk then. The sidecar comes first, so that a shard never stands without.
+// Finish completes the shard with a note for the footer key "hgld". It syncs the shard
+// and its sidecar to disk, gives them their names and returns their entry for the
+// manifest. The sidecar comes first, so that a shard is never without one.
 func (w *Writer) Finish(note string) (File, error) {
 	features, err := w.schema.features(w.cols)
 	if err != nil {
@@ -131,7 +131,7 @@ func (w *Writer) Finish(note string) (File, error) {
 	return w.index.file(sidecar), nil
 }
 
-// Close drops the shard unless it is finished.
+// Close removes the shard unless it is finished.
 func (w *Writer) Close() error {
 	if w.done {
 		return nil
@@ -140,16 +140,16 @@ func (w *Writer) Close() error {
 	return w.file.Close()
 }
 
-// file describes the shard for the manifest, but for its name and split.
+// file returns the manifest's entry of the shard, without its name and split.
 func (x *index) file(sidecar []byte) File {
 	return File{Rows: x.rows(), Bytes: x.shardBytes, SHA256: Hash(x.shardSHA),
 		IndexBytes: int64(len(sidecar)), IndexSHA256: sha256.Sum256(sidecar)}
 }
 
-// locate finds where each image lies. The image column is PLAIN, uncompressed and
-// without repetition, so a page ends with its values, each a uint32 length and
-// the bytes; the page's place is in the offset index, and the lengths are known.
-// Every length is read back from the file.
+// locate finds where each image is. The image column is PLAIN, uncompressed and without
+// repetition, so a page ends with its values, each a uint32 length and the bytes. The
+// position of the page is in the offset index, and the lengths are known. locate reads
+// every length back from the file.
 func (x *index) locate(r io.ReaderAt) (err error) {
 	defer parquetfile.Recover(&err)
 	f, err := parquetfile.OpenAt(r, x.shardBytes, parquet.SkipBloomFilters(true))

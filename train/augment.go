@@ -23,12 +23,15 @@ type cropFunc func(w *cutter, dst, src *img.RGB, random *sample.Random)
 // cropTable names the training crops.
 var cropTable = registry.Table[cropFunc]{
 	{Name: "resized", About: "a random part of the image at a random shape, resized", Value: (*cutter).resized},
-	{Name: "padded", About: "the centre crop in a black frame of pad pixels, and a random window of it", Value: (*cutter).padded},
-	{Name: "centre", About: "as in evaluation", Value: func(c *cutter, dst, src *img.RGB, _ *sample.Random) { c.centre(dst, src) }},
-	{Name: "whole", About: "the whole image, without regard to its shape", Value: func(c *cutter, dst, src *img.RGB, _ *sample.Random) { c.whole(dst, src) }},
+	{Name: "padded", About: "the centre crop in a black frame of pad pixels, and a random window of it",
+		Value: (*cutter).padded},
+	{Name: "centre", About: "as in evaluation",
+		Value: func(c *cutter, dst, src *img.RGB, _ *sample.Random) { c.centre(dst, src) }},
+	{Name: "whole", About: "the whole image, without regard to its shape",
+		Value: func(c *cutter, dst, src *img.RGB, _ *sample.Random) { c.whole(dst, src) }},
 }
 
-// cutter cuts and resizes with scratch memory of its own: one serves one
+// cutter cuts and resizes images. It has its own scratch memory and serves one
 // goroutine.
 type cutter struct {
 	in        Input
@@ -38,24 +41,24 @@ type cutter struct {
 	small     img.RGB
 }
 
-// train writes the training crop of src to dst and returns whether it is to be
-// mirrored. What it draws is a function of random alone.
+// train writes the training crop of src to dst and reports whether to mirror it. The
+// crop depends only on random.
 func (c *cutter) train(dst, src *img.RGB, random *sample.Random) (flip bool) {
 	flip = c.in.Flip && random.Uint64()&1 == 1
 	c.crop(c, dst, src, random)
 	return flip
 }
 
-// resized is torchvision's RandomResizedCrop. An image whose short side exceeds
-// Resize is not resized first: torchvision's recipes do so, and the crop, which is
-// a share of the area, is the same but for one resampling less.
+// resized is torchvision's RandomResizedCrop. Unlike in torchvision's recipes, an image
+// whose short side exceeds Resize is not resized first. The crop is a share of the
+// area, so it is the same with one resampling less.
 func (c *cutter) resized(dst, src *img.RGB, random *sample.Random) {
 	box := img.RandomCrop(src.W, src.H, c.in.Scale, c.in.Ratio, random.Float64)
 	c.resampler.ResizeCrop(dst, src, box, c.in.Size, c.in.Size, c.filter)
 }
 
-// padded moves a window by up to Pad pixels in each direction over the centre
-// crop, as CIFAR's recipes do; what lies outside is black.
+// padded moves a window by up to Pad pixels in each direction over the centre crop, as
+// CIFAR's recipes do. Pixels outside are black.
 func (c *cutter) padded(dst, src *img.RGB, random *sample.Random) {
 	c.centre(dst, src)
 	dx, dy := random.IntN(2*c.in.Pad+1)-c.in.Pad, random.IntN(2*c.in.Pad+1)-c.in.Pad
@@ -70,8 +73,8 @@ func (c *cutter) padded(dst, src *img.RGB, random *sample.Random) {
 	*dst = *moved
 }
 
-// centre is the evaluation's view: short side, or with Squash both sides, to
-// Resize, then the centre.
+// centre is the view of an evaluation: the short side, or with Squash both sides,
+// resized to Resize, then the centre.
 func (c *cutter) centre(dst, src *img.RGB) {
 	if c.in.Resize == 0 {
 		c.whole(dst, src)

@@ -8,12 +8,12 @@ import (
 	"hgld/train/metric"
 )
 
-// Benchmark is a test of one level with images of its own: the queries rank the
-// gallery or, without one, each other. DyML-Vehicle and -Animal have one for each of
-// their levels.
+// Benchmark is a test of one level with images of its own. The queries rank the gallery
+// or, without one, each other. DyML-Vehicle and -Animal have one for each level.
 type Benchmark struct{ Query, Gallery Dataset }
 
-// checkBenchmarks reports one that has other levels than one.
+// checkBenchmarks returns an error for a benchmark that does not have exactly one
+// level.
 func checkBenchmarks(list []Benchmark) error {
 	for i, b := range list {
 		if levels := b.Query.Levels(); len(levels) != 1 {
@@ -23,9 +23,8 @@ func checkBenchmarks(list []Benchmark) error {
 	return nil
 }
 
-// Benchmarks measures one benchmark after the other. The result has a level for each,
-// in their order, and Overall is the mean over them, as DyML has it; metrics of several
-// levels are left out.
+// Benchmarks measures the benchmarks in order. The result has one level for each, and
+// Overall is the mean over them, as in DyML. Metrics of several levels are left out.
 func (m *Model) Benchmarks(ctx context.Context, list []Benchmark, o EvalOptions) (*Result, error) {
 	if err := checkBenchmarks(list); err != nil {
 		return nil, fmt.Errorf("train: evaluation: %w", err)

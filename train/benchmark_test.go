@@ -70,7 +70,8 @@ func TestBenchmarksAreTheLevelsOfOneResult(t *testing.T) {
 		}
 		sum += alone.Mean("AP_level0")
 	}
-	if math.Abs(float64(got.Overall["AP"])-sum/2) > 1e-12 || got.Queries != 8+17 || got.Gallery != d.Len()+17 || strings.Join(got.Levels, " ") != strings.Join(d.Levels(), " ") || got.Self {
+	if math.Abs(float64(got.Overall["AP"])-sum/2) > 1e-12 || got.Queries != 8+17 || got.Gallery != d.Len()+17 ||
+		strings.Join(got.Levels, " ") != strings.Join(d.Levels(), " ") || got.Self {
 		t.Errorf("overall AP %v, want %v; %+v", got.Overall["AP"], sum/2, got)
 	}
 }

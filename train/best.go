@@ -16,8 +16,7 @@ import (
 	"hgld/internal/registry"
 )
 
-// BestFile, in a run directory, is a Best: which checkpoint the evaluations during
-// the training found to be the best.
+// BestFile is the file in a run directory that holds a Best.
 const BestFile = "best.json"
 
 // Best is the checkpoint with the highest value of a metric.
@@ -42,8 +41,8 @@ const (
 
 var watched = []string{watchValidation, watchTest}
 
-// ReadBest reads the best.json of a run directory. Where there is none yet, the
-// error wraps fs.ErrNotExist.
+// ReadBest reads the best.json of a run directory. If there is none yet, the error
+// wraps fs.ErrNotExist.
 func ReadBest(run string) (Best, error) {
 	var b Best
 	path := filepath.Join(run, BestFile)
@@ -60,8 +59,8 @@ func ReadBest(run string) (Best, error) {
 	return b, nil
 }
 
-// watchable checks that there is something to look at where a configuration wants
-// to look during the training.
+// watchable checks that the data to evaluate during the training exist, if the
+// configuration asks for it.
 func (c *Config) watchable(d Data) error {
 	switch {
 	case len(d.Benchmarks) > 0 && d.Query != nil:
@@ -69,13 +68,14 @@ func (c *Config) watchable(d Data) error {
 	case c.Run.Watch == watchTest && !d.tested():
 		return fmt.Errorf("run.watch is test, and no images are named as the test's queries")
 	case c.Run.Evaluate > 0 && c.Run.Watch == watchValidation && d.Validation == nil && d.tested():
-		return fmt.Errorf("run.evaluate is %d, and there are no validation classes: hold some out of the training (hold_out), or say run.watch=test to look at the test during the training", c.Run.Evaluate)
+		return fmt.Errorf("run.evaluate is %d, and there are no validation classes: hold some out of the training "+
+			"(hold_out), or say run.watch=test to look at the test during the training", c.Run.Evaluate)
 	}
 	return checkBenchmarks(d.Benchmarks)
 }
 
-// evaluationDue reports whether a run that has come this far is to be evaluated
-// now: a function of the state alone.
+// evaluationDue reports whether the run is to be evaluated now. It depends on the state
+// alone.
 func (r *Run) evaluationDue() bool {
 	every := r.config.Run.Evaluate
 	if every == 0 || r.state.Step == 0 || r.data.Validation == nil && r.config.Run.Watch != watchTest {
@@ -87,9 +87,9 @@ func (r *Run) evaluationDue() bool {
 	return r.state.Position.Batch == 0 && r.state.Position.Epoch%every == 0
 }
 
-// watch evaluates, and keeps the checkpoint of now if it is the best so far. A
-// draw goes to the earlier one. Where a trial ends between two evaluations its
-// result counts for nothing: the run without it would not have had it.
+// watch evaluates, and keeps the current checkpoint if it is the best so far. Of equal
+// ones, the earlier stays. The evaluation at the end of a trial, between two regular
+// ones, does not count: the run without a trial would not have it.
 func (r *Run) watch(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
 	e, err := r.evaluate(ctx, r.config.Run.Watch)
 	if err != nil {
@@ -105,7 +105,8 @@ func (r *Run) watch(ctx context.Context, yield func(Event, error) bool) (proceed
 		if proceed, err := r.checkpoint(yield); err != nil || !proceed {
 			return proceed, err
 		}
-		r.best = Best{Version: BestVersion, Metric: key, Value: Number(value), On: e.On, Step: r.state.Step, Checkpoint: filepath.ToSlash(checkpointName(r.state.Step))}
+		r.best = Best{Version: BestVersion, Metric: key, Value: Number(value), On: e.On, Step: r.state.Step,
+			Checkpoint: filepath.ToSlash(checkpointName(r.state.Step))}
 	}
 	r.best.Evaluated = r.state.Step
 	if err := r.writeBest(); err != nil {
@@ -119,8 +120,8 @@ func (r *Run) watch(ctx context.Context, yield func(Event, error) bool) (proceed
 	return yield(r.event(e), nil), nil
 }
 
-// bestKey is the metric that results are judged by, of the keys that are measured.
-// A per-level metric without a level is that of the finest.
+// bestKey returns the key by which results are judged. A per-level metric without a
+// level means the finest one.
 func (c *Config) bestKey(keys []string) (string, error) {
 	switch want := c.Run.Best; {
 	case want == "" && slices.Contains(keys, "H-AP"):
@@ -147,8 +148,8 @@ func (r *Run) writeBest() error {
 	return atomicfile.WriteFile(filepath.Join(r.o.Dir, BestFile), append(text, '\n'))
 }
 
-// recallBest reads what the evaluations before the newest checkpoint found. What
-// came after it, which is done again, is forgotten.
+// recallBest reads the best result up to the newest checkpoint. Later evaluations are
+// forgotten, because they are repeated.
 func (r *Run) recallBest() error {
 	b, err := ReadBest(r.o.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -176,8 +177,7 @@ func (r *Run) test(ctx context.Context, yield func(Event, error) bool) (proceed 
 	return yield(r.event(e), nil), nil
 }
 
-// evaluate measures a part of the data, with the averaged weights where there are
-// such.
+// evaluate measures a part of the data, with the averaged weights if there are any.
 func (r *Run) evaluate(ctx context.Context, on string) (Event, error) {
 	began := time.Now()
 	swap := func() error {

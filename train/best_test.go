@@ -56,7 +56,8 @@ func TestBestCheckpointIsTheOneWithTheHighestMetric(t *testing.T) {
 		t.Errorf("the test was measured %d times", tests)
 	}
 	got, err := ReadBest(dir)
-	want := Best{Version: 1, Metric: "H-AP", Value: Number(best.Result.Mean("H-AP")), On: watchValidation, Step: best.Step, Checkpoint: filepath.ToSlash(checkpointName(best.Step)), Evaluated: 24}
+	want := Best{Version: 1, Metric: "H-AP", Value: Number(best.Result.Mean("H-AP")), On: watchValidation, Step: best.Step,
+		Checkpoint: filepath.ToSlash(checkpointName(best.Step)), Evaluated: 24}
 	if err != nil || got != want {
 		t.Errorf("best is %+v, %v; want %+v", got, err, want)
 	}
@@ -114,7 +115,8 @@ func TestResumedRunFindsTheSameBest(t *testing.T) {
 		}
 	}
 	for _, e := range want {
-		if e.On == watchValidation && (seen[e.Step].Result == nil || seen[e.Step].Best != e.Best || seen[e.Step].Result.Mean("H-AP") != e.Result.Mean("H-AP")) {
+		if e.On == watchValidation && (seen[e.Step].Result == nil || seen[e.Step].Best != e.Best ||
+			seen[e.Step].Result.Mean("H-AP") != e.Result.Mean("H-AP")) {
 			t.Errorf("step %d: %+v, in one go %+v", e.Step, seen[e.Step], e)
 		}
 	}

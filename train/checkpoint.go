@@ -27,8 +27,8 @@ import (
 //	    optimizer.safetensors   moments, memory
 //	    SHA256SUMS              of these, as sha256sum -c reads it
 //
-// It is written under another name and renamed when it is complete and on disk,
-// so a folder of this name is a whole checkpoint.
+// It is written under another name, synced, and then renamed. So a folder of this name
+// is always complete.
 const (
 	checkpointFolder = "checkpoints"
 	stepPrefix       = "step-"
@@ -39,7 +39,8 @@ const (
 	sumsFile         = "SHA256SUMS"
 )
 
-// optimizerPrefix and memoryPrefix begin the names of what only the training needs.
+// optimizerPrefix and memoryPrefix begin the names of tensors that only the training
+// needs.
 const (
 	optimizerPrefix = "optim."
 	memoryPrefix    = "memory."
@@ -63,7 +64,7 @@ type state struct {
 	Origin   map[string]string `json:"origin,omitempty"`
 }
 
-// DamagedError says that a checkpoint is not what was written.
+// DamagedError says that a checkpoint differs from what was written.
 type DamagedError struct{ Path, Reason string }
 
 // Error names the file and the damage.
@@ -71,19 +72,18 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("train: %s is damaged: %s", e.Path, e.Reason)
 }
 
-// checkpointName is the folder of a checkpoint, from the run directory.
+// checkpointName returns the folder of a checkpoint, relative to the run directory.
 func checkpointName(step int) string {
 	return filepath.Join(checkpointFolder, fmt.Sprintf("%s%08d", stepPrefix, step))
 }
 
-// forTraining reports whether a tensor of a checkpoint is of use to the training
-// alone.
+// forTraining reports whether only the training needs a tensor.
 func forTraining(t tensorfile.Tensor) bool {
 	return strings.HasPrefix(t.Name, optimizerPrefix) || strings.HasPrefix(t.Name, memoryPrefix)
 }
 
-// writeCheckpoint writes a checkpoint and returns its folder. If there is one of
-// this step already, it is as good. average is empty where there is none.
+// writeCheckpoint writes a checkpoint and returns its folder. If one of this step
+// exists already, it is kept. average may be empty.
 func writeCheckpoint(run string, s state, tensors, average []tensorfile.Tensor) (string, error) {
 	root := filepath.Join(run, checkpointFolder)
 	final := filepath.Join(run, checkpointName(s.Step))
@@ -161,9 +161,9 @@ func checkpoints(run string) ([]string, error) {
 	return list, nil
 }
 
-// tidy removes all but the newest keep checkpoints and the named one, and what an
-// interrupted writer left behind. A folder is renamed before it is removed, so that
-// no half-removed one has a checkpoint's name.
+// tidy removes all checkpoints but the newest keep and the named one, and the leftovers
+// of an interrupted writer. A folder is renamed before it is removed, so that none with
+// a checkpoint's name is incomplete.
 func tidy(run string, keep int, best string) error {
 	list, err := checkpoints(run)
 	if err != nil {
@@ -252,8 +252,8 @@ func readTensors(path, name string) ([]tensorfile.Tensor, error) {
 	return list, nil
 }
 
-// ResumeError says why a run directory cannot be continued: it was begun with
-// other settings or other data.
+// ResumeError says why a run directory cannot be continued: its run has other settings
+// or other data.
 type ResumeError struct {
 	Checkpoint  string   // its folder
 	Differences []string // "optim.lr is 0.01, the checkpoint has 0.001"

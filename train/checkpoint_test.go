@@ -80,7 +80,8 @@ func TestDamagedCheckpointsAreFound(t *testing.T) {
 		}
 		broken := bytes.Clone(whole)
 		broken[len(broken)/2] ^= 4
-		for what, data := range map[string][]byte{"a flipped bit": broken, "half a file": whole[:len(whole)/2], "nothing": nil} {
+		for what, data := range map[string][]byte{"a flipped bit": broken, "half a file": whole[:len(whole)/2],
+			"nothing": nil} {
 			if err := os.WriteFile(path, data, 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -113,18 +114,21 @@ func TestNewerCheckpointIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	newer := bytes.Replace(data, []byte(`"hgld_checkpoint": 1`), []byte(`"hgld_checkpoint": 2`), 1)
-	for name, text := range map[string][]byte{stateFile: newer, sumsFile: fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(newer), stateFile)} {
+	for name, text := range map[string][]byte{stateFile: newer,
+		sumsFile: fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(newer), stateFile)} {
 		if err := os.WriteFile(filepath.Join(list[0], name), text, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Open(dir, cpu.New(1), nil, false); err == nil || !strings.Contains(err.Error(), "version 2; this hgld reads up to 1") {
+	if _, err := Open(dir, cpu.New(1), nil, false); err == nil ||
+		!strings.Contains(err.Error(), "version 2; this hgld reads up to 1") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestOpenSaysWhatIsNoRun(t *testing.T) {
-	if _, err := Open(t.TempDir(), cpu.New(1), nil, false); err == nil || !strings.Contains(err.Error(), "neither a run directory with a checkpoint nor a checkpoint") {
+	if _, err := Open(t.TempDir(), cpu.New(1), nil, false); err == nil ||
+		!strings.Contains(err.Error(), "neither a run directory with a checkpoint nor a checkpoint") {
 		t.Errorf("error %v", err)
 	}
 }

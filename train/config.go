@@ -15,8 +15,8 @@ import (
 	"hgld/train/sample"
 )
 
-// Config says what a run computes. Default holds the values of a field that is
-// not given; class counts are read from the data and stand nowhere here.
+// Config says what a run computes. Fields that are not given have the values of
+// Default. Class counts are read from the data, never configured.
 type Config struct {
 	Input    Input        `yaml:"input" json:"input"`            // images
 	Model    Architecture `yaml:"model" json:"model"`            // network
@@ -28,7 +28,7 @@ type Config struct {
 	Memory   CrossBatch   `yaml:"memory" json:"memory,omitzero"` // earlier embeddings as a second gallery
 	Passes   Passes       `yaml:"passes" json:"passes,omitzero"` // batches in chunks
 	Epochs   int          `yaml:"epochs" json:"epochs" range:"0 1e7" usage:"epochs of the sampler"`
-	Steps    int          `yaml:"steps" json:"steps" range:"0 1e9" usage:"optimizer steps, in place of epochs; 0: epochs count"`
+	Steps    int          `yaml:"steps" json:"steps" range:"0 1e9" usage:"optimizer steps, instead of epochs; 0: train for epochs"`
 	Seed     uint64       `yaml:"seed" json:"seed" usage:"of weights, batches and augmentation"`
 	Run      Upkeep       `yaml:"run" json:"-"` // what does not change the result
 
@@ -37,16 +37,16 @@ type Config struct {
 
 // Named is an entry of a table with settings that differ from its defaults.
 type Named struct {
-	Name     string         `yaml:"name" json:"name" usage:"of an entry of its table; a wrong name lists all"`
-	Settings map[string]any `yaml:"settings" json:"settings,omitempty" usage:"of that entry, where other than its defaults"`
+	Name     string         `yaml:"name" json:"name" usage:"of an entry of its table; a wrong name lists them all"`
+	Settings map[string]any `yaml:"settings" json:"settings,omitempty" usage:"of that entry; those not given keep their defaults"`
 }
 
 // IsZero reports whether n names nothing; checkpoints then leave it out.
 func (n Named) IsZero() bool { return n.Name == "" && len(n.Settings) == 0 }
 
-// Input says how an image becomes the input of the network. Pixels are resampled
-// as Pillow does; (pixel/255 − Mean)/Std follows. Without Mean and Std they are
-// those that the backbone's published weights were made with.
+// Input says how an image becomes the input of the network: resampled as Pillow does,
+// then (pixel/255 − Mean)/Std. Mean and Std default to those of the backbone's
+// published weights.
 type Input struct {
 	Size   int        `yaml:"size" json:"size" range:"8 8192" usage:"pixels of a side"`
 	Crop   string     `yaml:"crop" json:"crop" usage:"training: resized (torchvision's RandomResizedCrop), padded, centre or whole"`
@@ -54,11 +54,11 @@ type Input struct {
 	Ratio  [2]float64 `yaml:"ratio" json:"ratio" range:"0.001 1000" usage:"resized: width over height"`
 	Pad    int        `yaml:"pad" json:"pad" range:"0 8192" usage:"padded: black pixels around the centre crop, in which a window moves"`
 	Flip   bool       `yaml:"flip" json:"flip" usage:"training: mirror every second image"`
-	Resize int        `yaml:"resize" json:"resize" range:"0 8192" usage:"evaluation: short side before the centre crop; 0: the whole image, without regard to its shape"`
+	Resize int        `yaml:"resize" json:"resize" range:"0 8192" usage:"evaluation: short side before the centre crop; 0: the whole image, whatever its shape"`
 	Filter string     `yaml:"filter" json:"filter" usage:"bilinear, bicubic or lanczos"`
 	Mean   [3]float32 `yaml:"mean" json:"mean" range:"-1000 1000" usage:"of red, green and blue in 0…1; with std 0 those of the weights of the backbone"`
 	Std    [3]float32 `yaml:"std" json:"std" range:"0 1000" usage:"their deviation, by which they are divided; 0: that of the weights of the backbone"`
-	Squash bool       `yaml:"squash" json:"squash,omitempty" usage:"evaluation: resize to a square of side resize, without regard to shape, before the centre crop"`
+	Squash bool       `yaml:"squash" json:"squash,omitempty" usage:"evaluation: resize to a square of side resize, whatever the shape, before the centre crop"`
 	Scales []float64  `yaml:"scales" json:"scales,omitempty" range:"0.001 1000" usage:"evaluation: embeddings are means over copies of these sizes; none: the image as it is"`
 }
 
@@ -73,7 +73,7 @@ type Architecture struct {
 	Weights    string `yaml:"weights" json:"weights" path:"in" usage:"safetensors of the backbone to start from; empty: random"`
 
 	Projection string `yaml:"projection" json:"projection,omitempty" usage:"what the projection starts from: empty for random, pca, or pca-whitening: each component over its deviation"`
-	FitOn      int    `yaml:"fit_on" json:"fit_on,omitempty" range:"0 1e8" usage:"training images that the components are found of, chosen by seed; 0: all"`
+	FitOn      int    `yaml:"fit_on" json:"fit_on,omitempty" range:"0 1e8" usage:"training images that the components are fitted to, chosen by seed; 0: all"`
 }
 
 // Loss names the loss. A preset sets all switches in which the papers differ from
@@ -90,8 +90,8 @@ type Sampler struct {
 	M     int `yaml:"m" json:"m" range:"1 65536" usage:"rows of a class in a batch"`
 }
 
-// Optim is the rule and its rates. The head is what stands behind the backbone,
-// the exponent of GeM included; proxies belong to the loss.
+// Optim is the optimizer and its rates. The head is everything after the backbone, the
+// exponent of GeM included. Proxies belong to the loss.
 type Optim struct {
 	Named      `yaml:",inline"`
 	Rate       float64 `yaml:"lr" json:"lr" range:"0 1e6" usage:"rate of the backbone and, times head_factor, of the head"`
@@ -107,42 +107,43 @@ type Optim struct {
 	NoDecay   []string `yaml:"no_decay" json:"no_decay,omitempty" usage:"parameters without weight decay: names, * for anything; 1d: all biases, scales and offsets"`
 }
 
-// Average is the exponential moving average of the weights, which evaluations and
-// exports use in place of the weights themselves.
+// Average is the exponential moving average of the weights. Evaluations and exports use
+// it instead of the weights.
 type Average struct {
 	Decay float64 `yaml:"decay" json:"decay,omitempty" range:"0 1" usage:"share of the old average in the new one; 0: no average"`
 	Rise  bool    `yaml:"rise" json:"rise,omitempty" usage:"decay of step t is at most (1+t)/(10+t), so that the start is forgotten"`
 }
 
-// Schedule is how rates change, by steps in a run that is measured in steps, and
-// by epochs otherwise, as the published recipes do. A cosine without a length ends
-// with the run.
+// Schedule says how rates change: by steps in a run that is measured in steps,
+// otherwise by epochs, as in the published recipes. A cosine without a length ends with
+// the run.
 type Schedule struct {
 	Named  `yaml:",inline"`
-	WarmUp int      `yaml:"warmup" json:"warmup" range:"0 1e9" usage:"steps or epochs in which groups of idle rest and no schedule advances"`
-	Frozen []string `yaml:"idle" json:"idle" usage:"groups that rest in the warm-up: backbone, head, proxies"`
+	WarmUp int      `yaml:"warmup" json:"warmup" range:"0 1e9" usage:"steps or epochs in which the groups of idle are frozen and no schedule advances"`
+	Frozen []string `yaml:"idle" json:"idle" usage:"groups that are frozen in the warm-up: backbone, head, proxies"`
 
 	Advances bool `yaml:"warmup_advances" json:"warmup_advances,omitempty" usage:"schedules count the warm-up; in the released code they wait for its end"`
 
-	Proxies Named `yaml:"proxies" json:"proxies,omitzero"` // schedule of the proxies' rate; without a name that of the others
+	// schedule of the proxies' rate; without a name, that of the other groups
+	Proxies Named `yaml:"proxies" json:"proxies,omitzero"`
 }
 
-// Upkeep is what does not change the result of a run.
+// Upkeep holds the settings that do not change the result of a run.
 type Upkeep struct {
-	Device     string   `yaml:"device,omitempty" usage:"what computes: auto, cpu, cuda or cuda:N; empty: as device at the top of hgld.yaml says"`
+	Device     string   `yaml:"device,omitempty" usage:"auto, cpu, cuda or cuda:N; empty: device at the top of hgld.yaml"`
 	Threads    int      `yaml:"threads" range:"0 1024" usage:"of the arithmetic on the CPU; 0: all processors"`
 	Workers    int      `yaml:"workers" range:"0 1024" usage:"goroutines that decode images; 0: one for each processor"`
 	Prefetch   int      `yaml:"prefetch" range:"0 1024" usage:"batches decoded ahead"`
 	Evaluate   int      `yaml:"evaluate" range:"0 1e9" usage:"steps (or epochs) between evaluations; 0: at the end only"`
-	Watch      string   `yaml:"watch" usage:"what these measure, and the best checkpoint is chosen by: validation, or test"`
+	Watch      string   `yaml:"watch" usage:"data that evaluations measure and the best checkpoint is chosen by: validation or test"`
 	Best       string   `yaml:"best" usage:"metric by which the best checkpoint is chosen; empty: H-AP, or the first that is measured"`
 	Checkpoint int      `yaml:"checkpoint" range:"0 1e9" usage:"steps between checkpoints; 0: at the end only"`
-	Keep       int      `yaml:"keep" range:"1 1e6" usage:"newest checkpoints that stay, beside the best one"`
+	Keep       int      `yaml:"keep" range:"1 1e6" usage:"newest checkpoints to keep, in addition to the best one"`
 	Metrics    []string `yaml:"metrics" usage:"measured by an evaluation"`
 }
 
-// Default is a small network on a CPU; the published recipes differ from it in
-// what they name.
+// Default is a small network for a CPU. The published recipes state what they change of
+// it.
 func Default() Config {
 	return Config{
 		Input: Input{
@@ -180,17 +181,17 @@ type parts struct {
 	filter     filter
 }
 
-// ConfigError says which setting is wrong, and what would be right.
+// ConfigError says which setting is wrong and what was expected.
 type ConfigError struct{ Err error }
 
-// Error names the setting, and what it is to be.
+// Error names the setting and what was expected.
 func (e *ConfigError) Error() string { return "train: " + e.Err.Error() }
 
 // Unwrap returns what is wrong.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// resolve checks a configuration, finds every name in its table and applies the
-// settings. The first mistake is the error, a *ConfigError.
+// resolve checks a configuration, looks up every name in its table and applies the
+// settings. The first mistake is returned as a *ConfigError.
 func (c *Config) resolve() (parts, error) {
 	p, err := c.lookUp()
 	if err != nil {
@@ -243,7 +244,8 @@ func (c *Config) lookUp() (p parts, err error) {
 		return p, err
 	}
 	if c.Memory.exists() && loss.ByRows(p.loss) {
-		return p, fmt.Errorf("%s reads no memory: leave memory.size and memory.unique out, or train with a ranking or pair loss", c.Loss.Name)
+		return p, fmt.Errorf("%s reads no memory: leave memory.size and memory.unique out, or train with a ranking or pair "+
+			"loss", c.Loss.Name)
 	}
 	sampler := c.Sampler.Named
 	sampler.Settings = with(with(sampler.Settings, "batch", c.Sampler.Batch), "m", c.Sampler.M)
@@ -278,8 +280,8 @@ func (c *Config) lookUp() (p parts, err error) {
 	return p, nil
 }
 
-// checkSampler refuses settings of the sampler that would be ignored, because keys of
-// the group take their place. Runs of before may have them, and go on.
+// checkSampler returns an error for settings of the sampler that keys of the group
+// would override. Runs of earlier versions may have them; those continue.
 func (c *Config) checkSampler() error {
 	for key, value := range map[string]int{"batch": c.Sampler.Batch, "m": c.Sampler.M} {
 		if other, given := c.Sampler.Settings[key]; given && fmt.Sprint(other) != fmt.Sprint(value) {
@@ -305,7 +307,7 @@ func (c *Config) plan(where string, n Named) (optim.Schedule, error) {
 	return pick(optim.Schedules, "schedule", where, n)
 }
 
-// fits checks what a backbone asks of the input and of the head.
+// fits checks the input and the head against the needs of the backbone.
 func (c *Config) fits(f backbone.Facts) error {
 	switch name := c.Model.Backbone.Name; {
 	case f.Vector && c.Model.Pooling != "none":
@@ -314,28 +316,31 @@ func (c *Config) fits(f backbone.Facts) error {
 		return fmt.Errorf("model.pooling is none, but %s gives an image of features: want one of %s",
 			name, strings.Join(backbone.Poolings.Names(), ", "))
 	case f.Fixed && c.Input.Size != f.Input:
-		return fmt.Errorf("input.size is %d, but %s is made for images of %d: set one of input.size and model.backbone.settings.input", c.Input.Size, name, f.Input)
+		return fmt.Errorf("input.size is %d, but %s is made for images of %d: set one of input.size and "+
+			"model.backbone.settings.input", c.Input.Size, name, f.Input)
 	case f.Fixed && len(c.Input.Scales) > 0:
 		return fmt.Errorf("input.scales is %v, but %s takes images of one size", c.Input.Scales, name)
 	}
 	for _, s := range c.Input.Scales {
 		if side := s * float64(c.Input.Size); !(side >= 8 && side <= 1<<13) {
-			return fmt.Errorf("input.scales has %v: an image of %d pixels would have %.0f, want 8 to 8192", s, c.Input.Size, side)
+			return fmt.Errorf("input.scales has %v: an image of %d pixels would have %.0f, want 8 to 8192", s,
+				c.Input.Size, side)
 		}
 	}
 	return nil
 }
 
-// mostDecoded is the most bytes of decoded images that a run holds ahead: what no
-// machine is lent for by a slip.
+// mostDecoded bounds the bytes of decoded images that a run holds ahead. More is a
+// slip.
 const mostDecoded = 64 << 30
 
-// check looks at the plain numbers.
+// check checks the plain numbers.
 func (c *Config) check() error {
 	if err := settings.Check(c); err != nil {
 		return err
 	}
-	if bytes := 3 * float64(c.Input.Size) * float64(c.Input.Size) * float64(c.Sampler.Batch) * float64(max(c.Run.Prefetch, 1)+1); bytes > mostDecoded {
+	if bytes := 3 * float64(c.Input.Size) * float64(c.Input.Size) * float64(c.Sampler.Batch) * float64(max(c.Run.Prefetch,
+		1)+1); bytes > mostDecoded {
 		return fmt.Errorf("sampler.batch is %d, input.size %d and run.prefetch %d: the decoded images would "+
 			"take %.0f GiB, want at most %d",
 			c.Sampler.Batch, c.Input.Size, c.Run.Prefetch, bytes/(1<<30), mostDecoded>>30)
@@ -346,17 +351,24 @@ func (c *Config) check() error {
 		text   string
 		args   []any
 	}{
-		{c.Steps < 0 || c.Epochs < 0 || c.Steps == 0 && c.Epochs == 0, "steps is %d and epochs %d: want one of them positive, and none negative", []any{c.Steps, c.Epochs}},
+		{c.Steps < 0 || c.Epochs < 0 || c.Steps == 0 && c.Epochs == 0,
+			"steps is %d and epochs %d: want one of them positive, and none negative", []any{c.Steps, c.Epochs}},
 		{in.Size < 8, "input.size is %d, want at least 8 pixels", []any{in.Size}},
 		{in.Resize != 0 && in.Resize < in.Size, "input.resize is %d, less than input.size = %d", []any{in.Resize, in.Size}},
-		{!(in.Scale[0] > 0 && in.Scale[0] <= in.Scale[1] && in.Scale[1] <= 1), "input.scale is %v, want 0 < low <= high <= 1", []any{in.Scale}},
+		{!(in.Scale[0] > 0 && in.Scale[0] <= in.Scale[1] && in.Scale[1] <= 1), "input.scale is %v, want 0 < low <= high <= 1",
+			[]any{in.Scale}},
 		{!(in.Ratio[0] > 0 && in.Ratio[0] <= in.Ratio[1]), "input.ratio is %v, want 0 < low <= high", []any{in.Ratio}},
-		{in.Pad < 0 || in.Crop == "padded" && in.Pad >= in.Size, "input.pad is %d, want 0 or more, and less than input.size = %d", []any{in.Pad, in.Size}},
-		{in.Std != none && !(in.Std[0] > 0 && in.Std[1] > 0 && in.Std[2] > 0), "input.std is %v, want positive numbers", []any{in.Std}},
-		{in.Std == none && in.Mean != none, "input.mean is %v without input.std: give both, or neither for those of the backbone", []any{in.Mean}},
+		{in.Pad < 0 || in.Crop == "padded" && in.Pad >= in.Size,
+			"input.pad is %d, want 0 or more, and less than input.size = %d", []any{in.Pad, in.Size}},
+		{in.Std != none && !(in.Std[0] > 0 && in.Std[1] > 0 && in.Std[2] > 0), "input.std is %v, want positive numbers",
+			[]any{in.Std}},
+		{in.Std == none && in.Mean != none, "input.mean is %v without input.std: give both, or neither for those of the " +
+			"backbone", []any{in.Mean}},
 		{!(c.Optim.Rate > 0), "optim.lr is %v, want a positive rate", []any{c.Optim.Rate}},
-		{c.Optim.Clip < 0 || c.Optim.ClipValue < 0, "optim.clip is %v and optim.clip_value %v, want bounds, or 0 for none", []any{c.Optim.Clip, c.Optim.ClipValue}},
-		{!(c.EMA.Decay >= 0 && c.EMA.Decay < 1), "ema.decay is %v, want 0 (no average) or a share below 1, such as 0.999", []any{c.EMA.Decay}},
+		{c.Optim.Clip < 0 || c.Optim.ClipValue < 0, "optim.clip is %v and optim.clip_value %v, want bounds, or 0 for none",
+			[]any{c.Optim.Clip, c.Optim.ClipValue}},
+		{!(c.EMA.Decay >= 0 && c.EMA.Decay < 1), "ema.decay is %v, want 0 (no average) or a share below 1, such as 0.999",
+			[]any{c.EMA.Decay}},
 		{c.Run.Keep < 1, "run.keep is %d, want at least 1 checkpoint", []any{c.Run.Keep}},
 	} {
 		if rule.broken {
@@ -367,10 +379,13 @@ func (c *Config) check() error {
 		key   string
 		value float64
 	}{
-		{"optim.head_factor", c.Optim.HeadFactor}, {"optim.proxy_lr", c.Optim.ProxyRate}, {"optim.weight_decay", c.Optim.Decay},
+		{"optim.head_factor", c.Optim.HeadFactor}, {"optim.proxy_lr", c.Optim.ProxyRate},
+		{"optim.weight_decay", c.Optim.Decay},
 		{"optim.proxy_weight_decay", c.Optim.ProxyDecay},
-		{"model.dim", float64(c.Model.Dim)}, {"model.fit_on", float64(c.Model.FitOn)}, {"schedule.warmup", float64(c.Schedule.WarmUp)},
-		{"run.evaluate", float64(c.Run.Evaluate)}, {"run.checkpoint", float64(c.Run.Checkpoint)}, {"run.threads", float64(c.Run.Threads)},
+		{"model.dim", float64(c.Model.Dim)}, {"model.fit_on", float64(c.Model.FitOn)},
+		{"schedule.warmup", float64(c.Schedule.WarmUp)},
+		{"run.evaluate", float64(c.Run.Evaluate)}, {"run.checkpoint", float64(c.Run.Checkpoint)},
+		{"run.threads", float64(c.Run.Threads)},
 		{"run.workers", float64(c.Run.Workers)}, {"run.prefetch", float64(c.Run.Prefetch)},
 	} {
 		if !(n.value >= 0) {

@@ -12,7 +12,8 @@ import (
 
 func TestPixelsAreNormalisedAsTheBackboneWants(t *testing.T) {
 	imageNet, half := [3]float32{0.485, 0.456, 0.406}, [3]float32{0.5, 0.5, 0.5}
-	for name, want := range map[string][3]float32{"convnet": imageNet, "resnet50": imageNet, "deit-small": imageNet, "vit-base": half} {
+	for name, want := range map[string][3]float32{"convnet": imageNet, "resnet50": imageNet, "deit-small": imageNet,
+		"vit-base": half} {
 		c := Default()
 		c.Model.Backbone.Name = name
 		if strings.Contains(name, "it-") {
@@ -58,8 +59,14 @@ func TestWrongNumbersAreNamed(t *testing.T) {
 		"beta1 is 2":                     func(c *Config) { c.Optim.Settings = map[string]any{"beta1": 2} },
 		"momentum is -1":                 func(c *Config) { c.Optim.Named = Named{"sgd", map[string]any{"momentum": -1}} },
 		"widths are [4] and strides [2":  func(c *Config) { c.Model.Backbone.Settings = map[string]any{"widths": []any{4}} },
-		"blocks are [1 1]":               func(c *Config) { c.Model.Backbone = Named{"resnet18", map[string]any{"blocks": []any{1, 1}}} },
-		"a width that the heads divide":  func(c *Config) { c.Model.Backbone = Named{"vit-small", map[string]any{"heads": 5}} },
+		"blocks are [1 1]": func(c *Config) {
+			c.Model.Backbone = Named{"resnet18",
+				map[string]any{"blocks": []any{1, 1}}}
+		},
+		"a width that the heads divide": func(c *Config) {
+			c.Model.Backbone = Named{"vit-small",
+				map[string]any{"heads": 5}}
+		},
 		"a multiple of the patch": func(c *Config) {
 			c.Model.Backbone = Named{"deit-small",
 				map[string]any{"patch": 15}}
@@ -78,9 +85,15 @@ func TestWrongNumbersAreNamed(t *testing.T) {
 		`unknown mining "hardd"`:    func(c *Config) { c.Loss.Named = Named{"triplet", map[string]any{"mining": "hardd"}} },
 		`did you mean "backbone"`:   func(c *Config) { c.Schedule.Frozen = []string{"backbon"} },
 		"length is -3":              func(c *Config) { c.Schedule.Settings = map[string]any{"length": -3} },
-		"milestones are [3 1]":      func(c *Config) { c.Schedule.Named = Named{"multistep", map[string]any{"milestones": []any{3, 1}}} },
-		"gamma -1":                  func(c *Config) { c.Schedule.Proxies = Named{"multistep", map[string]any{"gamma": -1}} },
-		"length 5 and min":          func(c *Config) { c.Schedule.Named = Named{"linear-cosine", map[string]any{"rise": 9, "length": 5}} },
+		"milestones are [3 1]": func(c *Config) {
+			c.Schedule.Named = Named{"multistep",
+				map[string]any{"milestones": []any{3, 1}}}
+		},
+		"gamma -1": func(c *Config) { c.Schedule.Proxies = Named{"multistep", map[string]any{"gamma": -1}} },
+		"length 5 and min": func(c *Config) {
+			c.Schedule.Named = Named{"linear-cosine",
+				map[string]any{"rise": 9, "length": 5}}
+		},
 		`did you mean "validation"`: func(c *Config) { c.Run.Watch = "validatoin" },
 	} {
 		c := Default()
@@ -95,13 +108,15 @@ func TestWrongNumbersAreNamed(t *testing.T) {
 // which no schedule knows, and the proxies' own cosine.
 func TestSchedulesOfThePublishedRecipes(t *testing.T) {
 	c := Default()
-	c.Epochs, c.Schedule = 100, Schedule{Named: Named{Name: "cosine"}, WarmUp: 5, Proxies: Named{Name: "cosine", Settings: map[string]any{"min": 0.1}}}
+	c.Epochs, c.Schedule = 100, Schedule{Named: Named{Name: "cosine"}, WarmUp: 5,
+		Proxies: Named{Name: "cosine", Settings: map[string]any{"min": 0.1}}}
 	p, err := c.resolve()
 	if err != nil {
 		t.Fatal(err)
 	}
 	u := &update{warmUp: warmUpOf(&c)}
-	for epoch, want := range map[int][2]float64{1: {5e-5, 10}, 6: {5e-5, 10}, 7: {4.998766e-5, 9.997557}, 56: {2.5e-5, 5.05}, 100: {4.428187e-7, 0.187678}} {
+	for epoch, want := range map[int][2]float64{1: {5e-5, 10}, 6: {5e-5, 10}, 7: {4.998766e-5, 9.997557},
+		56: {2.5e-5, 5.05}, 100: {4.428187e-7, 0.187678}} {
 		at := u.warmUp.At(epoch)
 		for i, got := range []float64{p.schedule.Rate(5e-5, at), p.proxyPlan.Rate(10, at)} {
 			// as many digits as the numbers were given with

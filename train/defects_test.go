@@ -2,13 +2,13 @@ package train
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"hgld/labels"
 	"hgld/train/device/cpu"
+	"hgld/train/loss"
 	"hgld/train/metric"
 )
 
@@ -34,7 +34,8 @@ func measured(t *testing.T, e *Evaluation, query, gallery []float32, ql, gl []la
 // or of the same score and a lower row, stands before it. To drop the first place
 // would drop a negative here, and count the query itself as its positive.
 func TestQueryIsLeftOutByItsRowAndNotByItsPlace(t *testing.T) {
-	r := measured(t, &Evaluation{Self: []int32{1}}, []float32{1}, []float32{2, 1, 0.5}, []labels.Path{{0}}, []labels.Path{{1}, {0}, {0}})
+	r := measured(t, &Evaluation{Self: []int32{1}}, []float32{1}, []float32{2, 1, 0.5}, []labels.Path{{0}},
+		[]labels.Path{{1}, {0}, {0}})
 	if ap := r.Mean("AP_level0"); ap != 0.5 {
 		t.Errorf("AP %v, want 1/2: the negative first, then the positive", ap)
 	}
@@ -121,7 +122,8 @@ func TestTwoPassesSeeTheSamePixels(t *testing.T) {
 // Weights that do not fit the parts of a loss, or are not known, are an error and
 // never 1/n each.
 func TestWeightsOfALossAreNeverMadeUp(t *testing.T) {
-	for _, settings := range []map[string]any{{"weights": []float64{1}}, {"weights": []float64{1, 1, 1}}, {"weight": []float64{0.9, 0.1}}} {
+	for _, settings := range []map[string]any{{"weights": []float64{1}}, {"weights": []float64{1, 1, 1}},
+		{"weight": []float64{0.9, 0.1}}} {
 		c, d := tiny(1)
 		c.Loss.Name, c.Loss.Settings = "roadmap", settings
 		_, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)})
@@ -136,8 +138,9 @@ func TestWeightsOfALossAreNeverMadeUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := fmt.Sprintf("%+v", p.loss); !strings.Contains(text, "Weights:[0.9 0.1]") {
-			t.Errorf("%v: the paper's weights are not those of %s", settings, text)
+		terms := p.loss.(loss.Composition).Terms
+		if len(terms) != 2 || terms[0].Weight != 0.9 || terms[1].Weight != 0.1 {
+			t.Errorf("%v: %+v, expected the paper's weights", settings, terms)
 		}
 	}
 }

@@ -61,7 +61,8 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	}
 	defer r.Close()
 	e := &Estimate{
-		Images: len(r.paths), Classes: r.classes, Absent: r.absent, Batch: r.parts.sampler.Size(), PerEpoch: r.perEpoch, Steps: r.Total(), Kept: l.used,
+		Images: len(r.paths), Classes: r.classes, Absent: r.absent, Batch: r.parts.sampler.Size(), PerEpoch: r.perEpoch,
+		Steps: r.Total(), Kept: l.used,
 	}
 	for _, g := range r.network.store.Groups {
 		e.Groups = append(e.Groups, GroupSize{g.Name, g.Size()})

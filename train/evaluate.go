@@ -133,10 +133,12 @@ func (e *Evaluation) check() error {
 	case q.N != 2 || g.N != 2 || q.Cols() != g.Cols():
 		return fmt.Errorf("train: evaluation: queries are %v and the gallery %v, want two matrices of the same width", q, g)
 	case q.Dims[0] != len(e.Query.Labels) || g.Dims[0] != len(e.Gallery.Labels):
-		return fmt.Errorf("train: evaluation: %d query and %d gallery vectors with %d and %d labels", q.Dims[0], g.Dims[0], len(e.Query.Labels), len(e.Gallery.Labels))
+		return fmt.Errorf("train: evaluation: %d query and %d gallery vectors with %d and %d labels", q.Dims[0], g.Dims[0],
+			len(e.Query.Labels), len(e.Gallery.Labels))
 	case e.Self != nil && len(e.Self) != q.Dims[0]:
 		return fmt.Errorf("train: evaluation: %d queries, and the gallery rows of %d", q.Dims[0], len(e.Self))
-	case e.Query.Ignore != nil && len(e.Query.Ignore) != q.Dims[0], e.Gallery.Ignore != nil && len(e.Gallery.Ignore) != g.Dims[0]:
+	case e.Query.Ignore != nil && len(e.Query.Ignore) != q.Dims[0],
+		e.Gallery.Ignore != nil && len(e.Gallery.Ignore) != g.Dims[0]:
 		return fmt.Errorf("train: evaluation: %d queries and %d gallery items, and the ignored numbers of %d and %d",
 			q.Dims[0], g.Dims[0], len(e.Query.Ignore), len(e.Gallery.Ignore))
 	case q.Dims[0] == 0 || g.Dims[0] == 0:

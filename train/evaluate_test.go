@@ -124,7 +124,8 @@ func checkGolden(t *testing.T, got *Result, want goldenValues) {
 		}
 		checked++
 		if !same(v.Mean, mean) || v.Skipped != want.Skipped[v.Key] {
-			t.Errorf("ties %s: %s = %v (%d skipped), want %v (%d)", got.Ties, v.Key, v.Mean, v.Skipped, mean, want.Skipped[v.Key])
+			t.Errorf("ties %s: %s = %v (%d skipped), want %v (%d)", got.Ties, v.Key, v.Mean, v.Skipped, mean,
+				want.Skipped[v.Key])
 		}
 		for q, w := range want.PerQuery[v.Key] {
 			if g := got.PerQuery.Values[v.Key][q]; !same(g, w) {
@@ -195,7 +196,8 @@ func TestGalleryItemsWithoutLabelsAreNegatives(t *testing.T) {
 	b := cpu.New(1)
 	query := sideOf(t, b, matrix{1, []float32{1}}, []labels.Path{{0, 0}})
 	gallery := sideOf(t, b, matrix{1, []float32{3, 2, 1}}, []labels.Path{{-1, -1}, {0, 0}, {-1, -1}})
-	got, err := Evaluate(context.Background(), b, &Evaluation{Query: query, Gallery: gallery, Levels: []string{"a", "b"}, Metrics: metric.Set{metric.AP{}}})
+	got, err := Evaluate(context.Background(), b, &Evaluation{Query: query, Gallery: gallery, Levels: []string{"a", "b"},
+		Metrics: metric.Set{metric.AP{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +212,8 @@ func TestEvaluationStopsBetweenBlocks(t *testing.T) {
 	side := sideOf(t, b, m, list)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	_, err := Evaluate(ctx, b, &Evaluation{Query: side, Gallery: side, Levels: []string{"a", "b"}, Metrics: allMetrics(t), Memory: 1,
+	_, err := Evaluate(ctx, b, &Evaluation{Query: side, Gallery: side, Levels: []string{"a", "b"},
+		Metrics: allMetrics(t), Memory: 1,
 		Progress: func(done, total int) {
 			if done == 7 {
 				cancel()
@@ -224,7 +227,8 @@ func TestEvaluationStopsBetweenBlocks(t *testing.T) {
 func TestUploadNamesTheRowThatIsNotFinite(t *testing.T) {
 	values := make([]float32, 12)
 	values[7] = float32(math.Inf(1))
-	if _, err := Upload(cpu.New(1), matrix{3, values}, false); err == nil || !strings.Contains(err.Error(), "embedding 2 has a value that is not finite (column 1)") {
+	if _, err := Upload(cpu.New(1), matrix{3, values}, false); err == nil ||
+		!strings.Contains(err.Error(), "embedding 2 has a value that is not finite (column 1)") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -238,7 +242,8 @@ func TestUploadScalesRowsToUnitLength(t *testing.T) {
 	data := make([]byte, 16)
 	b.Download(data, a)
 	side := Side{Vectors: a, Labels: []labels.Path{{0}, {0}}}
-	got, err := Evaluate(context.Background(), b, &Evaluation{Query: side, Gallery: side, Levels: []string{"a"}, Metrics: metric.Set{metric.AP{}}})
+	got, err := Evaluate(context.Background(), b, &Evaluation{Query: side, Gallery: side, Levels: []string{"a"},
+		Metrics: metric.Set{metric.AP{}}})
 	if err != nil || got.Queries != 2 {
 		t.Fatal(got, err)
 	}
@@ -255,10 +260,12 @@ func TestEvaluationRefusesWhatDoesNotFit(t *testing.T) {
 	m, list := cloud(5)
 	good := sideOf(t, b, m, list)
 	for hint, e := range map[string]*Evaluation{
-		"5 query and 5 gallery vectors with 4 and 5 labels": {Query: Side{Vectors: good.Vectors, Labels: list[:4]}, Gallery: good, Levels: []string{"a", "b"}},
-		"the gallery rows of 2":                             {Query: good, Gallery: good, Self: []int32{0, 1}, Levels: []string{"a", "b"}},
-		"row 0 has 2 labels, want 3":                        {Query: good, Gallery: good, Levels: []string{"a", "b", "c"}},
-		"0 levels":                                          {Query: good, Gallery: good},
+		"5 query and 5 gallery vectors with 4 and 5 labels": {Query: Side{Vectors: good.Vectors, Labels: list[:4]},
+			Gallery: good, Levels: []string{"a", "b"}},
+		"the gallery rows of 2": {Query: good, Gallery: good, Self: []int32{0, 1},
+			Levels: []string{"a", "b"}},
+		"row 0 has 2 labels, want 3": {Query: good, Gallery: good, Levels: []string{"a", "b", "c"}},
+		"0 levels":                   {Query: good, Gallery: good},
 	} {
 		if _, err := Evaluate(context.Background(), b, e); err == nil || !strings.Contains(err.Error(), hint) {
 			t.Errorf("error %v, want %q", err, hint)
@@ -268,7 +275,8 @@ func TestEvaluationRefusesWhatDoesNotFit(t *testing.T) {
 
 func TestResultIsJSONAndATable(t *testing.T) {
 	r := &Result{Version: 1, Queries: 3, Gallery: 9, Levels: []string{"landmark", "kind"}, Values: []Value{
-		{Key: "AP_level0", Mean: 0.25, Skipped: 1}, {Key: "R@1_level0", Mean: 0.5, Skipped: 1}, {Key: "AP_level1", Mean: 0.75},
+		{Key: "AP_level0", Mean: 0.25, Skipped: 1}, {Key: "R@1_level0", Mean: 0.5, Skipped: 1},
+		{Key: "AP_level1", Mean: 0.75},
 		{Key: "R@1_level1", Mean: 1}, {Key: "H-AP", Mean: Number(math.NaN()), Skipped: 3},
 	}}
 	text, err := json.Marshal(r)

@@ -35,7 +35,8 @@ func newGapMeter(e *Evaluation, figures int) *gapMeter {
 	gallery, levels := len(e.Gallery.Labels), len(e.Levels)
 	batches := (gallery + e.Gap - 1) / e.Gap
 	g := &gapMeter{e: e, batch: make([]int32, gallery), ranked: make([][]byte, batches), last: make([]float32, batches),
-		list: metric.NewList(levels, e.Ties), columns: make([][]float64, figures), truth: e.truth(), shared: make([]byte, gallery)}
+		list: metric.NewList(levels, e.Ties), columns: make([][]float64, figures),
+		truth: e.truth(), shared: make([]byte, gallery)}
 	for i, row := range sample.NewRandom(e.GapSeed).Choose(gallery, gallery) {
 		g.batch[row] = int32(i / e.Gap)
 	}

@@ -32,7 +32,8 @@ func TestGapIsTheMeanOfBatchesLessTheWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &Evaluation{Query: side, Gallery: side, Self: self, Levels: []string{"a", "b"}, Metrics: set, Gap: size, GapSeed: seed}
+	e := &Evaluation{Query: side, Gallery: side, Self: self, Levels: []string{"a", "b"}, Metrics: set,
+		Gap: size, GapSeed: seed}
 	got, err := Evaluate(t.Context(), b, e)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +76,8 @@ func TestGapIsTheMeanOfBatchesLessTheWhole(t *testing.T) {
 		t.Errorf("the gap of one batch is not 0: %v", err)
 	}
 	var table strings.Builder
-	if err := got.Table(&table); err != nil || !strings.Contains(table.String(), "decomposability gap of 5 batches of 10, seed 3\nAP_level0") {
+	const want = "decomposability gap of 5 batches of 10, seed 3\nAP_level0"
+	if err := got.Table(&table); err != nil || !strings.Contains(table.String(), want) {
 		t.Errorf("%v\n%s", err, table.String())
 	}
 }

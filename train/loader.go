@@ -103,7 +103,8 @@ func (l *loader) newBatch() *batch {
 }
 
 // schedule hands out the rows of one batch after the other.
-func (l *loader) schedule(ctx context.Context, plan iter.Seq2[work, error], free, queue chan *batch, slots chan<- slot) {
+func (l *loader) schedule(ctx context.Context, plan iter.Seq2[work, error], free, queue chan *batch,
+	slots chan<- slot) {
 	defer close(queue)
 	defer close(slots)
 	for w, err := range plan {

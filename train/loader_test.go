@@ -18,7 +18,8 @@ func testLoader(d Dataset, workers, prefetch int) *loader {
 	if err != nil {
 		panic(err)
 	}
-	return &loader{data: d, labels: list, size: 8, in: in, decoder: new(img.Decoder), training: true, seed: 5, workers: workers, prefetch: prefetch}
+	return &loader{data: d, labels: list, size: 8, in: in, decoder: new(img.Decoder), training: true, seed: 5,
+		workers: workers, prefetch: prefetch}
 }
 
 // collect copies the first n batches.
@@ -151,7 +152,8 @@ func TestLoaderEndsWhenItsContextDoes(t *testing.T) {
 
 func TestSamplerErrorsReachTheReader(t *testing.T) {
 	l := testLoader(&places{forms: 1, perForm: 1, views: 3, size: 24}, 1, 1)
-	for _, err := range l.batches(context.Background(), epochs(&sample.MPerClass{Batch: 8, M: 4}, l.labels, 1, position{})) {
+	for _, err := range l.batches(context.Background(), epochs(&sample.MPerClass{Batch: 8, M: 4}, l.labels, 1,
+		position{})) {
 		if err == nil || !strings.Contains(err.Error(), "needs 2 classes") {
 			t.Errorf("error %v", err)
 		}

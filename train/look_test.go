@@ -68,12 +68,15 @@ func TestLookShowsTheRankingThatIsMeasured(t *testing.T) {
 			}
 			return nil
 		}
-		e := &Evaluation{Query: side, Gallery: side, Self: self, Levels: []string{"a", "b"}, Metrics: set, Memory: memory, Look: look}
+		e := &Evaluation{Query: side, Gallery: side, Self: self, Levels: []string{"a", "b"}, Metrics: set, Memory: memory,
+			Look: look}
 		if _, err := Evaluate(t.Context(), b, e); err != nil {
 			t.Fatal(err)
 		}
-		if len(queries) != n || !slices.IsSorted(queries) || !slices.Equal(vectors, look.Queries) || look.Curves[0].Queries != n {
-			t.Errorf("memory %d: rankings of %v, vectors of %v, curves of %d queries", memory, queries, vectors, look.Curves[0].Queries)
+		if len(queries) != n || !slices.IsSorted(queries) || !slices.Equal(vectors, look.Queries) ||
+			look.Curves[0].Queries != n {
+			t.Errorf("memory %d: rankings of %v, vectors of %v, curves of %d queries", memory, queries, vectors,
+				look.Curves[0].Queries)
 		}
 		stop := errors.New("enough")
 		look.Ranking = func(int, []int32, []float32) error { return stop }

@@ -25,9 +25,11 @@ type CrossBatch struct {
 func (m CrossBatch) check() error {
 	switch {
 	case m.Size < 0 || m.Start < 0 || !(m.Weight >= 0):
-		return fmt.Errorf("memory.size is %d, memory.start %d and memory.weight %v, want numbers from 0 up", m.Size, m.Start, m.Weight)
+		return fmt.Errorf("memory.size is %d, memory.start %d and memory.weight %v, want numbers from 0 up", m.Size,
+			m.Start, m.Weight)
 	case m.Size > 0 && m.Unique:
-		return fmt.Errorf("memory.size is %d, and with memory.unique there is a place for each training image: leave one of them out", m.Size)
+		return fmt.Errorf("memory.size is %d, and with memory.unique there is a place for each training image: leave one "+
+			"of them out", m.Size)
 	}
 	return nil
 }

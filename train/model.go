@@ -25,8 +25,8 @@ type Model struct {
 	lane    *lane
 }
 
-// TrainedOn reports whether d holds the images and labels that the model was trained
-// on, as they were then.
+// TrainedOn reports whether d holds exactly the images and labels that the model was
+// trained on.
 func (m *Model) TrainedOn(d Dataset) (bool, error) {
 	list, err := paths(d)
 	if err != nil {
@@ -39,7 +39,7 @@ func (m *Model) TrainedOn(d Dataset) (bool, error) {
 // WeightsSum returns the SHA-256 of the file with the weights, in hexadecimal.
 func (m *Model) WeightsSum() (string, error) { return weightsSum(m.Path, &m.state) }
 
-// weightsSum reads the sum of a checkpoint's weights, those that an evaluation takes.
+// weightsSum reads the SHA-256 of the weights that an evaluation of a checkpoint uses.
 func weightsSum(folder string, s *state) (string, error) {
 	sums, err := os.ReadFile(filepath.Join(folder, sumsFile))
 	if err != nil {
@@ -53,8 +53,8 @@ func weightsSum(folder string, s *state) (string, error) {
 	return "", &DamagedError{filepath.Join(folder, sumsFile), "it does not name " + s.evaluated()}
 }
 
-// Saved returns the folder of the checkpoint of the step that the run has come to, and
-// the SHA-256 of its weights; both are empty if there is none.
+// Saved returns the folder of the checkpoint of the current step, and the SHA-256 of
+// its weights. Both are empty if there is none.
 func (r *Run) Saved() (folder, sum string, err error) {
 	if r.o.Dir == "" || r.saved != r.state.Step {
 		return "", "", nil
@@ -76,16 +76,17 @@ type EvalOptions struct {
 	Gap       int        // see Evaluation
 	GapSeed   uint64     // see Evaluation
 
-	// Self is the row of each query in a gallery of its own, which is left out of
-	// its ranking, or −1; nil: none has one.
+	// Self is the row of each query in a gallery of its own, which is left out of its
+	// ranking, or −1. nil means that no query has one.
 	Self []int32
 
 	Look *Look // nil: nothing is shown
 }
 
-// Open loads the network of a run directory, from its newest checkpoint, or that
-// of one checkpoint folder. Untrained, it is the network as the run began it: the
-// baseline that a training has to beat. Close ends the use of the backend.
+// Open loads the network of a run directory from its newest checkpoint, or that of one
+// checkpoint folder. If untrained is set, it returns the network with the weights that
+// the run started from, the baseline for its training. Call Close when done with the
+// backend.
 func Open(path string, b device.Backend, d *img.Decoder, untrained bool) (*Model, error) {
 	folder, s, err := checkpointIn(path)
 	if err != nil {
@@ -114,8 +115,8 @@ func Open(path string, b device.Backend, d *img.Decoder, untrained bool) (*Model
 	return m, nil
 }
 
-// load fills the network from its checkpoint, with the averaged weights where
-// there are such; what belongs to the loss is left there.
+// load fills the network from its checkpoint, with the averaged weights if there are
+// any. Tensors of the loss are not read.
 func (m *Model) load() error {
 	name := (&state{Config: m.Config}).evaluated()
 	tensors, err := readTensors(m.Path, name)
@@ -128,11 +129,11 @@ func (m *Model) load() error {
 	return nil
 }
 
-// Close ends the goroutine from which the backend is used.
+// Close ends the goroutine that uses the backend.
 func (m *Model) Close() error { return m.lane.close() }
 
-// Evaluate embeds query and gallery and measures retrieval. Without a gallery the
-// queries are each other's, each left out of its own ranking.
+// Evaluate embeds query and gallery and measures retrieval. Without a gallery, the
+// queries rank each other, each left out of its own ranking.
 func (m *Model) Evaluate(ctx context.Context, query, gallery Dataset, o EvalOptions) (*Result, error) {
 	e := &Evaluation{
 		Levels: query.Levels(), Metrics: o.Metrics, Ties: o.Ties, PerQuery: o.PerQuery,

@@ -84,7 +84,8 @@ func (s *spoiled) Norm(dst, stats, x, gamma, beta, residual device.Array, o devi
 	}
 }
 
-func (s *spoiled) NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats device.Array, o device.NormKind, acc float32) {
+func (s *spoiled) NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats device.Array, o device.NormKind,
+	acc float32) {
 	s.Backend.NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats, o, acc)
 	s.spoil("NormGrad", dx)
 	s.spoil("NormGrad by γ", dgamma)
@@ -165,7 +166,9 @@ func spoilSteps(t *testing.T, place string, value float64) {
 	c, d := tiny(6)
 	c.EMA.Decay, c.Optim.Clip = 0.9, 10
 	dir := t.TempDir()
-	events := mustTrain(t, c, Data{Train: d}, Options{Dir: dir, Backend: &spoiled{Backend: cpu.New(2), place: place, value: value, steps: map[int]bool{2: true, 5: true}}})
+	events := mustTrain(t, c, Data{Train: d},
+		Options{Dir: dir, Backend: &spoiled{Backend: cpu.New(2), place: place, value: value,
+			steps: map[int]bool{2: true, 5: true}}})
 	var skipped []int
 	for _, e := range events {
 		if e.Kind == Skipped {
@@ -229,7 +232,8 @@ func TestTenSkippedStepsInARowEndTheRun(t *testing.T) {
 	for i := 5; i < 40; i++ {
 		steps[i] = true
 	}
-	events, err := trainAll(t, context.Background(), c, Data{Train: d}, Options{Dir: t.TempDir(), Backend: &spoiled{Backend: cpu.New(2), place: "Conv", value: math.NaN(), steps: steps}})
+	events, err := trainAll(t, context.Background(), c, Data{Train: d},
+		Options{Dir: t.TempDir(), Backend: &spoiled{Backend: cpu.New(2), place: "Conv", value: math.NaN(), steps: steps}})
 	if err == nil || !strings.Contains(err.Error(), "step 14: values were not finite in 10 steps in a row") {
 		t.Errorf("error %v after %d events", err, len(events))
 	}
@@ -238,7 +242,8 @@ func TestTenSkippedStepsInARowEndTheRun(t *testing.T) {
 func TestSkippedStepDoesNotCountForTheOptimizer(t *testing.T) {
 	c, d := tiny(6)
 	dir := t.TempDir()
-	mustTrain(t, c, Data{Train: d}, Options{Dir: dir, Backend: &spoiled{Backend: cpu.New(2), place: "Conv", value: math.NaN(), steps: map[int]bool{2: true}}})
+	mustTrain(t, c, Data{Train: d}, Options{Dir: dir, Backend: &spoiled{Backend: cpu.New(2), place: "Conv",
+		value: math.NaN(), steps: map[int]bool{2: true}}})
 	list, _ := checkpoints(dir)
 	s, err := readState(list[0])
 	if err != nil {

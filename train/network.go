@@ -12,7 +12,7 @@ import (
 	"hgld/train/nn"
 )
 
-// network is a retrieval net with everything that it needs to run.
+// network is a retrieval net on a device, as a run trains it and a Model evaluates it.
 type network struct {
 	b       device.Backend
 	arena   *device.Arena
@@ -23,8 +23,8 @@ type network struct {
 	decoder *img.Decoder
 }
 
-// newNetwork declares the net; store.Build follows when the loss has declared its
-// own parameters.
+// newNetwork declares the net. The caller calls store.Build when the loss has declared
+// its own parameters.
 func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network {
 	store := nn.NewStore()
 	if d == nil {
@@ -37,8 +37,7 @@ func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network 
 	}
 }
 
-// inputs are the arrays that a recorded pass reads: what changes from batch to
-// batch is uploaded into them.
+// inputs are the arrays that a recorded pass reads. Each batch is uploaded into them.
 type inputs struct {
 	pixels device.Array // U8 [B,H,W,3]
 	crop   device.Array // I32 [B,3]
@@ -84,7 +83,7 @@ func (n *network) forward(t *grad.Tape, in *inputs) *grad.Var {
 	return n.normalised(t, in, embed)
 }
 
-// normalised records pixels to what f makes of them when they are normalised.
+// normalised records the normalisation of pixels, followed by f.
 func (n *network) normalised(t *grad.Tape, in *inputs, f nn.Layer) *grad.Var {
 	x := t.Input(device.F32, in.pixels.Dims[0], n.in.Size, n.in.Size, 4)
 	pixel := device.Pixel{Mean: n.in.Mean, Std: n.in.Std}
@@ -94,8 +93,8 @@ func (n *network) normalised(t *grad.Tape, in *inputs, f nn.Layer) *grad.Var {
 	return e
 }
 
-// embedBatch is the number of images that an evaluation embeds at a time. It is
-// one number for all data sets: the rounding of a product may depend on its shape.
+// embedBatch is the number of images that an evaluation embeds at a time. It is the
+// same for all data sets, because the rounding of a product may depend on its shape.
 const embedBatch = 64
 
 // embed returns the embeddings [N,D] of a data set in evaluation's view.
@@ -110,9 +109,10 @@ func (n *network) embed(ctx context.Context, d Dataset, o embedOptions) (out dev
 	return out, err
 }
 
-// through hands what record makes of a data set in evaluation's view to each, a batch
-// of rows at a time, with the number of those before it.
-func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape, *inputs) *grad.Var, o embedOptions, each func(done int, rows device.Array) error) error {
+// through records a pass over images and runs it on a data set in evaluation's view. It
+// calls each for every batch of results, with the number of rows before it.
+func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape, *inputs) *grad.Var, o embedOptions,
+	each func(done int, rows device.Array) error) error {
 	list, err := paths(d)
 	if err != nil {
 		return err
@@ -173,8 +173,8 @@ func (n *network) side(ctx context.Context, d Dataset, o embedOptions) (Side, er
 // backbonePrefix begins the names of the backbone's parameters.
 const backbonePrefix = backbone.Prefix
 
-// lossScope is the place in the store of what the loss trains, and lossPrefix how
-// its names begin.
+// lossScope is the scope of the loss' parameters in the store; lossPrefix begins their
+// names.
 const (
 	lossScope  = "loss"
 	lossPrefix = lossScope + "."

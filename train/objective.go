@@ -11,7 +11,7 @@ import (
 	"hgld/train/sample"
 )
 
-// objective is the loss of a run, with what it trains in the store.
+// objective is the loss of a run, with its parameters in the store.
 type objective struct {
 	loss   loss.Loss
 	memory *memory
@@ -24,7 +24,8 @@ type objective struct {
 // data, counts the number of classes of each level.
 func newObjective(n *network, c *Config, p *parts, rows []labels.Path, counts []int) (*objective, error) {
 	remembered := c.Memory.of(len(rows))
-	f := loss.Facts{Classes: counts, Dim: c.Model.Dim, Paths: classPaths(rows, counts[0]), Batch: p.sampler.Size(), Memory: remembered.Size}
+	f := loss.Facts{Classes: counts, Dim: c.Model.Dim, Paths: classPaths(rows, counts[0]), Batch: p.sampler.Size(),
+		Memory: remembered.Size}
 	if f.Dim == 0 {
 		f.Dim = n.net.Backbone.Channels()
 	}
@@ -50,7 +51,7 @@ func newObjective(n *network, c *Config, p *parts, rows []labels.Path, counts []
 	return o, nil
 }
 
-// startOf is what a parameter of a loss starts from.
+// startOf returns the initial values of a loss' parameter.
 func startOf(p *loss.Param) nn.Init {
 	switch {
 	case p.FanIn > 0:
@@ -61,7 +62,7 @@ func startOf(p *loss.Param) nn.Init {
 	return nn.Constant(0)
 }
 
-// attach gives the loss its arrays, when the store has been built.
+// attach gives the loss its arrays, once the store is built.
 func (o *objective) attach(n *network) {
 	for i, p := range o.params {
 		p.Value, p.Grad = o.held[i].Value, o.held[i].Grad
@@ -69,8 +70,8 @@ func (o *objective) attach(n *network) {
 	o.memory.attach(n.b, n.store)
 }
 
-// record records the loss of a batch of embeddings, each of which is a query and
-// an item of the gallery, beside a memory, which may be nil.
+// record records the loss of a batch of embeddings, each of which is a query and a
+// gallery item. m may be nil.
 func (o *objective) record(t *grad.Tape, e *grad.Var, labels, self device.Array, m *loss.Memory) *grad.Var {
 	return o.loss.Forward(t, &loss.Batch{
 		Query: e, QueryLabels: labels, Gallery: e, GalleryLabels: labels, Self: self, Memory: m, Key: *o.key,

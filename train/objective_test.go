@@ -15,7 +15,8 @@ import (
 // Proxies start as their authors' do: uniform within 1/√D, or normal for ProxyNCA++.
 // A classifier starts from 0.
 func TestParametersOfALossStartAsTheirAuthorsHaveThem(t *testing.T) {
-	for name, want := range map[string]float64{"nsm": 1 / math.Sqrt(3*8), "nca-pp": 1.0 / 8, "proxy-nca": 1.0 / 8, "cross-entropy": 0} {
+	for name, want := range map[string]float64{"nsm": 1 / math.Sqrt(3*8), "nca-pp": 1.0 / 8, "proxy-nca": 1.0 / 8,
+		"cross-entropy": 0} {
 		c, d := tiny(1)
 		c.Loss.Name, c.Model.Dim = name, 8
 		r, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)})
@@ -104,11 +105,12 @@ settings:
 		t.Errorf("parameters are called %v", names)
 	}
 	for want, terms := range map[string]any{
-		"want a list of {name: …":               "smooth-ap",
-		`term 1: unknown loss "smoth-ap"`:       []any{map[string]any{"name": "smoth-ap", "weight": 1}},
-		"term 1: nsm has no weight":             []any{map[string]any{"name": "nsm"}},
-		`term 1: nsm: unknown setting "tau"`:    []any{map[string]any{"name": "nsm", "weight": 1, "settings": map[string]any{"tau": 1}}},
-		"term 1: nsm: temperature is 1e+30, wa": []any{map[string]any{"name": "nsm", "weight": 1, "settings": map[string]any{"temperature": 1e30}}},
+		"want a list of {name: …":            "smooth-ap",
+		`term 1: unknown loss "smoth-ap"`:    []any{map[string]any{"name": "smoth-ap", "weight": 1}},
+		"term 1: nsm has no weight":          []any{map[string]any{"name": "nsm"}},
+		`term 1: nsm: unknown setting "tau"`: []any{map[string]any{"name": "nsm", "weight": 1, "settings": map[string]any{"tau": 1}}},
+		"term 1: nsm: temperature is 1e+30, wa": []any{map[string]any{"name": "nsm", "weight": 1,
+			"settings": map[string]any{"temperature": 1e30}}},
 	} {
 		l.Settings = map[string]any{"terms": terms}
 		if _, err := lookUpLoss(l); err == nil || !strings.Contains(err.Error(), want) {

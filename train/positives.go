@@ -11,8 +11,9 @@ import (
 	"hgld/train/loss"
 )
 
-// undefined returns the comparisons without which the loss of a step has no value:
-// none for a loss against proxies, and for one that negatives alone give a value.
+// undefined returns the comparisons that must find a positive for the loss of a step to
+// be defined. There are none for a loss against proxies, or if negatives alone define
+// the loss.
 func (o *objective) undefined() []loss.Comparison {
 	return slices.DeleteFunc(o.comparisons(), func(c loss.Comparison) bool { return c.Defined })
 }
@@ -24,9 +25,9 @@ func (o *objective) comparisons() []loss.Comparison {
 	return nil
 }
 
-// hasPositive reports whether a batch has a loss: one of its queries has a positive
-// in the batch, or in the memory that the coming step reads. at is how far the run
-// has come, in steps or epochs. It runs on the lane, before the step.
+// hasPositive reports whether the loss of a batch is defined: one of its queries has a
+// positive in the batch, or in the memory that the next step reads. at is the time of
+// the schedules, in steps or epochs. It runs on the lane, before the step.
 func (s *step) hasPositive(from *batch, at int) (bool, error) {
 	needed := s.objective.undefined()
 	if len(needed) == 0 {
@@ -48,8 +49,8 @@ func (s *step) hasPositive(from *batch, at int) (bool, error) {
 	return slices.ContainsFunc(remembered, seen.share), err
 }
 
-// checkPositives refuses a loss whose sampler gives no query of the first epoch a
-// positive, neither in its batch nor in the memory: nothing would be learnt.
+// checkPositives returns an error if no query of the first epoch has a positive, in its
+// batch or in the memory: nothing would be learnt.
 func (o *objective) checkPositives(c *Config, rows []labels.Path, epoch [][]int) error {
 	compared := o.comparisons()
 	if len(compared) == 0 {
@@ -74,7 +75,7 @@ func (o *objective) checkPositives(c *Config, rows []labels.Path, epoch [][]int)
 		c.Loss.Name, len(epoch), c.Sampler.Name)
 }
 
-// labelSet is the labels that items have at the levels which are compared.
+// labelSet holds the labels of items at the levels that are compared.
 type labelSet struct {
 	compared []loss.Comparison
 	has      map[levelLabel]bool
@@ -89,7 +90,7 @@ func newLabelSet(compared []loss.Comparison) *labelSet {
 	return &labelSet{compared: compared, has: map[levelLabel]bool{}}
 }
 
-// share reports whether an item of the set is a positive of one with these labels.
+// share reports whether an item of the set is a positive of an item with these labels.
 func (s *labelSet) share(row []int32) bool {
 	return slices.ContainsFunc(s.of(row), func(l levelLabel) bool { return s.has[l] })
 }
@@ -115,8 +116,9 @@ func (s *labelSet) of(row []int32) (list []levelLabel) {
 	return list
 }
 
-// labels downloads the labels that the coming step finds in the ring beside those of
-// its own batch: none if it does not read the ring. The arguments are those of begin.
+// labels downloads the labels that the next step finds in the ring, in addition to
+// those of its batch. There are none if the step does not read the ring. The arguments
+// are those of prepare.
 func (m *memory) labels(b device.Backend, items []int, batches, at int) ([][]int32, error) {
 	if m.ring == nil || at+1 < m.Start {
 		return nil, nil

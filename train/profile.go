@@ -12,12 +12,12 @@ import (
 	"hgld/train/device/observe"
 )
 
-// Profiler measures where the time of a training goes, by operation.
+// Profiler measures the time of a training by operation.
 type Profiler struct {
 	byName map[string]*OpTime
 }
 
-// OpTime is what the calls of an operation took.
+// OpTime is the time of all calls of an operation.
 type OpTime struct {
 	Op      string  `json:"op"`              // name of the operation
 	Calls   int     `json:"calls"`           // in the measured steps
@@ -25,11 +25,11 @@ type OpTime struct {
 	FLOPs   float64 `json:"flops,omitempty"` // of products
 }
 
-// NewProfiler returns a profiler that has seen nothing.
+// NewProfiler returns an empty profiler.
 func NewProfiler() *Profiler { return &Profiler{byName: map[string]*OpTime{}} }
 
-// Watch returns b with every operation timed. To time one, it is waited for: a
-// device that queues its work is slower with a profiler than without.
+// Watch returns b with every operation timed. It waits for each operation, so a device
+// that queues its work is slower with a profiler than without.
 func (p *Profiler) Watch(b device.Backend) device.Backend {
 	return observe.Operations(b, func(op string, flops float64, do func()) {
 		began := time.Now()
@@ -46,7 +46,7 @@ func (p *Profiler) Watch(b device.Backend) device.Backend {
 	})
 }
 
-// Reset forgets what was seen, such as the first step, in which memory grows.
+// Reset discards all times, such as those of the first step, in which memory grows.
 func (p *Profiler) Reset() { clear(p.byName) }
 
 // Ops returns what was measured, the longest first.
@@ -67,8 +67,8 @@ func (p *Profiler) Ops() []OpTime {
 	return list
 }
 
-// Table writes the time of so many steps, for each of them: by operation, what they
-// took besides, and of that the waiting for images.
+// Table writes the time of each of so many steps: by operation, the rest of the step,
+// and of that the waiting for images.
 func (p *Profiler) Table(w io.Writer, steps int, seconds, waited float64) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%-16s %6s %10s %6s %9s\n", "operation", "calls", "ms a step", "share", "GFLOP/s")

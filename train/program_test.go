@@ -117,7 +117,8 @@ func TestRecordedStepHasTheBytesOfThePlainOne(t *testing.T) {
 		},
 		"warm-up": func(c *Config) { c.Schedule.WarmUp, c.Optim.Name = 2, "sgd" },
 		"transformer": func(c *Config) {
-			c.Model.Backbone = Named{Name: "vit-small", Settings: map[string]any{"width": 24, "heads": 2, "depth": 1, "input": 32}}
+			c.Model.Backbone = Named{Name: "vit-small", Settings: map[string]any{"width": 24, "heads": 2, "depth": 1,
+				"input": 32}}
 			c.Model.Pooling, c.Input.Size, c.Input.Resize = "none", 32, 32
 		},
 		"resnet": func(c *Config) { c.Model.Backbone = Named{Name: "resnet18"} },
@@ -212,7 +213,8 @@ func TestOutcomeMayBeAskedForOneStepLate(t *testing.T) {
 	if want := []bool{true, false, false, true, true, true}; !slices.Equal(at, want) || !slices.Equal(lateAt, want) {
 		t.Errorf("finite steps %v, asked late %v, want %v", at, lateAt, want)
 	}
-	if !slices.Equal(values, lateValues) || !maps.Equal(counts, lateCounts) || counts["backbone"] != 4 || counts[averageSteps] != 4 {
+	if !slices.Equal(values, lateValues) || !maps.Equal(counts, lateCounts) || counts["backbone"] != 4 ||
+		counts[averageSteps] != 4 {
 		t.Errorf("asked late the weights differ, or the counts %v and %v", counts, lateCounts)
 	}
 }
@@ -224,7 +226,8 @@ func batchesOf(t *testing.T, r *Run, n int) (list []*batch) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept := &batch{work: b.work, pixels: slices.Clone(b.pixels), crop: slices.Clone(b.crop), labels: slices.Clone(b.labels)}
+		kept := &batch{work: b.work, pixels: slices.Clone(b.pixels), crop: slices.Clone(b.crop),
+			labels: slices.Clone(b.labels)}
 		if list = append(list, kept); len(list) == n {
 			break
 		}

@@ -18,23 +18,22 @@ import (
 	"hgld/train/tensor"
 )
 
-// projectionFile, in a run directory, is the projection that the run started from,
-// where that was found from the data: "weight" [Dim,C] and "bias" [Dim].
+// projectionFile is the file in a run directory with the projection that was fitted to
+// the data: "weight" [Dim,C] and "bias" [Dim].
 const projectionFile = "projection.safetensors"
 
 // projection is how principal components become a projection.
 type projection struct{ Whiten bool }
 
-// projections names the starts of a projection other than the random one.
+// projections lists the starts of a projection other than the random one.
 var projections = registry.Table[projection]{
 	{Name: "pca", About: "principal components of the training images' features", Value: projection{}},
 	{Name: "pca-whitening", About: "the same, each over its standard deviation", Value: projection{Whiten: true}},
 }
 
-// startProjection finds the principal components of the features of the training
-// images, as an evaluation sees these, and starts the projection from them: once in
-// a run, before its first step. The images are all, or Model.FitOn of them that
-// depend on the seed alone.
+// startProjection fits the projection to the principal components of the features of
+// the training images, in evaluation's view. It does so once in a run, before the first
+// step, on all images or on Model.FitOn of them, chosen by the seed.
 func (r *Run) startProjection(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
 	if r.config.Model.Projection == "" || r.state.Started || r.state.Step > 0 {
 		return true, nil
@@ -42,7 +41,8 @@ func (r *Run) startProjection(ctx context.Context, yield func(Event, error) bool
 	began := time.Now()
 	some := Subset{Of: r.data.Train, Rows: fitRows(r.data.Train.Len(), r.config.Model.FitOn, r.config.Seed)}
 	features := new(backbone.Features)
-	err = r.network.features(ctx, &some, embedOptions{lane: r.lane, workers: r.config.Run.Workers, prefetch: r.config.Run.Prefetch}, features.Add)
+	err = r.network.features(ctx, &some, embedOptions{lane: r.lane, workers: r.config.Run.Workers,
+		prefetch: r.config.Run.Prefetch}, features.Add)
 	if err != nil {
 		return true, r.stopped(ctx, err)
 	}
@@ -70,7 +70,7 @@ func (r *Run) startProjection(ctx context.Context, yield func(Event, error) bool
 	return yield(r.event(Event{Kind: Projected, Images: some.Len(), Seconds: time.Since(began).Seconds()}), nil), nil
 }
 
-// fitRows is n numbers below total, rising; all where n is 0.
+// fitRows returns n distinct numbers below total, rising; all of them if n is 0.
 func fitRows(total, n int, seed uint64) []int {
 	if n == 0 {
 		n = total
@@ -80,8 +80,8 @@ func fitRows(total, n int, seed uint64) []int {
 	return rows
 }
 
-// features hands what the projection reads [n,C] of a data set to add, on the host and
-// a batch at a time.
+// features calls add with the input [n,C] of the projection for a data set, on the host
+// and a batch at a time.
 func (n *network) features(ctx context.Context, d Dataset, o embedOptions, add func(*tensor.Tensor) error) error {
 	record := func(t *grad.Tape, in *inputs) *grad.Var { return n.normalised(t, in, n.net.Features) }
 	return n.through(ctx, d, record, o, func(_ int, rows device.Array) error {
@@ -115,7 +115,8 @@ func (m *Model) startProjection() error {
 	}
 	dim, channels := m.Config.Model.Dim, m.network.net.Backbone.Channels()
 	if !slices.Equal(weight.Dims, []int{dim, channels}) || !slices.Equal(bias.Dims, []int{dim}) {
-		return &DamagedError{path, fmt.Sprintf("weight is %v and bias %v, want %d components of %d features", weight.Dims, bias.Dims, dim, channels)}
+		return &DamagedError{path, fmt.Sprintf("weight is %v and bias %v, want %d components of %d features", weight.Dims,
+			bias.Dims, dim, channels)}
 	}
 	m.network.net.Project(m.network.b, weight, bias)
 	return m.network.b.Sync()

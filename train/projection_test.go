@@ -162,11 +162,13 @@ func TestUntrainedNetworkHasTheProjectionOfItsRun(t *testing.T) {
 func TestProjectionNeedsEnoughImages(t *testing.T) {
 	c, d := whitened(2, "pca")
 	c.Model.FitOn = 8 // and as many components
-	if _, err := trainAll(t, context.Background(), c, Data{Train: d}, Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "components") {
+	if _, err := trainAll(t, context.Background(), c, Data{Train: d}, Options{Dir: t.TempDir()}); err == nil ||
+		!strings.Contains(err.Error(), "components") {
 		t.Errorf("error %v", err)
 	}
 	c.Model.Dim = 0
-	if _, err := trainAll(t, context.Background(), c, Data{Train: d}, Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "there is no projection") {
+	if _, err := trainAll(t, context.Background(), c, Data{Train: d}, Options{Dir: t.TempDir()}); err == nil ||
+		!strings.Contains(err.Error(), "there is no projection") {
 		t.Errorf("error %v", err)
 	}
 }

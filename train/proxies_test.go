@@ -39,7 +39,8 @@ func TestProxiesHaveTheirOwnRuleAndDecay(t *testing.T) {
 	for i := range free {
 		w := float64(free[i]-once[i]) / (0.5 * 0.1)
 		moved = max(moved, math.Abs(w))
-		if double := float64(free[i]-twice[i]) / (0.5 * 0.2); math.Abs(w-double) > 1e-4 { // float32 weights of size 1, over 0.05
+		// float32 weights of size 1, over 0.05
+		if double := float64(free[i]-twice[i]) / (0.5 * 0.2); math.Abs(w-double) > 1e-4 {
 			t.Fatalf("weight %d was %v by one decay and %v by twice that", i, w, double)
 		}
 	}

@@ -27,7 +27,8 @@ type ReachError struct {
 
 // Error says how far both reach.
 func (e *ReachError) Error() string {
-	return fmt.Sprintf("train: %s looks at %d places, and the ranking of query %d has %d", e.Metric, e.Wants, e.Query, e.Has)
+	return fmt.Sprintf("train: %s looks at %d places, and the ranking of query %d has %d",
+		e.Metric, e.Wants, e.Query, e.Has)
 }
 
 // EvaluateRankings measures rankings that another program made, one for each query. The

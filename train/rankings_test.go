@@ -49,7 +49,8 @@ func TestRankingsOfAnotherProgramMeasureTheSame(t *testing.T) {
 		rankings[q] = Ranking{Rows: rankings[q].Rows[:11]}
 	}
 	var short *ReachError
-	if _, err := EvaluateRankings(t.Context(), e, rankings); !errors.As(err, &short) || short.Metric != "AP" || short.Wants != 49 || short.Has != 10 {
+	_, err = EvaluateRankings(t.Context(), e, rankings)
+	if !errors.As(err, &short) || short.Metric != "AP" || short.Wants != 49 || short.Has != 10 {
 		t.Errorf("%v", err)
 	}
 	e.Metrics = setOf(t, "R@1", "R@10")

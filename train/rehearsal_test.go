@@ -39,7 +39,8 @@ func TestPlanIsWhatARunAllocates(t *testing.T) {
 		},
 		"proxies": func(c *Config) { c.Loss.Name = "nsm" },
 		"transformer": func(c *Config) {
-			c.Model.Backbone = Named{Name: "vit-small", Settings: map[string]any{"width": 24, "heads": 2, "depth": 2, "input": 32}}
+			c.Model.Backbone = Named{Name: "vit-small", Settings: map[string]any{"width": 24, "heads": 2, "depth": 2,
+				"input": 32}}
 			c.Model.Pooling, c.Input.Size, c.Input.Resize = "none", 32, 32
 		},
 	} {
@@ -71,7 +72,8 @@ func TestPlanIsWhatARunAllocates(t *testing.T) {
 			for _, g := range plan.Groups {
 				n += g.Values
 			}
-			if n != r.Parameters() || plan.Steps != 3 || plan.Batch != 16 || plan.PerEpoch != 4 || plan.Images != d.Len() || fmt.Sprint(plan.Classes) != "[16 4]" {
+			if n != r.Parameters() || plan.Steps != 3 || plan.Batch != 16 || plan.PerEpoch != 4 || plan.Images != d.Len() ||
+				fmt.Sprint(plan.Classes) != "[16 4]" {
 				t.Errorf("%d parameters, want %d; %+v", n, r.Parameters(), plan)
 			}
 			b.peak = b.used
@@ -104,7 +106,8 @@ func TestPlanCountsTheProjection(t *testing.T) {
 			t.Errorf("%d bytes, of which %d are there all the time", plan.Projection, plan.Kept)
 		}
 	}
-	// 16 features of 10 images or of all, of 8 bytes and twice, and four matrices of as many rows as there are images or features
+	// 16 features of 10 images or of all, of 8 bytes and twice, and four matrices of as many
+	// rows as there are images or features
 	want := 8 * (2*16*int64(d.Len()-10) + 4*(16*16-10*10))
 	if got := bytes[0] - bytes[2]; bytes[1] != 0 || got != want {
 		t.Errorf("%d bytes; of all images %d more than of 10, want %d", bytes, got, want)
@@ -175,7 +178,8 @@ func TestOverfittingLearnsOneBatch(t *testing.T) {
 	if len(losses) != 60 || losses[59] > 0.2*losses[0] {
 		t.Errorf("%d steps, loss %.3f, then %.3f", len(losses), losses[0], losses[len(losses)-1])
 	}
-	if _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(2), Overfit: true, Limit: 5, Dir: t.TempDir()}); err == nil {
+	if _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(2), Overfit: true, Limit: 5,
+		Dir: t.TempDir()}); err == nil {
 		t.Error("a run directory was taken")
 	}
 }
@@ -207,7 +211,8 @@ func TestProfileAccountsForTheStep(t *testing.T) {
 		t.Errorf("calls %v", calls)
 	}
 	var table bytes.Buffer
-	if err := p.Table(&table, 5, seconds, waited); err != nil || !strings.Contains(table.String(), "GFLOP/s") || !strings.Contains(table.String(), "\nwaiting ") {
+	if err := p.Table(&table, 5, seconds, waited); err != nil || !strings.Contains(table.String(), "GFLOP/s") ||
+		!strings.Contains(table.String(), "\nwaiting ") {
 		t.Errorf("%v\n%s", err, &table)
 	}
 }

@@ -9,10 +9,9 @@ import (
 	"hgld/train/sample"
 )
 
-// Check finds every name of a configuration in its table and applies its settings,
-// as New does, without data. counts is the number of classes of each level, finest
-// first; with it the loss is made too, for a tree of as many classes. The first
-// mistake is a *ConfigError.
+// Check checks a configuration as New does, without data. counts is the number of
+// classes of each level, finest first; if it is given, the loss is made too, for a tree
+// of that many classes. The first mistake is returned as a *ConfigError.
 func (c Config) Check(counts ...int) error {
 	if err := c.checkSampler(); err != nil {
 		return err
@@ -35,7 +34,7 @@ func (c Config) Check(counts ...int) error {
 	return nil
 }
 
-// anyTree gives every finest class a path such that each level has its number of
+// anyTree returns a path for every finest class, such that each level has its number of
 // classes.
 func anyTree(counts []int) []labels.Path {
 	paths := make([]labels.Path, counts[0])

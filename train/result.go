@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -153,9 +154,10 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 func newResult(e *Evaluation, keys []string, columns [][]float64, ties *tieColumns) *Result {
 	r := &Result{
 		Version: ResultVersion, Queries: len(e.Query.Labels), Gallery: len(e.Gallery.Labels), LeftOut: e.leftOut(),
-		Ties: map[metric.Ties]string{metric.ScoreThenRow: "score-then-row", metric.AverageTies: "average"}[e.Ties], Levels: e.Levels,
-		MeanOver: e.Mean, Overall: map[string]Number{},
-		Definitions: map[string]string{},
+		Ties:     map[metric.Ties]string{metric.ScoreThenRow: "score-then-row", metric.AverageTies: "average"}[e.Ties],
+		Levels:   e.Levels,
+		MeanOver: e.Mean, Definitions: map[string]string{},
+		Overall: map[string]Number{},
 	}
 	r.Self = r.LeftOut == r.Queries
 	for _, m := range e.Metrics {
@@ -198,6 +200,20 @@ func (e *Evaluation) leftOut() (n int) {
 		}
 	}
 	return n
+}
+
+// WithoutPositives lists the levels at which no two items share a class, as where a column
+// numbers or names the rows.
+func (r *Result) WithoutPositives() (levels []string) {
+	for h, level := range r.Levels {
+		without := func(v Value) bool {
+			return strings.HasSuffix(v.Key, fmt.Sprintf("_level%d", h)) && v.Skipped == r.Queries
+		}
+		if slices.ContainsFunc(r.Values, without) {
+			levels = append(levels, level)
+		}
+	}
+	return levels
 }
 
 // Mean returns the mean of a metric by its key, NaN if it was not measured.

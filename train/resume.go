@@ -14,14 +14,13 @@ import (
 	"hgld/internal/tensorfile"
 )
 
-// averageSteps is the place of the moving average among the counts of steps.
+// averageSteps is the index of the moving average among the counts of steps.
 const averageSteps = "ema"
 
-// lockFile, in a run directory, says who works there.
+// lockFile is the file in a run directory that names the process that works there.
 const lockFile = "lock"
 
-// open makes the run directory, keeps others out of it and loads the newest
-// checkpoint.
+// open makes and locks the run directory, and loads the newest checkpoint.
 func (r *Run) open() (err error) {
 	if err := atomicfile.MkdirAll(r.o.Dir, 0o755); err != nil {
 		return err
@@ -32,9 +31,9 @@ func (r *Run) open() (err error) {
 	return r.resume()
 }
 
-// resume loads the newest checkpoint that is sound, if there is one. Damaged ones that
-// are newer are put aside, so that their steps are saved again. Where none is sound,
-// and where one cannot be read, nothing is changed.
+// resume loads the newest sound checkpoint, if there is one. Newer damaged ones are put
+// aside, so that their steps are saved again. If none is sound, or one cannot be read,
+// nothing is changed.
 func (r *Run) resume() error {
 	list, err := checkpoints(r.o.Dir)
 	if err != nil || len(list) == 0 {
@@ -68,12 +67,11 @@ type Aside struct {
 	Err  error  // the damage, a *DamagedError
 }
 
-// Damaged returns the damaged checkpoints that the run has put aside to continue from
-// the one before them, newest first.
+// Damaged returns the damaged checkpoints that the run has put aside, newest first.
 func (r *Run) Damaged() []Aside { return r.damaged }
 
-// putAside renames a damaged checkpoint to one that no run looks for, and returns its
-// new name.
+// putAside renames a damaged checkpoint to a name that no run looks for, and returns
+// that name.
 func putAside(path string) (string, error) {
 	for n := 1; ; n++ {
 		aside := filepath.Join(filepath.Dir(path), fmt.Sprintf("damaged-%s.%d", filepath.Base(path), n))
@@ -87,7 +85,8 @@ func putAside(path string) (string, error) {
 	}
 }
 
-// continueFrom loads a checkpoint. A *DamagedError has changed nothing.
+// continueFrom loads a checkpoint. If the error is a *DamagedError, nothing was
+// changed.
 func (r *Run) continueFrom(path string) error {
 	s, err := readState(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,7 +116,7 @@ func (r *Run) continueFrom(path string) error {
 	return err
 }
 
-// Extension is how a run that was complete goes on.
+// Extension describes how a complete run is extended.
 type Extension struct {
 	Unit         string  // "steps" or "epochs"
 	Was, Now     int     // length of the run
@@ -194,7 +193,7 @@ func (r *Run) restore(path string) error {
 	return nil
 }
 
-// over returns tensors with those of the same name in place of its own.
+// over returns tensors, with those of the same name replaced.
 func over(tensors, with []tensorfile.Tensor) []tensorfile.Tensor {
 	byName := map[string]tensorfile.Tensor{}
 	for _, t := range with {
@@ -210,7 +209,7 @@ func over(tensors, with []tensorfile.Tensor) []tensorfile.Tensor {
 	return list
 }
 
-// checkpoint saves and tells of it.
+// checkpoint saves a checkpoint and yields the event.
 func (r *Run) checkpoint(yield func(Event, error) bool) (proceed bool, err error) {
 	path, err := r.save()
 	if err != nil {
@@ -219,8 +218,8 @@ func (r *Run) checkpoint(yield func(Event, error) bool) (proceed bool, err error
 	return path == "" || yield(r.event(Event{Kind: Saved, Path: path}), nil), nil
 }
 
-// save writes a checkpoint unless there is one of this step, or the run keeps
-// none; it returns "" then.
+// save writes a checkpoint and returns its folder. It returns "" if there is one of
+// this step, or the run keeps none.
 func (r *Run) save() (string, error) {
 	if r.saved == r.state.Step || r.o.Dir == "" {
 		return "", nil
@@ -247,8 +246,8 @@ func (r *Run) save() (string, error) {
 	return path, tidy(r.o.Dir, r.config.Run.Keep, r.best.Checkpoint)
 }
 
-// exportAverage returns the averaged weights under the names of the weights; none
-// where there is no average.
+// exportAverage returns the averaged weights under the names of the weights, or nil
+// without an average.
 func (u *update) exportAverage(n *network) ([]tensorfile.Tensor, error) {
 	if u.ema == nil {
 		return nil, nil
@@ -262,7 +261,7 @@ func (u *update) exportAverage(n *network) ([]tensorfile.Tensor, error) {
 	return ofNetwork(tensors), n.b.Sync()
 }
 
-// ofNetwork leaves out what belongs to the loss and to the training.
+// ofNetwork drops the tensors of the loss and of the training.
 func ofNetwork(tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	own := tensors[:0:0]
 	for _, t := range tensors {

@@ -13,27 +13,27 @@ import (
 	"hgld/train/device"
 )
 
-// Data is what a run reads. Query without Gallery is evaluated against itself,
-// each item left out of its own ranking; so is Validation.
+// Data is the input of a run. Without Gallery, the items of Query rank each other, each
+// left out of its own ranking; so do those of Validation.
 type Data struct {
 	Train Dataset // required
 
-	// Validation is classes that were held out of Train, see [HoldOut]: what is
-	// looked at while the training goes on. May be nil.
+	// Validation holds classes that were held out of Train, see [HoldOut], for evaluations
+	// during the training. It may be nil.
 	Validation Dataset
 
-	// Query and Gallery are the test: measured when the run is complete, and before
-	// that only if Upkeep.Watch asks for it. May be nil.
+	// Query and Gallery are the test. It is measured when the run is complete, and earlier
+	// only if Upkeep.Watch asks for it. Both may be nil.
 	Query, Gallery Dataset
 
-	// Benchmarks are a test in several parts, in place of Query.
+	// Benchmarks are a test in several parts, instead of Query.
 	Benchmarks []Benchmark
 }
 
 // tested reports whether there is a test.
 func (d *Data) tested() bool { return d.Query != nil || len(d.Benchmarks) > 0 }
 
-// Options are the parts that a run is put together from.
+// Options configure a run without changing its result.
 type Options struct {
 	Backend device.Backend    // required
 	Decoder *img.Decoder      // nil: with default limits
@@ -41,15 +41,14 @@ type Options struct {
 	Origin  map[string]string // tool version, command: kept in every checkpoint
 	Limit   int               // stop after this many steps, for a trial; 0: none
 
-	// Overfit takes the first batch again and again, its augmentation the same, with
-	// the rates as they are given: a network, a loss and labels that fit one another
-	// bring the loss down. It needs a Limit and no Dir.
+	// Overfit repeats the first batch with the same augmentation and constant rates. If
+	// network, loss and labels fit together, the loss falls. It needs a Limit and no Dir.
 	Overfit bool
 
 	planned bool // the run is a plan: nothing is reserved for it
 }
 
-// Run is a training, begun or resumed.
+// Run is a training, new or resumed.
 type Run struct {
 	config Config
 	parts  parts
@@ -78,14 +77,14 @@ type Run struct {
 	judge     string     // key of the metric that they are compared by
 }
 
-// maxSkipped is how many steps in a row may be skipped for a value that is not
-// finite. One is a bad batch; ten are a run that has diverged.
+// maxSkipped is how many steps in a row may be skipped because a value is not finite.
+// One is a bad batch; ten mean that the run has diverged.
 const maxSkipped = 10
 
-// New prepares a run. If the directory holds a checkpoint, the run continues
-// from the newest one; if that was made with other settings or other data, the
-// error is a *ResumeError, and a *filelock.LockedError if another process works in
-// the directory. Close ends the use of both.
+// New prepares a run. If the directory holds a checkpoint, the run continues from the
+// newest one. If that has other settings or other data, the error is a *ResumeError. If
+// another process works in the directory, it is a *filelock.LockedError. Close releases
+// the directory and the backend.
 func New(config Config, data Data, o Options) (*Run, error) {
 	if o.Overfit {
 		if o.Limit < 1 || o.Dir != "" {
@@ -113,8 +112,8 @@ func New(config Config, data Data, o Options) (*Run, error) {
 	return r, nil
 }
 
-// reserve takes the memory of a step in one piece, as large as the plan says, on a
-// device that has its own. A processor takes memory as it comes.
+// reserve allocates the memory of a step in one piece, as large as the plan says, if
+// the device has its own memory.
 func (r *Run) reserve(asked Config) error {
 	if _, able := r.o.Backend.(device.Graphs); !able || r.o.planned {
 		return nil
@@ -140,8 +139,8 @@ func absentClasses(rows []labels.Path, epoch [][]int, classes int) int {
 	return classes - (len(seen) - 1)
 }
 
-// Absent is the number of finest classes that the first epoch has no image of: those
-// with fewer images than the sampler takes of a class, for one.
+// Absent returns the number of finest classes without an image in the first epoch, for
+// instance because they have fewer images than the sampler takes.
 func (r *Run) Absent() (absent, classes int) { return r.absent, r.classes[0] }
 
 // prepare reads the labels, builds the network and the loss, and loads the newest
@@ -201,12 +200,12 @@ func (r *Run) prepare() error {
 	return nil
 }
 
-// Left returns the tensors in the file of model.weights that are part of a network
-// beside its backbone, and were left behind.
+// Left returns the names of the tensors in the file of model.weights that belong to
+// parts other than the backbone, and were not read.
 func (r *Run) Left() []string { return r.left }
 
-// Close ends the goroutine from which the backend is used, and gives the run
-// directory free.
+// Close ends the goroutine that uses the backend and releases the lock on the run
+// directory.
 func (r *Run) Close() error {
 	err := errors.Join(r.lane.do(r.step.close), r.lane.close())
 	if r.lock != nil {
@@ -215,11 +214,10 @@ func (r *Run) Close() error {
 	return err
 }
 
-// Config returns the configuration with what the tables and the data have filled
-// in.
+// Config returns the configuration, completed from the tables and the data.
 func (r *Run) Config() Config { return r.config }
 
-// Resumed returns the checkpoint that the run continues from, "" if it is new.
+// Resumed returns the checkpoint that the run continues from, or "" if it is new.
 func (r *Run) Resumed() string { return r.resumed }
 
 // Step returns the steps taken so far.
@@ -251,11 +249,10 @@ func (r *Run) ended() bool {
 		r.config.Epochs > 0 && r.state.Position.Epoch >= r.config.Epochs
 }
 
-// Events runs the training and yields what happens. When ctx is cancelled the
-// step under way is finished, a checkpoint is saved, and the last pair carries an
-// error that wraps ctx.Err(); a later Run on the same directory goes on from
-// there and ends with the same bytes as one that was never stopped. If the caller
-// stops listening, nothing is saved.
+// Events runs the training and yields its events. When ctx is cancelled, the current
+// step is finished and a checkpoint is saved. The last pair then carries an error that
+// wraps ctx.Err(). A later Run on the same directory continues there and ends with the
+// same bytes as an uninterrupted one. If the caller stops listening, nothing is saved.
 func (r *Run) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		proceed, err := r.start(ctx, yield)
@@ -288,8 +285,8 @@ func (r *Run) event(e Event) Event {
 	return e
 }
 
-// start does what comes before the first step of this process: the start of the
-// projection, and an evaluation that was due when the run was stopped.
+// start does what is due before the first step of this process: the start of the
+// projection, and an evaluation that the run was stopped before.
 func (r *Run) start(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
 	if proceed, err := r.startProjection(ctx, yield); err != nil || !proceed {
 		return proceed, err
@@ -300,7 +297,7 @@ func (r *Run) start(ctx context.Context, yield func(Event, error) bool) (proceed
 	return true, nil
 }
 
-// steps takes the steps that are left. proceed is false if the caller has stopped
+// steps makes the remaining steps. proceed is false if the caller has stopped
 // listening.
 func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
 	if r.complete() {
@@ -325,7 +322,8 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 			return false, nil
 		}
 		if r.state.Skipped >= maxSkipped {
-			return true, fmt.Errorf("train: step %d: values were not finite in %d steps in a row; a lower optim.lr may help", r.state.Step, maxSkipped)
+			return true, fmt.Errorf("train: step %d: values were not finite in %d steps in a row; a lower optim.lr may help",
+				r.state.Step, maxSkipped)
 		}
 		if r.complete() {
 			return true, nil
@@ -341,7 +339,7 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 	return true, nil
 }
 
-// stopped words the end of a run that was cancelled.
+// stopped returns the error of a run that was cancelled.
 func (r *Run) stopped(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -349,7 +347,7 @@ func (r *Run) stopped(ctx context.Context, err error) error {
 	return fmt.Errorf("train: stopped after step %d: %w", r.state.Step, ctx.Err())
 }
 
-// trainBatch makes one step and moves the position on.
+// trainBatch makes one step and advances the position.
 func (r *Run) trainBatch(b *batch) (Event, error) {
 	at := r.state.Step
 	if r.config.Steps == 0 {
@@ -395,8 +393,8 @@ func (r *Run) trainBatch(b *batch) (Event, error) {
 	return e, nil
 }
 
-// due saves and evaluates where it is time to. The checkpoint comes first: an
-// evaluation that is interrupted then costs no step, since it is made up for.
+// due saves and evaluates if it is time to. The checkpoint comes first, so that an
+// interrupted evaluation costs no step.
 func (r *Run) due(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
 	every := r.config.Run.Checkpoint
 	if every > 0 && r.state.Step%every == 0 {
@@ -410,8 +408,8 @@ func (r *Run) due(ctx context.Context, yield func(Event, error) bool) (proceed b
 	return true, nil
 }
 
-// finish saves the last checkpoint, so that an evaluation that fails costs no
-// step, and evaluates: what is watched, then the test.
+// finish saves the last checkpoint, so that a failing evaluation costs no step. Then it
+// evaluates the watched data and the test.
 func (r *Run) finish(ctx context.Context, yield func(Event, error) bool) error {
 	if proceed, err := r.checkpoint(yield); err != nil || !proceed {
 		return err

@@ -219,12 +219,14 @@ func TestRunRefusesOtherSettingsAndOtherData(t *testing.T) {
 	mustTrain(t, c, Data{Train: d}, Options{Dir: dir})
 	other := c
 	other.Optim.Rate, other.Sampler.M = 0.5, 2
-	_, err := trainAll(t, context.Background(), other, Data{Train: &places{forms: 4, perForm: 4, views: 7, size: 20}}, Options{Dir: dir})
+	_, err := trainAll(t, context.Background(), other, Data{Train: &places{forms: 4, perForm: 4, views: 7, size: 20}},
+		Options{Dir: dir})
 	var refused *ResumeError
 	if !errors.As(err, &refused) {
 		t.Fatalf("error %v", err)
 	}
-	want := []string{"optim.lr is 0.5, the checkpoint has 0.003", "sampler.m is 2, the checkpoint has 4", "the images or labels are others"}
+	want := []string{"optim.lr is 0.5, the checkpoint has 0.003", "sampler.m is 2, the checkpoint has 4",
+		"the images or labels are others"}
 	if !slices.Equal(refused.Differences, want) {
 		t.Errorf("differences %q, want %q", refused.Differences, want)
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 func TestPickAppliesSettingsToACopy(t *testing.T) {
-	s, err := pick(sample.All, "sampler", "sampler", Named{Name: "hierarchical", Settings: map[string]any{"batch": 64, "per_tuple": 2}})
+	s, err := pick(sample.All, "sampler", "sampler",
+		Named{Name: "hierarchical", Settings: map[string]any{"batch": 64, "per_tuple": 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +22,8 @@ func TestPickAppliesSettingsToACopy(t *testing.T) {
 	if table.(*sample.Hierarchical).Batch != 256 {
 		t.Error("the table's own entry was changed")
 	}
-	spec, err := pick(backbone.All, "backbone", "model.backbone", Named{Name: "convnet", Settings: map[string]any{"widths": []any{8, 16}, "strides": []int{2, 2}}})
+	spec, err := pick(backbone.All, "backbone", "model.backbone",
+		Named{Name: "convnet", Settings: map[string]any{"widths": []any{8, 16}, "strides": []int{2, 2}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +51,8 @@ func TestWrongSettingsNameTheNearest(t *testing.T) {
 func TestWholeNumberIsNotCutOffAFraction(t *testing.T) {
 	for setting, value := range map[string]any{"per_tuple": 2.5, "batch": 1.5} {
 		named := Named{Name: "hierarchical", Settings: map[string]any{setting: value}}
-		if _, err := pick(sample.All, "sampler", "sampler", named); err == nil || !strings.Contains(err.Error(), " is no whole number") {
+		if _, err := pick(sample.All, "sampler", "sampler", named); err == nil ||
+			!strings.Contains(err.Error(), " is no whole number") {
 			t.Errorf("%s %v: %v", setting, value, err)
 		}
 	}
@@ -57,7 +60,8 @@ func TestWholeNumberIsNotCutOffAFraction(t *testing.T) {
 	if _, err := pick(backbone.All, "backbone", "model.backbone", widths); err == nil {
 		t.Error("a width of 16.5 is taken")
 	}
-	s, err := pick(sample.All, "sampler", "sampler", Named{Name: "hierarchical", Settings: map[string]any{"batch": 64.0, "per_tuple": nil}})
+	s, err := pick(sample.All, "sampler", "sampler",
+		Named{Name: "hierarchical", Settings: map[string]any{"batch": 64.0, "per_tuple": nil}})
 	if err != nil {
 		t.Fatal(err)
 	}

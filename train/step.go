@@ -9,8 +9,9 @@ import (
 	"hgld/train/grad"
 )
 
-// step is one step of the training: recorded when it is first taken, replayed
-// from then on. It is recorded anew when the groups that rest change.
+// step is one step of the training. It is recorded the first time and replayed
+// afterwards. It is re-recorded whenever the set of frozen parameter groups changes, or
+// the loss begins to read the memory.
 type step struct {
 	n         *network
 	in        *inputs
@@ -27,16 +28,16 @@ type step struct {
 	tickets    [2]ticket      // in turn
 }
 
-// outcome is what the host learns of a step.
+// outcome is the result of a step on the host.
 type outcome struct {
 	loss, rate float64
 	norm       float64 // 0 where it is not computed
 	finite     bool
 }
 
-// ticket stands for a step that is queued. Nothing on the host waits for its outcome:
-// a step in which a value is not finite leaves no trace on the device, which counts
-// its updates itself. It holds until the step after the next is queued.
+// ticket stands for a queued step. The host need not wait for it: a step with a
+// non-finite value changes nothing on the device, which counts its updates itself. A
+// ticket is valid until the step after the next is queued.
 type ticket struct {
 	b                 device.Backend
 	rate              float64
@@ -86,8 +87,8 @@ func newStep(n *network, c *Config, p *parts, rows []labels.Path, counts []int) 
 	return s, n.b.Sync()
 }
 
-// queue queues a step with a batch; at is how far the schedules have come, in steps
-// or epochs from 0. It runs on the lane.
+// queue queues a step with a batch. at is the time of the schedules, in steps or epochs
+// from 0. It runs on the lane.
 func (s *step) queue(from *batch, at int) (*ticket, error) {
 	b := s.n.b
 	s.in.upload(b, from)
@@ -108,7 +109,7 @@ func (s *step) queue(from *batch, at int) (*ticket, error) {
 	return t, nil
 }
 
-// repeat takes the step as it was recorded: as a program, where the device has such.
+// repeat replays the recorded step, as a program if the device has them.
 func (s *step) repeat() error {
 	graphs, able := s.n.b.(device.Graphs)
 	if !able {
@@ -125,7 +126,7 @@ func (s *step) repeat() error {
 	return nil
 }
 
-// close ends the program of the step; a step that was never made has none.
+// close frees the program of the step, if there is one.
 func (s *step) close() error {
 	if s != nil && s.program != nil {
 		s.program.Close()
@@ -134,7 +135,7 @@ func (s *step) close() error {
 	return nil
 }
 
-// record takes the step while recording it.
+// record runs the step while recording it.
 func (s *step) record() {
 	s.close()
 	if s.tape != nil {
@@ -165,8 +166,8 @@ func (s *step) record() {
 	s.objective.memory.forget(s.tape, guard)
 }
 
-// lossOf records the loss of the embeddings of the whole batch, and what it does to
-// the memory.
+// lossOf records the loss of the embeddings of the whole batch, and its effect on the
+// memory.
 func (s *step) lossOf(t *grad.Tape, e *grad.Var) *grad.Var {
 	s.embeddings = t.Keep(e)
 	return s.objective.record(t, e, s.in.labels, s.self, s.objective.memory.before(t, e, s.in.labels))

@@ -23,7 +23,8 @@ func setOf(t *testing.T, names ...string) metric.Set {
 func TestIgnoredItemsAreTakenOut(t *testing.T) {
 	b := cpu.New(1)
 	query := sideOf(t, b, matrix{2, []float32{1, 0}}, []labels.Path{{0, 0}})
-	gallery := sideOf(t, b, matrix{2, []float32{9, 0, 8, 0, 7, 0, 6, 0, 5, 0}}, []labels.Path{{0, 0}, {0, 0}, {1, 1}, {0, 0}, {-1, -1}})
+	gallery := sideOf(t, b, matrix{2, []float32{9, 0, 8, 0, 7, 0, 6, 0, 5, 0}},
+		[]labels.Path{{0, 0}, {0, 0}, {1, 1}, {0, 0}, {-1, -1}})
 	e := &Evaluation{Query: query, Gallery: gallery, Levels: []string{"a", "b"}, Metrics: setOf(t, "AP", "R@1", "P@4")}
 	for _, c := range []struct {
 		name           string
@@ -120,7 +121,8 @@ func TestIndependentLevelsAreMeasuredAlone(t *testing.T) {
 		}
 	}
 	e.Metrics = setOf(t, "H-AP")
-	if _, err := EvaluateIndependent(t.Context(), b, e); err == nil || !strings.Contains(err.Error(), "a metric of one level") {
+	_, err = EvaluateIndependent(t.Context(), b, e)
+	if err == nil || !strings.Contains(err.Error(), "a metric of one level") {
 		t.Error(err)
 	}
 }

@@ -9,20 +9,20 @@ import (
 	"hgld/train/loss"
 )
 
-// Passes says how a batch goes through the network whose activations do not fit in
-// memory at once.
+// Passes says how a batch goes through the network if its activations do not fit in
+// memory.
 type Passes struct {
-	// Chunk is the rows that go through at a time; 0: all. Every chunk goes forward
-	// twice, first for the embeddings of the whole batch, of which the loss is taken,
-	// and then for the gradient: that of the whole batch, exactly, of the same pixels
+	// Chunk is the number of rows that go through at a time; 0 means all. Each chunk goes
+	// forward twice: first for the embeddings of the whole batch, from which the loss is
+	// computed, then for the gradient. The gradient is exactly that of the whole batch
 	// (grad.TwoPass).
 	Chunk int `yaml:"chunk" json:"chunk,omitempty" range:"0 65536" usage:"rows that go through the network at a time, twice; 0: all, once"`
-	// Accumulate adds up the gradients of the chunks' own losses in one pass. It is
-	// the same only for a loss that is a mean over the rows of a batch.
+	// Accumulate adds up the gradients of the chunks' own losses in one pass. The result is
+	// the same only if the loss is a mean over rows.
 	Accumulate bool `yaml:"accumulate" json:"accumulate,omitempty" usage:"add up the gradients of the chunks in one pass: only for a loss that is a mean over rows"`
 }
 
-// check says whether a batch can go through in chunks.
+// check returns an error if a batch cannot go through in chunks.
 func (p Passes) check(c *Config, kind loss.Kind) error {
 	switch {
 	case p.Chunk < 0:
@@ -30,18 +30,23 @@ func (p Passes) check(c *Config, kind loss.Kind) error {
 	case p.Accumulate && p.Chunk == 0:
 		return errors.New("passes.accumulate adds up the gradients of chunks, but passes.chunk is 0: there is one")
 	case p.Accumulate && !loss.ByRows(kind):
-		return fmt.Errorf("passes.accumulate: %s ranks each query against the whole batch, and is no sum of the losses of its chunks: adding up their gradients "+
-			"would train on rankings of %d items in place of %d; leave passes.accumulate out, and passes.chunk alone gives the gradient of the whole batch, for a second forward pass",
+		return fmt.Errorf("passes.accumulate: %s ranks each query against the whole batch, so its loss is not the sum of "+
+			"those of "+
+			"its chunks: adding up their gradients "+
+			"would train on rankings of %d items in place of %d; leave passes.accumulate out, and passes.chunk alone gives "+
+			"the gradient of the whole batch, for a second forward pass",
 			c.Loss.Name, p.Chunk, c.Sampler.Batch)
 	}
 	return nil
 }
 
-// checkNorm refuses chunks where they would be normalised by their own statistics.
+// checkNorm returns an error if chunks would be normalised by their own statistics.
 func (p Passes) checkNorm(n *network, c *Config, batch int) error {
 	if p.Chunk > 0 && p.Chunk < batch && !c.Model.FreezeNorm && len(n.store.Running()) > 0 {
-		return &ConfigError{fmt.Errorf("passes.chunk is %d of %d rows, but %s normalises by the statistics of what goes through together, so that chunks give another gradient "+
-			"than the batch: set model.freeze_norm, as the recipes with pretrained weights do", p.Chunk, batch, c.Model.Backbone.Name)}
+		return &ConfigError{fmt.Errorf("passes.chunk is %d of %d rows, but %s normalises by the statistics of what goes "+
+			"through together, so that chunks give another gradient "+
+			"than the batch: set model.freeze_norm, as the recipes with pretrained weights do", p.Chunk, batch,
+			c.Model.Backbone.Name)}
 	}
 	return nil
 }
@@ -58,7 +63,7 @@ func (p Passes) chunks(n int) (list [][2]int) {
 	return list
 }
 
-// rows is the inputs of rows [lo, hi) of the batch.
+// rows returns the inputs of rows [lo, hi) of the batch.
 func (i *inputs) rows(lo, hi int) *inputs {
 	return &inputs{pixels: i.pixels.RowRange(lo, hi), crop: i.crop.RowRange(lo, hi), labels: i.labels.RowRange(lo, hi)}
 }

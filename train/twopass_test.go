@@ -155,10 +155,16 @@ func openTrace(t *testing.T) (*tensorfile.File, traceCase) {
 
 func TestChunksThatChangeTheGradientAreRefused(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"smooth-ap ranks each query against the whole batch": func(c *Config) { c.Passes = Passes{Chunk: 8, Accumulate: true} },
-		"passes.chunk is 0":             func(c *Config) { c.Passes.Accumulate = true },
-		"passes.chunk is -1":            func(c *Config) { c.Passes.Chunk = -1 },
-		"nsm reads no memory":           func(c *Config) { c.Passes, c.Memory.Size, c.Loss.Name = Passes{8, true}, 256, "nsm" },
+		"smooth-ap ranks each query against the whole batch": func(c *Config) {
+			c.Passes = Passes{Chunk: 8,
+				Accumulate: true}
+		},
+		"passes.chunk is 0":  func(c *Config) { c.Passes.Accumulate = true },
+		"passes.chunk is -1": func(c *Config) { c.Passes.Chunk = -1 },
+		"nsm reads no memory": func(c *Config) {
+			c.Passes, c.Memory.Size, c.Loss.Name = Passes{8, true},
+				256, "nsm"
+		},
 		"memory.size is -1":             func(c *Config) { c.Memory.Size = -1 },
 		"set model.freeze_norm":         func(c *Config) { c.Passes.Chunk = 8 },
 		"does not hold a batch of 64":   func(c *Config) { c.Memory.Size = 63 },

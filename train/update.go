@@ -13,7 +13,7 @@ import (
 )
 
 // update is the second half of a step, from gradients to weights: clipping, the
-// optimizers of the network and of the proxies, the moving average.
+// optimizers of network and proxies, the moving average.
 type update struct {
 	store *nn.Store
 
@@ -31,8 +31,7 @@ type update struct {
 }
 
 // newUpdate makes the optimizers of the network and of the proxies, and adds their
-// state to what a checkpoint holds.
-// The store is built.
+// state to the checkpoint. The store must be built.
 func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 	u := &update{
 		store: n.store, schedule: p.schedule, proxyPlan: p.proxyPlan,
@@ -45,7 +44,8 @@ func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 	var net, proxies []*optim.Group
 	largest := 0
 	for _, g := range n.store.Groups {
-		group := &optim.Group{Name: g.Name, Weights: g.Values, Grads: g.Grads, Rate: c.Optim.Rate, Decay: c.Optim.Decay, NoDecay: noDecay[g.Name]}
+		group := &optim.Group{Name: g.Name, Weights: g.Values, Grads: g.Grads, Rate: c.Optim.Rate, Decay: c.Optim.Decay,
+			NoDecay: noDecay[g.Name]}
 		switch g.Name {
 		case proxyGroup:
 			group.Rate, group.Decay, group.NoDecay = c.Optim.ProxyRate, c.Optim.ProxyDecay, nil
@@ -84,16 +84,16 @@ func warmUpOf(c *Config) optim.Warmup {
 	return optim.Warmup{Epochs: c.Schedule.WarmUp, Frozen: c.Schedule.Frozen, Advances: c.Schedule.Advances}
 }
 
-// The groups of the store: the backbone, what stands behind it, and what the loss
-// trains.
+// The groups of the store: the backbone, everything after it, and the parameters of the
+// loss.
 const (
 	backboneGroup = "backbone"
 	headGroup     = "head"
 	proxyGroup    = "proxies"
 )
 
-// averaged lists what a moving average follows: the weights of the network and its
-// running statistics, as an evaluation reads them.
+// averaged lists the arrays that a moving average follows: the weights of the network
+// and its running statistics, as an evaluation reads them.
 func averaged(s *nn.Store) (list []device.Array) {
 	for _, g := range s.Groups {
 		if g.Name != proxyGroup {
@@ -135,7 +135,8 @@ func paramsWithoutDecay(s *nn.Store, rules []string) (map[string][]optim.Span, e
 	}
 	for _, rule := range rules {
 		if !used[rule] {
-			return nil, &ConfigError{fmt.Errorf("optim.no_decay: %.80q fits no parameter that an entry before it does not; the names are those in a checkpoint's %s, such as %s",
+			return nil, &ConfigError{fmt.Errorf("optim.no_decay: %.80q fits no parameter that an entry before it does not; "+
+				"the names are those in a checkpoint's %s, such as %s",
 				rule, modelFile, s.Groups[0].Params[0].Name())}
 		}
 	}
@@ -153,7 +154,8 @@ func matches(rules []string, p *nn.Param) (string, error) {
 		}
 		fits, err := path.Match(rule, p.Name())
 		if errors.Is(err, path.ErrBadPattern) {
-			return "", fmt.Errorf("optim.no_decay: %.80q: want %.80q or a name in which * stands for anything", rule, oneDimensional)
+			return "", fmt.Errorf("optim.no_decay: %.80q: want %.80q or a name in which * stands for anything", rule,
+				oneDimensional)
 		}
 		if fits || strings.HasSuffix(p.Name(), "."+rule) {
 			return rule, nil
@@ -181,9 +183,9 @@ func (u *update) groups() []*optim.Group {
 // rate is that of the backbone in the step to come.
 func (u *update) rate() float64 { return u.net.Groups[0].Eta }
 
-// adjust sets the rates for a step; at is how far the schedules have come, in steps
-// or epochs from 0. It reports whether another set of groups rests than in the step
-// before: then the step is to be recorded anew.
+// adjust sets the rates for a step. at is the time of the schedules, in steps or epochs
+// from 0. It reports whether the set of frozen groups has changed: then the step must
+// be re-recorded.
 func (u *update) adjust(at int) (changed bool) {
 	for _, o := range u.all() {
 		plan := u.schedule
@@ -195,8 +197,8 @@ func (u *update) adjust(at int) (changed bool) {
 	return changed
 }
 
-// prepare counts a step and sends what is new in it to the device: constants of the
-// optimizers, the key of the random numbers.
+// prepare counts a step and uploads what is new in it: constants of the optimizers, the
+// key of the random numbers.
 func (u *update) prepare(b device.Backend) {
 	binary.LittleEndian.PutUint32(u.key[:], uint32(u.steps))
 	b.Upload(u.store.Key.RowRange(1, 2), u.key[:])

@@ -170,11 +170,13 @@ func TestParametersWithoutDecayAreThoseNamed(t *testing.T) {
 		"bn1.*":          "",
 		"*.bn1.*":        "backbone.bn1.weight backbone.bn1.bias",
 		"bias fc.weight": "backbone.bn1.bias backbone.bn2.bias backbone.bn3.bias fc.weight fc.bias",
-		"1d":             "backbone.bn1.weight backbone.bn1.bias backbone.bn2.weight backbone.bn2.bias backbone.bn3.weight backbone.bn3.bias pooling.p fc.bias",
+		"1d": "backbone.bn1.weight backbone.bn1.bias backbone.bn2.weight backbone.bn2.bias backbone.bn3.weight " +
+			"backbone.bn3.bias pooling.p fc.bias",
 	} {
 		if want == "" {
 			c.Optim.NoDecay = strings.Fields(rules)
-			if _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)}); err == nil || !strings.Contains(err.Error(), "fits no parameter") {
+			if _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)}); err == nil ||
+				!strings.Contains(err.Error(), "fits no parameter") {
 				t.Errorf("%s: error %v", rules, err)
 			}
 			continue
@@ -184,14 +186,16 @@ func TestParametersWithoutDecayAreThoseNamed(t *testing.T) {
 		}
 	}
 	c.Optim.NoDecay = []string{"[a"}
-	if _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)}); err == nil || !strings.Contains(err.Error(), "want \"1d\" or a name") {
+	if _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)}); err == nil ||
+		!strings.Contains(err.Error(), "want \"1d\" or a name") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestGradientIsBounded(t *testing.T) {
 	c, d := tiny(3)
-	c.Optim.Named, c.Optim.Decay, c.Optim.Rate = Named{Name: "sgd", Settings: map[string]any{"momentum": 0.0, "nesterov": false}}, 0, 1
+	c.Optim.Named, c.Optim.Decay, c.Optim.Rate = Named{Name: "sgd",
+		Settings: map[string]any{"momentum": 0.0, "nesterov": false}}, 0, 1
 	c.Schedule.Name = "constant"
 	length := func(change func(*Config)) float64 {
 		bounded := c
@@ -203,7 +207,8 @@ func TestGradientIsBounded(t *testing.T) {
 			t.Errorf("the gradient's norm is given as %v", norm)
 		}
 		sum, most := 0.0, 0.0
-		for _, name := range []string{"backbone.conv1.weight", "backbone.conv2.weight", "backbone.conv3.weight", "fc.weight", "fc.bias"} {
+		for _, name := range []string{"backbone.conv1.weight", "backbone.conv2.weight", "backbone.conv3.weight", "fc.weight",
+			"fc.bias"} {
 			b := values(t, before, modelFile, name)
 			for i, a := range values(t, after, modelFile, name) {
 				move := math.Abs(float64(a - b[i]))

@@ -117,7 +117,8 @@ func sizesNote(sizes []int) string {
 // svg draws the lines, with a mark at the draft's own number of clusters.
 func (p Plot) svg(k int) template.HTML {
 	const w, h = 380.0, 220.0
-	f := frame{left: 58, right: w - 14, top: 12, bottom: h - 42, x0: math.Inf(1), x1: math.Inf(-1), y0: math.Inf(1), y1: math.Inf(-1)}
+	f := frame{left: 58, right: w - 14, top: 12, bottom: h - 42, x0: math.Inf(1), x1: math.Inf(-1), y0: math.Inf(1),
+		y1: math.Inf(-1)}
 	var ticks []float64
 	for _, l := range p.Lines {
 		for i := range l.X {
@@ -135,7 +136,8 @@ func (p Plot) svg(k int) template.HTML {
 	}
 	f.y0, f.y1 = f.y0-pad, f.y1+pad
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s by number of clusters">`, w, h, template.HTMLEscapeString(p.Title))
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s by number of clusters">`, w, h,
+		template.HTMLEscapeString(p.Title))
 	f.grid(&b)
 	if at := float64(k); at >= f.x0 && at <= f.x1 {
 		fmt.Fprintf(&b, `<line class="here" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"><title>this draft: %d clusters</title></line>`, f.x(at), f.x(at), f.top, f.bottom, k)
@@ -168,7 +170,8 @@ func (l Line) draw(b *strings.Builder, f frame, color int) {
 		if l.Spread[i] > 0 {
 			fmt.Fprintf(&bars, "M%.1f %.1fV%.1f", x, f.y(l.Y[i]-l.Spread[i]), f.y(l.Y[i]+l.Spread[i]))
 		}
-		fmt.Fprintf(b, `<circle class="dot c%d" cx="%.1f" cy="%.1f" r="3.5"><title>%s%g clusters: %.5g</title></circle>`, color, x, y, name, l.X[i], l.Y[i])
+		fmt.Fprintf(b, `<circle class="dot c%d" cx="%.1f" cy="%.1f" r="3.5"><title>%s%g clusters: %.5g</title></circle>`,
+			color, x, y, name, l.X[i], l.Y[i])
 	}
 	fmt.Fprintf(b, `<path class="line c%d" d="%s%s"/>`, color, path.String(), bars.String())
 }

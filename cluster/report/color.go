@@ -9,8 +9,10 @@ import (
 // same order of hues. Each has a contrast of at least 3 to 1 to its background, as WCAG
 // 2.2, 1.4.11 requires of graphics. No cluster is identified by its colour alone.
 var (
-	Light = []string{"#1f5fbf", "#c2410c", "#1a7f4b", "#8b3fc7", "#b5306b", "#8a6d00", "#00798c", "#75513a", "#d11f2f", "#4d7c0f", "#4338ca", "#5a6577"}
-	Dark  = []string{"#7fb0ff", "#ff9d6e", "#4fc98a", "#c99bff", "#ff8fc0", "#d9c24a", "#4fd0de", "#d2a98a", "#ff7b7b", "#a8d84e", "#9a97ff", "#a9b6c9"}
+	Light = []string{"#1f5fbf", "#c2410c", "#1a7f4b", "#8b3fc7", "#b5306b", "#8a6d00", "#00798c", "#75513a", "#d11f2f",
+		"#4d7c0f", "#4338ca", "#5a6577"}
+	Dark = []string{"#7fb0ff", "#ff9d6e", "#4fc98a", "#c99bff", "#ff8fc0", "#d9c24a", "#4fd0de", "#d2a98a", "#ff7b7b",
+		"#a8d84e", "#9a97ff", "#a9b6c9"}
 )
 
 // colors gives every cluster one of the colours. The largest clusters come first. Each

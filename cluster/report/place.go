@@ -28,11 +28,13 @@ type PlaceOptions struct {
 // Methods are the ways to lay out the map.
 var Methods = registry.Table[Place]{
 	{Name: "t-sne", About: "t-SNE keeps neighbours together, and distances between groups mean little", Value: tsne},
-	{Name: "pca", About: "the two principal components keep directions, and what differs in others falls together", Value: pca},
+	{Name: "pca", About: "the two principal components keep directions, and what differs in others falls together",
+		Value: pca},
 }
 
 func tsne(ctx context.Context, x cluster.Matrix, o PlaceOptions) (cluster.Matrix, error) {
-	p, err := cluster.TSNE{Seed: o.Seed, Perplexity: o.Perplexity, MaxIter: o.Iterations, BLAS: o.BLAS, Watch: o.Watch}.Run(ctx, x)
+	p, err := cluster.TSNE{Seed: o.Seed, Perplexity: o.Perplexity, MaxIter: o.Iterations, BLAS: o.BLAS,
+		Watch: o.Watch}.Run(ctx, x)
 	if err != nil {
 		return cluster.Matrix{}, err
 	}

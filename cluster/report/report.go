@@ -124,11 +124,12 @@ func (p *Page) Write(w io.Writer) error {
 		Title:   "Clusters of tags",
 		Summary: p.summary(d),
 		MapNote: p.mapNote(),
-		Policy:  "default-src 'none'; style-src 'unsafe-inline'; script-src '" + hash(scriptText) + "'; base-uri 'none'; form-action 'none'",
-		Style:   template.CSS(styleText),
-		Script:  template.JS(scriptText),
-		Data:    d,
-		Sizes:   histogram(sizes), SizesNote: sizesNote(sizes),
+		Policy: "default-src 'none'; style-src 'unsafe-inline'; script-src '" + hash(scriptText) +
+			"'; base-uri 'none'; form-action 'none'",
+		Style:  template.CSS(styleText),
+		Script: template.JS(scriptText),
+		Data:   d,
+		Sizes:  histogram(sizes), SizesNote: sizesNote(sizes),
 		Origin: p.origin(),
 	}
 	for _, plot := range p.Sweep {
@@ -153,7 +154,8 @@ func (p *Page) data() data {
 	x, y := square(p.Positions)
 	d := data{Light: Light, Dark: Dark, Tags: tagColumns{
 		Name: make([]string, len(tags)), QID: make([]string, len(tags)), Cluster: make([]int, len(tags)), X: x, Y: y,
-		Distance: make([]float64, len(tags)), Outlier: []int{}, Landmarks: make([]int, len(tags)), Images: make([]int, len(tags)),
+		Distance: make([]float64, len(tags)), Outlier: []int{}, Landmarks: make([]int, len(tags)),
+		Images: make([]int, len(tags)),
 	}}
 	for i, t := range tags {
 		d.Tags.Name[i], d.Tags.QID[i], d.Tags.Landmarks[i], d.Tags.Images[i] = t.Name, t.QID, t.Landmarks, t.Images
@@ -242,16 +244,20 @@ func (p *Page) mapNote() string {
 			about = m.About
 		}
 	}
-	note := fmt.Sprintf("Each mark is a tag, near those like it: %s. Its size is the number of landmarks, its colour the cluster; clusters side by side have different colours, those far apart may share one. Triangles are outliers.", about)
+	note := fmt.Sprintf("Each mark is a tag, near those like it: %s. Its size is the number of landmarks, its colour "+
+		"the cluster; clusters side by side have different colours, those far apart may share one. Triangles are outliers.",
+		about)
 	if p.Trust != nil {
-		note += fmt.Sprintf(" Trustworthiness of %d neighbours: %.3f, and 1 if all neighbours on the map are neighbours.", TrustNeighbours, *p.Trust)
+		note += fmt.Sprintf(" Trustworthiness of %d neighbours: %.3f, and 1 if all neighbours on the map are neighbours.",
+			TrustNeighbours, *p.Trust)
 	}
 	return note
 }
 
 func (p *Page) origin() []fact {
 	o := p.Draft.Origin
-	list := []fact{{"tags", o.Input}, {"encoder", o.Encoder}, {"prompt", o.Prompt}, {"algorithm", o.Algorithm}, {"start", o.Init},
+	list := []fact{{"tags", o.Input}, {"encoder", o.Encoder}, {"prompt", o.Prompt}, {"algorithm", o.Algorithm},
+		{"start", o.Init},
 		{"weighted by", o.WeightedBy}, {"groups kept from", o.Given}, {"made with", o.Tool}}
 	list = slices.DeleteFunc(list, func(f fact) bool { return strings.TrimSpace(f.Value) == "" })
 	if o.Algorithm != "" {

@@ -21,7 +21,8 @@ import (
 
 // newPage is a page of clusters of five tags each, called by name.
 func newPage(names []string) *Page {
-	d := &labels.Draft{Origin: labels.Origin{Tool: "hgld", Algorithm: "lloyd", Encoder: names[0], Prompt: names[0], Input: names[0]}}
+	d := &labels.Draft{Origin: labels.Origin{Tool: "hgld", Algorithm: "lloyd", Encoder: names[0], Prompt: names[0],
+		Input: names[0]}}
 	random := rand.New(rand.NewPCG(1, 2))
 	positions := cluster.NewMatrix(len(names), 2)
 	for i, name := range names {
@@ -76,7 +77,8 @@ func TestPageHoldsTheDraft(t *testing.T) {
 	}
 	for i, c := range d.Clusters {
 		want := p.Draft.Clusters[i]
-		if c.Name != want.Name || c.ID != want.ID || len(c.Members) != len(want.Members) || d.Clusters[c.Nearest[0]].ID != want.Nearest[0] {
+		if c.Name != want.Name || c.ID != want.ID || len(c.Members) != len(want.Members) ||
+			d.Clusters[c.Nearest[0]].ID != want.Nearest[0] {
 			t.Errorf("cluster %+v, want %+v", c, want)
 		}
 		for k, m := range c.Members {
@@ -297,7 +299,8 @@ func TestSweepIsDrawnByMeasure(t *testing.T) {
 	if got := strings.Join(titles, ", "); got != "Inertia, Silhouette, judged purity" {
 		t.Errorf("plots %s", got)
 	}
-	if l := plots[0].Lines; len(l) != 2 || l[0].X[0] != 25 || l[0].Y[0] != 12 || l[0].Y[1] != 9 || l[0].Spread[1] != 0.5 || l[1].Name != "center false" {
+	if l := plots[0].Lines; len(l) != 2 || l[0].X[0] != 25 || l[0].Y[0] != 12 || l[0].Y[1] != 9 || l[0].Spread[1] != 0.5 ||
+		l[1].Name != "center false" {
 		t.Errorf("lines %+v, want one for each setting, by k", l)
 	}
 	p := newPage(plain(10))
@@ -306,7 +309,8 @@ func TestSweepIsDrawnByMeasure(t *testing.T) {
 		t.Errorf("%d lines are drawn, want 4", n)
 	}
 	for _, text := range []string{"", "{}", "[]", `[{"inertia":1}]`, `[{"k":"x"}]`} {
-		if _, err := ReadSweep([]byte(text), "sweep.json"); err == nil || !strings.HasPrefix(err.Error(), "sweep.json") || !strings.Contains(err.Error(), "hgld cluster sweep --json") {
+		if _, err := ReadSweep([]byte(text), "sweep.json"); err == nil || !strings.HasPrefix(err.Error(), "sweep.json") ||
+			!strings.Contains(err.Error(), "hgld cluster sweep --json") {
 			t.Errorf("%q: error %v", text, err)
 		}
 	}
@@ -325,7 +329,8 @@ func TestHistogramCountsEveryCluster(t *testing.T) {
 	if total != 6 {
 		t.Errorf("the bars hold %d clusters, want 6:\n%s", total, svg)
 	}
-	if got := sizesNote([]int{1, 1, 2, 120, 7}); got != "The smallest cluster has 1, the median one 2 and the largest 120 tags; 2 hold one tag alone." {
+	if got := sizesNote([]int{1, 1, 2, 120, 7}); got != "The smallest cluster has 1, the median one 2 and the largest "+
+		"120 tags; 2 hold one tag alone." {
 		t.Error(got)
 	}
 }

@@ -50,7 +50,8 @@ func ReadSweep(text []byte, name string) ([]Plot, error) {
 	for i, o := range objects {
 		k, ok := o["k"].(float64)
 		if !ok {
-			return nil, fmt.Errorf("%s: point %d has no number of clusters k; want what `hgld cluster sweep --json` prints", name, i+1)
+			return nil, fmt.Errorf("%s: point %d has no number of clusters k; want what `hgld cluster sweep --json` prints",
+				name, i+1)
 		}
 		p := point{k: k, values: map[string]estimate{}}
 		if settings, ok := o["settings"].(map[string]any); ok {

@@ -95,7 +95,8 @@ func New(d *labels.Draft, x cluster.Matrix) (*Space, error) {
 
 // empty makes a Space whose vectors are not set yet.
 func empty(d *labels.Draft, cols int) *Space {
-	s := &Space{draft: d, cols: cols, wide: halves(), byName: make(map[string]int, len(d.Tags)), rows: make([]uint16, len(d.Tags)*cols)}
+	s := &Space{draft: d, cols: cols, wide: halves(), byName: make(map[string]int, len(d.Tags)),
+		rows: make([]uint16, len(d.Tags)*cols)}
 	for i, tag := range d.Tags {
 		s.byName[tag.Name] = i
 	}

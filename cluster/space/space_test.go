@@ -130,7 +130,8 @@ func BenchmarkSuggest(b *testing.B) {
 			i := 0
 			for b.Loop() {
 				i = (i + 7919) % n
-				e := curate.Edit{Base: session.Version(), Op: curate.Move, From: []curate.Ref{{Name: session.Draft().Tags[i].Name}}, To: "cluster 5"}
+				e := curate.Edit{Base: session.Version(), Op: curate.Move, From: []curate.Ref{{Name: session.Draft().Tags[i].Name}},
+					To: "cluster 5"}
 				if _, err := session.Apply(e, nil); err != nil {
 					b.Fatal(err)
 				}

@@ -37,7 +37,8 @@ func Table(points []Point, varied []Variation) string {
 		if p.Judged != nil {
 			row = append(row, p.Judged.cells()...)
 		} else {
-			row = append(row, digits(p.Inertia.Mean, 'g', 5), digits(p.Silhouette.Mean, 'f', 4), digits(p.SilhouetteCosine.Mean, 'f', 4),
+			row = append(row, digits(p.Inertia.Mean, 'g', 5), digits(p.Silhouette.Mean, 'f', 4),
+				digits(p.SilhouetteCosine.Mean, 'f', 4),
 				digits(p.CalinskiHarabasz.Mean, 'g', 4), digits(p.DaviesBouldin.Mean, 'f', 4))
 		}
 		stability := ""
@@ -84,8 +85,10 @@ func Plot(folder string, points []Point) (paths []string, err error) {
 	}{
 		{"inertia", "inertia", func(p Point) (float64, bool) { return p.Inertia.Mean, true }},
 		{"silhouette", "silhouette (higher is better)", byShape(func(m *Shape) Estimate { return m.Silhouette })},
-		{"silhouette_cosine", "silhouette by cosine (higher is better)", byShape(func(m *Shape) Estimate { return m.SilhouetteCosine })},
-		{"calinski_harabasz", "Calinski–Harabasz (higher is better)", byShape(func(m *Shape) Estimate { return m.CalinskiHarabasz })},
+		{"silhouette_cosine", "silhouette by cosine (higher is better)",
+			byShape(func(m *Shape) Estimate { return m.SilhouetteCosine })},
+		{"calinski_harabasz", "Calinski–Harabasz (higher is better)",
+			byShape(func(m *Shape) Estimate { return m.CalinskiHarabasz })},
 		{"davies_bouldin", "Davies–Bouldin (lower is better)", byShape(func(m *Shape) Estimate { return m.DaviesBouldin })},
 		{"ari", "adjusted Rand index with the known groups", judgedBy(func(g *Judgement) Estimate { return g.ARI })},
 		{"actions", "actions a judged tag (lower is better)", judgedBy(func(g *Judgement) Estimate { return g.Actions })},

@@ -55,12 +55,14 @@ func ReadTruth(path, judge string) (*Truth, error) {
 	lines.Scan()
 	columns := strings.Split(lines.Text(), "\t")
 	if len(columns) < 2 {
-		return nil, fmt.Errorf("%s: line 1 has no tab; want the names of columns, the tag's first and its group's second", path)
+		return nil, fmt.Errorf("%s: line 1 has no tab; want the names of columns, the tag's first and its group's second",
+			path)
 	}
 	by, value, only := strings.Cut(judge, "=")
 	at := slices.Index(columns, by)
 	if judge != "" && (!only || at < 0) {
-		return nil, optionf("judging by %.80q: want COLUMN=VALUE with a column of %s: %s", judge, path, strings.Join(columns, ", "))
+		return nil, optionf("judging by %.80q: want COLUMN=VALUE with a column of %s: %s", judge, path,
+			strings.Join(columns, ", "))
 	}
 	for row := 2; lines.Scan(); row++ {
 		cells := strings.Split(lines.Text(), "\t")
@@ -71,7 +73,8 @@ func ReadTruth(path, judge string) (*Truth, error) {
 			continue
 		}
 		if have, twice := t.groups[cells[0]]; twice && have != cells[1] {
-			return nil, fmt.Errorf("%s: line %d puts tag %.80q into %.80q, and an earlier one into %.80q", path, row, cells[0], cells[1], have)
+			return nil, fmt.Errorf("%s: line %d puts tag %.80q into %.80q, and an earlier one into %.80q", path, row, cells[0],
+				cells[1], have)
 		}
 		t.groups[cells[0]] = cells[1]
 	}

@@ -2,6 +2,9 @@ package main
 
 import "github.com/urfave/cli/v2"
 
+// anyNumber is the most arguments of a command that takes any number of them.
+const anyNumber = 1 << 30
+
 // jobWith is newJob for a command that takes from least to most arguments. what names
 // them, for the error of any other number.
 func jobWith(c *cli.Context, least, most int, what string) (*job, error) {

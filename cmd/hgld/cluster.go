@@ -158,7 +158,8 @@ func clustered(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, erro
 		return nil, nil, err
 	}
 	origin := labels.Origin{
-		Tool: "hgld " + version, Encoder: made.Encoder, Weights: provenance.Weights(made.Encoder), Prompt: string(made.Prompt), Seed: s.Seed,
+		Tool: "hgld " + version, Encoder: made.Encoder, Weights: provenance.Weights(made.Encoder),
+		Prompt: string(made.Prompt), Seed: s.Seed,
 		Input: filepath.Base(s.Tags), InputSHA256: input, Vectors: filepath.Base(s.Vectors), VectorsSHA256: sum,
 	}
 	if s.Weigh != "tags" {
@@ -177,7 +178,8 @@ func clustered(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, erro
 // vectorsOf returns the vectors of the tags. It uses those of the file if they belong
 // to these tags and suit the encoder and the prompt. Otherwise it computes new ones, as
 // the section embed says, and writes them if keep is set.
-func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (cluster.Matrix, cluster.VectorsOrigin, error) {
+func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (cluster.Matrix, cluster.VectorsOrigin,
+	error) {
 	want := cluster.VectorsOrigin{Tags: cluster.Fingerprint(tags)}
 	x, have, err := cluster.ReadVectors(s.Vectors)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -209,7 +211,8 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 			return cluster.Matrix{}, want, err
 		}
 		if exists && have.Encoder != encoder.Name() {
-			return cluster.Matrix{}, want, withHint(fmt.Errorf("%s belongs to other tags or another prompt, and was made by %s", s.Vectors, have.Encoder),
+			return cluster.Matrix{}, want, withHint(fmt.Errorf("%s belongs to other tags or another prompt, and was made by %s",
+				s.Vectors, have.Encoder),
 				"`hgld embed` computes it again; --encoder %s replaces it", e.Encoder)
 		}
 	}
@@ -263,12 +266,16 @@ func reportDraft(j *job, s *clusterSettings, d *labels.Draft, r *cluster.Result)
 		}
 	}
 	if j.json {
-		return writeJSON(j, map[string]any{"draft": s.Out, "tags": len(d.Tags), "clusters": len(d.Clusters), "outliers": outliers,
-			"inertia": r.Inertia, "iterations": r.Iterations, "start": r.Restart, "inertia_of_starts": r.Restarts, "history": r.History})
+		return writeJSON(j, map[string]any{"draft": s.Out, "tags": len(d.Tags), "clusters": len(d.Clusters),
+			"outliers": outliers,
+			"inertia":  r.Inertia, "iterations": r.Iterations, "start": r.Restart, "inertia_of_starts": r.Restarts,
+			"history": r.History})
 	}
-	j.print("%s written: %s in %s, %s\n", s.Out, count(len(d.Tags), "tag"), count(len(d.Clusters), "cluster"), count(outliers, "outlier"))
+	j.print("%s written: %s in %s, %s\n", s.Out, count(len(d.Tags), "tag"), count(len(d.Clusters), "cluster"),
+		count(outliers, "outlier"))
 	if len(r.Restarts) > 0 {
-		j.print("inertia %.6g after %s, start %d of %d\n", r.Inertia, count(r.Iterations, "iteration"), r.Restart+1, len(r.Restarts))
+		j.print("inertia %.6g after %s, start %d of %d\n", r.Inertia, count(r.Iterations, "iteration"), r.Restart+1,
+			len(r.Restarts))
 	} else {
 		j.print("inertia %.6g by %s\n", r.Inertia, r.Algorithm)
 	}

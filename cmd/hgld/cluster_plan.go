@@ -74,7 +74,8 @@ func keepGroups(j *job, p *cluster.Plan, s *clusterSettings, k int) error {
 	if groups == 0 {
 		return fmt.Errorf("%s: none of its groups has a tag of %s", s.Given, s.Tags)
 	}
-	j.say("%s of %s keep their groups; %s to place", count(known, "tag"), count(groups, "group"), count(len(p.Tags)-known, "tag"))
+	j.say("%s of %s keep their groups; %s to place", count(known, "tag"), count(groups, "group"),
+		count(len(p.Tags)-known, "tag"))
 	return nil
 }
 
@@ -111,6 +112,6 @@ func imagesOf(path string) (map[labels.LandmarkKey]int, error) {
 func clusterProgress(j *job, label string, starts int) (watch func(cluster.Iteration), end func()) {
 	bar := j.progress(label, max(starts, 1))
 	return func(it cluster.Iteration) {
-		bar.set(it.Restart, fmt.Sprintf("iteration %d: inertia %.4g", it.Iteration, it.Inertia))
-	}, bar.end
+		bar.Set(it.Restart, fmt.Sprintf("iteration %d: inertia %.4g", it.Iteration, it.Inertia))
+	}, bar.End
 }

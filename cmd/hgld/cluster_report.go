@@ -25,7 +25,8 @@ func clusterReportCommand() *cli.Command {
 			&cli.StringFlag{Name: "out", Usage: "page to write", Value: "clusters.html"},
 			&cli.StringFlag{Name: "map", Usage: "how to place the tags: t-sne or pca", Value: pages.Methods[0].Name},
 			&cli.Uint64Flag{Name: "seed", Usage: "seed of the map", Value: 1},
-			&cli.Float64Flag{Name: "perplexity", Usage: "effective number of neighbours in t-SNE (default: 30, or fewer for few tags)"},
+			&cli.Float64Flag{Name: "perplexity", Usage: "effective number of neighbours in t-SNE (default: 30, or fewer for " +
+				"few tags)"},
 			&cli.IntFlag{Name: "iterations", Usage: "iterations of t-SNE", Value: 1000},
 			&cli.StringFlag{Name: "sweep", Usage: "what `hgld cluster sweep --json` printed"},
 		),
@@ -62,8 +63,8 @@ func runClusterReport(c *cli.Context) error {
 	}
 	o := pages.PlaceOptions{Seed: p.Seed, Perplexity: c.Float64("perplexity"), Iterations: c.Int("iterations"), BLAS: lib}
 	bar := j.progress("map", o.Iterations)
-	defer bar.end()
-	o.Watch = func(iteration int) { bar.set(iteration, "") }
+	defer bar.End()
+	o.Watch = func(iteration int) { bar.Set(iteration, "") }
 	if p.Positions, err = place(j.ctx, x, o); err != nil {
 		return err
 	}
@@ -79,7 +80,8 @@ func runClusterReport(c *cli.Context) error {
 		return err
 	}
 	if j.json {
-		return writeJSON(j, map[string]any{"page": out, "tags": len(p.Draft.Tags), "clusters": len(p.Draft.Clusters), "map": p.Method, "trustworthiness": p.Trust})
+		return writeJSON(j, map[string]any{"page": out, "tags": len(p.Draft.Tags), "clusters": len(p.Draft.Clusters),
+			"map": p.Method, "trustworthiness": p.Trust})
 	}
 	j.print("%s written: %s in %s\n", out, count(len(p.Draft.Tags), "tag"), count(len(p.Draft.Clusters), "cluster"))
 	return nil

@@ -24,7 +24,8 @@ func clusterPage(t *testing.T, names []string, k int) string {
 	t.Helper()
 	dir := t.TempDir()
 	writeTags(t, filepath.Join(dir, "tags.jsonl"), names)
-	runHgld(t, dir, "cluster", "run", "--encoder", "hashing", "--k", strconv.Itoa(k), "--n-init", "1", "--max-iter", "5", "--quiet")
+	runHgld(t, dir, "cluster", "run", "--encoder", "hashing", "--k", strconv.Itoa(k), "--n-init", "1", "--max-iter", "5",
+		"--quiet")
 	runHgld(t, dir, "cluster", "report", "--map", "pca", "--quiet")
 	return "file://" + filepath.Join(dir, "clusters.html")
 }
@@ -63,7 +64,8 @@ func TestBrowserMapRunsNoTag(t *testing.T) {
 	b.clean()
 
 	naive := filepath.Join(t.TempDir(), "naive.html")
-	text := "<!DOCTYPE html><body data-ready=yes><script>window.ran = 0; function hgldRan() { window.ran++; }</script>\n" + strings.Join(names[10:20], "\n")
+	text := "<!DOCTYPE html><body data-ready=yes><script>window.ran = 0; function hgldRan() { window.ran++; }</script>\n" +
+		strings.Join(names[10:20], "\n")
 	if err := os.WriteFile(naive, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +90,8 @@ func TestBrowserMapIsReadByKeyboard(t *testing.T) {
 		t.Errorf("the tooltip says %q, the announcement %q", tip, first)
 	}
 	b.keys("n")
-	if next := eval[string](b, `document.getElementById("said").textContent`); next == first || strings.Split(next, ";")[1] != strings.Split(first, ";")[1] {
+	if next := eval[string](b, `document.getElementById("said").textContent`); next == first ||
+		strings.Split(next, ";")[1] != strings.Split(first, ";")[1] {
 		t.Errorf("n goes to %q, want another tag of the cluster of %q", next, first)
 	}
 	b.keys(kb.Enter)
@@ -113,7 +116,8 @@ func TestBrowserMapIsReadByKeyboard(t *testing.T) {
 		b.keys(kb.Tab)
 		at := eval[string](b, `document.activeElement.id || document.activeElement.tagName`)
 		reached[at] = true
-		if outline := eval[string](b, `getComputedStyle(document.activeElement).outlineStyle`); at != "BODY" && at != "HTML" && outline == "none" {
+		if outline := eval[string](b, `getComputedStyle(document.activeElement).outlineStyle`); at != "BODY" &&
+			at != "HTML" && outline == "none" {
 			t.Errorf("%s has the focus and does not show it", at)
 		}
 	}
@@ -145,7 +149,8 @@ func TestBrowserMapDrawsAsManyTagsAsThereAre(t *testing.T) {
 			if width == 1280 && !dark {
 				for what, times := range evaluated(b, chromedp.Evaluate[map[string][]float64](frames, chromedp.EvalAwaitPromise)) {
 					slices.Sort(times)
-					t.Logf("%s of 5,700 tags: least %.1f ms, median %.1f ms, 95 %% %.1f ms", what, times[0], times[len(times)/2], times[len(times)*95/100])
+					t.Logf("%s of 5,700 tags: least %.1f ms, median %.1f ms, 95 %% %.1f ms", what, times[0], times[len(times)/2],
+						times[len(times)*95/100])
 				}
 			}
 			b.clean()

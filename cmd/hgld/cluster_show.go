@@ -84,7 +84,8 @@ func showCluster(j *job, d *labels.Draft, which string) error {
 		known = append(known, c.Name)
 	}
 	if at < 0 {
-		return withHint(withCode(exitUsage, &registry.UnknownError{Kind: "cluster", Name: which, Nearest: registry.Nearest(which, known)}),
+		return withHint(withCode(exitUsage, &registry.UnknownError{Kind: "cluster", Name: which,
+			Nearest: registry.Nearest(which, known)}),
 			"`hgld cluster show` lists them")
 	}
 	c := d.Clusters[at]

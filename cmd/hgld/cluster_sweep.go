@@ -37,10 +37,12 @@ func clusterSweepCommand() *cli.Command {
 			"                                                  the same without 10 % of the other tags, ten times\n" +
 			"  hgld cluster sweep --plots figures --json       figures/inertia.svg and one for each other measure",
 		Flags: append(append(flags, stageFlags()...), deviceFlag(),
-			&cli.StringFlag{Name: "ks", Usage: "numbers of clusters, separated by commas", Value: "25,50,78,100,150,200,300,400"},
+			&cli.StringFlag{Name: "ks", Usage: "numbers of clusters, separated by commas",
+				Value: "25,50,78,100,150,200,300,400"},
 			&cli.StringSliceFlag{Name: "vary", Usage: "setting and values to try in all combinations: `KEY=A,B`, or KEY=A;B"},
 			&cli.IntFlag{Name: "seeds", Usage: "number of seeds, for means, deviations and stability", Value: 3},
-			&cli.Float64Flag{Name: "drop", Usage: "leave out this share of the tags, a different one for each seed, to see how much a draft depends on chance"},
+			&cli.Float64Flag{Name: "drop", Usage: "leave out this share of the tags, a different one for each seed, to see " +
+				"how much a draft depends on chance"},
 			&cli.StringFlag{Name: "truth", Usage: "tab-separated `FILE` of tags and their true groups"},
 			&cli.StringFlag{Name: "judge", Usage: "use only rows of that file with this value: `COLUMN=VALUE`"},
 			&cli.StringFlag{Name: "plots", Usage: "folder for a plot of each measure (SVG)"},
@@ -152,7 +154,8 @@ func (w *clusterSweep) run(s *clusterSettings, list string, asked bool) ([]sweep
 // clusters, and its smoothed vectors and trees are kept.
 func (w *clusterSweep) choose(s *clusterSettings) error {
 	same := *s
-	same.Algorithm, same.Init, same.NInit, same.MaxIter, same.Tol, same.Spherical, same.Smooth, same.Seed = "", "", 0, 0, 0, false, 0, 0
+	same.Algorithm, same.Init, same.NInit, same.MaxIter, same.Tol, same.Spherical, same.Smooth, same.Seed = "", "", 0, 0,
+		0, false, 0, 0
 	made := fmt.Sprintf("%+v", same)
 	if made == w.made {
 		return optionCode(w.plan.SetOptions(s.options()))

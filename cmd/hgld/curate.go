@@ -145,7 +145,8 @@ func reportCuration(j *job, f *curate.Curation, s *curateSettings, session *cura
 		for _, l := range levelSizes(h) {
 			sizes = append(sizes, fmt.Sprintf("%s %d", l.Name, l.Classes))
 		}
-		j.print("%s written: %s; %s dropped, %d undecided\n", s.Out, strings.Join(sizes, ", "), count(dropped, "tag"), len(undecided))
+		j.print("%s written: %s; %s dropped, %d undecided\n", s.Out, strings.Join(sizes, ", "), count(dropped, "tag"),
+			len(undecided))
 		if len(undecided) > 0 {
 			j.print("undecided:%s\n", listRefs(" ", undecided))
 		}
@@ -194,7 +195,8 @@ func printReplay(j *job, l *curate.LogFile) {
 	for _, p := range []struct {
 		n    int
 		what string
-	}{{r.AlreadyTrue, "already true"}, {r.Partly, "done in part"}, {r.TargetGone, "with a target that is gone"}, {r.Impossible, "impossible"}, {r.Reverted, "reverted or reverts"}} {
+	}{{r.AlreadyTrue, "already true"}, {r.Partly, "done in part"}, {r.TargetGone, "with a target that is gone"},
+		{r.Impossible, "impossible"}, {r.Reverted, "reverted or reverts"}} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}
@@ -221,7 +223,8 @@ func logError(err error) error {
 	switch {
 	case errors.As(err, &damage) && damage.Line > 1:
 		return withHint(withCode(exitIntegrity, err),
-			"restore the log from a backup; `hgld curate salvage %s` keeps the edits before the damage", filepath.Base(damage.Path))
+			"restore the log from a backup; `hgld curate salvage %s` keeps the edits before the damage",
+			filepath.Base(damage.Path))
 	case errors.As(err, &damage):
 		return withCode(exitIntegrity, err)
 	case errors.As(err, &locked):

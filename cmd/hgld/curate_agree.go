@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -17,13 +16,14 @@ func curateAgreeCommand() *cli.Command {
 		Description: "  hgld curate agree anna.jsonl ben.jsonl                         on draft.json\n" +
 			"  hgld curate agree --adjudication third.jsonl anna.jsonl ben.jsonl   what is still open\n" +
 			"  hgld curate agree --json anna.jsonl ben.jsonl                  with the figures of every category\n" +
-			"  hgld curate agree anna.jsonl ben.jsonl carla.jsonl             three curators: Fleiss' kappa, and that of each pair",
+			"  hgld curate agree anna.jsonl ben.jsonl carla.jsonl             three curators: Fleiss' kappa, and that of each " +
+			"pair",
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "draft", Usage: "the `FILE` that was curated", DefaultText: "draft.json"},
 			&cli.StringFlag{Name: "adjudication", Usage: "the adjudicator's log, which decides between the two"},
 		),
 		Action: func(c *cli.Context) error {
-			j, err := jobWith(c, 2, math.MaxInt, "the logs of two or more curators")
+			j, err := jobWith(c, 2, anyNumber, "the logs of two or more curators")
 			if err != nil {
 				return err
 			}

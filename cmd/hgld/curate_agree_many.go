@@ -27,7 +27,8 @@ func agreeMany(j *job, files *curate.Curation, sessions []*curate.Session) error
 		}{names, c})
 	}
 	g := c.Agreement
-	j.print("%s decided by two or more of %s, declared categories: %d\n\n", count(g.Items, "tag"), count(len(names), "curator"), len(c.Categories))
+	j.print("%s decided by two or more of %s, declared categories: %d\n\n", count(g.Items, "tag"),
+		count(len(names), "curator"), len(c.Categories))
 	printFigure(j, "agreement of two of them", g.Raw, nil)
 	if g.Raters > 0 {
 		printFigure(j, "Fleiss' kappa", g.FleissKappa, nil)

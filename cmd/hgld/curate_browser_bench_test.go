@@ -75,10 +75,14 @@ func (m benchBrowser) keysOneByOne(what string, rounds int, keys ...string) {
 		cost[name] = (cost[name] - s) * 1000 / float64(rounds)
 	}
 	line := fmt.Sprintf("%-24s to paint %s, on screen %s; page: script %.1f, style %.1f, layout %.1f CPU ms a key", what,
-		quantiles(eval[[]float64](m.browser, `meter.painted`)), quantiles(eval[[]float64](m.browser, fmt.Sprintf(`(() => { const d = [...meter.shown.values()]; while (d.length < %d) d.push(0); return d; })()`, rounds))),
+		quantiles(eval[[]float64](m.browser, `meter.painted`)),
+		quantiles(eval[[]float64](m.browser,
+			fmt.Sprintf(`(() => { const d = [...meter.shown.values()]; while (d.length < %d) d.push(0); return d; })()`,
+				rounds))),
 		cost["ScriptDuration"], cost["RecalcStyleDuration"], cost["LayoutDuration"])
 	if saved := eval[[]float64](m.browser, `meter.saved`); len(saved) > 0 {
-		server := eval[[]float64](m.browser, `performance.getEntriesByType("resource").filter((e) => e.name.endsWith("/api/edit")).map((e) => e.responseStart - e.requestStart)`)
+		server := eval[[]float64](m.browser,
+			`performance.getEntriesByType("resource").filter((e) => e.name.endsWith("/api/edit")).map((e) => e.responseStart - e.requestStart)`)
 		line += fmt.Sprintf("; on disk %s (%d), of that the server %s", quantiles(saved), len(saved), quantiles(server))
 	}
 	m.t.Logf("%d labels: %s", m.labels, line)
@@ -128,7 +132,8 @@ func TestBrowserBench(t *testing.T) {
 	dir := benchProject(t, n)
 	s := serveIn(t, dir, "--port", "0", "--by", "bench")
 	m := benchBrowser{newBrowser(t, 1280, 800, false), n}
-	if _, err := chromedp.Call(m.ctx, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {
+	if _, err := chromedp.Call(m.ctx, performance.Enable,
+		performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {
 		t.Fatal(err)
 	}
 	m.run(chromedp.Navigate("data:text/html,"+url.PathEscape(floorPage)), evaluateVoid(keyMeter))
@@ -137,7 +142,8 @@ func TestBrowserBench(t *testing.T) {
 	m.keys(kb.Escape)
 	m.run(chromedp.Reload())
 	m.until("reloaded", `performance.getEntriesByName("ready").length && performance.getEntriesByName("first-contentful-paint").length`)
-	t.Logf("%d labels: first paint %.0f ms, everything shown %.0f ms", n, eval[float64](m.browser, `performance.getEntriesByName("first-contentful-paint")[0].startTime`),
+	t.Logf("%d labels: first paint %.0f ms, everything shown %.0f ms", n,
+		eval[float64](m.browser, `performance.getEntriesByName("first-contentful-paint")[0].startTime`),
 		eval[float64](m.browser, `performance.getEntriesByName("ready")[0].startTime`))
 	m.keys(kb.Escape)
 	m.run(evaluateVoid(keyMeter))
@@ -164,8 +170,10 @@ func benchProject(t testing.TB, n int) string {
 	t.Helper()
 	dir := t.TempDir()
 	r := rand.New(rand.NewPCG(1, 2))
-	words := strings.Fields("church chapel tower bridge lake river park museum castle fort station harbour hill peak valley garden square theatre school library mill mine")
-	d := &labels.Draft{Version: labels.DraftVersion, Origin: labels.Origin{Algorithm: "k-means", Vectors: cluster.VectorsFile}}
+	words := strings.Fields("church chapel tower bridge lake river park museum castle fort station harbour hill peak " +
+		"valley garden square theatre school library mill mine")
+	d := &labels.Draft{Version: labels.DraftVersion,
+		Origin: labels.Origin{Algorithm: "k-means", Vectors: cluster.VectorsFile}}
 	x := cluster.NewMatrix(n, 384)
 	centre := make([]float32, x.Cols)
 	for i := range n {
@@ -180,12 +188,15 @@ func benchProject(t testing.TB, n int) string {
 		}
 		c := &d.Clusters[len(d.Clusters)-1]
 		c.Members = append(c.Members, labels.Member{Tag: i, Distance: 0.1 + float64(i%38)/100, Outlier: i%38 > 35})
-		d.Tags = append(d.Tags, labels.DraftTag{Tag: labels.Tag{Name: fmt.Sprintf("%s %s %d", words[r.IntN(len(words))], words[r.IntN(len(words))], i), QID: fmt.Sprintf("Q%d", i+1)}, Landmarks: 1 + r.IntN(50), Images: r.IntN(900)})
+		d.Tags = append(d.Tags, labels.DraftTag{Tag: labels.Tag{Name: fmt.Sprintf("%s %s %d", words[r.IntN(len(words))],
+			words[r.IntN(len(words))], i), QID: fmt.Sprintf("Q%d", i+1)}, Landmarks: 1 + r.IntN(50), Images: r.IntN(900)})
 	}
-	if err := atomicfile.Write(filepath.Join(dir, "draft.json"), func(w io.Writer) error { return labels.WriteDraft(w, d) }); err != nil {
+	if err := atomicfile.Write(filepath.Join(dir, "draft.json"),
+		func(w io.Writer) error { return labels.WriteDraft(w, d) }); err != nil {
 		t.Fatal(err)
 	}
-	if err := atomicfile.Write(filepath.Join(dir, cluster.VectorsFile), func(w io.Writer) error { return cluster.WriteVectors(w, x, cluster.VectorsOrigin{}) }); err != nil {
+	if err := atomicfile.Write(filepath.Join(dir, cluster.VectorsFile),
+		func(w io.Writer) error { return cluster.WriteVectors(w, x, cluster.VectorsOrigin{}) }); err != nil {
 		t.Fatal(err)
 	}
 	return dir

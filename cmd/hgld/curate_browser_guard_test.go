@@ -71,7 +71,8 @@ func (o *overhearing) all() []string {
 		list = append(list, strings.FieldsFunc(text, pieces)...)
 	}
 	slices.Sort(list)
-	return slices.DeleteFunc(slices.Compact(list), func(s string) bool { return len(s) < 8 || strings.ContainsAny(s, "\r\n\x00") })
+	return slices.DeleteFunc(slices.Compact(list),
+		func(s string) bool { return len(s) < 8 || strings.ContainsAny(s, "\r\n\x00") })
 }
 
 func (o *overhearing) dumped() string {
@@ -111,12 +112,14 @@ func tries(t *testing.T, address string, texts []string) (answered []string) {
 		}
 		defer resp.Body.Close()
 		if data, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusForbidden {
-			answered = append(answered, fmt.Sprintf("%s %s with %.40q: %s %.200s %v", method, path, token, resp.Status, data, err))
+			answered = append(answered, fmt.Sprintf("%s %s with %.40q: %s %.200s %v", method, path, token, resp.Status, data,
+				err))
 		}
 	}
 	for _, text := range append(texts, "") {
 		ask("GET", "/api/state", "", text, text)
-		ask("POST", "/api/edit", `{"id":"12345678","base":0,"op":"move","from":[{"name":"church"}],"to":"stolen"}`, text, text)
+		ask("POST", "/api/edit", `{"id":"12345678","base":0,"op":"move","from":[{"name":"church"}],"to":"stolen"}`, text,
+			text)
 		key, err := json.Marshal(map[string]string{"key": text})
 		if err != nil {
 			t.Fatal(err)
@@ -138,10 +141,12 @@ func TestBrowserGivesAnotherPortNothing(t *testing.T) {
 	b.keys(kb.Escape, "l", "m")
 	b.take("one")
 	b.saved(1)
-	if found := eval[string](b, `document.cookie + location.href`); strings.Contains(found, "key=") || strings.Contains(found, "hgld") {
+	if found := eval[string](b, `document.cookie + location.href`); strings.Contains(found, "key=") ||
+		strings.Contains(found, "hgld") {
 		t.Errorf("the page's cookies and address are %s", found)
 	}
-	o := &overhearing{page: fmt.Sprintf(tellAll, fmt.Sprintf(`[%q, %q, %q, %q]`, base, base+"api/state", base+"page/app.js", base+"api/changes?since=0"))}
+	o := &overhearing{page: fmt.Sprintf(tellAll,
+		fmt.Sprintf(`[%q, %q, %q, %q]`, base, base+"api/state", base+"page/app.js", base+"api/changes?since=0"))}
 	web := httptest.NewServer(o)
 	defer web.Close()
 	other := b.tab()
@@ -256,9 +261,9 @@ func TestBrowserSendsWhatWaitsFromAnotherTab(t *testing.T) {
 	// A tab without a pass, and one with that of a server that has ended, say what to do.
 	stranger := b.tab()
 	stranger.run(chromedp.Navigate(s.url[:strings.Index(s.url, "#")]))
-	stranger.until("it says so", `document.getElementById("alarm").textContent.includes("has not been let in; open the link")`)
+	stranger.until("it says so", `document.getElementById("alarm").textContent.includes("has no access; open the latest link")`)
 	b.run(chromedp.Reload())
-	b.until("it says so", `document.getElementById("alarm").textContent.includes("has ended. Open the link")`)
+	b.until("it says so", `document.getElementById("alarm").textContent.includes("has ended. Open the latest link")`)
 	b.openHere(s.next())
 	b.saved(1)
 	s.stop()

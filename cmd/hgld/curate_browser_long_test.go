@@ -35,7 +35,8 @@ func writeCuration(t testing.TB, dir string, d *labels.Draft, log string, edits 
 		t.Fatal(err)
 	}
 	by := strings.TrimSuffix(log, ".jsonl")
-	if err := curate.CreateLog(filepath.Join(dir, log), curate.Header{By: by, Draft: "draft.json", DraftSHA256: sum}); err != nil {
+	if err := curate.CreateLog(filepath.Join(dir, log),
+		curate.Header{By: by, Draft: "draft.json", DraftSHA256: sum}); err != nil {
 		t.Fatal(err)
 	}
 	l, _, err := curate.OpenLog(filepath.Join(dir, log))
@@ -70,9 +71,12 @@ func TestBrowserShowsLongNamesWhole(t *testing.T) {
 		refs = append(refs, curate.Ref{Name: d.Tags[i].Name})
 	}
 	move := func(i int, to string) curate.Edit { return curate.Edit{Op: curate.Move, From: refs[i : i+1], To: to} }
-	writeCuration(t, dir, d, "anna.jsonl", move(0, "short"), move(1, longName("castle", 150)), move(2, "lake"), move(3, strings.Repeat("unbroken", 20)))
-	writeCuration(t, dir, d, "ben.jsonl", move(0, longName("house", 120)), move(1, "fort"), move(2, "lake"), move(3, "bridge"))
-	s := serveIn(t, dir, "--port", freePort(t), "--adjudicate", "anna.jsonl", "--adjudicate", "ben.jsonl", "--log", "third.jsonl", "--by", "Chris")
+	writeCuration(t, dir, d, "anna.jsonl", move(0, "short"), move(1, longName("castle", 150)), move(2, "lake"),
+		move(3, strings.Repeat("unbroken", 20)))
+	writeCuration(t, dir, d, "ben.jsonl", move(0, longName("house", 120)), move(1, "fort"), move(2, "lake"),
+		move(3, "bridge"))
+	s := serveIn(t, dir, "--port", freePort(t), "--adjudicate", "anna.jsonl", "--adjudicate", "ben.jsonl", "--log",
+		"third.jsonl", "--by", "Chris")
 	b := newBrowser(t, 1280, 800, false)
 	b.open(s.url)
 	b.keys(kb.Escape)
@@ -89,7 +93,8 @@ func TestBrowserShowsLongNamesWhole(t *testing.T) {
 		b.readable(fmt.Sprintf("light-%d-review-long", width))
 	}
 	b.run(chromedp.EmulateViewport(1280, 800))
-	b.until("the panel has the whole names", fmt.Sprintf(`document.querySelector("#side").textContent.includes(%q)`, longName("house", 120)))
+	b.until("the panel has the whole names",
+		fmt.Sprintf(`document.querySelector("#side").textContent.includes(%q)`, longName("house", 120)))
 	b.run(chromedp.Click(chromedp.CSS("#side button")))
 	b.until("the agreement", `document.querySelector("dialog[open] th")`)
 	if off := eval[[]string](b, `[...document.querySelectorAll("dialog table")].flatMap((t) => [...t.querySelectorAll("th")].filter((th, n) => getComputedStyle(th).textAlign.replace("start", "left") !== getComputedStyle(t.querySelectorAll("tbody tr:first-child td")[n]).textAlign.replace("start", "left"))).map((e) => e.textContent)`); len(off) > 0 {

@@ -32,7 +32,8 @@ func dragAround(ctx context.Context, tab *chromedp.Target) error {
 		case len(corners) - 1:
 			kind = input.DispatchMouseEventTypeMouseReleased
 		}
-		e := input.DispatchMouseEventParams{Type: kind, X: box[0] + c[0]*box[2], Y: box[1] + c[1]*box[3], Button: input.MouseButtonLeft, ClickCount: 1}
+		e := input.DispatchMouseEventParams{Type: kind, X: box[0] + c[0]*box[2], Y: box[1] + c[1]*box[3],
+			Button: input.MouseButtonLeft, ClickCount: 1}
 		if _, err := cdp.Call(ctx, tab, input.DispatchMouseEvent, e); err != nil {
 			return err
 		}
@@ -99,7 +100,8 @@ func TestBrowserLosesNothingWhenReloadedDoubledAndLeftAlone(t *testing.T) {
 	b.until("two wait", `document.getElementById("saved").textContent === "NOT SAVED: 2 edits"`)
 	b.shot("light-lost")
 	s.start()
-	b.until("the server has ended, and its page knows", `document.getElementById("alarm").textContent.includes("has ended. 2 edits are not saved yet")`)
+	b.until("the server has ended, and its page knows",
+		`document.getElementById("alarm").textContent.includes("has ended. 2 edits are not saved yet")`)
 	b.openHere(s.url)
 	b.saved(5)
 	b.until("calm again", `document.getElementById("alarm").hidden`)

@@ -38,7 +38,8 @@ func (b *browser) at(what, group string) {
 // says expects the page to tell a text.
 func (b *browser) says(text string) {
 	b.t.Helper()
-	b.until(fmt.Sprintf("it says %q", text), fmt.Sprintf(`document.getElementById("toast").classList.contains("on") && document.getElementById("toast").innerText.includes(%q)`, text))
+	b.until(fmt.Sprintf("it says %q", text),
+		fmt.Sprintf(`document.getElementById("toast").classList.contains("on") && document.getElementById("toast").innerText.includes(%q)`, text))
 }
 
 // card is the label that the keyboard is on.
@@ -149,7 +150,7 @@ func TestBrowserStaysOnItsLabel(t *testing.T) {
 	other.keys("x")
 	other.take("too generic")
 	other.saved(2)
-	b.says("“" + label + "” is dropped now: another page did that.")
+	b.says("“" + label + "” is dropped now: it was changed in another tab.")
 	b.clean()
 	other.clean()
 }

@@ -18,7 +18,8 @@ import (
 // mouse sends one event of the pointer, the left button down or not.
 func (b *browser) mouse(kind input.DispatchMouseEventType, at [2]float64, buttons int64) {
 	b.t.Helper()
-	e := input.DispatchMouseEventParams{Type: kind, X: at[0], Y: at[1], Button: input.MouseButtonLeft, Buttons: buttons, ClickCount: 1}
+	e := input.DispatchMouseEventParams{Type: kind, X: at[0], Y: at[1], Button: input.MouseButtonLeft, Buttons: buttons,
+		ClickCount: 1}
 	if _, err := chromedp.Call(b.ctx, input.DispatchMouseEvent, e); err != nil {
 		b.t.Fatal(err)
 	}
@@ -33,7 +34,8 @@ func (b *browser) centre(selector string) [2]float64 {
 // heard waits until the page has had the answer that says version n.
 func (b *browser) heard(n int) {
 	b.t.Helper()
-	b.until(fmt.Sprintf("it has heard of edit %d", n), fmt.Sprintf(`performance.getEntriesByType("resource").some(e => e.name.includes("/api/changes?since=%d&"))`, n))
+	b.until(fmt.Sprintf("it has heard of edit %d", n),
+		fmt.Sprintf(`performance.getEntriesByType("resource").some(e => e.name.includes("/api/changes?since=%d&"))`, n))
 }
 
 // What another tab does while the mouse button is down does not take the click or
@@ -98,8 +100,10 @@ func TestBrowserKeepsAPressThroughWhatOthersDo(t *testing.T) {
 	b.mouse(chromedp.MouseMoved, [2]float64{from[0] - 60, from[1]}, 1)
 	data := <-begun
 	meanwhile()
-	for _, kind := range []input.DispatchDragEventType{input.DispatchDragEventTypeDragEnter, input.DispatchDragEventTypeDragOver, input.DispatchDragEventTypeDrop} {
-		if _, err := chromedp.Call(b.ctx, input.DispatchDragEvent, input.DispatchDragEventParams{Type: kind, X: to[0], Y: to[1], Data: data}); err != nil {
+	for _, kind := range []input.DispatchDragEventType{input.DispatchDragEventTypeDragEnter,
+		input.DispatchDragEventTypeDragOver, input.DispatchDragEventTypeDrop} {
+		if _, err := chromedp.Call(b.ctx, input.DispatchDragEvent,
+			input.DispatchDragEventParams{Type: kind, X: to[0], Y: to[1], Data: data}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -127,7 +131,8 @@ func TestBrowserShapesEveryLevelOfTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "edits.jsonl")
-	if err := curate.CreateLog(path, curate.Header{By: "Anna", DraftSHA256: sum, Levels: []string{"tag", "group", "kind", "realm"}}); err != nil {
+	if err := curate.CreateLog(path, curate.Header{By: "Anna", DraftSHA256: sum,
+		Levels: []string{"tag", "group", "kind", "realm"}}); err != nil {
 		t.Fatal(err)
 	}
 	s := serveIn(t, dir, "--port", "0")
@@ -167,7 +172,7 @@ func TestBrowserShapesEveryLevelOfTheLog(t *testing.T) {
 	b.saved(5)
 	onto("nature")
 	b.keys("p")
-	b.until("there is nothing above", `document.getElementById("toast").textContent === "Nothing stands above a realm."`)
+	b.until("there is nothing above", `document.getElementById("toast").textContent === "There is no level above realm."`)
 	b.shot("light-levels")
 	b.clean()
 	s.stop()
@@ -179,7 +184,8 @@ func TestBrowserShapesEveryLevelOfTheLog(t *testing.T) {
 	for _, e := range c.Edits[2:] {
 		got = append(got, fmt.Sprintf("%s %d %s→%s", e.Op, e.Level, e.From[0].Name, e.To))
 	}
-	if want := []string{"set_parent 2 built→culture", "rename 2 built→human-made", "set_parent 2 natural→nature"}; !slices.Equal(got, want) {
+	if want := []string{"set_parent 2 built→culture", "rename 2 built→human-made",
+		"set_parent 2 natural→nature"}; !slices.Equal(got, want) {
 		t.Errorf("the log has %q, want %q", got, want)
 	}
 }

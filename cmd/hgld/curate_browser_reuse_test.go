@@ -47,7 +47,8 @@ func (s groupScreen) check(members map[string][]string) error {
 	}
 	for i, name := range s.Seen {
 		if s.Titles[i] != name || s.Clicked[i] != name {
-			return fmt.Errorf("%q: card %d shows %q, its title is %q, and a click marks %q", s.Heading, i, name, s.Titles[i], s.Clicked[i])
+			return fmt.Errorf("%q: card %d shows %q, its title is %q, and a click marks %q", s.Heading, i, name, s.Titles[i],
+				s.Clicked[i])
 		}
 	}
 	if got := slices.Sorted(slices.Values(s.Seen)); !slices.Equal(got, want) {
@@ -74,7 +75,8 @@ func membersOf(d *labels.Draft) map[string][]string {
 func TestBrowserShowsTheLabelsOfTheGroupItNames(t *testing.T) {
 	t.Run("real labels", func(t *testing.T) {
 		dir, draft := t.TempDir(), realDraft(t, realRecords(t))
-		err := atomicfile.Write(filepath.Join(dir, "draft.json"), func(w io.Writer) error { return labels.WriteDraft(w, draft) })
+		err := atomicfile.Write(filepath.Join(dir, "draft.json"),
+			func(w io.Writer) error { return labels.WriteDraft(w, draft) })
 		if err != nil {
 			t.Fatal(err)
 		}

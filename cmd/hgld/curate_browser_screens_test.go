@@ -68,7 +68,8 @@ func realProject(t *testing.T) string {
 		if i%100 == 0 && r.Outcome == labels.OK { // a name whose white space cannot be seen
 			r.Tag += " "
 		}
-		fmt.Fprintf(&tags, `{"landmark_id":%d,"split":%q,"category":%s,"outcome":%q,"tag":%s}`+"\n", r.Landmark, r.Split, quoteJSON(t, r.Category), r.Outcome, quoteJSON(t, r.Tag))
+		fmt.Fprintf(&tags, `{"landmark_id":%d,"split":%q,"category":%s,"outcome":%q,"tag":%s}`+"\n", r.Landmark, r.Split,
+			quoteJSON(t, r.Category), r.Outcome, quoteJSON(t, r.Tag))
 		writePicture(t, filepath.Join(dir, "images", fmt.Sprint(r.Landmark), "1.png"), i)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "tags.jsonl"), []byte(tags.String()), 0o644); err != nil {
@@ -83,7 +84,10 @@ func writePicture(t testing.TB, path string, seed int) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	err := atomicfile.Write(path, func(w io.Writer) error { return png.Encode(w, sketch.Picture(seed%len(sketch.Forms), seed, 0, 76)) })
+	err := atomicfile.Write(path, func(w io.Writer) error {
+		return png.Encode(w,
+			sketch.Picture(seed%len(sketch.Forms), seed, 0, 76))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +106,8 @@ func TestBrowserShowsEveryScreenReadably(t *testing.T) {
 		b.readable(scheme + "-1280-welcome")
 		b.keys(kb.Escape, "a")
 		b.saved(1)
-		for i, e := range []struct{ key, text string }{{"x", "too generic"}, {"f", "is this a place?"}, {"t", "see the talk page"}, {"p", "human-made"}} {
+		for i, e := range []struct{ key, text string }{{"x", "too generic"}, {"f", "is this a place?"},
+			{"t", "see the talk page"}, {"p", "human-made"}} {
 			b.keys("l", e.key)
 			b.take(e.text)
 			b.saved(i + 2)
@@ -148,11 +153,13 @@ func (b *browser) visitScreens(prefix string) {
 	b.ctrl("a")
 	b.until("found and marked", `document.querySelector(".marks")`)
 	b.readable(prefix + "-search")
-	for _, d := range []struct{ key, name string }{{"m", "move"}, {"n", "new"}, {"x", "drop"}, {"f", "flag"}, {"t", "note"}} {
+	for _, d := range []struct{ key, name string }{{"m", "move"}, {"n", "new"}, {"x", "drop"}, {"f", "flag"},
+		{"t", "note"}} {
 		b.dialog(d.key, prefix+"-"+d.name)
 	}
 	b.keys(kb.Escape, kb.Escape)
-	for _, d := range []struct{ key, name string }{{"r", "rename"}, {"g", "merge"}, {"s", "divide"}, {"p", "kind"}, {"N", "declare"}, {"e", "history"}, {"w", "write"}, {"?", "help"}} {
+	for _, d := range []struct{ key, name string }{{"r", "rename"}, {"g", "merge"}, {"s", "divide"}, {"p", "kind"},
+		{"N", "declare"}, {"e", "history"}, {"w", "write"}, {"?", "help"}} {
 		b.dialog(d.key, prefix+"-"+d.name)
 	}
 	for _, menu := range []string{"Labels", "Group"} {

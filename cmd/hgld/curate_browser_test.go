@@ -167,10 +167,11 @@ func newBrowser(t testing.TB, width, height int, dark bool) *browser {
 	if dark {
 		scheme = 0
 	}
-	allocated, endAllocator := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(width, height),
-		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
-		chromedp.Flag("blink-settings", fmt.Sprintf("preferredColorScheme=%d", scheme)))...)
+	allocated, endAllocator := chromedp.NewExecAllocator(context.Background(),
+		append(chromedp.DefaultExecAllocatorOptions[:],
+			chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(width, height),
+			chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
+			chromedp.Flag("blink-settings", fmt.Sprintf("preferredColorScheme=%d", scheme)))...)
 	ctx, end := chromedp.NewContext(allocated)
 	t.Cleanup(func() { end(); endAllocator() })
 	b := &browser{t: t, ctx: ctx}
@@ -219,7 +220,8 @@ func (b *browser) listen() {
 			if e.Type != page.DialogTypeBeforeunload {
 				note("dialog: " + e.Message)
 			}
-			if _, err := chromedp.Call(b.ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true}); err != nil {
+			if _, err := chromedp.Call(b.ctx, page.HandleJavaScriptDialog,
+				page.HandleJavaScriptDialogParams{Accept: true}); err != nil {
 				return
 			}
 		}
@@ -355,7 +357,8 @@ func (b *browser) until(what, expression string) {
 		}
 		time.Sleep(25 * time.Millisecond)
 	}
-	b.t.Fatalf("not in 30 s: %s (%s); the page shows:\n%s", what, expression, eval[string](b, `[...document.querySelectorAll("#saved, #alarm, #head, #side, dialog, #tree, #grid")].map(e => e.innerText.replace(/\s+/g, " ").slice(0, 400)).join("\n")`))
+	b.t.Fatalf("not in 30 s: %s (%s); the page shows:\n%s", what, expression,
+		eval[string](b, `[...document.querySelectorAll("#saved, #alarm, #head, #side, dialog, #tree, #grid")].map(e => e.innerText.replace(/\s+/g, " ").slice(0, 400)).join("\n")`))
 }
 
 // saved waits until the page says that edit n is on disk.
@@ -382,8 +385,10 @@ func (b *browser) shot(name string) {
 func smallProject(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
-	names := []string{"church", "church building", "wooden church", "cathedral", "chapel", "parish church", "hill", "mountain", "mountain range", "hill range", "volcano mountain",
-		"river", "river mouth", "small river", "lake", "lake shore", "bridge", "road bridge", "railway bridge", "footbridge bridge", "art  museum", " museum", "history museum"}
+	names := []string{"church", "church building", "wooden church", "cathedral", "chapel", "parish church", "hill",
+		"mountain", "mountain range", "hill range", "volcano mountain",
+		"river", "river mouth", "small river", "lake", "lake shore", "bridge", "road bridge", "railway bridge",
+		"footbridge bridge", "art  museum", " museum", "history museum"}
 	writeTags(t, filepath.Join(dir, "tags.jsonl"), names)
 	runHgld(t, dir, "cluster", "run", "--encoder", "hashing", "--k", "5", "--quiet")
 	return dir
@@ -402,7 +407,8 @@ func writeTags(t testing.TB, path string, names []string) {
 	for i, name := range names {
 		for range max(1, min(40, len(names)-i)) {
 			id++
-			line, err := json.Marshal(map[string]any{"landmark_id": id, "split": "train", "category": fmt.Sprintf("https://commons.wikimedia.org/wiki/Category:Place_%d", id), "outcome": "ok", "tag": name})
+			line, err := json.Marshal(map[string]any{"landmark_id": id, "split": "train",
+				"category": fmt.Sprintf("https://commons.wikimedia.org/wiki/Category:Place_%d", id), "outcome": "ok", "tag": name})
 			if err != nil {
 				t.Fatal(err)
 			}

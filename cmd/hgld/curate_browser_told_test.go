@@ -69,7 +69,8 @@ func TestBrowserGoesToWhatIsNamed(t *testing.T) {
 	b.ctrl("k")
 	b.until("the palette", `document.querySelector("dialog input")`)
 	b.keys("museum")
-	b.until("labels say where they are", `[...document.querySelectorAll(".choice .soft")].some(e => e.textContent.startsWith("label · open, in "))`)
+	b.until("labels say where they are",
+		`[...document.querySelectorAll(".choice .soft")].some(e => e.textContent.startsWith("label · open, in "))`)
 	b.shot("light-palette")
 	b.keys(kb.Escape)
 	b.ctrl("k")

@@ -105,13 +105,15 @@ func TestBrowserCuratesByKeyboardFromDraftToHierarchy(t *testing.T) {
 	b.until("written", `document.querySelector("dialog[open]").textContent.includes("hierarchy.json written")`)
 	b.shot("light-9-written")
 	groups, kinds := groupsOf(t, filepath.Join(dir, "hierarchy.json"))
-	if want := []string{" museum", "art  museum", "history museum"}; !slices.Equal(groups["museum "], want) && len(groups["museum "]) != 3 {
+	if want := []string{" museum", "art  museum", "history museum"}; !slices.Equal(groups["museum "], want) &&
+		len(groups["museum "]) != 3 {
 		t.Errorf("the museums are %q", groups["museum "])
 	}
 	if !slices.Contains(groups["museum "], "art  museum") || !slices.Contains(groups["museum "], " museum") {
 		t.Errorf("names have lost their spaces: %q", groups["museum "])
 	}
-	for group, kind := range map[string]string{"church": "human-made", "museum ": "human-made", "lake": "natural", "mountain": "natural"} {
+	for group, kind := range map[string]string{"church": "human-made", "museum ": "human-made", "lake": "natural",
+		"mountain": "natural"} {
 		if kinds[group] != kind {
 			t.Errorf("%q is %q, want %q", group, kinds[group], kind)
 		}
@@ -147,7 +149,8 @@ func TestBrowserCuratesByMouse(t *testing.T) {
 	// a click on one and the same element.
 	for i, shown := range []string{"1 label ", "2 labels "} {
 		b.run(chromedp.WaitVisible(chromedp.CSS(".suggestion")), chromedp.Click(chromedp.CSS(fmt.Sprintf("#cell-%d", i))))
-		b.until(shown+"marked", fmt.Sprintf(`(document.querySelector(".marks")||{textContent:""}).textContent.includes(%q)`, shown))
+		b.until(shown+"marked", fmt.Sprintf(`(document.querySelector(".marks")||{textContent:""}).textContent.includes(%q)`,
+			shown))
 	}
 	moved := eval[[]string](b, `[...document.querySelectorAll(".card.marked .label")].map(e => e.textContent)`)
 	b.run(chromedp.DragAndDrop(chromedp.CSS("#cell-1"), chromedp.CSS("#tree .row:not(.current)")))
@@ -165,9 +168,11 @@ func TestBrowserCuratesByMouse(t *testing.T) {
 	b.run(chromedp.Click(chromedp.CSS(`[data-command="Accept"]`)))
 	b.saved(4)
 	// A group dragged onto a kind, after one was given by the dialog.
-	b.run(chromedp.Click(chromedp.CSS(`[data-menu="Group"]`)), chromedp.Click(chromedp.CSS(`[data-command="Kind"]`)), chromedp.Click(chromedp.CSS("#choice-0")))
+	b.run(chromedp.Click(chromedp.CSS(`[data-menu="Group"]`)), chromedp.Click(chromedp.CSS(`[data-command="Kind"]`)),
+		chromedp.Click(chromedp.CSS("#choice-0")))
 	b.saved(5)
-	b.run(chromedp.DragAndDrop(chromedp.CSS("#tree .row"), chromedp.CSS(`#tree .kind:nth-last-child(2), #tree .kind:last-of-type`)))
+	b.run(chromedp.DragAndDrop(chromedp.CSS("#tree .row"),
+		chromedp.CSS(`#tree .kind:nth-last-child(2), #tree .kind:last-of-type`)))
 	b.saved(6)
 	// The map: a lasso marks labels.
 	b.run(chromedp.Click(chromedp.CSS(`[data-view="map"]`)))
@@ -210,7 +215,8 @@ func TestBrowserTwoAnnotatorsAndAnAdjudicator(t *testing.T) {
 		b.clean()
 		s.stop()
 	}
-	s := serveIn(t, dir, "--port", "0", "--adjudicate", "anna.jsonl", "--adjudicate", "ben.jsonl", "--log", "third.jsonl", "--by", "Chris")
+	s := serveIn(t, dir, "--port", "0", "--adjudicate", "anna.jsonl", "--adjudicate", "ben.jsonl", "--log", "third.jsonl",
+		"--by", "Chris")
 	for _, dark := range []bool{false, true} {
 		b := newBrowser(t, 1280, 800, dark)
 		if !dark {
@@ -234,7 +240,8 @@ func TestBrowserTwoAnnotatorsAndAnAdjudicator(t *testing.T) {
 		b.clean()
 	}
 	s.stop()
-	text := runHgld(t, dir, "curate", "apply", "--out", "final.json", "draft.json", "anna.jsonl", "ben.jsonl", "third.jsonl")
+	text := runHgld(t, dir, "curate", "apply", "--out", "final.json", "draft.json", "anna.jsonl", "ben.jsonl",
+		"third.jsonl")
 	if !strings.Contains(text, "third.jsonl: 2 edits: 2 applied") {
 		t.Error(text)
 	}

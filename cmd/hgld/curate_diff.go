@@ -9,16 +9,19 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/curate/format"
+	"hgld/internal/terminal"
 )
 
 func curateDiffCommand() *cli.Command {
 	return &cli.Command{
 		Name: "diff", Usage: "how two curations differ", ArgsUsage: "A B",
-		Description: "  hgld curate diff old.json hierarchy.json                    groups renamed, merged, split, new, gone; tags moved\n" +
+		Description: "  hgld curate diff old.json hierarchy.json                    groups renamed, merged, split, new, " +
+			"gone; tags moved\n" +
 			"  hgld curate diff --draft draft.json anna.json ben.json      with the landmarks that each change touches\n" +
 			"  hgld curate diff --json sheet.csv hierarchy.json            files of any format",
 		Flags: formatFlags(
-			&cli.StringFlag{Name: "draft", Usage: "draft that counts landmarks and images (default: the project's, if there is one)"},
+			&cli.StringFlag{Name: "draft", Usage: "draft that counts landmarks and images (default: the project's, if there " +
+				"is one)"},
 			&cli.IntFlag{Name: "limit", Usage: "name the first `N` tags of a change (0: all)", Value: 5},
 		),
 		Action: runCurateDiff,
@@ -55,14 +58,16 @@ func runCurateDiff(c *cli.Context) error {
 }
 
 func printDiff(j *job, d *format.Difference) {
-	j.print("%s in both, %d in the same group; %d only in %s, %d only in %s\n", count(d.Tags, "tag"), d.Equal, len(d.TagsGone), j.args[0], len(d.TagsNew), j.args[1])
+	j.print("%s in both, %d in the same group; %d only in %s, %d only in %s\n", count(d.Tags, "tag"), d.Equal,
+		len(d.TagsGone), j.args[0], len(d.TagsNew), j.args[1])
 	if a := d.Agreement; a.Kappa != nil {
 		j.print("as two curators: agreement %.3f, Cohen's kappa %.3f\n", *a.Raw, *a.Kappa)
 	}
 	for _, list := range []struct {
 		what string
 		of   []format.GroupChange
-	}{{"renamed", d.Renamed}, {"merged", d.Merged}, {"split", d.Split}, {"new group", d.Added}, {"gone", d.Removed}, {"moved", d.Moved}} {
+	}{{"renamed", d.Renamed}, {"merged", d.Merged}, {"split", d.Split}, {"new group", d.Added}, {"gone", d.Removed},
+		{"moved", d.Moved}} {
 		for _, g := range list.of {
 			j.print("%s: %s (%s)%s\n", list.what, fromTo(g), touches(len(g.Tags), g.Landmarks, g.Images), someTags(j, g.Tags))
 		}
@@ -129,7 +134,7 @@ func someTags(j *job, tags []string) string {
 		shown = shown[:min(len(tags), j.limit)]
 	}
 	for i := range shown {
-		shown[i] = visibleName(shown[i])
+		shown[i] = terminal.VisibleName(shown[i])
 	}
 	text := ": " + strings.Join(shown, ", ")
 	if more := len(tags) - len(shown); more > 0 {

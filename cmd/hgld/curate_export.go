@@ -15,7 +15,8 @@ import (
 func curateExportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "export", Usage: "write a curation in another format", ArgsUsage: "[FILE [OUT]]",
-		Description: "  hgld curate export --to sheet                              hierarchy.json as the authors' sheet, to stdout\n" +
+		Description: "  hgld curate export --to sheet                              hierarchy.json as the authors' sheet, " +
+			"to stdout\n" +
 			"  hgld curate export --to sheet --tags tags.jsonl hierarchy.json sheet.csv     with the landmarks of each tag\n" +
 			"  hgld curate export --to skos hierarchy.json places.ttl     SKOS in Turtle\n" +
 			"  hgld curate export --to labels --tags tags.jsonl hierarchy.json labels.csv   one row per landmark\n" +
@@ -23,7 +24,8 @@ func curateExportCommand() *cli.Command {
 			"Formats:\n" + formatTable(),
 		Flags: formatFlags(
 			&cli.StringFlag{Name: "to", Usage: "`FORMAT` to write: " + strings.Join(format.Formats.Names(), ", ")},
-			&cli.StringFlag{Name: "draft", Usage: "draft with the counts of landmarks and the Wikidata items (default: the project's, for its own hierarchy)"},
+			&cli.StringFlag{Name: "draft", Usage: "draft with the counts of landmarks and the Wikidata items (default: the " +
+				"project's, for its own hierarchy)"},
 			&cli.StringFlag{Name: "tags",
 				Usage: "tags.jsonl of stage 1: landmarks for --to labels, counts for the others"},
 		),

@@ -28,7 +28,8 @@ func readCuration(j *job, draft string, logs []string) (*curate.Curation, error)
 			j.say("%v; it is left out", l.Contents.Torn)
 		}
 		if !c.Own(l) {
-			j.say("%s was made for another draft than %s (%s); tags are found by text and item", path, draft, l.Contents.Header.Draft)
+			j.say("%s was made for another draft than %s (%s); tags are found by text and item", path, draft,
+				l.Contents.Header.Draft)
 		}
 	}
 	if len(logs) == 0 {

@@ -66,7 +66,8 @@ func (g *greedy) run() {
 				}
 			}
 		}
-		best := slices.MaxFunc(slices.SortedFunc(maps.Keys(seen), compareScreens), func(a, b screen) int { return cmp.Compare(len(seen[a]), len(seen[b])) })
+		best := slices.MaxFunc(slices.SortedFunc(maps.Keys(seen), compareScreens),
+			func(a, b screen) int { return cmp.Compare(len(seen[a]), len(seen[b])) })
 		g.kinds[best.kind]++
 		g.move(slices.Sorted(slices.Values(seen[best])), best.group)
 	}
@@ -173,7 +174,8 @@ func TestGreedyCuratorNeedsFewActions(t *testing.T) {
 			}
 		}
 		rate := float64(g.actions) / float64(c.labels)
-		t.Logf("%s: %d actions for %d labels, %.3f a label, by screens %v; the group was among the five suggestions in %d of them", c.name, g.actions, c.labels, rate, g.kinds, g.hits)
+		t.Logf("%s: %d actions for %d labels, %.3f a label, by screens %v; the group was among the five suggestions in %d "+
+			"of them", c.name, g.actions, c.labels, rate, g.kinds, g.hits)
 		if rate > c.most {
 			t.Errorf("%s: %.3f actions a label, want at most %.2f", c.name, rate, c.most)
 		}

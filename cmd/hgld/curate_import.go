@@ -27,7 +27,8 @@ func curateImportCommand() *cli.Command {
 			&cli.StringFlag{Name: "draft", Usage: "draft whose tags the file decides (default: the project's)"},
 			&cli.StringFlag{Name: "log", Usage: "log to append to; created if it does not exist (default: the project's first)"},
 			&cli.StringFlag{Name: "by", Usage: "who decided", Value: "import"},
-			&cli.StringFlag{Name: "on-conflict", Usage: "if a tag of the file is not in the draft: stop, or skip and list it", Value: "stop"},
+			&cli.StringFlag{Name: "on-conflict", Usage: "if a tag of the file is not in the draft: stop, or skip and list it",
+				Value: "stop"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "list the edits and write nothing"},
 		),
 		Action: runCurateImport,
@@ -37,7 +38,8 @@ func curateImportCommand() *cli.Command {
 // formatFlags are the flags of the commands that read files of any format.
 func formatFlags(more ...cli.Flag) []cli.Flag {
 	return append(append(commonFlags(),
-		&cli.StringFlag{Name: "format", Usage: "`FORMAT` of the file, if it is not recognised: " + strings.Join(format.Formats.Names(), ", ")},
+		&cli.StringFlag{Name: "format", Usage: "`FORMAT` of the file, if it is not recognised: " +
+			strings.Join(format.Formats.Names(), ", ")},
 		&cli.StringFlag{Name: "split", Usage: "`SPLIT` of a label file, if neither a column nor its name says it"},
 	), more...)
 }
@@ -88,7 +90,8 @@ func formatHint(err error, path string) error {
 	case errors.Is(err, format.ErrOther):
 		return withCode(exitUsage, err)
 	}
-	return withHint(err, "`hgld curate lint %s` lists everything that is wrong with it; --format FORMAT if its format was mistaken", filepath.Base(path))
+	return withHint(err, "`hgld curate lint %s` lists everything that is wrong with it; --format FORMAT if its format "+
+		"was mistaken", filepath.Base(path))
 }
 
 func runCurateImport(c *cli.Context) error {
@@ -139,8 +142,10 @@ func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 func runImport(j *job, into *format.Import, logPath, draftPath string, policy curate.OnConflict, dry bool) error {
 	missing := into.Missing
 	if len(missing) > 0 && policy == curate.Stop {
-		return withHint(fmt.Errorf("%s: %s not in %s:%s", j.args[0], count(len(missing), "tag"), draftPath, listRefs(" ", missing)),
-			"--on-conflict skip takes the others; `hgld curate lint --draft %s %s` says what they may be", filepath.Base(draftPath), filepath.Base(j.args[0]))
+		return withHint(fmt.Errorf("%s: %s not in %s:%s", j.args[0], count(len(missing), "tag"), draftPath,
+			listRefs(" ", missing)),
+			"--on-conflict skip takes the others; `hgld curate lint --draft %s %s` says what they may be",
+			filepath.Base(draftPath), filepath.Base(j.args[0]))
 	}
 	if dry {
 		return listImport(j, into, logPath, draftPath)
@@ -150,9 +155,11 @@ func runImport(j *job, into *format.Import, logPath, draftPath string, policy cu
 		return logError(err)
 	}
 	if j.json {
-		err = writeJSON(j, map[string]any{"log": logPath, "edits": len(into.Edits), "tags": tags, "missing": missing, "undecided": into.Undecided()})
+		err = writeJSON(j, map[string]any{"log": logPath, "edits": len(into.Edits), "tags": tags, "missing": missing,
+			"undecided": into.Undecided()})
 	} else {
-		j.print("%s: %s appended, %s decided; %d of the draft undecided\n", logPath, count(len(into.Edits), "edit"), count(tags, "tag"), into.Undecided())
+		j.print("%s: %s appended, %s decided; %d of the draft undecided\n", logPath, count(len(into.Edits), "edit"),
+			count(tags, "tag"), into.Undecided())
 		for _, r := range missing {
 			j.print("not in %s: %v\n", draftPath, r)
 		}

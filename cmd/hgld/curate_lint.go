@@ -14,7 +14,8 @@ import (
 func curateLintCommand() *cli.Command {
 	return &cli.Command{
 		Name: "lint", Usage: "find damage done by people or spreadsheets", ArgsUsage: "[FILE...]",
-		Description: "  hgld curate lint                             the project's draft with its logs: names, flags, undecided tags\n" +
+		Description: "  hgld curate lint                             the project's draft with its logs: names, flags, " +
+			"undecided tags\n" +
 			"  hgld curate lint sheet.csv                   all damage, with line and column\n" +
 			"  hgld curate lint --draft draft.json sheet.csv   also lost and respelt tags; exit code 4 if there are errors",
 		Flags: formatFlags(
@@ -57,7 +58,8 @@ func runCurateLint(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		found, err := format.Lint(data, path, c.String("format"), labels.ReadOptions{Split: labels.Split(c.String("split"))}, draft)
+		found, err := format.Lint(data, path, c.String("format"), labels.ReadOptions{Split: labels.Split(c.String("split"))},
+			draft)
 		if err != nil {
 			return withCode(exitUsage, err)
 		}
@@ -101,11 +103,13 @@ func lintProject(c *cli.Context, j *job) (lintedFile, error) {
 	}
 	var found []format.Problem
 	for _, p := range session.Problems() {
-		found = append(found, format.Problem{Warning: true, File: s.Draft, Found: fmt.Sprintf("%s %.80q %s", session.Levels()[p.Level], p.Name, p.What),
-			Next: "rename the group, or note that the source spells it so"})
+		found = append(found, format.Problem{Warning: true, File: s.Draft,
+			Found: fmt.Sprintf("%s %.80q %s", session.Levels()[p.Level], p.Name, p.What),
+			Next:  "rename the group, or note that the source spells it so"})
 	}
 	for _, r := range session.Undecided() {
-		found = append(found, format.Problem{Warning: true, File: s.Draft, Found: fmt.Sprintf("%s %v is undecided", session.Levels()[0], r), Next: "accept, move or drop it"})
+		found = append(found, format.Problem{Warning: true, File: s.Draft,
+			Found: fmt.Sprintf("%s %v is undecided", session.Levels()[0], r), Next: "accept, move or drop it"})
 	}
 	return newLinted(s.Draft, found), nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/curate"
+	"hgld/internal/terminal"
 )
 
 func curateLogCommand() *cli.Command {
@@ -32,7 +33,8 @@ func runCurateLog(j *job, path string) error {
 		return logError(err)
 	}
 	h := log.Header
-	j.say("%s: %s by %s on %s (sha256 %.12s…), levels %s", path, count(len(log.Edits), "edit"), orUnknown(h.By), orUnknown(h.Draft), h.DraftSHA256, strings.Join(h.Levels, " < "))
+	j.say("%s: %s by %s on %s (sha256 %.12s…), levels %s", path, count(len(log.Edits), "edit"), orUnknown(h.By),
+		orUnknown(h.Draft), h.DraftSHA256, strings.Join(h.Levels, " < "))
 	if log.Torn != nil {
 		j.say("%v", log.Torn)
 	}
@@ -42,7 +44,7 @@ func runCurateLog(j *job, path string) error {
 			if err != nil {
 				return err
 			}
-			j.print("%s\n", visibleJSON(line))
+			j.print("%s\n", terminal.VisibleJSON(line))
 		}
 		return nil
 	}
@@ -52,7 +54,8 @@ func runCurateLog(j *job, path string) error {
 		if !holds[i] {
 			mark = "  [reverted]"
 		}
-		j.print("%4d  %s  %s  %s%s\n", e.Seq, e.At.UTC().Format("2006-01-02 15:04:05"), orUnknown(e.By), describeEdit(e), mark)
+		j.print("%4d  %s  %s  %s%s\n", e.Seq, e.At.UTC().Format("2006-01-02 15:04:05"), orUnknown(e.By), describeEdit(e),
+			mark)
 	}
 	return nil
 }

@@ -33,7 +33,8 @@ const servePort = 8350
 func curateServeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "serve", Usage: "curate in the browser, on this machine only",
-		Description: "  hgld curate serve                                        curate draft.json; every edit goes to edits.jsonl\n" +
+		Description: "  hgld curate serve                                        curate draft.json; every edit goes to " +
+			"edits.jsonl\n" +
 			"  hgld curate serve --by Anna --log anna.jsonl             one of two annotators, each with a log of their own\n" +
 			"  hgld curate serve --adjudicate anna.jsonl --adjudicate ben.jsonl --log third.jsonl --by Chris\n" +
 			"                                                           decide where two annotators differ\n" +
@@ -44,15 +45,19 @@ func curateServeCommand() *cli.Command {
 			&cli.StringFlag{Name: "draft", Usage: "`FILE` to curate", DefaultText: "draft.json"},
 			&cli.StringFlag{Name: "log", Usage: "`FILE` of edits; created if it does not exist", DefaultText: "edits.jsonl"},
 			&cli.StringFlag{Name: "by", Usage: "`NAME` of the curator, for a new log"},
-			&cli.StringFlag{Name: "levels", Usage: "`NAMES` of the levels of a new log, finest first", DefaultText: strings.Join(curate.DefaultLevels, ",")},
+			&cli.StringFlag{Name: "levels", Usage: "`NAMES` of the levels of a new log, finest first",
+				DefaultText: strings.Join(curate.DefaultLevels, ",")},
 			&cli.StringFlag{Name: "out", Usage: "hierarchy `FILE` that Write on the page makes", DefaultText: "hierarchy.json"},
 			&cli.IntFlag{Name: "port", Usage: "port on 127.0.0.1; 0 for any free port", Value: servePort},
 			&cli.StringFlag{Name: "vectors", Usage: "`FILE` of the draft's vectors (default: in the draft's folder)"},
-			&cli.StringFlag{Name: "tags", Usage: "tags.jsonl `FILE`, for links and images of landmarks", DefaultText: "tags.jsonl"},
+			&cli.StringFlag{Name: "tags", Usage: "tags.jsonl `FILE`, for links and images of landmarks",
+				DefaultText: "tags.jsonl"},
 			&cli.StringFlag{Name: "images",
 				Usage: "folder written by shards build, or folder with a folder of images per landmark: `DIR`/<landmark>/*.jpg"},
-			&cli.StringSliceFlag{Name: "adjudicate", Usage: "log of one of two annotators to decide between; repeat for the other"},
-			&cli.StringFlag{Name: "on-conflict", Usage: "if a tag or group of the log is missing on another draft: stop, or skip", DefaultText: "stop"},
+			&cli.StringSliceFlag{Name: "adjudicate",
+				Usage: "log of one of two annotators to decide between; repeat for the other"},
+			&cli.StringFlag{Name: "on-conflict",
+				Usage: "if a tag or group of the log is missing on another draft: stop, or skip", DefaultText: "stop"},
 		),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
@@ -69,15 +74,18 @@ func curateServeCommand() *cli.Command {
 			}
 			o := &serveOptions{
 				draft: cmp.Or(c.String("draft"), settings.Draft), out: cmp.Or(c.String("out"), settings.Out), by: c.String("by"),
-				port: c.Int("port"), vectors: c.String("vectors"), tags: cmp.Or(c.String("tags"), tags.Tags), images: c.String("images"),
-				adjudicate: c.StringSlice("adjudicate"), onConflict: cmp.Or(c.String("on-conflict"), settings.OnConflict), log: c.String("log"),
+				port: c.Int("port"), vectors: c.String("vectors"), tags: cmp.Or(c.String("tags"), tags.Tags),
+				images:     c.String("images"),
+				adjudicate: c.StringSlice("adjudicate"), onConflict: cmp.Or(c.String("on-conflict"), settings.OnConflict),
+				log:       c.String("log"),
 				undecided: settings.Undecided, named: c.IsSet("tags"),
 			}
 			if names := c.String("levels"); names != "" {
 				o.levels = strings.Split(names, ",")
 			}
 			if o.log == "" && len(settings.Logs) != 1 {
-				return usagef("the project names %s, but the page appends to one; choose it with --log", count(len(settings.Logs), "log"))
+				return usagef("the project names %s, but the page appends to one; choose it with --log",
+					count(len(settings.Logs), "log"))
 			}
 			if o.log == "" {
 				o.log = settings.Logs[0]
@@ -133,7 +141,8 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 		j.say("%v; it is left out", contents.Torn)
 	}
 	if have := contents.Header.Levels; len(o.levels) > 0 && !slices.Equal(have, o.levels) {
-		return usagef("%s has the levels %s, but --levels says %s; the levels of a log are fixed: name a new log with --log", o.log, strings.Join(have, ","), strings.Join(o.levels, ","))
+		return usagef("%s has the levels %s, but --levels says %s; the levels of a log are fixed: name a new log with --log",
+			o.log, strings.Join(have, ","), strings.Join(o.levels, ","))
 	}
 	if by := contents.Header.By; by != "" && o.by != "" && by != o.by {
 		return usagef("%s is the log of %s; every curator needs their own log: name yours with --log", o.log, by)
@@ -240,7 +249,8 @@ func (o *serveOptions) fill(j *job, c *serve.Config, files *curate.Curation) (fu
 }
 
 // wantImages is what --images takes.
-const wantImages = "--images takes the folder that `hgld shards build` wrote, or one with a folder of images per landmark: " +
+const wantImages = "--images takes the folder that `hgld shards build` wrote, or one with a folder of images per " +
+	"landmark: " +
 	"DIR/<landmark>/*.jpg"
 
 // imagesHint says what --images takes.
@@ -252,7 +262,8 @@ func imagesHint(err error) error {
 	case folder.Err != nil:
 		return withHint(err, wantImages)
 	case folder.Finest != "":
-		return withHint(withCode(exitUsage, err), "`hgld shards build --labels labels.csv` makes shards of landmarks; %s", wantImages)
+		return withHint(withCode(exitUsage, err), "`hgld shards build --labels labels.csv` makes shards of landmarks; %s",
+			wantImages)
 	}
 	return withHint(withCode(exitUsage, err), wantImages)
 }
@@ -263,7 +274,8 @@ func (o *serveOptions) finish(j *job) (string, error) {
 	apply := *j
 	apply.stdout, apply.stderr, apply.json, apply.args = &out, io.Discard, false, nil
 	settings := curateStage().Defaults()
-	settings.Draft, settings.Logs, settings.Out, settings.OnConflict, settings.Undecided = o.draft, o.logs(), o.out, o.onConflict, o.undecided
+	settings.Draft, settings.Logs, settings.Out, settings.OnConflict, settings.Undecided = o.draft, o.logs(), o.out,
+		o.onConflict, o.undecided
 	err := curateStage().Execute(&apply, settings)
 	if err != nil && exitCode(err) == exitSomeFailed {
 		return out.String() + err.Error(), nil
@@ -299,7 +311,8 @@ func (o *serveOptions) listen(j *job, c serve.Config) (err error) {
 	}
 	defer func() { err = errors.Join(err, link.remove()) }()
 	j.say("%s: %s; ctrl-C ends it, every edit is saved at once", o.log, count(c.Session.Version(), "edit"))
-	web := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: serve.WriteLimit, IdleTimeout: 2 * time.Minute,
+	web := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
+		WriteTimeout: serve.WriteLimit, IdleTimeout: 2 * time.Minute,
 		BaseContext: func(net.Listener) context.Context { return j.ctx }}
 	failed := make(chan error, 1)
 	go func() { failed <- web.Serve(listener) }()

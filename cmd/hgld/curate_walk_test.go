@@ -75,7 +75,8 @@ func TestWalkFromRealTagsToLabels(t *testing.T) {
 		t.Errorf("%d of %d rows with a tag have a label, want 757 of 850", labelled, tagged)
 	}
 	judged := 753
-	t.Logf("%d tags of 150 clusters: %d had to move; %d edits, %.2f actions a tag with one decision a cluster and one a move (reference 0.45)",
+	t.Logf("%d tags of 150 clusters: %d had to move; %d edits, %.2f actions a tag with one decision a cluster and one a "+
+		"move (reference 0.45)",
 		judged, moves, len(c.Edits), float64(actions)/float64(judged))
 	// The reference's figures for K = 150 and this prompt, 216 moves and 0.45
 	// actions, are means over three seeds; one seed stays within a tenth of the tags.
@@ -94,7 +95,8 @@ func realRecords(t *testing.T) []labels.Record {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := labels.Record{Split: labels.Split(row[0]), Landmark: labels.LandmarkID(id), Category: row[2], Outcome: labels.NoTag, Tag: row[4]}
+		r := labels.Record{Split: labels.Split(row[0]), Landmark: labels.LandmarkID(id), Category: row[2],
+			Outcome: labels.NoTag, Tag: row[4]}
 		if r.Tag != "" {
 			r.Outcome = labels.OK
 		}
@@ -160,7 +162,8 @@ func realDraft(t *testing.T, records []labels.Record) *labels.Draft {
 	if err != nil {
 		t.Fatal(err)
 	}
-	draft, err := cluster.NewDraft(tags, x, r, labels.Origin{Encoder: "all-MiniLM-L6-v2", Prompt: "a photo of a {}", Seed: 1})
+	draft, err := cluster.NewDraft(tags, x, r,
+		labels.Origin{Encoder: "all-MiniLM-L6-v2", Prompt: "a photo of a {}", Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +182,8 @@ func readWants(t *testing.T) wants {
 	for _, row := range readTable(t, '\t', filepath.Join(goldens.Dir(t, "cluster"), "tag_pairs.tsv"))[1:] {
 		w.group[row[0]] = row[1]
 	}
-	for _, row := range readTable(t, ',', goldens.Shared(t, "data", "wikimedia", "gldv2", "hierarchical_labels_78_index_counts.csv"))[1:] {
+	for _, row := range readTable(t, ',',
+		goldens.Shared(t, "data", "wikimedia", "gldv2", "hierarchical_labels_78_index_counts.csv"))[1:] {
 		w.kind[row[0]] = row[1]
 	}
 	if len(w.kind) != 78 {
@@ -285,11 +289,13 @@ func checkRealHierarchy(t *testing.T, h *labels.Hierarchy, w wants) {
 			t.Errorf("tag %q is %q, want %q, %q", c.Name, names, group, w.kind[group])
 		}
 	}
-	if len(h.Levels) != 3 || len(h.Levels[1].Classes) != 75 || len(h.Levels[2].Classes) != 2 || dropped != 42 || undecided != 3358-795 {
+	if len(h.Levels) != 3 || len(h.Levels[1].Classes) != 75 || len(h.Levels[2].Classes) != 2 || dropped != 42 ||
+		undecided != 3358-795 {
 		t.Errorf("%d groups, %d kinds, %d tags dropped, %d undecided; want 75, 2, 42, %d",
 			len(h.Levels[1].Classes), len(h.Levels[2].Classes), dropped, undecided, 3358-795)
 	}
-	if i := slices.IndexFunc(h.Levels[1].Classes, func(c labels.Class) bool { return c.Name == "ocean area " }); i < 0 || h.Levels[2].Classes[h.Levels[1].Classes[i].Parent].Name != "natural" {
+	if i := slices.IndexFunc(h.Levels[1].Classes, func(c labels.Class) bool { return c.Name == "ocean area " }); i < 0 ||
+		h.Levels[2].Classes[h.Levels[1].Classes[i].Parent].Name != "natural" {
 		t.Error(`the group "ocean area " has lost its space or its kind`)
 	}
 }

@@ -126,7 +126,7 @@ func TestOverallIsTheMeanOverBenchmarks(t *testing.T) {
 		want string
 	}{
 		{nil, "name the results"}, {[]string{"fine.json", "other.json"}, "other.json has other metrics than fine.json"},
-		{[]string{"none.json"}, "no result of `hgld eval run`"}, {[]string{"newer.json"}, "use a newer hgld"}, {[]string{"missing.json"}, "missing.json"},
+		{[]string{"none.json"}, "not a result of `hgld eval run`"}, {[]string{"newer.json"}, "use a newer hgld"}, {[]string{"missing.json"}, "missing.json"},
 	} {
 		if code, _, errs := run(t, slices.Concat([]string{"eval", "overall"}, c.args)...); code == 0 || !strings.Contains(errs, c.want) {
 			t.Errorf("%v: exit code %d, no %q in\n%s", c.args, code, c.want, errs)

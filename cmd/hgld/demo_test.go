@@ -9,17 +9,32 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"hgld/internal/demo"
 )
 
-// runDemo runs the demo in a folder of its own and returns what it printed.
-func runDemo(t *testing.T, args ...string) (dir, out string) {
+// demoIn runs the demo in a folder of its own and returns what it printed.
+func demoIn(t *testing.T, args ...string) (dir, out string) {
 	t.Helper()
-	t.Chdir(t.TempDir())            // the demo changes the folder; the test's end goes back
+	here := t.TempDir()
+	t.Chdir(here)
 	t.Setenv("HGLD_CLUSTER_K", "7") // a setting of another project
 	dir = filepath.Join(t.TempDir(), "demo")
 	var stdout, stderr bytes.Buffer
 	if code := hgld(append([]string{"hgld", "demo", "--out", dir}, args...), &stdout, &stderr); code != exitOK {
 		t.Fatalf("exit code %d\n%s\n%s", code, &stdout, &stderr)
+	}
+	if now, err := os.Getwd(); err != nil || now != here && filepath.Base(now) != filepath.Base(here) {
+		t.Errorf("the demo has left %s for %s (%v)", here, now, err)
+	}
+	if os.Getenv("HGLD_CLUSTER_K") != "7" {
+		t.Error("the demo has changed the environment")
+	}
+	if err := os.Unsetenv("HGLD_CLUSTER_K"); err != nil { // the commands that follow read it
+		t.Fatal(err)
+	}
+	if entries, err := os.ReadDir(here); err != nil || len(entries) > 0 {
+		t.Errorf("the demo has written %v to the working directory (%v)", entries, err)
 	}
 	return dir, stdout.String()
 }
@@ -27,8 +42,8 @@ func runDemo(t *testing.T, args ...string) (dir, out string) {
 var demoHash = regexp.MustCompile(`sha256 of labels and table: ([0-9a-f]{64})`)
 
 func TestDemoGivesTheSameBytesTwice(t *testing.T) {
-	_, first := runDemo(t, "--steps", "12", "--threads", "1")
-	dir, second := runDemo(t, "--steps", "12", "--threads", "2")
+	_, first := demoIn(t, "--steps", "12", "--threads", "1")
+	dir, second := demoIn(t, "--steps", "12", "--threads", "2")
 	a, b := demoHash.FindStringSubmatch(first), demoHash.FindStringSubmatch(second)
 	if a == nil || b == nil || a[1] != b[1] {
 		t.Errorf("hashes %v and %v: want the same one from one thread and two", a, b)
@@ -56,8 +71,8 @@ func TestDemoGivesTheSameBytesTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := bytes.Count(report, []byte(`<figure class="query">`)); n != demoCases*len(demoModels) {
-		t.Errorf("the report shows %d queries, want %d", n, demoCases*len(demoModels))
+	if n := bytes.Count(report, []byte(`<figure class="query">`)); n != 12 {
+		t.Errorf("the report shows %d queries, want 6 for each of 2 models", n)
 	}
 	if regexp.MustCompile(`(src|href)="https?:`).Match(report) {
 		t.Error("the report asks the network for something")
@@ -68,12 +83,12 @@ func TestInterruptedDemoPromisesNoContinuation(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	d := &demo{ctx: ctx, stdout: io.Discard, stderr: io.Discard, steps: 1}
+	o := demo.Options{Folder: "here", Steps: 1, Stdout: io.Discard, Stderr: io.Discard}
 	var stderr bytes.Buffer
-	if code := reportError(d.run("here"), &stderr); code != exitInterrupted {
+	if code := reportError(runDemo(ctx, o), &stderr); code != exitInterrupted {
 		t.Errorf("exit code %d, want %d", code, exitInterrupted)
 	}
-	if text := stderr.String(); !strings.Contains(text, "the demo begins anew") || strings.Contains(text, "continues") {
+	if text := stderr.String(); !strings.Contains(text, "the demo cannot be continued") || strings.Contains(text, "the same command continues") {
 		t.Errorf("message %q", text)
 	}
 }

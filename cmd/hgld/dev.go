@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"io"
@@ -18,25 +19,29 @@ import (
 )
 
 func devCommand() *cli.Command {
-	return group("dev", "tools to try hgld without the world around it",
-		"  hgld dev fake-wikimedia --landmarks 1000     a Commons and Wikidata of made-up landmarks", fakeWikimediaCommand())
+	return group("dev", "tools to try hgld without a network",
+		"  hgld dev fake-wikimedia --landmarks 1000     serves made-up landmarks", fakeWikimediaCommand())
 }
 
 func fakeWikimediaCommand() *cli.Command {
 	return &cli.Command{
-		Name: "fake-wikimedia", Usage: "serve a made-up Wikimedia on this machine: category pages and both APIs",
+		Name: "fake-wikimedia", Usage: "serve a fake Wikimedia on this machine: category pages and both APIs",
 		Description: "  hgld dev fake-wikimedia --port 8099 --landmarks 1000 --categories categories.csv\n" +
-			"  hgld scrape run --split train --base-url http://127.0.0.1:8099 --wikidata-url http://127.0.0.1:8099 --source api --contact you@university.edu\n" +
+			"  hgld scrape run --split train --base-url http://127.0.0.1:8099 --wikidata-url http://127.0.0.1:8099 " +
+			"--source api --contact you@university.edu\n" +
 			"  hgld dev fake-wikimedia --failures 0.2       one request in five fails\n" +
 			"  hgld dev fake-wikimedia --no-limits          for scrape run --rate 0\n\n" +
-			"It refuses what Wikimedia refuses: a client without a contact, more than one API request at a time or three a second,\n" +
-			"ten pages at a time or twenty a second, a request before Retry-After is over. At its end it says how often that happened.",
+			"It enforces Wikimedia's rules: a contact in the user agent, at most 1 concurrent API request and\n" +
+			"3 a second, at most 10 concurrent pages and 20 a second, no request before Retry-After has passed.\n" +
+			"When it ends, it prints how many requests broke a rule.",
 		Flags: append(commonFlags(),
-			&cli.IntFlag{Name: "port", Usage: "`PORT` to serve on; 0: any that is free", Value: 8099},
+			&cli.IntFlag{Name: "port", Usage: "`PORT` to serve on; 0: any free one", Value: 8099},
 			&cli.IntFlag{Name: "landmarks", Usage: "`N` landmarks; GLDv2 has 304391", Value: 1000},
-			&cli.StringFlag{Name: "categories", Usage: "`FILE` to write with the list of their categories", Value: "categories.csv"},
-			&cli.StringFlag{Name: "log", Usage: "`FILE` to write at the end with one line of JSON a request"},
-			&cli.BoolFlag{Name: "no-limits", Usage: "serve requests that break Wikimedia's rules"},
+			&cli.StringFlag{Name: "categories", Usage: "`FILE` to write with the landmarks and their categories",
+				Value: "categories.csv"},
+			&cli.StringFlag{Name: "expect", Usage: "`FILE` to write with the expected outcome and tag of each landmark"},
+			&cli.StringFlag{Name: "log", Usage: "`FILE` to write at the end, one line of JSON per request"},
+			&cli.BoolFlag{Name: "no-limits", Usage: "do not enforce the rules"},
 			&cli.Float64Flag{Name: "failures", Usage: "`SHARE` of the requests that fail"},
 			&cli.DurationFlag{Name: "latency", Usage: "`TIME` before every answer"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the failures", Value: 1}),
@@ -44,15 +49,19 @@ func fakeWikimediaCommand() *cli.Command {
 	}
 }
 
-// serveFakeWikimedia is `hgld dev fake-wikimedia`.
+// serveFakeWikimedia runs `hgld dev fake-wikimedia`.
 func serveFakeWikimedia(c *cli.Context) (err error) {
 	n, failures := c.Int("landmarks"), c.Float64("failures")
 	if n < 1 || n > 10_000_000 || !(failures >= 0 && failures < 1) {
-		return usagef("--landmarks %d, --failures %g; want 1 to 10000000 landmarks, and a share of 0 to less than 1", n, failures)
+		return usagef("--landmarks %d, --failures %g; want 1 to 10000000 landmarks, and a share of 0 to less than 1", n,
+			failures)
 	}
 	j := jobIn(c, nil)
 	pages := fakecommons.Corpus(n)
 	if err := writeFakeCategories(c.String("categories"), pages); err != nil {
+		return err
+	}
+	if err := writeExpected(c.String("expect"), pages); err != nil {
 		return err
 	}
 	site := fakecommons.New(pages)
@@ -67,7 +76,8 @@ func serveFakeWikimedia(c *cli.Context) (err error) {
 	server := &http.Server{Handler: site, ReadHeaderTimeout: 10 * time.Second}
 	stop := context.AfterFunc(j.ctx, func() { _ = server.Close() })
 	defer stop()
-	j.say("%s in %s; serving them at http://%s until ctrl-C", count(n, "landmark"), c.String("categories"), listener.Addr())
+	j.say("%s in %s; serving them at http://%s until ctrl-C", count(n, "landmark"), c.String("categories"),
+		listener.Addr())
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
@@ -101,7 +111,7 @@ func reportFakeWikimedia(j *job, site *fakecommons.Server, log string) error {
 
 func writeFakeCategories(path string, pages []fakecommons.Category) error {
 	if _, err := os.Stat(path); err == nil {
-		return usagef("%s is there already; name another file: --categories fake.csv", path)
+		return usagef("%s exists already; name another file: --categories fake.csv", path)
 	}
 	f, err := atomicfile.Create(path)
 	if err != nil {
@@ -112,4 +122,22 @@ func writeFakeCategories(path string, pages []fakecommons.Category) error {
 		return err
 	}
 	return f.Commit()
+}
+
+// writeExpected writes a CSV of landmark_id, outcome and tag. It writes nothing if path
+// is "".
+func writeExpected(path string, pages []fakecommons.Category) error {
+	if path == "" {
+		return nil
+	}
+	outcomes, tags := fakecommons.Expected(pages)
+	return atomicfile.Write(path, func(w io.Writer) error {
+		table := csv.NewWriter(w)
+		_ = table.Write([]string{"landmark_id", "outcome", "tag"}) // Flush has the error
+		for i, c := range pages {
+			_ = table.Write([]string{strconv.Itoa(int(c.Landmark)), string(outcomes[i]), tags[i]})
+		}
+		table.Flush()
+		return table.Error()
+	})
 }

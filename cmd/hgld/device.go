@@ -18,33 +18,33 @@ import (
 	"hgld/train/device/cuda"
 )
 
-// What computes is a setting of the project and not of a stage: --device, the variable
-// HGLD_DEVICE, or device in hgld.yaml, of a training also run.device.
+// The device is a setting of the project, not of a stage: --device, the variable
+// HGLD_DEVICE, or device in hgld.yaml. A training also has run.device.
 const (
 	deviceKey      = "device"
 	deviceVariable = "HGLD_DEVICE"
 	deviceUsage    = "what computes: auto (a card where one is usable), cpu, cuda, or cuda:N for card N"
 )
 
-// The names of a device that are no card's.
+// The names of devices that are not GPUs.
 const (
 	deviceAuto = "auto"
 	deviceCPU  = "cpu"
 )
 
-// cardKind is a kind of graphics cards that hgld computes on.
+// cardKind is a kind of GPUs that hgld supports.
 type cardKind struct {
 	name string
 
-	// probe returns the first usable card and its name, or what is missing.
+	// probe returns the first usable GPU and its name, or an error that says what is
+	// missing.
 	probe func() (first int, name string, err error)
 
-	// open opens card n, counted from 0.
+	// open opens GPU n, counted from 0.
 	open func(n int) (device.Backend, error)
 }
 
-// cardKinds lists those that this hgld is built with, in the order in which auto asks
-// for them.
+// cardKinds lists the kinds in this build, in the order in which auto tries them.
 var cardKinds = []cardKind{{
 	name: "cuda",
 	probe: func() (int, string, error) {
@@ -57,16 +57,16 @@ var cardKinds = []cardKind{{
 	open: func(n int) (device.Backend, error) { return cuda.Open(n) },
 }}
 
-// knownCards are the kinds that there are, in this hgld or another.
+// knownCards are all kinds, including those that this build lacks.
 var knownCards = []string{"cuda"}
 
-// place is a device by name.
+// place is a parsed device name.
 type place struct {
 	kind string // auto, cpu or a kind of cards
 	card int
 }
 
-// placeOf reads the name of a device.
+// placeOf parses a device name.
 func placeOf(name string) (place, error) {
 	kind, number, numbered := strings.Cut(name, ":")
 	known := append([]string{deviceAuto, deviceCPU}, knownCards...)
@@ -79,13 +79,13 @@ func placeOf(name string) (place, error) {
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 0 || kind == deviceAuto || kind == deviceCPU {
-		return place{}, fmt.Errorf("device %.80q: want one of %s, and behind a card's a number, such as cuda:1", name, strings.Join(known, ", "))
+		return place{}, fmt.Errorf("device %.80q: want one of %s, a GPU optionally with its number, such as cuda:1", name, strings.Join(known, ", "))
 	}
 	p.card = n
 	return p, nil
 }
 
-// computing is a command with --device.
+// computing adds --device to a command.
 func computing(c *cli.Command) *cli.Command {
 	c.Flags = append(c.Flags, deviceFlag())
 	return c
@@ -93,8 +93,8 @@ func computing(c *cli.Command) *cli.Command {
 
 func deviceFlag() cli.Flag { return &cli.StringFlag{Name: deviceKey, Usage: deviceUsage} }
 
-// chosenDevice is the device that the command line, the environment, or else hgld.yaml
-// names, and where it was named.
+// chosenDevice returns the device named by the command line, the environment or
+// hgld.yaml, in this order, and where it was named.
 func chosenDevice(c *cli.Context, p *project) (name, origin string, err error) {
 	name, origin = deviceAuto, "default"
 	if node := p.Value(deviceKey); node != nil && node.Tag != "!!null" {
@@ -115,8 +115,8 @@ func chosenDevice(c *cli.Context, p *project) (name, origin string, err error) {
 	return name, origin, nil
 }
 
-// trainingDevice is the device of a training: its own setting run.device, unless
-// --device or HGLD_DEVICE names one. An own -o or variable beats the latter.
+// trainingDevice returns the device of a training: run.device, unless --device or
+// HGLD_DEVICE names one. An -o or a variable for run.device beats HGLD_DEVICE.
 func (j *job) trainingDevice(s *trainSettings) string {
 	own, from := s.Config.Run.Device, j.project.Origin("train.run.device")
 	switch said := strings.HasPrefix(from, "-o") || strings.HasPrefix(from, "$"); {
@@ -126,12 +126,12 @@ func (j *job) trainingDevice(s *trainSettings) string {
 	return own
 }
 
-// openTraining opens what a training computes on.
+// openTraining opens the device of a training.
 func (j *job) openTraining(s *trainSettings) (device.Backend, error) {
 	return j.open(j.trainingDevice(s), s.Config.Run.Threads)
 }
 
-// openDevice opens what a command computes on; threads are those of a processor.
+// openDevice opens the device of a command. threads applies to the CPU.
 func (j *job) openDevice(threads int) (device.Backend, error) { return j.open(j.device, threads) }
 
 // open opens a device, which Close releases.
@@ -153,9 +153,8 @@ func (j *job) Close() error {
 	return errors.Join(errs...)
 }
 
-// openDevice is the one door to what computes. auto takes the first card that is usable
-// and says so, and otherwise the processor; a card that is asked for by name must be
-// there.
+// openDevice opens a device. auto opens the first usable GPU and reports it, or else
+// the CPU. A GPU that is named must be usable.
 func openDevice(name string, threads int, say func(format string, args ...any)) (device.Backend, error) {
 	p, err := placeOf(name)
 	if err != nil {
@@ -172,7 +171,7 @@ func openDevice(name string, threads int, say func(format string, args ...any)) 
 			}
 			b, err := kind.open(first)
 			if err != nil {
-				say("%s is there and cannot be opened, so the processor computes: %v", found, err)
+				say("%s cannot be opened, so the processor computes: %v", found, err)
 				continue
 			}
 			say("computing on %s:%d, %s; --device cpu computes on the processor", kind.name, first, found)
@@ -193,10 +192,10 @@ func openDevice(name string, threads int, say func(format string, args ...any)) 
 		}
 		return b, nil
 	}
-	return nil, unusable(name, errors.New("this hgld is built without it"))
+	return nil, unusable(name, errors.New("this build of hgld does not support it"))
 }
 
-// usableDevice says whether a device that is asked for by name is there.
+// usableDevice checks that a named device is usable.
 func usableDevice(name string) error {
 	p, err := placeOf(name)
 	if err != nil || p.kind == deviceAuto {
@@ -207,7 +206,7 @@ func usableDevice(name string) error {
 	return errors.Join(err, j.Close())
 }
 
-// unusable is the error of a card that was asked for and does not compute.
+// unusable returns the error for a named GPU that cannot be used.
 func unusable(name string, err error) error {
 	return withHint(withCode(exitNoGPU, fmt.Errorf("device %s: %w", name, err)),
 		"hgld doctor says what this machine has; --device cpu computes on the processor")

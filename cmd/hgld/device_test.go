@@ -129,7 +129,7 @@ func TestCardThatIsAskedForAndNotUsableIsAnError(t *testing.T) {
 		code   int
 		want   string
 	}{
-		{func() { f.install(t); cardKinds = nil }, "cuda", exitNoGPU, "device cuda: this hgld is built without it"},
+		{func() { f.install(t); cardKinds = nil }, "cuda", exitNoGPU, "device cuda: this build of hgld does not support it"},
 		{func() { f.install(t) }, "cuda", exitNoGPU, "device cuda: no libcuda.so.1 in /usr/lib"},
 		{func() { f.absent = nil }, "cuda:7", exitNoGPU, "device cuda:7: there are 2 cards, and no card 7"},
 		{func() {}, "cudda", exitUsage, `--device: unknown device "cudda": did you mean "cuda"?`},

@@ -53,8 +53,8 @@ func doctorCommand() *cli.Command {
 	}
 }
 
-// examine looks at the machine. Nothing that it misses is needed: each makes
-// something faster or possible.
+// examine inspects the machine. None of the findings is required; each makes something
+// faster or possible.
 func examine() []finding {
 	b := thisBuild()
 	return []finding{
@@ -66,7 +66,7 @@ func examine() []finding {
 	}
 }
 
-// cudaFinding says which cards can compute, or what is missing.
+// cudaFinding reports the usable GPUs, or what is missing.
 func cudaFinding() finding {
 	r, err := cuda.Probe()
 	f := finding{Name: "cuda", OK: err == nil}
@@ -91,8 +91,8 @@ func cudaFinding() finding {
 
 func gibibytes(n int) float64 { return float64(n) / (1 << 30) }
 
-// projectFinding says whether the project can be worked on; err is why it could not
-// be opened.
+// projectFinding reports whether the project is usable. err is the reason why it could
+// not be opened.
 func projectFinding(p *project, err error) finding {
 	if err == nil && p.File == "" {
 		return finding{Name: "project", Text: "no hgld.yaml here", Advice: "hgld init my-project starts one; not needed for single commands"}
@@ -107,7 +107,7 @@ func projectFinding(p *project, err error) finding {
 	return finding{Name: "project", OK: true, Text: p.File}
 }
 
-// features lists the vector instructions that matter.
+// features lists the available vector instructions.
 func features() string {
 	var have []string
 	for _, f := range []struct {
@@ -124,7 +124,7 @@ func features() string {
 	return ", " + strings.Join(have, " ")
 }
 
-// blasFinding says which library multiplies matrices.
+// blasFinding reports which library multiplies matrices.
 func blasFinding() finding {
 	if _, err := blas.Default(); err != nil {
 		return finding{Name: "matrices", Text: err.Error(), Advice: "unset " + blas.Variable}
@@ -132,7 +132,7 @@ func blasFinding() finding {
 	return finding{Name: "matrices", OK: true, Text: blas.Which()}
 }
 
-// jpegFinding says which decoder the JPEGs of a training go through.
+// jpegFinding reports which library decodes JPEGs.
 func jpegFinding() finding {
 	lib, err := img.DefaultJPEG()
 	f := finding{Name: "jpeg", OK: err == nil, Text: img.WhichJPEG()}
@@ -145,7 +145,7 @@ func jpegFinding() finding {
 	return f
 }
 
-// writable checks that the current folder takes files.
+// writable checks that files can be written to the current folder.
 func writable() finding {
 	dir, err := os.MkdirTemp(".", ".hgld-doctor-")
 	if err != nil {

@@ -98,7 +98,8 @@ func runEmbed(j *job, s *embedSettings) error {
 		return err
 	}
 	if j.json {
-		return writeJSON(j, map[string]any{"vectors": s.Out, "rows": x.Rows, "columns": x.Cols, "encoder": encoder.Name(), "prompt": string(prompt)})
+		return writeJSON(j, map[string]any{"vectors": s.Out, "rows": x.Rows, "columns": x.Cols, "encoder": encoder.Name(),
+			"prompt": string(prompt)})
 	}
 	j.print("%s written: %d × %d, %s of %q\n", s.Out, x.Rows, x.Cols, encoder.Name(), string(prompt))
 	return nil
@@ -130,7 +131,8 @@ func promptOf(name string) (cluster.Prompt, error) {
 	for part := range strings.SplitSeq(name, ",") {
 		p, err := cluster.Prompts.Get("prompt", part)
 		if err != nil {
-			return "", withHint(withCode(exitUsage, err), `your own prompt needs {} in place of the tag: --prompt "a photo of a {}"`)
+			return "", withHint(withCode(exitUsage, err),
+				`your own prompt needs {} in place of the tag: --prompt "a photo of a {}"`)
 		}
 		sentences = append(sentences, string(p))
 	}
@@ -147,7 +149,8 @@ func distinctTags(j *job, path string) ([]labels.DraftTag, error) {
 	}
 	tags := cluster.Tags(records)
 	if len(tags) == 0 {
-		return nil, withHint(fmt.Errorf("%s: none of its %s has a tag", path, count(len(records), "landmark")), "`hgld scrape` finds tags")
+		return nil, withHint(fmt.Errorf("%s: none of its %s has a tag", path, count(len(records), "landmark")),
+			"`hgld scrape` finds tags")
 	}
 	carriers := 0
 	for _, t := range tags {
@@ -161,7 +164,8 @@ func distinctTags(j *job, path string) ([]labels.DraftTag, error) {
 }
 
 // encodeTags computes the vectors of tags and writes them.
-func encodeTags(j *job, e cluster.Encoder, p cluster.Prompt, tags []labels.DraftTag, out string) (cluster.Matrix, error) {
+func encodeTags(j *job, e cluster.Encoder, p cluster.Prompt, tags []labels.DraftTag, out string) (cluster.Matrix,
+	error) {
 	j.say("encoding %s with %s", count(len(tags), "tag"), e.Name())
 	x, err := cluster.Embed(j.ctx, e, p, cluster.Names(tags))
 	if err != nil {
@@ -245,6 +249,6 @@ func (c cachedEncoder) Encode(ctx context.Context, texts []string) ([][]float32,
 		c.j.say("%s known or repeated, %d to encode", count(n, "text"), missing)
 	}
 	bar := c.j.progress("encoding", missing)
-	defer bar.end()
-	return c.EncodeWatched(ctx, texts, func(done int) { bar.set(done, "") })
+	defer bar.End()
+	return c.EncodeWatched(ctx, texts, func(done int) { bar.Set(done, "") })
 }

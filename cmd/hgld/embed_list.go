@@ -38,7 +38,8 @@ func listEncoders(c *cli.Context) error {
 			}
 		}
 	}
-	j.print("\nRepositories are on huggingface.co unless stated otherwise. hgld does not download: get the files with any\n" +
+	j.print("\nRepositories are on huggingface.co unless stated otherwise. hgld does not download: get the files with " +
+		"any\n" +
 		"client, put them into one folder, and name it with --weights. hgld computes the sha256 of the file it reads and\n" +
 		"records it as the origin of the vectors.\n")
 	return nil

@@ -30,12 +30,14 @@ func parquetFile(t *testing.T, rows ...tableRow) string {
 }
 
 func TestVectorsAreReadFromParquet(t *testing.T) {
-	path := parquetFile(t, tableRow{1, "church", []float32{1, 2}}, tableRow{2, "bay", []float32{3, 4}}, tableRow{3, "bay", []float32{3, 4}})
+	path := parquetFile(t, tableRow{1, "church", []float32{1, 2}}, tableRow{2, "bay", []float32{3, 4}},
+		tableRow{3, "bay", []float32{3, 4}})
 	e, err := openImported(&embedSettings{Weights: path})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := e.Encode(t.Context(), []string{"bay", "church"}); err != nil || !slices.Equal(got[0], []float32{3, 4}) || !slices.Equal(got[1], []float32{1, 2}) {
+	if got, err := e.Encode(t.Context(), []string{"bay", "church"}); err != nil ||
+		!slices.Equal(got[0], []float32{3, 4}) || !slices.Equal(got[1], []float32{1, 2}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	data, err := os.ReadFile(path)
@@ -54,9 +56,10 @@ func TestVectorsAreReadFromParquet(t *testing.T) {
 
 func TestVectorsThatCannotBeMeantAreRefused(t *testing.T) {
 	for want, path := range map[string]string{
-		"want a text with 2":     parquetFile(t, tableRow{1, "church", []float32{1, 2}}, tableRow{2, "bay", []float32{3}}),
-		"with different vectors": parquetFile(t, tableRow{1, "church", []float32{1, 2}}, tableRow{2, "church", []float32{3, 4}}),
-		"every value must be":    parquetFile(t, tableRow{1, "church", []float32{1, float32(math.NaN())}}),
+		"want a text with 2": parquetFile(t, tableRow{1, "church", []float32{1, 2}}, tableRow{2, "bay", []float32{3}}),
+		"with different vectors": parquetFile(t, tableRow{1, "church", []float32{1, 2}},
+			tableRow{2, "church", []float32{3, 4}}),
+		"every value must be": parquetFile(t, tableRow{1, "church", []float32{1, float32(math.NaN())}}),
 	} {
 		if _, err := openImported(&embedSettings{Weights: path}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -71,7 +74,8 @@ func TestVectorsThatCannotBeMeantAreRefused(t *testing.T) {
 	if err := tensorfile.WriteNPY(f, tensorfile.NewF32("", []int{4}, make([]float32, 4))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openImported(&embedSettings{Weights: flat}); err == nil || !strings.Contains(err.Error(), "want [texts, values]") {
+	if _, err := openImported(&embedSettings{Weights: flat}); err == nil ||
+		!strings.Contains(err.Error(), "want [texts, values]") {
 		t.Errorf("one dimension: %v", err)
 	}
 }

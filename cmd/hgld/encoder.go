@@ -18,7 +18,8 @@ import (
 // encoders is the table of what can turn tags into vectors. The first encoder needs
 // nothing; openEncoder makes the others from the user's files.
 var encoders = registry.Table[cluster.Encoder]{
-	{Name: "hashing", About: "character n-grams: likeness of letters, nothing of meaning; needs no weights", Value: hashing},
+	{Name: "hashing", About: "character n-grams: likeness of letters, nothing of meaning; needs no weights",
+		Value: hashing},
 	{Name: "clip", About: "text towers of CLIP, OpenAI's and open_clip's", Value: clipFiles},
 	{Name: "bert", About: "sentence-transformers of the BERT family, such as all-MiniLM-L6-v2", Value: bertFiles},
 	{Name: "vectors", About: "vectors that another program made: .npy, .safetensors or .parquet", Value: vectorFiles},
@@ -57,7 +58,8 @@ func (f fileEncoder) Encode(context.Context, []string) ([][]float32, error) { re
 // missing is the error of an encoder whose files were not named.
 func (f fileEncoder) missing() error {
 	return withHint(withCode(exitUsage, fmt.Errorf("encoder %s needs %s, and there are none", f.name, f.files)),
-		"hgld embed --encoder %s --weights PATH makes the vectors (hgld embed --list: where to get them); --encoder hashing needs none", f.name)
+		"hgld embed --encoder %s --weights PATH makes the vectors (hgld embed --list: where to get them); --encoder "+
+			"hashing needs none", f.name)
 }
 
 // opener opens the device that an encoder computes on. threads is the number of threads
@@ -68,7 +70,8 @@ type opener func(threads int) (device.Backend, error)
 func openEncoder(s *embedSettings, on opener) (cluster.Encoder, error) {
 	if s.Encoder == "" {
 		return nil, withHint(usagef("no encoder is named, and there are no vectors yet"),
-			"hgld embed --encoder bert --weights PATH encodes the meaning (hgld embed --list: where to get weights); --encoder hashing needs none and compares spellings")
+			"hgld embed --encoder bert --weights PATH encodes the meaning (hgld embed --list: where to get weights); "+
+				"--encoder hashing needs none and compares spellings")
 	}
 	e, err := encoders.Get("encoder", s.Encoder)
 	if err != nil {
@@ -77,7 +80,8 @@ func openEncoder(s *embedSettings, on opener) (cluster.Encoder, error) {
 	f, isFile := e.(fileEncoder)
 	switch {
 	case !isFile && s.Weights != "":
-		return nil, withHint(usagef("encoder %s has no weights, but %s was named", s.Encoder, s.Weights), "--encoder clip, bert or vectors reads them")
+		return nil, withHint(usagef("encoder %s has no weights, but %s was named", s.Encoder, s.Weights),
+			"--encoder clip, bert or vectors reads them")
 	case !isFile:
 		return e, nil
 	case s.Weights == "":
@@ -128,7 +132,8 @@ func weightsFile(path string) (string, error) {
 	if pickle != "" {
 		return "", refusePickle(pickle)
 	}
-	return "", withHint(usagef("%s has no %s", path, strings.Join(weightNames, " and no ")), "hgld embed --list says which files are needed; --weights also takes a file with another name")
+	return "", withHint(usagef("%s has no %s", path, strings.Join(weightNames, " and no ")),
+		"hgld embed --list says which files are needed; --weights also takes a file with another name")
 }
 
 // refusePickle returns an error for a file that would have to be unpickled.

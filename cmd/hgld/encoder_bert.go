@@ -8,13 +8,17 @@ import (
 // bertFiles are sentence encoders of sentence-transformers.
 var bertFiles = fileEncoder{name: "bert", files: "weights", prompt: "photo", open: openBERT, known: []knownWeights{
 	{
-		From: "sentence-transformers/all-MiniLM-L6-v2", About: "6 layers of 384, vectors of 384 values", Licence: "Apache-2.0",
-		Files: []string{"model.safetensors", "config.json", "vocab.txt", "tokenizer_config.json", "sentence_bert_config.json", "modules.json", "1_Pooling/config.json"},
+		From: "sentence-transformers/all-MiniLM-L6-v2", About: "6 layers of 384, vectors of 384 values",
+		Licence: "Apache-2.0",
+		Files: []string{"model.safetensors", "config.json", "vocab.txt", "tokenizer_config.json", "sentence_bert_config.json",
+			"modules.json", "1_Pooling/config.json"},
 		Bytes: 90868376, SHA256: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 	},
 	{
-		From: "sentence-transformers/all-MiniLM-L12-v2", About: "12 layers of 384, vectors of 384 values", Licence: "Apache-2.0",
-		Files: []string{"model.safetensors", "config.json", "vocab.txt", "tokenizer_config.json", "sentence_bert_config.json", "modules.json", "1_Pooling/config.json"},
+		From: "sentence-transformers/all-MiniLM-L12-v2", About: "12 layers of 384, vectors of 384 values",
+		Licence: "Apache-2.0",
+		Files: []string{"model.safetensors", "config.json", "vocab.txt", "tokenizer_config.json", "sentence_bert_config.json",
+			"modules.json", "1_Pooling/config.json"},
 	},
 }}
 

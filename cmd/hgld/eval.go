@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,26 +16,25 @@ import (
 	"hgld/train/metric"
 )
 
-// evalSettings is the section "eval" of hgld.yaml. A model is evaluated on the
-// data that its run names, unless data are named here; embeddings of any origin
-// need no model.
+// evalSettings is the section "eval" of hgld.yaml. A model is evaluated on the data of
+// its run, unless data are named here. Embeddings from files need no model.
 type evalSettings struct {
 	Run       string `yaml:"run" path:"in" usage:"run directory, or one of its checkpoints"`
-	Best      bool   `yaml:"best" usage:"evaluate the checkpoint that was best in the evaluations of the run, not the newest"`
-	Untrained bool   `yaml:"untrained" usage:"evaluate the network as the run began it: the baseline"`
+	Best      bool   `yaml:"best" usage:"evaluate the best checkpoint of the run, not the newest"`
+	Untrained bool   `yaml:"untrained" usage:"evaluate the network before its training: the baseline"`
 
-	Data        string   `yaml:"data" path:"in" usage:"folder of shards; empty: that of the run, and its choice of images"`
+	Data        string   `yaml:"data" path:"in" usage:"folder of shards; empty: the folder and images of the run"`
 	Splits      []string `yaml:"splits" usage:"with hold-out: splits whose classes are held out"`
-	HoldOut     float64  `yaml:"hold_out" range:"0 1" usage:"evaluate the classes that a training with this share left out"`
+	HoldOut     float64  `yaml:"hold_out" range:"0 1" usage:"evaluate the classes that a training with this hold_out left out"`
 	HoldOutSeed uint64   `yaml:"hold_out_seed" usage:"which classes were left out"`
 	Query       string   `yaml:"query" usage:"split of the queries"`
-	Gallery     string   `yaml:"gallery" usage:"split that they rank; empty: the queries themselves"`
+	Gallery     string   `yaml:"gallery" usage:"split to rank; empty: the queries themselves"`
 
-	LeaveOutCopies bool `yaml:"leave_out_copies" usage:"leave an image of the gallery that is the very same as the query out of its ranking"`
+	LeaveOutCopies bool `yaml:"leave_out_copies" usage:"leave images of the gallery that equal the query byte for byte out of its ranking"`
 
-	Embeddings        string `yaml:"embeddings" path:"in" usage:"evaluate these vectors (.npy, .safetensors, .parquet), not a model"`
-	Labels            string `yaml:"labels" path:"in" usage:"their labels: .csv with a column for each level, finest first, .npy of integers, or .parquet with label_0, label_1 …; empty: in the .parquet of the vectors"`
-	GalleryEmbeddings string `yaml:"gallery_embeddings" path:"in" usage:"vectors that they rank; empty: the queries themselves"`
+	Embeddings        string `yaml:"embeddings" path:"in" usage:"evaluate these vectors (.npy, .safetensors, .parquet) instead of a model"`
+	Labels            string `yaml:"labels" path:"in" usage:"labels of the vectors: .csv with a column for each level, finest first, .npy of integers, or .parquet with label_0, label_1 …; empty: in the .parquet of the vectors"`
+	GalleryEmbeddings string `yaml:"gallery_embeddings" path:"in" usage:"vectors to rank; empty: the queries themselves"`
 	GalleryLabels     string `yaml:"gallery_labels" path:"in" usage:"labels of the gallery"`
 	Ranking           string `yaml:"ranking" path:"in" usage:"measure these rankings of another program, as far as they reach, not vectors: a TREC run, or .npy of rows of the gallery as faiss finds them"`
 	Qrels             string `yaml:"qrels" path:"in" usage:"what is right for each query, by ids, in place of labels: TREC qrels, the solution .csv of Google Landmarks, or .json with positives and junk"`
@@ -45,7 +43,7 @@ type evalSettings struct {
 	Ignore            string `yaml:"ignore" usage:"column of the labels, such as camera: items that share its value with the query are taken out of its ranking"`
 	Unit              bool   `yaml:"unit" usage:"scale the vectors to length 1 first, so that scores are cosines"`
 
-	Metrics  []string `yaml:"metrics" usage:"what is measured: R@k P@k TR@k AP AP#l mAP@R mAP@k MRR Rprec H-AP ASI NDCG NDCG@k"`
+	Metrics  []string `yaml:"metrics" usage:"metrics: R@k P@k TR@k AP AP#l mAP@R mAP@k MRR Rprec H-AP ASI NDCG NDCG@k"`
 	Ties     string   `yaml:"ties" usage:"order of equal scores: row, or average over all orders"`
 	PerQuery bool     `yaml:"per_query" usage:"keep the values of every query"`
 	Mean     string   `yaml:"mean" usage:"what counts once in a mean: query, or class, the mean over the queries of each finest class"`
@@ -61,7 +59,7 @@ type evalSettings struct {
 	Report     string `yaml:"report" path:"out" usage:"HTML page to write: levels, curves, a map and what is retrieved"`
 	TREC       string `yaml:"trec" path:"out" usage:"write PREFIX.run and PREFIX.qrels for trec_eval"`
 	TRECPlaces int    `yaml:"trec_places" range:"1 1e7" usage:"places of each query in PREFIX.run"`
-	TRECLeast  int    `yaml:"trec_least" range:"0 64" usage:"how many levels an item of PREFIX.qrels shares with the query at least: 1 is the coarsest class, 0 all levels, the finest class"`
+	TRECLeast  int    `yaml:"trec_least" range:"0 64" usage:"least number of levels that an item of PREFIX.qrels shares with the query: 1 is the coarsest class, 0 all levels, the finest class"`
 }
 
 const (
@@ -135,7 +133,7 @@ func runEval(j *job, s *evalSettings) error {
 	return errors.Join(saved, result.Table(j.stdout))
 }
 
-// evalModel embeds images with the network of a run.
+// evalModel evaluates the network of a run on images.
 func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Result, err error) {
 	choice, err := s.choice()
 	if err != nil {
@@ -150,27 +148,29 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 		return evalBenchmarks(j, s, o, choice, data)
 	}
 	if data.Query == nil {
-		return nil, withHint(usagef("nothing says which images are the queries"),
+		return nil, withHint(usagef("no images are named as queries"),
 			"name a split with --query, and one with --gallery that they rank, or a share of classes with --hold-out")
 	}
 	if j.limit > 0 {
-		data.Query = firstOf(data.Query, j.limit)
+		data.Query = train.First(data.Query, j.limit)
 	}
 	ranked := data.Gallery
 	if ranked == nil {
 		ranked = data.Query
 	}
 	if s.LeaveOutCopies && data.Gallery != nil {
-		if o.Self, err = copiesOf(j, data.Query, data.Gallery); err != nil {
+		copies := 0
+		if o.Self, copies, err = train.Copies(j.ctx, data.Query, data.Gallery); err != nil {
 			return nil, err
 		}
+		j.say("%d of %d queries are also in the gallery; each is left out of its own ranking", copies, len(o.Self))
 	}
 	outputs, err := s.outputs(j, data.Query.Levels(), data.Query, ranked, data.Gallery == nil, o.Self, data.Query.Classes)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = outputs.finish(j.ctx, result, err) }()
-	o.Look = outputs.look()
+	defer func() { err = outputs.Finish(j.ctx, result, err) }()
+	o.Look = outputs.Look()
 	m, err := s.model(j)
 	if err != nil {
 		return nil, err
@@ -213,7 +213,7 @@ func (s *evalSettings) model(j *job) (*train.Model, error) {
 	return m, trainError(err)
 }
 
-// state says how far the network is trained.
+// state describes how far the network is trained.
 func (s *evalSettings) state(m *train.Model) string {
 	if s.Untrained {
 		return "untrained"
@@ -226,23 +226,23 @@ func showEmbedding(j *job, o *train.EvalOptions, images int) (end func()) {
 	p := j.progress("embed", images)
 	before := 0
 	o.Progress = func(done, total int) {
-		p.set(before+done, "")
+		p.Set(before+done, "")
 		if done == total {
 			before += total
 		}
 	}
-	return p.end
+	return p.End
 }
 
-// evalBenchmarks measures a test in parts, each a level with images of its own. What
-// shows single rankings needs one data set.
+// evalBenchmarks evaluates a test of several parts, one per level, each with its own
+// images. Outputs that show single rankings need a single data set.
 func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *retrievalData, data *openData) (result *train.Result, err error) {
 	for _, of := range []struct {
 		flag string
 		set  bool
 	}{{"report", s.Report != ""}, {"trec", s.TREC != ""}, {"per-query", s.PerQuery}, {"leave-out-copies", s.LeaveOutCopies}, {"limit", j.limit > 0}} {
 		if of.set {
-			return nil, withHint(usagef("--%s is of one data set, and the test of %s is %s", of.flag, s.Run, strings.Join(choice.Benchmarks, ", ")),
+			return nil, withHint(usagef("--%s needs one data set, and the test of %s has several: %s", of.flag, s.Run, strings.Join(choice.Benchmarks, ", ")),
 				"--data FOLDER --query query --gallery gallery names one of them")
 		}
 	}
@@ -273,7 +273,7 @@ func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *retrie
 	return result, nil
 }
 
-// checkpointOf is the run itself, which stands for its newest checkpoint, or the
+// checkpointOf returns the run itself, which means its newest checkpoint, or the
 // checkpoint that its best.json names.
 func checkpointOf(run string, best bool) (string, error) {
 	if !best {
@@ -287,45 +287,8 @@ func checkpointOf(run string, best bool) (string, error) {
 	return filepath.Join(run, b.Checkpoint), trainError(err)
 }
 
-// copiesOf finds, for each query, the first image of the gallery that is the same
-// file, −1 where there is none. Some benchmarks have their queries in the gallery
-// again, under another name.
-func copiesOf(j *job, query, gallery train.Dataset) ([]int32, error) {
-	rows := map[[sha256.Size]byte]int32{}
-	for i := range gallery.Len() {
-		data, err := gallery.Image(j.ctx, i)
-		if err != nil {
-			return nil, err
-		}
-		if sum := sha256.Sum256(data); rows[sum] == 0 {
-			rows[sum] = int32(i) + 1
-		}
-	}
-	self, copies := make([]int32, query.Len()), 0
-	for i := range self {
-		data, err := query.Image(j.ctx, i)
-		if err != nil {
-			return nil, err
-		}
-		if self[i] = rows[sha256.Sum256(data)] - 1; self[i] >= 0 {
-			copies++
-		}
-	}
-	j.say("%d of %d queries are in the gallery themselves, and are left out of their own ranking", copies, len(self))
-	return self, nil
-}
-
-// firstOf returns the first n items of a data set.
-func firstOf(d train.Dataset, n int) train.Dataset {
-	s := &train.Subset{Of: d}
-	for i := range min(n, d.Len()) {
-		s.Rows = append(s.Rows, i)
-	}
-	return s
-}
-
-// choice is the data to evaluate on: what the settings name, or what the run was
-// trained with.
+// choice returns the data to evaluate on: the data in the settings, or else the data of
+// the run.
 func (s *evalSettings) choice() (*retrievalData, error) {
 	run, err := readRunSettings(s.Run)
 	if err != nil {

@@ -15,20 +15,20 @@ import (
 
 func evalCompareCommand() *cli.Command {
 	return &cli.Command{
-		Name: "compare", Usage: "results side by side, and beside a paper's row", ArgsUsage: "FILE...",
+		Name: "compare", Usage: "compare results with each other, or with a row of a paper", ArgsUsage: "FILE...",
 		Description: "  hgld eval compare a.json b.json                        every metric of both\n" +
 			"  hgld eval compare --resample class a.json b.json       intervals and tests over whole classes\n" +
 			"  hgld eval compare --format latex a.json b.json         a table for a paper\n" +
 			"  hgld eval compare --paper sop/happier eval.json        the columns of the recipe's tables\n" +
 			"  hgld eval compare --paper sop/happier                  the row of the paper alone",
 		Flags: append(commonFlags(), &cli.StringFlag{Name: "paper",
-			Usage: "`RECIPE` whose rows of the tables are quoted (hgld train recipe list)"},
+			Usage: "compare with the published rows of `RECIPE` (hgld train recipe list)"},
 			&cli.BoolFlag{Name: "other-data",
-				Usage: "with --paper: show results of other data than the paper's as well"},
+				Usage: "with --paper: also show results of other data than the paper's"},
 			&cli.StringFlag{Name: "resample", Value: "query",
-				Usage: "what intervals and tests take as one: `UNIT` query, or class with all its queries"},
+				Usage: "`UNIT` to resample for intervals and tests: query, or class with all its queries"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of intervals and tests"},
-			&cli.StringFlag{Name: "format", Value: "text", Usage: "of the tables: `FORMAT` text, markdown, latex or csv"}),
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the tables: text, markdown, latex or csv"}),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {
@@ -39,13 +39,6 @@ func evalCompareCommand() *cli.Command {
 			return runEvalCompare(j, o)
 		},
 	}
-}
-
-// comparison is a table of metrics by source, in percent; a number that a source
-// does not have is null. `hgld eval compare --json` prints a list of them.
-type comparison struct {
-	history.Comparison
-	Pairs []history.Pair `json:"pairs,omitempty"` // of the first file with each other one
 }
 
 // compareOptions are the flags of the command.
@@ -59,7 +52,7 @@ type compareOptions struct {
 
 func (o compareOptions) check(files int) error {
 	if files == 0 && o.paper == "" {
-		return usagef("name the results of `hgld eval run`, or a paper's row by --paper")
+		return usagef("name results of `hgld eval run`, or a recipe by --paper")
 	}
 	if _, known := units[o.resample]; !known {
 		return usagef("--resample is %.80q, want query or class", o.resample)
@@ -95,14 +88,14 @@ func runEvalCompare(j *job, o compareOptions) error {
 		results = append(results, r)
 	}
 	files := history.ShortNames(j.args)
-	var tables []comparison
+	var tables []history.Compared
 	if o.paper == "" {
-		t := comparison{Comparison: history.Compare(files, results)}
+		t := history.Compared{Comparison: history.Compare(files, results)}
 		var err error
 		if t.Pairs, err = o.pairs(j, files, results); err != nil {
 			return err
 		}
-		tables = []comparison{t}
+		tables = []history.Compared{t}
 	} else {
 		r, err := recipe.Get(o.paper)
 		if err != nil {
@@ -112,11 +105,11 @@ func runEvalCompare(j *job, o compareOptions) error {
 			return err
 		}
 		list, err := recipe.ComparePaper(r, files, results)
-		for _, t := range list {
-			tables = append(tables, comparison{Comparison: t})
-		}
 		if err != nil {
 			return withCode(exitUsage, err)
+		}
+		for _, t := range list {
+			tables = append(tables, history.Compared{Comparison: t})
 		}
 	}
 	if j.json {
@@ -126,15 +119,15 @@ func runEvalCompare(j *job, o compareOptions) error {
 		if i > 0 {
 			j.print("\n")
 		}
-		if err := printSideBySide(j, t, o.format); err != nil {
+		if err := t.Write(j.stdout, o.format); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fitsPaper refuses results of other data than the recipe's, as far as their levels
-// and queries tell; where they are allowed it says so.
+// fitsPaper rejects results of other data than the recipe's, judging by their levels
+// and queries. If they are allowed, it reports them.
 func fitsPaper(j *job, r *recipe.Recipe, results []*train.Result, otherData bool) error {
 	for i, result := range results {
 		if r.Fits(result) {
@@ -144,44 +137,12 @@ func fitsPaper(j *job, r *recipe.Recipe, results []*train.Result, otherData bool
 		if r.Queries > 0 {
 			queries = fmt.Sprintf(" and %d queries", r.Queries)
 		}
-		err := usagef("%s was measured on %d queries of %d levels (%s), and %s is of data with %d levels%s: %s",
+		err := usagef("%s was measured on %d queries of %d levels (%s), but %s is of data with %d levels%s: %s",
 			j.args[i], result.Queries, len(result.Levels), strings.Join(result.Levels, ", "), r.Name, len(r.Classes), queries, r.Data)
 		if !otherData {
-			return withHint(err, "name a result of that data; --other-data shows this one all the same")
+			return withHint(err, "name a result of that data; --other-data shows this one anyway")
 		}
 		j.say("%v", err)
-	}
-	return nil
-}
-
-func printSideBySide(j *job, t comparison, format string) error {
-	if format == "csv" && len(t.Pairs) > 0 {
-		return history.PairsTable(t.Pairs).Write(j.stdout, format)
-	}
-	c := texttable.Table{Title: t.Title, Head: append([]string{"%"}, t.Sources...)}
-	for _, line := range t.Rows {
-		row := []string{line.Key}
-		for i, v := range line.Values {
-			places := 2
-			if t.Sources[i] == "paper" {
-				places = 1
-			}
-			cell := decimals(v, places, "–")
-			if format != "csv" && i < len(line.Intervals) && line.Intervals[i] != nil {
-				cell += " ±" + decimals(100*line.Intervals[i].Half(), places, "–")
-			}
-			row = append(row, cell)
-		}
-		c.Rows = append(c.Rows, row)
-	}
-	if err := c.Write(j.stdout, format); err != nil {
-		return err
-	}
-	for _, p := range t.Pairs {
-		j.print("\n")
-		if err := p.Table().Write(j.stdout, format); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func TestCompareQuotesThePaperBesideTheResults(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &tables); err != nil || len(tables) == 0 || len(tables[0].Rows[0].Values) != 1 {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for want, args := range map[string][]string{"name the results": nil, `unknown recipe "sop/hapier"`: {"--paper", "sop/hapier", "a.json"}} {
+	for want, args := range map[string][]string{"name results of": nil, `unknown recipe "sop/hapier"`: {"--paper", "sop/hapier", "a.json"}} {
 		if code, _, errs := run(t, append([]string{"eval", "compare"}, args...)...); code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d\n%s", args, code, errs)
 		}

@@ -4,20 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
-	"strings"
 
 	"hgld/internal/registry"
 	"hgld/train"
 	"hgld/train/embeddings"
+	"hgld/train/evaluation"
 	"hgld/train/vectors"
 )
 
-// evalEmbeddings measures vectors from files.
+// evalEmbeddings evaluates vectors from files.
 func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, error) {
 	s.Labels, s.GalleryLabels = embeddings.Beside(s.Labels, s.Embeddings), embeddings.Beside(s.GalleryLabels, s.GalleryEmbeddings)
 	if s.Labels == "" {
-		return nil, usagef("--embeddings needs --labels, one row for each vector")
+		return nil, usagef("--embeddings needs --labels with one row per vector")
 	}
 	if (s.GalleryEmbeddings == "") != (s.GalleryLabels == "") {
 		return nil, usagef("--gallery-embeddings and --gallery-labels go together")
@@ -34,9 +33,9 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 	s.choose(e, o)
 	j.say("evaluating %s: %d queries, %d gallery items, %d levels", s.Embeddings, len(e.Query.Labels), len(e.Gallery.Labels), len(e.Levels))
 	p := j.progress("rank", len(e.Query.Labels))
-	defer p.end()
-	e.Progress = func(done, _ int) { p.set(done, "") }
-	outputs, err := s.outputs(j, e.Levels, vectorItems{&e.Query}, vectorItems{&e.Gallery}, e.Same, e.Self, e.Classes.Names)
+	defer p.End()
+	e.Progress = func(done, _ int) { p.Set(done, "") }
+	outputs, err := s.outputs(j, e.Levels, evaluation.Rows{Side: &e.Query}, evaluation.Rows{Side: &e.Gallery}, e.Same, e.Self, e.Classes.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -44,18 +43,20 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 	if s.Levels == "independent" && s.Qrels == "" {
 		evaluate = train.EvaluateIndependent
 	} else {
-		e.Look = outputs.look()
+		e.Look = outputs.Look()
 	}
 	of, err := s.filesMeasured()
 	if err != nil {
-		return nil, errors.Join(err, outputs.finish(j.ctx, nil, err))
+		return nil, errors.Join(err, outputs.Finish(j.ctx, nil, err))
 	}
 	r, err := evaluate(j.ctx, b, &e.Evaluation)
 	if err == nil {
 		r.Of = of
-		sayWithoutPositives(j, r)
+		for _, level := range r.WithoutPositives() {
+			j.say("level %q: no query has another item of its class; if the column only names the rows, call it id", level)
+		}
 	}
-	return r, outputs.finish(j.ctx, r, err)
+	return r, outputs.Finish(j.ctx, r, err)
 }
 
 // input names the files.
@@ -92,19 +93,6 @@ func evalRankings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, 
 	}
 	r.Of, err = s.filesMeasured()
 	return r, err
-}
-
-// sayWithoutPositives names the levels at which no two items share a class. A table
-// whose first column numbers or names its rows has such a one.
-func sayWithoutPositives(j *job, r *train.Result) {
-	for l, level := range r.Levels {
-		without := func(v train.Value) bool {
-			return strings.HasSuffix(v.Key, fmt.Sprintf("_level%d", l)) && v.Skipped == r.Queries
-		}
-		if slices.ContainsFunc(r.Values, without) {
-			j.say("level %q: no query has an item of its class to find; if the column only names the rows, call it id", level)
-		}
-	}
 }
 
 // asUsage gives an error in how files are put together the exit code of usage. Values

@@ -81,12 +81,6 @@ func TestTRECFilesGiveTheSameAP(t *testing.T) {
 	}
 }
 
-func TestBlanksOfNamesDoNotPartTRECColumns(t *testing.T) {
-	if got := trecName("a b\t100%\n"); got != "a%20b%09100%25%0A" {
-		t.Errorf("name %q", got)
-	}
-}
-
 func TestAFailedEvaluationLeavesNoFiles(t *testing.T) {
 	embeddingFiles(t)
 	if code, _, _ := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--trec", "x", "--report", "no/such/folder/eval.html"); code == 0 {
@@ -118,7 +112,7 @@ func TestReportIsOneFileThatShowsTheEvaluation(t *testing.T) {
 	}
 	page := string(pages[0])
 	for want, n := range map[string]int{
-		`<figure class="query">`: pageCases, `src="data:image/jpeg;base64,`: pageCases * (1 + pagePlaces), `<circle`: 48, `<path fill="none"`: 2,
+		`<figure class="query">`: 8, `src="data:image/jpeg;base64,`: 8 * (1 + 10), `<circle`: 48, `<path fill="none"`: 2,
 		"same place": 1, "same form": 1, "48 queries, 96 gallery items": 1, ">recall<": 1,
 	} {
 		if got := strings.Count(page, want); got != n {
@@ -137,23 +131,6 @@ func TestReportIsOneFileThatShowsTheEvaluation(t *testing.T) {
 	text, err := os.ReadFile("e.html")
 	if err != nil || strings.Contains(string(text), "<figure") || strings.Count(string(text), "<circle") != 60 {
 		t.Errorf("the page of vectors without images: %v", err)
-	}
-}
-
-func TestLegendHasAColourForEveryLevel(t *testing.T) {
-	for levels, want := range map[string]string{
-		"a":             "3 same a; 0 nothing in common",
-		"a b":           "3 same a; 1 same b; 0 nothing in common",
-		"a b c":         "3 same a; 2 same b; 1 same c; 0 nothing in common",
-		"a b c d e f g": "3 same a; 2 same b, c, d; 1 same e, f, g; 0 nothing in common",
-	} {
-		var got []string
-		for _, l := range (&evalPage{levels: strings.Fields(levels)}).legend() {
-			got = append(got, strconv.Itoa(l.Level)+" "+l.Text)
-		}
-		if strings.Join(got, "; ") != want {
-			t.Errorf("%s: %s", levels, strings.Join(got, "; "))
-		}
 	}
 }
 
@@ -179,7 +156,7 @@ func TestCopiesOfQueriesAreLeftOut(t *testing.T) {
 		"left out": {"--query", "query", "--gallery", "gallery", "--leave-out-copies", "--trec", "left"},
 	} {
 		code, _, errs := run(t, append([]string{"eval", "run", "--data", "copies"}, args...)...)
-		if code != 0 || name == "left out" && !strings.Contains(errs, "48 of 48 queries are in the gallery themselves") {
+		if code != 0 || name == "left out" && !strings.Contains(errs, "48 of 48 queries are also in the gallery") {
 			t.Fatalf("%s: exit code %d\n%s", name, code, errs)
 		}
 		results[name] = readResult(t, "eval.json").Mean("AP_level0")

@@ -13,8 +13,8 @@ import (
 	"hgld/train"
 )
 
-// subject names what evalModel measures, and says where the images of the training
-// have changed since.
+// subject describes what evalModel measures. It also reports whether the images of the
+// training have changed since.
 func (s *evalSettings) subject(j *job, m *train.Model, choice *retrievalData, data *openData) (*train.Subject, error) {
 	of := &train.Subject{Run: s.Run, Data: choice.measured()}
 	if !s.Untrained {
@@ -36,8 +36,8 @@ func (s *evalSettings) subject(j *job, m *train.Model, choice *retrievalData, da
 	return of, err
 }
 
-// changedSince says how the training's images differ from those that a model was
-// trained on, "" where they do not. Without the settings of the run nothing is known.
+// changedSince describes how the training's images differ from those that a model was
+// trained on, "" if they do not. Without the settings of the run it returns "".
 func changedSince(m *train.Model, run string) (string, error) {
 	settings, err := readRunSettings(run)
 	if err != nil || settings == nil {
@@ -62,7 +62,7 @@ func changedSince(m *train.Model, run string) (string, error) {
 		settings.Images.Data), nil
 }
 
-// measured says which images are evaluated.
+// measured describes the evaluated images.
 func (r *retrievalData) measured() string {
 	switch {
 	case len(r.Benchmarks) > 0:
@@ -76,7 +76,7 @@ func (r *retrievalData) measured() string {
 	return fmt.Sprintf("%s, query %s", r.Data, r.Query)
 }
 
-// measured lists the data sets that are evaluated.
+// measured returns the evaluated data sets.
 func (d *openData) measured() []train.Dataset {
 	if len(d.Benchmarks) == 0 {
 		return []train.Dataset{d.Query, d.Gallery}
@@ -88,7 +88,7 @@ func (d *openData) measured() []train.Dataset {
 	return list
 }
 
-// filesMeasured names the vectors and labels of an evaluation by their sums.
+// filesMeasured describes the vectors and labels of an evaluation by their checksums.
 func (s *evalSettings) filesMeasured() (*train.Subject, error) {
 	of := &train.Subject{Settings: map[string]string{"unit": strconv.FormatBool(s.Unit), "levels": s.Levels}}
 	for name, value := range map[string]string{"ignore": s.Ignore, "qrels_usage": s.QrelsUsage} {
@@ -111,7 +111,7 @@ func (s *evalSettings) filesMeasured() (*train.Subject, error) {
 	return of, nil
 }
 
-// ofRun names what a run has measured of itself.
+// ofRun describes what a run has measured of itself.
 func ofRun(r *train.Run, s *trainSettings, data *openData, e train.Event) (*train.Subject, error) {
 	folder, sum, err := r.Saved()
 	if err != nil {

@@ -16,39 +16,24 @@ func (s *evalSettings) sureness() (mean train.Unit, intervals *train.Intervals, 
 	if s.Levels != "tree" && s.Levels != "independent" {
 		return "", nil, usagef("levels is %.80q, want tree or independent", s.Levels)
 	}
-	if s.Levels == "independent" && (s.Report != "" || s.TREC != "") {
-		return "", nil, usagef("--report and --trec need levels that are a tree; leave them out with --levels independent")
-	}
-	if s.Ranking != "" {
-		for _, of := range []struct {
-			flag string
-			set  bool
-		}{{"embeddings", s.Embeddings != ""}, {"gallery-embeddings", s.GalleryEmbeddings != ""}, {"gap", s.Gap > 0},
-			{"levels independent", s.Levels == "independent"}, {"report", s.Report != ""}, {"trec", s.TREC != ""}} {
-			if of.set {
-				return "", nil, usagef("--%s needs vectors, and --ranking has none", of.flag)
-			}
+	independent, page := s.Levels == "independent", s.Report != "" || s.TREC != ""
+	for _, no := range []struct {
+		wrong bool
+		says  string
+	}{
+		{s.Ranking != "" && (s.Embeddings != "" || s.GalleryEmbeddings != "" || s.Gap > 0 || independent || page),
+			"--embeddings, --gap, --levels independent, --report and --trec need vectors, and --ranking has none"},
+		{s.Ranking != "" && s.Labels == "", "--ranking needs --labels, a row for each query"},
+		{s.Embeddings == "" && s.Ranking == "" && (independent || s.Ignore != "" || s.Qrels != ""),
+			"--levels, --ignore and --qrels are of vectors from files, by --embeddings"},
+		{s.Qrels != "" && (independent || s.Ignore != "" || s.Mean == "class" || s.Resample == "class" || page),
+			"--levels, --ignore, --mean class, --resample class, --report and --trec need labels, which --qrels replaces"},
+		{independent && page, "--report and --trec need levels that are a tree; leave them out with --levels independent"},
+		{s.Gap == 1, "gap is 1, want a batch size of 2 or more"},
+	} {
+		if no.wrong {
+			return "", nil, usagef("%s", no.says)
 		}
-		if s.Labels == "" {
-			return "", nil, usagef("--ranking needs --labels, a row for each query")
-		}
-	}
-	if s.Embeddings == "" && s.Ranking == "" && (s.Levels != "tree" || s.Ignore != "" || s.Qrels != "") {
-		return "", nil, usagef("--levels, --ignore and --qrels are of vectors from files, by --embeddings")
-	}
-	if s.Qrels != "" {
-		for _, of := range []struct {
-			flag string
-			set  bool
-		}{{"levels independent", s.Levels == "independent"}, {"ignore", s.Ignore != ""}, {"mean class", s.Mean == "class"},
-			{"resample class", s.Resample == "class"}, {"report", s.Report != ""}, {"trec", s.TREC != ""}} {
-			if of.set {
-				return "", nil, usagef("--%s needs labels, which --qrels replaces", of.flag)
-			}
-		}
-	}
-	if s.Gap == 1 {
-		return "", nil, usagef("gap is 1, want a batch size of 2 or more")
 	}
 	if s.Mean == "class" {
 		mean = train.ByClass

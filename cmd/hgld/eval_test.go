@@ -254,7 +254,7 @@ func TestEvalMeasuresByJudgements(t *testing.T) {
 		}
 	}
 	for want, args := range map[string][]string{
-		"--mean class needs labels":            {"ids.csv", "--qrels", "x.qrels", "--mean", "class"},
+		"need labels, which --qrels replaces":  {"ids.csv", "--qrels", "x.qrels", "--mean", "class"},
 		"only a .csv with a column Usage":      {"ids.csv", "--qrels", "x.qrels", "--qrels-usage", "public"},
 		"ids of the judgements are other ones": {"l.csv", "--qrels", "x.qrels", "--gallery-embeddings", "e.npy", "--gallery-labels", "unknown.csv"},
 	} {
@@ -292,7 +292,7 @@ func TestEvalMeasuresARankingAsFarAsItReaches(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	code, _, errs = run(t, "eval", "run", "--ranking", "x.run", "--labels", "l.csv", "--gap", "8")
-	if code != exitUsage || !strings.Contains(errs, "--gap needs vectors") {
+	if code != exitUsage || !strings.Contains(errs, "need vectors, and --ranking has none") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
@@ -311,7 +311,7 @@ func TestEvalSaysWhatIsOddInItsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errs := run(t, "eval", "run", "--embeddings", "zero.npy", "--labels", "z.csv")
-	for _, hint := range []string{"1 of 3 vectors of zero.npy are all zeros, row 1 first", `level "path": no query has an item of its class`} {
+	for _, hint := range []string{"1 of 3 vectors of zero.npy are all zeros, row 1 first", `level "path": no query has another item of its class`} {
 		if code != 0 || !strings.Contains(errs, hint) {
 			t.Errorf("exit code %d, want %q\n%s", code, hint, errs)
 		}

@@ -17,6 +17,7 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
+	"hgld/internal/terminal"
 	"hgld/labels"
 )
 
@@ -226,7 +227,8 @@ func checkFormInName(path string, form labels.Form) error {
 	ext := strings.ToLower(filepath.Ext(path))
 	if isJSON := form == labels.JSONForm; ext == ".csv" && isJSON || ext == ".json" && !isJSON {
 		want := map[bool]string{true: ".json", false: ".csv"}[isJSON]
-		return withHint(usagef("%s would contain the form %s", path, form), "choose another name: %s", strings.TrimSuffix(path, filepath.Ext(path))+want)
+		return withHint(usagef("%s would contain the form %s", path, form), "choose another name: %s",
+			strings.TrimSuffix(path, filepath.Ext(path))+want)
 	}
 	return nil
 }
@@ -265,8 +267,11 @@ func buildLabels(j *job, command string, s *labelsSettings) (*labels.Table, erro
 			unknown++
 		}
 	}
-	if tagged := slices.ContainsFunc(table.Rows, func(l labels.LandmarkLabel) bool { return l.Labelled() }); unknown > 0 && !tagged {
-		return nil, withHint(fmt.Errorf("%s: %s knows none of the tags in %s", command, s.Hierarchy, s.Tags), "do they belong to the same project? the level %.80q of the hierarchy must contain the tags", hierarchy.Levels[0].Name)
+	if tagged := slices.ContainsFunc(table.Rows, func(l labels.LandmarkLabel) bool { return l.Labelled() }); unknown > 0 &&
+		!tagged {
+		return nil, withHint(fmt.Errorf("%s: %s knows none of the tags in %s", command, s.Hierarchy, s.Tags),
+			"do they belong to the same project? the level %.80q of the hierarchy must contain the tags",
+			hierarchy.Levels[0].Name)
 	}
 	if unknown > 0 {
 		j.say("%s with a tag that %s does not know; curate them: hgld curate apply", count(unknown, "landmark"), s.Hierarchy)
@@ -308,7 +313,8 @@ func labelForm(name string) (labels.Form, error) {
 // labelFlags are the flags of the commands that read label files.
 func labelFlags(more ...cli.Flag) []cli.Flag {
 	return append(append(commonFlags(),
-		&cli.StringFlag{Name: "split", Usage: "`SPLIT` of the files, if neither a column nor their names say it: train, index, test, query, gallery, val"},
+		&cli.StringFlag{Name: "split", Usage: "`SPLIT` of the files, if neither a column nor their names say it: train, " +
+			"index, test, query, gallery, val"},
 		&cli.BoolFlag{Name: "one-id-space", Usage: "landmark numbers are unique across all splits (in GLDv2 they are not)"},
 	), more...)
 }
@@ -366,7 +372,7 @@ func writeJSON(j *job, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := j.stdout.Write(visibleJSON(b.Bytes()))
+	_, err := j.stdout.Write(terminal.VisibleJSON(b.Bytes()))
 	return err
 }
 

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"regexp"
 
 	"github.com/urfave/cli/v2"
 
@@ -13,12 +11,14 @@ import (
 
 func labelsStatsCommand() *cli.Command {
 	return &cli.Command{
-		Name: "stats", Usage: "classes of each level with their landmarks, and why landmarks have no label", ArgsUsage: "[FILE]",
+		Name: "stats", Usage: "classes of each level with their landmarks, and why landmarks have no label",
+		ArgsUsage: "[FILE]",
 		Description: "  hgld labels stats                                  the project's tags and hierarchy\n" +
 			"  hgld labels stats index_label_to_hierarchical.csv  a label file\n" +
 			"  hgld labels stats --images train.csv               count images too",
 		Flags: labelFlags(
-			&cli.StringSliceFlag{Name: "images", Usage: "image list of GLDv2 to count images by (train.csv, train_clean.csv, index_image_to_landmark.csv); repeatable"},
+			&cli.StringSliceFlag{Name: "images", Usage: "image list of GLDv2 to count images by (train.csv, train_clean.csv, " +
+				"index_image_to_landmark.csv); repeatable"},
 			&cli.IntFlag{Name: "limit", Usage: "print the largest `N` classes of a level (0: all)", Value: 20},
 		),
 		Action: runLabelsStats,
@@ -31,7 +31,8 @@ func runLabelsStats(c *cli.Context) error {
 		return err
 	}
 	if len(j.args) == 0 && (c.Bool("one-id-space") || c.String("split") != "" && !c.IsSet("images")) {
-		return usagef("labels stats: --split and --one-id-space need a file; tags.jsonl itself has the split of every landmark")
+		return usagef("labels stats: --split and --one-id-space need a file; tags.jsonl itself has the split of every " +
+			"landmark")
 	}
 	limit := j.limit
 	j.limit = 0 // of classes printed, not of landmarks
@@ -139,7 +140,8 @@ func printStats(j *job, stats labels.Stats, images bool) {
 
 func labelsCheckCommand() *cli.Command {
 	return &cli.Command{
-		Name: "check", Usage: "check a label file: a tree, one label per landmark, undamaged names; or compare it with another", ArgsUsage: "FILE …",
+		Name: "check", Usage: "check a label file: a tree, one label per landmark, undamaged names; or compare it with " +
+			"another", ArgsUsage: "FILE …",
 		Description: "  hgld labels check --split train labels.csv                                  exit code 4 if not\n" +
 			"  hgld labels check --against index_label_to_hierarchical.csv index_mine.csv  list what differs\n" +
 			"  hgld labels check tags.jsonl draft.json hierarchy.json                      hgld's other files",
@@ -149,18 +151,6 @@ func labelsCheckCommand() *cli.Command {
 		),
 		Action: runLabelsCheck,
 	}
-}
-
-// checkedFile is the result of `labels check` for one file.
-type checkedFile struct {
-	File     string           `json:"file"`
-	Kind     string           `json:"kind"` // labels, tags, draft or hierarchy
-	Errors   int              `json:"errors"`
-	Warnings int              `json:"warnings"`
-	Problems []labels.Problem `json:"problems"`
-
-	table   *labels.Table
-	summary string
 }
 
 func runLabelsCheck(c *cli.Context) error {
@@ -175,7 +165,7 @@ func runLabelsCheck(c *cli.Context) error {
 	if len(j.args) == 0 || against != "" && len(j.args) != 1 {
 		return usagef("labels check: want a file to check (one with --against), got %d", len(j.args))
 	}
-	var files []checkedFile
+	var files []labels.CheckedFile
 	failed := 0
 	for _, path := range j.args {
 		f, err := checkFile(c, path)
@@ -193,8 +183,8 @@ func runLabelsCheck(c *cli.Context) error {
 	}
 	if j.json {
 		err = writeJSON(j, struct {
-			Files      []checkedFile      `json:"files"`
-			Comparison *labels.Comparison `json:"comparison,omitempty"`
+			Files      []labels.CheckedFile `json:"files"`
+			Comparison *labels.Comparison   `json:"comparison,omitempty"`
 		}{files, comparison})
 		if err != nil {
 			return err
@@ -215,92 +205,39 @@ func runLabelsCheck(c *cli.Context) error {
 }
 
 // compareWith compares a checked file with a published one.
-func compareWith(c *cli.Context, f checkedFile, against string) (*labels.Comparison, error) {
+func compareWith(c *cli.Context, f labels.CheckedFile, against string) (*labels.Comparison, error) {
 	if against == "" {
 		return nil, nil
 	}
 	if f.Kind != "labels" {
 		return nil, usagef("--against compares label files; %s holds %s", f.File, f.Kind)
 	}
-	if f.table == nil {
+	if f.Table == nil {
 		return nil, nil // could not be read: that is its error
 	}
 	other, err := readLabels(c, against, false)
 	if err != nil {
 		return nil, labelHint(err, against)
 	}
-	comparison, err := labels.Compare(f.table, other)
+	comparison, err := labels.Compare(f.Table, other)
 	return comparison, labelHint(err, against)
 }
 
-var kindOfFile = regexp.MustCompile(`"hgld_(tags|draft|hierarchy)"\s*:`)
-
-// checkFile reads a file as the kind it is. Faults of its contents are problems; the
-// error is for what prevents the check.
-func checkFile(c *cli.Context, path string) (checkedFile, error) {
-	f := checkedFile{File: path, Kind: "labels", Problems: []labels.Problem{}}
+// checkFile reads and checks a file. An error says that the command line does not fit it.
+func checkFile(c *cli.Context, path string) (labels.CheckedFile, error) {
+	split, err := splitFlag(c)
+	if err != nil {
+		return labels.CheckedFile{}, err
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return f, err
+		return labels.CheckedFile{}, err
 	}
-	if m := kindOfFile.FindSubmatch(data[:min(len(data), 1<<16)]); m != nil && bytes.HasPrefix(bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff"))), []byte("{")) {
-		f.Kind = string(m[1])
-	}
-	r := bytes.NewReader(data)
-	switch f.Kind {
-	case "tags":
-		var records []labels.Record
-		_, records, err = labels.ReadTags(r, path)
-		f.summary = count(len(records), "landmark")
-	case "draft":
-		var d *labels.Draft
-		if d, err = labels.ReadDraft(r, path); err == nil {
-			f.summary = fmt.Sprintf("%d tags in %d clusters", len(d.Tags), len(d.Clusters))
-		}
-	case "hierarchy":
-		var h *labels.Hierarchy
-		if h, err = labels.ReadHierarchy(r, path); err == nil {
-			f.lintHierarchy(h)
-		}
-	default:
-		if f.table, err = readLabels(c, path, false); err == nil {
-			f.Problems = append(f.Problems, f.table.Check()...)
-			f.summary = fmt.Sprintf("%d rows, %d with a label", len(f.table.Rows), len(f.table.Labelled().Rows))
-		} else if hinted := labelHint(err, path); exitCode(hinted) == exitUsage {
-			return f, hinted // of how it was called, not of the file
-		}
-	}
-	if err != nil {
-		f.Problems = append(f.Problems, labels.ProblemOf(path, err))
-	}
-	for _, p := range f.Problems {
-		if p.Warning {
-			f.Warnings++
-		} else {
-			f.Errors++
-		}
-	}
-	return f, nil
+	f, err := labels.CheckFile(path, data, labels.ReadOptions{Split: split, OneIDSpace: c.Bool("one-id-space")})
+	return f, labelHint(err, path)
 }
 
-func (f *checkedFile) lintHierarchy(h *labels.Hierarchy) {
-	for i, level := range h.Levels {
-		names := map[string]bool{}
-		for _, class := range level.Classes {
-			names[class.Name] = true
-		}
-		if i > 0 { // raw tags are kept as they were scraped
-			f.Problems = append(f.Problems, labels.Lint(level.Name, names)...)
-		}
-		if i > 0 {
-			f.summary += " < "
-		}
-		f.summary += fmt.Sprintf("%d %s", len(level.Classes), level.Name)
-	}
-	f.summary += fmt.Sprintf("; %d without a parent", len(h.Unassigned()))
-}
-
-func printChecked(j *job, f checkedFile) {
+func printChecked(j *job, f labels.CheckedFile) {
 	for i, p := range f.Problems {
 		if j.limit > 0 && i == j.limit {
 			j.print("… and %d more\n", len(f.Problems)-i)
@@ -315,8 +252,8 @@ func printChecked(j *job, f checkedFile) {
 	if f.Warnings > 0 {
 		verdict += ", " + count(f.Warnings, "warning")
 	}
-	if f.summary != "" {
-		verdict += " (" + f.summary + ")"
+	if f.Summary != "" {
+		verdict += " (" + f.Summary + ")"
 	}
 	j.print("%s: %s\n", f.File, verdict)
 }
@@ -333,7 +270,8 @@ func printComparison(j *job, c *labels.Comparison, a, b string) {
 	if c == nil {
 		return
 	}
-	j.print("A = %s, B = %s: %d landmarks with a label in both, %d the same; %d only in A, %d only in B\n", a, b, c.Both, c.Same, len(c.OnlyA), len(c.OnlyB))
+	j.print("A = %s, B = %s: %d landmarks with a label in both, %d the same; %d only in A, %d only in B\n", a, b, c.Both,
+		c.Same, len(c.OnlyA), len(c.OnlyB))
 	for _, l := range c.Levels {
 		if l.Differ == 0 {
 			continue

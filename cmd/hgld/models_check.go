@@ -1,33 +1,19 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/filehash"
 	"hgld/internal/tensorfile"
+	"hgld/internal/torchfile"
 	"hgld/train/backbone"
-	"hgld/train/nn"
 )
 
-// modelFit is how a file of weights compares with a network.
-type modelFit struct {
-	Name       string   `json:"name"`
-	Fits       bool     `json:"fits"`
-	Missing    []string `json:"missing,omitempty"`
-	Unexpected []string `json:"unexpected,omitempty"`
-	Shapes     []string `json:"of_another_shape,omitempty"`
-}
-
-func (f modelFit) differences() int { return len(f.Missing) + len(f.Unexpected) + len(f.Shapes) }
-
-// shownFits is how many of the nearest networks are printed for a file that fits
-// none, and shownNames how many names of a kind.
+// shownFits is the number of networks printed for a file that fits none, and shownNames
+// the number of tensor names of each kind.
 const (
 	shownFits  = 3
 	shownNames = 5
@@ -42,7 +28,7 @@ func checkModel(c *cli.Context) error {
 		return usagef("models check takes one file, got %d", len(j.args))
 	}
 	path := j.args[0]
-	list, err := knownModels()
+	list, err := backbone.KnownNetworks()
 	if err != nil {
 		return err
 	}
@@ -52,16 +38,9 @@ func checkModel(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		list, names = []knownModel{m}, 1<<31-1
+		list, names = []backbone.Known{m}, 1<<31-1
 	}
-	if ext := filepath.Ext(path); ext == ".pth" || ext == ".pt" || ext == ".bin" {
-		return withHint(usagef("%s: weights are read from safetensors, not from a pickle", path), "scripts/convert_weights.py %s converts it", path)
-	}
-	tensors, _, err := tensorfile.ReadAll(path)
-	var damaged *tensorfile.FormatError
-	if errors.As(err, &damaged) {
-		return withCode(exitIntegrity, err)
-	}
+	tensors, err := readTensors(path)
 	if err != nil {
 		return err
 	}
@@ -69,13 +48,13 @@ func checkModel(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	fits := compareModels(list, tensors)
+	fits := backbone.FitAll(list, tensors)
 	if j.json {
 		err = writeJSON(j, struct {
-			File   string     `json:"file"`
-			Bytes  int64      `json:"bytes"`
-			SHA256 string     `json:"sha256"`
-			Models []modelFit `json:"models"`
+			File   string         `json:"file"`
+			Bytes  int64          `json:"bytes"`
+			SHA256 string         `json:"sha256"`
+			Models []backbone.Fit `json:"models"`
 		}{path, size, sum, fits})
 	} else {
 		j.print("%s: %d tensors, %d bytes, sha256 %s\n", path, len(tensors), size, sum)
@@ -92,26 +71,24 @@ func checkModel(c *cli.Context) error {
 	return withCode(exitIntegrity, err)
 }
 
-// compareModels compares tensors with every network, the best fit first.
-func compareModels(list []knownModel, tensors []tensorfile.Tensor) []modelFit {
-	fits := make([]modelFit, len(list))
-	for i, m := range list {
-		own := backbone.Pretrained
-		if m.Net {
-			own = func(_ backbone.Spec, t []tensorfile.Tensor) []tensorfile.Tensor { return backbone.Checkpoint(t) }
+// readTensors reads a safetensors file, or one that torch.save wrote.
+func readTensors(path string) ([]tensorfile.Tensor, error) {
+	if !torchfile.Named(path) {
+		tensors, _, err := tensorfile.ReadAll(path)
+		if errors.As(err, new(*tensorfile.FormatError)) {
+			return nil, withCode(exitIntegrity, err)
 		}
-		bad := m.store.Compare(own(m.spec, tensors), "")
-		if bad == nil {
-			bad = &nn.MismatchError{}
-		}
-		fits[i] = modelFit{Name: m.Name, Missing: bad.Missing, Unexpected: bad.Unexpected, Shapes: bad.Shapes}
-		fits[i].Fits = fits[i].differences() == 0
+		return tensors, err
 	}
-	slices.SortStableFunc(fits, func(a, b modelFit) int { return cmp.Compare(a.differences(), b.differences()) })
-	return fits
+	tensors, err := torchfile.Read(path)
+	if errors.As(err, new(*torchfile.FormatError)) {
+		err = withHint(withCode(exitIntegrity, fmt.Errorf("%s: %w", path, err)),
+			"scripts/convert_weights.py %s reads a few more kinds", path)
+	}
+	return tensors, err
 }
 
-func printFits(j *job, fits []modelFit, names int) {
+func printFits(j *job, fits []backbone.Fit, names int) {
 	for i, f := range fits {
 		switch {
 		case f.Fits:

@@ -18,7 +18,7 @@ import (
 	"hgld/train/history"
 )
 
-const runsExamples = "  hgld runs list                          what stands in runs/: state, loss, speed, result\n" +
+const runsExamples = "  hgld runs list                          the runs in runs/: state, loss, speed, result\n" +
 	"  hgld runs compare runs/a runs/b         results side by side, and the settings that differ\n" +
 	"  hgld runs compare --seeds runs/*        mean and deviation over runs that differ in their seeds alone\n" +
 	"  hgld runs plot --out loss.svg runs/a runs/b\n" +
@@ -45,13 +45,17 @@ func readPastRun(dir string) (*pastRun, error) {
 		}
 	}
 	if s == nil {
-		return nil, withHint(usagef("%s has no %s: it is no run directory", dir, settingsFile), "hgld runs list lists them")
+		return nil, withHint(usagef("%s has no %s: it is not a run directory", dir, settingsFile), "hgld runs list lists them")
 	}
 	r, err := history.Read(dir)
-	return &pastRun{r, s}, historyError(err)
+	if err != nil {
+		return nil, historyError(err)
+	}
+	r.Settings = s
+	return &pastRun{r, s}, nil
 }
 
-// historyError gives the errors of damaged files in a run directory their exit code.
+// historyError adds the exit code to errors about damaged files in a run directory.
 func historyError(err error) error {
 	if errors.As(err, new(*history.FormatError)) {
 		return withCode(exitIntegrity, err)
@@ -72,7 +76,7 @@ func readPastRuns(dirs []string) ([]*pastRun, error) {
 	return list, nil
 }
 
-// state says how far the run has come.
+// state describes the progress of the run.
 func (r *pastRun) state() string {
 	step, done := r.Progress(&r.Settings.Config)
 	switch steps := r.Settings.Steps; {
@@ -84,7 +88,7 @@ func (r *pastRun) state() string {
 	return fmt.Sprintf("step %d", step)
 }
 
-// percentOf is a metric of the last evaluation, in percent.
+// percentOf returns a metric of the last evaluation, in percent.
 func (r *pastRun) percentOf(key string) train.Number { return history.Percent(r.Result, key) }
 
 // runLine is a line of `hgld runs list`.
@@ -173,13 +177,13 @@ func listRuns(j *job, folder string) error {
 	}
 	for _, l := range list {
 		if l.NoLoss > 0 {
-			j.say("%s: %s had no query with a positive, and count in no loss", l.Run, count(l.NoLoss, "step"))
+			j.say("%s: %s had no query with a positive and are not part of the loss", l.Run, count(l.NoLoss, "step"))
 		}
 	}
 	return failed
 }
 
-// dayOf is a moment as a list shows it.
+// dayOf formats a time for a list.
 func dayOf(t time.Time) string {
 	if t.IsZero() {
 		return "–"

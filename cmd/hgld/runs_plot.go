@@ -22,8 +22,8 @@ func runsPlotCommand() *cli.Command {
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "out", Value: "runs.svg", Usage: "`FILE` to write, .svg or .png"},
 			&cli.StringFlag{Name: "what", Value: "loss", Usage: "loss, lr, grad_norm, img/s, or a `METRIC` of the evaluations: R@1_level0, H-AP"},
-			&cli.IntFlag{Name: "smooth", Usage: "mean over `N` steps (default: a fiftieth of them; 1: as they are)"},
-			&cli.BoolFlag{Name: "log", Usage: "logarithmic values"}),
+			&cli.IntFlag{Name: "smooth", Usage: "mean over `N` steps (default: a fiftieth of them; 1: no smoothing)"},
+			&cli.BoolFlag{Name: "log", Usage: "logarithmic axis"}),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {

@@ -14,8 +14,8 @@ import (
 
 func scrapeStatsCommand() *cli.Command {
 	return &cli.Command{
-		Name: "stats", Usage: "outcomes, and what each policy would keep, beside the paper's counts", ArgsUsage: "[FILE]",
-		Description: "  hgld scrape stats                 of the project's tags.jsonl\n  hgld scrape stats --json old.jsonl",
+		Name: "stats", Usage: "show outcomes and what each policy would keep, beside the paper's counts", ArgsUsage: "[FILE]",
+		Description: "  hgld scrape stats                 for the project's tags.jsonl\n  hgld scrape stats --json old.jsonl",
 		Flags:       commonFlags(),
 		Action:      runScrapeStats,
 	}
@@ -41,7 +41,7 @@ func runScrapeStats(c *cli.Context) error {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return withHint(err, "`hgld scrape run` makes it")
+		return withHint(err, "`hgld scrape run` creates it")
 	}
 	defer f.Close()
 	_, records, err := labels.ReadTags(f, path)
@@ -57,11 +57,13 @@ func runScrapeStats(c *cli.Context) error {
 			j.print("%s, %s: %s, %d with several values\n", split.Split, p.Name, count(p.Landmarks, "landmark"), p.Several)
 			printOutcomes(j, p.Outcomes)
 			for _, kept := range p.Kept {
-				j.print("  %7d  kept by the policy %s (%.1f %%)\n", kept.Kept, kept.Policy, 100*float64(kept.Kept)/float64(p.Landmarks))
+				j.print("  %7d  kept by the policy %s (%.1f %%)\n", kept.Kept, kept.Policy,
+					100*float64(kept.Kept)/float64(p.Landmarks))
 			}
 		}
 		if split.PaperTagged > 0 {
-			j.print("  %7d  kept by the paper, of %d (%.1f %%)\n", split.PaperTagged, split.PaperLandmarks, 100*float64(split.PaperTagged)/float64(split.PaperLandmarks))
+			j.print("  %7d  kept by the paper, of %d (%.1f %%)\n", split.PaperTagged, split.PaperLandmarks,
+				100*float64(split.PaperTagged)/float64(split.PaperLandmarks))
 		}
 	}
 	return nil
@@ -78,8 +80,8 @@ func printOutcomes(j *job, outcomes map[labels.Outcome]int) {
 
 func scrapeVerifyCommand() *cli.Command {
 	return &cli.Command{
-		Name: "verify", Usage: "compare state, kept responses and tags.jsonl with one another",
-		Description: "  hgld scrape verify          every response is read and hashed; nothing is changed",
+		Name: "verify", Usage: "check that state, stored responses and tags.jsonl agree",
+		Description: "  hgld scrape verify          reads and hashes every response; changes nothing",
 		Flags:       append(flagsOf(scrapeStage().Defaults()), append(commonFlags(), overrideFlag())...),
 		Action:      runScrapeVerify,
 	}
@@ -110,7 +112,7 @@ func runScrapeVerify(c *cli.Context) error {
 	} else {
 		j.print("%s, %s and %s compared", count(v.Responses, "response"), count(v.Facts, "fact"), count(v.Titles, "finding"))
 		if v.Again > 0 {
-			j.print("; %d to be asked for again", v.Again)
+			j.print("; %d to be fetched again", v.Again)
 		}
 		j.print("\n")
 		for i, problem := range v.Problems {

@@ -27,7 +27,8 @@ func TestFullDiskEndsAScrapeWithItsExitCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(dir, source string) (int, string) {
-		return scrapeRun(server.URL, "--wikidata-url", server.URL, "--source", source, "--state", filepath.Join(dir, source), "--out", filepath.Join(dir, source+".jsonl"))
+		return scrapeRun(server.URL, "--wikidata-url", server.URL, "--source", source, "--state", filepath.Join(dir, source),
+			"--out", filepath.Join(dir, source+".jsonl"))
 	}
 	t.Setenv("SOURCE_DATE_EPOCH", "1767323045")
 	want := map[string][]byte{}

@@ -18,7 +18,8 @@ func TestOneProcessAMachineAsksWikimedia(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for hosts, want := range map[string]int{"commons.wikimedia.org": exitLocked, "127.0.0.1:80 www.wikidata.org": exitLocked, "127.0.0.1:80": exitOK} {
+	for hosts, want := range map[string]int{"commons.wikimedia.org": exitLocked,
+		"127.0.0.1:80 www.wikidata.org": exitLocked, "127.0.0.1:80": exitOK} {
 		unlock, err := lockWikimedia(strings.Fields(hosts))
 		if exitCode(err) != want || want == exitLocked && !strings.Contains(err.Error(), "is locked by process") {
 			t.Errorf("%s: %v, want exit code %d", hosts, err, want)

@@ -23,9 +23,13 @@ import (
 // parks are the categories of the site that the scripts of testdata/scrape ask.
 func parks() []fakecommons.Category {
 	return []fakecommons.Category{
-		{Landmark: 0, Title: "Category:Happy Valley Racecourse", Values: []fakecommons.Value{{Text: "horse racing venue", Link: "/wiki/Category:Racecourses"}}, Item: "Q837662"},
-		{Landmark: 1, Title: "Category:Luitpoldpark (München)", Variant: fakecommons.SoftRedirect, Target: "Category:Luitpoldpark"},
-		{Landmark: 2, Title: "Category:St. Mary's, Old & New", Values: []fakecommons.Value{{Text: "church building", Qualifiers: []string{"1172–1954"}}, {Text: "tourist attraction"}}},
+		{Landmark: 0, Title: "Category:Happy Valley Racecourse",
+			Values: []fakecommons.Value{{Text: "horse racing venue", Link: "/wiki/Category:Racecourses"}}, Item: "Q837662"},
+		{Landmark: 1, Title: "Category:Luitpoldpark (München)", Variant: fakecommons.SoftRedirect,
+			Target: "Category:Luitpoldpark"},
+		{Landmark: 2, Title: "Category:St. Mary's, Old & New",
+			Values: []fakecommons.Value{{Text: "church building", Qualifiers: []string{"1172–1954"}},
+				{Text: "tourist attraction"}}},
 		{Landmark: 3, Title: "Category:Nobody knows", Variant: fakecommons.NoTag},
 		{Landmark: 4, Title: "Category:Gone", Variant: fakecommons.Missing},
 		{Title: "Category:Luitpoldpark", Values: []fakecommons.Value{{Text: "park"}}},
@@ -36,14 +40,18 @@ func parks() []fakecommons.Category {
 // what has become of them later: a chapel is a church building, a bay a lagoon, the
 // class of castles has another label, and there is a lighthouse.
 func sights(later bool) []fakecommons.Category {
-	tags := []fakecommons.Value{{Text: "church building"}, {Text: "church building"}, {Text: "chapel"}, {Text: "lake"}, {Text: "lake"}, {Text: "bay"},
-		{Text: "road bridge"}, {Text: "railway bridge"}, {Text: "castle", Class: "Q23413"}, {Text: "castle", Class: "Q23413"}, {}}
+	tags := []fakecommons.Value{{Text: "church building"}, {Text: "church building"}, {Text: "chapel"}, {Text: "lake"},
+		{Text: "lake"}, {Text: "bay"},
+		{Text: "road bridge"}, {Text: "railway bridge"}, {Text: "castle", Class: "Q23413"}, {Text: "castle", Class: "Q23413"},
+		{}}
 	if later {
-		tags[2].Text, tags[5].Text, tags[8].Text, tags[9].Text, tags[10].Text = "church building", "lagoon", "castle or fort", "castle or fort", "lighthouse"
+		tags[2].Text, tags[5].Text, tags[8].Text, tags[9].Text, tags[10].Text = "church building", "lagoon", "castle or fort",
+			"castle or fort", "lighthouse"
 	}
 	var all []fakecommons.Category
 	for i, tag := range tags {
-		c := fakecommons.Category{Landmark: labels.LandmarkID(i), Title: fmt.Sprintf("Category:Sight %d", i), Item: fmt.Sprintf("Q%d", 1000+i),
+		c := fakecommons.Category{Landmark: labels.LandmarkID(i), Title: fmt.Sprintf("Category:Sight %d", i),
+			Item:   fmt.Sprintf("Q%d", 1000+i),
 			Values: []fakecommons.Value{tag}, Revision: 900_000_000 + int64(i)}
 		if later && (i == 2 || i == 5 || i == 10) { // the label of a class is no edit of the item
 			c.Revision += 1000
@@ -74,7 +82,10 @@ func TestScrapeScripts(t *testing.T) {
 			}
 			now := &changing{}
 			now.Store(fakecommons.New(sights(false)))
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { now.Load().ServeHTTP(w, r) }))
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+				r *http.Request) {
+				now.Load().ServeHTTP(w, r)
+			}))
 			e.Defer(server.Close)
 			e.Setenv("SIGHTS", server.URL)
 			e.Values["sights"] = now
@@ -97,7 +108,8 @@ func crawlSite(t *testing.T, n int) (*fakecommons.Server, string) {
 	t.Helper()
 	var pages []fakecommons.Category
 	for i := range n {
-		pages = append(pages, fakecommons.Category{Landmark: labels.LandmarkID(i), Title: fmt.Sprintf("Category:Place %d", i), Values: []fakecommons.Value{{Text: "place"}}})
+		pages = append(pages, fakecommons.Category{Landmark: labels.LandmarkID(i), Title: fmt.Sprintf("Category:Place %d", i),
+			Values: []fakecommons.Value{{Text: "place"}}})
 	}
 	t.Chdir(t.TempDir())
 	if err := writeCategories("train_categories.csv", pages); err != nil {
@@ -113,7 +125,8 @@ func crawlSite(t *testing.T, n int) (*fakecommons.Server, string) {
 // it printed.
 func scrapeRun(url string, more ...string) (int, string) {
 	var out bytes.Buffer
-	args := append([]string{"hgld", "scrape", "run", "--categories", "train_categories.csv", "--base-url", url, "--rate", "0"}, more...)
+	args := append([]string{"hgld", "scrape", "run", "--categories", "train_categories.csv", "--base-url", url, "--rate",
+		"0"}, more...)
 	return hgld(args, &out, &out), out.String()
 }
 
@@ -130,7 +143,7 @@ func TestScrapeExitCodes(t *testing.T) {
 		}
 	}
 	expect(exitUsage, `did you mean "first"`, "--policy", "frist")
-	expect(exitUsage, "no name for the tags", "--out", "")
+	expect(exitUsage, "no file name for the tags", "--out", "")
 	expect(exitUsage, "there is no folder nowhere", "--out", "nowhere/tags.jsonl")
 	expect(exitUsage, "want 2 or more", "--max-requests", "1")
 	expect(exitUsage, "scrape.max_requests is -3, want", "--max-requests", "-3")
@@ -178,8 +191,8 @@ func TestScrapeThatCannotReadItsPagesKeepsThem(t *testing.T) {
 	if err := os.Rename(raw, "elsewhere"); err != nil {
 		t.Fatal(err)
 	}
-	expect(exitIntegrity, "put back what is gone from "+raw, "--reparse")
-	expect(exitIntegrity, "put back what is gone from "+raw)
+	expect(exitIntegrity, "restore the missing files in "+raw, "--reparse")
+	expect(exitIntegrity, "restore the missing files in "+raw)
 	if err := os.Rename("elsewhere", raw); err != nil {
 		t.Fatalf("the folder cannot be moved back: %v", err)
 	}
@@ -199,7 +212,8 @@ func TestScrapeOfALoginPageStops(t *testing.T) {
 		return fakecommons.Fault{Body: "<html><form></form></html>"}, true
 	}
 	code, out := scrapeRun(url)
-	if code != exitTemporary || !strings.Contains(out, "20 answers in a row could not be read") || !strings.Contains(out, "--retry malformed") {
+	if code != exitTemporary || !strings.Contains(out, "20 answers in a row could not be read") ||
+		!strings.Contains(out, "--retry malformed") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 }
@@ -229,7 +243,8 @@ func TestScrapeShowsTerminalEscapesEscaped(t *testing.T) {
 // nothing.
 func TestPaperStandsBesideItsOwnLandmarksAlone(t *testing.T) {
 	report := &scrape.Report{Splits: []scrape.SplitReport{
-		{Split: labels.Train, Landmarks: 203094, Tagged: 130000, Coverage: 0.6401, PaperLandmarks: 203094, PaperTagged: 129100},
+		{Split: labels.Train, Landmarks: 203094, Tagged: 130000, Coverage: 0.6401, PaperLandmarks: 203094,
+			PaperTagged: 129100},
 		{Split: labels.Index, Landmarks: 50, Tagged: 40, Coverage: 0.8, PaperLandmarks: 101297, PaperTagged: 68100},
 	}}
 	var out bytes.Buffer

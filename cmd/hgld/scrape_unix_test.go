@@ -62,7 +62,8 @@ func TestFakeWikimediaKeepsItsClientsToTheRules(t *testing.T) {
 	defer said.Close()
 	ended := make(chan int)
 	go func() {
-		args := []string{"hgld", "dev", "fake-wikimedia", "--port", "0", "--landmarks", "20", "--categories", "train_categories.csv", "--log", "log.jsonl"}
+		args := []string{"hgld", "dev", "fake-wikimedia", "--port", "0", "--landmarks", "20", "--categories",
+			"train_categories.csv", "--log", "log.jsonl"}
 		ended <- hgld(args, said, said)
 	}()
 	text := func() string {
@@ -76,10 +77,12 @@ func TestFakeWikimediaKeepsItsClientsToTheRules(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	url := regexp.MustCompile(`http://[^ ]+`).FindString(text())
-	if code, out := scrapeRun(url, "--source", "api", "--wikidata-url", url, "--contact", "me@uni.edu", "--rate", "3"); code != exitOK {
+	if code, out := scrapeRun(url, "--source", "api", "--wikidata-url", url, "--contact", "me@uni.edu", "--rate",
+		"3"); code != exitOK {
 		t.Errorf("within the rules: exit code %d\n%s", code, out)
 	}
-	if code, out := scrapeRun(url, "--source", "api", "--wikidata-url", url, "--state", "other"); code != exitSomeFailed || !strings.Contains(out, "error_retryable: GET "+url+"/w/api.php: HTTP 403 Forbidden\n") {
+	if code, out := scrapeRun(url, "--source", "api", "--wikidata-url", url, "--state", "other"); code != exitSomeFailed ||
+		!strings.Contains(out, "error_retryable: GET "+url+"/w/api.php: HTTP 403 Forbidden\n") {
 		t.Errorf("without a contact: exit code %d\n%s", code, out)
 	}
 	if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
@@ -90,7 +93,8 @@ func TestFakeWikimediaKeepsItsClientsToTheRules(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, text())
 	}
 	log, err := os.ReadFile("log.jsonl")
-	if err != nil || strings.Count(string(log), "\n") != 5 || !strings.Contains(string(log), `"keys":20,"failed":"no contact"}`) {
+	if err != nil || strings.Count(string(log), "\n") != 5 || !strings.Contains(string(log),
+		`"keys":20,"failed":"no contact"}`) {
 		t.Errorf("log %s, %v", log, err)
 	}
 }

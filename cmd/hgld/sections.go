@@ -12,6 +12,7 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/internal/settings"
 	"hgld/shards"
+	"hgld/train/backbone"
 	"hgld/train/history"
 )
 
@@ -116,11 +117,11 @@ func isThere(path string) (bool, error) {
 // publishedWeights says where weights are published that a setting names as if they were
 // a file, or returns "".
 func publishedWeights(f settings.Field, path string) string {
-	known, err := knownModels()
+	known, err := backbone.KnownNetworks()
 	if err != nil || f.Flag() != "weights" {
 		return ""
 	}
-	if !slices.ContainsFunc(known, func(k knownModel) bool { return k.Name == path }) {
+	if !slices.ContainsFunc(known, func(k backbone.Known) bool { return k.Name == path }) {
 		return ""
 	}
 	return "a file of weights is wanted: hgld models show " + path + " says where they are published"

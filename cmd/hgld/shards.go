@@ -13,6 +13,7 @@ import (
 
 	"hgld/internal/filelock"
 	"hgld/internal/pipeline"
+	"hgld/internal/terminal"
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/shards/dataset"
@@ -20,29 +21,27 @@ import (
 
 // shardsSettings is the section "shards" of hgld.yaml.
 type shardsSettings struct {
-	Dataset        string          `yaml:"dataset" usage:"importer: csv (a row an image), folder (class folders), or a published data set: see below"`
+	Dataset        string          `yaml:"dataset" usage:"importer: csv (one row per image), folder (class folders), or a published data set: see below"`
 	Input          string          `yaml:"input" path:"in" usage:"the CSV, or the folder, .zip or .tar of class folders or of a published data set"`
-	Images         string          `yaml:"images" path:"in" usage:"folder, .zip or .tar with the images, where they are not with the CSV or the data set's lists"`
+	Images         string          `yaml:"images" path:"in" usage:"folder, .zip or .tar with the images, if they are not beside the CSV or the data set's lists"`
 	Labels         string          `yaml:"labels" path:"in" usage:"label file of stage 3, joined by the CSV's landmark_id"`
 	Hierarchy      string          `yaml:"hierarchy" path:"in" usage:"hierarchy.json that numbers the classes; empty: in the order of the images"`
-	Levels         []string        `yaml:"levels" usage:"label columns or level names, finest first; of a published data set: those of its levels to read"`
-	Split          string          `yaml:"split" usage:"split of images that no column or folder gives one"`
+	Levels         []string        `yaml:"levels" usage:"label columns or level names, finest first; for a published data set: the levels to read"`
+	Split          string          `yaml:"split" usage:"split of images without a column or folder for it"`
 	SplitFolders   []string        `yaml:"split_folders" usage:"dataset folder: FOLDER=SPLIT for the folders at the top that are splits; none: they are classes"`
 	Out            string          `yaml:"out" path:"out" usage:"folder to write"`
-	Shards         int             `yaml:"shards" range:"0 100000" usage:"shards of each split; 0: by the next two"`
-	ImagesPerShard int             `yaml:"images_per_shard" range:"0 1e8" usage:"images of a shard; 0: by size"`
+	Shards         int             `yaml:"shards" range:"0 100000" usage:"shards of each split; 0: see the next two"`
+	ImagesPerShard int             `yaml:"images_per_shard" range:"0 1e8" usage:"images in a shard; 0: by size"`
 	ShardSize      string          `yaml:"shard_size" usage:"largest shard, such as 500MB or 1GB"`
-	ShortSide      int             `yaml:"short_side" range:"0 16384" usage:"make larger images so small, as JPEG; 0: keep every file as it is"`
-	Quality        int             `yaml:"quality" range:"0 100" usage:"JPEG quality of images made smaller, 1 to 100"`
-	HeadersOnly    bool            `yaml:"headers_only" usage:"do not decode images that are kept as they are: faster, but a broken one goes unnoticed"`
-	Attribution    bool            `yaml:"attribution" usage:"refuse training images without author or licence, as gldv2 always does"`
-	Unattributed   bool            `yaml:"allow_unattributed" usage:"take gldv2's training images without author or licence too"`
+	ShortSide      int             `yaml:"short_side" range:"0 16384" usage:"shrink the short side of larger images to this, as JPEG; 0: keep every file unchanged"`
+	Quality        int             `yaml:"quality" range:"0 100" usage:"JPEG quality of shrunk images, 1 to 100"`
+	HeadersOnly    bool            `yaml:"headers_only" usage:"do not decode unchanged images: faster, but a broken one goes unnoticed"`
+	Attribution    bool            `yaml:"attribution" usage:"reject training images without author or licence, as gldv2 always does"`
+	Unattributed   bool            `yaml:"allow_unattributed" usage:"accept gldv2's training images without author or licence"`
 	Labelled       bool            `yaml:"labelled" usage:"take only images that have a class at every level"`
 	AllowMissing   float64         `yaml:"allow_missing" range:"0 1" usage:"share of images that may be missing or broken, 0 to 1"`
 	Workers        int             `yaml:"workers" range:"0 1024" usage:"images prepared at once; 0: all processors (the result is the same)"`
 	Columns        dataset.Columns `yaml:"columns"`
-
-	look error // why the folders with the images are not all known, set by the stage's Files
 }
 
 func shardsStage() pipeline.StageOf[shardsSettings] { return shardsStageOf(false) }
@@ -54,18 +53,16 @@ func shardsStageOf(replace bool) pipeline.StageOf[shardsSettings] {
 		Defaults: shardsSettings{Dataset: "csv", Input: "images.csv", Out: "shards", Split: string(labels.Train),
 			ShardSize: "500MB", ShortSide: 256, Quality: 95, AllowMissing: 0.01},
 		Files: func(s *shardsSettings) (in, out []string) {
-			var folders []string
-			folders, s.look = s.imageFolders()
-			return append(folders, s.Input, s.Images, s.Labels, s.Hierarchy), []string{s.Out}
+			return []string{s.Input, s.Images, s.Labels, s.Hierarchy}, []string{s.Out}
 		},
-		Unread: func(s *shardsSettings) error { return s.look },
+		Found:  (*shardsSettings).imageFolders,
 		Run:    onJob(func(j *job, s *shardsSettings) error { return runShardsBuild(j, s, replace) }),
 		Checks: []func(*shardsSettings) error{(*shardsSettings).check},
 	})
 }
 
-// shardsBuildCommand is that of the stage with a flag that no file of settings should
-// hold, because it is meant once.
+// shardsBuildCommand is the command of the stage with an additional flag, which is
+// meant for one run and is therefore not a setting.
 func shardsBuildCommand() *cli.Command {
 	cmd := stageCommand(shardsStage().Stage, "build",
 		"write images and classes as Parquet; the same command continues after a stop", shardsBuildExamples())
@@ -77,7 +74,7 @@ func shardsBuildCommand() *cli.Command {
 }
 
 func replaceFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "replace", Usage: "let the data set take the place of a finished one with more images"}
+	return &cli.BoolFlag{Name: "replace", Usage: "replace a finished data set that has more images"}
 }
 
 func shardsCommand() *cli.Command {
@@ -140,7 +137,7 @@ func (s *shardsSettings) openSource(j *job) (shards.Source, *shards.Options, err
 	return src, o, nil
 }
 
-// runShardsBuild is `hgld shards build`.
+// runShardsBuild runs `hgld shards build`.
 func runShardsBuild(j *job, s *shardsSettings, replace bool) error {
 	src, o, err := s.openSource(j)
 	if err != nil {
@@ -165,23 +162,23 @@ func runShardsBuild(j *job, s *shardsSettings, replace bool) error {
 	return errors.Join(err, failureError(result.Failures, s.Out+"/"+shards.FailuresFile+" lists them; mend them and run the same command again"))
 }
 
-// showImages shows how many images are done.
+// showImages shows the number of finished images.
 func showImages(j *job, o *shards.Options) (end func()) {
-	var bar *progress
+	var bar *terminal.Progress
 	o.Progress = func(done, total int, shard string) {
 		if bar == nil {
 			bar = j.progress("images", total)
 		}
-		bar.set(done, shard)
+		bar.Set(done, shard)
 	}
 	return func() {
 		if bar != nil {
-			bar.end()
+			bar.End()
 		}
 	}
 }
 
-// shardsOptions turns the settings into those of the package.
+// shardsOptions converts the settings to the package's options.
 func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
 	o := &shards.Options{Tool: "hgld " + version, Taxonomy: writeTaxonomy, Workers: s.Workers}
 	o.AllowMissing = s.AllowMissing
@@ -229,10 +226,10 @@ func (s *shardsSettings) checkAllowed() error {
 	if s.AllowMissing >= 0 && s.AllowMissing <= 1 {
 		return nil
 	}
-	return usagef("allow_missing is %g; want a share from 0 to 1, such as 0.01 for one image of a hundred", s.AllowMissing)
+	return usagef("allow_missing is %g; want a share from 0 to 1, such as 0.01 for one image in a hundred", s.AllowMissing)
 }
 
-// parseSize reads "500MB", "1.5 GB" or a number of bytes.
+// parseSize parses "500MB", "1.5 GB" or a number of bytes.
 func parseSize(text string) (int64, error) {
 	units := []struct {
 		suffix string
@@ -249,10 +246,10 @@ func parseSize(text string) (int64, error) {
 		}
 		return int64(v * u.bytes), nil
 	}
-	return 0, fmt.Errorf("%.80q is no size; want one such as 500MB or 1GB", text)
+	return 0, fmt.Errorf("%.80q is not a size; want one such as 500MB or 1GB", text)
 }
 
-// shardsError gives errors of the package their exit code and hint.
+// shardsError adds exit codes and hints to the package's errors.
 func shardsError(err error) error {
 	var refused *shards.RefusedError
 	switch {
@@ -263,30 +260,30 @@ func shardsError(err error) error {
 	case errors.As(err, new(*shards.InputError)):
 		return withCode(exitIntegrity, err)
 	case errors.As(err, new(*filelock.LockedError)):
-		return withHint(withCode(exitLocked, err), "wait for it, or stop it: its finished shards stay")
+		return withHint(withCode(exitLocked, err), "wait for it, or stop it: its finished shards are kept")
 	case errors.As(err, new(*shards.DamageError)):
-		return withHint(withCode(exitIntegrity, err), "`hgld shards verify` tells the extent of the damage")
+		return withHint(withCode(exitIntegrity, err), "`hgld shards verify` shows the extent of the damage")
 	case errors.As(err, new(*labels.ParentsError)):
 		return withHint(err, "`hgld labels check` lists all such rows of a label file")
 	}
 	return err
 }
 
-// refusedHint says how to go on where the data set was not published.
+// refusedHint adds the next step to the error for a data set that was not published.
 func refusedHint(err error, r *shards.RefusedError) error {
 	switch {
 	case r.Fewer:
-		return withHint(err, "the finished data set is as it was; mend the input, write to another folder (--out), "+
-			"or put this one in its place: `hgld shards build --replace`")
+		return withHint(err, "the finished data set is unchanged; mend the input, write to another folder (--out), "+
+			"or replace it: `hgld shards build --replace`")
 	case len(r.Failures) == r.Images:
-		return withHint(err, "look where the images are: --images, or the paths")
+		return withHint(err, "check where the images are: --images, or the paths")
 	}
 	share := math.Ceil(1000*float64(len(r.Failures))/float64(r.Images)) / 1000
-	return withHint(err, "mend them, or do without them: --allow-missing %g (in hgld.yaml: shards.allow_missing)", share)
+	return withHint(err, "mend them, or accept their absence: --allow-missing %g (in hgld.yaml: shards.allow_missing)", share)
 }
 
-// listRefused names the images for which a data set was not published: all of them as
-// JSON, or the first few.
+// listRefused prints the images because of which a data set was not published: all of
+// them as JSON, or the first few.
 func listRefused(j *job, err error) {
 	var refused *shards.RefusedError
 	if !errors.As(err, &refused) {
@@ -335,7 +332,7 @@ func printBuilt(j *job, s *shardsSettings, r *shards.Result) {
 	j.print("%s written\n", s.Out)
 }
 
-// failureError says how many images are missing, by class.
+// failureError reports the number of missing images by class.
 func failureError(failures []shards.Failure, hint string) error {
 	if len(failures) == 0 {
 		return nil
@@ -344,7 +341,7 @@ func failureError(failures []shards.Failure, hint string) error {
 	return withHint(withCode(exitSomeFailed, err), "%s", hint)
 }
 
-// sizeText prints a size for a person.
+// sizeText formats a size.
 func sizeText(n int64) string {
 	for _, u := range []struct {
 		name  string

@@ -12,16 +12,16 @@ import (
 
 func shardsCardCommand() *cli.Command {
 	return &cli.Command{
-		Name: "card", Usage: "README.md for the Hub and croissant.json, beside finished shards", ArgsUsage: "[FOLDER]",
+		Name: "card", Usage: "write README.md for the Hub, and croissant.json, beside finished shards", ArgsUsage: "[FOLDER]",
 		Description: "  hgld shards card --title 'My landmarks' --license cc-by-4.0\n" +
-			"  hgld shards card --force other            write over a README.md that is there",
+			"  hgld shards card --force other            overwrite README.md",
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "title", Usage: "name of the data set (default: of the folder)"},
+			&cli.StringFlag{Name: "title", Usage: "name of the data set (default: that of the folder)"},
 			&cli.StringFlag{Name: "description", Usage: "a sentence or more"},
-			&cli.StringFlag{Name: "license", Usage: "licence of the whole, by the Hub's name, such as cc-by-4.0 (default: other)"},
+			&cli.StringFlag{Name: "license", Usage: "licence of the data set as the Hub calls it, such as cc-by-4.0 (default: other)"},
 			&cli.StringFlag{Name: "url", Usage: "where it is published"},
-			&cli.StringFlag{Name: "citation", Usage: "how it is to be cited"},
-			&cli.BoolFlag{Name: "force", Usage: "write over a README.md that is there"},
+			&cli.StringFlag{Name: "citation", Usage: "how to cite it"},
+			&cli.BoolFlag{Name: "force", Usage: "overwrite README.md"},
 		),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
@@ -33,7 +33,7 @@ func shardsCardCommand() *cli.Command {
 				return err
 			}
 			if there, err := filepath.Glob(filepath.Join(dir, shards.CardFile)); err == nil && len(there) > 0 && !c.Bool("force") {
-				return withHint(usagef("%s is there, and may have been edited", there[0]), "--force writes it anew")
+				return withHint(usagef("%s exists and may have been edited", there[0]), "--force overwrites it")
 			}
 			err = shards.WriteCard(j.ctx, dir, shards.Card{Title: c.String("title"), Description: c.String("description"),
 				License: c.String("license"), URL: c.String("url"), Citation: c.String("citation")})

@@ -11,18 +11,19 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/terminal"
 	"hgld/labels"
 	"hgld/shards"
 )
 
-// shardsFolder is the folder that an inspecting command works on: its argument,
-// or the project's.
+// shardsFolder returns the folder that an inspecting command works on: its argument, or
+// the project's folder.
 func shardsFolder(j *job) (string, error) {
 	if len(j.args) == 1 {
 		return j.args[0], nil
 	}
 	if len(j.args) > 1 {
-		return "", usagef("one folder of shards is wanted, got %d", len(j.args))
+		return "", usagef("want one folder of shards, got %d", len(j.args))
 	}
 	s, err := shardsStage().Load(j.project, nil)
 	return s.Out, err
@@ -100,7 +101,7 @@ func columnsOf(splits []labels.Split) string {
 
 func shardsCatCommand() *cli.Command {
 	return &cli.Command{
-		Name: "cat", Usage: "rows as JSON lines, without the images; or one image into a file", ArgsUsage: "[FOLDER]",
+		Name: "cat", Usage: "print rows as JSON lines without the images, or write one image to a file", ArgsUsage: "[FOLDER]",
 		Description: "  hgld shards cat --split train                           all rows of a split\n" +
 			"  hgld shards cat --split test --row 17 --count 3         three rows\n" +
 			"  hgld shards cat --split test --image 17 --out 17.jpg    one image",
@@ -199,13 +200,13 @@ func printRows(j *job, view *shards.View, landmarks bool) error {
 func shardsVerifyCommand() *cli.Command {
 	return &cli.Command{
 		Name: "verify", ArgsUsage: "[FOLDER]",
-		Usage: "compare every file and image with its hash; exit code 4 where one differs or cannot be read",
+		Usage: "compare every file and image with its hash; exit code 4 if one differs or cannot be read",
 		Description: "  hgld shards verify                     everything\n" +
 			"  hgld shards verify --subset 2/7        every seventh shard, another one each day of the week\n" +
-			"  hgld shards verify --repair            make anew what follows from the shards: .idx, STATS.json …",
+			"  hgld shards verify --repair            rebuild what follows from the shards: .idx, STATS.json …",
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "subset", Usage: "part `N/T`: every T-th shard, beginning with the N-th"},
-			&cli.BoolFlag{Name: "repair", Usage: "make anew, from the shards, what is missing or damaged beside them"},
+			&cli.StringFlag{Name: "subset", Usage: "part `N/T`: every T-th shard, starting with the N-th"},
+			&cli.BoolFlag{Name: "repair", Usage: "rebuild missing or damaged companion files from the shards"},
 		),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
@@ -259,21 +260,21 @@ func runShardsVerify(c *cli.Context, j *job) error {
 		return nil
 	}
 	return withHint(withCode(exitIntegrity, fmt.Errorf("shards verify: %s is damaged", dir)),
-		"`hgld shards build` with the same inputs makes the damaged shards anew and keeps the others")
+		"`hgld shards build` with the same inputs rebuilds the damaged shards and keeps the others")
 }
 
 func verifyShards(j *job, dir string, o shards.VerifyOptions) (*shards.Verified, error) {
 	j.say("verifying %s", dir)
-	var bar *progress
+	var bar *terminal.Progress
 	o.Progress = func(done, total int, shard string) {
 		if bar == nil {
 			bar = j.progress("shards", total)
 		}
-		bar.set(done, shard)
+		bar.Set(done, shard)
 	}
 	v, err := shards.Verify(j.ctx, dir, o)
 	if bar != nil {
-		bar.end()
+		bar.End()
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, withHint(err, "`hgld shards build` makes a data set")
@@ -288,7 +289,7 @@ func repairShards(j *job, dir string, damage []*shards.DamageError) error {
 	}
 	fixed, err := shards.Repair(j.ctx, dir, writeTaxonomy, files...)
 	for _, name := range fixed {
-		j.print("%s made anew\n", name)
+		j.print("%s rebuilt\n", name)
 	}
 	return shardsError(err)
 }

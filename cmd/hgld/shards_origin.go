@@ -12,7 +12,7 @@ import (
 	"hgld/shards/provenance"
 )
 
-// sourceSettings are the settings of the importer as BUILD.json has them: files
+// sourceSettings are the settings of the importer in BUILD.json. They name files
 // without their folders, so that a data set does not depend on where it was built.
 type sourceSettings struct {
 	Dataset      string           `json:"dataset"`
@@ -27,7 +27,7 @@ type sourceSettings struct {
 	Columns      *dataset.Columns `json:"columns,omitempty"`
 }
 
-// provenance finds out what BUILD.json is to say beside settings and inputs.
+// provenance returns the contents of BUILD.json besides settings and inputs.
 func (s *shardsSettings) provenance(j *job) (shards.Provenance, error) {
 	source := sourceSettings{Dataset: s.Dataset, Levels: s.Levels, Split: s.Split, Labelled: s.Labelled, Unattributed: s.Unattributed}
 	if s.Columns != (dataset.Columns{}) {
@@ -57,7 +57,7 @@ func (s *shardsSettings) provenance(j *job) (shards.Provenance, error) {
 	return t.Provenance(), nil
 }
 
-// projectRecords answers from the stamps of a project.
+// projectRecords implements provenance.Records by the stamps of a project.
 type projectRecords struct{ project *project }
 
 // Changed implements provenance.Records.
@@ -92,11 +92,11 @@ func (p projectRecords) Draft() (string, error) {
 // Labels implements provenance.Records.
 func (p projectRecords) Labels(path string) (*provenance.LabelsRecord, string, error) {
 	if p.project.File == "" {
-		return nil, "no project is here whose stages recorded it", nil
+		return nil, "there is no project here whose stages recorded it", nil
 	}
 	was, err := labelsStage().Stamp(p.project)
 	if isMissing(err) || errors.Is(err, pipeline.ErrOtherStamp) {
-		return nil, "no record of `hgld labels build` is here", nil
+		return nil, "there is no record of `hgld labels build` here", nil
 	}
 	if err != nil {
 		return nil, "", err

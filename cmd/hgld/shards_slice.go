@@ -25,7 +25,7 @@ func loadShards(c *cli.Context) (*job, *shardsSettings, error) {
 
 func shardsSliceCommand() *cli.Command {
 	return &cli.Command{
-		Name: "slice", Usage: "build every T-th shard alone, for many machines with one folder", ArgsUsage: "N/T",
+		Name: "slice", Usage: "build only every T-th shard, so that many machines share one folder", ArgsUsage: "N/T",
 		Description: "  hgld shards slice --dataset gldv2 --input gldv2 3/8          shards 3, 11, 19 …\n" +
 			"  sbatch --array=1-8 --wrap 'hgld shards slice … auto'         SLURM's array says which\n" +
 			"  hgld shards slice … auto/8                                   or JOB_COMPLETION_INDEX of Kubernetes\n" +
@@ -37,7 +37,7 @@ func shardsSliceCommand() *cli.Command {
 				return err
 			}
 			if len(j.args) != 1 {
-				return usagef("name one slice, such as 3/8, behind the flags; got %.80q", strings.Join(j.args, " "))
+				return usagef("name one slice, such as 3/8, after the flags; got %.80q", strings.Join(j.args, " "))
 			}
 			n, of, err := shards.ParseSlice(j.args[0], os.Getenv)
 			if err != nil {
@@ -71,11 +71,11 @@ func runShardsSlice(j *job, s *shardsSettings, n, of int, replace bool) error {
 
 func shardsPlanCommand() *cli.Command {
 	return &cli.Command{
-		Name: "plan", Usage: "the shards that a build would write, and which are there",
+		Name: "plan", Usage: "list the shards that a build would write, and which exist",
 		Description: "  hgld shards plan                      every shard with its images\n" +
 			"  hgld shards plan --missing 8          the slices of 8 that miss one: sbatch --array=$(…)",
 		Flags: append(flagsOf(shardsStage().Defaults()), append(stageFlags(),
-			&cli.IntFlag{Name: "missing", Usage: "print only which of `T` slices have to be run, as 2,5,7"})...),
+			&cli.IntFlag{Name: "missing", Usage: "print only which of `T` slices must be run, as 2,5,7"})...),
 		Action: func(c *cli.Context) error {
 			j, s, err := loadShards(c)
 			if err != nil {

@@ -7,10 +7,10 @@ import (
 	"hgld/labels"
 )
 
-// writeTaxonomy writes a data set's tree of classes as SKOS in Turtle. Of GLDv2's
-// levels these are supercategories and kinds, each supercategory with the number of
-// its landmarks: a landmark is a thing, with a row of its own in the shards, and no
-// class of things.
+// writeTaxonomy writes a data set's tree of classes as SKOS in Turtle. For GLDv2 it
+// writes supercategories and kinds, each supercategory with the number of its
+// landmarks. Landmarks themselves have rows in the shards and are not classes of
+// things.
 func writeTaxonomy(w io.Writer, tree *labels.Hierarchy) error {
 	d := &format.Document{Hierarchy: tree}
 	if tree.Levels[0].Name == labels.LandmarkLevel && len(tree.Levels) > 2 {

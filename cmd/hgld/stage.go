@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"io"
 
-	"hgld/internal/pipeline"
-
 	"github.com/urfave/cli/v2"
+
+	"hgld/internal/pipeline"
+	"hgld/internal/terminal"
 )
 
 // job is a running command: where it writes, what stops it, and the options that all
@@ -33,7 +34,9 @@ func newJob(c *cli.Context) (*job, error) {
 	if n := c.Int("limit"); n < 0 {
 		return nil, usagef("--limit is %d, want a number of items, or 0 for all", n)
 	}
-	p, err := stages().Open(c.String("project"))
+	l := stages()
+	l.Isolated = c.App.Metadata[isolated] == true
+	p, err := l.Open(c.String("project"))
 	if err != nil {
 		return nil, err
 	}
@@ -55,13 +58,22 @@ func jobIn(c *cli.Context, p *project) *job {
 // say tells the user on stderr what is going on. It is silent with --quiet.
 func (j *job) say(format string, args ...any) {
 	if !j.quiet {
-		fmt.Fprintln(j.stderr, visible(bounded(fmt.Sprintf(format, args...))))
+		fmt.Fprintln(j.stderr, terminal.Visible(terminal.Bounded(fmt.Sprintf(format, args...))))
 	}
 }
 
 // print writes data to stdout.
 func (j *job) print(format string, args ...any) {
-	io.WriteString(j.stdout, visible(fmt.Sprintf(format, args...)))
+	io.WriteString(j.stdout, terminal.Visible(fmt.Sprintf(format, args...)))
+}
+
+// progress starts a display of total units; 0 means unknown.
+func (j *job) progress(label string, total int) *terminal.Progress {
+	out := j.stderr
+	if j.quiet {
+		out = io.Discard
+	}
+	return terminal.NewProgress(out, label, total)
 }
 
 // Options returns what the command line asks of every stage.

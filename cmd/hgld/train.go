@@ -13,6 +13,7 @@ import (
 
 	"hgld/internal/filelock"
 	"hgld/internal/pipeline"
+	"hgld/internal/terminal"
 	"hgld/shards"
 	"hgld/train"
 	"hgld/train/history"
@@ -60,7 +61,7 @@ func trainCommand() *cli.Command {
 		run, trainResumeCommand(), trainExportCommand(), trainRecipeCommand(), trainLossesCommand(), trainBenchCommand())
 }
 
-// trainRunFlags are flags of hgld train run that are no settings of a run.
+// trainRunFlags are the flags of hgld train run that are not settings of a run.
 func trainRunFlags() []cli.Flag {
 	return append([]cli.Flag{configFlag()}, rehearsalFlags()...)
 }
@@ -69,8 +70,8 @@ func configFlag() cli.Flag {
 	return &cli.StringFlag{Name: "config", Usage: "take the settings from `FILE`, a run.yaml or a recipe, not from hgld.yaml"}
 }
 
-// loadTrain fills s from the file of --config, if there is one, and then as every
-// command does.
+// loadTrain fills s from the file of --config, if there is one, and then like every
+// command.
 func loadTrain(c *cli.Context, j *job, s *trainSettings) error {
 	if path := c.String("config"); path != "" {
 		if err := j.project.UseFile("train", path, s); err != nil {
@@ -143,7 +144,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		j.say("%s", absentText(absent, classes))
 	}
 	if data.Query == nil && len(data.Benchmarks) == 0 {
-		j.say("nothing will be evaluated: --hold-out leaves classes out for it, --query names a split")
+		j.say("nothing will be evaluated: --hold-out reserves classes for it, --query names a split")
 	}
 	log, err := history.OpenLog(s.Out, r.Step())
 	if err != nil {
@@ -153,7 +154,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	return trainError(followRun(j, r, s, data, total, log))
 }
 
-// sayStart says what of the run's beginning is not as a user might think.
+// sayStart reports what is unexpected about the start of a run.
 func sayStart(j *job, s *trainSettings, r *train.Run) {
 	for _, d := range r.Damaged() {
 		j.say("%v; the run falls back to %s, and the damaged checkpoint is kept as %s", d.Err,
@@ -171,8 +172,8 @@ func sayStart(j *job, s *trainSettings, r *train.Run) {
 	}
 }
 
-// showDone prints what a run that was complete before has measured. With other
-// settings under run. it would be measured anew.
+// showDone prints the result of a run that was complete before. Other settings under
+// run. would be measured again.
 func showDone(j *job, run string, step int) error {
 	j.say("%s is complete: %s, nothing is left to do", run, count(step, "step"))
 	if _, err := os.Stat(filepath.Join(run, evaluationFile)); isMissing(err) {
@@ -189,16 +190,16 @@ func showDone(j *job, run string, step int) error {
 	return result.Table(j.stdout)
 }
 
-// absentText says how many classes are not trained on.
+// absentText reports how many classes are not trained on.
 func absentText(absent, classes int) string {
 	return fmt.Sprintf("%d of %d finest classes have no image in the first epoch; m-per-class leaves out those with fewer than sampler.m", absent, classes)
 }
 
-// followRun prints and keeps the events of a run.
+// followRun prints and records the events of a run.
 func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int, log *history.Log) error {
 	p := j.progress("train", total)
-	p.from(r.Step())
-	defer p.end()
+	p.From(r.Step())
+	defer p.End()
 	var speed meter
 	steps, undefined := 0, 0
 	for e, err := range r.Events(j.ctx) {
@@ -215,23 +216,23 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int
 			steps++
 			if e.Loss == nil {
 				if undefined++; undefined == 1 {
-					j.say("step %d has no loss: none of its images has another of its class in the batch; a "+
+					j.say("step %d has no loss: no image in its batch has another one of its class; a "+
 						"sampler with m of 2 or more gives every query one", e.Step)
 				}
 			}
-			p.set(e.Step, speed.note(e))
+			p.Set(e.Step, speed.note(e))
 		case train.Skipped:
 			j.say("step %d was skipped: a value was not finite; the batch and its images are listed in %s", e.Step, log.Path())
 		case train.Saved:
-			p.set(e.Step, "saved "+filepath.Base(e.Path))
+			p.Set(e.Step, "saved "+filepath.Base(e.Path))
 		case train.Evaluated:
 			if err := saveEvaluation(j, r, s, data, e); err != nil {
 				return err
 			}
 		case train.Done:
-			p.end()
+			p.End()
 			if undefined > 0 {
-				j.say("%d of %s had no query with a positive, and have no loss", undefined, count(steps, "step"))
+				j.say("%d of %s had no query with a positive and therefore no loss", undefined, count(steps, "step"))
 			}
 			j.say("done: %s, run directory %s", count(e.Step, "step"), s.Out)
 			if best, err := train.ReadBest(s.Out); err == nil {
@@ -242,7 +243,7 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int
 	return nil
 }
 
-// saveEvaluation writes the result beside the run and prints it.
+// saveEvaluation writes the result to the run directory and prints it.
 func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *openData, e train.Event) error {
 	result := *e.Result
 	result.On = e.On
@@ -265,7 +266,7 @@ func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *openData, e tr
 	return e.Result.Table(j.stdout)
 }
 
-// meter turns the events of the last half minute into a note.
+// meter summarises the events of the last half minute.
 type meter struct {
 	images, seconds, waited float64
 	loss                    *float64 // nil: no step had one
@@ -273,7 +274,7 @@ type meter struct {
 }
 
 func (m *meter) note(e train.Event) string {
-	if m.began.IsZero() || time.Since(m.began) > every {
+	if m.began.IsZero() || time.Since(m.began) > terminal.LineEvery {
 		*m = meter{began: time.Now()}
 	}
 	m.images += float64(e.Images)
@@ -293,7 +294,7 @@ func (m *meter) note(e train.Event) string {
 		100*m.waited/m.seconds)
 }
 
-// trainError gives the trainer's errors their exit codes and next steps.
+// trainError adds exit codes and next steps to the trainer's errors.
 func trainError(err error) error {
 	var resume *train.ResumeError
 	var damaged *train.DamagedError
@@ -301,7 +302,7 @@ func trainError(err error) error {
 	case err == nil || errors.Is(err, context.Canceled):
 		return err
 	case errors.As(err, &resume):
-		return withHint(withCode(exitUsage, err), "give the run its own directory with --out, or go back to the settings of this one")
+		return withHint(withCode(exitUsage, err), "give the run its own directory with --out, or restore the settings of this one")
 	case errors.As(err, &damaged):
 		if folder := filepath.Dir(damaged.Path); strings.HasPrefix(filepath.Base(folder), "step-") {
 			return withHint(withCode(exitIntegrity, err),

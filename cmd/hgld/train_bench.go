@@ -10,38 +10,32 @@ import (
 	"hgld/train"
 )
 
-// benchResult is what `hgld train bench` measures. Times are in milliseconds.
+// benchResult is the result of `hgld train bench`. Times are in milliseconds.
 type benchResult struct {
-	Backbone   string  `json:"backbone"`
-	Loss       string  `json:"loss"`
-	Batch      int     `json:"batch"`
-	Size       int     `json:"size"`
-	Device     string  `json:"device"`
-	Threads    int     `json:"threads"`
-	Steps      int     `json:"steps"` // measured
-	Step       float64 `json:"step_ms"`
-	Fastest    float64 `json:"fastest_step_ms"`
-	Slowest    float64 `json:"slowest_step_ms"`
-	Images     float64 `json:"images_per_second"`
-	Waiting    float64 `json:"waiting_share"`                // of the time, for images
-	Arithmetic float64 `json:"images_per_second_arithmetic"` // without that waiting
+	Backbone string `json:"backbone"`
+	Loss     string `json:"loss"`
+	Batch    int    `json:"batch"`
+	Size     int    `json:"size"`
+	Device   string `json:"device"`
+	Threads  int    `json:"threads"`
+	train.StepTimes
 }
 
-// benchWarmUp steps are not measured: the first allocates and records, and the
-// loader is ahead in those after it.
+// benchWarmUp is the number of steps that are not measured: the first allocates and
+// records, and in the next ones the loader is still ahead.
 const benchWarmUp = 3
 
 func trainBenchCommand() *cli.Command {
 	stage := trainStage()
 	return &cli.Command{
-		Name: "bench", Usage: "how many images a second a training takes, and where it waits",
+		Name: "bench", Usage: "measure the speed of a training, and where it waits",
 		Description: "  hgld train bench                        with the settings of hgld.yaml, on its shards\n" +
 			"  hgld train bench --measure 50 -o model.backbone.name=resnet50 -o sampler.batch=128\n" +
 			"  hgld train bench --config run.yaml --json\n\n" +
 			"  Nothing is kept: no run directory, no evaluation.",
 		Flags: slices.Concat(flagsOf(stage.Defaults()), commonFlags(), []cli.Flag{
 			overrideFlag(), configFlag(), deviceFlag(),
-			&cli.IntFlag{Name: "measure", Value: 20, Usage: "`STEPS` to measure, after 3 that are not"},
+			&cli.IntFlag{Name: "measure", Value: 20, Usage: "`STEPS` to measure, after 3 for warm-up"},
 		}),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
@@ -73,7 +67,7 @@ func runBench(j *job, s *trainSettings, steps int) error {
 	j.say("%d steps of %s with %s on %s", steps, result.Backbone, result.Loss, s.Images.Data)
 	s.Config.Steps = benchWarmUp + steps
 	p := j.progress("bench", s.Config.Steps)
-	defer p.end()
+	defer p.End()
 	var list []train.Event
 	b, err := j.openTraining(s)
 	if err != nil {
@@ -85,7 +79,7 @@ func runBench(j *job, s *trainSettings, steps int) error {
 		if e.Kind != train.Stepped && e.Kind != train.Skipped {
 			return
 		}
-		p.set(e.Step, "")
+		p.Set(e.Step, "")
 		if e.Step > benchWarmUp {
 			list = append(list, e)
 		}
@@ -93,7 +87,7 @@ func runBench(j *job, s *trainSettings, steps int) error {
 	if err != nil {
 		return trainError(err)
 	}
-	result.measure(list)
+	result.StepTimes = train.TimesOf(list)
 	if j.json {
 		return writeJSON(j, result)
 	}
@@ -102,23 +96,4 @@ func runBench(j *job, s *trainSettings, steps int) error {
 	j.print("training    %8.1f img/s  waiting for images %.0f %% of the time\n", result.Images, 100*result.Waiting)
 	j.print("arithmetic  %8.1f img/s  if images were always there\n", result.Arithmetic)
 	return nil
-}
-
-// measure sums up the steps.
-func (b *benchResult) measure(list []train.Event) {
-	var seconds []float64
-	total, waited, images := 0.0, 0.0, 0
-	for _, e := range list {
-		seconds = append(seconds, e.Seconds)
-		total += e.Seconds
-		waited += e.Waited
-		images += e.Images
-	}
-	slices.Sort(seconds)
-	if b.Steps = len(seconds); b.Steps == 0 {
-		return
-	}
-	ms := func(s float64) float64 { return 1000 * s }
-	b.Step, b.Fastest, b.Slowest = ms(seconds[b.Steps/2]), ms(seconds[0]), ms(seconds[b.Steps-1])
-	b.Images, b.Waiting, b.Arithmetic = float64(images)/total, waited/total, float64(images)/(total-waited)
 }

@@ -84,14 +84,14 @@ func TestTrainingIsTestedOnBenchmarks(t *testing.T) {
 	if err != nil || strings.Join(s.Images.Benchmarks, " ") != "shards-place shards-form" || !strings.Contains(string(text), "- ../../shards-form") {
 		t.Errorf("%v: the run finds %v\n%s", err, s, text)
 	}
-	if code, _, errs := run(t, "eval", "run", "--data", "shards"); code != exitUsage || !strings.Contains(errs, "which images are the queries") {
+	if code, _, errs := run(t, "eval", "run", "--data", "shards"); code != exitUsage || !strings.Contains(errs, "no images are named as queries") {
 		t.Errorf("other data are named, and not asked for: exit code %d\n%s", code, errs)
 	}
 	for want, args := range map[string][]string{
-		`has no split "query"`:     {"--benchmarks", "shards"},
-		"the test is one of them":  {"--benchmarks", "shards-place", "--query", "test"},
-		"nowhere":                  {"--benchmarks", "nowhere"},
-		"benchmark 1 has the leve": {"--benchmarks", "shards-both"},
+		`has no split "query"`:      {"--benchmarks", "shards"},
+		"name one of them as the t": {"--benchmarks", "shards-place", "--query", "test"},
+		"nowhere":                   {"--benchmarks", "nowhere"},
+		"benchmark 1 has the leve":  {"--benchmarks", "shards-both"},
 	} {
 		if args[1] == "shards-both" {
 			twoLevelBenchmark(t)

@@ -14,26 +14,25 @@ import (
 	"hgld/train"
 )
 
-// retrievalData says which images of a folder of shards are trained on, and which
-// rank which in an evaluation. Some classes may be held out of the training, to be
-// evaluated among themselves: the validation. A split may be ranked for another:
-// the test.
+// retrievalData selects the images of a folder of shards to train on, and the queries
+// and gallery of an evaluation. Classes may be held out of the training and evaluated
+// among themselves: the validation. A split may be ranked against another: the test.
 type retrievalData struct {
 	Data        string   `yaml:"data" path:"in" usage:"folder of shards"`
 	Splits      []string `yaml:"splits" usage:"splits to train on"`
-	HoldOut     float64  `yaml:"hold_out" range:"0 1" usage:"share of the finest classes of these that is left out, for validation"`
-	HoldOutSeed uint64   `yaml:"hold_out_seed" usage:"which classes are left out"`
+	HoldOut     float64  `yaml:"hold_out" range:"0 1" usage:"share of their finest classes to hold out for validation"`
+	HoldOutSeed uint64   `yaml:"hold_out_seed" usage:"which classes are held out"`
 	Query       string   `yaml:"query" usage:"split of the test's queries"`
-	Gallery     string   `yaml:"gallery" usage:"split that they rank; empty: the queries themselves"`
+	Gallery     string   `yaml:"gallery" usage:"split to rank; empty: the queries themselves"`
 
-	Benchmarks []string `yaml:"benchmarks" path:"in" usage:"a test in parts, in place of query: folders of shards of one level each, whose split query ranks the split gallery"`
+	Benchmarks []string `yaml:"benchmarks" path:"in" usage:"a test in parts, instead of query: folders of shards with one level each, whose split query ranks the split gallery"`
 }
 
 func defaultData() retrievalData {
 	return retrievalData{Data: "shards", Splits: []string{string(labels.Train)}, HoldOutSeed: 1}
 }
 
-// String describes the choice, for the record of a run.
+// String describes the selection for the record of a run.
 func (r *retrievalData) String() string {
 	s := fmt.Sprintf("%s, splits %s", r.Data, strings.Join(r.Splits, " and "))
 	if r.HoldOut > 0 {
@@ -42,15 +41,15 @@ func (r *retrievalData) String() string {
 	return s
 }
 
-// openData is data with the files behind it. Query is the test's or, where none is
-// named, that of the classes that were held out.
+// openData is opened data with its files. Query holds the queries of the test or,
+// without a test, those of the held-out classes.
 type openData struct {
 	train.Data
 	set   *shards.Set
 	parts []*shards.Set // of the benchmarks
 }
 
-// forTraining is the data with its validation and its test apart.
+// forTraining returns the data with validation and test separated.
 func (d *openData) forTraining() train.Data {
 	data := d.Data
 	if data.Query == data.Validation {
@@ -67,15 +66,15 @@ func (d *openData) close() error {
 	return err
 }
 
-// open opens the shards and makes the choice.
+// open opens the shards and selects the images.
 func (r *retrievalData) open() (*openData, error) {
 	switch {
 	case r.Gallery != "" && r.Query == "":
-		return nil, usagef("gallery is %.80q, and no query split ranks it", r.Gallery)
+		return nil, usagef("gallery is %.80q, but no query split ranks it", r.Gallery)
 	case len(r.Splits) == 0:
 		return nil, usagef("splits is empty: name at least one, such as train")
 	case len(r.Benchmarks) > 0 && r.Query != "":
-		return nil, usagef("query is %.80q, and benchmarks is %s: the test is one of them", r.Query, strings.Join(r.Benchmarks, ","))
+		return nil, usagef("query is %.80q, and benchmarks is %s: name one of them as the test", r.Query, strings.Join(r.Benchmarks, ","))
 	}
 	set, err := openShards(r.Data)
 	if err != nil {
@@ -84,7 +83,7 @@ func (r *retrievalData) open() (*openData, error) {
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, withHint(err, "--data FOLDER names shards that lie elsewhere")
+		return nil, withHint(err, "--data FOLDER names another folder of shards")
 	}
 	if err != nil {
 		return nil, err
@@ -104,13 +103,13 @@ func (r *retrievalData) open() (*openData, error) {
 func openShards(folder string) (*shards.Set, error) {
 	set, err := shards.Open(folder)
 	if errors.As(err, new(*shards.DamageError)) {
-		return nil, withHint(withCode(exitIntegrity, err), "hgld shards verify tells the extent of the damage")
+		return nil, withHint(withCode(exitIntegrity, err), "hgld shards verify shows the extent of the damage")
 	}
 	return set, err
 }
 
-// openBenchmarks opens the parts of a test. Without a split gallery the queries rank
-// each other.
+// openBenchmarks opens the parts of a test. Without a split gallery, the queries are
+// ranked against each other.
 func (d *openData) openBenchmarks(folders []string) error {
 	for _, folder := range folders {
 		set, err := openShards(folder)
@@ -171,14 +170,14 @@ func (d *openData) choose(r *retrievalData) error {
 	return nil
 }
 
-// shardSplit is a split with a fingerprint that covers the pixels: the hashes that
-// the manifest has of its shards.
+// shardSplit is a split with a fingerprint that covers the pixels: the hashes of its
+// shards in the manifest.
 type shardSplit struct {
 	*shards.View
 	set *shards.Set
 }
 
-// Fingerprint lists the hashes of the shards.
+// Fingerprint returns the hashes of the shards.
 func (d shardSplit) Fingerprint() string {
 	var s strings.Builder
 	for _, f := range d.set.Manifest().Files {
@@ -187,8 +186,8 @@ func (d shardSplit) Fingerprint() string {
 	return s.String()
 }
 
-// noShards says what the data are if they are images, a table or an archive, which
-// become shards first; nil if they are none of these.
+// noShards returns an error with the right command if the data are images, a table or
+// an archive instead of shards; nil otherwise.
 func (r *retrievalData) noShards() error {
 	info, err := os.Stat(r.Data)
 	if err != nil {
@@ -200,10 +199,10 @@ func (r *retrievalData) noShards() error {
 			if filepath.Ext(r.Data) != ".csv" {
 				build = "hgld shards build --dataset folder --input " + r.Data + " makes shards of it"
 			}
-			return withHint(usagef("data is %s, and training and evaluation read a folder of shards", r.Data), "%s",
+			return withHint(usagef("data is %s, but training and evaluation read a folder of shards", r.Data), "%s",
 				build)
 		}
-		return usagef("data is %s, a file; want a folder of shards, as hgld shards build writes it", r.Data)
+		return usagef("data is %s, a file; want a folder of shards as hgld shards build writes it", r.Data)
 	}
 	if _, err := os.Stat(filepath.Join(r.Data, shards.ManifestFile)); !isMissing(err) {
 		return nil
@@ -224,6 +223,6 @@ func (r *retrievalData) noShards() error {
 	if image == "" {
 		return nil
 	}
-	return withHint(usagef("%s holds images (%s), and training and evaluation read shards", r.Data, image),
+	return withHint(usagef("%s contains images (%s), but training and evaluation read shards", r.Data, image),
 		"hgld shards build --dataset folder --input %s makes shards of class folders", r.Data)
 }

@@ -31,13 +31,13 @@ func trainExportCommand() *cli.Command {
 		Description: trainExportExamples + "\n\n  The extension says what is written: .onnx, .safetensors, .npy or .parquet.",
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "run", Value: "runs/default", Usage: "run directory `DIR`, or one of its checkpoints"},
-			&cli.BoolFlag{Name: "best", Usage: "the checkpoint that was best in the evaluations of the run, not the newest"},
+			&cli.BoolFlag{Name: "best", Usage: "export the best checkpoint of the run, not the newest"},
 			&cli.BoolFlag{Name: "backbone", Usage: ".safetensors: the backbone alone, under the names of its library"},
-			&cli.StringFlag{Name: "data", Usage: "embeddings: folder of shards `DIR` in place of the run's"},
-			&cli.StringFlag{Name: "of", Value: "query", Usage: "embeddings: of which `IMAGES`: query, gallery or train, as the run has them"},
-			&cli.StringFlag{Name: "split", Usage: "embeddings: of a `SPLIT` of the shards, in place of --of"},
-			&cli.IntFlag{Name: "limit", Usage: "embeddings: of the first `N` images"},
-			&cli.IntFlag{Name: "threads", Usage: "of the arithmetic; 0: all processors"}, deviceFlag()),
+			&cli.StringFlag{Name: "data", Usage: "embeddings: folder of shards `DIR` instead of the run's"},
+			&cli.StringFlag{Name: "of", Value: "query", Usage: "embeddings: `IMAGES` of the run: query, gallery or train"},
+			&cli.StringFlag{Name: "split", Usage: "embeddings: `SPLIT` of the shards, instead of --of"},
+			&cli.IntFlag{Name: "limit", Usage: "embeddings: only the first `N` images"},
+			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, deviceFlag()),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {
@@ -60,7 +60,7 @@ type exportChoice struct {
 	files                []string
 }
 
-// exporters say, by extension, how a file is written.
+// exporters holds the function that writes a file of each extension.
 var exporters = map[string]func(x *exporting, path string) error{
 	".onnx":        (*exporting).onnx,
 	".safetensors": (*exporting).safetensors,
@@ -70,8 +70,8 @@ var exporters = map[string]func(x *exporting, path string) error{
 
 var exportExtensions = []string{".onnx", ".safetensors", ".npy", ".parquet"}
 
-// exporting is an export under way. Weights and embeddings are made when a file
-// first asks for them.
+// exporting is an export in progress. Weights and embeddings are computed when a file
+// first needs them.
 type exporting struct {
 	*job
 	exportChoice
@@ -132,7 +132,7 @@ func runExport(j *job, o exportChoice) (err error) {
 	return nil
 }
 
-// tensors are the weights of the network.
+// tensors returns the weights of the network.
 func (x *exporting) tensors() (_ []tensorfile.Tensor, err error) {
 	if x.weights == nil {
 		x.weights, err = x.model.Weights()
@@ -172,7 +172,7 @@ func (x *exporting) npy(path string) error {
 	if err := x.write(table, e.Labels); err != nil {
 		return err
 	}
-	x.say("hgld eval run --embeddings %s --labels %s measures them", path, table)
+	x.say("hgld eval run --embeddings %s --labels %s evaluates them", path, table)
 	return nil
 }
 
@@ -184,7 +184,7 @@ func (x *exporting) parquet(path string) error {
 	return x.write(path, e.Parquet)
 }
 
-// embed makes the embeddings of the chosen images.
+// embed computes the embeddings of the chosen images.
 func (x *exporting) embed() (*export.Embeddings, error) {
 	if x.embeddings != nil {
 		return x.embeddings, nil
@@ -206,14 +206,14 @@ func (x *exporting) embed() (*export.Embeddings, error) {
 	case !known:
 		return nil, withCode(exitUsage, registry.Unknown("images", x.of, []string{"query", "gallery", "train"}))
 	case images == nil:
-		return nil, withHint(usagef("the run of %s has no %s images", x.run, x.of), "--of train embeds those that it was trained on")
+		return nil, withHint(usagef("the run of %s has no %s images", x.run, x.of), "--of train exports the training images")
 	}
 	if x.limit > 0 {
-		images = firstOf(images, x.limit)
+		images = train.First(images, x.limit)
 	}
 	p := x.progress("embed", images.Len())
-	defer p.end()
-	vectors, err := x.model.Embed(x.ctx, images, func(done, _ int) { p.set(done, "") })
+	defer p.End()
+	vectors, err := x.model.Embed(x.ctx, images, func(done, _ int) { p.Set(done, "") })
 	if err != nil {
 		return nil, trainError(err)
 	}

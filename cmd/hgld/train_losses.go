@@ -93,11 +93,11 @@ func showLoss(j *job, name string) error {
 		}
 		j.print("%s\n", strings.TrimRight(row, " ")+mark)
 	}
-	j.print("\n* other in the released code; loss.preset chooses, loss.settings changes single ones\n")
+	j.print("\n* differs in the released code; loss.preset chooses, loss.settings changes single ones\n")
 	return nil
 }
 
-// settingsOf adds the leaves of a tree under dotted keys to what other presets had.
+// settingsOf adds the leaves of a tree, under dotted keys, to those of other presets.
 func settingsOf(list []lossSetting, preset, prefix string, tree *yaml.Node) []lossSetting {
 	for i := 0; i+1 < len(tree.Content); i += 2 {
 		key, value := prefix+tree.Content[i].Value, tree.Content[i+1]
@@ -120,8 +120,7 @@ func settingsOf(list []lossSetting, preset, prefix string, tree *yaml.Node) []lo
 	return list
 }
 
-// leafText is a value as one would write it in YAML: a list in brackets, "auto" for
-// one that is computed.
+// leafText formats a value as in YAML: a list in brackets, "auto" for a computed one.
 func leafText(v *yaml.Node) string {
 	switch {
 	case v.Kind == yaml.SequenceNode:

@@ -37,8 +37,8 @@ func trainRecipeCommand() *cli.Command {
 				"                                          the end of a run beside the row\n" +
 				"  hgld train recipe show --yaml sop/happier > hgld.yaml",
 			Flags: append(commonFlags(),
-				&cli.StringFlag{Name: "run", Usage: "run directory `DIR` whose result stands beside the paper's"},
-				&cli.BoolFlag{Name: "yaml", Usage: "print the file itself, which is a whole hgld.yaml"}),
+				&cli.StringFlag{Name: "run", Usage: "run directory `DIR` to compare with the paper"},
+				&cli.BoolFlag{Name: "yaml", Usage: "print the file, which is a complete hgld.yaml"}),
 			Action: showRecipe,
 		},
 		recipeRunCommand())
@@ -75,7 +75,7 @@ func listRecipes(c *cli.Context) error {
 			}
 		}
 		if len(kept) == 0 {
-			return withHint(usagef("no recipe is for %.80q", j.args[0]), "hgld train recipe list lists all")
+			return withHint(usagef("there is no recipe for %.80q", j.args[0]), "hgld train recipe list lists all")
 		}
 		list = kept
 	}
@@ -142,7 +142,7 @@ func showRecipe(c *cli.Context) error {
 	return nil
 }
 
-// printIndented prints a note in lines of readable length behind its kind.
+// printIndented prints a note after its kind, in lines of readable length.
 func printIndented(j *job, kind, note string) {
 	const width = 96
 	line := ""
@@ -156,8 +156,8 @@ func printIndented(j *job, kind, note string) {
 	j.print("%-9s%s\n", kind, line)
 }
 
-// printChanges says in what a run departed from a recipe: numbers beside each other
-// mean little without it.
+// printChanges reports how a run differs from a recipe: without this, comparing the
+// numbers means little.
 func printChanges(j *job, r recipe.Recipe, dir string) error {
 	run, err := readPastRun(dir)
 	if err != nil {
@@ -169,12 +169,12 @@ func printChanges(j *job, r recipe.Recipe, dir string) error {
 	}
 	printIndented(j, "run", fmt.Sprintf("%s: %d queries, %d in the gallery", dir, run.Result.Queries, run.Result.Gallery))
 	for _, change := range changes(published, run.Settings) {
-		printIndented(j, "run", "other than the recipe: "+change)
+		printIndented(j, "run", "differs from the recipe: "+change)
 	}
 	return nil
 }
 
-// recipeSettings are the settings of a recipe: the defaults, and what it names.
+// recipeSettings returns the settings of a recipe: the defaults, changed by its file.
 func recipeSettings(r recipe.Recipe) (*trainSettings, error) {
 	p, err := recipeProject(r)
 	if err != nil {
@@ -261,13 +261,13 @@ func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error 
 	j.say("recipe %s: %s", r.Name, r.About)
 	changed := changes(published, own)
 	for _, change := range changed {
-		j.say("  other than the recipe: %s", change)
+		j.say("  differs from the recipe: %s", change)
 	}
 	if err := s.Execute(j, own); err != nil || j.json {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(own.Out, evaluationFile)); errors.Is(err, fs.ErrNotExist) {
-		j.say("nothing was evaluated, so there is nothing to stand beside the paper: train.query names the test")
+		j.say("nothing was evaluated, so there is nothing to compare with the paper: train.query names the test")
 		return nil
 	}
 	result, err := readEvaluation(own.Out)
@@ -275,7 +275,7 @@ func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error 
 		return err
 	}
 	if result.On == "validation" {
-		j.say("what was measured is of the validation classes, and the paper's numbers are of a test: none stands beside them; train.query names one")
+		j.say("the result is of the validation classes and the paper's numbers are of a test, so they are not compared; train.query names the test")
 		return nil
 	}
 	rows, err := recipe.Compare(r, result)
@@ -283,12 +283,12 @@ func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error 
 		return err
 	}
 	printPublished(j, rows)
-	j.say("the paper's images: %s; %d settings of this run are other than the recipe's", r.Data, len(changed))
+	j.say("the paper's images: %s; %d settings of this run differ from the recipe's", r.Data, len(changed))
 	return nil
 }
 
-// changes lists the settings that decide the result of a run and are others than
-// the recipe's. A recipe without mean and deviation leaves them to the backbone.
+// changes lists the settings that affect the result of a run and differ from the
+// recipe's. A recipe without mean and deviation leaves them to the backbone.
 func changes(recipe, run *trainSettings) []string {
 	was := settings.Fields(recipe)
 	var list []string

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,18 +10,18 @@ import (
 	"hgld/train"
 )
 
-// A rehearsal takes some steps of a run and writes nothing.
+// A rehearsal takes some steps of a run without writing anything.
 type rehearsal func(j *job, s *trainSettings) error
 
 func rehearsalFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "dry-run", Usage: "say what memory and time the run will take; --limit steps are timed (3)"},
-		&cli.BoolFlag{Name: "overfit", Usage: "learn one batch by heart, in --limit steps (100): does the loss fall?"},
-		&cli.BoolFlag{Name: "profile", Usage: "say where the time of a step goes, from --limit steps (10)"},
+		&cli.BoolFlag{Name: "dry-run", Usage: "estimate memory and time of the run; --limit steps are timed (3)"},
+		&cli.BoolFlag{Name: "overfit", Usage: "train on one batch for --limit steps (100): does the loss fall?"},
+		&cli.BoolFlag{Name: "profile", Usage: "show where the time of a step goes, over --limit steps (10)"},
 	}
 }
 
-// rehearsalOf is what the flags ask for, nil for a run in earnest.
+// rehearsalOf returns the rehearsal that the flags select, nil for a real run.
 func rehearsalOf(c *cli.Context) (rehearsal, error) {
 	var asked rehearsal
 	before := ""
@@ -33,7 +32,7 @@ func rehearsalOf(c *cli.Context) (rehearsal, error) {
 		switch {
 		case !c.Bool(kind.flag):
 		case asked != nil:
-			return nil, usagef("--%s and --%s are two commands: give one of them", before, kind.flag)
+			return nil, usagef("--%s and --%s exclude each other: give one of them", before, kind.flag)
 		default:
 			asked, before = kind.of, kind.flag
 		}
@@ -41,29 +40,15 @@ func rehearsalOf(c *cli.Context) (rehearsal, error) {
 	return asked, nil
 }
 
-// rehearse takes steps without a run directory and hands each to see.
+// rehearse takes steps without a run directory and passes each event to see.
 func rehearse(j *job, s *trainSettings, data train.Data, o train.Options, see func(train.Event)) (err error) {
-	data.Validation, data.Query, data.Gallery, data.Benchmarks = nil, nil, nil, nil
-	config := s.Config
-	config.Run.Evaluate, config.Run.Watch = 0, train.Default().Run.Watch
 	if o.Decoder, _, err = imageDecoder(); err != nil {
 		return err
 	}
-	r, err := train.New(config, data, o)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	for e, err := range r.Events(j.ctx) {
-		if err != nil {
-			return err
-		}
-		see(e)
-	}
-	return nil
+	return train.Rehearse(j.ctx, s.Config, data, o, see)
 }
 
-// limitOr is --limit, or n without it.
+// limitOr returns --limit, or n if it is not given.
 func (j *job) limitOr(n int) int {
 	if j.limit > 0 {
 		return j.limit
@@ -71,7 +56,7 @@ func (j *job) limitOr(n int) int {
 	return n
 }
 
-// forecast is what hgld train run --dry-run prints.
+// forecast is the result of hgld train run --dry-run.
 type forecast struct {
 	*train.Estimate
 	Parameters int     `json:"parameters"`
@@ -81,7 +66,7 @@ type forecast struct {
 	Total      float64 `json:"seconds_in_steps"` // evaluations and checkpoints come on top
 }
 
-// dryRun plans the memory of a run, and then times some steps of it.
+// dryRun computes the memory of a run and then times some of its steps.
 func dryRun(j *job, s *trainSettings) error {
 	data, err := s.Images.open()
 	if err != nil {
@@ -131,7 +116,7 @@ func dryRun(j *job, s *trainSettings) error {
 	return nil
 }
 
-// needs describes the run and its memory.
+// needs describes the run and the memory it needs.
 func (f *forecast) needs() string {
 	text := fmt.Sprintf("images      %d, classes %v, %d steps of %d images, %d an epoch\n", f.Images, f.Classes, f.Steps, f.Batch, f.PerEpoch)
 	if f.Absent > 0 {
@@ -141,7 +126,7 @@ func (f *forecast) needs() string {
 	for i, g := range f.Groups {
 		text += fmt.Sprintf("%s %s %d", map[bool]string{true: ":", false: ","}[i == 0], g.Name, g.Values)
 	}
-	text += fmt.Sprintf("\nmemory      %s in a step, of them %s all the time; %s of decoded images", mebibytes(f.Peak), mebibytes(f.Kept), mebibytes(f.Host))
+	text += fmt.Sprintf("\nmemory      %s in a step, of which %s persistent; %s of decoded images", mebibytes(f.Peak), mebibytes(f.Kept), mebibytes(f.Host))
 	if f.Evaluation > 0 {
 		text += fmt.Sprintf("; %s in an evaluation", mebibytes(f.Evaluation))
 	}
@@ -152,7 +137,7 @@ func (f *forecast) needs() string {
 	return text + fmt.Sprintf("arithmetic  %.1f GFLOP a step, %.2f an image\n", f.FLOPs/1e9, f.FLOPs/1e9/float64(f.Batch))
 }
 
-// lasts describes its time.
+// lasts describes the time it takes.
 func (f *forecast) lasts() string {
 	whole := time.Duration(f.Total * float64(time.Second)).Round(time.Second)
 	return fmt.Sprintf("time        %.3g s a step (median of %d), %.0f img/s, %.0f %% waiting for images; %v for all steps\n",
@@ -161,8 +146,8 @@ func (f *forecast) lasts() string {
 
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
-// overfit shows that what is trained can be trained: of one batch, always the same,
-// every network that is wired rightly lowers the loss.
+// overfit checks that the network can learn: trained on one batch repeatedly, every
+// correctly wired network lowers the loss.
 func overfit(j *job, s *trainSettings) error {
 	data, err := s.Images.open()
 	if err != nil {
@@ -171,14 +156,14 @@ func overfit(j *job, s *trainSettings) error {
 	defer data.close()
 	steps := j.limitOr(100)
 	if steps < 2 {
-		return usagef("--limit is %d, and a loss falls in 2 steps at the soonest", steps)
+		return usagef("--limit is %d; want 2 or more, since a loss falls in 2 steps at the soonest", steps)
 	}
 	b, err := j.openTraining(s)
 	if err != nil {
 		return err
 	}
 	p := j.progress("overfit", steps)
-	defer p.end()
+	defer p.End()
 	var losses []float64
 	skipped := 0
 	err = rehearse(j, s, data.forTraining(), train.Options{Backend: b, Limit: steps, Overfit: true}, func(e train.Event) {
@@ -187,15 +172,15 @@ func overfit(j *job, s *trainSettings) error {
 		}
 		if e.Kind == train.Stepped && e.Loss != nil {
 			losses = append(losses, *e.Loss)
-			p.set(e.Step, fmt.Sprintf("loss %.4f", *e.Loss))
+			p.Set(e.Step, fmt.Sprintf("loss %.4f", *e.Loss))
 		}
 	})
-	p.end()
+	p.End()
 	if err != nil {
 		return err
 	}
 	if len(losses) == 0 {
-		return fmt.Errorf("train: overfit: not one of %d steps had finite values", steps)
+		return fmt.Errorf("train: overfit: none of %d steps had finite values", steps)
 	}
 	first, last := losses[0], losses[len(losses)-1]
 	if j.json {
@@ -241,7 +226,7 @@ func profile(j *job, s *trainSettings) error {
 		return err
 	}
 	if steps == 0 {
-		return usagef("the run has one step, and the first is not measured")
+		return usagef("the run has one step, but the first is not measured")
 	}
 	if j.json {
 		return writeJSON(j, map[string]any{"steps": steps, "seconds": seconds, "waited": waited, "operations": profiler.Ops()})

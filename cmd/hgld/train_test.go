@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"hgld/internal/filelock"
 	"hgld/internal/sketch"
@@ -164,9 +163,9 @@ func TestTrainRunNamesWrongSettings(t *testing.T) {
 		"there are no validation classes":       {"-o", "run.evaluate=3", "--query", "test"},
 		`did you mean "validation"`:             {"-o", "run.watch=validaton"},
 		"train.hold_out is -0.1, want a number": {"--hold-out", "-0.1"},
-		"--dry-run and --profile are two":       {"--dry-run", "--profile"},
+		"--dry-run and --profile exclude":       {"--dry-run", "--profile"},
 		"a loss falls in 2 steps":               {"--overfit", "--limit", "1"},
-		"no query split ranks it":               {"--gallery", "train"},
+		"but no query split ranks it":           {"--gallery", "train"},
 		`did you mean "sampler.settings"`:       {"-o", "sampler.setting=1"},
 		"input.resize is 12, less than":         {"-o", "input.resize=12"},
 	} {
@@ -319,20 +318,6 @@ func TestTrainRunLeavesALockedDirectoryAlone(t *testing.T) {
 	}
 	if code, _, errs := run(t, tinyRun("--out", "taken")...); code != exitOK {
 		t.Errorf("exit code %d\n%s", code, errs)
-	}
-}
-
-// The steps of an earlier process say nothing of the speed of this one.
-func TestTimeLeftIsThatOfTheStepsTakenHere(t *testing.T) {
-	now := time.Now()
-	p := &progress{total: 1000, start: now.Add(-10 * time.Second), last: now}
-	p.from(900)
-	if left := p.left(); left != "" {
-		t.Errorf("before the first step:%s", left)
-	}
-	p.set(950, "")
-	if left := p.left(); left != " 10s left" {
-		t.Errorf("50 steps in 10 seconds and 50 to go:%s", left)
 	}
 }
 

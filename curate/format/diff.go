@@ -86,7 +86,8 @@ type TagChange struct {
 
 // None reports whether nothing differs.
 func (d *Difference) None() bool {
-	return len(d.Renamed)+len(d.Merged)+len(d.Split)+len(d.Added)+len(d.Removed)+len(d.Parents)+len(d.Moved)+len(d.TagsNew)+len(d.TagsGone) == 0
+	groups := len(d.Renamed) + len(d.Merged) + len(d.Split) + len(d.Added) + len(d.Removed) + len(d.Parents)
+	return groups+len(d.Moved)+len(d.TagsNew)+len(d.TagsGone) == 0
 }
 
 // Diff compares two documents. It replays both, as the edits of two curators, on one
@@ -225,7 +226,10 @@ func (c *comparison) group(side, tag int) string {
 
 func (c *comparison) change(from, to []string, tags []int) GroupChange {
 	g := GroupChange{From: from, To: to, Tags: []string{}}
-	slices.SortStableFunc(tags, func(i, j int) int { return cmp.Compare(c.draft.Tags[j].Landmarks, c.draft.Tags[i].Landmarks) })
+	slices.SortStableFunc(tags, func(i, j int) int {
+		return cmp.Compare(c.draft.Tags[j].Landmarks,
+			c.draft.Tags[i].Landmarks)
+	})
 	for _, i := range tags {
 		g.Tags = append(g.Tags, c.draft.Tags[i].Name)
 		g.Landmarks += c.draft.Tags[i].Landmarks
@@ -253,7 +257,8 @@ func (c *comparison) parents(d *Difference, g *groupFlow, flow map[pairKey][]int
 	for a, b := range g.renamed {
 		if x, y := of[0][a], of[1][b]; x != "" && y != "" && x != y {
 			n, m := touched(1, a, b)
-			d.Parents = append(d.Parents, ParentMove{curate.ParentDifference{Level: 1, Group: fmt.Sprintf("%s -> %s", a, b), A: x, B: y}, n, m})
+			d.Parents = append(d.Parents, ParentMove{curate.ParentDifference{Level: 1, Group: fmt.Sprintf("%s -> %s", a, b),
+				A: x, B: y}, n, m})
 		}
 	}
 }
@@ -300,7 +305,8 @@ func diffGroups(a, b *Document) *Difference {
 		in := [2]map[string]string{parentNames(a, l), parentNames(b, l)}
 		for name, x := range in[0] {
 			if y, both := in[1][name]; both && x != y {
-				d.Parents = append(d.Parents, ParentMove{curate.ParentDifference{Level: l, Group: name, A: x, B: y}, max(a.count(l)[name], b.count(l)[name]), 0})
+				d.Parents = append(d.Parents, ParentMove{curate.ParentDifference{Level: l, Group: name, A: x, B: y},
+					max(a.count(l)[name], b.count(l)[name]), 0})
 			}
 		}
 	}
@@ -320,7 +326,8 @@ func parentNames(d *Document, level int) map[string]string {
 func (d *Difference) sort() {
 	for _, list := range []*[]GroupChange{&d.Renamed, &d.Merged, &d.Split, &d.Added, &d.Removed, &d.Moved} {
 		slices.SortFunc(*list, func(x, y GroupChange) int {
-			return cmp.Or(cmp.Compare(y.Landmarks, x.Landmarks), cmp.Compare(len(y.Tags), len(x.Tags)), slices.Compare(x.From, y.From), slices.Compare(x.To, y.To))
+			return cmp.Or(cmp.Compare(y.Landmarks, x.Landmarks), cmp.Compare(len(y.Tags), len(x.Tags)),
+				slices.Compare(x.From, y.From), slices.Compare(x.To, y.To))
 		})
 		if *list == nil {
 			*list = []GroupChange{}

@@ -52,9 +52,11 @@ func summary(d *Difference) []string {
 	for _, c := range []struct {
 		what string
 		of   []GroupChange
-	}{{"renamed", d.Renamed}, {"merged", d.Merged}, {"split", d.Split}, {"added", d.Added}, {"removed", d.Removed}, {"moved", d.Moved}} {
+	}{{"renamed", d.Renamed}, {"merged", d.Merged}, {"split", d.Split}, {"added", d.Added}, {"removed", d.Removed},
+		{"moved", d.Moved}} {
 		for _, g := range c.of {
-			list = append(list, fmt.Sprintf("%s %s > %s: %s %d", c.what, strings.Join(g.From, "+"), strings.Join(g.To, "+"), strings.Join(g.Tags, " "), g.Landmarks))
+			list = append(list, fmt.Sprintf("%s %s > %s: %s %d", c.what, strings.Join(g.From, "+"), strings.Join(g.To, "+"),
+				strings.Join(g.Tags, " "), g.Landmarks))
 		}
 	}
 	for _, p := range d.Parents {
@@ -76,22 +78,40 @@ func TestDiffTellsWhatHappened(t *testing.T) {
 		want []string
 	}{
 		{"nothing", []string{"church/h: t1 t2", "x: t3", "-: t4"}, []string{"church/h: t2 t1", "x: t3", "-: t4"}, nil},
-		{"a move", []string{"church/h: t1 t2 t3", "lake/n: t4 t5"}, []string{"church/h: t1 t2", "lake/n: t4 t5 t3"}, []string{"moved church > lake: t3 3"}},
-		{"a rename", []string{"church/h: t1 t2 t3", "lake/n: t4"}, []string{"churches/h: t1 t2 t3", "lake/n: t4"}, []string{"renamed church > churches: t3 t2 t1 6"}},
-		{"a rename and a move", []string{"church/h: t1 t2 t3", "lake/n: t4"}, []string{"churches/h: t2 t3", "lake/n: t4 t1"}, []string{"renamed church > churches: t3 t2 5", "moved church > lake: t1 1"}},
-		{"a merge", []string{"church/h: t1 t2", "chapel/h: t3", "lake/n: t4"}, []string{"church/h: t1 t2 t3", "lake/n: t4"}, []string{"merged chapel+church > church: t3 t2 t1 6"}},
-		{"a merge under a new name", []string{"church/h: t1 t2", "chapel/h: t3 t5", "lake/n: t4"}, []string{"sacred/h: t1 t2 t3 t5", "lake/n: t4"}, []string{"merged chapel+church > sacred: t5 t3 t2 t1 11"}},
-		{"a split", []string{"church/h: t1 t2 t3"}, []string{"church/h: t1 t2", "chapel/h: t3"}, []string{"split church > chapel+church: t3 t2 t1 6"}},
-		{"a split under new names", []string{"sacred/h: t1 t2 t3"}, []string{"church/h: t1 t2", "chapel/h: t3"}, []string{"split sacred > chapel+church: t3 t2 t1 6"}},
-		{"a split of which a part is merged", []string{"church/h: t1 t2 t3 t5 t6", "shrine/h: t4"}, []string{"sacred/h: t1 t2 t3 t4", "chapel/h: t5 t6"}, []string{"merged church+shrine > sacred: t4 t3 t2 t1 10", "split church > chapel+sacred: t6 t5 11"}},
-		{"a group born of several", []string{"church/h: t1 t2 t3", "lake/n: t4 t5 t6"}, []string{"church/h: t1 t2", "lake/n: t4 t5", "odd/h: t3 t6"}, []string{"added  > odd: t6 t3 9", "moved lake > odd: t6 6", "moved church > odd: t3 3"}},
-		{"a group gone into several", []string{"church/h: t1 t2", "lake/n: t4 t5", "odd/h: t3 t6"}, []string{"church/h: t1 t2 t3", "lake/n: t4 t5 t6"}, []string{"removed odd > : t6 t3 9", "moved odd > lake: t6 6", "moved odd > church: t3 3"}},
-		{"a group without members", []string{"church/h: t1"}, []string{"church/h: t1", "zoo/h"}, []string{"added  > zoo:  0"}},
-		{"another kind", []string{"garden/h: t1 t2", "lake/n: t3"}, []string{"garden/n: t1 t2", "lake/n: t3"}, []string{"parent garden: h > n 3"}},
-		{"another kind and name", []string{"garden/h: t1 t2", "lake/n: t3"}, []string{"gardens/n: t1 t2", "lake/n: t3"}, []string{"renamed garden > gardens: t2 t1 3", "parent garden -> gardens: h > n 3"}},
-		{"a drop", []string{"church/h: t1 t2"}, []string{"church/h: t1", "x: t2"}, []string{"moved church > (dropped): t2 2"}},
+		{"a move", []string{"church/h: t1 t2 t3", "lake/n: t4 t5"}, []string{"church/h: t1 t2", "lake/n: t4 t5 t3"},
+			[]string{"moved church > lake: t3 3"}},
+		{"a rename", []string{"church/h: t1 t2 t3", "lake/n: t4"}, []string{"churches/h: t1 t2 t3", "lake/n: t4"},
+			[]string{"renamed church > churches: t3 t2 t1 6"}},
+		{"a rename and a move", []string{"church/h: t1 t2 t3", "lake/n: t4"}, []string{"churches/h: t2 t3", "lake/n: t4 t1"},
+			[]string{"renamed church > churches: t3 t2 5", "moved church > lake: t1 1"}},
+		{"a merge", []string{"church/h: t1 t2", "chapel/h: t3", "lake/n: t4"}, []string{"church/h: t1 t2 t3", "lake/n: t4"},
+			[]string{"merged chapel+church > church: t3 t2 t1 6"}},
+		{"a merge under a new name", []string{"church/h: t1 t2", "chapel/h: t3 t5", "lake/n: t4"},
+			[]string{"sacred/h: t1 t2 t3 t5", "lake/n: t4"}, []string{"merged chapel+church > sacred: t5 t3 t2 t1 11"}},
+		{"a split", []string{"church/h: t1 t2 t3"}, []string{"church/h: t1 t2", "chapel/h: t3"},
+			[]string{"split church > chapel+church: t3 t2 t1 6"}},
+		{"a split under new names", []string{"sacred/h: t1 t2 t3"}, []string{"church/h: t1 t2", "chapel/h: t3"},
+			[]string{"split sacred > chapel+church: t3 t2 t1 6"}},
+		{"a split of which a part is merged", []string{"church/h: t1 t2 t3 t5 t6", "shrine/h: t4"},
+			[]string{"sacred/h: t1 t2 t3 t4", "chapel/h: t5 t6"},
+			[]string{"merged church+shrine > sacred: t4 t3 t2 t1 10", "split church > chapel+sacred: t6 t5 11"}},
+		{"a group born of several", []string{"church/h: t1 t2 t3", "lake/n: t4 t5 t6"},
+			[]string{"church/h: t1 t2", "lake/n: t4 t5", "odd/h: t3 t6"},
+			[]string{"added  > odd: t6 t3 9", "moved lake > odd: t6 6", "moved church > odd: t3 3"}},
+		{"a group gone into several", []string{"church/h: t1 t2", "lake/n: t4 t5", "odd/h: t3 t6"},
+			[]string{"church/h: t1 t2 t3", "lake/n: t4 t5 t6"},
+			[]string{"removed odd > : t6 t3 9", "moved odd > lake: t6 6", "moved odd > church: t3 3"}},
+		{"a group without members", []string{"church/h: t1"}, []string{"church/h: t1", "zoo/h"},
+			[]string{"added  > zoo:  0"}},
+		{"another kind", []string{"garden/h: t1 t2", "lake/n: t3"}, []string{"garden/n: t1 t2", "lake/n: t3"},
+			[]string{"parent garden: h > n 3"}},
+		{"another kind and name", []string{"garden/h: t1 t2", "lake/n: t3"}, []string{"gardens/n: t1 t2", "lake/n: t3"},
+			[]string{"renamed garden > gardens: t2 t1 3", "parent garden -> gardens: h > n 3"}},
+		{"a drop", []string{"church/h: t1 t2"}, []string{"church/h: t1", "x: t2"},
+			[]string{"moved church > (dropped): t2 2"}},
 		{"a tag decided", []string{"church/h: t1", "-: t2"}, []string{"church/h: t1 t2"}, []string{"moved  > church: t2 2"}},
-		{"new and lost tags", []string{"church/h: t1 t2", "x: t7"}, []string{"church/h: t1 t3", "-: t9"}, []string{"tag added t9 in ", "tag added t3 in church", "tag removed t7 in (dropped)", "tag removed t2 in church"}},
+		{"new and lost tags", []string{"church/h: t1 t2", "x: t7"}, []string{"church/h: t1 t3", "-: t9"},
+			[]string{"tag added t9 in ", "tag added t3 in church", "tag removed t7 in (dropped)", "tag removed t2 in church"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d, err := Diff(doc(t, c.a...), doc(t, c.b...))
@@ -159,7 +179,8 @@ func TestDiffAccountsForEveryTag(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if back.Tags != d.Tags || back.Equal != d.Equal || len(back.TagsNew) != len(d.TagsGone) || len(back.TagsGone) != len(d.TagsNew) {
+		if back.Tags != d.Tags || back.Equal != d.Equal || len(back.TagsNew) != len(d.TagsGone) ||
+			len(back.TagsGone) != len(d.TagsNew) {
 			t.Errorf("the other way round:\n%q\n%q", summary(back), summary(d))
 		}
 		if d.Tags-d.Equal != changed {
@@ -225,9 +246,11 @@ func TestDiffOfTwoAndThreeLevels(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	tags := func(dropped string) *Document {
-		return &Document{Hierarchy: &labels.Hierarchy{Levels: []labels.Level{{Name: "tag", Classes: []labels.Class{{Name: "t1", Parent: -1}, {Name: "t2", Parent: -1, Dropped: dropped}}}}}}
+		return &Document{Hierarchy: &labels.Hierarchy{Levels: []labels.Level{{Name: "tag",
+			Classes: []labels.Class{{Name: "t1", Parent: -1}, {Name: "t2", Parent: -1, Dropped: dropped}}}}}}
 	}
-	if d, err = Diff(tags(""), tags("too generic")); err != nil || !slices.Equal(summary(d), []string{"moved  > (dropped): t2 0"}) {
+	if d, err = Diff(tags(""), tags("too generic")); err != nil ||
+		!slices.Equal(summary(d), []string{"moved  > (dropped): t2 0"}) {
 		t.Errorf("of tags alone: %v %v", d, err)
 	}
 	if _, err := Diff(&Document{Hierarchy: &labels.Hierarchy{Levels: []labels.Level{{Name: "tag"}}}}, sheet); err != nil {

@@ -19,7 +19,8 @@ import (
 func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curate.Ref, err error) {
 	levels := d.Hierarchy.Levels
 	if len(levels) > len(s.Levels()) {
-		return nil, nil, fmt.Errorf("the file has the %d levels %.80q, the log %.80q; start a new log for it", len(levels), levelNames(d.Hierarchy), s.Levels())
+		return nil, nil, fmt.Errorf("the file has the %d levels %.80q, the log %.80q; start a new log for it", len(levels),
+			levelNames(d.Hierarchy), s.Levels())
 	}
 	p := planner{s: s, version: s.Version(), index: indexTags(s), left: map[curate.Ref]bool{}}
 	for range s.Levels() {
@@ -176,7 +177,8 @@ func (p *planner) place(group string, tags []int) {
 			accept = append(accept, t.Ref)
 		}
 	}
-	for _, e := range []curate.Edit{{Op: curate.Accept, From: accept, To: group}, {Op: curate.Move, From: move, To: group}} {
+	for _, e := range []curate.Edit{{Op: curate.Accept, From: accept, To: group},
+		{Op: curate.Move, From: move, To: group}} {
 		if len(e.From) > 0 {
 			p.add(e)
 		}

@@ -16,7 +16,8 @@ import (
 func draftOf(d *Document) *labels.Draft {
 	draft := &labels.Draft{Version: labels.DraftVersion}
 	for i, c := range d.Hierarchy.Levels[0].Classes {
-		draft.Tags = append(draft.Tags, labels.DraftTag{Tag: labels.Tag{Name: c.Name, QID: c.QID}, Landmarks: d.count(0)[c.Name]})
+		draft.Tags = append(draft.Tags, labels.DraftTag{Tag: labels.Tag{Name: c.Name, QID: c.QID},
+			Landmarks: d.count(0)[c.Name]})
 		if i%3 == 0 {
 			draft.Clusters = append(draft.Clusters, labels.Cluster{ID: i, Name: c.Name})
 		}
@@ -131,7 +132,8 @@ func TestTextsGoBeforeItems(t *testing.T) {
 	draft := &labels.Draft{Tags: []labels.DraftTag{{Tag: labels.Tag{Name: "church", QID: "Q1"}}},
 		Clusters: []labels.Cluster{{Name: "x", Members: []labels.Member{{Tag: 0}}}}}
 	s := session(t, draft)
-	_, missing := apply(t, s, groupsAndNotes([]labels.Class{{Name: "church building", QID: "Q1", Parent: 0}, {Name: "church", Parent: 1}},
+	_, missing := apply(t, s, groupsAndNotes([]labels.Class{{Name: "church building", QID: "Q1", Parent: 0},
+		{Name: "church", Parent: 1}},
 		labels.Class{Name: "old", Parent: -1}, labels.Class{Name: "new", Parent: -1}))
 	if got := s.Tag(0).Group; got != "new" || len(missing) != 1 || missing[0].Name != "church building" {
 		t.Errorf("church is in %q, missing %v", got, missing)
@@ -189,7 +191,8 @@ func TestMoreLevelsThanTheLogAreAnError(t *testing.T) {
 
 // groupsAndNotes is a document of groups, some with tags and notes.
 func groupsAndNotes(tags []labels.Class, groups ...labels.Class) *Document {
-	return &Document{Hierarchy: &labels.Hierarchy{Levels: []labels.Level{{Name: "tag", Classes: tags}, {Name: "supercategory", Classes: groups}}}}
+	return &Document{Hierarchy: &labels.Hierarchy{Levels: []labels.Level{{Name: "tag", Classes: tags},
+		{Name: "supercategory", Classes: groups}}}}
 }
 
 // A group without members that is called like a cluster stays when the import
@@ -197,7 +200,8 @@ func groupsAndNotes(tags []labels.Class, groups ...labels.Class) *Document {
 func TestGroupThatTheImportEmptiesIsDeclared(t *testing.T) {
 	draft := &labels.Draft{Tags: []labels.DraftTag{{Tag: labels.Tag{Name: "a"}}, {Tag: labels.Tag{Name: "b"}}},
 		Clusters: []labels.Cluster{{Name: "zoo", Members: []labels.Member{{Tag: 0}, {Tag: 1}}}}}
-	d := groupsAndNotes([]labels.Class{{Name: "a", Parent: 0}, {Name: "b", Parent: 0}}, labels.Class{Name: "park", Parent: -1}, labels.Class{Name: "zoo", Parent: -1, Note: "to be filled"})
+	d := groupsAndNotes([]labels.Class{{Name: "a", Parent: 0}, {Name: "b", Parent: 0}},
+		labels.Class{Name: "park", Parent: -1}, labels.Class{Name: "zoo", Parent: -1, Note: "to be filled"})
 	s := session(t, draft)
 	apply(t, s, d)
 	groups, err := s.Groups(1)
@@ -216,10 +220,14 @@ func TestGroupThatTheImportEmptiesIsDeclared(t *testing.T) {
 // In a log whose coarsest level are the groups of tags, one without tags cannot be
 // declared, and its note is no reason to stop midway.
 func TestNoteOfAGroupThatIsNotThereIsLeftOut(t *testing.T) {
-	draft := &labels.Draft{Tags: []labels.DraftTag{{Tag: labels.Tag{Name: "a"}}, {Tag: labels.Tag{Name: "b"}}, {Tag: labels.Tag{Name: "c"}}},
-		Clusters: []labels.Cluster{{Name: "zoo", Members: []labels.Member{{Tag: 0}, {Tag: 1}}}, {ID: 1, Name: "tree", Members: []labels.Member{{Tag: 2}}}}}
-	d := groupsAndNotes([]labels.Class{{Name: "a", Parent: 0}, {Name: "b", Parent: -1, Dropped: "no"}}, labels.Class{Name: "park", Parent: -1, Note: "1"},
-		labels.Class{Name: "zoo", Parent: -1, Note: "2"}, labels.Class{Name: "castle", Parent: -1, Note: "3"}, labels.Class{Name: "tree", Parent: -1, Note: "4"})
+	draft := &labels.Draft{Tags: []labels.DraftTag{{Tag: labels.Tag{Name: "a"}}, {Tag: labels.Tag{Name: "b"}},
+		{Tag: labels.Tag{Name: "c"}}},
+		Clusters: []labels.Cluster{{Name: "zoo", Members: []labels.Member{{Tag: 0}, {Tag: 1}}},
+			{ID: 1, Name: "tree", Members: []labels.Member{{Tag: 2}}}}}
+	d := groupsAndNotes([]labels.Class{{Name: "a", Parent: 0}, {Name: "b", Parent: -1, Dropped: "no"}},
+		labels.Class{Name: "park", Parent: -1, Note: "1"},
+		labels.Class{Name: "zoo", Parent: -1, Note: "2"}, labels.Class{Name: "castle", Parent: -1, Note: "3"},
+		labels.Class{Name: "tree", Parent: -1, Note: "4"})
 	s, err := curate.NewSession(draft, []string{"tag", "supercategory"})
 	if err != nil {
 		t.Fatal(err)

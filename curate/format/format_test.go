@@ -29,13 +29,16 @@ func church() *Document {
 		{Name: "tower", Parent: -1},
 	}
 	return &Document{
-		Hierarchy: &labels.Hierarchy{Version: labels.HierarchyVersion, Origin: []byte(`{"tool":"hgld"}`), Levels: []labels.Level{
-			{Name: "tag", Classes: tags},
-			{Name: "supercategory", Classes: []labels.Class{{Name: "church", Parent: 0}, {Name: "lake", Parent: 1}, {Name: "ocean area ", Parent: 1, Note: "its space is published"}, {Name: "castle / fort", Parent: 0}}},
-			{Name: "kind", Classes: []labels.Class{{Name: "human-made", Parent: -1}, {Name: "natural", Parent: -1}}},
-		}},
+		Hierarchy: &labels.Hierarchy{Version: labels.HierarchyVersion, Origin: []byte(`{"tool":"hgld"}`),
+			Levels: []labels.Level{
+				{Name: "tag", Classes: tags},
+				{Name: "supercategory", Classes: []labels.Class{{Name: "church", Parent: 0}, {Name: "lake", Parent: 1},
+					{Name: "ocean area ", Parent: 1, Note: "its space is published"}, {Name: "castle / fort", Parent: 0}}},
+				{Name: "kind", Classes: []labels.Class{{Name: "human-made", Parent: -1}, {Name: "natural", Parent: -1}}},
+			}},
 		Landmarks: []map[string]int{
-			{"lake": 1320, "bay": 34, "church building": 9034, "neighborhood  park": 2, "reservoir": 0, "chapel, ruined \"old\"": 1222, "building": 22, "Straße\tund <Platz> & \\ 大聖堂": 1, "tower": 19},
+			{"lake": 1320, "bay": 34, "church building": 9034, "neighborhood  park": 2, "reservoir": 0,
+				"chapel, ruined \"old\"": 1222, "building": 22, "Straße\tund <Platz> & \\ 大聖堂": 1, "tower": 19},
 			{"church": 10257, "lake": 1322, "ocean area ": 34},
 		},
 	}
@@ -190,21 +193,26 @@ func TestFiveColumnsComeOutByteForByte(t *testing.T) {
 	if got := write(t, d, "labels"); string(got) != fiveColumns {
 		t.Errorf("written again:\n%q", got)
 	}
-	want := []row{{tag: "bay", group: "ocean area ", kind: "natural"}, {tag: "church building", group: "church", kind: "human-made"}, {tag: "neighborhood  park", group: "parks", kind: "natural"}}
+	want := []row{{tag: "bay", group: "ocean area ", kind: "natural"},
+		{tag: "church building", group: "church", kind: "human-made"},
+		{tag: "neighborhood  park", group: "parks", kind: "natural"}}
 	if got := rowsOf(d.Hierarchy); !slices.Equal(got, want) {
 		t.Errorf("tags %q, want %q", got, want)
 	}
 	if n := d.Landmarks[0]["church building"]; n != 2 {
 		t.Errorf("church building has %d landmarks, want 2", n)
 	}
-	_, err := Read([]byte(strings.Replace(fiveColumns, "E,church building,church,", "E,church building,chapel,", 1)), "train_labels.csv", "", labels.ReadOptions{})
-	if err == nil || !strings.Contains(err.Error(), "train_labels.csv:2") || !strings.Contains(err.Error(), "train_labels.csv:5") {
+	_, err := Read([]byte(strings.Replace(fiveColumns, "E,church building,church,", "E,church building,chapel,", 1)),
+		"train_labels.csv", "", labels.ReadOptions{})
+	if err == nil || !strings.Contains(err.Error(), "train_labels.csv:2") ||
+		!strings.Contains(err.Error(), "train_labels.csv:5") {
 		t.Errorf("a tag in two groups: error %v, want one that names both lines", err)
 	}
 }
 
 func TestUnknownFormatNamesTheNearest(t *testing.T) {
-	if _, err := Read(nil, "x", "skoz", labels.ReadOptions{}); err == nil || !strings.Contains(err.Error(), `did you mean "skos"`) {
+	if _, err := Read(nil, "x", "skoz", labels.ReadOptions{}); err == nil ||
+		!strings.Contains(err.Error(), `did you mean "skos"`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -226,7 +234,8 @@ func TestCountsOfAListOfGroupsStay(t *testing.T) {
 }
 
 func TestHgldsOtherFilesAreSentElsewhere(t *testing.T) {
-	for text, want := range map[string]string{`{"hgld_edits":1,"by":"anna"}` + "\n": "curate log", `{"hgld_tags":1}` + "\n": "cluster run"} {
+	for text, want := range map[string]string{`{"hgld_edits":1,"by":"anna"}` + "\n": "curate log",
+		`{"hgld_tags":1}` + "\n": "cluster run"} {
 		_, err := Read([]byte(text), "x.jsonl", "", labels.ReadOptions{})
 		if !errors.Is(err, ErrOther) || !strings.HasPrefix(err.Error(), "x.jsonl: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", text, err, want)

@@ -14,7 +14,8 @@ type groupFlow struct {
 }
 
 func newGroupFlow(a, b map[string]bool, flow map[pairKey][]int) *groupFlow {
-	g := &groupFlow{map[string]bool{}, map[string]bool{}, map[string]map[string]int{}, map[string]map[string]int{}, flow, map[string]string{}}
+	g := &groupFlow{map[string]bool{}, map[string]bool{}, map[string]map[string]int{}, map[string]map[string]int{}, flow,
+		map[string]string{}}
 	for name := range a {
 		g.gone[name] = !b[name]
 	}

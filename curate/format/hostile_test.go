@@ -14,10 +14,15 @@ import (
 
 // hostileNames are what files and spreadsheets take for something else.
 var hostileNames = []string{
-	"=SUM(A1:A3)", "=1+1", "+49", "-", "@home", "'=quoted", "''+twice", "'plain", "#REF!", "#N/A", "1889", "1 222,00", "1e5", "12.5",
-	"\u00a0no break", "no\u00a0break", "thin\u202fspace", " led", "behind ", "two  spaces", "tab\there", "\tled by a tab", "line\nbreak", "\nled by a break",
-	"return\rhere", "both\r\nof them", `"quoted"`, `half "a quote`, `back\slash`, `\"`, "a,b", "a;b;c", ";", ",", "<b>&amp;</b>", "group", "group,parent,landmarks", "landmark_id",
-	"snake_case", "\ufeffmarked", "zero\u200bwidth", "e\u0301", "é", "Église", "大聖堂", "🏛", "line\u2028separator", "next\u0085line", "\x7f", "\x01", "%20", "a/b#c?d", "(no group)", "Unnamed", "@prefix", "{}", "[", "null", "true", "- item", "# comment", "...", ".", "'", `"`,
+	"=SUM(A1:A3)", "=1+1", "+49", "-", "@home", "'=quoted", "''+twice", "'plain", "#REF!", "#N/A", "1889", "1 222,00",
+	"1e5", "12.5",
+	"\u00a0no break", "no\u00a0break", "thin\u202fspace", " led", "behind ", "two  spaces", "tab\there", "\tled by a tab",
+	"line\nbreak", "\nled by a break",
+	"return\rhere", "both\r\nof them", `"quoted"`, `half "a quote`, `back\slash`, `\"`, "a,b", "a;b;c", ";", ",",
+	"<b>&amp;</b>", "group", "group,parent,landmarks", "landmark_id",
+	"snake_case", "\ufeffmarked", "zero\u200bwidth", "e\u0301", "é", "Église", "大聖堂", "🏛", "line\u2028separator",
+	"next\u0085line", "\x7f", "\x01", "%20", "a/b#c?d", "(no group)", "Unnamed", "@prefix", "{}", "[", "null", "true",
+	"- item", "# comment", "...", ".", "'", `"`,
 }
 
 // hostile is a curation of random names, notes and reasons.
@@ -27,10 +32,13 @@ func hostile(seed uint64) *Document {
 	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	text := func() string { return []string{"", hostileNames[r.IntN(len(hostileNames))]}[r.IntN(2)] }
 	groups := 1 + r.IntN(6)
-	d := &Document{Landmarks: []map[string]int{{}, {}}, Hierarchy: &labels.Hierarchy{Version: labels.HierarchyVersion, Levels: []labels.Level{
-		{Name: "tag"}, {Name: "supercategory"}, {Name: "kind", Classes: []labels.Class{{Name: "human-made", Parent: -1}, {Name: text() + "nature", Parent: -1}}}}}}
+	d := &Document{Landmarks: []map[string]int{{}, {}},
+		Hierarchy: &labels.Hierarchy{Version: labels.HierarchyVersion, Levels: []labels.Level{
+			{Name: "tag"}, {Name: "supercategory"},
+			{Name: "kind", Classes: []labels.Class{{Name: "human-made", Parent: -1}, {Name: text() + "nature", Parent: -1}}}}}}
 	for i, name := range names[:groups] {
-		d.Hierarchy.Levels[1].Classes = append(d.Hierarchy.Levels[1].Classes, labels.Class{Name: name, Parent: int32(i % 2), Note: text()})
+		d.Hierarchy.Levels[1].Classes = append(d.Hierarchy.Levels[1].Classes,
+			labels.Class{Name: name, Parent: int32(i % 2), Note: text()})
 	}
 	for i, name := range names[groups:] {
 		c := labels.Class{Name: name, Parent: int32(r.IntN(groups+1)) - 1, Note: text()}
@@ -104,7 +112,9 @@ func TestHostileNamesComeBackFromEveryFormat(t *testing.T) {
 			case "groups":
 				for i, c := range d.Hierarchy.Levels[1].Classes {
 					got := back.Hierarchy.Levels[1].Classes[i]
-					if got.Name != c.Name || back.Hierarchy.Levels[2].Classes[got.Parent].Name != d.Hierarchy.Levels[2].Classes[c.Parent].Name || back.count(1)[c.Name] != d.count(1)[c.Name] {
+					if got.Name != c.Name ||
+						back.Hierarchy.Levels[2].Classes[got.Parent].Name !=
+							d.Hierarchy.Levels[2].Classes[c.Parent].Name || back.count(1)[c.Name] != d.count(1)[c.Name] {
 						t.Errorf("seed %d: group %+v, want %+v", seed, got, c)
 					}
 				}
@@ -132,9 +142,12 @@ func TestLintAcceptsWhatIsWritten(t *testing.T) {
 		}
 	}
 	var table bytes.Buffer
-	records := []labels.Record{{Landmark: 1, Split: labels.Train, Category: "http://commons.wikimedia.org/wiki/Category:A", Outcome: labels.OK, Tag: "chapel"}}
+	records := []labels.Record{{Landmark: 1, Split: labels.Train, Category: "http://commons.wikimedia.org/wiki/Category:A",
+		Outcome: labels.OK, Tag: "chapel"}}
 	d := &Document{Hierarchy: &labels.Hierarchy{Version: labels.HierarchyVersion, Levels: []labels.Level{
-		{Name: "tag", Classes: []labels.Class{{Name: "chapel"}}}, {Name: "supercategory", Classes: []labels.Class{{Name: "church"}}}, {Name: "kind", Classes: []labels.Class{{Name: "human-made", Parent: -1}}}}}}
+		{Name: "tag", Classes: []labels.Class{{Name: "chapel"}}},
+		{Name: "supercategory", Classes: []labels.Class{{Name: "church"}}},
+		{Name: "kind", Classes: []labels.Class{{Name: "human-made", Parent: -1}}}}}}
 	if err := d.LabelBy(records); err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,8 @@ func writeDraft(w io.Writer, d *Document) error {
 		clusters = append(clusters, labels.Cluster{Name: name})
 	}
 	for i, c := range d.Hierarchy.Levels[0].Classes {
-		t := labels.DraftTag{Tag: labels.Tag{Name: c.Name, QID: c.QID}, Landmarks: d.count(0)[c.Name], Images: d.Images[c.Name]}
+		t := labels.DraftTag{Tag: labels.Tag{Name: c.Name, QID: c.QID}, Landmarks: d.count(0)[c.Name],
+			Images: d.Images[c.Name]}
 		draft.Tags = append(draft.Tags, t)
 		at := int(c.Parent)
 		if at < 0 || len(names) == 0 {
@@ -88,7 +89,8 @@ func isLabels(data []byte) bool {
 	if isDocument("hgld_labels")(data) {
 		return true
 	}
-	_, err := labels.ParseCSV(bytes.NewReader([]byte(firstLine(data)+"\n")), "header", labels.ReadOptions{Split: labels.Train})
+	_, err := labels.ParseCSV(bytes.NewReader([]byte(firstLine(data)+"\n")), "header",
+		labels.ReadOptions{Split: labels.Train})
 	return err == nil
 }
 
@@ -147,7 +149,8 @@ func readLabels(data []byte, name string, o labels.ReadOptions) (*Document, erro
 // writeLabels writes the landmarks of d. A file that was read is written byte for byte.
 func writeLabels(w io.Writer, d *Document) error {
 	if d.Table == nil {
-		return fmt.Errorf("a label file has one row per landmark, and this document has no landmarks; give those of stage 1 with --tags tags.jsonl, or run `hgld labels build`")
+		return fmt.Errorf("a label file has one row per landmark, and this document has no landmarks; give those of stage " +
+			"1 with --tags tags.jsonl, or run `hgld labels build`")
 	}
 	if d.form == "" {
 		return labels.WriteCSV(w, d.Table, "")

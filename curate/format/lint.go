@@ -108,7 +108,8 @@ func Lint(data []byte, name, format string, o labels.ReadOptions, draft *labels.
 // lintNames checks the names of a document that read returns. A suspicious name that
 // hgld itself wrote as a name, in quotes or marked in a list of groups, is only a
 // warning.
-func lintNames(read func([]byte, string, labels.ReadOptions) (*Document, error)) func([]byte, string, labels.ReadOptions) ([]Problem, *Document) {
+func lintNames(read func([]byte, string, labels.ReadOptions) (*Document, error)) func([]byte, string,
+	labels.ReadOptions) ([]Problem, *Document) {
 	return func(data []byte, name string, o labels.ReadOptions) ([]Problem, *Document) {
 		d, err := read(data, name, o)
 		if err != nil {
@@ -202,7 +203,8 @@ func rowOf(data []byte, name string) int {
 		}
 		at += from
 		from = at + len(name)
-		if (at == 0 || strings.IndexByte(",\"\n", data[at-1]) >= 0) && (from == len(data) || strings.IndexByte(",\"\r\n", data[from]) >= 0) {
+		if (at == 0 || strings.IndexByte(",\"\n", data[at-1]) >= 0) &&
+			(from == len(data) || strings.IndexByte(",\"\r\n", data[from]) >= 0) {
 			return lineAt(data, at)
 		}
 	}
@@ -244,7 +246,8 @@ func nameFaults(file string, row int, column, kind, name string) []Problem {
 	}
 	switch {
 	case looksLikeCount(name):
-		add(false, fmt.Sprintf("a count (%.80q) stands for a name", name), "the name of a "+kind, "restore the name from the draft or an earlier version")
+		add(false, fmt.Sprintf("a count (%.80q) stands for a name", name), "the name of a "+kind,
+			"restore the name from the draft or an earlier version")
 		return list
 	case spreadsheetError.MatchString(name):
 		add(false, fmt.Sprintf("%.80q is a spreadsheet's formula or error", name), "the name of a "+kind, "restore the name")
@@ -252,18 +255,23 @@ func nameFaults(file string, row int, column, kind, name string) []Problem {
 	}
 	plain := strings.Join(strings.Fields(name), " ")
 	for _, p := range labels.Lint(kind, map[string]bool{name: true}) {
-		add(true, kind+" "+strings.TrimPrefix(p.Text, "class "), fmt.Sprintf("%.80q, unless the source spells it so", plain), "compare with the draft: --draft draft.json")
+		add(true, kind+" "+strings.TrimPrefix(p.Text, "class "), fmt.Sprintf("%.80q, unless the source spells it so", plain),
+			"compare with the draft: --draft draft.json")
 	}
 	if number := strings.TrimFunc(numberIn.FindString(name), unicode.IsSpace); number != "" {
-		add(true, fmt.Sprintf("%s %.80q contains a number (%.80q)", kind, name, number), "a name without its count", "move the number into the column of counts, unless the source spells it so")
+		add(true, fmt.Sprintf("%s %.80q contains a number (%.80q)", kind, name, number), "a name without its count",
+			"move the number into the column of counts, unless the source spells it so")
 	}
 	if strings.ContainsRune(name, utf8.RuneError) {
-		add(true, fmt.Sprintf("%s %.80q contains the sign for a lost character", kind, name), "the character", "save the source as UTF-8 and copy the name again")
+		add(true, fmt.Sprintf("%s %.80q contains the sign for a lost character", kind, name), "the character",
+			"save the source as UTF-8 and copy the name again")
 	} else if was, wrong := misread(name); wrong {
-		add(true, fmt.Sprintf("%s %.80q is UTF-8 that was read as Windows-1252", kind, name), fmt.Sprintf("%.80q", was), "read the file as UTF-8")
+		add(true, fmt.Sprintf("%s %.80q is UTF-8 that was read as Windows-1252", kind, name), fmt.Sprintf("%.80q", was),
+			"read the file as UTF-8")
 	}
 	if strings.Count(name, "(") != strings.Count(name, ")") {
-		add(true, fmt.Sprintf("%s %.80q has an unmatched parenthesis", kind, name), "a whole name", "it may have been cut; look at the page it came from")
+		add(true, fmt.Sprintf("%s %.80q has an unmatched parenthesis", kind, name), "a whole name",
+			"it may have been cut; look at the page it came from")
 	}
 	return list
 }
@@ -287,7 +295,8 @@ func twins(names map[string]bool, place func(string) (row int, column string), f
 		}
 		row, column := place(n)
 		where, _ := place(other)
-		list = append(list, Problem{Warning: true, File: file, Row: row, Column: column, Found: fmt.Sprintf("%.80q differs from %.80q (line %d) only in case or white space", n, other, where),
+		list = append(list, Problem{Warning: true, File: file, Row: row, Column: column,
+			Found:    fmt.Sprintf("%.80q differs from %.80q (line %d) only in case or white space", n, other, where),
 			Expected: "one name", Next: "if they are one tag, keep the one of the draft; if they are two, let them be"})
 	}
 	return list
@@ -317,7 +326,8 @@ func compareTags(name string, d *Document, draft *labels.Draft, place func(strin
 		}
 		if was, twin := byFold[folded(c.Name)]; twin {
 			listed[was] = true
-			p.Expected, p.Next = fmt.Sprintf("%.255q, byte for byte", was), "the file lost white space or case; take the draft's name"
+			p.Expected, p.Next = fmt.Sprintf("%.255q, byte for byte", was), "the file lost white space or case; take the "+
+				"draft's name"
 		} else if near := known.nearest(c.Name); near != "" {
 			p.Warning, p.Next = true, fmt.Sprintf("it may be %.80q", near)
 		} else {
@@ -328,7 +338,9 @@ func compareTags(name string, d *Document, draft *labels.Draft, place func(strin
 	for _, t := range draft.Tags {
 		if !listed[t.Name] {
 			listed[t.Name] = true
-			list = append(list, Problem{Warning: true, File: name, Found: fmt.Sprintf("tag %.80q of the draft (%d landmarks) is not assigned", t.Name, t.Landmarks), Expected: "every tag in a group, or dropped", Next: "add it to a column, or decide it after the import"})
+			list = append(list, Problem{Warning: true, File: name, Found: fmt.Sprintf("tag %.80q of the draft (%d landmarks) "+
+				"is not assigned", t.Name, t.Landmarks), Expected: "every tag in a group, or dropped",
+				Next: "add it to a column, or decide it after the import"})
 		}
 	}
 	return list

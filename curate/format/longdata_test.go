@@ -10,7 +10,8 @@ import (
 func TestErrorsQuoteLittleOfAFile(t *testing.T) {
 	d := &Document{
 		Hierarchy: &labels.Hierarchy{Version: labels.HierarchyVersion, Levels: []labels.Level{
-			{Name: "tag", Classes: []labels.Class{{Name: "lake", QID: "Q23397", Parent: 0}, {Name: "bay", Parent: -1, Note: "a"}}},
+			{Name: "tag", Classes: []labels.Class{{Name: "lake", QID: "Q23397", Parent: 0},
+				{Name: "bay", Parent: -1, Note: "a"}}},
 			{Name: "supercategory", Classes: []labels.Class{{Name: "water", Parent: 0}}},
 			{Name: "kind", Classes: []labels.Class{{Name: "natural", Parent: -1}}},
 		}},

@@ -169,19 +169,23 @@ func (r sheetRow) cell(column int) string {
 func (s *sheet) pairColumns(head []string, rows []sheetRow) {
 	for c := 0; c < len(head); {
 		if looksLikeCount(head[c]) && !holdsNames(rows, c) {
-			s.fail(1, c, fmt.Sprintf("a column of counts (%.80q) without names beside it", head[c]), "a group's names, then its counts", "restore the column of names before it, or remove this one")
+			s.fail(1, c, fmt.Sprintf("a column of counts (%.80q) without names beside it", head[c]),
+				"a group's names, then its counts", "restore the column of names before it, or remove this one")
 			c++
 			continue
 		}
 		g := sheetGroup{column: c, total: -1}
 		g.name, g.marked = unmark(head[c])
-		paired := c+1 < len(head) && !holdsNames(rows, c+1) && (looksLikeCount(head[c+1]) || head[c+1] == "" || holdsCounts(rows, c+1))
+		paired := c+1 < len(head) && !holdsNames(rows, c+1) &&
+			(looksLikeCount(head[c+1]) || head[c+1] == "" || holdsCounts(rows, c+1))
 		switch {
 		case !paired:
-			s.fail(1, c, fmt.Sprintf("group %.80q has no column of counts beside it", head[c]), "two columns a group: names, counts", "insert the column; its cells may be empty")
+			s.fail(1, c, fmt.Sprintf("group %.80q has no column of counts beside it", head[c]),
+				"two columns a group: names, counts", "insert the column; its cells may be empty")
 		case head[c+1] == "" && !holdsCounts(rows, c+1): // a sheet without counts
 		case head[c+1] == "":
-			s.warn(1, c+1, fmt.Sprintf("the landmarks of group %.80q are empty", head[c]), "a whole number", "enter the sum of the column")
+			s.warn(1, c+1, fmt.Sprintf("the landmarks of group %.80q are empty", head[c]), "a whole number",
+				"enter the sum of the column")
 		default:
 			g.total = s.number(1, c+1, head[c+1])
 		}
@@ -194,7 +198,8 @@ func (s *sheet) pairColumns(head []string, rows []sheetRow) {
 	}
 	for _, r := range rows {
 		if len(r.cells) > len(head) && strings.Join(r.cells[len(head):], "") != "" {
-			s.fail(r.line, len(head), fmt.Sprintf("%.80q stands beyond the last column", r.cells[len(head)]), fmt.Sprintf("%d columns, as in the first line", len(head)), "remove the cell, or give its column a group")
+			s.fail(r.line, len(head), fmt.Sprintf("%.80q stands beyond the last column", r.cells[len(head)]),
+				fmt.Sprintf("%d columns, as in the first line", len(head)), "remove the cell, or give its column a group")
 		}
 	}
 }
@@ -216,23 +221,27 @@ func (s *sheet) readColumn(g *sheetGroup, rows []sheetRow, counted bool) {
 			}
 			continue
 		case t.name == "":
-			s.fail(r.line, g.column, fmt.Sprintf("a count (%.80q) without a tag", count), "a tag's name", "restore the name, or remove the count")
+			s.fail(r.line, g.column, fmt.Sprintf("a count (%.80q) without a tag", count), "a tag's name",
+				"restore the name, or remove the count")
 			continue
 		}
 		if gap > 0 {
-			s.warn(gap, g.column, fmt.Sprintf("an empty cell within group %.80q", g.name), "tags without a gap", "look whether a tag was removed here")
+			s.warn(gap, g.column, fmt.Sprintf("an empty cell within group %.80q", g.name), "tags without a gap",
+				"look whether a tag was removed here")
 			gap = 0
 		}
 		if count != "" {
 			t.landmarks = s.number(r.line, g.column+1, count)
 			sum += max(t.landmarks, 0)
 		} else if counted && (g.total >= 0 || holdsCounts(rows, g.column+1)) {
-			s.warn(r.line, g.column+1, fmt.Sprintf("tag %.80q has no count", t.name), "a whole number", "enter the landmarks that carry the tag")
+			s.warn(r.line, g.column+1, fmt.Sprintf("tag %.80q has no count", t.name), "a whole number",
+				"enter the landmarks that carry the tag")
 		}
 		g.tags = append(g.tags, t)
 	}
 	if counted && g.total >= 0 && len(g.tags) > 0 && sum != g.total {
-		s.warn(1, g.column+1, fmt.Sprintf("group %.80q has %d landmarks by its first line and %d by its tags", g.name, g.total, sum), "the sum of the column", "look which cell was changed")
+		s.warn(1, g.column+1, fmt.Sprintf("group %.80q has %d landmarks by its first line and %d by its tags", g.name,
+			g.total, sum), "the sum of the column", "look which cell was changed")
 	}
 }
 

@@ -31,7 +31,8 @@ func lintSheet(data []byte, name string, _ labels.ReadOptions) ([]Problem, *Docu
 }
 
 func (s *sheet) fail(row, column int, found, expected, next string) {
-	s.problems = append(s.problems, Problem{File: s.name, Row: row, Column: columnName(column), Found: found, Expected: expected, Next: next})
+	s.problems = append(s.problems, Problem{File: s.name, Row: row, Column: columnName(column), Found: found,
+		Expected: expected, Next: next})
 }
 
 func (s *sheet) warn(row, column int, found, expected, next string) {
@@ -71,9 +72,11 @@ func (s *sheet) checkNames() {
 				first[t.name] = place{t.row, g.column, g.name}
 				names[t.name] = true
 			case p.group == g.name:
-				s.fail(t.row, g.column, fmt.Sprintf("tag %.80q appears twice in group %.80q, first in %s%d", t.name, g.name, columnName(p.column), p.row), "every tag once", "remove one")
+				s.fail(t.row, g.column, fmt.Sprintf("tag %.80q appears twice in group %.80q, first in %s%d", t.name, g.name,
+					columnName(p.column), p.row), "every tag once", "remove one")
 			default:
-				s.fail(t.row, g.column, fmt.Sprintf("tag %.80q is in group %.80q and, in %s%d, in %.80q", t.name, g.name, columnName(p.column), p.row, p.group), "every tag in one group", "decide which, and remove the other")
+				s.fail(t.row, g.column, fmt.Sprintf("tag %.80q is in group %.80q and, in %s%d, in %.80q", t.name, g.name,
+					columnName(p.column), p.row, p.group), "every tag in one group", "decide which, and remove the other")
 			}
 		}
 	}
@@ -96,22 +99,27 @@ func (s *sheet) checkGroups() {
 	names := map[string]bool{}
 	for _, g := range s.groups {
 		if first, twice := columns[g.name]; twice {
-			s.fail(1, g.column, fmt.Sprintf("group %.80q appears twice, first in column %s", g.name, columnName(first)), "a name of its own", "join the two, or rename one")
+			s.fail(1, g.column, fmt.Sprintf("group %.80q appears twice, first in column %s", g.name, columnName(first)),
+				"a name of its own", "join the two, or rename one")
 			continue
 		}
 		columns[g.name], names[g.name] = g.column, true
 		base := mangled.FindStringSubmatch(g.name)
 		switch {
 		case strings.TrimSpace(g.name) == "" || unnamed.MatchString(g.name):
-			s.fail(1, g.column, fmt.Sprintf("a group without a name (%.80q)", g.name), "the name of a group", "restore the first line")
+			s.fail(1, g.column, fmt.Sprintf("a group without a name (%.80q)", g.name), "the name of a group",
+				"restore the first line")
 		case base != nil && names[base[1]]:
-			s.fail(1, g.column, fmt.Sprintf("group %.80q is a second column %.80q that a program renamed", g.name, base[1]), "a name of its own", "join the two, or rename one")
+			s.fail(1, g.column, fmt.Sprintf("group %.80q is a second column %.80q that a program renamed", g.name, base[1]),
+				"a name of its own", "join the two, or rename one")
 		default:
 			s.checkName(1, g.column, "group", g.name, g.marked)
 		}
 		if len(g.tags) == 0 {
-			s.warn(1, g.column, fmt.Sprintf("group %.80q has no tags", g.name), "tags below the name", "let it be, if it is to be filled later")
+			s.warn(1, g.column, fmt.Sprintf("group %.80q has no tags", g.name), "tags below the name",
+				"let it be, if it is to be filled later")
 		}
 	}
-	s.problems = append(s.problems, twins(names, func(n string) (int, string) { return 1, columnName(columns[n]) }, s.name)...)
+	s.problems = append(s.problems, twins(names, func(n string) (int, string) { return 1, columnName(columns[n]) },
+		s.name)...)
 }

@@ -12,7 +12,8 @@ func TestMisspellingsAreFoundAmongManyTags(t *testing.T) {
 	for i := range 400 {
 		tags = append(tags, labels.DraftTag{Tag: labels.Tag{Name: fmt.Sprintf("church building %d", i)}})
 	}
-	tags = append(tags, labels.DraftTag{Tag: labels.Tag{Name: "archaeological site"}}, labels.DraftTag{Tag: labels.Tag{Name: "bay"}})
+	tags = append(tags, labels.DraftTag{Tag: labels.Tag{Name: "archaeological site"}},
+		labels.DraftTag{Tag: labels.Tag{Name: "bay"}})
 	s := newSimilar(tags)
 	for name, want := range map[string]string{
 		"archeological site": "archaeological site", "Archaeologcial site": "archaeological site", "bays": "bay",

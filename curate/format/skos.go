@@ -85,7 +85,8 @@ func writeSKOS(w io.Writer, d *Document) error {
 	fmt.Fprint(b, " .\n")
 	for l := top; l >= 0; l-- {
 		level := h.Levels[l]
-		fmt.Fprintf(b, "\n%s a xkos:ClassificationLevel, skos:OrderedCollection ;\n    xkos:depth %d ;\n    skos:prefLabel %s ;\n    skos:memberList (",
+		fmt.Fprintf(b, "\n%s a xkos:ClassificationLevel, skos:OrderedCollection ;\n    xkos:depth %d ;\n    skos:prefLabel "+
+			"%s ;\n    skos:memberList (",
 			localIRI("level", level.Name), top-l+1, turtleString(level.Name))
 		for _, c := range level.Classes {
 			fmt.Fprintf(b, "\n        %s", localIRI(level.Name, c.Name))
@@ -102,7 +103,8 @@ func writeSKOS(w io.Writer, d *Document) error {
 
 func (d *Document) writeConcept(b *bufio.Writer, l int, c *labels.Class) {
 	h := d.Hierarchy
-	fmt.Fprintf(b, "\n%s a skos:Concept ;\n    skos:inScheme <#scheme> ;\n    skos:prefLabel %s", localIRI(h.Levels[l].Name, c.Name), turtleString(c.Name))
+	fmt.Fprintf(b, "\n%s a skos:Concept ;\n    skos:inScheme <#scheme> ;\n    skos:prefLabel %s",
+		localIRI(h.Levels[l].Name, c.Name), turtleString(c.Name))
 	if c.Parent >= 0 && l+1 < len(h.Levels) {
 		fmt.Fprintf(b, " ;\n    skos:broader %s", localIRI(h.Levels[l+1].Name, h.Levels[l+1].Classes[c.Parent].Name))
 	}
@@ -133,7 +135,8 @@ func readSKOS(data []byte, name string, _ labels.ReadOptions) (*Document, error)
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{Hierarchy: &labels.Hierarchy{Version: labels.HierarchyVersion, Levels: make([]labels.Level, len(levels))}}
+	d := &Document{Hierarchy: &labels.Hierarchy{Version: labels.HierarchyVersion,
+		Levels: make([]labels.Level, len(levels))}}
 	at := map[string][2]int{} // concept -> level, position
 	for l, level := range levels {
 		for i, c := range level.concepts {
@@ -313,7 +316,8 @@ func (g *graph) depths() ([]conceptLevel, error) {
 	}
 	for _, c := range concepts { // skos:narrower is the inverse of skos:broader
 		for _, t := range g.objects(c, skosNS+"narrower") {
-			if child := t.object.value; !slices.ContainsFunc(g.objects(child, skosNS+"broader"), func(b triple) bool { return b.object.value == c }) {
+			if child := t.object.value; !slices.ContainsFunc(g.objects(child, skosNS+"broader"),
+				func(b triple) bool { return b.object.value == c }) {
 				g.subjects[child] = append(g.subjects[child], triple{child, skosNS + "broader", term{value: c}, t.line})
 			}
 		}
@@ -370,7 +374,8 @@ func (g *graph) class(c string, l int, at map[string][2]int) (labels.Class, erro
 	}
 	up := g.objects(c, skosNS+"broader")
 	if len(up) > 1 {
-		return class, g.errorf(c, "%.80q has two parents, %s and %s; a hierarchy is a tree, so remove one skos:broader", class.Name,
+		return class, g.errorf(c, "%.80q has two parents, %s and %s; a hierarchy is a tree, so remove one skos:broader",
+			class.Name,
 			iri(up[0].object.value), iri(up[1].object.value))
 	}
 	if len(up) == 1 {

@@ -69,7 +69,8 @@ func TestDamagedTurtleNamesTheLine(t *testing.T) {
 		{two + "<c> a skos:Concept ; skos:prefLabel \"a\" .\n", `class "a" stands twice`},
 		{head + "<a> skos:prefLabel \"\xff\" .", "not UTF-8"},
 		{strings.Replace(string(mustSKOS(t)), "<#landmarks> 1320", "<#landmarks> -4", 1), `"lake" has "-4" landmarks`},
-		{strings.Replace(string(mustSKOS(t)), "skos:broader <#supercategory/lake>", "skos:broader <#kind/natural>", 1), "not in the next level"},
+		{strings.Replace(string(mustSKOS(t)), "skos:broader <#supercategory/lake>", "skos:broader <#kind/natural>", 1),
+			"not in the next level"},
 	} {
 		_, err := Read([]byte(c.text), "x.ttl", "skos", labels.ReadOptions{})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "x.ttl") {

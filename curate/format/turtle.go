@@ -90,7 +90,8 @@ func (p *turtleParser) take(s string) bool {
 func (p *turtleParser) word(w string) bool {
 	p.space()
 	rest := p.text[p.at:]
-	if len(rest) <= len(w) || !strings.EqualFold(rest[:len(w)], w) || !strings.ContainsRune(" \t\r\n<", rune(rest[len(w)])) {
+	if len(rest) <= len(w) || !strings.EqualFold(rest[:len(w)], w) ||
+		!strings.ContainsRune(" \t\r\n<", rune(rest[len(w)])) {
 		return false
 	}
 	p.at += len(w)

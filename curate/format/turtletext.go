@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-var turtleEscapes = map[byte]string{'t': "\t", 'b': "\b", 'n': "\n", 'r': "\r", 'f': "\f", '"': `"`, '\'': "'", '\\': `\`}
+var turtleEscapes = map[byte]string{'t': "\t", 'b': "\b", 'n': "\n", 'r': "\r", 'f': "\f", '"': `"`, '\'': "'",
+	'\\': `\`}
 
 // unescape resolves the escapes of Turtle's texts and IRIs.
 func unescape(text string) (string, error) {

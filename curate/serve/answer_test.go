@@ -18,12 +18,14 @@ func TestWhatTheLogDoesNotTakeIsNoMistake(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		code int
-	}{{syscall.ENOSPC, http.StatusInsufficientStorage}, {syscall.EIO, http.StatusInternalServerError}, {errors.New("no edit is taken since"), http.StatusInternalServerError}} {
+	}{{syscall.ENOSPC, http.StatusInsufficientStorage}, {syscall.EIO, http.StatusInternalServerError},
+		{errors.New("no edit is taken since"), http.StatusInternalServerError}} {
 		_, a, _ := newServer(t, testDraft(10), func(conf *Config) {
 			conf.Save = func(curate.Edit) error { return fmt.Errorf("log: %w", c.err) }
 		})
 		var got answer
-		if code := a.post("/api/edit", move(0, "first", "church", 3), &got); code != c.code || got.Version != 0 || got.Error == "" {
+		if code := a.post("/api/edit", move(0, "first", "church", 3), &got); code != c.code || got.Version != 0 ||
+			got.Error == "" {
 			t.Errorf("%v: %d %+v, want %d and nothing changed", c.err, code, got, c.code)
 		}
 	}
@@ -57,7 +59,8 @@ func TestNoAnswerIsWrittenUnderTheLock(t *testing.T) {
 		answer     http.HandlerFunc
 	}{
 		{"state", "", s.state}, {"changes?since=-1", "", s.changes}, {"history", "", s.history}, {"finish", "{}", s.finish},
-		{"suggest", `{"tags":[1]}`, s.suggest}, {"candidates", `{"group":0}`, s.candidates}, {"candidates", `{"group":99}`, s.candidates},
+		{"suggest", `{"tags":[1]}`, s.suggest}, {"candidates", `{"group":0}`, s.candidates},
+		{"candidates", `{"group":99}`, s.candidates},
 		{"edit", `{"id":"12345678","base":0,"op":"move","to":"x","from":[{"name":"tag 1"}]}`, s.edit},
 		{"edit", `{"id":"12345678","base":0,"op":"move","to":"x","from":[{"name":"tag 1"}]}`, s.edit},
 		{"edit", `{"id":"87654321","base":0,"op":"move","to":"x","from":[{"name":"tag 2"}]}`, s.edit},

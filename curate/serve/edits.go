@@ -87,7 +87,8 @@ func (s *Server) take(o order, id json.RawMessage) (int, answer) {
 		unsaved = s.c.Save(e)
 		return unsaved
 	}
-	e, err := s.session.Apply(curate.Edit{Base: o.Base, At: s.c.Now(), By: s.c.By, Op: o.Op, Level: o.Level, From: o.From, To: o.To,
+	e, err := s.session.Apply(curate.Edit{Base: o.Base, At: s.c.Now(), By: s.c.By, Op: o.Op, Level: o.Level, From: o.From,
+		To:    o.To,
 		Parts: o.Parts, Of: o.Of, Note: o.Note, Extra: map[string]json.RawMessage{idField: id}}, save)
 	if err != nil {
 		var stale *curate.StaleError

@@ -15,9 +15,13 @@ import (
 // guard protects the server. A page on localhost can be reached by every page in the
 // browser and by every user of the machine. The guard lets a request pass only if
 //
-//   - its Host is one that the server was started for, which a name that an attacker points at 127.0.0.1 is not (DNS rebinding);
-//   - its Origin, if it has one, is that host, and its Sec-Fetch-Site, if it has one, says that the page itself made the request;
-//   - it carries the page's token as a header (GETs included), or asks for an image by a name that only the page was told, or for one of the page's own files, which contain nothing of the log;
+//   - its Host is one that the server was started for, which a name that an attacker points
+//     at 127.0.0.1 is not (DNS rebinding);
+//   - its Origin, if it has one, is that host, and its Sec-Fetch-Site, if it has one, says
+//     that the page itself made the request;
+//   - it carries the page's token as a header (GETs included), or asks for an image by a name
+//     that only the page was told, or for one of the page's own files, which contain nothing
+//     of the log;
 //   - it is a GET or a POST, and a POST is JSON of limited size.
 //
 // There is no cookie, because a browser sends the cookies of a host to all of its
@@ -87,7 +91,8 @@ func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []by
 // policy has the headers of every answer: only our own files may run, and no other page
 // may frame or read ours.
 var policy = [][2]string{
-	{"Content-Security-Policy", "default-src 'self'; img-src 'self'; object-src 'none'; base-uri 'none'; worker-src 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"},
+	{"Content-Security-Policy", "default-src 'self'; img-src 'self'; object-src 'none'; base-uri 'none'; worker-src " +
+		"'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"},
 	{"X-Content-Type-Options", "nosniff"},
 	{"X-Frame-Options", "DENY"},
 	{"Referrer-Policy", "no-referrer"},
@@ -131,7 +136,8 @@ func (g *guard) foreign(r *http.Request) string {
 	case r.Method != http.MethodGet && r.Method != http.MethodPost:
 		return "only GET and POST requests are answered"
 	case !slices.Contains(g.hosts, r.Host):
-		return "this host is not served; use the link that `hgld curate serve` prints, through a tunnel with the same port on both sides"
+		return "this host is not served; use the link that `hgld curate serve` prints, through a tunnel with the same port " +
+			"on both sides"
 	case len(r.Header.Values("Origin")) > 1 || r.Header.Get("Origin") != "" && r.Header.Get("Origin") != "http://"+r.Host:
 		return "this request comes from another page"
 	case r.Method == http.MethodPost && r.Header.Get("Origin") == "":

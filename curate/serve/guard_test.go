@@ -80,7 +80,8 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 		{"POST", "/api/edit", header("Content-Type", "text/plain")},
 		{"POST", "/api/edit", header("Content-Type", "application/x-www-form-urlencoded")},
 		{"POST", "/api/edit", header("Content-Type", "")},
-		{"PUT", "/api/edit", nil}, {"DELETE", "/api/edit", nil}, {"PATCH", "/api/edit", nil}, {"OPTIONS", "/api/edit", nil}, {"HEAD", "/", nil},
+		{"PUT", "/api/edit", nil}, {"DELETE", "/api/edit", nil}, {"PATCH", "/api/edit", nil}, {"OPTIONS", "/api/edit", nil},
+		{"HEAD", "/", nil},
 		{"POST", opening, header("Origin", "http://127.0.0.1:9999")},
 		{"POST", opening, header("Sec-Fetch-Site", "same-site")},
 		{"POST", opening, header("Content-Type", "text/plain")},
@@ -90,15 +91,18 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 			body = edit
 		}
 		resp, text := a.do(f.method, f.path, body, f.change)
-		if resp.StatusCode != http.StatusForbidden || strings.Contains(text, "tag 1") || strings.Contains(text, a.Token) || len(resp.Cookies()) > 0 {
+		if resp.StatusCode != http.StatusForbidden || strings.Contains(text, "tag 1") || strings.Contains(text, a.Token) ||
+			len(resp.Cookies()) > 0 {
 			t.Errorf("%d. %s %s: %s %.80q", i+1, f.method, f.path, resp.Status, text)
 		}
-		if resp.Header.Get("Access-Control-Allow-Origin") != "" || !strings.Contains(resp.Header.Get("Content-Security-Policy"), "default-src 'self'") {
+		if resp.Header.Get("Access-Control-Allow-Origin") != "" ||
+			!strings.Contains(resp.Header.Get("Content-Security-Policy"), "default-src 'self'") {
 			t.Errorf("%d. %s %s: headers %v", i+1, f.method, f.path, resp.Header)
 		}
 	}
 	for _, get := range []string{"/api/edit", "/api/split", "/api/suggest", "/api/finish"} {
-		if resp, text := a.do("GET", get+"?id=forged-edit&base=0&op=move", "", nil); resp.StatusCode != http.StatusMethodNotAllowed {
+		if resp, text := a.do("GET", get+"?id=forged-edit&base=0&op=move", "",
+			nil); resp.StatusCode != http.StatusMethodNotAllowed {
 			t.Errorf("GET %s: %s %s", get, resp.Status, text)
 		}
 	}
@@ -179,7 +183,8 @@ func TestAnswersAreProved(t *testing.T) {
 		{"POST", "/api/edit", `{}`, "one", s.Key(), 403, ""},
 	} {
 		if code, proof := ask(c.method, c.path, c.body, c.nonce, c.token); code != c.code || proof != c.proof {
-			t.Errorf("%s %s, nonce %.9q: %d and the proof %.9q, want %d and %.9q", c.method, c.path, c.nonce, code, proof, c.code, c.proof)
+			t.Errorf("%s %s, nonce %.9q: %d and the proof %.9q, want %d and %.9q", c.method, c.path, c.nonce, code, proof,
+				c.code, c.proof)
 		}
 	}
 	if want == (&guard{secret: a.Token}).derive("proof one") {
@@ -226,7 +231,8 @@ func TestThePageIsOnlyItsOwnFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, bad := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "DOMParser"} {
+		for _, bad := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(",
+			"new Function", "DOMParser"} {
 			if strings.Contains(string(data), bad) {
 				t.Errorf("%s uses %s: text is set as text", e.Name(), bad)
 			}

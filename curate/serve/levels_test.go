@@ -45,7 +45,8 @@ func TestAFourthLevelIsCuratedAsTheOthers(t *testing.T) {
 		{Op: curate.Revert, Of: 5},
 		{Op: curate.Note, Level: 3, From: names("human-made"), Note: "all of it"},
 		{Op: curate.Flag, Level: 2, From: names("sacred"), Note: "too broad?"},
-		{Op: curate.Split, Level: 2, From: names("sacred"), Parts: []curate.Part{{To: "churches", Members: names("cluster 0")}, {To: "temples", Members: names("cluster 1")}}},
+		{Op: curate.Split, Level: 2, From: names("sacred"),
+			Parts: []curate.Part{{To: "churches", Members: names("cluster 0")}, {To: "temples", Members: names("cluster 1")}}},
 	} {
 		o.ID, o.Base = fmt.Sprintf("level-edit-%d", i), i
 		if code := a.post("/api/edit", o, &got); code != http.StatusOK {
@@ -71,7 +72,8 @@ func TestAFourthLevelIsCuratedAsTheOthers(t *testing.T) {
 			parent[g.Name] = at(g.Level+1, g.Parent)
 		}
 	}
-	want := map[string]string{"cluster 0": "churches", "cluster 1": "temples", "cluster 2": "civil", "churches": "human-made", "temples": "human-made", "civil": "human-made", "human-made": ""}
+	want := map[string]string{"cluster 0": "churches", "cluster 1": "temples", "cluster 2": "civil",
+		"churches": "human-made", "temples": "human-made", "civil": "human-made", "human-made": ""}
 	if fmt.Sprint(parent) != fmt.Sprint(want) {
 		t.Errorf("parents %v, want %v", parent, want)
 	}

@@ -119,7 +119,8 @@ func (s *Server) split(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if q.K < 2 || q.K > 8 || q.K > len(q.Tags) {
-		write(w, http.StatusUnprocessableEntity, answer{Error: fmt.Sprintf("a split of %d labels into %d parts; want 2 to 8 parts, with at least one label each", len(q.Tags), q.K)})
+		write(w, http.StatusUnprocessableEntity, answer{Error: fmt.Sprintf("a split of %d labels into %d parts; want 2 to "+
+			"8 parts, with at least one label each", len(q.Tags), q.K)})
 		return
 	}
 	parts, err := s.c.Splitter.Split(r.Context(), q.Tags, q.K, q.Seed)

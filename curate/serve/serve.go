@@ -172,7 +172,8 @@ func New(c Config) (*Server, error) {
 	if c.Now == nil {
 		c.Now = func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 	}
-	s := &Server{c: c, session: c.Session, ids: map[string]int{}, changed: make(chan struct{}), closing: make(chan struct{}), extra: map[int]distanceRow{}}
+	s := &Server{c: c, session: c.Session, ids: map[string]int{}, changed: make(chan struct{}),
+		closing: make(chan struct{}), extra: map[int]distanceRow{}}
 	s.guard = newGuard(c.Hosts, c.Linked)
 	for _, e := range c.Session.Edits() {
 		if id := editID(e); id != "" {

@@ -49,7 +49,14 @@ func newServer(t testing.TB, d *labels.Draft, fill func(*Config)) (*Server, *cli
 	if err := curate.CreateLog(path, curate.Header{By: "anna", DraftSHA256: "ab"}); err != nil {
 		t.Fatal(err)
 	}
-	log, _, err := curate.OpenLog(path)
+	s, a := serveLog(t, path, d, fill)
+	return s, a, path
+}
+
+// serveLog is newServer for a log that is there.
+func serveLog(t testing.TB, path string, d *labels.Draft, fill func(*Config)) (*Server, *client) {
+	t.Helper()
+	log, contents, err := curate.OpenLog(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +65,11 @@ func newServer(t testing.TB, d *labels.Draft, fill func(*Config)) (*Server, *cli
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Session: session, Save: log.Append, By: "anna", Log: "edits.jsonl", Hosts: []string{testPort}, Queue: "log of anna"}
+	if _, err := session.Load(contents.Edits); err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Session: session, Save: log.Append, By: "anna", Log: "edits.jsonl", Hosts: []string{testPort},
+		Queue: "log of anna"}
 	if fill != nil {
 		fill(&c)
 	}
@@ -71,7 +82,7 @@ func newServer(t testing.TB, d *labels.Draft, fill func(*Config)) (*Server, *cli
 	t.Cleanup(s.Stop)
 	a := &client{t: t, url: web.URL, draft: s.draft}
 	a.enter(s)
-	return s, a, path
+	return s, a
 }
 
 // enter opens the one-time link.
@@ -156,14 +167,16 @@ func move(base int, id string, to string, tags ...int) order {
 func TestAnEditIsOnDiskBeforeItIsAnswered(t *testing.T) {
 	_, a, path := newServer(t, testDraft(30), nil)
 	var got answer
-	if code := a.post("/api/edit", move(0, "first", "church", 3, 12), &got); code != http.StatusOK || got.Seq != 1 || got.Version != 1 {
+	if code := a.post("/api/edit", move(0, "first", "church", 3, 12), &got); code != http.StatusOK || got.Seq != 1 ||
+		got.Version != 1 {
 		t.Fatalf("%d, %+v", code, got)
 	}
 	c, err := curate.ReadLog(path)
 	if err != nil || len(c.Edits) != 1 || c.Edits[0].By != "anna" || c.Edits[0].To != "church" {
 		t.Fatalf("the log has %+v: %v", c, err)
 	}
-	if want := []int{3, 12}; !reflect.DeepEqual(got.Tags.At, want) || !reflect.DeepEqual(got.Tags.Parent, []int{3, 3}) || !reflect.DeepEqual(got.Tags.Status, []int{1, 1}) {
+	if want := []int{3, 12}; !reflect.DeepEqual(got.Tags.At, want) || !reflect.DeepEqual(got.Tags.Parent, []int{3, 3}) ||
+		!reflect.DeepEqual(got.Tags.Status, []int{1, 1}) {
 		t.Errorf("the answer says %+v, want tags %v in the new group 3, decided", got.Tags, want)
 	}
 	if got.Undo != 1 || got.Redo != 0 {
@@ -176,7 +189,8 @@ func TestAnEditSentAgainIsMadeOnce(t *testing.T) {
 	var first, again answer
 	a.post("/api/edit", move(0, "first", "church", 3), &first)
 	a.post("/api/edit", move(1, "second", "tower", 4), nil)
-	if code := a.post("/api/edit", move(0, "first", "church", 3), &again); code != http.StatusOK || again.Seq != 1 || again.Version != 2 {
+	if code := a.post("/api/edit", move(0, "first", "church", 3), &again); code != http.StatusOK || again.Seq != 1 ||
+		again.Version != 2 {
 		t.Errorf("%d, %+v", code, again)
 	}
 	if len(again.Tags.At) != 2 {
@@ -191,7 +205,8 @@ func TestAStaleEditGetsTheNewerState(t *testing.T) {
 	_, a, _ := newServer(t, testDraft(30), nil)
 	a.post("/api/edit", move(0, "mine", "church", 3), nil)
 	var got answer
-	if code := a.post("/api/edit", move(0, "other", "tower", 5), &got); code != http.StatusConflict || got.Version != 1 || !reflect.DeepEqual(got.Tags.At, []int{3}) {
+	if code := a.post("/api/edit", move(0, "other", "tower", 5), &got); code != http.StatusConflict || got.Version != 1 ||
+		!reflect.DeepEqual(got.Tags.At, []int{3}) {
 		t.Errorf("%d, %+v", code, got)
 	}
 }
@@ -233,11 +248,13 @@ func TestAnImpossibleEditChangesNothing(t *testing.T) {
 	} {
 		o.ID = fmt.Sprintf("impossible-%d", i)
 		var got answer
-		if code := a.post("/api/edit", o, &got); code != http.StatusUnprocessableEntity || got.Error == "" || got.Version != 0 {
+		if code := a.post("/api/edit", o, &got); code != http.StatusUnprocessableEntity || got.Error == "" ||
+			got.Version != 0 {
 			t.Errorf("%+v: %d %+v", o, code, got)
 		}
 	}
-	for _, body := range []string{"", "[]", `{"id":"12345678","colour":"red"}`, `{"id":"12345678"}{}`, `{"id":"x"}`, strings.Repeat("[", 1000)} {
+	for _, body := range []string{"", "[]", `{"id":"12345678","colour":"red"}`, `{"id":"12345678"}{}`, `{"id":"x"}`,
+		strings.Repeat("[", 1000)} {
 		if resp, text := a.do("POST", "/api/edit", body, nil); resp.StatusCode != http.StatusBadRequest {
 			t.Errorf("%.30q: %s %s", body, resp.Status, text)
 		}
@@ -276,7 +293,8 @@ func TestStateHoldsAllAndHistoryTells(t *testing.T) {
 	a.post("/api/edit", order{ID: "undo-it-now", Base: 1, Op: curate.Revert, Of: 1}, nil)
 	var all whole
 	a.get("/api/state", &all)
-	if len(all.Names) != 30 || len(all.Tags.At) != 30 || all.Tags.Status[9] != statusOutlier || all.Version != 2 || all.Redo != 2 || len(all.Groups) != 3 {
+	if len(all.Names) != 30 || len(all.Tags.At) != 30 || all.Tags.Status[9] != statusOutlier || all.Version != 2 ||
+		all.Redo != 2 || len(all.Groups) != 3 {
 		t.Errorf("%+v", all.View)
 	}
 	var list []past
@@ -342,7 +360,8 @@ func TestSuggestionsFollowTheEdits(t *testing.T) {
 		t.Errorf("%v, want %v", parts.Parts, want)
 	}
 	for _, k := range []int{0, 1, 4, 9} {
-		if code := a.post("/api/split", map[string]any{"tags": []int{1, 2, 3}, "k": k, "seed": 1}, nil); code != http.StatusUnprocessableEntity {
+		if code := a.post("/api/split", map[string]any{"tags": []int{1, 2, 3}, "k": k, "seed": 1},
+			nil); code != http.StatusUnprocessableEntity {
 			t.Errorf("a split into %d: %d", k, code)
 		}
 	}

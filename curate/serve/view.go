@@ -72,7 +72,8 @@ func (s *Server) since(version int) *View {
 			continue
 		}
 		n := s.session.Node(p.Level, p.At)
-		v.Groups = append(v.Groups, groupView{Level: p.Level, At: p.At, Name: n.Name, Parent: n.Parent, Declared: n.Declared, Gone: n.Gone,
+		v.Groups = append(v.Groups, groupView{Level: p.Level, At: p.At, Name: n.Name, Parent: n.Parent, Declared: n.Declared,
+			Gone:    n.Gone,
 			Flagged: n.Flagged, Flag: n.Flag, Note: n.Note})
 	}
 	return v
@@ -106,7 +107,10 @@ func (s *Server) newer(version int) (places []curate.Place) {
 			places = append(places, p)
 		}
 	}
-	slices.SortFunc(places, func(a, b curate.Place) int { return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.At, b.At)) })
+	slices.SortFunc(places, func(a, b curate.Place) int {
+		return cmp.Or(cmp.Compare(a.Level, b.Level),
+			cmp.Compare(a.At, b.At))
+	})
 	return slices.Compact(places)
 }
 
@@ -129,7 +133,8 @@ func (s *Server) status(n curate.Node, at int) (status int) {
 	for _, b := range []struct {
 		on  bool
 		bit int
-	}{{n.Decided, statusDecided}, {n.Dropped, statusDropped}, {n.Flagged, statusFlagged}, {s.outlier[at] && n.Parent == int(s.home[at]), statusOutlier}} {
+	}{{n.Decided, statusDecided}, {n.Dropped, statusDropped}, {n.Flagged, statusFlagged},
+		{s.outlier[at] && n.Parent == int(s.home[at]), statusOutlier}} {
 		if b.on {
 			status |= b.bit
 		}
@@ -190,7 +195,8 @@ func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
 		Has: map[string]bool{"suggest": s.c.Suggester != nil, "split": s.c.Splitter != nil, "map": s.c.Mapper != nil,
 			"examples": s.c.Examples != nil, "agreement": s.c.Compared != nil, "finish": s.c.Finish != nil}}
 	tags := s.session.Draft().Tags
-	a.Names, a.Items, a.Landmarks, a.Images = make([]string, 0, len(tags)), make([]string, 0, len(tags)), make([]int, 0, len(tags)), make([]int, 0, len(tags))
+	a.Names, a.Items, a.Landmarks, a.Images = make([]string, 0, len(tags)), make([]string, 0, len(tags)),
+		make([]int, 0, len(tags)), make([]int, 0, len(tags))
 	for _, t := range tags {
 		a.Names, a.Items = append(a.Names, t.Name), append(a.Items, t.QID)
 		a.Landmarks, a.Images = append(a.Landmarks, t.Landmarks), append(a.Images, t.Images)

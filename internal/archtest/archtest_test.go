@@ -54,6 +54,7 @@ var may = map[string][]string{
 	"train/metric":            {"labels"},
 	"train/stats":             {"train/sample"},
 	"train/embeddings":        {"labels"},
+	"train/evaluation":        {"train", "train/metric", "labels"},
 	"train/export":            {"train", "train/backbone", "train/nn"},
 	"train/qrels":             {"train"},
 	"train/vectors":           {"train", "train/embeddings", "train/device", "train/qrels", "labels"},
@@ -66,9 +67,12 @@ var may = map[string][]string{
 
 // internalMay lists what a package below internal may import of ours.
 var internalMay = map[string][]string{
-	"internal/atomicfile":     {"internal/filelock"},
-	"internal/blas":           {"internal/dlopen"},
+	"internal/atomicfile": {"internal/filelock"},
+	"internal/blas":       {"internal/dlopen"},
+	"internal/demo": {"internal/atomicfile", "internal/filehash", "internal/report", "internal/sketch",
+		"labels", "curate", "scrape/fakecommons", "train/history"}, // a user of every stage, as cmd/hgld is
 	"internal/goldens/traces": {"internal/goldens", "internal/tensorfile"},
+	"internal/powercut":       {"internal/iotrace"},
 	"internal/settings":       {"internal/registry"},
 	"internal/pipeline": {"internal/settings", "internal/exitcode", "internal/atomicfile",
 		"internal/filehash", "internal/registry"},
@@ -203,7 +207,11 @@ func TestOnlyTheCommandEndsTheProcess(t *testing.T) {
 
 // makesFolders lists who may call os.Mkdir and os.MkdirAll: a folder that they make
 // can vanish in a power cut, with the files that were synced in it.
-var makesFolders = []string{"internal/atomicfile", "train/device/cuda/emu"} // the emulator's folder is a cache
+var makesFolders = []string{
+	"internal/atomicfile",
+	"train/device/cuda/emu", // a cache
+	"internal/powercut",     // the folders that a power cut leaves
+}
 
 func TestFoldersAreMadeDurably(t *testing.T) {
 	for _, f := range parseAll(t) {

@@ -1,6 +1,6 @@
-// Package atomicfile writes files that appear under their name only when they
-// are complete and on disk: temporary file, fsync, rename, fsync of the
-// directory. A reader, a second process or a kill -9 never sees half a file.
+// Package atomicfile writes files that appear under their name only when they are
+// complete and on disk: temporary file, fsync, rename, fsync of the directory. No
+// reader, second process or kill -9 leaves or sees half a file.
 package atomicfile
 
 import (
@@ -15,8 +15,8 @@ import (
 	"hgld/internal/filelock"
 )
 
-// File is a file in the making. Commit gives it its name; Close without Commit
-// removes it, so `defer f.Close()` is right after every Create.
+// File is an unfinished file. Commit gives it its name. Close without Commit removes
+// it, so `defer f.Close()` is right after every Create.
 type File struct {
 	*os.File
 	path   string // as Create was asked for it, for errors
@@ -24,17 +24,16 @@ type File struct {
 	done   bool
 }
 
-// errFolder is the reason why a folder is not written.
+// errFolder is the error of writing to a folder.
 var errFolder = errors.New("is a folder; want the name of a file")
 
 // Create starts a file that will be called path. The temporary file lies beside
 // it, so that the rename stays on one file system. Those that killed processes left
 // of the same path are removed.
 //
-// What has the name already stays what it is: a symbolic link leads to the file
-// that is replaced, and a file keeps its mode. A device or a pipe cannot be
-// replaced, so that it is written straight, and what was written before an error
-// is out. A folder is an error.
+// An existing file keeps its kind and mode: if path is a symbolic link, the file that
+// it leads to is replaced. A device or a pipe cannot be replaced, so it is written
+// directly, and an error does not take back what was written. A folder is an error.
 func Create(path string) (*File, error) { return create(path, 0o644) }
 
 func create(path string, perm fs.FileMode) (*File, error) {

@@ -10,7 +10,8 @@ import (
 
 func TestFoldersAreMadeWithTheirParents(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, path := range []string{"a", "a", "b/c/d", "b/c/d/", "e//f", "./g", "h/../i", filepath.Join(t.TempDir(), "x", "y")} {
+	for _, path := range []string{"a", "a", "b/c/d", "b/c/d/", "e//f", "./g", "h/../i",
+		filepath.Join(t.TempDir(), "x", "y")} {
 		if err := MkdirAll(path, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +36,8 @@ func TestFoldersAreMadeWithTheirParents(t *testing.T) {
 }
 
 func TestParentHoldsTheFolder(t *testing.T) {
-	for path, want := range map[string]string{"a": ".", "a/": ".", "a/b": "a", "a//b/": "a", "/a": "/", "/": "/", "link/../a": "link/.."} {
+	for path, want := range map[string]string{"a": ".", "a/": ".", "a/b": "a", "a//b/": "a", "/a": "/", "/": "/",
+		"link/../a": "link/.."} {
 		if got := parent(filepath.FromSlash(path)); got != filepath.FromSlash(want) {
 			t.Errorf("the parent of %s is %s, want %s", path, got, want)
 		}

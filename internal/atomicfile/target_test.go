@@ -12,7 +12,8 @@ import (
 
 func TestFolderIsNoFileToWrite(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Create(dir); err == nil || !strings.HasSuffix(err.Error(), filepath.Base(dir)+": is a folder; want the name of a file") {
+	if _, err := Create(dir); err == nil ||
+		!strings.HasSuffix(err.Error(), filepath.Base(dir)+": is a folder; want the name of a file") {
 		t.Errorf("error = %v", err)
 	}
 }

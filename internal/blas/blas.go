@@ -1,8 +1,7 @@
-// Package blas multiplies matrices on one thread: by kernels of its own, by
-// OpenBLAS, opened at run time if it is installed, or by gonum. Callers that have
-// several threads cut the product into tiles by its shape and let each thread do
-// whole tiles, so that the bytes of a result do not depend on the number of
-// threads.
+// Package blas multiplies matrices on one thread: by kernels of its own, by OpenBLAS if
+// it is installed, opened at run time, or by gonum. Callers with several threads cut a
+// product into tiles by its shape, and one thread computes each tile. So the bytes of a
+// result do not depend on the number of threads.
 package blas
 
 import (
@@ -51,7 +50,8 @@ func Open(which string) (Library, error) {
 		return named(which, systemNames...)
 	}
 	if !strings.ContainsAny(which, `/\.`) {
-		return nil, fmt.Errorf("blas: unknown library %.80q (known: native, openblas, gonum, or the path of an OpenBLAS)", which)
+		return nil, fmt.Errorf("blas: unknown library %.80q (known: native, openblas, gonum, or the path of an OpenBLAS)",
+			which)
 	}
 	return named(which, which)
 }
@@ -67,7 +67,7 @@ func named(which string, names ...string) (Library, error) {
 	return lib, nil
 }
 
-// Which says which library Default uses and, if that is the slow one, why.
+// Which names the library that Default uses and, if that is the slow one, the reason.
 func Which() string {
 	lib, err := Default()
 	if err != nil {

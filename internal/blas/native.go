@@ -5,13 +5,12 @@ import (
 	"unsafe"
 )
 
-// Native returns the matrix product of this package: the blocking of Goto and
-// van de Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS
-// 2008, over a kernel that keeps a small tile of c in registers, in assembly
-// where the processor has AVX-512 or AVX2. It is the fastest that needs nothing
-// installed, and the one whose rounding is known: an element of c depends on its
-// row of a, its column of b and k alone, wherever in c it lies and whatever m, n
-// and the strides are.
+// Native returns the matrix product of this package: the blocking of Goto and van de
+// Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 2008, over a
+// kernel that keeps a small tile of c in registers, in assembly where the processor has
+// AVX-512 or AVX2. It is the fastest that needs no installation. Its rounding is known:
+// an element of c depends only on its row of a, its column of b and k, not on its place
+// in c, on m, n or the strides.
 func Native() Library {
 	return &native{kernel: bestKernel()}
 }
@@ -36,8 +35,8 @@ type kernel struct {
 }
 
 const (
-	// depth is the part of k that one pass works on: a panel of b, 16 or 32 KiB, stays
-	// in the L1 cache while strips of a pass by.
+	// depth is the part of k that one pass covers: a panel of b, 16 or 32 KiB, stays in the
+	// L1 cache while the strips of a stream through.
 	depth = 256
 
 	// height is how many rows of a, and width how many columns of b, one pass works
@@ -52,29 +51,29 @@ const (
 type native struct {
 	kernel kernel
 	mutex  sync.Mutex
-	free   []*room
+	free   []*work
 }
 
-// room is what a call needs for itself. There are as many as calls were ever
+// work is the scratch memory of a call. There are as many as calls were ever
 // made at once.
-type room struct {
+type work struct {
 	b    [depth * width]float32    // packed in panels
 	a    [depth*height + 8]float32 // packed in strips, where that is needed; copyRows may write 8 too many
 	tile [maxTile]float32
 }
 
-func (n *native) take() *room {
+func (n *native) take() *work {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	if len(n.free) == 0 {
-		return new(room)
+		return new(work)
 	}
 	w := n.free[len(n.free)-1]
 	n.free = n.free[:len(n.free)-1]
 	return w
 }
 
-func (n *native) give(w *room) {
+func (n *native) give(w *work) {
 	n.mutex.Lock()
 	n.free = append(n.free, w)
 	n.mutex.Unlock()
@@ -116,7 +115,7 @@ func (n *native) Sgemm(transA, transB bool, rows, cols, k int, alpha float32, a 
 // pass is the product over at most depth of k and width columns of b.
 type pass struct {
 	kernel
-	*room
+	*work
 	panels []float32 // of b
 	n, k   int
 	add    bool // to c
@@ -145,7 +144,7 @@ func (p *pass) multiplyRows(transA bool, rows int, a []float32, lda int, c []flo
 }
 
 // copyStrip copies the first cols of the left columns of p.k rows of src, filling
-// up with zeros. dst has room for a vector more if cols is no multiple of eight.
+// up with zeros. dst has room for a vector more if cols is not a multiple of eight.
 func (p *pass) copyStrip(dst []float32, cols int, src []float32, ld, left int) {
 	if vectors := (cols + 7) / 8; p.copyRows != nil && left >= 8*vectors {
 		p.copyRows(&dst[0], cols, &src[0], ld, p.k, vectors)
@@ -207,7 +206,7 @@ func (p *pass) multiply(m int, a []float32, lda int, c []float32, ldc int) {
 		p.sweep(whole, a, lda, 1, lda*p.rows, c, ldc)
 	}
 	if rest := m - whole; rest > 0 {
-		strip := p.room.a[:p.rows*p.k]
+		strip := p.work.a[:p.rows*p.k]
 		clear(strip)
 		for i := range rest {
 			copy(strip[i*p.k:(i+1)*p.k], a[(whole+i)*lda:])
@@ -219,12 +218,12 @@ func (p *pass) multiply(m int, a []float32, lda int, c []float32, ldc int) {
 // multiplyTransposed packs a, of m columns, into strips first: its numbers for one
 // p lie side by side, but those for the next p may be in the same set of a cache.
 func (p *pass) multiplyTransposed(m int, a []float32, lda int, c []float32, ldc int) {
-	dst := p.room.a[:]
+	dst := p.work.a[:]
 	for i := 0; i < m; i += p.rows {
 		p.copyStrip(dst, p.rows, a[i:], lda, m-i)
 		dst = dst[p.rows*p.k:]
 	}
-	p.sweep(m, p.room.a[:], 1, p.rows, p.rows*p.k, c, ldc)
+	p.sweep(m, p.work.a[:], 1, p.rows, p.rows*p.k, c, ldc)
 }
 
 // sweep multiplies m rows of a by all panels. Strips of a lie strip apart.

@@ -47,7 +47,8 @@ func (n *native) PackPanels(dst []float32, next int, transB bool, cols, k int, a
 }
 
 // MultiplyPanels is one pass of Sgemm.
-func (n *native) MultiplyPanels(transA bool, m, cols, k int, a []float32, lda int, b []float32, add bool, c []float32, ldc int) {
+func (n *native) MultiplyPanels(transA bool, m, cols, k int, a []float32, lda int, b []float32, add bool,
+	c []float32, ldc int) {
 	if !fits(len(a), m, k, lda, transA) || !fits(len(c), m, cols, ldc, false) {
 		panic(errors.New("blas: a matrix is shorter than its shape"))
 	}
@@ -59,7 +60,8 @@ func (n *native) MultiplyPanels(transA bool, m, cols, k int, a []float32, lda in
 }
 
 // MultiplyRuns is the same pass with another kernel.
-func (n *native) MultiplyRuns(rows []*float32, all, taps, at int, m, cols, k int, b []float32, add bool, c []float32, ldc int) {
+func (n *native) MultiplyRuns(rows []*float32, all, taps, at int, m, cols, k int, b []float32, add bool,
+	c []float32, ldc int) {
 	n.checkPanels(cols, k, b)
 	r := n.kernel.rows
 	strips := (m + r - 1) / r

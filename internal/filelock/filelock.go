@@ -83,7 +83,8 @@ func take(f *os.File) (bool, error) {
 	if mode := held.Mode().Perm(); mode&0o077 != 0 && mode&0o022 == 0 {
 		// An earlier version made it readable to others. One that others may write was
 		// opened to them on purpose.
-		if err := f.Chmod(lockMode); err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, errors.ErrUnsupported) {
+		if err := f.Chmod(lockMode); err != nil && !errors.Is(err, fs.ErrPermission) &&
+			!errors.Is(err, errors.ErrUnsupported) {
 			return false, err
 		}
 	}

@@ -12,14 +12,15 @@ type axis struct {
 	filter                        Filter
 }
 
-// newAxis has the interval in float32, since Pillow passes it so.
+// newAxis takes the interval in float32, as Pillow does.
 func newAxis(n, out int, lo, hi float32, filter Filter) axis {
 	scale := float64(hi-lo) / float64(out)
 	widen := max(scale, 1)
-	return axis{n: n, lo: float64(lo), scale: scale, support: filter.support() * widen, narrowing: 1 / widen, filter: filter}
+	return axis{n: n, lo: float64(lo), scale: scale, support: filter.support() * widen, narrowing: 1 / widen,
+		filter: filter}
 }
 
-// width is the most inputs that an output is made of.
+// width returns the greatest number of inputs of an output.
 func (a *axis) width() int { return int(math.Ceil(a.support))*2 + 1 }
 
 // weights fills dst with the weights of output i, whose sum is 1; they are those of

@@ -52,9 +52,9 @@ func toRGB(m image.Image, webp bool) *RGB {
 	return fromAny(m)
 }
 
-// fromRows converts pixels of size bytes each. Where reuse is the memory of pix
-// itself, the result overwrites it from the front: a pixel of RGB is never
-// written ahead of the wider one it comes from.
+// fromRows converts pixels of size bytes each. reuse may be the memory of pix: the
+// result then overwrites it from the front, where no RGB pixel overtakes the wider one
+// it comes from.
 func fromRows(r image.Rectangle, pix []byte, stride, size int, reuse []byte, pixel func([]byte) [3]byte) *RGB {
 	out := &RGB{W: r.Dx(), H: r.Dy(), Pix: reuse}
 	out.reset(out.W, out.H)
@@ -73,8 +73,8 @@ func onWhite(c, alpha byte) byte {
 	return byte((int(c)*int(alpha) + 255*(255-int(alpha)) + 127) / 255)
 }
 
-// fromCMYK is Pillow's conversion without a profile: what black and the ink leave
-// of white.
+// fromCMYK is Pillow's conversion without a profile: the white that black and the ink
+// leave.
 func fromCMYK(p []byte) [3]byte {
 	white := int32(255 - p[3])
 	ink := func(c byte) byte {

@@ -20,7 +20,7 @@ import (
 // whose few bytes cannot hold the pixels they announce.
 var ErrTooBig = errors.New("image too big")
 
-// Limits bound what a file may ask for before any of its pixels is decoded. A
+// Limits bound the image that a file declares, before any of its pixels is decoded. A
 // zero field stands for its default.
 type Limits struct {
 	Bytes  int // size of the file; default 64 MiB
@@ -41,12 +41,11 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
-// JPEGDecoder is another decoder for JPEG than the standard library's. It
-// returns the pixels as stored, before orientation, equal to those of
-// libjpeg-turbo. It is asked for grey and three-component images of 8 bits alone,
-// after their header was read, of w×h pixels, and found within the limits; an
-// error that wraps errors.ErrUnsupported hands the file back to the standard
-// library.
+// JPEGDecoder replaces the standard library's decoder for JPEG. It returns the pixels
+// as stored, before orientation, equal to those of libjpeg-turbo. It is called for grey
+// and three-component images of 8 bits only, after their header was read and found
+// within the limits. An error that wraps errors.ErrUnsupported passes the file on to
+// the standard library.
 type JPEGDecoder interface {
 	// DecodeJPEG returns the pixels of a file of w×h pixels. It keeps no reference to
 	// data.
@@ -60,7 +59,7 @@ type Decoder struct {
 	JPEG   JPEGDecoder // nil: image/jpeg; see OpenJPEG
 }
 
-// Info is what a file says about itself ahead of its pixels.
+// Info describes an image without its pixels.
 type Info struct {
 	Format      string // "jpeg", "png", "gif", "webp", "bmp" or "tiff"
 	W, H        int    // as seen: after orientation
@@ -178,10 +177,10 @@ func bytesPerPixel(m color.Model) float64 {
 	return 4 // grey or palette, and RGB
 }
 
-// Decode returns the pixels of an image file: upright by its EXIF orientation,
-// on white where it is transparent, in the colours it stores (profiles are not
-// applied). Errors say what is wrong with the file; one beyond the limits wraps
-// ErrTooBig. A panic in a decoder becomes an error.
+// Decode returns the pixels of an image file: upright by its EXIF orientation, on white
+// where it is transparent, in the colours it stores (profiles are not applied). Errors
+// say what is wrong with the file; if it exceeds the limits, they wrap ErrTooBig.
+// Panics inside a decoder are recovered and returned as errors.
 func (d *Decoder) Decode(data []byte) (m *RGB, err error) {
 	defer recoverAs(&err)
 	f, c, info, err := d.inspect(data)
@@ -214,9 +213,9 @@ func (d *Decoder) Decode(data []byte) (m *RGB, err error) {
 	return m.turned(info.Orientation), nil
 }
 
-// largeImage is the size in memory from which on Decode first hands memory that
-// fell free back to the system: pieces of hundreds of megabytes that do not fit
-// into one another would add up to twice the limit.
+// largeImage is the size in memory from which Decode returns free memory to the system
+// first. Pieces of hundreds of megabytes that do not fit into one another would
+// otherwise add up to twice the limit.
 const largeImage = 64 << 20
 
 func recoverAs(err *error) {

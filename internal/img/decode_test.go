@@ -289,7 +289,8 @@ func TestGifFrameLiesOnItsCanvas(t *testing.T) {
 	frame := image.NewPaletted(image.Rect(2, 1, 4, 3), color.Palette{color.NRGBA{10, 20, 30, 255}, color.NRGBA{}})
 	frame.Pix[3] = 1
 	var buf bytes.Buffer
-	err := gif.EncodeAll(&buf, &gif.GIF{Image: []*image.Paletted{frame}, Delay: []int{0}, Config: image.Config{Width: 5, Height: 4}})
+	err := gif.EncodeAll(&buf, &gif.GIF{Image: []*image.Paletted{frame}, Delay: []int{0},
+		Config: image.Config{Width: 5, Height: 4}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,8 @@ func runVisionCase(t *testing.T, src *RGB, c *visionCase) (out *RGB, grey bool) 
 		return Resize(greyOf(src), s.Width, s.Height, filterNamed(t, s.Filter)), true
 	case "resize_box":
 		out := new(RGB)
-		new(Resampler).ResizeBox(out, src, Box{s.Box[0], s.Box[1], s.Box[2], s.Box[3]}, s.Width, s.Height, filterNamed(t, s.Filter))
+		new(Resampler).ResizeBox(out, src, Box{s.Box[0], s.Box[1], s.Box[2], s.Box[3]}, s.Width, s.Height,
+			filterNamed(t, s.Filter))
 		return out, false
 	case "resize_short_side":
 		w, h := ShortSide(src.W, src.H, s.Size)

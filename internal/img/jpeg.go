@@ -23,8 +23,8 @@ type jpegHeader struct {
 // sampling holds the sampling factors of a component.
 type sampling struct{ h, v int }
 
-// readJPEGHeader walks over the markers. It is lenient: what it cannot read it
-// leaves to the decoder to refuse.
+// readJPEGHeader reads the markers. It is lenient: the decoder refuses what it cannot
+// read.
 func readJPEGHeader(data []byte) jpegHeader {
 	var h jpegHeader
 	for at := 2; at+4 <= len(data); {
@@ -77,10 +77,10 @@ func (h *jpegHeader) segment(marker byte, body []byte) {
 	}
 }
 
-// plausible refuses files that are made to cost much. Every block of 8×8 pixels
-// takes a bit at least for its mean value, so a file of n bytes has no more than
-// 512·n pixels; twice that passes, for the sake of odd samplings. A progressive
-// file goes over all pixels once a scan, and about ten scans are usual.
+// plausible refuses files that are built to cost much. Every block of 8×8 pixels takes
+// at least one bit for its mean value, so a file of n bytes has at most 512·n pixels;
+// twice that passes, because of odd samplings. A progressive file visits all pixels
+// once a scan, and about ten scans are usual.
 func (h *jpegHeader) plausible(pixels, bytes int) error {
 	if pixels/1024 > bytes {
 		return fmt.Errorf("%w: jpeg: %d pixels in %d bytes", ErrTooBig, pixels, bytes)

@@ -34,13 +34,15 @@ func TestLimitsAreErrTooBig(t *testing.T) {
 			t.Errorf("%s: %v, want ErrTooBig", name, err)
 		}
 	}
-	if _, err := (&Decoder{Limits: Limits{Bytes: len(small), Pixels: 40 * 30, Memory: 40 * 30 * 4}}).Decode(small); err != nil {
+	if _, err := (&Decoder{Limits: Limits{Bytes: len(small), Pixels: 40 * 30,
+		Memory: 40 * 30 * 4}}).Decode(small); err != nil {
 		t.Errorf("at the limits: %v", err)
 	}
 }
 
 func TestEmptyAndUnknownFilesAreRefused(t *testing.T) {
-	for _, data := range []string{"", "\xff", "hello, world, this is no image", "<svg xmlns='http://www.w3.org/2000/svg'/>", "RIFF\x00\x00\x00\x00WAVE"} {
+	for _, data := range []string{"", "\xff", "hello, world, this is no image",
+		"<svg xmlns='http://www.w3.org/2000/svg'/>", "RIFF\x00\x00\x00\x00WAVE"} {
 		if _, err := new(Decoder).Decode([]byte(data)); err == nil {
 			t.Errorf("%q was decoded", data)
 		}
@@ -53,7 +55,8 @@ type fakeJPEG func(w, h int) (*RGB, error)
 func (f fakeJPEG) DecodeJPEG(_ []byte, w, h int) (*RGB, error) { return f(w, h) }
 
 func TestSecondJPEGDecoderIsAskedFirst(t *testing.T) {
-	data := encode(t, func(w io.Writer, m image.Image) error { return jpeg.Encode(w, m, nil) }, image.NewRGBA(image.Rect(0, 0, 2, 1)))
+	data := encode(t, func(w io.Writer, m image.Image) error { return jpeg.Encode(w, m, nil) },
+		image.NewRGBA(image.Rect(0, 0, 2, 1)))
 	d := &Decoder{JPEG: fakeJPEG(func(w, h int) (*RGB, error) { return &RGB{w, h, []byte{1, 2, 3, 4, 5, 6}}, nil })}
 	if m, err := d.Decode(data); err != nil || string(m.Pix) != "\x01\x02\x03\x04\x05\x06" {
 		t.Errorf("got %v, %v, want the second decoder's pixels", m, err)
@@ -69,7 +72,8 @@ func TestSecondJPEGDecoderIsAskedFirst(t *testing.T) {
 }
 
 func TestPanicInADecoderIsAnError(t *testing.T) {
-	data := encode(t, func(w io.Writer, m image.Image) error { return jpeg.Encode(w, m, nil) }, image.NewRGBA(image.Rect(0, 0, 2, 1)))
+	data := encode(t, func(w io.Writer, m image.Image) error { return jpeg.Encode(w, m, nil) },
+		image.NewRGBA(image.Rect(0, 0, 2, 1)))
 	d := &Decoder{JPEG: fakeJPEG(func(int, int) (*RGB, error) { panic("index out of range") })}
 	if _, err := d.Decode(data); err == nil || !strings.Contains(err.Error(), "damaged image") {
 		t.Errorf("error %v", err)
@@ -80,9 +84,11 @@ func TestPanicInADecoderIsAnError(t *testing.T) {
 // data that unpacks a thousandfold, and hundreds of scans.
 func bombs(t *testing.T) map[string][]byte {
 	all := map[string][]byte{}
-	photo := encode(t, func(w io.Writer, m image.Image) error { return jpeg.Encode(w, m, nil) }, image.NewGray(image.Rect(0, 0, 64, 64)))
+	photo := encode(t, func(w io.Writer, m image.Image) error { return jpeg.Encode(w, m, nil) },
+		image.NewGray(image.Rect(0, 0, 64, 64)))
 	sof := bytes.Index(photo, []byte{0xff, 0xc0})
-	for _, size := range [][2]uint16{{65535, 65535}, {65535, 1}, {1, 65535}, {0, 64}, {64, 0}, {0, 0}, {8000, 8000}, {30000, 2000}} {
+	for _, size := range [][2]uint16{{65535, 65535}, {65535, 1}, {1, 65535}, {0, 64}, {64, 0}, {0, 0}, {8000, 8000},
+		{30000, 2000}} {
 		for _, marker := range []byte{0xc0, 0xc1, 0xc2} {
 			b := bytes.Clone(photo)
 			b[sof+1] = marker
@@ -107,7 +113,8 @@ func bombs(t *testing.T) map[string][]byte {
 			all[fmt.Sprintf("png %v %v", c, size)] = hugePNG(size[0], size[1], c.colour, c.depth, zeros)
 		}
 	}
-	g := encode(t, func(w io.Writer, m image.Image) error { return gif.Encode(w, m, nil) }, image.NewGray(image.Rect(0, 0, 8, 8)))
+	g := encode(t, func(w io.Writer, m image.Image) error { return gif.Encode(w, m, nil) },
+		image.NewGray(image.Rect(0, 0, 8, 8)))
 	for _, at := range []int{6, 8} {
 		b := bytes.Clone(g)
 		copy(b[6:10], "\xff\xff\xff\xff")
@@ -122,11 +129,14 @@ func bombs(t *testing.T) map[string][]byte {
 		all[fmt.Sprintf("bmp %d", i)] = b
 	}
 	for _, lie := range []uint32{1 << 30, 8000} {
-		b := encode(t, func(w io.Writer, m image.Image) error { return tiff.Encode(w, m, nil) }, image.NewGray(image.Rect(0, 0, 77, 55)))
-		all[fmt.Sprintf("tiff %d", lie)] = bytes.ReplaceAll(b, []byte{77, 0, 0, 0}, binary.LittleEndian.AppendUint32(nil, lie))
+		b := encode(t, func(w io.Writer, m image.Image) error { return tiff.Encode(w, m, nil) },
+			image.NewGray(image.Rect(0, 0, 77, 55)))
+		all[fmt.Sprintf("tiff %d", lie)] = bytes.ReplaceAll(b, []byte{77, 0, 0, 0},
+			binary.LittleEndian.AppendUint32(nil, lie))
 	}
 	all["webp lossless"] = []byte("RIFF\x1a\x00\x00\x00WEBPVP8L\x0d\x00\x00\x00\x2f\xff\xff\xff\x0f\x00\x00\x00\x00\x00\x00\x00\x00")
-	all["webp lossy"] = []byte("RIFF\x20\x00\x00\x00WEBPVP8 \x14\x00\x00\x00\x10\x00\x00\x9d\x01\x2a\xff\x3f\xff\x3f\x00\x00\x00\x00\x00\x00\x00\x00")
+	all["webp lossy"] = []byte("RIFF\x20\x00\x00\x00WEBPVP8 " +
+		"\x14\x00\x00\x00\x10\x00\x00\x9d\x01\x2a\xff\x3f\xff\x3f\x00\x00\x00\x00\x00\x00\x00\x00")
 	return all
 }
 

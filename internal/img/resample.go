@@ -137,7 +137,8 @@ func (r *Resampler) ResizeCrop(dst, src *RGB, crop image.Rectangle, w, h int, f 
 // count where the kernel reaches them.
 func (r *Resampler) ResizeBox(dst, src *RGB, box Box, w, h int, f Filter) {
 	src.check()
-	if !(box.X0 >= 0 && box.Y0 >= 0 && box.X1 > box.X0 && box.Y1 > box.Y0) || box.X1 > float32(src.W) || box.Y1 > float32(src.H) {
+	if !(box.X0 >= 0 && box.Y0 >= 0 && box.X1 > box.X0 && box.Y1 > box.Y0) || box.X1 > float32(src.W) ||
+		box.Y1 > float32(src.H) {
 		panic(fmt.Sprintf("img: box %v of an image of %d×%d", box, src.W, src.H))
 	}
 	r.resize(dst, view{pix: src.Pix, stride: 3 * src.W, w: src.W, h: src.H}, box, w, h, f)

@@ -20,7 +20,8 @@ const JPEGVariable = "HGLD_TURBOJPEG"
 // turboNames are tried in order: the Linux distributions' names, or Homebrew's.
 func turboNames() []string {
 	if runtime.GOOS == "darwin" {
-		return []string{"libturbojpeg.dylib", "/opt/homebrew/opt/jpeg-turbo/lib/libturbojpeg.dylib", "/usr/local/opt/jpeg-turbo/lib/libturbojpeg.dylib"}
+		return []string{"libturbojpeg.dylib", "/opt/homebrew/opt/jpeg-turbo/lib/libturbojpeg.dylib",
+			"/usr/local/opt/jpeg-turbo/lib/libturbojpeg.dylib"}
 	}
 	return []string{"libturbojpeg.so.0", "libturbojpeg.so"}
 }
@@ -34,7 +35,7 @@ func DefaultJPEG() (JPEGDecoder, error) { return OpenJPEG(os.Getenv(JPEGVariable
 //
 // The two decoders differ in the last bits: libjpeg-turbo's pixels are Pillow's,
 // those of the standard library are off by 3 of 255 at most, 0.03 on average.
-// What has to be the same bytes on every machine uses the standard library's.
+// Results that must have the same bytes on every machine use the standard library's.
 func OpenJPEG(which string) (JPEGDecoder, error) {
 	switch which {
 	case "off":
@@ -126,9 +127,9 @@ func probes() map[string]string {
 	}
 }
 
-// openTurbo opens a libturbojpeg. One whose pixels are not Pillow's, be it for its
-// age or for another inverse transform, is refused, so that there are two results of
-// a decoding and not as many as there are builds.
+// openTurbo opens a libturbojpeg. It refuses one whose pixels differ from Pillow's,
+// because of its age or another inverse transform. So a decoding has two possible
+// results, and not as many as there are builds.
 func openTurbo(names ...string) (*turbo, error) {
 	lib, err := dlopen.Open(names...)
 	if err != nil {
@@ -138,7 +139,8 @@ func openTurbo(names ...string) (*turbo, error) {
 	for _, f := range []struct {
 		fn   *uintptr
 		name string
-	}{{&t.create, "tjInitDecompress"}, {&t.header, "tjDecompressHeader3"}, {&t.decompress, "tjDecompress2"}, {&t.destroy, "tjDestroy"}} {
+	}{{&t.create, "tjInitDecompress"}, {&t.header, "tjDecompressHeader3"}, {&t.decompress, "tjDecompress2"},
+		{&t.destroy, "tjDestroy"}} {
 		if *f.fn, err = lib.Symbol(f.name); err != nil {
 			return nil, err
 		}
@@ -157,12 +159,12 @@ func openTurbo(names ...string) (*turbo, error) {
 
 func (t *turbo) String() string { return "libjpeg-turbo, from " + t.path }
 
-// DecodeJPEG decodes a file of one or three channels. Whatever the library
-// refuses or warns of is the standard library's to judge, so that errors read the
-// same with and without the library: every error wraps errors.ErrUnsupported.
+// DecodeJPEG decodes a file of one or three channels. If the library refuses or warns,
+// the standard library decides, so that errors read the same with and without the
+// library: every error wraps errors.ErrUnsupported.
 //
-// The library is asked for its own reading of the header before it writes
-// anything; a file that two readers understand differently is not for it.
+// The library must read the same header before it writes anything. It does not decode a
+// file that two readers understand differently.
 func (t *turbo) DecodeJPEG(data []byte, w, h int) (*RGB, error) {
 	call := t.take()
 	if call == nil {
@@ -199,7 +201,7 @@ func (t *turbo) take() *turboCall {
 	return &turboCall{handle: handle}
 }
 
-// keep puts a decompressor by for the next call.
+// keep stores a decompressor for the next call.
 func (t *turbo) keep(call *turboCall) {
 	call.file, call.pixels = nil, nil
 	select {
@@ -209,8 +211,8 @@ func (t *turbo) keep(call *turboCall) {
 	}
 }
 
-// end frees a decompressor. One that has met a damaged file is not used again: in
-// version 2 an error in the header leaves it half way through that header.
+// end frees a decompressor. One that has met a damaged file is not reused: in version 2
+// an error in the header leaves it in the middle of that header.
 func (t *turbo) end(call *turboCall) {
 	call.args[0] = call.handle
 	dlopen.Call(t.destroy, call.args[:1]...)

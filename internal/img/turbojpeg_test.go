@@ -219,7 +219,8 @@ func TestMutatedJPEGsDoNotHarm(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 14))
 	var both, fastOnly, standardOnly int
 	var whole [][]byte
-	for _, name := range []string{"pillow/hopper.jpg", "pillow/hopper_gray.jpg", "jpeg-decoder/reftest/restarts.jpg", "jpeg-decoder/reftest/rgb.jpg"} {
+	for _, name := range []string{"pillow/hopper.jpg", "pillow/hopper_gray.jpg", "jpeg-decoder/reftest/restarts.jpg",
+		"jpeg-decoder/reftest/rgb.jpg"} {
 		data, err := os.ReadFile(filepath.Join(goldens.Shared(t, "data", "jpeg"), name))
 		if err != nil {
 			t.Fatal(err)

@@ -52,7 +52,7 @@ const (
 
 // Op is one call that succeeded.
 type Op struct {
-	Kind Kind
+	Kind Kind   // what it does
 	Call string // the system call's name
 	PID  int    // the process, which may have several threads
 	FD   int    // the descriptor it works on, or that Open returned; -1 where it takes paths
@@ -61,7 +61,7 @@ type Op struct {
 	// the name that its file has at the time of the call, with " (deleted)" behind it once
 	// it has none.
 	Path string
-	To   string
+	To   string // second path, of Rename and Link; of Symlink the text in it
 
 	// Inode identifies the file behind FD whatever it is called; 0 where FD is -1.
 	Inode uint64
@@ -104,11 +104,11 @@ func Record(ctx context.Context, cmd *exec.Cmd, root string) ([]Op, error) {
 
 // Call is one call that can fail.
 type Call struct {
-	Kind Kind
+	Kind Kind   // what it does
 	Call string // the system call's name
 	Path string // as in Op
-	To   string
-	Size int64 // bytes asked for, of Read and Write
+	To   string // as in Op
+	Size int64  // bytes asked for, of Read and Write
 }
 
 // String is the call's name and path.

@@ -128,7 +128,8 @@ func TestRecordsEveryChangeInOrder(t *testing.T) {
 		"open a.tmp new", "dup a.tmp", `write a.tmp 0 "hello "`, `write a.tmp 6 "world"`, `write a.tmp 0 "J"`,
 		"seek a.tmp 3", `write a.tmp 3 "pq!"`, "allocate a.tmp 20+10", "truncate a.tmp 7", "sync a.tmp", "syncdata a.tmp",
 		"syncpart a.tmp 1+2", "lock a.tmp", "map a.tmp 0+4096", "mkdir sub", "rename a.tmp sub/a", `write sub/a 6 "x"`,
-		"close sub/a", "close sub/a", "link sub/a b", "symlink c sub/a", "remove sub/a", "open b", `write b 7 "end"`, "close b",
+		"close sub/a", "close sub/a", "link sub/a b", "symlink c sub/a", "remove sub/a",
+		"open b", `write b 7 "end"`, "close b",
 		"remove c", "remove sub", "open .", "sync .", "close .",
 	}
 	if !slices.Equal(lines, want) {
@@ -140,7 +141,8 @@ func TestRecordsEveryChangeInOrder(t *testing.T) {
 			t.Errorf("%s: process %d, inode %d; the first has %d, %d", op, op.PID, op.Inode, ops[0].PID, inode)
 		}
 	}
-	if ops[0].Flags&os.O_TRUNC == 0 || ops[0].Mode != 0o666 || ops[14].Mode != 0o750 || ops[26].Flags != unix.AT_REMOVEDIR {
+	if ops[0].Flags&os.O_TRUNC == 0 || ops[0].Mode != 0o666 || ops[14].Mode != 0o750 ||
+		ops[26].Flags != unix.AT_REMOVEDIR {
 		t.Errorf("flags and modes: %+v, %+v, %+v", ops[0], ops[14], ops[26])
 	}
 }
@@ -335,7 +337,8 @@ func TestFaultHitsTheCallThatItCounts(t *testing.T) {
 			t.Errorf("%v applies to none of %v", errno, calls)
 		}
 		prepare()
-		if hit, err := Inject(t.Context(), program(t, "whole", dir), dir, Fault{Err: errno, N: n + 1}); hit != nil || err != nil {
+		hit, err := Inject(t.Context(), program(t, "whole", dir), dir, Fault{Err: errno, N: n + 1})
+		if hit != nil || err != nil {
 			t.Errorf("call %d of %d: hit %v, error %v", n+1, n, hit, err)
 		}
 	}

@@ -142,6 +142,8 @@ func (c *call) pathAt(dir, path int) string {
 	base := c.thread.proc("cwd")
 	if dir != none && int32(c.args[dir]) != unix.AT_FDCWD {
 		base = c.thread.fdName(int(int32(c.args[dir])))
+	} else if name == "" { // of no file: the call is bound to fail
+		return ""
 	}
 	if !filepath.IsAbs(name) {
 		folder, err := os.Readlink(base)

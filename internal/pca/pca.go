@@ -31,7 +31,8 @@ const least = 1e-12
 func Fit(x *mat.Dense, k int) (*Model, error) {
 	n, d := x.Dims()
 	if most := min(n-1, d); k < 1 || k > most {
-		return nil, fmt.Errorf("%d components of %d rows of %d values: want 1 to %d; take more rows or fewer components", k, n, d, max(most, 0))
+		return nil, fmt.Errorf("%d components of %d rows of %d values: want 1 to %d; take more rows or fewer components", k,
+			n, d, max(most, 0))
 	}
 	m := &Model{Variance: make([]float64, k)}
 	scatter := m.centre(x)

@@ -122,8 +122,10 @@ func TestStreamFindsTheComponentsOfAllRows(t *testing.T) {
 			if n > kept {
 				along = math.Abs(along) // its sign is that of the first rows
 			}
-			if math.Abs(along-1) > 1e-10 || math.Abs(got.Variance[c]-want.Variance[c]) > 1e-10 || math.Abs(got.Total-want.Total) > 1e-10 {
-				t.Errorf("%d rows: component %d: product %v, variance %v of %v, want %v of %v", n, c, along, got.Variance[c], got.Total, want.Variance[c], want.Total)
+			if math.Abs(along-1) > 1e-10 || math.Abs(got.Variance[c]-want.Variance[c]) > 1e-10 ||
+				math.Abs(got.Total-want.Total) > 1e-10 {
+				t.Errorf("%d rows: component %d: product %v, variance %v of %v, want %v of %v", n, c, along, got.Variance[c],
+					got.Total, want.Variance[c], want.Total)
 			}
 		}
 	}

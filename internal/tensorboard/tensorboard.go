@@ -56,7 +56,8 @@ func Create(dir string, step int, at time.Time) (*Writer, error) {
 			next = max(next, n+1)
 		}
 	}
-	file, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("%s%06d", filePrefix, next)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	file, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("%s%06d", filePrefix, next)),
+		os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, err
 	}

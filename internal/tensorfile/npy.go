@@ -14,8 +14,8 @@ import (
 //
 //	{'descr': '<f4', 'fortran_order': False, 'shape': (5, 512), }
 //
-// Then the elements. Read are versions 1 to 3 in row-major order and the types
-// below; an array of Python objects would be a pickle and is refused by name.
+// Then the elements. Versions 1 to 3 in row-major order are read, with the types below.
+// An array of Python objects would be a pickle, and is refused by name.
 
 const (
 	npyMagic = "\x93NUMPY"

@@ -262,7 +262,8 @@ func (f *File) Float64(name string) ([]float64, error) {
 
 func (f *File) unknown(name string) error {
 	names := f.Names()
-	return fmt.Errorf("safetensors: no tensor %.80q among %d, the first of which are %.80q", name, len(names), names[:min(3, len(names))])
+	return fmt.Errorf("safetensors: no tensor %.80q among %d, the first of which are %.80q", name, len(names),
+		names[:min(3, len(names))])
 }
 
 // ReadAll returns every tensor of a file, in the order of the data, and its

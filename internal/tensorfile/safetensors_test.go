@@ -154,7 +154,8 @@ func TestUnknownTensorIsAnErrorThatNamesSomeOfTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Float32("layer1.0.conv2.weight"); err == nil || !strings.Contains(err.Error(), "layer1.0.conv1.weight") {
+	if _, err := f.Float32("layer1.0.conv2.weight"); err == nil ||
+		!strings.Contains(err.Error(), "layer1.0.conv1.weight") {
 		t.Errorf("error = %v, want one that shows layer1.0.conv1.weight", err)
 	}
 	if f.Has("x") || !f.Has("layer1.0.conv1.weight") {

@@ -30,8 +30,8 @@ var dtypes = map[string]int{
 	"U64": 8, "U32": 4, "U16": 2, "U8": 1, "BOOL": 1,
 }
 
-// FormatError says that a file is not what its format promises: damaged, cut
-// off or crafted, as against a failure to read it.
+// FormatError says that a file violates its format: it is damaged, cut off or crafted.
+// Failures to read a file are other errors.
 type FormatError struct {
 	Format string // "safetensors" or "npy"
 	Tensor string // the tensor at fault, if it is one

@@ -145,7 +145,8 @@ func (m *machine) step(op byte) error {
 	case 'b':
 		return m.build()
 	}
-	return &FormatError{Reason: damaged("opcode %#02x at byte %d has no place in a file of tensors", op, m.at-1).(*FormatError).Reason, Refused: "opcode"}
+	return &FormatError{Reason: damaged("opcode %#02x at byte %d has no place in a file of tensors", op,
+		m.at-1).(*FormatError).Reason, Refused: "opcode"}
 }
 
 // number pushes an integer or a float.
@@ -312,7 +313,8 @@ func (m *machine) global(op byte) error {
 	}
 	g := global(module + "." + name)
 	if !knownGlobal(g) {
-		return &FormatError{Reason: "it asks Python for " + quoted(string(g)) + ", and only tensors in dictionaries are read", Refused: string(g)}
+		return &FormatError{Reason: "it asks Python for " + quoted(string(g)) + ", and only tensors in dictionaries are read",
+			Refused: string(g)}
 	}
 	return m.push(g)
 }
@@ -389,7 +391,8 @@ func tensorOf(args tuple) (*tensor, error) {
 	size, isSize := args[2].(tuple)
 	stride, isStride := args[3].(tuple)
 	if !isStorage || !isNumber || !isSize || !isStride {
-		return nil, damaged("a tensor is described by %s, %s, %s and %s", kindOf(args[0]), kindOf(args[1]), kindOf(args[2]), kindOf(args[3]))
+		return nil, damaged("a tensor is described by %s, %s, %s and %s", kindOf(args[0]), kindOf(args[1]), kindOf(args[2]),
+			kindOf(args[3]))
 	}
 	t := &tensor{storage: s, offset: offset}
 	for _, v := range size {

@@ -16,6 +16,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -38,6 +39,12 @@ func damaged(format string, args ...any) error {
 	return &FormatError{Reason: fmt.Sprintf(format, args...)}
 }
 
+// Named reports whether a path has one of the endings that files of torch.save usually
+// have. A .pkl of another program has one too; Read tells them apart.
+func Named(path string) bool {
+	return slices.Contains([]string{".pth", ".pt", ".bin", ".ckpt", ".pkl"}, strings.ToLower(filepath.Ext(path)))
+}
+
 // Limits on what a file may claim.
 const (
 	mostPickle = 64 << 20 // bytes of the pickle of a zip archive; ResNet-101's has 60 kB
@@ -48,7 +55,8 @@ const (
 
 // keysOfWeights are where training programs keep the weights in their checkpoints, in
 // the order of preference.
-var keysOfWeights = []string{"state_dict", "model_state_dict", "net_state", "net_state_dict", "model", "net", "model_ema", "teacher"}
+var keysOfWeights = []string{"state_dict", "model_state_dict", "net_state", "net_state_dict", "model", "net",
+	"model_ema", "teacher"}
 
 // Read returns the tensors of the dictionary of weights in the file at path, in its
 // order, contiguous, with their names. If the dictionary lies inside another one under
@@ -158,7 +166,8 @@ func gather(weights *dict, data storages, most int64) ([]tensorfile.Tensor, erro
 		if most -= int64(len(raw)); most < 0 {
 			return nil, damaged("its tensors have more than %d times the bytes of the file", mostTimes)
 		}
-		list = append(list, tensorfile.Tensor{Name: name, DType: t.storage.kind.dtype, Shape: slices.Clone(t.shape), Data: raw})
+		list = append(list, tensorfile.Tensor{Name: name, DType: t.storage.kind.dtype, Shape: slices.Clone(t.shape),
+			Data: raw})
 	}
 	return list, nil
 }
@@ -268,7 +277,8 @@ func readZip(r io.ReaderAt, size int64) (any, storages, error) {
 		case strings.HasPrefix(name, "data/"):
 			archive.members[strings.TrimPrefix(name, "data/")] = m
 		case name == "constants.pkl" || strings.HasPrefix(name, "code/"):
-			return nil, nil, &FormatError{Reason: "it is a TorchScript archive: a program, and not weights alone", Refused: "TorchScript"}
+			return nil, nil, &FormatError{Reason: "it is a TorchScript archive: a program, and not weights alone",
+				Refused: "TorchScript"}
 		}
 	}
 	if pickle == nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// now is the time that this process has computed so far, in its own code.
+// now returns the user time of this process so far.
 func now() time.Duration {
 	var used syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {

@@ -1,5 +1,5 @@
-// Package usertime measures benchmarks by the time that their process computes, which
-// other work on the machine hardly changes.
+// Package usertime measures benchmarks in user time of their process, which depends little on
+// other work on the machine.
 package usertime
 
 import (
@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// Inputs is the environment variable with a folder to which Measure writes what a
-// benchmark works on, under the benchmark's name: so that other programs can be
-// measured on the same bytes.
+// Inputs is an environment variable that names a folder. If it is set, Measure writes the
+// input of each benchmark there, under the benchmark's name, so that other programs can be
+// measured with the same bytes.
 const Inputs = "HGLD_BENCH_INPUTS"
 
-// Measure runs a benchmark of work on input. Beside the time on the wall it reports
-// calls and bytes by a second of the process's user time. Other threads of the process
-// count too; use -cpu 1.
+// Measure benchmarks work, which processes input once per call. In addition to the elapsed
+// time it reports calls and bytes per second of user time. The user time includes all
+// threads of the process, so run benchmarks with -cpu 1.
 func Measure(b *testing.B, input []byte, work func() error) {
 	b.Helper()
 	if dir := os.Getenv(Inputs); dir != "" {

@@ -59,7 +59,8 @@ func (b *block) run(option int) {
 // column is the block of column j alone, which the Go loops treat.
 func (b *block) column(r *rand.Rand, j int) *block {
 	one := &block{rows: b.rows, c: 1}
-	for _, s := range []struct{ from, to *[]float32 }{{&b.x, &one.x}, {&b.dy, &one.dy}, {&b.y, &one.y}, {&b.res, &one.res}} {
+	for _, s := range []struct{ from, to *[]float32 }{{&b.x, &one.x}, {&b.dy, &one.dy}, {&b.y, &one.y},
+		{&b.res, &one.res}} {
 		*s.to = make([]float32, b.rows)
 		for i := range b.rows {
 			(*s.to)[i] = (*s.from)[i*b.c+j]
@@ -105,7 +106,8 @@ func (b *block) compare(t *testing.T, one *block, j, option int) {
 				b.dst[at], b.kept[at], b.dx[at], one.dst[i], one.kept[i], one.dx[i])
 		}
 	}
-	for k, s := range [][2]float64{{b.sum[j], one.sum[0]}, {b.squares[j], one.squares[0]}, {b.sumY[j], one.sumY[0]}, {b.alng[j], one.alng[0]}} {
+	for k, s := range [][2]float64{{b.sum[j], one.sum[0]}, {b.squares[j], one.squares[0]}, {b.sumY[j], one.sumY[0]},
+		{b.alng[j], one.alng[0]}} {
 		if s[0] != s[1] && (s[0] == s[0] || s[1] == s[1]) {
 			t.Fatalf("%d×%d, option %d, column %d: sum %d is %v, alone %v", b.rows, b.c, option, j, k, s[0], s[1])
 		}
@@ -132,10 +134,12 @@ func TestColumnsFollowTheirDefinitions(t *testing.T) {
 			dx := float64(b.scale[j]) * (dz - float64(b.off[j]) - d*float64(b.along[j]))
 			// Four and five roundings, of terms not greater than these.
 			size := math.Abs(v) + math.Abs(mean)
-			if e := math.Abs(float64(b.dst[at]) - dst); e > 2.4e-7*(size*scale+math.Abs(float64(b.off[j]))+math.Abs(float64(b.res[at]))) {
+			if e := math.Abs(float64(b.dst[at]) - dst); e > 2.4e-7*(size*scale+math.Abs(float64(b.off[j]))+
+				math.Abs(float64(b.res[at]))) {
 				t.Errorf("Affine: %v, want %v", b.dst[at], dst)
 			}
-			if e := math.Abs(float64(b.dx[at]) - dx); e > 3e-7*scale*(math.Abs(dz)+math.Abs(float64(b.off[j]))+size*math.Abs(float64(b.along[j]))) {
+			if e := math.Abs(float64(b.dx[at]) - dx); e > 3e-7*scale*(math.Abs(dz)+math.Abs(float64(b.off[j]))+
+				size*math.Abs(float64(b.along[j]))) {
 				t.Errorf("NormBack: %v, want %v", b.dx[at], dx)
 			}
 			if float64(b.kept[at]) != dz {
@@ -174,7 +178,8 @@ func TestMomentsAroundTheFirstRowKeepTheVariance(t *testing.T) {
 		for i := range n {
 			want += (float64(x[2*i+j]) - mean) * (float64(x[2*i+j]) - mean) / n
 		}
-		if got := (squares[j] - sum[j]*sum[j]/n) / n; math.Abs(got-want) > 1e-8*want { // rounding of a sum of 1e5, 1e-13, times n
+		// rounding of a sum of 1e5, 1e-13, times n
+		if got := (squares[j] - sum[j]*sum[j]/n) / n; math.Abs(got-want) > 1e-8*want {
 			t.Errorf("column %d: variance %v, want %v", j, got, want)
 		}
 	}

@@ -45,7 +45,8 @@ func touched(s, whole []float32) bool {
 // specials are mixed among the numbers.
 var specials = []float32{
 	0, float32(math.Copysign(0, -1)), 1e-45, -1e-45, 1e-39, -3e-39, 1, -1, math.MaxFloat32, -math.MaxFloat32,
-	float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), math.Float32frombits(0xffc00001), 88.8, -104, 40, -40,
+	float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), math.Float32frombits(0xffc00001), 88.8,
+	-104, 40, -40,
 }
 
 func fill(r *rand.Rand, x []float32, special bool) {
@@ -121,7 +122,10 @@ func elementwises() []elementwise {
 			}, within: 4.5, terms: func(v []float64) float64 { return math.Abs(v[1]) }},
 		{name: "Gate", in: 1, out: 1, run: func(s [][]float32) { Gate(s[0], s[1], 1.702, 0) },
 			want: one(func(x float64) float64 { return x * gateOf(1.702, 0)(x) }), within: 0.52},
-		{name: "GateGrad", in: 2, out: 1, run: func(s [][]float32) { GateGrad(s[0], s[1], s[2], 1.5957691216057308, 0.07135481282553) },
+		{name: "GateGrad", in: 2, out: 1, run: func(s [][]float32) {
+			GateGrad(s[0], s[1], s[2], 1.5957691216057308,
+				0.07135481282553)
+		},
 			want: func(v []float64) []float64 {
 				x, s := v[2], wave(v[2])
 				return []float64{v[1] * (s + x*s*(1-s)*(1.5957691216057308+3*0.07135481282553*x*x))}
@@ -146,7 +150,10 @@ func elementwises() []elementwise {
 		}, within: 0.51},
 		{name: "LayerRow", in: 3, out: 1, run: func(s [][]float32) { LayerRow(s[0], s[1], s[2], s[3], 0.25, 1.75) },
 			want: func(v []float64) []float64 { return []float64{(v[1]-0.25)*1.75*v[2] + v[3]} }, within: 0.51},
-		{name: "LayerBack", in: 3, out: 1, run: func(s [][]float32) { LayerBack(s[0], s[1], s[2], s[3], 0.25, 1.75, 0.5, 0.125) },
+		{name: "LayerBack", in: 3, out: 1, run: func(s [][]float32) {
+			LayerBack(s[0], s[1], s[2], s[3], 0.25, 1.75,
+				0.5, 0.125)
+		},
 			want: func(v []float64) []float64 {
 				return []float64{1.75 * (v[1]*v[3] - 0.5 - (v[2]-0.25)*1.75*0.125)}
 			}, within: 0.51},
@@ -372,7 +379,8 @@ func TestPowersAndTheirLogarithms(t *testing.T) {
 					d = k[i] * math.Pow(wide, p-1)
 				}
 				allowed := 1e-12 * (1 + math.Abs(p*math.Log(wide)))
-				if math.Abs(sum[i]-w) > 4*allowed*w || math.Abs(along[i]-w*math.Log(wide)) > 4*allowed*w*(1+math.Abs(math.Log(wide))) ||
+				if math.Abs(sum[i]-w) > 4*allowed*w ||
+					math.Abs(along[i]-w*math.Log(wide)) > 4*allowed*w*(1+math.Abs(math.Log(wide))) ||
 					math.Abs(float64(dst[i])-d) > 0.51*ulp(d) {
 					t.Fatalf("%v^%v: %v, %v; %v, want %v", v, p, sum[i], along[i], dst[i], d)
 				}

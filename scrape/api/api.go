@@ -1,18 +1,18 @@
-// Package api is a scrape.Source over the APIs of Wikimedia Commons and Wikidata. It
-// asks for fifty titles or items at a time, so that GLDv2's 304,391 categories take
-// 13,000 requests where their pages take 300,000, and it knows what no page prints:
-// the item of every class, ranks and qualifiers.
+// Package api is a scrape.Source over the APIs of Wikimedia Commons and Wikidata. Each
+// request covers fifty titles or items, so GLDv2's 304,391 categories take about 13,000
+// requests instead of 300,000 pages. The APIs also return what the pages do not print: the
+// item of every class, ranks and qualifiers.
 //
-// A landmark goes through these steps, each with a queue of its own:
+// A landmark passes through these steps, each with its own queue:
 //
-//	title  Commons   what page a title leads to, and that page's item
-//	text   Commons   where the template of a category redirect points to
+//	title  Commons   which page a title leads to, and that page's item
+//	text   Commons   the target in the template of a category redirect
 //	item   Wikidata  an item's "instance of" (P31), main topic (P301) and combined topics (P971)
 //	class  Wikidata  the labels of classes, and of items in qualifiers
-//	log    Commons   why a category is missing; only where Options.TraceMissing is set
+//	log    Commons   why a category is missing; only with Options.TraceMissing
 //
-// A soft redirect goes back to title, and a category's item goes to the item of its
-// main topic, as the infobox does.
+// The target of a soft redirect goes back to the step title. If the item of a category has
+// a main topic, the values are those of the main topic, as in the infobox.
 package api
 
 import (
@@ -40,56 +40,58 @@ const (
 	stepLog   = "log"
 )
 
-// The sizes of a batch. The API takes 50 titles or ids from a client without rights
-// of its own.
+// The sizes of a batch. The API accepts 50 titles or ids from clients without special
+// rights.
 const (
 	mostKeys  = 50
 	leastKeys = 5
 )
 
-// maxURL is the length of an address from which on the parameters go into the body
-// of a POST: servers refuse longer ones.
+// maxURL is the longest URL sent, in bytes. Servers reject URLs not much longer than this, so
+// longer requests become a POST.
 const maxURL = 8000
 
-// maxReply bounds what is read of a reply: fifty sets of claims have 1 to 4 MB.
+// maxReply limits the size of a reply, in bytes. Fifty sets of claims have 1 to 4 MB.
 const maxReply = 32 << 20
 
-// Options say where and how to ask.
+// Options configure a Source.
 type Options struct {
-	Commons      string // "https://commons.wikimedia.org"
-	Wikidata     string // "https://www.wikidata.org"
-	TraceMissing bool   // look into the log for every missing category
-	Now          func() time.Time
-	Lagging      func(error) // called once when the servers lag for too long; then maxlag is not asked for any more
+	Commons      string           // "https://commons.wikimedia.org"
+	Wikidata     string           // "https://www.wikidata.org"
+	TraceMissing bool             // look up every missing category in the log
+	Now          func() time.Time // provides Answer.Fetched
+	Lagging      func(error)      // called once, when the servers have lagged too long; maxlag is then omitted
 }
 
-// Source asks the APIs.
+// Source sends requests to the APIs and parses the replies.
 type Source struct {
 	options Options
 	client  *http.Client
 	sizes   batchSize
 
 	mu    sync.Mutex
-	noLag bool // maxlag is left out
+	noLag bool // omit maxlag
 }
 
-// New returns a source. transport has to keep to the rules of the API
-// (polite.APIDefaults): nothing here waits or tries again.
+// New returns a source. transport must follow the rules of the API, as scrape/polite with
+// APIDefaults does: Source itself does not wait or retry.
 func New(o Options, transport http.RoundTripper) (*Source, error) {
 	for _, base := range []*string{&o.Commons, &o.Wikidata} {
 		u, err := url.Parse(*base)
-		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
-			return nil, fmt.Errorf("api: %.80q is no address of a site; want https://commons.wikimedia.org", *base)
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" ||
+			u.RawQuery != "" {
+			return nil, fmt.Errorf("api: %.80q is not the URL of a site; want one such as https://commons.wikimedia.org", *base)
 		}
 		*base = u.Scheme + "://" + u.Host
 	}
-	return &Source{options: o, client: &http.Client{Transport: transport, CheckRedirect: noRedirect}, sizes: batchSize{size: mostKeys}}, nil
+	return &Source{options: o, client: &http.Client{Transport: transport, CheckRedirect: noRedirect},
+		sizes: batchSize{size: mostKeys}}, nil
 }
 
-// noRedirect keeps answers from elsewhere out: an API does not redirect.
+// noRedirect rejects redirects: the API does not send any.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// Name is "api".
+// Name returns "api".
 func (s *Source) Name() string { return "api" }
 
 // Steps lists the steps.
@@ -101,7 +103,7 @@ func (s *Source) Steps() []string {
 	return steps
 }
 
-// BatchSize is 50, less after slow answers, and 1 for the log.
+// BatchSize returns 50, or less after slow answers. It returns 1 for the step log.
 func (s *Source) BatchSize(step string) int {
 	if step == stepLog {
 		return 1
@@ -109,19 +111,18 @@ func (s *Source) BatchSize(step string) int {
 	return s.sizes.get()
 }
 
-// Took tells the source how long an answer took: a slow one shrinks the batches, and
-// fast ones let them grow again.
+// Took tells the source how long an answer took. Slow answers shrink the batches; fast ones
+// let them grow again.
 func (s *Source) Took(d time.Duration) { s.sizes.took(d) }
 
-// Forecast lists the requests by step, by the shares that GLDv2 has shown: of a
-// hundred titles 93 have an item, 12 of these lead to a main topic and five titles
-// are category redirects.
+// Forecast estimates the requests by step. It assumes the proportions of GLDv2: of a hundred
+// titles, 93 have an item, 12 of these have a main topic, and five are category redirects.
 func (s *Source) Forecast(titles int) []scrape.Stage {
 	batches := func(n int) int { return (n + mostKeys - 1) / mostKeys }
 	redirects := titles / 20
 	stages := []scrape.Stage{
-		{Step: stepTitle, Requests: batches(titles + redirects), About: "what page a title leads to"},
-		{Step: stepText, Requests: batches(redirects), About: "where category redirects point to"},
+		{Step: stepTitle, Requests: batches(titles + redirects), About: "which page a title leads to"},
+		{Step: stepText, Requests: batches(redirects), About: "targets of category redirects"},
 		{Step: stepItem, Requests: batches(titles*93/100) + batches(titles*12/100), About: "items and their main topics"},
 		{Step: stepClass, Requests: batches(min(titles, 10_000)), About: "labels of classes"},
 	}
@@ -131,7 +132,7 @@ func (s *Source) Forecast(titles int) []scrape.Stage {
 	return stages
 }
 
-// batchSize is the number of keys of a request.
+// batchSize is the number of keys in a request.
 type batchSize struct {
 	mu   sync.Mutex
 	size int
@@ -154,8 +155,8 @@ func (b *batchSize) took(d time.Duration) {
 	}
 }
 
-// Ask sends one request, those that continue it, and those that an id which the API
-// refuses makes necessary.
+// Ask sends one request and its continuations. If the API rejects the request because of one
+// id, Ask repeats it without that id.
 func (s *Source) Ask(ctx context.Context, step string, keys []string) ([]scrape.Answer, error) {
 	host := s.options.Commons
 	if step == stepItem || step == stepClass {
@@ -185,11 +186,11 @@ func (s *Source) Ask(ctx context.Context, step string, keys []string) ([]scrape.
 	return nil, fmt.Errorf("the API continues its answer more than %d times", maxReplies)
 }
 
-// maxReplies bounds the replies to one question. Every bad id costs one, and so does
-// every continuation.
+// maxReplies limits the replies to one Ask. Each rejected id and each continuation costs
+// one.
 const maxReplies = 2 * mostKeys
 
-// send sends one request, without maxlag once the servers have lagged for too long.
+// send sends one request. It omits maxlag once the servers have lagged for too long.
 func (s *Source) send(ctx context.Context, host, step string, keys []string, more url.Values) (scrape.Answer, error) {
 	for {
 		values := parameters(step, keys)
@@ -216,7 +217,7 @@ func (s *Source) send(ctx context.Context, host, step string, keys []string, mor
 	}
 }
 
-// fetch sends the parameters by GET, or by POST where the address would be too long.
+// fetch sends the parameters by GET, or by POST if the URL would be too long.
 func (s *Source) fetch(ctx context.Context, host string, values url.Values) (scrape.Answer, error) {
 	a := scrape.Answer{Method: http.MethodGet, URL: host + "/w/api.php?" + values.Encode()}
 	if len(a.URL) > maxURL {
@@ -232,7 +233,8 @@ func (s *Source) fetch(ctx context.Context, host string, values url.Values) (scr
 		req.Body, req.GetBody, req.ContentLength = nil, nil, 0
 	}
 	resp, err := s.client.Do(req)
-	if whole := (*url.Error)(nil); errors.As(err, &whole) { // its address names fifty titles, and would leave no room for the reason
+	// The URL contains fifty titles and would leave no room for the reason in the record.
+	if whole := (*url.Error)(nil); errors.As(err, &whole) {
 		err = fmt.Errorf("%s %s/w/api.php: %w", a.Method, host, whole.Err)
 	}
 	if err != nil {
@@ -242,7 +244,8 @@ func (s *Source) fetch(ctx context.Context, host string, values url.Values) (scr
 	if a.Body, err = io.ReadAll(io.LimitReader(resp.Body, maxReply+1)); err != nil {
 		return a, err
 	}
-	a.Status, a.Type, a.Fetched = resp.StatusCode, resp.Header.Get("Content-Type"), s.options.Now().UTC().Truncate(time.Second)
+	a.Status, a.Type, a.Fetched = resp.StatusCode, resp.Header.Get("Content-Type"),
+		s.options.Now().UTC().Truncate(time.Second)
 	switch {
 	case len(a.Body) > maxReply:
 		return a, fmt.Errorf("the API's reply is longer than %d bytes", maxReply)
@@ -252,7 +255,7 @@ func (s *Source) fetch(ctx context.Context, host string, values url.Values) (scr
 	return a, nil
 }
 
-// parameters are those of the first request about some keys.
+// parameters returns the parameters of the first request for some keys.
 func parameters(step string, keys []string) url.Values {
 	v := url.Values{"format": {"json"}, "formatversion": {"2"}}
 	list := joined(keys)
@@ -292,8 +295,8 @@ func parameters(step string, keys []string) url.Values {
 	return v
 }
 
-// joined writes a list of values. A title cannot hold "|", but an address of GLDv2
-// might; then the API's other separator is used.
+// joined joins a list of values. Titles cannot contain "|", but a URL of GLDv2 might. joined
+// then uses the API's alternative separator.
 func joined(keys []string) string {
 	if slices.ContainsFunc(keys, func(k string) bool { return strings.Contains(k, "|") }) {
 		return "\x1f" + strings.Join(keys, "\x1f")

@@ -39,14 +39,17 @@ func TestAPIKeepsWhatNoPagePrints(t *testing.T) {
 	_, _, records := mustRun(t, s.Config(t, through, t.TempDir()))
 	church, hall, topic, merged := records[0], records[10], records[11], records[12]
 	if v := church.Values[0]; v.QID == "" || church.QID != v.QID || v.Rank != "normal" || len(v.Details) != 2 ||
-		v.Details[0] != (labels.Qualifier{Property: "P580", Text: "1172"}) || v.Details[1] != (labels.Qualifier{Property: "P582", Text: "1954"}) {
+		v.Details[0] != (labels.Qualifier{Property: "P580", Text: "1172"}) ||
+		v.Details[1] != (labels.Qualifier{Property: "P582", Text: "1954"}) {
 		t.Errorf("church %+v", church)
 	}
-	if church.Infobox == nil || !*church.Infobox || church.Item != "Q1000" || church.Revision != 900_000_000 || church.Revised.IsZero() ||
+	if church.Infobox == nil || !*church.Infobox || church.Item != "Q1000" || church.Revision != 900_000_000 ||
+		church.Revised.IsZero() ||
 		church.ItemRevision != 900_000_001 || church.ItemRevised.IsZero() {
 		t.Errorf("church %+v", church)
 	}
-	if hall.Tag != "county hall" || hall.Values[0].Rank != "deprecated" || hall.Values[1].Details[1].QID == "" || hall.Values[1].Details[1].Text != "King County" {
+	if hall.Tag != "county hall" || hall.Values[0].Rank != "deprecated" || hall.Values[1].Details[1].QID == "" ||
+		hall.Values[1].Details[1].Text != "King County" {
 		t.Errorf("hall %+v", hall)
 	}
 	if topic.Item != "Q1011" || topic.Topic != "Q1000011" || topic.Tag != "bridge" {
@@ -120,7 +123,8 @@ func TestMissingCategoryIsTraced(t *testing.T) {
 	s := scrapetest.NewSite(t, places)
 	s.Places = append(s.Places, fakecommons.Category{Landmark: 3, Title: "Category:Never was"})
 	_, _, plain := mustRun(t, s.Config(t, through, t.TempDir()))
-	_, _, traced := mustRun(t, s.Config(t, through, t.TempDir(), func(c *scrapetest.Crawl) { c.Options.TraceMissing = true }))
+	_, _, traced := mustRun(t, s.Config(t, through, t.TempDir(),
+		func(c *scrapetest.Crawl) { c.Options.TraceMissing = true }))
 	for i, want := range []labels.Outcome{labels.Deleted, labels.OK, labels.OK, labels.Missing} {
 		if traced[i].Outcome != want || i != 2 && plain[i].Outcome != labels.Missing {
 			t.Errorf("%s: %s, untraced %s; want %s", traced[i].Title, traced[i].Outcome, plain[i].Outcome, want)
@@ -152,7 +156,8 @@ func TestBatchesShrinkWithSlowAnswers(t *testing.T) {
 	for _, step := range []struct {
 		took time.Duration
 		size int
-	}{{2 * time.Second, 25}, {2 * time.Second, 12}, {700 * time.Millisecond, 12}, {5 * time.Second, 6}, {9 * time.Second, 5}, {9 * time.Second, 5}, {100 * time.Millisecond, 10}, {0, 15}} {
+	}{{2 * time.Second, 25}, {2 * time.Second, 12}, {700 * time.Millisecond, 12}, {5 * time.Second, 6},
+		{9 * time.Second, 5}, {9 * time.Second, 5}, {100 * time.Millisecond, 10}, {0, 15}} {
 		if source.Took(step.took); source.BatchSize("title") != step.size {
 			t.Errorf("after %v the batch has %d, want %d", step.took, source.BatchSize("title"), step.size)
 		}

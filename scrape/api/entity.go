@@ -11,7 +11,7 @@ import (
 	"hgld/scrape"
 )
 
-// The properties that are read.
+// The properties that hgld reads.
 const (
 	instanceOf  = "P31"
 	mainTopic   = "P301"
@@ -21,18 +21,18 @@ const (
 	ofQualifier = "P642"
 )
 
-// itemFact is what Wikidata says about an item.
+// itemFact is the fact of the step item.
 type itemFact struct {
-	ID       string    `json:"id"` // of the item that it was merged into, else its own
+	ID       string    `json:"id"` // own id, or that of the item into which it was merged
 	Missing  bool      `json:"missing,omitempty"`
 	Revision int64     `json:"revision,omitempty"`
 	Revised  time.Time `json:"revised,omitzero"`
-	Values   []value   `json:"values,omitempty"`   // of "instance of", in the order of the item
+	Values   []value   `json:"values,omitempty"`   // of "instance of", in Wikidata's order
 	Topic    string    `json:"topic,omitempty"`    // best value of "category's main topic"
 	Combines []string  `json:"combines,omitempty"` // values of "category combines topics"
 }
 
-// value is one statement.
+// value is a statement whose value is an item.
 type value struct {
 	QID        string      `json:"qid"`
 	Rank       string      `json:"rank"`
@@ -42,22 +42,22 @@ type value struct {
 type qualifier struct {
 	Property string `json:"property"`
 	QID      string `json:"qid,omitempty"`
-	Text     string `json:"text,omitempty"` // where it is no item
+	Text     string `json:"text,omitempty"` // value of a qualifier that is not an item
 }
 
-// classFact is the label of an item.
+// classFact is the fact of the step class: the label of an item.
 type classFact struct {
-	Label    string `json:"label,omitempty"` // English, or else in no language; "" if it has none
+	Label    string `json:"label,omitempty"` // English, or else language-independent (mul); "" if there is neither
 	Language string `json:"language,omitempty"`
 	Revision int64  `json:"revision,omitempty"`
 	Missing  bool   `json:"missing,omitempty"`
 }
 
-// snak is Wikibase's JSON of a property and its value, as far as it is read.
+// snak is Wikibase's pair of a property and a value, as far as hgld needs it.
 type snak struct {
 	snakType  string
 	valueType string
-	value     []byte // JSON; nil where there is none
+	value     []byte // JSON; nil if there is none
 }
 
 // entity is one member of "entities".
@@ -65,22 +65,22 @@ type entity struct {
 	id, modified string
 	revision     int64
 	missing      bool
-	claimed      bool // it has claims, or none but a word for them
+	claimed      bool // it has the member "claims", even if that is empty
 	values       []value
 	topic        string
 	combines     []string
 	labels       []byte
 }
 
-// entities calls use for every entity of the replies to one question that was asked
-// for, under the id that was asked for. Ids that the API refused are missing.
+// entities calls use for every requested entity in the replies to one Ask, with the
+// requested id. Ids that the API rejected are passed as missing entities.
 func entities(keys []string, answers []scrape.Answer, use func(key string, e entity) error) error {
 	asked := make(map[string]bool, len(keys))
 	for _, key := range keys {
 		asked[key] = true
 	}
 	each := func(c *cursor) error {
-		if c.list() { // none
+		if c.list() { // empty
 			return nil
 		}
 		return c.object(func(c *cursor, key []byte) error {
@@ -140,16 +140,17 @@ func readEntity(c *cursor) (entity, error) {
 		return err
 	})
 	if err == nil && !e.missing && !validItem(e.id) {
-		err = fmt.Errorf("its id %.40q is none of an item", e.id)
+		err = fmt.Errorf("its id %.40q is not that of an item", e.id)
 	}
 	return e, err
 }
 
-// readItems makes the facts about items.
+// readItems parses the facts of items.
 func readItems(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
 	found := map[string]itemFact{}
 	err := entities(keys, answers, func(key string, e entity) error {
-		f := itemFact{ID: e.id, Missing: e.missing, Revision: e.revision, Values: e.values, Topic: e.topic, Combines: e.combines}
+		f := itemFact{ID: e.id, Missing: e.missing, Revision: e.revision, Values: e.values, Topic: e.topic,
+			Combines: e.combines}
 		if e.modified != "" {
 			at, err := time.Parse(time.RFC3339, e.modified)
 			if err != nil {
@@ -174,7 +175,7 @@ func readItems(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, 
 	})
 }
 
-// readClaims reads the three properties that are wanted.
+// readClaims reads the three properties that hgld needs.
 func (e *entity) readClaims(c *cursor) error {
 	if c.list() { // none
 		return nil
@@ -194,7 +195,7 @@ func (e *entity) readClaims(c *cursor) error {
 		case mainTopic:
 			e.topic = best(values)
 		case combines:
-			e.combines = nil // of a member that comes twice, the last counts, as everywhere
+			e.combines = nil // if a member occurs twice, the last one counts
 			for _, v := range values {
 				e.combines = append(e.combines, v.QID)
 			}
@@ -215,8 +216,8 @@ func best(values []value) string {
 	return ""
 }
 
-// readStatements lists the statements that have an item as value. "No value" and
-// "some value" name no class.
+// readStatements reads the statements that have an item as value. It skips "no value" and
+// "some value", which name no class.
 func readStatements(c *cursor) (all []value, err error) {
 	err = c.array(func(c *cursor) error {
 		v, item, err := readStatement(c)
@@ -228,7 +229,7 @@ func readStatements(c *cursor) (all []value, err error) {
 	return all, err
 }
 
-// readStatement reads one statement, and says whether it has a value.
+// readStatement reads one statement and reports whether it has a value.
 func readStatement(c *cursor) (v value, item bool, err error) {
 	var main snak
 	var order []string
@@ -286,7 +287,7 @@ func readQualifiers(c *cursor) (map[string][]snak, error) {
 	})
 }
 
-// readSnak reads a snak. Its value stays in the text of the reply.
+// readSnak reads a snak. The value aliases the reply.
 func readSnak(c *cursor) (s snak, err error) {
 	err = c.object(func(c *cursor, key []byte) (err error) {
 		switch string(key) {
@@ -308,7 +309,7 @@ func readSnak(c *cursor) (s snak, err error) {
 	return s, err
 }
 
-// item returns the item that is a snak's value. Old data has its number alone.
+// item returns the item that is the snak's value. Old data contains only its number.
 func (s snak) item() (id string, err error) {
 	if s.valueType != "wikibase-entityid" {
 		return "", fmt.Errorf("a value of type %.40q; want an item", s.valueType)
@@ -330,13 +331,12 @@ func (s snak) item() (id string, err error) {
 		id = "Q" + strconv.FormatInt(number, 10)
 	}
 	if !validItem(id) {
-		return "", fmt.Errorf("the value %.40q is no item", id)
+		return "", fmt.Errorf("the value %.40q is not an item", id)
 	}
 	return id, nil
 }
 
-// qualifier takes property and value of a qualifier apart. A value that cannot be
-// read is kept as JSON.
+// qualifier converts a snak to a qualifier. Values of unknown types are kept as JSON.
 func (s snak) qualifier(property string) qualifier {
 	q := qualifier{Property: property}
 	if s.snakType != "value" {
@@ -371,7 +371,7 @@ func (s snak) qualifier(property string) qualifier {
 	return q
 }
 
-// readClasses makes the facts about the labels of items.
+// readClasses parses the labels of items.
 func readClasses(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
 	found := map[string]classFact{}
 	err := entities(keys, answers, func(key string, e entity) error {

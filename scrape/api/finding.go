@@ -10,16 +10,16 @@ import (
 	"hgld/scrape"
 )
 
-// maxRedirects bounds the soft redirects and moves that are followed from one title.
+// maxRedirects limits the soft redirects and moves followed from one title.
 const maxRedirects = 3
 
-// The classes by which Wikidata says that a page is not about a thing.
+// The classes of items that do not describe a thing.
 var (
 	disambiguations = []string{"Q4167410", "Q15407973"}
 	categoryClass   = "Q4167836"
 )
 
-// Read makes facts of the replies to one question.
+// Read parses the replies to one Ask into facts.
 func (s *Source) Read(step string, keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
 	switch step {
 	case stepTitle:
@@ -36,7 +36,8 @@ func (s *Source) Read(step string, keys []string, answers []scrape.Answer) (map[
 	return nil, fmt.Errorf("unknown step %.80q", step)
 }
 
-// Finding follows a title to its item and the item's values.
+// Finding builds the record of a title. It follows the title to its item and the item's
+// values.
 func (s *Source) Finding(title string, facts scrape.Facts) (labels.Record, []scrape.Task) {
 	f := &finder{facts: facts, trace: s.options.TraceMissing}
 	f.find(title)
@@ -46,7 +47,7 @@ func (s *Source) Finding(title string, facts scrape.Facts) (labels.Record, []scr
 	return f.rec, nil
 }
 
-// finder makes one record.
+// finder builds one record.
 type finder struct {
 	facts   scrape.Facts
 	trace   bool
@@ -54,8 +55,7 @@ type finder struct {
 	lacking []scrape.Task
 }
 
-// get looks a fact up. It is false where the fact is lacking, or is not what this
-// source has written.
+// get looks up a fact. It returns false if the fact is missing or cannot be decoded.
 func (f *finder) get(step, key string, to any) bool {
 	fact, known := f.facts(scrape.Task{Step: step, Key: key})
 	if !known {
@@ -63,7 +63,7 @@ func (f *finder) get(step, key string, to any) bool {
 		return false
 	}
 	if err := json.Unmarshal(fact, to); err != nil {
-		f.rec.Outcome, f.rec.Error = labels.Malformed, "what was kept of "+key+": "+err.Error()
+		f.rec.Outcome, f.rec.Error = labels.Malformed, "the stored fact of "+key+": "+err.Error()
 		return false
 	}
 	return true
@@ -97,8 +97,8 @@ func (f *finder) find(title string) {
 	}
 }
 
-// leads returns the title that a page leads to, "" if it is the page itself. The
-// second result is false where the record ends here, or a fact is lacking.
+// leads returns the title to which a page redirects or was moved, or "" if neither. The
+// second result is false if the record is complete or a fact is missing.
 func (f *finder) leads(asked string, page *titleFact) (string, bool) {
 	switch {
 	case page.Invalid != "":
@@ -134,7 +134,7 @@ func (f *finder) leads(asked string, page *titleFact) (string, bool) {
 	return text.Target, true
 }
 
-// page goes on from the page that a title has led to.
+// page continues with the page that the title led to.
 func (f *finder) page(page *titleFact) {
 	f.rec.PageID, f.rec.Revision, f.rec.Revised, f.rec.Infobox = page.ID, page.Revision, page.Revised, &page.Infobox
 	f.rec.Item = page.Item
@@ -169,7 +169,7 @@ func (f *finder) page(page *titleFact) {
 	f.values(item.Values)
 }
 
-// values labels the values and judges them.
+// values adds the values with their labels and sets the outcome.
 func (f *finder) values(values []value) {
 	shown, categories, ambiguous := 0, 0, false
 	for _, v := range values {
@@ -196,8 +196,8 @@ func (f *finder) values(values []value) {
 	}
 }
 
-// value prints a statement as the infobox does: the label, and of the qualifiers the
-// times and what it is a part "of".
+// value converts a statement to a value as the infobox prints it: the label and, as
+// qualifiers, start time, end time and "of".
 func (f *finder) value(v value) labels.TagValue {
 	label := f.label(v.QID)
 	t := labels.TagValue{Raw: label, Text: scrape.Normal(label), QID: v.QID, Rank: v.Rank}
@@ -221,7 +221,7 @@ func (f *finder) value(v value) labels.TagValue {
 	return t
 }
 
-// label is the label of an item, or its id where it has none.
+// label returns the label of an item, or its id if it has none.
 func (f *finder) label(id string) string {
 	var class classFact
 	if f.get(stepClass, id, &class) && class.Label != "" {

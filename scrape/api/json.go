@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// A set of claims has a hundred properties, of which three are wanted. A cursor goes
-// over the text once, into the objects that are asked for, and steps over the rest
-// without decoding it. What it steps over is checked for balance and for nothing else.
+// A cursor reads JSON in one pass and skips what the caller does not need: a set of claims
+// has a hundred properties, of which hgld reads three. Skipped text is checked for balanced
+// brackets and quotes only.
 type cursor struct {
 	data []byte
 	at   int
@@ -19,23 +19,23 @@ type cursor struct {
 
 var errBroken = errors.New("the JSON text breaks off or is not well formed")
 
-// maxDepth bounds the nesting that is stepped over; Wikibase has about 12.
+// maxDepth limits the nesting of skipped values. Wikibase's replies have about 12 levels.
 const maxDepth = 64
 
-// document calls use for every member of the object that is all of the text.
+// document calls use for every member of the object that makes up the whole text.
 func document(data []byte, use func(c *cursor, key []byte) error) error {
 	c := &cursor{data: data}
 	if err := c.object(use); err != nil {
 		return err
 	}
 	if c.blank(); c.at < len(data) {
-		return fmt.Errorf("more text behind its end: %.20q", data[c.at:])
+		return fmt.Errorf("more text after its end: %.20q", data[c.at:])
 	}
 	return nil
 }
 
-// object calls use for every member of the object at the cursor. use either reads
-// the value, with a method of the cursor, or leaves it, which steps over it.
+// object calls use for every member of the object at the cursor. use reads the value with a
+// method of the cursor, or leaves it, and then object skips it.
 func (c *cursor) object(use func(c *cursor, key []byte) error) error {
 	c.blank()
 	if !c.take('{') {
@@ -68,7 +68,7 @@ func (c *cursor) object(use func(c *cursor, key []byte) error) error {
 	}
 }
 
-// key reads a key and the colon behind it.
+// key reads a key and the colon after it.
 func (c *cursor) key() ([]byte, error) {
 	start := c.at
 	if c.at >= len(c.data) || c.data[c.at] != '"' {
@@ -92,7 +92,7 @@ func (c *cursor) key() ([]byte, error) {
 	return key, nil
 }
 
-// raw returns the value at the cursor and steps over it.
+// raw returns the text of the value at the cursor and moves past it.
 func (c *cursor) raw() ([]byte, error) {
 	start := c.at
 	if c.at = stepValue(c.data, c.at); c.at < 0 {
@@ -111,8 +111,7 @@ func (c *cursor) decode(v any) error {
 	return json.Unmarshal(text, v)
 }
 
-// array calls use for every element of the list at the cursor. use has to read the
-// element.
+// array calls use for every element of the list at the cursor. use must read the element.
 func (c *cursor) array(use func(c *cursor) error) error {
 	if !c.take('[') {
 		return fmt.Errorf("want a list, got %.20q", c.data[min(c.at, len(c.data)):])
@@ -134,7 +133,7 @@ func (c *cursor) array(use func(c *cursor) error) error {
 	}
 }
 
-// text reads the string at the cursor. null is "".
+// text reads the string at the cursor. null reads as "".
 func (c *cursor) text() (string, error) {
 	raw, err := c.raw()
 	if err != nil {
@@ -157,7 +156,7 @@ func (c *cursor) text() (string, error) {
 	return text, err
 }
 
-// number reads the whole number at the cursor. null is 0.
+// number reads the integer at the cursor. null reads as 0.
 func (c *cursor) number() (int64, error) {
 	raw, err := c.raw()
 	if err != nil || string(raw) == "null" {
@@ -165,12 +164,12 @@ func (c *cursor) number() (int64, error) {
 	}
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%.40q is no whole number of 64 bits", raw)
+		return 0, fmt.Errorf("%.40q is not a 64-bit integer", raw)
 	}
 	return n, nil
 }
 
-// list says whether the value at the cursor is a list: PHP writes an empty object so.
+// list reports whether the value at the cursor is a list. PHP encodes empty objects as lists.
 func (c *cursor) list() bool { return c.at < len(c.data) && c.data[c.at] == '[' }
 
 func (c *cursor) take(b byte) bool {
@@ -182,7 +181,8 @@ func (c *cursor) take(b byte) bool {
 }
 
 func (c *cursor) blank() {
-	for c.at < len(c.data) && c.data[c.at] <= ' ' && (c.data[c.at] == ' ' || c.data[c.at] == '\n' || c.data[c.at] == '\t' || c.data[c.at] == '\r') {
+	for c.at < len(c.data) && c.data[c.at] <= ' ' && (c.data[c.at] == ' ' || c.data[c.at] == '\n' ||
+		c.data[c.at] == '\t' || c.data[c.at] == '\r') {
 		c.at++
 	}
 }

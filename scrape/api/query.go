@@ -10,39 +10,39 @@ import (
 	"hgld/scrape"
 )
 
-// The categories of Commons by which a page says what it is.
+// The categories that mark the kind of a page on Commons.
 const (
 	infoboxCategory        = "Category:Uses of Wikidata Infobox"
 	redirectCategory       = "Category:Category redirects"
 	disambiguationCategory = "Category:Disambiguation categories"
 )
 
-// titleFact is what Commons says about a title.
+// titleFact is the fact of the step title.
 type titleFact struct {
-	Title    string    `json:"title,omitempty"` // of the page that it leads to
-	Via      []string  `json:"via,omitempty"`   // hard redirects on the way, the page's own title last
+	Title    string    `json:"title,omitempty"` // of the page that the title leads to
+	Via      []string  `json:"via,omitempty"`   // hard redirects followed; the last one is the page's own title
 	ID       int64     `json:"page_id,omitempty"`
 	Revision int64     `json:"revision,omitempty"`
 	Revised  time.Time `json:"revised,omitzero"`
 	Item     string    `json:"item,omitempty"`
 
 	Infobox        bool   `json:"infobox,omitempty"`
-	Redirect       bool   `json:"redirect,omitempty"` // a soft one
+	Redirect       bool   `json:"redirect,omitempty"` // the page is a soft redirect
 	Disambiguation bool   `json:"disambiguation,omitempty"`
 	Missing        bool   `json:"missing,omitempty"`
-	Invalid        string `json:"invalid,omitempty"` // why the API takes it for no title
+	Invalid        string `json:"invalid,omitempty"` // why the API rejects the title
 }
 
-// textFact is where the template of a category redirect points to.
+// textFact is the fact of the step text: the target of a category redirect.
 type textFact struct {
 	Target string `json:"target,omitempty"`
-	Error  string `json:"error,omitempty"` // why that could not be found out
+	Error  string `json:"error,omitempty"` // why there is no target
 }
 
-// logFact is what the log says about a missing category.
+// logFact is the fact of the step log: what happened to a missing category.
 type logFact struct {
 	Deleted bool   `json:"deleted,omitempty"`
-	Moved   string `json:"moved,omitempty"` // title that it was moved to
+	Moved   string `json:"moved,omitempty"` // title that the category was moved to
 }
 
 // query is the "query" of a reply, formatversion 2.
@@ -81,10 +81,10 @@ type event struct {
 	}
 }
 
-// merged is the replies to one question put together: a continued reply repeats its
-// pages with further properties.
+// merged combines the replies to one Ask. Continuations repeat the pages with further
+// properties.
 type merged struct {
-	to    map[string]string // normalised or redirected
+	to    map[string]string // normalisations and redirects
 	redir map[string]bool   // the titles that are redirects
 	pages map[string]*page
 	log   []event
@@ -139,8 +139,7 @@ func (m *merged) add(p page) {
 	}
 }
 
-// lead follows a title over normalisation and redirects, never by position. A circle
-// ends where it closes.
+// lead follows a title through normalisations and redirects. It stops where a circle closes.
 func (m *merged) lead(title string) (end string, via []string) {
 	seen := []string{title}
 	for {
@@ -156,8 +155,7 @@ func (m *merged) lead(title string) (end string, via []string) {
 	}
 }
 
-// readTitles makes the facts about titles. A title of which the replies say nothing
-// gets none.
+// readTitles parses the facts of titles. Titles that the replies omit get no fact.
 func readTitles(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
 	m, err := merge(answers)
 	if err != nil {
@@ -182,7 +180,7 @@ func readTitles(keys []string, answers []scrape.Answer) (map[string]scrape.Fact,
 			return f, nil
 		}
 		if f.Item != "" && !validItem(f.Item) {
-			return nil, fmt.Errorf("%s: its item %.40q is none", key, f.Item)
+			return nil, fmt.Errorf("%s: its item %.40q is not an item id", key, f.Item)
 		}
 		for _, c := range p.Categories {
 			f.Infobox = f.Infobox || c.Title == infoboxCategory
@@ -196,7 +194,7 @@ func readTitles(keys []string, answers []scrape.Answer) (map[string]scrape.Fact,
 	})
 }
 
-// readTexts makes the facts about the text of category redirects.
+// readTexts parses the targets of category redirects.
 func readTexts(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
 	m, err := merge(answers)
 	if err != nil {
@@ -209,7 +207,7 @@ func readTexts(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, 
 		case p == nil:
 			return nil, nil
 		case p.Missing || len(p.Revisions) == 0: // deleted since the step before
-			return textFact{Error: "the text of the category redirect is not there"}, nil
+			return textFact{Error: "the category redirect has no text"}, nil
 		}
 		target, err := redirectTarget(p.Revisions[0].Slots["main"].Content)
 		if err != nil {
@@ -219,7 +217,7 @@ func readTexts(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, 
 	})
 }
 
-// readLog makes the fact about a missing category. The latest event comes first.
+// readLog parses the log of a missing category. The latest event comes first.
 func readLog(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
 	m, err := merge(answers)
 	if err != nil {
@@ -242,7 +240,7 @@ func readLog(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, er
 	})
 }
 
-// facts encodes what of returns for each key; nil is no fact.
+// facts encodes the result of of for each key. nil means no fact.
 func facts(keys []string, of func(key string) (any, error)) (map[string]scrape.Fact, error) {
 	all := map[string]scrape.Fact{}
 	for _, key := range keys {
@@ -260,8 +258,8 @@ func facts(keys []string, of func(key string) (any, error)) (map[string]scrape.F
 	return all, nil
 }
 
-// validItem says whether an id is one of an item: "Q" and a number without leading
-// zero.
+// validItem reports whether an id is that of an item: "Q" and a number without leading
+// zeros.
 func validItem(id string) bool {
 	if len(id) < 2 || len(id) > 20 || id[0] != 'Q' || id[1] == '0' {
 		return false

@@ -42,65 +42,81 @@ func statementOf(snak, more string) string {
 	return `{"mainsnak":` + snak + `,"rank":"normal"` + more + `}`
 }
 
-const parkSnak = `{"snaktype":"value","property":"P31","datavalue":{"type":"wikibase-entityid","value":{"entity-type":"item","numeric-id":22698}}}`
+const parkSnak = `{"snaktype":"value","property":"P31","datavalue":{"type":"wikibase-entityid","value":` +
+	`{"entity-type":"item","numeric-id":22698}}}`
 
 // malformed are replies that must not be taken for an answer. Each has the step that
 // reads it and the error.
 var malformed = map[string]struct{ step, body, err string }{
-	"empty":                   {stepTitle, "", "want an object"},
-	"white space":             {stepItem, " \n", "want an object"},
-	"HTML":                    {stepTitle, "<!DOCTYPE html><html></html>", "want an object"},
-	"plain text":              {stepItem, "upstream connect error", "want an object"},
-	"list":                    {stepTitle, "[]", "want an object"},
-	"null":                    {stepTitle, "null", "want an object"},
-	"number":                  {stepItem, "5", "want an object"},
-	"not UTF-8":               {stepTitle, "{\"query\":\"\xf1\"}", "is not UTF-8"},
-	"UTF-16":                  {stepTitle, "\xff\xfe{\x00", "is not UTF-8"},
-	"gzip":                    {stepItem, "\x1f\x8b\x08\x00", "is not UTF-8"},
-	"cut in a key":            {stepTitle, `{"que`, "breaks off"},
-	"cut in a value":          {stepTitle, `{"query":{"pages":[{"title":"Cat`, "breaks off"},
-	"cut behind a value":      {stepItem, `{"entities":{}`, "breaks off"},
-	"cut behind a colon":      {stepItem, `{"entities":`, "want an object"},
-	"cut behind a comma":      {stepItem, `{"success":1,`, "breaks off"},
-	"no colon":                {stepItem, `{"entities" {}}`, "breaks off"},
-	"no comma":                {stepItem, `{"entities":{} "success":1}`, "breaks off"},
-	"key without quotes":      {stepItem, `{entities:{}}`, "breaks off"},
-	"bad literal":             {stepItem, `{"success":yes}`, "breaks off"},
-	"two documents":           {stepItem, `{"entities":{}}{"entities":{}}`, "more text behind its end"},
-	"deep":                    {stepItem, `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, "breaks off"},
+	"empty":              {stepTitle, "", "want an object"},
+	"white space":        {stepItem, " \n", "want an object"},
+	"HTML":               {stepTitle, "<!DOCTYPE html><html></html>", "want an object"},
+	"plain text":         {stepItem, "upstream connect error", "want an object"},
+	"list":               {stepTitle, "[]", "want an object"},
+	"null":               {stepTitle, "null", "want an object"},
+	"number":             {stepItem, "5", "want an object"},
+	"not UTF-8":          {stepTitle, "{\"query\":\"\xf1\"}", "is not UTF-8"},
+	"UTF-16":             {stepTitle, "\xff\xfe{\x00", "is not UTF-8"},
+	"gzip":               {stepItem, "\x1f\x8b\x08\x00", "is not UTF-8"},
+	"cut in a key":       {stepTitle, `{"que`, "breaks off"},
+	"cut in a value":     {stepTitle, `{"query":{"pages":[{"title":"Cat`, "breaks off"},
+	"cut behind a value": {stepItem, `{"entities":{}`, "breaks off"},
+	"cut behind a colon": {stepItem, `{"entities":`, "want an object"},
+	"cut behind a comma": {stepItem, `{"success":1,`, "breaks off"},
+	"no colon":           {stepItem, `{"entities" {}}`, "breaks off"},
+	"no comma":           {stepItem, `{"entities":{} "success":1}`, "breaks off"},
+	"key without quotes": {stepItem, `{entities:{}}`, "breaks off"},
+	"bad literal":        {stepItem, `{"success":yes}`, "breaks off"},
+	"two documents":      {stepItem, `{"entities":{}}{"entities":{}}`, "more text after its end"},
+	"deep": {stepItem, `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`,
+		"breaks off"},
 	"neither query nor error": {stepTitle, `{"batchcomplete":true}`, `neither "query" nor "error"`},
 	"neither entities":        {stepItem, `{"success":1}`, `neither "entities" nor "error"`},
-	"entities of Commons":     {stepItem, saidByWDTK, "is none of an item"},
+	"entities of Commons":     {stepItem, saidByWDTK, "is not that of an item"},
 	"query is a list":         {stepTitle, `{"query":[]}`, `its "query"`},
 	"pages of version 1":      {stepTitle, `{"query":{"pages":{"5":{"title":"Category:A"}}}}`, `its "query"`},
 	"page id as text":         {stepTitle, `{"query":{"pages":[{"pageid":"5","title":"Category:A"}]}}`, `its "query"`},
-	"timestamp":               {stepTitle, `{"query":{"pages":[{"title":"Category:A","revisions":[{"revid":1,"timestamp":"yesterday"}]}]}}`, `its "query"`},
-	"item is none":            {stepTitle, `{"query":{"pages":[{"title":"Category:A","pageprops":{"wikibase_item":"Q1<script>"}}]}}`, "is none"},
-	"error as text":           {stepTitle, `{"error":"broken"}`, `its "error"`},
-	"unknown error":           {stepTitle, `{"error":{"code":"badtoken","info":"x"}}`, `"badtoken"`},
-	"error about another id":  {stepItem, `{"error":{"code":"no-such-entity","info":"Could not find an entity with the ID \"Q7\".","id":"Q7"}}`, `"no-such-entity"`},
-	"too many values":         {stepItem, `{"error":{"code":"toomanyvalues","info":"Too many values"}}`, `"toomanyvalues"`},
+	"timestamp": {stepTitle,
+		`{"query":{"pages":[{"title":"Category:A","revisions":[{"revid":1,"timestamp":"yesterday"}]}]}}`, `its "query"`},
+	"item is none": {stepTitle,
+		`{"query":{"pages":[{"title":"Category:A","pageprops":{"wikibase_item":"Q1<script>"}}]}}`, "is not an item id"},
+	"error as text": {stepTitle, `{"error":"broken"}`, `its "error"`},
+	"unknown error": {stepTitle, `{"error":{"code":"badtoken","info":"x"}}`, `"badtoken"`},
+	"error about another id": {stepItem,
+		`{"error":{"code":"no-such-entity","info":"Could not find an entity with the ID \"Q7\".","id":"Q7"}}`,
+		`"no-such-entity"`},
+	"too many values": {stepItem, `{"error":{"code":"toomanyvalues","info":"Too many values"}}`,
+		`"toomanyvalues"`},
 	"entity is text":          {stepItem, `{"entities":{"Q1":"x"}}`, "want an object"},
-	"entity without an id":    {stepItem, `{"entities":{"Q1":{"claims":{}}}}`, "is none of an item"},
+	"entity without an id":    {stepItem, `{"entities":{"Q1":{"claims":{}}}}`, "is not that of an item"},
 	"entity without claims":   {stepItem, `{"entities":{"Q1":{"id":"Q1","type":"item"}}}`, "has no claims"},
-	"entity is a property":    {stepItem, `{"entities":{"Q1":{"id":"P31","claims":{}}}}`, "is none of an item"},
+	"entity is a property":    {stepItem, `{"entities":{"Q1":{"id":"P31","claims":{}}}}`, "is not that of an item"},
 	"revision as text":        {stepItem, `{"entities":{"Q1":{"id":"Q1","lastrevid":"x","claims":{}}}}`, "entity"},
 	"modified":                {stepItem, `{"entities":{"Q1":{"id":"Q1","modified":"now","claims":{}}}}`, "Q1"},
 	"claims as text":          {stepItem, `{"entities":{"Q1":{"id":"Q1","claims":"x"}}}`, "want an object"},
 	"statements as an object": {stepItem, `{"entities":{"Q1":{"id":"Q1","claims":{"P31":{}}}}}`, "P31"},
-	"value is a text":         {stepItem, claim("P31", statementOf(`{"snaktype":"value","datavalue":{"type":"string","value":"park"}}`, "")), "want an item"},
-	"value is a property":     {stepItem, claim("P31", statementOf(`{"snaktype":"value","datavalue":{"type":"wikibase-entityid","value":{"id":"P5"}}}`, "")), "is no item"},
-	"value without a number":  {stepItem, claim("P31", statementOf(`{"snaktype":"value","datavalue":{"type":"wikibase-entityid","value":{}}}`, "")), "is no item"},
-	"number beyond 64 bits":   {stepItem, claim("P31", statementOf(`{"snaktype":"value","datavalue":{"type":"wikibase-entityid","value":{"numeric-id":99999999999999999999}}}`, "")), "P31"},
-	"unknown rank":            {stepItem, claim("P31", strings.Replace(statementOf(parkSnak, ""), "normal", "best", 1)), "unknown rank"},
-	"no rank":                 {stepItem, claim("P31", `{"mainsnak":`+parkSnak+`}`), "unknown rank"},
-	"topic is a text":         {stepItem, claim("P301", statementOf(`{"snaktype":"value","datavalue":{"type":"string","value":"x"}}`, "")), "P301"},
-	"labels as text":          {stepClass, `{"entities":{"Q1":{"id":"Q1","labels":{"en":"park"}}}}`, "labels"},
-	"bracket for brace":       {stepItem, `{"entities":{"Q1":{"id":"Q1","claims":{"P31":[]}]}}}`, "breaks off"},
+	"value is a text": {stepItem, claim("P31",
+		statementOf(`{"snaktype":"value","datavalue":{"type":"string","value":"park"}}`, "")), "want an item"},
+	"value is a property": {stepItem, claim("P31",
+		statementOf(`{"snaktype":"value","datavalue":{"type":"wikibase-entityid","value":{"id":"P5"}}}`, "")),
+		"is not an item"},
+	"value without a number": {stepItem, claim("P31",
+		statementOf(`{"snaktype":"value","datavalue":{"type":"wikibase-entityid","value":{}}}`, "")), "is not an item"},
+	"number beyond 64 bits": {stepItem, claim("P31",
+		statementOf(`{"snaktype":"value","datavalue":{"type":"wikibase-entityid","value":`+
+			`{"numeric-id":99999999999999999999}}}`, "")), "P31"},
+	"unknown rank": {stepItem, claim("P31", strings.Replace(statementOf(parkSnak, ""), "normal", "best", 1)),
+		"unknown rank"},
+	"no rank": {stepItem, claim("P31", `{"mainsnak":`+parkSnak+`}`), "unknown rank"},
+	"topic is a text": {stepItem, claim("P301",
+		statementOf(`{"snaktype":"value","datavalue":{"type":"string","value":"x"}}`, "")), "P301"},
+	"labels as text":    {stepClass, `{"entities":{"Q1":{"id":"Q1","labels":{"en":"park"}}}}`, "labels"},
+	"bracket for brace": {stepItem, `{"entities":{"Q1":{"id":"Q1","claims":{"P31":[]}]}}}`, "breaks off"},
 }
 
 // saidByWDTK is a reply of Commons about a file, as an answer about Q1.
-const saidByWDTK = `{"entities":{"Q1":{"pageid":125658679,"ns":6,"title":"File:Foo-1.png","type":"mediainfo","id":"M89","labels":{},"statements":{}}}}`
+const saidByWDTK = `{"entities":{"Q1":{"pageid":125658679,"ns":6,"title":"File:Foo-1.png","type":"mediainfo"` +
+	`,"id":"M89","labels":{},"statements":{}}}}`
 
 func TestMalformedRepliesHaveANamedError(t *testing.T) {
 	if len(malformed) < 40 {
@@ -132,7 +148,8 @@ func TestStatementsAreTakenApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []value{{QID: "Q22698", Rank: "normal", Qualifiers: []qualifier{{"P580", "", "3 May 1172"}, {"P582", "", "somevalue"}, {"P642", "Q9", ""},
+	want := []value{{QID: "Q22698", Rank: "normal", Qualifiers: []qualifier{{"P580", "", "3 May 1172"},
+		{"P582", "", "somevalue"}, {"P642", "Q9", ""},
 		{"P1107", "", "0.5"}, {"P2096", "", "Straße"}, {"P625", "", `{"latitude":1}`}}}}
 	if got := decoded[itemFact](t, facts, "Q1").Values; !reflect.DeepEqual(got, want) {
 		t.Errorf("values %+v\nwant   %+v", got, want)
@@ -143,18 +160,24 @@ func TestStatementsAreTakenApart(t *testing.T) {
 func TestLastOfTwoMembersCounts(t *testing.T) {
 	item := func(qid string) string { return statementOf(strings.Replace(parkSnak, "22698", qid, 1), "") }
 	for name, body := range map[string]string{
-		"entity":     `{"entities":{"Q1":{"id":"Q1","claims":{"P31":[` + item("5") + `]}},"Q1":{"id":"Q1","claims":{"P31":[` + item("7") + `]}}}}`,
-		"claims":     `{"entities":{"Q1":{"id":"Q1","claims":{"P31":[` + item("5") + `]},"claims":{"P31":[` + item("7") + `]}}}}`,
-		"property":   `{"entities":{"Q1":{"id":"Q1","claims":{"P31":[` + item("5") + `],"P31":[` + item("7") + `]}}}}`,
-		"mainsnak":   claim("P31", `{"mainsnak":{"snaktype":"novalue"},"mainsnak":`+strings.Replace(parkSnak, "22698", "7", 1)+`,"rank":"normal"}`),
-		"escaped":    claim(`P3\u0031`, item("7")),
-		"entities":   `{"entities":{"Q1":{"id":"Q1","claims":{"P31":[` + item("5") + `]}}},"entities":{"Q1":{"id":"Q1","claims":{"P31":[` + item("7") + `]}}}}`,
-		"qualifiers": claim("P31", statementOf(strings.Replace(parkSnak, "22698", "7", 1), `,"qualifiers-order":["P1"],"qualifiers-order":[],"qualifiers":[]`)),
+		"entity": `{"entities":{"Q1":{"id":"Q1","claims":{"P31":[` + item("5") + `]}},"Q1":{"id":"Q1","claims":{"P31":[` +
+			item("7") + `]}}}}`,
+		"claims": `{"entities":{"Q1":{"id":"Q1","claims":{"P31":[` + item("5") + `]},"claims":{"P31":[` + item("7") +
+			`]}}}}`,
+		"property": `{"entities":{"Q1":{"id":"Q1","claims":{"P31":[` + item("5") + `],"P31":[` + item("7") + `]}}}}`,
+		"mainsnak": claim("P31", `{"mainsnak":{"snaktype":"novalue"},"mainsnak":`+strings.Replace(parkSnak, "22698", "7",
+			1)+`,"rank":"normal"}`),
+		"escaped": claim(`P3\u0031`, item("7")),
+		"entities": `{"entities":{"Q1":{"id":"Q1","claims":{"P31":[` + item("5") +
+			`]}}},"entities":{"Q1":{"id":"Q1","claims":{"P31":[` + item("7") + `]}}}}`,
+		"qualifiers": claim("P31", statementOf(strings.Replace(parkSnak, "22698", "7", 1),
+			`,"qualifiers-order":["P1"],"qualifiers-order":[],"qualifiers":[]`)),
 	} {
 		facts, err := readItems([]string{"Q1"}, answer(body))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
-		} else if got := decoded[itemFact](t, facts, "Q1").Values; !reflect.DeepEqual(got, []value{{QID: "Q7", Rank: "normal"}}) {
+		} else if got := decoded[itemFact](t, facts, "Q1").Values; !reflect.DeepEqual(got,
+			[]value{{QID: "Q7", Rank: "normal"}}) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -187,8 +210,8 @@ func TestRedirectTemplatesAreRead(t *testing.T) {
 		"{{Synonym taxon category redirect|Aus bus}}":                          "Category:Aus bus",
 		"{{Template:Category redirect|E}}":                                     "Category:E",
 		"{{Category redirect|category : f}}":                                   "Category:F",
-		"":                                                                     "no template that is known",
-		"{{Infobox|A}}":                                                        "no template that is known",
+		"":                                                                     "has no known template",
+		"{{Infobox|A}}":                                                        "has no known template",
 		"{{Category redirect}}":                                                "names no target",
 		"{{Category redirect|}}":                                               "names no target",
 		"{{Category redirect|A":                                                "is not closed",
@@ -215,7 +238,8 @@ func TestFindingsWithoutATag(t *testing.T) {
 		facts[scrape.Task{Step: step, Key: key}] = string(text)
 	}
 	for _, title := range []string{"Gone item", "No item", "Category", "Combined", "Ambiguous", "Deprecated", "No topic"} {
-		put(stepTitle, "Category:"+title, titleFact{Title: "Category:" + title, ID: 1, Item: "Q" + string("1234567"[len(title)%7])})
+		put(stepTitle, "Category:"+title, titleFact{Title: "Category:" + title, ID: 1,
+			Item: "Q" + string("1234567"[len(title)%7])})
 	}
 	put(stepTitle, "Category:A", titleFact{Title: "Category:A", Item: "Q10"})
 	put(stepTitle, "Category:B", titleFact{Title: "Category:B"})
@@ -227,18 +251,25 @@ func TestFindingsWithoutATag(t *testing.T) {
 	put(stepTitle, "Category:G", titleFact{Title: "Category:G", Redirect: true})
 	put(stepText, "Category:G", textFact{Target: "Category:G"})
 	put(stepItem, "Q10", itemFact{ID: "Q10", Missing: true})
-	put(stepItem, "Q12", itemFact{ID: "Q12", Topic: "Q99", Combines: []string{"Q5", "Q6"}, Values: []value{{QID: "Q4167836", Rank: "normal"}}})
+	put(stepItem, "Q12", itemFact{ID: "Q12", Topic: "Q99", Combines: []string{"Q5", "Q6"},
+		Values: []value{{QID: "Q4167836", Rank: "normal"}}})
 	put(stepItem, "Q99", itemFact{ID: "Q99", Missing: true})
 	put(stepItem, "Q13", itemFact{ID: "Q13", Values: []value{{QID: "Q7", Rank: "deprecated"}}})
 	put(stepClass, "Q4167836", classFact{Label: "Wikimedia category"})
 	put(stepClass, "Q7", classFact{})
-	for title, want := range map[string]labels.Outcome{"A": labels.NoItem, "B": labels.NoItem, "C": labels.CategoryItem, "D": labels.NoTag,
+	for title, want := range map[string]labels.Outcome{"A": labels.NoItem, "B": labels.NoItem, "C": labels.CategoryItem,
+		"D": labels.NoTag,
 		"E": labels.Failed, "F": labels.Malformed, "G": labels.RedirectLoop} {
-		rec, lacking := (&Source{}).Finding("Category:"+title, func(task scrape.Task) (scrape.Fact, bool) { text, ok := facts[task]; return scrape.Fact(text), ok })
+		rec, lacking := (&Source{}).Finding("Category:"+title, func(task scrape.Task) (scrape.Fact, bool) {
+			text,
+				ok := facts[task]
+			return scrape.Fact(text), ok
+		})
 		if rec.Outcome != want || len(lacking) > 0 {
 			t.Errorf("%s: %s, lacking %v; want %s", title, rec.Outcome, lacking, want)
 		}
-		if title == "C" && !reflect.DeepEqual(rec.Combines, []string{"Q5", "Q6"}) || title == "D" && rec.Values[0].Text != "Q7" {
+		if title == "C" && !reflect.DeepEqual(rec.Combines, []string{"Q5", "Q6"}) || title == "D" &&
+			rec.Values[0].Text != "Q7" {
 			t.Errorf("%s: %+v", title, rec)
 		}
 	}
@@ -297,9 +328,11 @@ func BenchmarkEntities(b *testing.B) {
 // BenchmarkLandmarks reads the claims of fifty items of 4 kB with one value each: what
 // there is little of to step over.
 func BenchmarkLandmarks(b *testing.B) {
-	site := fakecommons.New([]fakecommons.Category{{Title: "Category:A", Item: "Q5", Values: []fakecommons.Value{{Text: "church", Qualifiers: []string{"1172–1954"}}}}})
+	site := fakecommons.New([]fakecommons.Category{{Title: "Category:A", Item: "Q5",
+		Values: []fakecommons.Value{{Text: "church", Qualifiers: []string{"1172–1954"}}}}})
 	w := httptest.NewRecorder()
-	site.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/w/api.php?action=wbgetentities&formatversion=2&ids=Q5&props=claims|info", nil))
+	site.ServeHTTP(w, httptest.NewRequest(http.MethodGet,
+		"/w/api.php?action=wbgetentities&formatversion=2&ids=Q5&props=claims|info", nil))
 	var reply struct{ Entities map[string]json.RawMessage }
 	if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil {
 		b.Fatal(err)

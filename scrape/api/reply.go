@@ -10,12 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// reply is the frame of every reply.
+// reply is the outer object of a reply.
 type reply struct {
 	Error    *replyError
 	Continue map[string]json.RawMessage
 	Query    json.RawMessage
-	entities bool // it has some, or says that there are none
+	entities bool // the member "entities" exists
 }
 
 type replyError struct {
@@ -29,10 +29,10 @@ func (e *replyError) Error() string {
 	return fmt.Sprintf("the API answers %.40q: %.160q", e.Code, e.Info)
 }
 
-// badID finds the id that an error of Wikibase names in its text, as old replies do.
+// badID finds the id in the text of an error. Old versions of Wikibase name it only there.
 var badID = regexp.MustCompile(`(?:Invalid id: |ID ")([^")]+)`)
 
-// id returns the key among asked that the error is about, "" if it names none.
+// id returns the key that the error is about, or "" if it names none of asked.
 func (e *replyError) id(asked []string) string {
 	id := e.ID
 	if m := badID.FindStringSubmatch(e.Info); id == "" && m != nil {
@@ -44,20 +44,20 @@ func (e *replyError) id(asked []string) string {
 	return ""
 }
 
-// refused says whether an error is about one of the ids that were asked for.
+// refused reports whether the error is about one of the requested ids.
 func (e *replyError) refused() bool {
 	return e.Code == "no-such-entity" || e.Code == "invalid-entity-id" || e.Code == "param-illegal"
 }
 
-// next is what has to be asked after a reply.
+// next describes the request that follows a reply.
 type next struct {
 	done bool
 	keys []string
 	more url.Values
 }
 
-// followUp reads in a reply what the next request is: the continuation, or the keys
-// without the one that the API refuses.
+// followUp derives the next request from a reply: the continuation, or the same keys without
+// the one that the API rejected.
 func followUp(body []byte, asked []string) (next, error) {
 	frame, err := readFrame(body, nil)
 	if err != nil {
@@ -68,7 +68,8 @@ func followUp(body []byte, asked []string) (next, error) {
 		if !e.refused() || id == "" {
 			return next{}, e
 		}
-		return next{keys: slices.DeleteFunc(slices.Clone(asked), func(k string) bool { return k == id }), more: url.Values{}}, nil
+		return next{keys: slices.DeleteFunc(slices.Clone(asked), func(k string) bool { return k == id }), more: url.Values{}},
+			nil
 	}
 	if len(frame.Continue) == 0 {
 		return next{done: true}, nil
@@ -77,15 +78,15 @@ func followUp(body []byte, asked []string) (next, error) {
 	for name, raw := range frame.Continue {
 		var text string
 		if json.Unmarshal(raw, &text) != nil {
-			text = string(raw) // a number
+			text = string(raw) // it is a number
 		}
 		more.Set(name, text)
 	}
 	return next{keys: asked, more: more}, nil
 }
 
-// readFrame reads the outer object of a reply. entities, if not nil, is called with
-// the cursor at the value of that name.
+// readFrame reads the outer object of a reply. If entities is not nil, it is called with the
+// cursor at the value of that member.
 func readFrame(body []byte, entities func(*cursor) error) (reply, error) {
 	var r reply
 	if !utf8.Valid(body) {

@@ -61,26 +61,42 @@ var savedReplies = map[string]struct {
 	err   string
 	next  []string // keys of the request that follows, where one does
 }{
-	"wdtk/error.json":                       {step: stepItem, keys: []string{"Q1", "Q0"}, facts: map[string]string{"Q0": `{"id":"Q0","missing":true`}, next: []string{"Q1"}},
-	"wdtk/wbgetentities-bogus.json":         {step: stepItem, keys: []string{"Q1", "bogus"}, facts: map[string]string{"bogus": `{"id":"bogus","missing":true`}, next: []string{"Q1"}},
-	"wdtk/error-maxlag.json":                {step: stepItem, keys: []string{"Q1"}, err: `the API answers "maxlag": "Waiting for 10.64.16.27: 2 seconds lagged"`},
-	"wdtk/error-maxlag-full.json":           {step: stepItem, keys: []string{"Q1"}, err: `the API answers "maxlag": "Waiting for all: 3.45 seconds lagged."`},
-	"wdtk/query-Cat.jpg.json":               {step: stepTitle, keys: []string{"File:Cat.jpg"}, err: `its "query"`}, // of formatversion 1
-	"wdtk/warnings.json":                    {step: stepItem, keys: []string{"Q1"}, err: `neither "entities" nor "error"`},
-	"wdtk/wbgetentities-titles.json":        {step: stepItem, keys: []string{"M89"}, err: `its id "M89" is none of an item`},
-	"wdtk/wbgetentities-Q6-Q42-P31.json":    {step: stepItem, keys: []string{"Q6", "Q42"}, facts: map[string]string{"Q6": `{"id":"Q6","missing":true}`, "Q42": `{"id":"Q42","revision":196015688,"revised":"2015-02-13T00:11:48Z","values":[{"qid":"Q5"`}},
-	"wdtk/wbgetentities-Q1.json":            {step: stepItem, keys: []string{"Q1"}, facts: map[string]string{"Q1": `{"id":"Q1","values":[{"qid":"Q1454986","rank":"normal"`}},
-	"wdtk/wbgetentities-Douglas-Adams.json": {step: stepClass, keys: []string{"Q42"}, facts: map[string]string{"Q42": `{"label":"Douglas Adams","language":"en"}`}},
-	"wdtk/wbgetentites-Oliver-Kahn.json":    {step: stepItem, keys: []string{"Q131261"}, facts: map[string]string{"Q131261": `{"id":"Q131261","values":[{"qid":"Q5","rank":"normal"`}},
+	"wdtk/error.json": {step: stepItem, keys: []string{"Q1", "Q0"},
+		facts: map[string]string{"Q0": `{"id":"Q0","missing":true`}, next: []string{"Q1"}},
+	"wdtk/wbgetentities-bogus.json": {step: stepItem, keys: []string{"Q1", "bogus"},
+		facts: map[string]string{"bogus": `{"id":"bogus","missing":true`}, next: []string{"Q1"}},
+	"wdtk/error-maxlag.json": {step: stepItem, keys: []string{"Q1"},
+		err: `the API answers "maxlag": "Waiting for 10.64.16.27: 2 seconds lagged"`},
+	"wdtk/error-maxlag-full.json": {step: stepItem, keys: []string{"Q1"},
+		err: `the API answers "maxlag": "Waiting for all: 3.45 seconds lagged."`},
+	// of formatversion 1
+	"wdtk/query-Cat.jpg.json": {step: stepTitle, keys: []string{"File:Cat.jpg"}, err: `its "query"`},
+	"wdtk/warnings.json":      {step: stepItem, keys: []string{"Q1"}, err: `neither "entities" nor "error"`},
+	"wdtk/wbgetentities-titles.json": {step: stepItem, keys: []string{"M89"},
+		err: `its id "M89" is not that of an item`},
+	"wdtk/wbgetentities-Q6-Q42-P31.json": {step: stepItem, keys: []string{"Q6", "Q42"},
+		facts: map[string]string{"Q6": `{"id":"Q6","missing":true}`,
+			"Q42": `{"id":"Q42","revision":196015688,"revised":"2015-02-13T00:11:48Z","values":[{"qid":"Q5"`}},
+	"wdtk/wbgetentities-Q1.json": {step: stepItem, keys: []string{"Q1"},
+		facts: map[string]string{"Q1": `{"id":"Q1","values":[{"qid":"Q1454986","rank":"normal"`}},
+	"wdtk/wbgetentities-Douglas-Adams.json": {step: stepClass, keys: []string{"Q42"},
+		facts: map[string]string{"Q42": `{"label":"Douglas Adams","language":"en"}`}},
+	"wdtk/wbgetentites-Oliver-Kahn.json": {step: stepItem, keys: []string{"Q131261"},
+		facts: map[string]string{"Q131261": `{"id":"Q131261","values":[{"qid":"Q5","rank":"normal"`}},
 	// By title: nothing is about an item that was asked for.
 	"wdtk/wbgetentities-1234567890-missing.json": {step: stepItem, keys: []string{"Q5"}, facts: map[string]string{}},
 
-	"pywikibot/Q60.wd":                  {step: stepItem, keys: []string{"Q60"}, facts: map[string]string{"Q60": `{"id":"Q60","revision":122836617,"values":[`}},
-	"pywikibot/Q60_only_sitelinks.wd":   {step: stepItem, keys: []string{"Q60"}, err: `its id "" is none of an item`},
-	"pywikibot/Q60_unknown_datatype.wd": {step: stepItem, keys: []string{"Q60"}, facts: map[string]string{"Q60": `{"id":"Q60","revision":122836617}`}},
-	"wikibase_Q1.json":                  {step: stepItem, keys: []string{"Q1"}, facts: map[string]string{"Q1": `{"id":"Q1","values":[`}},
-	"wikibase_Q183.json":                {step: stepItem, keys: []string{"Q183"}, facts: map[string]string{"Q183": `{"id":"Q183","values":[`}},
-	"wikibase_Q1752.json":               {step: stepItem, keys: []string{"Q1752"}, facts: map[string]string{"Q1752": `{"id":"Q1752"`}},
+	"pywikibot/Q60.wd": {step: stepItem, keys: []string{"Q60"},
+		facts: map[string]string{"Q60": `{"id":"Q60","revision":122836617,"values":[`}},
+	"pywikibot/Q60_only_sitelinks.wd": {step: stepItem, keys: []string{"Q60"}, err: `its id "" is not that of an item`},
+	"pywikibot/Q60_unknown_datatype.wd": {step: stepItem, keys: []string{"Q60"},
+		facts: map[string]string{"Q60": `{"id":"Q60","revision":122836617}`}},
+	"wikibase_Q1.json": {step: stepItem, keys: []string{"Q1"},
+		facts: map[string]string{"Q1": `{"id":"Q1","values":[`}},
+	"wikibase_Q183.json": {step: stepItem, keys: []string{"Q183"},
+		facts: map[string]string{"Q183": `{"id":"Q183","values":[`}},
+	"wikibase_Q1752.json": {step: stepItem, keys: []string{"Q1752"},
+		facts: map[string]string{"Q1752": `{"id":"Q1752"`}},
 
 	// Read by TestShapesOfCommonsAreRead.
 	"shapes/commons_pageprops_fv2.json": {step: stepItem, keys: []string{"Q1"}, err: `neither "entities" nor "error"`},
@@ -103,7 +119,8 @@ func TestEverySavedReplyIsRead(t *testing.T) {
 	source := &Source{}
 	for name, c := range savedReplies {
 		body := saved(t, filepath.FromSlash(name))
-		if alone := !strings.HasPrefix(name, "wdtk") && !strings.HasPrefix(name, "shapes") && !strings.Contains(body, `"entities"`); alone {
+		if alone := !strings.HasPrefix(name, "wdtk") && !strings.HasPrefix(name, "shapes") &&
+			!strings.Contains(body, `"entities"`); alone {
 			body = `{"entities":{"` + c.keys[0] + `":` + body + `},"success":1}`
 		}
 		facts, err := source.Read(c.step, c.keys, answer(body))
@@ -130,7 +147,8 @@ func TestEverySavedReplyIsRead(t *testing.T) {
 
 // The values of saved items are those that encoding/json finds.
 func TestValuesOfSavedItems(t *testing.T) {
-	for id, name := range map[string]string{"Q60": "pywikibot/Q60.wd", "Q1": "wikibase_Q1.json", "Q183": "wikibase_Q183.json", "Q1752": "wikibase_Q1752.json"} {
+	for id, name := range map[string]string{"Q60": "pywikibot/Q60.wd", "Q1": "wikibase_Q1.json",
+		"Q183": "wikibase_Q183.json", "Q1752": "wikibase_Q1752.json"} {
 		text := saved(t, filepath.FromSlash(name))
 		facts, err := readItems([]string{id}, answer(`{"entities":{"`+id+`":`+text+`},"success":1}`))
 		if err != nil {
@@ -149,7 +167,8 @@ func TestValuesOfSavedItems(t *testing.T) {
 }
 
 func TestShapesOfCommonsAreRead(t *testing.T) {
-	keys := []string{"Category:Happy_Valley_Racecourse", "Category:Old name", "Category:Soft redirected", "Category:No item yet", "Category:Deleted one", "Category:Bad[title", "Category:Not in the reply"}
+	keys := []string{"Category:Happy_Valley_Racecourse", "Category:Old name", "Category:Soft redirected",
+		"Category:No item yet", "Category:Deleted one", "Category:Bad[title", "Category:Not in the reply"}
 	facts, err := readTitles(keys, answer(saved(t, "shapes", "commons_pageprops_fv2.json")))
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +177,8 @@ func TestShapesOfCommonsAreRead(t *testing.T) {
 	old := valley
 	old.Via = []string{"Category:Happy Valley Racecourse"}
 	for key, want := range map[string]titleFact{
-		keys[0]: valley, keys[1]: old, keys[2]: {Title: keys[2], ID: 2, Redirect: true}, keys[3]: {Title: keys[3], ID: 3}, keys[4]: {Title: keys[4], Missing: true},
+		keys[0]: valley, keys[1]: old, keys[2]: {Title: keys[2], ID: 2, Redirect: true}, keys[3]: {Title: keys[3], ID: 3},
+		keys[4]: {Title: keys[4], Missing: true},
 		keys[5]: {Title: keys[5], Invalid: `The requested page title contains invalid characters: "[".`},
 	} {
 		if got := decoded[titleFact](t, facts, key); !reflect.DeepEqual(got, want) {

@@ -9,8 +9,8 @@ import (
 	"hgld/scrape"
 )
 
-// Version is the revision that a fact was read at; of a title with the item, which
-// changes without an edit of the page. Texts change with their title.
+// Version returns the revision of a stored fact. The version of a title includes its item,
+// which can change without an edit of the page. Texts have no version of their own.
 func (s *Source) Version(step string, fact scrape.Fact) string {
 	switch step {
 	case stepTitle:
@@ -40,17 +40,18 @@ func itemVersion(id string, revision int64, missing bool) string {
 	return fmt.Sprintf("%s %d %v", id, revision, missing)
 }
 
-// Versions asks for revisions alone: fifty a request, as the facts, but without their
-// claims and categories.
+// Versions requests revisions only, fifty per request, without claims and categories.
 func (s *Source) Versions(ctx context.Context, step string, keys []string) (map[string]string, error) {
 	all := map[string]string{}
 	asked := keys
 	for range maxReplies {
-		values := url.Values{"format": {"json"}, "formatversion": {"2"}, "action": {"wbgetentities"}, "props": {"info"}, "ids": {joined(asked)}}
+		values := url.Values{"format": {"json"}, "formatversion": {"2"}, "action": {"wbgetentities"}, "props": {"info"},
+			"ids": {joined(asked)}}
 		host := s.options.Wikidata
 		if step == stepTitle {
 			host = s.options.Commons
-			values = url.Values{"format": {"json"}, "formatversion": {"2"}, "action": {"query"}, "redirects": {"1"}, "prop": {"pageprops|revisions"},
+			values = url.Values{"format": {"json"}, "formatversion": {"2"}, "action": {"query"}, "redirects": {"1"},
+				"prop":   {"pageprops|revisions"},
 				"ppprop": {"wikibase_item"}, "rvprop": {"ids|timestamp"}, "titles": {joined(asked)}}
 		}
 		answer, err := s.fetch(ctx, host, values)
@@ -66,10 +67,10 @@ func (s *Source) Versions(ctx context.Context, step string, keys []string) (map[
 		}
 		asked = next.keys
 	}
-	return nil, fmt.Errorf("the API refuses more than %d ids", maxReplies)
+	return nil, fmt.Errorf("the API rejects more than %d ids", maxReplies)
 }
 
-// readVersions adds what one reply says of versions.
+// readVersions adds the versions in one reply to all.
 func readVersions(step string, keys []string, answer scrape.Answer, all map[string]string) error {
 	if step == stepTitle {
 		facts, err := readTitles(keys, []scrape.Answer{answer})

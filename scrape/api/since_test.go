@@ -56,7 +56,8 @@ func TestSinceAsksForWhatHasChanged(t *testing.T) {
 		}
 		got[c.Landmark] = c.Before.Tag + " -> " + string(c.After.Outcome) + " " + c.After.Tag
 	}
-	want := map[labels.LandmarkID]string{0: "church building -> ok cathedral", 6: "church building -> ok cathedral", 9: "church building -> ok cathedral",
+	want := map[labels.LandmarkID]string{0: "church building -> ok cathedral", 6: "church building -> ok cathedral",
+		9: "church building -> ok cathedral",
 		2: "lake -> no_tag ", 34: " -> ok pier"}
 	for id, change := range want {
 		if got[id] != change {

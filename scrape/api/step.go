@@ -7,7 +7,7 @@ import (
 	"math/bits"
 )
 
-// stepValue returns the offset behind the value that begins at i, or -1.
+// stepValue returns the offset after the value that begins at i, or -1 if it is malformed.
 func stepValue(data []byte, i int) int {
 	if i >= len(data) {
 		return -1
@@ -28,7 +28,7 @@ func stepValue(data []byte, i int) int {
 	return i
 }
 
-// stepString returns the offset behind the string that begins at i, or -1.
+// stepString returns the offset after the string that begins at i, or -1.
 func stepString(data []byte, i int) int {
 	for i++; ; i++ {
 		n := bytes.IndexByte(data[i:], '"')
@@ -49,29 +49,30 @@ func stepString(data []byte, i int) int {
 	}
 }
 
-// Words of eight equal bytes. A flag is the highest bit of a byte.
+// Words of eight equal bytes. A flag is the highest bit of a byte in a word.
 const (
 	ones  = 0x0101010101010101
 	flags = 0x80 * ones
 	low   = 0x7F * ones
 )
 
-// stepNested returns the offset behind the object or list that begins at i, or -1. It
-// takes eight bytes at a time as a word, because what is stepped over is nearly all
-// of a reply, and works in it by flags:
+// stepNested returns the offset after the object or list that begins at i, or -1 if its
+// brackets or quotes do not balance or it nests deeper than maxDepth. Most of a reply is
+// skipped by this function, so it processes words of eight bytes and represents sets of
+// bytes as flags:
 //
-//	quotes     bytes that equal ", and are not escaped
-//	within     behind an odd number of quotes
-//	brackets   [ ] { }: with the bits 0x26 set, all four are 0x7F, and so are Y y _ and
-//	           DEL, whose bits 0x02 and 0x04 are both set or both clear. An opening one
-//	           has only the first of them, a closing one only the second.
+//	quotes     bytes equal to " that are not escaped
+//	within     bytes preceded by an odd number of quotes: inside a string
+//	brackets   [ ] { }. With the bits 0x26 set, all four equal 0x7F. So do Y y _ and DEL,
+//	           but their bits 0x02 and 0x04 are equal; an opening bracket has only 0x02,
+//	           a closing one only 0x04.
 //
-// A byte x below 0x80 is not nought where x+0x7F has the highest bit. Depth is followed
-// by counting, and bracket by bracket only where it may come to nought or exceed
-// maxDepth.
+// A byte x < 0x80 is nonzero if x+0x7F has the highest bit set. The depth changes by the
+// difference of two bit counts per word. Only where it may reach zero or exceed maxDepth are
+// the brackets visited one by one.
 func stepNested(data []byte, i int) int {
 	depth := 0
-	var inside, escaped uint64 // inside: all bits, or none; escaped: a flag in the first byte, or none
+	var inside, escaped uint64 // inside: all bits or none; escaped: flag of the first byte, or 0
 	for ; i < len(data); i += 8 {
 		var word uint64
 		if i+8 <= len(data) {
@@ -79,7 +80,7 @@ func stepNested(data []byte, i int) int {
 		} else {
 			word = tail(data[i:])
 		}
-		ascii := ^word & flags // others are neither a quote nor a bracket
+		ascii := ^word & flags // flags of ASCII bytes; the others are never structural
 		word &= low
 		quotes := ascii &^ ((word ^ '"'*ones) + low)
 		if slashes := ascii &^ ((word ^ '\\'*ones) + low); slashes|escaped != 0 {
@@ -87,7 +88,7 @@ func stepNested(data []byte, i int) int {
 			after, escaped = unescape(slashes, escaped)
 			quotes &^= after
 		}
-		odd := (quotes >> 7) * ones // byte k: how many quotes up to it
+		odd := (quotes >> 7) * ones // byte k: number of quotes in bytes 0 to k
 		within := inside ^ (odd&ones)*0xFF
 		inside ^= -(odd >> 56 & 1)
 		brackets := ascii &^ ((word | 0x26*ones ^ low) + low) &^ within
@@ -118,16 +119,16 @@ func stepNested(data []byte, i int) int {
 	return -1
 }
 
-// tail is a word of fewer than eight bytes, with nought behind them.
+// tail returns a word of fewer than eight bytes, padded with zeros.
 func tail(data []byte) uint64 {
 	var word [8]byte
 	copy(word[:], data)
 	return binary.LittleEndian.Uint64(word[:])
 }
 
-// unescape flags the bytes behind a backslash that is not escaped itself. first is
-// the flag of the first byte where the word before ends with such a backslash; next
-// is that of the word behind.
+// unescape returns the flags of the bytes that follow a backslash which is not escaped
+// itself. first is the flag of the first byte if the previous word ends with such a
+// backslash; next is the same for the following word.
 func unescape(slashes, first uint64) (after, next uint64) {
 	after = first
 	slashes &^= first

@@ -33,9 +33,12 @@ func stepByBytes(data []byte, i int) int {
 }
 
 var steps = []string{
-	`{}`, `[]`, `[[],{}] `, `{"a":1}x`, `{"a":"}"}`, `{"a":"\"}"}`, `{"a":"\\"}`, `{"a":"\\\"}"}}`, `["\\\\\\\\\\\\\\\"]"]`, `["xxxxxx\\","]"]`, `["xxxxx\\\"]"]`,
-	`{"Y_y":"Y_y",` + "\x7f" + `"":[]}`, "[\"\xc3\xa9]\xff\xbb\xa2\"]", `[`, `{"`, `["]`, strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth),
-	strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1), strings.Repeat(`{"a":[`, 20) + strings.Repeat(`]}`, 20), `[[[[[[[[]]]]]]]],`, `]`, `\["\"]`,
+	`{}`, `[]`, `[[],{}] `, `{"a":1}x`, `{"a":"}"}`, `{"a":"\"}"}`, `{"a":"\\"}`, `{"a":"\\\"}"}}`,
+	`["\\\\\\\\\\\\\\\"]"]`, `["xxxxxx\\","]"]`, `["xxxxx\\\"]"]`,
+	`{"Y_y":"Y_y",` + "\x7f" + `"":[]}`, "[\"\xc3\xa9]\xff\xbb\xa2\"]", `[`, `{"`, `["]`,
+	strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth),
+	strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1),
+	strings.Repeat(`{"a":[`, 20) + strings.Repeat(`]}`, 20), `[[[[[[[[]]]]]]]],`, `]`, `\["\"]`,
 }
 
 func checkStep(t *testing.T, data []byte) {

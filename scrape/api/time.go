@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// wikibaseTime is "+1172-05-00T00:00:00Z"; a year may have up to 16 digits, and a
-// part that the precision leaves open is 00.
+// wikibaseTime matches times such as "+1172-05-00T00:00:00Z". A year has up to 16 digits, and
+// parts beyond the precision are 00.
 var wikibaseTime = regexp.MustCompile(`^([+-])(\d{1,16})-(\d\d)-(\d\d)T`)
 
-// The precisions of a time that are printed in full.
+// The precisions of a time that are finer than a year.
 const (
 	precisionMonth = 10
 	precisionDay   = 11
 )
 
-// printedTime prints a time as the infobox does, up to its precision: a year, a
-// month, a day. What is less precise than a year is printed as one.
+// printedTime formats a time as the infobox does, up to its precision: day, month or year.
+// Times less precise than a year are printed as a year.
 func printedTime(data []byte) (string, bool) {
 	var moment string
 	var precision int64

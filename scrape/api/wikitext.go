@@ -8,26 +8,29 @@ import (
 	"hgld/scrape"
 )
 
-// redirectTemplates are the templates of Commons that make a category redirect, in
-// lower case: those that pywikibot lists, and the redirects to them.
+// redirectTemplates are the templates on Commons that mark a category redirect, in lower
+// case: those that pywikibot lists, and redirects to them.
 var redirectTemplates = map[string]bool{
-	"category redirect": true, "categoryredirect": true, "cat redirect": true, "catredirect": true, "catredir": true, "cat-red": true,
-	"cat red": true, "catr": true, "redirect category": true, "rediscat": true, "seecat": true, "see cat": true, "category move": true,
-	"synonym taxon category redirect": true, "invalid taxon category redirect": true, "monotypic taxon category redirect": true,
-	"endashcatredirect": true,
+	"category redirect": true, "categoryredirect": true, "cat redirect": true, "catredirect": true, "catredir": true,
+	"cat-red": true,
+	"cat red": true, "catr": true, "redirect category": true, "rediscat": true, "seecat": true, "see cat": true,
+	"category move":                   true,
+	"synonym taxon category redirect": true, "invalid taxon category redirect": true,
+	"monotypic taxon category redirect": true,
+	"endashcatredirect":                 true,
 }
 
 var comment = regexp.MustCompile(`(?s)<!--.*?(?:-->|$)`)
 
-// redirectTarget returns the title that the first template of a category redirect in
-// a wikitext points to: its first argument, with or without the namespace, a colon or
-// the brackets of a link.
+// redirectTarget returns the target of the first redirect template in a wikitext. It is the
+// template's first argument, with or without the namespace, a colon or the brackets of a
+// link.
 func redirectTarget(wikitext string) (string, error) {
 	text := comment.ReplaceAllString(wikitext, "")
 	for {
 		_, rest, found := strings.Cut(text, "{{")
 		if !found {
-			return "", errors.New("the category redirect has no template that is known")
+			return "", errors.New("the category redirect has no known template")
 		}
 		text = rest
 		body, _, closed := strings.Cut(rest, "}}")
@@ -43,7 +46,7 @@ func redirectTarget(wikitext string) (string, error) {
 	}
 }
 
-// targetIn finds the first argument among those of a template.
+// targetIn returns the title in the first positional argument of a template.
 func targetIn(arguments []string) (string, error) {
 	for _, a := range arguments {
 		name, value, named := strings.Cut(a, "=")

@@ -10,19 +10,21 @@ import (
 	"time"
 )
 
-// API says how the fake APIs behave, beside the pages that they tell of.
+// API configures the fake APIs.
 type API struct {
-	PerKey        time.Duration // latency for every title or id that is asked for
-	ContinueAfter int           // > 0: a reply has categories for so many titles only, and the rest is asked for by "continue"
-	Truncate      int           // > 0: a reply has so many entities at most, and a warning
-	Lag           func() bool   // if set: whether the servers lag, which a request with maxlag hears of
+	PerKey time.Duration // latency for every requested title or id
+	// > 0: a reply has the categories of this many titles only; "continue" leads to the rest
+	ContinueAfter int
+	Truncate      int         // > 0: a reply has at most this many entities, and a warning
+	Lag           func() bool // may be nil; reports whether requests with maxlag fail because the servers lag
 }
 
-// mostKeys is how many titles or ids a request may name.
+// mostKeys is the largest number of titles or ids in a request.
 const mostKeys = 50
 
-// parameters are those that the APIs know. Others give a warning.
-var parameters = strings.Fields("action format formatversion maxlag titles ids sites sitefilter normalize redirects prop ppprop cllimit clcategories " +
+// parameters are the known parameters. Others cause a warning.
+var parameters = strings.Fields("action format formatversion maxlag titles ids sites sitefilter normalize " +
+	"redirects prop ppprop cllimit clcategories " +
 	"clcontinue continue rvprop rvslots list letitle leprop lelimit props languages languagefallback")
 
 type object map[string]any
@@ -59,7 +61,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	x.reply(reply)
 }
 
-// reply makes the reply of formatversion 2.
+// reply returns the reply in formatversion 2.
 func (s *Server) reply(r *http.Request, keys []string) object {
 	switch {
 	case len(keys) > mostKeys:
@@ -70,7 +72,8 @@ func (s *Server) reply(r *http.Request, keys []string) object {
 		if r.Form.Get("ids") != "" {
 			name = "ids"
 		}
-		return failed("toomanyvalues", fmt.Sprintf("Too many values supplied for parameter %q. The limit is %d.", name, mostKeys),
+		return failed("toomanyvalues", fmt.Sprintf("Too many values supplied for parameter %q. The limit is %d.", name,
+			mostKeys),
 			object{"parameter": name, "limit": mostKeys, "lowlimit": mostKeys, "highlimit": 500})
 	case r.Form.Get("action") == "wbgetentities":
 		return s.entities(r, keys)
@@ -82,7 +85,7 @@ func (s *Server) reply(r *http.Request, keys []string) object {
 	return failed("badvalue", "Unrecognized value for parameter \"action\".", nil)
 }
 
-// failed is an error with what is particular to it.
+// failed returns an error reply. more are additional members of the error.
 func failed(code, info string, more object) object {
 	e := object{"code": code, "info": info, "docref": "See https://commons.wikimedia.org/w/api.php for API usage."}
 	for key, value := range more {
@@ -91,7 +94,7 @@ func failed(code, info string, more object) object {
 	return object{"error": e, "servedby": "mw-api-ext.eqiad.main-x"}
 }
 
-// warn adds what the API says about parameters that it does not know.
+// warn adds warnings about unknown parameters.
 func warn(reply object, r *http.Request) {
 	var unknown []string
 	for name := range r.Form {
@@ -115,8 +118,8 @@ func warn(reply object, r *http.Request) {
 	}
 }
 
-// version1 turns a reply of formatversion 2 into one of the first version, which old
-// clients ask for: "*" for texts without a name, "" for true, pages by their ids.
+// version1 converts a reply to formatversion 1, the default: unnamed texts are called "*",
+// true is "", and pages are keyed by their ids.
 func version1(reply object) {
 	if e, ok := reply["error"].(object); ok {
 		e["*"] = e["docref"]
@@ -158,7 +161,7 @@ func version1(reply object) {
 	q["pages"] = pages
 }
 
-// reply sends a reply.
+// reply sends a reply as JSON.
 func (x *exchange) reply(reply object) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

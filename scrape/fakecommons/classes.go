@@ -5,23 +5,24 @@ import (
 	"sync"
 )
 
-// classes numbers the texts that values and qualifiers have: each is the label of an
-// item of its own.
+// classes assigns an item id to each text of a value or qualifier. The text is the label of
+// the item.
 type classes struct {
 	mu    sync.Mutex
 	ids   map[string]string
 	texts map[string]string
 }
 
-// firstClass is the number of the first class, above those of categories in tests.
+// firstClass is the lowest number of a class. It is above the items of categories in tests.
 const firstClass = 500_000_000
 
-// The items by which Wikidata says that a page is not about a thing.
+// The items of the classes that do not describe a thing.
 var special = map[string]string{
-	"Wikimedia disambiguation page": "Q4167410", "Wikimedia disambiguation category": "Q15407973", "Wikimedia category": "Q4167836",
+	"Wikimedia disambiguation page": "Q4167410", "Wikimedia disambiguation category": "Q15407973",
+	"Wikimedia category": "Q4167836",
 }
 
-// add numbers a value, by the item that it names if it does.
+// add registers a value under Value.Class or, if that is empty, under an id of its own.
 func (c *classes) add(v Value) {
 	if v.Class == "" {
 		c.id(v.Text)

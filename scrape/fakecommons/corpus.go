@@ -6,10 +6,10 @@ import (
 	"hgld/labels"
 )
 
-// Corpus makes n categories in about the proportions of GLDv2: of a hundred, five
-// are category redirects, two hard redirects, two missing, one a disambiguation page,
-// twelve lead to a main topic, six have an item without "instance of", and most of
-// the others one value of 6,000 classes. Titles are of all kinds of script.
+// Corpus returns n categories in roughly the proportions of GLDv2. Of a hundred, five are
+// category redirects, two hard redirects, two missing, one is a disambiguation page, twelve
+// have a main topic, and six have an item without "instance of". Most of the others have
+// one value out of 6,000 classes. The titles use several scripts.
 func Corpus(n int) []Category {
 	all := make([]Category, n)
 	for i := range all {
@@ -21,11 +21,13 @@ func Corpus(n int) []Category {
 const corpusClasses = 6000
 
 var corpusNames = []string{
-	"Church of St. Mary, %d", "Städtisches Museum %d (Göttingen)", "Château de l'Île %d", "第%d公園", "Парк № %d", "Wat %d & Garden", "Castle \"%d\"?", "مسجد %d",
+	"Church of St. Mary, %d", "Städtisches Museum %d (Göttingen)", "Château de l'Île %d", "第%d公園", "Парк № %d",
+	"Wat %d & Garden", "Castle \"%d\"?", "مسجد %d",
 }
 
 func corpusCategory(i int, all []Category) Category {
-	c := Category{Landmark: labels.LandmarkID(i), Title: "Category:" + fmt.Sprintf(corpusNames[i%len(corpusNames)], i), Item: fmt.Sprintf("Q%d", 10_000_000+i)}
+	c := Category{Landmark: labels.LandmarkID(i), Title: "Category:" + fmt.Sprintf(corpusNames[i%len(corpusNames)], i),
+		Item: fmt.Sprintf("Q%d", 10_000_000+i)}
 	class := (i * 7919) % corpusClasses
 	c.Values = []Value{{Text: fmt.Sprintf("class %d", class)}}
 	if i%9 == 0 {
@@ -49,4 +51,32 @@ func corpusCategory(i int, all []Category) Category {
 		c.Variant, c.Values = NoTag, nil
 	}
 	return c
+}
+
+// Expected returns the outcome and the tag that a scrape with the policy "first" must find for
+// each category. It supports only the variants that Corpus uses.
+func Expected(categories []Category) (outcomes []labels.Outcome, tags []string) {
+	at := make(map[string]*Category, len(categories))
+	for i := range categories {
+		at[categories[i].Title] = &categories[i]
+	}
+	for i := range categories {
+		c := &categories[i]
+		if c.Target != "" {
+			c = at[c.Target]
+		}
+		outcome, tag := labels.OK, ""
+		switch c.Variant {
+		case Missing:
+			outcome = labels.Missing
+		case Disambiguation:
+			outcome = labels.Disambiguation
+		case NoTag:
+			outcome = labels.NoTag
+		default:
+			tag = c.Values[0].Text
+		}
+		outcomes, tags = append(outcomes, outcome), append(tags, tag)
+	}
+	return outcomes, tags
 }

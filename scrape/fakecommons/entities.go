@@ -11,11 +11,10 @@ import (
 	"strings"
 )
 
-// everything is what wbgetentities tells of an entity where nothing is asked for by
-// name.
+// everything lists the props of wbgetentities if a request names none.
 const everything = "info|sitelinks|aliases|labels|descriptions|claims|datatype"
 
-// entities answers action=wbgetentities, by ids or by a site and titles.
+// entities answers action=wbgetentities with ids, or with sites and titles.
 func (s *Server) entities(r *http.Request, keys []string) object {
 	props := strings.Split(everything, "|")
 	if text := r.Form.Get("props"); text != "" {
@@ -40,17 +39,18 @@ func (s *Server) entities(r *http.Request, keys []string) object {
 		}
 		if s.API.Truncate > 0 && len(all) == s.API.Truncate {
 			return object{"entities": all, "success": 1,
-				"warnings": object{"result": object{"warnings": "This result was truncated because it would otherwise be larger than the limit."}}}
+				"warnings": object{"result": object{"warnings": "This result was truncated because it would otherwise be " +
+					"larger than the limit."}}}
 		}
 		all[id] = s.entity(id, props)
 	}
 	return object{"entities": all, "success": 1}
 }
 
-// entityID is the form of an id of an item, a property or a file.
+// entityID matches the id of an item, a property or a file.
 var entityID = regexp.MustCompile(`^[QPM][1-9][0-9]*$`)
 
-// entity is one of the "entities".
+// entity returns one member of "entities".
 func (s *Server) entity(id string, props []string) object {
 	if text, ok := s.classes.text(id); ok {
 		e := about("item", id, 1+int64(hash(text)%1e9), props) // another label is another revision
@@ -89,7 +89,7 @@ func (s *Server) entity(id string, props []string) object {
 	return e
 }
 
-// about is what every entity says of itself.
+// about returns what every entity has: type, id and, with the prop info, its page.
 func about(kind, id string, revision int64, props []string) object {
 	e := object{"type": kind, "id": id}
 	if slices.Contains(props, "info") {
@@ -100,15 +100,15 @@ func about(kind, id string, revision int64, props []string) object {
 	return e
 }
 
-// has adds a property that is asked for.
+// has sets a member if props contains its name.
 func (e object) has(props []string, name string, value any) {
 	if slices.Contains(props, name) {
 		e[name] = value
 	}
 }
 
-// labelled adds the label, and what else has a language. A text that begins with
-// "mul " is a label in no language; one that is an id stands for no label.
+// labelled sets labels, descriptions and aliases. A text that begins with "mul " becomes a
+// language-independent label. A text that looks like an id stands for no label.
 func (e object) labelled(text string, props []string) {
 	language := "en"
 	if strings.HasPrefix(text, "mul ") {
@@ -123,8 +123,7 @@ func (e object) labelled(text string, props []string) {
 	e.has(props, "aliases", object{language: []object{label}})
 }
 
-// linked adds the links to Commons and to a Wikipedia, and their addresses where these
-// are asked for.
+// linked sets the links to Commons and a Wikipedia, with URLs if props has sitelinks/urls.
 func (e object) linked(title string, props []string) {
 	commons := object{"site": "commonswiki", "title": title, "badges": []string{}}
 	article := object{"site": "enwiki", "title": strings.TrimPrefix(title, "Category:"), "badges": []string{"Q17437798"}}
@@ -137,7 +136,7 @@ func (e object) linked(title string, props []string) {
 	}
 }
 
-// claims are the statements of an item.
+// claims returns the statements of an item.
 func (s *Server) claims(c *Category, id string) object {
 	claims := object{}
 	for property, list := range decoration {
@@ -145,7 +144,8 @@ func (s *Server) claims(c *Category, id string) object {
 	}
 	if c.Topic != "" && id == c.Item {
 		claims["P31"] = []object{s.statement("P31", Value{Text: "Wikimedia category"})}
-		claims["P301"] = []object{{"mainsnak": itemSnak("P301", c.Topic), "type": "statement", "id": "Q1$2", "rank": "normal"}}
+		claims["P301"] = []object{{"mainsnak": itemSnak("P301", c.Topic), "type": "statement", "id": "Q1$2",
+			"rank": "normal"}}
 		return claims
 	}
 	var list []object
@@ -162,24 +162,24 @@ func (s *Server) claims(c *Category, id string) object {
 	return claims
 }
 
-// itemSnak is a property with an item as its value.
+// itemSnak returns a property with an item as value.
 func itemSnak(property, id string) object {
 	n, _ := strconv.Atoi(id[1:]) // of our own making
 	return object{"snaktype": "value", "property": property, "hash": "0123456789abcdef", "datatype": "wikibase-item",
 		"datavalue": object{"value": object{"entity-type": "item", "numeric-id": n, "id": id}, "type": "wikibase-entityid"}}
 }
 
-// years are qualifiers that stand for a start and an end: "1172–1954".
+// years matches qualifiers that stand for a start time and an end time: "1172–1954".
 var years = regexp.MustCompile(`^(\d{1,4})?–(\d{1,4})?$`)
 
-// timeSnak is a property with a year as its value.
+// timeSnak returns a property with a year as value.
 func timeSnak(property, year string) object {
 	return object{"snaktype": "value", "property": property, "hash": "0123456789abcdef", "datatype": "time",
 		"datavalue": object{"type": "time", "value": object{"time": fmt.Sprintf("+%04s-00-00T00:00:00Z", year), "timezone": 0,
 			"before": 0, "after": 0, "precision": 9, "calendarmodel": "http://www.wikidata.org/entity/Q1985727"}}}
 }
 
-// statement is a value with its rank and qualifiers.
+// statement returns a value with its rank and qualifiers.
 func (s *Server) statement(property string, v Value) object {
 	rank := v.Rank
 	if rank == "" {
@@ -211,21 +211,24 @@ func (s *Server) statement(property string, v Value) object {
 	return st
 }
 
-// valueSnak is a property with any value.
+// valueSnak returns a property with a value of any type.
 func valueSnak(property, datatype, kind string, value any) object {
 	return object{"snaktype": "value", "property": property, "hash": "0123456789abcdef", "datatype": datatype,
 		"datavalue": object{"type": kind, "value": value}}
 }
 
-// decoration is what every item has beside its class: a statement of each datatype,
-// with a qualifier and a reference of each. A photograph's name holds what a careless
-// reader of JSON stumbles over.
+// decoration are further statements of every item, one of each datatype. The first also has
+// a qualifier and a reference of each datatype, and a file name with characters that a
+// careless JSON parser trips over.
 var decoration = func() map[string]json.RawMessage {
 	snaks := []object{
-		valueSnak("P18", "commonsMedia", "string", "A \"photo\" [1] {2}.jpg\\"), itemSnak("P17", "Q148"), timeSnak("P571", "1846"),
+		valueSnak("P18", "commonsMedia", "string", "A \"photo\" [1] {2}.jpg\\"), itemSnak("P17", "Q148"),
+		timeSnak("P571", "1846"),
 		valueSnak("P1705", "monolingualtext", "monolingualtext", object{"text": "跑馬地馬場", "language": "zh"}),
-		valueSnak("P1082", "quantity", "quantity", object{"amount": "+1.5", "unit": "1", "upperBound": "+2", "lowerBound": "+1"}),
-		valueSnak("P625", "globe-coordinate", "globecoordinate", object{"latitude": 22.2728, "longitude": 114.182, "altitude": nil,
+		valueSnak("P1082", "quantity", "quantity", object{"amount": "+1.5", "unit": "1", "upperBound": "+2",
+			"lowerBound": "+1"}),
+		valueSnak("P625", "globe-coordinate", "globecoordinate", object{"latitude": 22.2728, "longitude": 114.182,
+			"altitude":  nil,
 			"precision": 0.0001, "globe": "http://www.wikidata.org/entity/Q2"}),
 	}
 	all := map[string]json.RawMessage{}

@@ -1,11 +1,10 @@
-// Package fakecommons is a Wikimedia for one machine: an http.Handler that serves
-// category pages and the APIs of Commons and Wikidata in the shapes of the real ones,
-// with the tags and the faults that a caller asks for, and enforces the limits that
-// the real ones have. Tests of stage 1 and the demo of hgld crawl it on
-// the loopback address; nothing else imports it.
+// Package fakecommons is a fake Wikimedia: an http.Handler that serves category pages and the
+// APIs of Commons and Wikidata. Pages and replies have the shape of real ones. The caller
+// chooses tags and faults, and the server enforces Wikimedia's limits. The tests of stage 1,
+// the demo and `hgld dev fake-wikimedia` serve it on the loopback address.
 //
-// The markup follows a real infobox (Category:Happy Valley Racecourse, landmark 0
-// of GLDv2's train split); the page around it is shortened.
+// The markup follows a real infobox (Category:Happy Valley Racecourse, landmark 0 of GLDv2's
+// train split). The page around it is shortened.
 package fakecommons
 
 import (
@@ -24,28 +23,28 @@ import (
 
 // Category is one landmark's category page.
 type Category struct {
-	Landmark labels.LandmarkID
-	Title    string  // canonical: "Category:Eiffel Tower"
-	Values   []Value // of "instance of"
-	Variant  Variant
-	Target   string  // title that a redirect leads to
-	Item     string  // Wikidata item, "" for none
-	Topic    string  // main topic of Item, which then is a category's item: the values are the topic's
-	Merged   string  // item that Item was merged into: the values are that one's
-	Revision int64   // 0: a number that follows from the position
-	Faults   []Fault // answered one a request, before the page
+	Landmark labels.LandmarkID // in WriteCSV
+	Title    string            // canonical: "Category:Eiffel Tower"
+	Values   []Value           // of "instance of"
+	Variant  Variant           // form of the page
+	Target   string            // target of a redirect; of a missing page, where it was moved
+	Item     string            // Wikidata item, "" for none
+	Topic    string            // main topic of Item; the values are those of the topic
+	Merged   string            // item into which Item was merged; the values are those of Merged
+	Revision int64             // 0: a number derived from the position
+	Faults   []Fault           // served one per request, before the page
 }
 
 // Value is a value of "instance of" as the infobox prints it.
 type Value struct {
 	Text       string   // byte for byte
-	Qualifiers []string // in parentheses behind it
-	Link       string   // where the text links to, "" for plain text
-	Class      string   // API: its item; "": one that follows from the text
+	Qualifiers []string // printed in parentheses after it
+	Link       string   // target of the link; "" for plain text
+	Class      string   // API: its item; "": an item derived from the text
 	Rank       string   // API: "preferred", "deprecated", "" for normal; a page does not print a deprecated value
 }
 
-// Variant is the form of a page.
+// Variant is the form of a category page.
 type Variant int
 
 // The forms that real pages take.
@@ -66,7 +65,7 @@ const (
 	MissingButKnown                // 200, but wgArticleId is 0
 )
 
-// Fault is an answer in place of the page.
+// Fault is an answer that is served instead of the page.
 type Fault struct {
 	Status     int           // 0: 200
 	RetryAfter string        // header, as written
@@ -76,21 +75,21 @@ type Fault struct {
 	Delay      time.Duration // before the answer
 }
 
-// Robots is the part of Wikimedia's robots.txt that concerns wikis.
+// Robots is the part of Wikimedia's robots.txt that applies to wikis.
 const Robots = "User-agent: *\nAllow: /w/api.php?action=mobileview&\nAllow: /w/load.php?\n" +
 	"Disallow: /w/\nDisallow: /api/\nDisallow: /trap/\nDisallow: /wiki/Special:\n"
 
-// Server serves categories. It is safe for concurrent use. Its exported fields are set
-// before the first request.
+// Server serves categories. It is safe for concurrent use. Set its fields before the first
+// request.
 type Server struct {
 	Robots string                           // robots.txt
-	Always func(title string) (Fault, bool) // if set: a fault for every page that it wants one for
+	Always func(title string) (Fault, bool) // may be nil; returns a fault to serve instead of a page, if any
 
-	Limits   Limits        // what clients have to keep; lifted by default
-	Failures float64       // share of the requests that fail, each in a way that Seed chooses
+	Limits   Limits        // rules for clients; none by default
+	Failures float64       // share of requests that fail, in ways chosen by Seed
 	Seed     uint64        // of the failures
 	Latency  time.Duration // before every answer
-	Clock    Clock         // for limits and latency; nil: the machine's
+	Clock    Clock         // for Limits and Latency; nil: the system's
 	API      API           // how the APIs behave
 
 	pages map[string]*Category
@@ -104,7 +103,7 @@ type Server struct {
 	faults   map[string]int
 }
 
-// New returns a server of the given categories. Any other title is missing.
+// New returns a server for some categories. All other titles are missing.
 func New(categories []Category) *Server {
 	s := &Server{Robots: Robots, pages: map[string]*Category{}, items: map[string]*Category{},
 		requests: map[string]int{}, faults: map[string]int{}}
@@ -130,15 +129,15 @@ func New(categories []Category) *Server {
 	return s
 }
 
-// Requests returns how often each title was asked for.
+// Requests returns how often the page of each title was requested.
 func (s *Server) Requests() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.requests)
 }
 
-// ServeHTTP answers for /robots.txt, /wiki/… and /w/api.php, the last both as Commons
-// and as Wikidata.
+// ServeHTTP serves /robots.txt, /wiki/… and /w/api.php, the last for both Commons and
+// Wikidata.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, page := strings.CutPrefix(r.URL.Path, "/wiki/")
 	switch {
@@ -154,7 +153,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveTitle answers for a page.
+// serveTitle serves a page.
 func (s *Server) serveTitle(w http.ResponseWriter, r *http.Request, title string) {
 	x := s.begin(w, r, &s.traffic.pages, s.Limits.Pages, []string{title})
 	if x == nil {
@@ -178,7 +177,7 @@ func (s *Server) serveTitle(w http.ResponseWriter, r *http.Request, title string
 	}
 }
 
-// fault counts the request and returns the fault that it meets.
+// fault counts a request and returns the fault to serve, if any.
 func (s *Server) fault(c *Category) (Fault, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,7 +197,8 @@ func (s *Server) serveFault(x *exchange, c *Category, f Fault) {
 	if body == "" && f.Status == 0 {
 		body = string(s.shown(c).HTML(0))
 	} else if body == "" {
-		body = fmt.Sprintf("<!DOCTYPE html>\n<html><head><title>%d</title></head><body><p>Too many requests or a server error.</p></body></html>\n", f.Status)
+		body = fmt.Sprintf("<!DOCTYPE html>\n<html><head><title>%d</title></head><body><p>Too many requests or a server "+
+			"error.</p></body></html>\n", f.Status)
 	}
 	h := x.w.Header()
 	h.Set("Content-Type", "text/html; charset=UTF-8")
@@ -233,7 +233,7 @@ func (s *Server) servePage(x *exchange, c *Category) {
 	x.send(status, s.shown(c).HTML(0))
 }
 
-// shown is the page that is served under a title.
+// shown returns the page that is served under a title.
 func (s *Server) shown(c *Category) *Category {
 	if target := s.pages[c.Target]; c.Variant == HardRedirect && target != nil {
 		return target

@@ -42,7 +42,8 @@ func TestEveryCategoryOfTheTableIsServed(t *testing.T) {
 	}
 	for i, row := range read.Rows {
 		resp, body, err := get(t, strings.Replace(row.Category, "http://commons.wikimedia.org", server.URL, 1))
-		if err != nil || resp.StatusCode != 200 || int(row.Landmark) != i || !strings.Contains(body, "<li>"+[]string{"horse racing venue", "town", "&lt;b&gt;&amp;"}[i]+"</li>") {
+		if err != nil || resp.StatusCode != 200 || int(row.Landmark) != i ||
+			!strings.Contains(body, "<li>"+[]string{"horse racing venue", "town", "&lt;b&gt;&amp;"}[i]+"</li>") {
 			t.Errorf("%s: %v, %v", row.Category, resp, err)
 		}
 		if fake.Requests()[categories[i].Title] != 1 {
@@ -57,13 +58,15 @@ func TestFaultsComeBeforeThePage(t *testing.T) {
 	server := httptest.NewServer(fake)
 	defer server.Close()
 	url := server.URL + "/wiki/Category:A"
-	if resp, body, err := get(t, url); err != nil || resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "2.5" || strings.Contains(body, "park") {
+	if resp, body, err := get(t, url); err != nil || resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "2.5" ||
+		strings.Contains(body, "park") {
 		t.Errorf("first: %v, %v", resp, err)
 	}
 	if _, body, err := get(t, url); err != io.ErrUnexpectedEOF || len(body) != 100 {
 		t.Errorf("second: %d bytes, %v", len(body), err)
 	}
-	if resp, body, err := get(t, url); err != nil || resp.Header.Get("Content-Type") != "application/json" || body != "{}" {
+	if resp, body, err := get(t, url); err != nil || resp.Header.Get("Content-Type") != "application/json" ||
+		body != "{}" {
 		t.Errorf("third: %v, %q, %v", resp, body, err)
 	}
 	for range 2 {
@@ -71,7 +74,8 @@ func TestFaultsComeBeforeThePage(t *testing.T) {
 			t.Errorf("then: %v, %v", resp, err)
 		}
 	}
-	if resp, body, err := get(t, server.URL+"/wiki/Category:B"); err != nil || resp.StatusCode != 404 || !strings.HasSuffix(body, "</html>\n") {
+	if resp, body, err := get(t, server.URL+"/wiki/Category:B"); err != nil || resp.StatusCode != 404 ||
+		!strings.HasSuffix(body, "</html>\n") {
 		t.Errorf("another title: %v, %v", resp, err)
 	}
 	if _, body, err := get(t, server.URL+"/robots.txt"); err != nil || body != Robots {

@@ -9,29 +9,28 @@ import (
 	"time"
 )
 
-// Limits are the rules that a client has to keep. A request that breaks one is
-// refused in the way Wikimedia refuses it, and counted as a violation. The zero value
-// lifts them all.
+// Limits are the rules for clients. A request that breaks one is refused as Wikimedia would
+// refuse it, and counted as a violation. The zero value has no rules.
 type Limits struct {
-	API, Pages Pace
-	Agent      bool // the user agent names a contact, or the answer is 403
-	RetryAfter bool // nothing is asked before the moment that an answer named, or the answer is 429
-	MaxURL     int  // bytes of an address, beyond which the answer is 414; 0: any number
-	MaxForm    int  // bytes in the body of a POST, beyond which the answer is 413; 0: any number
+	API        Pace // of requests to the API
+	Pages      Pace // of requests for pages
+	Agent      bool // 403 unless the user agent contains a contact
+	RetryAfter bool // 429 for requests before the time that Retry-After named
+	MaxURL     int  // 414 for longer URLs, in bytes; 0: no limit
+	MaxForm    int  // 413 for longer bodies of a POST, in bytes; 0: no limit
 }
 
-// Pace bounds the requests to one surface, over all hosts. A request beyond it is
-// answered by 429.
+// Pace limits the requests to one surface, over all hosts. The answer to a request beyond it
+// is 429.
 type Pace struct {
-	InFlight int           // requests at a time; 0: any number
-	Rate     float64       // requests a second, on average over ten, and InFlight more; 0: any number
-	Slow     time.Duration // an answer that takes longer is followed by Rest; 0: no such rule
-	Rest     time.Duration // time without a request
+	InFlight int           // concurrent requests; 0: no limit
+	Rate     float64       // requests a second, averaged over ten seconds, plus InFlight; 0: no limit
+	Slow     time.Duration // answers that take longer must be followed by Rest
+	Rest     time.Duration // pause after a slow answer; 0: no such rule
 }
 
-// WikimediaLimits are those of Wikimedia's robot policy and user-agent policy. The
-// API gives a client with a contact 200 requests a minute over all hosts, which is
-// written here as 3 a second and leaves a burst of one.
+// WikimediaLimits returns the limits of Wikimedia's robot policy and user-agent policy. The
+// API grants a client with a contact 200 requests a minute over all hosts, or 3 a second.
 func WikimediaLimits() Limits {
 	return Limits{
 		API:   Pace{InFlight: 1, Rate: 3, Slow: time.Second, Rest: 5 * time.Second},
@@ -40,29 +39,33 @@ func WikimediaLimits() Limits {
 	}
 }
 
-// window is the time over which a rate is averaged.
+// window is the time over which rates are averaged.
 const window = 10 * time.Second
 
-// surface is what the server knows of its clients' requests to the pages, or to the
-// API.
+// surface is the state of the limits for pages, or for the API.
 type surface struct {
-	now       int         // requests in flight
+	now       int         // pending requests
 	times     []time.Time // of those within the window
 	restUntil time.Time
 	holds     map[string]*hold // by host
 }
 
-// hold is the moment until which an answer has asked for silence. As many requests
-// as may have been on their way when it was sent are let through.
+// hold is the time until which an answer forbids further requests. A client with several
+// concurrent requests may send more before it has read that answer; late is how many of
+// these are still tolerated.
 type hold struct {
 	until time.Time
 	late  int
 }
 
-// contact is a user agent with an e-mail address or a URL in parentheses.
+// latePerSlot is the number of tolerated requests for each further concurrent request of the
+// client. On a loaded machine up to three were seen.
+const latePerSlot = 8
+
+// contact matches a user agent with an e-mail address or a URL in parentheses.
 var contact = regexp.MustCompile(`\([^)]*(@|https?://)[^)]*\)`)
 
-// admit notes a request and returns how it is refused, nil if it keeps the rules.
+// admit registers a request. It returns the refusal if the request breaks a rule, or nil.
 func (s *Server) admit(r *http.Request, on *surface, pace Pace) *failure {
 	t := &s.traffic
 	t.mu.Lock()
@@ -90,18 +93,21 @@ func (s *Server) admit(r *http.Request, on *surface, pace Pace) *failure {
 	case s.Limits.MaxForm > 0 && r.ContentLength > int64(s.Limits.MaxForm):
 		return refuse(longForm, "a body of %d bytes", r.ContentLength)
 	case early:
-		return refuse(tooMany(hold.until.Sub(now)), "a request %v before the moment that Retry-After named", hold.until.Sub(now).Round(time.Millisecond))
+		return refuse(tooMany(hold.until.Sub(now)), "a request %v before the moment that Retry-After named",
+			hold.until.Sub(now).Round(time.Millisecond))
 	case pace.Rest > 0 && now.Before(on.restUntil):
-		return refuse(tooMany(on.restUntil.Sub(now)), "a request %v after a slow answer; want %v", pace.Rest-on.restUntil.Sub(now), pace.Rest)
+		return refuse(tooMany(on.restUntil.Sub(now)), "a request %v after a slow answer; want %v",
+			pace.Rest-on.restUntil.Sub(now), pace.Rest)
 	case pace.InFlight > 0 && on.now > pace.InFlight:
 		return refuse(tooMany(time.Second), "%d requests at a time", on.now)
-	case pace.Rate > 0 && len(on.times) > int(pace.Rate*window.Seconds())+max(1, pace.InFlight): // those may have been on their way
+	// those may have been on their way
+	case pace.Rate > 0 && len(on.times) > int(pace.Rate*window.Seconds())+max(1, pace.InFlight):
 		return refuse(tooMany(on.times[0].Add(window).Sub(now)), "%d requests within %v", len(on.times), window)
 	}
 	return nil
 }
 
-// hush notes that an answer asks for silence.
+// hush registers the Retry-After of an answer.
 func (s *Server) hush(r *http.Request, on *surface, pace Pace, retryAfter string) {
 	now := s.clock().Now()
 	until := now
@@ -118,22 +124,26 @@ func (s *Server) hush(r *http.Request, on *surface, pace Pace, retryAfter string
 	if on.holds == nil {
 		on.holds = map[string]*hold{}
 	}
-	on.holds[r.Host] = &hold{until: until, late: max(pace.InFlight-1, 0)}
+	on.holds[r.Host] = &hold{until: until, late: latePerSlot * max(pace.InFlight-1, 0)}
 }
 
 // The answers to requests that break a rule.
 var (
 	noAgent = &failure{name: "no contact", status: http.StatusForbidden, kind: "text/plain; charset=utf-8",
 		body: "Please set a user-agent and respect our robot policy https://w.wiki/4wJS.\n"}
-	longURL  = &failure{name: "long address", status: http.StatusRequestURITooLong, kind: htmlType, body: "<!DOCTYPE html><html><p>URI Too Long</html>"}
-	longForm = &failure{name: "long body", status: http.StatusRequestEntityTooLarge, kind: htmlType, body: "<!DOCTYPE html><html><p>Payload Too Large</html>"}
+	longURL = &failure{name: "long address", status: http.StatusRequestURITooLong, kind: htmlType,
+		body: "<!DOCTYPE html><html><p>URI Too Long</html>"}
+	longForm = &failure{name: "long body", status: http.StatusRequestEntityTooLarge, kind: htmlType,
+		body: "<!DOCTYPE html><html><p>Payload Too Large</html>"}
 )
 
-// tooMany is the answer to a request that comes too early. Wikimedia names whole
+// tooMany returns the answer to a request that comes too early. Its Retry-After has whole
 // seconds.
 func tooMany(wait time.Duration) *failure {
 	seconds := max(1, int64((wait+time.Second-1)/time.Second))
-	return &failure{name: "too early", status: http.StatusTooManyRequests, kind: htmlType, retryAfter: strconv.FormatInt(seconds, 10),
-		header: http.Header{"X-Wmf-Ratelimit-Class": {"unauthed-bot"}},
-		body:   "<!DOCTYPE html><html><head><title>Too many requests</title></head><p>Too many requests. " + strings.Repeat("Please slow down. ", 2) + "</html>"}
+	return &failure{name: "too early", status: http.StatusTooManyRequests, kind: htmlType,
+		retryAfter: strconv.FormatInt(seconds, 10),
+		header:     http.Header{"X-Wmf-Ratelimit-Class": {"unauthed-bot"}},
+		body: "<!DOCTYPE html><html><head><title>Too many requests</title></head><p>Too many requests. " +
+			strings.Repeat("Please slow down. ", 2) + "</html>"}
 }

@@ -42,7 +42,8 @@ type limited struct {
 
 func newLimited(t *testing.T) *limited {
 	t.Helper()
-	l := &limited{Server: New([]Category{{Title: "Category:A", Item: "Q5", Values: []Value{{Text: "park"}}}}), t: t, clock: &steps{now: time.Unix(1e9, 0)}}
+	l := &limited{Server: New([]Category{{Title: "Category:A", Item: "Q5", Values: []Value{{Text: "park"}}}}), t: t,
+		clock: &steps{now: time.Unix(1e9, 0)}}
 	l.Limits, l.Clock = WikimediaLimits(), l.clock
 	server := httptest.NewServer(l.Server)
 	t.Cleanup(server.Close)
@@ -92,14 +93,19 @@ func TestBrokenRulesAreRefusedAndCounted(t *testing.T) {
 		violation, inReply string
 		retryAfter         string
 	}{
-		"no user agent":         {0, askItem, "", "", 403, `user agent ""`, "robot policy", ""},
-		"a library's":           {0, askPage, "Go-http-client/1.1", "", 403, `user agent "Go-http-client/1.1"`, "robot policy", ""},
-		"no contact":            {0, askItem, "hgld-bot/1 (none)", "", 403, `user agent "hgld-bot/1 (none)"`, "robot policy", ""},
+		"no user agent": {0, askItem, "", "", 403, `user agent ""`, "robot policy", ""},
+		"a library's": {0, askPage, "Go-http-client/1.1", "", 403, `user agent "Go-http-client/1.1"`,
+			"robot policy", ""},
+		"no contact": {0, askItem, "hgld-bot/1 (none)", "", 403, `user agent "hgld-bot/1 (none)"`, "robot policy",
+			""},
 		"too many API requests": {31, askItem, politeAgent, "", 429, "32 requests within 10s", "Too many requests", "10"},
 		"too many pages":        {210, askPage, politeAgent, "", 429, "211 requests within 10s", "Too many requests", "10"},
-		"a long address":        {0, askItem + longTitle, politeAgent, "", 414, "an address of 9085 bytes", "URI Too Long", ""},
-		"a long body":           {0, "/w/api.php", politeAgent, strings.Repeat("x", 2<<20), 413, "a body of 2097152 bytes", "Too Large", ""},
-		"a large batch": {0, "/w/api.php", politeAgent, url.Values{"action": {"wbgetentities"}, "formatversion": {"2"}, "ids": {strings.Join(ids, "|")}}.Encode(),
+		"a long address": {0, askItem + longTitle, politeAgent, "", 414, "an address of 9085 bytes", "URI Too Long",
+			""},
+		"a long body": {0, "/w/api.php", politeAgent, strings.Repeat("x", 2<<20), 413, "a body of 2097152 bytes",
+			"Too Large", ""},
+		"a large batch": {0, "/w/api.php", politeAgent, url.Values{"action": {"wbgetentities"}, "formatversion": {"2"},
+			"ids": {strings.Join(ids, "|")}}.Encode(),
 			200, "51 titles or ids in a request", `"code":"toomanyvalues"`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +120,8 @@ func TestBrokenRulesAreRefusedAndCounted(t *testing.T) {
 				method = http.MethodPost
 			}
 			resp, body := l.ask(method, c.path, c.agent, c.form)
-			if resp.StatusCode != c.status || !strings.Contains(body, c.inReply) || resp.Header.Get("Retry-After") != c.retryAfter {
+			if resp.StatusCode != c.status || !strings.Contains(body, c.inReply) ||
+				resp.Header.Get("Retry-After") != c.retryAfter {
 				t.Errorf("%s, Retry-After %q: %.200s", resp.Status, resp.Header.Get("Retry-After"), body)
 			}
 			if v := l.Violations(); len(v) != 1 || v[0] != c.violation {
@@ -141,7 +148,8 @@ func TestRetryAfterHasToBeWaitedFor(t *testing.T) {
 	}
 	l.clock.Sleep(t.Context(), 9*time.Second)
 	resp, _ := l.ask(http.MethodGet, askItem, politeAgent, "")
-	if v := l.Violations(); resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "1" || len(v) != 2 || v[1] != "a request 1s before the moment that Retry-After named" {
+	if v := l.Violations(); resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "1" || len(v) != 2 ||
+		v[1] != "a request 1s before the moment that Retry-After named" {
 		t.Errorf("a second early: %s, Retry-After %q, violations %q", resp.Status, resp.Header.Get("Retry-After"), v)
 	}
 	l.clock.Sleep(t.Context(), time.Second)
@@ -155,7 +163,8 @@ func TestSlowAnswerIsFollowedByARest(t *testing.T) {
 	l.Latency = 1500 * time.Millisecond
 	l.ask(http.MethodGet, askItem, politeAgent, "")
 	l.clock.Sleep(t.Context(), 4*time.Second)
-	if resp, _ := l.ask(http.MethodGet, askItem, politeAgent, ""); resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "1" ||
+	if resp, _ := l.ask(http.MethodGet, askItem, politeAgent, ""); resp.StatusCode != 429 ||
+		resp.Header.Get("Retry-After") != "1" ||
 		len(l.Violations()) != 1 || l.Violations()[0] != "a request 4s after a slow answer; want 5s" {
 		t.Errorf("%s, violations %q", resp.Status, l.Violations())
 	}
@@ -189,7 +198,8 @@ func TestSecondRequestAtATimeIsRefused(t *testing.T) {
 		first <- resp.StatusCode
 	}()
 	<-clock.begun
-	if resp, _ := l.ask(http.MethodGet, askItem, politeAgent, ""); resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "1" {
+	if resp, _ := l.ask(http.MethodGet, askItem, politeAgent, ""); resp.StatusCode != 429 ||
+		resp.Header.Get("Retry-After") != "1" {
 		t.Errorf("the second: %s", resp.Status)
 	}
 	clock.end <- true

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// query answers action=query with prop=….
+// query answers action=query with prop.
 func (s *Server) query(r *http.Request, titles []string) object {
 	q, more := object{}, object{}
 	props := strings.Split(r.Form.Get("prop"), "|")
@@ -26,7 +26,8 @@ func (s *Server) query(r *http.Request, titles []string) object {
 			normalized = append(normalized, object{"fromencoded": false, "from": asked, "to": title})
 		}
 		c := s.pages[title]
-		for hops := 0; c != nil && (c.Variant == HardRedirect || c.Variant == HTTPRedirect) && r.Form.Get("redirects") != "" && hops < 5; hops++ {
+		for hops := 0; c != nil && (c.Variant == HardRedirect ||
+			c.Variant == HTTPRedirect) && r.Form.Get("redirects") != "" && hops < 5; hops++ {
 			redirects = append(redirects, object{"from": title, "to": c.Target})
 			title = c.Target
 			c = s.pages[title]
@@ -63,7 +64,7 @@ func (s *Server) query(r *http.Request, titles []string) object {
 	return object{"batchcomplete": true, "query": q}
 }
 
-// normal writes a title as MediaWiki does.
+// normal normalises a title as MediaWiki does.
 func normal(title string) string {
 	space, name, ok := strings.Cut(strings.ReplaceAll(title, "_", " "), ":")
 	if !ok || name == "" || !strings.EqualFold(space, "Category") {
@@ -73,10 +74,11 @@ func normal(title string) string {
 	return "Category:" + string(unicode.ToUpper(first)) + name[size:]
 }
 
-// page is one of the "pages".
+// page returns one member of "pages".
 func (s *Server) page(title string, c *Category, props []string) object {
 	if strings.ContainsAny(title, "[]{}<>") {
-		return object{"title": title, "invalid": true, "invalidreason": "The requested page title contains invalid characters."}
+		return object{"title": title, "invalid": true,
+			"invalidreason": "The requested page title contains invalid characters."}
 	}
 	if c == nil || c.Variant == Missing || c.Variant == MissingButKnown {
 		return object{"ns": 14, "title": title, "missing": true}
@@ -106,7 +108,9 @@ func (s *Server) page(title string, c *Category, props []string) object {
 		case "revisions":
 			rev := object{"revid": c.Revision, "parentid": 0, "timestamp": stampOf(c.Revision)}
 			if len(props) == 1 {
-				rev = object{"revid": c.Revision, "slots": object{"main": object{"contentmodel": "wikitext", "contentformat": "text/x-wiki", "content": c.wikitext()}}}
+				rev = object{"revid": c.Revision,
+					"slots": object{"main": object{"contentmodel": "wikitext", "contentformat": "text/x-wiki",
+						"content": c.wikitext()}}}
 			}
 			p["revisions"] = []object{rev}
 		}
@@ -114,7 +118,7 @@ func (s *Server) page(title string, c *Category, props []string) object {
 	return p
 }
 
-// stampOf is the time of a revision, one second a revision.
+// stampOf returns the time of a revision: one second for each number.
 func stampOf(revision int64) string {
 	return time.Unix(1_000_000_000+revision, 0).UTC().Format(time.RFC3339)
 }
@@ -132,8 +136,9 @@ func (s *Server) log(title string) object {
 	switch c := s.pages[title]; {
 	case c == nil || c.Variant != Missing:
 	case c.Target != "":
-		events = append(events, object{"ns": 14, "title": title, "type": "move", "action": "move", "timestamp": stampOf(c.Revision),
-			"params": object{"target_ns": 14, "target_title": c.Target, "suppressredirect": true}})
+		events = append(events, object{"ns": 14, "title": title, "type": "move", "action": "move",
+			"timestamp": stampOf(c.Revision),
+			"params":    object{"target_ns": 14, "target_title": c.Target, "suppressredirect": true}})
 	default:
 		events = append(events, object{"ns": 14, "title": title, "type": "delete", "action": "delete",
 			"timestamp": stampOf(c.Revision), "params": object{}})

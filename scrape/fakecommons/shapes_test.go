@@ -20,7 +20,8 @@ import (
 
 // keyed are the objects whose keys are data: ids, languages, sites. Their members
 // have one shape.
-var keyed = []string{"entities", "claims", "statements", "labels", "descriptions", "aliases", "sitelinks", "qualifiers", "snaks"}
+var keyed = []string{"entities", "claims", "statements", "labels", "descriptions", "aliases", "sitelinks", "qualifiers",
+	"snaks"}
 
 // shape adds the paths of a value and their types: "query.pages[].ns number".
 func shape(v any, path, key string, all map[string]bool) {
@@ -70,7 +71,8 @@ func shapeOf(t *testing.T, text []byte) map[string]bool {
 
 // samples are the places that the requests below are about.
 var samples = []Category{
-	{Title: "Category:Happy Valley Racecourse", Item: "Q837662", Values: []Value{{Text: "park", Qualifiers: []string{"1172–1954", "x"}}}},
+	{Title: "Category:Happy Valley Racecourse", Item: "Q837662",
+		Values: []Value{{Text: "park", Qualifiers: []string{"1172–1954", "x"}}}},
 	{Title: "Category:Old name", Variant: HardRedirect, Target: "Category:Happy Valley Racecourse"},
 	{Title: "Category:Soft redirected", Variant: SoftRedirect, Target: "Category:Happy Valley Racecourse"},
 	{Title: "Category:No item yet", Variant: NoInfobox}, {Title: "Category:Disambiguation", Variant: Disambiguation},
@@ -116,14 +118,16 @@ const byID = "action=wbgetentities&ids="
 // savedReplies lists every saved reply.
 var savedReplies = map[string]faked{
 	"shapes/commons_pageprops_fv2.json": {query: "action=query&redirects=1&prop=pageprops|categories&titles=" +
-		"category:Happy_Valley_Racecourse|Category:Old name|Category:Soft redirected|Category:No item yet|Category:Deleted one|Category:Bad[title"},
+		"category:Happy_Valley_Racecourse|Category:Old name|Category:Soft redirected|Category:No item " +
+		"yet|Category:Deleted one|Category:Bad[title"},
 	"shapes/errors_fv2.json 0": {query: byID + "Q1&maxlag=5"},
 	"shapes/errors_fv2.json 2": {query: byID + strings.Repeat("Q1|", 50) + "Q1"},
 	"shapes/errors_fv2.json 3": {query: byID + "Q0"},
 	"shapes/errors_fv2.json 4": {query: byID + "Q999999999"},
 	"shapes/errors_fv2.json 5": {query: byID + "Q100"},
 
-	"wdtk/error-maxlag-full.json":   {query: byID + "Q1&maxlag=5", version: 1, lacks: map[string]string{".error.* string": "the fake's maxlag is that of formatversion 2"}},
+	"wdtk/error-maxlag-full.json": {query: byID + "Q1&maxlag=5", version: 1,
+		lacks: map[string]string{".error.* string": "the fake's maxlag is that of formatversion 2"}},
 	"wdtk/error-maxlag.json":        {query: byID + "Q1&maxlag=5", version: 1},
 	"wdtk/error.json":               {query: byID + "Q0", version: 1},
 	"wdtk/wbgetentities-bogus.json": {query: byID + "bogus", version: 1},
@@ -132,19 +136,24 @@ var savedReplies = map[string]faked{
 		".warnings.wbeditentity": "a warning about an edit, which nobody asks for here",
 		".warnings.test":         "made up by Wikidata-Toolkit",
 	}},
-	"wdtk/wbgetentities-titles.json":             {query: byID + "M89", version: 1},
-	"wdtk/wbgetentities-1234567890-missing.json": {query: "action=wbgetentities&sites=dewiki&titles=1234567890", version: 1},
-	"wdtk/wbgetentites-Oliver-Kahn.json":         {query: "action=wbgetentities&sites=commonswiki&titles=Category:Happy Valley Racecourse", version: 1},
-	"wdtk/wbgetentities-Q6-Q42-P31.json":         {query: byID + "Q6|Q837662|P31", version: 1},
-	"wdtk/wbgetentities-Q1.json":                 {query: byID + "Q837662", version: 1},
-	"wdtk/wbgetentities-Douglas-Adams.json":      {query: byID + "Q837662", version: 1},
+	"wdtk/wbgetentities-titles.json": {query: byID + "M89", version: 1},
+	"wdtk/wbgetentities-1234567890-missing.json": {query: "action=wbgetentities&sites=dewiki&titles=1234567890",
+		version: 1},
+	"wdtk/wbgetentites-Oliver-Kahn.json": {query: "action=wbgetentities&sites=commonswiki&titles=Category:Happy " +
+		"Valley Racecourse", version: 1},
+	"wdtk/wbgetentities-Q6-Q42-P31.json":    {query: byID + "Q6|Q837662|P31", version: 1},
+	"wdtk/wbgetentities-Q1.json":            {query: byID + "Q837662", version: 1},
+	"wdtk/wbgetentities-Douglas-Adams.json": {query: byID + "Q837662", version: 1},
 
-	"pywikibot/Q60.wd":                  {query: byID + "Q837662", entity: "Q837662"},
-	"pywikibot/Q60_only_sitelinks.wd":   {query: byID + "Q837662&props=info|sitelinks", entity: "Q837662"},
-	"pywikibot/Q60_unknown_datatype.wd": {query: byID + "Q837662", entity: "Q837662", lacks: map[string]string{"value<bar-unknown-foo>": "made up by pywikibot"}},
-	"wikibase_Q1.json":                  {query: byID + "Q837662&props=" + everything + "|sitelinks/urls", entity: "Q837662"},
-	"wikibase_Q1752.json":               {query: byID + "Q837662&props=" + everything + "|sitelinks/urls", entity: "Q837662"},
-	"wikibase_Q183.json":                {query: byID + "Q837662", entity: "Q837662"},
+	"pywikibot/Q60.wd":                {query: byID + "Q837662", entity: "Q837662"},
+	"pywikibot/Q60_only_sitelinks.wd": {query: byID + "Q837662&props=info|sitelinks", entity: "Q837662"},
+	"pywikibot/Q60_unknown_datatype.wd": {query: byID + "Q837662", entity: "Q837662",
+		lacks: map[string]string{"value<bar-unknown-foo>": "made up by pywikibot"}},
+	"wikibase_Q1.json": {query: byID + "Q837662&props=" + everything + "|sitelinks/urls",
+		entity: "Q837662"},
+	"wikibase_Q1752.json": {query: byID + "Q837662&props=" + everything + "|sitelinks/urls",
+		entity: "Q837662"},
+	"wikibase_Q183.json": {query: byID + "Q837662", entity: "Q837662"},
 }
 
 // savedTexts reads every saved reply; a file of several is a name with a number each.
@@ -190,13 +199,15 @@ func TestFakeMakesTheShapeOfEverySavedReply(t *testing.T) {
 		}
 		made := shapeOf(t, how.reply(t))
 		for path := range shapeOf(t, texts[name]) {
-			if !made[path] && !slices.ContainsFunc(slices.Collect(maps.Keys(how.lacks)), func(p string) bool { return strings.Contains(path, p) }) {
+			if !made[path] && !slices.ContainsFunc(slices.Collect(maps.Keys(how.lacks)),
+				func(p string) bool { return strings.Contains(path, p) }) {
 				t.Errorf("%s: the fake does not make %s", name, path)
 			}
 		}
 	}
 	limited := slices.IndexFunc(apiFailures, func(f *failure) bool { return f.name == "ratelimited" })
-	if got, want := shapeOf(t, []byte(apiFailures[limited].body)), shapeOf(t, savedTexts(t)["shapes/errors_fv2.json 1"]); !maps.Equal(got, want) {
+	if got, want := shapeOf(t, []byte(apiFailures[limited].body)),
+		shapeOf(t, savedTexts(t)["shapes/errors_fv2.json 1"]); !maps.Equal(got, want) {
 		t.Errorf("ratelimited has the shape %v, want %v", got, want)
 	}
 }
@@ -227,17 +238,20 @@ func TestFakeRepliesHaveNoShapeOfTheirOwn(t *testing.T) {
 			real[path] = true
 		}
 	}
-	const titles = "&titles=Category:Happy_Valley_Racecourse|Category:Old name|Category:Soft redirected|Category:Disambiguation|Category:Deleted one|Category:Bad[title"
+	const titles = "&titles=Category:Happy_Valley_Racecourse|Category:Old name|Category:Soft " +
+		"redirected|Category:Disambiguation|Category:Deleted one|Category:Bad[title"
 	for _, query := range []string{
 		"action=query&redirects=1&prop=pageprops|categories|revisions" + titles,
 		"action=query&redirects=1&prop=pageprops|revisions" + titles,
 		"action=query&prop=revisions&rvprop=content|ids&rvslots=main&titles=Category:Soft redirected",
 		"action=query&list=logevents&letitle=Category:Deleted one", "action=query&list=logevents&letitle=Category:Moved",
-		byID + "Q837662|Q100|Q6&props=claims|info", byID + "Q837662|Q6&props=labels|info", byID + "Q837662&props=info", byID + "Q0",
+		byID + "Q837662|Q100|Q6&props=claims|info", byID + "Q837662|Q6&props=labels|info", byID + "Q837662&props=info",
+		byID + "Q0",
 	} {
 		made := shapeOf(t, faked{query: query}.reply(t))
 		for path := range made {
-			if !real[path] && !slices.ContainsFunc(slices.Collect(maps.Keys(unsaved)), func(p string) bool { return strings.Contains(path, p) }) {
+			if !real[path] && !slices.ContainsFunc(slices.Collect(maps.Keys(unsaved)),
+				func(p string) bool { return strings.Contains(path, p) }) {
 				t.Errorf("%.60s: no saved reply has %s", query, path)
 			}
 		}
@@ -283,7 +297,8 @@ func infoboxElements(t *testing.T, text []byte) map[string]bool {
 	walk = func(n *html.Node, path string, within bool) {
 		if n.Type == html.ElementNode {
 			path += " " + element(n)
-			read := within || strings.Contains(path, "#wdinfobox") && (n.Data == "table" || n.Data == "caption" || n.Data == "th")
+			read := within || strings.Contains(path, "#wdinfobox") &&
+				(n.Data == "table" || n.Data == "caption" || n.Data == "th")
 			if read || strings.Contains(path, "#mw-content-text") && !strings.Contains(path, "#wdinfobox") {
 				all[path] = true
 			}
@@ -336,7 +351,8 @@ func TestFakeInfoboxHasTheElementsOfTheSavedOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Category{Title: "Category:Happy Valley Racecourse", Values: []Value{{Text: "horse racing venue", Link: "/wiki/Category:Racecourses"}}}
+	c := Category{Title: "Category:Happy Valley Racecourse",
+		Values: []Value{{Text: "horse racing venue", Link: "/wiki/Category:Racecourses"}}}
 	body := func(text []byte) map[string]bool {
 		short := map[string]bool{}
 		for path := range infoboxElements(t, text) {

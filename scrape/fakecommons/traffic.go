@@ -11,34 +11,34 @@ import (
 	"time"
 )
 
-// Clock tells the time that limits are measured by, and waits.
+// Clock tells the time and waits.
 type Clock interface {
-	// Now is the present.
+	// Now returns the current time.
 	Now() time.Time
-	// Sleep returns after d, or with the context's error when it ends before.
+	// Sleep waits for d. It returns ctx's error if ctx ends first.
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
-// Request is one line of the log.
+// Request is an entry of the log.
 type Request struct {
-	At     time.Time `json:"at"`
-	Method string    `json:"method"`
+	At     time.Time `json:"at"`               // by Server.Clock
+	Method string    `json:"method"`           // GET or POST
 	Action string    `json:"action"`           // "page", or the action of the API and what is asked for: "query pageprops"
 	Keys   int       `json:"keys"`             // titles or ids
-	Failed string    `json:"failed,omitempty"` // how the server failed or refused, "" if it answered
+	Failed string    `json:"failed,omitempty"` // why there was no answer, "" if there was one
 }
 
-// traffic is what the server notes of its clients.
+// traffic records the requests of all clients.
 type traffic struct {
 	mu         sync.Mutex
 	pages, api surface
 	violations []string
 	log        []Request
-	keys       map[string]int // answered, by action and key
+	keys       map[string]int // answers by action and key
 	draw       *rand.Rand
 }
 
-// Violations lists the rules that clients have broken.
+// Violations describes each request that broke a rule.
 func (s *Server) Violations() []string {
 	s.traffic.mu.Lock()
 	defer s.traffic.mu.Unlock()
@@ -52,14 +52,14 @@ func (s *Server) Log() []Request {
 	return slices.Clone(s.traffic.log)
 }
 
-// Answered returns how often the APIs have answered about each key, by "action key".
+// Answered returns how often the APIs have answered each "action key".
 func (s *Server) Answered() map[string]int {
 	s.traffic.mu.Lock()
 	defer s.traffic.mu.Unlock()
 	return maps.Clone(s.traffic.keys)
 }
 
-// exchange is a request under way.
+// exchange is a pending request.
 type exchange struct {
 	s     *Server
 	w     http.ResponseWriter
@@ -71,8 +71,7 @@ type exchange struct {
 	over  bool
 }
 
-// begin admits a request. It answers one that breaks a rule itself, and then returns
-// nil.
+// begin admits a request. If the request breaks a rule, begin answers it and returns nil.
 func (s *Server) begin(w http.ResponseWriter, r *http.Request, on *surface, pace Pace, keys []string) *exchange {
 	x := &exchange{s: s, w: w, r: r, on: on, pace: pace, keys: keys, began: s.clock().Now()}
 	if f := s.admit(r, on, pace); f != nil {
@@ -82,7 +81,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, on *surface, pace
 	return x
 }
 
-// wait is the latency of the server; it is false if the client has gone by then.
+// wait simulates latency. It returns false if the client disconnects.
 func (x *exchange) wait(d time.Duration) bool {
 	if d > 0 && x.s.clock().Sleep(x.r.Context(), d) != nil {
 		x.end()
@@ -91,7 +90,7 @@ func (x *exchange) wait(d time.Duration) bool {
 	return true
 }
 
-// end takes the request out of those in flight.
+// end removes the request from the pending ones.
 func (x *exchange) end() {
 	t := &x.s.traffic
 	t.mu.Lock()
@@ -106,8 +105,8 @@ func (x *exchange) end() {
 	}
 }
 
-// send writes an answer. The request is over before the last byte, for behind that
-// the client may ask again.
+// send writes an answer. It ends the request before the last byte, because the client may
+// send the next request as soon as it has received that byte.
 func (x *exchange) send(status int, body []byte) {
 	x.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	x.w.WriteHeader(status)
@@ -121,7 +120,7 @@ func (x *exchange) write(body []byte) {
 	_, _ = x.w.Write(body[last:])
 }
 
-// fail answers by a failure.
+// fail answers with a failure.
 func (x *exchange) fail(f *failure) {
 	h := x.w.Header()
 	maps.Copy(h, f.header)
@@ -140,7 +139,7 @@ func (x *exchange) fail(f *failure) {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(f.body)))
 	x.w.WriteHeader(f.status)
-	x.write([]byte(f.body[:len(f.body)/2])) // the server closes the connection over the difference
+	x.write([]byte(f.body[:len(f.body)/2])) // net/http then closes the connection
 }
 
 // note adds the request to the log.
@@ -148,7 +147,8 @@ func (x *exchange) note(failed string) {
 	t := &x.s.traffic
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.log = append(t.log, Request{At: x.s.clock().Now(), Method: x.r.Method, Action: x.action(), Keys: len(x.keys), Failed: failed})
+	t.log = append(t.log, Request{At: x.s.clock().Now(), Method: x.r.Method, Action: x.action(), Keys: len(x.keys),
+		Failed: failed})
 	if failed != "" || x.on != &t.api || x.r.Form.Get("clcontinue") != "" {
 		return
 	}
@@ -174,11 +174,13 @@ func (s *Server) clock() Clock {
 	return realTime{}
 }
 
-// realTime is the machine's clock.
+// realTime is the system's clock.
 type realTime struct{}
 
+// Now returns the current time.
 func (realTime) Now() time.Time { return time.Now() }
 
+// Sleep waits for d or until ctx ends.
 func (realTime) Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

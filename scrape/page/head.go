@@ -15,26 +15,26 @@ const (
 	disambiguationCategory = "Disambiguation categories"
 )
 
-// Head is what the script in a page's head says of the page: MediaWiki's
-// configuration, RLCONF={"wgNamespaceNumber":14,"wgArticleId":…}.
+// Head is what MediaWiki's configuration script in the head of a page says about it:
+// RLCONF={"wgNamespaceNumber":14,"wgArticleId":…}.
 type Head struct {
-	Name      string // the page's own title; differs from the one asked for after a hard redirect
-	Namespace int
+	Name      string // title of the page; after a hard redirect, not the requested one
+	Namespace int    // 14: category
 	ID        int64  // 0: the page does not exist
-	Revision  int64  // that was shown
-	Item      string // the Wikidata item that links to the page
+	Revision  int64  // of the text shown
+	Item      string // Wikidata item linked to the page, "" if there is none
 
-	known     bool // the script was there
-	redirects bool // among the category redirects
+	known     bool // the script was found
+	redirects bool // the page is in Category:Category redirects
 	ambiguous bool
 }
 
-// read takes the fields from a script, if it is the one with the configuration.
+// read extracts the fields from a script, if it is the configuration script.
 //
-// The object is not quite JSON, because it is minified to !0 and !1, so fields
-// are looked up by their names. Text that a user has written cannot pass for a
-// field: a quotation mark within a JSON string is escaped, and the names that are
-// looked for begin and end with one that is not.
+// The object is not JSON, because it is minified to !0 and !1, so read searches for the
+// names of the fields. Text written by a user cannot imitate a field: quotation marks
+// inside a JSON string are escaped, and the search includes the unescaped ones around the
+// name.
 func (h *Head) read(script []byte) error {
 	if !bytes.Contains(script, []byte(`"wgArticleId":`)) {
 		return nil
@@ -58,7 +58,7 @@ func (h *Head) read(script []byte) error {
 		}
 	}
 	if h.Item != "" && !validItem(h.Item) {
-		return fmt.Errorf("wgWikibaseItemId in the page's head: %.80q is no item", h.Item)
+		return fmt.Errorf("wgWikibaseItemId in the page's head: %.80q is not an item", h.Item)
 	}
 	for _, c := range categories {
 		h.redirects = h.redirects || c == redirectCategory

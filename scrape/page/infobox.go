@@ -11,18 +11,18 @@ import (
 	"hgld/scrape"
 )
 
-// infobox follows the rows of the Wikidata infobox up to the end of the one with
-// the tag. It keeps a stack of the open elements, by the rules of HTML for what
-// may be left out, so that a page with a missing </li> or a stray </div> reads as
-// a browser shows it. A level is the length of the stack with the element on top.
+// infobox follows the rows of the Wikidata infobox up to the end of the row with the tag. It
+// keeps a stack of the open elements and follows the rules of HTML for omitted tags, so
+// that a page with a missing </li> or a stray </div> is read as a browser shows it. The
+// level of an element is the length of the stack when the element is on top.
 type infobox struct {
-	stack []string // names of the open elements, the table first; empty outside
+	stack []string // names of the open elements, the table first; empty outside the infobox
 
 	state row
-	cell  int // level of the header or cell that is open
+	cell  int // level of the open header or cell
 	item  int // level of the open li, 0: none
 	a     int // level of the open link, 0: none
-	skip  int // level of an element whose text does not count, 0: none
+	skip  int // level of an element whose text is ignored, 0: none
 
 	text   strings.Builder
 	links  []link
@@ -37,17 +37,17 @@ type row uint8
 const (
 	between  row = iota // outside header and cell
 	inHeader            // in a header cell
-	matched             // behind the header we look for
-	inCell              // in its cell
+	matched             // after the header Instance of
+	inCell              // in the cell of that header
 )
 
-// link is a stretch of a value's text that is a link.
+// link is a linked range of a value's text.
 type link struct {
 	start, end int
 	href       string
 }
 
-// decoration is what stands in the infobox beside the data: pencils that lead to
+// decoration reports whether an element of the infobox is not data: the pencils that link to
 // Wikidata, and the list of authority files.
 func (p *parser) decoration() bool {
 	return hasClass(p.class, "wdinfobox-edit") || hasClass(p.class, "wikidata-link") || is(p.id, "wdinfo_ac")
@@ -56,7 +56,8 @@ func (p *parser) decoration() bool {
 // startInBox handles a start tag within the infobox.
 func (p *parser) startInBox() error {
 	b := &p.box
-	if p.name == "a" && p.page.Item == "" && (b.skip > 0 || p.decoration() || is(p.title, "Edit infobox data on Wikidata")) {
+	if p.name == "a" && p.page.Item == "" && (b.skip > 0 || p.decoration() ||
+		is(p.title, "Edit infobox data on Wikidata")) {
 		p.page.Item = itemOf(p.href)
 	}
 	if void(p.name) {
@@ -79,7 +80,7 @@ func (p *parser) startInBox() error {
 	case b.done:
 	case b.state == inCell && p.name == "li" && b.item == 0:
 		b.item = level
-		b.text.Reset() // white space in front of the value
+		b.text.Reset() // drop white space before the value
 		b.links = nil
 	case b.state == inCell && p.name == "a" && b.a == 0:
 		b.a = level
@@ -89,7 +90,7 @@ func (p *parser) startInBox() error {
 		b.state, b.cell = inCell, level
 		b.text.Reset()
 	case p.name == "th" && hasClass(p.class, "wikidatainfobox-lcell"):
-		if b.state == matched { // the row that we look for had no cell
+		if b.state == matched { // the row Instance of has no cell
 			b.state, b.done = between, true
 			return nil
 		}
@@ -99,7 +100,7 @@ func (p *parser) startInBox() error {
 	return nil
 }
 
-// truncate closes the elements above level.
+// truncate closes the elements above a level.
 func (b *infobox) truncate(level int) error {
 	if level >= len(b.stack) {
 		return nil
@@ -141,15 +142,15 @@ func (b *infobox) truncate(level int) error {
 	return nil
 }
 
-// addText collects text of the header or the cell.
+// addText collects the text of the header or the cell.
 func (b *infobox) addText(text []byte) {
 	if b.skip == 0 && (b.state == inHeader || b.state == inCell) {
 		b.text.WriteString(decode(text))
 	}
 }
 
-// endValue makes a value of the collected text. An empty item of a list is kept
-// too: it was printed.
+// endValue turns the collected text into a value. It keeps empty list items, because the page
+// prints them.
 func (b *infobox) endValue(listed bool) error {
 	text := b.text.String()
 	v := valueOf(text, b.links)
@@ -167,16 +168,15 @@ func (b *infobox) endValue(listed bool) error {
 	return nil
 }
 
-// valueOf takes a printed value apart: the value itself, the qualifiers in
-// parentheses behind it and the link.
+// valueOf splits a printed value into the value itself, the qualifiers in parentheses after
+// it, and the link.
 //
-// A link that stands first is the value, and what follows in parentheses are
-// qualifiers. In text without such a link the groups of parentheses at the end
-// are: "county hall (Washington)". The one character of white space before a
-// group belongs to the group.
+// If the text begins with a link, the link is the value, and groups of parentheses after it
+// are qualifiers. Otherwise all groups at the end of the text are qualifiers:
+// "county hall (Washington)". One character of white space before a group belongs to it.
 func valueOf(text string, links []link) labels.TagValue {
 	var v labels.TagValue
-	fixed := 0 // the text up to here is no qualifier
+	fixed := 0 // no qualifier begins before this offset
 	i := slices.IndexFunc(links, func(l link) bool { return strings.TrimSpace(text[l.start:l.end]) != "" })
 	if i >= 0 && strings.TrimSpace(text[:links[i].start]) == "" {
 		fixed = links[i].end
@@ -202,7 +202,7 @@ func valueOf(text string, links []link) labels.TagValue {
 	return v
 }
 
-// lastGroup splits "head (inner)" at the parenthesis that the last one closes.
+// lastGroup splits "head (inner)" at the last group of parentheses.
 func lastGroup(s string) (head, inner string, ok bool) {
 	s = strings.TrimRightFunc(s, unicode.IsSpace)
 	if !strings.HasSuffix(s, ")") {

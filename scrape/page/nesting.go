@@ -10,8 +10,8 @@ func void(name string) bool {
 	return false
 }
 
-// The walls that the rules of HTML put around tables, cells and lists: an element
-// behind one is out of reach (HTML standard, 13.2.6.4).
+// The elements that limit the search for an open element. HTML calls this a scope
+// (HTML standard, 13.2.4.2).
 var (
 	tableWalls = []string{"table"}
 	cellWalls  = []string{"table", "td", "th", "caption"}
@@ -21,8 +21,8 @@ var (
 	sections = []string{"tbody", "thead", "tfoot"}
 )
 
-// implied returns the level that a start tag leaves of the stack, because it ends
-// an open element of its kind.
+// implied returns the level to which a start tag reduces the stack. For example, <li> closes
+// an open <li>.
 func (b *infobox) implied(name string) int {
 	at := -1
 	switch name {
@@ -41,8 +41,8 @@ func (b *infobox) implied(name string) int {
 	return at
 }
 
-// explicit returns the level that an end tag leaves of the stack: all of it,
-// where the tag ends nothing.
+// explicit returns the level to which an end tag reduces the stack. If the tag closes no
+// element, that is the whole stack.
 func (b *infobox) explicit(name string) int {
 	walls := cellWalls
 	switch name {
@@ -59,8 +59,8 @@ func (b *infobox) explicit(name string) int {
 	return len(b.stack)
 }
 
-// find returns the index of the innermost open element with one of the names, or
-// -1 if there is none inside the innermost wall.
+// find returns the index of the innermost open element with one of the names, or -1 if there
+// is none within the innermost wall.
 func (b *infobox) find(names, walls []string) int {
 	for i := len(b.stack) - 1; i >= 0; i-- {
 		if slices.Contains(names, b.stack[i]) {

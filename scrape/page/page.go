@@ -1,9 +1,8 @@
 // Package page is a scrape.Source over the HTML of category pages on Wikimedia
-// Commons: the route that the paper took. It fetches with colly, one page at a
-// time and nothing else, and parses apart from fetching (Parse), so that kept
-// pages can be read again.
+// Commons, as the paper used them. It fetches single pages with colly. Parsing (Parse) is
+// separate from fetching, so that stored pages can be parsed again.
 //
-// A page gives the text of the class, never its Wikidata item: the infobox does
+// A page contains the text of a class but not its Wikidata item, because the infobox does
 // not print it. TagValue.QID stays empty.
 package page
 
@@ -25,13 +24,13 @@ import (
 	"hgld/scrape"
 )
 
-// maxRedirects bounds the soft redirects that are followed from one title.
+// maxRedirects limits the soft redirects followed from one title.
 const maxRedirects = 3
 
-// maxHTTPRedirects bounds the redirects of one request.
+// maxHTTPRedirects limits the HTTP redirects of one request.
 const maxHTTPRedirects = 5
 
-// Source reads category pages.
+// Source fetches and parses category pages.
 type Source struct {
 	base      *url.URL
 	collector *colly.Collector
@@ -39,36 +38,36 @@ type Source struct {
 }
 
 // New returns a source for the site at base, "https://commons.wikimedia.org".
-// transport has to keep to the site's rules (scrape/polite does): nothing here
-// waits, tries again or reads robots.txt. now stamps the answers.
+// transport must follow the site's rules, as scrape/polite does: Source itself does not
+// wait, retry or read robots.txt. now provides Answer.Fetched.
 func New(base string, transport http.RoundTripper, now func() time.Time) (*Source, error) {
 	u, err := url.Parse(base)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
-		return nil, fmt.Errorf("page: %.80q is no address of a site; want https://commons.wikimedia.org", base)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" ||
+		u.RawQuery != "" {
+		return nil, fmt.Errorf("page: %.80q is not the URL of a site; want one such as https://commons.wikimedia.org", base)
 	}
 	return &Source{base: u, collector: newCollector(transport), now: now}, nil
 }
 
-// newCollector sets every field after colly has read the COLLY_* variables of the
-// environment, so that none of them can turn on a cache that replays errors, or
-// another user agent.
+// newCollector sets every field after colly has read the COLLY_* environment variables, so
+// that none of them can enable a cache that replays errors, or change the user agent.
 func newCollector(transport http.RoundTripper) *colly.Collector {
 	c := colly.NewCollector()
 	c.Async = false
-	c.AllowURLRevisit = true // else a failed page could never be asked for again
-	c.CacheDir = ""          // it keeps 404 and 429, and a cut file makes it panic
+	c.AllowURLRevisit = true // otherwise a failed page could never be requested again
+	c.CacheDir = ""          // the cache stores 404 and 429, and panics on a truncated file
 	c.MaxBodySize = maxBody + 1
 	c.ParseHTTPErrorResponse = true // 404 is an answer
-	c.IgnoreRobotsTxt = true        // polite reads it: colly keeps a 5xx as "all forbidden" for ever
+	c.IgnoreRobotsTxt = true        // polite reads it; colly would treat a 5xx as "all forbidden" forever
 	c.DetectCharset = false
 	c.CheckHead = false
 	c.TraceHTTP = false
 	c.MaxDepth, c.MaxRequests = 0, 0
 	c.AllowedDomains, c.DisallowedDomains, c.URLFilters, c.DisallowedURLFilters = nil, nil, nil, nil
-	c.Headers = nil // no Accept-Language: it would change the header that Parse looks for
+	c.Headers = nil // no Accept-Language, which would translate the header that Parse looks for
 	c.DisableCookies()
 	c.WithTransport(transport)
-	c.SetRequestTimeout(0) // it would count the transport's waits too
+	c.SetRequestTimeout(0) // it would include the transport's pauses
 	c.SetRedirectHandler(func(req *http.Request, via []*http.Request) error {
 		if len(via) > maxHTTPRedirects {
 			return fmt.Errorf("more than %d redirects", maxHTTPRedirects)
@@ -78,16 +77,16 @@ func newCollector(transport http.RoundTripper) *colly.Collector {
 	return c
 }
 
-// Name is "page".
+// Name returns "page".
 func (s *Source) Name() string { return "page" }
 
-// step is the only kind of question: the page of a title.
+// step is the only kind of request: the page of a title.
 const step = "page"
 
-// Steps is the page alone.
+// Steps returns the only step.
 func (s *Source) Steps() []string { return []string{step} }
 
-// BatchSize is 1.
+// BatchSize returns 1.
 func (s *Source) BatchSize(string) int { return 1 }
 
 // Ask fetches the page of the title keys[0].
@@ -96,12 +95,12 @@ func (s *Source) Ask(ctx context.Context, _ string, keys []string) ([]scrape.Ans
 	return []scrape.Answer{answer}, err
 }
 
-// fact is what the page of a title says.
+// fact is the content of the page of a title.
 type fact struct {
 	Outcome  labels.Outcome    `json:"outcome"`
 	Error    string            `json:"error,omitempty"`
 	Status   int               `json:"status"`
-	Name     string            `json:"name,omitempty"` // the title of the page that was shown
+	Name     string            `json:"name,omitempty"` // title of the page that was shown
 	Redirect string            `json:"redirect,omitempty"`
 	RedLink  bool              `json:"red_link,omitempty"`
 	Infobox  bool              `json:"infobox,omitempty"`
@@ -111,8 +110,8 @@ type fact struct {
 	Revision int64             `json:"revision,omitempty"`
 }
 
-// Read parses the page of the title keys[0]. An error means that the answer says
-// nothing about it: another one may.
+// Read parses the page of the title keys[0]. An error means that the answer is unusable and
+// the page has to be requested again.
 func (s *Source) Read(_ string, keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
 	if len(keys) != 1 || len(answers) != 1 {
 		return nil, fmt.Errorf("%d answers about %d titles; want one", len(answers), len(keys))
@@ -125,7 +124,7 @@ func (s *Source) Read(_ string, keys []string, answers []scrape.Answer) (map[str
 	return map[string]scrape.Fact{keys[0]: text}, err
 }
 
-// Finding follows the soft redirects from a title.
+// Finding builds the record of a title. It follows soft redirects.
 func (s *Source) Finding(title string, facts scrape.Facts) (rec labels.Record, lacking []scrape.Task) {
 	chain := []string{title}
 	for hop := 0; ; hop++ {
@@ -136,7 +135,7 @@ func (s *Source) Finding(title string, facts scrape.Facts) (rec labels.Record, l
 		}
 		var f fact
 		if err := json.Unmarshal(text, &f); err != nil {
-			rec.Outcome, rec.Error = labels.Malformed, "what was kept of the page: "+err.Error()
+			rec.Outcome, rec.Error = labels.Malformed, "the stored fact of the page: "+err.Error()
 			return rec, nil
 		}
 		rec.Status, rec.Outcome, rec.Error = f.Status, f.Outcome, f.Error
@@ -168,14 +167,14 @@ func (s *Source) Finding(title string, facts scrape.Facts) (rec labels.Record, l
 	}
 }
 
-// URL is the address of a title, written as in the files of GLDv2.
+// URL returns the URL of a title, spelled as in the files of GLDv2.
 func (s *Source) URL(title string) string {
 	_, path, _ := strings.Cut(labels.CategoryURL(title), "/wiki/")
 	return s.base.Scheme + "://" + s.base.Host + "/wiki/" + path
 }
 
-// get fetches one page with a collector of its own, because a collector has one
-// context and one set of callbacks. What they share is the HTTP client.
+// get fetches one page. It clones the collector, because a collector has one context and one
+// set of callbacks. The clones share the HTTP client.
 func (s *Source) get(ctx context.Context, title string) (scrape.Answer, error) {
 	c := s.collector.Clone()
 	c.Context = ctx
@@ -183,7 +182,7 @@ func (s *Source) get(ctx context.Context, title string) (scrape.Answer, error) {
 	var answer scrape.Answer
 	var headers string
 	c.OnResponseHeaders(func(r *colly.Response) {
-		// colly would convert what is not UTF-8; we keep what was sent.
+		// With this header colly does not convert the body to UTF-8.
 		headers = r.Headers.Get("Content-Type")
 		r.Headers.Set("Content-Type", "text/html; charset=utf-8")
 	})
@@ -195,18 +194,18 @@ func (s *Source) get(ctx context.Context, title string) (scrape.Answer, error) {
 		return scrape.Answer{}, err
 	}
 	if answer.Status == 0 {
-		return scrape.Answer{}, errors.New("colly gave no answer")
+		return scrape.Answer{}, errors.New("colly returned no answer")
 	}
 	return answer, nil
 }
 
-// read turns one answer into a fact. An error means that the answer says nothing:
-// another one may.
+// read parses one answer into a fact. An error means that the answer is unusable and the
+// page has to be requested again.
 func read(a scrape.Answer) (fact, error) {
 	f := fact{Status: a.Status}
 	switch {
 	case a.Status == http.StatusNotFound || a.Status == http.StatusGone:
-		// The body is a whole page, which may even list files; it is no category.
+		// The body is a complete page that may even list files, but the category does not exist.
 		f.Outcome = labels.Missing
 		return f, nil
 	case a.Status >= 500 || a.Status == http.StatusTooManyRequests || a.Status == http.StatusForbidden ||
@@ -217,7 +216,8 @@ func read(a scrape.Answer) (fact, error) {
 		return f, nil
 	}
 	media, parameters, err := mime.ParseMediaType(a.Type)
-	if charset := parameters["charset"]; err != nil || media != "text/html" || charset != "" && !strings.EqualFold(charset, "utf-8") {
+	if charset := parameters["charset"]; err != nil || media != "text/html" || charset != "" &&
+		!strings.EqualFold(charset, "utf-8") {
 		f.Outcome, f.Error = labels.Malformed, fmt.Sprintf("Content-Type %.80q; want text/html in UTF-8", a.Type)
 		return f, nil
 	}

@@ -42,7 +42,11 @@ type fetched struct {
 func fetch(ctx context.Context, s *Source, title string) (f fetched, err error) {
 	facts := map[string]scrape.Fact{}
 	for {
-		rec, lacking := s.Finding(title, func(t scrape.Task) (scrape.Fact, bool) { fact, ok := facts[t.Key]; return fact, ok })
+		rec, lacking := s.Finding(title, func(t scrape.Task) (scrape.Fact, bool) {
+			fact, ok := facts[t.Key]
+			return fact,
+				ok
+		})
 		if len(lacking) == 0 {
 			f.Record = rec
 			return f, nil
@@ -65,7 +69,8 @@ func soft(from, to string) fakecommons.Category {
 }
 
 func church(title string) fakecommons.Category {
-	return fakecommons.Category{Title: title, Values: []fakecommons.Value{{Text: "church building"}}, Item: "Q42", Revision: 900000007}
+	return fakecommons.Category{Title: title, Values: []fakecommons.Value{{Text: "church building"}}, Item: "Q42",
+		Revision: 900000007}
 }
 
 func TestFetchFillsTheRecord(t *testing.T) {
@@ -75,22 +80,27 @@ func TestFetchFillsTheRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	yes := true
-	want := labels.Record{Infobox: &yes, Outcome: labels.OK, Values: []labels.TagValue{{Raw: "church building", Text: "church building"}},
-		Item: "Q42", PageID: 100000007, Revision: 900000007, Status: 200}
+	want := labels.Record{Infobox: &yes, Outcome: labels.OK,
+		Values: []labels.TagValue{{Raw: "church building", Text: "church building"}},
+		Item:   "Q42", PageID: 100000007, Revision: 900000007, Status: 200}
 	if !reflect.DeepEqual(f.Record, want) {
 		t.Errorf("record %+v\nwant   %+v", f.Record, want)
 	}
 	if a := f.answers[0]; len(f.answers) != 1 || a.URL != server.URL+"/wiki/Category:St._%C3%89loi's,_A_%26_B_(50%25)" ||
-		a.Method != "GET" || !a.Fetched.Equal(time.Date(2026, 1, 2, 2, 4, 5, 0, time.UTC)) || a.Status != 200 || a.Type != "text/html; charset=UTF-8" || !strings.HasSuffix(string(a.Body), "</html>\n") {
+		a.Method != "GET" || !a.Fetched.Equal(time.Date(2026, 1, 2, 2, 4, 5, 0, time.UTC)) || a.Status != 200 ||
+		a.Type != "text/html; charset=UTF-8" || !strings.HasSuffix(string(a.Body), "</html>\n") {
 		t.Errorf("answers %+v", f.answers)
 	}
 }
 
 func TestRedirectsAreFollowed(t *testing.T) {
 	s, fake, _ := source(t, church("Category:D"),
-		fakecommons.Category{Title: "Category:Red", Target: "Category:Never & \"was\"", Variant: fakecommons.RedRedirect}, soft("Category:To red", "Category:Red"),
-		soft("Category:A", "Category:B"), soft("Category:B", "Category:C"), soft("Category:C", "Category:D"), soft("Category:Z", "Category:A"),
-		soft("Category:Self", "Category:Self"), soft("Category:P", "Category:Q"), soft("Category:Q", "Category:P"), soft("Category:Gone", "Category:Nowhere"),
+		fakecommons.Category{Title: "Category:Red", Target: "Category:Never & \"was\"", Variant: fakecommons.RedRedirect},
+		soft("Category:To red", "Category:Red"),
+		soft("Category:A", "Category:B"), soft("Category:B", "Category:C"), soft("Category:C", "Category:D"),
+		soft("Category:Z", "Category:A"),
+		soft("Category:Self", "Category:Self"), soft("Category:P", "Category:Q"), soft("Category:Q", "Category:P"),
+		soft("Category:Gone", "Category:Nowhere"),
 		fakecommons.Category{Title: "Category:Hard", Target: "Category:D", Variant: fakecommons.HardRedirect},
 		fakecommons.Category{Title: "Category:Moved", Target: "Category:D", Variant: fakecommons.HTTPRedirect})
 	for title, want := range map[string]struct {
@@ -99,9 +109,10 @@ func TestRedirectsAreFollowed(t *testing.T) {
 		err       string
 		answers   int
 	}{
-		"Category:C":       {labels.OK, "Category:D", "", 2},
-		"Category:A":       {labels.OK, "Category:B|Category:C|Category:D", "", 4},
-		"Category:Z":       {labels.RedirectLoop, "Category:A|Category:B|Category:C|Category:D", "Category:Z → Category:A → Category:B → Category:C → Category:D", 4},
+		"Category:C": {labels.OK, "Category:D", "", 2},
+		"Category:A": {labels.OK, "Category:B|Category:C|Category:D", "", 4},
+		"Category:Z": {labels.RedirectLoop, "Category:A|Category:B|Category:C|Category:D",
+			"Category:Z → Category:A → Category:B → Category:C → Category:D", 4},
 		"Category:Self":    {labels.RedirectLoop, "Category:Self", "Category:Self → Category:Self", 1},
 		"Category:P":       {labels.RedirectLoop, "Category:Q|Category:P", "Category:P → Category:Q → Category:P", 2},
 		"Category:Gone":    {labels.Missing, "Category:Nowhere", "", 2},
@@ -116,8 +127,10 @@ func TestRedirectsAreFollowed(t *testing.T) {
 			t.Errorf("%s: %v", title, err)
 			continue
 		}
-		if f.Outcome != want.outcome || strings.Join(f.Redirects, "|") != want.redirects || f.Error != want.err || len(f.answers) != want.answers {
-			t.Errorf("%s: %s, redirects %q, %q, %d answers\nwant %+v", title, f.Outcome, f.Redirects, f.Error, len(f.answers), want)
+		if f.Outcome != want.outcome || strings.Join(f.Redirects, "|") != want.redirects || f.Error != want.err ||
+			len(f.answers) != want.answers {
+			t.Errorf("%s: %s, redirects %q, %q, %d answers\nwant %+v", title, f.Outcome, f.Redirects, f.Error, len(f.answers),
+				want)
 		}
 		if want.outcome == labels.OK && (f.PageID != 100000007 || f.Item != "Q42") {
 			t.Errorf("%s: page %d, item %s; want those of the target", title, f.PageID, f.Item)
@@ -143,7 +156,11 @@ func TestPageCountsForItsOwnTitleOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, lacking := s.Finding("Category:A", func(t scrape.Task) (scrape.Fact, bool) { fact, ok := facts[t.Key]; return fact, ok })
+	_, lacking := s.Finding("Category:A", func(t scrape.Task) (scrape.Fact, bool) {
+		fact, ok := facts[t.Key]
+		return fact,
+			ok
+	})
 	if len(lacking) != 1 || lacking[0] != (scrape.Task{Step: step, Key: "Category:B"}) {
 		t.Errorf("lacking %v, want the target alone", lacking)
 	}
@@ -175,15 +192,18 @@ func TestOtherAnswersAreNamed(t *testing.T) {
 		outcome labels.Outcome
 		err     string
 	}{
-		"JSON":       {fakecommons.Fault{Type: "application/json", Body: "{}"}, labels.Malformed, `Content-Type "application/json"; want text/html`},
-		"Latin-1":    {fakecommons.Fault{Type: "text/html; charset=ISO-8859-1", Body: "<html>Vi\xf1a</html>"}, labels.Malformed, `Content-Type "text/html; charset=ISO-8859-1"`},
-		"no UTF-8":   {fakecommons.Fault{Body: "<html>Vi\xf1a</html>"}, labels.Malformed, "the page is not UTF-8"},
-		"too large":  {fakecommons.Fault{Body: "<html>" + strings.Repeat("x", maxBody) + "</html>"}, labels.Malformed, "the page is longer than"},
+		"JSON": {fakecommons.Fault{Type: "application/json", Body: "{}"}, labels.Malformed,
+			`Content-Type "application/json"; want text/html`},
+		"Latin-1": {fakecommons.Fault{Type: "text/html; charset=ISO-8859-1", Body: "<html>Vi\xf1a</html>"},
+			labels.Malformed, `Content-Type "text/html; charset=ISO-8859-1"`},
+		"no UTF-8": {fakecommons.Fault{Body: "<html>Vi\xf1a</html>"}, labels.Malformed, "the page is not UTF-8"},
+		"too large": {fakecommons.Fault{Body: "<html>" + strings.Repeat("x", maxBody) + "</html>"}, labels.Malformed,
+			"the page is longer than"},
 		"400":        {fakecommons.Fault{Status: 400}, labels.Failed, "HTTP 400 Bad Request"},
 		"414":        {fakecommons.Fault{Status: 414}, labels.Failed, "HTTP 414"},
 		"404":        {fakecommons.Fault{Status: 404}, labels.Missing, ""},
 		"410":        {fakecommons.Fault{Status: 410}, labels.Missing, ""},
-		"login wall": {fakecommons.Fault{Body: "<html><form></form></html>"}, labels.Malformed, "no category page"},
+		"login wall": {fakecommons.Fault{Body: "<html><form></form></html>"}, labels.Malformed, "not a category page"},
 	} {
 		category := church("Category:A")
 		category.Faults = []fakecommons.Fault{c.fault}
@@ -198,15 +218,18 @@ func TestOtherAnswersAreNamed(t *testing.T) {
 func TestEnvironmentCannotChangeTheCollector(t *testing.T) {
 	cache := t.TempDir()
 	for name, value := range map[string]string{
-		"COLLY_CACHE_DIR": cache, "COLLY_USER_AGENT": "Mozilla", "COLLY_MAX_BODY_SIZE": "10", "COLLY_DISALLOWED_DOMAINS": "127.0.0.1",
-		"COLLY_DETECT_CHARSET": "yes", "COLLY_MAX_REQUESTS": "1", "COLLY_PARSE_HTTP_ERROR_RESPONSE": "no", "COLLY_FOLLOW_REDIRECTS": "no",
-		"COLLY_MAX_DEPTH": "1", "COLLY_IGNORE_ROBOTSTXT": "no",
+		"COLLY_CACHE_DIR": cache, "COLLY_USER_AGENT": "Mozilla", "COLLY_MAX_BODY_SIZE": "10",
+		"COLLY_DISALLOWED_DOMAINS": "127.0.0.1",
+		"COLLY_DETECT_CHARSET":     "yes", "COLLY_MAX_REQUESTS": "1", "COLLY_PARSE_HTTP_ERROR_RESPONSE": "no",
+		"COLLY_FOLLOW_REDIRECTS": "no",
+		"COLLY_MAX_DEPTH":        "1", "COLLY_IGNORE_ROBOTSTXT": "no",
 	} {
 		t.Setenv(name, value)
 	}
 	c := church("Category:A")
 	c.Faults = []fakecommons.Fault{{Status: 503}}
-	s, _, _ := source(t, c, fakecommons.Category{Title: "Category:Moved", Target: "Category:A", Variant: fakecommons.HTTPRedirect})
+	s, _, _ := source(t, c, fakecommons.Category{Title: "Category:Moved", Target: "Category:A",
+		Variant: fakecommons.HTTPRedirect})
 	if _, err := fetch(t.Context(), s, c.Title); err == nil {
 		t.Error("a 503 was no error")
 	}
@@ -232,7 +255,8 @@ func TestRequestsCarryNoCookieAndNoLanguage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fetch(t.Context(), s, "Category:A"); err == nil || !strings.Contains(err.Error(), "more than 5 redirects") {
+	if _, err := fetch(t.Context(), s, "Category:A"); err == nil ||
+		!strings.Contains(err.Error(), "more than 5 redirects") {
 		t.Errorf("error %v, want the end of the redirects", err)
 	}
 	if len(seen) != 6 {
@@ -258,13 +282,15 @@ func TestCancellingEndsAFetch(t *testing.T) {
 }
 
 func TestBaseIsASite(t *testing.T) {
-	for _, base := range []string{"", "commons.wikimedia.org", "ftp://x", "https://", "https://commons.wikimedia.org/wiki/", "http://x/?a=b"} {
+	for _, base := range []string{"", "commons.wikimedia.org", "ftp://x", "https://",
+		"https://commons.wikimedia.org/wiki/", "http://x/?a=b"} {
 		if _, err := New(base, nil, nil); err == nil {
 			t.Errorf("New(%q) gave no error", base)
 		}
 	}
 	for _, base := range []string{"https://commons.wikimedia.org", "http://127.0.0.1:8080/"} {
-		if s, err := New(base, nil, nil); err != nil || s.URL("Category:A b") != strings.TrimSuffix(base, "/")+"/wiki/Category:A_b" {
+		if s, err := New(base, nil, nil); err != nil || s.URL("Category:A b") != strings.TrimSuffix(base,
+			"/")+"/wiki/Category:A_b" {
 			t.Errorf("New(%q): %v", base, err)
 		}
 	}

@@ -13,55 +13,53 @@ import (
 	"hgld/scrape"
 )
 
-// Header is the text of the header cell that says "instance of" in the infobox
-// of a reader without a language of their own. There is no other key: rows carry
-// no property number. "Subclass of" is a row of its own and another property.
+// Header is the text of the header cell for "instance of" in the infobox that readers
+// without a language setting see. It is the only key, because rows contain no property
+// number. "Subclass of" is a different row and property.
 const Header = "Instance of"
 
-// The limits of a page. Real pages have 107 kB on average, and the longest known
-// list of values has ten.
+// The limits of a page. Real pages have 107 kB on average, and the longest known list has
+// ten values.
 const (
 	maxBody   = 8 << 20
-	maxDepth  = 256      // elements within the infobox
-	maxValues = 256      // of one property
+	maxDepth  = 256      // nested elements within the infobox
+	maxValues = 256      // values of "instance of"
 	maxText   = 64 << 10 // bytes of all values, qualifiers and links together
 )
 
-// ErrTruncated means that a page ends before its </html>. What it holds cannot be
-// relied on, and the next answer may be whole.
+// ErrTruncated means that a page ends before its </html>. Its content is unreliable, and the
+// next answer may be complete.
 var ErrTruncated = errors.New("the page breaks off: it has no </html> at its end")
 
-// Page is what a category page says.
+// Page is the content of a category page.
 type Page struct {
-	Head // as far as the page states it
+	Head // zero where the page says nothing
 
-	Redirect       string // title that a soft redirect leads to
-	RedLink        bool   // and that title does not exist
-	Disambiguation bool
-	Infobox        bool
-	HasTag         bool // there is a row "Instance of"
-	Values         []labels.TagValue
+	Redirect       string            // target of a soft redirect, "" if the page is none
+	RedLink        bool              // the target does not exist
+	Disambiguation bool              // the page is in Category:Disambiguation categories
+	Infobox        bool              // the page has a Wikidata infobox
+	HasTag         bool              // the infobox has a row "Instance of"
+	Values         []labels.TagValue // of that row, in its order
 }
 
 // Parse reads the HTML of a category page of Wikimedia Commons.
 //
-// The tag stands in the Wikidata infobox, in the row whose header is Header:
+// The tag is in the Wikidata infobox, in the row with the header Header:
 //
 //	table#wdinfobox  tr  th.wikidatainfobox-lcell  "Instance of"
 //	                     td  li  one for each value
 //
-// The cell may stand in the same row or, where the header spans both columns, in
-// the next. Of several infoboxes on a page, nested or one after another, the
-// first such row counts.
+// The cell may be in the same row or, if the header spans both columns, in the next one. If
+// a page has several infoboxes, nested or in sequence, the first such row counts.
 //
-// A value's Raw is its text as printed, byte for byte after decoding entities,
-// without the qualifiers that stand in parentheses behind it; Link is where it
-// points to. If a link holds the whole value, its text is the value even when it
-// has parentheses itself.
+// A value's Raw is its text as printed, byte for byte after decoding entities, without the
+// qualifiers in parentheses after it. Link is the target of its link. If the whole value is
+// linked, parentheses within the link belong to the value.
 //
-// An error means that this is no readable category page: too large, cut short
-// (ErrTruncated), not UTF-8, not from MediaWiki, not in English, another namespace,
-// or beyond one of the limits above.
+// Parse returns an error if the body is not a readable category page: it is too large,
+// truncated (ErrTruncated), not UTF-8, not from MediaWiki, not in English, in another
+// namespace, or exceeds one of the limits above.
 func Parse(body []byte) (Page, error) {
 	if err := check(body); err != nil {
 		return Page{}, err
@@ -74,16 +72,16 @@ func Parse(body []byte) (Page, error) {
 	p.page.Disambiguation = p.page.Disambiguation || p.page.ambiguous
 	switch {
 	case !p.content:
-		return Page{}, errors.New("no category page: it lacks MediaWiki's #mw-content-text")
+		return Page{}, errors.New("not a category page: it lacks MediaWiki's #mw-content-text")
 	case p.page.known && p.page.Namespace != categoryNamespace:
-		return Page{}, fmt.Errorf("no category page: its namespace is %d", p.page.Namespace)
+		return Page{}, fmt.Errorf("not a category page: its namespace is %d; want 14", p.page.Namespace)
 	case p.page.Redirect == "" && p.page.redirects && !p.page.HasTag:
 		return Page{}, errors.New("a category redirect without a link to its target")
 	}
 	return p.page, nil
 }
 
-// check looks at the body as a whole.
+// check checks the body as a whole.
 func check(body []byte) error {
 	tail := bytes.TrimRight(body, " \t\r\n")
 	switch {
@@ -94,11 +92,11 @@ func check(body []byte) error {
 	case !utf8.Valid(body):
 		return errors.New("the page is not UTF-8")
 	case bytes.IndexByte(body, 0) >= 0:
-		return errors.New("the page holds a NUL byte")
+		return errors.New("the page contains a NUL byte")
 	case bytes.IndexByte(body, '<') < 0:
-		return errors.New("the page is no HTML")
+		return errors.New("the page is not HTML")
 	}
-	// Wikimedia's caches may add a comment behind the end.
+	// Wikimedia's caches may add a comment after the end.
 	tail = tail[max(0, len(tail)-1024):]
 	if !bytes.Contains(tail, []byte("</html")) && !bytes.Contains(bytes.ToLower(tail), []byte("</html")) {
 		return ErrTruncated
@@ -106,13 +104,13 @@ func check(body []byte) error {
 	return nil
 }
 
-// The values by which Wikidata says that a page is not about a thing.
+// The values that mark items that do not describe a thing.
 var (
 	disambiguations = []string{"Wikimedia disambiguation page", "Wikimedia disambiguation category"}
 	categoryItem    = "Wikimedia category"
 )
 
-// Outcome says what the page means for a landmark. It does not look at Redirect.
+// Outcome returns the outcome of the page for a landmark. It ignores Redirect.
 func (p *Page) Outcome() labels.Outcome {
 	if p.known && p.ID == 0 {
 		return labels.Missing
@@ -142,18 +140,18 @@ func (p *Page) Outcome() labels.Outcome {
 	return labels.OK
 }
 
-// parser walks over the tokens of a page and stops behind the row it looks for,
-// if it knows the page's head by then.
+// parser reads the tokens of a page. It stops after the row "Instance of" if it has read the
+// head of the page by then.
 type parser struct {
 	scanner
 	page    Page
-	content bool // #mw-content-text has been seen
+	content bool // #mw-content-text was found
 
 	box infobox
 
 	redirect bool // the next link is the target of a soft redirect
 	wikidata bool // the next link leads to the page's item
-	catlinks bool // among the links to the page's own categories
+	catlinks bool // inside the list of the page's categories
 }
 
 func (p *parser) run() error {
@@ -206,7 +204,7 @@ func (p *parser) start() error {
 	return nil
 }
 
-// link looks at a link outside the infobox.
+// link handles a link outside the infobox.
 func (p *parser) link() error {
 	switch {
 	case p.redirect && p.href != nil:
@@ -227,8 +225,8 @@ func (p *parser) link() error {
 	return nil
 }
 
-// targetOf returns the category that a link leads to. MediaWiki writes a link to a
-// page that does not exist, a red one, as /w/index.php?title=…&redlink=1.
+// targetOf returns the category that a link leads to. MediaWiki writes links to pages that do
+// not exist (red links) as /w/index.php?title=…&redlink=1.
 func targetOf(href string) (title string, red bool, err error) {
 	href, _, _ = strings.Cut(href, "#")
 	path, query, _ := strings.Cut(href, "?")
@@ -242,7 +240,7 @@ func targetOf(href string) (title string, red bool, err error) {
 	return title, red, err
 }
 
-// itemLink is the address of an item, either form.
+// itemLink matches both forms of an item's URL.
 var itemLink = regexp.MustCompile(`//(?:www\.|m\.)?wikidata\.org/wiki/(?:Special:EntityPage/)?(Q[1-9][0-9]*)$`)
 
 func itemOf(href []byte) string {
@@ -254,7 +252,7 @@ func itemOf(href []byte) string {
 
 func is(attribute []byte, value string) bool { return string(attribute) == value }
 
-// hasClass says whether a class attribute holds a name.
+// hasClass reports whether a class attribute contains a name.
 func hasClass(class []byte, name string) bool {
 	for at := 0; ; {
 		i := bytes.Index(class[at:], []byte(name))

@@ -80,7 +80,8 @@ var manyValues = []fakecommons.Value{
 func TestEveryPageVariantIsUnderstood(t *testing.T) {
 	var values []labels.TagValue
 	for _, v := range manyValues {
-		values = append(values, labels.TagValue{Raw: v.Text, Text: scrape.Normal(v.Text), Qualifiers: v.Qualifiers, Link: v.Link})
+		values = append(values, labels.TagValue{Raw: v.Text, Text: scrape.Normal(v.Text), Qualifiers: v.Qualifiers,
+			Link: v.Link})
 	}
 	for name, c := range map[string]struct {
 		variant fakecommons.Variant
@@ -88,24 +89,30 @@ func TestEveryPageVariantIsUnderstood(t *testing.T) {
 		outcome labels.Outcome
 		want    []labels.TagValue
 	}{
-		"plain":            {fakecommons.Plain, manyValues, labels.OK, values},
-		"header spans":     {fakecommons.SpanningHeader, manyValues, labels.OK, values},
-		"several boxes":    {fakecommons.SeveralBoxes, manyValues, labels.OK, values},
-		"nested boxes":     {fakecommons.NestedBoxes, manyValues, labels.OK, values},
-		"no list":          {fakecommons.NoList, manyValues[2:3], labels.OK, values[2:3]},
-		"no value":         {fakecommons.Plain, nil, labels.NoTag, nil},
-		"empty value":      {fakecommons.Plain, manyValues[7:8], labels.NoTag, values[7:8]},
-		"no tag":           {fakecommons.NoTag, nil, labels.NoTag, nil},
-		"no infobox":       {fakecommons.NoInfobox, nil, labels.NoInfobox, nil},
-		"disambiguation":   {fakecommons.Disambiguation, nil, labels.Disambiguation, nil},
-		"missing":          {fakecommons.MissingButKnown, nil, labels.Missing, nil},
-		"category item":    {fakecommons.Plain, []fakecommons.Value{{Text: "Wikimedia category"}}, labels.CategoryItem, []labels.TagValue{{Raw: "Wikimedia category", Text: "Wikimedia category"}}},
-		"ambiguous item":   {fakecommons.Plain, []fakecommons.Value{{Text: "Wikimedia disambiguation page"}}, labels.Disambiguation, []labels.TagValue{{Raw: "Wikimedia disambiguation page", Text: "Wikimedia disambiguation page"}}},
-		"also a category":  {fakecommons.Plain, []fakecommons.Value{{Text: "Wikimedia category"}, {Text: "ship"}}, labels.OK, []labels.TagValue{{Raw: "Wikimedia category", Text: "Wikimedia category"}, {Raw: "ship", Text: "ship"}}},
-		"nearly qualified": {fakecommons.Plain, []fakecommons.Value{{Text: "(x)"}, {Text: "x)"}, {Text: "x ("}}, labels.OK, []labels.TagValue{{Raw: "(x)", Text: "(x)"}, {Raw: "x)", Text: "x)"}, {Raw: "x (", Text: "x ("}}},
+		"plain":          {fakecommons.Plain, manyValues, labels.OK, values},
+		"header spans":   {fakecommons.SpanningHeader, manyValues, labels.OK, values},
+		"several boxes":  {fakecommons.SeveralBoxes, manyValues, labels.OK, values},
+		"nested boxes":   {fakecommons.NestedBoxes, manyValues, labels.OK, values},
+		"no list":        {fakecommons.NoList, manyValues[2:3], labels.OK, values[2:3]},
+		"no value":       {fakecommons.Plain, nil, labels.NoTag, nil},
+		"empty value":    {fakecommons.Plain, manyValues[7:8], labels.NoTag, values[7:8]},
+		"no tag":         {fakecommons.NoTag, nil, labels.NoTag, nil},
+		"no infobox":     {fakecommons.NoInfobox, nil, labels.NoInfobox, nil},
+		"disambiguation": {fakecommons.Disambiguation, nil, labels.Disambiguation, nil},
+		"missing":        {fakecommons.MissingButKnown, nil, labels.Missing, nil},
+		"category item": {fakecommons.Plain, []fakecommons.Value{{Text: "Wikimedia category"}}, labels.CategoryItem,
+			[]labels.TagValue{{Raw: "Wikimedia category", Text: "Wikimedia category"}}},
+		"ambiguous item": {fakecommons.Plain, []fakecommons.Value{{Text: "Wikimedia disambiguation page"}},
+			labels.Disambiguation, []labels.TagValue{{Raw: "Wikimedia disambiguation page",
+				Text: "Wikimedia disambiguation page"}}},
+		"also a category": {fakecommons.Plain, []fakecommons.Value{{Text: "Wikimedia category"}, {Text: "ship"}}, labels.OK,
+			[]labels.TagValue{{Raw: "Wikimedia category", Text: "Wikimedia category"}, {Raw: "ship", Text: "ship"}}},
+		"nearly qualified": {fakecommons.Plain, []fakecommons.Value{{Text: "(x)"}, {Text: "x)"}, {Text: "x ("}}, labels.OK,
+			[]labels.TagValue{{Raw: "(x)", Text: "(x)"}, {Raw: "x)", Text: "x)"}, {Raw: "x (", Text: "x ("}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			category := fakecommons.Category{Title: "Category:Viña (del) Mar", Variant: c.variant, Values: c.values, Item: "Q837662", Revision: 987654321}
+			category := fakecommons.Category{Title: "Category:Viña (del) Mar", Variant: c.variant, Values: c.values,
+				Item: "Q837662", Revision: 987654321}
 			body := category.HTML(30_000)
 			p, err := Parse(body)
 			if err != nil {
@@ -118,7 +125,8 @@ func TestEveryPageVariantIsUnderstood(t *testing.T) {
 			if c.outcome == labels.Missing {
 				wantID, wantRevision = 0, 0
 			}
-			if p.Name != category.Title || p.ID != wantID || p.Revision != wantRevision || p.Namespace != 14 || p.Item != "Q837662" {
+			if p.Name != category.Title || p.ID != wantID || p.Revision != wantRevision || p.Namespace != 14 ||
+				p.Item != "Q837662" {
 				t.Errorf("head %+v", p.Head)
 			}
 			var printed []string
@@ -138,7 +146,8 @@ func TestEveryPageVariantIsUnderstood(t *testing.T) {
 
 // box wraps rows as a page does, without the script in the head.
 func box(rows string) string {
-	return `<html><body><div id="mw-content-text"><table id="wdinfobox"><tbody>` + rows + "</tbody></table></div></body></html>"
+	return `<html><body><div id="mw-content-text"><table id="wdinfobox"><tbody>` + rows +
+		"</tbody></table></div></body></html>"
 }
 
 const th = `<tr><th class="wikidatainfobox-lcell">Instance of</th>`
@@ -151,39 +160,68 @@ func TestRowRule(t *testing.T) {
 		html string
 		want []labels.TagValue
 	}{
-		"another row first":       {box(`<tr><th class="wikidatainfobox-lcell">Subclass of</th><td><ul><li>x</li></ul></td></tr>` + th + `<td>a</td></tr>`), one("a", "")},
-		"subclass only":           {box(`<tr><th class="wikidatainfobox-lcell">Subclass of</th><td><ul><li>x</li></ul></td></tr>`), nil},
-		"another class":           {box(`<tr><th class="wikidatainfobox-lcell2">Instance of</th><td>x</td></tr>`), nil},
-		"more classes":            {box(`<tr><th class="a wikidatainfobox-lcell b">Instance of</th><td>x</td></tr>`), one("x", "")},
-		"text in other cell":      {box(`<tr><td>Instance of</td><td>x</td></tr>`), nil},
-		"outside the box":         {`<html><div id="mw-content-text"></div><table>` + th + `<td>x</td></tr></table></html>`, nil},
-		"white space in header":   {box("<tr><th class='wikidatainfobox-lcell'>\n Instance&#32;\tof </th><td>x</td></tr>"), one("x", "")},
-		"header with a link":      {box(`<tr><th class="wikidatainfobox-lcell"><a href="/wiki/P31"><i>Instance</i> of</a></th><td>x</td></tr>`), one("x", "")},
-		"upper-case tags":         {strings.ReplaceAll(strings.ReplaceAll(box(th+`<td>x</td></tr>`), "<td>", "<TD>"), "<table id=", "<TABLE ID="), one("x", "")},
-		"unquoted attributes":     {`<html><div id=mw-content-text><table id=wdinfobox><tr><th class=wikidatainfobox-lcell>Instance of</th><td><a href=/wiki/X>x</a></td></table></div></html>`, one("x", "/wiki/X")},
-		"header without a cell":   {box(th + `</tr><tr><th class="wikidatainfobox-lcell">Location</th><td>x</td></tr>`), nil},
-		"header at the end":       {box(th + `</tr>`), nil},
-		"end tags left out":       {box(`<tr><th class="wikidatainfobox-lcell">Instance of<td><ul><li>a<li>b</ul><tr><th class="wikidatainfobox-lcell">Location<td>c`), append(one("a", ""), one("b", "")...)},
-		"stray end tags":          {box(th + `<td></b></div></li><ul><li>a</span></li></p></ul></i></td></tr>`), one("a", "")},
-		"nested list":             {box(th + `<td><ul><li>a<ul><li>b</li></ul></li><li>c</li></ul></td></tr>`), append(one("ab", ""), one("c", "")...)},
-		"nested table":            {box(th + `<td><ul><li>a<table><tr><td>b</td></tr></table></li></ul></td></tr>`), one("ab", "")},
-		"line break":              {box(th + `<td>a<br>b<br/>c</td></tr>`), one("a\nb\nc", "")},
-		"pencil":                  {box(th + `<td><ul><li>a<span class="wikidata-link"> <a href="https://www.wikidata.org/wiki/Q1">edit</a></span></li></ul><span class="noprint wdinfobox-edit">edit</span></td></tr>`), one("a", "")},
-		"style and comment":       {box(th + `<td><style>.x{}</style><ul><li>a<!-- <li>z</li> --></li></ul></td></tr>`), one("a", "")},
-		"entities":                {box(th + `<td><ul><li>caf&eacute; &amp; bar&nbsp;&#x1F600;</li></ul></td></tr>`), one("café & bar\u00a0😀", "")},
-		"link inside text":        {box(th + `<td><ul><li>former <a href="/wiki/C">church</a> (1900)</li></ul></td></tr>`), one("former church", "/wiki/C", "1900")},
-		"two links":               {box(th + `<td><ul><li><a href="/a">a</a>, <a href="/b">b</a></li></ul></td></tr>`), one("a, b", "/a")},
-		"link in the qualifier":   {box(th + `<td><ul><li>county hall (<a href="/wiki/W">King County</a>)</li></ul></td></tr>`), one("county hall", "", "King County")},
-		"link and its qualifier":  {box(th + `<td><ul><li><a href="/c">county hall</a> (<a href="/wiki/W">King County</a>)</li></ul></td></tr>`), one("county hall", "/c", "King County")},
-		"plain qualifier":         {box(th + `<td><ul><li>library building (University of Washington Libraries)</li></ul></td></tr>`), one("library building", "", "University of Washington Libraries")},
-		"parentheses in the link": {box(th + `<td><ul><li><a href="/c">hall (room)</a></li></ul></td></tr>`), one("hall (room)", "/c")},
-		"image before the link":   {box(th + `<td><ul><li><a href="/f"><img src="x"></a> <a href="/c">hall</a></li></ul></td></tr>`), one("hall", "/c")},
-		"image link":              {box(th + `<td><ul><li><a href="/c"><img src="x"></a></li></ul></td></tr>`), one("", "")},
-		"white space kept":        {box(th + "<td><ul>\n<li>\n quarter of  hamburg\t</li>\n</ul></td></tr>"), one("\n quarter of  hamburg\t", "")},
-		"text beside the list":    {box(th + `<td>see: <ul><li>a</li></ul> and more</td></tr>`), one("a", "")},
-		"two rows":                {box(th + `<td>a</td></tr>` + th + `<td>b</td></tr>`), one("a", "")},
-		"greater-than in value":   {box(`<tr data-overlays='["<td>x</td>"]' title="a > b">` + th[4:] + `<td>a</td></tr>`), one("a", "")},
-		"self-closing cell":       {box(th + `<td/>a</td></tr>`), one("a", "")},
+		"another row first": {box(`<tr><th class="wikidatainfobox-lcell">Subclass of</th><td><ul><li>x</li></ul></td></tr>` +
+			th + `<td>a</td></tr>`), one("a", "")},
+		"subclass only": {box(`<tr><th class="wikidatainfobox-lcell">Subclass of</th><td><ul><li>x</li></ul></td></tr>`),
+			nil},
+		"another class": {box(`<tr><th class="wikidatainfobox-lcell2">Instance of</th><td>x</td></tr>`), nil},
+		"more classes": {box(`<tr><th class="a wikidatainfobox-lcell b">Instance of</th><td>x</td></tr>`),
+			one("x", "")},
+		"text in other cell": {box(`<tr><td>Instance of</td><td>x</td></tr>`), nil},
+		"outside the box": {`<html><div id="mw-content-text"></div><table>` + th + `<td>x</td></tr></table></html>`,
+			nil},
+		"white space in header": {box("<tr><th class='wikidatainfobox-lcell'>\n Instance&#32;\tof </th><td>x</td></tr>"),
+			one("x", "")},
+		"header with a link": {box(`<tr><th class="wikidatainfobox-lcell"><a href="/wiki/P31"><i>Instance</i> of</a>` +
+			`</th><td>x</td></tr>`), one("x", "")},
+		"upper-case tags": {strings.ReplaceAll(strings.ReplaceAll(box(th+`<td>x</td></tr>`), "<td>", "<TD>"),
+			"<table id=", "<TABLE ID="), one("x", "")},
+		"unquoted attributes": {`<html><div id=mw-content-text><table id=wdinfobox><tr><th ` +
+			`class=wikidatainfobox-lcell>Instance of</th><td><a href=/wiki/X>x</a></td></table></div></html>`,
+			one("x", "/wiki/X")},
+		"header without a cell": {box(th + `</tr><tr><th class="wikidatainfobox-lcell">Location</th><td>x</td></tr>`), nil},
+		"header at the end":     {box(th + `</tr>`), nil},
+		"end tags left out": {box(`<tr><th class="wikidatainfobox-lcell">Instance of<td><ul><li>a<li>b</ul><tr><th ` +
+			`class="wikidatainfobox-lcell">Location<td>c`), append(one("a", ""), one("b", "")...)},
+		"stray end tags": {box(th + `<td></b></div></li><ul><li>a</span></li></p></ul></i></td></tr>`),
+			one("a", "")},
+		"nested list": {box(th + `<td><ul><li>a<ul><li>b</li></ul></li><li>c</li></ul></td></tr>`),
+			append(one("ab", ""), one("c", "")...)},
+		"nested table": {box(th + `<td><ul><li>a<table><tr><td>b</td></tr></table></li></ul></td></tr>`),
+			one("ab", "")},
+		"line break": {box(th + `<td>a<br>b<br/>c</td></tr>`), one("a\nb\nc", "")},
+		"pencil": {box(th +
+			`<td><ul><li>a<span class="wikidata-link"> <a href="https://www.wikidata.org/wiki/Q1">edit</a></span></li>` +
+			`</ul><span class="noprint wdinfobox-edit">edit</span></td></tr>`), one("a", "")},
+		"style and comment": {box(th + `<td><style>.x{}</style><ul><li>a<!-- <li>z</li> --></li></ul></td></tr>`),
+			one("a", "")},
+		"entities": {box(th + `<td><ul><li>caf&eacute; &amp; bar&nbsp;&#x1F600;</li></ul></td></tr>`),
+			one("café & bar\u00a0😀", "")},
+		"link inside text": {box(th + `<td><ul><li>former <a href="/wiki/C">church</a> (1900)</li></ul></td></tr>`),
+			one("former church", "/wiki/C", "1900")},
+		"two links": {box(th + `<td><ul><li><a href="/a">a</a>, <a href="/b">b</a></li></ul></td></tr>`),
+			one("a, b", "/a")},
+		"link in the qualifier": {box(th +
+			`<td><ul><li>county hall (<a href="/wiki/W">King County</a>)</li></ul></td></tr>`),
+			one("county hall", "", "King County")},
+		"link and its qualifier": {box(th +
+			`<td><ul><li><a href="/c">county hall</a> (<a href="/wiki/W">King County</a>)</li></ul></td></tr>`),
+			one("county hall", "/c", "King County")},
+		"plain qualifier": {box(th +
+			`<td><ul><li>library building (University of Washington Libraries)</li></ul></td></tr>`),
+			one("library building", "", "University of Washington Libraries")},
+		"parentheses in the link": {box(th + `<td><ul><li><a href="/c">hall (room)</a></li></ul></td></tr>`),
+			one("hall (room)", "/c")},
+		"image before the link": {box(th +
+			`<td><ul><li><a href="/f"><img src="x"></a> <a href="/c">hall</a></li></ul></td></tr>`), one("hall", "/c")},
+		"image link": {box(th + `<td><ul><li><a href="/c"><img src="x"></a></li></ul></td></tr>`), one("", "")},
+		"white space kept": {box(th + "<td><ul>\n<li>\n quarter of  hamburg\t</li>\n</ul></td></tr>"),
+			one("\n quarter of  hamburg\t", "")},
+		"text beside the list": {box(th + `<td>see: <ul><li>a</li></ul> and more</td></tr>`), one("a", "")},
+		"two rows":             {box(th + `<td>a</td></tr>` + th + `<td>b</td></tr>`), one("a", "")},
+		"greater-than in value": {box(`<tr data-overlays='["<td>x</td>"]' title="a > b">` + th[4:] + `<td>a</td></tr>`),
+			one("a", "")},
+		"self-closing cell": {box(th + `<td/>a</td></tr>`), one("a", "")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Parse([]byte(c.html))
@@ -211,18 +249,22 @@ func TestPageInAnotherLanguageIsAnError(t *testing.T) {
 		code, label, _ := strings.Cut(line, "\t")
 		first, size := utf8.DecodeRuneInString(label)
 		header := string(unicode.ToUpper(first)) + label[size:] // as the infobox writes it
-		p, err := Parse([]byte(box(`<tr><th class="wikidatainfobox-lcell">` + header + `</th><td><ul><li>x</li></ul></td></tr>`)))
+		p, err := Parse([]byte(box(`<tr><th class="wikidatainfobox-lcell">` + header +
+			`</th><td><ul><li>x</li></ul></td></tr>`)))
 		english := strings.HasPrefix(code, "en")
-		if english && (err != nil || p.Outcome() != labels.OK) || !english && (err == nil || !strings.HasPrefix(err.Error(), "the infobox is in the language")) {
+		if english && (err != nil || p.Outcome() != labels.OK) || !english &&
+			(err == nil || !strings.HasPrefix(err.Error(), "the infobox is in the language")) {
 			t.Errorf("%s, %q: %s, %v", code, header, p.Outcome(), err)
 		}
 	}
 	for lang, want := range map[string]string{
 		`lang="en"`: "", `LANG=en-GB`: "", `lang=""`: "", "": "",
-		`lang="de"`: "the page is in the language \"de\"", `lang='zh-hant'`: "the page is in the language", `lang="eng"`: "the page is in",
+		`lang="de"`: "the page is in the language \"de\"", `lang='zh-hant'`: "the page is in the language",
+		`lang="eng"`: "the page is in",
 	} {
 		p, err := Parse([]byte("<html " + lang + ` class="client-nojs"><div id="mw-content-text"></div></html>`))
-		if want == "" && (err != nil || p.Outcome() != labels.NoInfobox) || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+		if want == "" && (err != nil || p.Outcome() != labels.NoInfobox) || want != "" &&
+			(err == nil || !strings.HasPrefix(err.Error(), want)) {
 			t.Errorf("<html %s>: %v, want %q", lang, err, want)
 		}
 	}
@@ -230,10 +272,13 @@ func TestPageInAnotherLanguageIsAnError(t *testing.T) {
 
 func TestItemComesFromThreePlaces(t *testing.T) {
 	for name, html := range map[string]string{
-		"head":    `<html><script>RLCONF={"wgArticleId":5,"wgNamespaceNumber":14,"wgPageName":"Category:A","wgWikibaseItemId":"Q64"}</script><div id="mw-content-text"></div></html>`,
-		"sidebar": `<html><div id="mw-content-text"></div><li class="x" id="t-wikibase"><a href="https://www.wikidata.org/wiki/Special:EntityPage/Q64">item</a></li></html>`,
-		"pencil":  box(th + `<td>x</td></tr><tr><td><a href="https://www.wikidata.org/wiki/Q64" title="Edit infobox data on Wikidata">edit</a></td></tr>`),
-		"span":    box(`<tr><td><span class="wdinfobox-edit"><a href="//m.wikidata.org/wiki/Q64">edit</a></span></td></tr>`),
+		"head": `<html><script>RLCONF={"wgArticleId":5,"wgNamespaceNumber":14,"wgPageName":"Category:A"` +
+			`,"wgWikibaseItemId":"Q64"}</script><div id="mw-content-text"></div></html>`,
+		"sidebar": `<html><div id="mw-content-text"></div><li class="x" id="t-wikibase"><a ` +
+			`href="https://www.wikidata.org/wiki/Special:EntityPage/Q64">item</a></li></html>`,
+		"pencil": box(th + `<td>x</td></tr><tr><td><a href="https://www.wikidata.org/wiki/Q64" title="Edit infobox ` +
+			`data on Wikidata">edit</a></td></tr>`),
+		"span": box(`<tr><td><span class="wdinfobox-edit"><a href="//m.wikidata.org/wiki/Q64">edit</a></span></td></tr>`),
 	} {
 		p, err := Parse([]byte(html))
 		if err != nil || p.Item != "Q64" {
@@ -251,7 +296,9 @@ func TestHeadIsNotFooledByText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	html := `<html><script>RLCONF={"wgTitle":` + string(title) + `,"wgNamespaceNumber":14,"wgPageName":"Category:A_b","wgArticleId":5,"wgIsRedirect":!1};</script><script>x={"wgArticleId":9}</script><div id="mw-content-text"></div></html>`
+	html := `<html><script>RLCONF={"wgTitle":` + string(title) +
+		`,"wgNamespaceNumber":14,"wgPageName":"Category:A_b","wgArticleId":5,"wgIsRedirect":!1};</script><script>x=` +
+		`{"wgArticleId":9}</script><div id="mw-content-text"></div></html>`
 	p, err := Parse([]byte(html))
 	if err != nil || p.ID != 5 || p.Item != "" || p.Name != "Category:A b" {
 		t.Errorf("head %+v, %v", p.Head, err)
@@ -267,7 +314,8 @@ func TestSoftRedirectIsRead(t *testing.T) {
 		"/wiki/Category:lower?uselang=de":                              "Category:Lower",
 		"https://commons.m.wikimedia.org/wiki/Category:Mobile__page__": "Category:Mobile page",
 	} {
-		html := `<html><div id="mw-content-text"><div class="x category-redirect-header"><a>anchor</a><b>See <a href="` + link + `">there</a> or <a href="/wiki/Category:Z">z</a></b></div></div></html>`
+		html := `<html><div id="mw-content-text"><div class="x category-redirect-header"><a>anchor</a><b>See <a href="` +
+			link + `">there</a> or <a href="/wiki/Category:Z">z</a></b></div></div></html>`
 		p, err := Parse([]byte(html))
 		if err != nil || p.Redirect != want {
 			t.Errorf("%s leads to %q, %v; want %q", link, p.Redirect, err, want)

@@ -5,20 +5,19 @@ import (
 	"html"
 )
 
-// A scanner cuts a page into tags, text and the content of scripts, without
-// building a tree: what hgld wants from a page of 107 kB stands in a few rows,
-// and a tree costs fifteen times as much. It takes tags as the HTML standard
-// defines them (section 13.2.5, tokenization), with one exception: inside a
-// <script> it does not know the states for "<!--", so a script ends at the first
-// "</script". MediaWiki escapes that text in its scripts.
+// A scanner splits a page into tags, text and the content of scripts. It builds no tree:
+// hgld needs a few rows of a page of 107 kB, and a tree costs fifteen times as much. It
+// follows the HTML standard (section 13.2.5, tokenization) with one exception: it does not
+// implement the script states for "<!--", so a script ends at the first "</script".
+// MediaWiki escapes that text in its scripts.
 type scanner struct {
 	data []byte
 	at   int
 
 	kind kind
-	name string // of a tag, lower case; "" for a name that nobody asks about
-	text []byte // text or content of a script, as in the page
-	raw  []byte // name of the element whose content comes next as one text
+	name string // of a tag, in lower case; "" for names that the parser ignores
+	text []byte // text or content of a script, not decoded
+	raw  []byte // name of the element whose content is the next token
 
 	attributes
 }
@@ -30,14 +29,14 @@ const (
 	startTag
 	endTag
 	textToken
-	rawText // content of script, style, title and such: no tags, and entities only in title and textarea
+	rawText // content of script, style, title and so on: no tags; entities only in title and textarea
 )
 
-// attributes are those of a start tag that the parser uses, as in the page; nil
-// where the tag has none.
+// attributes are the attributes of a start tag that the parser uses, not decoded. nil means
+// that the tag does not have the attribute.
 type attributes struct{ id, class, href, title, colspan, lang []byte }
 
-// next moves on to the next token; kind is endOfPage behind the last.
+// next moves to the next token and returns its kind, or endOfPage after the last one.
 func (s *scanner) next() kind {
 	s.kind = s.scan()
 	return s.kind
@@ -83,7 +82,8 @@ func (s *scanner) scan() kind {
 // comment skips <!-- … -->, <!doctype …>, <? … > and </ …>.
 func (s *scanner) comment(rest []byte) {
 	end, after := bytes.IndexByte(rest, '>'), 1
-	if bytes.HasPrefix(rest, []byte("<!--")) && !bytes.HasPrefix(rest[4:], []byte(">")) && !bytes.HasPrefix(rest[4:], []byte("->")) {
+	if bytes.HasPrefix(rest, []byte("<!--")) && !bytes.HasPrefix(rest[4:], []byte(">")) &&
+		!bytes.HasPrefix(rest[4:], []byte("->")) {
 		end, after = commentEnd(rest[4:])
 		end += 4
 		if after == 0 {
@@ -97,7 +97,7 @@ func (s *scanner) comment(rest []byte) {
 	s.at += end + after
 }
 
-// commentEnd finds "-->" or "--!>"; its length is 0 if there is none.
+// commentEnd finds "-->" or "--!>". The length is 0 if there is neither.
 func commentEnd(b []byte) (at, length int) {
 	for from := 0; ; {
 		i := bytes.Index(b[from:], []byte("--"))
@@ -115,7 +115,7 @@ func commentEnd(b []byte) (at, length int) {
 	}
 }
 
-// content takes everything up to the end tag of a raw element as text.
+// content reads everything up to the end tag of a raw element as text.
 func (s *scanner) content(name []byte) {
 	start := s.at
 	for {
@@ -141,17 +141,18 @@ const (
 	isEqual
 )
 
-var class = [256]uint8{' ': isSpace, '\n': isSpace, '\t': isSpace, '\r': isSpace, '\f': isSpace, '/': isSlash, '>': isGreater, '=': isEqual}
+var class = [256]uint8{' ': isSpace, '\n': isSpace, '\t': isSpace, '\r': isSpace, '\f': isSpace, '/': isSlash,
+	'>': isGreater, '=': isEqual}
 
-// ends says whether c ends a tag's name.
+// ends reports whether c ends the name of a tag.
 func ends(c byte) bool { return class[c]&(isSpace|isSlash|isGreater) != 0 }
 
 func space(c byte) bool { return class[c] == isSpace }
 
 func letter(c byte) bool { c |= 0x20; return 'a' <= c && c <= 'z' }
 
-// tag reads a tag whose name begins at offset skip. A tag that the page breaks
-// off in is none.
+// tag reads a tag whose name begins at offset skip. If the page ends within the tag, the tag
+// is ignored.
 func (s *scanner) tag(skip int) kind {
 	data, i := s.data, s.at+skip
 	start := i
@@ -175,7 +176,7 @@ func (s *scanner) tag(skip int) kind {
 	return startTag
 }
 
-// scanAttributes reads from behind the name to behind the ">" of a tag.
+// scanAttributes reads the attributes of a tag and returns the offset after its ">".
 func (s *scanner) scanAttributes(i int) (int, bool) {
 	data := s.data
 	for {
@@ -189,7 +190,7 @@ func (s *scanner) scanAttributes(i int) (int, bool) {
 			return i + 1, true
 		}
 		start := i
-		i++ // an "=" here belongs to the name
+		i++ // an initial "=" belongs to the name
 		for i < len(data) && class[data[i]] == 0 {
 			i++
 		}
@@ -208,8 +209,8 @@ func (s *scanner) scanAttributes(i int) (int, bool) {
 	}
 }
 
-// attributeValue reads the value that begins at or behind i, and returns the
-// offset behind it.
+// attributeValue reads the value that begins at i, after optional white space, and returns
+// the offset after it.
 func attributeValue(data []byte, i int) (value []byte, end int, ok bool) {
 	for i < len(data) && space(data[i]) {
 		i++
@@ -231,8 +232,8 @@ func attributeValue(data []byte, i int) (value []byte, end int, ok bool) {
 	return data[start:i], i, true
 }
 
-// keep remembers the attributes that the parser uses; of two with one name the
-// first counts.
+// keep stores an attribute that the parser uses. If the name occurs twice, the first one
+// counts.
 func (s *scanner) keep(name, value []byte) {
 	if len(name) < 2 || len(name) > 7 {
 		return
@@ -247,7 +248,7 @@ func (s *scanner) keep(name, value []byte) {
 	*place = value
 }
 
-// place is where an attribute is kept, nil if it is not.
+// place returns where an attribute is stored, or nil if the parser does not use it.
 func (s *scanner) place(name []byte) *[]byte {
 	switch string(name) {
 	case "id":
@@ -269,7 +270,7 @@ func (s *scanner) place(name []byte) *[]byte {
 	return nil
 }
 
-// capital says whether there is a capital letter.
+// capital reports whether b contains a capital letter.
 func capital(b []byte) bool {
 	for _, c := range b {
 		if 'A' <= c && c <= 'Z' {
@@ -279,8 +280,8 @@ func capital(b []byte) bool {
 	return false
 }
 
-// known returns the name of an element that the parser or the scanner treats
-// specially, in lower case, or "".
+// known returns the name of an element in lower case, or "" if neither the parser nor the
+// scanner treats the element specially.
 func known(b []byte) string {
 	switch string(b) {
 	case "a":
@@ -313,10 +314,11 @@ func known(b []byte) string {
 	return ""
 }
 
-// names are the less frequent elements that known knows.
+// names are the less frequent elements for known.
 var names = func() map[string]string {
 	all := map[string]string{}
-	for _, name := range []string{"tbody", "br", "script", "link", "input", "style", "html", "title", "meta", "ol", "hr", "wbr", "textarea", "source", "track", "iframe",
+	for _, name := range []string{"tbody", "br", "script", "link", "input", "style", "html", "title", "meta", "ol", "hr",
+		"wbr", "textarea", "source", "track", "iframe",
 		"noembed", "noframes", "xmp", "area", "base", "col", "embed", "param", "caption", "thead", "tfoot"} {
 		all[name] = name
 	}
@@ -331,7 +333,7 @@ func rawElement(name string) bool {
 	return false
 }
 
-// decode replaces the entities in a text or an attribute.
+// decode decodes the entities in a text or an attribute.
 func decode(b []byte) string {
 	if bytes.IndexByte(b, '&') < 0 {
 		return string(b)

@@ -19,7 +19,8 @@ func scanned(body []byte) (all []string) {
 		case endOfPage:
 			return all
 		case startTag:
-			all = append(all, fmt.Sprintf("<%s id=%q class=%q href=%q title=%q colspan=%q>", s.name, decode(s.id), decode(s.class), decode(s.href), decode(s.title), decode(s.colspan)))
+			all = append(all, fmt.Sprintf("<%s id=%q class=%q href=%q title=%q colspan=%q>", s.name, decode(s.id),
+				decode(s.class), decode(s.href), decode(s.title), decode(s.colspan)))
 		case endTag:
 			all = append(all, "</"+s.name+">")
 		case textToken:
@@ -49,7 +50,8 @@ func tokenized(body []byte) (all []string) {
 					attr[a.Key] = a.Val
 				}
 			}
-			all = append(all, fmt.Sprintf("<%s id=%q class=%q href=%q title=%q colspan=%q>", known([]byte(t.Data)), attr["id"], attr["class"], attr["href"], attr["title"], attr["colspan"]))
+			all = append(all, fmt.Sprintf("<%s id=%q class=%q href=%q title=%q colspan=%q>", known([]byte(t.Data)), attr["id"],
+				attr["class"], attr["href"], attr["title"], attr["colspan"]))
 		case html.EndTagToken:
 			all = append(all, "</"+known([]byte(z.Token().Data))+">")
 		case html.TextToken:
@@ -73,11 +75,16 @@ func appendText(all []string, text string) []string {
 
 var awkward = []string{
 	"", "<", "<<", "< p>", "a<b", "a < b > c", "<>", "</>", "</ p>x", "<p", "<p x", "<p x='", "</p", "<p/>", "<p / x>",
-	"<!-->x", "<!--->x", "<!---->x", "<!-- a -- b -->x", "<!-- a --!>x", "<!-- a --", "<!doctype html>x", "<?xml ?>x", "<!x>y", "<![CDATA[a]]>b",
-	"<div id=a class='b' href=\"c\">", "<div id = a  class = 'b>c'>", "<div id=a id=b>", "<div =id=a>", "<div id>", "<div id=>x", "<div id='a'class=b>", "<DIV ID=A>",
-	"<a href=x/y/z>", "<a href=/wiki/>", "<a href=x/>", "<div id=\"a\nb\">", "<div/id=a>", "<div id=a/>", "<div id=a&amp;b>", "<p title=&eacute>",
-	"<script>a<b></script>c", "<script></script>", "<script>a</SCRIPT >b", "<script>a</scriptx></script/>b", "<style>a</p></style>b", "<script>a",
-	"<title>a&amp;b</title>c", "<textarea><p></textarea>x", "<iframe><p></iframe>x", "<xmp></p></xmp>", "&lt;p&gt;", "a&ampb", "&notit;", "x\r\ny\rz",
+	"<!-->x", "<!--->x", "<!---->x", "<!-- a -- b -->x", "<!-- a --!>x", "<!-- a --", "<!doctype html>x", "<?xml ?>x",
+	"<!x>y", "<![CDATA[a]]>b",
+	"<div id=a class='b' href=\"c\">", "<div id = a  class = 'b>c'>", "<div id=a id=b>", "<div =id=a>", "<div id>",
+	"<div id=>x", "<div id='a'class=b>", "<DIV ID=A>",
+	"<a href=x/y/z>", "<a href=/wiki/>", "<a href=x/>", "<div id=\"a\nb\">", "<div/id=a>", "<div id=a/>",
+	"<div id=a&amp;b>", "<p title=&eacute>",
+	"<script>a<b></script>c", "<script></script>", "<script>a</SCRIPT >b", "<script>a</scriptx></script/>b",
+	"<style>a</p></style>b", "<script>a",
+	"<title>a&amp;b</title>c", "<textarea><p></textarea>x", "<iframe><p></iframe>x", "<xmp></p></xmp>", "&lt;p&gt;",
+	"a&ampb", "&notit;", "x\r\ny\rz",
 }
 
 func TestScannerAgreesWithATokenizer(t *testing.T) {
@@ -96,7 +103,8 @@ func compareScans(t *testing.T, body []byte) {
 	got, want := scanned(body), tokenized(body)
 	for i := range max(len(got), len(want)) {
 		if i >= len(got) || i >= len(want) || got[i] != want[i] {
-			t.Errorf("%.200q: token %d differs:\n%.300q\nwant\n%.300q", body, i, got[min(i, len(got)):], want[min(i, len(want)):])
+			t.Errorf("%.200q: token %d differs:\n%.300q\nwant\n%.300q", body, i, got[min(i, len(got)):],
+				want[min(i, len(want)):])
 			return
 		}
 	}

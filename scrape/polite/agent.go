@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// UserAgent makes the name that requests carry, in the form which Wikimedia's
-// user-agent policy asks for: "hgld-bot/1.0 (me@uni.edu) Go-http-client/1.1".
-// The contact is an e-mail address or the URL of a page that has one; it is an
-// error if it is neither, or a placeholder such as me@example.com.
+// UserAgent returns a user agent in the form that Wikimedia's user-agent policy requires:
+// "hgld-bot/1.0 (me@uni.edu) Go-http-client/1.1". contact is an e-mail address, or the URL
+// of a page with one. Anything else is an error, and so is a placeholder such as
+// me@example.com.
 func UserAgent(version, contact string) (string, error) {
 	contact = strings.TrimSpace(contact)
 	if err := checkContact(contact); err != nil {
@@ -32,11 +32,12 @@ func checkContact(contact string) error {
 	host := ""
 	if m := mail.FindStringSubmatch(contact); m != nil {
 		host = m[1]
-	} else if u, err := url.Parse(contact); err == nil && (u.Scheme == "https" || u.Scheme == "http") && strings.Contains(u.Host, ".") && !strings.ContainsAny(contact, " ()<>") {
+	} else if u, err := url.Parse(contact); err == nil && (u.Scheme == "https" || u.Scheme == "http") &&
+		strings.Contains(u.Host, ".") && !strings.ContainsAny(contact, " ()<>") {
 		host = u.Hostname()
 	}
 	if host == "" {
-		return fmt.Errorf("contact %.80q is no e-mail address and no URL", contact)
+		return fmt.Errorf("contact %.80q is neither an e-mail address nor a URL", contact)
 	}
 	for _, p := range placeholders {
 		if host == p || strings.HasSuffix(host, "."+p) {
@@ -46,7 +47,7 @@ func checkContact(contact string) error {
 	return nil
 }
 
-// checkAgent says whether a user agent carries a contact.
+// checkAgent returns an error if a user agent contains no contact.
 func checkAgent(agent string) error {
 	_, rest, _ := strings.Cut(agent, "(")
 	contact, _, closed := strings.Cut(rest, ")")

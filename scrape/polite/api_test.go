@@ -89,12 +89,14 @@ func TestLagIsWaitedForUpToItsBound(t *testing.T) {
 	s.LagWait = time.Minute
 	tr, _, _, err := get(t, s, server.URL)
 	var lag *LagError
-	if !errors.As(err, &lag) || isStop(err) || tr.Requests() != 13 || clock.total() < time.Minute || clock.total() > 70*time.Second {
+	if !errors.As(err, &lag) || isStop(err) || tr.Requests() != 13 || clock.total() < time.Minute ||
+		clock.total() > 70*time.Second {
 		t.Errorf("%v after %d requests and %v; want a LagError after a minute of 5 s each", err, tr.Requests(), clock.total())
 	}
 	begin := clock.Now()
 	if _, _, err := fetch(tr, server.URL); !errors.As(err, &lag) || clock.Now().Sub(begin) < time.Minute+5*time.Second {
-		t.Errorf("the next request came %v later, without the pause that the last answer named", clock.Now().Sub(begin)-time.Minute)
+		t.Errorf("the next request came %v later, without the pause that the last answer named",
+			clock.Now().Sub(begin)-time.Minute)
 	}
 }
 
@@ -168,7 +170,8 @@ func TestAPIOfWikimediaHasLimitsOfItsOwn(t *testing.T) {
 		s := APIDefaults()
 		s.Hosts, s.UserAgent, s.Rate = []string{"commons.wikimedia.org", "www.wikidata.org"}, "hgld-bot/1 (me@uni.edu) Go", 3
 		c.change(&s)
-		if _, err := New(s, nil); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if _, err := New(s, nil); c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}

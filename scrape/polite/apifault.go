@@ -11,12 +11,11 @@ import (
 	"time"
 )
 
-// APIError is an error that the API puts into an answer with status 200, and that may
-// pass: the servers are overloaded, read-only or broken. Errors that are about the
-// question itself are left to who asked it.
+// APIError is a temporary error that the API reports with status 200: the servers are
+// overloaded, read-only or broken. Errors about the request itself are left to the caller.
 type APIError struct {
-	Code string // as MediaWiki has it: "ratelimited"
-	Info string
+	Code string // MediaWiki's code, such as "ratelimited"
+	Info string // MediaWiki's text
 }
 
 // Error quotes the API.
@@ -24,18 +23,20 @@ func (e *APIError) Error() string {
 	return fmt.Sprintf("the API answers %.40q: %.160q", e.Code, e.Info)
 }
 
-// LagError says that the servers stayed behind for longer than Settings.LagWait.
-type LagError struct{ Info string }
+// LagError reports that the servers lagged for longer than Settings.LagWait.
+type LagError struct {
+	Info string // MediaWiki's text, which says how far they lag
+}
 
-// Error says how far they are behind, as the API puts it.
+// Error quotes the API.
 func (e *LagError) Error() string { return fmt.Sprintf("the servers lag: %.160q", e.Info) }
 
-// leastLagWait is the pause after maxlag where the answer names none, or a shorter
-// one: replication does not catch up in less.
+// leastLagWait is the shortest pause after maxlag, even if the answer names a shorter one.
+// Replication does not catch up in less time.
 const leastLagWait = 5 * time.Second
 
-// apiFault looks into an answer of the API for an error that passes. Its second
-// result is an error of reading.
+// apiFault looks for a temporary error in an answer of the API. The second result is an error
+// from reading the body.
 func apiFault(resp *http.Response, now time.Time) (*fault, error) {
 	body, err := io.ReadAll(resp.Body) // from memory: readBody has replaced it
 	if err != nil {
@@ -47,8 +48,9 @@ func apiFault(resp *http.Response, now time.Time) (*fault, error) {
 	}
 	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	trimmed := bytes.TrimSpace(body)
-	if err != nil || media != "application/json" || len(trimmed) == 0 || trimmed[0] != '{' || trimmed[len(trimmed)-1] != '}' {
-		return &fault{err: fmt.Errorf("no JSON from the API, but %.80q of type %.40q", trimmed, media), again: true}, nil
+	if err != nil || media != "application/json" || len(trimmed) == 0 || trimmed[0] != '{' ||
+		trimmed[len(trimmed)-1] != '}' {
+		return &fault{err: fmt.Errorf("the API sent %.80q of type %.40q; want JSON", trimmed, media), again: true}, nil
 	}
 	if len(body) > 1<<20 || resp.Header.Get("MediaWiki-API-Error") == "" && !bytes.Contains(body, []byte(`"error"`)) {
 		return nil, nil
@@ -57,7 +59,8 @@ func apiFault(resp *http.Response, now time.Time) (*fault, error) {
 	if err := json.Unmarshal(body, &reply); err != nil || reply.Error == nil {
 		return nil, nil
 	}
-	f := &fault{err: &APIError{reply.Error.Code, reply.Error.Info}, retryAfter: RetryAfter(resp.Header.Get("Retry-After"), now)}
+	f := &fault{err: &APIError{reply.Error.Code, reply.Error.Info},
+		retryAfter: RetryAfter(resp.Header.Get("Retry-After"), now)}
 	switch code := reply.Error.Code; {
 	case code == "maxlag":
 		f.err = &LagError{reply.Error.Info}

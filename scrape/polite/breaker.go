@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// StopError says that no request is sent any more, and from when on it makes
-// sense to start again (zero: at once).
+// StopError reports that the transport sends no further requests.
 type StopError struct {
-	Reason string
-	Until  time.Time
-	Cause  error // the last fault, if one was the reason
+	Reason string    // why
+	Until  time.Time // when to start again; zero: any time
+	Cause  error     // the last fault, if a fault was the reason
 }
 
-// Error says why nothing more is asked; RetryAt, until when.
+// Error states the reason and the cause.
 func (e *StopError) Error() string {
 	s := "stopped asking: " + e.Reason
 	if e.Cause != nil {
@@ -24,10 +23,10 @@ func (e *StopError) Error() string {
 	return s
 }
 
-// Unwrap returns the fault that was one too many, nil if there is none.
+// Unwrap returns Cause.
 func (e *StopError) Unwrap() error { return e.Cause }
 
-// RetryAt is the moment from which on the same command may be run again.
+// RetryAt returns Until.
 func (e *StopError) RetryAt() time.Time { return e.Until }
 
 func isStop(err error) bool {
@@ -35,9 +34,9 @@ func isStop(err error) bool {
 	return errors.As(err, &stop)
 }
 
-// breaker opens, for good, after too many refusals or failures in a row over all
-// requests. A crawl of 300,000 pages would otherwise keep hammering a site that
-// has blocked it, or walk through its whole list without a network.
+// breaker opens permanently after too many consecutive refusals or failures over all
+// requests. Without it, a crawl of 300,000 pages would keep sending requests to a site that
+// has blocked it, or go through its whole list without a network.
 type breaker struct {
 	refusals, failures int // limits
 
@@ -46,7 +45,7 @@ type breaker struct {
 	open            *StopError
 }
 
-// err returns why the breaker is open, or nil.
+// err returns the reason if the breaker is open, or nil.
 func (b *breaker) err() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,12 +61,12 @@ func (b *breaker) good() {
 	b.refused, b.failed = 0, 0
 }
 
-// bad counts a fault; the error is the open breaker. tooLong says that the
-// server asked for a pause beyond the longest that we sit out.
+// bad counts a fault, and returns the reason if the breaker is open. tooLong means that the
+// server asked for a longer pause than Settings.MaxWait.
 func (b *breaker) bad(f *fault, until time.Time, tooLong bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if f.refused { // only an answer ends a row: refusals and failures in turn open it too
+	if f.refused { // only an answer resets the counts, so a mix of refusals and failures opens it too
 		b.refused++
 	} else {
 		b.failed++
@@ -84,7 +83,7 @@ func (b *breaker) bad(f *fault, until time.Time, tooLong bool) error {
 	return b.open
 }
 
-// row describes the faults since the last good answer.
+// row describes the faults since the last answer.
 func (b *breaker) row() string {
 	switch {
 	case b.failed == 0:
@@ -95,11 +94,11 @@ func (b *breaker) row() string {
 	return fmt.Sprintf("%d refusals and %d failures", b.refused, b.failed)
 }
 
-// rest is the time that is added to the pause asked for once the breaker has
-// opened: a site that has refused so often needs more than the next few seconds.
+// rest is added to the requested pause when the breaker opens. A site that has refused so
+// often needs more than a few seconds.
 const rest = 15 * time.Minute
 
-// gate holds back all requests to a host until the moment that it asked for.
+// gate holds back all requests to a host until the time that the host asked for.
 type gate struct {
 	mu    sync.Mutex
 	until map[string]time.Time

@@ -5,21 +5,22 @@ import (
 	"time"
 )
 
-// Clock tells the time and waits. Tests give one that needs no time.
+// Clock tells the time and waits. Tests use one whose waits take no time.
 type Clock interface {
+	// Now returns the current time.
 	Now() time.Time
-	// Sleep returns after d, at once if d is not positive, or with ctx's error
-	// when ctx ends first.
+	// Sleep waits for d. It returns ctx's error if ctx ends first, and returns
+	// immediately if d is not positive.
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
-// SystemClock is the machine's clock.
+// SystemClock is the system's clock.
 type SystemClock struct{}
 
-// Now returns the time.
+// Now returns the current time.
 func (SystemClock) Now() time.Time { return time.Now() }
 
-// Sleep waits for d or for the end of ctx.
+// Sleep waits for d or until ctx ends.
 func (SystemClock) Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()

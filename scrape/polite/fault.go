@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// StatusError is an answer that says nothing about the page: the server is busy,
-// refuses, or is broken. The same request may succeed later. Its text, as that of
-// the other errors here, leaves out the URL: http.Client puts it in front.
+// StatusError is an answer that says nothing about the page: the server is busy, refuses the
+// request, or is broken. The same request may succeed later. The text of this error, like
+// that of the others here, omits the URL because http.Client adds it.
 type StatusError struct {
-	URL        string
-	Status     int
-	RetryAfter time.Duration // as the server asked, 0 if it did not
+	URL        string        // without a password
+	Status     int           // HTTP status
+	RetryAfter time.Duration // requested by the server; 0 if it was not
 }
 
-// Error names the status, and how long the server wants to be left alone.
+// Error names the status and the requested pause.
 func (e *StatusError) Error() string {
 	s := fmt.Sprintf("HTTP %d %s", e.Status, http.StatusText(e.Status))
 	if e.RetryAfter > 0 {
@@ -30,10 +30,10 @@ func (e *StatusError) Error() string {
 	return s
 }
 
-// BodyError is a body above the limit.
+// BodyError reports a body that is longer than the limit.
 type BodyError struct {
-	URL   string
-	Limit int64
+	URL   string // without a password
+	Limit int64  // bytes
 }
 
 // Error names the limit.
@@ -41,17 +41,17 @@ func (e *BodyError) Error() string {
 	return fmt.Sprintf("the body is longer than %d bytes", e.Limit)
 }
 
-// fault is what kept one attempt from an answer.
+// fault is the reason why an attempt got no usable answer.
 type fault struct {
 	err        error
 	retryAfter time.Duration
-	refused    bool // 429 or 403: the server does not want us, as against cannot
-	paused     bool // every request to the host has to wait, not this one alone
-	again      bool // another attempt is worth it
-	lag        bool // the servers are behind: wait, as long as it takes within LagWait
+	refused    bool // 429 or 403: the server refuses us, as opposed to being unable to answer
+	paused     bool // every request to the host has to wait, not only this one
+	again      bool // another attempt may succeed
+	lag        bool // the servers lag: wait, for up to LagWait altogether
 }
 
-// faultOf classifies an attempt; nil is an answer, though it may be 404.
+// faultOf classifies an attempt. nil means that there is an answer, such as 200 or 404.
 func faultOf(req *http.Request, resp *http.Response, err error, now time.Time) *fault {
 	if err != nil {
 		var body *BodyError
@@ -76,9 +76,9 @@ func faultOf(req *http.Request, resp *http.Response, err error, now time.Time) *
 	return f
 }
 
-// RetryAfter reads the header of that name: seconds as a whole number, seconds
-// with a fraction (Wikimedia's edge sends such), or an HTTP date. Anything else,
-// and a moment that has passed, is 0. Above a day is a day.
+// RetryAfter parses the header of that name: whole seconds, seconds with a fraction (sent by
+// Wikimedia's caches), or an HTTP date. Anything else, and a time in the past, is 0. The
+// result is at most a day.
 func RetryAfter(value string, now time.Time) time.Duration {
 	value = strings.TrimSpace(value)
 	const day = 24 * time.Hour
@@ -94,7 +94,7 @@ func RetryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// readBody replaces the body by what was read of it to its end.
+// readBody reads the whole body and replaces it by the data.
 func readBody(resp *http.Response, limit int64) error {
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))

@@ -6,24 +6,26 @@ import (
 	"strings"
 )
 
-// families are the domains of the Wikimedia Foundation whose pages, APIs and
-// files its robot policy covers.
+// families are the domains of the Wikimedia Foundation that its robot policy covers.
 var families = []string{
 	"wikimedia.org", "wikipedia.org", "wikidata.org", "mediawiki.org", "wiktionary.org", "wikibooks.org", "wikinews.org",
-	"wikiquote.org", "wikisource.org", "wikiversity.org", "wikivoyage.org", "wikifunctions.org", "wmflabs.org", "toolforge.org",
+	"wikiquote.org", "wikisource.org", "wikiversity.org", "wikivoyage.org", "wikifunctions.org", "wmflabs.org",
+	"toolforge.org",
 }
 
-// Wikimedia says whether a host ("name" or "name:port") belongs to Wikimedia.
+// Wikimedia reports whether a host ("name" or "name:port") belongs to Wikimedia.
 func Wikimedia(host string) bool {
 	name := strings.TrimSuffix(strings.ToLower((&url.URL{Host: host}).Hostname()), ".")
 	return slices.ContainsFunc(families, func(f string) bool { return name == f || strings.HasSuffix(name, "."+f) })
 }
 
-// HostError says that a request, perhaps a redirect, leads to a host that is not
-// on the list.
-type HostError struct{ URL string }
+// HostError reports that a request, or a redirect, leads to a host that is not in
+// Settings.Hosts. It was not sent.
+type HostError struct {
+	URL string // without a password
+}
 
-// Error says that the host was not asked.
+// Error states that the host is not allowed.
 func (e *HostError) Error() string {
 	return "the host is not one of those allowed"
 }

@@ -1,16 +1,16 @@
-// Package polite is the part of stage 1 of hgld that keeps to a site's rules: an
-// http.RoundTripper that names itself, honours robots.txt, paces requests by one
-// token bucket, waits as long as Retry-After asks, tries again with growing and
-// jittered pauses, talks to listed hosts alone, and stops for good when a site
-// keeps refusing. It knows nothing of landmarks.
+// Package polite is the part of stage 1 of hgld that follows a site's rules. Its
+// http.RoundTripper sends a user agent with a contact, obeys robots.txt, paces requests with
+// one token bucket, obeys Retry-After, retries with exponential backoff and jitter, sends
+// requests to listed hosts only, and stops permanently when a site keeps refusing. It knows
+// nothing about landmarks.
 //
-// The rules are those of Wikimedia's robot policy and user-agent policy: pages
-// without a query string are read with at most 10 requests in flight and 20 a
-// second, as robots.txt allows; the Action API, which has rules of its own instead of
-// robots.txt, with one in flight, and after an answer that took more than a second
-// nothing is asked for five; a client says who runs it; 429 means wait.
+// The rules are those of Wikimedia's robot policy and user-agent policy. Pages without a
+// query string: what robots.txt allows, at most 10 requests in flight and 20 a second. The
+// Action API has its own rules instead of robots.txt: one request in flight, and a pause of
+// five seconds after an answer that took more than one. Clients say who runs them, and 429
+// means wait.
 //
-// Nothing is cached here, so an error cannot be served a second time.
+// Nothing is cached, so an error cannot be served twice.
 package polite
 
 import (
@@ -24,7 +24,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Surface is the part of a site that is asked. Each has rules of its own.
+// Surface is a part of a site with its own rules.
 type Surface int
 
 // The surfaces of Wikimedia's robot policy.
@@ -33,27 +33,27 @@ const (
 	API                  // /w/api.php
 )
 
-// The limits that Wikimedia sets for its pages, and that no setting exceeds.
+// Wikimedia's limits for its pages. New rejects settings above them.
 const (
 	WikimediaInFlight = 10
 	WikimediaRate     = 20.0 // requests a second
 )
 
-// The limits for its API. The policy has less than 5 a second; a client that says
-// who runs it gets 200 a minute, over all hosts.
+// Wikimedia's limits for its API. The robot policy allows fewer than 5 requests a second. A
+// client with a contact is granted 200 a minute, over all hosts.
 const (
 	WikimediaAPIInFlight = 1
 	WikimediaAPIRate     = 3.0
 )
 
-// After an answer of the API that took longer than slowAnswer, nothing is asked for
-// slowPause: so the policy has it.
+// The robot policy requires a pause of slowPause after an answer of the API that took longer
+// than slowAnswer.
 const (
 	slowAnswer = time.Second
 	slowPause  = 5 * time.Second
 )
 
-// limits returns the most requests at a time and a second.
+// limits returns the highest number of requests in flight and the highest rate.
 func (s Surface) limits() (inFlight int, rate float64) {
 	if s == API {
 		return WikimediaAPIInFlight, WikimediaAPIRate
@@ -61,30 +61,30 @@ func (s Surface) limits() (inFlight int, rate float64) {
 	return WikimediaInFlight, WikimediaRate
 }
 
-// Settings say how to behave. Defaults gives the cautious values; a field of
-// zero is taken as written, so start from Defaults.
+// Settings configure a Transport. Start from Defaults or APIDefaults: a zero field does not
+// stand for a default.
 type Settings struct {
-	Surface      Surface             // whose rules are kept
-	UserAgent    string              // as UserAgent makes it; required for Wikimedia's hosts
-	Hosts        []string            // the hosts to talk to, "name" or "name:port"; all others are refused
-	InFlight     int                 // requests at a time, bodies included
+	Surface      Surface             // whose rules apply
+	UserAgent    string              // from UserAgent; required for Wikimedia's hosts
+	Hosts        []string            // allowed hosts, "name" or "name:port"; all others are refused
+	InFlight     int                 // concurrent requests, including the transfer of the body
 	Rate         float64             // requests a second, spaced evenly, over all hosts; 0: no limit
-	Retries      int                 // further attempts after a temporary failure
-	Backoff      time.Duration       // first pause; doubles each time, times 0.5 to 1
+	Retries      int                 // attempts after the first, for temporary failures
+	Backoff      time.Duration       // first pause; doubles each time; multiplied by a random factor of 0.5 to 1
 	MaxWait      time.Duration       // longest pause; a longer Retry-After stops the transport
-	Refusals     int                 // 429 or 403 in a row that stop the transport
-	Failures     int                 // answers in a row that never came, or 5xx, that stop it
-	MaxRequests  int64               // attempts altogether, robots.txt included, so at least 2 with it; 0: no limit
-	MaxBody      int64               // bytes of a body, decompressed
-	Timeout      time.Duration       // for one attempt, body included
-	IgnoreRobots bool                // do not read robots.txt: only for an API with rules of its own
-	LagWait      time.Duration       // API: how long one request waits for lagging servers before it is a *LagError
+	Refusals     int                 // consecutive 429 or 403 that stop the transport
+	Failures     int                 // consecutive failures (no answer, or 5xx) that stop it
+	MaxRequests  int64               // limit on attempts, robots.txt included, so at least 2 with it; 0: no limit
+	MaxBody      int64               // limit of a body after decompression, in bytes
+	Timeout      time.Duration       // of one attempt, body included
+	IgnoreRobots bool                // do not read robots.txt; only for an API with its own rules
+	LagWait      time.Duration       // API: how long a request waits for lagging servers before it fails with *LagError
 	Seed         uint64              // of the jitter
-	Took         func(time.Duration) // called with the time of every answer; nil: not wanted
-	Clock        Clock
+	Took         func(time.Duration) // called with the duration of every answer; may be nil
+	Clock        Clock               // SystemClock{}, except in tests
 }
 
-// Defaults are the settings for reading pages: 2 in flight, 2 a second.
+// Defaults returns cautious settings for pages: 2 requests in flight, 2 a second.
 func Defaults() Settings {
 	return Settings{
 		InFlight: 2, Rate: 2,
@@ -95,15 +95,15 @@ func Defaults() Settings {
 	}
 }
 
-// APIDefaults are the settings for asking the API: one in flight, one a second.
+// APIDefaults returns cautious settings for the API: one request in flight, one a second.
 func APIDefaults() Settings {
 	s := Defaults()
 	s.Surface, s.IgnoreRobots, s.InFlight, s.Rate, s.LagWait = API, true, 1, 1, 5*time.Minute
 	return s
 }
 
-// Transport is the polite http.RoundTripper. It reads a body to its end before
-// it returns a response, so that a broken one is noticed and asked for again.
+// Transport is the polite http.RoundTripper. It reads the whole body before it returns a
+// response, so that it can retry when a body breaks off.
 type Transport struct {
 	settings Settings
 	base     http.RoundTripper
@@ -115,9 +115,8 @@ type Transport struct {
 	requests atomic.Int64
 }
 
-// New checks the settings and wraps base. It refuses a configuration that the
-// rules of a host among Hosts forbid: no contact, or more than Wikimedia's
-// limits.
+// New checks the settings and wraps base. For Wikimedia's hosts it requires a contact and
+// rejects settings above Wikimedia's limits.
 func New(s Settings, base http.RoundTripper) (*Transport, error) {
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("polite: %w", err)
@@ -139,7 +138,7 @@ func (s *Settings) check() error {
 	case s.InFlight < 1 || !(s.Rate >= 0):
 		return fmt.Errorf("%d requests in flight and %g a second; want at least 1, and 0 or more", s.InFlight, s.Rate)
 	case s.Clock == nil || s.MaxBody < 1 || s.Refusals < 1 || s.Failures < 1:
-		return fmt.Errorf("settings without clock, body limit or breaker; start from Defaults")
+		return fmt.Errorf("settings without a clock, body limit or breaker limits; start from Defaults")
 	case s.MaxRequests < 0:
 		return fmt.Errorf("a limit of %d requests; want 0 (none) or more", s.MaxRequests)
 	case s.MaxRequests == 1 && !s.IgnoreRobots:
@@ -162,20 +161,20 @@ func (s *Settings) check() error {
 	return nil
 }
 
-// Slow halves the rate from now on, for a site that has trouble to keep up.
+// Slow halves the rate from now on, for a site that cannot keep up.
 func (t *Transport) Slow() {
 	if limit := t.limiter.Limit(); limit != rate.Inf {
 		t.limiter.SetLimitAt(t.settings.Clock.Now(), limit/2)
 	}
 }
 
-// Requests returns the number of attempts so far, robots.txt included.
+// Requests returns the number of attempts so far, including robots.txt.
 func (t *Transport) Requests() int64 { return t.requests.Load() }
 
-// RoundTrip sends one request, as often as it takes. Its errors are *HostError
-// and *RobotsError for what it does not ask for at all, *StatusError and network
-// errors for what it gave up on and may work later, and *StopError when no
-// request will be sent any more.
+// RoundTrip sends a request and retries temporary failures. It returns a *HostError or
+// *RobotsError for a request that it does not send, a *StatusError, *APIError, *LagError or
+// network error if it gave up and a later attempt may succeed, and a *StopError if it will
+// send no further requests.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := t.allowed(req.URL); err != nil {
 		return nil, err
@@ -188,8 +187,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.retry(req)
 }
 
-// retry tries until there is an answer that is no temporary failure, the
-// attempts are used up or the breaker opens.
+// retry sends a request until it gets a usable answer, the attempts are used up, or the
+// breaker opens.
 func (t *Transport) retry(req *http.Request) (*http.Response, error) {
 	var lagged time.Duration
 	for attempt := 0; ; attempt++ {
@@ -205,11 +204,11 @@ func (t *Transport) retry(req *http.Request) (*http.Response, error) {
 			}
 		}
 		if fault != nil && fault.lag {
-			t.gate.close(req.URL.Host, t.settings.Clock.Now().Add(fault.retryAfter)) // also for who asks without maxlag now
+			t.gate.close(req.URL.Host, t.settings.Clock.Now().Add(fault.retryAfter)) // holds for requests without maxlag, too
 			if lagged >= t.settings.LagWait {
 				return nil, fault.err
 			}
-			attempt-- // it is neither a failure nor an attempt
+			attempt-- // lag does not count as an attempt
 			lagged += fault.retryAfter
 			continue
 		}
@@ -237,13 +236,12 @@ func (t *Transport) retry(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// silentRefusal is the least pause after a 429 that names none, as the API
-// etiquette of Wikimedia has it.
+// silentRefusal is the shortest pause after a 429 without Retry-After, from Wikimedia's API
+// etiquette.
 const silentRefusal = 5 * time.Second
 
-// backoff is the pause after the given attempt: Backoff·2^attempt, at most
-// MaxWait, times a number from [0.5, 1) that depends on seed, URL and attempt
-// alone.
+// backoff returns the pause after an attempt: min(Backoff·2^attempt, MaxWait), times a random
+// factor in [0.5, 1) that depends only on seed, URL and attempt.
 func (t *Transport) backoff(req *http.Request, attempt int) time.Duration {
 	pause := t.settings.MaxWait
 	if attempt < 30 && t.settings.Backoff < pause>>attempt {
@@ -280,7 +278,7 @@ func (t *Transport) attempt(req *http.Request) (resp *http.Response, err error) 
 	ctx, cancel := context.WithTimeout(ctx, t.settings.Timeout)
 	defer cancel()
 	out := req.Clone(ctx)
-	if req.GetBody != nil { // an attempt before this one has read the body
+	if req.GetBody != nil { // an earlier attempt may have consumed the body
 		if out.Body, err = req.GetBody(); err != nil {
 			return nil, err
 		}
@@ -298,7 +296,7 @@ func (t *Transport) attempt(req *http.Request) (resp *http.Response, err error) 
 	return resp, err
 }
 
-// took keeps the rule about slow answers.
+// took applies the rule about slow answers.
 func (t *Transport) took(d time.Duration) {
 	if t.settings.Took != nil {
 		t.settings.Took(d)
@@ -311,8 +309,8 @@ func (t *Transport) took(d time.Duration) {
 	}
 }
 
-// turn waits until the host's gate is open and the token bucket has a token. The
-// gate may close while the token is waited for; then both are waited for again.
+// turn waits until the host's gate is open and the token bucket has a token. If the gate
+// closes while it waits for the token, it waits for both again.
 func (t *Transport) turn(ctx context.Context, host string) error {
 	clock := t.settings.Clock
 	for {
@@ -335,7 +333,7 @@ func (t *Transport) turn(ctx context.Context, host string) error {
 	}
 }
 
-// count takes one request from the budget.
+// count takes one request from Settings.MaxRequests.
 func (t *Transport) count() error {
 	limit := t.settings.MaxRequests
 	for {

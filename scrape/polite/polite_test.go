@@ -94,7 +94,7 @@ func TestWikimediaNeedsAContact(t *testing.T) {
 		"":                            "no contact is given",
 		"hgld-bot/1":                  "no contact is given",
 		"hgld-bot/1 (me@example.com)": "placeholder",
-		"hgld-bot/1 (me at home)":     "no e-mail address and no URL",
+		"hgld-bot/1 (me at home)":     "neither an e-mail address nor a URL",
 	} {
 		s.UserAgent = agent
 		if _, err := New(s, http.DefaultTransport); err == nil || !strings.Contains(err.Error(), want) {
@@ -116,8 +116,10 @@ func TestWikimediaNeedsAContact(t *testing.T) {
 func TestContactIsReachable(t *testing.T) {
 	for contact, good := range map[string]bool{
 		"me@uni.edu": true, " me@uni.edu ": true, "https://uni.edu/~me": true,
-		"": false, "me": false, "me@localhost": false, "me@example.com": false, "me@mail.example.org": false, "me@example.net": false,
-		"http://example.com/me": false, "me@uni.edu (hello)": false, "a b@uni.edu": false, "ftp://uni.edu": false, "me@uni.edu\r\nX: y": false, "https://uni.test/me": false,
+		"": false, "me": false, "me@localhost": false, "me@example.com": false, "me@mail.example.org": false,
+		"me@example.net":        false,
+		"http://example.com/me": false, "me@uni.edu (hello)": false, "a b@uni.edu": false, "ftp://uni.edu": false,
+		"me@uni.edu\r\nX: y": false, "https://uni.test/me": false,
 	} {
 		if _, err := UserAgent("1", contact); (err == nil) != good {
 			t.Errorf("contact %q: error %v", contact, err)
@@ -220,7 +222,8 @@ func TestOnlyAllowedHostsAreAsked(t *testing.T) {
 	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, r.URL.Query().Get("to"), http.StatusFound)
 	})
-	for _, to := range []string{other.URL, "file:///etc/passwd", "http://169.254.169.254/latest", "//evil.net/", "http://user@" + s.Hosts[0] + "/"} {
+	for _, to := range []string{other.URL, "file:///etc/passwd", "http://169.254.169.254/latest", "//evil.net/",
+		"http://user@" + s.Hosts[0] + "/"} {
 		_, _, _, err := get(t, s, server.URL+"/?to="+url.QueryEscape(to))
 		var host *HostError
 		if !errors.As(err, &host) {
@@ -233,7 +236,8 @@ func TestOnlyAllowedHostsAreAsked(t *testing.T) {
 }
 
 func TestMaxRequestsLeavesRoomForAPage(t *testing.T) {
-	for limit, want := range map[int64]string{-1: "a limit of -1 requests", 1: "a limit of 1 request, which robots.txt uses up", 2: "", 0: ""} {
+	for limit, want := range map[int64]string{-1: "a limit of -1 requests",
+		1: "a limit of 1 request, which robots.txt uses up", 2: "", 0: ""} {
 		s := Defaults()
 		s.Hosts, s.MaxRequests = []string{"127.0.0.1:1"}, limit
 		_, err := New(s, http.DefaultTransport)

@@ -13,25 +13,28 @@ import (
 
 const (
 	robotsLife = 24 * time.Hour // RFC 9309, 2.4: do not use an older copy
-	robotsSize = 500 << 10      // RFC 9309, 2.5: the least that has to be read
+	robotsSize = 500 << 10      // RFC 9309, 2.5: crawlers must read at least this much
 )
 
-// RobotsError says that robots.txt forbids a URL.
-type RobotsError struct{ URL, Agent string }
+// RobotsError reports that robots.txt forbids a URL. It was not requested.
+type RobotsError struct {
+	URL   string // without a password
+	Agent string // user agent that the rules apply to
+}
 
-// Error names the agent that the rules forbid.
+// Error names the user agent.
 func (e *RobotsError) Error() string {
 	return fmt.Sprintf("the site's robots.txt forbids it to %.80q", e.Agent)
 }
 
-// robots keeps the rules of each host for a day.
+// robots caches the rules of each host for a day.
 type robots struct {
 	mu    sync.Mutex
 	rules map[string]*rules
 }
 
 type rules struct {
-	mu   sync.Mutex // held while the file is fetched, so that it is fetched once
+	mu   sync.Mutex // held while the file is fetched, so that it is fetched only once
 	data *robotstxt.RobotsData
 	read time.Time
 }
@@ -48,10 +51,9 @@ func (r *robots) of(host string) *rules {
 	return r.rules[host]
 }
 
-// checkRobots returns a *RobotsError for a forbidden URL. A robots.txt that
-// cannot be had (5xx, 429, no network) is an error too, and asked for again with
-// the next request: it is neither "all allowed" nor, for the life of the
-// process, "all forbidden".
+// checkRobots returns a *RobotsError for a forbidden URL. If robots.txt cannot be fetched
+// (5xx, 429, no network), that is an error as well, and the next request tries again. It
+// means neither "all allowed" nor, for the life of the process, "all forbidden".
 func (t *Transport) checkRobots(req *http.Request) error {
 	r := t.robots.of(req.URL.Host)
 	r.mu.Lock()
@@ -75,8 +77,8 @@ func (t *Transport) checkRobots(req *http.Request) error {
 	return err
 }
 
-// readRobots fetches and parses the host's robots.txt. Redirects are followed,
-// to allowed hosts, and are not themselves looked up in robots.txt.
+// readRobots fetches and parses the host's robots.txt. It follows redirects to allowed hosts
+// without consulting their robots.txt.
 func (t *Transport) readRobots(req *http.Request, r *rules) error {
 	u := &url.URL{Scheme: req.URL.Scheme, Host: req.URL.Host, Path: "/robots.txt"}
 	ask, err := http.NewRequestWithContext(req.Context(), http.MethodGet, u.String(), nil)
@@ -103,9 +105,10 @@ func (t *Transport) readRobots(req *http.Request, r *rules) error {
 	return nil
 }
 
-// lawless is the transport without a look at robots.txt, for robots.txt.
+// lawless sends requests for robots.txt itself, without consulting robots.txt.
 type lawless struct{ t *Transport }
 
+// RoundTrip sends a request.
 func (l lawless) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := l.t.allowed(req.URL); err != nil {
 		return nil, err

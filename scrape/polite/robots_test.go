@@ -12,7 +12,8 @@ import (
 )
 
 // commons is the part of the real file that matters here.
-const commons = "User-agent: *\nAllow: /w/api.php?action=mobileview&\nAllow: /w/load.php?\nDisallow: /w/\nDisallow: /api/\nDisallow: /trap/\nDisallow: /wiki/Special:\n"
+const commons = "User-agent: *\nAllow: /w/api.php?action=mobileview&\nAllow: /w/load.php?\nDisallow: /w/\n" +
+	"Disallow: /api/\nDisallow: /trap/\nDisallow: /wiki/Special:\n"
 
 // lawful is a site whose robots.txt a test writes.
 func lawful(t *testing.T, law http.HandlerFunc) (*httptest.Server, Settings, *stillClock) {
@@ -27,7 +28,8 @@ func lawful(t *testing.T, law http.HandlerFunc) (*httptest.Server, Settings, *st
 	t.Cleanup(server.Close)
 	clock := newClock()
 	s := Defaults()
-	s.Hosts, s.Clock, s.Rate, s.UserAgent = []string{strings.TrimPrefix(server.URL, "http://")}, clock, 1000, "hgld-bot/1 (me@uni.edu)"
+	s.Hosts, s.Clock, s.Rate, s.UserAgent = []string{strings.TrimPrefix(server.URL, "http://")}, clock, 1000,
+		"hgld-bot/1 (me@uni.edu)"
 	return server, s, clock
 }
 

@@ -7,8 +7,8 @@ import (
 	"hgld/scrape/fakecommons"
 )
 
-// Places makes n categories of every kind that both sources see alike: the kind of
-// place i is that of place i mod Kinds.
+// Places returns n categories of all kinds for which both sources give the same result.
+// Places i and i+Kinds are of the same kind.
 func Places(n int) []fakecommons.Category {
 	kinds := []fakecommons.Category{
 		{Values: []fakecommons.Value{{Text: "church building", Qualifiers: []string{"1172–1954"}}}},
@@ -17,7 +17,8 @@ func Places(n int) []fakecommons.Category {
 		{Variant: fakecommons.NoTag}, {Variant: fakecommons.Missing}, {Variant: fakecommons.Disambiguation},
 		{Variant: fakecommons.SoftRedirect}, {Values: []fakecommons.Value{{Text: "Wikimedia category"}}},
 		{Variant: fakecommons.RedRedirect}, {Variant: fakecommons.HardRedirect},
-		{Values: []fakecommons.Value{{Text: "old mill", Rank: "deprecated"}, {Text: "county hall", Qualifiers: []string{"1900–", "King County"}}}},
+		{Values: []fakecommons.Value{{Text: "old mill", Rank: "deprecated"},
+			{Text: "county hall", Qualifiers: []string{"1900–", "King County"}}}},
 		{Values: []fakecommons.Value{{Text: "bridge"}}, Topic: "topic"},
 		{Values: []fakecommons.Value{{Text: "castle / fort"}}, Merged: "merged"},
 		{Values: []fakecommons.Value{{Text: "Wikimedia disambiguation page"}}},
@@ -26,7 +27,8 @@ func Places(n int) []fakecommons.Category {
 	all := make([]fakecommons.Category, n)
 	for i := range all {
 		c := kinds[i%Kinds]
-		c.Landmark, c.Title, c.Item = labels.LandmarkID(i), fmt.Sprintf("Category:Ort %d, Göttingen & 'x'", i), fmt.Sprintf("Q%d", 1000+i)
+		c.Landmark, c.Title, c.Item = labels.LandmarkID(i), fmt.Sprintf("Category:Ort %d, Göttingen & 'x'", i),
+			fmt.Sprintf("Q%d", 1000+i)
 		switch {
 		case c.Variant == fakecommons.SoftRedirect || c.Variant == fakecommons.HardRedirect:
 			c.Target, c.Item = all[i-i%Kinds].Title, ""

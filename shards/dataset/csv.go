@@ -21,8 +21,8 @@ import (
 	"hgld/shards"
 )
 
-// Columns are headers of a CSV that differ from the usual ones. Empty ones are
-// the names below.
+// Columns are the headers of CSV columns that differ from the usual ones. An empty one
+// is the name below.
 type Columns struct {
 	Path     string `yaml:"path" json:"path,omitempty"`         // path
 	Split    string `yaml:"split" json:"split,omitempty"`       // split
@@ -31,20 +31,20 @@ type Columns struct {
 	Landmark string `yaml:"landmark" json:"landmark,omitempty"` // landmark_id
 }
 
-// CSV imports a table with a row an image: its path in the folder or archive of
-// images, its classes in one column a level, and optionally split, image_id,
-// sha256 (the expected hash), author, license, title, source_url. Other columns
-// are left alone. The label columns are Levels or, by default, level_0, level_1 ….
-// A row with empty label columns is an image without label.
+// CSV imports a table with one row per image: its path in the folder or archive of
+// images, its class at each level, and optionally split, image_id, sha256 (the expected
+// hash), author, license, title and source_url. Other columns are ignored. The label
+// columns are Levels or, by default, level_0, level_1 …. A row with empty label columns
+// is an image without a label.
 //
-// With Labels, a column landmark_id takes the place of label columns: the label
-// file gives the landmark's classes, Commons category and tag.
+// With Labels, the column landmark_id replaces the label columns: the label file gives
+// the landmark's classes, Commons category and tag.
 //
-// Paths are relative to Images, by default the CSV's own folder.
+// Paths are relative to Images, by default the folder of the CSV.
 type CSV struct{}
 
-// Open reads the header and opens the images. An *OrderError asks about label columns
-// that look coarsest first.
+// Open reads the header and opens the images. It returns an *OrderError if the label
+// columns appear to be coarsest first.
 func (CSV) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	src, err := openCSV(ctx, s)
 	if err != nil {
@@ -66,7 +66,7 @@ type csvSource struct {
 	used    []byte     // list of the images that Items yielded
 }
 
-// csvColumns are positions in a record; −1 where there is no such column.
+// csvColumns are the positions of columns in a record; −1 for a missing column.
 type csvColumns struct {
 	path, split, id, sha256        int
 	landmark                       int
@@ -85,7 +85,7 @@ func openCSV(ctx context.Context, s Settings) (*csvSource, error) {
 			return nil, err
 		}
 		if len(s.Levels) > 0 {
-			return nil, errors.New("levels and labels exclude each other: a label file brings its own levels")
+			return nil, errors.New("levels and labels exclude each other: a label file has its own levels")
 		}
 	}
 	f, r, header, err := src.open()
@@ -132,7 +132,7 @@ func (src *csvSource) open() (*os.File, *csv.Reader, []string, error) {
 func (src *csvSource) setColumns(header []string, names Columns) error {
 	for i, h := range header {
 		if slices.Index(header, h) != i {
-			return fmt.Errorf("column %.80q stands twice", h)
+			return fmt.Errorf("column %.80q occurs twice", h)
 		}
 	}
 	var unknown error
@@ -165,11 +165,11 @@ func (src *csvSource) setColumns(header []string, names Columns) error {
 	case unknown != nil:
 		return unknown
 	case c.path < 0:
-		return fmt.Errorf("no column path among %s; name it by columns.path", shortList(header))
+		return fmt.Errorf("no column path among %s; columns.path names another", shortList(header))
 	case src.labels != nil && c.landmark < 0:
-		return fmt.Errorf("no column landmark_id among %s, by which to join the labels; name it by columns.landmark", shortList(header))
+		return fmt.Errorf("no column landmark_id among %s to join the labels by; columns.landmark names another", shortList(header))
 	case src.labels == nil && len(c.levels) == 0:
-		return fmt.Errorf("no label columns level_0, level_1 … among %s; name them by levels, finest first", shortList(header))
+		return fmt.Errorf("no label columns level_0, level_1 … among %s; levels names others, finest first", shortList(header))
 	}
 	return nil
 }
@@ -214,7 +214,7 @@ func (src *csvSource) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
 	}
 }
 
-// item makes an item of a record.
+// item converts a record to an item.
 func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 	c := &src.columns
 	get := func(i int) string {
@@ -243,7 +243,7 @@ func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 	return item, err
 }
 
-// label gives an item its class names.
+// label sets the class names of an item.
 func (src *csvSource) label(item *shards.Item, get func(column int) string) error {
 	if src.labels != nil {
 		return src.labels.label(item, get(src.columns.landmark))
@@ -257,8 +257,8 @@ func (src *csvSource) label(item *shards.Item, get func(column int) string) erro
 	return nil
 }
 
-// Inputs is the CSV, the label file and the store of images; of a folder, what
-// Items yielded last.
+// Inputs lists the CSV, the label file and the store of images. A folder is hashed by
+// the files that Items yielded last.
 func (src *csvSource) Inputs(ctx context.Context) ([]shards.Input, error) {
 	files := []string{src.name}
 	if src.labels != nil {

@@ -18,12 +18,12 @@ import (
 //	classes.txt              class_id class_name        1 001.Black_footed_Albatross
 //	images/001.Black_footed_Albatross/….jpg
 //
-// The columns are parted by a space and have no header. The splits are those of
+// The columns are separated by a space and have no header. The splits are those of
 // metric learning (Song et al., CVPR 2016): classes 1 to 100 train, 101 to 200
 // test; train_test_split.txt, which is for classification, is not read.
 //
-// The levels are class, family and order, which the data set does not come with;
-// see birds.
+// The levels are class, family and order. The data set has no families and orders; see
+// birds.
 type CUB struct{}
 
 // Open reads the lists.
@@ -65,7 +65,7 @@ func (CUB) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	})
 }
 
-// numbered reads a list of a number and a text in each line.
+// numbered reads a list with a number and a text in each line.
 func (p *published) numbered(ctx context.Context, name string) (map[int]string, error) {
 	all := map[int]string{}
 	return all, p.lines(ctx, name, func(text, _ string) error {
@@ -74,14 +74,14 @@ func (p *published) numbered(ctx context.Context, name string) (map[int]string, 
 			return err
 		}
 		if _, twice := all[n]; twice {
-			return fmt.Errorf("number %d stands here again", n)
+			return fmt.Errorf("number %d occurs twice", n)
 		}
 		all[n] = rest
 		return nil
 	})
 }
 
-// numberAnd reads a number from 1 up and the rest of a line behind a space.
+// numberAnd splits a line into a number from 1 up and the rest after a space.
 func numberAnd(text, columns string) (int, string, error) {
 	first, rest, _ := strings.Cut(text, " ")
 	n, err := strconv.Atoi(first)
@@ -97,11 +97,11 @@ type family struct {
 	classes     string // of CUB, "1-3 45"
 }
 
-// birds is the tree above the 200 classes: families and orders as checklists of
-// birds have them today, 37 and 13. The released code of the
-// papers has the same groups as numbers, but for class 84, the red-legged
-// kittiwake: there it is a family of its own among the kingfishers, here it is
-// with the other gulls. So the training classes have 29 families here and 30 there.
+// birds is the tree above the 200 classes: 37 families and 13 orders, as today's
+// checklists of birds have them. The released code of the papers has the same groups as
+// numbers, with one exception: class 84, the red-legged kittiwake, is a family of its
+// own among the kingfishers there, and is with the other gulls here. The training
+// classes therefore have 29 families here and 30 there.
 var birds = []family{
 	{"Anatidae", "Anseriformes", "46 87 89-90"},
 	{"Trochilidae", "Apodiformes", "67-70"},

@@ -1,8 +1,8 @@
 // Package dataset imports data sets for stage 4 of hgld: each importer reads one
 // layout of images and labels and is a shards.Source.
 //
-// Images are read where they lie, in a folder or member by member from a zip or
-// tar file; nothing is ever unpacked to disk.
+// Images are read in place, from a folder or member by member from a zip or tar file.
+// Nothing is unpacked to disk.
 package dataset
 
 import (
@@ -13,8 +13,8 @@ import (
 	"hgld/shards"
 )
 
-// Settings say where a data set is and how its files are to be read. An importer
-// refuses a setting that it has no use for.
+// Settings describe where a data set is and how to read its files. An importer refuses
+// settings that it does not use.
 type Settings struct {
 	Input   string       // file or folder
 	Images  string       // folder, .zip or .tar with the images, where Input does not hold them
@@ -23,13 +23,14 @@ type Settings struct {
 	Split   labels.Split // of images that no column or folder gives one; default train
 	Columns Columns      // headers of a CSV
 
-	// SplitFolders, of a folder, are FOLDER=SPLIT for the folders at the top, or "none"
-	// where they are classes in spite of their names.
+	// SplitFolders are FOLDER=SPLIT for the folders at the top of a folder data set, or
+	// "none" if they are classes in spite of their names.
 	SplitFolders []string
 }
 
-// Importer makes a shards.Source of a data set.
+// Importer opens data sets of one layout.
 type Importer interface {
+	// Open opens the data set that the settings name.
 	Open(ctx context.Context, s Settings) (shards.Source, error)
 }
 

@@ -22,22 +22,22 @@ import (
 //	                                                          and bmk_middle, bmk_coarse)
 //	mini-bmk_all_in_one/label.csv, imgs/  as train/label.csv (Product)
 //
-// Columns are parted by a comma and a space. In the published files the header has
-// no line of its own: the first record is glued to it, "…, fine_id0.jpg, 3, 12, 441".
-// It is read here like every other; the released code of HAPPIER loses that image.
+// Columns are separated by a comma and a space. In the published files no line end follows
+// the header: the first record is appended to it, "…, fine_id0.jpg, 3, 12, 441". hgld
+// reads that record too; the released code of HAPPIER loses the image.
 //
-// The levels are fine, middle and coarse: of the training images, split train, and of Product's
-// test images, split test. A benchmark of Vehicle or Animal has labels of one level
-// alone, and images of its own: it is read by naming that level, as the splits query and
-// gallery of a data set of one level. Overall accuracy is the mean over the three.
+// The levels are fine, middle and coarse. The training images are split train, Product's
+// test images split test. Each benchmark of Vehicle or Animal has its own images with
+// labels of a single level. Naming that level reads it as the splits query and gallery of
+// a data set of one level. Overall accuracy is the mean over the three.
 //
-// The files do not say whether an id means the same in training and test, so
-// classes are called train/12 and test/12. Query and gallery are one space; the
-// released code numbers them apart.
+// The files do not say whether an id means the same in training and test, so classes are
+// called train/12 and test/12. Query and gallery share their ids; the released code numbers
+// them independently.
 type DyML struct{}
 
-// dymlHeader matches the header of a list, behind which the first record may follow
-// in the same line.
+// dymlHeader matches the header of a list, after which the first record may follow in
+// the same line.
 func dymlHeader(columns ...string) *regexp.Regexp {
 	return regexp.MustCompile(`^` + strings.Join(columns, `\s*,\s*`) + `\s*`)
 }
@@ -66,8 +66,8 @@ func (DyML) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	})
 }
 
-// dymlCounts has the numbers of fine classes that the released configurations
-// state. Vehicle and Animal are alike in their files: the nearer one is meant.
+// dymlCounts has the numbers of fine classes from the released configurations. The
+// files of Vehicle and Animal look alike; the one with the nearer number is assumed.
 func dymlCounts(p *published, product bool) []count {
 	if product {
 		return []count{{labels.Train, 0, 1639}}
@@ -82,7 +82,7 @@ func dymlCounts(p *published, product bool) []count {
 	return []count{{labels.Train, 0, 39491}}
 }
 
-// allLevels reads a list that has all three.
+// allLevels reads a list with all three levels.
 func (p *published) allLevels(ctx context.Context, dir string, split labels.Split) error {
 	head := dymlHeader("fname", "coarse_id", "middle_id", "fine_id")
 	return p.lines(ctx, dir+"/label.csv", glued(head, func(text, where string) error {
@@ -117,17 +117,17 @@ func (p *published) benchmark(ctx context.Context, level string) error {
 	return p.ready(nil, "")
 }
 
-// glued returns what lines wants for a list whose first record may follow its
-// header in the same line.
+// glued returns the reader of a list whose first record may follow its header in the
+// same line.
 func glued(head *regexp.Regexp, each func(text, where string) error) func(text, where string) error {
 	first := true
 	return func(text, where string) error {
 		header := head.FindString(text)
 		switch {
 		case first && header == "":
-			return fmt.Errorf("%.80q; want the header %.80q, with or without the first record behind it", text, strings.ReplaceAll(strings.Trim(head.String(), `^\s*`), `\s*,\s*`, ", "))
+			return fmt.Errorf("%.80q; want the header %.80q, with or without the first record after it", text, strings.ReplaceAll(strings.Trim(head.String(), `^\s*`), `\s*,\s*`, ", "))
 		case !first && header != "":
-			return errors.New("the header stands here again, as if two files had been joined; take the file as it was published")
+			return errors.New("the header occurs again, as if two files had been joined; take the file as it was published")
 		case header == text:
 			first = false
 			return nil

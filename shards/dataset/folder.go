@@ -19,16 +19,15 @@ import (
 //
 //	[split/]coarsest/…/finest/image.jpg
 //
-// The folders are the levels, the one that holds the image being the finest. If
-// all folders at the top are called like splits (train, val, test, index, query,
-// gallery), they are the splits; Settings.SplitFolders says so of others. A class is
-// a path: where a name stands under two parents, all classes of the level are called
-// by their path. Links to folders are followed within the folder that was named.
-// Files that are no images by their name are left out, hidden ones too.
+// The folders are the levels; the one that holds the image is the finest. If all folders
+// at the top have names of splits (train, val, test, index, query, gallery), they are the
+// splits; Settings.SplitFolders declares others. If a name occurs under two parents, all
+// classes of the level are called by their path. Links to folders are followed within the
+// named folder. Hidden files, and files without the extension of an image, are left out.
 type Folder struct{}
 
-// Open lists the images. It is an error if they lie at different depths; an
-// *OrderError asks about level names that look coarsest first.
+// Open lists the images. It fails if they are at different depths, and returns an
+// *OrderError if the level names appear to be coarsest first.
 func (Folder) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	if s.Images != "" || s.Labels != "" || s.Columns != (Columns{}) {
 		return nil, errors.New("dataset: folder takes images and labels from its input: no images, labels or columns")
@@ -64,7 +63,7 @@ func openFolderSource(ctx context.Context, s Settings) (*folderSource, error) {
 	return src, nil
 }
 
-// survey finds the images, whether the top folders are splits, and the depth.
+// survey finds the images, their depth, and whether the top folders are splits.
 func (src *folderSource) survey(ctx context.Context, splits []string) error {
 	all, err := src.store.list(ctx)
 	if err != nil {
@@ -117,7 +116,7 @@ func isImage(name string) bool {
 	return false
 }
 
-// labelled returns the split and the names of the folders of a path, finest first.
+// labelled returns the split and the folder names of a path, finest first.
 func (src *folderSource) labelled(p string) (labels.Split, []string) {
 	parts := strings.Split(p, "/")
 	parts = parts[:len(parts)-1]
@@ -159,7 +158,7 @@ func (src *folderSource) Inputs(ctx context.Context) ([]shards.Input, error) {
 	return []shards.Input{in}, err
 }
 
-// appendUsed adds the line of a file to the list that a folder is hashed by.
+// appendUsed appends the line of a file to the list by which a folder is hashed.
 func appendUsed(list []byte, e entry) []byte {
 	return fmt.Appendf(list, "%s\t%d\n", e.path, e.size)
 }

@@ -10,10 +10,10 @@ import (
 	"hgld/labels"
 )
 
-// asClasses, in place of a table of split folders, says that there are none.
+// asClasses, instead of a list of split folders, says that there are none.
 const asClasses = "none"
 
-// likeSplits are names of folders that are no splits of ours and mean one.
+// likeSplits are folder names that mean a split under another name.
 var likeSplits = map[string]labels.Split{
 	"training": labels.Train, "trn": labels.Train, "background": labels.Train,
 	"testing": labels.Test, "tst": labels.Test, "evaluation": labels.Test, "eval": labels.Test,
@@ -33,8 +33,9 @@ func splitLike(folder string) labels.Split {
 	return likeSplits[name]
 }
 
-// splitFolders finds the splits of the folders at the top: those that the settings
-// name, or folders that are all called like splits. nil: the folders are classes.
+// splitFolders returns the splits of the folders at the top: those that the settings
+// name, or all folders if all have names of splits. It returns nil if the folders are
+// classes.
 func splitFolders(tops []string, asked []string) (map[string]labels.Split, error) {
 	if len(asked) > 0 {
 		return namedSplits(tops, asked)
@@ -71,8 +72,8 @@ func splitFolders(tops []string, asked []string) (map[string]labels.Split, error
 	return nil, nil
 }
 
-// namedSplits reads FOLDER=SPLIT for each folder at the top that is no split by its
-// name.
+// namedSplits parses FOLDER=SPLIT for each folder at the top that does not have the
+// name of a split.
 func namedSplits(tops, asked []string) (map[string]labels.Split, error) {
 	if len(asked) == 1 && asked[0] == asClasses {
 		return nil, nil
@@ -101,7 +102,7 @@ func namedSplits(tops, asked []string) (map[string]labels.Split, error) {
 	return own, nil
 }
 
-// checkDepth reports images that lie at different depths, with the number of each.
+// checkDepth reports images at different depths, with the number at each depth.
 func (src *folderSource) checkDepth() (depth int, err error) {
 	count, example := map[int]int{}, map[int]string{}
 	for _, e := range src.files {
@@ -133,7 +134,7 @@ func (src *folderSource) checkDepth() (depth int, err error) {
 }
 
 // checkNesting asks about folders whose finer class is on top, as in apple/fruit: each
-// folder holds one other, and these have the same names again.
+// folder holds one other folder, and the inner names repeat.
 func (src *folderSource) checkNesting(depth int) error {
 	if depth < 2 {
 		return nil
@@ -168,8 +169,8 @@ func (src *folderSource) checkNesting(depth int) error {
 	return nil
 }
 
-// identify finds the levels at which a name stands under two parents. There a class
-// is its path: Greek/character01 and Latin/character01 are two.
+// identify finds the levels at which a name occurs under two parents. Their classes are
+// called by their path: Greek/character01 and Latin/character01 are two classes.
 func (src *folderSource) identify(depth int) {
 	src.byPath = make([]bool, depth)
 	parents := make([]map[string]string, depth)
@@ -199,7 +200,7 @@ func (src *folderSource) classes(p string) (labels.Split, []string) {
 	return split, names
 }
 
-// Notes says at which levels a class is called by its path.
+// Notes lists the levels whose classes are called by their path.
 func (src *folderSource) Notes() (list []string) {
 	for l, is := range src.byPath {
 		if is {
@@ -212,8 +213,8 @@ func (src *folderSource) Notes() (list []string) {
 	return list
 }
 
-// shortList names the first few, each no longer than a line, and with what acts on a
-// terminal escaped.
+// shortList joins the first few names. It shortens each to a line and escapes what acts
+// on a terminal.
 func shortList(names []string) string {
 	const few = 6
 	var list []string

@@ -15,8 +15,8 @@ import (
 	"hgld/shards"
 )
 
-// folderStore reads files below a folder. An os.Root keeps it there: neither a
-// path nor a symbolic link leads out.
+// folderStore reads files below a folder. An os.Root confines it: neither a path nor a
+// symbolic link leads out.
 type folderStore struct {
 	name string
 	root *os.Root
@@ -30,14 +30,13 @@ func openFolder(name string) (store, error) {
 	return &folderStore{name, root}, nil
 }
 
-// list walks the folder. Hidden files and folders are left out. A link that leads to
-// nothing or round in a circle, or that may not be followed, is listed as a file
-// without bytes.
+// list walks the folder and leaves out hidden files and folders. A link that leads
+// nowhere, in a circle, or out of the folder is listed as a file without bytes.
 func (s *folderStore) list(ctx context.Context) ([]entry, error) {
 	return s.below(ctx, ".")
 }
 
-// below lists the files in a folder of it, which a link may lead to.
+// below lists the files in one of its folders, which may be the target of a link.
 func (s *folderStore) below(ctx context.Context, top string) ([]entry, error) {
 	var all []entry
 	err := fs.WalkDir(s.root.FS(), top, func(p string, d fs.DirEntry, err error) error {
@@ -77,8 +76,8 @@ func (s *folderStore) below(ctx context.Context, top string) ([]entry, error) {
 	return all, err
 }
 
-// follow lists what a link leads to, a folder within the store, under the link's name.
-// One that leads back to a folder around it is an error.
+// follow lists the target of a link, a folder within the store, under the link's name.
+// A link to a folder that contains it is an error.
 func (s *folderStore) follow(ctx context.Context, link string, to fs.FileInfo) ([]entry, error) {
 	for around := path.Dir(link); ; around = path.Dir(around) {
 		info, err := s.root.Stat(filepath.FromSlash(around))
@@ -94,7 +93,7 @@ func (s *folderStore) follow(ctx context.Context, link string, to fs.FileInfo) (
 	}
 }
 
-// folders leaves hidden ones out, as list does.
+// folders leaves out hidden folders, as list does.
 func (s *folderStore) folders() ([]string, error) {
 	all, err := fs.ReadDir(s.root.FS(), ".")
 	var names []string
@@ -112,7 +111,7 @@ func (s *folderStore) find(name string) (entry, error) {
 		return entry{}, err
 	}
 	if !info.Mode().IsRegular() {
-		return entry{}, fmt.Errorf("%s is no plain file: %w", name, fs.ErrNotExist)
+		return entry{}, fmt.Errorf("%s is not a regular file: %w", name, fs.ErrNotExist)
 	}
 	return entry{path: name, size: info.Size()}, nil
 }

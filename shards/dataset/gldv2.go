@@ -22,29 +22,28 @@ import (
 //	index_image_to_landmark.csv    id,landmark_id
 //	retrieval_solution_v2.1.csv    id,images,Usage
 //
-// and its images in Settings.Images, by default the same folder, for each split
-// either the TARs as they were loaded, read member by member, or the folders in
-// them:
+// and its images in Settings.Images, by default the same folder. For each split these are
+// the downloaded TARs, read member by member, or the folders extracted from them:
 //
 //	train/images_000.tar …         members 0/1/2/012….jpg
 //	train/md5.images_000.txt       (or md5sum/train/) compared as the TAR is hashed for the manifest
 //	train/0/1/2/012….jpg
 //
-// A split is imported if its table is there: train, index, and as test the queries
-// of the retrieval solution that have an answer. A query's landmark is that of the
-// first image in its answer, as in the released code of H-GLDv2 (Ramzi et al.); it
-// is one of the index, whose ids are another space than those of train.
+// A split is imported if its table exists: train, index, and as test the queries of the
+// retrieval solution that have an answer. A query's landmark is that of the first image in
+// its answer, as in the released code of H-GLDv2 (Ramzi et al.). It is a landmark of the
+// index, whose ids are unrelated to those of train.
 //
 // The labels are those of Settings.Labels, or of the published
-// train_label_to_hierarchical.csv and index_label_to_hierarchical.csv. Author,
-// licence, title and address of training images stand in their rows; all others
-// are in the public domain or CC0.
+// train_label_to_hierarchical.csv and index_label_to_hierarchical.csv. The rows of training
+// images have author, licence, title and address; all others are in the public domain or
+// CC0.
 type GLDv2 struct{}
 
 // Open reads the tables and the headers of all TARs.
 func (GLDv2) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	if len(s.Levels) > 0 || s.Columns != (Columns{}) || s.Split != "" && s.Split != labels.Train {
-		return nil, errors.New("dataset: gldv2: its tables give levels, columns and splits; none are wanted")
+		return nil, errors.New("dataset: gldv2: its tables give levels, columns and splits; leave these settings out")
 	}
 	g := &gldv2{published: published{levels: []string{labels.LandmarkLevel, labels.SupercategoryLevel, labels.KindLevel}, landmarks: true}}
 	if err := g.open(ctx, s); err != nil {
@@ -59,7 +58,7 @@ type gldv2 struct {
 	index  map[string]string           // landmark of an image of the index
 }
 
-// The tables. The clean training set is preferred to the whole.
+// The tables. The clean training set is preferred to the full one.
 const (
 	gldv2Clean    = "train_clean.csv"
 	gldv2Train    = "train.csv"
@@ -120,7 +119,7 @@ func (g *gldv2) open(ctx context.Context, s Settings) error {
 	return err
 }
 
-// readLabels reads the label file of stage 3 or those that were published.
+// readLabels reads the label file of stage 3, or the published ones.
 func (g *gldv2) readLabels(ctx context.Context, s Settings) error {
 	g.labels = map[labels.Split]*landmarks{}
 	if s.Labels != "" {
@@ -156,7 +155,7 @@ func (g *gldv2) readLabels(ctx context.Context, s Settings) error {
 	return nil
 }
 
-// put takes an image of a split whose landmark is of an id space.
+// put adds an image of a split. Its landmark id belongs to an id space.
 func (g *gldv2) put(id string, split, space labels.Split, landmark, where string) error {
 	if _, ok := shards.ParseImageID(id); !ok {
 		return fmt.Errorf("image %.80q; want 16 hexadecimal digits", id)
@@ -204,7 +203,7 @@ func (g *gldv2) readIndex(ctx context.Context) error {
 // readSolution reads the queries that have an answer.
 func (g *gldv2) readSolution(ctx context.Context) error {
 	if g.index == nil {
-		return fmt.Errorf("%s needs %s, which says the landmarks of the answers", gldv2Solution, gldv2Index)
+		return fmt.Errorf("%s needs %s, which has the landmarks of the answers", gldv2Solution, gldv2Index)
 	}
 	without := 0
 	err := g.table(ctx, gldv2Solution, []string{"id", "images"}, func(row []string, where string) error {
@@ -225,7 +224,7 @@ func (g *gldv2) readSolution(ctx context.Context) error {
 	return err
 }
 
-// readCredits gives the training images author, licence, title and address.
+// readCredits sets author, licence, title and address of the training images.
 func (g *gldv2) readCredits(ctx context.Context) error {
 	rows := map[string]int{}
 	for i := range g.records {
@@ -255,7 +254,7 @@ func (g *gldv2) readCredits(ctx context.Context) error {
 	})
 }
 
-// table calls each with the named columns of every record of a CSV.
+// table calls each for every record of a CSV, with the named columns.
 func (p *published) table(ctx context.Context, name string, columns []string, each func(row []string, where string) error) error {
 	return p.use(ctx, name, func(in io.Reader) error {
 		r := csv.NewReader(in)

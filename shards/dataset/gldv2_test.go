@@ -291,7 +291,7 @@ func TestGLDv2MistakesAreNamed(t *testing.T) {
 		"landmark":       {"metadata/train_clean.csv", "\n8,", "\neight,", Settings{}, []string{"train_clean.csv:3:", `landmark_id "eight"`}},
 		"fields":         {"metadata/train_clean.csv", "\n8,", "\n", Settings{}, []string{"train_clean.csv", "line 3"}},
 		"answer":         {"metadata/retrieval_solution_v2.1.csv", "300000000000000d", "310000000000000d", Settings{}, []string{"retrieval_solution_v2.1.csv:2:", "310000000000000d, which is not in"}},
-		"levels":         {"", "", "", Settings{Levels: []string{"landmark"}}, []string{"none are wanted"}},
+		"levels":         {"", "", "", Settings{Levels: []string{"landmark"}}, []string{"leave these settings out"}},
 	} {
 		files := maps.Clone(gldv2Tables)
 		switch {

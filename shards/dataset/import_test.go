@@ -316,7 +316,7 @@ func TestCSVMistakesAreNamedWithTheirLine(t *testing.T) {
 		{"path,label\n", Settings{}, []string{"t.csv:1", "no label columns"}},
 		{"path,label\n", Settings{Levels: []string{"lable"}}, []string{"t.csv:1", "lable", `did you mean "label"`}},
 		{"path,level_0\n", Settings{Columns: Columns{Path: "paht"}}, []string{`did you mean "path"`}},
-		{"path,path,level_0\n", Settings{}, []string{`"path" stands twice`}},
+		{"path,path,level_0\n", Settings{}, []string{`"path" occurs twice`}},
 		{"path,level_0\n../x.jpg,a\n", Settings{}, []string{"t.csv:2", "../x.jpg"}},
 		{"path,level_0\n/etc/passwd,a\n", Settings{}, []string{"t.csv:2", "/etc/passwd"}},
 		{"path,level_0\n,a\n", Settings{}, []string{"t.csv:2", `path ""`}},

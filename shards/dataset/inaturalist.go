@@ -23,20 +23,19 @@ import (
 //	categories.json, or else train2018.json          the taxonomy
 //	train_val2018/<group>/<category id>/<file>
 //
-// Of the JSON, "categories" is read, or the file is that list alone: id, name,
-// kingdom, phylum, class, order, family and genus of each species. The names in
-// train2018.json are obfuscated, those that were published later as categories.json
-// are not; the tree is the same.
+// The JSON is a list of categories, or an object with such a list as "categories": id,
+// name, kingdom, phylum, class, order, family and genus of each species. The names in
+// train2018.json are obfuscated; those in categories.json, which was published later, are
+// not. The tree is the same.
 //
 // The levels are species, genus, family, order, class, phylum and kingdom: the
 // seven of iNat-full (Ramzi et al., "HAPPIER", ECCV 2022). Its iNat-base is species
-// and group, the folder in the path, and is read by the levels species,group. A name that
-// stands under two parents, as a genus of plants and one of birds may, is two
-// classes here, told apart by the parent in parentheses; the released code makes
-// one of them, which is then no tree.
+// and group, the folder in the path; the levels species,group read it. A name that occurs
+// under two parents, such as a genus of plants and one of birds, is two classes here, with
+// the parent in parentheses. The released code merges them, so its classes are not a tree.
 type INaturalist struct{}
 
-// ranks are the levels that the JSON has above the species, finest first.
+// ranks are the levels above the species in the JSON, finest first.
 var ranks = []string{"genus", "family", "order", "class", "phylum", "kingdom"}
 
 // Open reads the taxonomy and the lists.
@@ -62,7 +61,7 @@ func (INaturalist) Open(ctx context.Context, s Settings) (shards.Source, error) 
 				group, id := parts[len(parts)-3], parts[len(parts)-2]
 				class, known := species[id]
 				if !known {
-					return fmt.Errorf("path %.80q: %.80q is no id of a category; want one of the JSON, which has %d", text, id, len(species))
+					return fmt.Errorf("path %.80q: %.80q is not the id of a category; want one of the %d in the JSON", text, id, len(species))
 				}
 				class["group"] = group
 				return p.add(record{path: text, split: split, names: p.pick(class), where: where})
@@ -87,7 +86,7 @@ type category struct {
 	Kingdom string `json:"kingdom"`
 }
 
-// taxonomy returns the class of each level for each category id.
+// taxonomy returns the class at each level for each category id.
 func (p *published) taxonomy(ctx context.Context) (map[string]map[string]string, error) {
 	name := "categories.json"
 	if !p.has(name) {
@@ -121,7 +120,7 @@ func (p *published) taxonomy(ctx context.Context) (map[string]map[string]string,
 			}
 		}
 		if species[id] != nil {
-			return nil, fmt.Errorf("%s: category %s stands twice", name, id)
+			return nil, fmt.Errorf("%s: category %s occurs twice", name, id)
 		}
 		species[id] = class
 	}
@@ -162,8 +161,8 @@ func readCategories(d *json.Decoder) (list []category, err error) {
 	return nil, errors.New(`no "categories"`)
 }
 
-// skipValue passes over a value, token by token: the images before the categories
-// are a hundred megabytes.
+// skipValue skips a value token by token: the images before the categories take a
+// hundred megabytes.
 func skipValue(d *json.Decoder) error {
 	for depth := 0; ; {
 		t, err := d.Token()
@@ -182,8 +181,8 @@ func skipValue(d *json.Decoder) error {
 	}
 }
 
-// tellApart gives classes of equal names but different parents names of their own:
-// from the coarsest level down, the parent's in parentheses; of species, the id.
+// tellApart renames classes with equal names but different parents, from the coarsest
+// level down: it appends the parent in parentheses, for species the id.
 func tellApart(species map[string]map[string]string) {
 	for l := len(ranks) - 2; l >= 0; l-- {
 		rank, above := ranks[l], ranks[l+1]

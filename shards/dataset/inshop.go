@@ -21,13 +21,13 @@ import (
 //	    img/WOMEN/Dresses/id_00000002/02_1_front.jpg  id_00000002  train
 //	img/WOMEN/Dresses/… or Img/img/WOMEN/Dresses/…
 //
-// The first line is the number of records; columns are parted by spaces, and the
-// last is train, query or gallery, which are the splits. Query and gallery share
-// their items, and training has none of them.
+// The first line is the number of records. Columns are separated by spaces, and the last
+// is the split: train, query or gallery. Query and gallery share their items; training has
+// other items.
 //
 // The levels are item (item_id) and category, the two folders of the path
 // (WOMEN/Dresses), of which there are 23 (Rolínek et al., "RaMBO", CVPR 2020). The
-// level department (WOMEN, MEN) may be named besides.
+// optional third level is department (WOMEN, MEN).
 type InShop struct{}
 
 const inShopColumns = "image_name item_id evaluation_status"
@@ -63,7 +63,7 @@ func (InShop) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	})
 }
 
-// inShopRecord reads a line. The path, which is first, may hold spaces.
+// inShopRecord parses a line. The path comes first and may contain spaces.
 func (p *published) inShopRecord(text, where string) error {
 	columns := strings.Fields(text)
 	if len(columns) < 3 {

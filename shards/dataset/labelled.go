@@ -8,9 +8,8 @@ import (
 	"hgld/shards"
 )
 
-// Labelled leaves out the items of a source that lack a class at some level, such
-// as images of landmarks that curation gave no supercategory: H-GLDv2 is made of
-// the others alone.
+// Labelled leaves out the items of a source that lack a class at some level, such as
+// images of landmarks without a supercategory. H-GLDv2 consists of the remaining ones.
 func Labelled(src shards.Source) shards.Source { return labelled{src} }
 
 type labelled struct{ shards.Source }

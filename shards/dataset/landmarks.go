@@ -18,8 +18,8 @@ type landmarks struct {
 	joins map[labels.Split]*labels.Join
 }
 
-// readLandmarks reads a label file. split is taken where neither the file's name
-// nor a column says whose labels they are.
+// readLandmarks reads a label file. split applies if neither the file's name nor a
+// column states the split.
 func readLandmarks(file string, split labels.Split) (*landmarks, error) {
 	table, err := readTable(file, "")
 	if errors.As(err, new(*labels.SplitUnknownError)) {
@@ -47,10 +47,10 @@ func readTable(file string, split labels.Split) (*labels.Table, error) {
 	return labels.Read(f, filepath.Base(file), labels.ReadOptions{Split: split})
 }
 
-// label gives an item the classes of its landmark. A landmark that the label file
-// does not have, or has without label, is a class without supercategory; an image
-// without landmark has no class at all. Images of a split that the file does not
-// speak of are an error: the ids of splits are unrelated.
+// label sets the classes of an item by its landmark. A landmark that is missing from
+// the label file, or has no label there, is a class without a supercategory; an image
+// without a landmark has no class at all. Images of a split that the file does not
+// contain are an error, because ids of different splits are unrelated.
 func (l *landmarks) label(item *shards.Item, id string) error {
 	item.Landmark = -1
 	if id == "" {

@@ -9,26 +9,26 @@ import (
 	"strings"
 )
 
-// OrderError asks whether levels were named coarsest first.
+// OrderError says that levels appear to be named coarsest first.
 type OrderError struct {
 	Levels []string // as they were given
 	Why    string   // "category is coarser than product"
 }
 
-// Error asks, and says which order is right.
+// Error states the evidence and the right order.
 func (e *OrderError) Error() string {
 	return fmt.Sprintf("%s: are the levels %s coarsest first? They are named finest first: --levels %s",
 		e.Why, strings.Join(e.Levels, ","), strings.Join(e.Right(), ","))
 }
 
-// Right is the levels finest first.
+// Right lists the levels finest first.
 func (e *OrderError) Right() []string {
 	right := slices.Clone(e.Levels)
 	slices.Reverse(right)
 	return right
 }
 
-// chains are names of levels whose order everybody knows, finest first.
+// chains are level names whose order is well known, finest first.
 var chains = [][]string{
 	{"fine", "middle", "coarse", "top"}, {"finest", "coarsest"},
 	{"species", "genus", "family", "order", "phylum", "kingdom"},
@@ -38,8 +38,8 @@ var chains = [][]string{
 	{"character", "alphabet"}, {"breed", "species"}, {"model", "make"}, {"model", "brand"}, {"city", "country"},
 }
 
-// checkOrder asks about levels that are all in the order coarsest first, as far as
-// their names tell.
+// checkOrder returns an *OrderError if all levels are in the order coarsest first, as
+// far as their names tell.
 func checkOrder(levels []string) error {
 	why := ""
 	for i, finer := range levels {
@@ -58,7 +58,7 @@ func checkOrder(levels []string) error {
 	return &OrderError{Levels: levels, Why: why}
 }
 
-// ordered reports whether a level is known to be finer than another by their names.
+// ordered reports whether a level is known by its name to be finer than another.
 func ordered(finer, coarser string) bool {
 	finer, coarser = strings.ToLower(finer), strings.ToLower(coarser)
 	return slices.ContainsFunc(chains, func(chain []string) bool {
@@ -67,12 +67,12 @@ func ordered(finer, coarser string) bool {
 	})
 }
 
-// surveyed is how many rows of a table are looked at for the order of its levels:
-// enough to meet a class twice, and few enough to take no time.
+// surveyed is the number of rows of a table from which the order of its levels is
+// judged: enough to meet a class twice, and quick to read.
 const surveyed = 100_000
 
-// checkOrder asks about label columns that are no tree finest first, and are one
-// coarsest first. Rows that cannot be read are reported when they are imported.
+// checkOrder returns an *OrderError if the label columns form a tree coarsest first but
+// not finest first. Rows that cannot be read are reported when they are imported.
 func (src *csvSource) checkOrder(ctx context.Context) error {
 	columns := src.columns.levels
 	if len(columns) < 2 || src.labels != nil {
@@ -113,14 +113,14 @@ func (src *csvSource) checkOrder(ctx context.Context) error {
 	return &OrderError{Levels: src.levels, Why: forward.broken}
 }
 
-// nesting says whether rows of class names, finest first, form a tree.
+// nesting reports whether rows of class names, finest first, form a tree.
 type nesting struct {
 	levels  []string
 	parents []map[string]placed
 	broken  string // the first class with two parents
 }
 
-// placed is the parent of a class, and the row that says so.
+// placed is the parent of a class, and the row that states it.
 type placed struct{ parent, where string }
 
 func newNesting(levels []string) *nesting {

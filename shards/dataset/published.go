@@ -22,10 +22,10 @@ import (
 	"hgld/shards"
 )
 
-// published is a data set in the layout in which its authors published it: lists
-// of images with their classes, and the images. Both lie in one folder or archive
-// (Settings.Input), or the images in another one (Settings.Images); the data set's
-// own top folder, such as Stanford_Online_Products, may be there or not.
+// published is a data set in the layout of its authors: lists of images with their
+// classes, and the images. Both are in one folder or archive (Settings.Input), or the
+// images are in another (Settings.Images). The data set's own top folder, such as
+// Stanford_Online_Products, is optional.
 type published struct {
 	lists   store
 	top     string // of the lists in their store
@@ -38,13 +38,13 @@ type published struct {
 
 	landmarks bool // the levels are GLDv2's
 
-	// sides holds the side of the protocol, learned or tested, on which each of the
-	// finest classes was first seen. Nil where both may have the same class.
+	// sides holds the side of the protocol, training or test, on which each of the
+	// finest classes first occurred. It is nil if both sides may have the same class.
 	sides map[string]seen
 	notes []string
 }
 
-// record is an image of a list.
+// record is an image in a list.
 type record struct {
 	path  string // in the lists' own words, from base
 	split labels.Split
@@ -67,14 +67,14 @@ type level struct {
 	optional bool // read only if Settings.Levels names it
 }
 
-// openPublished opens the stores and finds the top folder by one of the files that
-// must be in it. The levels are those of known that the settings name.
+// openPublished opens the stores and finds the top folder by one of the files that it
+// must contain. It reads the levels of known that the settings name.
 func openPublished(ctx context.Context, s Settings, known []level, marks ...string) (*published, error) {
 	if s.Labels != "" || s.Columns != (Columns{}) {
-		return nil, errors.New("its lists give the labels; no labels and no columns are wanted")
+		return nil, errors.New("its lists give the labels; leave out the settings labels and columns")
 	}
 	if s.Split != "" && s.Split != labels.Train {
-		return nil, fmt.Errorf("its lists give the splits; no split is wanted, and not %.80q", s.Split)
+		return nil, fmt.Errorf("its lists give the splits; leave out the setting split (%.80q)", s.Split)
 	}
 	levels, err := chooseLevels(known, s.Levels)
 	if err != nil {
@@ -123,8 +123,8 @@ func chooseLevels(known []level, asked []string) ([]string, error) {
 	return asked, nil
 }
 
-// topWith returns the folder of a store that has one of the marks: the store
-// itself, or one of the folders in it.
+// topWith returns the folder of a store that contains one of the marks: the top of the
+// store, or a folder in it.
 func topWith(st store, marks []string) (string, error) {
 	tops, err := st.folders()
 	if err != nil {
@@ -140,24 +140,24 @@ func topWith(st store, marks []string) (string, error) {
 	return "", fmt.Errorf("no %s there; --input is the folder, .zip or .tar as it was published, with its lists", strings.Join(marks, " and no "))
 }
 
-// has says whether a list is there.
+// has reports whether a list exists.
 func (p *published) has(name string) bool {
 	_, err := p.lists.find(path.Join(p.top, name))
 	return err == nil
 }
 
-// maxList bounds a list, and maxLine its lines: the longest published one has
-// 26 MB, and 2018's annotations of iNaturalist, as JSON, 122 MB.
+// maxList bounds the size of a list, and maxLine that of a line. The longest published
+// list has 26 MB; the annotations of iNaturalist 2018, as JSON, have 122 MB.
 const (
 	maxList = 512 << 20
 	maxLine = 64 << 10
 )
 
-// use gives the content of a list to read and notes its hash for the manifest.
+// use passes the content of a list to read and notes its hash for the manifest.
 func (p *published) use(ctx context.Context, name string, read func(io.Reader) error) error {
 	f, err := p.lists.open(path.Join(p.top, name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is missing; it belongs to the data set as it was published", name)
+		return fmt.Errorf("%s is missing; it is part of the published data set", name)
 	}
 	if err != nil {
 		return err
@@ -178,8 +178,8 @@ func (p *published) use(ctx context.Context, name string, read func(io.Reader) e
 	return nil
 }
 
-// lines calls each for every line that is not blank. A byte order mark and the
-// carriage returns of Windows are no part of it.
+// lines calls each for every line that is not blank, without a byte order mark and
+// without the carriage returns of Windows.
 func (p *published) lines(ctx context.Context, name string, each func(text, where string) error) error {
 	return p.use(ctx, name, func(in io.Reader) error {
 		r := bufio.NewScanner(in)
@@ -196,7 +196,7 @@ func (p *published) lines(ctx context.Context, name string, each func(text, wher
 			}
 			where := fmt.Sprintf("%s:%d", name, n)
 			if !utf8.Valid(line) || bytes.IndexByte(line, 0) >= 0 {
-				return fmt.Errorf("%s: the line is no UTF-8 text; take the file as it was published", where)
+				return fmt.Errorf("%s: the line is not UTF-8 text; take the file as it was published", where)
 			}
 			if err := each(string(line), where); err != nil {
 				return fmt.Errorf("%s: %w", where, err)
@@ -214,7 +214,7 @@ func (p *published) lines(ctx context.Context, name string, each func(text, wher
 	})
 }
 
-// header returns what lines wants for a list whose first line names its columns.
+// header returns the reader of a list whose first line names its columns.
 func header(columns string, each func(text, where string) error) func(text, where string) error {
 	first := true
 	return func(text, where string) error {
@@ -226,13 +226,13 @@ func header(columns string, each func(text, where string) error) func(text, wher
 		case first:
 			return fmt.Errorf("%.80q; want the header %.80q", text, columns)
 		case is:
-			return errors.New("the header stands here again, as if two files had been joined; take the file as it was published")
+			return errors.New("the header occurs again, as if two files had been joined; take the file as it was published")
 		}
 		return each(text, where)
 	}
 }
 
-// pick returns the class of each level that is read, finest first.
+// pick returns the classes of the levels that are read, finest first.
 func (p *published) pick(class map[string]string) []string {
 	names := make([]string, len(p.levels))
 	for i, l := range p.levels {
@@ -241,8 +241,8 @@ func (p *published) pick(class map[string]string) []string {
 	return names
 }
 
-// add takes an image. It is an error if its finest class is both learned and
-// tested, which would spoil the test.
+// add adds an image. It fails if its finest class occurs in both training and test,
+// which would spoil the test.
 func (p *published) add(r record) error {
 	clean := path.Clean(r.path)
 	if r.path == "" || !fs.ValidPath(clean) || strings.Contains(clean, `\`) {
@@ -263,9 +263,8 @@ func (p *published) add(r record) error {
 	return nil
 }
 
-// ready ends the reading of lists: it finds the folder that the images lie in,
-// one of those named within the top folder, and compares the numbers with the
-// published ones.
+// ready is called after all lists are read. It finds the folder of the images, one of
+// those named within the top folder, and compares the numbers with the published ones.
 func (p *published) ready(expected []count, within ...string) error {
 	if len(p.records) == 0 {
 		return errors.New("no images are listed")
@@ -286,7 +285,8 @@ func (p *published) ready(expected []count, within ...string) error {
 	return nil
 }
 
-// findBase looks for the first images of the lists, some of which may be missing.
+// findBase finds the folder by the first images of the lists, some of which may be
+// missing.
 func (p *published) findBase(tops, within []string) {
 	const tries = 1000
 	for _, r := range p.records[:min(tries, len(p.records))] {
@@ -302,15 +302,15 @@ func (p *published) findBase(tops, within []string) {
 	}
 }
 
-// count is what a paper says of a split.
+// count is the size of a split as a paper states it.
 type count struct {
 	split   labels.Split
 	images  int // 0: not said
 	classes int // of the finest level; 0: not said
 }
 
-// compare notes where a split differs from the published one: it may be a subset
-// on purpose, or a list that was cut short.
+// compare notes the differences between a split and the published one. It may be a
+// subset on purpose, or a list that was cut short.
 func (p *published) compare(want count) {
 	images, classes := 0, map[string]bool{}
 	for i := range p.records {
@@ -327,8 +327,8 @@ func (p *published) compare(want count) {
 	}
 }
 
-// Notes says where the numbers of images and classes differ from the published
-// ones. It is no error: a subset is a data set too.
+// Notes lists the differences from the published numbers of images and classes. They
+// are no error, because a subset is a data set too.
 func (p *published) Notes() []string { return p.notes }
 
 func (p *published) Levels() []string { return p.levels }
@@ -356,7 +356,7 @@ func (p *published) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
 	}
 }
 
-// Inputs is the lists that were read and the store of the images.
+// Inputs lists the files that were read and the store of the images.
 func (p *published) Inputs(ctx context.Context) ([]shards.Input, error) {
 	images, err := p.images.input(ctx, p.used)
 	return append(slices.Clone(p.inputs), images), err
@@ -373,8 +373,8 @@ func (p *published) Close() error {
 	return errors.Join(p.lists.Close(), p.images.Close())
 }
 
-// importer is the common part of Open: it closes what read could not use, and
-// says which data set is spoken of.
+// importer is the common part of Open: it closes the stores if read fails, and adds the
+// name of the data set to the error.
 func importer(ctx context.Context, name string, s Settings, known []level, marks []string,
 	read func(*published) error) (shards.Source, error) {
 	p, err := openPublished(ctx, s, known, marks...)

@@ -16,7 +16,7 @@ import (
 //	Ebay_train.txt, Ebay_test.txt   image_id class_id super_class_id path
 //	bicycle_final/111085122871_0.JPG
 //
-// Each list has a header and columns parted by a space, all numbers from 1 up.
+// Each list has a header and columns separated by a space, with numbers from 1 up.
 // The levels are product (class_id) and category (super_class_id, named by the
 // folder of its images without "_final"); the splits train and test share no
 // product. Ebay_info.txt, which lists the images of both, is not read.
@@ -52,7 +52,7 @@ func (SOP) Open(ctx context.Context, s Settings) (shards.Source, error) {
 // categories holds the name of each super_class_id.
 type categories map[int]string
 
-// read takes a line apart. The path, which is last, may hold spaces.
+// read parses a line. The path comes last and may contain spaces.
 func (c categories) read(text string) (file string, class map[string]string, err error) {
 	columns := strings.SplitN(text, " ", 4)
 	if len(columns) < 4 {
@@ -74,7 +74,7 @@ func (c categories) read(text string) (file string, class map[string]string, err
 		c[super] = folder
 	}
 	if c[super] != folder {
-		return "", nil, fmt.Errorf("super_class_id %d is %s here, and %s further up; take the list as it was published", super, folder, c[super])
+		return "", nil, fmt.Errorf("super_class_id %d is %s here and %s in an earlier line; take the list as it was published", super, folder, c[super])
 	}
 	return file, map[string]string{"product": strconv.Itoa(numbers[1]), "category": folder}, nil
 }

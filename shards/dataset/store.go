@@ -20,17 +20,17 @@ import (
 	"hgld/shards"
 )
 
-// store is what holds image files: a folder or an archive. Its methods may be
-// called by several goroutines at once.
+// store holds image files: a folder or an archive. Its methods are safe for concurrent
+// use.
 type store interface {
 	// list returns all files, sorted by path.
 	list(ctx context.Context) ([]entry, error)
 	// folders returns the folders at the top, sorted.
 	folders() ([]string, error)
-	// find returns one file; an error that wraps fs.ErrNotExist says it is missing.
+	// find returns one file. If it is missing, the error wraps fs.ErrNotExist.
 	find(name string) (entry, error)
 	open(name string) (io.ReadCloser, error)
-	// input describes the store for the manifest; used are the files taken from it.
+	// input describes the store for the manifest. used are the files taken from it.
 	input(ctx context.Context, used []byte) (shards.Input, error)
 	Close() error
 }
@@ -43,8 +43,8 @@ type entry struct {
 	gone  bool   // a link that leads to nothing
 }
 
-// attach gives an item its image, the file called name of a store. One that is missing
-// or may not be read is no error: the item says so when it is opened.
+// attach sets the image of an item to the file called name in a store. A missing or
+// unreadable file is no error here; opening the item reports it.
 func attach(item *shards.Item, st store, name string) (entry, error) {
 	e, err := st.find(name)
 	item.Missing = errors.Is(err, fs.ErrNotExist)
@@ -67,7 +67,7 @@ func attach(item *shards.Item, st store, name string) (entry, error) {
 	return entry{path: item.Path, size: e.size}, nil
 }
 
-// topsOf returns the folders at the top that names of files begin with, sorted.
+// topsOf returns the top folders of file names, sorted.
 func topsOf[V any](members map[string]V) []string {
 	tops := map[string]bool{}
 	for name := range members {
@@ -78,9 +78,9 @@ func topsOf[V any](members map[string]V) []string {
 	return slices.Sorted(maps.Keys(tops))
 }
 
-// openStore opens a folder, a zip or a tar file. Of an archive, every member is
-// looked at: one that is no plain file or whose name leads elsewhere is an error. A
-// tar file is read whole, for its hash.
+// openStore opens a folder, a zip or a tar file. It checks every member of an archive:
+// one that is not a regular file, or whose name leads out, is an error. A tar file is
+// read as a whole, for its hash.
 func openStore(ctx context.Context, name string) (store, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -101,9 +101,9 @@ func openStore(ctx context.Context, name string) (store, error) {
 	return nil, fmt.Errorf("%s: want a folder, a .zip or a .tar", name)
 }
 
-// checkMember refuses names that could lead out of a folder or mean different
-// files on different systems. Members are never written to disk, but their names
-// come back as paths of rows.
+// checkMember refuses names that could lead out of a folder or mean different files on
+// different systems. Members are never written to disk, but their names become paths of
+// rows.
 func checkMember(archive, name string) error {
 	clean := strings.TrimSuffix(name, "/")
 	bad := func(why string) error { return fmt.Errorf("%s: member %.80q %s", filepath.Base(archive), name, why) }
@@ -120,10 +120,10 @@ func checkMember(archive, name string) error {
 	return nil
 }
 
-// memberPath is the path of a checked member name.
+// memberPath returns the path of a checked member name.
 func memberPath(name string) string { return path.Clean(name) }
 
-// hashed sums up what is written to it, until its context ends.
+// hashed hashes what is written to it, until its context ends.
 type hashed struct {
 	ctx   context.Context
 	sum   hash.Hash

@@ -20,9 +20,9 @@ import (
 	"hgld/shards"
 )
 
-// tarSet reads the images of GLDv2, split/a/b/c/<id>.jpg, from the TARs of a split
-// or, where there are none, from its folder. Of a member, only its id and its place
-// are kept: there are five millions.
+// tarSet reads the images of GLDv2, split/a/b/c/<id>.jpg, from the TARs of a split or,
+// without TARs, from its folder. It keeps only the id and position of each of the five
+// million members.
 type tarSet struct {
 	name   string
 	folder store
@@ -30,14 +30,14 @@ type tarSet struct {
 	splits map[labels.Split]map[shards.ImageID]place // nil map: a folder
 }
 
-// gldv2TAR is a TAR with the MD5 sum that was published for it. Images are taken from
-// it only if it has this sum.
+// gldv2TAR is a TAR with its published MD5 sum. Images are read from it only if it has
+// this sum.
 type gldv2TAR struct {
 	*tarStore
 	check func() error // reads the TAR whole, once
 }
 
-// place is where a member lies.
+// place is the position of a member.
 type place struct {
 	tar int32
 	extent
@@ -57,7 +57,7 @@ func openTarSet(ctx context.Context, name string, splits []labels.Split) (*tarSe
 	return s, nil
 }
 
-// index finds the members of a split's TARs.
+// index lists the members of a split's TARs.
 func (s *tarSet) index(ctx context.Context, split labels.Split) error {
 	dir := filepath.Join(s.name, string(split))
 	entries, err := os.ReadDir(dir) // filepath.Glob would not tell an error, and the images seem missing
@@ -89,7 +89,7 @@ func (s *tarSet) index(ctx context.Context, split labels.Split) error {
 				continue
 			}
 			if first, twice := members[id]; twice {
-				return fmt.Errorf("%s: image %s stands in %s too", file, id, s.tars[first.tar].name)
+				return fmt.Errorf("%s: image %s is in %s too", file, id, s.tars[first.tar].name)
 			}
 			members[id] = place{int32(len(s.tars) - 1), at}
 		}
@@ -99,8 +99,8 @@ func (s *tarSet) index(ctx context.Context, split labels.Split) error {
 	return nil
 }
 
-// openGLDv2TAR stamps the members with the published sum or, where there is none, with
-// the TAR's own.
+// openGLDv2TAR stamps the members with the published sum or, without one, with the
+// TAR's own.
 func openGLDv2TAR(ctx context.Context, file string) (*gldv2TAR, error) {
 	t, err := indexTar(ctx, file)
 	if err != nil {
@@ -119,7 +119,7 @@ func openGLDv2TAR(ctx context.Context, file string) (*gldv2TAR, error) {
 	return &gldv2TAR{t, sync.OnceValue(func() error { return t.compareMD5(published) })}, nil
 }
 
-// compareMD5 compares the TAR with a published sum, "" where there is none.
+// compareMD5 compares the TAR with its published sum, "" if there is none.
 func (s *tarStore) compareMD5(published string) error {
 	if published == "" {
 		return nil
@@ -132,7 +132,7 @@ func (s *tarStore) compareMD5(published string) error {
 		"with `hgld shards build` continuing afterwards", s.name, got.md5, published)}
 }
 
-// at returns where an image lies; tar is false for one in a folder.
+// at returns the position of an image. tar is false for an image in a folder.
 func (s *tarSet) at(name string) (p place, tar bool, err error) {
 	split, _, _ := strings.Cut(name, "/")
 	members := s.splits[labels.Split(split)]
@@ -188,9 +188,9 @@ func (s *tarSet) list(ctx context.Context) ([]entry, error) {
 
 func (s *tarSet) folders() ([]string, error) { return s.folder.folders() }
 
-// input is a hash of the lines "train/images_000.tar<tab>bytes<tab>sha256" of the
-// TARs and, without TARs, that of the folder. A TAR that differs from its
-// md5.images_000.txt, or from itself when it was opened, is a *shards.InputError.
+// input hashes the lines "train/images_000.tar<tab>bytes<tab>sha256" of the TARs or,
+// without TARs, the folder. It returns a *shards.InputError if a TAR differs from its
+// md5.images_000.txt, or has changed since it was opened.
 func (s *tarSet) input(ctx context.Context, used []byte) (shards.Input, error) {
 	if len(s.tars) == 0 {
 		return s.folder.input(ctx, used)
@@ -212,7 +212,7 @@ func (s *tarSet) input(ctx context.Context, used []byte) (shards.Input, error) {
 	return shards.Input{Name: filepath.Base(s.name) + "/", Bytes: total, SHA256: sha256.Sum256(lines)}, nil
 }
 
-// publishedMD5 returns the sum that was published for a TAR, "" if it is not there.
+// publishedMD5 returns the published sum of a TAR, "" if there is none.
 func publishedMD5(tar string) (string, error) {
 	dir, base := filepath.Split(tar)
 	name := "md5." + strings.TrimSuffix(base, ".tar") + ".txt"
@@ -227,7 +227,7 @@ func publishedMD5(tar string) (string, error) {
 		}
 		fields := strings.Fields(string(text))
 		if len(fields) == 0 || len(fields[0]) != 2*md5.Size {
-			return "", fmt.Errorf("%s: %.80q is no MD5 sum; load the file again", file, strings.TrimSpace(string(text)))
+			return "", fmt.Errorf("%s: %.80q is not an MD5 sum; load the file again", file, strings.TrimSpace(string(text)))
 		}
 		return fields[0], nil
 	}

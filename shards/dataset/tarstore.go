@@ -19,9 +19,9 @@ import (
 	"hgld/shards"
 )
 
-// tarStore reads members of an uncompressed tar file: one pass over the headers
-// finds where each lies. A member has no checksum, so the whole file's stands for the
-// content of each.
+// tarStore reads members of an uncompressed tar file. One pass over the headers finds
+// the position of each. Members have no checksums, so the checksum of the whole file
+// stands for each.
 type tarStore struct {
 	name    string
 	file    *os.File
@@ -50,7 +50,7 @@ func openTar(ctx context.Context, name string) (store, error) {
 	return s, nil
 }
 
-// indexTar opens a tar file and finds its members, which have no stamp yet.
+// indexTar opens a tar file and lists its members. They have no stamp yet.
 func indexTar(ctx context.Context, name string) (*tarStore, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -84,7 +84,8 @@ func (s *tarStore) hash(ctx context.Context) (tarSums, error) {
 	return tarSums{hex.EncodeToString(check.Sum(nil)), whole.input(filepath.Base(s.name))}, nil
 }
 
-// unchanged says whether the file is still as it was opened, by size and time.
+// unchanged returns an error if the file has changed since it was opened, by size and
+// time.
 func (s *tarStore) unchanged() error {
 	now, err := s.file.Stat()
 	if err != nil {
@@ -141,7 +142,7 @@ func (s *tarStore) index() error {
 		}
 		p := memberPath(h.Name)
 		if _, twice := s.members[p]; twice {
-			return bad("stands twice")
+			return bad("occurs twice")
 		}
 		s.members[p] = extent{at, h.Size}
 		end = wholeBlocks(at + h.Size)
@@ -153,13 +154,13 @@ const tarBlock = 512
 
 func wholeBlocks(size int64) int64 { return (size + tarBlock - 1) / tarBlock * tarBlock }
 
-// ended is an error unless the reader has found an empty block behind the last
-// member. Without it the archive was cut between two members, and lacks some. (The
-// format asks for two empty blocks; some writers leave one.)
+// ended returns an error unless the reader has found an empty block after the last
+// member. Without it the archive was cut between two members and lacks some. (The
+// format requires two empty blocks; some writers write one.)
 func (s *tarStore) ended(end int64) error {
 	at, err := s.file.Seek(0, io.SeekCurrent)
 	if err == nil && at <= end {
-		err = fmt.Errorf("%s: breaks off behind member %d, without the empty blocks that end an archive: it was cut short; "+
+		err = fmt.Errorf("%s: ends after member %d, without the empty blocks that end an archive: it was cut short; "+
 			"copy or download it again", filepath.Base(s.name), len(s.members))
 	}
 	return err

@@ -52,7 +52,7 @@ func (s *zipStore) index() error {
 		}
 		p := memberPath(f.Name)
 		if s.members[p] != nil {
-			return bad("stands twice")
+			return bad("occurs twice")
 		}
 		s.members[p] = f
 	}

@@ -78,7 +78,10 @@ func TestExamplesHaveImagesOfShardsAndOfAFolder(t *testing.T) {
 		}
 		var titles []string
 		var named [][]string
-		err = x.Examples(0, 6, func(title, _ string, images []string) { titles, named = append(titles, title), append(named, images) })
+		err = x.Examples(0, 6, func(title, _ string, images []string) {
+			titles, named = append(titles, title),
+				append(named, images)
+		})
 		if err != nil || len(titles) != 2 || titles[0] != "St Mary" || len(named[0]) != 2 || len(named[1]) != 0 {
 			t.Fatalf("%s: %q with %q, %v; want two images of the landmark that has some, first", images, titles, named, err)
 		}

@@ -27,9 +27,8 @@ import (
 // LabelsRecord is what the stage that joins tags and hierarchy has recorded of a label
 // file.
 type LabelsRecord struct {
-	// Tool is the version of hgld, and Limit the number of landmarks of a trial.
-	Tool  string
-	Limit int
+	Tool  string // version of hgld
+	Limit int    // landmarks of a trial; 0: all
 
 	// Tags and Hierarchy are the files that it was made of.
 	Tags, Hierarchy Source
@@ -37,9 +36,8 @@ type LabelsRecord struct {
 
 // Source is a file that another was made of.
 type Source struct {
-	// Path is the file, and Same reports that it is as it was then.
-	Path string
-	Same bool
+	Path string // of the file
+	Same bool   // it has not changed since
 }
 
 // Records is what a project knows of its files.

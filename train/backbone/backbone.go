@@ -9,9 +9,9 @@ import (
 	"hgld/train/nn"
 )
 
-// Backbone turns images [N,H,W,4], the fourth channel zero, into features
-// [N,H',W',C], or into one vector [N,C] for each image, which is not pooled: what
-// its stages do, one after the other.
+// Backbone turns images [N,H,W,4], the fourth channel zero, into features [N,H',W',C],
+// or into one vector [N,C] for each image, which is not pooled. Its stages run one
+// after the other.
 type Backbone interface {
 	// Stages returns the parts of the network, in order.
 	Stages() []Stage
@@ -29,9 +29,9 @@ type Stage struct {
 // Options.Classes declares.
 type Classifier interface {
 	Backbone
-	// Logits gives one array [N,Classes] for each head: of the pooled features [N,C]
-	// of a convolutional network, of the tokens [N,T,C] of a transformer, which is
-	// what its last stage but one gives.
+	// Logits returns one array [N,Classes] for each head. x is the pooled features [N,C] of
+	// a convolutional network, or the tokens [N,T,C] of a transformer, which its last stage
+	// but one returns.
 	Logits(t *grad.Tape, x *grad.Var) []*grad.Var
 }
 
@@ -45,14 +45,14 @@ type Spec interface {
 
 // Options are what backbones have in common.
 type Options struct {
-	// FreezeNorm normalises by the running statistics in training too, as one does
-	// with pretrained weights; γ and β are trained all the same.
+	// FreezeNorm normalises by the running statistics in training too, which is usual with
+	// pretrained weights. γ and β are still trained.
 	FreezeNorm bool
 	// Classes of the published head; 0: without it, as retrieval wants it.
 	Classes int
 }
 
-// Facts are what one must know of a backbone before choosing it.
+// Facts help to choose a backbone.
 type Facts struct {
 	Input     int        // side of the images that it was published for, in pixels
 	Fixed     bool       // and it accepts no other
@@ -63,7 +63,7 @@ type Facts struct {
 	Mean, Std [3]float32 // of the pixels that the first of Weights saw
 }
 
-// Weights is where weights were published. They are no part of hgld.
+// Weights says where weights were published. They are not part of hgld.
 type Weights struct {
 	From    string // library and name in it
 	File    string // name of the file there
@@ -76,8 +76,10 @@ var All = registry.Table[Spec]{
 		Value: Convnet{Widths: []int{32, 64, 128, 128}, Strides: []int{2, 2, 2, 1}}},
 	{Name: "resnet18", About: "ResNet-18 as torchvision has it", Value: ResNet{Blocks: []int{2, 2, 2, 2}}},
 	{Name: "resnet34", About: "ResNet-34 as torchvision has it", Value: ResNet{Blocks: []int{3, 4, 6, 3}}},
-	{Name: "resnet50", About: "ResNet-50 as torchvision has it (v1.5)", Value: ResNet{Blocks: []int{3, 4, 6, 3}, Bottleneck: true}},
-	{Name: "resnet101", About: "ResNet-101 as torchvision has it (v1.5)", Value: ResNet{Blocks: []int{3, 4, 23, 3}, Bottleneck: true}},
+	{Name: "resnet50", About: "ResNet-50 as torchvision has it (v1.5)",
+		Value: ResNet{Blocks: []int{3, 4, 6, 3}, Bottleneck: true}},
+	{Name: "resnet101", About: "ResNet-101 as torchvision has it (v1.5)",
+		Value: ResNet{Blocks: []int{3, 4, 23, 3}, Bottleneck: true}},
 	{Name: "vit-small", About: "ViT-S/16", Value: ViT{Width: 384, Depth: 12, Heads: 6, Patch: 16, Input: 224}},
 	{Name: "vit-base", About: "ViT-B/16", Value: ViT{Width: 768, Depth: 12, Heads: 12, Patch: 16, Input: 224}},
 	{Name: "deit-small", About: "DeiT-S/16 without the distillation token, made of distilled weights",

@@ -8,11 +8,11 @@ import (
 	"hgld/train/nn"
 )
 
-// Convnet is a stack of 3×3 convolutions, each with BatchNorm and ReLU; one that
-// changes neither size nor width adds its input before the ReLU. With the defaults
-// an image of 64×64 costs 0.04 GFLOP and gives features 8×8×128, each of which
-// sees 31×31 pixels. It is no published network: it is what fits a test, a demo
-// and a laptop.
+// Convnet is a stack of 3×3 convolutions, each with BatchNorm and ReLU. A convolution
+// that changes neither size nor width adds its input before the ReLU. With the defaults
+// an image of 64×64 costs 0.04 GFLOP and gives features 8×8×128, each of which sees
+// 31×31 pixels. It is not a published network, but small enough for tests, the demo and
+// a laptop.
 type Convnet struct {
 	Widths  []int `range:"1 8192"` // channels after each convolution
 	Strides []int `range:"1 64"`   // of each convolution

@@ -100,7 +100,8 @@ func (g *bench) run(t *testing.T, c goldenCase) {
 		seen[stage.Name] = y
 		g.compareStage(t, c, b, s.stageName(stage.Name), download(t, b, y.Value), y.Value)
 		if strings.HasSuffix(stage.Name, "tokens") {
-			g.compareStage(t, c, b, strings.TrimSuffix(stage.Name, "tokens")+"patch_embed", s.patches(t, b, y.Value), device.Array{})
+			g.compareStage(t, c, b, strings.TrimSuffix(stage.Name, "tokens")+"patch_embed", s.patches(t, b, y.Value),
+				device.Array{})
 		}
 	}
 	out := s.finish(tape, seen)
@@ -147,7 +148,8 @@ func (c goldenCase) images(b device.Backend) device.Array {
 }
 
 // runScales compares the multi-scale embedding and that of each scale alone.
-func (g *bench) runScales(t *testing.T, c goldenCase, net *backbone.Retrieval, b device.Backend, tape *grad.Tape, images device.Array) {
+func (g *bench) runScales(t *testing.T, c goldenCase, net *backbone.Retrieval, b device.Backend, tape *grad.Tape,
+	images device.Array) {
 	if !slices.EqualFunc(c.Scales, backbone.Scales(), func(x, y float64) bool { return math.Abs(x-y) < 1e-15 }) {
 		t.Errorf("scales %v, want %v", backbone.Scales(), c.Scales)
 	}
@@ -155,7 +157,8 @@ func (g *bench) runScales(t *testing.T, c goldenCase, net *backbone.Retrieval, b
 	for _, name := range c.Out {
 		scales := c.Scales
 		if name != "embedding" {
-			scales = slices.DeleteFunc(slices.Clone(scales), func(s float64) bool { return fmt.Sprintf("scale_%.4f", s) != name })
+			scales = slices.DeleteFunc(slices.Clone(scales),
+				func(s float64) bool { return fmt.Sprintf("scale_%.4f", s) != name })
 		}
 		y := tape.Keep(net.MultiScale(tape, x, scales))
 		near(t, name, download(t, b, y.Value), read(t, g.expected, c.key()+"out."+name), c.tolerance().out)

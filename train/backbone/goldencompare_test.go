@@ -81,7 +81,8 @@ func compareMoments(t *testing.T, what string, n int, norm, dot, wantNorm, wantD
 
 // compareStage looks at the value after a stage, if the case has it, and at every
 // element where the file has them.
-func (g *bench) compareStage(t *testing.T, c goldenCase, b device.Backend, name string, value []float64, a device.Array) {
+func (g *bench) compareStage(t *testing.T, c goldenCase, b device.Backend, name string, value []float64,
+	a device.Array) {
 	t.Helper()
 	at := slices.IndexFunc(c.Stages, func(s goldenStage) bool { return s.Name == name })
 	if at < 0 {

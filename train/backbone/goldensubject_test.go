@@ -61,7 +61,8 @@ func subjectOf(t *testing.T, c goldenCase) subject {
 		spec = s
 	}
 	s := subject{store: nn.NewStore(), fronts: 1, read: func(x []tensorfile.Tensor) []tensorfile.Tensor { return x }}
-	net := spec.Build(s.store.Group("all"), backbone.Options{FreezeNorm: c.Mode == "frozen", Classes: 1000}).(backbone.Classifier)
+	net := spec.Build(s.store.Group("all"), backbone.Options{FreezeNorm: c.Mode == "frozen",
+		Classes: 1000}).(backbone.Classifier)
 	s.stages = net.Stages()
 	if strings.Contains(name, "distilled") {
 		s.fronts = 2
@@ -106,7 +107,8 @@ func classify(tape *grad.Tape, net backbone.Classifier, seen map[string]*grad.Va
 }
 
 // classifyTokens classifies as timm.
-func classifyTokens(tape *grad.Tape, net backbone.Classifier, fronts int, seen map[string]*grad.Var) map[string]*grad.Var {
+func classifyTokens(tape *grad.Tape, net backbone.Classifier, fronts int,
+	seen map[string]*grad.Var) map[string]*grad.Var {
 	list := logits(tape, net, seen["norm"])
 	if fronts == 1 {
 		return map[string]*grad.Var{"cls": seen["token"], "tokens": seen["norm"], "logits": list[0]}
@@ -134,7 +136,8 @@ func logits(tape *grad.Tape, net backbone.Classifier, x *grad.Var) (list []*grad
 	return list
 }
 
-func netSubject(t *testing.T, c goldenCase, m backbone.Model, read func([]tensorfile.Tensor) []tensorfile.Tensor) subject {
+func netSubject(t *testing.T, c goldenCase, m backbone.Model,
+	read func([]tensorfile.Tensor) []tensorfile.Tensor) subject {
 	t.Helper()
 	s := subject{store: nn.NewStore(), fronts: 1, read: read}
 	var err error

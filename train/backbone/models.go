@@ -22,17 +22,22 @@ type Model struct {
 // Models lists the nets that the papers' tables were made with.
 var Models = registry.Table[Model]{
 	{Name: "resnet-ln", About: "ResNet-50, mean, LayerNorm: stanford products, iNaturalist, CUB",
-		Value: Model{Released: "resnet_ln", Backbone: "resnet50", Pooling: "avg", Standard: "layernorm", Dim: 512, FreezeNorm: true, Pretrained: true}},
+		Value: Model{Released: "resnet_ln", Backbone: "resnet50", Pooling: "avg", Standard: "layernorm", Dim: 512,
+			FreezeNorm: true, Pretrained: true}},
 	{Name: "resnet-ln-gem", About: "ResNet-50, GeM, LayerNorm: the default of the released code",
-		Value: Model{Released: "resnet_ln_gem", Backbone: "resnet50", Pooling: "gem", Standard: "layernorm", Dim: 512, FreezeNorm: true, Pretrained: true}},
+		Value: Model{Released: "resnet_ln_gem", Backbone: "resnet50", Pooling: "gem", Standard: "layernorm", Dim: 512,
+			FreezeNorm: true, Pretrained: true}},
 	{Name: "resnet-ln-max", About: "ResNet-50, maximum, LayerNorm",
-		Value: Model{Released: "resnet_ln_max", Backbone: "resnet50", Pooling: "max", Standard: "layernorm", Dim: 512, FreezeNorm: true, Pretrained: true}},
+		Value: Model{Released: "resnet_ln_max", Backbone: "resnet50", Pooling: "max", Standard: "layernorm", Dim: 512,
+			FreezeNorm: true, Pretrained: true}},
 	{Name: "resnet-101-lm", About: "ResNet-101, GeM, whitening by PCA: landmarks",
-		Value: Model{Released: "resnet_101_LM", Backbone: "resnet101", Pooling: "gem", Standard: "l2", Dim: 2048, FreezeNorm: true, Pretrained: true, PCA: true}},
+		Value: Model{Released: "resnet_101_LM", Backbone: "resnet101", Pooling: "gem", Standard: "l2", Dim: 2048,
+			FreezeNorm: true, Pretrained: true, PCA: true}},
 	{Name: "dyml-resnet34", About: "ResNet-34 from scratch: DyML-Vehicle and DyML-Animal",
 		Value: Model{Released: "dyml_resnet34", Backbone: "resnet34", Pooling: "avg", Standard: "layernorm", Dim: 512}},
 	{Name: "dyml-resnet34-product", About: "ResNet-34: DyML-Product",
-		Value: Model{Released: "dyml_resnet34_product", Backbone: "resnet34", Pooling: "avg", Standard: "layernorm", Dim: 512, FreezeNorm: true, Pretrained: true}},
+		Value: Model{Released: "dyml_resnet34_product", Backbone: "resnet34", Pooling: "avg", Standard: "layernorm", Dim: 512,
+			FreezeNorm: true, Pretrained: true}},
 	{Name: "deit-small-plain", About: "DeiT-S from distilled weights, its token as it is",
 		Value: Model{Released: "deit_small", Backbone: "deit-small", Pooling: "none", Standard: "none", Pretrained: true}},
 	{Name: "deit-base-ln", About: "DeiT-B from distilled weights, LayerNorm",
@@ -40,7 +45,8 @@ var Models = registry.Table[Model]{
 	{Name: "vit-base-plain", About: "ViT-B from ImageNet-21k weights, its token as it is",
 		Value: Model{Released: "vit_base", Backbone: "vit-base", Pooling: "none", Standard: "none", Pretrained: true}},
 	{Name: "vit-base-512", About: "ViT-B from ImageNet-21k weights, projected",
-		Value: Model{Released: "vit_base_512proj", Backbone: "vit-base", Pooling: "none", Standard: "none", Dim: 512, Pretrained: true}},
+		Value: Model{Released: "vit_base_512proj", Backbone: "vit-base", Pooling: "none", Standard: "none", Dim: 512,
+			Pretrained: true}},
 }
 
 // Build declares the net in s.

@@ -10,12 +10,12 @@ import (
 	"hgld/train/tensor"
 )
 
-// PCA is the principal components of features of unit length, from which a
-// projection starts: the initialisation of SupRank's landmark models.
+// PCA holds the principal components of features of unit length, from which a
+// projection can start: the initialisation of SupRank's landmark models.
 type PCA struct{ *pca.Model }
 
-// Features gathers features for their principal components, a block of rows at a
-// time, without keeping more of them than pca.Stream does.
+// Features collects features for their principal components, a block of rows at a time,
+// in the memory of a pca.Stream.
 type Features struct {
 	rows   int
 	stream pca.Stream
@@ -52,7 +52,7 @@ func (f *Features) Fit(k int) (*PCA, error) {
 	return &PCA{m}, nil
 }
 
-// FeatureBytes is the memory that Features take for n rows of c values.
+// FeatureBytes returns the bytes that Features take for n rows of c values.
 func FeatureBytes(n, c int) int64 { return pca.Bytes(n, c) }
 
 // FitPCA finds the first k components of features [n,C], see Features.

@@ -147,8 +147,8 @@ func (u unitOf) forward(t *grad.Tape, x, residual *grad.Var, act device.Func) *g
 	return nn.ConvNormAct(t, x, u.conv, u.norm, residual, act)
 }
 
-// forward lets go of every value as soon as the next has been computed from it;
-// the short way around comes last, so that it lies beside one other image only.
+// forward frees every value as soon as the next has been computed from it. The shortcut
+// comes last, so that it is live together with one other image only.
 func (r *residual) forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	last := len(r.units) - 1
 	h := x

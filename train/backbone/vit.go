@@ -25,9 +25,8 @@ type ViT struct {
 // A Distilled one has a second token in front, taught by another network, and gives
 // the mean of the two, as timm does.
 //
-// Weights of a distilled network are read into the plain one too: the second token,
-// its position and its head are left out. SupRank's deit_small and deit_base are
-// made so.
+// The plain network also reads weights of a distilled one: the second token, its
+// position and its head are skipped. SupRank's deit_small and deit_base are made so.
 type DeiT struct {
 	Width     int  `range:"1 16384"` // numbers of a token
 	Depth     int  `range:"1 256"`   // blocks
@@ -43,7 +42,8 @@ const vitEps = 1e-6
 // Facts of a size that timm has.
 func (s ViT) Facts() Facts {
 	half := [3]float32{0.5, 0.5, 0.5}
-	f := Facts{Input: s.Input, Fixed: true, Channels: s.Width, Vector: true, Heads: []string{"head."}, Mean: half, Std: half}
+	f := Facts{Input: s.Input, Fixed: true, Channels: s.Width, Vector: true, Heads: []string{"head."},
+		Mean: half, Std: half}
 	if size := sizeName(s.Width); size != "" {
 		for _, trained := range []string{"augreg_in21k", "augreg_in21k_ft_in1k"} {
 			from := fmt.Sprintf("vit_%s_patch%d_%d.%s", size, s.Patch, s.Input, trained)
@@ -87,8 +87,8 @@ func (s DeiT) Build(c nn.Scope, o Options) Backbone {
 	return ViT{Width: s.Width, Depth: s.Depth, Heads: s.Heads, Patch: s.Patch, Input: s.Input}.build(c, o, s.Distilled)
 }
 
-// build starts linear layers from deviation 0.02 without bias, as timm does. Its
-// normal distribution is cut at ±2, a hundred deviations: that is none.
+// build starts linear layers from deviation 0.02 without bias, as timm does. timm cuts
+// its normal distribution at ±2, a hundred deviations, which has no effect.
 func (s ViT) build(c nn.Scope, o Options, distilled bool) Backbone {
 	c = c.Starting(nn.Normal(0.02), nn.Constant(0))
 	shape := nn.PatchShape{Patch: s.Patch, Width: s.Width, H: s.Input, W: s.Input, Distilled: distilled}
@@ -141,7 +141,8 @@ func (n *vit) token(t *grad.Tape, x *grad.Var) *grad.Var {
 func (n *vit) Logits(t *grad.Tape, x *grad.Var) []*grad.Var {
 	var list []*grad.Var
 	for i, head := range n.heads {
-		list = append(list, nn.Chain(t, x, func(t *grad.Tape, x *grad.Var) *grad.Var { return nn.Token(t, x, i) }, head.Forward))
+		list = append(list, nn.Chain(t, x, func(t *grad.Tape, x *grad.Var) *grad.Var { return nn.Token(t, x, i) },
+			head.Forward))
 	}
 	return list
 }

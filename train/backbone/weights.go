@@ -23,9 +23,9 @@ var supRankNames = map[string]string{
 // under two names; the other one is read.
 var supRankTwins = []string{"head."}
 
-// FromSupRank returns the name here of a tensor of a checkpoint of SupRank's, and
-// false for one that is there a second time. Names of a transformer, of pooling
-// and fc, and names of ours are as they are here.
+// FromSupRank returns the name here of a tensor of a SupRank checkpoint, and false for
+// one that occurs a second time. It does not change names of a transformer, of pooling
+// and fc, and names of ours.
 func FromSupRank(name string) (string, bool) {
 	for _, twin := range supRankTwins {
 		if strings.HasPrefix(name, twin) {
@@ -54,12 +54,11 @@ func Checkpoint(tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	return kept
 }
 
-// Pretrained takes the tensors of a file to the names that spec declares, without
-// a prefix. The file has torchvision's or timm's names, or is a checkpoint of a
-// whole net, ours or SupRank's, of which the backbone alone is read. The published
-// classifier is left out; so is the distillation token, with its position, where
-// the network has none. Positions that were learnt for another size of image are
-// resampled.
+// Pretrained renames the tensors of a file to the names that spec declares, without a
+// prefix. The file has torchvision's or timm's names, or is a checkpoint of a whole
+// net, ours or SupRank's, of which only the backbone is read. It drops the published
+// classifier, and the distillation token with its position if the network has none.
+// Positions for another image size are resampled.
 func Pretrained(spec Spec, tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	s := nn.NewStore()
 	spec.Build(s.Group("all"), Options{})
@@ -90,7 +89,7 @@ func Pretrained(spec Spec, tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	return kept
 }
 
-// Unwrapped takes the "module." away that torch's DataParallel puts before every name.
+// Unwrapped removes the "module." that torch's DataParallel puts before every name.
 func Unwrapped(tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	const wrapper = "module."
 	if slices.ContainsFunc(tensors, func(t tensorfile.Tensor) bool { return !strings.HasPrefix(t.Name, wrapper) }) {
@@ -116,8 +115,9 @@ const (
 	positions = "pos_embed"
 )
 
-// withoutDistillation makes tensors of a distilled transformer those of a plain
-// one: rows 0 and 2, 3, … of the positions stay. Others are returned as they are.
+// withoutDistillation turns the tensors of a distilled transformer into those of a
+// plain one: rows 0 and 2, 3, … of the positions stay. Other tensors are returned as
+// they are.
 func withoutDistillation(tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	at := slices.IndexFunc(tensors, func(t tensorfile.Tensor) bool { return t.Name == distToken })
 	if at < 0 {
@@ -138,9 +138,10 @@ func withoutDistillation(tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	return kept
 }
 
-// resamplePositions makes the positions of a square of patches those of the square
-// that a network of the dimensions want = [1,T,D] has, bicubically and antialiased, as
-// timm does; those of the tokens in front stay. What is no such square is left alone.
+// resamplePositions resamples the positions of a square of patches to the square that a
+// network of dimensions want = [1,T,D] has, bicubically and antialiased, as timm does.
+// Positions of the tokens in front stay. Positions that do not form a square are
+// returned as they are.
 func resamplePositions(tensors []tensorfile.Tensor, want []int, distilled bool) {
 	fronts := 1
 	if distilled {
@@ -162,7 +163,7 @@ func resamplePositions(tensors []tensorfile.Tensor, want []int, distilled bool) 
 	}
 }
 
-// side is that of a square of n places, and whether n is one.
+// side returns the side of a square of n places, and whether n is a square.
 func side(n int) (int, bool) {
 	s := int(math.Sqrt(float64(max(n, 0))))
 	return s, s > 0 && s*s == n

@@ -5,16 +5,15 @@ import (
 	"slices"
 )
 
-// Arena is device memory for what lives less long than a step. It takes segments
-// from a Memory and cuts them: a request gets the smallest free piece that it fits
-// into, what is left over stays free, and pieces that are given back grow together
-// with their free neighbours. So a step needs little more than what its widest
-// moment holds, whatever the sizes in its phases, and the same requests in the same
-// order get the same pieces: from the second time on they take nothing from the
-// Memory and allocate nothing on the host.
+// Arena is device memory for arrays that live less long than a step. It takes segments
+// from a Memory and cuts them. A request gets the smallest free piece that it fits
+// into; the rest of the piece stays free, and freed pieces merge with their free
+// neighbours. So a step needs little more than the most that is live at one time. The
+// same requests in the same order get the same pieces: from the second time on, nothing
+// is allocated.
 //
-// Reuse is in the order of the device's queue, so a buffer may be given back
-// while operations on it are still queued. An Arena belongs to one goroutine.
+// Reuse follows the order of the device's queue, so a buffer may be freed while
+// operations on it are still queued. An Arena belongs to one goroutine.
 type Arena struct {
 	mem   Memory
 	segs  []Buffer
@@ -42,13 +41,12 @@ func NewArena(mem Memory) *Arena {
 }
 
 const (
-	// arenaUnit is what sizes are rounded up to: a multiple of every alignment that
+	// arenaUnit is the multiple that sizes are rounded up to: that of every alignment that
 	// a device asks for (256 bytes).
 	arenaUnit = 256
 
-	// A segment is as large as all before it together, within these bounds, so that
-	// there are few, a small step takes little, and a large one wastes at most the
-	// last.
+	// A segment is as large as all segments before it together, within these bounds. So
+	// there are few, a small step takes little, and a large one wastes at most the last.
 	leastSegment, mostSegment = 1 << 18, 1 << 28
 )
 
@@ -86,7 +84,7 @@ func (a *Arena) Alloc(bytes int) Buffer {
 }
 
 // Reserve takes one segment from the Memory, so that the arena holds the given bytes in
-// all. A step whose need is known then has no second segment to leave room in.
+// all. A step whose need is known then wastes no part of a second segment.
 func (a *Arena) Reserve(bytes int) {
 	if n := (bytes+arenaUnit-1)/arenaUnit*arenaUnit - a.held; n > 0 {
 		a.release(a.segment(n))
@@ -172,7 +170,7 @@ func byPart(p *piece, at part) int {
 	return p.offset - at.offset
 }
 
-// Trim gives all memory back to the Memory if none of it is in use, and nothing
+// Trim returns all memory to the Memory if none of it is in use, and does nothing
 // otherwise.
 func (a *Arena) Trim() {
 	if a.used > 0 {

@@ -26,8 +26,8 @@ type Mul struct {
 // Sum names what Sums adds up.
 type Sum uint8
 
-// SumAll gives one number, SumRows one per row (over the columns), SumCols one
-// per column (over the rows); Squares of x in place of x.
+// SumAll gives one number, SumRows one per row (over the columns), SumCols one per
+// column (over the rows). Squares sum x² instead of x.
 const (
 	SumAll Sum = iota
 	SumRows
@@ -100,7 +100,7 @@ type PaceKind struct {
 	Rise         bool    // Mean
 }
 
-// PaceOf is what goes by the number of updates.
+// PaceOf names the constants that depend on the number of updates.
 type PaceOf uint8
 
 // The bias corrections of an optimizer, in the order of the hyper array from

@@ -1,7 +1,7 @@
-// Package device declares what a processor must be able to do to train and
-// evaluate: arrays in its memory, and the operations of four small interfaces.
-// A Backend owns arithmetic, copies, ordering, the choice of kernels and its
-// scratch memory; it knows nothing of tapes, names, schedules or files.
+// Package device declares what a device must do to train and evaluate: arrays in its
+// memory, and the operations of four small interfaces. A Backend is responsible for
+// arithmetic, copies, ordering, the choice of kernels and its scratch memory. It knows
+// nothing of tapes, names, schedules or files.
 //
 // Operations are queued and return at once (on the CPU: they are done). Wrong
 // shapes panic at the call. A failure of the device is sticky: the first is kept
@@ -39,9 +39,9 @@ type Buffer interface {
 	Size() int
 }
 
-// Array is a dense row-major array in device memory: a value, zero meaning
-// absent. Only a matrix may have a row stride Ld greater than its columns, so
-// that runs of rows and of columns are views.
+// Array is a dense row-major array in device memory. It is a value; the zero value
+// means absent. Only a matrix may have a row stride Ld greater than its columns, so
+// that ranges of rows and of columns are views.
 //
 // Images are [N,H,W,C], convolution weights [K,R,S,C/groups].
 type Array struct {
@@ -53,8 +53,8 @@ type Array struct {
 	Ld   int    // elements from one row of a matrix to the next
 }
 
-// Make lays an array of the given type and dimensions over buf, which must be
-// large enough.
+// Make returns an array of the given type and dimensions over buf, which must be large
+// enough.
 func Make(buf Buffer, off int, t DType, dims ...int) Array {
 	if len(dims) > 4 {
 		panic("device: more than four dimensions")
@@ -107,7 +107,7 @@ func (a Array) Shape() []int { return a.Dims[:a.N] }
 // Contiguous reports whether rows follow each other without gaps.
 func (a Array) Contiguous() bool { return a.N < 2 || a.Ld == a.Cols() }
 
-// Reshape lays other dimensions over the same elements.
+// Reshape returns the same elements with other dimensions.
 func (a Array) Reshape(dims ...int) Array {
 	b := Make(nil, a.Off, a.Type, dims...)
 	if !a.Contiguous() || b.Len() != a.Len() {
@@ -178,7 +178,7 @@ type Memory interface {
 	Fill(dst Array, v float32)
 }
 
-// Backend is a processor.
+// Backend is a device that implements every operation.
 type Backend interface {
 	Memory
 	Dense

@@ -1,12 +1,13 @@
 package device
 
-// What some processors can do besides. A caller finds out by assertion, and has
-// another way where the answer is no:
+// Abilities that only some devices have. A caller finds out by assertion, and needs
+// another way if a device lacks one:
 //
 //	if r, able := b.(device.Ragged); able {
 
-// Ragged is attention of sequences of many lengths that are packed one after the
-// other instead of padded to the longest; in other libraries "varlen" attention.
+// Ragged is attention over a ragged batch: sequences of different lengths, packed one
+// after the other instead of padded to the longest. Other libraries call it "varlen"
+// attention.
 type Ragged interface {
 	// RaggedAttention is softmax(q·kᵀ/√Dh)·v of single queries, each with keys of its
 	// own: row i of dst [Q,D] is that of the query in row rows[i] of qkv [N,3D], which
@@ -20,26 +21,26 @@ type Ragged interface {
 
 // Packer rearranges a weight once for all products with it.
 type Packer interface {
-	// Pack rearranges w, the right matrix of products to come, in its own memory.
-	// From then on w may be used as the right matrix of a single MatMul alone, with
-	// the same TransB, Alpha 1 and Beta 0 or 1, whose bytes are those of before;
-	// anything else reads numbers in another order. Pack reports whether it did: not
-	// every shape can be. Free ends it.
+	// Pack rearranges w, the right matrix of future products, in its own memory. From then
+	// on w may only be used as the right matrix of a single MatMul, with the same TransB,
+	// Alpha 1 and Beta 0 or 1, whose bytes do not change; other operations read its numbers
+	// in another order. Pack reports whether it did: some shapes cannot be packed. Free
+	// ends it.
 	Pack(w Array, transB bool) bool
 }
 
 // Graphs records operations, so that launching them again costs one call.
 type Graphs interface {
-	// Record calls f, whose operations are written down and not carried out. They may
-	// be those of Dense, Image and Rank, Copy and Fill: Record fails if f allocates,
-	// frees, uploads, downloads or waits. Every operation must have run before on
-	// arrays of the same shapes, so that what it takes for itself has its size. It is
-	// called from the goroutine of the operations, and so are Run and Close.
+	// Record calls f, whose operations are recorded and not executed. They may be those of
+	// Dense, Image and Rank, Copy and Fill. Record fails if f allocates, frees, uploads,
+	// downloads or waits. Every operation must have run before on arrays of the same
+	// shapes, so that its scratch memory has its size. Record, Run and Close are called
+	// from the goroutine of the operations.
 	Record(f func()) (Program, error)
 }
 
-// Program is a recorded list of operations, on the arrays that it was recorded
-// with: what changes from run to run is in their contents.
+// Program is a recorded list of operations on fixed arrays. What changes from run to
+// run is in their contents.
 type Program interface {
 	// Run queues the operations again, in their order.
 	Run()
@@ -47,10 +48,10 @@ type Program interface {
 	Close()
 }
 
-// Pinned is a processor with memory on the host that it can copy from by itself.
+// Pinned is a device that can copy from host memory by itself.
 type Pinned interface {
-	// HostBuffer makes such a buffer; its contents are undefined. It is nil where
-	// there is none to be had.
+	// HostBuffer returns a buffer with undefined contents, or nil if there is none to be
+	// had.
 	HostBuffer(bytes int) HostBuffer
 }
 
@@ -62,6 +63,6 @@ type HostBuffer interface {
 	// before they are read, which they are when the Ticket has been waited for.
 	// Operations queued from then on find them in dst.
 	UploadAsync(dst Array, from int) Ticket
-	// Free gives the memory back, after the uploads from it.
+	// Free frees the memory, after the uploads from it.
 	Free()
 }

@@ -6,9 +6,9 @@ import (
 	"math"
 )
 
-// AbsentLevel marks an item that does not exist for a query: an unfilled row of
-// a memory, a padding row, or the query itself where it is taken out. It is in
-// no rank and never positive.
+// AbsentLevel marks an item that does not exist for a query: an unfilled row of a
+// memory, a padding row, or the query itself if it is excluded. It is not ranked and
+// never positive.
 const AbsentLevel = 255
 
 // Bounds of the constants that an operation of Rank takes: levels that a query and an
@@ -23,9 +23,9 @@ const (
 // SelfKind says what Shared writes for a query's own item in the gallery.
 type SelfKind uint8
 
-// The query's own item counts as an item of its own level (the released code),
-// is taken out (the papers), or counts in ranks without being a positive (the
-// original Recall@k loss).
+// The query's own item counts as an item of its own level (the released code), is
+// excluded (the papers), or is ranked without being a positive (the original Recall@k
+// loss).
 const (
 	SelfLevel SelfKind = iota
 	SelfAbsent
@@ -47,8 +47,8 @@ type RelMode uint8
 const (
 	// RelBinary is 1 for l ≥ 1.
 	RelBinary RelMode = iota
-	// RelPop is (l/Divisor)^Alpha / n_l, so that a level weighs the same whatever its
-	// size ("Optimization of Rank Losses", Eq. 20). r need not rise with l: few items
+	// RelPop is (l/Divisor)^Alpha / n_l, so that the weight of a level does not depend on
+	// its size ("Optimization of Rank Losses", Eq. 20). r need not rise with l: few items
 	// of a coarse level may each count more than many of a fine one.
 	RelPop
 	// RelMap is Σ_{p≤l} Weights[p−1] / #(items of level ≥ p). With it H-AP is the
@@ -88,12 +88,11 @@ const (
 //	Leak       t ≤ 0: LeakSlope·t                               slope LeakSlope
 //	           t > 0: min(1, Beta·t + Gamma)                    slope Beta, 0 from 1 on
 //
-// Upper is H⁻ of Ramzi et al., "Optimization of Rank Losses" (2023), Eq. 4, which
-// bounds the Heaviside step from above and keeps its gradient where the rank is
-// wrong by far. The paper's pieces overlap at t = 0 (1/2 or 1) and its Offset makes
-// them meet; the released code takes 1/2 and 1.44: Zero, AutoOffset and Offset say
-// which. Rho −1 makes it a Sigmoid. Leak is the numerator of HAPPIER's released
-// code ("with_hrank").
+// Upper is H⁻ of Ramzi et al., "Optimization of Rank Losses" (2023), Eq. 4. It bounds
+// the Heaviside step from above, and keeps its gradient where the rank is far off. The
+// paper's pieces overlap at t = 0 (1/2 or 1), and its Offset makes them meet. The
+// released code takes 1/2 and 1.44. Zero, AutoOffset and Offset choose. Rho −1 makes it
+// a Sigmoid. Leak is the numerator of HAPPIER's released code ("with_hrank").
 type Step struct {
 	Kind                      StepKind // which step; the others are its constants
 	Tau                       float32  // Sigmoid, Upper: temperature, positive
@@ -223,16 +222,16 @@ type Bins struct {
 	Min, Max float32 // the last and the first centre
 }
 
-// Rank is what every ranking loss and metric is made of. For each query, items
-// have a score s_i and a number of shared levels l_i ∈ {0…L}; an item with l_k ≥ 1
-// is a positive, and one with another number (AbsentLevel) does not exist. With c
-// comparing l_i to l_k and t = s_i − s_k rounded to F32:
+// Rank holds the operations of all ranking losses and metrics. For each query, items
+// have a score s_i and a number of shared levels l_i ∈ {0…L}. An item with l_k ≥ 1 is a
+// positive; one with another number (AbsentLevel) does not exist. With c comparing l_i
+// to l_k and t = s_i − s_k rounded to F32:
 //
 //	rank_k = 1      + Σ_{i≠k} A_c(t)
 //	plus_k = r(l_k) + Σ_{i≠k, l_i≥1} min(r(l_i), r(l_k)) B_c(t)
 //
-// r is a table of L+1 numbers for each query, so that nothing but scores, levels
-// and the gradient has the size [Q,G].
+// r is a table of L+1 numbers for each query, so that only scores, levels and the
+// gradient have the size [Q,G].
 type Rank interface {
 	// Shared counts equal label columns: sh U8 [Q,G] from ql I32 [Q,L] and gl
 	// [G,L] (−1: none; a gallery row of −1 in every column is absent) and self I32
@@ -242,16 +241,16 @@ type Rank interface {
 	// of items of each level, and weight F32 [Q]: 1/(queries with a positive), or 0
 	// for a query without one.
 	Relevance(rel, cnt, weight, sh Array, o RelKind)
-	// RankScore writes loss F32 [Q] and its derivatives by rank and plus [Q,G]. plus
-	// may be absent but for ScoreAP, ScoreLog and ScoreLogLog, dplus but for ScoreAP.
+	// RankScore writes loss F32 [Q] and its derivatives by rank and plus [Q,G]. plus may be
+	// absent except for ScoreAP, ScoreLog and ScoreLogLog, and dplus except for ScoreAP.
 	RankScore(loss, drank, dplus, rank, plus, sh, rel, cnt Array, o *Score)
-	// RankLoss is the ranks, their score and the gradient of both in one, in O(Q·G)
-	// memory: loss [Q] and ds [Q,G] with upstream 1 for every query. A query without a
-	// positive has loss 0 and gradient 0. cnt is what Relevance wrote for sh. ds may
-	// be absent, where only the loss is wanted.
+	// RankLoss computes the ranks, their score and the gradient of both in one operation,
+	// in O(Q·G) memory: loss [Q], and ds [Q,G] with upstream 1 for every query. A query
+	// without a positive has loss 0 and gradient 0. cnt is what Relevance wrote for sh. ds
+	// may be absent.
 	RankLoss(loss, ds, s, sh, rel, cnt Array, h *Steps, o *Score)
-	// Ranks writes the place, from 1, of each item with sh ≥ least among these, by
-	// (score falling, row); 0 elsewhere. rank is F32 [Q,G].
+	// Ranks writes the rank, from 1, of each item with sh ≥ least among these, by (score
+	// falling, row), and 0 for the others. rank is F32 [Q,G].
 	Ranks(rank, s, sh Array, least uint8)
 	// Ranked writes the first n items by (score falling, row), absent ones left
 	// out: order I32 [Q,n] their rows (−1 beyond the end) and shared U8 [Q,n]
@@ -287,7 +286,7 @@ type Rank interface {
 	PairLoss(loss, cnt, ds, s, sh Array, o *Pairs)
 }
 
-// Check reports constants that no step has: a temperature or a piece that is not
+// Check returns an error for constants out of range: a temperature that is not
 // positive, a slope that would make the step fall.
 func (s *Step) Check() error {
 	switch s.Kind {
@@ -306,7 +305,7 @@ func (s *Step) Check() error {
 	return nil
 }
 
-// Check reports the first of the steps that is wrong.
+// Check returns the error of the first wrong step.
 func (h *Steps) Check() error {
 	for c := range h.Rank {
 		if err := errors.Join(h.Rank[c].Check(), h.Plus[c].Check()); err != nil {
@@ -316,8 +315,8 @@ func (h *Steps) Check() error {
 	return nil
 }
 
-// Check reports a rule that cannot weigh the given number of levels, or more levels
-// than MaxLevels.
+// Check returns an error for a rule that cannot weigh the given number of levels, or
+// for more than MaxLevels.
 func (o *RelKind) Check(levels int) error {
 	switch {
 	case levels > MaxLevels:
@@ -330,8 +329,8 @@ func (o *RelKind) Check(levels int) error {
 	return nil
 }
 
-// Check reports constants of Recall that leave it undefined, or more of them than
-// MaxAt.
+// Check returns an error for constants that leave Recall undefined, or for more than
+// MaxAt of them.
 func (o *Score) Check() error {
 	if o.Kind != ScoreRecall {
 		return nil
@@ -343,7 +342,8 @@ func (o *Score) Check() error {
 		return fmt.Errorf("at_k has %d numbers, want at most %d", len(o.At), MaxAt)
 	}
 	if len(o.Temp) != len(o.At) {
-		return fmt.Errorf("temp has %d numbers and at_k %d, want a temperature for each k or one for all", len(o.Temp), len(o.At))
+		return fmt.Errorf("temp has %d numbers and at_k %d, want a temperature for each k or one for all",
+			len(o.Temp), len(o.At))
 	}
 	for i, k := range o.At {
 		if !(k >= 1) {
@@ -356,7 +356,7 @@ func (o *Score) Check() error {
 	return nil
 }
 
-// Check reports bins that cannot be laid.
+// Check returns an error unless there are two bins and a range.
 func (o *Bins) Check() error {
 	if o.N < 2 || !(o.Max > o.Min) {
 		return fmt.Errorf("%d bins from %v to %v, want at least two and a range", o.N, o.Min, o.Max)
@@ -364,8 +364,8 @@ func (o *Bins) Check() error {
 	return nil
 }
 
-// Check reports constants that no kind of pairs has, or margins for more levels than
-// MaxLevels.
+// Check returns an error for constants out of range, or for margins of more than
+// MaxLevels levels.
 func (o *Pairs) Check() error {
 	switch o.Kind {
 	case CrossBatch:
@@ -385,7 +385,8 @@ func (o *Pairs) Check() error {
 		}
 	case Levels:
 		if !(o.PosScale > 0) || len(o.Margins) == 0 {
-			return fmt.Errorf("scale is %v with %d margins, want a positive number and a margin for each level", o.PosScale, len(o.Margins))
+			return fmt.Errorf("scale is %v with %d margins, want a positive number and a margin for each level", o.PosScale,
+				len(o.Margins))
 		}
 		if len(o.Margins) > MaxLevels {
 			return fmt.Errorf("margins are %d numbers, want at most %d", len(o.Margins), MaxLevels)

@@ -9,8 +9,8 @@ import (
 	"hgld/labels"
 )
 
-// Classes numbers the classes of several label files, so that equal names are equal
-// classes in all of them. The zero value has read none yet.
+// Classes assigns numbers to the classes of several label files. Equal names get equal numbers
+// in all of them. The zero value is ready to use.
 type Classes struct {
 	// Independent says that the levels are no tree: each column is numbered by itself, and
 	// a class may have several parents.
@@ -48,7 +48,7 @@ type Rows struct {
 // Levels returns the names of the levels, finest first. It is nil before the first Read.
 func (c *Classes) Levels() []string { return c.levels }
 
-// Names lists the classes of a level by their numbers.
+// Names returns the class names of a level, indexed by class number.
 func (c *Classes) Names(level int) []string {
 	if c.Independent {
 		names := make([]string, len(c.columns[level]))
@@ -66,7 +66,7 @@ func (c *Classes) Names(level int) []string {
 
 // Read returns the rows of a file of labels:
 //
-//   - .npy: integers [rows] or [rows, levels], finest first; a negative one is no class
+//   - .npy: integers [rows] or [rows, levels], finest first; a negative integer means no class
 //   - .parquet: as the package comment describes
 //   - any other: CSV with a heading, or .tsv with tabs. "id" names the rows, "is_query" and
 //     "is_gallery" say on which side they are, and every other column is a level, finest
@@ -156,7 +156,8 @@ func (c *Classes) ignored(s *sheet) ([]int32, error) {
 	return list, nil
 }
 
-// declare notes the levels of the first file, and compares those of the others.
+// declare records the levels of the first file. For later files it checks that the levels are
+// the same.
 func (c *Classes) declare(path string, levels []string) error {
 	switch {
 	case len(levels) == 0:
@@ -173,7 +174,7 @@ func (c *Classes) declare(path string, levels []string) error {
 	return nil
 }
 
-// add numbers the classes of a row.
+// add returns the class numbers of a row and assigns numbers to new classes.
 func (c *Classes) add(names []string, where string) (labels.Path, error) {
 	if !slices.ContainsFunc(names, func(name string) bool { return name != "" }) {
 		return slices.Repeat(labels.Path{-1}, len(names)), nil
@@ -196,8 +197,8 @@ func (c *Classes) add(names []string, where string) (labels.Path, error) {
 	return p, nil
 }
 
-// Beside returns the file that the labels of vectors are in, where none is named: the
-// file of the vectors itself if it is Parquet, else "".
+// Beside returns the file that holds the labels of vectors. If labelFile is "", this is the
+// vectors' own file for Parquet, and "" for other formats.
 func Beside(labelFile, vectors string) string {
 	if labelFile == "" && strings.HasSuffix(vectors, ".parquet") {
 		return vectors

@@ -73,7 +73,8 @@ func readText(path string, comma rune, aside []string) (*sheet, error) {
 		line, _ := r.FieldPos(0)
 		lines = append(lines, line)
 	}
-	s := &sheet{path: path, rows: len(lines), where: func(row int) string { return fmt.Sprintf("%s:%d", path, lines[row]) }}
+	s := &sheet{path: path, rows: len(lines),
+		where: func(row int) string { return fmt.Sprintf("%s:%d", path, lines[row]) }}
 	return s, s.sort(head, columns, aside)
 }
 

@@ -19,7 +19,7 @@ func (t *Tape) Backward(v *Var, seed device.Array) {
 	t.unwind(0, 0)
 }
 
-// seed gives the gradient of v its first contribution from outside.
+// seed adds the caller's gradient as the first contribution to that of v.
 func (t *Tape) seed(v *Var, seed device.Array) {
 	r := v.root
 	if r.leaf || r.written {
@@ -41,8 +41,8 @@ func (t *Tape) seed(v *Var, seed device.Array) {
 	r.seeded = true
 }
 
-// unwind runs the Backs recorded after the first mark ones, last first, and
-// frees of the Vars made after the first keep what no Back left can touch.
+// unwind runs the Backs recorded after the first mark ones, last first. It frees what
+// no remaining Back can read of the Vars made after the first keep.
 func (t *Tape) unwind(mark, keep int) {
 	for len(t.back) > mark {
 		e := t.back[len(t.back)-1]
@@ -81,8 +81,8 @@ func (t *Tape) reap(n, keep int) {
 	}
 }
 
-// Grad returns the gradient of a result, inside a Back of the operation that
-// made it. A result that nothing used has a gradient of zeros.
+// Grad returns the gradient of a result. Call it inside a Back of the operation that
+// made it. The gradient of an unused result is zero.
 func (t *Tape) Grad(v *Var) device.Array {
 	r := v.root
 	if !r.written {
@@ -95,9 +95,9 @@ func (t *Tape) Grad(v *Var) device.Array {
 	return over(v, r.Grad)
 }
 
-// Into returns where an operation that overwrites puts its part of the gradient
-// of v, inside a Back: absent if v takes none. If v has a part already, it is a
-// scratch array, which the tape adds when the operation ends.
+// Into returns the array in which an operation writes its part of the gradient of v, or
+// an absent one if v takes none. Call it inside a Back. If v has a part already, the
+// array is scratch, which the tape adds when the operation ends.
 func (t *Tape) Into(v *Var) device.Array {
 	if t.replaying {
 		return t.recall().array
@@ -134,7 +134,7 @@ func (t *Tape) Onto(v *Var) (dv device.Array, acc float32) {
 	return t.note(over(v, t.gradient(r)), acc), acc
 }
 
-// Scratch returns an array that lasts until the running Do or Back ends.
+// Scratch returns an array that is valid until the running Do or Back ends.
 func (t *Tape) Scratch(d device.DType, dims ...int) device.Array {
 	if t.replaying {
 		return t.recall().array
@@ -156,7 +156,7 @@ func (t *Tape) temporary(d device.DType, dims ...int) device.Array {
 	return a
 }
 
-// note remembers what the running operation was given, for replays.
+// note records the arguments of the running operation, for replays.
 func (t *Tape) note(a device.Array, acc float32) device.Array {
 	t.slots = append(t.slots, slot{a, acc})
 	return a

@@ -2,8 +2,8 @@ package grad
 
 import "hgld/train/device"
 
-// Detached runs f without recording a backward pass, as for evaluation or the
-// first of two passes: of what f made only its result outlives it.
+// Detached runs f without recording a backward pass, as for an evaluation or the first
+// of two passes. Only the result of f outlives it.
 func (t *Tape) Detached(f func() *Var) *Var {
 	mark := len(t.live)
 	t.detached++
@@ -21,13 +21,12 @@ func (t *Tape) Detached(f func() *Var) *Var {
 	return y
 }
 
-// Repeats reports whether the operations now recorded run for the second time in
-// a step: running statistics have moved already.
+// Repeats reports whether operations are being recorded for the second time in a step.
+// Running statistics have been updated already then.
 func (t *Tape) Repeats() bool { return t.repeats > 0 }
 
-// Recompute is f(t, x) at the price of a second forward pass in place of the
-// memory: of all that f makes, only its result is held until the backward pass,
-// which runs f once more.
+// Recompute records f(t, x) and trades memory for a second forward pass: only the
+// result is held until the backward pass, which runs f again.
 func (t *Tape) Recompute(f func(*Tape, *Var) *Var, x *Var) *Var {
 	forward := func() *Var { return f(t, x) }
 	x.root.holds++ // f may be done with x, the second pass is not
@@ -37,17 +36,16 @@ func (t *Tape) Recompute(f func(*Tape, *Var) *Var, x *Var) *Var {
 	return y
 }
 
-// TwoPass is the loss of a batch whose activations do not fit in memory at once,
-// with the gradient of the single pass: the chunks go forward one by one,
-// detached, into the embeddings [B,D] of the whole batch; the loss is taken of
-// these; in the backward pass each chunk goes forward again, recorded, and
-// backward from its rows of the embeddings' gradient. Both passes read the same
-// chunks; running statistics move in the first alone.
+// TwoPass records the loss of a batch whose activations do not fit in memory at once,
+// with the gradient of a single pass. First the chunks go forward one by one, detached,
+// into the embeddings [B,D] of the whole batch. The loss is computed from these. In the
+// backward pass each chunk goes forward again, recorded, and backward from its rows of
+// the embeddings' gradient. Both passes read the same chunks; running statistics are
+// updated in the first only.
 //
-// (Multistage back-propagation of Revaud et al., "Learning with Average
-// Precision", ICCV 2019, Fig. 3.) Adding up the gradients of the chunks' own
-// losses is something else: a ranking loss of a batch is not a sum over its
-// parts.
+// (Multistage back-propagation of Revaud et al., "Learning with Average Precision",
+// ICCV 2019, Fig. 3.) Adding up the gradients of the chunks' own losses is not the
+// same: a ranking loss of a batch is not a sum over its parts.
 func TwoPass(t *Tape, chunks []device.Array, embed, loss func(*Tape, *Var) *Var) *Var {
 	forward := func(i int) func() *Var {
 		return func() *Var { return embed(t, t.Leaf(chunks[i], device.Array{})) }

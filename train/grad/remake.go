@@ -2,7 +2,7 @@ package grad
 
 import "hgld/train/device"
 
-// remake is how a value comes back that was let go between the passes.
+// remake says how a value is restored that was freed between the passes.
 type remake struct {
 	op      func(device.Backend)
 	reads   []*Var
@@ -10,15 +10,14 @@ type remake struct {
 	dropped bool
 }
 
-// Remake says that op can make the value of v, an intermediate, from those of
-// reads: the tape then lets go of it when the forward pass is done with v, and
-// runs op when the first Back wants to read it. op must give the bytes that v had
-// and, as every operation, take arrays from Vars when it runs: the value comes
-// back in another place. reads may be such Vars themselves.
+// Remake says that op can compute the value of v, an intermediate, from the values of
+// reads. The tape then frees it when the forward pass is done with v, and runs op when
+// the first Back reads it. op must give the same bytes. It must take arrays from Vars
+// when it runs, because the value comes back at another address. reads may be such Vars
+// themselves.
 //
-// It is worth its time where op is cheap and reads are held anyway: a
-// normalisation between two convolutions, the input of which its own gradient
-// needs, costs no memory then.
+// It pays where op is cheap and reads are held anyway. A normalisation between two
+// convolutions, whose own gradient needs its input, then costs no memory.
 func (t *Tape) Remake(v *Var, op func(device.Backend), reads ...*Var) {
 	if t.detached > 0 || t.repeats > 0 {
 		return // nothing is held between the passes
@@ -28,8 +27,8 @@ func (t *Tape) Remake(v *Var, op func(device.Backend), reads ...*Var) {
 	t.push(entry{remake: r, reads: reads})
 }
 
-// drop frees the value of v, a root with which the forward pass is done, if the
-// backward pass can have it made again.
+// drop frees the value of v, a root that the forward pass is done with, if the backward
+// pass can restore it.
 func (t *Tape) drop(v *Var) {
 	if v.remake == nil || t.backward || v.kept || v.holds == 0 || v.remake.dropped {
 		return

@@ -1,8 +1,8 @@
-// Package grad is the tape: it runs a step of training once while recording it,
-// derives the backward pass from what each operation recorded, and replays the
-// whole list from then on. A step is recorded once per set of shapes; a replay
-// allocates nothing, waits for nothing and takes no decision, so that it can be
-// captured as a graph of the device.
+// Package grad is the tape. It runs a step of training once while recording it, derives
+// the backward pass from what each operation recorded, and replays the whole list
+// afterwards. A step is recorded once for each set of shapes. A replay allocates
+// nothing, waits for nothing and makes no decision, so a device can capture it as a
+// graph.
 //
 // An operation is a function that makes its result with New, computes it in a
 // Do, and says in a Back how gradients flow:
@@ -18,12 +18,12 @@
 //		return y
 //	}
 //
-// Memory comes from an arena and returns to it while recording, so that a step
-// needs what its widest moment needs and not the sum: a value when the forward
-// pass is done with it and the last Back that reads it has run, a gradient when
-// the operation that made its Var has run backward. Tapes that share an arena
-// therefore lie over one another: what one computed holds until another runs, but
-// for what was kept before the other was recorded.
+// Memory comes from an arena and returns to it while recording, so that a step needs
+// the most that is live at one time and not the sum. A value is freed when the forward
+// pass is done with it and the last Back that reads it has run; a gradient, when the
+// operation that made its Var has run backward. Tapes that share an arena therefore
+// overlap: the results of one are valid until another runs, except those kept before
+// the other was recorded.
 package grad
 
 import (
@@ -41,7 +41,7 @@ type Arena interface {
 	Free(device.Buffer)
 }
 
-// Var is an array in a computation and, in time, its gradient.
+// Var is an array in a computation, with its gradient.
 type Var struct {
 	Value device.Array // the result of the operation that made it
 	Grad  device.Array // absent until the backward pass reaches the Var; of a leaf as given
@@ -99,15 +99,15 @@ type slot struct {
 
 type sum struct{ dst, src device.Array }
 
-// NewTape returns an empty tape whose intermediates live in a. What it gives back
-// to a while recording it uses again in a replay: while it is in use, a must not
-// release memory to the device.
+// NewTape returns an empty tape whose intermediates are in a. A replay reuses memory
+// that the recording has freed, so a must not release memory to the device while the
+// tape is in use.
 func NewTape(b device.Backend, a Arena) *Tape {
 	return &Tape{b: b, mem: a, leaves: make(map[[2]device.Array]*Var)}
 }
 
-// Evaluate makes t, which is empty yet, a tape of an evaluation: Back does
-// nothing, and layers normalise by their running statistics.
+// Evaluate makes t, which must be empty, a tape for evaluation: Back does nothing, and
+// layers normalise by their running statistics.
 func (t *Tape) Evaluate() *Tape {
 	t.evaluating = true
 	t.detached++
@@ -130,8 +130,8 @@ func (t *Tape) New(d device.DType, dims ...int) *Var {
 	return v
 }
 
-// Input is New for what no gradient is asked of, such as pixels that a step makes
-// from the bytes of its batch: a leaf whose memory is the arena's.
+// Input is New for an array without gradient, such as the pixels that a step computes
+// from the bytes of its batch.
 func (t *Tape) Input(d device.DType, dims ...int) *Var {
 	v := t.New(d, dims...)
 	v.fixed = true
@@ -155,16 +155,15 @@ func (t *Tape) Leaf(value, grad device.Array) *Var {
 	return v
 }
 
-// View lays other dimensions over the elements of v; value and gradient are
-// those of v.
+// View returns v with other dimensions. Value and gradient share the memory of v.
 func (t *Tape) View(v *Var, dims ...int) *Var {
 	w := &Var{Value: v.Value.Reshape(dims...), root: v.root}
 	v.root.views = append(v.root.views, w)
 	return w
 }
 
-// Accumulate makes the gradients of leaves recorded from now on add to what
-// their arrays hold, from the first contribution on.
+// Accumulate makes the gradients of leaves recorded from now on add to what their
+// arrays hold.
 func (t *Tape) Accumulate() { t.accumulate = true }
 
 // Do runs op now, and at every Replay. op sees arrays through the Vars that it
@@ -202,8 +201,8 @@ func (t *Tape) push(e entry) {
 	t.back = append(t.back, e)
 }
 
-// Done says that the forward pass reads v no more. Without it v is held until
-// Backward begins; a detached pass, which has no backward, frees v at once.
+// Done says that the forward pass no longer reads v. Without it, v is held until
+// Backward begins. In a detached pass, which has no backward pass, v is freed at once.
 func (t *Tape) Done(v *Var) {
 	if v = v.root; !v.leaf && !v.done {
 		v.done = true
@@ -212,8 +211,8 @@ func (t *Tape) Done(v *Var) {
 	}
 }
 
-// Keep holds the value of v until Free, for those who read it after the step.
-// Vars of another tape on the same arena may lie over it once that tape runs.
+// Keep holds the value of v until Free, for readers after the step. Vars of another
+// tape on the same arena may overwrite it once that tape runs.
 func (t *Tape) Keep(v *Var) *Var {
 	if r := v.root; !r.leaf && !r.kept {
 		t.restore(r)
@@ -237,7 +236,7 @@ func (t *Tape) Replay() {
 	t.replaying = false
 }
 
-// Free returns all memory to the arena. The tape is of no use afterwards.
+// Free returns all memory to the arena. The tape must not be used afterwards.
 func (t *Tape) Free() {
 	for _, e := range t.back { // recorded and never run
 		for _, v := range e.reads {

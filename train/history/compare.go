@@ -1,10 +1,12 @@
 package history
 
 import (
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"hgld/internal/texttable"
 	"hgld/train"
 )
 
@@ -20,18 +22,18 @@ type Comparison struct {
 	Rows []ComparedLine `json:"rows"`
 }
 
-// ComparedLine is a metric in percent, a value for each source; NaN, null in JSON, where
-// a source lacks it.
+// ComparedLine holds one metric in percent, with one value per source. The value is NaN (null
+// in JSON) if a source lacks the metric.
 type ComparedLine struct {
-	Key    string         `json:"key"`
-	Values []train.Number `json:"values"`
+	Key    string         `json:"key"`    // name of the metric
+	Values []train.Number `json:"values"` // as long as Sources
 
-	// Intervals are the confidence intervals, of 1 and not in percent; nil where a source
-	// has none.
+	// Intervals holds the confidence intervals as fractions, not percent. An entry is nil if its
+	// source has none.
 	Intervals []*train.Ends `json:"intervals,omitempty"`
 }
 
-// Compare returns a table of every metric that one of the results has.
+// Compare returns a table of every metric in any of the results.
 func Compare(names []string, results []*train.Result) Comparison {
 	t := Comparison{Sources: names}
 	for _, key := range Keys(results) {
@@ -45,8 +47,57 @@ func Compare(names []string, results []*train.Result) Comparison {
 	return t
 }
 
-// ShortNames returns the names of JSON files without extension, with as few folders as
-// tell them apart.
+// Compared is a table of metrics, and what is known of the differences. A list of them is
+// what `hgld eval compare --json` prints.
+type Compared struct {
+	Comparison
+
+	// Pairs are the first result with each other one, query by query; nil where they are
+	// not compared so.
+	Pairs []Pair `json:"pairs,omitempty"`
+}
+
+// Write writes the table and those of the pairs in a format of texttable. As CSV the pairs
+// are a single table that stands for all.
+func (t Compared) Write(w io.Writer, format string) error {
+	if format == "csv" && len(t.Pairs) > 0 {
+		return PairsTable(t.Pairs).Write(w, format)
+	}
+	err := t.table(format != "csv").Write(w, format)
+	for _, p := range t.Pairs {
+		if err == nil {
+			_, err = io.WriteString(w, "\n")
+		}
+		if err == nil {
+			err = p.Table().Write(w, format)
+		}
+	}
+	return err
+}
+
+// table has the numbers of a paper with one decimal, as papers have them.
+func (t Comparison) table(intervals bool) texttable.Table {
+	c := texttable.Table{Title: t.Title, Head: append([]string{"%"}, t.Sources...)}
+	for _, line := range t.Rows {
+		row := []string{line.Key}
+		for i, v := range line.Values {
+			places := 2
+			if t.Sources[i] == "paper" {
+				places = 1
+			}
+			cell := v.Decimals(places, "–")
+			if intervals && i < len(line.Intervals) && line.Intervals[i] != nil {
+				cell += " ±" + (100*line.Intervals[i].Half()).Decimals(places, "–")
+			}
+			row = append(row, cell)
+		}
+		c.Rows = append(c.Rows, row)
+	}
+	return c
+}
+
+// ShortNames returns the names of JSON files without extension. It keeps just enough parent
+// folders to tell them apart.
 func ShortNames(paths []string) []string {
 	names := make([]string, len(paths))
 	for folders := 0; ; folders++ {

@@ -43,7 +43,8 @@ var arcFaceEntry = registry.Entry[Kind]{
 func (l ArcFace) New(f Facts) (Loss, error) {
 	return newProxied(f, proxied{
 		pairs: device.Pairs{
-			Kind: device.Angular, PosScale: float32(l.S), PosMargin: float32(l.M), Easy: l.EasyMargin, Smoothing: float32(l.Smoothing),
+			Kind: device.Angular, PosScale: float32(l.S), PosMargin: float32(l.M), Easy: l.EasyMargin,
+			Smoothing: float32(l.Smoothing),
 		},
 		level: l.Level, normalise: true,
 	})

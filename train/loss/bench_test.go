@@ -35,7 +35,8 @@ var (
 // BenchmarkLoss is a step of the loss, forward and backward, from embeddings to
 // their gradient.
 func BenchmarkLoss(b *testing.B) {
-	for _, name := range []string{"smooth-ap", "sup-ap", "sup-h-ap", "softbin-ap", "fast-ap", "multi-similarity", "triplet", "calibration", "rambo-recall"} {
+	for _, name := range []string{"smooth-ap", "sup-ap", "sup-h-ap", "softbin-ap", "fast-ap", "multi-similarity",
+		"triplet", "calibration", "rambo-recall"} {
 		for _, rows := range benchRows {
 			for _, positives := range benchPositives {
 				for _, threads := range []int{1, 2} {
@@ -129,7 +130,8 @@ func benchmarkRank(b *testing.B, name string, queries, rows int, plain bool) {
 }
 
 // plainRank returns the definition of the op for a query.
-func plainRank(b *testing.B, be device.Backend, s, sh, rel, count device.Array, h *device.Steps, o *device.Score) func(q int) {
+func plainRank(b *testing.B, be device.Backend, s, sh, rel, count device.Array, h *device.Steps,
+	o *device.Score) func(q int) {
 	queries, rows := s.Dims[0], s.Dims[1]
 	scores, relevances := make([]float32, queries*rows), make([]float64, rel.Len())
 	levels, counts := make([]uint8, queries*rows), make([]int32, count.Len())
@@ -153,7 +155,8 @@ func plainRank(b *testing.B, be device.Backend, s, sh, rel, count device.Array, 
 	for i := range work {
 		work[i] = make([]float64, rows)
 	}
-	rank, plus, drank, dplus, ds, steps, n := work[0], work[1], work[2], work[3], work[4], reference.NewSteps(h), rel.Dims[1]
+	rank, plus, drank, dplus, ds, steps, n := work[0], work[1], work[2], work[3], work[4], reference.NewSteps(h),
+		rel.Dims[1]
 	return func(q int) {
 		s, sh, rel := scores[q*rows:(q+1)*rows], levels[q*rows:(q+1)*rows], relevances[q*n:(q+1)*n]
 		reference.PairRank(rank, plus, s, sh, rel, steps)

@@ -72,7 +72,8 @@ func (l BlackBoxAP) New(f Facts) (Loss, error) {
 	}
 	return &blackBoxAP{
 		moved: moved{
-			lambda: float32(l.Lambda), margin: float32(l.Margin), drawn: l.MarginKind == HalfNormal, shared: oneLevel(l.Level, l.GalleryOptions),
+			lambda: float32(l.Lambda), margin: float32(l.Margin), drawn: l.MarginKind == HalfNormal,
+			shared: oneLevel(l.Level, l.GalleryOptions),
 		},
 		epsilon: float32(l.Epsilon), combine: l.MemoryCombine,
 	}, nil
@@ -109,7 +110,8 @@ func (l *blackBoxAP) against(t *grad.Tape, b *Batch, g gallery) *grad.Var {
 		d.Relevance(rel.Value, count.Value, weight.Value, sh, device.RelKind{})
 		d.Axpby(rel.Value, 1, rel.Value, l.epsilon, share.Value)
 		r.rank(d, s, sh)
-		d.RankScore(each.Value.Reshape(Q), drank.Value, dplus.Value, r.all.Value, r.plus.Value, sh, rel.Value, count.Value, score)
+		d.RankScore(each.Value.Reshape(Q), drank.Value, dplus.Value, r.all.Value, r.plus.Value, sh, rel.Value,
+			count.Value, score)
 		d.Scale(drank.Value, drank.Value, weight.Value) // how far scores move depends on it
 		d.RanksGrad(ds, drank.Value, r.s.Value, sh, l.lambda)
 		d.Scale(each.Value, each.Value, weight.Value)

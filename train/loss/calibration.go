@@ -28,7 +28,8 @@ type Calibration struct {
 }
 
 var calibrationEntry = registry.Entry[Kind]{
-	Name: "calibration", About: "L_DG of ROADMAP (NeurIPS 2021): hinges that hold positives above 0.9 and the others below 0.6",
+	Name: "calibration", About: "L_DG of ROADMAP (NeurIPS 2021): hinges that hold positives above 0.9 and the others " +
+		"below 0.6",
 	Source: "Ramzi et al., Robust and Decomposable Average Precision, NeurIPS 2021; Optimization of Rank Losses, Eq. 7",
 	Value:  paperCalibration,
 }
@@ -64,7 +65,8 @@ func (l Calibration) New(f Facts) (Loss, error) {
 		mean = device.MeanTerms
 	}
 	return newPairwise(f, pairwise{
-		pairs:  device.Pairs{Kind: device.Contrastive, Mean: mean, PosMargin: float32(l.PosMargin), NegMargin: float32(l.NegMargin)},
+		pairs: device.Pairs{Kind: device.Contrastive, Mean: mean, PosMargin: float32(l.PosMargin),
+			NegMargin: float32(l.NegMargin)},
 		shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine, normalise: l.Normalise,
 	})
 }

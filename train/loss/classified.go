@@ -9,7 +9,8 @@ import (
 // the classes I32 [Q,1], less the constant least. A row of class −1 counts 0.
 func classified(t *grad.Tape, z *grad.Var, classes device.Array, o device.Softmax, least float32) *grad.Var {
 	Q := z.Value.Dims[0]
-	class, each, dz, loss := t.New(device.I32, Q), t.New(device.F32, Q), t.New(device.F32, z.Value.Shape()...), t.New(device.F32, 1)
+	class, each, dz, loss := t.New(device.I32, Q), t.New(device.F32, Q), t.New(device.F32, z.Value.Shape()...),
+		t.New(device.F32, 1)
 	t.Do(func(d device.Backend) {
 		d.Copy(class.Value.Reshape(Q, 1), classes)
 		d.SoftmaxLoss(each.Value, dz.Value, z.Value, class.Value, o)

@@ -6,11 +6,10 @@ import (
 	"hgld/internal/registry"
 )
 
-// Combine joins two losses of the same kind.
+// Combine says how the losses against batch and memory are joined.
 type Combine uint8
 
-// Add sums the losses against batch and memory ("Cross-Batch Memory", CVPR
-// 2020); Average is what SupRank's code does.
+// Add sums them ("Cross-Batch Memory", CVPR 2020). Average is what SupRank's code does.
 const (
 	Add Combine = iota
 	Average
@@ -18,8 +17,8 @@ const (
 
 var combineNames = []string{"sum", "average"}
 
-// weights returns those of batch and memory, where memory weighs w, 0 meaning 1:
-// 1 and w, or of sum 1.
+// weights returns the weights of batch and memory, where memory weighs w, and 0 means
+// 1: they are 1 and w, or sum to 1.
 func (c Combine) weights(w float32) []float32 {
 	if w == 0 {
 		w = 1

@@ -2,25 +2,25 @@ package loss
 
 import "hgld/train/device"
 
-// Compared is a Loss that compares a query with other items. It learns from the
-// positives of a query, the items that share a label with it.
+// Compared is a Loss that compares a query with other items. It learns from the query's
+// positives: the items that share a label with it.
 type Compared interface {
 	Loss
-	// Comparisons returns how it tells a positive, one for each term.
+	// Comparisons returns the rule for positives, one for each term.
 	Comparisons() []Comparison
 }
 
-// Comparison says which items are the positives of a query: those that share the
-// label of at least one of the levels [From, To), To 0 meaning all from From up.
+// Comparison says which items are the positives of a query: those that share its label
+// at one of the levels [From, To) or more. To 0 means all levels from From up.
 type Comparison struct {
 	From, To int // levels, finest 0
-	// Defined says that a batch in which no query has a positive has a loss all the
-	// same, that of its negatives.
+	// Defined says that a batch without any positive still has a loss, that of its
+	// negatives.
 	Defined bool
 }
 
-// comparisonsOf returns those of a loss, nil for one that compares with proxies
-// alone.
+// comparisonsOf returns the comparisons of a loss, or nil if it only compares with
+// proxies.
 func comparisonsOf(l Loss) []Comparison {
 	if c, ok := l.(Compared); ok {
 		return c.Comparisons()

@@ -70,7 +70,8 @@ func (l CSL) New(f Facts) (Loss, error) {
 		return nil, err
 	}
 	if len(f.Paths) != f.Classes[0] {
-		return nil, fmt.Errorf("the labels of %d of %d classes are known: the loss needs those of every proxy", len(f.Paths), f.Classes[0])
+		return nil, fmt.Errorf("the labels of %d of %d classes are known: the loss needs those of every proxy", len(f.Paths),
+			f.Classes[0])
 	}
 	margins := l.margins(levels)
 	if len(margins) != levels {

@@ -32,7 +32,8 @@ func addDefinition(t *testing.T, k loss.Kind, in *batch, weight float64, r *resu
 	case loss.SumTriplet:
 		levels, weights := levelsOf(k.Levels, k.Weights, len(in.labels[0]))
 		for i, level := range levels {
-			addDefinition(t, loss.Triplet{Margin: k.Margin, Normalise: k.Normalise, Level: level, GalleryOptions: k.GalleryOptions}, in, weight*weights[i], r)
+			addDefinition(t, loss.Triplet{Margin: k.Margin, Normalise: k.Normalise, Level: level,
+				GalleryOptions: k.GalleryOptions}, in, weight*weights[i], r)
 		}
 	case loss.SumNSM:
 		levels, weights := levelsOf(k.Levels, k.Weights, len(in.labels[0]))
@@ -125,7 +126,8 @@ func rankingOf(t *testing.T, k loss.Kind, levels, gallery int) ranking {
 	}
 	ap, ndcg, recall := device.Score{}, device.Score{Kind: device.ScoreNDCG}, device.Score{Kind: device.ScoreRecall}
 	one := func(s reference.Steps, o device.Score, level int, a loss.GalleryOptions, m loss.ScoreMixing) ranking {
-		return ranking{steps: s, score: o, from: level, to: level + 1, self: selfOf(a), rel: always, combine: a.MemoryCombine, mixing: m.UsePosMixup}
+		return ranking{steps: s, score: o, from: level, to: level + 1, self: selfOf(a), rel: always, combine: a.MemoryCombine,
+			mixing: m.UsePosMixup}
 	}
 	all := func(s reference.Steps, o device.Score, a loss.GalleryOptions) ranking {
 		return ranking{steps: s, score: o, to: levels, self: selfOf(a), rel: always, combine: a.MemoryCombine}
@@ -238,7 +240,8 @@ func (d ranking) add(in *batch, weight float64, r *result) {
 		}
 		n, count := len(sh), d.count(sh)
 		rel := d.rel(count)
-		rank, plus, u, v, ds := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+		rank, plus, u, v, ds := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n),
+			make([]float64, n)
 		reference.PairRank(rank, plus, row, sh, rel, &d.steps)
 		w := weight / float64(counted)
 		r.value += w * d.ofRanks(u, v, rank, plus, sh, rel, count)

@@ -20,7 +20,8 @@ func lines(t *testing.T, k loss.Kind) (list []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	joined := strings.ReplaceAll(strings.ReplaceAll(string(text), ":\n    - ", ": "), "\n    - ", ", ") // lists on one line
+	// lists on one line
+	joined := strings.ReplaceAll(strings.ReplaceAll(string(text), ":\n    - ", ": "), "\n    - ", ", ")
 	for line := range strings.Lines(joined) {
 		if !strings.HasPrefix(line, " ") {
 			list = append(list, strings.TrimSuffix(strings.TrimSpace(line), ":"))
@@ -56,7 +57,8 @@ var update = flag.Bool("update", false, "write the table of docs/losses.md")
 
 // The table of docs/losses.md is generated from loss.All.
 func TestDocumentHasTheTableOfLosses(t *testing.T) {
-	const file, head = "../../docs/losses.md", "| loss | what it is | source | settings | released |\n|---|---|---|---|---|\n"
+	const file, head = "../../docs/losses.md",
+		"| loss | what it is | source | settings | released |\n|---|---|---|---|---|\n"
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

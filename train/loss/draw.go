@@ -14,8 +14,7 @@ const (
 	rowMixStream
 )
 
-// draw records random numbers F32 [dims] of the step, or those that are given in
-// their place.
+// draw records random numbers F32 [dims] of the step, or the given ones instead.
 func (b *Batch) draw(t *grad.Tape, given device.Array, stream uint32, o device.Dist, dims ...int) *grad.Var {
 	if given.Absent() && b.Key.Absent() {
 		panic("loss: a loss that draws random numbers, and a batch without a key")

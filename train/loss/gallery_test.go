@@ -44,7 +44,8 @@ func TestQueriesWithoutPositivesAreLeftOut(t *testing.T) {
 	longer.labels = append(longer.labels[:len(longer.labels):len(longer.labels)], []int32{99, 99}, []int32{-1, -1})
 	for _, e := range loss.All {
 		switch e.Value.(type) {
-		case loss.NSM, loss.Composition, loss.RecallAtKOriginal, loss.SumNSM, loss.SumNCAPP, loss.NCAPP, loss.ProxyNCA, loss.ArcFace,
+		case loss.NSM, loss.Composition, loss.RecallAtKOriginal, loss.SumNSM, loss.SumNCAPP, loss.NCAPP, loss.ProxyNCA,
+			loss.ArcFace,
 			loss.CSL, loss.CrossEntropy, loss.Calibration, loss.XBMContrastive, loss.MultiSimilarity:
 			continue // means over all queries
 		}
@@ -101,13 +102,19 @@ func TestReplayedMixturesReadTheirInputsAgain(t *testing.T) {
 		k      loss.Kind
 		change func(*batch)
 	}{
-		"scores mixed": {loss.SupAP{HMinus: sopStep, GalleryOptions: with, ScoreMixing: loss.ScoreMixing{UsePosMixup: true}}, func(b *batch) { b.drawn, b.perClass = shares(24), 4 }},
-		"scores mixed, of others alone": {loss.SmoothRecall{Tau: 0.01, AtK: []float64{1, 4}, Temp: loss.Temperatures{All: 1}, ScoreMixing: loss.ScoreMixing{UsePosMixup: true}},
+		"scores mixed": {loss.SupAP{HMinus: sopStep, GalleryOptions: with, ScoreMixing: loss.ScoreMixing{UsePosMixup: true}},
 			func(b *batch) { b.drawn, b.perClass = shares(24), 4 }},
-		"rows mixed":               {loss.RecallAtKOriginal{Tau: 0.01, AtK: []float64{1, 4}, Temp: loss.Temperatures{All: 1}, SiMix: true}, func(b *batch) { b.drawn, b.perClass = shares(6), 4 }},
-		"a temperature for each k": {loss.SupRecall{HMinus: sopStep, AtK: []float64{1, 4, 2}, Temp: loss.Temperatures{Each: []float64{0.5, 3, 1}}, GalleryOptions: with}, func(*batch) {}},
-		"angles smoothed":          {loss.ArcFace{S: 30, M: 0.5, Smoothing: 0.2}, func(b *batch) { b.proxies = randomBatch(1, 6, 1, 8, 1).query }},
-		"three centres":            {loss.NSM{Temperature: 0.05, NumCenters: 3, TemperatureCenters: 0.1}, func(b *batch) { b.centers, b.proxies = 3, randomBatch(1, 18, 1, 8, 1).query }},
+		"scores mixed, of others alone": {loss.SmoothRecall{Tau: 0.01, AtK: []float64{1, 4}, Temp: loss.Temperatures{All: 1},
+			ScoreMixing: loss.ScoreMixing{UsePosMixup: true}},
+			func(b *batch) { b.drawn, b.perClass = shares(24), 4 }},
+		"rows mixed": {loss.RecallAtKOriginal{Tau: 0.01, AtK: []float64{1, 4}, Temp: loss.Temperatures{All: 1},
+			SiMix: true}, func(b *batch) { b.drawn, b.perClass = shares(6), 4 }},
+		"a temperature for each k": {loss.SupRecall{HMinus: sopStep, AtK: []float64{1, 4, 2},
+			Temp: loss.Temperatures{Each: []float64{0.5, 3, 1}}, GalleryOptions: with}, func(*batch) {}},
+		"angles smoothed": {loss.ArcFace{S: 30, M: 0.5, Smoothing: 0.2},
+			func(b *batch) { b.proxies = randomBatch(1, 6, 1, 8, 1).query }},
+		"three centres": {loss.NSM{Temperature: 0.05, NumCenters: 3, TemperatureCenters: 0.1},
+			func(b *batch) { b.centers, b.proxies = 3, randomBatch(1, 18, 1, 8, 1).query }},
 	} {
 		first, second := randomBatch(16, 6, 4, 8, 2), randomBatch(17, 6, 4, 8, 2)
 		c.change(first)
@@ -116,7 +123,8 @@ func TestReplayedMixturesReadTheirInputsAgain(t *testing.T) {
 			replayed(t, c.k, first, second)
 			got, want := forward(t, backend(), c.k, second), define(t, c.k, second)
 			if math.Abs(got.value-want.value) > 4e-6*want.value || farthest(got.query, want.query) > 4e-5 {
-				t.Errorf("value %v, by the definition %v; gradients %.2g apart", got.value, want.value, farthest(got.query, want.query))
+				t.Errorf("value %v, by the definition %v; gradients %.2g apart", got.value, want.value,
+					farthest(got.query, want.query))
 			}
 		})
 	}
@@ -133,7 +141,8 @@ func replayed(t *testing.T, k loss.Kind, first, second *batch) {
 	query := tape.Leaf(floats(b, first.query), device.New(b, device.F32, len(first.query), 8))
 	labels := ints(b, first.labels)
 	out := m.Forward(tape, &loss.Batch{
-		Query: query, QueryLabels: labels, Gallery: query, GalleryLabels: labels, Self: vector(b, first.self), Drawn: floats(b, first.draws()),
+		Query: query, QueryLabels: labels, Gallery: query, GalleryLabels: labels, Self: vector(b, first.self),
+		Drawn: floats(b, first.draws()),
 	})
 	tape.Backward(out, device.Array{})
 	b.Copy(query.Value, floats(b, second.query))
@@ -157,7 +166,8 @@ func TestDrawnNumbersComeFromTheKey(t *testing.T) {
 		tape := grad.NewTape(b, b)
 		query, labels := tape.Leaf(floats(b, in.query), device.Array{}), ints(b, in.labels)
 		out := newMade(t, b, k, in).Forward(tape, &loss.Batch{
-			Query: query, QueryLabels: labels, Gallery: query, GalleryLabels: labels, Self: vector(b, in.self), Key: vector(b, []int32{7, step / 2}),
+			Query: query, QueryLabels: labels, Gallery: query, GalleryLabels: labels, Self: vector(b, in.self),
+			Key: vector(b, []int32{7, step / 2}),
 		})
 		values[download(t, b, out.Value)[0][0]] = true
 	}

@@ -55,13 +55,19 @@ type entry struct {
 // goldens/losses tables them. Another order of sums deserves ten times as much,
 // and not less than 1e-6 for values and 1e-5 for gradients.
 var float32Errors = map[string]struct{ value, grad float64 }{
-	"smooth-ap": {2.4e-7, 3.6e-6}, "sup-ap": {3.9e-7, 4.9e-6}, "smooth-recall": {2.5e-6, 6.9e-6}, "sup-recall": {1.6e-7, 4.6e-6},
-	"smooth-ndcg": {7.9e-6, 4.2e-6}, "sup-ndcg": {2.7e-7, 5.7e-6}, "smooth-h-ap": {6.3e-7, 3.3e-6}, "sup-h-ap": {4.6e-7, 5.4e-6},
-	"recall-at-k-original": {1.4e-7, 3.6e-6}, "nsm": {5.8e-7, 5.6e-7}, "roadmap": {1.5e-7, 3.8e-6}, "happier": {1.8e-7, 2.2e-6},
-	"rod-ndcg": {1.3e-7, 1.7e-6}, "softbin-ap": {1.8e-6, 5.1e-6}, "fast-ap": {5.0e-7, 3.6e-6}, "calibration": {3.2e-7, 3.5e-7},
-	"triplet": {1.3e-6, 4.8e-7}, "xbm-contrastive": {2.4e-7, 1.5e-7}, "multi-similarity": {3.6e-7, 6.6e-7},
-	"nca-pp": {8.3e-7, 1.4e-6}, "proxy-nca": {8.1e-7, 7.7e-7}, "arcface": {2.3e-7, 1.3e-6}, "cross-entropy": {3.2e-7, 4.2e-7}, "csl": {5.3e-7, 9.7e-7},
-	"blackbox-ap": {6.8e-6, 4.1e-7}, "rambo-recall": {1.2e-7, 2.1e-7}, "rod-recall": {3.6e-7, 2.4e-6}, "sum-triplet": {1.2e-7, 1.7e-7},
+	"smooth-ap": {2.4e-7, 3.6e-6}, "sup-ap": {3.9e-7, 4.9e-6}, "smooth-recall": {2.5e-6, 6.9e-6},
+	"sup-recall":  {1.6e-7, 4.6e-6},
+	"smooth-ndcg": {7.9e-6, 4.2e-6}, "sup-ndcg": {2.7e-7, 5.7e-6}, "smooth-h-ap": {6.3e-7, 3.3e-6},
+	"sup-h-ap":             {4.6e-7, 5.4e-6},
+	"recall-at-k-original": {1.4e-7, 3.6e-6}, "nsm": {5.8e-7, 5.6e-7}, "roadmap": {1.5e-7, 3.8e-6},
+	"happier":  {1.8e-7, 2.2e-6},
+	"rod-ndcg": {1.3e-7, 1.7e-6}, "softbin-ap": {1.8e-6, 5.1e-6}, "fast-ap": {5.0e-7, 3.6e-6},
+	"calibration": {3.2e-7, 3.5e-7},
+	"triplet":     {1.3e-6, 4.8e-7}, "xbm-contrastive": {2.4e-7, 1.5e-7}, "multi-similarity": {3.6e-7, 6.6e-7},
+	"nca-pp": {8.3e-7, 1.4e-6}, "proxy-nca": {8.1e-7, 7.7e-7}, "arcface": {2.3e-7, 1.3e-6},
+	"cross-entropy": {3.2e-7, 4.2e-7}, "csl": {5.3e-7, 9.7e-7},
+	"blackbox-ap": {6.8e-6, 4.1e-7}, "rambo-recall": {1.2e-7, 2.1e-7}, "rod-recall": {3.6e-7, 2.4e-6},
+	"sum-triplet": {1.2e-7, 1.7e-7},
 }
 
 // float64Tolerance is what two implementations in float64 may differ by.
@@ -132,7 +138,8 @@ func eachGolden(t *testing.T, test func(*testing.T, *golden) (name string, value
 }
 
 func (g *golden) batch() *batch {
-	b := &batch{query: g.Embeddings, labels: g.Labels, proxies: g.Proxies, bias: g.Bias, paths: g.ProxyLabels, centers: g.centers}
+	b := &batch{query: g.Embeddings, labels: g.Labels, proxies: g.Proxies, bias: g.Bias, paths: g.ProxyLabels,
+		centers: g.centers}
 	switch {
 	case g.Amplitude != nil:
 		b.drawn = g.Amplitude
@@ -151,7 +158,8 @@ func (g *golden) batch() *batch {
 }
 
 // compare checks value and gradients, relative to the largest number of each.
-func compare(t *testing.T, g *golden, got result, valueTolerance, gradTolerance float64) (name string, value, worst float64) {
+func compare(t *testing.T, g *golden, got result, valueTolerance, gradTolerance float64) (name string, value,
+	worst float64) {
 	off := math.Abs(got.value - g.Value)
 	if value = off; math.Abs(g.Value) > nothing(valueTolerance) {
 		value /= math.Abs(g.Value)
@@ -192,7 +200,8 @@ func compare(t *testing.T, g *golden, got result, valueTolerance, gradTolerance 
 	if g.GradProxies != nil {
 		check("gradient of the proxies", farthest(got.proxies, g.GradProxies))
 	} else if g.GradProxiesRowNorms != nil {
-		check("gradient's rows of the proxies", farthest([][]float64{rowNorms(got.proxies)}, [][]float64{g.GradProxiesRowNorms}))
+		check("gradient's rows of the proxies",
+			farthest([][]float64{rowNorms(got.proxies)}, [][]float64{g.GradProxiesRowNorms}))
 	}
 	if g.GradBias != nil {
 		check("gradient of the bias", farthest([][]float64{got.bias}, [][]float64{g.GradBias}))

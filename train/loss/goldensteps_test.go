@@ -92,7 +92,8 @@ func (g *golden) scoreMemory(t *testing.T, float32, released bool, check func(in
 		if released {
 			want, wantGrad = step.ValueCode, step.GradCode
 		}
-		d := scored{ranking: ranking{from: k.Level, to: k.Level + 1, self: selfOf(k.GalleryOptions)}, of: ramboRecallOf(k, past)}
+		d := scored{ranking: ranking{from: k.Level, to: k.Level + 1, self: selfOf(k.GalleryOptions)},
+			of: ramboRecallOf(k, past)}
 		got := result{query: like(in.query)}
 		d.add(in, 1, &got)
 		if float32 {
@@ -157,7 +158,8 @@ func (g *golden) ring(t *testing.T, float32 bool, check func(int, result, float6
 }
 
 // against is the loss against batch and memory, the latter of the given weight.
-func (g *golden) against(t *testing.T, b device.Backend, k loss.XBMContrastive, in, memory *batch, weight float64, float32 bool) result {
+func (g *golden) against(t *testing.T, b device.Backend, k loss.XBMContrastive, in, memory *batch, weight float64,
+	float32 bool) result {
 	t.Helper()
 	if weight == 0 {
 		weight = 1

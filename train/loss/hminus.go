@@ -2,19 +2,19 @@ package loss
 
 import "hgld/train/device"
 
-// HMinus is the settings of H⁻, the step by which the Sup losses count items of
-// lower level ahead of a positive. It bounds the Heaviside step from above and
-// does not go flat where an item is far ahead (Ramzi et al., "Optimization of Rank
-// Losses", Eq. 4):
+// HMinus holds the settings of H⁻, the step by which the Sup losses count items of a
+// lower level ahead of a positive. It bounds the Heaviside step from above, and does
+// not go flat where an item is far ahead (Ramzi et al., "Optimization of Rank Losses",
+// Eq. 4):
 //
 //	t < 0      σ(t/Tau)
 //	t = 0      Zero
 //	0 < t ≤ Delta  Start + σ(t/Tau)
 //	t > Delta  Rho·(t − Delta) + Offset
 //
-// The paper's δ is τ·ln((1−ε)/ε) ≈ 0.046 for ε = 0.01; its code, and the default
-// here, has 0.05. With the released constants H⁻ falls by 0.05 at Delta (offset
-// 1.44), and with those for iNaturalist (start 0) it is no upper bound.
+// The paper's δ is τ·ln((1−ε)/ε) ≈ 0.046 for ε = 0.01. Its code, and the default here,
+// has 0.05. With the released constants, H⁻ drops by 0.05 at Delta (offset 1.44). With
+// those for iNaturalist (start 0) it is not an upper bound.
 type HMinus struct {
 	Tau    float64  `yaml:"tau"`            // temperature of the sigmoids
 	Rho    float64  `yaml:"rho"`            // −1: a sigmoid everywhere
@@ -26,8 +26,8 @@ type HMinus struct {
 
 var paperStep = HMinus{Tau: 0.01, Rho: 100, Delta: 0.05, Start: 0.5, Zero: 1}
 
-// released is h with the code's step for all data sets but iNaturalist, which has
-// start 0 and offset 1.
+// released returns h with the released step for all data sets but iNaturalist, which
+// has start 0 and offset 1.
 func (h HMinus) released() HMinus {
 	h.Start, h.Offset, h.Zero = 0.5, new(1.44), 0.5
 	return h
@@ -44,8 +44,8 @@ func (h HMinus) step() device.Step {
 	return s
 }
 
-// steps is the exact step, which has no gradient, among positives of the same or
-// a higher level, and H⁻ for items of a lower one.
+// steps returns the exact step, which has no gradient, among positives of the same or a
+// higher level, and H⁻ for items of a lower one.
 func (h HMinus) steps() device.Steps {
 	exact := device.Step{Kind: device.Heaviside}
 	return device.Steps{

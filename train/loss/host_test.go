@@ -154,7 +154,8 @@ func attach(b device.Backend, l loss.Loss, in *batch) (proxies []*loss.Param, bi
 
 // facts counts the classes of a batch; with proxies, of the level that has them.
 func facts(in *batch) loss.Facts {
-	f := loss.Facts{Dim: len(in.query[0]), Classes: make([]int, len(in.labels[0])), Batch: len(in.query), PerClass: in.perClass}
+	f := loss.Facts{Dim: len(in.query[0]), Classes: make([]int, len(in.labels[0])), Batch: len(in.query),
+		PerClass: in.perClass}
 	for l := range f.Classes {
 		f.Classes[l] = len(in.proxies) / max(in.centers, 1)
 	}

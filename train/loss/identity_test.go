@@ -25,7 +25,8 @@ func randomScores(seed uint64) *batch {
 func TestGradientsByScoresSumToZero(t *testing.T) {
 	each(t, func(t *testing.T, k loss.Kind) {
 		switch k.(type) {
-		case loss.SmoothAP, loss.SupAP, loss.SmoothRecall, loss.SupRecall, loss.RecallAtKOriginal, loss.SmoothNDCG, loss.SupNDCG,
+		case loss.SmoothAP, loss.SupAP, loss.SmoothRecall, loss.SupRecall, loss.RecallAtKOriginal, loss.SmoothNDCG,
+			loss.SupNDCG,
 			loss.SmoothHAP, loss.SupHAP, loss.BlackBoxAP, loss.RamboRecall, loss.Triplet:
 		default:
 			return // margins, bins or proxies: fixed scores
@@ -132,8 +133,10 @@ func TestSupLossesBoundTheExactOnes(t *testing.T) {
 // With positives alone precision is 1 in every bin, if each score belongs to bins
 // with weights of sum 1, beyond the ends too.
 func TestBinsArePartitionsOfUnity(t *testing.T) {
-	in := onScores([]float64{1.3, 1, 0.77, 0.31, 0.3, 0, -0.2, -0.999, -1, -1.2}, byLevel(1, slices.Repeat([]int{1}, 10)...), false)
-	for _, k := range []loss.Kind{loss.SoftBinAP{NQ: 20, Min: -1, Max: 1}, loss.SoftBinAP{NQ: 25, Max: 1}, loss.SoftBinAP{NQ: 2, Min: -1, Max: 1}} {
+	in := onScores([]float64{1.3, 1, 0.77, 0.31, 0.3, 0, -0.2, -0.999, -1, -1.2},
+		byLevel(1, slices.Repeat([]int{1}, 10)...), false)
+	for _, k := range []loss.Kind{loss.SoftBinAP{NQ: 20, Min: -1, Max: 1}, loss.SoftBinAP{NQ: 25, Max: 1},
+		loss.SoftBinAP{NQ: 2, Min: -1, Max: 1}} {
 		if r := forward(t, backend(), k, in); math.Abs(r.value) > 1e-6 || norm(r.query...) > 1e-5 {
 			t.Errorf("%+v: loss %v with positives alone", k, r.value)
 		}

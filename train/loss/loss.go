@@ -1,11 +1,10 @@
-// Package loss holds the losses of image retrieval as functions on a tape: one
-// file each and the table All. A value in the table is a Kind, the loss with its
-// settings, which are its exported fields; New turns it into a Loss for given
-// data.
+// Package loss holds the losses of image retrieval as functions on a tape: one file
+// each, listed in All. A value in the table is a Kind: the loss with its settings,
+// which are its exported fields. New makes a Loss of it for given data.
 //
-// Every ranking loss is the same three operations of the device with other step
-// functions: see device.Rank and ranking. What a loss trains itself, proxies, it
-// declares by Params.
+// All ranking losses are the same three operations of the device with different step
+// functions; see device.Rank and ranking. A loss declares the proxies that it trains by
+// Params.
 package loss
 
 import (
@@ -21,13 +20,12 @@ type Loss interface {
 	Forward(t *grad.Tape, b *Batch) *grad.Var
 }
 
-// Batch is what a loss is computed from. Embeddings are rows, labels I32 with a
-// column for each level, finest first, −1 meaning none.
+// Batch is the input of a loss. Embeddings are rows. Labels are I32 with a column for
+// each level, finest first; −1 means none.
 //
-// The gallery is the batch itself (the same Var, so that it takes gradient from
-// both sides), a memory (a leaf without gradient), or both in one array. A row
-// whose labels are all −1, such as a place of a memory that is still empty, does
-// not exist.
+// The gallery is the batch itself (the same Var, so that it takes gradient from both
+// sides), a memory (a leaf without gradient), or both in one array. A row whose labels
+// are all −1, such as an unfilled row of a memory, does not exist.
 type Batch struct {
 	Query       *grad.Var    // [Q,D]
 	QueryLabels device.Array // [Q,L]
@@ -38,15 +36,15 @@ type Batch struct {
 
 	Memory *Memory // a second gallery, or nil
 
-	// Key is I32 [2], seed and step, from which a loss that needs random numbers draws
-	// them: the amplitudes [Q,G] of BlackBoxAP's margin, the coefficients of mixtures.
-	// Drawn, F32 of the same shape, takes the place of what would be drawn.
+	// Key is I32 [2]: seed and step. Losses draw random numbers from it: the amplitudes
+	// [Q,G] of BlackBoxAP's margin, the coefficients of mixtures. If Drawn, F32 of the same
+	// shape, is present, it replaces the numbers drawn.
 	Key, Drawn device.Array
 }
 
-// Memory is a gallery of earlier embeddings beside the one of the batch. Ranking
-// losses are computed against each and combined as MemoryCombine says; losses
-// with proxies do not read it.
+// Memory is a gallery of earlier embeddings, in addition to that of the batch. Ranking
+// losses are computed against each and joined by MemoryCombine. Losses with proxies
+// ignore it.
 type Memory struct {
 	Rows   *grad.Var    // [M,D]
 	Labels device.Array // [M,L]
@@ -55,7 +53,7 @@ type Memory struct {
 	Drawn  device.Array // as in Batch
 }
 
-// Facts are what a loss must know of the data and of the batches.
+// Facts describe the data and the batches.
 type Facts struct {
 	Classes  []int         // of each level, finest first
 	Dim      int           // columns of an embedding
@@ -65,11 +63,10 @@ type Facts struct {
 	Memory   int           // rows of a Memory; 0: none
 }
 
-// Kind is a loss with its settings. New checks them against the data and makes
-// the loss; each call makes one with proxies of its own. Its error names the
-// setting; the caller knows the loss.
+// Kind is a loss with its settings.
 type Kind interface {
-	// New returns the loss, or an error that names the wrong setting.
+	// New checks the settings against the data and returns the loss, or an error that names
+	// the wrong setting. Each call makes a loss with its own proxies.
 	New(f Facts) (Loss, error)
 }
 
@@ -88,15 +85,16 @@ func ByRows(k Kind) bool {
 	return ok && r.ByRows()
 }
 
-// Trained is a Loss with parameters. They form an optimizer's group of their own.
+// Trained is a Loss with parameters, which form an optimizer group of their own.
 type Trained interface {
 	Loss
-	// Params returns them. Their owner sets Value and Grad before the first Forward.
+	// Params returns the parameters. Their owner sets Value and Grad before the first
+	// Forward.
 	Params() []*Param
 }
 
-// Param is a parameter of a loss. It starts from a uniform draw within ±1/√FanIn or
-// a normal one of the given Deviation; where both are 0, from 0.
+// Param is a parameter of a loss. It starts from a uniform draw within ±1/√FanIn, or a
+// normal one of the given Deviation. If both are 0, it starts from 0.
 type Param struct {
 	Name        string       // unique within its loss
 	Dims        []int        // of Value and Grad
@@ -108,11 +106,11 @@ type Param struct {
 // Stateful is a Loss with arrays that outlive a step and belong in a checkpoint.
 type Stateful interface {
 	Loss
-	// States returns them. Their owner sets Value, full of Start, before the first
-	// Forward.
+	// States returns the arrays. Their owner sets Value, filled with Start, before the
+	// first Forward.
 	States() []*State
-	// Forget records that what this step has put in is taken out again if flag, I32
-	// [1], is set: then a value was not finite.
+	// Forget records a rollback: if flag, I32 [1], is set because a value was not finite,
+	// it undoes what this step has added.
 	Forget(t *grad.Tape, flag device.Array)
 }
 
@@ -125,7 +123,7 @@ type State struct {
 	Value device.Array // set by the owner
 }
 
-// weighted records Σ_i weights[i]·terms[i] of numbers.
+// weighted records Σ_i weights[i]·terms[i], where each term is one number.
 func weighted(t *grad.Tape, weights []float32, terms []*grad.Var) *grad.Var {
 	sum := t.New(device.F32, 1)
 	t.Do(func(b device.Backend) {

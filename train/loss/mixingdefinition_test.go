@@ -11,7 +11,8 @@ import (
 // mixedScores appends to the scores of a query those of all pairs of its first
 // positives, which are positives too. fold adds the gradients by these to those by
 // the real ones.
-func mixedScores(s []float64, sh []uint8, most int, share []float64) (mixed []float64, levels []uint8, fold func([]float64)) {
+func mixedScores(s []float64, sh []uint8, most int, share []float64) (mixed []float64, levels []uint8,
+	fold func([]float64)) {
 	var found []int
 	for i, l := range sh {
 		if l >= 1 && l != device.AbsentLevel && len(found) < most {

@@ -33,15 +33,17 @@ type NSM struct {
 
 var nsmEntry = registry.Entry[Kind]{
 	Name: "nsm", About: "normalised softmax (BMVC 2019): cross-entropy over proxies of the classes",
-	Source: "Zhai and Wu, Classification is a Strong Baseline for Deep Metric Learning, BMVC 2019; L*_DG of Optimization of Rank Losses, Eq. 8",
-	Value:  paperNSM,
+	Source: "Zhai and Wu, Classification is a Strong Baseline for Deep Metric Learning, BMVC 2019; L*_DG of " +
+		"Optimization of Rank Losses, Eq. 8",
+	Value: paperNSM,
 }
 
 var paperNSM = NSM{Temperature: 0.05, NumCenters: 1, TemperatureCenters: 0.1}
 
 // New makes the loss, with its proxies for each class.
 func (l NSM) New(f Facts) (Loss, error) {
-	return newNSM(f, nsm{level: l.Level, temperature: l.Temperature, centers: l.NumCenters, softness: l.TemperatureCenters})
+	return newNSM(f, nsm{level: l.Level, temperature: l.Temperature, centers: l.NumCenters,
+		softness: l.TemperatureCenters})
 }
 
 // ByRows is true: each query is compared with the proxies alone.
@@ -87,7 +89,8 @@ func (l *nsm) Forward(t *grad.Tape, b *Batch) *grad.Var {
 	if l.centers > 1 {
 		z = overCenters(t, z, l.centers, float32(l.softness))
 	}
-	return classified(t, z, b.QueryLabels.ColRange(l.level, l.level+1), device.Softmax{Temperature: float32(l.temperature)}, 0)
+	return classified(t, z, b.QueryLabels.ColRange(l.level, l.level+1),
+		device.Softmax{Temperature: float32(l.temperature)}, 0)
 }
 
 // overCenters records the scores z [Q,C] of classes from those of their centres

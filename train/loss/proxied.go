@@ -8,8 +8,8 @@ import (
 	"hgld/train/grad"
 )
 
-// proxied is a kind of device.Pairs over the scores of the queries against
-// proxies, which are normalised: the gallery is the proxies.
+// proxied is a loss of device.Pairs over the scores of queries against normalised
+// proxies, which are the gallery.
 type proxied struct {
 	pairs     device.Pairs
 	level     int  // whose classes have proxies
@@ -21,8 +21,8 @@ type proxied struct {
 	labels   device.Array // I32 [C,to−from]: those of the proxies
 }
 
-// newProxied checks p, whose positive is the proxy of the query's class, against
-// the data.
+// newProxied checks p against the data. The positive of a query is the proxy of its
+// class.
 func newProxied(f Facts, p proxied) (Loss, error) {
 	if err := checkLevel(p.level, f); err != nil {
 		return nil, err
@@ -71,14 +71,14 @@ func (l *proxied) Forward(t *grad.Tape, b *Batch) *grad.Var {
 	return p.against(t, &level, gallery{rows: unit(t, t.Leaf(l.proxies.Value, l.proxies.Grad)), labels: l.labels})
 }
 
-// constant is numbers of every step, I32 [n], and so no memory of the tape's.
+// constant uploads numbers I32 [n] that all steps share, outside of the tape's memory.
 func constant(t *grad.Tape, numbers []int32) device.Array {
 	a := device.New(t.Backend(), device.I32, len(numbers))
 	t.Backend().Upload(a, int32s(numbers))
 	return a
 }
 
-// int32s is the bytes of numbers as a backend takes them.
+// int32s returns the bytes of numbers in the form that backends take.
 func int32s(numbers []int32) []byte {
 	data := make([]byte, 0, 4*len(numbers))
 	for _, n := range numbers {

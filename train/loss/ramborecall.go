@@ -83,7 +83,8 @@ func (l RamboRecall) New(f Facts) (Loss, error) {
 		return r, nil
 	}
 	if l.BatchMemory < 0 || f.Batch == 0 {
-		return nil, fmt.Errorf("batch_memory is %d with batches of %d rows, want a number from 0 on, and a batch", l.BatchMemory, f.Batch)
+		return nil, fmt.Errorf("batch_memory is %d with batches of %d rows, want a number from 0 on, and a batch",
+			l.BatchMemory, f.Batch)
 	}
 	return newRamboMemory(r, l.BatchMemory, f.Batch), nil
 }
@@ -140,8 +141,9 @@ type pooled struct {
 
 func newPooled(t *grad.Tape, rows, G int) *pooled {
 	return &pooled{
-		drank: t.New(device.F32, rows, G), rel: t.New(device.F32, rows, 2), count: t.New(device.I32, rows, 2), weight: t.New(device.F32, rows, 1),
-		all: t.New(device.F32, 1, 2), allCount: t.New(device.I32, 1, 2), allWeight: t.New(device.F32, 1),
+		drank: t.New(device.F32, rows, G), rel: t.New(device.F32, rows, 2), count: t.New(device.I32, rows, 2),
+		weight: t.New(device.F32, rows, 1),
+		all:    t.New(device.F32, 1, 2), allCount: t.New(device.I32, 1, 2), allWeight: t.New(device.F32, 1),
 		each: t.New(device.F32, rows, 1),
 	}
 }
@@ -154,7 +156,8 @@ func (p *pooled) score(d device.Backend, loss, rank, plus, sh, scale device.Arra
 	d.Scale(plus, plus, scale)
 	// The share of a row in the mean is its positives by those of all rows: there a
 	// relevance of 1/n is the inverse.
-	d.Relevance(p.all.Value, p.allCount.Value, p.allWeight.Value, sh.Reshape(1, sh.Len()), device.RelKind{Mode: device.RelPop, Divisor: 1})
+	d.Relevance(p.all.Value, p.allCount.Value, p.allWeight.Value, sh.Reshape(1, sh.Len()),
+		device.RelKind{Mode: device.RelPop, Divisor: 1})
 	d.Relevance(p.rel.Value, p.count.Value, p.weight.Value.Reshape(rows), sh, device.RelKind{})
 	d.Copy(p.weight.Value, p.count.Value.ColRange(1, 2))
 	d.Scale(p.weight.Value, p.weight.Value, p.all.Value.ColRange(1, 2))

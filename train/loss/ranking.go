@@ -7,24 +7,24 @@ import (
 
 // GalleryOptions says what a query is ranked against.
 type GalleryOptions struct {
-	// SelfInGallery leaves the query in its own gallery, where it is a positive of
-	// full relevance, as in the released code. The papers' sums run over the other
-	// items; then a query without another positive is left out of the mean.
+	// SelfInGallery keeps the query in its own gallery, as a positive of full relevance;
+	// the released code does. The papers sum over the other items. A query without another
+	// positive is then left out of the mean.
 	SelfInGallery bool `yaml:"self_in_gallery"`
 	// MemoryCombine joins the losses against batch and memory.
 	MemoryCombine Combine `yaml:"memory_combine"`
 }
 
-// released is the code's choice in both.
+// released returns the released code's choice of both.
 func (a GalleryOptions) released() GalleryOptions {
 	return GalleryOptions{SelfInGallery: true, MemoryCombine: Average}
 }
 
-// ranking is every loss that is a score of ranks:
+// ranking is a loss that scores ranks:
 //
 //	L = Σ_q weight_q L_q,  L_q the device.Score of the ranks that device.Steps give
 //
-// with the scores s = ⟨query, gallery⟩ of rows as they are: they should have unit
+// with the scores s = ⟨query, gallery⟩ of the rows as they are; they should have unit
 // length. The weight is 1/(queries with a positive), so that a query without one
 // contributes nothing.
 type ranking struct {
@@ -53,7 +53,7 @@ func newRanking(f Facts, r ranking) (Loss, error) {
 	return r, nil
 }
 
-// smoothSteps has sigmoids everywhere.
+// smoothSteps returns sigmoids for all steps.
 func smoothSteps(tau float64) device.Steps {
 	s := device.Step{Kind: device.Sigmoid, Tau: float32(tau)}
 	return device.Steps{Rank: [3]device.Step{s, s, s}, Plus: [3]device.Step{s, s, s}}

@@ -7,8 +7,8 @@ import (
 	"hgld/train/device"
 )
 
-// Relevance says how much an item counts by the levels that it shares with the
-// query. With n_l items of level l among L:
+// Relevance weighs an item by the levels that it shares with the query. With n_l items
+// of level l, of L levels:
 //
 //	pop  r(l) = (l/Divisor)^Alpha / n_l     ("Optimization of Rank Losses", Eq. 20)
 //	map  r(l) = Σ_{p≤l} Weights[p−1] / #(items of level ≥ p)
@@ -19,8 +19,8 @@ type Relevance struct {
 	Alpha   float64       `yaml:"alpha"`   // pop: the power
 	Weights []float64     `yaml:"weights"` // map: of each level, coarsest first
 	Divisor float64       `yaml:"divisor"` // at 0 or below: that much more than L, so 0 is L (paper), −1 is L−1 (released)
-	// CountsQuery counts the query itself among the items of level L. It must, where
-	// it is in its own gallery.
+	// CountsQuery counts the query itself among the items of level L. It must be set if the
+	// query is in its own gallery.
 	CountsQuery bool `yaml:"counts_query"`
 }
 
@@ -35,8 +35,10 @@ const (
 
 // Relevances are the rules by name.
 var Relevances = registry.Table[RelevanceType]{
-	{Name: "pop", About: "(l/L)^alpha by the number of items of level l: every level weighs the same whatever its size", Value: Population},
-	{Name: "map", About: "weights of the levels by the items of each and finer ones: H-AP is then the weighted sum of the levels' AP", Value: Mapped},
+	{Name: "pop", About: "(l/L)^alpha by the number of items of level l: every level weighs the same whatever its size",
+		Value: Population},
+	{Name: "map", About: "weights of the levels by the items of each and finer ones: H-AP is then the weighted sum of " +
+		"the levels' AP", Value: Mapped},
 }
 
 // MarshalText returns "pop" or "map".
@@ -58,12 +60,14 @@ func (r Relevance) released() Relevance {
 // kind returns the device's rule for data with the given number of levels.
 func (r Relevance) kind(levels int, a GalleryOptions) (device.RelKind, error) {
 	if a.SelfInGallery && !r.CountsQuery {
-		return device.RelKind{}, errors.New("relevance.counts_query is false, but self_in_gallery has the query among the items that are counted")
+		return device.RelKind{}, errors.New("relevance.counts_query is false, but self_in_gallery has the query among the " +
+			"items that are counted")
 	}
 	if r.Type == Population && len(r.Weights) > 0 {
 		return device.RelKind{}, errors.New("relevance.weights are those of type map, and relevance.type is pop")
 	}
-	o := device.RelKind{Mode: device.RelPop, Alpha: float32(r.Alpha), Divisor: float32(r.Divisor), CountSelf: !a.SelfInGallery && r.CountsQuery}
+	o := device.RelKind{Mode: device.RelPop, Alpha: float32(r.Alpha), Divisor: float32(r.Divisor),
+		CountSelf: !a.SelfInGallery && r.CountsQuery}
 	if r.Divisor <= 0 {
 		o.Divisor = float32(float64(levels) + r.Divisor)
 	}

@@ -7,19 +7,18 @@ import (
 	"hgld/train/grad"
 )
 
-// Ring is the memory of "Cross-Batch Memory for Embedding Learning" (Wang et al.,
-// CVPR 2020): the embeddings and labels of the last batches, as a gallery of
-// constant size whose unfilled rows have label −1 and do not exist.
+// Ring is the memory of "Cross-Batch Memory for Embedding Learning" (Wang et al., CVPR
+// 2020): a gallery of constant size that holds the embeddings and labels of the last
+// batches. Unfilled rows have label −1 and do not exist.
 //
-// With AtItems in place of At every item of the data has a row of its own, which
-// holds its last embedding: the memory of the first release of ROADMAP (NeurIPS
-// 2021), a table by image.
+// With AtItems instead of At, every item of the data has its own row, which holds its
+// last embedding: the memory of the first release of ROADMAP (NeurIPS 2021).
 //
-// Batches stand one behind the other from row 0 on. One that does not fit any more
-// goes to the last rows of the ring, over what stands there, and the next to row 0
-// again: so where the batch divides the size, the one after a full turn replaces
-// the newest batch and not the oldest. Where a batch goes is thus a function of the
-// number of batches before it, and of nothing that must be saved.
+// Batches follow one another from row 0. A batch that no longer fits overwrites the
+// last rows of the ring, and the next one starts at row 0 again. So if the batch
+// divides the size, the batch after a full turn replaces the newest one and not the
+// oldest. The place of a batch depends only on the number of batches before it, and
+// need not be saved.
 type Ring struct {
 	size, batch, dim, levels int
 	rows, labels             *State // F32 [size,D] and [size,L]
@@ -30,7 +29,7 @@ type Ring struct {
 // mostRows is how many whole numbers a float32 counts.
 const mostRows = 1 << 24
 
-// NewRing makes a ring for batches of one size. Its owner fills its States as those
+// NewRing makes a ring for batches of one size. Its owner fills its States like those
 // of a Stateful loss, and calls At before each step.
 func NewRing(size, batch, dim, levels int) (*Ring, error) {
 	if size < batch {
@@ -58,7 +57,7 @@ func (r *Ring) First(n int) int {
 	return r.size - r.batch
 }
 
-// At says that the coming step has batch n.
+// At prepares the step with batch n.
 func (r *Ring) At(b device.Backend, n int) {
 	own := make([]int32, r.batch)
 	for i := range own {
@@ -67,9 +66,9 @@ func (r *Ring) At(b device.Backend, n int) {
 	r.setRows(b, own, own)
 }
 
-// AtItems says of which items the coming batch is, each of which has the row of its
-// number. Of an item that comes twice the last embedding stays; what is behind the
-// items, of a short batch, goes nowhere.
+// AtItems prepares the step with the given items. An item's row is its number. If an
+// item occurs twice, its last embedding stays. Rows of a short batch beyond the items
+// are dropped.
 func (r *Ring) AtItems(b device.Backend, items []int) {
 	own, index, last := make([]int32, r.batch), make([]int32, r.batch), map[int32]int{}
 	for i := range own {
@@ -94,8 +93,8 @@ func (r *Ring) setRows(b device.Backend, index, own []int32) {
 	b.Upload(r.own, int32s(own))
 }
 
-// Push records that the batch e with its labels I32 [B,L] goes into the ring, a copy
-// without gradient.
+// Push records the copy of the batch e, with its labels I32 [B,L], into the ring. It
+// takes no gradient.
 func (r *Ring) Push(t *grad.Tape, e *grad.Var, labels device.Array) {
 	t.Do(func(d device.Backend) {
 		of := t.Scratch(device.F32, r.batch, r.levels)
@@ -105,8 +104,8 @@ func (r *Ring) Push(t *grad.Tape, e *grad.Var, labels device.Array) {
 	})
 }
 
-// Gallery records the ring as it is here as a second gallery. pushed says that the
-// batch of queries is in it. It must not change before the backward pass has run.
+// Gallery records the current ring as a second gallery, which must not change before
+// the backward pass has run. pushed says that it holds the batch of queries.
 func (r *Ring) Gallery(t *grad.Tape, pushed bool) *Memory {
 	t.Do(func(d device.Backend) { d.Copy(r.classes, r.labels.Value) })
 	m := &Memory{Rows: t.Leaf(r.rows.Value, device.Array{}), Labels: r.classes}
@@ -116,8 +115,8 @@ func (r *Ring) Gallery(t *grad.Tape, pushed bool) *Memory {
 	return m
 }
 
-// Forget records that the batch of this step is taken out again if flag, I32 [1], is
-// set, its embeddings not being finite. What it stood over is gone.
+// Forget records a rollback: if flag, I32 [1], is set because embeddings are not
+// finite, the rows of this step's batch become empty. What they held before is lost.
 func (r *Ring) Forget(t *grad.Tape, flag device.Array) {
 	t.Do(func(d device.Backend) {
 		gone := onlyIf(t, d, flag, r.index)
@@ -129,8 +128,8 @@ func (r *Ring) Forget(t *grad.Tape, flag device.Array) {
 	})
 }
 
-// onlyIf returns index, I32 [n], where flag is set, and −1, nowhere, where it is not.
-// Rows are numbers that a float32 holds (mostRows).
+// onlyIf returns index, I32 [n], if flag is set, and −1 otherwise. Rows are numbers
+// that a float32 holds (mostRows).
 func onlyIf(t *grad.Tape, d device.Backend, flag, index device.Array) device.Array {
 	n := index.Len()
 	rows, gone := t.Scratch(device.F32, n), t.Scratch(device.I32, n)

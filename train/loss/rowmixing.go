@@ -7,14 +7,14 @@ import (
 	"hgld/train/grad"
 )
 
-// rowMixing is SiMix of Patel et al., "Recall@k Surrogate Loss", CVPR 2022: for all
-// pairs of rows of a class the batch gets a further row
+// rowMixing is SiMix of Patel et al., "Recall@k Surrogate Loss", CVPR 2022. It adds a
+// row to the batch for every pair of rows of a class,
 //
 //	v = a·x_i + (1−a)·x_j,  a uniform on [0, 1), one for each pair
 //
-// which is a query and an item of the gallery, and is not divided by its length.
-// Every class of the batch must have the same number of rows, as the m-per-class
-// samplers see to. It keeps the numbers of every step.
+// which is a query and a gallery item, and is not divided by its length. Every class of
+// the batch must have the same number of rows, as the m-per-class samplers ensure. The
+// arrays are constants of all steps.
 type rowMixing struct {
 	perClass    int
 	left, right device.Array // I32 [pairs]: rows of the batch sorted by class
@@ -59,8 +59,8 @@ func (m *rowMixing) prepare(t *grad.Tape, rows int) {
 	m.left, m.right, m.identity = constant(t, left), constant(t, right), constant(t, identity)
 }
 
-// extend records b with its virtual rows behind the real ones. Their coefficients
-// are class after class, by falling label, and pair after pair.
+// extend records b followed by its virtual rows. Their coefficients go class by class,
+// by falling label, and pair by pair.
 func (m *rowMixing) extend(t *grad.Tape, b *Batch, level int) *Batch {
 	if b.Gallery != b.Query || b.QueryLabels.Dims[0]%m.perClass != 0 {
 		panic(fmt.Sprintf("loss: SiMix of a batch that is not its own gallery, or no multiple of %d rows", m.perClass))
@@ -80,7 +80,8 @@ func (m *rowMixing) extend(t *grad.Tape, b *Batch, level int) *Batch {
 		d.Gather(classes.Value.RowRange(rows, all), b.QueryLabels, left.Value)
 	})
 	x := mixture(t, b.Query, left, right, share, other)
-	extended := &Batch{Query: x, Gallery: x, QueryLabels: classes.Value, GalleryLabels: classes.Value, Self: m.identity, Key: b.Key}
+	extended := &Batch{Query: x, Gallery: x, QueryLabels: classes.Value, GalleryLabels: classes.Value, Self: m.identity,
+		Key: b.Key}
 	if b.Memory != nil {
 		extended.Memory = m.memory(t, b.Memory, rows, all)
 	}
@@ -100,7 +101,7 @@ func (m *rowMixing) sort(t *grad.Tape, d device.Backend, left, right, class devi
 	d.Gather(right.Reshape(right.Len(), 1), order.Reshape(rows, 1), m.right)
 }
 
-// mixture records the rows of x, and behind them share·x[left] + other·x[right].
+// mixture records the rows of x, followed by share·x[left] + other·x[right].
 func mixture(t *grad.Tape, x, left, right, share, other *grad.Var) *grad.Var {
 	rows, D, virtual := x.Value.Dims[0], x.Value.Dims[1], left.Value.Len()
 	y := t.New(device.F32, rows+virtual, D)

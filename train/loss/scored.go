@@ -8,7 +8,7 @@ import (
 	"hgld/train/nn"
 )
 
-// gallery is what a batch is scored against: its own items, or a memory.
+// gallery is what a batch is scored against: its own items or a memory.
 type gallery struct {
 	rows         *grad.Var
 	labels, self device.Array
@@ -20,8 +20,8 @@ type gallery struct {
 // levels. compute fills loss [1] and ds, its gradient by s; rows of ds are yet to
 // be multiplied by weight [Q], unless that is nil.
 //
-// Backward is dQuery = ds·Gallery and dGallery = dsᵀ·Query, where dGallery is
-// wanted: a batch, a memory and both are one operation. Memory is O(Q·G).
+// The backward pass is dQuery = ds·Gallery and, if it is wanted, dGallery = dsᵀ·Query.
+// A batch, a memory or both are one operation. It takes O(Q·G) memory.
 func overScores(t *grad.Tape, b *Batch, g gallery, o device.SharedKind, weight *grad.Var,
 	compute func(d device.Backend, loss, ds, s, sh device.Array)) *grad.Var {
 	query, rows := b.Query, g.rows
@@ -68,7 +68,7 @@ func withMemory(t *grad.Tape, b *Batch, c Combine, against func(gallery) *grad.V
 	return weighted(t, c.weights(m.Weight), []*grad.Var{batch, memory})
 }
 
-// levels is how many levels the shared labels of b have under o.
+// levels returns the number of levels that are compared under o.
 func (b *Batch) levels(o device.SharedKind) int {
 	if o.To > 0 {
 		return o.To - o.From
@@ -76,7 +76,8 @@ func (b *Batch) levels(o device.SharedKind) int {
 	return b.QueryLabels.Cols()
 }
 
-// normalised is b with rows of unit length; a gallery that is the batch stays it.
+// normalised returns b with rows of unit length. If the gallery is the batch, it stays
+// so.
 func (b *Batch) normalised(t *grad.Tape) *Batch {
 	n := *b
 	n.Query = unit(t, b.Query)
@@ -94,7 +95,7 @@ func (b *Batch) normalised(t *grad.Tape) *Batch {
 // unit records rows divided by their length.
 func unit(t *grad.Tape, x *grad.Var) *grad.Var { return nn.Normalize(t, x, normEps) }
 
-// checkLevel reports a level that the data do not have.
+// checkLevel returns an error for a level that the data do not have.
 func checkLevel(level int, f Facts) error {
 	if level < 0 || level >= len(f.Classes) {
 		return fmt.Errorf("level is %d, and the data have %d levels, counted from 0", level, len(f.Classes))

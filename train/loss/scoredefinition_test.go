@@ -18,7 +18,8 @@ type scored struct {
 
 // scoredOf returns nil for a loss of another sort.
 func scoredOf(k loss.Kind, in *batch) *scored {
-	one := func(level int, a loss.GalleryOptions, normalise bool, of func([][]float64, [][]uint8) (float64, [][]float64)) *scored {
+	one := func(level int, a loss.GalleryOptions, normalise bool,
+		of func([][]float64, [][]uint8) (float64, [][]float64)) *scored {
 		return &scored{ranking{from: level, to: level + 1, self: selfOf(a), combine: a.MemoryCombine}, normalise, of}
 	}
 	switch k := k.(type) {
@@ -53,7 +54,8 @@ func scoredOf(k loss.Kind, in *batch) *scored {
 	case loss.SoftBinAP:
 		return one(k.Level, k.GalleryOptions, false, binsOf(reference.Bins{N: k.NQ, Min: k.Min, Max: k.Max}))
 	case loss.FastAP:
-		return one(k.Level, loss.GalleryOptions{MemoryCombine: k.MemoryCombine}, true, binsOf(reference.Bins{N: k.NumBins + 1, Min: -1, Max: 1}))
+		return one(k.Level, loss.GalleryOptions{MemoryCombine: k.MemoryCombine}, true,
+			binsOf(reference.Bins{N: k.NumBins + 1, Min: -1, Max: 1}))
 	}
 	return nil
 }
@@ -220,7 +222,8 @@ func addProxied(k loss.Kind, in *batch, weight float64, r *result) bool {
 	case loss.ProxyNCA:
 		p, level, query = reference.Pairs{Kind: device.Ratio, PosScale: 2 * k.Scale * k.Scale}, k.Level, units(in.query)
 	case loss.ArcFace:
-		p, level, query = reference.Pairs{Kind: device.Angular, PosScale: k.S, PosMargin: k.M, Easy: k.EasyMargin, Smoothing: k.Smoothing}, k.Level, units(in.query)
+		p, level, query = reference.Pairs{Kind: device.Angular, PosScale: k.S, PosMargin: k.M, Easy: k.EasyMargin,
+			Smoothing: k.Smoothing}, k.Level, units(in.query)
 	default:
 		return false
 	}

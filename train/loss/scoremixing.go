@@ -8,26 +8,26 @@ import (
 	"hgld/train/grad"
 )
 
-// ScoreMixing adds virtual positives to the gallery of each query, whose scores are
-// mixtures of those of two of its positives: for every pair i < j of these, by row,
+// ScoreMixing adds virtual positives to the gallery of each query. Their scores are
+// mixtures of the scores of two positives, for every pair i < j by row:
 //
 //	s = a·s_i + (1−a)·s_j,  a uniform on [0, 1), drawn anew for each query and pair
 //
 // It is SupRank's form of the SiMix of Patel et al., "Recall@k Surrogate Loss", CVPR
-// 2022. A query has as many positives as the sampler gives rows of a class, the
-// query itself included where it is in its gallery; of more than that the first by
-// row are mixed.
+// 2022. A query has as many positives as the sampler gives rows of a class, the query
+// included if it is in its gallery. If it has more, the first by row are mixed.
 type ScoreMixing struct {
 	UsePosMixup bool `yaml:"use_pos_mixup"` // mix the scores of two positives
 }
 
-// mixing returns nil where it is off.
+// mixing returns nil if mixing is off.
 func (m ScoreMixing) mixing(f Facts) (*mixing, error) {
 	if !m.UsePosMixup {
 		return nil, nil
 	}
 	if f.PerClass < 2 {
-		return nil, errors.New("use_pos_mixup mixes the positives of a query, and the sampler does not say how many rows of a class a batch has")
+		return nil, errors.New("use_pos_mixup mixes the positives of a query, and the sampler does not say how many rows " +
+			"of a class a batch has")
 	}
 	if n := f.Batch * max(f.Batch, f.Memory); n > maxMixed {
 		return nil, fmt.Errorf("use_pos_mixup with %d scores of a batch and its memory, want at most %d", n, maxMixed)
@@ -90,8 +90,8 @@ func (m *mixing) record(t *grad.Tape, b *Batch, g gallery) *mixed {
 	}
 }
 
-// extend fills s and sh from scores and levels. A pair of which one is no positive
-// does not exist.
+// extend fills s and sh from scores and levels. A pair does not exist unless both are
+// positives.
 func (m *mixed) extend(d device.Backend, s, sh device.Array) {
 	scores, levels := s.Reshape(m.Q*m.G, 1), m.all.Value.Reshape(m.Q*m.G, 1)
 	d.Copy(m.all.Value, sh)
@@ -120,8 +120,8 @@ func (m *mixed) extend(d device.Backend, s, sh device.Array) {
 	d.Copy(m.sh.Value.ColRange(virtual[0], virtual[1]), m.levels.Value.Reshape(m.Q, m.pairs))
 }
 
-// find writes to index where the first P positives of each query lie in the scores
-// of all, −1 where there are fewer items: the items by falling level, then row.
+// find writes to index where the first P positives of each query are in the scores of
+// all queries, by falling level, then row; −1 if there are fewer.
 func (m *mixed) find(d device.Backend, sh device.Array) {
 	d.Ranked(m.shared.Value, m.order.Value, m.all.Value, sh)
 	order, exists, row := m.at.Value, m.item.Value, m.level.Value
@@ -138,7 +138,7 @@ func (m *mixed) find(d device.Backend, sh device.Array) {
 	d.Copy(m.index.Value.Reshape(order.Len(), 1), order)
 }
 
-// fold writes the gradient by scores from that by the extended ones.
+// fold writes the gradient by the scores, from that by the extended ones.
 func (m *mixed) fold(d device.Backend, ds device.Array) {
 	d.Copy(ds, m.ds.Value.ColRange(0, m.G))
 	d.Copy(m.levels.Value.Reshape(m.Q, m.pairs), m.ds.Value.ColRange(m.G, m.G+m.pairs))
@@ -151,7 +151,8 @@ func (m *mixed) fold(d device.Backend, ds device.Array) {
 }
 
 func (m *mixed) done(t *grad.Tape) {
-	for _, v := range []*grad.Var{m.share, m.s, m.ds, m.sh, m.shared, m.order, m.at, m.index, m.item, m.level, m.l, m.r, m.levels, m.all} {
+	for _, v := range []*grad.Var{m.share, m.s, m.ds, m.sh, m.shared, m.order, m.at, m.index, m.item, m.level, m.l, m.r,
+		m.levels, m.all} {
 		t.Done(v)
 	}
 }

@@ -35,7 +35,8 @@ func (l SmoothAP) New(f Facts) (Loss, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRanking(f, ranking{steps: smoothSteps(l.Tau), shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine, mixing: mixing})
+	return newRanking(f, ranking{steps: smoothSteps(l.Tau), shared: oneLevel(l.Level, l.GalleryOptions),
+		combine: l.MemoryCombine, mixing: mixing})
 }
 
 // Released has the query in its own gallery.

@@ -32,7 +32,8 @@ func (l SmoothHAP) New(f Facts) (Loss, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRanking(f, ranking{steps: smoothSteps(l.Tau), rel: rel, shared: allLevels(l.GalleryOptions), combine: l.MemoryCombine})
+	return newRanking(f, ranking{steps: smoothSteps(l.Tau), rel: rel, shared: allLevels(l.GalleryOptions),
+		combine: l.MemoryCombine})
 }
 
 // Released has the query in its own gallery and among the items counted.

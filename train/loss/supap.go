@@ -28,8 +28,9 @@ type SupAP struct {
 
 var supAPEntry = registry.Entry[Kind]{
 	Name: "sup-ap", About: "Sup-AP (NeurIPS 2021): an upper bound of 1 − AP",
-	Source: "Ramzi et al., Robust and Decomposable Average Precision, NeurIPS 2021; Optimization of Rank Losses, Eq. 4 and 11",
-	Value:  SupAP{HMinus: paperStep},
+	Source: "Ramzi et al., Robust and Decomposable Average Precision, NeurIPS 2021; Optimization of Rank Losses, Eq. 4 " +
+		"and 11",
+	Value: SupAP{HMinus: paperStep},
 }
 
 // New makes the loss.
@@ -38,7 +39,8 @@ func (l SupAP) New(f Facts) (Loss, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRanking(f, ranking{steps: l.steps(), shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine, mixing: mixing})
+	return newRanking(f, ranking{steps: l.steps(), shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine,
+		mixing: mixing})
 }
 
 // Released has the query in its own gallery and the code's H⁻.

@@ -50,7 +50,8 @@ var All = registry.Table[Kind]{
 // Presets holds a table of all losses for each answer to what the papers leave open,
 // or the released code does differently.
 var Presets = registry.Table[registry.Table[Kind]]{
-	{Name: "paper", About: "as the papers define it: a query is not in its own gallery, H⁻ is continuous and 1 at a tie", Value: All},
+	{Name: "paper", About: "as the papers define it: a query is not in its own gallery, H⁻ is continuous and 1 at a tie",
+		Value: All},
 	{Name: "released", About: "as the authors' code computes it, with its constants for SOP", Value: released()},
 }
 

@@ -43,10 +43,12 @@ func TestPresetsSettleAllSwitches(t *testing.T) {
 		return k
 	}
 	paper, released := get("paper", "sup-h-ap").(loss.SupHAP), get("released", "sup-h-ap").(loss.SupHAP)
-	if paper.SelfInGallery || paper.Zero != 1 || paper.Start != 0.5 || paper.Offset != nil || paper.MemoryCombine != loss.Add {
+	if paper.SelfInGallery || paper.Zero != 1 || paper.Start != 0.5 || paper.Offset != nil ||
+		paper.MemoryCombine != loss.Add {
 		t.Errorf("paper: %+v", paper)
 	}
-	if !released.SelfInGallery || released.Zero != 0.5 || released.Start != 0.5 || *released.Offset != 1.44 || released.MemoryCombine != loss.Average {
+	if !released.SelfInGallery || released.Zero != 0.5 || released.Start != 0.5 || *released.Offset != 1.44 ||
+		released.MemoryCombine != loss.Average {
 		t.Errorf("released: %+v", released)
 	}
 	if r := paper.Relevance; r.Type != loss.Population || r.Alpha != 1 || r.Divisor != 0 || r.CountsQuery {
@@ -60,7 +62,8 @@ func TestPresetsSettleAllSwitches(t *testing.T) {
 			t.Errorf("%+v", k)
 		}
 	}
-	if p, r := get("paper", "calibration").(loss.Calibration), get("released", "calibration").(loss.Calibration); p.Reduction != loss.PerQuery ||
+	if p, r := get("paper", "calibration").(loss.Calibration),
+		get("released", "calibration").(loss.Calibration); p.Reduction != loss.PerQuery ||
 		p.Normalise || p.SelfInGallery || r.Reduction != loss.Violations || !r.Normalise || !r.SelfInGallery {
 		t.Errorf("paper: %+v, released: %+v", p, r)
 	}
@@ -101,13 +104,17 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{with(func(l *loss.SupHAP) { l.Delta = -1 }), "delta is -1"},
 		{with(func(l *loss.SupHAP) { l.SelfInGallery = true }), "counts_query"},
 		{with(func(l *loss.SupHAP) { l.Relevance.Divisor = -3 }), "divisor is 0 with 3 levels"},
-		{with(func(l *loss.SupHAP) { l.Relevance = loss.Relevance{Type: loss.Mapped, Weights: []float64{1}} }), "1 weights for 3 levels"},
+		{with(func(l *loss.SupHAP) { l.Relevance = loss.Relevance{Type: loss.Mapped, Weights: []float64{1}} }),
+			"1 weights for 3 levels"},
 		{loss.SmoothRecall{Tau: 0.01, Temp: loss.Temperatures{All: 1}}, "at_k has 0 numbers"},
 		{loss.SmoothRecall{Tau: 0.01, Temp: loss.Temperatures{All: 1}, AtK: []float64{0}}, "at_k has 0"},
 		{loss.SmoothRecall{Tau: 0.01, AtK: []float64{1, 2}}, "temp is 0 for k = 1"},
-		{loss.SmoothRecall{Tau: 0.01, AtK: []float64{1, 2}, Temp: loss.Temperatures{Each: []float64{1}}}, "temp has 1 numbers and at_k 2"},
-		{loss.SupRecall{HMinus: sopStep, AtK: []float64{1, 2}, Temp: loss.Temperatures{Each: []float64{1, -2}}}, "temp is -2 for k = 2"},
-		{loss.RecallAtKOriginal{Tau: 0.01, AtK: []float64{1}, Temp: loss.Temperatures{Each: []float64{}}}, "temp has 0 numbers and at_k 1"},
+		{loss.SmoothRecall{Tau: 0.01, AtK: []float64{1, 2}, Temp: loss.Temperatures{Each: []float64{1}}},
+			"temp has 1 numbers and at_k 2"},
+		{loss.SupRecall{HMinus: sopStep, AtK: []float64{1, 2}, Temp: loss.Temperatures{Each: []float64{1, -2}}},
+			"temp is -2 for k = 2"},
+		{loss.RecallAtKOriginal{Tau: 0.01, AtK: []float64{1}, Temp: loss.Temperatures{Each: []float64{}}},
+			"temp has 0 numbers and at_k 1"},
 		{loss.NSM{Level: 1}, "temperature is 0"},
 		{loss.NSM{Temperature: 1, Level: 5}, "level is 5"},
 		{loss.Sum{}, "without terms"},
@@ -127,9 +134,11 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{loss.CrossEntropy{Epsilon: 1}, "epsilon is 1"},
 		{loss.SumNSM{Temperature: 1, Weights: []float64{1}}, "1 weights for 3 levels"},
 		{loss.SumTriplet{Levels: []int{0, 5}}, "level is 5"},
-		{loss.Composition{Terms: []loss.Term{{Weight: 1, Loss: loss.SupAP{}}, {Weight: 1, Loss: loss.NSM{Temperature: 1}}}}, "tau is 0"},
+		{loss.Composition{Terms: []loss.Term{{Weight: 1, Loss: loss.SupAP{}}, {Weight: 1, Loss: loss.NSM{Temperature: 1}}}},
+			"tau is 0"},
 		{loss.SmoothAP{Tau: 1, ScoreMixing: loss.ScoreMixing{UsePosMixup: true}}, "does not say how many rows"},
-		{loss.RecallAtKOriginal{Tau: 1, AtK: []float64{1}, Temp: loss.Temperatures{All: 1}, SiMix: true}, "simix mixes the rows"},
+		{loss.RecallAtKOriginal{Tau: 1, AtK: []float64{1}, Temp: loss.Temperatures{All: 1}, SiMix: true},
+			"simix mixes the rows"},
 		{loss.RamboRecall{Lambda: 1, BatchMemory: 1}, "batch_memory is 1"},
 		{loss.NSM{Temperature: 1, NumCenters: 2}, "temperature_centers is 0"},
 		{loss.Composition{}, "without terms"},
@@ -164,9 +173,11 @@ func TestSettingsSurviveAConfiguration(t *testing.T) {
 	if !strings.Contains(string(text), "memory_combine: average") || !strings.Contains(string(text), "type: map") {
 		t.Errorf("names are missing in %s", text)
 	}
-	for _, k := range []any{loss.RamboRecall{Weight: loss.LogLog}, loss.Triplet{Mining: loss.EasiestPositive}, loss.Calibration{Reduction: loss.Violations}} {
+	for _, k := range []any{loss.RamboRecall{Weight: loss.LogLog}, loss.Triplet{Mining: loss.EasiestPositive},
+		loss.Calibration{Reduction: loss.Violations}} {
 		text, err := yaml.Marshal(k)
-		if err != nil || !strings.Contains(string(text), "loglog") && !strings.Contains(string(text), "easiest") && !strings.Contains(string(text), "violations") {
+		if err != nil || !strings.Contains(string(text), "loglog") && !strings.Contains(string(text), "easiest") &&
+			!strings.Contains(string(text), "violations") {
 			t.Errorf("%v: names are missing in %s", err, text)
 		}
 	}

@@ -39,7 +39,8 @@ func TestRecallIsTheMeanOverKWithTheirTemperatures(t *testing.T) {
 	all := define(t, loss.SmoothRecall{Tau: 0.1, AtK: at, Temp: loss.Temperatures{Each: temps}}, in)
 	mean := 0.0
 	for i := range at {
-		mean += forward(t, backend(), loss.SmoothRecall{Tau: 0.1, AtK: at[i : i+1], Temp: loss.Temperatures{All: temps[i]}}, in).value / 3
+		mean += forward(t, backend(), loss.SmoothRecall{Tau: 0.1, AtK: at[i : i+1], Temp: loss.Temperatures{All: temps[i]}},
+			in).value / 3
 	}
 	if d := mean/all.value - 1; !(d < 1e-6 && d > -1e-6) {
 		t.Errorf("%v, and the mean %v", all.value, mean)
@@ -110,8 +111,10 @@ func TestSwitchesHaveTheGradientOfTheirValue(t *testing.T) {
 		if d := farthest(differences(t, c.k, c.in, c.in.proxies), want.proxies); !(d <= 1e-6) {
 			t.Errorf("%s: gradient of the proxies off by %.2g", name, d)
 		}
-		if got := forward(t, backend(), c.k, c.in); farthest(got.proxies, want.proxies) > 1e-5 || farthest(got.query, want.query) > 1e-5 {
-			t.Errorf("%s: gradients off by %.2g and %.2g", name, farthest(got.query, want.query), farthest(got.proxies, want.proxies))
+		if got := forward(t, backend(), c.k, c.in); farthest(got.proxies, want.proxies) > 1e-5 ||
+			farthest(got.query, want.query) > 1e-5 {
+			t.Errorf("%s: gradients off by %.2g and %.2g", name, farthest(got.query, want.query),
+				farthest(got.proxies, want.proxies))
 		}
 	}
 }

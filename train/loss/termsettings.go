@@ -61,7 +61,8 @@ func (l Composition) index(key string) int {
 // With returns a copy with the settings in values applied. change applies the settings of a term to its
 // loss. There must be as many weights as terms. An unknown key is a
 // *registry.UnknownError, returned with the copy as it is by then.
-func (l Composition) With(values map[string]any, change func(part any, values map[string]any) (any, error)) (any, error) {
+func (l Composition) With(values map[string]any, change func(part any, values map[string]any) (any, error)) (any,
+	error) {
 	l.Terms = slices.Clone(l.Terms)
 	if value, given := values[termsKey]; given {
 		if err := l.setTerms(value, change); err != nil {

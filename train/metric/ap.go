@@ -14,9 +14,9 @@ func (AP) AtLevel(v *View) (float64, bool) {
 	return precisions(v.Runs, v.N) / float64(max(v.R, 1)), v.R > 0
 }
 
-// HardAP is AP#l: average precision of the items that share exactly l levels,
-// those that share more deleted from the list, so that it tells how well a level
-// is retrieved apart from the finer ones. Undefined where there is none.
+// HardAP is AP#l: average precision of the items that share exactly l levels, with
+// those that share more deleted from the list. So it measures a level apart from the
+// finer ones. It is undefined without such items.
 type HardAP struct{ Shared int }
 
 // Name returns "AP#l".

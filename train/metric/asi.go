@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// ASI is average set intersection (Sun et al., "Dynamic Metric Learning", CVPR
-// 2021): how far the first n items agree with the first n of the ideal order
-// (levels falling), as sets of levels,
+// ASI is average set intersection (Sun et al., "Dynamic Metric Learning", CVPR 2021):
+// the agreement of the first n items with the first n of the ideal order (levels
+// falling), as sets of levels,
 //
 //	ASI = 1/N⁺ Σ_{n≤N⁺} 1/n Σ_l min(#l in the first n, #l in the ideal first n)
 //

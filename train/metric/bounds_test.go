@@ -67,7 +67,9 @@ func TestBoundsPassTiesThatDoNotMatter(t *testing.T) {
 }
 
 func TestNamesOfOtherToolsAreKnown(t *testing.T) {
-	for name, want := range map[string]string{"mrr": "MRR", "recip_rank": "MRR", "R-precision": "Rprec", "r_prec": "Rprec"} {
+	for name, want := range map[string]string{
+		"mrr": "MRR", "recip_rank": "MRR", "R-precision": "Rprec", "r_prec": "Rprec",
+	} {
 		if got := elsewhere(name); got != want {
 			t.Errorf("%s is taken for %q, want %s", name, got, want)
 		}

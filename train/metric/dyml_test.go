@@ -88,7 +88,8 @@ func TestGoldenDyML(t *testing.T) {
 }
 
 // measure ranks every row of scores and returns keys and means.
-func measure(t *testing.T, names []string, scores [][]float64, query, gallery [][]int32, self []int) ([]string, []float64) {
+func measure(t *testing.T, names []string, scores [][]float64, query, gallery [][]int32, self []int) ([]string,
+	[]float64) {
 	t.Helper()
 	set, err := ParseSet(names)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 //
 //	H-AP = Σ_k [Σ_{i≤k} min(rel_i, rel_k)] / k / Σ_k rel_k   over the k with rel_k > 0
 //
-// Items are told apart by level, not by relevance: the released evaluator counts
-// items twice where two levels happen to have equal relevance. Undefined where
-// all relevances are zero.
+// Items are distinguished by level, not by relevance. The released evaluator counts
+// items twice if two levels have equal relevance. It is undefined if all relevances are
+// zero.
 type HAP struct {
 	Relevance Relevance // nil: Pop{Alpha: 1}, the papers' choice
 	Label     string    // stands in the name behind a colon
@@ -118,7 +118,9 @@ func newHAP(rest string) (Metric, error) {
 // Relevances is the table of relevances that a name can ask for.
 var Relevances = registry.Table[func(alpha float64) Relevance]{
 	{Name: "pop", About: "(l/L)^α / n_l", Value: func(a float64) Relevance { return Pop{Alpha: a} }},
-	{Name: "pop-self", About: "the same with the query counted in n_L", Value: func(a float64) Relevance { return Pop{Alpha: a, CountSelf: true} }},
+	{Name: "pop-self", About: "the same with the query counted in n_L",
+		Value: func(a float64) Relevance { return Pop{Alpha: a, CountSelf: true} }},
 	{Name: "power", About: "(l/L)^α", Value: func(a float64) Relevance { return Power{Alpha: a} }},
-	{Name: "map", About: "Σ_{p≤l} (p/L)^(α−1) / L / #(level ≥ p): H-AP is a weighted sum of the levels' APs", Value: func(a float64) Relevance { return Map{Alpha: a} }},
+	{Name: "map", About: "Σ_{p≤l} (p/L)^(α−1) / L / #(level ≥ p): H-AP is a weighted sum of the levels' APs",
+		Value: func(a float64) Relevance { return Map{Alpha: a} }},
 }

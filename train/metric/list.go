@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// Ties says what the order inside a group of equal scores counts for.
+// Ties says how items with equal scores are ordered.
 type Ties uint8
 
 // ScoreThenRow takes the ranking as it stands: score falling, then gallery row.

@@ -1,6 +1,6 @@
-// Package metric measures rankings. A metric is a pure function of one query's
-// gallery in ranked order, of which it sees one byte an item: the number of
-// label levels that the item shares with the query (see [List]).
+// Package metric measures rankings. A metric is a pure function of one query's ranked
+// gallery. It sees one byte an item: the number of label levels that the item shares
+// with the query (see [List]).
 //
 // Binary metrics look at one level h (0 is the finest): an item is positive if it
 // shares at least L−h levels, which in a tree means the same class in column h.
@@ -53,14 +53,18 @@ type Kind struct {
 
 // All is the table of metrics.
 var All = registry.Table[Kind]{
-	{Name: "recall", About: "R@k: a positive among the first k", Value: Kind{"R", newAt(func(k int) Metric { return Recall{K: k} })}},
-	{Name: "precision", About: "P@k: share of positives among the first k", Value: Kind{"P", newAt(func(k int) Metric { return Precision{K: k} })}},
-	{Name: "true-recall", About: "TR@k: share of the min(R,k) positives among the first k", Value: Kind{"TR", newAt(func(k int) Metric { return TrueRecall{K: k} })}},
+	{Name: "recall", About: "R@k: a positive among the first k",
+		Value: Kind{"R", newAt(func(k int) Metric { return Recall{K: k} })}},
+	{Name: "precision", About: "P@k: share of positives among the first k",
+		Value: Kind{"P", newAt(func(k int) Metric { return Precision{K: k} })}},
+	{Name: "true-recall", About: "TR@k: share of the min(R,k) positives among the first k",
+		Value: Kind{"TR", newAt(func(k int) Metric { return TrueRecall{K: k} })}},
 	{Name: "ap", About: "AP: average precision; AP#l: of one level with the finer ones deleted", Value: Kind{"AP", newAP}},
 	{Name: "map", About: "mAP@R, mAP@k: average precision of the first R or k", Value: Kind{"mAP", newMAP}},
 	{Name: "mrr", About: "MRR: one over the place of the first positive", Value: Kind{"MRR", newMRR}},
 	{Name: "r-precision", About: "Rprec: share of positives among the first R", Value: Kind{"Rprec", newRPrecision}},
-	{Name: "h-ap", About: "H-AP: hierarchical average precision; H-AP:power^5 with other relevances", Value: Kind{"H-AP", newHAP}},
+	{Name: "h-ap", About: "H-AP: hierarchical average precision; H-AP:power^5 with other relevances",
+		Value: Kind{"H-AP", newHAP}},
 	{Name: "asi", About: "ASI: average set intersection with the ideal ranking", Value: Kind{"ASI", newASI}},
 	{Name: "ndcg", About: "NDCG, NDCG@k: discounted cumulative gain 2^l−1 over the ideal", Value: Kind{"NDCG", newNDCG}},
 }

@@ -8,7 +8,8 @@ import (
 )
 
 func TestParseGivesBackTheName(t *testing.T) {
-	for _, name := range []string{"R@1", "P@10", "TR@4", "AP", "AP#2", "mAP@R", "mAP@100", "H-AP", "H-AP:pop-self", "H-AP:power^5", "ASI", "NDCG", "NDCG@100"} {
+	for _, name := range []string{"R@1", "P@10", "TR@4", "AP", "AP#2", "mAP@R", "mAP@100", "H-AP", "H-AP:pop-self",
+		"H-AP:power^5", "ASI", "NDCG", "NDCG@100"} {
 		m, err := Parse(name)
 		if err != nil || m.Name() != name {
 			t.Errorf("Parse(%q) = %v, %v", name, m, err)

@@ -66,7 +66,8 @@ func byDefinition(levels []int, top int) []float64 {
 		}
 		values = append(values, sum/n) // 0/0 is NaN: undefined
 	}
-	values = append(values, asiByDefinition(levels, top), ndcgByDefinition(levels, len(levels)), ndcgByDefinition(levels, 4))
+	values = append(values, asiByDefinition(levels, top), ndcgByDefinition(levels, len(levels)),
+		ndcgByDefinition(levels, 4))
 	count := make([]int, top+1)
 	for _, l := range levels {
 		count[l]++
@@ -200,7 +201,8 @@ func TestAverageTiesIsTheMeanOverAllOrders(t *testing.T) {
 		})
 		for i := range want {
 			if !equal(got[i], want[i]/orders) {
-				t.Fatalf("trial %d, levels %v, ties %v: %s = %v, want %v", trial, levels, tie[:len(levels)], keys[i], got[i], want[i]/orders)
+				t.Fatalf("trial %d, levels %v, ties %v: %s = %v, want %v", trial, levels, tie[:len(levels)], keys[i], got[i],
+					want[i]/orders)
 			}
 		}
 	}

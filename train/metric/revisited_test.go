@@ -59,7 +59,8 @@ func TestGoldenRevisited(t *testing.T) {
 				for column, expected := range map[int]*float64{0: want.MAP, 1: want.P1, 5: want.P5, 10: want.P10} {
 					mean, skipped := Mean(columns[column])
 					if !near(mean, expected, tolerance) || skipped != want.Skipped {
-						t.Errorf("%s: column %d = %v (%d skipped), want %v (%d)", letter, column, mean, skipped, number(expected), want.Skipped)
+						t.Errorf("%s: column %d = %v (%d skipped), want %v (%d)", letter, column, mean, skipped, number(expected),
+							want.Skipped)
 					}
 				}
 			}

@@ -8,7 +8,7 @@ import (
 // GELU is x·Φ(x), Φ being the normal distribution (Hendrycks and Gimpel, arXiv
 // 1606.08415): the activation of ViT, DeiT and BERT.
 //
-// Its gradient reads x; so the result need not be held.
+// The gradient reads x, so the result need not be held.
 func GELU(t *grad.Tape, x *grad.Var) *grad.Var {
 	y := t.New(x.Value.Type, x.Value.Shape()...)
 	apply := func(b device.Backend) { b.Act(y.Value, x.Value, device.GELU) }

@@ -80,9 +80,9 @@ func (n *BatchNorm) forward(t *grad.Tape, x, residual *grad.Var, act device.Func
 	return y
 }
 
-// remake has y made again from x in the backward pass: the gradient needs x
-// anyway, y is a pass over memory away, and the next convolution's gradient is the
-// only one to need it. For a ResNet that is nearly half of all activations.
+// remake marks y for recomputation from x in the backward pass. The gradient needs x
+// anyway, computing y is one pass over memory, and only the gradient of the next
+// convolution reads it. For a ResNet that saves nearly half of all activations.
 func (n *BatchNorm) remake(t *grad.Tape, y, stats, x, residual *grad.Var, kind device.NormKind) {
 	kind.Frozen = true // the statistics of the batch are known by then
 	reads := []*grad.Var{x, stats}
@@ -98,9 +98,8 @@ func (n *BatchNorm) remake(t *grad.Tape, y, stats, x, residual *grad.Var, kind d
 	}, reads...)
 }
 
-// move takes the statistics of a batch of rows values per channel into the
-// running ones. Guard looks at them first: a batch with a non-finite value must
-// not spoil what outlives it.
+// move updates the running statistics with those of a batch of rows values per channel.
+// Guard checks them first: a batch with a non-finite value must not spoil them.
 func (n *BatchNorm) move(t *grad.Tape, stats *grad.Var, rows int) {
 	if rows < 2 {
 		panic(fmt.Sprintf("nn: %s: statistics of a single value", n.Running.entries[0].name))
@@ -124,8 +123,8 @@ func value(v *grad.Var) device.Array {
 	return v.Value
 }
 
-// into is where an operation that always writes puts the gradient of x: a scratch
-// array if x takes none.
+// into returns the array for the gradient of x in an operation that always writes it: a
+// scratch array if x takes none.
 func into(t *grad.Tape, x *grad.Var) device.Array {
 	dx := t.Into(x)
 	if dx.Absent() {

@@ -18,9 +18,9 @@ type Conv struct {
 // green, blue and a fourth of zeros, which makes a pixel four numbers wide.
 const ImageChannels = 4
 
-// NewConv declares a convolution without bias of out filters of size k × k over
-// in channels, started as KaimingNormal. in = 3 is the stem: it reads
-// ImageChannels channels of which files know three.
+// NewConv declares a convolution without bias: out filters of size k × k over in
+// channels, started as KaimingNormal. in = 3 declares the stem, which reads
+// ImageChannels channels; files have three.
 func NewConv(c Scope, in, out, k int, shape device.ConvShape) *Conv {
 	perGroup := in / max(shape.Groups, 1)
 	channels := perGroup

@@ -14,7 +14,8 @@ import (
 // With given statistics (a frozen layer, an evaluation) these are folded into the
 // weights, and it is a single convolution with an epilogue. Its gradient needs
 // neither the convolution's result nor x̂, so that it is exact at γ = 0 too.
-func ConvNormAct(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residual *grad.Var, act device.Func) *grad.Var {
+func ConvNormAct(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residual *grad.Var,
+	act device.Func) *grad.Var {
 	if conv.Bias != nil || norm.Gamma == nil {
 		panic(fmt.Sprintf("nn: %s: a bias before, or a norm without one", conv.Weight.Name()))
 	}
@@ -40,8 +41,8 @@ func convFolded(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residual
 	e := device.Epilogue{Bias: bf.Value, Residual: value(residual), Act: act}
 	t.Do(func(b device.Backend) { b.Conv(y.Value, x.Value, wf.Value, conv.Shape, e) })
 	t.Done(bf)
-	// Where x is the residual too, dz is what there is of the gradient of x, and
-	// nothing may be added to it while it is read.
+	// If x is the residual too, dz is a part of the gradient of x, and nothing may be added
+	// to it while it is read.
 	twice := residual != nil && residual.Value.Buf == x.Value.Buf && residual.Value.Off == x.Value.Off
 	t.Back(func(b device.Backend) {
 		dbf := t.Scratch(device.F32, beta.Value.Len())

@@ -10,7 +10,8 @@ import (
 )
 
 // convNormActPlain is the definition of nn.ConvNormAct: one operation after the other.
-func convNormActPlain(t *grad.Tape, x *grad.Var, conv *nn.Conv, norm *nn.BatchNorm, residual *grad.Var, act device.Func) *grad.Var {
+func convNormActPlain(t *grad.Tape, x *grad.Var, conv *nn.Conv, norm *nn.BatchNorm, residual *grad.Var,
+	act device.Func) *grad.Var {
 	y := norm.Forward(t, conv.Forward(t, x))
 	if residual != nil {
 		y = nn.Add(t, y, residual)

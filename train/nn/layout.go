@@ -1,6 +1,6 @@
 package nn
 
-// layout says how an array lies in files (torch's order) and on a device.
+// layout is the shape of an array in files (torch's order) and on a device.
 type layout struct {
 	file, device []int
 	transposed   bool // [K,C,R,S] in files

@@ -7,11 +7,10 @@ import (
 	"hgld/train/grad"
 )
 
-// PatchEmbed turns images into the tokens of a vision transformer (Dosovitskiy et
-// al., "An Image is Worth 16x16 Words", ICLR 2021): a linear map of each patch, a
-// convolution whose stride is its size, row after row; in front of them the class
-// token and, in a distilled DeiT, the distillation token; and positions added to
-// all.
+// PatchEmbed turns images into the tokens of a vision transformer (Dosovitskiy et al.,
+// "An Image is Worth 16x16 Words", ICLR 2021). A convolution whose stride is its size
+// maps each patch, row after row. The class token and, in a distilled DeiT, the
+// distillation token are put in front. Positions are added to all.
 type PatchEmbed struct {
 	Proj      *Conv    // of each patch
 	Class     *Param   // D numbers
@@ -19,7 +18,7 @@ type PatchEmbed struct {
 	Positions *Param   // [..., T, D]
 }
 
-// PatchShape says what a PatchEmbed is made for.
+// PatchShape is the geometry of a PatchEmbed.
 type PatchShape struct {
 	Patch, Width int  // the side of a patch; D
 	H, W         int  // of images, in pixels
@@ -56,7 +55,7 @@ func (e *PatchEmbed) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	return y
 }
 
-// tokens puts the class token and its like in front of the pixels.
+// tokens puts the class token, and the distillation token, in front of the pixels.
 func (e *PatchEmbed) tokens(t *grad.Tape, pixels *grad.Var) *grad.Var {
 	n, d := pixels.Value.Dims[0], pixels.Value.Dims[3]
 	count, rest := 1+len(e.More), pixels.Value.Len()/n

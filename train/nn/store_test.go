@@ -129,7 +129,8 @@ func TestImportNamesWhatDoesNotFitAndChangesNothing(t *testing.T) {
 	if !slices.Equal(bad.Unexpected, []string{"fc.bais"}) || len(bad.Shapes) != 2 {
 		t.Errorf("unexpected %q, shapes %q", bad.Unexpected, bad.Shapes)
 	}
-	for _, part := range []string{"3 missing: body.bn1.running_mean", "1 unexpected: fc.bais (for fc.bias?)", "bn1.weight (is F32[6], want F32[5])"} {
+	for _, part := range []string{"3 missing: body.bn1.running_mean", "1 unexpected: fc.bais (for fc.bias?)",
+		"bn1.weight (is F32[6], want F32[5])"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q does not say %q", err, part)
 		}
@@ -244,7 +245,8 @@ func TestAllocatedStoreIsZeroUntilItsWeightsAreRead(t *testing.T) {
 	from.Build(b, 1)
 	to.Allocate(b, 1)
 	for name, v := range values(t, to, b) {
-		if want := map[bool]float32{true: 1}[name == "running_var"]; slices.ContainsFunc(v, func(x float32) bool { return x != want }) {
+		if want := map[bool]float32{true: 1}[name == "running_var"]; slices.ContainsFunc(v,
+			func(x float32) bool { return x != want }) {
 			t.Errorf("%s is %v, want %v", name, v, want)
 		}
 	}

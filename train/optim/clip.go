@@ -2,9 +2,9 @@ package optim
 
 import "hgld/train/device"
 
-// NormClip scales gradients by min(1, Max/(n + 1e-6)), n the norm of all of them
-// together (torch's clip_grad_norm_). The factor is computed on the device and
-// goes into the groups' Hyper: the gradients are not written once more.
+// NormClip scales gradients by min(1, Max/(n + 1e-6)), where n is the norm of all of
+// them together (torch's clip_grad_norm_). The factor is computed on the device and
+// goes into the groups' Hyper; the gradients themselves are not rewritten.
 type NormClip struct {
 	Max  float64      // bound of the norm
 	Norm device.Array // F32 [1]: n of the last step
@@ -34,8 +34,8 @@ func NewNormClip(b device.Backend, limit float64) *NormClip {
 	return c
 }
 
-// Apply sets the factor of the groups, between the backward pass and Step. A norm
-// that is no number sets flag, and the step does nothing.
+// Apply sets the factor of the groups, between the backward pass and Step. A norm that
+// is NaN sets flag, and the step does nothing.
 //
 //	n² = Σ g²    n = n²/√n²    m = n + 1e-6    factor = Max / √(Max² + relu(m² − Max²))
 func (c *NormClip) Apply(b device.Backend, flag device.Array, groups ...*Group) {
@@ -55,9 +55,9 @@ func (c *NormClip) Apply(b device.Backend, flag device.Array, groups ...*Group) 
 	}
 }
 
-// overRoot is dst = x/√variance. A backend has no operation for roots and
-// quotients of single numbers; normalisation by given statistics is one. Its ε
-// makes 0/√0 zero and is lost in any norm that float32 can square.
+// overRoot is dst = x/√variance. Backends have no roots and quotients of single
+// numbers, so it uses normalisation by given statistics. Its ε makes 0/√0 zero, and is
+// lost in any norm that float32 can square.
 func (c *NormClip) overRoot(b device.Backend, dst, x, stats device.Array) {
 	dst.N, x.N = 2, 2 // [1] as [1,1]: a batch of one value of one channel
 	b.Norm(dst, stats, x, c.one, c.zero, device.Array{}, device.NormKind{Eps: 1e-30, Frozen: true})
@@ -113,8 +113,8 @@ func NewValueClip(b device.Backend, limit float64, n int) *ValueClip {
 	return c
 }
 
-// Apply is g ← g − relu(g − Max), then g ← g + relu(−g − Max): what lies within
-// the bounds is not touched by rounding.
+// Apply is g ← g − relu(g − Max), then g ← g + relu(−g − Max). Values within the bounds
+// are not rounded.
 func (c *ValueClip) Apply(b device.Backend, groups ...*Group) {
 	for _, g := range groups {
 		n := g.Grads.Len()

@@ -2,8 +2,8 @@ package optim
 
 import "hgld/train/device"
 
-// EMA is the exponential moving average of arrays, e ← d·e + (1−d)·w after every
-// step, which starts at their values. With Rise the decay of step t, from 1, is
+// EMA is the exponential moving average of arrays: e starts at their values and becomes
+// d·e + (1−d)·w after every step. With Rise, the decay d of step t, from 1, is
 // min(Decay, (1+t)/(10+t)), so that the start is forgotten.
 type EMA struct {
 	Decay float64 // share of the old average, from 0 to 1
@@ -44,8 +44,8 @@ func (e *EMA) Step(b device.Backend, flag device.Array) {
 	}
 }
 
-// Swap exchanges the arrays with their averages: before an evaluation, and back
-// after it. It is no part of a step.
+// Swap exchanges the arrays with their averages, before an evaluation and again after
+// it. It is not part of a step.
 func (e *EMA) Swap(b device.Backend) {
 	for i, a := range e.arrays {
 		old := device.New(b, device.F32, a.Shape()...)

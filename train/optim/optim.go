@@ -1,7 +1,7 @@
-// Package optim holds the optimizers, the schedules of their rates, clipping and
-// the moving average of weights. The arithmetic of a step is the backend's; what
-// changes from step to step (rates, bias corrections, the clipping factor) lies in
-// device memory, so that a recorded step can be replayed.
+// Package optim holds the optimizers, the schedules of their rates, gradient clipping
+// and the moving average of weights. Backends compute the steps. What changes from step
+// to step (rates, bias corrections, the clipping factor) is in device memory, so that a
+// recorded step can be replayed.
 package optim
 
 import (
@@ -15,9 +15,9 @@ import (
 
 // Kind is a rule for a step: Adam or SGD with their constants.
 type Kind interface {
-	// moments is how many arrays of the size of the weights a group keeps.
+	// moments names the arrays of the size of the weights that a group keeps.
 	moments() []string
-	// pace is what goes by the number of steps taken.
+	// pace returns the constants that depend on the number of steps.
 	pace() device.PaceKind
 	step(b device.Backend, p part, flag device.Array)
 }
@@ -25,12 +25,13 @@ type Kind interface {
 // All lists the optimizers with torch's defaults.
 var All = registry.Table[Kind]{
 	{Name: "adam", About: "Adam; weight decay is added to the gradient", Value: Adam{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}},
-	{Name: "adamw", About: "Adam; weight decay shrinks the weights apart", Value: AdamW{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}},
+	{Name: "adamw", About: "Adam; weight decay shrinks the weights apart",
+		Value: AdamW{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}},
 	{Name: "sgd", About: "momentum 0.9 with Nesterov's look ahead", Value: SGD{Momentum: 0.9, Nesterov: true}},
 }
 
-// Group is the weights that share settings: one flat array, its gradient, and
-// what the optimizer keeps for it.
+// Group is a set of weights with the same settings: one flat array, its gradient and
+// the optimizer's state.
 type Group struct {
 	Name           string       // of the parameters' group
 	Weights, Grads device.Array // F32 [n]
@@ -56,8 +57,8 @@ type Group struct {
 	staging [4 * sent]byte
 }
 
-// sent is how many of a group's constants come from the host in every step: rate,
-// decay and scale. The others go by the number of steps, which the device counts.
+// sent is how many of a group's constants the host uploads in every step: rate, decay
+// and scale. The device computes the others from its count of steps.
 const sent = device.HyperBias1
 
 // Span is the elements [Lo, Hi) of a group's arrays.
@@ -103,8 +104,8 @@ type Optimizer struct {
 	Groups []*Group // stepped in this order
 }
 
-// New makes what the groups need on b: moments of zeros, the array of constants and a
-// count of no steps. The rate of the first step is Rate.
+// New allocates the state of the groups on b: moments of zeros, the constants, and a
+// step count of 0. The rate of the first step is Rate.
 func New(b device.Backend, k Kind, groups ...*Group) *Optimizer {
 	for _, g := range groups {
 		g.Eta = g.Rate
@@ -140,7 +141,8 @@ func (o *Optimizer) Begin(b device.Backend) {
 }
 
 func (g *Group) send(b device.Backend, to device.Array, decay float64) {
-	for i, v := range [sent]float32{device.HyperRate: float32(g.Eta), device.HyperDecay: float32(decay), device.HyperScale: 1} {
+	for i, v := range [sent]float32{device.HyperRate: float32(g.Eta), device.HyperDecay: float32(decay),
+		device.HyperScale: 1} {
 		binary.LittleEndian.PutUint32(g.staging[4*i:], math.Float32bits(v))
 	}
 	b.Upload(to.RowRange(0, sent), g.staging[:])
@@ -175,10 +177,11 @@ type Adam struct{ Beta1, Beta2, Eps float64 }
 // w ← w·(1 − rate·decay) first, and the decay does not enter the moments.
 type AdamW struct{ Beta1, Beta2, Eps float64 }
 
-// Check says which constants make no moving averages.
+// Check returns an error for constants that do not make moving averages.
 func (a Adam) Check() error {
 	if !(a.Beta1 >= 0 && a.Beta1 < 1 && a.Beta2 >= 0 && a.Beta2 < 1 && a.Eps > 0) {
-		return fmt.Errorf("beta1 is %v, beta2 %v and eps %v; want shares from 0 to below 1, and a small positive number", a.Beta1, a.Beta2, a.Eps)
+		return fmt.Errorf("beta1 is %v, beta2 %v and eps %v; want shares from 0 to below 1, and a small positive number",
+			a.Beta1, a.Beta2, a.Eps)
 	}
 	return nil
 }
@@ -188,8 +191,8 @@ func (a AdamW) Check() error { return Adam(a).Check() }
 
 func (Adam) moments() []string { return []string{"m", "v"} }
 
-// pace corrects for the β that the device has, rounded to float32: 1 − 0.999 is
-// 1.3e-5 off there, in v and in the correction alike, so that it cancels.
+// pace corrects for β as the device has it, rounded to float32. There 1 − 0.999 is off
+// by 1.3e-5, in v and in the correction alike, so that the error cancels.
 func (a Adam) pace() device.PaceKind {
 	return device.PaceKind{Beta1: float32(a.Beta1), Beta2: float32(a.Beta2)}
 }
@@ -217,10 +220,11 @@ type SGD struct {
 	Nesterov            bool    // look ahead by the momentum
 }
 
-// Check says which constants are no share of the gradients before.
+// Check returns an error for constants outside their ranges.
 func (s SGD) Check() error {
 	if !(s.Momentum >= 0 && s.Momentum < 1 && s.Dampening >= 0 && s.Dampening <= 1) {
-		return fmt.Errorf("momentum is %v and dampening %v; want shares from 0 to below 1, and from 0 to 1", s.Momentum, s.Dampening)
+		return fmt.Errorf("momentum is %v and dampening %v; want shares from 0 to below 1, and from 0 to 1", s.Momentum,
+			s.Dampening)
 	}
 	return nil
 }

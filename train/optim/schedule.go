@@ -8,9 +8,9 @@ import (
 	"hgld/internal/registry"
 )
 
-// Schedule is the rate as a pure function of time. at counts from 0 the epochs or
-// steps that the schedule has advanced; base is the group's own rate. (The
-// published recipes step per epoch: epoch e from 1 has at = e − 1.)
+// Schedule is the rate as a pure function of time. at is the number of epochs or steps
+// that the schedule has advanced, from 0; base is the group's own rate. (The published
+// recipes step per epoch: epoch e, from 1, has at = e − 1.)
 type Schedule interface {
 	// Rate returns the rate at a time from 0 up.
 	Rate(base float64, at int) float64
@@ -29,7 +29,8 @@ var Schedules = registry.Table[Schedule]{
 	{Name: "constant", About: "the group's rate throughout", Value: Steady{}},
 	{Name: "cosine", About: "half a cosine down to min after length epochs", Value: Cosine{Length: 100}},
 	{Name: "multistep", About: "times gamma at each milestone", Value: MultiStep{Milestones: []int{30, 70}, Gamma: 0.3}},
-	{Name: "linear-cosine", About: "per step: a linear rise, then half a cosine", Value: LinearCosine{Rise: 1000, Length: 10000}},
+	{Name: "linear-cosine", About: "per step: a linear rise, then half a cosine",
+		Value: LinearCosine{Rise: 1000, Length: 10000}},
 }
 
 // Steady is base throughout.
@@ -79,8 +80,10 @@ func (m MultiStep) Rate(base float64, at int) float64 {
 
 // Check says which settings give no rates.
 func (m MultiStep) Check() error {
-	if !slices.IsSorted(m.Milestones) || slices.ContainsFunc(m.Milestones, func(at int) bool { return at < 0 }) || !(m.Gamma > 0) {
-		return fmt.Errorf("milestones are %v and gamma %v; want times in rising order, and a positive factor", m.Milestones, m.Gamma)
+	if !slices.IsSorted(m.Milestones) || slices.ContainsFunc(m.Milestones, func(at int) bool { return at < 0 }) ||
+		!(m.Gamma > 0) {
+		return fmt.Errorf("milestones are %v and gamma %v; want times in rising order, and a positive factor",
+			m.Milestones, m.Gamma)
 	}
 	return nil
 }
@@ -107,15 +110,16 @@ func (l LinearCosine) End() int { return l.Length }
 // Check says which settings give no curve.
 func (l LinearCosine) Check() error {
 	if l.Rise < 0 || l.Length <= l.Rise || !(l.Min >= 0) {
-		return fmt.Errorf("rise is %d, length %d and min %v; want a rise from 0 up, a longer length, and a rate from 0 up", l.Rise, l.Length, l.Min)
+		return fmt.Errorf("rise is %d, length %d and min %v; want a rise from 0 up, a longer length, and a rate from 0 up",
+			l.Rise, l.Length, l.Min)
 	}
 	return nil
 }
 
-// Warmup is SupRank's warm-up: in the first Epochs epochs the groups named in Frozen
-// are not stepped, and no schedule advances, of no group. With a cosine over T
-// epochs the last one therefore does not reach the end of the curve; it does with
-// Advances, where schedules count those epochs too.
+// Warmup is SupRank's warm-up. In the first Epochs epochs the groups named in Frozen
+// are not stepped, and the schedules of all groups wait. So a cosine over T epochs does
+// not reach its end in the last one. With Advances, schedules count those epochs too,
+// and it does.
 type Warmup struct {
 	Epochs   int      // of the warm-up; 0: none
 	Frozen   []string // names of groups
@@ -135,9 +139,9 @@ func (w Warmup) Stepped(epoch int, group string) bool {
 	return epoch > w.Epochs || !slices.Contains(w.Frozen, group)
 }
 
-// Adjust prepares the groups for an epoch, counted from 1: their rates by s, and
-// who is frozen by w. It reports whether others are frozen than before: a recorded step
-// is then to be recorded anew.
+// Adjust prepares the groups for an epoch, counted from 1: their rates by s, and which
+// are frozen by w. It reports whether the set of frozen groups has changed; a recorded
+// step must then be re-recorded.
 func (o *Optimizer) Adjust(s Schedule, w Warmup, epoch int) (changed bool) {
 	for _, g := range o.Groups {
 		g.Eta = s.Rate(g.Rate, w.At(epoch))

@@ -96,7 +96,8 @@ func TestFrozenWarmupEndsAboveTheMinimum(t *testing.T) {
 		}
 	}
 	warm.Advances = true
-	for epoch, want := range map[int]float64{1: 5e-5, 6: 4.969221e-5, 51: 2.5e-5, 101: 0} { // (1 + cos(π·(epoch − 1)/100))/2 of the rate
+	// (1 + cos(π·(epoch − 1)/100))/2 of the rate
+	for epoch, want := range map[int]float64{1: 5e-5, 6: 4.969221e-5, 51: 2.5e-5, 101: 0} {
 		if got := (optim.Cosine{Length: 100}).Rate(5e-5, warm.At(epoch)); math.Abs(got-want) > 1e-11 {
 			t.Errorf("advancing, epoch %d: %v, want %v", epoch, got, want)
 		}

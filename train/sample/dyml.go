@@ -36,12 +36,15 @@ func (s *DyML) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, error
 	}
 	perItem := s.M * len(levels)
 	if s.Batch%perItem != 0 {
-		return nil, fmt.Errorf("sample: batch is %d, which is no multiple of m = %d rows at each of %d levels", s.Batch, s.M, len(levels))
+		return nil, fmt.Errorf("sample: batch is %d, which is not a multiple of m = %d rows at each of %d levels",
+			s.Batch, s.M,
+			len(levels))
 	}
 	items := len(order) / s.M
 	batches := make([][]int, items*perItem/s.Batch)
 	if len(batches) == 0 {
-		return nil, fmt.Errorf("sample: %d rows with a class make %d items of %d, which fill no batch of %d", len(order), items, perItem, s.Batch)
+		return nil, fmt.Errorf("sample: %d rows with a class make %d items of %d, which fill no batch of %d", len(order),
+			items, perItem, s.Batch)
 	}
 	r := NewRandom(seed, uint64(epoch))
 	turn := r.Choose(items, items)

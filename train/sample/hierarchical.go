@@ -39,7 +39,8 @@ func (s *Hierarchical) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]in
 		return nil, err
 	}
 	if len(supers) < s.Supers {
-		return nil, fmt.Errorf("sample: a batch is made of %d super-classes, and level %d has %d", s.Supers, s.Outer, len(supers))
+		return nil, fmt.Errorf("sample: a batch is made of %d super-classes, and level %d has %d", s.Supers, s.Outer,
+			len(supers))
 	}
 	r := NewRandom(seed, uint64(epoch))
 	var batches [][]int
@@ -69,7 +70,7 @@ func (s *Hierarchical) check() error {
 	case s.Supers < 1 || s.PerTuple < 1:
 		return fmt.Errorf("sample: supers is %d and per_tuple %d, want at least 1", s.Supers, s.PerTuple)
 	case s.Batch%s.Supers != 0:
-		return fmt.Errorf("sample: batch is %d, which is no multiple of supers = %d", s.Batch, s.Supers)
+		return fmt.Errorf("sample: batch is %d, which is not a multiple of supers = %d", s.Batch, s.Supers)
 	case s.Outer <= s.Inner:
 		return fmt.Errorf("sample: outer level %d is not coarser than inner level %d", s.Outer, s.Inner)
 	}

@@ -11,11 +11,11 @@ import (
 // do not fill M, are left out of it. Rows, batches and the order inside a batch
 // are shuffled.
 //
-// The classes with most rows left are served first, ties at random. The released
-// walk (SupRank, and the same in Smooth-AP) starts at the head of one shuffled
-// list of classes for every batch and so leaves batches unused: of classes of
-// 100, 8, 8 and 8 rows it makes 2 batches of 3 × 4, here 3, which is as many as a
-// class at most once a batch allows.
+// Classes with the most rows left are served first, ties at random. The released code
+// (SupRank, and Smooth-AP alike) starts at the head of one shuffled list of classes for
+// every batch, and so leaves batches unused. Of classes of 100, 8, 8 and 8 rows it
+// makes 2 batches of 3 × 4; here there are 3, the most possible with a class at most
+// once a batch.
 type MPerClass struct {
 	Batch  int `yaml:"batch"`  // rows of a batch, a multiple of M
 	M      int `yaml:"m"`      // rows of a class in a batch, at least 2
@@ -59,7 +59,8 @@ func (s *MPerClass) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, 
 	}
 	perBatch := s.Batch / s.M
 	if usable < perBatch {
-		return nil, fmt.Errorf("sample: a batch of %d needs %d classes with %d rows, and only %d of %d classes have as many; take a smaller batch or m, or random-m-per-class, which repeats the rows of a small class",
+		return nil, fmt.Errorf("sample: a batch of %d needs %d classes with %d rows, and only %d of %d classes have as "+
+			"many; take a smaller batch or m, or random-m-per-class, which repeats the rows of a small class",
 			s.Batch, perBatch, s.M, usable, len(list))
 	}
 	var batches [][]int

@@ -9,8 +9,8 @@ import "math/bits"
 // not change with the version of a library.
 type Random struct{ state uint64 }
 
-// NewRandom starts the stream of a key. Streams of different keys have nothing in
-// common, also where one key begins with the other.
+// NewRandom starts the stream of a key. Streams of different keys are independent, also
+// if one key begins with the other.
 func NewRandom(key ...uint64) *Random {
 	r := &Random{state: uint64(len(key))}
 	for _, k := range key {

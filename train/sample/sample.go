@@ -1,7 +1,7 @@
-// Package sample decides which rows of a data set make a batch. A sampler is a
-// pure function of the labels, a seed and the epoch: any epoch can be had without
-// the ones before it, so a run resumes in the middle of one, and the number of
-// workers that read the rows changes nothing.
+// Package sample decides which rows of a data set make a batch. A sampler is a pure
+// function of the labels, a seed and the epoch. Any epoch can be computed without the
+// ones before it, so a run can resume in the middle of one, and the number of workers
+// changes nothing.
 //
 // Rows are numbers 0…N−1; a label is a class at one level of a row's path, and a
 // row whose class is −1 at that level belongs to no class. Classes are gone
@@ -39,12 +39,17 @@ type Grouped interface {
 
 // All is the table of samplers, with the settings of the published recipes.
 var All = registry.Table[Sampler]{
-	{Name: "m-per-class", About: "m rows of each of batch/m classes, every row at most once an epoch", Value: &MPerClass{Batch: 256, M: 4}},
-	{Name: "random-m-per-class", About: "m rows of each of batch/m classes drawn anew for every batch", Value: &RandomMPerClass{Batch: 256, M: 4, Batches: 1000}},
-	{Name: "balanced", About: "m rows of each of batch/m classes drawn anew, a class going through its rows in turn", Value: &Balanced{Batch: 256, M: 4}},
-	{Name: "dyml", About: "m rows of one class of every level to an item, as Dynamic Metric Learning reads its data", Value: &DyML{Batch: 240, M: 4}},
+	{Name: "m-per-class", About: "m rows of each of batch/m classes, every row at most once an epoch",
+		Value: &MPerClass{Batch: 256, M: 4}},
+	{Name: "random-m-per-class", About: "m rows of each of batch/m classes drawn anew for every batch",
+		Value: &RandomMPerClass{Batch: 256, M: 4, Batches: 1000}},
+	{Name: "balanced", About: "m rows of each of batch/m classes drawn anew, a class going through its rows in turn",
+		Value: &Balanced{Batch: 256, M: 4}},
+	{Name: "dyml", About: "m rows of one class of every level to an item, as Dynamic Metric Learning reads its data",
+		Value: &DyML{Batch: 240, M: 4}},
 	{Name: "random", About: "all rows in random order, without regard to classes", Value: &Shuffled{Batch: 256, M: 1}},
-	{Name: "hierarchical", About: "batches of two super-classes, every pair equally often", Value: &Hierarchical{Batch: 256, M: 4, PerTuple: 5, Supers: 2, Outer: 1}},
+	{Name: "hierarchical", About: "batches of two super-classes, every pair equally often",
+		Value: &Hierarchical{Batch: 256, M: 4, PerTuple: 5, Supers: 2, Outer: 1}},
 }
 
 // class is the rows of one class.
@@ -84,13 +89,13 @@ func byPath(rows []labels.Path) []int {
 	return order
 }
 
-// checkBatch says whether a batch divides into classes.
+// checkBatch returns an error if a batch does not divide into classes.
 func checkBatch(batch, m int) error {
 	if m < 2 {
 		return fmt.Errorf("sample: m is %d, and a ranking needs at least 2 rows of a class", m)
 	}
 	if batch < m || batch%m != 0 {
-		return fmt.Errorf("sample: batch is %d, which is no multiple of m = %d", batch, m)
+		return fmt.Errorf("sample: batch is %d, which is not a multiple of m = %d", batch, m)
 	}
 	return nil
 }

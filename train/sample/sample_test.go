@@ -96,7 +96,8 @@ func TestOrderOfRowsOnlyRenumbersThem(t *testing.T) {
 }
 
 func TestRowsWithoutClassAreLeftOut(t *testing.T) {
-	rows := append(data(8, 8, 8, 8, 8, 8, 8, 8), labels.Path{-1, 0}, labels.Path{-1, -1}, labels.Path{-1, 1}, labels.Path{-1, 0})
+	rows := append(data(8, 8, 8, 8, 8, 8, 8, 8), labels.Path{-1, 0}, labels.Path{-1, -1}, labels.Path{-1, 1},
+		labels.Path{-1, 0})
 	for name, s := range small() {
 		for epoch := range 5 {
 			batches, err := s.Epoch(rows, 1, epoch)
@@ -183,7 +184,7 @@ func TestReduceDrawsAnewEachEpoch(t *testing.T) {
 func TestWrongSettingsAreNamed(t *testing.T) {
 	rows := data(8, 8, 8, 8, 8, 8, 8, 8)
 	for hint, s := range map[string]Sampler{
-		"no multiple of m":          &MPerClass{Batch: 10, M: 4},
+		"not a multiple of m":       &MPerClass{Batch: 10, M: 4},
 		"at least 2 rows":           &MPerClass{Batch: 10, M: 1},
 		"uses level 2":              &MPerClass{Batch: 8, M: 4, Level: 2},
 		"uses level -1":             &MPerClass{Batch: 8, M: 4, Level: -1},
@@ -191,12 +192,12 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		"only 8 of 8":               &MPerClass{Batch: 64, M: 4},
 		"batches is 0":              &RandomMPerClass{Batch: 8, M: 4},
 		"needs 16 classes":          &RandomMPerClass{Batch: 64, M: 4, Batches: 1},
-		"no multiple of m = 4":      &DyML{Batch: 12, M: 4},
+		"not a multiple of m = 4":   &DyML{Batch: 12, M: 4},
 		"fill no batch":             &DyML{Batch: 160, M: 4},
 		"batch is 65":               &Shuffled{Batch: 65},
 		"batches is -1":             &Balanced{Batch: 8, M: 4, Batches: -1},
 		"level 1 has 2":             &Hierarchical{Batch: 24, M: 4, PerTuple: 1, Supers: 3, Outer: 1},
-		"no multiple of supers":     &Hierarchical{Batch: 9, M: 4, PerTuple: 1, Supers: 2, Outer: 1},
+		"not a multiple of supers":  &Hierarchical{Batch: 9, M: 4, PerTuple: 1, Supers: 2, Outer: 1},
 		"not coarser":               &Hierarchical{Batch: 8, M: 4, PerTuple: 1, Supers: 2, Outer: 0},
 		"per_tuple 0, want at leas": &Hierarchical{Batch: 8, M: 4, Supers: 2, Outer: 1},
 	} {

@@ -6,10 +6,10 @@ import (
 	"hgld/labels"
 )
 
-// Shuffled goes through all rows that have a finest class in random order, each once
-// an epoch; those that do not fill the last batch are left out of it. Classes fall as
-// they do, so a ranking loss may find queries without a positive: it is for losses
-// with proxies.
+// Shuffled visits all rows that have a finest class in random order, each once an
+// epoch; those that do not fill the last batch are left out. It does not group rows by
+// class, so a ranking loss may find queries without a positive. Use it for losses with
+// proxies.
 type Shuffled struct {
 	Batch int `yaml:"batch"` // rows of a batch
 	M     int `yaml:"m"`     // of no effect: a batch has as many rows of a class as fall to it

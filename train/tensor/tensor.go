@@ -24,8 +24,8 @@ type Tensor struct {
 // New returns a tensor of zeros.
 func New(dims ...int) *Tensor { return From(make([]float32, size(dims)), dims...) }
 
-// From lays dimensions over data, which is kept and not copied. It panics unless
-// there are as many elements as the dimensions ask for.
+// From returns a tensor over data, which is not copied. It panics unless data has as
+// many elements as the dimensions ask for.
 func From(data []float32, dims ...int) *Tensor {
 	if size(dims) != len(data) {
 		panic(fmt.Sprintf("tensor: %d elements for %v", len(data), dims))

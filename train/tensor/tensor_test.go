@@ -72,7 +72,8 @@ func TestFilesGiveBackWhatWasWritten(t *testing.T) {
 		write("e.npy", &npy, tensorfile.WriteNPY(&npy, want.File(""))),
 		write("one.safetensors", &one, tensorfile.WriteSafetensors(&one, []tensorfile.Tensor{want.File("x")}, nil)),
 	}
-	several := write("two.safetensors", &two, tensorfile.WriteSafetensors(&two, []tensorfile.Tensor{want.File("x"), want.File("y")}, nil))
+	several := write("two.safetensors", &two,
+		tensorfile.WriteSafetensors(&two, []tensorfile.Tensor{want.File("x"), want.File("y")}, nil))
 	for _, path := range paths {
 		got, err := tensor.Read(path, "")
 		if err != nil || !slices.Equal(got.Dims, want.Dims) || !slices.Equal(got.Data, want.Data) {

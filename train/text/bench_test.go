@@ -18,7 +18,8 @@ func prompts(b *testing.B) []string {
 	b.Helper()
 	path := os.Getenv("HGLD_PROMPTS")
 	if path == "" {
-		kinds := []string{"church", "railway bridge", "town hall", "lighthouse", "national park", "castle ruin", "covered bridge"}
+		kinds := []string{"church", "railway bridge", "town hall", "lighthouse", "national park", "castle ruin",
+			"covered bridge"}
 		var list []string
 		for i := range 700 {
 			list = append(list, "A picture of a "+kinds[i%len(kinds)]+" "+strconv.Itoa(i))

@@ -38,9 +38,11 @@ func OpenBERT(b device.Backend, f Files) (*BERT, error) {
 	case c.Type != "bert":
 		return nil, fmt.Errorf("text: %s: model_type is %.80q, want \"bert\"", f.companion("config.json"), c.Type)
 	case c.Positions != "absolute":
-		return nil, fmt.Errorf("text: %s: position_embedding_type is %.80q, want \"absolute\"", f.companion("config.json"), c.Positions)
+		return nil, fmt.Errorf("text: %s: position_embedding_type is %.80q, want \"absolute\"", f.companion("config.json"),
+			c.Positions)
 	case !known:
-		return nil, fmt.Errorf("text: %s: hidden_act is %.80q, want gelu, gelu_new or relu", f.companion("config.json"), c.Activation)
+		return nil, fmt.Errorf("text: %s: hidden_act is %.80q, want gelu, gelu_new or relu", f.companion("config.json"),
+			c.Activation)
 	}
 	var err error
 	if c.first, err = f.pooling(); err != nil {
@@ -62,7 +64,8 @@ func OpenBERT(b device.Backend, f Files) (*BERT, error) {
 	if c.first {
 		pooling = "cls"
 	}
-	name := fmt.Sprintf("bert(heads=%d,activation=%s,eps=%g,pooling=%s,tokens=%d,lower=%t,vocabulary=%.8s,tokenizer=%d,sha256=%s)",
+	name := fmt.Sprintf("bert(heads=%d,activation=%s,eps=%g,pooling=%s,tokens=%d,lower=%t,vocabulary=%.8s,"+
+		"tokenizer=%d,sha256=%s)",
 		c.Heads, c.Activation, c.Eps, pooling, tokens.longest, tokens.lower, vocabulary, tokenizers, f.SHA256)
 	return &BERT{encoder{name: name, b: b, arena: device.NewArena(b), net: net, tokens: tokens.Encoder}}, nil
 }
@@ -77,11 +80,12 @@ func fits(n, words int) bool {
 
 // activations are the names of config.json and of open_clip for activations.
 var activations = map[string]device.Func{
-	"gelu": device.GELU, "quick_gelu": device.QuickGELU, "gelu_new": device.GELUTanh, "gelu_pytorch_tanh": device.GELUTanh, "relu": device.ReLU,
+	"gelu": device.GELU, "quick_gelu": device.QuickGELU, "gelu_new": device.GELUTanh, "gelu_pytorch_tanh": device.GELUTanh,
+	"relu": device.ReLU,
 }
 
-// readBERT reads the network, of which everything but the activation and the number
-// of heads is seen in the weights, and returns its positions and words.
+// readBERT reads the network and returns its numbers of positions and words. The
+// weights show everything but the activation and the number of heads.
 func readBERT(b device.Backend, path string, c bertConfig) (net *sentenceNet, positions, words int, err error) {
 	w, err := openWeights(b, path)
 	if err != nil {
@@ -94,17 +98,20 @@ func readBERT(b device.Backend, path string, c bertConfig) (net *sentenceNet, po
 	table := w.shape(root+"embeddings.word_embeddings.weight", 2)
 	learnt := w.shape(root+"embeddings.position_embeddings.weight", 2)
 	if table == nil || learnt == nil {
-		return nil, 0, 0, errors.Join(fmt.Errorf("%s: no matrices embeddings.word_embeddings.weight and embeddings.position_embeddings.weight: no BERT of transformers?", path), w.file.Close())
+		return nil, 0, 0, errors.Join(fmt.Errorf("%s: no matrices embeddings.word_embeddings.weight and "+
+			"embeddings.position_embeddings.weight: no BERT of transformers?", path), w.file.Close())
 	}
 	d := table[1]
 	if c.Heads < 1 || d%c.Heads != 0 {
-		return nil, 0, 0, errors.Join(fmt.Errorf("%s: its vectors of %d values do not divide into the %d heads that config.json says", path, d, c.Heads), w.file.Close())
+		return nil, 0, 0, errors.Join(fmt.Errorf("%s: its vectors of %d values do not divide into the %d heads that "+
+			"config.json says", path, d, c.Heads), w.file.Close())
 	}
 	e := root + "embeddings."
 	net = &sentenceNet{
 		tower: tower{heads: c.Heads, behind: true, act: activations[c.Activation]}, first: c.first,
-		words: w.param(table, e+"word_embeddings.weight"), positions: w.param([]int{learnt[0], d}, e+"position_embeddings.weight"),
-		front: w.norm(e+"LayerNorm", d, c.Eps),
+		words:     w.param(table, e+"word_embeddings.weight"),
+		positions: w.param([]int{learnt[0], d}, e+"position_embeddings.weight"),
+		front:     w.norm(e+"LayerNorm", d, c.Eps),
 	}
 	kinds := w.shape(e+"token_type_embeddings.weight", 2)
 	if kinds == nil {
@@ -118,12 +125,13 @@ func readBERT(b device.Backend, path string, c bertConfig) (net *sentenceNet, po
 		net.blocks = append(net.blocks, bertBlock(w, fmt.Sprintf("%sencoder.layer.%d.", root, i), d, c.Eps))
 	}
 	if len(net.blocks) == 0 {
-		return nil, 0, 0, errors.Join(fmt.Errorf("%s: no layer encoder.layer.0: no BERT of transformers?", path), w.file.Close())
+		return nil, 0, 0, errors.Join(fmt.Errorf("%s: no layer encoder.layer.0: no BERT of transformers?", path),
+			w.file.Close())
 	}
 	return net, learnt[0], table[0], w.done(e+"position_ids", root+"pooler.", "cls.")
 }
 
-// bertBlock reads a block, whose norms stand behind the residuals.
+// bertBlock reads a block with the norms behind the residuals.
 func bertBlock(w *weights, at string, d int, eps float32) block {
 	hidden := 4 * d
 	if s := w.shape(at+"intermediate.dense.weight", 2); s != nil {

@@ -204,11 +204,13 @@ func goldenBERT(t *testing.T, dir, name string, m goldenModel, weights string) {
 		row := idsOf(ids, mask, i)
 		got := states(t, b, net, row)
 		for layer := range m.Layers + 1 { // the first state is behind positions and norm
-			want := readTensor(t, expected, fmt.Sprintf("hidden.%d.float64", layer)).Slice(i, i+1).Reshape(ids.Cols(), m.Hidden).Slice(0, len(row))
+			want := readTensor(t, expected, fmt.Sprintf("hidden.%d.float64", layer)).Slice(i, i+1).Reshape(ids.Cols(),
+				m.Hidden).Slice(0, len(row))
 			near(t, fmt.Sprintf("row %d, state %d", i, layer), got[layer+1], want.Data, tiny)
 		}
 		near(t, fmt.Sprintf("row %d, mean", i), got[m.Layers+2], readTensor(t, expected, "mean_pooled.float64").Row(i), tiny)
-		near(t, fmt.Sprintf("row %d, embedding", i), got[m.Layers+3], readTensor(t, expected, "embedding.float64").Row(i), tiny)
+		near(t, fmt.Sprintf("row %d, embedding", i), got[m.Layers+3], readTensor(t, expected, "embedding.float64").Row(i),
+			tiny)
 	}
 }
 
@@ -267,7 +269,10 @@ func goldenPackage(t *testing.T, dir, stem string, m goldenModel) {
 func writeWeights(t *testing.T, tensors []tensorfile.Tensor) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.safetensors")
-	if err := atomicfile.Write(path, func(w io.Writer) error { return tensorfile.WriteSafetensors(w, tensors, nil) }); err != nil {
+	if err := atomicfile.Write(path, func(w io.Writer) error {
+		return tensorfile.WriteSafetensors(w, tensors,
+			nil)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -40,7 +40,7 @@ type BPE struct {
 // merge is what a pair of tokens becomes; a lower rank comes first.
 type merge struct{ rank, id int32 }
 
-// atEnd is what the ids of bytes at the end of a word are higher by.
+// atEnd is the difference between the id of a byte at the end of a word and elsewhere.
 const atEnd = 256
 
 // NewBPE makes the tokenizer.
@@ -99,9 +99,9 @@ const (
 	longestWord = 64 // bytes
 )
 
-// Encoder returns a function that tokenizes, for one goroutine: it remembers words.
-// The ids begin with StartOfText and end with EndOfText; a text is cut to longest
-// tokens with these.
+// Encoder returns a function that tokenizes, for use by one goroutine; it caches words.
+// The ids begin with StartOfText and end with EndOfText. A text is cut to longest
+// tokens, these included.
 func (v *BPE) Encoder(longest int) func(text string) []int32 {
 	known := map[string][]int32{}
 	j := &joiner{merges: v.merges}
@@ -131,7 +131,7 @@ func (v *BPE) Encoder(longest int) func(text string) []int32 {
 	}
 }
 
-// curled are the quotes that CLIP's training texts have as ASCII.
+// curled maps typographic quotes to the ASCII that CLIP's training texts have.
 var curled = strings.NewReplacer("‘", "'", "’", "'", "‚", "'", "‛", "'", "“", `"`, "”", `"`, "„", `"`, "‟", `"`)
 
 // cleanCaption appends the text to buf as CLIP reads it: in NFC, with straight

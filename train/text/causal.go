@@ -6,11 +6,11 @@ import (
 	"hgld/train/device"
 )
 
-// causalNet is a tower in which a token sees itself and the tokens before it. Texts
-// that begin alike have tokens with equal vectors there, in every layer; so a batch
-// is computed as the tree of its texts' beginnings. A node of the tree is a token
-// behind those on the way from the root, and a row of the matrices: 5,700 labels in
-// "A picture of a {}" have 9.3 tokens each, and 3.0 nodes.
+// causalNet is a tower with a causal mask: a token sees itself and the tokens before
+// it. Texts with a common beginning have the same vectors there, in every layer. So a
+// batch is computed as the prefix tree of its texts. A node of the tree is a token
+// after those on the path from the root, and a row of the matrices: 5,700 labels in "A
+// picture of a {}" have 9.3 tokens each, and 3.0 nodes.
 type causalNet struct {
 	tower
 	words, positions device.Array
@@ -18,14 +18,14 @@ type causalNet struct {
 	project          linear // of the end token: [N,D] → [N,vector]
 }
 
-// prefixes is the tree of a batch.
+// prefixes is the prefix tree of a batch.
 type prefixes struct {
 	ids, positions []int32    // of each node: the token, and how many are before it
 	mask           raggedMask // of the attention
 	ends           []int32    // the last node of each text
 }
 
-// prefixesOf builds the tree of texts that are sorted by their ids.
+// prefixesOf builds the prefix tree of texts that are sorted by their ids.
 func prefixesOf(jobs []job) *prefixes {
 	p := &prefixes{}
 	before := 0 // where the keys of the text before begin
@@ -46,7 +46,7 @@ func prefixesOf(jobs []job) *prefixes {
 	return p
 }
 
-// common is the length of the longest common beginning.
+// common returns the length of the longest common prefix.
 func common(a, b []int32) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {

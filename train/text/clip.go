@@ -9,20 +9,19 @@ import (
 	"hgld/train/device"
 )
 
-// CLIP is the text tower of Radford et al., "Learning Transferable Visual Models
-// From Natural Language Supervision", ICML 2021: a transformer with a causal mask
-// and the norms in front, of which the vector of the end token is projected and
-// brought to unit length.
+// CLIP is the text tower of Radford et al., "Learning Transferable Visual Models From
+// Natural Language Supervision", ICML 2021: a transformer with a causal mask and the
+// norms in front. The vector of the end token is projected and normalised.
 //
-// The mask makes the vector of a token depend on the tokens before it alone. So what
-// OpenAI fills a text up to 77 tokens with has no effect, and is not computed; and
-// what texts have in common at their beginning, a prompt first of all, is computed
-// once for all texts of a batch (see causalNet).
+// With this mask the vector of a token depends only on the tokens before it. So the
+// padding to 77 tokens of OpenAI's code has no effect, and is not computed. What texts
+// have in common at their beginning, such as a prompt, is computed once for all texts
+// of a batch (see causalNet).
 type CLIP struct{ encoder }
 
-// CLIPOptions are what weights do not show. Where a field is empty, a file beside
-// the weights gives it: config.json for names of Hugging Face, open_clip_config.json
-// for OpenAI's.
+// CLIPOptions are the settings that weights do not show. If a field is empty, a
+// companion file of the weights gives it: config.json for names of Hugging Face,
+// open_clip_config.json for OpenAI's.
 type CLIPOptions struct {
 	Activation string  // "quick_gelu" (OpenAI's weights) or "gelu" (most others)
 	Heads      int     // by default one for 64 values, as in all published ones
@@ -30,8 +29,8 @@ type CLIPOptions struct {
 }
 
 // OpenCLIP reads a text tower, under the names of transformers' CLIPModel and
-// CLIPTextModelWithProjection or of OpenAI and open_clip. Weights of the image tower
-// in the same file are left alone.
+// CLIPTextModelWithProjection or of OpenAI and open_clip. It ignores weights of the
+// image tower in the same file.
 func OpenCLIP(b device.Backend, f Files, o CLIPOptions) (*CLIP, error) {
 	w, err := openWeights(b, f.Weights)
 	if err != nil {
@@ -39,7 +38,8 @@ func OpenCLIP(b device.Backend, f Files, o CLIPOptions) (*CLIP, error) {
 	}
 	names := clipNames(w)
 	if names == nil {
-		return nil, errors.Join(fmt.Errorf("text: %s: neither text_model.embeddings.token_embedding.weight nor token_embedding.weight: no text tower of CLIP?", f.Weights), w.file.Close())
+		return nil, errors.Join(fmt.Errorf("text: %s: neither text_model.embeddings.token_embedding.weight nor "+
+			"token_embedding.weight: no text tower of CLIP?", f.Weights), w.file.Close())
 	}
 	if err := names.options(f, &o); err != nil {
 		return nil, errors.Join(fmt.Errorf("text: %w", err), w.file.Close())
@@ -67,10 +67,10 @@ func OpenCLIP(b device.Backend, f Files, o CLIPOptions) (*CLIP, error) {
 	return &CLIP{encoder{name: name, b: b, arena: device.NewArena(b), net: net, tokens: tokens}}, nil
 }
 
-// clipSize is what the weights show of a tower.
+// clipSize is the size of a tower, read from the shapes of its weights.
 type clipSize struct{ words, tokens, width, layers, heads, vector int }
 
-// naming is how a library calls the parameters of a text tower.
+// naming holds a library's names for the parameters of a text tower.
 type naming struct {
 	words, positions, last string
 	block                  string // with the number of the block
@@ -96,7 +96,8 @@ var openAI = &naming{
 	last: "ln_final", block: "transformer.resblocks.%d.",
 	norm1: "ln_1", norm2: "ln_2", qkv: []string{"attn.in_proj_"},
 	proj: "attn.out_proj.", fc1: "mlp.c_fc.", fc2: "mlp.c_proj.", out: "text_projection", transposed: true,
-	ignored: []string{"visual.", "logit_scale", "logit_bias", "input_resolution", "context_length", "vocab_size", "attn_mask"},
+	ignored: []string{"visual.", "logit_scale", "logit_bias", "input_resolution", "context_length", "vocab_size",
+		"attn_mask"},
 }
 
 // clipNames finds the naming of a file.
@@ -182,17 +183,20 @@ func (o *CLIPOptions) complete(activation string, heads int, eps float32) error 
 	return nil
 }
 
-// ErrActivation says that no file beside the weights says which activation they were
-// trained with, and neither do the options. The tensors cannot show it.
-var ErrActivation = errors.New("neither config.json nor open_clip_config.json beside the weights says whether their activation is quick_gelu, as in OpenAI's, or gelu, as in most others")
+// ErrActivation says that neither the options nor a companion file names the activation
+// that the weights were trained with. The tensors cannot show it.
+var ErrActivation = errors.New("neither config.json nor open_clip_config.json next to the weights says whether their " +
+	"activation is quick_gelu, as in OpenAI's, or gelu, as in most others")
 
 // readCLIP reads the tower and closes the file.
 func readCLIP(w *weights, n *naming, o CLIPOptions) (*causalNet, clipSize, error) {
 	words, positions, out := w.shape(n.words, 2), w.shape(n.positions, 2), w.shape(n.out, 2)
 	if words == nil || positions == nil || out == nil {
-		return nil, clipSize{}, errors.Join(fmt.Errorf("%s: no matrices %s, %s and %s", w.path, n.words, n.positions, n.out), w.file.Close())
+		return nil, clipSize{}, errors.Join(fmt.Errorf("%s: no matrices %s, %s and %s", w.path, n.words, n.positions, n.out),
+			w.file.Close())
 	}
-	s := clipSize{words: words[0], tokens: positions[0], width: words[1], heads: o.Heads, vector: out[0], layers: w.count(n.block + n.norm1 + ".weight")}
+	s := clipSize{words: words[0], tokens: positions[0], width: words[1], heads: o.Heads, vector: out[0],
+		layers: w.count(n.block + n.norm1 + ".weight")}
 	if n.transposed {
 		s.vector = out[1]
 	}
@@ -200,10 +204,12 @@ func readCLIP(w *weights, n *naming, o CLIPOptions) (*causalNet, clipSize, error
 		s.heads = s.width / 64
 	}
 	if s.tokens < 2 || s.layers < 1 {
-		return nil, s, errors.Join(fmt.Errorf("%s: %d layers for %d tokens, want one at least, and two tokens", w.path, s.layers, s.tokens), w.file.Close())
+		return nil, s, errors.Join(fmt.Errorf("%s: %d layers for %d tokens, want one at least, and two tokens", w.path,
+			s.layers, s.tokens), w.file.Close())
 	}
 	if s.heads < 1 || s.width%s.heads != 0 {
-		return nil, s, errors.Join(fmt.Errorf("%s: its vectors of %d values do not divide into %d heads, as the settings or the configuration beside it say", w.path, s.width, s.heads), w.file.Close())
+		return nil, s, errors.Join(fmt.Errorf("%s: its vectors of %d values do not divide into %d heads, as the settings "+
+			"or the configuration beside it say", w.path, s.width, s.heads), w.file.Close())
 	}
 	net := &causalNet{
 		tower: tower{heads: s.heads, act: activations[o.Activation]},

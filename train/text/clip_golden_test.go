@@ -35,7 +35,8 @@ func goldenCLIP(t *testing.T, dir, name string, m goldenModel, weights []string)
 				got := states(t, b, net, row)
 				what := fmt.Sprintf("%s, %s, row %d", filepath.Base(file), padded, i)
 				for layer := range m.Layers { // the last block gives the end token alone
-					want := readTensor(t, expected, fmt.Sprintf("hidden.%d.float64", layer)).Slice(i, i+1).Reshape(ids.Cols(), m.Hidden)
+					want := readTensor(t, expected, fmt.Sprintf("hidden.%d.float64", layer)).Slice(i,
+						i+1).Reshape(ids.Cols(), m.Hidden)
 					near(t, fmt.Sprintf("%s, state %d", what, layer), got[layer], want.Slice(0, len(row)).Data, tiny)
 				}
 				for layer, tensor := range []string{fmt.Sprintf("hidden.%d.float64", m.Layers), "last_hidden_state.float64"} {

@@ -12,14 +12,14 @@ import (
 	"hgld/train/tensor"
 )
 
-// batchTokens is how many tokens are computed at once: enough for the products of a
-// layer to be shared among threads and to read their weights seldom, and so few that
-// what lies between two of them (13 MB in ViT-L/14) stays near the processor. Of 256
-// to 2,048, 1,024 is where it stops to be faster.
+// batchTokens is how many tokens are computed at once. They are enough to share the
+// products of a layer among threads and to read the weights seldom, and few enough for
+// the intermediate results (13 MB in ViT-L/14) to stay in cache. From 256 to 2,048,
+// speed stops rising at 1,024.
 const batchTokens = 1024
 
-// tokenizers is the version of BPE and WordPiece: it stands in the names of
-// encoders and changes with the ids that these give.
+// tokenizers is the version of BPE and WordPiece. It is part of the names of encoders,
+// and changes whenever their ids do.
 const tokenizers = 2
 
 // encoder is a text tower with its tokenizer: what CLIP and BERT share.
@@ -32,10 +32,10 @@ type encoder struct {
 	watch  func(done int)
 }
 
-// network is what turns token ids into vectors of unit length.
+// network turns token ids into vectors of unit length.
 type network interface {
-	// compare orders texts so that those that are well computed together are
-	// neighbours, and batch is how many of ordered ones are computed next.
+	// compare orders texts such that those to be computed together are neighbours. batch
+	// returns how many of the ordered texts to compute next.
 	compare(a, b job) int
 	batch(jobs []job) int
 	// forward computes a batch: [N,D]. It shows what each layer gives.
@@ -45,7 +45,7 @@ type network interface {
 // Name gives everything that changes the vectors.
 func (e *encoder) Name() string { return e.name }
 
-// Watch makes Encode tell how many texts are done.
+// Watch makes Encode report how many texts are done.
 func (e *encoder) Watch(done func(int)) { e.watch = done }
 
 // job is a text to encode, of those that are equal the first.
@@ -54,9 +54,9 @@ type job struct {
 	rows []int // of the result
 }
 
-// Encode computes a row of unit length for each text, on as many threads as the
-// device has. Nothing is padded, and a text's vector does not depend on the others.
-// On an error there are no vectors.
+// Encode computes a row of unit length for each text, on all threads of the device.
+// Nothing is padded, and a text's vector does not depend on the others. It returns no
+// vectors with an error.
 func (e *encoder) Encode(ctx context.Context, texts []string) ([][]float32, error) {
 	jobs := e.jobs(texts)
 	out := make([][]float32, len(texts))
@@ -89,7 +89,7 @@ func (e *encoder) Encode(ctx context.Context, texts []string) ([][]float32, erro
 	return out, nil
 }
 
-// jobs tokenizes the texts that differ, on all processors, and orders them.
+// jobs tokenizes the distinct texts, on all processors, and orders them.
 func (e *encoder) jobs(texts []string) []job {
 	var distinct []string
 	var jobs []job

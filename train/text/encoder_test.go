@@ -40,8 +40,10 @@ func smallCLIP() []tensorfile.Tensor {
 	const d = smallWidth
 	at := "text_model.encoder.layers.%d."
 	list := []tensorfile.Tensor{
-		wave("text_model.embeddings.token_embedding.weight", EndOfText+1, d), wave("text_model.embeddings.position_embedding.weight", 77, d),
-		wave("text_model.final_layer_norm.weight", d), wave("text_model.final_layer_norm.bias", d), wave("text_projection.weight", 8, d),
+		wave("text_model.embeddings.token_embedding.weight", EndOfText+1, d),
+		wave("text_model.embeddings.position_embedding.weight", 77, d),
+		wave("text_model.final_layer_norm.weight", d), wave("text_model.final_layer_norm.bias", d),
+		wave("text_projection.weight", 8, d),
 		wave("visual_projection.weight", 8, 4),
 	}
 	for i := range 2 {
@@ -49,8 +51,10 @@ func smallCLIP() []tensorfile.Tensor {
 		for _, name := range []string{"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.out_proj"} {
 			list = append(list, wave(in+name+".weight", d, d), wave(in+name+".bias", d))
 		}
-		list = append(list, wave(in+"layer_norm1.weight", d), wave(in+"layer_norm1.bias", d), wave(in+"layer_norm2.weight", d), wave(in+"layer_norm2.bias", d),
-			wave(in+"mlp.fc1.weight", 2*d, d), wave(in+"mlp.fc1.bias", 2*d), wave(in+"mlp.fc2.weight", d, 2*d), wave(in+"mlp.fc2.bias", d))
+		list = append(list, wave(in+"layer_norm1.weight", d), wave(in+"layer_norm1.bias", d),
+			wave(in+"layer_norm2.weight", d), wave(in+"layer_norm2.bias", d),
+			wave(in+"mlp.fc1.weight", 2*d, d), wave(in+"mlp.fc1.bias", 2*d), wave(in+"mlp.fc2.weight", d, 2*d),
+			wave(in+"mlp.fc2.bias", d))
 	}
 	return list
 }
@@ -61,13 +65,16 @@ func smallBERT() []tensorfile.Tensor {
 	const d = smallWidth
 	at := "encoder.layer.0."
 	list := []tensorfile.Tensor{
-		wave("embeddings.word_embeddings.weight", 10, d), wave("embeddings.position_embeddings.weight", 32, d), wave("embeddings.token_type_embeddings.weight", 2, d),
+		wave("embeddings.word_embeddings.weight", 10, d), wave("embeddings.position_embeddings.weight", 32, d),
+		wave("embeddings.token_type_embeddings.weight", 2, d),
 		wave("pooler.dense.weight", d, d),
 	}
-	for _, name := range []string{"attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"} {
+	for _, name := range []string{"attention.self.query", "attention.self.key", "attention.self.value",
+		"attention.output.dense"} {
 		list = append(list, wave(at+name+".weight", d, d), wave(at+name+".bias", d))
 	}
-	list = append(list, wave(at+"intermediate.dense.weight", 4*d, d), wave(at+"intermediate.dense.bias", 4*d), wave(at+"output.dense.weight", d, 4*d), wave(at+"output.dense.bias", d))
+	list = append(list, wave(at+"intermediate.dense.weight", 4*d, d), wave(at+"intermediate.dense.bias", 4*d),
+		wave(at+"output.dense.weight", d, 4*d), wave(at+"output.dense.bias", d))
 	for _, name := range []string{"embeddings.LayerNorm", at + "attention.output.LayerNorm", at + "output.LayerNorm"} {
 		list = append(list, wave(name+".weight", d), wave(name+".bias", d))
 	}
@@ -97,7 +104,8 @@ var bertFiles = map[string]string{
 // both opens the two small encoders.
 func both(t *testing.T, threads int) map[string]*encoder {
 	t.Helper()
-	clip, err := OpenCLIP(cpu.New(threads), folder(t, smallCLIP(), nil), CLIPOptions{Activation: "gelu", Heads: smallHeads})
+	clip, err := OpenCLIP(cpu.New(threads), folder(t, smallCLIP(), nil),
+		CLIPOptions{Activation: "gelu", Heads: smallHeads})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +118,8 @@ func both(t *testing.T, threads int) map[string]*encoder {
 
 // odd are texts of all lengths, and rubbish.
 func odd() []string {
-	texts := []string{"church", "", " ", "road bridge", "church", "saints, saints", "\xff\xfe", "Église\x00", "<|endoftext|> church", "[SEP]",
+	texts := []string{"church", "", " ", "road bridge", "church", "saints, saints", "\xff\xfe", "Église\x00",
+		"<|endoftext|> church", "[SEP]",
 		strings.Repeat("a", 100_000), strings.Repeat("church of ", 10_000), strings.Repeat("𒀀", 25_000)}
 	for i := range 300 {
 		texts = append(texts, strings.Repeat("bridge of ", i%11)+fmt.Sprint("church ", i))
@@ -208,14 +217,19 @@ func TestWeightsThatDoNotFitAreNamed(t *testing.T) {
 		!slices.Equal(bad.Missing, []string{norm}) || !slices.Equal(bad.Unexpected, []string{"text_model.other"}) {
 		t.Errorf("a missing tensor: %v", err)
 	}
-	if err := open(change(norm, func(x *tensorfile.Tensor) { *x = wave(norm, 17) })); !errors.As(err, &bad) || len(bad.Shapes) != 1 {
+	if err := open(change(norm, func(x *tensorfile.Tensor) { *x = wave(norm, 17) })); !errors.As(err, &bad) ||
+		len(bad.Shapes) != 1 {
 		t.Errorf("a wrong shape: %v", err)
 	}
-	if err := open(change(norm, func(x *tensorfile.Tensor) { *x = tensorfile.NewI64(norm, []int{16}, make([]int64, 16)) })); !errors.As(err, &bad) || len(bad.Shapes) != 1 {
+	if err := open(change(norm, func(x *tensorfile.Tensor) {
+		*x = tensorfile.NewI64(norm, []int{16},
+			make([]int64, 16))
+	})); !errors.As(err, &bad) || len(bad.Shapes) != 1 {
 		t.Errorf("integers: %v", err)
 	}
 	table := "text_model.embeddings.token_embedding.weight"
-	if err := open(change(table, func(x *tensorfile.Tensor) { *x = wave(table, 1000, 16) })); err == nil || !strings.Contains(err.Error(), "1000 tokens") {
+	if err := open(change(table, func(x *tensorfile.Tensor) { *x = wave(table, 1000, 16) })); err == nil ||
+		!strings.Contains(err.Error(), "1000 tokens") {
 		t.Errorf("another vocabulary: %v", err)
 	}
 	if err := open(smallBERT()); err == nil || !strings.Contains(err.Error(), "no text tower") {
@@ -316,18 +330,21 @@ func TestBERTTakesWhatIsNotSaidFromTransformersDefaults(t *testing.T) {
 		t.Errorf("%v, %v", e, err)
 	}
 	files["config.json"] = `{"model_type":"bert","num_attention_heads":"2"}`
-	if _, err := OpenBERT(cpu.New(1), folder(t, smallBERT(), files)); err == nil || !strings.Contains(err.Error(), "config.json: num_attention_heads is a string, want a number") {
+	if _, err := OpenBERT(cpu.New(1), folder(t, smallBERT(), files)); err == nil ||
+		!strings.Contains(err.Error(), "config.json: num_attention_heads is a string, want a number") {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestBERTReadsWhatLaterVersionsWrite(t *testing.T) {
-	older, err := OpenBERT(cpu.New(1), folder(t, smallBERT(), map[string]string{"config.json": bertFiles["config.json"], "vocab.txt": smallVocabulary,
+	older, err := OpenBERT(cpu.New(1), folder(t, smallBERT(), map[string]string{"config.json": bertFiles["config.json"],
+		"vocab.txt":             smallVocabulary,
 		"1_Pooling/config.json": `{"word_embedding_dimension":16,"pooling_mode_cls_token":true,"pooling_mode_mean_tokens":false}`, "sentence_bert_config.json": `{"max_seq_length":9}`}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	later, err := OpenBERT(cpu.New(1), folder(t, smallBERT(), map[string]string{"config.json": bertFiles["config.json"], "tokenizer.json": vocabularyJSON,
+	later, err := OpenBERT(cpu.New(1), folder(t, smallBERT(), map[string]string{"config.json": bertFiles["config.json"],
+		"tokenizer.json":   vocabularyJSON,
 		"pool/config.json": `{"embedding_dimension":16,"pooling_mode":"cls"}`, "tokenizer_config.json": `{"do_lower_case":true,"strip_accents":null,"model_max_length":9}`,
 		"modules.json": `[{"type":"a.transformer.Transformer","path":""},{"type":"a.pooling.Pooling","path":"pool"}]`}))
 	if err != nil {
@@ -337,7 +354,8 @@ func TestBERTReadsWhatLaterVersionsWrite(t *testing.T) {
 		t.Errorf("%s, and before %s", later.Name(), older.Name())
 	}
 	for what, tokenizer := range map[string]string{"BPE": `{"model":{"type":"BPE"}}`, "gap": strings.Replace(vocabularyJSON, `":9`, `":11`, 1), "twice": strings.Replace(vocabularyJSON, `":9`, `":8`, 1)} {
-		if _, err := OpenBERT(cpu.New(1), folder(t, smallBERT(), map[string]string{"config.json": bertFiles["config.json"], "tokenizer.json": tokenizer})); err == nil || !strings.Contains(err.Error(), "tokenizer.json") {
+		if _, err := OpenBERT(cpu.New(1), folder(t, smallBERT(), map[string]string{"config.json": bertFiles["config.json"],
+			"tokenizer.json": tokenizer})); err == nil || !strings.Contains(err.Error(), "tokenizer.json") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

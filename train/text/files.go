@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// Files are the weights of an encoder: the safetensors file, with the others of the
-// model beside it, and its SHA-256, which goes into the encoder's name.
+// Files names the safetensors file of an encoder and its SHA-256, which is part of the
+// encoder's name. The model's other files are in the same folder.
 type Files struct {
 	Weights string // path of the .safetensors
 	SHA256  string // of that file, in hexadecimal
@@ -23,8 +23,7 @@ type Files struct {
 
 func (f Files) companion(name string) string { return filepath.Join(filepath.Dir(f.Weights), name) }
 
-// readJSON reads a file beside the weights. An optional one that is not there is
-// not read.
+// readJSON reads a companion file. A missing optional one is not an error.
 func (f Files) readJSON(name string, into any, optional bool) error {
 	data, err := os.ReadFile(f.companion(name))
 	if optional && errors.Is(err, fs.ErrNotExist) {
@@ -37,9 +36,10 @@ func (f Files) readJSON(name string, into any, optional bool) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &kind):
-		return fmt.Errorf("%s: %s is a %s, want a %s", f.companion(name), cmp.Or(kind.Field, "the whole"), kind.Value, jsonKind(kind.Type))
+		return fmt.Errorf("%s: %s is a %s, want a %s", f.companion(name), cmp.Or(kind.Field, "the whole"), kind.Value,
+			jsonKind(kind.Type))
 	case err != nil:
-		return fmt.Errorf("%s is no JSON: %w", f.companion(name), err)
+		return fmt.Errorf("%s is not JSON: %w", f.companion(name), err)
 	}
 	return nil
 }
@@ -76,7 +76,8 @@ func (f Files) pooling() (first bool, err error) {
 		case "Pooling":
 			folder = m.Path
 		default:
-			return false, fmt.Errorf("%s: a module %s; read are a Transformer, Pooling and Normalize", f.companion("modules.json"), m.Type)
+			return false, fmt.Errorf("%s: a module %s; read are a Transformer, Pooling and Normalize",
+				f.companion("modules.json"), m.Type)
 		}
 	}
 	settings := map[string]any{}
@@ -91,7 +92,8 @@ func (f Files) pooling() (first bool, err error) {
 			continue
 		}
 		if mode != nil {
-			return false, fmt.Errorf("%s: pooling is by %v and %s; read is the mean of the tokens, or the first one", f.companion(name), mode, flag)
+			return false, fmt.Errorf("%s: pooling is by %v and %s; read is the mean of the tokens, or the first one",
+				f.companion(name), mode, flag)
 		}
 		mode = flag
 	}
@@ -106,7 +108,8 @@ func (f Files) pooling() (first bool, err error) {
 		}
 		mode = "nothing"
 	}
-	return false, fmt.Errorf("%s: pooling is by %v; read is the mean of the tokens, or the first one", f.companion(name), mode)
+	return false, fmt.Errorf("%s: pooling is by %v; read is the mean of the tokens, or the first one",
+		f.companion(name), mode)
 }
 
 // wordPiece reads the tokenizer of a model with so many positions, and the SHA-256
@@ -126,16 +129,20 @@ func (f Files) wordPiece(positions int) (w *WordPiece, sum string, err error) {
 		Tokens int  `json:"max_seq_length"`
 		Lower  bool `json:"do_lower_case"`
 	}
-	if err := errors.Join(f.readJSON("tokenizer_config.json", &t, true), f.readJSON("sentence_bert_config.json", &s, true)); err != nil {
+	if err := errors.Join(f.readJSON("tokenizer_config.json", &t, true),
+		f.readJSON("sentence_bert_config.json", &s, true)); err != nil {
 		return nil, "", err
 	}
 	switch {
 	case t.Accent != nil && *t.Accent != t.Lower:
-		return nil, "", fmt.Errorf("%s: strip_accents is %t where do_lower_case is %t; they go together here", f.companion("tokenizer_config.json"), *t.Accent, t.Lower)
+		return nil, "", fmt.Errorf("%s: strip_accents is %t where do_lower_case is %t; they go together here",
+			f.companion("tokenizer_config.json"), *t.Accent, t.Lower)
 	case t.Chinese != nil && !*t.Chinese:
-		return nil, "", fmt.Errorf("%s: tokenize_chinese_chars is false; read are tokenizers that split ideographs", f.companion("tokenizer_config.json"))
+		return nil, "", fmt.Errorf("%s: tokenize_chinese_chars is false; read are tokenizers that split ideographs",
+			f.companion("tokenizer_config.json"))
 	case s.Lower && !t.Lower:
-		return nil, "", fmt.Errorf("%s: do_lower_case is true, and false in tokenizer_config.json; read are models where they agree", f.companion("sentence_bert_config.json"))
+		return nil, "", fmt.Errorf("%s: do_lower_case is true, and false in tokenizer_config.json; read are models where "+
+			"they agree", f.companion("sentence_bert_config.json"))
 	}
 	longest := positions
 	switch {
@@ -151,8 +158,8 @@ func (f Files) wordPiece(positions int) (w *WordPiece, sum string, err error) {
 	return w, fmt.Sprintf("%x", sha256.Sum256(vocabulary)), nil
 }
 
-// vocabulary is vocab.txt, a token a line, or what it would be by tokenizer.json:
-// transformers 5 writes that alone.
+// vocabulary returns vocab.txt, one token a line, or the same from tokenizer.json,
+// which is all that transformers 5 writes.
 func (f Files) vocabulary() (lines []byte, from string, err error) {
 	from = f.companion("vocab.txt")
 	if lines, err = os.ReadFile(from); !errors.Is(err, fs.ErrNotExist) {

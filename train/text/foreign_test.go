@@ -40,7 +40,8 @@ func TestForeignTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	encoders := map[string]func(string) []int32{"wordpiece": words.Encoder(), "wordpiece-cased": cased.Encoder(), "bpe": bpe.Encoder(77)}
+	encoders := map[string]func(string) []int32{"wordpiece": words.Encoder(), "wordpiece-cased": cased.Encoder(),
+		"bpe": bpe.Encoder(77)}
 	for name, cases := range want {
 		wrong := 0
 		for _, c := range cases {

@@ -7,8 +7,8 @@ import (
 	"hgld/train/device"
 )
 
-// pass is one batch on its way through a network. What it takes from the arena it
-// gives back at its end.
+// pass is one batch on its way through a network. Its memory returns to the arena at
+// its end.
 type pass struct {
 	b     device.Backend
 	arena *device.Arena
@@ -67,7 +67,7 @@ func (p *pass) linear(dst, x device.Array, l *linear, act device.Func, beta floa
 	p.b.MatMul(dst, x, l.weight, device.Mul{TransB: !l.transposed, Alpha: 1, Beta: beta, Bias: l.bias, Act: act})
 }
 
-// shows has a test see x.
+// shows passes x to the test that watches.
 func (p *pass) shows(x device.Array) {
 	if p.show != nil {
 		p.show(x)

@@ -6,9 +6,9 @@ import (
 	"hgld/train/device"
 )
 
-// raggedMask says what attention reads: row i of its result belongs to the query in
-// row rows[i] of the tokens, and to the keys in their rows keys[from:upto], spans
-// having from and upto of each. Without rows every token is a query.
+// raggedMask says which tokens each query attends to. Row i of the result belongs to
+// the query in row rows[i] of the tokens, and to the keys in rows keys[from:upto],
+// where spans holds from and upto of each. Without rows, every token is a query.
 type raggedMask struct {
 	rows, keys, spans []int32
 	uploaded          *uploadedMask
@@ -17,10 +17,10 @@ type raggedMask struct {
 // uploadedMask is a ragged mask in a device's memory.
 type uploadedMask struct{ rows, keys, spans device.Array }
 
-// queries is how many rows the result has.
+// queries returns the number of rows of the result.
 func (w *raggedMask) queries() int { return len(w.spans) / 2 }
 
-// pick is w for some of its results.
+// pick returns w for some of its results.
 func (w *raggedMask) pick(wanted []int32) *raggedMask {
 	p := &raggedMask{keys: w.keys}
 	for _, i := range wanted {
@@ -44,9 +44,9 @@ func (p *pass) upload(w *raggedMask) *uploadedMask {
 	return w.uploaded
 }
 
-// attend is attention, before its projection: a row of dst [Q,D] for each query of
-// w, of the packed queries, keys and values qkv [N,3D]. A device that is not Ragged
-// has it computed by what every device has.
+// attend computes attention before its projection: a row of dst [Q,D] for each query of
+// w, from the packed queries, keys and values qkv [N,3D]. A device that is not Ragged
+// computes it with padding.
 func (p *pass) attend(dst, qkv device.Array, w *raggedMask, heads int) {
 	on, able := p.b.(device.Ragged)
 	if !able {
@@ -60,8 +60,8 @@ func (p *pass) attend(dst, qkv device.Array, w *raggedMask, heads int) {
 // paddedTokens bounds the tokens that attendPadded has in memory at once.
 const paddedTokens = 1 << 13
 
-// attendPadded makes a text of its own of each query's keys, padded to the longest:
-// the query is among them.
+// attendPadded makes a text of each query's keys, which the query is among, padded to
+// the longest.
 func (p *pass) attendPadded(dst, qkv device.Array, w *raggedMask, heads int) {
 	longest := 0
 	for i := range w.queries() {

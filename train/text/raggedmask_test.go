@@ -15,7 +15,8 @@ type plain struct{ device.Backend }
 // 1e-5 is the tolerance of the goldens: the sums are in another order.
 func TestDevicesWithoutWaysGiveTheSameVectors(t *testing.T) {
 	want := both(t, 1)
-	clip, err := OpenCLIP(plain{cpu.New(1)}, folder(t, smallCLIP(), nil), CLIPOptions{Activation: "gelu", Heads: smallHeads})
+	clip, err := OpenCLIP(plain{cpu.New(1)}, folder(t, smallCLIP(), nil),
+		CLIPOptions{Activation: "gelu", Heads: smallHeads})
 	if err != nil {
 		t.Fatal(err)
 	}

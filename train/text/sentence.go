@@ -7,10 +7,9 @@ import (
 	"hgld/train/device"
 )
 
-// sentenceNet is a tower in which all tokens of a text see each other. Before its
-// first block the vector of a token depends on the token and its position alone, so
-// that what texts have in common, a prompt first of all, meets the first product
-// once.
+// sentenceNet is a tower in which all tokens of a text see each other. Before the first
+// block, the vector of a token depends only on the token and its position. So the first
+// product is computed once for what texts have in common, such as a prompt.
 type sentenceNet struct {
 	tower
 	words, positions device.Array // positions hold the vector of the first sentence, too
@@ -18,7 +17,7 @@ type sentenceNet struct {
 	first            bool // the vector of a text is that of its first token, and not the mean
 }
 
-// sentences is a batch: the tokens of its texts one after the other.
+// sentences is a batch: the concatenated tokens of its texts.
 type sentences struct {
 	ids, positions []int32 // of each pair that occurs, in the order of the first
 	pairs          []int32 // of each token: its pair

@@ -1,8 +1,7 @@
 // Package text turns texts into vectors by pretrained networks: the text towers of
 // CLIP, and sentence encoders of the BERT family. Both read published weights from
-// safetensors under the names that their libraries give them, compute on any
-// device, and pad nothing. They satisfy the Encoder of package cluster without
-// knowing it.
+// safetensors under the names of their libraries, run on any device, and need no
+// padding. They implement cluster.Encoder without importing it.
 //
 // Tokenizers. CLIP's BPE is our own. The github.com/sugarme/tokenizer v0.3.0 never
 // adds the mark of a word's end (its issue 65), so that nearly all ids are wrong.

@@ -3,9 +3,9 @@ package text
 import "hgld/train/device"
 
 // tower is a transformer (Vaswani et al., "Attention Is All You Need", NeurIPS 2017)
-// over texts that lie packed: a matrix x [M,D] has a row for each token and no row
-// for anything else. Every layer but the attention works on single rows, so texts
-// of all lengths share its products; what a token sees is said by a ragged mask.
+// over packed texts: a matrix x [M,D] has a row for each token and no padding. Every
+// layer but the attention works on single rows, so that texts of all lengths share its
+// products. A ragged mask says what a token sees.
 //
 // With the norms in front, as CLIP has them, a block is
 //
@@ -46,8 +46,8 @@ type layerNorm struct {
 	eps         float32
 }
 
-// rows is the memory of a batch in a tower, made for the most rows that it has
-// anywhere: x are the tokens, the others what a block needs between.
+// rows is the memory of a batch in a tower, large enough for all its layers. x holds
+// the tokens; the others are scratch of a block.
 type rows struct {
 	n                         int // in use
 	x, spare, y, wide, square device.Array
@@ -65,7 +65,7 @@ func (t *tower) newRows(p *pass, n int) *rows {
 		wide: p.array(device.F32, n, wide), square: p.array(device.F32, n, 2)}
 }
 
-// of is the first rows of a buffer, those in use, with so many columns.
+// of returns the rows of a buffer that are in use, with so many columns.
 func (r *rows) of(a device.Array, cols int) device.Array {
 	return device.Make(a.Buf, a.Off, device.F32, r.n, cols)
 }

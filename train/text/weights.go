@@ -13,8 +13,8 @@ import (
 )
 
 // weights reads parameters from a safetensors file into a device's memory, without
-// gradients and without a second copy of the file: a text tower of 500 MB needs
-// little more than that. What does not fit is collected, and done tells it.
+// gradients and without a second copy of the file: a text tower of 500 MB needs little
+// more than that. Mismatches are collected; done reports them.
 type weights struct {
 	path string
 	b    device.Memory
@@ -78,12 +78,12 @@ func (w *weights) param(dims []int, names ...string) device.Array {
 	return p
 }
 
-// failed reports whether reading more is in vain.
+// failed reports whether there is an error already.
 func (w *weights) failed() bool {
 	return w.err != nil || len(w.bad.Missing)+len(w.bad.Shapes) > 0
 }
 
-// check notes a tensor as used and reports whether it is there with this shape.
+// check marks a tensor as used and reports whether it exists with this shape.
 func (w *weights) check(name string, dims []int) bool {
 	w.used[name] = true
 	dtype, shape, err := w.file.Shape(name)

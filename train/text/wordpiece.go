@@ -61,7 +61,7 @@ func NewWordPiece(vocabulary []byte, lower bool, longest int) (*WordPiece, error
 // Size is the number of tokens in the vocabulary.
 func (w *WordPiece) Size() int { return w.model.GetVocabSize() }
 
-// Encoder returns a function that tokenizes, for one goroutine: it remembers words.
+// Encoder returns a function that tokenizes, for use by one goroutine; it caches words.
 // The ids begin with that of [CLS] and end with that of [SEP].
 func (w *WordPiece) Encoder() func(text string) []int32 {
 	known := map[string][]int32{}
@@ -86,7 +86,8 @@ func (w *WordPiece) Encoder() func(text string) []int32 {
 func (w *WordPiece) pieces(word string) []int32 {
 	tokens, err := w.model.Tokenize(word)
 	if err != nil {
-		panic(fmt.Sprintf("text: wordpiece of %.80q: %v", word, err)) // of a vocabulary without [UNK], which NewWordPiece refuses
+		// of a vocabulary without [UNK], which NewWordPiece refuses
+		panic(fmt.Sprintf("text: wordpiece of %.80q: %v", word, err))
 	}
 	ids := make([]int32, len(tokens))
 	for i, t := range tokens {
@@ -134,8 +135,8 @@ func (w *WordPiece) fold(r rune) rune {
 	return r
 }
 
-// dropped reports characters that a text loses: control characters that are no
-// white space, those of private use, and the mark of invalid UTF-8.
+// dropped reports whether a text loses a character: a control character that is not
+// white space, one of private use, or the mark of invalid UTF-8.
 func dropped(r rune) bool {
 	switch r {
 	case '\t', '\n', '\r':
@@ -158,8 +159,10 @@ func punctuation(r rune) bool {
 // ideographs are the blocks whose characters BERT takes for words: those of
 // Chinese characters, without kana and Hangul.
 var ideographs = &unicode.RangeTable{
-	R16: []unicode.Range16{{Lo: 0x3400, Hi: 0x4DBF, Stride: 1}, {Lo: 0x4E00, Hi: 0x9FFF, Stride: 1}, {Lo: 0xF900, Hi: 0xFAFF, Stride: 1}},
-	R32: []unicode.Range32{{Lo: 0x20000, Hi: 0x2A6DF, Stride: 1}, {Lo: 0x2A700, Hi: 0x2CEAF, Stride: 1}, {Lo: 0x2F800, Hi: 0x2FA1F, Stride: 1}},
+	R16: []unicode.Range16{{Lo: 0x3400, Hi: 0x4DBF, Stride: 1}, {Lo: 0x4E00, Hi: 0x9FFF, Stride: 1},
+		{Lo: 0xF900, Hi: 0xFAFF, Stride: 1}},
+	R32: []unicode.Range32{{Lo: 0x20000, Hi: 0x2A6DF, Stride: 1}, {Lo: 0x2A700, Hi: 0x2CEAF, Stride: 1},
+		{Lo: 0x2F800, Hi: 0x2FA1F, Stride: 1}},
 }
 
 func ideograph(r rune) bool { return unicode.Is(ideographs, r) }

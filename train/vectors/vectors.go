@@ -156,7 +156,8 @@ func (in *Input) judge(e *Evaluation) error {
 		in.Say("%d of %d queries have no judgement in %s; no figure counts them", truth.Unjudged, len(e.Query.IDs), in.Qrels)
 	}
 	if truth.Missing > 0 {
-		in.Say("careful: %d positive items of %s are not in the gallery, and are not missed by any figure", truth.Missing, in.Qrels)
+		in.Say("careful: %d positive items of %s are not in the gallery, and are not missed by any figure", truth.Missing,
+			in.Qrels)
 	}
 	e.Truth, e.Levels = truth, q.Levels()
 	none := slices.Repeat(labels.Path{-1}, len(e.Levels))
@@ -266,8 +267,8 @@ func (in *Input) side(b device.Backend, s *side) (train.Side, error) {
 		if watched.First < len(s.rows.IDs) {
 			name = fmt.Sprintf(" (%s)", s.rows.IDs[watched.First])
 		}
-		in.Say("careful: %d of %d vectors of %s are all zeros, row %d%s first; all their scores are 0, so that "+
-			"they rank by row and say nothing: look for images that were not embedded, and leave them out",
+		in.Say("careful: %d of %d vectors of %s are all zeros, row %d%s first; all their scores are 0, so "+
+			"their ranking is arbitrary: look for images that were not embedded, and leave them out",
 			watched.Count, len(s.rows.Labels), s.path, watched.First, name)
 	}
 	return train.Side{Vectors: a, Labels: s.rows.Labels, IDs: s.rows.IDs, Ignore: s.rows.Ignore}, nil

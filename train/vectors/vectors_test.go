@@ -84,14 +84,16 @@ func TestLabelsAreMatchedByID(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s said
-	in := Input{Embeddings: file(t, dir, "e.parquet", out.String()), Labels: file(t, dir, "l.csv", "class,id\na,z\nb,extra\nc,x\na,y\n"),
-		Open: embeddings.Open, Say: s.say}
+	in := Input{Embeddings: file(t, dir, "e.parquet", out.String()),
+		Labels: file(t, dir, "l.csv", "class,id\na,z\nb,extra\nc,x\na,y\n"),
+		Open:   embeddings.Open, Say: s.say}
 	e, err := in.Load(cpu.New(1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(e.Query.IDs, []string{"x", "y", "z"}) || e.Query.Labels[1][0] != e.Query.Labels[2][0] ||
-		e.Query.Labels[0][0] == e.Query.Labels[1][0] || len(s) != 1 || !strings.HasSuffix(s[0], "by id; 1 rows have no vector") {
+		e.Query.Labels[0][0] == e.Query.Labels[1][0] ||
+		len(s) != 1 || !strings.HasSuffix(s[0], "by id; 1 rows have no vector") {
 		t.Errorf("%v %v, said %q", e.Query.IDs, e.Query.Labels, s)
 	}
 	for want, text := range map[string]string{
@@ -110,7 +112,8 @@ func TestRankingsAreReadFromBothKindsOfFile(t *testing.T) {
 	in := Input{Labels: file(t, dir, "q.csv", "id,class\nq0,a\nq1,b\n"),
 		GalleryLabels: file(t, dir, "g.csv", "id,class\ng0,a\ng1,b\ng2,b\n"), Say: new(said).say}
 	indices := numbers(t, dir, "i.npy", "I64", []int{2, 3}, []int64{2, 0, -1, 1, 2, 0})
-	run := file(t, dir, "x.run", "q0 Q0 g0 1 0.25 me\nq0 Q0 g2 9 0.5 me\n\nq1 Q0 g1 1 3 me\nq1 Q0 g2 1 2 me\nq1 Q0 g0 1 2 me\n")
+	run := file(t, dir, "x.run", "q0 Q0 g0 1 0.25 me\nq0 Q0 g2 9 0.5 me\n\n"+
+		"q1 Q0 g1 1 3 me\nq1 Q0 g2 1 2 me\nq1 Q0 g0 1 2 me\n")
 	want := [][]int32{{2, 0}, {1, 2, 0}}
 	for _, path := range []string{indices, run} {
 		_, list, err := in.LoadRankings(path)

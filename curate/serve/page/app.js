@@ -56,7 +56,7 @@ class App {
     if (this.view !== view) this.grid.start();
     this.tree.refresh();
     this.grid.set(sections(this));
-    if (byOthers && this.view === view && was !== undefined && !this.grid.items.includes(was)) this.say(`“${shown(this.model.names[was])}” is ${this.whereIs(was)} now: another page did that.`);
+    if (byOthers && this.view === view && was !== undefined && !this.grid.items.includes(was)) this.say(`“${shown(this.model.names[was])}” is ${this.whereIs(was)} now: it was changed in another tab.`);
     this.drawAround();
     if (['group', 'near'].includes(this.view.kind)) this.address(false);
   }
@@ -163,7 +163,7 @@ class App {
     const g = next >= 0 ? next : this.tree.next(step, {open: true, round: true});
     if (g < 0) { this.say(this.model.done.labels < this.model.n ? `This is the ${step > 0 ? 'last' : 'first'} group; the labels that are open are in it.` : `This is the ${step > 0 ? 'last' : 'first'} group, and everything is decided.`); return; }
     this.open(g);
-    if (next < 0) this.say(`On from the ${step > 0 ? 'first' : 'last'} group that has open labels.`);
+    if (next < 0) this.say(`Continuing at the ${step > 0 ? 'first' : 'last'} group with open labels.`);
   }
 
   async go(kind) {
@@ -206,7 +206,7 @@ class App {
     if (first === undefined) { this.setView({kind: 'dropped'}, false); return; }
     if (there && kind === 'near' && m.has.suggest) { this.candidates = []; this.setView({kind, at: g}, false); this.closeBy(g, false); return; }
     this.setView({kind: 'group', at: there ? g : first}, false);
-    if (g >= 0 && !there) this.say(`“${shown(name)}” has no labels any more.`);
+    if (g >= 0 && !there) this.say(`“${shown(name)}” no longer has labels.`);
     else if (g < 0 && name) this.lead(name);
   }
 
@@ -373,7 +373,7 @@ class App {
     document.body.classList.add('lost');
     this.savedText(n ? `NOT SAVED: ${count(n, 'edit')}` : 'server gone', true);
     if (ended) {
-      this.alarm(`The server that this page was opened with has ended. ${n ? `${count(n, 'edit')} ${n === 1 ? 'is' : 'are'} not saved yet; this browser keeps ${n === 1 ? 'it' : 'them'}.` : 'Nothing is lost: all edits are saved.'} Open the link that hgld curate serve gave last, in this tab or another.`);
+      this.alarm(`The server that this page was opened with has ended. ${n ? `${count(n, 'edit')} ${n === 1 ? 'is' : 'are'} not saved yet; this browser keeps ${n === 1 ? 'it' : 'them'}.` : 'Nothing is lost: all edits are saved.'} Open the latest link of hgld curate serve, in this tab or another.`);
       return;
     }
     this.alarm(`The server is gone. ${n ? `${count(n, 'edit')} ${n === 1 ? 'is' : 'are'} not saved yet; this browser keeps ${n === 1 ? 'it' : 'them'} and sends ${n === 1 ? 'it' : 'them'} when the server is back.` : 'Nothing is lost: all edits are saved.'} Start it again with the same hgld curate serve, and open its link in this browser.`);

@@ -94,8 +94,8 @@ function accept(app, all) {
 async function drop(app) {
   const tags = chosen(app);
   if (!tags.length) return;
-  const note = await prompt({title: `Drop ${touched(app, tags)}`, lead: 'They stay in the log and in no group.', label: 'Reason', action: 'Drop', value: app.lastReason || 'too generic',
-    choices: ['too generic', 'no kind of landmark', 'not a place', 'cannot be seen in an image']});
+  const note = await prompt({title: `Drop ${touched(app, tags)}`, lead: 'They stay in the log but belong to no group.', label: 'Reason', action: 'Drop', value: app.lastReason || 'too generic',
+    choices: ['too generic', 'not a kind of landmark', 'not a place', 'cannot be seen in an image']});
   if (note !== null) { app.lastReason = note; decide(app, 'drop', tags, undefined, note); }
 }
 
@@ -103,7 +103,7 @@ async function remark(app, op, title, action) {
   const tags = app.chosen();
   if (!tags.length) return;
   const have = app.model.remarks.get(tags[0]) || ['', '', ''];
-  const note = await prompt({title: `${title} ${count(tags.length, 'label')}`, label: op === 'flag' ? 'What is doubtful' : 'Note; empty takes it away', action, value: op === 'flag' ? have[1] : have[2], optional: true});
+  const note = await prompt({title: `${title} ${count(tags.length, 'label')}`, label: op === 'flag' ? 'What is doubtful' : 'Note; leave it empty to remove it', action, value: op === 'flag' ? have[1] : have[2], optional: true});
   if (note === null) return;
   app.edit({op, from: tags.map((i) => app.model.ref(i)), ...(note ? {note} : {})}, tags);
   app.clearMarks();
@@ -174,7 +174,7 @@ async function parent(app) {
   const from = subject(app);
   if (!from.length) return;
   const level = from[0].level + 1, what = app.model.levels[level];
-  if (!what) { app.say(`Nothing stands above a ${word(app, level - 1)}.`); return; }
+  if (!what) { app.say(`There is no level above ${word(app, level - 1)}.`); return; }
   const to = await choose({title: `${what} of ${called(app, from)}`, items: classItems(app, level), create: what});
   if (to === null) return;
   app.tree.clearMarks();
@@ -184,7 +184,7 @@ async function parent(app) {
 export const setParent = (app, from, to) => app.edit({op: 'set_parent', level: from[0].level, from: from.map((x) => ({name: x.name})), to});
 
 async function newGroup(app) {
-  const to = await prompt({title: 'Declare an empty group', lead: 'It can be moved to, and stays even without labels.', label: 'Name of the group', action: 'Make'});
+  const to = await prompt({title: 'Declare an empty group', lead: 'Labels can be moved to it. It stays even without labels.', label: 'Name of the group', action: 'Make'});
   if (to) app.edit({op: 'set_parent', level: 1, from: [{name: to}], to: ''});
 }
 
@@ -203,7 +203,7 @@ async function history(app) {
   const rows = list.reverse().slice(0, 500).map((e) => h('tr', {class: e.active ? '' : 'undone'}, h('td', {class: 'n'}, `#${e.seq}`), h('td', {class: 'n'}, new Date(e.at).toLocaleTimeString('en-GB')),
     h('td', {}, e.op === 'revert' ? `undo #${e.of}` : `${names[e.op]} ${shown(e.first)}${e.n > 1 ? ` and ${number(e.n - 1)} more` : ''}${e.to ? ` → ${shown(e.to)}` : ''}${e.note ? ` (${e.note})` : ''}`),
     h('td', {}, e.active ? h('button', {type: 'button', 'aria-label': `take back edit ${e.seq}`, onclick: () => { app.edit({op: 'revert', of: e.seq}); d.close(); }}, 'take back') : h('span', {class: 'soft'}, 'undone'))));
-  const d = tell('History', 'wide history', h('p', {class: 'soft'}, `Every edit of ${app.model.log}, latest first${list.length > 500 ? `; the last 500 of ${number(list.length)}` : ''}. Any of them can be taken back, if no later one needs it.`), h('table', {}, h('tbody', {}, rows)));
+  const d = tell('History', 'wide history', h('p', {class: 'soft'}, `Every edit of ${app.model.log}, latest first${list.length > 500 ? `; the last 500 of ${number(list.length)}` : ''}. Any of them can be undone, unless a later one depends on it.`), h('table', {}, h('tbody', {}, rows)));
 }
 
 async function finish(app) {
@@ -226,25 +226,25 @@ async function finish(app) {
 const revert = (app, what) => (app.model[what] || app.sender.queue.length ? app.edit({op: 'revert', of: what}) : app.say(`There is nothing to ${what}.`));
 
 export const commands = [
-  {keys: ['a'], name: 'Accept', group: 'decide', help: 'accept the whole group as it stands, and go to the next open one', run: (app) => accept(app, true)},
-  {keys: ['A'], name: 'Accept core', group: 'decide', help: 'accept what stands above the break', run: (app) => accept(app, false)},
-  {keys: ['m'], name: 'Move', group: 'decide', help: 'move what is marked, or the current label, to a group by typing', run: move},
-  {keys: ['n'], name: 'New group', group: 'decide', help: 'make a group of what is marked', run: fresh},
+  {keys: ['a'], name: 'Accept', group: 'decide', help: 'accept the whole group and go to the next open one', run: (app) => accept(app, true)},
+  {keys: ['A'], name: 'Accept core', group: 'decide', help: 'accept everything above the break', run: (app) => accept(app, false)},
+  {keys: ['m'], name: 'Move', group: 'decide', help: 'move the marked labels, or the current one, to a group by typing its name', run: move},
+  {keys: ['n'], name: 'New group', group: 'decide', help: 'make a group of the marked labels', run: fresh},
   {keys: ['x'], name: 'Drop', group: 'decide', help: 'leave out, with a reason', run: drop},
   {keys: ['r'], name: 'Rename', group: 'group', help: 'rename the group', run: rename},
   {keys: ['g'], name: 'Merge', group: 'group', help: 'merge the group, or those marked in the tree, into another', run: merge},
   {keys: ['s'], name: 'Divide', group: 'group', help: 'divide the group by k-means, after a preview', run: split},
-  {keys: ['p'], name: 'Kind', group: 'group', help: 'say what the group, or what is marked in the tree, belongs to', run: parent},
+  {keys: ['p'], name: 'Kind', group: 'group', help: 'set the parent of the group, or of those marked in the tree', run: parent},
   {keys: ['N'], name: 'Declare', group: 'group', help: 'declare an empty group', run: newGroup},
   {keys: ['f'], name: 'Flag', group: 'label', help: 'flag for another look', run: (app) => remark(app, 'flag', 'Flag', 'Flag')},
   {keys: ['t'], name: 'Note', group: 'label', help: 'write a note', run: (app) => remark(app, 'note', 'Note on', 'Keep')},
   {keys: ['i'], name: 'Images', group: 'label', help: 'examples of the current label, until it is pressed again', run: (app) => app.toggleExamples()},
-  {keys: ['u', 'ctrl+z'], name: 'Undo', group: 'back', help: 'take the last edit back', run: (app) => revert(app, 'undo')},
+  {keys: ['u', 'ctrl+z'], name: 'Undo', group: 'back', help: 'undo the last edit', run: (app) => revert(app, 'undo')},
   {keys: ['ctrl+y'], name: 'Redo', group: 'back', help: 'do it again', run: (app) => revert(app, 'redo')},
   {keys: ['ctrl+a'], name: 'Mark all', group: 'mark', help: 'mark all above the break; once more: all that is shown', run: markAll},
   {keys: ['c'], name: 'Close by', group: 'group', help: 'open labels of other groups that are near this one; a takes them into it', run: (app) => app.closeBy()},
   {keys: ['ctrl+k'], name: 'Go to', group: 'group', help: 'go to a group or a label, or run a command, by its name', run: (app) => palette(app, commands)},
-  {keys: ['e'], name: 'History', group: 'more', help: 'all edits; any can be taken back', run: history},
+  {keys: ['e'], name: 'History', group: 'more', help: 'all edits; any of them can be undone', run: history},
   {keys: ['w'], name: 'Write', group: 'more', help: 'write the hierarchy', run: finish},
 ];
 
@@ -253,12 +253,12 @@ export function helpDialog(app, first) {
   const line = (keys, text) => h('li', {}, h('span', {class: 'kk'}, keys.map((k) => key(k.replace('ctrl+', '⌃')))), h('span', {}, text));
   const of = (...groups) => commands.filter((c) => groups.includes(c.group) && (!first || 'a A m x p u w'.split(' ').includes(c.keys[0]))).map((c) => line([c.keys[0]], c.help));
   tell(first ? 'Welcome' : 'Help', 'wide',
-    first ? h('p', {}, 'The machine has put labels that mean similar things into groups. You make them into classes that people would use: accept what is right, move what is not, drop what is no kind of landmark.') : null,
+    first ? h('p', {}, 'Labels with similar meanings have been grouped automatically. Turn the groups into classes that people would use: accept what is right, move what is not, and drop labels that are not a kind of landmark.') : null,
     h('div', {class: 'help'},
       h('section', {}, h('h3', {}, '1 · Look at a group'), h('p', {class: 'soft'}, 'Labels nearest to the group’s centre come first; outliers stand below a break.'), h('ul', {},
-        line(['j', 'k'], 'next, previous group'), line(['l', 'h'], 'next, previous label; arrows too'), line(['Space'], 'mark a label; Shift with arrows marks a range'), first ? null : line(['M'], 'list of what is marked'), line(['i'], 'images, or Commons links'), first ? null : line(['v'], 'map of all labels'), first ? null : of('mark'))),
-      h('section', {}, h('h3', {}, '2 · Decide'), h('p', {class: 'soft'}, 'Marks stay when you go to other groups: one move can take labels from many.'), h('ul', {}, line(['1', '…', '5'], 'take a suggestion'), of('decide'), first ? null : of('label'))),
+        line(['j', 'k'], 'next, previous group'), line(['l', 'h'], 'next, previous label; arrows too'), line(['Space'], 'mark a label; Shift with arrows marks a range'), first ? null : line(['M'], 'list of the marked labels'), line(['i'], 'images, or Commons links'), first ? null : line(['v'], 'map of all labels'), first ? null : of('mark'))),
+      h('section', {}, h('h3', {}, '2 · Decide'), h('p', {class: 'soft'}, 'Marks are kept when you go to other groups, so one move can take labels from several.'), h('ul', {}, line(['1', '…', '5'], 'take a suggestion'), of('decide'), first ? null : of('label'))),
       h('section', {}, h('h3', {}, '3 · Shape the groups'), h('ul', {}, of('group'), line(['Tab'], 'into the tree: arrows, Space marks groups'))),
       h('section', {}, h('h3', {}, '4 · Lose nothing'), h('p', {class: 'soft'}, 'Every edit is on disk before the page says “saved”.'), h('ul', {}, of('back'),
-        line(['/'], 'find labels; then mark all and move them at once, or Enter to go to one'), first ? null : line(['e'], 'all edits; any can be taken back'), first ? null : line(['o'], 'go to what the last edit was about'), line(['w'], 'write the hierarchy'), line(['Esc'], 'clear marks, leave a screen'), line(['?'], first ? 'all keys' : 'this help')))));
+        line(['/'], 'find labels; then mark all and move them at once, or Enter to go to one'), first ? null : line(['e'], 'all edits; any of them can be undone'), first ? null : line(['o'], 'go to the labels or group of the last edit'), line(['w'], 'write the hierarchy'), line(['Esc'], 'clear marks, leave a screen'), line(['?'], first ? 'all keys' : 'this help')))));
 }

@@ -15,7 +15,7 @@ export class Refused extends Error {
 
 // Stranger is the error of an answer that lacks the server's proof.
 export class Stranger extends Error {
-  constructor() { super('The server that this page was opened with has ended. Open the link that hgld curate serve gave last, in this tab or another'); }
+  constructor() { super('The server that this page was opened with has ended. Open the latest link of hgld curate serve, in this tab or another'); }
 }
 
 const kept = 'hgld pass';
@@ -72,7 +72,7 @@ addEventListener('popstate', async (e) => {
 // of another than the server a Stranger, one other than 200 is Refused.
 export async function ask(path, body, signal) {
   if (opening) await opening;
-  if (!pass) throw new Refused(403, 'This tab has not been let in; open the link that hgld curate serve gave last');
+  if (!pass) throw new Refused(403, 'This tab has no access; open the latest link of hgld curate serve');
   const nonce = crypto.randomUUID();
   const proved = proof(nonce);
   const headers = {'X-Hgld-Token': pass.token, 'X-Hgld-Nonce': nonce};

@@ -13,8 +13,8 @@ func (b *Backend) Act(dst, x device.Array, f device.Func) {
 	split(b, l.count, l.grain(), actTask{dst, x, f, l})
 }
 
-// ActGrad is dx = dy·f′(x). dx may be dy. For ReLU x may be the result of Act
-// too: both are positive at the same places.
+// ActGrad is dx = dy·f′(x). dx may be dy. For ReLU, x may also be the result of Act,
+// which is positive at the same elements.
 func (b *Backend) ActGrad(dx, dy, x device.Array, f device.Func) {
 	l := linesOf("ActGrad", dx, dy, x)
 	split(b, l.count, l.grain(), actGradTask{dx, dy, x, f, l})

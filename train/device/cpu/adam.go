@@ -40,7 +40,7 @@ func (b *Backend) Adam(w, m, v, dw, shadow, hyper, flag device.Array, o device.A
 	}
 }
 
-// isSet reports whether a flag is there and not zero.
+// isSet reports whether a flag is present and not zero.
 func isSet(flag device.Array) bool { return !flag.Absent() && i32(flag)[0] != 0 }
 
 type adamTask struct {

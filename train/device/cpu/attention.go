@@ -83,7 +83,8 @@ func (a *attention) scores(s, q []float32, image, head, first, last, keys int) {
 	for r := range last - first {
 		multiply(q[r*a.size:][:a.size], a.scale, from[r*a.stride:][:a.size])
 	}
-	a.lib.Sgemm(false, true, last-first, keys, a.size, 1, q, a.size, a.view(a.qkv, 1, image, head, 0), a.stride, 0, s, keys)
+	a.lib.Sgemm(false, true, last-first, keys, a.size, 1, q, a.size, a.view(a.qkv, 1, image, head, 0), a.stride,
+		0, s, keys)
 }
 
 // Attention is softmax(q·kᵀ/√Dh)·v for each head, a block of queries at a time.
@@ -135,7 +136,8 @@ func (t *attentionTask) queries(s, q, sums []float32, image, head, first, last i
 		lse[r] = float32(float64(top) + math.Log(float64(sum)))
 		sums[r] = 1 / sum
 	}
-	t.lib.Sgemm(false, false, last-first, t.size, keys, 1, s, keys, t.view(t.qkv, 2, image, head, 0), t.stride, 0, y, t.width)
+	t.lib.Sgemm(false, false, last-first, t.size, keys, 1, s, keys, t.view(t.qkv, 2, image, head, 0), t.stride, 0,
+		y, t.width)
 	for r := range lse {
 		line := y[r*t.width:][:t.size]
 		multiply(line, sums[r], line)

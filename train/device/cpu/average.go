@@ -34,7 +34,7 @@ func (t *averageTask) span(_, lo, hi int) {
 	}
 }
 
-// Guard adds the number of values of x that are infinite or no numbers to flag.
+// Guard adds the number of infinite and NaN values of x to flag.
 func (b *Backend) Guard(flag, x device.Array) {
 	l := linesOf("Guard", x)
 	if flag.Len() != 1 {

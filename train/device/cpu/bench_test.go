@@ -98,7 +98,8 @@ func resNet(size int, bottleneck bool) []benchLayer {
 	if !bottleneck {
 		list = append(list, benchLayer{at, 64, 64, 3, 1, 4})
 		for c := 128; c <= 512; c *= 2 {
-			list = append(list, benchLayer{at, c / 2, c, 3, 2, 1}, benchLayer{at / 2, c, c, 3, 1, 3}, benchLayer{at, c / 2, c, 1, 2, 1})
+			list = append(list, benchLayer{at, c / 2, c, 3, 2, 1}, benchLayer{at / 2, c, c, 3, 1, 3},
+				benchLayer{at, c / 2, c, 1, 2, 1})
 			at /= 2
 		}
 		return list
@@ -107,7 +108,8 @@ func resNet(size int, bottleneck bool) []benchLayer {
 		benchLayer{at, 64, 64, 3, 1, 3}, benchLayer{at, 64, 256, 1, 1, 4})
 	for i, blocks := range []int{4, 6, 3} {
 		c := 128 << i
-		list = append(list, benchLayer{at, 2 * c, c, 1, 1, 1}, benchLayer{at, c, c, 3, 2, 1}, benchLayer{at, 2 * c, 4 * c, 1, 2, 1})
+		list = append(list, benchLayer{at, 2 * c, c, 1, 1, 1}, benchLayer{at, c, c, 3, 2, 1},
+			benchLayer{at, 2 * c, 4 * c, 1, 2, 1})
 		at /= 2
 		list = append(list, benchLayer{at, 4 * c, c, 1, 1, blocks - 1}, benchLayer{at, c, c, 3, 1, blocks - 1},
 			benchLayer{at, c, 4 * c, 1, 1, blocks})

@@ -65,8 +65,8 @@ func (b *Backend) convolve(c convolution) {
 	b.convolvePlain(c)
 }
 
-// convolvePlain is the definition of convolvePanels, and what serves any BLAS:
-// patches of a tile are made in full and multiplied at once.
+// convolvePlain is the definition of convolvePanels, and works with any BLAS: it makes
+// the patches of a tile in full and multiplies at once.
 func (b *Backend) convolvePlain(c convolution) {
 	c.lib = b.blas
 	rows, cols := c.in.rows(), c.in.cols()
@@ -112,11 +112,11 @@ func (c *convolution) span(worker, lo, hi int) {
 	c.finish(out, lo, hi, 0, c.n)
 }
 
-// apart reports whether products are made in memory of their own, and put in their
-// places from there.
+// apart reports whether products are computed in separate memory and then copied to
+// their pixels.
 func (c *convolution) apart() bool { return c.place != nil || c.keep != 0 }
 
-// put brings filters [j, j+n) of the products of rows [lo, hi) to their pixels.
+// put copies filters [j, j+n) of the products of rows [lo, hi) to their pixels.
 func (c *convolution) put(products []float32, lo, hi, j, n int) {
 	for r := lo; r < hi; r++ {
 		at := r

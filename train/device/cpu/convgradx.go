@@ -7,9 +7,9 @@ import "hgld/train/device"
 //	dx[y] = acc·dx[y] + Σ over taps r with (y + pad − r·dilation) divisible by stride
 //	        of w[·,r,·]ᵀ · dy[(y + pad − r·dilation)/stride]
 //
-// The taps that qualify depend on y modulo the stride, so the pixels of each
-// residue are a convolution of their own, of stride 1, over dy: every dx is
-// written once, by one thread.
+// The taps that qualify depend on y modulo the stride. So the pixels of each residue
+// are a convolution of their own over dy, with stride 1. Every dx is written once, by
+// one thread.
 func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, acc float32) {
 	c := convOf("ConvGradX", dy, dx, w, shape)
 	for g := range c.groups {

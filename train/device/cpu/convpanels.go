@@ -2,11 +2,11 @@ package cpu
 
 import "hgld/internal/blas"
 
-// panelConvolution is convolution by a BLAS whose products can be taken apart:
-// the weights are packed once and shared by the tiles of all threads, and where
-// the channels of a pixel are many enough the patches are not made at all: the
-// kernel is given the places of the pixels under each tap (Dukhan, "The Indirect
-// Convolution Algorithm", 2019), of a row of zeros for those outside the image.
+// panelConvolution is convolution by a BLAS whose products can be split. The weights
+// are packed once and shared by the tiles of all threads. If a pixel has enough
+// channels, no patches are made: the kernel gets the addresses of the pixels under each
+// tap, or of a row of zeros outside the image (Dukhan, "The Indirect Convolution
+// Algorithm", 2019).
 type panelConvolution struct {
 	convolution
 	lib    blas.Panels
@@ -22,16 +22,16 @@ type panelConvolution struct {
 }
 
 const (
-	// runChannels is the least number of channels for which a patch is not copied:
-	// below, the kernel would load places as often as numbers.
+	// runChannels is the least number of channels for which a patch is not copied. With
+	// fewer, the kernel would load addresses as often as numbers.
 	runChannels = 16
 
-	// farPixel is the distance of pixels beyond which they are copied: rows of a that
-	// lie that far apart fall in a few sets of a cache and drive one another out.
+	// farPixel is the distance of pixels beyond which they are copied. Rows of a that are
+	// so far apart share a few sets of a cache and evict one another.
 	farPixel = 768
 
-	// fewPixels is how many pixels are one tile, so that weights, which are more, are
-	// read once.
+	// fewPixels is the number of pixels up to which there is one tile, so that the weights,
+	// which are more, are read once.
 	fewPixels = 192
 )
 
@@ -176,7 +176,8 @@ func (t *packFilters) span(_, lo, hi int) {
 		j := at * t.panel
 		for _, pass := range t.passes {
 			k, first := pass.cols(), pass.tapLo*t.in.chans+pass.chanLo
-			t.lib.PackPanels(t.panels[first*t.width+j*k:], k*t.panel, true, min(t.panel, t.n-j), k, 1, t.w[j*t.ldW+first:], t.ldW)
+			t.lib.PackPanels(t.panels[first*t.width+j*k:], k*t.panel, true, min(t.panel, t.n-j), k, 1,
+				t.w[j*t.ldW+first:], t.ldW)
 		}
 	}
 }

@@ -44,7 +44,8 @@ func TestConvolutionByPanelsIsThePlainOne(t *testing.T) {
 		dx, dw := [2]device.Array{}, [2]device.Array{}
 		for i, b := range []*Backend{fast, plain} {
 			b.Poison = true
-			y[i], dx[i], dw[i] = device.New(b, device.F32, dy.Shape()...), device.New(b, device.F32, x.Shape()...), device.New(b, device.F32, w.Shape()...)
+			y[i], dx[i], dw[i] = device.New(b, device.F32, dy.Shape()...), device.New(b, device.F32, x.Shape()...),
+				device.New(b, device.F32, w.Shape()...)
 			b.Conv(y[i], x, w, p.shape, device.Epilogue{Bias: bias, Residual: dy, Act: device.ReLU})
 			b.ConvGradX(dx[i], dy, w, p.shape, 0)
 			b.ConvGradX(dx[i], dy, w, p.shape, 1)

@@ -14,11 +14,11 @@ import (
 	"hgld/train/device"
 )
 
-// Backend computes on the host. Operations come from one goroutine, are done on
-// return and allocate nothing once their scratch memory has grown to its size.
+// Backend computes on the host. Operations come from one goroutine and are done on
+// return. They allocate nothing once their scratch memory has grown to its size.
 type Backend struct {
-	// Poison fills what Alloc returns with NaN (bytes 0xFF, −1 as an integer), so
-	// that a test sees an operation that reads what it should have written.
+	// Poison fills the memory of Alloc with NaN (bytes 0xFF, −1 as an integer), so that
+	// tests notice an operation that reads what it should have written.
 	Poison bool
 
 	pool    *workerPool

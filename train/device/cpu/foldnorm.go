@@ -11,7 +11,8 @@ import (
 // β − γ·r·mean. wf and w are [K, …]; absent gamma is 1, absent beta 0.
 func (b *Backend) FoldNorm(wf, bf, w, gamma, beta, mean, variance device.Array, eps float32) {
 	k, width := w.Dims[0], w.Len()/max(w.Dims[0], 1)
-	if wf.Len() != w.Len() || bf.Len() != k || !isVector(gamma, k) || !isVector(beta, k) || mean.Len() != k || variance.Len() != k {
+	if wf.Len() != w.Len() || bf.Len() != k || !isVector(gamma, k) || !isVector(beta, k) || mean.Len() != k ||
+		variance.Len() != k {
 		panic(shapes("FoldNorm", wf, bf, w, gamma, beta, mean, variance))
 	}
 	split(b, k, rowGrain(width), foldTask{

@@ -38,11 +38,11 @@ func (b *Backend) products(batch int, p product) {
 	split(b, batch*p.down*p.across, 1, p)
 }
 
-// tileShape starts from tiles that a BLAS handles well and halves them while
-// there are fewer than 16 for the threads to share and each has more than 4 MFLOP
-// to do (some 50 µs). The sides are multiples of the kernels' (6, 8, 12, 16 rows;
-// 16, 32 columns). Where a tile packs its rows of a, because a is transposed, wide
-// tiles are better: those 128 columns wide spend a tenth of their time on that.
+// tileShape starts from tiles that suit a BLAS, and halves them while there are fewer
+// than 16 for the threads to share and each has more than 4 MFLOP (some 50 µs). The
+// sides are multiples of the kernels' (6, 8, 12, 16 rows; 16, 32 columns). If a is
+// transposed, a tile packs its rows of a; then wide tiles are better, and those of 128
+// columns spend a tenth of their time on it.
 func tileShape(m, n, k int, packsRows bool) (rows, cols int) {
 	rows, cols = 192, 512
 	if m > rows && m < 2*rows { // two of about the same height

@@ -11,11 +11,12 @@ const (
 	mostPacked = 4 << 20
 )
 
-// packShared packs b once for all tiles, if the BLAS can and there are tiles
-// enough to gain by it. The products have the same bytes as those of Sgemm.
+// packShared packs b once for all tiles, if the BLAS can and it pays. The products have
+// the same bytes as those of Sgemm.
 func (b *Backend) packShared(batch int, p *product) {
 	lib, ok := p.lib.(blas.Panels)
-	if !ok || p.shared != nil || batch != 1 || p.down < sharedTiles || p.k == 0 || p.n*p.k > mostPacked || p.beta != 0 && p.beta != 1 {
+	if !ok || p.shared != nil || batch != 1 || p.down < sharedTiles || p.k == 0 || p.n*p.k > mostPacked ||
+		p.beta != 0 && p.beta != 1 {
 		return
 	}
 	_, panel, _ := lib.Shape()

@@ -2,10 +2,10 @@ package cpu
 
 import "hgld/train/device"
 
-// patches describes the matrix that turns a convolution into a product: a row
-// for each output pixel (image, row, column) and, in it, for each tap of the
-// window the channels of the input pixel that lies under the tap, zeros outside
-// the image. The matrix is made a block of rows at a time and never as a whole.
+// patches describes the matrix that turns a convolution into a product. It has a row
+// for each output pixel (image, row, column). The row holds, for each tap of the
+// window, the channels of the input pixel under the tap, or zeros outside the image.
+// The matrix is made a block of rows at a time, never as a whole.
 type patches struct {
 	src          []float32
 	images       int
@@ -17,8 +17,8 @@ type patches struct {
 	ends         []int // for each tap, where the run of taps ends that it lies in
 }
 
-// tap is where a tap lies from the input pixel (i·stepH, j·stepW) of an output
-// pixel (i, j).
+// tap is the offset of a tap from the input pixel (i·stepH, j·stepW) of an output pixel
+// (i, j).
 type tap struct{ dh, dw int }
 
 func (p *patches) rows() int { return p.images * p.outH * p.outW }

@@ -6,8 +6,8 @@ import (
 	"hgld/train/device"
 )
 
-// mix says from what an output pixel of one axis is made: (1 − w) times input
-// pixel lo and w times hi.
+// mix is the composition of an output pixel of one axis: (1 − w) times input pixel lo
+// and w times hi.
 type mix struct {
 	lo, hi int
 	w      float32

@@ -13,12 +13,14 @@ import (
 func (b *Backend) LayerNorm(dst, stats, x, gamma, beta device.Array, eps float32) {
 	rows, width, stride := rowsOf(x)
 	_, _, strideDst := rowsOf(dst)
-	if dst.Len() != x.Len() || dst.Cols() != width || stats.Len() != 2*rows || !isVector(gamma, width) || !isVector(beta, width) {
+	if dst.Len() != x.Len() || dst.Cols() != width || stats.Len() != 2*rows || !isVector(gamma, width) ||
+		!isVector(beta, width) {
 		panic(shapes("LayerNorm", dst, stats, x, gamma, beta))
 	}
 	split(b, rows, rowGrain(width), layerNormTask{
 		f32(dst), f32(stats), f32(x),
-		b.orConstant(f32(gamma), "layernorm.gamma", width, 1), b.orConstant(f32(beta), "layernorm.beta", width, 0), width, strideDst, stride, float64(eps)})
+		b.orConstant(f32(gamma), "layernorm.gamma", width, 1), b.orConstant(f32(beta), "layernorm.beta", width, 0), width,
+		strideDst, stride, float64(eps)})
 }
 
 // isVector reports whether v is absent or n numbers without gaps.
@@ -68,7 +70,8 @@ func (b *Backend) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats device.Ar
 	grain := rowGrain(width)
 	parts := scratch[float64](b, "layernorm", (rows+grain-1)/grain*2*width)
 	split(b, rows, grain, layerNormGradTask{
-		f32(dx), f32(dy), f32(x), b.orConstant(f32(gamma), "layernorm.gamma", width, 1), f32(stats), parts, width, strideDX, strideDY, strideX, grain})
+		f32(dx), f32(dy), f32(x), b.orConstant(f32(gamma), "layernorm.gamma", width, 1), f32(stats), parts, width, strideDX,
+		strideDY, strideX, grain})
 	joinPairs(f32(dgamma), f32(dbeta), parts, width, acc)
 }
 

@@ -2,12 +2,12 @@ package cpu
 
 import "hgld/train/device"
 
-// lineWidth is the elements of a line of arrays without gaps, and about what one
-// span works on: 64 KiB of float32, which an L2 cache holds with its operands.
+// lineWidth is the number of elements in a line of arrays without gaps, and about the
+// work of one span: 64 KiB of float32, which fits an L2 cache with its operands.
 const lineWidth = 1 << 14
 
-// lines cuts arrays of equal shape into runs of elements that lie side by side in
-// each of them: lineWidth elements of arrays without gaps, rows of others.
+// lines cuts arrays of equal shape into runs of elements that are contiguous in each of
+// them: lineWidth elements of arrays without gaps, otherwise rows.
 type lines struct {
 	count, width, total int
 	flat                bool

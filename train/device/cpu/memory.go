@@ -75,8 +75,8 @@ func (b *Backend) Download(dst []byte, src device.Array) device.Ticket {
 // Wait is Sync: nothing is ever outstanding.
 func (b *Backend) Wait(device.Ticket) error { return b.err }
 
-// Sync returns nil, or why the Backend is not the one that was asked for: host
-// memory does not fail.
+// Sync returns nil, or the reason why the requested BLAS is not in use. Host memory
+// does not fail.
 func (b *Backend) Sync() error { return b.err }
 
 // rowBytes returns the bytes of a from its first element on, the bytes of one

@@ -110,10 +110,13 @@ func part(x []float32, lo, hi int) []float32 {
 //	dx = γr(dz − dβ/n − x̂·dγ/n), or γr·dz if o.Frozen
 //
 // dx, dres, dgamma and dbeta may be absent.
-func (b *Backend) NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats device.Array, o device.NormKind, acc float32) {
+func (b *Backend) NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats device.Array, o device.NormKind,
+	acc float32) {
 	rows, c := x.Rows(), x.Cols()
-	if dy.Len() != x.Len() || dy.Cols() != c || !dx.Absent() && dx.Len() != x.Len() || !dres.Absent() && dres.Len() != x.Len() ||
-		o.ReLU && y.Len() != x.Len() || stats.Len() != 2*c || !isVector(gamma, c) || !isVector(dgamma, c) || !isVector(dbeta, c) {
+	if dy.Len() != x.Len() || dy.Cols() != c || !dx.Absent() && dx.Len() != x.Len() ||
+		!dres.Absent() && dres.Len() != x.Len() ||
+		o.ReLU && y.Len() != x.Len() || stats.Len() != 2*c || !isVector(gamma, c) || !isVector(dgamma, c) ||
+		!isVector(dbeta, c) {
 		panic(shapes("NormGrad", dx, dres, dgamma, dbeta, dy, x, y, gamma, stats))
 	}
 	st, g := f32(stats), f32(gamma)
@@ -132,7 +135,8 @@ func (b *Backend) NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats devic
 		t.masked = true
 		total(t.parts, 2*c)
 	}
-	t.scale, t.along, t.offset = scratch[float32](b, "norm.scale", c), scratch[float32](b, "norm.along", c), scratch[float32](b, "norm.shift", c)
+	t.scale, t.along, t.offset = scratch[float32](b, "norm.scale", c), scratch[float32](b, "norm.along", c),
+		scratch[float32](b, "norm.shift", c)
 	for j := range t.scale {
 		rstd := 1 / math.Sqrt(float64(st[c+j])+float64(o.Eps))
 		t.parts[j] *= rstd // now Σ dz·x̂

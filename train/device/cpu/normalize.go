@@ -51,7 +51,8 @@ func (b *Backend) NormalizeGrad(dx, dy, y, norm device.Array) {
 	if dx.Len() != y.Len() || dy.Len() != y.Len() || dx.Cols() != width || y.Cols() != width || norm.Len() != rows {
 		panic(shapes("NormalizeGrad", dx, dy, y, norm))
 	}
-	split(b, rows, rowGrain(width), normalizeGradTask{f32(dx), f32(dy), f32(y), f32(norm), width, strideDX, strideDY, strideY})
+	split(b, rows, rowGrain(width), normalizeGradTask{f32(dx), f32(dy), f32(y), f32(norm), width, strideDX,
+		strideDY, strideY})
 }
 
 type normalizeGradTask struct {

@@ -19,7 +19,8 @@ func TestPackedMatricesGiveTheSameBytes(t *testing.T) {
 				if transB {
 					w = m.f32(s.n, s.k)
 				}
-				for _, mul := range []device.Mul{{TransB: transB, Alpha: 1, Bias: bias, Act: device.GELU}, {TransB: transB, Alpha: 1, Beta: 1}} {
+				for _, mul := range []device.Mul{{TransB: transB, Alpha: 1, Bias: bias, Act: device.GELU},
+					{TransB: transB, Alpha: 1, Beta: 1}} {
 					want, got := m.f32(rows, s.n), device.New(b, device.F32, rows, s.n)
 					b.Copy(got, want)
 					b.MatMul(want, x, w, mul)

@@ -36,7 +36,8 @@ func TestRaggedAttentionIsThatOfItsDefinition(t *testing.T) {
 		rows, keys, spans := ways(m.r, 9, 40)
 		d := shape.heads * shape.size
 		qkv, dst := m.f32(45, 3*d), m.f32(len(rows), d)
-		b.RaggedAttention(dst, qkv, indices(b, rows, len(rows)), indices(b, keys, len(keys)), indices(b, spans, len(rows), 2), shape.heads)
+		b.RaggedAttention(dst, qkv, indices(b, rows, len(rows)), indices(b, keys, len(keys)), indices(b, spans, len(rows), 2),
+			shape.heads)
 		at := func(row int32, part, head int) []float32 {
 			return f32(qkv)[int(row)*3*d+part*d+head*shape.size:][:shape.size]
 		}
@@ -71,14 +72,16 @@ func TestRaggedAttentionRefusesKeysThatAreNotThere(t *testing.T) {
 	b := New(1)
 	m := &maker{b, rand.New(rand.NewPCG(3, 4))}
 	qkv, dst := m.f32(4, 24), m.f32(1, 8)
-	for name, c := range map[string]struct{ row, key, upto int32 }{"row": {4, 0, 1}, "key": {0, -1, 1}, "span": {0, 0, 2}, "no keys": {0, 0, 0}} {
+	for name, c := range map[string]struct{ row, key, upto int32 }{"row": {4, 0, 1}, "key": {0, -1, 1}, "span": {0, 0, 2},
+		"no keys": {0, 0, 0}} {
 		func() {
 			defer func() {
 				if recover() == nil {
 					t.Errorf("%s: no panic", name)
 				}
 			}()
-			b.RaggedAttention(dst, qkv, indices(b, []int32{c.row}, 1), indices(b, []int32{c.key}, 1), indices(b, []int32{0, c.upto}, 1, 2), 2)
+			b.RaggedAttention(dst, qkv, indices(b, []int32{c.row}, 1), indices(b, []int32{c.key}, 1),
+				indices(b, []int32{0, c.upto}, 1, 2), 2)
 		}()
 	}
 }

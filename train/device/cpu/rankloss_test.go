@@ -32,7 +32,8 @@ var testSteps = []struct {
 		Rank: [3]device.Step{{Kind: device.Sigmoid, Tau: 0.05}, testSigmoid, testUpper},
 		Plus: [3]device.Step{testUpper, testLeak, testLeak},
 	}},
-	{"wide", device.Steps{Rank: same(device.Step{Kind: device.Sigmoid, Tau: 3}), Plus: same(device.Step{Kind: device.Sigmoid, Tau: 0.3})}},
+	{"wide", device.Steps{Rank: same(device.Step{Kind: device.Sigmoid, Tau: 3}),
+		Plus: same(device.Step{Kind: device.Sigmoid, Tau: 0.3})}},
 }
 
 // testRow is one query: scores with ties, levels up to L with the given number of
@@ -123,7 +124,8 @@ func rowError(s []float32, sh []uint8, rel []float64, h *device.Steps, few int) 
 		rank[i], plus[i] = r.rank[k], r.plus[k]
 	}
 	widen(wide, ds)
-	return rowErrors{farthest(rank, want.rank), farthest(plus, want.plus), math.Abs(loss - want.loss), farthest(wide, want.ds)}
+	return rowErrors{farthest(rank, want.rank), farthest(plus, want.plus), math.Abs(loss - want.loss),
+		farthest(wide, want.ds)}
 }
 
 // Both algorithms are the definition, for every kind of step, with ties and
@@ -156,7 +158,8 @@ func TestRankLossOfALongRowMatchesTheDefinition(t *testing.T) {
 		s, sh := testRow(uint64(c.positives), g, c.levels, c.positives, false)
 		for _, step := range testSteps[:3] {
 			e := rowError(s, sh, []float64{0, 0.4, 0.7}[:c.levels+1], &step.h, fewPositives())
-			t.Logf("%s, %d positives: rank %.1e, plus %.1e, loss %.1e, gradient %.1e", step.name, c.positives, e.rank, e.plus, e.loss, e.ds)
+			t.Logf("%s, %d positives: rank %.1e, plus %.1e, loss %.1e, gradient %.1e", step.name, c.positives, e.rank, e.plus,
+				e.loss, e.ds)
 			if !(e.rank < 1e-7 && e.plus < 1e-7 && e.loss < 1e-7 && e.ds < 3e-7) {
 				t.Errorf("%s, %d positives: errors %.1e", step.name, c.positives, e)
 			}

@@ -151,7 +151,8 @@ func (r *rankRow) addRanks(b *block) {
 	}
 	r.backward = false
 	r.x, r.w = r.z[first:last], r.unit(int(last-first))
-	r.y, r.value, r.slope = resized(&r.scores, len(chosen)), resized(&r.values, len(chosen)), resized(&r.slopes, len(chosen))
+	r.y, r.value, r.slope = resized(&r.scores, len(chosen)), resized(&r.values, len(chosen)),
+		resized(&r.slopes, len(chosen))
 	clear(r.value)
 	clear(r.slope)
 	for j, k := range chosen {

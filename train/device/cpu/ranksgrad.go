@@ -27,7 +27,8 @@ func (t *ranksGradTask) span(worker, lo, hi int) {
 	g := t.sh.Cols()
 	keys, spare := t.keys[worker*2*g:][:g], t.keys[worker*2*g+g:][:g]
 	for q := lo; q < hi; q++ {
-		ds, drank, s, sh := row(f32(t.ds), t.ds, q), row(f32(t.drank), t.drank, q), row(f32(t.s), t.s, q), row(u8(t.sh), t.sh, q)
+		ds, drank, s, sh := row(f32(t.ds), t.ds, q), row(f32(t.drank), t.drank, q), row(f32(t.s), t.s, q),
+			row(u8(t.sh), t.sh, q)
 		clear(ds)
 		keys := movedKeys(keys, s, drank, sh, 0)
 		for place, k := range sortKeys(keys, spare[:len(keys)]) {

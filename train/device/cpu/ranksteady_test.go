@@ -16,7 +16,8 @@ func rankCalls(b *Backend) []call {
 	s, ds, rank, plus, u, v := f(q, g), f(q, g), f(q, g), f(q, g), f(q, g), f(q, g)
 	sh, levelsOf := device.New(b, device.U8, q, g), device.New(b, device.U8, q, 50)
 	rel, cnt, weight, loss := f(q, levels+1), device.New(b, device.I32, q, levels+1), f(q), f(q)
-	ql, gl, self := device.New(b, device.I32, q, levels), device.New(b, device.I32, g, levels), device.New(b, device.I32, q)
+	ql, gl, self := device.New(b, device.I32, q, levels), device.New(b, device.I32, g, levels),
+		device.New(b, device.I32, q)
 	order := device.New(b, device.I32, q, 50)
 	for i := range f32(s) {
 		f32(s)[i] = float32(r.NormFloat64() * 0.1)
@@ -42,15 +43,19 @@ func rankCalls(b *Backend) []call {
 	recall := &device.Score{Kind: device.ScoreRecall, At: []float32{1, 8}, Temp: []float32{1, 2}}
 	soft := &device.Pairs{Kind: device.MultiSimilarity, PosScale: 2, NegScale: 40, Ceiling: 1}
 	return []call{
-		{"Shared", func(b *Backend) { b.Shared(sh, ql, gl, self, device.SharedKind{Self: device.SelfAbsent}) }, []device.Array{sh}},
-		{"Relevance", func(b *Backend) { b.Relevance(rel, cnt, weight, sh, device.RelKind{Mode: device.RelPop, Divisor: 2}) }, []device.Array{rel, cnt, weight}},
+		{"Shared", func(b *Backend) { b.Shared(sh, ql, gl, self, device.SharedKind{Self: device.SelfAbsent}) },
+			[]device.Array{sh}},
+		{"Relevance", func(b *Backend) { b.Relevance(rel, cnt, weight, sh, device.RelKind{Mode: device.RelPop, Divisor: 2}) },
+			[]device.Array{rel, cnt, weight}},
 		{"RankScore", func(b *Backend) { b.RankScore(loss, u, v, rank, plus, sh, rel, cnt, o) }, []device.Array{loss, u, v}},
 		{"RankLoss", func(b *Backend) { b.RankLoss(loss, ds, s, sh, rel, cnt, h, o) }, []device.Array{loss, ds}},
 		{"Ranks", func(b *Backend) { b.Ranks(rank, s, sh, 1) }, []device.Array{rank}},
 		{"RanksGrad", func(b *Backend) { b.RanksGrad(ds, u, s, sh, 4) }, []device.Array{ds}},
-		{"BinLoss", func(b *Backend) { b.BinLoss(loss, ds, s, sh, &device.Bins{N: 20, Min: -1, Max: 1}) }, []device.Array{loss, ds}},
+		{"BinLoss", func(b *Backend) { b.BinLoss(loss, ds, s, sh, &device.Bins{N: 20, Min: -1, Max: 1}) },
+			[]device.Array{loss, ds}},
 		{"PairLoss", func(b *Backend) { b.PairLoss(loss, pairs, ds, s, sh, hinges) }, []device.Array{loss, pairs, ds}},
-		{"PairLossTriplets", func(b *Backend) { b.PairLoss(loss, pairs, ds, s, sh, triplet) }, []device.Array{loss, pairs, ds}},
+		{"PairLossTriplets", func(b *Backend) { b.PairLoss(loss, pairs, ds, s, sh, triplet) },
+			[]device.Array{loss, pairs, ds}},
 		{"PairLossLevels", func(b *Backend) { b.PairLoss(loss, pairs, ds, s, sh, csl) }, []device.Array{loss, pairs, ds}},
 		{"PairLossAngle", func(b *Backend) { b.PairLoss(loss, pairs, ds, s, sh, angle) }, []device.Array{loss, pairs, ds}},
 		{"RankLossRecall", func(b *Backend) { b.RankLoss(loss, ds, s, sh, rel, cnt, h, recall) }, []device.Array{loss, ds}},

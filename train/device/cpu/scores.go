@@ -6,7 +6,8 @@ import "hgld/train/device"
 // blocks, nor on the BLAS in use: this product is always blas.Native, whose
 // rounding of an element depends on its operands alone.
 func (b *Backend) Scores(dst, q, g device.Array) {
-	if dst.N != 2 || q.N != 2 || g.N != 2 || q.Dims[1] != g.Dims[1] || dst.Dims[0] != q.Dims[0] || dst.Dims[1] != g.Dims[0] {
+	if dst.N != 2 || q.N != 2 || g.N != 2 || q.Dims[1] != g.Dims[1] || dst.Dims[0] != q.Dims[0] ||
+		dst.Dims[1] != g.Dims[0] {
 		panic(shapes("Scores", dst, q, g))
 	}
 	b.products(1, product{

@@ -35,7 +35,8 @@ func pointers(t reflect.Type) bool {
 			}
 		}
 		return false
-	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface, reflect.String, reflect.Func, reflect.Chan, reflect.UnsafePointer:
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface, reflect.String, reflect.Func, reflect.Chan,
+		reflect.UnsafePointer:
 		return true
 	}
 	return false

@@ -47,7 +47,8 @@ func calls(m *maker) []call {
 
 func tokenCalls(m *maker) []call {
 	x, y, dx := m.f32(300, 257), m.f32(300, 257), m.f32(300, 257)
-	qkv, dqkv, out, dout, lse := m.f32(3, 200, 3*2*24), m.f32(3, 200, 3*2*24), m.f32(3, 200, 2*24), m.f32(3, 200, 2*24), m.f32(3, 2, 200)
+	qkv, dqkv, out, dout, lse := m.f32(3, 200, 3*2*24), m.f32(3, 200, 3*2*24), m.f32(3, 200, 2*24), m.f32(3, 200, 2*24),
+		m.f32(3, 2, 200)
 	length, key, o := m.i32(200, 3), m.i32(1000, 2), device.Heads{Heads: 2, Causal: true}
 	image, small, resize := m.f32(3, 24, 25, 16), m.f32(3, 7, 11, 16), device.Interpolation{AlignCorners: true}
 	return []call{
@@ -59,7 +60,8 @@ func tokenCalls(m *maker) []call {
 			b.Attention(out, lse, qkv, length, o)
 			b.AttentionGrad(dqkv, dout, out, lse, qkv, length, o)
 		}, []device.Array{out, lse, dqkv}},
-		{"Random", func(b *Backend) { b.Random(y, key, 1, device.Dist{Kind: device.TruncatedNormal, B: 1}) }, []device.Array{y}},
+		{"Random", func(b *Backend) { b.Random(y, key, 1, device.Dist{Kind: device.TruncatedNormal, B: 1}) },
+			[]device.Array{y}},
 		{"Interpolate", func(b *Backend) { b.Interpolate(small, image, resize) }, []device.Array{small}},
 	}
 }
@@ -119,17 +121,20 @@ func stepCalls(m *maker) []call {
 		{"SGD", func(b *Backend) {
 			b.SGD(w, moment, dw, device.Array{}, hyper, flag, device.SGDKind{Momentum: 0.9})
 		}, []device.Array{w, moment}},
-		{"Pace", func(b *Backend) { b.Pace(hyper.RowRange(3, 6), count, flag, device.PaceKind{Beta1: 0.9, Beta2: 0.99}) }, []device.Array{hyper, count}},
+		{"Pace", func(b *Backend) { b.Pace(hyper.RowRange(3, 6), count, flag, device.PaceKind{Beta1: 0.9, Beta2: 0.99}) },
+			[]device.Array{hyper, count}},
 		{"Average", func(b *Backend) { b.Average(w, dw, rate, flag) }, []device.Array{w}},
 		{"Guard", func(b *Backend) { b.Guard(flag, w) }, []device.Array{flag}},
 	}
 }
 
 func imageCalls(m *maker) []call {
-	x, w, y, dy, res := m.f32(3, 24, 24, 16), m.f32(32, 3, 3, 16), m.f32(3, 12, 12, 32), m.f32(3, 12, 12, 32), m.f32(3, 12, 12, 32)
+	x, w, y, dy, res := m.f32(3, 24, 24, 16), m.f32(32, 3, 3, 16), m.f32(3, 12, 12, 32), m.f32(3, 12, 12, 32),
+		m.f32(3, 12, 12, 32)
 	shape := device.ConvShape{StrideH: 2, StrideW: 2, PadH: 1, PadW: 1}
 	dx, dw, wf := m.f32(3, 24, 24, 16), m.f32(32, 3, 3, 16), m.f32(32, 3, 3, 16)
-	gamma, beta, mean, variance, bias, dgamma, dbeta := m.f32(32), m.f32(32), m.f32(32), m.f32(32), m.f32(32), m.f32(32), m.f32(32)
+	gamma, beta, mean, variance, bias, dgamma, dbeta := m.f32(32), m.f32(32), m.f32(32), m.f32(32), m.f32(32),
+		m.f32(32), m.f32(32)
 	stats, out, dres := m.f32(2, 32), m.f32(3, 12, 12, 32), m.f32(3, 12, 12, 32)
 	for i := range f32(variance) {
 		f32(variance)[i] *= f32(variance)[i]
@@ -145,7 +150,8 @@ func imageCalls(m *maker) []call {
 		{"Conv", func(b *Backend) {
 			b.Conv(y, x, w, shape, device.Epilogue{Bias: bias, Residual: res, Act: device.ReLU})
 		}, []device.Array{y}},
-		{"ConvGradX", func(b *Backend) { b.ConvGradX(dx, dy, w, shape, 0); b.ConvGradX(dx, dy, w, shape, 1) }, []device.Array{dx}},
+		{"ConvGradX", func(b *Backend) { b.ConvGradX(dx, dy, w, shape, 0); b.ConvGradX(dx, dy, w, shape, 1) },
+			[]device.Array{dx}},
 		{"ConvGradW", func(b *Backend) { b.ConvGradW(dw, dy, x, shape, 0) }, []device.Array{dw}},
 		{"FoldNorm", func(b *Backend) {
 			b.FoldNorm(wf, bias, w, gamma, beta, mean, variance, 1e-5)
@@ -156,8 +162,10 @@ func imageCalls(m *maker) []call {
 			b.NormGrad(dres, device.Array{}, dgamma, dbeta, dy, y, out, gamma, stats, kind, 0)
 		}, []device.Array{out, stats, dres, dgamma, dbeta}},
 		{"ReluGrad", func(b *Backend) { b.ReluGrad(dres, bias, dy, y, 0) }, []device.Array{dres, bias}},
-		{"Pool", func(b *Backend) { b.Pool(pooled, y, window); b.PoolGrad(dres, dpooled, y, pooled, window) }, []device.Array{pooled, dres}},
-		{"GeM", func(b *Backend) { b.GeM(means, y, p, 1e-6); b.GeMGrad(dres, dp, means, y, means, p, 1e-6, 0) }, []device.Array{means, dres, dp}},
+		{"Pool", func(b *Backend) { b.Pool(pooled, y, window); b.PoolGrad(dres, dpooled, y, pooled, window) },
+			[]device.Array{pooled, dres}},
+		{"GeM", func(b *Backend) { b.GeM(means, y, p, 1e-6); b.GeMGrad(dres, dp, means, y, means, p, 1e-6, 0) },
+			[]device.Array{means, dres, dp}},
 		{"Pixels", func(b *Backend) {
 			b.Pixels(pixels, bytes, device.Array{}, device.Pixel{Std: [3]float32{1, 2, 3}})
 		}, []device.Array{pixels}},

@@ -49,7 +49,10 @@ func BenchmarkElementwise(b *testing.B) {
 		{"squares", image1, func() { back.Sums(dp, x, device.SquaresAll, 0) }},
 		{"guard", image1, func() { back.Guard(flag, x) }},
 		{"pool", image1 + image1/4, func() { back.Pool(pooled, image, window) }},
-		{"pool grad", 2*image1 + image1/2, func() { back.PoolGrad(dx.Reshape(32, 32, 32, c), pooledGrad, image, pooled, window) }},
+		{"pool grad", 2*image1 + image1/2, func() {
+			back.PoolGrad(dx.Reshape(32, 32, 32, c), pooledGrad, image, pooled,
+				window)
+		}},
 		{"gem", image1, func() { back.GeM(means, image, p, 1e-6) }},
 		{"gem grad", 2 * image1, func() { back.GeMGrad(dx.Reshape(32, 32, 32, c), dp, meanGrad, image, means, p, 1e-6, 0) }},
 		{"adam", 7 * image1, func() {

@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// workerPool holds the threads of a Backend: the one that calls, and helpers that wait for
-// work. Helpers know the pool alone, so that a Backend which nobody holds any more
-// is collected; its cleanup closes wake, and they end.
+// workerPool holds the threads of a Backend: the calling one, and helpers that wait for
+// work. Helpers refer to the pool alone, so that an unreachable Backend is collected.
+// Its cleanup closes wake, and they end.
 type workerPool struct {
 	threads int
 	wake    chan struct{} // a token for each helper that a task wants
@@ -28,8 +28,8 @@ func newWorkerPool(threads int) *workerPool {
 // close lets the helpers end.
 func (p *workerPool) close() { close(p.wake) }
 
-// each hands the spans of t to the threads, the calling one among them. The first
-// task of several spans starts the helpers.
+// each distributes the spans of t among the threads, the calling one included. The
+// first task of several spans starts the helpers.
 func (p *workerPool) each(n, grain int, t task) {
 	workers := min(p.threads, (n+grain-1)/grain)
 	if workers <= 1 {
@@ -56,8 +56,8 @@ func (p *workerPool) each(n, grain int, t task) {
 	p.job = nil
 }
 
-// help works for each token. A helper that is quick may take two of a task: they
-// are two workers, one after the other.
+// help works for each token. A quick helper may take two tokens of a task: it is then
+// two workers, one after the other.
 func (p *workerPool) help() {
 	for range p.wake {
 		p.work()

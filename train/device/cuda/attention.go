@@ -22,7 +22,8 @@ func attentionOf(op string, y, lse, qkv, length device.Array, o device.Heads) (h
 	}
 	images, tokens, width := qkv.Dims[0], qkv.Dims[1], qkv.Dims[2]/3
 	warps = images * tokens * o.Heads
-	if y.Len() != images*tokens*width || !y.Contiguous() || lse.Len() != warps || !lse.Contiguous() || !isVector(length, images) {
+	if y.Len() != images*tokens*width || !y.Contiguous() || lse.Len() != warps || !lse.Contiguous() ||
+		!isVector(length, images) {
 		panic(shapes(op, y, lse, qkv, length))
 	}
 	h = heads{
@@ -49,7 +50,8 @@ func (b *Backend) AttentionGrad(dqkv, dy, y, lse, qkv, length device.Array, o de
 		panic(shapes("AttentionGrad", dqkv, dy, y, lse, qkv, length))
 	}
 	delta := b.scratch("AttentionGrad", 4*warps)[0]
-	c := b.op("AttentionGrad").ptr(f32(dqkv)).addr(delta).ptr(f32(dy)).ptr(f32(y)).ptr(f32(lse)).ptr(f32(qkv)).ptr(i32(length))
+	c := b.op("AttentionGrad").ptr(f32(dqkv)).addr(delta).ptr(f32(dy)).ptr(f32(y)).ptr(f32(lse)).ptr(f32(qkv)).
+		ptr(i32(length))
 	structure(c, &h).run("attention", "attention_grad_q_f32", blocks(warps, 8), 256, 0)
 	c = b.op("AttentionGrad").ptr(f32(dqkv)).addr(delta).ptr(f32(dy)).ptr(f32(lse)).ptr(f32(qkv)).ptr(i32(length))
 	structure(c, &h).run("attention", "attention_grad_kv_f32", blocks(warps, 8), 256, 0)

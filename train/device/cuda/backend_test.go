@@ -37,7 +37,8 @@ func download(t *testing.T, b *cuda.Backend, a device.Array) []byte {
 func TestNoDriverNamesWhatIsMissing(t *testing.T) {
 	t.Setenv(cuda.LibrariesVariable, "")
 	t.Setenv("PATH", "")
-	for _, err := range []error{func() error { _, err := cuda.Open(0); return err }(), func() error { _, err := cuda.Probe(); return err }()} {
+	for _, err := range []error{func() error { _, err := cuda.Open(0); return err }(),
+		func() error { _, err := cuda.Probe(); return err }()} {
 		if !errors.Is(err, cuda.ErrNoCard) || !strings.Contains(err.Error(), "libcuda.so.1") {
 			t.Errorf("got %v", err)
 		}

@@ -33,13 +33,15 @@ func convOf(op string, y, x, w device.Array, shape device.ConvShape) conv {
 	if y.Dims != [4]int{x.Dims[0], outH, outW, w.Dims[0]} || w.Dims[3] != x.Dims[3]/groups || outH < 1 || outW < 1 {
 		panic(shapes(op, y, x, w) + fmt.Sprintf(" with %+v", shape))
 	}
-	if max(x.Dims[0]*x.Dims[1]*x.Dims[2], x.Dims[0]*outH*outW, w.Dims[1]*w.Dims[2]*max(w.Dims[0], w.Dims[3])) > math.MaxInt32 {
+	if max(x.Dims[0]*x.Dims[1]*x.Dims[2], x.Dims[0]*outH*outW,
+		w.Dims[1]*w.Dims[2]*max(w.Dims[0], w.Dims[3])) > math.MaxInt32 {
 		panic(shapes(op, y, x, w) + ": more than 2³¹ pixels")
 	}
 	return conv{
 		n: int32(x.Dims[0]), h: int32(x.Dims[1]), w: int32(x.Dims[2]), c: int32(x.Dims[3]),
 		k: int32(w.Dims[0]), r: int32(w.Dims[1]), s: int32(w.Dims[2]), outH: int32(outH), outW: int32(outW),
-		strideH: int32(one(shape.StrideH)), strideW: int32(one(shape.StrideW)), padH: int32(shape.PadH), padW: int32(shape.PadW),
+		strideH: int32(one(shape.StrideH)), strideW: int32(one(shape.StrideW)), padH: int32(shape.PadH),
+		padW:      int32(shape.PadW),
 		dilationH: int32(one(shape.DilationH)), dilationW: int32(one(shape.DilationW)), groups: int32(groups),
 	}
 }

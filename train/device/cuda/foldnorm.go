@@ -6,11 +6,12 @@ import "hgld/train/device"
 // 1, absent beta 0.
 func (b *Backend) FoldNorm(wf, bf, w, gamma, beta, mean, variance device.Array, eps float32) {
 	k, width := w.Dims[0], w.Len()/max(w.Dims[0], 1)
-	if wf.Len() != w.Len() || bf.Len() != k || !isVector(gamma, k) || !isVector(beta, k) || mean.Len() != k || variance.Len() != k {
+	if wf.Len() != w.Len() || bf.Len() != k || !isVector(gamma, k) || !isVector(beta, k) || mean.Len() != k ||
+		variance.Len() != k {
 		panic(shapes("FoldNorm", wf, bf, w, gamma, beta, mean, variance))
 	}
-	b.op("FoldNorm").ptr(f32(wf)).ptr(f32(bf)).ptr(f32(w)).ptr(f32(gamma)).ptr(f32(beta)).ptr(f32(mean)).ptr(f32(variance)).
-		i64(width).f32(eps).run("foldnorm", "foldnorm_f32", k, rowThreads(width), 0)
+	b.op("FoldNorm").ptr(f32(wf)).ptr(f32(bf)).ptr(f32(w)).ptr(f32(gamma)).ptr(f32(beta)).ptr(f32(mean)).
+		ptr(f32(variance)).i64(width).f32(eps).run("foldnorm", "foldnorm_f32", k, rowThreads(width), 0)
 }
 
 // FoldNormGrad is its gradient. dgamma and dbeta may be absent.

@@ -58,6 +58,6 @@ func (b *Backend) ScatterAdd(dst, x, index device.Array, acc float32) {
 		return
 	}
 	n := index.Len()
-	b.op("ScatterAdd").ptr(f32(dst)).i64(ldd).ptr(f32(x)).i64(ldx).ptr(i32(index)).i64(n).i64(width).i64(dst.Dims[0]).f32(acc).
-		run("gather", "scatter_add_f32", n, rowThreads(width), 0)
+	b.op("ScatterAdd").ptr(f32(dst)).i64(ldd).ptr(f32(x)).i64(ldx).ptr(i32(index)).i64(n).i64(width).i64(dst.Dims[0]).
+		f32(acc).run("gather", "scatter_add_f32", n, rowThreads(width), 0)
 }

@@ -101,7 +101,8 @@ func (gorgonia) Device(ordinal int) (Card, error) {
 		return card, failed("cuDeviceTotalMem", err)
 	}
 	card.Memory = int(memory)
-	values, err := dev.Attributes(cu.ComputeCapabilityMajor, cu.ComputeCapabilityMinor, cu.MultiprocessorCount, attributeSharedOptin)
+	values, err := dev.Attributes(cu.ComputeCapabilityMajor, cu.ComputeCapabilityMinor, cu.MultiprocessorCount,
+		attributeSharedOptin)
 	if err != nil {
 		return card, failed("cuDeviceGetAttribute", err)
 	}
@@ -159,7 +160,8 @@ func (gorgonia) ToHost(dst unsafe.Pointer, src Address, bytes int, s Stream) err
 }
 
 func (gorgonia) Copy(dst, src Address, bytes int, s Stream) error {
-	return failed("cuMemcpyDtoDAsync", cu.MemcpyDtoDAsync(cu.DevicePtr(dst), cu.DevicePtr(src), int64(bytes), as[cu.Stream](s)))
+	return failed("cuMemcpyDtoDAsync", cu.MemcpyDtoDAsync(cu.DevicePtr(dst), cu.DevicePtr(src), int64(bytes),
+		as[cu.Stream](s)))
 }
 
 func (gorgonia) CopyRows(r Rows, s Stream) error {

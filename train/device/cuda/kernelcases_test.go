@@ -182,7 +182,8 @@ func (m *measure) tokens() {
 	qkv, mixed, dmixed, lse := m.f32(n, t, 3*d), m.f32(n, t, d), m.f32(n, t, d), m.f32(n, heads, t)
 	dqkv, o := m.f32(n, t, 3*d), device.Heads{Heads: heads}
 	m.multiplies("Attention", 2*n*t*t*d, func() { m.b.Attention(mixed, lse, qkv, device.Array{}, o) })
-	m.multiplies("AttentionGrad", 5*n*t*t*d, func() { m.b.AttentionGrad(dqkv, dmixed, mixed, lse, qkv, device.Array{}, o) })
+	m.multiplies("AttentionGrad", 5*n*t*t*d,
+		func() { m.b.AttentionGrad(dqkv, dmixed, mixed, lse, qkv, device.Array{}, o) })
 	keys, spans := make([]int32, n*t), make([]int32, 0, 2*n*t)
 	for i := range keys {
 		keys[i] = int32(i)

@@ -96,7 +96,8 @@ func BenchmarkKernels(b *testing.B) {
 // table is the rates as Markdown.
 func (r *rates) table() string {
 	var t strings.Builder
-	fmt.Fprintf(&t, "%s: copies %.0f GB/s, multiply-adds %.1f TFLOP/s; a launch takes the card %.2f µs and the host %.2f µs; "+
+	fmt.Fprintf(&t, "%s: copies %.0f GB/s, multiply-adds %.1f TFLOP/s; a launch takes the card %.2f µs and the host "+
+		"%.2f µs; "+
 		"in a graph it takes the card %.2f µs, and the whole graph the host %.1f µs.\n\n",
 		r.Card, r.Copy, r.FMA, r.Launch, r.LaunchHost, r.Graph, r.GraphHost)
 	fmt.Fprint(&t, "| operation | ms | GB/s | TFLOP/s | of peak | kernels (ms) |\n|---|---:|---:|---:|---:|---|\n")
@@ -282,7 +283,8 @@ func (w *stopwatch) Function(m cuda.Module, name string) (cuda.Function, error) 
 	return f, err
 }
 
-func (w *stopwatch) Launch(f cuda.Function, grid, block [3]uint32, shared int, s cuda.Stream, params unsafe.Pointer) error {
+func (w *stopwatch) Launch(f cuda.Function, grid, block [3]uint32, shared int, s cuda.Stream,
+	params unsafe.Pointer) error {
 	w.seen[w.names[f]] = true
 	if !w.on {
 		return w.Driver.Launch(f, grid, block, shared, s, params)

@@ -6,7 +6,8 @@ import "hgld/train/device"
 // keeps mean and 1/√(variance + eps). gamma and beta may be absent.
 func (b *Backend) LayerNorm(dst, stats, x, gamma, beta device.Array, eps float32) {
 	rows, width, ld := matrixOf(x)
-	if dst.Len() != x.Len() || dst.Cols() != width || stats.Len() != 2*rows || !isVector(gamma, width) || !isVector(beta, width) {
+	if dst.Len() != x.Len() || dst.Cols() != width || stats.Len() != 2*rows || !isVector(gamma, width) ||
+		!isVector(beta, width) {
 		panic(shapes("LayerNorm", dst, stats, x, gamma, beta))
 	}
 	b.op("LayerNorm").ptr(f32(dst)).i64(stride(dst)).ptr(f32(stats)).ptr(f32(x)).i64(ld).ptr(f32(gamma)).ptr(f32(beta)).
@@ -22,8 +23,8 @@ func (b *Backend) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats device.Ar
 	}
 	grid, spans := columnBlocks(rows, width)
 	parts := b.scratch("LayerNormGrad", 16*spans*width)[0]
-	b.op("LayerNormGrad").addr(parts).ptr(f32(dy)).i64(stride(dy)).ptr(f32(x)).i64(ld).ptr(f32(stats)).i64(rows).i64(width).
-		run("layernorm", "layernorm_sums_f32", grid, 256, 0)
+	b.op("LayerNormGrad").addr(parts).ptr(f32(dy)).i64(stride(dy)).ptr(f32(x)).i64(ld).ptr(f32(stats)).i64(rows).
+		i64(width).run("layernorm", "layernorm_sums_f32", grid, 256, 0)
 	b.op("LayerNormGrad").ptr(f32(dx)).i64(stride(dx)).ptr(f32(dy)).i64(stride(dy)).ptr(f32(x)).i64(ld).ptr(f32(gamma)).
 		ptr(f32(stats)).i64(rows).i64(width).run("layernorm", "layernorm_grad_f32", blocks(rows, 8), 256, 0)
 	b.join("LayerNormGrad", dgamma, acc, parts, 2*width, spans, width)

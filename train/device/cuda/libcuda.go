@@ -172,7 +172,8 @@ func (d *libcuda) Device(ordinal int) (Card, error) {
 		return Card{}, err
 	}
 	name := make([]byte, 256)
-	if err := d.call("cuDeviceGetName", d.deviceGetName, addressOf(&name[0]), uintptr(len(name)), uintptr(dev)); err != nil {
+	if err := d.call("cuDeviceGetName", d.deviceGetName, addressOf(&name[0]), uintptr(len(name)),
+		uintptr(dev)); err != nil {
 		return Card{}, err
 	}
 	memory, err := result[uint64](d, "cuDeviceTotalMem", d.deviceTotalMem, uintptr(dev))

@@ -26,10 +26,13 @@ func (b *Backend) Norm(dst, stats, x, gamma, beta, residual device.Array, o devi
 }
 
 // NormGrad needs y = dst for the mask of ReLU. dx, dres, dgamma and dbeta may be absent.
-func (b *Backend) NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats device.Array, o device.NormKind, acc float32) {
+func (b *Backend) NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats device.Array, o device.NormKind,
+	acc float32) {
 	rows, c := x.Rows(), x.Cols()
-	if dy.Len() != x.Len() || dy.Cols() != c || !dx.Absent() && dx.Len() != x.Len() || !dres.Absent() && dres.Len() != x.Len() ||
-		o.ReLU && y.Len() != x.Len() || stats.Len() != 2*c || !isVector(gamma, c) || !isVector(dgamma, c) || !isVector(dbeta, c) {
+	if dy.Len() != x.Len() || dy.Cols() != c || !dx.Absent() && dx.Len() != x.Len() ||
+		!dres.Absent() && dres.Len() != x.Len() ||
+		o.ReLU && y.Len() != x.Len() || stats.Len() != 2*c || !isVector(gamma, c) || !isVector(dgamma, c) ||
+		!isVector(dbeta, c) {
 		panic(shapes("NormGrad", dx, dres, dgamma, dbeta, dy, x, y, gamma, stats))
 	}
 	if !o.ReLU {

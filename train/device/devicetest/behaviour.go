@@ -170,7 +170,8 @@ func testUploadsMeanwhile(s *suite, b device.Backend) {
 		b.Axpby(sum, 1, sum, 1, slots[at])
 		used <- at
 	}
-	s.equal("the sum of what was uploaded while work was queued", sum, slices.Repeat([]float64{steps * (steps + 1) / 2}, n))
+	s.equal("the sum of what was uploaded while work was queued", sum,
+		slices.Repeat([]float64{steps * (steps + 1) / 2}, n))
 }
 
 // testFreeInFlight frees what queued operations still read, and has memory made that may

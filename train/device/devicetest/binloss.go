@@ -8,7 +8,8 @@ import (
 	"hgld/train/device/reference"
 )
 
-var binKinds = []device.Bins{{N: 20, Min: -1, Max: 1}, {N: 25, Min: 0, Max: 1}, {N: 2, Min: -0.1, Max: 0.1}, {N: 11, Min: -1, Max: 1}}
+var binKinds = []device.Bins{{N: 20, Min: -1, Max: 1}, {N: 25, Min: 0, Max: 1}, {N: 2, Min: -0.1, Max: 0.1},
+	{N: 11, Min: -1, Max: 1}}
 
 // offCentres moves scores that lie within 1e-4 of the centre of a bin off it: on
 // which side they are depends on the rounding of one division.

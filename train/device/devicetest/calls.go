@@ -303,7 +303,8 @@ func (s *suite) sameResults(when string, c *call, got, want [][]byte) {
 				at++
 			}
 			at /= a.Type.Size()
-			s.Errorf("%v %s: result %d, %v: element %d is %g, want %g", c.ops, when, i, a, at, decode(a.Type, got[i])[at], decode(a.Type, want[i])[at])
+			s.Errorf("%v %s: result %d, %v: element %d is %g, want %g", c.ops, when, i, a, at, decode(a.Type, got[i])[at],
+				decode(a.Type, want[i])[at])
 		}
 	}
 }

@@ -74,7 +74,8 @@ func testScale(s *suite) {
 // testSums allows 2e-6, which a float32 sum in any tree order reaches; the sums
 // of the definition are of numbers of mean 1, so that nothing cancels.
 func testSums(s *suite) {
-	kinds := []device.Sum{device.SumAll, device.SumRows, device.SumCols, device.SquaresAll, device.SquaresRows, device.SquaresCols}
+	kinds := []device.Sum{device.SumAll, device.SumRows, device.SumCols, device.SquaresAll, device.SquaresRows,
+		device.SquaresCols}
 	for i, m := range append(matrices, [2]int{1, 70000}, [2]int{70000, 1}, [2]int{5000, 7}) {
 		x := s.activation(m[0], m[1])
 		for j := range x.V {

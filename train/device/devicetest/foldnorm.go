@@ -19,7 +19,8 @@ func (f frozen) fold() (wf, bf *array) {
 // testFoldNorm has γ = 0 and γ = 1e-8 beside others: the gradient of γ must be as
 // exact there as anywhere.
 func testFoldNorm(s *suite) {
-	for i, dims := range [][]int{{1, 1, 1, 1}, {2, 3, 3, 2}, {33, 1, 1, 31}, {129, 3, 3, 4}, {31, 7, 7, 4}, {1, 1, 1, 1025}} {
+	for i, dims := range [][]int{{1, 1, 1, 1}, {2, 3, 3, 2}, {33, 1, 1, 31}, {129, 3, 3, 4}, {31, 7, 7, 4},
+		{1, 1, 1, 1025}} {
 		k := dims[0]
 		f := frozen{s.master(dims...), s.master(k), s.master(k), s.master(k), s.master(k)}
 		for j, v := range f.variance.V {
@@ -41,7 +42,8 @@ func testFoldNorm(s *suite) {
 		acc := float32(i % 2)
 		oldW, oldG, oldB := s.master(dims...), s.master(k), s.master(k)
 		dw, dgamma, dbeta := s.put(device.F32, oldW), s.put(device.F32, oldG), s.put(device.F32, oldB)
-		s.b.FoldNormGrad(dw, dgamma, dbeta, s.put(device.F32, upW), s.put(device.F32, upB), w, gamma, mean, variance, foldEps, acc)
+		s.b.FoldNormGrad(dw, dgamma, dbeta, s.put(device.F32, upW), s.put(device.F32, upB), w, gamma, mean, variance,
+			foldEps, acc)
 		loss := func() float64 {
 			wf, bf := f.fold()
 			return weighted(upW, wf) + weighted(upB, bf)

@@ -66,6 +66,7 @@ func testScatterAdd(s *suite) {
 		}
 	}
 	poisoned := s.alloc(device.F32, 2, 1)
-	s.b.ScatterAdd(poisoned, s.put(device.F32, &array{Dims: []int{1, 1}, V: []float64{3}}), s.put(device.I32, &array{Dims: []int{1}, V: []float64{1}}), 0)
+	s.b.ScatterAdd(poisoned, s.put(device.F32, &array{Dims: []int{1, 1}, V: []float64{3}}),
+		s.put(device.I32, &array{Dims: []int{1}, V: []float64{1}}), 0)
 	s.equal("a row that is hit is not read, one that is not stays", poisoned, []float64{math.NaN(), 3})
 }

@@ -115,7 +115,8 @@ func driveCrossEntropy(g *golden) {
 	x, target, up := g.rows("in.x"), g.put(device.I32, g.tensor("in.target")), g.tensor("up.y")
 	rows := x.Dims[0]
 	loss, dz := g.alloc(device.F32, rows), g.like(x)
-	g.b.SoftmaxLoss(loss, dz, x, target, device.Softmax{Temperature: float32(set.Temperature), Smoothing: float32(set.Smoothing)})
+	g.b.SoftmaxLoss(loss, dz, x, target, device.Softmax{Temperature: float32(set.Temperature),
+		Smoothing: float32(set.Smoothing)})
 	y, factor := g.get(loss), slices.Clone(up.V)
 	switch set.Reduction {
 	case "none":

@@ -118,7 +118,8 @@ func driveNormReLU(g *golden) {
 func drivePool(g *golden) {
 	set := g.Settings
 	x, dy := g.image("in.x"), g.image("up.y")
-	p := device.PoolShape{H: set.Kernel, W: set.Kernel, StrideH: set.Stride, StrideW: set.Stride, PadH: set.Padding, PadW: set.Padding}
+	p := device.PoolShape{H: set.Kernel, W: set.Kernel, StrideH: set.Stride, StrideW: set.Stride, PadH: set.Padding,
+		PadW: set.Padding}
 	if len(set.Output) == 2 {
 		p = device.PoolShape{Global: true}
 	}
@@ -131,7 +132,8 @@ func drivePool(g *golden) {
 	g.b.PoolGrad(dx, dy, x, y, p)
 	g.checkImage("grad.x", dx)
 	if p.Mode == device.MaxPool { // the maximum itself is copied, not computed
-		g.near("out.y exactly", channelsSecond(g.get(y), y.Dims[0], y.Dims[1]*y.Dims[2], y.Dims[3]), g.tensor("out.y").V, 0, 0)
+		g.near("out.y exactly", channelsSecond(g.get(y), y.Dims[0], y.Dims[1]*y.Dims[2], y.Dims[3]),
+			g.tensor("out.y").V, 0, 0)
 	}
 }
 

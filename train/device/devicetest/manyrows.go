@@ -183,7 +183,8 @@ func (c *caller) manyQueries() []rowwise {
 			c.b.Shared(out[0], of(ql), gl, absent, device.SharedKind{})
 		}},
 		{"Relevance", []device.Array{shape(device.F32, n, 2), shape(device.I32, n, 2)}, func(out []device.Array, of rows) {
-			c.b.Relevance(out[0], out[1], c.none(out[0].Dims[0]), of(sh), device.RelKind{Mode: device.RelPop, Alpha: 1, Divisor: 1})
+			c.b.Relevance(out[0], out[1], c.none(out[0].Dims[0]), of(sh), device.RelKind{Mode: device.RelPop, Alpha: 1,
+				Divisor: 1})
 		}},
 		{"RankLoss", []device.Array{each, m}, func(out []device.Array, of rows) {
 			c.b.RankLoss(out[0], out[1], of(s), of(sh), of(rel), of(cnt), rankSteps()[0].Steps, &device.Score{})
@@ -268,6 +269,7 @@ func (s *suite) manyBlocks(b device.Backend) {
 		for got[at] == four[at] {
 			at++
 		}
-		s.Errorf("Fill, Axpby and Act of %d elements: element %d is %g, want 3", manyBlocks, at/4, decode(device.F32, got)[at/4])
+		s.Errorf("Fill, Axpby and Act of %d elements: element %d is %g, want 3", manyBlocks, at/4,
+			decode(device.F32, got)[at/4])
 	}
 }

@@ -64,9 +64,12 @@ func testCopy(s *suite) {
 		to         device.DType
 		from, want []float64
 	}{
-		{device.BF16, []float64{1, 1 + 0x1p-8, 1 + 0x1.8p-8, 1 + 0x1.8p-7, -inf, 1e39, 0x1p-130}, []float64{1, 1, 1 + 0x1p-7, 1 + 0x1p-6, -inf, inf, 0x1p-130}},
-		{device.F16, []float64{1 + 0x1p-11, 1 + 0x1.8p-10, 65519, 65520, -1e6, 0x1p-24, 0x1p-25, 0x1.8p-25}, []float64{1, 1 + 0x1p-9, 65504, inf, -inf, 0x1p-24, 0, 0x1p-24}},
-		{device.I32, []float64{0.9, -0.9, -2.5, 1e10, -1e10, inf, math.NaN()}, []float64{0, 0, -2, math.MaxInt32, math.MinInt32, math.MaxInt32, 0}},
+		{device.BF16, []float64{1, 1 + 0x1p-8, 1 + 0x1.8p-8, 1 + 0x1.8p-7, -inf, 1e39, 0x1p-130},
+			[]float64{1, 1, 1 + 0x1p-7, 1 + 0x1p-6, -inf, inf, 0x1p-130}},
+		{device.F16, []float64{1 + 0x1p-11, 1 + 0x1.8p-10, 65519, 65520, -1e6, 0x1p-24, 0x1p-25, 0x1.8p-25},
+			[]float64{1, 1 + 0x1p-9, 65504, inf, -inf, 0x1p-24, 0, 0x1p-24}},
+		{device.I32, []float64{0.9, -0.9, -2.5, 1e10, -1e10, inf, math.NaN()},
+			[]float64{0, 0, -2, math.MaxInt32, math.MinInt32, math.MaxInt32, 0}},
 		{device.U8, []float64{0.9, 254.99, -1, 300, inf, math.NaN()}, []float64{0, 254, 0, 255, 255, 0}},
 	} {
 		dst := s.alloc(c.to, len(c.from))

@@ -32,7 +32,8 @@ func pairKinds(levels int) []device.Pairs {
 
 // definedPairs is PairLoss of all queries by its definition, of scores as they are
 // in float32 or, to differentiate them, in float64.
-func definedPairs[T float32 | float64](d *rankData, scores func(q int) []T, p *reference.Pairs) (loss, count, ds *array) {
+func definedPairs[T float32 | float64](d *rankData, scores func(q int) []T, p *reference.Pairs) (loss, count,
+	ds *array) {
 	loss, count, ds = zeros(d.q), zeros(d.q, 2), zeros(d.q, d.g)
 	sums, total := make([]reference.PairSum, d.q), [2]int64{}
 	for q := range sums {
@@ -104,7 +105,8 @@ func (s *suite) pairLossDifferences() {
 func (s *suite) angularDifferences() {
 	s.Helper()
 	for _, o := range []device.Pairs{
-		{PosMargin: 0.5}, {PosMargin: 0.5, Smoothing: 0.1}, {PosMargin: 0.3, Smoothing: 0.7}, {PosMargin: 2.8, Smoothing: 0.4},
+		{PosMargin: 0.5}, {PosMargin: 0.5, Smoothing: 0.1}, {PosMargin: 0.3, Smoothing: 0.7},
+		{PosMargin: 2.8, Smoothing: 0.4},
 		{PosMargin: 0.5, Easy: true}, {PosMargin: 0.5, Easy: true, Smoothing: 0.1},
 	} {
 		o.Kind, o.PosScale = device.Angular, 8

@@ -11,7 +11,8 @@ import (
 // testPool asks for equality of the maximum, also where values are equal; the
 // gradient of a maximum adds at most four numbers.
 func testPool(s *suite) {
-	for _, dims := range [][]int{{1, 1, 1, 1}, {2, 5, 7, 3}, {1, 8, 8, 33}, {2, 2, 2, 127}, {3, 32, 31, 2}, {1, 33, 3, 1025}} {
+	for _, dims := range [][]int{{1, 1, 1, 1}, {2, 5, 7, 3}, {1, 8, 8, 33}, {2, 2, 2, 127}, {3, 32, 31, 2},
+		{1, 33, 3, 1025}} {
 		for _, p := range []device.PoolShape{
 			{Global: true}, {H: 2, W: 2, StrideH: 2, StrideW: 2}, {H: 3, W: 3, StrideH: 2, StrideW: 2, PadH: 1, PadW: 1},
 			{H: 2, W: 3, StrideH: 1, StrideW: 2, PadW: 1}, {H: 1, W: 1},
@@ -55,7 +56,8 @@ func (s *suite) pool(dims []int, p device.PoolShape, ties bool) {
 // in the last place, and 1e-5 for the gradients, dp being a difference.
 func testGeM(s *suite) {
 	const eps = 1e-6
-	for i, dims := range [][]int{{1, 1, 1, 1}, {2, 7, 7, 3}, {1, 5, 3, 127}, {3, 2, 2, 129}, {2, 16, 15, 33}, {1, 1, 2, 1025}} {
+	for i, dims := range [][]int{{1, 1, 1, 1}, {2, 7, 7, 3}, {1, 5, 3, 127}, {3, 2, 2, 129}, {2, 16, 15, 33},
+		{1, 1, 2, 1025}} {
 		for _, power := range []float64{1, 2.5, 3, 4.75, 6.5} {
 			x, dy := s.activation(dims...), s.activation(dims[0], dims[3])
 			p := &array{Dims: []int{1}, V: []float64{power}}

@@ -50,7 +50,8 @@ func testRagged(s *suite) {
 			own.V[i] = math.Mod(k, float64(len(rows.V)))
 		}
 		ragged.RaggedAttention(got, s.putView(s.dtype, gathered), absent, s.put(device.I32, own), deviceSpans, c.heads)
-		s.same(fmt.Sprint(c, " every row"), got, reference.RaggedAttention(gathered, nil, own, spans, c.heads).V, attentionTolerance)
+		s.same(fmt.Sprint(c, " every row"), got, reference.RaggedAttention(gathered, nil, own, spans, c.heads).V,
+			attentionTolerance)
 	}
 }
 

@@ -148,7 +148,8 @@ func (d *rankData) existing(i int) bool { return d.shared.V[i] <= float64(d.leve
 
 // onDevice uploads the case.
 func (s *suite) onDevice(d *rankData) (scores, shared, rel, count device.Array) {
-	return s.putView(device.F32, d.scores), s.putView(device.U8, d.shared), s.putView(device.F32, d.rel), s.putView(device.I32, d.count)
+	return s.putView(device.F32, d.scores), s.putView(device.U8, d.shared), s.putView(device.F32, d.rel),
+		s.putView(device.I32, d.count)
 }
 
 // rankSteps are the steps of every loss on ranks, and a mixture in which each

@@ -30,7 +30,8 @@ func testRankLoss(s *suite, b device.Rank) {
 				wantLoss, drank, dplus := definedScore(d, rank, plus, &o)
 				want := zeros(c.q, c.g)
 				for q := range c.q {
-					reference.PairRankGrad(want.Row(q), drank.Row(q), dplus.Row(q), d.s32(q), d.sh(q), d.rel.Row(q), reference.NewSteps(h.Steps))
+					reference.PairRankGrad(want.Row(q), drank.Row(q), dplus.Row(q), d.s32(q), d.sh(q), d.rel.Row(q),
+						reference.NewSteps(h.Steps))
 				}
 				what := fmt.Sprint("RankLoss ", h.name, o, c)
 				s.losses(what, loss, wantLoss.V)

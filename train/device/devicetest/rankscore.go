@@ -26,7 +26,8 @@ var logScores = []device.Score{{Kind: device.ScoreLog}, {Kind: device.ScoreLogLo
 func definedScore(d *rankData, rank, plus *array, o *device.Score) (loss, drank, dplus *array) {
 	loss, drank, dplus = zeros(d.q), zeros(d.q, d.g), zeros(d.q, d.g)
 	for q := range d.q {
-		loss.V[q] = reference.RankScore(drank.Row(q), dplus.Row(q), rank.Row(q), plus.Row(q), d.sh(q), d.rel.Row(q), d.counts(q), o)
+		loss.V[q] = reference.RankScore(drank.Row(q), dplus.Row(q), rank.Row(q), plus.Row(q), d.sh(q), d.rel.Row(q),
+			d.counts(q), o)
 	}
 	return loss, drank, dplus
 }

@@ -11,10 +11,11 @@ import (
 // released code for SOP and for iNaturalist.
 var (
 	handSigmoid    = Step{Kind: device.Sigmoid, Tau: 0.01}
-	handContinuous = Step{Kind: device.Upper, Tau: 0.01, Rho: 100, Delta: 0.05, Start: 0.5, Offset: 0.5 + Sigmoid(5), Zero: 0.5}
-	handSOP        = Step{Kind: device.Upper, Tau: 0.01, Rho: 100, Delta: 0.05, Start: 0.5, Offset: 1.44, Zero: 0.5}
-	handINat       = Step{Kind: device.Upper, Tau: 0.01, Rho: 100, Delta: 0.05, Offset: 1, Zero: 0.5}
-	handH          = Step{Kind: device.Heaviside}
+	handContinuous = Step{Kind: device.Upper, Tau: 0.01, Rho: 100, Delta: 0.05, Start: 0.5,
+		Offset: 0.5 + Sigmoid(5), Zero: 0.5}
+	handSOP  = Step{Kind: device.Upper, Tau: 0.01, Rho: 100, Delta: 0.05, Start: 0.5, Offset: 1.44, Zero: 0.5}
+	handINat = Step{Kind: device.Upper, Tau: 0.01, Rho: 100, Delta: 0.05, Offset: 1, Zero: 0.5}
+	handH    = Step{Kind: device.Heaviside}
 )
 
 func smoothBy(s Step) *Steps { return &Steps{[3]Step{s, s, s}, [3]Step{s, s, s}} }
@@ -64,7 +65,8 @@ func TestStepHasThePublishedValues(t *testing.T) {
 	if s := newStep(device.Step{Kind: device.Upper, Rho: -1, Tau: 0.5}); s.Value(0.5) != Sigmoid(1) {
 		t.Error("rho −1 is not a sigmoid")
 	}
-	if s := newStep(device.Step{Kind: device.Upper, Rho: 1, Tau: 0.01, Delta: 0.05, Start: 0.5, AutoOffset: true}); math.Abs(s.Value(0.0500001)-s.Value(0.05)) > 1e-6 {
+	if s := newStep(device.Step{Kind: device.Upper, Rho: 1, Tau: 0.01, Delta: 0.05, Start: 0.5,
+		AutoOffset: true}); math.Abs(s.Value(0.0500001)-s.Value(0.05)) > 1e-6 {
 		t.Error("the automatic offset does not make H⁻ continuous")
 	}
 }
@@ -80,8 +82,9 @@ var (
 	// The first item is the query itself.
 	handBinary = hand{[]float64{1, 0.80, 0.82, 0.50, 0.30, 0.305}, []uint8{1, 1, 0, 0, 1, 0}, []float64{0, 1}}
 	handAlone  = hand{handBinary.s, []uint8{device.AbsentLevel, 1, 0, 0, 1, 0}, []float64{0, 1}}
-	handTree   = hand{[]float64{1, 0.9, 0.92, 0.7, 0.6, 0.75, 0.2}, []uint8{2, 2, 1, 0, 1, 2, 0}, []float64{0, 1.0 / 2, 2.0 / 3}}
-	handSteep  = hand{handTree.s, handTree.sh, []float64{0, 0.5, 32.0 / 3}}
+	handTree   = hand{[]float64{1, 0.9, 0.92, 0.7, 0.6, 0.75, 0.2}, []uint8{2, 2, 1, 0, 1, 2, 0},
+		[]float64{0, 1.0 / 2, 2.0 / 3}}
+	handSteep = hand{handTree.s, handTree.sh, []float64{0, 0.5, 32.0 / 3}}
 )
 
 func (c hand) run(h *Steps, o *device.Score) definition {
@@ -117,10 +120,14 @@ func TestRankLossesOfAHandCase(t *testing.T) {
 	}{
 		{"exact AP", handBinary, supBy(handH), ap, 5.0 / 18, make([]float64, 6)},
 		{"exact AP without the query", handAlone, supBy(handH), ap, 0.55, nil},
-		{"Smooth-AP", handBinary, smoothBy(handSigmoid), ap, 0.257391126, []float64{-5e-7, -.8434244, .8434249, 0, -.7433992, .7433992}},
-		{"Sup-AP", handBinary, supBy(handContinuous), ap, 0.455004635, []float64{-5e-7, -.6123973, .6333356, .0209377, -.0467959, .0049204}},
-		{"Sup-AP SOP", handBinary, supBy(handSOP), ap, 0.454982278, []float64{-5e-7, -.6123973, .6334003, .0210025, -.0469407, .0049357}},
-		{"Sup-AP iNaturalist", handBinary, supBy(handINat), ap, 0.420461252, []float64{-5e-7, -.8434244, .8652934, .0218685, -.0488761, .0051392}},
+		{"Smooth-AP", handBinary, smoothBy(handSigmoid), ap, 0.257391126, []float64{-5e-7, -.8434244, .8434249, 0, -.7433992,
+			.7433992}},
+		{"Sup-AP", handBinary, supBy(handContinuous), ap, 0.455004635, []float64{-5e-7, -.6123973, .6333356, .0209377,
+			-.0467959, .0049204}},
+		{"Sup-AP SOP", handBinary, supBy(handSOP), ap, 0.454982278, []float64{-5e-7, -.6123973, .6334003, .0210025, -.0469407,
+			.0049357}},
+		{"Sup-AP iNaturalist", handBinary, supBy(handINat), ap, 0.420461252, []float64{-5e-7, -.8434244, .8652934, .0218685,
+			-.0488761, .0051392}},
 		{"Smooth-AP without the query", handAlone, smoothBy(handSigmoid), ap, 0.517820209, nil},
 		{"Sup-AP without the query", handAlone, supBy(handContinuous), ap, 0.775303970, nil},
 		{"Sup-AP SOP without the query", handAlone, supBy(handSOP), ap, 0.775280951, nil},
@@ -129,10 +136,12 @@ func TestRankLossesOfAHandCase(t *testing.T) {
 		{"Sup-R@k", handBinary, supBy(handSOP), recall16, 0.417080796, nil},
 		{"Sup-R@k iNaturalist", handBinary, supBy(handINat), recall16, 0.391162986, nil},
 		{"Sup-R@10", handBinary, supBy(handSOP), recall10, 0.333818703, nil},
-		{"R@k original", original, smoothBy(handSigmoid), &clipped, 0.456907812, []float64{0, -.6595933, .6595933, 0, -.6110812, .6110812}},
+		{"R@k original", original, smoothBy(handSigmoid), &clipped, 0.456907812,
+			[]float64{0, -.6595933, .6595933, 0, -.6110812, .6110812}},
 		{"Smooth-H-AP", handTree, smoothBy(handSigmoid), ap, 0.059018498, nil},
 		{"Sup-H-AP", handTree, supBy(handContinuous), ap, 0.307415116, nil},
-		{"Sup-H-AP SOP", handTree, supBy(handSOP), ap, 0.306913562, []float64{-.0074447, -.5613642, .8768876, .6387948, -.6367466, -.3101268, 0}},
+		{"Sup-H-AP SOP", handTree, supBy(handSOP), ap, 0.306913562, []float64{-.0074447, -.5613642, .8768876, .6387948,
+			-.6367466, -.3101268, 0}},
 		{"Sup-H-AP iNaturalist", handTree, supBy(handINat), ap, 0.271233830, nil},
 		{"Smooth-H-AP α 5", handSteep, smoothBy(handSigmoid), ap, 0.174256406, nil},
 		{"Sup-H-AP α 5", handSteep, supBy(handContinuous), ap, 0.399747008, nil},

@@ -11,7 +11,8 @@ import (
 // level, rank, plus, drank and dplus may run over the whole row or over the
 // positives alone, in row order; rel and count [L+1] are the row's. Without a
 // positive, or where all relevances are 0, loss and derivatives are 0.
-func RankScore(drank, dplus, rank, plus []float64, level []uint8, rel []float64, count []int32, o *device.Score) float64 {
+func RankScore(drank, dplus, rank, plus []float64, level []uint8, rel []float64, count []int32,
+	o *device.Score) float64 {
 	clear(drank)
 	clear(dplus)
 	positives := 0

@@ -1,39 +1,39 @@
-package main
+package demo
 
 import (
 	"cmp"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"math"
+	"path/filepath"
 	"slices"
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/report"
-	"hgld/train"
 	"hgld/train/history"
 )
 
 const (
-	demoCases  = 6  // queries shown in the report
-	demoPlaces = 12 // places of each ranking shown
+	cases  = 6  // queries shown on the page
+	places = 12 // places shown per ranking
 )
 
 func (d *demo) report() error {
-	r := report.Page{Title: "hgld demo", Subtitle: "From noisy tags to a model that retrieves by hierarchy: every step ran on this machine's CPU, on made-up landmarks.", Steps: d.done}
+	r := report.Page{Title: "hgld demo", Steps: d.done,
+		Subtitle: "From noisy tags to a model that retrieves by hierarchy: every step ran on this machine's CPU, " +
+			"on made-up landmarks."}
 	d.reportTable(&r)
 	for _, fill := range []func(*report.Page) error{d.reportCases, d.reportCurves, d.reportTree} {
 		if err := fill(&r); err != nil {
 			return err
 		}
 	}
-	return atomicfile.Write("report.html", r.Write)
+	return atomicfile.Write(d.path("report.html"), r.Write)
 }
 
 func (d *demo) reportTable(r *report.Page) {
 	t := &report.Table{Title: "Retrieval of unseen landmarks", Head: []string{"model"},
-		Note: fmt.Sprintf("%d queries, percent. Smooth-AP is trained on landmarks alone; HAPPIER on landmark, supercategory and kind. mAP@R super counts a landmark of the same supercategory as right.", d.queries)}
-	for _, c := range demoColumns {
+		Note: fmt.Sprintf("%d queries, percent. Smooth-AP is trained on landmarks alone; HAPPIER on landmark, "+
+			"supercategory and kind. mAP@R super counts a landmark of the same supercategory as right.", d.queries)}
+	for _, c := range columns {
 		t.Head = append(t.Head, c.head)
 	}
 	for i, name := range d.table.names {
@@ -46,27 +46,21 @@ func (d *demo) reportTable(r *report.Page) {
 	r.Table = t
 }
 
-// reportCases shows what both models retrieve for the same queries.
+// reportCases adds the pictures that both models retrieve for the same queries.
 func (d *demo) reportCases(r *report.Page) error {
 	r.CasesNote = "The query, then the first places of each model's ranking of all other pictures."
 	r.Legend = []report.Legend{{Level: 3, Text: "same landmark"}, {Level: 2, Text: "same supercategory"},
 		{Level: 1, Text: "same kind"}, {Level: 0, Text: "nothing in common"}}
-	choice := defaultData()
-	choice.HoldOut = 0.33
-	data, err := choice.open()
+	data, rankings, err := d.o.Embed(d.ctx, d.dir, runFolders())
 	if err != nil {
 		return err
 	}
-	defer data.close()
-	queries := distinctQueries(data.Query)
+	defer data.Close()
+	queries := distinctQueries(data)
 	r.Cases = make([]report.Case, len(queries))
-	for _, name := range demoModels {
-		vectors, err := d.embed(name, data.Query)
-		if err != nil {
-			return err
-		}
+	for m, vectors := range rankings {
 		for i, q := range queries {
-			row, err := d.ranking(name, data.Query, vectors, q)
+			row, err := d.ranking(models[m], data, vectors, q)
 			if err != nil {
 				return err
 			}
@@ -76,11 +70,19 @@ func (d *demo) reportCases(r *report.Page) error {
 	return nil
 }
 
-// distinctQueries picks the first picture of each of some supercategories.
-func distinctQueries(d train.Dataset) []int {
+// runFolders returns the run directories of the models.
+func runFolders() (list []string) {
+	for _, name := range models {
+		list = append(list, filepath.Join("runs", name))
+	}
+	return list
+}
+
+// distinctQueries picks the first picture of several supercategories.
+func distinctQueries(d Pictures) []int {
 	var chosen []int
 	seen := map[int32]bool{}
-	for i := 0; i < d.Len() && len(chosen) < demoCases; i++ {
+	for i := 0; i < d.Len() && len(chosen) < cases; i++ {
 		if super := d.Labels(i)[1]; !seen[super] {
 			seen[super] = true
 			chosen = append(chosen, i)
@@ -89,40 +91,8 @@ func distinctQueries(d train.Dataset) []int {
 	return chosen
 }
 
-// embed returns the rows of a model's embeddings.
-func (d *demo) embed(name string, data train.Dataset) (rows [][]float32, err error) {
-	decoder, _, err := imageDecoder()
-	if err != nil {
-		return nil, err
-	}
-	j := &job{stderr: d.stderr, device: d.device, quiet: true}
-	defer func() { err = errors.Join(err, j.Close()) }()
-	b, err := j.openDevice(d.threads)
-	if err != nil {
-		return nil, err
-	}
-	m, err := train.Open("runs/"+name, b, decoder, false)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, m.Close()) }()
-	t, err := m.Embed(d.ctx, data, nil)
-	if err != nil {
-		return nil, err
-	}
-	width := t.Shape[1]
-	rows = make([][]float32, t.Shape[0])
-	for i := range rows {
-		rows[i] = make([]float32, width)
-		for k := range rows[i] {
-			rows[i][k] = math.Float32frombits(binary.LittleEndian.Uint32(t.Data[4*(i*width+k):]))
-		}
-	}
-	return rows, nil
-}
-
-// ranking is the row of pictures that a model retrieves for query q.
-func (d *demo) ranking(name string, data train.Dataset, vectors [][]float32, q int) (report.Row, error) {
+// ranking returns the row of pictures that a model retrieves for query q.
+func (d *demo) ranking(name string, data Pictures, vectors [][]float32, q int) (report.Row, error) {
 	order := make([]int, 0, len(vectors))
 	scores := make([]float32, len(vectors))
 	for i, v := range vectors {
@@ -135,7 +105,7 @@ func (d *demo) ranking(name string, data train.Dataset, vectors [][]float32, q i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
 	row := report.Row{Name: name}
-	for place, i := range append([]int{q}, order[:min(demoPlaces, len(order))]...) {
+	for place, i := range append([]int{q}, order[:min(places, len(order))]...) {
 		picture, err := d.picture(data, q, i)
 		if err != nil {
 			return row, err
@@ -148,7 +118,7 @@ func (d *demo) ranking(name string, data train.Dataset, vectors [][]float32, q i
 	return row, nil
 }
 
-func (d *demo) picture(data train.Dataset, q, i int) (report.Picture, error) {
+func (d *demo) picture(data Pictures, q, i int) (report.Picture, error) {
 	image, err := data.Image(d.ctx, i)
 	if err != nil {
 		return report.Picture{}, err
@@ -165,8 +135,8 @@ func (d *demo) picture(data train.Dataset, q, i int) (report.Picture, error) {
 // reportCurves plots the losses that the runs recorded.
 func (d *demo) reportCurves(r *report.Page) error {
 	var curves []report.Line
-	for _, name := range demoModels {
-		run, err := history.Read("runs/" + name)
+	for _, name := range models {
+		run, err := history.Read(d.path("runs/" + name))
 		if err != nil {
 			return err
 		}
@@ -178,18 +148,19 @@ func (d *demo) reportCurves(r *report.Page) error {
 		}
 		curves = append(curves, line)
 	}
-	r.CurvesNote = "The loss by step, as a running mean. The two losses measure different things: their heights are not to be compared."
+	r.CurvesNote = "The loss by step, as a running mean. The two losses measure different things: their heights are " +
+		"not to be compared."
 	r.Curves = report.Lines(curves, "loss")
 	return nil
 }
 
-// reportTree shows the curated hierarchy.
+// reportTree adds the curated hierarchy.
 func (d *demo) reportTree(r *report.Page) error {
-	h, err := readHierarchy("hierarchy.json")
+	h, err := readHierarchy(d.path("hierarchy.json"))
 	if err != nil {
 		return err
 	}
-	draft, err := readDraft("draft.json")
+	draft, err := readDraft(d.path("draft.json"))
 	if err != nil {
 		return err
 	}
@@ -218,6 +189,7 @@ func (d *demo) reportTree(r *report.Page) error {
 		return cmp.Or(cmp.Compare(a.Parent, b.Parent), cmp.Compare(b.Count, a.Count))
 	})
 	r.Groups = groups
-	r.GroupsNote = fmt.Sprintf("%d supercategories of %d tags; %d tags were dropped as no kind of landmark.", len(groups), len(h.Levels[0].Classes)-left, left)
+	r.GroupsNote = fmt.Sprintf("%d supercategories of %d tags; %d tags were dropped as no kind of landmark.",
+		len(groups), len(h.Levels[0].Classes)-left, left)
 	return nil
 }

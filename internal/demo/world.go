@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	_ "embed"
@@ -16,29 +16,28 @@ import (
 	"hgld/scrape/fakecommons"
 )
 
-//go:embed demo/tags.tsv
-var demoTags string
+//go:embed tags.tsv
+var tagsTable string
 
-//go:embed demo/groups.tsv
-var demoGroups string
+//go:embed groups.tsv
+var groupsTable string
 
-// world is the made-up data of the demo: landmarks with noisy tags, what two
-// curators think of the tags, and what they agree on in the end.
+// world is the made-up data of the demo: landmarks with noisy tags, each curator's opinion of
+// the tags, and the adjudicated result.
 type world struct {
 	groups    []worldGroup
 	tags      []worldTag
 	landmarks []worldLandmark
 }
 
-// worldGroup is a supercategory, its kind, and the form that its landmarks are
-// drawn in.
+// worldGroup is a supercategory with its kind and the form in which its landmarks are drawn.
 type worldGroup struct {
 	name, kind string
 	form       int
 }
 
-// worldTag is a tag as scraped, byte for byte. Its group in the eyes of each
-// curator and after adjudication is a name, or dropped.
+// worldTag is a tag exactly as scraped. For each curator and for the adjudication it holds the
+// name of a group, or dropped.
 type worldTag struct {
 	text      string
 	landmarks int
@@ -46,8 +45,8 @@ type worldTag struct {
 	by        [2]string
 }
 
-// value splits the text into the value and the qualifier that an infobox prints
-// behind it in parentheses.
+// value splits the text into the value and the qualifier that an infobox prints after it in
+// parentheses.
 func (t worldTag) value() fakecommons.Value {
 	text, rest, found := strings.Cut(t.text, " (")
 	v := fakecommons.Value{Text: text, Link: "/wiki/Category:" + strings.ReplaceAll(strings.TrimSpace(text), " ", "_")}
@@ -57,41 +56,42 @@ func (t worldTag) value() fakecommons.Value {
 	return v
 }
 
-// name is the tag as stage 1 normalises it: white space folded.
+// name returns the tag as stage 1 normalises it, with white space collapsed.
 func (t worldTag) name() string { return strings.Join(strings.Fields(t.value().Text), " ") }
 
-// dropped stands for a tag that a curator removes as irrelevant.
+// dropped marks a tag that a curator removes as irrelevant.
 const dropped = "-"
 
-// worldLandmark is a place: its page, and what its infobox shows. Some have no
-// usable page; oddity says in which way.
+// worldLandmark is a landmark with its page and the contents of its infobox. oddity describes
+// how a page is unusable; most landmarks have none.
 type worldLandmark struct {
 	id     int
 	title  string
-	tag    int // index into tags, −1 where the page has none
-	group  int // index into groups, −1 for none
+	tag    int // index into tags, or −1 if the page has no tag
+	group  int // index into groups, or −1
 	oddity string
 }
 
-// oddities are the pages without a tag: one landmark of each kind, twice.
+// oddities lists the kinds of unusable pages. The demo has two landmarks of each kind.
 var oddities = []string{"missing", "disambiguation", "no-infobox", "no-tag", "redirect"}
 
 // newWorld reads the bundled tables and makes up the landmarks.
 func newWorld() (*world, error) {
 	w := &world{}
-	for i, row := range tsv(demoGroups) {
+	for i, row := range tsv(groupsTable) {
 		if len(row) != 3 || !slices.Contains(sketch.Forms, row[2]) {
-			return nil, fmt.Errorf("demo/groups.tsv:%d: expected supercategory, kind and a form", i+2)
+			return nil, fmt.Errorf("groups.tsv:%d: expected supercategory, kind and a form", i+2)
 		}
 		w.groups = append(w.groups, worldGroup{row[0], row[1], slices.Index(sketch.Forms, row[2])})
 	}
-	for i, row := range tsv(demoTags) {
+	for i, row := range tsv(tagsTable) {
 		if len(row) != 5 {
-			return nil, fmt.Errorf("demo/tags.tsv:%d: expected tag, number of landmarks, supercategory and two curators", i+2)
+			return nil, fmt.Errorf("tags.tsv:%d: expected tag, number of landmarks, supercategory and two curators",
+				i+2)
 		}
 		n, err := strconv.Atoi(row[1])
 		if err != nil {
-			return nil, fmt.Errorf("demo/tags.tsv:%d: %w", i+2, err)
+			return nil, fmt.Errorf("tags.tsv:%d: %w", i+2, err)
 		}
 		tag := worldTag{text: row[0], landmarks: n, final: row[2], by: [2]string{row[3], row[4]}}
 		for c := range tag.by {
@@ -137,10 +137,11 @@ func (w *world) populate() {
 	}
 }
 
-// placeName makes up a title with what real ones have: accents, commas,
-// parentheses, ampersands and apostrophes.
+// placeName makes up a title with the characters of real titles: accents, commas, parentheses,
+// ampersands and apostrophes.
 func placeName(r *rand.Rand) string {
-	start := []string{"Al", "Bre", "Cor", "Dun", "Es", "Fal", "Gru", "Hel", "Is", "Kol", "Lo", "Mar", "Nor", "Ost", "Pel", "Ra", "Sel", "Tor", "Ul", "Vil"}
+	start := []string{"Al", "Bre", "Cor", "Dun", "Es", "Fal", "Gru", "Hel", "Is", "Kol",
+		"Lo", "Mar", "Nor", "Ost", "Pel", "Ra", "Sel", "Tor", "Ul", "Vil"}
 	middle := []string{"ba", "de", "ga", "li", "ma", "ne", "ra", "so", "ta", "vi", "ü", "é", "ø"}
 	end := []string{"burg", "dal", "ford", "heim", "mont", "nik", "sund", "ton", "vik", "zza"}
 	pick := func(list []string) string { return list[r.IntN(len(list))] }
@@ -158,12 +159,13 @@ func placeName(r *rand.Rand) string {
 	return name
 }
 
-// pages are the category pages of the landmarks in their order, and behind them
-// the targets of redirects.
+// pages returns the category pages of the landmarks in order, followed by the targets of
+// redirects.
 func (w *world) pages() []fakecommons.Category {
 	var pages, targets []fakecommons.Category
 	for _, l := range w.landmarks {
-		page := fakecommons.Category{Landmark: labels.LandmarkID(l.id), Title: "Category:" + l.title, Item: fmt.Sprintf("Q%d", 9_000_000+l.id), Variant: worldVariants[l.oddity]}
+		page := fakecommons.Category{Landmark: labels.LandmarkID(l.id), Title: "Category:" + l.title,
+			Item: fmt.Sprintf("Q%d", 9_000_000+l.id), Variant: worldVariants[l.oddity]}
 		if l.tag >= 0 {
 			page.Values = []fakecommons.Value{w.tags[l.tag].value()}
 		}
@@ -178,13 +180,13 @@ func (w *world) pages() []fakecommons.Category {
 	return append(pages, targets...)
 }
 
-// worldVariants is the form of a page by the landmark's oddity.
+// worldVariants maps a landmark's oddity to the variant of its page.
 var worldVariants = map[string]fakecommons.Variant{
 	"": fakecommons.Plain, "missing": fakecommons.Missing, "disambiguation": fakecommons.Disambiguation,
 	"no-infobox": fakecommons.NoInfobox, "no-tag": fakecommons.NoTag, "redirect": fakecommons.SoftRedirect,
 }
 
-// serveCommons serves the pages on a loopback address until stop is called.
+// serveCommons serves the pages on a loopback address until the caller calls stop.
 func serveCommons(pages []fakecommons.Category) (url string, stop func() error, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -200,7 +202,7 @@ func serveCommons(pages []fakecommons.Category) (url string, stop func() error, 
 	}, nil
 }
 
-// tsv splits a bundled table into rows of cells, without its head.
+// tsv splits a bundled table into rows of cells and skips the heading.
 func tsv(text string) [][]string {
 	var rows [][]string
 	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n")[1:] {

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"bytes"
@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	demoViews = 8  // pictures of each landmark
-	demoSize  = 40 // pixels of a side
+	views       = 8  // pictures per landmark
+	pictureSize = 40 // side length in pixels
 )
 
-// drawLandmarks writes the pictures of every landmark that has a form, and the
-// table images.csv: path, split and landmark id.
+// drawLandmarks draws the pictures of every landmark that has a form. It also writes
+// images.csv with path, split and landmark id.
 func drawLandmarks(dir string, w *world) (pictures int, err error) {
 	if err := atomicfile.MkdirAll(filepath.Join(dir, "images"), 0o755); err != nil {
 		return 0, err
@@ -33,10 +33,10 @@ func drawLandmarks(dir string, w *world) (pictures int, err error) {
 		if l.group < 0 {
 			continue
 		}
-		for view := range demoViews {
+		for view := range views {
 			name := fmt.Sprintf("%04d_%d.jpg", l.id, view)
 			var data bytes.Buffer
-			picture := sketch.Picture(w.groups[l.group].form, l.id, view, demoSize)
+			picture := sketch.Picture(w.groups[l.group].form, l.id, view, pictureSize)
 			if err := jpeg.Encode(&data, picture, &jpeg.Options{Quality: 90}); err != nil {
 				return 0, err
 			}

@@ -1,22 +1,26 @@
-package main
+package demo
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"hgld/curate"
+	"hgld/internal/filehash"
+	"hgld/labels"
 )
 
-// demoBegan is the time of the bundled curators' first edit: a fixed one, so
-// that the demo gives the same bytes every time.
-var demoBegan = time.Date(2026, time.November, 2, 9, 0, 0, 0, time.UTC)
+// began is the time of the bundled curators' first edit. It is fixed, so that the demo always
+// produces the same bytes.
+var began = time.Date(2026, time.November, 2, 9, 0, 0, 0, time.UTC)
 
-// curateAs writes the log of a bundled curator: one move of a selection for each
-// supercategory, its kind, and what is dropped. wants says where a tag belongs;
-// "" leaves it alone.
-func curateAs(by, path string, w *world, session *curate.Session, header curate.Header, wants func(worldTag) string) (err error) {
-	header.By, header.Created = by, demoBegan
+// curateAs writes the log of a bundled curator: one move and one kind for each supercategory,
+// then the dropped tags. wants returns the group of a tag, or "" to leave the tag where it is.
+func curateAs(by, path string, w *world, session *curate.Session, header curate.Header,
+	wants func(worldTag) string) (err error) {
+	header.By, header.Created = by, began
 	if err := curate.CreateLog(path, header); err != nil {
 		return err
 	}
@@ -26,7 +30,7 @@ func curateAs(by, path string, w *world, session *curate.Session, header curate.
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	apply := func(e curate.Edit) error {
-		e.By, e.Base, e.At = by, session.Version(), demoBegan.Add(time.Duration(session.Version()+1)*time.Minute)
+		e.By, e.Base, e.At = by, session.Version(), began.Add(time.Duration(session.Version()+1)*time.Minute)
 		_, err := session.Apply(e, log.Append)
 		return err
 	}
@@ -36,8 +40,9 @@ func curateAs(by, path string, w *world, session *curate.Session, header curate.
 	return nil
 }
 
-// moveAll gives every supercategory its tags and its kind.
-func moveAll(w *world, session *curate.Session, wants func(worldTag) string, apply func(curate.Edit) error) error {
+// moveAll moves the tags of every supercategory into it and sets its kind.
+func moveAll(w *world, session *curate.Session, wants func(worldTag) string,
+	apply func(curate.Edit) error) error {
 	chosen := map[string][]curate.Ref{}
 	for _, tag := range w.tags {
 		ref := curate.Ref{Name: tag.name()}
@@ -85,28 +90,30 @@ func containsRef(list []curate.Ref, r curate.Ref) bool {
 	return false
 }
 
-// curateDemo writes the logs of two curators who work blind, and that of the
-// adjudicator who decides what they differ in.
-func curateDemo(w *world, a, b, final string) (*curate.Comparison, error) {
-	draft, err := readDraft("draft.json")
+// curateBlind writes the logs of two curators who work independently, and of the adjudicator
+// who decides where they differ.
+func (d *demo) curateBlind() (*curate.Comparison, error) {
+	path := d.path("draft.json")
+	draft, err := readDraft(path)
 	if err != nil {
 		return nil, err
 	}
 	header := curate.Header{Draft: "draft.json", Levels: curate.DefaultLevels}
-	if header.DraftSHA256, err = sha256File("draft.json"); err != nil {
+	if header.DraftSHA256, _, err = filehash.SHA256(d.ctx, path); err != nil {
 		return nil, err
 	}
 	var sessions [2]*curate.Session
 	var sums []string
-	for i, path := range []string{a, b} {
+	for i, log := range []string{annaLog, borisLog} {
 		if sessions[i], err = curate.NewSession(draft, header.Levels); err != nil {
 			return nil, err
 		}
 		name := []string{"Anna", "Boris"}[i]
-		if err := curateAs(name, path, w, sessions[i], header, func(t worldTag) string { return t.by[i] }); err != nil {
+		wants := func(t worldTag) string { return t.by[i] }
+		if err := curateAs(name, d.path(log), d.world, sessions[i], header, wants); err != nil {
 			return nil, err
 		}
-		sum, err := sha256File(path)
+		sum, _, err := filehash.SHA256(d.ctx, d.path(log))
 		if err != nil {
 			return nil, err
 		}
@@ -127,5 +134,23 @@ func curateDemo(w *world, a, b, final string) (*curate.Comparison, error) {
 		return t.final
 	}
 	header.Adjudicates = sums
-	return comparison, curateAs("Chris", final, w, third, header, decide)
+	return comparison, curateAs("Chris", d.path(finalLog), d.world, third, header, decide)
+}
+
+func readDraft(path string) (*labels.Draft, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return labels.ReadDraft(f, path)
+}
+
+func readHierarchy(path string) (*labels.Hierarchy, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return labels.ReadHierarchy(bufio.NewReader(f), path)
 }

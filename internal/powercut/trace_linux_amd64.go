@@ -1,0 +1,249 @@
+package powercut
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"hgld/internal/iotrace"
+)
+
+// Acknowledgements is the file in the traced folder to which a program writes what it
+// has acknowledged: what a user or another program relies on from then on. It is no
+// part of the simulated disk and stands for a screen or a network.
+const Acknowledgements = "acknowledged"
+
+// Variable says how many of the folders of each trace a test looks at, drawn by a seed:
+// a number, or "all". Without it, a few.
+const Variable = "HGLD_POWERCUTS"
+
+// SeedVariable is the seed of the drawing, a number; without it, one is drawn.
+const SeedVariable = "HGLD_POWERCUT_SEED"
+
+const few = 10
+
+// randomOf is how many folders are drawn at each cut beside the regular ones.
+const randomOf = 4
+
+// Trace is what a program did to the files below a folder.
+type Trace struct {
+	dir   string
+	start func() (*disk, error)
+	ops   []iotrace.Op
+}
+
+// Record runs cmd and records what it does below dir. The test ends if the program
+// fails.
+func Record(t *testing.T, cmd *exec.Cmd, dir string) *Trace {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := t.TempDir() // newDisk is read anew for each pass
+	if err := os.CopyFS(before, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	ops, err := iotrace.Record(t.Context(), cmd, dir)
+	if err != nil {
+		t.Fatalf("%v\n%s%s", err, cmd.Stdout, cmd.Stderr)
+	}
+	return &Trace{dir: dir, ops: ops, start: func() (*disk, error) {
+		d, err := newDisk(before)
+		if d != nil {
+			d.at = dir
+		}
+		return d, err
+	}}
+}
+
+// crashes calls visit for each folder that a power cut behind one of the calls at may
+// leave, once. Every pass makes the same ones in the same order.
+func (tr *Trace) crashes(seed uint64, random int, at func(call int) bool, visit func(*Crash)) (cuts int, err error) {
+	d, err := tr.start()
+	if err != nil {
+		return 0, err
+	}
+	rng := rand.New(rand.NewPCG(seed, 0))
+	seen := map[uint64]bool{}
+	once := func(c *Crash) bool {
+		if c.key = c.sum(); !seen[c.key] {
+			seen[c.key] = true
+			visit(c)
+		}
+		return true
+	}
+	d.crashes(0, "the start", "", random, rng, once)
+	for i, op := range tr.ops {
+		if !d.do(op) || !at(i) {
+			continue
+		}
+		cuts++
+		screen, _, _ := d.find(filepath.Join(d.at, Acknowledgements))
+		acknowledged := ""
+		if screen != nil {
+			acknowledged = string(screen.content(all))
+		}
+		d.crashes(i+1, op.String(), acknowledged, random, rng, once)
+	}
+	return cuts, nil
+}
+
+// Check looks at the folders that a power cut may leave: each is restored, and check
+// is called with it. check is free to change it. It returns an error if the program
+// cannot go on from there, or if something is lost of what was acknowledged.
+//
+// How many folders are looked at is in the environment: Variable and SeedVariable.
+func (tr *Trace) Check(t *testing.T, check func(dir string, c *Crash) error) {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv(SeedVariable); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	most, random := few, randomOf
+	switch text := os.Getenv(Variable); text {
+	case "":
+	case "all":
+		most, random = 0, 4*randomOf
+	default:
+		var err error
+		if most, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var keys []uint64
+	at := tr.cutsAt(seed, most)
+	cuts, err := tr.crashes(seed, random, at, func(c *Crash) { keys = append(keys, c.key) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen := map[int]bool{}
+	for _, i := range rand.New(rand.NewPCG(seed, 1)).Perm(len(keys)) {
+		if most == 0 || len(chosen) < most {
+			chosen[i] = true
+		}
+	}
+	n, lost := 0, 0
+	base := t.TempDir()
+	_, err = tr.crashes(seed, random, at, func(c *Crash) {
+		n++
+		if !chosen[n-1] || lost >= 5 {
+			return
+		}
+		dir := filepath.Join(base, fmt.Sprint(n))
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Restore(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := check(dir, c); err != nil {
+			lost++
+			t.Errorf("%s:\n%v\nacknowledged: %.300q\nleft: %s", c, err, c.Acknowledged, c.list())
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("cuts behind %d of %d calls leave %d different folders: %d looked at, %d lost; seed %d",
+		cuts, len(tr.ops), len(keys), len(chosen), lost, seed)
+}
+
+// cutsAt draws the calls behind which the power fails, if only so many folders are
+// looked at: to make those of all calls takes longer.
+func (tr *Trace) cutsAt(seed uint64, most int) func(call int) bool {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	at := make([]bool, len(tr.ops))
+	for i := range at {
+		at[i] = most == 0 || rng.IntN(len(at)) < 2*most
+	}
+	return func(call int) bool { return at[call] }
+}
+
+// list names the files of a folder with their sizes.
+func (c *Crash) list() string {
+	var list []string
+	c.walk(func(path string, n *node) error {
+		list = append(list, fmt.Sprintf("%s %d", path, len(c.content(n))))
+		return nil
+	})
+	return fmt.Sprint(slices.Sorted(slices.Values(list)))
+}
+
+// Child returns the test that calls it as a program of its own, with variables in its
+// environment by which it knows that it is.
+func Child(t *testing.T, variables ...string) *exec.Cmd {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "-test.run=^"+regexp.QuoteMeta(t.Name())+"$")
+	cmd.Env = append(os.Environ(), variables...)
+	cmd.Stdout, cmd.Stderr = new(bytes.Buffer), new(bytes.Buffer)
+	return cmd
+}
+
+// Acknowledge is called by a traced program to say that somebody relies on something
+// from now on: a line in the file Acknowledgements of the traced folder.
+func Acknowledge(dir, line string) error {
+	f, err := os.OpenFile(filepath.Join(dir, Acknowledgements), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(line + "\n")
+	return errors.Join(err, f.Close())
+}
+
+// Lines are what was acknowledged.
+func (c *Crash) Lines() []string {
+	if c.Acknowledged == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(c.Acknowledged, "\n"), "\n")
+}
+
+// Calls lists the calls that change names or make something durable, as "rename a b" or
+// "sync .", with paths from the traced folder, for tests of their order.
+func (tr *Trace) Calls() []string {
+	var list []string
+	for _, op := range tr.ops {
+		switch op.Kind {
+		case iotrace.Write, iotrace.Close, iotrace.Dup, iotrace.Seek, iotrace.Lock, iotrace.Map:
+			continue
+		case iotrace.Open:
+			if !op.Created {
+				continue
+			}
+		}
+		line := string(op.Kind) + " " + tr.relative(op.Path)
+		if op.Kind == iotrace.Rename {
+			line += " " + tr.relative(op.To)
+		}
+		list = append(list, line)
+	}
+	return list
+}
+
+func (tr *Trace) relative(path string) string {
+	rel, err := filepath.Rel(tr.dir, path)
+	if err != nil {
+		return path
+	}
+	return rel
+}

@@ -1,0 +1,343 @@
+package evaluation
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"html/template"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"hgld/internal/atomicfile"
+	"hgld/internal/img"
+	"hgld/internal/report"
+	"hgld/train"
+	"hgld/train/metric"
+)
+
+const (
+	pageCases     = 8   // queries with a ranking on the page
+	pagePlaces    = 10  // places per ranking
+	pageThumbnail = 96  // short side of a thumbnail, in pixels
+	pagePoints    = 800 // queries on the map; t-SNE's cost grows with their square
+)
+
+// Page configures the HTML page of an evaluation. The page shows a table of levels,
+// precision-recall curves and a map of the embeddings. If the data has images, it also shows
+// what some queries retrieve. The one file embeds everything, and equal evaluations produce
+// equal bytes.
+type Page struct {
+	// Path is the file to write.
+	Path string
+
+	// Levels holds the names of the levels, finest first.
+	Levels  []string
+	Classes func(level int) []string // returns the names of the classes of a level
+
+	// Query and Gallery are the items. The page shows pictures if both are train.Datasets.
+	Query, Gallery Items
+
+	// Limit is the number of queries in a trial run, or 0 for all.
+	Limit int
+
+	// Map projects rows of cols numbers to two dimensions. It returns two numbers per row.
+	Map func(ctx context.Context, vectors []float32, rows, cols int) (xy []float32, err error)
+}
+
+// page is a page under construction.
+type page struct {
+	Page
+	curves []metric.Curve
+	shown  map[int][]int32 // rankings of the queries on the page, by query
+	points []int           // queries on the map
+
+	vectors    []float32
+	rows, cols int
+}
+
+// Open starts the page.
+func (o Page) Open() Output {
+	p := &page{Page: o, curves: make([]metric.Curve, len(o.Levels)), shown: map[int][]int32{}}
+	n := o.Query.Len()
+	if o.Limit > 0 {
+		n = min(n, o.Limit)
+	}
+	for _, q := range spread(n, pageCases) {
+		p.shown[q] = nil
+	}
+	p.points = spread(n, pagePoints)
+	return p
+}
+
+// spread picks up to k of n indices, evenly spaced.
+func spread(n, k int) []int {
+	k = min(n, k)
+	list := make([]int, k)
+	for i := range list {
+		list[i] = i * n / k
+	}
+	return list
+}
+
+// Look implements Output.
+func (p *page) Look(l *train.Look) {
+	l.Places, l.Curves, l.Queries, l.Vector = pagePlaces, p.curves, p.points, p.vector
+}
+
+func (p *page) vector(_ int, v []float32) error {
+	p.cols = len(v)
+	p.rows++
+	p.vectors = append(p.vectors, v...)
+	return nil
+}
+
+// Ranking implements Output.
+func (p *page) Ranking(query int, rows []int32, _ []float32) error {
+	if _, wanted := p.shown[query]; wanted {
+		p.shown[query] = slices.Clone(rows)
+	}
+	return nil
+}
+
+// Close implements Output.
+func (p *page) Close() error { return nil }
+
+// Finish implements Output.
+func (p *page) Finish(ctx context.Context, r *train.Result) error {
+	out := report.Page{Title: "Evaluation", Subtitle: p.subtitle(r), CurvesTitle: "Precision and recall"}
+	p.table(&out, r)
+	out.CurvesNote = "Interpolated precision at each recall, the mean over the queries with a positive at the level."
+	out.Curves = p.plot()
+	if err := p.cases(ctx, &out); err != nil {
+		return err
+	}
+	if err := p.drawMap(ctx, &out); err != nil {
+		return err
+	}
+	return atomicfile.Write(p.Path, out.Write)
+}
+
+func (p *page) subtitle(r *train.Result) string {
+	s := fmt.Sprintf("%d queries, %d gallery items", r.Queries, r.Gallery)
+	if r.Self {
+		s += ", each query left out of its own ranking"
+	}
+	s += "; equal scores: " + r.Ties + "."
+	if r.Of != nil {
+		s += " Of " + r.Of.String() + "."
+	}
+	return s
+}
+
+// table adds a row for each level, and a note with the metrics over all levels.
+func (p *page) table(out *report.Page, r *train.Result) {
+	t := &report.Table{Title: "By level", Head: []string{"level"},
+		Note: "Means in percent over the queries for which the metric is defined."}
+	var names, graded []string
+	for _, v := range r.Values {
+		if name, finest := strings.CutSuffix(v.Key, "_level0"); finest {
+			names = append(names, name)
+		} else if !strings.Contains(v.Key, "_level") {
+			graded = append(graded, fmt.Sprintf("%s %s", v.Key, percent(v.Mean)))
+		}
+	}
+	t.Head = append(t.Head, names...)
+	for h, level := range p.Levels {
+		row := []report.Cell{{Text: level}}
+		for _, name := range names {
+			row = append(row, report.Cell{Text: percent(train.Number(r.Mean(fmt.Sprintf("%s_level%d", name, h))))})
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	if len(graded) > 0 {
+		t.Note += " Of all levels together: " + strings.Join(graded, ", ") + "."
+	}
+	out.Table = t
+}
+
+// percent formats a fraction in percent, or "–" if it is undefined.
+func percent(v train.Number) string {
+	if math.IsNaN(float64(v)) {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", 100*float64(v))
+}
+
+// levelColor returns the colour of line or class i of n.
+func levelColor(i, n int) string { return fmt.Sprintf("hsl(%d 60%% 45%%)", 360*i/max(n, 1)) }
+
+// plot draws one precision-recall curve per level.
+func (p *page) plot() template.HTML {
+	const w, h, left, right, top, bottom = 720.0, 320.0, 44.0, 120.0, 12.0, 40.0
+	x := func(v float64) float64 { return left + (w-left-right)*v }
+	y := func(v float64) float64 { return top + (h-top-bottom)*(1-v) }
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="precision by recall">`, w, h)
+	for i := range 6 {
+		v := float64(i) / 5
+		fmt.Fprintf(&b, `<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left, w-right, y(v), y(v))
+		fmt.Fprintf(&b, `<text x="%g" y="%.1f" text-anchor="end">%g</text>`, left-8, y(v)+4, v)
+		fmt.Fprintf(&b, `<text x="%.1f" y="%g" text-anchor="middle">%g</text>`, x(v), h-bottom+18, v)
+	}
+	fmt.Fprintf(&b, `<text x="%.1f" y="%g" text-anchor="middle">recall</text>`, x(0.5), h-4)
+	for l, level := range p.Levels {
+		if p.curves[l].Queries == 0 {
+			continue
+		}
+		var d strings.Builder
+		for i, v := range p.curves[l].Precision() {
+			fmt.Fprintf(&d, "%c%.1f %.1f", "ML"[min(i, 1)], x(float64(i)/(metric.CurvePoints-1)), y(v))
+		}
+		at := top + 16 + 18*float64(l)
+		color := levelColor(l, len(p.Levels))
+		fmt.Fprintf(&b, `<path fill="none" stroke-width="2" stroke="%s" d="%s"/>`, color, d.String())
+		fmt.Fprintf(&b, `<rect x="%g" y="%.1f" width="10" height="10" fill="%s"/><text x="%g" y="%.1f">%s</text>`,
+			w-right+12, at-9, color, w-right+28, at, template.HTMLEscapeString(level))
+	}
+	b.WriteString("</svg>")
+	return template.HTML(b.String())
+}
+
+// frame returns the frame colour for a picture that shares this many levels with the query: 3
+// for all, 0 for none, 2 for more than half of the levels, 1 otherwise.
+func (p *page) frame(shared int) int {
+	switch n := len(p.Levels); {
+	case shared == n:
+		return 3
+	case shared == 0:
+		return 0
+	case 2*shared > n:
+		return 2
+	}
+	return 1
+}
+
+func (p *page) legend() []report.Legend {
+	var list []report.Legend
+	for shared := len(p.Levels); shared >= 0; shared-- {
+		text := "nothing in common"
+		if shared > 0 {
+			text = "same " + p.Levels[len(p.Levels)-shared]
+		}
+		if n := len(list); n > 0 && list[n-1].Level == p.frame(shared) {
+			list[n-1].Text += ", " + strings.TrimPrefix(text, "same ")
+		} else {
+			list = append(list, report.Legend{Level: p.frame(shared), Text: text})
+		}
+	}
+	return list
+}
+
+// cases adds example rankings if the data has images.
+func (p *page) cases(ctx context.Context, out *report.Page) error {
+	query, ok := p.Query.(train.Dataset)
+	gallery, also := p.Gallery.(train.Dataset)
+	if !ok || !also {
+		return nil
+	}
+	out.CasesNote = fmt.Sprintf("The query, then the first %d places of its ranking.", pagePlaces)
+	out.Legend = p.legend()
+	for _, q := range slices.Sorted(maps.Keys(p.shown)) {
+		first, err := p.picture(ctx, query, q, "query")
+		if err != nil {
+			return err
+		}
+		row := report.Row{Name: query.ID(q), Pictures: []report.Picture{first}}
+		for _, g := range p.shown[q] {
+			shared := query.Labels(q).Shared(gallery.Labels(int(g)))
+			picture, err := p.picture(ctx, gallery, int(g), fmt.Sprintf("l%d", p.frame(shared)))
+			if err != nil {
+				return err
+			}
+			picture.Alt = fmt.Sprintf("%s, %d of %d levels shared with the query", picture.Caption, shared, len(p.Levels))
+			row.Pictures = append(row.Pictures, picture)
+		}
+		out.Cases = append(out.Cases, report.Case{Rows: []report.Row{row}})
+	}
+	return nil
+}
+
+// picture makes a thumbnail of an image.
+func (p *page) picture(ctx context.Context, d train.Dataset, i int, class string) (report.Picture, error) {
+	data, err := d.Image(ctx, i)
+	if err != nil {
+		return report.Picture{}, err
+	}
+	m, err := new(img.Decoder).Decode(data)
+	if err != nil {
+		return report.Picture{}, fmt.Errorf("%s: %w", d.ID(i), err)
+	}
+	if min(m.W, m.H) > pageThumbnail {
+		w, h := img.ShortSide(m.W, m.H, pageThumbnail)
+		m = img.Resize(m, w, h, img.Bicubic)
+	}
+	var small bytes.Buffer
+	if err := img.EncodeJPEG(&small, m, 85); err != nil {
+		return report.Picture{}, err
+	}
+	name := p.className(0, d.Labels(i)[0])
+	return report.Picture{Class: class, Alt: name, Caption: name, Source: report.JPEG(small.Bytes())}, nil
+}
+
+func (p *page) className(level int, class int32) string {
+	if names := p.Classes(level); class >= 0 && int(class) < len(names) {
+		return names[class]
+	}
+	return "–"
+}
+
+// drawMap projects the embeddings of some queries and colours them by the coarsest level.
+func (p *page) drawMap(ctx context.Context, out *report.Page) error {
+	const least = 8 // fewest points for a map
+	if p.rows < least {
+		return nil
+	}
+	xy, err := p.Page.Map(ctx, p.vectors, p.rows, p.cols)
+	if err != nil {
+		return err
+	}
+	coarsest := len(p.Levels) - 1
+	members := map[int32]int{}
+	for _, q := range p.points {
+		members[p.Query.Labels(q)[coarsest]]++
+	}
+	byCount := slices.SortedFunc(maps.Keys(members), func(a, b int32) int {
+		return cmp.Or(members[b]-members[a], cmp.Compare(a, b))
+	})
+	out.MapNote = fmt.Sprintf("t-SNE of the embeddings of %d of %d queries, coloured by %s. Neighbours are kept; "+
+		"distances between groups mean little.", p.rows, p.Query.Len(), p.Levels[coarsest])
+	out.Map = p.scatter(xy, byCount)
+	return nil
+}
+
+// scatter draws the points and a legend of the largest classes.
+func (p *page) scatter(xy []float32, classes []int32) template.HTML {
+	const size, legend, margin, lines = 480.0, 220.0, 10.0, 24
+	low, high := [2]float32{xy[0], xy[1]}, [2]float32{xy[0], xy[1]}
+	for i, v := range xy {
+		low[i%2], high[i%2] = min(low[i%2], v), max(high[i%2], v)
+	}
+	at := func(i, axis int) float64 {
+		return margin + (size-2*margin)*float64(xy[2*i+axis]-low[axis])/float64(max(high[axis]-low[axis], 1e-9))
+	}
+	coarsest := len(p.Levels) - 1
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="map of the embeddings">`, size+legend, size)
+	for i, q := range p.points {
+		path := p.Query.Labels(q)
+		color := levelColor(slices.Index(classes, path[coarsest]), len(classes))
+		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s" fill-opacity=".7"><title>%s: %s</title></circle>`,
+			at(i, 0), at(i, 1), color, template.HTMLEscapeString(p.Query.ID(q)),
+			template.HTMLEscapeString(p.className(0, path[0])))
+	}
+	for i, c := range classes[:min(lines, len(classes))] {
+		fmt.Fprintf(&b, `<rect x="%g" y="%d" width="10" height="10" fill="%s"/><text x="%g" y="%d">%s</text>`,
+			size+10, 10+18*i, levelColor(i, len(classes)), size+26, 19+18*i,
+			template.HTMLEscapeString(p.className(coarsest, c)))
+	}
+	b.WriteString("</svg>")
+	return template.HTML(b.String())
+}

@@ -1,0 +1,134 @@
+package evaluation
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"hgld/internal/atomicfile"
+	"hgld/train"
+)
+
+// TREC configures the files for trec_eval:
+//
+//	PREFIX.run     query Q0 item rank score hgld     the first places of each query
+//	PREFIX.qrels   query 0 item relevance            shared levels of the positives
+//
+// Both programs sort by score. trec_eval breaks ties by the item's name, hgld by the gallery
+// row.
+type TREC struct {
+	// Prefix is the path of both files without their extensions.
+	Prefix string
+
+	// Places is the number of places per query, at least 1.
+	Places int
+
+	// Least is the number of levels that a positive shares with the query, from 1 (the coarsest
+	// class) up to all levels (the finest). 0 means all levels.
+	Least int
+
+	// Levels is the number of levels.
+	Levels int
+
+	// Query and Gallery are the items.
+	Query, Gallery Items
+
+	// Own returns the gallery row of a query, or −1 if the gallery does not contain it. A query
+	// never counts as its own positive.
+	Own func(query int) int
+}
+
+// LeastError reports that TREC.Least or TREC.Places is out of range.
+type LeastError struct{ Least, Levels int }
+
+// Error states the allowed range.
+func (e *LeastError) Error() string {
+	s := "s"
+	if e.Levels == 1 {
+		s = ""
+	}
+	return fmt.Sprintf("trec_least is %d, and the data have %d level%s: want 1 for the coarsest class to %d for the "+
+		"finest, "+
+		"or 0 for the finest", e.Least, e.Levels, s, e.Levels)
+}
+
+// trecFiles holds the open files.
+type trecFiles struct {
+	TREC
+	run, qrels     *atomicfile.File
+	runOut, relOut *bufio.Writer
+	names          []string          // names of the gallery items, escaped
+	line           []byte            // buffer for the current line
+	byClass        map[int32][]int32 // gallery rows by the class that a positive shares
+}
+
+// Open creates the files. It returns a *LeastError if Least or Places is out of range.
+func (o TREC) Open() (Output, error) {
+	given := o.Least
+	if o.Least == 0 {
+		o.Least = o.Levels
+	}
+	if o.Least < 1 || o.Least > o.Levels || o.Places < 1 {
+		return nil, &LeastError{given, o.Levels}
+	}
+	t := &trecFiles{TREC: o, byClass: map[int32][]int32{}}
+	for i := range o.Gallery.Len() {
+		t.names = append(t.names, trecName(o.Gallery.ID(i)))
+		if c := o.Gallery.Labels(i)[o.Levels-o.Least]; c >= 0 {
+			t.byClass[c] = append(t.byClass[c], int32(i))
+		}
+	}
+	var err error
+	if t.run, err = atomicfile.Create(o.Prefix + ".run"); err != nil {
+		return nil, err
+	}
+	if t.qrels, err = atomicfile.Create(o.Prefix + ".qrels"); err != nil {
+		return nil, errors.Join(err, t.run.Close())
+	}
+	t.runOut, t.relOut = bufio.NewWriterSize(t.run, 1<<20), bufio.NewWriterSize(t.qrels, 1<<20)
+	return t, nil
+}
+
+// Look implements Output.
+func (t *trecFiles) Look(l *train.Look) { l.Places = t.Places }
+
+var trecBlanks = strings.NewReplacer("%", "%25", " ", "%20", "\t", "%09", "\n", "%0A", "\r", "%0D")
+
+// trecName escapes white space in an id, since white space separates the columns.
+func trecName(id string) string { return trecBlanks.Replace(id) }
+
+// Ranking writes the lines of one query. The writers keep their first error.
+func (t *trecFiles) Ranking(query int, rows []int32, scores []float32) error {
+	id := trecName(t.Query.ID(query))
+	for k, row := range rows {
+		t.line = append(append(append(append(t.line[:0], id...), " Q0 "...), t.names[row]...), ' ')
+		t.line = append(strconv.AppendInt(t.line, int64(k)+1, 10), ' ')
+		t.line = append(strconv.AppendFloat(t.line, float64(scores[k]), 'g', -1, 32), " hgld\n"...)
+		t.runOut.Write(t.line)
+	}
+	path := t.Query.Labels(query)
+	own, err := t.Own(query), error(nil)
+	for _, row := range t.byClass[path[t.Levels-t.Least]] {
+		if int(row) == own {
+			continue
+		}
+		if shared := path.Shared(t.Gallery.Labels(int(row))); shared >= t.Least {
+			_, err = fmt.Fprintf(t.relOut, "%s 0 %s %d\n", id, t.names[row], shared)
+		}
+	}
+	return err
+}
+
+// Finish implements Output.
+func (t *trecFiles) Finish(context.Context, *train.Result) error {
+	if err := errors.Join(t.runOut.Flush(), t.relOut.Flush()); err != nil {
+		return err
+	}
+	return errors.Join(t.run.Commit(), t.qrels.Commit())
+}
+
+// Close implements Output.
+func (t *trecFiles) Close() error { return errors.Join(t.run.Close(), t.qrels.Close()) }
