@@ -62,7 +62,8 @@ func crawlUntilThePowerFails(t *testing.T, dir string) {
 }
 
 // goesOn runs the crawl on what a power cut left, and compares the result with want.
-func goesOn(t *testing.T, s *scrapetest.Site, source scrapetest.Source, dir string, c *powercut.Crash, want []byte) error {
+func goesOn(t *testing.T, s *scrapetest.Site, source scrapetest.Source, dir string, c *powercut.Crash,
+	want []byte) error {
 	r := &round{source: source, site: s}
 	before := map[string]int{}
 	for _, p := range s.Places {

@@ -72,9 +72,9 @@ func process(t *testing.T, url, dir string, source scrapetest.Source) *exec.Cmd 
 // leave a request behind.
 func unpaced(t *testing.T, places []fakecommons.Category) *scrapetest.Site {
 	t.Helper()
-	s := scrapetest.NewSite(t, places)
-	s.Limits.API, s.Limits.Pages = fakecommons.Pace{}, fakecommons.Pace{}
-	return s
+	return scrapetest.NewSite(t, places, func(s *fakecommons.Server) {
+		s.Limits.API, s.Limits.Pages = fakecommons.Pace{}, fakecommons.Pace{}
+	})
 }
 
 // TestKilledCrawlLosesNothing kills a crawling process ten times, or as often as

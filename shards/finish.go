@@ -139,7 +139,8 @@ func (b *builder) levels() []Level {
 }
 
 // removeStale removes shards and companion files of an earlier build that this build
-// does not have.
+// does not have, and makes sure that a power cut does not bring them back beside the new
+// manifest.
 func (b *builder) removeStale(m *Manifest) error {
 	for _, name := range companionFiles() {
 		if m.companion(name) == nil {
@@ -163,5 +164,5 @@ func (b *builder) removeStale(m *Manifest) error {
 			}
 		}
 	}
-	return nil
+	return errors.Join(atomicfile.SyncDir(filepath.Join(b.dir, "data")), atomicfile.SyncDir(b.dir))
 }

@@ -76,14 +76,17 @@ func TestPowerCutsLeaveAWholeSetOrNone(t *testing.T) {
 	}
 }
 
-// TestOrderOfABuildSurvivesAPowerCut names the two places where a sync was missing: the
-// file that says whose shards these are was not on the disk before them, and the old
-// manifest could come back when new shards had taken their places.
+// TestOrderOfABuildSurvivesAPowerCut names the three places where a sync was missing: the
+// file that says whose shards these are was not on the disk before them, the old
+// manifest could come back when new shards had taken their places, and old shards beside
+// the new manifest.
 func TestOrderOfABuildSurvivesAPowerCut(t *testing.T) {
 	o := small()
 	if dir := os.Getenv("HGLD_POWERCUT_CHILD"); dir != "" {
 		mustBuild(t, newSource(t, powerCutItems), dir, o)
 		o.ShortSide = 7
+		mustBuild(t, newSource(t, powerCutItems), dir, o)
+		o.ImagesPerShard = 100
 		mustBuild(t, newSource(t, powerCutItems), dir, o)
 		return
 	}
@@ -96,13 +99,14 @@ func TestOrderOfABuildSurvivesAPowerCut(t *testing.T) {
 		}
 		return from + i
 	}
-	for before, behind := range map[string]string{
-		"open " + lockName:       "rename data/",
-		"remove " + ManifestFile: "rename " + nextFolder,
+	for _, c := range []struct{ before, sync, behind string }{
+		{"open " + lockName, "sync .", "rename data/"},
+		{"remove " + ManifestFile, "sync .", "rename " + nextFolder},
+		{"remove data/", "sync data", "rename ." + ManifestFile},
 	} {
-		i := at(0, before)
-		if at(i, "sync .") > at(i, behind) {
-			t.Errorf("no sync between %q and %q:\n%s", before, behind, strings.Join(calls[i:at(i, behind)+1], "\n"))
+		i := at(0, c.before)
+		if at(i, c.sync) > at(i, c.behind) {
+			t.Errorf("no %s between %q and %q:\n%s", c.sync, c.before, c.behind, strings.Join(calls[i:at(i, c.behind)+1], "\n"))
 		}
 	}
 }

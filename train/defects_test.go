@@ -2,13 +2,13 @@ package train
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"hgld/labels"
 	"hgld/train/device/cpu"
+	"hgld/train/loss"
 	"hgld/train/metric"
 )
 
@@ -138,8 +138,9 @@ func TestWeightsOfALossAreNeverMadeUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := fmt.Sprintf("%+v", p.loss); !strings.Contains(text, "Weights:[0.9 0.1]") {
-			t.Errorf("%v: the paper's weights are not those of %s", settings, text)
+		terms := p.loss.(loss.Composition).Terms
+		if len(terms) != 2 || terms[0].Weight != 0.9 || terms[1].Weight != 0.1 {
+			t.Errorf("%v: %+v, expected the paper's weights", settings, terms)
 		}
 	}
 }

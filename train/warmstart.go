@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/torchfile"
 	"hgld/train/backbone"
 	"hgld/train/nn"
 )
@@ -35,12 +36,9 @@ func (n *network) pretrained(spec backbone.Spec, path string) (left []string, er
 			&ConfigError{fmt.Errorf("model.weights is %s, a folder: want a safetensors file of a backbone; "+
 				"--from %s starts from the whole network of a run", path, path)}
 	}
-	if err := refusePickle("model.weights", path); err != nil {
-		return nil, err
-	}
-	tensors, _, err := tensorfile.ReadAll(path)
+	tensors, err := readWeights("model.weights", path)
 	if err != nil {
-		return nil, fmt.Errorf("train: model.weights: %w", err)
+		return nil, err
 	}
 	tensors = backbone.Unwrapped(tensors)
 	kept := backbone.Pretrained(spec, tensors)
@@ -93,12 +91,9 @@ func readNetwork(path string) ([]tensorfile.Tensor, *Architecture, error) {
 		return nil, nil, fmt.Errorf("train: from: %w", err)
 	}
 	if !info.IsDir() {
-		if err := refusePickle("from", path); err != nil {
-			return nil, nil, err
-		}
-		tensors, _, err := tensorfile.ReadAll(path)
+		tensors, err := readWeights("from", path)
 		if err != nil {
-			return nil, nil, fmt.Errorf("train: from: %w", err)
+			return nil, nil, err
 		}
 		return ofNetwork(backbone.Checkpoint(backbone.Unwrapped(tensors))), nil, nil
 	}
@@ -149,15 +144,25 @@ func (s *state) evaluated() string {
 	return modelFile
 }
 
-// refusePickle is an error for a file that would have to be unpickled.
-func refusePickle(key, path string) error {
-	ext := filepath.Ext(path)
-	if !slices.Contains([]string{".pth", ".pt", ".bin", ".ckpt", ".pkl"}, strings.ToLower(ext)) {
-		return nil
+// readWeights reads the tensors of a safetensors file or of one that torch.save wrote. The
+// key is the setting that named it.
+func readWeights(key, path string) ([]tensorfile.Tensor, error) {
+	if !torchfile.Named(path) {
+		tensors, _, err := tensorfile.ReadAll(path)
+		if err != nil {
+			return nil, fmt.Errorf("train: %s: %w", key, err)
+		}
+		return tensors, nil
 	}
-	return &ConfigError{fmt.Errorf("%s is %s: weights are read from safetensors, not from a pickle; "+
-		"scripts/convert_weights.py %s %s.safetensors converts it",
-		key, path, path, strings.TrimSuffix(path, ext))}
+	tensors, err := torchfile.Read(path)
+	if errors.As(err, new(*torchfile.FormatError)) {
+		return nil, &ConfigError{fmt.Errorf("%s is %s: %w; save its state_dict() with the program that made it, or "+
+			"try scripts/convert_weights.py %[2]s %[4]s.safetensors", key, path, err, strings.TrimSuffix(path, filepath.Ext(path)))}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("train: %s: %w", key, err)
+	}
+	return tensors, nil
 }
 
 // fittingBackbone says which of the known backbones a file of weights is for.

@@ -265,3 +265,35 @@ func TestWeightsOfAnotherNetworkSayWhichTheyFit(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// The file was written by PyTorch; its twin has the same tensors as safetensors.
+func TestWeightsOfTorchAreReadAsTheyAre(t *testing.T) {
+	const file = "../internal/torchfile/testdata/convnet"
+	b := cpu.New(1)
+	var first [][]float32
+	for _, ext := range []string{".pth", ".safetensors"} {
+		c, d := tiny(2)
+		c.Model.Backbone = Named{Name: "convnet", Settings: map[string]any{"widths": []any{4}, "strides": []any{2}}}
+		c.Model.Weights = file + ext
+		r, err := New(c, Data{Train: d}, Options{Backend: b})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tensors, err := r.network.store.Export(b)
+		if err := errors.Join(err, r.Close()); err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(tensors, func(t tensorfile.Tensor) bool { return t.Name == backbonePrefix+"conv1.weight" })
+		if i < 0 {
+			t.Fatal("no conv1.weight")
+		}
+		values, err := tensors[i].Float32()
+		if err != nil {
+			t.Fatal(err)
+		}
+		first = append(first, values)
+	}
+	if !slices.Equal(first[0], first[1]) || first[0][0] == 0 {
+		t.Errorf("%v and %v, expected the same weights", first[0], first[1])
+	}
+}

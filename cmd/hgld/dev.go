@@ -19,31 +19,29 @@ import (
 )
 
 func devCommand() *cli.Command {
-	return group("dev", "tools to try hgld without the world around it",
-		"  hgld dev fake-wikimedia --landmarks 1000     a Commons and Wikidata of made-up landmarks", fakeWikimediaCommand())
+	return group("dev", "tools to try hgld without a network",
+		"  hgld dev fake-wikimedia --landmarks 1000     serves made-up landmarks", fakeWikimediaCommand())
 }
 
 func fakeWikimediaCommand() *cli.Command {
 	return &cli.Command{
-		Name: "fake-wikimedia", Usage: "serve a made-up Wikimedia on this machine: category pages and both APIs",
+		Name: "fake-wikimedia", Usage: "serve a fake Wikimedia on this machine: category pages and both APIs",
 		Description: "  hgld dev fake-wikimedia --port 8099 --landmarks 1000 --categories categories.csv\n" +
 			"  hgld scrape run --split train --base-url http://127.0.0.1:8099 --wikidata-url http://127.0.0.1:8099 " +
 			"--source api --contact you@university.edu\n" +
 			"  hgld dev fake-wikimedia --failures 0.2       one request in five fails\n" +
 			"  hgld dev fake-wikimedia --no-limits          for scrape run --rate 0\n\n" +
-			"It refuses what Wikimedia refuses: a client without a contact, more than one API request at a time or three a " +
-			"second,\n" +
-			"ten pages at a time or twenty a second, a request before Retry-After is over. At its end it says how often " +
-			"that happened.",
+			"It enforces Wikimedia's rules: a contact in the user agent, at most 1 concurrent API request and\n" +
+			"3 a second, at most 10 concurrent pages and 20 a second, no request before Retry-After has passed.\n" +
+			"When it ends, it prints how many requests broke a rule.",
 		Flags: append(commonFlags(),
 			&cli.IntFlag{Name: "port", Usage: "`PORT` to serve on; 0: any free one", Value: 8099},
 			&cli.IntFlag{Name: "landmarks", Usage: "`N` landmarks; GLDv2 has 304391", Value: 1000},
-			&cli.StringFlag{Name: "categories", Usage: "`FILE` to write with the list of their categories",
+			&cli.StringFlag{Name: "categories", Usage: "`FILE` to write with the landmarks and their categories",
 				Value: "categories.csv"},
-			&cli.StringFlag{Name: "expect",
-				Usage: "`FILE` to write with the outcome and tag that a scrape has to find for each"},
-			&cli.StringFlag{Name: "log", Usage: "`FILE` to write at the end with one line of JSON a request"},
-			&cli.BoolFlag{Name: "no-limits", Usage: "serve requests that break Wikimedia's rules"},
+			&cli.StringFlag{Name: "expect", Usage: "`FILE` to write with the expected outcome and tag of each landmark"},
+			&cli.StringFlag{Name: "log", Usage: "`FILE` to write at the end, one line of JSON per request"},
+			&cli.BoolFlag{Name: "no-limits", Usage: "do not enforce the rules"},
 			&cli.Float64Flag{Name: "failures", Usage: "`SHARE` of the requests that fail"},
 			&cli.DurationFlag{Name: "latency", Usage: "`TIME` before every answer"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the failures", Value: 1}),

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/filehash"
 	"hgld/internal/tensorfile"
+	"hgld/internal/torchfile"
 	"hgld/train/backbone"
 	"hgld/train/nn"
 )
@@ -54,15 +54,7 @@ func checkModel(c *cli.Context) error {
 		}
 		list, names = []knownModel{m}, 1<<31-1
 	}
-	if ext := filepath.Ext(path); ext == ".pth" || ext == ".pt" || ext == ".bin" {
-		return withHint(usagef("%s: want weights as safetensors, not as a pickle", path),
-			"scripts/convert_weights.py %s converts it", path)
-	}
-	tensors, _, err := tensorfile.ReadAll(path)
-	var damaged *tensorfile.FormatError
-	if errors.As(err, &damaged) {
-		return withCode(exitIntegrity, err)
-	}
+	tensors, err := readTensors(path)
 	if err != nil {
 		return err
 	}
@@ -91,6 +83,23 @@ func checkModel(c *cli.Context) error {
 		err = fmt.Errorf("%s fits no known network", path)
 	}
 	return withCode(exitIntegrity, err)
+}
+
+// readTensors reads a safetensors file, or one that torch.save wrote.
+func readTensors(path string) ([]tensorfile.Tensor, error) {
+	if !torchfile.Named(path) {
+		tensors, _, err := tensorfile.ReadAll(path)
+		if errors.As(err, new(*tensorfile.FormatError)) {
+			return nil, withCode(exitIntegrity, err)
+		}
+		return tensors, err
+	}
+	tensors, err := torchfile.Read(path)
+	if errors.As(err, new(*torchfile.FormatError)) {
+		err = withHint(withCode(exitIntegrity, fmt.Errorf("%s: %w", path, err)),
+			"scripts/convert_weights.py %s reads a few more kinds", path)
+	}
+	return tensors, err
 }
 
 // compareModels compares tensors with every network, the best fit first.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/csv"
 	"fmt"
 	"path/filepath"
@@ -101,7 +100,7 @@ func groupRuns(runs []*pastRun, seeds bool) []*runGroup {
 	}
 	for _, g := range groups {
 		if len(g.runs) > 1 {
-			g.Name = commonStart(g.Runs)
+			g.Name = history.CommonName(g.Runs)
 		}
 	}
 	return groups
@@ -115,20 +114,6 @@ func sayMixture(j *job, runs []*pastRun) {
 			return
 		}
 	}
-}
-
-// commonStart returns the common prefix of the names of run directories, without the
-// separator before a seed.
-func commonStart(dirs []string) string {
-	start := filepath.Base(dirs[0])
-	for _, d := range dirs[1:] {
-		name := filepath.Base(d)
-		for !strings.HasPrefix(name, start) {
-			start = start[:len(start)-1]
-		}
-	}
-	start = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(strings.ToValidUTF8(start, ""), "-_."), "seed"), "-_.")
-	return cmp.Or(start, filepath.Base(dirs[0]))
 }
 
 // otherSettings lists the settings in which two runs differ: key, first, second.

@@ -15,32 +15,31 @@ import (
 
 // scrapeSettings is the section "scrape" of hgld.yaml.
 type scrapeSettings struct {
-	Categories  fileList `yaml:"categories" path:"in" usage:"lists of landmarks and their category pages, as GLDv2's train_label_to_category.csv and index_label_to_category.csv"`
-	Split       string   `yaml:"split" usage:"split of the landmarks, where neither a column nor the file's name says it"`
-	Out         string   `yaml:"out" path:"out" usage:"tags to write, a line a landmark"`
-	Changes     string   `yaml:"changes" path:"out" usage:"with --since: list to write of the landmarks whose tag has changed, before and after"`
-	State       string   `yaml:"state" path:"out" usage:"folder that keeps what was fetched, so that a stopped run goes on"`
-	Source      string   `yaml:"source" usage:"how the site is asked: page (the category pages, as the paper did) or api (the APIs, fifty at a time)"`
-	BaseURL     string   `yaml:"base_url" usage:"site to ask"`
-	WikidataURL string   `yaml:"wikidata_url" usage:"api: site of the items"`
-	Contact     string   `yaml:"contact" usage:"e-mail address or URL of who runs this, for the user agent; Wikimedia blocks robots without"`
-	Policy      string   `yaml:"policy" usage:"tag of a page with several values: first, drop-multi, all, best-rank"`
-	PaperText   bool     `yaml:"paper_text" usage:"keep the qualifiers in the tag, as printed: church building (1172–1954)"`
-	Trace       bool     `yaml:"trace_missing" usage:"api: ask the log why a category is missing, one request each, and follow moves"`
-	Rate        *float64 `yaml:"rate" range:"0 1000" usage:"requests a second: 2 for pages, 1 for the API if unset, at most 20 and 3 for Wikimedia; 0: no limit, for a site of your own"`
-	InFlight    *int     `yaml:"in_flight" range:"1 64" usage:"requests at a time: 2 for pages, 1 for the API if unset, at most 10 and 1 for Wikimedia"`
-	MaxRequests int64    `yaml:"max_requests" range:"0 1e12" usage:"stop after so many requests, robots.txt and repeats included; 0: no limit"`
+	Categories  fileList `yaml:"categories" path:"in" usage:"files that list landmarks and their categories"`
+	Split       string   `yaml:"split" usage:"split of landmarks whose file names none"`
+	Out         string   `yaml:"out" path:"out" usage:"file for the tags, one line per landmark"`
+	Changes     string   `yaml:"changes" path:"out" usage:"with --since: file for the changed tags, before and after"`
+	State       string   `yaml:"state" path:"out" usage:"folder for the responses; a stopped run resumes from it"`
+	Source      string   `yaml:"source" usage:"page (category pages, as in the paper) or api (fifty per request)"`
+	BaseURL     string   `yaml:"base_url" usage:"URL of Commons"`
+	WikidataURL string   `yaml:"wikidata_url" usage:"api: URL of Wikidata"`
+	Contact     string   `yaml:"contact" usage:"your e-mail address or URL; Wikimedia blocks robots without one"`
+	Policy      string   `yaml:"policy" usage:"for several values: first, drop-multi, all, best-rank"`
+	PaperText   bool     `yaml:"paper_text" usage:"keep qualifiers in the tag: church building (1172–1954)"`
+	Trace       bool     `yaml:"trace_missing" usage:"api: look up missing categories in the log; follow moves"`
+	Rate        *float64 `yaml:"rate" range:"0 1000" usage:"per second: page 2 (at most 20), api 1 (at most 3); 0: any"`
+	InFlight    *int     `yaml:"in_flight" range:"1 64" usage:"concurrent requests: page 2 (at most 10), api 1"`
+	MaxRequests int64    `yaml:"max_requests" range:"0 1e12" usage:"stop after this many requests; 0: no limit"`
 }
 
-// crawlGC is the growth of the heap, in percent, after which a crawl collects
-// garbage. The titles of GLDv2 take 130 MB, which the usual 100 would double; a
-// crawl waits for its site, and has the time.
+// crawlGC is the GOGC of a crawl, in percent. The titles of GLDv2 take 130 MB, which the
+// default of 100 would double. A crawl mostly waits for its site, so it has the time.
 const crawlGC = 25
 
-// drain is how long answers under way are waited for after a signal.
+// drain is how long a crawl waits for pending answers after a signal.
 const drain = 10 * time.Second
 
-// scrapeStageOf is the stage with one of its two ways to work.
+// scrapeStageOf returns the stage with run as its action.
 func scrapeStageOf(run func(*job, *scrapeSettings) error) pipeline.StageOf[scrapeSettings] {
 	return pipeline.New(pipeline.Spec[scrapeSettings]{
 		Name: "scrape", Command: "scrape run",
@@ -56,32 +55,31 @@ func scrapeStageOf(run func(*job, *scrapeSettings) error) pipeline.StageOf[scrap
 func scrapeStage() pipeline.StageOf[scrapeSettings] { return scrapeStageOf(runScrape) }
 
 func scrapeCommand() *cli.Command {
-	const examples = "  hgld scrape run --contact you@university.edu      ask Commons for the tag of every landmark\n" +
+	const examples = "  hgld scrape run --contact you@university.edu      fetch the tag of every landmark from Commons\n" +
 		"  hgld scrape run --source api --contact …          the same through the APIs: an hour for GLDv2, not a day\n" +
-		"  hgld scrape run --dry-run                         how many requests, and how long they take\n" +
-		"  hgld scrape run --reparse --policy drop-multi     the same pages again, without a network"
+		"  hgld scrape run --dry-run                         number of requests, and how long they take\n" +
+		"  hgld scrape run --reparse --policy drop-multi     parse the stored pages again, without a network"
 	run := stageCommand(scrapeStage().Stage, "run", "find the \"instance of\" of every category", examples+"\n"+
-		"  hgld scrape run --limit 50 --contact …            a trial with the first 50 landmarks; what it fetched is kept")
+		"  hgld scrape run --limit 50 --contact …            a trial with the first 50 landmarks; its responses are kept")
 	run.Flags = append(run.Flags,
-		&cli.BoolFlag{Name: "dry-run", Usage: "say what is left to do, and do nothing"},
-		&cli.StringSliceFlag{Name: "retry", Usage: "ask again for `WHAT` has a finding: " +
+		&cli.BoolFlag{Name: "dry-run", Usage: "show what is left to do, and do nothing"},
+		&cli.StringSliceFlag{Name: "retry", Usage: "fetch again finished titles of the group `WHAT`: " +
 			strings.Join(scrape.Retries.Names(), ", ")},
-		&cli.BoolFlag{Name: "since", Usage: "ask for revisions, then again for what has changed, and list the tags that " +
-			"are others now"},
-		&cli.BoolFlag{Name: "reparse", Usage: "read the pages again that were fetched before, and ask for none"})
+		&cli.BoolFlag{Name: "since", Usage: "check all revisions, fetch what has changed, and list the changed tags"},
+		&cli.BoolFlag{Name: "reparse", Usage: "parse the stored responses again; send no requests"})
 	run.Action = runScrapeCommand
 	return group("scrape", "stage 1: category pages -> \"instance of\" tags", examples, run, scrapeStatsCommand(),
 		scrapeVerifyCommand(), scrapeImportCommand())
 }
 
-// runScrapeCommand is `hgld scrape run` with one of its ways to work.
+// runScrapeCommand is `hgld scrape run` with its flags.
 func runScrapeCommand(c *cli.Context) error {
 	retry, since := c.StringSlice("retry"), c.Bool("since")
 	switch {
 	case c.Bool("dry-run") && c.Bool("reparse"):
 		return usagef("--dry-run and --reparse exclude each other")
 	case (since || len(retry) > 0) && (c.Bool("dry-run") || c.Bool("reparse")):
-		return usagef("--retry and --since ask the site, which --dry-run and --reparse do not: leave one out")
+		return usagef("--retry and --since send requests; --dry-run and --reparse do not: leave one out")
 	case c.Bool("dry-run"):
 		return planScrape(c)
 	case c.Bool("reparse"):
@@ -94,8 +92,8 @@ func runScrapeCommand(c *cli.Context) error {
 // runScrape is `hgld scrape run` as a stage of `hgld run`.
 func runScrape(j *job, s *scrapeSettings) error { return askSite(j, s, nil, false) }
 
-// askSite is `hgld scrape run`. retry names what else is asked for again; since asks
-// for what has changed.
+// askSite is `hgld scrape run`. retry selects finished titles to fetch again; since fetches
+// what has changed.
 func askSite(j *job, s *scrapeSettings, retry []string, since bool) (err error) {
 	for _, name := range retry {
 		if _, err := scrape.Retries.Get("retry", name); err != nil {
@@ -114,7 +112,7 @@ func askSite(j *job, s *scrapeSettings, retry []string, since bool) (err error) 
 	cfg.Retry, cfg.Agent = retry, way.polite.UserAgent
 	if cfg.Since = since; since {
 		if _, ok := way.source.(scrape.Watcher); !ok {
-			return usagef("--since needs --source api: pages do not tell their revisions apart from themselves")
+			return usagef("--since needs --source api: the revisions of pages cannot be fetched without the pages")
 		}
 		cfg.Out.Changes = s.Changes
 	}
@@ -129,9 +127,9 @@ func askSite(j *job, s *scrapeSettings, retry []string, since bool) (err error) 
 	}
 	switch {
 	case since:
-		j.say("%s; asking %s what has changed", planLine(plan), s.BaseURL)
+		j.say("%s; checking at %s what has changed", planLine(plan), s.BaseURL)
 	default:
-		j.say("%s; asking %s for %d%s", planLine(plan), s.BaseURL, plan.Titles-plan.Done, pace(plan, way.polite.Rate))
+		j.say("%s; fetching %d from %s%s", planLine(plan), plan.Titles-plan.Done, s.BaseURL, pace(plan, way.polite.Rate))
 	}
 	bar := j.progress("scraping", plan.Titles)
 	cfg.Progress = showCrawl(bar, plan.Done)
@@ -150,7 +148,7 @@ func reparse(j *job, s *scrapeSettings) error {
 	if err != nil {
 		return err
 	}
-	j.say("reading the pages in %s again", s.State)
+	j.say("parsing the responses in %s again", s.State)
 	bar := j.progress("reading", 0)
 	cfg.Progress = showCrawl(bar, 0)
 	report, err := scrape.Reparse(j.ctx, cfg)
@@ -188,8 +186,8 @@ func planScrape(c *cli.Context) error {
 		return writeJSON(j, map[string]any{"plan": plan, "base_url": s.BaseURL, "rate": rate,
 			"seconds": plan.Duration(rate).Seconds()})
 	}
-	j.print("%s\n%d requests to %s are left, beside redirects and repeats%s\n", planLine(plan), plan.Requests, s.BaseURL,
-		pace(plan, rate))
+	j.print("%s\n%d requests to %s are left, not counting redirects and retries%s\n", planLine(plan), plan.Requests,
+		s.BaseURL, pace(plan, rate))
 	if len(plan.Stages) > 1 {
 		for _, stage := range plan.Stages {
 			j.print("  %7d  %-6s %s\n", stage.Requests, stage.Step, stage.About)
@@ -205,7 +203,7 @@ func planScrape(c *cli.Context) error {
 	return nil
 }
 
-// pace says how long it takes, if there is a limit.
+// pace says how long the requests take, if the rate is limited.
 func pace(p scrape.Plan, rate float64) string {
 	if rate == 0 {
 		return ""

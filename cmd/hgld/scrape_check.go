@@ -14,8 +14,8 @@ import (
 
 func scrapeStatsCommand() *cli.Command {
 	return &cli.Command{
-		Name: "stats", Usage: "outcomes, and what each policy would keep, beside the paper's counts", ArgsUsage: "[FILE]",
-		Description: "  hgld scrape stats                 of the project's tags.jsonl\n  hgld scrape stats --json old.jsonl",
+		Name: "stats", Usage: "show outcomes and what each policy would keep, beside the paper's counts", ArgsUsage: "[FILE]",
+		Description: "  hgld scrape stats                 for the project's tags.jsonl\n  hgld scrape stats --json old.jsonl",
 		Flags:       commonFlags(),
 		Action:      runScrapeStats,
 	}
@@ -41,7 +41,7 @@ func runScrapeStats(c *cli.Context) error {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return withHint(err, "`hgld scrape run` makes it")
+		return withHint(err, "`hgld scrape run` creates it")
 	}
 	defer f.Close()
 	_, records, err := labels.ReadTags(f, path)
@@ -80,8 +80,8 @@ func printOutcomes(j *job, outcomes map[labels.Outcome]int) {
 
 func scrapeVerifyCommand() *cli.Command {
 	return &cli.Command{
-		Name: "verify", Usage: "compare state, kept responses and tags.jsonl with one another",
-		Description: "  hgld scrape verify          every response is read and hashed; nothing is changed",
+		Name: "verify", Usage: "check that state, stored responses and tags.jsonl agree",
+		Description: "  hgld scrape verify          reads and hashes every response; changes nothing",
 		Flags:       append(flagsOf(scrapeStage().Defaults()), append(commonFlags(), overrideFlag())...),
 		Action:      runScrapeVerify,
 	}
@@ -112,7 +112,7 @@ func runScrapeVerify(c *cli.Context) error {
 	} else {
 		j.print("%s, %s and %s compared", count(v.Responses, "response"), count(v.Facts, "fact"), count(v.Titles, "finding"))
 		if v.Again > 0 {
-			j.print("; %d to be asked for again", v.Again)
+			j.print("; %d to be fetched again", v.Again)
 		}
 		j.print("\n")
 		for i, problem := range v.Problems {

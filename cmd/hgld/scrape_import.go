@@ -17,24 +17,22 @@ import (
 
 func scrapeImportCommand() *cli.Command {
 	return &cli.Command{
-		Name: "import", Usage: "take tags that somebody scraped before from a CSV file", ArgsUsage: "FILE",
-		Description: "  hgld scrape import rows.csv                            tags.jsonl from landmark_id, category, " +
-			"supercategory\n" +
-			"  hgld scrape import --column instance_of --split train rows.csv   other names",
+		Name: "import", Usage: "import tags from a CSV file", ArgsUsage: "FILE",
+		Description: "  hgld scrape import rows.csv                            reads landmark_id, category, supercategory\n" +
+			"  hgld scrape import --column instance_of --split train rows.csv   reads another column",
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "out", Usage: "tags to write, a line a landmark",
+			&cli.StringFlag{Name: "out", Usage: "file for the tags, one line per landmark",
 				DefaultText: "scrape.out of the project: tags.jsonl"},
 			&cli.StringFlag{Name: "column", Usage: "`NAME` of the column with the tag", Value: "supercategory"},
-			&cli.StringFlag{Name: "split", Usage: "`SPLIT` of the landmarks, where neither a column nor the file's name " +
-				"says it"},
+			&cli.StringFlag{Name: "split", Usage: "`SPLIT` of landmarks if neither a column nor the file name gives it"},
 			&cli.IntFlag{Name: "limit", Usage: "trial: take only the first `N` rows"},
 		),
 		Action: runScrapeImport,
 	}
 }
 
-// runScrapeImport is `hgld scrape import`. Tags that take the place of the project's
-// are its stage 1: they are recorded as such, made from the imported file.
+// runScrapeImport is `hgld scrape import`. If it replaces the project's tags, it records
+// stage 1 as done, with the imported file as its input.
 func runScrapeImport(c *cli.Context) error {
 	j, err := newJob(c)
 	if err != nil {
@@ -73,21 +71,21 @@ func runScrapeImport(c *cli.Context) error {
 		return err
 	}
 	if !sameFile(out, settings.Out) {
-		return nil // the project's own tags are others
+		return nil // the project uses other tags
 	}
 	return stage.Record(j, settings, before, outputs, false)
 }
 
-// fingerprintImport identifies what an imported stage 1 depends on: the file, and the
-// stage's own inputs, which would otherwise seem to have changed since. A pipe can be
-// read but once, so that it is left out.
+// fingerprintImport returns the inputs of an imported stage 1: the file, and the stage's own
+// inputs, which would otherwise seem to have changed. A pipe can be read only once, so it is
+// omitted.
 func fingerprintImport(path string, in []string) (map[string]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if info.Mode().IsRegular() {
-		whole, err := filepath.Abs(path) // found again from wherever status is asked
+		whole, err := filepath.Abs(path) // status may run in another folder
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +94,7 @@ func fingerprintImport(path string, in []string) (map[string]string, error) {
 	return fingerprint(in)
 }
 
-// importTags turns a table of landmarks and tags into tags.jsonl.
+// importTags converts a table of landmarks and tags to tags.jsonl.
 func importTags(j *job, path, out, column string, split labels.Split) error {
 	j.say("reading %s", path)
 	rows, err := readTagTable(path, column, split)
@@ -128,8 +126,8 @@ func importTags(j *job, path, out, column string, split labels.Split) error {
 	return nil
 }
 
-// readTagTable reads the file to import. A column that it lacks is an error in the
-// command, since --column names it.
+// readTagTable reads the file to import. A missing column is a usage error, because --column
+// names it.
 func readTagTable(path, column string, split labels.Split) ([]labels.TagRow, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -143,8 +141,7 @@ func readTagTable(path, column string, split labels.Split) ([]labels.TagRow, err
 	return rows, labelHint(err, path)
 }
 
-// importedRecord is what a row says. A tag of white space is none: the landmark's page
-// has no value.
+// importedRecord converts a row. A tag that consists of white space counts as no tag.
 func importedRecord(row labels.TagRow) labels.Record {
 	r := labels.Record{Landmark: row.Landmark, Split: row.Split, Category: row.Category, Item: row.Item,
 		Outcome: labels.NoTag, Source: "import"}

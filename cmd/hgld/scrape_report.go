@@ -16,8 +16,8 @@ import (
 	"hgld/scrape/polite"
 )
 
-// showCrawl counts outcomes beside the bar of a crawl of which so many titles were
-// done before.
+// showCrawl updates the progress bar of a crawl and counts outcomes beside it. before is the
+// number of titles that were finished already.
 func showCrawl(bar *progress, before int) func(scrape.Progress) {
 	bar.from(before)
 	tagged, began := 0, time.Now()
@@ -44,7 +44,7 @@ func showCrawl(bar *progress, before int) func(scrape.Progress) {
 	}
 }
 
-// scrapeError gives the errors of a crawl their exit codes and next steps.
+// scrapeError adds exit codes and hints to the errors of a crawl.
 func scrapeError(s *scrapeSettings, err error) error {
 	var (
 		locked     *filelock.LockedError
@@ -57,31 +57,31 @@ func scrapeError(s *scrapeSettings, err error) error {
 	)
 	switch {
 	case errors.As(err, &locked):
-		return withHint(withCode(exitLocked, err), "wait for it to end; it saves what it has when it is interrupted")
+		return withHint(withCode(exitLocked, err), "wait for it to end, or interrupt it: it saves its state")
 	case errors.As(err, &mismatch):
 		return withHint(withCode(exitUsage, err), "--state another-folder keeps both")
 	case errors.As(err, &unread) && errors.Is(err, fs.ErrNotExist):
 		return withHint(withCode(exitIntegrity, err),
-			"put back what is gone from %s; if that is impossible, `hgld scrape run --retry lost` asks for its pages again",
+			"restore the missing files in %s; if that is impossible, `hgld scrape run --retry lost` fetches their pages again",
 			filepath.Join(s.State, "raw"))
 	case errors.As(err, &unread):
-		return withHint(err, "nothing was thrown away: once the file can be read, run the same command again")
+		return withHint(err, "nothing was removed: run the same command again once the file can be read")
 	case errors.As(err, &damage):
 		return withHint(withCode(exitIntegrity, err), "`hgld scrape run` without --reparse fetches the damaged pages again")
 	case errors.Is(err, scrape.ErrMoreNeeded):
 		return withHint(withCode(exitTemporary, err), "`hgld scrape run` without --reparse fetches the rest")
 	case errors.As(err, &malformed):
 		return withHint(withCode(exitTemporary, err),
-			"see what %s answers in a browser; the same command goes on, with --retry malformed from those titles", s.BaseURL)
+			"open %s in a browser; the same command continues, and --retry malformed also fetches those titles again", s.BaseURL)
 	case errors.As(err, &incomplete) && errors.As(err, &stop):
 		when := "now"
 		if !incomplete.RetryAt.IsZero() {
 			when = "after " + incomplete.RetryAt.Local().Format("15:04:05 on 2 January 2006")
 		}
-		return withHint(withCode(exitTemporary, err), "what was fetched is kept in %s; run the same command again %s",
+		return withHint(withCode(exitTemporary, err), "all responses are stored in %s; run the same command again %s",
 			s.State, when)
 	case errors.As(err, &incomplete) && !errors.Is(err, context.Canceled):
-		return withHint(withCode(exitTemporary, err), "what was fetched is kept in %s; the same command goes on", s.State)
+		return withHint(withCode(exitTemporary, err), "all responses are stored in %s; the same command continues", s.State)
 	}
 	return err
 }
@@ -99,9 +99,10 @@ func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 		j.print("%s written: %s\n", s.Changes, count(r.Changes, "change"))
 	}
 	if len(r.Stale) > 0 {
-		err := withCode(exitSomeFailed, fmt.Errorf("%s could not be had again, the first %s; what was known of them stands",
-			count(len(r.Stale), "title"), r.Stale[0]))
-		return exitcode.Retryable(withHint(err, "the same command asks for them again"))
+		err := withCode(exitSomeFailed,
+			fmt.Errorf("%s could not be fetched again, the first is %s; their earlier findings are kept",
+				count(len(r.Stale), "title"), r.Stale[0]))
+		return exitcode.Retryable(withHint(err, "the same command tries again"))
 	}
 	if len(r.Failed) == 0 {
 		return nil
@@ -118,7 +119,7 @@ func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 	err := withCode(exitSomeFailed, fmt.Errorf("%s failed; %s lists them", count(len(r.Failed), "landmark"),
 		filepath.Join(s.State, "report.json")))
 	if slices.ContainsFunc(r.Failed, func(f scrape.Failure) bool { return f.Outcome == labels.Retryable }) {
-		return exitcode.Retryable(withHint(err, "the same command asks again for those with error_retryable"))
+		return exitcode.Retryable(withHint(err, "the same command tries those with error_retryable again"))
 	}
 	return err
 }
@@ -127,14 +128,14 @@ func printCoverage(j *job, s *scrapeSettings, r *scrape.Report) {
 	for _, split := range r.Splits {
 		j.print("%s: %d of %s have a tag (%.1f %%)", split.Split, split.Tagged, count(split.Landmarks, "landmark"),
 			100*split.Coverage)
-		if split.PaperTagged > 0 && split.Landmarks == split.PaperLandmarks { // else it is no comparison
+		if split.PaperTagged > 0 && split.Landmarks == split.PaperLandmarks { // otherwise there is nothing to compare
 			j.print("; the paper: %d of %d (%.1f %%)", split.PaperTagged, split.PaperLandmarks,
 				100*float64(split.PaperTagged)/float64(split.PaperLandmarks))
 		}
 		j.print("\n")
 		printOutcomes(j, split.Outcomes)
 	}
-	j.print("%s with several values; without a tag for it:", count(r.Several, "landmark"))
+	j.print("%s with several values; policies would drop:", count(r.Several, "landmark"))
 	for i, p := range r.Policies {
 		if i > 0 {
 			j.print(",")

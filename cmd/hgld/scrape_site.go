@@ -27,10 +27,10 @@ import (
 	"hgld/scrape/polite"
 )
 
-// fileList is a list of files, which in YAML may be the name of one.
+// fileList is a list of files. In YAML it may be a single name.
 type fileList []string
 
-// UnmarshalYAML reads a list, or one name.
+// UnmarshalYAML reads a list or a single name.
 func (l *fileList) UnmarshalYAML(node *yaml.Node) error {
 	if node.Kind == yaml.ScalarNode && node.ShortTag() != "!!null" {
 		*l = fileList{node.Value}
@@ -39,7 +39,7 @@ func (l *fileList) UnmarshalYAML(node *yaml.Node) error {
 	return node.Decode((*[]string)(l))
 }
 
-// MarshalYAML writes one name as such, as it was before there could be several.
+// MarshalYAML writes a list of one file as a single name.
 func (l fileList) MarshalYAML() (any, error) {
 	if len(l) == 1 {
 		return l[0], nil
@@ -47,7 +47,7 @@ func (l fileList) MarshalYAML() (any, error) {
 	return []string(l), nil
 }
 
-// scrapeSource is a way to ask Wikimedia.
+// scrapeSource is a way to fetch from Wikimedia.
 type scrapeSource struct {
 	polite func() polite.Settings
 	rates  []float64 // requests a second that the site allows, slowest first
@@ -55,7 +55,7 @@ type scrapeSource struct {
 	open   func(*scrapeSettings, http.RoundTripper, api.Options) (scrape.Source, error)
 }
 
-// scrapeSources lists the ways.
+// scrapeSources lists the sources.
 var scrapeSources = registry.Table[scrapeSource]{
 	{Name: "page", About: "the category pages, one request each: the route of the paper", Value: scrapeSource{
 		polite: polite.Defaults, rates: []float64{1, 2, 5, 10, polite.WikimediaRate},
@@ -72,7 +72,7 @@ var scrapeSources = registry.Table[scrapeSource]{
 		}}},
 }
 
-// politeness is the source's, with what the settings say otherwise.
+// politeness applies the settings to a source's default behaviour.
 func (s *scrapeSettings) politeness(p polite.Settings) polite.Settings {
 	if s.Rate != nil {
 		p.Rate = *s.Rate
@@ -84,14 +84,14 @@ func (s *scrapeSettings) politeness(p polite.Settings) polite.Settings {
 	return p
 }
 
-// way is how a crawl asks its site.
+// way is how a crawl accesses its site.
 type way struct {
 	polite    polite.Settings
 	transport *polite.Transport
 	source    scrape.Source
 }
 
-// way makes the polite way to the sites of the settings, and to no other.
+// way returns access to the sites of the settings, and to no others.
 func (s *scrapeSettings) way(j *job) (*way, error) {
 	kind, err := scrapeSources.Get("source", s.Source)
 	if err != nil {
@@ -130,19 +130,19 @@ func (s *scrapeSettings) way(j *job) (*way, error) {
 	}
 	w.source, err = kind.open(s, w.transport, api.Options{Now: clock, Lagging: func(err error) {
 		w.transport.Slow()
-		j.say("%v; going on at half the rate, without waiting for them", err)
+		j.say("%v; continuing at half the rate without waiting for them", err)
 	}})
 	return w, withCode(exitUsage, err)
 }
 
-// offline is the transport of the commands that ask nobody: they need no contact.
+// offline is the transport of commands that send no requests. They need no contact.
 type offline struct{}
 
 func (offline) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("no request is sent here")
 }
 
-// offlineConfig is scrapeConfig for a command that asks nobody.
+// offlineConfig is scrapeConfig for a command that sends no requests.
 func offlineConfig(j *job, s *scrapeSettings) (scrape.Config, error) {
 	kind, err := scrapeSources.Get("source", s.Source)
 	if err != nil {
@@ -155,7 +155,7 @@ func offlineConfig(j *job, s *scrapeSettings) (scrape.Config, error) {
 	return scrapeConfig(j, s, &way{source: source, polite: kind.polite()})
 }
 
-// scrapeConfig reads the input and puts the crawl together.
+// scrapeConfig reads the input and configures the crawl.
 func scrapeConfig(j *job, s *scrapeSettings, w *way) (scrape.Config, error) {
 	var cfg scrape.Config
 	out := scrape.Output{Tags: s.Out, Policy: s.Policy, PaperText: s.PaperText, Tool: "hgld " + version}
@@ -178,26 +178,26 @@ func scrapeConfig(j *job, s *scrapeSettings, w *way) (scrape.Config, error) {
 	}, nil
 }
 
-// lockWikimedia keeps a second process of this machine from asking Wikimedia, whose
-// limits are for all of them together. It ends with the process.
+// lockWikimedia prevents a second process on this machine from sending requests to Wikimedia,
+// because Wikimedia's limits apply to all of them together. The lock ends with the process.
 func lockWikimedia(hosts []string) (unlock func() error, err error) {
 	if !slices.ContainsFunc(hosts, polite.Wikimedia) {
 		return func() error { return nil }, nil
 	}
 	lock, err := filelock.Acquire(filepath.Join(os.TempDir(), "hgld-wikimedia.lock"))
 	if locked := (*filelock.LockedError)(nil); errors.As(err, &locked) {
-		return nil, withHint(withCode(exitLocked, fmt.Errorf("another process of this machine asks Wikimedia: %w", err)),
+		return nil, withHint(withCode(exitLocked, fmt.Errorf("another process on this machine is using Wikimedia: %w", err)),
 			"its limits hold for both together: wait for the other to end")
 	}
 	if err != nil {
-		return nil, withHint(fmt.Errorf("one process a machine may ask Wikimedia: %w", err),
+		return nil, withHint(fmt.Errorf("only one process on a machine may use Wikimedia: %w", err),
 			"if nobody else does here, remove that file")
 	}
 	return lock.Remove, nil
 }
 
-// answerClock stamps answers: with the time, or with that of $SOURCE_DATE_EPOCH,
-// so that the same pages give the same bytes.
+// answerClock returns the clock for Answer.Fetched: the system's, or the fixed time in
+// $SOURCE_DATE_EPOCH.
 func answerClock() (func() time.Time, error) {
 	text, ok := os.LookupEnv("SOURCE_DATE_EPOCH")
 	if !ok || text == "" {
@@ -205,12 +205,12 @@ func answerClock() (func() time.Time, error) {
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return nil, usagef("SOURCE_DATE_EPOCH: %.80q is no number of seconds since 1970", text)
+		return nil, usagef("SOURCE_DATE_EPOCH: %.80q is not a number of seconds since 1970", text)
 	}
 	return func() time.Time { return time.Unix(seconds, 0) }, nil
 }
 
-// readCategories reads the landmarks of label files of any form that has their
+// readCategories reads landmarks and their categories from label files of any form that has
 // categories.
 func readCategories(paths []string, split labels.Split) (scrape.Input, error) {
 	type id struct {
@@ -227,7 +227,7 @@ func readCategories(paths []string, split labels.Split) (scrape.Input, error) {
 		}
 		landmarks, err := parseCategories(data, path, split)
 		if other := (*labels.SplitAskedError)(nil); len(paths) > 1 && errors.As(err, &other) {
-			landmarks, err = parseCategories(data, path, "") // of several lists, split is that of those which say nothing
+			landmarks, err = parseCategories(data, path, "") // with several files, split applies to those that name none
 		}
 		if err != nil {
 			return input, err
@@ -235,8 +235,8 @@ func readCategories(paths []string, split labels.Split) (scrape.Input, error) {
 		for _, l := range landmarks {
 			key := id{l.Split, l.ID}
 			if first, twice := from[key]; twice {
-				return input, withHint(usagef("%s: %s landmark %d stands in %s already", path, l.Split, l.ID, first),
-					"each list has landmarks of its own; a list of another split says so by its name or a column")
+				return input, withHint(usagef("%s: %s landmark %d is already in %s", path, l.Split, l.ID, first),
+					"a landmark may be in one file only; a file of another split names it in its name or in a column")
 			}
 			from[key] = path
 		}
@@ -245,17 +245,18 @@ func readCategories(paths []string, split labels.Split) (scrape.Input, error) {
 		sums = append(sums, hex.EncodeToString(sum[:]))
 	}
 	if len(paths) == 0 {
-		return input, usagef("no list of categories; want --categories train_label_to_category.csv")
+		return input, usagef("no category file; want --categories train_label_to_category.csv")
 	}
 	input.SHA256 = strings.Join(sums, " ")
 	return input, nil
 }
 
-// parseCategories reads one list.
+// parseCategories reads one file.
 func parseCategories(data []byte, path string, split labels.Split) ([]scrape.Landmark, error) {
 	table, err := labels.ParseCSV(bytes.NewReader(data), path, labels.ReadOptions{Split: split})
 	if unknown := (*labels.SplitUnknownError)(nil); errors.As(err, &unknown) {
-		return nil, withHint(withCode(exitUsage, err), "say it: --split train, or split: in the section scrape of hgld.yaml")
+		return nil, withHint(withCode(exitUsage, err),
+			"name the split: --split train, or split: in the section scrape of hgld.yaml")
 	}
 	if err != nil {
 		return nil, withCode(exitUsage, err)

@@ -191,8 +191,8 @@ func TestScrapeThatCannotReadItsPagesKeepsThem(t *testing.T) {
 	if err := os.Rename(raw, "elsewhere"); err != nil {
 		t.Fatal(err)
 	}
-	expect(exitIntegrity, "put back what is gone from "+raw, "--reparse")
-	expect(exitIntegrity, "put back what is gone from "+raw)
+	expect(exitIntegrity, "restore the missing files in "+raw, "--reparse")
+	expect(exitIntegrity, "restore the missing files in "+raw)
 	if err := os.Rename("elsewhere", raw); err != nil {
 		t.Fatalf("the folder cannot be moved back: %v", err)
 	}

@@ -56,7 +56,7 @@ var may = map[string][]string{
 	"train/embeddings":        {"labels"},
 	"train/evaluation":        {"train", "train/metric", "labels"},
 	"train/export":            {"train", "train/backbone", "train/nn"},
-	"train/history":           {"train", "train/stats"},
+	"train/history":           {"train", "train/metric", "train/stats"},
 	"train/recipe":            {"train", "train/history"},
 	"train/sample":            {"labels"},
 	"train/optim":             {"train/device", "train/grad"},

@@ -12,13 +12,12 @@ import (
 	"hgld/labels"
 )
 
-// began is the time of the bundled curators' first edit: a fixed one, so
-// that the demo gives the same bytes every time.
+// began is the time of the bundled curators' first edit. It is fixed, so that the demo always
+// produces the same bytes.
 var began = time.Date(2026, time.November, 2, 9, 0, 0, 0, time.UTC)
 
-// curateAs writes the log of a bundled curator: one move of a selection for each
-// supercategory, its kind, and what is dropped. wants says where a tag belongs;
-// "" leaves it alone.
+// curateAs writes the log of a bundled curator: one move and one kind for each supercategory,
+// then the dropped tags. wants returns the group of a tag, or "" to leave the tag where it is.
 func curateAs(by, path string, w *world, session *curate.Session, header curate.Header,
 	wants func(worldTag) string) (err error) {
 	header.By, header.Created = by, began
@@ -41,7 +40,7 @@ func curateAs(by, path string, w *world, session *curate.Session, header curate.
 	return nil
 }
 
-// moveAll gives every supercategory its tags and its kind.
+// moveAll moves the tags of every supercategory into it and sets its kind.
 func moveAll(w *world, session *curate.Session, wants func(worldTag) string,
 	apply func(curate.Edit) error) error {
 	chosen := map[string][]curate.Ref{}
@@ -91,8 +90,8 @@ func containsRef(list []curate.Ref, r curate.Ref) bool {
 	return false
 }
 
-// curateBlind writes the logs of two curators who work blind, and that of the adjudicator who
-// decides what they differ in.
+// curateBlind writes the logs of two curators who work independently, and of the adjudicator
+// who decides where they differ.
 func (d *demo) curateBlind() (*curate.Comparison, error) {
 	path := d.path("draft.json")
 	draft, err := readDraft(path)

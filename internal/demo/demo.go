@@ -1,7 +1,7 @@
-// Package demo runs the whole pipeline on made-up landmarks: it draws their pictures,
-// serves a Commons with their pages, curates their tags as two bundled curators would,
-// and writes a page about the result. Every stage runs by the command that a user types,
-// in a project that stays afterwards.
+// Package demo runs the whole pipeline on made-up landmarks: it draws their pictures, serves
+// their pages from a local imitation of Commons, curates their tags as two bundled curators
+// would, and writes a page about the result. Every stage runs the command that a user would
+// type. The project remains afterwards.
 package demo
 
 import (
@@ -23,33 +23,33 @@ import (
 	"hgld/labels"
 )
 
-// Options say where and how the demo runs.
+// Options configures where and how the demo runs.
 type Options struct {
-	// Folder is where to work; "" is a new temporary folder. It must not exist yet, or
-	// be empty.
+	// Folder is the working folder, which must not exist or must be empty. "" selects a new
+	// temporary folder.
 	Folder string
 
-	// Steps are the training steps of each model, and Threads those of the training; 0
-	// threads are as many as there are processors.
+	// Steps is the number of training steps per model. Threads is the number of CPU threads for
+	// training; 0 means one per processor.
 	Steps, Threads int
 
-	// Device is what computes, as hgld.yaml names it.
+	// Device is the compute device, as hgld.yaml names it.
 	Device string
 
-	// Stdout is told of every step, and Stderr gets the messages of a command that fails.
+	// Stdout receives the progress of every step. Stderr receives the messages of a failing
+	// command.
 	Stdout, Stderr io.Writer
 
-	// Run runs a command of hgld, such as "scrape run", in the project in dir, without
-	// the settings of the environment. Relative paths among the arguments start at the
-	// working directory.
+	// Run runs an hgld command such as "scrape run" in the project in dir. It ignores settings
+	// in the environment. Relative paths among the arguments start at the working directory.
 	Run func(ctx context.Context, stdout, stderr io.Writer, dir, command string, args ...string) error
 
-	// Embed opens the pictures of the held-out landmarks and embeds them by the models of
-	// run directories in dir; the rows are unit vectors.
+	// Embed opens the pictures of the held-out landmarks and embeds them with the models of some
+	// run directories in dir. The rows are unit vectors.
 	Embed func(ctx context.Context, dir string, runs []string) (data Pictures, rows [][][]float32, err error)
 }
 
-// Pictures are the pictures that the models have not seen.
+// Pictures holds the pictures that no model was trained on.
 type Pictures interface {
 	// Len returns the number of pictures.
 	Len() int
@@ -60,18 +60,18 @@ type Pictures interface {
 	// Classes returns the names of the classes of a level.
 	Classes(level int) []string
 
-	// Image returns the file of a picture.
+	// Image returns the image file of a picture.
 	Image(ctx context.Context, i int) ([]byte, error)
 
 	// Close closes the files.
 	io.Closer
 }
 
-// ErrInUse says that the folder is not empty.
+// ErrInUse reports that the folder is not empty.
 var ErrInUse = errors.New("is not empty")
 
-// StoppedError says that the context ended before the demo did. The made-up Commons is
-// gone with the process, so the demo cannot be continued.
+// StoppedError reports that the context ended before the demo did. The local Commons ends with
+// the process, so the demo cannot be continued.
 type StoppedError struct {
 	// Folder is the half-finished project.
 	Folder string
@@ -82,7 +82,7 @@ func (e *StoppedError) Error() string {
 	return fmt.Sprintf("demo: stopped; %s is half done and may be removed", e.Folder)
 }
 
-// demo is one run.
+// demo is one run of the demo.
 type demo struct {
 	o       *Options
 	ctx     context.Context
@@ -93,13 +93,13 @@ type demo struct {
 	queries int
 }
 
-// stage is one step: what it does, and how.
+// stage is one step of the demo: its name, its description and its function.
 type stage struct {
 	name, about string
 	run         func() error
 }
 
-// stages are the steps in order.
+// stages returns the steps in order.
 func (d *demo) stages() []stage {
 	return []stage{
 		{"scrape", "ask (a made-up) Wikimedia Commons what every landmark is an instance of", d.scrape},
@@ -113,7 +113,7 @@ func (d *demo) stages() []stage {
 	}
 }
 
-// Run runs the demo. It returns an error with ErrInUse if the folder is not empty, and a
+// Run runs the demo. It returns an error that wraps ErrInUse if the folder is not empty, and a
 // *StoppedError if the context ends.
 func Run(ctx context.Context, o Options) error {
 	start := time.Now()
@@ -172,12 +172,12 @@ func (d *demo) path(name string) string { return filepath.Join(d.dir, filepath.F
 
 func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.o.Stdout, format, args...) }
 
-// inProject marks an argument as a path in the project. It is printed without the folder,
-// as a user types it there.
+// inProject marks an argument as a path in the project. Output shows it without the folder, as
+// a user types it there.
 const inProject = "\x00"
 
-// hgld runs a command and shows the first lines of what it printed. It returns the
-// command line as a user would type it in the project.
+// hgld runs a command and shows the first lines of its output. It returns the command line as
+// a user would type it in the project.
 func (d *demo) hgld(show int, command string, args ...string) (line, out string, err error) {
 	line = "hgld " + command
 	given := make([]string, len(args))
@@ -202,12 +202,12 @@ func (d *demo) hgld(show int, command string, args ...string) (line, out string,
 	return line, out, nil
 }
 
-// note keeps a step for the page.
+// note records a step for the report page.
 func (d *demo) note(name, command, format string, args ...any) {
 	d.done = append(d.done, report.Step{Name: name, Command: command, Result: fmt.Sprintf(format, args...)})
 }
 
-// hash covers what the demo computed: the labels and the table of metrics.
+// hash returns the SHA-256 of what the demo computed: the labels and the table of metrics.
 func (d *demo) hash() (string, error) {
 	h := sha256.New()
 	for _, name := range []string{"labels.csv", "unlabelled.csv"} {

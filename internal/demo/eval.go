@@ -8,14 +8,13 @@ import (
 	"hgld/train/history"
 )
 
-// columns are the metrics of the demo's table, with the heads under which it
-// prints them.
+// columns lists the metrics of the demo's table with their headings.
 var columns = []struct{ key, head string }{
 	{"R@1_level0", "R@1"}, {"mAP@R_level0", "mAP@R"}, {"mAP@R_level1", "mAP@R super"}, {"H-AP", "H-AP"},
 	{"ASI", "ASI"}, {"NDCG", "NDCG"},
 }
 
-// table holds the metrics of the models in percent, a row a model.
+// table holds the metrics in percent, one row per model.
 type table struct {
 	names  []string
 	values [][]float64
@@ -31,7 +30,7 @@ func (t *table) best(row, column int) bool {
 	return true
 }
 
-// String prints the table as the terminal shows it.
+// String formats the table for the terminal.
 func (t *table) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-12s", "")
@@ -47,8 +46,8 @@ func (t *table) String() string {
 	return b.String() + "\n"
 }
 
-// eval measures the network as it began, and both models, on landmarks that were
-// held out of the training.
+// eval evaluates the untrained network and both models on landmarks that were held out of
+// training.
 func (d *demo) eval() error {
 	for _, m := range []struct {
 		name, out string
@@ -89,7 +88,7 @@ func indent(text, by string) string {
 	return by + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+by) + "\n"
 }
 
-// figure prints a measure of agreement, which may be undefined.
+// figure formats a measure of agreement, which may be undefined.
 func figure(v *float64) string {
 	if v == nil {
 		return "undefined"

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	views       = 8  // pictures of each landmark
-	pictureSize = 40 // pixels of a side
+	views       = 8  // pictures per landmark
+	pictureSize = 40 // side length in pixels
 )
 
-// drawLandmarks writes the pictures of every landmark that has a form, and the
-// table images.csv: path, split and landmark id.
+// drawLandmarks draws the pictures of every landmark that has a form. It also writes
+// images.csv with path, split and landmark id.
 func drawLandmarks(dir string, w *world) (pictures int, err error) {
 	if err := atomicfile.MkdirAll(filepath.Join(dir, "images"), 0o755); err != nil {
 		return 0, err

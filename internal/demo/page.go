@@ -13,7 +13,7 @@ import (
 
 const (
 	cases  = 6  // queries shown on the page
-	places = 12 // places of each ranking shown
+	places = 12 // places shown per ranking
 )
 
 func (d *demo) report() error {
@@ -46,7 +46,7 @@ func (d *demo) reportTable(r *report.Page) {
 	r.Table = t
 }
 
-// reportCases shows what both models retrieve for the same queries.
+// reportCases adds the pictures that both models retrieve for the same queries.
 func (d *demo) reportCases(r *report.Page) error {
 	r.CasesNote = "The query, then the first places of each model's ranking of all other pictures."
 	r.Legend = []report.Legend{{Level: 3, Text: "same landmark"}, {Level: 2, Text: "same supercategory"},
@@ -70,7 +70,7 @@ func (d *demo) reportCases(r *report.Page) error {
 	return nil
 }
 
-// runFolders are the run directories of the models.
+// runFolders returns the run directories of the models.
 func runFolders() (list []string) {
 	for _, name := range models {
 		list = append(list, filepath.Join("runs", name))
@@ -78,7 +78,7 @@ func runFolders() (list []string) {
 	return list
 }
 
-// distinctQueries picks the first picture of each of some supercategories.
+// distinctQueries picks the first picture of several supercategories.
 func distinctQueries(d Pictures) []int {
 	var chosen []int
 	seen := map[int32]bool{}
@@ -91,7 +91,7 @@ func distinctQueries(d Pictures) []int {
 	return chosen
 }
 
-// ranking is the row of pictures that a model retrieves for query q.
+// ranking returns the row of pictures that a model retrieves for query q.
 func (d *demo) ranking(name string, data Pictures, vectors [][]float32, q int) (report.Row, error) {
 	order := make([]int, 0, len(vectors))
 	scores := make([]float32, len(vectors))
@@ -154,7 +154,7 @@ func (d *demo) reportCurves(r *report.Page) error {
 	return nil
 }
 
-// reportTree shows the curated hierarchy.
+// reportTree adds the curated hierarchy.
 func (d *demo) reportTree(r *report.Page) error {
 	h, err := readHierarchy(d.path("hierarchy.json"))
 	if err != nil {

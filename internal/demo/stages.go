@@ -13,14 +13,14 @@ import (
 // clusters is the number of clusters in the draft.
 const clusters = 28
 
-// The logs of the two curators, and of the one who decides where they differ.
+// The logs of the two curators and of the adjudicator.
 const (
 	annaLog  = "edits-anna.jsonl"
 	borisLog = "edits-boris.jsonl"
 	finalLog = "edits-final.jsonl"
 )
 
-// projectText is the hgld.yaml of the demo: what differs from the defaults.
+// projectText is the demo's hgld.yaml, which sets only what differs from the defaults.
 const projectText = `# The demo's project. hgld config show --origin lists everything that is in force.
 hgld: 1
 device: %s
@@ -55,7 +55,7 @@ eval:
   run: runs/happier
 `
 
-// scrape serves the made-up Commons and reads it.
+// scrape serves the local Commons and reads its pages.
 func (d *demo) scrape() error {
 	var categories bytes.Buffer
 	pages := d.world.pages()
@@ -95,7 +95,7 @@ func (d *demo) cluster() error {
 	return nil
 }
 
-// curate compares two curators and applies what was decided.
+// curate compares the two curators and applies the adjudicated result.
 func (d *demo) curate() error {
 	comparison, err := d.curateBlind()
 	if err != nil {
@@ -116,7 +116,7 @@ func (d *demo) curate() error {
 	return nil
 }
 
-// labels labels the landmarks.
+// labels writes a label for every landmark.
 func (d *demo) labels() error {
 	command, _, err := d.hgld(14, "labels build")
 	if err != nil {
@@ -140,10 +140,10 @@ func (d *demo) shards() error {
 	return nil
 }
 
-// models are the two models of the demo.
+// models lists the two models of the demo.
 var models = []string{"smooth-ap", "happier"}
 
-// training are the flags by which each model is trained: HAPPIER as hgld.yaml says.
+// training holds the flags for each model. HAPPIER uses the settings of hgld.yaml.
 var training = map[string][]string{
 	"smooth-ap": {"-o", "loss.name=smooth-ap", "--out", inProject + "runs/smooth-ap"},
 	"happier":   nil,

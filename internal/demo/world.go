@@ -22,23 +22,22 @@ var tagsTable string
 //go:embed groups.tsv
 var groupsTable string
 
-// world is the made-up data of the demo: landmarks with noisy tags, what two
-// curators think of the tags, and what they agree on in the end.
+// world is the made-up data of the demo: landmarks with noisy tags, each curator's opinion of
+// the tags, and the adjudicated result.
 type world struct {
 	groups    []worldGroup
 	tags      []worldTag
 	landmarks []worldLandmark
 }
 
-// worldGroup is a supercategory, its kind, and the form that its landmarks are
-// drawn in.
+// worldGroup is a supercategory with its kind and the form in which its landmarks are drawn.
 type worldGroup struct {
 	name, kind string
 	form       int
 }
 
-// worldTag is a tag as scraped, byte for byte. Its group in the eyes of each
-// curator and after adjudication is a name, or dropped.
+// worldTag is a tag exactly as scraped. For each curator and for the adjudication it holds the
+// name of a group, or dropped.
 type worldTag struct {
 	text      string
 	landmarks int
@@ -46,8 +45,8 @@ type worldTag struct {
 	by        [2]string
 }
 
-// value splits the text into the value and the qualifier that an infobox prints
-// behind it in parentheses.
+// value splits the text into the value and the qualifier that an infobox prints after it in
+// parentheses.
 func (t worldTag) value() fakecommons.Value {
 	text, rest, found := strings.Cut(t.text, " (")
 	v := fakecommons.Value{Text: text, Link: "/wiki/Category:" + strings.ReplaceAll(strings.TrimSpace(text), " ", "_")}
@@ -57,23 +56,23 @@ func (t worldTag) value() fakecommons.Value {
 	return v
 }
 
-// name is the tag as stage 1 normalises it: white space folded.
+// name returns the tag as stage 1 normalises it, with white space collapsed.
 func (t worldTag) name() string { return strings.Join(strings.Fields(t.value().Text), " ") }
 
-// dropped stands for a tag that a curator removes as irrelevant.
+// dropped marks a tag that a curator removes as irrelevant.
 const dropped = "-"
 
-// worldLandmark is a place: its page, and what its infobox shows. Some have no
-// usable page; oddity says in which way.
+// worldLandmark is a landmark with its page and the contents of its infobox. oddity describes
+// how a page is unusable; most landmarks have none.
 type worldLandmark struct {
 	id     int
 	title  string
-	tag    int // index into tags, −1 where the page has none
-	group  int // index into groups, −1 for none
+	tag    int // index into tags, or −1 if the page has no tag
+	group  int // index into groups, or −1
 	oddity string
 }
 
-// oddities are the pages without a tag: one landmark of each kind, twice.
+// oddities lists the kinds of unusable pages. The demo has two landmarks of each kind.
 var oddities = []string{"missing", "disambiguation", "no-infobox", "no-tag", "redirect"}
 
 // newWorld reads the bundled tables and makes up the landmarks.
@@ -138,8 +137,8 @@ func (w *world) populate() {
 	}
 }
 
-// placeName makes up a title with what real ones have: accents, commas,
-// parentheses, ampersands and apostrophes.
+// placeName makes up a title with the characters of real titles: accents, commas, parentheses,
+// ampersands and apostrophes.
 func placeName(r *rand.Rand) string {
 	start := []string{"Al", "Bre", "Cor", "Dun", "Es", "Fal", "Gru", "Hel", "Is", "Kol",
 		"Lo", "Mar", "Nor", "Ost", "Pel", "Ra", "Sel", "Tor", "Ul", "Vil"}
@@ -160,8 +159,8 @@ func placeName(r *rand.Rand) string {
 	return name
 }
 
-// pages are the category pages of the landmarks in their order, and behind them
-// the targets of redirects.
+// pages returns the category pages of the landmarks in order, followed by the targets of
+// redirects.
 func (w *world) pages() []fakecommons.Category {
 	var pages, targets []fakecommons.Category
 	for _, l := range w.landmarks {
@@ -181,13 +180,13 @@ func (w *world) pages() []fakecommons.Category {
 	return append(pages, targets...)
 }
 
-// worldVariants is the form of a page by the landmark's oddity.
+// worldVariants maps a landmark's oddity to the variant of its page.
 var worldVariants = map[string]fakecommons.Variant{
 	"": fakecommons.Plain, "missing": fakecommons.Missing, "disambiguation": fakecommons.Disambiguation,
 	"no-infobox": fakecommons.NoInfobox, "no-tag": fakecommons.NoTag, "redirect": fakecommons.SoftRedirect,
 }
 
-// serveCommons serves the pages on a loopback address until stop is called.
+// serveCommons serves the pages on a loopback address until the caller calls stop.
 func serveCommons(pages []fakecommons.Category) (url string, stop func() error, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -203,7 +202,7 @@ func serveCommons(pages []fakecommons.Category) (url string, stop func() error, 
 	}, nil
 }
 
-// tsv splits a bundled table into rows of cells, without its head.
+// tsv splits a bundled table into rows of cells and skips the heading.
 func tsv(text string) [][]string {
 	var rows [][]string
 	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n")[1:] {

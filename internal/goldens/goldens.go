@@ -1,6 +1,5 @@
-// Package goldens finds the results of reference implementations that tests
-// compare with, and the real data beside them. Tests import it and nothing else
-// does.
+// Package goldens locates the results of reference implementations and the real data that
+// tests use. Only tests may import it.
 package goldens
 
 import (
@@ -11,9 +10,9 @@ import (
 	"testing"
 )
 
-// Shared returns the folder of reference material: $HGLD_SHARED, by default
-// ../shared from the repository's root. Without it the test is skipped, or fails
-// where CI is set: there it must be present.
+// Shared returns the folder of reference material: $HGLD_SHARED, or by default ../shared next
+// to the repository's root. If it is missing, Shared skips the test, or fails it on CI, where
+// the folder must exist.
 func Shared(tb testing.TB, elem ...string) string {
 	tb.Helper()
 	dir := os.Getenv("HGLD_SHARED")
@@ -23,9 +22,8 @@ func Shared(tb testing.TB, elem ...string) string {
 	return existing(tb, filepath.Join(append([]string{dir}, elem...)...))
 }
 
-// Dir returns a folder of golden values: below $HGLD_GOLDENS, by default
-// $HGLD_SHARED/goldens; where neither exists, the selection that the repository
-// itself carries.
+// Dir returns a folder of golden values. It looks below $HGLD_GOLDENS, by default
+// $HGLD_SHARED/goldens. If neither exists, it uses the selection in the repository.
 func Dir(tb testing.TB, folder string) string {
 	tb.Helper()
 	if dir := os.Getenv("HGLD_GOLDENS"); dir != "" {

@@ -13,19 +13,19 @@ import (
 	"hgld/internal/exitcode"
 )
 
-// change is an input of a stage that is not as the stage before left it: damaged, or
-// edited by hand.
+// change is an input that differs from what an earlier stage wrote. It is damaged, or a user
+// edited it.
 type change struct {
-	path string // as the settings name it
-	by   Stage  // that wrote it
-	was  Stamp  // of that stage
-	now  string // SHA-256
+	path string // path as in the settings
+	by   Stage  // stage that wrote the file
+	was  Stamp  // stamp of that stage
+	now  string // SHA-256 of the file now
 }
 
-// TrustInputs compares the files that the stage reads with the stamps of the stages that
-// wrote them. A file that differs is an error of code [exitcode.Integrity], unless the
-// job accepts changed files: then TrustInputs records the change in the stamp. Folders
-// are not compared, since they have hashes of their own.
+// TrustInputs compares the files that the stage reads with the stamps of the stages that wrote
+// them. If a file differs, it returns an error of code [exitcode.Integrity]. If the job
+// accepts changed files, it records the change in the stamp instead. It does not compare
+// folders, which have their own hashes.
 func (s Stage) TrustInputs(j Job, own any) error {
 	o := j.Options()
 	if o.Project.File == "" {
@@ -48,28 +48,28 @@ func (s Stage) TrustInputs(j Job, own any) error {
 	return errors.Join(list...)
 }
 
-// distrust returns the error of a stage that would have to read a changed file.
+// distrust returns the error for a stage that would read a changed file.
 func (s Stage) distrust(p *Project, c *change) error {
 	err := fmt.Errorf("%s: %s is not as `hgld %s` left it on %s: its sha256 is %s, and was %s", s.Command, c.path,
 		c.by.Command, c.was.Finished.Format(time.DateTime), c.now, c.was.sum(p.Inside(c.path)))
-	anew := "`%s` writes it anew"
+	advice := "`%s` writes it again"
 	if c.by.Name == s.Name {
-		anew = "without it, `%s` makes it anew"
+		advice = "delete it, and `%s` makes it again"
 	}
-	return exitcode.Hint(exitcode.With(exitcode.Integrity, err), anew+"; if it was changed on purpose, "+
-		"--changed takes it as it is and records that", p.Typed(c.by.Command))
+	return exitcode.Hint(exitcode.With(exitcode.Integrity, err), advice+"; if it was changed on purpose, "+
+		"--changed accepts it as it is and records that", p.Typed(c.by.Command))
 }
 
-// changeOf returns how a file differs from what the stages that write it have left, by the
-// latest of them. It returns nil if the file is as one of them left it, or if no stage
-// has written it.
+// changeOf compares a file with the stamps of the stages that write it. If it matches none,
+// the change refers to the latest stamp. It returns nil if the file matches one, or if no
+// stage has written it.
 func (p *Project) changeOf(path string) (*change, error) {
 	info, err := os.Stat(path)
 	if err != nil && !IsMissing(err) {
 		return nil, err
 	}
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, nil // whoever needs a missing file reports it
+		return nil, nil // the reader of a missing file reports it
 	}
 	var c *change
 	for _, by := range p.engine().Stages {
@@ -95,7 +95,7 @@ func (p *Project) changeOf(path string) (*change, error) {
 	return c, nil
 }
 
-// sum returns the SHA-256 of an output, "" if the stamp has none.
+// sum returns the SHA-256 of an output, or "" if the stamp has none.
 func (was Stamp) sum(path string) string {
 	if sum := was.Sums[path]; sum != "" {
 		return sum
@@ -106,7 +106,7 @@ func (was Stamp) sum(path string) string {
 	return ""
 }
 
-// sumsOf returns the SHA-256 of the files whose fingerprint is not one: they are large.
+// sumsOf returns the SHA-256 of the large files, whose fingerprint is not a hash.
 func sumsOf(prints map[string]string) (map[string]string, error) {
 	sums := map[string]string{}
 	for _, path := range slices.Sorted(maps.Keys(prints)) {
@@ -129,13 +129,13 @@ func sumsOf(prints map[string]string) (map[string]string, error) {
 	return sums, nil
 }
 
-// accept records a changed file in the stamp of the stage that wrote it.
+// accept records the change in the stamp of the stage that wrote the file.
 func (c change) accept(p *Project) error {
 	print, err := p.engine().fingerprint(c.path)
 	if err != nil {
 		return err
 	}
-	was, err := c.by.Stamp(p) // read again: two files of one stage may have changed
+	was, err := c.by.Stamp(p) // read the stamp again: two files of one stage may have changed
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func recordedFile(t *testing.T, j *told, s Stage, path string, data []byte) {
 	}
 }
 
-// TestFlippedIntermediatesAreNamed flips bits in what stages leave for each other.
+// TestFlippedIntermediatesAreNamed flips bits in the files that stages pass to each other.
 func TestFlippedIntermediatesAreNamed(t *testing.T) {
 	j := projectHere(t, "{}\n", spec("a", ""), spec("b", "a.txt"), spec("c", "b.txt"))
 	p := j.options.Project
@@ -56,8 +56,8 @@ func TestFlippedIntermediatesAreNamed(t *testing.T) {
 	}
 }
 
-// A file that is too large for its fingerprint is compared by its contents as well: a
-// disk that loses a bit does not change the time.
+// A large file is compared by its contents as well as its fingerprint, since a disk that loses
+// a bit does not change the time.
 func TestLargeIntermediateIsComparedByItsContents(t *testing.T) {
 	j := projectHere(t, "{}\n", spec("a", ""), spec("b", "a.txt"))
 	p := j.options.Project

@@ -15,27 +15,28 @@ import (
 	"hgld/internal/filehash"
 )
 
-// WholeFile is the size in bytes up to which a file, or a folder in all, is identified by
-// its SHA-256. Larger ones are identified by size and time of change, so that status
-// stays instant.
+// WholeFile is the largest size in bytes of a file, or of a folder in total, that is
+// identified by its SHA-256. Larger ones are identified by size and modification time, so that
+// status stays fast.
 const WholeFile = 64 << 20
 
-// Folder says what identifies the contents of a folder of a known kind.
+// Folder describes how to identify the contents of a known kind of folder.
 type Folder struct {
-	// Manifest is a file in the folder that holds the hashes of the others, "" if none.
+	// Manifest is a file in the folder that holds the hashes of the others, or "".
 	Manifest string
-	// Damage says which file is missing or cut, "" if none is.
+	// Damage describes a missing or truncated file. It is "" if the folder is complete.
 	Damage string
-	// Files are the files that count where there is no manifest, relative to the folder.
+	// Files lists the relevant files of a folder without a manifest, relative to the folder.
 	Files []string
 }
 
-// damaged begins the fingerprint of a folder with a file that is missing or cut. What
-// follows says which. No stamp has it, for no stage leaves such a folder.
+// damaged is the prefix of the fingerprint of a folder with a missing or truncated file,
+// followed by the file's description. It never matches a stamp, since no stage leaves such a
+// folder.
 const damaged = "damaged: "
 
-// Fingerprint identifies the contents of files and folders by path. That of a path that
-// does not exist is "". It skips empty paths.
+// Fingerprint identifies the contents of files and folders by path. The fingerprint of a path
+// that does not exist is "". It skips empty paths.
 func (l *Pipeline) Fingerprint(paths []string) (map[string]string, error) {
 	prints := map[string]string{}
 	for _, path := range paths {
@@ -65,8 +66,8 @@ func Missing(paths []string) []string {
 	return list
 }
 
-// IsMissing reports whether an error says that a path does not exist: there is no such
-// name, or there is a file where a folder would have to be.
+// IsMissing reports whether an error means that a path does not exist: the name is missing, or
+// a parent is a file.
 func IsMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
@@ -77,7 +78,7 @@ func (l *Pipeline) fingerprint(path string) (string, error) {
 		return "", err
 	}
 	if !info.IsDir() {
-		if !info.Mode().IsRegular() { // reading a named pipe would not end
+		if !info.Mode().IsRegular() { // reading a named pipe could block forever
 			return "no plain file: " + info.Mode().String(), nil
 		}
 		if info.Size() > WholeFile {
@@ -106,8 +107,8 @@ func (l *Pipeline) fingerprint(path string) (string, error) {
 	return folderPrint(path)
 }
 
-// folderPrint identifies a folder by names and contents or, if they are large, by names,
-// sizes and times of change. It skips a file that vanishes meanwhile.
+// folderPrint identifies a folder by names and contents. If these are large, it uses names,
+// sizes and modification times. It skips a file that vanishes meanwhile.
 func folderPrint(dir string) (string, error) {
 	var files []string
 	var size int64
@@ -131,7 +132,7 @@ func folderPrint(dir string) (string, error) {
 			return err
 		}
 		fmt.Fprintf(h, "%s %d %d\n", filepath.ToSlash(rel), info.Size(), info.ModTime().UnixNano())
-		if info.Mode().IsRegular() { // and not a link to a folder, or a pipe
+		if info.Mode().IsRegular() { // skips links to folders, and pipes
 			files, size = append(files, filepath.ToSlash(rel)), size+info.Size()
 		}
 		return nil

@@ -19,7 +19,7 @@ func writeIn(t *testing.T, dir, name, text string) {
 	}
 }
 
-// printOf is the fingerprint of a path that exists.
+// printOf returns the fingerprint of a path that exists.
 func printOf(t *testing.T, path string) string {
 	t.Helper()
 	p, err := new(Pipeline).fingerprint(path)
@@ -48,7 +48,7 @@ func TestFolderIsKnownByItsContents(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "gone"), filepath.Join(dir, "dangling")); err != nil {
 		return
 	}
-	printOf(t, dir) // a file that vanishes while the folder is read looks like this
+	printOf(t, dir) // a link to nothing looks like a file that vanishes while the folder is read
 }
 
 func TestFolderOfAKnownKindIsIdentifiedByItsManifest(t *testing.T) {

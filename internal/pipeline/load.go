@@ -15,10 +15,10 @@ import (
 // OverrideFlag is the name of the flag whose values are assignments, key=value.
 const OverrideFlag = "override"
 
-// Load fills the settings of a section, to whose defaults own points. Flags beat
-// assignments by -o, which beat HGLD_* variables, which beat hgld.yaml, or the file that
-// [Project.UseFile] named in its place. Without a command line, for which line is nil,
-// they are the project's own settings. Errors have code [exitcode.Usage].
+// Load fills the settings of a section. own points to its defaults. Flags take precedence over
+// -o assignments, then HGLD_* variables, then hgld.yaml or the file given to
+// [Project.UseFile]. If line is nil, there is no command line, and the result is the project's
+// own settings. Errors have code [exitcode.Usage].
 func (p *Project) Load(line settings.Flags, section string, own any) error {
 	s := p.Section(section, own)
 	s.Defaults()
@@ -43,27 +43,28 @@ func (p *Project) Load(line settings.Flags, section string, own any) error {
 	return exitcode.With(exitcode.Usage, err)
 }
 
-// LoadFile fills the settings of a section, to whose defaults own points, from hgld.yaml
-// alone. Errors have code [exitcode.Usage].
+// LoadFile fills the settings of a section from hgld.yaml alone. own points to its defaults.
+// Errors have code [exitcode.Usage].
 func (p *Project) LoadFile(section string, own any) error {
 	return exitcode.With(exitcode.Usage, p.fill(p.Section(section, own), source{p.File, p.sections[section]}))
 }
 
-// Section returns the settings that own points to as a section that can be filled. The
-// project keeps where their values come from.
+// Section wraps the settings that own points to as a section that can be filled. The project
+// records the origin of each value.
 func (p *Project) Section(name string, own any) settings.Section {
 	return settings.Section{Name: name, Ptr: own, Words: p.engine().Words,
 		Origin: func(key, from string) { p.SetOrigin(name+"."+key, from) }}
 }
 
-// fill sets what a file has of a section. Its relative paths start at the project's folder.
+// fill sets the values of a section that a file contains. Relative paths in it start at the
+// project's folder.
 func (p *Project) fill(s settings.Section, from source) error {
 	set, err := s.File(from.file, from.node)
 	p.anchor(set)
 	return err
 }
 
-// anchor makes relative paths start at the project's folder.
+// anchor resolves relative paths against the project's folder.
 func (p *Project) anchor(fields []settings.Field) {
 	if p.Dir == "" {
 		return
@@ -73,9 +74,9 @@ func (p *Project) anchor(fields []settings.Field) {
 	}
 }
 
-// UseFile makes [Project.Load] take a section from another file: the section alone, as
-// run.yaml has it, or under its name, as in hgld.yaml. Relative paths in it start at its
-// folder. own points to settings of the section.
+// UseFile makes [Project.Load] read a section from another file. The file contains the section
+// alone, as run.yaml does, or under its name, as hgld.yaml does. Relative paths in it start at
+// its folder. own points to settings of the section.
 func (p *Project) UseFile(section, path string, own any) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -114,7 +115,7 @@ func (p *Project) UseFile(section, path string, own any) error {
 	return nil
 }
 
-// fromFolder makes a path that starts at a folder start at the project's.
+// fromFolder rewrites a path relative to a folder as one relative to the project's folder.
 func (p *Project) fromFolder(folder string, value *yaml.Node) error {
 	if value.Kind != yaml.ScalarNode || value.Value == "" || filepath.IsAbs(value.Value) {
 		return nil

@@ -1,10 +1,10 @@
 // Package pipeline is the engine of stages. A stage reads files, writes files and has
-// settings, which are a section of hgld.yaml. The engine finds a project, loads the
-// settings of its stages, records what each stage read and wrote, tells from that which
-// results are stale and why, and runs the stale stages in order.
+// settings, which are a section of hgld.yaml. The engine finds a project and loads the
+// settings of its stages. It records what each stage read and wrote, and derives from that
+// which results are stale and why. It runs the stale stages in order.
 //
-// The package knows no stage: a command declares its stages with [New] and lists them in
-// a [Pipeline].
+// The package knows no stage: a command declares its stages with [New] and lists them in a
+// [Pipeline].
 //
 // A project has the folder .hgld with a stamp for each stage, STAGE.json:
 //
@@ -30,23 +30,22 @@ import (
 	"hgld/internal/settings"
 )
 
-// Pipeline is a list of stages, in the order in which they run.
+// Pipeline is a list of stages in execution order.
 type Pipeline struct {
-	// Stages are the stages in order.
+	// Stages lists the stages in order.
 	Stages []Stage
-	// Keys are the keys of hgld.yaml beside the stages' sections and the format version.
+	// Keys lists the other keys of hgld.yaml, besides the sections and the format version.
 	Keys []string
-	// Words are the names of settings in other programs.
+	// Words holds other programs' names for settings.
 	Words settings.Synonyms
 	// Tool is the version of the program, which stamps record.
 	Tool string
-	// Isolated leaves out the settings in environment variables.
+	// Isolated ignores settings in environment variables.
 	Isolated bool
-	// Folder returns what identifies a folder of a known kind, and false for others. It
-	// may be nil.
+	// Folder describes a folder of a known kind. It returns false for others. It may be nil.
 	Folder func(dir string) (Folder, bool, error)
-	// Advice says what to do about an input that does not exist and that a setting names.
-	// It returns "" where it knows nothing better than to name another file. It may be nil.
+	// Advice suggests what to do if an input that a setting names does not exist. It returns ""
+	// if it has no better advice than naming another file. It may be nil.
 	Advice func(f settings.Field, path string) string
 }
 
@@ -71,11 +70,11 @@ func (l *Pipeline) Until(name string) ([]Stage, error) {
 	return l.Stages[:i+1], nil
 }
 
-// Options are what a command line asks of every stage.
+// Options are the options that a command line applies to every stage.
 type Options struct {
-	// Project is what the command works in.
+	// Project is the project that the command works in.
 	Project *Project
-	// Limit makes a trial on the first items; 0 takes all.
+	// Limit restricts a trial to the first items; 0 means all.
 	Limit int
 	// Changed accepts inputs that were changed since a stage wrote them.
 	Changed bool
@@ -85,14 +84,14 @@ type Options struct {
 type Job interface {
 	// Options returns what the command line asked for.
 	Options() Options
-	// Say tells the user what is going on.
+	// Say reports progress to the user.
 	Say(format string, args ...any)
 	// Close releases what a stage opened, such as a device.
 	Close() error
 }
 
-// Check finds mistakes in the settings of stages before any of them runs: a run of hours
-// does not end at its last stage because of a misspelt name. It returns all of them.
+// Check finds mistakes in the settings of all stages before the first one runs, so that a
+// misspelt name does not end a run after hours. It returns all of them.
 func (p *Project) Check(stages []Stage) error {
 	var wrong []error
 	for _, s := range stages {
@@ -107,8 +106,8 @@ func (p *Project) Check(stages []Stage) error {
 	return exitcode.Hint(errors.Join(wrong...), "hgld config show --origin says where a value comes from")
 }
 
-// Run executes each stage whose result is not good. It stops after a stage in which some
-// items failed: the user decides whether the later stages go on without them.
+// Run executes each stage whose result is not good. It stops after a stage in which some items
+// failed, since the user decides whether to continue without them.
 func Run(j Job, stages []Stage) error {
 	p := j.Options().Project
 	if err := p.Check(stages); err != nil {

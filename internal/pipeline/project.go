@@ -27,22 +27,22 @@ const ProjectVersion = 1
 // versionKey is the key of hgld.yaml with its format version.
 const versionKey = "hgld"
 
-// Project is the folder that a command works in, with its hgld.yaml. The zero Project is
-// a folder without one: paths are relative to the current folder, and nothing is recorded.
+// Project is the folder that a command works in, with its hgld.yaml. The zero Project has
+// none: its paths are relative to the current folder, and it records nothing.
 type Project struct {
 	// Dir is the folder, "" if there is no hgld.yaml.
 	Dir string
 	// File is the path of hgld.yaml, "" if there is none.
 	File string
-	// Asked is the folder that the command line named, "" if none.
+	// Asked is the folder that the command line named, or "".
 	Asked string
 
 	pipeline *Pipeline
 	sections map[string]*yaml.Node
-	instead  map[string]source // sections that the command line takes from files of their own
-	origin   map[string]string // "cluster.k" -> where its value came from
-	ways     map[string]string // path as commands use it -> as hgld.yaml or a default names it
-	here     string            // the current folder when the command began, "" if it is not known
+	instead  map[string]source // sections that come from files given on the command line
+	origin   map[string]string // "cluster.k" -> origin of its value
+	ways     map[string]string // path as commands use it -> path as in hgld.yaml or the defaults
+	here     string            // current folder at the start of the command, or "" if unknown
 }
 
 // source is a section in a file.
@@ -51,10 +51,10 @@ type source struct {
 	node *yaml.Node
 }
 
-// Open finds hgld.yaml in dir or, if dir is "", in the current folder or the nearest above
-// it, and checks its form. Without one in dir it returns an error of code
-// [exitcode.NoProject]; without one here it returns a project without a file, since every
-// stage also works from flags alone.
+// Open finds hgld.yaml and checks its form. It looks in dir or, if dir is "", in the current
+// folder and its parents. If dir contains none, it returns an error of code
+// [exitcode.NoProject]. If dir is "" and there is none, it returns a project without a file,
+// since every stage also works from flags alone.
 func (l *Pipeline) Open(dir string) (*Project, error) {
 	p := &Project{Asked: dir, pipeline: l}
 	var err error
@@ -89,8 +89,8 @@ func (l *Pipeline) Open(dir string) (*Project, error) {
 	return p, p.parse(data)
 }
 
-// Parse returns the project that the text of a hgld.yaml describes. It has no folder; file
-// stands in messages.
+// Parse returns the project that the text of an hgld.yaml describes. The project has no
+// folder. Messages refer to the text as file.
 func (l *Pipeline) Parse(file, text string) (*Project, error) {
 	p := &Project{File: file, pipeline: l}
 	return p, p.parse([]byte(text))
@@ -144,12 +144,12 @@ func (p *Project) checkVersion() error {
 	return nil
 }
 
-// usagef returns an error in how a project is configured.
+// usagef returns an error about the configuration of a project, of code [exitcode.Usage].
 func usagef(format string, args ...any) error {
 	return exitcode.With(exitcode.Usage, fmt.Errorf(format, args...))
 }
 
-// engine returns the pipeline of the project, an empty one for the zero Project.
+// engine returns the pipeline of the project. For the zero Project it is empty.
 func (p *Project) engine() *Pipeline {
 	if p.pipeline == nil {
 		return &Pipeline{}
@@ -167,14 +167,14 @@ func (p *Project) Require() error {
 		"`hgld init my-project` starts a project; `hgld demo` shows one")
 }
 
-// Value returns what hgld.yaml has under a key at its top level, nil if it lacks the key.
+// Value returns the node of a top-level key in hgld.yaml, or nil if the key is missing.
 func (p *Project) Value(key string) *yaml.Node { return p.sections[key] }
 
-// Origin returns where the value of a setting came from when it was loaded, "" if it was
-// not. The key begins with the section: "cluster.k".
+// Origin returns the source of a setting's value when it was loaded, or "" if it was not
+// loaded. The key begins with the section: "cluster.k".
 func (p *Project) Origin(key string) string { return p.origin[key] }
 
-// SetOrigin records where the value of a setting came from, see [Project.Origin].
+// SetOrigin records the source of a setting's value, see [Project.Origin].
 func (p *Project) SetOrigin(key, from string) {
 	if p.origin == nil {
 		p.origin = map[string]string{}
@@ -182,8 +182,8 @@ func (p *Project) SetOrigin(key, from string) {
 	p.origin[key] = from
 }
 
-// Join returns a path of hgld.yaml, which starts at the project's folder, as commands use
-// it. Absolute paths stay.
+// Join returns a path of hgld.yaml, which is relative to the project's folder, in the form
+// that commands use. It returns absolute paths unchanged.
 func (p *Project) Join(path string) string {
 	if path == "" || filepath.IsAbs(path) || p.Dir == "." {
 		return path
@@ -196,8 +196,8 @@ func (p *Project) Join(path string) string {
 	return joined
 }
 
-// Inside returns a path relative to the project's folder, the same from whichever folder
-// the project is used. An absolute path outside the project stays.
+// Inside returns a path relative to the project's folder. The result does not depend on the
+// current folder. An absolute path outside the project is returned unchanged.
 func (p *Project) Inside(path string) string {
 	dir, err := p.abs(p.Dir)
 	if err != nil || path == "" {
@@ -217,8 +217,8 @@ func (p *Project) Inside(path string) string {
 	return filepath.ToSlash(rel)
 }
 
-// abs returns the absolute form of a path. It does not ask the disk for the current folder
-// if that was known when the command began.
+// abs returns the absolute form of a path. It uses the current folder of the start of the
+// command if known, and asks the system otherwise.
 func (p *Project) abs(path string) (string, error) {
 	rooted := filepath.VolumeName(path) != "" || path != "" && os.IsPathSeparator(path[0])
 	if p.here == "" || rooted {
@@ -244,8 +244,8 @@ func (p *Project) Typed(command string) string {
 	return "hgld " + command
 }
 
-// relative returns a copy of prints with its paths relative to the project's folder, so
-// that the project can be moved.
+// relative returns a copy of prints whose paths are relative to the project's folder, so that
+// the project can be moved.
 func (p *Project) relative(prints map[string]string) map[string]string {
 	out := make(map[string]string, len(prints))
 	for path, v := range prints {
@@ -254,8 +254,8 @@ func (p *Project) relative(prints map[string]string) map[string]string {
 	return out
 }
 
-// portable returns settings as YAML with paths relative to the project's folder: the same
-// text from whichever folder the project is used.
+// portable returns settings as YAML with paths relative to the project's folder. The text does
+// not depend on the current folder.
 func (p *Project) portable(own any) (string, error) {
 	for _, f := range settings.Fields(own) {
 		if f.IsPath() {
@@ -267,9 +267,9 @@ func (p *Project) portable(own any) (string, error) {
 	return string(text), err
 }
 
-// findUp returns the path of a file called name in the current folder or the nearest above
-// it, or "". A folder above that may not be searched counts as empty; any other error is
-// returned, since it does not say what is there.
+// findUp returns the path of a file called name in the current folder or its nearest parent
+// that has one, or "". A parent that may not be searched counts as empty. Other errors are
+// returned, since the folder may then contain the file.
 func findUp(name string) (string, error) {
 	dir := "."
 	abs, err := filepath.Abs(dir)

@@ -28,7 +28,7 @@ func spec(name, in string) Spec[files] {
 	}
 }
 
-// told is a job that keeps what it is told to say.
+// told is a job that records what it says.
 type told struct {
 	options Options
 	said    []string
@@ -39,8 +39,8 @@ func (j *told) Options() Options               { return j.options }
 func (j *told) Say(format string, args ...any) { j.said = append(j.said, fmt.Sprintf(format, args...)) }
 func (j *told) Close() error                   { j.closed++; return nil }
 
-// projectHere makes the current folder of the test a project with this hgld.yaml and
-// these stages.
+// projectHere turns the test's current folder into a project with this hgld.yaml and these
+// stages.
 func projectHere(t *testing.T, text string, specs ...Spec[files]) *told {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -66,7 +66,7 @@ func TestRunStopsWhereSomethingFailedAndGoesOnWhenAsked(t *testing.T) {
 	for _, c := range []struct {
 		err   error
 		hint  string
-		again []string // who works when the same command runs again
+		again []string // stages that work when the same command runs again
 	}{
 		{failed, "`hgld run` goes on without them", []string{"second"}},
 		{exitcode.Retryable(failed),

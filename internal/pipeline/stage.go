@@ -21,33 +21,33 @@ type Spec[S any] struct {
 	// Files names the files and folders that the stage reads and writes with these
 	// settings. Their contents decide whether its result is stale.
 	Files func(s *S) (in, out []string)
-	// Found returns more inputs, which exist and which another input names, such as the
-	// folders of a table of images. It fails if that input cannot be read.
+	// Found returns further inputs that another input names, such as the folders in a table of
+	// images. They exist. It fails if that input cannot be read.
 	Found func(s *S) (in []string, err error)
-	// Run does the work. It may return early with context.Canceled if the job is stopped,
-	// having saved what is done.
+	// Run does the work. If the job is stopped, it may save its progress and return early with
+	// context.Canceled.
 	Run func(j Job, s *S) error
-	// Checks find mistakes in settings without reading data, such as names that no table
-	// has. A command finds the same mistakes by itself when it comes to them.
+	// Checks find mistakes in the settings without reading data, such as unknown names. A
+	// command also finds the same mistakes when it reaches them.
 	Checks []func(s *S) error
 	// Rereads names outputs that the stage reads if they exist.
 	Rereads func(s *S) []string
-	// Doubt says why a result that seems good is stale, or returns "". before has the
-	// states of the stages before this one.
+	// Doubt returns the reason why a result that looks good is stale, or "". before holds the
+	// states of the earlier stages.
 	Doubt func(p *Project, s *S, before []State) (string, error)
-	// Note returns words that are added to the state of the stage, or "".
+	// Note returns text to add to the state of the stage, or "".
 	Note func(p *Project, s *S, st State) (string, error)
 }
 
-// Stage is one step of a pipeline, whatever its settings are: a section of hgld.yaml, a
-// command, and a line of `hgld status`.
+// Stage is one step of a pipeline: a section of hgld.yaml, a command, and a line of `hgld
+// status`. It hides the type of its settings.
 type Stage struct {
 	// Name is the section of hgld.yaml: "cluster".
 	Name string
 	// Command is what a user types: "cluster run".
 	Command string
 
-	// The functions take the settings as Settings returns them: a pointer.
+	// These functions take the settings as the pointer that Settings returns.
 	settings func() any
 	files    func(s any) (in, out []string)
 	found    func(s any) ([]string, error)
@@ -60,7 +60,7 @@ type Stage struct {
 	continued bool // see Continued
 }
 
-// StageOf is a stage whose settings are an S.
+// StageOf is a stage with settings of type S.
 type StageOf[S any] struct {
 	Stage
 	defaults S
@@ -101,8 +101,8 @@ func New[S any](spec Spec[S]) StageOf[S] {
 	return StageOf[S]{Stage: s, defaults: spec.Defaults}
 }
 
-// SettingError gives an error of checking settings its exit code: wrong configuration,
-// unless a file could not be read, which says nothing of the settings.
+// SettingError adds an exit code to an error from checking settings. The code is wrong
+// configuration, unless a file could not be read, which says nothing about the settings.
 func SettingError(err error) error {
 	if errors.As(err, new(*fs.PathError)) && !IsMissing(err) {
 		return err
@@ -110,7 +110,7 @@ func SettingError(err error) error {
 	return exitcode.With(exitcode.Usage, err)
 }
 
-// Defaults returns a fresh copy of the default settings. Maps and slices in it are shared.
+// Defaults returns a copy of the default settings. The copy shares maps and slices.
 func (s StageOf[S]) Defaults() *S {
 	own := s.defaults
 	return &own
@@ -122,14 +122,14 @@ func (s StageOf[S]) Load(p *Project, line settings.Flags) (*S, error) {
 	return own, p.Load(line, s.Name, own)
 }
 
-// Settings returns a pointer to a fresh copy of the default settings.
+// Settings returns a pointer to a copy of the default settings.
 func (s Stage) Settings() any { return s.settings() }
 
-// Files returns the files and folders that the stage reads and writes with settings, as
-// Settings returns them. Inputs that another input names are not among them.
+// Files returns the files and folders that the stage reads and writes. own is a pointer as
+// Settings returns. Inputs that another input names are not included.
 func (s Stage) Files(own any) (in, out []string) { return s.files(own) }
 
-// allFiles returns Files, and the inputs that another input names.
+// allFiles returns Files plus the inputs that another input names.
 func (s Stage) allFiles(own any) (in, out []string, err error) {
 	in, out = s.files(own)
 	found, err := s.found(own)
@@ -139,15 +139,15 @@ func (s Stage) allFiles(own any) (in, out []string, err error) {
 	return slices.Concat(in, found), out, nil
 }
 
-// Continued returns the stage for a command that continues an earlier run with the
-// settings which that run kept: its stamp keeps the settings that it has.
+// Continued returns the stage for a command that continues an earlier run with that run's
+// settings. Recording it keeps the settings of the existing stamp.
 func (s Stage) Continued() Stage {
 	s.continued = true
 	return s
 }
 
-// Execute runs the stage and records what it read and wrote. A run in which some items
-// failed is recorded too, since its files are complete.
+// Execute runs the stage and records what it read and wrote. If some items failed, it still
+// records the run, since the files are complete.
 func (s Stage) Execute(j Job, own any) error {
 	p := j.Options().Project
 	if err := s.MissingInput(p, own); err != nil {
@@ -171,8 +171,8 @@ func (s Stage) Execute(j Job, own any) error {
 	return errors.Join(err, s.Record(j, own, before, out, exitcode.IsRetryable(err)))
 }
 
-// MissingInput returns an error for the first input of the stage that does not exist,
-// with the command that writes it. It returns nil if all exist.
+// MissingInput returns an error for the first input that does not exist, with the command that
+// writes it. It returns nil if all exist.
 func (s Stage) MissingInput(p *Project, own any) error {
 	in, _ := s.files(own)
 	for _, path := range Missing(in) {
@@ -196,7 +196,7 @@ func (s Stage) MissingInput(p *Project, own any) error {
 	return nil
 }
 
-// another says how to name another file than one that does not exist.
+// another suggests how to set f to another file.
 func (l *Pipeline) another(f settings.Field, path string) string {
 	if l.Advice != nil {
 		if advice := l.Advice(f, path); advice != "" {

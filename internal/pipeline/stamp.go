@@ -18,27 +18,27 @@ import (
 // stampVersion is the format version of the stamps.
 const stampVersion = 1
 
-// Stamp is .hgld/STAGE.json in a project: what a stage read, with which settings, and
-// what it wrote. `hgld status` compares it with the files as they are now.
+// Stamp is .hgld/STAGE.json in a project: the inputs, settings and outputs of a stage's last
+// run. `hgld status` compares it with the current files.
 type Stamp struct {
-	Version  int               `json:"hgld_stamp"`        // of the format
+	Version  int               `json:"hgld_stamp"`        // format version
 	Stage    string            `json:"stage"`             // name of the stage
 	Tool     string            `json:"tool"`              // version of the program
 	Finished time.Time         `json:"finished"`          // UTC, whole seconds
-	Limit    int               `json:"limit,omitempty"`   // a trial on so many items
-	Partial  bool              `json:"partial,omitempty"` // some items failed that the same command may mend
-	Settings string            `json:"settings"`          // resolved, as YAML
+	Limit    int               `json:"limit,omitempty"`   // number of items of a trial
+	Partial  bool              `json:"partial,omitempty"` // some items failed, and a retry may succeed
+	Settings string            `json:"settings"`          // resolved settings as YAML
 	In       map[string]string `json:"in"`                // path -> fingerprint
 	Out      map[string]string `json:"out"`               // path -> fingerprint
 
-	Sums    map[string]string `json:"sums,omitempty"`    // SHA-256 of outputs whose fingerprint is not one
+	Sums    map[string]string `json:"sums,omitempty"`    // SHA-256 of outputs whose fingerprint is not a hash
 	Changed map[string]string `json:"changed,omitempty"` // SHA-256 of outputs before a user changed them on purpose
 }
 
-// Record writes the stage's stamp, if there is a project. A result written to other paths
-// than the project's own settings name does not count as the project's output. in has
-// the fingerprints of the inputs before the stage ran, out the paths of its outputs.
-// retryable says that some items failed which the same command may mend.
+// Record writes the stage's stamp if there is a project. A result written to other paths than
+// the project's settings name does not count as the project's output. in holds the
+// fingerprints of the inputs from before the run, out the paths of the outputs. retryable
+// reports that some items failed and a retry may succeed.
 func (s Stage) Record(j Job, own any, in map[string]string, out []string, retryable bool) error {
 	o := j.Options()
 	p := o.Project
@@ -82,8 +82,8 @@ func (s Stage) writeStamp(p *Project, st Stamp) error {
 	return atomicfile.WriteFile(filepath.Join(dir, s.Name+".json"), append(data, '\n'))
 }
 
-// isOwn reports whether these outputs are the ones that the project's own settings name.
-// It returns false if the settings cannot be read.
+// isOwn reports whether the outputs are the ones that the project's own settings name. It
+// returns false if the settings cannot be read.
 func (s Stage) isOwn(p *Project, out []string) bool {
 	settings := s.settings()
 	if err := p.Load(nil, s.Name, settings); err != nil {
@@ -110,17 +110,17 @@ func (s Stage) Stamp(p *Project) (Stamp, error) {
 // ErrOtherStamp is the error for a stamp that this hgld cannot read.
 var ErrOtherStamp = errors.New("its stamp in .hgld was written by another version")
 
-// completed returns the settings of a stamp, with the defaults of keys that were added
-// since it was written: a new key is not a change.
+// completed adds the defaults of newer keys to the settings of a stamp, so that a key added to
+// the program does not count as a change.
 func (s Stage) completed(text string) (string, error) {
 	own := s.settings()
-	for _, f := range settings.Fields(own) { // YAML would merge a map into the default
+	for _, f := range settings.Fields(own) { // reset maps, since YAML would merge into the default
 		if f.Value.Kind() == reflect.Map {
 			f.Value.SetZero()
 		}
 	}
 	if err := yaml.Unmarshal([]byte(text), own); err != nil {
-		return text, nil // of another version: the text itself is compared
+		return text, nil // written by another version: compare the text itself
 	}
 	all, err := yaml.Marshal(own)
 	return string(all), err

@@ -12,31 +12,31 @@ import (
 	"hgld/internal/settings"
 )
 
-// What [State.State] may be.
+// The values of [State.State].
 const (
 	Done   = "done"    // the result is good
-	Stale  = "stale"   // inputs, outputs or settings changed since, or some items failed
+	Stale  = "stale"   // inputs, settings or outputs changed since, or some items failed
 	Absent = "missing" // there is no result
-	Trial  = "trial"   // the result is good, but of the first items only
+	Trial  = "trial"   // the result is good but covers only the first items
 )
 
-// State is what `hgld status` tells about a stage.
+// State is the state of a stage as `hgld status` shows it.
 type State struct {
 	Stage   string   `json:"stage"`                    // name of the stage
-	Command string   `json:"command"`                  // what runs it
+	Command string   `json:"command"`                  // command that runs it
 	State   string   `json:"state"`                    // done, stale, missing or trial
-	Why     string   `json:"why,omitempty"`            // reason, "" if there is nothing to tell
-	Limit   int      `json:"limit,omitempty"`          // items of a trial
+	Why     string   `json:"why,omitempty"`            // reason, or ""
+	Limit   int      `json:"limit,omitempty"`          // number of items of a trial
 	Outputs []string `json:"outputs,omitempty"`        // paths that the stage writes
-	Missing []string `json:"missing_inputs,omitempty"` // paths that it reads and that do not exist
+	Missing []string `json:"missing_inputs,omitempty"` // inputs that do not exist
 }
 
-// Good reports whether a run with this limit leaves the stage as it is.
+// Good reports whether a run with this limit would skip the stage.
 func (st State) Good(limit int) bool {
 	return st.State == Done || st.State == Trial && st.Limit == limit
 }
 
-// Describe says why the stage is in its state, or what its result is.
+// Describe returns the reason for the state, or a description of the result.
 func (st State) Describe(p *Project) string {
 	switch {
 	case st.Why != "":
@@ -49,16 +49,16 @@ func (st State) Describe(p *Project) string {
 	return "ready"
 }
 
-// Heading says why the stage runs, and by which command.
+// Heading returns why the stage runs, and its command.
 func (st State) Heading(p *Project) string {
 	return fmt.Sprintf("%-8s %s: %s -> %s", st.Stage, st.State, st.Describe(p), p.Typed(st.Command))
 }
 
-// States returns the state of every stage in order, as a run with this limit sees it. A
-// stage that reads the output of a stage that is not done is stale as well.
+// States returns the states of all stages in order, for a run with this limit. A stage that
+// reads the output of a stage that is not done is stale as well.
 func (p *Project) States(limit int) ([]State, error) {
 	var list []State
-	doubtful := map[string]string{} // output -> stage that has to run first
+	doubtful := map[string]string{} // output -> stage that must run first
 	for _, s := range p.engine().Stages {
 		own := s.settings()
 		if err := p.Load(nil, s.Name, own); err != nil {
@@ -103,7 +103,7 @@ func (p *Project) States(limit int) ([]State, error) {
 	return list, nil
 }
 
-// writerOf returns the stage that writes path or a folder around it, "" if none does.
+// writerOf returns the stage that writes path or one of its parent folders, or "".
 func writerOf(outputs map[string]string, path string) string {
 	for _, out := range slices.Sorted(maps.Keys(outputs)) {
 		if rel, err := filepath.Rel(out, path); err == nil && path != "" && filepath.IsLocal(rel) {
@@ -113,7 +113,7 @@ func writerOf(outputs map[string]string, path string) string {
 	return ""
 }
 
-// Next returns the command that a user types next.
+// Next returns the command that the user should run next.
 func (p *Project) Next(states []State) string {
 	for _, s := range states {
 		if s.State == Done {
@@ -128,7 +128,7 @@ func (p *Project) Next(states []State) string {
 	return "nothing: everything is done"
 }
 
-// writtenBy reports whether each path is an output of some stage.
+// writtenBy reports for each path whether some stage writes it.
 func writtenBy(states []State, paths []string) bool {
 	for _, path := range paths {
 		if !slices.ContainsFunc(states, func(s State) bool { return slices.Contains(s.Outputs, path) }) {
@@ -138,8 +138,8 @@ func writtenBy(states []State, paths []string) bool {
 	return true
 }
 
-// State compares the stage's stamp with the files and settings of now. A stage whose
-// inputs do not exist, but whose outputs do, is done: a user brought them.
+// State compares the stage's stamp with the current files and settings. If the inputs do not
+// exist but the outputs do, the stage is done, since the user supplied them.
 func (s Stage) State(p *Project, own any) (State, error) {
 	in, out, err := s.allFiles(own)
 	if err != nil {
@@ -159,7 +159,7 @@ func (s Stage) State(p *Project, own any) (State, error) {
 	case err != nil:
 		return st, err
 	}
-	for path := range was.In { // it may have been made from other files than the settings name
+	for path := range was.In { // the result may come from other files than the settings name
 		if !filepath.IsAbs(path) {
 			path = p.Join(filepath.FromSlash(path))
 		}
@@ -187,8 +187,8 @@ func (s Stage) State(p *Project, own any) (State, error) {
 	return st, nil
 }
 
-// compare returns the state of a recorded result, and why it is not good. in and out are
-// the fingerprints of now, text the settings.
+// compare returns the state of a recorded result and the reason if it is not good. in and out
+// are the current fingerprints, text the current settings.
 func (was Stamp) compare(in, out map[string]string, text string) (state, why string) {
 	for _, path := range slices.Sorted(maps.Keys(out)) {
 		if out[path] == "" {
@@ -219,8 +219,8 @@ func (was Stamp) compare(in, out map[string]string, text string) (state, why str
 	return Done, ""
 }
 
-// difference says how a file differs from what a stamp has of it: the damage that its
-// fingerprint tells, or else the words of otherwise.
+// difference describes how a file differs from its stamp: the damage in its fingerprint if
+// there is any, else otherwise.
 func difference(now, otherwise string) string {
 	if what, is := strings.CutPrefix(now, damaged); is {
 		return ": " + what

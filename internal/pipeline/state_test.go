@@ -18,7 +18,8 @@ func TestStageComesAfterTheWriterOfAFolderAroundItsInput(t *testing.T) {
 	}
 }
 
-// A stage watches the inputs that another input names, and fails if that cannot be read.
+// A stage depends on the inputs that another input names. It fails if that input cannot be
+// read.
 func TestInputsThatAnotherInputNamesAreWatched(t *testing.T) {
 	a := spec("a", "table")
 	folder, broken := "photos", error(nil)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A link that leads to itself is an error which says nothing of what would be there, as one
-// of the disk, also for root.
+// A link to itself does not tell whether the file exists. It is an error, like a failing disk,
+// even for root.
 func TestFailureToLookAtAFileIsAnError(t *testing.T) {
 	j := projectHere(t, "{}\n", spec("a", ""))
 	if err := os.Symlink("lost", "lost"); err != nil {

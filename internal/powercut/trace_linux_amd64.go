@@ -29,7 +29,7 @@ const Variable = "HGLD_POWERCUTS"
 // SeedVariable is the seed of the drawing, a number; without it, one is drawn.
 const SeedVariable = "HGLD_POWERCUT_SEED"
 
-const few = 40
+const few = 10
 
 // randomOf is how many folders are drawn at each cut beside the regular ones.
 const randomOf = 4

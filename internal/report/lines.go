@@ -9,12 +9,12 @@ import (
 
 // Line is a curve with a value for each step, from step 1 on.
 type Line struct {
-	Name   string    // the label at the end of the curve
-	Values []float64 // a value for each step
+	Name   string    // label at the end of the curve
+	Values []float64 // one value per step
 }
 
-// Lines draws up to two curves as inline SVG, each smoothed over a fiftieth of its
-// length.
+// Lines draws up to two curves as inline SVG. It smooths each with a running mean over one
+// fiftieth of its length.
 func Lines(curves []Line, yLabel string) template.HTML {
 	const w, h, left, right, top, bottom = 720.0, 300.0, 52.0, 110.0, 16.0, 40.0
 	steps, low, high := 1, math.Inf(1), math.Inf(-1)
@@ -71,8 +71,8 @@ func Smooth(values []float64, n int) []float64 {
 	return out
 }
 
-// niceRange widens [low, high] to multiples of a tick of 1, 2 or 5 times a power
-// of ten, with about five ticks.
+// niceRange widens [low, high] to multiples of a tick. Ticks are 1, 2 or 5 times a power of
+// ten, about five of them.
 func niceRange(low, high float64) (float64, float64, float64) {
 	if high <= low {
 		high = low + 1

@@ -1,4 +1,4 @@
-// Package report draws what hgld measures: self-contained HTML pages, and pictures of
+// Package report renders the measurements of hgld: self-contained HTML pages, and plots of
 // curves as SVG or PNG.
 package report
 
@@ -14,27 +14,27 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// Page is a self-contained HTML page: everything, images included, is in the one file.
-// Equal pages give equal bytes. A part that is empty is left out.
+// Page is a self-contained HTML page: one file embeds everything, including its images. Equal
+// pages produce equal bytes. Write leaves out empty parts.
 type Page struct {
-	// Title is the heading, and Subtitle the sentence below it.
+	// Title is the heading. Subtitle is the sentence below it.
 	Title, Subtitle string
 
-	// Table has the figures.
+	// Table holds the metrics.
 	Table *Table
 
-	// Legend explains the frames of the pictures.
+	// Legend explains the colours of the picture frames.
 	Legend []Legend
 
-	// CasesNote introduces Cases, what some queries retrieve.
+	// CasesNote introduces Cases, the results that some queries retrieve.
 	CasesNote string
-	// Cases have a row for each model.
+	// Cases holds one row per model for each query.
 	Cases []Case
 
-	// CurvesTitle is the heading of Curves, "Training" if it is "".
+	// CurvesTitle is the heading of Curves. The default is "Training".
 	CurvesTitle string
-	CurvesNote  string        // the sentence above Curves
-	Curves      template.HTML // inline SVG, such as Lines returns
+	CurvesNote  string        // sentence above Curves
+	Curves      template.HTML // inline SVG, for example from Lines
 
 	// MapNote introduces Map, a picture of the embeddings.
 	MapNote string
@@ -42,73 +42,73 @@ type Page struct {
 
 	// GroupsNote introduces Groups, the classes of a hierarchy.
 	GroupsNote string
-	Groups     []Group // in the order of the page
+	Groups     []Group // in the order shown on the page
 
-	// Steps are the commands that led to the page.
+	// Steps lists the commands that produced the page.
 	Steps []Step
 }
 
-// Table is a table of figures.
+// Table is a table of metrics.
 type Table struct {
-	// Title stands above the table, and Note below it.
+	// Title is shown above the table, and Note below it.
 	Title, Note string
 
-	// Head has the headings of the columns, and Rows the cells.
+	// Head holds the column headings, and Rows the cells.
 	Head []string
-	Rows [][]Cell // as long as Head
+	Rows [][]Cell // each row is as long as Head
 }
 
-// Cell is a cell of a table. Best sets it in bold.
+// Cell is one cell of a table.
 type Cell struct {
 	Text string // the content
-	Best bool   // set in bold
+	Best bool   // printed in bold
 }
 
-// Legend explains the frame of pictures that share so many levels with the query: 3 all
-// of them, 0 none.
+// Legend explains one frame colour: the pictures that share Level levels with the query, from
+// 3 for all levels to 0 for none.
 type Legend struct {
-	Level int    // the colour
-	Text  string // the meaning
+	Level int    // selects the colour
+	Text  string // meaning of the colour
 }
 
 // Case shows one query and what each model retrieves for it.
 type Case struct{ Rows []Row }
 
-// Row is the ranking of one model.
+// Row is the ranking that one model returns.
 type Row struct {
-	Name     string    // the model or the query
-	Pictures []Picture // the query, then its ranking
+	Name     string    // name of the model, or of the query
+	Pictures []Picture // the query, followed by its ranking
 }
 
-// Picture is an image in a frame. Class is its colour: query, l0, l1, l2 or l3.
+// Picture is an image in a coloured frame.
 type Picture struct {
-	// Class is the colour of the frame, Alt the text for those who do not see the picture,
-	// Caption the line below it.
+	// Class is the CSS class of the frame: query, l0, l1, l2 or l3. Alt is the text for readers
+	// who cannot see the picture. Caption is the line below it.
 	Class, Alt, Caption string
-	Source              template.URL // such as JPEG returns
+	Source              template.URL // for example from JPEG
 }
 
-// Group is a class of a hierarchy with its members. Count is the number of landmarks.
+// Group is a class of a hierarchy with its members.
 type Group struct {
-	// Name is the class, Parent the coarser class it belongs to.
+	// Name is the class. Parent is the coarser class that contains it.
 	Name, Parent string
-	Count        int      // landmarks
+	Count        int      // number of landmarks
 	Members      []Member // the finer classes
 }
 
-// Member is a class in a Group, with its number of landmarks.
+// Member is a finer class within a Group.
 type Member struct {
 	Name  string // the finer class
-	Count int    // landmarks
+	Count int    // number of landmarks
 }
 
 // Step is a command and its result.
 type Step struct{ Name, Command, Result string }
 
-// Write writes the page.
+// Write writes the page as HTML.
 func (p *Page) Write(w io.Writer) error { return pageTemplate.Execute(w, p) }
 
-// JPEG returns the address of an image file that is embedded in the page.
+// JPEG returns image data as a data URL, which embeds it in the page.
 func JPEG(data []byte) template.URL {
 	return template.URL("data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(data))
 }

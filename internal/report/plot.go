@@ -16,43 +16,42 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// curveColours are told apart by those who do not see red and green (Okabe and
-// Ito), and on white paper.
+// curveColours are the colours of Okabe and Ito. They remain distinct for readers with
+// red-green colour blindness and on white paper.
 var curveColours = []color.RGBA{
 	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255},
 	{230, 159, 0, 255}, {86, 180, 233, 255}, {0, 0, 0, 255},
 }
 
-// Point is a point of a curve.
+// Point is one point of a curve.
 type Point struct{ X, Y float64 }
 
 // Curve is a named curve of a Plot.
 type Curve struct {
-	Name   string  // the label in the legend
-	Points []Point // in the order of X
+	Name   string  // label in the legend
+	Points []Point // sorted by X
 
-	// Dots marks the points, where they are few.
+	// Dots marks each point. It suits curves with few points.
 	Dots bool
 }
 
-// Plot is a picture of curves over the steps of trainings.
+// Plot is a plot of curves over training steps.
 type Plot struct {
-	// YLabel says what the curves show.
+	// YLabel is the label of the vertical axis.
 	YLabel string
 
-	// Log draws the values on a logarithmic axis and leaves out those that are not
-	// positive.
+	// Log selects a logarithmic vertical axis and drops values that are not positive.
 	Log bool
 
-	// Curves are drawn in order. One without points is left out.
+	// Curves are drawn in this order. A curve without points is skipped.
 	Curves []Curve
 }
 
-// ErrEmpty says that no curve has a point to draw.
+// ErrEmpty reports that no curve has a point to draw.
 var ErrEmpty = errors.New("there is no value to draw")
 
-// Draw makes the picture. Curves beyond the colours are dashed. It returns ErrEmpty if
-// there is nothing to draw.
+// Draw lays out the plot. Once the colours are used up, further curves are dashed. It returns
+// ErrEmpty if there is nothing to draw.
 func (p *Plot) Draw() (*Drawing, error) {
 	drawing := plot.New()
 	drawing.X.Label.Text, drawing.Y.Label.Text = "step", p.YLabel
@@ -100,19 +99,19 @@ func (p *Plot) Draw() (*Drawing, error) {
 	return &Drawing{drawing}, nil
 }
 
-// Drawing is a picture that can be written in several formats.
+// Drawing is a plot that can be written in several formats.
 type Drawing struct{ plot *plot.Plot }
 
-// roomForLegend raises the upper end of a linear axis, so that the legend in the
-// corner hides no curve.
+// roomForLegend raises the upper end of a linear axis, so that the legend in the corner covers
+// no curve.
 func roomForLegend(p *plot.Plot, entries int) {
 	if _, linear := p.Y.Scale.(plot.LinearScale); linear {
-		const share = 0.055 // of the height, for an entry
+		const share = 0.055 // share of the height per legend entry
 		p.Y.Max += (p.Y.Max - p.Y.Min) * min(0.6, share*float64(entries)/(1-share*float64(entries)))
 	}
 }
 
-// niceTicks are at multiples of 1, 2 or 5 times a power of ten, five to ten of them.
+// niceTicks places five to ten ticks at multiples of 1, 2 or 5 times a power of ten.
 type niceTicks struct{}
 
 // Ticks implements plot.Ticker.
@@ -124,8 +123,8 @@ func (niceTicks) Ticks(low, high float64) (list []plot.Tick) {
 	return list
 }
 
-// logTicks are at powers of ten, as long as there are two of them; values within a
-// decade have those of niceTicks.
+// logTicks places ticks at powers of ten. If the range contains fewer than two of them, it
+// uses niceTicks.
 type logTicks struct{}
 
 // Ticks implements plot.Ticker.
@@ -142,8 +141,8 @@ func (logTicks) Ticks(low, high float64) (list []plot.Tick) {
 	return list
 }
 
-// Write writes the picture as "svg" or "png", on white, with room at the right for the
-// last number of the axis.
+// Write writes the plot as "svg" or "png" on a white background. The right margin leaves space
+// for the last number of the axis.
 func (d *Drawing) Write(w io.Writer, format string) error {
 	p := d.plot
 	for _, style := range []*plottext.Style{

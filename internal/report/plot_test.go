@@ -31,7 +31,7 @@ func TestLogTicksHaveLabelsWithinADecade(t *testing.T) {
 	}
 }
 
-// The picture holds the names of the curves, and equal plots give equal bytes.
+// The picture contains the names of the curves, and equal plots produce equal bytes.
 func TestPlotIsDrawn(t *testing.T) {
 	p := &Plot{YLabel: "loss", Curves: []Curve{{Name: "first", Points: []Point{{1, 3}, {2, 1}}}, {Name: "none"},
 		{Name: "second", Points: []Point{{1, 2}, {2, 0}}, Dots: true}}}

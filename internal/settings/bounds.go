@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// Bounds are the least and the greatest value of a numeric setting, both allowed. The
-// field's tag holds them: range:"1 65536". Those of a list hold for each of its numbers.
+// Bounds are the smallest and the largest allowed value of a numeric setting. The field's tag
+// holds them: range:"1 65536". For a list they apply to each number.
 type Bounds struct {
 	Least float64 // smallest value allowed
 	Most  float64 // greatest value allowed
 }
 
-// unbounded returns the bounds of a number that declares none, in an entry of a table.
-// Counts are not negative, and a number this large is a slip.
+// unbounded returns default bounds for a number in a table entry that declares none. They
+// reject negative counts, and numbers so large that they must be a typing error.
 func unbounded(t reflect.Type) Bounds {
 	if IsReal(t) {
 		return Bounds{-1e9, 1e9}
@@ -25,8 +25,8 @@ func unbounded(t reflect.Type) Bounds {
 	return Bounds{0, 1e6}
 }
 
-// BoundsOf returns the bounds in the tag of a field, and false if it has none. It panics
-// if they are not two numbers.
+// BoundsOf parses the bounds in the tag of a field. It returns false if there are none, and
+// panics if they are not two numbers.
 func BoundsOf(f reflect.StructField) (Bounds, bool) {
 	text, ok := f.Tag.Lookup("range")
 	if !ok {
@@ -41,12 +41,12 @@ func BoundsOf(f reflect.StructField) (Bounds, bool) {
 	return Bounds{low, high}, true
 }
 
-// BoundsError is the error for a setting out of its bounds.
+// BoundsError is the error for a setting outside its bounds.
 type BoundsError struct {
-	Key   string  // dotted
-	Value float64 // of the setting
-	Want  Bounds  // of the setting
-	Whole bool    // the setting is a whole number
+	Key   string  // dotted key of the setting
+	Value float64 // value of the setting
+	Want  Bounds  // allowed range
+	Whole bool    // whether the setting is a whole number
 }
 
 // Error names the setting and its bounds.
@@ -66,13 +66,12 @@ func number(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// Check compares every number in the settings that ptr points to with its bounds. It
-// skips fields without bounds, and returns a *[BoundsError] for the first that is out of
-// its bounds.
+// Check compares every number in the settings that ptr points to with its bounds. It returns a
+// *[BoundsError] for the first one outside. It skips fields without bounds.
 func Check(ptr any) error { return check(reflect.ValueOf(ptr), "", false) }
 
-// CheckEntry is Check for an entry of a table. Numbers that declare no bounds get wide
-// ones, so that a slip is an error and not a crash.
+// CheckEntry is Check for a table entry. Numbers without declared bounds get wide ones, so
+// that a typing error is reported and does not crash the program.
 func CheckEntry(entry any) error { return check(reflect.ValueOf(entry), "", true) }
 
 func check(v reflect.Value, path string, entry bool) error {

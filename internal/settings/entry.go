@@ -11,21 +11,20 @@ import (
 	"hgld/internal/registry"
 )
 
-// Composed is an entry of a table whose settings are those of its parts.
+// Composed is a table entry whose settings belong to its parts.
 type Composed interface {
-	// Part returns the part whose settings are under key, or nil.
+	// Part returns the part with its settings under key, or nil.
 	Part(key string) any
-	// With returns a copy with the settings in values applied; change applies those of a
-	// part to it. For a key that it does not have it returns a *registry.UnknownError, and
-	// the copy so far.
+	// With returns a copy with values applied. It calls change to apply the settings of a part.
+	// For an unknown key it returns a *registry.UnknownError and the copy so far.
 	With(values map[string]any, change func(part any, values map[string]any) (any, error)) (any, error)
 }
 
-// Apply returns a copy of an entry of a table with settings applied. The entry is a
-// struct or a pointer to one, and its exported fields are the settings; values are as
-// YAML or JSON decoded them. A value of null keeps the default, or removes what a
-// pointer points to. The numbers of the result are within their bounds, see
-// [CheckEntry], and its own method Check() error, if it has one, has accepted it.
+// Apply returns a copy of an entry of a table with settings applied. The entry is a struct or
+// a pointer to one, and its exported fields are the settings. values come from decoded YAML or
+// JSON. null keeps the default, or sets a pointer to nil. Apply fails if a number of the
+// result is outside its bounds, see [CheckEntry], or if the entry has a method Check() error
+// and it fails.
 func Apply(entry any, values map[string]any) (any, error) {
 	changed, err := apply(reflect.ValueOf(entry), values)
 	if err != nil {
@@ -76,7 +75,7 @@ func apply(v reflect.Value, values map[string]any) (reflect.Value, error) {
 	return out, nil
 }
 
-// applyToParts is apply for an entry that is composed.
+// applyToParts is apply for a composed entry.
 func applyToParts(c Composed, values map[string]any) (reflect.Value, error) {
 	changed, err := c.With(values, Apply)
 	if unknown, ok := err.(*registry.UnknownError); ok {
@@ -90,8 +89,8 @@ func applyToParts(c Composed, values map[string]any) (reflect.Value, error) {
 	return reflect.ValueOf(changed), err
 }
 
-// unknownEntrySetting returns the error for a key that a struct does not have. It
-// proposes the key of a part if that has the key.
+// unknownEntrySetting returns the error for a key that a struct does not have. It suggests the
+// key of a part if the part has it.
 func unknownEntrySetting(list []member, key string) error {
 	known := make([]string, len(list))
 	for i, m := range list {
@@ -107,7 +106,7 @@ func unknownEntrySetting(list []member, key string) error {
 	return err
 }
 
-// hasMember reports whether v is a struct, or points to one, that has a setting called key.
+// hasMember reports whether v is a struct, or a pointer to one, with a setting called key.
 func hasMember(v reflect.Value, key string) bool {
 	if v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()
@@ -116,7 +115,7 @@ func hasMember(v reflect.Value, key string) bool {
 		slices.ContainsFunc(members(v), func(m member) bool { return m.key == key })
 }
 
-// assign stores a value in a field. A struct takes a mapping of its own settings.
+// assign stores a value in a field. The value of a struct is a mapping of its settings.
 func assign(field reflect.Value, value any) error {
 	if value == nil {
 		if field.Kind() == reflect.Pointer {
@@ -130,7 +129,7 @@ func assign(field reflect.Value, value any) error {
 	}
 	if values, ok := value.(map[string]any); ok && isGroup(part) {
 		if field.Kind() == reflect.Pointer && field.IsNil() {
-			field.Set(reflect.New(part)) // a part that the entry does not have yet
+			field.Set(reflect.New(part)) // the entry does not have this part yet
 		}
 		inner, err := apply(field, values)
 		if err == nil {

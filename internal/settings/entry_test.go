@@ -13,7 +13,7 @@ type part struct {
 	Count int `yaml:"n"`
 }
 
-// entry has settings of its own and of parts, and a rule of its own.
+// entry has settings of its own, parts, and a Check method.
 type entry struct {
 	PerTuple int
 	Widths   []int

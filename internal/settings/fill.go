@@ -12,17 +12,17 @@ import (
 	"hgld/internal/registry"
 )
 
-// filler puts a YAML mapping of a file into settings.
+// filler copies a YAML mapping from a file into settings.
 type filler struct {
-	file   string                           // for messages
-	lines  map[string]int                   // where each key was set, to find one that is set again
-	note   func(key []string, line int)     // told every setting that the file sets
-	unlike func(path, known []string) error // makes the error for an unknown key
+	file   string                           // file name in messages
+	lines  map[string]int                   // line of each key set so far, to detect duplicates
+	note   func(key []string, line int)     // called for every setting that the file sets
+	unlike func(path, known []string) error // builds the error for an unknown key
 }
 
-// fill sets what a YAML mapping names in the settings v, which path leads to: the section
-// and keys within it. A key that v does not have, one that is set twice and a value of
-// another kind are errors that name the line. A key without a value leaves the default.
+// fill sets what a YAML mapping names in the settings v. path is the section followed by the
+// keys that lead to v. An unknown key, a duplicate key and a value of the wrong kind are
+// errors that name the line. A key without a value keeps the default.
 func (s filler) fill(node *yaml.Node, v reflect.Value, path []string) error {
 	line := node.Line
 	if node.Kind == yaml.AliasNode {
@@ -42,7 +42,7 @@ func (s filler) fill(node *yaml.Node, v reflect.Value, path []string) error {
 		known[m.key] = m.value
 	}
 	if name, named := known[nameKey]; named && len(path) > 1 && node.Kind == yaml.ScalarNode {
-		return s.fill(node, name, append(slices.Clone(path), nameKey)) // loss: happier
+		return s.fill(node, name, append(slices.Clone(path), nameKey)) // the short form loss: happier
 	}
 	if node.Kind != yaml.MappingNode {
 		return fmt.Errorf("%s:%d: %s: %s is no group of keys", s.file, line, strings.Join(path, "."), quote(node))
@@ -71,7 +71,7 @@ func (s filler) fill(node *yaml.Node, v reflect.Value, path []string) error {
 	return nil
 }
 
-// noteOnce records where a key was set. A key that is set twice is an error.
+// noteOnce records the line of a key. A duplicate key is an error.
 func (s filler) noteOnce(path []string, line int) error {
 	key := strings.Join(path, ".")
 	if before, twice := s.lines[key]; twice {
@@ -82,13 +82,13 @@ func (s filler) noteOnce(path []string, line int) error {
 	return nil
 }
 
-// twice returns the error for a key that is set in two lines.
+// twice returns the error for a duplicate key.
 func (s filler) twice(path []string, line, first int) error {
 	return fmt.Errorf("%s:%d: key %.80q appears twice, first in line %d", s.file, line, strings.Join(path, "."), first)
 }
 
-// fillDotted sets a key such as optim.lr, which means the key lr of the group optim. It
-// returns false for keys without a dot and for those that name no setting.
+// fillDotted sets a dotted key: optim.lr means the key lr of the group optim. It returns false
+// if the key has no dot or names no setting.
 func (s filler) fillDotted(key, value *yaml.Node, v reflect.Value, path []string) (dotted bool, err error) {
 	fields := walk(v, nil)
 	i, inner := Find(fields, key.Value)
@@ -109,8 +109,8 @@ func (s filler) fillDotted(key, value *yaml.Node, v reflect.Value, path []string
 	return true, s.noteOnce(append(here, strings.Split(inner, ".")...), key.Line)
 }
 
-// unknownKey returns the error for the last key of a path, which is not among those
-// known in its place.
+// unknownKey returns the error for the last key of a path. known lists the valid keys at that
+// place.
 func unknownKey(path, known []string) error {
 	last := len(path) - 1
 	nearest := registry.Nearest(path[last], known)

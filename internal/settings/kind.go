@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Misfit returns the error for text that is not a value of a type.
+// Misfit returns the error for a text that is not a valid value of a type.
 func Misfit(text string, t reflect.Type) error {
 	return fmt.Errorf("%s is no %s", text, strings.TrimPrefix(Kind(t), "a "))
 }
 
-// Kind returns what a setting of a type expects, in a user's words: "a whole number".
+// Kind describes the values of a type in a user's words: "a whole number".
 func Kind(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():

@@ -7,14 +7,14 @@ import (
 	"hgld/internal/registry"
 )
 
-// Synonyms are the keys of other programs, by their last part and in snake case, with the
-// keys that they have here: {"learning_rate": "optim.lr"}. No edit distance finds these.
-// A key that ends in ".settings" stands for one of the settings of a table's entry.
+// Synonyms maps keys of other programs to keys of this one: {"learning_rate": "optim.lr"}. Its
+// keys are last parts in snake case. No edit distance finds these pairs. A value that ends in
+// ".settings" means a setting of the table entry.
 type Synonyms map[string]string
 
-// Meant returns the setting that an unknown key probably means: what another program
-// calls so, the only known key with the same last part, or a setting of the entry that a
-// group names. It returns "" if there is none. known are dotted keys.
+// Meant returns the setting that an unknown key probably means: a synonym, the only known key
+// with the same last part, or a setting of the entry that a group selects. It returns "" if
+// there is none. known lists dotted keys.
 func (s Synonyms) Meant(key string, known []string) string {
 	last := key[strings.LastIndex(key, ".")+1:]
 	if group := strings.TrimSuffix(key, "."+last); group != key && slices.Contains(known, group+".settings") {
@@ -45,8 +45,8 @@ func (s Synonyms) Meant(key string, known []string) string {
 	return ""
 }
 
-// unknown returns the error for a key that a section does not have. The known ones are
-// listed only if none is close: they are many.
+// unknown returns the error for a key that a section does not have. It lists the many known
+// keys only if none is close.
 func (s Synonyms) unknown(key string, known []string) error {
 	err := &registry.UnknownError{Kind: "key", Name: key, Nearest: s.Meant(key, known)}
 	if err.Nearest == "" {
@@ -58,8 +58,8 @@ func (s Synonyms) unknown(key string, known []string) error {
 	return err
 }
 
-// unlike returns the error for the last key of a path, which begins with the section's
-// name. known are the keys in its place.
+// unlike returns the error for the last key of a path that begins with the section's name.
+// known lists the valid keys at that place.
 func (s Section) unlike(path, known []string) error {
 	if meant := s.Words.Meant(strings.Join(path[1:], "."), Keys(Fields(s.Ptr))); meant != "" {
 		return &registry.UnknownError{Kind: "key", Name: strings.Join(path, "."), Nearest: s.Name + "." + meant}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Schema returns the JSON Schema of a section. about becomes its description. Dotted keys
-// are properties too: optim.lr beside optim.
+// Schema returns the JSON Schema of a section. about becomes its description. Dotted keys such
+// as optim.lr are properties too.
 func Schema(ptr any, about string) map[string]any {
 	s := schemaOf(reflect.TypeOf(ptr).Elem(), about)
 	for _, f := range Fields(ptr) {
@@ -17,7 +17,7 @@ func Schema(ptr any, about string) map[string]any {
 	return s
 }
 
-// schemaOf describes a type.
+// schemaOf returns the schema of a type.
 func schemaOf(t reflect.Type, about string) map[string]any {
 	s := map[string]any{}
 	if about != "" {
@@ -32,9 +32,9 @@ func schemaOf(t reflect.Type, about string) map[string]any {
 		for _, m := range members(reflect.Zero(t)) {
 			properties[m.key] = boundedSchema(m.value.Type(), m.tag)
 		}
-		kinds := []string{"object", "null"} // null: all keys of the group are commented out
+		kinds := []string{"object", "null"} // null if all keys of the group are commented out
 		if _, named := properties[nameKey]; named {
-			kinds = append(kinds, "string") // the name alone
+			kinds = append(kinds, "string") // the short form: the name alone
 		}
 		s["type"], s["properties"], s["additionalProperties"] = kinds, properties, false
 	case t == reflect.TypeFor[time.Duration](), t.Kind() == reflect.String:
@@ -51,7 +51,7 @@ func schemaOf(t reflect.Type, about string) map[string]any {
 	return s
 }
 
-// boundedSchema describes a setting, with its bounds if it has any.
+// boundedSchema returns the schema of a setting, including its bounds.
 func boundedSchema(t reflect.Type, tag reflect.StructTag) map[string]any {
 	s := schemaOf(t, tag.Get("usage"))
 	bounds, bounded := BoundsOf(reflect.StructField{Type: t, Tag: tag})

@@ -13,26 +13,26 @@ import (
 	"hgld/internal/registry"
 )
 
-// Section is a settings struct while it is filled: from a file, the environment,
-// assignments and flags, of which a later one beats an earlier one.
+// Section fills a settings struct from a file, the environment, assignments and flags. A later
+// source overrides an earlier one.
 type Section struct {
-	Name  string   // first part of the keys in files, second word of the variables: "cluster"
-	Ptr   any      // pointer to the settings; they hold the defaults at first
-	Words Synonyms // what other programs call the settings
+	Name  string   // first part of the keys in files and second word of the variables: "cluster"
+	Ptr   any      // pointer to the settings, initially the defaults
+	Words Synonyms // other programs' names for the settings
 
-	// Origin receives, by dotted key without the section's name, where each value comes
-	// from: "default", "hgld.yaml:12", "$HGLD_CLUSTER_K", "-o k=3" or "--k".
+	// Origin is called with the source of each value: "default", "hgld.yaml:12",
+	// "$HGLD_CLUSTER_K", "-o k=3" or "--k". The key is dotted and lacks the section's name.
 	Origin func(key, from string)
 }
 
-// Defaults notes that all values are defaults.
+// Defaults records that all values are defaults.
 func (s Section) Defaults() {
 	for _, f := range Fields(s.Ptr) {
 		s.Origin(f.Key(), "default")
 	}
 }
 
-// File sets what a YAML mapping in a file names, and returns the fields that it set. A nil
+// File sets the values in a YAML mapping of a file and returns the fields that it set. A nil
 // mapping sets nothing. Errors name the file and the line.
 func (s Section) File(path string, node *yaml.Node) ([]Field, error) {
 	if node == nil {
@@ -51,7 +51,7 @@ func (s Section) File(path string, node *yaml.Node) ([]Field, error) {
 	}), nil
 }
 
-// Environment sets what the section's environment variables hold. A variable of the
+// Environment sets the values in the section's environment variables. A variable of the
 // section that names no setting is an error.
 func (s Section) Environment() error {
 	var known []string
@@ -76,7 +76,7 @@ func (s Section) Environment() error {
 	return nil
 }
 
-// Assign sets what assignments of the form key=value name, as -o gives them. The key may
+// Assign sets values from assignments of the form key=value, the arguments of -o. The key may
 // begin with the section's name.
 func (s Section) Assign(assignments []string) error {
 	fields := Fields(s.Ptr)
@@ -102,20 +102,20 @@ func (s Section) Assign(assignments []string) error {
 	return nil
 }
 
-// Flags are the flags of a command line, by their names.
+// Flags gives access to the flags of a command line by name.
 type Flags interface {
-	// IsSet reports whether the command line has the flag.
+	// IsSet reports whether the command line contains the flag.
 	IsSet(name string) bool
-	// Bool returns the value of a flag that is on or off.
+	// Bool returns the value of a boolean flag.
 	Bool(name string) bool
 	// String returns the value of a flag.
 	String(name string) string
-	// StringSlice returns the values of a flag that may be repeated.
+	// StringSlice returns the values of a repeatable flag.
 	StringSlice(name string) []string
 }
 
-// Flags sets what the flags of a command line hold. A flag of a list may be repeated, and
-// its values are split at commas.
+// Flags sets values from the flags of a command line. A list flag may be repeated, and its
+// values are split at commas.
 func (s Section) Flags(line Flags) error {
 	for _, f := range Fields(s.Ptr) {
 		name := f.Flag()
@@ -144,8 +144,8 @@ func (s Section) Flags(line Flags) error {
 	return nil
 }
 
-// Split returns the values of a flag that takes several: the flag may be repeated, and
-// each value may hold several between commas.
+// Split returns the values of a list flag, which may be repeated and may hold several values
+// between commas.
 func Split(values []string) []string {
 	var list []string
 	for _, part := range values {
@@ -154,9 +154,8 @@ func Split(values []string) []string {
 	return list
 }
 
-// SectionOf returns the section, one of the names given, whose setting an environment
-// variable holds by its name: cluster for HGLD_CLUSTER_K. It returns "" for other
-// variables.
+// SectionOf returns the section of an environment variable, chosen from the given names:
+// cluster for HGLD_CLUSTER_K. It returns "" for other variables.
 func SectionOf(variable string, sections []string) string {
 	section, _ := splitVariable(variable)
 	if slices.Contains(sections, section) {
@@ -165,8 +164,8 @@ func SectionOf(variable string, sections []string) string {
 	return ""
 }
 
-// splitVariable splits HGLD_CLUSTER_N_INIT into cluster and N_INIT. Both are "" for names
-// of another form.
+// splitVariable splits HGLD_CLUSTER_N_INIT into cluster and N_INIT. It returns empty strings
+// for names of another form.
 func splitVariable(name string) (section, key string) {
 	rest, ok := strings.CutPrefix(name, EnvPrefix)
 	word, key, more := strings.Cut(rest, "_")
@@ -177,8 +176,9 @@ func splitVariable(name string) (section, key string) {
 }
 
 // CheckEnvironment returns an error for a variable with a misspelt section, such as
-// HGLD_CLUSTR_K, since it would set nothing. Variables whose second word is not close to
-// the name of a section belong to others. ptr returns the settings of a section.
+// HGLD_CLUSTR_K, which would otherwise be ignored. It skips variables whose second word is not
+// close to the name of a section, since they belong to other programs. ptr returns the
+// settings of a section.
 func CheckEnvironment(sections []string, ptr func(section string) any) error {
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
@@ -199,8 +199,8 @@ func CheckEnvironment(sections []string, ptr func(section string) any) error {
 	return nil
 }
 
-// unknownVariable returns the error for a variable. like is its name with the section
-// spelt right. The known ones are listed only if none is close: they are many.
+// unknownVariable returns the error for an unknown variable. like is its name with the section
+// corrected. It lists the many known variables only if none is close.
 func unknownVariable(name, like string, known []string) error {
 	err := &registry.UnknownError{Kind: "environment variable", Name: name, Nearest: registry.Nearest(like, known)}
 	if err.Nearest == "" {
@@ -209,8 +209,8 @@ func unknownVariable(name, like string, known []string) error {
 	return err
 }
 
-// Check compares the section's numbers with their bounds. from returns where the value of
-// a dotted key comes from, or "".
+// Check compares the section's numbers with their bounds. from returns the source of a dotted
+// key's value, or "".
 func (s Section) Check(from func(key string) string) error {
 	err := Check(s.Ptr)
 	var out *BoundsError

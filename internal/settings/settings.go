@@ -1,6 +1,6 @@
-// Package settings is the engine of settings. A settings struct is declared once, beside
-// the command that uses it, and is then a section of a YAML file, a set of environment
-// variables and a set of flags. Its fields carry the tags
+// Package settings is the engine of settings. A settings struct is declared once, beside the command
+// that uses it. The engine derives a section of a YAML file, a set of environment variables and a
+// set of flags from it. Its fields carry these tags:
 //
 //	yaml:"n_init"    the key; the flag is --n-init, the variable HGLD_CLUSTER_N_INIT
 //	usage:"…"        the sentence of the help text
@@ -8,13 +8,12 @@
 //	alias:"k"        a second name of the flag
 //	range:"0 64"     the least and the greatest number
 //
-// A field without a yaml tag has its own name in snake case as its key. Nested structs
-// are groups of keys and have no flags of their own: -o optim.lr=1e-5 sets them. A group
-// with a key called name accepts the name alone: "loss: happier" means
-// "loss: {name: happier}".
+// The key of a field without a yaml tag is its name in snake case. Nested structs are groups of keys
+// and have no flags of their own: -o optim.lr=1e-5 sets them. A group with a key called name accepts
+// the name alone: "loss: happier" means "loss: {name: happier}".
 //
-// The package knows no section. [Section] fills one, from its defaults over a file and
-// the environment to the command line.
+// The package knows no section by name. [Section] fills one from its defaults, a file, the
+// environment and the command line, in this order.
 package settings
 
 import (
@@ -33,19 +32,19 @@ const nameKey = "name"
 
 // Field is one setting of a struct.
 type Field struct {
-	Path  []string          // keys from the struct down
-	Tag   reflect.StructTag // of the struct's field
-	Value reflect.Value     // addressable: setting it changes the struct
+	Path  []string          // keys from the struct down to the field
+	Tag   reflect.StructTag // tag of the struct's field
+	Value reflect.Value     // addressable: assigning to it changes the struct
 }
 
 // Key returns the dotted key, such as "optim.lr".
 func (f Field) Key() string { return strings.Join(f.Path, ".") }
 
-// Flag returns the name of the setting's flag, without dashes before it.
+// Flag returns the name of the setting's flag without leading dashes.
 func (f Field) Flag() string { return strings.ReplaceAll(f.Path[len(f.Path)-1], "_", "-") }
 
-// HasFlag reports whether the setting has a flag: it is in no group, and it has a
-// sentence for the help text.
+// HasFlag reports whether the setting has a flag. It needs a sentence for the help text and
+// must not be in a group.
 func (f Field) HasFlag() bool { return len(f.Path) == 1 && f.Usage() != "" }
 
 // Env returns the name of the setting's environment variable in a section.
@@ -62,8 +61,8 @@ func (f Field) IsPath() bool { return f.Tag.Get("path") != "" }
 // IsInput reports whether the setting names files that are read.
 func (f Field) IsInput() bool { return f.Tag.Get("path") == "in" }
 
-// MapPaths replaces each path in a setting that names files, one or a list, by what
-// change returns for it. Lists get new memory. Other settings stay.
+// MapPaths replaces each path in a setting that names one or several files with the result of
+// change. It allocates new lists. Other settings do not change.
 func (f Field) MapPaths(change func(path string) string) {
 	switch {
 	case !f.IsPath():
@@ -103,9 +102,9 @@ func Keys(fields []Field) []string {
 	return keys
 }
 
-// Find returns the index of the field that a dotted key names, or −1. Where that field is
-// a map, inner is the rest of the key: loss.settings.tau. A group with a name key stands
-// for the name: loss means loss.name.
+// Find returns the index of the field that a dotted key names, or −1. If the field is a map,
+// inner is the rest of the key, as in loss.settings.tau. A group with a name key accepts the
+// short form: loss means loss.name.
 func Find(fields []Field, key string) (i int, inner string) {
 	for i, f := range fields {
 		if f.Key() == key || f.Key() == key+"."+nameKey {
@@ -118,14 +117,14 @@ func Find(fields []Field, key string) (i int, inner string) {
 	return -1, ""
 }
 
-// member is a setting or a group of settings: a field of a struct.
+// member is a field of a struct: a setting or a group of settings.
 type member struct {
 	key   string
 	tag   reflect.StructTag
 	value reflect.Value
 }
 
-// members lists what a struct holds, with the fields of inline structs in their place.
+// members lists the fields of a struct. The fields of an inline struct replace it.
 func members(v reflect.Value) []member {
 	var list []member
 	for i := range v.NumField() {
@@ -149,8 +148,8 @@ func isGroup(t reflect.Type) bool {
 		t != reflect.TypeFor[yaml.Node]()
 }
 
-// Key returns the key of a struct's field: its yaml tag, or else its name in snake case.
-// The fields of an inline struct stand in its place.
+// Key returns the key of a struct's field: its yaml tag, or its name in snake case. inline
+// reports that the field's own members replace it.
 func Key(f reflect.StructField) (key string, inline bool) {
 	key, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 	if options == "inline" || key == "" && f.Anonymous {

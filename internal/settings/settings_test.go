@@ -134,7 +134,7 @@ func fillText(text string, p *probe) error {
 	return err
 }
 
-// probeSection is the settings of p as a section of their own.
+// probeSection returns the settings of p as a section.
 func probeSection(p *probe) Section {
 	return Section{Name: "probe", Ptr: p, Origin: func(string, string) {}}
 }

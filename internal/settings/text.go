@@ -36,8 +36,8 @@ func Text(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// Commented returns a setting and its value as a line of YAML that is commented out. The
-// line sets the value once its first # is removed.
+// Commented returns a setting and its value as a line of YAML that is commented out. Removing
+// the first # activates it.
 func (f Field) Commented() (string, error) {
 	var node yaml.Node
 	if err := node.Encode(f.Value.Interface()); err != nil {
@@ -86,7 +86,7 @@ func difference(path []string, was, now *yaml.Node) string {
 		}
 		return ""
 	}
-	for _, pair := range [][2]*yaml.Node{{was, now}, {now, was}} { // keys of now, then those that only was has
+	for _, pair := range [][2]*yaml.Node{{was, now}, {now, was}} { // keys of now, then keys that only was contains
 		for i := 0; i+1 < len(pair[1].Content); i += 2 {
 			key := pair[1].Content[i].Value
 			if d := difference(append(slices.Clone(path), key), Lookup(was, key), Lookup(now, key)); d != "" {

@@ -14,9 +14,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Set parses text as YAML and stores it in the setting. Lists may omit their brackets.
-// Empty text is an error unless the setting is a string, a list or a map: "--k=" is a
-// slip and does not mean 0.
+// Set parses text as YAML and stores it in the setting. Lists may omit their brackets. Empty
+// text is an error unless the setting is a string, a list or a map, so that "--k=" does not
+// mean 0.
 func (f Field) Set(text string) error {
 	switch f.Value.Kind() {
 	case reflect.String:
@@ -42,8 +42,8 @@ func (f Field) Set(text string) error {
 	return decode(node, f.Value)
 }
 
-// SetInner parses text as YAML and stores it under the keys of path in a setting that is
-// a map. The map's other values stay.
+// SetInner parses text as YAML and stores it under the keys of path in a map setting. The
+// other values of the map do not change.
 func (f Field) SetInner(path []string, text string) error {
 	var value any
 	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
@@ -84,10 +84,10 @@ func parse(text string) (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-// decode stores a YAML value in a setting, and leaves the setting alone if the value does
-// not fit. The error of a type that reads its own text or YAML is returned as it is,
-// since only the type knows what it accepts. The YAML package would truncate 1.5 to 1
-// for a whole number.
+// decode stores a YAML value in a setting. If the value does not fit, the setting does not
+// change. A type that parses its own text or YAML reports its own error, which decode returns
+// unchanged. decode checks for fractions itself, since the YAML package would truncate 1.5 to
+// 1.
 func decode(node *yaml.Node, v reflect.Value) error {
 	fresh := reflect.New(v.Type())
 	if own, ok := fresh.Interface().(encoding.TextUnmarshaler); ok && node.ShortTag() == "!!str" {
@@ -101,7 +101,7 @@ func decode(node *yaml.Node, v reflect.Value) error {
 	unfit := (*yaml.TypeError)(nil)
 	switch _, own := fresh.Interface().(yaml.Unmarshaler); {
 	case v.Kind() == reflect.Map && node.Kind == yaml.MappingNode:
-		if errors.As(err, &unfit) { // a key appears twice
+		if errors.As(err, &unfit) { // the error names a duplicate key
 			err = errors.New(strings.Join(unfit.Errors, "; "))
 		}
 	case own && err != nil && !errors.As(err, &unfit):
@@ -115,8 +115,8 @@ func decode(node *yaml.Node, v reflect.Value) error {
 	return nil
 }
 
-// isFraction reports whether a number, or one in a list, is not a value of a type of
-// whole numbers. A float without a fraction, such as 1e3 or 64.0, is a whole number.
+// isFraction reports whether a number, or one in a list, has a fraction although its type is
+// an integer. A float such as 1e3 or 64.0 counts as an integer.
 func isFraction(node *yaml.Node, t reflect.Type) bool {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias

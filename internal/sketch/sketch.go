@@ -1,7 +1,6 @@
-// Package sketch draws small pictures of made-up places, for the demo and for
-// tests that need images which a network can learn from: pictures of one place
-// look alike, and places of one form (all bridges, all lakes) share their shape
-// but neither colours nor proportions.
+// Package sketch draws small pictures of made-up places. The demo uses them, and so do tests
+// that need images which a network can learn from. Pictures of one place look alike. Places of
+// one form (all bridges, all lakes) share their shape but neither colours nor proportions.
 package sketch
 
 import (
@@ -13,12 +12,12 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// Forms lists what can be drawn.
+// Forms lists the forms of a place.
 var Forms = []string{"church", "castle", "bridge", "lighthouse", "tower", "museum", "stadium", "cemetery",
 	"mountain", "lake", "waterfall", "island", "park", "ocean"}
 
-// Picture draws view number view of place number place, a square of size pixels.
-// form is an index into Forms. The same numbers give the same picture.
+// Picture draws a square view of a place, size pixels wide. place and view are arbitrary
+// numbers, and form is an index into Forms. Equal arguments produce the same picture.
 func Picture(form, place, view, size int) *image.RGBA {
 	p := rand.New(rand.NewPCG(uint64(place)*0x9E3779B97F4A7C15+uint64(form), 0x5ce7c4))
 	v := rand.New(rand.NewPCG(uint64(place), uint64(view)+0x71e3))
@@ -34,11 +33,11 @@ func Picture(form, place, view, size int) *image.RGBA {
 	return c.img
 }
 
-// place holds what all pictures of one place share.
+// place holds the properties that all pictures of one place share.
 type place struct {
 	sky, ground, wall, roof, accent color.RGBA
 	a, b, c                         float64 // proportions, in [0, 1)
-	n                               int     // how many windows, arches, trees: 2 … 6
+	n                               int     // number of windows, arches or trees: 2 … 6
 }
 
 func newPlace(r *rand.Rand) *place {
@@ -53,7 +52,7 @@ func newPlace(r *rand.Rand) *place {
 	}
 }
 
-// canvas draws in unit coordinates: x to the right, y down, the scene in [0, 1].
+// canvas draws in unit coordinates: x points right, y down, and the scene is [0, 1]².
 type canvas struct {
 	img                 *image.RGBA
 	size, scale, dx, dy float64
@@ -88,8 +87,8 @@ func (c *canvas) rect(col color.RGBA, x, y, w, h float64) {
 	c.poly(col, x, y, x+w, y, x+w, y+h, x, y+h)
 }
 
-// oval fills the part of an ellipse between two angles, in turns from the right,
-// clockwise.
+// oval fills a sector of an ellipse between two angles, measured in turns clockwise from the
+// right.
 func (c *canvas) oval(col color.RGBA, x, y, rx, ry, from, to float64) {
 	var xy []float64
 	const steps = 24
@@ -132,7 +131,7 @@ func shade(c color.RGBA, f float64) color.RGBA {
 
 func clamp(v float64) uint8 { return uint8(max(0, min(255, v))) }
 
-// hsl converts hue (turns), saturation and lightness.
+// hsl converts hue (in turns), saturation and lightness to a colour.
 func hsl(h, s, l float64) color.RGBA {
 	f := func(n float64) uint8 {
 		k := math.Mod(n+h*12, 12)

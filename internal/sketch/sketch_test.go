@@ -22,8 +22,8 @@ func TestPictureIsAFunctionOfItsNumbers(t *testing.T) {
 	}
 }
 
-// Two views of a place must be nearer to each other than to other places of the
-// same form: otherwise there is nothing to retrieve.
+// Two views of a place must be more similar to each other than to other places of the same
+// form. Otherwise there is nothing to retrieve.
 func TestViewsOfAPlaceLookAlike(t *testing.T) {
 	const views, places = 4, 6
 	same, other, pairs := 0.0, 0.0, 0

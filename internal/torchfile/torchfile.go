@@ -16,6 +16,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -36,6 +37,12 @@ func (e *FormatError) Error() string { return "torch.save: " + e.Reason }
 
 func damaged(format string, args ...any) error {
 	return &FormatError{Reason: fmt.Sprintf(format, args...)}
+}
+
+// Named reports whether a path has one of the endings that files of torch.save usually
+// have. A .pkl of another program has one too; Read tells them apart.
+func Named(path string) bool {
+	return slices.Contains([]string{".pth", ".pt", ".bin", ".ckpt", ".pkl"}, strings.ToLower(filepath.Ext(path)))
 }
 
 // Limits on what a file may claim.

@@ -15,8 +15,8 @@ import (
 // The files of testdata were made by PyTorch; make.py says how.
 func TestTensorsAreThoseThatTorchSaved(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.safetensors")
-	if err != nil || len(files) != 9 {
-		t.Fatalf("%d files, expected 9: %v", len(files), err)
+	if err != nil || len(files) != 10 {
+		t.Fatalf("%d files, expected 10: %v", len(files), err)
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".safetensors")

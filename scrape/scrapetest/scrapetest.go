@@ -89,11 +89,15 @@ type Site struct {
 	Clock  *Clock                 // of Server and of the crawls
 }
 
-// NewSite serves some places until the test ends.
-func NewSite(t testing.TB, places []fakecommons.Category) *Site {
+// NewSite serves some places until the test ends. change may modify the server before it
+// starts.
+func NewSite(t testing.TB, places []fakecommons.Category, change ...func(*fakecommons.Server)) *Site {
 	t.Helper()
 	s := &Site{Places: places, Clock: &Clock{}}
 	s.Serve(places)
+	for _, f := range change {
+		f(s.Server)
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
 		r *http.Request) {
 		s.Server.ServeHTTP(w, r)

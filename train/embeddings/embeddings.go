@@ -1,12 +1,11 @@
-// Package embeddings reads vectors and labels that hgld or another program has
-// written to files: .npy, .safetensors and Parquet for vectors, .csv, .npy and
-// Parquet for labels.
+// Package embeddings reads vectors and labels that hgld or another program has written to
+// files: .npy, .safetensors and Parquet for vectors, .csv, .npy and Parquet for labels.
 //
-// A Parquet file of embeddings has a column of lists of floats. Beside it may stand
-// "id", which names the rows, and their classes as texts or numbers, in the columns
-// label_0, label_1 … or level_0, level_1 … from the finest level on. The levels' own
-// names are in the file's metadata under "hgld.level_0", "hgld.level_1" and so on.
-// `hgld train export` writes such a file.
+// A Parquet file of embeddings has one column of lists of floats. An optional column "id"
+// names the rows. Optional columns label_0, label_1, … or level_0, level_1, … hold their
+// classes as strings or integers, finest level first. The file's metadata holds the names of
+// the levels under the keys "hgld.level_0", "hgld.level_1" and so on. `hgld train export`
+// writes such a file.
 package embeddings
 
 import (
@@ -21,24 +20,25 @@ import (
 	"hgld/internal/tensorfile"
 )
 
-// Vectors is an open matrix of embeddings, read a few rows at a time.
+// Vectors is an open matrix of embeddings. Callers read it a few rows at a time.
 type Vectors interface {
 	// Rows returns the size of the matrix.
 	Rows() (rows, cols int)
 
-	// ReadRows fills dst, whose length is a multiple of cols, with the rows from lo on.
+	// ReadRows fills dst with consecutive rows, starting at row lo. The length of dst must be a
+	// multiple of cols.
 	ReadRows(dst []float32, lo int) error
 
 	// Close closes the file.
 	io.Closer
 }
 
-// kinds are the endings of the files that hold vectors.
+// kinds lists the extensions of the files that hold vectors.
 var kinds = []string{".npy", ".safetensors", ".parquet"}
 
-// Open opens a matrix: a .npy file, the tensor called "embeddings" or the only one of a
-// .safetensors file, or the list of floats of a Parquet file. Any other kind of file is
-// a *registry.UnknownError.
+// Open opens a matrix. In a .npy file it is the array; in a .safetensors file, the tensor
+// called "embeddings" or the only tensor; in a Parquet file, the only column of lists of
+// floats. Any other extension is a *registry.UnknownError.
 func Open(path string) (Vectors, error) {
 	switch filepath.Ext(path) {
 	case ".npy":
@@ -99,7 +99,7 @@ func matrixOf(f *tensorfile.File) (*matrix, error) {
 	return &matrix{shape[1], values}, err
 }
 
-// firstFew joins the first names, and says how many more there are.
+// firstFew joins the first names and states how many more follow.
 func firstFew(names []string) string {
 	const few = 5
 	if len(names) <= few {
@@ -120,11 +120,11 @@ func (m *matrix) ReadRows(dst []float32, lo int) error {
 	return nil
 }
 
-// ZeroRows wraps Vectors and counts the rows of zeros among those that are read.
+// ZeroRows wraps Vectors and counts the all-zero rows among those it reads.
 type ZeroRows struct {
 	Vectors
 
-	// Count is the number of rows that have only zeros, First the first of them.
+	// Count is the number of all-zero rows. First is the index of the first one.
 	Count, First int
 }
 

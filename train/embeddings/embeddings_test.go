@@ -36,7 +36,7 @@ func text(t *testing.T, name, content string) string {
 	return write(t, name, func(w io.Writer) error { _, err := io.WriteString(w, content); return err })
 }
 
-// record is a row of a Parquet file of embeddings by another program.
+// record is a row of a Parquet file of embeddings that another program wrote.
 type record struct {
 	ID     string    `parquet:"id"`
 	Fine   *int64    `parquet:"level_0,optional"`
@@ -46,7 +46,8 @@ type record struct {
 
 func table3(t *testing.T) string {
 	return write(t, "e.parquet", func(w io.Writer) error {
-		return parquet.Write(w, []record{{"a", new(int64(4)), "x", []float64{1, 2}}, {"b", new(int64(5)), "x", []float64{3, 4}},
+		return parquet.Write(w, []record{{"a", new(int64(4)), "x", []float64{1, 2}},
+			{"b", new(int64(5)), "x", []float64{3, 4}},
 			{"c", nil, "", []float64{0, 0}}}, parquet.KeyValueMetadata("hgld.level_0", "species"))
 	})
 }
@@ -107,7 +108,8 @@ func TestEqualNamesAreEqualClassesInEveryFile(t *testing.T) {
 	if names := c.Names(0); !slices.Equal(names, []string{"4", "5"}) {
 		t.Errorf("the classes are %q", names)
 	}
-	if _, _, err := c.Read(text(t, "other.csv", "genus\na\n")); err == nil || !strings.Contains(err.Error(), "its levels are genus") {
+	_, _, err = c.Read(text(t, "other.csv", "genus\na\n"))
+	if err == nil || !strings.Contains(err.Error(), "its levels are genus") {
 		t.Errorf("other levels: %v", err)
 	}
 }
@@ -134,14 +136,16 @@ func TestTextVectorsNeedOneColumnOfEach(t *testing.T) {
 	}
 	sound := file(row{"church", "", []float32{1, 2}}, row{"bay", "", []float32{3, 4}})
 	var column *ColumnError
-	if _, err := ReadTextVectors(sound, "", ""); !errors.As(err, &column) || column.Of != OfTexts || len(column.Found) != 2 {
+	_, err := ReadTextVectors(sound, "", "")
+	if !errors.As(err, &column) || column.Of != OfTexts || len(column.Found) != 2 {
 		t.Errorf("two columns of texts: %v", err)
 	}
 	if _, err := ReadTextVectors(sound, "text", "none"); !errors.As(err, &column) || column.Of != OfVectors {
 		t.Errorf("no column of vectors: %v", err)
 	}
 	v, err := ReadTextVectors(sound, "text", "")
-	if err != nil || !slices.Equal(v.Texts, []string{"church", "bay"}) || v.Cols != 2 || !slices.Equal(v.Values, []float32{1, 2, 3, 4}) {
+	if err != nil || !slices.Equal(v.Texts, []string{"church", "bay"}) || v.Cols != 2 ||
+		!slices.Equal(v.Values, []float32{1, 2, 3, 4}) {
 		t.Errorf("%+v, %v", v, err)
 	}
 	for want, path := range map[string]string{
@@ -162,7 +166,8 @@ func TestDamagedParquetIsAFormatError(t *testing.T) {
 	}
 	for n := 0; n < len(whole); n += 5 {
 		path := text(t, "cut.parquet", string(whole[:n]))
-		if _, err := Open(path); !errors.As(err, new(*parquetfile.FormatError)) || !strings.Contains(err.Error(), "cut.parquet") {
+		_, err := Open(path)
+		if !errors.As(err, new(*parquetfile.FormatError)) || !strings.Contains(err.Error(), "cut.parquet") {
 			t.Errorf("cut to %d of %d bytes: %v", n, len(whole), err)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"hgld/labels"
 )
 
-// Classes numbers the classes of several label files, so that equal names are equal
-// classes in all of them. The zero value has read none yet.
+// Classes assigns numbers to the classes of several label files. Equal names get equal numbers
+// in all of them. The zero value is ready to use.
 type Classes struct {
 	levels  []string
 	builder *labels.Builder
@@ -24,7 +24,7 @@ type Classes struct {
 // Levels returns the names of the levels, finest first. It is nil before the first Read.
 func (c *Classes) Levels() []string { return c.levels }
 
-// Names lists the classes of a level by their numbers.
+// Names returns the class names of a level, indexed by class number.
 func (c *Classes) Names(level int) []string {
 	var names []string
 	for _, class := range c.builder.Hierarchy().Levels[level].Classes {
@@ -33,16 +33,16 @@ func (c *Classes) Names(level int) []string {
 	return names
 }
 
-// Read returns the labels of a file, a row each, and the names of the rows, which are
-// nil where the file has none:
+// Read returns the labels of each row of a file, and the names of the rows. ids is nil if the
+// file has no names. The extension selects the format:
 //
-//   - .npy: integers [rows] or [rows, levels], finest first; a negative one is no class
+//   - .npy: integers [rows] or [rows, levels], finest first; a negative integer means no class
 //   - .parquet: as the package comment describes
 //   - any other: CSV with a heading, where "id" names the rows and every other column
 //     is a level, finest first
 //
-// A row without any class has −1 at every level. It fails where the levels differ
-// from those of an earlier file, or where a class has two parents.
+// A row without any class has −1 at every level. Read fails if the levels differ from those of
+// an earlier file, or if a class has two parents.
 func (c *Classes) Read(path string) (list []labels.Path, ids []string, err error) {
 	switch filepath.Ext(path) {
 	case ".npy":
@@ -170,7 +170,8 @@ func (c *Classes) readParquet(path string) (list []labels.Path, ids []string, er
 	return list, ids, nil
 }
 
-// declare notes the levels of the first file, and compares those of the others.
+// declare records the levels of the first file. For later files it checks that the levels are
+// the same.
 func (c *Classes) declare(path string, levels []string) error {
 	switch {
 	case len(levels) == 0:
@@ -184,7 +185,7 @@ func (c *Classes) declare(path string, levels []string) error {
 	return nil
 }
 
-// add numbers the classes of a row.
+// add returns the class numbers of a row and assigns numbers to new classes.
 func (c *Classes) add(names []string, where string) (labels.Path, error) {
 	if !slices.ContainsFunc(names, func(name string) bool { return name != "" }) {
 		return slices.Repeat(labels.Path{-1}, len(names)), nil
@@ -192,8 +193,8 @@ func (c *Classes) add(names []string, where string) (labels.Path, error) {
 	return c.builder.Add(labels.Row{Names: names, Where: where})
 }
 
-// Beside returns the file that the labels of vectors are in, where none is named: the
-// file of the vectors itself if it is Parquet, else "".
+// Beside returns the file that holds the labels of vectors. If labelFile is "", this is the
+// vectors' own file for Parquet, and "" for other formats.
 func Beside(labelFile, vectors string) string {
 	if labelFile == "" && strings.HasSuffix(vectors, ".parquet") {
 		return vectors

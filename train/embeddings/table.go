@@ -19,7 +19,7 @@ func openTable(path string) (*table, error) {
 	return &table{f}, err
 }
 
-// find returns the columns that match.
+// find returns the columns for which match is true.
 func (t *table) find(match func(leaf parquetfile.Leaf) bool) (found []parquetfile.Leaf) {
 	for _, leaf := range t.Leaves() {
 		if match(leaf) {
@@ -29,7 +29,8 @@ func (t *table) find(match func(leaf parquetfile.Leaf) bool) (found []parquetfil
 	return found
 }
 
-// one returns the column that matches, or nil where none does.
+// one returns the only column for which match is true, or nil if there is none. Several are an
+// error.
 func (t *table) one(match func(leaf parquetfile.Leaf) bool) (*parquetfile.Leaf, error) {
 	found := t.find(match)
 	switch len(found) {
@@ -46,7 +47,7 @@ func isVector(leaf parquetfile.Leaf) bool {
 	return (leaf.Kind == parquet.Float || leaf.Kind == parquet.Double) && leaf.Lists == 1
 }
 
-// matrix reads the only column of vectors.
+// matrix reads the only column of vectors in the table.
 func (t *table) matrix() (*matrix, error) {
 	leaf, err := t.one(isVector)
 	if err != nil {
@@ -67,8 +68,8 @@ func (t *table) matrix() (*matrix, error) {
 	return m, nil
 }
 
-// vectors reads a column of lists of floats. Where one is empty or has another length
-// than the first, mistake makes the error.
+// vectors reads a column of lists of floats. If a list is empty or its length differs from the
+// first one's, it returns the error that mistake builds.
 func (t *table) vectors(leaf parquetfile.Leaf, mistake func(row, values, want int) error) (*matrix, error) {
 	m, rows := &matrix{}, 0
 	endRow := func() error {
@@ -102,7 +103,7 @@ func (t *table) vectors(leaf parquetfile.Leaf, mistake func(row, values, want in
 	return m, err
 }
 
-// texts reads a column of texts or whole numbers; null is "".
+// texts reads a column of strings or integers. It returns "" for null.
 func (t *table) texts(leaf parquetfile.Leaf) (list []string, err error) {
 	err = t.Values(leaf, func(v parquet.Value, _ bool) error {
 		switch {
@@ -122,7 +123,8 @@ func (t *table) texts(leaf parquetfile.Leaf) (list []string, err error) {
 	return list, err
 }
 
-// className names a class that is given by a number; a negative one is no class.
+// className returns the name of a class that is stored as a number. A negative number means no
+// class.
 func className(n int64) string {
 	if n < 0 {
 		return ""
@@ -130,7 +132,7 @@ func className(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// levels finds the columns of the classes, and the names of the levels.
+// levels returns the columns that hold classes and the names of their levels.
 func (t *table) levels() (columns []parquetfile.Leaf, names []string, err error) {
 	for {
 		n := strconv.Itoa(len(columns))
@@ -155,41 +157,41 @@ func (t *table) levels() (columns []parquetfile.Leaf, names []string, err error)
 	return columns, names, nil
 }
 
-// What a column holds, in a ColumnError.
+// The values of ColumnError.Of.
 const (
 	OfTexts   = "text"
 	OfVectors = "lists of floats"
 )
 
-// ColumnError says that no column of a Parquet file can be meant, or several.
+// ColumnError reports that no column of a Parquet file qualifies, or that several do.
 type ColumnError struct {
-	// Of is what the column should hold, OfTexts or OfVectors.
+	// Of is the expected content of the column, OfTexts or OfVectors.
 	Of string
 
-	// Found are the names of the columns that hold such.
+	// Found lists the names of the columns that qualify.
 	Found []string
 }
 
-// Error lists the columns.
+// Error lists the columns that qualify.
 func (e *ColumnError) Error() string {
 	return fmt.Sprintf("%d columns of %s (%s), and one is wanted", len(e.Found), e.Of, strings.Join(e.Found, ", "))
 }
 
-// TextVectors is a table of texts, each with its vector.
+// TextVectors is a table of texts with one vector each.
 type TextVectors struct {
-	// Texts are those of the rows, in order.
+	// Texts holds the text of each row.
 	Texts []string
 
-	// Values are the vectors, row by row, each of Cols numbers.
+	// Values holds the vectors row by row, Cols numbers each.
 	Values []float32
 
 	// Cols is the length of a vector.
 	Cols int
 }
 
-// ReadTextVectors reads a column of texts and one of lists of floats, all of one
-// length, of a Parquet file. The columns are found by name, or by type where a name is
-// "". A *ColumnError says that several, or none, could be meant.
+// ReadTextVectors reads one column of texts and one of lists of floats from a Parquet file.
+// All lists must have the same length. An empty column name selects the column by its type. It
+// returns a *ColumnError if no column qualifies, or more than one.
 func ReadTextVectors(path, textColumn, vectorColumn string) (*TextVectors, error) {
 	t, err := openTable(path)
 	if err != nil {

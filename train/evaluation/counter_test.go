@@ -6,7 +6,7 @@ import (
 	"hgld/train"
 )
 
-// counter is an output that counts what it is shown.
+// counter is an output that counts what it receives.
 type counter struct {
 	places, seen     int
 	finished, closed bool

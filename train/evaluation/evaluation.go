@@ -1,5 +1,5 @@
-// Package evaluation writes what an evaluation shows beside its figures: an HTML page,
-// and files for trec_eval.
+// Package evaluation writes the reports of an evaluation that go beyond its metrics: an HTML
+// page, and files for trec_eval.
 package evaluation
 
 import (
@@ -11,7 +11,8 @@ import (
 	"hgld/train"
 )
 
-// Items is one side of an evaluation. A train.Dataset is one, and so is Rows.
+// Items is one side of an evaluation, queries or gallery. Both train.Dataset and Rows
+// implement it.
 type Items interface {
 	// Len returns the number of items.
 	Len() int
@@ -23,7 +24,8 @@ type Items interface {
 	Labels(i int) labels.Path
 }
 
-// Rows are vectors from files. An item is named by its id, or by its number.
+// Rows are vectors read from files. The name of an item is its id, or its row number if the
+// file has no ids.
 type Rows struct{ *train.Side }
 
 // Len implements Items.
@@ -40,29 +42,29 @@ func (r Rows) ID(i int) string {
 	return r.IDs[i]
 }
 
-// Output is something that an evaluation writes beside its figures.
+// Output is a report that an evaluation writes in addition to its metrics.
 type Output interface {
-	// Look sets what the output wants to be shown.
+	// Look requests the data that the output needs.
 	Look(l *train.Look)
 
-	// Ranking takes the first rows of a query's ranking with their scores.
+	// Ranking receives the first rows of a query's ranking with their scores.
 	Ranking(query int, rows []int32, scores []float32) error
 
 	// Finish writes the output when the evaluation is complete.
 	Finish(ctx context.Context, r *train.Result) error
 
-	// Close frees what is open. Without Finish it leaves no files.
+	// Close releases open files. If Finish has not been called, it leaves no files behind.
 	Close() error
 }
 
-// Outputs are several outputs of one evaluation, which share its look.
+// Outputs combines the outputs of one evaluation, which share one Look.
 type Outputs struct {
 	list   []Output
 	places []int
 	shared train.Look
 }
 
-// Join makes one look of those of all outputs.
+// Join merges the requests of all outputs into one.
 func Join(list ...Output) *Outputs {
 	o := &Outputs{list: list}
 	for _, out := range list {
@@ -89,11 +91,11 @@ func Join(list ...Output) *Outputs {
 	return o
 }
 
-// Look returns what the evaluation is to show.
+// Look returns the merged request.
 func (o *Outputs) Look() *train.Look { return &o.shared }
 
-// Finish writes all outputs. If the evaluation has failed with err, or an output fails,
-// it writes no further ones and returns the errors.
+// Finish writes all outputs. If the evaluation failed with err, it writes nothing. If an
+// output fails, it skips the remaining ones. It returns the errors.
 func (o *Outputs) Finish(ctx context.Context, r *train.Result, err error) error {
 	for _, out := range o.list {
 		if err == nil {

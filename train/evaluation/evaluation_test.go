@@ -43,7 +43,7 @@ func TestLeastIsWithinTheLevels(t *testing.T) {
 	}
 }
 
-// An output sees as many places as it asked for.
+// An output receives as many places as it requested.
 func TestOutputsShareALook(t *testing.T) {
 	a, b := &counter{places: 2}, &counter{places: 5}
 	o := Join(a, b)

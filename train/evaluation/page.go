@@ -19,40 +19,39 @@ import (
 )
 
 const (
-	pageCases     = 8   // queries whose rankings are shown
-	pagePlaces    = 10  // places of each
-	pageThumbnail = 96  // short side of a picture
-	pagePoints    = 800 // queries on the map: t-SNE's work grows as their square
+	pageCases     = 8   // queries with a ranking on the page
+	pagePlaces    = 10  // places per ranking
+	pageThumbnail = 96  // short side of a thumbnail, in pixels
+	pagePoints    = 800 // queries on the map; t-SNE's cost grows with their square
 )
 
-// Page says how the HTML page of an evaluation is made: a table of levels, curves of
-// precision by recall, a map of the embeddings, and, if there are images, what some
-// queries retrieve. Everything is in the one file, and equal evaluations give equal
-// bytes.
+// Page configures the HTML page of an evaluation. The page shows a table of levels,
+// precision-recall curves and a map of the embeddings. If the data has images, it also shows
+// what some queries retrieve. The one file embeds everything, and equal evaluations produce
+// equal bytes.
 type Page struct {
 	// Path is the file to write.
 	Path string
 
-	// Levels are the names of the levels, finest first, and Classes returns the names of
-	// the classes of one.
+	// Levels holds the names of the levels, finest first.
 	Levels  []string
 	Classes func(level int) []string // returns the names of the classes of a level
 
-	// Query and Gallery are the items. The page has pictures if both are train.Datasets.
+	// Query and Gallery are the items. The page shows pictures if both are train.Datasets.
 	Query, Gallery Items
 
-	// Limit is the number of queries of a trial, 0 for all.
+	// Limit is the number of queries in a trial run, or 0 for all.
 	Limit int
 
-	// Map lays out rows of cols numbers in two dimensions, two numbers a row.
+	// Map projects rows of cols numbers to two dimensions. It returns two numbers per row.
 	Map func(ctx context.Context, vectors []float32, rows, cols int) (xy []float32, err error)
 }
 
-// page is a page in the making.
+// page is a page under construction.
 type page struct {
 	Page
 	curves []metric.Curve
-	shown  map[int][]int32 // rankings of the queries that are shown
+	shown  map[int][]int32 // rankings of the queries on the page, by query
 	points []int           // queries on the map
 
 	vectors    []float32
@@ -73,7 +72,7 @@ func (o Page) Open() Output {
 	return p
 }
 
-// spread picks up to k of n numbers, evenly.
+// spread picks up to k of n indices, evenly spaced.
 func spread(n, k int) []int {
 	k = min(n, k)
 	list := make([]int, k)
@@ -133,7 +132,7 @@ func (p *page) subtitle(r *train.Result) string {
 	return s
 }
 
-// table has a row for each level, and the metrics of all levels below.
+// table adds a row for each level, and a note with the metrics over all levels.
 func (p *page) table(out *report.Page, r *train.Result) {
 	t := &report.Table{Title: "By level", Head: []string{"level"},
 		Note: "Means in percent over the queries for which the metric is defined."}
@@ -159,7 +158,7 @@ func (p *page) table(out *report.Page, r *train.Result) {
 	out.Table = t
 }
 
-// percent prints a share in percent, "–" where it is undefined.
+// percent formats a fraction in percent, or "–" if it is undefined.
 func percent(v train.Number) string {
 	if math.IsNaN(float64(v)) {
 		return "–"
@@ -167,10 +166,10 @@ func percent(v train.Number) string {
 	return fmt.Sprintf("%.2f", 100*float64(v))
 }
 
-// levelColor is the colour of line or class i of n.
+// levelColor returns the colour of line or class i of n.
 func levelColor(i, n int) string { return fmt.Sprintf("hsl(%d 60%% 45%%)", 360*i/max(n, 1)) }
 
-// plot draws a curve for each level.
+// plot draws one precision-recall curve per level.
 func (p *page) plot() template.HTML {
 	const w, h, left, right, top, bottom = 720.0, 320.0, 44.0, 120.0, 12.0, 40.0
 	x := func(v float64) float64 { return left + (w-left-right)*v }
@@ -202,8 +201,8 @@ func (p *page) plot() template.HTML {
 	return template.HTML(b.String())
 }
 
-// frame is the colour class of a picture that shares so many levels: 3 for all,
-// 0 for none, 2 and 1 for the finer and the coarser half between.
+// frame returns the frame colour for a picture that shares this many levels with the query: 3
+// for all, 0 for none, 2 for more than half of the levels, 1 otherwise.
 func (p *page) frame(shared int) int {
 	switch n := len(p.Levels); {
 	case shared == n:
@@ -232,7 +231,7 @@ func (p *page) legend() []report.Legend {
 	return list
 }
 
-// cases shows rankings, where the data have images.
+// cases adds example rankings if the data has images.
 func (p *page) cases(ctx context.Context, out *report.Page) error {
 	query, ok := p.Query.(train.Dataset)
 	gallery, also := p.Gallery.(train.Dataset)
@@ -261,7 +260,7 @@ func (p *page) cases(ctx context.Context, out *report.Page) error {
 	return nil
 }
 
-// picture is a thumbnail of an image.
+// picture makes a thumbnail of an image.
 func (p *page) picture(ctx context.Context, d train.Dataset, i int, class string) (report.Picture, error) {
 	data, err := d.Image(ctx, i)
 	if err != nil {
@@ -290,9 +289,9 @@ func (p *page) className(level int, class int32) string {
 	return "–"
 }
 
-// drawMap lays out the embeddings of some queries, coloured by the coarsest level.
+// drawMap projects the embeddings of some queries and colours them by the coarsest level.
 func (p *page) drawMap(ctx context.Context, out *report.Page) error {
-	const least = 8 // points that make a map
+	const least = 8 // fewest points for a map
 	if p.rows < least {
 		return nil
 	}

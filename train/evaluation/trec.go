@@ -12,22 +12,22 @@ import (
 	"hgld/train"
 )
 
-// TREC says how files for trec_eval are written:
+// TREC configures the files for trec_eval:
 //
 //	PREFIX.run     query Q0 item rank score hgld     the first places of each query
 //	PREFIX.qrels   query 0 item relevance            shared levels of the positives
 //
-// trec_eval orders by score, and equal scores by the item's name, where hgld orders them
-// by the gallery's rows.
+// Both programs sort by score. trec_eval breaks ties by the item's name, hgld by the gallery
+// row.
 type TREC struct {
-	// Prefix is the path of both files without the extension.
+	// Prefix is the path of both files without their extensions.
 	Prefix string
 
-	// Places is the number of places of each query, at least 1.
+	// Places is the number of places per query, at least 1.
 	Places int
 
-	// Least is the number of levels that a positive shares with the query, from 1 for
-	// the coarsest class to all for the finest; 0 stands for all.
+	// Least is the number of levels that a positive shares with the query, from 1 (the coarsest
+	// class) up to all levels (the finest). 0 means all levels.
 	Least int
 
 	// Levels is the number of levels.
@@ -36,15 +36,15 @@ type TREC struct {
 	// Query and Gallery are the items.
 	Query, Gallery Items
 
-	// Own returns the row of a query in the gallery, −1 if it is not there. A query is
-	// no positive of its own.
+	// Own returns the gallery row of a query, or −1 if the gallery does not contain it. A query
+	// never counts as its own positive.
 	Own func(query int) int
 }
 
-// LeastError says that TREC.Least or TREC.Places is out of range.
+// LeastError reports that TREC.Least or TREC.Places is out of range.
 type LeastError struct{ Least, Levels int }
 
-// Error states the range.
+// Error states the allowed range.
 func (e *LeastError) Error() string {
 	s := "s"
 	if e.Levels == 1 {
@@ -55,14 +55,14 @@ func (e *LeastError) Error() string {
 		"or 0 for the finest", e.Least, e.Levels, s, e.Levels)
 }
 
-// trecFiles are the open files.
+// trecFiles holds the open files.
 type trecFiles struct {
 	TREC
 	run, qrels     *atomicfile.File
 	runOut, relOut *bufio.Writer
-	names          []string          // of the gallery, as the files have them
-	line           []byte            // that is being made
-	byClass        map[int32][]int32 // rows of the gallery by the class that a positive shares
+	names          []string          // names of the gallery items, escaped
+	line           []byte            // buffer for the current line
+	byClass        map[int32][]int32 // gallery rows by the class that a positive shares
 }
 
 // Open creates the files. It returns a *LeastError if Least or Places is out of range.
@@ -97,10 +97,10 @@ func (t *trecFiles) Look(l *train.Look) { l.Places = t.Places }
 
 var trecBlanks = strings.NewReplacer("%", "%25", " ", "%20", "\t", "%09", "\n", "%0A", "\r", "%0D")
 
-// trecName escapes the blanks of an id, which separate the columns.
+// trecName escapes white space in an id, since white space separates the columns.
 func trecName(id string) string { return trecBlanks.Replace(id) }
 
-// Ranking writes the lines of a query; the writers keep their first error.
+// Ranking writes the lines of one query. The writers keep their first error.
 func (t *trecFiles) Ranking(query int, rows []int32, scores []float32) error {
 	id := trecName(t.Query.ID(query))
 	for k, row := range rows {

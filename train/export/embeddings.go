@@ -12,22 +12,21 @@ import (
 	"hgld/internal/tensorfile"
 )
 
-// Embeddings are vectors with what is known of their images.
+// Embeddings holds vectors with the ids and classes of their images.
 type Embeddings struct {
 	Vectors tensorfile.Tensor // F32 [N,D]
-	IDs     []string          // of the images
+	IDs     []string          // one id per image
 	Levels  []string          // names of the levels, finest first
-	Classes [][]string        // of each image the name of its class at each level; "": none
+	Classes [][]string        // [N][levels]: class names of each image; "" means no class
 }
 
-// rowsPerGroup keeps a row group of 2,048 numbers a row at 64 MB.
+// rowsPerGroup keeps a row group of 2048-dimensional vectors at 64 MB.
 const rowsPerGroup = 8192
 
-// Parquet writes one row an image: "id", a column of class names for each level,
-// called "label_0", "label_1" and so on from the finest, null where there is no
-// class, and "embedding", a list of float32. The levels' own names stand in the
-// file's metadata as "hgld.level_0" and so on. The same arguments give the same
-// bytes.
+// Parquet writes one row per image. Column "id" holds its name. Columns "label_0", "label_1"
+// and so on hold its class names, finest level first, with null for no class. Column
+// "embedding" is a list of float32. The file's metadata holds the names of the levels under
+// "hgld.level_0" and so on. Equal arguments produce equal bytes.
 func (e *Embeddings) Parquet(w io.Writer) error {
 	if len(e.Vectors.Shape) != 2 || e.Vectors.Shape[1] == 0 || e.Vectors.Shape[0] != len(e.IDs) ||
 		len(e.Classes) != len(e.IDs) {
@@ -47,7 +46,7 @@ func (e *Embeddings) Parquet(w io.Writer) error {
 	}
 	options := []parquet.WriterOption{
 		parquet.NewSchema("embeddings", columns),
-		parquet.CreatedBy("hgld", "1", "parquet-go"), // not the build's version: equal inputs, equal bytes
+		parquet.CreatedBy("hgld", "1", "parquet-go"), // the build's version would make equal inputs differ
 		parquet.MaxRowsPerRowGroup(rowsPerGroup),
 	}
 	for level, name := range e.Levels {
@@ -71,7 +70,7 @@ func (e *Embeddings) Parquet(w io.Writer) error {
 
 func labelColumn(level int) string { return fmt.Sprintf("label_%d", level) }
 
-// order lists the levels in the order of their columns, which is that of the names.
+// order returns the levels in the order of their columns, which parquet-go sorts by name.
 func (e *Embeddings) order() []int {
 	levels := make([]int, len(e.Levels))
 	for i := range levels {
@@ -81,9 +80,9 @@ func (e *Embeddings) order() []int {
 	return levels
 }
 
-// layOut appends the leaves of a row: embedding, id, and the labels.
+// layOut appends the leaf values of a row in column order: embedding, id, labels.
 func layOut(row parquet.Row, id string, vector []float32, classes []string, order []int) parquet.Row {
-	const listed = 1 // definition of an element of a list that is there
+	const listed = 1 // definition level of an existing list element
 	for k, v := range vector {
 		row = append(row, parquet.FloatValue(v).Level(min(k, 1), listed, 0))
 	}
@@ -98,8 +97,9 @@ func layOut(row parquet.Row, id string, vector []float32, classes []string, orde
 	return row
 }
 
-// Labels writes the CSV that goes with vectors in a .npy file, as hgld eval reads
-// it: "id" and a column for each level, finest first, empty where there is no class.
+// Labels writes the label CSV that goes with vectors in a .npy file, in the format that hgld
+// eval reads: column "id" and one column per level, finest first. A cell without a class is
+// empty.
 func (e *Embeddings) Labels(w io.Writer) error {
 	c := csv.NewWriter(w)
 	if err := c.Write(append([]string{"id"}, e.Levels...)); err != nil {

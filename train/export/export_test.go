@@ -18,7 +18,7 @@ import (
 	"hgld/train/nn"
 )
 
-// configOf is a configuration with a backbone of the table, made shallow.
+// configOf returns a configuration with the named backbone, reduced in depth.
 func configOf(name string) train.Config {
 	c := train.Default()
 	c.Model.Backbone = train.Named{Name: name}
@@ -34,7 +34,7 @@ func configOf(name string) train.Config {
 	return c
 }
 
-// weightsOf is the tensors of a net of random weights.
+// weightsOf returns the tensors of a network with random weights.
 func weightsOf(t *testing.T, c train.Config) []tensorfile.Tensor {
 	t.Helper()
 	spec, err := c.Backbone()
@@ -56,14 +56,14 @@ func weightsOf(t *testing.T, c train.Config) []tensorfile.Tensor {
 	return tensors
 }
 
-// field is a field of a protocol buffer, as its wire format has it.
+// field is a protocol buffer field in its wire format.
 type field struct {
 	number int
 	value  uint64 // of a varint
 	data   []byte
 }
 
-// fields reads a message back.
+// fields parses a message.
 func fields(t *testing.T, data []byte) (list []field) {
 	t.Helper()
 	varint := func() uint64 {
@@ -86,11 +86,11 @@ func fields(t *testing.T, data []byte) (list []field) {
 		tag := varint()
 		f := field{number: int(tag >> 3)}
 		switch tag & 7 {
-		case 0: // a number
+		case 0: // varint
 			f.value = varint()
-		case 2: // bytes
+		case 2: // length-delimited
 			f.data = take(varint())
-		case 5: // a float
+		case 5: // 32-bit float
 			f.data = take(4)
 		default:
 			t.Fatalf("wire type %d", tag&7)
@@ -100,7 +100,7 @@ func fields(t *testing.T, data []byte) (list []field) {
 	return list
 }
 
-// all returns the data of the fields of a number.
+// all returns the data of the fields with a given number.
 func all(list []field, number int) (out [][]byte) {
 	for _, f := range list {
 		if f.number == number {
@@ -121,7 +121,7 @@ func text(list []field, number int) string {
 func TestEveryBackboneHasAnONNXForm(t *testing.T) {
 	for _, e := range backbone.All {
 		if e.Name == "resnet34" || e.Name == "resnet101" {
-			continue // as resnet18 and resnet50 but for the number of blocks
+			continue // differ from resnet18 and resnet50 only in the number of blocks
 		}
 		t.Run(e.Name, func(t *testing.T) {
 			c := configOf(e.Name)
@@ -135,8 +135,8 @@ func TestEveryBackboneHasAnONNXForm(t *testing.T) {
 	}
 }
 
-// checkGraph follows the values of a graph: each is there before it is read, every
-// tensor of the net is read, and the outcome is the last.
+// checkGraph follows the values of a graph. Every value is defined before it is read, every
+// tensor of the network is read, and the last node produces the output.
 func checkGraph(t *testing.T, model []field, tensors []tensorfile.Tensor) {
 	t.Helper()
 	graph := fields(t, all(model, 7)[0])
@@ -203,7 +203,7 @@ func TestPoolingsAndStandardsHaveONNXForms(t *testing.T) {
 	for _, pooling := range backbone.Poolings.Names() {
 		for _, standard := range backbone.Standards.Names() {
 			if pooling == "none" {
-				continue // for transformers, see above
+				continue // for transformers, which TestEveryBackboneHasAnONNXForm covers
 			}
 			c := configOf("convnet")
 			c.Model.Pooling, c.Model.Standard = pooling, standard
@@ -235,7 +235,7 @@ func TestBackboneHasTheNamesOfItsLibrary(t *testing.T) {
 	if slices.Contains(names, "fc.weight") {
 		t.Error("the projection passes for the published classifier")
 	}
-	if len(names) != 120 { // what torchvision's resnet18().state_dict() has, less fc's two
+	if len(names) != 120 { // torchvision's resnet18().state_dict() without the two tensors of fc
 		t.Errorf("%d tensors", len(names))
 	}
 	if _, err := Backbone(c, tensors[2:]); err == nil || !strings.Contains(err.Error(), "conv1.weight") {
@@ -243,7 +243,7 @@ func TestBackboneHasTheNamesOfItsLibrary(t *testing.T) {
 	}
 }
 
-// vectors are four embeddings with classes at eleven levels: label_10 sorts before
+// vectors returns four embeddings with classes at eleven levels, because label_10 sorts before
 // label_2.
 func vectors() *Embeddings {
 	e := &Embeddings{Vectors: tensorfile.NewF32("embeddings", []int{4, 3},

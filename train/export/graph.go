@@ -8,25 +8,24 @@ import (
 	"hgld/internal/tensorfile"
 )
 
-// graph is an ONNX graph under construction. Values are known by their names;
-// initialisers, the constants of a graph, have the names of the checkpoint's
-// tensors or are numbered.
+// graph is an ONNX graph under construction. Nodes refer to values by name. Initialisers, the
+// constants of a graph, are either named after the tensors of the checkpoint or numbered.
 type graph struct {
-	tensors map[string]tensorfile.Tensor // that weight takes from
+	tensors map[string]tensorfile.Tensor // tensors of the checkpoint, read by weight
 
 	nodes, initialisers []message
-	declared            map[string]bool // initialisers so far
-	count               int             // of the values and constants that were given a name
-	err                 error           // the first
+	declared            map[string]bool // initialisers added so far
+	count               int             // number of generated names
+	err                 error           // first error
 }
 
-// attribute is a constant of a node: an int, a float32, a string or []int.
+// attribute is a constant of a node. Its value is an int, a float32, a string or an []int.
 type attribute struct {
 	name  string
 	value any
 }
 
-// The types of AttributeProto and of TensorProto's elements in onnx.proto.
+// Type codes of AttributeProto and of TensorProto's elements, from onnx.proto.
 const (
 	attributeFloat = 1
 	attributeInt   = 2
@@ -37,13 +36,13 @@ const (
 	elementInt64 = 7
 )
 
-// op adds a node of one output and returns the name of the output.
+// op adds a node with one output and returns the output's name.
 func (g *graph) op(kind string, inputs []string, attributes ...attribute) string {
 	g.count++
 	return g.opTo(fmt.Sprintf("%s_%d", kind, g.count), kind, inputs, attributes...)
 }
 
-// opTo is op with the name of the output given.
+// opTo is op with a given name for the output.
 func (g *graph) opTo(output, kind string, inputs []string, attributes ...attribute) string {
 	var n message // NodeProto
 	for _, in := range inputs {
@@ -59,7 +58,7 @@ func (g *graph) opTo(output, kind string, inputs []string, attributes ...attribu
 	return output
 }
 
-// message is an AttributeProto.
+// message encodes the attribute as an AttributeProto.
 func (a attribute) message() message {
 	var m message
 	m.text(1, a.name)
@@ -86,7 +85,7 @@ func (a attribute) message() message {
 	return m
 }
 
-// weight makes a tensor of the checkpoint an initialiser and returns its name.
+// weight adds a tensor of the checkpoint as an initialiser and returns its name.
 func (g *graph) weight(name string) string {
 	t, ok := g.tensors[name]
 	switch {
@@ -101,14 +100,14 @@ func (g *graph) weight(name string) string {
 	return name
 }
 
-// has reports whether the checkpoint holds a tensor.
+// has reports whether the checkpoint contains a tensor.
 func (g *graph) has(name string) bool {
 	_, ok := g.tensors[name]
 	return ok
 }
 
-// shapeOf is the shape of a tensor of the checkpoint, of n dimensions; zeros where
-// it has another number of them, and weight says what is wrong.
+// shapeOf returns the shape of a tensor of the checkpoint, which must have n dimensions.
+// Otherwise it returns zeros and records the error.
 func (g *graph) shapeOf(name string, n int) []int {
 	shape := g.tensors[name].Shape
 	if len(shape) != n {
@@ -139,12 +138,12 @@ func (g *graph) constant(kind int64, shape []int, data []byte) string {
 	return name
 }
 
-// ints is a constant vector of int64.
+// ints adds a constant vector of int64 and returns its name.
 func (g *graph) ints(values ...int) string {
 	return g.constant(elementInt64, []int{len(values)}, int64Bytes(values...))
 }
 
-// integer is a constant int64.
+// integer adds a constant int64 and returns its name.
 func (g *graph) integer(v int) string { return g.constant(elementInt64, nil, int64Bytes(v)) }
 
 func int64Bytes(values ...int) (data []byte) {
@@ -154,12 +153,12 @@ func int64Bytes(values ...int) (data []byte) {
 	return data
 }
 
-// float is a constant number.
+// float adds a constant float32 and returns its name.
 func (g *graph) float(v float64) string {
 	return g.constant(elementFloat, nil, float32Bytes(float32(v)))
 }
 
-// floats is a constant vector of numbers.
+// floats adds a constant vector of float32 and returns its name.
 func (g *graph) floats(values ...float32) string {
 	return g.constant(elementFloat, []int{len(values)}, float32Bytes(values...))
 }
@@ -171,13 +170,13 @@ func float32Bytes(values ...float32) (data []byte) {
 	return data
 }
 
-// dim is an axis of an input or output: a number, or a name where any will do.
+// dim is an axis of an input or output. It is a fixed size, or a name if any size is allowed.
 type dim struct {
 	name string
 	size int
 }
 
-// described is a ValueInfoProto of F32.
+// described returns a ValueInfoProto of type F32.
 func described(name string, dims ...dim) message {
 	var shape, tensor, kind, m message
 	for _, d := range dims {

@@ -7,8 +7,8 @@ import (
 	"hgld/train/backbone"
 )
 
-// conv adds a convolution without bias and the BatchNorm behind it, under the
-// names of the checkpoint, and a ReLU if there is one.
+// conv adds a convolution without bias, its BatchNorm and, if relu is set, a ReLU. conv and
+// norm are the names in the checkpoint.
 func (g *graph) conv(x, conv, norm string, stride, pad int, relu bool) string {
 	k := g.shapeOf(backbone.Prefix+conv+".weight", 4)[2:]
 	x = g.op("Conv", []string{x, g.weight(backbone.Prefix + conv + ".weight")},
@@ -24,7 +24,7 @@ func (g *graph) conv(x, conv, norm string, stride, pad int, relu bool) string {
 	return x
 }
 
-// convnet is backbone.Convnet.
+// convnet exports a backbone.Convnet.
 type convnet struct {
 	*graph
 	spec backbone.Convnet
@@ -42,7 +42,7 @@ func (n convnet) features(x string) string {
 	return x
 }
 
-// resnet is backbone.ResNet.
+// resnet exports a backbone.ResNet.
 type resnet struct {
 	*graph
 	spec backbone.ResNet
@@ -64,8 +64,7 @@ func (n resnet) features(x string) string {
 	return x
 }
 
-// block is a residual block; a bottleneck has its stride at the second
-// convolution.
+// block adds a residual block. A bottleneck applies its stride in the second convolution.
 func (n resnet) block(x, name string, stride int) string {
 	short := x
 	if n.has(backbone.Prefix + name + "downsample.0.weight") {
@@ -82,8 +81,8 @@ func (n resnet) block(x, name string, stride int) string {
 	return n.op("Relu", []string{n.op("Add", []string{x, short})})
 }
 
-// transformer is backbone.ViT, and DeiT with as many tokens in front as the
-// checkpoint has.
+// transformer exports a backbone.ViT or DeiT. The checkpoint determines the number of tokens
+// before the patches.
 type transformer struct {
 	*graph
 	spec backbone.ViT
@@ -110,13 +109,13 @@ func (n transformer) features(images string) string {
 
 func (n transformer) distilled() bool { return n.has(n.name("dist_token")) }
 
-// slice is tokens [from, to).
+// slice selects tokens [from, to).
 func (n transformer) slice(x string, from, to int) string {
 	return n.op("Slice", []string{x, n.ints(from), n.ints(to), n.ints(1)})
 }
 
-// tokens are the patches, row after row, behind the class token and its like, with
-// their positions.
+// tokens adds the token sequence: the class token and any further tokens, then the patches row
+// by row, with positions added.
 func (n transformer) tokens(images string) string {
 	p := n.spec.Patch
 	x := n.op("Conv", []string{images, n.weight(n.name("patch_embed.proj.weight")),
@@ -136,7 +135,8 @@ func (n transformer) tokens(images string) string {
 	return n.op("Add", []string{x, n.weight(n.name("pos_embed"))})
 }
 
-// attention is that of nn.Attention: all queries, then keys, then values.
+// attention adds nn.Attention, whose packed projection holds all queries, then keys, then
+// values.
 func (n transformer) attention(x, name string) string {
 	heads := n.spec.Heads
 	width := n.spec.Width / heads
@@ -152,12 +152,12 @@ func (n transformer) attention(x, name string) string {
 	return n.linear(n.op("Reshape", []string{seen, n.ints(0, 0, n.spec.Width)}), name+"proj")
 }
 
-// norm is a LayerNorm with γ and β; 1e-6 is timm's ε.
+// norm adds a LayerNorm with γ and β. Its ε is timm's, 1e-6.
 func (n transformer) norm(x, name string) string {
 	return n.layerNorm(x, n.weight(n.name(name+".weight")), n.weight(n.name(name+".bias")), 1e-6)
 }
 
-// layerNorm is over the last axis; without β where that is "".
+// layerNorm adds a LayerNorm over the last axis, without β if beta is "".
 func (g *graph) layerNorm(x, gamma, beta string, eps float32) string {
 	inputs := []string{x, gamma, beta}
 	if beta == "" {
@@ -166,14 +166,14 @@ func (g *graph) layerNorm(x, gamma, beta string, eps float32) string {
 	return g.op("LayerNormalization", inputs, attribute{"axis", -1}, attribute{"epsilon", eps})
 }
 
-// linear is x·Wᵀ + b over the last axis. The transposition of a constant is done
-// once, when a runtime loads the file.
+// linear adds x·Wᵀ + b over the last axis. A runtime folds the transposition of the constant
+// when it loads the file.
 func (n transformer) linear(x, name string) string {
 	w := n.op("Transpose", []string{n.weight(n.name(name + ".weight"))}, attribute{"perm", []int{1, 0}})
 	return n.op("Add", []string{n.op("MatMul", []string{x, w}), n.weight(n.name(name + ".bias"))})
 }
 
-// gelu is x·(1 + erf(x/√2))/2; opset 17 has no operator for it.
+// gelu adds x·(1 + erf(x/√2))/2, since opset 17 has no GELU operator.
 func (n transformer) gelu(x string) string {
 	e := n.op("Erf", []string{n.op("Div", []string{x, n.float(math.Sqrt2)})})
 	e = n.op("Mul", []string{x, n.op("Add", []string{e, n.float(1)})})

@@ -1,12 +1,11 @@
-// Package export writes a trained network and its embeddings for other programs:
-// safetensors with the names of torchvision and timm, ONNX, and embeddings as
-// Parquet.
+// Package export writes a trained network and its embeddings for other programs: safetensors
+// with the names of torchvision and timm, ONNX, and embeddings as Parquet.
 //
-// An ONNX file has one input, "images", F32 [batch, 3, height, width], pixels that
-// are decoded, resampled and cropped as the configuration says and normalised by
-// (pixel/255 − mean)/std, and one output, "embeddings", F32 [batch, D], rows of
-// unit length. The batch is any number; so are height and width of a convolutional
-// network. What a reader must know of the pixels stands in the file's metadata.
+// An ONNX file has one input and one output. The input "images" is F32 [batch, 3, height,
+// width]: pixels that were decoded, resampled and cropped as configured and normalised by
+// (pixel/255 − mean)/std. The output "embeddings" is F32 [batch, D] with rows of unit length.
+// The batch size is free, and so are height and width for a convolutional network. The file's
+// metadata records how to prepare the pixels.
 package export
 
 import (
@@ -21,25 +20,25 @@ import (
 	"hgld/train/backbone"
 )
 
-// Opset is the version of ONNX's operators that is written: 17, the first with
-// LayerNormalization. IRVersion goes with it (ONNX 1.12, June 2022).
+// Opset is the ONNX operator set of the files: 17, the first with LayerNormalization.
+// IRVersion is the format version that belongs to it (ONNX 1.12, June 2022).
 const (
 	Opset     = 17
 	IRVersion = 8
 )
 
-// largest is what a reader of protocol buffers takes: 2 GiB less one byte.
+// largest is the limit of protocol buffer readers: 2 GiB minus one byte.
 const largest = math.MaxInt32
 
-// ONNX writes the network that c describes, with its tensors (train.Model.Weights), as
-// it embeds in an evaluation: BatchNorm by the running statistics, and the mean
-// over input.scales where there are some. The same arguments give the same bytes.
+// ONNX writes the network that c describes, with the given tensors (train.Model.Weights). The
+// graph embeds as an evaluation does: BatchNorm uses its running statistics, and the result is
+// the mean over input.scales if any are set. Equal arguments produce equal bytes.
 func ONNX(w io.Writer, c train.Config, tensors []tensorfile.Tensor) error {
 	spec, err := c.Backbone()
 	if err != nil {
 		return err
 	}
-	if facts := spec.Facts(); c.Input.Std == [3]float32{} { // as the trainer fills them in
+	if facts := spec.Facts(); c.Input.Std == [3]float32{} { // the trainer applies the same defaults
 		c.Input.Mean, c.Input.Std = facts.Mean, facts.Std
 	}
 	g := &graph{tensors: map[string]tensorfile.Tensor{}, declared: map[string]bool{}}
@@ -84,7 +83,7 @@ func ONNX(w io.Writer, c train.Config, tensors []tensorfile.Tensor) error {
 	return m.write(w)
 }
 
-// model is the ModelProto around a graph.
+// model wraps a graph in a ModelProto.
 func model(body message, c train.Config) (message, error) {
 	var m, opset message
 	m.number(1, IRVersion)
@@ -109,11 +108,11 @@ func model(body message, c train.Config) (message, error) {
 	return m, nil
 }
 
-// features adds the backbone's nodes for an input and returns what it gives:
-// [N,C,H,W], or [N,C] of a transformer.
+// features adds the backbone's nodes for an input. It returns the output's name: [N,C,H,W], or
+// [N,C] for a transformer.
 type features func(images string) string
 
-// backboneOf is the backbone in g.
+// backboneOf returns the exporter of a backbone, which adds to g.
 func backboneOf(g *graph, spec backbone.Spec) (features, error) {
 	switch s := spec.(type) {
 	case backbone.ResNet:
@@ -129,16 +128,16 @@ func backboneOf(g *graph, spec backbone.Spec) (features, error) {
 	return nil, fmt.Errorf("export: %T has no ONNX form", spec)
 }
 
-// net is what stands around the backbone.
+// net exports the layers after the backbone.
 type net struct {
 	*graph
 	features features
 	config   train.Architecture
-	channels int // of the features
+	channels int // channels of the features
 }
 
-// embed adds the whole net: over the image itself, or the mean over copies of it,
-// resized bilinearly with the corners aligned, as Retrieval.MultiScale does.
+// embed adds the whole network. With several scales it averages over copies of the image,
+// resized bilinearly with aligned corners as in Retrieval.MultiScale.
 func (n *net) embed(images string, scales []float64) {
 	if len(scales) == 0 {
 		scales = []float64{1}
@@ -159,13 +158,13 @@ func (n *net) embed(images string, scales []float64) {
 	n.opTo("embeddings", "Div", []string{mean, n.length(mean)})
 }
 
-// length is max(‖x‖, 1e-12) of each row, as the net divides by.
+// length adds max(‖x‖, 1e-12) per row, the divisor of the normalisation.
 func (n *net) length(x string) string {
 	norm := n.op("ReduceL2", []string{x}, attribute{"axes", []int{1}}, attribute{"keepdims", 1})
 	return n.op("Max", []string{norm, n.float(1e-12)})
 }
 
-// projected is the backbone, the pooling, the standardisation and the projection.
+// projected adds the backbone, the pooling, the standardisation and the projection.
 func (n *net) projected(images string) string {
 	x := n.standard(n.pooled(n.features(images)))
 	if n.config.Dim > 0 {
@@ -174,7 +173,7 @@ func (n *net) projected(images string) string {
 	return x
 }
 
-// pooled is one vector for each image, by an entry of backbone.Poolings.
+// pooled adds the pooling, an entry of backbone.Poolings, which makes one vector per image.
 func (n *net) pooled(x string) string {
 	pooling, err := backbone.Poolings.Get("pooling", n.config.Pooling)
 	if err != nil {
@@ -184,13 +183,13 @@ func (n *net) pooled(x string) string {
 	return pooling.ONNX(poolingGraph{n.graph}, x)
 }
 
-// poolingGraph is a graph as poolings see it.
+// poolingGraph is the view of a graph that poolings get.
 type poolingGraph struct{ *graph }
 
 // Op adds a node without attributes.
 func (g poolingGraph) Op(kind string, inputs ...string) string { return g.op(kind, inputs) }
 
-// Weight makes a tensor of the checkpoint an initialiser.
+// Weight adds a tensor of the checkpoint as an initialiser.
 func (g poolingGraph) Weight(name string) string { return g.weight(name) }
 
 // Float adds a constant number.
@@ -199,14 +198,14 @@ func (g poolingGraph) Float(v float64) string { return g.float(v) }
 // Floats adds a constant vector.
 func (g poolingGraph) Floats(v ...float32) string { return g.floats(v...) }
 
-// standard is an entry of backbone.Standards.
+// standard adds the standardisation, an entry of backbone.Standards.
 func (n *net) standard(x string) string {
 	switch n.config.Standard {
 	case "none":
 		return x
 	case "l2":
 		return n.op("Div", []string{x, n.length(x)})
-	case "layernorm": // the operator wants γ, and there is none: ones
+	case "layernorm": // the operator requires γ; the network has none, so pass ones
 		ones := make([]float32, n.channels)
 		for i := range ones {
 			ones[i] = 1

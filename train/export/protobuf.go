@@ -6,9 +6,8 @@ import (
 	"hgld/internal/protowire"
 )
 
-// message is a protocol buffer under construction: fields in the order in which
-// they are added. The bytes of tensors are kept by reference, so a model is in
-// memory once.
+// message is a protocol buffer under construction. Its fields keep the order in which they
+// were added. It keeps tensor bytes by reference, so that a model is in memory only once.
 type message struct {
 	pieces [][]byte
 	size   int
@@ -29,7 +28,7 @@ func (m *message) float(field int, v float32) {
 	m.add(protowire.AppendFloat(nil, field, v))
 }
 
-// bytes adds data, which must not change until the message is written.
+// bytes adds data, which must not change before the message is written.
 func (m *message) bytes(field int, data []byte) {
 	m.add(protowire.AppendSize(nil, field, len(data)))
 	m.add(data)
@@ -37,7 +36,7 @@ func (m *message) bytes(field int, data []byte) {
 
 func (m *message) text(field int, s string) { m.bytes(field, []byte(s)) }
 
-// message adds another message, which must be complete.
+// message adds a submessage, which must be complete.
 func (m *message) message(field int, sub message) {
 	m.add(protowire.AppendSize(nil, field, sub.size))
 	m.pieces = append(m.pieces, sub.pieces...)

@@ -10,9 +10,9 @@ import (
 	"hgld/train/nn"
 )
 
-// Backbone returns the tensors of the backbone alone, with torchvision's or timm's
-// names and the counters of batches that torch expects: load_state_dict misses
-// nothing but the published classifier, which a retrieval net has not.
+// Backbone returns the tensors of the backbone alone, under the names of torchvision or timm.
+// It includes the batch counters that torch expects. load_state_dict then reports only the
+// published classifier as missing, since a retrieval network has no classifier.
 func Backbone(c train.Config, tensors []tensorfile.Tensor) ([]tensorfile.Tensor, error) {
 	spec, err := c.Backbone()
 	if err != nil {

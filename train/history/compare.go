@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,18 +21,18 @@ type Comparison struct {
 	Rows []ComparedLine `json:"rows"`
 }
 
-// ComparedLine is a metric in percent, a value for each source; NaN, null in JSON, where
-// a source lacks it.
+// ComparedLine holds one metric in percent, with one value per source. The value is NaN (null
+// in JSON) if a source lacks the metric.
 type ComparedLine struct {
-	Key    string         `json:"key"`    // of the metric
+	Key    string         `json:"key"`    // name of the metric
 	Values []train.Number `json:"values"` // as long as Sources
 
-	// Intervals are the confidence intervals, as fractions and not percent; nil where a
+	// Intervals holds the confidence intervals as fractions, not percent. An entry is nil if its
 	// source has none.
 	Intervals []*train.Ends `json:"intervals,omitempty"`
 }
 
-// Compare returns a table of every metric that one of the results has.
+// Compare returns a table of every metric in any of the results.
 func Compare(names []string, results []*train.Result) Comparison {
 	t := Comparison{Sources: names}
 	for _, key := range Keys(results) {
@@ -45,8 +46,8 @@ func Compare(names []string, results []*train.Result) Comparison {
 	return t
 }
 
-// ShortNames returns the names of JSON files without extension, with as few folders as
-// tell them apart.
+// ShortNames returns the names of JSON files without extension. It keeps just enough parent
+// folders to tell them apart.
 func ShortNames(paths []string) []string {
 	names := make([]string, len(paths))
 	for folders := 0; ; folders++ {
@@ -60,4 +61,18 @@ func ShortNames(paths []string) []string {
 			return names
 		}
 	}
+}
+
+// CommonName returns the common prefix of the names of run directories, without the
+// separator before a seed.
+func CommonName(dirs []string) string {
+	start := filepath.Base(dirs[0])
+	for _, d := range dirs[1:] {
+		name := filepath.Base(d)
+		for !strings.HasPrefix(name, start) {
+			start = start[:len(start)-1]
+		}
+	}
+	start = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(strings.ToValidUTF8(start, ""), "-_."), "seed"), "-_.")
+	return cmp.Or(start, filepath.Base(dirs[0]))
 }

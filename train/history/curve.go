@@ -10,7 +10,8 @@ import (
 	"hgld/train"
 )
 
-// stepCurves are the curves with a point for every step. A nil value was not recorded.
+// stepCurves are the curves with one point per step. nil means that the value was not
+// recorded.
 var stepCurves = registry.Table[func(e train.Event) *float64]{
 	{Name: "loss", Value: func(e train.Event) *float64 { return e.Loss }},
 	{Name: "lr", Value: func(e train.Event) *float64 { return &e.Rate }},
@@ -18,10 +19,10 @@ var stepCurves = registry.Table[func(e train.Event) *float64]{
 	{Name: "img/s", Value: func(e train.Event) *float64 { return new(float64(e.Images) / e.Seconds) }},
 }
 
-// Curve returns the points of "loss", "lr", "grad_norm", "img/s", or of a metric of the
-// evaluations in percent; dots says that they are so few. A curve of steps is the running
-// mean over smooth of them, of a fiftieth of all if smooth is 0. It fails if the run
-// has no such curve.
+// Curve returns the points of a curve: "loss", "lr", "grad_norm", "img/s", or an evaluation
+// metric in percent. Step curves are smoothed by a running mean over smooth steps; 0 means one
+// fiftieth of all steps. dots reports that the curve has few points, which is true of
+// evaluations. It fails if the run has no such curve.
 func (r *Run) Curve(what string, smooth int) (points []report.Point, dots bool, err error) {
 	value, err := stepCurves.Get("curve", what)
 	if err == nil {

@@ -1,5 +1,5 @@
-// Package history reads and writes what a run leaves in its directory beside its
-// checkpoints, and sums up what it says:
+// Package history reads, writes and summarises the files of a run directory, except its
+// checkpoints:
 //
 //	run.yaml       the settings that the run was made with
 //	events.jsonl   one train.Event a line
@@ -37,17 +37,17 @@ const (
 	boardFolder       = "tensorboard"
 )
 
-// FormatError says that a file of a run directory is damaged.
+// FormatError reports a damaged file in a run directory.
 type FormatError struct {
-	// Path is the file, and Line the line at fault, from 1; 0 for the whole file.
+	// Path is the file.
 	Path string
 	Line int // from 1; 0 for the whole file
 
-	// Err is what is wrong with it.
+	// Err is the cause.
 	Err error
 }
 
-// Error names the file, the line and the mistake.
+// Error names the file, the line and the cause.
 func (e *FormatError) Error() string {
 	if e.Line == 0 {
 		return fmt.Sprintf("%s: %v", e.Path, e.Err)
@@ -55,26 +55,26 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("%s:%d: %v", e.Path, e.Line, e.Err)
 }
 
-// Unwrap returns what is wrong with the file.
+// Unwrap returns the cause.
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// Run is what the files of a run directory say of a training.
+// Run holds the contents of a run directory.
 type Run struct {
 	// Dir is the run directory.
 	Dir string
 
-	// Events are those of the log, in order.
+	// Events holds the events of the log in order.
 	Events []train.Event
 
-	// Result is the last evaluation, nil if there was none.
+	// Result is the last evaluation, or nil if there is none.
 	Result *train.Result
 
-	// Changed is the time of the last event, zero without any.
+	// Changed is the time of the last event, or zero if there are no events.
 	Changed time.Time
 }
 
-// Read reads a run directory. A missing log or evaluation is no error; a damaged one is
-// a *FormatError.
+// Read reads a run directory. A missing log or evaluation is not an error. A damaged file is a
+// *FormatError.
 func Read(dir string) (*Run, error) {
 	r := &Run{Dir: dir}
 	var err error
@@ -91,8 +91,8 @@ func Read(dir string) (*Run, error) {
 	return r, err
 }
 
-// ReadEvents reads a log of events, none if there is no log. It skips an incomplete
-// line at the end, which a killed process leaves.
+// ReadEvents reads a log of events. It returns none if the file does not exist. It skips an
+// incomplete last line, which a killed process leaves.
 func ReadEvents(path string) ([]train.Event, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,7 +120,7 @@ func ReadEvents(path string) ([]train.Event, error) {
 	}
 }
 
-// ReadResult reads the JSON of an evaluation. It does not check its version.
+// ReadResult reads an evaluation from JSON. It does not check the format version.
 func ReadResult(path string) (*train.Result, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -133,7 +133,7 @@ func ReadResult(path string) (*train.Result, error) {
 	return r, nil
 }
 
-// WriteJSON replaces a file by v as indented JSON.
+// WriteJSON replaces the contents of a file with v as indented JSON.
 func WriteJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
@@ -142,8 +142,8 @@ func WriteJSON(path string, v any) error {
 	return atomicfile.WriteFile(path, append(text, '\n'))
 }
 
-// WriteSettings writes the settings of a run as YAML. It reports same if the file had
-// the same content before.
+// WriteSettings writes the settings of a run as YAML. same reports whether the file already
+// had this content.
 func WriteSettings(dir string, settings any) (same bool, err error) {
 	text, err := yaml.Marshal(settings)
 	if err != nil {
@@ -156,9 +156,9 @@ func WriteSettings(dir string, settings any) (same bool, err error) {
 	return false, atomicfile.WriteFile(path, text)
 }
 
-// ReadSettings reads the settings of a run into a struct. It takes the run directory or
-// one of its checkpoints, and returns the run directory, or "" if there are no
-// settings. Settings that are no YAML are a *FormatError.
+// ReadSettings reads the settings of a run into a struct. run is the run directory or one of
+// its checkpoints. It returns the run directory, or "" if there are no settings. Invalid YAML
+// is a *FormatError.
 func ReadSettings(run string, into any) (dir string, err error) {
 	text, err := os.ReadFile(filepath.Join(run, SettingsFile))
 	if errors.Is(err, fs.ErrNotExist) && filepath.Base(filepath.Dir(filepath.Clean(run))) == CheckpointsFolder {
@@ -177,8 +177,8 @@ func ReadSettings(run string, into any) (dir string, err error) {
 	return run, nil
 }
 
-// Relative returns the path of a folder as seen from the run directory, so that both
-// can be moved together. An absolute path stays as it is, unless run is absolute too.
+// Relative returns the path of a folder relative to the run directory, so that both can be
+// moved together. An absolute path is kept unless run is absolute too.
 func Relative(run, folder string) (string, error) {
 	if filepath.IsAbs(folder) && !filepath.IsAbs(run) {
 		return folder, nil
@@ -193,12 +193,12 @@ func Relative(run, folder string) (string, error) {
 	}
 	rel, err := filepath.Rel(base, whole)
 	if err != nil {
-		return whole, nil // on another drive of Windows
+		return whole, nil // different drives on Windows have no relative path
 	}
 	return filepath.ToSlash(rel), nil
 }
 
-// Resolve returns the folder that Relative has named.
+// Resolve returns the folder for a path that Relative returned.
 func Resolve(run, folder string) string {
 	if filepath.IsAbs(folder) {
 		return folder
@@ -206,7 +206,7 @@ func Resolve(run, folder string) string {
 	return filepath.Join(run, filepath.FromSlash(folder))
 }
 
-// IsDone reports whether the last event of a run is its end, at the given step. It
+// IsDone reports whether a run ended at the given step, according to its last event. It
 // returns false if the log cannot be read.
 func IsDone(run string, step int) bool {
 	f, err := os.Open(filepath.Join(run, EventsFile))
@@ -218,7 +218,7 @@ func IsDone(run string, step int) bool {
 	if err != nil {
 		return false
 	}
-	end := make([]byte, min(info.Size(), 1024)) // the event of the end is a short line
+	end := make([]byte, min(info.Size(), 1024)) // the final event is a short line
 	if _, err := f.ReadAt(end, info.Size()-int64(len(end))); err != nil {
 		return false
 	}
@@ -227,25 +227,25 @@ func IsDone(run string, step int) bool {
 	return json.Unmarshal(line[bytes.LastIndexByte(line, '\n')+1:], &e) == nil && e.Kind == train.Done && e.Step == step
 }
 
-// Progress returns the number of steps taken, and whether a run with these settings is
-// complete.
+// Progress returns the number of completed steps. done reports whether a run with these
+// settings is complete.
 func (r *Run) Progress(c *train.Config) (step int, done bool) {
 	last := train.Event{}
 	for _, e := range r.Events {
 		step, last = max(step, e.Step), e
 	}
-	// A trial by --limit also ends with Done, but before the run's own end.
+	// A --limit trial also writes a Done event, but before the run's full length.
 	done = last.Kind == train.Done && (c.Steps > 0 && step >= c.Steps || c.Steps == 0 && last.Epoch >= c.Epochs)
 	return step, done
 }
 
-// Steps returns the events of steps.
+// Steps returns the events of kind step.
 func (r *Run) Steps() []train.Event {
 	return slices.DeleteFunc(slices.Clone(r.Events), func(e train.Event) bool { return e.Kind != train.Stepped })
 }
 
-// Loss returns the mean over the last tenth of the steps that have a loss, at least
-// one. It is NaN if no step has one.
+// Loss returns the mean loss over the last tenth of the steps that have one, at least one
+// step. It is NaN if no step has a loss.
 func (r *Run) Loss() train.Number {
 	steps := slices.DeleteFunc(r.Steps(), func(e train.Event) bool { return e.Loss == nil })
 	sum, n := 0.0, max(1, len(steps)/10)
@@ -258,7 +258,7 @@ func (r *Run) Loss() train.Number {
 	return train.Number(sum / float64(n))
 }
 
-// WithoutLoss returns the number of steps that have no loss.
+// WithoutLoss returns the number of steps without a loss.
 func (r *Run) WithoutLoss() (n int) {
 	for _, e := range r.Steps() {
 		if e.Loss == nil {
@@ -268,8 +268,8 @@ func (r *Run) WithoutLoss() (n int) {
 	return n
 }
 
-// Speed returns the images a second over all steps but the first, which allocates. It
-// is NaN if there are none.
+// Speed returns the images per second over all steps except the first, which allocates memory.
+// It is NaN if there are no such steps.
 func (r *Run) Speed() train.Number {
 	images, seconds := 0, 0.0
 	for i, e := range r.Steps() {
@@ -284,7 +284,7 @@ func (r *Run) Speed() train.Number {
 	return train.Number(float64(images) / seconds)
 }
 
-// Trained returns the time of all steps in whole seconds, without evaluations.
+// Trained returns the total time of all steps in whole seconds, without evaluations.
 func (r *Run) Trained() time.Duration {
 	seconds := 0.0
 	for _, e := range r.Steps() {
@@ -293,8 +293,8 @@ func (r *Run) Trained() time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Second)
 }
 
-// Percent returns a metric of a result in percent, NaN if r is nil or lacks it. The key
-// is one of Result.Values, or "mean(NAME)" for the mean over the levels.
+// Percent returns a metric of a result in percent. It returns NaN if r is nil or lacks the
+// metric. The key is one of Result.Values, or "mean(NAME)" for the mean over the levels.
 func Percent(r *train.Result, key string) train.Number {
 	if r == nil {
 		return train.Number(math.NaN())
@@ -308,8 +308,8 @@ func Percent(r *train.Result, key string) train.Number {
 	return train.Number(100 * r.Mean(key))
 }
 
-// Keys lists the metrics that any of the results has, in the order of the first. A
-// result may be nil.
+// Keys returns the metrics in any of the results, in the order of the first result. Results
+// may be nil.
 func Keys(results []*train.Result) []string {
 	var keys []string
 	for _, r := range results {
@@ -325,20 +325,20 @@ func Keys(results []*train.Result) []string {
 	return keys
 }
 
-// Sample sums up a metric over several runs.
+// Sample summarises a metric over several runs.
 type Sample struct {
-	// Mean is that of the defined values, NaN if there are none.
+	// Mean is the mean of the defined values, or NaN if there are none.
 	Mean train.Number `json:"mean"`
 
-	// Deviation is the sample's standard deviation, with n−1 in the denominator; NaN
-	// for fewer than two values.
+	// Deviation is the sample standard deviation, with n−1 in the denominator. It is NaN for
+	// fewer than two values.
 	Deviation train.Number `json:"deviation"`
 
 	// Count is the number of defined values.
 	Count int `json:"count"`
 }
 
-// SampleOf sums up values. It skips those that are NaN.
+// SampleOf summarises values. It skips NaN.
 func SampleOf(values []train.Number) Sample {
 	nan := train.Number(math.NaN())
 	s := Sample{Mean: nan, Deviation: nan}

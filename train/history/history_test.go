@@ -17,7 +17,8 @@ import (
 func TestEventsAfterTheCheckpointAreDroppedOnResume(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, EventsFile)
-	old := `{"event":"step","step":1}` + "\n" + `{"event":"step","step":2}` + "\n" + `{"event":"step","step":3}` + "\n" + `{"event":"st`
+	old := `{"event":"step","step":1}` + "\n" + `{"event":"step","step":2}` + "\n" +
+		`{"event":"step","step":3}` + "\n" + `{"event":"st`
 	if err := os.WriteFile(path, []byte(old), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -32,14 +33,15 @@ func TestEventsAfterTheCheckpointAreDroppedOnResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
-	want := `{"event":"step","step":1}` + "\n" + `{"event":"step","step":2}` + "\n" + `{"event":"step","step":3,"epoch":0,"loss":0.5}` + "\n"
+	want := `{"event":"step","step":1}` + "\n" + `{"event":"step","step":2}` + "\n" +
+		`{"event":"step","step":3,"epoch":0,"loss":0.5}` + "\n"
 	if err != nil || string(text) != want {
 		t.Errorf("%v:\n%s", err, text)
 	}
 }
 
-// A complete run whose metrics change is measured anew, and is not complete while that
-// may be interrupted.
+// A complete run whose metrics change is evaluated again. It does not count as complete until
+// that evaluation ends.
 func TestRunThatIsMeasuredAnewIsNotDone(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, EventsFile)
@@ -75,7 +77,7 @@ func TestSampleOfOneHasNoDeviation(t *testing.T) {
 	}
 }
 
-// A value of 0 is recorded; one that is missing is not.
+// A value of 0 is recorded. A missing value is not.
 func TestScalarsAreThoseOfTheEvent(t *testing.T) {
 	tags := func(e train.Event) (list []string) {
 		for _, s := range scalars(e) {
@@ -124,12 +126,14 @@ func TestRunSumsUpItsEvents(t *testing.T) {
 	for _, c := range []struct {
 		config train.Config
 		done   bool
-	}{{train.Config{Steps: 3}, true}, {train.Config{Steps: 4}, false}, {train.Config{Epochs: 1}, true}, {train.Config{Epochs: 2}, false}} {
+	}{{train.Config{Steps: 3}, true}, {train.Config{Steps: 4}, false},
+		{train.Config{Epochs: 1}, true}, {train.Config{Epochs: 2}, false}} {
 		if step, done := r.Progress(&c.config); step != 3 || done != c.done {
 			t.Errorf("%d steps, %d epochs: step %d, done %v", c.config.Steps, c.config.Epochs, step, done)
 		}
 	}
-	if Percent(r.Result, "H-AP") != 50 || Percent(r.Result, "mean(AP)") != 25 || !math.IsNaN(float64(Percent(nil, "H-AP"))) {
+	if Percent(r.Result, "H-AP") != 50 || Percent(r.Result, "mean(AP)") != 25 ||
+		!math.IsNaN(float64(Percent(nil, "H-AP"))) {
 		t.Errorf("%v, %v", Percent(r.Result, "H-AP"), Percent(r.Result, "mean(AP)"))
 	}
 	points, dots, err := r.Curve("loss", 1)
@@ -151,7 +155,8 @@ func TestDamagedLogIsAFormatError(t *testing.T) {
 		t.Fatal(err)
 	}
 	var damaged *FormatError
-	if _, err := ReadEvents(path); !errors.As(err, &damaged) || damaged.Line != 2 || !strings.HasPrefix(err.Error(), path+":2: ") {
+	if _, err := ReadEvents(path); !errors.As(err, &damaged) || damaged.Line != 2 ||
+		!strings.HasPrefix(err.Error(), path+":2: ") {
 		t.Error(err)
 	}
 }
@@ -159,7 +164,8 @@ func TestDamagedLogIsAFormatError(t *testing.T) {
 func TestFoldersMoveWithTheirRun(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	for _, c := range [][3]string{{"runs/a", "shards", "../../shards"}, {"runs/a", filepath.Join(dir, "s"), filepath.Join(dir, "s")},
+	for _, c := range [][3]string{{"runs/a", "shards", "../../shards"},
+		{"runs/a", filepath.Join(dir, "s"), filepath.Join(dir, "s")},
 		{filepath.Join(dir, "runs", "a"), filepath.Join(dir, "s"), "../../s"}} {
 		got, err := Relative(c[0], c[1])
 		if err != nil || got != c[2] {
@@ -181,5 +187,32 @@ func TestColumnsOfEqualNamesAreToldApartByFolders(t *testing.T) {
 		if got := ShortNames(c[0]); !slices.Equal(got, c[1]) {
 			t.Errorf("%v: %v, want %v", c[0], got, c[1])
 		}
+	}
+}
+
+func TestCommonNameDropsTheSeed(t *testing.T) {
+	for want, dirs := range map[string][]string{
+		"happier":         {"runs/happier-seed1", "runs/happier-seed2"},
+		"emoji48-csl":     {"a/emoji48-csl-1", "a/emoji48-csl-2"},
+		"grocery.triplet": {"grocery.triplet.seed3", "grocery.triplet.seed11"},
+	} {
+		if got := CommonName(dirs); got != want {
+			t.Errorf("%q of %v, want %q", got, dirs, want)
+		}
+	}
+}
+
+func TestMeanNeedsTheSameMetrics(t *testing.T) {
+	result := func(key string, mean train.Number) *train.Result {
+		return &train.Result{Levels: []string{"fine"}, Values: []train.Value{{Key: key, Mean: mean}}}
+	}
+	table, err := Mean([]string{"a/x.json", "y.json"},
+		[]*train.Result{result("AP_level0", 0.5), result("AP_level0", 0.25)})
+	if err != nil || len(table.Rows) != 2 || table.Rows[0].File != "x.json" || table.Overall["AP"] != 0.375 {
+		t.Errorf("%+v, %v", table, err)
+	}
+	_, err = Mean([]string{"x.json", "y.json"}, []*train.Result{result("AP_level0", 0.5), result("R@1_level0", 0.5)})
+	if err == nil || !strings.Contains(err.Error(), "y.json has other metrics than x.json") {
+		t.Error(err)
 	}
 }

@@ -15,16 +15,16 @@ import (
 	"hgld/train"
 )
 
-// Log writes the events of a run to events.jsonl and for TensorBoard.
+// Log writes the events of a run to events.jsonl and to TensorBoard's format.
 type Log struct {
 	path  string
 	file  *os.File
 	board *tensorboard.Writer
 }
 
-// OpenLog opens the log of a run that has taken some steps. It drops the events of
-// later steps, which come after the checkpoint and are taken again, and the end of the
-// run, which is to come again.
+// OpenLog opens the log of a run that has completed step steps. It drops the events of later
+// steps, since the run repeats them after loading its checkpoint. It also drops the event that
+// ended the run.
 func OpenLog(run string, step int) (*Log, error) {
 	path := filepath.Join(run, EventsFile)
 	if err := cutEvents(path, step); err != nil {
@@ -41,7 +41,7 @@ func OpenLog(run string, step int) (*Log, error) {
 	return &Log{path, file, board}, nil
 }
 
-// cutEvents drops the events behind a step, and the end of the run.
+// cutEvents drops the events after a step and the event that ended the run.
 func cutEvents(path string, step int) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +49,7 @@ func cutEvents(path string, step int) error {
 	}
 	var kept bytes.Buffer
 	lines := bufio.NewScanner(bytes.NewReader(old))
-	lines.Buffer(nil, 64<<20) // an evaluation with many levels is a long line
+	lines.Buffer(nil, 64<<20) // an evaluation with many levels makes a long line
 	for lines.Scan() {
 		var e struct {
 			Kind train.Kind `json:"event"`
@@ -68,7 +68,7 @@ func cutEvents(path string, step int) error {
 // Path returns the name of events.jsonl.
 func (l *Log) Path() string { return l.path }
 
-// Add appends an event in one write, so that a killed process leaves at most one
+// Add appends an event in a single write. A killed process therefore leaves at most one
 // incomplete line, the last.
 func (l *Log) Add(e train.Event) error {
 	line, err := json.Marshal(e)
@@ -87,7 +87,7 @@ func (l *Log) Add(e train.Event) error {
 // Close closes the files.
 func (l *Log) Close() error { return errors.Join(l.file.Close(), l.board.Close()) }
 
-// scalars returns the points that an event adds to the curves of TensorBoard.
+// scalars returns the points that an event adds to TensorBoard's curves.
 func scalars(e train.Event) []tensorboard.Scalar {
 	switch e.Kind {
 	case train.Stepped:

@@ -9,26 +9,26 @@ import (
 	"hgld/train"
 )
 
-// Pair is a result beside the first one, query by query.
+// Pair compares a result with the first one, query by query.
 type Pair struct {
-	// First is the name of the first result.
+	// First is the name of the baseline result.
 	First string `json:"first"`
 
-	// Second is the name of the other one.
+	// Second is the name of the compared result.
 	Second string `json:"second"`
 
-	// Intervals says how intervals and tests were computed.
+	// Intervals holds the settings of the intervals and tests.
 	Intervals *train.Intervals `json:"intervals"`
 
 	*train.Pairing
 }
 
-// significant is the corrected P up to which a difference is marked.
+// significant is the largest corrected P that marks a difference.
 const significant = 0.05
 
-// Pairs compares the first result with each other one, and corrects P for all of the
-// differences. Means over classes are compared by classes. The error is a
-// train.NoPerQueryError if a result lacks the values of single queries.
+// Pairs compares the first result with each of the others. It corrects P for the number of all
+// differences. Metrics that are means over classes are compared by class. It returns a
+// train.NoPerQueryError if a result lacks per-query values.
 func Pairs(names []string, results []*train.Result, n *train.Intervals) ([]Pair, error) {
 	if results[0].MeanOver == train.ByClass {
 		n.Resample = train.ByClass
@@ -47,7 +47,7 @@ func Pairs(names []string, results []*train.Result, n *train.Intervals) ([]Pair,
 	return pairs, nil
 }
 
-// Table returns the table of a pair's differences, in percent.
+// Table returns the differences of a pair as a table, in percent.
 func (p Pair) Table() texttable.Table {
 	c := texttable.Table{Title: fmt.Sprintf("%s − %s", p.Second, p.First),
 		Head: []string{"%", "difference", fmt.Sprintf("%g %% interval", 100*p.Intervals.Confidence), "P", "Holm", ""}}
@@ -64,11 +64,10 @@ func (p Pair) Table() texttable.Table {
 	return c
 }
 
-// PairsTable has a line for each metric of each pair, in percent but for the P.
+// PairsTable returns one line per metric and pair, in percent except for P.
 func PairsTable(pairs []Pair) texttable.Table {
-	c := texttable.Table{Head: []string{"metric", "first", "second", "mean_first", "mean_second", "difference", "low",
-		"high",
-		"p", "p_holm", "queries"}}
+	c := texttable.Table{Head: []string{"metric", "first", "second", "mean_first", "mean_second", "difference",
+		"low", "high", "p", "p_holm", "queries"}}
 	for _, p := range pairs {
 		for _, d := range p.Differences {
 			row := []string{d.Key, p.First, p.Second}
@@ -81,7 +80,7 @@ func PairsTable(pairs []Pair) texttable.Table {
 	return c
 }
 
-// note says how the table was made.
+// note describes how the table was computed.
 func (p Pair) note(marked bool) string {
 	by, unit := "id", "query"
 	if p.ByRow {
@@ -102,7 +101,7 @@ func (p Pair) note(marked bool) string {
 	return strings.Join(parts, "\n")
 }
 
-// signed prints a difference in percent.
+// signed formats a difference in percent with its sign.
 func signed(v train.Number) string {
 	text := (100 * v).Decimals(2, "–")
 	if v > 0 {
@@ -113,7 +112,7 @@ func signed(v train.Number) string {
 
 func span(e train.Ends) string { return signed(e[0]) + " to " + signed(e[1]) }
 
-// probability prints a P with four places.
+// probability formats P with four decimals.
 func probability(p train.Number) string {
 	if p < 0.0001 {
 		return "<0.0001"

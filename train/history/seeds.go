@@ -11,33 +11,33 @@ import (
 	"hgld/train/stats"
 )
 
-// SeedDifference is a metric of one group of runs less that of another, in percent, over
-// the runs of both that have the same seeds. Its interval is Student's.
+// SeedDifference is the difference of a metric between two groups of runs, in percent. It
+// covers the seeds that both groups have. The interval is Student's t interval.
 type SeedDifference struct {
-	// Mean is that of the differences.
+	// Mean is the mean of the differences.
 	Mean train.Number `json:"mean"`
 
-	// Low is the lower end of the 95 % interval; NaN, null in JSON, of a single pair.
+	// Low is the lower end of the 95 % interval. It is NaN (null in JSON) for a single pair.
 	Low train.Number `json:"low"`
 
-	// High is the upper end.
+	// High is the upper end of the interval.
 	High train.Number `json:"high"`
 
-	// P is that of Student's test; NaN of a single pair.
+	// P is the p-value of Student's t test. It is NaN for a single pair.
 	P train.Number `json:"p"`
 
-	// Pairs counts the pairs of runs.
+	// Pairs is the number of pairs of runs.
 	Pairs int `json:"pairs"`
 
-	// Verdict is "higher" or "lower" if the interval does not hold 0, else "undecided".
+	// Verdict is "higher" or "lower" if the interval excludes 0, else "undecided".
 	Verdict string `json:"verdict"`
 }
 
-// seedConfidence is that of the intervals over seeds.
+// seedConfidence is the confidence level of the intervals over seeds.
 const seedConfidence = 0.95
 
-// Subtract compares the values of runs with those of other runs: by[seeds] and from[seeds]
-// are a metric in percent. A pair without both values is left out.
+// Subtract compares two groups of runs. by[seeds] and from[seeds] hold a metric in percent. It
+// skips seeds that lack either value.
 func Subtract(by, from map[[2]string]train.Number) SeedDifference {
 	var list []float64
 	for seeds, v := range by {
@@ -45,7 +45,7 @@ func Subtract(by, from map[[2]string]train.Number) SeedDifference {
 			list = append(list, float64(v-other))
 		}
 	}
-	slices.Sort(list) // a map has no order, and a sum depends on it
+	slices.Sort(list) // map order is random, and the rounding of a sum depends on the order
 	nan := train.Number(math.NaN())
 	s := stats.Paired(list, seedConfidence)
 	d := SeedDifference{train.Number(s.Mean), nan, nan, train.Number(s.P), s.Count, "undecided"}
@@ -61,8 +61,8 @@ func Subtract(by, from map[[2]string]train.Number) SeedDifference {
 	return d
 }
 
-// Fields are the columns of a CSV file: mean, low, high, P, pairs and verdict, all empty
-// where nothing was compared.
+// Fields returns the columns of a CSV row: mean, low, high, P, pairs and verdict. All are
+// empty if there are no pairs.
 func (d SeedDifference) Fields() []string {
 	if d.Pairs == 0 {
 		return make([]string, 6)
@@ -71,8 +71,7 @@ func (d SeedDifference) Fields() []string {
 		strconv.Itoa(d.Pairs), d.Verdict}
 }
 
-// SeedTable returns the table of the differences between two groups of runs, by the keys
-// of the metrics.
+// SeedTable returns the differences between two groups of runs, one row per metric key.
 func SeedTable(name, from string, keys []string, differences map[string]SeedDifference) texttable.Table {
 	t := texttable.Table{Title: fmt.Sprintf("%s − %s, seed by seed", name, from),
 		Head: []string{"%", "difference", "95 % interval", "P", "pairs", "verdict"},

@@ -5,24 +5,24 @@ import (
 	"hgld/train/history"
 )
 
-// ComparedRow is a row of a paper's table beside what a run measured.
+// ComparedRow sets a row of a paper's table against the result of a run.
 type ComparedRow struct {
-	Paper   string           `json:"paper"`   // title
-	Table   string           `json:"table"`   // name of the table in it
+	Paper   string           `json:"paper"`   // title of the paper
+	Table   string           `json:"table"`   // name of the table in the paper
 	Method  string           `json:"method"`  // name of the row
 	Part    string           `json:"part"`    // data set
 	Numbers []ComparedNumber `json:"numbers"` // the columns, in the order of the table
 }
 
-// ComparedNumber is one column of a ComparedRow, in percent; NaN, null in JSON, where
-// there is no value.
+// ComparedNumber is one column of a ComparedRow, in percent. Missing values are NaN (null in
+// JSON).
 type ComparedNumber struct {
 	Key   string       `json:"key"`   // metric in eval.json, or mean(metric) over the levels
 	Paper train.Number `json:"paper"` // published number
 	Run   train.Number `json:"run"`   // result of the run
 }
 
-// Compare returns the rows of the papers that a recipe reproduces, beside the result of
+// Compare returns the rows of the papers that a recipe reproduces, together with the result of
 // a run. The result may be nil.
 func Compare(r Recipe, result *train.Result) ([]ComparedRow, error) {
 	tables, err := Published()
@@ -44,13 +44,13 @@ func Compare(r Recipe, result *train.Result) ([]ComparedRow, error) {
 	return list, nil
 }
 
-// Title names the row as a heading of its own.
+// Title returns the row's description as a heading.
 func (r *ComparedRow) Title() string {
 	return r.Paper + ", table " + r.Table + ", " + r.Method + " on " + r.Part + " (quoted)"
 }
 
-// ComparePaper returns a table for each row of the papers that a recipe reproduces, with
-// the column "paper" and one for each result.
+// ComparePaper returns one table per row that a recipe reproduces. Its columns are "paper" and
+// one for each result.
 func ComparePaper(r Recipe, names []string, results []*train.Result) ([]history.Comparison, error) {
 	rows, err := Compare(r, nil)
 	if err != nil {
@@ -71,8 +71,8 @@ func ComparePaper(r Recipe, names []string, results []*train.Result) ([]history.
 	return list, nil
 }
 
-// Fits reports whether a result may be of the recipe's data, as far as the numbers of
-// its levels and queries tell.
+// Fits reports whether a result can come from the recipe's data, judged by its numbers of
+// levels and queries.
 func (r *Recipe) Fits(result *train.Result) bool {
 	return len(result.Levels) == len(r.Classes) && (r.Queries == 0 || r.Queries == result.Queries)
 }

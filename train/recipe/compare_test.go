@@ -34,7 +34,8 @@ func TestResultStandsBesideThePaper(t *testing.T) {
 	if other := tables[0].Rows[(at+1)%len(tables[0].Rows)]; !math.IsNaN(float64(other.Values[1])) {
 		t.Errorf("a metric that was not measured is %v", other.Values[1])
 	}
-	if !r.Fits(result) || r.Fits(&train.Result{Levels: result.Levels, Queries: r.Queries + 1}) || r.Fits(&train.Result{Queries: r.Queries}) {
+	if !r.Fits(result) || r.Fits(&train.Result{Levels: result.Levels, Queries: r.Queries + 1}) ||
+		r.Fits(&train.Result{Queries: r.Queries}) {
 		t.Errorf("levels %v and %d queries fit wrongly", r.Classes, r.Queries)
 	}
 }

@@ -1,14 +1,13 @@
-// Package recipe holds the published runs of the papers, one file each, and the
-// tables of their numbers.
+// Package recipe holds the published runs of the papers, one file each, and the tables of
+// their numbers.
 //
-// A recipe is a whole hgld.yaml: `hgld train recipe show --yaml NAME > hgld.yaml`
-// starts a project with it. Its first lines, comments for everybody else, are YAML
-// once the "# " is taken away: what the run is, the rows of the tables that it
-// stands in, the data that it wants, where code and paper differ and which of the
-// two is followed, and what had to be guessed. Settings that a recipe does not name
-// have their defaults.
+// A recipe is a complete hgld.yaml: `hgld train recipe show --yaml NAME > hgld.yaml` starts a
+// project with it. Its leading comment is itself YAML once each "# " is removed. This header
+// describes the run, the table rows that it reproduces, and the data that it needs. It also
+// states where paper and code differ, which of them the recipe follows, and what had to be
+// guessed. Settings that a recipe omits keep their defaults.
 //
-// Numbers of the tables are quoted, not reproduced: see published.yaml.
+// The tables quote the published numbers: see published.yaml.
 package recipe
 
 import (
@@ -30,26 +29,29 @@ var files embed.FS
 
 // Recipe is a published run.
 type Recipe struct {
-	Name    string   `yaml:"-" json:"name"`                              // of the file, without .yaml: "sop/happier"
-	About   string   `yaml:"about" json:"about"`                         // one line on what the run is
-	Rows    []Place  `yaml:"rows" json:"rows"`                           // of the tables that it reproduces
-	Data    string   `yaml:"data" json:"data"`                           // levels, splits and sizes
-	Classes []int    `yaml:"classes" json:"classes,omitempty"`           // of the training data at each level, finest first
-	Queries int      `yaml:"queries" json:"queries,omitempty"`           // of the test; 0: not stated
-	Differs []string `yaml:"differs" json:"differs,omitempty"`           // where paper, released code and this recipe differ
-	Guessed []string `yaml:"guessed,omitempty" json:"guessed,omitempty"` // what was published nowhere
+	// Name is the path of the file without .yaml: "sop/happier"
+	Name  string  `yaml:"-" json:"name"`
+	About string  `yaml:"about" json:"about"` // one line on what the run is
+	Rows  []Place `yaml:"rows" json:"rows"`   // table rows that it reproduces
+	Data  string  `yaml:"data" json:"data"`   // levels, splits and sizes
+	// Classes holds the number of training classes per level, finest first
+	Classes []int `yaml:"classes" json:"classes,omitempty"`
+	Queries int   `yaml:"queries" json:"queries,omitempty"` // number of test queries; 0: not stated
+	// Differs lists the differences between paper, released code and recipe
+	Differs []string `yaml:"differs" json:"differs,omitempty"`
+	Guessed []string `yaml:"guessed,omitempty" json:"guessed,omitempty"` // settings that no publication states
 
-	Text string `yaml:"-" json:"-"` // of the file
+	Text string `yaml:"-" json:"-"` // text of the file
 }
 
-// Place is a row of a table of the papers, in the part for one data set.
+// Place identifies a row of a published table, in the part for one data set.
 type Place struct {
 	Table  string `yaml:"table" json:"table"`   // name of the table
 	Method string `yaml:"method" json:"method"` // name of the row
 	Part   string `yaml:"part" json:"part"`     // data set
 }
 
-// All lists the recipes by name.
+// All returns the recipes sorted by name.
 func All() ([]Recipe, error) {
 	paths, err := fs.Glob(files, "*/*.yaml")
 	if err != nil {
@@ -70,8 +72,7 @@ func All() ([]Recipe, error) {
 	return list, nil
 }
 
-// Get returns the recipe called name; the error for an unknown one names the
-// nearest.
+// Get returns the recipe called name. If there is none, the error suggests the nearest name.
 func Get(name string) (Recipe, error) {
 	list, err := All()
 	if err != nil {
@@ -87,7 +88,7 @@ func Get(name string) (Recipe, error) {
 	return Recipe{}, &registry.UnknownError{Kind: "recipe", Name: name, Nearest: registry.Nearest(name, names)}
 }
 
-// parse reads the head of a recipe.
+// parse reads the header of a recipe.
 func parse(name, text string) (Recipe, error) {
 	r := Recipe{Name: name, Text: text}
 	var head strings.Builder
@@ -108,26 +109,28 @@ func parse(name, text string) (Recipe, error) {
 	return r, nil
 }
 
-// Tables are the published numbers.
+// Tables holds the published numbers.
 type Tables struct {
-	Papers map[string]string `yaml:"papers" json:"papers"` // title by short name
+	Papers map[string]string `yaml:"papers" json:"papers"` // title of each paper by its short name
 	Tables []Table           `yaml:"tables" json:"tables"` // in the order of the papers
 }
 
 // Table is one table.
 type Table struct {
-	Name  string              `yaml:"name" json:"name"`   // as the paper numbers it
-	Paper string              `yaml:"paper" json:"paper"` // short name of the paper
-	About string              `yaml:"about" json:"about"` // what it shows
-	Parts map[string][]string `yaml:"parts" json:"parts"` // columns of each data set, as keys of eval.json, or mean(metric) over the levels
-	Rows  []Row               `yaml:"rows" json:"rows"`   // in the order of the paper
+	Name  string `yaml:"name" json:"name"`   // number of the table in the paper
+	Paper string `yaml:"paper" json:"paper"` // short name of the paper
+	About string `yaml:"about" json:"about"` // what it shows
+	// Parts holds the column keys of each data set: keys of eval.json, or mean(metric)
+	Parts map[string][]string `yaml:"parts" json:"parts"`
+	Rows  []Row               `yaml:"rows" json:"rows"` // in the order of the paper
 }
 
-// Row is a method's numbers, in percent; nil where the table has none.
+// Row holds the numbers of one method in percent. A value is nil if the table has none.
 type Row struct {
-	Method string                `yaml:"method" json:"method"`     // name of the row
-	Run    string                `yaml:"run" json:"run,omitempty"` // "own": by the authors of the paper; "": quoted there
-	Values map[string][]*float64 `yaml:",inline" json:"values"`    // by part
+	Method string `yaml:"method" json:"method"` // name of the row
+	// Run is "own" if the numbers were measured by the paper's authors, "" if they are quoted
+	Run    string                `yaml:"run" json:"run,omitempty"`
+	Values map[string][]*float64 `yaml:",inline" json:"values"` // values by part
 }
 
 // Published returns the tables.
@@ -147,11 +150,11 @@ func Published() (*Tables, error) {
 
 // Number is one number of a row.
 type Number struct {
-	Key   string  // of eval.json, or mean(metric)
-	Value float64 // in percent; NaN: the table has none
+	Key   string  // key of eval.json, or mean(metric)
+	Value float64 // in percent; NaN: not in the table
 }
 
-// Find returns the table of a place and the numbers of its row there.
+// Find returns the table of a place, and the numbers of its row.
 func (t *Tables) Find(p Place) (Table, []Number, error) {
 	at := slices.IndexFunc(t.Tables, func(x Table) bool { return x.Name == p.Table })
 	if at < 0 {

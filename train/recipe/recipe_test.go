@@ -27,8 +27,8 @@ func TestEveryRecipeNamesRowsThatExist(t *testing.T) {
 			t.Errorf("%s does not follow the released code in its loss", r.Name)
 		}
 	}
-	// The authors' own rows without a recipe are those of an ablation: its first row is
-	// that of other tables, the others change one setting of it.
+	// The authors' own rows without a recipe belong to an ablation. Its first row repeats
+	// another table, and each of the others changes one setting of it.
 	without := map[string]bool{"all": true, "without memory": true, "without margin": true}
 	for _, table := range tables.Tables {
 		for _, row := range table.Rows {

@@ -1,6 +1,6 @@
-// Package traces reads goldens/trace for the tests of several packages: trainings of
-// a small net with few steps, recorded from a framework. Its net has a
-// backbone.Convnet with GeM and LayerNorm, and 32 images of 16×16.
+// Package traces reads goldens/trace for the tests of several packages. They record short
+// trainings of a small network in another framework. The network is a backbone.Convnet with
+// GeM and LayerNorm. The data is 32 images of 16×16 pixels.
 package traces
 
 import (
@@ -15,7 +15,7 @@ import (
 	"hgld/internal/tensorfile"
 )
 
-// Tolerances that goldens/trace advises; torch in float32 is a tenth of them away.
+// Tolerances that goldens/trace recommends. float32 torch deviates by a tenth of them.
 const (
 	FirstLoss = 1e-5
 	FirstGrad = 1e-4
@@ -23,10 +23,10 @@ const (
 	Params    = 1e-4
 )
 
-// Case is a training.
+// Case is a recorded training.
 type Case struct {
 	Name, Seed, Loss, BN string // BN is the mode of BatchNorm: train or frozen
-	// Optimizer has the rule and its rates.
+	// Optimizer holds the update rule and its rates.
 	Optimizer struct {
 		Kind        string
 		LR          float64
@@ -37,11 +37,11 @@ type Case struct {
 	}
 	Steps  int       // optimizer steps
 	Parts  []string  `json:"loss_parts"`         // terms of the loss
-	Losses []float64 `json:"loss_per_step"`      // before each step
-	Norms  []float64 `json:"grad_norm_per_step"` // of the whole gradient
+	Losses []float64 `json:"loss_per_step"`      // loss before each step
+	Norms  []float64 `json:"grad_norm_per_step"` // norm of the whole gradient before each step
 }
 
-// Open reads cases.json into cases and opens the arrays beside it.
+// Open reads cases.json into cases and opens the file of arrays beside it.
 func Open(t *testing.T, cases any) *tensorfile.File {
 	t.Helper()
 	dir := goldens.Dir(t, "trace")
@@ -54,7 +54,7 @@ func Open(t *testing.T, cases any) *tensorfile.File {
 	return f
 }
 
-// Loss is our name of a loss: the roadmap of the traces is calibrated by a
+// Loss returns this project's name of a recorded loss. The traces calibrate roadmap by a
 // contrastive term, unless its parts name clusters.
 func Loss(name string, parts ...string) string {
 	if slices.Contains(parts, "cluster") {
@@ -63,19 +63,19 @@ func Loss(name string, parts ...string) string {
 	return cmp.Or(map[string]string{"roadmap": "roadmap-calibration"}[name], name)
 }
 
-// Rule is our name of an optimizer.
+// Rule returns this project's name of an optimizer.
 func Rule(kind string) string {
 	return map[string]string{"adam": "adam", "adamw": "adamw", "sgd nesterov 0.9": "sgd"}[kind]
 }
 
-// Tensor is the traces' name of a tensor of ours.
+// Tensor returns the traces' name of one of this project's tensors.
 func Tensor(name string) string {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "backbone."), "loss.")
 	return strings.Replace(name, "pooling.", "pool.", 1)
 }
 
-// Start replaces tensors, as a store exports them, by those that the trace of a
-// seed starts from. Those that own is true of are left as they are.
+// Start replaces exported tensors with the initial values of a seed's trace. It keeps the
+// tensors for which own returns true.
 func Start(t *testing.T, f *tensorfile.File, seed string, tensors []tensorfile.Tensor,
 	own func(tensorfile.Tensor) bool) {
 	t.Helper()
@@ -92,7 +92,7 @@ func Start(t *testing.T, f *tensorfile.File, seed string, tensors []tensorfile.T
 	}
 }
 
-// Within compares a number of a step relatively.
+// Within checks the relative error of a number at a step.
 func Within(t *testing.T, what string, step int, got, want, tolerance float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= tolerance*math.Abs(want)) {

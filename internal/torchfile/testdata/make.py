@@ -47,6 +47,10 @@ for protocol in (3, 4, 5):
     torch.save(net.state_dict(), path(f"module-protocol{protocol}.pth"), pickle_protocol=protocol)
     expect(f"module-protocol{protocol}", net.state_dict())
 
+small = torch.nn.Sequential(collections.OrderedDict(conv1=torch.nn.Conv2d(3, 4, 3, bias=False), bn1=torch.nn.BatchNorm2d(4)))
+torch.save(small.state_dict(), path("convnet.pth"))  # the backbone convnet of width 4
+expect("convnet", small.state_dict())
+
 adam = torch.optim.Adam(net.parameters())
 net(torch.randn(1, 3, 8, 8)).sum().backward()
 adam.step()
