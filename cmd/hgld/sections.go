@@ -39,10 +39,6 @@ func sections() []pipeline.Stage { return stages().Stages }
 // stageNames lists the names of the stages in order.
 func stageNames() []string { return stages().Names() }
 
-// sectionOfVariable returns the section whose setting an environment variable holds by
-// its name, or "".
-func sectionOfVariable(name string) string { return settings.SectionOf(name, stageNames()) }
-
 // onJob makes the function that runs a stage from one that takes this command's job. The
 // engine hands back the job that it was given.
 func onJob[S any](run func(*job, *S) error) func(pipeline.Job, *S) error {

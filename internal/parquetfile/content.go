@@ -19,6 +19,10 @@ import (
 // short block declares beyond that need not be allocated.
 const snappyRatio = 32
 
+// plainDictionary is the encoding PLAIN_DICTIONARY, by which old writers mark indices into
+// a dictionary.
+const plainDictionary format.Encoding = 2
+
 // unpack undoes the compression of a page that declares size bytes. It allocates only
 // what the data bear out. LZ4 is refused: version 0.32.0 of the library returns other
 // bytes than those of the page where a page shrinks to more than a third, and never
@@ -86,7 +90,7 @@ func checkLevels(data []byte, most int, values, encoding int64) error {
 // checkValues compares the lengths within encoded values with their number.
 func checkValues(data []byte, values, encoding int64) error {
 	switch format.Encoding(encoding) {
-	case format.PlainDictionary, format.RLEDictionary:
+	case plainDictionary, format.RLEDictionary:
 		if len(data) == 0 {
 			return nil
 		}
