@@ -157,7 +157,8 @@ func readWeights(key, path string) ([]tensorfile.Tensor, error) {
 	tensors, err := torchfile.Read(path)
 	if errors.As(err, new(*torchfile.FormatError)) {
 		return nil, &ConfigError{fmt.Errorf("%s is %s: %w; save its state_dict() with the program that made it, or "+
-			"try scripts/convert_weights.py %[2]s %[4]s.safetensors", key, path, err, strings.TrimSuffix(path, filepath.Ext(path)))}
+			"try scripts/convert_weights.py %[2]s %[4]s.safetensors", key, path, err,
+			strings.TrimSuffix(path, filepath.Ext(path)))}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("train: %s: %w", key, err)

@@ -60,10 +60,10 @@ func clusterStage() pipeline.StageOf[clusterSettings] {
 		Run:     onJob(runCluster),
 		Checks:  []func(*clusterSettings) error{(*clusterSettings).check},
 		Rereads: func(s *clusterSettings) []string { return []string{s.Vectors} }, // made if there are none
-		Doubt: func(p *project, s *clusterSettings, before []pipeline.State) (string, error) {
+		Doubt: func(p *pipeline.Project, s *clusterSettings, before []pipeline.State) (string, error) {
 			return s.otherVectors(p, before)
 		},
-		Note: func(p *project, s *clusterSettings, st pipeline.State) (string, error) {
+		Note: func(p *pipeline.Project, s *clusterSettings, st pipeline.State) (string, error) {
 			return s.ofCurated(p, st.State == pipeline.Stale)
 		},
 	})

@@ -6,53 +6,24 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"hgld/curate"
+	"hgld/internal/pipeline"
 )
 
 // A draft that was curated is not overwritten: its log refers to tags and groups that
 // another draft may not have. A new draft is written next to it as draft.new.json.
 
 // logsOn returns the logs with edits that were made for a draft: those of the project
-// and those in the draft's folder. There is none if there is no draft.
-func logsOn(p *project, draft string) ([]*curate.LogFile, error) {
-	sum, err := sha256File(draft)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
+// and those in the draft's folder. It returns none if the draft does not exist.
+func logsOn(p *pipeline.Project, draft string) ([]*curate.LogFile, error) {
 	settings, err := curateStage().Load(p, nil)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(filepath.Dir(draft)) // filepath.Glob hides errors, and the draft would seem uncurated
-	if err != nil {
-		return nil, err
-	}
-	var near []string
-	for _, e := range entries {
-		if filepath.Ext(e.Name()) == ".jsonl" {
-			near = append(near, filepath.Join(filepath.Dir(draft), e.Name()))
-		}
-	}
-	var logs []*curate.LogFile
-	for _, path := range append(slices.Clone(settings.Logs), near...) {
-		if slices.ContainsFunc(logs, func(l *curate.LogFile) bool { return p.Inside(l.Path) == p.Inside(path) }) {
-			continue
-		}
-		l, err := curate.ReadLogOn(path, sum)
-		if err != nil {
-			return nil, logError(err)
-		}
-		if l != nil {
-			logs = append(logs, l)
-		}
-	}
-	return logs, nil
+	logs, err := curate.LogsOn(draft, settings.Logs)
+	return logs, logError(err)
 }
 
 // newName returns the name of a new file next to another: draft.new.json for
@@ -73,20 +44,17 @@ func logNames(logs []*curate.LogFile) string {
 
 // losses says what logs of one draft would lose on another.
 func losses(draft string, logs []*curate.LogFile) (string, error) {
-	d, err := readDraft(draft)
+	reports, err := curate.ReplayLogsOn(draft, logs)
 	if err != nil {
 		return "", err
 	}
 	var list []string
-	for _, l := range logs {
+	for i, l := range logs {
 		if l.Adjudicates() {
 			list = append(list, fmt.Sprintf("%s decides between two others and is carried over with them", l.Name))
 			continue
 		}
-		r, err := l.ReplayOn(d)
-		if err != nil {
-			return "", err
-		}
+		r := reports[i]
 		text := fmt.Sprintf("%s would lose %d of its %s there", l.Name, r.TargetGone+r.Impossible, count(r.Edits, "edit"))
 		if r.Partly > 0 {
 			text += fmt.Sprintf(", and %d would be done in part", r.Partly)
@@ -119,7 +87,7 @@ func bothCurated(draft, written string, logs []*curate.LogFile) error {
 // ofCurated says, for hgld status, what the logs of a curated draft would lose on the
 // new one next to it. If there is no new one but stage 2 is stale, it says that there
 // will be; "" if the draft was not curated.
-func (s *clusterSettings) ofCurated(p *project, stale bool) (string, error) {
+func (s *clusterSettings) ofCurated(p *pipeline.Project, stale bool) (string, error) {
 	logs, err := logsOn(p, s.Out)
 	if err != nil || len(logs) == 0 {
 		return "", err
@@ -141,28 +109,12 @@ func (s *clusterSettings) ofCurated(p *project, stale bool) (string, error) {
 // ofOtherDraft says, for hgld status, what logs of another draft lose on the current
 // one; "" if they belong to it.
 func (s *curateSettings) ofOtherDraft() (string, error) {
-	sum, err := sha256File(s.Draft)
+	logs, err := curate.LogsOfOther(s.Draft, s.Logs)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	if err != nil {
-		return "", err
-	}
-	var logs []*curate.LogFile
-	for _, path := range s.Logs {
-		l, err := curate.ReadLogFile(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return "", nil
-		}
-		if err != nil {
-			return "", logError(err)
-		}
-		if l.Contents.Header.DraftSHA256 != sum && len(l.Contents.Edits) > 0 {
-			logs = append(logs, l)
-		}
-	}
-	if len(logs) == 0 {
-		return "", nil
+	if err != nil || len(logs) == 0 {
+		return "", logError(err)
 	}
 	lost, err := losses(s.Draft, logs)
 	if err != nil {

@@ -112,6 +112,6 @@ func imagesOf(path string) (map[labels.LandmarkKey]int, error) {
 func clusterProgress(j *job, label string, starts int) (watch func(cluster.Iteration), end func()) {
 	bar := j.progress(label, max(starts, 1))
 	return func(it cluster.Iteration) {
-		bar.set(it.Restart, fmt.Sprintf("iteration %d: inertia %.4g", it.Iteration, it.Inertia))
-	}, bar.end
+		bar.Set(it.Restart, fmt.Sprintf("iteration %d: inertia %.4g", it.Iteration, it.Inertia))
+	}, bar.End
 }

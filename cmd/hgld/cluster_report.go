@@ -63,8 +63,8 @@ func runClusterReport(c *cli.Context) error {
 	}
 	o := pages.PlaceOptions{Seed: p.Seed, Perplexity: c.Float64("perplexity"), Iterations: c.Int("iterations"), BLAS: lib}
 	bar := j.progress("map", o.Iterations)
-	defer bar.end()
-	o.Watch = func(iteration int) { bar.set(iteration, "") }
+	defer bar.End()
+	o.Watch = func(iteration int) { bar.Set(iteration, "") }
 	if p.Positions, err = place(j.ctx, x, o); err != nil {
 		return err
 	}

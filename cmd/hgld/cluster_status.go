@@ -13,7 +13,7 @@ import (
 // otherVectors says why the vectors of a draft are not those that the section embed
 // describes. It returns "" if they are, or if embed names no encoder. before has the
 // states of the stages before.
-func (s *clusterSettings) otherVectors(p *project, before []pipeline.State) (string, error) {
+func (s *clusterSettings) otherVectors(p *pipeline.Project, before []pipeline.State) (string, error) {
 	e, err := embedStage().Load(p, nil)
 	if err != nil {
 		return "", err

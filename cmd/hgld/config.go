@@ -27,7 +27,7 @@ func configCommand() *cli.Command {
 }
 
 // resolved loads the settings of every section, by its name.
-func resolved(p *project) (map[string]any, error) {
+func resolved(p *pipeline.Project) (map[string]any, error) {
 	all := map[string]any{}
 	for _, s := range sections() {
 		own := s.Settings()
@@ -95,7 +95,7 @@ func showJSON(j *job, all map[string]any, origin bool) error {
 }
 
 // annotate adds the origin of each setting as a comment on its line.
-func annotate(node *yaml.Node, path string, p *project) {
+func annotate(node *yaml.Node, path string, p *pipeline.Project) {
 	for i := 0; i+1 < len(node.Content) && node.Kind == yaml.MappingNode; i += 2 {
 		here := path + "." + node.Content[i].Value
 		if from := p.Origin(here); from != "" {

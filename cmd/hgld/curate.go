@@ -37,7 +37,9 @@ func curateStage() pipeline.StageOf[curateSettings] {
 		},
 		Run:    onJob(runCurateApply),
 		Checks: []func(*curateSettings) error{(*curateSettings).check},
-		Note:   func(_ *project, s *curateSettings, _ pipeline.State) (string, error) { return s.ofOtherDraft() },
+		Note: func(_ *pipeline.Project, s *curateSettings, _ pipeline.State) (string, error) {
+			return s.ofOtherDraft()
+		},
 	})
 }
 

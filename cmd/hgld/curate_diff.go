@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/curate/format"
+	"hgld/internal/terminal"
 )
 
 func curateDiffCommand() *cli.Command {
@@ -133,7 +134,7 @@ func someTags(j *job, tags []string) string {
 		shown = shown[:min(len(tags), j.limit)]
 	}
 	for i := range shown {
-		shown[i] = visibleName(shown[i])
+		shown[i] = terminal.VisibleName(shown[i])
 	}
 	text := ": " + strings.Join(shown, ", ")
 	if more := len(tags) - len(shown); more > 0 {

@@ -26,20 +26,12 @@ func curateLintCommand() *cli.Command {
 	}
 }
 
-// lintedFile is the result for one file.
-type lintedFile struct {
-	File     string           `json:"file"`
-	Errors   int              `json:"errors"`
-	Warnings int              `json:"warnings"`
-	Problems []format.Problem `json:"problems"`
-}
-
 func runCurateLint(c *cli.Context) error {
 	j, err := newJob(c)
 	if err != nil {
 		return err
 	}
-	var files []lintedFile
+	var files []format.Linted
 	if len(j.args) == 0 {
 		f, err := lintProject(c, j)
 		if err != nil {
@@ -63,58 +55,32 @@ func runCurateLint(c *cli.Context) error {
 		if err != nil {
 			return withCode(exitUsage, err)
 		}
-		files = append(files, newLinted(path, found))
+		files = append(files, format.NewLinted(path, found))
 	}
 	return reportLint(j, files)
 }
 
-func newLinted(path string, found []format.Problem) lintedFile {
-	f := lintedFile{File: path, Problems: found}
-	if found == nil {
-		f.Problems = []format.Problem{}
-	}
-	for _, p := range found {
-		if p.Warning {
-			f.Warnings++
-		} else {
-			f.Errors++
-		}
-	}
-	return f
-}
-
-// lintProject checks the state that the project's logs lead to. Its problems are for
-// the curator to judge, so none is an error.
-func lintProject(c *cli.Context, j *job) (lintedFile, error) {
+// lintProject checks the curation that the project's logs lead to.
+func lintProject(c *cli.Context, j *job) (format.Linted, error) {
 	s, err := curateStage().Load(j.project, nil)
 	if err != nil {
-		return lintedFile{}, err
+		return format.Linted{}, err
 	}
 	if c.IsSet("draft") {
 		s.Draft = c.String("draft")
 	}
 	files, err := readCuration(j, s.Draft, s.Logs)
 	if err != nil {
-		return lintedFile{}, err
+		return format.Linted{}, err
 	}
 	session, err := files.Replay(curate.Skip)
 	if err != nil {
-		return lintedFile{}, logError(err)
+		return format.Linted{}, logError(err)
 	}
-	var found []format.Problem
-	for _, p := range session.Problems() {
-		found = append(found, format.Problem{Warning: true, File: s.Draft,
-			Found: fmt.Sprintf("%s %.80q %s", session.Levels()[p.Level], p.Name, p.What),
-			Next:  "rename the group, or note that the source spells it so"})
-	}
-	for _, r := range session.Undecided() {
-		found = append(found, format.Problem{Warning: true, File: s.Draft,
-			Found: fmt.Sprintf("%s %v is undecided", session.Levels()[0], r), Next: "accept, move or drop it"})
-	}
-	return newLinted(s.Draft, found), nil
+	return format.NewLinted(s.Draft, format.LintSession(s.Draft, session)), nil
 }
 
-func reportLint(j *job, files []lintedFile) error {
+func reportLint(j *job, files []format.Linted) error {
 	failed := 0
 	for _, f := range files {
 		if f.Errors > 0 {

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/curate"
+	"hgld/internal/terminal"
 )
 
 func curateLogCommand() *cli.Command {
@@ -43,7 +44,7 @@ func runCurateLog(j *job, path string) error {
 			if err != nil {
 				return err
 			}
-			j.print("%s\n", visibleJSON(line))
+			j.print("%s\n", terminal.VisibleJSON(line))
 		}
 		return nil
 	}

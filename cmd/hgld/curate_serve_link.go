@@ -5,25 +5,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
-	"golang.org/x/term"
-
 	"hgld/curate"
 	"hgld/internal/atomicfile"
+	"hgld/internal/terminal"
 )
-
-// isTerminal reports whether w writes to a terminal.
-func isTerminal(w io.Writer) bool {
-	if o, ok := w.(*output); ok {
-		w = o.to
-	}
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
 
 // pageLink gives the curator the link that opens the page once. It is printed on a
 // terminal. Other output may be kept or forwarded, so the link is then written to a
@@ -36,7 +25,7 @@ type pageLink struct {
 
 func newPageLink(j *job, base, log string) *pageLink {
 	l := &pageLink{j: j, base: base}
-	if !isTerminal(j.stdout) {
+	if !terminal.Is(j.stdout) {
 		l.file = log + ".link"
 	}
 	return l

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
 
+	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
@@ -96,7 +97,7 @@ func deviceFlag() cli.Flag { return &cli.StringFlag{Name: deviceKey, Usage: devi
 
 // chosenDevice returns the device named by the command line, the environment or
 // hgld.yaml, in this order, and where it was named.
-func chosenDevice(c *cli.Context, p *project) (name, origin string, err error) {
+func chosenDevice(c *cli.Context, p *pipeline.Project) (name, origin string, err error) {
 	name, origin = deviceAuto, "default"
 	if node := p.Value(deviceKey); node != nil && node.Tag != "!!null" {
 		name, origin = node.Value, fmt.Sprintf("%s:%d", p.File, node.Line)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/pipeline"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 )
@@ -199,7 +200,7 @@ func TestTrainingHasADeviceOfItsOwn(t *testing.T) {
 		{"cuda:1", "$HGLD_TRAIN_RUN_DEVICE", "cpu", "$HGLD_DEVICE", "cuda:1"},
 		{"cuda:1", "-o run.device=cuda:1", "cpu", "--device", "cpu"},
 	} {
-		j := &job{project: &project{}, device: c.device, deviceOrigin: c.origin}
+		j := &job{project: &pipeline.Project{}, device: c.device, deviceOrigin: c.origin}
 		j.project.SetOrigin("train.run.device", c.from)
 		s := trainStage().Defaults()
 		s.Config.Run.Device = c.own

@@ -13,6 +13,7 @@ import (
 
 	"hgld/internal/blas"
 	"hgld/internal/img"
+	"hgld/internal/pipeline"
 	"hgld/train/device/cuda"
 )
 
@@ -96,7 +97,7 @@ func gibibytes(n int) float64 { return float64(n) / (1 << 30) }
 
 // projectFinding reports whether the project is usable. err is the reason why it could
 // not be opened.
-func projectFinding(p *project, err error) finding {
+func projectFinding(p *pipeline.Project, err error) finding {
 	if err == nil && p.File == "" {
 		return finding{Name: "project", Text: "no hgld.yaml here",
 			Advice: "hgld init my-project starts one; not needed for single commands"}

@@ -249,6 +249,6 @@ func (c cachedEncoder) Encode(ctx context.Context, texts []string) ([][]float32,
 		c.j.say("%s known or repeated, %d to encode", count(n, "text"), missing)
 	}
 	bar := c.j.progress("encoding", missing)
-	defer bar.end()
-	return c.EncodeWatched(ctx, texts, func(done int) { bar.set(done, "") })
+	defer bar.End()
+	return c.EncodeWatched(ctx, texts, func(done int) { bar.Set(done, "") })
 }

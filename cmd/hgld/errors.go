@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 
+	"hgld/cluster"
 	"hgld/internal/exitcode"
+	"hgld/internal/terminal"
 	"hgld/train/device"
 )
 
@@ -41,14 +43,17 @@ func usagef(format string, args ...any) error {
 	return withCode(exitUsage, fmt.Errorf(format, args...))
 }
 
-// hints lists the next steps for an error, with those that a training without enough
-// memory has.
+// hints lists the next steps for an error. It adds those for errors that packages return
+// without one.
 func hints(err error) []string {
 	list := exitcode.Hints(err)
 	var memory *device.OutOfMemory
 	if errors.As(err, &memory) {
 		list = append(list, "a training needs less with a smaller -o sampler.batch, or with the same batch in chunks: "+
 			"-o passes.chunk=32; --dry-run says how much")
+	}
+	if errors.As(err, new(*cluster.MissingTextsError)) {
+		list = append(list, "hgld embed --print-texts lists what to encode; --prompt sets the sentence around a tag")
 	}
 	return list
 }
@@ -59,7 +64,7 @@ func reportError(err error, stderr io.Writer) int {
 	if err == nil {
 		return code
 	}
-	text := visible(bounded(err.Error()))
+	text := terminal.Visible(terminal.Bounded(err.Error()))
 	switch {
 	case code == exitInterrupted && errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "hgld: stopped, state saved; the same command continues")
@@ -70,7 +75,7 @@ func reportError(err error, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "hgld: %s\n", text)
 	}
 	for _, hint := range hints(err) {
-		fmt.Fprintf(stderr, "  %s\n", visible(bounded(hint)))
+		fmt.Fprintf(stderr, "  %s\n", terminal.Visible(terminal.Bounded(hint)))
 	}
 	return code
 }

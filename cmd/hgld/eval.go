@@ -219,12 +219,12 @@ func showEmbedding(j *job, o *train.EvalOptions, images int) (end func()) {
 	p := j.progress("embed", images)
 	before := 0
 	o.Progress = func(done, total int) {
-		p.set(before+done, "")
+		p.Set(before+done, "")
 		if done == total {
 			before += total
 		}
 	}
-	return p.end
+	return p.End
 }
 
 // evalBenchmarks evaluates a test of several parts, one per level, each with its own
@@ -291,8 +291,8 @@ func (s *evalSettings) choice() (*retrievalData, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(s.Run, history.CheckpointsFolder)); run == nil && isMissing(err) {
-		if _, err := os.Stat(filepath.Join(s.Run, "SHA256SUMS")); isMissing(err) || isShards(s.Run) {
+	if _, err := os.Stat(filepath.Join(s.Run, history.CheckpointsFolder)); run == nil && pipeline.IsMissing(err) {
+		if _, err := os.Stat(filepath.Join(s.Run, "SHA256SUMS")); pipeline.IsMissing(err) || isShards(s.Run) {
 			return nil, withHint(usagef("%s is neither a run directory nor a checkpoint", s.Run),
 				"hgld runs list lists the runs; images are named with --data")
 		}

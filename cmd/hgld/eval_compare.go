@@ -167,9 +167,9 @@ func printSideBySide(j *job, t comparison, format string) error {
 			if t.Sources[i] == "paper" {
 				places = 1
 			}
-			cell := decimals(v, places, "–")
+			cell := v.Decimals(places, "–")
 			if format != "csv" && i < len(line.Intervals) && line.Intervals[i] != nil {
-				cell += " ±" + decimals(100*line.Intervals[i].Half(), places, "–")
+				cell += " ±" + (100*line.Intervals[i].Half()).Decimals(places, "–")
 			}
 			row = append(row, cell)
 		}

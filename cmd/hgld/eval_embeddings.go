@@ -51,10 +51,9 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 	j.say("evaluating %s: %d queries, %d gallery items, %d levels", s.Embeddings, len(e.Query.Labels),
 		len(e.Gallery.Labels), len(e.Levels))
 	p := j.progress("rank", len(e.Query.Labels))
-	defer p.end()
-	e.Progress = func(done, _ int) { p.set(done, "") }
-	outputs, err := s.outputs(j, e.Levels, evaluation.Rows{Side: &e.Query}, evaluation.Rows{Side: &e.Gallery},
-		e.Self != nil, nil, classes.Names)
+	defer p.End()
+	e.Progress = func(done, _ int) { p.Set(done, "") }
+	outputs, err := s.outputs(j, e.Levels, evaluation.Rows{Side: &e.Query}, evaluation.Rows{Side: &e.Gallery}, e.Self != nil, nil, classes.Names)
 	if err != nil {
 		return nil, err
 	}

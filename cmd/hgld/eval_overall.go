@@ -81,7 +81,7 @@ func printOverall(j *job, table *history.MeanTable) {
 			if !math.IsNaN(float64(v)) {
 				v *= 100
 			}
-			j.print("  %7s", decimals(v, 2, "–"))
+			j.print("  %7s", v.Decimals(2, "–"))
 		}
 		j.print("\n")
 	}

@@ -106,7 +106,7 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 	for _, r := range rows {
 		j.print("%-8s", r.Protocol)
 		for _, v := range []train.Number{r.MAP, r.MP1, r.MP5, r.MP10} {
-			j.print(" %8s", decimals(v, 2, "–"))
+			j.print(" %8s", v.Decimals(2, "–"))
 		}
 		j.print(" %8d\n", r.Skipped)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"hgld/internal/pipeline"
 	"hgld/shards"
 	"hgld/train"
 )
@@ -43,7 +44,7 @@ func changedSince(m *train.Model, run string) (string, error) {
 		return "", err
 	}
 	data, err := settings.Images.open()
-	if isMissing(err) {
+	if pipeline.IsMissing(err) {
 		return "", nil // a model is moved without its images
 	}
 	if errors.As(err, new(syscall.Errno)) { // they could not be read, which says nothing of them

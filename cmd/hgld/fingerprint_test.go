@@ -21,7 +21,7 @@ func writeIn(t *testing.T, dir, name, text string) {
 // printOf is the fingerprint of a path that exists.
 func printOf(t *testing.T, path string) string {
 	t.Helper()
-	prints, err := fingerprint([]string{path})
+	prints, err := stages().Fingerprint([]string{path})
 	if err != nil {
 		t.Fatal(err)
 	}

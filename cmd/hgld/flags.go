@@ -32,7 +32,3 @@ func flagsOf(ptr any) []cli.Flag {
 	}
 	return flags
 }
-
-// listOf returns the values of a flag that takes several. Those of -o are not split, since
-// a value may have commas of its own.
-func listOf(c *cli.Context, flag string) []string { return settings.Split(c.StringSlice(flag)) }

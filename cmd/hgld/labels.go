@@ -17,6 +17,7 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
+	"hgld/internal/terminal"
 	"hgld/labels"
 )
 
@@ -120,7 +121,7 @@ func labelFiles(name string) []string {
 	var files []string
 	for _, split := range labels.Splits {
 		path := strings.ReplaceAll(name, inSplit, string(split))
-		if _, err := os.Stat(path); !isMissing(err) { // who reads it meets the error, if it is one
+		if _, err := os.Stat(path); !pipeline.IsMissing(err) { // who reads it meets the error, if it is one
 			files = append(files, path)
 		}
 	}
@@ -371,7 +372,7 @@ func writeJSON(j *job, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := j.stdout.Write(visibleJSON(b.Bytes()))
+	_, err := j.stdout.Write(terminal.VisibleJSON(b.Bytes()))
 	return err
 }
 

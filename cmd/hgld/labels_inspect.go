@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/settings"
 	"hgld/labels"
 )
 
@@ -47,7 +48,7 @@ func runLabelsStats(c *cli.Context) error {
 		return err
 	}
 	var images map[labels.LandmarkKey]int
-	for _, path := range listOf(c, "images") {
+	for _, path := range settings.Split(c.StringSlice("images")) {
 		if images, err = addImages(c, images, path); err != nil {
 			return labelHint(err, path)
 		}

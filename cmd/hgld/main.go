@@ -47,6 +47,9 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// Unwrap returns the writer below.
+func (o *output) Unwrap() io.Writer { return o.to }
+
 // join adds the error of writing to that of the command, unless it is a part of it.
 func (o *output) join(err error) error {
 	o.mu.Lock()

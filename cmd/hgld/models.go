@@ -39,72 +39,8 @@ func modelsCommand() *cli.Command {
 		})
 }
 
-// knownModel is a network that weights may fit: a backbone, or a complete network
-// around one.
-type knownModel struct {
-	Name       string          `json:"name"`
-	About      string          `json:"about"`
-	Net        bool            `json:"net"` // a published retrieval net
-	Backbone   string          `json:"backbone"`
-	Released   string          `json:"released,omitempty"` // what its authors call it
-	Parameters int             `json:"parameters"`
-	Embedding  int             `json:"embedding"`
-	Input      int             `json:"input"`
-	Weights    []modelWeights  `json:"weights,omitempty"`
-	store      *nn.Store       // declared, without values
-	spec       backbone.Spec   // of the backbone
-	facts      backbone.Facts  // of the backbone
-	model      *backbone.Model // of a net
-}
-
-type modelWeights struct {
-	From    string `json:"from"`
-	File    string `json:"file"`
-	Licence string `json:"licence"`
-}
-
-// unstated is printed if a library states no licence for its weights.
-const unstated = "not stated with the weights"
-
-// knownModels declares every backbone and every published net.
-func knownModels() ([]knownModel, error) {
-	var list []knownModel
-	for _, e := range backbone.All {
-		f := e.Value.Facts()
-		m := knownModel{Name: e.Name, About: e.About, Backbone: e.Name, Embedding: f.Channels, Input: f.Input,
-			store: nn.NewStore(), spec: e.Value, facts: f}
-		for _, w := range f.Weights {
-			licence := w.Licence
-			if licence == "" {
-				licence = unstated
-			}
-			m.Weights = append(m.Weights, modelWeights{w.From, w.File, licence})
-		}
-		e.Value.Build(m.store.Group("backbone"), backbone.Options{})
-		m.Parameters = m.store.Size()
-		list = append(list, m)
-	}
-	for _, e := range backbone.Models {
-		spec, err := backbone.All.Get("backbone", e.Value.Backbone)
-		if err != nil {
-			return nil, err
-		}
-		m := knownModel{Name: e.Name, About: e.About, Net: true, Backbone: e.Value.Backbone, Released: e.Value.Released,
-			Input: spec.Facts().Input, store: nn.NewStore(), spec: spec, facts: spec.Facts(), model: &e.Value}
-		if _, err := e.Value.Build(m.store); err != nil {
-			return nil, err
-		}
-		m.Parameters, m.Embedding = m.store.Size(), e.Value.Dim
-		if e.Value.Dim == 0 {
-			m.Embedding = m.facts.Channels
-		}
-		list = append(list, m)
-	}
-	return list, nil
-}
-
 // modelNamed returns a network by name.
-func modelNamed(list []knownModel, name string) (knownModel, error) {
+func modelNamed(list []backbone.Known, name string) (backbone.Known, error) {
 	var names []string
 	for _, m := range list {
 		if m.Name == name {
@@ -112,8 +48,7 @@ func modelNamed(list []knownModel, name string) (knownModel, error) {
 		}
 		names = append(names, m.Name)
 	}
-	return knownModel{}, withHint(withCode(exitUsage, registry.Unknown("model", name, names)),
-		"hgld models list lists them")
+	return backbone.Known{}, withHint(withCode(exitUsage, registry.Unknown("model", name, names)), "hgld models list lists them")
 }
 
 func listModels(c *cli.Context) error {
@@ -121,7 +56,7 @@ func listModels(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := knownModels()
+	list, err := backbone.KnownNetworks()
 	if err != nil {
 		return err
 	}
@@ -136,15 +71,15 @@ func listModels(c *cli.Context) error {
 			j.print("\n%-22s %11s %9s %6s  %s\n", "net", "parameters", "embedding", "input",
 				"backbone, pooling, standard; its name in SupRank")
 		}
-		j.print("%-22s %11d %9d %6d  %s\n", m.Name, m.Parameters, m.Embedding, m.Input, m.source())
+		j.print("%-22s %11d %9d %6d  %s\n", m.Name, m.Parameters, m.Embedding, m.Input, modelSource(m))
 	}
 	return nil
 }
 
-// source returns the last column of the list.
-func (m knownModel) source() string {
+// modelSource returns the last column of the list.
+func modelSource(m backbone.Known) string {
 	if m.Net {
-		return fmt.Sprintf("%s, %s, %s; %s", m.Backbone, m.model.Pooling, m.model.Standard, m.Released)
+		return fmt.Sprintf("%s, %s, %s; %s", m.Backbone, m.Model.Pooling, m.Model.Standard, m.Released)
 	}
 	if len(m.Weights) == 0 {
 		return "none: trained from scratch"
@@ -161,7 +96,7 @@ func showModel(c *cli.Context) error {
 	if len(j.args) != 1 {
 		return withHint(usagef("models show takes one name, got %d", len(j.args)), "hgld models list lists them")
 	}
-	list, err := knownModels()
+	list, err := backbone.KnownNetworks()
 	if err != nil {
 		return err
 	}
@@ -171,23 +106,22 @@ func showModel(c *cli.Context) error {
 	}
 	if j.json {
 		return writeJSON(j, struct {
-			knownModel
+			backbone.Known
 			Tensors []nn.Shape `json:"tensors"`
-		}{m, m.store.Layout()})
+		}{m, m.Store.Layout()})
 	}
 	j.print("%s: %s\n", m.Name, m.About)
-	j.print("input %d×%d, embedding %d, pixels of mean %v and deviation %v\n", m.Input, m.Input, m.Embedding,
-		m.facts.Mean, m.facts.Std)
+	j.print("input %d×%d, embedding %d, pixels of mean %v and deviation %v\n", m.Input, m.Input, m.Embedding, m.Facts.Mean, m.Facts.Std)
 	if m.Net {
 		j.print("%s; projection %d, frozen BatchNorm %v, pretrained %v, whitening by PCA %v\n",
-			m.source(), m.model.Dim, m.model.FreezeNorm, m.model.Pretrained, m.model.PCA)
+			modelSource(m), m.Model.Dim, m.Model.FreezeNorm, m.Model.Pretrained, m.Model.PCA)
 	}
 	for _, w := range m.Weights {
 		j.print("weights %s\n        %s\n        licence: %s\n", w.From, w.File, w.Licence)
 	}
 	j.print("\n%-44s %-18s %10s\n", "tensor", "shape", "trained")
 	state := 0
-	for _, x := range m.store.Layout() {
+	for _, x := range m.Store.Layout() {
 		n := 1
 		for _, d := range x.Dims {
 			n *= d

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -12,19 +10,7 @@ import (
 	"hgld/internal/tensorfile"
 	"hgld/internal/torchfile"
 	"hgld/train/backbone"
-	"hgld/train/nn"
 )
-
-// modelFit compares a file of weights with a network.
-type modelFit struct {
-	Name       string   `json:"name"`
-	Fits       bool     `json:"fits"`
-	Missing    []string `json:"missing,omitempty"`
-	Unexpected []string `json:"unexpected,omitempty"`
-	Shapes     []string `json:"of_another_shape,omitempty"`
-}
-
-func (f modelFit) differences() int { return len(f.Missing) + len(f.Unexpected) + len(f.Shapes) }
 
 // shownFits is the number of networks printed for a file that fits none, and shownNames
 // the number of tensor names of each kind.
@@ -42,7 +28,7 @@ func checkModel(c *cli.Context) error {
 		return usagef("models check takes one file, got %d", len(j.args))
 	}
 	path := j.args[0]
-	list, err := knownModels()
+	list, err := backbone.KnownNetworks()
 	if err != nil {
 		return err
 	}
@@ -52,7 +38,7 @@ func checkModel(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		list, names = []knownModel{m}, 1<<31-1
+		list, names = []backbone.Known{m}, 1<<31-1
 	}
 	tensors, err := readTensors(path)
 	if err != nil {
@@ -62,13 +48,13 @@ func checkModel(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	fits := compareModels(list, tensors)
+	fits := backbone.FitAll(list, tensors)
 	if j.json {
 		err = writeJSON(j, struct {
-			File   string     `json:"file"`
-			Bytes  int64      `json:"bytes"`
-			SHA256 string     `json:"sha256"`
-			Models []modelFit `json:"models"`
+			File   string         `json:"file"`
+			Bytes  int64          `json:"bytes"`
+			SHA256 string         `json:"sha256"`
+			Models []backbone.Fit `json:"models"`
 		}{path, size, sum, fits})
 	} else {
 		j.print("%s: %d tensors, %d bytes, sha256 %s\n", path, len(tensors), size, sum)
@@ -102,26 +88,7 @@ func readTensors(path string) ([]tensorfile.Tensor, error) {
 	return tensors, err
 }
 
-// compareModels compares tensors with every network, the best fit first.
-func compareModels(list []knownModel, tensors []tensorfile.Tensor) []modelFit {
-	fits := make([]modelFit, len(list))
-	for i, m := range list {
-		own := backbone.Pretrained
-		if m.Net {
-			own = func(_ backbone.Spec, t []tensorfile.Tensor) []tensorfile.Tensor { return backbone.Checkpoint(t) }
-		}
-		bad := m.store.Compare(own(m.spec, tensors), "")
-		if bad == nil {
-			bad = &nn.MismatchError{}
-		}
-		fits[i] = modelFit{Name: m.Name, Missing: bad.Missing, Unexpected: bad.Unexpected, Shapes: bad.Shapes}
-		fits[i].Fits = fits[i].differences() == 0
-	}
-	slices.SortStableFunc(fits, func(a, b modelFit) int { return cmp.Compare(a.differences(), b.differences()) })
-	return fits
-}
-
-func printFits(j *job, fits []modelFit, names int) {
+func printFits(j *job, fits []backbone.Fit, names int) {
 	for i, f := range fits {
 		switch {
 		case f.Fits:

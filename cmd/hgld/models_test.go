@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/train/backbone"
 )
 
 // weightsOf makes a file with zeros for everything that a network declares.
 func weightsOf(t *testing.T, name string, change func(tensorfile.Tensor) (tensorfile.Tensor, bool)) string {
 	t.Helper()
-	list, err := knownModels()
+	list, err := backbone.KnownNetworks()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +23,7 @@ func weightsOf(t *testing.T, name string, change func(tensorfile.Tensor) (tensor
 		t.Fatal(err)
 	}
 	var tensors []tensorfile.Tensor
-	for _, x := range m.store.Layout() {
+	for _, x := range m.Store.Layout() {
 		n := 1
 		for _, d := range x.Dims {
 			n *= d

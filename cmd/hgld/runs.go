@@ -50,7 +50,11 @@ func readPastRun(dir string) (*pastRun, error) {
 			"hgld runs list lists them")
 	}
 	r, err := history.Read(dir)
-	return &pastRun{r, s}, historyError(err)
+	if err != nil {
+		return nil, historyError(err)
+	}
+	r.Settings = s
+	return &pastRun{r, s}, nil
 }
 
 // historyError adds the exit code to errors about damaged files in a run directory.
@@ -173,9 +177,8 @@ func listRuns(j *job, folder string) error {
 		"loss", "seed", "value", "img/s", "measured", "R@1", "H-AP", "trained", "changed")
 	for _, l := range list {
 		j.print("%-*s  %-*s  %-12s %-20s %5d %8s %7s  %-10s %7s %7s  %9s  %s\n", width, l.Run, state, l.State, l.Backbone,
-			l.LossName, l.Seed,
-			decimals(l.Loss, 4, "–"), decimals(l.Speed, 0, "–"), cmp.Or(l.On, "–"), decimals(l.Fine, 2, "–"),
-			decimals(l.HAP, 2, "–"),
+			l.LossName, l.Seed, l.Loss.Decimals(4, "–"), l.Speed.Decimals(0, "–"), cmp.Or(l.On, "–"),
+			l.Fine.Decimals(2, "–"), l.HAP.Decimals(2, "–"),
 			time.Duration(l.Trained)*time.Second, dayOf(l.Changed))
 	}
 	for _, l := range list {

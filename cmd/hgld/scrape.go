@@ -134,7 +134,7 @@ func askSite(j *job, s *scrapeSettings, retry []string, since bool) (err error) 
 	bar := j.progress("scraping", plan.Titles)
 	cfg.Progress = showCrawl(bar, plan.Done)
 	report, err := scrape.Run(j.ctx, cfg)
-	bar.end()
+	bar.End()
 	if err != nil {
 		return scrapeError(s, err)
 	}
@@ -152,7 +152,7 @@ func reparse(j *job, s *scrapeSettings) error {
 	bar := j.progress("reading", 0)
 	cfg.Progress = showCrawl(bar, 0)
 	report, err := scrape.Reparse(j.ctx, cfg)
-	bar.end()
+	bar.End()
 	if err != nil {
 		return scrapeError(s, err)
 	}

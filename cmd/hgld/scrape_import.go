@@ -91,7 +91,7 @@ func fingerprintImport(path string, in []string) (map[string]string, error) {
 		}
 		in = append(in, whole)
 	}
-	return fingerprint(in)
+	return stages().Fingerprint(in)
 }
 
 // importTags converts a table of landmarks and tags to tags.jsonl.

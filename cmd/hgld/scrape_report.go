@@ -11,6 +11,7 @@ import (
 
 	"hgld/internal/exitcode"
 	"hgld/internal/filelock"
+	"hgld/internal/terminal"
 	"hgld/labels"
 	"hgld/scrape"
 	"hgld/scrape/polite"
@@ -18,8 +19,8 @@ import (
 
 // showCrawl updates the progress bar of a crawl and counts outcomes beside it. before is the
 // number of titles that were finished already.
-func showCrawl(bar *progress, before int) func(scrape.Progress) {
-	bar.from(before)
+func showCrawl(bar *terminal.Progress, before int) func(scrape.Progress) {
+	bar.From(before)
 	tagged, began := 0, time.Now()
 	failed := map[labels.Outcome]int{}
 	return func(p scrape.Progress) {
@@ -40,7 +41,7 @@ func showCrawl(bar *progress, before int) func(scrape.Progress) {
 		if passed := time.Since(began).Seconds(); p.Asked > 0 && passed > 0 {
 			note += fmt.Sprintf(", %s, %.2g a second", count(p.Asked, "request"), float64(p.Asked)/passed)
 		}
-		bar.set(p.Done, note)
+		bar.Set(p.Done, note)
 	}
 }
 

@@ -2,90 +2,25 @@ package main
 
 import (
 	"cmp"
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/shards/dataset"
 	"hgld/train"
+	"hgld/train/history"
 )
 
-// looked is how many rows of a table of images imageFolders reads: enough to meet all
-// folders, and few enough that status stays instant.
-const looked = 10_000
-
-// imageFolders returns the folders beside a CSV that hold its images: those with which
-// the paths in its first rows begin. Images in the CSV's own folder cannot be told from
-// other files there. It returns none for a CSV that is missing or malformed, and an error
-// if the CSV cannot be read.
+// imageFolders returns the folders beside a CSV that hold its images.
 func (s *shardsSettings) imageFolders() ([]string, error) {
 	if s.Dataset != "csv" || s.Images != "" {
 		return nil, nil
 	}
-	f, err := os.Open(s.Input)
-	if isMissing(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || info.IsDir() {
-		return nil, err
-	}
-	rows := csv.NewReader(f)
-	rows.FieldsPerRecord = -1
-	head, err := rows.Read()
-	if err != nil {
-		return nil, unread(err)
-	}
-	head[0] = strings.TrimPrefix(head[0], "\ufeff")
-	name := s.Columns.Path
-	if name == "" {
-		name = "path"
-	}
-	at := slices.Index(head, name)
-	if at < 0 {
-		return nil, nil
-	}
-	var folders []string
-	for range looked {
-		row, err := rows.Read()
-		if err != nil {
-			return slices.Sorted(slices.Values(folders)), unread(err)
-		}
-		if at >= len(row) {
-			continue
-		}
-		top, _, inFolder := strings.Cut(row[at], "/")
-		folder := filepath.Join(filepath.Dir(s.Input), top)
-		if !inFolder || !filepath.IsLocal(top) || top == "." || slices.Contains(folders, folder) {
-			continue
-		}
-		info, err := os.Stat(folder)
-		switch {
-		case err != nil && !isMissing(err):
-			return nil, err
-		case err == nil && info.IsDir():
-			folders = append(folders, folder)
-		}
-	}
-	slices.Sort(folders)
-	return folders, nil
-}
-
-// unread is an error if it comes from reading a file, and nil if it is about what was read.
-func unread(err error) error {
-	if errors.As(err, new(*fs.PathError)) {
-		return err
-	}
-	return nil
+	return dataset.ImageFolders(s.Input, s.Columns.Path)
 }
 
 // weights returns the file or the run that the training starts from. A run that has a
@@ -93,7 +28,7 @@ func unread(err error) error {
 // file that is gone.
 func (s *trainSettings) weights() string {
 	path := cmp.Or(s.Model.Weights, s.From)
-	if files, err := runFiles(s.Out); err == nil && len(files) > 0 && len(missing([]string{path})) > 0 {
+	if files, err := history.Files(s.Out); err == nil && len(files) > 0 && len(pipeline.Missing([]string{path})) > 0 {
 		return ""
 	}
 	return path

@@ -12,6 +12,7 @@ import (
 
 	"hgld/internal/filelock"
 	"hgld/internal/pipeline"
+	"hgld/internal/terminal"
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/shards/dataset"
@@ -164,16 +165,16 @@ func runShardsBuild(j *job, s *shardsSettings, replace bool) error {
 
 // showImages shows the number of finished images.
 func showImages(j *job, o *shards.Options) (end func()) {
-	var bar *progress
+	var bar *terminal.Progress
 	o.Progress = func(done, total int, shard string) {
 		if bar == nil {
 			bar = j.progress("images", total)
 		}
-		bar.set(done, shard)
+		bar.Set(done, shard)
 	}
 	return func() {
 		if bar != nil {
-			bar.end()
+			bar.End()
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/terminal"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -268,16 +269,16 @@ func runShardsVerify(c *cli.Context, j *job) error {
 
 func verifyShards(j *job, dir string, o shards.VerifyOptions) (*shards.Verified, error) {
 	j.say("verifying %s", dir)
-	var bar *progress
+	var bar *terminal.Progress
 	o.Progress = func(done, total int, shard string) {
 		if bar == nil {
 			bar = j.progress("shards", total)
 		}
-		bar.set(done, shard)
+		bar.Set(done, shard)
 	}
 	v, err := shards.Verify(j.ctx, dir, o)
 	if bar != nil {
-		bar.end()
+		bar.End()
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, withHint(err, "`hgld shards build` makes a data set")

@@ -60,7 +60,7 @@ func (s *shardsSettings) provenance(j *job) (shards.Provenance, error) {
 }
 
 // projectRecords implements provenance.Records by the stamps of a project.
-type projectRecords struct{ project *project }
+type projectRecords struct{ project *pipeline.Project }
 
 // Changed implements provenance.Records.
 func (p projectRecords) Changed(path string) (string, error) {
@@ -69,7 +69,7 @@ func (p projectRecords) Changed(path string) (string, error) {
 	}
 	for _, s := range sections() {
 		was, err := s.Stamp(p.project)
-		if isMissing(err) || errors.Is(err, pipeline.ErrOtherStamp) {
+		if pipeline.IsMissing(err) || errors.Is(err, pipeline.ErrOtherStamp) {
 			continue
 		}
 		if err != nil {
@@ -97,13 +97,13 @@ func (p projectRecords) Labels(path string) (*provenance.LabelsRecord, string, e
 		return nil, "there is no project here whose stages recorded it", nil
 	}
 	was, err := labelsStage().Stamp(p.project)
-	if isMissing(err) || errors.Is(err, pipeline.ErrOtherStamp) {
+	if pipeline.IsMissing(err) || errors.Is(err, pipeline.ErrOtherStamp) {
 		return nil, "there is no record of `hgld labels build` here", nil
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	now, err := fingerprint([]string{path})
+	now, err := stages().Fingerprint([]string{path})
 	if err != nil {
 		return nil, "", err
 	}
@@ -117,7 +117,7 @@ func (p projectRecords) Labels(path string) (*provenance.LabelsRecord, string, e
 	r := &provenance.LabelsRecord{Tool: "hgld " + was.Tool, Limit: was.Limit}
 	for to, file := range map[*provenance.Source]string{&r.Tags: s.Tags, &r.Hierarchy: s.Hierarchy} {
 		to.Path = p.project.Join(filepath.FromSlash(file))
-		now, err := fingerprint([]string{to.Path})
+		now, err := stages().Fingerprint([]string{to.Path})
 		if err != nil {
 			return nil, "", err
 		}

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"io"
 
-	"hgld/internal/pipeline"
-
 	"github.com/urfave/cli/v2"
+
+	"hgld/internal/pipeline"
+	"hgld/internal/terminal"
 )
 
 // job is a running command: where it writes, what stops it, and the options that all
@@ -21,7 +22,7 @@ type job struct {
 	quiet   bool      // print results and errors only
 	changed bool      // accept inputs that were changed since a stage wrote them
 	replace bool      // overwrite what other work depends on
-	project *project
+	project *pipeline.Project
 	args    []string // arguments after the flags
 
 	device, deviceOrigin string      // what computes, and where that was named
@@ -45,7 +46,7 @@ func newJob(c *cli.Context) (*job, error) {
 }
 
 // jobIn reads the common flags for a command in a project.
-func jobIn(c *cli.Context, p *project) *job {
+func jobIn(c *cli.Context, p *pipeline.Project) *job {
 	return &job{
 		ctx: c.Context, stdout: c.App.Writer, stderr: c.App.ErrWriter,
 		json: c.Bool("json"), limit: c.Int("limit"), quiet: c.Bool("quiet"), changed: c.Bool("changed"),
@@ -57,13 +58,22 @@ func jobIn(c *cli.Context, p *project) *job {
 // say tells the user on stderr what is going on. It is silent with --quiet.
 func (j *job) say(format string, args ...any) {
 	if !j.quiet {
-		fmt.Fprintln(j.stderr, visible(bounded(fmt.Sprintf(format, args...))))
+		fmt.Fprintln(j.stderr, terminal.Visible(terminal.Bounded(fmt.Sprintf(format, args...))))
 	}
 }
 
 // print writes data to stdout.
 func (j *job) print(format string, args ...any) {
-	io.WriteString(j.stdout, visible(fmt.Sprintf(format, args...)))
+	io.WriteString(j.stdout, terminal.Visible(fmt.Sprintf(format, args...)))
+}
+
+// progress starts a display of total units; 0 means unknown.
+func (j *job) progress(label string, total int) *terminal.Progress {
+	out := j.stderr
+	if j.quiet {
+		out = io.Discard
+	}
+	return terminal.NewProgress(out, label, total)
 }
 
 // Options returns what the command line asks of every stage.

@@ -39,7 +39,7 @@ func recorded(t *testing.T, j *job, s pipeline.Stage, retryable bool, change fun
 	changed := load()
 	change(changed)
 	in, out := s.Files(changed)
-	before, err := fingerprint(in)
+	before, err := stages().Fingerprint(in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,11 +112,11 @@ func TestStageWatchesTheWeightsItStartsFrom(t *testing.T) {
 	if err := os.Remove("resnet.safetensors"); err != nil {
 		t.Fatal(err)
 	}
-	if in, _ := s.Files(settings); !slices.Contains(missing(in), "resnet.safetensors") {
+	if in, _ := s.Files(settings); !slices.Contains(pipeline.Missing(in), "resnet.safetensors") {
 		t.Error("weights that are gone are not missed")
 	}
 	writeIn(t, "runs/default", "checkpoints/step-00000005/SHA256SUMS", "abc  model.safetensors\n")
-	if in, _ := s.Files(settings); slices.Contains(missing(in), "resnet.safetensors") {
+	if in, _ := s.Files(settings); slices.Contains(pipeline.Missing(in), "resnet.safetensors") {
 		t.Error("a run with a checkpoint cannot go on without the weights that it began with")
 	}
 }

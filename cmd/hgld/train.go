@@ -13,6 +13,7 @@ import (
 
 	"hgld/internal/filelock"
 	"hgld/internal/pipeline"
+	"hgld/internal/terminal"
 	"hgld/shards"
 	"hgld/train"
 	"hgld/train/history"
@@ -176,7 +177,7 @@ func sayStart(j *job, s *trainSettings, r *train.Run) {
 // run. would be measured again.
 func showDone(j *job, run string, step int) error {
 	j.say("%s is complete: %s, nothing is left to do", run, count(step, "step"))
-	if _, err := os.Stat(filepath.Join(run, evaluationFile)); isMissing(err) {
+	if _, err := os.Stat(filepath.Join(run, evaluationFile)); pipeline.IsMissing(err) {
 		return nil // nothing was evaluated
 	}
 	result, err := readEvaluation(run)
@@ -199,8 +200,8 @@ func absentText(absent, classes int) string {
 // followRun prints and records the events of a run.
 func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int, log *history.Log) error {
 	p := j.progress("train", total)
-	p.from(r.Step())
-	defer p.end()
+	p.From(r.Step())
+	defer p.End()
 	var speed meter
 	steps, undefined := 0, 0
 	for e, err := range r.Events(j.ctx) {
@@ -221,17 +222,17 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int
 						"sampler with m of 2 or more gives every query one", e.Step)
 				}
 			}
-			p.set(e.Step, speed.note(e))
+			p.Set(e.Step, speed.note(e))
 		case train.Skipped:
 			j.say("step %d was skipped: a value was not finite; the batch and its images are listed in %s", e.Step, log.Path())
 		case train.Saved:
-			p.set(e.Step, "saved "+filepath.Base(e.Path))
+			p.Set(e.Step, "saved "+filepath.Base(e.Path))
 		case train.Evaluated:
 			if err := saveEvaluation(j, r, s, data, e); err != nil {
 				return err
 			}
 		case train.Done:
-			p.end()
+			p.End()
 			if undefined > 0 {
 				j.say("%d of %s had no query with a positive and therefore no loss", undefined, count(steps, "step"))
 			}
@@ -275,7 +276,7 @@ type meter struct {
 }
 
 func (m *meter) note(e train.Event) string {
-	if m.began.IsZero() || time.Since(m.began) > every {
+	if m.began.IsZero() || time.Since(m.began) > terminal.LineEvery {
 		*m = meter{began: time.Now()}
 	}
 	m.images += float64(e.Images)

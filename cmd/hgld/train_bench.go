@@ -68,7 +68,7 @@ func runBench(j *job, s *trainSettings, steps int) error {
 	j.say("%d steps of %s with %s on %s", steps, result.Backbone, result.Loss, s.Images.Data)
 	s.Config.Steps = benchWarmUp + steps
 	p := j.progress("bench", s.Config.Steps)
-	defer p.end()
+	defer p.End()
 	var list []train.Event
 	b, err := j.openTraining(s)
 	if err != nil {
@@ -80,7 +80,7 @@ func runBench(j *job, s *trainSettings, steps int) error {
 		if e.Kind != train.Stepped && e.Kind != train.Skipped {
 			return
 		}
-		p.set(e.Step, "")
+		p.Set(e.Step, "")
 		if e.Step > benchWarmUp {
 			list = append(list, e)
 		}

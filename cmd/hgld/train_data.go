@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"hgld/internal/pipeline"
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/train"
@@ -205,7 +206,7 @@ func (r *retrievalData) noShards() error {
 		}
 		return usagef("data is %s, a file; want a folder of shards as hgld shards build writes it", r.Data)
 	}
-	if _, err := os.Stat(filepath.Join(r.Data, shards.ManifestFile)); !isMissing(err) {
+	if _, err := os.Stat(filepath.Join(r.Data, shards.ManifestFile)); !pipeline.IsMissing(err) {
 		return nil
 	}
 	const looked = 1000

@@ -214,8 +214,8 @@ func (x *exporting) embed() (*export.Embeddings, error) {
 		images = train.First(images, x.limit)
 	}
 	p := x.progress("embed", images.Len())
-	defer p.end()
-	vectors, err := x.model.Embed(x.ctx, images, func(done, _ int) { p.set(done, "") })
+	defer p.End()
+	vectors, err := x.model.Embed(x.ctx, images, func(done, _ int) { p.Set(done, "") })
 	if err != nil {
 		return nil, trainError(err)
 	}

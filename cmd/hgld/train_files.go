@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 
+	"hgld/internal/pipeline"
 	"hgld/train"
 	"hgld/train/history"
 )
@@ -47,7 +48,7 @@ func readRunSettings(run string) (*trainSettings, error) {
 	s.Images.Data = history.Resolve(dir, s.Images.Data)
 	for i, folder := range s.Images.Benchmarks {
 		at := history.Resolve(dir, folder)
-		if _, err := os.Stat(at); !isMissing(err) { // older runs name them relative to the working directory
+		if _, err := os.Stat(at); !pipeline.IsMissing(err) { // older runs name them relative to the working directory
 			s.Images.Benchmarks[i] = at
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
-	"go.yaml.in/yaml/v3"
 
 	"hgld/train/loss"
 )
@@ -48,28 +47,14 @@ func listLosses(j *job) error {
 	return nil
 }
 
-// lossSetting is a setting of a loss with its value in each preset.
-type lossSetting struct {
-	Key    string         `json:"key"`
-	Values map[string]any `json:"values"`
-}
-
 // showLoss prints the settings of a loss in both presets.
 func showLoss(j *job, name string) error {
 	if _, err := loss.All.Get("loss", name); err != nil {
 		return withHint(withCode(exitUsage, err), "hgld train losses lists them")
 	}
-	var list []lossSetting
-	for _, preset := range loss.Presets {
-		kind, err := preset.Value.Get("loss", name)
-		if err != nil {
-			return err
-		}
-		var tree yaml.Node
-		if err := tree.Encode(kind); err != nil {
-			return err
-		}
-		list = settingsOf(list, preset.Name, "", &tree)
+	list, err := loss.PresetSettings(name)
+	if err != nil {
+		return err
 	}
 	about := ""
 	for _, e := range loss.All {
@@ -95,42 +80,4 @@ func showLoss(j *job, name string) error {
 	}
 	j.print("\n* differs in the released code; loss.preset chooses, loss.settings changes single ones\n")
 	return nil
-}
-
-// settingsOf adds the leaves of a tree, under dotted keys, to those of other presets.
-func settingsOf(list []lossSetting, preset, prefix string, tree *yaml.Node) []lossSetting {
-	for i := 0; i+1 < len(tree.Content); i += 2 {
-		key, value := prefix+tree.Content[i].Value, tree.Content[i+1]
-		if value.Kind == yaml.MappingNode {
-			list = settingsOf(list, preset, key+".", value)
-			continue
-		}
-		at := -1
-		for k, s := range list {
-			if s.Key == key {
-				at = k
-			}
-		}
-		if at < 0 {
-			list = append(list, lossSetting{key, map[string]any{}})
-			at = len(list) - 1
-		}
-		list[at].Values[preset] = leafText(value)
-	}
-	return list
-}
-
-// leafText formats a value as in YAML: a list in brackets, "auto" for a computed one.
-func leafText(v *yaml.Node) string {
-	switch {
-	case v.Kind == yaml.SequenceNode:
-		var parts []string
-		for _, item := range v.Content {
-			parts = append(parts, leafText(item))
-		}
-		return "[" + strings.Join(parts, ",") + "]"
-	case v.Tag == "!!null":
-		return "auto"
-	}
-	return v.Value
 }

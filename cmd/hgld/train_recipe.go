@@ -308,4 +308,6 @@ func changes(recipe, run *trainSettings) []string {
 }
 
 // recipeProject reads a recipe's file as a project.
-func recipeProject(r recipe.Recipe) (*project, error) { return stages().Parse(r.Name+".yaml", r.Text) }
+func recipeProject(r recipe.Recipe) (*pipeline.Project, error) {
+	return stages().Parse(r.Name+".yaml", r.Text)
+}

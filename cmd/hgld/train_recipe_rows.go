@@ -47,14 +47,11 @@ func printPublished(j *job, rows []recipe.ComparedRow) {
 		}
 		j.print("\n")
 		for _, n := range row.Numbers {
-			j.print("%-16s %8s", n.Key, decimals(n.Paper, 1, "–"))
+			j.print("%-16s %8s", n.Key, n.Paper.Decimals(1, "–"))
 			if run {
-				j.print(" %8s %9s", decimals(n.Run, 1, "–"), decimals(n.Run-n.Paper, 1, "–"))
+				j.print(" %8s %9s", n.Run.Decimals(1, "–"), (n.Run-n.Paper).Decimals(1, "–"))
 			}
 			j.print("\n")
 		}
 	}
 }
-
-// decimals formats a number; none stands for an undefined one.
-func decimals(n train.Number, places int, none string) string { return n.Decimals(places, none) }

@@ -166,7 +166,7 @@ func overfit(j *job, s *trainSettings) error {
 		return err
 	}
 	p := j.progress("overfit", steps)
-	defer p.end()
+	defer p.End()
 	var losses []float64
 	skipped := 0
 	err = rehearse(j, s, data.forTraining(), train.Options{Backend: b, Limit: steps, Overfit: true}, func(e train.Event) {
@@ -175,10 +175,10 @@ func overfit(j *job, s *trainSettings) error {
 		}
 		if e.Kind == train.Stepped && e.Loss != nil {
 			losses = append(losses, *e.Loss)
-			p.set(e.Step, fmt.Sprintf("loss %.4f", *e.Loss))
+			p.Set(e.Step, fmt.Sprintf("loss %.4f", *e.Loss))
 		}
 	})
-	p.end()
+	p.End()
 	if err != nil {
 		return err
 	}

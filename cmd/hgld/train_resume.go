@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
+
+	"hgld/internal/pipeline"
 )
 
 const trainResumeExamples = "  hgld train resume runs/happier          go on to the end\n" +
@@ -45,7 +47,7 @@ func resumedSettings(run string) (*trainSettings, error) {
 		return nil, err
 	}
 	if s == nil {
-		if _, err := os.Stat(run); isMissing(err) {
+		if _, err := os.Stat(run); pipeline.IsMissing(err) {
 			return nil, withHint(usagef("%s does not exist", run),
 				"hgld train run --out %s starts a run there; hgld runs list lists those that there are", run)
 		}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"hgld/internal/filelock"
 	"hgld/internal/sketch"
@@ -324,20 +323,6 @@ func TestTrainRunLeavesALockedDirectoryAlone(t *testing.T) {
 	}
 	if code, _, errs := run(t, tinyRun("--out", "taken")...); code != exitOK {
 		t.Errorf("exit code %d\n%s", code, errs)
-	}
-}
-
-// The steps of an earlier process say nothing of the speed of this one.
-func TestTimeLeftIsThatOfTheStepsTakenHere(t *testing.T) {
-	now := time.Now()
-	p := &progress{total: 1000, start: now.Add(-10 * time.Second), last: now}
-	p.from(900)
-	if left := p.left(); left != "" {
-		t.Errorf("before the first step:%s", left)
-	}
-	p.set(950, "")
-	if left := p.left(); left != " 10s left" {
-		t.Errorf("50 steps in 10 seconds and 50 to go:%s", left)
 	}
 }
 

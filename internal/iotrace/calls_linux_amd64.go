@@ -6,15 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// none stands for an argument that a system call does not have.
+// none marks an argument that a system call does not have.
 const none = -1
 
-// shape says which arguments of a system call are what, by index.
+// shape holds the index of each kind of argument of a system call.
 type shape struct {
 	name   string
 	kind   Kind
-	fd     int // the descriptor worked on
-	dir    int // the folder's descriptor that path is relative to; none: the working folder
+	fd     int // file descriptor
+	dir    int // descriptor of the folder that path is relative to; none: the working folder
 	path   int
 	toDir  int
 	to     int
@@ -23,17 +23,17 @@ type shape struct {
 	length int
 }
 
-// onFD is the shape of a call on a descriptor.
+// onFD returns the shape of a call on a descriptor.
 func onFD(name string, kind Kind) shape {
 	return shape{name, kind, 0, none, none, none, none, none, none, none}
 }
 
-// onPath is the shape of a call on a path, relative to the descriptor dir.
+// onPath returns the shape of a call on a path, relative to the descriptor dir.
 func onPath(name string, kind Kind, dir, path, flags int) shape {
 	return shape{name, kind, none, dir, path, none, none, flags, none, none}
 }
 
-// onTwo is the shape of a call on two paths.
+// onTwo returns the shape of a call on two paths.
 func onTwo(name string, kind Kind, dir, path, toDir, to, flags int) shape {
 	return shape{name, kind, none, dir, path, toDir, to, flags, none, none}
 }
@@ -44,18 +44,18 @@ func (s shape) with(flags, offset, length int) shape {
 	return s
 }
 
-// working is the shape of a call on a descriptor that is not the first argument.
+// working sets the index of a descriptor that is not the first argument.
 func (s shape) working(fd int) shape {
 	s.fd = fd
 	return s
 }
 
-// shapes are the system calls on files, by number.
+// shapes maps the numbers of the system calls on files to their shapes.
 var shapes = map[uint64]shape{
 	unix.SYS_OPEN:    onPath("open", Open, none, 0, 1),
 	unix.SYS_CREAT:   onPath("creat", Open, none, 0, none),
 	unix.SYS_OPENAT:  onPath("openat", Open, 0, 1, 2),
-	unix.SYS_OPENAT2: onPath("openat2", Open, 0, 1, none), // flags stand in memory
+	unix.SYS_OPENAT2: onPath("openat2", Open, 0, 1, none), // its flags are in memory
 
 	unix.SYS_WRITE:           onFD("write", Write).with(none, none, 2),
 	unix.SYS_PWRITE64:        onFD("pwrite64", Write).with(none, 3, 2),
@@ -93,7 +93,7 @@ var shapes = map[uint64]shape{
 	unix.SYS_DUP:   onFD("dup", Dup),
 	unix.SYS_DUP2:  onFD("dup2", Dup),
 	unix.SYS_DUP3:  onFD("dup3", Dup),
-	unix.SYS_FCNTL: onFD("fcntl", Dup), // F_DUPFD and F_DUPFD_CLOEXEC alone
+	unix.SYS_FCNTL: onFD("fcntl", Dup), // only F_DUPFD and F_DUPFD_CLOEXEC
 	unix.SYS_LSEEK: onFD("lseek", Seek),
 	unix.SYS_FLOCK: onFD("flock", Lock).with(1, none, none),
 	unix.SYS_MMAP:  onFD("mmap", MapRead).with(3, 5, 1).working(4),
@@ -116,8 +116,8 @@ var shapes = map[uint64]shape{
 	unix.SYS_FACCESSAT2: onPath("faccessat2", Stat, 0, 1, none),
 }
 
-// shapeOf finds the shape of a system call that is about to run; ok is false where it
-// does not work on files.
+// shapeOf returns the shape of a system call that is about to run. ok is false for calls that
+// do not work on files.
 func shapeOf(nr uint64, args [6]uint64) (s shape, ok bool) {
 	s, ok = shapes[nr]
 	if !ok {
@@ -137,7 +137,7 @@ func shapeOf(nr uint64, args [6]uint64) (s shape, ok bool) {
 	return s, true
 }
 
-// vectored reports whether the length of a call counts buffers and not bytes.
+// vectored reports whether the length of a call counts buffers instead of bytes.
 func vectored(nr uint64) bool {
 	switch nr {
 	case unix.SYS_READV, unix.SYS_PREADV, unix.SYS_PREADV2, unix.SYS_WRITEV, unix.SYS_PWRITEV, unix.SYS_PWRITEV2:
@@ -146,18 +146,18 @@ func vectored(nr uint64) bool {
 	return false
 }
 
-// copies reports whether a call writes what the kernel takes from another descriptor.
+// copies reports whether a call copies data from one descriptor to another inside the kernel.
 func copies(nr uint64) bool {
 	return nr == unix.SYS_COPY_FILE_RANGE || nr == unix.SYS_SPLICE || nr == unix.SYS_SENDFILE
 }
 
-// recorded reports whether Record lists a kind.
+// recorded reports whether Record lists calls of this kind.
 func (k Kind) recorded() bool { return k != Read && k != ReadDir && k != Stat && k != MapRead }
 
-// fails reports whether calls of a kind are ones that Count lists.
+// fails reports whether Count lists calls of this kind.
 func (k Kind) fails() bool { return k != Seek && k != Dup }
 
-// openFlags are the flags of a call of kind Open.
+// openFlags returns the flags of a call of kind Open.
 func (c *call) openFlags() int {
 	switch c.nr {
 	case unix.SYS_CREAT:
@@ -168,7 +168,7 @@ func (c *call) openFlags() int {
 	return int(c.args[c.shape.flags])
 }
 
-// mode is what a call of kind Open or Mkdir asks for.
+// mode returns the permissions that a call of kind Open or Mkdir requests.
 func (c *call) mode() uint32 {
 	switch c.nr {
 	case unix.SYS_OPENAT2:

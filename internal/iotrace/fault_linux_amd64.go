@@ -15,11 +15,11 @@ func (c *counter) enter(call *call) error {
 
 func (c *counter) leave(*call, int64) error { return nil }
 
-// summary describes a call that is about to run.
+// summary returns the description of a call that is about to run.
 func (c *call) summary() Call {
 	s := Call{Kind: c.shape.kind, Call: c.shape.name, Path: c.path, To: c.to}
 	if (s.Kind == Read || s.Kind == Write) && c.shape.length != none {
-		s.Size = int64(c.args[c.shape.length]) // of several buffers their number, of which one can be enough
+		s.Size = int64(c.args[c.shape.length]) // for several buffers this is their number; one may suffice
 	}
 	return s
 }

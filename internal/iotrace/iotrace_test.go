@@ -21,8 +21,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMain is also the program that is traced: with IOTRACE_CHILD set it runs that
-// function in the folder IOTRACE_DIR.
+// TestMain also acts as the traced program: if IOTRACE_CHILD is set, it runs that function in
+// the folder IOTRACE_DIR.
 func TestMain(m *testing.M) {
 	if name := os.Getenv("IOTRACE_CHILD"); name != "" {
 		if err := programs[name](os.Getenv("IOTRACE_DIR")); err != nil {
@@ -46,8 +46,8 @@ func program(t *testing.T, name, dir string) *exec.Cmd {
 	return cmd
 }
 
-// record runs a program in a new folder and returns its calls, one a line, without
-// what the temporary folder is called.
+// record runs a program in a new folder. It returns its calls, also as one line each without
+// the name of the temporary folder.
 func record(t *testing.T, name string) (dir string, ops []Op, lines []string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -83,7 +83,7 @@ func record(t *testing.T, name string) (dir string, ops []Op, lines []string) {
 	return dir, ops, lines
 }
 
-// edits makes each kind of call once or more.
+// edits makes calls of every kind.
 func edits(dir string) error {
 	if err := os.Chdir(dir); err != nil {
 		return err
@@ -147,7 +147,7 @@ func TestRecordsEveryChangeInOrder(t *testing.T) {
 	}
 }
 
-// many appends to one file from several threads, and copies each line into one of its own.
+// many appends to one file from several threads and copies each line into a file of its own.
 func many(dir string) error {
 	log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -172,7 +172,7 @@ func many(dir string) error {
 func TestThreadsAreInTheOrderOfTheirEffect(t *testing.T) {
 	dir, ops, _ := record(t, "many")
 	files := map[string][]byte{}
-	for _, op := range ops { // replayed one by one
+	for _, op := range ops { // replay them one by one
 		switch op.Kind {
 		case Write:
 			if int64(len(files[op.Path])) != op.Offset {
@@ -198,7 +198,7 @@ func TestThreadsAreInTheOrderOfTheirEffect(t *testing.T) {
 	}
 }
 
-// copyFile lets the kernel copy a file, and reads it back.
+// copyFile copies a file inside the kernel and reads it back.
 func copyFile(dir string) error {
 	from, err := os.Create(filepath.Join(dir, "from"))
 	if err != nil {
@@ -229,7 +229,7 @@ func TestCopiesOfTheKernelAreWrites(t *testing.T) {
 	}
 }
 
-// parent starts a process that writes.
+// parent starts a child process that writes.
 func parent(dir string) error {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "IOTRACE_CHILD=many", "IOTRACE_DIR="+dir)
@@ -266,7 +266,7 @@ func TestOtherChildrenAreLeftAlone(t *testing.T) {
 
 func sleep(string) error { time.Sleep(time.Minute); return nil }
 
-// whole reads the file "in" and replaces it by twice its contents.
+// whole replaces the contents of the file "in" with two copies of them.
 func whole(dir string) error {
 	name := filepath.Join(dir, "in")
 	data, err := os.ReadFile(name)
@@ -287,8 +287,8 @@ func whole(dir string) error {
 	return os.Rename(f.Name(), name)
 }
 
-// forgiven reports whether os.ReadFile or os.Rename goes on where a call fails: one that
-// asks for a size or a type, and the close of what was read.
+// forgiven reports whether os.ReadFile or os.Rename ignores the failure of a call: a query of
+// a size or type, or the close of a file that was read.
 func forgiven(c Call) bool {
 	return c.Kind == Stat || c.Kind == Close && filepath.Base(c.Path) == "in"
 }

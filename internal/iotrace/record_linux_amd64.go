@@ -17,7 +17,7 @@ type recorder struct {
 func (r *recorder) wants(k Kind) bool { return k.recorded() }
 func (r *recorder) serial() bool      { return true }
 
-// enter keeps what is gone behind the call.
+// enter records the inode before a close, since it is unavailable afterwards.
 func (r *recorder) enter(c *call) error {
 	if c.shape.kind == Close {
 		c.inode = c.thread.stat(int(int32(c.args[0]))).Ino
@@ -26,7 +26,7 @@ func (r *recorder) enter(c *call) error {
 }
 
 func (r *recorder) leave(c *call, result int64) error {
-	if result < 0 && result > -4096 { // an error; of mmap an address may be "negative"
+	if result < 0 && result > -4096 { // an error; addresses that mmap returns may also be "negative"
 		return nil
 	}
 	op := Op{
@@ -49,7 +49,7 @@ func (r *recorder) leave(c *call, result int64) error {
 	case Open:
 		op.FD, op.Flags, op.Mode = int(result), c.openFlags(), c.mode()
 		op.Created = !c.existed
-		op.Path = c.thread.fdPath(op.FD) // where the last link leads
+		op.Path = c.thread.fdPath(op.FD) // follows the last link
 	case Mkdir:
 		op.Mode = c.mode()
 	case Symlink:
@@ -75,7 +75,7 @@ func (r *recorder) leave(c *call, result int64) error {
 	return nil
 }
 
-// written finds what a call wrote, n bytes, and where.
+// written returns the n bytes that a call wrote, and their offset.
 func (c *call) written(n int64) (offset int64, data []byte) {
 	fd := int(int32(c.args[c.shape.fd]))
 	switch {
@@ -83,7 +83,7 @@ func (c *call) written(n int64) (offset int64, data []byte) {
 		offset = c.thread.stat(fd).Size - n
 	case c.shape.offset != none && int64(c.args[c.shape.offset]) >= 0:
 		offset = int64(c.args[c.shape.offset])
-	case c.nr != unix.SYS_SENDFILE && copies(c.nr) && c.args[3] != 0: // the end of it stands there now
+	case c.nr != unix.SYS_SENDFILE && copies(c.nr) && c.args[3] != 0: // the kernel has advanced the caller's offset
 		offset = int64(c.thread.word(uintptr(c.args[3]))) - n
 	default:
 		offset = c.thread.offset(fd) - n
@@ -97,7 +97,7 @@ func (c *call) written(n int64) (offset int64, data []byte) {
 	return offset, c.thread.memory(uintptr(c.args[1]), int(n))
 }
 
-// gather reads the first n bytes of the buffers of a call.
+// gather returns the first n bytes of a call's buffers.
 func (c *call) gather(n int64) []byte {
 	list := c.thread.memory(uintptr(c.args[1]), int(c.args[2])*16)
 	var data []byte
@@ -108,7 +108,7 @@ func (c *call) gather(n int64) []byte {
 	return data
 }
 
-// content reads a piece of a descriptor's file.
+// content reads a part of a descriptor's file.
 func (th *thread) content(fd int, offset, n int64) []byte {
 	f, err := os.Open(th.fdName(fd))
 	if err != nil {

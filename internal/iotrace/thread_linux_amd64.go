@@ -13,16 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// thread is a thread of the program.
+// thread is a thread of the traced program.
 type thread struct {
 	id      int
-	pid     int // of its process, once it was asked for
+	pid     int // process id, once known
 	started bool
-	call    *call // the one that it is in, if it is on a file below the root
+	call    *call // current call, if it works on a file below the root
 }
 
-// callInfo is struct ptrace_syscall_info: at an entry Nr and Args, at an exit the result
-// in the place of Nr.
+// callInfo is struct ptrace_syscall_info. At an entry it holds Nr and Args. At an exit, Nr
+// holds the result.
 type callInfo struct {
 	Op     uint8
 	_      [3]uint8
@@ -33,7 +33,7 @@ type callInfo struct {
 	_      uint64
 }
 
-// info says where a thread has stopped.
+// info returns where a thread has stopped.
 func (th *thread) info() (callInfo, error) {
 	var info callInfo
 	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GET_SYSCALL_INFO, uintptr(th.id),
@@ -44,7 +44,7 @@ func (th *thread) info() (callInfo, error) {
 	return info, nil
 }
 
-// process is the id of the thread's process.
+// process returns the id of the thread's process.
 func (th *thread) process() int {
 	if th.pid == 0 {
 		th.pid = int(th.number("status", "Tgid:", 10))
@@ -52,10 +52,10 @@ func (th *thread) process() int {
 	return th.pid
 }
 
-// proc is the path of a file about the thread in /proc.
+// proc returns the path of a file about the thread in /proc.
 func (th *thread) proc(name string) string { return fmt.Sprintf("/proc/%d/%s", th.id, name) }
 
-// number reads one field of a file in /proc; 0 where it is not there.
+// number reads one field of a file in /proc. It returns 0 if the field is missing.
 func (th *thread) number(file, field string, base int) int64 {
 	text, err := os.ReadFile(th.proc(file))
 	if err != nil {
@@ -70,16 +70,16 @@ func (th *thread) number(file, field string, base int) int64 {
 	return 0
 }
 
-// fdName is the path in /proc that leads to a descriptor's file.
+// fdName returns the path in /proc that links to a descriptor's file.
 func (th *thread) fdName(fd int) string { return th.proc("fd/" + strconv.Itoa(fd)) }
 
-// fdPath is the path of a descriptor's file, empty where there is none.
+// fdPath returns the path of a descriptor's file, or "" if it has none.
 func (th *thread) fdPath(fd int) string {
 	path, _ := os.Readlink(th.fdName(fd))
 	return path
 }
 
-// offset is where a descriptor stands in its file.
+// offset returns the current offset of a descriptor.
 func (th *thread) offset(fd int) int64 { return th.number("fdinfo/"+strconv.Itoa(fd), "pos:", 10) }
 
 // appends reports whether a descriptor was opened with O_APPEND.
@@ -87,13 +87,13 @@ func (th *thread) appends(fd int) bool {
 	return th.number("fdinfo/"+strconv.Itoa(fd), "flags:", 8)&unix.O_APPEND != 0
 }
 
-// stat describes the file of a descriptor.
+// stat returns the metadata of a descriptor's file.
 func (th *thread) stat(fd int) (s unix.Stat_t) {
 	_ = unix.Stat(th.fdName(fd), &s)
 	return s
 }
 
-// memory reads n bytes of the program's memory, fewer where it ends before.
+// memory reads up to n bytes of the program's memory. It returns fewer if the mapping ends.
 func (th *thread) memory(at uintptr, n int) []byte {
 	if n <= 0 || at == 0 {
 		return nil
@@ -107,7 +107,7 @@ func (th *thread) memory(at uintptr, n int) []byte {
 	return data[:got]
 }
 
-// word reads one word of the program's memory.
+// word reads a word of the program's memory.
 func (th *thread) word(at uintptr) uint64 {
 	data := th.memory(at, 8)
 	if len(data) < 8 {
@@ -116,8 +116,8 @@ func (th *thread) word(at uintptr) uint64 {
 	return binary.LittleEndian.Uint64(data)
 }
 
-// text reads a string that a zero byte ends. It reads page by page, since the one behind
-// the string may not exist.
+// text reads a zero-terminated string. It reads page by page, since the page after the string
+// may not be mapped.
 func (th *thread) text(at uintptr) string {
 	const page = 4096
 	var text []byte
@@ -135,14 +135,14 @@ func (th *thread) text(at uintptr) string {
 	return string(text)
 }
 
-// pathAt is the absolute path that the arguments of a call name, with the links in its
-// folders followed.
+// pathAt returns the absolute path in the arguments of a call. It follows links in the folders
+// of the path.
 func (c *call) pathAt(dir, path int) string {
 	name := c.thread.text(uintptr(c.args[path]))
 	base := c.thread.proc("cwd")
 	if dir != none && int32(c.args[dir]) != unix.AT_FDCWD {
 		base = c.thread.fdName(int(int32(c.args[dir])))
-	} else if name == "" { // of no file: the call is bound to fail
+	} else if name == "" { // names no file, so the call will fail
 		return ""
 	}
 	if !filepath.IsAbs(name) {
@@ -150,7 +150,7 @@ func (c *call) pathAt(dir, path int) string {
 		if err != nil {
 			return ""
 		}
-		if name == "" { // AT_EMPTY_PATH: the descriptor itself
+		if name == "" { // AT_EMPTY_PATH: refers to the descriptor itself
 			return folder
 		}
 		name = filepath.Join(folder, name)
@@ -162,18 +162,18 @@ func (c *call) pathAt(dir, path int) string {
 	return name
 }
 
-// exists reports whether something is at path.
+// exists reports whether path exists.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// argument is the register that holds an argument of a system call.
+// argument returns the register that holds an argument of a system call.
 func argument(regs *unix.PtraceRegs, i int) *uint64 {
 	return []*uint64{&regs.Rdi, &regs.Rsi, &regs.Rdx, &regs.R10, &regs.R8, &regs.R9}[i]
 }
 
-// fail makes the call return an error. It does not run, unless it is a close.
+// fail makes the call return an error. The call does not run unless it is a close.
 func (c *call) fail(errno unix.Errno) error {
 	c.instead = -int64(errno)
 	if c.shape.kind == Close {
@@ -182,12 +182,12 @@ func (c *call) fail(errno unix.Errno) error {
 	return c.change(func(regs *unix.PtraceRegs) { regs.Orig_rax = ^uint64(0) })
 }
 
-// shorten lowers the length that the call asks for.
+// shorten reduces the length that the call requests.
 func (c *call) shorten(to int64) error {
 	return c.change(func(regs *unix.PtraceRegs) { *argument(regs, c.shape.length) = uint64(to) })
 }
 
-// change sets the registers that the call begins with.
+// change modifies the registers at the start of a call.
 func (c *call) change(set func(regs *unix.PtraceRegs)) error {
 	var regs unix.PtraceRegs
 	if err := unix.PtraceGetRegs(c.thread.id, &regs); err != nil {
@@ -199,8 +199,8 @@ func (c *call) change(set func(regs *unix.PtraceRegs)) error {
 	return unix.PtraceSetRegs(c.thread.id, &regs)
 }
 
-// replace puts the arguments back that were changed, and the result that the program is
-// to see in the place of the real one.
+// replace restores the arguments that were changed and, if requested, replaces the result that
+// the program sees.
 func (c *call) replace(result *int64) error {
 	if c.restore == nil && c.instead == 0 {
 		return nil

@@ -14,38 +14,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handler is told of every call on a file below the root, before and after it runs.
+// handler is called before and after every call on a file below the root.
 type handler interface {
 	wants(k Kind) bool
-	serial() bool // calls that change files run one at a time
+	serial() bool // whether calls that change files run one at a time
 	enter(c *call) error
 	leave(c *call, result int64) error
 }
 
-// call is one system call on a file below the root.
+// call is a system call on a file below the root.
 type call struct {
 	thread   *thread
 	shape    shape
 	nr       uint64
 	args     [6]uint64
 	path, to string
-	existed  bool // Open: the file was there
+	existed  bool // Open: the file existed before
 	inode    uint64
 	restore  *unix.PtraceRegs
-	instead  int64 // replaces the result, where it is negative
+	instead  int64 // replaces the result if negative
 }
 
-// tracer follows one program. All of it runs on the one thread that the kernel knows
-// as the tracer.
+// tracer follows one program. It runs entirely on the OS thread that the kernel knows as the
+// tracer.
 type tracer struct {
 	root    string
 	handler handler
 	threads map[int]*thread
-	running *thread   // the one whose changing call runs, where these run one at a time
-	held    []*thread // those that wait for it, stopped before their call
+	running *thread   // thread whose changing call runs, if these run one at a time
+	held    []*thread // threads that wait for it, stopped before their call
 }
 
-// trace runs cmd to its end under a handler and returns the error of cmd.Wait.
+// trace runs cmd under a handler until it ends, and returns the error of cmd.Wait.
 func trace(ctx context.Context, cmd *exec.Cmd, root string, h handler) error {
 	root, err := filepath.Abs(root)
 	if err == nil {
@@ -57,7 +57,7 @@ func trace(ctx context.Context, cmd *exec.Cmd, root string, h handler) error {
 	t := &tracer{root: root, handler: h, threads: map[int]*thread{}}
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // ptrace works for the thread that started the program alone
+		runtime.LockOSThread() // ptrace only works from the thread that started the program
 		defer runtime.UnlockOSThread()
 		done <- t.run(ctx, cmd)
 	}()
@@ -69,7 +69,7 @@ func (t *tracer) run(ctx context.Context, cmd *exec.Cmd) error {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Ptrace = true
-	cmd.SysProcAttr.Setpgid = true // a group of its own is waited for, and no other child of this thread
+	cmd.SysProcAttr.Setpgid = true // own process group, so that next waits for no other child of this thread
 	if err := cmd.Start(); errors.Is(err, syscall.EPERM) {
 		return fmt.Errorf("iotrace: this machine does not let a process trace its own child (ptrace): %w", err)
 	} else if err != nil {
@@ -87,14 +87,14 @@ func (t *tracer) run(ctx context.Context, cmd *exec.Cmd) error {
 		case err != nil:
 		case !ended || pid != cmd.Process.Pid:
 			err = t.stopped(pid)
-		case waited == nil: // cmd.Wait is to see the end of its process
+		case waited == nil: // cmd.Wait collects the end of its process
 			waited = make(chan error, 1)
 			go func() { waited <- cmd.Wait() }()
-		default: // it has not yet
+		default: // cmd.Wait has not collected it yet
 			time.Sleep(100 * time.Microsecond)
 		}
 	}
-	if waited != nil && errors.Is(err, unix.ECHILD) { // all of them have ended
+	if waited != nil && errors.Is(err, unix.ECHILD) { // all threads have ended
 		return <-waited
 	}
 	_ = cmd.Process.Kill()
@@ -102,7 +102,7 @@ func (t *tracer) run(ctx context.Context, cmd *exec.Cmd) error {
 	return fmt.Errorf("iotrace: %w", err)
 }
 
-// first waits until the program is loaded and lets it begin.
+// first waits until the program is loaded, then starts it.
 func (t *tracer) first(pid int) error {
 	var status unix.WaitStatus
 	if _, err := unix.Wait4(pid, &status, unix.WALL, nil); err != nil {
@@ -120,8 +120,8 @@ func (t *tracer) first(pid int) error {
 	return unix.PtraceSyscall(pid, 0)
 }
 
-// next waits for a thread of the program, whose process group is given, to stop or end,
-// and leaves it waited for.
+// next waits until a thread of the program's process group stops or ends. It does not collect
+// the event.
 func next(group int) (pid int, ended bool, err error) {
 	var info unix.Siginfo
 	for {
@@ -130,12 +130,12 @@ func next(group int) (pid int, ended bool, err error) {
 			break
 		}
 	}
-	const cldTrapped = 4 // those below are ends
+	const cldTrapped = 4 // smaller codes mean that the process ended
 	pid = int(*(*int32)(unsafe.Add(unsafe.Pointer(&info), 16)))
 	return pid, info.Code < cldTrapped, err
 }
 
-// stopped handles the stop or end of a thread and lets it go on.
+// stopped handles the stop or end of a thread and resumes it.
 func (t *tracer) stopped(pid int) error {
 	var status unix.WaitStatus
 	if got, err := unix.Wait4(pid, &status, unix.WALL|unix.WNOTHREAD|unix.WNOHANG, nil); err != nil || got != pid {
@@ -159,14 +159,14 @@ func (t *tracer) stopped(pid int) error {
 			t.replaced(th)
 		}
 		signal = 0
-	case signal == unix.SIGSTOP && !th.started: // how a new thread is attached
+	case signal == unix.SIGSTOP && !th.started: // a newly attached thread starts with SIGSTOP
 		th.started = true
 		signal = 0
 	}
 	return ifAlive(unix.PtraceSyscall(pid, int(signal)))
 }
 
-// ifAlive drops the error of a thread that was killed while it was stopped: its end is
+// ifAlive drops the error for a thread that was killed while stopped, since its end is
 // reported next.
 func ifAlive(err error) error {
 	if errors.Is(err, unix.ESRCH) {
@@ -175,17 +175,17 @@ func ifAlive(err error) error {
 	return err
 }
 
-// ended forgets a thread.
+// ended removes a thread.
 func (t *tracer) ended(pid int) {
 	th := t.threads[pid]
 	delete(t.threads, pid)
 	if th != nil && th == t.running {
 		t.running = nil
-		_ = t.release() // of those that wait, the dead are skipped
+		_ = t.release() // skips waiting threads that have died
 	}
 }
 
-// replaced forgets the other threads of a process that runs a new program.
+// replaced removes the other threads of a process that executes a new program.
 func (t *tracer) replaced(th *thread) {
 	process := th.process()
 	for pid, other := range t.threads {
@@ -196,7 +196,7 @@ func (t *tracer) replaced(th *thread) {
 	th.call = nil
 }
 
-// atCall handles a stop before or behind a system call.
+// atCall handles a stop before or after a system call.
 func (t *tracer) atCall(th *thread) error {
 	info, err := th.info()
 	if err != nil {
@@ -224,13 +224,13 @@ func (t *tracer) atCall(th *thread) error {
 		return t.begin(c)
 	case unix.PTRACE_SYSCALL_INFO_EXIT:
 		if th.call != nil {
-			return t.finish(th.call, int64(info.Nr)) // where the result stands
+			return t.finish(th.call, int64(info.Nr)) // at an exit, Nr holds the result
 		}
 	}
 	return ifAlive(unix.PtraceSyscall(th.id, 0))
 }
 
-// concerns finds the paths of a call and reports whether one is below the root.
+// concerns resolves the paths of a call and reports whether one is below the root.
 func (t *tracer) concerns(c *call) bool {
 	s := c.shape
 	switch {
@@ -245,9 +245,9 @@ func (t *tracer) concerns(c *call) bool {
 	return below(t.root, c.path) || c.to != "" && below(t.root, c.to)
 }
 
-// begin tells the handler of a call and lets it run.
+// begin reports a call to the handler and lets it run.
 func (t *tracer) begin(c *call) error {
-	t.concerns(c) // again: another call may have renamed a folder in the meantime
+	t.concerns(c) // resolve again: another call may have renamed a folder meanwhile
 	if c.shape.kind == Open {
 		c.existed = exists(c.path)
 	}
@@ -257,7 +257,7 @@ func (t *tracer) begin(c *call) error {
 	return ifAlive(unix.PtraceSyscall(c.thread.id, 0))
 }
 
-// finish tells the handler of a call's result and lets its thread go on.
+// finish reports a call's result to the handler and resumes its thread.
 func (t *tracer) finish(c *call, result int64) error {
 	th := c.thread
 	th.call = nil
@@ -277,7 +277,7 @@ func (t *tracer) finish(c *call, result int64) error {
 	return t.release()
 }
 
-// release lets the next call begin of those that wait.
+// release lets the next waiting call begin.
 func (t *tracer) release() error {
 	for len(t.held) > 0 && t.running == nil {
 		th := t.held[0]
@@ -291,6 +291,6 @@ func (t *tracer) release() error {
 	return nil
 }
 
-// changes reports whether calls of a kind change what is on the disk, or have to stay
-// in order with those that do. flock is none of them, since it may wait for another.
+// changes reports whether calls of a kind change the disk, or must stay in order with calls
+// that do. flock does not count, since it may wait for another call.
 func (k Kind) changes() bool { return k.recorded() && k != Lock && k != Dup }

@@ -11,13 +11,13 @@ import (
 	"slices"
 )
 
-// blockSize is what a disk writes at once, at least.
+// blockSize is the smallest unit that a disk writes atomically.
 const blockSize = 512
 
-// reached says what of a file's changes is on the disk.
+// reached describes which of a file's changes are on the disk.
 type reached struct {
-	what  int // how many changes, of those below
-	bytes int // of the change behind them
+	what  int // index or number of changes; see the kinds below
+	bytes int // number of bytes of the next change
 	kind  reachedKind
 	rng   uint64
 }
@@ -27,22 +27,22 @@ type reachedKind uint8
 const (
 	everything reachedKind = iota
 	nothing
-	sizeAlone // the size, and no data
-	first     // the changes before the one called what, and the first bytes of that
-	firstLong // as first, and the size that change gives the file
-	without   // all but the change called what
-	blocks    // of each block, the new content or the old, as rng says
+	sizeAlone // the size without the data
+	first     // the changes before number what, and the first bytes of that one
+	firstLong // as first, with the size after that change
+	without   // all changes except number what
+	blocks    // each block is old or new, as rng decides
 )
 
 var all = reached{kind: everything}
 
-// content is the file's data if so much of it has reached the disk.
+// content returns the file's data if this much of it has reached the disk.
 func (n *node) content(r reached) []byte {
 	data := n.data
 	switch r.kind {
 	case nothing:
 		return data
-	case sizeAlone: // what was cut off and written again has lost its blocks
+	case sizeAlone: // data cut off by a truncation is lost even if written again
 		for _, c := range n.changes {
 			if end := c.at + int64(len(c.data)); c.truncate {
 				data = resized(data, c.length)
@@ -77,7 +77,7 @@ func (n *node) content(r reached) []byte {
 	return data
 }
 
-// mixed takes each block from before the changes or from behind one of them.
+// mixed takes each block either from before the changes or from after one of them.
 func (n *node) mixed(rng *rand.Rand) []byte {
 	old, now := n.data, n.content(all)
 	size := len(old)
@@ -94,18 +94,18 @@ func (n *node) mixed(rng *rand.Rand) []byte {
 	return out
 }
 
-// Crash is what a file system holds after a power cut.
+// Crash is one possible content of a file system after a power cut.
 type Crash struct {
-	Cut  int    // the number of calls before it
-	Call string // the last of them
+	Cut  int    // number of calls before the cut
+	Call string // the last of these calls
 	What string // what has reached the disk
 
-	// Acknowledged is what the program had written to the file Acknowledgements.
+	// Acknowledged is the content of the file Acknowledgements at the cut.
 	Acknowledged string
 
 	key  uint64
 	disk *disk
-	in   []bool // of the moves
+	in   []bool // whether each move has reached the disk
 	data map[*node]reached
 }
 
@@ -122,7 +122,7 @@ func (c *Crash) names(folder *node) map[string]*node {
 	return list
 }
 
-// walk calls visit for everything below the root, a folder before what is in it.
+// walk calls visit for everything below the root. A folder precedes its contents.
 func (c *Crash) walk(visit func(path string, n *node) error) error {
 	return c.walkIn("", c.disk.root, visit)
 }
@@ -149,7 +149,7 @@ func (c *Crash) walkIn(path string, folder *node, visit func(path string, n *nod
 
 func (c *Crash) content(n *node) []byte { return n.content(c.data[n]) }
 
-// Restore writes the folder into dir, which is empty.
+// Restore writes the simulated folder into dir, which must be empty.
 func (c *Crash) Restore(dir string) error {
 	return c.walk(func(path string, n *node) error {
 		path = filepath.Join(dir, path)
@@ -165,7 +165,7 @@ func (c *Crash) Restore(dir string) error {
 
 var seed = maphash.MakeSeed()
 
-// sum tells folders apart that differ.
+// sum returns a hash that distinguishes different folders.
 func (c *Crash) sum() uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
@@ -183,7 +183,7 @@ func (c *Crash) sum() uint64 {
 	return h.Sum64()
 }
 
-// String says where the power failed and what has reached the disk.
+// String describes the time of the power cut and what has reached the disk.
 func (c *Crash) String() string {
 	return fmt.Sprintf("power cut behind call %d (%s), %s", c.Cut, c.Call, c.What)
 }

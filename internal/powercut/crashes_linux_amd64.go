@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// mostOf bounds the prefixes that are made of one file's or folder's changes; of more,
-// so many are taken that are spread over all.
+// mostOf bounds the number of prefixes tried for the changes of one file or folder. If there
+// are more, an evenly spread selection is tried.
 const mostOf = 12
 
-// crashes calls visit for the folders that may be left if the power fails now. Some of
-// them are equal. random says how many are drawn besides the regular ones.
+// crashes calls visit for the folders that a power cut at this point may leave. Some of them
+// are equal. random is the number of random folders in addition to the systematic ones.
 func (d *disk) crashes(cut int, call, acknowledged string, random int, rng *rand.Rand, visit func(*Crash) bool) bool {
 	dirty := d.dirty()
 	make := func(what string, in []bool, of func(n *node) reached) bool {
@@ -61,7 +61,7 @@ func (d *disk) crashes(cut int, call, acknowledged string, random int, rng *rand
 	return true
 }
 
-// String says what of a file's changes has reached the disk.
+// String describes which of a file's changes have reached the disk.
 func (r reached) String() string {
 	switch r.kind {
 	case everything:
@@ -80,7 +80,7 @@ func (r reached) String() string {
 	return "some blocks"
 }
 
-// dirty lists the files that have changes, in a fixed order.
+// dirty returns the files with changes, in a fixed order.
 func (d *disk) dirty() []*node {
 	var list []*node
 	seen := map[*node]bool{}
@@ -100,7 +100,7 @@ func (d *disk) dirty() []*node {
 		}
 	}
 	walk(d.root)
-	for _, m := range d.moves { // what has no name any more, and may have it again
+	for _, m := range d.moves { // nodes without a name now may have one after the crash
 		for _, p := range m {
 			walk(p.to)
 		}
@@ -108,7 +108,7 @@ func (d *disk) dirty() []*node {
 	return list
 }
 
-// moved lists the folders in which names have changed.
+// moved returns the folders in which names have changed.
 func (d *disk) moved() []*node {
 	var list []*node
 	for _, m := range d.moves {
@@ -131,8 +131,8 @@ func (d *disk) movesIn(folder *node) int {
 	return n
 }
 
-// prefix returns which moves reach the disk if of each folder in most only so many
-// moves do. A move between folders reaches it in both or in neither.
+// prefix returns which moves reach the disk if each folder in most keeps only its first moves,
+// as many as given. A move between folders reaches the disk in both or in neither.
 func (d *disk) prefix(most map[*node]int) []bool {
 	in := make([]bool, len(d.moves))
 	count, ended := map[*node]int{}, map[*node]bool{}
@@ -157,7 +157,7 @@ func (d *disk) prefix(most map[*node]int) []bool {
 	return in
 }
 
-// drawn draws a prefix for each folder.
+// drawn draws a random prefix for each folder.
 func (d *disk) drawn(rng *rand.Rand) map[*node]int {
 	most := map[*node]int{}
 	for _, folder := range d.moved() {
@@ -166,7 +166,7 @@ func (d *disk) drawn(rng *rand.Rand) map[*node]int {
 	return most
 }
 
-// spread lists 0 to n−1, or mostOf numbers of these.
+// spread returns 0 to n−1, or mostOf of these numbers.
 func spread(n int) []int {
 	var list []int
 	for i := range min(n, mostOf) {
@@ -175,7 +175,7 @@ func spread(n int) []int {
 	return list
 }
 
-// reaches lists what may have reached the disk of a file's changes.
+// reaches returns the possible states of a file's changes on the disk.
 func (n *node) reaches() []reached {
 	list := []reached{{kind: nothing}, {kind: sizeAlone}}
 	for _, i := range spread(len(n.changes)) {
@@ -194,7 +194,7 @@ func (n *node) reaches() []reached {
 	return list
 }
 
-// draw draws one of the ways in which a file's changes reach the disk.
+// draw returns one of these states at random.
 func (n *node) draw(rng *rand.Rand) reached {
 	r := reached{kind: reachedKind(rng.IntN(int(blocks) + 1)), what: rng.IntN(len(n.changes)), rng: rng.Uint64()}
 	if size := len(n.changes[r.what].data); size > 0 && (r.kind == first || r.kind == firstLong) {

@@ -1,24 +1,23 @@
-// Package powercut simulates what a file system may hold after the power failed while
-// a program was at work. It replays a trace of the program (iotrace) and, at every point
-// of it, makes the folders that the program may find when it is started again. It
-// serves tests alone.
+// Package powercut simulates what a file system may hold after a power failure during a
+// program's work. It replays a trace of the program (iotrace). At every point of the trace it
+// constructs the folders that the program may find when it starts again. Only tests use it.
 //
-// The model is what POSIX promises, and no more than file systems were found to keep
-// (Pillai et al., "All File Systems Are Not Created Equal", OSDI 2014, which calls the
-// tool ALICE; Mohan et al., "Finding Crash-Consistency Bugs with Bounded Black-Box
-// Crash Testing", OSDI 2018):
+// The model is limited to what POSIX promises and what file systems were found to keep (Pillai
+// et al., "All File Systems Are Not Created Equal", OSDI 2014, which calls the tool ALICE;
+// Mohan et al., "Finding Crash-Consistency Bugs with Bounded Black-Box Crash Testing", OSDI
+// 2018):
 //
 //   - fsync and fdatasync of a file make its data and its size durable, and nothing
 //     else: not the name of a new file in its folder.
 //   - fsync of a folder makes the names in it durable. Changes of names in one folder
-//     reach the disk in their order, those of different folders in any.
-//   - A rename is atomic, also between folders.
-//   - What was not synced may have reached the disk or not: names before data, data
+//     reach the disk in order. Those in different folders reach it in any order.
+//   - A rename is atomic, even between folders.
+//   - Unsynced changes may or may not have reached the disk: names before data, data
 //     before names, later writes before earlier ones, a write to its first bytes or to
 //     any of its blocks, and a new size without the data, which then reads as zeros.
 //
-// Changes through shared memory are not seen. SQLite's .db-shm is written so, and made
-// anew when the database is opened.
+// Changes through shared memory are not simulated. SQLite writes its .db-shm this way, but
+// rebuilds it when it opens the database.
 package powercut
 
 import (
@@ -32,8 +31,8 @@ import (
 	"hgld/internal/iotrace"
 )
 
-// node is a file, a folder or a symbolic link. data and names are what is on the disk
-// for certain; what came behind the last sync is in changes, and in disk.moves.
+// node is a file, a folder or a symbolic link. data and names are certain to be on the disk.
+// Later changes are in changes and in disk.moves.
 type node struct {
 	mode fs.FileMode
 	link string
@@ -41,11 +40,11 @@ type node struct {
 	data    []byte
 	changes []change
 
-	names map[string]*node // of a folder, on the disk
-	now   map[string]*node // of a folder, as the program sees it
+	names map[string]*node // entries of a folder on the disk
+	now   map[string]*node // entries of a folder as the program sees them
 }
 
-// change is a write, or a truncation to length.
+// change is a write, or a truncation to a length.
 type change struct {
 	at       int64
 	data     []byte
@@ -53,7 +52,7 @@ type change struct {
 	length   int64
 }
 
-// apply changes data as far as the first bytes of a write.
+// apply applies a truncation, or the first bytes of a write, to data.
 func (c change) apply(data []byte, bytes int) []byte {
 	if c.truncate {
 		return resized(data, c.length)
@@ -66,18 +65,18 @@ func (c change) apply(data []byte, bytes int) []byte {
 	return data
 }
 
-// resized returns a copy of data that has the length n.
+// resized returns a copy of data with length n.
 func resized(data []byte, n int64) []byte {
 	out := make([]byte, n)
 	copy(out, data)
 	return out
 }
 
-// move is one atomic change of names: a new file, a rename, a removal. It has a part
-// for each name.
+// move is one atomic change of names: a creation, a rename or a removal. It has one part per
+// name.
 type move []name
 
-// name is what a name in a folder leads to now; nil where it is gone.
+// name is the new target of a name in a folder, or nil if the name is removed.
 type name struct {
 	folder *node
 	name   string
@@ -93,19 +92,19 @@ func (m move) touches(folder *node) bool {
 	return false
 }
 
-// disk is a file system at one point of a trace.
+// disk is the state of a file system at one point of a trace.
 type disk struct {
-	at     string // the folder that the trace is of
+	at     string // the traced folder
 	root   *node
 	inodes map[uint64]*node
-	moves  []move // not synced
+	moves  []move // not synced yet
 }
 
 func newFolder(mode fs.FileMode) *node {
 	return &node{mode: fs.ModeDir | mode, names: map[string]*node{}, now: map[string]*node{}}
 }
 
-// newDisk reads the folder dir, all of which is durable.
+// newDisk reads the folder dir. Its whole content counts as durable.
 func newDisk(dir string) (*disk, error) {
 	d := &disk{at: dir, inodes: map[uint64]*node{}}
 	root, err := d.read(dir)
@@ -141,7 +140,8 @@ func (d *disk) read(path string) (*node, error) {
 	return folder, nil
 }
 
-// find returns the node at path, and the folder and name that it has or would have.
+// find returns the node at path, with the folder and the name of its entry. The node may not
+// exist.
 func (d *disk) find(path string) (n, folder *node, base string) {
 	rel := strings.TrimPrefix(strings.TrimPrefix(path, d.at), "/")
 	if rel == "" {
@@ -158,7 +158,7 @@ func (d *disk) find(path string) (n, folder *node, base string) {
 	return folder.now[base], folder, base
 }
 
-// file is what a descriptor leads to.
+// file returns the node of a call's descriptor.
 func (d *disk) file(op iotrace.Op) *node {
 	if n := d.inodes[op.Inode]; n != nil && op.Inode != 0 {
 		return n
@@ -167,7 +167,7 @@ func (d *disk) file(op iotrace.Op) *node {
 	return n
 }
 
-// move changes names.
+// move records a change of names.
 func (d *disk) move(parts ...name) {
 	for _, n := range parts {
 		setName(n.folder.now, n)
@@ -175,7 +175,7 @@ func (d *disk) move(parts ...name) {
 	d.moves = append(d.moves, parts)
 }
 
-// do takes the next call of the trace, and reports whether it changed anything.
+// do applies the next call of the trace. It reports whether the call changed anything.
 func (d *disk) do(op iotrace.Op) bool {
 	switch op.Kind {
 	case iotrace.Open:
@@ -198,7 +198,7 @@ func (d *disk) do(op iotrace.Op) bool {
 		n, _, _ := d.find(op.Path)
 		_, folder, base := d.find(op.To)
 		d.move(name{folder, base, n})
-	case iotrace.Rename: // within the folder: Record lists no other
+	case iotrace.Rename: // both paths are inside the folder: Record lists no others
 		n, from, base := d.find(op.Path)
 		_, to, next := d.find(op.To)
 		d.move(name{from, base, nil}, name{to, next, n})
@@ -206,7 +206,7 @@ func (d *disk) do(op iotrace.Op) bool {
 		_, folder, base := d.find(op.Path)
 		d.move(name{folder, base, nil})
 	case iotrace.Chmod:
-		if n := d.file(op); n != nil { // in force at once: no test depends on it
+		if n := d.file(op); n != nil { // takes effect at once, since no test depends on it
 			n.mode = n.mode.Type() | fs.FileMode(op.Flags)&fs.ModePerm
 		}
 		return false
@@ -242,7 +242,7 @@ func (d *disk) change(op iotrace.Op, c change) bool {
 	return true
 }
 
-// allocate is a change if it makes a file longer.
+// allocate records a change if the call extends the file.
 func (d *disk) allocate(op iotrace.Op) bool {
 	n := d.file(op)
 	if end := op.Offset + op.Length; n != nil && op.Flags == 0 && end > int64(len(n.content(all))) {
@@ -281,11 +281,11 @@ func setName(names map[string]*node, n name) {
 	}
 }
 
-// closed returns which moves reach the disk if those do that take names: also each one
-// before them in a folder of theirs.
+// closed returns which moves reach the disk if take selects some of them. Earlier moves in the
+// same folders must reach it too.
 func (d *disk) closed(take func(i int) bool) []bool {
 	in := make([]bool, len(d.moves))
-	due := map[*node]bool{} // folders in which everything before is taken, too
+	due := map[*node]bool{} // folders whose earlier moves are all included
 	for i := len(d.moves) - 1; i >= 0; i-- {
 		in[i] = take(i)
 		for _, p := range d.moves[i] {

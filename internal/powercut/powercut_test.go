@@ -15,8 +15,8 @@ import (
 	"hgld/internal/atomicfile"
 )
 
-// TestMain is also the program that is recorded: with POWERCUT_CHILD set it runs that
-// function in the folder POWERCUT_DIR.
+// TestMain also acts as the recorded program: if POWERCUT_CHILD is set, it runs that function
+// in the folder POWERCUT_DIR.
 func TestMain(m *testing.M) {
 	if name := os.Getenv("POWERCUT_CHILD"); name != "" {
 		if err := os.Chdir(os.Getenv("POWERCUT_DIR")); err != nil {
@@ -31,9 +31,9 @@ func TestMain(m *testing.M) {
 }
 
 var programs = map[string]func() error{
-	// A new text without any sync: the old one, the new one, parts of it, or nothing.
+	// An overwrite without any sync leaves the old text, the new one, parts of it, or nothing.
 	"in place": func() error { return os.WriteFile("a", []byte("new text"), 0o644) },
-	// The classical mistake: renamed before its data are on the disk.
+	// The classic mistake: the file is renamed before its data is on the disk.
 	"renamed unsynced": func() error {
 		return errors.Join(os.WriteFile("b", []byte("new text"), 0o644), os.Rename("b", "a"))
 	},
@@ -61,14 +61,14 @@ var programs = map[string]func() error{
 		}
 		return nil
 	},
-	// Two folders are moved between, and one of them is synced.
+	// A file moves between two folders, and only one of them is synced.
 	"between": func() error {
 		err := errors.Join(os.Mkdir("x", 0o755), os.Mkdir("y", 0o755), os.WriteFile("x/a", nil, 0o644))
 		return errors.Join(err, atomicfile.SyncDir("."), atomicfile.SyncDir("x"), os.Rename("x/a", "y/a"))
 	},
 }
 
-// done acknowledges something.
+// done acknowledges one line.
 func done() error {
 	f, err := os.OpenFile(Acknowledgements, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -78,9 +78,9 @@ func done() error {
 	return errors.Join(err, f.Close())
 }
 
-// outcomes runs a program in a folder that holds the file a, "old text", and returns
-// what power cuts leave: "a=old text log=one", sorted, behind the number of
-// acknowledgements.
+// outcomes runs a program in a folder with the file a, "old text". It returns the sorted
+// outcomes of power cuts, such as "a=old text log=one", each prefixed with one "!" per
+// acknowledgement.
 func outcomes(t *testing.T, name string) []string {
 	t.Helper()
 	dir := t.TempDir()

@@ -17,39 +17,39 @@ import (
 	"hgld/internal/iotrace"
 )
 
-// Acknowledgements is the file in the traced folder to which a program writes what it
-// has acknowledged: what a user or another program relies on from then on. It is no
-// part of the simulated disk and stands for a screen or a network.
+// Acknowledgements is a file in the traced folder. A program writes to it what it has
+// acknowledged, which a user or another program then relies on. It is not part of the
+// simulated disk. It represents a screen or a network.
 const Acknowledgements = "acknowledged"
 
-// Variable says how many of the folders of each trace a test looks at, drawn by a seed:
-// a number, or "all". Without it, a few.
+// Variable is the environment variable with the number of folders that a test examines per
+// trace, or "all". By default a test draws a few.
 const Variable = "HGLD_POWERCUTS"
 
-// SeedVariable is the seed of the drawing, a number; without it, one is drawn.
+// SeedVariable is the environment variable with the seed for drawing folders. By default the
+// seed is random.
 const SeedVariable = "HGLD_POWERCUT_SEED"
 
 const few = 10
 
-// randomOf is how many folders are drawn at each cut beside the regular ones.
+// randomOf is the number of random folders per cut, in addition to the systematic ones.
 const randomOf = 4
 
-// Trace is what a program did to the files below a folder.
+// Trace holds the calls of a program on the files below a folder.
 type Trace struct {
 	dir   string
 	start func() (*disk, error)
 	ops   []iotrace.Op
 }
 
-// Record runs cmd and records what it does below dir. The test ends if the program
-// fails.
+// Record runs cmd and records its calls below dir. It fails the test if the program fails.
 func Record(t *testing.T, cmd *exec.Cmd, dir string) *Trace {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := t.TempDir() // newDisk is read anew for each pass
+	before := t.TempDir() // each pass reads the initial folder from here
 	if err := os.CopyFS(before, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +66,8 @@ func Record(t *testing.T, cmd *exec.Cmd, dir string) *Trace {
 	}}
 }
 
-// crashes calls visit for each folder that a power cut behind one of the calls at may
-// leave, once. Every pass makes the same ones in the same order.
+// crashes calls visit once for each distinct folder that a power cut may leave after one of
+// the calls at selects. Every pass produces the same folders in the same order.
 func (tr *Trace) crashes(seed uint64, random int, at func(call int) bool, visit func(*Crash)) (cuts int, err error) {
 	d, err := tr.start()
 	if err != nil {
@@ -98,11 +98,11 @@ func (tr *Trace) crashes(seed uint64, random int, at func(call int) bool, visit 
 	return cuts, nil
 }
 
-// Check looks at the folders that a power cut may leave: each is restored, and check
-// is called with it. check is free to change it. It returns an error if the program
-// cannot go on from there, or if something is lost of what was acknowledged.
+// Check restores the folders that a power cut may leave and calls check for each one. check
+// may change the folder. It must return an error if the program cannot continue from there, or
+// if acknowledged data is lost.
 //
-// How many folders are looked at is in the environment: Variable and SeedVariable.
+// The environment variables Variable and SeedVariable select the folders.
 func (tr *Trace) Check(t *testing.T, check func(dir string, c *Crash) error) {
 	t.Helper()
 	seed := rand.Uint64()
@@ -164,8 +164,8 @@ func (tr *Trace) Check(t *testing.T, check func(dir string, c *Crash) error) {
 		cuts, len(tr.ops), len(keys), len(chosen), lost, seed)
 }
 
-// cutsAt draws the calls behind which the power fails, if only so many folders are
-// looked at: to make those of all calls takes longer.
+// cutsAt selects the calls after which the power fails if only most folders are examined,
+// since constructing the folders of all calls takes longer.
 func (tr *Trace) cutsAt(seed uint64, most int) func(call int) bool {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	at := make([]bool, len(tr.ops))
@@ -175,7 +175,7 @@ func (tr *Trace) cutsAt(seed uint64, most int) func(call int) bool {
 	return func(call int) bool { return at[call] }
 }
 
-// list names the files of a folder with their sizes.
+// list returns the files of a folder with their sizes.
 func (c *Crash) list() string {
 	var list []string
 	c.walk(func(path string, n *node) error {
@@ -185,8 +185,8 @@ func (c *Crash) list() string {
 	return fmt.Sprint(slices.Sorted(slices.Values(list)))
 }
 
-// Child returns the test that calls it as a program of its own, with variables in its
-// environment by which it knows that it is.
+// Child returns a command that runs the calling test as a separate program. The variables in
+// its environment tell the test that it is the child.
 func Child(t *testing.T, variables ...string) *exec.Cmd {
 	t.Helper()
 	program, err := os.Executable()
@@ -199,8 +199,8 @@ func Child(t *testing.T, variables ...string) *exec.Cmd {
 	return cmd
 }
 
-// Acknowledge is called by a traced program to say that somebody relies on something
-// from now on: a line in the file Acknowledgements of the traced folder.
+// Acknowledge records that somebody relies on something from now on. The traced program calls
+// it. It adds a line to the file Acknowledgements of the traced folder.
 func Acknowledge(dir, line string) error {
 	f, err := os.OpenFile(filepath.Join(dir, Acknowledgements), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -210,7 +210,7 @@ func Acknowledge(dir, line string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Lines are what was acknowledged.
+// Lines returns the acknowledged lines.
 func (c *Crash) Lines() []string {
 	if c.Acknowledged == "" {
 		return nil
@@ -218,8 +218,8 @@ func (c *Crash) Lines() []string {
 	return strings.Split(strings.TrimSuffix(c.Acknowledged, "\n"), "\n")
 }
 
-// Calls lists the calls that change names or make something durable, as "rename a b" or
-// "sync .", with paths from the traced folder, for tests of their order.
+// Calls returns the calls that change names or make something durable, in the form "rename a
+// b" or "sync ." with paths relative to the traced folder. Tests use it to check their order.
 func (tr *Trace) Calls() []string {
 	var list []string
 	for _, op := range tr.ops {

@@ -1,8 +1,8 @@
 package vec
 
-// Gate is dst = x·σ(x·(a + b·x²)), σ the logistic function, in float64 and rounded:
-// GELU by tanh is a = 2√(2/π), b = 0.044715·a; QuickGELU is a = 1.702, b = 0.
-// Within 0.52 ulp where σ does not underflow. −Inf gives NaN.
+// Gate computes dst = x·σ(x·(a + b·x²)) in float64 and rounds it; σ is the logistic function.
+// The tanh form of GELU has a = 2√(2/π), b = 0.044715·a; QuickGELU has a = 1.702, b = 0. The
+// error is at most 0.52 ulp if σ does not underflow. −Inf gives NaN.
 func Gate(dst, x []float32, a, b float64) {
 	dst = dst[:len(x)]
 	n := gateFast(dst, x, a, b)
@@ -12,7 +12,7 @@ func Gate(dst, x []float32, a, b float64) {
 	}
 }
 
-// GateGrad is dx = dy·(s + x·s(1−s)·(a + 3b·x²)), s the σ of Gate.
+// GateGrad computes dx = dy·(s + x·s(1−s)·(a + 3b·x²)), where s is the σ of Gate.
 func GateGrad(dx, dy, x []float32, a, b float64) {
 	dx, dy = dx[:len(x)], dy[:len(x)]
 	n := gateGradFast(dx, dy, x, a, b)
@@ -22,7 +22,7 @@ func GateGrad(dx, dy, x []float32, a, b float64) {
 	}
 }
 
-// gateEnd bounds x, so that an infinity makes no NaN of b = 0; σ is 0 or 1 there.
+// gateEnd bounds x, since an infinity times b = 0 would be NaN. σ is 0 or 1 at the bound.
 const gateEnd = 1e4
 
 func gate(x, a, b float64) (s, slope float64) {

@@ -12,7 +12,7 @@ func gateAVX2(dst, x *float32, n int, a, b float64)
 //go:noescape
 func gateGradAVX2(dx, dy, x *float32, n int, a, b float64)
 
-// Each returns how many elements it has done.
+// Each function returns the number of elements it has processed.
 
 func geluFast(dst, x []float32) int {
 	n := whole8(len(x))

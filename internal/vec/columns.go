@@ -1,8 +1,8 @@
 package vec
 
-// The functions of this file go down the columns of a block of rows: rows of
-// len(sum) numbers, stride apart. Sums are float64 and take the rows in order;
-// they are added to what is there. A product of two float32 is exact in float64.
+// The functions of this file reduce the columns of a block of rows. A row has len(sum)
+// numbers, and rows are stride numbers apart. Sums are float64, add the rows in order, and
+// accumulate into the destination. A product of two float32 is exact in float64.
 
 // ColumnSums adds each column of x to sum.
 func ColumnSums(sum []float64, x []float32, rows, stride int) {
@@ -35,13 +35,13 @@ func columnSums(sum []float64, x []float32, rows, stride int, squares bool) {
 	}
 }
 
-// ColumnMoments adds d and d² to sum and squares for each column of x, rows of
-// len(shift) without gaps, with d = x − shift in float64. From them,
+// ColumnMoments adds d and d² to sum and squares for each column of x, where d = x − shift in
+// float64. x consists of contiguous rows of len(shift). The results give
 //
 //	mean = shift + Σd/n,  variance = (Σd² − (Σd)²/n)/n.
 //
-// Where shift is a value of the column, (mean − shift)² is at most n·variance:
-// the difference cannot lose more than a factor of n, 1e-10 for a million rows.
+// If shift is a value of the column, (mean − shift)² is at most n·variance. The subtraction
+// therefore loses at most a factor of n in precision, 1e-10 for a million rows.
 func ColumnMoments(sum, squares []float64, shift, x []float32) {
 	c := len(shift)
 	if len(x) == 0 {
@@ -61,7 +61,7 @@ func ColumnMoments(sum, squares []float64, shift, x []float32) {
 	}
 }
 
-// Affine is batch normalisation with known statistics, for rows of len(mean):
+// Affine computes batch normalisation with given statistics, for rows of len(mean):
 //
 //	dst = (x − mean)·scale + shift (+ residual) (then ReLU)
 //
@@ -93,8 +93,8 @@ func Affine(dst, x, residual, mean, scale, shift []float32, rectify bool) {
 	}
 }
 
-// NormSums adds dz·(x − mean) to along and dz to sum for each column, where dz is
-// dy, masked as by Mask if there is a y. dz goes to kept unless that is nil.
+// NormSums adds dz·(x − mean) to along and dz to sum for each column. dz is dy, masked as by
+// Mask unless y is nil. It stores dz in kept unless kept is nil.
 func NormSums(along, sum []float64, kept, dy, x, y, mean []float32) {
 	c := len(mean)
 	if len(x) == 0 {
@@ -126,11 +126,12 @@ func NormSums(along, sum []float64, kept, dy, x, y, mean []float32) {
 	}
 }
 
-// NormBack is the gradient of batch normalisation by x, for rows of len(mean):
+// NormBack computes the gradient of batch normalisation with respect to x, for rows of
+// len(mean):
 //
 //	dx = scale·(dz − offset − (x − mean)·along)
 //
-// with dz as in NormSums.
+// where dz is as in NormSums.
 func NormBack(dx, dy, x, y, mean, scale, along, offset []float32) {
 	c := len(mean)
 	if len(x) == 0 {

@@ -15,7 +15,7 @@ func normSumsAVX2(along, sum *float64, kept, dy, x, y, mean *float32, rows, cols
 //go:noescape
 func normBackAVX2(dx, dy, x, y, mean, scale, along, offset *float32, rows, cols, stride int)
 
-// Each returns how many columns it has done.
+// Each function returns the number of columns it has processed.
 
 func columnSumsFast(sum []float64, x []float32, rows, stride int, squares bool) int {
 	n := whole8(len(sum))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// block is the arguments of the functions over columns, rows without gaps.
+// block holds the arguments of the functions over columns, for contiguous rows.
 type block struct {
 	rows, c                  int
 	x, dy, y, res            []float32
@@ -39,7 +39,7 @@ func (b *block) results(r *rand.Rand) {
 	}
 }
 
-// run calls every function once. option says which arguments are absent.
+// run calls every function once. option selects the optional arguments.
 func (b *block) run(option int) {
 	y, res, kept := b.y, b.res, b.kept
 	if option&1 != 0 {
@@ -56,7 +56,7 @@ func (b *block) run(option int) {
 	NormBack(b.dx, b.dy, b.x, y, b.mean, b.scale, b.along, b.off)
 }
 
-// column is the block of column j alone, which the Go loops treat.
+// column returns a block of column j alone, which the Go loops process.
 func (b *block) column(r *rand.Rand, j int) *block {
 	one := &block{rows: b.rows, c: 1}
 	for _, s := range []struct{ from, to *[]float32 }{{&b.x, &one.x}, {&b.dy, &one.dy}, {&b.y, &one.y},
@@ -132,7 +132,7 @@ func TestColumnsFollowTheirDefinitions(t *testing.T) {
 			scale := math.Abs(float64(b.scale[j]))
 			dst := max(0, d*float64(b.scale[j])+float64(b.off[j])+float64(b.res[at]))
 			dx := float64(b.scale[j]) * (dz - float64(b.off[j]) - d*float64(b.along[j]))
-			// Four and five roundings, of terms not greater than these.
+			// Four and five roundings of terms that do not exceed these.
 			size := math.Abs(v) + math.Abs(mean)
 			if e := math.Abs(float64(b.dst[at]) - dst); e > 2.4e-7*(size*scale+math.Abs(float64(b.off[j]))+
 				math.Abs(float64(b.res[at]))) {
@@ -157,8 +157,8 @@ func TestColumnsFollowTheirDefinitions(t *testing.T) {
 	}
 }
 
-// Σd² around the first row instead of the mean: a channel whose mean is 10,000
-// times its spread, and one whose first value lies far outside.
+// Moments around the first row keep the variance of a channel whose mean is 10,000 times its
+// spread, and of one whose first value is an outlier.
 func TestMomentsAroundTheFirstRowKeepTheVariance(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 18))
 	const n = 100_000
@@ -178,7 +178,7 @@ func TestMomentsAroundTheFirstRowKeepTheVariance(t *testing.T) {
 		for i := range n {
 			want += (float64(x[2*i+j]) - mean) * (float64(x[2*i+j]) - mean) / n
 		}
-		// rounding of a sum of 1e5, 1e-13, times n
+		// rounding error of a sum of 1e5 terms, 1e-13, times n
 		if got := (squares[j] - sum[j]*sum[j]/n) / n; math.Abs(got-want) > 1e-8*want {
 			t.Errorf("column %d: variance %v, want %v", j, got, want)
 		}

@@ -2,14 +2,14 @@ package vec
 
 import "math"
 
-// Constants of exp. ln 2 is split so that n times its high part is exact; expC is
-// the least-maximum fit of (e^r − 1 − r)/r² for |r| ≤ ln(2)/2, relative error of
-// e^r 3e-9 before rounding.
+// Constants of exp. ln 2 is split so that n times its high part is exact. expC is the minimax
+// fit of (e^r − 1 − r)/r² for |r| ≤ ln(2)/2. The relative error of e^r is 3e-9 before
+// rounding.
 const (
-	expLow  = -104 // e^−104 is less than half of the least float32
-	expHigh = 89   // e^89 is more than the greatest
+	expLow  = -104 // e^−104 is less than half of the smallest float32
+	expHigh = 89   // e^89 exceeds the largest float32
 	log2e   = 1.44269504
-	whole   = 3 << 22 // 1.5·2^23: adding it rounds to a whole number
+	whole   = 3 << 22 // 1.5·2^23: adding it rounds to an integer
 	ln2High = 0.693359375
 	ln2Low  = -2.12194440e-4
 	expC2   = 0.4999999403953552
@@ -19,15 +19,15 @@ const (
 	expC6   = 0.001381446490995586
 )
 
-// Exp is dst = e^x, within 0.99 ulp (measured over all float32 of size 1e-9 to 105).
-// e^−Inf is 0, e^NaN NaN, and above 88.72 it is +Inf. Denormal results are
-// rounded, not flushed.
+// Exp computes dst = e^x within 0.99 ulp (measured over all float32 of magnitude 1e-9 to 105).
+// e^−Inf is 0, e^NaN is NaN, and the result above 88.72 is +Inf. Denormal results are rounded,
+// not flushed to zero.
 func Exp(dst, x []float32) { ExpSub(dst, x, 0) }
 
-// ExpSub is dst = e^(x − top) and returns the sum of dst, kept in float64 and
-// rounded once. The difference is a float32, e to its power that of Exp. With top
-// the maximum of x it is the numerator and the denominator of a softmax; where
-// top and x are the same infinity the result is NaN. An empty x has sum 0.
+// ExpSub computes dst = e^(x − top) and returns the sum of dst, accumulated in float64 and
+// rounded once. The difference is rounded to float32, and its exponential is that of Exp. If
+// top is the maximum of x, the results are the numerator and the denominator of a softmax. If
+// top and x are the same infinity, the result is NaN. The sum of an empty x is 0.
 func ExpSub(dst, x []float32, top float32) (sum float32) {
 	dst = dst[:len(x)]
 	var s [8]float64
@@ -55,12 +55,13 @@ func expSub(dst, x []float32, top float32, s *[8]float64) {
 	}
 }
 
-// exp is e^x = 2^n·e^r, n whole and |r| ≤ ln(2)/2. The power of two is applied in
-// two steps, each in the range of float32, so that a denormal is rounded once.
-// Conversions keep a compiler from fusing products with sums.
+// exp computes e^x = 2^n·e^r, where n is an integer and |r| ≤ ln(2)/2. It applies the power of
+// two in two steps within the range of float32, so that a denormal is rounded once. The
+// conversions keep the compiler from fusing products with sums.
 func exp(x float32) float32 { return expLess(x, 0) }
 
-// expLess is e^(x − less) for a small less, which is not rounded away against x.
+// expLess computes e^(x − less) for a small less. It subtracts less after the range reduction,
+// so that rounding against x does not lose it.
 func expLess(x, less float32) float32 {
 	if x != x {
 		return x

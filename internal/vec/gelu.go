@@ -2,9 +2,9 @@ package vec
 
 import "math"
 
-// GELU is dst = x·Φ(x), Φ the normal distribution function (Hendrycks and Gimpel,
-// arXiv 1606.08415), in float32: within 6 ulp for x > 0 and 9 ulp for x < 0, where
-// 1 + erf(x/√2) would lose all digits. −Inf gives NaN, as the product does.
+// GELU computes dst = x·Φ(x) in float32, where Φ is the normal distribution function
+// (Hendrycks and Gimpel, arXiv 1606.08415). The error is at most 6 ulp for x > 0 and 9 ulp for
+// x < 0, where 1 + erf(x/√2) would lose all digits. −Inf gives NaN, as the product does.
 func GELU(dst, x []float32) {
 	dst = dst[:len(x)]
 	n := geluFast(dst, x)
@@ -14,8 +14,8 @@ func GELU(dst, x []float32) {
 	}
 }
 
-// GELUGrad is dx = dy·(Φ(x) + x·φ(x)), φ the normal density: its error is 2.1e-7 of
-// dy besides the rounding of the product.
+// GELUGrad computes dx = dy·(Φ(x) + x·φ(x)), where φ is the normal density. The error is
+// 2.1e-7 of dy plus the rounding of the product.
 func GELUGrad(dx, dy, x []float32) {
 	dx, dy = dx[:len(x)], dy[:len(x)]
 	n := geluGradFast(dx, dy, x)
@@ -25,8 +25,8 @@ func GELUGrad(dx, dy, x []float32) {
 	}
 }
 
-// Constants of the normal distribution: with u = (a−4)/(a+4) the polynomial is the
-// least-maximum fit of (a+4)·Φ(−a)·e^(a²/2) for 0 ≤ a ≤ 15, relative error 9e-9.
+// Constants of the normal distribution. With u = (a−4)/(a+4) the polynomial is the minimax fit
+// of (a+4)·Φ(−a)·e^(a²/2) for 0 ≤ a ≤ 15, with a relative error of 9e-9.
 const (
 	normalEnd  = 15 // Φ(−15) is 0 in float32
 	invRoot2Pi = 0.3989422804014327
@@ -41,8 +41,8 @@ const (
 	phi8       = 0.0001746589841786772
 	phi9       = -0.00013419649621937424
 
-	// upperHalf keeps 12 bits of a float32: their square is exact. What it lacks of a²
-	// is small, and goes into the exponential on its own.
+	// upperHalf keeps 12 bits of a float32, so that their square is exact. The small remainder
+	// of a² enters the exponential separately.
 	upperHalf = 0xfffff000
 )
 

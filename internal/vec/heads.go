@@ -1,7 +1,7 @@
 package vec
 
-// HeadDots is dst[h] = q_h·k_h for the heads of a query and a key, which are runs
-// of len(q)/len(dst) numbers: float32 in eight lanes, joined by halves.
+// HeadDots computes dst[h] = q_h·k_h for the heads of a query and a key. A head is a run of
+// len(q)/len(dst) numbers. It sums float32 in eight lanes and adds the lanes by halves.
 func HeadDots(dst, q, k []float32) {
 	if len(dst) == 0 {
 		return
@@ -23,7 +23,7 @@ func headDots(dst, q, k []float32, size int) {
 	}
 }
 
-// HeadMix is dst_h += p[h]·v_h for the heads of dst and of a value v.
+// HeadMix computes dst_h += p[h]·v_h for the heads of dst and of a value v.
 func HeadMix(dst, p, v []float32) {
 	if len(p) == 0 {
 		return

@@ -6,7 +6,7 @@ func headDotsAVX2(dst, q, k *float32, heads, size int)
 //go:noescape
 func headMixAVX2(dst, p, v *float32, heads, size int)
 
-// Each does all heads or, where their numbers fill no whole vectors, none.
+// Each function processes all heads, or none if a head does not fill whole vectors.
 
 func headDotsFast(dst, q, k []float32, size int) bool {
 	if n := whole8(size); n == 0 || n != size {

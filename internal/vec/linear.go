@@ -2,7 +2,7 @@ package vec
 
 import "math"
 
-// Axpby is dst = a·x + b·y.
+// Axpby computes dst = a·x + b·y.
 func Axpby(dst []float32, a float32, x []float32, b float32, y []float32) {
 	dst, y = dst[:len(x)], y[:len(x)]
 	n := axpbyFast(dst, a, x, b, y)
@@ -15,7 +15,7 @@ func axpby(dst []float32, a float32, x []float32, b float32, y []float32) {
 	}
 }
 
-// Scale is dst = a·x.
+// Scale computes dst = a·x.
 func Scale(dst []float32, a float32, x []float32) {
 	dst = dst[:len(x)]
 	n := scaleFast(dst, a, x)
@@ -28,7 +28,7 @@ func scale(dst []float32, a float32, x []float32) {
 	}
 }
 
-// ReLU is dst = x where x is positive or NaN and +0 elsewhere.
+// ReLU computes dst = x if x is positive or NaN, else +0.
 func ReLU(dst, x []float32) {
 	dst = dst[:len(x)]
 	n := reluFast(dst, x)
@@ -48,8 +48,8 @@ func positive(v float32) float32 {
 	return v
 }
 
-// Mask is dst = d where x is positive and +0 elsewhere, the gradient of ReLU. A
-// NaN in x counts as its sign says.
+// Mask computes dst = d if x is positive, else +0: the gradient of ReLU. A NaN in x counts by
+// its sign bit.
 func Mask(dst, d, x []float32) {
 	dst, d = dst[:len(x)], d[:len(x)]
 	n := maskFast(dst, d, x)
@@ -62,15 +62,15 @@ func mask(dst, d, x []float32) {
 	}
 }
 
-// Where is d where v is positive and +0 elsewhere, without a branch: half of the
-// values are positive in no order that a processor could predict.
+// Where returns d if v is positive, else +0. It does not branch, since the signs are
+// unpredictable.
 func Where(v, d float32) float32 {
 	bits := int32(math.Float32bits(v))
 	keep := uint32(-bits>>31) &^ uint32(bits>>31) // bits > 0
 	return math.Float32frombits(math.Float32bits(d) & keep)
 }
 
-// Maximum is dst = max(dst, x). NaN is greater than any number, and +0 than −0.
+// Maximum computes dst = max(dst, x). NaN exceeds any number, and +0 exceeds −0.
 func Maximum(dst, x []float32) {
 	dst = dst[:len(x)]
 	n := maximumFast(dst, x)
@@ -83,9 +83,9 @@ func maximum(dst, x []float32) {
 	}
 }
 
-// Route moves rest[i] to dst[i], adding, where x[i] is best[i] or NaN, and leaves
-// +0 in rest there: calls for one window after another give the gradient of a
-// maximum to its first place.
+// Route adds rest[i] to dst[i] and sets rest[i] to +0 if x[i] is best[i] or NaN. Called for
+// one window position after another, it routes the gradient of a maximum to its first
+// position.
 func Route(dst, rest, x, best []float32) {
 	dst, rest, best = dst[:len(x)], rest[:len(x)], best[:len(x)]
 	n := routeFast(dst, rest, x, best)
@@ -102,7 +102,7 @@ func route(dst, rest, x, best []float32) {
 	}
 }
 
-// NonFinite counts the infinities and NaNs in x.
+// NonFinite returns the number of infinities and NaNs in x.
 func NonFinite(x []float32) int {
 	n, count := nonFiniteFast(x)
 	return count + nonFinite(x[n:])

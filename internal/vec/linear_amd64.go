@@ -21,7 +21,7 @@ func routeAVX2(dst, rest, x, best *float32, n int)
 //go:noescape
 func nonFiniteAVX2(x *float32, n int) int
 
-// Each returns how many elements it has done.
+// Each function returns the number of elements it has processed.
 
 func axpbyFast(dst []float32, a float32, x []float32, b float32, y []float32) int {
 	n := whole8(len(x))

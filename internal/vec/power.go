@@ -1,8 +1,8 @@
 package vec
 
-// PowerSums adds v^p to sum and v^p·ln v to along, element by element, where v is
-// the greater of x and eps, in float64: to 1e-12·(1 + |p ln v|). eps is positive
-// and normal. NaN goes through.
+// PowerSums adds v^p to sum and v^p·ln v to along, element by element, where v = max(x, eps).
+// It computes in float64 with an error of 1e-12·(1 + |p ln v|). eps must be positive and
+// normal. NaN propagates.
 func PowerSums(sum, along []float64, x []float32, p, eps float64) {
 	sum, along = sum[:len(x)], along[:len(x)]
 	n := powerSumsFast(sum, along, x, p, eps)
@@ -14,7 +14,7 @@ func PowerSums(sum, along []float64, x []float32, p, eps float64) {
 	}
 }
 
-// PowerScale is dst = k·x^q where x is at least eps, else 0.
+// PowerScale computes dst = k·x^q if x is at least eps, else 0.
 func PowerScale(dst, x []float32, k []float64, q, eps float64) {
 	dst, k = dst[:len(x)], k[:len(x)]
 	n := powerScaleFast(dst, x, k, q, eps)

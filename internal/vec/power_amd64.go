@@ -6,7 +6,7 @@ func powerSumsAVX2(sum, along *float64, x *float32, n int, p, eps float64)
 //go:noescape
 func powerScaleAVX2(dst, x *float32, k *float64, n int, q, eps float64)
 
-// Each returns how many elements it has done.
+// Each function returns the number of elements it has processed.
 
 func powerSumsFast(sum, along []float64, x []float32, p, eps float64) int {
 	n := whole4(len(x))

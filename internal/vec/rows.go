@@ -1,6 +1,6 @@
 package vec
 
-// Sum is Σ x, in float64.
+// Sum returns Σ x in float64.
 func Sum(x []float32) float64 {
 	var s lanes
 	n := sumFast(x, &s)
@@ -10,7 +10,7 @@ func Sum(x []float32) float64 {
 	return s.join()
 }
 
-// Dot is Σ x·y, in float64. Dot(x, x) is the sum of squares.
+// Dot returns Σ x·y in float64. Dot(x, x) is the sum of squares.
 func Dot(x, y []float32) float64 {
 	var s lanes
 	y = y[:len(x)]
@@ -21,7 +21,7 @@ func Dot(x, y []float32) float64 {
 	return s.join()
 }
 
-// Spread is Σ (x − mean)², in float64.
+// Spread returns Σ (x − mean)² in float64.
 func Spread(x []float32, mean float64) float64 {
 	var s lanes
 	n := spreadFast(x, mean, &s)
@@ -32,7 +32,7 @@ func Spread(x []float32, mean float64) float64 {
 	return s.join()
 }
 
-// LayerRow is layer normalisation of one row with known statistics, in float64:
+// LayerRow computes layer normalisation of one row with given statistics, in float64:
 //
 //	dst = (x − mean)·r·γ + β
 func LayerRow(dst, x, gamma, beta []float32, mean, r float64) {
@@ -65,7 +65,7 @@ func join8(s *[8]float64) float64 {
 	return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
 }
 
-// LayerBack is the second pass, dx = r·(γ·dy − sum − x̂·along).
+// LayerBack is the second pass. It computes dx = r·(γ·dy − sum − x̂·along).
 func LayerBack(dx, dy, x, gamma []float32, mean, r, sum, along float64) {
 	dx, dy, gamma = dx[:len(x)], dy[:len(x)], gamma[:len(x)]
 	n := layerBackFast(dx, dy, x, gamma, mean, r, sum, along)

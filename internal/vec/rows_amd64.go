@@ -18,7 +18,7 @@ func layerSumsAVX2(dgamma, dbeta *float64, dy, x, gamma *float32, n int, mean, r
 //go:noescape
 func layerBackAVX2(dx, dy, x, gamma *float32, n int, mean, r, sum, along float64)
 
-// Each returns how many elements it has done.
+// Each function returns the number of elements it has processed.
 
 func sumFast(x []float32, s *lanes) int {
 	n := whole8(len(x)) &^ 15

@@ -2,13 +2,13 @@ package vec
 
 import "math"
 
-// AdamStep has the constants of one step of Adam:
+// AdamStep holds the constants of one step of Adam:
 //
 //	g = Scale·dw + Decay·w, m ← Beta1·m + Fresh1·g, v ← Beta2·v + Fresh2·g²
 //	w ← Keep·w − Rate·m/(√v·Root + Eps)
 type AdamStep struct{ Beta1, Fresh1, Beta2, Fresh2, Scale, Decay, Keep, Rate, Root, Eps float64 }
 
-// Adam makes the step for w, in float64.
+// Adam updates w, m and v by one step, in float64.
 func Adam(w, m, v, dw []float32, o *AdamStep) {
 	m, v, dw = m[:len(w)], v[:len(w)], dw[:len(w)]
 	for i := adamFast(w, m, v, dw, o); i < len(w); i++ {
@@ -22,13 +22,13 @@ func Adam(w, m, v, dw []float32, o *AdamStep) {
 	}
 }
 
-// SGDStep has the constants of one step of stochastic gradient descent:
+// SGDStep holds the constants of one step of stochastic gradient descent:
 //
 //	g = Scale·dw + Decay·w, m ← Momentum·m + Fresh·g
 //	w ← w − Rate·(Along·g + m·Push)
 type SGDStep struct{ Scale, Decay, Momentum, Fresh, Along, Push, Rate float64 }
 
-// SGD makes the step for w, in float64.
+// SGD updates w and m by one step, in float64.
 func SGD(w, m, dw []float32, o *SGDStep) {
 	m, dw = m[:len(w)], dw[:len(w)]
 	for i := sgdFast(w, m, dw, o); i < len(w); i++ {
@@ -40,7 +40,7 @@ func SGD(w, m, dw []float32, o *SGDStep) {
 	}
 }
 
-// Approach is dst ← dst + rate·(x − dst), in float64.
+// Approach computes dst ← dst + rate·(x − dst) in float64.
 func Approach(dst, x []float32, rate float64) {
 	x = x[:len(dst)]
 	for i := approachFast(dst, x, rate); i < len(dst); i++ {

@@ -9,7 +9,7 @@ func sgdAVX2(w, m, dw *float32, n int, o *SGDStep)
 //go:noescape
 func approachAVX2(dst, x *float32, n int, rate float64)
 
-// Each returns how many elements it has done.
+// Each function returns the number of elements it has processed.
 
 func adamFast(w, m, v, dw []float32, o *AdamStep) int {
 	n := whole4(len(w))

@@ -1,24 +1,21 @@
-// Package vec has the loops over float32 slices that a neural network spends its
-// time in apart from matrix products: element by element, along rows, down
-// columns. On amd64 with AVX2 they run in assembly, one .s file a topic; the Go
-// loop beside each is the definition, runs everywhere else and takes what a
-// whole number of vectors leaves over.
+// Package vec holds the float32 loops of a neural network other than matrix products: element
+// by element, along rows, and down columns. On amd64 with AVX2 they run in assembly, one .s
+// file per topic. The Go loop beside each one is its definition. It also runs on other
+// machines and processes the remainder after whole vectors.
 //
-// Both give the same bytes: assembly multiplies and adds in the order that the
-// Go loop states, with no fused product unless the product is exact, and sums
-// are kept in interleaved lanes whose number is part of the definition. The one
-// exception is a NaN, whose payload and sign are left open.
+// Both produce the same bytes. The assembly multiplies and adds in the order of the Go loop,
+// and fuses a product only if it is exact. Sums use interleaved lanes, whose number is part of
+// the definition. The only exception is NaN, whose payload and sign are unspecified.
 //
-// Slices that a function takes have equal lengths; it panics where one is too
-// short. A destination may be one of the sources, from the same element on, but
-// must not overlap one otherwise.
+// The slices of a call must have equal lengths; a function panics if one is too short. A
+// destination may be identical to a source, but must not overlap one partially.
 package vec
 
-// lanes are the sums that a reduction keeps side by side: element i of a slice
-// is added to lane i modulo their number.
+// lanes holds the parallel sums of a reduction. Element i of a slice is added to lane i modulo
+// 16.
 type lanes [16]float64
 
-// join adds up the lanes, halves first.
+// join adds up the lanes, halving their number at each step.
 func (s *lanes) join() float64 {
 	for half := len(s) / 2; half > 0; half /= 2 {
 		for i := range half {

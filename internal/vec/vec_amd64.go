@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// fast is whether the processor has what the assembly asks for.
+// fast reports whether the processor supports the instructions of the assembly.
 var fast = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
 func at[T any](s []T) *T { return unsafe.SliceData(s) }
@@ -14,7 +14,8 @@ func at[T any](s []T) *T { return unsafe.SliceData(s) }
 //go:noescape
 func expSubAVX2(dst, x *float32, n int, top float32, sums *[8]float64)
 
-// expSubFast is expSub for a whole number of vectors, if the processor can.
+// expSubFast is expSub for lengths that are multiples of 8. It reports whether the
+// processor supports that.
 func expSubFast(dst, x []float32, top float32, s *[8]float64) bool {
 	if fast && len(x) > 0 {
 		expSubAVX2(at(dst), at(x), len(x), top, s)
@@ -22,8 +23,8 @@ func expSubFast(dst, x []float32, top float32, s *[8]float64) bool {
 	return fast
 }
 
-// whole8 is how many of n elements fill vectors of eight float32, or 0 if the
-// processor has none.
+// whole8 returns how many of n elements fill vectors of eight float32. It is 0 if the
+// processor lacks them.
 func whole8(n int) int {
 	if !fast {
 		return 0

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// lengths are those around one, two and many vectors.
+// lengths returns lengths around one, two and many vectors.
 func lengths() []int {
 	var n []int
 	for i := range 68 {
@@ -15,13 +15,13 @@ func lengths() []int {
 	return append(n, 1023, 1024, 1025)
 }
 
-// poison surrounds the memory that a kernel may write.
+// poison fills the memory around the memory that a kernel may write.
 var poison = math.Float32frombits(0xdeadbeef)
 
 const margin = 16
 
-// guarded returns n elements at an offset of 0 to 3 elements in poisoned memory,
-// with as many before and after as two vectors.
+// guarded returns n elements at an offset of 0 to 3 elements in poisoned memory, with two
+// vectors of poison on each side.
 func guarded(r *rand.Rand, n int) (s, whole []float32) {
 	from := margin + r.IntN(4)
 	whole = make([]float32, from+n+margin)
@@ -31,7 +31,7 @@ func guarded(r *rand.Rand, n int) (s, whole []float32) {
 	return whole[from : from+n : from+n], whole
 }
 
-// touched says whether anything outside of s, which lies in whole, has changed.
+// touched reports whether anything in whole but outside s has changed.
 func touched(s, whole []float32) bool {
 	from := cap(whole) - margin - len(s)
 	for i, v := range whole {
@@ -42,7 +42,7 @@ func touched(s, whole []float32) bool {
 	return false
 }
 
-// specials are mixed among the numbers.
+// specials are mixed into the test data.
 var specials = []float32{
 	0, float32(math.Copysign(0, -1)), 1e-45, -1e-45, 1e-39, -3e-39, 1, -1, math.MaxFloat32, -math.MaxFloat32,
 	float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), math.Float32frombits(0xffc00001), 88.8,
@@ -58,20 +58,21 @@ func fill(r *rand.Rand, x []float32, special bool) {
 	}
 }
 
-// same is equality of bytes, all NaNs being one.
+// same reports whether two numbers have equal bits. All NaNs are equal.
 func same(a, b float32) bool {
 	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
 }
 
-// elementwise is a function of slices that treats every element alike: the first
-// out slices are written, and may be read before.
+// elementwise is a function that treats all elements alike. It writes the first out slices and
+// may read them first.
 type elementwise struct {
 	name    string
 	in, out int
 	run     func(s [][]float32)
-	want    func(v []float64) []float64 // the definition: v has the values before, out first
-	within  float64                     // ulp of the result's size; of the sum of the terms' sizes if terms
-	terms   func(v []float64) float64
+	want    func(v []float64) []float64 // the definition: v holds the previous values, outputs first
+	// tolerance in ulp of the result; if terms is set, of the sum of the terms' magnitudes
+	within float64
+	terms  func(v []float64) float64
 }
 
 var (
@@ -139,7 +140,7 @@ func elementwises() []elementwise {
 				return []float64{v[0] - 0.1*(g+0.9*m), m}
 			}, within: 0.51},
 		{name: "Adam", in: 1, out: 3, run: func(s [][]float32) {
-			for i, v := range s[2] { // a sum of squares
+			for i, v := range s[2] { // second moments are not negative
 				s[2][i] = max(v, -v)
 			}
 			Adam(s[0], s[1], s[2], s[3], &adamStep)
@@ -160,7 +161,7 @@ func elementwises() []elementwise {
 	}
 }
 
-// arguments returns slices of n elements with the memory around each.
+// arguments returns slices of n elements, each with its surrounding memory.
 func (e *elementwise) arguments(r *rand.Rand, n int, special bool) (s, whole [][]float32) {
 	for range e.in + e.out {
 		a, w := guarded(r, n)
@@ -177,7 +178,7 @@ func (e *elementwise) arguments(r *rand.Rand, n int, special bool) (s, whole [][
 	return s, whole
 }
 
-// One element at a time is the Go loop: a vector has four or eight.
+// Processing one element at a time uses the Go loop, since a vector holds four or eight.
 func TestVectorsGiveTheBytesOfTheLoopAndWriteNothingElse(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, e := range elementwises() {
@@ -243,8 +244,8 @@ func TestElementsFollowTheirDefinitions(t *testing.T) {
 	}
 }
 
-// overAllSizes returns the largest error of f in ulp of want, over float32 of all
-// sizes: the two must agree about infinities.
+// overAllSizes returns the largest error of f in ulp of want, over float32 of all magnitudes.
+// Both must agree on infinities.
 func overAllSizes(t *testing.T, f func(y, x []float32), want func(x float64) float64) float64 {
 	const step = 1009 // a prime, so that all low bits occur
 	var x, y [4096]float32
@@ -331,7 +332,7 @@ func TestNonFiniteCountsInfinitiesAndNaNs(t *testing.T) {
 	}
 }
 
-// The lanes are part of the definition: element i goes to lane i modulo 16.
+// The lanes are part of the definition: element i is added to lane i modulo 16.
 func TestRowSumsAreThoseOfSixteenLanes(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for _, n := range lengths() {

@@ -2,11 +2,11 @@ package vec
 
 import "math"
 
-// Constants of the exponential in float64, as in exp: the fit of
-// (e^r − 1 − r)/r² has a relative error of 1.2e-12 in e^r.
+// Constants of the exponential in float64, as in exp. The fit of (e^r − 1 − r)/r² gives a
+// relative error of 1.2e-12 in e^r.
 const (
-	wideLow     = -709 // 2^−1023 stands for 0
-	wideHigh    = 710  // 2^1024 for infinity
+	wideLow     = -709 // 2^−1023 represents 0
+	wideHigh    = 710  // 2^1024 represents infinity
 	wideLog2e   = 1.4426950408889634
 	wideWhole   = 3<<51 + 1023 // leaves n + 1023, the exponent field, in the low bits
 	wideLn2High = 0.6931471803691238
@@ -20,8 +20,8 @@ const (
 	wide8       = 2.4708100907489068e-05
 )
 
-// expWide is e^x to 2e-12, far more than a float32 result shows: 0 below −708.7,
-// +Inf above 709.4.
+// expWide computes e^x to 2e-12, which is more accurate than a float32 result shows. It
+// returns 0 below −708.7 and +Inf above 709.4.
 func expWide(x float64) float64 {
 	if x != x {
 		return x
@@ -42,8 +42,8 @@ func expWide(x float64) float64 {
 	return e * math.Float64frombits(math.Float64bits(shifted)<<52)
 }
 
-// Constants of the logarithm: the fit of (artanh(s)/s − 1)/s² in s² for
-// s ≤ (√2 − 1)/(√2 + 1) has a relative error of 3e-14 in the result.
+// Constants of the logarithm. The fit of (artanh(s)/s − 1)/s² in s² for s ≤ (√2 − 1)/(√2 + 1)
+// gives a relative error of 3e-14 in the result.
 const (
 	logShift = 0x3ff0000000000000 - 0x3fe6a09e667f3bcd // of 1 and √½
 	log0     = 0.33333333337911203
@@ -53,8 +53,8 @@ const (
 	log4     = 0.09792368726404525
 )
 
-// logWide is ln x of a normal x > 0, +Inf or NaN: x = 2^k·m with √½ ≤ m < √2 and
-// ln m = 2 artanh((m−1)/(m+1)).
+// logWide computes ln x for a normal x > 0, +Inf or NaN. It uses x = 2^k·m with √½ ≤ m < √2,
+// and ln m = 2 artanh((m−1)/(m+1)).
 func logWide(x float64) float64 {
 	if !(x < math.Inf(1)) {
 		return x

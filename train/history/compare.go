@@ -1,7 +1,6 @@
 package history
 
 import (
-	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -61,18 +60,4 @@ func ShortNames(paths []string) []string {
 			return names
 		}
 	}
-}
-
-// CommonName returns the common prefix of the names of run directories, without the
-// separator before a seed.
-func CommonName(dirs []string) string {
-	start := filepath.Base(dirs[0])
-	for _, d := range dirs[1:] {
-		name := filepath.Base(d)
-		for !strings.HasPrefix(name, start) {
-			start = start[:len(start)-1]
-		}
-	}
-	start = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(strings.ToValidUTF8(start, ""), "-_."), "seed"), "-_.")
-	return cmp.Or(start, filepath.Base(dirs[0]))
 }

@@ -69,6 +69,10 @@ type Run struct {
 	// Result is the last evaluation, or nil if there is none.
 	Result *train.Result
 
+	// Settings are those that the run was made with, a pointer to a struct. Read leaves
+	// them nil: the caller knows their type, see ReadSettings.
+	Settings any
+
 	// Changed is the time of the last event, or zero if there are no events.
 	Changed time.Time
 }

@@ -190,18 +190,6 @@ func TestColumnsOfEqualNamesAreToldApartByFolders(t *testing.T) {
 	}
 }
 
-func TestCommonNameDropsTheSeed(t *testing.T) {
-	for want, dirs := range map[string][]string{
-		"happier":         {"runs/happier-seed1", "runs/happier-seed2"},
-		"emoji48-csl":     {"a/emoji48-csl-1", "a/emoji48-csl-2"},
-		"grocery.triplet": {"grocery.triplet.seed3", "grocery.triplet.seed11"},
-	} {
-		if got := CommonName(dirs); got != want {
-			t.Errorf("%q of %v, want %q", got, dirs, want)
-		}
-	}
-}
-
 func TestMeanNeedsTheSameMetrics(t *testing.T) {
 	result := func(key string, mean train.Number) *train.Result {
 		return &train.Result{Levels: []string{"fine"}, Values: []train.Value{{Key: key, Mean: mean}}}

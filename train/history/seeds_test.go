@@ -22,3 +22,15 @@ func TestVerdictIsThatOfTheInterval(t *testing.T) {
 		t.Errorf("nothing in common gives %+v", d)
 	}
 }
+
+func TestCommonStartDropsTheSeed(t *testing.T) {
+	for want, dirs := range map[string][]string{
+		"happier":         {"runs/happier-seed1", "runs/happier-seed2"},
+		"emoji48-csl":     {"a/emoji48-csl-1", "a/emoji48-csl-2"},
+		"grocery.triplet": {"grocery.triplet.seed3", "grocery.triplet.seed11"},
+	} {
+		if got := commonStart(dirs); got != want {
+			t.Errorf("%q of %v, want %q", got, dirs, want)
+		}
+	}
+}

@@ -7,10 +7,10 @@ import (
 	"hgld/train/device/reference"
 )
 
-// attentionTolerance is what the goldens' README advises for float32.
+// attentionTolerance is the float32 tolerance that the goldens' README recommends.
 const attentionTolerance = 2e-6
 
-// testAttention allows 1e-5 for the gradient along a direction.
+// testAttention allows an error of 1e-5 for the gradient along a direction.
 func testAttention(s *suite) {
 	for _, c := range []struct{ n, tokens, heads, size int }{
 		{1, 1, 1, 1}, {2, 2, 3, 5}, {1, 31, 2, 33}, {4, 32, 1, 32}, {1, 33, 4, 8},
@@ -18,11 +18,11 @@ func testAttention(s *suite) {
 	} {
 		for form := range 4 {
 			if c.tokens > 1000 && form != 3 {
-				continue // the definition is slow
+				continue // the reference implementation is slow
 			}
 			o := device.Heads{Heads: c.heads, Causal: form&1 != 0}
 			var lengths []int
-			if form&2 != 0 { // the first image has no keys, the second one, the last all
+			if form&2 != 0 { // the first image has no keys, the second one, the last one all
 				lengths = make([]int, c.n)
 				for i := range lengths {
 					lengths[i] = []int{0, 1, (c.tokens + 1) / 2, c.tokens}[min(i, 3)]
@@ -38,8 +38,8 @@ func testAttention(s *suite) {
 	for i := range large.V {
 		large.V[i] = rounded(s.dtype, 16*large.V[i])
 	}
-	// exp of the scores would overflow; an error of 1e-7 of a score of 1,000 is one
-	// of 1e-4 in its exponential
+	// exp of the raw scores would overflow. An error of 1e-7 relative to a score of 1,000
+	// becomes 1e-4 in its exponential.
 	y, lse := s.alloc(s.dtype, 2, 33, 32), s.alloc(device.F32, 2, 2, 33)
 	o := device.Heads{Heads: 2}
 	s.b.Attention(y, lse, s.put(s.dtype, large), absent, o)

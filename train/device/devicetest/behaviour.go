@@ -10,10 +10,10 @@ import (
 	"hgld/train/device"
 )
 
-// RunBehaviour tests what holds for all operations alike: the same bytes whenever they
-// run and whatever lay in scratch memory, uploads and Free while work is queued, programs
-// if the backend records any, and last, if it is a Failer, how it fails. From then on b
-// is of no use.
+// RunBehaviour tests properties common to all operations. They produce the same bytes in any
+// order and for any content of the scratch memory. Uploads and Free work while operations are
+// queued. Programs work if the backend can record them. If it is a Failer, errors are reported
+// correctly; b is unusable after that.
 func RunBehaviour(t *testing.T, b device.Backend, limits Limits) {
 	for _, c := range []struct {
 		name string
@@ -40,8 +40,8 @@ func RunBehaviour(t *testing.T, b device.Backend, limits Limits) {
 	}
 }
 
-// testRepeats asks for the same bytes when an operation runs again: after others, which
-// leave other scratch memory behind, and after all of that was spoiled.
+// testRepeats checks that an operation produces the same bytes again: after other operations
+// that leave other scratch contents, and after the scratch memory was poisoned.
 func testRepeats(s *suite, b device.Backend) {
 	list := s.calls(b)
 	s.everyOperation(list)
@@ -67,8 +67,8 @@ func testRepeats(s *suite, b device.Backend) {
 	}
 }
 
-// testPrograms records every operation, and all of them as one program, and asks for the
-// bytes of the first pass in every run.
+// testPrograms records every operation alone, and all of them as one program. Every run must
+// produce the bytes of the first pass.
 func testPrograms(s *suite, b device.Backend) {
 	graphs, able := b.(device.Graphs)
 	if !able {
@@ -83,7 +83,7 @@ func testPrograms(s *suite, b device.Backend) {
 	}
 	s.recorded(graphs, list, want)
 
-	// What changes from run to run is in the arrays.
+	// The arrays hold everything that changes between runs.
 	x, y := s.put(device.F32, flag(3)), s.alloc(device.F32, 1)
 	double := func() { b.Axpby(y, 2, x, 0, absent) }
 	double()
@@ -105,7 +105,7 @@ func (s *suite) record(graphs device.Graphs, f func()) device.Program {
 	return program
 }
 
-// recorded makes one program of the calls. Recording it must change nothing.
+// recorded records the calls as one program. Recording must not change any array.
 func (s *suite) recorded(graphs device.Graphs, list []call, want [][][]byte) {
 	s.Helper()
 	for i := range list {
@@ -131,7 +131,7 @@ func (s *suite) recorded(graphs device.Graphs, list []call, want [][][]byte) {
 	program.Close()
 }
 
-// work queues what takes a device a while.
+// work returns a function that queues work which keeps a device busy for a while.
 func (s *suite) work(b device.Backend) func() {
 	n := 512
 	for n > 32 && !s.fits(n*n*n) {
@@ -141,9 +141,9 @@ func (s *suite) work(b device.Backend) func() {
 	return func() { b.MatMul(z, x, y, device.Mul{Alpha: 1}) }
 }
 
-// testUploadsMeanwhile has another goroutine fill two slots in turn, as a loader does,
-// while work is queued that reads them: an upload must wait for the last use of its own
-// slot, and its bytes are free when it returns.
+// testUploadsMeanwhile fills two slots in turn from another goroutine, as a loader does, while
+// operations that read them are queued. An upload must wait for the last use of its slot. The
+// caller may reuse the bytes once it returns.
 func testUploadsMeanwhile(s *suite, b device.Backend) {
 	const n, steps = 1000, 24
 	work := s.work(b)
@@ -174,8 +174,8 @@ func testUploadsMeanwhile(s *suite, b device.Backend) {
 		slices.Repeat([]float64{steps * (steps + 1) / 2}, n))
 }
 
-// testFreeInFlight frees what queued operations still read, and has memory made that may
-// lie where that was.
+// testFreeInFlight frees arrays that queued operations still read, and allocates memory that
+// may reuse their place.
 func testFreeInFlight(s *suite, b device.Backend) {
 	const n, rounds = 4096, 16
 	work, sum := s.work(b), s.put(device.F32, zeros(n))
@@ -192,8 +192,8 @@ func testFreeInFlight(s *suite, b device.Backend) {
 	s.equal("the sum of what was freed after its use", sum, slices.Repeat([]float64{rounds * (rounds + 1) / 2}, n))
 }
 
-// testFailure has an operation fail: its error is kept with its name, nothing runs from
-// then on, and both Wait and Sync return it, every time.
+// testFailure makes an operation fail. The error is kept with the operation's name, no later
+// operation runs, and both Wait and Sync return the error every time.
 func testFailure(s *suite, b device.Backend) {
 	failer, able := b.(Failer)
 	if !able {

@@ -11,8 +11,8 @@ import (
 var binKinds = []device.Bins{{N: 20, Min: -1, Max: 1}, {N: 25, Min: 0, Max: 1}, {N: 2, Min: -0.1, Max: 0.1},
 	{N: 11, Min: -1, Max: 1}}
 
-// offCentres moves scores that lie within 1e-4 of the centre of a bin off it: on
-// which side they are depends on the rounding of one division.
+// offCentres moves scores within 1e-4 of a bin's centre away from it. The side on which they
+// lie would depend on the rounding of one division.
 func (d *rankData) offCentres(o device.Bins) {
 	width := float64(o.Max-o.Min) / float64(o.N-1)
 	for i, v := range d.scores.V {
@@ -43,7 +43,7 @@ func testBinLoss(s *suite, b device.Rank) {
 			wantLoss, want := definedBins(d, o)
 			what := fmt.Sprint("BinLoss ", o, c)
 			s.losses(what, loss, wantLoss.V)
-			// differences of sums over bins, of size 1/width, which may cancel
+			// differences of sums over bins have size 1/width and may cancel
 			s.near(what+": ds", s.get(ds), want.V, slopeTolerance, cancelled)
 			s.gapsAreKept(what, ds)
 			alone := s.alloc(device.F32, c.q)

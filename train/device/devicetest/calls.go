@@ -10,16 +10,16 @@ import (
 	"hgld/train/device"
 )
 
-// call is one operation, with its gradient, on fixed arrays.
+// call is one operation, or one with its gradient, on fixed arrays.
 type call struct {
-	ops []string // methods of device.Backend that it makes
+	ops []string // names of the device.Backend methods that it calls
 	run func()
-	out []device.Array // what they write; some of it they read, too
+	out []device.Array // arrays that it writes; it may read them first
 
-	before [][]byte // out as it is before
+	before [][]byte // contents of out before the call
 }
 
-// named makes a call of the operations whose names are given, apart by blanks.
+// named adds a call of the operations in ops, separated by spaces.
 func (c *caller) named(ops string, out []device.Array, run func()) {
 	call := call{ops: strings.Fields(ops), run: run, out: out}
 	for _, a := range out {
@@ -28,15 +28,15 @@ func (c *caller) named(ops string, out []device.Array, run func()) {
 	c.list = append(c.list, call)
 }
 
-// caller makes the calls of a backend's operations, all of them: shapes are such that
-// a device has several blocks and tiles to compute, of which the last is not whole.
+// caller builds calls of all operations of a backend. The shapes need several blocks and
+// tiles, of which the last is partial.
 type caller struct {
 	*suite
 	b    device.Backend
 	list []call
 }
 
-// calls has every operation of b at least once.
+// calls returns calls that cover every operation of b.
 func (s *suite) calls(b device.Backend) []call {
 	c := &caller{suite: s, b: b}
 	c.memory()
@@ -51,7 +51,7 @@ func (s *suite) calls(b device.Backend) []call {
 
 func (c *caller) f32(dims ...int) device.Array { return c.put(device.F32, c.master(dims...)) }
 
-// positive is f32 of numbers above 0.
+// positive returns an F32 array of positive numbers.
 func (c *caller) positive(dims ...int) device.Array {
 	a := c.master(dims...)
 	for i, v := range a.V {
@@ -68,7 +68,7 @@ func (c *caller) ints(limit int, dims ...int) device.Array {
 	return c.put(device.I32, a)
 }
 
-// none is a result, not a number yet.
+// none returns an array for a result, filled with NaN.
 func (c *caller) none(dims ...int) device.Array { return c.alloc(device.F32, dims...) }
 
 func (c *caller) memory() {
@@ -211,7 +211,7 @@ func (c *caller) images() {
 	})
 }
 
-// A ranking has few positives and, at half of its rows, many.
+// Half of the rows of a ranking have many positives, the others few.
 func (c *caller) rankings() {
 	d := c.ranking(rankCase{q: 9, g: 600, levels: 2, positives: 0.02})
 	for i := range d.shared.V[:5*d.g] {
@@ -267,7 +267,7 @@ func (c *caller) pairs() {
 	}
 }
 
-// bytes downloads a as it lies in memory, row after row.
+// bytes downloads a in memory order, row by row.
 func (s *suite) bytes(a device.Array) []byte {
 	s.Helper()
 	data := make([]byte, a.Len()*a.Type.Size())
@@ -277,14 +277,14 @@ func (s *suite) bytes(a device.Array) []byte {
 	return data
 }
 
-// reset puts what a call writes into the state before it.
+// reset restores the arrays that a call writes to their previous contents.
 func (s *suite) reset(c *call) {
 	for i, a := range c.out {
 		s.b.Upload(a, c.before[i])
 	}
 }
 
-// results downloads what a call has written.
+// results downloads the arrays that a call has written.
 func (s *suite) results(c *call) (list [][]byte) {
 	s.Helper()
 	for _, a := range c.out {
@@ -309,7 +309,7 @@ func (s *suite) sameResults(when string, c *call, got, want [][]byte) {
 	}
 }
 
-// everyOperation fails if a method of device.Backend that computes is in no call.
+// everyOperation fails if no call covers some computing method of device.Backend.
 func (s *suite) everyOperation(list []call) {
 	s.Helper()
 	var have []string

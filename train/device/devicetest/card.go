@@ -8,15 +8,15 @@ import (
 	"hgld/train/device/cuda"
 )
 
-// CardVariable makes tests compute on the first card instead of the processor or the
-// emulator. scripts/gpu_check.sh sets it.
+// CardVariable selects the first card for tests instead of the CPU or the emulator.
+// scripts/gpu_check.sh sets it.
 const CardVariable = "HGLD_GPU_CHECK"
 
-// OnCard reports whether tests are to compute on a card.
+// OnCard reports whether tests run on a card.
 func OnCard() bool { return os.Getenv(CardVariable) != "" }
 
-// Card opens the first card with poisoned memory, and closes it when the test ends. A
-// card that cannot be opened, or that has failed by then, fails the test.
+// Card opens the first card with poisoned memory and closes it when the test ends. It fails
+// the test if the card cannot be opened, or if it has failed by the end.
 func Card(t testing.TB) *cuda.Backend {
 	t.Helper()
 	b, err := cuda.Open(0)
@@ -32,9 +32,8 @@ func Card(t testing.TB) *cuda.Backend {
 	return b
 }
 
-// CardOr returns the card where tests are to compute on one, and b otherwise. Arrays are
-// freed with the card at the end of the test, so a test with many large cases asks for
-// it in each.
+// CardOr returns the card if tests run on one, and b otherwise. The end of the test frees the
+// card and its arrays, so a test with many large cases calls CardOr for each case.
 func CardOr(t testing.TB, b device.Backend) device.Backend {
 	t.Helper()
 	if OnCard() {

@@ -7,15 +7,15 @@ import (
 	"hgld/train/device/reference"
 )
 
-// convCase is a convolution: image, filters, geometry.
+// convCase is a convolution: image, filters and geometry.
 type convCase struct {
 	n, h, w, c int
 	k, r, s    int
 	shape      device.ConvShape
 }
 
-// convCases have odd sizes, one channel, one pixel, every kind of geometry, and
-// enough pixels or channels for more than one tile.
+// convCases cover odd sizes, one channel, one pixel, every kind of geometry, and enough pixels
+// or channels for several tiles.
 var convCases = []convCase{
 	{1, 1, 1, 1, 1, 1, 1, device.ConvShape{}},
 	{2, 5, 7, 3, 4, 1, 1, device.ConvShape{}},
@@ -85,8 +85,8 @@ func testConv(s *suite) {
 	}
 }
 
-// convGradients: the convolution is linear in x and in w, so central differences
-// have no error but rounding.
+// convGradients compares with central differences. They have only rounding errors, since a
+// convolution is linear in x and in w.
 func (s *suite) convGradients(what string, c convCase, x, w, dy *array, deviceX, deviceW device.Array) {
 	loss := func() float64 { return weighted(dy, reference.Conv(x, w, c.shape)) }
 	up := s.put(s.dtype, dy)

@@ -2,17 +2,16 @@ package devicetest
 
 import "math"
 
-// step is the distance of central differences. In float64 their error is about
-// step² of the third derivative and 1e-16/step: 1e-10 in all, far below the
-// error of float32.
+// step is the step size of central differences. In float64 their error is about step² of the
+// third derivative and 1e-16/step. The total of 1e-10 is far below the error of float32.
 const step = 1e-5
 
-// noise is that error for losses of size 1 to 100.
+// noise is this error for losses of size 1 to 100.
 const noise = 1e-9
 
-// gradient compares got, the gradient of loss by x as the backend has it, with
-// central differences: by each element of a small x, else along random
-// directions, where an error of a part e of the gradient shows as about e.
+// gradient compares got, the backend's gradient of loss with respect to x, with central
+// differences. It tests each element of a small x. For a larger x it tests random directions,
+// in which a relative error e of the gradient shows as about e.
 func (s *suite) gradient(what string, got []float64, x *array, loss func() float64, tolerance float64) {
 	s.Helper()
 	if len(got) != len(x.V) {
@@ -44,7 +43,7 @@ func (s *suite) gradient(what string, got []float64, x *array, loss func() float
 			along += direction[i] * got[i]
 		}
 		want := slopeAlong(x, direction, loss)
-		// a unit direction meets 1/√n of the gradient's norm on average
+		// a unit direction has on average 1/√n of the gradient's norm
 		allowed := tolerance * (math.Sqrt(norm/float64(len(got))) + math.Abs(want))
 		if diff := math.Abs(along - want); !(diff <= 4*allowed+noise) {
 			s.Fatalf("%s: slope %g along a direction, want %g (error %.2g, allowed %.2g)", what, along, want, diff, 4*allowed)
@@ -52,7 +51,7 @@ func (s *suite) gradient(what string, got []float64, x *array, loss func() float
 	}
 }
 
-// slopeAlong is the central difference of loss at x along a direction.
+// slopeAlong returns the central difference of loss at x along a direction.
 func slopeAlong(x *array, direction []float64, loss func() float64) float64 {
 	kept := append([]float64(nil), x.V...)
 	var at [2]float64
@@ -66,7 +65,7 @@ func slopeAlong(x *array, direction []float64, loss func() float64) float64 {
 	return (at[0] - at[1]) / (2 * step)
 }
 
-// weighted is Σ up·out: the loss whose gradient has the upstream up.
+// weighted returns Σ up·out, the loss whose upstream gradient is up.
 func weighted(up, out *array) float64 {
 	sum := 0.0
 	for i, u := range up.V {

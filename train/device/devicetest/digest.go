@@ -12,12 +12,11 @@ import (
 	"hgld/train/device"
 )
 
-// Digest names a call of some operations and the SHA-256 of the bytes that it writes.
+// Digest is the SHA-256 of the bytes that a call writes. Call lists its operations.
 type Digest struct{ Call, SHA256 string }
 
-// Digests makes every operation of b once, on arrays that are the same everywhere. Two
-// backends with the same arithmetic have the same digests. A result that is NaN fails
-// the test, because no standard says which of its bits are set.
+// Digests calls every operation of b once on fixed arrays. Backends with the same arithmetic
+// have equal digests. A NaN result fails the test, because no standard defines its bits.
 func Digests(t *testing.T, b device.Backend) (all []Digest) {
 	s := &suite{T: t, b: b, dtype: device.F32, r: rand.New(rand.NewPCG(4, 1))}
 	for i, c := range s.calls(b) {

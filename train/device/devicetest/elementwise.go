@@ -8,7 +8,7 @@ import (
 	"hgld/train/device/reference"
 )
 
-// elementTolerance is for a few roundings of one element: 6e-8 each.
+// elementTolerance allows a few roundings of one element, 6e-8 each.
 const elementTolerance = 3e-7
 
 func testAxpby(s *suite) {
@@ -71,8 +71,8 @@ func testScale(s *suite) {
 	}
 }
 
-// testSums allows 2e-6, which a float32 sum in any tree order reaches; the sums
-// of the definition are of numbers of mean 1, so that nothing cancels.
+// testSums allows 2e-6, which a float32 sum reaches in any tree order. The reference adds
+// numbers of mean 1, so that nothing cancels.
 func testSums(s *suite) {
 	kinds := []device.Sum{device.SumAll, device.SumRows, device.SumCols, device.SquaresAll, device.SquaresRows,
 		device.SquaresCols}
@@ -107,8 +107,8 @@ func testSums(s *suite) {
 	}
 }
 
-// testAct allows 1e-6: a backend may approximate exp and erf to a few units in
-// the last place.
+// testAct allows 1e-6, since a backend may approximate exp and erf to a few units in the last
+// place.
 func testAct(s *suite) {
 	for _, f := range []device.Func{device.Identity, device.ReLU, device.GELU, device.GELUTanh, device.QuickGELU} {
 		for i, m := range matrices {

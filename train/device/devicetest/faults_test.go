@@ -14,11 +14,11 @@ import (
 	"hgld/train/device/observe"
 )
 
-// queued is a backend that does its operations late, as a card does: when a result is
-// asked for, or what they use is about to change. It records programs of them, and can be
-// made to fail. fault names what is wrong with it.
+// queued is a backend that delays its operations, as a card does. It runs them when a result
+// is requested, or before their inputs change. It can record programs and can be made to fail.
+// fault names its bug.
 type queued struct {
-	device.Backend // whose operations are queued
+	device.Backend // backend whose operations are delayed
 	cpu            *cpu.Backend
 	fault          string
 
@@ -55,7 +55,7 @@ func (q *queued) later(op string, do func()) {
 	}
 }
 
-// flush does what is queued, unless it is being recorded.
+// flush runs the queued operations unless they are being recorded.
 func (q *queued) flush() {
 	if q.recording {
 		return
@@ -66,14 +66,14 @@ func (q *queued) flush() {
 	q.list = nil
 }
 
-// newQueued puts every operation of the CPU into a queue.
+// newQueued returns a CPU backend with every operation queued.
 func newQueued(fault string) *queued {
 	q := &queued{fault: fault, cpu: cpu.New(1)}
 	q.Backend = observe.Operations(bare{q.cpu}, func(op string, _ float64, do func()) { q.later(op, do) })
 	return q
 }
 
-// bare is a backend that can do nothing besides.
+// bare is a backend without optional interfaces.
 type bare struct{ device.Backend }
 
 func (q *queued) Scale(dst, x, s device.Array) {
@@ -170,20 +170,19 @@ func (p *program) Run() {
 
 func (p *program) Close() {}
 
-// faultVariable names the fault with which the test below is to run in a process of its
-// own; "none" is the backend without any.
+// faultVariable names the fault for the test below, which runs in a separate process. "none"
+// selects a correct backend.
 const faultVariable = "HGLD_DEVICETEST_FAULT"
 
 func TestQueuedBackend(t *testing.T) {
 	fault := os.Getenv(faultVariable)
 	if fault == "" {
-		return // it is run by the test of the faults
+		return // TestFaultsAreFound runs this test
 	}
 	devicetest.RunBehaviour(t, newQueued(fault), devicetest.Limits{Work: 1 << 16})
 }
 
-// A conformance test is of use if it fails where it should: each fault in the check that
-// is for it.
+// A conformance test must fail for faulty backends: the check for each fault must find it.
 func TestFaultsAreFound(t *testing.T) {
 	for fault, want := range map[string]string{
 		"none":                      "",

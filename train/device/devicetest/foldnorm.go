@@ -7,7 +7,7 @@ import (
 	"hgld/train/device/reference"
 )
 
-// frozen holds the arrays of a layer with given statistics.
+// frozen holds the arrays of a layer with fixed statistics.
 type frozen struct{ w, gamma, beta, mean, variance *array }
 
 const foldEps = 1e-5
@@ -16,8 +16,8 @@ func (f frozen) fold() (wf, bf *array) {
 	return reference.FoldNorm(f.w, f.gamma, f.beta, f.mean, f.variance, foldEps)
 }
 
-// testFoldNorm has γ = 0 and γ = 1e-8 beside others: the gradient of γ must be as
-// exact there as anywhere.
+// testFoldNorm includes γ = 0 and γ = 1e-8, where the gradient of γ must be as accurate as
+// elsewhere.
 func testFoldNorm(s *suite) {
 	for i, dims := range [][]int{{1, 1, 1, 1}, {2, 3, 3, 2}, {33, 1, 1, 31}, {129, 3, 3, 4}, {31, 7, 7, 4},
 		{1, 1, 1, 1025}} {

@@ -7,7 +7,7 @@ import (
 	"hgld/train/device"
 )
 
-// indices draws n of the numbers from −1 to limit−1.
+// indices draws n numbers from −1 to limit−1.
 func (s *suite) indices(n, limit int) *array {
 	a := zeros(n)
 	for i := range a.V {
@@ -16,7 +16,7 @@ func (s *suite) indices(n, limit int) *array {
 	return a
 }
 
-// testGather copies, so it is exact in every type.
+// testGather expects exact results in every type, since the operation copies.
 func testGather(s *suite) {
 	for _, t := range allTypes {
 		for _, m := range matrices {
@@ -38,8 +38,8 @@ func testGather(s *suite) {
 	s.equal("images", dst, append(append([]float64{}, images.V[80:]...), images.V[:40]...))
 }
 
-// testScatterAdd adds up to 2,050 rows into two; 2e-6 as for other sums of
-// float32. Rows that are not hit are not touched, whatever acc is.
+// testScatterAdd adds up to 2,050 rows into two. It allows 2e-6, as for other float32 sums.
+// Rows that no index refers to must not change, for any acc.
 func testScatterAdd(s *suite) {
 	for _, rows := range sizes {
 		for _, m := range [][2]int{{1, 1}, {2, 33}, {31, 2}, {129, 65}, {3, 127}} {

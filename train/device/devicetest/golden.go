@@ -12,10 +12,10 @@ import (
 	"hgld/train/device"
 )
 
-// The layers of goldens/nn by operations. Files hold images as [N,C,H,W] and
-// filters as [K,C,R,S]; a drive brings them to the device's layout and back.
+// The layers of goldens/nn in terms of operations. The files hold images as [N,C,H,W] and
+// filters as [K,C,R,S]. A driver converts them to the device's layout and back.
 
-// driver computes a case of one op and hands every output and gradient to check.
+// driver computes a case of one op and passes every output and gradient to check.
 type driver func(*golden)
 
 var drivers = map[string]driver{
@@ -53,7 +53,7 @@ type goldenCase struct {
 	In, Param, Out, Grad []string
 }
 
-// Goldens runs the cases of goldens/nn on b, a subtest each, in float32.
+// Goldens runs the cases of goldens/nn on b in float32, one subtest each.
 func Goldens(t *testing.T, b Ops) {
 	dir := goldens.Dir(t, "nn")
 	var list struct{ Cases []goldenCase }
@@ -63,7 +63,7 @@ func Goldens(t *testing.T, b Ops) {
 	}
 	for _, c := range list.Cases {
 		if strings.HasPrefix(c.Op, "adaptive_") && !slices.Equal(c.Settings.Output, []int{1, 1}) {
-			continue // no network has windows of several sizes
+			continue // networks do not use windows of several sizes
 		}
 		t.Run("nn/"+c.Name, func(t *testing.T) {
 			drive, ok := drivers[c.Op]
@@ -86,7 +86,7 @@ func Goldens(t *testing.T, b Ops) {
 	}
 }
 
-// complete fails if an output or a gradient of the case was not compared.
+// complete fails if some output or gradient of the case was not compared.
 func (g *golden) complete() {
 	for _, name := range g.Out {
 		if !g.checked["out."+name] {
@@ -118,7 +118,7 @@ func (g *golden) tensor(key string) *array {
 	return &array{Dims: dims, V: v}
 }
 
-// param uploads a parameter, absent if the case has none of that name.
+// param uploads a parameter. It returns an absent array if the case has none of that name.
 func (g *golden) param(name string) device.Array {
 	g.Helper()
 	if !slices.Contains(g.Param, name) {
@@ -127,20 +127,19 @@ func (g *golden) param(name string) device.Array {
 	return g.put(device.F32, g.tensor("param."+name))
 }
 
-// image uploads <case>/<key> with the channels last.
+// image uploads <case>/<key> in channels-last layout.
 func (g *golden) image(key string) device.Array {
 	g.Helper()
 	return g.put(device.F32, channelsLast(g.tensor(key)))
 }
 
-// filters uploads the parameter of a convolution with the channels last.
+// filters uploads the filters of a convolution in channels-last layout.
 func (g *golden) filters(name string) device.Array {
 	g.Helper()
 	return g.put(device.F32, channelsLast(g.tensor("param."+name)))
 }
 
-// channelsLast moves the second of four dimensions to the end, channelsSecond
-// back.
+// channelsLast moves the second of four dimensions to the end. channelsSecond is the inverse.
 func channelsLast(a *array) *array {
 	if len(a.Dims) != 4 {
 		return a
@@ -161,9 +160,9 @@ func channelsSecond(v []float64, n, hw, c int) []float64 {
 	return out
 }
 
-// tolerance is relative L2 for float32, as the goldens' README advises: 2e-6;
-// where the mean is 1,000 times the spread, x itself is known to 1e-4 of the
-// spread only.
+// tolerance returns the relative L2 tolerance for float32: 2e-6, as the goldens' README
+// recommends. If the mean is 1,000 times the spread, float32 holds x itself only to 1e-4 of
+// the spread.
 func (g *golden) tolerance(key string) float64 {
 	switch {
 	case g.Name == "bn_train_big_mean" || g.Name == "layernorm_big_mean":
@@ -174,19 +173,19 @@ func (g *golden) tolerance(key string) float64 {
 	return 2e-6
 }
 
-// check compares an output or a gradient, downloaded in the file's layout.
+// check compares an output or a gradient. got has the file's layout.
 func (g *golden) check(key string, got []float64) {
 	g.Helper()
 	g.checked[key] = true
 	want := g.tensor(key).V
 	absolute := denormal
 	if g.Name == "bn_train_two_values" && key == "grad.x" {
-		absolute = 1e-4 // x̂ is ±1 whatever x is: the gradient is nearly zero
+		absolute = 1e-4 // x̂ is ±1 for any x, so the gradient is nearly zero
 	}
 	g.near(key, got, want, g.tolerance(key), absolute)
 }
 
-// checkImage compares a device array with the channels last.
+// checkImage compares a device array in channels-last layout.
 func (g *golden) checkImage(key string, d device.Array) {
 	g.Helper()
 	got := g.get(d)
@@ -196,7 +195,7 @@ func (g *golden) checkImage(key string, d device.Array) {
 	g.check(key, got)
 }
 
-// checkIf compares d with a gradient that the case may not have.
+// checkIf compares d with a gradient if the case has it.
 func (g *golden) checkIf(name string, d device.Array) {
 	g.Helper()
 	if slices.Contains(g.Grad, name) {
@@ -204,7 +203,7 @@ func (g *golden) checkIf(name string, d device.Array) {
 	}
 }
 
-// like allocates an array of the shape of d; absent for an absent one.
+// like allocates an array with the shape of d. It returns an absent array if d is absent.
 func (g *golden) like(d device.Array) device.Array {
 	if d.Absent() {
 		return absent

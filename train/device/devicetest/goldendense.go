@@ -6,7 +6,7 @@ import (
 	"hgld/train/device"
 )
 
-// rows uploads <case>/<key> as a matrix of its last dimension.
+// rows uploads <case>/<key> as a matrix whose rows are its last dimension.
 func (g *golden) rows(key string) device.Array {
 	g.Helper()
 	a := g.tensor(key)
@@ -72,7 +72,7 @@ func driveSoftmax(g *golden) {
 	g.checkImage("grad.x", dx)
 }
 
-// driveAttention: the linear maps around it are MatMul.
+// driveAttention computes the surrounding linear maps by MatMul.
 func driveAttention(g *golden) {
 	set := g.Settings
 	dims := g.tensor("in.x").Dims

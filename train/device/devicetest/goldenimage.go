@@ -23,8 +23,8 @@ func driveConv(g *golden) {
 	}
 }
 
-// drivePatchEmbed: tokens y [N,T,D] are the class token (and the distillation
-// token) and a convolution's pixels, plus positions.
+// drivePatchEmbed computes tokens y [N,T,D]: the class token, an optional distillation token
+// and the pixels of a convolution, plus positions.
 func drivePatchEmbed(g *golden) {
 	patch := g.Settings.Patch
 	shape := device.ConvShape{StrideH: patch, StrideW: patch}
@@ -97,7 +97,7 @@ func (g *golden) statistics() device.Array {
 	return g.put(device.F32, &array{Dims: []int{2, len(mean.V)}, V: append(mean.V, variance.V...)})
 }
 
-// driveNormReLU is the fused form: Norm with residual and ReLU.
+// driveNormReLU tests the fused form: Norm with residual and ReLU.
 func driveNormReLU(g *golden) {
 	o := device.NormKind{Eps: float32(g.Settings.Eps), Frozen: true, ReLU: true}
 	x, gamma, beta, dy, stats := g.image("in.x"), g.param("weight"), g.param("bias"), g.image("up.y"), g.statistics()
@@ -131,7 +131,7 @@ func drivePool(g *golden) {
 	g.checkImage("out.y", y)
 	g.b.PoolGrad(dx, dy, x, y, p)
 	g.checkImage("grad.x", dx)
-	if p.Mode == device.MaxPool { // the maximum itself is copied, not computed
+	if p.Mode == device.MaxPool { // the maximum is copied, not computed, so it is exact
 		g.near("out.y exactly", channelsSecond(g.get(y), y.Dims[0], y.Dims[1]*y.Dims[2], y.Dims[3]),
 			g.tensor("out.y").V, 0, 0)
 	}
@@ -156,5 +156,5 @@ func driveInterpolate(g *golden) {
 	y := g.like(g.image("up.y"))
 	g.b.Interpolate(y, x, o)
 	g.checkImage("out.y", y)
-	g.checked["grad.x"] = true // no operation: see device.Image
+	g.checked["grad.x"] = true // device.Image has no operation for it
 }

@@ -1,12 +1,11 @@
 package devicetest
 
-// What a backend's test may add to it, so that more can be tested. A check whose hook is
-// not there does not run.
+// Optional methods that a backend's test may add, so that more checks can run. A check is
+// skipped if its method is missing.
 
-// ScratchPoisoner is a backend that can spoil the memory which its operations keep for
-// themselves: with NaN, bytes 0xFF.
+// ScratchPoisoner is a backend that can fill the scratch memory of its operations with NaN
+// (bytes 0xFF).
 type ScratchPoisoner interface{ PoisonScratch() }
 
-// Failer is a backend of which the next operation can be made to fail, as a device
-// would.
+// Failer is a backend whose next operation can be made to fail as on a device.
 type Failer interface{ FailNext() }

@@ -8,7 +8,7 @@ import (
 	"hgld/train/device/reference"
 )
 
-// testInterpolate allows 2e-6, as the goldens' README advises for float32.
+// testInterpolate allows 2e-6, the float32 tolerance that the goldens' README recommends.
 func testInterpolate(s *suite) {
 	for _, c := range []struct {
 		dims []int
@@ -20,7 +20,7 @@ func testInterpolate(s *suite) {
 		{[]int{1, 13, 10, 3}, 9, 7, device.Interpolation{ScaleH: math.Sqrt2 / 2, ScaleW: math.Sqrt2 / 2}},
 		{[]int{2, 7, 9, 31}, 9, 12, device.Interpolation{ScaleH: math.Sqrt2, ScaleW: math.Sqrt2}},
 		{[]int{2, 7, 9, 2}, 14, 18, device.Interpolation{}},
-		{[]int{1, 5, 6, 4}, 9, 2, device.Interpolation{ScaleH: 1.2, ScaleW: 0.9}}, // beyond the last pixel
+		{[]int{1, 5, 6, 4}, 9, 2, device.Interpolation{ScaleH: 1.2, ScaleW: 0.9}}, // reads beyond the last pixel
 		{[]int{1, 32, 31, 2}, 1, 33, device.Interpolation{AlignCorners: true}},
 		{[]int{3, 8, 8, 127}, 8, 8, device.Interpolation{AlignCorners: true}},
 		{[]int{1, 33, 2, 129}, 16, 5, device.Interpolation{}},

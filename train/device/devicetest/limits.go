@@ -1,13 +1,13 @@
 package devicetest
 
-// Limits say how large the cases are that a backend is given. The zero value leaves
-// nothing out; a backend that is emulated, at some ten nanoseconds for each thread of
-// a kernel, takes hours for what a processor does in seconds.
+// Limits bounds the size of the test cases. The zero value runs all of them. An emulated
+// backend needs tens of nanoseconds per thread of a kernel, and would take hours for cases
+// that a CPU runs in seconds.
 type Limits struct {
-	// Work bounds the terms of a case: the multiplications of a product, the pairs of
-	// a ranking, the elements of an array. 0: no bound.
+	// Work is the largest number of terms in a case: multiplications of a product, pairs of a
+	// ranking, or elements of an array. 0 means no bound.
 	Work int
 }
 
-// fits reports whether a case of so many terms is to be run.
+// fits reports whether a case with this many terms should run.
 func (s *suite) fits(terms int) bool { return s.limits.Work == 0 || terms <= s.limits.Work }

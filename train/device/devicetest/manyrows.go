@@ -9,27 +9,28 @@ import (
 	"hgld/train/device"
 )
 
-// manyRows is more than a grid has blocks in its second dimension, 65,535, and no
-// multiple of anything. manyBlocks is more elements than so many blocks of 256 have.
+// manyRows exceeds 65,535, the largest second dimension of a grid, and has no convenient
+// divisors. manyBlocks elements fill more than 65,535 blocks of 256.
 const (
 	manyRows   = 70001
 	manyBlocks = 17_000_001
 )
 
-// rowwise is an operation that computes row by row of its arrays: run takes some rows of
-// all of them.
+// rowwise is an operation that treats the rows of its arrays independently. run computes a
+// range of rows of all arrays.
 type rowwise struct {
 	name string
 	out  []device.Array
 	run  func(out []device.Array, rows func(device.Array) device.Array)
 }
 
-// someRows are where a grid's blocks begin, and where 15 and 16 bits of a row end.
+// someRows covers the first and last rows and the points where a row number exceeds 15 and 16
+// bits.
 var someRows = [][2]int{{0, 64}, {32700, 32800}, {65500, 65600}, {manyRows - 64, manyRows}}
 
-// testManyRows has operations compute many rows and compares some of them with what the
-// same operation gives of these alone, which is compared with its definition elsewhere.
-// Of the others it asks that they were written.
+// testManyRows runs operations on many rows. It compares some rows with the result of the same
+// operation on those rows alone, which other tests compare with the reference. It checks that
+// all other rows were written.
 func testManyRows(s *suite, b device.Backend) {
 	if !s.fits(3 * manyRows) {
 		return
@@ -72,7 +73,7 @@ func (s *suite) manyRowsOf(c *caller, r *rowwise) {
 	}
 }
 
-// shape is a result's, without memory.
+// shape returns an array with the shape of a result but without memory.
 func shape(t device.DType, dims ...int) device.Array { return device.Make(nil, 0, t, dims...) }
 
 func (c *caller) manyVectors() []rowwise {
@@ -204,7 +205,7 @@ func (c *caller) manyQueries() []rowwise {
 		}},
 		{"PairLoss", []device.Array{each, shape(device.I32, n, 2), m}, func(out []device.Array, of rows) {
 			c.b.PairLoss(out[0], out[1], out[2], of(s), of(sh), &device.Pairs{Kind: device.Contrastive, PosMargin: 0.1})
-			// The mean is over the queries of the call.
+			// The mean covers the queries of the call.
 			share := float32(out[0].Dims[0])
 			c.b.Axpby(out[0], share, out[0], 0, absent)
 			c.b.Axpby(out[2], share, out[2], 0, absent)
@@ -212,9 +213,9 @@ func (c *caller) manyQueries() []rowwise {
 	}
 }
 
-// manyRowsIntoOne is sums over all rows, and ranks of many items, by their definitions.
-// A running sum of n numbers of size 1 grows to √n; n roundings of that, of either sign,
-// leave n·2^-24. A row that is left out leaves 1.
+// manyRowsIntoOne compares sums over all rows, and ranks of many items, with the reference. A
+// running sum of n numbers of size 1 grows to √n. Its n roundings of either sign leave an
+// error of n·2^-24. A missing row would leave an error of 1.
 func (s *suite) manyRowsIntoOne(b device.Backend) {
 	const n, tolerance = manyRows, manyRows * 0x1p-24
 	x, index := s.master(n, 3), zeros(n)
@@ -241,7 +242,7 @@ func (s *suite) manyRowsIntoOne(b device.Backend) {
 	s.equal("Ranked of many items", order, places.V)
 }
 
-// manyMatrices is a batch of more products than a grid has blocks in its third dimension.
+// manyMatrices multiplies a batch with more products than a grid's third dimension has blocks.
 func (s *suite) manyMatrices(b device.Backend) {
 	const n = manyRows
 	x, y := s.master(n, 2, 1), s.master(n, 1, 2)
@@ -254,7 +255,7 @@ func (s *suite) manyMatrices(b device.Backend) {
 	s.same("MatMul of many matrices", got, want.V, elementTolerance)
 }
 
-// manyBlocks is elements of which each has the same value.
+// manyBlocks computes arrays in which every element has the same value.
 func (s *suite) manyBlocks(b device.Backend) {
 	if !s.fits(manyBlocks) {
 		return

@@ -8,9 +8,9 @@ import (
 	"hgld/train/device/reference"
 )
 
-// productTolerance is for sums of up to 1,025 float32 products: errors of half a
-// unit in the last place (3e-8 of the largest partial sum) that add up like a
-// random walk over 1,025 steps, relative to a sum that is itself a random walk.
+// productTolerance is for sums of up to 1,025 float32 products. Rounding errors of half a unit
+// in the last place (3e-8 of the largest partial sum) add up like a random walk over 1,025
+// steps, and the sum itself is a random walk.
 const productTolerance = 2e-6
 
 func testMatMul(s *suite) {
@@ -53,7 +53,7 @@ func (s *suite) matMul(rows, cols, inner int, m device.Mul, withBias, views bool
 		for i := range nan.V {
 			nan.V[i] = math.NaN()
 		}
-		s.b.Upload(dst, encode(s.dtype, nan.V)) // Beta 0: dst is not read
+		s.b.Upload(dst, encode(s.dtype, nan.V)) // with Beta 0, dst is not read
 	}
 	var bias *array
 	if withBias {

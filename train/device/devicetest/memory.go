@@ -9,7 +9,7 @@ import (
 
 var allTypes = []device.DType{device.F32, device.BF16, device.F16, device.I32, device.U8}
 
-// whole draws whole numbers from 0 to 100, exact in every type.
+// whole draws integers from 0 to 100, which are exact in every type.
 func (s *suite) whole(dims ...int) *array {
 	a := zeros(dims...)
 	for i := range a.V {
@@ -18,7 +18,7 @@ func (s *suite) whole(dims ...int) *array {
 	return a
 }
 
-// testUpload moves arrays there and back, with and without gaps; exact.
+// testUpload copies arrays to the device and back, with and without gaps. The result is exact.
 func testUpload(s *suite) {
 	for _, t := range allTypes {
 		for _, m := range matrices {
@@ -43,8 +43,8 @@ func testUpload(s *suite) {
 	}
 }
 
-// testCopy converts between all types; the values are chosen so that every
-// conversion is exact or its rounding defined, so equality is asked for.
+// testCopy converts between all types. It expects equality, since for the chosen values every
+// conversion is exact or its rounding is defined.
 func testCopy(s *suite) {
 	for _, from := range allTypes {
 		for _, to := range allTypes {
@@ -88,7 +88,7 @@ func testCopy(s *suite) {
 	}
 }
 
-// testFill is exact.
+// testFill expects exact results.
 func testFill(s *suite) {
 	for _, t := range allTypes {
 		for _, m := range matrices {

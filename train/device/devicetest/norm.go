@@ -7,8 +7,8 @@ import (
 	"hgld/train/device/reference"
 )
 
-// normShapes are images and rows; one value a channel has no statistics, two have
-// x̂ = ±1 whatever they are, so their gradient is nearly zero and not compared.
+// normShapes are images and rows. With one value per channel there are no statistics. With two
+// values x̂ is always ±1, so the gradient is nearly zero and is not compared.
 var normShapes = [][]int{
 	{4, 1}, {1, 2, 2, 1}, {33, 31}, {2, 5, 7, 33}, {127, 2}, {1025, 3}, {3, 9, 11, 128}, {2, 1, 2, 1025}, {2, 40, 40, 8},
 }
@@ -57,7 +57,7 @@ func (s *suite) norm(dims []int, o device.NormKind, affine, residual bool, acc f
 
 	dx := s.alloc(s.dtype, dims...)
 	s.b.NormGrad(dx, gotRes, gotGamma, gotBeta, s.put(s.dtype, dy), deviceX, y, dGamma, stats, o, acc)
-	masked := dy.Clone() // the mask stays as it is at x: differences must not cross a kink
+	masked := dy.Clone() // the mask stays fixed at x, since differences must not cross a kink
 	for j, v := range want.V {
 		if o.ReLU && v == 0 {
 			masked.V[j] = 0
@@ -80,9 +80,9 @@ func (s *suite) norm(dims []int, o device.NormKind, affine, residual bool, acc f
 	}
 }
 
-// normOfBigMean has a mean 1,000 times the spread. float32 holds x only to 6e-5 of
-// the spread, and that is all that may be lost: the variance as mean square minus
-// squared mean would be wrong altogether.
+// normOfBigMean tests a mean 1,000 times the spread. float32 holds x only to 6e-5 of the
+// spread, and no more than that may be lost. A variance computed as mean square minus squared
+// mean would be useless.
 func (s *suite) normOfBigMean() {
 	if s.dtype != device.F32 {
 		return

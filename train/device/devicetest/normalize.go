@@ -7,14 +7,14 @@ import (
 	"hgld/train/device/reference"
 )
 
-// normTolerance: float32 sums of up to 1,025 squares, then a division.
+// normTolerance allows float32 sums of up to 1,025 squares, followed by a division.
 const normTolerance = 1e-6
 
 func testNormalize(s *suite) {
 	for i, m := range matrices {
 		x, dy := s.activation(m[0], m[1]), s.activation(m[0], m[1])
 		if m[1] > 1 {
-			clear(x.Row(m[0] - 1)) // a row below eps
+			clear(x.Row(m[0] - 1)) // norm below eps
 		}
 		const eps = 1e-3
 		put, y, dx := s.put, s.alloc(s.dtype, m[0], m[1]), s.alloc(s.dtype, m[0], m[1])
@@ -37,7 +37,7 @@ func testNormalize(s *suite) {
 func testLayerNorm(s *suite) {
 	for i, m := range matrices {
 		if m[1] == 1 {
-			continue // x̂ is 0 and its gradient is the difference of equal numbers
+			continue // x̂ is 0, and its gradient is the difference of equal numbers
 		}
 		const eps = 1e-5
 		x, dy := s.activation(m[0], m[1]), s.activation(m[0], m[1])
@@ -65,7 +65,7 @@ func testLayerNorm(s *suite) {
 			return weighted(dy, y)
 		}
 		tolerance := max(1e-5, 8*s.unit(s.dtype))
-		if m[1] > 2 { // two values are ±1 whatever they are: the gradient is nearly 0
+		if m[1] > 2 { // two values always become ±1, so the gradient is nearly 0
 			s.gradient(fmt.Sprint("dx ", m), s.get(dx), x, loss, tolerance)
 		}
 		if gamma != nil {
@@ -75,7 +75,7 @@ func testLayerNorm(s *suite) {
 	}
 }
 
-// minus downloads a gradient that was added to acc·old, and takes that away.
+// minus downloads a gradient that was added to acc·old, and subtracts acc·old.
 func (s *suite) minus(got device.Array, old *array, acc float32) []float64 {
 	s.Helper()
 	v := s.get(got)

@@ -8,10 +8,11 @@ import (
 	"hgld/train/device/reference"
 )
 
-// stepTolerance: an update is a few float32 operations on numbers of one size.
+// stepTolerance allows for the few float32 operations of an update, on numbers of similar
+// size.
 const stepTolerance = 1e-6
 
-// hyper returns the array that Adam and SGD read, for step t.
+// hyper returns the array of hyperparameters that Adam and SGD read at step t.
 func hyper(t int, rate, decay, scale, beta1, beta2 float64) *array {
 	h := zeros(device.HyperLen)
 	h.V[device.HyperRate], h.V[device.HyperDecay], h.V[device.HyperScale] = rate, decay, scale
@@ -25,7 +26,7 @@ func hyper(t int, rate, decay, scale, beta1, beta2 float64) *array {
 
 func flag(v float64) *array { return &array{Dims: []int{1}, V: []float64{v}} }
 
-// shadowTypes are those in which a shadow copy of the weights is kept.
+// shadowTypes are the types of a shadow copy of the weights.
 var shadowTypes = []device.DType{device.F32, device.BF16, device.F16}
 
 func testAdam(s *suite) {
@@ -64,9 +65,9 @@ func testAdam(s *suite) {
 	}
 }
 
-// update compares how far the weights moved, which is small beside the weights:
-// Adam's first steps have about the length of the rate, so 1e-2 of a weight of
-// size 1 is known to 6e-8/1e-2 = 6e-6.
+// update compares the change of the weights, which is small relative to the weights. The
+// length of Adam's first steps is about the learning rate, so a change of 1e-2 in a weight of
+// size 1 is accurate to 6e-8/1e-2 = 6e-6.
 func (s *suite) update(what string, got device.Array, start, want *array) {
 	s.Helper()
 	v, moved := s.get(got), make([]float64, len(start.V))
@@ -93,7 +94,7 @@ func testSGD(s *suite) {
 			w, m, dm := s.master(n), zeros(n), absent
 			shadow := s.alloc(shadowTypes[i%3], n)
 			if k > 0 {
-				dm = s.alloc(device.F32, n) // NaN: the first step does not read it
+				dm = s.alloc(device.F32, n) // NaN, which the first step must not read
 			}
 			dw := s.put(device.F32, w)
 			for t := 1; t <= 3; t++ {
@@ -136,7 +137,7 @@ func testAverage(s *suite) {
 	}
 }
 
-// testGuard counts, so it is exact.
+// testGuard expects exact results, since the operation counts.
 func testGuard(s *suite) {
 	for _, n := range append(sizes, 70000) {
 		x := s.master(n)

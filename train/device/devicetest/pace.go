@@ -7,11 +7,11 @@ import (
 	"hgld/train/device"
 )
 
-// paceTolerance is a rounding to float32 of numbers of which float64 knows ten digits:
-// where β is 0.999, 1 − β in the first update is what the subtraction leaves of sixteen.
+// paceTolerance allows one rounding to float32. For β = 0.999 the first update computes 1 − β,
+// which leaves ten of the sixteen digits of float64.
 const paceTolerance = 1e-7
 
-// testPace looks at each number by itself, since they differ in size.
+// testPace compares each number separately, since they differ in magnitude.
 func testPace(s *suite) {
 	for _, before := range []float64{0, 1, 9, 999, 123456, 1 << 24} {
 		t := before + 1
@@ -34,7 +34,7 @@ func (s *suite) pace(before float64, o device.PaceKind, want ...float64) {
 	s.Helper()
 	what := fmt.Sprintf("%+v after %v updates", o, before)
 	for _, set := range []float64{0, 3} {
-		// The constants lie in the middle of an array, as those of a hyper array do.
+		// The constants lie inside a larger array, as in a hyper array.
 		all, count := s.alloc(device.F32, 8), s.put(device.I32, flag(before))
 		dst := all.RowRange(3, 3+len(want))
 		guard := s.put(device.I32, flag(set))

@@ -8,8 +8,8 @@ import (
 	"hgld/train/device/reference"
 )
 
-// pairKinds are the kinds of pairs with the constants of their losses, and every
-// mean. Scores of the cases lie around 0 with a spread of 0.15.
+// pairKinds returns the kinds of pairs with the constants of their losses, each with every
+// mean. The scores of the cases lie around 0 with a spread of 0.15.
 func pairKinds(levels int) []device.Pairs {
 	inf := float32(math.Inf(1))
 	return []device.Pairs{
@@ -30,8 +30,8 @@ func pairKinds(levels int) []device.Pairs {
 	}
 }
 
-// definedPairs is PairLoss of all queries by its definition, of scores as they are
-// in float32 or, to differentiate them, in float64.
+// definedPairs returns the reference PairLoss of all queries. Scores are float32 as on the
+// device, or float64 for differentiation.
 func definedPairs[T float32 | float64](d *rankData, scores func(q int) []T, p *reference.Pairs) (loss, count,
 	ds *array) {
 	loss, count, ds = zeros(d.q), zeros(d.q, 2), zeros(d.q, d.g)
@@ -57,8 +57,8 @@ func definedPairs[T float32 | float64](d *rankData, scores func(q int) []T, p *r
 	return loss, count, ds
 }
 
-// Whether a hinge is open is decided on scores in float32, and their sums of
-// three: equal counts are asked for.
+// Whether a hinge is active is decided on float32 scores and sums of three of them, so the
+// counts must be equal.
 func testPairLoss(s *suite, b device.Rank) {
 	for _, c := range append(rankCases(), rankCase{4, 9, 3, 0, false}) {
 		d := s.ranking(c)
@@ -81,9 +81,8 @@ func testPairLoss(s *suite, b device.Rank) {
 	s.angularDifferences()
 }
 
-// pairLossDifferences compares the defined gradients with central differences, on
-// scores that are multiples of 0.013 and half a step off every margin, so that no
-// hinge is at its kink.
+// pairLossDifferences compares the reference gradients with central differences. Scores are
+// multiples of 0.013 that lie half a step off every margin, so that no hinge is at its kink.
 func (s *suite) pairLossDifferences() {
 	s.Helper()
 	for _, g := range []int{2, 9, 33} {
@@ -99,9 +98,9 @@ func (s *suite) pairLossDifferences() {
 	}
 }
 
-// angularDifferences does the same beside the angle at which φ jumps, or bends with
-// Easy, on both its sides: for the positive, which each item is to one query, and for
-// negatives, which Smoothing moves too.
+// angularDifferences does the same on both sides of the angle at which φ jumps, or bends with
+// Easy. Each item is the positive of one query, and a negative for the others. Smoothing moves
+// both.
 func (s *suite) angularDifferences() {
 	s.Helper()
 	for _, o := range []device.Pairs{
@@ -136,6 +135,6 @@ func (s *suite) pairSlopes(d *rankData, o *device.Pairs) {
 		}
 		return sum
 	}
-	// step² of the third derivative of an exponential of scale 50: 1e-10·50² = 2.5e-7
+	// error: step² times the third derivative of an exponential of scale 50, 1e-10·50² = 2.5e-7
 	s.gradient(fmt.Sprint("PairLoss: differences ", *o), ds.V, d.scores, total, 1e-5)
 }

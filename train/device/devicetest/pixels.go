@@ -7,7 +7,7 @@ import (
 	"hgld/train/device"
 )
 
-// testPixels asks for equality: every step is one float32 operation.
+// testPixels expects equality, since every step is one float32 operation.
 func testPixels(s *suite) {
 	o := device.Pixel{Mean: [3]float32{0.485, 0.456, 0.406}, Std: [3]float32{0.229, 0.224, 0.225}}
 	for _, c := range []struct{ n, fromH, fromW, h, w, channels int }{

@@ -8,8 +8,8 @@ import (
 	"hgld/train/device/reference"
 )
 
-// testPool asks for equality of the maximum, also where values are equal; the
-// gradient of a maximum adds at most four numbers.
+// testPool expects an exact maximum, also for ties. The gradient of a maximum adds at most
+// four numbers.
 func testPool(s *suite) {
 	for _, dims := range [][]int{{1, 1, 1, 1}, {2, 5, 7, 3}, {1, 8, 8, 33}, {2, 2, 2, 127}, {3, 32, 31, 2},
 		{1, 33, 3, 1025}} {
@@ -52,8 +52,8 @@ func (s *suite) pool(dims []int, p device.PoolShape, ties bool) {
 	s.same("gradient "+what, dx, wantDX, 1e-6)
 }
 
-// testGeM allows 2e-6 for the result, whose power and root each cost a few units
-// in the last place, and 1e-5 for the gradients, dp being a difference.
+// testGeM allows 2e-6 for the result, since its power and root each cost a few units in the
+// last place. It allows 1e-5 for the gradients, since dp is a difference.
 func testGeM(s *suite) {
 	const eps = 1e-6
 	for i, dims := range [][]int{{1, 1, 1, 1}, {2, 7, 7, 3}, {1, 5, 3, 127}, {3, 2, 2, 129}, {2, 16, 15, 33},
@@ -61,7 +61,7 @@ func testGeM(s *suite) {
 		for _, power := range []float64{1, 2.5, 3, 4.75, 6.5} {
 			x, dy := s.activation(dims...), s.activation(dims[0], dims[3])
 			p := &array{Dims: []int{1}, V: []float64{power}}
-			for j := 0; j < len(x.V); j += dims[3] { // channel 0 has no value above eps
+			for j := 0; j < len(x.V); j += dims[3] { // channel 0 has only values below eps
 				if dims[3] > 1 {
 					x.V[j] = -1
 				}

@@ -8,8 +8,8 @@ import (
 	"hgld/train/device/reference"
 )
 
-// masks are n texts of random lengths whose tokens lie anywhere in a matrix of so many
-// rows: for each token a query, with the keys of its text up to itself.
+// masks returns n texts of random lengths, up to most, whose tokens are scattered over the
+// rows of a matrix. Each token is a query whose keys are the tokens of its text up to itself.
 func (s *suite) masks(n, most, rows int) (queries, keys, spans *array) {
 	queries, keys, spans = zeros(0), zeros(0), zeros(0)
 	for range n {
@@ -24,7 +24,7 @@ func (s *suite) masks(n, most, rows int) (queries, keys, spans *array) {
 	return queries, keys, spans
 }
 
-// testRagged allows what Attention is allowed. A device need not be Ragged.
+// testRagged has the tolerances of Attention. It is skipped if the device is not Ragged.
 func testRagged(s *suite) {
 	ragged, able := s.b.(device.Ragged)
 	if !able {
@@ -40,7 +40,7 @@ func testRagged(s *suite) {
 		got := s.view(s.dtype, len(rows.V), d)
 		ragged.RaggedAttention(got, s.putView(s.dtype, qkv), s.put(device.I32, rows), deviceKeys, deviceSpans, c.heads)
 		s.same(fmt.Sprint(c), got, reference.RaggedAttention(qkv, rows, keys, spans, c.heads).V, attentionTolerance)
-		// Without rows every row of qkv is a query.
+		// Without rows, every row of qkv is a query.
 		gathered := zeros(len(rows.V), 3*d)
 		for i, row := range rows.V {
 			copy(gathered.Row(i), qkv.Row(int(row)))
@@ -55,8 +55,8 @@ func testRagged(s *suite) {
 	}
 }
 
-// testPack asks for the bytes that a product has without. A device need not be a
-// Packer.
+// testPack expects the same bytes as from a product without packing. It is skipped if the
+// device is not a Packer.
 func testPack(s *suite) {
 	packer, able := s.b.(device.Packer)
 	if !able {

@@ -7,7 +7,7 @@ import (
 	"hgld/train/device"
 )
 
-// word is the random word of an element.
+// word returns the random word of an element.
 func word(key [2]uint32, stream uint32, element int) uint32 {
 	block := device.Philox([4]uint32{uint32(element / 4), 0, stream, 0}, key)
 	return block[element%4]
@@ -19,8 +19,8 @@ func (s *suite) key(key [2]uint32) device.Array {
 	return s.put(device.I32, &array{Dims: []int{2}, V: []float64{float64(int32(key[0])), float64(int32(key[1]))}})
 }
 
-// testRandom compares uniform numbers exactly and normal ones by their place in
-// the distribution, which no inverse is needed for.
+// testRandom compares uniform numbers exactly. It compares normal numbers by their value of
+// the distribution function, which needs no inverse.
 func testRandom(s *suite) {
 	key := s.key(randomKey)
 	for _, n := range append([]int{3, 5, 1 << 16}, sizes...) {
@@ -49,7 +49,7 @@ func testRandom(s *suite) {
 	s.b.Random(flat, key, 1, device.Dist{Kind: device.Normal, B: 1})
 	s.b.Random(view, key, 1, device.Dist{Kind: device.Normal, B: 1})
 	s.equal("of a view", view, s.get(flat))
-	// rounding alone would give the upper end: 1 + u·2⁻²³ is 1 or the next number
+	// rounding alone could return the upper end: 1 + u·2⁻²³ is 1 or the next number
 	narrow := s.alloc(device.F32, 1000)
 	s.b.Random(narrow, key, 1, device.Dist{Kind: device.Uniform, A: 1, B: math.Nextafter32(1, 2)})
 	s.equal("a narrow interval", narrow, ones(1000))
@@ -63,8 +63,8 @@ func ones(n int) []float64 {
 	return v
 }
 
-// standsAt checks that the distribution function at x is what the word of element
-// i says. An error of 1e-7 of x moves a tail by x² times that part of it.
+// standsAt checks that the distribution function at x equals the value that the word of
+// element i encodes. An error of 1e-7 in x changes a tail by a relative x²·1e-7.
 func (s *suite) standsAt(i int, x float64, kind device.DistKind) {
 	s.Helper()
 	w := word(randomKey, 7, i)
@@ -88,7 +88,7 @@ func (s *suite) standsAt(i int, x float64, kind device.DistKind) {
 // testMoments allows five standard errors.
 func testMoments(s *suite) {
 	const n = 1 << 16
-	density := math.Exp(-2) / math.Sqrt(2*math.Pi) // of the normal distribution at 2
+	density := math.Exp(-2) / math.Sqrt(2*math.Pi) // density of the normal distribution at 2
 	cut := 1 - 4*density/(1-math.Erfc(math.Sqrt2))
 	for kind, variance := range map[device.DistKind]float64{
 		device.Uniform: 1.0 / 12, device.Normal: 1, device.TruncatedNormal: cut,

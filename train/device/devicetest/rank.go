@@ -10,9 +10,8 @@ import (
 	"hgld/train/device/reference"
 )
 
-// RunRank tests the operations of Rank against the definition, package cpu's
-// loops over pairs in float64. What does not exist for a query has NaN for a
-// score: an operation must not read it.
+// RunRank tests the operations of Rank against the reference, loops over pairs in float64. The
+// score of a missing item is NaN: an operation must not read it.
 func RunRank(t *testing.T, b device.Backend) {
 	for _, op := range []struct {
 		name string
@@ -44,23 +43,22 @@ func RunRank(t *testing.T, b device.Backend) {
 	}
 }
 
-// Relative L2 errors that are allowed in F32. A rank is a sum of up to 1,025 steps
-// of which each has a few roundings (a device's exp, a division), in any order of
-// summation: 2^-24·√1025 = 2e-6. A gradient is a sum of terms of both signs.
+// Relative L2 tolerances in F32. A rank is a sum of up to 1,025 steps with a few roundings
+// each (a device's exp, a division), in any order of summation: 2^-24·√1025 = 2e-6. A gradient
+// is a sum of terms of both signs.
 const (
 	rankTolerance  = 4e-6
 	slopeTolerance = 2e-5
 )
 
-// rankCase is a set of queries: how many, over how many items, of which a share
-// has levels above 0.
+// rankCase is a set of queries over some items, a share of which have levels above 0.
 type rankCase struct {
 	q, g, levels int
 	positives    float64
 	ties         bool
 }
 
-// rankCases have few positives and many, up to all, and ties or none.
+// rankCases cover few positives and many, up to all, with and without ties.
 func rankCases() (cases []rankCase) {
 	for _, g := range sizes {
 		q := 1 + 130/(g+10)
@@ -69,7 +67,7 @@ func rankCases() (cases []rankCase) {
 	return append(cases, rankCase{33, 65, 2, 0.3, true}, rankCase{2, 129, 7, 0.9, false}, rankCase{3, 127, 1, 1, true})
 }
 
-// rankData is a case filled with numbers, on the host.
+// rankData holds the numbers of a case on the host.
 type rankData struct {
 	rankCase
 	scores *array
@@ -78,8 +76,8 @@ type rankData struct {
 	count  *array
 }
 
-// ranking draws scores, levels and relevances. At least one item of each query
-// exists and is positive.
+// ranking draws scores, levels and relevances. Each query has at least one positive that is
+// not missing.
 func (s *suite) ranking(c rankCase) *rankData {
 	d := &rankData{c, zeros(c.q, c.g), zeros(c.q, c.g), zeros(c.q, c.levels+1), zeros(c.q, c.levels+1)}
 	for i := range d.scores.V {
@@ -101,14 +99,14 @@ func (s *suite) ranking(c rankCase) *rankData {
 			d.shared.Row(q)[i], d.scores.Row(q)[i] = 1, 0.25
 		}
 		for l := 1; l <= c.levels; l++ {
-			d.rel.Row(q)[l] = float64(float32(0.1 + s.r.Float64())) // neither rising nor falling
+			d.rel.Row(q)[l] = float64(float32(0.1 + s.r.Float64())) // not monotonic
 		}
 	}
 	d.recount()
 	return d
 }
 
-// recount counts the items of each level.
+// recount updates the number of items at each level.
 func (d *rankData) recount() {
 	clear(d.count.V)
 	for q := range d.q {
@@ -152,8 +150,8 @@ func (s *suite) onDevice(d *rankData) (scores, shared, rel, count device.Array) 
 		s.putView(device.I32, d.count)
 }
 
-// rankSteps are the steps of every loss on ranks, and a mixture in which each
-// place of the table has another one.
+// rankSteps returns the steps of every rank loss, and a mixture with a different step at each
+// place of the table.
 func rankSteps() []namedSteps {
 	same := func(s device.Step) [3]device.Step { return [3]device.Step{s, s, s} }
 	sigmoid := device.Step{Kind: device.Sigmoid, Tau: 0.01}
@@ -194,7 +192,8 @@ func testShared(s *suite, b device.Rank) {
 		{2, 1025, 3, device.SharedKind{To: 2}},
 		{5, 129, 7, device.SharedKind{}},
 	} {
-		// Labels do not form a tree: equal columns are counted, whatever they are.
+		// The labels do not form a tree, since Shared counts equal columns regardless of a
+		// hierarchy.
 		ql, gl, self := zeros(c.q, c.levels), zeros(c.g, c.levels), zeros(c.q)
 		for _, a := range []*array{ql, gl} {
 			for i := range a.V {
@@ -231,7 +230,7 @@ func testShared(s *suite, b device.Rank) {
 func testRelevance(s *suite, b device.Rank) {
 	for _, c := range append(rankCases(), rankCase{4, 9, 3, 0, false}) {
 		d := s.ranking(c)
-		if c.positives == 0 { // queries without a positive
+		if c.positives == 0 { // query without a positive
 			for i := range d.shared.V[:3*c.g] {
 				d.shared.V[i] = 0
 			}
@@ -254,13 +253,13 @@ func testRelevance(s *suite, b device.Rank) {
 			what := fmt.Sprint("Relevance", c, o)
 			s.equal(what+": count", count, d.count.V)
 			wantRel, wantWeight := reference.Relevance(d.count, o)
-			s.same(what, rel, wantRel, 1e-6) // a power, a quotient
+			s.same(what, rel, wantRel, 1e-6) // error of a power and a quotient
 			s.same(what+": weight", weight, wantWeight, 1e-7)
 		}
 	}
 }
 
-// definedRanks is PairRank of all queries by its definition.
+// definedRanks returns the reference PairRank of all queries.
 func definedRanks(d *rankData, h *device.Steps) (rank, plus *array) {
 	rank, plus = zeros(d.q, d.g), zeros(d.q, d.g)
 	for q := range d.q {

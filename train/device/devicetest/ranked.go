@@ -28,7 +28,7 @@ func testRanks(s *suite, b device.Rank) {
 func testRanked(s *suite, b device.Rank) {
 	for _, c := range rankCases() {
 		d := s.ranking(c)
-		for i, v := range d.scores.V { // −0 and 0 are a tie
+		for i, v := range d.scores.V { // −0 and 0 tie
 			if v == 0 && s.r.IntN(2) == 0 {
 				d.scores.V[i] = -v
 			}

@@ -7,7 +7,7 @@ import (
 	"hgld/train/device/reference"
 )
 
-// rankLoss runs the op.
+// rankLoss runs the operation under test.
 func (s *suite) rankLoss(b device.Rank, d *rankData, h *device.Steps, o *device.Score) (loss, ds device.Array) {
 	scores, shared, rel, count := s.onDevice(d)
 	loss, ds = s.alloc(device.F32, d.q), s.view(device.F32, d.q, d.g)
@@ -15,12 +15,12 @@ func (s *suite) rankLoss(b device.Rank, d *rankData, h *device.Steps, o *device.
 	return loss, ds
 }
 
-// The fused op is PairRank, RankScore and PairRankGrad, by whatever algorithm.
+// The fused operation equals PairRank, RankScore and PairRankGrad, by whichever algorithm.
 func testRankLoss(s *suite, b device.Rank) {
 	for i, h := range rankSteps() {
 		scores := rankScores
 		if i >= 2 {
-			scores = scores[:1] // what the score is has no part in the steps
+			scores = scores[:1] // the kind of score does not depend on the steps
 		}
 		for _, o := range scores {
 			for _, c := range rankCases() {
@@ -47,7 +47,7 @@ func testRankLoss(s *suite, b device.Rank) {
 	}
 }
 
-// Loss and gradient do not depend on the order of the items.
+// The loss and the gradient do not depend on the order of the items.
 func testRankLossOrder(s *suite, b device.Rank) {
 	for _, h := range rankSteps() {
 		for _, c := range []rankCase{{2, 33, 2, 0.3, true}, {3, 129, 1, 0.03, false}, {2, 1025, 3, 0.4, true}} {
@@ -74,8 +74,8 @@ func testRankLossOrder(s *suite, b device.Rank) {
 	}
 }
 
-// A query without a positive, or without an item, has neither loss nor gradient,
-// and its relevances are not read.
+// A query without positives or items has no loss and no gradient, and its relevances are not
+// read.
 func testRankLossWithoutPositives(s *suite, b device.Rank) {
 	for _, o := range rankScores {
 		d := s.ranking(rankCase{4, 65, 2, 0.3, false})

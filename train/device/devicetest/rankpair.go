@@ -7,17 +7,17 @@ import (
 	"hgld/train/device/reference"
 )
 
-// testDifferences compares the definition of the rank gradient, by which RankLoss is
-// measured, with the definition of the ranks.
+// testDifferences compares the reference gradient of the ranks, which is the yardstick for
+// RankLoss, with the reference ranks.
 func testDifferences(s *suite, _ device.Rank) {
 	for _, h := range rankSteps() {
 		s.pairDifferences("gradient of the ranks, "+h.name, reference.NewSteps(h.Steps))
 	}
 }
 
-// pairDifferences compares the defined gradient with central differences of the
-// defined ranks, in float64 throughout. Scores are multiples of 0.013, so that no
-// difference of two is where a step jumps: 0, 0.02, 0.05.
+// pairDifferences compares the reference gradient with central differences of the reference
+// ranks, in float64. Scores are multiples of 0.013, so that no difference of two lies at a
+// jump of a step: 0, 0.02, 0.05.
 func (s *suite) pairDifferences(what string, steps *reference.Steps) {
 	s.Helper()
 	for _, g := range []int{2, 9, 33} {
@@ -29,19 +29,19 @@ func (s *suite) pairDifferences(what string, steps *reference.Steps) {
 		reference.PairRankGrad(ds.V, up1.V, up2.V, d.scores.V, d.sh(0), d.rel.V, steps)
 		loss := func() float64 {
 			reference.PairRank(rank.V, plus.V, d.scores.V, d.sh(0), d.rel.V, steps)
-			return weighted(up1, rank) + weighted(up2, plus) // 0 where there is no positive
+			return weighted(up1, rank) + weighted(up2, plus) // 0 if there is no positive
 		}
-		// step² of a sigmoid's third derivative: 1e-10/τ³ = 1e-4 of 25
+		// error: step² times a sigmoid's third derivative, 1e-10/τ³ = 1e-4 of 25
 		s.gradient(what+": differences", ds.V, d.scores, loss, 1e-5)
 	}
 }
 
-// cancelled is the error that is left where the terms of a gradient, of size 1 to
-// 100, cancel: those of rank and plus do, where all items ahead are positives.
+// cancelled is the error that remains if the terms of a gradient, of size 1 to 100, cancel.
+// Those of rank and plus cancel if all preceding items are positives.
 const cancelled = 1e-6
 
-// sumsToZero checks that the gradient of each query has the sum 0: ranks do not
-// change when all scores do by the same amount.
+// sumsToZero checks that the gradient of each query sums to 0, since adding a constant to all
+// scores does not change the ranks.
 func (s *suite) sumsToZero(what string, ds []float64, d *rankData) {
 	s.Helper()
 	for q := range d.q {

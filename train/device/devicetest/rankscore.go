@@ -9,8 +9,8 @@ import (
 	"hgld/train/device/reference"
 )
 
-// rankScores are the scores, Recall with and without Clip and with a temperature
-// for each k, of which some are flat where others are steep.
+// rankScores are the scores under test. Recall comes with and without Clip and with one
+// temperature per k, so that some terms are flat where others are steep.
 var rankScores = []device.Score{
 	{Kind: device.ScoreAP},
 	{Kind: device.ScoreNDCG},
@@ -19,10 +19,10 @@ var rankScores = []device.Score{
 	{Kind: device.ScoreRecall, At: []float32{4, 1, 9}, Temp: []float32{0.25, 1.5, 30}},
 }
 
-// logScores are scores of counted ranks: the derivative by plus is left out.
+// logScores are scores of counted ranks, which omit the derivative with respect to plus.
 var logScores = []device.Score{{Kind: device.ScoreLog}, {Kind: device.ScoreLogLog}}
 
-// definedScore is RankScore of all queries by its definition.
+// definedScore returns the reference RankScore of all queries.
 func definedScore(d *rankData, rank, plus *array, o *device.Score) (loss, drank, dplus *array) {
 	loss, drank, dplus = zeros(d.q), zeros(d.q, d.g), zeros(d.q, d.g)
 	for q := range d.q {
@@ -52,7 +52,7 @@ func testRankScore(s *suite, b device.Rank) {
 			s.losses(what, loss, wantLoss.V)
 			s.same(what+": drank", drank, wantRank.V, slopeTolerance)
 			s.same(what+": dplus", dplus, wantPlus.V, slopeTolerance)
-			if c.g > 33 || o.Clip { // Clip has a kink where the sum is k
+			if c.g > 33 || o.Clip { // Clip has a kink at sum = k
 				continue
 			}
 			total := func() float64 {
@@ -72,8 +72,8 @@ func testRankScore(s *suite, b device.Rank) {
 	}
 }
 
-// losses compares losses in [0, 1], or for Recall a little beyond, absolutely: one
-// minus a number has that number's error.
+// losses compares losses by absolute error. They lie in [0, 1], or slightly outside for
+// Recall, and 1 − x has the absolute error of x.
 func (s *suite) losses(what string, got device.Array, want []float64) {
 	s.Helper()
 	for q, v := range s.get(got) {

@@ -7,8 +7,8 @@ import (
 	"hgld/train/device/reference"
 )
 
-// Derivatives are multiples of 2^-10 and scores of 2^-6, so that moved scores are
-// exact in float32, ties among them included.
+// Derivatives are multiples of 2^-10 and scores of 2^-6. Moved scores are therefore exact in
+// float32, including ties.
 func testRanksGrad(s *suite, b device.Rank) {
 	for _, c := range rankCases() {
 		c.ties = true

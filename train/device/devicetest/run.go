@@ -1,11 +1,11 @@
-// Package devicetest holds the tests that every device.Backend must pass. They compare
-// each operation with its definition in package reference, over shapes at and beside
-// powers of two. A backend's own test calls Run.
+// Package devicetest holds the tests that every device.Backend must pass. They compare each
+// operation with its definition in package reference, for shapes at and next to powers of two.
+// The test of a backend calls Run.
 //
-// Results are written into arrays full of NaN. Where an operation takes views, matrices
-// have a row stride greater than their columns, and what lies between the rows must not
-// change. A gradient is compared with central differences of the definition, so no
-// gradient is derived twice.
+// Result arrays are initially full of NaN. If an operation accepts views, its matrices have a
+// row stride greater than their number of columns, and the gaps between rows must not change.
+// Gradients are compared with central differences of the definition, so that no gradient is
+// derived twice.
 package devicetest
 
 import (
@@ -20,11 +20,11 @@ import (
 	"hgld/train/device/reference"
 )
 
-// Run tests b in every type of activations that it supports. Of a backend that is a
-// Failer nothing works afterwards.
+// Run tests b with every type of activations that it supports. If b is a Failer, it is
+// unusable afterwards.
 func Run(t *testing.T, b device.Backend) { RunWithin(t, b, Limits{}) }
 
-// RunWithin is Run without cases that are too large for b.
+// RunWithin is Run without the cases that exceed limits.
 func RunWithin(t *testing.T, b device.Backend, limits Limits) {
 	for _, dtype := range []device.DType{device.F32, device.BF16, device.F16} {
 		if b.Supports(dtype) {
@@ -42,8 +42,8 @@ type Ops interface {
 	device.Image
 }
 
-// RunOps tests the operations of Memory, Dense and Image with activations of one
-// type: those named, or all.
+// RunOps tests the operations of Memory, Dense and Image with one type of activations. only
+// selects operations by name; by default it tests all.
 func RunOps(t *testing.T, b Ops, dtype device.DType, only ...string) {
 	for _, op := range ops {
 		if len(only) > 0 && !slices.Contains(only, op.name) {
@@ -62,7 +62,7 @@ func RunOps(t *testing.T, b Ops, dtype device.DType, only ...string) {
 	}
 }
 
-// ops lists the tests, one for an operation and its gradient.
+// ops lists the tests. Each covers an operation and its gradient.
 var ops = []struct {
 	name string
 	test func(*suite)
@@ -101,32 +101,31 @@ var ops = []struct {
 	{"Pack", testPack},
 }
 
-// suite is one operation's test: the backend and what was allocated on it.
+// suite is the test of one operation, with the backend and the arrays allocated on it.
 type suite struct {
 	*testing.T
 	b       Ops
-	dtype   device.DType // of activations
+	dtype   device.DType // type of activations
 	r       *rand.Rand
 	buffers []device.Buffer
 	limits  Limits
 }
 
-// sizes are at and beside the sizes of warps, vectors and tiles.
+// sizes are at and next to the sizes of warps, vectors and tiles.
 var sizes = []int{1, 2, 31, 32, 33, 127, 128, 129, 1023, 1025}
 
-// matrices are shapes that have each size as rows and as columns.
+// matrices uses each size as the number of rows and of columns.
 var matrices = [][2]int{
 	{1, 1}, {1, 2}, {2, 1}, {1, 1025}, {1025, 1}, {31, 33}, {32, 32}, {33, 31}, {127, 2}, {2, 127},
 	{128, 129}, {129, 128}, {3, 1023}, {1023, 3}, {65, 257},
 }
 
-// array is a host array in float64; its values are exact in the type in which it
-// was uploaded.
+// array is a host array in float64. Its values are exact in the type of the uploaded array.
 type array = reference.Array
 
 func zeros(dims ...int) *array { return reference.Zeros(dims...) }
 
-// random draws from the normal distribution, exact in type t.
+// random draws normal numbers that are exact in type t.
 func (s *suite) random(t device.DType, dims ...int) *array {
 	a := zeros(dims...)
 	for i := range a.V {
@@ -135,12 +134,12 @@ func (s *suite) random(t device.DType, dims ...int) *array {
 	return a
 }
 
-// activation is random in the type of activations, master in F32.
+// activation draws random numbers in the type of activations; master draws them in F32.
 func (s *suite) activation(dims ...int) *array { return s.random(s.dtype, dims...) }
 
 func (s *suite) master(dims ...int) *array { return s.random(device.F32, dims...) }
 
-// rounded is v as type t holds it.
+// rounded returns v rounded to type t.
 func rounded(t device.DType, v float64) float64 {
 	switch t {
 	case device.F32:
@@ -153,7 +152,7 @@ func rounded(t device.DType, v float64) float64 {
 	return math.Trunc(v)
 }
 
-// encode returns the elements of a as type t stores them.
+// encode returns the elements of a in the format of type t.
 func encode(t device.DType, v []float64) []byte {
 	var out []byte
 	for _, x := range v {
@@ -192,7 +191,7 @@ func decode(t device.DType, data []byte) []float64 {
 	return v
 }
 
-// alloc returns an array without gaps whose contents are NaN (−1, 255).
+// alloc returns a contiguous array filled with NaN (integers: −1 or 255).
 func (s *suite) alloc(t device.DType, dims ...int) device.Array {
 	n := t.Size()
 	for _, d := range dims {
@@ -205,16 +204,16 @@ func (s *suite) alloc(t device.DType, dims ...int) device.Array {
 	return device.Make(buf, 0, t, dims...)
 }
 
-// gap is how many elements lie between the rows of a view: an odd number, so that
-// rows are not aligned.
+// gap is the number of elements between the rows of a view. It is odd, so that rows are not
+// aligned.
 const gap = 3
 
-// view is alloc, for a matrix with gaps between the rows and before the first.
+// view is alloc for a matrix with gaps between the rows and before the first.
 func (s *suite) view(t device.DType, rows, cols int) device.Array {
 	return s.alloc(t, rows, cols+gap).ColRange(1, 1+cols)
 }
 
-// put uploads a without gaps.
+// put uploads a contiguously.
 func (s *suite) put(t device.DType, a *array) device.Array {
 	d := s.alloc(t, a.Dims...)
 	s.b.Upload(d, encode(t, a.V))
@@ -238,7 +237,7 @@ func (s *suite) get(d device.Array) []float64 {
 	return decode(d.Type, data)
 }
 
-// unit is the relative error of storing a number in the type of activations.
+// unit returns the relative rounding error of the type of activations.
 func (s *suite) unit(t device.DType) float64 {
 	switch t {
 	case device.BF16:
@@ -249,19 +248,19 @@ func (s *suite) unit(t device.DType) float64 {
 	return 0x1p-24
 }
 
-// same compares in relative L2: ‖got − want‖ ≤ tolerance·‖want‖ + a denormal. The
-// tolerance is for F32; a result stored in a shorter type is allowed that type's
-// rounding beside it.
+// same compares in relative L2: ‖got − want‖ ≤ tolerance·‖want‖ + a denormal. The tolerance
+// applies to F32. A result in a shorter type may additionally differ by that type's rounding.
 func (s *suite) same(what string, got device.Array, want []float64, tolerance float64) {
 	s.Helper()
 	s.near(what, s.get(got), want, max(tolerance, 2*s.unit(got.Type)), denormal)
 	s.gapsAreKept(what, got)
 }
 
-// denormal is an error that only results below the normal numbers of float32 have.
+// denormal is an absolute error that matters only for results below the normal range of
+// float32.
 const denormal = 1e-37
 
-// near compares in relative L2, with an absolute error beside it.
+// near compares in relative L2 and allows an additional absolute error.
 func (s *suite) near(what string, got, want []float64, tolerance, absolute float64) {
 	s.Helper()
 	if len(got) != len(want) {
@@ -317,5 +316,5 @@ func (s *suite) gapsAreKept(what string, d device.Array) {
 	}
 }
 
-// absent is an array that is not given.
+// absent is a missing array.
 var absent device.Array

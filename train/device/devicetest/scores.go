@@ -7,8 +7,8 @@ import (
 	"hgld/train/device/reference"
 )
 
-// testScores compares with the definition, and asks that a score have the same
-// bytes in whatever block of queries and gallery rows it is computed.
+// testScores compares with the reference. It also expects that a score has the same bytes in
+// any block of queries and gallery rows.
 func testScores(s *suite) {
 	for _, d := range [][3]int{{1, 1, 1}, {1, 1025, 2}, {129, 1, 31}, {31, 33, 32}, {127, 300, 129}, {2, 3, 1025},
 		{50, 600, 64}} {

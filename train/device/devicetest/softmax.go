@@ -7,8 +7,8 @@ import (
 	"hgld/train/device/reference"
 )
 
-// testSoftmaxLoss allows 2e-6 for the loss: with one class in a thousand and
-// large logits it is the difference of numbers some ten times larger.
+// testSoftmaxLoss allows 2e-6 for the loss, which is the difference of numbers about ten times
+// larger for one class in a thousand and large logits.
 func testSoftmaxLoss(s *suite) {
 	for i, m := range matrices {
 		z := s.activation(m[0], m[1])

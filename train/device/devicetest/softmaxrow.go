@@ -7,8 +7,8 @@ import (
 	"hgld/train/device/reference"
 )
 
-// testSoftmax allows 1e-6 for the result, and 1e-5 for the gradient along a
-// direction: it is computed from y as rounded, and a difference.
+// testSoftmax allows 1e-6 for the result. It allows 1e-5 for the gradient along a direction,
+// which is a difference and uses the rounded y.
 func testSoftmax(s *suite) {
 	for i, m := range matrices {
 		for _, log := range []bool{false, true} {

@@ -8,9 +8,9 @@ import (
 	"hgld/train/device/reference"
 )
 
-// testTrainingShapes is a convolution as it is trained: 3×3 with 64 channels at 56², the
-// second stage of a ResNet. The definition is too slow for all of it; samples are drawn of
-// each result, the corners of the first and the last image among them.
+// testTrainingShapes tests a convolution as trained: 3×3 with 64 channels at 56², the second
+// stage of a ResNet. The reference is too slow for all elements, so each result is sampled,
+// including the corners of the first and the last image.
 func testTrainingShapes(s *suite, b device.Backend) {
 	const side, channels = 56, 64
 	c := convCase{16, side, side, channels, channels, 3, 3, device.ConvShape{PadH: 1, PadW: 1}}
@@ -57,7 +57,7 @@ func testTrainingShapes(s *suite, b device.Backend) {
 	})
 }
 
-// sampled compares some elements of an array of four dimensions with their definition.
+// sampled compares some elements of a four-dimensional array with their definition.
 func (s *suite) sampled(what string, a device.Array, first int, want func(i, j, k, l int) float64) {
 	s.Helper()
 	got := s.get(a)

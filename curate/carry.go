@@ -1,0 +1,102 @@
+package curate
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"hgld/internal/filehash"
+	"hgld/labels"
+)
+
+// LogsOn returns the logs with edits that were made for a draft: those of the given paths,
+// and those in the draft's folder. It returns none if the draft does not exist. The error is
+// a *DamageError if a log is not as it was written.
+func LogsOn(draft string, paths []string) ([]*LogFile, error) {
+	sum, _, err := filehash.SHA256(context.Background(), draft)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	// filepath.Glob hides errors, and the draft would seem uncurated.
+	entries, err := os.ReadDir(filepath.Dir(draft))
+	if err != nil {
+		return nil, err
+	}
+	paths = slices.Clone(paths)
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) == ".jsonl" {
+			paths = append(paths, filepath.Join(filepath.Dir(draft), e.Name()))
+		}
+	}
+	var logs []*LogFile
+	seen := map[string]bool{}
+	for _, path := range paths {
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		if seen[abs] {
+			continue
+		}
+		seen[abs] = true
+		l, err := ReadLogOn(path, sum)
+		if err != nil {
+			return nil, err
+		}
+		if l != nil {
+			logs = append(logs, l)
+		}
+	}
+	return logs, nil
+}
+
+// LogsOfOther returns those of the logs that have edits and were made for another draft than
+// the given one. The error is fs.ErrNotExist if the draft or a log does not exist, and a
+// *DamageError if a log is not as it was written.
+func LogsOfOther(draft string, paths []string) ([]*LogFile, error) {
+	sum, _, err := filehash.SHA256(context.Background(), draft)
+	if err != nil {
+		return nil, err
+	}
+	var logs []*LogFile
+	for _, path := range paths {
+		l, err := ReadLogFile(path)
+		if err != nil {
+			return nil, err
+		}
+		if l.Contents.Header.DraftSHA256 != sum && len(l.Contents.Edits) > 0 {
+			logs = append(logs, l)
+		}
+	}
+	return logs, nil
+}
+
+// ReplayLogsOn replays each log alone on the draft at path, skipping what is impossible
+// there. The report of a log that adjudicates others is empty: it is replayed with them.
+func ReplayLogsOn(path string, logs []*LogFile) ([]Report, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	draft, err := labels.ReadDraft(f, path)
+	if err != nil {
+		return nil, err
+	}
+	reports := make([]Report, len(logs))
+	for i, l := range logs {
+		if l.Adjudicates() {
+			continue
+		}
+		if reports[i], err = l.ReplayOn(draft); err != nil {
+			return nil, err
+		}
+	}
+	return reports, nil
+}

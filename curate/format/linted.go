@@ -1,0 +1,54 @@
+package format
+
+import (
+	"fmt"
+
+	"hgld/curate"
+)
+
+// Linted is the result of a check of one file.
+type Linted struct {
+	// File is the name of the file.
+	File string `json:"file"`
+
+	// Errors is the number of problems that are errors.
+	Errors int `json:"errors"`
+
+	// Warnings is the number of the others.
+	Warnings int `json:"warnings"`
+
+	// Problems are all problems in order; never nil.
+	Problems []Problem `json:"problems"`
+}
+
+// NewLinted counts the problems of a file.
+func NewLinted(file string, found []Problem) Linted {
+	l := Linted{File: file, Problems: found}
+	if found == nil {
+		l.Problems = []Problem{}
+	}
+	for _, p := range found {
+		if p.Warning {
+			l.Warnings++
+		} else {
+			l.Errors++
+		}
+	}
+	return l
+}
+
+// LintSession lists the damaged names and the undecided tags of a curation of the draft with
+// the given name. All are warnings, since the curator has to judge them.
+func LintSession(draft string, s *curate.Session) []Problem {
+	var found []Problem
+	for _, p := range s.Problems() {
+		found = append(found, Problem{Warning: true, File: draft,
+			Found: fmt.Sprintf("%s %.80q %s", s.Levels()[p.Level], p.Name, p.What),
+			Next:  "rename the group, or note that the source spells it so"})
+	}
+	for _, r := range s.Undecided() {
+		found = append(found, Problem{Warning: true, File: draft,
+			Found: fmt.Sprintf("%s %v is undecided", s.Levels()[0], r), Next: "accept, move or drop it"})
+	}
+	return found
+}

@@ -1,0 +1,83 @@
+package dataset
+
+import (
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// rowsRead is how many rows of a table ImageFolders reads: enough to meet every folder, and
+// few enough to answer at once.
+const rowsRead = 10_000
+
+// ImageFolders returns the folders beside a CSV that hold its images: those with which the
+// paths in its first rows begin. column names the column of paths; "" means "path". Images in
+// the CSV's own folder cannot be told from other files there. It returns none for a CSV that
+// is missing or malformed, and an error if the CSV cannot be read.
+func ImageFolders(table, column string) ([]string, error) {
+	f, err := os.Open(table)
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.IsDir() {
+		return nil, err
+	}
+	rows := csv.NewReader(f)
+	rows.FieldsPerRecord = -1
+	head, err := rows.Read()
+	if err != nil {
+		return nil, unread(err)
+	}
+	head[0] = strings.TrimPrefix(head[0], "\ufeff")
+	at := slices.Index(head, cmp.Or(column, "path"))
+	if at < 0 {
+		return nil, nil
+	}
+	var folders []string
+	for range rowsRead {
+		row, err := rows.Read()
+		if err != nil {
+			return slices.Sorted(slices.Values(folders)), unread(err)
+		}
+		if at >= len(row) {
+			continue
+		}
+		top, _, inFolder := strings.Cut(row[at], "/")
+		folder := filepath.Join(filepath.Dir(table), top)
+		if !inFolder || !filepath.IsLocal(top) || top == "." || slices.Contains(folders, folder) {
+			continue
+		}
+		info, err := os.Stat(folder)
+		switch {
+		case err != nil && !missing(err):
+			return nil, err
+		case err == nil && info.IsDir():
+			folders = append(folders, folder)
+		}
+	}
+	slices.Sort(folders)
+	return folders, nil
+}
+
+// unread is an error if it comes from reading a file, and nil if it is about what was read.
+func unread(err error) error {
+	if errors.As(err, new(*fs.PathError)) {
+		return err
+	}
+	return nil
+}
+
+// missing reports whether an error says that a path does not exist.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}

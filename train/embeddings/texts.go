@@ -1,0 +1,79 @@
+package embeddings
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// NoTextsError says that an array has no list of the texts of its rows beside it.
+type NoTextsError struct {
+	// Path is the file of the array.
+	Path string
+
+	// Tried are the two names that its list of texts may have.
+	Tried [2]string
+}
+
+// Error names the array and both lists.
+func (e *NoTextsError) Error() string {
+	return fmt.Sprintf("%s: the texts of its rows are missing: there is neither %s nor %s", e.Path, e.Tried[0], e.Tried[1])
+}
+
+// ReadTexts reads the texts of the rows of an array: from the file given, or else from the
+// array's companion file with the ending .json (an array of strings, or an object with one
+// as "texts") or .txt (one text per line). It returns the name of the file that it read, and
+// a *NoTextsError if there is no companion file.
+func ReadTexts(array, given string) (list string, texts []string, err error) {
+	stem := strings.TrimSuffix(array, filepath.Ext(array))
+	companions := [2]string{stem + ".json", stem + ".txt"}
+	tries := companions[:]
+	if given != "" {
+		tries = []string{given}
+	}
+	for _, list = range tries {
+		data, err := os.ReadFile(list)
+		if errors.Is(err, fs.ErrNotExist) && given == "" {
+			continue
+		}
+		if err != nil {
+			return list, nil, err
+		}
+		texts, err = parseTexts(data, strings.EqualFold(filepath.Ext(list), ".json"))
+		if err != nil {
+			return list, nil, fmt.Errorf("%s: %w", list, err)
+		}
+		return list, texts, nil
+	}
+	return "", nil, &NoTextsError{array, companions}
+}
+
+// parseTexts reads a list of texts.
+func parseTexts(data []byte, isJSON bool) ([]string, error) {
+	if !utf8.Valid(data) {
+		return nil, errors.New("is not UTF-8")
+	}
+	if !isJSON {
+		text := strings.TrimSuffix(string(data), "\n")
+		if text == "" {
+			return []string{}, nil
+		}
+		return strings.Split(text, "\n"), nil
+	}
+	texts := []string{}
+	if err := json.Unmarshal(data, &texts); err == nil {
+		return texts, nil
+	}
+	var object struct {
+		Texts []string `json:"texts"`
+	}
+	if err := json.Unmarshal(data, &object); err != nil || object.Texts == nil {
+		return nil, errors.New(`want an array of strings, or an object with one as "texts"`)
+	}
+	return object.Texts, nil
+}

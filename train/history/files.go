@@ -1,0 +1,55 @@
+package history
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"syscall"
+
+	"hgld/train"
+)
+
+// Files lists the files that identify a run, relative to its directory and with slashes: the
+// sums of its checkpoints, its settings, and which checkpoint is the best. The logs are left
+// out: they grow whenever the run is evaluated again. It returns none for a folder without
+// checkpoints.
+func Files(dir string) ([]string, error) {
+	checkpoints, err := os.ReadDir(filepath.Join(dir, CheckpointsFolder)) // fs.Glob hides errors
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, c := range checkpoints {
+		names = append(names, path.Join(CheckpointsFolder, c.Name(), "SHA256SUMS"))
+	}
+	files, err := existing(dir, names)
+	if err != nil || len(files) == 0 {
+		return nil, err
+	}
+	more, err := existing(dir, []string{SettingsFile, train.BestFile})
+	return append(files, more...), err
+}
+
+// existing returns those of the names that exist below dir.
+func existing(dir string, names []string) (list []string, err error) {
+	for _, name := range names {
+		_, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name)))
+		switch {
+		case err == nil:
+			list = append(list, name)
+		case !missing(err):
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// missing reports whether an error says that a path does not exist.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}

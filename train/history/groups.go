@@ -1,0 +1,142 @@
+package history
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hgld/internal/settings"
+	"hgld/train"
+)
+
+// Group is a set of runs that differ only in their seeds, or a single run.
+type Group struct {
+	// Name is the common start of the names of the run directories.
+	Name string `json:"name"`
+
+	// Runs are the run directories.
+	Runs []string `json:"runs"`
+
+	// Metrics are the samples of the metrics over the runs, in percent, by key.
+	Metrics map[string]Sample `json:"metrics"`
+
+	// Differences are those from the first group, run by run with the same seeds, by the key
+	// of the metric. The first group has none.
+	Differences map[string]SeedDifference `json:"differences,omitempty"`
+
+	// Members are the runs themselves.
+	Members []*Run `json:"-"`
+}
+
+// seedKeys are the settings by which the runs of two groups are paired.
+var seedKeys = []string{"seed", "hold_out_seed"}
+
+// Groups groups runs and samples the metrics with the given keys. With seeds, runs whose
+// settings differ only in their seeds form one group, and every other group is compared
+// with the first. Otherwise each run is a group. All runs need Settings.
+func Groups(runs []*Run, keys []string, seeds bool) []*Group {
+	var groups []*Group
+	for _, r := range runs {
+		at := -1
+		if seeds {
+			at = slices.IndexFunc(groups, func(g *Group) bool { return len(changes(g.Members[0], r, seedKeys)) == 0 })
+		}
+		if at < 0 {
+			groups = append(groups, &Group{Name: filepath.Base(r.Dir), Metrics: map[string]Sample{}})
+			at = len(groups) - 1
+		}
+		groups[at].Members = append(groups[at].Members, r)
+		groups[at].Runs = append(groups[at].Runs, r.Dir)
+	}
+	for _, g := range groups {
+		if len(g.Runs) > 1 {
+			g.Name = commonStart(g.Runs)
+		}
+		g.measure(keys)
+		if seeds && g != groups[0] {
+			g.subtract(groups[0], keys)
+		}
+	}
+	return groups
+}
+
+// commonStart returns the common prefix of the names of run directories, without the
+// separator before a seed.
+func commonStart(dirs []string) string {
+	start := filepath.Base(dirs[0])
+	for _, d := range dirs[1:] {
+		name := filepath.Base(d)
+		for !strings.HasPrefix(name, start) {
+			start = start[:len(start)-1]
+		}
+	}
+	start = strings.TrimRight(strings.ToValidUTF8(start, ""), "-_.")
+	return cmp.Or(strings.TrimRight(strings.TrimSuffix(start, "seed"), "-_."), filepath.Base(dirs[0]))
+}
+
+// measure fills the metrics of a group.
+func (g *Group) measure(keys []string) {
+	for _, key := range keys {
+		var values []train.Number
+		for _, r := range g.Members {
+			values = append(values, Percent(r.Result, key))
+		}
+		g.Metrics[key] = SampleOf(values)
+	}
+}
+
+// subtract fills the differences of a group from another.
+func (g *Group) subtract(from *Group, keys []string) {
+	g.Differences = map[string]SeedDifference{}
+	for _, key := range keys {
+		g.Differences[key] = Subtract(g.bySeeds(key), from.bySeeds(key))
+	}
+}
+
+// bySeeds returns a metric of the runs by their seeds.
+func (g *Group) bySeeds(key string) map[[2]string]train.Number {
+	values := map[[2]string]train.Number{}
+	for _, r := range g.Members {
+		values[r.seeds()] = Percent(r.Result, key)
+	}
+	return values
+}
+
+// seeds returns the values of seedKeys.
+func (r *Run) seeds() (seeds [2]string) {
+	for _, f := range settings.Fields(r.Settings) {
+		if i := slices.Index(seedKeys, f.Key()); i >= 0 {
+			seeds[i] = settings.Text(f.Value)
+		}
+	}
+	return seeds
+}
+
+// Change is a setting in which two runs differ.
+type Change struct {
+	// Key is the setting's, with dots.
+	Key string
+
+	// From is the value in the first run, and To that in the second.
+	From, To string
+}
+
+// Changes lists the settings in which two runs differ. Where they were written and how
+// they were executed (run.*) is left out. Both need Settings of the same type.
+func Changes(a, b *Run) []Change { return changes(a, b, nil) }
+
+func changes(a, b *Run, but []string) []Change {
+	var list []Change
+	second := settings.Fields(b.Settings)
+	for i, f := range settings.Fields(a.Settings) {
+		key := f.Key()
+		if key == "out" || f.Path[0] == "run" || slices.Contains(but, key) {
+			continue
+		}
+		if was, now := settings.Text(f.Value), settings.Text(second[i].Value); was != now {
+			list = append(list, Change{key, was, now})
+		}
+	}
+	return list
+}

@@ -1,0 +1,72 @@
+package loss
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// PresetSetting is a setting of a loss with its value in each preset.
+type PresetSetting struct {
+	// Key is that of the setting, with dots.
+	Key string `json:"key"`
+
+	// Values are the values as YAML writes them, by the name of the preset.
+	Values map[string]any `json:"values"`
+}
+
+// PresetSettings lists the settings of a loss in all presets.
+func PresetSettings(name string) ([]PresetSetting, error) {
+	var list []PresetSetting
+	for _, preset := range Presets {
+		kind, err := preset.Value.Get("loss", name)
+		if err != nil {
+			return nil, err
+		}
+		var tree yaml.Node
+		if err := tree.Encode(kind); err != nil {
+			return nil, err
+		}
+		list = settingsOf(list, preset.Name, "", &tree)
+	}
+	return list, nil
+}
+
+// settingsOf adds the leaves of a tree under dotted keys to what other presets had.
+func settingsOf(list []PresetSetting, preset, prefix string, tree *yaml.Node) []PresetSetting {
+	for i := 0; i+1 < len(tree.Content); i += 2 {
+		key, value := prefix+tree.Content[i].Value, tree.Content[i+1]
+		if value.Kind == yaml.MappingNode {
+			list = settingsOf(list, preset, key+".", value)
+			continue
+		}
+		at := -1
+		for k, s := range list {
+			if s.Key == key {
+				at = k
+			}
+		}
+		if at < 0 {
+			list = append(list, PresetSetting{key, map[string]any{}})
+			at = len(list) - 1
+		}
+		list[at].Values[preset] = leafText(value)
+	}
+	return list
+}
+
+// leafText returns a value as YAML writes it: a list in brackets, and "auto" for null, a
+// value that is computed.
+func leafText(v *yaml.Node) string {
+	switch {
+	case v.Kind == yaml.SequenceNode:
+		var parts []string
+		for _, item := range v.Content {
+			parts = append(parts, leafText(item))
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	case v.Tag == "!!null":
+		return "auto"
+	}
+	return v.Value
+}
