@@ -12,21 +12,25 @@ var csvTexts = map[string]string{
 		"0,http://commons.wikimedia.org/wiki/Category:Happy_Valley_Racecourse,horse racing venue,sports venue,human-made\n" +
 		"3,\"http://commons.wikimedia.org/wiki/Category:Tweed_Heads,_New_South_Wales\",town,,\n" +
 		"4,http://commons.wikimedia.org/wiki/Category:Vi%C3%B1a,neighborhood  park,ocean area ,natural\n",
-	"three columns, CRLF":        "landmark_id,hierarchical_label,natural_or_human_made\r\n0,parks,natural\r\n2,ocean area ,natural\r\n",
-	"no line end at the end":     "landmark_id,cluster,overall_cluster\n0,parks,natural\n2,lake,natural",
-	"byte order mark":            "\ufefflandmark_id,category\n0,http://commons.wikimedia.org/wiki/Category:X\n",
-	"other columns and order":    "name,category,landmark_id,\"lat, long\"\n\"St. A (B, C)\",u,5,1\nx,v,6,\"1, 2\"\n",
-	"needless quotes":            "\"landmark_id\",\"category\"\n\"1\",\"a\"\n2,\"b\"\n3,c\n",
-	"doubled quotes":             "landmark_id,category,note\n1,\"a\"\"b\",\"\"\"\"\n2,c,\"\"\n",
-	"line end in a field":        "landmark_id,category\n1,\"a\nb\"\n2,\"c\r\nd\"\n",
-	"mixed line ends":            "landmark_id,category\r\n1,a\n2,b\r\n3,c",
-	"header alone":               "landmark_id,category\n",
-	"header without line end":    "landmark_id,category",
-	"index column of pandas":     ",landmark_id,cluster,overall_cluster,size\n0,7,church,human-made,1.0\n1,8,,,2.0\n",
-	"levels":                     "split,landmark_id,level_0,level_1\ntrain,1,a,x\nindex,1,b,x\n",
-	"levels alone":               "level_0,level_1\na,x\nb,x\na,x\n",
-	"images":                     "image_id,landmark_id,hierarchical_label,natural_or_human_made\n0a,1,lake,natural\n0b,1,lake,natural\n",
-	"unlabelled of labels build": "split,landmark_id,category,tag,reason,detail\ntrain,1,u,,no_tag,\nindex,1,v,organization,tag_dropped,no landmark\n",
+	"three columns, CRLF": "landmark_id,hierarchical_label,natural_or_human_made\r\n0,parks,natural\r\n2,ocean " +
+		"area ,natural\r\n",
+	"no line end at the end":  "landmark_id,cluster,overall_cluster\n0,parks,natural\n2,lake,natural",
+	"byte order mark":         "\ufefflandmark_id,category\n0,http://commons.wikimedia.org/wiki/Category:X\n",
+	"other columns and order": "name,category,landmark_id,\"lat, long\"\n\"St. A (B, C)\",u,5,1\nx,v,6,\"1, 2\"\n",
+	"needless quotes":         "\"landmark_id\",\"category\"\n\"1\",\"a\"\n2,\"b\"\n3,c\n",
+	"doubled quotes":          "landmark_id,category,note\n1,\"a\"\"b\",\"\"\"\"\n2,c,\"\"\n",
+	"line end in a field":     "landmark_id,category\n1,\"a\nb\"\n2,\"c\r\nd\"\n",
+	"mixed line ends":         "landmark_id,category\r\n1,a\n2,b\r\n3,c",
+	"header alone":            "landmark_id,category\n",
+	"header without line end": "landmark_id,category",
+	"index column of pandas":  ",landmark_id,cluster,overall_cluster,size\n0,7,church,human-made,1.0\n1,8,,,2.0\n",
+	"levels":                  "split,landmark_id,level_0,level_1\ntrain,1,a,x\nindex,1,b,x\n",
+	"levels alone":            "level_0,level_1\na,x\nb,x\na,x\n",
+	"images": "image_id,landmark_id,hierarchical_label,natural_or_human_made\n0a,1,lake,natural\n" +
+		"0b,1,lake,natural\n",
+	"unlabelled of labels " +
+		"build": "split,landmark_id,category,tag,reason,detail\ntrain,1,u,,no_tag,\nindex,1,v,organization,tag_dropped,no " +
+		"landmark\n",
 }
 
 func TestCSVRoundTripKeepsEveryByte(t *testing.T) {

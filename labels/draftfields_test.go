@@ -10,8 +10,9 @@ import (
 func TestDraftKeepsItsOptionalFields(t *testing.T) {
 	d := &Draft{
 		Version: DraftVersion,
-		Origin:  Origin{Algorithm: "k-means", Init: "random", WeightedBy: "images", Center: true, PCA: 7, Given: "hierarchy.json", GivenSHA256: "ab"},
-		Tags:    []DraftTag{{Tag: Tag{Name: "church"}, Landmarks: 2, Images: 9}, {Tag: Tag{Name: "chapel"}, Landmarks: 1}},
+		Origin: Origin{Algorithm: "k-means", Init: "random", WeightedBy: "images", Center: true, PCA: 7,
+			Given: "hierarchy.json", GivenSHA256: "ab"},
+		Tags: []DraftTag{{Tag: Tag{Name: "church"}, Landmarks: 2, Images: 9}, {Tag: Tag{Name: "chapel"}, Landmarks: 1}},
 		Clusters: []Cluster{{Name: "worship", Known: true, Alternatives: []int{0, 1}, Landmarks: 3, Images: 9,
 			Members: []Member{{Tag: 0}, {Tag: 1, Distance: 1}}}},
 	}

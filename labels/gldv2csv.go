@@ -79,7 +79,8 @@ type SplitAskedError struct {
 // Error names both splits.
 func (e *SplitAskedError) Error() string {
 	if e.ByName {
-		return fmt.Sprintf("%s: is a file of split %s by its name, but %s was asked for; their landmark ids are different id "+
+		return fmt.Sprintf("%s: is a file of split %s by its name, but %s was asked for; their landmark ids are different "+
+			"id "+
 			"spaces", e.Where, e.Found, e.Asked)
 	}
 	return fmt.Sprintf("%s: split is %s, but %s was asked for", e.Where, e.Found, e.Asked)

@@ -66,7 +66,8 @@ func TestRealIndexLabels(t *testing.T) {
 	if n := stats.Levels[1].Classes; n != 78 {
 		t.Errorf("%d supercategories, want 78", n)
 	}
-	if k := stats.Levels[2].Largest; len(k) != 2 || k[0] != (ClassStats{"human-made", "", 42199, 0}) || k[1] != (ClassStats{"natural", "", 13330, 0}) {
+	if k := stats.Levels[2].Largest; len(k) != 2 || k[0] != (ClassStats{"human-made", "", 42199, 0}) ||
+		k[1] != (ClassStats{"natural", "", 13330, 0}) {
 		t.Errorf("kinds %+v", k)
 	}
 	got := map[string]ClassStats{}
@@ -140,8 +141,10 @@ func TestRealImageCounts(t *testing.T) {
 
 func TestFormIsFoundFromTheHeader(t *testing.T) {
 	for name, want := range map[string]Form{
-		"published five columns": HierarchicalForm, "three columns, CRLF": ThreeColumnForm, "no line end at the end": ClustersForm,
-		"byte order mark": CategoryForm, "levels": LevelsForm, "levels alone": LevelsForm, "index column of pandas": ClustersForm,
+		"published five columns": HierarchicalForm, "three columns, CRLF": ThreeColumnForm,
+		"no line end at the end": ClustersForm,
+		"byte order mark":        CategoryForm, "levels": LevelsForm, "levels alone": LevelsForm,
+		"index column of pandas": ClustersForm,
 	} {
 		if got := mustRead(t, csvTexts[name], "train.csv").form; got != want {
 			t.Errorf("%s: form %s, want %s", name, got, want)
@@ -158,19 +161,22 @@ func TestSplitOfAFile(t *testing.T) {
 		want       Split
 		fails      string
 	}{
-		"train name":           {text, "/data/train_label_to_category.csv", "", Train, ""},
-		"index name":           {text, kmuFile, "", Index, ""},
-		"windows path":         {text, `C:\train\index_labels.csv`, "", Index, ""},
-		"asked":                {text, "labels.csv", Query, Query, ""},
-		"column":               {withColumn, "labels.csv", "", Index, ""},
-		"column before name":   {withColumn, "train.csv", "", Index, ""},
-		"name agrees":          {text, "train.csv", Train, Train, ""},
-		"nothing":              {text, "labels.csv", "", "", "labels.csv: nothing says which split this file is of; train and index number their landmarks apart"},
-		"two in the name":      {text, "train_index.csv", "", "", "train_index.csv: nothing says which split"},
-		"part of a word":       {text, "training_labels.csv", "", "", "training_labels.csv: nothing says"},
-		"name against asked":   {text, "index_label_to_hierarchical.csv", Train, "", "is a file of split index by its name, but train was asked for; their landmark ids are different id spaces"},
-		"column against asked": {withColumn, "labels.csv", Train, "", "labels.csv:2: split is index, but train was asked for"},
-		"unknown":              {text, "labels.csv", "Train", "", `unknown split "Train"`},
+		"train name":         {text, "/data/train_label_to_category.csv", "", Train, ""},
+		"index name":         {text, kmuFile, "", Index, ""},
+		"windows path":       {text, `C:\train\index_labels.csv`, "", Index, ""},
+		"asked":              {text, "labels.csv", Query, Query, ""},
+		"column":             {withColumn, "labels.csv", "", Index, ""},
+		"column before name": {withColumn, "train.csv", "", Index, ""},
+		"name agrees":        {text, "train.csv", Train, Train, ""},
+		"nothing": {text, "labels.csv", "", "",
+			"labels.csv: nothing says which split this file is of; train and index number their landmarks apart"},
+		"two in the name": {text, "train_index.csv", "", "", "train_index.csv: nothing says which split"},
+		"part of a word":  {text, "training_labels.csv", "", "", "training_labels.csv: nothing says"},
+		"name against asked": {text, "index_label_to_hierarchical.csv", Train, "",
+			"is a file of split index by its name, but train was asked for; their landmark ids are different id spaces"},
+		"column against asked": {withColumn, "labels.csv", Train, "",
+			"labels.csv:2: split is index, but train was asked for"},
+		"unknown": {text, "labels.csv", "Train", "", `unknown split "Train"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table, err := readCSV(strings.NewReader(c.text), c.file, ReadOptions{Split: c.asked})
@@ -223,7 +229,8 @@ func TestWriteCSVInAnotherForm(t *testing.T) {
 		form Form
 		want string
 	}{
-		{ThreeColumnForm, "landmark_id,hierarchical_label,natural_or_human_made\n0,sports venue,human-made\n3,,\n4,ocean area ,natural\n"},
+		{ThreeColumnForm, "landmark_id,hierarchical_label,natural_or_human_made\n0,sports venue,human-made\n3,,\n4,ocean " +
+			"area ,natural\n"},
 		{ClustersForm, "landmark_id,cluster,overall_cluster\n0,sports venue,human-made\n3,,\n4,ocean area ,natural\n"},
 	} {
 		if got := mustWrite(t, five, c.form); got != c.want {
@@ -241,8 +248,10 @@ func TestWriteCSVInAnotherForm(t *testing.T) {
 	if err := WriteCSV(new(bytes.Buffer), levels, "xml"); err == nil {
 		t.Error("wrote the form xml")
 	}
-	both := mustRead(t, "landmark_id,split,hierarchical_label,natural_or_human_made\n5,train,lake,natural\n5,index,zoo,human-made\n", "l.csv")
-	if got, want := mustWrite(t, both, ClustersForm), "landmark_id,cluster,overall_cluster,split\n5,lake,natural,train\n5,zoo,human-made,index\n"; got != want {
+	both := mustRead(t, "landmark_id,split,hierarchical_label,natural_or_human_made\n5,train,lake,natural\n"+
+		"5,index,zoo,human-made\n", "l.csv")
+	if got, want := mustWrite(t, both, ClustersForm),
+		"landmark_id,cluster,overall_cluster,split\n5,lake,natural,train\n5,zoo,human-made,index\n"; got != want {
 		t.Errorf("two splits:\n%s\nwant\n%s", got, want)
 	}
 }
@@ -252,7 +261,8 @@ func TestWriteCSVRefusesWhatAReaderWould(t *testing.T) {
 		table := mustRead(t, csvTexts["three columns, CRLF"], "train.csv")
 		table.Rows[0].Names[1] = text
 		for _, form := range []Form{"", ClustersForm} {
-			if err := WriteCSV(new(bytes.Buffer), table, form); err == nil || !strings.Contains(err.Error(), "row 1 of the CSV: field") {
+			if err := WriteCSV(new(bytes.Buffer), table, form); err == nil ||
+				!strings.Contains(err.Error(), "row 1 of the CSV: field") {
 				t.Errorf("%.5q as %q: error %v", text, form, err)
 			}
 		}

@@ -36,13 +36,15 @@ func TestBuilderNamesBothParentsAndTheirRows(t *testing.T) {
 	if !errors.As(err, &two) {
 		t.Fatalf("error %v, want *ParentsError", err)
 	}
-	if two.Class != "lake" || two.Parents != [2]string{"natural", "human-made"} || two.Where != [2]string{"l.csv:2", "l.csv:3"} {
+	if two.Class != "lake" || two.Parents != [2]string{"natural", "human-made"} ||
+		two.Where != [2]string{"l.csv:2", "l.csv:3"} {
 		t.Errorf("%+v", two)
 	}
 	if _, err := b.Add(Row{[]string{"1", "", ""}, "l.csv:4"}); !errors.As(err, &two) || !strings.Contains(err.Error(), `has two parents: "lake" (l.csv:2) and none (l.csv:4)`) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := b.Add(Row{[]string{"1", "lake"}, "l.csv:5"}); err == nil || err.Error() != "l.csv:5: 2 class names, want 3 (landmark, supercategory, kind)" {
+	if _, err := b.Add(Row{[]string{"1", "lake"}, "l.csv:5"}); err == nil ||
+		err.Error() != "l.csv:5: 2 class names, want 3 (landmark, supercategory, kind)" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -140,7 +140,8 @@ func (t *Table) levelStats(level int, landmarks []*LandmarkLabel, images map[Lan
 		c.Landmarks++
 		c.Images += images[l.Key()]
 	}
-	classes = slices.DeleteFunc(classes, func(c ClassStats) bool { return c.Landmarks == 0 }) // classes of unlabelled landmarks
+	// Classes of unlabelled landmarks.
+	classes = slices.DeleteFunc(classes, func(c ClassStats) bool { return c.Landmarks == 0 })
 	slices.SortFunc(classes, func(a, b ClassStats) int {
 		return cmp.Or(b.Landmarks-a.Landmarks, cmp.Compare(a.Name, b.Name))
 	})

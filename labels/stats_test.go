@@ -75,7 +75,8 @@ func TestReadImageCounts(t *testing.T) {
 		"id,landmark_id\na,x\n":        `train.csv:2: landmark_id: got "x"`,
 		"id,landmark_id,split\na,1,\n": `train.csv:2: split: got ""`,
 	} {
-		if _, err := ReadImageCounts(strings.NewReader(text), "train.csv", ReadOptions{}); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := ReadImageCounts(strings.NewReader(text), "train.csv", ReadOptions{}); err == nil ||
+			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
@@ -84,7 +85,8 @@ func TestReadImageCounts(t *testing.T) {
 func TestCompareListsEveryDifference(t *testing.T) {
 	const header = "landmark_id,hierarchical_label,natural_or_human_made\n"
 	a := mustRead(t, header+"1,lake,natural\n2,lake,natural\n3,zoo,human-made\n4,zoo,human-made\n5,,\n", "train_a.csv")
-	b := mustRead(t, header+"1,lake,natural\n2,river,natural\n3,park,nature\n5,zoo,human-made\n6,zoo,human-made\n4,,\n", "train_b.csv")
+	b := mustRead(t, header+"1,lake,natural\n2,river,natural\n3,park,nature\n5,zoo,human-made\n6,zoo,human-made\n4,,\n",
+		"train_b.csv")
 	got, err := Compare(a, b)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +96,8 @@ func TestCompareListsEveryDifference(t *testing.T) {
 		OnlyA: []LandmarkKey{{Train, 4}},
 		OnlyB: []LandmarkKey{{Train, 5}, {Train, 6}},
 		Levels: []LevelComparison{
-			{"supercategory", 2, []SwapCount{{"lake", "river", 1}, {"zoo", "park", 1}}, []ClassCount{}, []ClassCount{{"park", 1}, {"river", 1}}},
+			{"supercategory", 2, []SwapCount{{"lake", "river", 1}, {"zoo", "park", 1}}, []ClassCount{},
+				[]ClassCount{{"park", 1}, {"river", 1}}},
 			{"kind", 1, []SwapCount{{"human-made", "nature", 1}}, []ClassCount{}, []ClassCount{{"nature", 1}}},
 		},
 		Changes: []Change{
@@ -123,7 +126,8 @@ func TestCompareInOneIDSpaceIgnoresSplits(t *testing.T) {
 		}
 		return table
 	}
-	c, err := Compare(read("split,landmark_id,level_0,level_1\ntrain,1,a,x\n"), read("split,landmark_id,level_0,level_1\ntest,1,a,y\n"))
+	c, err := Compare(read("split,landmark_id,level_0,level_1\ntrain,1,a,x\n"),
+		read("split,landmark_id,level_0,level_1\ntest,1,a,y\n"))
 	if err != nil || c.Both != 1 || len(c.Changes) != 1 || c.Changes[0].B != "y" {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -131,7 +135,8 @@ func TestCompareInOneIDSpaceIgnoresSplits(t *testing.T) {
 
 func TestLintFindsWhatASpreadsheetDamages(t *testing.T) {
 	names := map[string]bool{}
-	for _, n := range []string{"lake", "ocean area ", "neighborhood  park", "quarter of\u00a0hamburg", "1\u202f222,00", "Lake", "a\u200bb", "castle / fort"} {
+	for _, n := range []string{"lake", "ocean area ", "neighborhood  park", "quarter of\u00a0hamburg", "1\u202f222,00",
+		"Lake", "a\u200bb", "castle / fort"} {
 		names[n] = true
 	}
 	var got []string

@@ -49,17 +49,21 @@ func TestBuildLabelsOrExplainsEveryLandmark(t *testing.T) {
 	if h := table.Hierarchy; h.Check() != nil || len(h.Unassigned()) != 4 || len(h.Levels[1].Classes) != 2 {
 		t.Errorf("hierarchy %+v, %v", h, h.Check())
 	}
-	if got := mustWrite(t, table.Labelled(), HierarchicalForm); got != "landmark_id,category,supercategory,hierarchical_label,natural_or_human_made,split\n9,,church building,church,human-made,train\n5,u,lake,ocean area ,natural,index\n" {
+	if got := mustWrite(t, table.Labelled(), HierarchicalForm); got != "landmark_id,category,supercategory,"+
+		"hierarchical_label,natural_or_human_made,split\n9,,church building,church,human-made,train\n"+
+		"5,u,lake,ocean area ,natural,index\n" {
 		t.Errorf("written %s", got)
 	}
 	var b strings.Builder
 	if err := WriteUnlabelled(&b, table); err != nil {
 		t.Fatal(err)
 	}
-	if b.String() != "split,landmark_id,category,tag,reason,detail\ntrain,5,,organization,tag_dropped,no landmark\ntrain,6,,ocean,tag_unassigned,\ntrain,7,,moon,tag_unknown,\ntrain,8,,,malformed,no HTML\n" {
+	if b.String() != "split,landmark_id,category,tag,reason,detail\ntrain,5,,organization,tag_dropped,no "+
+		"landmark\ntrain,6,,ocean,tag_unassigned,\ntrain,7,,moon,tag_unknown,\ntrain,8,,,malformed,no HTML\n" {
 		t.Errorf("unlabelled %s", b.String())
 	}
-	if _, err := Build(append(records, records[0]), hierarchyOf(t)); err == nil || !strings.Contains(err.Error(), "index landmark 5 occurs twice") {
+	if _, err := Build(append(records, records[0]), hierarchyOf(t)); err == nil ||
+		!strings.Contains(err.Error(), "index landmark 5 occurs twice") {
 		t.Errorf("error %v for a landmark with two records", err)
 	}
 	if _, err := Build(records, &Hierarchy{Levels: []Level{{Name: "tag"}}}); err == nil || !strings.Contains(err.Error(), `has the level "tag" alone`) {
@@ -75,7 +79,9 @@ func TestTrainLandmarksAreNotJoinedWithIndexLabels(t *testing.T) {
 	if !errors.As(err, &wrong) {
 		t.Fatalf("error %v, want a *SplitError", err)
 	}
-	for _, part := range []string{"index_label_to_hierarchical.csv holds landmarks of split [index] and cannot be joined with split train", "train 5 and index 5 are different places", "use the label file of split train"} {
+	for _, part := range []string{"index_label_to_hierarchical.csv holds landmarks of split [index] and cannot be " +
+		"joined " +
+		"with split train", "train 5 and index 5 are different places", "use the label file of split train"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("error %q does not say %q", err, part)
 		}
@@ -103,7 +109,8 @@ func TestTrainLandmarksAreNotJoinedWithIndexLabels(t *testing.T) {
 }
 
 func TestJoinTakesTheRowsOfTheSplitAskedFor(t *testing.T) {
-	both := mustRead(t, "landmark_id,split,hierarchical_label,natural_or_human_made\n5,train,lake,natural\n5,index,zoo,human-made\n", "l.csv")
+	both := mustRead(t, "landmark_id,split,hierarchical_label,natural_or_human_made\n5,train,lake,natural\n"+
+		"5,index,zoo,human-made\n", "l.csv")
 	for split, want := range map[Split]string{Train: "lake", Index: "zoo"} {
 		j, err := both.Join(split)
 		if err != nil {
@@ -149,13 +156,15 @@ func TestLevelsWithoutIDsShareOneIDSpace(t *testing.T) {
 }
 
 func TestFillTakesCategoriesOfTheSameSplit(t *testing.T) {
-	table := mustRead(t, "landmark_id,hierarchical_label,natural_or_human_made\n5,lake,natural\n6,lake,natural\n", "train.csv")
+	table := mustRead(t, "landmark_id,hierarchical_label,natural_or_human_made\n5,lake,natural\n6,lake,natural\n",
+		"train.csv")
 	from := mustRead(t, "landmark_id,category,supercategory\n5,u,reservoir\n7,v,x\n", "train_label_to_category.csv")
 	n, err := table.Fill(from)
 	if err != nil || n != 1 {
 		t.Fatalf("%d rows changed, %v; want 1", n, err)
 	}
-	const want = "landmark_id,category,supercategory,hierarchical_label,natural_or_human_made\n5,u,reservoir,lake,natural\n6,,,lake,natural\n"
+	const want = "landmark_id,category,supercategory,hierarchical_label,natural_or_human_made\n" +
+		"5,u,reservoir,lake,natural\n6,,,lake,natural\n"
 	if got := mustWrite(t, table, HierarchicalForm); got != want {
 		t.Errorf("written\n%s\nwant\n%s", got, want)
 	}

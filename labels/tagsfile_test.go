@@ -91,11 +91,12 @@ func TestTagsWriterRefusesWhatAReaderWould(t *testing.T) {
 		rec  Record
 		want string
 	}{
-		"twice":      {good, "written already"},
-		"no split":   {with(func(r *Record) { r.Split = "" }), `unknown split ""`},
-		"not UTF-8":  {with(func(r *Record) { r.Landmark, r.Tag = 2, "Vi\xf1a" }), "text is not UTF-8"},
-		"NUL":        {with(func(r *Record) { r.Landmark, r.Raw = 2, "a\x00" }), "text holds a NUL"},
-		"long":       {with(func(r *Record) { r.Landmark, r.Raw = 2, strings.Repeat("x", maxLine) }), "readers accept 1048576"},
+		"twice":     {good, "written already"},
+		"no split":  {with(func(r *Record) { r.Split = "" }), `unknown split ""`},
+		"not UTF-8": {with(func(r *Record) { r.Landmark, r.Tag = 2, "Vi\xf1a" }), "text is not UTF-8"},
+		"NUL":       {with(func(r *Record) { r.Landmark, r.Raw = 2, "a\x00" }), "text holds a NUL"},
+		"long": {with(func(r *Record) { r.Landmark, r.Raw = 2, strings.Repeat("x", maxLine) }),
+			"readers accept 1048576"},
 		"own extra":  {with(func(r *Record) { r.Landmark = 2; r.Extra = extra("tag", `"x"`) }), `extra field "tag" is one of hgld's own`},
 		"extra text": {with(func(r *Record) { r.Landmark = 2; r.Extra = extra("x", `{`) }), `extra field "x": unexpected end`},
 	} {
@@ -121,7 +122,8 @@ func TestTagsWriterRefusesWhatAReaderWould(t *testing.T) {
 
 func FuzzReadTags(f *testing.F) {
 	f.Add([]byte(tagsText))
-	f.Add([]byte("{\"hgld_tags\":1}\n{\"landmark_id\":1,\"split\":\"train\",\"outcome\":\"no_tag\",\"\\ud83d\\ude00\":null}\r\n"))
+	f.Add([]byte("{\"hgld_tags\":1}\n" +
+		"{\"landmark_id\":1,\"split\":\"train\",\"outcome\":\"no_tag\",\"\\ud83d\\ude00\":null}\r\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		h, records, err := ReadTags(bytes.NewReader(data), "f")
 		if err != nil {

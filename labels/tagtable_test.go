@@ -43,11 +43,12 @@ func TestTagTableErrorsNameTheRow(t *testing.T) {
 		"zeros":        {head + "train,007,a\n", `t.csv:2: landmark_id: got "007"`},
 		"plus":         {head + "train,+8,a\n", `t.csv:2: landmark_id: got "+8"`},
 		"split":        {head + "train,1,a\nTrain,2,a\n", `t.csv:3: split: got "Train", want one of`},
-		"twice":        {head + "train,1,a\nindex,1,a\ntrain,1,b\n", "t.csv:4: train landmark 1 occurs twice, first at t.csv:2"},
-		"not UTF-8":    {head + "train,1,caf\xe9\n", "t.csv:2: byte 0xe9 is not UTF-8"},
-		"huge field":   {head + "train,1," + strings.Repeat("a", maxLine+1) + "\n", "t.csv:2: a field has"},
-		"long tag":     {head + "train,1," + strings.Repeat("\x01", maxTagField+1) + "\n", `t.csv:2: "\x01\x01`},
-		"short row":    {head + "train,1\n", "t.csv:2: 2 fields, want 3"},
+		"twice": {head + "train,1,a\nindex,1,a\ntrain,1,b\n",
+			"t.csv:4: train landmark 1 occurs twice, first at t.csv:2"},
+		"not UTF-8":  {head + "train,1,caf\xe9\n", "t.csv:2: byte 0xe9 is not UTF-8"},
+		"huge field": {head + "train,1," + strings.Repeat("a", maxLine+1) + "\n", "t.csv:2: a field has"},
+		"long tag":   {head + "train,1," + strings.Repeat("\x01", maxTagField+1) + "\n", `t.csv:2: "\x01\x01`},
+		"short row":  {head + "train,1\n", "t.csv:2: 2 fields, want 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ReadTagTable(strings.NewReader(c.text), "t.csv", "tag", ReadOptions{})
@@ -70,7 +71,8 @@ func TestLongestTagFitsIntoItsLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec := Record{Landmark: 1, Split: Train, Outcome: OK, Tag: rows[0].Tag, Raw: rows[0].Tag, Category: rows[0].Category, Item: rows[0].Item,
+	rec := Record{Landmark: 1, Split: Train, Outcome: OK, Tag: rows[0].Tag, Raw: rows[0].Tag, Category: rows[0].Category,
+		Item:  rows[0].Item,
 		Title: rows[0].Category, Values: []TagValue{{Raw: rows[0].Tag, Text: rows[0].Tag}}}
 	if err := WriteTags(io.Discard, TagsHeader{}, []Record{rec}); err != nil {
 		t.Error(err)

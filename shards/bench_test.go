@@ -26,7 +26,8 @@ func BenchmarkWriter(b *testing.B) {
 	defer w.Close()
 	b.SetBytes(int64(len(image)))
 	for i := 0; b.Loop(); i++ {
-		if err := w.Write(&Row{ID: ImageID(i), Image: image, Path: "a.jpg", Split: labels.Train, Labels: labels.Path{0, 0}, W: 10, H: 10}); err != nil {
+		if err := w.Write(&Row{ID: ImageID(i), Image: image, Path: "a.jpg", Split: labels.Train, Labels: labels.Path{0, 0},
+			W: 10, H: 10}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -117,7 +118,8 @@ func BenchmarkDescribe(b *testing.B) {
 	tree := labels.NewBuilder(labels.LandmarkLevel, labels.SupercategoryLevel, labels.KindLevel)
 	var paths []labels.Path
 	for i := range landmarks {
-		p, err := tree.Add(labels.Row{Names: []string{fmt.Sprintf("train/%d", i), fmt.Sprintf("group %d", i%78), fmt.Sprintf("kind %d", i%78%2)}})
+		p, err := tree.Add(labels.Row{Names: []string{fmt.Sprintf("train/%d", i), fmt.Sprintf("group %d", i%78),
+			fmt.Sprintf("kind %d", i%78%2)}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -133,10 +135,13 @@ func BenchmarkDescribe(b *testing.B) {
 	defer w.Close()
 	for i := range rows {
 		at := i * landmarks / rows
-		err := w.Write(&Row{ID: ImageID(uint64(i) * 0x9e3779b97f4a7c15), Image: make([]byte, 1000), Path: fmt.Sprintf("train/0/1/2/%016x.jpg", i), Split: labels.Train,
+		err := w.Write(&Row{ID: ImageID(uint64(i) * 0x9e3779b97f4a7c15), Image: make([]byte, 1000),
+			Path: fmt.Sprintf("train/0/1/2/%016x.jpg", i), Split: labels.Train,
 			Labels: paths[at], Landmark: labels.LandmarkID(at), W: 256 + i%100, H: 256 + i%77, Attributes: Attributes{
-				Author: fmt.Sprintf("Author number %d", i/3), License: "Creative Commons Attribution-Share Alike 3.0", Title: fmt.Sprintf("File:Photograph of a place %d.jpg", i),
-				SourceURL:     fmt.Sprintf("https://upload.wikimedia.org/wikipedia/commons/%x/%x/Photograph_of_a_place_%d.jpg", i%16, i%256, i),
+				Author: fmt.Sprintf("Author number %d", i/3), License: "Creative Commons Attribution-Share Alike 3.0",
+				Title: fmt.Sprintf("File:Photograph of a place %d.jpg", i),
+				SourceURL: fmt.Sprintf("https://upload.wikimedia.org/wikipedia/commons/%x/%x/Photograph_of_a_place_%d.jpg",
+					i%16, i%256, i),
 				Modifications: fmt.Sprintf("resized from %d×%d, bicubic, JPEG quality 95", 1024+i%500, 768+i%300)}})
 		if err != nil {
 			b.Fatal(err)

@@ -220,10 +220,12 @@ func TestShrunkImagesSaySo(t *testing.T) {
 			t.Fatalf("%s: %v, columns say %d×%d", row.Path, err, row.W, row.H)
 		}
 		if row.Path == "photos/0.jpg" {
-			if want := "resized from 300×200, bicubic, JPEG quality 80"; row.W != 150 || row.H != 100 || row.Attributes.Modifications != want {
+			if want := "resized from 300×200, bicubic, JPEG quality 80"; row.W != 150 || row.H != 100 ||
+				row.Attributes.Modifications != want {
 				t.Errorf("%d×%d, %q", row.W, row.H, row.Attributes.Modifications)
 			}
-		} else if original := photo(t, row.W, row.H, uint64(row.Path[7]-'0')); !bytes.Equal(row.Image, original) || row.Attributes.Modifications != "" {
+		} else if original := photo(t, row.W, row.H, uint64(row.Path[7]-'0')); !bytes.Equal(row.Image, original) ||
+			row.Attributes.Modifications != "" {
 			t.Errorf("%s was changed", row.Path)
 		}
 	}
@@ -274,11 +276,13 @@ func TestWrongItemsAreErrorsThatNameTheirRow(t *testing.T) {
 		change func(*memorySource)
 		want   []string
 	}{
-		"two parents": {func(s *memorySource) { s.items[3].Names = []string{"class 0", "group 9"} }, []string{"labels.csv:5", "class 0", "group 9", "two parents"}},
-		"twice":       {func(s *memorySource) { s.items[3].ID = s.items[1].ID }, []string{"labels.csv:5", "labels.csv:3", "twice"}},
-		"split":       {func(s *memorySource) { s.items[3].Split = "trian" }, []string{"labels.csv:5", "trian"}},
-		"levels":      {func(s *memorySource) { s.items[3].Names = []string{"one"} }, []string{"labels.csv:5", "want 2"}},
-		"nothing":     {func(s *memorySource) { s.items = nil }, []string{"no images"}},
+		"two parents": {func(s *memorySource) { s.items[3].Names = []string{"class 0", "group 9"} },
+			[]string{"labels.csv:5", "class 0", "group 9", "two parents"}},
+		"twice": {func(s *memorySource) { s.items[3].ID = s.items[1].ID },
+			[]string{"labels.csv:5", "labels.csv:3", "twice"}},
+		"split":   {func(s *memorySource) { s.items[3].Split = "trian" }, []string{"labels.csv:5", "trian"}},
+		"levels":  {func(s *memorySource) { s.items[3].Names = []string{"one"} }, []string{"labels.csv:5", "want 2"}},
+		"nothing": {func(s *memorySource) { s.items = nil }, []string{"no images"}},
 	} {
 		src := newSource(t, 8)
 		c.change(src)
@@ -298,7 +302,8 @@ func TestGivenHierarchyDecidesTheClassNumbers(t *testing.T) {
 		h.Levels[1].Classes = append(h.Levels[1].Classes, labels.Class{Name: fmt.Sprintf("group %d", 2-g), Parent: -1})
 	}
 	for c := range 12 {
-		h.Levels[0].Classes = append(h.Levels[0].Classes, labels.Class{Name: fmt.Sprintf("class %d", 11-c), Parent: int32(2 - (11-c)%3)})
+		h.Levels[0].Classes = append(h.Levels[0].Classes,
+			labels.Class{Name: fmt.Sprintf("class %d", 11-c), Parent: int32(2 - (11-c)%3)})
 	}
 	o := small()
 	o.Hierarchy = h

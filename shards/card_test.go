@@ -34,7 +34,8 @@ func TestCardListsSplitsClassesAndLicences(t *testing.T) {
 		}
 	}
 	for _, split := range m.Splits() {
-		if want := "  - split: " + string(split) + "\n    path: data/" + string(split) + "-*.parquet\n"; !strings.Contains(readme, want) {
+		if want := "  - split: " + string(split) + "\n    path: data/" + string(split) +
+			"-*.parquet\n"; !strings.Contains(readme, want) {
 			t.Errorf("the head does not list split %s:\n%s", split, readme)
 		}
 	}
@@ -103,7 +104,8 @@ func TestCardOfDamagedShardsIsNotWritten(t *testing.T) {
 }
 
 func TestSizeCategoryIsTheHubsName(t *testing.T) {
-	for n, want := range map[int]string{0: "n<1K", 999: "n<1K", 1000: "1K<n<10K", 99999: "10K<n<100K", 100000: "100K<n<1M", 1 << 30: "1M<n<10M"} {
+	for n, want := range map[int]string{0: "n<1K", 999: "n<1K", 1000: "1K<n<10K", 99999: "10K<n<100K",
+		100000: "100K<n<1M", 1 << 30: "1M<n<10M"} {
 		if got := sizeCategory(n); got != want {
 			t.Errorf("%d rows: %s, want %s", n, got, want)
 		}

@@ -83,7 +83,8 @@ func TestAttributionHasARowForEveryImage(t *testing.T) {
 	modified := 0
 	for _, r := range allRows(t, dir) {
 		a := r.Attributes
-		want = append(want, []string{r.ID.String(), string(r.Split), a.Author, a.License, a.Title, a.SourceURL, a.Modifications})
+		want = append(want, []string{r.ID.String(), string(r.Split), a.Author, a.License, a.Title, a.SourceURL,
+			a.Modifications})
 		if a.Modifications != "" {
 			modified++
 		}
@@ -150,7 +151,8 @@ func TestStatsAreThoseOfTheRows(t *testing.T) {
 	if err := json.Unmarshal([]byte(contents(t, dir)[StatsFile]), &stats); err != nil {
 		t.Fatal(err)
 	}
-	if failures := stats.Splits[0].Failures; len(failures) != 2 || failures[DecodeFailure] != 1 || failures[MissingFailure] != 1 {
+	if failures := stats.Splits[0].Failures; len(failures) != 2 || failures[DecodeFailure] != 1 ||
+		failures[MissingFailure] != 1 {
 		t.Errorf("failures %v", failures)
 	}
 	rows := allRows(t, dir)
@@ -222,7 +224,8 @@ func sameDistribution(t *testing.T, what string, got Distribution, values []int)
 		}
 		return best
 	}
-	want := Distribution{Min: slices.Min(values), P5: quantile(0.05), P25: quantile(0.25), Median: quantile(0.5), P75: quantile(0.75), P95: quantile(0.95),
+	want := Distribution{Min: slices.Min(values), P5: quantile(0.05), P25: quantile(0.25), Median: quantile(0.5),
+		P75: quantile(0.75), P95: quantile(0.95),
 		Max: slices.Max(values), Mean: float64(sum) / float64(len(values))}
 	if got != want {
 		t.Errorf("%s: %+v, want %+v", what, got, want)
@@ -244,7 +247,8 @@ func TestStatsOfAnEmptySplitAreZero(t *testing.T) {
 		t.Fatalf("%d splits", len(stats.Splits))
 	}
 	for _, s := range stats.Splits[1:] {
-		if s.Images != 0 || s.Width != (Distribution{}) || s.Levels[0].PerClass != (Distribution{}) || s.Failures[DecodeFailure] == 0 {
+		if s.Images != 0 || s.Width != (Distribution{}) || s.Levels[0].PerClass != (Distribution{}) ||
+			s.Failures[DecodeFailure] == 0 {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -255,7 +259,8 @@ func TestBuildRecordSaysWhatItWasToldAndNoTimeOfItsOwn(t *testing.T) {
 	o := small()
 	o.Made = Provenance{Source: json.RawMessage(`{"dataset":"gldv2"}`), Curation: json.RawMessage(`{"logs":[{"sha256":"ab"}]}`),
 		Clusters: &labels.Origin{Encoder: "clip", K: 150, Seed: 7, Prompt: "a photo of a {}"},
-		Scrape:   &ScrapeOrigin{Records: 3, First: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)}, Unknown: []string{"<draft>: gone"}}
+		Scrape:   &ScrapeOrigin{Records: 3, First: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)},
+		Unknown:  []string{"<draft>: gone"}}
 	m := mustBuild(t, newSource(t, 5), dir, o).Manifest
 	text := contents(t, dir)[BuildFile]
 	for _, want := range []string{`"tool": "test"`, `"images_per_shard": 10`, m.Inputs[0].SHA256.String(), `"dataset": "gldv2"`, `"sha256": "ab"`, `"k": 150`, `"seed": 7`,
@@ -281,7 +286,8 @@ func TestOtherProvenanceReplacesTheRecordAlone(t *testing.T) {
 	}
 	after := contents(t, dir)
 	for name := range before {
-		if changes := slices.Contains([]string{BuildFile, ManifestFile, SumsFile}, name); changes == (before[name] == after[name]) {
+		if changes := slices.Contains([]string{BuildFile, ManifestFile, SumsFile},
+			name); changes == (before[name] == after[name]) {
 			t.Errorf("%s: changed is %v", name, !changes)
 		}
 	}
@@ -383,7 +389,8 @@ func TestAttributionIsCutIntoRowGroups(t *testing.T) {
 	a := newAttribution(f)
 	const rows = attributionGroup + 10
 	for i := range rows {
-		if err := a.write(&Row{ID: ImageID(i), Split: labels.Index, Attributes: Attributes{Title: "Bild " + ImageID(i).String()}}); err != nil {
+		if err := a.write(&Row{ID: ImageID(i), Split: labels.Index,
+			Attributes: Attributes{Title: "Bild " + ImageID(i).String()}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -58,11 +58,13 @@ func TestHubTakesTheFeatures(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := key.Info.Features
-	if f["image"].Type != "Image" || f["level_0"].Type != "ClassLabel" || len(f["level_0"].Names) != 9 || f["level_1"].Names[0] != "group 0" {
+	if f["image"].Type != "Image" || f["level_0"].Type != "ClassLabel" || len(f["level_0"].Names) != 9 ||
+		f["level_1"].Names[0] != "group 0" {
 		t.Errorf("features %s", text)
 	}
 	fields := file.Schema().Fields()
-	if got := file.Schema().String(); !strings.Contains(got, "optional group image {\n\t\toptional binary bytes;\n\t\toptional binary path (STRING);\n\t}") {
+	if got := file.Schema().String(); !strings.Contains(got,
+		"optional group image {\n\t\toptional binary bytes;\n\t\toptional binary path (STRING);\n\t}") {
 		t.Errorf("schema %s", got)
 	}
 	if fields[0].Name() != "image" || len(fields) != len(f) {
@@ -95,7 +97,8 @@ func TestImageColumnIsPlain(t *testing.T) {
 	rng := rand.NewChaCha8([32]byte{1})
 	for i := range 600 {
 		rng.Read(image)
-		if err := w.Write(&Row{ID: ImageID(i), Image: image, Path: "a.jpg", Split: labels.Train, Labels: labels.Path{0}, W: 1, H: 1}); err != nil {
+		if err := w.Write(&Row{ID: ImageID(i), Image: image, Path: "a.jpg", Split: labels.Train, Labels: labels.Path{0},
+			W: 1, H: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}

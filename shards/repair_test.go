@@ -39,7 +39,8 @@ func TestRepairMakesTheCompanionsAnew(t *testing.T) {
 	mustBuild(t, src, dir, small())
 	want := contents(t, dir)
 	every := []string{FailuresFile, AttributionFile, StatsFile, TaxonomyFile}
-	for _, harmed := range append([][]string{every}, [][]string{{FailuresFile}, {AttributionFile}, {StatsFile}, {TaxonomyFile}}...) {
+	for _, harmed := range append([][]string{every},
+		[][]string{{FailuresFile}, {AttributionFile}, {StatsFile}, {TaxonomyFile}}...) {
 		for i, name := range harmed {
 			if i%2 == 0 {
 				flip(t, filepath.Join(dir, name), 20, 1)

@@ -77,7 +77,8 @@ func newSource(tb testing.TB, n int) *memorySource {
 		item := Item{
 			Path: fmt.Sprintf("photos/%d.jpg", i), Where: fmt.Sprintf("labels.csv:%d", i+2),
 			Split: []labels.Split{labels.Train, labels.Train, labels.Train, labels.Val, labels.Test}[i%5], Names: names,
-			Attributes: Attributes{Author: fmt.Sprintf("author %d", i%4), License: "CC BY 4.0", Title: fmt.Sprintf("Photo é %d", i)},
+			Attributes: Attributes{Author: fmt.Sprintf("author %d", i%4), License: "CC BY 4.0",
+				Title: fmt.Sprintf("Photo é %d", i)},
 		}
 		item.ID = NewImageID(item.Path)
 		s.put(&item, photo(tb, 20+i%30, 16+i%17, uint64(i)))

@@ -2,11 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
-	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -124,14 +123,11 @@ func embedHeldOut(ctx context.Context, o *demo.Options, dir string,
 		if err := errors.Join(err, m.Close()); err != nil {
 			return nil, nil, err
 		}
-		vectors := make([][]float32, t.Shape[0])
-		for i := range vectors {
-			vectors[i] = make([]float32, t.Shape[1])
-			for k := range vectors[i] {
-				vectors[i][k] = math.Float32frombits(binary.LittleEndian.Uint32(t.Data[4*(i*t.Shape[1]+k):]))
-			}
+		values, err := t.Float32()
+		if err != nil {
+			return nil, nil, err
 		}
-		rows = append(rows, vectors)
+		rows = append(rows, slices.Collect(slices.Chunk(values, t.Shape[1])))
 	}
 	return heldOut{data.Query, data}, rows, nil
 }

@@ -5,13 +5,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/train"
 	"hgld/train/history"
-	"hgld/train/metric"
 )
 
 func evalOverallCommand() *cli.Command {
@@ -29,59 +27,26 @@ func evalOverallCommand() *cli.Command {
 	}
 }
 
-// overallTable is what `hgld eval overall --json` prints: the value of each metric
-// in each level of each file, and their unweighted means.
-type overallTable struct {
-	Rows    []overallRow            `json:"rows"`
-	Overall map[string]train.Number `json:"overall"`
-}
-
-type overallRow struct {
-	File   string                  `json:"file"`
-	Level  string                  `json:"level"`
-	Values map[string]train.Number `json:"values"`
-}
-
 func runEvalOverall(j *job) error {
 	if len(j.args) == 0 {
 		return usagef("name the results of `hgld eval run`, such as fine.json middle.json coarse.json")
 	}
-	table := overallTable{Overall: map[string]train.Number{}}
-	var names, keys []string // metrics, and keys of all rows
-	var means []float64
+	var results []*train.Result
 	for _, file := range j.args {
 		r, err := readResultFile(file)
 		if err != nil {
 			return err
 		}
-		for level, name := range r.Levels {
-			row := overallRow{filepath.Base(file), name, map[string]train.Number{}}
-			suffix := fmt.Sprintf("_level%d", level)
-			for _, v := range r.Values {
-				if metricName, ok := strings.CutSuffix(v.Key, suffix); ok {
-					row.Values[metricName] = v.Mean
-					keys, means = append(keys, v.Key), append(means, float64(v.Mean))
-					if len(table.Rows) == 0 {
-						names = append(names, metricName)
-					}
-				}
-			}
-			for _, n := range names {
-				if _, ok := row.Values[n]; !ok || len(row.Values) != len(names) {
-					return withHint(usagef("%s has other metrics than %s, which has %s", file, j.args[0], strings.Join(names, ", ")),
-						"run `hgld eval run` with the same --metrics for all of them")
-				}
-			}
-			table.Rows = append(table.Rows, row)
-		}
+		results = append(results, r)
 	}
-	for name, mean := range metric.Overall(keys, means) {
-		table.Overall[name] = train.Number(mean)
+	table, err := history.Mean(j.args, results)
+	if err != nil {
+		return withHint(withCode(exitUsage, err), "run `hgld eval run` with the same --metrics for all of them")
 	}
 	if j.json {
 		return writeJSON(j, table)
 	}
-	printOverall(j, table, names)
+	printOverall(j, table)
 	return nil
 }
 
@@ -104,14 +69,14 @@ func readResultFile(path string) (*train.Result, error) {
 	return r, nil
 }
 
-func printOverall(j *job, table overallTable, names []string) {
+func printOverall(j *job, table *history.MeanTable) {
 	width := len("overall")
 	for _, row := range table.Rows {
 		width = max(width, len([]rune(row.File+" "+row.Level)))
 	}
 	line := func(label string, values map[string]train.Number) {
 		j.print("%-*s", width, label)
-		for _, n := range names {
+		for _, n := range table.Names {
 			v := values[n]
 			if !math.IsNaN(float64(v)) {
 				v *= 100
@@ -121,7 +86,7 @@ func printOverall(j *job, table overallTable, names []string) {
 		j.print("\n")
 	}
 	j.print("%-*s", width, "%")
-	for _, n := range names {
+	for _, n := range table.Names {
 		j.print("  %7s", n)
 	}
 	j.print("\n")

@@ -8,6 +8,7 @@ import (
 	"hgld/cluster"
 	"hgld/internal/registry"
 	"hgld/scrape"
+	"hgld/shards"
 	"hgld/train/metric"
 )
 
@@ -72,7 +73,7 @@ func (s *shardsSettings) check() error {
 	if s.Shards > 0 || s.ImagesPerShard > 0 {
 		return nil
 	}
-	_, err := parseSize(s.ShardSize)
+	_, err := shards.ParseSize(s.ShardSize)
 	return err
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -209,7 +208,7 @@ func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
 		return nil, usagef("quality is %d; want 1 to 100", s.Quality)
 	}
 	if s.Shards == 0 && s.ImagesPerShard == 0 {
-		size, err := parseSize(s.ShardSize)
+		size, err := shards.ParseSize(s.ShardSize)
 		if err != nil {
 			return nil, usagef("shard_size: %w", err)
 		}
@@ -230,27 +229,6 @@ func (s *shardsSettings) checkAllowed() error {
 		return nil
 	}
 	return usagef("allow_missing is %g; want a share from 0 to 1, such as 0.01 for one image in a hundred", s.AllowMissing)
-}
-
-// parseSize parses "500MB", "1.5 GB" or a number of bytes.
-func parseSize(text string) (int64, error) {
-	units := []struct {
-		suffix string
-		bytes  float64
-	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1},
-		{"", 1}}
-	for _, u := range units {
-		number, ok := strings.CutSuffix(text, u.suffix)
-		if !ok {
-			continue
-		}
-		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || !(v*u.bytes >= 1 && v*u.bytes < 1<<62) {
-			break
-		}
-		return int64(v * u.bytes), nil
-	}
-	return 0, fmt.Errorf("%.80q is not a size; want one such as 500MB or 1GB", text)
 }
 
 // shardsError adds exit codes and hints to the package's errors.
@@ -326,7 +304,7 @@ func printBuilt(j *job, s *shardsSettings, r *shards.Result) {
 				bytes += f.Bytes
 			}
 		}
-		j.print("%s: %s in %s, %s\n", split, count(m.Rows(split), "image"), count(files, "shard"), sizeText(bytes))
+		j.print("%s: %s in %s, %s\n", split, count(m.Rows(split), "image"), count(files, "shard"), shards.FormatSize(bytes))
 	}
 	for _, l := range m.Levels {
 		j.print("%s: %d classes\n", l.Name, len(l.Classes))
@@ -344,17 +322,4 @@ func failureError(failures []shards.Failure, hint string) error {
 	}
 	err := fmt.Errorf("shards build: %s left out (%s)", count(len(failures), "image"), shards.CountFailures(failures))
 	return withHint(withCode(exitSomeFailed, err), "%s", hint)
-}
-
-// sizeText formats a size.
-func sizeText(n int64) string {
-	for _, u := range []struct {
-		name  string
-		bytes float64
-	}{{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}} {
-		if float64(n) >= u.bytes {
-			return fmt.Sprintf("%.1f %s", float64(n)/u.bytes, u.name)
-		}
-	}
-	return fmt.Sprintf("%d bytes", n)
 }

@@ -61,14 +61,14 @@ func shardsLsCommand() *cli.Command {
 func printManifest(j *job, m *shards.Manifest) {
 	j.print("%-40s %10s %10s\n", "file", "rows", "size")
 	for _, f := range m.Files {
-		j.print("%-40s %10d %10s\n", f.Name, f.Rows, sizeText(f.Bytes))
+		j.print("%-40s %10d %10s\n", f.Name, f.Rows, shards.FormatSize(f.Bytes))
 	}
 	for _, c := range m.Companions {
 		rows := ""
 		if c.Rows > 0 {
 			rows = strconv.Itoa(c.Rows)
 		}
-		j.print("%-40s %10s %10s\n", c.Name, rows, sizeText(c.Bytes))
+		j.print("%-40s %10s %10s\n", c.Name, rows, shards.FormatSize(c.Bytes))
 	}
 	splits := m.Splits()
 	for _, l := range m.Levels {
@@ -182,7 +182,7 @@ func writeImage(j *job, view *shards.View, row int, out string) error {
 	if err := atomicfile.WriteFile(out, data); err != nil {
 		return err
 	}
-	j.say("image %s, %s, written to %s", view.ID(row), sizeText(int64(len(data))), out)
+	j.say("image %s, %s, written to %s", view.ID(row), shards.FormatSize(int64(len(data))), out)
 	return nil
 }
 
@@ -257,7 +257,7 @@ func runShardsVerify(c *cli.Context, j *job) error {
 		for _, note := range v.Notes {
 			j.say("note: %s", note)
 		}
-		j.print("%s, %s, %s: %s\n", count(v.Files, "file"), count(v.Rows, "row"), sizeText(v.Bytes),
+		j.print("%s, %s, %s: %s\n", count(v.Files, "file"), count(v.Rows, "row"), shards.FormatSize(v.Bytes),
 			damageText(len(v.Damage)))
 	}
 	if len(v.Damage) == 0 {

@@ -118,7 +118,7 @@ func runShardsPlan(j *job, s *shardsSettings, of int) error {
 			missing++
 		}
 		images += p.Images
-		j.print("%-40s %8d %10s  %s\n", p.Name, p.Images, sizeText(p.Bytes), state)
+		j.print("%-40s %8d %10s  %s\n", p.Name, p.Images, shards.FormatSize(p.Bytes), state)
 	}
 	j.print("%s in %s, %d missing\n", count(images, "image"), count(len(list), "shard"), missing)
 	return nil

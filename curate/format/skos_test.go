@@ -66,7 +66,7 @@ func TestDamagedTurtleNamesTheLine(t *testing.T) {
 		{head + "<a> a skos:Concept .", "x.ttl:2: concept <a> has no skos:prefLabel"},
 		{two + "<c> a skos:Concept ; skos:prefLabel \"c\" ; skos:broader <a>, <b> .\n", `x.ttl:4: "c" has two parents`},
 		{head + "<a> a skos:Concept ; skos:prefLabel \"a\" ; skos:broader <a> .", "broader than itself"},
-		{two + "<c> a skos:Concept ; skos:prefLabel \"a\" .\n", `class "a" stands twice`},
+		{two + "<c> a skos:Concept ; skos:prefLabel \"a\" .\n", `class "a" occurs twice`},
 		{head + "<a> skos:prefLabel \"\xff\" .", "not UTF-8"},
 		{strings.Replace(string(mustSKOS(t)), "<#landmarks> 1320", "<#landmarks> -4", 1), `"lake" has "-4" landmarks`},
 		{strings.Replace(string(mustSKOS(t)), "skos:broader <#supercategory/lake>", "skos:broader <#kind/natural>", 1),

@@ -58,7 +58,7 @@ var may = map[string][]string{
 	"train/export":            {"train", "train/backbone", "train/nn"},
 	"train/qrels":             {"train"},
 	"train/vectors":           {"train", "train/embeddings", "train/device", "train/qrels", "labels"},
-	"train/history":           {"train", "train/stats"},
+	"train/history":           {"train", "train/metric", "train/stats"},
 	"train/recipe":            {"train", "train/history"},
 	"train/sample":            {"labels"},
 	"train/optim":             {"train/device", "train/grad"},

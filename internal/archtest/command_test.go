@@ -25,7 +25,6 @@ var harmless = []string{"NaN", "IsNaN", "Inf", "IsInf", "MaxInt", "MaxInt32", "M
 // computing are the files of the command that compute all the same. The list only ever
 // gets shorter; a file that has stopped computing has to leave it.
 var computing = map[string]string{
-	"demo.go":   "widens the embeddings that the demo's report shows",
 	"shards.go": "rounds a share up, to advise --allow-missing",
 }
 

@@ -19,6 +19,10 @@ import (
 // short block declares beyond that need not be allocated.
 const snappyRatio = 32
 
+// plainDictionary is the encoding PLAIN_DICTIONARY, by which old writers mark indices into
+// a dictionary.
+const plainDictionary format.Encoding = 2
+
 // unpack undoes the compression of a page that declares size bytes. It allocates only
 // what the data bear out. LZ4 is refused: version 0.32.0 of the library returns other
 // bytes than those of the page where a page shrinks to more than a third, and never
@@ -82,10 +86,6 @@ func checkLevels(data []byte, most int, values, encoding int64) error {
 	}
 	return checkRuns(data, bits.Len(uint(most)), values)
 }
-
-// plainDictionary is PLAIN_DICTIONARY of the Parquet format, deprecated in files, which
-// older writers use in data pages all the same.
-const plainDictionary format.Encoding = 2
 
 // checkValues compares the lengths within encoded values with their number.
 func checkValues(data []byte, values, encoding int64) error {

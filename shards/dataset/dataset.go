@@ -48,7 +48,8 @@ var All = registry.Table[Importer]{
 	{Name: "inaturalist",
 		About: "iNaturalist 2018, by Inat_dataset_splits: species < genus < … < kingdom; --levels species,group for " +
 			"iNat-base", Value: INaturalist{}},
-	{Name: "dyml", About: "DyML-Vehicle, -Animal or -Product: fine < middle < coarse; --levels fine for the benchmark of " +
+	{Name: "dyml", About: "DyML-Vehicle, -Animal or -Product: fine < middle < coarse; --levels fine for the benchmark " +
+		"of " +
 		"that level", Value: DyML{}},
 	{Name: "in-shop", About: "DeepFashion In-shop, by list_eval_partition.txt: item < category; splits train, query, " +
 		"gallery", Value: InShop{}},

@@ -83,7 +83,8 @@ func TestLevelsInTheWrongOrderAreAskedAbout(t *testing.T) {
 		"juice/drink/3.jpg": ""}.folder(t)})
 	wantError(t, err, "are these levels finest first?", "fruit/apple/image.jpg")
 
-	table := tree{"t.csv": "path,group,product\n1.jpg,fruit,apple\n2.jpg,fruit,pear\n3.jpg,drink,juice\n4.jpg,fruit,apple\n"}.folder(t)
+	table := tree{"t.csv": "path,group,product\n1.jpg,fruit,apple\n2.jpg,fruit,pear\n3.jpg,drink,juice\n" +
+		"4.jpg,fruit,apple\n"}.folder(t)
 	s := Settings{Input: filepath.Join(table, "t.csv"), Levels: []string{"group", "product"}}
 	_, err = items(t, CSV{}, s)
 	wantError(t, err, "t.csv", "are the levels group,product coarsest first?",

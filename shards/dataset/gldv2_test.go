@@ -20,21 +20,31 @@ import (
 // gldv2Tables are made up in the published layout; images are named by their first
 // and last digit.
 var gldv2Tables = tree{
-	"metadata/train_clean.csv":             "landmark_id,images\n7,000000000000000a 100000000000000b\n8,200000000000000c\n",
-	"metadata/train.csv":                   "id,url,landmark_id\nffffffffffffffff,http://u,1\n",
-	"metadata/train_attribution.csv":       "id,url,author,license,title\n000000000000000a,http://u/a,Ann,https://creativecommons.org/licenses/by/2.0/,\"File:A, b.jpg\"\n200000000000000c,http://u/c,Cid,CC0,C\nffffffffffffffff,u,x,y,z\n",
+	"metadata/train_clean.csv": "landmark_id,images\n7,000000000000000a " +
+		"100000000000000b\n8,200000000000000c\n",
+	"metadata/train.csv": "id,url,landmark_id\nffffffffffffffff,http://u,1\n",
+	"metadata/train_attribution.csv": "id,url,author,license,title\n" +
+		"000000000000000a,http://u/a,Ann,https://creativecommons.org/licenses/by/2.0/,\"File:A, b.jpg\"\n" +
+		"200000000000000c,http://u/c,Cid,CC0,C\nffffffffffffffff,u,x,y,z\n",
 	"metadata/index_image_to_landmark.csv": "id,landmark_id\n300000000000000d,7\n400000000000000e,9\n",
-	"metadata/retrieval_solution_v2.1.csv": "id,images,Usage\n500000000000000f,300000000000000d 400000000000000e,Public\n6000000000000010,None,Ignored\n",
-	"metadata/train_label_to_hierarchical.csv": "landmark_id,category,supercategory,hierarchical_label,natural_or_human_made\n" +
-		"7,http://commons.wikimedia.org/wiki/Category:A,parish church,church,human-made\n8,http://commons.wikimedia.org/wiki/Category:B,,,\n",
-	"metadata/index_label_to_hierarchical.csv": "landmark_id,category,supercategory,hierarchical_label,natural_or_human_made\n" +
-		"7,http://commons.wikimedia.org/wiki/Category:C,peak,mountain,natural\n9,http://commons.wikimedia.org/wiki/Category:D,lake,lake,natural\n",
+	"metadata/retrieval_solution_v2.1.csv": "id,images,Usage\n500000000000000f,300000000000000d " +
+		"400000000000000e,Public\n6000000000000010,None,Ignored\n",
+	"metadata/train_label_to_hierarchical.csv": "landmark_id,category,supercategory,hierarchical_label," +
+		"natural_or_human_made\n" +
+		"7,http://commons.wikimedia.org/wiki/Category:A,parish " +
+		"church,church,human-made\n8,http://commons.wikimedia.org/wiki/Category:B,,,\n",
+	"metadata/index_label_to_hierarchical.csv": "landmark_id,category,supercategory,hierarchical_label," +
+		"natural_or_human_made\n" +
+		"7,http://commons.wikimedia.org/wiki/Category:C,peak,mountain,natural\n" +
+		"9,http://commons.wikimedia.org/wiki/Category:D,lake,lake,natural\n",
 }
 
 var gldv2Want = []string{
-	"train/0/0/0/000000000000000a.jpg train train/7<church<human-made", "train/1/0/0/100000000000000b.jpg train train/7<church<human-made",
+	"train/0/0/0/000000000000000a.jpg train train/7<church<human-made",
+	"train/1/0/0/100000000000000b.jpg train train/7<church<human-made",
 	"train/2/0/0/200000000000000c.jpg train train/8<<", "index/3/0/0/300000000000000d.jpg index index/7<mountain<natural",
-	"index/4/0/0/400000000000000e.jpg index index/9<lake<natural", "test/5/0/0/500000000000000f.jpg test index/7<mountain<natural",
+	"index/4/0/0/400000000000000e.jpg index index/9<lake<natural",
+	"test/5/0/0/500000000000000f.jpg test index/7<mountain<natural",
 }
 
 // gldv2Folder writes the tables and the images, as folders or in two TARs a split.
@@ -80,10 +90,12 @@ func TestGLDv2ReadsTablesAndTARs(t *testing.T) {
 		}
 	}
 	first, last := rows[0][0], rows[0][5]
-	if a := first.Attributes; a.Author != "Ann" || a.Title != "File:A, b.jpg" || a.SourceURL != "http://u/a" || a.Tag != "parish church" || !strings.HasSuffix(a.CategoryURL, "Category:A") {
+	if a := first.Attributes; a.Author != "Ann" || a.Title != "File:A, b.jpg" || a.SourceURL != "http://u/a" ||
+		a.Tag != "parish church" || !strings.HasSuffix(a.CategoryURL, "Category:A") {
 		t.Errorf("attributes %+v", a)
 	}
-	if first.ID.String() != "000000000000000a" || last.Split != labels.Test || last.Landmark != 7 || !slices.Equal(last.Labels, rows[0][3].Labels) {
+	if first.ID.String() != "000000000000000a" || last.Split != labels.Test || last.Landmark != 7 ||
+		!slices.Equal(last.Labels, rows[0][3].Labels) {
 		t.Errorf("the query is %+v, and its answer %+v", last, rows[0][3])
 	}
 }
@@ -136,7 +148,8 @@ func TestGLDv2TellsWhatItLeavesOut(t *testing.T) {
 	}
 	defer src.Close()
 	notes := strings.Join(src.(interface{ Notes() []string }).Notes(), "; ")
-	for _, want := range []string{"1 queries have no answer", "train has 3 images, as published 1580470", "index has 2 images"} {
+	for _, want := range []string{"1 queries have no answer", "train has 3 images, as published 1580470",
+		"index has 2 images"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("notes %q do not say %q", notes, want)
 		}
@@ -283,22 +296,26 @@ func TestGLDv2MistakesAreNamed(t *testing.T) {
 		set            Settings
 		want           []string
 	}{
-		"no table":       {"", "", "", Settings{}, []string{"no train_clean.csv and no train.csv"}},
-		"no labels":      {"metadata/x_label_to_hierarchical.csv", "", "", Settings{}, []string{"no labels: want --labels"}},
-		"one label file": {"metadata/index_label_to_hierarchical.csv", "", "", Settings{}, []string{"index_image_to_landmark.csv:2:", "no labels of split index"}},
-		"column":         {"metadata/train_clean.csv", "landmark_id,", "landmark,", Settings{}, []string{"train_clean.csv:1:", "no column landmark_id"}},
-		"id":             {"metadata/train_clean.csv", "000000000000000a", "xyz", Settings{}, []string{"train_clean.csv:2:", `image "xyz"`}},
-		"landmark":       {"metadata/train_clean.csv", "\n8,", "\neight,", Settings{}, []string{"train_clean.csv:3:", `landmark_id "eight"`}},
-		"fields":         {"metadata/train_clean.csv", "\n8,", "\n", Settings{}, []string{"train_clean.csv", "line 3"}},
-		"answer":         {"metadata/retrieval_solution_v2.1.csv", "300000000000000d", "310000000000000d", Settings{}, []string{"retrieval_solution_v2.1.csv:2:", "310000000000000d, which is not in"}},
-		"levels":         {"", "", "", Settings{Levels: []string{"landmark"}}, []string{"leave these settings out"}},
+		"no table":  {"", "", "", Settings{}, []string{"no train_clean.csv and no train.csv"}},
+		"no labels": {"metadata/x_label_to_hierarchical.csv", "", "", Settings{}, []string{"no labels: want --labels"}},
+		"one label file": {"metadata/index_label_to_hierarchical.csv", "", "", Settings{},
+			[]string{"index_image_to_landmark.csv:2:", "no labels of split index"}},
+		"column": {"metadata/train_clean.csv", "landmark_id,", "landmark,", Settings{},
+			[]string{"train_clean.csv:1:", "no column landmark_id"}},
+		"id":       {"metadata/train_clean.csv", "000000000000000a", "xyz", Settings{}, []string{"train_clean.csv:2:", `image "xyz"`}},
+		"landmark": {"metadata/train_clean.csv", "\n8,", "\neight,", Settings{}, []string{"train_clean.csv:3:", `landmark_id "eight"`}},
+		"fields":   {"metadata/train_clean.csv", "\n8,", "\n", Settings{}, []string{"train_clean.csv", "line 3"}},
+		"answer": {"metadata/retrieval_solution_v2.1.csv", "300000000000000d", "310000000000000d", Settings{},
+			[]string{"retrieval_solution_v2.1.csv:2:", "310000000000000d, which is not in"}},
+		"levels": {"", "", "", Settings{Levels: []string{"landmark"}}, []string{"leave these settings out"}},
 	} {
 		files := maps.Clone(gldv2Tables)
 		switch {
 		case name == "no table":
 			files = tree{"train/x": ""}
 		case name == "no labels":
-			files = without(without(files, "metadata/train_label_to_hierarchical.csv"), "metadata/index_label_to_hierarchical.csv")
+			files = without(without(files, "metadata/train_label_to_hierarchical.csv"),
+				"metadata/index_label_to_hierarchical.csv")
 		case c.old != "":
 			files = edit(files, c.file, c.old, c.new)
 		case c.file != "":

@@ -47,7 +47,8 @@ func hostileZips(t *testing.T) map[string]hostile {
 	for _, c := range []struct {
 		mode fs.FileMode
 		want string
-	}{{fs.ModeSymlink, "symbolic link"}, {fs.ModeDevice, "device"}, {fs.ModeDevice | fs.ModeCharDevice, "device"}, {fs.ModeNamedPipe, "named pipe"}, {fs.ModeSocket, "socket"}} {
+	}{{fs.ModeSymlink, "symbolic link"}, {fs.ModeDevice, "device"}, {fs.ModeDevice | fs.ModeCharDevice, "device"},
+		{fs.ModeNamedPipe, "named pipe"}, {fs.ModeSocket, "socket"}} {
 		h := zip.FileHeader{Name: "a.jpg"}
 		h.SetMode(c.mode | 0o644)
 		all["mode "+c.mode.String()] = hostile{one(h, "/etc/passwd"), c.want}
@@ -214,7 +215,8 @@ func TestBombsInArchivesAreFailures(t *testing.T) {
 	}
 	good := picture(t, 1)
 	for name, crc := range map[string]uint32{"wrong.jpg": 1, "good.jpg": crc32.ChecksumIEEE(good)} {
-		f, err := w.CreateRaw(&zip.FileHeader{Name: name, CRC32: crc, CompressedSize64: uint64(len(good)), UncompressedSize64: uint64(len(good))})
+		f, err := w.CreateRaw(&zip.FileHeader{Name: name, CRC32: crc, CompressedSize64: uint64(len(good)),
+			UncompressedSize64: uint64(len(good))})
 		if err == nil {
 			_, err = f.Write(good)
 		}
@@ -225,7 +227,8 @@ func TestBombsInArchivesAreFailures(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	dir := tree{"images.zip": buf.String(), "t.csv": "path,level_0\nhonest.jpg,a\nliar.jpg,a\nhuge.jpg,a\nwrong.jpg,a\ngood.jpg,a\n"}.folder(t)
+	dir := tree{"images.zip": buf.String(),
+		"t.csv": "path,level_0\nhonest.jpg,a\nliar.jpg,a\nhuge.jpg,a\nwrong.jpg,a\ngood.jpg,a\n"}.folder(t)
 	r := build(t, CSV{}, Settings{Input: filepath.Join(dir, "t.csv"), Images: filepath.Join(dir, "images.zip")})
 	var got []string
 	for _, f := range r.Failures {

@@ -127,7 +127,8 @@ func items(tb testing.TB, importer Importer, s Settings) ([]string, error) {
 
 func TestFolderTakesClassesAndSplitsFromPaths(t *testing.T) {
 	files := tree{"notes.txt": "not an image", ".hidden/x/y.jpg": "", "train/fruit/apple/1.jpg": string(picture(t, 1)),
-		"train/fruit/apple/2.JPEG": string(picture(t, 2)), "test/fruit/pear/3.png": "x", "val/drink/juice/4.jpg": "y", "train/drink/juice/readme.md": ""}
+		"train/fruit/apple/2.JPEG": string(picture(t, 2)), "test/fruit/pear/3.png": "x", "val/drink/juice/4.jpg": "y",
+		"train/drink/juice/readme.md": ""}
 	want := []string{"test/fruit/pear/3.png test pear<fruit", "train/fruit/apple/1.jpg train apple<fruit",
 		"train/fruit/apple/2.JPEG train apple<fruit", "val/drink/juice/4.jpg val juice<drink"}
 	delete(files, ".hidden/x/y.jpg") // archives have no notion of hidden files
@@ -142,7 +143,8 @@ func TestFolderTakesClassesAndSplitsFromPaths(t *testing.T) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("with a hidden folder: %v, %v", got, err)
 	}
-	flat, err := items(t, Folder{}, Settings{Input: tree{"train/1.jpg": "x", "cats/2.jpg": "y"}.folder(t), Split: labels.Test})
+	flat, err := items(t, Folder{}, Settings{Input: tree{"train/1.jpg": "x", "cats/2.jpg": "y"}.folder(t),
+		Split: labels.Test})
 	if want := []string{"cats/2.jpg test cats", "train/1.jpg test train"}; err != nil || !slices.Equal(flat, want) {
 		t.Errorf("a class called train: %v, %v", flat, err)
 	}
@@ -268,7 +270,8 @@ func TestLinksThatCannotBeReadAreFailures(t *testing.T) {
 
 func TestCSVReadsFromFolderZipAndTar(t *testing.T) {
 	files := tree{"x/1.jpg": string(picture(t, 1)), "x/2.jpg": string(picture(t, 2))}
-	table := "\ufeffsplit,path,fine,coarse,author,image_id\r\ntrain,x/1.jpg,apple,fruit,Ann,00000000000000ff\r\n,./x/2.jpg,\"a, b\",fruit,,\r\ntest,x/3.jpg,,,,\r\n"
+	table := "\ufeffsplit,path,fine,coarse,author,image_id\r\ntrain,x/1.jpg,apple,fruit,Ann,00000000000000ff\r\n" +
+		",./x/2.jpg,\"a, b\",fruit,,\r\ntest,x/3.jpg,,,,\r\n"
 	dir := t.TempDir()
 	input := filepath.Join(dir, "t.csv")
 	if err := os.WriteFile(input, []byte(table), 0o644); err != nil {
@@ -285,7 +288,8 @@ func TestCSVReadsFromFolderZipAndTar(t *testing.T) {
 		if len(r.Failures) != 1 || r.Failures[0].Class != shards.MissingFailure || r.Failures[0].Where != "t.csv:4" {
 			t.Errorf("%s: failures %+v", name, r.Failures)
 		}
-		if in := r.Manifest.Inputs; len(in) != 2 || in[0].Name != "t.csv" || strings.TrimSuffix(in[1].Name, "/") != filepath.Base(images) {
+		if in := r.Manifest.Inputs; len(in) != 2 || in[0].Name != "t.csv" ||
+			strings.TrimSuffix(in[1].Name, "/") != filepath.Base(images) {
 			t.Errorf("%s: inputs %+v", name, in)
 		}
 	}
@@ -330,7 +334,8 @@ func TestCSVMistakesAreNamedWithTheirLine(t *testing.T) {
 		{"path,landmark_id,split\nx.jpg,1,index\n", Settings{Labels: "l.csv"}, []string{"t.csv:2", "index", "train"}},
 	} {
 		dir := tree{"t.csv": c.table, "images.tar.gz": "", "images.rar": "", "x.jpg": "",
-			"l.csv": "landmark_id,category,supercategory,hierarchical_label,natural_or_human_made\n1,http://c,lake,lake,natural\n"}.folder(t)
+			"l.csv": "landmark_id,category,supercategory,hierarchical_label,natural_or_human_made\n" +
+				"1,http://c,lake,lake,natural\n"}.folder(t)
 		c.set.Input = filepath.Join(dir, "t.csv")
 		if c.set.Images != "" {
 			c.set.Images = filepath.Join(dir, c.set.Images)
@@ -351,17 +356,20 @@ func TestCSVJoinsTheLabelsOfLandmarks(t *testing.T) {
 			"7,http://commons.wikimedia.org/wiki/Category:A,parish church,church,human-made,train\n" +
 			"8,http://commons.wikimedia.org/wiki/Category:B,lake,lake,natural,train\n" +
 			"7,http://commons.wikimedia.org/wiki/Category:C,peak,mountain,natural,index\n",
-		"1.jpg": string(picture(t, 1)), "2.jpg": string(picture(t, 2)), "3.jpg": string(picture(t, 3)), "4.jpg": string(picture(t, 4)), "5.jpg": string(picture(t, 5)),
+		"1.jpg": string(picture(t, 1)), "2.jpg": string(picture(t, 2)), "3.jpg": string(picture(t, 3)),
+		"4.jpg": string(picture(t, 4)), "5.jpg": string(picture(t, 5)),
 	}.folder(t)
 	s := Settings{Input: filepath.Join(dir, "images.csv"), Labels: filepath.Join(dir, "labels.csv")}
 	got, err := items(t, CSV{}, s)
-	want := []string{"1.jpg train train/7<church<human-made", "2.jpg train train/8<lake<natural", "3.jpg index index/7<mountain<natural",
+	want := []string{"1.jpg train train/7<church<human-made", "2.jpg train train/8<lake<natural",
+		"3.jpg index index/7<mountain<natural",
 		"4.jpg train train/9<<", "5.jpg train "}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v\n%s\nwant\n%s", err, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	r := build(t, CSV{}, s)
-	if !r.Manifest.Landmarks || r.Manifest.Levels[1].Column != "hierarchical_label" || len(r.Failures) != 0 || len(r.Manifest.Inputs) != 3 {
+	if !r.Manifest.Landmarks || r.Manifest.Levels[1].Column != "hierarchical_label" || len(r.Failures) != 0 ||
+		len(r.Manifest.Inputs) != 3 {
 		t.Errorf("manifest %+v", r.Manifest)
 	}
 	for i, want := range []string{"train/7", "train/8", "index/7", "train/9"} {

@@ -26,9 +26,11 @@ func withPictures(tb testing.TB, files tree, paths ...string) tree {
 
 func sopTree(tb testing.TB) tree {
 	return withPictures(tb, tree{
-		"Ebay_train.txt": sopColumns + "\n1 1 1 bicycle_final/1_0.JPG\n2 1 1 bicycle_final/1_1.JPG\n3 2 2 stapler_final/2_0.JPG\n",
-		"Ebay_test.txt":  sopColumns + "\n4 3 1 bicycle_final/3_0.JPG\n5 3 1 bicycle_final/3_1.JPG\n",
-	}, "bicycle_final/1_0.JPG", "bicycle_final/1_1.JPG", "stapler_final/2_0.JPG", "bicycle_final/3_0.JPG", "bicycle_final/3_1.JPG")
+		"Ebay_train.txt": sopColumns +
+			"\n1 1 1 bicycle_final/1_0.JPG\n2 1 1 bicycle_final/1_1.JPG\n3 2 2 stapler_final/2_0.JPG\n",
+		"Ebay_test.txt": sopColumns + "\n4 3 1 bicycle_final/3_0.JPG\n5 3 1 bicycle_final/3_1.JPG\n",
+	}, "bicycle_final/1_0.JPG", "bicycle_final/1_1.JPG", "stapler_final/2_0.JPG", "bicycle_final/3_0.JPG",
+		"bicycle_final/3_1.JPG")
 }
 
 func cubTree(tb testing.TB) tree {
@@ -37,12 +39,15 @@ func cubTree(tb testing.TB) tree {
 		"image_class_labels.txt": "1 1\n2 84\n3 141\n4 141\n",
 		"images.txt": "1 001.Black_footed_Albatross/a b.jpg\n2 084.Red_legged_Kittiwake/b.jpg\n" +
 			"3 141.Artic_Tern/c.jpg\n4 141.Artic_Tern/d.jpg\n",
-	}, "images/001.Black_footed_Albatross/a b.jpg", "images/084.Red_legged_Kittiwake/b.jpg", "images/141.Artic_Tern/c.jpg", "images/141.Artic_Tern/d.jpg")
+	}, "images/001.Black_footed_Albatross/a b.jpg", "images/084.Red_legged_Kittiwake/b.jpg",
+		"images/141.Artic_Tern/c.jpg", "images/141.Artic_Tern/d.jpg")
 }
 
 const inatCategories = `[
- {"id": 0, "name": "Prunella vulgaris", "kingdom": "Plantae", "phylum": "Tracheophyta", "class": "Magnoliopsida", "order": "Lamiales", "family": "Lamiaceae", "genus": "Prunella"},
- {"id": 7, "name": "Prunella modularis", "kingdom": "Animalia", "phylum": "Chordata", "class": "Aves", "order": "Passeriformes", "family": "Prunellidae", "genus": "Prunella"},
+ {"id": 0, "name": "Prunella vulgaris", "kingdom": "Plantae", "phylum": "Tracheophyta", "class": "Magnoliopsida",
+	"order": "Lamiales", "family": "Lamiaceae", "genus": "Prunella"},
+ {"id": 7, "name": "Prunella modularis", "kingdom": "Animalia", "phylum": "Chordata", "class": "Aves",
+	"order": "Passeriformes", "family": "Prunellidae", "genus": "Prunella"},
  {"id": 12, "name": "Corvus corax", "kingdom": "Animalia", "phylum": "Chordata", "class": "Aves", "order": "Passeriformes", "family": "Corvidae", "genus": "Corvus"}]`
 
 func inatTree(tb testing.TB) tree {
@@ -50,7 +55,8 @@ func inatTree(tb testing.TB) tree {
 		"train2018.json": `{"info": {"year": 2018}, "images": [{"id": 1, "license": null}, {}], "annotations": [[1, "}"]], "categories": ` + inatCategories + `, "licenses": []}`,
 		"Inat_dataset_splits/Inaturalist_train_set1.txt": "train_val2018/Plantae/0/a.jpg\ntrain_val2018/Aves/7/b.jpg\n",
 		"Inat_dataset_splits/Inaturalist_test_set1.txt":  "train_val2018/Aves/12/c.jpg\ntrain_val2018/Aves/12/d.jpg\n",
-	}, "train_val2018/Plantae/0/a.jpg", "train_val2018/Aves/7/b.jpg", "train_val2018/Aves/12/c.jpg", "train_val2018/Aves/12/d.jpg")
+	}, "train_val2018/Plantae/0/a.jpg", "train_val2018/Aves/7/b.jpg", "train_val2018/Aves/12/c.jpg",
+		"train_val2018/Aves/12/d.jpg")
 }
 
 func dymlTree(tb testing.TB, product bool) tree {
@@ -64,7 +70,8 @@ func dymlTree(tb testing.TB, product bool) tree {
 	for _, l := range []string{"fine", "middle", "coarse"} {
 		files["bmk_"+l+"/query.csv"] = "fname, labels0.jpg, 5\n1.jpg, 6\n"
 		files["bmk_"+l+"/gallery.csv"] = "fname, labels0.jpg, 6\n1.jpg, 5\n2.jpg, 7\n"
-		withPictures(tb, files, "bmk_"+l+"/query/0.jpg", "bmk_"+l+"/query/1.jpg", "bmk_"+l+"/gallery/0.jpg", "bmk_"+l+"/gallery/1.jpg", "bmk_"+l+"/gallery/2.jpg")
+		withPictures(tb, files, "bmk_"+l+"/query/0.jpg", "bmk_"+l+"/query/1.jpg", "bmk_"+l+"/gallery/0.jpg",
+			"bmk_"+l+"/gallery/1.jpg", "bmk_"+l+"/gallery/2.jpg")
 	}
 	return files
 }
@@ -76,7 +83,8 @@ func inShopTree(tb testing.TB) tree {
 		"img/WOMEN/Dresses/id_00000003/01_1_front.jpg                         id_00000003 query     \n" +
 		"img/WOMEN/Dresses/id_00000003/01_2_side.jpg                          id_00000003 gallery   \n" +
 		"img/MEN/Denim/id_00000081/02_4_full.jpg                              id_00000081 gallery   \n"},
-		"img/WOMEN/Dresses/id_00000002/02_1_front.jpg", "img/MEN/Denim/id_00000080/01_1_front.jpg", "img/WOMEN/Dresses/id_00000003/01_1_front.jpg",
+		"img/WOMEN/Dresses/id_00000002/02_1_front.jpg", "img/MEN/Denim/id_00000080/01_1_front.jpg",
+		"img/WOMEN/Dresses/id_00000003/01_1_front.jpg",
 		"img/WOMEN/Dresses/id_00000003/01_2_side.jpg", "img/MEN/Denim/id_00000081/02_4_full.jpg")
 }
 
@@ -90,34 +98,51 @@ type publishedCase struct {
 }
 
 func publishedCases(tb testing.TB) []publishedCase {
-	dymlTrain := []string{"train/imgs/0.jpg train train/12<train/3<train/1", "train/imgs/1.jpg train train/13<train/3<train/1", "train/imgs/2.jpg train train/11<train/2<train/0"}
+	dymlTrain := []string{"train/imgs/0.jpg train train/12<train/3<train/1",
+		"train/imgs/1.jpg train train/13<train/3<train/1", "train/imgs/2.jpg train train/11<train/2<train/0"}
 	return []publishedCase{
-		{"sop", SOP{}, sopTree(tb), nil, []string{"bicycle_final/1_0.JPG train 1<bicycle", "bicycle_final/1_1.JPG train 1<bicycle", "stapler_final/2_0.JPG train 2<stapler",
+		{"sop", SOP{}, sopTree(tb), nil, []string{"bicycle_final/1_0.JPG train 1<bicycle",
+			"bicycle_final/1_1.JPG train 1<bicycle", "stapler_final/2_0.JPG train 2<stapler",
 			"bicycle_final/3_0.JPG test 3<bicycle", "bicycle_final/3_1.JPG test 3<bicycle"}},
-		{"sop-one", SOP{}, sopTree(tb), []string{"product"}, []string{"bicycle_final/1_0.JPG train 1", "bicycle_final/1_1.JPG train 1", "stapler_final/2_0.JPG train 2",
+		{"sop-one", SOP{}, sopTree(tb), []string{"product"}, []string{"bicycle_final/1_0.JPG train 1",
+			"bicycle_final/1_1.JPG train 1", "stapler_final/2_0.JPG train 2",
 			"bicycle_final/3_0.JPG test 3", "bicycle_final/3_1.JPG test 3"}},
-		{"cub", CUB{}, cubTree(tb), nil, []string{"001.Black_footed_Albatross/a b.jpg train 001.Black_footed_Albatross<Diomedeidae<Procellariiformes",
-			"084.Red_legged_Kittiwake/b.jpg train 084.Red_legged_Kittiwake<Laridae<Charadriiformes",
-			"141.Artic_Tern/c.jpg test 141.Artic_Tern<Laridae<Charadriiformes", "141.Artic_Tern/d.jpg test 141.Artic_Tern<Laridae<Charadriiformes"}},
+		{"cub", CUB{}, cubTree(tb), nil,
+			[]string{"001.Black_footed_Albatross/a b.jpg train 001.Black_footed_Albatross<Diomedeidae<Procellariiformes",
+				"084.Red_legged_Kittiwake/b.jpg train 084.Red_legged_Kittiwake<Laridae<Charadriiformes",
+				"141.Artic_Tern/c.jpg test 141.Artic_Tern<Laridae<Charadriiformes",
+				"141.Artic_Tern/d.jpg test 141.Artic_Tern<Laridae<Charadriiformes"}},
 		{"inat-full", INaturalist{}, inatTree(tb), nil, []string{
-			"train_val2018/Plantae/0/a.jpg train Prunella vulgaris<Prunella (Lamiaceae)<Lamiaceae<Lamiales<Magnoliopsida<Tracheophyta<Plantae",
-			"train_val2018/Aves/7/b.jpg train Prunella modularis<Prunella (Prunellidae)<Prunellidae<Passeriformes<Aves<Chordata<Animalia",
+			"train_val2018/Plantae/0/a.jpg train Prunella vulgaris<Prunella " +
+				"(Lamiaceae)<Lamiaceae<Lamiales<Magnoliopsida<Tracheophyta<Plantae",
+			"train_val2018/Aves/7/b.jpg train Prunella modularis<Prunella " +
+				"(Prunellidae)<Prunellidae<Passeriformes<Aves<Chordata<Animalia",
 			"train_val2018/Aves/12/c.jpg test Corvus corax<Corvus<Corvidae<Passeriformes<Aves<Chordata<Animalia",
 			"train_val2018/Aves/12/d.jpg test Corvus corax<Corvus<Corvidae<Passeriformes<Aves<Chordata<Animalia"}},
 		{"inat-base", INaturalist{}, inatTree(tb), []string{"species", "group"}, []string{
-			"train_val2018/Plantae/0/a.jpg train Prunella vulgaris<Plantae", "train_val2018/Aves/7/b.jpg train Prunella modularis<Aves",
+			"train_val2018/Plantae/0/a.jpg train Prunella vulgaris<Plantae",
+			"train_val2018/Aves/7/b.jpg train Prunella modularis<Aves",
 			"train_val2018/Aves/12/c.jpg test Corvus corax<Aves", "train_val2018/Aves/12/d.jpg test Corvus corax<Aves"}},
 		{"dyml", DyML{}, dymlTree(tb, false), nil, dymlTrain},
-		{"dyml-middle", DyML{}, dymlTree(tb, false), []string{"middle"}, []string{"bmk_middle/query/0.jpg query test/5", "bmk_middle/query/1.jpg query test/6",
-			"bmk_middle/gallery/0.jpg gallery test/6", "bmk_middle/gallery/1.jpg gallery test/5", "bmk_middle/gallery/2.jpg gallery test/7"}},
+		{"dyml-middle", DyML{}, dymlTree(tb, false), []string{"middle"},
+			[]string{"bmk_middle/query/0.jpg query test/5", "bmk_middle/query/1.jpg query test/6",
+				"bmk_middle/gallery/0.jpg gallery test/6", "bmk_middle/gallery/1.jpg gallery test/5",
+				"bmk_middle/gallery/2.jpg gallery test/7"}},
 		{"dyml-product", DyML{}, dymlTree(tb, true), nil, slices.Concat(dymlTrain, []string{
-			"mini-bmk_all_in_one/imgs/0.jpg test test/12<test/7<test/1", "mini-bmk_all_in_one/imgs/1.jpg test test/12<test/7<test/1"})},
-		{"in-shop", InShop{}, inShopTree(tb), nil, []string{"img/WOMEN/Dresses/id_00000002/02_1_front.jpg train id_00000002<WOMEN/Dresses",
-			"img/MEN/Denim/id_00000080/01_1_front.jpg train id_00000080<MEN/Denim", "img/WOMEN/Dresses/id_00000003/01_1_front.jpg query id_00000003<WOMEN/Dresses",
-			"img/WOMEN/Dresses/id_00000003/01_2_side.jpg gallery id_00000003<WOMEN/Dresses", "img/MEN/Denim/id_00000081/02_4_full.jpg gallery id_00000081<MEN/Denim"}},
-		{"in-shop-3", InShop{}, inShopTree(tb), []string{"item", "department"}, []string{"img/WOMEN/Dresses/id_00000002/02_1_front.jpg train id_00000002<WOMEN",
-			"img/MEN/Denim/id_00000080/01_1_front.jpg train id_00000080<MEN", "img/WOMEN/Dresses/id_00000003/01_1_front.jpg query id_00000003<WOMEN",
-			"img/WOMEN/Dresses/id_00000003/01_2_side.jpg gallery id_00000003<WOMEN", "img/MEN/Denim/id_00000081/02_4_full.jpg gallery id_00000081<MEN"}},
+			"mini-bmk_all_in_one/imgs/0.jpg test test/12<test/7<test/1",
+			"mini-bmk_all_in_one/imgs/1.jpg test test/12<test/7<test/1"})},
+		{"in-shop", InShop{}, inShopTree(tb), nil,
+			[]string{"img/WOMEN/Dresses/id_00000002/02_1_front.jpg train id_00000002<WOMEN/Dresses",
+				"img/MEN/Denim/id_00000080/01_1_front.jpg train id_00000080<MEN/Denim",
+				"img/WOMEN/Dresses/id_00000003/01_1_front.jpg query id_00000003<WOMEN/Dresses",
+				"img/WOMEN/Dresses/id_00000003/01_2_side.jpg gallery id_00000003<WOMEN/Dresses",
+				"img/MEN/Denim/id_00000081/02_4_full.jpg gallery id_00000081<MEN/Denim"}},
+		{"in-shop-3", InShop{}, inShopTree(tb), []string{"item", "department"},
+			[]string{"img/WOMEN/Dresses/id_00000002/02_1_front.jpg train id_00000002<WOMEN",
+				"img/MEN/Denim/id_00000080/01_1_front.jpg train id_00000080<MEN",
+				"img/WOMEN/Dresses/id_00000003/01_1_front.jpg query id_00000003<WOMEN",
+				"img/WOMEN/Dresses/id_00000003/01_2_side.jpg gallery id_00000003<WOMEN",
+				"img/MEN/Denim/id_00000081/02_4_full.jpg gallery id_00000081<MEN"}},
 	}
 }
 
@@ -199,7 +224,8 @@ func TestShardsOfPublishedDataSetsDependOnNoWorkers(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
-			r, err := shards.Build(t.Context(), src, dir, shards.Options{Workers: workers, Settings: shards.Settings{ImagesPerShard: 2}})
+			r, err := shards.Build(t.Context(), src, dir,
+				shards.Options{Workers: workers, Settings: shards.Settings{ImagesPerShard: 2}})
 			if err != nil || len(r.Failures) > 0 {
 				t.Fatalf("%s: %v, %+v", c.name, err, r)
 			}
@@ -219,8 +245,13 @@ func TestPublishedNumbersAreComparedAndStopNothing(t *testing.T) {
 		files tree
 		want  string
 	}{
-		"sop":     {SOP{}, sopTree(t), "train has 3 images, as published 59551; train has 2 classes of level product, as published 11318; test has 2 images, as published 60502; test has 1 classes of level product, as published 11316"},
-		"cub":     {CUB{}, cubTree(t), "train has 2 images, as published 5864; train has 2 classes of level class, as published 100; test has 2 images, as published 5924; test has 1 classes of level class, as published 100"},
+		"sop": {SOP{}, sopTree(t),
+			"train has 3 images, as published 59551; train has 2 classes of level product, as published 11318; test has 2 " +
+				"images, as published 60502; test has 1 classes of level product, as published 11316"},
+		"cub": {CUB{}, cubTree(t),
+			"train has 2 images, as published 5864; train has 2 classes of level class, as published 100; test has 2 images, " +
+				"as " +
+				"published 5924; test has 1 classes of level class, as published 100"},
 		"dyml":    {DyML{}, dymlTree(t, false), "train has 3 classes of level fine, as published 495"},
 		"product": {DyML{}, dymlTree(t, true), "train has 3 classes of level fine, as published 1639"},
 	} {
@@ -271,10 +302,12 @@ func TestMissingPicturesOfAPublishedSetAreFailures(t *testing.T) {
 	files := sopTree(t)
 	delete(files, "bicycle_final/1_0.JPG") // the first, by which the folder of images would be found
 	r := build(t, SOP{}, Settings{Input: files.within("Stanford_Online_Products").zip(t)})
-	if len(r.Failures) != 1 || r.Failures[0].Where != "Ebay_train.txt:2" || r.Failures[0].Class != shards.MissingFailure || r.Manifest.Rows(labels.Train) != 2 {
+	if len(r.Failures) != 1 || r.Failures[0].Where != "Ebay_train.txt:2" ||
+		r.Failures[0].Class != shards.MissingFailure || r.Manifest.Rows(labels.Train) != 2 {
 		t.Errorf("failures %+v", r.Failures)
 	}
-	if in := r.Manifest.Inputs; len(in) != 3 || in[0].Name != "Ebay_train.txt" || in[1].Name != "Ebay_test.txt" || in[2].Name != "images.zip" {
+	if in := r.Manifest.Inputs; len(in) != 3 || in[0].Name != "Ebay_train.txt" || in[1].Name != "Ebay_test.txt" ||
+		in[2].Name != "images.zip" {
 		t.Errorf("inputs %+v", in)
 	}
 }

@@ -27,7 +27,8 @@ func TestLabelsWithoutARecordEndTheProvenance(t *testing.T) {
 	if err := trace.Labels(t.Context(), "some/labels.csv"); err != nil {
 		t.Fatal(err)
 	}
-	if got := trace.Provenance(); got.Labels != nil || !slices.Equal(got.Unknown, []string{"labels.csv: no project is here"}) {
+	if got := trace.Provenance(); got.Labels != nil ||
+		!slices.Equal(got.Unknown, []string{"labels.csv: no project is here"}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -53,7 +54,8 @@ func TestDraftIsFollowedByItsHashes(t *testing.T) {
 	var text bytes.Buffer
 	err = labels.WriteDraft(&text, &labels.Draft{Version: labels.DraftVersion, Origin: labels.Origin{
 		Encoder: "clip(12 layers of 512,sha256=" + weights + ")", K: 1, Input: "tags.jsonl", InputSHA256: sum},
-		Tags: []labels.DraftTag{{Tag: labels.Tag{Name: "lake"}, Landmarks: 1}}, Clusters: []labels.Cluster{{Name: "lake", Members: []labels.Member{{}}}}})
+		Tags:     []labels.DraftTag{{Tag: labels.Tag{Name: "lake"}, Landmarks: 1}},
+		Clusters: []labels.Cluster{{Name: "lake", Members: []labels.Member{{}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +68,9 @@ func TestDraftIsFollowedByItsHashes(t *testing.T) {
 		return found.Provenance()
 	}
 	made := follow()
-	if made.Clusters.Weights != weights || made.Scrape == nil || made.Scrape.First.String() != "2026-11-03 08:00:00 +0000 UTC" || made.Scrape.Sources["page"] != 1 || len(made.Unknown) > 0 {
+	if made.Clusters.Weights != weights || made.Scrape == nil ||
+		made.Scrape.First.String() != "2026-11-03 08:00:00 +0000 UTC" || made.Scrape.Sources["page"] != 1 ||
+		len(made.Unknown) > 0 {
 		t.Errorf("%+v, %+v, %v", made.Clusters, made.Scrape, made.Unknown)
 	}
 	write("tags.jsonl", `{"hgld_tags":1}`+"\n")

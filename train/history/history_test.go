@@ -189,3 +189,18 @@ func TestColumnsOfEqualNamesAreToldApartByFolders(t *testing.T) {
 		}
 	}
 }
+
+func TestMeanNeedsTheSameMetrics(t *testing.T) {
+	result := func(key string, mean train.Number) *train.Result {
+		return &train.Result{Levels: []string{"fine"}, Values: []train.Value{{Key: key, Mean: mean}}}
+	}
+	table, err := Mean([]string{"a/x.json", "y.json"},
+		[]*train.Result{result("AP_level0", 0.5), result("AP_level0", 0.25)})
+	if err != nil || len(table.Rows) != 2 || table.Rows[0].File != "x.json" || table.Overall["AP"] != 0.375 {
+		t.Errorf("%+v, %v", table, err)
+	}
+	_, err = Mean([]string{"x.json", "y.json"}, []*train.Result{result("AP_level0", 0.5), result("R@1_level0", 0.5)})
+	if err == nil || !strings.Contains(err.Error(), "y.json has other metrics than x.json") {
+		t.Error(err)
+	}
+}

@@ -198,7 +198,7 @@ func TestFaultsAreFound(t *testing.T) {
 	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
-			test := exec.Command(os.Args[0], "-test.run=^TestQueuedBackend$", "-test.V")
+			test := exec.Command(os.Args[0], "-test.run=^TestQueuedBackend$", "-test.v")
 			test.Env = append(os.Environ(), faultVariable+"="+fault)
 			out, err := test.CombinedOutput()
 			if failed := err != nil; failed != (want != "") {

@@ -1,0 +1,59 @@
+package history
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"hgld/train"
+	"hgld/train/metric"
+)
+
+// MeanTable holds the metrics of several evaluations by level, and their unweighted
+// means: the overall accuracy of DyML.
+type MeanTable struct {
+	Names   []string                `json:"-"`       // metrics, in the order of the first file
+	Rows    []MeanRow               `json:"rows"`    // one per file and level
+	Overall map[string]train.Number `json:"overall"` // means over the rows
+}
+
+// MeanRow holds the metrics of one level of a file.
+type MeanRow struct {
+	File   string                  `json:"file"`   // name without folder
+	Level  string                  `json:"level"`  // name of the level
+	Values map[string]train.Number `json:"values"` // by metric
+}
+
+// Mean collects the per-level metrics of results and averages them. It fails if the
+// results do not have the same metrics.
+func Mean(files []string, results []*train.Result) (*MeanTable, error) {
+	table := &MeanTable{Overall: map[string]train.Number{}}
+	var keys []string
+	var means []float64
+	for i, r := range results {
+		for level, name := range r.Levels {
+			row := MeanRow{filepath.Base(files[i]), name, map[string]train.Number{}}
+			suffix := fmt.Sprintf("_level%d", level)
+			for _, v := range r.Values {
+				if metricName, ok := strings.CutSuffix(v.Key, suffix); ok {
+					row.Values[metricName] = v.Mean
+					keys, means = append(keys, v.Key), append(means, float64(v.Mean))
+					if len(table.Rows) == 0 {
+						table.Names = append(table.Names, metricName)
+					}
+				}
+			}
+			for _, n := range table.Names {
+				if _, ok := row.Values[n]; !ok || len(row.Values) != len(table.Names) {
+					return nil, fmt.Errorf("%s has other metrics than %s, which has %s", files[i], files[0],
+						strings.Join(table.Names, ", "))
+				}
+			}
+			table.Rows = append(table.Rows, row)
+		}
+	}
+	for name, mean := range metric.Overall(keys, means) {
+		table.Overall[name] = train.Number(mean)
+	}
+	return table, nil
+}
