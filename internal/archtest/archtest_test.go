@@ -291,7 +291,8 @@ func TestExportedThingsAreDocumented(t *testing.T) {
 				}
 			case *ast.GenDecl:
 				for _, s := range d.Specs {
-					if spec, ok := s.(*ast.TypeSpec); ok && spec.Name.IsExported() && d.Doc == nil && spec.Doc == nil && spec.Comment == nil {
+					spec, ok := s.(*ast.TypeSpec)
+					if ok && spec.Name.IsExported() && d.Doc == nil && spec.Doc == nil && spec.Comment == nil {
 						t.Errorf("%s: type %s has no doc comment", f.set.Position(spec.Pos()), spec.Name.Name)
 					}
 				}
@@ -317,8 +318,8 @@ func exportedReceiver(d *ast.FuncDecl) bool {
 
 // interfaceMethod reports methods whose meaning their interface documents.
 func interfaceMethod(d *ast.FuncDecl) bool {
-	return d.Recv != nil && slices.Contains([]string{"Error", "String", "Unwrap", "Len", "Less", "Swap", "Close", "Read", "Write",
-		"MarshalJSON", "UnmarshalJSON", "MarshalYAML", "UnmarshalYAML", "Is"}, d.Name.Name)
+	return d.Recv != nil && slices.Contains([]string{"Error", "String", "Unwrap", "Len", "Less", "Swap", "Close", "Read",
+		"Write", "MarshalJSON", "UnmarshalJSON", "MarshalYAML", "UnmarshalYAML", "Is"}, d.Name.Name)
 }
 
 // quotes are the functions whose messages quote what users and files say. %q alone

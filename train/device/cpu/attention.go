@@ -55,7 +55,7 @@ func (a *attention) view(packed []float32, part, image, head, token int) []float
 	return packed[(image*a.tokens+token)*a.stride+part*a.width+head*a.size:]
 }
 
-// seen returns how many keys the queries before last may see.
+// seen returns the number of keys that the queries before last can see.
 func (a *attention) seen(image, last int) int {
 	keys := a.tokens
 	if a.length != nil {
@@ -67,7 +67,7 @@ func (a *attention) seen(image, last int) int {
 	return keys
 }
 
-// sees returns how many of the first keys a query sees.
+// sees returns how many of the first keys a query can see.
 func (a *attention) sees(query, keys int) int {
 	if a.causal {
 		return min(keys, query+1)

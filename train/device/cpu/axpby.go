@@ -29,7 +29,7 @@ func (b *Backend) Axpby(dst device.Array, a float32, x device.Array, c float32, 
 	split(b, x.Rows(), rowGrain(n), repeatTask{dst, x, y, a, c})
 }
 
-// trails reports whether the dimensions of y are the last ones of x.
+// trails reports whether the dimensions of y equal the last ones of x.
 func trails(y, x device.Array) bool {
 	for i := range y.N {
 		if y.N > x.N || y.Dims[y.N-1-i] != x.Dims[x.N-1-i] {

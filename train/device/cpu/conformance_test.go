@@ -15,7 +15,7 @@ func TestConformance(t *testing.T) {
 	devicetest.Run(t, b)
 }
 
-// What uses a BLAS must pass with each that there is.
+// Everything that uses a BLAS must pass with each available one.
 func TestConformanceOfEveryBLAS(t *testing.T) {
 	for _, name := range []string{"gonum", "native", "openblas"} {
 		lib, err := blas.Open(name)

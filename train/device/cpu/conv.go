@@ -36,14 +36,14 @@ type convolution struct {
 	w   []float32 // [n, cols]; or, with from, as below
 	ldW int
 
-	// from makes it the gradient of a convolution: column (t, c) of the patches meets
-	// the n weights at c·ldW + from[t]·n.
+	// if set, this computes the gradient of a convolution: column (t, c) of the patches is
+	// multiplied with the n weights at c·ldW + from[t]·n
 	from []int
 
 	out                []float32
 	channels, first, n int     // of an output pixel; the n from first are written
-	place              *place  // where output pixels lie; nil: one after the other
-	keep               float32 // factor of what out held, to which the products are added
+	place              *place  // places of the output pixels; nil: contiguous
+	keep               float32 // factor of the previous value of out
 
 	bias, residual []float32
 	act            device.Func

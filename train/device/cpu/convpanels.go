@@ -26,18 +26,18 @@ const (
 	// fewer, the kernel would load addresses as often as numbers.
 	runChannels = 16
 
-	// farPixel is the distance of pixels beyond which they are copied. Rows of a that are
-	// so far apart share a few sets of a cache and evict one another.
+	// farPixel is the distance between pixels above which they are copied. Rows of a that are
+	// this far apart share a few sets of a cache and evict one another.
 	farPixel = 768
 
-	// fewPixels is the number of pixels up to which there is one tile, so that the weights,
-	// which are more, are read once.
+	// fewPixels is the number of pixels up to which a single tile is used, so that the weights,
+	// which are larger, are read only once.
 	fewPixels = 192
 )
 
-// convolvePanels packs the weights and computes the tiles. The passes over the
-// columns follow the taps and not Depth alone, so that a pass is made of whole
-// runs; hence its rounding differs from convolvePlain's.
+// convolvePanels packs the weights and computes the tiles. Its passes over the columns depend
+// on the taps as well as on Depth, so that a pass consists of whole runs. Its rounding
+// therefore differs from that of convolvePlain.
 func (b *Backend) convolvePanels(c convolution, lib blas.Panels) {
 	t := panelConvolution{convolution: c, lib: lib}
 	rows, cols := c.in.rows(), c.in.cols()

@@ -10,13 +10,12 @@ import (
 	"hgld/train/device"
 )
 
-// whole hides that a BLAS can take products apart, so that a Backend uses the
-// plain path.
+// whole hides the BLAS's ability to split products, so that a Backend uses the plain path.
 type whole struct{ blas.Library }
 
-// panelCases meet every way that patches reach a kernel: by their places, copied
-// because channels are few or pixels far apart, where they lie, in parts of a
-// pixel's channels; several tiles, few pixels, groups.
+// panelCases cover every way in which patches reach a kernel: by address, copied because
+// channels are few or pixels far apart, in place, and in parts of a pixel's channels. They
+// include several tiles, few pixels, and groups.
 var panelCases = []struct {
 	n, h, w, c, k, r int
 	shape            device.ConvShape

@@ -6,9 +6,9 @@ import (
 	"hgld/train/device"
 )
 
-// FoldNorm folds a normalisation by frozen statistics into the weights in front
-// of it, filter by filter: with r = 1/√(variance + eps), wf = γ·r·w and bf =
-// β − γ·r·mean. wf and w are [K, …]; absent gamma is 1, absent beta 0.
+// FoldNorm folds a normalisation by frozen statistics into the preceding weights, filter by
+// filter: with r = 1/√(variance + eps), wf = γ·r·w and bf = β − γ·r·mean. wf and w are [K, …].
+// An absent gamma counts as 1, an absent beta as 0.
 func (b *Backend) FoldNorm(wf, bf, w, gamma, beta, mean, variance device.Array, eps float32) {
 	k, width := w.Dims[0], w.Len()/max(w.Dims[0], 1)
 	if wf.Len() != w.Len() || bf.Len() != k || !isVector(gamma, k) || !isVector(beta, k) || mean.Len() != k ||

@@ -6,9 +6,8 @@ import (
 	"hgld/train/device"
 )
 
-// Gather copies row index[i] of x to row i of dst; index −1 leaves the row as it
-// is. A row is what one index of the first dimension selects; the types are
-// equal.
+// Gather copies row index[i] of x to row i of dst. If the index is −1, row i does not change.
+// A row is everything that one index of the first dimension selects. The types must be equal.
 func (b *Backend) Gather(dst, x, index device.Array) {
 	width, strideDst := outerRow(dst)
 	widthX, strideX := outerRow(x)
@@ -49,8 +48,8 @@ func (t *gatherTask) span(_, lo, hi int) {
 	}
 }
 
-// ScatterAdd adds row i of x to row index[i] of dst, in row order; −1 skips. With
-// acc 0 the rows that are hit start from zero and the others stay.
+// ScatterAdd adds row i of x to row index[i] of dst, in row order. It skips −1. If acc is 0,
+// the rows that are hit start from zero and the others do not change.
 func (b *Backend) ScatterAdd(dst, x, index device.Array, acc float32) {
 	width, strideDst := outerRow(dst)
 	widthX, strideX := outerRow(x)

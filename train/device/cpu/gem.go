@@ -41,8 +41,8 @@ func (g gem) block(at int) (image, from, to int) {
 	return at / g.blocks(), from, min(from+gemChannels, g.c)
 }
 
-// moments adds up, for the channels [from, to) of an image, max(x, eps)^p and it
-// times the logarithm. The results lie in s and sLog.
+// moments sums max(x, eps)^p, and its product with the logarithm, for the channels [from, to)
+// of an image. It stores the results in s and sLog.
 func (g *gem) moments(s, sLog *[gemChannels]float64, x []float32, image, from, to int) {
 	sum, along := s[:to-from], sLog[:to-from]
 	clear(sum)

@@ -3,16 +3,15 @@ package cpu
 import "hgld/internal/blas"
 
 const (
-	// sharedTiles is how many tiles of rows must meet the same columns of b for it to
-	// be packed once for all.
+	// sharedTiles is the number of row tiles from which packing b once for all of them pays.
 	sharedTiles = 3
 
 	// mostPacked bounds the numbers that are packed at a time: 16 MiB.
 	mostPacked = 4 << 20
 )
 
-// packShared packs b once for all tiles, if the BLAS can and it pays. The products have
-// the same bytes as those of Sgemm.
+// packShared packs b once for all tiles if the BLAS supports this and it is faster. The
+// products have the same bytes as those of Sgemm.
 func (b *Backend) packShared(batch int, p *product) {
 	lib, ok := p.lib.(blas.Panels)
 	if !ok || p.shared != nil || batch != 1 || p.down < sharedTiles || p.k == 0 || p.n*p.k > mostPacked ||

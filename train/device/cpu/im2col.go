@@ -14,7 +14,7 @@ type patches struct {
 	outH, outW   int // output pixels of an image
 	stepH, stepW int // from one output pixel to the next, in input pixels
 	taps         []tap
-	ends         []int // for each tap, where the run of taps ends that it lies in
+	ends         []int // for each tap, the end of its run of taps
 }
 
 // tap is the offset of a tap from the input pixel (i·stepH, j·stepW) of an output pixel

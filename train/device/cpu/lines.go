@@ -2,19 +2,19 @@ package cpu
 
 import "hgld/train/device"
 
-// lineWidth is the number of elements in a line of arrays without gaps, and about the
-// work of one span: 64 KiB of float32, which fits an L2 cache with its operands.
+// lineWidth is the number of elements in a line of contiguous arrays. It is also about the
+// work of one span: 64 KiB of float32, which fits an L2 cache together with the operands.
 const lineWidth = 1 << 14
 
-// lines cuts arrays of equal shape into runs of elements that are contiguous in each of
-// them: lineWidth elements of arrays without gaps, otherwise rows.
+// lines cuts arrays of equal shape into runs of elements that are contiguous in every array.
+// Contiguous arrays are cut every lineWidth elements, others at each row.
 type lines struct {
 	count, width, total int
 	flat                bool
 }
 
-// linesOf returns the lines that all arrays share. It panics unless they have as
-// many elements, and as many columns where one has gaps.
+// linesOf returns the lines that all arrays share. It panics if their numbers of elements
+// differ, or if one has gaps and their numbers of columns differ.
 func linesOf(op string, a device.Array, more ...device.Array) lines {
 	flat := a.Contiguous()
 	for i := range more {
@@ -39,10 +39,10 @@ func linesOf(op string, a device.Array, more ...device.Array) lines {
 	return lines{count: a.Rows(), width: a.Cols(), total: n}
 }
 
-// grain is how many lines make a span.
+// grain returns the number of lines per span.
 func (l lines) grain() int { return max(1, lineWidth/max(1, l.width)) }
 
-// of returns line i of x, the elements of a; nil if a is absent.
+// of returns line i of x, the elements of a. It returns nil if a is absent.
 func (l lines) of(x []float32, a *device.Array, i int) []float32 {
 	lo, hi := l.bounds(a, i)
 	if x == nil {
@@ -51,7 +51,7 @@ func (l lines) of(x []float32, a *device.Array, i int) []float32 {
 	return x[lo:hi]
 }
 
-// bounds returns where line i of a lies.
+// bounds returns the bounds of line i within a.
 func (l lines) bounds(a *device.Array, i int) (lo, hi int) {
 	if l.flat {
 		return i * l.width, min((i+1)*l.width, l.total)
@@ -59,8 +59,8 @@ func (l lines) bounds(a *device.Array, i int) (lo, hi int) {
 	return i * a.Ld, i*a.Ld + l.width
 }
 
-// rowsOf returns the rows of a in the sense of device.Array, with their width and
-// their distance.
+// rowsOf returns the number of rows of a as defined by device.Array, their width and their
+// stride.
 func rowsOf(a device.Array) (rows, width, stride int) {
 	rows, width = a.Rows(), a.Cols()
 	if a.Contiguous() {
@@ -69,10 +69,10 @@ func rowsOf(a device.Array) (rows, width, stride int) {
 	return rows, width, a.Ld
 }
 
-// rowGrain is how many rows of the given width make a span.
+// rowGrain returns the number of rows of this width per span.
 func rowGrain(width int) int { return max(1, lineWidth/max(1, width)) }
 
-// accumulate is acc·old + v; with acc 0 old is not read.
+// accumulate returns acc·old + v. It does not read old if acc is 0.
 func accumulate(old, acc float32, v float64) float32 {
 	if acc == 0 {
 		return float32(v)

@@ -33,7 +33,7 @@ func (b *Backend) Alloc(bytes int) device.Buffer {
 	return &buffer{mem}
 }
 
-// Part returns bytes of b from an offset on.
+// Part returns a range of b that starts at an offset.
 func (b *Backend) Part(buf device.Buffer, offset, bytes int) device.Buffer {
 	return &buffer{buf.(*buffer).mem[offset : offset+bytes : offset+bytes]}
 }
@@ -57,8 +57,7 @@ func (b *Backend) Upload(dst device.Array, src []byte) {
 	}
 }
 
-// Download copies the elements of src to dst. On the CPU they are there on
-// return.
+// Download copies the elements of src to dst. The CPU completes the copy before returning.
 func (b *Backend) Download(dst []byte, src device.Array) device.Ticket {
 	if len(dst) != src.Len()*src.Type.Size() {
 		panic(fmt.Sprintf("cpu: download of %v to %d bytes", src, len(dst)))
@@ -72,15 +71,15 @@ func (b *Backend) Download(dst []byte, src device.Array) device.Ticket {
 	return 0
 }
 
-// Wait is Sync: nothing is ever outstanding.
+// Wait is Sync, since no work is ever outstanding.
 func (b *Backend) Wait(device.Ticket) error { return b.err }
 
-// Sync returns nil, or the reason why the requested BLAS is not in use. Host memory
-// does not fail.
+// Sync returns nil, or the reason why the requested BLAS is not in use. Host memory cannot
+// fail.
 func (b *Backend) Sync() error { return b.err }
 
-// rowBytes returns the bytes of a from its first element on, the bytes of one
-// run without gaps, and the distance from one run to the next.
+// rowBytes returns the bytes of a from its first element on, the bytes of one contiguous run,
+// and the stride between runs.
 func rowBytes(a device.Array) (mem []byte, row, stride int) {
 	mem = bytesOf(a)
 	if a.Contiguous() {
@@ -89,7 +88,7 @@ func rowBytes(a device.Array) (mem []byte, row, stride int) {
 	return mem, a.Cols() * a.Type.Size(), a.Ld * a.Type.Size()
 }
 
-// extent returns the elements from a's first to its last, gaps included.
+// extent returns the number of elements from the first to the last of a, including gaps.
 func extent(a device.Array) int {
 	if a.Contiguous() || a.Len() == 0 {
 		return a.Len()
@@ -103,8 +102,8 @@ func bytesOf(a device.Array) []byte {
 	return a.Buf.(*buffer).mem[a.Off*size : (a.Off+extent(a))*size]
 }
 
-// f32 returns the elements of an F32 array, gaps between rows included; nil for
-// an absent one. It panics if the type is another.
+// f32 returns the elements of an F32 array, including the gaps between rows. It returns nil
+// for an absent array and panics for other types.
 func f32(a device.Array) []float32 { return elements[float32](a, device.F32) }
 
 // i32 is f32 for I32.

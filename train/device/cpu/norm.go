@@ -11,7 +11,7 @@ import (
 //
 //	dst = γ(x − mean)/√(variance + eps) + β (+ residual) (then ReLU)
 //
-// stats [2,C] are mean and biased variance: computed here, or given if o.Frozen.
+// stats [2,C] holds mean and biased variance. It is an input if o.Frozen, else an output.
 // gamma, beta and residual may be absent.
 func (b *Backend) Norm(dst, stats, x, gamma, beta, residual device.Array, o device.NormKind) {
 	rows, c := x.Rows(), x.Cols()
@@ -32,7 +32,7 @@ func (b *Backend) Norm(dst, stats, x, gamma, beta, residual device.Array, o devi
 	g, bias := f32(gamma), f32(beta)
 	for j := range scale {
 		r := gain(g, j) / math.Sqrt(float64(st[c+j])+float64(o.Eps))
-		s := (float64(st[j]) - mean[j]) * r // what the mean lost when it was rounded
+		s := (float64(st[j]) - mean[j]) * r // rounding error of the stored mean
 		if bias != nil {
 			s += float64(bias[j])
 		}
@@ -41,12 +41,12 @@ func (b *Backend) Norm(dst, stats, x, gamma, beta, residual device.Array, o devi
 	split(b, rows, rowGrain(c), normTask{f32(dst), f32(x), f32(residual), st[:c], scale, shift, c, o.ReLU})
 }
 
-// channelStats writes mean and biased variance of each channel to stats, and the
-// mean before rounding, from one pass of vec.ColumnMoments around the first row.
+// channelStats writes mean and biased variance of each channel to stats, and the unrounded
+// mean to mean. It uses one pass of vec.ColumnMoments around the first row.
 func (b *Backend) channelStats(stats []float32, mean []float64, x []float32, rows, c int) {
 	grain := rowGrain(c)
 	parts := scratch[float64](b, "norm.parts", max(1, ceil(rows, grain))*2*c)
-	clear(parts[:2*c]) // in case there are no rows
+	clear(parts[:2*c]) // remains if there are no rows
 	split(b, rows, grain, momentsTask{x, x[:min(len(x), c)], parts, grain})
 	total(parts, 2*c)
 	n := float64(rows)
@@ -61,7 +61,7 @@ func (b *Backend) channelStats(stats []float32, mean []float64, x []float32, row
 	}
 }
 
-// nonNegative is v, or 0 where rounding made it negative; NaN stays.
+// nonNegative replaces a v that rounding made negative by 0. It returns NaN unchanged.
 func nonNegative(v float64) float64 {
 	if v < 0 {
 		return 0
@@ -69,10 +69,10 @@ func nonNegative(v float64) float64 {
 	return v
 }
 
-// momentsTask sums distances from the first row and their squares.
+// momentsTask sums the differences from the first row and their squares.
 type momentsTask struct {
 	x, shift []float32
-	parts    []float64 // both sums of each span
+	parts    []float64 // both sums per span
 	grain    int
 }
 
@@ -95,7 +95,7 @@ func (t *normTask) span(_, lo, hi int) {
 	vec.Affine(t.dst[lo:hi], t.x[lo:hi], part(t.residual, lo, hi), t.mean, t.scale, t.shift, t.relu)
 }
 
-// part is x[lo:hi], or nil if there is no x.
+// part returns x[lo:hi], or nil if x is nil.
 func part(x []float32, lo, hi int) []float32 {
 	if x == nil {
 		return nil
@@ -103,8 +103,8 @@ func part(x []float32, lo, hi int) []float32 {
 	return x[lo:hi]
 }
 
-// NormGrad is the gradient of Norm. With dz = dy, where y is positive if o.ReLU,
-// x̂ = (x − mean)·r, r = 1/√(variance + eps) and n values in a channel:
+// NormGrad is the gradient of Norm. dz is dy, or 0 where o.ReLU is set and y is not positive.
+// With x̂ = (x − mean)·r, r = 1/√(variance + eps) and n values in a channel:
 //
 //	dβ = Σ dz, dγ = Σ dz·x̂, dres = dz
 //	dx = γr(dz − dβ/n − x̂·dγ/n), or γr·dz if o.Frozen
@@ -129,7 +129,7 @@ func (b *Backend) NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats devic
 	if o.ReLU {
 		t.y = f32(y)
 	}
-	clear(t.parts[:2*c]) // in case there are no rows
+	clear(t.parts[:2*c]) // remains if there are no rows
 	if !o.Frozen || !dgamma.Absent() || !dbeta.Absent() {
 		split(b, rows, grain, normSumsTask(t))
 		t.masked = true
@@ -139,7 +139,7 @@ func (b *Backend) NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats devic
 		scratch[float32](b, "norm.shift", c)
 	for j := range t.scale {
 		rstd := 1 / math.Sqrt(float64(st[c+j])+float64(o.Eps))
-		t.parts[j] *= rstd // now Σ dz·x̂
+		t.parts[j] *= rstd // becomes Σ dz·x̂
 		t.scale[j] = float32(gain(g, j) * rstd)
 		t.along[j], t.offset[j] = 0, 0
 		if !o.Frozen {
@@ -158,9 +158,9 @@ type normGradTask struct {
 	dx, dres, dy, x, y   []float32 // y is nil without ReLU
 	mean                 []float32
 	scale, along, offset []float32 // dx = scale·(dz − offset − (x − mean)·along)
-	parts                []float64 // Σ dz·(x − mean) and Σ dz of each span
+	parts                []float64 // Σ dz·(x − mean) and Σ dz per span
 	c, grain             int
-	masked               bool // dres holds dz already
+	masked               bool // dres already holds dz
 }
 
 func (t *normGradTask) span(_, lo, hi int) {
@@ -180,7 +180,7 @@ func (t *normGradTask) span(_, lo, hi int) {
 	}
 }
 
-// normSumsTask is the first pass of NormGrad: Σ dz·(x − mean), Σ dz, and dres.
+// normSumsTask is the first pass of NormGrad. It computes Σ dz·(x − mean), Σ dz and dres.
 type normSumsTask normGradTask
 
 func (t *normSumsTask) span(_, lo, hi int) {

@@ -7,8 +7,8 @@ import (
 	"hgld/train/device"
 )
 
-// Normalize divides each row of x by n = max(‖x‖, eps). norm, one number a row,
-// keeps n, with a minus sign where eps was taken; it may be absent.
+// Normalize divides each row of x by n = max(‖x‖, eps). norm stores n for each row, negated if
+// n is eps. norm may be absent.
 func (b *Backend) Normalize(dst, norm, x device.Array, eps float32) {
 	rows, width, stride := rowsOf(x)
 	_, _, strideDst := rowsOf(dst)
@@ -41,9 +41,9 @@ func (t *normalizeTask) span(_, lo, hi int) {
 	}
 }
 
-// NormalizeGrad is the gradient of Normalize, y its result and n its norm:
+// NormalizeGrad is the gradient of Normalize in terms of its result y and norm n:
 //
-//	dx = (dy − y·⟨y, dy⟩)/n, or dy/eps where eps was taken.
+//	dx = (dy − y·⟨y, dy⟩)/n, or dy/eps if n is eps.
 func (b *Backend) NormalizeGrad(dx, dy, y, norm device.Array) {
 	rows, width, strideDY := rowsOf(dy)
 	_, _, strideY := rowsOf(y)
@@ -75,5 +75,5 @@ func (t *normalizeGradTask) span(_, lo, hi int) {
 	}
 }
 
-// dot is ⟨x, y⟩ in float64.
+// dot returns ⟨x, y⟩ in float64.
 func dot(x, y []float32) float64 { return vec.Dot(x, y) }

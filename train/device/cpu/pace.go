@@ -6,7 +6,7 @@ import (
 	"hgld/train/device"
 )
 
-// Pace counts an update and writes what goes by their number.
+// Pace counts an update and writes the constants that depend on the number of updates.
 func (b *Backend) Pace(dst, count, flag device.Array, o device.PaceKind) {
 	want := 3
 	if o.Kind == device.Mean {

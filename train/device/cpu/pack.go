@@ -7,20 +7,21 @@ import (
 	"hgld/train/device"
 )
 
-// origin is where a matrix begins.
+// origin identifies a matrix by its first element.
 type origin struct {
 	buf device.Buffer
 	off int
 }
 
-// packed is a matrix that Pack has rearranged, [k,n] as products see it.
+// packed is a matrix rearranged by Pack, [k,n] as products use it.
 type packed struct {
 	k, n   int
 	transB bool
 }
 
-// Pack rearranges w as the BLAS reads it, so that MatMul need not do so each time.
-// It does nothing where the BLAS cannot, or w is no whole number of panels.
+// Pack rearranges w into the layout of the BLAS, so that MatMul does not repeat this for each
+// product. It returns false and does nothing if the BLAS cannot pack, or if w does not divide
+// into whole panels.
 func (b *Backend) Pack(w device.Array, transB bool) bool {
 	lib, ok := b.blas.(blas.Panels)
 	if !ok || w.N != 2 || !w.Contiguous() || w.Len() == 0 {
@@ -46,7 +47,7 @@ func (b *Backend) Pack(w device.Array, transB bool) bool {
 	return true
 }
 
-// usePacked takes the right matrix of p as Pack left it, if it did.
+// usePacked replaces the right matrix of p by its packed form if Pack has made one.
 func (b *Backend) usePacked(p *product, batch int, at origin) {
 	w, found := b.packed[at]
 	if !found {

@@ -27,7 +27,7 @@ func TestPackedMatricesGiveTheSameBytes(t *testing.T) {
 					kept := device.New(b, device.F32, w.Dims[0], w.Dims[1])
 					b.Copy(kept, w)
 					if !b.Pack(kept, transB) {
-						return // the BLAS of this processor packs nothing
+						return // this processor's BLAS does not pack
 					}
 					b.MatMul(got, x, kept, mul)
 					if !slices.Equal(f32(got), f32(want)) {

@@ -7,11 +7,10 @@ import (
 	"hgld/train/device"
 )
 
-// Pixels makes activations of bytes [N,H',W',3]: the window of dst's size at
-// (top, left) of each image, mirrored where flip is 1, each value (b/255 −
-// Mean)/Std with every step rounded to float32; channels beyond three are zero.
-// crop is I32 [N,3]: top, left, flip; without it the window is the middle, an odd
-// remainder rounded half to even.
+// Pixels converts bytes [N,H',W',3] to activations. From each image it takes the window of
+// dst's size at (top, left), mirrored if flip is 1. A value is (b/255 − Mean)/Std, with every
+// step rounded to float32. Channels beyond three are zero. crop is I32 [N,3]: top, left, flip.
+// Without crop the window is centred; half a pixel rounds to even.
 func (b *Backend) Pixels(dst, bytes, crop device.Array, o device.Pixel) {
 	if dst.N != 4 || bytes.N != 4 || bytes.Dims[3] != 3 || dst.Dims[3] < 3 || dst.Dims[0] != bytes.Dims[0] ||
 		dst.Dims[1] > bytes.Dims[1] || dst.Dims[2] > bytes.Dims[2] || !crop.Absent() && crop.Len() != 3*dst.Dims[0] {
@@ -31,7 +30,7 @@ type pixelsTask struct {
 	dst      []float32
 	bytes    []uint8
 	crop     []int32
-	value    [][3]float32 // of each byte, by channel
+	value    [][3]float32 // activation of each byte value, by channel
 	to, from [4]int
 }
 

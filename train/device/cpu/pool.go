@@ -8,10 +8,10 @@ import (
 	"hgld/train/device"
 )
 
-// pool is the geometry of a pooling with the zeros of device.PoolShape replaced.
+// pool is the geometry of a pooling, with the defaults of device.PoolShape filled in.
 type pool struct {
 	mode             device.PoolMode
-	n, h, w, c       int // x
+	n, h, w, c       int // shape of x
 	outH, outW       int
 	sizeH, sizeW     int
 	strideH, strideW int
@@ -39,15 +39,15 @@ func poolOf(op string, y, x device.Array, s device.PoolShape) pool {
 	return p
 }
 
-// window returns the rows and columns of the image under the window of output
-// pixel (i, j).
+// window returns the rows and columns of the image that the window of output pixel (i, j)
+// covers.
 func (p *pool) window(i, j int) (top, bottom, left, right int) {
 	i, j = i*p.strideH-p.padH, j*p.strideW-p.padW
 	return max(i, 0), min(i+p.sizeH, p.h), max(j, 0), min(j+p.sizeW, p.w)
 }
 
-// Pool takes the maximum or the mean of the part of each window that lies in the
-// image. NaN is greater than any number.
+// Pool computes the maximum or the mean of each window, restricted to the image. NaN exceeds
+// any number.
 func (b *Backend) Pool(dst, x device.Array, s device.PoolShape) {
 	t := poolTask{poolOf("Pool", dst, x, s), f32(dst), f32(x)}
 	split(b, t.n*t.outH, 1, t)
@@ -91,8 +91,8 @@ func (t *poolTask) pixel(dst, image []float32, i, j int) {
 	}
 }
 
-// PoolGrad is the gradient of Pool. Of equal maxima the first in row-major order
-// takes the gradient. A thread takes whole images, because windows overlap.
+// PoolGrad is the gradient of Pool. Among equal maxima, the first in row-major order receives
+// the gradient. A thread processes whole images, because windows overlap.
 func (b *Backend) PoolGrad(dx, dy, x, y device.Array, s device.PoolShape) {
 	t := poolGradTask{poolOf("PoolGrad", dy, x, s), f32(dx), f32(dy), f32(x), f32(y), nil}
 	if dx.Len() != x.Len() || y.Len() != dy.Len() {
@@ -105,7 +105,7 @@ func (b *Backend) PoolGrad(dx, dy, x, y device.Array, s device.PoolShape) {
 type poolGradTask struct {
 	pool
 	dx, dy, x, y []float32
-	rest         []float32 // of a window, for each worker
+	rest         []float32 // gradient of a window, one per worker
 }
 
 func (t *poolGradTask) span(worker, lo, hi int) {
@@ -127,8 +127,8 @@ func (t *poolGradTask) span(worker, lo, hi int) {
 	}
 }
 
-// toMaximum gives dy to the first of each window's maxima. rest is what has found
-// no place yet.
+// toMaximum adds dy to the first of each window's maxima. rest holds the gradient that is not
+// assigned yet.
 func (t *poolGradTask) toMaximum(dx, rest, x, dy, y []float32, i, j int) {
 	top, bottom, left, right := t.window(i, j)
 	copy(rest, dy)

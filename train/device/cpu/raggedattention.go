@@ -8,11 +8,11 @@ import (
 	"hgld/train/device"
 )
 
-// queryGrain is how many queries make a span of a RaggedAttention.
+// queryGrain is the number of queries per span of a RaggedAttention.
 const queryGrain = 16
 
-// RaggedAttention reads a query's keys and values where they lie: for texts that
-// share their tokens nothing is copied.
+// RaggedAttention reads a query's keys and values in place, so texts that share tokens need no
+// copies.
 func (b *Backend) RaggedAttention(dst, qkv, rows, keys, spans device.Array, heads int) {
 	q, d := dst.Dims[0], dst.Dims[1]
 	if dst.N != 2 || qkv.N != 2 || heads < 1 || d%heads != 0 || qkv.Dims[1] != 3*d || spans.Len() != 2*q ||
@@ -35,13 +35,12 @@ type raggedTask struct {
 	width, strideDst, stride int
 	heads                    int
 	scale                    float32
-	longest                  int       // keys of a query
-	memory                   []float32 // each for a worker: the query, a line of numbers for each key, and two more
+	longest                  int       // largest number of keys per query
+	memory                   []float32 // per worker: the query, a line of numbers for each key, and two more
 	each                     int
 }
 
-// check looks at the indices, which come from the caller's data, and finds the
-// longest span.
+// check validates the indices, which come from the caller's data, and finds the longest span.
 func (t *raggedTask) check(queries, n int) {
 	for i, row := range t.rows[:min(queries, len(t.rows))] {
 		if row < 0 || int(row) >= n {
@@ -73,8 +72,8 @@ func (t *raggedTask) span(worker, lo, hi int) {
 	}
 }
 
-// query computes one row. Its scores are kept key by key, a number for each head,
-// so that the softmax runs over whole vectors.
+// query computes one row. It stores the scores key by key, one number per head, so that the
+// softmax runs over whole vectors.
 func (t *raggedTask) query(dst, q []float32, keys []int32, memory []float32) {
 	scaled, memory := memory[:t.width], memory[t.width:]
 	top, memory := memory[:t.heads], memory[t.heads:]

@@ -8,8 +8,8 @@ import (
 	"hgld/train/device"
 )
 
-// ways are n texts of random lengths whose tokens lie anywhere in a matrix: for each
-// token a query, with the keys of its text up to itself.
+// ways returns n texts of random lengths whose tokens are scattered over a matrix. Each token
+// is a query whose keys are the tokens of its text up to itself.
 func ways(r *rand.Rand, n, most int) (rows, keys, spans []int32) {
 	for range n {
 		from := int32(len(keys))
@@ -28,7 +28,7 @@ func indices(b *Backend, values []int32, dims ...int) device.Array {
 	return a
 }
 
-// 2e-6 is what Attention is allowed, too.
+// The tolerance is that of Attention, 2e-6.
 func TestRaggedAttentionIsThatOfItsDefinition(t *testing.T) {
 	for _, shape := range []struct{ heads, size int }{{1, 1}, {2, 7}, {3, 8}, {12, 32}} {
 		b := New(2)

@@ -7,16 +7,16 @@ import (
 	"hgld/train/device"
 )
 
-// words is the sequence of random words of a draw: word i of element i is word
-// i mod 4 of the Philox block with counter (i div 4 as two words, stream, 0).
+// words is the sequence of random words of a draw. Element i gets word i mod 4 of the Philox
+// block with the counter (i div 4 as two words, stream, 0).
 type words struct {
 	key    [2]uint32
 	stream uint32
-	at     uint64 // the next element
+	at     uint64 // index of the next element
 	block  [4]uint32
 }
 
-// wordsFrom returns the words of the elements from at on.
+// wordsFrom returns the words from element at on.
 func wordsFrom(key []int32, stream uint32, at int) words {
 	w := words{key: [2]uint32{uint32(key[0]), uint32(key[1])}, stream: stream, at: uint64(at)}
 	w.draw()
@@ -70,10 +70,10 @@ func (t *randomTask) span(_, lo, hi int) {
 	}
 }
 
-// below2 is Φ(−2), 0.5·erfc(√2): the mass below two standard deviations.
+// below2 is Φ(−2) = 0.5·erfc(√2), the probability below two standard deviations.
 const below2 = 0.022750131948179207200
 
-// sample maps a random word to a number of distribution d.
+// sample maps a random word to a number with distribution d.
 func sample(word uint32, d device.Dist) float32 {
 	a, b := float64(d.A), float64(d.B)
 	if d.Kind == device.Uniform {
@@ -90,5 +90,5 @@ func sample(word uint32, d device.Dist) float32 {
 	return float32(a + b*quantile(v))
 }
 
-// quantile is Φ⁻¹.
+// quantile returns Φ⁻¹(v).
 func quantile(v float64) float64 { return math.Sqrt2 * math.Erfinv(2*v-1) }

@@ -2,7 +2,7 @@ package cpu
 
 import "hgld/train/device"
 
-// Ranks writes the place of each item with sh ≥ least among these.
+// Ranks writes the place of each item among the items with sh ≥ least.
 func (b *Backend) Ranks(rank, s, sh device.Array, least uint8) {
 	if sh.N != 2 || rank.N != 2 || s.N != 2 || rank.Dims != sh.Dims || s.Dims != sh.Dims {
 		panic(shapes("Ranks", rank, s, sh))
@@ -37,8 +37,8 @@ func (t *ranksTask) span(worker, lo, hi int) {
 	}
 }
 
-// Ranked writes the levels, and if order is given the rows, of the first n items
-// by (score falling, row).
+// Ranked writes the levels of the first n items, sorted by falling score and then by row. It
+// also writes their rows if order is given.
 func (b *Backend) Ranked(shared, order, s, sh device.Array) {
 	if sh.N != 2 || s.N != 2 || s.Dims != sh.Dims || shared.N != 2 || shared.Dims[0] != sh.Dims[0] ||
 		!order.Absent() && (order.N != 2 || order.Dims != shared.Dims) {
@@ -85,10 +85,10 @@ func (t *rankedTask) span(worker, lo, hi int) {
 	}
 }
 
-// firstKeys returns the keys of the first n items, absent ones left out, with
-// their rows as payload. Where n is a small part of the row it sorts only what
-// can be among them: the items down to the coarse bucket of scores, sign,
-// exponent and three bits, in which the n-th lies.
+// firstKeys returns the keys of the first n items with their rows as payload. It omits absent
+// items. If n is a small part of the row, it only sorts the candidates. These are the items
+// down to the bucket that contains the n-th score, where a bucket is sign, exponent and three
+// bits of the mantissa.
 func firstKeys(keys, spare []uint64, s []float32, sh []uint8, n int) []uint64 {
 	m := 0
 	for i, l := range sh {
@@ -105,8 +105,8 @@ func firstKeys(keys, spare []uint64, s []float32, sh []uint8, n int) []uint64 {
 	return keys[:min(n, len(keys))]
 }
 
-// leastKeys moves to the front, in their order, all keys that are no greater than
-// the n-th in their upper 12 bits, and returns them.
+// leastKeys moves all keys that are not greater than the n-th in their upper 12 bits to the
+// front. It keeps their order and returns them.
 func leastKeys(keys []uint64, n int) []uint64 {
 	const shift = 64 - 12
 	var count [1 << 12]int32

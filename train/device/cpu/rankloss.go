@@ -7,9 +7,9 @@ import (
 	"hgld/train/device/reference"
 )
 
-// RankLoss is PairRank, RankScore and PairRankGrad in one, in O(Q·G) memory and,
-// for a row with many positives, in O(G log G) time: see rankRow. ds may be
-// absent, where only the loss is wanted.
+// RankLoss fuses PairRank, RankScore and PairRankGrad. It needs O(Q·G) memory and, for a row
+// with many positives, O(G log G) time: see rankRow. If only the loss is needed, ds may be
+// absent.
 func (b *Backend) RankLoss(loss, ds, s, sh, rel, cnt device.Array, h *device.Steps, o *device.Score) {
 	checkRank("RankLoss", sh, rel, s, ds)
 	if loss.Len() != sh.Rows() || cnt.Dims != rel.Dims {
@@ -51,18 +51,17 @@ func (t *lossTask) span(worker, lo, hi int) {
 	}
 }
 
-// rankPlan splits the double sum over items i and positives k into blocks with
-// one step function each. It depends on the number of levels alone.
+// rankPlan splits the double sum over items i and positives k into blocks with one step
+// function each. It depends only on the number of levels.
 type rankPlan struct {
 	steps  reference.Steps
 	blocks []block
 }
 
-// block is the sum over the items i of one level and the positives k of the
-// levels [lo, hi].
+// block is the sum over the items i of one level and the positives k of levels [lo, hi].
 type block struct {
 	step          *reference.Step
-	plus          bool // part of plus, with the factor min(r_i, r_k)
+	plus          bool // whether it is part of plus, with the factor min(r_i, r_k)
 	level, lo, hi uint8
 }
 
@@ -73,8 +72,8 @@ func (p *rankPlan) set(h *device.Steps, levels int) {
 	p.runs(&p.steps.Plus, true, 1, levels)
 }
 
-// runs adds the blocks of the item levels from on, merging neighbouring levels of
-// positives whose steps are the same.
+// runs adds the blocks of the item levels from from on. It merges neighbouring levels of
+// positives that have the same steps.
 func (p *rankPlan) runs(steps *[3]reference.Step, plus bool, from, levels int) {
 	for l := from; l <= levels; l++ {
 		for lo := 1; lo <= levels; {
@@ -91,8 +90,8 @@ func (p *rankPlan) runs(steps *[3]reference.Step, plus bool, from, levels int) {
 	}
 }
 
-// resized returns n elements of a slice that grows and keeps its memory; a fourth
-// more than asked for, because the rows to come differ in their counts.
+// resized returns n elements of a slice that keeps its memory. It allocates a fourth more than
+// needed, since later rows may be longer.
 func resized[T any](x *[]T, n int) []T {
 	if cap(*x) < n {
 		*x = make([]T, n, n+n/4)

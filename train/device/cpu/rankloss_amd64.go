@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// vectors is whether the processor has what rankloss_amd64.s asks for.
+// vectors reports whether the processor supports the instructions of rankloss_amd64.s.
 var vectors = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
-// fewPositives is the number of positives up to which the plain sum over pairs
-// beats sorting the row. Measured: 24 to 32, for rows of 256 to 60,000 items and
-// for sigmoids and H⁻ alike; without vectors about 4.
+// fewPositives is the number of positives up to which the plain sum over pairs beats sorting
+// the row. Measured on rows of 256 to 60,000 items, with sigmoids and with H⁻: 24 to 32, or
+// about 4 without vectors.
 func fewPositives() int {
 	if vectors {
 		return 28
@@ -34,7 +34,7 @@ func expNegsAVX2(x *float64, n int)
 //go:noescape
 func tailsAVX2(out, near *float64, first, stop *int32, n int, decay, w *float64, dir int, c *[2 * terms]float64)
 
-// gatherFast is gather, if the processor can.
+// gatherFast is gather, if the processor supports it.
 func (u *upper) gatherFast(x []float32, y float32) (value, slope float64, ok bool) {
 	if !vectors {
 		return 0, 0, false
@@ -42,7 +42,7 @@ func (u *upper) gatherFast(x []float32, y float32) (value, slope float64, ok boo
 	whole := len(x) &^ 7
 	value, slope = gatherAVX2(unsafe.SliceData(x), whole, y, u)
 	if whole < len(x) {
-		rest := [8]float32{-inf, -inf, -inf, -inf, -inf, -inf, -inf, -inf} // where f is 0
+		rest := [8]float32{-inf, -inf, -inf, -inf, -inf, -inf, -inf, -inf} // f is 0 here
 		copy(rest[:], x[whole:])
 		v, d := gatherAVX2(&rest[0], 8, y, u)
 		value, slope = value+v, slope+d
@@ -50,7 +50,7 @@ func (u *upper) gatherFast(x []float32, y float32) (value, slope float64, ok boo
 	return value, slope, true
 }
 
-// spreadFast is spread, if the processor can.
+// spreadFast is spread, if the processor supports it.
 func (u *upper) spreadFast(slope []float64, x float32, w float64, y []float32) bool {
 	if !vectors {
 		return false
@@ -69,7 +69,7 @@ func (u *upper) spreadFast(slope []float64, x float32, w float64, y []float32) b
 	return true
 }
 
-// expNegsFast does the first elements of expNegs and says how many.
+// expNegsFast is expNegs for whole vectors. It returns the number of elements processed.
 func expNegsFast(x []float64) int {
 	done := len(x) &^ 3
 	if !vectors || done == 0 {
@@ -79,7 +79,7 @@ func expNegsFast(x []float64) int {
 	return done
 }
 
-// sweepFast does all of sweep, or nothing.
+// sweepFast runs the whole sweep, or returns false and does nothing.
 func (c *sums) sweepFast(dir int, decay []float64) bool {
 	if !vectors {
 		return false

@@ -2,9 +2,9 @@ package cpu
 
 import "testing"
 
-// Without the vector loops the loops in Go compute the same.
+// The Go loops compute the same results as the vector loops.
 func TestLoopsInGoMatchTheVectorLoops(t *testing.T) {
-	has := vectors // false without AVX2: then the loops in Go are tried twice
+	has := vectors // without AVX2 this is false, and the Go loops run twice
 	defer func() { vectors = has }()
 	for _, on := range []bool{has, false} {
 		vectors = on

@@ -8,8 +8,8 @@ import (
 	"hgld/train/device"
 )
 
-// BenchmarkRankLoss is the fused op on drawn scores: rows of 256, 4,096 and 60,000
-// items with as many positives as a batch has and with many.
+// BenchmarkRankLoss runs the fused operation on random scores: rows of 256, 4,096 and 60,000
+// items, with as many positives as in a batch and with many.
 func BenchmarkRankLoss(b *testing.B) {
 	smooth := &device.Steps{Rank: same(testSigmoid), Plus: same(testSigmoid)}
 	sup := &device.Steps{Rank: [3]device.Step{testH, testH, testJump}, Plus: same(testH)}

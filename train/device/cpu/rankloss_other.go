@@ -2,10 +2,10 @@
 
 package cpu
 
-// Without vector loops, the loops in Go do everything.
+// Without vector loops, the Go loops process everything.
 
-// fewPositives is the number of positives up to which the plain sum over pairs
-// beats sorting the row; measured.
+// fewPositives is the number of positives up to which the plain sum over pairs is faster than
+// sorting the row, as measured.
 func fewPositives() int { return 4 }
 
 func (u *upper) gatherFast([]float32, float32) (value, slope float64, ok bool) { return 0, 0, false }

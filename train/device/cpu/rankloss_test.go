@@ -9,7 +9,7 @@ import (
 	"hgld/train/device/reference"
 )
 
-// The steps of the losses with the constants of the papers.
+// The steps of the losses with the constants of their papers.
 var (
 	testSigmoid = device.Step{Kind: device.Sigmoid, Tau: 0.01}
 	testUpper   = device.Step{Kind: device.Upper, Tau: 0.01, Rho: 100, Delta: 0.05, Start: 0.5, Zero: 1, AutoOffset: true}
@@ -36,7 +36,7 @@ var testSteps = []struct {
 		Plus: same(device.Step{Kind: device.Sigmoid, Tau: 0.3})}},
 }
 
-// testRow is one query: scores with ties, levels up to L with the given number of
+// testRow returns one query: scores with ties, levels up to L with the given number of
 // positives, and some absent items.
 func testRow(seed uint64, g, levels, positives int, ties bool) ([]float32, []uint8) {
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -63,7 +63,7 @@ type definition struct {
 	loss           float64
 }
 
-// define is the rank loss of a row by its definition.
+// define returns the reference rank loss of a row.
 func define(s []float32, sh []uint8, rel []float64, count []int32, h *reference.Steps, o *device.Score) definition {
 	g := len(s)
 	d := definition{make([]float64, g), make([]float64, g), make([]float64, g), 0}
@@ -99,14 +99,14 @@ func farthest(a, b []float64) float64 {
 	return d / m
 }
 
-// rowErrors are the largest relative errors of a row: of ranks and gradient by
-// their largest element, of the loss absolutely.
+// rowErrors holds the largest errors of a row. Errors of ranks and gradient are relative to
+// their largest element. The error of the loss is absolute.
 type rowErrors struct{ rank, plus, loss, ds float64 }
 
 func (e rowErrors) worst() float64 { return max(e.rank, e.plus, e.loss, e.ds) }
 
-// rowError computes one row by the algorithm for up to few positives, or the one
-// for more, and compares it with the definition.
+// rowError computes one row and compares it with the reference. It uses the pair sum for up to
+// few positives, and the sorting algorithm for more.
 func rowError(s []float32, sh []uint8, rel []float64, h *device.Steps, few int) rowErrors {
 	g, o := len(s), &device.Score{}
 	count := countLevels(sh, len(rel)-1)
@@ -128,10 +128,10 @@ func rowError(s []float32, sh []uint8, rel []float64, h *device.Steps, few int) 
 		farthest(wide, want.ds)}
 }
 
-// Both algorithms are the definition, for every kind of step, with ties and
-// without, whatever the numbers of items and positives. Tolerance: 3e-7 for a
-// pair in float32, 2e-8 for the polynomials of the tails relative to a slope of
-// 1/4, 6e-8 for the rounding of the result.
+// Both algorithms match the reference for every kind of step, with and without ties, and for
+// any numbers of items and positives. The tolerance adds 3e-7 for a pair in float32, 2e-8 for
+// the polynomials of the tails relative to a slope of 1/4, and 6e-8 for the rounding of the
+// result.
 func TestRankLossOfARowMatchesTheDefinition(t *testing.T) {
 	for _, step := range testSteps {
 		for _, c := range []struct{ g, levels, positives int }{
@@ -150,8 +150,8 @@ func TestRankLossOfARowMatchesTheDefinition(t *testing.T) {
 	}
 }
 
-// The errors do not grow with the row: 60,000 items, with positives enough to be
-// sorted and few enough for the definition to be computed.
+// The errors do not grow with the row. 60,000 items have enough positives to be sorted, and
+// few enough for the reference to finish.
 func TestRankLossOfALongRowMatchesTheDefinition(t *testing.T) {
 	const g = 60000
 	for _, c := range []struct{ levels, positives int }{{1, 4}, {2, 60}} {

@@ -11,8 +11,8 @@ import (
 // units of 1/τ. A Sigmoid is an Upper whose middle piece has no start and no end.
 type upper struct {
 	scale                     float32    // −log2(e)/τ
-	rest                      [8]float32 // what rounding took from it, in all lanes
-	limit                     [8]float32 // where e^−|t|/τ is taken as 0
+	rest                      [8]float32 // rounding error of scale, in all lanes
+	limit                     [8]float32 // distance beyond which e^−|t|/τ counts as 0
 	start, delta, rho, rhoTau float32
 	offset, zero              float32
 }
@@ -30,7 +30,7 @@ func newUpper(f *reference.Step) upper {
 	return u
 }
 
-// sumPairs adds to value and slope pair by pair; x and y need no order.
+// sumPairs adds to value and slope pair by pair. It does not need sorted x and y.
 func (c *sums) sumPairs(f *reference.Step) {
 	switch {
 	case f.Kind == device.Heaviside:
@@ -72,8 +72,8 @@ func (c *sums) leakPairs(f *reference.Step) {
 	}
 }
 
-// gather returns Σ_i f(x_i − y) and τ times its slope. A pair is taken in
-// float32, with a relative error of 3e-7; the sum is in float64.
+// gather returns Σ_i f(x_i − y) and τ times its slope. A pair is computed in float32 with a
+// relative error of 3e-7. The sum is in float64.
 func (u *upper) gather(x []float32, y float32) (value, slope float64) {
 	if value, slope, ok := u.gatherFast(x, y); ok {
 		return value, slope

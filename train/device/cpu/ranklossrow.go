@@ -5,44 +5,42 @@ import (
 	"hgld/train/device/reference"
 )
 
-// rankRow computes the rank loss of one query and its gradient. It is the
-// working memory of one thread and keeps its slices from row to row.
+// rankRow computes the rank loss of one query and its gradient. It is the scratch memory of
+// one thread and reuses its slices from row to row.
 //
-// Every part of the loss is a sum over blocks (rankPlan), and every block, both
-// for the ranks and, with the roles of i and k exchanged, for the gradient, is
-// one call of sums: Σ_i w_i f(x_i − y_j) and its slope. A row with few positives
-// takes them pair by pair. Otherwise the row is sorted once, and each call costs
-// O(sources + targets):
+// Every part of the loss is a sum over blocks (rankPlan). Each block is one call of sums,
+// which computes Σ_i w_i f(x_i − y_j) and its slope. The gradient exchanges the roles of i and
+// k. If a row has few positives, the call adds up the pairs. Otherwise the row is sorted once,
+// and each call costs O(sources + targets):
 //
 //   - counts, ties and all that is linear in t (H, ρ(t−δ)+Offset, Leak) are
 //     differences of prefix sums;
 //   - sigmoids are sums of decaying exponentials, carried along the sorted scores
 //     (tailSums).
 //
-// Sums are in float64. From the plain definition a row of 60,000 items differs by
-// a relative 1e-8 in the ranks and by the rounding to float32, 6e-8, in the
-// gradient.
+// Sums are in float64. For a row of 60,000 items, the ranks differ from the reference by a
+// relative 1e-8. The gradient differs by its rounding to float32, 6e-8.
 type rankRow struct {
 	sums
 	sorted bool
 	rel    []float64 // relevance of each level
 
-	// Items that exist, level by level, those of level l at start[l]:start[l+1].
-	// Within a level scores fall, or rows rise where the row is not sorted.
+	// The existing items by level: level l is start[l]:start[l+1]. Within a level the items are
+	// sorted by falling score, or by row if the row is not sorted.
 	start [257]int32
 	z     []float32 // scores
 	row   []int32
-	neg   []float32 // −z from the far end: falling too
-	dz    []float64 // gradient, from the far end
+	neg   []float32 // −z in reverse order, which also falls
+	dz    []float64 // gradient in reverse order
 
 	// Positives: the k-th is the item at start[1]+k.
 	level        []uint8
-	order        []int32 // by (score falling, row)
+	order        []int32 // sorted by falling score, then row
 	rank, plus   []float64
 	srank, splus []float64 // sums of slopes
-	u, v         []float64 // derivatives of the loss by rank and plus
+	u, v         []float64 // derivatives of the loss with respect to rank and plus
 
-	// Room for what a block reads and writes.
+	// Scratch memory for a block's inputs and outputs.
 	chosen                  []int32
 	scores                  []float32
 	values, slopes, weights []float64
@@ -50,7 +48,7 @@ type rankRow struct {
 	keys, spare             []uint64
 }
 
-// load takes the items of a row, of which count [L+1] have each level.
+// load reads the items of a row. count [L+1] holds the number of items at each level.
 func (r *rankRow) load(s []float32, sh []uint8, count []int32, few int) {
 	r.start[0] = 0
 	for l, n := range count {
@@ -78,7 +76,7 @@ func (r *rankRow) load(s []float32, sh []uint8, count []int32, few int) {
 	}
 }
 
-// loadPlain takes the items in row order.
+// loadPlain reads the items in row order.
 func (r *rankRow) loadPlain(s []float32, sh []uint8) {
 	next := r.start
 	top := uint8(len(r.rel) - 1)
@@ -98,8 +96,8 @@ func (r *rankRow) loadPlain(s []float32, sh []uint8) {
 	}
 }
 
-// loadSorted takes them by (score falling, row). Negatives, which are most, are
-// sorted apart.
+// loadSorted sorts the items by falling score, then row. It sorts negatives separately, since
+// they are the majority.
 func (r *rankRow) loadSorted(s []float32, sh []uint8) {
 	top := uint8(len(r.rel) - 1)
 	negatives := int(r.start[1])
@@ -142,7 +140,7 @@ func (r *rankRow) forward(p *rankPlan, count []int32, o *device.Score) float64 {
 	return reference.RankScore(resized(&r.u, n), resized(&r.v, n), rank, plus, r.level, r.rel, count, o)
 }
 
-// addRanks adds the sums of a block to the ranks of its positives.
+// addRanks adds a block's sums to the ranks of its positives.
 func (r *rankRow) addRanks(b *block) {
 	first, last := r.start[b.level], r.start[b.level+1]
 	chosen := r.choose(b)
@@ -162,7 +160,7 @@ func (r *rankRow) addRanks(b *block) {
 	for j, k := range chosen {
 		v, d := r.value[j], r.slope[j]
 		l := r.level[k]
-		if l == b.level { // the item itself is not in its sum
+		if l == b.level { // a sum excludes the item itself
 			v -= b.step.Value(0)
 			d -= b.step.Slope(0)
 		}
@@ -194,12 +192,12 @@ func (r *rankRow) gradient(p *rankPlan, ds []float32) {
 	}
 }
 
-// own takes d off the gradient of positive k.
+// own subtracts d from the gradient of positive k.
 func (r *rankRow) own(k int32, d float64) { r.dz[len(r.dz)-1-int(r.start[1]+k)] -= d }
 
-// addGrad adds, at the items i of a block, Σ_k of u_k (or v_k times the lesser
-// relevance) and the slope at s_i − s_k. That is the sum of addRanks with i and k
-// exchanged, on negated scores from the far end.
+// addGrad adds, for each item i of a block, the sum over k of the slope at s_i − s_k times
+// u_k, or times v_k and the smaller relevance. It computes the sum of addRanks with i and k
+// exchanged, on negated scores in reverse order.
 func (r *rankRow) addGrad(b *block) {
 	n := int32(len(r.z))
 	first, last := n-r.start[b.level+1], n-r.start[b.level]
@@ -224,7 +222,7 @@ func (r *rankRow) addGrad(b *block) {
 	r.sum(b.step)
 }
 
-// choose returns the positives of a block in order.
+// choose returns the positives of a block in sorted order.
 func (r *rankRow) choose(b *block) []int32 {
 	if int(b.hi-b.lo) == len(r.rel)-2 {
 		return r.order
@@ -246,7 +244,7 @@ func (r *rankRow) sum(f *reference.Step) {
 	}
 }
 
-// unit returns n ones.
+// unit returns a slice of n ones.
 func (r *rankRow) unit(n int) []float64 {
 	for len(r.ones) < n {
 		r.ones = append(r.ones, 1)

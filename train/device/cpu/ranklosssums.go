@@ -5,12 +5,12 @@ import (
 	"hgld/train/device/reference"
 )
 
-// sums is what the rank op comes down to. For sources x and targets y, both
-// falling, and a step function f, forward
+// sums is the kernel of the rank operation. For sources x and targets y, both in falling
+// order, and a step function f, the forward pass computes
 //
 //	value[j] += Σ_i f(x_i − y_j)    slope[j] += Σ_i f'(x_i − y_j)
 //
-// and backward, with weights w,
+// The backward pass, with weights w, computes
 //
 //	slope[j] += Σ_i w_i f'(x_i − y_j)
 //
@@ -18,13 +18,13 @@ import (
 type sums struct {
 	backward     bool
 	x, y         []float32
-	w            []float64 // ones if not backward
+	w            []float64 // ones in the forward pass
 	value, slope []float64
 
-	// Of the sources, how many are above, not below, and far above a target: on the
+	// The number of sources above each target, not below it, and far enough above it for the
 	// last piece of f.
 	above, notBelow, beyond []int32
-	weight, moment          []float64 // prefix sums: backward of w, forward of x
+	weight, moment          []float64 // prefix sums of w in the backward pass, of x in the forward pass
 	decay, near, out        []float64 // see tailSums
 	first, stop             []int32
 }
@@ -43,8 +43,8 @@ func (c *sums) sumSorted(f *reference.Step) {
 		c.tailSums(-1, c.notBelow, f.Tau, 1, 1)
 		c.tailSums(1, c.above, f.Tau, -1, 1)
 	case device.Upper:
-		// On the way up σ is 1 − σ(−t). So the middle piece, 0 < t ≤ δ, is Start + 1
-		// less the tails between 0 and δ: those above 0 without those beyond δ.
+		// For t > 0, σ is 1 − σ(−t). The middle piece, 0 < t ≤ δ, is therefore Start + 1 minus the
+		// tails between 0 and δ: the tails above 0 minus those beyond δ.
 		c.addTies(1/(4*f.Tau), f.Zero, f.Start+1)
 		c.addLinear(f.Rho, f.Offset-f.Rho*f.Delta-f.Start-1)
 		c.prepareTails(f.Tau)
@@ -64,8 +64,8 @@ func (c *sums) total(n int32) float64 {
 	return float64(n)
 }
 
-// addTies adds slope and value for each source that equals the target, and step
-// for each that is above it.
+// addTies adds slope and value for each source that equals the target, and step for each
+// source above it.
 func (c *sums) addTies(slope, value, step float64) {
 	for j, n := range c.above {
 		w := c.total(n)
@@ -88,7 +88,7 @@ func (c *sums) addLinear(slope, value float64) {
 	}
 }
 
-// addLeak: Leak·t up to 0, then Beta·t + Gamma until that is 1.
+// addLeak adds Leak·t for t ≤ 0, then Beta·t + Gamma until that reaches 1.
 func (c *sums) addLeak(f *reference.Step) {
 	n := int32(len(c.x))
 	for j, a := range c.above {
@@ -104,7 +104,7 @@ func (c *sums) addLeak(f *reference.Step) {
 	}
 }
 
-// cut finds the pieces of f among the sources of each target, and the prefix sums
+// cut finds the pieces of f among the sources of each target, and computes the prefix sums
 // over them.
 func (c *sums) cut(f *reference.Step) {
 	n := len(c.x)

@@ -23,11 +23,11 @@ var tails = [2 * terms]float64{
 	3.9717759871363567, -2.020083971015177, 0.6375199192109207, -0.09263384609540418,
 }
 
-// reach is the distance in τ beyond which the tails of sources are left out:
-// e^−40 of 10⁶ items is 4e-12.
+// reach is the distance in units of τ beyond which tails are omitted. e^−40 times 10⁶ items is
+// 4e-12.
 const reach = 40
 
-// prepareTails fills decay[i] = e^−(x[i−1]−x[i])/τ, with zeros at both ends.
+// prepareTails computes decay[i] = e^−(x[i−1]−x[i])/τ, with zeros at both ends.
 func (c *sums) prepareTails(tau float64) {
 	n := len(c.x)
 	decay, scale := resized(&c.decay, n+1), 1/tau
@@ -38,18 +38,18 @@ func (c *sums) prepareTails(tau float64) {
 	decay[0], decay[n] = 0, 0
 }
 
-// tailSums adds to value and slope, for each target, the tails of the sources on
-// one side of it. With d the distance between source and target,
+// tailSums adds to value and slope, for each target, the tails of the sources on one side of
+// it. With d the distance between source and target,
 //
 //	value[j] += vs Σ_i w_i σ(−d/τ)    slope[j] += ds Σ_i w_i σ'(d/τ) / τ
 //
-// With dir 1 the sources of target j are the first cut[j], above it; with dir −1
-// they are those from cut[j] on, below it.
+// If dir is 1, the sources of target j are the first cut[j], which lie above it. If dir is −1,
+// they are those from cut[j] on, which lie below it.
 //
-// Going from source to source it keeps F_n = Σ_i w_i e^(−n·d/τ), d reaching to
-// the last of them; the next one changes it to F_n·decay^n + w. At a target,
-// which is farther by y = e^−d/τ, both sums are polynomials Σ_n c_n F_n y^n. So a
-// row costs O(sources + targets), whatever τ.
+// It walks along the sources and keeps F_n = Σ_i w_i e^(−n·d/τ), where d is the distance to
+// the current source. The next source updates F_n to F_n·decay^n + w. At a target, whose
+// distance contributes y = e^−d/τ, both sums are polynomials Σ_n c_n F_n y^n. A row therefore
+// costs O(sources + targets) for any τ.
 func (c *sums) tailSums(dir int, cut []int32, tau, vs, ds float64) {
 	if len(cut) == 0 || len(c.x) == 0 {
 		return
@@ -74,10 +74,10 @@ func (c *sums) tailSums(dir int, cut []int32, tau, vs, ds float64) {
 	}
 }
 
-// ranges finds for each target the sources that are new to it: those from first
-// on, in the direction of the sweep, and before stop. Sources out of reach are
-// left out, which breaks the chain; then the sums start afresh. near becomes
-// e^−d/τ for the distance to the last source, 0 for a target without one.
+// ranges finds the new sources of each target: those from first on, in the direction of the
+// sweep, and before stop. It omits sources out of reach. This breaks the chain, and the sums
+// restart from zero. near becomes e^−d/τ for the distance to the last source, or 0 for a
+// target without one.
 func (c *sums) ranges(dir int, cut []int32, tau float64) {
 	n := len(cut)
 	near, first, stop := resized(&c.near, n), resized(&c.first, n), resized(&c.stop, n)
@@ -104,7 +104,7 @@ func (c *sums) ranges(dir int, cut []int32, tau float64) {
 
 func apart(a, b float32) float32 { return max(a-b, b-a) }
 
-// sweep goes over the targets and writes value and slope of each to out.
+// sweep visits the targets and writes the value and slope of each to out.
 func (c *sums) sweep(dir int, decay []float64) {
 	var f [terms]float64
 	j := 0
@@ -124,7 +124,7 @@ func (c *sums) sweep(dir int, decay []float64) {
 	}
 }
 
-// shift moves the sums to the next source.
+// shift advances the sums to the next source.
 func shift(f *[terms]float64, y, w float64) {
 	y2 := y * y
 	y3, y4 := y2*y, y2*y2
@@ -163,8 +163,8 @@ var powers = func() (p [64]float64) {
 	return p
 }()
 
-// expNegs replaces each x ≥ 0 by e^−x, to a relative 2e-12: 2^−(k/64) from a
-// table and a power, and e^−r for the rest r < ln2/64 by its series.
+// expNegs replaces each x ≥ 0 by e^−x with a relative error of 2e-12. It multiplies 2^−(k/64)
+// from a table, a power of two, and the series of e^−r for the remainder r < ln2/64.
 func expNegs(x []float64) {
 	const step = math.Ln2 / 64
 	for i := expNegsFast(x); i < len(x); i++ {

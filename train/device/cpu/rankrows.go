@@ -2,8 +2,8 @@ package cpu
 
 import "hgld/train/device"
 
-// checkRank panics unless rel is a matrix with a row for each query and the
-// others are as large as sh. Absent arrays are passed over.
+// checkRank panics unless rel has one row per query and the others have the size of sh. It
+// skips absent arrays.
 func checkRank(op string, sh, rel device.Array, others ...device.Array) {
 	fits := sh.N == 2 && rel.N == 2 && rel.Dims[0] == sh.Dims[0] && rel.Dims[1] >= 2 &&
 		rel.Dims[1] <= device.AbsentLevel

@@ -2,8 +2,8 @@ package cpu
 
 import "math"
 
-// fallingKey is a sort key that rises as the score falls, above a payload that
-// does not take part in the order. −0 and +0 are the same score.
+// fallingKey returns a sort key that rises as the score falls. Its lower bits hold a payload
+// that does not affect the order. −0 and +0 are the same score.
 func fallingKey(s float32, payload uint32) uint64 {
 	bits := math.Float32bits(s + 0)
 	if bits>>31 == 1 {
@@ -23,16 +23,16 @@ func keyScore(key uint64) float32 {
 	return math.Float32frombits(^bits)
 }
 
-// Digits of the radix sort: a histogram of 2^11 stays in the first cache, but
-// for short rows clearing it would cost more than a fourth pass over the keys.
+// Digits of the radix sort. A histogram of 2^11 fits the L1 cache, but clearing it for a short
+// row would cost more than a fourth pass over the keys.
 const (
 	wideDigit   = 11
 	narrowDigit = 8
 	shortRow    = 2000
 )
 
-// sortKeys sorts by the upper 32 bits, keeping the order of equal ones, and
-// returns the sorted keys, which lie in keys or in spare.
+// sortKeys sorts stably by the upper 32 bits. It returns the sorted keys, in the memory of
+// keys or of spare.
 func sortKeys(keys, spare []uint64) []uint64 {
 	if len(keys) < shortRow {
 		var counts [4 << narrowDigit]int32
@@ -42,8 +42,8 @@ func sortKeys(keys, spare []uint64) []uint64 {
 	return radixSort(keys, spare, counts[:], wideDigit)
 }
 
-// radixSort goes from the lowest digit to the highest, skipping those that all
-// keys share. counts is zero and holds a histogram for each digit.
+// radixSort sorts from the lowest digit to the highest and skips digits that all keys share.
+// counts must be zero and holds one histogram per digit.
 func radixSort(keys, spare []uint64, counts []int32, digit int) []uint64 {
 	mask := uint64(1)<<digit - 1
 	passes := len(counts) >> digit

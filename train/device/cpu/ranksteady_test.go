@@ -8,7 +8,8 @@ import (
 	"hgld/train/device"
 )
 
-// rankCalls has every operation of Rank on rows with few positives and with many.
+// rankCalls returns calls of every operation of Rank, on rows with few positives and with
+// many.
 func rankCalls(b *Backend) []call {
 	const q, g, levels = 12, 700, 2
 	r := rand.New(rand.NewPCG(6, 6))
@@ -24,7 +25,7 @@ func rankCalls(b *Backend) []call {
 	}
 	for _, labels := range []device.Array{ql, gl} {
 		for i := range labels.Dims[0] {
-			c := int32(r.IntN(400)) // class 0 and 1 have many items, 2 to 399 few
+			c := int32(r.IntN(400)) // classes 0 and 1 have many items, 2 to 399 few
 			if i%3 == 0 {
 				c = int32(i % 2)
 			}
@@ -65,7 +66,7 @@ func rankCalls(b *Backend) []call {
 }
 
 func TestRankOperationsAllocateNothingInTheSteadyState(t *testing.T) {
-	b := New(1) // the work of each thread's rows depends on timing, so one thread
+	b := New(1) // one thread, since the assignment of rows to threads depends on timing
 	for _, c := range rankCalls(b) {
 		if n := testing.AllocsPerRun(5, func() { c.run(b) }); n != 0 {
 			t.Errorf("%s: %v allocations a call", c.name, n)

@@ -7,9 +7,9 @@ import (
 	"hgld/train/device"
 )
 
-// Relevance writes the relevance table rel [Q,L+1], the counts cnt [Q,L+1] and
-// the weights [Q] by which the losses of the queries are averaged. Level 0
-// has relevance 0, and by RelPop a level without an item.
+// Relevance writes the relevance table rel [Q,L+1], the counts cnt [Q,L+1] and the weights [Q]
+// of the average over queries. The relevance of level 0 is 0. With RelPop, so is that of a
+// level without items.
 func (b *Backend) Relevance(rel, cnt, weight, sh device.Array, o device.RelKind) {
 	checkRank("Relevance", sh, rel)
 	if cnt.N != 2 || cnt.Dims != rel.Dims || weight.Len() != sh.Rows() ||
@@ -58,7 +58,7 @@ func (t *relevanceTask) span(_, lo, hi int) {
 	}
 }
 
-// relevances fills rel [L+1] from the number of items of each level.
+// relevances computes rel [L+1] from the number of items at each level.
 func relevances(rel []float32, count []int32, o device.RelKind) {
 	top := len(rel) - 1
 	n := func(l int) int32 {

@@ -5,9 +5,9 @@ import (
 	"hgld/train/device"
 )
 
-// ReluGrad is the gradient of a ReLU and of the bias in front of it: dx = dy
-// where y is positive, else 0; dbias = acc·dbias + the column sums of that.
-// Either may be absent; dx may be dy.
+// ReluGrad is the gradient of a ReLU and of the bias before it. dx is dy where y is positive,
+// else 0. dbias is acc·dbias plus the column sums of dx. Either may be absent, and dx may be
+// dy.
 func (b *Backend) ReluGrad(dx, dbias, dy, y device.Array, acc float32) {
 	rows, c := dy.Rows(), dy.Cols()
 	if y.Len() != dy.Len() || y.Cols() != c || !dx.Absent() && (dx.Len() != dy.Len() || dx.Cols() != c) ||
@@ -23,8 +23,8 @@ func (b *Backend) ReluGrad(dx, dbias, dy, y device.Array, acc float32) {
 
 type reluGradTask struct {
 	dx, dy, y []float32
-	parts     []float64 // the column sums of each span
-	row       []float32 // for each worker
+	parts     []float64 // column sums per span
+	row       []float32 // one per worker
 	c, grain  int
 	sums      bool
 }

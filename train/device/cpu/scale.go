@@ -5,7 +5,7 @@ import (
 	"hgld/train/device"
 )
 
-// Scale is dst = s·x, s one number or one for each row of x. dst may be x.
+// Scale computes dst = s·x, where s is one number, or one per row of x. dst may be x.
 func (b *Backend) Scale(dst, x, s device.Array) {
 	l := linesOf("Scale", dst, x)
 	if s.Len() == 1 {
@@ -44,5 +44,5 @@ func (t *scaleRowsTask) span(_, lo, hi int) {
 	}
 }
 
-// multiply is dst = a·x.
+// multiply computes dst = a·x.
 func multiply(dst []float32, a float32, x []float32) { vec.Scale(dst, a, x) }

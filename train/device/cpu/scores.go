@@ -2,9 +2,9 @@ package cpu
 
 import "hgld/train/device"
 
-// Scores is q·gᵀ. Bytes do not depend on how queries or gallery are cut into
-// blocks, nor on the BLAS in use: this product is always blas.Native, whose
-// rounding of an element depends on its operands alone.
+// Scores computes q·gᵀ. Its bytes do not depend on how queries or gallery are cut into blocks,
+// nor on the BLAS in use. It always uses blas.Native, whose rounding of an element depends
+// only on the element's operands.
 func (b *Backend) Scores(dst, q, g device.Array) {
 	if dst.N != 2 || q.N != 2 || g.N != 2 || q.Dims[1] != g.Dims[1] || dst.Dims[0] != q.Dims[0] ||
 		dst.Dims[1] != g.Dims[0] {

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// PoisonScratch fills all scratch memory with bytes 0xFF, but for what holds pointers.
+// PoisonScratch fills all scratch memory with bytes 0xFF, except memory that holds pointers.
 func (b *Backend) PoisonScratch() {
 	for _, list := range b.scratch {
 		v := reflect.ValueOf(list)

@@ -5,13 +5,13 @@ import (
 	"hgld/train/device"
 )
 
-// SGD is one step of stochastic gradient descent with torch's momentum. With
-// g = scale·dw + decay·w:
+// SGD is one step of stochastic gradient descent with torch's momentum. With g = scale·dw +
+// decay·w:
 //
 //	m ← μ·m + (1−dampening)·g, or g in the first step
 //	w ← w − rate·m, with Nesterov w − rate·(g + μ·m)
 //
-// m may be absent where μ is 0. flag and shadow are those of Adam.
+// m may be absent if μ is 0. flag and shadow are those of Adam.
 func (b *Backend) SGD(w, m, dw, shadow, hyper, flag device.Array, o device.SGDKind) {
 	l := linesOf("SGD", w, m, dw, shadow)
 	if hyper.Len() != device.HyperLen || m.Absent() && o.Momentum != 0 {
@@ -55,10 +55,10 @@ func (t *sgdTask) span(_, lo, hi int) {
 	}
 }
 
-// withoutPast is the step where m is not read: without momentum, or the first.
+// withoutPast is the step that does not read m: the first one, and any without momentum.
 func (t *sgdTask) withoutPast(w, m, dw []float32) {
 	o := &t.step
-	pull := 1.0 // of g in the step of w
+	pull := 1.0 // factor of g in the update of w
 	if o.Momentum != 0 {
 		pull = o.Along + o.Push
 	}

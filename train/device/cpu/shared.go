@@ -6,9 +6,9 @@ import (
 	"hgld/train/device"
 )
 
-// Shared counts, for each query and gallery row, the label columns [From, To)
-// that are equal; −1 equals nothing. A gallery row whose labels are all −1 is
-// absent, and the query's own row becomes what o.Self says.
+// Shared counts the equal label columns in [From, To) of each query and gallery row. −1 never
+// counts as equal. A gallery row whose labels are all −1 is absent. o.Self determines the
+// value for the query's own row.
 func (b *Backend) Shared(sh, ql, gl, self device.Array, o device.SharedKind) {
 	levels := ql.Cols()
 	if o.To == 0 {
@@ -53,7 +53,7 @@ func (t *sharedTask) span(_, lo, hi int) {
 	}
 }
 
-// countEqual adds 1 where the label of a gallery row is c.
+// countEqual adds 1 for each gallery row whose label is c.
 func countEqual(sh []uint8, c int32, labels []int32, stride int) {
 	for g := range sh {
 		n := uint8(0)
@@ -64,7 +64,7 @@ func countEqual(sh []uint8, c int32, labels []int32, stride int) {
 	}
 }
 
-// setSelf gives the query's own row, if the gallery has it, its level.
+// setSelf sets the level of the query's own row, if the gallery has it.
 func setSelf(sh []uint8, own int32, kind device.SelfKind) {
 	if own < 0 || int(own) >= len(sh) || sh[own] == device.AbsentLevel {
 		return

@@ -55,7 +55,7 @@ func (t *softmaxTask) span(_, lo, hi int) {
 func (t *softmaxTask) row(dz, z []float32, k int) float64 {
 	top := math.Inf(-1)
 	for _, v := range z {
-		top = max(top, float64(v)) // NaN stays, and makes the loss NaN
+		top = max(top, float64(v)) // NaN propagates into the loss
 	}
 	sum, mean := 0.0, 0.0
 	for _, v := range z {

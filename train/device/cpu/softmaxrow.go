@@ -7,7 +7,7 @@ import (
 	"hgld/train/device"
 )
 
-// Softmax is e^(x − top)/Σ e^(x − top) of each row, top being its maximum, or the
+// Softmax computes e^(x − top)/Σ e^(x − top) for each row, where top is its maximum, or the
 // logarithm of that. dst may be x.
 func (b *Backend) Softmax(dst, x device.Array, log bool) {
 	rows, width, stride := rowsOf(x)
@@ -42,9 +42,9 @@ func (t *softmaxRowTask) span(_, lo, hi int) {
 	}
 }
 
-// SoftmaxGrad is the gradient of Softmax by its result y:
+// SoftmaxGrad is the gradient of Softmax in terms of its result y:
 //
-//	dx = y(dy − Σ dy·y), of the logarithm dx = dy − e^y·Σ dy.
+//	dx = y(dy − Σ dy·y), or dx = dy − e^y·Σ dy for the logarithm.
 //
 // dx may be dy.
 func (b *Backend) SoftmaxGrad(dx, dy, y device.Array, log bool) {

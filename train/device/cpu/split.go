@@ -2,19 +2,18 @@ package cpu
 
 import "runtime"
 
-// A task is what one operation does to a run of its items (rows, elements,
-// tiles): a struct of the operation's arguments with this method. It works on
-// items [lo, hi), reads its arguments only, and may use scratch memory that is
-// kept for the worker, whose number is below Backend.Threads().
+// A task is the work of one operation on a run of its items (rows, elements, tiles): a struct
+// of the operation's arguments with this method. It processes items [lo, hi) and must not
+// modify its arguments. It may use scratch memory reserved for the worker, whose number is
+// below Backend.Threads().
 type task interface{ span(worker, lo, hi int) }
 
-// split runs t over n items in spans of grain items, on all threads. Spans begin
-// at multiples of grain whatever the number of threads, so lo/grain numbers them
-// and a sum that is kept for each span and joined in order does not depend on
-// the threads either.
+// split runs t over n items in spans of grain items, on all threads. Spans begin at multiples
+// of grain for any number of threads, so lo/grain is the number of a span. Sums that are kept
+// per span and joined in order do not depend on the number of threads either.
 //
-// The Backend keeps one T, so that a call allocates nothing; hence a span must
-// not split a task of its own type.
+// The Backend keeps one T, so that a call allocates nothing. A span must therefore not split a
+// task of its own type.
 func split[T any, P interface {
 	*T
 	task
@@ -28,12 +27,12 @@ func split[T any, P interface {
 	*p = t
 	b.pool.each(n, grain, P(p))
 	var none T
-	*p = none            // keeps no array alive
-	runtime.KeepAlive(b) // its helpers end with it
+	*p = none            // releases the arrays
+	runtime.KeepAlive(b) // collecting b would stop its helpers
 }
 
-// scratch returns n elements of memory that the Backend keeps under a name, with
-// undefined contents. A name belongs to one operation and one element type.
+// scratch returns n elements of memory that the Backend keeps under name, with undefined
+// contents. Each name belongs to one operation and one element type.
 func scratch[T any](b *Backend, name string, n int) []T {
 	s, _ := b.scratch[name].([]T)
 	if cap(s) < n {

@@ -10,7 +10,7 @@ import (
 	"hgld/train/device"
 )
 
-// call is one operation on fixed arrays; out are those that it writes.
+// call is one operation on fixed arrays. It writes the arrays in out.
 type call struct {
 	name string
 	run  func(b *Backend)
@@ -39,7 +39,7 @@ func (m *maker) i32(limit, n int) device.Array {
 	return a
 }
 
-// calls has every operation of Memory, Dense and Image, large enough for several
+// calls returns calls of every operation of Memory, Dense and Image, large enough for several
 // spans.
 func calls(m *maker) []call {
 	return slices.Concat(denseCalls(m), tokenCalls(m), stepCalls(m), imageCalls(m))

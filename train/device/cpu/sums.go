@@ -5,8 +5,8 @@ import (
 	"hgld/train/device"
 )
 
-// Sums adds up x or its squares: all of it, each row, or each column; dst =
-// acc·dst + sum. Sums are kept in float64 for each span and joined in order.
+// Sums computes dst = acc·dst + the sum of x or of its squares, over all elements, each row or
+// each column. It keeps float64 sums per span and joins them in order.
 func (b *Backend) Sums(dst, x device.Array, k device.Sum, acc float32) {
 	switch k {
 	case device.SumAll, device.SquaresAll:
@@ -34,7 +34,7 @@ func (b *Backend) sumAll(dst, x device.Array, squares bool, acc float32) {
 
 type sumAllTask struct {
 	x       device.Array
-	parts   []float64 // the sum of each span
+	parts   []float64 // one sum per span
 	l       lines
 	squares bool
 }
@@ -60,7 +60,7 @@ func (t *sumRowsTask) span(_, lo, hi int) {
 	}
 }
 
-// rowSum is the sum of x or of its squares.
+// rowSum returns the sum of x or of its squares.
 func rowSum(x []float32, squares bool) float64 {
 	if squares {
 		return vec.Dot(x, x)
@@ -81,7 +81,7 @@ func (b *Backend) sumColumns(dst, x device.Array, squares bool, acc float32) {
 
 type sumColumnsTask struct {
 	x                    []float32
-	parts                []float64 // the column sums of each span
+	parts                []float64 // column sums per span
 	width, stride, grain int
 	squares              bool
 }
@@ -96,8 +96,8 @@ func (t *sumColumnsTask) span(_, lo, hi int) {
 	}
 }
 
-// join adds up parts, runs of width sums one after the other, in order:
-// dst = acc·dst + Σ. An absent dst is passed over.
+// join computes dst = acc·dst + Σ in order, where parts holds consecutive runs of width sums.
+// It does nothing if dst is nil.
 func join(dst []float32, parts []float64, width int, acc float32) {
 	if dst == nil || width == 0 {
 		return

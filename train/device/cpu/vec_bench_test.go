@@ -7,10 +7,10 @@ import (
 	"hgld/train/device"
 )
 
-// BenchmarkElementwise gives each operation's traffic: the bytes that it must read
-// and write once, beside those of a copy, on all threads. The activations are
-// those of the first stage of a ResNet on 32 images of 64 × 64 (33 MB with all
-// operands, more than a cache of the second level) and of a ViT-S block.
+// BenchmarkElementwise measures each operation's traffic on all threads and compares it with a
+// copy. Traffic counts the bytes that the operation must read and write once. The activations
+// are those of the first stage of a ResNet on 32 images of 64 × 64 (33 MB with all operands,
+// more than an L2 cache) and of a ViT-S block.
 func BenchmarkElementwise(b *testing.B) {
 	back := New(0)
 	m := maker{back, rand.New(rand.NewPCG(1, 1))}

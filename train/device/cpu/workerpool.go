@@ -5,19 +5,19 @@ import (
 	"sync/atomic"
 )
 
-// workerPool holds the threads of a Backend: the calling one, and helpers that wait for
-// work. Helpers refer to the pool alone, so that an unreachable Backend is collected.
-// Its cleanup closes wake, and they end.
+// workerPool holds the threads of a Backend: the calling one, and helpers that wait for work.
+// Helpers refer only to the pool, so that an unreachable Backend can be collected. Its cleanup
+// closes wake, which ends the helpers.
 type workerPool struct {
 	threads int
-	wake    chan struct{} // a token for each helper that a task wants
+	wake    chan struct{} // one token for each helper that a task requests
 	started bool
 
-	job    task // what work is doing; nil between tasks
+	job    task // current task; nil between tasks
 	items  int
 	grain  int
-	next   atomic.Int64 // the first span that nobody has taken
-	worker atomic.Int64 // the number of the next worker
+	next   atomic.Int64 // first span that no worker has taken
+	worker atomic.Int64 // number of the next worker
 	done   sync.WaitGroup
 }
 
@@ -25,11 +25,11 @@ func newWorkerPool(threads int) *workerPool {
 	return &workerPool{threads: threads, wake: make(chan struct{}, threads)}
 }
 
-// close lets the helpers end.
+// close ends the helpers.
 func (p *workerPool) close() { close(p.wake) }
 
-// each distributes the spans of t among the threads, the calling one included. The
-// first task of several spans starts the helpers.
+// each distributes the spans of t among the threads, including the calling one. The first task
+// with several spans starts the helpers.
 func (p *workerPool) each(n, grain int, t task) {
 	workers := min(p.threads, (n+grain-1)/grain)
 	if workers <= 1 {
@@ -56,8 +56,8 @@ func (p *workerPool) each(n, grain int, t task) {
 	p.job = nil
 }
 
-// help works for each token. A quick helper may take two tokens of a task: it is then
-// two workers, one after the other.
+// help runs work for each token. A fast helper may take two tokens of a task, and then acts as
+// two workers in turn.
 func (p *workerPool) help() {
 	for range p.wake {
 		p.work()
@@ -65,7 +65,7 @@ func (p *workerPool) help() {
 	}
 }
 
-// work takes spans until none is left.
+// work processes spans until none are left.
 func (p *workerPool) work() {
 	worker := int(p.worker.Add(1)) - 1
 	for {

@@ -17,7 +17,7 @@ func helpers() int {
 	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "(*workerPool).help(")
 }
 
-// eventually asks until it is so.
+// eventually waits until a condition holds.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
@@ -43,9 +43,9 @@ func TestHelpersEndWithTheirBackend(t *testing.T) {
 	eventually(t, "helpers outlive their Backend", func() bool { return helpers() == 0 })
 }
 
-// AllocsPerRun lets one processor work at a time; here the threads meet. The
-// runtime makes what a goroutine waits with once, and anything else in the process
-// may allocate too: hence one quiet round of many is asked for.
+// AllocsPerRun uses one processor, whereas the threads run concurrently here. The runtime
+// allocates once when a goroutine first waits, and other goroutines of the process may
+// allocate too. The test therefore requires only one round without allocations among many.
 func TestThreadsAllocateNothingOnceTheyRun(t *testing.T) {
 	b := NewWith(2, blas.Native())
 	x := device.New(b, device.F32, 1<<18)
@@ -79,7 +79,7 @@ func TestWorkerPoolDoesEverySpanOnce(t *testing.T) {
 	}
 }
 
-// visitTask counts how often an item is met.
+// visitTask counts the visits of each item.
 type visitTask []byte
 
 func (v visitTask) span(_, lo, hi int) {

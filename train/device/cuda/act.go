@@ -6,14 +6,14 @@ import (
 	"hgld/train/device"
 )
 
-// Act is dst = f(x).
+// Act computes dst = f(x).
 func (b *Backend) Act(dst, x device.Array, f device.Func) {
 	l := linesOf("Act", dst, x)
 	b.op("Act").ptr(f32(dst)).i64(stride(dst)).ptr(f32(x)).i64(stride(x)).i64(l.rows).i64(l.width).i32(known(f)).
 		run("act", "act_f32", l.blocks(), 256, 0)
 }
 
-// ActGrad is dx = dy·f′(x). For ReLU x may be the result of Act too.
+// ActGrad computes dx = dy·f′(x). For ReLU, x may also be the result of Act.
 func (b *Backend) ActGrad(dx, dy, x device.Array, f device.Func) {
 	l := linesOf("ActGrad", dx, dy, x)
 	b.op("ActGrad").ptr(f32(dx)).i64(stride(dx)).ptr(f32(dy)).i64(stride(dy)).ptr(f32(x)).i64(stride(x)).

@@ -6,7 +6,7 @@ import (
 	"hgld/train/device"
 )
 
-// f32 returns a as it is and panics if it is there and of another type.
+// f32 returns a. It panics if a is present and has another type.
 func f32(a device.Array) device.Array { return typed(a, device.F32) }
 
 // i32 is f32 for I32, u8 for U8.
@@ -20,7 +20,7 @@ func typed(a device.Array, want device.DType) device.Array {
 	return a
 }
 
-// stride returns the elements from one row of a to the next, rows being the runs of its
+// stride returns the number of elements from one row of a to the next. A row is a run of the
 // last dimension.
 func stride(a device.Array) int {
 	if a.N == 2 {

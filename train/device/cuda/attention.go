@@ -14,8 +14,8 @@ type heads struct {
 	_                           int32
 }
 
-// attentionOf checks the arrays of an attention and returns its warps beside its
-// geometry.
+// attentionOf checks the arrays of an attention. It returns its geometry and the number of
+// warps.
 func attentionOf(op string, y, lse, qkv, length device.Array, o device.Heads) (h heads, warps int) {
 	if qkv.N != 3 || o.Heads < 1 || qkv.Dims[2]%(3*o.Heads) != 0 {
 		panic(shapes(op, y, lse, qkv, length))
@@ -36,14 +36,14 @@ func attentionOf(op string, y, lse, qkv, length device.Array, o device.Heads) (h
 	return h, warps
 }
 
-// Attention is softmax(q·kᵀ/√Dh)·v for each head.
+// Attention computes softmax(q·kᵀ/√Dh)·v for each head.
 func (b *Backend) Attention(dst, lse, qkv, length device.Array, o device.Heads) {
 	h, warps := attentionOf("Attention", dst, lse, qkv, length, o)
 	structure(b.op("Attention").ptr(f32(dst)).ptr(f32(lse)).ptr(f32(qkv)).ptr(i32(length)), &h).
 		run("attention", "attention_f32", blocks(warps, 8), 256, 0)
 }
 
-// AttentionGrad is the gradient of Attention by its result y.
+// AttentionGrad is the gradient of Attention in terms of its result y.
 func (b *Backend) AttentionGrad(dqkv, dy, y, lse, qkv, length device.Array, o device.Heads) {
 	h, warps := attentionOf("AttentionGrad", y, lse, qkv, length, o)
 	if dqkv.Len() != qkv.Len() || !dqkv.Contiguous() || dy.Len() != y.Len() || !dy.Contiguous() {
@@ -59,8 +59,8 @@ func (b *Backend) AttentionGrad(dqkv, dy, y, lse, qkv, length device.Array, o de
 
 var _ device.Ragged = (*Backend)(nil)
 
-// RaggedAttention is Attention of packed sequences, by the rows of their tokens. A query
-// with an index that does not exist becomes NaN.
+// RaggedAttention is Attention of packed sequences, addressed by the rows of their tokens. A
+// query with an invalid index becomes NaN.
 func (b *Backend) RaggedAttention(dst, qkv, rows, keys, spans device.Array, heads int) {
 	q, d := dst.Dims[0], dst.Dims[1]
 	if dst.N != 2 || qkv.N != 2 || heads < 1 || d%heads != 0 || qkv.Dims[1] != 3*d || spans.Len() != 2*q ||

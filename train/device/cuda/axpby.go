@@ -2,8 +2,8 @@ package cuda
 
 import "hgld/train/device"
 
-// Axpby is dst = a·x + b·y. y has the shape of x or its last dimensions, and is then
-// repeated over the others. With b = 0 y is not read and may be absent.
+// Axpby computes dst = a·x + b·y. y has the shape of x, or that of its last dimensions and is
+// then repeated over the others. If b is 0, y is not read and may be absent.
 func (b *Backend) Axpby(dst device.Array, a float32, x device.Array, by float32, y device.Array) {
 	if y.Absent() {
 		by = 0

@@ -15,7 +15,7 @@ import (
 	"hgld/train/device/devicetest"
 )
 
-// numbers are the bytes of F32 numbers.
+// numbers returns the bytes of F32 numbers.
 func numbers(v ...float32) []byte {
 	var out []byte
 	for _, x := range v {
@@ -63,7 +63,7 @@ func TestProbeDescribesTheCard(t *testing.T) {
 	}
 }
 
-// A slot is uploaded again while the operations that read it are queued: each must see
+// A slot is uploaded again while operations that read it are queued. Each operation must see
 // the numbers of its own turn.
 func TestUploadWaitsForTheLastUseAndIsWaitedFor(t *testing.T) {
 	b := emulated(t)
@@ -154,7 +154,7 @@ func TestProgramEqualsTheFirstPass(t *testing.T) {
 	b := emulated(t)
 	x, y := device.New(b, device.F32, 300, 40), device.New(b, device.F32, 40)
 	step := func() {
-		b.Sums(y, x, device.SumCols, 0) // takes scratch
+		b.Sums(y, x, device.SumCols, 0) // uses scratch memory
 		b.Axpby(x, 0.5, x, 1, y)
 	}
 	var first, again []byte
@@ -176,7 +176,7 @@ func TestProgramEqualsTheFirstPass(t *testing.T) {
 	}
 }
 
-// failing is emulated for a test that ends with the backend's failure.
+// failing is emulated for a test whose backend ends in failure.
 func failing(t *testing.T) *cuda.Backend {
 	t.Helper()
 	if !devicetest.OnCard() {
@@ -229,7 +229,7 @@ func TestFailuresAreStickyAndNameTheOperation(t *testing.T) {
 	b.Close()
 }
 
-// A steady step costs the host no memory.
+// A steady step allocates no host memory.
 func TestLaunchesAllocateNothing(t *testing.T) {
 	b := emulated(t)
 	x := device.New(b, device.F32, 64)

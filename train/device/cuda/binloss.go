@@ -6,17 +6,17 @@ import (
 	"hgld/train/device"
 )
 
-// binsArg is Bins of binloss.cu.
+// binsArg mirrors Bins of binloss.cu.
 type binsArg struct {
 	n, inShared             int32
 	max, width, last, slope float64
 }
 
-// mostBinItems is how many items of weight 1 a bin holds, see binloss.cu.
+// mostBinItems is the largest number of items of weight 1 in a bin, see binloss.cu.
 const mostBinItems = 1 << 24
 
-// BinLoss computes the loss of each query and its gradient. A query with a NaN among its
-// scores has the loss NaN. It panics for rows of more than 2^24 items.
+// BinLoss computes the loss of each query and its gradient. The loss of a query with a NaN
+// score is NaN. It panics for rows of more than 2^24 items.
 func (b *Backend) BinLoss(loss, ds, s, sh device.Array, o *device.Bins) {
 	fits := sh.N == 2 && s.N == 2 && s.Dims == sh.Dims && (ds.Absent() || ds.N == 2 && ds.Dims == sh.Dims)
 	if !fits || loss.Len() != sh.Rows() || o.N < 2 {
@@ -32,7 +32,7 @@ func (b *Backend) BinLoss(loss, ds, s, sh device.Array, o *device.Bins) {
 	shared, far := 2*8*o.N, Address(0)
 	if shared > usualShared/2 {
 		far = b.scratch("BinLoss", shared*q)[0]
-		shared, arg.inShared = 16, 0 // a kernel that names dynamic memory has some
+		shared, arg.inShared = 16, 0 // a kernel with dynamic shared memory needs a nonzero size
 	}
 	c := b.op("BinLoss").ptr(f32(loss)).ptr(f32(ds)).addr(far).ptr(f32(s)).ptr(u8(sh)).
 		i64(g).i64(ds.Ld).i64(s.Ld).i64(sh.Ld)

@@ -2,5 +2,5 @@
 
 package cuda
 
-// builtin are the drivers that were linked in, which are tried first.
+// builtin lists the drivers linked into the binary, which are tried first.
 var builtin []func() (Driver, string, error)

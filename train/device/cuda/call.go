@@ -9,7 +9,7 @@ import (
 	"hgld/train/device"
 )
 
-// ptx holds the compiled kernels, a module for each .cu.
+// ptx holds the compiled kernels, one module per .cu file.
 //
 //go:embed ptx/*.ptx
 var ptx embed.FS
@@ -17,24 +17,24 @@ var ptx embed.FS
 // kernel is a function of a loaded module.
 type kernel struct {
 	fn     Function
-	shared int // dynamic shared bytes that it may ask for
+	shared int // limit of its dynamic shared memory in bytes
 }
 
-// usualShared is the dynamic shared memory that a kernel gets without asking.
+// usualShared is the dynamic shared memory in bytes that a kernel gets without a special
+// request.
 const usualShared = 48 << 10
 
-// call puts the arguments of one launch together, in the order of the kernel's
-// parameters. It belongs to its Backend and is used again by the next operation, so
-// that a launch allocates nothing.
+// call collects the arguments of one launch in the order of the kernel's parameters. It
+// belongs to its Backend, and each operation reuses it, so that a launch allocates nothing.
 type call struct {
 	b      *Backend
 	op     string
 	n      int
 	params [maxParams]unsafe.Pointer
 	words  [maxParams]uint64
-	data   [maxData]byte // arguments that are structures
-	used   int           // bytes of data
-	marked []*allocation // memory that uploads go to; all memory while a program is recorded
+	data   [maxData]byte // arguments passed as structures
+	used   int           // bytes used in data
+	marked []*allocation // memory that uploads write to; while a program is recorded, all memory
 }
 
 const (
@@ -42,7 +42,7 @@ const (
 	maxData   = 4 << 10
 )
 
-// op begins a call of an operation, whose name errors carry.
+// op begins a call of an operation. Errors carry its name.
 func (b *Backend) op(name string) *call {
 	c := &b.call
 	c.b, c.op, c.n, c.used, c.marked = b, name, 0, 0, c.marked[:0]
@@ -56,10 +56,10 @@ func (c *call) word(v uint64) *call {
 	return c
 }
 
-// ptr adds the address of an array's first element; an absent one is a null pointer.
+// ptr adds the address of an array's first element, or a null pointer if the array is absent.
 func (c *call) ptr(a device.Array) *call { return c.word(uint64(c.address(a))) }
 
-// address returns where an array begins and notes that the call uses its buffer.
+// address returns the address of an array and records that the call uses its buffer.
 func (c *call) address(a device.Array) Address {
 	if a.Buf == nil {
 		return 0
@@ -76,7 +76,7 @@ func (c *call) address(a device.Array) Address {
 	return buf.addr + Address(a.Off*a.Type.Size())
 }
 
-// addr adds an address, of scratch memory for example.
+// addr adds an address, for example of scratch memory.
 func (c *call) addr(a Address) *call { return c.word(uint64(a)) }
 
 func (c *call) i32(v int) *call     { return c.word(uint64(uint32(int32(v)))) }
@@ -93,7 +93,7 @@ func (c *call) flag(v bool) *call {
 	return c.i32(0)
 }
 
-// structure adds an argument that is a structure of C's layout.
+// structure adds a structure in C's layout as an argument.
 func structure[T any](c *call, v *T) *call {
 	size := int(unsafe.Sizeof(*v))
 	copy(c.data[c.used:c.used+size], unsafe.Slice((*byte)(unsafe.Pointer(v)), size))
@@ -103,8 +103,8 @@ func structure[T any](c *call, v *T) *call {
 	return c
 }
 
-// run launches a kernel with a one-dimensional grid; shared is its dynamic shared
-// memory in bytes. An empty grid is no launch.
+// run launches a kernel with a one-dimensional grid. shared is its dynamic shared memory in
+// bytes. It does nothing for an empty grid.
 func (c *call) run(module, name string, grid, block, shared int) {
 	if grid == 0 {
 		return
@@ -132,7 +132,7 @@ func (c *call) run(module, name string, grid, block, shared int) {
 	b.markUse(c.op, c.marked)
 }
 
-// kernel returns a kernel, whose module is loaded when it is first asked for.
+// kernel returns a kernel. It loads the kernel's module on first use.
 func (b *Backend) kernel(op, module, name string) *kernel {
 	if k := b.kernels[name]; k != nil {
 		return k

@@ -8,17 +8,17 @@ import (
 	"hgld/train/device/devicetest"
 )
 
-// card is a backend on the emulator, whose operations can be made to fail.
+// card is a backend on the emulator whose operations can be made to fail.
 type card struct {
 	*cuda.Backend
 	emulator *emu.Control
 }
 
-// FailNext makes the next kernel fail as one that reads where nothing is.
+// FailNext makes the next kernel fail like one with an invalid read.
 func (c card) FailNext() { c.emulator.Fail("cuLaunchKernel:1:700") }
 
-// open opens a backend on the emulator. A test that needs what a card has not is
-// skipped where tests are to compute on one.
+// open opens a backend on the emulator. If tests run on a card, it skips the test, since a
+// card lacks the emulator's controls.
 func open(t *testing.T) card {
 	t.Helper()
 	if devicetest.OnCard() {
@@ -32,12 +32,11 @@ func open(t *testing.T) card {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { b.Close() }) // a failure, which a test may have asked for, ends with the context
+	t.Cleanup(func() { b.Close() }) // closing the context also clears a failure that the test provoked
 	return card{b, control}
 }
 
-// emulated is open for a test in which nothing may fail and which may compute on a card
-// as well.
+// emulated is open for a test that expects no failures and can also run on a card.
 func emulated(t *testing.T) *cuda.Backend {
 	t.Helper()
 	if devicetest.OnCard() {
@@ -54,8 +53,8 @@ func emulated(t *testing.T) *cuda.Backend {
 	return c.Backend
 }
 
-// emulatedWork is about what a case may cost on the emulator, at some nanoseconds for
-// each product.
+// emulatedWork bounds the work of a case on the emulator, which needs some nanoseconds per
+// product.
 const emulatedWork = 1 << 20
 
 func TestConformance(t *testing.T) {

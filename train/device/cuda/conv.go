@@ -7,20 +7,20 @@ import (
 	"hgld/train/device"
 )
 
-// conv is the argument hg_conv of conv.h.
+// conv mirrors hg_conv of conv.h.
 type conv struct {
 	n, h, w, c, k, r, s, outH, outW                            int32
 	strideH, strideW, padH, padW, dilationH, dilationW, groups int32
 }
 
-// epilogue is that of conv.cu.
+// epilogue mirrors the structure in conv.cu.
 type epilogue struct {
 	bias, residual Address
 	relu           int32
 	_              int32
 }
 
-// convOf checks the arrays of a convolution, y being [N, outH, outW, K].
+// convOf checks the arrays of a convolution. y is [N, outH, outW, K].
 func convOf(op string, y, x, w device.Array, shape device.ConvShape) conv {
 	one := func(v int) int { return max(v, 1) }
 	groups := one(shape.Groups)
@@ -46,8 +46,8 @@ func convOf(op string, y, x, w device.Array, shape device.ConvShape) conv {
 	}
 }
 
-// product returns the rows, columns and inner length of one group's product, and the
-// number of groups: of the convolution itself, and of its gradients by x and w.
+// product returns the rows, columns and inner length of one group's matrix product, and the
+// number of groups. The convolution and its gradients by x and w are such products.
 func (o *conv) product() (rows, cols, inner int) {
 	return int(o.n * o.outH * o.outW), int(o.k / o.groups), int(o.r * o.s * (o.c / o.groups))
 }
@@ -60,7 +60,7 @@ func (o *conv) productW() (rows, cols, inner int) {
 	return int(o.k / o.groups), int(o.r * o.s * (o.c / o.groups)), int(o.n * o.outH * o.outW)
 }
 
-// Conv is the cross-correlation of x with filters w, then the epilogue.
+// Conv computes the cross-correlation of x with filters w, followed by the epilogue.
 func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.Epilogue) {
 	o := convOf("Conv", dst, x, w, shape)
 	if !isVector(e.Bias, int(o.k)) || !e.Residual.Absent() && e.Residual.Len() != dst.Len() {
@@ -76,13 +76,13 @@ func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.
 	b.activate(dst, e.Act)
 }
 
-// convKernels are the kernels for each side of a tile.
+// convKernels maps the side of a tile to its kernels.
 var convKernels = map[int]struct{ forward, gradX, gradW string }{
 	64:  {"conv_64", "conv_gradx_64", "conv_gradw_64"},
 	128: {"conv_128", "conv_gradx_128", "conv_gradw_128"},
 }
 
-// ConvGradX is dx = acc·dx + the gradient of Conv by x.
+// ConvGradX computes dx = acc·dx + the gradient of Conv with respect to x.
 func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, acc float32) {
 	o := convOf("ConvGradX", dy, dx, w, shape)
 	rows, cols, inner := o.productX()
@@ -92,7 +92,7 @@ func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, acc 
 		run("conv", convKernels[tile].gradX, blocks(rows, tile)*blocks(cols, tile)*int(o.groups), 256, 0)
 }
 
-// ConvGradW is dw = acc·dw + the gradient of Conv by w.
+// ConvGradW computes dw = acc·dw + the gradient of Conv with respect to w.
 func (b *Backend) ConvGradW(dw, dy, x device.Array, shape device.ConvShape, acc float32) {
 	o := convOf("ConvGradW", dy, x, dw, shape)
 	rows, cols, inner := o.productW()

@@ -7,8 +7,8 @@ import (
 	"hgld/train/device"
 )
 
-// Copy converts src to the type of dst: to the nearest, ties to even; to an integer
-// towards zero, to the nearest that fits, NaN to 0.
+// Copy converts src to the type of dst. It rounds to the nearest value, ties to even.
+// Conversion to integers truncates towards zero and saturates; NaN becomes 0.
 func (b *Backend) Copy(dst, src device.Array) {
 	l := linesOf("Copy", dst, src)
 	if l.len() == 0 {
@@ -22,7 +22,7 @@ func (b *Backend) Copy(dst, src device.Array) {
 		i64(l.rows).i64(l.width).run("copy", "copy_convert", blocks(l.len(), 256), 256, 0)
 }
 
-// copyBytes copies between arrays of one type by the driver.
+// copyBytes copies between arrays of one type with the driver's copy.
 func (b *Backend) copyBytes(dst, src device.Array, l lines) {
 	c := b.op("Copy")
 	size := dst.Type.Size()
@@ -47,7 +47,7 @@ func (b *Backend) copyBytes(dst, src device.Array, l lines) {
 	b.markUse("Copy", c.marked)
 }
 
-// Fill sets every element of dst to v, converted as by Copy.
+// Fill sets every element of dst to v, converted as in Copy.
 func (b *Backend) Fill(dst device.Array, v float32) {
 	l := linesOf("Fill", dst)
 	name := [...]string{1: "fill_1", 2: "fill_2", 4: "fill_4"}[dst.Type.Size()]
@@ -55,7 +55,7 @@ func (b *Backend) Fill(dst device.Array, v float32) {
 		run("fill", name, blocks(l.len(), 256), 256, 0)
 }
 
-// bitsOf returns v as type t stores it.
+// bitsOf returns v in the format of type t.
 func bitsOf(t device.DType, v float32) uint32 {
 	clip := func(lo, hi float64) float64 {
 		if v != v {

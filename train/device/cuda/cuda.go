@@ -1,15 +1,15 @@
-// Package cuda is the Backend on NVIDIA's cards: kernels of our own, compiled to PTX
-// that the binary carries, launched through libcuda.so.1, which is opened at run time.
-// Nothing of NVIDIA's is needed to build hgld, and a machine without a card runs it.
+// Package cuda implements Backend on NVIDIA cards. The binary embeds its own kernels as PTX
+// and launches them through libcuda.so.1, which it opens at run time. Building hgld needs no
+// NVIDIA software, and hgld also runs on machines without a card.
 //
-// An operation is two files side by side: axpby.cu, the kernel with its formula, and
-// axpby.go, which checks shapes and launches it. ../reference has the definition. Kernels
-// are written in hg.h alone, whose arithmetic is IEEE 754 throughout, sums are joined
-// in an order that depends on shapes alone, and no float is added atomically: the same
-// step gives the same bytes on every card, and on the emulator of package emu.
+// An operation consists of two files. axpby.cu holds the kernel with its formula, and axpby.go
+// checks shapes and launches it. ../reference holds the definition. Kernels use only hg.h,
+// whose arithmetic is IEEE 754 throughout. Sums are joined in an order that depends only on
+// shapes, and no float is added atomically. The same step therefore produces the same bytes on
+// every card and on the emulator of package emu.
 //
-// Operations are queued on one compute stream in call order. Uploads go through a
-// stream of their own and wait only for the last use of their buffer.
+// Operations are queued on one compute stream in call order. Uploads use a separate stream and
+// wait only for the last use of their buffer.
 package cuda
 
 import (
@@ -25,20 +25,20 @@ import (
 
 //go:generate ../../../scripts/ptx
 
-// Backend computes on one card. Operations come from one goroutine; Upload may be
-// called from any.
+// Backend computes on one card. Only one goroutine may call operations. Any goroutine may call
+// Upload.
 type Backend struct {
-	// Poison fills what Alloc returns and all scratch with NaN (bytes 0xFF) before each
-	// operation, so that a test sees one that reads what it should have written.
+	// Poison fills new allocations, and all scratch memory before each operation, with NaN
+	// (bytes 0xFF). A test then detects an operation that reads what it should have written.
 	Poison bool
 
 	drv  Driver
 	ctx  Context
 	card Card
 
-	call call // the operation that is being put together
+	call call // the current operation
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards all fields below
 	err     error      // the first failure
 	closed  bool
 	compute Stream
@@ -47,24 +47,24 @@ type Backend struct {
 	kernels map[string]*kernel
 
 	arena     scratch
-	inUse     int       // bytes allocated
-	retired   []retired // memory that is freed when the work queued before it is done
+	inUse     int       // allocated bytes
+	retired   []retired // freed memory that queued work may still use
 	staging   []*staging
 	downloads map[device.Ticket]*download
-	copied    map[device.Ticket]Event // uploads from a HostBuffer
+	copied    map[device.Ticket]Event // end of each upload from a HostBuffer
 	ticket    device.Ticket
 	spare     []Event
 
-	capture  *program // what is being recorded
+	capture  *program // program being recorded
 	captured *sync.Cond
 	programs int
 }
 
-// ErrNoCard is the reason why Open and Probe found nothing to compute on, wrapped in a
-// sentence that says what is missing.
+// ErrNoCard is the error of Open and Probe if there is nothing to compute on. It is wrapped in
+// a sentence that says what is missing.
 var ErrNoCard = errors.New("no usable CUDA device")
 
-// leastMajor is the compute capability from which the PTX is made: Ampere, 2020.
+// leastMajor is the lowest compute capability that the PTX supports: Ampere, 2020.
 const leastMajor = 8
 
 // Open returns a Backend on the card with the given number. The error wraps ErrNoCard
@@ -115,8 +115,7 @@ func OpenWith(drv Driver, ordinal int) (*Backend, error) {
 	return b, nil
 }
 
-// Close waits for what is queued and gives the card back. Nothing of the Backend may
-// be used afterwards.
+// Close waits for queued work and releases the card. The Backend is unusable afterwards.
 func (b *Backend) Close() error {
 	err := b.Sync()
 	b.mu.Lock()
@@ -138,7 +137,7 @@ func (b *Backend) Close() error {
 	return errors.Join(err, b.drv.Release(b.card.Ordinal))
 }
 
-// Name is "cuda:0 (NVIDIA H200)".
+// Name returns the name of the card, such as "cuda:0 (NVIDIA H200)".
 func (b *Backend) Name() string { return fmt.Sprintf("cuda:%d (%s)", b.card.Ordinal, b.card.Name) }
 
 // Card describes the card that the Backend computes on.
@@ -148,22 +147,22 @@ func (b *Backend) Card() Card { return b.card }
 // types.
 func (b *Backend) Supports(t device.DType) bool { return t == device.F32 }
 
-// enter pins the goroutine to its thread and makes the context current there. What it
-// returns undoes the first.
+// enter locks the goroutine to its thread and makes the context current there. The returned
+// function unlocks the goroutine.
 func (b *Backend) enter() func() {
 	unpin := pin()
 	b.check("", b.drv.SetCurrent(b.ctx))
 	return unpin
 }
 
-// pin keeps the goroutine on its thread until what it returns is called.
+// pin locks the goroutine to its thread until the returned function is called.
 func pin() func() {
 	runtime.LockOSThread()
 	return runtime.UnlockOSThread
 }
 
-// check keeps the first failure with the operation that it came from. Failures of
-// operations that were queued earlier are found by a later one.
+// check records the first failure with the name of its operation. A later operation may report
+// the failure of an earlier queued one.
 func (b *Backend) check(op string, err error) bool {
 	if err == nil {
 		return true
@@ -177,16 +176,16 @@ func (b *Backend) check(op string, err error) bool {
 	return false
 }
 
-// shapes describes a call whose arrays do not fit together.
+// shapes describes a call whose arrays have incompatible shapes.
 func shapes(op string, arrays ...device.Array) string {
 	return fmt.Sprintf("cuda: %s: shapes do not fit: %v", op, arrays)
 }
 
-// blocks returns how many blocks of size elements cover n.
+// blocks returns the number of blocks of size elements that cover n.
 func blocks(n, size int) int { return (n + size - 1) / size }
 
-// openDriver returns the first driver that can be used, with the path of its library.
-// The error lists why each could not.
+// openDriver returns the first usable driver and the path of its library. The error lists why
+// each one failed.
 func openDriver() (drv Driver, path string, err error) {
 	var reasons []string
 	for _, open := range slices.Concat(builtin, []func() (Driver, string, error){atRunTime}) {

@@ -11,12 +11,13 @@ import (
 	"hgld/train/device/devicetest"
 )
 
-// digestsVariable names a file of digests, a call and its SHA-256 a line: the emulator
-// writes it and a card is compared with it.
+// digestsVariable names a file of digests, with a call and its SHA-256 per line. The emulator
+// writes the file, and a card is compared with it.
 const digestsVariable = "HGLD_GPU_CHECK_DIGESTS"
 
-// Kernels are IEEE 754 throughout and sum in an order that depends on shapes alone. So a
-// card gives the emulator's bytes, and the emulator those of any order of threads.
+// Kernels are IEEE 754 throughout and sum in an order that depends only on shapes. A card
+// therefore produces the emulator's bytes, and the emulator the same bytes for any order of
+// threads.
 func TestEveryOrderAndEveryCardGivesTheSameBytes(t *testing.T) {
 	path := os.Getenv(digestsVariable)
 	if devicetest.OnCard() {
@@ -60,8 +61,7 @@ func compareDigests(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// What is listed as measured must exist: BenchmarkKernels names the kernels that it did
-// not launch.
+// Listed measurements must exist: BenchmarkKernels names the kernels that it did not launch.
 func TestKernelsAreListed(t *testing.T) {
 	names, err := cuda.Kernels()
 	if err != nil || len(names) < 80 || !slices.Contains(names, "axpby_f32") {

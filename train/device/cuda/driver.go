@@ -5,10 +5,10 @@ import (
 	"unsafe"
 )
 
-// Driver is what the backend asks of CUDA's driver, in the words of its API. Two
-// implementations exist: libcuda opened at run time, and gorgonia.org/cu behind the
-// build tag "gorgonia". Handles are the driver's own; memory on the device is an
-// address. Methods that queue work return before it is done.
+// Driver is the part of CUDA's driver API that the backend uses, under the API's names. It has
+// two implementations: libcuda opened at run time, and gorgonia.org/cu behind the build tag
+// "gorgonia". Handles are the driver's own, and device memory is an address. Methods that
+// queue work return before it is done.
 type Driver interface {
 	// Version returns the CUDA version that the driver supports: 12040 is CUDA 12.4.
 	Version() (int, error)
@@ -19,20 +19,20 @@ type Driver interface {
 
 	// Retain returns the primary context of a card.
 	Retain(ordinal int) (Context, error)
-	// SetCurrent makes a context that of the calling thread.
+	// SetCurrent makes a context current on the calling thread.
 	SetCurrent(Context) error
-	// Release gives up the primary context of a card.
+	// Release releases the primary context of a card.
 	Release(ordinal int) error
-	// MemInfo returns the bytes of the current card, free and in all.
+	// MemInfo returns the free and the total memory of the current card in bytes.
 	MemInfo() (free, total int, err error)
 
 	// Alloc allocates memory on the card.
 	Alloc(bytes int) (Address, error)
-	// Free frees memory of Alloc.
+	// Free frees memory from Alloc.
 	Free(Address) error
 	// AllocHost returns pinned memory, which asynchronous copies need.
 	AllocHost(bytes int) (unsafe.Pointer, error)
-	// FreeHost frees memory of AllocHost.
+	// FreeHost frees memory from AllocHost.
 	FreeHost(unsafe.Pointer) error
 
 	// ToDevice queues a copy from the host.
@@ -52,13 +52,13 @@ type Driver interface {
 	FreeStream(Stream) error
 	// SyncStream waits for all work queued on a stream.
 	SyncStream(Stream) error
-	// WaitEvent makes what is queued on s from now on wait for e.
+	// WaitEvent makes work queued on s from now on wait for e.
 	WaitEvent(s Stream, e Event) error
-	// NewEvent returns an event; a timed one keeps the time at which it was reached.
+	// NewEvent returns an event. A timed one records the time at which it was reached.
 	NewEvent(timed bool) (Event, error)
 	// FreeEvent frees an event.
 	FreeEvent(Event) error
-	// Record makes e stand for the work queued on s so far.
+	// Record makes e mark the end of the work queued on s so far.
 	Record(e Event, s Stream) error
 	// SyncEvent waits for the work before the last Record of an event.
 	SyncEvent(Event) error
@@ -73,17 +73,19 @@ type Driver interface {
 	Unload(Module) error
 	// Function finds a kernel in a module.
 	Function(m Module, name string) (Function, error)
-	// Attributes returns what a kernel needs.
+	// Attributes returns the resources that a kernel needs.
 	Attributes(Function) (FunctionAttributes, error)
-	// AllowShared lets launches of f ask for that much dynamic shared memory.
+	// AllowShared permits launches of f with up to this much dynamic shared memory.
 	AllowShared(f Function, bytes int) error
-	// Launch queues a kernel. params points to an array of pointers to its arguments,
-	// which are copied before Launch returns; neither lies on a goroutine's stack.
+	// Launch queues a kernel. params points to an array of pointers to its arguments. The array
+	// and the arguments must not be on a goroutine's stack, and are copied before Launch
+	// returns.
 	Launch(f Function, grid, block [3]uint32, shared int, s Stream, params unsafe.Pointer) error
 
-	// BeginCapture makes what is queued on s until EndCapture a graph instead.
+	// BeginCapture records work queued on s into a graph, until EndCapture, instead of running
+	// it.
 	BeginCapture(s Stream) error
-	// EndCapture returns the graph of what was queued since BeginCapture.
+	// EndCapture returns the graph of the work queued since BeginCapture.
 	EndCapture(s Stream) (Graph, error)
 	// LaunchGraph queues all work of a graph.
 	LaunchGraph(g Graph, s Stream) error
@@ -91,29 +93,29 @@ type Driver interface {
 	FreeGraph(Graph) error
 }
 
-// Handles of the driver. 0 is none.
+// Handles of the driver. 0 means none.
 type (
 	Context  uintptr
 	Stream   uintptr
 	Event    uintptr
 	Module   uintptr
 	Function uintptr
-	Graph    uintptr // one that is ready to be launched
+	Graph    uintptr // an instantiated graph
 	Address  uint64  // in device memory
 )
 
 // Card describes a device.
 type Card struct {
 	Ordinal         int    // from 0
-	Name            string // as the driver gives it
+	Name            string // as reported by the driver
 	Major, Minor    int    // compute capability
 	Memory          int    // bytes
 	Multiprocessors int    // number of them
-	SharedPerBlock  int    // bytes, with opting in
+	SharedPerBlock  int    // bytes, with opt-in
 }
 
-// Rows is a copy of rows between two matrices, each on the device or, where the host's
-// address is given, in pinned memory. Sizes are bytes.
+// Rows is a copy of rows between two matrices. Each is on the device or, if its host address
+// is set, in pinned memory. Sizes are in bytes.
 type Rows struct {
 	Dst, Src           Address        // on the device
 	DstHost, SrcHost   unsafe.Pointer // in pinned memory; nil: on the device
@@ -121,23 +123,24 @@ type Rows struct {
 	Width, Rows        int            // bytes of a row, number of rows
 }
 
-// FunctionAttributes are what a kernel needs on the card it was compiled for.
+// FunctionAttributes holds the resources that a kernel needs on the card for which it was
+// compiled.
 type FunctionAttributes struct {
-	Registers  int // a thread
-	Shared     int // static bytes a block
-	Local      int // bytes a thread; not 0 where registers are spilled
-	MaxThreads int // a block
+	Registers  int // per thread
+	Shared     int // static bytes per block
+	Local      int // bytes per thread; nonzero if registers are spilled
+	MaxThreads int // per block
 }
 
-// Error is a call of the driver that failed.
+// Error is a failed call of the driver.
 type Error struct {
 	Call string // cuMemAlloc
 	Code int    // CUresult
 	Name string // CUDA_ERROR_OUT_OF_MEMORY
-	Text string // what the driver says of it
+	Text string // driver's description
 }
 
-// Error is the call, the name of its code and what the driver says of it.
+// Error returns the call, the name of its code and the driver's description.
 func (e *Error) Error() string {
 	if e.Name == "" {
 		return fmt.Sprintf("%s: error %d", e.Call, e.Code)
@@ -145,7 +148,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s (%s)", e.Call, e.Name, e.Text)
 }
 
-// Codes that the backend treats by themselves.
+// Codes that the backend handles specially.
 const (
 	codeOutOfMemory = 2
 	codeNoDevice    = 100

@@ -6,7 +6,7 @@ import (
 	"hgld/train/device"
 )
 
-// PoisonScratch fills the memory that operations keep for themselves with NaN.
+// PoisonScratch fills the scratch memory of operations with NaN.
 func (b *Backend) PoisonScratch() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -16,13 +16,13 @@ func (b *Backend) PoisonScratch() {
 	}
 }
 
-// OpenDriver opens the driver that Open takes.
+// OpenDriver opens the driver that Open uses.
 var OpenDriver = openDriver
 
 // PeakEmpty queues a kernel that does nothing.
 func (b *Backend) PeakEmpty() { b.op("PeakEmpty").i32(0).run("peak", "peak_empty", 1, 32, 0) }
 
-// PeakFMA queues 128 multiply-adds, 256 operations, for each element of dst and each round.
+// PeakFMA queues 128 multiply-adds (256 operations) per element of dst and round.
 func (b *Backend) PeakFMA(dst device.Array, rounds int) {
 	b.op("PeakFMA").ptr(dst).f32(0.5).f32(1).i32(rounds).run("peak", "peak_fma", dst.Len()/256, 256, 0)
 }

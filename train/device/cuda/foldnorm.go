@@ -2,8 +2,8 @@ package cuda
 
 import "hgld/train/device"
 
-// FoldNorm folds frozen statistics into the filters in front of them. Absent gamma is
-// 1, absent beta 0.
+// FoldNorm folds frozen statistics into the preceding filters. An absent gamma counts as 1, an
+// absent beta as 0.
 func (b *Backend) FoldNorm(wf, bf, w, gamma, beta, mean, variance device.Array, eps float32) {
 	k, width := w.Dims[0], w.Len()/max(w.Dims[0], 1)
 	if wf.Len() != w.Len() || bf.Len() != k || !isVector(gamma, k) || !isVector(beta, k) || mean.Len() != k ||
@@ -14,7 +14,7 @@ func (b *Backend) FoldNorm(wf, bf, w, gamma, beta, mean, variance device.Array, 
 		ptr(f32(variance)).i64(width).f32(eps).run("foldnorm", "foldnorm_f32", k, rowThreads(width), 0)
 }
 
-// FoldNormGrad is its gradient. dgamma and dbeta may be absent.
+// FoldNormGrad is the gradient of FoldNorm. dgamma and dbeta may be absent.
 func (b *Backend) FoldNormGrad(dw, dgamma, dbeta, dwf, dbf, w, gamma, mean, variance device.Array, eps, acc float32) {
 	k, width := w.Dims[0], w.Len()/max(w.Dims[0], 1)
 	if dw.Len() != w.Len() || dwf.Len() != w.Len() || dbf.Len() != k || !isVector(gamma, k) ||

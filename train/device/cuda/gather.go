@@ -2,8 +2,8 @@ package cuda
 
 import "hgld/train/device"
 
-// Gather copies row index[i] of x to row i of dst; index −1, or one that x does not
-// have, leaves the row as it is. The types are equal.
+// Gather copies row index[i] of x to row i of dst. If the index is −1 or out of range, row i
+// does not change. The types must be equal.
 func (b *Backend) Gather(dst, x, index device.Array) {
 	width, ldd := outerRow(dst)
 	widthX, ldx := outerRow(x)
@@ -18,8 +18,8 @@ func (b *Backend) Gather(dst, x, index device.Array) {
 		run("gather", name, blocks(n*width, 256), 256, 0)
 }
 
-// unitOf returns the largest unit of bytes that the rows of both arrays are made of,
-// with the kernel for it. Buffers begin at multiples of 256 bytes.
+// unitOf returns the largest unit in bytes that divides the rows of both arrays, and its
+// kernel. Buffers begin at multiples of 256 bytes.
 func unitOf(arrays ...device.Array) (unit int, name string) {
 	bits := 0
 	for _, a := range arrays {
@@ -35,8 +35,8 @@ func unitOf(arrays ...device.Array) (unit int, name string) {
 	return 1, "gather_1"
 }
 
-// outerRow returns the elements of a row of the first dimension and the distance to the
-// next.
+// outerRow returns the length of a row of the first dimension and the stride between rows, in
+// elements.
 func outerRow(a device.Array) (width, ld int) {
 	if a.N == 2 {
 		return a.Dims[1], a.Ld
@@ -45,9 +45,8 @@ func outerRow(a device.Array) (width, ld int) {
 	return width, width
 }
 
-// ScatterAdd adds row i of x to row index[i] of dst, in row order; −1, or a row that dst
-// does not have, is skipped. With acc 0 the rows that are hit start from zero and the
-// others stay.
+// ScatterAdd adds row i of x to row index[i] of dst, in row order. It skips −1 and indices out
+// of range. If acc is 0, the rows that are hit start from zero and the others do not change.
 func (b *Backend) ScatterAdd(dst, x, index device.Array, acc float32) {
 	width, ldd := outerRow(dst)
 	widthX, ldx := outerRow(x)

@@ -2,7 +2,7 @@ package cuda
 
 import "hgld/train/device"
 
-// gemShape returns images, pixels of one, channels and the grid of GeM.
+// gemShape returns the numbers of images, pixels per image and channels, and the grid of GeM.
 func gemShape(op string, x, y, p device.Array) (hw, c, grid int) {
 	if x.N != 4 || y.Len() != x.Dims[0]*x.Dims[3] || p.Len() != 1 {
 		panic(shapes(op, y, x, p))
@@ -10,7 +10,7 @@ func gemShape(op string, x, y, p device.Array) (hw, c, grid int) {
 	return x.Dims[1] * x.Dims[2], x.Dims[3], x.Dims[0] * blocks(x.Dims[3], 32)
 }
 
-// GeM is (mean over the image of max(x, eps)^p)^(1/p), [N,C].
+// GeM computes (mean over the image of max(x, eps)^p)^(1/p), [N,C].
 func (b *Backend) GeM(dst, x, p device.Array, eps float32) {
 	hw, c, grid := gemShape("GeM", x, dst, p)
 	b.op("GeM").ptr(f32(dst)).ptr(f32(x)).ptr(f32(p)).i64(hw).i64(c).f32(eps).run("gem", "gem_f32", grid, 256, 0)

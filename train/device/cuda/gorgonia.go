@@ -44,20 +44,20 @@ import (
 	"gorgonia.org/cu"
 )
 
-// gorgonia is the driver through gorgonia.org/cu, which links to libcuda when hgld is
-// built, on a machine with a CUDA 12 toolkit or older. What that package lacks, pinned
-// memory, graphs, copies of rows and launches whose arguments are structures, is called
-// directly. The package ends the process where there is no card.
+// gorgonia is the driver through gorgonia.org/cu. It links to libcuda when hgld is built, on a
+// machine with a CUDA 12 toolkit or older. It calls directly what that package lacks: pinned
+// memory, graphs, copies of rows, and launches with structures as arguments. The package ends
+// the process if there is no card.
 type gorgonia struct{}
 
 var builtin = []func() (Driver, string, error){
 	func() (Driver, string, error) { return gorgonia{}, "gorgonia.org/cu", nil },
 }
 
-// as makes a handle of one package one of another: all are a single pointer or number.
+// as converts a handle of one package to that of another. All are a single pointer or number.
 func as[To, From any](v From) To { return *(*To)(unsafe.Pointer(&v)) }
 
-// failed describes an error of cu, whose codes are those of CUDA.
+// failed describes an error of cu, which has the codes of CUDA.
 func failed(call string, err error) error {
 	if err == nil {
 		return nil
@@ -69,7 +69,7 @@ func failed(call string, err error) error {
 	return e
 }
 
-// code describes a result of a direct call.
+// code describes the result of a direct call.
 func code(call string, r C.CUresult) error {
 	if r == C.CUDA_SUCCESS {
 		return nil

@@ -11,7 +11,7 @@ import (
 type program struct {
 	b     *Backend
 	graph Graph
-	marks []*allocation // the memory that it uses
+	marks []*allocation // memory that it uses
 	freed []*allocation // memory freed while it was recorded
 }
 
@@ -23,8 +23,8 @@ func (p *program) uses(marked []*allocation) {
 	}
 }
 
-// Record makes the operations that f queues a program instead of doing them. They must
-// have run once before, so that kernels are loaded and scratch has its size, and f may
+// Record records the operations that f queues as a program instead of running them. They must
+// have run once before, so that kernels are loaded and scratch memory has its size. f must
 // neither wait nor download.
 func (b *Backend) Record(f func()) (device.Program, error) {
 	p := &program{b: b}
@@ -83,7 +83,7 @@ func (p *program) Run() {
 	b.markUse("Run", p.marks)
 }
 
-// Close gives the program's memory back once it has run.
+// Close frees the program's memory once it has run.
 func (p *program) Close() {
 	b := p.b
 	b.mu.Lock()

@@ -7,8 +7,8 @@ import (
 	"hgld/train/device"
 )
 
-// cases are the operations at the shapes of a training: a ResNet's stages with 64 images
-// of 224 pixels, a ViT-S with as many, and a batch of 256 against a memory of 16,384.
+// cases returns the operations at training shapes: the stages of a ResNet with 64 images of
+// 224 pixels, a ViT-S with the same images, and a batch of 256 against a memory of 16,384.
 func (m *measure) cases() []benchCase {
 	m.matrices()
 	m.convolutions()
@@ -19,7 +19,7 @@ func (m *measure) cases() []benchCase {
 	return m.list
 }
 
-// size is n, or on the emulator the small one.
+// size returns n, or small on the emulator.
 func (m *measure) size(n, small int) int {
 	if m.small {
 		return small
@@ -27,7 +27,7 @@ func (m *measure) size(n, small int) int {
 	return n
 }
 
-// f32 is an array of normal numbers.
+// f32 returns an array of normal numbers.
 func (m *measure) f32(dims ...int) device.Array {
 	a := device.New(m.b, device.F32, dims...)
 	key := put(m, m.b, []int32{1, int32(len(m.list))}, 2)
@@ -35,7 +35,7 @@ func (m *measure) f32(dims ...int) device.Array {
 	return a
 }
 
-// streams adds an operation that passes over arrays, each once.
+// streams adds an operation that makes one pass over arrays.
 func (m *measure) streams(name string, run func(), arrays ...device.Array) {
 	bytes := 0
 	for _, a := range arrays {
@@ -44,7 +44,7 @@ func (m *measure) streams(name string, run func(), arrays ...device.Array) {
 	m.list = append(m.list, benchCase{name: name, bytes: float64(bytes), run: run})
 }
 
-// multiplies adds an operation of so many multiply-adds.
+// multiplies adds an operation with a given number of multiply-adds.
 func (m *measure) multiplies(name string, products int, run func()) {
 	m.list = append(m.list, benchCase{name: name, flops: 2 * float64(products), run: run})
 }
@@ -111,7 +111,7 @@ func (m *measure) convolutions() {
 	}, dw, wf, w)
 }
 
-// activations are those of a ResNet's first stage, [64, 56, 56, 256].
+// activations adds the operations on the first stage of a ResNet, [64, 56, 56, 256].
 func (m *measure) activations() {
 	n, side, c := m.size(64, 2), m.size(56, 9), m.size(256, 64)
 	x, y, z, dx := m.f32(n, side, side, c), m.f32(n, side, side, c), m.f32(n, side, side, c), m.f32(n, side, side, c)
@@ -156,7 +156,7 @@ func (m *measure) activations() {
 	m.streams("Pixels", func() { m.b.Pixels(pixels, raw, crop, device.Pixel{Std: [3]float32{1, 1, 1}}) }, pixels, raw)
 }
 
-// tokens are those of a ViT-S: [64·197, 384], six heads.
+// tokens adds the operations on a ViT-S: [64·197, 384], six heads.
 func (m *measure) tokens() {
 	n, t, d, heads := m.size(64, 2), m.size(197, 33), m.size(384, 64), m.size(6, 1)
 	x, y, dx := m.f32(n*t, d), m.f32(n*t, d), m.f32(n*t, d)
@@ -195,7 +195,7 @@ func (m *measure) tokens() {
 	})
 }
 
-// updates are those of 25 million parameters, a ResNet-50.
+// updates adds the updates of 25 million parameters, a ResNet-50.
 func (m *measure) updates() {
 	n := m.size(25<<20, 10_000)
 	w, g, a, v := m.f32(n), m.f32(n), m.f32(n), m.f32(n)
@@ -223,8 +223,8 @@ func (m *measure) updates() {
 	m.streams("Gather of bytes", func() { m.b.Gather(chosen, bytes, ints) }, chosen, bytes, ints)
 }
 
-// rankings are those of a batch against a memory, and of an evaluation. Their rates count
-// scores, levels and results once: most of what they do is arithmetic.
+// rankings adds the operations on a batch against a memory, and on an evaluation. Their rates
+// count scores, levels and results once, since most of the work is arithmetic.
 func (m *measure) rankings() {
 	q, g := m.size(256, 8), m.size(16384, 600)
 	for _, c := range rankCalls(m, m.b, q, g, m.size(200, 20)) {

@@ -18,24 +18,24 @@ import (
 )
 
 const (
-	// ratesVariable names the JSON file that BenchmarkKernels writes, and a table beside
-	// it with the ending .md.
+	// ratesVariable names the JSON file that BenchmarkKernels writes. It writes a table beside
+	// it with the extension .md.
 	ratesVariable = "HGLD_GPU_CHECK_RATES"
 
-	// smallVariable makes the shapes small enough for the emulator.
+	// smallVariable selects shapes that are small enough for the emulator.
 	smallVariable = "HGLD_GPU_CHECK_SMALL"
 )
 
-// rates are what BenchmarkKernels measures. Times are those of the card between two
-// events, the least of several; bytes count each array of a call once.
+// rates holds the measurements of BenchmarkKernels. Times are measured on the card between two
+// events, the smallest of several. Bytes count each array of a call once.
 type rates struct {
 	Card       string   `json:"card"`
 	Copy       float64  `json:"copy_gb_s"`       // cuMemcpyDtoD, read and written
-	FMA        float64  `json:"fma_tflop_s"`     // out of registers
+	FMA        float64  `json:"fma_tflop_s"`     // on values in registers
 	Launch     float64  `json:"launch_us"`       // an empty kernel after another, on the card
-	LaunchHost float64  `json:"launch_host_us"`  // what the host takes to queue it
+	LaunchHost float64  `json:"launch_host_us"`  // time for the host to queue it
 	Graph      float64  `json:"graph_node_us"`   // an empty kernel in a graph of a thousand
-	GraphHost  float64  `json:"graph_launch_us"` // what the host takes to queue the graph
+	GraphHost  float64  `json:"graph_launch_us"` // time for the host to queue the graph
 	Operations []rate   `json:"operations"`
 	Unmeasured []string `json:"kernels_not_used"` // at these shapes
 }
@@ -46,19 +46,19 @@ type rate struct {
 	Ms      float64      `json:"ms"`
 	GBs     float64      `json:"gb_s,omitempty"`
 	TFLOPs  float64      `json:"tflop_s,omitempty"`
-	Peak    float64      `json:"of_peak"` // of the copy rate, or of the rate of multiply-adds
+	Peak    float64      `json:"of_peak"` // fraction of the copy rate, or of the multiply-add rate
 	Kernels []kernelTime `json:"kernels,omitempty"`
 }
 
-// kernelTime is a kernel's part of an operation.
+// kernelTime is the time of one kernel within an operation.
 type kernelTime struct {
 	Name     string  `json:"name"`
 	Launches int     `json:"launches"`
 	Ms       float64 `json:"ms"`
 }
 
-// BenchmarkKernels measures every operation at the shapes of a training, on a card where
-// tests compute on one, with the kernels that it consists of.
+// BenchmarkKernels measures every operation and its kernels at training shapes, on a card if
+// tests run on one.
 func BenchmarkKernels(b *testing.B) {
 	m := newMeasure(b)
 	r := rates{Card: m.b.Name()}
@@ -93,7 +93,7 @@ func BenchmarkKernels(b *testing.B) {
 	}
 }
 
-// table is the rates as Markdown.
+// table formats the rates as Markdown.
 func (r *rates) table() string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "%s: copies %.0f GB/s, multiply-adds %.1f TFLOP/s; a launch takes the card %.2f µs and the host "+
@@ -115,7 +115,7 @@ func (r *rates) table() string {
 	return t.String()
 }
 
-// figure writes a rate; one that does not apply is empty.
+// figure formats a rate. It returns "" for a rate that does not apply.
 func figure(v float64) string {
 	if v == 0 {
 		return ""
@@ -123,7 +123,7 @@ func figure(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// measure times what a card does.
+// measure times work on a card.
 type measure struct {
 	testing.TB
 	b     *cuda.Backend
@@ -163,13 +163,13 @@ type benchCase struct {
 }
 
 const (
-	leastTime = 10e-3 // seconds that an operation is repeated for
+	leastTime = 10e-3 // minimum time in seconds for the repetitions of an operation
 	mostRuns  = 200
-	rounds    = 3 // of which the fastest counts
+	rounds    = 3 // number of rounds, of which the fastest counts
 )
 
-// seconds returns how long f takes on the card, once it has run: the fastest of several
-// rounds of repetitions.
+// seconds returns the time of f on the card after a first run: the fastest of several rounds
+// of repetitions.
 func (m *measure) seconds(f func()) float64 {
 	f()
 	once := m.watch.time(m, f)
@@ -202,7 +202,7 @@ func (m *measure) rate(c benchCase, r *rates) rate {
 	return o
 }
 
-// peaks measures what the card can do at most, and what a launch costs.
+// peaks measures the limits of the card and the cost of a launch.
 func (m *measure) peaks(r *rates) {
 	size, threads, iterations, launches := 1<<30, 1<<20, 256, 1000
 	if m.small {
@@ -246,11 +246,11 @@ func (m *measure) host(f func()) float64 {
 	return best
 }
 
-// stopwatch is a driver that times what is launched.
+// stopwatch is a driver that times launches.
 type stopwatch struct {
 	cuda.Driver
 	ctx     cuda.Context
-	compute cuda.Stream // the first that was made
+	compute cuda.Stream // first stream that was created
 	names   map[cuda.Function]string
 	seen    map[string]bool
 	on      bool
@@ -324,7 +324,7 @@ func (w *stopwatch) between(from, to cuda.Event) (float64, error) {
 	return float64(ms) / 1e3, err
 }
 
-// enter makes the context current until what it returns is called.
+// enter makes the context current until the returned function is called.
 func (w *stopwatch) enter(m *measure) func() {
 	runtime.LockOSThread()
 	if err := w.SetCurrent(w.ctx); err != nil {
@@ -333,7 +333,7 @@ func (w *stopwatch) enter(m *measure) func() {
 	return runtime.UnlockOSThread
 }
 
-// time returns the seconds that f takes on the card.
+// time returns the duration of f on the card in seconds.
 func (w *stopwatch) time(m *measure, f func()) float64 {
 	defer w.enter(m)()
 	from, err := w.mark()

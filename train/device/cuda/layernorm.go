@@ -2,8 +2,8 @@ package cuda
 
 import "hgld/train/device"
 
-// LayerNorm normalises over the last axis with the biased variance; stats [rows,2]
-// keeps mean and 1/√(variance + eps). gamma and beta may be absent.
+// LayerNorm normalises over the last axis with the biased variance. stats [rows,2] stores mean
+// and 1/√(variance + eps). gamma and beta may be absent.
 func (b *Backend) LayerNorm(dst, stats, x, gamma, beta device.Array, eps float32) {
 	rows, width, ld := matrixOf(x)
 	if dst.Len() != x.Len() || dst.Cols() != width || stats.Len() != 2*rows || !isVector(gamma, width) ||

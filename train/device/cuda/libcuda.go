@@ -10,13 +10,12 @@ import (
 	"hgld/internal/dlopen"
 )
 
-// libcuda is the driver's library, opened at run time. Its fields are the addresses
-// of the functions that carry their tag's name, which are those of every driver from
-// CUDA 11.8 to 13.
+// libcuda is the driver's library, opened at run time. Its fields hold the addresses of the
+// functions named by their tags. Every driver from CUDA 11.8 to 13 has these functions.
 type libcuda struct {
 	path string
-	// Arguments of the two calls that every operation makes, which then cost no
-	// allocation. The Backend's lock guards them.
+	// Arguments of the two calls in every operation. Keeping them here avoids allocations. The
+	// Backend's lock guards them.
 	launch  [11]uintptr
 	current [1]uintptr
 
@@ -114,9 +113,9 @@ func (d *libcuda) failure(name string, code int) error {
 	return e
 }
 
-// addressOf returns the address of a variable as an argument. It puts the variable on
-// the heap: a stack moves when it grows, and C would write to where it was. The caller
-// keeps the variable alive until the call has returned.
+// addressOf returns the address of a variable as an argument. It forces the variable onto the
+// heap, since a stack moves when it grows and C would write to the old place. The caller keeps
+// the variable alive until the call has returned.
 func addressOf[T any](p *T) uintptr {
 	if escapes.always {
 		escapes.to = p
@@ -124,7 +123,7 @@ func addressOf[T any](p *T) uintptr {
 	return uintptr(unsafe.Pointer(p))
 }
 
-// escapes is what a pointer could be stored in for all that the compiler knows.
+// escapes makes the compiler assume that a pointer is stored.
 var escapes struct {
 	always bool // never set
 	to     any
@@ -250,7 +249,7 @@ func (d *libcuda) Copy(dst, src Address, bytes int, s Stream) error {
 	return d.call("cuMemcpyDtoDAsync", d.memcpyDtoD, uintptr(dst), uintptr(src), uintptr(bytes), uintptr(s))
 }
 
-// memcpy2D is CUDA_MEMCPY2D: offsets and arrays, which stay zero, have no names here.
+// memcpy2D is CUDA_MEMCPY2D. Offsets and arrays stay zero and have no names here.
 type memcpy2D struct {
 	_             [2]uint64
 	srcType       uint32
@@ -297,7 +296,7 @@ func (d *libcuda) Set8(dst Address, v uint8, bytes int, s Stream) error {
 const (
 	streamNonBlocking  = 1 // CU_STREAM_NON_BLOCKING
 	eventDisableTiming = 2 // CU_EVENT_DISABLE_TIMING
-	captureRelaxed     = 2 // CU_STREAM_CAPTURE_MODE_RELAXED: other threads may go on uploading
+	captureRelaxed     = 2 // CU_STREAM_CAPTURE_MODE_RELAXED: other threads may continue to upload
 )
 
 func (d *libcuda) NewStream() (Stream, error) {

@@ -7,8 +7,8 @@ import (
 	"hgld/train/device/cuda"
 )
 
-// A goroutine's stack moves when it grows, and the driver must not be given addresses
-// on it. So memory is allocated from stacks that are full to different degrees.
+// A goroutine's stack moves when it grows, so the driver must not get addresses on it. The
+// test allocates memory from stacks of different depths.
 func TestResultsArriveWhileTheStackGrows(t *testing.T) {
 	b := emulated(t)
 	for depth := range 500 {

@@ -2,12 +2,12 @@ package cuda
 
 import "hgld/train/device"
 
-// lines is how an element-wise operation walks its arrays: as rows of one width. Arrays
-// without gaps are one row of all elements.
+// lines describes how an element-wise operation traverses its arrays: as rows of one width.
+// Contiguous arrays form a single row.
 type lines struct{ rows, width int }
 
-// linesOf lays out arrays of one size; absent ones are passed over. Unless all are
-// without gaps they have rows of the same length too.
+// linesOf returns the layout of arrays of equal size. It skips absent ones. Unless all are
+// contiguous, their rows must have equal length.
 func linesOf(op string, arrays ...device.Array) lines {
 	first, flat := arrays[0], true
 	for _, a := range arrays {
@@ -30,16 +30,16 @@ func linesOf(op string, arrays ...device.Array) lines {
 	return lines{first.Rows(), first.Cols()}
 }
 
-// len is the number of elements.
+// len returns the number of elements.
 func (l lines) len() int { return l.rows * l.width }
 
-// blocks is the grid of a kernel made with map.h, of 256 threads: a thread has four
-// elements.
+// blocks returns the grid of a kernel made with map.h. A block has 256 threads with four
+// elements each.
 func (l lines) blocks() int { return blocks(l.len(), 1024) }
 
-// matrixOf returns the rows of a matrix-like array, their width and the distance between
-// two.
+// matrixOf returns the number of rows of an array viewed as a matrix, their width and their
+// stride.
 func matrixOf(a device.Array) (rows, width, ld int) { return a.Rows(), a.Cols(), stride(a) }
 
-// isVector reports whether v is absent or n numbers without gaps.
+// isVector reports whether v is absent or n contiguous numbers.
 func isVector(v device.Array, n int) bool { return v.Absent() || v.Len() == n && v.Contiguous() }

@@ -12,8 +12,8 @@ type matmul struct {
 	_                                           int32
 }
 
-// MatMul is dst = Act(Alpha·op(a)·op(b) + Beta·dst + Bias). Three dimensions are a batch
-// of matrices.
+// MatMul computes dst = Act(Alpha·op(a)·op(b) + Beta·dst + Bias). Arrays of three dimensions
+// are batches of matrices.
 func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
 	rows, cols, inner, batch := productShape("MatMul", dst, x, y, m)
 	if !isVector(m.Bias, cols) {
@@ -31,8 +31,8 @@ func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
 	b.multiply("MatMul", dst, x, y, m, o, tile, splits)
 }
 
-// Scores is q·gᵀ. The sum over the embedding is never cut, so that an element's
-// rounding depends on its length alone.
+// Scores computes q·gᵀ. It never splits the sum over the embedding, so the rounding of an
+// element depends only on the embedding's length.
 func (b *Backend) Scores(dst, q, g device.Array) {
 	m := device.Mul{TransB: true, Alpha: 1}
 	rows, cols, inner, _ := productShape("Scores", dst, q, g, m)
@@ -47,7 +47,7 @@ func (b *Backend) Scores(dst, q, g device.Array) {
 	b.multiply("Scores", dst, q, g, m, o, tile, 1)
 }
 
-// multiply launches the kernel for a product, and the one that joins its splits.
+// multiply launches the kernel of a product, and the one that joins its splits.
 func (b *Backend) multiply(op string, dst, x, y device.Array, m device.Mul, o matmul, tile, splits int) {
 	rows, cols, inner, batch := int(o.m), int(o.n), int(o.k), int(o.batch)
 	if rows == 0 || cols == 0 || batch == 0 {
@@ -70,7 +70,7 @@ func (b *Backend) multiply(op string, dst, x, y device.Array, m device.Mul, o ma
 	b.activate(dst, m.Act)
 }
 
-// relu is 1 for the one activation that products apply themselves.
+// relu is 1 for ReLU, the only activation that products apply themselves.
 func relu(f device.Func) int32 {
 	if f == device.ReLU {
 		return 1
@@ -78,7 +78,7 @@ func relu(f device.Func) int32 {
 	return 0
 }
 
-// activate applies the others in place.
+// activate applies any other activation in place.
 func (b *Backend) activate(dst device.Array, f device.Func) {
 	if f != device.ReLU && f != device.Identity {
 		b.Act(dst, dst, f)
@@ -93,18 +93,18 @@ func index(v bool) int {
 }
 
 const (
-	// wantedBlocks is how many blocks keep a card of 132 multiprocessors busy.
+	// wantedBlocks is the number of blocks that keep a card of 132 multiprocessors busy.
 	wantedBlocks = 264
 
-	// splitUnit is what the range of a split is a multiple of: a run of gemm.h.
+	// splitUnit divides the length of every split: a run of gemm.h.
 	splitUnit = 64
 
-	// leastSplit is the shortest range that is worth a block of its own.
+	// leastSplit is the shortest range that justifies a separate block.
 	leastSplit = 256
 )
 
-// productTiles returns the side of a tile and the number of ranges that k is cut into.
-// Both depend on the shape alone.
+// productTiles returns the side of a tile and the number of splits of k. Both depend only on
+// the shape.
 func productTiles(rows, cols, inner, batch int) (tile, splits int) {
 	tile = 128
 	if blocks(rows, 128)*blocks(cols, 128)*batch < wantedBlocks || rows <= 64 || cols <= 64 {
@@ -114,8 +114,8 @@ func productTiles(rows, cols, inner, batch int) (tile, splits int) {
 	return tile, max(1, min(wantedBlocks/tiles, inner/leastSplit))
 }
 
-// productShape returns the sizes of a product, op(x) being [rows, inner] and op(y)
-// [inner, cols].
+// productShape returns the sizes of a product, where op(x) is [rows, inner] and op(y) [inner,
+// cols].
 func productShape(op string, dst, x, y device.Array, m device.Mul) (rows, cols, inner, batch int) {
 	if dst.N != x.N || dst.N != y.N || dst.N != 2 && dst.N != 3 {
 		panic(shapes(op, dst, x, y))

@@ -8,18 +8,18 @@ import (
 	"hgld/train/device"
 )
 
-// allocation is memory on the card, from Alloc to Free. Its parts are buffers.
+// allocation is memory on the card between Alloc and Free. Buffers are parts of it.
 type allocation struct {
 	addr Address
 	size int
 
-	used    atomic.Bool // some operation was given it
-	target  atomic.Bool // an upload went to it after that: its uses are marked by lastUse
-	pending atomic.Bool // the compute stream has not waited for uploaded
+	used    atomic.Bool // some operation has used it
+	target  atomic.Bool // an upload followed such a use: from now on lastUse marks uses
+	pending atomic.Bool // the compute stream has not waited for uploaded yet
 
-	lastUse  Event // on the compute stream, after the last operation that was given it
+	lastUse  Event // on the compute stream, after the last operation that used it
 	marked   bool  // lastUse was recorded
-	uploaded Event // on the stream of copies, after the last upload
+	uploaded Event // on the copy stream, after the last upload
 }
 
 // buffer is a part of an allocation.
@@ -31,14 +31,14 @@ type buffer struct {
 
 func (m *buffer) Size() int { return m.size }
 
-// retired is memory that was freed while work on it may be queued.
+// retired is freed memory that queued work may still use.
 type retired struct {
 	memory *allocation
 	done   Event
 }
 
-// Alloc returns bytes of the card's memory. Where there is not enough the error is
-// sticky, a device.OutOfMemory.
+// Alloc allocates memory on the card. If there is not enough, the error is sticky, a
+// device.OutOfMemory.
 func (b *Backend) Alloc(bytes int) device.Buffer {
 	if bytes < 0 {
 		panic(fmt.Sprintf("cuda: alloc of %d bytes", bytes))
@@ -57,7 +57,7 @@ func (b *Backend) Alloc(bytes int) device.Buffer {
 	return &buffer{m, m.addr, bytes}
 }
 
-// allocate takes memory from the driver, after what can be given back was.
+// allocate gets memory from the driver. It frees retired memory first.
 func (b *Backend) allocate(what string, bytes int) Address {
 	b.reap(false)
 	addr, err := b.drv.Alloc(max(bytes, 1))
@@ -81,7 +81,7 @@ func isOutOfMemory(err error) bool {
 	return errors.As(err, &e) && e.Code == codeOutOfMemory
 }
 
-// Free gives memory back once all work queued so far is done.
+// Free frees memory once all work queued so far is done.
 func (b *Backend) Free(buf device.Buffer) {
 	m := buf.(*buffer).root
 	b.mu.Lock()
@@ -97,7 +97,7 @@ func (b *Backend) Free(buf device.Buffer) {
 	b.retire(m)
 }
 
-// retire notes that m is free when the work queued so far is done.
+// retire schedules m to be freed when the work queued so far is done.
 func (b *Backend) retire(m *allocation) {
 	b.awaitUpload(m)
 	done := b.event()
@@ -106,8 +106,8 @@ func (b *Backend) retire(m *allocation) {
 	b.reap(false)
 }
 
-// reap frees retired memory whose work is done; with wait set, all of it. They become
-// free in the order in which they were retired.
+// reap frees retired memory whose work is done, in the order of retirement. If wait is set, it
+// waits for all of it.
 func (b *Backend) reap(wait bool) {
 	for len(b.retired) > 0 {
 		r := b.retired[0]
@@ -134,7 +134,7 @@ func (b *Backend) release(m *allocation) {
 	m.lastUse, m.uploaded = 0, 0
 }
 
-// event returns an event that nothing waits for.
+// event returns an unused event.
 func (b *Backend) event() Event {
 	if n := len(b.spare); n > 0 {
 		e := b.spare[n-1]
@@ -146,7 +146,7 @@ func (b *Backend) event() Event {
 	return e
 }
 
-// Part returns bytes of b from an offset on.
+// Part returns a range of b that starts at an offset.
 func (b *Backend) Part(buf device.Buffer, offset, bytes int) device.Buffer {
 	m := buf.(*buffer)
 	if offset < 0 || bytes < 0 || offset+bytes > m.size {
@@ -155,18 +155,18 @@ func (b *Backend) Part(buf device.Buffer, offset, bytes int) device.Buffer {
 	return &buffer{m.root, m.addr + Address(offset), bytes}
 }
 
-// Used returns the bytes that are allocated on the card, scratch included.
+// Used returns the number of bytes allocated on the card, including scratch memory.
 func (b *Backend) Used() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.inUse
 }
 
-// scratch is memory that operations write intermediate results to. An operation's
-// areas are its own until the next one begins; the stream's order keeps them apart.
+// scratch is the memory for intermediate results of operations. An operation owns its areas
+// until the next one begins. The order of the stream separates their uses.
 type scratch struct {
 	memory *allocation
-	old    []*allocation // smaller ones that recorded programs may use
+	old    []*allocation // smaller ones, which recorded programs may still use
 }
 
 const (
@@ -174,7 +174,7 @@ const (
 	leastScratch = 1 << 20
 )
 
-// scratch returns the addresses of as many areas as sizes, in bytes, are given.
+// scratch returns the addresses of areas with the given sizes in bytes.
 func (b *Backend) scratch(op string, sizes ...int) (areas [maxAreas]Address) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -197,7 +197,7 @@ func (b *Backend) scratch(op string, sizes ...int) (areas [maxAreas]Address) {
 	return areas
 }
 
-// maxAreas is the most areas of scratch that an operation has.
+// maxAreas is the largest number of scratch areas of an operation.
 const maxAreas = 8
 
 func (b *Backend) growScratch(op string, bytes int) bool {
@@ -229,7 +229,7 @@ func (b *Backend) growScratch(op string, bytes int) bool {
 	return true
 }
 
-// freeAll gives back what the Backend itself holds.
+// freeAll frees the memory that the Backend itself holds.
 func (b *Backend) freeAll() {
 	b.reap(true)
 	for _, m := range append(b.arena.old, b.arena.memory) {

@@ -2,8 +2,8 @@ package cuda
 
 import "hgld/train/device"
 
-// Norm is batch normalisation over all but the last axis with the biased variance.
-// stats [2,C] is computed, or given if o.Frozen.
+// Norm is batch normalisation over all but the last axis with the biased variance. stats [2,C]
+// is an input if o.Frozen, else an output.
 func (b *Backend) Norm(dst, stats, x, gamma, beta, residual device.Array, o device.NormKind) {
 	rows, c := x.Rows(), x.Cols()
 	if dst.Len() != x.Len() || dst.Cols() != c || stats.Len() != 2*c || !isVector(gamma, c) || !isVector(beta, c) ||

@@ -2,8 +2,8 @@ package cuda
 
 import "hgld/train/device"
 
-// Normalize divides rows by n = max(‖x‖, eps). norm [rows], which may be absent, keeps
-// n, negative where eps was taken.
+// Normalize divides rows by n = max(‖x‖, eps). norm [rows] stores n, negated if n is eps. It
+// may be absent.
 func (b *Backend) Normalize(dst, norm, x device.Array, eps float32) {
 	rows, width, ld := matrixOf(x)
 	if dst.Len() != x.Len() || dst.Cols() != width || !norm.Absent() && norm.Len() != rows {
@@ -13,7 +13,7 @@ func (b *Backend) Normalize(dst, norm, x device.Array, eps float32) {
 		run("normalize", "normalize_f32", blocks(rows, 8), 256, 0)
 }
 
-// NormalizeGrad is the gradient of Normalize by its result y.
+// NormalizeGrad is the gradient of Normalize in terms of its result y.
 func (b *Backend) NormalizeGrad(dx, dy, y, norm device.Array) {
 	rows, width, ld := matrixOf(dy)
 	if dx.Len() != y.Len() || dy.Len() != y.Len() || dx.Cols() != width || y.Cols() != width || norm.Len() != rows {

@@ -2,7 +2,7 @@ package cuda
 
 import "hgld/train/device"
 
-// Adam changes w, m and v by dw unless flag is set.
+// Adam updates w, m and v from dw unless flag is set.
 func (b *Backend) Adam(w, m, v, dw, shadow, hyper, flag device.Array, o device.AdamKind) {
 	n := flatLen("Adam", w, m, v, dw, shadow)
 	if hyper.Len() != device.HyperLen {
@@ -13,7 +13,7 @@ func (b *Backend) Adam(w, m, v, dw, shadow, hyper, flag device.Array, o device.A
 		run("optim", "adam_f32", blocks(n, 256), 256, 0)
 }
 
-// SGD changes w and m by dw unless flag is set. m may be absent without momentum.
+// SGD updates w and m from dw unless flag is set. m may be absent without momentum.
 func (b *Backend) SGD(w, m, dw, shadow, hyper, flag device.Array, o device.SGDKind) {
 	n := flatLen("SGD", w, m, dw, shadow)
 	if hyper.Len() != device.HyperLen || m.Absent() && o.Momentum != 0 {
@@ -24,7 +24,7 @@ func (b *Backend) SGD(w, m, dw, shadow, hyper, flag device.Array, o device.SGDKi
 		run("optim", "sgd_f32", blocks(n, 256), 256, 0)
 }
 
-// flatLen returns the length of arrays without gaps, which a parameter group's are.
+// flatLen returns the length of contiguous arrays, such as those of a parameter group.
 func flatLen(op string, arrays ...device.Array) int {
 	if l := linesOf(op, arrays...); l.rows == 1 {
 		return l.width
@@ -32,7 +32,7 @@ func flatLen(op string, arrays ...device.Array) int {
 	panic(shapes(op, arrays...))
 }
 
-// Average is dst += rate·(x − dst) unless flag is set.
+// Average computes dst += rate·(x − dst) unless flag is set.
 func (b *Backend) Average(dst, x, rate, flag device.Array) {
 	l := linesOf("Average", dst, x)
 	if rate.Len() != 1 {
@@ -52,7 +52,8 @@ func (b *Backend) Guard(flag, x device.Array) {
 		run("optim", "guard_f32", blocks(l.len(), 256), 256, 0)
 }
 
-// Pace counts an update and writes what goes by their number, unless flag is set.
+// Pace counts an update and writes the constants that depend on the number of updates, unless
+// flag is set.
 func (b *Backend) Pace(dst, count, flag device.Array, o device.PaceKind) {
 	want := 3
 	if o.Kind == device.Mean {

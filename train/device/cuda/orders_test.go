@@ -13,7 +13,7 @@ import (
 	"hgld/train/device/devicetest"
 )
 
-// Threads and blocks run in any order on a card. Results must not depend on it.
+// Threads and blocks run in any order on a card, and results must not depend on it.
 func TestConformanceInOtherOrders(t *testing.T) {
 	for _, order := range []string{"reversed", "shuffled:7"} {
 		t.Run(order, func(t *testing.T) {
@@ -24,8 +24,8 @@ func TestConformanceInOtherOrders(t *testing.T) {
 	}
 }
 
-// The kernels read and write nothing but what they were given: every operation under the
-// address sanitizer, in a process of its own.
+// Kernels access only the memory that they were given: every operation runs under the address
+// sanitizer, in a separate process.
 func TestConformanceUnderTheAddressSanitizer(t *testing.T) {
 	libs, preload := emu.BuildASan(t, goldens.Root()+"/train/device/cuda")
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestConformance$/^(F32|Rank)$", "-test.v")

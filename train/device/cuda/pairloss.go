@@ -6,7 +6,7 @@ import (
 	"hgld/train/device"
 )
 
-// pairsArg is Pairs of pairloss.h.
+// pairsArg mirrors Pairs of pairloss.h.
 type pairsArg struct {
 	kind, mean, mine, levels     int32
 	posMargin, negMargin         float64
@@ -16,7 +16,7 @@ type pairsArg struct {
 	margins                      [device.MaxLevels]float64
 }
 
-// pairArrays is PairArrays of pairloss.h.
+// pairArrays mirrors PairArrays of pairloss.h.
 type pairArrays struct {
 	s, sh, ds, sums, cnt        Address
 	items, lds, ldsh, ldd, ldcn int64
@@ -65,8 +65,8 @@ func (x *pairCall) arrays(c *call) *call {
 	return structure(c, &a)
 }
 
-// PairLoss computes the sums of each query, then what their mean divides by, then scales
-// sums and gradients. Triplets need 16 bytes of scratch memory for each score.
+// PairLoss computes the sums of each query, then the divisors of their means, then scales sums
+// and gradients. Triplets need 16 bytes of scratch memory per score.
 func (b *Backend) PairLoss(loss, cnt, ds, s, sh device.Array, o *device.Pairs) {
 	fits := sh.N == 2 && s.N == 2 && s.Dims == sh.Dims && (ds.Absent() || ds.N == 2 && ds.Dims == sh.Dims)
 	if !fits || loss.Len() != sh.Rows() || cnt.N != 2 || cnt.Rows() != sh.Rows() || cnt.Cols() != 2 ||
@@ -106,13 +106,13 @@ func (b *Backend) PairLoss(loss, cnt, ds, s, sh device.Array, o *device.Pairs) {
 		run("pairloss", "pairloss_mean", q*tiles, 256, 0)
 }
 
-// run launches a kernel of which a block takes a query.
+// run launches a kernel with one block per query.
 func (x *pairCall) run(module, kernel string) {
 	structure(x.arrays(x.b.op("PairLoss")), &x.pairs).run(module, kernel, x.queries, rowThreads(x.size), 0)
 }
 
-// triplets are pairs of a positive and a negative: number [Q] and index [Q,G] receive
-// the positives, count and sum [Q,G] the terms of each.
+// triplets prepares pairs of a positive and a negative. number [Q] and index [Q,G] receive the
+// positives, count and sum [Q,G] the terms of each one.
 func (x *pairCall) triplets(number, index, count, sum Address) {
 	const op, all = "PairLoss", device.AbsentLevel - 1
 	b, q, g, margin := x.b, x.queries, x.size, float32(x.pairs.posMargin)

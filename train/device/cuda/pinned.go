@@ -9,16 +9,16 @@ import (
 
 var _ device.Pinned = (*Backend)(nil)
 
-// hostBuffer is page-locked memory, which the card copies from by itself.
+// hostBuffer is page-locked memory, from which the card copies directly.
 type hostBuffer struct {
 	b   *Backend
 	mem []byte
-	// last is the newest upload from the buffer, 0 before the first.
+	// last is the newest upload from the buffer, or 0 before the first.
 	last device.Ticket
 }
 
-// HostBuffer returns page-locked memory on the host, or nil where the driver has none
-// left. Its contents are undefined.
+// HostBuffer returns page-locked host memory with undefined contents, or nil if the driver has
+// none left.
 func (b *Backend) HostBuffer(bytes int) device.HostBuffer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -28,15 +28,15 @@ func (b *Backend) HostBuffer(bytes int) device.HostBuffer {
 	defer b.enter()()
 	p, err := b.drv.AllocHost(bytes)
 	if err != nil {
-		return nil // the caller has another way: Upload
+		return nil // the caller then uses Upload
 	}
 	return &hostBuffer{b: b, mem: unsafe.Slice((*byte)(p), bytes)}
 }
 
 func (h *hostBuffer) Bytes() []byte { return h.mem }
 
-// UploadAsync queues a copy to dst of the bytes from the given one on, in the order of
-// Upload, and returns at once.
+// UploadAsync queues a copy to dst of the bytes that start at from, in the order of Upload,
+// and returns at once.
 func (h *hostBuffer) UploadAsync(dst device.Array, from int) device.Ticket {
 	b, bytes := h.b, dst.Len()*dst.Type.Size()
 	if from < 0 || from+bytes > len(h.mem) {
@@ -63,7 +63,7 @@ func (h *hostBuffer) UploadAsync(dst device.Array, from int) device.Ticket {
 	return t
 }
 
-// Free gives the memory back, after the uploads from it.
+// Free frees the memory after the uploads from it are done.
 func (h *hostBuffer) Free() {
 	b := h.b
 	b.Wait(h.last) // a failure is sticky: Sync returns it

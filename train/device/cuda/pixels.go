@@ -12,8 +12,8 @@ type pixels struct {
 	n, fromH, fromW, h, w, c, middleTop, middleLeft int32
 }
 
-// Pixels makes activations of bytes. A window that does not lie in its image becomes
-// NaN, which the guard of a training step finds.
+// Pixels converts bytes to activations. A window outside its image becomes NaN, which the
+// guard of a training step detects.
 func (b *Backend) Pixels(dst, bytes, crop device.Array, o device.Pixel) {
 	if dst.N != 4 || bytes.N != 4 || bytes.Dims[3] != 3 || dst.Dims[3] < 3 || dst.Dims[0] != bytes.Dims[0] ||
 		dst.Dims[1] > bytes.Dims[1] || dst.Dims[2] > bytes.Dims[2] || !crop.Absent() && crop.Len() != 3*dst.Dims[0] {

@@ -38,13 +38,13 @@ func poolOf(op string, y, x device.Array, s device.PoolShape) pool {
 	return p
 }
 
-// Pool takes the maximum or the mean of each window.
+// Pool computes the maximum or the mean of each window.
 func (b *Backend) Pool(dst, x device.Array, s device.PoolShape) {
 	o := poolOf("Pool", dst, x, s)
 	structure(b.op("Pool").ptr(f32(dst)).ptr(f32(x)), &o).run("pool", "pool_f32", blocks(dst.Len(), 256), 256, 0)
 }
 
-// PoolGrad is the gradient of Pool. Of equal maxima the first in row-major order takes
+// PoolGrad is the gradient of Pool. Among equal maxima, the first in row-major order receives
 // the gradient.
 func (b *Backend) PoolGrad(dx, dy, x, y device.Array, s device.PoolShape) {
 	o := poolOf("PoolGrad", dy, x, s)

@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// Report is what a machine offers.
+// Report describes the driver and the cards of a machine.
 type Report struct {
-	Driver  string // path of the library, or the name of the driver that was built in
+	Driver  string // path of the library, or the name of the built-in driver
 	Version int    // 12040 is CUDA 12.4
-	Cards   []Card // all that the driver knows
-	Free    []int  // bytes of each card that nobody uses; −1 where it cannot be told
+	Cards   []Card // all cards that the driver lists
+	Free    []int  // unused bytes of each card; −1 if unknown
 }
 
-// First is the first card that can be used; a report without an error has one.
+// First returns the first usable card. Without an error, a report has one.
 func (r Report) First() Card {
 	for _, c := range r.Cards {
 		if c.fit() == nil {
@@ -23,8 +23,8 @@ func (r Report) First() Card {
 	return Card{}
 }
 
-// Probe looks for a driver and its cards. The error wraps ErrNoCard and says what is
-// missing; the report holds what was found all the same.
+// Probe looks for a driver and its cards. The error wraps ErrNoCard and says what is missing.
+// The report still holds what was found.
 func Probe() (Report, error) {
 	drv, path, err := openDriver()
 	if err != nil {
@@ -62,7 +62,7 @@ func because(err error) string {
 	return ": " + err.Error()
 }
 
-// fit reports a card that the kernels cannot run on.
+// fit returns an error if the kernels cannot run on a card.
 func (c Card) fit() error {
 	if c.Major >= leastMajor {
 		return nil
@@ -71,7 +71,7 @@ func (c Card) fit() error {
 		ErrNoCard, c.Name, c.Major, c.Minor, leastMajor)
 }
 
-// freeMemory returns the bytes of a card that nobody uses, or −1.
+// freeMemory returns the unused bytes of a card, or −1.
 func freeMemory(drv Driver, ordinal int) int {
 	ctx, err := drv.Retain(ordinal)
 	if err != nil {

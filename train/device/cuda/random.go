@@ -6,8 +6,8 @@ import (
 	"hgld/train/device"
 )
 
-// Random draws every element of dst from d, by the words of Philox with the given key
-// and stream.
+// Random draws every element of dst from d, using the words of Philox with the given key and
+// stream.
 func (b *Backend) Random(dst, key device.Array, stream uint32, d device.Dist) {
 	if key.Len() != 2 || d.Kind > device.TruncatedNormal {
 		panic(fmt.Sprintf("%s, distribution %d", shapes("Random", dst, key), d.Kind))

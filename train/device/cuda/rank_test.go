@@ -57,15 +57,15 @@ func get[T float32 | int32 | uint8](t *testing.T, b device.Memory, a device.Arra
 	return x
 }
 
-// rankCall is an operation on some queries with what it writes.
+// rankCall is an operation on some queries, and the arrays that it writes.
 type rankCall struct {
 	name    string
 	run     func()
 	results []device.Array
 }
 
-// rankCalls are the operations on the same levels and scores, of which an eighth are
-// ties and one in positives is a positive.
+// rankCalls returns the operations on the same levels and scores. One eighth of the scores are
+// ties, and one in positives items is a positive.
 func rankCalls(t testing.TB, b device.Backend, queries, items, positives int) []rankCall {
 	r := rand.New(rand.NewPCG(13, uint64(items)))
 	scores, moves, levels := make([]float32, queries*items), make([]float32, queries*items), make([]uint8, queries*items)
@@ -121,7 +121,7 @@ func rankCalls(t testing.TB, b device.Backend, queries, items, positives int) []
 	return calls
 }
 
-// bytes runs a call on an emptied result and returns what it wrote.
+// bytes runs a call on cleared results and returns what it wrote.
 func (c *rankCall) bytes(t *testing.T, b device.Memory) (all [][]byte) {
 	t.Helper()
 	for _, a := range c.results {
@@ -138,9 +138,8 @@ func (c *rankCall) bytes(t *testing.T, b device.Memory) (all [][]byte) {
 	return all
 }
 
-// Rows longer than any tile, with positives for several rounds of a block, give what
-// the CPU gives: integers and places exactly, sums within the tolerance of devicetest's
-// gradients.
+// Rows longer than any tile, with positives for several rounds of a block, match the CPU:
+// integers and places exactly, sums within the tolerance of devicetest's gradients.
 func TestRankOperationsOfLongRowsEqualTheCPUs(t *testing.T) {
 	b, plain := poisoned(t), cpu.New(1)
 	b.Poison = true
@@ -151,7 +150,7 @@ func TestRankOperationsOfLongRowsEqualTheCPUs(t *testing.T) {
 	}
 }
 
-// compare compares what a call wrote with what it is to write: floats in relative L2, with
+// compare compares the results of a call with the expected ones: floats in relative L2, with
 // devicetest's absolute error for gradients whose terms cancel.
 func (c *rankCall) compare(t *testing.T, got, want [][]byte) {
 	t.Helper()
@@ -175,7 +174,7 @@ func (c *rankCall) compare(t *testing.T, got, want [][]byte) {
 	}
 }
 
-// Neither repetition nor the order in which blocks and threads run changes a byte.
+// Neither repetition nor the order of blocks and threads changes a byte.
 func TestRankOperationsGiveTheSameBytesInAnyOrder(t *testing.T) {
 	b := poisoned(t)
 	b.Poison = true
@@ -213,8 +212,8 @@ func TestRankOperationsOfManyQueries(t *testing.T) {
 	}
 }
 
-// What the CPU does not accept, and tables that are longer than a kernel's arguments
-// hold, panic at the call.
+// Arguments that the CPU rejects, and tables that exceed a kernel's arguments, panic at the
+// call.
 func TestRankOperationsPanicOnWrongShapes(t *testing.T) {
 	b := poisoned(t)
 	f32 := func(dims ...int) device.Array { return device.New(b, device.F32, dims...) }
@@ -279,15 +278,15 @@ func TestRankOperationsWithoutQueries(t *testing.T) {
 	}
 }
 
-// Rows of a million items take all passes of the sort, and seventeen of them do not fit
-// its scratch memory at once.
+// Rows of a million items need all passes of the sort. Seventeen of them exceed its scratch
+// memory.
 func TestRankedSortsLongRows(t *testing.T) {
 	const queries, items = 17, 1_000_000
 	b := poisoned(t)
 	r := rand.New(rand.NewPCG(13, 1))
 	scores, levels := make([]float32, queries*items), make([]uint8, queries*items)
 	for i := range scores {
-		scores[i] = float32(r.IntN(1<<18)-1<<17) / (1 << 17) // four of a score
+		scores[i] = float32(r.IntN(1<<18)-1<<17) / (1 << 17) // four items share a score
 		if levels[i] = uint8(r.IntN(3)); r.IntN(16) == 0 {
 			levels[i], scores[i] = device.AbsentLevel, float32(math.NaN())
 		}
@@ -301,8 +300,8 @@ func TestRankedSortsLongRows(t *testing.T) {
 	}
 }
 
-// checkRanked checks that a row is sorted: scores fall, rows rise where they are equal,
-// and what exists is there once.
+// checkRanked checks that a row is sorted: scores fall, rows rise among equal scores, and
+// every existing item occurs once.
 func checkRanked(t *testing.T, shared []uint8, order []int32, scores []float32, levels []uint8) {
 	t.Helper()
 	exist := 0

@@ -2,7 +2,7 @@ package cuda
 
 import "hgld/train/device"
 
-// Ranks writes the place of each item with sh ≥ least among these.
+// Ranks writes the place of each item among the items with sh ≥ least.
 func (b *Backend) Ranks(rank, s, sh device.Array, least uint8) {
 	if sh.N != 2 || rank.N != 2 || s.N != 2 || rank.Dims != sh.Dims || s.Dims != sh.Dims {
 		panic(shapes("Ranks", rank, s, sh))
@@ -15,7 +15,7 @@ func (b *Backend) Ranks(rank, s, sh device.Array, least uint8) {
 	}
 }
 
-// places writes the items' places, from base on, and 0 for those that take no part.
+// places writes the items' places, counted from base, and 0 for items that are excluded.
 func (x *sorting) places(rank device.Array, base int) {
 	q := rank.Dims[0]
 	x.b.op(x.op).ptr(f32(rank)).addr(x.number).addr(x.keys).addr(x.rows).
@@ -23,8 +23,8 @@ func (x *sorting) places(rank device.Array, base int) {
 		run("ranked", "ranked_places", blocks(q*x.items, 256), 256, 0)
 }
 
-// Ranked writes the levels, and if order is given the rows, of the first n items by
-// (score falling, row). It sorts the whole row, whatever n.
+// Ranked writes the levels of the first n items, sorted by falling score and then by row. It
+// also writes their rows if order is given. It sorts the whole row for any n.
 func (b *Backend) Ranked(shared, order, s, sh device.Array) {
 	if sh.N != 2 || s.N != 2 || s.Dims != sh.Dims || shared.N != 2 || shared.Dims[0] != sh.Dims[0] ||
 		!order.Absent() && (order.N != 2 || order.Dims != shared.Dims) {

@@ -2,30 +2,30 @@ package cuda
 
 import "hgld/train/device"
 
-// rankGroup is how many positives a block of RankLoss takes at a time, and rankBlocks
-// how many blocks the first of its kernels gets where there are enough positives: some
-// rounds of the largest card. A block without positives ends at once.
+// rankGroup is the number of positives that a block of RankLoss processes at a time.
+// rankBlocks is the number of blocks of its first kernel if there are enough positives:
+// several rounds on the largest card. A block without positives ends at once.
 const (
 	rankGroup  = 32
 	rankBlocks = 16384
 )
 
-// slots returns how many blocks of group elements a query gets, of which it has at most
-// items: the number of positives is known to the card alone.
+// slots returns the number of blocks of group elements per query, for up to items elements.
+// Only the card knows the number of positives.
 func slots(queries, items, group int) int {
 	return max(1, min(blocks(items, group), rankBlocks/max(queries, 1)))
 }
 
-// pick writes the positives of each query, those with a level from 1 to top, in row
-// order to index [Q,G] and their numbers to number [Q], both I32.
+// pick writes the positives of each query, items with a level from 1 to top. index [Q,G]
+// receives them in row order, and number [Q] their count, both I32.
 func (b *Backend) pick(op string, index, number Address, sh device.Array, top int) {
 	b.op(op).addr(index).addr(number).ptr(u8(sh)).i64(sh.Dims[1]).i64(sh.Ld).i32(top).
 		run("pick", "pick_positives", sh.Dims[0], 256, 0)
 }
 
-// RankLoss computes ranks, score and gradient from pairs of an item and a positive, in
-// O(P·G) time for each query and with 20 bytes of scratch memory for each score. ds may
-// be absent, where only the loss is wanted.
+// RankLoss computes ranks, score and gradient from pairs of an item and a positive. It takes
+// O(P·G) time per query and 20 bytes of scratch memory per score. If only the loss is needed,
+// ds may be absent.
 func (b *Backend) RankLoss(loss, ds, s, sh, rel, cnt device.Array, h *device.Steps, o *device.Score) {
 	checkRank("RankLoss", sh, rel, s, ds)
 	score, fits := newScore(o)

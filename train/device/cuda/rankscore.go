@@ -2,13 +2,13 @@ package cuda
 
 import "hgld/train/device"
 
-// scoreArg is Score of rankscore.h.
+// scoreArg mirrors Score of rankscore.h.
 type scoreArg struct {
 	kind, n, clip int32
 	at, temp      [device.MaxAt]float32
 }
 
-// newScore converts o for kernels; it reports whether o fits.
+// newScore converts o for kernels. It reports whether o fits.
 func newScore(o *device.Score) (n scoreArg, fits bool) {
 	n.kind = int32(o.Kind)
 	if o.Kind != device.ScoreRecall {
@@ -23,8 +23,8 @@ func newScore(o *device.Score) (n scoreArg, fits bool) {
 	return n, len(o.At) <= device.MaxAt && len(o.Temp) == len(o.At)
 }
 
-// RankScore computes the loss of each query and its derivatives by rank and plus. plus
-// and dplus may be absent for the scores that do not use them.
+// RankScore computes the loss of each query and its derivatives with respect to rank and plus.
+// plus and dplus may be absent for scores that do not use them.
 func (b *Backend) RankScore(loss, drank, dplus, rank, plus, sh, rel, cnt device.Array, o *device.Score) {
 	checkRank("RankScore", sh, rel, drank, dplus, rank, plus)
 	arg, fits := newScore(o)

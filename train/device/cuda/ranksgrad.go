@@ -2,8 +2,8 @@ package cuda
 
 import "hgld/train/device"
 
-// RanksGrad ranks each query's items by s and by s + lambda·n·drank: the move is that
-// of scores whose ranks are divided by n.
+// RanksGrad ranks each query's items by s and by s + lambda·n·drank. The factor n compensates
+// for ranks that were divided by n.
 func (b *Backend) RanksGrad(ds, drank, s, sh device.Array, lambda float32) {
 	fits := sh.N == 2
 	for _, a := range []*device.Array{&ds, &drank, &s} {

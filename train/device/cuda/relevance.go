@@ -2,7 +2,7 @@ package cuda
 
 import "hgld/train/device"
 
-// relevances is Relevances of relevance.cu.
+// relevances mirrors Relevances of relevance.cu.
 type relevances struct {
 	mode           int32
 	alpha, divisor float32
@@ -10,9 +10,9 @@ type relevances struct {
 	weights        [device.MaxLevels]float32
 }
 
-// Relevance writes the relevance table rel [Q,L+1], the counts cnt [Q,L+1] and the
-// weights [Q] by which the losses of the queries are averaged. Level 0 has relevance 0,
-// and by RelPop a level without an item.
+// Relevance writes the relevance table rel [Q,L+1], the counts cnt [Q,L+1] and the weights [Q]
+// of the average over queries. The relevance of level 0 is 0. With RelPop, so is that of a
+// level without items.
 func (b *Backend) Relevance(rel, cnt, weight, sh device.Array, o device.RelKind) {
 	checkRank("Relevance", sh, rel)
 	top := rel.Cols() - 1
@@ -34,8 +34,8 @@ func (b *Backend) Relevance(rel, cnt, weight, sh device.Array, o device.RelKind)
 	b.op("Relevance").ptr(weight).i64(q).flag(o.AllQ).run("relevance", "relevance_weights", min(q, 1), 256, 0)
 }
 
-// checkRank panics unless rel is a matrix with a row for each query and the others are
-// as large as sh. Absent arrays are passed over.
+// checkRank panics unless rel has one row per query and the others have the size of sh. It
+// skips absent arrays.
 func checkRank(op string, sh, rel device.Array, others ...device.Array) {
 	fits := sh.N == 2 && rel.N == 2 && rel.Dims[0] == sh.Dims[0] && rel.Dims[1] >= 2 &&
 		rel.Dims[1] <= device.AbsentLevel

@@ -2,8 +2,8 @@ package cuda
 
 import "hgld/train/device"
 
-// ReluGrad is dx = dy where y > 0 and dbias = acc·dbias + its column sums; either may be
-// absent, and dx may be dy.
+// ReluGrad computes dx = dy where y > 0, else 0, and dbias = acc·dbias + the column sums of
+// dx. Either may be absent, and dx may be dy.
 func (b *Backend) ReluGrad(dx, dbias, dy, y device.Array, acc float32) {
 	rows, c := dy.Rows(), dy.Cols()
 	if y.Len() != dy.Len() || y.Cols() != c || !dx.Absent() && (dx.Len() != dy.Len() || dx.Cols() != c) ||

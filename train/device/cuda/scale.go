@@ -2,7 +2,7 @@ package cuda
 
 import "hgld/train/device"
 
-// Scale is dst = s·x; s holds one number, or one per row.
+// Scale computes dst = s·x, where s is one number, or one per row.
 func (b *Backend) Scale(dst, x, s device.Array) {
 	l := linesOf("Scale", dst, x)
 	if s.Len() == 1 {

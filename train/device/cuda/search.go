@@ -8,14 +8,13 @@ import (
 	"strings"
 )
 
-// LibrariesVariable names folders, as PATH does, in which the libraries of CUDA are
-// looked for first.
+// LibrariesVariable lists folders, in the format of PATH, that are searched first for the
+// libraries of CUDA.
 const LibrariesVariable = "HGLD_CUDA_LIBS"
 
-// candidates lists where a library may be, in the order in which they are tried: the
-// folders of HGLD_CUDA_LIBS; where the system's loader looks; CUDA's usual folders;
-// the packages nvidia-* of python3. If HGLD_CUDA_LIBS is set and one of its folders
-// has the library, nothing else is tried.
+// candidates lists the possible paths of a library in the order of trial: the folders of
+// HGLD_CUDA_LIBS, the system loader's, CUDA's usual folders, and the nvidia-* packages of
+// python3. If a folder of HGLD_CUDA_LIBS contains the library, nothing else is tried.
 func candidates(name string) []string {
 	for _, dir := range filepath.SplitList(os.Getenv(LibrariesVariable)) {
 		if path := filepath.Join(dir, name); exists(path) {
@@ -40,8 +39,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// pythonPackages finds a library below site-packages/nvidia of the python3 on the
-// PATH, without starting it: its prefix is the folder above the one it lies in.
+// pythonPackages finds a library below site-packages/nvidia of the python3 on the PATH without
+// starting it. Its prefix is the parent of the folder that contains it.
 func pythonPackages(name string) []string {
 	python, err := exec.LookPath("python3")
 	if err != nil {

@@ -2,12 +2,12 @@ package cuda
 
 import "hgld/train/device"
 
-// sharedQueries is how many queries a block of Shared takes.
+// sharedQueries is the number of queries per block of Shared.
 const sharedQueries = 16
 
-// Shared counts, for each query and gallery row, the label columns [From, To) that are
-// equal; −1 equals nothing. A gallery row whose labels are all −1 is absent, and the
-// query's own row becomes what o.Self says.
+// Shared counts the equal label columns in [From, To) of each query and gallery row. −1 never
+// counts as equal. A gallery row whose labels are all −1 is absent. o.Self determines the
+// value for the query's own row.
 func (b *Backend) Shared(sh, ql, gl, self device.Array, o device.SharedKind) {
 	levels := ql.Cols()
 	if o.To == 0 {

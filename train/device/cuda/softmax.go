@@ -6,7 +6,7 @@ import (
 	"hgld/train/device"
 )
 
-// Softmax is the softmax of each row, or the logarithm of that. dst may be x.
+// Softmax computes the softmax of each row, or its logarithm. dst may be x.
 func (b *Backend) Softmax(dst, x device.Array, log bool) {
 	rows, width, ld := matrixOf(x)
 	if dst.Len() != x.Len() || dst.Cols() != width {
@@ -19,7 +19,7 @@ func (b *Backend) Softmax(dst, x device.Array, log bool) {
 		run("softmax", "softmax_f32", rows, rowThreads(width), 0)
 }
 
-// SoftmaxGrad is the gradient of Softmax by its result y. dx may be dy.
+// SoftmaxGrad is the gradient of Softmax in terms of its result y. dx may be dy.
 func (b *Backend) SoftmaxGrad(dx, dy, y device.Array, log bool) {
 	rows, width, ld := matrixOf(y)
 	if dx.Len() != y.Len() || dy.Len() != y.Len() || dx.Cols() != width || dy.Cols() != width {
@@ -32,9 +32,9 @@ func (b *Backend) SoftmaxGrad(dx, dy, y device.Array, log bool) {
 		run("softmax", "softmax_grad_f32", rows, rowThreads(width), 0)
 }
 
-// SoftmaxLoss is the cross-entropy of softmax(z/T) of each row with its target class,
-// smoothed; dz, which may be absent, is its gradient with upstream 1. A row with target
-// −1 has loss and gradient 0, one with a class that does not exist has loss NaN.
+// SoftmaxLoss is the smoothed cross-entropy of softmax(z/T) of each row with its target class.
+// dz is its gradient with upstream 1 and may be absent. A row with target −1 has loss and
+// gradient 0. A row with an invalid class has loss NaN.
 func (b *Backend) SoftmaxLoss(loss, dz, z, target device.Array, o device.Softmax) {
 	rows, width, ld := matrixOf(z)
 	if loss.Len() != rows || target.Len() != rows || !dz.Absent() && (dz.Len() != z.Len() || dz.Cols() != width) {
@@ -51,6 +51,6 @@ func (b *Backend) SoftmaxLoss(loss, dz, z, target device.Array, o device.Softmax
 		f32(o.Temperature).f32(o.Smoothing).run("softmax", "softmax_loss_f32", rows, rowThreads(width), 0)
 }
 
-// rowThreads is the size of a block that has a row of the given width: whole warps, at
-// most 256 threads.
+// rowThreads returns the size of a block for a row of this width: whole warps, at most 256
+// threads.
 func rowThreads(width int) int { return min(blocks(max(width, 1), 32)*32, 256) }

@@ -2,31 +2,31 @@ package cuda
 
 import "hgld/train/device"
 
-// sortTile is SORT_TILE of sort.cu, and sortScratch the scratch memory that a sort takes
-// at most for more than one query: those that do not fit are sorted after one another.
+// sortTile is SORT_TILE of sort.cu. sortScratch bounds the scratch memory of a sort of more
+// than one query. Queries that do not fit are sorted in turn.
 const (
 	sortTile    = 4096
 	sortScratch = 256 << 20
 )
 
-// sortBytes is the shared memory of a block with so many threads: sixteen items of two
-// words, every 33rd left out, and counters of 16 digits for each, and a sum.
+// sortBytes returns the shared memory of a block with this many threads. Each thread has
+// sixteen items of two words, with every 33rd word left out, 16 digit counters and a sum.
 func sortBytes(threads int) int { return threads*(16*2*4*33/32+16*2+4) + 4 }
 
-// sorting is a sort of some queries' items: keys, which rise as scores fall, and rows,
-// the items' columns, [Q,G] each, with room for as many again and for the counts of
-// tiles.
+// sorting is a sort of some queries' items. It holds keys, which rise as scores fall, and
+// rows, the items' columns, [Q,G] each. Its scratch memory has space for a second copy of both
+// and for the counts of tiles.
 type sorting struct {
 	b                    *Backend
 	op                   string
 	queries, items       int
 	keys, rows           Address
 	keys2, rows2, counts Address
-	number               Address // [Q], for the operation's own use
+	number               Address // [Q], free for the operation's use
 }
 
-// newSorting returns a sorting with its memory for as many of an operation's queries as
-// it says. The operation goes on to the next of them when it is done with these.
+// newSorting returns a sorting with memory for as many of an operation's queries as it states.
+// The operation processes its queries in groups of that size.
 func (b *Backend) newSorting(op string, queries, items int) sorting {
 	n, tiles := 4*items, 0
 	again := 0
@@ -41,8 +41,8 @@ func (b *Backend) newSorting(op string, queries, items int) sorting {
 	}
 }
 
-// byScore sorts the items with sh ≥ least by their scores. With drank the positives'
-// are moved by lambda·number·drank.
+// byScore sorts the items with sh ≥ least by score. If drank is given, it adds
+// lambda·number·drank to the scores of the positives.
 func (s *sorting) byScore(scores, sh, drank device.Array, lambda float32, least uint8) {
 	b, q, g := s.b, sh.Dims[0], s.items
 	b.op(s.op).addr(s.keys).ptr(f32(scores)).ptr(u8(sh)).ptr(f32(drank)).addr(s.number).
@@ -62,7 +62,7 @@ func (s *sorting) byScore(scores, sh, drank device.Array, lambda float32, least 
 		b.op(s.op).addr(keys2).addr(rows2).addr(keys).addr(rows).addr(s.counts).i64(g).i64(tiles).i32(shift).
 			run("sort", "sort_scatter", q*tiles, 256, sortBytes(256))
 		if shift == 0 {
-			rows = s.rows // the first pass numbers the items itself
+			rows = s.rows // the first pass numbers the items
 		}
 		keys, rows, keys2, rows2 = keys2, rows2, keys, rows
 	}

@@ -6,7 +6,7 @@ import (
 	"hgld/train/device"
 )
 
-// stepArg is Step of step.h.
+// stepArg mirrors Step of step.h.
 type stepArg struct {
 	kind                            int32
 	scale                           float32
@@ -14,7 +14,7 @@ type stepArg struct {
 	leak, beta, gamma               float32
 }
 
-// stepsArg is Steps of step.h.
+// stepsArg mirrors Steps of step.h.
 type stepsArg struct{ rank, plus [3]stepArg }
 
 // The kinds of Step in step.h.
@@ -33,8 +33,8 @@ func newSteps(h *device.Steps) (n stepsArg) {
 	return n
 }
 
-// newStep fills in the automatic offset. A Sigmoid, as which an Upper with Rho −1
-// counts, becomes a curve whose first piece has no end.
+// newStep fills in the automatic offset. A Sigmoid, or an Upper with Rho −1, becomes a curve
+// whose first piece is unbounded.
 func newStep(s *device.Step) stepArg {
 	switch {
 	case s.Kind == device.Heaviside:

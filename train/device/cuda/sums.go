@@ -2,11 +2,11 @@ package cuda
 
 import "hgld/train/device"
 
-// sumPiece is what a block of sums_all adds up.
+// sumPiece is the number of elements that a block of sums_all adds up.
 const sumPiece = 16384
 
-// Sums adds up x or its squares: all of it, each row, or each column; dst = acc·dst +
-// sum, in float64.
+// Sums computes dst = acc·dst + the sum of x or of its squares in float64, over all elements,
+// each row or each column.
 func (b *Backend) Sums(dst, x device.Array, k device.Sum, acc float32) {
 	rows, width, ld := matrixOf(x)
 	squares := k >= device.SquaresAll

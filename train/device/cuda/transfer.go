@@ -7,11 +7,11 @@ import (
 	"hgld/train/device"
 )
 
-// staging is a block of pinned memory, which asynchronous copies go through.
+// staging is a block of pinned memory for asynchronous copies.
 type staging struct {
 	mem  unsafe.Pointer
-	done Event // after the copy that used it last
-	busy bool  // someone fills or empties it
+	done Event // reached after the last copy that used it
+	busy bool  // in use by a copy
 }
 
 const (
@@ -19,7 +19,7 @@ const (
 	mostStaging  = 8
 )
 
-// stage returns a free block. It waits, without the lock, where all are in use.
+// stage returns a free block. If all are in use, it releases the lock and waits.
 func (b *Backend) stage() *staging {
 	for {
 		var oldest *staging
@@ -55,10 +55,9 @@ func (b *Backend) stage() *staging {
 	}
 }
 
-// Upload copies src, the elements of dst in row-major order, to the card. It may be
-// called from any goroutine; src is free on return. It waits only for the operations
-// that were given dst's buffer, and operations that are given it afterwards wait for
-// the copy.
+// Upload copies src, the elements of dst in row-major order, to the card. Any goroutine may
+// call it, and may reuse src when it returns. It waits only for operations that use dst's
+// buffer. Later operations on the buffer wait for the copy.
 func (b *Backend) Upload(dst device.Array, src []byte) {
 	if len(src) != dst.Len()*dst.Type.Size() {
 		panic(fmt.Sprintf("cuda: upload of %d bytes to %v", len(src), dst))
@@ -78,7 +77,7 @@ func (b *Backend) Upload(dst device.Array, src []byte) {
 	b.beginUpload(m.root)
 	for len(src) > 0 && b.err == nil {
 		n := min(len(src), stagingBytes/row*row)
-		if n == 0 { // a row that is longer than a block; dst is then without gaps
+		if n == 0 { // a row longer than a block; dst is contiguous in this case
 			n = min(len(src), stagingBytes)
 		}
 		b.uploadPiece(at, src[:n], row, pitch)
@@ -92,8 +91,8 @@ func (b *Backend) Upload(dst device.Array, src []byte) {
 	b.endUpload(m.root)
 }
 
-// mayUpload waits until m's uses can be told from those of a program that is being
-// recorded. It reports whether the device works.
+// mayUpload waits until uses of m can be distinguished from those of a program being recorded.
+// It reports whether the device works.
 func (b *Backend) mayUpload(m *allocation) bool {
 	for b.capture != nil && m.used.Load() && !m.target.Load() {
 		b.captured.Wait()
@@ -101,8 +100,8 @@ func (b *Backend) mayUpload(m *allocation) bool {
 	return b.err == nil
 }
 
-// rowsOf returns the bytes of a run without gaps and the distance between two runs.
-// An array without gaps is one row.
+// rowsOf returns the bytes of a contiguous run and the stride between runs. A contiguous array
+// is one row.
 func rowsOf(a device.Array) (row, pitch int) {
 	size := a.Type.Size()
 	if a.Contiguous() {
@@ -111,8 +110,8 @@ func rowsOf(a device.Array) (row, pitch int) {
 	return a.Cols() * size, a.Ld * size
 }
 
-// beginUpload makes the stream of copies wait for the last use of m. The first upload
-// after a use waits for all that is queued; from then on uses of m are marked.
+// beginUpload makes the copy stream wait for the last use of m. The first upload after a use
+// waits for all queued work. From then on uses of m are marked.
 func (b *Backend) beginUpload(m *allocation) {
 	if m.uploaded == 0 {
 		m.uploaded = b.event()
@@ -126,17 +125,17 @@ func (b *Backend) beginUpload(m *allocation) {
 		m.lastUse, m.marked = b.event(), true
 		b.check("Upload", b.drv.Record(m.lastUse, b.compute))
 		b.check("Upload", b.drv.WaitEvent(b.copies, m.lastUse))
-		m.target.Store(true) // an input, to which more uploads will come
+		m.target.Store(true) // probably an input, which gets further uploads
 	}
 }
 
-// endUpload makes the operations that are given m from now on wait for the copies.
+// endUpload makes later operations on m wait for the copies.
 func (b *Backend) endUpload(m *allocation) {
 	b.check("Upload", b.drv.Record(m.uploaded, b.copies))
 	m.pending.Store(true)
 }
 
-// copyIn queues a copy of rows without gaps in pinned memory to rows on the card.
+// copyIn queues a copy of contiguous rows in pinned memory to rows on the card.
 func (b *Backend) copyIn(dst Address, src unsafe.Pointer, bytes, row, pitch int) error {
 	if pitch == row || bytes <= row {
 		return b.drv.ToDevice(dst, src, bytes, b.copies)
@@ -160,8 +159,8 @@ func (b *Backend) uploadPiece(dst Address, src []byte, row, pitch int) {
 	s.busy = false
 }
 
-// awaitUploads makes the compute stream wait for the uploads to the given memory. What
-// is being recorded waits for them before it runs.
+// awaitUploads makes the compute stream wait for the uploads to the given memory. A program
+// being recorded waits for them before each run.
 func (b *Backend) awaitUploads(marked []*allocation) {
 	if b.capture != nil {
 		return
@@ -179,7 +178,7 @@ func (b *Backend) awaitUpload(m *allocation) {
 	m.pending.Store(false)
 }
 
-// markUse records on the compute stream that the given memory has been used.
+// markUse records on the compute stream that the given memory was used.
 func (b *Backend) markUse(op string, marked []*allocation) {
 	if b.capture != nil {
 		b.capture.uses(marked)
@@ -197,13 +196,13 @@ func (b *Backend) markUse(op string, marked []*allocation) {
 	}
 }
 
-// download is one that has not been waited for.
+// download is a download that is not complete yet.
 type download struct {
 	dst    []byte
 	pieces []piece
 }
 
-// piece is a part of a download that lies, or will lie, in pinned memory.
+// piece is a part of a download in pinned memory.
 type piece struct {
 	from  *staging
 	bytes int

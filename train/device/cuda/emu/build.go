@@ -1,10 +1,10 @@
-// Package emu builds the emulator: a libcuda.so.1 of our own that runs the CUDA
-// backend's kernels on the processor. The driver, the packing of arguments and the
-// launches under test are the real ones. Tests alone import it.
+// Package emu builds the emulator: a libcuda.so.1 that runs the CUDA backend's kernels on the
+// CPU. The driver, the packing of arguments and the launches under test are the real ones.
+// Only tests import it.
 //
-// The library's source is C++ in src. It compiles every .cu file of a folder with the
-// same header as clang does for a card, hg.h, whose second half is src/emu.h. What
-// the library does and how it is controlled stands in README.md.
+// The library's source is C++ in src. It compiles every .cu file of a folder with the same
+// header as clang does for a card, hg.h, whose second half is src/emu.h. README.md describes
+// what the library does and how to control it.
 package emu
 
 import (
@@ -29,11 +29,10 @@ import (
 	"hgld/internal/goldens"
 )
 
-// Build compiles the emulator with the kernels of train/device/cuda and returns the
-// folder of the library, which HGLD_CUDA_LIBS is to name. A library that was built of
-// the same sources is used again. Without a C++ compiler the test is skipped, or
-// fails where CI is set. A process that a test has started with another build names
-// that folder in HGLD_EMU_TEST_LIBS.
+// Build compiles the emulator with the kernels of train/device/cuda. It returns the library's
+// folder, to which HGLD_CUDA_LIBS must be set. It reuses a library built from the same
+// sources. Without a C++ compiler it skips the test, or fails it on CI. A test that starts a
+// process with another build names that folder in HGLD_EMU_TEST_LIBS.
 func Build(t testing.TB) string {
 	t.Helper()
 	if libs := os.Getenv("HGLD_EMU_TEST_LIBS"); libs != "" {
@@ -48,10 +47,10 @@ func BuildFolder(t testing.TB, folder string) string {
 	return build(t, folder)
 }
 
-// BuildASan is BuildFolder with the address sanitizer. A process that opens the
-// library needs the sanitizer's own library in LD_PRELOAD, whose path is the second
-// result, and detect_leaks=0 in ASAN_OPTIONS, since Go's memory looks leaked to it. A
-// process that was built with Go's race detector cannot open it: their maps collide.
+// BuildASan is BuildFolder with the address sanitizer. A process that opens the library needs
+// LD_PRELOAD with the path preload, and ASAN_OPTIONS with detect_leaks=0, since Go's memory
+// looks leaked to the sanitizer. A process built with Go's race detector cannot open the
+// library, since their memory maps collide.
 func BuildASan(t testing.TB, folder string) (libs, preload string) {
 	t.Helper()
 	c, err := findCompiler(compiler.hasASan)
@@ -74,8 +73,8 @@ func build(t testing.TB, folder string) string {
 	return dir
 }
 
-// require skips a test that has no compiler, or fails it where CI is set: there one
-// must be present.
+// require skips a test without a compiler, or fails it on CI, where a compiler must be
+// present.
 func require(t testing.TB, err error) {
 	t.Helper()
 	if err != nil && os.Getenv("CI") == "" {
@@ -89,11 +88,11 @@ func require(t testing.TB, err error) {
 // compiler is a C++ compiler.
 type compiler struct {
 	path    string
-	version string // what --version prints
+	version string // output of --version
 	clang   bool
 }
 
-// findCompiler returns the first of $CXX, g++ and clang++ that is there and suits.
+// findCompiler returns the first suitable compiler among $CXX, g++ and clang++.
 func findCompiler(suits func(compiler) bool) (compiler, error) {
 	if runtime.GOOS != "linux" || (runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64") {
 		return compiler{}, fmt.Errorf("the emulator runs on Linux (amd64, arm64), this is %s/%s",
@@ -122,7 +121,7 @@ func findCompiler(suits func(compiler) bool) (compiler, error) {
 		"which the emulator of CUDA is built with; install g++ (Debian: apt-get install g++)")
 }
 
-// asanLibrary is the path of the sanitizer's library, or "".
+// asanLibrary returns the path of the sanitizer's library, or "".
 func (c compiler) asanLibrary() string {
 	name := "libasan.so"
 	if c.clang {
@@ -131,7 +130,7 @@ func (c compiler) asanLibrary() string {
 	}
 	out, err := exec.Command(c.path, "-print-file-name="+name).Output()
 	path := strings.TrimSpace(string(out))
-	if err != nil || !filepath.IsAbs(path) { // a name that is not found is printed as it is
+	if err != nil || !filepath.IsAbs(path) { // compilers print an unknown name unchanged
 		return ""
 	}
 	return path
@@ -139,8 +138,8 @@ func (c compiler) asanLibrary() string {
 
 func (c compiler) hasASan() bool { return c.asanLibrary() != "" }
 
-// flags are those of every translation unit. Arithmetic is to give the bytes of a
-// card: no contraction, no reordering, and fma as one instruction.
+// flags returns the flags of every translation unit. They make arithmetic produce a card's
+// bytes: no contraction, no reordering, and fma as one instruction.
 func (c compiler) flags(asan bool) []string {
 	flags := []string{"-std=c++17", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-math-errno",
 		"-fno-strict-aliasing", "-fPIC", "-fvisibility=hidden", "-g1", "-DHG_EMU"}
@@ -159,7 +158,7 @@ func (c compiler) flags(asan bool) []string {
 // unit is a file to compile.
 type unit struct {
 	source string
-	object string // by its content, its headers' and the flags
+	object string // named by a hash of its content, its headers and the flags
 }
 
 // library returns the folder of the library for a folder of kernels, in the cache.
@@ -201,7 +200,7 @@ func (c compiler) library(folder string, asan bool) (dir string, err error) {
 	return dir, nil
 }
 
-// cacheDir is $HGLD_EMU_CACHE, by default hgld/emu in the user's cache.
+// cacheDir returns $HGLD_EMU_CACHE, by default hgld/emu in the user's cache.
 func cacheDir() (string, error) {
 	dir := os.Getenv("HGLD_EMU_CACHE")
 	if dir == "" {
@@ -214,8 +213,8 @@ func cacheDir() (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
-// acquire waits for the lock that keeps two builds apart, for as long as a build may
-// take on a slow machine.
+// acquire waits for the lock that excludes concurrent builds, as long as a build may take on a
+// slow machine.
 func acquire(path string) (*filelock.Lock, error) {
 	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		lock, err := filelock.Acquire(path)
@@ -226,7 +225,7 @@ func acquire(path string) (*filelock.Lock, error) {
 	}
 }
 
-// units lists what the library is made of, with the objects' places in the cache.
+// units lists the sources of the library with the paths of their objects in the cache.
 func (c compiler) units(cache, folder string, asan bool) ([]unit, error) {
 	source := filepath.Join(goldens.Root(), "train", "device", "cuda", "emu", "src")
 	var headers []string
@@ -264,7 +263,7 @@ func addFile(w io.Writer, path string) error {
 	return err
 }
 
-// compile makes the objects that are missing and links all to the library.
+// compile builds the missing objects and links the library.
 func (c compiler) compile(dir string, units []unit, asan bool) error {
 	work, err := os.MkdirTemp(filepath.Dir(dir), "build-")
 	if err != nil {
@@ -303,7 +302,7 @@ func (c compiler) compile(dir string, units []unit, asan bool) error {
 	case asan:
 		link = append(link, "-fsanitize=address")
 	default:
-		link = append(link, "-Wl,-z,defs") // an undefined symbol is an error now, not at dlopen
+		link = append(link, "-Wl,-z,defs") // report an undefined symbol now instead of at dlopen
 	}
 	for _, u := range units {
 		link = append(link, u.object)
@@ -330,7 +329,7 @@ func touch(path string) error {
 	return os.Chtimes(path, now, now)
 }
 
-// prune removes what was not used for two weeks.
+// prune removes files that were not used for two weeks.
 func prune(cache string) error {
 	entries, err := os.ReadDir(cache)
 	if err != nil {

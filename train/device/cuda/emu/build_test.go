@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestBuildInProcess is run by the tests below in processes of its own.
+// TestBuildInProcess is run by the tests below in separate processes.
 func TestBuildInProcess(t *testing.T) {
 	if os.Getenv("HGLD_EMU_BUILD") == "" {
 		return
@@ -31,8 +31,8 @@ func buildProcess(t *testing.T, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// seed copies the library's own objects to an empty cache, where the kernels' are
-// still to be compiled.
+// seed copies the library's own objects to an empty cache, so that only the kernels remain to
+// be compiled.
 func seed(t *testing.T, cache string) {
 	t.Helper()
 	BuildFolder(t, "testdata")

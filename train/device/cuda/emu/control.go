@@ -7,8 +7,8 @@ import (
 	"hgld/internal/dlopen"
 )
 
-// Control reaches what the emulator has and a driver has not. It acts on the library
-// in this process that the driver under test opened from the same folder.
+// Control gives access to the emulator's functions beyond those of a driver. It acts on the
+// library that the driver under test opened in this process from the same folder.
 type Control struct {
 	order, fail func(string) int32
 	memory      func(uint64) int32
@@ -17,8 +17,8 @@ type Control struct {
 	t           testing.TB
 }
 
-// Open returns the control of the library in a folder that Build returned. When the
-// test ends, all is set back to what the environment says.
+// Open returns the control of the library in a folder from Build. The end of the test restores
+// the settings of the environment.
 func Open(t testing.TB, folder string) *Control {
 	t.Helper()
 	lib, err := dlopen.Open(filepath.Join(folder, "libcuda.so.1"))
@@ -38,8 +38,8 @@ func Open(t testing.TB, folder string) *Control {
 	return c
 }
 
-// Order sets in which order threads, blocks and streams run: forward, reversed or
-// shuffled:SEED, as HGLD_EMU_ORDER does.
+// Order sets the order in which threads, blocks and streams run: forward, reversed or
+// shuffled:SEED, as in HGLD_EMU_ORDER.
 func (c *Control) Order(order string) {
 	c.t.Helper()
 	if c.order(order) != 0 {
@@ -47,9 +47,9 @@ func (c *Control) Order(order string) {
 	}
 }
 
-// Fail makes calls fail, as HGLD_EMU_FAIL does: function:n or function:n:code,
-// several with commas between. The n-th call of the function from now on returns the
-// code. A kernel's name stands for its n-th execution.
+// Fail makes calls fail, as HGLD_EMU_FAIL does. calls is a list of function:n or
+// function:n:code, separated by commas. The n-th call of the function from now on returns the
+// code. The name of a kernel means its n-th execution.
 func (c *Control) Fail(calls string) {
 	c.t.Helper()
 	if c.fail(calls) != 0 {
@@ -65,6 +65,6 @@ func (c *Control) Memory(bytes int) {
 	}
 }
 
-// LastError returns the text of the last error, which names kernel, block, thread and
-// address where a kernel had it.
+// LastError returns the text of the last error. For an error in a kernel it names the kernel,
+// block, thread and address.
 func (c *Control) LastError() string { return c.lastError() }

@@ -28,16 +28,16 @@ const (
 	codeCapturedEvent      = 907
 )
 
-// driver calls the emulator as a program calls libcuda. It has a context and a module
-// of its own, which end with the test.
+// driver calls the emulator as a program calls libcuda. Its context and module end with the
+// test.
 type driver struct {
 	t      testing.TB
 	lib    *dlopen.Library
 	module uintptr
 }
 
-// ptxOf is a PTX text that declares kernels: "name u64 f32 24" has a pointer, a
-// float and a struct of 24 bytes.
+// ptxOf returns PTX that declares kernels: "name u64 f32 24" has a pointer, a float and a
+// struct of 24 bytes.
 func ptxOf(kernels ...string) string {
 	var b strings.Builder
 	b.WriteString(".version 7.5\n.target sm_80\n.address_size 64\n")
@@ -60,11 +60,11 @@ func ptxOf(kernels ...string) string {
 	return b.String()
 }
 
-// open opens the emulator of testdata in an order, empty for that of the environment,
-// and loads a module.
+// open opens the emulator of testdata and loads a module. An empty order means that of the
+// environment.
 func open(t testing.TB, order string, kernels ...string) *driver {
 	t.Helper()
-	libs := os.Getenv("HGLD_EMU_TEST_LIBS") // of a process under the address sanitizer
+	libs := os.Getenv("HGLD_EMU_TEST_LIBS") // set in a process under the address sanitizer
 	if libs == "" {
 		libs = BuildFolder(t, "testdata")
 	}
@@ -72,7 +72,7 @@ func open(t testing.TB, order string, kernels ...string) *driver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runtime.LockOSThread() // the context is current to this thread
+	runtime.LockOSThread() // the context is current on this thread
 	d := &driver{t: t, lib: lib}
 	d.ok("cuInit", 0)
 	if order != "" {
@@ -98,7 +98,7 @@ func (d *driver) call(name string, args ...uintptr) int {
 	return int(int32(dlopen.Call(fn, args...)))
 }
 
-// ok is call for a function that is to succeed.
+// ok is call for a function that must succeed.
 func (d *driver) ok(name string, args ...uintptr) {
 	d.t.Helper()
 	d.want(0, name, args...)
@@ -194,13 +194,13 @@ func (d *driver) launch(stream uintptr, kernel string, grid, block, shared int, 
 	}
 	code := d.call("cuLaunchKernel", fn, uintptr(grid), 1, 1, uintptr(block), 1, 1, uintptr(shared), stream,
 		at(&pointers[0]), 0)
-	for i := range store { // the arguments are copied at the call
+	for i := range store { // the call copies the arguments
 		store[i] = [64]byte{}
 	}
 	return code
 }
 
-// run is launch for a launch that is to succeed.
+// run is launch for a launch that must succeed.
 func (d *driver) run(stream uintptr, kernel string, grid, block int, args ...any) {
 	d.t.Helper()
 	if code := d.launch(stream, kernel, grid, block, 0, args...); code != 0 {
@@ -208,7 +208,7 @@ func (d *driver) run(stream uintptr, kernel string, grid, block int, args ...any
 	}
 }
 
-// kept makes the compiler put memory on the heap whose address C gets.
+// kept makes the compiler allocate memory on the heap if C gets its address.
 var kept any
 
 func heap[T any](n int) []T {

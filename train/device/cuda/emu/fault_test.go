@@ -15,8 +15,8 @@ import (
 
 var orders = []string{"forward", "reversed", "shuffled:1", "shuffled:7"}
 
-// faulted runs a kernel that is to fail at the next synchronisation, and returns the
-// text of the error. The failure stays: later calls return it too.
+// faulted runs a kernel that must fail at the next synchronisation and returns the error's
+// text. The failure is sticky: later calls return it too.
 func (d *driver) faulted(code int, kernel string, grid, block, shared int, args ...any) string {
 	d.t.Helper()
 	if got := d.launch(0, kernel, grid, block, shared, args...); got != 0 {
@@ -105,7 +105,7 @@ func TestThreadOutOfRangeIsCaught(t *testing.T) {
 	contains(t, text, "block (0,0,0), thread (64,0,0)", " 0 bytes past the end")
 }
 
-// A write of one element before or behind an allocation that 256 does not divide.
+// A write just before or after an allocation whose size is not a multiple of 256.
 func TestPatternAroundAllocationIsChecked(t *testing.T) {
 	for name, offset := range map[string]uintptr{"wrote before the start of": ^uintptr(3), "wrote past the end of": 40} {
 		d := open(t, "forward", scaleF32)
@@ -115,7 +115,7 @@ func TestPatternAroundAllocationIsChecked(t *testing.T) {
 	}
 }
 
-// TestHostReadsDeviceMemory is run by the test below in a process of its own.
+// TestHostReadsDeviceMemory is run by the test below in a separate process.
 func TestHostReadsDeviceMemory(t *testing.T) {
 	if os.Getenv("HGLD_EMU_HOST_READ") == "" {
 		return
@@ -128,7 +128,7 @@ func TestHostReadsDeviceMemory(t *testing.T) {
 }
 
 func TestHostReadOfDeviceMemoryFaults(t *testing.T) {
-	BuildFolder(t, "testdata") // not in the subprocess, whose time is limited
+	BuildFolder(t, "testdata") // build here, since the subprocess has a time limit
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHostReadsDeviceMemory$", "-test.timeout=60s")
 	cmd.Env = append(os.Environ(), "HGLD_EMU_HOST_READ=1")
 	out, err := cmd.CombinedOutput()
@@ -177,7 +177,7 @@ func TestWarpOperationOfAbsentLanesIsAnError(t *testing.T) {
 	d := open(t, "forward", "exited_lane u64", "unnamed_lane u64")
 	contains(t, d.faulted(codeLaunchFailed, "exited_lane", 1, 32, 0, d.alloc(32)),
 		"__shfl_down_sync: mask 0xffffffff names lane 0, which has exited")
-	// In reversed order lanes 31…16 wait first, and the others leave then.
+	// In reversed order lanes 31…16 wait first, and then the others exit.
 	d = open(t, "reversed", "exited_lane u64")
 	contains(t, d.faulted(codeLaunchFailed, "exited_lane", 1, 32, 0, d.alloc(32)),
 		"16 at a warp operation, 16 have exited")
@@ -248,7 +248,7 @@ func TestOtherFaultsOfKernelsAreErrors(t *testing.T) {
 }
 
 func TestFaultsOfGoStayWithGo(t *testing.T) {
-	open(t, "forward", scaleF32) // our signal handlers are before Go's
+	open(t, "forward", scaleF32) // installs our signal handlers before Go's
 	defer func() {
 		if recover() == nil {
 			t.Error("a nil pointer's use did not panic")

@@ -18,7 +18,7 @@ func TestMissingDependencyShowsInSomeOrder(t *testing.T) {
 		wrong := 0
 		for _, order := range append(orders, "shuffled:2", "shuffled:3") {
 			d := open(t, order, scaleF32)
-			copies, compute := d.stream(), d.stream() // forward begins with the copies
+			copies, compute := d.stream(), d.stream() // in forward order the copies run first
 			done := d.event()
 			x, y, host := d.upload(counting(4)), d.alloc(4), d.pinned(4)
 			d.run(compute, "scale_f32", 1, 4, y, x, float32(2), int64(4))
@@ -48,7 +48,7 @@ func TestWorkIsQueuedUntilItIsWaitedFor(t *testing.T) {
 	if host[0] == host[0] {
 		t.Errorf("a queued copy wrote %v", host[0])
 	}
-	// A synchronous copy does not wait for a stream of its own.
+	// A synchronous copy does not wait for a non-blocking stream.
 	direct := heap[float32](1)
 	d.ok("cuMemcpyDtoH_v2", at(&direct[0]), y, 4)
 	if direct[0] != 1 {
@@ -201,7 +201,7 @@ func TestCallsThatACaptureForbids(t *testing.T) {
 			t.Errorf("%s: a graph came of an invalid capture", name)
 		}
 	}
-	d.ok("cuStreamSynchronize", s) // the context goes on
+	d.ok("cuStreamSynchronize", s) // the context still works
 }
 
 func TestCaptureThatIsNotJoined(t *testing.T) {
@@ -260,7 +260,7 @@ func TestThreadWithoutContext(t *testing.T) {
 	d := open(t, "forward", scaleF32)
 	var wait sync.WaitGroup
 	wait.Go(func() {
-		runtime.LockOSThread() // never unlocked, so the thread ends with the goroutine
+		runtime.LockOSThread() // stays locked, so the thread ends with the goroutine
 		if code := d.call("cuMemAlloc_v2", at(box[uintptr]()), 4); code != codeInvalidContext {
 			t.Errorf("cuMemAlloc on a thread without a context returned %d", code)
 		}
@@ -268,7 +268,7 @@ func TestThreadWithoutContext(t *testing.T) {
 	wait.Wait()
 }
 
-// The primary context is one object for all who retain it, and goes with the last.
+// The primary context is shared by all who retain it and ends with the last release.
 func TestPrimaryContext(t *testing.T) {
 	d := open(t, "forward", scaleF32)
 	own := d.handle("cuCtxGetCurrent")
@@ -283,7 +283,7 @@ func TestPrimaryContext(t *testing.T) {
 	d.want(codeInvalidContext, "cuMemFree_v2", x)
 	d.want(codeInvalidContext, "cuDevicePrimaryCtxRelease_v2", 0)
 	d.ok("cuCtxSetCurrent", own)
-	d.want(codeInvalidValue, "cuMemFree_v2", x) // went with its context
+	d.want(codeInvalidValue, "cuMemFree_v2", x) // freed with its context
 }
 
 func TestDeviceDescribesItself(t *testing.T) {
@@ -307,8 +307,7 @@ func TestDeviceDescribesItself(t *testing.T) {
 	d.want(codeInvalidValue, "cuGetErrorString", 12345, at(out))
 }
 
-// Threads of the program use the library at once, each with memory and a stream of
-// its own.
+// Threads of the program use the library concurrently, each with its own memory and stream.
 func TestThreadsShareTheLibrary(t *testing.T) {
 	d := open(t, "shuffled:5", scaleF32)
 	ctx := d.handle("cuCtxGetCurrent")
@@ -339,7 +338,7 @@ func TestThreadsShareTheLibrary(t *testing.T) {
 	wait.Wait()
 }
 
-// TestEnvironmentInProcess is run by the test below in a process of its own.
+// TestEnvironmentInProcess is run by the test below in a separate process.
 func TestEnvironmentInProcess(t *testing.T) {
 	if os.Getenv("HGLD_EMU_ENVIRONMENT") == "" {
 		return
@@ -350,12 +349,12 @@ func TestEnvironmentInProcess(t *testing.T) {
 	total := box[uintptr]()
 	d.ok("cuDeviceTotalMem_v2", at(total), 0)
 	fmt.Println("tickets", d.bits(y, 4), "memory", *total)
-	d.ok("cuInit", 0) // the same environment does not begin anew
+	d.ok("cuInit", 0) // an unchanged environment does not reset the emulator
 	d.want(77, "cuCtxSynchronize")
 	d.ok("cuCtxSynchronize")
 	d.ok("hgEmuOrder", cText("forward"))
 	d.ok("hgEmuMemory", 1)
-	d.ok("hgEmuReset") // which does begin anew
+	d.ok("hgEmuReset") // resets the emulator
 	d.run(0, "tickets", 1, 4, y, d.uploadInts([]int32{0}))
 	d.ok("cuCtxSynchronize")
 	d.want(77, "cuCtxSynchronize")
