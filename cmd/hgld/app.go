@@ -98,7 +98,7 @@ func trailingFlag(c *cli.Context, args []string) error {
 	list := c.Args().Slice()
 	for _, a := range list[:max(0, len(list)-free)] {
 		if len(a) > 1 && a[0] == '-' {
-			return withHint(usagef("flag %s stands behind the argument %.80q and would be ignored", a, list[0]),
+			return withHint(usagef("flag %s comes after the argument %.80q and would be ignored", a, list[0]),
 				"write flags first: hgld %s %s … %s", commandPath(c), a, list[0])
 		}
 	}
@@ -234,7 +234,7 @@ func wrongFlag(c *cli.Context, err error, _ bool) error {
 		return withHint(withCode(exitUsage, unknown), "%s; hgld %s --help lists the flags", meant, path)
 	}
 	if path == "" && takenByCommands(m[1]) {
-		return withHint(withCode(exitUsage, unknown), "%s stands behind the command: hgld status %s …", name, name)
+		return withHint(withCode(exitUsage, unknown), "put %s after the command: hgld status %s …", name, name)
 	}
 	return withHint(withCode(exitUsage, unknown), "%s --help lists the flags", strings.TrimSpace("hgld "+path))
 }

@@ -14,7 +14,7 @@ import (
 //
 // Behind "--" nothing is asked, since hgld would take the question for an argument
 // and do what the line says. Where "--" is what is being completed, "-" asks for the
-// flags in its place. No script evaluates what stands on the line.
+// flags in its place. No script evaluates what the line contains.
 var shells = registry.Table[string]{
 	{Name: "bash", About: "bash", Value: `_hgld() {
   local cur="${COMP_WORDS[COMP_CWORD]}" word

@@ -22,7 +22,7 @@ func demoCommand() *cli.Command {
 	return &cli.Command{
 		Name: "demo", Usage: "the whole pipeline in a minute, offline, without a GPU",
 		Description: "  hgld demo                   in a temporary folder\n" +
-			"  hgld demo --out my-demo     in a folder of its own: a project to try every command on",
+			"  hgld demo --out my-demo     in its own folder: a project to try every command on",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "out", Usage: "`FOLDER` to work in; it must not exist yet, or be empty"},
 			&cli.IntFlag{Name: "steps", Usage: "training `STEPS` of each model", Value: demoSteps},
@@ -57,7 +57,7 @@ func runDemo(ctx context.Context, o demo.Options) error {
 	err := demo.Run(ctx, o)
 	switch {
 	case errors.As(err, new(*demo.StoppedError)):
-		return withHint(withCode(exitInterrupted, err), "the demo begins anew: hgld demo --out another-folder")
+		return withHint(withCode(exitInterrupted, err), "start the demo again: hgld demo --out another-folder")
 	case errors.Is(err, demo.ErrInUse):
 		return withHint(withCode(exitUsage, err), "name a folder that does not exist yet: hgld demo --out new-folder")
 	}

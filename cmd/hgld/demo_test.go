@@ -88,7 +88,7 @@ func TestInterruptedDemoPromisesNoContinuation(t *testing.T) {
 	if code := reportError(runDemo(ctx, o), &stderr); code != exitInterrupted {
 		t.Errorf("exit code %d, want %d", code, exitInterrupted)
 	}
-	if text := stderr.String(); !strings.Contains(text, "the demo begins anew") || strings.Contains(text, "continues") {
+	if text := stderr.String(); !strings.Contains(text, "start the demo again") || strings.Contains(text, "continues") {
 		t.Errorf("message %q", text)
 	}
 }

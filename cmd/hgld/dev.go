@@ -85,7 +85,7 @@ func serveFakeWikimedia(c *cli.Context) (err error) {
 	return reportFakeWikimedia(j, site, c.String("log"))
 }
 
-// reportFakeWikimedia says what was asked for, and writes the log of it.
+// reportFakeWikimedia prints a summary of the requests and writes their log.
 func reportFakeWikimedia(j *job, site *fakecommons.Server, log string) error {
 	asked := map[bool]int{} // of pages, or else of the API
 	requests := site.Log()
@@ -112,7 +112,7 @@ func reportFakeWikimedia(j *job, site *fakecommons.Server, log string) error {
 
 func writeFakeCategories(path string, pages []fakecommons.Category) error {
 	if _, err := os.Stat(path); err == nil {
-		return usagef("%s is there already; name another file: --categories fake.csv", path)
+		return usagef("%s already exists; name another file: --categories fake.csv", path)
 	}
 	f, err := atomicfile.Create(path)
 	if err != nil {
@@ -125,7 +125,7 @@ func writeFakeCategories(path string, pages []fakecommons.Category) error {
 	return f.Commit()
 }
 
-// writeExpected writes a CSV of landmark_id, outcome and tag; nothing where path is "".
+// writeExpected writes a CSV of landmark_id, outcome and tag. It does nothing if path is "".
 func writeExpected(path string, pages []fakecommons.Category) error {
 	if path == "" {
 		return nil

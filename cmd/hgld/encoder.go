@@ -57,7 +57,7 @@ func (f fileEncoder) Encode(context.Context, []string) ([][]float32, error) { re
 
 // missing is the error of an encoder whose files were not named.
 func (f fileEncoder) missing() error {
-	return withHint(withCode(exitUsage, fmt.Errorf("encoder %s needs %s, and there are none", f.name, f.files)),
+	return withHint(withCode(exitUsage, fmt.Errorf("encoder %s needs %s, and none is named", f.name, f.files)),
 		"hgld embed --encoder %s --weights PATH makes the vectors (hgld embed --list: where to get them); --encoder "+
 			"hashing needs none", f.name)
 }

@@ -227,7 +227,7 @@ func showEmbedding(j *job, o *train.EvalOptions, images int) (end func()) {
 	return p.End
 }
 
-// evalBenchmarks measures a test in parts, each a level with images of its own. What
+// evalBenchmarks measures a test in parts, each a level with its own images. What
 // shows single rankings needs one data set.
 func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *retrievalData, data *openData) (result *train.Result, err error) {
 	for _, of := range []struct {

@@ -15,7 +15,7 @@ import (
 
 func evalCompareCommand() *cli.Command {
 	return &cli.Command{
-		Name: "compare", Usage: "results side by side, and beside a paper's row", ArgsUsage: "FILE...",
+		Name: "compare", Usage: "results side by side, and next to a paper's row", ArgsUsage: "FILE...",
 		Description: "  hgld eval compare a.json b.json                        every metric of both\n" +
 			"  hgld eval compare --resample class a.json b.json       intervals and tests over whole classes\n" +
 			"  hgld eval compare --format latex a.json b.json         a table for a paper\n" +
@@ -147,7 +147,7 @@ func fitsPaper(j *job, r *recipe.Recipe, results []*train.Result, otherData bool
 		err := usagef("%s was measured on %d queries of %d levels (%s), and %s is of data with %d levels%s: %s",
 			j.args[i], result.Queries, len(result.Levels), strings.Join(result.Levels, ", "), r.Name, len(r.Classes), queries, r.Data)
 		if !otherData {
-			return withHint(err, "name a result of that data; --other-data shows this one all the same")
+			return withHint(err, "name a result of that data; --other-data shows this one anyway")
 		}
 		j.say("%v", err)
 	}

@@ -37,7 +37,7 @@ func modelsCommand() *cli.Command {
 		})
 }
 
-// modelNamed finds one of the networks.
+// modelNamed returns the network with the given name.
 func modelNamed(list []backbone.Known, name string) (backbone.Known, error) {
 	var names []string
 	for _, m := range list {
@@ -136,7 +136,7 @@ func showModel(c *cli.Context) error {
 	return nil
 }
 
-// shapeText is a shape as people write it.
+// shapeText formats a shape as 3×224×224.
 func shapeText(dims []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(dims), " ", "×"), "[]")
 }

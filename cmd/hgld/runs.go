@@ -18,7 +18,7 @@ import (
 	"hgld/train/history"
 )
 
-const runsExamples = "  hgld runs list                          what stands in runs/: state, loss, speed, result\n" +
+const runsExamples = "  hgld runs list                          the runs in runs/: state, loss, speed, result\n" +
 	"  hgld runs compare runs/a runs/b         results side by side, and the settings that differ\n" +
 	"  hgld runs compare --seeds runs/*        mean and deviation over runs that differ in their seeds alone\n" +
 	"  hgld runs plot --out loss.svg runs/a runs/b\n" +
@@ -45,7 +45,7 @@ func readPastRun(dir string) (*pastRun, error) {
 		}
 	}
 	if s == nil {
-		return nil, withHint(usagef("%s has no %s: it is no run directory", dir, settingsFile), "hgld runs list lists them")
+		return nil, withHint(usagef("%s has no %s, so it is not a run directory", dir, settingsFile), "hgld runs list lists them")
 	}
 	r, err := history.Read(dir)
 	if err != nil {
@@ -55,7 +55,7 @@ func readPastRun(dir string) (*pastRun, error) {
 	return &pastRun{r, s}, nil
 }
 
-// historyError gives the errors of damaged files in a run directory their exit code.
+// historyError adds the exit code to errors about damaged files in a run directory.
 func historyError(err error) error {
 	if errors.As(err, new(*history.FormatError)) {
 		return withCode(exitIntegrity, err)
@@ -76,7 +76,7 @@ func readPastRuns(dirs []string) ([]*pastRun, error) {
 	return list, nil
 }
 
-// state says how far the run has come.
+// state returns the progress of the run as text.
 func (r *pastRun) state() string {
 	step, done := r.Progress(&r.Settings.Config)
 	switch steps := r.Settings.Steps; {
@@ -88,10 +88,10 @@ func (r *pastRun) state() string {
 	return fmt.Sprintf("step %d", step)
 }
 
-// percentOf is a metric of the last evaluation, in percent.
+// percentOf returns a metric of the last evaluation in percent.
 func (r *pastRun) percentOf(key string) train.Number { return history.Percent(r.Result, key) }
 
-// runLine is a line of `hgld runs list`.
+// runLine is one line of `hgld runs list`.
 type runLine struct {
 	Run      string       `json:"run"`
 	State    string       `json:"state"`
@@ -183,7 +183,7 @@ func listRuns(j *job, folder string) error {
 	return failed
 }
 
-// dayOf is a moment as a list shows it.
+// dayOf formats a time for a table, "–" for the zero time.
 func dayOf(t time.Time) string {
 	if t.IsZero() {
 		return "–"

@@ -67,11 +67,11 @@ func runsCompareCommand() *cli.Command {
 	}
 }
 
-// sayMixture warns of results that are not of the same images.
+// sayMixture warns if the results were not measured on the same images.
 func sayMixture(j *job, runs []*pastRun) {
 	for _, r := range runs {
 		if a, b := runs[0].Result, r.Result; a != nil && b != nil && a.On != b.On {
-			j.say("careful: the last evaluation of %s is of the %s, that of %s of the %s", runs[0].Dir, a.On, r.Dir, b.On)
+			j.say("careful: the last evaluation of %s is on the %s, but that of %s on the %s", runs[0].Dir, a.On, r.Dir, b.On)
 			return
 		}
 	}
@@ -86,7 +86,7 @@ func sampleText(m history.Sample) string {
 	return s
 }
 
-// groupWriters print the table in the formats there are.
+// groupWriters maps each format to the function that prints the table in it.
 var groupWriters = map[string]func(j *job, groups []*history.Group, keys []string) error{
 	"text": writeGroupsText, "markdown": writeGroupsMarkdown, "csv": writeGroupsCSV,
 }

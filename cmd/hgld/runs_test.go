@@ -186,7 +186,7 @@ func TestRunsCompareNamesWhatIsNoRun(t *testing.T) {
 	if err := os.WriteFile("runs/notes.txt", nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := run(t, "runs", "compare", "runs/notes.txt"); code != exitUsage || !strings.Contains(errs, "it is no run directory") {
+	if code, _, errs := run(t, "runs", "compare", "runs/notes.txt"); code != exitUsage || !strings.Contains(errs, "so it is not a run directory") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
@@ -196,7 +196,7 @@ func TestRecipeShowPutsARunBesideThePaper(t *testing.T) {
 	code, out, errs := run(t, "train", "recipe", "show", "--run", "runs/happier-seed1", "sop/happier")
 	for _, line := range []string{
 		"R@1_level0           81.0     60.0     -21.0", "H-AP                 59.4     50.0      -9.4", "AP_level0            60.4        –         –",
-		"other than the recipe: model.backbone.name is convnet, there resnet50",
+		"differs from the recipe: model.backbone.name is convnet, there resnet50",
 	} {
 		if code != 0 || !strings.Contains(out, line) {
 			t.Errorf("exit code %d, no %q\n%s%s", code, line, out, errs)
@@ -220,7 +220,7 @@ func TestRecipeRunEndsBesideThePaper(t *testing.T) {
 	pictureShards(t)
 	code, out, errs := run(t, "train", "recipe", "run", "-o", "model.weights=", "-o", "schedule.warmup=0",
 		"-o", "model.backbone.name=convnet", "--out", "runs/x", "inat-base/smooth-ap")
-	if code != 0 || !strings.Contains(errs, "other than the recipe: input.size is 16, there 224") ||
+	if code != 0 || !strings.Contains(errs, "differs from the recipe: input.size is 16, there 224") ||
 		!strings.Contains(out, "table V, Smooth-AP on inat-base") || !strings.Contains(out, "run−paper") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}

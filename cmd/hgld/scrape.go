@@ -19,7 +19,7 @@ type scrapeSettings struct {
 	Split       string   `yaml:"split" usage:"split of the landmarks, where neither a column nor the file's name says it"`
 	Out         string   `yaml:"out" path:"out" usage:"tags to write, a line a landmark"`
 	Changes     string   `yaml:"changes" path:"out" usage:"with --since: list to write of the landmarks whose tag has changed, before and after"`
-	State       string   `yaml:"state" path:"out" usage:"folder that keeps what was fetched, so that a stopped run goes on"`
+	State       string   `yaml:"state" path:"out" usage:"folder that keeps what was fetched, so that a stopped run can continue"`
 	Source      string   `yaml:"source" usage:"how the site is asked: page (the category pages, as the paper did) or api (the APIs, fifty at a time)"`
 	BaseURL     string   `yaml:"base_url" usage:"site to ask"`
 	WikidataURL string   `yaml:"wikidata_url" usage:"api: site of the items"`
@@ -188,7 +188,7 @@ func planScrape(c *cli.Context) error {
 		return writeJSON(j, map[string]any{"plan": plan, "base_url": s.BaseURL, "rate": rate,
 			"seconds": plan.Duration(rate).Seconds()})
 	}
-	j.print("%s\n%d requests to %s are left, beside redirects and repeats%s\n", planLine(plan), plan.Requests, s.BaseURL,
+	j.print("%s\n%d requests to %s are left, not counting redirects and repeats%s\n", planLine(plan), plan.Requests, s.BaseURL,
 		pace(plan, rate))
 	if len(plan.Stages) > 1 {
 		for _, stage := range plan.Stages {

@@ -14,7 +14,7 @@ import (
 
 func scrapeStatsCommand() *cli.Command {
 	return &cli.Command{
-		Name: "stats", Usage: "outcomes, and what each policy would keep, beside the paper's counts", ArgsUsage: "[FILE]",
+		Name: "stats", Usage: "outcomes, and what each policy would keep, next to the paper's counts", ArgsUsage: "[FILE]",
 		Description: "  hgld scrape stats                 of the project's tags.jsonl\n  hgld scrape stats --json old.jsonl",
 		Flags:       commonFlags(),
 		Action:      runScrapeStats,

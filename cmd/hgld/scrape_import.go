@@ -33,8 +33,8 @@ func scrapeImportCommand() *cli.Command {
 	}
 }
 
-// runScrapeImport is `hgld scrape import`. Tags that take the place of the project's
-// are its stage 1: they are recorded as such, made from the imported file.
+// runScrapeImport is `hgld scrape import`. Tags written to the project's own path count as
+// its stage 1 and are recorded with the imported file as input.
 func runScrapeImport(c *cli.Context) error {
 	j, err := newJob(c)
 	if err != nil {
@@ -78,9 +78,9 @@ func runScrapeImport(c *cli.Context) error {
 	return stage.Record(j, settings, before, outputs, false)
 }
 
-// fingerprintImport identifies what an imported stage 1 depends on: the file, and the
-// stage's own inputs, which would otherwise seem to have changed since. A pipe can be
-// read but once, so that it is left out.
+// fingerprintImport fingerprints what an imported stage 1 depends on: the file, and the
+// stage's own inputs, which would otherwise count as changed. A pipe can be
+// read only once, so it is left out.
 func fingerprintImport(path string, in []string) (map[string]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -96,7 +96,7 @@ func fingerprintImport(path string, in []string) (map[string]string, error) {
 	return stages().Fingerprint(in)
 }
 
-// importTags turns a table of landmarks and tags into tags.jsonl.
+// importTags converts a table of landmarks and tags to tags.jsonl.
 func importTags(j *job, path, out, column string, split labels.Split) error {
 	j.say("reading %s", path)
 	rows, err := readTagTable(path, column, split)
@@ -128,8 +128,8 @@ func importTags(j *job, path, out, column string, split labels.Split) error {
 	return nil
 }
 
-// readTagTable reads the file to import. A column that it lacks is an error in the
-// command, since --column names it.
+// readTagTable reads the file to import. A missing column is a usage error, since --column
+// names it.
 func readTagTable(path, column string, split labels.Split) ([]labels.TagRow, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -143,8 +143,8 @@ func readTagTable(path, column string, split labels.Split) ([]labels.TagRow, err
 	return rows, labelHint(err, path)
 }
 
-// importedRecord is what a row says. A tag of white space is none: the landmark's page
-// has no value.
+// importedRecord turns a row into a record. A blank tag counts as no tag: the landmark's
+// page has no value.
 func importedRecord(row labels.TagRow) labels.Record {
 	r := labels.Record{Landmark: row.Landmark, Split: row.Split, Category: row.Category, Item: row.Item,
 		Outcome: labels.NoTag, Source: "import"}

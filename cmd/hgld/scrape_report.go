@@ -17,8 +17,8 @@ import (
 	"hgld/scrape/polite"
 )
 
-// showCrawl counts outcomes beside the bar of a crawl of which so many titles were
-// done before.
+// showCrawl returns a function that counts outcomes and shows them next to the bar. before
+// is the number of titles that earlier runs finished.
 func showCrawl(bar *terminal.Progress, before int) func(scrape.Progress) {
 	bar.From(before)
 	tagged, began := 0, time.Now()
@@ -45,7 +45,7 @@ func showCrawl(bar *terminal.Progress, before int) func(scrape.Progress) {
 	}
 }
 
-// scrapeError gives the errors of a crawl their exit codes and next steps.
+// scrapeError adds exit codes and next steps to the errors of a crawl.
 func scrapeError(s *scrapeSettings, err error) error {
 	var (
 		locked     *filelock.LockedError
@@ -58,7 +58,7 @@ func scrapeError(s *scrapeSettings, err error) error {
 	)
 	switch {
 	case errors.As(err, &locked):
-		return withHint(withCode(exitLocked, err), "wait for it to end; it saves what it has when it is interrupted")
+		return withHint(withCode(exitLocked, err), "wait for it to end; it saves its state when interrupted")
 	case errors.As(err, &mismatch):
 		return withHint(withCode(exitUsage, err), "--state another-folder keeps both")
 	case errors.As(err, &unread) && errors.Is(err, fs.ErrNotExist):
@@ -73,7 +73,7 @@ func scrapeError(s *scrapeSettings, err error) error {
 		return withHint(withCode(exitTemporary, err), "`hgld scrape run` without --reparse fetches the rest")
 	case errors.As(err, &malformed):
 		return withHint(withCode(exitTemporary, err),
-			"see what %s answers in a browser; the same command goes on, with --retry malformed from those titles", s.BaseURL)
+			"see what %s answers in a browser; the same command continues, with --retry malformed from those titles", s.BaseURL)
 	case errors.As(err, &incomplete) && errors.As(err, &stop):
 		when := "now"
 		if !incomplete.RetryAt.IsZero() {
@@ -82,7 +82,7 @@ func scrapeError(s *scrapeSettings, err error) error {
 		return withHint(withCode(exitTemporary, err), "what was fetched is kept in %s; run the same command again %s",
 			s.State, when)
 	case errors.As(err, &incomplete) && !errors.Is(err, context.Canceled):
-		return withHint(withCode(exitTemporary, err), "what was fetched is kept in %s; the same command goes on", s.State)
+		return withHint(withCode(exitTemporary, err), "what was fetched is kept in %s; the same command continues", s.State)
 	}
 	return err
 }

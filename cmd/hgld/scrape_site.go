@@ -236,7 +236,7 @@ func readCategories(paths []string, split labels.Split) (scrape.Input, error) {
 			key := id{l.Split, l.ID}
 			if first, twice := from[key]; twice {
 				return input, withHint(usagef("%s: %s landmark %d stands in %s already", path, l.Split, l.ID, first),
-					"each list has landmarks of its own; a list of another split says so by its name or a column")
+					"each list has its own landmarks; a list of another split says so by its name or a column")
 			}
 			from[key] = path
 		}

@@ -246,7 +246,7 @@ func parseSize(text string) (int64, error) {
 		}
 		return int64(v * u.bytes), nil
 	}
-	return 0, fmt.Errorf("%.80q is no size; want one such as 500MB or 1GB", text)
+	return 0, fmt.Errorf("%.80q is not a size; want one such as 500MB or 1GB", text)
 }
 
 // shardsError gives errors of the package their exit code and hint.

@@ -12,7 +12,7 @@ import (
 
 func shardsCardCommand() *cli.Command {
 	return &cli.Command{
-		Name: "card", Usage: "README.md for the Hub and croissant.json, beside finished shards", ArgsUsage: "[FOLDER]",
+		Name: "card", Usage: "README.md for the Hub and croissant.json, next to finished shards", ArgsUsage: "[FOLDER]",
 		Description: "  hgld shards card --title 'My landmarks' --license cc-by-4.0\n" +
 			"  hgld shards card --force other            write over a README.md that is there",
 		Flags: append(commonFlags(),
@@ -33,7 +33,7 @@ func shardsCardCommand() *cli.Command {
 				return err
 			}
 			if there, err := filepath.Glob(filepath.Join(dir, shards.CardFile)); err == nil && len(there) > 0 && !c.Bool("force") {
-				return withHint(usagef("%s is there, and may have been edited", there[0]), "--force writes it anew")
+				return withHint(usagef("%s exists and may have been edited", there[0]), "--force overwrites it")
 			}
 			err = shards.WriteCard(j.ctx, dir, shards.Card{Title: c.String("title"), Description: c.String("description"),
 				License: c.String("license"), URL: c.String("url"), Citation: c.String("citation")})

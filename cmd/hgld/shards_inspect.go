@@ -203,10 +203,10 @@ func shardsVerifyCommand() *cli.Command {
 		Usage: "compare every file and image with its hash; exit code 4 where one differs or cannot be read",
 		Description: "  hgld shards verify                     everything\n" +
 			"  hgld shards verify --subset 2/7        every seventh shard, another one each day of the week\n" +
-			"  hgld shards verify --repair            make anew what follows from the shards: .idx, STATS.json …",
+			"  hgld shards verify --repair            rebuild the files derived from the shards: .idx, STATS.json …",
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "subset", Usage: "part `N/T`: every T-th shard, beginning with the N-th"},
-			&cli.BoolFlag{Name: "repair", Usage: "make anew, from the shards, what is missing or damaged beside them"},
+			&cli.BoolFlag{Name: "repair", Usage: "rebuild missing or damaged companion files from the shards"},
 		),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
@@ -260,7 +260,7 @@ func runShardsVerify(c *cli.Context, j *job) error {
 		return nil
 	}
 	return withHint(withCode(exitIntegrity, fmt.Errorf("shards verify: %s is damaged", dir)),
-		"`hgld shards build` with the same inputs makes the damaged shards anew and keeps the others")
+		"`hgld shards build` with the same inputs rebuilds the damaged shards and keeps the others")
 }
 
 func verifyShards(j *job, dir string, o shards.VerifyOptions) (*shards.Verified, error) {
@@ -289,7 +289,7 @@ func repairShards(j *job, dir string, damage []*shards.DamageError) error {
 	}
 	fixed, err := shards.Repair(j.ctx, dir, writeTaxonomy, files...)
 	for _, name := range fixed {
-		j.print("%s made anew\n", name)
+		j.print("%s rebuilt\n", name)
 	}
 	return shardsError(err)
 }

@@ -27,7 +27,7 @@ type sourceSettings struct {
 	Columns      *dataset.Columns `json:"columns,omitempty"`
 }
 
-// provenance finds out what BUILD.json is to say beside settings and inputs.
+// provenance collects what BUILD.json records besides settings and inputs.
 func (s *shardsSettings) provenance(j *job) (shards.Provenance, error) {
 	source := sourceSettings{Dataset: s.Dataset, Levels: s.Levels, Split: s.Split, Labelled: s.Labelled, Unattributed: s.Unattributed}
 	if s.Columns != (dataset.Columns{}) {

@@ -161,7 +161,7 @@ func sayStart(j *job, s *trainSettings, r *train.Run) {
 			filepath.Base(r.Resumed()), d.Path)
 	}
 	if left := r.Left(); len(left) > 0 {
-		j.say("%s has a whole network, of which model.weights takes the backbone alone: %s start anew; --from "+
+		j.say("%s has a whole network, of which model.weights takes only the backbone: %s start from scratch; --from "+
 			"%s takes them too",
 			s.Model.Weights, strings.Join(left, ", "), s.Model.Weights)
 	}
@@ -173,7 +173,7 @@ func sayStart(j *job, s *trainSettings, r *train.Run) {
 }
 
 // showDone prints what a run that was complete before has measured. With other
-// settings under run. it would be measured anew.
+// settings under run. it would be measured again.
 func showDone(j *job, run string, step int) error {
 	j.say("%s is complete: %s, nothing is left to do", run, count(step, "step"))
 	if _, err := os.Stat(filepath.Join(run, evaluationFile)); pipeline.IsMissing(err) {
@@ -243,7 +243,7 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int
 	return nil
 }
 
-// saveEvaluation writes the result beside the run and prints it.
+// saveEvaluation writes the result into the run directory and prints it.
 func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *openData, e train.Event) error {
 	result := *e.Result
 	result.On = e.On
@@ -293,7 +293,7 @@ func (m *meter) note(e train.Event) string {
 		100*m.waited/m.seconds)
 }
 
-// trainError gives the trainer's errors their exit codes and next steps.
+// trainError adds exit codes and next steps to the trainer's errors.
 func trainError(err error) error {
 	var resume *train.ResumeError
 	var damaged *train.DamagedError

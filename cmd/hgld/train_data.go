@@ -22,7 +22,7 @@ import (
 type retrievalData struct {
 	Data        string   `yaml:"data" path:"in" usage:"folder of shards"`
 	Splits      []string `yaml:"splits" usage:"splits to train on"`
-	HoldOut     float64  `yaml:"hold_out" range:"0 1" usage:"share of the finest classes of these that is left out, for validation"`
+	HoldOut     float64  `yaml:"hold_out" range:"0 1" usage:"share of the finest classes to hold out for validation"`
 	HoldOutSeed uint64   `yaml:"hold_out_seed" usage:"which classes are left out"`
 	Query       string   `yaml:"query" usage:"split of the test's queries"`
 	Gallery     string   `yaml:"gallery" usage:"split that they rank; empty: the queries themselves"`

@@ -21,7 +21,7 @@ const trainExportExamples = "  hgld train export net.onnx              the netwo
 	"  hgld train export --backbone resnet50.safetensors\n" +
 	"                                          the backbone alone, as torchvision or timm load it\n" +
 	"  hgld train export --run runs/happier vectors.npy vectors.parquet\n" +
-	"                                          embeddings of the queries; vectors.csv beside the .npy has ids and classes\n" +
+	"                                          embeddings of the queries; vectors.csv next to the .npy has ids and classes\n" +
 	"  hgld train export --of gallery gallery.npy\n" +
 	"  hgld train export --data elsewhere --split test test.npy"
 

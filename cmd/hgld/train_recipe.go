@@ -20,7 +20,7 @@ const trainRecipeExamples = "  hgld train recipe list                  the publi
 	"  hgld train recipe show sop/happier      its row in the paper, where code and paper differ, what had to be guessed\n" +
 	"  hgld train recipe show --yaml sop/happier > hgld.yaml\n" +
 	"  hgld train recipe run --data shards sop/happier\n" +
-	"                                          train by it, and print the paper's row beside the result\n" +
+	"                                          train with it, and print the paper's row next to the result\n" +
 	"  hgld train recipe --check               do all of them still resolve?"
 
 func trainRecipeCommand() *cli.Command {
@@ -34,10 +34,10 @@ func trainRecipeCommand() *cli.Command {
 			Name: "show", Usage: "a published run and its row in the paper", ArgsUsage: "NAME",
 			Description: "  hgld train recipe show sop/happier\n" +
 				"  hgld train recipe show --run runs/sop-happier sop/happier\n" +
-				"                                          the end of a run beside the row\n" +
+				"                                          the result of a run next to the row\n" +
 				"  hgld train recipe show --yaml sop/happier > hgld.yaml",
 			Flags: append(commonFlags(),
-				&cli.StringFlag{Name: "run", Usage: "run directory `DIR` whose result stands beside the paper's"},
+				&cli.StringFlag{Name: "run", Usage: "run directory `DIR` whose result to compare with the paper's"},
 				&cli.BoolFlag{Name: "yaml", Usage: "print the file itself, which is a whole hgld.yaml"}),
 			Action: showRecipe,
 		},
@@ -142,7 +142,7 @@ func showRecipe(c *cli.Context) error {
 	return nil
 }
 
-// printIndented prints a note in lines of readable length behind its kind.
+// printIndented prints a note, wrapped, with its kind in front of the first line.
 func printIndented(j *job, kind, note string) {
 	const width = 96
 	line := ""
@@ -156,8 +156,8 @@ func printIndented(j *job, kind, note string) {
 	j.print("%-9s%s\n", kind, line)
 }
 
-// printChanges says in what a run departed from a recipe: numbers beside each other
-// mean little without it.
+// printChanges prints how a run differs from its recipe. A comparison of numbers means
+// little without it.
 func printChanges(j *job, r recipe.Recipe, dir string) error {
 	run, err := readPastRun(dir)
 	if err != nil {
@@ -169,12 +169,13 @@ func printChanges(j *job, r recipe.Recipe, dir string) error {
 	}
 	printIndented(j, "run", fmt.Sprintf("%s: %d queries, %d in the gallery", dir, run.Result.Queries, run.Result.Gallery))
 	for _, change := range changes(published, run.Settings) {
-		printIndented(j, "run", "other than the recipe: "+change)
+		printIndented(j, "run", "differs from the recipe: "+change)
 	}
 	return nil
 }
 
-// recipeSettings are the settings of a recipe: the defaults, and what it names.
+// recipeSettings returns the settings of a recipe. Those that it does not name have their
+// defaults.
 func recipeSettings(r recipe.Recipe) (*trainSettings, error) {
 	p, err := recipeProject(r)
 	if err != nil {
@@ -245,7 +246,7 @@ func recipeRunCommand() *cli.Command {
 	return cmd
 }
 
-// runRecipe trains with a recipe and prints the paper's row beside the result.
+// runRecipe trains with a recipe and prints the paper's row next to the result.
 func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error {
 	own, err := recipeSettings(r)
 	if err != nil {
@@ -261,13 +262,13 @@ func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error 
 	j.say("recipe %s: %s", r.Name, r.About)
 	changed := changes(published, own)
 	for _, change := range changed {
-		j.say("  other than the recipe: %s", change)
+		j.say("  differs from the recipe: %s", change)
 	}
 	if err := s.Execute(j, own); err != nil || j.json {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(own.Out, evaluationFile)); errors.Is(err, fs.ErrNotExist) {
-		j.say("nothing was evaluated, so there is nothing to stand beside the paper: train.query names the test")
+		j.say("nothing was evaluated, so there is nothing to compare with the paper: train.query names the test")
 		return nil
 	}
 	result, err := readEvaluation(own.Out)
@@ -275,7 +276,7 @@ func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error 
 		return err
 	}
 	if result.On == "validation" {
-		j.say("what was measured is of the validation classes, and the paper's numbers are of a test: none stands beside them; train.query names one")
+		j.say("the run was evaluated on its validation classes, but the paper's numbers are of a test: nothing to compare; train.query names one")
 		return nil
 	}
 	rows, err := recipe.Compare(r, result)
@@ -283,12 +284,12 @@ func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error 
 		return err
 	}
 	printPublished(j, rows)
-	j.say("the paper's images: %s; %d settings of this run are other than the recipe's", r.Data, len(changed))
+	j.say("the paper's images: %s; %d settings of this run differ from the recipe", r.Data, len(changed))
 	return nil
 }
 
-// changes lists the settings that decide the result of a run and are others than
-// the recipe's. A recipe without mean and deviation leaves them to the backbone.
+// changes lists the settings of a run that differ from its recipe and affect the result. A
+// recipe without mean and deviation leaves them to the backbone.
 func changes(recipe, run *trainSettings) []string {
 	was := settings.Fields(recipe)
 	var list []string

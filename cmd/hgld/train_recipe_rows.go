@@ -15,7 +15,7 @@ import (
 func testOf(run string) (*train.Result, error) {
 	result, err := readEvaluation(run)
 	if err == nil && result.On == "validation" {
-		err = withHint(usagef("%s of %s is of the validation classes, and the paper's numbers are of the test", evaluationFile, run),
+		err = withHint(usagef("%s of %s was measured on the validation classes, but the paper's numbers are of the test", evaluationFile, run),
 			"the test is measured when the run is complete, if train.query names it; hgld eval run measures it now")
 	}
 	return result, err
@@ -32,7 +32,7 @@ func readEvaluation(run string) (*train.Result, error) {
 	return r, historyError(err)
 }
 
-// printPublished prints the rows of the paper, and beside them what a run measured.
+// printPublished prints the rows of the paper next to the results of a run.
 func printPublished(j *job, rows []recipe.ComparedRow) {
 	for _, row := range rows {
 		j.print("\n%s, table %s, %s on %s (quoted, %%)\n", row.Paper, row.Table, row.Method, row.Part)

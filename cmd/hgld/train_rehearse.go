@@ -10,7 +10,7 @@ import (
 	"hgld/train"
 )
 
-// A rehearsal takes some steps of a run and writes nothing.
+// A rehearsal runs some training steps and writes nothing.
 type rehearsal func(j *job, s *trainSettings) error
 
 func rehearsalFlags() []cli.Flag {
@@ -21,7 +21,7 @@ func rehearsalFlags() []cli.Flag {
 	}
 }
 
-// rehearsalOf is what the flags ask for, nil for a run in earnest.
+// rehearsalOf returns the rehearsal that the flags ask for, or nil for a real run.
 func rehearsalOf(c *cli.Context) (rehearsal, error) {
 	var asked rehearsal
 	before := ""
@@ -40,7 +40,7 @@ func rehearsalOf(c *cli.Context) (rehearsal, error) {
 	return asked, nil
 }
 
-// rehearse takes steps without a run directory and hands each to see.
+// rehearse trains without a run directory and passes every event to see.
 func rehearse(j *job, s *trainSettings, data train.Data, o train.Options, see func(train.Event)) (err error) {
 	if o.Decoder, _, err = imageDecoder(); err != nil {
 		return err
@@ -48,7 +48,7 @@ func rehearse(j *job, s *trainSettings, data train.Data, o train.Options, see fu
 	return train.Rehearse(j.ctx, s.Config, data, o, see)
 }
 
-// limitOr is --limit, or n without it.
+// limitOr returns --limit, or n if it is not given.
 func (j *job) limitOr(n int) int {
 	if j.limit > 0 {
 		return j.limit
@@ -66,7 +66,7 @@ type forecast struct {
 	Total      float64 `json:"seconds_in_steps"` // evaluations and checkpoints come on top
 }
 
-// dryRun plans the memory of a run, and then times some steps of it.
+// dryRun estimates the memory of a run and then times some of its steps.
 func dryRun(j *job, s *trainSettings) error {
 	data, err := s.Images.open()
 	if err != nil {
@@ -197,7 +197,7 @@ func overfit(j *job, s *trainSettings) error {
 	return err
 }
 
-// profile times the operations of some steps.
+// profile times the operations of some training steps.
 func profile(j *job, s *trainSettings) error {
 	data, err := s.Images.open()
 	if err != nil {

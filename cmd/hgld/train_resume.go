@@ -13,7 +13,7 @@ const trainResumeExamples = "  hgld train resume runs/happier          go on to 
 	"  hgld train resume --limit 500 runs/happier\n" +
 	"                                          go on to step 500\n" +
 	"  hgld train resume -o run.checkpoint=100 runs/happier\n" +
-	"                                          and save more often: what does not change the result may be set anew"
+	"                                          and save more often: settings that do not change the result may be changed"
 
 func trainResumeCommand() *cli.Command {
 	return &cli.Command{
@@ -48,9 +48,9 @@ func resumedSettings(run string) (*trainSettings, error) {
 	if s == nil {
 		if _, err := os.Stat(run); pipeline.IsMissing(err) {
 			return nil, withHint(usagef("%s does not exist", run),
-				"hgld train run --out %s starts a run there; hgld runs list lists those that there are", run)
+				"hgld train run --out %s starts a run there; hgld runs list lists the existing runs", run)
 		}
-		return nil, withHint(usagef("%s has no %s: it is no run directory", run, settingsFile),
+		return nil, withHint(usagef("%s has no %s, so it is not a run directory", run, settingsFile),
 			"hgld runs list lists them")
 	}
 	s.Out = filepath.Clean(run)

@@ -363,7 +363,7 @@ func TestTrainRunSaysWhereItStarts(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	code, _, errs = run(t, tinyRun("--out", "runs/c", "--limit", "1", "--from", "runs/a")...)
-	if code != 0 || strings.Contains(errs, "start anew") {
+	if code != 0 || strings.Contains(errs, "start from scratch") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	code, _, errs = run(t, tinyRun("--out", "runs/c", "--limit", "1", "--from", "runs/none")...)
