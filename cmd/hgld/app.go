@@ -22,7 +22,7 @@ const welcome = `hgld builds labels with a hierarchy for image retrieval, and tr
   hgld --help              all commands
 `
 
-// commands returns the tree of commands. Later versions may add commands, but move none.
+// commands returns the tree of commands. A later version may add commands but not move any.
 func commands() []*cli.Command {
 	return []*cli.Command{
 		demoCommand(), initCommand(), statusCommand(), runCommand(),
@@ -152,7 +152,7 @@ func commandPath(c *cli.Context) string {
 	return strings.TrimPrefix(strings.TrimPrefix(c.Command.HelpName, "hgld"), " ")
 }
 
-// needsSubcommand is the action of the application and of every group.
+// needsSubcommand is the action of the application and of every group of commands.
 func needsSubcommand(c *cli.Context) error {
 	if !c.Args().Present() {
 		if c.Command == nil || c.Command.Name == "hgld" || c.Command.HelpName == "hgld" {
@@ -257,7 +257,7 @@ func flagHelp(flags []cli.Flag) string {
 	return strings.ReplaceAll(b.String(), "{{", "{{`{{`}}")
 }
 
-// flagColumn is where the description of a flag begins.
+// flagColumn is the column where the description of a flag begins.
 const flagColumn = 26
 
 // describeFlag returns the line of a help text for a flag: names and value, what it does,

@@ -97,7 +97,8 @@ func (s *clusterSettings) ofCurated(p *pipeline.Project, stale bool) (string, er
 		if !stale {
 			return "", nil
 		}
-		return fmt.Sprintf("%s was curated in %s: a new draft will be written next to it", p.Inside(s.Out), logNames(logs)), nil
+		return fmt.Sprintf("%s was curated in %s: a new draft will be written next to it", p.Inside(s.Out), logNames(logs)),
+			nil
 	}
 	lost, err := losses(written, logs)
 	if err != nil {

@@ -57,8 +57,10 @@ func publishedFolders(t *testing.T) {
 		}
 	}
 	drawing := inat.files["train_val2018/Aves/0/0.jpg"]
-	for name, data := range map[string]string{"train_val2018.tar": tarred.String(), "inshop/Img/img.zip": zipped.String(), "labels.csv": labelFile,
-		"photos/fruit/apple/1.jpg": drawing, "photos.csv": "path,fine,coarse\nphotos/fruit/apple/1.jpg,apple,fruit\n", projectFile: publishedProject} {
+	for name, data := range map[string]string{"train_val2018.tar": tarred.String(), "inshop/Img/img.zip": zipped.String(),
+		"labels.csv":               labelFile,
+		"photos/fruit/apple/1.jpg": drawing, "photos.csv": "path,fine,coarse\nphotos/fruit/apple/1.jpg,apple,fruit\n",
+		projectFile: publishedProject} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -113,12 +115,14 @@ func TestOverallIsTheMeanOverBenchmarks(t *testing.T) {
 		}
 	}
 	code, out, errs := run(t, "eval", "overall", "fine.json", "coarse.json")
-	if want := "fine.json fine        50.00   100.00\ncoarse.json coarse    25.00    50.00\noverall               37.50    75.00\n"; code != 0 || !strings.HasSuffix(out, want) {
+	if want := "fine.json fine        50.00   100.00\ncoarse.json coarse    25.00    50.00\noverall               " +
+		"37.50    75.00\n"; code != 0 || !strings.HasSuffix(out, want) {
 		t.Errorf("exit code %d\n%s%s\nwant\n%s", code, out, errs, want)
 	}
 	_, out, _ = run(t, "eval", "overall", "--json", "fine.json", "coarse.json")
 	var got overallTable
-	if err := json.Unmarshal([]byte(out), &got); err != nil || math.Abs(float64(got.Overall["AP"])-0.375) > 1e-12 || len(got.Rows) != 2 {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || math.Abs(float64(got.Overall["AP"])-0.375) > 1e-12 ||
+		len(got.Rows) != 2 {
 		t.Errorf("%v, %+v", err, got)
 	}
 	for _, c := range []struct {
@@ -128,7 +132,8 @@ func TestOverallIsTheMeanOverBenchmarks(t *testing.T) {
 		{nil, "name the results"}, {[]string{"fine.json", "other.json"}, "other.json has other metrics than fine.json"},
 		{[]string{"none.json"}, "no result of `hgld eval run`"}, {[]string{"newer.json"}, "use a newer hgld"}, {[]string{"missing.json"}, "missing.json"},
 	} {
-		if code, _, errs := run(t, slices.Concat([]string{"eval", "overall"}, c.args)...); code == 0 || !strings.Contains(errs, c.want) {
+		if code, _, errs := run(t, slices.Concat([]string{"eval", "overall"}, c.args)...); code == 0 ||
+			!strings.Contains(errs, c.want) {
 			t.Errorf("%v: exit code %d, no %q in\n%s", c.args, code, c.want, errs)
 		}
 	}

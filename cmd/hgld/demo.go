@@ -80,7 +80,7 @@ func runIsolated(ctx context.Context, stdout, stderr io.Writer, dir, command str
 // isolated is the key of the application's metadata that leaves out the environment.
 const isolated = "isolated"
 
-// heldOut are the images of the classes that the training left out.
+// heldOut holds the images of the classes held out from training.
 type heldOut struct {
 	train.Dataset
 	data *openData
@@ -90,7 +90,8 @@ type heldOut struct {
 func (h heldOut) Close() error { return h.data.close() }
 
 // embedHeldOut embeds the held-out images of the demo's project by each of its models.
-func embedHeldOut(ctx context.Context, o *demo.Options, dir string, runs []string) (_ demo.Pictures, rows [][][]float32, err error) {
+func embedHeldOut(ctx context.Context, o *demo.Options, dir string, runs []string) (_ demo.Pictures,
+	rows [][][]float32, err error) {
 	choice := defaultData()
 	choice.Data, choice.HoldOut = filepath.Join(dir, choice.Data), 0.33
 	data, err := choice.open()

@@ -50,7 +50,8 @@ func TestDemoGivesTheSameBytesTwice(t *testing.T) {
 	}
 	// What does not depend on arithmetic is the same everywhere.
 	for _, want := range []string{
-		"330 of 339 landmarks have a tag", "117 distinct tags", "agreement                          0.846", "Cohen's kappa                      0.834",
+		"330 of 339 landmarks have a tag", "117 distinct tags", "agreement                          0.846",
+		"Cohen's kappa                      0.834",
 		"tag 117, supercategory 14, kind 2", "323 of 339 landmarks labelled", "2584 images in 3 shards",
 	} {
 		if !strings.Contains(second, want) {
@@ -63,7 +64,8 @@ func TestDemoGivesTheSameBytesTwice(t *testing.T) {
 	}
 	for _, project := range []string{dir, elsewhere} {
 		var status, stderr bytes.Buffer
-		if code := hgld([]string{"hgld", "status", "-C", project}, &status, &stderr); code != exitOK || !strings.Contains(status.String(), "everything is done") {
+		if code := hgld([]string{"hgld", "status", "-C", project}, &status, &stderr); code != exitOK ||
+			!strings.Contains(status.String(), "everything is done") {
 			t.Errorf("behind the demo, status says of %s\n%s%s", project, &status, &stderr)
 		}
 	}

@@ -58,10 +58,10 @@ var cardKinds = []cardKind{{
 	open: func(n int) (device.Backend, error) { return cuda.Open(n) },
 }}
 
-// knownCards are the kinds that there are, in this hgld or another.
+// knownCards lists all kinds, including those that this build does not support.
 var knownCards = []string{"cuda"}
 
-// place is a device by name.
+// place is the parsed name of a device.
 type place struct {
 	kind string // auto, cpu or a kind of cards
 	card int
@@ -80,7 +80,8 @@ func placeOf(name string) (place, error) {
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 0 || kind == deviceAuto || kind == deviceCPU {
-		return place{}, fmt.Errorf("device %.80q: want one of %s, and behind a card's a number, such as cuda:1", name, strings.Join(known, ", "))
+		return place{}, fmt.Errorf("device %.80q: want one of %s, and behind a card's a number, such as cuda:1", name,
+			strings.Join(known, ", "))
 	}
 	p.card = n
 	return p, nil
@@ -94,8 +95,8 @@ func computing(c *cli.Command) *cli.Command {
 
 func deviceFlag() cli.Flag { return &cli.StringFlag{Name: deviceKey, Usage: deviceUsage} }
 
-// chosenDevice is the device that the command line, the environment, or else hgld.yaml
-// names, and where it was named.
+// chosenDevice returns the device that the command line, the environment, or else hgld.yaml
+// names, and where it is named.
 func chosenDevice(c *cli.Context, p *pipeline.Project) (name, origin string, err error) {
 	name, origin = deviceAuto, "default"
 	if node := p.Value(deviceKey); node != nil && node.Tag != "!!null" {
@@ -154,7 +155,7 @@ func (j *job) Close() error {
 	return errors.Join(errs...)
 }
 
-// openDevice is the one door to what computes. auto takes the first card that is usable
+// openDevice opens every device that the command computes on. auto takes the first card that is usable
 // and says so, and otherwise the processor; a card that is asked for by name must be
 // there.
 func openDevice(name string, threads int, say func(format string, args ...any)) (device.Backend, error) {
@@ -208,7 +209,7 @@ func usableDevice(name string) error {
 	return errors.Join(err, j.Close())
 }
 
-// unusable is the error of a card that was asked for and does not compute.
+// unusable returns the error for a card that was requested but cannot be used.
 func unusable(name string, err error) error {
 	return withHint(withCode(exitNoGPU, fmt.Errorf("device %s: %w", name, err)),
 		"hgld doctor says what this machine has; --device cpu computes on the processor")

@@ -100,7 +100,8 @@ func TestFlagBeatsVariableBeatsFileInTheChoiceOfTheDevice(t *testing.T) {
 		f.opened, f.closed = nil, 0
 		code, errs := evaluate(t, args...)
 		if code != exitOK || !slices.Equal(f.opened, c.opened) || f.closed != len(c.opened) {
-			t.Errorf("%s: exit code %d, cards %v were opened, want %v, and %d closed\n%s", what, code, f.opened, c.opened, f.closed, errs)
+			t.Errorf("%s: exit code %d, cards %v were opened, want %v, and %d closed\n%s", what, code, f.opened, c.opened,
+				f.closed, errs)
 		}
 		if said := strings.Contains(errs, "computing on cuda:0, a made-up card"); said != c.said {
 			t.Errorf("%s: said %v\n%s", what, said, errs)
@@ -116,7 +117,8 @@ func TestAutoComputesOnTheProcessorWhereNoCardIsUsable(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	f.absent, f.found, f.broken = nil, "a made-up card", errors.New("its memory is full")
-	if code, errs := evaluate(t); code != exitOK || !strings.Contains(errs, "so the processor computes: its memory is full") {
+	if code, errs := evaluate(t); code != exitOK ||
+		!strings.Contains(errs, "so the processor computes: its memory is full") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
@@ -142,7 +144,8 @@ func TestCardThatIsAskedForAndNotUsableIsAnError(t *testing.T) {
 		if code != c.code || !strings.Contains(errs, c.want) {
 			t.Errorf("--device %s: exit code %d, want %d with %q\n%s", c.name, code, c.code, c.want, errs)
 		}
-		if code == exitNoGPU && !strings.Contains(errs, "hgld doctor says what this machine has; --device cpu computes on the processor") {
+		if code == exitNoGPU && !strings.Contains(errs, "hgld doctor says what this machine has; --device cpu computes on "+
+			"the processor") {
 			t.Errorf("--device %s: no next step\n%s", c.name, errs)
 		}
 	}
@@ -153,7 +156,8 @@ func TestDemoAsksForItsDeviceFirst(t *testing.T) {
 	f := &fakeCards{absent: errors.New("no libcuda.so.1")}
 	f.install(t)
 	out := filepath.Join(t.TempDir(), "demo")
-	if code, _, errs := run(t, "demo", "--out", out, "--device", "cuda"); code != exitNoGPU || !strings.Contains(errs, "no libcuda.so.1") {
+	if code, _, errs := run(t, "demo", "--out", out, "--device", "cuda"); code != exitNoGPU ||
+		!strings.Contains(errs, "no libcuda.so.1") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	if _, err := os.Stat(out); !errors.Is(err, fs.ErrNotExist) {
@@ -180,7 +184,8 @@ func TestMisspeltDeviceInTheProjectIsAnError(t *testing.T) {
 	if err := os.WriteFile(projectFile, []byte("device:\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, errs := run(t, "config", "show", "--origin"); code != exitOK || !strings.Contains(out, "device: auto # default") {
+	if code, out, errs := run(t, "config", "show", "--origin"); code != exitOK ||
+		!strings.Contains(out, "device: auto # default") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 }

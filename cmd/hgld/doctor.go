@@ -75,17 +75,20 @@ func cudaFinding() finding {
 		if i > 0 {
 			f.Text += "; "
 		}
-		f.Text += fmt.Sprintf("cuda:%d %s, compute capability %d.%d, %.1f GiB", c.Ordinal, c.Name, c.Major, c.Minor, gibibytes(c.Memory))
+		f.Text += fmt.Sprintf("cuda:%d %s, compute capability %d.%d, %.1f GiB", c.Ordinal, c.Name, c.Major, c.Minor,
+			gibibytes(c.Memory))
 		if r.Free[i] >= 0 {
 			f.Text += fmt.Sprintf(" (%.1f free)", gibibytes(r.Free[i]))
 		}
 	}
 	if r.Driver != "" {
-		f.Text = strings.TrimPrefix(fmt.Sprintf("%s; driver %s for CUDA %d.%d", f.Text, r.Driver, r.Version/1000, r.Version%1000/10), "; ")
+		f.Text = strings.TrimPrefix(fmt.Sprintf("%s; driver %s for CUDA %d.%d", f.Text, r.Driver, r.Version/1000,
+			r.Version%1000/10), "; ")
 	}
 	if err != nil {
 		f.Text = strings.TrimPrefix(f.Text+"; "+err.Error(), "; ")
-		f.Advice = "needed to train on a card: NVIDIA's driver for CUDA 11.8 or newer; $" + cuda.LibrariesVariable + " names folders to look in"
+		f.Advice = "needed to train on a card: NVIDIA's driver for CUDA 11.8 or newer; $" + cuda.LibrariesVariable +
+			" names folders to look in"
 	}
 	return f
 }
@@ -96,7 +99,8 @@ func gibibytes(n int) float64 { return float64(n) / (1 << 30) }
 // be opened.
 func projectFinding(p *pipeline.Project, err error) finding {
 	if err == nil && p.File == "" {
-		return finding{Name: "project", Text: "no hgld.yaml here", Advice: "hgld init my-project starts one; not needed for single commands"}
+		return finding{Name: "project", Text: "no hgld.yaml here", Advice: "hgld init my-project starts one; not needed " +
+			"for single commands"}
 	}
 	if err == nil {
 		err = p.Check(sections())

@@ -88,7 +88,8 @@ func evalStage() pipeline.StageOf[evalSettings] {
 
 func evalCommand() *cli.Command {
 	return group("eval", "measure retrieval, of a model or of anybody's embeddings", evalExamples,
-		computing(stageCommand(evalStage().Stage, "run", "rank the gallery for every query and print the metrics", evalRunExamples)),
+		computing(stageCommand(evalStage().Stage, "run", "rank the gallery for every query and print the metrics",
+			evalRunExamples)),
 		evalCompareCommand(), evalOverallCommand(), evalRevisitedCommand())
 }
 
@@ -229,13 +230,16 @@ func showEmbedding(j *job, o *train.EvalOptions, images int) (end func()) {
 
 // evalBenchmarks measures a test in parts, each a level with its own images. What
 // shows single rankings needs one data set.
-func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *retrievalData, data *openData) (result *train.Result, err error) {
+func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *retrievalData,
+	data *openData) (result *train.Result, err error) {
 	for _, of := range []struct {
 		flag string
 		set  bool
-	}{{"report", s.Report != ""}, {"trec", s.TREC != ""}, {"per-query", s.PerQuery}, {"leave-out-copies", s.LeaveOutCopies}, {"limit", j.limit > 0}} {
+	}{{"report", s.Report != ""}, {"trec", s.TREC != ""}, {"per-query", s.PerQuery}, {"leave-out-copies",
+		s.LeaveOutCopies}, {"limit", j.limit > 0}} {
 		if of.set {
-			return nil, withHint(usagef("--%s is of one data set, and the test of %s is %s", of.flag, s.Run, strings.Join(choice.Benchmarks, ", ")),
+			return nil, withHint(usagef("--%s is of one data set, and the test of %s is %s", of.flag, s.Run,
+				strings.Join(choice.Benchmarks, ", ")),
 				"--data FOLDER --query query --gallery gallery names one of them")
 		}
 	}
@@ -266,7 +270,7 @@ func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *retrie
 	return result, nil
 }
 
-// checkpointOf is the run itself, which stands for its newest checkpoint, or the
+// checkpointOf returns the run itself, which means its newest checkpoint, or the
 // checkpoint that its best.json names.
 func checkpointOf(run string, best bool) (string, error) {
 	if !best {
@@ -274,7 +278,8 @@ func checkpointOf(run string, best bool) (string, error) {
 	}
 	b, err := train.ReadBest(run)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", withHint(usagef("%s has no %s, as a run directory has after an evaluation in the training", run, train.BestFile),
+		return "", withHint(usagef("%s has no %s, as a run directory has after an evaluation in the training", run,
+			train.BestFile),
 			"without --best the newest checkpoint is taken")
 	}
 	return filepath.Join(run, b.Checkpoint), trainError(err)

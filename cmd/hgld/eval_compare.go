@@ -145,7 +145,8 @@ func fitsPaper(j *job, r *recipe.Recipe, results []*train.Result, otherData bool
 			queries = fmt.Sprintf(" and %d queries", r.Queries)
 		}
 		err := usagef("%s was measured on %d queries of %d levels (%s), and %s is of data with %d levels%s: %s",
-			j.args[i], result.Queries, len(result.Levels), strings.Join(result.Levels, ", "), r.Name, len(r.Classes), queries, r.Data)
+			j.args[i], result.Queries, len(result.Levels), strings.Join(result.Levels, ", "), r.Name, len(r.Classes), queries,
+			r.Data)
 		if !otherData {
 			return withHint(err, "name a result of that data; --other-data shows this one anyway")
 		}

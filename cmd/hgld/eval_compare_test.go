@@ -24,11 +24,13 @@ func TestCompareQuotesThePaperBesideTheResults(t *testing.T) {
 		}
 	}
 	code, out, errs := run(t, "eval", "compare", "a.json", "b.json")
-	if want := "%                       a        b\nR@1_level0          50.00    62.50\nH-AP                25.00        –\nASI                     –        –\n"; code != 0 || out != want {
+	if want := "%                       a        b\nR@1_level0          50.00    62.50\nH-AP                25.00      " +
+		"  –\nASI                     –        –\n"; code != 0 || out != want {
 		t.Errorf("exit code %d\n%s%s\nwant\n%s", code, out, errs, want)
 	}
 	code, out, errs = run(t, "eval", "compare", "--paper", "sop/happier", "a.json")
-	if code != 0 || !strings.Contains(out, "table V, HAPPIER on sop (quoted)") || !strings.Contains(out, "R@1_level0           81.0    50.00\n") {
+	if code != 0 || !strings.Contains(out, "table V, HAPPIER on sop (quoted)") ||
+		!strings.Contains(out, "R@1_level0           81.0    50.00\n") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 	_, out, _ = run(t, "eval", "compare", "--json", "--paper", "sop/happier")
@@ -37,7 +39,8 @@ func TestCompareQuotesThePaperBesideTheResults(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	for want, args := range map[string][]string{"name the results": nil, `unknown recipe "sop/hapier"`: {"--paper", "sop/hapier", "a.json"}} {
-		if code, _, errs := run(t, append([]string{"eval", "compare"}, args...)...); code != exitUsage || !strings.Contains(errs, want) {
+		if code, _, errs := run(t, append([]string{"eval", "compare"}, args...)...); code != exitUsage ||
+			!strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d\n%s", args, code, errs)
 		}
 	}
@@ -110,7 +113,8 @@ func TestRevisitedTakesJunkOutOfTheRanking(t *testing.T) {
 	if code, out, _ := run(t, args...); code != 0 || !strings.Contains(out, "easy       100.00") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
-	if code, _, errs := run(t, "eval", "revisited", "--embeddings", "q.npy"); code != exitUsage || !strings.Contains(errs, "needs --gallery-embeddings") {
+	if code, _, errs := run(t, "eval", "revisited", "--embeddings", "q.npy"); code != exitUsage ||
+		!strings.Contains(errs, "needs --gallery-embeddings") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	for truth, want := range map[string]string{
@@ -166,7 +170,8 @@ func TestCompareTestsTheDifferences(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 	code, out, errs = run(t, "eval", "compare", "--format", "markdown", "a.json", "b_1.json")
-	if code != 0 || !strings.Contains(out, "| AP_level0 | 25.00 | 40.00 |\n") || !strings.Contains(out, "|---|---:|---:|\n") {
+	if code != 0 || !strings.Contains(out, "| AP_level0 | 25.00 | 40.00 |\n") ||
+		!strings.Contains(out, "|---|---:|---:|\n") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 }
@@ -179,7 +184,8 @@ func TestCompareSaysWhyItTestsNothing(t *testing.T) {
 	if err := os.WriteFile("bare.json", []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, errs := run(t, "eval", "compare", "a.json", "bare.json"); code != 0 || !strings.Contains(errs, "--per-query") ||
+	if code, out, errs := run(t, "eval", "compare", "a.json", "bare.json"); code != 0 ||
+		!strings.Contains(errs, "--per-query") ||
 		strings.Contains(out, "−") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
@@ -194,7 +200,8 @@ func TestCompareSaysWhyItTestsNothing(t *testing.T) {
 			}
 			continue
 		}
-		if code, _, errs := run(t, append([]string{"eval", "compare"}, args...)...); code != exitUsage || !strings.Contains(errs, want) {
+		if code, _, errs := run(t, append([]string{"eval", "compare"}, args...)...); code != exitUsage ||
+			!strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d\n%s", args, code, errs)
 		}
 	}

@@ -16,7 +16,8 @@ import (
 
 // evalEmbeddings measures vectors from files.
 func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, error) {
-	s.Labels, s.GalleryLabels = embeddings.Beside(s.Labels, s.Embeddings), embeddings.Beside(s.GalleryLabels, s.GalleryEmbeddings)
+	s.Labels, s.GalleryLabels = embeddings.Beside(s.Labels, s.Embeddings), embeddings.Beside(s.GalleryLabels,
+		s.GalleryEmbeddings)
 	if s.Labels == "" {
 		return nil, usagef("--embeddings needs --labels, one row for each vector")
 	}
@@ -47,11 +48,13 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 		e.Query.IDs, e.Self = e.Query.IDs[:min(n, len(e.Query.IDs))], e.Self[:min(n, len(e.Self))]
 	}
 	e.Levels = classes.Levels()
-	j.say("evaluating %s: %d queries, %d gallery items, %d levels", s.Embeddings, len(e.Query.Labels), len(e.Gallery.Labels), len(e.Levels))
+	j.say("evaluating %s: %d queries, %d gallery items, %d levels", s.Embeddings, len(e.Query.Labels),
+		len(e.Gallery.Labels), len(e.Levels))
 	p := j.progress("rank", len(e.Query.Labels))
 	defer p.End()
 	e.Progress = func(done, _ int) { p.Set(done, "") }
-	outputs, err := s.outputs(j, e.Levels, evaluation.Rows{Side: &e.Query}, evaluation.Rows{Side: &e.Gallery}, e.Self != nil, nil, classes.Names)
+	outputs, err := s.outputs(j, e.Levels, evaluation.Rows{Side: &e.Query}, evaluation.Rows{Side: &e.Gallery},
+		e.Self != nil, nil, classes.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +85,8 @@ func sayWithoutPositives(j *job, r *train.Result) {
 }
 
 // side reads vectors and their labels.
-func (j *job) side(b device.Backend, classes *embeddings.Classes, file, labelFile string, unit bool) (train.Side, error) {
+func (j *job) side(b device.Backend, classes *embeddings.Classes, file, labelFile string, unit bool) (train.Side,
+	error) {
 	list, ids, err := classes.Read(labelFile)
 	if err != nil {
 		return train.Side{}, withCode(exitUsage, err)

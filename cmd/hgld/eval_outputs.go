@@ -49,7 +49,8 @@ func (j *job) drawMap(ctx context.Context, vectors []float32, rows, cols int) ([
 		return nil, withCode(exitUsage, err)
 	}
 	j.say("drawing a map of %s", count(rows, "embedding"))
-	picture, err := cluster.TSNE{Seed: 1, MaxIter: 500, BLAS: lib}.Run(ctx, cluster.Matrix{Rows: rows, Cols: cols, Data: vectors})
+	picture, err := cluster.TSNE{Seed: 1, MaxIter: 500, BLAS: lib}.Run(ctx, cluster.Matrix{Rows: rows, Cols: cols,
+		Data: vectors})
 	if err != nil {
 		return nil, err
 	}

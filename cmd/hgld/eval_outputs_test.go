@@ -31,7 +31,8 @@ func trecLines(t *testing.T, path string) [][]string {
 func TestTRECFilesGiveTheSameAP(t *testing.T) {
 	embeddingFiles(t)
 	for least, level := range map[string]int{"1": 1, "2": 0} { // of two levels
-		code, _, errs := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--metrics", "AP", "--per-query", "--trec", "out", "--trec-least", least)
+		code, _, errs := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--metrics", "AP",
+			"--per-query", "--trec", "out", "--trec-least", least)
 		if code != 0 {
 			t.Fatal(errs)
 		}
@@ -50,7 +51,8 @@ func TestTRECFilesGiveTheSameAP(t *testing.T) {
 			q := l[0]
 			place[q]++
 			score, err := strconv.ParseFloat(l[4], 64)
-			if err != nil || l[3] != strconv.Itoa(place[q]) || l[1] != "Q0" || l[5] != "hgld" || q == l[2] || place[q] > 1 && score > last[q] {
+			if err != nil || l[3] != strconv.Itoa(place[q]) || l[1] != "Q0" || l[5] != "hgld" || q == l[2] || place[q] > 1 &&
+				score > last[q] {
 				t.Fatalf("line %v: %v", l, err)
 			}
 			last[q] = score
@@ -68,14 +70,17 @@ func TestTRECFilesGiveTheSameAP(t *testing.T) {
 		}
 	}
 	// Finest class only is the default, and the places can be fewer.
-	if code, _, errs := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--trec", "few", "--trec-places", "3", "--limit", "5"); code != 0 {
+	if code, _, errs := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--trec", "few",
+		"--trec-places", "3", "--limit", "5"); code != 0 {
 		t.Fatal(errs)
 	}
 	if n, rel := len(trecLines(t, "few.run")), len(trecLines(t, "few.qrels")); n != 15 || rel != 5*4 {
 		t.Errorf("%d lines in the run and %d in the qrels", n, rel)
 	}
 	for _, args := range [][]string{{"--trec-least", "3"}, {"--trec-places", "0"}} {
-		if code, _, errs := run(t, append([]string{"eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--trec", "bad"}, args...)...); code != exitUsage || !strings.Contains(errs, strings.ReplaceAll(args[0][2:], "-", "_")+" is ") {
+		if code, _, errs := run(t, append([]string{"eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--trec",
+			"bad"}, args...)...); code != exitUsage || !strings.Contains(errs, strings.ReplaceAll(args[0][2:], "-",
+			"_")+" is ") {
 			t.Errorf("%v: exit code %d\n%s", args, code, errs)
 		}
 	}
@@ -83,7 +88,8 @@ func TestTRECFilesGiveTheSameAP(t *testing.T) {
 
 func TestAFailedEvaluationLeavesNoFiles(t *testing.T) {
 	embeddingFiles(t)
-	if code, _, _ := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--trec", "x", "--report", "no/such/folder/eval.html"); code == 0 {
+	if code, _, _ := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--trec", "x", "--report",
+		"no/such/folder/eval.html"); code == 0 {
 		t.Error("a page is written to no folder")
 	}
 	if names, _ := filepath.Glob("*.tmp*"); len(names) > 0 {
@@ -125,7 +131,8 @@ func TestReportIsOneFileThatShowsTheEvaluation(t *testing.T) {
 		}
 	}
 	embeddingFiles(t)
-	if code, _, errs := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--report", "e.html"); code != 0 {
+	if code, _, errs := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--report",
+		"e.html"); code != 0 {
 		t.Fatal(errs)
 	}
 	text, err := os.ReadFile("e.html")
@@ -147,7 +154,8 @@ func TestCopiesOfQueriesAreLeftOut(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if code, _, errs := run(t, "shards", "build", "--dataset", "folder", "--input", "twice", "--levels", "place,form", "--out", "copies"); code != 0 {
+	if code, _, errs := run(t, "shards", "build", "--dataset", "folder", "--input", "twice", "--levels", "place,form",
+		"--out", "copies"); code != 0 {
 		t.Fatal(errs)
 	}
 	results := map[string]float64{}

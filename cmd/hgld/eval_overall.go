@@ -98,7 +98,8 @@ func readResultFile(path string) (*train.Result, error) {
 	case r.Version == 0 || len(r.Levels) == 0:
 		return nil, usagef("%s is no result of `hgld eval run`", path)
 	case r.Version > train.ResultVersion:
-		return nil, fmt.Errorf("%s has format version %d, newer than version %d, which this hgld reads; use a newer hgld", path, r.Version, train.ResultVersion)
+		return nil, fmt.Errorf("%s has format version %d, newer than version %d, which this hgld reads; use a newer hgld",
+			path, r.Version, train.ResultVersion)
 	}
 	return r, nil
 }

@@ -60,13 +60,18 @@ func embeddingFiles(t *testing.T) {
 	write("e.parquet", func(w io.Writer) error {
 		e := &export.Embeddings{Vectors: vectors, Levels: []string{"landmark", "kind"}}
 		for i := range n {
-			e.IDs, e.Classes = append(e.IDs, fmt.Sprintf("img%d", i)), append(e.Classes, []string{fmt.Sprintf("l%d", i%12), fmt.Sprintf("k%d", i%3)})
+			e.IDs, e.Classes = append(e.IDs, fmt.Sprintf("img%d", i)), append(e.Classes, []string{fmt.Sprintf("l%d", i%12),
+				fmt.Sprintf("k%d", i%3)})
 		}
 		return e.Parquet(w)
 	})
 	write("l.npy", func(w io.Writer) error { return tensorfile.WriteNPY(w, tensorfile.NewI64("", []int{n, 2}, classes)) })
 	write("l.csv", func(w io.Writer) error { _, err := io.WriteString(w, csv); return err })
-	write("short.csv", func(w io.Writer) error { _, err := io.WriteString(w, csv[:strings.Index(csv, "img9")]); return err })
+	write("short.csv", func(w io.Writer) error {
+		_, err := io.WriteString(w, csv[:strings.Index(csv,
+			"img9")])
+		return err
+	})
 	write("notree.csv", func(w io.Writer) error {
 		_, err := io.WriteString(w, strings.Replace(csv, "img59,l11,k2", "img59,l11,k0", 1))
 		return err
@@ -96,7 +101,8 @@ func readResult(t *testing.T, path string) *train.Result {
 func TestEvalOfEmbeddingsDoesNotDependOnTheFileFormat(t *testing.T) {
 	embeddingFiles(t)
 	var want *train.Result
-	for _, files := range [][2]string{{"e.npy", "l.csv"}, {"e.safetensors", "l.csv"}, {"e.npy", "l.npy"}, {"e.parquet", "l.csv"}, {"e.npy", "e.parquet"}, {"e.parquet", ""}} {
+	for _, files := range [][2]string{{"e.npy", "l.csv"}, {"e.safetensors", "l.csv"}, {"e.npy", "l.npy"}, {"e.parquet",
+		"l.csv"}, {"e.npy", "e.parquet"}, {"e.parquet", ""}} {
 		args := []string{"eval", "run", "--embeddings", files[0]}
 		if files[1] != "" {
 			args = append(args, "--labels", files[1])
@@ -214,7 +220,8 @@ func TestEvalSaysWhatIsWrongWithItsFiles(t *testing.T) {
 		if err := os.WriteFile("cut.parquet", file, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if code, _, errs := run(t, "eval", "run", "--embeddings", "cut.parquet"); code == 0 || !strings.Contains(errs, "cut.parquet") {
+		if code, _, errs := run(t, "eval", "run", "--embeddings", "cut.parquet"); code == 0 ||
+			!strings.Contains(errs, "cut.parquet") {
 			t.Errorf("damaged Parquet %d: exit code %d\n%s", i, code, errs)
 		}
 	}
@@ -225,7 +232,8 @@ func TestEvalSaysWhatIsWrongWithItsFiles(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(".", "cut.npy"), whole[:len(whole)-40], 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := run(t, "eval", "run", "--embeddings", "cut.npy", "--labels", "l.csv"); code != exitIntegrity || !strings.Contains(errs, "cut.npy") {
+	if code, _, errs := run(t, "eval", "run", "--embeddings", "cut.npy", "--labels", "l.csv"); code != exitIntegrity ||
+		!strings.Contains(errs, "cut.npy") {
 		t.Errorf("half a file: exit code %d\n%s", code, errs)
 	}
 }

@@ -24,8 +24,9 @@ func modelsCommand() *cli.Command {
 		},
 		&cli.Command{
 			Name: "show", Usage: "the layers of one, with shapes and totals", ArgsUsage: "NAME",
-			Description: "  hgld models show deit-small\n  hgld models show resnet-ln-gem      a published net, with its projection",
-			Flags:       commonFlags(), Action: showModel,
+			Description: "  hgld models show deit-small\n  hgld models show resnet-ln-gem      a published net, with its " +
+				"projection",
+			Flags: commonFlags(), Action: showModel,
 		},
 		&cli.Command{
 			Name: "check", Usage: "which networks a safetensors file fits", ArgsUsage: "FILE",
@@ -46,7 +47,8 @@ func modelNamed(list []backbone.Known, name string) (backbone.Known, error) {
 		}
 		names = append(names, m.Name)
 	}
-	return backbone.Known{}, withHint(withCode(exitUsage, registry.Unknown("model", name, names)), "hgld models list lists them")
+	return backbone.Known{}, withHint(withCode(exitUsage, registry.Unknown("model", name, names)),
+		"hgld models list lists them")
 }
 
 func listModels(c *cli.Context) error {
@@ -66,7 +68,8 @@ func listModels(c *cli.Context) error {
 	for _, m := range list {
 		if m.Net && !nets {
 			nets = true
-			j.print("\n%-22s %11s %9s %6s  %s\n", "net", "parameters", "embedding", "input", "backbone, pooling, standard; its name in SupRank")
+			j.print("\n%-22s %11s %9s %6s  %s\n", "net", "parameters", "embedding", "input",
+				"backbone, pooling, standard; its name in SupRank")
 		}
 		j.print("%-22s %11d %9d %6d  %s\n", m.Name, m.Parameters, m.Embedding, m.Input, modelSource(m))
 	}
@@ -108,7 +111,8 @@ func showModel(c *cli.Context) error {
 		}{m, m.Store.Layout()})
 	}
 	j.print("%s: %s\n", m.Name, m.About)
-	j.print("input %d×%d, embedding %d, pixels of mean %v and deviation %v\n", m.Input, m.Input, m.Embedding, m.Facts.Mean, m.Facts.Std)
+	j.print("input %d×%d, embedding %d, pixels of mean %v and deviation %v\n", m.Input, m.Input, m.Embedding,
+		m.Facts.Mean, m.Facts.Std)
 	if m.Net {
 		j.print("%s; projection %d, frozen BatchNorm %v, pretrained %v, whitening by PCA %v\n",
 			modelSource(m), m.Model.Dim, m.Model.FreezeNorm, m.Model.Pretrained, m.Model.PCA)

@@ -41,7 +41,8 @@ func checkModel(c *cli.Context) error {
 		list, names = []backbone.Known{m}, 1<<31-1
 	}
 	if ext := filepath.Ext(path); ext == ".pth" || ext == ".pt" || ext == ".bin" {
-		return withHint(usagef("%s: weights are read from safetensors, not from a pickle", path), "scripts/convert_weights.py %s converts it", path)
+		return withHint(usagef("%s: weights are read from safetensors, not from a pickle", path),
+			"scripts/convert_weights.py %s converts it", path)
 	}
 	tensors, _, err := tensorfile.ReadAll(path)
 	var damaged *tensorfile.FormatError
@@ -84,7 +85,8 @@ func printFits(j *job, fits []backbone.Fit, names int) {
 		case f.Fits:
 			j.print("fits %s\n", f.Name)
 		case !fits[0].Fits && i < shownFits:
-			j.print("not %s: %d missing, %d unexpected, %d of another shape\n", f.Name, len(f.Missing), len(f.Unexpected), len(f.Shapes))
+			j.print("not %s: %d missing, %d unexpected, %d of another shape\n", f.Name, len(f.Missing), len(f.Unexpected),
+				len(f.Shapes))
 			for _, part := range []struct {
 				what string
 				list []string

@@ -54,7 +54,8 @@ func check(t *testing.T, args ...string) (stdout string, code int) {
 
 func TestModelsCheckNamesWhatAFileFits(t *testing.T) {
 	path := weightsOf(t, "convnet", func(x tensorfile.Tensor) (tensorfile.Tensor, bool) { return x, true })
-	if out, code := check(t, path); code != exitOK || !strings.Contains(out, "\nfits convnet\n") || strings.Contains(out, "not ") {
+	if out, code := check(t, path); code != exitOK || !strings.Contains(out, "\nfits convnet\n") ||
+		strings.Contains(out, "not ") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 }

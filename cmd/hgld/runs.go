@@ -25,7 +25,8 @@ const runsExamples = "  hgld runs list                          the runs in runs
 	"  hgld runs plot --what H-AP --out h-ap.png runs/a runs/b"
 
 func runsCommand() *cli.Command {
-	return group("runs", "look at trainings: list, compare, plot", runsExamples, runsListCommand(), runsCompareCommand(), runsPlotCommand())
+	return group("runs", "look at trainings: list, compare, plot", runsExamples, runsListCommand(), runsCompareCommand(),
+		runsPlotCommand())
 }
 
 // pastRun is a run directory with the settings of its training.
@@ -45,7 +46,8 @@ func readPastRun(dir string) (*pastRun, error) {
 		}
 	}
 	if s == nil {
-		return nil, withHint(usagef("%s has no %s, so it is not a run directory", dir, settingsFile), "hgld runs list lists them")
+		return nil, withHint(usagef("%s has no %s, so it is not a run directory", dir, settingsFile),
+			"hgld runs list lists them")
 	}
 	r, err := history.Read(dir)
 	if err != nil {
@@ -146,7 +148,8 @@ func listRuns(j *job, folder string) error {
 		r, err := readPastRun(dir)
 		if err != nil { // the others are listed all the same
 			none := train.Number(math.NaN())
-			list = append(list, runLine{Run: dir, State: "unread", Backbone: "–", LossName: "–", Loss: none, Speed: none, Fine: none, HAP: none})
+			list = append(list, runLine{Run: dir, State: "unread", Backbone: "–", LossName: "–", Loss: none, Speed: none,
+				Fine: none, HAP: none})
 			unread = append(unread, err)
 			continue
 		}
@@ -155,7 +158,8 @@ func listRuns(j *job, folder string) error {
 			on = r.Result.On
 		}
 		list = append(list, runLine{
-			On: on, Run: r.Dir, State: r.state(), Backbone: r.Settings.Model.Backbone.Name, LossName: r.Settings.Loss.Name, Seed: r.Settings.Seed,
+			On: on, Run: r.Dir, State: r.state(), Backbone: r.Settings.Model.Backbone.Name, LossName: r.Settings.Loss.Name,
+			Seed: r.Settings.Seed,
 			Loss: r.Loss(), NoLoss: r.WithoutLoss(), Speed: r.Speed(), Fine: r.percentOf("R@1_level0"),
 			HAP:     r.percentOf("H-AP"),
 			Trained: r.Trained().Seconds(), Changed: r.Changed,
@@ -169,10 +173,13 @@ func listRuns(j *job, folder string) error {
 	for _, l := range list {
 		width, state = max(width, utf8.RuneCountInString(l.Run)), max(state, len(l.State))
 	}
-	j.print("%-*s  %-*s  %-12s %-20s %5s %8s %7s  %-10s %7s %7s  %9s  %s\n", width, "run", state, "state", "backbone", "loss", "seed", "value", "img/s", "measured", "R@1", "H-AP", "trained", "changed")
+	j.print("%-*s  %-*s  %-12s %-20s %5s %8s %7s  %-10s %7s %7s  %9s  %s\n", width, "run", state, "state", "backbone",
+		"loss", "seed", "value", "img/s", "measured", "R@1", "H-AP", "trained", "changed")
 	for _, l := range list {
-		j.print("%-*s  %-*s  %-12s %-20s %5d %8s %7s  %-10s %7s %7s  %9s  %s\n", width, l.Run, state, l.State, l.Backbone, l.LossName, l.Seed,
-			l.Loss.Decimals(4, "–"), l.Speed.Decimals(0, "–"), cmp.Or(l.On, "–"), l.Fine.Decimals(2, "–"), l.HAP.Decimals(2, "–"),
+		j.print("%-*s  %-*s  %-12s %-20s %5d %8s %7s  %-10s %7s %7s  %9s  %s\n", width, l.Run, state, l.State, l.Backbone,
+			l.LossName, l.Seed,
+			l.Loss.Decimals(4, "–"), l.Speed.Decimals(0, "–"), cmp.Or(l.On, "–"), l.Fine.Decimals(2, "–"), l.HAP.Decimals(2,
+				"–"),
 			time.Duration(l.Trained)*time.Second, dayOf(l.Changed))
 	}
 	for _, l := range list {

@@ -23,7 +23,8 @@ func runsCompareCommand() *cli.Command {
 			"                                          and 95 % intervals of the differences, seed by seed\n" +
 			"  hgld runs compare --seeds --metrics R@1_level0,H-AP --format markdown runs/*",
 		Flags: append(commonFlags(),
-			&cli.BoolFlag{Name: "seeds", Usage: "take runs that differ in seed and hold_out_seed alone together, and compare the groups seed by seed"},
+			&cli.BoolFlag{Name: "seeds", Usage: "take runs that differ in seed and hold_out_seed alone together, and compare " +
+				"the groups seed by seed"},
 			&cli.StringSliceFlag{Name: "metrics", Usage: "rows of the table, as `KEYS` of eval.json; without them all"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "of the table: `FORMAT` text, markdown or csv"}),
 		Action: func(c *cli.Context) error {

@@ -68,8 +68,10 @@ func TestRunsListReadsARunBehindAHalfLine(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &list); code != 0 || err != nil || len(list) != 3 {
 		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, errs)
 	}
-	want := runLine{Run: filepath.Join("runs", "happier-seed1"), State: "done", Backbone: "convnet", LossName: "happier", Seed: 1,
-		Loss: 0.4, Speed: 80, On: "test", Fine: 60, HAP: 50, Trained: 5, Changed: list[0].Changed} // the speed is without the first step, which allocates
+	want := runLine{Run: filepath.Join("runs", "happier-seed1"), State: "done", Backbone: "convnet", LossName: "happier",
+		Seed: 1,
+		Loss: 0.4, Speed: 80, On: "test", Fine: 60, HAP: 50, Trained: 5,
+		Changed: list[0].Changed} // the speed is without the first step, which allocates
 	if age := time.Since(want.Changed); age < 0 || age > time.Hour {
 		t.Errorf("changed at %v", want.Changed)
 	}
@@ -96,23 +98,27 @@ func TestRunsListShowsTheRunsBesideADamagedOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs := run(t, "runs", "list")
-	if code != exitIntegrity || !strings.Contains(errs, events+":1") || strings.Count(out, "done") != 2 || !strings.Contains(out, "unread") {
+	if code != exitIntegrity || !strings.Contains(errs, events+":1") || strings.Count(out, "done") != 2 ||
+		!strings.Contains(out, "unread") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 }
 
 func TestRunsCompareTakesSeedsTogether(t *testing.T) {
 	threeRuns(t)
-	code, out, errs := run(t, "runs", "compare", "--seeds", "--format", "csv", "runs/happier-seed1", "runs/happier-seed2", "runs/smooth-ap-seed1")
+	code, out, errs := run(t, "runs", "compare", "--seeds", "--format", "csv", "runs/happier-seed1", "runs/happier-seed2",
+		"runs/smooth-ap-seed1")
 	want := "run,metric,mean,deviation,count,difference,low,high,p,pairs,verdict\n" +
-		"happier,R@1_level0,65.0000,7.0711,2,,,,,,\nhappier,H-AP,55.0000,7.0711,2,,,,,,\n" + // the deviation of a sample: 10/√2
+		"happier,R@1_level0,65.0000,7.0711,2,,,,,,\nhappier,H-AP,55.0000,7.0711,2,,,,,,\n" +
+		// the deviation of a sample: 10/√2
 		"smooth-ap-seed1,R@1_level0,50.0000,,1,-10.0000,,,,1,undecided\n" + // one seed in common decides nothing
 		"smooth-ap-seed1,H-AP,40.0000,,1,-10.0000,,,,1,undecided\n"
 	if code != 0 || out != want {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 	code, out, _ = run(t, "runs", "compare", "runs/happier-seed1", "runs/smooth-ap-seed1")
-	if code != 0 || !strings.Contains(out, "loss.name is smooth-ap, in happier-seed1 happier") || strings.Contains(out, "seed is") {
+	if code != 0 || !strings.Contains(out, "loss.name is smooth-ap, in happier-seed1 happier") ||
+		strings.Contains(out, "seed is") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 }
@@ -121,7 +127,8 @@ func TestRunsCompareTakesSeedsTogether(t *testing.T) {
 // is 4.30265, so that the interval is 16 ± 13.145. One of 10, 20 and 3 holds 0.
 func TestRunsCompareJudgesBySeeds(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for seed, v := range map[uint64][3]float64{1: {0.5, 0.4, 0.5}, 2: {0.6, 0.4, 0.4}, 3: {0.58, 0.4, 0.43}, 4: {0.9, 0.9, 0.8}} {
+	for seed, v := range map[uint64][3]float64{1: {0.5, 0.4, 0.5}, 2: {0.6, 0.4, 0.4}, 3: {0.58, 0.4, 0.43}, 4: {0.9, 0.9,
+		0.8}} {
 		if seed < 4 { // the first group lacks a seed
 			pastRunFiles(t, fmt.Sprintf("runs/low-seed%d", seed), seed, "smooth-ap", v[1])
 		}
@@ -145,14 +152,16 @@ func TestRunsPlotDrawsBothKindsOfCurves(t *testing.T) {
 	threeRuns(t)
 	for _, c := range []struct{ out, begins string }{{"loss.svg", "<?xml"}, {"loss.png", "\x89PNG"}} {
 		for _, what := range []string{"loss", "img/s", "H-AP"} {
-			if code, _, errs := run(t, "runs", "plot", "--what", what, "--out", c.out, "runs/happier-seed1", "runs/smooth-ap-seed1"); code != 0 {
+			if code, _, errs := run(t, "runs", "plot", "--what", what, "--out", c.out, "runs/happier-seed1",
+				"runs/smooth-ap-seed1"); code != 0 {
 				t.Fatalf("%s: exit code %d\n%s", what, code, errs)
 			}
 			data, err := os.ReadFile(c.out)
 			if err != nil || !strings.HasPrefix(string(data), c.begins) {
 				t.Fatalf("%s begins %.20q (%v)", c.out, data, err)
 			}
-			if strings.HasSuffix(c.out, ".svg") && !(strings.Contains(string(data), "happier-seed1") && strings.Contains(string(data), "smooth-ap-seed1")) {
+			if strings.HasSuffix(c.out, ".svg") && !(strings.Contains(string(data), "happier-seed1") &&
+				strings.Contains(string(data), "smooth-ap-seed1")) {
 				t.Errorf("%s of %s does not name its runs", c.out, what)
 			}
 		}
@@ -165,7 +174,8 @@ func TestRunsPlotDrawsBothKindsOfCurves(t *testing.T) {
 
 func TestRunsPlotGivesItsPointsAsJSON(t *testing.T) {
 	threeRuns(t)
-	code, out, errs := run(t, "runs", "plot", "--json", "--smooth", "1", "--out", "loss.svg", filepath.Join("runs", "happier-seed1"))
+	code, out, errs := run(t, "runs", "plot", "--json", "--smooth", "1", "--out", "loss.svg", filepath.Join("runs",
+		"happier-seed1"))
 	var drawn struct {
 		File   string
 		Curves []struct {
@@ -176,7 +186,8 @@ func TestRunsPlotGivesItsPointsAsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &drawn); code != 0 || err != nil {
 		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, errs)
 	}
-	if drawn.File != "loss.svg" || len(drawn.Curves) != 1 || len(drawn.Curves[0].Points) == 0 || drawn.Curves[0].Points[0][0] != 1 {
+	if drawn.File != "loss.svg" || len(drawn.Curves) != 1 || len(drawn.Curves[0].Points) == 0 ||
+		drawn.Curves[0].Points[0][0] != 1 {
 		t.Errorf("%+v", drawn)
 	}
 }
@@ -186,7 +197,8 @@ func TestRunsCompareNamesWhatIsNoRun(t *testing.T) {
 	if err := os.WriteFile("runs/notes.txt", nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := run(t, "runs", "compare", "runs/notes.txt"); code != exitUsage || !strings.Contains(errs, "so it is not a run directory") {
+	if code, _, errs := run(t, "runs", "compare", "runs/notes.txt"); code != exitUsage ||
+		!strings.Contains(errs, "so it is not a run directory") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
@@ -195,7 +207,8 @@ func TestRecipeShowPutsARunBesideThePaper(t *testing.T) {
 	threeRuns(t)
 	code, out, errs := run(t, "train", "recipe", "show", "--run", "runs/happier-seed1", "sop/happier")
 	for _, line := range []string{
-		"R@1_level0           81.0     60.0     -21.0", "H-AP                 59.4     50.0      -9.4", "AP_level0            60.4        –         –",
+		"R@1_level0           81.0     60.0     -21.0", "H-AP                 59.4     50.0      -9.4",
+		"AP_level0            60.4        –         –",
 		"differs from the recipe: model.backbone.name is convnet, there resnet50",
 	} {
 		if code != 0 || !strings.Contains(out, line) {
@@ -211,7 +224,8 @@ func TestRecipesResolve(t *testing.T) {
 	if code, out, _ := run(t, "train", "recipe", "--check", "--json"); code != 0 || !strings.Contains(out, `"recipes": `) {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
-	if code, out, errs := run(t, "train", "recipe", "--check"); code != 0 || !strings.Contains(out, "every setting and every row is known") {
+	if code, out, errs := run(t, "train", "recipe", "--check"); code != 0 ||
+		!strings.Contains(out, "every setting and every row is known") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 }
@@ -225,7 +239,8 @@ func TestRecipeRunEndsBesideThePaper(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 	code, _, errs = run(t, "train", "recipe", "run", "-o", "model.weights=", "-o", "schedule.warmup=0",
-		"-o", "model.backbone.name=convnet", "-o", "query=", "--hold-out", "0.4", "--limit", "1", "--out", "runs/y", "inat-base/smooth-ap")
+		"-o", "model.backbone.name=convnet", "-o", "query=", "--hold-out", "0.4", "--limit", "1", "--out", "runs/y",
+		"inat-base/smooth-ap")
 	if code != 0 || !strings.Contains(errs, "of the validation classes, and the paper's numbers are of a test") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
@@ -241,11 +256,13 @@ func TestExportOfAChoiceOfImagesIsMeasuredAlike(t *testing.T) {
 	}
 	trained := readResult(t, filepath.Join("runs", "default", "eval.json"))
 	for of, file := range map[string]string{"query": "q.npy", "gallery": "g.npy"} {
-		if code, out, errs := run(t, "train", "export", "--json", "--of", of, file); code != 0 || !strings.Contains(out, strings.Replace(file, ".npy", ".csv", 1)) {
+		if code, out, errs := run(t, "train", "export", "--json", "--of", of, file); code != 0 ||
+			!strings.Contains(out, strings.Replace(file, ".npy", ".csv", 1)) {
 			t.Fatal(out, errs)
 		}
 	}
-	if code, _, errs := run(t, "eval", "run", "--embeddings", "q.npy", "--labels", "q.csv", "--gallery-embeddings", "g.npy", "--gallery-labels", "g.csv"); code != 0 {
+	if code, _, errs := run(t, "eval", "run", "--embeddings", "q.npy", "--labels", "q.csv", "--gallery-embeddings",
+		"g.npy", "--gallery-labels", "g.csv"); code != 0 {
 		t.Fatal(errs)
 	}
 	again := readResult(t, "eval.json")
@@ -267,7 +284,8 @@ func TestExportOfAChoiceOfImagesIsMeasuredAlike(t *testing.T) {
 		"nothing to write": {},
 		`unknown images "quer": did you mean "query"`: {"--of", "quer", "v.npy"},
 	} {
-		if code, _, errs := run(t, append([]string{"train", "export"}, args...)...); code != exitUsage || !strings.Contains(errs, hint) {
+		if code, _, errs := run(t, append([]string{"train", "export"}, args...)...); code != exitUsage ||
+			!strings.Contains(errs, hint) {
 			t.Errorf("%v: exit code %d\n%s", args, code, errs)
 		}
 	}

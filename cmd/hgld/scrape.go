@@ -37,10 +37,10 @@ type scrapeSettings struct {
 // crawl waits for its site, and has the time.
 const crawlGC = 25
 
-// drain is how long answers under way are waited for after a signal.
+// drain is how long a stopped crawl waits for pending answers.
 const drain = 10 * time.Second
 
-// scrapeStageOf is the stage with one of its two ways to work.
+// scrapeStageOf returns the stage with the given action.
 func scrapeStageOf(run func(*job, *scrapeSettings) error) pipeline.StageOf[scrapeSettings] {
 	return pipeline.New(pipeline.Spec[scrapeSettings]{
 		Name: "scrape", Command: "scrape run",
@@ -74,7 +74,7 @@ func scrapeCommand() *cli.Command {
 		scrapeVerifyCommand(), scrapeImportCommand())
 }
 
-// runScrapeCommand is `hgld scrape run` with one of its ways to work.
+// runScrapeCommand is `hgld scrape run` with the action that the flags choose.
 func runScrapeCommand(c *cli.Context) error {
 	retry, since := c.StringSlice("retry"), c.Bool("since")
 	switch {
@@ -188,7 +188,8 @@ func planScrape(c *cli.Context) error {
 		return writeJSON(j, map[string]any{"plan": plan, "base_url": s.BaseURL, "rate": rate,
 			"seconds": plan.Duration(rate).Seconds()})
 	}
-	j.print("%s\n%d requests to %s are left, not counting redirects and repeats%s\n", planLine(plan), plan.Requests, s.BaseURL,
+	j.print("%s\n%d requests to %s are left, not counting redirects and repeats%s\n", planLine(plan), plan.Requests,
+		s.BaseURL,
 		pace(plan, rate))
 	if len(plan.Stages) > 1 {
 		for _, stage := range plan.Stages {
@@ -205,7 +206,7 @@ func planScrape(c *cli.Context) error {
 	return nil
 }
 
-// pace says how long it takes, if there is a limit.
+// pace estimates the duration if the rate is limited.
 func pace(p scrape.Plan, rate float64) string {
 	if rate == 0 {
 		return ""

@@ -27,7 +27,7 @@ import (
 	"hgld/scrape/polite"
 )
 
-// fileList is a list of files, which in YAML may be the name of one.
+// fileList is a list of files. In YAML a single name may stand for a list of one.
 type fileList []string
 
 // UnmarshalYAML reads a list, or one name.
@@ -47,7 +47,7 @@ func (l fileList) MarshalYAML() (any, error) {
 	return []string(l), nil
 }
 
-// scrapeSource is a way to ask Wikimedia.
+// scrapeSource is an interface of Wikimedia: its pages or its API.
 type scrapeSource struct {
 	polite func() polite.Settings
 	rates  []float64 // requests a second that the site allows, slowest first
@@ -72,7 +72,7 @@ var scrapeSources = registry.Table[scrapeSource]{
 		}}},
 }
 
-// politeness is the source's, with what the settings say otherwise.
+// politeness returns the source's limits, overridden by the settings.
 func (s *scrapeSettings) politeness(p polite.Settings) polite.Settings {
 	if s.Rate != nil {
 		p.Rate = *s.Rate
@@ -135,14 +135,14 @@ func (s *scrapeSettings) way(j *job) (*way, error) {
 	return w, withCode(exitUsage, err)
 }
 
-// offline is the transport of the commands that ask nobody: they need no contact.
+// offline is the transport of commands that send no requests and so need no contact.
 type offline struct{}
 
 func (offline) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("no request is sent here")
 }
 
-// offlineConfig is scrapeConfig for a command that asks nobody.
+// offlineConfig is scrapeConfig for a command that sends no requests.
 func offlineConfig(j *job, s *scrapeSettings) (scrape.Config, error) {
 	kind, err := scrapeSources.Get("source", s.Source)
 	if err != nil {

@@ -46,7 +46,8 @@ type shardsSettings struct {
 
 func shardsStage() pipeline.StageOf[shardsSettings] { return shardsStageOf(false) }
 
-// shardsStageOf is the stage that replaces a data set which others depend on, or refuses to.
+// shardsStageOf returns the stage. With replace it overwrites a data set that others depend
+// on; otherwise it refuses to.
 func shardsStageOf(replace bool) pipeline.StageOf[shardsSettings] {
 	return pipeline.New(pipeline.Spec[shardsSettings]{
 		Name: "shards", Command: "shards build",
@@ -84,7 +85,8 @@ func shardsCommand() *cli.Command {
 			"  hgld shards cat --split train --row 17                a row as JSON\n"+
 			"  hgld shards verify                                    compare every byte with its hash",
 		shardsBuildCommand(),
-		shardsPlanCommand(), shardsSliceCommand(), shardsLsCommand(), shardsCatCommand(), shardsVerifyCommand(), shardsCardCommand(),
+		shardsPlanCommand(), shardsSliceCommand(), shardsLsCommand(), shardsCatCommand(), shardsVerifyCommand(),
+		shardsCardCommand(),
 	)
 }
 
@@ -159,7 +161,8 @@ func runShardsBuild(j *job, s *shardsSettings, replace bool) error {
 	} else {
 		printBuilt(j, s, result)
 	}
-	return errors.Join(err, failureError(result.Failures, s.Out+"/"+shards.FailuresFile+" lists them; mend them and run the same command again"))
+	return errors.Join(err, failureError(result.Failures, s.Out+"/"+shards.FailuresFile+" lists them; mend them and "+
+		"run the same command again"))
 }
 
 // showImages shows how many images are done.
@@ -194,7 +197,8 @@ func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
 	if s.Attribution && s.Unattributed {
 		return nil, usagef("attribution and allow_unattributed exclude each other")
 	}
-	for name, v := range map[string]int{"shards": s.Shards, "images_per_shard": s.ImagesPerShard, "short_side": s.ShortSide, "workers": s.Workers} {
+	for name, v := range map[string]int{"shards": s.Shards, "images_per_shard": s.ImagesPerShard,
+		"short_side": s.ShortSide, "workers": s.Workers} {
 		if v < 0 {
 			return nil, usagef("%s is %d; want a number from 0 up", name, v)
 		}
@@ -234,7 +238,8 @@ func parseSize(text string) (int64, error) {
 	units := []struct {
 		suffix string
 		bytes  float64
-	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1}, {"", 1}}
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1},
+		{"", 1}}
 	for _, u := range units {
 		number, ok := strings.CutSuffix(text, u.suffix)
 		if !ok {
@@ -269,7 +274,7 @@ func shardsError(err error) error {
 	return err
 }
 
-// refusedHint says how to go on where the data set was not published.
+// refusedHint returns the next step after a data set was refused.
 func refusedHint(err error, r *shards.RefusedError) error {
 	switch {
 	case r.Fewer:

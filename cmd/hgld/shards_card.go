@@ -18,7 +18,8 @@ func shardsCardCommand() *cli.Command {
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "title", Usage: "name of the data set (default: of the folder)"},
 			&cli.StringFlag{Name: "description", Usage: "a sentence or more"},
-			&cli.StringFlag{Name: "license", Usage: "licence of the whole, by the Hub's name, such as cc-by-4.0 (default: other)"},
+			&cli.StringFlag{Name: "license", Usage: "licence of the whole, by the Hub's name, such as cc-by-4.0 (default: " +
+				"other)"},
 			&cli.StringFlag{Name: "url", Usage: "where it is published"},
 			&cli.StringFlag{Name: "citation", Usage: "how it is to be cited"},
 			&cli.BoolFlag{Name: "force", Usage: "write over a README.md that is there"},
@@ -32,7 +33,8 @@ func shardsCardCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			if there, err := filepath.Glob(filepath.Join(dir, shards.CardFile)); err == nil && len(there) > 0 && !c.Bool("force") {
+			if there, err := filepath.Glob(filepath.Join(dir, shards.CardFile)); err == nil && len(there) > 0 &&
+				!c.Bool("force") {
 				return withHint(usagef("%s exists and may have been edited", there[0]), "--force overwrites it")
 			}
 			err = shards.WriteCard(j.ctx, dir, shards.Card{Title: c.String("title"), Description: c.String("description"),

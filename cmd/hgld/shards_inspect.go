@@ -32,8 +32,9 @@ func shardsFolder(j *job) (string, error) {
 func shardsLsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "ls", Usage: "files, rows, and the classes of each level with their images", ArgsUsage: "[FOLDER]",
-		Description: "  hgld shards ls                 the project's shards\n  hgld shards ls --json other    MANIFEST.json without the hashes",
-		Flags:       append(commonFlags(), &cli.IntFlag{Name: "limit", Usage: "print the first `N` classes of a level (0: all)", Value: 10}),
+		Description: "  hgld shards ls                 the project's shards\n  hgld shards ls --json other    " +
+			"MANIFEST.json without the hashes",
+		Flags: append(commonFlags(), &cli.IntFlag{Name: "limit", Usage: "print the first `N` classes of a level (0: all)", Value: 10}),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {
@@ -254,7 +255,8 @@ func runShardsVerify(c *cli.Context, j *job) error {
 		for _, note := range v.Notes {
 			j.say("note: %s", note)
 		}
-		j.print("%s, %s, %s: %s\n", count(v.Files, "file"), count(v.Rows, "row"), sizeText(v.Bytes), damageText(len(v.Damage)))
+		j.print("%s, %s, %s: %s\n", count(v.Files, "file"), count(v.Rows, "row"), sizeText(v.Bytes),
+			damageText(len(v.Damage)))
 	}
 	if len(v.Damage) == 0 {
 		return nil

@@ -29,11 +29,13 @@ type sourceSettings struct {
 
 // provenance collects what BUILD.json records besides settings and inputs.
 func (s *shardsSettings) provenance(j *job) (shards.Provenance, error) {
-	source := sourceSettings{Dataset: s.Dataset, Levels: s.Levels, Split: s.Split, Labelled: s.Labelled, Unattributed: s.Unattributed}
+	source := sourceSettings{Dataset: s.Dataset, Levels: s.Levels, Split: s.Split, Labelled: s.Labelled,
+		Unattributed: s.Unattributed}
 	if s.Columns != (dataset.Columns{}) {
 		source.Columns = &s.Columns
 	}
-	for to, path := range map[*string]string{&source.Input: s.Input, &source.Images: s.Images, &source.Labels: s.Labels, &source.Hierarchy: s.Hierarchy} {
+	for to, path := range map[*string]string{&source.Input: s.Input, &source.Images: s.Images, &source.Labels: s.Labels,
+		&source.Hierarchy: s.Hierarchy} {
 		if path == "" {
 			continue
 		}

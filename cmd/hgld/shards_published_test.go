@@ -166,13 +166,17 @@ func TestPublishedDataSetsTrainAndEvaluate(t *testing.T) {
 		levels        string
 		want          []string // of the build
 	}{
-		{"sop", "sop", sopPictures(t), "", []string{"train: 8 images", "test: 4 images", "product: 6 classes", "category: 2 classes"}},
+		{"sop", "sop", sopPictures(t), "", []string{"train: 8 images", "test: 4 images", "product: 6 classes",
+			"category: 2 classes"}},
 		{"cub", "cub", cubPictures(t), "", []string{"train: 8 images", "class: 6 classes"}},
 		{"inat-full", "inaturalist", inatPictures(t), "", []string{"species: 6 classes", "kingdom: 2 classes"}},
 		{"inat-base", "inaturalist", inatPictures(t), "species,group", []string{"species: 6 classes", "group: 2 classes"}},
-		{"dyml-product", "dyml", dymlPictures(t, true), "", []string{"train: 8 images", "test: 4 images", "fine: 6 classes", "coarse: 4 classes"}},
-		{"gldv2", "gldv2", gldv2Pictures(t), "", []string{"train: 8 images", "index: 4 images", "test: 2 images", "supercategory: 2 classes"}},
-		{"in-shop", "in-shop", inShopPictures(t), "", []string{"query: 2 images", "gallery: 2 images", "category: 2 classes"}},
+		{"dyml-product", "dyml", dymlPictures(t, true), "", []string{"train: 8 images", "test: 4 images", "fine: 6 classes",
+			"coarse: 4 classes"}},
+		{"gldv2", "gldv2", gldv2Pictures(t), "", []string{"train: 8 images", "index: 4 images", "test: 2 images",
+			"supercategory: 2 classes"}},
+		{"in-shop", "in-shop", inShopPictures(t), "", []string{"query: 2 images", "gallery: 2 images",
+			"category: 2 classes"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
@@ -207,7 +211,8 @@ func TestPublishedDataSetsTrainAndEvaluate(t *testing.T) {
 				t.Fatalf("eval: exit code %d\n%s", code, errs)
 			}
 			r := readResult(t, "eval.json")
-			if wantSelf := c.tree.rank == ""; r.Self != wantSelf || r.Queries != map[bool]int{true: 4, false: 2}[wantSelf] || !(r.Mean("R@1_level0") >= 0) {
+			if wantSelf := c.tree.rank == ""; r.Self != wantSelf || r.Queries != map[bool]int{true: 4, false: 2}[wantSelf] ||
+				!(r.Mean("R@1_level0") >= 0) {
 				t.Errorf("result %+v", r)
 			}
 		})
@@ -219,7 +224,8 @@ func gldv2Pictures(t *testing.T) publishedTree {
 	p := publishedTree{map[string]string{}, "test", "index"}
 	const head = "landmark_id,category,supercategory,hierarchical_label,natural_or_human_made\n"
 	labelFile := map[string]string{"train": head, "index": head}
-	tables := map[string]string{"train_clean.csv": "landmark_id,images\n", "index_image_to_landmark.csv": "id,landmark_id\n",
+	tables := map[string]string{"train_clean.csv": "landmark_id,images\n",
+		"index_image_to_landmark.csv": "id,landmark_id\n",
 		"retrieval_solution_v2.1.csv": "id,images,Usage\n", "train_attribution.csv": "id,url,author,license,title\n"}
 	eachPicture(func(class, view int) {
 		id := fmt.Sprintf("%x%x%014x", class, view, 1)
@@ -233,7 +239,8 @@ func gldv2Pictures(t *testing.T) publishedTree {
 			tables["index_image_to_landmark.csv"] += fmt.Sprintf("%s,%d\n", id, class)
 		}
 		if view == 0 {
-			labelFile[split] += fmt.Sprintf("%d,http://commons.wikimedia.org/wiki/Category:A%d,tag,%s,human-made\n", class, class, []string{"church", "castle"}[class%2])
+			labelFile[split] += fmt.Sprintf("%d,http://commons.wikimedia.org/wiki/Category:A%d,tag,%s,human-made\n", class,
+				class, []string{"church", "castle"}[class%2])
 		}
 		if class >= 4 && view == 0 {
 			query := fmt.Sprintf("a%x%014x", class, 2)

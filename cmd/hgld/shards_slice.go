@@ -62,9 +62,11 @@ func runShardsSlice(j *job, s *shardsSettings, n, of int, replace bool) error {
 		return shardsError(err)
 	}
 	if j.json {
-		err = writeJSON(j, map[string]any{"slice": n, "of": of, "shards": r.Shards, "kept": r.Kept, "images": r.Images, "failures": len(r.Failures)})
+		err = writeJSON(j, map[string]any{"slice": n, "of": of, "shards": r.Shards, "kept": r.Kept, "images": r.Images,
+			"failures": len(r.Failures)})
 	} else {
-		j.print("slice %d of %d: %s in %s, %d there already\n", n, of, count(r.Images, "image"), count(r.Shards, "shard"), r.Kept)
+		j.print("slice %d of %d: %s in %s, %d there already\n", n, of, count(r.Images, "image"), count(r.Shards, "shard"),
+			r.Kept)
 	}
 	return errors.Join(err, failureError(r.Failures, "`hgld shards build`, at the end, lists them in "+shards.FailuresFile))
 }

@@ -8,7 +8,8 @@ import (
 func TestSlicesAndTheBuildAfterThem(t *testing.T) {
 	publishedFolders(t)
 	args := func(more ...string) []string {
-		return append([]string{"shards", more[0], "--dataset", "sop", "--input", "Stanford_Online_Products", "--images-per-shard", "2"}, more[1:]...)
+		return append([]string{"shards", more[0], "--dataset", "sop", "--input", "Stanford_Online_Products",
+			"--images-per-shard", "2"}, more[1:]...)
 	}
 	must := func(want string, a ...string) {
 		t.Helper()

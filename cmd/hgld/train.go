@@ -61,7 +61,7 @@ func trainCommand() *cli.Command {
 		run, trainResumeCommand(), trainExportCommand(), trainRecipeCommand(), trainLossesCommand(), trainBenchCommand())
 }
 
-// trainRunFlags are flags of hgld train run that are no settings of a run.
+// trainRunFlags are the flags of hgld train run that are not settings of a run.
 func trainRunFlags() []cli.Flag {
 	return append([]cli.Flag{configFlag()}, rehearsalFlags()...)
 }
@@ -192,7 +192,8 @@ func showDone(j *job, run string, step int) error {
 
 // absentText says how many classes are not trained on.
 func absentText(absent, classes int) string {
-	return fmt.Sprintf("%d of %d finest classes have no image in the first epoch; m-per-class leaves out those with fewer than sampler.m", absent, classes)
+	return fmt.Sprintf("%d of %d finest classes have no image in the first epoch; m-per-class leaves out those with "+
+		"fewer than sampler.m", absent, classes)
 }
 
 // followRun prints and keeps the events of a run.
@@ -236,7 +237,8 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int
 			}
 			j.say("done: %s, run directory %s", count(e.Step, "step"), s.Out)
 			if best, err := train.ReadBest(s.Out); err == nil {
-				j.say("best %s of the %s: %.4f after step %d, %s", best.Metric, best.On, float64(best.Value), best.Step, filepath.Join(s.Out, best.Checkpoint))
+				j.say("best %s of the %s: %.4f after step %d, %s", best.Metric, best.On, float64(best.Value), best.Step,
+					filepath.Join(s.Out, best.Checkpoint))
 			}
 		}
 	}
@@ -301,7 +303,8 @@ func trainError(err error) error {
 	case err == nil || errors.Is(err, context.Canceled):
 		return err
 	case errors.As(err, &resume):
-		return withHint(withCode(exitUsage, err), "give the run its own directory with --out, or go back to the settings of this one")
+		return withHint(withCode(exitUsage, err), "give the run its own directory with --out, or go back to the settings "+
+			"of this one")
 	case errors.As(err, &damaged):
 		if folder := filepath.Dir(damaged.Path); strings.HasPrefix(filepath.Base(folder), "step-") {
 			return withHint(withCode(exitIntegrity, err),

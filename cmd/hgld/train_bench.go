@@ -60,7 +60,8 @@ func runBench(j *job, s *trainSettings, steps int) error {
 		return err
 	}
 	defer data.close()
-	result := benchResult{Backbone: s.Model.Backbone.Name, Loss: s.Loss.Name, Batch: s.Sampler.Batch, Size: s.Input.Size, Threads: s.Config.Run.Threads}
+	result := benchResult{Backbone: s.Model.Backbone.Name, Loss: s.Loss.Name, Batch: s.Sampler.Batch, Size: s.Input.Size,
+		Threads: s.Config.Run.Threads}
 	if result.Threads == 0 {
 		result.Threads = runtime.GOMAXPROCS(0)
 	}
@@ -91,8 +92,10 @@ func runBench(j *job, s *trainSettings, steps int) error {
 	if j.json {
 		return writeJSON(j, result)
 	}
-	j.print("%s with %s, batches of %d images of %d pixels, %d threads\n", result.Backbone, result.Loss, result.Batch, result.Size, result.Threads)
-	j.print("step        %8.1f ms     median of %d, from %.1f to %.1f\n", result.Step, result.Steps, result.Fastest, result.Slowest)
+	j.print("%s with %s, batches of %d images of %d pixels, %d threads\n", result.Backbone, result.Loss, result.Batch,
+		result.Size, result.Threads)
+	j.print("step        %8.1f ms     median of %d, from %.1f to %.1f\n", result.Step, result.Steps, result.Fastest,
+		result.Slowest)
 	j.print("training    %8.1f img/s  waiting for images %.0f %% of the time\n", result.Images, 100*result.Waiting)
 	j.print("arithmetic  %8.1f img/s  if images were always there\n", result.Arithmetic)
 	return nil

@@ -38,7 +38,8 @@ func benchmarkShards(t *testing.T, level, out string) {
 			}
 		}
 	}
-	src, err := dataset.Folder{}.Open(context.Background(), dataset.Settings{Input: out + "-pictures", Levels: []string{level}})
+	src, err := dataset.Folder{}.Open(context.Background(), dataset.Settings{Input: out + "-pictures",
+		Levels: []string{level}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,8 @@ func TestTrainingIsTestedOnBenchmarks(t *testing.T) {
 	if r.On != "test" || r.Queries != 48 || r.Gallery != 48 || r.Self || strings.Join(r.Levels, " ") != "place form" {
 		t.Errorf("%+v", r)
 	}
-	if fine, coarse := r.Mean("AP_level0"), r.Mean("AP_level1"); !(fine > 0 && coarse > 0) || float64(r.Overall["AP"]) != fine+(coarse-fine)/2 {
+	if fine, coarse := r.Mean("AP_level0"), r.Mean("AP_level1"); !(fine > 0 && coarse > 0) ||
+		float64(r.Overall["AP"]) != fine+(coarse-fine)/2 {
 		t.Errorf("AP %v and %v, overall %v", fine, coarse, r.Overall["AP"])
 	}
 	text, err := os.ReadFile(filepath.Join("runs", "default", settingsFile))
@@ -74,17 +76,21 @@ func TestTrainingIsTestedOnBenchmarks(t *testing.T) {
 	if again.On = r.On; !reflect.DeepEqual(again, r) {
 		t.Errorf("eval run has\n%+v\nthe training had\n%+v", again, r)
 	}
-	if code, _, errs := run(t, "eval", "run", "--report", "page.html"); code != exitUsage || !strings.Contains(errs, "shards-place, shards-form") {
+	if code, _, errs := run(t, "eval", "run", "--report", "page.html"); code != exitUsage ||
+		!strings.Contains(errs, "shards-place, shards-form") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
-	if code, out, errs := run(t, "eval", "run", "--query", "test"); code != 0 || !strings.Contains(out, "48 queries, 48 gallery items, each") {
+	if code, out, errs := run(t, "eval", "run", "--query", "test"); code != 0 ||
+		!strings.Contains(out, "48 queries, 48 gallery items, each") {
 		t.Errorf("exit code %d\n%s\n%s", code, out, errs)
 	}
 	s, err := readRunSettings("runs/default")
-	if err != nil || strings.Join(s.Images.Benchmarks, " ") != "shards-place shards-form" || !strings.Contains(string(text), "- ../../shards-form") {
+	if err != nil || strings.Join(s.Images.Benchmarks, " ") != "shards-place shards-form" ||
+		!strings.Contains(string(text), "- ../../shards-form") {
 		t.Errorf("%v: the run finds %v\n%s", err, s, text)
 	}
-	if code, _, errs := run(t, "eval", "run", "--data", "shards"); code != exitUsage || !strings.Contains(errs, "which images are the queries") {
+	if code, _, errs := run(t, "eval", "run", "--data", "shards"); code != exitUsage ||
+		!strings.Contains(errs, "which images are the queries") {
 		t.Errorf("other data are named, and not asked for: exit code %d\n%s", code, errs)
 	}
 	for want, args := range map[string][]string{
@@ -96,7 +102,8 @@ func TestTrainingIsTestedOnBenchmarks(t *testing.T) {
 		if args[1] == "shards-both" {
 			twoLevelBenchmark(t)
 		}
-		if code, _, errs := run(t, tinyRun(append(args, "--out", "runs/other")...)...); code == 0 || !strings.Contains(errs, want) {
+		if code, _, errs := run(t, tinyRun(append(args, "--out", "runs/other")...)...); code == 0 ||
+			!strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d\n%s", args, code, errs)
 		}
 	}
@@ -108,7 +115,8 @@ func twoLevelBenchmark(t *testing.T) {
 	if err := os.CopyFS(filepath.Join("both", "query"), os.DirFS(filepath.Join("pictures", "test"))); err != nil {
 		t.Fatal(err)
 	}
-	src, err := dataset.Folder{}.Open(context.Background(), dataset.Settings{Input: "both", Levels: []string{"place", "form"}})
+	src, err := dataset.Folder{}.Open(context.Background(), dataset.Settings{Input: "both", Levels: []string{"place",
+		"form"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ type openData struct {
 	parts []*shards.Set // of the benchmarks
 }
 
-// forTraining is the data with its validation and its test apart.
+// forTraining returns the data split into training, validation and test.
 func (d *openData) forTraining() train.Data {
 	data := d.Data
 	if data.Query == data.Validation {
@@ -76,7 +76,8 @@ func (r *retrievalData) open() (*openData, error) {
 	case len(r.Splits) == 0:
 		return nil, usagef("splits is empty: name at least one, such as train")
 	case len(r.Benchmarks) > 0 && r.Query != "":
-		return nil, usagef("query is %.80q, and benchmarks is %s: the test is one of them", r.Query, strings.Join(r.Benchmarks, ","))
+		return nil, usagef("query is %.80q, and benchmarks is %s: the test is one of them", r.Query,
+			strings.Join(r.Benchmarks, ","))
 	}
 	set, err := openShards(r.Data)
 	if err != nil {

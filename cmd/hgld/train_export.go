@@ -21,7 +21,8 @@ const trainExportExamples = "  hgld train export net.onnx              the netwo
 	"  hgld train export --backbone resnet50.safetensors\n" +
 	"                                          the backbone alone, as torchvision or timm load it\n" +
 	"  hgld train export --run runs/happier vectors.npy vectors.parquet\n" +
-	"                                          embeddings of the queries; vectors.csv next to the .npy has ids and classes\n" +
+	"                                          embeddings of the queries; vectors.csv next to the .npy has ids and " +
+	"classes\n" +
 	"  hgld train export --of gallery gallery.npy\n" +
 	"  hgld train export --data elsewhere --split test test.npy"
 
@@ -52,7 +53,7 @@ func trainExportCommand() *cli.Command {
 	}
 }
 
-// exportChoice is the command line of an export.
+// exportChoice is what the command line of an export asks for.
 type exportChoice struct {
 	run, data, of, split string
 	backbone, best       bool
@@ -70,7 +71,7 @@ var exporters = map[string]func(x *exporting, path string) error{
 
 var exportExtensions = []string{".onnx", ".safetensors", ".npy", ".parquet"}
 
-// exporting is an export under way. Weights and embeddings are made when a file
+// exporting is a running export. Weights and embeddings are made when a file
 // first asks for them.
 type exporting struct {
 	*job
@@ -96,7 +97,8 @@ func runExport(j *job, o exportChoice) (err error) {
 	}
 	for _, path := range o.files {
 		if exporters[filepath.Ext(path)] == nil {
-			return withCode(exitUsage, fmt.Errorf("%s: %w", path, registry.Unknown("kind of file", filepath.Ext(path), exportExtensions)))
+			return withCode(exitUsage, fmt.Errorf("%s: %w", path, registry.Unknown("kind of file", filepath.Ext(path),
+				exportExtensions)))
 		}
 	}
 	path, err := checkpointOf(o.run, o.best)
@@ -132,7 +134,7 @@ func runExport(j *job, o exportChoice) (err error) {
 	return nil
 }
 
-// tensors are the weights of the network.
+// tensors returns the weights of the network.
 func (x *exporting) tensors() (_ []tensorfile.Tensor, err error) {
 	if x.weights == nil {
 		x.weights, err = x.model.Weights()
@@ -206,7 +208,8 @@ func (x *exporting) embed() (*export.Embeddings, error) {
 	case !known:
 		return nil, withCode(exitUsage, registry.Unknown("images", x.of, []string{"query", "gallery", "train"}))
 	case images == nil:
-		return nil, withHint(usagef("the run of %s has no %s images", x.run, x.of), "--of train embeds those that it was trained on")
+		return nil, withHint(usagef("the run of %s has no %s images", x.run, x.of),
+			"--of train embeds those that it was trained on")
 	}
 	if x.limit > 0 {
 		images = train.First(images, x.limit)

@@ -16,8 +16,10 @@ import (
 	"hgld/train/recipe"
 )
 
-const trainRecipeExamples = "  hgld train recipe list                  the published runs, with the tables that they stand in\n" +
-	"  hgld train recipe show sop/happier      its row in the paper, where code and paper differ, what had to be guessed\n" +
+const trainRecipeExamples = "  hgld train recipe list                  the published runs, with the tables that " +
+	"they stand in\n" +
+	"  hgld train recipe show sop/happier      its row in the paper, where code and paper differ, what had to be " +
+	"guessed\n" +
 	"  hgld train recipe show --yaml sop/happier > hgld.yaml\n" +
 	"  hgld train recipe run --data shards sop/happier\n" +
 	"                                          train with it, and print the paper's row next to the result\n" +
@@ -276,7 +278,8 @@ func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error 
 		return err
 	}
 	if result.On == "validation" {
-		j.say("the run was evaluated on its validation classes, but the paper's numbers are of a test: nothing to compare; train.query names one")
+		j.say("the run was evaluated on its validation classes, but the paper's numbers are of a test: nothing to " +
+			"compare; train.query names one")
 		return nil
 	}
 	rows, err := recipe.Compare(r, result)

@@ -15,7 +15,8 @@ import (
 func testOf(run string) (*train.Result, error) {
 	result, err := readEvaluation(run)
 	if err == nil && result.On == "validation" {
-		err = withHint(usagef("%s of %s was measured on the validation classes, but the paper's numbers are of the test", evaluationFile, run),
+		err = withHint(usagef("%s of %s was measured on the validation classes, but the paper's numbers are of the test",
+			evaluationFile, run),
 			"the test is measured when the run is complete, if train.query names it; hgld eval run measures it now")
 	}
 	return result, err

@@ -118,7 +118,8 @@ func dryRun(j *job, s *trainSettings) error {
 
 // needs describes the run and its memory.
 func (f *forecast) needs() string {
-	text := fmt.Sprintf("images      %d, classes %v, %d steps of %d images, %d an epoch\n", f.Images, f.Classes, f.Steps, f.Batch, f.PerEpoch)
+	text := fmt.Sprintf("images      %d, classes %v, %d steps of %d images, %d an epoch\n", f.Images, f.Classes, f.Steps,
+		f.Batch, f.PerEpoch)
 	if f.Absent > 0 {
 		text += fmt.Sprintf("            %s\n", absentText(f.Absent, f.Classes[0]))
 	}
@@ -126,7 +127,8 @@ func (f *forecast) needs() string {
 	for i, g := range f.Groups {
 		text += fmt.Sprintf("%s %s %d", map[bool]string{true: ":", false: ","}[i == 0], g.Name, g.Values)
 	}
-	text += fmt.Sprintf("\nmemory      %s in a step, of them %s all the time; %s of decoded images", mebibytes(f.Peak), mebibytes(f.Kept), mebibytes(f.Host))
+	text += fmt.Sprintf("\nmemory      %s in a step, of them %s all the time; %s of decoded images", mebibytes(f.Peak),
+		mebibytes(f.Kept), mebibytes(f.Host))
 	if f.Evaluation > 0 {
 		text += fmt.Sprintf("; %s in an evaluation", mebibytes(f.Evaluation))
 	}
@@ -140,7 +142,8 @@ func (f *forecast) needs() string {
 // lasts describes its time.
 func (f *forecast) lasts() string {
 	whole := time.Duration(f.Total * float64(time.Second)).Round(time.Second)
-	return fmt.Sprintf("time        %.3g s a step (median of %d), %.0f img/s, %.0f %% waiting for images; %v for all steps\n",
+	return fmt.Sprintf("time        %.3g s a step (median of %d), %.0f img/s, %.0f %% waiting for images; %v for all "+
+		"steps\n",
 		f.StepTime, f.Timed, float64(f.Batch)/f.StepTime, 100*f.Waited, whole)
 }
 
@@ -192,7 +195,8 @@ func overfit(j *job, s *trainSettings) error {
 		j.say("%s skipped: a value was not finite", count(skipped, "step"))
 	}
 	if err == nil && last >= first {
-		err = withHint(fmt.Errorf("train: overfit: the loss of one batch does not fall"), "try another optim.lr first; then look at labels and loss settings")
+		err = withHint(fmt.Errorf("train: overfit: the loss of one batch does not fall"),
+			"try another optim.lr first; then look at labels and loss settings")
 	}
 	return err
 }
@@ -212,16 +216,17 @@ func profile(j *job, s *trainSettings) error {
 	steps, seconds, waited := 0, 0.0, 0.0
 	config := *s
 	config.Schedule.WarmUp, config.Model.Projection = 0, ""
-	err = rehearse(j, &config, data.forTraining(), train.Options{Backend: profiler.Watch(b), Limit: j.limitOr(10) + 1}, func(e train.Event) {
-		if e.Kind != train.Stepped && e.Kind != train.Skipped {
-			return
-		}
-		if e.Step == 1 { // in which memory grows
-			profiler.Reset()
-			return
-		}
-		steps, seconds, waited = steps+1, seconds+e.Seconds, waited+e.Waited
-	})
+	err = rehearse(j, &config, data.forTraining(), train.Options{Backend: profiler.Watch(b), Limit: j.limitOr(10) + 1},
+		func(e train.Event) {
+			if e.Kind != train.Stepped && e.Kind != train.Skipped {
+				return
+			}
+			if e.Step == 1 { // in which memory grows
+				profiler.Reset()
+				return
+			}
+			steps, seconds, waited = steps+1, seconds+e.Seconds, waited+e.Waited
+		})
 	if err != nil {
 		return err
 	}
@@ -229,7 +234,8 @@ func profile(j *job, s *trainSettings) error {
 		return usagef("the run has one step, and the first is not measured")
 	}
 	if j.json {
-		return writeJSON(j, map[string]any{"steps": steps, "seconds": seconds, "waited": waited, "operations": profiler.Ops()})
+		return writeJSON(j, map[string]any{"steps": steps, "seconds": seconds, "waited": waited,
+			"operations": profiler.Ops()})
 	}
 	return profiler.Table(j.stdout, steps, seconds, waited)
 }

@@ -17,8 +17,9 @@ const trainResumeExamples = "  hgld train resume runs/happier          go on to 
 
 func trainResumeCommand() *cli.Command {
 	return &cli.Command{
-		Name: "resume", Usage: "continue a run with the settings in its run.yaml", Description: trainResumeExamples, ArgsUsage: "RUN",
-		Flags: append(stageFlags(), deviceFlag()),
+		Name: "resume", Usage: "continue a run with the settings in its run.yaml", Description: trainResumeExamples,
+		ArgsUsage: "RUN",
+		Flags:     append(stageFlags(), deviceFlag()),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {

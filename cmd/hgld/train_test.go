@@ -43,7 +43,8 @@ func pictureShards(t *testing.T) {
 			}
 		}
 	}
-	src, err := dataset.Folder{}.Open(context.Background(), dataset.Settings{Input: "pictures", Levels: []string{"place", "form"}})
+	src, err := dataset.Folder{}.Open(context.Background(), dataset.Settings{Input: "pictures", Levels: []string{"place",
+		"form"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,8 @@ func TestTrainRunContinuesWithTheSameCommand(t *testing.T) {
 	if code, _, errs := run(t, tinyRun("--out", "whole")...); code != 0 {
 		t.Fatal(errs)
 	}
-	if code, _, errs := run(t, tinyRun("--out", "parts", "--limit", "7")...); code != 0 || !strings.Contains(errs, "done: 7 steps") {
+	if code, _, errs := run(t, tinyRun("--out", "parts", "--limit", "7")...); code != 0 ||
+		!strings.Contains(errs, "done: 7 steps") {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
 	code, _, errs := run(t, tinyRun("--out", "parts")...)
@@ -144,7 +146,8 @@ func TestTrainRunRefusesAnotherRunsDirectory(t *testing.T) {
 		t.Fatal(errs)
 	}
 	code, _, errs := run(t, tinyRun("-o", "optim.lr=0.5")...)
-	if code != exitUsage || !strings.Contains(errs, "optim.lr is 0.5, the checkpoint has 0.001") || !strings.Contains(errs, "--out") {
+	if code != exitUsage || !strings.Contains(errs, "optim.lr is 0.5, the checkpoint has 0.001") ||
+		!strings.Contains(errs, "--out") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	code, _, errs = run(t, tinyRun("--hold-out", "0.25")...)
@@ -232,7 +235,8 @@ func TestEvalRunFindsTheDataOfTheRun(t *testing.T) {
 
 func TestEvalRunTakesTheBestCheckpoint(t *testing.T) {
 	pictureShards(t)
-	if code, _, errs := run(t, tinyRun("--hold-out", "0.4", "-o", "run.evaluate=4", "-o", "sampler.batch=8", "-o", "optim.lr=0.3")...); code != 0 {
+	if code, _, errs := run(t, tinyRun("--hold-out", "0.4", "-o", "run.evaluate=4", "-o", "sampler.batch=8", "-o",
+		"optim.lr=0.3")...); code != 0 {
 		t.Fatal(errs)
 	}
 	best, err := train.ReadBest("runs/default")
@@ -292,7 +296,8 @@ func TestTrainRunNamesADamagedImage(t *testing.T) {
 
 func TestEvalRunAsksForQueries(t *testing.T) {
 	pictureShards(t)
-	if code, _, errs := run(t, tinyRun("--limit", "1")...); code != 0 || !strings.Contains(errs, "nothing will be evaluated") {
+	if code, _, errs := run(t, tinyRun("--limit", "1")...); code != 0 ||
+		!strings.Contains(errs, "nothing will be evaluated") {
 		t.Fatal(code, errs)
 	}
 	if code, _, errs := run(t, "eval", "run"); code != exitUsage || !strings.Contains(errs, "--query") {
@@ -328,7 +333,8 @@ func TestRunFileStandsAloneOrUnderItsSection(t *testing.T) {
 	if err := os.Mkdir("recipes", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"alone": settings, "section": "hgld: 1\n" + tinyProject + "  data: ../shards\n"} {
+	for name, text := range map[string]string{"alone": settings, "section": "hgld: 1\n" + tinyProject +
+		"  data: ../shards\n"} {
 		file := filepath.Join("recipes", name+".yaml")
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -394,8 +400,8 @@ func TestCheckpointWithoutItsSums(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errs := run(t, "eval", "run", "--run", "runs/a", "--query", "test")
-	if code != exitIntegrity || !strings.Contains(errs,
-		filepath.Join(last, "SHA256SUMS")+" is damaged: it is missing") ||
+	if code != exitIntegrity ||
+		!strings.Contains(errs, filepath.Join(last, "SHA256SUMS")+" is damaged: it is missing") ||
 		!strings.Contains(errs, "hgld train resume") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
