@@ -22,7 +22,7 @@ const welcome = `hgld builds labels with a hierarchy for image retrieval, and tr
   hgld --help              all commands
 `
 
-// commands returns the tree of commands. Later versions may add commands, but move none.
+// commands returns the tree of commands. A later version may add commands but not move any.
 func commands() []*cli.Command {
 	return []*cli.Command{
 		demoCommand(), initCommand(), statusCommand(), runCommand(),
@@ -98,7 +98,7 @@ func trailingFlag(c *cli.Context, args []string) error {
 	list := c.Args().Slice()
 	for _, a := range list[:max(0, len(list)-free)] {
 		if len(a) > 1 && a[0] == '-' {
-			return withHint(usagef("flag %s stands behind the argument %.80q and would be ignored", a, list[0]),
+			return withHint(usagef("flag %s comes after the argument %.80q and would be ignored", a, list[0]),
 				"write flags first: hgld %s %s … %s", commandPath(c), a, list[0])
 		}
 	}
@@ -152,7 +152,7 @@ func commandPath(c *cli.Context) string {
 	return strings.TrimPrefix(strings.TrimPrefix(c.Command.HelpName, "hgld"), " ")
 }
 
-// needsSubcommand is the action of the application and of every group.
+// needsSubcommand is the action of the application and of every group of commands.
 func needsSubcommand(c *cli.Context) error {
 	if !c.Args().Present() {
 		if c.Command == nil || c.Command.Name == "hgld" || c.Command.HelpName == "hgld" {
@@ -234,7 +234,7 @@ func wrongFlag(c *cli.Context, err error, _ bool) error {
 		return withHint(withCode(exitUsage, unknown), "%s; hgld %s --help lists the flags", meant, path)
 	}
 	if path == "" && takenByCommands(m[1]) {
-		return withHint(withCode(exitUsage, unknown), "%s stands behind the command: hgld status %s …", name, name)
+		return withHint(withCode(exitUsage, unknown), "put %s after the command: hgld status %s …", name, name)
 	}
 	return withHint(withCode(exitUsage, unknown), "%s --help lists the flags", strings.TrimSpace("hgld "+path))
 }
@@ -257,7 +257,7 @@ func flagHelp(flags []cli.Flag) string {
 	return strings.ReplaceAll(b.String(), "{{", "{{`{{`}}")
 }
 
-// flagColumn is where the description of a flag begins.
+// flagColumn is the column where the description of a flag begins.
 const flagColumn = 26
 
 // describeFlag returns the line of a help text for a flag: names and value, what it does,

@@ -17,7 +17,8 @@ func TestApplicationDescribesItsFlagsWithoutAGlobal(t *testing.T) {
 	if err := newApp(&out, io.Discard, nil).Run([]string{"hgld", "cluster", "run", "--help"}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\n  -k VALUE                   number of clusters (default: 150)\n", "\n  --help, -h "} {
+	for _, want := range []string{"\n  -k VALUE                   number of clusters (default: 150)\n",
+		"\n  --help, -h "} {
 		if strings.Count(out.String(), want) != 1 {
 			t.Errorf("%q is not once in\n%s", want, &out)
 		}

@@ -21,7 +21,7 @@ import (
 // clusterSettings is the section "cluster" of hgld.yaml.
 type clusterSettings struct {
 	Tags      string  `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
-	Vectors   string  `yaml:"vectors" path:"out" usage:"vectors of the tags; computed if there are none"`
+	Vectors   string  `yaml:"vectors" path:"out" usage:"vectors of the tags; computed if missing"`
 	Out       string  `yaml:"out" path:"out" usage:"draft to write"`
 	Encoder   string  `yaml:"encoder" usage:"what turns a tag into a vector: hashing, clip or bert; empty: the encoder of the vectors, or embed.encoder"`
 	Prompt    string  `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, or a text with {} for the tag; empty: the prompt of the vectors, or embed.prompt"`

@@ -97,13 +97,14 @@ func (s *clusterSettings) ofCurated(p *pipeline.Project, stale bool) (string, er
 		if !stale {
 			return "", nil
 		}
-		return fmt.Sprintf("%s was curated in %s: a new draft goes beside it", p.Inside(s.Out), logNames(logs)), nil
+		return fmt.Sprintf("%s was curated in %s: a new draft will be written next to it", p.Inside(s.Out), logNames(logs)),
+			nil
 	}
 	lost, err := losses(written, logs)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s is beside it: %s", p.Inside(written), lost), nil
+	return fmt.Sprintf("%s is next to it: %s", p.Inside(written), lost), nil
 }
 
 // ofOtherDraft says, for hgld status, what logs of another draft lose on the current

@@ -12,9 +12,9 @@ import (
 // shells lists the completion scripts. bash, zsh and PowerShell ask hgld itself
 // for the words that fit; fish gets them written out.
 //
-// Behind "--" nothing is asked, since hgld would take the question for an argument
+// After "--" the shell completes nothing, since hgld would take the request for an argument
 // and do what the line says. Where "--" is what is being completed, "-" asks for the
-// flags in its place. No script evaluates what stands on the line.
+// flags in its place. No script evaluates what the line contains.
 var shells = registry.Table[string]{
 	{Name: "bash", About: "bash", Value: `_hgld() {
   local cur="${COMP_WORDS[COMP_CWORD]}" word
@@ -64,7 +64,8 @@ if [ "$funcstack[1]" = _hgld ]; then _hgld "$@"; else compdef _hgld hgld; fi
 
 func completionCommand() *cli.Command {
 	cmd := group("completion", "completion script for a shell",
-		"  source <(hgld completion bash)\n  hgld completion zsh > \"${fpath[1]}/_hgld\"\n  hgld completion fish > ~/.config/fish/completions/hgld.fish")
+		"  source <(hgld completion bash)\n  hgld completion zsh > \"${fpath[1]}/_hgld\"\n  hgld completion fish > "+
+			"~/.config/fish/completions/hgld.fish")
 	for _, shell := range shells {
 		cmd.Subcommands = append(cmd.Subcommands, &cli.Command{
 			Name: shell.Name, Usage: "completion for " + shell.About, Description: "  hgld completion " + shell.Name,

@@ -134,7 +134,7 @@ func importError(err error, logPath, draftPath, file string) error {
 	return logError(err)
 }
 
-// now is the time of an edit.
+// now returns the time of an edit, in seconds and UTC.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
 // runImport appends the edits of an import, or lists them in a dry run. Tags that the

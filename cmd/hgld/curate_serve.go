@@ -248,7 +248,7 @@ func (o *serveOptions) fill(j *job, c *serve.Config, files *curate.Curation) (fu
 	return found.Close, nil
 }
 
-// wantImages is what --images takes.
+// wantImages describes the values of --images in an error.
 const wantImages = "--images takes the folder that `hgld shards build` wrote, or one with a folder of images per " +
 	"landmark: " +
 	"DIR/<landmark>/*.jpg"

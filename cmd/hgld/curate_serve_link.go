@@ -56,8 +56,8 @@ func (l *pageLink) remove() error {
 	return nil
 }
 
-// queueName names a log in the browser's storage, where edits wait for the server. It
-// is the same whenever the log is served, and different for a copy elsewhere.
+// queueName returns the key of a log in the browser's storage, where edits wait for the
+// server. It stays the same while the log keeps its path, and a copy elsewhere has another.
 func queueName(path string, h curate.Header) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -21,7 +21,7 @@ func demoCommand() *cli.Command {
 	return &cli.Command{
 		Name: "demo", Usage: "the whole pipeline in a minute, offline, without a GPU",
 		Description: "  hgld demo                   in a temporary folder\n" +
-			"  hgld demo --out my-demo     in a folder of its own: a project to try every command on",
+			"  hgld demo --out my-demo     in its own folder: a project to try every command on",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "out", Usage: "`FOLDER` to work in; it must not exist yet, or be empty"},
 			&cli.IntFlag{Name: "steps", Usage: "training `STEPS` of each model", Value: demoSteps},

@@ -84,7 +84,7 @@ func serveFakeWikimedia(c *cli.Context) (err error) {
 	return reportFakeWikimedia(j, site, c.String("log"))
 }
 
-// reportFakeWikimedia says what was asked for, and writes the log of it.
+// reportFakeWikimedia prints a summary of the requests and writes their log.
 func reportFakeWikimedia(j *job, site *fakecommons.Server, log string) error {
 	asked := map[bool]int{} // of pages, or else of the API
 	requests := site.Log()

@@ -17,7 +17,7 @@ import (
 // The tables below have the names that other programs use. A newcomer often types one of
 // them, and no edit distance finds the name that hgld uses.
 
-// keysElsewhere has settings of a training, by the last part of the key.
+// keysElsewhere maps settings of other trainers to ours, by the last part of the key.
 var keysElsewhere = settings.Synonyms{
 	"learning_rate": "optim.lr", "base_lr": "optim.lr", "rate": "optim.lr", "wd": "optim.weight_decay",
 	"optimizer": "optim.name",
@@ -44,7 +44,7 @@ var keysElsewhere = settings.Synonyms{
 	"tau": "loss.settings", "temperature": "loss.settings", "margin": "loss.settings", "alpha": "loss.settings",
 }
 
-// commandsElsewhere has commands, by the group in which a user looks for them.
+// commandsElsewhere maps names of commands to ours, by the group in which a user looks.
 var commandsElsewhere = map[string]map[string]string{
 	"": {
 		"evaluate": "eval run", "test": "eval run", "validate": "eval run", "score": "eval run",
@@ -72,7 +72,7 @@ var commandsElsewhere = map[string]map[string]string{
 	"config": {"set": "config show", "get": "config show", "validate": "config check", "list": "config show"},
 }
 
-// dataSetsElsewhere has importers.
+// dataSetsElsewhere maps names of data sets to importers.
 var dataSetsElsewhere = map[string]string{
 	"imagefolder": "folder", "image_folder": "folder", "folders": "folder", "directory": "folder", "dir": "folder",
 	"imagenet": "folder", "images": "folder",
@@ -110,8 +110,8 @@ func hasFlag(cmd *cli.Command, name string) bool {
 	return slices.ContainsFunc(cmd.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
 }
 
-// argumentMeant returns the command line that a user means who gives an argument to a
-// command that takes none, "" if it cannot tell.
+// argumentMeant guesses the command line that a user meant who gave an argument to a
+// command that takes none. It returns "" if it has no guess.
 func argumentMeant(path, first string) string {
 	isFile := func(names ...string) bool {
 		_, err := os.Stat(filepath.Join(append([]string{first}, names...)...))
@@ -121,7 +121,7 @@ func argumentMeant(path, first string) string {
 	case path == "demo":
 		return "hgld demo --out " + first
 	case path == "train run" && isFile(settingsFile):
-		return "hgld train resume " + first + " goes on with that run"
+		return "hgld train resume " + first + " continues that run"
 	case path == "train run" && isFile(shards.ManifestFile):
 		return "hgld train run --data " + first + " trains on these shards"
 	case path == "train run":

@@ -175,7 +175,7 @@ func encodeTags(j *job, e cluster.Encoder, p cluster.Prompt, tags []labels.Draft
 	return x, atomicfile.Write(out, func(w io.Writer) error { return cluster.WriteVectors(w, x, origin) })
 }
 
-// printTexts is `hgld embed --print-texts`: the texts for another program to encode,
+// printTexts is `hgld embed --print-texts`: it prints the texts for another program to encode,
 // with --json as an array of strings.
 func printTexts(c *cli.Context) error {
 	j, err := newJob(c)

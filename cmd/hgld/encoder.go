@@ -15,8 +15,8 @@ import (
 	"hgld/train/device"
 )
 
-// encoders is the table of what can turn tags into vectors. The first encoder needs
-// nothing; openEncoder makes the others from the user's files.
+// encoders is the table of encoders of tags. The first needs no files; openEncoder makes the
+// others from the user's files.
 var encoders = registry.Table[cluster.Encoder]{
 	{Name: "hashing", About: "character n-grams: likeness of letters, nothing of meaning; needs no weights",
 		Value: hashing},
@@ -55,9 +55,9 @@ func (f fileEncoder) Name() string { return f.name }
 // Encode returns the error of missing files: a row of the table has no weights.
 func (f fileEncoder) Encode(context.Context, []string) ([][]float32, error) { return nil, f.missing() }
 
-// missing is the error of an encoder whose files were not named.
+// missing returns the error of an encoder whose files were not named.
 func (f fileEncoder) missing() error {
-	return withHint(withCode(exitUsage, fmt.Errorf("encoder %s needs %s, and there are none", f.name, f.files)),
+	return withHint(withCode(exitUsage, fmt.Errorf("encoder %s needs %s, and none is named", f.name, f.files)),
 		"hgld embed --encoder %s --weights PATH makes the vectors (hgld embed --list: where to get them); --encoder "+
 			"hashing needs none", f.name)
 }

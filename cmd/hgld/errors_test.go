@@ -22,7 +22,8 @@ func TestOutputThatCannotBeWrittenIsNoSuccess(t *testing.T) {
 		{&fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EIO}, exitFailed},
 		{&fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}, exitOK}, // hgld … | head
 	} {
-		for _, args := range []string{"version", "version --json", "doctor", "--help", "config schema", "train losses", "completion bash", "config"} {
+		for _, args := range []string{"version", "version --json", "doctor", "--help", "config schema", "train losses",
+			"completion bash", "config"} {
 			var stderr bytes.Buffer
 			if code := hgld(append([]string{"hgld"}, strings.Fields(args)...), stubborn{c.err}, &stderr); code != c.code {
 				t.Errorf("hgld %s, %v: exit code %d, want %d", args, c.err, code, c.code)

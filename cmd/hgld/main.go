@@ -26,16 +26,16 @@ func hgld(args []string, stdout, stderr io.Writer) int {
 	return reportError(out.join(newApp(out, stderr, args).RunContext(ctx, args)), stderr)
 }
 
-// output is stdout. It keeps the first error of writing, since whoever prints a
-// line does not look: a report that did not arrive is no success. A reader that
-// has had enough, as head(1), is none of these.
+// output is stdout. It keeps the first write error, because the callers of print ignore
+// it and the command must still fail. A closed pipe, as of head(1), does not count as an
+// error.
 type output struct {
 	mu  sync.Mutex
 	to  io.Writer
 	err error
 }
 
-// Write writes p, and nothing more after an error.
+// Write writes p. After an error it writes nothing and returns that error.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -50,7 +50,7 @@ func (o *output) Write(p []byte) (int, error) {
 // Unwrap returns the writer below.
 func (o *output) Unwrap() io.Writer { return o.to }
 
-// join adds the error of writing to that of the command, unless it is a part of it.
+// join adds the write error to that of the command, unless the command returned it itself.
 func (o *output) join(err error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -48,7 +48,8 @@ func modelNamed(list []backbone.Known, name string) (backbone.Known, error) {
 		}
 		names = append(names, m.Name)
 	}
-	return backbone.Known{}, withHint(withCode(exitUsage, registry.Unknown("model", name, names)), "hgld models list lists them")
+	return backbone.Known{}, withHint(withCode(exitUsage, registry.Unknown("model", name, names)),
+		"hgld models list lists them")
 }
 
 func listModels(c *cli.Context) error {
@@ -111,7 +112,8 @@ func showModel(c *cli.Context) error {
 		}{m, m.Store.Layout()})
 	}
 	j.print("%s: %s\n", m.Name, m.About)
-	j.print("input %d×%d, embedding %d, pixels of mean %v and deviation %v\n", m.Input, m.Input, m.Embedding, m.Facts.Mean, m.Facts.Std)
+	j.print("input %d×%d, embedding %d, pixels of mean %v and deviation %v\n", m.Input, m.Input, m.Embedding,
+		m.Facts.Mean, m.Facts.Std)
 	if m.Net {
 		j.print("%s; projection %d, frozen BatchNorm %v, pretrained %v, whitening by PCA %v\n",
 			modelSource(m), m.Model.Dim, m.Model.FreezeNorm, m.Model.Pretrained, m.Model.PCA)

@@ -63,10 +63,12 @@ var written = regexp.MustCompile(`(?m)^(\S+) written: `)
 // same command ends with the files of an undisturbed run.
 func TestPowerCutsStopNoProject(t *testing.T) {
 	tags := `{"hgld_tags":1,"tool":"hgld 1.0","source":"page"}` + "\n"
-	for i, tag := range []string{"road bridge", "railway bridge", "road bridge", "church building", "church", "ocean area ", "bay area"} {
+	for i, tag := range []string{"road bridge", "railway bridge", "road bridge", "church building", "church",
+		"ocean area ", "bay area"} {
 		tags += fmt.Sprintf(`{"landmark_id":%d,"split":"train","category":"http://commons.wikimedia.org/wiki/Category:C%d","outcome":"ok","tag":%q}`+"\n", i, i, tag)
 	}
-	const groups = "bridge,3,church,2,water,2\nroad bridge,2,church building,1,ocean area ,1\nrailway bridge,1,church,1,bay area,1\n"
+	const groups = "bridge,3,church,2,water,2\nroad bridge,2,church building,1,ocean area ,1\nrailway " +
+		"bridge,1,church,1,bay area,1\n"
 	const kinds = "group,parent,landmarks\nbridge,human-made,3\nchurch,human-made,2\nwater,natural,2\n"
 	const settings = "hgld: 1\nembed: {encoder: hashing}\ncurate: {logs: [edits.jsonl]}\n"
 	for name, c := range map[string]struct {
@@ -77,7 +79,8 @@ func TestPowerCutsStopNoProject(t *testing.T) {
 	}{
 		"the first run":           {true, "", "cluster: {k: 3}\n", "labels"},
 		"labels with another row": {true, "cluster: {k: 3}\n", "cluster: {k: 3}\nlabels: {blank: true}\n", "labels"},
-		"another draft":           {false, "cluster: {k: 3}\n", "cluster: {k: 4}\nembed: {encoder: hashing, prompt: photo}\n", "cluster"},
+		"another draft": {false, "cluster: {k: 3}\n", "cluster: {k: 4}\nembed: {encoder: hashing, prompt: " +
+			"photo}\n", "cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -93,7 +93,7 @@ func (r *pastRun) state() string {
 // percentOf returns a metric of the last evaluation, in percent.
 func (r *pastRun) percentOf(key string) train.Number { return history.Percent(r.Result, key) }
 
-// runLine is a line of `hgld runs list`.
+// runLine is one line of `hgld runs list`.
 type runLine struct {
 	Run      string       `json:"run"`
 	State    string       `json:"state"`

@@ -72,7 +72,7 @@ func runsCompareCommand() *cli.Command {
 func sayMixture(j *job, runs []*pastRun) {
 	for _, r := range runs {
 		if a, b := runs[0].Result, r.Result; a != nil && b != nil && a.On != b.On {
-			j.say("careful: the last evaluation of %s is of the %s, that of %s of the %s", runs[0].Dir, a.On, r.Dir, b.On)
+			j.say("careful: the last evaluation of %s is on the %s, but that of %s on the %s", runs[0].Dir, a.On, r.Dir, b.On)
 			return
 		}
 	}

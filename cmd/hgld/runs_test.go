@@ -108,7 +108,8 @@ func TestRunsCompareTakesSeedsTogether(t *testing.T) {
 	code, out, errs := run(t, "runs", "compare", "--seeds", "--format", "csv", "runs/happier-seed1",
 		"runs/happier-seed2", "runs/smooth-ap-seed1")
 	want := "run,metric,mean,deviation,count,difference,low,high,p,pairs,verdict\n" +
-		"happier,R@1_level0,65.0000,7.0711,2,,,,,,\nhappier,H-AP,55.0000,7.0711,2,,,,,,\n" + // the deviation of a sample: 10/√2
+		"happier,R@1_level0,65.0000,7.0711,2,,,,,,\nhappier,H-AP,55.0000,7.0711,2,,,,,,\n" +
+		// the deviation of a sample: 10/√2
 		"smooth-ap-seed1,R@1_level0,50.0000,,1,-10.0000,,,,1,undecided\n" + // one seed in common decides nothing
 		"smooth-ap-seed1,H-AP,40.0000,,1,-10.0000,,,,1,undecided\n"
 	if code != 0 || out != want {

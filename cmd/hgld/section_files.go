@@ -55,7 +55,7 @@ func (s *shardsSettings) outInInput() error {
 		if rel, err := filepath.Rel(from, to); err == nil && filepath.IsLocal(rel) {
 			return withHint(usagef("out is %s, which is inside %s, %s: the data set would be among its own images",
 				s.Out, in.key, in.path),
-				"name a folder beside it: --out %s", filepath.Base(filepath.Clean(from))+"-shards")
+				"name a folder next to it: --out %s", filepath.Base(filepath.Clean(from))+"-shards")
 		}
 	}
 	return nil

@@ -45,7 +45,8 @@ type shardsSettings struct {
 
 func shardsStage() pipeline.StageOf[shardsSettings] { return shardsStageOf(false) }
 
-// shardsStageOf is the stage that replaces a data set which others depend on, or refuses to.
+// shardsStageOf returns the stage. With replace it overwrites a data set that others depend
+// on; otherwise it refuses to.
 func shardsStageOf(replace bool) pipeline.StageOf[shardsSettings] {
 	return pipeline.New(pipeline.Spec[shardsSettings]{
 		Name: "shards", Command: "shards build",

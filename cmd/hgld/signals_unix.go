@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// stopSignals are what ends a command with its state saved. A process that nohup has
-// started is not to end with its terminal.
+// stopSignals lists the signals that end a command with its state saved. A process started
+// by nohup must outlive its terminal.
 func stopSignals() []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGUSR1}
 	if !signal.Ignored(syscall.SIGHUP) {

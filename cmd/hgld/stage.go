@@ -117,7 +117,7 @@ func stageFlags() []cli.Flag {
 	)
 }
 
-// overrideFlag sets what has no flag of its own.
+// overrideFlag sets the settings that have no flag.
 func overrideFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: pipeline.OverrideFlag, Aliases: []string{"o"},
 		Usage: "set any setting of the stage: `key=value`"}

@@ -162,7 +162,7 @@ func sayStart(j *job, s *trainSettings, r *train.Run) {
 			filepath.Base(r.Resumed()), d.Path)
 	}
 	if left := r.Left(); len(left) > 0 {
-		j.say("%s has a whole network, of which model.weights takes the backbone alone: %s start anew; --from "+
+		j.say("%s has a whole network, of which model.weights takes only the backbone: %s start from scratch; --from "+
 			"%s takes them too",
 			s.Model.Weights, strings.Join(left, ", "), s.Model.Weights)
 	}

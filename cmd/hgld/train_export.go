@@ -53,7 +53,7 @@ func trainExportCommand() *cli.Command {
 	}
 }
 
-// exportChoice is the command line of an export.
+// exportChoice is what the command line of an export asks for.
 type exportChoice struct {
 	run, data, of, split string
 	backbone, best       bool

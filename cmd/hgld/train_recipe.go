@@ -22,7 +22,7 @@ const trainRecipeExamples = "  hgld train recipe list                  the publi
 	"guessed\n" +
 	"  hgld train recipe show --yaml sop/happier > hgld.yaml\n" +
 	"  hgld train recipe run --data shards sop/happier\n" +
-	"                                          train by it, and print the paper's row beside the result\n" +
+	"                                          train with it, and print the paper's row next to the result\n" +
 	"  hgld train recipe --check               do all of them still resolve?"
 
 func trainRecipeCommand() *cli.Command {
@@ -36,7 +36,7 @@ func trainRecipeCommand() *cli.Command {
 			Name: "show", Usage: "a published run and its row in the paper", ArgsUsage: "NAME",
 			Description: "  hgld train recipe show sop/happier\n" +
 				"  hgld train recipe show --run runs/sop-happier sop/happier\n" +
-				"                                          the end of a run beside the row\n" +
+				"                                          the result of a run next to the row\n" +
 				"  hgld train recipe show --yaml sop/happier > hgld.yaml",
 			Flags: append(commonFlags(),
 				&cli.StringFlag{Name: "run", Usage: "run directory `DIR` to compare with the paper"},
@@ -247,7 +247,7 @@ func recipeRunCommand() *cli.Command {
 	return cmd
 }
 
-// runRecipe trains with a recipe and prints the paper's row beside the result.
+// runRecipe trains with a recipe and prints the paper's row next to the result.
 func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error {
 	own, err := recipeSettings(r)
 	if err != nil {

@@ -201,7 +201,7 @@ func overfit(j *job, s *trainSettings) error {
 	return err
 }
 
-// profile times the operations of some steps.
+// profile times the operations of some training steps.
 func profile(j *job, s *trainSettings) error {
 	data, err := s.Images.open()
 	if err != nil {

@@ -369,7 +369,7 @@ func TestTrainRunSaysWhereItStarts(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	code, _, errs = run(t, tinyRun("--out", "runs/c", "--limit", "1", "--from", "runs/a")...)
-	if code != 0 || strings.Contains(errs, "start anew") {
+	if code != 0 || strings.Contains(errs, "start from scratch") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	code, _, errs = run(t, tinyRun("--out", "runs/c", "--limit", "1", "--from", "runs/none")...)
@@ -400,8 +400,8 @@ func TestCheckpointWithoutItsSums(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errs := run(t, "eval", "run", "--run", "runs/a", "--query", "test")
-	if code != exitIntegrity || !strings.Contains(errs,
-		filepath.Join(last, "SHA256SUMS")+" is damaged: it is missing") ||
+	if code != exitIntegrity ||
+		!strings.Contains(errs, filepath.Join(last, "SHA256SUMS")+" is damaged: it is missing") ||
 		!strings.Contains(errs, "hgld train resume") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
