@@ -135,7 +135,7 @@ func TestBothListsGoneIsNoDataSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Verify(t.Context(), dir, VerifyOptions{})
-	wantError(t, err, "no finished data set")
+	wantError(t, err, "this data set is not finished")
 }
 
 // wrongSidecar changes the sidecar of the first shard and makes its hash right in the

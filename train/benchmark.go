@@ -40,6 +40,7 @@ func (m *Model) Benchmarks(ctx context.Context, list []Benchmark, o EvalOptions)
 		}
 		all.Queries, all.Gallery, all.Ties = all.Queries+r.Queries, all.Gallery+r.Gallery, r.Ties
 		all.Self, all.MeanOver, all.Intervals = all.Self && r.Self, r.MeanOver, r.Intervals
+		all.LeftOut, all.Definitions = all.LeftOut+r.LeftOut, r.Definitions
 		all.Batches, all.Tied = r.Batches, all.Tied+r.Tied
 		all.Levels = append(all.Levels, r.Levels[0])
 		for _, v := range r.Values {

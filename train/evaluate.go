@@ -28,6 +28,11 @@ type Side struct {
 	Vectors device.Array  // F32 [N,D]
 	Labels  []labels.Path // of each row
 	IDs     []string      // for per-query values; may be nil
+
+	// Ignore numbers what rows have in common that should not count, such as a camera: an
+	// item with the number of the query is taken out of its ranking. −1 is no number. Nil,
+	// on either side: nothing is taken out.
+	Ignore []int32
 }
 
 // Evaluation is what Evaluate measures. The whole gallery is ranked for every
@@ -38,6 +43,9 @@ type Evaluation struct {
 	// Self is the row of each query in the gallery, which is left out of its
 	// ranking by that number and not by its place; nil where the two are disjoint.
 	Self []int32
+
+	// Truth says what is positive, in place of the labels; nil: the labels do.
+	Truth Truth
 
 	Levels  []string    // names, finest first
 	Metrics metric.Set  // what is measured
@@ -129,6 +137,10 @@ func (e *Evaluation) check() error {
 			len(e.Query.Labels), len(e.Gallery.Labels))
 	case e.Self != nil && len(e.Self) != q.Dims[0]:
 		return fmt.Errorf("train: evaluation: %d queries, and the gallery rows of %d", q.Dims[0], len(e.Self))
+	case e.Query.Ignore != nil && len(e.Query.Ignore) != q.Dims[0],
+		e.Gallery.Ignore != nil && len(e.Gallery.Ignore) != g.Dims[0]:
+		return fmt.Errorf("train: evaluation: %d queries and %d gallery items, and the ignored numbers of %d and %d",
+			q.Dims[0], g.Dims[0], len(e.Query.Ignore), len(e.Gallery.Ignore))
 	case q.Dims[0] == 0 || g.Dims[0] == 0:
 		return fmt.Errorf("train: evaluation: %d queries and %d gallery items", q.Dims[0], g.Dims[0])
 	}
@@ -152,7 +164,8 @@ func (e *Evaluation) check() error {
 type meter struct {
 	b     device.Backend
 	e     *Evaluation
-	block int // queries
+	block int   // queries
+	truth Truth // nil: the labels on the device are
 
 	queryLabels, galleryLabels, self device.Array // I32
 	scores                           device.Array // F32 [block,G]
@@ -177,7 +190,7 @@ func newMeter(b device.Backend, e *Evaluation) *meter {
 	gallery, levels := len(e.Gallery.Labels), len(e.Levels)
 	block := min(max(memory/(perItem*gallery), 1), len(e.Query.Labels))
 	m := &meter{
-		b: b, e: e, block: block,
+		b: b, e: e, block: block, truth: e.truth(),
 		queryLabels:   device.New(b, device.I32, block, levels),
 		galleryLabels: device.New(b, device.I32, gallery, levels),
 		self:          device.New(b, device.I32, block),
@@ -233,7 +246,11 @@ func (m *meter) rank(lo, hi int) error {
 	m.b.Upload(queryLabels, labelBytes(m.e.Query.Labels[lo:hi]))
 	m.b.Upload(self, own)
 	m.b.Scores(scores, m.e.Query.Vectors.RowRange(lo, hi), m.e.Gallery.Vectors)
-	m.b.Shared(shared, queryLabels, m.galleryLabels, self, device.SharedKind{Self: device.SelfAbsent})
+	if m.truth != nil {
+		m.share(shared, lo, hi)
+	} else {
+		m.b.Shared(shared, queryLabels, m.galleryLabels, self, device.SharedKind{Self: device.SelfAbsent})
+	}
 	m.b.Ranked(ranked, device.Array{}, scores, shared)
 	return m.b.Wait(m.b.Download(m.bytes[:n*gallery], ranked))
 }

@@ -27,13 +27,16 @@ type gapMeter struct {
 	whole   []byte
 	columns [][]float64 // of each figure, by query
 	scratch [2][]float64
+	truth   Truth // nil: the labels are
+	shared  []byte
 }
 
 func newGapMeter(e *Evaluation, figures int) *gapMeter {
 	gallery, levels := len(e.Gallery.Labels), len(e.Levels)
 	batches := (gallery + e.Gap - 1) / e.Gap
 	g := &gapMeter{e: e, batch: make([]int32, gallery), ranked: make([][]byte, batches), last: make([]float32, batches),
-		list: metric.NewList(levels, e.Ties), columns: make([][]float64, figures)}
+		list: metric.NewList(levels, e.Ties), columns: make([][]float64, figures),
+		truth: e.truth(), shared: make([]byte, gallery)}
 	for i, row := range sample.NewRandom(e.GapSeed).Choose(gallery, gallery) {
 		g.batch[row] = int32(i / e.Gap)
 	}
@@ -70,8 +73,14 @@ func (g *gapMeter) read(query int, rows []int32, scores []float32) {
 	}
 	g.whole = g.whole[:0]
 	path := g.e.Query.Labels[query]
+	if g.truth != nil {
+		g.truth.Shared(g.shared, query)
+	}
 	for i, row := range rows {
-		shared := byte(path.Shared(g.e.Gallery.Labels[row]))
+		shared := g.shared[row]
+		if g.truth == nil {
+			shared = byte(path.Shared(g.e.Gallery.Labels[row]))
+		}
 		b := g.batch[row]
 		inBatch, inWhole := shared, shared
 		if len(g.ranked[b]) > 0 && g.last[b] == scores[i] {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,12 +20,20 @@ type Result struct {
 	Queries int      `json:"queries"`                // number of them
 	Gallery int      `json:"gallery"`                // number of items
 	Self    bool     `json:"self_excluded"`          // each query was left out of its own ranking
+	LeftOut int      `json:"left_out"`               // queries that were
 	Ties    string   `json:"ties"`                   // how equal scores were ordered
 	Tied    int      `json:"tied_queries,omitempty"` // queries with equal scores of items of different levels
 	Levels  []string `json:"levels"`                 // finest first
 	Values  []Value  `json:"metrics"`                // one for each metric and level
 
+	Independent bool `json:"independent_levels,omitempty"` // the levels are no tree
+
 	MeanOver Unit `json:"mean_over,omitempty"` // "class": a class counts once; empty: every query does
+
+	// Definitions say what the metrics measure, by their names.
+	Definitions map[string]string `json:"definitions,omitempty"`
+
+	Tool string `json:"hgld,omitempty"` // version of the program that measured
 
 	// Overall is the unweighted mean of each per-level metric over the levels, the
 	// overall accuracy of DyML.
@@ -53,6 +62,9 @@ type Subject struct {
 	// Changed says what of the training's images is not as the checkpoint has it; empty:
 	// nothing, or they are not at hand.
 	Changed string `json:"changed,omitempty"`
+
+	// Settings are those that decide how Files are read, by their names.
+	Settings map[string]string `json:"settings,omitempty"`
 
 	Files []HashedFile `json:"files,omitempty"` // vectors and labels
 }
@@ -141,11 +153,15 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 
 func newResult(e *Evaluation, keys []string, columns [][]float64, ties *tieColumns) *Result {
 	r := &Result{
-		Version: ResultVersion, Queries: len(e.Query.Labels), Gallery: len(e.Gallery.Labels), Self: e.Self != nil,
+		Version: ResultVersion, Queries: len(e.Query.Labels), Gallery: len(e.Gallery.Labels), LeftOut: e.leftOut(),
 		Ties:     map[metric.Ties]string{metric.ScoreThenRow: "score-then-row", metric.AverageTies: "average"}[e.Ties],
 		Levels:   e.Levels,
-		MeanOver: e.Mean,
-		Overall:  map[string]Number{},
+		MeanOver: e.Mean, Definitions: map[string]string{},
+		Overall: map[string]Number{},
+	}
+	r.Self = r.LeftOut == r.Queries
+	for _, m := range e.Metrics {
+		r.Definitions[m.Name()] = metric.Definition(m.Name())
 	}
 	class := finestClasses(e.Query.Labels)
 	var units *stats.Table
@@ -176,6 +192,30 @@ func newResult(e *Evaluation, keys []string, columns [][]float64, ties *tieColum
 	return r
 }
 
+// leftOut counts the queries that have a row in the gallery.
+func (e *Evaluation) leftOut() (n int) {
+	for _, row := range e.Self {
+		if row >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// WithoutPositives lists the levels at which no two items share a class, as where a column
+// numbers or names the rows.
+func (r *Result) WithoutPositives() (levels []string) {
+	for h, level := range r.Levels {
+		without := func(v Value) bool {
+			return strings.HasSuffix(v.Key, fmt.Sprintf("_level%d", h)) && v.Skipped == r.Queries
+		}
+		if slices.ContainsFunc(r.Values, without) {
+			levels = append(levels, level)
+		}
+	}
+	return levels
+}
+
 // Mean returns the mean of a metric by its key, NaN if it was not measured.
 func (r *Result) Mean(key string) float64 {
 	for _, v := range r.Values {
@@ -191,18 +231,22 @@ func (r *Result) Mean(key string) float64 {
 func (r *Result) Table(w io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d queries, %d gallery items", r.Queries, r.Gallery)
-	if r.Self {
+	switch {
+	case r.Self:
 		text.WriteString(", each query left out of its own ranking")
+	case r.LeftOut > 0:
+		fmt.Fprintf(&text, ", %d queries left out of their own ranking", r.LeftOut)
 	}
 	if r.MeanOver == ByClass {
 		text.WriteString(", means over classes")
 	}
 	text.WriteString("\n\n")
 	width := r.levelTable(&text)
-	text.WriteString("\n")
+	between := "\n" // the two tables
 	for _, v := range r.Values {
 		if !strings.Contains(v.Key, "_level") {
-			fmt.Fprintf(&text, "%-*s  %7s", width, v.Key, percent(v.Mean))
+			fmt.Fprintf(&text, "%s%-*s  %7s", between, width, v.Key, percent(v.Mean))
+			between = ""
 			if v.Interval != nil {
 				fmt.Fprintf(&text, "  %s", v.plusMinus())
 			}

@@ -75,7 +75,9 @@ func (r *Result) addTies(e *Evaluation, c *tieColumns, columns [][]float64, clas
 		ends[i], _ = meansOf(list, t, e.Mean)
 	}
 	for k := range r.Values {
-		r.Values[k].Ties = &Ends{Number(ends[0][k]), Number(ends[1][k])}
+		if ends[0][k] < ends[1][k] {
+			r.Values[k].Ties = &Ends{Number(ends[0][k]), Number(ends[1][k])}
+		}
 	}
 }
 

@@ -36,6 +36,11 @@ type evalSettings struct {
 	Labels            string `yaml:"labels" path:"in" usage:"labels of the vectors: .csv with a column for each level, finest first, .npy of integers, or .parquet with label_0, label_1 …; empty: in the .parquet of the vectors"`
 	GalleryEmbeddings string `yaml:"gallery_embeddings" path:"in" usage:"vectors to rank; empty: the queries themselves"`
 	GalleryLabels     string `yaml:"gallery_labels" path:"in" usage:"labels of the gallery"`
+	Ranking           string `yaml:"ranking" path:"in" usage:"measure these rankings of another program, as far as they reach, not vectors: a TREC run, or .npy of rows of the gallery as faiss finds them"`
+	Qrels             string `yaml:"qrels" path:"in" usage:"what is right for each query, by ids, in place of labels: TREC qrels, the solution .csv of Google Landmarks, or .json with positives and junk"`
+	QrelsUsage        string `yaml:"qrels_usage" usage:"part of a solution .csv: public or private; empty: both"`
+	Levels            string `yaml:"levels" usage:"tree, or independent for columns of labels that are no tree"`
+	Ignore            string `yaml:"ignore" usage:"column of the labels, such as camera: items that share its value with the query are taken out of its ranking"`
 	Unit              bool   `yaml:"unit" usage:"scale the vectors to length 1 first, so that scores are cosines"`
 
 	Metrics  []string `yaml:"metrics" usage:"metrics: R@k P@k TR@k AP AP#l mAP@R mAP@k MRR Rprec H-AP ASI NDCG NDCG@k"`
@@ -73,10 +78,10 @@ func evalStage() pipeline.StageOf[evalSettings] {
 	return pipeline.New(pipeline.Spec[evalSettings]{
 		Name: "eval", Command: "eval run",
 		Defaults: evalSettings{Run: "runs/default", HoldOutSeed: 1, Unit: true, Metrics: train.DefaultMetrics(), Ties: "row",
-			Mean: "query", Intervals: true, Resample: "query", Seed: 1, Out: "eval.json", TRECPlaces: 1000},
+			Levels: "tree", Mean: "query", Intervals: true, Resample: "query", Seed: 1, Out: "eval.json", TRECPlaces: 1000},
 		Files: func(s *evalSettings) (in, out []string) {
-			if s.Embeddings != "" {
-				return []string{s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels}, []string{s.Out}
+			if s.Embeddings != "" || s.Ranking != "" {
+				return []string{s.Ranking, s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels, s.Qrels}, []string{s.Out}
 			}
 			return []string{s.Run, s.Data}, []string{s.Out}
 		},
@@ -111,7 +116,9 @@ func runEval(j *job, s *evalSettings) error {
 	o := train.EvalOptions{Metrics: set, Ties: ties, PerQuery: s.PerQuery, Mean: mean, Intervals: intervals,
 		Gap: s.Gap, GapSeed: s.Seed}
 	var result *train.Result
-	if s.Embeddings != "" {
+	if s.Ranking != "" {
+		result, err = evalRankings(j, s, o)
+	} else if s.Embeddings != "" {
 		result, err = evalEmbeddings(j, s, o)
 	} else {
 		result, err = evalModel(j, s, o)
@@ -119,6 +126,7 @@ func runEval(j *job, s *evalSettings) error {
 	if err != nil {
 		return err
 	}
+	result.Tool = thisTool()
 	saved := history.WriteJSON(s.Out, result) // what was measured is shown even where it cannot be kept
 	if j.json {
 		return errors.Join(saved, writeJSON(j, result))

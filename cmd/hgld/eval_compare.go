@@ -41,13 +41,6 @@ func evalCompareCommand() *cli.Command {
 	}
 }
 
-// comparison is a table of metrics by source, in percent; a number that a source
-// does not have is null. `hgld eval compare --json` prints a list of them.
-type comparison struct {
-	history.Comparison
-	Pairs []history.Pair `json:"pairs,omitempty"` // of the first file with each other one
-}
-
 // compareOptions are the flags of the command.
 type compareOptions struct {
 	paper     string
@@ -95,14 +88,14 @@ func runEvalCompare(j *job, o compareOptions) error {
 		results = append(results, r)
 	}
 	files := history.ShortNames(j.args)
-	var tables []comparison
+	var tables []history.Compared
 	if o.paper == "" {
-		t := comparison{Comparison: history.Compare(files, results)}
+		t := history.Compared{Comparison: history.Compare(files, results)}
 		var err error
 		if t.Pairs, err = o.pairs(j, files, results); err != nil {
 			return err
 		}
-		tables = []comparison{t}
+		tables = []history.Compared{t}
 	} else {
 		r, err := recipe.Get(o.paper)
 		if err != nil {
@@ -112,11 +105,11 @@ func runEvalCompare(j *job, o compareOptions) error {
 			return err
 		}
 		list, err := recipe.ComparePaper(r, files, results)
-		for _, t := range list {
-			tables = append(tables, comparison{Comparison: t})
-		}
 		if err != nil {
 			return withCode(exitUsage, err)
+		}
+		for _, t := range list {
+			tables = append(tables, history.Compared{Comparison: t})
 		}
 	}
 	if j.json {
@@ -126,7 +119,7 @@ func runEvalCompare(j *job, o compareOptions) error {
 		if i > 0 {
 			j.print("\n")
 		}
-		if err := printSideBySide(j, t, o.format); err != nil {
+		if err := t.Write(j.stdout, o.format); err != nil {
 			return err
 		}
 	}
@@ -151,38 +144,6 @@ func fitsPaper(j *job, r *recipe.Recipe, results []*train.Result, otherData bool
 			return withHint(err, "name a result of that data; --other-data shows this one anyway")
 		}
 		j.say("%v", err)
-	}
-	return nil
-}
-
-func printSideBySide(j *job, t comparison, format string) error {
-	if format == "csv" && len(t.Pairs) > 0 {
-		return history.PairsTable(t.Pairs).Write(j.stdout, format)
-	}
-	c := texttable.Table{Title: t.Title, Head: append([]string{"%"}, t.Sources...)}
-	for _, line := range t.Rows {
-		row := []string{line.Key}
-		for i, v := range line.Values {
-			places := 2
-			if t.Sources[i] == "paper" {
-				places = 1
-			}
-			cell := v.Decimals(places, "–")
-			if format != "csv" && i < len(line.Intervals) && line.Intervals[i] != nil {
-				cell += " ±" + (100*line.Intervals[i].Half()).Decimals(places, "–")
-			}
-			row = append(row, cell)
-		}
-		c.Rows = append(c.Rows, row)
-	}
-	if err := c.Write(j.stdout, format); err != nil {
-		return err
-	}
-	for _, p := range t.Pairs {
-		j.print("\n")
-		if err := p.Table().Write(j.stdout, format); err != nil {
-			return err
-		}
 	}
 	return nil
 }

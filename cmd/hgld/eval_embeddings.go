@@ -4,14 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
-	"strings"
 
 	"hgld/internal/registry"
 	"hgld/train"
-	"hgld/train/device"
 	"hgld/train/embeddings"
 	"hgld/train/evaluation"
+	"hgld/train/vectors"
 )
 
 // evalEmbeddings evaluates vectors from files.
@@ -28,91 +26,83 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 	if err != nil {
 		return nil, err
 	}
-	classes := &embeddings.Classes{}
-	e := &train.Evaluation{Metrics: o.Metrics, Ties: o.Ties, Threads: s.Threads, PerQuery: o.PerQuery, Mean: o.Mean,
-		Intervals: o.Intervals, Gap: o.Gap, GapSeed: o.GapSeed}
-	if e.Query, err = j.side(b, classes, s.Embeddings, s.Labels, s.Unit); err != nil {
-		return nil, err
+	in := s.input(j)
+	e, err := in.Load(b)
+	if err != nil {
+		return nil, asUsage(err)
 	}
-	if s.GalleryEmbeddings == "" {
-		e.Gallery = e.Query
-		e.Self = make([]int32, len(e.Query.Labels))
-		for i := range e.Self {
-			e.Self[i] = int32(i)
-		}
-	} else if e.Gallery, err = j.side(b, classes, s.GalleryEmbeddings, s.GalleryLabels, s.Unit); err != nil {
-		return nil, err
-	}
-	if n := min(j.limit, len(e.Query.Labels)); n > 0 {
-		e.Query.Vectors, e.Query.Labels = e.Query.Vectors.RowRange(0, n), e.Query.Labels[:n]
-		e.Query.IDs, e.Self = e.Query.IDs[:min(n, len(e.Query.IDs))], e.Self[:min(n, len(e.Self))]
-	}
-	e.Levels = classes.Levels()
-	j.say("evaluating %s: %d queries, %d gallery items, %d levels", s.Embeddings, len(e.Query.Labels),
-		len(e.Gallery.Labels), len(e.Levels))
+	s.choose(e, o)
+	j.say("evaluating %s: %d queries, %d gallery items, %d levels", s.Embeddings, len(e.Query.Labels), len(e.Gallery.Labels), len(e.Levels))
 	p := j.progress("rank", len(e.Query.Labels))
 	defer p.End()
 	e.Progress = func(done, _ int) { p.Set(done, "") }
-	outputs, err := s.outputs(j, e.Levels, evaluation.Rows{Side: &e.Query}, evaluation.Rows{Side: &e.Gallery}, e.Self != nil, nil, classes.Names)
+	outputs, err := s.outputs(j, e.Levels, evaluation.Rows{Side: &e.Query}, evaluation.Rows{Side: &e.Gallery}, e.Same, e.Self, e.Classes.Names)
 	if err != nil {
 		return nil, err
 	}
-	e.Look = outputs.Look()
+	evaluate := train.Evaluate
+	if s.Levels == "independent" && s.Qrels == "" {
+		evaluate = train.EvaluateIndependent
+	} else {
+		e.Look = outputs.Look()
+	}
 	of, err := s.filesMeasured()
 	if err != nil {
 		return nil, errors.Join(err, outputs.Finish(j.ctx, nil, err))
 	}
-	r, err := train.Evaluate(j.ctx, b, e)
+	r, err := evaluate(j.ctx, b, &e.Evaluation)
 	if err == nil {
 		r.Of = of
-		sayWithoutPositives(j, r)
+		for _, level := range r.WithoutPositives() {
+			j.say("level %q: no query has another item of its class; if the column only names the rows, call it id", level)
+		}
 	}
 	return r, outputs.Finish(j.ctx, r, err)
 }
 
-// sayWithoutPositives reports the levels at which no two items share a class. A column
-// that numbers or names the rows looks like such a level.
-func sayWithoutPositives(j *job, r *train.Result) {
-	for l, level := range r.Levels {
-		without := func(v train.Value) bool {
-			return strings.HasSuffix(v.Key, fmt.Sprintf("_level%d", l)) && v.Skipped == r.Queries
-		}
-		if slices.ContainsFunc(r.Values, without) {
-			j.say("level %q: no query has another item of its class; if the column only names the rows, call it id", level)
-		}
-	}
+// input names the files.
+func (s *evalSettings) input(j *job) *vectors.Input {
+	return &vectors.Input{Embeddings: s.Embeddings, Labels: s.Labels, GalleryEmbeddings: s.GalleryEmbeddings,
+		GalleryLabels: s.GalleryLabels, Unit: s.Unit, Ignore: s.Ignore, Independent: s.Levels == "independent",
+		Limit: j.limit, Qrels: s.Qrels, Usage: s.QrelsUsage, Open: openVectors, Say: j.say}
 }
 
-// side reads vectors and their labels.
-func (j *job) side(b device.Backend, classes *embeddings.Classes, file, labelFile string,
-	unit bool) (train.Side, error) {
-	list, ids, err := classes.Read(labelFile)
+// choose says what is measured.
+func (s *evalSettings) choose(e *vectors.Evaluation, o train.EvalOptions) {
+	e.Metrics, e.Ties, e.Threads, e.PerQuery, e.Mean = o.Metrics, o.Ties, s.Threads, o.PerQuery, o.Mean
+	e.Intervals, e.Gap, e.GapSeed = o.Intervals, o.Gap, o.GapSeed
+}
+
+// evalRankings measures what another program found.
+func evalRankings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, error) {
+	if j.limit > 0 {
+		return nil, usagef("--limit takes the first vectors, and --ranking has none")
+	}
+	e, list, err := s.input(j).LoadRankings(s.Ranking)
 	if err != nil {
-		return train.Side{}, withCode(exitUsage, err)
+		return nil, asUsage(err)
 	}
-	v, err := openVectors(file)
+	s.choose(e, o)
+	j.say("measuring %s: %d queries, %d gallery items, %d levels", s.Ranking, len(e.Query.Labels), len(e.Gallery.Labels), len(e.Levels))
+	r, err := train.EvaluateRankings(j.ctx, &e.Evaluation, list)
+	var short *train.ReachError
+	if errors.As(err, &short) {
+		return nil, withHint(usagef("%s: %w", s.Ranking, err), "--metrics names those that reach no further, such as R@1 and mAP@%d", max(short.Has, 1))
+	}
 	if err != nil {
-		return train.Side{}, err
+		return nil, asUsage(fmt.Errorf("%s: %w", s.Ranking, err))
 	}
-	defer v.Close()
-	if rows, _ := v.Rows(); rows != len(list) {
-		return train.Side{}, usagef("%s has %d vectors and %s %d rows of labels", file, rows, labelFile, len(list))
+	r.Of, err = s.filesMeasured()
+	return r, err
+}
+
+// asUsage gives an error in how files are put together the exit code of usage. Values
+// that no ranking can have, and files that have a code, keep theirs.
+func asUsage(err error) error {
+	if exitCode(err) != exitFailed || errors.As(err, new(*vectors.ValuesError)) {
+		return err
 	}
-	watched := &embeddings.ZeroRows{Vectors: v}
-	a, err := train.Upload(b, watched, unit)
-	if err != nil {
-		return train.Side{}, fmt.Errorf("%s: %w", file, err)
-	}
-	if watched.Count > 0 {
-		name := ""
-		if watched.First < len(ids) {
-			name = fmt.Sprintf(" (%s)", ids[watched.First])
-		}
-		j.say("careful: %d of %d vectors of %s are all zeros, row %d%s first; all their scores are 0, so "+
-			"their ranking is arbitrary: look for images that were not embedded, and leave them out",
-			watched.Count, len(list), file, watched.First, name)
-	}
-	return train.Side{Vectors: a, Labels: list, IDs: ids}, nil
+	return withCode(exitUsage, err)
 }
 
 // openVectors opens a file of vectors and gives its errors their exit codes.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -90,11 +91,18 @@ func (d *openData) measured() []train.Dataset {
 
 // filesMeasured describes the vectors and labels of an evaluation by their checksums.
 func (s *evalSettings) filesMeasured() (*train.Subject, error) {
-	of := &train.Subject{}
-	for i, path := range []string{s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels} {
-		if path == "" || i%2 == 1 && path == []string{s.Embeddings, s.GalleryEmbeddings}[i/2] {
+	of := &train.Subject{Settings: map[string]string{"unit": strconv.FormatBool(s.Unit), "levels": s.Levels}}
+	for name, value := range map[string]string{"ignore": s.Ignore, "qrels_usage": s.QrelsUsage} {
+		if value != "" {
+			of.Settings[name] = value
+		}
+	}
+	var read []string
+	for _, path := range []string{s.Ranking, s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels, s.Qrels} {
+		if path == "" || len(read) > 0 && path == read[len(read)-1] {
 			continue // labels in the file of the vectors
 		}
+		read = append(read, path)
 		sum, err := sha256File(path)
 		if err != nil {
 			return nil, err

@@ -13,8 +13,27 @@ func (s *evalSettings) sureness() (mean train.Unit, intervals *train.Intervals, 
 			return "", nil, usagef("%s is %.80q, want query or class", of.flag, of.value)
 		}
 	}
-	if s.Gap == 1 {
-		return "", nil, usagef("gap is 1, want a batch size of 2 or more")
+	if s.Levels != "tree" && s.Levels != "independent" {
+		return "", nil, usagef("levels is %.80q, want tree or independent", s.Levels)
+	}
+	independent, page := s.Levels == "independent", s.Report != "" || s.TREC != ""
+	for _, no := range []struct {
+		wrong bool
+		says  string
+	}{
+		{s.Ranking != "" && (s.Embeddings != "" || s.GalleryEmbeddings != "" || s.Gap > 0 || independent || page),
+			"--embeddings, --gap, --levels independent, --report and --trec need vectors, and --ranking has none"},
+		{s.Ranking != "" && s.Labels == "", "--ranking needs --labels, a row for each query"},
+		{s.Embeddings == "" && s.Ranking == "" && (independent || s.Ignore != "" || s.Qrels != ""),
+			"--levels, --ignore and --qrels are of vectors from files, by --embeddings"},
+		{s.Qrels != "" && (independent || s.Ignore != "" || s.Mean == "class" || s.Resample == "class" || page),
+			"--levels, --ignore, --mean class, --resample class, --report and --trec need labels, which --qrels replaces"},
+		{independent && page, "--report and --trec need levels that are a tree; leave them out with --levels independent"},
+		{s.Gap == 1, "gap is 1, want a batch size of 2 or more"},
+	} {
+		if no.wrong {
+			return "", nil, usagef("%s", no.says)
+		}
 	}
 	if s.Mean == "class" {
 		mean = train.ByClass

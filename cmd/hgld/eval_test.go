@@ -128,18 +128,178 @@ func TestEvalOfEmbeddingsDoesNotDependOnTheFileFormat(t *testing.T) {
 
 func TestEvalRanksAnotherGallery(t *testing.T) {
 	embeddingFiles(t)
-	code, _, errs := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--limit", "7", "--per-query",
-		"--gallery-embeddings", "e.npy", "--gallery-labels", "l.csv", "--metrics", "R@1,AP", "--out", "other.json")
-	if code != 0 {
+	labels, err := os.ReadFile("l.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := strings.ReplaceAll(string(labels), "img", "other")
+	if err := os.WriteFile("other.csv", []byte(other), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--limit", "7", "--per-query",
+		"--gallery-embeddings", "e.npy", "--metrics", "R@1,AP", "--out", "other.json", "--gallery-labels"}
+	if code, _, errs := run(t, append(args, "other.csv")...); code != 0 {
 		t.Fatal(errs)
 	}
 	r := readResult(t, "other.json")
 	// Nobody is left out of the ranking here, and every query is its own neighbour.
-	if r.Queries != 7 || r.Gallery != 60 || r.Self || r.Mean("R@1_level0") != 1 {
+	if r.Queries != 7 || r.Gallery != 60 || r.Self || r.LeftOut != 0 || r.Mean("R@1_level0") != 1 {
 		t.Errorf("result %+v", r)
 	}
 	if len(r.PerQuery.IDs) != 7 || r.PerQuery.IDs[6] != "img6" || len(r.PerQuery.Values["AP_level1"]) != 7 {
 		t.Errorf("values of the queries %+v", r.PerQuery)
+	}
+	// The same ids are the same images, of which the gallery may have some.
+	if err := os.WriteFile("other.csv", []byte(strings.Replace(other, "other3,", "img3,", 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := run(t, append(args, "other.csv")...)
+	if r := readResult(t, "other.json"); code != 0 || r.LeftOut != 1 || r.Self ||
+		!strings.Contains(out, "1 queries left out of their own ranking") ||
+		!strings.Contains(errs, "1 of 7 queries are in the gallery themselves") {
+		t.Errorf("exit code %d\n%s%s%+v", code, out, errs, r)
+	}
+}
+
+// One table with both sides gives what two tables give.
+func TestEvalTakesBothSidesFromOneTable(t *testing.T) {
+	embeddingFiles(t)
+	data, err := os.ReadFile("l.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	table := strings.ReplaceAll(lines[0], ",", "\t") + "\tis_query\tis_gallery\n"
+	for i, line := range lines[1:] {
+		table += fmt.Sprintf("%s\t%v\t%v\n", strings.ReplaceAll(line, ",", "\t"), i%3 == 0, i%2 == 0)
+	}
+	if err := os.WriteFile("both.tsv", []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "both.tsv", "--per-query")
+	r := readResult(t, "eval.json")
+	if code != 0 || r.Queries != 20 || r.Gallery != 30 || r.LeftOut != 10 || r.PerQuery.IDs[1] != "img3" {
+		t.Fatalf("exit code %d\n%s%s%+v", code, out, errs, r)
+	}
+}
+
+// Judgements that say what the labels say give the same figures, in each kind of file;
+// junk is taken out as an ignored column takes it out.
+func TestEvalMeasuresByJudgements(t *testing.T) {
+	embeddingFiles(t)
+	var ids, qrels, solution, both strings.Builder
+	truth := map[string]map[string][]string{}
+	ids.WriteString("id,is_query,is_gallery\n")
+	both.WriteString("id,landmark,parity,is_query,is_gallery\n")
+	solution.WriteString("id,images,Usage\n")
+	for i := range 60 { // the first 12 are queries, of the classes l0 to l11
+		fmt.Fprintf(&ids, "img%d,%v,%v\n", i, i < 12, i >= 12)
+		fmt.Fprintf(&both, "img%d,l%d,%d,%v,%v\n", i, i%12, i/12%2, i < 12, i >= 12)
+	}
+	for q := range 12 {
+		query := fmt.Sprintf("img%d", q)
+		list := map[string][]string{}
+		var right []string
+		for i := 12; i < 60; i++ {
+			item := fmt.Sprintf("img%d", i)
+			if i%12 == q {
+				fmt.Fprintf(&qrels, "%s 0 %s 1\n", query, item)
+				right = append(right, item)
+			}
+			switch { // img0 to img11 have the parity 0
+			case i/12%2 == 0:
+				list["junk"] = append(list["junk"], item)
+			case i%12 == q:
+				list["positives"] = append(list["positives"], item)
+			}
+		}
+		fmt.Fprintf(&solution, "%s,%s,Public\n", query, strings.Join(right, " "))
+		truth[query] = list
+	}
+	data, err := json.Marshal(truth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"ids.csv": ids.String(), "both.csv": both.String(), "x.qrels": qrels.String(),
+		"solution.csv": solution.String(), "truth.json": string(data)} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	measure := func(args ...string) *train.Result {
+		t.Helper()
+		args = append([]string{"eval", "run", "--embeddings", "e.npy", "--metrics", "R@1,AP,NDCG,MRR"}, args...)
+		if code, out, errs := run(t, args...); code != 0 {
+			t.Fatalf("%v: exit code %d\n%s%s", args, code, out, errs)
+		}
+		return readResult(t, "eval.json")
+	}
+	land := strings.NewReplacer(",parity", "", ",0,", ",", ",1,", ",").Replace(both.String())
+	unknown := "id\n"
+	for i := range 60 {
+		unknown += fmt.Sprintf("x%d\n", i)
+	}
+	for name, text := range map[string]string{"land.csv": land, "unknown.csv": unknown} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ labels, judged []string }{
+		{[]string{"--labels", "land.csv"}, []string{"--qrels", "x.qrels"}},
+		{[]string{"--labels", "land.csv"}, []string{"--qrels", "solution.csv"}},
+		{[]string{"--labels", "both.csv", "--ignore", "parity"}, []string{"--qrels", "truth.json"}},
+	} {
+		want, got := measure(c.labels...), measure(append(c.judged, "--labels", "ids.csv")...)
+		for i, v := range want.Values {
+			if w := got.Values[i]; w.Mean != v.Mean || w.Skipped != v.Skipped || v.Mean <= 0 {
+				t.Errorf("%v: %s is %v (%d skipped), by %v it is %v (%d)", c.judged, w.Key, w.Mean, w.Skipped, c.labels, v.Mean, v.Skipped)
+			}
+		}
+		if n := len(got.Of.Files); n != 3 || got.Of.Files[2].Path != c.judged[1] || got.Tool == "" || got.Definitions["MRR"] == "" {
+			t.Errorf("the result does not name its files and definitions: %+v", got)
+		}
+	}
+	for want, args := range map[string][]string{
+		"need labels, which --qrels replaces":  {"ids.csv", "--qrels", "x.qrels", "--mean", "class"},
+		"only a .csv with a column Usage":      {"ids.csv", "--qrels", "x.qrels", "--qrels-usage", "public"},
+		"ids of the judgements are other ones": {"l.csv", "--qrels", "x.qrels", "--gallery-embeddings", "e.npy", "--gallery-labels", "unknown.csv"},
+	} {
+		code, _, errs := run(t, append([]string{"eval", "run", "--embeddings", "e.npy", "--labels"}, args...)...)
+		if code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit code %d, want %q in\n%s", args, code, want, errs)
+		}
+	}
+}
+
+// What hgld ranks and writes for trec_eval, it measures alike when it reads it back.
+func TestEvalMeasuresARankingAsFarAsItReaches(t *testing.T) {
+	embeddingFiles(t)
+	metrics := []string{"--metrics", "R@1,mAP@20"}
+	if code, _, errs := run(t, append([]string{"eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--trec", "x",
+		"--trec-places", "20", "--out", "vectors.json"}, metrics...)...); code != 0 {
+		t.Fatal(errs)
+	}
+	want := readResult(t, "vectors.json")
+	if code, _, errs := run(t, append([]string{"eval", "run", "--ranking", "x.run", "--labels", "l.csv"}, metrics...)...); code != 0 {
+		t.Fatal(errs)
+	}
+	got := readResult(t, "eval.json")
+	for i, v := range want.Values {
+		if w := got.Values[i]; w.Mean != v.Mean || *w.Interval != *v.Interval {
+			t.Errorf("%s is %v, of the vectors %v", w.Key, w.Mean, v.Mean)
+		}
+	}
+	if len(got.Of.Files) != 2 || got.Of.Files[0].Path != "x.run" || !got.Self {
+		t.Errorf("%+v", got.Of)
+	}
+	code, _, errs := run(t, "eval", "run", "--ranking", "x.run", "--labels", "l.csv", "--metrics", "AP")
+	if code != exitUsage || !strings.Contains(errs, "AP looks at 59 places, and the ranking of query 0 has 20") ||
+		!strings.Contains(errs, "such as R@1 and mAP@20") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	code, _, errs = run(t, "eval", "run", "--ranking", "x.run", "--labels", "l.csv", "--gap", "8")
+	if code != exitUsage || !strings.Contains(errs, "need vectors, and --ranking has none") {
+		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
 

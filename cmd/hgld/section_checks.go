@@ -90,6 +90,9 @@ func (s *evalSettings) check() error {
 	if _, known := tieRules[s.Ties]; !known {
 		return registry.Unknown("order of ties", s.Ties, slices.Sorted(maps.Keys(tieRules)))
 	}
-	_, err := metric.ParseSet(s.Metrics)
+	if _, err := metric.ParseSet(s.Metrics); err != nil {
+		return err
+	}
+	_, _, err := s.sureness()
 	return err
 }

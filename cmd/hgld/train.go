@@ -251,6 +251,7 @@ func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *openData, e tr
 	result := *e.Result
 	result.On = e.On
 	var err error
+	result.Tool = thisTool()
 	if result.Of, err = ofRun(r, s, data, e); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 )
@@ -34,6 +35,9 @@ func thisBuild() buildInfo {
 	}
 	return b
 }
+
+// thisTool names the program in a result: its version, and its commit if that is known.
+func thisTool() string { return strings.TrimSpace(version + " " + thisBuild().Commit) }
 
 func versionCommand() *cli.Command {
 	return &cli.Command{

@@ -56,6 +56,8 @@ var may = map[string][]string{
 	"train/embeddings":        {"labels"},
 	"train/evaluation":        {"train", "train/metric", "labels"},
 	"train/export":            {"train", "train/backbone", "train/nn"},
+	"train/qrels":             {"train"},
+	"train/vectors":           {"train", "train/embeddings", "train/device", "train/qrels", "labels"},
 	"train/history":           {"train", "train/metric", "train/stats"},
 	"train/recipe":            {"train", "train/history"},
 	"train/sample":            {"labels"},

@@ -86,20 +86,26 @@ func TestEveryKindOfFileGivesTheSameMatrix(t *testing.T) {
 
 func TestEqualNamesAreEqualClassesInEveryFile(t *testing.T) {
 	var c Classes
-	parquetLabels, ids, err := c.Read(table3(t))
+	fromParquet, err := c.Read(table3(t))
 	if err != nil {
 		t.Fatal(err)
 	}
+	parquetLabels, ids := fromParquet.Labels, fromParquet.IDs
 	if !slices.Equal(ids, []string{"a", "b", "c"}) || !slices.Equal(c.Levels(), []string{"species", "level_1"}) {
 		t.Errorf("ids %q, levels %q", ids, c.Levels())
 	}
-	csvLabels, _, err := c.Read(text(t, "l.csv", "species,id,level_1\n5,q,x\n4,r,x\n,,\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, row := range []int{1, 0, 2} {
-		if !slices.Equal(csvLabels[i], parquetLabels[row]) {
-			t.Errorf("row %d has the classes %v, want %v", i, csvLabels[i], parquetLabels[row])
+	for _, file := range []string{
+		text(t, "l.csv", "species,id,level_1\n5,q,x\n4,r,x\n,,\n"),
+		text(t, "l.tsv", "species\tid\tlevel_1\n5\tq\tx\n4\tr\tx\n\t\t\n"),
+	} {
+		rows, err := c.Read(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, row := range []int{1, 0, 2} {
+			if !slices.Equal(rows.Labels[i], parquetLabels[row]) {
+				t.Errorf("%s: row %d has the classes %v, want %v", file, i, rows.Labels[i], parquetLabels[row])
+			}
 		}
 	}
 	if want := (labels.Path{-1, -1}); !slices.Equal(parquetLabels[2], want) {
@@ -108,7 +114,7 @@ func TestEqualNamesAreEqualClassesInEveryFile(t *testing.T) {
 	if names := c.Names(0); !slices.Equal(names, []string{"4", "5"}) {
 		t.Errorf("the classes are %q", names)
 	}
-	_, _, err = c.Read(text(t, "other.csv", "genus\na\n"))
+	_, err = c.Read(text(t, "other.csv", "genus\na\n"))
 	if err == nil || !strings.Contains(err.Error(), "its levels are genus") {
 		t.Errorf("other levels: %v", err)
 	}
@@ -116,12 +122,15 @@ func TestEqualNamesAreEqualClassesInEveryFile(t *testing.T) {
 
 func TestLabelsInArraysMayHaveOneLevel(t *testing.T) {
 	var c Classes
-	list, ids, err := c.Read(write(t, "l.npy", func(w io.Writer) error {
+	rows, err := c.Read(write(t, "l.npy", func(w io.Writer) error {
 		return tensorfile.WriteNPY(w, tensorfile.Tensor{DType: "I32", Shape: []int{3},
 			Data: []byte{7, 0, 0, 0, 255, 255, 255, 255, 7, 0, 0, 0}})
 	}))
-	if err != nil || ids != nil || len(list) != 3 || list[0][0] != 0 || list[1][0] != -1 || list[2][0] != 0 {
-		t.Errorf("%v, %v, %v", list, ids, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list := rows.Labels; rows.IDs != nil || len(list) != 3 || list[0][0] != 0 || list[1][0] != -1 || list[2][0] != 0 {
+		t.Errorf("%+v", rows)
 	}
 }
 
@@ -169,6 +178,69 @@ func TestDamagedParquetIsAFormatError(t *testing.T) {
 		_, err := Open(path)
 		if !errors.As(err, new(*parquetfile.FormatError)) || !strings.Contains(err.Error(), "cut.parquet") {
 			t.Errorf("cut to %d of %d bytes: %v", n, len(whole), err)
+		}
+	}
+}
+
+// Coarse before fine: each coarse class would have several parents. The error names the
+// order that is a tree.
+func TestColumnsInTheWrongOrderProposeTheRightOne(t *testing.T) {
+	for name, file := range map[string]string{
+		"csv": "id,family,species,genus\n1,a,s1,g1\n2,a,s2,g1\n3,a,s3,g2\n4,b,s4,g3\n",
+		"tsv": "family\tspecies\tgenus\na\ts1\tg1\na\ts2\tg1\na\ts3\tg2\nb\ts4\tg3\n",
+	} {
+		_, err := new(Classes).Read(text(t, "l."+name, file))
+		if err == nil || !strings.HasSuffix(err.Error(),
+			"the columns are family, species, genus, and the finest comes first: species, genus, family would be a tree") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err := new(Classes).Read(text(t, "l.csv", "a,b\nx,1\nx,2\ny,1\ny,2\n"))
+	if err == nil || !strings.HasSuffix(err.Error(), "measured with --levels independent") {
+		t.Error(err)
+	}
+}
+
+func TestIndependentLevelsAreNoTree(t *testing.T) {
+	c := Classes{Independent: true}
+	rows, err := c.Read(text(t, "l.csv", "colour,shape\nred,round\nred,square\nblue,round\n,square\n,\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []labels.Path{{0, 0}, {0, 1}, {1, 0}, {-1, 1}, {-1, -1}} {
+		if !slices.Equal(rows.Labels[i], want) {
+			t.Errorf("row %d is %v, want %v", i, rows.Labels[i], want)
+		}
+	}
+	if names := c.Names(1); !slices.Equal(names, []string{"round", "square"}) {
+		t.Errorf("the shapes are %q", names)
+	}
+}
+
+func TestColumnsBesideTheLevels(t *testing.T) {
+	c := Classes{Ignore: "camera"}
+	rows, err := c.Read(text(t, "l.csv", "id,is_query,person,camera,is_gallery\n"+
+		"a,1,p,c1,0\nb,false,p,c2,true\nc,0,q,,1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(c.Levels(), []string{"person"}) || !slices.Equal(rows.IDs, []string{"a", "b", "c"}) ||
+		!slices.Equal(rows.IsQuery, []bool{true, false, false}) || !slices.Equal(rows.IsGallery, []bool{false, true, true}) ||
+		!slices.Equal(rows.Ignore, []int32{0, 1, -1}) {
+		t.Errorf("levels %q, %+v", c.Levels(), rows)
+	}
+	other, err := c.Read(text(t, "g.csv", "camera,person\nc2,p\nc3,q\n"))
+	if err != nil || !slices.Equal(other.Ignore, []int32{1, 2}) || other.IsQuery != nil {
+		t.Errorf("%+v, %v", other, err)
+	}
+	for want, file := range map[string]string{
+		`no column "camera"`:                   "person\np\n",
+		`is_query is "maybe", want 1 or 0`:     "person,camera,is_query\np,c,maybe\n",
+		`two columns are called "id"`:          "id,person,id,camera\n1,p,2,c\n",
+		"its levels are persona, those of the": "persona,camera\np,c\n",
+	} {
+		if _, err := c.Read(text(t, "w.csv", file)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 }

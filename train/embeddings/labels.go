@@ -1,24 +1,48 @@
 package embeddings
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"hgld/internal/tensorfile"
 	"hgld/labels"
 )
 
 // Classes assigns numbers to the classes of several label files. Equal names get equal numbers
 // in all of them. The zero value is ready to use.
 type Classes struct {
+	// Independent says that the levels are no tree: each column is numbered by itself, and
+	// a class may have several parents.
+	Independent bool
+
+	// Ignore is a column that is no level. Rows that share its value do not count for one
+	// another; "" stands for no column.
+	Ignore string
+
+	// OnlyIDs says that no levels are read: the rows need no classes.
+	OnlyIDs bool
+
 	levels  []string
-	builder *labels.Builder
+	builder *labels.Builder  // of a tree
+	columns []map[string]int // of independent levels
+	aside   map[string]int32 // numbers of the values of Ignore
+}
+
+// Rows are the rows of a label file.
+type Rows struct {
+	// Labels are the classes of each row, −1 where it has none; nil paths with OnlyIDs.
+	Labels []labels.Path
+
+	// IDs name the rows; nil where the file has no column "id".
+	IDs []string
+
+	// IsQuery and IsGallery are the columns of these names; nil where the file has none.
+	IsQuery, IsGallery []bool
+
+	// Ignore numbers the values of the column Classes.Ignore, −1 where it is empty; nil
+	// where none was asked for.
+	Ignore []int32
 }
 
 // Levels returns the names of the levels, finest first. It is nil before the first Read.
@@ -26,6 +50,13 @@ func (c *Classes) Levels() []string { return c.levels }
 
 // Names returns the class names of a level, indexed by class number.
 func (c *Classes) Names(level int) []string {
+	if c.Independent {
+		names := make([]string, len(c.columns[level]))
+		for name, n := range c.columns[level] {
+			names[n] = name
+		}
+		return names
+	}
 	var names []string
 	for _, class := range c.builder.Hierarchy().Levels[level].Classes {
 		names = append(names, class.Name)
@@ -33,141 +64,96 @@ func (c *Classes) Names(level int) []string {
 	return names
 }
 
-// Read returns the labels of each row of a file, and the names of the rows. ids is nil if the
-// file has no names. The extension selects the format:
+// Read returns the rows of a file of labels:
 //
 //   - .npy: integers [rows] or [rows, levels], finest first; a negative integer means no class
 //   - .parquet: as the package comment describes
-//   - any other: CSV with a heading, where "id" names the rows and every other column
-//     is a level, finest first
+//   - any other: CSV with a heading, or .tsv with tabs. "id" names the rows, "is_query" and
+//     "is_gallery" say on which side they are, and every other column is a level, finest
+//     first
 //
-// A row without any class has −1 at every level. Read fails if the levels differ from those of
-// an earlier file, or if a class has two parents.
-func (c *Classes) Read(path string) (list []labels.Path, ids []string, err error) {
-	switch filepath.Ext(path) {
-	case ".npy":
-		list, err = c.readNPY(path)
-	case ".parquet":
-		list, ids, err = c.readParquet(path)
-	default:
-		list, ids, err = c.readCSV(path)
+// A row without any class has −1 at every level. It fails where the levels differ
+// from those of an earlier file, or where a class has two parents; if another order of
+// the columns is a tree, the error says which.
+func (c *Classes) Read(path string) (*Rows, error) {
+	aside := asides
+	if c.Ignore != "" {
+		aside = append(slices.Clone(asides), c.Ignore)
 	}
-	return list, ids, err
-}
-
-func (c *Classes) readCSV(path string) (list []labels.Path, ids []string, err error) {
-	f, err := os.Open(path)
+	s, err := readSheet(path, aside, c.OnlyIDs)
 	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	r := csv.NewReader(f)
-	r.ReuseRecord = true
-	head, err := r.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, nil, fmt.Errorf("%s is empty; want a heading with a column for each level, finest first", path)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
-	}
-	idColumn := slices.Index(head, "id")
-	level := func(row []string) []string {
-		if idColumn < 0 {
-			return row
-		}
-		return slices.Concat(row[:idColumn], row[idColumn+1:])
-	}
-	if err := c.declare(path, slices.Clone(level(head))); err != nil {
-		return nil, nil, err
-	}
-	for {
-		row, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			return list, ids, nil
-		}
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", path, err)
-		}
-		line, _ := r.FieldPos(0)
-		p, err := c.add(level(row), fmt.Sprintf("%s:%d", path, line))
-		if err != nil {
-			return nil, nil, err
-		}
-		list = append(list, p)
-		if idColumn >= 0 {
-			ids = append(ids, row[idColumn])
-		}
-	}
-}
-
-func (c *Classes) readNPY(path string) ([]labels.Path, error) {
-	a, err := tensorfile.OpenNPY(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	defer a.Close()
-	t, err := a.Tensor()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	values, err := t.Int64()
-	if err != nil || len(a.Shape) == 0 || len(a.Shape) > 2 {
-		return nil, fmt.Errorf("%s: %s%v, want integers [rows] or [rows, levels]", path, a.DType, a.Shape)
-	}
-	rows, cols := a.Rows()
-	levels := make([]string, cols)
-	for l := range levels {
-		levels[l] = fmt.Sprintf("level_%d", l)
-	}
-	if err := c.declare(path, levels); err != nil {
 		return nil, err
 	}
-	list := make([]labels.Path, rows)
-	names := make([]string, cols)
-	for i := range list {
+	if c.OnlyIDs {
+		s.levels, s.classes = nil, nil
+	} else if err := c.declare(path, s.levels); err != nil {
+		return nil, err
+	}
+	r := &Rows{IDs: s.other["id"], Labels: make([]labels.Path, s.rows)}
+	if r.IsQuery, err = s.truths("is_query"); err != nil {
+		return nil, err
+	}
+	if r.IsGallery, err = s.truths("is_gallery"); err != nil {
+		return nil, err
+	}
+	if r.Ignore, err = c.ignored(s); err != nil {
+		return nil, err
+	}
+	names := make([]string, len(s.levels))
+	for i := range r.Labels {
 		for l := range names {
-			names[l] = className(values[i*cols+l])
+			names[l] = s.classes[l][i]
 		}
-		if list[i], err = c.add(names, fmt.Sprintf("%s, row %d", path, i)); err != nil {
-			return nil, err
+		if c.OnlyIDs {
+			continue
+		}
+		if r.Labels[i], err = c.add(names, s.where(i)); err != nil {
+			return nil, s.proposeOrder(err)
 		}
 	}
-	return list, nil
+	return r, nil
 }
 
-func (c *Classes) readParquet(path string) (list []labels.Path, ids []string, err error) {
-	t, err := openTable(path)
-	if err != nil {
-		return nil, nil, err
+// proposeOrder says how the columns would be a tree, if a class with two parents shows
+// that they are none.
+func (s *sheet) proposeOrder(err error) error {
+	if !errors.As(err, new(*labels.ParentsError)) {
+		return err
 	}
-	defer t.Close()
-	columns, levels, err := t.levels()
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	if order := s.finestFirst(); order != nil {
+		return fmt.Errorf("%w; the columns are %s, and the finest comes first: %s would be a tree", err,
+			strings.Join(s.levels, ", "), strings.Join(order, ", "))
 	}
-	if err := c.declare(path, levels); err != nil {
-		return nil, nil, err
+	return fmt.Errorf("%w; columns that are no tree are measured with --levels independent", err)
+}
+
+// ignored numbers the values of the column Ignore.
+func (c *Classes) ignored(s *sheet) ([]int32, error) {
+	if c.Ignore == "" {
+		return nil, nil
 	}
-	byLevel := make([][]string, len(columns))
-	for l, leaf := range columns {
-		if byLevel[l], err = t.texts(leaf); err != nil {
-			return nil, nil, fmt.Errorf("%s: %s: %w", path, levels[l], err)
+	column, has := s.other[c.Ignore]
+	if !has {
+		return nil, fmt.Errorf("%s has no column %.80q, whose values are to be ignored; its levels are %s", s.path, c.Ignore,
+			strings.Join(s.levels, ", "))
+	}
+	if c.aside == nil {
+		c.aside = map[string]int32{}
+	}
+	list := make([]int32, len(column))
+	for i, text := range column {
+		if text == "" {
+			list[i] = -1
+			continue
 		}
-	}
-	if ids, err = t.ids(); err != nil {
-		return nil, nil, fmt.Errorf("%s: id: %w", path, err)
-	}
-	list = make([]labels.Path, len(byLevel[0]))
-	names := make([]string, len(columns))
-	for i := range list {
-		for l := range names {
-			names[l] = byLevel[l][i]
+		n, known := c.aside[text]
+		if !known {
+			n = int32(len(c.aside))
+			c.aside[text] = n
 		}
-		if list[i], err = c.add(names, fmt.Sprintf("%s, row %d", path, i)); err != nil {
-			return nil, nil, err
-		}
+		list[i] = n
 	}
-	return list, ids, nil
+	return list, nil
 }
 
 // declare records the levels of the first file. For later files it checks that the levels are
@@ -176,8 +162,11 @@ func (c *Classes) declare(path string, levels []string) error {
 	switch {
 	case len(levels) == 0:
 		return fmt.Errorf("%s: no column with classes", path)
-	case c.builder == nil:
+	case c.levels == nil:
 		c.levels, c.builder = levels, labels.NewBuilder(levels...)
+		for range levels {
+			c.columns = append(c.columns, map[string]int{})
+		}
 	case !slices.Equal(c.levels, levels):
 		return fmt.Errorf("%s: its levels are %s, those of the queries %s", path, strings.Join(levels, ", "),
 			strings.Join(c.levels, ", "))
@@ -190,7 +179,22 @@ func (c *Classes) add(names []string, where string) (labels.Path, error) {
 	if !slices.ContainsFunc(names, func(name string) bool { return name != "" }) {
 		return slices.Repeat(labels.Path{-1}, len(names)), nil
 	}
-	return c.builder.Add(labels.Row{Names: names, Where: where})
+	if !c.Independent {
+		return c.builder.Add(labels.Row{Names: names, Where: where})
+	}
+	p := make(labels.Path, len(names))
+	for l, name := range names {
+		if p[l] = -1; name == "" {
+			continue
+		}
+		n, known := c.columns[l][name]
+		if !known {
+			n = len(c.columns[l])
+			c.columns[l][name] = n
+		}
+		p[l] = int32(n)
+	}
+	return p, nil
 }
 
 // Beside returns the file that holds the labels of vectors. If labelFile is "", this is the

@@ -111,6 +111,8 @@ func (t *table) texts(leaf parquetfile.Leaf) (list []string, err error) {
 			list = append(list, "")
 		case v.Kind() == parquet.ByteArray:
 			list = append(list, string(v.ByteArray()))
+		case v.Kind() == parquet.Boolean:
+			list = append(list, strconv.FormatBool(v.Boolean()))
 		case v.Kind() == parquet.Int32:
 			list = append(list, className(int64(v.Int32())))
 		case v.Kind() == parquet.Int64:
@@ -242,13 +244,4 @@ func names(leaves []parquetfile.Leaf) (list []string) {
 		list = append(list, leaf.Name)
 	}
 	return list
-}
-
-// ids reads the column "id", if there is one.
-func (t *table) ids() ([]string, error) {
-	leaf, err := t.one(func(leaf parquetfile.Leaf) bool { return leaf.Name == "id" && leaf.Lists == 0 })
-	if err != nil || leaf == nil {
-		return nil, err
-	}
-	return t.texts(*leaf)
 }

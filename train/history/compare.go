@@ -1,10 +1,12 @@
 package history
 
 import (
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"hgld/internal/texttable"
 	"hgld/train"
 )
 
@@ -43,6 +45,55 @@ func Compare(names []string, results []*train.Result) Comparison {
 		t.Rows = append(t.Rows, line)
 	}
 	return t
+}
+
+// Compared is a table of metrics, and what is known of the differences. A list of them is
+// what `hgld eval compare --json` prints.
+type Compared struct {
+	Comparison
+
+	// Pairs are the first result with each other one, query by query; nil where they are
+	// not compared so.
+	Pairs []Pair `json:"pairs,omitempty"`
+}
+
+// Write writes the table and those of the pairs in a format of texttable. As CSV the pairs
+// are a single table that stands for all.
+func (t Compared) Write(w io.Writer, format string) error {
+	if format == "csv" && len(t.Pairs) > 0 {
+		return PairsTable(t.Pairs).Write(w, format)
+	}
+	err := t.table(format != "csv").Write(w, format)
+	for _, p := range t.Pairs {
+		if err == nil {
+			_, err = io.WriteString(w, "\n")
+		}
+		if err == nil {
+			err = p.Table().Write(w, format)
+		}
+	}
+	return err
+}
+
+// table has the numbers of a paper with one decimal, as papers have them.
+func (t Comparison) table(intervals bool) texttable.Table {
+	c := texttable.Table{Title: t.Title, Head: append([]string{"%"}, t.Sources...)}
+	for _, line := range t.Rows {
+		row := []string{line.Key}
+		for i, v := range line.Values {
+			places := 2
+			if t.Sources[i] == "paper" {
+				places = 1
+			}
+			cell := v.Decimals(places, "–")
+			if intervals && i < len(line.Intervals) && line.Intervals[i] != nil {
+				cell += " ±" + (100*line.Intervals[i].Half()).Decimals(places, "–")
+			}
+			row = append(row, cell)
+		}
+		c.Rows = append(c.Rows, row)
+	}
+	return c
 }
 
 // ShortNames returns the names of JSON files without extension. It keeps just enough parent

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
 )
@@ -87,9 +88,16 @@ func (b *Bounds) measure(least, greatest []float64, s Set) {
 	s.Measure(greatest, b.arranged)
 }
 
-// mixed reports whether two neighbours with equal scores have different levels.
+// mixed reports whether two neighbours with equal scores have different levels. Items
+// without a tie, nearly all of a long row, are passed eight at a time.
 func mixed(shared []byte) bool {
 	for i := 1; i < len(shared); i++ {
+		for i+8 <= len(shared) && binary.LittleEndian.Uint64(shared[i:])&(tied*0x0101010101010101) == 0 {
+			i += 8
+		}
+		if i == len(shared) {
+			return false
+		}
 		if shared[i]&tied != 0 && shared[i] != beyond && (shared[i]^shared[i-1])&levelMask != 0 {
 			return true
 		}

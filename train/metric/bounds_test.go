@@ -66,6 +66,23 @@ func TestBoundsPassTiesThatDoNotMatter(t *testing.T) {
 	}
 }
 
+// Rows longer than the eight bytes that are passed together, with one tie at every place.
+func TestBoundsFindATieAnywhere(t *testing.T) {
+	for n := 2; n < 30; n++ {
+		for at := 1; at < n; at++ {
+			shared := make([]byte, n)
+			shared[at] = tied
+			if mixed(shared) || mixed(append(shared, beyond, beyond)) {
+				t.Errorf("a tie of two negatives at %d of %d changes something", at, n)
+			}
+			shared[at] |= 1
+			if !mixed(shared) || !mixed(append(shared, beyond)) {
+				t.Errorf("the tie at %d of %d is not found", at, n)
+			}
+		}
+	}
+}
+
 func TestNamesOfOtherToolsAreKnown(t *testing.T) {
 	for name, want := range map[string]string{
 		"mrr": "MRR", "recip_rank": "MRR", "R-precision": "Rprec", "r_prec": "Rprec",

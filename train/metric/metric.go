@@ -158,6 +158,21 @@ func after(mark, rest string) (int, error) {
 	return k, nil
 }
 
+// Definition says in words what the metric of a name measures, as the table of metrics
+// does; "" if there is none of the name.
+func Definition(name string) string {
+	cut := strings.IndexAny(name, "@#:")
+	if cut < 0 {
+		cut = len(name)
+	}
+	for _, e := range All {
+		if e.Value.Symbol == name[:cut] {
+			return e.About
+		}
+	}
+	return ""
+}
+
 // Set is a list of metrics that are measured together.
 type Set []Metric
 

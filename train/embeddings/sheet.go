@@ -1,0 +1,210 @@
+package embeddings
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"hgld/internal/tensorfile"
+)
+
+// sheet is a file of labels as texts, column by column.
+type sheet struct {
+	path    string
+	levels  []string   // names
+	classes [][]string // of each level, by row
+	rows    int
+	other   map[string][]string  // the columns that are no levels, such as id
+	where   func(row int) string // for messages
+}
+
+// asides are the columns that are not levels. "id" names the rows; the others say whether
+// a row is a query and whether it is in the gallery.
+var asides = []string{"id", "is_query", "is_gallery"}
+
+// readSheet reads a file of labels. The columns of aside, if it has them, are no levels.
+// A Parquet file needs columns of levels unless onlyIDs is set.
+func readSheet(path string, aside []string, onlyIDs bool) (*sheet, error) {
+	switch filepath.Ext(path) {
+	case ".npy":
+		return readNPY(path)
+	case ".parquet":
+		return readParquet(path, aside, onlyIDs)
+	case ".tsv":
+		return readText(path, '\t', aside)
+	default:
+		return readText(path, ',', aside)
+	}
+}
+
+func readText(path string, comma rune, aside []string) (*sheet, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r := csv.NewReader(f)
+	r.ReuseRecord, r.Comma = true, comma
+	head, err := r.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s is empty; want a heading with a column for each level, finest first", path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	head = slices.Clone(head)
+	columns, lines := make([][]string, len(head)), []int{}
+	for {
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		for k, text := range row {
+			columns[k] = append(columns[k], text)
+		}
+		line, _ := r.FieldPos(0)
+		lines = append(lines, line)
+	}
+	s := &sheet{path: path, rows: len(lines),
+		where: func(row int) string { return fmt.Sprintf("%s:%d", path, lines[row]) }}
+	return s, s.sort(head, columns, aside)
+}
+
+// sort tells levels from the columns that are none.
+func (s *sheet) sort(head []string, columns [][]string, aside []string) error {
+	s.other = map[string][]string{}
+	for k, name := range head {
+		if !slices.Contains(aside, name) {
+			s.levels, s.classes = append(s.levels, name), append(s.classes, columns[k])
+			continue
+		}
+		if _, twice := s.other[name]; twice {
+			return fmt.Errorf("%s: two columns are called %.80q", s.path, name)
+		}
+		s.other[name] = columns[k]
+	}
+	return nil
+}
+
+func readNPY(path string) (*sheet, error) {
+	a, err := tensorfile.OpenNPY(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	defer a.Close()
+	t, err := a.Tensor()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	values, err := t.Int64()
+	if err != nil || len(a.Shape) == 0 || len(a.Shape) > 2 {
+		return nil, fmt.Errorf("%s: %s%v, want integers [rows] or [rows, levels]", path, a.DType, a.Shape)
+	}
+	rows, cols := a.Rows()
+	s := &sheet{path: path, rows: rows, where: rowOf(path)}
+	for l := range cols {
+		classes := make([]string, rows)
+		for i := range classes {
+			classes[i] = className(values[i*cols+l])
+		}
+		s.levels, s.classes = append(s.levels, fmt.Sprintf("level_%d", l)), append(s.classes, classes)
+	}
+	return s, nil
+}
+
+// rowOf names a row of a file without lines.
+func rowOf(path string) func(row int) string {
+	return func(row int) string { return fmt.Sprintf("%s, row %d", path, row) }
+}
+
+func readParquet(path string, aside []string, onlyIDs bool) (*sheet, error) {
+	t, err := openTable(path)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	leaves, levels, err := t.levels()
+	if err != nil && !onlyIDs {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	s := &sheet{path: path, levels: levels, other: map[string][]string{}, where: rowOf(path)}
+	for l, leaf := range leaves {
+		classes, err := t.texts(leaf)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", path, levels[l], err)
+		}
+		s.classes, s.rows = append(s.classes, classes), len(classes)
+	}
+	for _, name := range aside {
+		column, err := t.named(name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", path, name, err)
+		}
+		if column != nil {
+			s.other[name], s.rows = column, len(column)
+		}
+	}
+	return s, nil
+}
+
+// truths reads a column of yes and no; nil where the sheet has none.
+func (s *sheet) truths(name string) ([]bool, error) {
+	column, has := s.other[name]
+	if !has {
+		return nil, nil
+	}
+	list := make([]bool, len(column))
+	for i, text := range column {
+		v, err := strconv.ParseBool(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s is %.80q, want 1 or 0, true or false", s.where(i), name, text)
+		}
+		list[i] = v
+	}
+	return list, nil
+}
+
+// finestFirst returns the levels in an order in which each class has one parent, those
+// with more classes first; nil where there is no such order.
+func (s *sheet) finestFirst() []string {
+	order := make([]int, len(s.levels))
+	count := make([]int, len(s.levels))
+	for l, classes := range s.classes {
+		order[l] = l
+		different := map[string]bool{}
+		for _, c := range classes {
+			different[c] = true
+		}
+		count[l] = len(different)
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return count[b] - count[a] })
+	var names []string
+	for i, l := range order {
+		names = append(names, s.levels[l])
+		if i+1 < len(order) && !nested(s.classes[l], s.classes[order[i+1]]) {
+			return nil
+		}
+	}
+	return names
+}
+
+// nested reports whether each class has a single parent. Rows without a class do not
+// count.
+func nested(classes, parents []string) bool {
+	parent := map[string]string{}
+	for i, c := range classes {
+		if p, known := parent[c]; known && p != parents[i] && c != "" {
+			return false
+		}
+		parent[c] = parents[i]
+	}
+	return true
+}

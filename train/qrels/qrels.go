@@ -1,0 +1,178 @@
+// Package qrels reads which items are right for a query from a file of judgements, where
+// that does not follow from labels. Three kinds of file are known:
+//
+//	.json   {"query": {"positives": ["a", "b"], "junk": ["c"]}, …}
+//	.csv    the solution of Google Landmarks v2 retrieval: id,images,Usage, where images are
+//	        ids with blanks between them and Usage is Public, Private or Ignored
+//	other   TREC: query, a word that is not read, item and relevance in each line
+//
+// Items are named by their ids. Junk is taken out of the ranking of its query. What a file
+// does not name is a negative.
+package qrels
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Qrels are the judgements of a file.
+type Qrels struct {
+	most    int // greatest relevance
+	queries map[string]map[string]int
+}
+
+// junk stands for a judgement that takes the item out.
+const junk = -1
+
+// mostRelevance bounds relevances: a level of the data stands for each.
+const mostRelevance = 126
+
+// Read reads a file. usage chooses rows of a solution of Google Landmarks: "public",
+// "private", or "" for both; other files have no such choice, and it must be "".
+func Read(path, usage string) (*Qrels, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	q := &Qrels{queries: map[string]map[string]int{}}
+	in := bufio.NewReader(f)
+	switch ext := filepath.Ext(path); {
+	case ext == ".csv":
+		err = q.readSolution(in, usage)
+	case usage != "":
+		return nil, fmt.Errorf("%s: only a .csv with a column Usage has a %s part", path, usage)
+	case ext == ".json":
+		err = q.readJSON(in)
+	default:
+		err = q.readTREC(in)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if q.most == 0 {
+		return nil, fmt.Errorf("%s: no query has a positive item", path)
+	}
+	return q, nil
+}
+
+// judge notes a judgement.
+func (q *Qrels) judge(query, item string, relevance int) error {
+	items := q.queries[query]
+	if items == nil {
+		items = map[string]int{}
+		q.queries[query] = items
+	}
+	if _, twice := items[item]; twice {
+		return fmt.Errorf("query %.80q has two judgements of the item %.80q", query, item)
+	}
+	items[item], q.most = relevance, max(q.most, relevance)
+	return nil
+}
+
+func (q *Qrels) readTREC(in io.Reader) error {
+	s := bufio.NewScanner(in)
+	for line := 1; s.Scan(); line++ {
+		fields := strings.Fields(s.Text())
+		if len(fields) == 0 {
+			continue
+		}
+		if len(fields) != 4 {
+			return fmt.Errorf("line %d has %d columns, want query, 0, item and relevance", line, len(fields))
+		}
+		relevance, err := strconv.Atoi(fields[3])
+		if err != nil || relevance > mostRelevance {
+			return fmt.Errorf("line %d: the relevance is %.80q, want a whole number up to %d", line, fields[3], mostRelevance)
+		}
+		// As in trec_eval a negative relevance is no more than that of a negative.
+		if err := q.judge(fields[0], fields[2], max(relevance, 0)); err != nil {
+			return fmt.Errorf("line %d: %w", line, err)
+		}
+	}
+	return s.Err()
+}
+
+// usages are the parts of a solution; Ignored has queries without a truth.
+var usages = []string{"public", "private", "ignored"}
+
+func (q *Qrels) readSolution(in io.Reader, usage string) error {
+	r := csv.NewReader(in)
+	head, err := r.Read()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	id, images, part := slices.Index(head, "id"), slices.Index(head, "images"), slices.Index(head, "Usage")
+	if id < 0 || images < 0 || usage != "" && part < 0 {
+		return fmt.Errorf("its columns are %.200s, want id, images and Usage", strings.Join(head, ", "))
+	}
+	for {
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		line, _ := r.FieldPos(0)
+		if part >= 0 {
+			of := strings.ToLower(row[part])
+			if !slices.Contains(usages, of) {
+				return fmt.Errorf("line %d: Usage is %.80q, want Public, Private or Ignored", line, row[part])
+			}
+			if of == "ignored" || usage != "" && of != usage {
+				continue
+			}
+		}
+		for _, item := range strings.Fields(row[images]) {
+			if err := q.judge(row[id], item, 1); err != nil {
+				return fmt.Errorf("line %d: %w", line, err)
+			}
+		}
+	}
+}
+
+func (q *Qrels) readJSON(in io.Reader) error {
+	var file map[string]struct {
+		Positives []string `json:"positives"`
+		Junk      []string `json:"junk"`
+	}
+	d := json.NewDecoder(in)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&file); err != nil {
+		return fmt.Errorf(`want {"query": {"positives": ["a"], "junk": ["b"]}, …}: %w`, err)
+	}
+	for query, list := range file {
+		for _, of := range []struct {
+			items     []string
+			relevance int
+		}{{list.Positives, 1}, {list.Junk, junk}} {
+			for _, item := range of.items {
+				if err := q.judge(query, item, of.relevance); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Levels names the grades as levels, the greatest relevance first.
+func (q *Qrels) Levels() []string {
+	if q.most == 1 {
+		return []string{"relevant"}
+	}
+	var names []string
+	for grade := q.most; grade > 0; grade-- {
+		names = append(names, fmt.Sprintf("relevance>=%d", grade))
+	}
+	return names
+}

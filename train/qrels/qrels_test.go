@@ -1,0 +1,93 @@
+package qrels
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/train"
+)
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const solution = "id,images,Usage\nq1,a c,Private\nq2,b,Public\nq3,None,Ignored\n"
+
+func TestEveryKindOfFileIsRead(t *testing.T) {
+	gallery := []string{"a", "b", "c", "d"}
+	const J = train.Junk
+	for _, c := range []struct {
+		name, text, usage string
+		levels            []string
+		want              [3][]byte // of q1, q2, q3
+		unjudged, missing int
+	}{
+		{"x.json", `{"q1": {"positives": ["a"], "junk": ["c", "elsewhere"]}, "q2": {"positives": ["b", "lost"]}}`, "",
+			[]string{"relevant"}, [3][]byte{{1, 0, J, 0}, {0, 1, 0, 0}, {0, 0, 0, 0}}, 1, 1},
+		{"x.csv", solution, "", []string{"relevant"}, [3][]byte{{1, 0, 1, 0}, {0, 1, 0, 0}, {0, 0, 0, 0}}, 1, 0},
+		{"x.csv", solution, "private", []string{"relevant"}, [3][]byte{{1, 0, 1, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}}, 2, 0},
+		{"x.csv", solution, "public", []string{"relevant"}, [3][]byte{{0, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 0}}, 2, 0},
+		{"x.qrels", "q1 0 a 2\nq1 0 b 0\n\nq1 0 c -2\nq2 Q0 b 1\n", "", []string{"relevance>=2", "relevance>=1"},
+			[3][]byte{{2, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 0}}, 1, 0},
+	} {
+		q, err := Read(write(t, c.name, c.text), c.usage)
+		if err != nil {
+			t.Fatal(err)
+		}
+		truth, err := q.Bind([]string{"q1", "q2", "q3"}, gallery)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(q.Levels(), c.levels) || truth.Unjudged != c.unjudged || truth.Missing != c.missing {
+			t.Errorf("%s: levels %q, %d unjudged, %d missing", c.text, q.Levels(), truth.Unjudged, truth.Missing)
+		}
+		for i, want := range c.want {
+			got := []byte{9, 9, 9, 9}
+			if truth.Shared(got, i); !slices.Equal(got, want) {
+				t.Errorf("%s %s: query %d has %v, want %v", c.text, c.usage, i, got, want)
+			}
+		}
+	}
+}
+
+func TestOddFilesAreErrors(t *testing.T) {
+	for want, file := range map[string][3]string{
+		"line 1 has 3 columns":                 {"x.qrels", "q 0 a\n", ""},
+		`line 2: the relevance is "x"`:         {"x.qrels", "q 0 a 1\nq 0 b x\n", ""},
+		`relevance is "900", want a`:           {"x.qrels", "q 0 a 900\n", ""},
+		`line 2: query "q" has two judgements`: {"x.qrels", "q 0 a 1\nq 0 a 1\n", ""},
+		"no query has a positive":              {"x.qrels", "q 0 a 0\n", ""},
+		"its columns are id, labels, want id":  {"x.csv", "id,labels\n", ""},
+		"want id, images and Usage":            {"x.csv", "", ""},
+		`Usage is "Secret", want Public`:       {"x.csv", "id,images,Usage\nq,a,Secret\n", ""},
+		"two judgements of the item":           {"x.json", `{"q": {"positives": ["a"], "junk": ["a"]}}`, ""},
+		`want {"query"`:                        {"x.json", `[1]`, ""},
+		`unknown field "easy"`:                 {"x.json", `{"q": {"easy": ["a"]}}`, ""},
+		"only a .csv with a column Usage has":  {"x.json", `{}`, "public"},
+	} {
+		if _, err := Read(write(t, file[0], file[1]), file[2]); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	q, err := Read(write(t, "x.qrels", "q 0 a 1\n"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, ids := range map[string][2][]string{
+		"no column id":              {nil, {"a"}},
+		"have the same id":          {{"q"}, {"a", "a"}},
+		"ids of the judgements are": {{"q"}, {"b"}},
+	} {
+		if _, err := q.Bind(ids[0], ids[1]); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package qrels
+
+import (
+	"errors"
+	"fmt"
+
+	"hgld/train"
+)
+
+// Truth is train.Truth by judgements, for the rows of a query and a gallery file.
+type Truth struct {
+	judged [][]judgement // of each query
+
+	// Unjudged counts the queries without a judgement. They have no positive.
+	Unjudged int
+
+	// Missing counts the positives that are not in the gallery. They cannot be found, and
+	// are not counted as positives.
+	Missing int
+}
+
+type judgement struct {
+	row    int32
+	shared byte
+}
+
+// Bind finds the judged items in the gallery by their ids. It fails if rows have no ids or
+// the gallery has one twice, or if no positive of any query is in the gallery.
+func (q *Qrels) Bind(query, gallery []string) (*Truth, error) {
+	if query == nil || gallery == nil {
+		return nil, errors.New("judgements name items by id, and the rows have no column id")
+	}
+	row := make(map[string]int32, len(gallery))
+	for i, id := range gallery {
+		if first, twice := row[id]; twice {
+			return nil, fmt.Errorf("the rows %d and %d of the gallery have the same id, %.80q", first, i, id)
+		}
+		row[id] = int32(i)
+	}
+	t := &Truth{judged: make([][]judgement, len(query))}
+	found := 0
+	for i, id := range query {
+		items := q.queries[id]
+		if items == nil {
+			t.Unjudged++
+		}
+		for item, relevance := range items {
+			at, known := row[item]
+			switch {
+			case !known && relevance > 0:
+				t.Missing++
+			case known && relevance == junk:
+				t.judged[i] = append(t.judged[i], judgement{at, train.Junk})
+			case known && relevance > 0:
+				found++
+				t.judged[i] = append(t.judged[i], judgement{at, byte(relevance)})
+			}
+		}
+	}
+	if found == 0 {
+		return nil, fmt.Errorf("no positive of the %d queries is in the gallery: the ids of the judgements are other ones",
+			len(query))
+	}
+	return t, nil
+}
+
+// Shared implements train.Truth: an item of relevance r shares r levels.
+func (t *Truth) Shared(dst []byte, query int) {
+	clear(dst)
+	for _, j := range t.judged[query] {
+		dst[j.row] = j.shared
+	}
+}

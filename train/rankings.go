@@ -1,0 +1,125 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"hgld/train/metric"
+)
+
+// Ranking is the first places of one query, as another program found them.
+type Ranking struct {
+	// Rows are rows of the gallery, the best first.
+	Rows []int32
+
+	// Scores are those of Rows, falling; nil: they are not known, and no items are tied.
+	Scores []float32
+}
+
+// ReachError says that a ranking ends before the place that a metric looks at.
+type ReachError struct {
+	Metric string // its name
+	Query  int    // number of the query
+	Wants  int    // places that the metric looks at
+	Has    int    // places of the ranking, without the query itself and without junk
+}
+
+// Error says how far both reach.
+func (e *ReachError) Error() string {
+	return fmt.Sprintf("train: %s looks at %d places, and the ranking of query %d has %d",
+		e.Metric, e.Wants, e.Query, e.Has)
+}
+
+// EvaluateRankings measures rankings that another program made, one for each query. The
+// vectors of e are not read. Metrics are exact as far as the rankings reach; one that looks
+// further is a *ReachError. It fails if a row is ranked twice or is not in the gallery. Look
+// and Gap are not supported.
+func EvaluateRankings(ctx context.Context, e *Evaluation, list []Ranking) (*Result, error) {
+	if err := e.checkRankings(list); err != nil {
+		return nil, fmt.Errorf("train: evaluation: %w", err)
+	}
+	keys := e.Metrics.Keys(len(e.Levels))
+	columns := make([][]float64, len(keys))
+	for k := range columns {
+		columns[k] = make([]float64, len(list))
+	}
+	ties := newTieColumns(len(keys), len(list))
+	bounds, values := ties.reader(len(e.Levels), e.Metrics), make([]float64, len(keys))
+	ranked := metric.NewList(len(e.Levels), e.Ties)
+	truth := e.truth()
+	if truth == nil {
+		truth = newLabelsBut(e)
+	}
+	shared, bytes := make([]byte, len(e.Gallery.Labels)), []byte(nil)
+	for q := range list {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("train: evaluation stopped after %d of %d queries: %w", q, len(list), err)
+		}
+		truth.Shared(shared, q)
+		if e.Self != nil && e.Self[q] >= 0 {
+			shared[e.Self[q]] = Junk
+		}
+		reach, err := 0, error(nil)
+		if bytes, reach, err = list[q].bytes(bytes[:0], shared); err != nil {
+			return nil, fmt.Errorf("train: evaluation: query %d: %w", q, err)
+		}
+		ranked.Reset(bytes)
+		for _, m := range e.Metrics {
+			if wants := metric.Reach(m, ranked); wants > reach {
+				return nil, &ReachError{Metric: m.Name(), Query: q, Wants: wants, Has: reach}
+			}
+		}
+		e.Metrics.Measure(values, ranked)
+		for k, v := range values {
+			columns[k][q] = v
+		}
+		bounds.read(q, bytes)
+		if e.Progress != nil {
+			e.Progress(q+1, len(list))
+		}
+	}
+	return newResult(e, keys, columns, ties), nil
+}
+
+func (e *Evaluation) checkRankings(list []Ranking) error {
+	switch {
+	case e.Look != nil || e.Gap != 0:
+		return errors.New("rankings are measured without a look and without the gap of batches")
+	case len(list) != len(e.Query.Labels):
+		return fmt.Errorf("%d rankings of %d queries", len(list), len(e.Query.Labels))
+	case len(list) == 0 || len(e.Gallery.Labels) == 0:
+		return fmt.Errorf("%d queries and %d gallery items", len(list), len(e.Gallery.Labels))
+	}
+	return checkLevels(e.Levels)
+}
+
+// bytes appends what metric.List reads: first the items that are ranked, of which there are
+// reach, then all others. It uses shared up.
+func (r *Ranking) bytes(dst, shared []byte) (all []byte, reach int, err error) {
+	const seen = Junk - 1 // more levels than data may have
+	last := -1            // place in Rows of the item before
+	for i, row := range r.Rows {
+		if row < 0 || int(row) >= len(shared) {
+			return nil, 0, fmt.Errorf("place %d has the row %d; the gallery has 0 to %d", i+1, row, len(shared)-1)
+		}
+		switch shared[row] {
+		case seen:
+			return nil, 0, fmt.Errorf("the row %d is ranked twice", row)
+		case Junk:
+			continue
+		}
+		b := shared[row]
+		if last >= 0 && r.Scores != nil && r.Scores[last] == r.Scores[i] {
+			b |= tiedWithLast
+		}
+		dst, last, shared[row] = append(dst, b), i, seen
+	}
+	reach = len(dst)
+	for _, b := range shared {
+		if b != seen && b != Junk {
+			dst = append(dst, b)
+		}
+	}
+	return dst, reach, nil
+}

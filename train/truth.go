@@ -1,0 +1,84 @@
+package train
+
+import (
+	"sync"
+
+	"hgld/train/device"
+)
+
+// Truth says what the items of the gallery are to a query, where labels do not.
+type Truth interface {
+	// Shared writes for each row of the gallery how many levels it shares with the query:
+	// 0 for a negative, up to the number of levels; or Junk.
+	Shared(dst []byte, query int)
+}
+
+// Junk marks an item that is taken out of the ranking of a query. It counts neither way.
+const Junk byte = device.AbsentLevel
+
+// labelsBut is the truth of labels, where items that share a value of Side.Ignore with the
+// query are junk.
+type labelsBut struct {
+	e       *Evaluation
+	gallery []int32 // labels, [G,L]
+}
+
+func newLabelsBut(e *Evaluation) *labelsBut {
+	t := &labelsBut{e: e}
+	for _, p := range e.Gallery.Labels {
+		t.gallery = append(t.gallery, p...)
+	}
+	return t
+}
+
+// Shared implements Truth.
+func (t *labelsBut) Shared(dst []byte, query int) {
+	path, own := t.e.Query.Labels[query], int32(-1)
+	if t.e.Query.Ignore != nil && t.e.Gallery.Ignore != nil {
+		own = t.e.Query.Ignore[query]
+	}
+	levels := len(path)
+	for row := range dst {
+		if own >= 0 && t.e.Gallery.Ignore[row] == own {
+			dst[row] = Junk
+			continue
+		}
+		n, other := 0, t.gallery[row*levels:][:levels]
+		for l := levels - 1; l >= 0 && path[l] == other[l] && path[l] >= 0; l-- {
+			n++
+		}
+		dst[row] = byte(n)
+	}
+}
+
+// truth is what decides instead of the labels on the device; nil: the labels do.
+func (e *Evaluation) truth() Truth {
+	switch {
+	case e.Truth != nil:
+		return e.Truth
+	case e.Query.Ignore != nil && e.Gallery.Ignore != nil:
+		return newLabelsBut(e)
+	}
+	return nil
+}
+
+// share fills the shared levels of queries [lo, hi) from the truth. The queries are dealt
+// to the threads, each of which writes its own rows.
+func (m *meter) share(shared device.Array, lo, hi int) {
+	gallery := len(m.e.Gallery.Labels)
+	data := m.bytes[:(hi-lo)*gallery]
+	var threads sync.WaitGroup
+	for t := range m.lists {
+		threads.Go(func() {
+			for q := lo + t; q < hi; q += len(m.lists) {
+				row := data[(q-lo)*gallery:][:gallery]
+				m.truth.Shared(row, q)
+				if m.e.Self != nil && m.e.Self[q] >= 0 {
+					row[m.e.Self[q]] = Junk
+				}
+			}
+		})
+	}
+	threads.Wait()
+	m.b.Upload(shared, data)
+}

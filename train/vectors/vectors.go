@@ -1,0 +1,290 @@
+// Package vectors prepares an evaluation of vectors that any program has written to files:
+// it brings them to the device, finds the classes of their rows, and pairs rows by ids.
+package vectors
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"hgld/labels"
+	"hgld/train"
+	"hgld/train/device"
+	"hgld/train/embeddings"
+	"hgld/train/qrels"
+)
+
+// Input names the files of an evaluation.
+type Input struct {
+	Embeddings        string // vectors of the queries
+	Labels            string // their labels
+	GalleryEmbeddings string // vectors of the gallery; "": the queries rank one another, or one table names both
+	GalleryLabels     string // labels of the gallery
+	Unit              bool   // scale the vectors to length 1
+
+	// Ignore is a column of the labels. Items that share its value with a query are taken
+	// out of the query's ranking; "": none are.
+	Ignore string
+
+	// Independent says that the levels are no tree.
+	Independent bool
+
+	// Qrels is a file of judgements that says what is right for a query, in place of the
+	// labels, of which the ids alone are read; "": the labels do.
+	Qrels string
+
+	// Usage chooses a part of Qrels, see qrels.Read.
+	Usage string
+
+	// Limit takes the first queries alone; 0: all.
+	Limit int
+
+	// Open opens a file of vectors.
+	Open func(path string) (embeddings.Vectors, error)
+
+	// Say is told what a reader of the result should know.
+	Say func(format string, args ...any)
+}
+
+// Evaluation is an evaluation whose vectors are on the device.
+type Evaluation struct {
+	train.Evaluation
+
+	// Classes numbers the classes.
+	Classes *embeddings.Classes
+
+	// Same says that query i is row i of the gallery.
+	Same bool
+}
+
+// Load reads the files. The evaluation still lacks its metrics. A query whose id is also in
+// a gallery of its own is left out of its ranking there.
+func (in *Input) Load(b device.Backend) (*Evaluation, error) {
+	e := &Evaluation{Classes: &embeddings.Classes{Independent: in.Independent, Ignore: in.Ignore, OnlyIDs: in.Qrels != ""}}
+	query, err := in.open(e.Classes, in.Embeddings, in.Labels)
+	if err != nil {
+		return nil, err
+	}
+	defer query.vectors.Close()
+	gallery := query
+	switch {
+	case in.GalleryEmbeddings != "":
+		if query.rows.IsQuery != nil {
+			return nil, fmt.Errorf("%s has the column is_query, and the gallery has files of its own; leave one out", in.Labels)
+		}
+		if gallery, err = in.open(e.Classes, in.GalleryEmbeddings, in.GalleryLabels); err != nil {
+			return nil, err
+		}
+		defer gallery.vectors.Close()
+	case query.rows.IsQuery != nil || query.rows.IsGallery != nil:
+		if query, gallery, err = in.split(query); err != nil {
+			return nil, err
+		}
+	default:
+		e.Same = true
+	}
+	e.Levels = e.Classes.Levels()
+	if err := in.upload(b, e, query, gallery); err != nil {
+		return nil, err
+	}
+	if in.Qrels != "" {
+		return e, in.judge(e)
+	}
+	return e, nil
+}
+
+// upload brings both sides to the device and finds the queries in the gallery.
+func (in *Input) upload(b device.Backend, e *Evaluation, query, gallery *side) (err error) {
+	all, err := in.side(b, query)
+	if err != nil {
+		return err
+	}
+	e.Query = all
+	if n := min(in.Limit, len(all.Labels)); n > 0 {
+		e.Query = train.Side{Vectors: all.Vectors.RowRange(0, n), Labels: all.Labels[:n],
+			IDs: all.IDs[:min(n, len(all.IDs))], Ignore: all.Ignore[:min(n, len(all.Ignore))]}
+	}
+	if e.Same {
+		e.Gallery = all
+	} else if e.Gallery, err = in.side(b, gallery); err != nil {
+		return err
+	}
+	return in.findSelf(e, query, gallery)
+}
+
+// findSelf finds the rows of the queries in the gallery, which are left out of their own
+// rankings.
+func (in *Input) findSelf(e *Evaluation, query, gallery *side) (err error) {
+	queries := len(e.Query.Labels)
+	if e.Same {
+		e.Self = make([]int32, queries)
+		for i := range e.Self {
+			e.Self[i] = int32(i)
+		}
+		return nil
+	}
+	self := gallery.self(query, queries)
+	if self == nil {
+		if self, err = embeddings.Common(e.Query.IDs, e.Gallery.IDs); err != nil {
+			return err
+		}
+	}
+	found := 0
+	for _, row := range self {
+		if row >= 0 {
+			found++
+		}
+	}
+	if found > 0 {
+		e.Self = self
+		in.Say("%d of %d queries are in the gallery themselves, and are left out of their own ranking", found, queries)
+	}
+	return nil
+}
+
+// judge takes the truth from the file of judgements.
+func (in *Input) judge(e *Evaluation) error {
+	q, err := qrels.Read(in.Qrels, in.Usage)
+	if err != nil {
+		return err
+	}
+	truth, err := q.Bind(e.Query.IDs, e.Gallery.IDs)
+	if err != nil {
+		return fmt.Errorf("%s: %w", in.Qrels, err)
+	}
+	if truth.Unjudged > 0 {
+		in.Say("%d of %d queries have no judgement in %s; no figure counts them", truth.Unjudged, len(e.Query.IDs), in.Qrels)
+	}
+	if truth.Missing > 0 {
+		in.Say("careful: %d positive items of %s are not in the gallery, and are not missed by any figure", truth.Missing,
+			in.Qrels)
+	}
+	e.Truth, e.Levels = truth, q.Levels()
+	none := slices.Repeat(labels.Path{-1}, len(e.Levels))
+	for _, list := range [][]labels.Path{e.Query.Labels, e.Gallery.Labels} {
+		for i := range list {
+			list[i] = none
+		}
+	}
+	return nil
+}
+
+// side is a file of vectors with its labels.
+type side struct {
+	path    string
+	vectors embeddings.Vectors
+	rows    *embeddings.Rows
+	at      []int // rows of the file, where only some are taken
+}
+
+// open opens vectors and reads their labels, which are matched by id where both files have
+// ids and by row elsewhere.
+func (in *Input) open(classes *embeddings.Classes, path, labelFile string) (*side, error) {
+	rows, err := classes.Read(labelFile)
+	if err != nil {
+		return nil, err
+	}
+	v, err := in.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &side{path: path, vectors: v, rows: rows}
+	if path != labelFile {
+		err = in.match(s, labelFile)
+	}
+	if n, _ := v.Rows(); err == nil && n != len(s.rows.Labels) {
+		err = fmt.Errorf("%s has %d vectors and %s %d rows of labels", path, n, labelFile, len(s.rows.Labels))
+	}
+	if err != nil {
+		return nil, errors.Join(err, v.Close())
+	}
+	return s, nil
+}
+
+// match brings the labels into the order of the vectors by their ids, if both have ids.
+func (in *Input) match(s *side, labelFile string) error {
+	ids, err := embeddings.IDs(s.path)
+	if err != nil || ids == nil || s.rows.IDs == nil || slices.Equal(ids, s.rows.IDs) {
+		return err
+	}
+	matched, left, err := s.rows.Match(ids)
+	if err != nil {
+		return fmt.Errorf("%s and %s are matched by id: %w", s.path, labelFile, err)
+	}
+	in.Say("the rows of %s are matched to the vectors of %s by id; %d rows have no vector", labelFile, s.path, left)
+	s.rows = matched
+	return nil
+}
+
+// split makes two sides of one table, by its columns is_query and is_gallery. Without one
+// of them all rows are on that side.
+func (in *Input) split(all *side) (query, gallery *side, err error) {
+	part := func(which []bool, name string) (*side, error) {
+		if which == nil {
+			which = slices.Repeat([]bool{true}, len(all.rows.Labels))
+		}
+		p := &side{path: all.path, vectors: all.vectors, rows: all.rows.Select(which), at: embeddings.RowsWhere(which)}
+		if len(p.at) == 0 {
+			return nil, fmt.Errorf("%s: %s is true of no row", in.Labels, name)
+		}
+		return p, nil
+	}
+	if query, err = part(all.rows.IsQuery, "is_query"); err != nil {
+		return nil, nil, err
+	}
+	gallery, err = part(all.rows.IsGallery, "is_gallery")
+	return query, gallery, err
+}
+
+// self finds the first queries of the same table in the gallery; nil where it is another table.
+func (s *side) self(query *side, queries int) []int32 {
+	if s.at == nil || query.at == nil {
+		return nil
+	}
+	self := make([]int32, queries)
+	for q, row := range query.at[:queries] {
+		k, found := slices.BinarySearch(s.at, row)
+		if self[q] = int32(k); !found {
+			self[q] = -1
+		}
+	}
+	return self
+}
+
+// side brings vectors to the device.
+func (in *Input) side(b device.Backend, s *side) (train.Side, error) {
+	v := s.vectors
+	if s.at != nil {
+		v = embeddings.SomeRows{Vectors: v, At: s.at}
+	}
+	watched := &embeddings.ZeroRows{Vectors: v}
+	a, err := train.Upload(b, watched, in.Unit)
+	if err != nil {
+		return train.Side{}, &ValuesError{s.path, err}
+	}
+	if watched.Count > 0 {
+		name := ""
+		if watched.First < len(s.rows.IDs) {
+			name = fmt.Sprintf(" (%s)", s.rows.IDs[watched.First])
+		}
+		in.Say("careful: %d of %d vectors of %s are all zeros, row %d%s first; all their scores are 0, so "+
+			"their ranking is arbitrary: look for images that were not embedded, and leave them out",
+			watched.Count, len(s.rows.Labels), s.path, watched.First, name)
+	}
+	return train.Side{Vectors: a, Labels: s.rows.Labels, IDs: s.rows.IDs, Ignore: s.rows.Ignore}, nil
+}
+
+// ValuesError says that a file of vectors cannot be ranked, for a value that is not finite.
+type ValuesError struct {
+	// Path is the file.
+	Path string
+
+	// Err says which value.
+	Err error
+}
+
+// Error names the file and the value.
+func (e *ValuesError) Error() string { return e.Path + ": " + e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *ValuesError) Unwrap() error { return e.Err }
