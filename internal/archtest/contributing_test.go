@@ -41,7 +41,8 @@ func TestContributingPageWorks(t *testing.T) {
 func copied(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	list, err := exec.Command("git", "-C", goldens.Root(), "ls-files", "--cached", "--others", "--exclude-standard", "-z").Output()
+	list, err := exec.Command("git", "-C", goldens.Root(), "ls-files", "--cached", "--others", "--exclude-standard",
+		"-z").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
