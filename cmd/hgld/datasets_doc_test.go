@@ -116,7 +116,8 @@ func TestOverallIsTheMeanOverBenchmarks(t *testing.T) {
 		}
 	}
 	code, out, errs := run(t, "eval", "overall", "fine.json", "coarse.json")
-	if want := "fine.json fine        50.00   100.00\ncoarse.json coarse    25.00    50.00\noverall               37.50    " +
+	if want := "fine.json fine        50.00   100.00\ncoarse.json coarse    25.00    50.00\no" +
+		"verall               37.50    " +
 		"75.00\n"; code != 0 || !strings.HasSuffix(out, want) {
 		t.Errorf("exit code %d\n%s%s\nwant\n%s", code, out, errs, want)
 	}

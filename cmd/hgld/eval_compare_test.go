@@ -24,7 +24,8 @@ func TestCompareQuotesThePaperBesideTheResults(t *testing.T) {
 		}
 	}
 	code, out, errs := run(t, "eval", "compare", "a.json", "b.json")
-	if want := "%                       a        b\nR@1_level0          50.00    62.50\nH-AP                25.00        " +
+	if want := "%                       a        b\nR@1_level0          50.00    62.50\nH-AP " +
+		"               25.00        " +
 		"–\nASI                     –        –\n"; code != 0 || out != want {
 		t.Errorf("exit code %d\n%s%s\nwant\n%s", code, out, errs, want)
 	}

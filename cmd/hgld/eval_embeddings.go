@@ -32,11 +32,13 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 		return nil, asUsage(err)
 	}
 	s.choose(e, o)
-	j.say("evaluating %s: %d queries, %d gallery items, %d levels", s.Embeddings, len(e.Query.Labels), len(e.Gallery.Labels), len(e.Levels))
+	j.say("evaluating %s: %d queries, %d gallery items, %d levels", s.Embeddings, len(e.Query.Labels),
+		len(e.Gallery.Labels), len(e.Levels))
 	p := j.progress("rank", len(e.Query.Labels))
 	defer p.End()
 	e.Progress = func(done, _ int) { p.Set(done, "") }
-	outputs, err := s.outputs(j, e.Levels, evaluation.Rows{Side: &e.Query}, evaluation.Rows{Side: &e.Gallery}, e.Same, e.Self, e.Classes.Names)
+	outputs, err := s.outputs(j, e.Levels, evaluation.Rows{Side: &e.Query}, evaluation.Rows{Side: &e.Gallery},
+		e.Same, e.Self, e.Classes.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -83,11 +85,13 @@ func evalRankings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, 
 		return nil, asUsage(err)
 	}
 	s.choose(e, o)
-	j.say("measuring %s: %d queries, %d gallery items, %d levels", s.Ranking, len(e.Query.Labels), len(e.Gallery.Labels), len(e.Levels))
+	j.say("measuring %s: %d queries, %d gallery items, %d levels", s.Ranking, len(e.Query.Labels),
+		len(e.Gallery.Labels), len(e.Levels))
 	r, err := train.EvaluateRankings(j.ctx, &e.Evaluation, list)
 	var short *train.ReachError
 	if errors.As(err, &short) {
-		return nil, withHint(usagef("%s: %w", s.Ranking, err), "--metrics names those that reach no further, such as R@1 and mAP@%d", max(short.Has, 1))
+		return nil, withHint(usagef("%s: %w", s.Ranking, err),
+			"--metrics names those that reach no further, such as R@1 and mAP@%d", max(short.Has, 1))
 	}
 	if err != nil {
 		return nil, asUsage(fmt.Errorf("%s: %w", s.Ranking, err))

@@ -220,7 +220,8 @@ func TestEvalMeasuresByJudgements(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"ids.csv": ids.String(), "both.csv": both.String(), "x.qrels": qrels.String(),
+	for name, text := range map[string]string{
+		"ids.csv": ids.String(), "both.csv": both.String(), "x.qrels": qrels.String(),
 		"solution.csv": solution.String(), "truth.json": string(data)} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -252,17 +253,20 @@ func TestEvalMeasuresByJudgements(t *testing.T) {
 		want, got := measure(c.labels...), measure(append(c.judged, "--labels", "ids.csv")...)
 		for i, v := range want.Values {
 			if w := got.Values[i]; w.Mean != v.Mean || w.Skipped != v.Skipped || v.Mean <= 0 {
-				t.Errorf("%v: %s is %v (%d skipped), by %v it is %v (%d)", c.judged, w.Key, w.Mean, w.Skipped, c.labels, v.Mean, v.Skipped)
+				t.Errorf("%v: %s is %v (%d skipped), by %v it is %v (%d)", c.judged, w.Key, w.Mean, w.Skipped,
+					c.labels, v.Mean, v.Skipped)
 			}
 		}
-		if n := len(got.Of.Files); n != 3 || got.Of.Files[2].Path != c.judged[1] || got.Tool == "" || got.Definitions["MRR"] == "" {
+		if n := len(got.Of.Files); n != 3 || got.Of.Files[2].Path != c.judged[1] || got.Tool == "" ||
+			got.Definitions["MRR"] == "" {
 			t.Errorf("the result does not name its files and definitions: %+v", got)
 		}
 	}
 	for want, args := range map[string][]string{
-		"need labels, which --qrels replaces":  {"ids.csv", "--qrels", "x.qrels", "--mean", "class"},
-		"only a .csv with a column Usage":      {"ids.csv", "--qrels", "x.qrels", "--qrels-usage", "public"},
-		"ids of the judgements are other ones": {"l.csv", "--qrels", "x.qrels", "--gallery-embeddings", "e.npy", "--gallery-labels", "unknown.csv"},
+		"need labels, which --qrels replaces": {"ids.csv", "--qrels", "x.qrels", "--mean", "class"},
+		"only a .csv with a column Usage":     {"ids.csv", "--qrels", "x.qrels", "--qrels-usage", "public"},
+		"ids of the judgements are other ones": {"l.csv", "--qrels", "x.qrels", "--gallery-embeddings",
+			"e.npy", "--gallery-labels", "unknown.csv"},
 	} {
 		code, _, errs := run(t, append([]string{"eval", "run", "--embeddings", "e.npy", "--labels"}, args...)...)
 		if code != exitUsage || !strings.Contains(errs, want) {
@@ -280,7 +284,8 @@ func TestEvalMeasuresARankingAsFarAsItReaches(t *testing.T) {
 		t.Fatal(errs)
 	}
 	want := readResult(t, "vectors.json")
-	if code, _, errs := run(t, append([]string{"eval", "run", "--ranking", "x.run", "--labels", "l.csv"}, metrics...)...); code != 0 {
+	ranked := append([]string{"eval", "run", "--ranking", "x.run", "--labels", "l.csv"}, metrics...)
+	if code, _, errs := run(t, ranked...); code != 0 {
 		t.Fatal(errs)
 	}
 	got := readResult(t, "eval.json")

@@ -32,7 +32,8 @@ func shardsFolder(j *job) (string, error) {
 func shardsLsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "ls", Usage: "files, rows, and the classes of each level with their images", ArgsUsage: "[FOLDER]",
-		Description: "  hgld shards ls                 the project's shards\n  hgld shards ls --json other    MANIFEST.json " +
+		Description: "  hgld shards ls                 the project's shards\n  hgld shards ls --" +
+			"json other    MANIFEST.json " +
 			"without the hashes",
 		Flags: append(commonFlags(), &cli.IntFlag{Name: "limit",
 			Usage: "print the first `N` classes of a level (0: all)", Value: 10}),

@@ -193,7 +193,8 @@ func showDone(j *job, run string, step int) error {
 
 // absentText reports how many classes are not trained on.
 func absentText(absent, classes int) string {
-	return fmt.Sprintf("%d of %d finest classes have no image in the first epoch; m-per-class leaves out those with fewer "+
+	return fmt.Sprintf("%d of %d finest classes have no image in the first epoch; m-per-class"+
+		" leaves out those with fewer "+
 		"than sampler.m", absent, classes)
 }
 
