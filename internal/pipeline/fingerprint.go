@@ -4,14 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
+	"hgld/internal/atomicfile"
 	"hgld/internal/filehash"
 )
 
@@ -66,11 +65,8 @@ func Missing(paths []string) []string {
 	return list
 }
 
-// IsMissing reports whether an error means that a path does not exist: the name is missing, or
-// a parent is a file.
-func IsMissing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
-}
+// IsMissing is [atomicfile.IsMissing].
+func IsMissing(err error) bool { return atomicfile.IsMissing(err) }
 
 func (l *Pipeline) fingerprint(path string) (string, error) {
 	info, err := os.Stat(path)

@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+
+	"hgld/internal/atomicfile"
 )
 
 // rowsRead is how many rows of a table ImageFolders reads: enough to meet every folder, and
@@ -22,7 +23,7 @@ const rowsRead = 10_000
 // is missing or malformed, and an error if the CSV cannot be read.
 func ImageFolders(table, column string) ([]string, error) {
 	f, err := os.Open(table)
-	if missing(err) {
+	if atomicfile.IsMissing(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -59,7 +60,7 @@ func ImageFolders(table, column string) ([]string, error) {
 		}
 		info, err := os.Stat(folder)
 		switch {
-		case err != nil && !missing(err):
+		case err != nil && !atomicfile.IsMissing(err):
 			return nil, err
 		case err == nil && info.IsDir():
 			folders = append(folders, folder)
@@ -75,9 +76,4 @@ func unread(err error) error {
 		return err
 	}
 	return nil
-}
-
-// missing reports whether an error says that a path does not exist.
-func missing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

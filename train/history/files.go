@@ -1,13 +1,11 @@
 package history
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"syscall"
 
+	"hgld/internal/atomicfile"
 	"hgld/train"
 )
 
@@ -17,7 +15,7 @@ import (
 // checkpoints.
 func Files(dir string) ([]string, error) {
 	checkpoints, err := os.ReadDir(filepath.Join(dir, CheckpointsFolder)) // fs.Glob hides errors
-	if missing(err) {
+	if atomicfile.IsMissing(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -42,14 +40,9 @@ func existing(dir string, names []string) (list []string, err error) {
 		switch {
 		case err == nil:
 			list = append(list, name)
-		case !missing(err):
+		case !atomicfile.IsMissing(err):
 			return nil, err
 		}
 	}
 	return list, nil
-}
-
-// missing reports whether an error says that a path does not exist.
-func missing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
