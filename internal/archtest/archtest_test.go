@@ -52,6 +52,7 @@ var may = map[string][]string{
 	"train/text":              {"train/nn", "train/grad", "train/tensor", "train/device"},
 	"train/loss":              {"train/grad", "train/device", "train/nn", "labels"},
 	"train/metric":            {"labels"},
+	"train/rank":              {"train/metric"},
 	"train/stats":             {"train/sample"},
 	"train/embeddings":        {"labels"},
 	"train/evaluation":        {"train", "train/metric", "labels"},
