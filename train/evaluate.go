@@ -2,24 +2,13 @@ package train
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/metric"
 )
-
-// Vectors is a matrix of embeddings on the host, read a few rows at a time, such
-// as an open .npy file.
-type Vectors interface {
-	// Rows returns the number of rows and columns.
-	Rows() (rows, cols int)
-	// ReadRows fills dst with rows from lo on.
-	ReadRows(dst []float32, lo int) error
-}
 
 // Side is one side of an evaluation: vectors with the labels of their rows.
 type Side struct {
@@ -156,63 +145,6 @@ func (e *Evaluation) check() error {
 		}
 	}
 	return nil
-}
-
-// Upload brings vectors to the device, rows scaled to length 1 if unit is set. A
-// row that is not finite is an error that names it: its scores would have no
-// order.
-func Upload(b device.Backend, v Vectors, unit bool) (a device.Array, err error) {
-	rows, cols := v.Rows()
-	if rows == 0 || cols == 0 {
-		return a, fmt.Errorf("train: the embeddings are %d×%d", rows, cols)
-	}
-	err = device.Do(b, func() error {
-		a = device.New(b, device.F32, rows, cols)
-		return upload(b, a, v, unit)
-	})
-	return a, err
-}
-
-func upload(b device.Backend, a device.Array, v Vectors, unit bool) error {
-	rows, cols := v.Rows()
-	panel := max(1, min(rows, 4<<20/cols)) // 16 MB at a time
-	values := make([]float32, panel*cols)
-	data := make([]byte, 4*len(values))
-	for lo := 0; lo < rows; lo += panel {
-		hi := min(lo+panel, rows)
-		part := values[:(hi-lo)*cols]
-		if err := v.ReadRows(part, lo); err != nil {
-			return err
-		}
-		for i, x := range part {
-			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-				return fmt.Errorf("train: embedding %d has a value that is not finite (column %d)", lo+i/cols, i%cols)
-			}
-		}
-		for i := 0; unit && i < len(part); i += cols {
-			toUnit(part[i : i+cols])
-		}
-		for i, x := range part {
-			binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(x))
-		}
-		b.Upload(a.RowRange(lo, hi), data[:4*len(part)])
-	}
-	return nil
-}
-
-// toUnit divides a row by its length, in float64; a row of zeros stays as it is.
-func toUnit(row []float32) {
-	sum := 0.0
-	for _, x := range row {
-		sum += float64(x) * float64(x)
-	}
-	if sum == 0 {
-		return
-	}
-	scale := 1 / math.Sqrt(sum)
-	for i, x := range row {
-		row[i] = float32(float64(x) * scale)
-	}
 }
 
 // MostLevels is how many levels data may have: what two items share has seven bits, of which the greatest

@@ -280,6 +280,22 @@ func TestUploadNamesTheRowThatIsNotFinite(t *testing.T) {
 	}
 }
 
+// Rows are checked on all threads; the first that is not finite is named all the same.
+func TestUploadNamesTheFirstOfManyRows(t *testing.T) {
+	values := make([]float32, 4000)
+	for _, at := range []int{3990, 2100, 1201} {
+		values[at] = float32(math.NaN())
+		_, err := Upload(sortingDevice{cpu.New(1)}, matrix{2, values}, true)
+		_, there := Upload(cpu.New(1), matrix{2, values}, true)
+		want := fmt.Sprintf("embedding %d has a value that is not finite (column %d)", at/2, at%2)
+		for _, err := range []error{err, there} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %s", err, want)
+			}
+		}
+	}
+}
+
 func TestUploadScalesRowsToUnitLength(t *testing.T) {
 	b := cpu.New(1)
 	a, err := Upload(b, matrix{2, []float32{3, 4, 0, 0}}, true)
