@@ -131,6 +131,12 @@ func (e *Evaluation) check() error {
 	case q.Dims[0] == 0 || g.Dims[0] == 0:
 		return fmt.Errorf("train: evaluation: %d queries and %d gallery items", q.Dims[0], g.Dims[0])
 	}
+	for i, row := range e.Self {
+		if row < -1 || int(row) >= g.Dims[0] {
+			return fmt.Errorf("train: evaluation: query %d is row %d of a gallery of %d, want −1 to %d", i, row, g.Dims[0],
+				g.Dims[0]-1)
+		}
+	}
 	if e.Gap < 0 || e.Gap == 1 {
 		return fmt.Errorf("train: evaluation: batches of %d, want 2 or more", e.Gap)
 	}

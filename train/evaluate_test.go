@@ -327,6 +327,8 @@ func TestEvaluationRefusesWhatDoesNotFit(t *testing.T) {
 			Gallery: good, Levels: []string{"a", "b"}},
 		"the gallery rows of 2": {Query: good, Gallery: good, Self: []int32{0, 1},
 			Levels: []string{"a", "b"}},
+		"query 2 is row 5 of a gallery of 5, want −1 to 4": {Query: good, Gallery: good, Self: []int32{0, -1, 5, 1, 1},
+			Levels: []string{"a", "b"}},
 		"row 0 has 2 labels, want 3": {Query: good, Gallery: good, Levels: []string{"a", "b", "c"}},
 		"0 levels":                   {Query: good, Gallery: good},
 	} {

@@ -86,12 +86,22 @@ func (m *meter) upload() error {
 // rank computes the scores of queries [lo, hi), and has the device sort them where the host
 // does not count.
 func (m *meter) rank(lo, hi int) error {
+	if err := m.score(lo, hi); err != nil || m.sorted == nil {
+		return err
+	}
+	return m.sorted.rank(m.scores.RowRange(0, hi-lo), lo, hi)
+}
+
+// score computes the scores of queries [lo, hi), and the levels that a device needs to sort
+// them.
+func (m *meter) score(lo, hi int) error {
 	scores := m.scores.RowRange(0, hi-lo)
 	m.b.Scores(scores, m.e.Query.Vectors.RowRange(lo, hi), m.e.Gallery.Vectors)
 	if m.sorted != nil {
-		return m.sorted.rank(scores, lo, hi)
+		m.sorted.level(lo, hi)
+	} else {
+		m.values = m.host.Floats(scores)
 	}
-	m.values = m.host.Floats(scores)
 	return m.b.Sync()
 }
 
@@ -150,8 +160,8 @@ func (s *sorter) upload() {
 	s.m.b.Upload(s.galleryLabels, labelBytes(list))
 }
 
-// rank fills bytes with the ranked levels of queries [lo, hi).
-func (s *sorter) rank(scores device.Array, lo, hi int) error {
+// level fills shared with the levels of queries [lo, hi).
+func (s *sorter) level(lo, hi int) {
 	n, b := hi-lo, s.m.b
 	own := make([]byte, 0, 4*n)
 	for q := lo; q < hi; q++ {
@@ -161,8 +171,7 @@ func (s *sorter) rank(scores device.Array, lo, hi int) error {
 		}
 		own = binary.LittleEndian.AppendUint32(own, uint32(row))
 	}
-	queryLabels, self := s.queryLabels.RowRange(0, n), s.self.RowRange(0, n)
-	shared, ranked := s.shared.RowRange(0, n), s.ranked.RowRange(0, n)
+	queryLabels, self, shared := s.queryLabels.RowRange(0, n), s.self.RowRange(0, n), s.shared.RowRange(0, n)
 	b.Upload(queryLabels, labelBytes(s.m.e.Query.Labels[lo:hi]))
 	b.Upload(self, own)
 	if s.truth != nil {
@@ -170,8 +179,14 @@ func (s *sorter) rank(scores device.Array, lo, hi int) error {
 	} else {
 		b.Shared(shared, queryLabels, s.galleryLabels, self, device.SharedKind{Self: device.SelfAbsent})
 	}
-	b.Ranked(ranked, device.Array{}, scores, shared)
-	return b.Wait(b.Download(s.bytes[:n*len(s.m.e.Gallery.Labels)], ranked))
+}
+
+// rank fills bytes with the ranked levels of queries [lo, hi).
+func (s *sorter) rank(scores device.Array, lo, hi int) error {
+	n := hi - lo
+	ranked := s.ranked.RowRange(0, n)
+	s.m.b.Ranked(ranked, device.Array{}, scores, s.shared.RowRange(0, n))
+	return s.m.b.Wait(s.m.b.Download(s.bytes[:n*len(s.m.e.Gallery.Labels)], ranked))
 }
 
 // labelBytes lays paths out as I32 [N,L].
