@@ -30,7 +30,8 @@ type Search struct {
 // Run calls each for the queries in their order, with the rows of the neighbours and their
 // scores, falling. The slices are used again. It stops at the first error of each. The scores
 // of queries × gallery are never held at once.
-func (s *Search) Run(ctx context.Context, b device.Backend, each func(query int, rows []int32, scores []float32) error) error {
+func (s *Search) Run(ctx context.Context, b device.Backend,
+	each func(query int, rows []int32, scores []float32) error) error {
 	e, err := s.evaluation()
 	if err != nil {
 		return fmt.Errorf("train: search: %w", err)
