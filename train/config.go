@@ -69,6 +69,7 @@ type Architecture struct {
 	FreezeNorm bool   `yaml:"freeze_norm" json:"freeze_norm" usage:"normalise by the running statistics in training too"`
 	Pooling    string `yaml:"pooling" json:"pooling" usage:"gem, gem-frozen, avg, max, mean-max; none for a vision transformer"`
 	Standard   string `yaml:"standard" json:"standard" usage:"layernorm, l2 or none"`
+	Precision  string `yaml:"precision" json:"precision,omitempty" usage:"storage of the backbone's activations: float32, bfloat16, or auto: bfloat16 on a card that computes in it; weights stay float32"`
 	Dim        int    `yaml:"dim" json:"dim" range:"0 65536" usage:"of the embedding; 0: no projection"`
 	Weights    string `yaml:"weights" json:"weights" path:"in" usage:"safetensors of the backbone to start from; empty: random"`
 
@@ -150,7 +151,8 @@ func Default() Config {
 			Size: 224, Crop: "resized", Scale: [2]float64{0.16, 1}, Ratio: [2]float64{0.75, 4.0 / 3}, Pad: 4, Flip: true,
 			Resize: 256, Filter: "bilinear",
 		},
-		Model:    Architecture{Backbone: Named{Name: "convnet"}, Pooling: "gem", Standard: "layernorm", Dim: 128},
+		Model: Architecture{Backbone: Named{Name: "convnet"}, Pooling: "gem", Standard: "layernorm",
+			Precision: precisionAuto, Dim: 128},
 		Loss:     Loss{Named: Named{Name: "smooth-ap"}, Preset: "paper"},
 		Sampler:  Sampler{Named: Named{Name: "m-per-class"}, Batch: 64, M: 4},
 		Optim:    Optim{Named: Named{Name: "adam"}, Rate: 1e-3, HeadFactor: 1, ProxyRate: 1e-2, Decay: 1e-4},
@@ -226,6 +228,9 @@ func (c *Config) lookUp() (p parts, err error) {
 		return p, fmt.Errorf("model.standard: %w", err)
 	}
 	p.head.Dim = c.Model.Dim
+	if !slices.Contains(precisions, c.Model.Precision) {
+		return p, fmt.Errorf("model.precision is %.80q, want one of %s", c.Model.Precision, strings.Join(precisions, ", "))
+	}
 	if c.Model.Projection != "" {
 		if p.projection, err = projections.Get("projection", c.Model.Projection); err != nil {
 			return p, fmt.Errorf("model.projection: %w", err)

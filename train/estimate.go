@@ -55,6 +55,9 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	l := &ledger{}
 	b := observe.Operations(l, func(_ string, flops float64, _ func()) { l.flops += flops })
 	config.Model.Weights, config.From = "", "" // they change no size
+	if config.Model.Precision == precisionAuto {
+		config.Model.Precision = precisionFloat32 // which needs more
+	}
 	r, err := New(config, data, Options{Backend: b, planned: true})
 	if err != nil {
 		return nil, err

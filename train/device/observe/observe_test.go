@@ -7,10 +7,8 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/device/cpu"
+	"hgld/train/device/operations"
 )
-
-// unobserved are the methods of a backend that move no number by an operation.
-var unobserved = []string{"Name", "Supports", "Alloc", "Free", "Part", "Upload", "Download", "Wait", "Sync"}
 
 // The observer before the other does not do what it sees, so that its name shows what
 // the outer one forwards to.
@@ -20,7 +18,7 @@ func TestObserverForwardsEveryOperation(t *testing.T) {
 	all := reflect.TypeFor[device.Backend]()
 	for i := range all.NumMethod() {
 		name := all.Method(i).Name
-		if slices.Contains(unobserved, name) {
+		if slices.Contains(operations.NotOperations, name) {
 			continue
 		}
 		var saw []string
