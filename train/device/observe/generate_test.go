@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"hgld/train/device/operations"
@@ -21,6 +22,17 @@ var costs = map[string]string{
 	"Conv":          "products(dst, w.Len()/w.Dims[0])",
 	"ConvGradX":     "products(dy, w.Len()/w.Dims[0])",
 	"ConvGradW":     "products(dy, dw.Len()/dw.Dims[0])",
+}
+
+// traffic are the bytes of those that do not read or write their arrays whole. Adam and SGD
+// read what they write.
+var traffic = map[string]string{
+	"Gather":     "2*moved(dst) + moved(index)",
+	"ScatterAdd": "(2+float64(acc))*moved(x) + moved(index)",
+	"Adam":       "moved(w, m, v, shadow, dw, hyper, flag) + moved(w, m, v)",
+	"SGD":        "moved(w, m, shadow, dw, hyper, flag) + moved(w, m)",
+	"Average":    "2*moved(dst) + moved(x, rate, flag)",
+	"Axpby":      "axpbyBytes(dst, x, b, y)",
 }
 
 // The methods of an observer are generated from the interfaces of package device.
@@ -47,6 +59,13 @@ func writeForward(out *bytes.Buffer, o operations.Operation) {
 	if cost == "" {
 		cost = "0"
 	}
-	fmt.Fprintf(out, "func (obs *observer) %s(%s) {\n\tobs.seen(%q, %s, func() { obs.Backend.%s(%s) })\n}\n",
-		o.Name, o.Declared(), o.Name, cost, o.Name, o.Passed())
+	moved := traffic[o.Name]
+	if moved == "" {
+		moved = fmt.Sprintf("moved(%s)", strings.Join(o.Arrays(), ", "))
+	}
+	if factor := o.Adds(); factor != "" && traffic[o.Name] == "" {
+		moved += fmt.Sprintf(" + added(%s, %s)", factor, strings.Join(o.Results(), ", "))
+	}
+	fmt.Fprintf(out, "func (obs *observer) %s(%s) {\n\tobs.seen(Call{%q, %s,\n%s},\nfunc() { obs.Backend.%s(%s) })\n}\n",
+		o.Name, o.Declared(), o.Name, cost, moved, o.Name, o.Passed())
 }

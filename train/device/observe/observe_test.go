@@ -14,7 +14,7 @@ import (
 // the outer one forwards to.
 func TestObserverForwardsEveryOperation(t *testing.T) {
 	var forwarded []string
-	inner := &observer{seen: func(op string, _ float64, _ func()) { forwarded = append(forwarded, op) }}
+	inner := &observer{seen: func(c Call, _ func()) { forwarded = append(forwarded, c.Op) }}
 	all := reflect.TypeFor[device.Backend]()
 	for i := range all.NumMethod() {
 		name := all.Method(i).Name
@@ -23,8 +23,8 @@ func TestObserverForwardsEveryOperation(t *testing.T) {
 		}
 		var saw []string
 		forwarded = nil
-		outer := Operations(inner, func(op string, _ float64, do func()) {
-			saw = append(saw, op)
+		outer := Operations(inner, func(c Call, do func()) {
+			saw = append(saw, c.Op)
 			do()
 		})
 		callWithAnything(t, outer, name)
@@ -57,8 +57,8 @@ type bare struct{ device.Backend }
 
 func TestObserverHasWhatTheDeviceCanDoBesides(t *testing.T) {
 	var saw []string
-	see := func(op string, _ float64, do func()) {
-		saw = append(saw, op)
+	see := func(c Call, do func()) {
+		saw = append(saw, c.Op)
 		do()
 	}
 	b := cpu.New(1)
@@ -93,8 +93,8 @@ func TestObserverHasWhatTheDeviceCanDoBesides(t *testing.T) {
 func TestObserverSeesEveryRunOfAProgram(t *testing.T) {
 	var saw []string
 	b := cpu.New(1)
-	watched := Operations(b, func(op string, _ float64, do func()) {
-		saw = append(saw, op)
+	watched := Operations(b, func(c Call, do func()) {
+		saw = append(saw, c.Op)
 		do()
 	})
 	x := device.New(b, device.F32, 1)

@@ -50,6 +50,73 @@ func (o Operation) Passed() string {
 	return strings.Join(list, ", ")
 }
 
+// results are the arrays that an operation writes, where these are not just the first.
+var results = map[string][]string{
+	"NormGrad":    {"dx", "dres", "dgamma", "dbeta"},
+	"SoftmaxLoss": {"loss", "dz"},
+	"RankLoss":    {"loss", "ds"},
+	"BinLoss":     {"loss", "ds"},
+	"PairLoss":    {"loss", "cnt", "ds"},
+	"RankScore":   {"loss", "drank", "dplus"},
+	"Relevance":   {"rel", "cnt", "weight"},
+	"Adam":        {"w", "m", "v", "shadow"},
+	"SGD":         {"w", "m", "shadow"},
+
+	"LayerNorm":     {"dst", "stats"},
+	"LayerNormGrad": {"dx", "dgamma", "dbeta"},
+	"Normalize":     {"dst", "norm"},
+	"Attention":     {"dst", "lse"},
+	"FoldNorm":      {"wf", "bf"},
+	"FoldNormGrad":  {"dw", "dgamma", "dbeta"},
+	"Norm":          {"dst", "stats"},
+	"ReluGrad":      {"dx", "dbias"},
+	"GeMGrad":       {"dx", "dp"},
+	"Pace":          {"dst", "count"},
+}
+
+// arraysIn are the arrays in the settings of an operation, by type.
+var arraysIn = map[string][]string{
+	"device.Mul":      {"Bias"},
+	"device.Epilogue": {"Bias", "Residual"},
+}
+
+// Results returns the names of the arrays that an operation writes.
+func (o Operation) Results() []string {
+	if written := results[o.Name]; written != nil {
+		return written
+	}
+	return []string{o.Parameters[0].Name}
+}
+
+// Arrays returns expressions for all arrays of an operation: those that it writes, then those
+// that it only reads, in its parameters and in their fields.
+func (o Operation) Arrays() []string {
+	list := slices.Clone(o.Results())
+	for _, p := range o.Parameters {
+		if p.Type == "device.Array" && !slices.Contains(list, p.Name) {
+			list = append(list, p.Name)
+		}
+		for _, field := range arraysIn[p.Type] {
+			list = append(list, p.Name+"."+field)
+		}
+	}
+	return list
+}
+
+// Adds returns the expression of the factor, 0 or 1, by which results are added to what they
+// hold. It is empty if the operation only overwrites.
+func (o Operation) Adds() string {
+	for _, p := range o.Parameters {
+		switch {
+		case p.Name == "acc":
+			return "acc"
+		case p.Type == "device.Mul":
+			return p.Name + ".Beta"
+		}
+	}
+	return ""
+}
+
 // NotOperations are the methods of a Backend that are not operations: they answer the
 // caller, or exchange memory with the host.
 var NotOperations = []string{

@@ -47,7 +47,7 @@ func (wid *widener) ActGrad(dx, dy, x device.Array, f device.Func) {
 }
 
 func (wid *widener) Normalize(dst, norm, x device.Array, eps float32) {
-	wid.widen(1, &dst, &norm, &x)
+	wid.widen(2, &dst, &norm, &x)
 	wid.Backend.Normalize(dst, norm, x, eps)
 	wid.narrow()
 }
@@ -59,13 +59,13 @@ func (wid *widener) NormalizeGrad(dx, dy, y, norm device.Array) {
 }
 
 func (wid *widener) LayerNorm(dst, stats, x, gamma, beta device.Array, eps float32) {
-	wid.widen(1, &dst, &stats, &x, &gamma, &beta)
+	wid.widen(2, &dst, &stats, &x, &gamma, &beta)
 	wid.Backend.LayerNorm(dst, stats, x, gamma, beta, eps)
 	wid.narrow()
 }
 
 func (wid *widener) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats device.Array, acc float32) {
-	wid.widen(1, &dx, &dgamma, &dbeta, &dy, &x, &gamma, &stats)
+	wid.widen(3, &dx, &dgamma, &dbeta, &dy, &x, &gamma, &stats)
 	wid.Backend.LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, acc)
 	wid.narrow()
 }
@@ -83,7 +83,7 @@ func (wid *widener) SoftmaxGrad(dx, dy, y device.Array, log bool) {
 }
 
 func (wid *widener) Attention(dst, lse, qkv, length device.Array, o device.Heads) {
-	wid.widen(1, &dst, &lse, &qkv, &length)
+	wid.widen(2, &dst, &lse, &qkv, &length)
 	wid.Backend.Attention(dst, lse, qkv, length, o)
 	wid.narrow()
 }
@@ -125,7 +125,7 @@ func (wid *widener) SGD(w, m, dw, shadow, hyper, flag device.Array, o device.SGD
 }
 
 func (wid *widener) Pace(dst, count, flag device.Array, o device.PaceKind) {
-	wid.widen(1, &dst, &count, &flag)
+	wid.widen(2, &dst, &count, &flag)
 	wid.Backend.Pace(dst, count, flag, o)
 	wid.narrow()
 }
@@ -161,31 +161,31 @@ func (wid *widener) ConvGradW(dw, dy, x device.Array, c device.ConvShape, acc fl
 }
 
 func (wid *widener) FoldNorm(wf, bf, w, gamma, beta, mean, variance device.Array, eps float32) {
-	wid.widen(1, &wf, &bf, &w, &gamma, &beta, &mean, &variance)
+	wid.widen(2, &wf, &bf, &w, &gamma, &beta, &mean, &variance)
 	wid.Backend.FoldNorm(wf, bf, w, gamma, beta, mean, variance, eps)
 	wid.narrow()
 }
 
 func (wid *widener) FoldNormGrad(dw, dgamma, dbeta, dwf, dbf, w, gamma, mean, variance device.Array, eps, acc float32) {
-	wid.widen(1, &dw, &dgamma, &dbeta, &dwf, &dbf, &w, &gamma, &mean, &variance)
+	wid.widen(3, &dw, &dgamma, &dbeta, &dwf, &dbf, &w, &gamma, &mean, &variance)
 	wid.Backend.FoldNormGrad(dw, dgamma, dbeta, dwf, dbf, w, gamma, mean, variance, eps, acc)
 	wid.narrow()
 }
 
 func (wid *widener) Norm(dst, stats, x, gamma, beta, residual device.Array, o device.NormKind) {
-	wid.widen(1, &dst, &stats, &x, &gamma, &beta, &residual)
+	wid.widen(2, &dst, &stats, &x, &gamma, &beta, &residual)
 	wid.Backend.Norm(dst, stats, x, gamma, beta, residual, o)
 	wid.narrow()
 }
 
 func (wid *widener) NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats device.Array, o device.NormKind, acc float32) {
-	wid.widen(2, &dx, &dres, &dgamma, &dbeta, &dy, &x, &y, &gamma, &stats)
+	wid.widen(4, &dx, &dres, &dgamma, &dbeta, &dy, &x, &y, &gamma, &stats)
 	wid.Backend.NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats, o, acc)
 	wid.narrow()
 }
 
 func (wid *widener) ReluGrad(dx, dbias, dy, y device.Array, acc float32) {
-	wid.widen(1, &dx, &dbias, &dy, &y)
+	wid.widen(2, &dx, &dbias, &dy, &y)
 	wid.Backend.ReluGrad(dx, dbias, dy, y, acc)
 	wid.narrow()
 }
@@ -233,7 +233,7 @@ func (wid *widener) Shared(sh, ql, gl, self device.Array, o device.SharedKind) {
 }
 
 func (wid *widener) Relevance(rel, cnt, weight, sh device.Array, o device.RelKind) {
-	wid.widen(1, &rel, &cnt, &weight, &sh)
+	wid.widen(3, &rel, &cnt, &weight, &sh)
 	wid.Backend.Relevance(rel, cnt, weight, sh, o)
 	wid.narrow()
 }
@@ -275,7 +275,7 @@ func (wid *widener) BinLoss(loss, ds, s, sh device.Array, o *device.Bins) {
 }
 
 func (wid *widener) PairLoss(loss, cnt, ds, s, sh device.Array, o *device.Pairs) {
-	wid.widen(2, &loss, &ds, &cnt, &s, &sh)
+	wid.widen(3, &loss, &cnt, &ds, &s, &sh)
 	wid.Backend.PairLoss(loss, cnt, ds, s, sh, o)
 	wid.narrow()
 }
