@@ -228,9 +228,6 @@ func (c *Config) lookUp() (p parts, err error) {
 		return p, fmt.Errorf("model.standard: %w", err)
 	}
 	p.head.Dim = c.Model.Dim
-	if !slices.Contains(precisions, c.Model.Precision) {
-		return p, fmt.Errorf("model.precision is %.80q, want one of %s", c.Model.Precision, strings.Join(precisions, ", "))
-	}
 	if c.Model.Projection != "" {
 		if p.projection, err = projections.Get("projection", c.Model.Projection); err != nil {
 			return p, fmt.Errorf("model.projection: %w", err)
@@ -358,6 +355,8 @@ func (c *Config) check() error {
 	}{
 		{c.Steps < 0 || c.Epochs < 0 || c.Steps == 0 && c.Epochs == 0,
 			"steps is %d and epochs %d: want one of them positive, and none negative", []any{c.Steps, c.Epochs}},
+		{!slices.Contains(precisions, c.Model.Precision), "model.precision is %.80q, want one of %s",
+			[]any{c.Model.Precision, strings.Join(precisions, ", ")}},
 		{in.Size < 8, "input.size is %d, want at least 8 pixels", []any{in.Size}},
 		{in.Resize != 0 && in.Resize < in.Size, "input.resize is %d, less than input.size = %d", []any{in.Resize, in.Size}},
 		{!(in.Scale[0] > 0 && in.Scale[0] <= in.Scale[1] && in.Scale[1] <= 1), "input.scale is %v, want 0 < low <= high <= 1",
