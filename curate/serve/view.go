@@ -42,6 +42,7 @@ const (
 	statusDropped
 	statusFlagged
 	statusOutlier
+	statusProposed
 )
 
 type groupView struct {
@@ -134,6 +135,7 @@ func (s *Server) status(n curate.Node, at int) (status int) {
 		on  bool
 		bit int
 	}{{n.Decided, statusDecided}, {n.Dropped, statusDropped}, {n.Flagged, statusFlagged},
+		{n.Proposed, statusProposed},
 		{s.outlier[at] && n.Parent == int(s.home[at]), statusOutlier}} {
 		if b.on {
 			status |= b.bit
