@@ -62,6 +62,7 @@ type Plan struct {
 	options Options
 	method  Method
 	base    KMeans
+	named   *named // groups by name; nil for none
 
 	smoothed map[int]Matrix   // x, by the number of neighbours it is averaged with
 	trees    map[treeOf]*Tree // serve all numbers of clusters
@@ -276,6 +277,9 @@ func (p *Plan) tree(ctx context.Context, k int, x Matrix) (*Tree, error) {
 
 // Run clusters the tags into k. watch is called after each iteration; it may be nil.
 func (p *Plan) Run(ctx context.Context, k int, seed uint64, watch func(Iteration)) (*Result, error) {
+	if p.named != nil {
+		return p.runNamed(ctx, k, seed, watch)
+	}
 	x, err := p.rows(k)
 	if err != nil {
 		return nil, err
@@ -294,8 +298,14 @@ func (p *Plan) Draft(r *Result, origin labels.Origin) (*labels.Draft, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.named != nil && p.named.rest != nil {
+		p.named.place(own)
+	}
 	o := p.options
 	origin.Center, origin.PCA, origin.Whiten, origin.Smooth = o.Center, o.PCA, o.Whiten, p.Neighbours(len(r.Sizes))
+	if p.named != nil && p.named.rest != nil {
+		origin.Smooth, origin.Margin = p.named.rest.Neighbours(max(p.named.k, 1)), p.named.margin
+	}
 	if len(r.Restarts) > 0 {
 		origin.Init = o.Init
 	}

@@ -214,6 +214,18 @@ func (d *Document) lost(h holding) []string {
 	return list
 }
 
+// Groups returns the names of the groups in their order.
+func (d *Document) Groups() []string {
+	if len(d.Hierarchy.Levels) < 2 {
+		return nil
+	}
+	var names []string
+	for _, c := range d.Hierarchy.Levels[1].Classes {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
 // count returns the landmarks of the classes of a level; it may be nil.
 func (d *Document) count(level int) map[string]int {
 	if level >= len(d.Landmarks) {
