@@ -90,7 +90,7 @@ func (p *Plan) split() ([]int32, error) {
 // runNamed is Run of a plan with groups by name.
 func (p *Plan) runNamed(ctx context.Context, k int, seed uint64, watch func(Iteration)) (*Result, error) {
 	n := p.named
-	if k > 0 && k <= len(n.names) {
+	if k < p.Least() {
 		return nil, optionf("k is %d, and %d groups have names; choose more clusters, which the rest of the tags forms", k,
 			len(n.names))
 	}
@@ -99,6 +99,7 @@ func (p *Plan) runNamed(ctx context.Context, k int, seed uint64, watch func(Iter
 		return nil, err
 	}
 	n.rest = p.Without(func(i int) bool { return of[i] >= 0 })
+	n.rest.named = nil
 	if err := n.rest.SetOptions(p.options); err != nil {
 		return nil, err
 	}

@@ -66,6 +66,24 @@ func TestTagsClearlyNearestToANameAreInItsGroup(t *testing.T) {
 	}
 }
 
+func TestAPlanOfFewerTagsKeepsTheGroupsByName(t *testing.T) {
+	p := planToName(t, 5, 85, 20, 200)
+	if p.Least() != 1 {
+		t.Errorf("without names the least number of clusters is %d, want 1", p.Least())
+	}
+	if err := p.NameGroups([]string{"east", "north"}, atAngles(0, 90), 0.05); err != nil {
+		t.Fatal(err)
+	}
+	q := p.Without(func(i int) bool { return i == 1 })
+	if err := q.SetOptions(p.options); err != nil {
+		t.Fatal(err)
+	}
+	r, err := q.Run(context.Background(), q.Least(), 1, nil)
+	if err != nil || !slices.Equal(r.Labels, []int32{0, 0, 1}) { // 200° is nearer to north
+		t.Errorf("groups %v, %v", r, err)
+	}
+}
+
 func TestAllTagsMayBeNearestToNames(t *testing.T) {
 	p := planToName(t, 5, 85, 20)
 	if err := p.NameGroups([]string{"east", "north"}, atAngles(0, 90), 0); err != nil {

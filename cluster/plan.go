@@ -196,6 +196,15 @@ func (p *Plan) KeepGroups(h *labels.Hierarchy, k int) (groups, tags int, err err
 // Groups returns the number of known groups that have a tag here.
 func (p *Plan) Groups() int { return p.base.Known.groups() }
 
+// Least returns the smallest number of clusters that the plan can run with: its known
+// groups, or its groups by name and one for the rest.
+func (p *Plan) Least() int {
+	if p.named != nil {
+		return len(p.named.names) + 1
+	}
+	return max(1, p.Groups())
+}
+
 // SetVectors gives the plan the vectors of its tags, a row for each, and prepares them
 // as the options say. More principal components than there are is an *OptionError.
 func (p *Plan) SetVectors(x Matrix) error {
@@ -326,6 +335,9 @@ func (p *Plan) Without(leave func(row int) bool) *Plan {
 	q.x = NewMatrix(len(rows), p.x.Cols)
 	if known != nil {
 		q.base.Known = &Known{Names: known.Names}
+	}
+	if p.named != nil {
+		q.named = &named{names: p.named.names, x: p.named.x, margin: p.named.margin}
 	}
 	for at, i := range rows {
 		q.Tags = append(q.Tags, p.Tags[i])
