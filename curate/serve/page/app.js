@@ -44,7 +44,19 @@ class App {
     this.savedText(`saved #${this.model.version}`);
     this.sender.send();
     this.sender.watch();
+    setTimeout(() => this.measure(), 0); // the picture is first
   }
+
+  // measure gets how surely labels belong to their groups. Groups that are opened from
+  // then on have the surest first; the one in view stays as it was read.
+  async measure() {
+    if (!this.model.has.suggest) return;
+    try { this.model.margins = Float32Array.from((await ask('/api/margins')).margins); } catch { return; } // they stay by distance
+    document.body.dataset.measured = 'yes';
+  }
+
+  // groupView is the view of a group, in the order that its labels keep while it is open.
+  groupView(at) { return {kind: 'group', at, surest: !!this.model.margins}; }
 
   // ——— what is shown
 
@@ -67,7 +79,7 @@ class App {
     const m = this.model, g = m.groups[1][this.view.at], follow = this.follow && m.groupNamed(this.follow.to);
     if (follow >= 0) {
       this.tree.follow(this.follow.from, [follow, ...(this.follow.parts || []).map((name) => m.groupNamed(name)).filter((at) => at >= 0 && at !== follow)]);
-      this.view = {kind: 'group', at: follow};
+      this.view = this.groupView(follow);
       this.follow = undefined;
     } else if (g && !g.gone && this.name !== g.name && m.groupNamed(this.name) >= 0) this.view.at = m.groupNamed(this.name);
     const now = m.groups[1][this.view.at];
@@ -75,7 +87,7 @@ class App {
       if (now?.gone && !this.follow) this.lead(this.name);
       const next = this.tree.next(1, {round: true});
       const at = next >= 0 && next !== this.view.at ? next : this.tree.groups().find((x) => x !== this.view.at) ?? m.live()[0]?.at;
-      this.view = at === undefined ? {kind: 'dropped'} : {kind: 'group', at};
+      this.view = at === undefined ? {kind: 'dropped'} : this.groupView(at);
     }
     if (this.view.kind !== 'dropped') this.name = m.groups[1][this.view.at].name;
   }
@@ -143,7 +155,7 @@ class App {
     else if (location.hash !== hash) history.replaceState(null, '', hash);
   }
 
-  open(g, current) { if (g !== undefined && g >= 0) this.setView({kind: 'group', at: g}, true, current); }
+  open(g, current) { if (g !== undefined && g >= 0) this.setView(this.groupView(g), true, current); }
 
   // goTo opens where a label stands.
   goTo(i) {
@@ -205,7 +217,7 @@ class App {
     if (kind === 'map' && m.has.map) { this.setView({kind}, false); this.openMap(); return; }
     if (first === undefined) { this.setView({kind: 'dropped'}, false); return; }
     if (there && kind === 'near' && m.has.suggest) { this.candidates = []; this.setView({kind, at: g}, false); this.closeBy(g, false); return; }
-    this.setView({kind: 'group', at: there ? g : first}, false);
+    this.setView(this.groupView(there ? g : first), false);
     if (g >= 0 && !there) this.say(`“${shown(name)}” no longer has labels.`);
     else if (g < 0 && name) this.lead(name);
   }
@@ -216,7 +228,7 @@ class App {
     try { now = (await ask(`/api/group?name=${encodeURIComponent(name)}`)).name; } catch (e) { this.say(`${e.message[0].toUpperCase()}${e.message.slice(1)}.`); return; }
     const g = this.model.groupNamed(now);
     if (g < 0) return;
-    this.setView({kind: 'group', at: g}, false);
+    this.setView(this.groupView(g), false);
     this.say(`“${shown(name)}” has become “${shown(now)}”.`);
   }
 

@@ -10,13 +10,13 @@ const nowhere = -2; // parent of a label before its place is known
 
 // Bucket is what stands in one group, or what is dropped.
 class Bucket {
-  constructor() { Object.assign(this, {tags: new Set(), open: 0, landmarks: 0, images: 0, list: null}); }
+  constructor() { Object.assign(this, {tags: new Set(), open: 0, landmarks: 0, images: 0, list: null, order: undefined}); }
 
   get size() { return this.tags.size; }
 
-  // listed are the labels in order, made when they are looked at.
-  listed(before) {
-    if (!this.list) this.list = [...this.tags].sort(before);
+  // listed are the labels in an order that has a name, made when they are looked at.
+  listed(before, order) {
+    if (!this.list || this.order !== order) Object.assign(this, {list: [...this.tags].sort(before), order});
     return this.list;
   }
 }
@@ -42,6 +42,7 @@ export class Model {
     this.total = this.touched(this.names.keys());
     this.withImages = this.total.images > 0;
     this.folded = this.found = this.index = null;
+    this.margins ??= null; // how surely each label belongs to its group; it comes later
     this.version = -1;
     this.apply(s);
   }
@@ -168,9 +169,11 @@ export class Model {
     }
   }
 
-  // members of a group: nearest to its centroid first, outliers last.
-  members(g) {
-    return this.bucket(g).listed((x, y) => (this.status[x] & OUTLIER) - (this.status[y] & OUTLIER) || this.distance[x] - this.distance[y] || x - y);
+  // members of a group, outliers last: with surest those that belong to it most surely
+  // first, otherwise those nearest to its centroid.
+  members(g, surest = !!this.margins) {
+    const before = surest ? (x, y) => this.margins[y] - this.margins[x] : (x, y) => this.distance[x] - this.distance[y];
+    return this.bucket(g).listed((x, y) => (this.status[x] & OUTLIER) - (this.status[y] & OUTLIER) || before(x, y) || x - y, surest);
   }
 
   droppedTags() { return this.dropped.listed((x, y) => x - y); }

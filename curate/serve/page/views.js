@@ -5,7 +5,7 @@ import {DECIDED, OUTLIER} from './model.js';
 export function sections(app) {
   const m = app.model, v = app.view;
   if (v.kind === 'group') {
-    const tags = m.members(v.at);
+    const tags = m.members(v.at, v.surest);
     const cut = tags.findIndex((i) => m.status[i] & OUTLIER);
     if (cut < 0) return [{items: tags}];
     return [{items: tags.slice(0, cut)}, {title: `outliers · ${tags.length - cut} far from the centre`, items: tags.slice(cut)}];
