@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
@@ -162,4 +163,36 @@ func walkGroups(t *testing.T, dir string, draft *labels.Draft) {
 	for _, way := range slices.Sorted(maps.Keys(wrong)) {
 		t.Errorf("%s: %d of %d screens are wrong", way, wrong[way], len(members))
 	}
+}
+
+// A label that differs is a card of its group like any other when the adjudicator goes
+// there from the list of differences: the row of that list does not become the card.
+func TestBrowserShowsCardsAfterDifferences(t *testing.T) {
+	dir := t.TempDir()
+	d := &labels.Draft{Version: labels.DraftVersion, Clusters: []labels.Cluster{{Name: "all"}}}
+	var refs []curate.Ref
+	for i, name := range []string{"palace", "fortress", "lake"} {
+		d.Tags = append(d.Tags, labels.DraftTag{Tag: labels.Tag{Name: name}, Landmarks: 5 - i})
+		d.Clusters[0].Members = append(d.Clusters[0].Members, labels.Member{Tag: i})
+		refs = append(refs, curate.Ref{Name: name})
+	}
+	for _, to := range []string{"castle", "house"} {
+		writeCuration(t, dir, d, to+".jsonl", curate.Edit{Op: curate.Move, From: refs, To: to})
+	}
+	s := serveIn(t, dir, "--port", "0", "--adjudicate", "castle.jsonl", "--adjudicate", "house.jsonl", "--log",
+		"third.jsonl", "--by", "Chris")
+	b := newBrowser(t, 1280, 800, false)
+	b.open(s.url)
+	b.keys(kb.Escape)
+	b.until("three differences", `document.querySelectorAll(".duel").length === 3`)
+	b.run(evaluateVoid(`document.querySelector("#tree .row").click()`))
+	b.until("three cards", `document.querySelectorAll("#grid .card").length === 3`)
+	for _, text := range eval[[]string](b, `[...document.querySelectorAll("#grid .cell")].map((e) => e.innerText.replace(/\s+/g, " "))`) {
+		if strings.Contains(text, "castle") || strings.Contains(text, "house") {
+			t.Errorf("a card of the group shows %q", text)
+		}
+	}
+	b.run(evaluateVoid(`document.querySelector('[data-view="review"]').click()`))
+	b.until("three differences again", `document.querySelectorAll("#grid .duel .side").length === 6`)
+	b.clean()
 }
