@@ -3,13 +3,18 @@
 package main
 
 import (
+	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"hgld/curate"
+	"hgld/internal/atomicfile"
+	"hgld/labels"
 )
 
 // askMargins gets what the server says of the labels: names, and how surely each belongs
@@ -97,12 +102,90 @@ func TestBrowserAcceptsDownToTheCursor(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range [][]string{cards[:2], cards[2:]} {
-		var from []string
-		for _, r := range c.Edits[i].From {
-			from = append(from, r.Name)
-		}
+		from := names(c.Edits[i])
 		if e := c.Edits[i]; e.Op != curate.Accept || e.To != order[0] || !slices.Equal(from, want) {
 			t.Errorf("edit %d is %s %q to %q; want accept %q to %q", i+1, e.Op, from, e.To, want, order[0])
+		}
+	}
+}
+
+// variantsProject is a draft of one group with variants of two names, one of them with
+// a label of another group.
+func variantsProject(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	d := &labels.Draft{Version: labels.DraftVersion, Clusters: []labels.Cluster{{ID: 0, Name: "church"}, {ID: 1, Name: "chapel"}}}
+	for i, name := range []string{"church", "Churches", "abbey", "church(s)", "Abbeys", "tower", "chapel", "Church"} {
+		d.Tags = append(d.Tags, labels.DraftTag{Tag: labels.Tag{Name: name}, Landmarks: 10 + i})
+		c := &d.Clusters[i/6]
+		c.Members = append(c.Members, labels.Member{Tag: i, Distance: float64(i) / 10})
+	}
+	err := atomicfile.Write(filepath.Join(dir, "draft.json"),
+		func(w io.Writer) error { return labels.WriteDraft(w, d) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// names are the labels of an edit.
+func names(e curate.Edit) []string {
+	var list []string
+	for _, r := range e.From {
+		list = append(list, r.Name)
+	}
+	return list
+}
+
+// Variants of a name stand in one row, which shows them all; what is done to the row is
+// done to each. Those of other groups stay where they are. One key gives each its own
+// row, also after a reload.
+func TestBrowserFoldsVariantsIntoOneRow(t *testing.T) {
+	dir := variantsProject(t)
+	s := serveIn(t, dir, "--port", freePort(t), "--by", "Anna")
+	b := newBrowser(t, 1280, 800, false)
+	b.open(s.url)
+	b.keys(kb.Escape)
+	if rows, want := b.cards(), []string{"church\nChurches\nchurch(s)", "abbey\nAbbeys", "tower"}; !slices.Equal(rows, want) {
+		t.Fatalf("the rows are %q, want %q", rows, want)
+	}
+	if seen := eval[string](b, `document.querySelector("#grid .label").innerText`); seen != "church · Churches · church(s)" {
+		t.Errorf("the first row shows %q", seen)
+	}
+	b.until("the head counts labels, not rows", `document.querySelector("#head .under").textContent.startsWith("6 labels")`)
+	b.keys("m") // the row
+	b.take("elsewhere")
+	b.saved(1)
+	b.keys(" ") // abbey and Abbeys
+	b.until("both are marked", `document.querySelector(".marks").textContent.startsWith("2 labels marked")`)
+	b.shot("light-variants")
+	b.keys(" ")
+	b.until("neither is marked", `!document.querySelector(".marks")`)
+	b.keys("b")
+	b.saved(2)
+	b.keys("k", "k", "z")
+	b.run(evaluateVoid(`location.hash = "#group/elsewhere"`))
+	single := []string{"church", "Churches", "church(s)"}
+	b.until("a row each", `document.querySelectorAll("#grid .card").length === 3`)
+	if rows := b.cards(); !slices.Equal(rows, single) {
+		t.Errorf("the rows are %q, want %q", rows, single)
+	}
+	b.run(chromedp.Reload())
+	b.until("still a row each", `document.body.dataset.ready === "yes" && document.querySelectorAll("#grid .card").length === 3`)
+	b.keys("l", "l", "z") // the one that is hidden now
+	b.until("one row", `document.querySelectorAll("#grid .card").length === 1`)
+	if now := b.card(); now != strings.Join(single, "\n") {
+		t.Errorf("the keyboard is on %q", now)
+	}
+	b.clean()
+	s.stop()
+	c, err := curate.ReadLog(filepath.Join(dir, "edits.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]string{single, {"abbey", "Abbeys"}} {
+		if from := names(c.Edits[i]); !slices.Equal(from, want) {
+			t.Errorf("edit %d is of %q, want %q", i+1, from, want)
 		}
 	}
 }

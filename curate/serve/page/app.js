@@ -10,7 +10,8 @@ import {commands, decide, setParent, helpDialog} from './commands.js';
 import {dialogOpen} from './dialogs.js';
 import {Marks, pack, unpack, keepOnLeaving, takeUp, reopen} from './place.js';
 import {asPast, told, place, say} from './feedback.js';
-import {sections} from './views.js';
+import {shownIn} from './views.js';
+import {Rows} from './variants.js';
 import * as panels from './panels.js';
 
 // App holds what is on the screen: the view, the marks and the keyboard's place.
@@ -23,7 +24,9 @@ class App {
     this.looked = new Map(); // how labels stood when a command on them began
     this.view = {kind: 'group', at: -1};
     this.near = [];
-    this.grid = new Grid(byId('grid'), {width: 220, height: (wide) => (this.view.kind === 'review' ? this.review.height(wide, byId('grid')) : 72), cell: (e, i, active) => (this.view.kind === 'review' ? this.review.cell(e, i, active) : panels.card(this, e, i, active)),
+    this.rows = new Rows();
+    this.singly = false; // whether variants have a row each
+    this.grid = new Grid(byId('grid'), {width: (items) => (this.view.kind === 'group' ? panels.lineWidth(this, items) : 220), height: (wide) => this.rowHeight(wide), cell: (e, i, active) => (this.view.kind === 'review' ? this.review.cell(e, i, active) : panels.card(this, e, i, active)),
       state: (i, active) => (this.view.kind === 'review' ? this.review.state(i, active) : panels.cardState(this, i, active))});
     this.tree = new Tree(byId('tree'), this.model, {open: (g) => this.open(g), mark: () => this.draw(), drop: (row, e) => this.dropped(row, e), say: (text) => this.say(text)});
     this.press = new Press();
@@ -67,8 +70,10 @@ class App {
     if (['group', 'near'].includes(view.kind)) this.keepGroup();
     if (this.view !== view) this.grid.start();
     this.tree.refresh();
-    this.grid.set(sections(this));
-    if (byOthers && this.view === view && was !== undefined && !this.grid.items.includes(was)) this.say(`“${shown(this.model.names[was])}” is ${this.whereIs(was)} now: it was changed in another tab.`);
+    const {sections, rows} = shownIn(this);
+    this.rows = rows;
+    this.grid.set(sections, (i) => rows.standing(i));
+    if (byOthers && this.view === view && was !== undefined && !this.grid.items.includes(rows.standing(was))) this.say(`“${shown(this.model.names[was])}” is ${this.whereIs(was)} now: it was changed in another tab.`);
     this.drawAround();
     if (['group', 'near'].includes(this.view.kind)) this.address(false);
   }
@@ -91,6 +96,10 @@ class App {
     }
     if (this.view.kind !== 'dropped') this.name = m.groups[1][this.view.at].name;
   }
+
+  // rowHeight is how far apart rows of a width stand: labels of a group take a line each,
+  // and where they come from several groups, two.
+  rowHeight(wide) { return this.view.kind === 'review' ? this.review.height(wide, byId('grid')) : this.view.kind === 'group' ? 32 : 72; }
 
   // whereIs says where a label stands.
   whereIs(i) { return this.model.status[i] & DROPPED ? 'dropped' : this.model.parent[i] >= 0 ? `in “${shown(this.model.groups[1][this.model.parent[i]].name)}”` : 'in no group'; }
@@ -141,7 +150,8 @@ class App {
     this.view = v;
     this.grid.start(current);
     this.grid.only = v.kind === 'review' ? 1 : 0;
-    this.grid.sort = v.kind === 'review' ? 'duel' : 'card';
+    this.grid.sort = {review: 'duel', group: 'line'}[v.kind] || 'card';
+    this.grid.between = v.kind === 'group' ? 4 : 8;
     if (v.kind === 'group' || v.kind === 'near') this.name = this.model.groups[1][v.at].name;
     this.address(push);
     this.refresh();
@@ -241,7 +251,7 @@ class App {
       return this.chosenMarks;
     }
     const i = this.grid.current();
-    return i === undefined || this.view.kind === 'map' ? [] : [i];
+    return i === undefined || this.view.kind === 'map' ? [] : this.rows.labels(i);
   }
 
   // choice names what is chosen, to tell it from another choice.
@@ -254,11 +264,29 @@ class App {
 
   clearMarks() { this.marks.clear(); this.anchor = undefined; this.later(this.view.kind === 'marked'); }
 
-  toggle(i) { if (this.marks.has(i)) this.marks.delete(i); else this.marks.add(i); this.anchor = i; this.later(this.view.kind === 'marked'); }
+  // isMarked tells whether all labels of a row are marked.
+  isMarked(i) { return this.rows.labels(i).every((x) => this.marks.has(x)); }
+
+  toggle(i) {
+    const marked = this.isMarked(i);
+    for (const x of this.rows.labels(i)) { if (marked) this.marks.delete(x); else this.marks.add(x); }
+    this.anchor = i;
+    this.later(this.view.kind === 'marked');
+  }
+
+  // labelsOf lists the labels of rows.
+  labelsOf(items) { return this.rows.of.size ? items.flatMap((i) => this.rows.labels(i)) : items; }
+
+  // foldVariants puts variants into one row, or each into its own.
+  foldVariants() {
+    this.singly = !this.singly;
+    this.later(true);
+    this.say(this.singly ? 'Every label has a row of its own.' : 'Names that differ only in case, accents or number are in one row.');
+  }
 
   range(to) {
     const anchor = this.grid.items.indexOf(this.anchor), from = anchor >= 0 ? anchor : this.grid.at;
-    for (const i of this.grid.items.slice(Math.min(from, to), Math.max(from, to) + 1)) this.marks.add(i);
+    for (const i of this.labelsOf(this.grid.items.slice(Math.min(from, to), Math.max(from, to) + 1))) this.marks.add(i);
     this.anchor = this.grid.items[from];
     this.grid.go(to);
     this.draw();
@@ -449,7 +477,7 @@ class App {
     });
     grid.addEventListener('dragstart', (e) => {
       const i = Number(e.target.closest('[data-tag]').dataset.tag);
-      const tags = this.marks.has(i) ? [...this.marks] : [i];
+      const tags = this.isMarked(i) ? [...this.marks] : this.rows.labels(i);
       this.look(tags);
       e.dataTransfer.setData('application/x-hgld-tags', JSON.stringify(tags));
     });

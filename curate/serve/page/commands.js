@@ -74,7 +74,8 @@ async function fresh(app) {
   if (to !== null) decide(app, 'move', tags, to);
 }
 
-const whole = (app) => (app.view.kind === 'group' ? app.model.members(app.view.at, app.view.surest) : []);
+// whole lists the labels of the group in view, as they are on the screen.
+const whole = (app) => (app.view.kind === 'group' ? app.labelsOf(app.grid.items).filter((i) => app.model.parent[i] === app.view.at) : []);
 
 const isOpen = (app) => (i) => !(app.model.status[i] & DECIDED);
 
@@ -103,7 +104,7 @@ const acceptCore = (app) => accept(app, (tags) => tags.filter((i) => !(app.model
 function acceptTo(app) {
   const {view, grid} = app, to = grid.at;
   if (view.kind !== 'group') return app.say('Accepting is for one group; open one first.');
-  accept(app, () => grid.items.slice(0, to + 1).filter(isOpen(app)));
+  accept(app, () => app.labelsOf(grid.items.slice(0, to + 1)).filter(isOpen(app)));
   const next = grid.items.findIndex((i, n) => n > to && isOpen(app)(i));
   if (app.view === view && next >= 0) grid.go(next);
   return undefined;
@@ -209,8 +210,8 @@ async function newGroup(app) {
 function markAll(app) {
   const items = app.grid.items;
   const core = app.view.kind === 'group' ? items.filter((i) => !(app.model.status[i] & OUTLIER)) : items;
-  const set = core.every((i) => app.marks.has(i)) ? items : core;
-  for (const i of set) app.marks.add(i);
+  const set = core.every((i) => app.isMarked(i)) ? items : core;
+  for (const i of app.labelsOf(set)) app.marks.add(i);
   app.draw();
 }
 
@@ -261,6 +262,7 @@ export const commands = [
   {keys: ['u', 'ctrl+z'], name: 'Undo', group: 'back', help: 'undo the last edit', run: (app) => revert(app, 'undo')},
   {keys: ['ctrl+y'], name: 'Redo', group: 'back', help: 'do it again', run: (app) => revert(app, 'redo')},
   {keys: ['ctrl+a'], name: 'Mark all', group: 'mark', help: 'mark all above the break; once more: all that is shown', run: markAll},
+  {keys: ['z'], name: 'Variants', group: 'mark', help: 'variants of a name (case, accents, plural) in one row, or one in each', run: (app) => app.foldVariants()},
   {keys: ['c'], name: 'Close by', group: 'group', help: 'open labels of other groups that are near this one; a takes them into it', run: (app) => app.closeBy()},
   {keys: ['ctrl+k'], name: 'Go to', group: 'group', help: 'go to a group or a label, or run a command, by its name', run: (app) => palette(app, commands)},
   {keys: ['e'], name: 'History', group: 'more', help: 'all edits; any of them can be undone', run: history},

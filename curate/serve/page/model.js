@@ -1,3 +1,5 @@
+import {stem} from './variants.js';
+
 // The page's copy of the session. What the server sends is the truth; edits of
 // single labels are shown before the server has answered, and made again on top of
 // what it sends until it has. Counts, members and names are kept as labels and
@@ -42,6 +44,7 @@ export class Model {
     this.total = this.touched(this.names.keys());
     this.withImages = this.total.images > 0;
     this.folded = this.found = this.index = null;
+    this.stems = [];
     this.margins ??= null; // how surely each label belongs to its group; it comes later
     this.version = -1;
     this.apply(s);
@@ -120,6 +123,9 @@ export class Model {
 
   // standing is where a label is: its group, −1 for none, −2 if it is dropped.
   standing(i) { return this.status[i] & DROPPED ? -2 : this.parent[i]; }
+
+  // stem is what a label has in common with the variants of its name.
+  stem(i) { return (this.stems[i] ??= stem(this.names[i])); }
 
   // tagOf finds a label by its name and item: an edit that was kept in the browser's
   // storage knows no other.
