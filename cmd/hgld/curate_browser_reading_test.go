@@ -114,7 +114,8 @@ func TestBrowserAcceptsDownToTheCursor(t *testing.T) {
 func variantsProject(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	d := &labels.Draft{Version: labels.DraftVersion, Clusters: []labels.Cluster{{ID: 0, Name: "church"}, {ID: 1, Name: "chapel"}}}
+	d := &labels.Draft{Version: labels.DraftVersion,
+		Clusters: []labels.Cluster{{ID: 0, Name: "church"}, {ID: 1, Name: "chapel"}}}
 	for i, name := range []string{"church", "Churches", "abbey", "church(s)", "Abbeys", "tower", "chapel", "Church"} {
 		d.Tags = append(d.Tags, labels.DraftTag{Tag: labels.Tag{Name: name}, Landmarks: 10 + i})
 		c := &d.Clusters[i/6]
@@ -146,7 +147,8 @@ func TestBrowserFoldsVariantsIntoOneRow(t *testing.T) {
 	b := newBrowser(t, 1280, 800, false)
 	b.open(s.url)
 	b.keys(kb.Escape)
-	if rows, want := b.cards(), []string{"church\nChurches\nchurch(s)", "abbey\nAbbeys", "tower"}; !slices.Equal(rows, want) {
+	want := []string{"church\nChurches\nchurch(s)", "abbey\nAbbeys", "tower"}
+	if rows := b.cards(); !slices.Equal(rows, want) {
 		t.Fatalf("the rows are %q, want %q", rows, want)
 	}
 	if seen := eval[string](b, `document.querySelector("#grid .label").innerText`); seen != "church · Churches · church(s)" {
@@ -186,6 +188,58 @@ func TestBrowserFoldsVariantsIntoOneRow(t *testing.T) {
 	for i, want := range [][]string{single, {"abbey", "Abbeys"}} {
 		if from := names(c.Edits[i]); !slices.Equal(from, want) {
 			t.Errorf("edit %d is of %q, want %q", i+1, from, want)
+		}
+	}
+}
+
+// Differences between the same two groups stand together, and one key decides all of a
+// pair that are open, by one edit.
+func TestBrowserDecidesPairsOfGroupsAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	d := &labels.Draft{Version: labels.DraftVersion, Clusters: []labels.Cluster{{Name: "all"}}}
+	for i, name := range []string{"palace", "fortress", "lake", "citadel", "manor"} {
+		d.Tags = append(d.Tags, labels.DraftTag{Tag: labels.Tag{Name: name}, Landmarks: 9 - i})
+		d.Clusters[0].Members = append(d.Clusters[0].Members, labels.Member{Tag: i})
+	}
+	curator := func(log string, groups ...string) {
+		var edits []curate.Edit
+		for i, to := range groups {
+			edits = append(edits, curate.Edit{Op: curate.Move, From: []curate.Ref{{Name: d.Tags[i].Name}}, To: to})
+		}
+		writeCuration(t, dir, d, log, edits...)
+	}
+	curator("anna.jsonl", "house", "castle", "water", "castle", "castle")
+	curator("ben.jsonl", "castle", "fort", "lake", "fort", "fort")
+	s := serveIn(t, dir, "--port", "0", "--adjudicate", "anna.jsonl", "--adjudicate", "ben.jsonl", "--log",
+		"third.jsonl", "--by", "Chris")
+	b := newBrowser(t, 1280, 800, false)
+	b.open(s.url)
+	b.keys(kb.Escape)
+	b.until("five differences", `document.querySelectorAll(".duel").length === 5`)
+	titles := eval[[]string](b, `[...document.querySelectorAll("#grid .break")].map((e) => e.textContent)`)
+	if want := []string{"castle or fort · 3 labels", "other pairs of groups · 2"}; !slices.Equal(titles, want) {
+		t.Errorf("the headings are %q, want %q", titles, want)
+	}
+	b.readable("light-1280-pairs")
+	b.keys("l", "1") // citadel
+	b.saved(1)
+	b.keys(kb.Home, "4")
+	b.saved(2)
+	b.until("it stands on the next open one", `document.querySelector("#grid .cell.at .label").textContent.startsWith("palace")`)
+	b.keys(kb.Home, "3")
+	b.says("All of this pair is decided.")
+	b.clean()
+	s.stop()
+	c, err := curate.ReadLog(filepath.Join(dir, "third.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		to   string
+		from []string
+	}{{"castle", []string{"citadel"}}, {"fort", []string{"fortress", "manor"}}} {
+		if e := c.Edits[i]; e.Op != curate.Move || e.To != want.to || !slices.Equal(names(e), want.from) {
+			t.Errorf("edit %d is %s %q to %q; want %q to %q", i+1, e.Op, names(e), e.To, want.from, want.to)
 		}
 	}
 }

@@ -332,7 +332,10 @@ class App {
   // takeSuggestion moves to the n-th suggestion; while the answer for what is chosen
   // is under way, when it is there.
   takeSuggestion(n) {
-    if (this.view.kind === 'review') { if (n < 2) this.review.choose(n + 1); return; }
+    if (this.view.kind === 'review') {
+      if (n < 2) this.review.choose(n + 1); else if (n < 4) this.review.choosePair(n - 1);
+      return;
+    }
     const list = this.suggestions(), tags = this.chosen();
     if (list[n]) { this.look(tags); decide(this, 'move', tags, list[n].name); return; }
     if (list.length || !this.model.has.suggest || !tags.length || this.nearOf === this.choice()) return;

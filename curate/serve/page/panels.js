@@ -77,12 +77,13 @@ export function head(app) {
   const marks = app.marks.size ? h('p', {class: 'marks', role: 'status'}, `${count(app.marks.size, 'label')} marked · ${count(m.touched(app.chosen()).landmarks, 'landmark')} `,
     v.kind === 'marked' ? null : h('button', {type: 'button', onclick: () => app.go('marked')}, 'list ', key('M')), ' ', h('button', {type: 'button', onclick: () => app.clearMarks()}, 'clear ', key('Esc'))) : null;
   fill(byId('head'), h('h2', {}, h('span', {class: 'name'}, title), kind ? h('span', {class: above.length ? 'kind' : 'kind none'}, kind) : null),
-    h('div', {class: 'under'}, h('p', {class: 'soft'}, v.kind === 'map' ? 'labels that mean similar things stand together' : facts, v.kind === 'near' ? [' · open labels of other groups, nearest first; ', key('a'), ' takes them into this one'] : v.kind === 'search' && items.length ? [' · ', key('Enter'), ' goes to a label'] : '', v.surest ? ' · surest first' : '', g && g.note ? ` · ${g.note}` : ''), marks));
+    h('div', {class: 'under'}, h('p', {class: 'soft'}, v.kind === 'map' ? 'labels that mean similar things stand together' : facts, v.kind === 'near' ? [' · open labels of other groups, nearest first; ', key('a'), ' takes them into this one'] : v.kind === 'search' && items.length ? [' · ', key('Enter'), ' goes to a label'] : v.kind === 'review' && items.length ? [' · ', key('1'), ' ', key('2'), ' take a choice, ', key('3'), ' ', key('4'), ' take it for all of the pair'] : '', v.surest ? ' · surest first' : '', g && g.note ? ` · ${g.note}` : ''), marks));
 }
 
 export function actions(app) {
   const m = app.model;
-  const off = {Divide: !m.has.split, 'Close by': !m.has.suggest, Images: !m.has.examples, Undo: !m.undo && !app.sender.queue.length, Redo: !m.redo && !app.sender.queue.length, Kind: m.levels.length < 3};
+  const grouped = app.view.kind === 'group';
+  const off = {Accept: !grouped && app.view.kind !== 'near', 'Accept core': !grouped, 'Accept to here': !grouped, Divide: !m.has.split, 'Close by': !m.has.suggest, Images: !m.has.examples, Undo: !m.undo && !app.sender.queue.length, Redo: !m.redo && !app.sender.queue.length, Kind: m.levels.length < 3};
   const box = byId('actions');
   if (!box.children.length) box.append(...toolbar(app));
   if (!differs('actions', Object.values(off).join())) return;

@@ -28,7 +28,7 @@ function sections(app) {
   if (v.kind === 'marked') return [{items: [...app.marks]}];
   if (v.kind === 'dropped') return [{items: m.droppedTags()}];
   if (v.kind === 'flagged') return [{items: [...m.flagged].sort((x, y) => x - y)}];
-  if (v.kind === 'review') return [{items: app.review.items()}];
+  if (v.kind === 'review') return app.review.sections();
   return [{items: []}];
 }
 
