@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"math"
 	"reflect"
 	"slices"
@@ -13,13 +14,15 @@ import (
 // its tags are.
 type lineFake struct{ of [30]int }
 
-func (f *lineFake) Place(_ int, _ map[int]string, tags, in []int) {
+func (f *lineFake) Place(_ int, _ map[int]string, tags, in []int, _ []bool) {
 	for i, tag := range tags {
 		f.of[tag] = in[i]
 	}
 }
 
-func (f *lineFake) far(tag, group int) float64 { return math.Abs(float64(tag) - 10*float64(group) - 4.5) }
+func (f *lineFake) far(tag, group int) float64 {
+	return math.Abs(float64(tag) - 10*float64(group) - 4.5)
+}
 
 func (f *lineFake) Distance(tag int) float64 { return f.far(tag, f.of[tag]) }
 
@@ -31,6 +34,12 @@ func (f *lineFake) Nearest(tags []int, n int, skip func(int) bool) (groups []int
 	}
 	slices.Sort(distances)
 	return groups[:min(n, len(groups))], distances[:min(n, len(distances))]
+}
+
+func (f *lineFake) Name(int, []float32) {}
+
+func (f *lineFake) Proposals([]int) func(context.Context) ([]int, []float64, error) {
+	return func(context.Context) ([]int, []float64, error) { return nil, nil, nil }
 }
 
 func (f *lineFake) Candidates(int, int, func(int) bool) ([]int, []float64) { return nil, nil }
