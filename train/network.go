@@ -8,6 +8,7 @@ import (
 	"hgld/labels"
 	"hgld/train/backbone"
 	"hgld/train/device"
+	"hgld/train/device/widen"
 	"hgld/train/grad"
 	"hgld/train/nn"
 )
@@ -21,6 +22,8 @@ type network struct {
 	in      Input
 	filter  filter
 	decoder *img.Decoder
+
+	activations device.DType // of the backbone; all else is F32
 }
 
 // newNetwork declares the net. The caller calls store.Build when the loss has declared
@@ -30,11 +33,16 @@ func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network 
 	if d == nil {
 		d = new(img.Decoder)
 	}
-	return &network{
-		b: b, arena: device.NewArena(b), store: store,
+	n := &network{
+		b: b, arena: device.NewArena(b), store: store, activations: c.Model.activations(),
 		net: backbone.NewRetrieval(store, p.backbone, backbone.Options{FreezeNorm: c.Model.FreezeNorm}, p.head),
 		in:  c.Input, filter: p.filter, decoder: d,
 	}
+	if n.activations != device.F32 {
+		n.b = widen.Backend(b)
+		store.Find(backboneGroup).Activations = n.activations
+	}
+	return n
 }
 
 // inputs are the arrays that a recorded pass reads. Each batch is uploaded into them.
@@ -85,7 +93,8 @@ func (n *network) forward(t *grad.Tape, in *inputs) *grad.Var {
 
 // normalised records the normalisation of pixels, followed by f.
 func (n *network) normalised(t *grad.Tape, in *inputs, f nn.Layer) *grad.Var {
-	x := t.Input(device.F32, in.pixels.Dims[0], n.in.Size, n.in.Size, 4)
+	n.store.Shorten(t)
+	x := t.Input(n.activations, in.pixels.Dims[0], n.in.Size, n.in.Size, 4)
 	pixel := device.Pixel{Mean: n.in.Mean, Std: n.in.Std}
 	t.Do(func(b device.Backend) { b.Pixels(x.Value, in.pixels, in.crop, pixel) })
 	e := f(t, x)

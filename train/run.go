@@ -93,6 +93,7 @@ func New(config Config, data Data, o Options) (*Run, error) {
 		config.Schedule = Schedule{Named: Named{Name: "constant"}}
 		config.Steps = o.Limit
 	}
+	config.Model.settle(o.Backend)
 	asked := config
 	p, err := config.resolve()
 	if err != nil {

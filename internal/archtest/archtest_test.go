@@ -46,6 +46,7 @@ var may = map[string][]string{
 	"train/device/cuda/emu":   {},
 	"train/device/devicetest": {"train/device", "train/device/cpu", "train/device/cuda", "train/device/reference"},
 	"train/device/observe":    {"train/device"},
+	"train/device/widen":      {"train/device"},
 	"train/grad":              {"train/device"},
 	"train/nn":                {"train/grad", "train/tensor", "train/device"},
 	"train/backbone":          {"train/nn", "train/grad", "train/tensor", "train/device"},
