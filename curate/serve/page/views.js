@@ -4,7 +4,7 @@ import {Rows} from './variants.js';
 
 const mostGathered = 2000; // of more labels each has a row of its own: a key is not kept waiting
 
-// shown lists what a view shows: {sections, rows}. Variants that stand in one group and
+// shownIn lists what a view shows: {sections, rows}. Variants that stand in one group and
 // are decided alike are in one row.
 export function shownIn(app) {
   const rows = new Rows(), all = sections(app), m = app.model;
