@@ -243,3 +243,31 @@ func TestBrowserDecidesPairsOfGroupsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// A proposal is shown on its labels, told in the history and can be taken back there.
+func TestBrowserShowsWhatIsProposed(t *testing.T) {
+	dir := t.TempDir()
+	d := &labels.Draft{Version: labels.DraftVersion, Clusters: []labels.Cluster{{Name: "all"}}}
+	var refs []curate.Ref
+	for i, name := range []string{"palace", "fortress", "lake"} {
+		d.Tags = append(d.Tags, labels.DraftTag{Tag: labels.Tag{Name: name}, Landmarks: 9 - i})
+		d.Clusters[0].Members = append(d.Clusters[0].Members, labels.Member{Tag: i})
+		refs = append(refs, curate.Ref{Name: name})
+	}
+	writeCuration(t, dir, d, "anna.jsonl",
+		curate.Edit{Op: curate.Propose, Parts: []curate.Part{{To: "castle", Members: refs[:2]}}})
+	s := serveIn(t, dir, "--port", "0", "--log", "anna.jsonl")
+	b := newBrowser(t, 1280, 800, false)
+	b.open(s.url)
+	b.run(evaluateVoid(`location.hash = "#group/castle"`))
+	b.at("the group of the proposal", "castle")
+	b.until("two proposed labels", `[...document.querySelectorAll("#grid .card.proposed")].every((e) => /^\?/.test(e.innerText)) &&
+		document.querySelectorAll("#grid .card.proposed").length === 2 && document.querySelector("#side dl").innerText.includes("proposed")`)
+	b.keys("e")
+	b.until("the history", `document.querySelector("dialog[open] td:nth-child(3)").innerText === "propose palace and 1 more → castle"`)
+	b.keys(kb.Escape, "u")
+	b.saved(2)
+	b.says("Took back the proposal of “palace” and 1 more (castle).")
+	b.until("nothing is proposed", `!document.querySelector("#grid .proposed")`)
+	b.clean()
+}

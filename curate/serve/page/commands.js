@@ -218,7 +218,7 @@ function markAll(app) {
 async function history(app) {
   let list;
   try { list = await ask('/api/history'); } catch (e) { app.say(e.message); return; }
-  const names = {accept: 'accept', move: 'move', rename: 'rename', merge: 'merge', split: 'divide', set_parent: 'set the kind of', drop: 'drop', flag: 'flag', note: 'note', revert: 'undo'};
+  const names = {accept: 'accept', move: 'move', rename: 'rename', merge: 'merge', split: 'divide', set_parent: 'set the kind of', drop: 'drop', flag: 'flag', note: 'note', revert: 'undo', propose: 'propose', confirm: 'confirm', withdraw: 'withdraw'};
   const rows = list.reverse().slice(0, 500).map((e) => h('tr', {class: e.active ? '' : 'undone'}, h('td', {class: 'n'}, `#${e.seq}`), h('td', {class: 'n'}, new Date(e.at).toLocaleTimeString('en-GB')),
     h('td', {}, e.op === 'revert' ? `undo #${e.of}` : `${names[e.op]} ${shown(e.first)}${e.n > 1 ? ` and ${number(e.n - 1)} more` : ''}${e.to ? ` → ${shown(e.to)}` : ''}${e.note ? ` (${e.note})` : ''}`),
     h('td', {}, e.active ? h('button', {type: 'button', 'aria-label': `take back edit ${e.seq}`, onclick: () => { app.edit({op: 'revert', of: e.seq}); d.close(); }}, 'take back') : h('span', {class: 'soft'}, 'undone'))));

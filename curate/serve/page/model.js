@@ -6,7 +6,7 @@ import {stem} from './variants.js';
 // groups change, so that an edit costs what it changes, however many labels there
 // are.
 
-export const DECIDED = 1, DROPPED = 2, FLAGGED = 4, OUTLIER = 8;
+export const DECIDED = 1, DROPPED = 2, FLAGGED = 4, OUTLIER = 8, PROPOSED = 16;
 
 const nowhere = -2; // parent of a label before its place is known
 

@@ -1,5 +1,5 @@
 import {h, hidden, fill, attribute, write, count, number, shown, key, byId} from './dom.js';
-import {DECIDED, DROPPED, FLAGGED, OUTLIER} from './model.js';
+import {DECIDED, DROPPED, FLAGGED, OUTLIER, PROPOSED} from './model.js';
 import {commands} from './commands.js';
 import {menu} from './menu.js';
 
@@ -50,13 +50,13 @@ export function card(app, e, i, active) {
   const group = elsewhere(app, i), note = noted(app, i), line = app.view.kind === 'group';
   const {landmarks, images} = m.touched(row);
   const facts = line ? [number(landmarks)] : [count(landmarks, 'landmark'), m.withImages ? count(images, 'image') : ''].filter(Boolean);
-  const state = [status & DROPPED ? 'dropped' : status & DECIDED ? 'decided' : '', marked ? 'marked' : '', status & FLAGGED ? 'flagged' : ''].filter(Boolean);
+  const state = [status & DROPPED ? 'dropped' : status & DECIDED ? 'decided' : status & PROPOSED ? 'proposed' : '', marked ? 'marked' : '', status & FLAGGED ? 'flagged' : ''].filter(Boolean);
   attribute(e, 'class', ['cell card', line ? 'line' : '', active ? 'at' : '', status & OUTLIER ? 'outlier' : '', ...state].filter(Boolean).join(' '));
   attribute(e, 'aria-selected', marked);
   attribute(e, 'title', row.map((x) => m.names[x]).join('\n'));
   e.dataset.tag = i;
   const [tick, label, under, told] = e.children;
-  write(tick, marked ? '●' : status & DROPPED ? '×' : status & DECIDED ? '✓' : '');
+  write(tick, marked ? '●' : status & DROPPED ? '×' : status & DECIDED ? '✓' : status & PROPOSED ? '?' : '');
   write(label.firstChild, shown(m.names[i]));
   write(label.lastChild, row.slice(1).map((x) => ` · ${shown(m.names[x])}`).join(''));
   write(told, `${line ? ` ${landmarks === 1 ? 'landmark' : 'landmarks'}` : ''}${[...state, note ? 'with a note' : ''].filter(Boolean).map((s) => `, ${s}`).join('')}`);
@@ -130,7 +130,7 @@ export function side(app) {
     const group = m.parent[i] >= 0 ? shown(m.groups[1][m.parent[i]].name) : m.status[i] & DROPPED ? 'dropped' : 'none';
     const fact = (what, value) => [h('dt', {}, what), h('dd', {}, value)];
     parts.push(h('section', {}, h('h2', {}, 'Label'), h('p', {class: 'whole'}, shown(m.names[i])), h('dl', {}, app.rows.labels(i).slice(1).map((x) => fact('variant', `${shown(m.names[x])} (${number(m.landmarks[x])})`)).flat(),
-      fact('group', app.view.kind === 'group' ? group : h('button', {type: 'button', class: 'link', onclick: () => app.goTo(i)}, group)), fact('state', m.status[i] & DECIDED ? 'decided' : 'open'), fact('landmarks', number(m.landmarks[i])), m.withImages ? fact('images', number(m.images[i])) : null,
+      fact('group', app.view.kind === 'group' ? group : h('button', {type: 'button', class: 'link', onclick: () => app.goTo(i)}, group)), fact('state', m.status[i] & DECIDED ? 'decided' : m.status[i] & PROPOSED ? 'proposed' : 'open'), fact('landmarks', number(m.landmarks[i])), m.withImages ? fact('images', number(m.images[i])) : null,
       /^Q\d+$/.test(m.items[i]) ? fact('item', h('a', {href: `https://www.wikidata.org/wiki/${m.items[i]}`, target: '_blank', rel: 'noopener noreferrer'}, m.items[i])) : null,
       m.distance[i] ? fact('distance', m.distance[i].toFixed(3)) : null, reason ? fact('dropped', reason) : null, m.status[i] & FLAGGED ? fact('flag', flag || 'yes') : null, note ? fact('note', note) : null)));
     if (app.imagesOn) parts.push(examples(app, i));

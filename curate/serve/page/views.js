@@ -1,16 +1,16 @@
 import {byId, number} from './dom.js';
-import {DECIDED, DROPPED, OUTLIER} from './model.js';
+import {DECIDED, DROPPED, OUTLIER, PROPOSED} from './model.js';
 import {Rows} from './variants.js';
 
 const mostGathered = 2000; // of more labels each has a row of its own: a key is not kept waiting
 
-// shown lists what a view shows: {sections, rows}. Variants that stand in one group and
+// shownIn lists what a view shows: {sections, rows}. Variants that stand in one group and
 // are decided alike are in one row.
 export function shownIn(app) {
   const rows = new Rows(), all = sections(app), m = app.model;
   const n = all.reduce((sum, s) => sum + s.items.length, 0);
   if (app.singly || n > mostGathered || !['group', 'near', 'search'].includes(app.view.kind)) return {sections: all, rows};
-  const same = (i) => `${m.parent[i]} ${m.status[i] & (DECIDED | DROPPED)}`;
+  const same = (i) => `${m.parent[i]} ${m.status[i] & (DECIDED | DROPPED | PROPOSED)}`;
   return {rows, sections: all.map((s) => ({...s, items: rows.gather(s.items, (i) => m.stem(i), same)}))};
 }
 
