@@ -173,6 +173,9 @@ type Server struct {
 	mapOnce sync.Mutex
 	places  [][2]float32
 
+	marginOnce sync.Mutex
+	marginOf   []float32
+
 	closing chan struct{}
 	stopped sync.Once
 }
@@ -254,6 +257,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/history", s.history)
 	mux.HandleFunc("GET /api/group", s.successor)
 	mux.HandleFunc("GET /api/map", s.plane)
+	mux.HandleFunc("GET /api/margins", s.margins)
 	mux.HandleFunc("GET /api/examples", s.examples)
 	mux.HandleFunc("GET /api/agreement", s.agreement)
 	mux.HandleFunc("POST /api/edit", s.edit)
