@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -22,7 +23,12 @@ func namerOf(j *job, made cluster.VectorsOrigin, tags []labels.DraftTag) (*clust
 	if err != nil {
 		return nil, err
 	}
-	lazy := &cluster.Lazy{Of: made.Encoder, Open: func() (cluster.Encoder, error) { return openEncoder(e, j.openDevice) }}
+	lazy := &cluster.Lazy{Of: made.Encoder, Open: func() (cluster.Encoder, error) {
+		if e.Encoder == "" {
+			return nil, errors.New("embed.encoder in hgld.yaml does not say how to encode them")
+		}
+		return openEncoder(e, j.openDevice)
+	}}
 	n.Encoder, err = withCache(j, lazy, e.Cache)
 	return n, err
 }
