@@ -261,6 +261,17 @@ func (m *Manifest) Rows(split labels.Split) int {
 	return n
 }
 
+// Size returns the number of shards of a split, and their bytes.
+func (m *Manifest) Size(split labels.Split) (files int, bytes int64) {
+	for _, f := range m.Files {
+		if f.Split == split {
+			files++
+			bytes += f.Bytes
+		}
+	}
+	return files, bytes
+}
+
 // sums returns the only correct content of SHA256SUMS.
 func (m *Manifest) sums(manifest []byte) []byte {
 	var out []byte

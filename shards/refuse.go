@@ -1,10 +1,13 @@
 package shards
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -38,12 +41,42 @@ func (e *RefusedError) Error() string {
 		len(e.Failures), e.Images, CountFailures(e.Failures), 100*e.Allowed, e.first())
 }
 
+// Share returns the share of images that would be left out, rounded up to a thousandth: with it
+// as Options.AllowMissing, the data set is published.
+func (e *RefusedError) Share() float64 {
+	return math.Ceil(1000*float64(len(e.Failures))/float64(e.Images)) / 1000
+}
+
 func (e *RefusedError) first() string {
 	if len(e.Failures) == 0 {
 		return ""
 	}
 	f := &e.Failures[0]
 	return fmt.Sprintf("; the first: %s (%s): %s", f.Path, f.Where, f.Error)
+}
+
+// List names the first images that would be left out, one a line.
+func (e *RefusedError) List(most int) string {
+	var lines []string
+	for i := range e.Failures[:min(most, len(e.Failures))] {
+		f := &e.Failures[i]
+		lines = append(lines, fmt.Sprintf("%s (%s): %s: %s", f.Path, f.Where, f.Class, f.Error))
+	}
+	if more := len(e.Failures) - most; more > 0 {
+		lines = append(lines, fmt.Sprintf("… %d more; --json prints all", more))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// WriteJSON writes all images that would be left out, one a line, as failures.jsonl does.
+func (e *RefusedError) WriteJSON(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	for i := range e.Failures {
+		if err := enc.Encode(&e.Failures[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // CountFailures returns the number of failures of each class: "decode 3, missing 1".

@@ -113,10 +113,13 @@ func TestCommentsOfANewProjectAreSettings(t *testing.T) {
 		if code != 0 || out != defaults {
 			t.Errorf("%s: exit code %d, other settings: %v\n%s", what, code, out != defaults, errs)
 		}
+		if code, _, errs := run(t, "config", "check"); code != 0 {
+			t.Errorf("%s: config check: exit code %d\n%s", what, code, errs)
+		}
 	}
 	all, settings := slices.Clone(lines), 0
 	for i, line := range lines {
-		if !strings.HasPrefix(line, "  #") {
+		if !strings.HasPrefix(line, "  #") && line != "#device: auto" {
 			continue
 		}
 		settings++

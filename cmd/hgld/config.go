@@ -63,7 +63,7 @@ func showConfig(c *cli.Context) error {
 			return err
 		}
 		if c.Bool("origin") {
-			annotate(&body, s.Name, j.project)
+			j.project.Annotate(&body, s.Name)
 		}
 		doc.Content = append(doc.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: s.Name}, &body)
 	}
@@ -89,26 +89,7 @@ func showJSON(j *job, all map[string]any, origin bool) error {
 			values[f.Key()] = v
 		}
 	}
-	enc := json.NewEncoder(j.stdout)
-	enc.SetIndent("", " ")
-	return enc.Encode(out)
-}
-
-// annotate adds the origin of each setting as a comment on its line.
-func annotate(node *yaml.Node, path string, p *pipeline.Project) {
-	for i := 0; i+1 < len(node.Content) && node.Kind == yaml.MappingNode; i += 2 {
-		here := path + "." + node.Content[i].Value
-		if from := p.Origin(here); from != "" {
-			target := node.Content[i+1]
-			isBlock := target.Kind == yaml.SequenceNode && target.Style != yaml.FlowStyle && len(target.Content) > 0
-			if target.Kind == yaml.MappingNode || isBlock {
-				target = node.Content[i]
-			}
-			target.LineComment = from
-			continue
-		}
-		annotate(node.Content[i+1], here, p)
-	}
+	return writeJSON(j, out)
 }
 
 func checkConfig(c *cli.Context) error {
@@ -130,18 +111,8 @@ func checkConfig(c *cli.Context) error {
 }
 
 func printSchema(c *cli.Context) error {
-	properties := map[string]any{
-		"hgld": map[string]any{"type": "integer", "description": "format version",
-			"maximum": pipeline.ProjectVersion},
-		deviceKey: map[string]any{"type": "string", "description": deviceUsage},
-	}
-	for _, s := range sections() {
-		properties[s.Name] = settings.Schema(s.Settings(), s.Command)
-	}
 	enc := json.NewEncoder(c.App.Writer)
 	enc.SetIndent("", " ")
-	return enc.Encode(map[string]any{
-		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": projectFile,
-		"type": "object", "properties": properties, "additionalProperties": false,
-	})
+	return enc.Encode(stages().Schema(map[string]any{
+		deviceKey: map[string]any{"type": "string", "description": deviceUsage}}))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,9 +34,7 @@ func doctorCommand() *cli.Command {
 			j := jobIn(c, p)
 			findings := append(examine(), projectFinding(p, unreadable), writable())
 			if j.json {
-				enc := json.NewEncoder(j.stdout)
-				enc.SetIndent("", " ")
-				return enc.Encode(findings)
+				return writeJSON(j, findings)
 			}
 			for _, f := range findings {
 				mark := "ok"
@@ -109,7 +106,11 @@ func projectFinding(p *pipeline.Project, err error) finding {
 		advice := append(hints(err), "hgld config check")[0]
 		return finding{Name: "project", Text: strings.ReplaceAll(err.Error(), "\n", "; "), Advice: advice}
 	}
-	return finding{Name: "project", OK: true, Text: p.File}
+	text := p.File
+	if off := p.Off(); len(off) > 0 {
+		text += "; off: " + strings.Join(off, ", ")
+	}
+	return finding{Name: "project", OK: true, Text: text}
 }
 
 // features lists the available vector instructions.

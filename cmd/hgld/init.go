@@ -6,76 +6,76 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/atomicfile"
-	"hgld/internal/settings"
+	"hgld/internal/pipeline"
 )
 
 func initCommand() *cli.Command {
 	return &cli.Command{
 		Name: "init", Usage: "start a project: a folder with a commented hgld.yaml", ArgsUsage: "DIR",
-		Description: "  hgld init my-project        makes the folder and its hgld.yaml\n" +
-			"  hgld init .                 in the current folder",
-		Action: func(c *cli.Context) error {
-			if c.NArg() != 1 {
-				return withHint(usagef("init takes one folder"), "hgld init my-project")
-			}
-			dir := c.Args().First()
-			path := filepath.Join(dir, projectFile)
-			if _, err := os.Stat(path); err == nil {
-				return withHint(usagef("%s exists already and stays as it is", path), "hgld status -C %s", dir)
-			} else if !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-			if err := atomicfile.MkdirAll(dir, 0o755); err != nil {
-				return err
-			}
-			text, err := commented()
-			if err != nil {
-				return err
-			}
-			if err := atomicfile.WriteFile(path, []byte(text)); err != nil {
-				return err
-			}
-			enter := ""
-			if filepath.Clean(dir) != "." {
-				enter = fmt.Sprintf("  cd %-13s every command works in the project around it\n", dir)
-			}
-			_, err = fmt.Fprintf(c.App.Writer, initNext, path, enter)
-			return err
-		},
+		Description: "  hgld init my-project                       makes the folder and its hgld.yaml\n" +
+			"  hgld init .                                in the current folder\n" +
+			"  hgld init --images photos my-project       images in class folders: photos/fruit/apple/1.jpg\n" +
+			"  hgld init --images photos.csv --levels fine,coarse my-project",
+		Flags:  append(imagesFlags(), &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print results only"}),
+		Action: startProject,
 	}
 }
 
-const initNext = `%s written.
+// startProject runs `hgld init`.
+func startProject(c *cli.Context) error {
+	if c.NArg() != 1 {
+		return withHint(usagef("init takes one folder, the project's, after its flags"), "hgld init my-project")
+	}
+	dir := c.Args().First()
+	path := filepath.Join(dir, projectFile)
+	if _, err := os.Stat(path); err == nil {
+		return withHint(usagef("%s exists already and stays as it is", path), "hgld status -C %s", dir)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	project, next := pipeline.NewProject{Head: commentedHead}, landmarksNext
+	if c.String("images") != "" {
+		own, err := imageProject(c, dir)
+		if err != nil {
+			return err
+		}
+		project, next = *own, "look through its settings"
+	} else if c.IsSet("levels") || c.IsSet("split-folders") || c.IsSet("uneven") {
+		return usagef("--levels, --split-folders and --uneven need --images, the folder or table that they describe")
+	}
+	text, err := stages().Text(project)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := atomicfile.WriteFile(path, []byte(text)); err != nil {
+		return err
+	}
+	enter := ""
+	if filepath.Clean(dir) != "." {
+		enter = fmt.Sprintf("  cd %-13s every command works in the project around it\n", dir)
+	}
+	_, err = fmt.Fprintf(c.App.Writer, initNext, path, next, enter)
+	return err
+}
 
-Next: put the category list of your landmarks beside it as categories.csv
-(for GLDv2: train_label_to_category.csv), then
+const (
+	initNext = `%s written.
+
+Next: %s, then
 
 %s  hgld status      what is there, and the next command
   hgld run         every stage in order
 `
-
-// commented returns a hgld.yaml that lists every setting with its default, commented
-// out: a project holds only what it changes.
-func commented() (string, error) {
-	var b strings.Builder
-	b.WriteString(commentedHead)
-	for _, s := range sections() {
-		fmt.Fprintf(&b, "\n%s:                # hgld %s\n", s.Name, s.Command)
-		for _, f := range settings.Fields(s.Settings()) {
-			line, err := f.Commented()
-			if err != nil {
-				return "", err
-			}
-			fmt.Fprintln(&b, line)
-		}
-	}
-	return b.String(), nil
-}
+	landmarksNext = `put the category list of your landmarks beside it as categories.csv
+(for GLDv2: train_label_to_category.csv)`
+)
 
 const commentedHead = `# A project of hgld. Every setting is listed with its default; remove the # in
 # front of those that you change. Each line stands for itself: input.size is the
@@ -87,5 +87,5 @@ const commentedHead = `# A project of hgld. Every setting is listed with its def
 hgld: 1                # format version
 
 # what computes: auto (a card where one is usable), cpu, cuda, or cuda:N for card N
-# device: auto
+#device: auto
 `

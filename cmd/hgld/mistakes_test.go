@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -69,14 +70,18 @@ func newcomersFolder(t *testing.T) {
 	must("train", "export", "--run", "runs/a", "e.npy")
 	for name, text := range map[string]string{
 		"net.pth": "PK\x03\x04", "e.txt": "1 2 3\n", "photos.csv": "path,fine,coarse\n1.png,a,b\n", "photos.zip": "",
-		"notes.txt": "notes\n",
-		"run.yaml":  "optim: {learning_rate: 1}\n", "learning.yaml": "optim:\n  learning_rate: 1\n",
+		"notes.txt": "notes\n", "addresses.csv": "url,fine\nhttps://example.org/1.png,a\n",
+		"flat/1.png": "", "uneven/a/1.png": "", "uneven/b/c/1.png": "", "outward/a/1.png": "",
+		"run.yaml": "optim: {learning_rate: 1}\n", "learning.yaml": "optim:\n  learning_rate: 1\n",
 		"tau.yaml":   "loss: {name: happier, settings: {tau: 0.1}}\n",
 		"twice.yaml": "seed: 1\nseed: 2\n", "text.yaml": "just a text\n", "net.bin": "",
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.Symlink("../pictures", "outward/b"); err != nil {
+		t.Fatal(err)
 	}
 	tensors, _, err := tensorfile.ReadAll("backbone.safetensors")
 	if err != nil {

@@ -28,7 +28,7 @@ func runCommand() *cli.Command {
 			if err := j.project.Require(); err != nil {
 				return err
 			}
-			list, err := stages().Until(c.String("until"))
+			list, err := j.project.Until(c.String("until"))
 			if err != nil {
 				return err
 			}
@@ -43,17 +43,9 @@ func runCommand() *cli.Command {
 // planRun is `hgld run --dry-run`: what status says of the first stages, and which of
 // them would run.
 func planRun(j *job, first int) error {
-	states, err := j.project.States(j.limit)
+	plan, err := j.project.Plan(j.limit, first)
 	if err != nil {
 		return err
-	}
-	type planned struct {
-		pipeline.State
-		Run bool `json:"run"`
-	}
-	var plan []planned
-	for _, st := range states[:first] {
-		plan = append(plan, planned{st, !st.Good(j.limit)})
 	}
 	if j.json {
 		return writeJSON(j, map[string]any{"project": j.project.Dir, "stages": plan})

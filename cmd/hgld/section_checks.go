@@ -67,9 +67,6 @@ func (s *shardsSettings) check() error {
 	if _, err := s.importer(); err != nil {
 		return err
 	}
-	if err := s.checkAllowed(); err != nil {
-		return err
-	}
 	if s.Shards > 0 || s.ImagesPerShard > 0 {
 		return nil
 	}

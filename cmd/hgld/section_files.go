@@ -40,22 +40,12 @@ func (s *shardsSettings) outInInput() error {
 	if s.Dataset != "folder" {
 		return nil
 	}
-	for _, in := range []struct{ key, path string }{{"input", s.Input}, {"images", s.Images}} {
-		if info, err := os.Stat(in.path); in.path == "" || err != nil || !info.IsDir() {
-			continue
-		}
-		from, err := filepath.Abs(in.path)
-		if err != nil {
+	for key, in := range map[string]string{"input": s.Input, "images": s.Images} {
+		if inside, err := dataset.Within(in, s.Out); err != nil {
 			return err
-		}
-		to, err := filepath.Abs(s.Out)
-		if err != nil {
-			return err
-		}
-		if rel, err := filepath.Rel(from, to); err == nil && filepath.IsLocal(rel) {
+		} else if inside {
 			return withHint(usagef("out is %s, which is inside %s, %s: the data set would be among its own images",
-				s.Out, in.key, in.path),
-				"name a folder next to it: --out %s", filepath.Base(filepath.Clean(from))+"-shards")
+				s.Out, key, in), "name a folder next to it: --out %s", filepath.Base(filepath.Clean(in))+"-shards")
 		}
 	}
 	return nil
@@ -63,6 +53,9 @@ func (s *shardsSettings) outInInput() error {
 
 // sourceError gives errors of an importer their exit codes.
 func sourceError(err error) error {
+	if errors.As(err, new(*registry.UnknownError)) {
+		return withCode(exitUsage, err)
+	}
 	if errors.As(err, new(*dataset.OrderError)) {
 		return withHint(withCode(exitUsage, err),
 			"the first of --levels is the finest, the last the coarsest; if they stand right, give one of two "+

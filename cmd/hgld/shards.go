@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"strings"
 
@@ -28,6 +26,7 @@ type shardsSettings struct {
 	Levels         []string        `yaml:"levels" usage:"label columns or level names, finest first; for a published data set: the levels to read"`
 	Split          string          `yaml:"split" usage:"split of images without a column or folder for it"`
 	SplitFolders   []string        `yaml:"split_folders" usage:"dataset folder: FOLDER=SPLIT for the folders at the top that are splits; none: they are classes"`
+	Uneven         string          `yaml:"uneven" usage:"dataset folder: for images at different depths: refuse, or repeat (the innermost folder is the class at the missing levels too)"`
 	Out            string          `yaml:"out" path:"out" usage:"folder to write"`
 	Shards         int             `yaml:"shards" range:"0 100000" usage:"shards of each split; 0: see the next two"`
 	ImagesPerShard int             `yaml:"images_per_shard" range:"0 1e8" usage:"images in a shard; 0: by size"`
@@ -51,7 +50,7 @@ func shardsStageOf(replace bool) pipeline.StageOf[shardsSettings] {
 	return pipeline.New(pipeline.Spec[shardsSettings]{
 		Name: "shards", Command: "shards build",
 		Defaults: shardsSettings{Dataset: "csv", Input: "images.csv", Out: "shards", Split: string(labels.Train),
-			ShardSize: "500MB", ShortSide: 256, Quality: 95, AllowMissing: 0.01},
+			Uneven: "refuse", ShardSize: "500MB", ShortSide: 256, Quality: 95, AllowMissing: 0.01},
 		Files: func(s *shardsSettings) (in, out []string) {
 			return []string{s.Input, s.Images, s.Labels, s.Hierarchy}, []string{s.Out}
 		},
@@ -120,7 +119,8 @@ func (s *shardsSettings) openSource(j *job) (shards.Source, *shards.Options, err
 	}
 	j.say("reading %s", s.Input)
 	src, err := importer.Open(j.ctx, dataset.Settings{Input: s.Input, Images: s.Images, Labels: s.Labels,
-		Levels: s.Levels, Split: labels.Split(s.Split), Columns: s.Columns, SplitFolders: s.SplitFolders})
+		Levels: s.Levels, Split: labels.Split(s.Split), Columns: s.Columns, SplitFolders: s.SplitFolders,
+		Uneven: s.Uneven})
 	if err != nil {
 		return nil, nil, sourceError(err)
 	}
@@ -196,15 +196,6 @@ func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
 	if s.Attribution && s.Unattributed {
 		return nil, usagef("attribution and allow_unattributed exclude each other")
 	}
-	for name, v := range map[string]int{"shards": s.Shards, "images_per_shard": s.ImagesPerShard,
-		"short_side": s.ShortSide, "workers": s.Workers} {
-		if v < 0 {
-			return nil, usagef("%s is %d; want a number from 0 up", name, v)
-		}
-	}
-	if err := s.checkAllowed(); err != nil {
-		return nil, err
-	}
 	if s.ShortSide > 0 && (s.Quality < 1 || s.Quality > 100) {
 		return nil, usagef("quality is %d; want 1 to 100", s.Quality)
 	}
@@ -223,13 +214,6 @@ func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
 		o.Hierarchy = h
 	}
 	return o, nil
-}
-
-func (s *shardsSettings) checkAllowed() error {
-	if s.AllowMissing >= 0 && s.AllowMissing <= 1 {
-		return nil
-	}
-	return usagef("allow_missing is %g; want a share from 0 to 1, such as 0.01 for one image in a hundred", s.AllowMissing)
 }
 
 // shardsError adds exit codes and hints to the package's errors.
@@ -261,50 +245,27 @@ func refusedHint(err error, r *shards.RefusedError) error {
 	case len(r.Failures) == r.Images:
 		return withHint(err, "check where the images are: --images, or the paths")
 	}
-	share := math.Ceil(1000*float64(len(r.Failures))/float64(r.Images)) / 1000
 	return withHint(err, "mend them, or accept their absence: --allow-missing %g (in hgld.yaml: shards.allow_missing)",
-		share)
+		r.Share())
 }
 
 // listRefused prints the images because of which a data set was not published: all of
 // them as JSON, or the first few.
 func listRefused(j *job, err error) {
 	var refused *shards.RefusedError
-	if !errors.As(err, &refused) {
-		return
-	}
-	if j.json {
-		enc := json.NewEncoder(j.stdout)
-		for i := range refused.Failures {
-			if err := enc.Encode(&refused.Failures[i]); err != nil {
-				return // the refusal is what the command ends with
-			}
-		}
-		return
-	}
-	const most = 10
-	if len(refused.Failures) == 1 {
-		return // the error names it
-	}
-	for i := range min(most, len(refused.Failures)) {
-		f := &refused.Failures[i]
-		j.say("%s (%s): %s: %s", f.Path, f.Where, f.Class, f.Error)
-	}
-	if more := len(refused.Failures) - most; more > 0 {
-		j.say("… %d more; --json prints all", more)
+	switch {
+	case !errors.As(err, &refused):
+	case j.json:
+		refused.WriteJSON(j.stdout) // the refusal is what the command ends with
+	case len(refused.Failures) > 1: // the error names a single one
+		j.say("%s", refused.List(10))
 	}
 }
 
 func printBuilt(j *job, s *shardsSettings, r *shards.Result) {
 	m := r.Manifest
 	for _, split := range m.Splits() {
-		files, bytes := 0, int64(0)
-		for _, f := range m.Files {
-			if f.Split == split {
-				files++
-				bytes += f.Bytes
-			}
-		}
+		files, bytes := m.Size(split)
 		j.print("%s: %s in %s, %s\n", split, count(m.Rows(split), "image"), count(files, "shard"), shards.FormatSize(bytes))
 	}
 	for _, l := range m.Levels {

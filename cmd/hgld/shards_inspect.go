@@ -14,6 +14,7 @@ import (
 	"hgld/internal/terminal"
 	"hgld/labels"
 	"hgld/shards"
+	"hgld/shards/dataset"
 )
 
 // shardsFolder returns the folder that an inspecting command works on: its argument, or
@@ -282,6 +283,9 @@ func verifyShards(j *job, dir string, o shards.VerifyOptions) (*shards.Verified,
 		bar.End()
 	}
 	if errors.Is(err, os.ErrNotExist) {
+		if dataset.FirstImage(dir) != "" {
+			return nil, buildFirst(err, dir)
+		}
 		return nil, withHint(err, "`hgld shards build` makes a data set")
 	}
 	return v, err

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/json"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 )
@@ -26,16 +26,14 @@ func statusCommand() *cli.Command {
 			}
 			next := j.project.Next(states)
 			if j.json {
-				for i := range states {
-					states[i].Outputs, states[i].Missing = j.project.Named(states[i].Outputs),
-						j.project.Named(states[i].Missing)
-				}
-				enc := json.NewEncoder(j.stdout)
-				enc.SetIndent("", " ")
-				return enc.Encode(map[string]any{"project": j.project.Dir, "stages": states, "next": next})
+				return writeJSON(j, map[string]any{"project": j.project.Dir, "stages": j.project.AsNamed(states),
+					"off": j.project.Off(), "next": next})
 			}
 			for _, s := range states {
 				j.print("%-8s %-8s %s\n", s.Stage, s.State, s.Describe(j.project))
+			}
+			if off := j.project.Off(); len(off) > 0 {
+				j.print("%-8s %s\n", "off", strings.Join(off, ", "))
 			}
 			j.print("\nnext: %s\n", next)
 			return nil

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"hgld/internal/pipeline"
 	"hgld/labels"
 	"hgld/shards"
+	"hgld/shards/dataset"
 	"hgld/train"
 )
 
@@ -195,36 +195,22 @@ func (r *retrievalData) noShards() error {
 	if err != nil {
 		return nil
 	}
-	build := "hgld shards build --input " + r.Data + " makes shards of it"
-	if !info.IsDir() {
-		if slices.Contains([]string{".csv", ".zip", ".tar"}, filepath.Ext(r.Data)) {
-			if filepath.Ext(r.Data) != ".csv" {
-				build = "hgld shards build --dataset folder --input " + r.Data + " makes shards of it"
-			}
-			return withHint(usagef("data is %s, but training and evaluation read a folder of shards", r.Data), "%s",
-				build)
-		}
-		return usagef("data is %s, a file; want a folder of shards as hgld shards build writes it", r.Data)
-	}
-	if _, err := os.Stat(filepath.Join(r.Data, shards.ManifestFile)); !pipeline.IsMissing(err) {
+	image := dataset.FirstImage(r.Data)
+	switch {
+	case image != "":
+		return buildFirst(usagef("%s contains images (%s), but training and evaluation read shards", r.Data, image), r.Data)
+	case info.IsDir():
 		return nil
+	case slices.Contains([]string{".csv", ".zip", ".tar"}, filepath.Ext(r.Data)):
+		return buildFirst(usagef("data is %s, but training and evaluation read a folder of shards", r.Data), r.Data)
 	}
-	const looked = 1000
-	image, seen := "", 0
-	filepath.WalkDir(r.Data, func(path string, d fs.DirEntry, err error) error {
-		seen++
-		if err == nil && !d.IsDir() && slices.Contains([]string{".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp"},
-			strings.ToLower(filepath.Ext(path))) {
-			image = path
-		}
-		if image != "" || seen > looked {
-			return fs.SkipAll
-		}
-		return nil
-	})
-	if image == "" {
-		return nil
+	return usagef("data is %s, a file; want a folder of shards as hgld shards build writes it", r.Data)
+}
+
+// buildFirst adds the command that makes shards of images or of a table.
+func buildFirst(err error, input string) error {
+	if dataset.Kind(input) == "folder" {
+		return withHint(err, "hgld shards build --dataset folder --input %s makes shards of class folders", input)
 	}
-	return withHint(usagef("%s contains images (%s), but training and evaluation read shards", r.Data, image),
-		"hgld shards build --dataset folder --input %s makes shards of class folders", r.Data)
+	return withHint(err, "hgld shards build --input %s makes shards of it", input)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -48,9 +47,7 @@ func versionCommand() *cli.Command {
 			j := &job{stdout: c.App.Writer}
 			b := thisBuild()
 			if c.Bool("json") {
-				enc := json.NewEncoder(j.stdout)
-				enc.SetIndent("", " ")
-				return enc.Encode(b)
+				return writeJSON(j, b)
 			}
 			j.print("hgld %s %s %s\n", b.Version, b.Platform, b.Go)
 			return nil

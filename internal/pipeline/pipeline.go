@@ -23,10 +23,8 @@ package pipeline
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"hgld/internal/exitcode"
-	"hgld/internal/registry"
 	"hgld/internal/settings"
 )
 
@@ -56,18 +54,6 @@ func (l *Pipeline) Names() []string {
 		names[i] = s.Name
 	}
 	return names
-}
-
-// Until returns the stages up to the one called name, or all of them for "".
-func (l *Pipeline) Until(name string) ([]Stage, error) {
-	if name == "" {
-		return l.Stages, nil
-	}
-	i := slices.Index(l.Names(), name)
-	if i < 0 {
-		return nil, exitcode.With(exitcode.Usage, registry.Unknown("stage", name, l.Names()))
-	}
-	return l.Stages[:i+1], nil
 }
 
 // Options are the options that a command line applies to every stage.

@@ -38,6 +38,7 @@ type Project struct {
 	Asked string
 
 	pipeline *Pipeline
+	inUse    []string // names of the stages in use; nil: all
 	sections map[string]*yaml.Node
 	instead  map[string]source // sections that come from files given on the command line
 	origin   map[string]string // "cluster.k" -> origin of its value
@@ -113,7 +114,7 @@ func (p *Project) parse(data []byte) error {
 		return usagef("%s:%d: expected sections such as \"cluster:\"", p.File, root.Line)
 	}
 	p.sections = map[string]*yaml.Node{}
-	names := slices.Concat([]string{versionKey}, p.engine().Keys, p.engine().Names())
+	names := slices.Concat([]string{versionKey, StagesKey}, p.engine().Keys, p.engine().Names())
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i], root.Content[i+1]
 		if !slices.Contains(names, key.Value) {
@@ -124,7 +125,10 @@ func (p *Project) parse(data []byte) error {
 		}
 		p.sections[key.Value] = value
 	}
-	return p.checkVersion()
+	if err := p.checkVersion(); err != nil {
+		return err
+	}
+	return p.readStages()
 }
 
 func (p *Project) checkVersion() error {

@@ -166,13 +166,84 @@ func TestUnknownStageAndMistakesAreFoundBeforeTheRun(t *testing.T) {
 	a := spec("a", "")
 	a.Checks = []func(*files) error{func(s *files) error { return fmt.Errorf("size is %d, want less", s.Size) }}
 	j := projectHere(t, "{}\n", a)
-	l := j.options.Project.pipeline
-	err := Run(j, l.Stages)
+	p := j.options.Project
+	err := Run(j, p.Stages())
 	if exitcode.Of(err) != exitcode.Usage || err.Error() != "hgld.yaml: section a: size is 3, want less" {
 		t.Errorf("code %d: %v", exitcode.Of(err), err)
 	}
-	_, err = l.Until("aa")
+	_, err = p.Until("aa")
 	if exitcode.Of(err) != exitcode.Usage || !strings.Contains(err.Error(), `did you mean "a"`) {
 		t.Errorf("code %d: %v", exitcode.Of(err), err)
+	}
+}
+
+// A stage that hgld.yaml leaves out of its list has no state, does not run, and is not waited
+// for.
+func TestStagesThatAreOffTakeNoPart(t *testing.T) {
+	j := projectHere(t, "stages: [c, b]\n", spec("a", "source"), spec("b", "a.txt"), spec("c", "b.txt"))
+	p := j.options.Project
+	list, err := p.States(0)
+	if err != nil || len(list) != 2 || list[0].Stage != "b" || list[1].Stage != "c" {
+		t.Fatalf("states %+v, %v; want b and c", list, err)
+	}
+	if !slices.Equal(p.Off(), []string{"a"}) {
+		t.Errorf("off: %q, want a", p.Off())
+	}
+	if next, want := p.Next(list), "provide a.txt, then hgld b run (or hgld b run --help)"; next != want {
+		t.Errorf("next %q, want %q", next, want)
+	}
+	if err := Run(j, p.Stages()); !slices.Equal(exitcode.Hints(err), []string{"name another one: --in …"}) {
+		t.Errorf("%v, hints %q: no stage in use writes a.txt", err, exitcode.Hints(err))
+	}
+	writeIn(t, ".", "a.txt", "x")
+	if err := Run(j, p.Stages()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat("c.txt"); err != nil {
+		t.Error(err)
+	}
+	until, err := p.Until("b")
+	if err != nil || len(until) != 1 {
+		t.Errorf("until b: %d stages, %v", len(until), err)
+	}
+	if _, err := p.Until("a"); exitcode.Of(err) != exitcode.Usage || !strings.Contains(err.Error(), "stage a is off") {
+		t.Errorf("code %d: %v", exitcode.Of(err), err)
+	}
+}
+
+func TestListOfStagesIsRead(t *testing.T) {
+	l := &Pipeline{Stages: []Stage{New(spec("shards", "x")).Stage}}
+	for text, want := range map[string]string{
+		"stages: shards\n":     "hgld.yaml:1: stages: expected a list of stages, such as [shards]",
+		"stages: []\n":         "hgld.yaml:1: stages: expected a list of stages",
+		"\nstages: [sharts]\n": `hgld.yaml:2: stages: unknown stage "sharts": did you mean "shards"?`,
+		"stages:\n":            "",
+	} {
+		p, err := l.Parse(ProjectFile, text)
+		if want == "" && (err != nil || len(p.Stages()) != 1) {
+			t.Errorf("%q: %v, want all stages", text, err)
+		}
+		if want != "" && (exitcode.Of(err) != exitcode.Usage || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestTextOfANewProjectSetsItsValues(t *testing.T) {
+	l := &Pipeline{Stages: []Stage{New(spec("a", "x")).Stage, New(spec("b", "y")).Stage}}
+	text, err := l.Text(NewProject{Head: "hgld: 1\n", Stages: []string{"b"}, Values: map[string]string{"b.size": "7"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := l.Parse(ProjectFile, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := l.Stages[1].Settings().(*files)
+	if err := p.LoadFile("b", own); err != nil || own.Size != 7 || own.In != "y" {
+		t.Errorf("%+v, %v\n%s", own, err, text)
+	}
+	if !slices.Equal(p.Off(), []string{"a"}) || strings.Contains(text, "a run") {
+		t.Errorf("off %q\n%s", p.Off(), text)
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"hgld/internal/exitcode"
 	"hgld/internal/settings"
@@ -177,7 +179,7 @@ func (s Stage) MissingInput(p *Project, own any) error {
 	in, _ := s.files(own)
 	for _, path := range Missing(in) {
 		err := fmt.Errorf("%s: %s does not exist", s.Command, path)
-		for _, other := range p.engine().Stages {
+		for _, other := range p.Stages() {
 			o := other.settings()
 			if p.Load(nil, other.Name, o) != nil {
 				continue
@@ -198,6 +200,9 @@ func (s Stage) MissingInput(p *Project, own any) error {
 
 // another suggests how to set f to another file.
 func (l *Pipeline) another(f settings.Field, path string) string {
+	if slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "~") {
+		return "~ stands for your home folder in a shell alone, and at the start of a word: write the folder out"
+	}
 	if l.Advice != nil {
 		if advice := l.Advice(f, path); advice != "" {
 			return advice

@@ -54,12 +54,12 @@ func (st State) Heading(p *Project) string {
 	return fmt.Sprintf("%-8s %s: %s -> %s", st.Stage, st.State, st.Describe(p), p.Typed(st.Command))
 }
 
-// States returns the states of all stages in order, for a run with this limit. A stage that
+// States returns the states of the stages in use in order, for a run with this limit. A stage that
 // reads the output of a stage that is not done is stale as well.
 func (p *Project) States(limit int) ([]State, error) {
 	var list []State
 	doubtful := map[string]string{} // output -> stage that must run first
-	for _, s := range p.engine().Stages {
+	for _, s := range p.Stages() {
 		own := s.settings()
 		if err := p.Load(nil, s.Name, own); err != nil {
 			return nil, err
@@ -101,6 +101,35 @@ func (p *Project) States(limit int) ([]State, error) {
 		list = append(list, st)
 	}
 	return list, nil
+}
+
+// AsNamed returns states whose paths are those that a user of the project knows.
+func (p *Project) AsNamed(states []State) []State {
+	list := slices.Clone(states)
+	for i := range list {
+		list[i].Outputs, list[i].Missing = p.Named(list[i].Outputs), p.Named(list[i].Missing)
+	}
+	return list
+}
+
+// Planned is the state of a stage, and whether a run would execute it.
+type Planned struct {
+	State
+	Run bool `json:"run"` // the result is not good
+}
+
+// Plan returns the states of the first stages in use, and which of them a run with this limit
+// would execute.
+func (p *Project) Plan(limit, first int) ([]Planned, error) {
+	states, err := p.States(limit)
+	if err != nil {
+		return nil, err
+	}
+	var plan []Planned
+	for _, st := range states[:first] {
+		plan = append(plan, Planned{st, !st.Good(limit)})
+	}
+	return plan, nil
 }
 
 // writerOf returns the stage that writes path or one of its parent folders, or "".

@@ -43,11 +43,18 @@ func (f Field) Commented() (string, error) {
 	if err := node.Encode(f.Value.Interface()); err != nil {
 		return "", err
 	}
-	line := fmt.Sprintf("  #%s: %s", f.Key(), oneLine(&node))
+	return f.withUsage(fmt.Sprintf("  #%s: %s", f.Key(), oneLine(&node))), nil
+}
+
+// Line returns a setting with another value, which is YAML on one line, as a line of YAML.
+func (f Field) Line(value string) string { return f.withUsage(fmt.Sprintf("  %s: %s", f.Key(), value)) }
+
+// withUsage appends the meaning of a setting to its line.
+func (f Field) withUsage(line string) string {
 	if usage := f.Usage(); usage != "" {
-		line = fmt.Sprintf("%-32s # %s", line, usage)
+		return fmt.Sprintf("%-32s # %s", line, usage)
 	}
-	return line, nil
+	return line
 }
 
 // oneLine returns a YAML value on one line, and "unset" for nil.

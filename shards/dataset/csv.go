@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -40,7 +42,8 @@ type Columns struct {
 // With Labels, the column landmark_id replaces the label columns: the label file gives
 // the landmark's classes, Commons category and tag.
 //
-// Paths are relative to Images, by default the folder of the CSV.
+// Paths are relative to Images, by default the folder of the CSV. An address (https://…/1.jpg) in
+// their place means the image of its last part (1.jpg), and is its source_url.
 type CSV struct{}
 
 // Open reads the header and opens the images. It returns an *OrderError if the label
@@ -166,12 +169,13 @@ func (src *csvSource) setColumns(header []string, names Columns) error {
 	case unknown != nil:
 		return unknown
 	case c.path < 0:
-		return fmt.Errorf("no column path among %s; columns.path names another", shortList(header))
+		return fmt.Errorf("no column path among %s; -o columns.path=%s names another", shortList(header),
+			likeliest(header, "url", "image", "img", "file", "filename", "file_name", "image_path", "image_url"))
 	case src.labels != nil && c.landmark < 0:
-		return fmt.Errorf("no column landmark_id among %s to join the labels by; columns.landmark names another",
+		return fmt.Errorf("no column landmark_id among %s to join the labels by; -o columns.landmark=COLUMN names another",
 			shortList(header))
 	case src.labels == nil && len(c.levels) == 0:
-		return fmt.Errorf("no label columns level_0, level_1 … among %s; levels names others, finest first",
+		return fmt.Errorf("no label columns level_0, level_1 … among %s; --levels names others, finest first",
 			shortList(header))
 	}
 	return nil
@@ -226,7 +230,8 @@ func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 		}
 		return record[i]
 	}
-	item := shards.Item{Path: path.Clean(get(c.path)), Split: labels.Split(get(c.split)), Where: where,
+	name, address := imageName(get(c.path))
+	item := shards.Item{Path: path.Clean(name), Split: labels.Split(get(c.split)), Where: where,
 		SHA256: strings.ToLower(get(c.sha256))}
 	if get(c.path) == "" || !fs.ValidPath(item.Path) {
 		return item, fmt.Errorf("%s: path %.80q; want one within the folder of images, with slashes", where, get(c.path))
@@ -239,13 +244,33 @@ func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 		item.Split = src.split
 	}
 	item.Attributes = shards.Attributes{Author: get(c.author), License: get(c.license), Title: get(c.title),
-		SourceURL: get(c.source)}
+		SourceURL: cmp.Or(get(c.source), address)}
 	if err := src.label(&item, get); err != nil {
 		return item, fmt.Errorf("%s: %w", where, err)
 	}
 	e, err := attach(&item, src.store, item.Path)
 	src.used = appendUsed(src.used, e)
 	return item, err
+}
+
+// imageName returns the path of an image. Of an image that the table names by its address, it is
+// the last part of the address, under which the image was saved.
+func imageName(cell string) (name, address string) {
+	u, err := url.Parse(cell)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return cell, ""
+	}
+	return path.Base(u.Path), cell
+}
+
+// likeliest returns the first column that has one of the usual names, or COLUMN.
+func likeliest(header []string, usual ...string) string {
+	for _, name := range usual {
+		if i := slices.IndexFunc(header, func(h string) bool { return strings.EqualFold(h, name) }); i >= 0 {
+			return header[i]
+		}
+	}
+	return "COLUMN"
 }
 
 // label sets the class names of an item.

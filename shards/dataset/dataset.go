@@ -26,6 +26,10 @@ type Settings struct {
 	// SplitFolders are FOLDER=SPLIT for the folders at the top of a folder data set, or
 	// "none" if they are classes in spite of their names.
 	SplitFolders []string
+
+	// Uneven is what a folder data set makes of images at different depths: "" and "refuse" are an
+	// error; with "repeat", the innermost folder is the class at the missing finer levels too.
+	Uneven string
 }
 
 // Importer opens data sets of one layout.

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hgld/internal/registry"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -22,8 +23,9 @@ import (
 // The folders are the levels; the one that holds the image is the finest. If all folders
 // at the top have names of splits (train, val, test, index, query, gallery), they are the
 // splits; Settings.SplitFolders declares others. If a name occurs under two parents, all
-// classes of the level are called by their path. Links to folders are followed within the
-// named folder. Hidden files, and files without the extension of an image, are left out.
+// classes of the level are called by their path. All images lie at one depth, unless
+// Settings.Uneven allows others. Links to folders are followed within the named folder.
+// Hidden files, and files without the extension of an image, are left out.
 type Folder struct{}
 
 // Open lists the images. It fails if they are at different depths, and returns an
@@ -46,14 +48,19 @@ type folderSource struct {
 	split  labels.Split
 	levels []string
 	byPath []bool // levels whose classes are called by their path
+	repeat bool   // the innermost folder is the class at the missing finer levels
+	depth  int    // levels; 0 until known
 }
 
 func openFolderSource(ctx context.Context, s Settings) (*folderSource, error) {
+	if !slices.Contains([]string{"", refuseUneven, repeatInnermost}, s.Uneven) {
+		return nil, registry.Unknown("uneven", s.Uneven, []string{refuseUneven, repeatInnermost})
+	}
 	st, err := openStore(ctx, s.Input)
 	if err != nil {
 		return nil, err
 	}
-	src := &folderSource{store: st, split: s.Split, levels: s.Levels}
+	src := &folderSource{store: st, split: s.Split, levels: s.Levels, repeat: s.Uneven == repeatInnermost}
 	if src.split == "" {
 		src.split = labels.Train
 	}
@@ -90,6 +97,7 @@ func (src *folderSource) survey(ctx context.Context, splits []string) error {
 	if err != nil {
 		return err
 	}
+	src.depth = depth
 	if len(splits) == 0 { // who names the folders' part has looked at them
 		if err := src.checkNesting(depth); err != nil {
 			return err
@@ -123,6 +131,9 @@ func (src *folderSource) labelled(p string) (labels.Split, []string) {
 	split := src.split
 	if src.splits != nil && len(parts) > 0 {
 		split, parts = src.splits[parts[0]], parts[1:]
+	}
+	for src.repeat && len(parts) > 0 && len(parts) < src.depth {
+		parts = append(parts, parts[len(parts)-1])
 	}
 	slices.Reverse(parts)
 	return split, parts

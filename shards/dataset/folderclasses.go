@@ -102,35 +102,40 @@ func namedSplits(tops, asked []string) (map[string]labels.Split, error) {
 	return own, nil
 }
 
-// checkDepth reports images at different depths, with the number at each depth.
+// The values of Settings.Uneven.
+const (
+	refuseUneven    = "refuse"
+	repeatInnermost = "repeat"
+)
+
+// checkDepth returns the number of levels. It reports images without a class folder and, unless
+// the innermost folder is to be repeated, images at different depths.
 func (src *folderSource) checkDepth() (depth int, err error) {
 	count, example := map[int]int{}, map[int]string{}
 	for _, e := range src.files {
 		_, names := src.labelled(e.path)
-		if len(names) == 0 {
-			return 0, fmt.Errorf("%s lies in no class folder; want CLASS/%s", e.path, path.Base(e.path))
-		}
 		if count[len(names)]++; count[len(names)] == 1 {
 			example[len(names)] = e.path
 		}
 	}
 	depths := slices.Sorted(maps.Keys(count))
-	if len(depths) == 1 {
-		return depths[0], nil
+	if count[0] > 0 {
+		return 0, fmt.Errorf("images that lie in no class folder: %d of %d, %s first; move each into a folder called "+
+			"after its class (CLASS/%s), or name the classes of each image in a table (--dataset csv)",
+			count[0], len(src.files), example[0], path.Base(example[0]))
+	}
+	if len(depths) == 1 || src.repeat {
+		return depths[len(depths)-1], nil
 	}
 	var found []string
-	most := depths[0]
 	for _, d := range depths {
-		found = append(found, fmt.Sprintf("%d images lie %d deep, like %s", count[d], d, example[d]))
-		if count[d] > count[most] {
-			most = d
-		}
+		found = append(found, fmt.Sprintf("at depth %d: %d, like %s", d, count[d], example[d]))
 	}
-	return 0,
-		fmt.Errorf("every image needs a class at every level, and %s: move those that are not %d deep into "+
-			"folders of that depth, "+
-			"or name the classes of each image in a table (--dataset csv; an empty cell is no class)",
-			strings.Join(found, ", "), most)
+	inner := path.Base(path.Dir(example[depths[0]]))
+	return 0, fmt.Errorf("every image needs a class at every level, and the images are at different depths (%s). "+
+		"--uneven %s takes the innermost folder for the missing levels too (%s/%s); or name the classes of each "+
+		"image in a table (--dataset csv; an empty cell is no class)",
+		strings.Join(found, "; "), repeatInnermost, inner, inner)
 }
 
 // checkNesting asks about folders whose finer class is on top, as in apple/fruit: each

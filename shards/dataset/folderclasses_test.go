@@ -92,6 +92,9 @@ func TestLevelsInTheWrongOrderAreAskedAbout(t *testing.T) {
 	if !errors.As(err, new(*OrderError)) {
 		t.Errorf("%T", err)
 	}
+	same := tree{"t.csv": "path,fine,coarse\n1.jpg,apple,fruit\n2.jpg,juice,drink\n"}.folder(t)
+	_, err = items(t, CSV{}, Settings{Input: filepath.Join(same, "t.csv"), Levels: []string{"coarse", "fine"}})
+	wantError(t, err, "are the levels coarse,fine coarsest first?", "--levels fine,coarse")
 	s.Levels = []string{"product", "group"}
 	if _, err := items(t, CSV{}, s); err != nil {
 		t.Error(err)

@@ -30,8 +30,8 @@ func openFolder(name string) (store, error) {
 	return &folderStore{name, root}, nil
 }
 
-// list walks the folder and leaves out hidden files and folders. A link that leads
-// nowhere, in a circle, or out of the folder is listed as a file without bytes.
+// list walks the folder and leaves out hidden files and folders. A link that leads nowhere or
+// in a circle is listed as a file without bytes. A link that leads out of the folder is an error.
 func (s *folderStore) list(ctx context.Context) ([]entry, error) {
 	return s.below(ctx, ".")
 }
@@ -61,7 +61,7 @@ func (s *folderStore) below(ctx context.Context, top string) ([]entry, error) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", p, err)
+			return s.leadsOut(p, err)
 		}
 		if info.IsDir() {
 			linked, err := s.follow(ctx, p, info)
@@ -74,6 +74,16 @@ func (s *folderStore) below(ctx context.Context, top string) ([]entry, error) {
 		return nil
 	})
 	return all, err
+}
+
+// leadsOut describes the error of looking at a file: whether its path goes out of the folder.
+func (s *folderStore) leadsOut(name string, err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) && strings.Contains(at.Err.Error(), "escapes") { // package os exports no such error
+		return fmt.Errorf("%s is or passes a symbolic link that leads out of %s, and links are followed inside it alone: "+
+			"name a folder that holds both, or copy what the link leads to (cp -rL): %w", name, s.name, err)
+	}
+	return fmt.Errorf("%s: %w", name, err)
 }
 
 // follow lists the target of a link, a folder within the store, under the link's name.
@@ -108,7 +118,7 @@ func (s *folderStore) folders() ([]string, error) {
 func (s *folderStore) find(name string) (entry, error) {
 	info, err := s.root.Stat(filepath.FromSlash(name))
 	if err != nil {
-		return entry{}, err
+		return entry{}, s.leadsOut(name, err)
 	}
 	if !info.Mode().IsRegular() {
 		return entry{}, fmt.Errorf("%s is not a regular file: %w", name, fs.ErrNotExist)

@@ -157,10 +157,13 @@ func TestFolderMistakesAreNamed(t *testing.T) {
 		want  []string
 	}{
 		{tree{"a.txt": ""}, Settings{}, []string{"no images found"}},
-		{tree{"1.jpg": ""}, Settings{}, []string{"1.jpg", "no class folder"}},
+		{tree{"1.jpg": ""}, Settings{}, []string{"in no class folder: 1 of 1, 1.jpg first", "CLASS/1.jpg"}},
 		{tree{"a/1.jpg": "", "a/b/2.jpg": "", "a/b/3.jpg": ""}, Settings{},
-			[]string{"1 images lie 1 deep, like a/1.jpg", "2 images lie 2 deep, like a/b/2.jpg", "not 2 deep",
+			[]string{"at depth 1: 1, like a/1.jpg; at depth 2: 2, like a/b/2.jpg", "--uneven repeat", "(a/a)",
 				"--dataset csv"}},
+		{tree{"a/1.jpg": "", "a/b/2.jpg": "", "3.jpg": ""}, Settings{Uneven: "repeat"},
+			[]string{"in no class folder: 1 of 3, 3.jpg first"}},
+		{tree{"a/1.jpg": ""}, Settings{Uneven: "repat"}, []string{`did you mean "repeat"`}},
 		{tree{"a/b/2.jpg": ""}, Settings{Levels: []string{"x"}}, []string{"1 level names (x)", "2 deep"}},
 		{tree{"a/b/2.jpg": ""}, Settings{Images: "elsewhere"}, []string{"no images, labels or columns"}},
 	} {
@@ -207,7 +210,39 @@ func TestLinksOutOfTheFolderAreNotFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = items(t, Folder{}, Settings{Input: inside})
-	wantError(t, err, "d", "escapes")
+	wantError(t, err, "d is or passes a symbolic link that leads out of "+inside, "cp -rL")
+}
+
+// The Grocery Store Dataset has Fruit/Avocado beside Fruit/Apple/Royal-Gala.
+func TestInnermostFolderIsRepeatedIfAsked(t *testing.T) {
+	dir := tree{"fruit/apple/gala/1.jpg": "", "fruit/avocado/2.jpg": "", "milk/3.jpg": ""}.folder(t)
+	got, err := items(t, Folder{}, Settings{Input: dir, Uneven: "repeat"})
+	want := []string{"fruit/apple/gala/1.jpg train gala<apple<fruit", "fruit/avocado/2.jpg train avocado<avocado<fruit",
+		"milk/3.jpg train milk<milk<milk"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v\n%s", err, strings.Join(got, "\n"))
+	}
+}
+
+// A table that names images by their addresses means the files of the last part, as a browser
+// or wget saves them.
+func TestAddressesMeanTheFilesOfTheirLastPart(t *testing.T) {
+	dir := tree{"photos/a 1.jpg": "x", "t.csv": "url,level_0\nhttps://example.org/x/a%201.jpg?size=big,x\n"}.folder(t)
+	s := Settings{Input: filepath.Join(dir, "t.csv"), Images: filepath.Join(dir, "photos")}
+	_, err := items(t, CSV{}, s)
+	wantError(t, err, "no column path among url, level_0; -o columns.path=url names another")
+	s.Columns.Path = "url"
+	src, err := CSV{}.Open(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	for item, err := range src.Items(t.Context()) {
+		if err != nil || item.Missing || item.Path != "a 1.jpg" ||
+			item.Attributes.SourceURL != "https://example.org/x/a%201.jpg?size=big" {
+			t.Errorf("%+v, %v", item, err)
+		}
+	}
 }
 
 // The members of a tar file have no checksums: that of the file says that one changed.

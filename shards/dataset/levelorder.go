@@ -72,7 +72,8 @@ func ordered(finer, coarser string) bool {
 const surveyed = 100_000
 
 // checkOrder returns an *OrderError if the label columns form a tree coarsest first but
-// not finest first. Rows that cannot be read are reported when they are imported.
+// not finest first, or if the rows allow both orders and the names say coarsest first. Rows
+// that cannot be read are reported when they are imported.
 func (src *csvSource) checkOrder(ctx context.Context) error {
 	columns := src.columns.levels
 	if len(columns) < 2 || src.labels != nil {
@@ -107,7 +108,10 @@ func (src *csvSource) checkOrder(ctx context.Context) error {
 		forward.add(names, where)
 		backward.add(reversed, where)
 	}
-	if forward.broken == "" || backward.broken != "" {
+	switch {
+	case forward.broken == "" && backward.broken == "": // the rows allow both orders, and the names may not
+		return checkOrder(src.levels)
+	case forward.broken == "" || backward.broken != "":
 		return nil
 	}
 	return &OrderError{Levels: src.levels, Why: forward.broken}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/internal/pipeline"
+	"hgld/labels"
+	"hgld/shards/dataset"
+)
+
+// imagesFlags are the flags of a project of images: those of `hgld shards build` by which the
+// images are found.
+func imagesFlags() []cli.Flag {
+	flags := []cli.Flag{&cli.StringFlag{Name: "images",
+		Usage: "begin at shards, with the images of `PATH`: class folders, their .zip or .tar, or a .csv"}}
+	for _, f := range flagsOf(shardsStage().Settings()) {
+		if slices.Contains([]string{"levels", "split-folders", "uneven"}, f.Names()[0]) {
+			flags = append(flags, f)
+		}
+	}
+	return flags
+}
+
+// imageProject describes a project of images, which begins at shards. It lists the images, so
+// that a mistake in their layout shows at once.
+func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
+	s, err := shardsStage().Load(&pipeline.Project{}, c)
+	if err != nil {
+		return nil, err
+	}
+	input := s.Images
+	if len(pipeline.Missing([]string{input})) > 0 {
+		return nil, fmt.Errorf("--images: %s does not exist", input)
+	}
+	s.Dataset, s.Input, s.Images = dataset.Kind(input), input, ""
+	inside, err := dataset.Within(input, dir)
+	if inside {
+		err = withHint(usagef("the project %s is inside %s: its shards would be among the images", dir, input),
+			"start it beside them: hgld init --images %s %s-project", input, filepath.Clean(input))
+	}
+	if err != nil {
+		return nil, err
+	}
+	j := jobIn(c, &pipeline.Project{})
+	src, _, err := s.openSource(j)
+	if err != nil {
+		return nil, err
+	}
+	found, err := dataset.NewSurvey(c.Context, src)
+	if err := errors.Join(err, src.Close()); err != nil {
+		return nil, err
+	}
+	for _, split := range labels.Splits {
+		if n := found.Images[split]; n > 0 {
+			j.say("%s: %s of %d classes", split, count(n, "image"), found.Classes(split, 1))
+		}
+	}
+	at, err := pipeline.PathFrom(dir, input)
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]string{"shards.dataset": s.Dataset, "shards.input": strconv.Quote(at), "shards.uneven": s.Uneven,
+		"shards.levels": pipeline.List(s.Levels), "shards.split_folders": pipeline.List(s.SplitFolders),
+		"eval.best": "true", "eval.report": "eval.html"}
+	maps.Copy(values, firstTraining(found))
+	return &pipeline.NewProject{Head: commentedHead, Stages: []string{"shards", "train", "eval"}, Values: values}, nil
+}
+
+// firstTraining returns settings for a first training: all levels are learnt, a batch has no
+// more classes than there are, and what it is measured on was not trained on.
+func firstTraining(found *dataset.Survey) map[string]string {
+	const rows, most, share = 4, 16, 0.33 // images of a class in a batch, classes, and the share held out
+	values := map[string]string{"train.steps": "200"}
+	if len(found.Levels) > 1 {
+		values["train.loss.name"] = "happier"
+	}
+	query, gallery := found.Test()
+	values["train.query"], values["train.gallery"] = string(query), string(gallery)
+	held := 0.0
+	if query == "" {
+		held = share
+		values["train.hold_out"] = fmt.Sprint(share)
+	}
+	classes := found.Sure(rows, held)
+	if classes < 2 {
+		values["train.sampler.name"] = "random-m-per-class"
+		classes = max(2, found.Sure(1, held))
+	}
+	if classes < most {
+		values["train.sampler.batch"] = fmt.Sprint(rows * classes)
+	}
+	return values
+}
