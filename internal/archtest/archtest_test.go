@@ -51,6 +51,7 @@ var may = map[string][]string{
 	"train/backbone":          {"train/nn", "train/grad", "train/tensor", "train/device"},
 	"train/text":              {"train/nn", "train/grad", "train/tensor", "train/device"},
 	"train/loss":              {"train/grad", "train/device", "train/nn", "labels"},
+	"train/loss/definition":   {"train/loss", "train/device", "train/device/reference", "labels"},
 	"train/metric":            {"labels"},
 	"train/stats":             {"train/sample"},
 	"train/embeddings":        {"labels"},
