@@ -237,7 +237,7 @@ func (c *Config) lookUp() (p parts, err error) {
 	if err := c.fits(p.backbone.Facts()); err != nil {
 		return p, err
 	}
-	if p.loss, err = lookUpLoss(c.Loss); err != nil {
+	if p.loss, err = c.Loss.Kind(); err != nil {
 		return p, err
 	}
 	if err := errors.Join(c.Memory.check(), c.Passes.check(c, p.loss)); err != nil {

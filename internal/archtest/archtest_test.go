@@ -55,6 +55,8 @@ var may = map[string][]string{
 	"train/metric":            {"labels"},
 	"train/stats":             {"train/sample"},
 	"train/embeddings":        {"labels"},
+	"train/gradient": {"train", "train/vectors", "train/loss", "train/loss/definition", "train/device", "train/grad",
+		"train/nn", "labels"},
 	"train/evaluation":        {"train", "train/metric", "labels"},
 	"train/export":            {"train", "train/backbone", "train/nn"},
 	"train/qrels":             {"train"},

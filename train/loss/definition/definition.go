@@ -104,3 +104,23 @@ func levelsOf(levels []int, weights []float64, n int) ([]int, []float64) {
 	}
 	return levels, weights
 }
+
+// Draws reports whether a loss draws random numbers, which its definition reads from
+// Batch.Drawn.
+func Draws(k loss.Kind) bool {
+	switch k := k.(type) {
+	case loss.SmoothAP:
+		return k.UsePosMixup
+	case loss.SupAP:
+		return k.UsePosMixup
+	case loss.SmoothRecall:
+		return k.UsePosMixup
+	case loss.SupRecall:
+		return k.UsePosMixup
+	case loss.RecallAtKOriginal:
+		return k.SiMix
+	case loss.BlackBoxAP:
+		return k.MarginKind == loss.HalfNormal
+	}
+	return false
+}

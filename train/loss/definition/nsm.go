@@ -9,7 +9,7 @@ import (
 
 // addNSM adds the cross-entropy of a classifier of unit rows.
 func addNSM(k loss.NSM, in *Batch, weight float64, r *Result) {
-	unit, n := units(in.Proxies), max(k.NumCenters, 1)
+	unit, n := Units(in.Proxies), max(k.NumCenters, 1)
 	du := like(in.Proxies)
 	w := weight / float64(len(in.Query))
 	for q, x := range in.Query {
@@ -36,7 +36,7 @@ func addNSM(k loss.NSM, in *Batch, weight float64, r *Result) {
 			}
 		}
 	}
-	addTo(r.Proxies, throughUnits(du, in.Proxies))
+	addTo(r.Proxies, ThroughUnits(du, in.Proxies))
 }
 
 // ofCenters is the mean of the scores of centres weighted by softmax over them, and

@@ -131,7 +131,7 @@ func (d *scored) add(in *Batch, weight float64, r *Result) {
 	query, gallery := in.Query, in.Gallery
 	own := in.isOwn()
 	if d.normalise {
-		query, gallery = units(query), units(gallery)
+		query, gallery = Units(query), Units(gallery)
 	}
 	value, ds := d.of(products(query, gallery), d.Shared(in))
 	r.Value += weight * value
@@ -147,7 +147,7 @@ func (d *scored) add(in *Batch, weight float64, r *Result) {
 		}
 	}
 	if d.normalise {
-		dq = throughUnits(dq, in.Query)
+		dq = ThroughUnits(dq, in.Query)
 	}
 	addTo(r.Query, dq)
 }
@@ -162,7 +162,8 @@ func products(a, b [][]float64) [][]float64 {
 	return s
 }
 
-func units(x [][]float64) [][]float64 {
+// Units divides every row by its length.
+func Units(x [][]float64) [][]float64 {
 	u := like(x)
 	for i, row := range x {
 		n := norm(row)
@@ -173,9 +174,9 @@ func units(x [][]float64) [][]float64 {
 	return u
 }
 
-// throughUnits is the gradient by x, given that by the rows of x divided by their
+// ThroughUnits is the gradient by x, given that by the rows of x divided by their
 // length.
-func throughUnits(d, x [][]float64) [][]float64 {
+func ThroughUnits(d, x [][]float64) [][]float64 {
 	out := tangent(d, x)
 	for i, row := range x {
 		n := norm(row)
@@ -202,11 +203,11 @@ func addProxied(k loss.Kind, in *Batch, weight float64, r *Result) bool {
 	switch k := k.(type) {
 	case loss.NCAPP:
 		unit := *in
-		unit.Query = units(in.Query)
+		unit.Query = Units(in.Query)
 		part := Result{Query: like(in.Query), Proxies: like(in.Proxies)}
 		addNSM(loss.NSM{Temperature: 1 / (2 * k.Scale * k.Scale), Level: k.Level}, &unit, weight, &part)
 		r.Value += part.Value
-		addTo(r.Query, throughUnits(part.Query, in.Query))
+		addTo(r.Query, ThroughUnits(part.Query, in.Query))
 		addTo(r.Proxies, part.Proxies)
 		return true
 	case loss.CSL:
@@ -214,18 +215,18 @@ func addProxied(k loss.Kind, in *Batch, weight float64, r *Result) bool {
 			weight /= float64(len(in.Labels[0]))
 		}
 		p = reference.Pairs{Kind: device.Levels, PosScale: k.Scale, Margins: k.Margins}
-		if k.Margins == nil { // two or three levels
-			p.Margins = map[int][]float64{1: {0.45}, 2: {0.25, 0.45}, 3: {0.25, 0.35, 0.45}}[len(in.Labels[0])]
+		if k.Margins == nil {
+			p.Margins = releasedMargins(len(in.Labels[0]))
 		}
 	case loss.ProxyNCA:
-		p, level, query = reference.Pairs{Kind: device.Ratio, PosScale: 2 * k.Scale * k.Scale}, k.Level, units(in.Query)
+		p, level, query = reference.Pairs{Kind: device.Ratio, PosScale: 2 * k.Scale * k.Scale}, k.Level, Units(in.Query)
 	case loss.ArcFace:
 		p, level, query = reference.Pairs{Kind: device.Angular, PosScale: k.S, PosMargin: k.M, Easy: k.EasyMargin,
-			Smoothing: k.Smoothing}, k.Level, units(in.Query)
+			Smoothing: k.Smoothing}, k.Level, Units(in.Query)
 	default:
 		return false
 	}
-	proxies, sh := units(in.Proxies), make([][]uint8, len(query))
+	proxies, sh := Units(in.Proxies), make([][]uint8, len(query))
 	for q := range query {
 		sh[q] = make([]uint8, len(proxies))
 		if c := in.Labels[q][level]; c >= 0 && p.Kind != device.Levels {
@@ -251,10 +252,10 @@ func addProxied(k loss.Kind, in *Batch, weight float64, r *Result) bool {
 		}
 	}
 	if p.Kind != device.Levels {
-		dq = throughUnits(dq, in.Query)
+		dq = ThroughUnits(dq, in.Query)
 	}
 	addTo(r.Query, dq)
-	addTo(r.Proxies, throughUnits(dp, in.Proxies))
+	addTo(r.Proxies, ThroughUnits(dp, in.Proxies))
 	return true
 }
 
@@ -285,4 +286,20 @@ func addCrossEntropy(k loss.CrossEntropy, in *Batch, weight float64, r *Result) 
 			}
 		}
 	}
+}
+
+// releasedMargins are the margins of the released configurations of CSL; of another number of
+// levels than two and three, steps of 0.1 around 0.45.
+func releasedMargins(levels int) []float64 {
+	switch levels {
+	case 2:
+		return []float64{0.25, 0.45}
+	case 3:
+		return []float64{0.25, 0.35, 0.45}
+	}
+	var list []float64
+	for c := range levels {
+		list = append(list, 0.45+0.1*float64(2*c-levels+1)/2)
+	}
+	return list
 }
