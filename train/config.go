@@ -212,7 +212,11 @@ func (c *Config) lookUp() (p parts, err error) {
 			fmt.Errorf("from is %s, which gives the whole network: leave model.weights and model.projection out",
 				c.From)
 	}
-	if p.backbone, err = pick(backbone.All, "backbone", "model.backbone", c.Model.Backbone); err != nil {
+	table := backbone.All
+	if c.ofVectors() {
+		table = backbone.OfVectors
+	}
+	if p.backbone, err = pick(table, "backbone", "model.backbone", c.Model.Backbone); err != nil {
 		return p, err
 	}
 	if c.Input.Std == [3]float32{} {
@@ -339,7 +343,7 @@ func (c *Config) check() error {
 	if err := settings.Check(c); err != nil {
 		return err
 	}
-	if bytes := 3 * float64(c.Input.Size) * float64(c.Input.Size) * float64(c.Sampler.Batch) * float64(max(c.Run.Prefetch,
+	if bytes := float64(c.rowBytes()) * float64(c.Sampler.Batch) * float64(max(c.Run.Prefetch,
 		1)+1); bytes > mostDecoded {
 		return fmt.Errorf("sampler.batch is %d, input.size %d and run.prefetch %d: the decoded images would "+
 			"take %.0f GiB, want at most %d",

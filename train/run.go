@@ -93,6 +93,9 @@ func New(config Config, data Data, o Options) (*Run, error) {
 		config.Schedule = Schedule{Named: Named{Name: "constant"}}
 		config.Steps = o.Limit
 	}
+	if err := config.fitVectors(data.Train); err != nil {
+		return nil, &ConfigError{err}
+	}
 	asked := config
 	p, err := config.resolve()
 	if err != nil {
@@ -179,7 +182,7 @@ func (r *Run) prepare() error {
 	r.loader = &loader{
 		data: r.data.Train, labels: dense, size: r.parts.sampler.Size(), in: r.config.Input, filter: r.parts.filter,
 		decoder: r.network.decoder, training: true, seed: r.config.Seed,
-		workers: workersOr(r.config.Run.Workers), prefetch: max(r.config.Run.Prefetch, 1),
+		workers: workersOr(r.config.Run.Workers), prefetch: max(r.config.Run.Prefetch, 1), width: r.network.width,
 	}
 	r.state = state{Config: r.config, Data: fingerprint(r.data.Train, list), Pixels: pixels(r.data.Train),
 		Origin: r.o.Origin}

@@ -30,7 +30,7 @@ func lossCommand() *cli.Command {
 			&cli.StringFlag{Name: "proxies", Usage: ".npy of the proxies, a row for each class in the order of the labels, or " +
 				".safetensors (default: drawn by --seed)"},
 			&cli.StringFlag{Name: "gradient", Usage: "write it to `FILE`: .npy, or .safetensors with the proxies and theirs"},
-			&cli.BoolFlag{Name: "unit", Value: true, Usage: "scale the vectors to length 1 first; the gradient goes through that"},
+			&cli.BoolFlag{Name: "unit", Value: true, Usage: "scale the vectors to length 1 first, and the gradient with them"},
 			&cli.BoolFlag{Name: "definition", Value: true, Usage: "compute the definition in float64 too, which is slow"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the proxies, as in a training"},
 			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}),

@@ -50,7 +50,7 @@ func TestLossOfVectors(t *testing.T) {
 		"needs --labels":                {"--loss", "happier", "--embeddings", "e.npy"},
 		"--gradient is g.txt, want a":   {"--loss", "nsm", "--embeddings", "e.parquet", "--gradient", "g.txt"},
 		"smooth-ap has no proxies":      {"--loss", "smooth-ap", "--embeddings", "e.parquet", "--proxies", "p.safetensors"},
-		"level is 5, and the data have 2":       {"--loss", "nsm", "-o", "loss.settings.level=5", "--embeddings", "e.parquet"},
+		"the data have 2 levels":        {"--loss", "nsm", "-o", "loss.settings.level=5", "--embeddings", "e.parquet"},
 	} {
 		code, out, errs := run(t, append([]string{"loss"}, args...)...)
 		if code != exitUsage || !strings.Contains(errs, want) {

@@ -14,6 +14,7 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/shards"
 	"hgld/train"
+	"hgld/train/device"
 	"hgld/train/history"
 )
 
@@ -44,7 +45,7 @@ func trainStage() pipeline.StageOf[trainSettings] {
 		Name: "train", Command: "train run",
 		Defaults: trainSettings{Images: defaultData(), Out: "runs/default", Config: train.Default()},
 		Files: func(s *trainSettings) (in, out []string) {
-			return append([]string{s.Images.Data, s.weights()}, s.Images.Benchmarks...), []string{s.Out}
+			return append(s.Images.files(), append([]string{s.weights()}, s.Images.Benchmarks...)...), []string{s.Out}
 		},
 		Run:    onJob(runTrain),
 		Checks: []func(*trainSettings) error{(*trainSettings).check},
@@ -137,7 +138,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		where = fmt.Sprintf("continuing after step %d", r.Step())
 	}
 	j.say("training %s with %s on %d images of %s: %d parameters, %d steps, %s",
-		s.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), s.Images.Data, r.Parameters(), total, where)
+		resolved.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), s.Images.files()[0], r.Parameters(), total, where)
 	sayStart(j, s, r)
 	if absent, classes := r.Absent(); absent > 0 {
 		j.say("%s", train.AbsentText(absent, classes))
@@ -145,12 +146,27 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	if data.Query == nil && len(data.Benchmarks) == 0 {
 		j.say("nothing will be evaluated: --hold-out reserves classes for it, --query names a split")
 	}
+	if _, vectored := train.AsVectored(data.Train); vectored && data.Validation != nil && r.Step() == 0 {
+		if err := sayBefore(j, b, data.Validation, s.Config); err != nil {
+			return err
+		}
+	}
 	log, err := history.OpenLog(s.Out, r.Step())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	return trainError(followRun(j, r, s, data, total, log))
+}
+
+// sayBefore prints the metrics of the vectors that a head is to improve.
+func sayBefore(j *job, b device.Backend, held train.Dataset, c train.Config) error {
+	result, err := train.MeasureVectors(j.ctx, b, held, c)
+	if err != nil || j.json {
+		return trainError(err)
+	}
+	j.print("before, the vectors themselves: ")
+	return result.Table(j.stdout)
 }
 
 // sayStart reports what is unexpected about the start of a run.

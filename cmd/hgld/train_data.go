@@ -13,6 +13,7 @@ import (
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/train"
+	"hgld/train/vectors"
 )
 
 // retrievalData selects the images of a folder of shards to train on, and the queries
@@ -26,6 +27,9 @@ type retrievalData struct {
 	Query       string   `yaml:"query" usage:"split of the test's queries"`
 	Gallery     string   `yaml:"gallery" usage:"split to rank; empty: the queries themselves"`
 
+	Embeddings string `yaml:"embeddings" path:"in" usage:"train a head on these vectors of another model (.npy, .safetensors, .parquet), not on images"`
+	Labels     string `yaml:"labels" path:"in" usage:"labels of the vectors, as in eval"`
+
 	Benchmarks []string `yaml:"benchmarks" path:"in" usage:"a test in parts, instead of query: folders of shards with one level each, whose split query ranks the split gallery"`
 }
 
@@ -36,10 +40,21 @@ func defaultData() retrievalData {
 // String describes the selection for the record of a run.
 func (r *retrievalData) String() string {
 	s := fmt.Sprintf("%s, splits %s", r.Data, strings.Join(r.Splits, " and "))
+	if r.Embeddings != "" {
+		s = r.Embeddings
+	}
 	if r.HoldOut > 0 {
 		s += fmt.Sprintf(", %v of the classes held out by seed %d", r.HoldOut, r.HoldOutSeed)
 	}
 	return s
+}
+
+// files are what is trained on: a folder of shards, or vectors and labels.
+func (r *retrievalData) files() []string {
+	if r.Embeddings != "" {
+		return []string{r.Embeddings, r.Labels}
+	}
+	return []string{r.Data}
 }
 
 // openData is opened data with its files. Query holds the queries of the test or,
@@ -60,7 +75,10 @@ func (d *openData) forTraining() train.Data {
 }
 
 func (d *openData) close() error {
-	err := d.set.Close()
+	var err error
+	if d.set != nil {
+		err = d.set.Close()
+	}
 	for _, part := range d.parts {
 		err = errors.Join(err, part.Close())
 	}
@@ -69,6 +87,9 @@ func (d *openData) close() error {
 
 // open opens the shards and selects the images.
 func (r *retrievalData) open() (*openData, error) {
+	if r.Embeddings != "" {
+		return r.openVectors()
+	}
 	switch {
 	case r.Gallery != "" && r.Query == "":
 		return nil, usagef("gallery is %.80q, but no query split ranks it", r.Gallery)
@@ -100,6 +121,25 @@ func (r *retrievalData) open() (*openData, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// openVectors reads vectors of another model. There are no splits: a share of the classes may
+// be held out.
+func (r *retrievalData) openVectors() (*openData, error) {
+	in := &vectors.Input{Embeddings: r.Embeddings, Labels: r.Labels, Open: openVectors, Say: func(string, ...any) {}}
+	if err := in.Complete(); err != nil {
+		return nil, withCode(exitUsage, err)
+	}
+	if r.Query != "" || len(r.Benchmarks) > 0 {
+		return nil, withHint(usagef("query and benchmarks name images, and embeddings is %s", r.Embeddings),
+			"--hold-out 0.2 keeps a fifth of the classes for validation")
+	}
+	all, err := vectors.ReadFrozen(in)
+	if err != nil {
+		return nil, asUsage(err)
+	}
+	d := &openData{Data: train.Data{Train: all}}
+	return d, withCode(exitUsage, d.holdOut(r))
 }
 
 func openShards(folder string) (*shards.Set, error) {
@@ -145,12 +185,8 @@ func (d *openData) choose(r *retrievalData) error {
 	if len(parts) > 1 {
 		d.Train = train.Join(parts...)
 	}
-	if r.HoldOut != 0 {
-		rest, held, err := train.HoldOut(d.Train, r.HoldOut, r.HoldOutSeed)
-		if err != nil {
-			return err
-		}
-		d.Train, d.Validation, d.Query = rest, held, held
+	if err := d.holdOut(r); err != nil {
+		return err
 	}
 	gallery := r.Gallery
 	if gallery == r.Query {
@@ -170,6 +206,18 @@ func (d *openData) choose(r *retrievalData) error {
 		*side.set = shardSplit{v, d.set}
 	}
 	return nil
+}
+
+// holdOut keeps classes for the validation, if it is asked to.
+func (d *openData) holdOut(r *retrievalData) error {
+	if r.HoldOut == 0 {
+		return nil
+	}
+	rest, held, err := train.HoldOut(d.Train, r.HoldOut, r.HoldOutSeed)
+	if err == nil {
+		d.Train, d.Validation, d.Query = rest, held, held
+	}
+	return err
 }
 
 // shardSplit is a split with a fingerprint that covers the pixels: the hashes of its

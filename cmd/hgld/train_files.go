@@ -20,8 +20,13 @@ const (
 func writeRunSettings(s *trainSettings) (same bool, err error) {
 	copied := *s
 	copied.Out = "."
-	if copied.Images.Data, err = history.Relative(s.Out, s.Images.Data); err != nil {
-		return false, err
+	for _, path := range []*string{&copied.Images.Data, &copied.Images.Embeddings, &copied.Images.Labels} {
+		if *path == "" {
+			continue
+		}
+		if *path, err = history.Relative(s.Out, *path); err != nil {
+			return false, err
+		}
 	}
 	copied.Images.Benchmarks = nil
 	for _, folder := range s.Images.Benchmarks {
@@ -45,7 +50,11 @@ func readRunSettings(run string) (*trainSettings, error) {
 	case dir == "":
 		return nil, nil
 	}
-	s.Images.Data = history.Resolve(dir, s.Images.Data)
+	for _, path := range []*string{&s.Images.Data, &s.Images.Embeddings, &s.Images.Labels} {
+		if *path != "" {
+			*path = history.Resolve(dir, *path)
+		}
+	}
 	for i, folder := range s.Images.Benchmarks {
 		at := history.Resolve(dir, folder)
 		if _, err := os.Stat(at); !pipeline.IsMissing(err) { // older runs name them relative to the working directory

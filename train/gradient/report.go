@@ -21,9 +21,9 @@ type Report struct {
 
 	Levels []Level `json:"levels"` // finest first
 
-	Value float64 `json:"value"` // in float32 arithmetic, by the fused operations
+	Value float64 `json:"value"`         // in float32 arithmetic, by the fused operations
 	Norm  float64 `json:"gradient_norm"` // of the gradient by the rows
-	Terms []Term  `json:"terms"` // whose weighted sum is Value; one of a loss that is no sum
+	Terms []Term  `json:"terms"`         // whose weighted sum is Value; one of a loss that is no sum
 
 	// Definition is Value by the definition in float64; nil: it was not computed, and
 	// NoDefinition says why.
