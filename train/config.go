@@ -212,11 +212,7 @@ func (c *Config) lookUp() (p parts, err error) {
 			fmt.Errorf("from is %s, which gives the whole network: leave model.weights and model.projection out",
 				c.From)
 	}
-	table := backbone.All
-	if c.ofVectors() {
-		table = backbone.OfVectors
-	}
-	if p.backbone, err = pick(table, "backbone", "model.backbone", c.Model.Backbone); err != nil {
+	if p.backbone, err = pick(c.backbones(), "backbone", "model.backbone", c.Model.Backbone); err != nil {
 		return p, err
 	}
 	if c.Input.Std == [3]float32{} {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"hgld/internal/registry"
 	"hgld/train/backbone"
 	"hgld/train/device"
 	"hgld/train/metric"
@@ -48,6 +49,14 @@ func (s vectorSubset) Vector(i int) []float32 { return s.whole.Vector(s.Rows[i])
 
 // ofVectors reports whether the network reads vectors.
 func (c *Config) ofVectors() bool { return c.Model.Backbone.Name == backbone.VectorsName }
+
+// backbones returns the table that the name of the backbone is looked up in.
+func (c *Config) backbones() registry.Table[backbone.Spec] {
+	if c.ofVectors() {
+		return backbone.OfVectors
+	}
+	return backbone.All
+}
 
 // vectorWidth returns the width of the vectors that the network reads, 0 if it reads images.
 func (c *Config) vectorWidth() int {

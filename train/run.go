@@ -30,6 +30,15 @@ type Data struct {
 	Benchmarks []Benchmark
 }
 
+// ForTraining returns the data with validation and test separated: without a test, Query is
+// often the validation.
+func (d Data) ForTraining() Data {
+	if d.Query == d.Validation {
+		d.Query = nil
+	}
+	return d
+}
+
 // tested reports whether there is a test.
 func (d *Data) tested() bool { return d.Query != nil || len(d.Benchmarks) > 0 }
 

@@ -116,7 +116,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	if err != nil {
 		return err
 	}
-	r, err := train.New(s.Config, data.forTraining(), train.Options{
+	r, err := train.New(s.Config, data.ForTraining(), train.Options{
 		Backend: b, Decoder: decoder, Dir: s.Out, Origin: origin, Limit: j.limit,
 	})
 	if err != nil {
@@ -146,10 +146,8 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	if data.Query == nil && len(data.Benchmarks) == 0 {
 		j.say("nothing will be evaluated: --hold-out reserves classes for it, --query names a split")
 	}
-	if _, vectored := train.AsVectored(data.Train); vectored && data.Validation != nil && r.Step() == 0 {
-		if err := sayBefore(j, b, data.Validation, s.Config); err != nil {
-			return err
-		}
+	if err := sayBefore(j, b, r, data.Validation); err != nil {
+		return err
 	}
 	log, err := history.OpenLog(s.Out, r.Step())
 	if err != nil {
@@ -160,9 +158,12 @@ func runTrain(j *job, s *trainSettings) (err error) {
 }
 
 // sayBefore prints the metrics of the vectors that a head is to improve.
-func sayBefore(j *job, b device.Backend, held train.Dataset, c train.Config) error {
-	result, err := train.MeasureVectors(j.ctx, b, held, c)
-	if err != nil || j.json {
+func sayBefore(j *job, b device.Backend, r *train.Run, held train.Dataset) error {
+	if _, are := train.AsVectored(held); !are || r.Step() > 0 || j.json {
+		return nil
+	}
+	result, err := train.MeasureVectors(j.ctx, b, held, r.Config())
+	if err != nil {
 		return trainError(err)
 	}
 	j.print("before, the vectors themselves: ")

@@ -4,12 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
-	"hgld/internal/pipeline"
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/train"
@@ -65,20 +61,11 @@ type openData struct {
 	parts []*shards.Set // of the benchmarks
 }
 
-// forTraining returns the data with validation and test separated.
-func (d *openData) forTraining() train.Data {
-	data := d.Data
-	if data.Query == data.Validation {
-		data.Query = nil
-	}
-	return data
-}
-
 func (d *openData) close() error {
-	var err error
-	if d.set != nil {
-		err = d.set.Close()
+	if d.set == nil {
+		return nil
 	}
+	err := d.set.Close()
 	for _, part := range d.parts {
 		err = errors.Join(err, part.Close())
 	}
@@ -101,7 +88,7 @@ func (r *retrievalData) open() (*openData, error) {
 	}
 	set, err := openShards(r.Data)
 	if err != nil {
-		if instead := r.noShards(); instead != nil {
+		if instead := shards.NotShards(r.Data); instead != nil {
 			return nil, instead
 		}
 	}
@@ -127,9 +114,6 @@ func (r *retrievalData) open() (*openData, error) {
 // be held out.
 func (r *retrievalData) openVectors() (*openData, error) {
 	in := &vectors.Input{Embeddings: r.Embeddings, Labels: r.Labels, Open: openVectors, Say: func(string, ...any) {}}
-	if err := in.Complete(); err != nil {
-		return nil, withCode(exitUsage, err)
-	}
 	if r.Query != "" || len(r.Benchmarks) > 0 {
 		return nil, withHint(usagef("query and benchmarks name images, and embeddings is %s", r.Embeddings),
 			"--hold-out 0.2 keeps a fifth of the classes for validation")
@@ -234,45 +218,4 @@ func (d shardSplit) Fingerprint() string {
 		fmt.Fprintln(&s, f.Name, f.SHA256)
 	}
 	return s.String()
-}
-
-// noShards returns an error with the right command if the data are images, a table or
-// an archive instead of shards; nil otherwise.
-func (r *retrievalData) noShards() error {
-	info, err := os.Stat(r.Data)
-	if err != nil {
-		return nil
-	}
-	build := "hgld shards build --input " + r.Data + " makes shards of it"
-	if !info.IsDir() {
-		if slices.Contains([]string{".csv", ".zip", ".tar"}, filepath.Ext(r.Data)) {
-			if filepath.Ext(r.Data) != ".csv" {
-				build = "hgld shards build --dataset folder --input " + r.Data + " makes shards of it"
-			}
-			return withHint(usagef("data is %s, but training and evaluation read a folder of shards", r.Data), "%s",
-				build)
-		}
-		return usagef("data is %s, a file; want a folder of shards as hgld shards build writes it", r.Data)
-	}
-	if _, err := os.Stat(filepath.Join(r.Data, shards.ManifestFile)); !pipeline.IsMissing(err) {
-		return nil
-	}
-	const looked = 1000
-	image, seen := "", 0
-	filepath.WalkDir(r.Data, func(path string, d fs.DirEntry, err error) error {
-		seen++
-		if err == nil && !d.IsDir() && slices.Contains([]string{".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp"},
-			strings.ToLower(filepath.Ext(path))) {
-			image = path
-		}
-		if image != "" || seen > looked {
-			return fs.SkipAll
-		}
-		return nil
-	})
-	if image == "" {
-		return nil
-	}
-	return withHint(usagef("%s contains images (%s), but training and evaluation read shards", r.Data, image),
-		"hgld shards build --dataset folder --input %s makes shards of class folders", r.Data)
 }

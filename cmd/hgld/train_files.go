@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 
 	"hgld/internal/pipeline"
 	"hgld/train"
@@ -20,21 +21,18 @@ const (
 func writeRunSettings(s *trainSettings) (same bool, err error) {
 	copied := *s
 	copied.Out = "."
-	for _, path := range []*string{&copied.Images.Data, &copied.Images.Embeddings, &copied.Images.Labels} {
+	copied.Images.Benchmarks = slices.Clone(s.Images.Benchmarks)
+	paths := []*string{&copied.Images.Data, &copied.Images.Embeddings, &copied.Images.Labels}
+	for i := range copied.Images.Benchmarks {
+		paths = append(paths, &copied.Images.Benchmarks[i])
+	}
+	for _, path := range paths {
 		if *path == "" {
 			continue
 		}
 		if *path, err = history.Relative(s.Out, *path); err != nil {
 			return false, err
 		}
-	}
-	copied.Images.Benchmarks = nil
-	for _, folder := range s.Images.Benchmarks {
-		from, err := history.Relative(s.Out, folder)
-		if err != nil {
-			return false, err
-		}
-		copied.Images.Benchmarks = append(copied.Images.Benchmarks, from)
 	}
 	return history.WriteSettings(s.Out, copied)
 }

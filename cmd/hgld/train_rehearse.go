@@ -61,7 +61,7 @@ func dryRun(j *job, s *trainSettings) error {
 		return err
 	}
 	defer data.close()
-	plan, err := train.Plan(s.Config, data.forTraining())
+	plan, err := train.Plan(s.Config, data.ForTraining())
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func dryRun(j *job, s *trainSettings) error {
 	config := *s
 	config.Schedule.WarmUp = 0 // a step in which all groups are trained takes longest
 	config.Model.Projection = ""
-	if err := rehearse(j, &config, data.forTraining(), o, f.Time); err != nil {
+	if err := rehearse(j, &config, data.ForTraining(), o, f.Time); err != nil {
 		return err
 	}
 	f.Close()
@@ -108,7 +108,7 @@ func overfit(j *job, s *trainSettings) error {
 	defer p.End()
 	var losses []float64
 	skipped := 0
-	err = rehearse(j, s, data.forTraining(), train.Options{Backend: b, Limit: steps, Overfit: true}, func(e train.Event) {
+	err = rehearse(j, s, data.ForTraining(), train.Options{Backend: b, Limit: steps, Overfit: true}, func(e train.Event) {
 		if e.Kind == train.Skipped {
 			skipped++
 		}
@@ -155,7 +155,7 @@ func profile(j *job, s *trainSettings) error {
 	steps, seconds, waited := 0, 0.0, 0.0
 	config := *s
 	config.Schedule.WarmUp, config.Model.Projection = 0, ""
-	err = rehearse(j, &config, data.forTraining(), train.Options{Backend: profiler.Watch(b), Limit: j.limitOr(10) + 1},
+	err = rehearse(j, &config, data.ForTraining(), train.Options{Backend: profiler.Watch(b), Limit: j.limitOr(10) + 1},
 		func(e train.Event) {
 			if e.Kind != train.Stepped && e.Kind != train.Skipped {
 				return

@@ -13,7 +13,7 @@ func TestHeadOnFrozenVectors(t *testing.T) {
 		"-o", "model.dim=4", "-o", "loss=happier", "-o", "sampler.batch=16", "--out", "runs/head"}
 	code, out, errs := run(t, head...)
 	if code != 0 || !strings.Contains(out, "before, the vectors themselves: 15 queries") ||
-		!strings.Contains(out, "step 6, validation") || !strings.Contains(errs, "training vectors with happier on 45 images") {
+		!strings.Contains(out, "step 6, validation") || !strings.Contains(errs, "training vectors with happier on 45") {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
 	if code, _, errs = run(t, head...); code != 0 || !strings.Contains(errs, "nothing is left to do") {

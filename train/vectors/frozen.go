@@ -22,6 +22,9 @@ type Frozen struct {
 
 // ReadFrozen reads vectors and their labels. in.Open and in.Say are used as in an evaluation.
 func ReadFrozen(in *Input) (*Frozen, error) {
+	if err := in.Complete(); err != nil {
+		return nil, err
+	}
 	d := &Frozen{classes: &embeddings.Classes{}}
 	s, err := in.open(d.classes, in.Embeddings, in.Labels)
 	if err != nil {
