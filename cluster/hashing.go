@@ -36,26 +36,31 @@ func (h Hashing) Name() string {
 
 // Encode implements Encoder. A text of only white space has no n-grams and is an error.
 func (h Hashing) Encode(ctx context.Context, texts []string) ([][]float32, error) {
+	return h.EncodeAmong(ctx, texts, texts)
+}
+
+// EncodeAmong implements Relative: IDF counts the others alone.
+func (h Hashing) EncodeAmong(ctx context.Context, others, texts []string) ([][]float32, error) {
 	if h.Dim < 1 || h.MinN < 1 || h.MaxN < h.MinN {
 		return nil, fmt.Errorf("dim %d and n-grams %d to %d: want a positive dim and 1 ≤ min_n ≤ max_n", h.Dim, h.MinN,
 			h.MaxN)
 	}
-	features := make([][]uint64, len(texts))
 	having := map[uint64]int{}
-	for i, text := range texts {
-		if features[i] = h.features(text); len(features[i]) == 0 {
-			return nil, fmt.Errorf("text %d is %.80q and has no characters to encode", i, text)
-		}
-		for _, f := range slices.Compact(slices.Clone(features[i])) {
+	for _, text := range others {
+		for _, f := range slices.Compact(h.features(text)) {
 			having[f]++
 		}
 	}
+	vectors := make([][]float32, len(texts))
+	for i, text := range texts {
+		features := h.features(text)
+		if len(features) == 0 {
+			return nil, fmt.Errorf("text %d is %.80q and has no characters to encode", i, text)
+		}
+		vectors[i] = h.vector(features, having, len(others))
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
-	}
-	vectors := make([][]float32, len(texts))
-	for i := range texts {
-		vectors[i] = h.vector(features[i], having, len(texts))
 	}
 	return vectors, nil
 }

@@ -62,6 +62,7 @@ type Plan struct {
 	options Options
 	method  Method
 	base    KMeans
+	named   *named // groups by name; nil for none
 
 	smoothed map[int]Matrix   // x, by the number of neighbours it is averaged with
 	trees    map[treeOf]*Tree // serve all numbers of clusters
@@ -195,6 +196,15 @@ func (p *Plan) KeepGroups(h *labels.Hierarchy, k int) (groups, tags int, err err
 // Groups returns the number of known groups that have a tag here.
 func (p *Plan) Groups() int { return p.base.Known.groups() }
 
+// Least returns the smallest number of clusters that the plan can run with: its known
+// groups, or its groups by name and one for the rest.
+func (p *Plan) Least() int {
+	if p.named != nil {
+		return len(p.named.names) + 1
+	}
+	return max(1, p.Groups())
+}
+
 // SetVectors gives the plan the vectors of its tags, a row for each, and prepares them
 // as the options say. More principal components than there are is an *OptionError.
 func (p *Plan) SetVectors(x Matrix) error {
@@ -276,6 +286,9 @@ func (p *Plan) tree(ctx context.Context, k int, x Matrix) (*Tree, error) {
 
 // Run clusters the tags into k. watch is called after each iteration; it may be nil.
 func (p *Plan) Run(ctx context.Context, k int, seed uint64, watch func(Iteration)) (*Result, error) {
+	if p.named != nil {
+		return p.runNamed(ctx, k, seed, watch)
+	}
 	x, err := p.rows(k)
 	if err != nil {
 		return nil, err
@@ -294,8 +307,14 @@ func (p *Plan) Draft(r *Result, origin labels.Origin) (*labels.Draft, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.named != nil && p.named.rest != nil {
+		p.named.place(own)
+	}
 	o := p.options
 	origin.Center, origin.PCA, origin.Whiten, origin.Smooth = o.Center, o.PCA, o.Whiten, p.Neighbours(len(r.Sizes))
+	if p.named != nil && p.named.rest != nil {
+		origin.Smooth, origin.Margin = p.named.rest.Neighbours(max(p.named.k, 1)), p.named.margin
+	}
 	if len(r.Restarts) > 0 {
 		origin.Init = o.Init
 	}
@@ -316,6 +335,9 @@ func (p *Plan) Without(leave func(row int) bool) *Plan {
 	q.x = NewMatrix(len(rows), p.x.Cols)
 	if known != nil {
 		q.base.Known = &Known{Names: known.Names}
+	}
+	if p.named != nil {
+		q.named = &named{names: p.named.names, x: p.named.x, margin: p.named.margin}
 	}
 	for at, i := range rows {
 		q.Tags = append(q.Tags, p.Tags[i])

@@ -23,6 +23,12 @@ func (s *state) apply(f finder, e *Edit) (effect, error) {
 	switch e.Op {
 	case Accept, Move, Drop:
 		fx = s.decide(f, e)
+	case Propose:
+		fx, err = s.propose(f, e)
+	case Confirm:
+		fx = s.confirm(f, e)
+	case Withdraw:
+		fx = s.withdraw(f, e)
 	case Rename:
 		fx, err = s.rename(f, e)
 	case Merge:
@@ -59,8 +65,8 @@ func (s *state) decide(f finder, e *Edit) (fx effect) {
 		left = append(left, n.parent)
 		before := *n
 		s.put(0, i, group)
-		n.decided, n.dropped, n.reason = true, e.Op == Drop, ""
-		if n.dropped {
+		n.decide()
+		if n.dropped = e.Op == Drop; n.dropped {
 			n.reason = e.Note
 		}
 		fx.changed = fx.changed || *n != before

@@ -100,3 +100,36 @@ func ReplayLogsOn(path string, logs []*LogFile) ([]Report, error) {
 	}
 	return reports, nil
 }
+
+// ProposedIn returns the number of tags that the logs at the given paths leave proposed on
+// the draft at path and not decided. It replays them only if one has a proposal.
+func ProposedIn(path string, logs []string) (int, error) {
+	proposes := false
+	for _, log := range logs {
+		l, err := ReadLogFile(log)
+		if errors.Is(err, fs.ErrNotExist) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		proposes = proposes || slices.ContainsFunc(l.Contents.Edits, func(e Edit) bool { return e.Op == Propose })
+	}
+	if !proposes {
+		return 0, nil
+	}
+	c, err := OpenCuration(path)
+	if err != nil {
+		return 0, err
+	}
+	for _, log := range logs {
+		if _, err := c.Add(log); err != nil {
+			return 0, err
+		}
+	}
+	s, err := c.Replay(Skip)
+	if err != nil {
+		return 0, err
+	}
+	return len(s.Proposed()), nil
+}

@@ -53,6 +53,15 @@ const (
 	SetParent Op = "set_parent"
 	// Drop leaves the tags From out of the hierarchy and decides them; Note says why.
 	Drop Op = "drop"
+	// Propose puts the tags of Parts into their groups without deciding them. A decided
+	// tag cannot be proposed.
+	Propose Op = "propose"
+	// Confirm decides the tags of Parts in their groups, proposed or not: one Accept for
+	// several groups.
+	Confirm Op = "confirm"
+	// Withdraw takes the proposed tags From back to where they were before the proposal.
+	// Tags that are not proposed stay.
+	Withdraw Op = "withdraw"
 	// Flag marks From for another look; Note says why.
 	Flag Op = "flag"
 	// Note replaces the note of each of From; an empty one removes it.
@@ -63,7 +72,8 @@ const (
 )
 
 // Ops lists every operation.
-var Ops = []Op{Accept, Move, Rename, Merge, Split, SetParent, Drop, Flag, Note, Revert}
+var Ops = []Op{Accept, Move, Rename, Merge, Split, SetParent, Drop, Propose, Confirm, Withdraw, Flag, Note,
+	Revert}
 
 // Ref refers to a tag by its text, byte for byte, and its Wikidata item if that is
 // known, or to a group by its name.
@@ -82,11 +92,11 @@ func (r Ref) String() string {
 	return fmt.Sprintf("%.80q (%s)", r.Name, r.QID)
 }
 
-// Part is one group that a Split results in.
+// Part is one group that a Split results in, or that a Propose or a Confirm puts tags into.
 type Part struct {
 	// To is the name of the group.
 	To string `json:"to"`
-	// Members are all its members.
+	// Members are all its members after a Split, or the tags that go there.
 	Members []Ref `json:"members"`
 }
 
@@ -108,7 +118,7 @@ type Edit struct {
 	From []Ref `json:"from,omitempty"`
 	// To is the name of the group that they go to.
 	To string `json:"to,omitempty"`
-	// Parts are the parts of a Split.
+	// Parts are the parts of a Split, Propose or Confirm.
 	Parts []Part `json:"parts,omitempty"`
 	// Of is the number of the edit that a Revert undoes.
 	Of int `json:"of,omitempty"`
@@ -137,14 +147,19 @@ func (e *Edit) Check(levels int) error {
 	if e.Of != 0 {
 		return fmt.Errorf("%s has the number of an edit (%d), which only revert takes", e.Op, e.Of)
 	}
-	if len(e.From) == 0 {
+	switch {
+	case e.byParts() && len(e.From) > 0:
+		return fmt.Errorf("%s names tags outside of its parts", e.Op)
+	case !e.byParts() && len(e.From) == 0:
 		return fmt.Errorf("%s refers to nothing", e.Op)
-	}
-	if (e.Op == Split) != (len(e.Parts) > 0) {
-		return fmt.Errorf("%s with %d parts; only split has parts", e.Op, len(e.Parts))
+	case (e.Op == Split || e.byParts()) != (len(e.Parts) > 0):
+		return fmt.Errorf("%s with %d parts; only split, propose and confirm have parts", e.Op, len(e.Parts))
 	}
 	return e.checkShape(levels)
 }
+
+// byParts reports whether all tags of an edit are in its Parts.
+func (e *Edit) byParts() bool { return e.Op == Propose || e.Op == Confirm }
 
 // checkShape checks the fields that the operation takes.
 func (e *Edit) checkShape(levels int) error {
@@ -153,7 +168,7 @@ func (e *Edit) checkShape(levels int) error {
 	switch e.Op {
 	case Accept, Move:
 		high, needsTo = 0, true
-	case Drop:
+	case Drop, Propose, Confirm, Withdraw:
 		high = 0
 	case Rename:
 		low, needsTo = 1, true

@@ -50,10 +50,10 @@ func (e *TwinsError) Error() string {
 // its order; the other levels hold the groups that have members, by name. Names are
 // kept byte for byte.
 //
-// A tag that was dropped or is undecided has no parent. If undecided is set, undecided
-// tags stay in their cluster, so that an uncurated draft gives a hierarchy too. Coarser
-// levels are left out if no group of the level below has a parent; if only some have
-// one, the error is an *OrphansError.
+// A tag that was dropped or is undecided has no parent; Proposed names the group of one
+// that is proposed. If undecided is set, undecided tags stay in their cluster, so that an
+// uncurated draft gives a hierarchy too. Coarser levels are left out if no group of the
+// level below has a parent; if only some have one, the error is an *OrphansError.
 //
 // A hierarchy identifies a tag by its text. Tags with one text and several items become
 // one class without an item; if they are in different groups, the error is a
@@ -99,6 +99,9 @@ func (s *Session) tagClasses(undecided bool) ([]labels.Class, error) {
 		if n.dropped {
 			class.Dropped = cmp.Or(n.reason, "dropped")
 		}
+		if n.proposed {
+			class.Proposed = s.now.at(1, n.parent).Name
+		}
 		at, twin := index[n.Name]
 		if !twin {
 			index[n.Name] = len(classes)
@@ -113,7 +116,7 @@ func (s *Session) tagClasses(undecided bool) ([]labels.Class, error) {
 		default:
 			return nil, &TwinsError{Tag: n.Name, Groups: [2]string{s.fate(*first), s.fate(class)}}
 		}
-		first.QID, first.Note = "", cmp.Or(first.Note, class.Note)
+		first.QID, first.Note, first.Proposed = "", cmp.Or(first.Note, class.Note), cmp.Or(first.Proposed, class.Proposed)
 	}
 	return classes, nil
 }

@@ -253,12 +253,24 @@ func appendForever(path string) {
 		return
 	}
 	for seq := len(c.Edits) + 1; ; seq++ {
-		if err := l.Append(testEdit(seq)); err != nil {
+		if err := l.Append(anyEdit(seq)); err != nil {
 			fmt.Println(err)
 			return
 		}
 		fmt.Println(seq)
 	}
+}
+
+// anyEdit returns a move, or one of the edits about proposals.
+func anyEdit(seq int) Edit {
+	e := testEdit(seq)
+	switch op := []Op{Move, Propose, Confirm, Withdraw}[seq%4]; op {
+	case Propose, Confirm:
+		e.Op, e.Parts, e.From, e.To = op, []Part{{To: e.To, Members: e.From}}, nil, ""
+	case Withdraw:
+		e.Op, e.To = op, ""
+	}
+	return e
 }
 
 // TestKilledProcessLosesNoAcknowledgedEdit kills an appending process 12 times,

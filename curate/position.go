@@ -10,6 +10,8 @@ type Node struct {
 	Parent int
 	// Decided is set for a tag that a curator placed or dropped.
 	Decided bool
+	// Proposed is set for an undecided tag that a proposal placed.
+	Proposed bool
 	// Dropped is set for a tag that is left out of the hierarchy.
 	Dropped bool
 	// Declared is set for a group that an edit named.
@@ -33,8 +35,8 @@ func (s *Session) Size(level int) int { return len(s.now.levels[level]) }
 // Node returns the node at a place.
 func (s *Session) Node(level, at int) Node {
 	n := s.now.at(level, int32(at))
-	return Node{Ref: n.Ref, Parent: int(n.parent), Decided: n.decided, Dropped: n.dropped, Declared: n.declared,
-		Gone: n.gone, Flagged: n.flagged, Reason: n.reason, Flag: n.flag, Note: n.note}
+	return Node{Ref: n.Ref, Parent: int(n.parent), Decided: n.decided, Proposed: n.proposed, Dropped: n.dropped,
+		Declared: n.declared, Gone: n.gone, Flagged: n.flagged, Reason: n.reason, Flag: n.flag, Note: n.note}
 }
 
 // Places lists every place, level by level.

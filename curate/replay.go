@@ -63,6 +63,8 @@ type Report struct {
 	// Reverted is the number of reverted edits and of Reverts, which a replay leaves
 	// out.
 	Reverted int `json:"reverted"`
+	// Proposed is the number of tags that are proposed and not decided.
+	Proposed int `json:"proposed,omitempty"`
 	// Conflicts are the edits that were not done in full.
 	Conflicts []Replayed `json:"conflicts,omitempty"`
 	// Unassigned are the tags that no edit has decided; on a later draft these are its
@@ -98,7 +100,7 @@ func (s *Session) replay(edits []Edit, o OnConflict, tolerant bool) (Report, err
 		return report, err
 	}
 	s.active = Active(edits)
-	report.Unassigned = s.Undecided()
+	report.Unassigned, report.Proposed = s.Undecided(), len(s.Proposed())
 	return report, nil
 }
 
@@ -195,7 +197,7 @@ func checkSequence(edits []Edit, levels int) error {
 	return nil
 }
 
-// Undecided returns the undecided tags in the draft's order.
+// Undecided returns the undecided tags in the draft's order, proposed ones included.
 func (s *Session) Undecided() []Ref {
 	var refs []Ref
 	for _, n := range s.now.levels[0] {
@@ -204,4 +206,15 @@ func (s *Session) Undecided() []Ref {
 		}
 	}
 	return refs
+}
+
+// Dropped returns the number of dropped tags.
+func (s *Session) Dropped() int {
+	dropped := 0
+	for _, n := range s.now.levels[0] {
+		if n.dropped {
+			dropped++
+		}
+	}
+	return dropped
 }

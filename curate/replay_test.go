@@ -51,6 +51,10 @@ func randomEdit(s *Session, random *rand.Rand) Edit {
 	case Split:
 		e.Level, e.From = 1, refs(pick(names[1]))
 		e.Parts = randomParts(s, e.From[0].Name, random)
+	case Propose, Confirm:
+		e.Parts = []Part{{To: pick(names[1]), Members: tags}}
+	case Withdraw:
+		e.From = tags
 	case Revert:
 		e.Note, e.Of = "", 1+random.IntN(s.Version()+1)
 	}

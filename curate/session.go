@@ -143,6 +143,8 @@ type TagState struct {
 	Group string
 	// Decided is set if a curator placed or dropped the tag.
 	Decided bool
+	// Proposed is set if a proposal put the undecided tag into its group.
+	Proposed bool
 	// Dropped is set if the tag is left out of the hierarchy.
 	Dropped bool
 	// Reason is that of the drop.
@@ -160,7 +162,7 @@ type TagState struct {
 // Tag returns the state of tag i of the draft.
 func (s *Session) Tag(i int) TagState {
 	n := s.now.at(0, int32(i))
-	t := TagState{Ref: n.Ref, Decided: n.decided, Dropped: n.dropped, Reason: n.reason,
+	t := TagState{Ref: n.Ref, Decided: n.decided, Proposed: n.proposed, Dropped: n.dropped, Reason: n.reason,
 		Flagged: n.flagged, Flag: n.flag, Note: n.note, Landmarks: s.draft.Tags[i].Landmarks}
 	if n.parent >= 0 {
 		t.Group = s.now.at(1, n.parent).Name

@@ -14,10 +14,12 @@ type node struct {
 	parent   int32 // position in the next level, -1 for none
 	children int32
 	decided  bool // a tag that a curator placed or dropped
+	proposed bool // an undecided tag that a proposal placed
 	dropped  bool
 	declared bool // a group that an edit named: it stays even without members
 	gone     bool // merged, divided, or undeclared and empty
 	flagged  bool
+	was      int32  // group of a proposed tag before its first proposal, −1 for none; 0 for other tags
 	reason   string // of the drop
 	flag     string // reason of the flag
 	note     string

@@ -18,25 +18,28 @@ type Origin struct {
 	Encoder string `json:"encoder"` // name, with the settings that change its output
 	// Weights is SHA-256 of the encoder's weights, "" if it has none.
 	Weights       string  `json:"weights_sha256,omitempty"`
-	Prompt        string  `json:"prompt"`                 // "{}" is replaced by the tag
-	Algorithm     string  `json:"algorithm"`              // name of the clustering algorithm
-	K             int     `json:"k"`                      // number of clusters asked for
-	Seed          uint64  `json:"seed"`                   // of the random starts
-	NInit         int     `json:"n_init"`                 // random starts; the best is kept
-	Init          string  `json:"init,omitempty"`         // how starts were drawn
-	WeightedBy    string  `json:"weighted_by,omitempty"`  // landmarks or images, where a tag counts by its use
-	Center        bool    `json:"center,omitempty"`       // the mean of the vectors was subtracted
-	PCA           int     `json:"pca,omitempty"`          // principal components that were kept
-	Whiten        bool    `json:"whiten,omitempty"`       // each component was divided by its deviation
-	Smooth        int     `json:"smooth,omitempty"`       // neighbours that each vector was averaged with
-	Given         string  `json:"given,omitempty"`        // hierarchy file whose groups were kept
-	GivenSHA256   string  `json:"given_sha256,omitempty"` // of the file Given
-	Inertia       float64 `json:"inertia"`                // sum of squared distances to the centroids
-	Iterations    int     `json:"iterations"`             // of the best start
-	Input         string  `json:"input"`                  // name of the tags file
-	InputSHA256   string  `json:"input_sha256"`           // of the file Input
-	Vectors       string  `json:"vectors"`                // file beside draft.json, row i = tag i
-	VectorsSHA256 string  `json:"vectors_sha256"`         // of the file Vectors
+	Prompt        string  `json:"prompt"`                  // "{}" is replaced by the tag
+	Algorithm     string  `json:"algorithm"`               // name of the clustering algorithm
+	K             int     `json:"k"`                       // number of clusters asked for
+	Seed          uint64  `json:"seed"`                    // of the random starts
+	NInit         int     `json:"n_init"`                  // random starts; the best is kept
+	Init          string  `json:"init,omitempty"`          // how starts were drawn
+	WeightedBy    string  `json:"weighted_by,omitempty"`   // landmarks or images, where a tag counts by its use
+	Center        bool    `json:"center,omitempty"`        // the mean of the vectors was subtracted
+	PCA           int     `json:"pca,omitempty"`           // principal components that were kept
+	Whiten        bool    `json:"whiten,omitempty"`        // each component was divided by its deviation
+	Smooth        int     `json:"smooth,omitempty"`        // neighbours that each vector was averaged with
+	Given         string  `json:"given,omitempty"`         // hierarchy file whose groups were kept
+	GivenSHA256   string  `json:"given_sha256,omitempty"`  // of the file Given
+	Groups        string  `json:"groups,omitempty"`        // file of names of groups that the draft has
+	GroupsSHA256  string  `json:"groups_sha256,omitempty"` // of the file Groups
+	Margin        float64 `json:"margin,omitempty"`        // least lead of a group's name over the second nearest
+	Inertia       float64 `json:"inertia"`                 // sum of squared distances to the centroids
+	Iterations    int     `json:"iterations"`              // of the best start
+	Input         string  `json:"input"`                   // name of the tags file
+	InputSHA256   string  `json:"input_sha256"`            // of the file Input
+	Vectors       string  `json:"vectors"`                 // file beside draft.json, row i = tag i
+	VectorsSHA256 string  `json:"vectors_sha256"`          // of the file Vectors
 
 	Extra map[string]json.RawMessage `json:"-"` // unknown fields
 }

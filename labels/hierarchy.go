@@ -36,7 +36,28 @@ type Class struct {
 	Dropped string `json:"dropped,omitempty"` // a curator removed the tag as irrelevant
 	Note    string `json:"note,omitempty"`    // the curator's words
 
+	// Proposed is the name of the group that a tag was proposed for, if no curator has
+	// decided on it; "" otherwise.
+	Proposed string `json:"proposed,omitempty"`
+
 	Extra map[string]json.RawMessage `json:"-"` // unknown fields
+}
+
+// LevelSize is the number of classes of a level.
+type LevelSize struct {
+	// Name is the name of the level.
+	Name string `json:"name"`
+	// Classes is the number of its classes.
+	Classes int `json:"classes"`
+}
+
+// Sizes returns the number of classes of each level, finest first.
+func (h *Hierarchy) Sizes() []LevelSize {
+	var sizes []LevelSize
+	for _, l := range h.Levels {
+		sizes = append(sizes, LevelSize{l.Name, len(l.Classes)})
+	}
+	return sizes
 }
 
 // Row is one labelled item for building a Hierarchy: its class names finest first, and

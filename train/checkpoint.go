@@ -222,6 +222,9 @@ func readState(path string) (state, error) {
 				s.Position, s.Skipped)}
 	}
 	s.Config.Run = Default().Run // is no part of a checkpoint
+	if s.Config.Model.Precision == "" {
+		s.Config.Model.Precision = precisionFloat32 // of a version that had no other
+	}
 	if s.Version < 1 || s.Version > CheckpointVersion {
 		return s, fmt.Errorf("train: %s has format version %d; this hgld reads up to %d", path, s.Version, CheckpointVersion)
 	}

@@ -69,6 +69,7 @@ type Architecture struct {
 	FreezeNorm bool   `yaml:"freeze_norm" json:"freeze_norm" usage:"normalise by the running statistics in training too"`
 	Pooling    string `yaml:"pooling" json:"pooling" usage:"gem, gem-frozen, avg, max, mean-max; none for a vision transformer"`
 	Standard   string `yaml:"standard" json:"standard" usage:"layernorm, l2 or none"`
+	Precision  string `yaml:"precision" json:"precision,omitempty" usage:"storage of the backbone's activations: float32, bfloat16, or auto: bfloat16 on a card that computes in it; weights stay float32"`
 	Dim        int    `yaml:"dim" json:"dim" range:"0 65536" usage:"of the embedding; 0: no projection"`
 	Weights    string `yaml:"weights" json:"weights" path:"in" usage:"safetensors of the backbone to start from; empty: random"`
 
@@ -150,7 +151,8 @@ func Default() Config {
 			Size: 224, Crop: "resized", Scale: [2]float64{0.16, 1}, Ratio: [2]float64{0.75, 4.0 / 3}, Pad: 4, Flip: true,
 			Resize: 256, Filter: "bilinear",
 		},
-		Model:    Architecture{Backbone: Named{Name: "convnet"}, Pooling: "gem", Standard: "layernorm", Dim: 128},
+		Model: Architecture{Backbone: Named{Name: "convnet"}, Pooling: "gem", Standard: "layernorm",
+			Precision: precisionAuto, Dim: 128},
 		Loss:     Loss{Named: Named{Name: "smooth-ap"}, Preset: "paper"},
 		Sampler:  Sampler{Named: Named{Name: "m-per-class"}, Batch: 64, M: 4},
 		Optim:    Optim{Named: Named{Name: "adam"}, Rate: 1e-3, HeadFactor: 1, ProxyRate: 1e-2, Decay: 1e-4},
@@ -353,6 +355,8 @@ func (c *Config) check() error {
 	}{
 		{c.Steps < 0 || c.Epochs < 0 || c.Steps == 0 && c.Epochs == 0,
 			"steps is %d and epochs %d: want one of them positive, and none negative", []any{c.Steps, c.Epochs}},
+		{!slices.Contains(precisions, c.Model.Precision), "model.precision is %.80q, want one of %s",
+			[]any{c.Model.Precision, strings.Join(precisions, ", ")}},
 		{in.Size < 8, "input.size is %d, want at least 8 pixels", []any{in.Size}},
 		{in.Resize != 0 && in.Resize < in.Size, "input.resize is %d, less than input.size = %d", []any{in.Resize, in.Size}},
 		{!(in.Scale[0] > 0 && in.Scale[0] <= in.Scale[1] && in.Scale[1] <= 1), "input.scale is %v, want 0 < low <= high <= 1",

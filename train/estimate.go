@@ -41,6 +41,11 @@ type Estimate struct {
 	// FLOPs are the floating-point operations of a step in products of matrices,
 	// convolutions and attention: two for each multiplication and addition.
 	FLOPs float64 `json:"flops"`
+
+	// Bytes are what the operations of a step read and write, each array counted once: a step
+	// takes at least the time in which the device's memory moves them.
+	Bytes float64  `json:"bytes_moved"`
+	Ops   []OpWork `json:"operations"` // of a step, those that move most first
 }
 
 // GroupSize is the trained values of a group.
@@ -52,9 +57,12 @@ type GroupSize struct {
 // Plan finds out what a run needs, by taking a step in which every array is
 // counted, none is made, and nothing is computed.
 func Plan(config Config, data Data) (*Estimate, error) {
-	l := &ledger{}
-	b := observe.Operations(l, func(_ string, flops float64, _ func()) { l.flops += flops })
+	l := &ledger{work: map[string]*OpWork{}}
+	b := observe.Operations(l, l.count)
 	config.Model.Weights, config.From = "", "" // they change no size
+	if config.Model.Precision == precisionAuto {
+		config.Model.Precision = precisionFloat32 // which needs more
+	}
 	r, err := New(config, data, Options{Backend: b, planned: true})
 	if err != nil {
 		return nil, err
@@ -75,7 +83,7 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	}
 	full := r.loader.newBatch()
 	e.Host = int64(r.loader.prefetch+1) * int64(len(full.pixels)+4*len(full.crop)+4*len(full.labels))
-	l.flops = 0
+	clear(l.work)
 	err = r.lane.do(func() error {
 		_, err := r.step.queue(full, config.Schedule.WarmUp) // the first step in which no group rests
 		return err
@@ -83,7 +91,8 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("train: plan: %w", err)
 	}
-	e.Peak, e.FLOPs = l.peak, l.flops
+	e.Peak = l.peak
+	e.setWork(l.work)
 	l.peak = l.used
 	parts := [][]Dataset{{r.data.Validation}, {r.data.Query, r.data.Gallery}}
 	for _, b := range r.data.Benchmarks {
@@ -142,7 +151,17 @@ func (r *Run) planEvaluation(sides []Dataset) {
 type ledger struct {
 	device.Backend
 	used, peak int64
-	flops      float64
+	work       map[string]*OpWork
+}
+
+// count adds a call to what there is to do.
+func (l *ledger) count(c observe.Call, _ func()) {
+	w := l.work[c.Op]
+	if w == nil {
+		w = &OpWork{Op: c.Op}
+		l.work[c.Op] = w
+	}
+	w.add(c)
 }
 
 // countedBuffer has a size and nothing else.

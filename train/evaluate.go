@@ -2,26 +2,13 @@ package train
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
-	"sync"
 
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/metric"
 )
-
-// Vectors is a matrix of embeddings on the host, read a few rows at a time, such
-// as an open .npy file.
-type Vectors interface {
-	// Rows returns the number of rows and columns.
-	Rows() (rows, cols int)
-	// ReadRows fills dst with rows from lo on.
-	ReadRows(dst []float32, lo int) error
-}
 
 // Side is one side of an evaluation: vectors with the labels of their rows.
 type Side struct {
@@ -144,6 +131,12 @@ func (e *Evaluation) check() error {
 	case q.Dims[0] == 0 || g.Dims[0] == 0:
 		return fmt.Errorf("train: evaluation: %d queries and %d gallery items", q.Dims[0], g.Dims[0])
 	}
+	for i, row := range e.Self {
+		if row < -1 || int(row) >= g.Dims[0] {
+			return fmt.Errorf("train: evaluation: query %d is row %d of a gallery of %d, want −1 to %d", i, row, g.Dims[0],
+				g.Dims[0]-1)
+		}
+	}
 	if e.Gap < 0 || e.Gap == 1 {
 		return fmt.Errorf("train: evaluation: batches of %d, want 2 or more", e.Gap)
 	}
@@ -158,202 +151,6 @@ func (e *Evaluation) check() error {
 		}
 	}
 	return nil
-}
-
-// meter holds the arrays of one block.
-type meter struct {
-	b     device.Backend
-	e     *Evaluation
-	block int   // queries
-	truth Truth // nil: the labels on the device are
-
-	queryLabels, galleryLabels, self device.Array // I32
-	scores                           device.Array // F32 [block,G]
-	shared, ranked                   device.Array // U8 [block,G]
-	bytes                            []byte       // ranked, on the host
-	lists                            []*metric.List
-}
-
-// defaultMemory is a quarter of what is promised beyond the vectors at the size
-// of GLDv2's index, and gives blocks of a few dozen queries there.
-const defaultMemory = 256 << 20
-
-// perItem is the bytes that an item of the gallery takes for each query of a block:
-// score, shared, ranked, and its copy on the host.
-const perItem = 4 + 1 + 1 + 1
-
-func newMeter(b device.Backend, e *Evaluation) *meter {
-	memory := e.Memory
-	if memory <= 0 {
-		memory = defaultMemory
-	}
-	gallery, levels := len(e.Gallery.Labels), len(e.Levels)
-	block := min(max(memory/(perItem*gallery), 1), len(e.Query.Labels))
-	m := &meter{
-		b: b, e: e, block: block, truth: e.truth(),
-		queryLabels:   device.New(b, device.I32, block, levels),
-		galleryLabels: device.New(b, device.I32, gallery, levels),
-		self:          device.New(b, device.I32, block),
-		scores:        device.New(b, device.F32, block, gallery),
-		shared:        device.New(b, device.U8, block, gallery),
-		ranked:        device.New(b, device.U8, block, gallery),
-		bytes:         make([]byte, block*gallery),
-	}
-	for range workersOr(e.Threads) {
-		m.lists = append(m.lists, metric.NewList(levels, e.Ties))
-	}
-	return m
-}
-
-func (m *meter) free() {
-	for _, a := range []device.Array{m.queryLabels, m.galleryLabels, m.self, m.scores, m.shared, m.ranked} {
-		m.b.Free(a.Buf)
-	}
-}
-
-func (m *meter) upload() error {
-	list := make([]labels.Path, len(m.e.Gallery.Labels))
-	for i, p := range m.e.Gallery.Labels {
-		list[i] = p
-		if !slices.ContainsFunc(p, func(c int32) bool { return c >= 0 }) {
-			list[i] = slices.Clone(p)
-			list[i][len(p)-1] = distractor
-		}
-	}
-	m.b.Upload(m.galleryLabels, labelBytes(list))
-	return m.b.Sync()
-}
-
-// distractor is the coarsest class of a gallery item without labels, which is a
-// negative for every query. Without any class Shared would leave it out of the
-// ranking.
-const distractor = math.MaxInt32
-
-// rank fills bytes with the ranked levels of queries [lo, hi).
-func (m *meter) rank(lo, hi int) error {
-	n := hi - lo
-	gallery := len(m.e.Gallery.Labels)
-	own := make([]byte, 0, 4*n)
-	for q := lo; q < hi; q++ {
-		row := int32(-1)
-		if m.e.Self != nil {
-			row = m.e.Self[q]
-		}
-		own = binary.LittleEndian.AppendUint32(own, uint32(row))
-	}
-	queryLabels, self := m.queryLabels.RowRange(0, n), m.self.RowRange(0, n)
-	scores, shared, ranked := m.scores.RowRange(0, n), m.shared.RowRange(0, n), m.ranked.RowRange(0, n)
-	m.b.Upload(queryLabels, labelBytes(m.e.Query.Labels[lo:hi]))
-	m.b.Upload(self, own)
-	m.b.Scores(scores, m.e.Query.Vectors.RowRange(lo, hi), m.e.Gallery.Vectors)
-	if m.truth != nil {
-		m.share(shared, lo, hi)
-	} else {
-		m.b.Shared(shared, queryLabels, m.galleryLabels, self, device.SharedKind{Self: device.SelfAbsent})
-	}
-	m.b.Ranked(ranked, device.Array{}, scores, shared)
-	return m.b.Wait(m.b.Download(m.bytes[:n*gallery], ranked))
-}
-
-// measure writes the values of queries [lo, hi) into their columns. The queries
-// are dealt to the threads; each writes its own places, so their number changes
-// nothing.
-func (m *meter) measure(lo, hi int, columns [][]float64, ties *tieColumns, curves []metric.Curve) {
-	gallery := len(m.e.Gallery.Labels)
-	parts := make([][]metric.Curve, len(m.lists)) // of the curves, for each thread
-	var threads sync.WaitGroup
-	for t, list := range m.lists {
-		parts[t] = make([]metric.Curve, len(curves))
-		threads.Go(func() {
-			values := make([]float64, len(columns))
-			bounds := ties.reader(len(m.e.Levels), m.e.Metrics)
-			for q := lo + t; q < hi; q += len(m.lists) {
-				list.Reset(m.bytes[(q-lo)*gallery:][:gallery])
-				m.e.Metrics.Measure(values, list)
-				for i, v := range values {
-					columns[i][q] = v
-				}
-				bounds.read(q, m.bytes[(q-lo)*gallery:][:gallery])
-				for level := range parts[t] {
-					parts[t][level].Add(list.Level(level))
-				}
-			}
-		})
-	}
-	threads.Wait()
-	for _, part := range parts {
-		for level := range part {
-			curves[level].Join(&part[level])
-		}
-	}
-}
-
-// labelBytes lays paths out as I32 [N,L].
-func labelBytes(list []labels.Path) []byte {
-	var data []byte
-	for _, p := range list {
-		for _, c := range p {
-			data = binary.LittleEndian.AppendUint32(data, uint32(c))
-		}
-	}
-	return data
-}
-
-// Upload brings vectors to the device, rows scaled to length 1 if unit is set. A
-// row that is not finite is an error that names it: its scores would have no
-// order.
-func Upload(b device.Backend, v Vectors, unit bool) (a device.Array, err error) {
-	rows, cols := v.Rows()
-	if rows == 0 || cols == 0 {
-		return a, fmt.Errorf("train: the embeddings are %d×%d", rows, cols)
-	}
-	err = device.Do(b, func() error {
-		a = device.New(b, device.F32, rows, cols)
-		return upload(b, a, v, unit)
-	})
-	return a, err
-}
-
-func upload(b device.Backend, a device.Array, v Vectors, unit bool) error {
-	rows, cols := v.Rows()
-	panel := max(1, min(rows, 4<<20/cols)) // 16 MB at a time
-	values := make([]float32, panel*cols)
-	data := make([]byte, 4*len(values))
-	for lo := 0; lo < rows; lo += panel {
-		hi := min(lo+panel, rows)
-		part := values[:(hi-lo)*cols]
-		if err := v.ReadRows(part, lo); err != nil {
-			return err
-		}
-		for i, x := range part {
-			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-				return fmt.Errorf("train: embedding %d has a value that is not finite (column %d)", lo+i/cols, i%cols)
-			}
-		}
-		for i := 0; unit && i < len(part); i += cols {
-			toUnit(part[i : i+cols])
-		}
-		for i, x := range part {
-			binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(x))
-		}
-		b.Upload(a.RowRange(lo, hi), data[:4*len(part)])
-	}
-	return nil
-}
-
-// toUnit divides a row by its length, in float64; a row of zeros stays as it is.
-func toUnit(row []float32) {
-	sum := 0.0
-	for _, x := range row {
-		sum += float64(x) * float64(x)
-	}
-	if sum == 0 {
-		return
-	}
-	scale := 1 / math.Sqrt(sum)
-	for i, x := range row {
-		row[i] = float32(float64(x) * scale)
-	}
 }
 
 // MostLevels is how many levels data may have: what two items share has seven bits, of which the greatest

@@ -192,6 +192,53 @@ func TestBlocksAndThreadsChangeNothing(t *testing.T) {
 	}
 }
 
+// sortingDevice hides that the scores of a backend lie in the host's memory, so that the
+// device sorts.
+type sortingDevice struct{ device.Backend }
+
+// What the host counts is what a device sorts, byte for byte: with ties, junk, copies of a
+// query's row, both tie rules, the whole rankings of a gap, and what is shown.
+func TestCountingIsSorting(t *testing.T) {
+	b := cpu.New(2)
+	m, list := cloud(211)
+	list[3], list[100] = labels.Path{-1, -1}, labels.Path{-1, 2}
+	side := sideOf(t, b, m, list)
+	ignored := side
+	self := make([]int32, 211)
+	for i := range self {
+		self[i] = int32(i*7%212) - 1
+		ignored.Ignore = append(ignored.Ignore, int32(i%9)-1)
+	}
+	for name, side := range map[string]Side{"labels": side, "ignored": ignored} {
+		for _, ties := range []metric.Ties{metric.ScoreThenRow, metric.AverageTies} {
+			var want []byte
+			for _, device := range []device.Backend{sortingDevice{b}, b} {
+				look := &Look{Places: 20, Curves: make([]metric.Curve, 2)}
+				e := &Evaluation{Query: side, Gallery: side, Self: self, Levels: []string{"a", "b"},
+					Metrics: allMetrics(t), Ties: ties, PerQuery: true, Gap: 50, Look: look}
+				var seen []any
+				look.Ranking = func(query int, rows []int32, scores []float32) error {
+					seen = append(seen, query, slices.Clone(rows), slices.Clone(scores))
+					return nil
+				}
+				got, err := Evaluate(t.Context(), device, e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, err := json.Marshal([]any{got, seen, look.Curves[0].Precision(), look.Curves[1].Precision()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want == nil {
+					want = text
+				} else if !slices.Equal(text, want) {
+					t.Errorf("%s, ties %v: counting and sorting differ", name, ties)
+				}
+			}
+		}
+	}
+}
+
 func TestGalleryItemsWithoutLabelsAreNegatives(t *testing.T) {
 	b := cpu.New(1)
 	query := sideOf(t, b, matrix{1, []float32{1}}, []labels.Path{{0, 0}})
@@ -233,6 +280,22 @@ func TestUploadNamesTheRowThatIsNotFinite(t *testing.T) {
 	}
 }
 
+// Rows are checked on all threads; the first that is not finite is named all the same.
+func TestUploadNamesTheFirstOfManyRows(t *testing.T) {
+	values := make([]float32, 4000)
+	for _, at := range []int{3990, 2100, 1201} {
+		values[at] = float32(math.NaN())
+		_, err := Upload(sortingDevice{cpu.New(1)}, matrix{2, values}, true)
+		_, there := Upload(cpu.New(1), matrix{2, values}, true)
+		want := fmt.Sprintf("embedding %d has a value that is not finite (column %d)", at/2, at%2)
+		for _, err := range []error{err, there} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %s", err, want)
+			}
+		}
+	}
+}
+
 func TestUploadScalesRowsToUnitLength(t *testing.T) {
 	b := cpu.New(1)
 	a, err := Upload(b, matrix{2, []float32{3, 4, 0, 0}}, true)
@@ -263,6 +326,8 @@ func TestEvaluationRefusesWhatDoesNotFit(t *testing.T) {
 		"5 query and 5 gallery vectors with 4 and 5 labels": {Query: Side{Vectors: good.Vectors, Labels: list[:4]},
 			Gallery: good, Levels: []string{"a", "b"}},
 		"the gallery rows of 2": {Query: good, Gallery: good, Self: []int32{0, 1},
+			Levels: []string{"a", "b"}},
+		"query 2 is row 5 of a gallery of 5, want −1 to 4": {Query: good, Gallery: good, Self: []int32{0, -1, 5, 1, 1},
 			Levels: []string{"a", "b"}},
 		"row 0 has 2 labels, want 3": {Query: good, Gallery: good, Levels: []string{"a", "b", "c"}},
 		"0 levels":                   {Query: good, Gallery: good},

@@ -63,9 +63,6 @@ func (g *gapMeter) look(l *Look) *Look {
 	return &wider
 }
 
-// tiedWithLast marks a ranked byte whose score is that of the one before.
-const tiedWithLast = 0x80
-
 // read deals the ranking of a query to the batches and measures each.
 func (g *gapMeter) read(query int, rows []int32, scores []float32) {
 	for b := range g.ranked {
@@ -84,10 +81,10 @@ func (g *gapMeter) read(query int, rows []int32, scores []float32) {
 		b := g.batch[row]
 		inBatch, inWhole := shared, shared
 		if len(g.ranked[b]) > 0 && g.last[b] == scores[i] {
-			inBatch |= tiedWithLast
+			inBatch |= metric.Tied
 		}
 		if i > 0 && scores[i-1] == scores[i] {
-			inWhole |= tiedWithLast
+			inWhole |= metric.Tied
 		}
 		g.ranked[b], g.last[b] = append(g.ranked[b], inBatch), scores[i]
 		g.whole = append(g.whole, inWhole)

@@ -3,6 +3,7 @@ package train
 import (
 	"encoding/binary"
 	"math"
+	"sync"
 
 	"hgld/train/device"
 	"hgld/train/metric"
@@ -30,13 +31,20 @@ type looker struct {
 	m            *meter
 	look         *Look
 	places       int
-	order, first device.Array // I32, U8 [block,places]
+	order, first device.Array // I32, U8 [block,places], of a device that sorts
 	next         int          // of look.Queries
+	shown        []shown      // of a host that counts
+}
+
+// shown is the first places of one query.
+type shown struct {
+	rows   []int32
+	scores []float32
 }
 
 func newLooker(m *meter, look *Look) *looker {
 	l := &looker{m: m, look: look, places: min(look.Places, len(m.e.Gallery.Labels))}
-	if l.places > 0 {
+	if l.places > 0 && m.sorted != nil {
 		l.order = device.New(m.b, device.I32, m.block, l.places)
 		l.first = device.New(m.b, device.U8, m.block, l.places)
 	}
@@ -44,7 +52,7 @@ func newLooker(m *meter, look *Look) *looker {
 }
 
 func (l *looker) free() {
-	if l.places > 0 {
+	if !l.order.Absent() {
 		l.m.b.Free(l.order.Buf)
 		l.m.b.Free(l.first.Buf)
 	}
@@ -70,11 +78,48 @@ func (l *looker) show(lo, hi int) error {
 }
 
 func (l *looker) rankings(lo, hi int) error {
-	if l.places == 0 {
+	switch {
+	case l.places == 0 || l.look.Ranking == nil:
 		return nil
+	case l.m.sorted == nil:
+		return l.counted(lo, hi)
 	}
+	return l.sorted(lo, hi)
+}
+
+// counted finds the first places of a few queries at a time on all threads, and then gives
+// them on one by one.
+func (l *looker) counted(lo, hi int) error {
+	const few = 8 // queries of each thread
+	threads := len(l.m.readers)
+	for len(l.shown) < few*threads {
+		l.shown = append(l.shown, shown{})
+	}
+	for from := lo; from < hi; from += len(l.shown) {
+		list := l.shown[:min(len(l.shown), hi-from)]
+		var group sync.WaitGroup
+		for t, r := range l.m.readers {
+			group.Go(func() {
+				for i := t; i < len(list); i += threads {
+					s := &list[i]
+					s.rows, s.scores = r.nearest(s.rows[:0], s.scores[:0], from+i, from+i-lo, l.places)
+				}
+			})
+		}
+		group.Wait()
+		for i, s := range list {
+			if err := l.look.Ranking(from+i, s.rows, s.scores); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sorted has the device sort.
+func (l *looker) sorted(lo, hi int) error {
 	n, b := hi-lo, l.m.b
-	scores, shared := l.m.scores.RowRange(0, n), l.m.shared.RowRange(0, n)
+	scores, shared := l.m.scores.RowRange(0, n), l.m.sorted.shared.RowRange(0, n)
 	b.Ranked(l.first.RowRange(0, n), l.order.RowRange(0, n), scores, shared)
 	order := make([]byte, 4*n*l.places)
 	if err := b.Wait(b.Download(order, l.order.RowRange(0, n))); err != nil {

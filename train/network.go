@@ -8,6 +8,7 @@ import (
 	"hgld/labels"
 	"hgld/train/backbone"
 	"hgld/train/device"
+	"hgld/train/device/widen"
 	"hgld/train/grad"
 	"hgld/train/nn"
 )
@@ -22,6 +23,8 @@ type network struct {
 	filter  filter
 	decoder *img.Decoder
 	width   int // of the vectors that it reads; 0: it reads images
+
+	activations device.DType // of the backbone; all else is F32
 }
 
 // newNetwork declares the net. The caller calls store.Build when the loss has declared
@@ -31,11 +34,19 @@ func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network 
 	if d == nil {
 		d = new(img.Decoder)
 	}
-	return &network{
-		b: b, arena: device.NewArena(b), store: store,
+	n := &network{
+		b: b, arena: device.NewArena(b), store: store, activations: c.Model.activations(),
 		net: backbone.NewRetrieval(store, p.backbone, backbone.Options{FreezeNorm: c.Model.FreezeNorm}, p.head),
 		in:  c.Input, filter: p.filter, decoder: d, width: c.vectorWidth(),
 	}
+	if n.width > 0 {
+		n.activations = device.F32 // a head is small, and its inputs are not rounded
+	}
+	if n.activations != device.F32 {
+		n.b = widen.Backend(b)
+		store.Find(backboneGroup).Activations = n.activations
+	}
+	return n
 }
 
 // inputs are the arrays that a recorded pass reads. Each batch is uploaded into them.
@@ -94,7 +105,8 @@ func (n *network) normalised(t *grad.Tape, in *inputs, f nn.Layer) *grad.Var {
 	if n.width > 0 {
 		return f(t, t.Leaf(in.pixels, device.Array{}))
 	}
-	x := t.Input(device.F32, in.pixels.Dims[0], n.in.Size, n.in.Size, 4)
+	n.store.Shorten(t)
+	x := t.Input(n.activations, in.pixels.Dims[0], n.in.Size, n.in.Size, 4)
 	pixel := device.Pixel{Mean: n.in.Mean, Std: n.in.Std}
 	t.Do(func(b device.Backend) { b.Pixels(x.Value, in.pixels, in.crop, pixel) })
 	e := f(t, x)

@@ -17,12 +17,10 @@ type Profiler struct {
 	byName map[string]*OpTime
 }
 
-// OpTime is the time of all calls of an operation.
+// OpTime is the time of all calls of an operation, and their work.
 type OpTime struct {
-	Op      string  `json:"op"`              // name of the operation
-	Calls   int     `json:"calls"`           // in the measured steps
-	Seconds float64 `json:"seconds"`         // of all calls
-	FLOPs   float64 `json:"flops,omitempty"` // of products
+	OpWork
+	Seconds float64 `json:"seconds"` // of all calls
 }
 
 // NewProfiler returns an empty profiler.
@@ -31,18 +29,17 @@ func NewProfiler() *Profiler { return &Profiler{byName: map[string]*OpTime{}} }
 // Watch returns b with every operation timed. It waits for each operation, so a device
 // that queues its work is slower with a profiler than without.
 func (p *Profiler) Watch(b device.Backend) device.Backend {
-	return observe.Operations(b, func(op string, flops float64, do func()) {
+	return observe.Operations(b, func(c observe.Call, do func()) {
 		began := time.Now()
 		do()
 		_ = b.Sync() // its error is kept, and comes at the end of the step
-		t := p.byName[op]
+		t := p.byName[c.Op]
 		if t == nil {
-			t = &OpTime{Op: op}
-			p.byName[op] = t
+			t = &OpTime{OpWork: OpWork{Op: c.Op}}
+			p.byName[c.Op] = t
 		}
-		t.Calls++
+		t.add(c)
 		t.Seconds += time.Since(began).Seconds()
-		t.FLOPs += flops
 	})
 }
 
@@ -67,13 +64,16 @@ func (p *Profiler) Ops() []OpTime {
 	return list
 }
 
-// Table writes the time of each of so many steps: by operation, the rest of the step,
-// and of that the waiting for images.
+// Table writes the time of each of so many steps: by operation, the rest of the step, and of
+// that the waiting for images. Rates are the modelled work, each array counted once, over the
+// measured time.
 func (p *Profiler) Table(w io.Writer, steps int, seconds, waited float64) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%-16s %6s %10s %6s %9s\n", "operation", "calls", "ms a step", "share", "GFLOP/s")
-	row := func(name, calls string, s float64, rate string) {
-		fmt.Fprintf(&text, "%-16s %6s %10.2f %5.1f%% %9s\n", name, calls, 1e3*s/float64(steps), 100*s/seconds, rate)
+	fmt.Fprintf(&text, "%-16s %6s %10s %6s %9s %9s %7s\n", "operation", "calls", "ms a step", "share", "GFLOP/s",
+		"MB a step", "GB/s")
+	row := func(name, calls string, s float64, work string) {
+		line := fmt.Sprintf("%-16s %6s %10.2f %5.1f%% %s", name, calls, 1e3*s/float64(steps), 100*s/seconds, work)
+		text.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	rest := seconds
 	for _, op := range p.Ops() {
@@ -81,7 +81,8 @@ func (p *Profiler) Table(w io.Writer, steps int, seconds, waited float64) error 
 		if op.FLOPs > 0 {
 			rate = fmt.Sprintf("%.1f", op.FLOPs/op.Seconds/1e9)
 		}
-		row(op.Op, fmt.Sprintf("%.3g", float64(op.Calls)/float64(steps)), op.Seconds, rate)
+		work := fmt.Sprintf("%9s %9.2f %7.2f", rate, op.Bytes/1e6/float64(steps), op.Bytes/1e9/op.Seconds)
+		row(op.Op, fmt.Sprintf("%.3g", float64(op.Calls)/float64(steps)), op.Seconds, work)
 		rest -= op.Seconds
 	}
 	row("waiting", "", waited, "")

@@ -28,7 +28,7 @@ type recorder struct {
 
 func newRecorder() *recorder {
 	r := &recorder{}
-	r.Backend = observe.Operations(cpu.New(2), func(_ string, _ float64, do func()) {
+	r.Backend = observe.Operations(cpu.New(2), func(_ observe.Call, do func()) {
 		if r.recording {
 			r.list = append(r.list, do)
 		} else {

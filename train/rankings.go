@@ -52,6 +52,7 @@ func EvaluateRankings(ctx context.Context, e *Evaluation, list []Ranking) (*Resu
 		truth = newLabelsBut(e)
 	}
 	shared, bytes := make([]byte, len(e.Gallery.Labels)), []byte(nil)
+	var items []metric.Item
 	for q := range list {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("train: evaluation stopped after %d of %d queries: %w", q, len(list), err)
@@ -64,7 +65,9 @@ func EvaluateRankings(ctx context.Context, e *Evaluation, list []Ranking) (*Resu
 		if bytes, reach, err = list[q].bytes(bytes[:0], shared); err != nil {
 			return nil, fmt.Errorf("train: evaluation: query %d: %w", q, err)
 		}
-		ranked.Reset(bytes)
+		n := 0
+		items, n = metric.Items(items[:0], bytes)
+		ranked.ResetItems(items, n)
 		for _, m := range e.Metrics {
 			if wants := metric.Reach(m, ranked); wants > reach {
 				return nil, &ReachError{Metric: m.Name(), Query: q, Wants: wants, Has: reach}
@@ -74,7 +77,7 @@ func EvaluateRankings(ctx context.Context, e *Evaluation, list []Ranking) (*Resu
 		for k, v := range values {
 			columns[k][q] = v
 		}
-		bounds.read(q, bytes)
+		bounds.read(q, items, n)
 		if e.Progress != nil {
 			e.Progress(q+1, len(list))
 		}
@@ -111,7 +114,7 @@ func (r *Ranking) bytes(dst, shared []byte) (all []byte, reach int, err error) {
 		}
 		b := shared[row]
 		if last >= 0 && r.Scores != nil && r.Scores[last] == r.Scores[i] {
-			b |= tiedWithLast
+			b |= metric.Tied
 		}
 		dst, last, shared[row] = append(dst, b), i, seen
 	}

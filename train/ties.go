@@ -36,9 +36,9 @@ func (c *tieColumns) reader(levels int, set metric.Set) *tieReader {
 	return &tieReader{c, metric.NewBounds(levels), set, make([]float64, c.figures), make([]float64, c.figures)}
 }
 
-// read takes the ranked bytes of a query.
-func (r *tieReader) read(query int, shared []byte) {
-	if !r.bounds.Measure(r.least, r.greatest, r.set, shared) {
+// read takes the items of a query, of which n are ranked.
+func (r *tieReader) read(query int, items []metric.Item, n int) {
+	if !r.bounds.Measure(r.least, r.greatest, r.set, items, n) {
 		return
 	}
 	r.c.mu.Lock()

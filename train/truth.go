@@ -64,21 +64,22 @@ func (e *Evaluation) truth() Truth {
 
 // share fills the shared levels of queries [lo, hi) from the truth. The queries are dealt
 // to the threads, each of which writes its own rows.
-func (m *meter) share(shared device.Array, lo, hi int) {
-	gallery := len(m.e.Gallery.Labels)
-	data := m.bytes[:(hi-lo)*gallery]
-	var threads sync.WaitGroup
-	for t := range m.lists {
-		threads.Go(func() {
-			for q := lo + t; q < hi; q += len(m.lists) {
+func (s *sorter) share(shared device.Array, lo, hi int) {
+	e, threads := s.m.e, len(s.m.readers)
+	gallery := len(e.Gallery.Labels)
+	data := s.bytes[:(hi-lo)*gallery]
+	var group sync.WaitGroup
+	for t := range threads {
+		group.Go(func() {
+			for q := lo + t; q < hi; q += threads {
 				row := data[(q-lo)*gallery:][:gallery]
-				m.truth.Shared(row, q)
-				if m.e.Self != nil && m.e.Self[q] >= 0 {
-					row[m.e.Self[q]] = Junk
+				s.truth.Shared(row, q)
+				if e.Self != nil && e.Self[q] >= 0 {
+					row[e.Self[q]] = Junk
 				}
 			}
 		})
 	}
-	threads.Wait()
-	m.b.Upload(shared, data)
+	group.Wait()
+	s.m.b.Upload(shared, data)
 }

@@ -22,7 +22,8 @@ import (
 
 // Space holds the vectors of a draft's tags and the centroid of each group. Distances
 // are Euclidean, as in k-means; for a draft that was clustered by direction, vectors
-// are scaled to unit length first. A Space is used by one goroutine at a time, except
+// are scaled to unit length first. Once a group has a name with a vector (see named.go),
+// distances are those of directions. A Space is used by one goroutine at a time, except
 // that Split and Map may run beside the other methods.
 //
 // Vectors are stored as binary16: 44 MB for 57,000 tags of 384 values. The relative
@@ -34,9 +35,11 @@ type Space struct {
 	rows  []uint16  // [tags, cols] binary16
 	wide  []float32 // value of every binary16
 
-	of     []int32 // group of each tag, −1 for none
-	groups []centroid
-	byName map[string]int // tags by their text
+	of      []int32 // group of each tag, −1 for none
+	decided []bool  // tags that a curator placed
+	named   int     // groups with the vector of a name
+	groups  []centroid
+	byName  map[string]int // tags by their text
 }
 
 // near is a group or a tag and its distance from what was asked about.
@@ -51,6 +54,8 @@ type centroid struct {
 	n    int
 	sum  []float64
 	norm float64 // ‖sum/n‖²
+
+	prototype *prototype // nil for a group without the vector of a name
 }
 
 // Open reads the vectors of d from the safetensors file at path. draft is the name of
@@ -163,11 +168,12 @@ func (s *Space) row(i int) []uint16 { return s.rows[i*s.cols : (i+1)*s.cols] }
 // Place records where tags are and what groups are called: everything at first, then
 // what each edit changed. groups is the number of groups, those that are gone
 // included. names gives groups their names; a group named "" is gone. Tag tags[i] is
-// now in group in[i], or in none if that is −1. The rest stays as it was. The cost is
-// proportional to the number of tags that moved.
-func (s *Space) Place(groups int, names map[int]string, tags, in []int) {
+// now in group in[i], or in none if that is −1, and decided[i] says whether a curator put
+// it there. The rest stays as it was. The cost is proportional to the number of tags that
+// moved.
+func (s *Space) Place(groups int, names map[int]string, tags, in []int, decided []bool) {
 	if s.of == nil {
-		s.of = slices.Repeat([]int32{-1}, len(s.draft.Tags))
+		s.of, s.decided = slices.Repeat([]int32{-1}, len(s.draft.Tags)), make([]bool, len(s.draft.Tags))
 	}
 	for g := len(s.groups); g < groups; g++ {
 		s.groups = append(s.groups, centroid{sum: make([]float64, s.cols)})
@@ -175,15 +181,19 @@ func (s *Space) Place(groups int, names map[int]string, tags, in []int) {
 	changed := map[int32]bool{}
 	for i, tag := range tags {
 		from, to := s.of[tag], int32(in[i])
-		if from == to {
+		if from == to && s.decided[tag] == decided[i] {
 			continue
 		}
-		s.add(from, tag, -1)
-		s.add(to, tag, 1)
-		s.of[tag] = to
+		s.learn(from, tag, -1)
+		if from != to {
+			s.add(from, tag, -1)
+			s.add(to, tag, 1)
+		}
+		s.of[tag], s.decided[tag] = to, decided[i]
+		s.learn(to, tag, 1)
 		changed[from], changed[to] = true, true
 	}
-	s.groups = s.groups[:groups]
+	s.truncate(groups)
 	for g, name := range names {
 		s.groups[g].name = name
 	}
@@ -209,7 +219,7 @@ func (s *Space) add(group int32, i int, sign float64) {
 	}
 }
 
-// measure computes norm.
+// measure computes norm, and the direction of the prototype.
 func (c *centroid) measure() {
 	c.norm = 0
 	for _, v := range c.sum {
@@ -217,6 +227,9 @@ func (c *centroid) measure() {
 	}
 	if c.n > 0 {
 		c.norm /= float64(c.n) * float64(c.n)
+	}
+	if c.prototype != nil {
+		c.prototype.turn()
 	}
 }
 
@@ -237,38 +250,50 @@ func (s *Space) mean(tags []int) ([]float64, float64) {
 
 // Nearest returns the n groups whose centroids are nearest to the mean of the tags,
 // and their distances, nearest first. Groups for which skip returns true are left out.
-// A group without tags is placed at the tag that has its name, and left out if there is
-// none.
+// A group without tags is placed at its name, or at the tag that has its name, and left
+// out if there is neither.
 func (s *Space) Nearest(tags []int, n int, skip func(group int) bool) (groups []int, distances []float64) {
 	x, xx := s.mean(tags)
+	distance := func(c *centroid) (float64, bool) { return s.away(c, x, xx) }
+	if s.named > 0 {
+		unit(x)
+		distance = func(c *centroid) (float64, bool) { return s.turned(c, x) }
+	}
 	var all []near
 	for g := range s.groups {
 		c := &s.groups[g]
 		if c.name == "" || skip(g) {
 			continue
 		}
-		dot, norm := 0.0, c.norm
-		if c.n > 0 {
-			for k, v := range c.sum {
-				dot += v * x[k]
-			}
-			dot /= float64(c.n)
-		} else {
-			tag, known := s.byName[c.name]
-			if !known {
-				continue
-			}
-			norm = 0
-			for k, h := range s.row(tag) {
-				v := float64(s.wide[h])
-				dot += v * x[k]
-				norm += v * v
-			}
+		if d, known := distance(c); known {
+			all = append(all, near{g, d})
 		}
-		all = append(all, near{g, math.Sqrt(max(0, xx-2*dot+norm))})
 	}
 	slices.SortFunc(all, byDistance)
 	return unzip(all[:min(n, len(all))])
+}
+
+// away returns the Euclidean distance from x, with the squared length xx, to a group. It
+// returns false for a group without tags that has the name of none.
+func (s *Space) away(c *centroid, x []float64, xx float64) (float64, bool) {
+	if c.n > 0 {
+		dot := 0.0
+		for k, v := range c.sum {
+			dot += v * x[k]
+		}
+		return math.Sqrt(max(0, xx-2*dot/float64(c.n)+c.norm)), true
+	}
+	tag, known := s.byName[c.name]
+	if !known {
+		return 0, false
+	}
+	dot, norm := 0.0, 0.0
+	for k, h := range s.row(tag) {
+		v := float64(s.wide[h])
+		dot += v * x[k]
+		norm += v * v
+	}
+	return math.Sqrt(max(0, xx-2*dot+norm)), true
 }
 
 func byDistance(a, b near) int {
@@ -287,17 +312,8 @@ func unzip(list []near) (at []int, distances []float64) {
 // Candidates returns the n tags nearest to the centroid of a group, among those for
 // which take returns true, and their distances, nearest first.
 func (s *Space) Candidates(group, n int, take func(tag int) bool) (tags []int, distances []float64) {
-	c := &s.groups[group]
-	centre := make([]float32, s.cols)
-	if tag, known := s.byName[c.name]; known && c.n == 0 {
-		for k, h := range s.row(tag) {
-			centre[k] = s.wide[h]
-		}
-	} else if c.n > 0 {
-		for k, v := range c.sum {
-			centre[k] = float32(v / float64(c.n))
-		}
-	} else {
+	centre := s.centre(&s.groups[group])
+	if centre == nil {
 		return nil, nil
 	}
 	var best []near
@@ -321,6 +337,29 @@ func (s *Space) Candidates(group, n int, take func(tag int) bool) (tags []int, d
 		best[i].distance = math.Sqrt(best[i].distance)
 	}
 	return unzip(best)
+}
+
+// centre returns where a group is: the direction of its prototype, the mean of its tags, or
+// the tag that has its name. It returns nil if there is none of them.
+func (s *Space) centre(c *centroid) []float32 {
+	if c.prototype != nil {
+		return c.prototype.unit
+	}
+	centre := make([]float32, s.cols)
+	if c.n > 0 {
+		for k, v := range c.sum {
+			centre[k] = float32(v / float64(c.n))
+		}
+		return centre
+	}
+	tag, known := s.byName[c.name]
+	if !known {
+		return nil
+	}
+	for k, h := range s.row(tag) {
+		centre[k] = s.wide[h]
+	}
+	return centre
 }
 
 // distance2 returns the squared distance from a tag to a vector. It stops early, with
@@ -359,9 +398,9 @@ func (s *Space) Distance(tag int) float64 {
 	if g < 0 {
 		return 0
 	}
-	sum, c := 0.0, &s.groups[g]
+	sum, c := 0.0, s.centre(&s.groups[g])
 	for k, h := range s.row(tag) {
-		d := float64(s.wide[h]) - c.sum[k]/float64(c.n)
+		d := float64(s.wide[h]) - float64(c[k])
 		sum += d * d
 	}
 	return math.Sqrt(sum)

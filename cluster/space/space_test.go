@@ -53,9 +53,9 @@ func TestCandidatesAreTheNearestTags(t *testing.T) {
 	s, _ := randomSpace(t, 700)
 	take := func(i int) bool { return i%3 > 0 }
 	centre, _ := s.mean([]int{38, 39, 40})
-	s.Place(len(s.groups), nil, []int{38, 39, 40}, []int{0, 0, 0})
+	s.Place(len(s.groups), nil, []int{38, 39, 40}, []int{0, 0, 0}, make([]bool, 3))
 	for i := range 38 { // leaves the three of them in group 0
-		s.Place(len(s.groups), nil, []int{i}, []int{1})
+		s.Place(len(s.groups), nil, []int{i}, []int{1}, make([]bool, 1))
 	}
 	var want []near
 	for i := range s.of {
@@ -93,7 +93,7 @@ func TestSuggestionsAreTheNearestCentroids(t *testing.T) {
 	for step := range 400 {
 		tag, group := step*7%len(of), step*13%(groups+1)-1
 		of[tag] = group
-		s.Place(groups, nil, []int{tag}, []int{group})
+		s.Place(groups, nil, []int{tag}, []int{group}, make([]bool, 1))
 	}
 	tags := []int{5, 99, 420}
 	x, _ := s.mean(tags)

@@ -185,10 +185,10 @@ func estimateOf(values []float64) Estimate {
 }
 
 // Sizes reads a list of numbers of clusters, separated by commas. Every number must suit
-// the plan: at least 2 and at least its known groups, and fewer than its tags. With fit,
+// the plan: at least 2 and at least Plan.Least, and fewer than its tags. With fit,
 // numbers that do not suit are left out instead. The error is a *cluster.OptionError.
 func Sizes(list string, fit bool, p *cluster.Plan) ([]int, error) {
-	least, most := max(2, p.Groups()), len(p.Tags)-1
+	least, most := max(2, p.Least()), len(p.Tags)-1
 	var ks []int
 	for text := range strings.SplitSeq(list, ",") {
 		k, err := strconv.Atoi(strings.TrimSpace(text))

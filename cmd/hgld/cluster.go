@@ -39,6 +39,8 @@ type clusterSettings struct {
 	Whiten    bool     `yaml:"whiten" usage:"divide each principal component by its standard deviation"`
 	Smooth    int      `yaml:"smooth" range:"0 1e6" usage:"average each vector with this many neighbours, at most half the mean size of a cluster; 0: none"`
 	Given     string   `yaml:"given" path:"in" usage:"hierarchy.json of an earlier curation: its tags keep their groups, new ones join or open clusters"`
+	Groups    string   `yaml:"groups" path:"in" usage:"list of names of groups: tags clearly nearest to one name are in its group, the others in open clusters"`
+	Margin    float64  `yaml:"margin" range:"0 2" usage:"with groups: least lead of the nearest name over the second, in cosine"`
 	Counts    []string `yaml:"counts" path:"in" usage:"image lists of GLDv2 (train.csv, …) to count each tag's images by"`
 	Weigh     string   `yaml:"weigh" usage:"weight of a tag in k-means: tags (1 each), landmarks or images"`
 
@@ -49,11 +51,14 @@ func clusterStage() pipeline.StageOf[clusterSettings] {
 	return pipeline.New(pipeline.Spec[clusterSettings]{
 		Name: "cluster", Command: "cluster run",
 		Defaults: clusterSettings{Tags: "tags.jsonl", Vectors: cluster.VectorsFile, Out: "draft.json", K: 150, Seed: 1,
-			NInit: 10, MaxIter: 300, Algorithm: "elkan", Init: "ward", Smooth: 10, Weigh: "tags"},
+			NInit: 10, MaxIter: 300, Algorithm: "elkan", Init: "ward", Smooth: 10, Margin: 0.05,
+			Weigh: "tags"},
 		Files: func(s *clusterSettings) (in, out []string) {
 			in = append([]string{s.Tags}, s.Counts...)
-			if s.Given != "" {
-				in = append(in, s.Given)
+			for _, path := range []string{s.Given, s.Groups} {
+				if path != "" {
+					in = append(in, path)
+				}
 			}
 			return in, []string{s.Out, s.Vectors}
 		},
@@ -91,6 +96,7 @@ func clusterRunCommand() *cli.Command {
 			"  hgld cluster run --spherical                    by cosine\n"+
 			"  hgld cluster run --algorithm ward               agglomerative: nothing is drawn\n"+
 			"  hgld cluster run --given hierarchy.json --k 90  tags with a group keep it; 90 clusters in all\n"+
+			"  hgld cluster run --groups names.txt --k 150     groups of these names, and open clusters of the rest\n"+
 			"  hgld cluster run --limit 300 --k 20             a trial on the 300 most used tags\n"+
 			"  hgld cluster run --k 200 --replace              overwrite a curated draft; without it the new one\n"+
 			"                                                  is written as draft.new.json")
@@ -168,6 +174,12 @@ func clustered(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, erro
 	if s.Given != "" {
 		origin.Given = filepath.Base(s.Given)
 		if origin.GivenSHA256, err = sha256File(s.Given); err != nil {
+			return nil, nil, err
+		}
+	}
+	if s.Groups != "" {
+		origin.Groups = filepath.Base(s.Groups)
+		if origin.GroupsSHA256, err = sha256File(s.Groups); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -279,7 +291,10 @@ func reportDraft(j *job, s *clusterSettings, d *labels.Draft, r *cluster.Result)
 	} else {
 		j.print("inertia %.6g by %s\n", r.Inertia, r.Algorithm)
 	}
-	if n := len(r.Sizes) - len(d.Clusters); n > 0 {
+	n := len(r.Sizes) - len(d.Clusters)
+	if n > 0 && s.Groups != "" {
+		j.say("%s: %s without a tag; `hgld curate import %s` declares them too", s.Groups, count(n, "group"), s.Groups)
+	} else if n > 0 {
 		j.say("%s stayed empty: there are fewer than k different tags", count(n, "cluster"))
 	}
 	return nil

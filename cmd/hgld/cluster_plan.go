@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"hgld/cluster"
 	"hgld/labels"
@@ -55,7 +54,10 @@ func planCluster(j *job, s *clusterSettings, k int, keep bool) (*cluster.Plan, c
 	if err != nil {
 		return fail(err)
 	}
-	return p, made, optionCode(p.SetVectors(x))
+	if err := p.SetVectors(x); err != nil {
+		return fail(err)
+	}
+	return p, made, optionCode(nameGroups(j, p, s, made))
 }
 
 // keepGroups reads the groups of an earlier curation.
@@ -89,23 +91,13 @@ func countImages(tags []labels.DraftTag, s *clusterSettings) error {
 		return err
 	}
 	for _, path := range s.Counts {
-		images, err := imagesOf(path)
+		images, err := labels.OpenImageCounts(path)
 		if err != nil {
 			return labelHint(err, path)
 		}
 		cluster.CountImages(tags, records, images)
 	}
 	return nil
-}
-
-// imagesOf reads a list of images and counts those of each landmark.
-func imagesOf(path string) (map[labels.LandmarkKey]int, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return labels.ReadImageCounts(f, path, labels.ReadOptions{})
 }
 
 // clusterProgress shows how far a clustering is. end removes the display.

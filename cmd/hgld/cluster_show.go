@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -98,7 +99,7 @@ func showCluster(j *job, d *labels.Draft, which string) error {
 		j.print(", %s", count(images, "image"))
 	}
 	if c.Known {
-		j.print("; a group of %s", d.Origin.Given)
+		j.print("; a group of %s", cmp.Or(d.Origin.Given, d.Origin.Groups))
 	}
 	j.print("\n")
 	printNames(j, "or named", c.Alternatives, func(i int) string { return d.Tags[i].Name })

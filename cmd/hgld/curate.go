@@ -38,7 +38,14 @@ func curateStage() pipeline.StageOf[curateSettings] {
 		Run:    onJob(runCurateApply),
 		Checks: []func(*curateSettings) error{(*curateSettings).check},
 		Note: func(_ *pipeline.Project, s *curateSettings, _ pipeline.State) (string, error) {
-			return s.ofOtherDraft()
+			if text, err := s.ofOtherDraft(); text != "" || err != nil {
+				return text, err
+			}
+			n, err := curate.ProposedIn(s.Draft, s.Logs)
+			if n == 0 || errors.Is(err, fs.ErrNotExist) {
+				return "", logError(err)
+			}
+			return count(n, "tag") + " proposed and not decided", logError(err)
 		},
 	})
 }
@@ -124,18 +131,12 @@ func conflictPolicy(name string) (curate.OnConflict, error) {
 // reportCuration prints what came of the edits and what was written. It returns exit
 // code 3 if edits could not be done or the adjudicator left differences open.
 func reportCuration(j *job, f *curate.Curation, s *curateSettings, session *curate.Session, h *labels.Hierarchy) error {
-	dropped := 0
-	for i := range session.Draft().Tags {
-		if session.Tag(i).Dropped {
-			dropped++
-		}
-	}
-	undecided := session.Undecided()
+	dropped, undecided, proposed := session.Dropped(), session.Undecided(), session.Proposed()
 	openTags, openParents := f.Open(session)
 	if j.json {
 		if err := writeJSON(j, map[string]any{
-			"hierarchy": s.Out, "logs": f.Logs, "levels": levelSizes(h), "dropped": dropped, "undecided": undecided,
-			"open": openTags, "open_parents": openParents, "problems": session.Problems(),
+			"hierarchy": s.Out, "logs": f.Logs, "levels": h.Sizes(), "dropped": dropped, "undecided": undecided,
+			"proposed": proposed, "open": openTags, "open_parents": openParents, "problems": session.Problems(),
 		}); err != nil {
 			return err
 		}
@@ -144,11 +145,15 @@ func reportCuration(j *job, f *curate.Curation, s *curateSettings, session *cura
 			printReplay(j, l)
 		}
 		var sizes []string
-		for _, l := range levelSizes(h) {
+		for _, l := range h.Sizes() {
 			sizes = append(sizes, fmt.Sprintf("%s %d", l.Name, l.Classes))
 		}
-		j.print("%s written: %s; %s dropped, %d undecided\n", s.Out, strings.Join(sizes, ", "), count(dropped, "tag"),
+		j.print("%s written: %s; %s dropped, %d undecided", s.Out, strings.Join(sizes, ", "), count(dropped, "tag"),
 			len(undecided))
+		if len(proposed) > 0 {
+			j.print(", %d of them proposed", len(proposed))
+		}
+		j.print("\n")
 		if len(undecided) > 0 {
 			j.print("undecided:%s\n", listRefs(" ", undecided))
 		}
@@ -174,20 +179,6 @@ func reportCuration(j *job, f *curate.Curation, s *curateSettings, session *cura
 		return withCode(exitSomeFailed, errors.New(strings.Join(left, ", ")))
 	}
 	return nil
-}
-
-// levelSize is the number of classes of a level.
-type levelSize struct {
-	Name    string `json:"name"`
-	Classes int    `json:"classes"`
-}
-
-func levelSizes(h *labels.Hierarchy) []levelSize {
-	var sizes []levelSize
-	for _, l := range h.Levels {
-		sizes = append(sizes, levelSize{l.Name, len(l.Classes)})
-	}
-	return sizes
 }
 
 // printReplay prints what came of a log's edits.

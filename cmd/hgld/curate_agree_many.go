@@ -2,7 +2,6 @@ package main
 
 import (
 	"slices"
-	"strings"
 
 	"hgld/curate"
 )
@@ -26,36 +25,6 @@ func agreeMany(j *job, files *curate.Curation, sessions []*curate.Session) error
 			Comparison *curate.ManyComparison `json:"comparison"`
 		}{names, c})
 	}
-	g := c.Agreement
-	j.print("%s decided by two or more of %s, declared categories: %d\n\n", count(g.Items, "tag"),
-		count(len(names), "curator"), len(c.Categories))
-	printFigure(j, "agreement of two of them", g.Raw, nil)
-	if g.Raters > 0 {
-		printFigure(j, "Fleiss' kappa", g.FleissKappa, nil)
-	} else {
-		j.print("%-34s -   (not every tag has the same number of decisions; see alpha instead)\n", "Fleiss' kappa")
-	}
-	printFigure(j, "Gwet's AC1", g.AC1, nil)
-	printFigure(j, "Krippendorff's alpha", g.Alpha, nil)
-	j.print("\n%7s %9s %7s %7s  curators\n", "tags", "agreement", "kappa", "AC1")
-	for _, p := range c.Pairs {
-		j.print("%7d %9s %7s %7s  %s, %s\n", p.Tags, measure(p.Raw), measure(p.Kappa), measure(p.AC1), names[p.A], names[p.B])
-	}
-	j.print("\n%s", count(len(c.Disagreements), "difference"))
-	if len(c.Disagreements) > 0 {
-		j.print(" (landmarks, tag, %s)", strings.Join(names, ", "))
-	}
-	j.print("\n")
-	for _, d := range c.Disagreements {
-		var choices []string
-		for _, choice := range d.Choices {
-			if choice == "" {
-				choices = append(choices, "-")
-				continue
-			}
-			choices = append(choices, quoted(choice))
-		}
-		j.print("%8d  %s: %s\n", d.Landmarks, curate.Ref{Name: d.Name, QID: d.QID}, strings.Join(choices, " | "))
-	}
+	j.print("%s", c.Text(names))
 	return nil
 }

@@ -226,6 +226,9 @@ func (o *serveOptions) fill(j *job, c *serve.Config, files *curate.Curation) (fu
 	switch {
 	case err == nil:
 		c.Suggester, c.Splitter, c.Mapper = vectors, vectors, vectors
+		if c.Namer, err = serveNamer(j, files.Draft); err != nil {
+			return nothing, err
+		}
 	case errors.Is(err, fs.ErrNotExist) && o.vectors == "":
 		j.say("there are no vectors of %s: no suggestions, no splits, no map", o.draft)
 	default:

@@ -75,6 +75,9 @@ func (c *curator) work(link string) {
 
 // served runs the server, by run, and a curator who works and then stops it.
 func (w *faultWorker) served(run func(ctx context.Context, cmd *exec.Cmd)) (c *curator, code int, text string) {
+	// A server that a fault ended may have left its link, which leads nowhere.
+	linkFile := filepath.Join(w.dir, "anna.jsonl.link")
+	_ = os.Remove(linkFile)
 	cmd, out := hgldIn(w.t, w.dir, "curate", "serve", "--port", "0", "--log", "anna.jsonl", "--out", "served.json")
 	ctx, stop := context.WithTimeout(w.t.Context(), time.Minute)
 	defer stop()
@@ -85,7 +88,7 @@ func (w *faultWorker) served(run func(ctx context.Context, cmd *exec.Cmd)) (c *c
 	}()
 	c = &curator{}
 	for link := ""; link == ""; {
-		data, _ := os.ReadFile(filepath.Join(w.dir, "anna.jsonl.link"))
+		data, _ := os.ReadFile(linkFile)
 		if link = string(data); link != "" {
 			c.work(link)
 			pid, err := os.ReadFile(filepath.Join(w.dir, "anna.jsonl.lock"))
@@ -104,6 +107,15 @@ func (w *faultWorker) served(run func(ctx context.Context, cmd *exec.Cmd)) (c *c
 		return c, -1, out.String()
 	}
 	return c, cmd.ProcessState.ExitCode(), out.String()
+}
+
+// plainly runs a server without a fault, and kills it when ctx ends.
+func plainly(ctx context.Context, cmd *exec.Cmd) {
+	if cmd.Start() != nil {
+		return
+	}
+	defer context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })()
+	_ = cmd.Wait()
 }
 
 // loggedIDs are the ids of the edits behind those of the finished project.
@@ -158,7 +170,7 @@ func (w *faultWorker) tryServer(f iotrace.Fault) (where string, hit bool, code i
 	case code != 0 && !w.names(u, text, at):
 		find("the message does not name the file: %s", text)
 	}
-	again, code2, text := w.served(func(_ context.Context, cmd *exec.Cmd) { _ = cmd.Run() })
+	again, code2, text := w.served(plainly)
 	now, err := w.loggedIDs()
 	if code2 != 0 || len(again.acknowledged) != servedEdits || err != nil ||
 		!slices.Equal(now, append(ids, again.acknowledged...)) {

@@ -10,26 +10,27 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/pipeline"
+	"hgld/internal/settings"
 	"hgld/scrape"
 )
 
 // scrapeSettings is the section "scrape" of hgld.yaml.
 type scrapeSettings struct {
-	Categories  fileList `yaml:"categories" path:"in" usage:"files that list landmarks and their categories"`
-	Split       string   `yaml:"split" usage:"split of landmarks whose file names none"`
-	Out         string   `yaml:"out" path:"out" usage:"file for the tags, one line per landmark"`
-	Changes     string   `yaml:"changes" path:"out" usage:"with --since: file for the changed tags, before and after"`
-	State       string   `yaml:"state" path:"out" usage:"folder for the responses; a stopped run resumes from it"`
-	Source      string   `yaml:"source" usage:"page (category pages, as in the paper) or api (fifty per request)"`
-	BaseURL     string   `yaml:"base_url" usage:"URL of Commons"`
-	WikidataURL string   `yaml:"wikidata_url" usage:"api: URL of Wikidata"`
-	Contact     string   `yaml:"contact" usage:"your e-mail address or URL; Wikimedia blocks robots without one"`
-	Policy      string   `yaml:"policy" usage:"for several values: first, drop-multi, all, best-rank"`
-	PaperText   bool     `yaml:"paper_text" usage:"keep qualifiers in the tag: church building (1172–1954)"`
-	Trace       bool     `yaml:"trace_missing" usage:"api: look up missing categories in the log; follow moves"`
-	Rate        *float64 `yaml:"rate" range:"0 1000" usage:"per second: page 2 (at most 20), api 1 (at most 3); 0: any"`
-	InFlight    *int     `yaml:"in_flight" range:"1 64" usage:"concurrent requests: page 2 (at most 10), api 1"`
-	MaxRequests int64    `yaml:"max_requests" range:"0 1e12" usage:"stop after this many requests; 0: no limit"`
+	Categories  settings.FileList `yaml:"categories" path:"in" usage:"files that list landmarks and their categories"`
+	Split       string            `yaml:"split" usage:"split of landmarks whose file names none"`
+	Out         string            `yaml:"out" path:"out" usage:"file for the tags, one line per landmark"`
+	Changes     string            `yaml:"changes" path:"out" usage:"with --since: file for the changed tags, before and after"`
+	State       string            `yaml:"state" path:"out" usage:"folder for the responses; a stopped run resumes from it"`
+	Source      string            `yaml:"source" usage:"page (category pages, as in the paper) or api (fifty per request)"`
+	BaseURL     string            `yaml:"base_url" usage:"URL of Commons"`
+	WikidataURL string            `yaml:"wikidata_url" usage:"api: URL of Wikidata"`
+	Contact     string            `yaml:"contact" usage:"your e-mail address or URL; Wikimedia blocks robots without one"`
+	Policy      string            `yaml:"policy" usage:"for several values: first, drop-multi, all, best-rank"`
+	PaperText   bool              `yaml:"paper_text" usage:"keep qualifiers in the tag: church building (1172–1954)"`
+	Trace       bool              `yaml:"trace_missing" usage:"api: look up missing categories in the log; follow moves"`
+	Rate        *float64          `yaml:"rate" range:"0 1000" usage:"per second: page 2 (at most 20), api 1 (at most 3); 0: any"`
+	InFlight    *int              `yaml:"in_flight" range:"1 64" usage:"concurrent requests: page 2 (at most 10), api 1"`
+	MaxRequests int64             `yaml:"max_requests" range:"0 1e12" usage:"stop after this many requests; 0: no limit"`
 }
 
 // crawlGC is the GOGC of a crawl, in percent. The titles of GLDv2 take 130 MB, which the
@@ -43,7 +44,7 @@ const drain = 10 * time.Second
 func scrapeStageOf(run func(*job, *scrapeSettings) error) pipeline.StageOf[scrapeSettings] {
 	return pipeline.New(pipeline.Spec[scrapeSettings]{
 		Name: "scrape", Command: "scrape run",
-		Defaults: scrapeSettings{Categories: fileList{"categories.csv"}, Out: "tags.jsonl", Changes: "changes.jsonl",
+		Defaults: scrapeSettings{Categories: settings.FileList{"categories.csv"}, Out: "tags.jsonl", Changes: "changes.jsonl",
 			State: "scrape", Source: scrapeSources[0].Name, Policy: scrape.Policies[0].Name,
 			BaseURL: "https://commons.wikimedia.org", WikidataURL: "https://www.wikidata.org"},
 		Files:  func(s *scrapeSettings) (in, out []string) { return s.Categories, []string{s.Out} },

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/filelock"
+	"hgld/internal/settings"
 )
 
 // Wikimedia's limits hold for a machine, and not for each of its processes.
@@ -53,7 +54,7 @@ func TestCategoriesAreOneNameOrSeveral(t *testing.T) {
 		"categories: {a: b}\n":         "",
 	} {
 		var s struct {
-			Categories fileList `yaml:"categories"`
+			Categories settings.FileList `yaml:"categories"`
 		}
 		err := yaml.Unmarshal([]byte(text), &s)
 		if want == "" {

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -14,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/filelock"
 	"hgld/internal/pipeline"
@@ -26,26 +22,6 @@ import (
 	"hgld/scrape/page"
 	"hgld/scrape/polite"
 )
-
-// fileList is a list of files. In YAML it may be a single name.
-type fileList []string
-
-// UnmarshalYAML reads a list or a single name.
-func (l *fileList) UnmarshalYAML(node *yaml.Node) error {
-	if node.Kind == yaml.ScalarNode && node.ShortTag() != "!!null" {
-		*l = fileList{node.Value}
-		return nil
-	}
-	return node.Decode((*[]string)(l))
-}
-
-// MarshalYAML writes a list of one file as a single name.
-func (l fileList) MarshalYAML() (any, error) {
-	if len(l) == 1 {
-		return l[0], nil
-	}
-	return []string(l), nil
-}
 
 // scrapeSource is a way to fetch from Wikimedia.
 type scrapeSource struct {
@@ -210,64 +186,22 @@ func answerClock() (func() time.Time, error) {
 	return func() time.Time { return time.Unix(seconds, 0) }, nil
 }
 
-// readCategories reads landmarks and their categories from label files of any form that has
-// categories.
+// readCategories reads the input of a crawl.
 func readCategories(paths []string, split labels.Split) (scrape.Input, error) {
-	type id struct {
-		split    labels.Split
-		landmark labels.LandmarkID
-	}
-	input := scrape.Input{Name: strings.Join(paths, ", ")}
-	from := map[id]string{}
-	var sums []string
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return input, err
-		}
-		landmarks, err := parseCategories(data, path, split)
-		if other := (*labels.SplitAskedError)(nil); len(paths) > 1 && errors.As(err, &other) {
-			landmarks, err = parseCategories(data, path, "") // with several files, split applies to those that name none
-		}
-		if err != nil {
-			return input, err
-		}
-		for _, l := range landmarks {
-			key := id{l.Split, l.ID}
-			if first, twice := from[key]; twice {
-				return input, withHint(usagef("%s: %s landmark %d is already in %s", path, l.Split, l.ID, first),
-					"a landmark may be in one file only; a file of another split names it in its name or in a column")
-			}
-			from[key] = path
-		}
-		input.Landmarks = append(input.Landmarks, landmarks...)
-		sum := sha256.Sum256(data)
-		sums = append(sums, hex.EncodeToString(sum[:]))
-	}
 	if len(paths) == 0 {
-		return input, usagef("no category file; want --categories train_label_to_category.csv")
+		return scrape.Input{}, usagef("no category file; want --categories train_label_to_category.csv")
 	}
-	input.SHA256 = strings.Join(sums, " ")
-	return input, nil
-}
-
-// parseCategories reads one file.
-func parseCategories(data []byte, path string, split labels.Split) ([]scrape.Landmark, error) {
-	table, err := labels.ParseCSV(bytes.NewReader(data), path, labels.ReadOptions{Split: split})
-	if unknown := (*labels.SplitUnknownError)(nil); errors.As(err, &unknown) {
-		return nil, withHint(withCode(exitUsage, err),
-			"name the split: --split train, or split: in the section scrape of hgld.yaml")
+	input, err := scrape.ReadCategories(paths, split)
+	var wrong *scrape.CategoriesError
+	switch {
+	case err == nil || errors.As(err, new(*fs.PathError)):
+		return input, err
+	case errors.As(err, new(*labels.SplitUnknownError)):
+		err = withHint(err, "name the split: --split train, or split: in the section scrape of hgld.yaml")
+	case errors.As(err, &wrong) && wrong.Twice:
+		err = withHint(err, "a landmark may be in one file only; a file of another split names it in its name or in a column")
+	case errors.As(err, &wrong):
+		err = withHint(err, "hgld reads GLDv2's train_label_to_category.csv and its like: columns landmark_id, category")
 	}
-	if err != nil {
-		return nil, withCode(exitUsage, err)
-	}
-	var list []scrape.Landmark
-	for _, l := range table.Rows {
-		list = append(list, scrape.Landmark{ID: l.Landmark, Split: l.Split, Category: l.Category})
-	}
-	if !slices.ContainsFunc(list, func(l scrape.Landmark) bool { return l.Category != "" }) {
-		return nil, withHint(usagef("%s: no landmark has a category", path),
-			"hgld reads GLDv2's train_label_to_category.csv and its like: columns landmark_id, category")
-	}
-	return list, nil
+	return input, withCode(exitUsage, err)
 }

@@ -75,7 +75,7 @@ func configFlag() cli.Flag {
 func loadTrain(c *cli.Context, j *job, s *trainSettings) error {
 	if path := c.String("config"); path != "" {
 		if err := j.project.UseFile("train", path, s); err != nil {
-			return withCode(exitUsage, err)
+			return err
 		}
 	}
 	return j.project.Load(c, "train", s)

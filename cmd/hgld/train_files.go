@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"slices"
 
@@ -43,8 +44,10 @@ func readRunSettings(run string) (*trainSettings, error) {
 	s := &trainSettings{Images: defaultData(), Config: train.Default()} // for settings that a newer hgld has added
 	dir, err := history.ReadSettings(run, s)
 	switch {
-	case err != nil:
+	case errors.As(err, new(*history.FormatError)):
 		return nil, withCode(exitUsage, err)
+	case err != nil: // of reading, which says nothing of the settings
+		return nil, err
 	case dir == "":
 		return nil, nil
 	}

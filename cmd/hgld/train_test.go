@@ -414,3 +414,17 @@ func TestCheckpointWithoutItsSums(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
+
+// Settings of a run that cannot be read are no mistake of the caller.
+func TestUnreadableSettingsOfARunAreNoUsageError(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, settingsFile), 0o755); err != nil { // reading a folder fails
+		t.Fatal(err)
+	}
+	if _, err := readRunSettings(dir); err == nil || exitCode(err) != exitFailed {
+		t.Errorf("exit code %d of %v, want %d", exitCode(err), err, exitFailed)
+	}
+	if code, _, errs := run(t, "train", "run", "--config", dir); code != exitFailed || !strings.Contains(errs, dir) {
+		t.Errorf("exit code %d, want %d\n%s", code, exitFailed, errs)
+	}
+}

@@ -15,7 +15,8 @@ import (
 //
 // A tag is found by text and item, by its text alone if one side has no item, or by its
 // item alone. A text with several items in the draft stands for all of them. Tags
-// without a group in the document, and tags that it does not have, stay as they are.
+// that the document has as proposed are proposed, unless the session has decided on them.
+// Other tags without a group, and tags that it does not have, stay as they are.
 func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curate.Ref, err error) {
 	levels := d.Hierarchy.Levels
 	if len(levels) > len(s.Levels()) {
@@ -31,11 +32,11 @@ func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curat
 		groups = len(levels[1].Classes)
 	}
 	members := make([][]int, groups)
-	drops, notes := &byText{}, &byText{}
+	drops, notes, proposals := &byText{}, &byText{}, &byText{}
 	found := p.index.find(levels[0].Classes)
 	for i := range levels[0].Classes {
 		c, tags := &levels[0].Classes[i], found[i]
-		if len(tags) == 0 && (c.Parent >= 0 || c.Dropped != "") {
+		if len(tags) == 0 && (c.Parent >= 0 || c.Dropped != "" || c.Proposed != "") {
 			missing = append(missing, curate.Ref{Name: c.Name, QID: c.QID})
 		}
 		for _, t := range tags {
@@ -44,6 +45,9 @@ func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curat
 				members[c.Parent] = append(members[c.Parent], t)
 			case c.Dropped != "" && !s.Tag(t).Dropped:
 				drops.add(c.Dropped, s.Tag(t).Ref)
+				p.left[s.Tag(t).Ref] = true
+			case c.Proposed != "" && p.mayPropose(t, c.Proposed):
+				proposals.add(c.Proposed, s.Tag(t).Ref)
 				p.left[s.Tag(t).Ref] = true
 			}
 			if c.Note != "" && s.Tag(t).Note != c.Note {
@@ -57,6 +61,7 @@ func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curat
 	for _, reason := range drops.texts {
 		p.add(curate.Edit{Op: curate.Drop, From: drops.of[reason], Note: reason})
 	}
+	p.propose(proposals)
 	if err := p.parents(levels); err != nil {
 		return nil, nil, err
 	}
@@ -67,6 +72,24 @@ func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curat
 		return nil, nil, err
 	}
 	return p.edits, missing, nil
+}
+
+// mayPropose reports whether a tag is open, and not yet proposed for a group.
+func (p *planner) mayPropose(tag int, group string) bool {
+	t := p.s.Tag(tag)
+	return !t.Decided && !(t.Proposed && t.Group == group)
+}
+
+// propose adds one edit with the proposals for all groups.
+func (p *planner) propose(of *byText) {
+	e := curate.Edit{Op: curate.Propose}
+	for _, group := range of.texts {
+		e.Parts = append(e.Parts, curate.Part{To: group, Members: of.of[group]})
+		p.named[1][group] = true
+	}
+	if len(e.Parts) > 0 {
+		p.add(e)
+	}
 }
 
 func levelNames(h *labels.Hierarchy) []string {

@@ -245,3 +245,42 @@ func TestNoteOfAGroupThatIsNotThereIsLeftOut(t *testing.T) {
 		t.Errorf("notes %v, want those of park and tree", notes)
 	}
 }
+
+// A proposal is exported with the hierarchy, imported as a proposal, and named as lost by
+// formats that know nothing of it.
+func TestProposalsAreExportedAndImportedAsSuch(t *testing.T) {
+	d := church()
+	draft := draftOf(d)
+	s := session(t, draft)
+	open := s.Tag(2).Ref
+	parts := []curate.Part{{To: "church", Members: []curate.Ref{open}}}
+	if _, err := s.Apply(curate.Edit{Op: curate.Propose, Parts: parts}, nil); err != nil {
+		t.Fatal(err)
+	}
+	h, err := s.Hierarchy(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if lost, err := (&Document{Hierarchy: h}).Write(&text, "hierarchy"); err != nil || len(lost) > 0 {
+		t.Fatalf("lost %v, %v", lost, err)
+	}
+	back, err := Read([]byte(text.String()), "hierarchy.json", "", labels.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := session(t, draft)
+	apply(t, again, back)
+	if tag := again.Tag(2); !tag.Proposed || tag.Decided || tag.Group != "church" || len(again.Proposed()) != 1 {
+		t.Errorf("imported: %+v", tag)
+	}
+	if edits, _ := apply(t, again, back); len(edits) > 0 {
+		t.Errorf("imported twice: %+v", edits)
+	}
+	for _, to := range []string{"skos", "draft"} {
+		lost, err := back.Write(&text, to)
+		if err != nil || !slices.Contains(lost, "1 proposal") {
+			t.Errorf("%s: lost %v, %v; want 1 proposal among them", to, lost, err)
+		}
+	}
+}

@@ -59,7 +59,8 @@ type Format struct {
 var Formats = registry.Table[Format]{
 	{Name: "hierarchy", About: "hierarchy.json", Value: Format{
 		Read: readHierarchy, Write: writeHierarchy, is: isDocument("hgld_hierarchy"), lint: lintNames(readHierarchy),
-		holds: holding{items: true, drops: true, open: true, notes: true, levels: true, empty: true}}},
+		holds: holding{items: true, drops: true, open: true, proposals: true, notes: true, levels: true,
+			empty: true}}},
 	{Name: "draft", About: "draft.json: clusters, to curate from", Value: Format{
 		Read: readDraft, Write: writeDraft, is: isDocument("hgld_draft"), lint: lintNames(readDraft),
 		holds: holding{items: true, open: true, counts: true}}},
@@ -154,8 +155,8 @@ func (d *Document) Write(w io.Writer, format string) (lost []string, err error) 
 
 // holding says what a format can hold in addition to tags and their groups.
 type holding struct {
-	items, drops, open, notes, levels, empty, counts bool
-	groupsOnly                                       bool
+	items, drops, open, proposals, notes, levels, empty, counts bool
+	groupsOnly                                                  bool
 }
 
 // lost lists what a file of the format cannot hold of d.
@@ -170,7 +171,7 @@ func (d *Document) lost(h holding) []string {
 		}
 		list = append(list, fmt.Sprintf("%d %s", n, one))
 	}
-	var items, dropped, open, notes, upper int
+	var items, dropped, open, proposals, notes, upper int
 	members := map[int32]bool{}
 	levels := d.Hierarchy.Levels
 	for l, level := range levels {
@@ -180,6 +181,9 @@ func (d *Document) lost(h holding) []string {
 			}
 			if c.QID != "" {
 				items++
+			}
+			if c.Proposed != "" {
+				proposals++
 			}
 			switch {
 			case l > 1:
@@ -202,11 +206,24 @@ func (d *Document) lost(h holding) []string {
 	say(h.items, items, "Wikidata item", "Wikidata items")
 	say(h.drops || h.groupsOnly, dropped, "dropped tag with its reason", "dropped tags with their reasons")
 	say(h.open, open, "tag without a group", "tags without a group")
+	say(h.proposals || h.groupsOnly, proposals, "proposal", "proposals")
 	say(h.notes, notes, "note", "notes")
 	say(h.levels, upper, "class above the groups", "classes above the groups")
 	say(h.empty, empty, "group without members", "groups without members")
 	say(h.counts || h.groupsOnly, len(d.count(0)), "count of landmarks", "counts of landmarks")
 	return list
+}
+
+// Groups returns the names of the groups in their order.
+func (d *Document) Groups() []string {
+	if len(d.Hierarchy.Levels) < 2 {
+		return nil
+	}
+	var names []string
+	for _, c := range d.Hierarchy.Levels[1].Classes {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
 // count returns the landmarks of the classes of a level; it may be nil.

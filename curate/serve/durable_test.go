@@ -40,7 +40,7 @@ func times(t testing.TB, variable string, otherwise int) int {
 func randomOrder(r *rand.Rand, version int, id string) order {
 	group := func() string { return fmt.Sprintf("group %d", r.IntN(9)) }
 	o := move(version, id, group(), r.IntN(60))
-	switch r.IntN(14) {
+	switch r.IntN(18) {
 	case 0:
 		o.Op, o.To, o.Note = curate.Drop, "", "why"
 	case 1:
@@ -53,6 +53,12 @@ func randomOrder(r *rand.Rand, version int, id string) order {
 		o.Op, o.Level, o.From = curate.Rename, 1, []curate.Ref{{Name: group()}}
 	case 5:
 		o.Op, o.Level, o.From = curate.Merge, 1, []curate.Ref{{Name: group()}}
+	case 8, 9, 10:
+		o.Op, o.Parts, o.From, o.To = curate.Propose, []curate.Part{{To: o.To, Members: o.From}}, nil, ""
+	case 11:
+		o.Op, o.Parts, o.From, o.To = curate.Confirm, []curate.Part{{To: o.To, Members: o.From}}, nil, ""
+	case 12:
+		o.Op, o.To = curate.Withdraw, ""
 	case 6, 7:
 		o = order{ID: o.ID, Base: version, Op: curate.Revert, Of: 1 + r.IntN(version+1)}
 	}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"time"
@@ -14,7 +15,7 @@ type past struct {
 	At     time.Time `json:"at"`
 	Op     curate.Op `json:"op"`
 	Level  int       `json:"level"`
-	N      int       `json:"n"` // names in From
+	N      int       `json:"n"` // names in From, or in the parts of a proposal
 	First  string    `json:"first"`
 	Item   string    `json:"item"` // of First
 	To     string    `json:"to"`
@@ -48,6 +49,10 @@ func describe(e curate.Edit, active bool) past {
 			p.To += ", "
 		}
 		p.To += part.To
+		if e.Op == curate.Propose || e.Op == curate.Confirm {
+			p.N += len(part.Members)
+			p.First, p.Item = cmp.Or(p.First, part.Members[0].Name), cmp.Or(p.Item, part.Members[0].QID)
+		}
 	}
 	return p
 }

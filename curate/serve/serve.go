@@ -29,8 +29,15 @@ type Suggester interface {
 	// Place says where tags are and what groups are called: everything at first, then
 	// what each edit changed. groups is the number of groups, those that are gone
 	// included. names gives groups their names, "" to a group that is gone. Tag tags[i]
-	// is in group in[i], or in none if that is −1. The rest stays as it was.
-	Place(groups int, names map[int]string, tags, in []int)
+	// is in group in[i], or in none if that is −1; decided[i] says whether a curator put it
+	// there. The rest stays as it was.
+	Place(groups int, names map[int]string, tags, in []int, decided []bool)
+	// Name gives a group the vector of its name, nil for none.
+	Name(group int, vector []float32)
+	// Proposals prepares to propose groups for tags. The function that it returns may run
+	// beside other calls. It returns the group of each tag, by its nearest name, and by
+	// how much it leads the second nearest; nothing if fewer than two groups have names.
+	Proposals(tags []int) func(ctx context.Context) (groups []int, leads []float64, err error)
 	// Nearest returns the n groups whose centroids are nearest to the mean of the tags,
 	// and their distances, nearest first. It leaves out groups for which skip is true.
 	Nearest(tags []int, n int, skip func(group int) bool) (groups []int, distances []float64)
@@ -42,19 +49,27 @@ type Suggester interface {
 }
 
 // Where returns the state of places of a session, as Suggester.Place takes it.
-func Where(s *curate.Session, places []curate.Place) (groups int, names map[int]string, tags, in []int) {
+func Where(s *curate.Session, places []curate.Place) (groups int, names map[int]string, tags, in []int,
+	decided []bool) {
 	names = map[int]string{}
 	for _, at := range places {
 		switch n := s.Node(at.Level, at.At); {
 		case at.Level == 0:
-			tags, in = append(tags, at.At), append(in, n.Parent)
+			tags, in, decided = append(tags, at.At), append(in, n.Parent), append(decided, n.Decided)
 		case at.Level == 1 && n.Gone:
 			names[at.At] = ""
 		case at.Level == 1:
 			names[at.At] = n.Name
 		}
 	}
-	return s.Size(1), names, tags, in
+	return s.Size(1), names, tags, in, decided
+}
+
+// Namer encodes names of groups as the tags were encoded.
+type Namer interface {
+	// Names returns a vector for each name, nil for one that it cannot encode. It may run
+	// beside other calls.
+	Names(ctx context.Context, names []string) ([][]float32, error)
 }
 
 // Splitter divides groups.
@@ -113,6 +128,8 @@ type Config struct {
 
 	// Suggester suggests groups for tags, and tags for groups.
 	Suggester Suggester
+	// Namer lets groups that were declared by name be near what their name says.
+	Namer Namer
 	// Splitter previews the division of a group.
 	Splitter Splitter
 	// Mapper draws the map.
@@ -151,8 +168,13 @@ type Server struct {
 	outlier []bool
 	draft   string // identifies the draft
 
+	naming naming
+
 	mapOnce sync.Mutex
 	places  [][2]float32
+
+	marginOnce sync.Mutex
+	marginOf   []float32
 
 	closing chan struct{}
 	stopped sync.Once
@@ -185,6 +207,7 @@ func New(c Config) (*Server, error) {
 	for l := range s.seen {
 		s.touch(l)
 	}
+	s.naming.vectors = map[string][]float32{}
 	s.place(c.Session.Places())
 	return s, nil
 }
@@ -234,12 +257,15 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/history", s.history)
 	mux.HandleFunc("GET /api/group", s.successor)
 	mux.HandleFunc("GET /api/map", s.plane)
+	mux.HandleFunc("GET /api/margins", s.margins)
 	mux.HandleFunc("GET /api/examples", s.examples)
 	mux.HandleFunc("GET /api/agreement", s.agreement)
 	mux.HandleFunc("POST /api/edit", s.edit)
 	mux.HandleFunc("POST /api/suggest", s.suggest)
 	mux.HandleFunc("POST /api/candidates", s.candidates)
 	mux.HandleFunc("POST /api/split", s.split)
+	mux.HandleFunc("POST /api/proposals", s.proposals)
+	mux.HandleFunc("POST /api/check", s.check)
 	mux.HandleFunc("POST /api/finish", s.finish)
 	return s.guard.wrap(mux)
 }

@@ -306,11 +306,30 @@ func TestStateHoldsAllAndHistoryTells(t *testing.T) {
 
 // nearFake suggests by number: the distance of tag and group is that of their
 // numbers.
-type nearFake struct{ of [30]int }
+type nearFake struct {
+	of    [30]int
+	named map[int][]float32
+}
 
-func (f *nearFake) Place(_ int, _ map[int]string, tags, in []int) {
+func (f *nearFake) Place(_ int, _ map[int]string, tags, in []int, _ []bool) {
 	for i, tag := range tags {
 		f.of[tag] = in[i]
+	}
+}
+func (f *nearFake) Name(group int, v []float32) {
+	if f.named == nil {
+		f.named = map[int][]float32{}
+	}
+	if f.named[group] = v; v == nil {
+		delete(f.named, group)
+	}
+}
+func (f *nearFake) Proposals(tags []int) func(context.Context) ([]int, []float64, error) {
+	return func(context.Context) (groups []int, leads []float64, err error) {
+		for _, tag := range tags {
+			groups, leads = append(groups, tag%2), append(leads, float64(tag)/30)
+		}
+		return groups, leads, nil
 	}
 }
 func (f *nearFake) Distance(tag int) float64 { return float64(tag) }

@@ -42,6 +42,7 @@ const (
 	statusDropped
 	statusFlagged
 	statusOutlier
+	statusProposed
 )
 
 type groupView struct {
@@ -134,6 +135,7 @@ func (s *Server) status(n curate.Node, at int) (status int) {
 		on  bool
 		bit int
 	}{{n.Decided, statusDecided}, {n.Dropped, statusDropped}, {n.Flagged, statusFlagged},
+		{n.Proposed, statusProposed},
 		{s.outlier[at] && n.Parent == int(s.home[at]), statusOutlier}} {
 		if b.on {
 			status |= b.bit
@@ -144,9 +146,10 @@ func (s *Server) status(n curate.Node, at int) (status int) {
 
 // place tells the suggester what has changed, and updates the distances of moved tags.
 func (s *Server) place(changed []curate.Place) {
-	groups, names, tags, in := Where(s.session, changed)
+	groups, names, tags, in, decided := Where(s.session, changed)
 	if s.c.Suggester != nil {
-		s.c.Suggester.Place(groups, names, tags, in)
+		s.c.Suggester.Place(groups, names, tags, in, decided)
+		s.name(changed)
 	}
 	for i, tag := range tags {
 		s.measure(tag, in[i])
@@ -193,7 +196,8 @@ func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Unlock()
 	a := whole{By: s.c.By, Log: s.c.Log, Queue: s.c.Queue, Levels: s.session.Levels(), Kinds: curate.Kinds, View: view,
 		Has: map[string]bool{"suggest": s.c.Suggester != nil, "split": s.c.Splitter != nil, "map": s.c.Mapper != nil,
-			"examples": s.c.Examples != nil, "agreement": s.c.Compared != nil, "finish": s.c.Finish != nil}}
+			"examples": s.c.Examples != nil, "agreement": s.c.Compared != nil, "finish": s.c.Finish != nil,
+			"propose": s.c.Suggester != nil && s.c.Namer != nil}}
 	tags := s.session.Draft().Tags
 	a.Names, a.Items, a.Landmarks, a.Images = make([]string, 0, len(tags)), make([]string, 0, len(tags)),
 		make([]int, 0, len(tags)), make([]int, 0, len(tags))

@@ -6,14 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"hgld/internal/goldens"
 )
-
-var codeBlock = regexp.MustCompile("(?s)```(go|cuda|diff)\n(.*?)```")
 
 // TestContributingPageWorks applies the additions of CONTRIBUTING.md to a copy of the code and
 // runs the page's commands there. For each addition it logs the number of files and lines.
@@ -109,32 +106,4 @@ func runSection(t *testing.T, root, body string) {
 		t.Error("the section runs nothing")
 	}
 	t.Logf("%d new files, %d lines in old ones, %d test files", files, lines, tests)
-}
-
-// applied returns the file that a diff block names with its lines added, and their number.
-func applied(t *testing.T, root, diff string) (path, content string, added int) {
-	t.Helper()
-	head, rest, _ := strings.Cut(diff, "\n")
-	path = strings.TrimPrefix(head, "+++ ")
-	data, err := os.ReadFile(filepath.Join(root, path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var before, after strings.Builder
-	for line := range strings.Lines(rest) {
-		switch line[0] {
-		case '+':
-			after.WriteString(line[1:])
-			added++
-		case ' ':
-			before.WriteString(line[1:])
-			after.WriteString(line[1:])
-		default:
-			t.Fatalf("the diff of %s has the line %q", path, line)
-		}
-	}
-	if strings.Count(string(data), before.String()) != 1 {
-		t.Fatalf("%s does not hold these lines once:\n%s", path, before.String())
-	}
-	return path, strings.Replace(string(data), before.String(), after.String(), 1), added
 }

@@ -76,12 +76,21 @@ func (p *Project) anchor(fields []settings.Field) {
 
 // UseFile makes [Project.Load] read a section from another file. The file contains the section
 // alone, as run.yaml does, or under its name, as hgld.yaml does. Relative paths in it start at
-// its folder. own points to settings of the section.
+// its folder. own points to settings of the section. Errors have code [exitcode.Usage], except
+// that a file which exists and cannot be read has none.
 func (p *Project) UseFile(section, path string, own any) error {
 	text, err := os.ReadFile(path)
-	if err != nil {
+	if err != nil && !IsMissing(err) {
 		return err
 	}
+	if err == nil {
+		err = p.use(section, path, text, own)
+	}
+	return exitcode.With(exitcode.Usage, err)
+}
+
+// use is UseFile for a file with the given text.
+func (p *Project) use(section, path string, text []byte, own any) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
 		return fmt.Errorf("%s: %w", path, err)

@@ -22,3 +22,13 @@ func mapFile(f *os.File, size int64) []byte {
 
 // unmapFile undoes mapFile; it cannot fail for memory that mapFile returned.
 func unmapFile(mem []byte) { _ = syscall.Munmap(mem) }
+
+// givePagesBack lets the system take back the pages that lie within mem[from:upto], of a mapped
+// file. Reading them again brings them back. It is advice: an error changes nothing.
+func givePagesBack(mem []byte, from, upto int64) {
+	page := int64(os.Getpagesize())
+	from, upto = (from+page-1)/page*page, upto/page*page
+	if from < upto {
+		_ = syscall.Madvise(mem[from:upto], syscall.MADV_DONTNEED)
+	}
+}

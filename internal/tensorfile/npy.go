@@ -130,11 +130,10 @@ func (a *NPY) ReadRows(dst []float32, lo int) error {
 	if n := len(dst) / max(cols, 1); lo < 0 || n*cols != len(dst) || lo+n > rows {
 		panic(fmt.Sprintf("tensorfile: %d elements from row %d of %v", len(dst), lo, a.Shape))
 	}
-	data, err := a.data.slice(int64(lo)*int64(cols*a.size), int64(len(dst)*a.size))
-	if err != nil {
+	if err := a.data.rows(dst, a.DType, int64(lo)*int64(cols*a.size), int64(len(dst)*a.size)); err != nil {
 		return fmt.Errorf("npy: %w", err)
 	}
-	return widen(dst, a.DType, data)
+	return nil
 }
 
 // Tensor returns the array with its data, valid until Close and not to be

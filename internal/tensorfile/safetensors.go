@@ -251,6 +251,24 @@ func (f *File) Float32(name string) ([]float32, error) {
 	return t.Float32()
 }
 
+// ReadRows converts rows [lo, lo + len(dst)/cols) of a matrix to float32.
+func (f *File) ReadRows(dst []float32, name string, lo int) error {
+	i, ok := f.index[name]
+	if !ok {
+		return f.unknown(name)
+	}
+	e := f.entries[i]
+	shape, size := e.tensor.Shape, dtypes[e.tensor.DType]
+	if len(shape) != 2 || lo < 0 || len(dst)%max(shape[1], 1) != 0 || lo*shape[1]+len(dst) > shape[0]*shape[1] {
+		panic(fmt.Sprintf("tensorfile: %d elements from row %d of %v", len(dst), lo, shape))
+	}
+	from := int64(e.begin) + int64(lo)*int64(shape[1]*size)
+	if err := f.data.rows(dst, e.tensor.DType, from, int64(len(dst)*size)); err != nil {
+		return fmt.Errorf("safetensors: tensor %.80q: %w", name, err)
+	}
+	return nil
+}
+
 // Float64 returns a tensor's elements as float64.
 func (f *File) Float64(name string) ([]float64, error) {
 	t, err := f.Tensor(name)

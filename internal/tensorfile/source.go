@@ -49,6 +49,21 @@ func (s *source) slice(offset, n int64) ([]byte, error) {
 	return buf, nil
 }
 
+// rows widens n bytes from offset on to dst. The pages of a large part are given back, so that
+// a file that is read once from its beginning to its end does not stay in memory.
+func (s *source) rows(dst []float32, dtype string, offset, n int64) error {
+	data, err := s.slice(offset, n)
+	if err != nil {
+		return err
+	}
+	err = widen(dst, dtype, data)
+	const large = 1 << 20
+	if s.mem != nil && n >= large {
+		givePagesBack(s.mem, s.base+offset, s.base+offset+n)
+	}
+	return err
+}
+
 func (s *source) Close() error {
 	if s.mem != nil {
 		unmapFile(s.mem)

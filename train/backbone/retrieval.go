@@ -77,7 +77,13 @@ func (r *Retrieval) features() []Stage {
 	for _, s := range r.Backbone.Stages() {
 		stages = append(stages, Stage{Prefix + s.Name, s.Layer})
 	}
-	return append(stages, Stage{"pooling", r.pool}, Stage{"standard", r.standard})
+	return append(stages, Stage{"pooling", r.pooled}, Stage{"standard", r.standard})
+}
+
+// pooled is the pooled vector in F32. What follows the backbone is small, and its precision is
+// that of the scores.
+func (r *Retrieval) pooled(t *grad.Tape, x *grad.Var) *grad.Var {
+	return nn.Chain(t, x, r.pool, nn.Widen)
 }
 
 // Project sets the projection, a weight [Dim,C] and a bias [Dim], as PCA.Linear

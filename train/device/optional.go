@@ -19,6 +19,14 @@ type Ragged interface {
 	RaggedAttention(dst, qkv, rows, keys, spans Array, heads int)
 }
 
+// Host is a device whose arrays lie in the memory of the host, so that nothing needs to be
+// downloaded.
+type Host interface {
+	// Floats returns the elements of an F32 array without gaps, in its own memory. They are
+	// valid until the next operation that writes them.
+	Floats(a Array) []float32
+}
+
 // Packer rearranges a weight once for all products with it.
 type Packer interface {
 	// Pack rearranges w, the right matrix of future products, in its own memory. From then

@@ -59,7 +59,7 @@ func Open(path string) (Vectors, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 		}
-		return m, f.Close()
+		return m, nil
 	case ".parquet":
 		p, err := openTable(path)
 		if err != nil {
@@ -80,7 +80,20 @@ type matrix struct {
 	values []float32
 }
 
-func matrixOf(f *tensorfile.File) (*matrix, error) {
+// stored is a tensor of an open file.
+type stored struct {
+	*tensorfile.File
+	name       string
+	rows, cols int
+}
+
+// Rows implements Vectors.
+func (s *stored) Rows() (rows, cols int) { return s.rows, s.cols }
+
+// ReadRows implements Vectors.
+func (s *stored) ReadRows(dst []float32, lo int) error { return s.File.ReadRows(dst, s.name, lo) }
+
+func matrixOf(f *tensorfile.File) (*stored, error) {
 	name := "embeddings"
 	if names := f.Names(); !f.Has(name) {
 		if len(names) != 1 {
@@ -95,8 +108,7 @@ func matrixOf(f *tensorfile.File) (*matrix, error) {
 	if len(shape) != 2 {
 		return nil, fmt.Errorf("the shape of %.80q is %v, want rows and columns", name, shape)
 	}
-	values, err := f.Float32(name)
-	return &matrix{shape[1], values}, err
+	return &stored{f, name, shape[0], shape[1]}, nil
 }
 
 // firstFew joins the first names and states how many more follow.

@@ -93,6 +93,41 @@ func TestHierarchicalAPIsTheAreaUnderPrecisionAndRecall(t *testing.T) {
 	}
 }
 
+// With a great exponent α only items of the finest class have relevance, and the hierarchical
+// loss is the one of binary labels.
+func TestHierarchicalAPWithAGreatExponentIsAP(t *testing.T) {
+	for seed := range uint64(10) {
+		in := randomScores(seed)
+		for _, pair := range [][2]loss.Kind{
+			{loss.SupHAP{HMinus: autoStep, Relevance: loss.Relevance{Alpha: 100}}, loss.SupAP{HMinus: autoStep}},
+			{loss.SmoothHAP{Tau: 0.01, Relevance: loss.Relevance{Alpha: 100}}, loss.SmoothAP{Tau: 0.01}},
+		} {
+			h, flat := forward(t, backend(), pair[0], in), forward(t, backend(), pair[1], in)
+			// Relevance of the coarse level is 2⁻¹⁰⁰: what is left is the rounding of float32.
+			if math.Abs(h.value-flat.value) > 1e-6 || farthest(h.query, flat.query) > 1e-5 {
+				t.Errorf("seed %d: %T is %v and %T %v; gradients differ by %v", seed, pair[0], h.value, pair[1], flat.value,
+					farthest(h.query, flat.query))
+			}
+			if mild := forward(t, backend(), withAlpha(pair[0], 1), in); math.Abs(mild.value-flat.value) < 1e-3 {
+				t.Errorf("seed %d: %T with α 1 is that of binary labels too", seed, pair[0])
+			}
+		}
+	}
+}
+
+// withAlpha returns a hierarchical loss with another exponent.
+func withAlpha(k loss.Kind, alpha float64) loss.Kind {
+	switch k := k.(type) {
+	case loss.SupHAP:
+		k.Relevance.Alpha = alpha
+		return k
+	case loss.SmoothHAP:
+		k.Relevance.Alpha = alpha
+		return k
+	}
+	panic("not a hierarchical loss")
+}
+
 // The Sup losses bound theirs from above; with the constants that the released code
 // has for iNaturalist they need not.
 func TestSupLossesBoundTheExactOnes(t *testing.T) {

@@ -45,6 +45,9 @@ func (ASI) OfList(l *List) (float64, bool) {
 	if positives == 0 {
 		return 0, false
 	}
+	if l.ties == ScoreThenRow {
+		return l.agreements(positives) / float64(positives), true
+	}
 	before := make([]int, l.Levels+1) // items of each level in the groups left behind
 	next, sum := 0, 0.0
 	for n := 1; n <= positives; n++ {
@@ -61,6 +64,31 @@ func (ASI) OfList(l *List) (float64, bool) {
 		sum += l.agreement(n, before, g) / float64(n)
 	}
 	return sum / float64(positives), true
+}
+
+// agreements is Σ_{n≤positives} 1/n Σ_l min(#l in the first n, #l in the ideal first n) where
+// every positive is a group of one. Place n of the ideal order adds an item of one level, and
+// the ranking one at most, so that a level's minimum is kept up to date by one step each.
+func (l *List) agreements(positives int) float64 {
+	have, ideal := make([]int, l.Levels+1), make([]int, l.Levels+1)
+	level, next, agree, sum := l.Levels, 0, 0, 0.0
+	for n := 1; n <= positives; n++ {
+		for ideal[level] == l.Count[level] { // the ideal order goes on with the next level
+			level--
+		}
+		if ideal[level]++; have[level] >= ideal[level] {
+			agree++
+		}
+		if next < len(l.groups) && int(l.groups[next].first) < n {
+			of := l.groups[next].level
+			if have[of]++; ideal[of] >= have[of] {
+				agree++
+			}
+			next++
+		}
+		sum += float64(agree) / float64(n)
+	}
+	return sum
 }
 
 // agreement is Σ_l E min(#l in the first n, #l in the ideal first n), the first n

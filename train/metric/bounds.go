@@ -1,7 +1,6 @@
 package metric
 
 import (
-	"encoding/binary"
 	"math"
 	"slices"
 )
@@ -36,14 +35,13 @@ type worthy interface {
 func (m HAP) worth(worth []float64, count []int) { m.relevance().Fill(worth, count) }
 
 // Measure writes the least and the greatest values of one query in the order of s.Keys,
-// NaN where a metric is undefined. It reads the ranked bytes as List.Reset does. If no
-// items of different levels have equal scores it writes nothing and returns false: ties
-// change nothing.
-func (b *Bounds) Measure(least, greatest []float64, s Set, shared []byte) bool {
-	if !mixed(shared) {
+// NaN where a metric is undefined. It reads the items as List.ResetItems does. If no items of
+// different levels have equal scores it writes nothing and returns false: ties change nothing.
+func (b *Bounds) Measure(least, greatest []float64, s Set, items []Item, n int) bool {
+	if !mixed(items) {
 		return false
 	}
-	b.ties.Reset(shared)
+	b.ties.ResetItems(items, n)
 	for level := range b.worth {
 		b.worth[level] = float64(level)
 	}
@@ -86,23 +84,6 @@ func (b *Bounds) measure(least, greatest []float64, s Set) {
 	s.Measure(least, b.arranged)
 	b.arrange(true)
 	s.Measure(greatest, b.arranged)
-}
-
-// mixed reports whether two neighbours with equal scores have different levels. Items
-// without a tie, nearly all of a long row, are passed eight at a time.
-func mixed(shared []byte) bool {
-	for i := 1; i < len(shared); i++ {
-		for i+8 <= len(shared) && binary.LittleEndian.Uint64(shared[i:])&(tied*0x0101010101010101) == 0 {
-			i += 8
-		}
-		if i == len(shared) {
-			return false
-		}
-		if shared[i]&tied != 0 && shared[i] != beyond && (shared[i]^shared[i-1])&levelMask != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // arrange fills arranged with the groups of ties one item after the other: the worthiest

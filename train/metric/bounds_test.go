@@ -33,7 +33,7 @@ func TestBoundsAreThoseOfAllOrders(t *testing.T) {
 			levels[i], tie[i] = random.IntN(4), i > 0 && random.IntN(3) > 0
 		}
 		shared := append(bytesOf(levels, tie), beyond)
-		if bounds.Measure(least, greatest, everything, shared) {
+		if measureBytes(bounds, least, greatest, shared) {
 			changed++
 		} else {
 			plain.Reset(shared)
@@ -61,7 +61,7 @@ func TestBoundsAreThoseOfAllOrders(t *testing.T) {
 
 // Equal scores of items of one level leave nothing open.
 func TestBoundsPassTiesThatDoNotMatter(t *testing.T) {
-	if NewBounds(1).Measure(nil, nil, everything, []byte{1, 1 | tied, 0, tied, tied, beyond, beyond}) {
+	if measureBytes(NewBounds(1), nil, nil, []byte{1, 1 | Tied, 0, Tied, Tied, beyond, beyond}) {
 		t.Error("ties inside levels change something")
 	}
 }
@@ -71,12 +71,12 @@ func TestBoundsFindATieAnywhere(t *testing.T) {
 	for n := 2; n < 30; n++ {
 		for at := 1; at < n; at++ {
 			shared := make([]byte, n)
-			shared[at] = tied
-			if mixed(shared) || mixed(append(shared, beyond, beyond)) {
+			shared[at] = Tied
+			if mixedBytes(shared) || mixedBytes(append(shared, beyond, beyond)) {
 				t.Errorf("a tie of two negatives at %d of %d changes something", at, n)
 			}
 			shared[at] |= 1
-			if !mixed(shared) || !mixed(append(shared, beyond)) {
+			if !mixedBytes(shared) || !mixedBytes(append(shared, beyond)) {
 				t.Errorf("the tie at %d of %d is not found", at, n)
 			}
 		}
@@ -96,4 +96,15 @@ func TestNamesOfOtherToolsAreKnown(t *testing.T) {
 			t.Errorf("%s is taken", name)
 		}
 	}
+}
+
+// measureBytes measures ranked bytes.
+func measureBytes(b *Bounds, least, greatest []float64, shared []byte) bool {
+	items, n := Items(nil, shared)
+	return b.Measure(least, greatest, everything, items, n)
+}
+
+func mixedBytes(shared []byte) bool {
+	items, _ := Items(nil, shared)
+	return mixed(items)
 }

@@ -75,7 +75,7 @@ func TestCurveIsTheInterpolatedPrecision(t *testing.T) {
 
 func TestCurvePutsTiedPositivesLast(t *testing.T) {
 	list := NewList(1, AverageTies)
-	list.Reset([]byte{1, 0 | tied, 1 | tied, 0})
+	list.Reset([]byte{1, 0 | Tied, 1 | Tied, 0})
 	var c Curve
 	c.Add(list.Level(0))
 	if p := c.Precision(); math.Abs(p[0]-2.0/3) > 1e-9 || math.Abs(p[100]-2.0/3) > 1e-9 {

@@ -91,7 +91,7 @@ func rank(scores []float64, query []int32, gallery [][]int32, self int) (shared 
 			}
 		}
 		if at > 0 && scores[order[at-1]] == scores[i] {
-			b |= tied
+			b |= Tied
 		}
 		shared = append(shared, b)
 	}

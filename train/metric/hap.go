@@ -43,11 +43,16 @@ func (m HAP) OfList(l *List) (float64, bool) {
 		return 0, false
 	}
 	before := make([]float64, l.Levels) // items ranked before the group, by level
+	shares := sharesOf(rel)
 	sum := 0.0
 	for _, g := range l.groups {
 		if g.size == 1 {
 			if r := rel[g.level]; r > 0 {
-				sum += (r + overlap(r, rel, before)) / float64(g.first+1)
+				ahead := 0.0
+				for a, share := range shares[int(g.level-1)*l.Levels:][:l.Levels] {
+					ahead += share * before[a]
+				}
+				sum += (r + ahead) / float64(g.first+1)
 			}
 			before[g.level-1]++
 			continue
@@ -73,6 +78,17 @@ func (m HAP) relevance() Relevance {
 		return Pop{Alpha: 1}
 	}
 	return m.Relevance
+}
+
+// sharesOf is min(rel, rel') of each two levels above 0.
+func sharesOf(rel []float64) []float64 {
+	var shares []float64
+	for _, r := range rel[1:] {
+		for _, other := range rel[1:] {
+			shares = append(shares, min(r, other))
+		}
+	}
+	return shares
 }
 
 // overlap is Σ min(r, rel) over items given by their number at each level.

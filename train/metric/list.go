@@ -1,10 +1,6 @@
 package metric
 
-import (
-	"encoding/binary"
-	"math"
-	"math/bits"
-)
+import "math"
 
 // Ties says how items with equal scores are ordered.
 type Ties uint8
@@ -17,12 +13,13 @@ const (
 	AverageTies
 )
 
-// Bits of a ranked byte: the shared levels, whether the score equals that of the
-// item before, and the mark of places beyond the last item.
+// Tied is the bit of a ranked byte, beside the shared levels, that is set if the score equals
+// that of the item before.
+const Tied byte = 0x80
+
 const (
-	tied      = 0x80
 	levelMask = 0x7f
-	beyond    = 0xff
+	beyond    = 0xff // a place beyond the last item
 )
 
 // List is one query's gallery in ranked order, as the metrics read it. It keeps
@@ -35,6 +32,7 @@ type List struct {
 	Count  []int // Count[l]: items that share l levels, l = 0…L
 
 	ties   Ties
+	items  []Item // of Reset
 	groups []group
 	counts []int32 // L numbers for each group of several: its items that share 1…L levels
 	view   View
@@ -56,17 +54,22 @@ func NewList(levels int, ties Ties) *List {
 	return &List{Levels: levels, Count: make([]int, levels+1), ties: ties}
 }
 
-// Reset reads the ranked bytes of a query. A byte holds the number of shared
-// levels, 0…L, and bit 7 if the score equals that of the item before; 255 marks
-// the places beyond the last item.
+// Reset reads the ranked bytes of a query, as Items does.
 func (l *List) Reset(shared []byte) {
+	n := 0
+	l.items, n = Items(l.items[:0], shared)
+	l.ResetItems(l.items, n)
+}
+
+// ResetItems reads the items of a query, of which n are ranked. See Items.
+func (l *List) ResetItems(items []Item, n int) {
 	clear(l.Count)
 	l.groups, l.counts = l.groups[:0], l.counts[:0]
-	l.N = len(shared)
+	l.N = n
 	if l.ties == AverageTies {
-		l.readGroups(shared)
+		l.readGroups(items)
 	} else {
-		l.readItems(shared)
+		l.readItems(items)
 	}
 	l.Count[0] = l.N
 	for _, n := range l.Count[1:] {
@@ -74,55 +77,32 @@ func (l *List) Reset(shared []byte) {
 	}
 }
 
-// readItems makes every positive a group of one. Negatives, nearly all of a long
-// row, are passed eight at a time.
-func (l *List) readItems(shared []byte) {
-	for i := 0; i < len(shared); i++ {
-		for i+8 <= len(shared) {
-			word := binary.LittleEndian.Uint64(shared[i:]) &^ (tied * 0x0101010101010101)
-			if word != 0 {
-				i += bits.TrailingZeros64(word) / 8
-				break
-			}
-			i += 8
-		}
-		if i == len(shared) {
-			return
-		}
-		if shared[i] == beyond {
-			l.N = i
-			return
-		}
-		if level := shared[i] & levelMask; level > 0 {
+// readItems makes every positive a group of one.
+func (l *List) readItems(items []Item) {
+	for _, item := range items {
+		if level := item.Shared & levelMask; level > 0 {
 			l.count(level)
-			l.groups = append(l.groups, group{first: int32(i), size: 1, level: int32(level)})
+			l.groups = append(l.groups, group{first: item.Place, size: 1, level: int32(level)})
 		}
 	}
 }
 
 // readGroups makes a group of every run of equal scores with a positive in it.
-func (l *List) readGroups(shared []byte) {
-	for first := 0; first < len(shared); {
-		for first+8 < len(shared) && binary.LittleEndian.Uint64(shared[first+1:]) == 0 && shared[first]&levelMask == 0 {
-			first += 8 // untied negatives
-		}
-		if shared[first] == beyond {
-			l.N = first
-			return
-		}
+func (l *List) readGroups(items []Item) {
+	for first := 0; first < len(items); {
 		end := first + 1
-		for end < len(shared) && shared[end]&tied != 0 && shared[end] != beyond {
+		for end < len(items) && items[end].Shared&Tied != 0 {
 			end++
 		}
-		l.readGroup(shared[first:end], first)
+		l.readGroup(items[first:end])
 		first = end
 	}
 }
 
-func (l *List) readGroup(run []byte, first int) {
-	g := group{first: int32(first), size: int32(len(run)), at: int32(len(l.counts))}
-	for _, b := range run {
-		level := b & levelMask
+func (l *List) readGroup(run []Item) {
+	g := group{first: run[0].Place, size: int32(len(run)), at: int32(len(l.counts))}
+	for _, item := range run {
+		level := item.Shared & levelMask
 		if level == 0 {
 			continue
 		}

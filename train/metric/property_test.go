@@ -127,7 +127,7 @@ func bytesOf(levels []int, tie []bool) []byte {
 	for i, l := range levels {
 		b[i] = byte(l)
 		if tie != nil && tie[i] {
-			b[i] |= tied
+			b[i] |= Tied
 		}
 	}
 	return b

@@ -51,7 +51,7 @@ func Square(stride, pad int) device.ConvShape {
 
 // Forward is [N,H,W,C] → [N,H',W',K].
 func (conv *Conv) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
-	w := conv.Weight.Var(t)
+	w := conv.Weight.As(t, x.Value.Type)
 	y := t.New(x.Value.Type, conv.output(x)...)
 	var bias *grad.Var
 	var e device.Epilogue

@@ -33,7 +33,7 @@ func convFolded(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residual
 	w, gamma, beta := conv.Weight.Var(t), norm.Gamma.Var(t), norm.Beta.Var(t)
 	mean, variance := norm.Running.Mean(), norm.Running.Variance()
 	y := t.New(x.Value.Type, conv.output(x)...)
-	wf := t.New(w.Value.Type, w.Value.Shape()...)
+	wf := t.New(x.Value.Type, w.Value.Shape()...)
 	bf := t.New(device.F32, beta.Value.Len())
 	t.Do(func(b device.Backend) {
 		b.FoldNorm(wf.Value, bf.Value, w.Value, gamma.Value, beta.Value, mean, variance, norm.Eps)

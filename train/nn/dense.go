@@ -27,7 +27,7 @@ func (l *Linear) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	if l.Bias != nil {
 		bias = l.Bias.Var(t)
 	}
-	return Affine(t, x, l.Weight.Var(t), bias)
+	return Affine(t, x, l.Weight.As(t, x.Value.Type), bias)
 }
 
 // Affine records x·wᵀ + bias over the last axis: x [..., in], w [out, in], bias [out] or

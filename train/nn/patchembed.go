@@ -61,9 +61,9 @@ func (e *PatchEmbed) tokens(t *grad.Tape, pixels *grad.Var) *grad.Var {
 	count, rest := 1+len(e.More), pixels.Value.Len()/n
 	width := count*d + rest
 	front := make([]*grad.Var, count)
-	front[0] = e.Class.Var(t)
+	front[0] = e.Class.As(t, pixels.Value.Type)
 	for i, p := range e.More {
-		front[1+i] = p.Var(t)
+		front[1+i] = p.As(t, pixels.Value.Type)
 	}
 	y := t.New(pixels.Value.Type, n, width/d, d)
 	part := func(all device.Array, from, to int) device.Array { return all.Reshape(n, width).ColRange(from, to) }

@@ -45,13 +45,21 @@ type Store struct {
 type Group struct {
 	Name          string       // backbone, head, proxies
 	Values, Grads device.Array // F32 [n]; the gaps between parameters hold zeros
-	Params        []*Param     // in the order of their declaration
+
+	// Activations is the type of the activations that the parameters meet. If it is not F32,
+	// the group has a copy of its values in that type, Short, which Store.Shorten brings up
+	// to date. Set it before Build or Allocate.
+	Activations device.DType
+	Short       device.Array // absent in F32
+
+	Params []*Param // in the order of their declaration
 }
 
 // Param is an array that is trained: views of its group's buffers, absent until
 // Build.
 type Param struct {
 	Value, Grad device.Array // F32, in the layout of the device
+	short       device.Array // a view of the group's Short
 
 	entry  *entry
 	offset int // in the group's buffers
@@ -63,6 +71,18 @@ func (p *Param) Name() string { return p.entry.name }
 
 // Var returns p as a leaf of t.
 func (p *Param) Var(t *grad.Tape) *grad.Var { return t.Leaf(p.Value, p.Grad) }
+
+// As returns p as a leaf of t in the type of the activations that it meets. In a short type,
+// its values are those of the last Store.Shorten; its gradient is F32.
+func (p *Param) As(t *grad.Tape, of device.DType) *grad.Var {
+	if of == device.F32 {
+		return p.Var(t)
+	}
+	if p.short.Type != of || p.short.Absent() {
+		panic(fmt.Sprintf("nn: %s has no values in %v", p.Name(), of))
+	}
+	return t.Leaf(p.short, p.Grad)
+}
 
 // Statistics is the running mean and variance of C channels.
 type Statistics struct {
@@ -105,14 +125,22 @@ func NewStore() *Store {
 
 // Group returns the root of names, for parameters of the named group.
 func (s *Store) Group(name string) Scope {
+	g := s.Find(name)
+	if g == nil {
+		g = &Group{Name: name}
+		s.Groups = append(s.Groups, g)
+	}
+	return Scope{store: s, group: g}
+}
+
+// Find returns the named group, or nil.
+func (s *Store) Find(name string) *Group {
 	for _, g := range s.Groups {
 		if g.Name == name {
-			return Scope{store: s, group: g}
+			return g
 		}
 	}
-	g := &Group{Name: name}
-	s.Groups = append(s.Groups, g)
-	return Scope{store: s, group: g}
+	return nil
 }
 
 // In returns the scope below c: its names begin with that of c, name and a dot.
@@ -208,6 +236,19 @@ func (s *Store) Allocate(b device.Backend, seed uint64) {
 	}
 }
 
+// Shorten rounds the parameters of each group to the type of the activations that they meet.
+// It is the first operation of every pass over a network, so that these copies are never
+// older than the parameters. That costs 6 bytes a parameter in a pass, some thousandths of
+// what the activations of a batch cost.
+func (s *Store) Shorten(t *grad.Tape) {
+	for _, g := range s.Groups {
+		if !g.Short.Absent() {
+			t.Do(func(b device.Backend) { b.Copy(g.Short, g.Values) })
+		}
+	}
+}
+
+// allocate makes the arrays of g.
 func (g *Group) allocate(b device.Backend) {
 	n := 0
 	for _, p := range g.Params {
@@ -219,8 +260,14 @@ func (g *Group) allocate(b device.Backend) {
 	g.Grads = device.New(b, device.F32, n)
 	b.Fill(g.Values, 0)
 	b.Fill(g.Grads, 0)
+	if g.Activations != device.F32 {
+		g.Short = device.New(b, g.Activations, n)
+	}
 	for _, p := range g.Params {
 		dims := p.entry.layout.device
+		if !g.Short.Absent() {
+			p.short = device.Make(g.Short.Buf, p.offset, g.Activations, dims...)
+		}
 		p.Value = device.Make(g.Values.Buf, p.offset, device.F32, dims...)
 		p.Grad = device.Make(g.Grads.Buf, p.offset, device.F32, dims...)
 		p.entry.array = p.Value

@@ -33,7 +33,7 @@ func Token(t *grad.Tape, x *grad.Var, i int) *grad.Var {
 // T·D numbers in its last two dimensions.
 func AddPositions(t *grad.Tape, x *grad.Var, p *Param) *grad.Var {
 	n, used := x.Value.Dims[0], x.Value.Dims[1]*x.Value.Dims[2]
-	v := p.Var(t)
+	v := p.As(t, x.Value.Type)
 	if v.Value.Cols() != x.Value.Dims[2] || v.Value.Len() < used {
 		panic(fmt.Sprintf("nn: %s %v added to %v", p.Name(), v.Value, x.Value))
 	}

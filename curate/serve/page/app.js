@@ -10,7 +10,8 @@ import {commands, decide, setParent, helpDialog} from './commands.js';
 import {dialogOpen} from './dialogs.js';
 import {Marks, pack, unpack, keepOnLeaving, takeUp, reopen} from './place.js';
 import {asPast, told, place, say} from './feedback.js';
-import {sections} from './views.js';
+import {shownIn} from './views.js';
+import {Rows} from './variants.js';
 import * as panels from './panels.js';
 
 // App holds what is on the screen: the view, the marks and the keyboard's place.
@@ -23,7 +24,9 @@ class App {
     this.looked = new Map(); // how labels stood when a command on them began
     this.view = {kind: 'group', at: -1};
     this.near = [];
-    this.grid = new Grid(byId('grid'), {width: 220, height: (wide) => (this.view.kind === 'review' ? this.review.height(wide, byId('grid')) : 72), cell: (e, i, active) => (this.view.kind === 'review' ? this.review.cell(e, i, active) : panels.card(this, e, i, active)),
+    this.rows = new Rows();
+    this.singly = false; // whether variants have a row each
+    this.grid = new Grid(byId('grid'), {width: (items) => (this.view.kind === 'group' ? panels.lineWidth(this, items) : 220), height: (wide) => this.rowHeight(wide), cell: (e, i, active) => (this.view.kind === 'review' ? this.review.cell(e, i, active) : panels.card(this, e, i, active)),
       state: (i, active) => (this.view.kind === 'review' ? this.review.state(i, active) : panels.cardState(this, i, active))});
     this.tree = new Tree(byId('tree'), this.model, {open: (g) => this.open(g), mark: () => this.draw(), drop: (row, e) => this.dropped(row, e), say: (text) => this.say(text)});
     this.press = new Press();
@@ -44,7 +47,19 @@ class App {
     this.savedText(`saved #${this.model.version}`);
     this.sender.send();
     this.sender.watch();
+    setTimeout(() => this.measure(), 0); // the picture is first
   }
+
+  // measure gets how surely labels belong to their groups. Groups that are opened from
+  // then on have the surest first; the one in view stays as it was read.
+  async measure() {
+    if (!this.model.has.suggest) return;
+    try { this.model.margins = Float32Array.from((await ask('/api/margins')).margins); } catch { return; } // they stay by distance
+    document.body.dataset.measured = 'yes';
+  }
+
+  // groupView is the view of a group, in the order that its labels keep while it is open.
+  groupView(at) { return {kind: 'group', at, surest: !!this.model.margins}; }
 
   // ——— what is shown
 
@@ -55,8 +70,10 @@ class App {
     if (['group', 'near'].includes(view.kind)) this.keepGroup();
     if (this.view !== view) this.grid.start();
     this.tree.refresh();
-    this.grid.set(sections(this));
-    if (byOthers && this.view === view && was !== undefined && !this.grid.items.includes(was)) this.say(`“${shown(this.model.names[was])}” is ${this.whereIs(was)} now: it was changed in another tab.`);
+    const {sections, rows} = shownIn(this);
+    this.rows = rows;
+    this.grid.set(sections, (i) => rows.standing(i));
+    if (byOthers && this.view === view && was !== undefined && !this.grid.items.includes(rows.standing(was))) this.say(`“${shown(this.model.names[was])}” is ${this.whereIs(was)} now: it was changed in another tab.`);
     this.drawAround();
     if (['group', 'near'].includes(this.view.kind)) this.address(false);
   }
@@ -67,7 +84,7 @@ class App {
     const m = this.model, g = m.groups[1][this.view.at], follow = this.follow && m.groupNamed(this.follow.to);
     if (follow >= 0) {
       this.tree.follow(this.follow.from, [follow, ...(this.follow.parts || []).map((name) => m.groupNamed(name)).filter((at) => at >= 0 && at !== follow)]);
-      this.view = {kind: 'group', at: follow};
+      this.view = this.groupView(follow);
       this.follow = undefined;
     } else if (g && !g.gone && this.name !== g.name && m.groupNamed(this.name) >= 0) this.view.at = m.groupNamed(this.name);
     const now = m.groups[1][this.view.at];
@@ -75,10 +92,14 @@ class App {
       if (now?.gone && !this.follow) this.lead(this.name);
       const next = this.tree.next(1, {round: true});
       const at = next >= 0 && next !== this.view.at ? next : this.tree.groups().find((x) => x !== this.view.at) ?? m.live()[0]?.at;
-      this.view = at === undefined ? {kind: 'dropped'} : {kind: 'group', at};
+      this.view = at === undefined ? {kind: 'dropped'} : this.groupView(at);
     }
     if (this.view.kind !== 'dropped') this.name = m.groups[1][this.view.at].name;
   }
+
+  // rowHeight is how far apart rows of a width stand: labels of a group take a line each,
+  // and where they come from several groups, two.
+  rowHeight(wide) { return this.view.kind === 'review' ? this.review.height(wide, byId('grid')) : this.view.kind === 'group' ? 32 : 72; }
 
   // whereIs says where a label stands.
   whereIs(i) { return this.model.status[i] & DROPPED ? 'dropped' : this.model.parent[i] >= 0 ? `in “${shown(this.model.groups[1][this.model.parent[i]].name)}”` : 'in no group'; }
@@ -129,7 +150,8 @@ class App {
     this.view = v;
     this.grid.start(current);
     this.grid.only = v.kind === 'review' ? 1 : 0;
-    this.grid.sort = v.kind === 'review' ? 'duel' : 'card';
+    this.grid.sort = {review: 'duel', group: 'line'}[v.kind] || 'card';
+    this.grid.between = v.kind === 'group' ? 4 : 8;
     if (v.kind === 'group' || v.kind === 'near') this.name = this.model.groups[1][v.at].name;
     this.address(push);
     this.refresh();
@@ -143,7 +165,7 @@ class App {
     else if (location.hash !== hash) history.replaceState(null, '', hash);
   }
 
-  open(g, current) { if (g !== undefined && g >= 0) this.setView({kind: 'group', at: g}, true, current); }
+  open(g, current) { if (g !== undefined && g >= 0) this.setView(this.groupView(g), true, current); }
 
   // goTo opens where a label stands.
   goTo(i) {
@@ -205,7 +227,7 @@ class App {
     if (kind === 'map' && m.has.map) { this.setView({kind}, false); this.openMap(); return; }
     if (first === undefined) { this.setView({kind: 'dropped'}, false); return; }
     if (there && kind === 'near' && m.has.suggest) { this.candidates = []; this.setView({kind, at: g}, false); this.closeBy(g, false); return; }
-    this.setView({kind: 'group', at: there ? g : first}, false);
+    this.setView(this.groupView(there ? g : first), false);
     if (g >= 0 && !there) this.say(`“${shown(name)}” no longer has labels.`);
     else if (g < 0 && name) this.lead(name);
   }
@@ -216,7 +238,7 @@ class App {
     try { now = (await ask(`/api/group?name=${encodeURIComponent(name)}`)).name; } catch (e) { this.say(`${e.message[0].toUpperCase()}${e.message.slice(1)}.`); return; }
     const g = this.model.groupNamed(now);
     if (g < 0) return;
-    this.setView({kind: 'group', at: g}, false);
+    this.setView(this.groupView(g), false);
     this.say(`“${shown(name)}” has become “${shown(now)}”.`);
   }
 
@@ -229,7 +251,7 @@ class App {
       return this.chosenMarks;
     }
     const i = this.grid.current();
-    return i === undefined || this.view.kind === 'map' ? [] : [i];
+    return i === undefined || this.view.kind === 'map' ? [] : this.rows.labels(i);
   }
 
   // choice names what is chosen, to tell it from another choice.
@@ -242,11 +264,29 @@ class App {
 
   clearMarks() { this.marks.clear(); this.anchor = undefined; this.later(this.view.kind === 'marked'); }
 
-  toggle(i) { if (this.marks.has(i)) this.marks.delete(i); else this.marks.add(i); this.anchor = i; this.later(this.view.kind === 'marked'); }
+  // isMarked tells whether all labels of a row are marked.
+  isMarked(i) { return this.rows.labels(i).every((x) => this.marks.has(x)); }
+
+  toggle(i) {
+    const marked = this.isMarked(i);
+    for (const x of this.rows.labels(i)) { if (marked) this.marks.delete(x); else this.marks.add(x); }
+    this.anchor = i;
+    this.later(this.view.kind === 'marked');
+  }
+
+  // labelsOf lists the labels of rows.
+  labelsOf(items) { return this.rows.of.size ? items.flatMap((i) => this.rows.labels(i)) : items; }
+
+  // foldVariants puts variants into one row, or each into its own.
+  foldVariants() {
+    this.singly = !this.singly;
+    this.later(true);
+    this.say(this.singly ? 'Every label has a row of its own.' : 'Names that differ only in case, accents or number are in one row.');
+  }
 
   range(to) {
     const anchor = this.grid.items.indexOf(this.anchor), from = anchor >= 0 ? anchor : this.grid.at;
-    for (const i of this.grid.items.slice(Math.min(from, to), Math.max(from, to) + 1)) this.marks.add(i);
+    for (const i of this.labelsOf(this.grid.items.slice(Math.min(from, to), Math.max(from, to) + 1))) this.marks.add(i);
     this.anchor = this.grid.items[from];
     this.grid.go(to);
     this.draw();
@@ -292,7 +332,10 @@ class App {
   // takeSuggestion moves to the n-th suggestion; while the answer for what is chosen
   // is under way, when it is there.
   takeSuggestion(n) {
-    if (this.view.kind === 'review') { if (n < 2) this.review.choose(n + 1); return; }
+    if (this.view.kind === 'review') {
+      if (n < 2) this.review.choose(n + 1); else if (n < 4) this.review.choosePair(n - 1);
+      return;
+    }
     const list = this.suggestions(), tags = this.chosen();
     if (list[n]) { this.look(tags); decide(this, 'move', tags, list[n].name); return; }
     if (list.length || !this.model.has.suggest || !tags.length || this.nearOf === this.choice()) return;
@@ -437,7 +480,7 @@ class App {
     });
     grid.addEventListener('dragstart', (e) => {
       const i = Number(e.target.closest('[data-tag]').dataset.tag);
-      const tags = this.marks.has(i) ? [...this.marks] : [i];
+      const tags = this.isMarked(i) ? [...this.marks] : this.rows.labels(i);
       this.look(tags);
       e.dataTransfer.setData('application/x-hgld-tags', JSON.stringify(tags));
     });

@@ -74,20 +74,39 @@ async function fresh(app) {
   if (to !== null) decide(app, 'move', tags, to);
 }
 
-const whole = (app) => (app.view.kind === 'group' ? app.model.members(app.view.at) : []);
+// whole lists the labels of the group in view, as they are on the screen.
+const whole = (app) => (app.view.kind === 'group' ? app.labelsOf(app.grid.items).filter((i) => app.model.parent[i] === app.view.at) : []);
 
-function accept(app, all) {
+const isOpen = (app) => (i) => !(app.model.status[i] & DECIDED);
+
+// accept takes labels of the group in view for its own, and goes to the next open group
+// when none is left.
+function accept(app, of) {
   if (app.view.kind === 'near') return decide(app, 'move', chosen(app), app.model.groups[1][app.view.at].name);
   if (app.view.kind !== 'group') return app.say('Accepting is for one group; open one first.');
   const g = app.model.groups[1][app.view.at];
-  const tags = whole(app).filter((i) => all || !(app.model.status[i] & OUTLIER));
-  const open = tags.some((i) => !(app.model.status[i] & DECIDED));
+  const tags = of(whole(app));
+  const open = tags.some(isOpen(app));
   const next = app.tree.next(1, {open: true, round: true});
   app.look(tags);
   if (open) decide(app, 'accept', tags, g.name);
-  const left = whole(app).some((i) => !(app.model.status[i] & DECIDED));
+  const left = whole(app).some(isOpen(app));
   if (!left && next >= 0) app.open(next);
   else if (!open) app.say(next < 0 ? 'Everything is decided.' : 'All of it is decided.');
+  return undefined;
+}
+
+// acceptCore accepts what is above the break.
+const acceptCore = (app) => accept(app, (tags) => tags.filter((i) => !(app.model.status[i] & OUTLIER)));
+
+// acceptTo accepts the open labels from the first to the current one, and goes on to the
+// next that is open.
+function acceptTo(app) {
+  const {view, grid} = app, to = grid.at;
+  if (view.kind !== 'group') return app.say('Accepting is for one group; open one first.');
+  accept(app, () => app.labelsOf(grid.items.slice(0, to + 1)).filter(isOpen(app)));
+  const next = grid.items.findIndex((i, n) => n > to && isOpen(app)(i));
+  if (app.view === view && next >= 0) grid.go(next);
   return undefined;
 }
 
@@ -191,15 +210,15 @@ async function newGroup(app) {
 function markAll(app) {
   const items = app.grid.items;
   const core = app.view.kind === 'group' ? items.filter((i) => !(app.model.status[i] & OUTLIER)) : items;
-  const set = core.every((i) => app.marks.has(i)) ? items : core;
-  for (const i of set) app.marks.add(i);
+  const set = core.every((i) => app.isMarked(i)) ? items : core;
+  for (const i of app.labelsOf(set)) app.marks.add(i);
   app.draw();
 }
 
 async function history(app) {
   let list;
   try { list = await ask('/api/history'); } catch (e) { app.say(e.message); return; }
-  const names = {accept: 'accept', move: 'move', rename: 'rename', merge: 'merge', split: 'divide', set_parent: 'set the kind of', drop: 'drop', flag: 'flag', note: 'note', revert: 'undo'};
+  const names = {accept: 'accept', move: 'move', rename: 'rename', merge: 'merge', split: 'divide', set_parent: 'set the kind of', drop: 'drop', flag: 'flag', note: 'note', revert: 'undo', propose: 'propose', confirm: 'confirm', withdraw: 'withdraw'};
   const rows = list.reverse().slice(0, 500).map((e) => h('tr', {class: e.active ? '' : 'undone'}, h('td', {class: 'n'}, `#${e.seq}`), h('td', {class: 'n'}, new Date(e.at).toLocaleTimeString('en-GB')),
     h('td', {}, e.op === 'revert' ? `undo #${e.of}` : `${names[e.op]} ${shown(e.first)}${e.n > 1 ? ` and ${number(e.n - 1)} more` : ''}${e.to ? ` → ${shown(e.to)}` : ''}${e.note ? ` (${e.note})` : ''}`),
     h('td', {}, e.active ? h('button', {type: 'button', 'aria-label': `take back edit ${e.seq}`, onclick: () => { app.edit({op: 'revert', of: e.seq}); d.close(); }}, 'take back') : h('span', {class: 'soft'}, 'undone'))));
@@ -226,8 +245,8 @@ async function finish(app) {
 const revert = (app, what) => (app.model[what] || app.sender.queue.length ? app.edit({op: 'revert', of: what}) : app.say(`There is nothing to ${what}.`));
 
 export const commands = [
-  {keys: ['a'], name: 'Accept', group: 'decide', help: 'accept the whole group and go to the next open one', run: (app) => accept(app, true)},
-  {keys: ['A'], name: 'Accept core', group: 'decide', help: 'accept everything above the break', run: (app) => accept(app, false)},
+  {keys: ['a'], name: 'Accept', group: 'decide', help: 'accept the whole group and go to the next open one', run: (app) => accept(app, (tags) => tags)},
+  {keys: ['A'], name: 'Accept core', group: 'decide', help: 'accept everything above the break', run: acceptCore},
   {keys: ['m'], name: 'Move', group: 'decide', help: 'move the marked labels, or the current one, to a group by typing its name', run: move},
   {keys: ['n'], name: 'New group', group: 'decide', help: 'make a group of the marked labels', run: fresh},
   {keys: ['x'], name: 'Drop', group: 'decide', help: 'leave out, with a reason', run: drop},
@@ -236,12 +255,14 @@ export const commands = [
   {keys: ['s'], name: 'Divide', group: 'group', help: 'divide the group by k-means, after a preview', run: split},
   {keys: ['p'], name: 'Kind', group: 'group', help: 'set the parent of the group, or of those marked in the tree', run: parent},
   {keys: ['N'], name: 'Declare', group: 'group', help: 'declare an empty group', run: newGroup},
+  {keys: ['b'], name: 'Accept to here', group: 'label', help: 'accept the labels from the first to the current one', run: acceptTo},
   {keys: ['f'], name: 'Flag', group: 'label', help: 'flag for another look', run: (app) => remark(app, 'flag', 'Flag', 'Flag')},
   {keys: ['t'], name: 'Note', group: 'label', help: 'write a note', run: (app) => remark(app, 'note', 'Note on', 'Keep')},
   {keys: ['i'], name: 'Images', group: 'label', help: 'examples of the current label, until it is pressed again', run: (app) => app.toggleExamples()},
   {keys: ['u', 'ctrl+z'], name: 'Undo', group: 'back', help: 'undo the last edit', run: (app) => revert(app, 'undo')},
   {keys: ['ctrl+y'], name: 'Redo', group: 'back', help: 'do it again', run: (app) => revert(app, 'redo')},
   {keys: ['ctrl+a'], name: 'Mark all', group: 'mark', help: 'mark all above the break; once more: all that is shown', run: markAll},
+  {keys: ['z'], name: 'Variants', group: 'mark', help: 'variants of a name (case, accents, plural) in one row, or one in each', run: (app) => app.foldVariants()},
   {keys: ['c'], name: 'Close by', group: 'group', help: 'open labels of other groups that are near this one; a takes them into it', run: (app) => app.closeBy()},
   {keys: ['ctrl+k'], name: 'Go to', group: 'group', help: 'go to a group or a label, or run a command, by its name', run: (app) => palette(app, commands)},
   {keys: ['e'], name: 'History', group: 'more', help: 'all edits; any of them can be undone', run: history},
@@ -255,7 +276,7 @@ export function helpDialog(app, first) {
   tell(first ? 'Welcome' : 'Help', 'wide',
     first ? h('p', {}, 'Labels with similar meanings have been grouped automatically. Turn the groups into classes that people would use: accept what is right, move what is not, and drop labels that are not a kind of landmark.') : null,
     h('div', {class: 'help'},
-      h('section', {}, h('h3', {}, '1 · Look at a group'), h('p', {class: 'soft'}, 'Labels nearest to the group’s centre come first; outliers stand below a break.'), h('ul', {},
+      h('section', {}, h('h3', {}, '1 · Look at a group'), h('p', {class: 'soft'}, 'Labels that belong to it most surely come first; outliers stand below a break.'), h('ul', {},
         line(['j', 'k'], 'next, previous group'), line(['l', 'h'], 'next, previous label; arrows too'), line(['Space'], 'mark a label; Shift with arrows marks a range'), first ? null : line(['M'], 'list of the marked labels'), line(['i'], 'images, or Commons links'), first ? null : line(['v'], 'map of all labels'), first ? null : of('mark'))),
       h('section', {}, h('h3', {}, '2 · Decide'), h('p', {class: 'soft'}, 'Marks are kept when you go to other groups, so one move can take labels from several.'), h('ul', {}, line(['1', '…', '5'], 'take a suggestion'), of('decide'), first ? null : of('label'))),
       h('section', {}, h('h3', {}, '3 · Shape the groups'), h('ul', {}, of('group'), line(['Tab'], 'into the tree: arrows, Space marks groups'))),

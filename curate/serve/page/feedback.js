@@ -14,6 +14,9 @@ const words = {
   set_parent: [(e) => (e.to ? `Put ${names(e)} under “${shown(e.to)}”` : `Declared ${names(e)}, or removed its parent`), 'the kind of'],
   drop: [(e) => `Dropped ${names(e)}${e.note ? `: ${e.note}` : ''}`, 'dropping'],
   flag: [(e) => `Flagged ${names(e)}`, 'the flag of'],
+  propose: [(e) => `Proposed ${shown(e.to)} for ${names(e)}`, 'the proposal of'],
+  confirm: [(e) => `Confirmed ${names(e)} in ${shown(e.to)}`, 'confirming'],
+  withdraw: [(e) => `Withdrew the proposal of ${names(e)}`, 'withdrawing'],
   note: [(e) => `Noted on ${names(e)}`, 'the note on'],
 };
 

@@ -1,7 +1,7 @@
 import {h, become, attribute} from './dom.js';
 import {Sight} from './sight.js';
 
-const titleHeight = 44, edge = 10;
+const titleHeight = 44, edge = 10, gap = 8;
 
 // Grid is a list of cells of equal height in as many columns as fit, with headings
 // between. The keyboard's place is told by aria-activedescendant; the focus stays on
@@ -9,9 +9,9 @@ const titleHeight = 44, edge = 10;
 export class Grid {
   // cell(e, item, active) writes an item into its element, state(item, active) says
   // what its look depends on; cells of one sort become one another. Height is asked
-  // for the height of all cells of a width.
+  // for the height of all cells of a width, and width for the least width of a cell.
   constructor(root, {width, height, cell, state}) {
-    Object.assign(this, {root, width, height, cell, state, sort: '', blocks: [], at: -1, items: [], wanted: undefined, columns: 1, only: 0});
+    Object.assign(this, {root, width, height, cell, state, sort: '', between: gap, blocks: [], at: -1, items: [], wanted: undefined, columns: 1, only: 0});
     this.sight = new Sight(root, (resized) => (resized ? this.layout() : this.draw()));
   }
 
@@ -30,9 +30,11 @@ export class Grid {
   }
 
   // set shows sections [{title, items}]; a section without a title has no heading.
-  // The keyboard's place stays on its item; if that is gone, on the one after it.
-  set(sections) {
-    const {wanted} = this, item = wanted ?? this.current();
+  // The keyboard's place stays on its item, or on the one that stands for it now; if
+  // that is gone, on the one after it.
+  set(sections, standing) {
+    const wanted = this.wanted === undefined ? undefined : standing(this.wanted);
+    const item = wanted ?? (this.at < this.items.length ? standing(this.current()) : undefined);
     this.sections = sections;
     this.items = sections.length === 1 ? sections[0].items : sections.flatMap((s) => s.items);
     const at = this.items.indexOf(item);
@@ -45,8 +47,8 @@ export class Grid {
 
   layout() {
     if (!this.sections) return;
-    this.columns = this.only || Math.max(1, Math.floor((this.sight.width - 2 * edge + 8) / this.width));
-    this.wide = (this.sight.width - 2 * edge + 8) / this.columns;
+    this.columns = this.only || Math.max(1, Math.floor((this.sight.width - 2 * edge + gap) / this.width(this.items)));
+    this.wide = (this.sight.width - 2 * edge + gap) / this.columns;
     this.high = this.height(this.wide);
     this.blocks = [];
     let from = 0, y = edge;
@@ -79,8 +81,8 @@ export class Grid {
           state: `${i}/${this.items.length}/${this.wide} ${this.state(item, active)}`, write: (e) => this.write(e, item, i, active)});
       }
     }
-    this.sight.space.style.setProperty('--wide', `${this.wide - 8}px`);
-    this.sight.space.style.setProperty('--high', `${this.high - 8}px`);
+    this.sight.space.style.setProperty('--wide', `${this.wide - gap}px`);
+    this.sight.space.style.setProperty('--high', `${this.high - this.between}px`);
     this.sight.show(wanted);
     if (this.at >= 0) this.root.setAttribute('aria-activedescendant', `cell-${this.at}`);
     else this.root.removeAttribute('aria-activedescendant');

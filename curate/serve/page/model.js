@@ -1,22 +1,24 @@
+import {stem} from './variants.js';
+
 // The page's copy of the session. What the server sends is the truth; edits of
 // single labels are shown before the server has answered, and made again on top of
 // what it sends until it has. Counts, members and names are kept as labels and
 // groups change, so that an edit costs what it changes, however many labels there
 // are.
 
-export const DECIDED = 1, DROPPED = 2, FLAGGED = 4, OUTLIER = 8;
+export const DECIDED = 1, DROPPED = 2, FLAGGED = 4, OUTLIER = 8, PROPOSED = 16;
 
 const nowhere = -2; // parent of a label before its place is known
 
 // Bucket is what stands in one group, or what is dropped.
 class Bucket {
-  constructor() { Object.assign(this, {tags: new Set(), open: 0, landmarks: 0, images: 0, list: null}); }
+  constructor() { Object.assign(this, {tags: new Set(), open: 0, landmarks: 0, images: 0, list: null, order: undefined}); }
 
   get size() { return this.tags.size; }
 
-  // listed are the labels in order, made when they are looked at.
-  listed(before) {
-    if (!this.list) this.list = [...this.tags].sort(before);
+  // listed are the labels in an order that has a name, made when they are looked at.
+  listed(before, order) {
+    if (!this.list || this.order !== order) Object.assign(this, {list: [...this.tags].sort(before), order});
     return this.list;
   }
 }
@@ -42,6 +44,8 @@ export class Model {
     this.total = this.touched(this.names.keys());
     this.withImages = this.total.images > 0;
     this.folded = this.found = this.index = null;
+    this.stems = [];
+    this.margins ??= null; // how surely each label belongs to its group; it comes later
     this.version = -1;
     this.apply(s);
   }
@@ -120,6 +124,9 @@ export class Model {
   // standing is where a label is: its group, −1 for none, −2 if it is dropped.
   standing(i) { return this.status[i] & DROPPED ? -2 : this.parent[i]; }
 
+  // stem is what a label has in common with the variants of its name.
+  stem(i) { return (this.stems[i] ??= stem(this.names[i])); }
+
   // tagOf finds a label by its name and item: an edit that was kept in the browser's
   // storage knows no other.
   tagOf(ref) {
@@ -168,9 +175,11 @@ export class Model {
     }
   }
 
-  // members of a group: nearest to its centroid first, outliers last.
-  members(g) {
-    return this.bucket(g).listed((x, y) => (this.status[x] & OUTLIER) - (this.status[y] & OUTLIER) || this.distance[x] - this.distance[y] || x - y);
+  // members of a group, outliers last: with surest those that belong to it most surely
+  // first, otherwise those nearest to its centroid.
+  members(g, surest = !!this.margins) {
+    const before = surest ? (x, y) => this.margins[y] - this.margins[x] : (x, y) => this.distance[x] - this.distance[y];
+    return this.bucket(g).listed((x, y) => (this.status[x] & OUTLIER) - (this.status[y] & OUTLIER) || before(x, y) || x - y, surest);
   }
 
   droppedTags() { return this.dropped.listed((x, y) => x - y); }

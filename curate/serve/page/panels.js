@@ -1,5 +1,5 @@
 import {h, hidden, fill, attribute, write, count, number, shown, key, byId} from './dom.js';
-import {DECIDED, DROPPED, FLAGGED, OUTLIER} from './model.js';
+import {DECIDED, DROPPED, FLAGGED, OUTLIER, PROPOSED} from './model.js';
 import {commands} from './commands.js';
 import {menu} from './menu.js';
 
@@ -26,36 +26,48 @@ export function progress(app) {
 
 const elsewhere = (app, i) => (app.view.kind !== 'group' && app.model.parent[i] >= 0 ? app.model.groups[1][app.model.parent[i]].name : '');
 
-// cardState is all that the look of a card depends on.
-export const cardState = (app, i, active) => `${app.model.status[i]} ${active} ${app.marks.has(i)} ${app.model.remarks.get(i)?.[2] ? 1 : 0} ${elsewhere(app, i)}`;
+// lineWidth is the width in which all but the longest names of a group fit on a line.
+export function lineWidth(app, items) {
+  const lengths = items.map((i) => app.model.names[i].length).sort((a, b) => a - b);
+  return Math.max(220, Math.min(480, 74 + 7.8 * (lengths[Math.floor(0.95 * lengths.length)] || 0)));
+}
 
-// card writes a label into its element.
+const noted = (app, i) => app.rows.labels(i).some((x) => app.model.remarks.get(x)?.[2]);
+const statusOf = (app, i) => app.rows.labels(i).reduce((sum, x) => sum | app.model.status[x], 0);
+
+// cardState is all that the look of a card depends on.
+export const cardState = (app, i, active) => `${statusOf(app, i)} ${active} ${app.isMarked(i)} ${noted(app, i)} ${app.rows.labels(i)} ${elsewhere(app, i)}`;
+
+// card writes a label, and its variants, into an element: on one line in a group, and
+// elsewhere on two.
 export function card(app, e, i, active) {
-  const m = app.model, status = m.status[i], marked = app.marks.has(i);
+  const m = app.model, row = app.rows.labels(i), status = statusOf(app, i), marked = app.isMarked(i);
   if (!e.firstChild) {
-    e.append(h('span', {class: 'tick', 'aria-hidden': 'true'}), h('span', {class: 'label'}), h('span', {class: 'facts'}, h('span'), h('span', {class: 'flag', 'aria-hidden': 'true'})), hidden(''));
+    e.append(h('span', {class: 'tick', 'aria-hidden': 'true'}), h('span', {class: 'label'}, h('span'), h('span', {class: 'also'})), h('span', {class: 'facts'}, h('span'), h('span', {class: 'flag', 'aria-hidden': 'true'})), hidden(''));
     e.setAttribute('role', 'option');
     e.draggable = true;
   }
-  const group = elsewhere(app, i), noted = m.remarks.get(i)?.[2];
-  const facts = [count(m.landmarks[i], 'landmark'), m.withImages ? count(m.images[i], 'image') : ''].filter(Boolean);
-  const state = [status & DROPPED ? 'dropped' : status & DECIDED ? 'decided' : '', marked ? 'marked' : '', status & FLAGGED ? 'flagged' : ''].filter(Boolean);
-  attribute(e, 'class', ['cell card', active ? 'at' : '', status & OUTLIER ? 'outlier' : '', ...state].filter(Boolean).join(' '));
+  const group = elsewhere(app, i), note = noted(app, i), line = app.view.kind === 'group';
+  const {landmarks, images} = m.touched(row);
+  const facts = line ? [number(landmarks)] : [count(landmarks, 'landmark'), m.withImages ? count(images, 'image') : ''].filter(Boolean);
+  const state = [status & DROPPED ? 'dropped' : status & DECIDED ? 'decided' : status & PROPOSED ? 'proposed' : '', marked ? 'marked' : '', status & FLAGGED ? 'flagged' : ''].filter(Boolean);
+  attribute(e, 'class', ['cell card', line ? 'line' : '', active ? 'at' : '', status & OUTLIER ? 'outlier' : '', ...state].filter(Boolean).join(' '));
   attribute(e, 'aria-selected', marked);
-  attribute(e, 'title', m.names[i]);
+  attribute(e, 'title', row.map((x) => m.names[x]).join('\n'));
   e.dataset.tag = i;
   const [tick, label, under, told] = e.children;
-  write(tick, marked ? '●' : status & DROPPED ? '×' : status & DECIDED ? '✓' : '');
-  write(label, shown(m.names[i]));
-  write(told, state.length ? ` ${state.join(', ')}${noted ? ', with a note' : ''}` : noted ? ' with a note' : '');
+  write(tick, marked ? '●' : status & DROPPED ? '×' : status & DECIDED ? '✓' : status & PROPOSED ? '?' : '');
+  write(label.firstChild, shown(m.names[i]));
+  write(label.lastChild, row.slice(1).map((x) => ` · ${shown(m.names[x])}`).join(''));
+  write(told, `${line ? ` ${landmarks === 1 ? 'landmark' : 'landmarks'}` : ''}${[...state, note ? 'with a note' : ''].filter(Boolean).map((s) => `, ${s}`).join('')}`);
   write(under.firstChild, facts.join(' · ') + (group ? ` in ${shown(group)}` : ''));
-  write(under.lastChild, (status & FLAGGED ? ' ⚑' : '') + (noted ? ' ✎' : ''));
+  write(under.lastChild, (status & FLAGGED ? ' ⚑' : '') + (note ? ' ✎' : ''));
 }
 
 export function head(app) {
   const m = app.model, v = app.view;
   const items = app.grid.items;
-  const t = m.touched(items);
+  const t = m.touched(app.labelsOf(items));
   const facts = `${count(t.labels, 'label')} · ${count(t.landmarks, 'landmark')}${m.withImages ? ` · ${count(t.images, 'image')}` : ''}`;
   const title = {group: () => shown(m.groups[1][v.at].name), near: () => `Close to “${shown(m.groups[1][v.at].name)}”`, search: () => 'Find', marked: () => 'Marked', dropped: () => 'Dropped', flagged: () => 'Flagged',
     map: () => 'Map', review: () => 'Differences'}[v.kind]();
@@ -65,12 +77,13 @@ export function head(app) {
   const marks = app.marks.size ? h('p', {class: 'marks', role: 'status'}, `${count(app.marks.size, 'label')} marked · ${count(m.touched(app.chosen()).landmarks, 'landmark')} `,
     v.kind === 'marked' ? null : h('button', {type: 'button', onclick: () => app.go('marked')}, 'list ', key('M')), ' ', h('button', {type: 'button', onclick: () => app.clearMarks()}, 'clear ', key('Esc'))) : null;
   fill(byId('head'), h('h2', {}, h('span', {class: 'name'}, title), kind ? h('span', {class: above.length ? 'kind' : 'kind none'}, kind) : null),
-    h('div', {class: 'under'}, h('p', {class: 'soft'}, v.kind === 'map' ? 'labels that mean similar things stand together' : facts, v.kind === 'near' ? [' · open labels of other groups, nearest first; ', key('a'), ' takes them into this one'] : v.kind === 'search' && items.length ? [' · ', key('Enter'), ' goes to a label'] : '', g && g.note ? ` · ${g.note}` : ''), marks));
+    h('div', {class: 'under'}, h('p', {class: 'soft'}, v.kind === 'map' ? 'labels that mean similar things stand together' : facts, v.kind === 'near' ? [' · open labels of other groups, nearest first; ', key('a'), ' takes them into this one'] : v.kind === 'search' && items.length ? [' · ', key('Enter'), ' goes to a label'] : v.kind === 'review' && items.length ? [' · ', key('1'), ' ', key('2'), ' take a choice, ', key('3'), ' ', key('4'), ' take it for all of the pair'] : '', v.surest ? ' · surest first' : '', g && g.note ? ` · ${g.note}` : ''), marks));
 }
 
 export function actions(app) {
   const m = app.model;
-  const off = {Divide: !m.has.split, 'Close by': !m.has.suggest, Images: !m.has.examples, Undo: !m.undo && !app.sender.queue.length, Redo: !m.redo && !app.sender.queue.length, Kind: m.levels.length < 3};
+  const grouped = app.view.kind === 'group';
+  const off = {Accept: !grouped && app.view.kind !== 'near', 'Accept core': !grouped, 'Accept to here': !grouped, Divide: !m.has.split, 'Close by': !m.has.suggest, Images: !m.has.examples, Undo: !m.undo && !app.sender.queue.length, Redo: !m.redo && !app.sender.queue.length, Kind: m.levels.length < 3};
   const box = byId('actions');
   if (!box.children.length) box.append(...toolbar(app));
   if (!differs('actions', Object.values(off).join())) return;
@@ -105,7 +118,7 @@ export function side(app) {
     const stale = !app.suggestions().length;
     const far = Math.max(...list.map((x) => x.distance), 1e-9);
     const near = Math.min(...list.map((x) => x.distance), far);
-    parts.push(h('section', {}, h('h2', {}, 'Move to'), h('p', {class: 'soft'}, chosen.length > 1 ? `${count(chosen.length, 'marked label')}` : shown(m.names[chosen[0]])),
+    parts.push(h('section', {}, h('h2', {}, 'Move to'), h('p', {class: 'soft'}, app.marks.size > 1 ? `${count(chosen.length, 'marked label')}` : chosen.map((x) => shown(m.names[x])).join(' · ')),
       h('ol', {class: stale ? 'near stale' : 'near'}, list.map((x, n) => {
         const bar = h('span', {class: 'bar', 'aria-hidden': 'true'});
         bar.style.width = `${Math.round(100 * Math.max(0.08, 1 - 0.8 * (x.distance - near) / Math.max(1e-9, far - near || far)))}%`;
@@ -116,8 +129,8 @@ export function side(app) {
     const [reason, flag, note] = m.remarks.get(i) || ['', '', ''];
     const group = m.parent[i] >= 0 ? shown(m.groups[1][m.parent[i]].name) : m.status[i] & DROPPED ? 'dropped' : 'none';
     const fact = (what, value) => [h('dt', {}, what), h('dd', {}, value)];
-    parts.push(h('section', {}, h('h2', {}, 'Label'), h('p', {class: 'whole'}, shown(m.names[i])), h('dl', {},
-      fact('group', app.view.kind === 'group' ? group : h('button', {type: 'button', class: 'link', onclick: () => app.goTo(i)}, group)), fact('state', m.status[i] & DECIDED ? 'decided' : 'open'), fact('landmarks', number(m.landmarks[i])), m.withImages ? fact('images', number(m.images[i])) : null,
+    parts.push(h('section', {}, h('h2', {}, 'Label'), h('p', {class: 'whole'}, shown(m.names[i])), h('dl', {}, app.rows.labels(i).slice(1).map((x) => fact('variant', `${shown(m.names[x])} (${number(m.landmarks[x])})`)).flat(),
+      fact('group', app.view.kind === 'group' ? group : h('button', {type: 'button', class: 'link', onclick: () => app.goTo(i)}, group)), fact('state', m.status[i] & DECIDED ? 'decided' : m.status[i] & PROPOSED ? 'proposed' : 'open'), fact('landmarks', number(m.landmarks[i])), m.withImages ? fact('images', number(m.images[i])) : null,
       /^Q\d+$/.test(m.items[i]) ? fact('item', h('a', {href: `https://www.wikidata.org/wiki/${m.items[i]}`, target: '_blank', rel: 'noopener noreferrer'}, m.items[i])) : null,
       m.distance[i] ? fact('distance', m.distance[i].toFixed(3)) : null, reason ? fact('dropped', reason) : null, m.status[i] & FLAGGED ? fact('flag', flag || 'yes') : null, note ? fact('note', note) : null)));
     if (app.imagesOn) parts.push(examples(app, i));

@@ -8,6 +8,8 @@ import {decide, setParent} from './commands.js';
 
 const dropped = '(dropped)';
 
+const pairOf = (d) => `${d.a}\u0000${d.b}`;
+
 export class Review {
   constructor(app, data) {
     this.app = app;
@@ -17,8 +19,24 @@ export class Review {
     this.byTag = new Map((this.c.differences || []).map((d) => [d.tag, d]));
   }
 
-  // items are tags, open ones first as the list has them: most landmarks first.
+  // items are tags as the list has them: most landmarks first.
   items() { return (this.c.differences || []).map((d) => d.tag); }
+
+  // sections lists the differences by the pair of groups that they lie between, the pair
+  // with most of them first; those that are alone in theirs come last.
+  sections() {
+    const pairs = Map.groupBy(this.items(), (i) => pairOf(this.byTag.get(i)));
+    const several = [...pairs.values()].filter((items) => items.length > 1).sort((x, y) => y.length - x.length);
+    const alone = [...pairs.values()].filter((items) => items.length === 1).flat();
+    if (!several.length) return [{items: alone}];
+    const titled = several.map((items) => ({title: this.title(items), items}));
+    return alone.length ? [...titled, {title: `other pairs of groups · ${number(alone.length)}`, items: alone}] : titled;
+  }
+
+  title(items) {
+    const {a, b} = this.byTag.get(items[0]);
+    return `${shown(a)} or ${shown(b)} · ${count(items.length, 'label')}`;
+  }
 
   openTags() { return this.items().filter((i) => !(this.app.model.status[i] & DECIDED)); }
 
@@ -61,12 +79,12 @@ export class Review {
     return this.measured.high;
   }
 
-  // take decides a label as one of the two did, and goes to the next open one.
-  take(i, choice) {
+  // take decides labels as one of the two did, and goes to the next open one after i.
+  take(i, choice, tags = [i]) {
     const app = this.app;
-    app.look([i]);
-    if (choice === dropped) decide(app, 'drop', [i], undefined, 'adjudicated');
-    else decide(app, 'move', [i], choice);
+    app.look(tags);
+    if (choice === dropped) decide(app, 'drop', tags, undefined, 'adjudicated');
+    else decide(app, 'move', tags, choice);
     const items = app.grid.items;
     const from = items.indexOf(i);
     const next = items.findIndex((x, k) => k > from && !(app.model.status[x] & DECIDED));
@@ -78,6 +96,15 @@ export class Review {
     const i = this.app.grid.current();
     const d = this.byTag.get(i);
     if (d) this.take(i, n === 1 ? d.a : d.b);
+  }
+
+  // choosePair decides all open differences between the same two groups.
+  choosePair(n) {
+    const i = this.app.grid.current(), d = this.byTag.get(i);
+    if (!d) return;
+    const tags = this.openTags().filter((x) => pairOf(this.byTag.get(x)) === pairOf(d));
+    if (tags.length) this.take(i, n === 1 ? d.a : d.b, tags);
+    else this.app.say('All of this pair is decided.');
   }
 
   // panel stands beside the list: figures, open parents.

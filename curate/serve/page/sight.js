@@ -1,10 +1,10 @@
 import {h} from './dom.js';
 
 // Sight is a box that scrolls, of which only what is in sight is in the document:
-// 57,000 labels scroll as 50 do. Elements are kept by key: one that is wanted again
-// stays and is changed where it differs, and one that is not is written anew for
-// another key, whatever its state was. The source of a drag stays as it is, out of sight or gone: without it the drag would
-// end nowhere. Sizes are noted when they change and scrolling is left to the next
+// 57,000 labels scroll as 50 do. Elements are kept by key and sort: one that is wanted
+// again stays and is changed where it differs, and one that is not is written anew for
+// another key, whatever its state was. The source of a drag stays as it is, out of sight
+// or gone: without it the drag would end nowhere. Sizes are noted when they change and scrolling is left to the next
 // frame, so that drawing never makes the browser lay out the page twice.
 export class Sight {
   // draw(resized) draws what is in sight with show().
@@ -46,9 +46,9 @@ export class Sight {
   // that the look of one key depends on: where it is the same, nothing is written.
   // Only elements of one sort become one another.
   show(wanted) {
-    const keys = new Set(wanted.map((w) => w.key)), free = new Map();
+    const sorts = new Map(wanted.map((w) => [w.key, w.sort])), free = new Map();
     for (const [key, kept] of this.have) {
-      if (keys.has(key) || kept.e === this.dragged) continue;
+      if (sorts.get(key) === kept.sort || kept.e === this.dragged) continue;
       this.have.delete(key);
       free.set(kept.sort, [...(free.get(kept.sort) || []), kept]);
     }

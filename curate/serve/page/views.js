@@ -1,11 +1,24 @@
 import {byId, number} from './dom.js';
-import {DECIDED, OUTLIER} from './model.js';
+import {DECIDED, DROPPED, OUTLIER, PROPOSED} from './model.js';
+import {Rows} from './variants.js';
 
-// sections lists the labels that a view shows, as the grid takes them.
-export function sections(app) {
+const mostGathered = 2000; // of more labels each has a row of its own: a key is not kept waiting
+
+// shownIn lists what a view shows: {sections, rows}. Variants that stand in one group and
+// are decided alike are in one row.
+export function shownIn(app) {
+  const rows = new Rows(), all = sections(app), m = app.model;
+  const n = all.reduce((sum, s) => sum + s.items.length, 0);
+  if (app.singly || n > mostGathered || !['group', 'near', 'search'].includes(app.view.kind)) return {sections: all, rows};
+  const same = (i) => `${m.parent[i]} ${m.status[i] & (DECIDED | DROPPED | PROPOSED)}`;
+  return {rows, sections: all.map((s) => ({...s, items: rows.gather(s.items, (i) => m.stem(i), same)}))};
+}
+
+// sections lists the labels of a view, as the grid takes them.
+function sections(app) {
   const m = app.model, v = app.view;
   if (v.kind === 'group') {
-    const tags = m.members(v.at);
+    const tags = m.members(v.at, v.surest);
     const cut = tags.findIndex((i) => m.status[i] & OUTLIER);
     if (cut < 0) return [{items: tags}];
     return [{items: tags.slice(0, cut)}, {title: `outliers · ${tags.length - cut} far from the centre`, items: tags.slice(cut)}];
@@ -15,7 +28,7 @@ export function sections(app) {
   if (v.kind === 'marked') return [{items: [...app.marks]}];
   if (v.kind === 'dropped') return [{items: m.droppedTags()}];
   if (v.kind === 'flagged') return [{items: [...m.flagged].sort((x, y) => x - y)}];
-  if (v.kind === 'review') return [{items: app.review.items()}];
+  if (v.kind === 'review') return app.review.sections();
   return [{items: []}];
 }
 

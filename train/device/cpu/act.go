@@ -7,14 +7,14 @@ import (
 	"hgld/train/device"
 )
 
-// Act is dst = f(x), element by element. dst may be x.
+// Act computes dst = f(x) element by element. dst may be x.
 func (b *Backend) Act(dst, x device.Array, f device.Func) {
 	l := linesOf("Act", dst, x)
 	split(b, l.count, l.grain(), actTask{dst, x, f, l})
 }
 
-// ActGrad is dx = dy·f′(x). dx may be dy. For ReLU, x may also be the result of Act,
-// which is positive at the same elements.
+// ActGrad computes dx = dy·f′(x). dx may be dy. For ReLU, x may also be the result of Act,
+// because it is positive at the same elements.
 func (b *Backend) ActGrad(dx, dy, x device.Array, f device.Func) {
 	l := linesOf("ActGrad", dx, dy, x)
 	split(b, l.count, l.grain(), actGradTask{dx, dy, x, f, l})

@@ -7,15 +7,16 @@ import (
 	"hgld/train/device"
 )
 
-// Adam is one step of Adam (Kingma and Ba, ICLR 2015) or AdamW (Loshchilov and
-// Hutter, ICLR 2019) with torch's placing of eps. With g = scale·dw, and decay·w
-// added to it unless o.Decoupled, which multiplies w by 1 − rate·decay first:
+// Adam makes one step of Adam (Kingma and Ba, ICLR 2015) or AdamW (Loshchilov and
+// Hutter, ICLR 2019), with eps placed as in PyTorch. The gradient is g = scale·dw. If
+// o.Decoupled is set, w is first multiplied by 1 − rate·decay; otherwise decay·w is added
+// to g. Then:
 //
 //	m ← β1·m + (1−β1)·g, v ← β2·v + (1−β2)·g²
 //	w ← w − rate/bias1 · m / (√v/√bias2 + eps)
 //
-// Nothing changes where flag, which may be absent, is not zero. shadow, if
-// present, receives w in its own type.
+// If flag is present and not zero, nothing changes. If shadow is present, it receives w
+// in its own type.
 func (b *Backend) Adam(w, m, v, dw, shadow, hyper, flag device.Array, o device.AdamKind) {
 	l := linesOf("Adam", w, m, v, dw, shadow)
 	if hyper.Len() != device.HyperLen {

@@ -8,9 +8,9 @@ import (
 	"hgld/train/device"
 )
 
-// attention is the geometry of an Attention. The queries, keys and values of a
-// head are views of the packed qkv: matrices of size columns whose rows, the
-// tokens, lie stride elements apart.
+// attention is the geometry of an Attention. The queries, keys and values of a head are
+// views of the packed qkv: matrices with one row for each token and size columns. Rows lie
+// stride elements apart.
 type attention struct {
 	lib                         blas.Library
 	qkv, lse                    []float32
@@ -40,9 +40,9 @@ func (b *Backend) attentionOf(op string, y, lse, qkv, length device.Array, o dev
 	return a
 }
 
-// queryBlock cuts the queries into equal blocks of at most 128, a multiple of the
-// BLAS kernels' rows each: the scores of 128 queries with 1,000 keys are half a
-// megabyte, which an L2 cache holds.
+// queryBlock returns the size of a block of queries: at most 128, and a multiple of the
+// rows of a BLAS kernel. The scores of 128 queries with 1,000 keys take half a megabyte,
+// which fits an L2 cache.
 func queryBlock(tokens int) int {
 	const most, rows = 128, 8
 	blocks := max(1, ceil(tokens, most))
@@ -55,7 +55,7 @@ func (a *attention) view(packed []float32, part, image, head, token int) []float
 	return packed[(image*a.tokens+token)*a.stride+part*a.width+head*a.size:]
 }
 
-// seen returns the number of keys that the queries before last can see.
+// seen returns the number of keys that the queries before last attend to.
 func (a *attention) seen(image, last int) int {
 	keys := a.tokens
 	if a.length != nil {
@@ -67,7 +67,7 @@ func (a *attention) seen(image, last int) int {
 	return keys
 }
 
-// sees returns how many of the first keys a query can see.
+// sees returns how many of the first keys a query attends to.
 func (a *attention) sees(query, keys int) int {
 	if a.causal {
 		return min(keys, query+1)
@@ -75,9 +75,9 @@ func (a *attention) sees(query, keys int) int {
 	return keys
 }
 
-// scores writes q·kᵀ/√Dh of the queries [first, last) with the first keys to s,
-// rows of that many, and the queries over √Dh to q, rows of Dh: dividing these is
-// cheaper than dividing the scores.
+// scores computes q·kᵀ/√Dh of the queries [first, last) with the first keys. It writes the
+// scores to s, one row for each query, and the queries divided by √Dh to q. Dividing the
+// queries is cheaper than dividing the scores.
 func (a *attention) scores(s, q []float32, image, head, first, last, keys int) {
 	from := a.view(a.qkv, 0, image, head, first)
 	for r := range last - first {
@@ -87,9 +87,9 @@ func (a *attention) scores(s, q []float32, image, head, first, last, keys int) {
 		0, s, keys)
 }
 
-// Attention is softmax(q·kᵀ/√Dh)·v for each head, a block of queries at a time.
-// The exponentials are divided by their sum after the product with v, where a row
-// has Dh elements and not T.
+// Attention computes softmax(q·kᵀ/√Dh)·v for each head, one block of queries at a time. It
+// divides by the sum of the exponentials after the product with v, because a row then has
+// Dh elements instead of T.
 func (b *Backend) Attention(dst, lse, qkv, length device.Array, o device.Heads) {
 	a := b.attentionOf("Attention", dst, lse, qkv, length, o)
 	blocks := ceil(a.tokens, a.block)
@@ -144,8 +144,8 @@ func (t *attentionTask) queries(s, q, sums []float32, image, head, first, last i
 	}
 }
 
-// maximum is the greatest element, −Inf if there is none; NaN is greater than any
-// number. Lines of 64 are folded into one, and that by halves.
+// maximum returns the greatest element, or −Inf if there is none. NaN exceeds any number.
+// It folds lines of 64 elements into one line, and then halves that line.
 func maximum(x []float32) float32 {
 	var top [64]float32
 	n := copy(top[:], x)

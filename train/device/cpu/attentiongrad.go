@@ -5,14 +5,14 @@ import (
 	"hgld/train/device"
 )
 
-// AttentionGrad is the gradient of Attention. With the probabilities
-// P = exp(q·kᵀ/√Dh − lse) of each block of queries, computed again,
+// AttentionGrad computes the gradient of Attention. For each block of queries it computes
+// the probabilities P = exp(q·kᵀ/√Dh − lse) again, and then
 //
 //	dv = Pᵀ·dy, dP = dy·vᵀ, dS = P∘(dP − δ), dq = dS·k/√Dh, dk = dSᵀ·q/√Dh,
 //
-// where δ, the sum of P∘dP over the keys, is the scalar product of the rows of dy
-// and y (Dao et al., "FlashAttention", NeurIPS 2022, appendix B.2). A thread takes
-// whole heads, because the blocks add to the same dk and dv.
+// where δ is the sum of P∘dP over the keys. It equals the scalar product of the rows of dy
+// and y (Dao et al., "FlashAttention", NeurIPS 2022, appendix B.2). A thread processes
+// whole heads, because their blocks add to the same dk and dv.
 func (b *Backend) AttentionGrad(dqkv, dy, y, lse, qkv, length device.Array, o device.Heads) {
 	a := b.attentionOf("AttentionGrad", y, lse, qkv, length, o)
 	if dqkv.Len() != qkv.Len() || !dqkv.Contiguous() || dy.Len() != y.Len() || !dy.Contiguous() {
@@ -46,8 +46,8 @@ func (t *attentionGradTask) span(worker, lo, hi int) {
 	}
 }
 
-// queries adds the share of the queries [first, last) to dk and dv and writes
-// their dq.
+// queries adds what the queries [first, last) contribute to dk and dv, and writes their
+// dq.
 func (t *attentionGradTask) queries(p, dp, q []float32, image, head, first, last int) {
 	keys, rows := t.seen(image, last), last-first
 	dq := t.view(t.dqkv, 0, image, head, first)
@@ -81,7 +81,7 @@ func (t *attentionGradTask) queries(p, dp, q []float32, image, head, first, last
 	t.lib.Sgemm(true, false, keys, t.size, rows, 1, dp, keys, q, t.size, 1, t.view(t.dqkv, 1, image, head, 0), t.stride)
 }
 
-// scoreGrad is dp = p·(dp − delta), the gradient of a row of scores.
+// scoreGrad computes dp = p·(dp − delta), the gradient of a row of scores.
 func scoreGrad(dp, p []float32, delta float32) {
 	dp = dp[:len(p)]
 	for i, v := range p {

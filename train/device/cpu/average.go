@@ -7,8 +7,8 @@ import (
 	"hgld/train/device"
 )
 
-// Average is dst ← dst + rate·(x − dst) unless flag, which may be absent, is not
-// zero: a moving average of weights or statistics.
+// Average updates a moving average of weights or statistics: dst ← dst + rate·(x − dst).
+// If flag is present and not zero, nothing changes.
 func (b *Backend) Average(dst, x, rate, flag device.Array) {
 	l := linesOf("Average", dst, x)
 	if rate.Len() != 1 {
@@ -55,6 +55,6 @@ func (t *guardTask) span(_, lo, hi int) {
 		bad += int32(vec.NonFinite(t.l.of(x, &t.x, i)))
 	}
 	if bad > 0 {
-		atomic.AddInt32(t.flag, bad) // whole numbers: the order does not matter
+		atomic.AddInt32(t.flag, bad) // integer addition: the order does not matter
 	}
 }

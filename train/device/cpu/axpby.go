@@ -5,8 +5,8 @@ import (
 	"hgld/train/device"
 )
 
-// Axpby is dst = a·x + b·y. y has the shape of x or its last dimensions, and is
-// then repeated over the others. With b = 0 y is not read and may be absent.
+// Axpby computes dst = a·x + b·y. y has the shape of x, or its last dimensions and is then
+// repeated over the others. If b is 0, y is not read and may be absent.
 // dst may be x, or y of the same shape.
 func (b *Backend) Axpby(dst device.Array, a float32, x device.Array, c float32, y device.Array) {
 	if y.Absent() || c == 0 {
@@ -65,7 +65,7 @@ func (t *repeatTask) span(_, lo, hi int) {
 	}
 }
 
-// axpby is dst = a·x + b·y.
+// axpby computes dst = a·x + b·y.
 func axpby(dst []float32, a float32, x []float32, b float32, y []float32) {
 	vec.Axpby(dst, a, x, b, y)
 }

@@ -5,7 +5,7 @@ import (
 	"hgld/train/device"
 )
 
-// Conv is the cross-correlation of x [N,H,W,C] with filters w [K,R,S,C/groups],
+// Conv computes the cross-correlation of x [N,H,W,C] with filters w [K,R,S,C/groups],
 //
 //	dst[n,i,j,k] = Act(Σ_{r,s,c} x[n, i·stride + r·dilation − pad, …, c]·w[k,r,s,c]
 //	               + bias[k] + residual[n,i,j,k])
@@ -28,15 +28,15 @@ func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.
 	}
 }
 
-// convolution is one group of a convolution: patches times weights, tile by tile
-// of output pixels.
+// convolution is one group of a convolution: the product of patches and weights, computed
+// in tiles of output pixels.
 type convolution struct {
 	lib blas.Library
 	in  patches
 	w   []float32 // [n, cols]; or, with from, as below
 	ldW int
 
-	// if set, this computes the gradient of a convolution: column (t, c) of the patches is
+	// If set, this computes the gradient of a convolution: column (t, c) of the patches is
 	// multiplied with the n weights at c·ldW + from[t]·n
 	from []int
 
@@ -52,8 +52,8 @@ type convolution struct {
 	buf, acc []float32 // for each worker: patches of a tile; products to be placed
 }
 
-// place spreads output pixels over a larger image: pixel (i, j) of the patches
-// lies at (i·stepH + atH, j·stepW + atW) of an image of h × w.
+// place spreads output pixels over a larger image of h × w pixels. Pixel (i, j) of the
+// patches goes to (i·stepH + atH, j·stepW + atW).
 type place struct{ h, w, stepH, stepW, atH, atW int }
 
 // convolve computes a convolution.
@@ -65,8 +65,8 @@ func (b *Backend) convolve(c convolution) {
 	b.convolvePlain(c)
 }
 
-// convolvePlain is the definition of convolvePanels, and works with any BLAS: it makes
-// the patches of a tile in full and multiplies at once.
+// convolvePlain defines what convolvePanels computes, and works with any BLAS. It copies
+// all patches of a tile and multiplies them at once.
 func (b *Backend) convolvePlain(c convolution) {
 	c.lib = b.blas
 	rows, cols := c.in.rows(), c.in.cols()
@@ -85,9 +85,9 @@ func (b *Backend) convolvePlain(c convolution) {
 	split(b, rows, c.tile, c)
 }
 
-// pixelTile is how many output pixels make a tile: a multiple of 48 (see
-// tileShape), such that the patches have at most 1 MiB and, if there are enough
-// pixels, there are 16 tiles for the threads to share.
+// pixelTile returns the number of output pixels in a tile, a multiple of 48 (see
+// tileShape). The patches of a tile have at most 1 MiB. If there are enough pixels, the
+// threads share at least 16 tiles.
 func pixelTile(rows, cols int) int {
 	most := min(384, (1<<18)/max(cols, 1), ceil(rows, 16))
 	return max(48, most/48*48)
@@ -112,8 +112,8 @@ func (c *convolution) span(worker, lo, hi int) {
 	c.finish(out, lo, hi, 0, c.n)
 }
 
-// apart reports whether products are computed in separate memory and then copied to
-// their pixels.
+// apart reports whether products are computed in separate memory and then copied to their
+// pixels.
 func (c *convolution) apart() bool { return c.place != nil || c.keep != 0 }
 
 // put copies filters [j, j+n) of the products of rows [lo, hi) to their pixels.

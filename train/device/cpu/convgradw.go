@@ -5,10 +5,9 @@ import (
 	"hgld/train/device"
 )
 
-// ConvGradW is the gradient of Conv by w: dw = acc·dw + dyᵀ · patches of x. The
-// columns of dw are cut into blocks; where these are too few for the threads to
-// share, so are the output pixels, and the sums of their chunks are joined in
-// order.
+// ConvGradW computes the gradient of Conv by w: dw = acc·dw + dyᵀ · patches of x. It cuts
+// the columns of dw into blocks. If these are too few for the threads to share, it also
+// cuts the output pixels into chunks, whose sums are added in order.
 func (b *Backend) ConvGradW(dw, dy, x device.Array, shape device.ConvShape, acc float32) {
 	c := convOf("ConvGradW", dy, x, dw, shape)
 	inGroup, cols := c.k/c.groups, c.r*c.s*c.cg
@@ -40,18 +39,18 @@ func (b *Backend) ConvGradW(dw, dy, x device.Array, shape device.ConvShape, acc 
 }
 
 const (
-	// pixelBlock is how many output pixels go into one product.
+	// pixelBlock is the number of output pixels in one product.
 	pixelBlock = 256
 
-	// blockCols is about how many columns of dw one task computes.
+	// blockCols is the approximate number of columns of dw that one task computes.
 	blockCols = 256
 
-	// wholePanels is a multiple of every kernel's columns.
+	// wholePanels is a multiple of the columns of every kernel.
 	wholePanels = 32
 )
 
-// columnBlocks cuts the columns of the patches: several taps if they have few
-// channels, parts of one if they have many.
+// columnBlocks cuts the columns of the patches into blocks: several taps if they have few
+// channels, or parts of one tap if it has many.
 func columnBlocks(blocks []columnBlock, p *patches) []columnBlock {
 	blocks = blocks[:0]
 	taps := max(1, blockCols/p.chans)
@@ -106,7 +105,7 @@ func (t *weightGrad) span(worker, lo, hi int) {
 	}
 }
 
-// add is dst = beta·dst + the product of n output pixels from p on, for columns k.
+// add computes dst = beta·dst + the product of n output pixels from p on, for columns k.
 func (t *weightGrad) add(buf []float32, p, n int, k columnBlock, beta float32, dst []float32) {
 	dy := t.dy[p*t.channels+t.first:]
 	if t.panels != nil {
@@ -118,7 +117,8 @@ func (t *weightGrad) add(buf []float32, p, n int, k columnBlock, beta float32, d
 	t.lib.Sgemm(true, false, t.n, k.cols(), n, 1, dy, t.channels, rows, ld, beta, dst, t.in.cols())
 }
 
-// joinTask is dst = acc·dst + the sum of parts, count arrays of dst's length.
+// joinTask computes dst = acc·dst + the sum of parts, which are count arrays of dst's
+// length.
 type joinTask struct {
 	dst, parts []float32
 	count      int

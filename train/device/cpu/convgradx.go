@@ -2,14 +2,14 @@ package cpu
 
 import "hgld/train/device"
 
-// ConvGradX is dx = acc·dx + the gradient of Conv by x. An input pixel y gets
+// ConvGradX computes dx = acc·dx + the gradient of Conv by x. An input pixel y receives
 //
 //	dx[y] = acc·dx[y] + Σ over taps r with (y + pad − r·dilation) divisible by stride
 //	        of w[·,r,·]ᵀ · dy[(y + pad − r·dilation)/stride]
 //
-// The taps that qualify depend on y modulo the stride. So the pixels of each residue
-// are a convolution of their own over dy, with stride 1. Every dx is written once, by
-// one thread.
+// The taps that qualify depend on y modulo the stride. The pixels of each residue therefore
+// form a convolution of their own over dy, with stride 1. Each dx is written once, by one
+// thread.
 func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, acc float32) {
 	c := convOf("ConvGradX", dy, dx, w, shape)
 	for g := range c.groups {
@@ -26,7 +26,7 @@ func (b *Backend) convGradPhase(c *conv, dx, dy, w []float32, g, atH, atW int, a
 	inGroup := c.k / c.groups
 	taps := scratch[tap](b, "convgrad.taps", c.r*c.s)[:0]
 	from := scratch[int](b, "convgrad.from", c.r*c.s)[:0]
-	for r := c.r - 1; r >= 0; r-- { // backwards, so that pixels of dy rise
+	for r := c.r - 1; r >= 0; r-- { // backwards, so that the pixels of dy are read in rising order
 		fromH := atH + c.padH - r*c.dilationH
 		for s := c.s - 1; s >= 0; s-- {
 			fromW := atW + c.padW - s*c.dilationW
@@ -52,7 +52,7 @@ func (b *Backend) convGradPhase(c *conv, dx, dy, w []float32, g, atH, atW int, a
 	b.convolve(conv)
 }
 
-// flipTask turns filters [k, taps, c], ld apart, into [taps, k, c] for the taps in
+// flipTask copies filters [k, taps, c], which lie ld apart, to [taps, k, c] for the taps in
 // from.
 type flipTask struct {
 	dst, src []float32

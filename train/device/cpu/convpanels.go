@@ -2,10 +2,10 @@ package cpu
 
 import "hgld/internal/blas"
 
-// panelConvolution is convolution by a BLAS whose products can be split. The weights
-// are packed once and shared by the tiles of all threads. If a pixel has enough
-// channels, no patches are made: the kernel gets the addresses of the pixels under each
-// tap, or of a row of zeros outside the image (Dukhan, "The Indirect Convolution
+// panelConvolution computes a convolution by a BLAS whose products can be split. It packs
+// the weights once, for the tiles of all threads. If a pixel has enough channels, it copies
+// no patches: the kernel reads the pixels under each tap by their addresses, and a row of
+// zeros outside the image (Dukhan, "The Indirect Convolution
 // Algorithm", 2019).
 type panelConvolution struct {
 	convolution
@@ -16,13 +16,13 @@ type panelConvolution struct {
 	side   int           // rows of a kernel
 
 	tileM, tileN, down, across int        // tiles of pixels × filters
-	runs                       bool       // whether patches are given by their places
-	places                     []*float32 // these, for each worker
+	runs                       bool       // whether the kernel reads patches by their addresses
+	places                     []*float32 // the addresses, for each worker
 	zeros                      []float32
 }
 
 const (
-	// runChannels is the least number of channels for which a patch is not copied. With
+	// runChannels is the least number of channels for which patches are not copied. With
 	// fewer, the kernel would load addresses as often as numbers.
 	runChannels = 16
 
@@ -67,13 +67,13 @@ func (b *Backend) convolvePanels(c convolution, lib blas.Panels) {
 	}
 	places := t.places
 	split(b, t.down*t.across, 1, t)
-	clear(places) // keeps no array alive
+	clear(places) // so that no array stays reachable
 }
 
-// tilePlaces is how many places a tile has.
+// tilePlaces returns the number of addresses that a tile needs.
 func (t *panelConvolution) tilePlaces() int { return ceil(t.tileM, t.side) * t.side * len(t.in.taps) }
 
-// span computes tiles [lo, hi), row of tiles after row.
+// span computes tiles [lo, hi), in row-major order.
 func (t *panelConvolution) span(worker, lo, hi int) {
 	for tile := lo; tile < hi; tile++ {
 		i, j := tile/t.across*t.tileM, tile%t.across*t.tileN
@@ -115,7 +115,8 @@ func (t *panelConvolution) tileAt(worker, i, rows, j, n int) {
 	t.finish(out, i, i+rows, j, n)
 }
 
-// rowsOf returns the patches of output pixels [i, i+rows), columns of a pass.
+// rowsOf returns the patches of output pixels [i, i+rows), restricted to the columns of a
+// pass.
 func (t *panelConvolution) rowsOf(worker, i, rows int, pass columnBlock) (a []float32, lda int) {
 	if t.buf == nil {
 		return t.in.fill(nil, i, i+rows, pass)
@@ -123,8 +124,8 @@ func (t *panelConvolution) rowsOf(worker, i, rows int, pass columnBlock) (a []fl
 	return t.in.fill(t.buf[worker*t.tileM*blas.Depth:], i, i+rows, pass)
 }
 
-// locate writes the places of the pixels under each tap for output pixels from lo
-// on, side of them at a time: for each tap the places of the side pixels.
+// locate writes the addresses of the pixels under each tap, for output pixels from lo on.
+// It handles side output pixels at a time, and for each tap writes their side addresses.
 func (p *patches) locate(places []*float32, zeros []float32, side, lo, rows int) {
 	image, at := lo/(p.outH*p.outW), lo%(p.outH*p.outW)
 	i, j := at/p.outW, at%p.outW
@@ -148,9 +149,9 @@ func (p *patches) locate(places []*float32, zeros []float32, side, lo, rows int)
 	}
 }
 
-// packFilters packs the weights of a convolution: of each panel's filters all that
-// they have, so that memory is read in long runs; for a gradient, where a row of b
-// is a row of weights, pass by pass.
+// packFilters packs the weights of a convolution. It reads all weights of a panel's filters
+// at once, so that memory is read in long runs. For a gradient, where a row of b is a row of
+// weights, it packs one pass at a time.
 type packFilters struct {
 	convolution
 	lib          blas.Panels
@@ -159,7 +160,7 @@ type packFilters struct {
 	width, panel int
 }
 
-// items is how many tasks there are.
+// items returns the number of tasks.
 func (t *packFilters) items() int {
 	if t.from != nil {
 		return len(t.passes)
@@ -182,7 +183,7 @@ func (t *packFilters) span(_, lo, hi int) {
 	}
 }
 
-// packRows packs a pass of a gradient's weights, some rows at a time for all
+// packRows packs one pass of a gradient's weights. It packs some rows at a time for all
 // panels, because the rows lie far apart.
 func (t *packFilters) packRows(pass columnBlock) {
 	const some = 8

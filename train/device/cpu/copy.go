@@ -9,9 +9,9 @@ import (
 	"hgld/train/device"
 )
 
-// Copy is dst = src, converted to dst's type. Between floats values are rounded
-// to nearest even. A float becomes an integer towards zero; what does not fit an
-// integer type becomes the nearest value that does, and NaN zero.
+// Copy sets dst to src, converted to dst's type. Between floats it rounds to nearest even.
+// It converts a float to an integer by truncation, a value out of range to the nearest
+// representable one, and NaN to zero.
 func (b *Backend) Copy(dst, src device.Array) {
 	l := linesOf("Copy", dst, src)
 	split(b, l.count, l.grain(), copyTask{dst, src, l})
@@ -64,7 +64,7 @@ func (t *fillTask) span(_, lo, hi int) {
 	}
 }
 
-// convert goes through float64, which holds every value of every type.
+// convert converts by way of float64, which represents every value of every type.
 func convert(dst []byte, to device.DType, src []byte, from device.DType) {
 	var wide [256]float64
 	sizeD, sizeS := to.Size(), from.Size()

@@ -24,7 +24,7 @@ type Backend struct {
 	pool    *workerPool
 	blas    blas.Library
 	exact   blas.Library   // of Scores
-	err     error          // why the BLAS that was asked for is not used
+	err     error          // why the requested BLAS is not used
 	scratch map[string]any // growing slices by name, see scratch
 	tasks   map[any]any    // one task of each type, see split
 	packed  map[origin]packed
@@ -33,12 +33,13 @@ type Backend struct {
 var (
 	_ device.Backend = (*Backend)(nil)
 	_ device.Ragged  = (*Backend)(nil)
+	_ device.Host    = (*Backend)(nil)
 	_ device.Packer  = (*Backend)(nil)
 )
 
-// New returns a Backend that works with the given number of threads (0 means one
-// for each processor) and with the BLAS that blas.Default chooses. If HGLD_BLAS
-// asks for one that cannot be opened, Sync returns that error.
+// New returns a Backend with the given number of threads (0 means one for each processor)
+// and the BLAS that blas.Default chooses. If HGLD_BLAS names one that cannot be opened, Sync
+// returns that error.
 func New(threads int) *Backend {
 	lib, err := blas.Default()
 	if err != nil {
@@ -65,7 +66,7 @@ func NewWith(threads int, lib blas.Library) *Backend {
 	return b
 }
 
-// Name is "cpu".
+// Name returns "cpu".
 func (b *Backend) Name() string { return "cpu" }
 
 // Supports reports whether activations can be stored in t. Copy converts
@@ -75,7 +76,7 @@ func (b *Backend) Supports(t device.DType) bool { return t == device.F32 }
 // Threads returns the number of threads that the Backend works with.
 func (b *Backend) Threads() int { return b.pool.threads }
 
-// shapes describes a call whose arrays do not fit together.
+// shapes returns a description of a call whose arrays do not fit together.
 func shapes(op string, arrays ...device.Array) string {
 	return fmt.Sprintf("cpu: %s: shapes do not fit: %v", op, arrays)
 }

@@ -40,12 +40,12 @@ func (t *foldTask) span(_, lo, hi int) {
 	}
 }
 
-// FoldNormGrad is the gradient of FoldNorm:
+// FoldNormGrad computes the gradient of FoldNorm:
 //
 //	dw = γr·dwf, dβ = dbf, dγ = r(⟨w, dwf⟩ − mean·dbf)
 //
-// It needs no output of the layer and is exact at γ = 0 too. dgamma and dbeta
-// may be absent.
+// It needs no output of the layer, and is exact at γ = 0 as well. dgamma and dbeta may be
+// absent.
 func (b *Backend) FoldNormGrad(dw, dgamma, dbeta, dwf, dbf, w, gamma, mean, variance device.Array, eps, acc float32) {
 	k, width := w.Dims[0], w.Len()/max(w.Dims[0], 1)
 	if dw.Len() != w.Len() || dwf.Len() != w.Len() || dbf.Len() != k || !isVector(gamma, k) ||

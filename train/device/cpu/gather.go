@@ -32,7 +32,7 @@ func outerRow(a device.Array) (width, stride int) {
 type gatherTask struct {
 	dst, x                          []byte
 	index                           []int32
-	width, strideDst, strideX, rows int // bytes, but for rows
+	width, strideDst, strideX, rows int // in bytes, except rows
 }
 
 func (t *gatherTask) span(_, lo, hi int) {
@@ -62,7 +62,7 @@ func (b *Backend) ScatterAdd(dst, x, index device.Array, acc float32) {
 			panic(fmt.Sprintf("cpu: ScatterAdd: index %d at %d of %d rows", k, i, dst.Dims[0]))
 		}
 	}
-	// spans are columns: every sum is one thread's, in row order
+	// A span is a range of columns, so that one thread adds all terms of a sum, in row order.
 	split(b, width, 64, scatterTask{f32(dst), f32(x), rows, strideDst, strideX, acc == 0})
 }
 

@@ -7,11 +7,12 @@ import (
 	"hgld/train/device"
 )
 
-// GeM is the generalised mean over each image of x [N,H,W,C],
+// GeM computes the generalised mean over each image of x [N,H,W,C],
 //
 //	dst[n,c] = (1/HW Σ max(x, eps)^p)^(1/p),
 //
-// p one number. The powers are float64: eps^p is a denormal float32 from p = 6.3.
+// where p is one number. It computes powers in float64, because eps^p is a denormal float32
+// from p = 6.3 on.
 func (b *Backend) GeM(dst, x, p device.Array, eps float32) {
 	t := gemTask{f32(dst), f32(x), gemShape(x, dst, p, eps)}
 	split(b, t.n*t.blocks(), 1, t)
@@ -30,7 +31,7 @@ func gemShape(x, y, p device.Array, eps float32) gem {
 	return gem{n: x.Dims[0], hw: x.Dims[1] * x.Dims[2], c: x.Dims[3], p: float64(f32(p)[0]), eps: float64(eps)}
 }
 
-// gemChannels is how many channels of an image make a span.
+// gemChannels is the number of channels of an image in a span.
 const gemChannels = 64
 
 func (g gem) blocks() int { return ceil(g.c, gemChannels) }
@@ -68,7 +69,7 @@ func (t *gemTask) span(_, lo, hi int) {
 	}
 }
 
-// GeMGrad is the gradient of GeM. With v = max(x, eps) and M = mean v^p, y^p = M:
+// GeMGrad computes the gradient of GeM. With v = max(x, eps) and M = mean v^p, y^p = M:
 //
 //	dx = dy/HW · y·v^(p−1)/M where x ≥ eps, else 0
 //	dp = Σ dy·y·(mean(v^p ln v)/(p·M) − ln(M)/p²)

@@ -5,9 +5,9 @@ import (
 	"hgld/train/device"
 )
 
-// product is a batch of matrix products c = alpha·op(a)·op(b) + beta·c with an
-// epilogue, cut into tiles of c. A tile is one call of the BLAS on one thread, and
-// its shape depends on the shape of the product alone.
+// product is a batch of matrix products c = alpha·op(a)·op(b) + beta·c with an epilogue. It
+// is cut into tiles of c, each computed by one BLAS call on one thread. The shape of a tile
+// depends only on the shape of the product.
 type product struct {
 	lib            blas.Library
 	c, a, b        []float32
@@ -41,11 +41,11 @@ func (b *Backend) products(batch int, p product) {
 // tileShape starts from tiles that suit a BLAS, and halves them while there are fewer
 // than 16 for the threads to share and each has more than 4 MFLOP (some 50 µs). The
 // sides are multiples of the kernels' (6, 8, 12, 16 rows; 16, 32 columns). If a is
-// transposed, a tile packs its rows of a; then wide tiles are better, and those of 128
-// columns spend a tenth of their time on it.
+// transposed, a tile packs its rows of a. Wide tiles are better then: packing takes a
+// tenth of the time of tiles of 128 columns.
 func tileShape(m, n, k int, packsRows bool) (rows, cols int) {
 	rows, cols = 192, 512
-	if m > rows && m < 2*rows { // two of about the same height
+	if m > rows && m < 2*rows { // two tiles of about the same height
 		rows = ceil(ceil(m, 2), 48) * 48
 	}
 	for ceil(m, rows)*ceil(n, cols) < 16 && 2*min(m, rows)*min(n, cols)*k > 4<<20 {
@@ -108,8 +108,8 @@ func (p *product) tile(c, a, b []float32, i, j int) {
 	}
 }
 
-// MatMul is dst = Act(Alpha·op(a)·op(b) + Beta·dst + Bias) for matrices, or for
-// batches of them with three dimensions.
+// MatMul computes dst = Act(Alpha·op(a)·op(b) + Beta·dst + Bias) for matrices, or for
+// batches of matrices if the arrays have three dimensions.
 func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
 	batch := 1
 	if dst.N == 3 {

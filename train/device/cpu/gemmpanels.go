@@ -3,10 +3,10 @@ package cpu
 import "hgld/internal/blas"
 
 const (
-	// sharedTiles is the number of row tiles from which packing b once for all of them pays.
+	// sharedTiles is the least number of row tiles for which packing b once for all is faster.
 	sharedTiles = 3
 
-	// mostPacked bounds the numbers that are packed at a time: 16 MiB.
+	// mostPacked is the greatest number of elements packed at a time: 16 MiB.
 	mostPacked = 4 << 20
 )
 
@@ -24,7 +24,7 @@ func (b *Backend) packShared(batch int, p *product) {
 	split(b, ceil(p.k, blas.Depth)*ceil(p.n, packCols), 1, packProduct{*p, panel})
 }
 
-// packCols is how many columns of b one task packs.
+// packCols is the number of columns of b that one task packs.
 const packCols = 128
 
 // packProduct packs b, some columns of a pass at a time.
@@ -46,7 +46,7 @@ func (t *packProduct) span(_, lo, hi int) {
 	}
 }
 
-// sharedTile is the product of a tile, of which a begins at its first row.
+// sharedTile computes the product of a tile; a begins at the first row of the tile.
 func (p *product) sharedTile(c, a []float32, rows, cols, j int) {
 	for from := 0; from < p.k; from += blas.Depth {
 		k, first := min(blas.Depth, p.k-from), from

@@ -2,15 +2,16 @@ package cpu
 
 import "hgld/internal/blas"
 
-// packInto packs patches of output pixels [lo, hi), columns k, into panels of the
-// BLAS, straight from src: for each tap the pixels of a row of the image lie side
-// by side. The channels of k are a multiple of the panels' side.
+// packInto packs columns k of the patches of output pixels [lo, hi) into panels of the
+// BLAS, straight from src. This is possible because, for each tap, the pixels of an image
+// row lie side by side. The channels of k are a multiple of the side of a panel.
 func (p *patches) packInto(lib blas.Panels, dst []float32, panel, lo, hi int, k columnBlock) {
 	rows, chans := hi-lo, k.chanHi-k.chanLo
 	for t := k.tapLo; t < k.tapHi; t++ {
 		tap := p.taps[t]
 		out := dst[(t-k.tapLo)*chans*rows:][:chans*rows]
-		left := min(max(ceil(-tap.dw, p.stepW), 0), p.outW) // output pixels of a row before the image begins under the tap
+		// left is the number of output pixels of a row whose tap lies before the image.
+		left := min(max(ceil(-tap.dw, p.stepW), 0), p.outW)
 		right := max(left, min(p.outW, ceil(p.w-tap.dw, p.stepW)))
 		for r := lo; r < hi; {
 			image, i, j := r/(p.outH*p.outW), r/p.outW%p.outH, r%p.outW
@@ -30,7 +31,7 @@ func (p *patches) packInto(lib blas.Panels, dst []float32, panel, lo, hi int, k 
 	}
 }
 
-// clearRows zeroes n rows from row at of panels of chans columns.
+// clearRows sets n rows from row at on to zero, in panels of chans columns.
 func clearRows(dst []float32, rows, chans, panel, at, n int) {
 	if n == 0 {
 		return

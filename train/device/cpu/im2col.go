@@ -36,8 +36,8 @@ func (p *patches) all() columnBlock { return columnBlock{0, len(p.taps), 0, p.ch
 
 func (k columnBlock) cols() int { return (k.tapHi - k.tapLo) * (k.chanHi - k.chanLo) }
 
-// fill returns rows [lo, hi) of the columns k and their distance: made in buf, or
-// where they lie in src.
+// fill returns rows [lo, hi) of the columns k, and the distance between rows. The rows are
+// copied to buf, or returned where they lie in src.
 func (p *patches) fill(buf []float32, lo, hi int, k columnBlock) (rows []float32, ld int) {
 	if p.direct() {
 		return p.src[lo*p.c+p.first+k.chanLo:], p.c
@@ -57,8 +57,7 @@ func (p *patches) fill(buf []float32, lo, hi int, k columnBlock) (rows []float32
 	return buf, max(width, 1)
 }
 
-// joined finds runs of taps that lie side by side: their channels can be copied at
-// once.
+// joined finds runs of taps that lie side by side, whose channels can be copied together.
 func (p patches) joined(b *Backend) patches {
 	p.ends = scratch[int](b, "conv.ends", len(p.taps))
 	for t := len(p.taps) - 1; t >= 0; t-- {

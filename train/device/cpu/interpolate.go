@@ -6,15 +6,15 @@ import (
 	"hgld/train/device"
 )
 
-// mix is the composition of an output pixel of one axis: (1 − w) times input pixel lo
-// and w times hi.
+// mix composes an output pixel along one axis: (1 − w) times input pixel lo plus w times
+// input pixel hi.
 type mix struct {
 	lo, hi int
 	w      float32
 }
 
-// mixes places n output pixels on an axis of in input pixels, in float64. scale 0
-// stands for n/in.
+// mixes places n output pixels on an axis of in input pixels, in float64. A scale of 0
+// means n/in.
 func mixes(list []mix, in int, align bool, scale float64) {
 	n := len(list)
 	if scale == 0 {

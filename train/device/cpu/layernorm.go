@@ -7,9 +7,9 @@ import (
 	"hgld/train/device"
 )
 
-// LayerNorm is dst = γ(x − mean)/√(variance + eps) + β over the last axis, with
-// the biased variance in two passes. stats [rows,2] keeps mean and 1/√(variance +
-// eps). gamma and beta, of one row, may be absent.
+// LayerNorm computes dst = γ(x − mean)/√(variance + eps) + β over the last axis. It computes
+// the biased variance in two passes. stats [rows,2] receives mean and 1/√(variance + eps).
+// gamma and beta have one row and may be absent.
 func (b *Backend) LayerNorm(dst, stats, x, gamma, beta device.Array, eps float32) {
 	rows, width, stride := rowsOf(x)
 	_, _, strideDst := rowsOf(dst)
@@ -23,7 +23,7 @@ func (b *Backend) LayerNorm(dst, stats, x, gamma, beta device.Array, eps float32
 		strideDst, stride, float64(eps)})
 }
 
-// isVector reports whether v is absent or n numbers without gaps.
+// isVector reports whether v is absent or has n elements without gaps.
 func isVector(v device.Array, n int) bool { return v.Absent() || v.Len() == n && v.Contiguous() }
 
 type layerNormTask struct {
@@ -42,7 +42,7 @@ func (t *layerNormTask) span(_, lo, hi int) {
 	}
 }
 
-// orConstant is x, or n times v kept under name if there is no x.
+// orConstant returns x. If x is absent, it returns n copies of v, cached under name.
 func (b *Backend) orConstant(x []float32, name string, n int, v float32) []float32 {
 	if x != nil {
 		return x
@@ -54,7 +54,7 @@ func (b *Backend) orConstant(x []float32, name string, n int, v float32) []float
 	return x
 }
 
-// LayerNormGrad is the gradient of LayerNorm. With x̂ = (x − mean)·r and g = γ·dy:
+// LayerNormGrad computes the gradient of LayerNorm. With x̂ = (x − mean)·r and g = γ·dy:
 //
 //	dx = r(g − mean(g) − x̂·mean(g·x̂)), dγ = Σ dy·x̂, dβ = Σ dy over the rows.
 //
@@ -75,8 +75,8 @@ func (b *Backend) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats device.Ar
 	joinPairs(f32(dgamma), f32(dbeta), parts, width, acc)
 }
 
-// joinPairs adds up runs of 2·width sums: the first halves are those of dgamma,
-// the second those of dbeta.
+// joinPairs adds up runs of 2·width sums. The first half of a run belongs to dgamma, the
+// second to dbeta.
 func joinPairs(dgamma, dbeta []float32, parts []float64, width int, acc float32) {
 	total(parts, 2*width)
 	if len(parts) == 0 {
@@ -107,7 +107,7 @@ func (t *layerNormGradTask) span(_, lo, hi int) {
 	}
 }
 
-// gain is γ of channel j, 1 if there is none.
+// gain returns γ of channel j, or 1 if gamma is absent.
 func gain(gamma []float32, j int) float64 {
 	if gamma == nil {
 		return 1

@@ -1,6 +1,9 @@
 package cpu
 
-import "hgld/train/device"
+import (
+	"hgld/internal/ranksort"
+	"hgld/train/device"
+)
 
 // Ranks writes the place of each item among the items with sh ≥ least.
 func (b *Backend) Ranks(rank, s, sh device.Array, least uint8) {
@@ -26,12 +29,12 @@ func (t *ranksTask) span(worker, lo, hi int) {
 		n := 0
 		for i, l := range row(u8(t.sh), t.sh, q) {
 			if l >= t.least && l != device.AbsentLevel {
-				keys[n] = fallingKey(s[i], uint32(i))
+				keys[n] = ranksort.Key(s[i], uint32(i))
 				n++
 			}
 		}
 		clear(rank)
-		for place, k := range sortKeys(keys[:n], spare[:n]) {
+		for place, k := range ranksort.Sort(keys[:n], spare[:n]) {
 			rank[uint32(k)] = float32(place + 1)
 		}
 	}
@@ -93,7 +96,7 @@ func firstKeys(keys, spare []uint64, s []float32, sh []uint8, n int) []uint64 {
 	m := 0
 	for i, l := range sh {
 		if l != device.AbsentLevel {
-			keys[m] = fallingKey(s[i], uint32(i))
+			keys[m] = ranksort.Key(s[i], uint32(i))
 			m++
 		}
 	}
@@ -101,7 +104,7 @@ func firstKeys(keys, spare []uint64, s []float32, sh []uint8, n int) []uint64 {
 	if n < m/4 {
 		keys = leastKeys(keys, n)
 	}
-	keys = sortKeys(keys, spare[:len(keys)])
+	keys = ranksort.Sort(keys, spare[:len(keys)])
 	return keys[:min(n, len(keys))]
 }
 

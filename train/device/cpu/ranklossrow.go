@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"hgld/internal/ranksort"
 	"hgld/train/device"
 	"hgld/train/device/reference"
 )
@@ -105,21 +106,21 @@ func (r *rankRow) loadSorted(s []float32, sh []uint8) {
 	a, b := 0, negatives
 	for i, l := range sh {
 		if l == 0 {
-			keys[a] = fallingKey(s[i], uint32(i))
+			keys[a] = ranksort.Key(s[i], uint32(i))
 			a++
 		} else if l <= top {
-			keys[b] = fallingKey(s[i], uint32(i))
+			keys[b] = ranksort.Key(s[i], uint32(i))
 			b++
 		}
 	}
-	for p, k := range sortKeys(keys[:negatives], spare[:negatives]) {
-		r.z[p], r.row[p] = keyScore(k), int32(uint32(k))
+	for p, k := range ranksort.Sort(keys[:negatives], spare[:negatives]) {
+		r.z[p], r.row[p] = ranksort.Score(k), int32(uint32(k))
 	}
 	next := r.start
-	for j, k := range sortKeys(keys[negatives:], spare[negatives:]) {
+	for j, k := range ranksort.Sort(keys[negatives:], spare[negatives:]) {
 		l := sh[uint32(k)]
 		p := next[l]
-		r.z[p], r.row[p] = keyScore(k), int32(uint32(k))
+		r.z[p], r.row[p] = ranksort.Score(k), int32(uint32(k))
 		r.order[j] = p - r.start[1]
 		next[l]++
 	}

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"hgld/internal/ranksort"
 )
 
 func TestTailPolynomialsAreTheSigmoid(t *testing.T) {
@@ -51,7 +53,7 @@ func TestExpNegsIsExact(t *testing.T) {
 
 func TestSortKeysIsAStableSortByFallingScore(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
-	for _, n := range []int{0, 1, 2, 100, shortRow - 1, shortRow, 5000} {
+	for _, n := range []int{0, 1, 2, 100, ranksort.ShortRow - 1, ranksort.ShortRow, 5000} {
 		s := make([]float32, n)
 		keys := make([]uint64, n)
 		for i := range s {
@@ -65,9 +67,9 @@ func TestSortKeysIsAStableSortByFallingScore(t *testing.T) {
 			default:
 				s[i] = float32(r.NormFloat64())
 			}
-			keys[i] = fallingKey(s[i], uint32(i))
-			if keyScore(keys[i]) != s[i] {
-				t.Fatalf("%v comes back as %v", s[i], keyScore(keys[i]))
+			keys[i] = ranksort.Key(s[i], uint32(i))
+			if ranksort.Score(keys[i]) != s[i] {
+				t.Fatalf("%v comes back as %v", s[i], ranksort.Score(keys[i]))
 			}
 		}
 		want := make([]int, n)
@@ -75,7 +77,7 @@ func TestSortKeysIsAStableSortByFallingScore(t *testing.T) {
 			want[i] = i
 		}
 		slices.SortStableFunc(want, func(a, b int) int { return cmp.Compare(s[b], s[a]) })
-		for i, k := range sortKeys(keys, make([]uint64, n)) {
+		for i, k := range ranksort.Sort(keys, make([]uint64, n)) {
 			if int(uint32(k)) != want[i] {
 				t.Fatalf("%d keys: place %d has row %d, want %d", n, i, uint32(k), want[i])
 			}

@@ -1,6 +1,9 @@
 package cpu
 
-import "hgld/train/device"
+import (
+	"hgld/internal/ranksort"
+	"hgld/train/device"
+)
 
 // RanksGrad ranks each query's items by s and by s + lambda·n·drank. The factor n compensates
 // for ranks that were divided by n.
@@ -31,12 +34,12 @@ func (t *ranksGradTask) span(worker, lo, hi int) {
 			row(u8(t.sh), t.sh, q)
 		clear(ds)
 		keys := movedKeys(keys, s, drank, sh, 0)
-		for place, k := range sortKeys(keys, spare[:len(keys)]) {
+		for place, k := range ranksort.Sort(keys, spare[:len(keys)]) {
 			ds[uint32(k)] = float32(place)
 		}
 		lambda := float64(len(keys)) * float64(t.lambda)
 		keys = movedKeys(keys, s, drank, sh, lambda)
-		for place, k := range sortKeys(keys, spare[:len(keys)]) {
+		for place, k := range ranksort.Sort(keys, spare[:len(keys)]) {
 			at := uint32(k)
 			ds[at] = float32((float64(place) - float64(ds[at])) / lambda)
 		}
@@ -54,7 +57,7 @@ func movedKeys(keys []uint64, s, drank []float32, sh []uint8, lambda float64) []
 		if l >= 1 && lambda > 0 {
 			v = float32(float64(v) + lambda*float64(drank[i]))
 		}
-		keys[n] = fallingKey(v, uint32(i))
+		keys[n] = ranksort.Key(v, uint32(i))
 		n++
 	}
 	return keys[:n]

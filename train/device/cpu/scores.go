@@ -10,8 +10,30 @@ func (b *Backend) Scores(dst, q, g device.Array) {
 		dst.Dims[1] != g.Dims[0] {
 		panic(shapes("Scores", dst, q, g))
 	}
-	b.products(1, product{
-		lib: b.exact, c: f32(dst), a: f32(q), b: f32(g), transB: true,
-		m: dst.Dims[0], n: dst.Dims[1], k: q.Dims[1], lda: q.Ld, ldb: g.Ld, ldc: dst.Ld, alpha: 1,
-	})
+	chunk := scoreColumns(q.Dims[0], g.Dims[0], q.Dims[1])
+	for lo := 0; lo < g.Dims[0]; lo += chunk {
+		hi := min(lo+chunk, g.Dims[0])
+		b.products(1, product{
+			lib: b.exact, c: f32(dst)[lo:], a: f32(q), b: f32(g)[lo*g.Ld:], transB: true,
+			m: dst.Dims[0], n: hi - lo, k: q.Dims[1], lda: q.Ld, ldb: g.Ld, ldc: dst.Ld, alpha: 1,
+		})
+	}
+}
+
+// scoreColumns returns how many rows of the gallery are multiplied at a time: as many as can
+// be packed once for all queries, if there are so many queries that this pays.
+func scoreColumns(queries, gallery, width int) int {
+	const tile = 512 // columns of a tile, see tileShape
+	if most := mostPacked / max(width, 1) / tile * tile; most > 0 && queries > sharedTiles*192 {
+		return most
+	}
+	return max(gallery, 1)
+}
+
+// Floats returns the elements of a, in its own memory: device.Host.
+func (b *Backend) Floats(a device.Array) []float32 {
+	if !a.Contiguous() {
+		panic(shapes("Floats", a))
+	}
+	return f32(a)
 }

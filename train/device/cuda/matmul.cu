@@ -1,6 +1,7 @@
 // matmul: c = ReLU(alpha·op(a)·op(b) + beta·c + bias) for a batch of matrices, op
 // transposing where the kernel's name says t. c is [m, n], the sum runs over k. With
-// beta 0 c is not read; without relu it is linear. Other activations are a kernel of act.cu. Where tiles are few, k is cut into ranges of their own blocks:
+// beta 0 c is not read; without relu it is linear. Other activations are a kernel of
+// act.cu. If there are few tiles, k is cut into ranges, each with blocks of its own:
 // their sums go to parts [splits][batch][m][n], which matmul_finish adds in order.
 // Reads (m·n/T)·2k floats from global memory. Reference: ../reference/matmul.go
 #include "gemm.h"

@@ -1,8 +1,9 @@
 // adam, sgd: one step of an optimizer over a group, formulas in ../reference/adam.go and
 // ../reference/sgd.go; average: dst += rate·(x − dst); guard: flag += the number of non-finite
-// values of x; pace: what goes by the number of updates. Nothing changes where flag, which may be null, is not 0. hyper is that of
-// device.HyperRate …; shadow, if not null, receives w in the type shadow_type. All arrays
-// are flat but those of average and guard, which are rows of a width with strides.
+// values of x; pace: the constants that depend on the number of updates. If flag is not
+// null and not 0, nothing changes. hyper is that of device.HyperRate …; shadow, if not
+// null, receives w in the type shadow_type. All arrays are flat, except that those of
+// average and guard are rows of a width with strides.
 // In double. Adam reads 4 floats an element and writes 3.
 #include "convert.h"
 

@@ -2,6 +2,7 @@ package devicetest
 
 import (
 	"fmt"
+	"math"
 
 	"hgld/train/device"
 	"hgld/train/device/reference"
@@ -85,6 +86,25 @@ func testConv(s *suite) {
 	}
 }
 
+// sumTolerance returns the tolerance of a gradient that was added to before. A sum in a short
+// type is rounded in proportion to itself, and not to the gradient alone.
+func (s *suite) sumTolerance(ofF32 float64, before, added []float64, acc float32) float64 {
+	tolerance := max(ofF32, 4*s.unit(s.dtype))
+	if acc == 1 && s.dtype != device.F32 {
+		tolerance *= 1 + length(before)/length(added)
+	}
+	return tolerance
+}
+
+// length returns the Euclidean norm.
+func length(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x * x
+	}
+	return math.Sqrt(sum)
+}
+
 // convGradients compares with central differences. They have only rounding errors, since a
 // convolution is linear in x and in w.
 func (s *suite) convGradients(what string, c convCase, x, w, dy *array, deviceX, deviceW device.Array) {
@@ -97,7 +117,8 @@ func (s *suite) convGradients(what string, c convCase, x, w, dy *array, deviceX,
 			dx = s.alloc(s.dtype, x.Dims...)
 		}
 		s.b.ConvGradX(dx, up, deviceW, c.shape, acc)
-		s.gradient(fmt.Sprint(what, " dx acc ", acc), s.minus(dx, before, acc), x, loss, max(1e-5, 4*s.unit(s.dtype)))
+		added := s.minus(dx, before, acc)
+		s.gradient(fmt.Sprint(what, " dx acc ", acc), added, x, loss, s.sumTolerance(1e-5, before.V, added, acc))
 		old := s.master(w.Dims...)
 		dw := s.put(device.F32, old)
 		if acc == 0 {

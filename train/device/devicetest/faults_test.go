@@ -69,7 +69,7 @@ func (q *queued) flush() {
 // newQueued returns a CPU backend with every operation queued.
 func newQueued(fault string) *queued {
 	q := &queued{fault: fault, cpu: cpu.New(1)}
-	q.Backend = observe.Operations(bare{q.cpu}, func(op string, _ float64, do func()) { q.later(op, do) })
+	q.Backend = observe.Operations(bare{q.cpu}, func(c observe.Call, do func()) { q.later(c.Op, do) })
 	return q
 }
 

@@ -252,13 +252,23 @@ func (s *suite) unit(t device.DType) float64 {
 // applies to F32. A result in a shorter type may additionally differ by that type's rounding.
 func (s *suite) same(what string, got device.Array, want []float64, tolerance float64) {
 	s.Helper()
-	s.near(what, s.get(got), want, max(tolerance, 2*s.unit(got.Type)), denormal)
+	v := s.get(got)
+	s.near(what, v, want, max(tolerance, 2*s.unit(got.Type)), leastError(got.Type)*math.Sqrt(float64(len(v))))
 	s.gapsAreKept(what, got)
 }
 
 // denormal is an absolute error that matters only for results below the normal range of
 // float32.
 const denormal = 1e-37
+
+// leastError is the absolute error of an element that matters only below the normal range of
+// its type.
+func leastError(t device.DType) float64 {
+	if t == device.F16 {
+		return 0x1p-25 // half the least number
+	}
+	return denormal
+}
 
 // near compares in relative L2 and allows an additional absolute error.
 func (s *suite) near(what string, got, want []float64, tolerance, absolute float64) {

@@ -5,197 +5,295 @@ package observe
 import "hgld/train/device"
 
 func (obs *observer) Copy(dst, src device.Array) {
-	obs.seen("Copy", 0, func() { obs.Backend.Copy(dst, src) })
+	obs.seen(Call{"Copy", 0,
+		moved(dst, src)},
+		func() { obs.Backend.Copy(dst, src) })
 }
 
 func (obs *observer) Fill(dst device.Array, v float32) {
-	obs.seen("Fill", 0, func() { obs.Backend.Fill(dst, v) })
+	obs.seen(Call{"Fill", 0,
+		moved(dst)},
+		func() { obs.Backend.Fill(dst, v) })
 }
 
 func (obs *observer) MatMul(dst, a, b device.Array, m device.Mul) {
-	obs.seen("MatMul", products(dst, inner(a, m.TransA)), func() { obs.Backend.MatMul(dst, a, b, m) })
+	obs.seen(Call{"MatMul", products(dst, inner(a, m.TransA)),
+		moved(dst, a, b, m.Bias) + added(m.Beta, dst)},
+		func() { obs.Backend.MatMul(dst, a, b, m) })
 }
 
 func (obs *observer) Scores(dst, q, g device.Array) {
-	obs.seen("Scores", products(dst, q.Cols()), func() { obs.Backend.Scores(dst, q, g) })
+	obs.seen(Call{"Scores", products(dst, q.Cols()),
+		moved(dst, q, g)},
+		func() { obs.Backend.Scores(dst, q, g) })
 }
 
 func (obs *observer) Axpby(dst device.Array, a float32, x device.Array, b float32, y device.Array) {
-	obs.seen("Axpby", 0, func() { obs.Backend.Axpby(dst, a, x, b, y) })
+	obs.seen(Call{"Axpby", 0,
+		axpbyBytes(dst, x, b, y)},
+		func() { obs.Backend.Axpby(dst, a, x, b, y) })
 }
 
 func (obs *observer) Scale(dst, x, s device.Array) {
-	obs.seen("Scale", 0, func() { obs.Backend.Scale(dst, x, s) })
+	obs.seen(Call{"Scale", 0,
+		moved(dst, x, s)},
+		func() { obs.Backend.Scale(dst, x, s) })
 }
 
 func (obs *observer) Sums(dst, x device.Array, k device.Sum, acc float32) {
-	obs.seen("Sums", 0, func() { obs.Backend.Sums(dst, x, k, acc) })
+	obs.seen(Call{"Sums", 0,
+		moved(dst, x) + added(acc, dst)},
+		func() { obs.Backend.Sums(dst, x, k, acc) })
 }
 
 func (obs *observer) Act(dst, x device.Array, f device.Func) {
-	obs.seen("Act", 0, func() { obs.Backend.Act(dst, x, f) })
+	obs.seen(Call{"Act", 0,
+		moved(dst, x)},
+		func() { obs.Backend.Act(dst, x, f) })
 }
 
 func (obs *observer) ActGrad(dx, dy, x device.Array, f device.Func) {
-	obs.seen("ActGrad", 0, func() { obs.Backend.ActGrad(dx, dy, x, f) })
+	obs.seen(Call{"ActGrad", 0,
+		moved(dx, dy, x)},
+		func() { obs.Backend.ActGrad(dx, dy, x, f) })
 }
 
 func (obs *observer) Normalize(dst, norm, x device.Array, eps float32) {
-	obs.seen("Normalize", 0, func() { obs.Backend.Normalize(dst, norm, x, eps) })
+	obs.seen(Call{"Normalize", 0,
+		moved(dst, norm, x)},
+		func() { obs.Backend.Normalize(dst, norm, x, eps) })
 }
 
 func (obs *observer) NormalizeGrad(dx, dy, y, norm device.Array) {
-	obs.seen("NormalizeGrad", 0, func() { obs.Backend.NormalizeGrad(dx, dy, y, norm) })
+	obs.seen(Call{"NormalizeGrad", 0,
+		moved(dx, dy, y, norm)},
+		func() { obs.Backend.NormalizeGrad(dx, dy, y, norm) })
 }
 
 func (obs *observer) LayerNorm(dst, stats, x, gamma, beta device.Array, eps float32) {
-	obs.seen("LayerNorm", 0, func() { obs.Backend.LayerNorm(dst, stats, x, gamma, beta, eps) })
+	obs.seen(Call{"LayerNorm", 0,
+		moved(dst, stats, x, gamma, beta)},
+		func() { obs.Backend.LayerNorm(dst, stats, x, gamma, beta, eps) })
 }
 
 func (obs *observer) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats device.Array, acc float32) {
-	obs.seen("LayerNormGrad", 0, func() { obs.Backend.LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, acc) })
+	obs.seen(Call{"LayerNormGrad", 0,
+		moved(dx, dgamma, dbeta, dy, x, gamma, stats) + added(acc, dx, dgamma, dbeta)},
+		func() { obs.Backend.LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, acc) })
 }
 
 func (obs *observer) Softmax(dst, x device.Array, log bool) {
-	obs.seen("Softmax", 0, func() { obs.Backend.Softmax(dst, x, log) })
+	obs.seen(Call{"Softmax", 0,
+		moved(dst, x)},
+		func() { obs.Backend.Softmax(dst, x, log) })
 }
 
 func (obs *observer) SoftmaxGrad(dx, dy, y device.Array, log bool) {
-	obs.seen("SoftmaxGrad", 0, func() { obs.Backend.SoftmaxGrad(dx, dy, y, log) })
+	obs.seen(Call{"SoftmaxGrad", 0,
+		moved(dx, dy, y)},
+		func() { obs.Backend.SoftmaxGrad(dx, dy, y, log) })
 }
 
 func (obs *observer) Attention(dst, lse, qkv, length device.Array, o device.Heads) {
-	obs.seen("Attention", attention(dst, 2), func() { obs.Backend.Attention(dst, lse, qkv, length, o) })
+	obs.seen(Call{"Attention", attention(dst, 2),
+		moved(dst, lse, qkv, length)},
+		func() { obs.Backend.Attention(dst, lse, qkv, length, o) })
 }
 
 func (obs *observer) AttentionGrad(dqkv, dy, y, lse, qkv, length device.Array, o device.Heads) {
-	obs.seen("AttentionGrad", attention(dy, 5), func() { obs.Backend.AttentionGrad(dqkv, dy, y, lse, qkv, length, o) })
+	obs.seen(Call{"AttentionGrad", attention(dy, 5),
+		moved(dqkv, dy, y, lse, qkv, length)},
+		func() { obs.Backend.AttentionGrad(dqkv, dy, y, lse, qkv, length, o) })
 }
 
 func (obs *observer) SoftmaxLoss(loss, dz, z, target device.Array, o device.Softmax) {
-	obs.seen("SoftmaxLoss", 0, func() { obs.Backend.SoftmaxLoss(loss, dz, z, target, o) })
+	obs.seen(Call{"SoftmaxLoss", 0,
+		moved(loss, dz, z, target)},
+		func() { obs.Backend.SoftmaxLoss(loss, dz, z, target, o) })
 }
 
 func (obs *observer) Gather(dst, x, index device.Array) {
-	obs.seen("Gather", 0, func() { obs.Backend.Gather(dst, x, index) })
+	obs.seen(Call{"Gather", 0,
+		2*moved(dst) + moved(index)},
+		func() { obs.Backend.Gather(dst, x, index) })
 }
 
 func (obs *observer) ScatterAdd(dst, x, index device.Array, acc float32) {
-	obs.seen("ScatterAdd", 0, func() { obs.Backend.ScatterAdd(dst, x, index, acc) })
+	obs.seen(Call{"ScatterAdd", 0,
+		(2+float64(acc))*moved(x) + moved(index)},
+		func() { obs.Backend.ScatterAdd(dst, x, index, acc) })
 }
 
 func (obs *observer) Random(dst, key device.Array, stream uint32, d device.Dist) {
-	obs.seen("Random", 0, func() { obs.Backend.Random(dst, key, stream, d) })
+	obs.seen(Call{"Random", 0,
+		moved(dst, key)},
+		func() { obs.Backend.Random(dst, key, stream, d) })
 }
 
 func (obs *observer) Adam(w, m, v, dw, shadow, hyper, flag device.Array, o device.AdamKind) {
-	obs.seen("Adam", 0, func() { obs.Backend.Adam(w, m, v, dw, shadow, hyper, flag, o) })
+	obs.seen(Call{"Adam", 0,
+		moved(w, m, v, shadow, dw, hyper, flag) + moved(w, m, v)},
+		func() { obs.Backend.Adam(w, m, v, dw, shadow, hyper, flag, o) })
 }
 
 func (obs *observer) SGD(w, m, dw, shadow, hyper, flag device.Array, o device.SGDKind) {
-	obs.seen("SGD", 0, func() { obs.Backend.SGD(w, m, dw, shadow, hyper, flag, o) })
+	obs.seen(Call{"SGD", 0,
+		moved(w, m, shadow, dw, hyper, flag) + moved(w, m)},
+		func() { obs.Backend.SGD(w, m, dw, shadow, hyper, flag, o) })
 }
 
 func (obs *observer) Pace(dst, count, flag device.Array, o device.PaceKind) {
-	obs.seen("Pace", 0, func() { obs.Backend.Pace(dst, count, flag, o) })
+	obs.seen(Call{"Pace", 0,
+		moved(dst, count, flag)},
+		func() { obs.Backend.Pace(dst, count, flag, o) })
 }
 
 func (obs *observer) Average(dst, x, rate, flag device.Array) {
-	obs.seen("Average", 0, func() { obs.Backend.Average(dst, x, rate, flag) })
+	obs.seen(Call{"Average", 0,
+		2*moved(dst) + moved(x, rate, flag)},
+		func() { obs.Backend.Average(dst, x, rate, flag) })
 }
 
 func (obs *observer) Guard(flag, x device.Array) {
-	obs.seen("Guard", 0, func() { obs.Backend.Guard(flag, x) })
+	obs.seen(Call{"Guard", 0,
+		moved(flag, x)},
+		func() { obs.Backend.Guard(flag, x) })
 }
 
 func (obs *observer) Conv(dst, x, w device.Array, c device.ConvShape, e device.Epilogue) {
-	obs.seen("Conv", products(dst, w.Len()/w.Dims[0]), func() { obs.Backend.Conv(dst, x, w, c, e) })
+	obs.seen(Call{"Conv", products(dst, w.Len()/w.Dims[0]),
+		moved(dst, x, w, e.Bias, e.Residual)},
+		func() { obs.Backend.Conv(dst, x, w, c, e) })
 }
 
 func (obs *observer) ConvGradX(dx, dy, w device.Array, c device.ConvShape, acc float32) {
-	obs.seen("ConvGradX", products(dy, w.Len()/w.Dims[0]), func() { obs.Backend.ConvGradX(dx, dy, w, c, acc) })
+	obs.seen(Call{"ConvGradX", products(dy, w.Len()/w.Dims[0]),
+		moved(dx, dy, w) + added(acc, dx)},
+		func() { obs.Backend.ConvGradX(dx, dy, w, c, acc) })
 }
 
 func (obs *observer) ConvGradW(dw, dy, x device.Array, c device.ConvShape, acc float32) {
-	obs.seen("ConvGradW", products(dy, dw.Len()/dw.Dims[0]), func() { obs.Backend.ConvGradW(dw, dy, x, c, acc) })
+	obs.seen(Call{"ConvGradW", products(dy, dw.Len()/dw.Dims[0]),
+		moved(dw, dy, x) + added(acc, dw)},
+		func() { obs.Backend.ConvGradW(dw, dy, x, c, acc) })
 }
 
 func (obs *observer) FoldNorm(wf, bf, w, gamma, beta, mean, variance device.Array, eps float32) {
-	obs.seen("FoldNorm", 0, func() { obs.Backend.FoldNorm(wf, bf, w, gamma, beta, mean, variance, eps) })
+	obs.seen(Call{"FoldNorm", 0,
+		moved(wf, bf, w, gamma, beta, mean, variance)},
+		func() { obs.Backend.FoldNorm(wf, bf, w, gamma, beta, mean, variance, eps) })
 }
 
 func (obs *observer) FoldNormGrad(dw, dgamma, dbeta, dwf, dbf, w, gamma, mean, variance device.Array, eps, acc float32) {
-	obs.seen("FoldNormGrad", 0, func() { obs.Backend.FoldNormGrad(dw, dgamma, dbeta, dwf, dbf, w, gamma, mean, variance, eps, acc) })
+	obs.seen(Call{"FoldNormGrad", 0,
+		moved(dw, dgamma, dbeta, dwf, dbf, w, gamma, mean, variance) + added(acc, dw, dgamma, dbeta)},
+		func() { obs.Backend.FoldNormGrad(dw, dgamma, dbeta, dwf, dbf, w, gamma, mean, variance, eps, acc) })
 }
 
 func (obs *observer) Norm(dst, stats, x, gamma, beta, residual device.Array, o device.NormKind) {
-	obs.seen("Norm", 0, func() { obs.Backend.Norm(dst, stats, x, gamma, beta, residual, o) })
+	obs.seen(Call{"Norm", 0,
+		moved(dst, stats, x, gamma, beta, residual)},
+		func() { obs.Backend.Norm(dst, stats, x, gamma, beta, residual, o) })
 }
 
 func (obs *observer) NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats device.Array, o device.NormKind, acc float32) {
-	obs.seen("NormGrad", 0, func() { obs.Backend.NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats, o, acc) })
+	obs.seen(Call{"NormGrad", 0,
+		moved(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats) + added(acc, dx, dres, dgamma, dbeta)},
+		func() { obs.Backend.NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats, o, acc) })
 }
 
 func (obs *observer) ReluGrad(dx, dbias, dy, y device.Array, acc float32) {
-	obs.seen("ReluGrad", 0, func() { obs.Backend.ReluGrad(dx, dbias, dy, y, acc) })
+	obs.seen(Call{"ReluGrad", 0,
+		moved(dx, dbias, dy, y) + added(acc, dx, dbias)},
+		func() { obs.Backend.ReluGrad(dx, dbias, dy, y, acc) })
 }
 
 func (obs *observer) Pool(dst, x device.Array, p device.PoolShape) {
-	obs.seen("Pool", 0, func() { obs.Backend.Pool(dst, x, p) })
+	obs.seen(Call{"Pool", 0,
+		moved(dst, x)},
+		func() { obs.Backend.Pool(dst, x, p) })
 }
 
 func (obs *observer) PoolGrad(dx, dy, x, y device.Array, p device.PoolShape) {
-	obs.seen("PoolGrad", 0, func() { obs.Backend.PoolGrad(dx, dy, x, y, p) })
+	obs.seen(Call{"PoolGrad", 0,
+		moved(dx, dy, x, y)},
+		func() { obs.Backend.PoolGrad(dx, dy, x, y, p) })
 }
 
 func (obs *observer) GeM(dst, x, p device.Array, eps float32) {
-	obs.seen("GeM", 0, func() { obs.Backend.GeM(dst, x, p, eps) })
+	obs.seen(Call{"GeM", 0,
+		moved(dst, x, p)},
+		func() { obs.Backend.GeM(dst, x, p, eps) })
 }
 
 func (obs *observer) GeMGrad(dx, dp, dy, x, y, p device.Array, eps, acc float32) {
-	obs.seen("GeMGrad", 0, func() { obs.Backend.GeMGrad(dx, dp, dy, x, y, p, eps, acc) })
+	obs.seen(Call{"GeMGrad", 0,
+		moved(dx, dp, dy, x, y, p) + added(acc, dx, dp)},
+		func() { obs.Backend.GeMGrad(dx, dp, dy, x, y, p, eps, acc) })
 }
 
 func (obs *observer) Interpolate(dst, x device.Array, o device.Interpolation) {
-	obs.seen("Interpolate", 0, func() { obs.Backend.Interpolate(dst, x, o) })
+	obs.seen(Call{"Interpolate", 0,
+		moved(dst, x)},
+		func() { obs.Backend.Interpolate(dst, x, o) })
 }
 
 func (obs *observer) Pixels(dst, bytes, crop device.Array, o device.Pixel) {
-	obs.seen("Pixels", 0, func() { obs.Backend.Pixels(dst, bytes, crop, o) })
+	obs.seen(Call{"Pixels", 0,
+		moved(dst, bytes, crop)},
+		func() { obs.Backend.Pixels(dst, bytes, crop, o) })
 }
 
 func (obs *observer) Shared(sh, ql, gl, self device.Array, o device.SharedKind) {
-	obs.seen("Shared", 0, func() { obs.Backend.Shared(sh, ql, gl, self, o) })
+	obs.seen(Call{"Shared", 0,
+		moved(sh, ql, gl, self)},
+		func() { obs.Backend.Shared(sh, ql, gl, self, o) })
 }
 
 func (obs *observer) Relevance(rel, cnt, weight, sh device.Array, o device.RelKind) {
-	obs.seen("Relevance", 0, func() { obs.Backend.Relevance(rel, cnt, weight, sh, o) })
+	obs.seen(Call{"Relevance", 0,
+		moved(rel, cnt, weight, sh)},
+		func() { obs.Backend.Relevance(rel, cnt, weight, sh, o) })
 }
 
 func (obs *observer) RankScore(loss, drank, dplus, rank, plus, sh, rel, cnt device.Array, o *device.Score) {
-	obs.seen("RankScore", 0, func() { obs.Backend.RankScore(loss, drank, dplus, rank, plus, sh, rel, cnt, o) })
+	obs.seen(Call{"RankScore", 0,
+		moved(loss, drank, dplus, rank, plus, sh, rel, cnt)},
+		func() { obs.Backend.RankScore(loss, drank, dplus, rank, plus, sh, rel, cnt, o) })
 }
 
 func (obs *observer) RankLoss(loss, ds, s, sh, rel, cnt device.Array, h *device.Steps, o *device.Score) {
-	obs.seen("RankLoss", 0, func() { obs.Backend.RankLoss(loss, ds, s, sh, rel, cnt, h, o) })
+	obs.seen(Call{"RankLoss", 0,
+		moved(loss, ds, s, sh, rel, cnt)},
+		func() { obs.Backend.RankLoss(loss, ds, s, sh, rel, cnt, h, o) })
 }
 
 func (obs *observer) Ranks(rank, s, sh device.Array, least uint8) {
-	obs.seen("Ranks", 0, func() { obs.Backend.Ranks(rank, s, sh, least) })
+	obs.seen(Call{"Ranks", 0,
+		moved(rank, s, sh)},
+		func() { obs.Backend.Ranks(rank, s, sh, least) })
 }
 
 func (obs *observer) Ranked(shared, order, s, sh device.Array) {
-	obs.seen("Ranked", 0, func() { obs.Backend.Ranked(shared, order, s, sh) })
+	obs.seen(Call{"Ranked", 0,
+		moved(shared, order, s, sh)},
+		func() { obs.Backend.Ranked(shared, order, s, sh) })
 }
 
 func (obs *observer) RanksGrad(ds, drank, s, sh device.Array, lambda float32) {
-	obs.seen("RanksGrad", 0, func() { obs.Backend.RanksGrad(ds, drank, s, sh, lambda) })
+	obs.seen(Call{"RanksGrad", 0,
+		moved(ds, drank, s, sh)},
+		func() { obs.Backend.RanksGrad(ds, drank, s, sh, lambda) })
 }
 
 func (obs *observer) BinLoss(loss, ds, s, sh device.Array, o *device.Bins) {
-	obs.seen("BinLoss", 0, func() { obs.Backend.BinLoss(loss, ds, s, sh, o) })
+	obs.seen(Call{"BinLoss", 0,
+		moved(loss, ds, s, sh)},
+		func() { obs.Backend.BinLoss(loss, ds, s, sh, o) })
 }
 
 func (obs *observer) PairLoss(loss, cnt, ds, s, sh device.Array, o *device.Pairs) {
-	obs.seen("PairLoss", 0, func() { obs.Backend.PairLoss(loss, cnt, ds, s, sh, o) })
+	obs.seen(Call{"PairLoss", 0,
+		moved(loss, cnt, ds, s, sh)},
+		func() { obs.Backend.PairLoss(loss, cnt, ds, s, sh, o) })
 }

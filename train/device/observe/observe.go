@@ -7,13 +7,19 @@ package observe
 
 import "hgld/train/device"
 
-// Operations returns b with seen called in place of each operation. seen gets the
-// operation's name, the floating-point operations of its matrix products (0 if it has
-// none), and do, which carries it out. seen may call do once, later or never.
+// Call is one call of an operation.
+type Call struct {
+	Op    string  // its name
+	FLOPs float64 // floating-point operations of its matrix products; 0 if it has none
+	Bytes float64 // of the arrays that it reads and writes, each counted once
+}
+
+// Operations returns b with seen called in place of each operation. do carries it out. seen
+// may call do once, later or never.
 //
 // The optional abilities of b are observed too. A recorded program keeps the function
 // that makes its operations, so that each run of it passes through seen.
-func Operations(b device.Backend, seen func(op string, flops float64, do func())) device.Backend {
+func Operations(b device.Backend, seen func(c Call, do func())) device.Backend {
 	o := &observer{Backend: b, seen: seen}
 	if r, able := b.(device.Ragged); able {
 		return &raggedObserver{o, r}
@@ -24,7 +30,7 @@ func Operations(b device.Backend, seen func(op string, flops float64, do func())
 // observer is a backend whose operations pass through seen.
 type observer struct {
 	device.Backend
-	seen func(op string, flops float64, do func())
+	seen func(c Call, do func())
 }
 
 // Pack passes on the call; it is not an operation of a step.
@@ -56,7 +62,34 @@ type raggedObserver struct {
 }
 
 func (obs *raggedObserver) RaggedAttention(dst, qkv, rows, keys, spans device.Array, heads int) {
-	obs.seen("RaggedAttention", 0, func() { obs.ragged.RaggedAttention(dst, qkv, rows, keys, spans, heads) })
+	// A query reads its own keys and values: how many, the shapes do not say.
+	obs.seen(Call{"RaggedAttention", 0, moved(dst, qkv, rows, keys, spans)},
+		func() { obs.ragged.RaggedAttention(dst, qkv, rows, keys, spans, heads) })
+}
+
+// moved returns the size of all arrays together; an absent one has none.
+func moved(arrays ...device.Array) float64 {
+	n := 0
+	for _, a := range arrays {
+		if !a.Absent() {
+			n += a.Len() * a.Type.Size()
+		}
+	}
+	return float64(n)
+}
+
+// axpbyBytes leaves out y if its factor is 0.
+func axpbyBytes(dst, x device.Array, factor float32, y device.Array) float64 {
+	return moved(dst, x) + added(factor, y)
+}
+
+// added returns what an operation reads of its results in order to add to them: the size of the
+// results if it does, otherwise 0.
+func added(factor float32, results ...device.Array) float64 {
+	if factor == 0 {
+		return 0
+	}
+	return moved(results...)
 }
 
 // products is the operations of a product of matrices: for every element of dst a

@@ -7,26 +7,24 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/device/cpu"
+	"hgld/train/device/operations"
 )
-
-// unobserved are the methods of a backend that move no number by an operation.
-var unobserved = []string{"Name", "Supports", "Alloc", "Free", "Part", "Upload", "Download", "Wait", "Sync"}
 
 // The observer before the other does not do what it sees, so that its name shows what
 // the outer one forwards to.
 func TestObserverForwardsEveryOperation(t *testing.T) {
 	var forwarded []string
-	inner := &observer{seen: func(op string, _ float64, _ func()) { forwarded = append(forwarded, op) }}
+	inner := &observer{seen: func(c Call, _ func()) { forwarded = append(forwarded, c.Op) }}
 	all := reflect.TypeFor[device.Backend]()
 	for i := range all.NumMethod() {
 		name := all.Method(i).Name
-		if slices.Contains(unobserved, name) {
+		if slices.Contains(operations.NotOperations, name) {
 			continue
 		}
 		var saw []string
 		forwarded = nil
-		outer := Operations(inner, func(op string, _ float64, do func()) {
-			saw = append(saw, op)
+		outer := Operations(inner, func(c Call, do func()) {
+			saw = append(saw, c.Op)
 			do()
 		})
 		callWithAnything(t, outer, name)
@@ -59,8 +57,8 @@ type bare struct{ device.Backend }
 
 func TestObserverHasWhatTheDeviceCanDoBesides(t *testing.T) {
 	var saw []string
-	see := func(op string, _ float64, do func()) {
-		saw = append(saw, op)
+	see := func(c Call, do func()) {
+		saw = append(saw, c.Op)
 		do()
 	}
 	b := cpu.New(1)
@@ -95,8 +93,8 @@ func TestObserverHasWhatTheDeviceCanDoBesides(t *testing.T) {
 func TestObserverSeesEveryRunOfAProgram(t *testing.T) {
 	var saw []string
 	b := cpu.New(1)
-	watched := Operations(b, func(op string, _ float64, do func()) {
-		saw = append(saw, op)
+	watched := Operations(b, func(c Call, do func()) {
+		saw = append(saw, c.Op)
 		do()
 	})
 	x := device.New(b, device.F32, 1)

@@ -1,10 +1,12 @@
-package cpu
+// Package ranksort sorts rows by falling score, equal scores by row: the order of every
+// ranking. A score and a row are one number, so that a radix sort can order them.
+package ranksort
 
 import "math"
 
-// fallingKey returns a sort key that rises as the score falls. Its lower bits hold a payload
+// Key returns a sort key that rises as the score falls. Its lower bits hold a payload
 // that does not affect the order. −0 and +0 are the same score.
-func fallingKey(s float32, payload uint32) uint64 {
+func Key(s float32, payload uint32) uint64 {
 	bits := math.Float32bits(s + 0)
 	if bits>>31 == 1 {
 		bits = ^bits
@@ -14,8 +16,8 @@ func fallingKey(s float32, payload uint32) uint64 {
 	return uint64(^bits)<<32 | uint64(payload)
 }
 
-// keyScore returns the score of a key.
-func keyScore(key uint64) float32 {
+// Score returns the score of a key.
+func Score(key uint64) float32 {
 	bits := ^uint32(key >> 32)
 	if bits>>31 == 1 {
 		return math.Float32frombits(bits &^ (1 << 31))
@@ -28,13 +30,15 @@ func keyScore(key uint64) float32 {
 const (
 	wideDigit   = 11
 	narrowDigit = 8
-	shortRow    = 2000
+
+	// ShortRow is the length of a row from which the digits are wide.
+	ShortRow = 2000
 )
 
-// sortKeys sorts stably by the upper 32 bits. It returns the sorted keys, in the memory of
+// Sort sorts stably by the upper 32 bits. It returns the sorted keys, in the memory of
 // keys or of spare.
-func sortKeys(keys, spare []uint64) []uint64 {
-	if len(keys) < shortRow {
+func Sort(keys, spare []uint64) []uint64 {
+	if len(keys) < ShortRow {
 		var counts [4 << narrowDigit]int32
 		return radixSort(keys, spare, counts[:], narrowDigit)
 	}

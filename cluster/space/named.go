@@ -1,0 +1,201 @@
+package space
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"hgld/cluster"
+	"hgld/internal/blas"
+)
+
+// nameWeight is the number of decided tags that the name of a group counts as. On 753
+// labels of 78 known groups, with MiniLM's vectors and 20 to 375 of them decided, the
+// nearest prototype is right for 75 to 81 % of the others with a weight of 2. With 1 it is
+// up to 1 % less, with 4 or 8 up to 1.5 % less.
+const nameWeight = 2
+
+// prototype is the direction of a group that was declared by name:
+//
+//	nameWeight · name + Σ decided tags
+//
+// of vectors of unit length (the prototypes of Snell, Swersky and Zemel, NeurIPS 2017, with
+// the name as a prior). Tags that no curator decided do not count: they are there because
+// the name is near, and would pull it towards its own mistakes.
+type prototype struct {
+	name []float64 // of unit length
+	sum  []float64 // of the decided tags' vectors, of unit length
+	unit []float32 // the direction
+}
+
+// Name gives a group the vector of its name, or with nil takes it away.
+func (s *Space) Name(group int, v []float32) {
+	c := &s.groups[group]
+	if c.prototype != nil {
+		s.named--
+		c.prototype = nil
+	}
+	if len(v) != s.cols {
+		return
+	}
+	p := &prototype{name: make([]float64, s.cols), sum: make([]float64, s.cols)}
+	for k, x := range v {
+		p.name[k] = float64(x)
+	}
+	if !unit(p.name) {
+		return
+	}
+	c.prototype = p
+	s.named++
+	for tag, g := range s.of {
+		if int(g) == group {
+			s.learn(g, tag, 1)
+		}
+	}
+	p.turn()
+}
+
+// unit scales a vector to unit length. It returns false for a vector of zeros.
+func unit(v []float64) bool {
+	norm := 0.0
+	for _, x := range v {
+		norm += x * x
+	}
+	if norm == 0 {
+		return false
+	}
+	norm = math.Sqrt(norm)
+	for k := range v {
+		v[k] /= norm
+	}
+	return true
+}
+
+// turn computes the direction.
+func (p *prototype) turn() {
+	v := make([]float64, len(p.name))
+	for k := range v {
+		v[k] = nameWeight*p.name[k] + p.sum[k]
+	}
+	if !unit(v) {
+		copy(v, p.name)
+	}
+	p.unit = make([]float32, len(v))
+	for k := range v {
+		p.unit[k] = float32(v[k])
+	}
+}
+
+// learn adds a decided tag to the prototype of its group; with sign −1 it subtracts it.
+func (s *Space) learn(group int32, tag int, sign float64) {
+	if group < 0 || int(group) >= len(s.groups) || !s.decided[tag] || s.groups[group].prototype == nil {
+		return
+	}
+	sum := s.groups[group].prototype.sum
+	for k, v := range s.unitRow(tag) {
+		sum[k] += sign * v
+	}
+}
+
+// unitRow returns the direction of a tag.
+func (s *Space) unitRow(tag int) []float64 {
+	v := make([]float64, s.cols)
+	for k, h := range s.row(tag) {
+		v[k] = float64(s.wide[h])
+	}
+	unit(v)
+	return v
+}
+
+// truncate leaves the first groups; a Revert takes the last ones away.
+func (s *Space) truncate(groups int) {
+	for _, c := range s.groups[groups:] {
+		if c.prototype != nil {
+			s.named--
+		}
+	}
+	clear(s.groups[groups:])
+	s.groups = s.groups[:groups]
+}
+
+// turned returns the distance of directions from x, of unit length, to a group: √(2 − 2cos),
+// which orders groups as the cosine does. It returns false for a group without tags and
+// without a name that is known.
+func (s *Space) turned(c *centroid, x []float64) (float64, bool) {
+	dot, norm := 0.0, 1.0
+	switch {
+	case c.prototype != nil:
+		for k, v := range c.prototype.unit {
+			dot += float64(v) * x[k]
+		}
+	case c.n > 0:
+		for k, v := range c.sum {
+			dot += v * x[k]
+		}
+		norm = float64(c.n) * math.Sqrt(c.norm)
+	default:
+		tag, known := s.byName[c.name]
+		if !known {
+			return 0, false
+		}
+		for k, v := range s.unitRow(tag) {
+			dot += v * x[k]
+		}
+	}
+	if norm == 0 {
+		return math.Sqrt2, true
+	}
+	return math.Sqrt(max(0, 2-2*dot/norm)), true
+}
+
+// Proposals prepares to propose groups: it copies the prototypes, and the returned function
+// may run beside other calls. For each tag that function returns the group with the nearest
+// prototype among groups with a name, and by how much its cosine exceeds that of the second
+// nearest. Without two such groups it returns nil.
+func (s *Space) Proposals(tags []int) func(ctx context.Context) (groups []int, leads []float64, err error) {
+	var of []int
+	var data []float32
+	for g := range s.groups {
+		if c := &s.groups[g]; c.prototype != nil && c.name != "" {
+			of, data = append(of, g), append(data, c.prototype.unit...)
+		}
+	}
+	names := cluster.Matrix{Rows: len(of), Cols: s.cols, Data: data}
+	tags = slices.Clone(tags)
+	return func(ctx context.Context) ([]int, []float64, error) {
+		if names.Rows < 2 {
+			return nil, nil, nil
+		}
+		nearest, leads, err := s.lead(ctx, tags, names)
+		for i, at := range nearest {
+			nearest[i] = of[at]
+		}
+		return nearest, leads, err
+	}
+}
+
+// leadTags is the number of tags whose vectors are widened at once.
+const leadTags = 2048
+
+// lead compares the directions of tags with those of names.
+func (s *Space) lead(ctx context.Context, tags []int, names cluster.Matrix) (nearest []int, leads []float64,
+	err error) {
+	lib, err := blas.Default()
+	if err != nil {
+		return nil, nil, err
+	}
+	for part := range slices.Chunk(tags, leadTags) {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		x := cluster.NewMatrix(len(part), s.cols)
+		for i, tag := range part {
+			for k, v := range s.unitRow(tag) {
+				x.Row(i)[k] = float32(v)
+			}
+		}
+		at, by := cluster.Leads(lib, x, names)
+		nearest, leads = append(nearest, at...), append(leads, by...)
+	}
+	return nearest, leads, nil
+}

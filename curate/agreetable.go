@@ -1,0 +1,130 @@
+package curate
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// figure writes a measure, with its interval if it has one.
+func figure(w io.Writer, what string, v *float64, ci *[2]float64) {
+	interval := ""
+	if v != nil && ci != nil {
+		// An interval by the normal distribution can exceed the range of the measure.
+		interval = fmt.Sprintf("   (95 %%: %.3f to %.3f)", max(ci[0], -1), min(ci[1], 1))
+	}
+	fmt.Fprintf(w, "%-34s %s%s\n", what, measure(v), interval)
+}
+
+// measure returns a measure with three decimals, "-" if it is undefined.
+func measure(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f", *v)
+}
+
+// Text returns the measures of a comparison as a table. The names are those of the two
+// curators.
+func (c *Comparison) Text(names [2]string) string {
+	w := &strings.Builder{}
+	g := c.Agreement
+	fmt.Fprintf(w, "%s decided by both, declared categories: %d; %d by %s alone, %d by %s alone, %d by neither\n\n",
+		plural(g.N, "tag"), g.Categories, c.OnlyA, names[0], c.OnlyB, names[1], c.Neither)
+	figure(w, "agreement", g.Raw, nil)
+	figure(w, "Cohen's kappa", g.Kappa, g.KappaCI)
+	figure(w, "Gwet's AC1", g.AC1, g.AC1CI)
+	figure(w, "Krippendorff's alpha", g.Alpha, nil)
+	if g.WeightedKappa != nil {
+		figure(w, "kappa, weighted by parent", g.WeightedKappa, nil)
+	}
+	var worst []CategoryAgreement
+	for _, of := range g.ByCategory {
+		if of.Specific != nil && *of.Specific < 1 {
+			worst = append(worst, of)
+		}
+	}
+	slices.SortStableFunc(worst, func(a, b CategoryAgreement) int { return cmp.Compare(*a.Specific, *b.Specific) })
+	if len(worst) == 0 {
+		return w.String()
+	}
+	fmt.Fprintf(w, "\n%9s %7s %7s %7s  categories with the lowest agreement\n", "agreement", names[0], names[1], "both")
+	for _, of := range worst[:min(len(worst), 10)] {
+		fmt.Fprintf(w, "%9.3f %7d %7d %7d  %s\n", *of.Specific, of.A, of.B, of.Both, c.Categories[of.Category])
+	}
+	return w.String()
+}
+
+// DifferencesText lists what two curators have decided differently.
+func DifferencesText(tags []Difference, parents []ParentDifference, names [2]string) string {
+	w := &strings.Builder{}
+	fmt.Fprintf(w, "\n%s", plural(len(tags), "difference"))
+	if len(tags) > 0 {
+		fmt.Fprintf(w, " (landmarks, tag, %s, %s)", names[0], names[1])
+	}
+	fmt.Fprintf(w, "\n")
+	for _, d := range tags {
+		fmt.Fprintf(w, "%8d  %s: %s | %s\n", d.Landmarks, Ref{Name: d.Name, QID: d.QID}, quoted(d.A), quoted(d.B))
+	}
+	for _, p := range parents {
+		fmt.Fprintf(w, "          parent of %q: %s | %s\n", p.Group, quoted(p.A), quoted(p.B))
+	}
+	return w.String()
+}
+
+// quoted returns the name of a group in quotes, which show a trailing space.
+func quoted(name string) string {
+	if name == (Category{Dropped: true}).String() {
+		return name
+	}
+	return fmt.Sprintf("%.80q", name)
+}
+
+// Text returns the measures of a comparison of several curators as a table, and what they
+// have decided differently.
+func (c *ManyComparison) Text(names []string) string {
+	w := &strings.Builder{}
+	g := c.Agreement
+	fmt.Fprintf(w, "%s decided by two or more of %s, declared categories: %d\n\n", plural(g.Items, "tag"),
+		plural(len(names), "curator"), len(c.Categories))
+	figure(w, "agreement of two of them", g.Raw, nil)
+	if g.Raters > 0 {
+		figure(w, "Fleiss' kappa", g.FleissKappa, nil)
+	} else {
+		fmt.Fprintf(w, "%-34s -   (not every tag has the same number of decisions; see alpha instead)\n", "Fleiss' kappa")
+	}
+	figure(w, "Gwet's AC1", g.AC1, nil)
+	figure(w, "Krippendorff's alpha", g.Alpha, nil)
+	fmt.Fprintf(w, "\n%7s %9s %7s %7s  curators\n", "tags", "agreement", "kappa", "AC1")
+	for _, p := range c.Pairs {
+		fmt.Fprintf(w, "%7d %9s %7s %7s  %s, %s\n", p.Tags, measure(p.Raw), measure(p.Kappa), measure(p.AC1),
+			names[p.A], names[p.B])
+	}
+	fmt.Fprintf(w, "\n%s", plural(len(c.Disagreements), "difference"))
+	if len(c.Disagreements) > 0 {
+		fmt.Fprintf(w, " (landmarks, tag, %s)", strings.Join(names, ", "))
+	}
+	fmt.Fprintf(w, "\n")
+	for _, d := range c.Disagreements {
+		var choices []string
+		for _, choice := range d.Choices {
+			if choice == "" {
+				choices = append(choices, "-")
+				continue
+			}
+			choices = append(choices, quoted(choice))
+		}
+		fmt.Fprintf(w, "%8d  %s: %s\n", d.Landmarks, Ref{Name: d.Name, QID: d.QID}, strings.Join(choices, " | "))
+	}
+	return w.String()
+}
+
+// plural returns a number of things.
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}

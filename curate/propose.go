@@ -1,0 +1,107 @@
+package curate
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A proposal is what a model would decide. The tags of a Propose move into the groups that
+// it names, like those of a Move, but stay undecided: they are not in the hierarchy until
+// a curator accepts, moves or confirms them, and Withdraw takes them back.
+
+// decide makes a tag decided, and neither proposed nor dropped.
+func (n *node) decide() {
+	n.decided, n.dropped, n.reason = true, false, ""
+	n.proposed, n.was = false, 0
+}
+
+// propose does Propose. On another draft it leaves out tags that are decided there.
+func (s *state) propose(f finder, e *Edit) (fx effect, err error) {
+	var left []int32
+	for _, part := range e.Parts {
+		tags, missing := f.findAll(0, part.Members)
+		fx.missing = append(fx.missing, missing...)
+		open := slices.DeleteFunc(tags, func(i int32) bool { return s.at(0, i).decided })
+		switch {
+		case len(open) < len(part.Members)-len(missing) && f.tags == nil:
+			return fx, fmt.Errorf("propose: a tag for %.80q is decided; a proposal takes open tags alone", part.To)
+		case len(open) == 0:
+			continue
+		}
+		group, declared := s.declare(1, part.To)
+		fx.changed = fx.changed || declared
+		for _, i := range open {
+			left = append(left, s.at(0, i).parent)
+			fx.changed = s.proposeOne(i, group) || fx.changed
+		}
+	}
+	s.sweep(left)
+	return fx, nil
+}
+
+// proposeOne proposes a tag for a group and reports whether that changed anything.
+func (s *state) proposeOne(i, group int32) bool {
+	n := s.change(0, i)
+	if n.proposed {
+		return s.put(0, i, group)
+	}
+	n.proposed, n.was = true, n.parent
+	s.put(0, i, group)
+	return true
+}
+
+// confirm does Confirm: an Accept for each part.
+func (s *state) confirm(f finder, e *Edit) (fx effect) {
+	for _, part := range e.Parts {
+		one := s.decide(f, &Edit{Op: Accept, From: part.Members, To: part.To})
+		fx.changed = fx.changed || one.changed
+		fx.missing = append(fx.missing, one.missing...)
+	}
+	return fx
+}
+
+// withdraw does Withdraw. A group that is gone since the proposal is made again.
+func (s *state) withdraw(f finder, e *Edit) (fx effect) {
+	tags, missing := f.findAll(0, e.From)
+	fx.missing = missing
+	var left []int32
+	for _, i := range tags {
+		if !s.at(0, i).proposed {
+			continue
+		}
+		n := s.change(0, i)
+		left = append(left, n.parent)
+		home := n.was
+		n.proposed, n.was = false, 0
+		if home >= 0 {
+			home = s.living(home)
+		}
+		s.put(0, i, home)
+		fx.changed = true
+	}
+	s.sweep(left)
+	return fx
+}
+
+// living returns a group of tags, or the group that has its name now if it is gone.
+func (s *state) living(group int32) int32 {
+	n := s.at(1, group)
+	if !n.gone {
+		return group
+	}
+	if i, taken := s.index[1][n.Ref]; taken {
+		return i
+	}
+	return s.add(1, n.Ref)
+}
+
+// Proposed returns the proposed tags in the draft's order.
+func (s *Session) Proposed() []Ref {
+	var refs []Ref
+	for _, n := range s.now.levels[0] {
+		if n.proposed {
+			refs = append(refs, n.Ref)
+		}
+	}
+	return refs
+}

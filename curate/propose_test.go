@@ -1,0 +1,161 @@
+package curate
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// proposal puts the given tags into groups: "church: hill@Q bridge".
+func proposal(groups ...string) Edit {
+	e := Edit{Op: Propose}
+	for _, g := range groups {
+		to, tags, _ := strings.Cut(g, ": ")
+		e.Parts = append(e.Parts, Part{To: to, Members: refs(strings.Fields(tags)...)})
+	}
+	return e
+}
+
+func TestAProposedTagIsInItsGroupAndNotDecided(t *testing.T) {
+	s := start(t, churches(t))
+	do(t, s, proposal("worship: church@Q1 chapel@Q2", "water: bridge"))
+	at, _ := s.Find(refs("chapel@Q2")[0])
+	if tag := s.Tag(at); tag.Group != "worship" || tag.Decided || !tag.Proposed {
+		t.Errorf("chapel is %+v", tag)
+	}
+	if n := len(s.Undecided()); n != 8 {
+		t.Errorf("%d undecided, want all 8", n)
+	}
+	h, err := s.Hierarchy(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := h.Levels[0].Classes[at]; c.Parent != -1 || c.Proposed != "worship" {
+		t.Errorf("in the hierarchy chapel is %+v", c)
+	}
+}
+
+func TestADecisionEndsAProposal(t *testing.T) {
+	s := start(t, churches(t))
+	do(t, s, proposal("worship: church@Q1 chapel@Q2 cathedral hill"),
+		Edit{Op: Accept, From: refs("church@Q1"), To: "worship"}, Edit{Op: Move, From: refs("hill"), To: "peak"},
+		Edit{Op: Drop, From: refs("cathedral"), Note: "vague"},
+		Edit{Op: Confirm, Parts: proposal("worship: chapel@Q2").Parts})
+	if left := s.Proposed(); len(left) != 0 {
+		t.Errorf("still proposed: %v", left)
+	}
+	if g := group(t, s, 1, "worship"); len(g.Members) != 2 || g.Decided != 2 {
+		t.Errorf("worship is %+v", g)
+	}
+	if err := try(s, proposal("peak: chapel@Q2")); err == nil || !strings.Contains(err.Error(), "is decided") {
+		t.Errorf("a decided tag was proposed: %v", err)
+	}
+}
+
+func try(s *Session, e Edit) error {
+	e.Base = s.Version()
+	_, err := s.Apply(e, nil)
+	return err
+}
+
+func TestWithdrawnTagsAreWhereTheyWere(t *testing.T) {
+	s := start(t, churches(t))
+	do(t, s, Edit{Op: SetParent, Level: 1, From: refs("worship", "water")}) // named beforehand
+	before := snapshot(t, s)
+	do(t, s, proposal("worship: church@Q1 chapel@Q2 cathedral", "water: bridge aqueduct@Q4"))
+	if group(t, s, 1, "church") != nil {
+		t.Error("the emptied cluster is still there")
+	}
+	do(t, s, proposal("water: church@Q1"), // changes its mind
+		Edit{Op: Withdraw, From: refs("church@Q1", "chapel@Q2", "cathedral", "hill")})
+	if left := s.Proposed(); !slices.Equal(left, refs("bridge", "aqueduct@Q4")) {
+		t.Errorf("withdrawing one group leaves %v", left)
+	}
+	do(t, s, Edit{Op: Withdraw, From: s.Proposed()})
+	if after := snapshot(t, s); !reflect.DeepEqual(before, after) {
+		t.Errorf("not as before\n%v\n%v", before, after)
+	}
+}
+
+func TestUndoOfAProposalLeavesWhatWasDecidedSince(t *testing.T) {
+	s := start(t, churches(t))
+	do(t, s, proposal("worship: church@Q1 chapel@Q2 cathedral"),
+		Edit{Op: Confirm, Parts: proposal("worship: church@Q1").Parts}, Edit{Op: Withdraw, From: refs("cathedral")},
+		Edit{Op: Revert, Of: 1})
+	if g := group(t, s, 1, "church"); len(g.Members) != 2 {
+		t.Errorf("church is %+v", g)
+	}
+	if g := group(t, s, 1, "worship"); len(g.Members) != 1 || g.Decided != 1 {
+		t.Errorf("worship is %+v", g)
+	}
+	do(t, s, Edit{Op: Revert, Of: 4})
+	if left := s.Proposed(); !slices.Equal(left, refs("chapel@Q2")) {
+		t.Errorf("redone, proposed are %v", left)
+	}
+}
+
+func TestAProposalOnAnotherDraftLeavesDecisionsAlone(t *testing.T) {
+	log := start(t, churches(t))
+	do(t, log, proposal("worship: church@Q1 chapel@Q2 cathedral"))
+	other, err := NewSession(draftOf(t, "a: church@Q1 chapel@Q2", "b: minster"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(t, other, Edit{Op: Move, From: refs("church@Q1"), To: "kirk"})
+	other = other.Above()
+	report, err := other.Replay(log.Edits(), Skip)
+	if err != nil || report.Partly != 1 || report.Proposed != 1 || len(report.Conflicts[0].Missing) != 1 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if tag := other.Tag(0); tag.Group != "kirk" || !tag.Decided || tag.Proposed {
+		t.Errorf("the decided tag is %+v", tag)
+	}
+}
+
+func TestACheckedSampleSaysHowManyProposalsAreWrong(t *testing.T) {
+	var tags []string
+	for i := range 100 {
+		tags = append(tags, "t"+strings.Repeat("x", i))
+	}
+	s := start(t, draftOf(t, "all: "+strings.Join(tags, " ")))
+	do(t, s, proposal("church: "+strings.Join(tags, " ")))
+	c, err := s.CheckProposal(1, 20, 3)
+	if err != nil || len(c.Tags) != 20 || c.Left != 100 || c.Expected != nil || c.Low != 0 || c.High != 100 {
+		t.Fatalf("unchecked: %+v, %v", c, err)
+	}
+	more, _ := s.CheckProposal(1, 30, 3)
+	if !slices.Equal(more.Tags[:20], c.Tags) {
+		t.Error("a larger sample does not begin with the smaller one")
+	}
+	if others, _ := s.CheckProposal(1, 20, 4); slices.Equal(others.Tags, c.Tags) {
+		t.Error("another seed draws the same tags")
+	}
+	for k, i := range c.Tags {
+		to := "church"
+		if k < 2 {
+			to = "peak"
+		}
+		do(t, s, Edit{Op: Move, From: []Ref{s.Tag(i).Ref}, To: to})
+	}
+	do(t, s, Edit{Op: Rename, Level: 1, From: refs("church"), To: "worship"})
+	do(t, s, Edit{Op: Move, From: []Ref{s.Tag(more.Tags[25]).Ref}, To: "peak"}) // was not drawn for c
+	c, _ = s.CheckProposal(1, 20, 3)
+	if c.Right != 18 || c.Wrong != 2 || c.Left != 79 {
+		t.Fatalf("%+v", c)
+	}
+	// Wilson's interval of 2 in 20 is 2.787 % to 30.103 %.
+	if got := []float64{*c.Expected / 79, c.Low / 79, c.High / 79}; math.Abs(got[0]-0.1) > 1e-9 ||
+		math.Abs(got[1]-0.02787) > 1e-5 || math.Abs(got[2]-0.30103) > 1e-5 {
+		t.Errorf("shares %.5f, want 0.1 in [0.02787, 0.30103]", got)
+	}
+	// Confirming the rest is not a look at it.
+	do(t, s, Edit{Op: Confirm, Parts: []Part{{To: "worship", Members: s.Proposed()}}})
+	if c, _ = s.CheckProposal(1, 100, 3); c.Right != 18 || c.Wrong != 3 || c.Left != 0 {
+		t.Errorf("after confirming: %+v", c)
+	}
+	if _, err := s.CheckProposal(2, 5, 1); err == nil {
+		t.Error("a move is not a proposal")
+	}
+}

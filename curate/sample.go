@@ -1,0 +1,114 @@
+package curate
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// ProposalCheck is what a check of some tags of a proposal says about the others.
+type ProposalCheck struct {
+	// Tags are the places of the tags to check, in the order in which they were drawn.
+	Tags []int `json:"tags"`
+	// Right is the number of them that a curator put into the proposed group.
+	Right int `json:"right"`
+	// Wrong is the number of them that a curator moved elsewhere or dropped.
+	Wrong int `json:"wrong"`
+	// Left is the number of tags of the whole proposal that are still only proposed.
+	Left int `json:"left"`
+	// Expected is the number of tags of Left that are expected to be wrong; nil before the
+	// first tag is checked.
+	Expected *float64 `json:"expected"`
+	// Low is the lower end of its 95 % interval.
+	Low float64 `json:"low"`
+	// High is the upper end.
+	High float64 `json:"high"`
+}
+
+// CheckProposal draws n tags of the Propose with the number seq and counts what the
+// curator decided on them. The same seed draws the same tags, and a larger n draws more
+// of them. Only Accept, Move and Drop check a tag: a Confirm is not a look at it.
+//
+// Expected is the share of wrong tags times Left, and its interval that of Wilson
+// (Journal of the American Statistical Association 22, 1927).
+func (s *Session) CheckProposal(seq, n int, seed uint64) (*ProposalCheck, error) {
+	if seq < 1 || seq > len(s.edits) || s.edits[seq-1].Op != Propose {
+		return nil, fmt.Errorf("curate: edit %d is not a proposal", seq)
+	}
+	tags, into := s.proposedBy(&s.edits[seq-1])
+	c := &ProposalCheck{Tags: []int{}}
+	for _, i := range tags {
+		if s.now.at(0, i).proposed {
+			c.Left++
+		}
+	}
+	shuffle := rand.New(rand.NewPCG(seed, uint64(seq)))
+	shuffle.Shuffle(len(tags), func(a, b int) { tags[a], tags[b] = tags[b], tags[a] })
+	drawn := map[int32]bool{}
+	for _, i := range tags[:max(0, min(n, len(tags)))] {
+		c.Tags = append(c.Tags, int(i))
+		drawn[i] = true
+	}
+	for _, right := range s.verdicts(seq, drawn, into) {
+		if right {
+			c.Right++
+		} else {
+			c.Wrong++
+		}
+	}
+	c.estimate()
+	return c, nil
+}
+
+// proposedBy lists the tags of a proposal and the name of each one's group.
+func (s *Session) proposedBy(e *Edit) (tags []int32, into map[int32]string) {
+	into = map[int32]string{}
+	for _, part := range e.Parts {
+		found, _ := s.finder().findAll(0, part.Members)
+		for _, i := range found {
+			into[i] = part.To
+		}
+		tags = append(tags, found...)
+	}
+	return tags, into
+}
+
+// verdicts returns, for those of the drawn tags that a curator decided after a proposal,
+// whether the last decision agrees with it.
+func (s *Session) verdicts(seq int, drawn map[int32]bool, into map[int32]string) map[int32]bool {
+	right := map[int32]bool{}
+	for i := seq; i < len(s.edits); i++ {
+		e := &s.edits[i]
+		if !s.active[i] || e.Op != Accept && e.Op != Move && e.Op != Drop {
+			continue
+		}
+		for _, r := range e.From {
+			if at, ok := s.finder().find(0, r); ok && drawn[at] {
+				right[at] = e.Op != Drop && s.sameGroup(e.To, into[at])
+			}
+		}
+	}
+	return right
+}
+
+// sameGroup reports whether two names of groups, of any time, stand for one group now.
+func (s *Session) sameGroup(a, b string) bool {
+	nowA, okA := s.Successor(1, a)
+	nowB, okB := s.Successor(1, b)
+	return a == b || okA && okB && nowA == nowB
+}
+
+// estimate computes Expected and its interval from the counts.
+func (c *ProposalCheck) estimate() {
+	const z = 1.959963984540054 // the normal distribution's quantile of 0.975
+	n := float64(c.Right + c.Wrong)
+	if n == 0 {
+		c.High = float64(c.Left)
+		return
+	}
+	p, left := float64(c.Wrong)/n, float64(c.Left)
+	c.Expected = new(p * left)
+	middle := (p + z*z/(2*n)) / (1 + z*z/n)
+	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	c.Low, c.High = max(0, middle-half)*left, min(1, middle+half)*left
+}

@@ -1,0 +1,94 @@
+package serve
+
+import (
+	"context"
+
+	"hgld/curate"
+)
+
+// naming gives groups the vectors of their names. Encoding a name may take a second, so
+// it runs in the background, and a suggestion does not wait for it.
+type naming struct {
+	vectors map[string][]float32 // by name; nil for a name that cannot be encoded
+	wanted  []string             // to encode next
+	running bool
+}
+
+// name tells the suggester the vectors of those of the changed groups that have a name of
+// their own, and encodes the names that are new. The lock is held.
+func (s *Server) name(changed []curate.Place) {
+	if s.c.Namer == nil {
+		return
+	}
+	for _, p := range changed {
+		if p.Level != 1 {
+			continue
+		}
+		name := s.ownName(p.At)
+		vector, known := s.naming.vectors[name]
+		if name != "" && !known {
+			s.naming.vectors[name] = nil
+			s.naming.wanted = append(s.naming.wanted, name)
+		}
+		s.c.Suggester.Name(p.At, vector)
+	}
+	if len(s.naming.wanted) > 0 && !s.naming.running {
+		s.naming.running = true
+		go s.encodeNames()
+	}
+}
+
+// ownName returns the name of a group that somebody gave it: an edit, or the list of groups
+// that the draft was made with. It is "" for other clusters and for groups that are gone.
+func (s *Server) ownName(group int) string {
+	n := s.session.Node(1, group)
+	clusters := s.session.Draft().Clusters
+	if n.Gone || !n.Declared && !(group < len(clusters) && clusters[group].Known) {
+		return ""
+	}
+	return n.Name
+}
+
+// encodeNames encodes the wanted names until there are none. Names that fail stay without a
+// vector: suggestions then go by the tags of the group alone.
+func (s *Server) encodeNames() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-s.closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	for {
+		s.mu.Lock()
+		names := s.naming.wanted
+		s.naming.wanted = nil
+		if len(names) == 0 || ctx.Err() != nil {
+			s.naming.running = false
+			s.mu.Unlock()
+			return
+		}
+		s.mu.Unlock()
+		if vectors, err := s.c.Namer.Names(ctx, names); err == nil {
+			s.named(names, vectors)
+		}
+	}
+}
+
+// named notes the vectors of names and gives them to the groups that have these names now.
+func (s *Server) named(names []string, vectors [][]float32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fresh := map[string]bool{}
+	for i, name := range names {
+		s.naming.vectors[name] = vectors[i]
+		fresh[name] = vectors[i] != nil
+	}
+	for group := range s.session.Size(1) {
+		if name := s.ownName(group); fresh[name] {
+			s.c.Suggester.Name(group, s.naming.vectors[name])
+		}
+	}
+}

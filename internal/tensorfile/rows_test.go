@@ -1,0 +1,60 @@
+package tensorfile
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// Parts so large that their pages are given back are read again as they were, from both kinds
+// of file, and from an offset that is no page's.
+func TestRowsAreReadAgainAfterTheirPages(t *testing.T) {
+	const rows, cols = 1_001, 1_024
+	values := make([]float32, rows*cols)
+	for i := range values {
+		values[i] = float32(i)
+	}
+	matrix := NewF32("embeddings", []int{rows, cols}, values)
+	npy, safe := filepath.Join(t.TempDir(), "e.npy"), filepath.Join(t.TempDir(), "e.safetensors")
+	for path, write := range map[string]func(f *os.File) error{
+		npy:  func(f *os.File) error { return WriteNPY(f, matrix) },
+		safe: func(f *os.File) error { return WriteSafetensors(f, []Tensor{matrix}, nil) },
+	} {
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := write(f); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := OpenNPY(npy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	s, err := OpenSafetensors(safe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	dst := make([]float32, (rows-1)*cols)
+	for range 2 {
+		for name, read := range map[string]func() error{
+			"npy":         func() error { return a.ReadRows(dst, 1) },
+			"safetensors": func() error { return s.ReadRows(dst, "embeddings", 1) },
+		} {
+			clear(dst)
+			if err := read(); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(dst, values[cols:]) {
+				t.Errorf("%s: other values", name)
+			}
+		}
+	}
+}

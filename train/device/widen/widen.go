@@ -1,0 +1,106 @@
+// Package widen lets a backend that computes in F32 store activations in BF16 or F16. It
+// widens the arrays of an operation to F32, runs the operation, and rounds the results:
+// the storage is that of mixed precision and the arithmetic is the backend's own. So a
+// processor can run a mixed training, and its result is what a card's kernels for BF16 are
+// compared with. It is slower than F32.
+//
+// forwards.go is generated from the interfaces of package device:
+//
+//	go test ./train/device/widen -run TestForwards -update
+package widen
+
+import "hgld/train/device"
+
+// Backend returns b with storage in BF16 and F16. If b supports both, it returns b itself.
+func Backend(b device.Backend) device.Backend {
+	if b.Supports(device.BF16) && b.Supports(device.F16) {
+		return b
+	}
+	w := &widener{Backend: b}
+	if r, able := b.(device.Ragged); able {
+		return &raggedWidener{w, r}
+	}
+	return w
+}
+
+// widener is a backend whose operations compute on widened copies.
+type widener struct {
+	device.Backend
+	copies []widened // of the running operation
+	memory []device.Buffer
+}
+
+// widened is an array of an operation and its copy in F32.
+type widened struct {
+	narrow, wide device.Array
+	result       bool // copied back after the operation
+}
+
+// Supports reports true for every type of floating point.
+func (wid *widener) Supports(t device.DType) bool { return isShort(t) || wid.Backend.Supports(t) }
+
+func isShort(t device.DType) bool { return t == device.BF16 || t == device.F16 }
+
+// widen replaces the arrays of an operation that are stored in a short type by copies in
+// F32. The first arrays, as many as results says, are those that the operation writes.
+// narrow must be called after the operation.
+func (wid *widener) widen(results int, arrays ...*device.Array) {
+	for i, a := range arrays {
+		if !a.Absent() && isShort(a.Type) && !wid.Backend.Supports(a.Type) {
+			*a = wid.copyOf(*a, i < results)
+		}
+	}
+}
+
+// copyOf returns the widened copy of a. An array that an operation gets twice, as source
+// and destination, has one copy.
+func (wid *widener) copyOf(a device.Array, result bool) device.Array {
+	for _, c := range wid.copies {
+		if c.narrow.Buf == a.Buf && c.narrow.Off == a.Off && c.narrow.Len() == a.Len() {
+			wide := device.Make(c.wide.Buf, 0, device.F32, a.Shape()...)
+			return wide
+		}
+	}
+	wide := device.Make(wid.room(len(wid.copies), 4*a.Len()), 0, device.F32, a.Shape()...)
+	wid.Backend.Copy(wide, a) // results too: an operation may add to them or leave rows as they are
+	wid.copies = append(wid.copies, widened{a, wide, result})
+	return wide
+}
+
+// room returns memory for the i-th copy of an operation. It grows and is kept, so that
+// steady operations allocate nothing on the device.
+func (wid *widener) room(i, bytes int) device.Buffer {
+	if i == len(wid.memory) {
+		wid.memory = append(wid.memory, nil)
+	}
+	if wid.memory[i] == nil || wid.memory[i].Size() < bytes {
+		if wid.memory[i] != nil {
+			wid.Backend.Free(wid.memory[i])
+		}
+		wid.memory[i] = wid.Backend.Alloc(bytes)
+	}
+	return wid.memory[i]
+}
+
+// narrow rounds the results of an operation to their types.
+func (wid *widener) narrow() {
+	for _, c := range wid.copies {
+		if c.result {
+			wid.Backend.Copy(c.narrow, c.wide)
+		}
+	}
+	wid.copies = wid.copies[:0]
+}
+
+// raggedWidener is a widener over a device that is Ragged.
+type raggedWidener struct {
+	*widener
+	ragged device.Ragged
+}
+
+// RaggedAttention widens as the operations of a Backend do.
+func (wid *raggedWidener) RaggedAttention(dst, qkv, rows, keys, spans device.Array, heads int) {
+	wid.widen(1, &dst, &qkv)
+	wid.ragged.RaggedAttention(dst, qkv, rows, keys, spans, heads)
+	wid.narrow()
+}

@@ -1,0 +1,201 @@
+package train
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"hgld/labels"
+	"hgld/train/device"
+	"hgld/train/metric"
+)
+
+// meter ranks a block of queries and measures the rankings. Where the scores lie in the memory
+// of the host, it counts the items ahead of the positives; elsewhere the device sorts.
+type meter struct {
+	b     device.Backend
+	host  device.Host // nil: the device sorts
+	e     *Evaluation
+	block int // queries
+
+	scores  device.Array // F32 [block,G]
+	values  []float32    // of scores; nil: the device sorts
+	sorted  *sorter      // nil: the host counts
+	readers []*reader
+}
+
+const (
+	// defaultMemory is a quarter of what is promised beyond the vectors.
+	defaultMemory = 256 << 20
+
+	// tileRows is the number of queries whose products are computed together. Fewer in a block
+	// would have the gallery packed more often.
+	tileRows = 192
+)
+
+// blockSize returns the number of queries that are ranked together: whole tiles, and at least
+// one of them unless e.Memory forbids it.
+func (e *Evaluation) blockSize(perItem int) int {
+	memory, least := e.Memory, 1
+	if memory <= 0 {
+		memory, least = defaultMemory, tileRows
+	}
+	n := max(memory/(perItem*len(e.Gallery.Labels)), least)
+	if n > tileRows {
+		n -= n % tileRows
+	}
+	return min(n, len(e.Query.Labels))
+}
+
+func newMeter(b device.Backend, e *Evaluation) *meter {
+	m := &meter{b: b, e: e}
+	const score = 4 // bytes
+	m.host, _ = b.(device.Host)
+	perItem := score
+	if m.host == nil {
+		perItem += perSorted
+	}
+	m.block = e.blockSize(perItem)
+	m.scores = device.New(b, device.F32, m.block, len(e.Gallery.Labels))
+	if m.host == nil {
+		m.sorted = newSorter(m)
+	}
+	rows := classRowsOf(e)
+	for range workersOr(e.Threads) {
+		m.readers = append(m.readers, &reader{
+			m: m, list: metric.NewList(len(e.Levels), e.Ties), marks: newMarks(e, rows),
+		})
+	}
+	return m
+}
+
+func (m *meter) free() {
+	m.b.Free(m.scores.Buf)
+	if m.sorted != nil {
+		m.sorted.free()
+	}
+}
+
+func (m *meter) upload() error {
+	if m.sorted != nil {
+		m.sorted.upload()
+	}
+	return m.b.Sync()
+}
+
+// rank computes the scores of queries [lo, hi), and has the device sort them where the host
+// does not count.
+func (m *meter) rank(lo, hi int) error {
+	if err := m.score(lo, hi); err != nil || m.sorted == nil {
+		return err
+	}
+	return m.sorted.rank(m.scores.RowRange(0, hi-lo), lo, hi)
+}
+
+// score computes the scores of queries [lo, hi), and the levels that a device needs to sort
+// them.
+func (m *meter) score(lo, hi int) error {
+	scores := m.scores.RowRange(0, hi-lo)
+	m.b.Scores(scores, m.e.Query.Vectors.RowRange(lo, hi), m.e.Gallery.Vectors)
+	if m.sorted != nil {
+		m.sorted.level(lo, hi)
+	} else {
+		m.values = m.host.Floats(scores)
+	}
+	return m.b.Sync()
+}
+
+// row is the scores of query i of the block, on the host.
+func (m *meter) row(i int) []float32 {
+	gallery := len(m.e.Gallery.Labels)
+	return m.values[i*gallery : (i+1)*gallery]
+}
+
+// perSorted is the bytes that an item of the gallery takes for each query of a block beside
+// its score, where the device sorts: shared, ranked, and its copy on the host.
+const perSorted = 1 + 1 + 1
+
+// sorter holds the arrays of a device that sorts.
+type sorter struct {
+	m                                *meter
+	truth                            Truth        // nil: the labels on the device are
+	queryLabels, galleryLabels, self device.Array // I32
+	shared, ranked                   device.Array // U8 [block,G]
+	bytes                            []byte       // ranked, on the host
+}
+
+func newSorter(m *meter) *sorter {
+	gallery, levels := len(m.e.Gallery.Labels), len(m.e.Levels)
+	return &sorter{
+		m: m, truth: m.e.truth(),
+		queryLabels:   device.New(m.b, device.I32, m.block, levels),
+		galleryLabels: device.New(m.b, device.I32, gallery, levels),
+		self:          device.New(m.b, device.I32, m.block),
+		shared:        device.New(m.b, device.U8, m.block, gallery),
+		ranked:        device.New(m.b, device.U8, m.block, gallery),
+		bytes:         make([]byte, m.block*gallery),
+	}
+}
+
+func (s *sorter) free() {
+	for _, a := range []device.Array{s.queryLabels, s.galleryLabels, s.self, s.shared, s.ranked} {
+		s.m.b.Free(a.Buf)
+	}
+}
+
+// distractor is the coarsest class of a gallery item without labels, which is a
+// negative for every query. Without any class Shared would leave it out of the
+// ranking.
+const distractor = math.MaxInt32
+
+func (s *sorter) upload() {
+	list := make([]labels.Path, len(s.m.e.Gallery.Labels))
+	for i, p := range s.m.e.Gallery.Labels {
+		list[i] = p
+		if !slices.ContainsFunc(p, func(c int32) bool { return c >= 0 }) {
+			list[i] = slices.Clone(p)
+			list[i][len(p)-1] = distractor
+		}
+	}
+	s.m.b.Upload(s.galleryLabels, labelBytes(list))
+}
+
+// level fills shared with the levels of queries [lo, hi).
+func (s *sorter) level(lo, hi int) {
+	n, b := hi-lo, s.m.b
+	own := make([]byte, 0, 4*n)
+	for q := lo; q < hi; q++ {
+		row := int32(-1)
+		if s.m.e.Self != nil {
+			row = s.m.e.Self[q]
+		}
+		own = binary.LittleEndian.AppendUint32(own, uint32(row))
+	}
+	queryLabels, self, shared := s.queryLabels.RowRange(0, n), s.self.RowRange(0, n), s.shared.RowRange(0, n)
+	b.Upload(queryLabels, labelBytes(s.m.e.Query.Labels[lo:hi]))
+	b.Upload(self, own)
+	if s.truth != nil {
+		s.share(shared, lo, hi)
+	} else {
+		b.Shared(shared, queryLabels, s.galleryLabels, self, device.SharedKind{Self: device.SelfAbsent})
+	}
+}
+
+// rank fills bytes with the ranked levels of queries [lo, hi).
+func (s *sorter) rank(scores device.Array, lo, hi int) error {
+	n := hi - lo
+	ranked := s.ranked.RowRange(0, n)
+	s.m.b.Ranked(ranked, device.Array{}, scores, s.shared.RowRange(0, n))
+	return s.m.b.Wait(s.m.b.Download(s.bytes[:n*len(s.m.e.Gallery.Labels)], ranked))
+}
+
+// labelBytes lays paths out as I32 [N,L].
+func labelBytes(list []labels.Path) []byte {
+	var data []byte
+	for _, p := range list {
+		for _, c := range p {
+			data = binary.LittleEndian.AppendUint32(data, uint32(c))
+		}
+	}
+	return data
+}

@@ -1,0 +1,22 @@
+package nn
+
+import (
+	"hgld/train/device"
+	"hgld/train/grad"
+)
+
+// Widen converts activations to F32. The gradient is rounded to the type of x. It returns x
+// itself if that is F32.
+func Widen(t *grad.Tape, x *grad.Var) *grad.Var {
+	if x.Value.Type == device.F32 {
+		return x
+	}
+	y := t.New(device.F32, x.Value.Shape()...)
+	t.Do(func(b device.Backend) { b.Copy(y.Value, x.Value) })
+	t.Back(func(b device.Backend) {
+		if dx := t.Into(x); !dx.Absent() {
+			b.Copy(dx, t.Grad(y))
+		}
+	})
+	return y
+}

@@ -1,0 +1,206 @@
+// Package rank finds the places of a query's positives in the ranking of a gallery. Metrics
+// read nothing else, so that most items need not be sorted: they are counted.
+//
+// The order is that of device.Backend's Ranked, for any input: score falling, equal scores by
+// row.
+package rank
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"hgld/internal/ranksort"
+	"hgld/train/metric"
+)
+
+// Absent is the level of an item that is not ranked.
+const Absent byte = 0xff
+
+// most is the greatest number of buckets, ranges of scores that are counted apart. Their counts
+// stay in the L2 cache, and at 60,000 items of normally distributed scores few hold several.
+const most = 1 << 16
+
+// bucketsFor returns as many buckets as items, about.
+func bucketsFor(items int) int { return min(max(1<<bits.Len(uint(items)), 16), most) }
+
+// marked is the bit of a count whose bucket holds a positive.
+const marked = 1 << 31
+
+// Ranker is the scratch memory of one goroutine. The zero value is ready.
+type Ranker struct {
+	count  *[most]uint32 // of items, or where the next of a marked bucket goes in keys
+	near   []uint64      // items in marked buckets: bucket and row
+	keys   []uint64      // of near, by bucket
+	spare  []uint64      // of the radix sort
+	blocks []block
+	items  []metric.Item
+}
+
+// block is a marked bucket.
+type block struct {
+	place  int // items ranked before it
+	lo, hi int // in keys
+}
+
+// scale maps scores to buckets. It never falls while the score rises, whatever the rounding,
+// and equal scores share a bucket; exactness rests on no more than that.
+type scale struct {
+	lo, factor float32
+	buckets    int
+	top        float32 // the last bucket but one
+}
+
+// bucket is 0 for a score below all positives, and for NaN.
+func (c scale) bucket(s float32) uint32 {
+	x := min(max((s-c.lo)*c.factor, -1), c.top) + 1
+	return uint32(int32(x)) & (most - 1)
+}
+
+// Items returns the items that metrics look at: the positives in ranked order, with all items
+// whose score equals that of a positive. n is the number of items ranked. levels has for each
+// row the levels shared with the query, or Absent; positives are the rows with a level above
+// 0, and absent those that are Absent, in any order. The items are valid until the next call.
+// Scores must not be NaN.
+func (r *Ranker) Items(scores []float32, levels []byte, positives, absent []int32) (items []metric.Item, n int) {
+	r.items = r.items[:0]
+	n = len(scores) - len(absent)
+	if len(positives) == 0 {
+		return r.items, n
+	}
+	if r.count == nil {
+		r.count = new([most]uint32)
+	}
+	c := scaleOf(scores, positives)
+	clear(r.count[:c.buckets])
+	for _, row := range positives {
+		r.count[c.bucket(scores[row])] = marked
+	}
+	found := r.countAll(c, scores)
+	for _, row := range absent {
+		r.count[c.bucket(scores[row])]--
+	}
+	r.placeBlocks(c.buckets)
+	r.collect(found, scores, levels)
+	for _, b := range r.blocks {
+		r.emit(b, levels)
+	}
+	return r.items, n
+}
+
+// scaleOf spreads the buckets over the scores of the positives.
+func scaleOf(scores []float32, positives []int32) scale {
+	lo, hi := scores[positives[0]], scores[positives[0]]
+	for _, row := range positives {
+		lo, hi = min(lo, scores[row]), max(hi, scores[row])
+	}
+	lo = max(lo, -math.MaxFloat32/4) // so that the difference is finite
+	hi = max(min(hi, math.MaxFloat32/4), lo)
+	buckets := bucketsFor(len(scores))
+	inner := buckets - 3 // one below all positives, one above, one for the rounding of hi
+	factor := float32(inner) / (hi - lo)
+	if !(factor <= 1e30) { // equal scores
+		factor = 1e30
+	}
+	return scale{lo, factor, buckets, float32(buckets - 2)}
+}
+
+// countAll counts the items of each bucket, and lists those in marked ones.
+func (r *Ranker) countAll(c scale, scores []float32) []uint64 {
+	r.near = grow(r.near, len(scores)+1) // one more: the last store may be dropped
+	near, count := r.near, r.count
+	n := 0
+	for row, s := range scores {
+		b := c.bucket(s)
+		have := count[b]
+		count[b] = have + 1
+		near[n] = uint64(b)<<32 | uint64(row)
+		n += int(have >> 31)
+	}
+	return near[:n]
+}
+
+// placeBlocks lists the marked buckets in the order of the ranking, and replaces their counts
+// by where they begin in keys. Runs of unmarked ones are only added up.
+func (r *Ranker) placeBlocks(buckets int) {
+	r.blocks = r.blocks[:0]
+	place, at := 0, 0
+	for b := buckets - 4; b >= 0; b -= 4 {
+		four := r.count[b : b+4]
+		if (four[0]|four[1]|four[2]|four[3])&marked == 0 {
+			place += int(four[0] + four[1] + four[2] + four[3])
+			continue
+		}
+		for i := 3; i >= 0; i-- {
+			size := int(four[i] &^ marked)
+			if four[i]&marked != 0 {
+				r.blocks = append(r.blocks, block{place, at, at + size})
+				four[i] = uint32(at)
+				at += size
+			}
+			place += size
+		}
+	}
+	r.keys = grow(r.keys, at)
+}
+
+// collect brings the keys of the items in marked buckets together, by bucket and row.
+func (r *Ranker) collect(near []uint64, scores []float32, levels []byte) {
+	for _, x := range near {
+		row := uint32(x)
+		if levels[row] == Absent {
+			continue
+		}
+		at := r.count[x>>32]
+		r.count[x>>32] = at + 1
+		r.keys[at] = ranksort.Key(scores[row], row)
+	}
+}
+
+// emit sorts a block and appends its positives, with what is tied with them.
+func (r *Ranker) emit(b block, levels []byte) {
+	keys := r.sorted(r.keys[b.lo:b.hi])
+	for first := 0; first < len(keys); {
+		end, level := first+1, levels[uint32(keys[first])]
+		for end < len(keys) && keys[end]>>32 == keys[first]>>32 {
+			level |= levels[uint32(keys[end])]
+			end++
+		}
+		for i := first; i < end && level > 0; i++ {
+			item := metric.Item{Place: int32(b.place + i), Shared: levels[uint32(keys[i])]}
+			if i > first {
+				item.Shared |= metric.Tied
+			}
+			r.items = append(r.items, item)
+		}
+		first = end
+	}
+}
+
+// sorted sorts the keys of a block. A radix sort of few would mostly clear its counts.
+func (r *Ranker) sorted(keys []uint64) []uint64 {
+	const few, many = 16, 1024
+	switch {
+	case len(keys) > many:
+		r.spare = grow(r.spare, len(keys))
+		return ranksort.Sort(keys, r.spare)
+	case len(keys) > few:
+		slices.Sort(keys)
+		return keys
+	}
+	for i := 1; i < len(keys); i++ {
+		k, at := keys[i], i
+		for ; at > 0 && keys[at-1] > k; at-- {
+			keys[at] = keys[at-1]
+		}
+		keys[at] = k
+	}
+	return keys
+}
+
+func grow[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}

@@ -1,0 +1,68 @@
+package train
+
+import (
+	"sync"
+
+	"hgld/train/metric"
+	"hgld/train/rank"
+)
+
+// reader makes the rankings of single queries. It is the part of one thread.
+type reader struct {
+	m      *meter
+	list   *metric.List
+	items  []metric.Item // of a device that sorts
+	ranker rank.Ranker
+	marks  *marks
+}
+
+// read returns the items of query q, which is the given one of the block. They are valid until
+// the next call.
+func (r *reader) read(q, inBlock int) (items []metric.Item, n int) {
+	if r.m.sorted != nil {
+		gallery := len(r.m.e.Gallery.Labels)
+		r.items, n = metric.Items(r.items[:0], r.m.sorted.bytes[inBlock*gallery:][:gallery])
+		return r.items, n
+	}
+	r.marks.set(q)
+	return r.ranker.Items(r.m.row(inBlock), r.marks.levels, r.marks.positives, r.marks.absent)
+}
+
+// nearest appends the first places of query q.
+func (r *reader) nearest(rows []int32, scores []float32, q, inBlock, places int) ([]int32, []float32) {
+	r.marks.set(q)
+	return r.ranker.Nearest(rows, scores, r.m.row(inBlock), r.marks.levels, places)
+}
+
+// measure writes the values of queries [lo, hi) into their columns. The queries
+// are dealt to the threads; each writes its own places, so their number changes
+// nothing.
+func (m *meter) measure(lo, hi int, columns [][]float64, ties *tieColumns, curves []metric.Curve) {
+	parts := make([][]metric.Curve, len(m.readers)) // of the curves, for each thread
+	var threads sync.WaitGroup
+	for t, r := range m.readers {
+		parts[t] = make([]metric.Curve, len(curves))
+		threads.Go(func() {
+			values := make([]float64, len(columns))
+			bounds := ties.reader(len(m.e.Levels), m.e.Metrics)
+			for q := lo + t; q < hi; q += len(m.readers) {
+				items, n := r.read(q, q-lo)
+				r.list.ResetItems(items, n)
+				m.e.Metrics.Measure(values, r.list)
+				for i, v := range values {
+					columns[i][q] = v
+				}
+				bounds.read(q, items, n)
+				for level := range parts[t] {
+					parts[t][level].Add(r.list.Level(level))
+				}
+			}
+		})
+	}
+	threads.Wait()
+	for _, part := range parts {
+		for level := range part {
+			curves[level].Join(&part[level])
+		}
+	}
+}

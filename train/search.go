@@ -1,0 +1,87 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"hgld/labels"
+	"hgld/train/device"
+)
+
+// Search finds the nearest rows of a gallery for each query, exactly: by dot product, equal
+// scores by row.
+type Search struct {
+	// Query and Gallery are matrices of the same width on the device.
+	Query, Gallery device.Array
+
+	// K is how many neighbours each query has; fewer where the gallery ends.
+	K int
+
+	// Self is the row of each query in the gallery, which is left out, or −1; nil: nothing
+	// is left out.
+	Self []int32
+
+	Threads int // that select; 0: all processors
+	Memory  int // as in Evaluation; it changes no result
+}
+
+// Run calls each for the queries in their order, with the rows of the neighbours and their
+// scores, falling. The slices are used again. It stops at the first error of each. The scores
+// of queries × gallery are never held at once.
+func (s *Search) Run(ctx context.Context, b device.Backend,
+	each func(query int, rows []int32, scores []float32) error) error {
+	e, err := s.evaluation()
+	if err != nil {
+		return fmt.Errorf("train: search: %w", err)
+	}
+	l := newLane(b)
+	err = l.do(func() error {
+		m := newMeter(b, e)
+		defer m.free()
+		shown := newLooker(m, &Look{Places: s.K, Ranking: each})
+		defer shown.free()
+		return s.blocks(ctx, m, shown)
+	})
+	if err = errors.Join(err, l.close()); err != nil {
+		return fmt.Errorf("train: search: %w", err)
+	}
+	return nil
+}
+
+// evaluation is one in which nothing is positive.
+func (s *Search) evaluation() (*Evaluation, error) {
+	if s.Query.N != 2 || s.Gallery.N != 2 || s.Query.Cols() != s.Gallery.Cols() {
+		return nil, fmt.Errorf("queries are %v and the gallery %v, want two matrices of the same width", s.Query, s.Gallery)
+	}
+	if s.K < 1 {
+		return nil, fmt.Errorf("%d neighbours, want 1 or more", s.K)
+	}
+	side := func(a device.Array) Side {
+		return Side{Vectors: a, Labels: slices.Repeat([]labels.Path{{-1}}, a.Dims[0])}
+	}
+	e := &Evaluation{Query: side(s.Query), Gallery: side(s.Gallery), Self: s.Self, Levels: []string{"none"},
+		Threads: s.Threads, Memory: s.Memory}
+	return e, e.check()
+}
+
+func (s *Search) blocks(ctx context.Context, m *meter, shown *looker) error {
+	if err := m.upload(); err != nil {
+		return err
+	}
+	queries := s.Query.Dims[0]
+	for lo := 0; lo < queries; lo += m.block {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("stopped after %d of %d queries: %w", lo, queries, err)
+		}
+		hi := min(lo+m.block, queries)
+		if err := m.score(lo, hi); err != nil {
+			return err
+		}
+		if err := shown.show(lo, hi); err != nil {
+			return err
+		}
+	}
+	return nil
+}

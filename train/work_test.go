@@ -1,0 +1,55 @@
+package train
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hgld/internal/goldens"
+)
+
+// The table of docs/gpu.md is what a plan of the published networks counts.
+func TestDocumentedWorkIsThatOfThePlan(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(goldens.Root(), "docs", "gpu.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"resnet50", "resnet101", "deit-small"} {
+		row := workRow(t, name)
+		if !strings.Contains(string(text), row) {
+			t.Errorf("docs/gpu.md does not have the row\n%s", row)
+		}
+	}
+}
+
+// workRow plans a step of a network in bfloat16 and returns the row of the table: megabytes and
+// GFLOP of an image, and the images in a second at which memory of 3.0 and 4.3 TB/s is busy.
+func workRow(t *testing.T, name string) string {
+	t.Helper()
+	c := Default()
+	c.Model.Backbone.Name, c.Model.FreezeNorm, c.Model.Dim = name, true, 512
+	c.Model.Precision = precisionBFloat16
+	if strings.HasPrefix(name, "deit") {
+		c.Model.Pooling = "none"
+	}
+	c.Sampler.Batch, c.Sampler.M, c.Steps = 256, 4, 1
+	e, err := Plan(c, Data{Train: &places{forms: 8, perForm: 16, views: 4, size: 8}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := map[string]float64{}
+	for _, w := range e.Ops {
+		of[w.Op] = w.Bytes
+	}
+	image := func(v float64) float64 { return v / 256 / 1e6 }
+	row := "| " + name + " |"
+	rest := e.Bytes
+	for _, op := range []string{"Conv", "MatMul", "ReluGrad", "ConvGradX", "ConvGradW"} {
+		row += fmt.Sprintf(" %.0f |", image(of[op]))
+		rest -= of[op]
+	}
+	return row + fmt.Sprintf(" %.0f | %.0f | %.1f | %.0f | %.0f |", image(rest), image(e.Bytes), e.FLOPs/256/1e9,
+		256*3.0e12/e.Bytes, 256*4.3e12/e.Bytes)
+}
