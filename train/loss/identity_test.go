@@ -104,11 +104,11 @@ func TestHierarchicalAPWithAGreatExponentIsAP(t *testing.T) {
 		} {
 			h, flat := forward(t, backend(), pair[0], in), forward(t, backend(), pair[1], in)
 			// Relevance of the coarse level is 2⁻¹⁰⁰: what is left is the rounding of float32.
-			if math.Abs(h.value-flat.value) > 1e-6 || farthest(h.query, flat.query) > 1e-5 {
-				t.Errorf("seed %d: %T is %v and %T %v; gradients differ by %v", seed, pair[0], h.value, pair[1], flat.value,
-					farthest(h.query, flat.query))
+			if math.Abs(h.Value-flat.Value) > 1e-6 || farthest(h.Query, flat.Query) > 1e-5 {
+				t.Errorf("seed %d: %T is %v and %T %v; gradients differ by %v", seed, pair[0], h.Value, pair[1], flat.Value,
+					farthest(h.Query, flat.Query))
 			}
-			if mild := forward(t, backend(), withAlpha(pair[0], 1), in); math.Abs(mild.value-flat.value) < 1e-3 {
+			if mild := forward(t, backend(), withAlpha(pair[0], 1), in); math.Abs(mild.Value-flat.Value) < 1e-3 {
 				t.Errorf("seed %d: %T with α 1 is that of binary labels too", seed, pair[0])
 			}
 		}
